@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "analysis/diff/internal.h"
+#include "names/names.h"
 
 static void assert_near(double got, double want, double within)
 {
@@ -107,7 +108,7 @@ static void patterns(void **state)
 		struct bytes name = {(const uint8_t *)cases[i].name, strlen(cases[i].name)};
 		bool changed;
 
-		assert_int_equal(name_pattern(name, &out, &changed), 0);
+		assert_int_equal(names_pattern(name, &out, &changed), 0);
 		assert_string_equal(buf_str(&out), cases[i].pattern);
 		assert_int_equal(changed, strcmp(cases[i].name, cases[i].pattern) != 0);
 	}

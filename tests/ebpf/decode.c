@@ -4,6 +4,7 @@
  * and every call still has its path. The records are made here, the truth is known; needs no kernel.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -497,6 +498,231 @@ static void test_sockets(void **state)
 	rig_close(&t);
 }
 
+static int64_t connect_unix(struct rig *t, uint64_t file, uint64_t ino, uint64_t peer_ino)
+{
+	struct wire_sock w = {.head = {.type = WIRE_SOCK, .size = sizeof(w), .time = ++t->now},
+			      .file = file,
+			      .family = AF_UNIX,
+			      .type = SOCK_STREAM,
+			      .ino = ino,
+			      .peer_ino = peer_ino};
+
+	give_dimension(t, &w);
+	return batch_get(t->out.tables[TABLE_FILE], FILE_PEER_INO, 0, -1);
+}
+
+/* One that connected gets its peer's inode when that is accepted, once. */
+static void test_unix_peers(void **state)
+{
+	const struct batch *b;
+	struct rig t = {0};
+
+	rig_open(&t, NULL);
+	for (uint64_t i = 1; i <= 3; i++)
+		give_file(&t, i, 10 * i, "socket:[1]", false);
+	assert_int_equal(connect_unix(&t, 1, 10, 0), -1);
+	assert_int_equal(connect_unix(&t, 2, 20, 10), 10);
+	b = t.out.tables[TABLE_FILE];
+	assert_int_equal(b->rows, 2);
+	assert_int_equal(batch_get(b, FILE_ID, 1, -1), 1);
+	assert_int_equal(batch_get(b, FILE_PEER_INO, 1, -1), 20);
+	assert_int_equal(connect_unix(&t, 3, 30, 10), 10);
+	assert_int_equal(t.out.tables[TABLE_FILE]->rows, 1);
+	rig_close(&t);
+}
+
+static void give_version(struct rig *t, uint32_t version, uint64_t run_delay)
+{
+	struct wire_thread w = {.head = {.type = WIRE_THREAD, .size = sizeof(w), .time = ++t->now},
+				.thread = version,
+				.task = 1,
+				.tid = 4711,
+				.tgid = 4711,
+				.process_start = 1,
+				.run_delay = run_delay};
+
+	give_dimension(t, &w);
+}
+
+static void expect_waited(const struct rig *t, uint32_t version, int64_t runq)
+{
+	const struct batch *b = t->out.tables[TABLE_THREAD];
+
+	assert_int_equal(batch_get(b, THREAD_ID, b->rows - 1, -1), version);
+	assert_int_equal(batch_get(b, THREAD_RUNQ, b->rows - 1, -1), runq);
+}
+
+/* Each version of a thread has what the thread waited for a CPU while it held. */
+static void test_versions(void **state)
+{
+	struct wire_thread_end end = {.head = {.type = WIRE_THREAD_END, .size = sizeof(end)},
+				      .thread = 3,
+				      .tgid = 4711,
+				      .process_start = 1,
+				      .run_delay = 1700};
+	struct wire_waited lives = {.thread = 2, .run_delay = 1350};
+	const struct buf waited = {.data = (void *)&lives, .len = sizeof(lives)};
+	struct rig t = {0};
+
+	rig_open(&t, NULL);
+	give_version(&t, 1, 1000);
+	give_version(&t, 2, 1200);
+	expect_waited(&t, 1, 200);
+	batch_set_clear(&t.out);
+	assert_int_equal(decode_waited(t.decode, &waited, &t.out), 0);
+	expect_waited(&t, 2, 150);
+	give_version(&t, 3, 1600);
+	expect_waited(&t, 2, 400);
+	give_dimension(&t, &end);
+	expect_waited(&t, 3, 100);
+	batch_set_clear(&t.out);
+	assert_int_equal(decode_waited(t.decode, &waited, &t.out), 0);
+	assert_int_equal(t.out.tables[TABLE_THREAD]->rows, 0); /* it has ended */
+	rig_close(&t);
+}
+
+/* A poll of which the record has `count` descriptors and says that it has `told`. */
+static int give_poll(struct rig *t, uint32_t count, uint32_t told)
+{
+	struct {
+		struct wire_op op;
+		struct wire_away away;
+		struct wire_ready ready[WIRE_READY_MAX + 1];
+	} r = {.op = {.head = {.type = WIRE_OP, .parts = WIRE_PART_AWAY, .time = t->now + 50},
+		      .start = ++t->now,
+		      .ret = count,
+		      .thread = 1,
+		      .fd = -1,
+		      .pos = WIRE_NONE,
+		      .nr = (uint16_t)op_find("poll"),
+		      .status = STATUS_SLEPT},
+	       .away = {.runq = 7, .count = told, .left = 2}};
+
+	for (uint32_t i = 0; i < count; i++)
+		r.ready[i] = (struct wire_ready){.fd = (int)i, .events = 1, .revents = i & 1};
+	r.op.head.size = (uint16_t)(sizeof(r.op) + sizeof(r.away) + count * sizeof(r.ready[0]));
+	batch_set_clear(&t->out);
+	return decode_op(t->decode, &r.op, 0, &t->out);
+}
+
+static void test_several(void **state)
+{
+	const struct batch *b;
+	struct rig t = {0};
+
+	rig_open(&t, NULL);
+	assert_int_equal(give_poll(&t, 8, 8), 1);
+	assert_int_equal(batch_get(t.out.tables[TABLE_OP], OP_RUNQ, 0, -1), 7);
+	b = t.out.tables[TABLE_POLL];
+	assert_int_equal(b->rows, 8);
+	for (size_t i = 0; i < b->rows; i++) {
+		assert_int_equal(batch_get(b, POLL_FD, i, -1), i);
+		assert_int_equal(batch_get(b, POLL_REVENTS, i, -1), i & 1 ? 1 : -1);
+		assert_int_equal(batch_get(b, POLL_LEFT_OUT, i, -1), 2);
+	}
+	assert_int_equal(give_poll(&t, 8, 7), 1);
+	assert_int_equal(give_poll(&t, 7, 8), -EBADMSG);
+	assert_int_equal(give_poll(&t, 9, 9), -EBADMSG);
+	assert_int_equal(give_poll(&t, 1, UINT32_MAX), -EBADMSG);
+	rig_close(&t);
+}
+
+/* A read of 50 ns with phases, or without a word of them. */
+static int give_phases(struct rig *t, const struct wire_phases *ph, uint64_t start)
+{
+	struct {
+		struct wire_op op;
+		struct wire_away away;
+		struct wire_phases phases;
+	} r = {.op = {.head = {.type = WIRE_OP, .time = t->now + 51},
+		      .start = start ? ++t->now : 0,
+		      .thread = 1,
+		      .fd = 3,
+		      .pos = WIRE_NONE,
+		      .nr = (uint16_t)op_find("read")},
+	       .away = {.runq = 7, .phases = 1}};
+
+	r.op.head.size = sizeof(r.op);
+	if (ph) {
+		r.phases = *ph;
+		r.op.head.parts = WIRE_PART_AWAY;
+		r.op.head.size = sizeof(r);
+	}
+	batch_set_clear(&t->out);
+	return decode_op(t->decode, &r.op, 0, &t->out);
+}
+
+static void expect_phases(const struct rig *t, int64_t io, int64_t slept, int64_t runq, int64_t cpu)
+{
+	const struct batch *b = t->out.tables[TABLE_OP];
+
+	assert_int_equal(batch_get(b, OP_IO_WAIT, 0, -1), io);
+	assert_int_equal(batch_get(b, OP_SLEEP, 0, -1), slept);
+	assert_int_equal(batch_get(b, OP_RUNQ, 0, -1), runq);
+	assert_int_equal(batch_get(b, OP_CPU_TIME, 0, -1), cpu);
+}
+
+static void test_phases(void **state)
+{
+	const uint64_t no = WIRE_TIME_UNKNOWN;
+	struct rig t = {0};
+
+	rig_open(&t, NULL);
+	t.decode->opt.phases = t.decode->opt.reads_counted = true;
+	assert_int_equal(give_phases(&t, NULL, 1), 1);
+	expect_phases(&t, 0, 0, 0, 50);
+	assert_int_equal(batch_get(t.out.tables[TABLE_OP], OP_MISSES, 0, -1), 0);
+	assert_int_equal(batch_get(t.out.tables[TABLE_OP], OP_READ_BYTES, 0, -1), 0);
+	assert_int_equal(give_phases(&t, &(struct wire_phases){20, 10, 5, 4096, 2, 0}, 1), 1);
+	expect_phases(&t, 20, 10, 5, 15);
+	assert_int_equal(batch_get(t.out.tables[TABLE_OP], OP_MISSES, 0, -1), 2);
+	assert_int_equal(batch_get(t.out.tables[TABLE_OP], OP_READ_BYTES, 0, -1), 4096);
+	assert_int_equal(give_phases(&t, &(struct wire_phases){20, 20, 10, 0, 0, 0}, 1), 1);
+	expect_phases(&t, 20, 20, 10, 0);
+	/* not all was seen; more than the call took; its start was not seen */
+	assert_int_equal(give_phases(&t, &(struct wire_phases){no, no, no, 0, 1, 0}, 1), 1);
+	expect_phases(&t, -1, -1, -1, -1);
+	assert_int_equal(batch_get(t.out.tables[TABLE_OP], OP_MISSES, 0, -1), 1);
+	assert_int_equal(give_phases(&t, &(struct wire_phases){20, 20, 11, 0, 0, 0}, 1), 1);
+	expect_phases(&t, -1, -1, -1, -1);
+	assert_int_equal(give_phases(&t, &(struct wire_phases){20, 0, 0, 0, 0, 0}, 0), 1);
+	expect_phases(&t, -1, -1, -1, -1);
+	/* without them the kernel's own figure is kept */
+	t.decode->opt.phases = false;
+	assert_int_equal(give_phases(&t, &(struct wire_phases){20, 10, 5, 0, 0, 0}, 1), 1);
+	expect_phases(&t, -1, -1, 7, -1);
+	rig_close(&t);
+}
+
+/* Requests overlap, are queued while others are in the device, and outlive the wait. */
+static void test_io_split(void **state)
+{
+	static const struct io_request requests[] = {
+		{100, 150, 300}, {120, 160, 200}, {310, 350, 400}, {0, 380, 420}};
+	static const struct wire_wait waits[] = {{110, 250}, {320, 410}};
+	struct io_split s = {0};
+	struct io_parts parts;
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		assert_int_equal(io_split_request(&s, 1, 90, &requests[i]), 0);
+	assert_int_equal(io_split_request(&s, 1, 80, &requests[0]), 0); /* of the call before */
+	assert_true(io_split_take(&s, 1, 90, waits, 2, &parts));
+	assert_int_equal(parts.device, 100 + 60);
+	assert_int_equal(parts.queued, 40 + 30);
+	/* nothing is left of it, and another call has none of them */
+	assert_true(io_split_take(&s, 1, 90, waits, 2, &parts));
+	assert_int_equal(parts.device + parts.queued, 0);
+	assert_int_equal(io_split_request(&s, 1, 90, &requests[0]), 0);
+	assert_int_equal(io_split_request(&s, 1, 500, &requests[0]), 0);
+	assert_true(io_split_take(&s, 1, 90, waits, 2, &parts));
+	assert_int_equal(parts.device + parts.queued, 0);
+	for (size_t i = 0; i < IO_SPLIT_REQUESTS_MAX; i++)
+		assert_int_equal(io_split_request(&s, 1, 500, &requests[1]), 0);
+	assert_false(io_split_take(&s, 1, 500, waits, 2, &parts));
+	assert_int_equal(io_split_request(&s, 2, 500, &requests[0]), 0);
+	io_split_free(&s);
+}
+
 static void test_recent(void **state)
 {
 	struct recent c = {.max = 1000};
@@ -555,7 +781,9 @@ int main(void)
 		cmocka_unit_test(test_no_file),		cmocka_unit_test(test_selected),
 		cmocka_unit_test(test_selected_number), cmocka_unit_test(test_spellings),
 		cmocka_unit_test(test_fates),		cmocka_unit_test(test_sockets),
-		cmocka_unit_test(test_running_marks),
+		cmocka_unit_test(test_running_marks),	cmocka_unit_test(test_unix_peers),
+		cmocka_unit_test(test_versions),	cmocka_unit_test(test_several),
+		cmocka_unit_test(test_phases),		cmocka_unit_test(test_io_split),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
@@ -23,7 +24,9 @@ static int be_quiet(enum libbpf_print_level level, const char *format, va_list a
 /* The object of calls is not loaded, so that it has no maps to share: every other one is refused. */
 static void refused(void **unused)
 {
-	const struct ebpf_options opt = {.command_pid = 1};
+	const struct select select = {.everything = true, .tids = {getpid()}, .tid_count = 1};
+	const struct ebpf_options opt = {
+		.command_pid = 1, .select = &select, .with = UINT32_MAX, .stacks = {.of = 1}};
 	struct calls_bpf *calls = calls_bpf__open();
 	struct objects o = {0};
 
@@ -52,21 +55,77 @@ static bool is_same_map(int fd, const struct bpf_map *map)
 	return a.id == b.id;
 }
 
+static const struct btf_type *section_of(const struct btf *btf, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_DATASEC);
+
+	return id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+}
+
+/* Where a variable lies in a section. */
+static int64_t offset_of(const struct btf *btf, const struct btf_type *section, const char *name)
+{
+	const struct btf_var_secinfo *v = btf_var_secinfos(section);
+
+	for (uint16_t i = 0; i < btf_vlen(section); i++) {
+		const struct btf_type *t = btf__type_by_id(btf, v[i].type);
+
+		if (!strcmp(btf__name_by_offset(btf, t->name_off), name))
+			return v[i].offset;
+	}
+	return -1;
+}
+
+/* What an object shares lies where that of calls has it. */
+static void same_layout(const struct bpf_object *object, const struct bpf_object *calls)
+{
+	static const char *const sections[] = {".data.shared", ".rodata.shared",
+					       ".data.calls.shared", ".rodata.calls.shared"};
+	const struct btf *btf = bpf_object__btf(object), *btf_calls = bpf_object__btf(calls);
+
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		const struct btf_type *own = section_of(btf, sections[i]),
+				      *theirs = section_of(btf_calls, sections[i]);
+		const struct btf_var_secinfo *v = own ? btf_var_secinfos(own) : NULL;
+
+		assert_non_null(theirs);
+		for (uint16_t k = 0; own && k < btf_vlen(own); k++) {
+			const struct btf_type *t = btf__type_by_id(btf, v[k].type);
+			const char *name = btf__name_by_offset(btf, t->name_off);
+
+			if (offset_of(btf_calls, theirs, name) != v[k].offset)
+				fail_msg("%s lies elsewhere in %s", name, sections[i]);
+		}
+	}
+}
+
 static void requested(void **unused)
 {
-	struct select select = {.everything = true};
-	struct ebpf_options opt = {.select = &select};
+	struct select select = {.everything = true, .tids = {getpid()}, .tid_count = 1};
+	struct ebpf_options opt = {.select = &select, .with = UINT32_MAX};
 	struct loaded l = {0};
 	struct error err = {0};
 
 	assert_int_equal(load_programs(&l, &opt, &err), 0);
 	assert_int_equal(l.objects.missing_count, 0);
+	for (size_t i = 0; i < OBJECT_COUNT; i++) {
+		if (l.objects.all[i].bpf)
+			same_layout(l.objects.all[i].bpf, l.skel->obj);
+	}
 	assert_null(l.objects.all[OBJECT_SIGNALS].bpf); /* there is no command */
 	assert_true(object_program(&l.objects, OBJECT_POLLED, "weir_polled") >= 0);
 	assert_true(is_same_map(object_map(&l.objects, OBJECT_POLLED, "select_pids"),
 				l.skel->maps.select_pids));
 	assert_true(is_same_map(object_map(&l.objects, OBJECT_POLLED, ".data.shared"),
 				l.skel->maps.data_shared));
+	assert_true(is_same_map(object_map(&l.objects, OBJECT_WAKERS, "threads"),
+				l.skel->maps.threads));
+	loaded_free(&l);
+
+	/* Nobody asks who woke a futex where no wait for one is recorded. */
+	assert_int_equal(select_ops(&select, "read", &err), 0);
+	assert_int_equal(load_programs(&l, &opt, &err), 0);
+	assert_null(l.objects.all[OBJECT_WAKERS].bpf);
 	loaded_free(&l);
 
 	opt.command_pid = getpid();

@@ -2,6 +2,7 @@
 /* Which files are one, which are one line, and what lines are called, from rows as a recorder writes them. */
 #include "names/file_lines.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -189,14 +190,14 @@ static void test_sockets(void **state)
 	add_socket(&l, 0, AF_INET, "10.0.0.1:80", NULL);
 	update(&l);
 	assert_line(&l, 0, 0, "tcp 10.0.0.1:80");
-	assert_true(file_lines_is_listener(l.dims, 0));
+	assert_true(file_lines_is_listener(l.lines, 0));
 	add_socket(&l, 1, AF_INET, "10.0.0.1:80", "10.0.0.2:1001");
 	add_socket(&l, 2, AF_INET, "10.0.0.1:80", "10.0.0.2:1002");
 	add_socket(&l, 3, AF_INET, "10.0.0.2:1001", "10.0.0.1:80");
 	add_socket(&l, 4, AF_INET, "10.0.0.2:1002", "10.0.0.1:80");
 	add_socket(&l, 5, AF_INET, "10.0.0.2:1003", "10.0.0.9:53");
 	update(&l);
-	assert_false(file_lines_is_listener(l.dims, 1));
+	assert_false(file_lines_is_listener(l.lines, 1));
 	assert_line(&l, 0, 0, "clients, 10.0.0.1:80");
 	assert_line(&l, 2, 0, "clients, 10.0.0.1:80");
 	assert_int_equal(file_lines_kind(l.lines, 0), FILE_LINE_CLIENTS);
@@ -240,12 +241,99 @@ static void test_machines(void **state)
 	lines_end(&l);
 }
 
+static size_t step_all(struct lines *l, enum file_lines_part part, size_t most)
+{
+	size_t steps = 0;
+	int r;
+
+	while ((r = file_lines_step(l->lines, l->dims, part, most)) > 0)
+		steps++;
+	must(r);
+	return steps;
+}
+
+/* In steps the same comes out as at once, also where more comes in between; files are known before sockets. */
+static void test_steps(void **state)
+{
+	const int64_t sockets = 3000; /* more than the first table of addresses has room for */
+	_cleanup_(file_lines_freep) struct file_lines *at_once = NULL;
+	struct lines l;
+
+	lines_begin(&l);
+	add_path(&l, 0, 0, "/tmp/a", NULL);
+	for (int64_t i = 0; i < sockets; i++) {
+		char peer[32];
+
+		snprintf(peer, sizeof(peer), "10.0.0.2:%d", (int)i);
+		add_socket(&l, 10 + i, AF_INET, "10.0.0.1:80", peer);
+	}
+	add_path(&l, 1, 0, "/tmp/b", NULL);
+	add_name(&l, 2, "/tmp/b");
+	assert_true(step_all(&l, FILE_LINES_FILES, 1) > (size_t)sockets);
+	assert_int_equal(file_lines_file(l.lines, l.dims, 1), 0);
+	assert_int_equal(file_lines_file(l.lines, l.dims, 2), 0);
+	assert_int_equal(step_all(&l, FILE_LINES_FILES, 1), 0);
+	must(file_lines_step(l.lines, l.dims, FILE_LINES_ALL, 100));
+	add_path(&l, 3, 3, "/tmp/b", NULL);
+	add_socket(&l, 10, AF_INET, "10.0.0.7:80", "10.0.0.2:7");
+	step_all(&l, FILE_LINES_FILES, 7);
+	assert_int_equal(file_lines_file(l.lines, l.dims, 3), 3);
+	step_all(&l, FILE_LINES_ALL, 100);
+	assert_line(&l, 12, 11, "clients, 10.0.0.1:80");
+	must(file_lines_new(&at_once));
+	must(file_lines_update(at_once, l.dims));
+	for (int64_t id = 0; id < 10 + sockets; id++) {
+		assert_int_equal(file_lines_file(l.lines, l.dims, id),
+				 file_lines_file(at_once, l.dims, id));
+		assert_int_equal(file_lines_is_shared(l.lines, id),
+				 file_lines_is_shared(at_once, id));
+	}
+	lines_end(&l);
+}
+
+/* The linker leads calloc() here: so many bytes fail once. */
+static size_t calloc_fails;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	if (!calloc_fails || n * size != calloc_fails)
+		return __real_calloc(n, size);
+	calloc_fails = 0;
+	return NULL;
+}
+
+/* Without memory for more addresses the update fails, and the next one goes on from there. */
+static void test_no_memory(void **state)
+{
+	const int64_t sockets = 1200;
+	struct lines l;
+
+	lines_begin(&l);
+	for (int64_t id = 0; id < sockets; id++) {
+		char peer[32];
+
+		snprintf(peer, sizeof(peer), "10.0.0.2:%d", (int)id + 1000);
+		add_socket(&l, 2 * id, AF_INET, "10.0.0.1:80", peer);
+		add_socket(&l, 2 * id + 1, AF_INET, peer, "10.0.0.1:80");
+	}
+	calloc_fails = 4096 * sizeof(uint64_t);
+	assert_int_equal(file_lines_update(l.lines, l.dims), -ENOMEM);
+	assert_int_equal(calloc_fails, 0);
+	update(&l);
+	assert_line(&l, 2 * sockets - 2, 0, "clients, 10.0.0.1:80");
+	assert_line(&l, 2 * sockets - 1, 1, "to 10.0.0.1:80");
+	lines_end(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_versions),    cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_names_alone), cmocka_unit_test(test_anonymous),
 		cmocka_unit_test(test_sockets),	    cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_steps),	    cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,9 +152,12 @@ def check_fact(row, fact, roles, returns):
     for key, column in (("path", "file"), ("path2", "file2")):
         if key in fact:
             bad += check_path(row, column, fact[key])
-    for key in ("pos", "pos2", "size", "flags", "tid_ns"):
-        if key in fact and row.get(key) != fact[key]:
+    for key in ("fd", "pos", "pos2", "size", "flags", "tid_ns"):
+        if key in fact and row.get(key, -1 if key == "fd" else None) != fact[key]:
             bad.append(f"{key} {row.get(key)} instead of {fact[key]} (status {row.get('status', 0)})")
+    for key in ("pos", "pos2"):
+        if "no_" + key in fact and row.get(key) is not None:
+            bad.append(f"{key} {row[key]} where there is none")
     f = row.get("file") or {}
     if "ino" in fact:
         if f.get("ino") != fact["ino"]:
@@ -185,18 +188,128 @@ def check_fact(row, fact, roles, returns):
     return bad
 
 
+def check_several(rows, fact):
+    """The rows of the table poll of a call against what the program knows: descriptors found ready, or waited on."""
+    bad = []
+    wanted = {key: value for key, value in fact.items() if key.startswith(("found_", "waited_"))}
+    if wanted or "rows" in fact:
+        if len(rows) != fact.get("rows", len(wanted)):
+            bad.append(f"{len(rows)} rows of poll instead of {fact.get('rows', len(wanted))}")
+        if any(row.get("left_out", -1) != fact.get("left_out", 0) for row in rows):
+            bad.append(f"left_out {[row.get('left_out') for row in rows]} instead of {fact.get('left_out', 0)}")
+    for key, events in wanted.items():
+        what, fd = key.split("_")
+        own = [row for row in rows if row.get("fd", -1) == int(fd)]
+        if len(own) != 1:
+            bad.append(f"{len(own)} rows of poll for descriptor {fd}")
+        elif what == "found" and own[0].get("revents") != events:
+            bad.append(f"revents {own[0].get('revents')} of {fd} instead of {events}")
+        elif what == "waited" and (own[0].get("events"), own[0].get("revents")) != (events, None):
+            bad.append(f"{own[0]} instead of waiting for {events}")
+        elif int(fd) >= 0 and (own[0].get("file") or {}).get("type") != traces.PIPE:
+            bad.append(f"file {own[0].get('file')} of {fd} instead of a pipe")
+    return bad
+
+
+def check_away(row, fact, waited):
+    """Who woke the call, and how long it had no CPU. waited: by thread id how long each had none, over its versions."""
+    bad = []
+    if "waker" in fact and row.get("waker_tid", 0) != fact["waker"]:
+        bad.append(f"woken by {row.get('waker_tid')} instead of {fact['waker']}")
+    if row.get("runq", 0) > fact.get("runq_most", row.get("dur", 0)):
+        bad.append(f"runq {row['runq']}, more than {fact.get('runq_most', row.get('dur'))}")
+    if "runq_known" in fact and row.get("runq") is None:
+        bad.append("no runq of a call that slept")
+    if "thread_runq" in fact and waited.get(row["tid"], 0) < fact["thread_runq"]:
+        bad.append(f"runq {waited.get(row['tid'])} of the thread, less than {fact['thread_runq']}")
+    return bad
+
+
+def check_stored(row, fact, files):
+    """What the rows of files and the call say of sizes and peers; -1: nothing."""
+    f = files.get((row.get("file") or {}).get("id"), {})
+    found = {"file_size": row.get("file_size", -1), "first_size": f.get("size", -1), "peer_ino": f.get("peer_ino", -1)}
+    return [f"{key} {value} instead of {fact[key]}" for key, value in found.items() if key in fact and fact[key] != value]
+
+
+def check_run_queue(trace):
+    """Where a thread shares its CPU with one that never sleeps, some calls of it wait for that."""
+    return [] if any(row.get("runq") for row in trace.ops) else [("run_queue", ["no call waited for its CPU"])]
+
+
+def check_majors(trace, facts):
+    """Each major fault that the kernel counted of a thread has its row."""
+    bad = []
+    for fact in facts:
+        if "majflt" in fact:
+            rows = sum(row["name"] == "fault" for row in trace.by_tid.get(fact["tid"], []))
+            if rows != fact["majflt"]:
+                bad.append((fact["line"], [f"{rows} rows of faults, the kernel counted {fact['majflt']}"]))
+    return bad
+
+
 def matches(row, fact):
     """Is this the row of the fact, as far as one can tell before its columns are checked?"""
     return row["name"] == fact["op"] or (fact["op"].startswith("umount") and row["name"].startswith("umount"))
 
 
+def check_request(row, fact):
+    """A row of io_uring or libaio against what the program knows of the request."""
+    status = row.get("status", 0)
+    if row["name"] != fact["op"] or row.get("kind") != fact["kind"]:
+        return [f"{row['name']} of kind {row.get('kind')}"]
+    bad = check_ret(row, fact["ret"])
+    for key in ("fd", "fd2", "pos", "size", "flags"):
+        if row.get(key) != fact.get(key):
+            bad.append(f"{key} {row.get(key)} instead of {fact.get(key)}")
+    for key, column in (("path", "file"), ("path2", "file2")):
+        if key in fact:
+            bad += check_path(row, column, fact[key])
+    if status & fact.get("bits", 0) != fact.get("bits", 0) or status & fact.get("no_bits", 0):
+        bad.append(f"status {status:#x} instead of {fact.get('bits', 0):#x}")
+    if fact.get("bits", 0) & traces.POLLED:
+        if row.get("pid") != fact["tid"] or not (row.get("comm") or "").startswith("iou-sqp-"):
+            bad.append(f"thread {row['tid']} {row.get('comm')} of process {row.get('pid')}")
+    elif row["tid"] != fact["tid"]:
+        bad.append(f"thread {row['tid']} instead of {fact['tid']}")
+    if (row.get("dur") is None) != bool(fact.get("bits", 0) & traces.NO_END) or row.get("dur", 0) < 0:
+        bad.append(f"dur {row.get('dur')}")
+    if row.get("start") is None:
+        bad.append("no start")
+    return bad
+
+
+def check_requests(trace, facts):
+    """Every request has a row, and every row is of a request; they may complete in any order."""
+    problems, left = [], list(trace.requests)
+    for fact in facts:
+        found = [(check_request(row, fact), row) for row in left]
+        best = min(found, key=lambda pair: (len(pair[0]), pair[1]["number"]), default=(["no row"], None))
+        if best[0]:
+            problems.append((fact["line"], best[0] + [str(best[1])]))
+        if best[1] and best[1]["name"] == fact["op"]:
+            left.remove(best[1])
+    return problems + [(f"{row['name']} ret {row.get('ret')} of {row['tid']}", ["a row without a fact"]) for row in left]
+
+
 def check_facts(trace, facts, ops, names=("workload",)):
     """Every fact has its row, in the order of its thread, and between them is nothing but the C library's calls."""
-    problems = []
+    problems = check_requests(trace, [fact for fact in facts if "kind" in fact])
     threads = {}
     for fact in facts:
+        if "kind" in fact:
+            continue
         threads.setdefault(fact["tid"], []).append(fact)
     lives = {}
+    several = {}
+    for row in trace.other:
+        if row["table"] == "poll":
+            several.setdefault((row["thread_id"], row["start"]), []).append(row)
+    latest = {row["id"]: row for row in trace.other if row["table"] == "thread"}  # the last row of an id counts
+    files = {row["id"]: row for row in trace.other if row["table"] == "file"}
+    waited = {}
+    for row in latest.values():
+        waited[row["tid"]] = waited.get(row["tid"], 0) + row.get("runq", 0)
     for tid, own in threads.items():
         rows = trace.by_tid.get(tid, [])
         at = 0
@@ -217,6 +330,9 @@ def check_facts(trace, facts, ops, names=("workload",)):
                     problems.append((fact["line"], [f"rows that nobody made: {strange[:5]}"]))
             op = ops.by_name.get(fact["op"], {"roles": [], "ret": "INT"})
             bad = check_fact(row, fact, op["roles"], op["ret"])
+            bad += check_several(several.get((row["thread_id"], row.get("start")), []), fact)
+            bad += check_away(row, fact, waited)
+            bad += check_stored(row, fact, files)
             if bad:
                 problems.append((fact["line"], bad))
             if "life" in fact and row.get("file"):
@@ -243,6 +359,8 @@ def plausible(row, fact, ops):
     """Tells the call of a fact from the C library's calls of the same name."""
     if fact["op"] not in traces.NOISE:
         return True
+    if fact["op"] == "fault":
+        return row.get("a2") == fact["args"][2]
     if fact["op"] in ("execve",):
         return fact.get("exec") is None or row.get("ret") == 0
     ret = fact["ret"]

@@ -29,6 +29,8 @@ import traces
 # strace prints what these return or get differently from what the kernel tells a tracer.
 STRACE_SKIPS = {"rt_sigreturn", "restart_syscall"}
 # Another root or mount namespace: strace's paths are the host's.
+# What is recorded beside calls for a case.
+WITH = {"mapped": "faults", "mapped_busy": "faults"}
 OTHER_ROOT = {"chroot", "mounts", "overlay", "container"}
 
 
@@ -75,11 +77,11 @@ class Runner:
         os.makedirs(os.path.join(work, "w"))
         return work
 
-    def record(self, work, command, facts=None, timeout=120):
-        """weir record around a command; (status, stderr text)."""
+    def record(self, work, command, facts=None, timeout=120, beside=None):
+        """weir record around a command, --with what is beside; (status, stderr text)."""
         trace = os.path.join(work, "trace")
         with open(facts or os.devnull, "wb") as out:
-            done = subprocess.run([self.weir, "record", "-o", trace, "--", *command], stdout=out, stderr=subprocess.PIPE,
+            done = subprocess.run([self.weir, "record", "-o", trace, *(["--with", beside] if beside else []), "--", *command], stdout=out, stderr=subprocess.PIPE,
                                   timeout=timeout, cwd=work, text=True, errors="replace")
         return done.returncode, done.stderr
 
@@ -123,7 +125,7 @@ class Runner:
         if name == "attached":
             return self.truth_attached(work, facts)
         try:
-            status, text = self.record(work, [self.workload, name, target], facts)
+            status, text = self.record(work, [self.workload, name, target], facts, beside=WITH.get(name))
         finally:
             if mounted:
                 subprocess.run(["umount", target], check=False)
@@ -184,6 +186,10 @@ class Runner:
                 problems.append(("compat", [f"{counted} 32-bit calls counted instead of 100"]))
         if name == "thread_name":
             problems += names_by_size(trace)
+        if name in ("mapped", "mapped_busy"):
+            problems += check.check_majors(trace, facts)
+        if name == "run_queue":
+            problems += check.check_run_queue(trace)
         self.result(name, problems, f"{len(facts)} facts, {len(trace.ops)} rows")
 
     def vm_cases(self, out, names):

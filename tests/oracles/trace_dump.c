@@ -102,6 +102,9 @@ static void put_op(const struct batch *b, size_t row, const struct dims *dims)
 		if (p)
 			put_number("pid", p->pid);
 	}
+	t = dims_thread(dims, batch_get(b, OP_WAKER_ID, row, -1));
+	if (t)
+		put_number("waker_tid", t->tid);
 	put_file("file", dims, batch_get(b, OP_FILE_ID, row, -1));
 	put_file("file2", dims, batch_get(b, OP_FILE2_ID, row, -1));
 	put_file("peer", dims, batch_get(b, OP_PEER_ID, row, -1));
@@ -155,6 +158,9 @@ static int dump_trace(const char *path)
 				printf("{\"table\":\"%s\",\"row\":%zu", schema_table(table)->name,
 				       row);
 				put_row(b, row);
+				if (table == TABLE_POLL)
+					put_file("file", store_dims(store),
+						 batch_get(b, POLL_FILE_ID, row, -1));
 				puts("}");
 			}
 		}

@@ -14,11 +14,17 @@ RETS = "INT BYTES FD ADDR NEVER POS".split()
 
 UNFINISHED, INTERRUPTED, DENIED, CONTESTED, APPEND, HELD, NO_START, NORETURN, BY_PATH, ARG_UNREAD = (1 << i for i in range(10))
 
+PIPE = 6  # of file.type
+REQUESTS = 1, 2  # kinds: io_uring, libaio
+NO_END, POLLED = 1 << 16, 1 << 18  # of requests
+
 # Calls that a workload's C library makes by itself, between those that the facts name.
 NOISE = set("""mmap munmap mprotect brk futex clone clone3 fork rt_sigaction rt_sigprocmask rt_sigreturn set_robust_list rseq exit
 exit_group madvise getpid gettid sched_yield write wait4 set_tid_address arch_prctl prlimit64 getrandom readlink execve
 newfstatat fstat prctl vfork clock_nanosleep tgkill restart_syscall get_robust_list unshare close dup2 fcntl memfd_create
-ftruncate umask chdir getcwd lstat ioctl readlinkat setitimer""".split())
+ftruncate umask chdir getcwd lstat ioctl readlinkat setitimer getrusage fault
+ io_uring_setup io_uring_enter io_uring_register
+ io_setup io_submit io_getevents io_destroy""".split())
 
 
 class Ops:
@@ -61,9 +67,12 @@ class Trace:
         self.sort_by_tid()
 
     def sort_by_tid(self):
-        self.by_tid = {}
+        self.by_tid, self.requests = {}, []
         for number, row in enumerate(self.ops):
             row["number"] = number
+            if row.get("kind") in REQUESTS:
+                self.requests.append(row)
+                continue
             self.by_tid.setdefault(row["tid"], []).append(row)
         for rows in self.by_tid.values():
             rows.sort(key=lambda r: (r.get("start", 0), r["number"]))

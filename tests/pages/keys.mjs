@@ -58,7 +58,8 @@ await main(async (browser) => {
 		return (await answer.json()).slowest.rows[0].row;
 	};
 	for (const [id, search] of [
-		['overview', ''],
+		['overview', '?page=overview'],
+		['findings', '?page=findings'],
 		['timeline with a call', `?page=timeline&row=${await row()}`],
 		['files with a file', `?page=files&file=${file}`],
 		['latency', '?page=latency'],

@@ -93,7 +93,7 @@ async function still(page) {
 /** The measure itself: what it must not see, and what it must. */
 async function measure(page, url) {
 	const before = reference(join(references, `overview-dark.png`));
-	await page.goto(view(url, ''));
+	await page.goto(view(url, '?page=overview'));
 	const changed = async (css) => {
 		const style = await page.addStyleTag({ content: css });
 		const share = difference(await still(page), before);
@@ -124,7 +124,7 @@ await main(async (browser) => {
 	const file = ask('class == data && file_type == regular | by id(file) as id | sum(bytes) as n | sort n desc | head 1', 'look.trace').rows[0].id;
 	const explore = (q, chart) => `?page=explore&chart=${chart}&q=${encodeURIComponent(q)}`;
 	const views = {
-		overview: '',
+		overview: '?page=overview',
 		timeline: '?page=timeline',
 		'timeline-near': `?page=timeline&from=${Math.round(slow.start - slow.dur)}&to=${Math.round(slow.start + 2 * slow.dur)}`,
 		file: `?page=files&file=${file}`,

@@ -3,7 +3,7 @@
 // hostile names, and one that grows. What a page shows is compared with `weir query`. Speaks TAP.
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { ask, children, dir, equal, inAddress, main, newPage, problems, rest, run, serve, skipped, stop, test, view, weir } from './common.mjs';
 
@@ -22,7 +22,7 @@ async function synthetic(browser) {
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, timezoneId: 'Asia/Kolkata' });
 	const page = await newPage(context);
 	const finished = 'stop is not null';
-	await page.goto(url);
+	await page.goto(view(url, '?page=overview'));
 
 	await test('the overview tells what weir query tells', async () => {
 		await page.getByText('Operations').waitFor();
@@ -49,7 +49,7 @@ async function synthetic(browser) {
 		const [is] = ask('count() as n, rate() as r', '--from', '+0.1s', '--to', '+0.101700123s', 'synth.trace').rows;
 		equal(await tile(page, 'calls'), is.n, 'calls');
 		equal(await rateTile(page), told(is.r), 'calls a second');
-		await page.goto(view(url, ''));
+		await page.goto(view(url, '?page=overview'));
 		await page.getByText('Operations').waitFor();
 	});
 
@@ -68,7 +68,7 @@ async function synthetic(browser) {
 	});
 
 	await test('a filter changes every number, and is in the address', async () => {
-		await page.goto(view(url, ''));
+		await page.goto(view(url, '?page=overview'));
 		const box = page.getByRole('combobox', { name: 'Filter' });
 		await box.fill('op == read && dur > 10us');
 		await box.press('Enter');
@@ -90,7 +90,7 @@ async function synthetic(browser) {
 	});
 
 	await test('dragging a range of time zooms; Escape shows all again', async () => {
-		await page.goto(view(url, ''));
+		await page.goto(view(url, '?page=overview'));
 		const chart = page.getByLabel('calls a second by operation');
 		await chart.waitFor();
 		await rest(page);
@@ -291,16 +291,16 @@ async function synthetic(browser) {
 
 	await test('the link of a server that was started again is followed in a page that is open', async () => {
 		const other = await newPage(await browser.newContext());
-		await other.goto(`${url.split('#')[0]}#token=${'0'.repeat(32)}`);
+		await other.goto(view(url, '?page=overview').replace(/token=.*/, `token=${'0'.repeat(32)}`));
 		await other.getByText('No trace').waitFor();
-		await other.goto(url);
+		await other.goto(view(url, '?page=overview'));
 		await other.getByText('Operations').waitFor();
 		problems.length = 0; // the browser reports the 401 on its console
 		await other.context().close();
 	});
 
 	await test('help, keys, dark and light', async () => {
-		await page.goto(view(url, ''));
+		await page.goto(view(url, '?page=overview'));
 		await page.getByText('Operations').waitFor();
 		await page.keyboard.press('?');
 		await page.getByRole('heading', { name: 'Keys' }).waitFor();
@@ -338,7 +338,7 @@ async function kept(browser) {
 	const inBrowser = () => page.evaluate(() => Object.entries(localStorage).filter(([k]) => k.startsWith('weir-saved')));
 
 	await test('what this browser kept before goes beside the trace, once', async () => {
-		await page.goto(view(url, ''));
+		await page.goto(view(url, '?page=overview'));
 		await page.evaluate(() => localStorage.setItem('weir-saved', JSON.stringify([{ title: '<i>Old</i>', q: 'count() as n', language: 'query' }, { title: 'Errors', q: 'head 1', language: 'query' }])));
 		await explore(page, 'count() as n');
 		await page.getByText('2 questions of this browser are kept beside the trace now').waitFor();
@@ -398,7 +398,7 @@ async function folder(browser) {
 	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
 	const page = await newPage(context);
 	await test('traces that come into a folder are shown without a reload', async () => {
-		await page.goto(url);
+		await page.goto(view(url, '?page=overview'));
 		await page.getByText('Operations').waitFor();
 		const before = await tile(page, 'calls');
 		await page.evaluate(() => (window.same = true));
@@ -440,7 +440,9 @@ async function damaged(browser) {
 	const data = readFileSync(path);
 	const hurt = (at) => {
 		data[at] ^= 1;
-		writeFileSync(path, data); // in place
+		const file = openSync(path, 'r+'); // in place: findings may have been appended meanwhile
+		writeSync(file, data, at, 1, at);
+		closeSync(file);
 	};
 	const calls = () => ask('count() as n', 'hurt.trace');
 	hurt(data.length >> 1);
@@ -498,7 +500,7 @@ async function failedRecording(browser) {
 	await test('a recording that failed says so, when and why', async () => {
 		const at = /RECORDING FAILED at (\d+ \w+ \d+:\d+:\d+)/.exec(run('report', 'failed.trace'));
 		if (!at) throw new Error(`the report does not: ${run('report', 'failed.trace')}`);
-		await page.goto(url);
+		await page.goto(view(url, '?page=overview'));
 		const said = page.locator('p[role=status]', { hasText: 'Recording failed' });
 		await said.waitFor();
 		const text = await said.textContent();

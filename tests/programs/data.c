@@ -4,6 +4,7 @@
 #include "truth.h"
 
 #include <sys/inotify.h>
+#include <sys/socket.h>
 
 #define KIB 1024
 
@@ -198,6 +199,69 @@ static int run_between(void)
 	return 0;
 }
 
+static void is_pipe2(int fd)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "pipe:[%ld]", ino_of(fd));
+	is_path2(name);
+}
+
+/* What has no position: both sides are named, the one of a file has its own. */
+static int run_between_ends(void)
+{
+	int in = make("in", O_TRUNC), sides[2], pipes[2];
+	loff_t from = 4000;
+
+	MUST(write, in, buf, 10000);
+	MUST(socketpair, AF_UNIX, SOCK_STREAM, 0, sides);
+	MUST(pipe2, pipes, 0);
+	MUST(sendfile, sides[0], in, &from, 300); /* a file to a socket */
+	is_inode(sides[0]);
+	is_file2("in");
+	is_pos2(4000);
+	is_any("no_pos", 1);
+	MUST(lseek, in, 77, SEEK_SET);
+	MUST(sendfile, pipes[1], in, 0, 200); /* to a pipe, from the file's own position */
+	is_inode(pipes[1]);
+	is_file2("in");
+	is_pos2(77);
+	is_any("no_pos", 1);
+	MUST(splice, in, 0, pipes[1], 0, 100, 0);
+	is_file("in");
+	is_pos(277);
+	is_pipe2(pipes[1]);
+	is_any("no_pos2", 1);
+	MUST(splice, pipes[0], 0, sides[1], 0, 300, 0); /* a pipe to a socket */
+	is_inode(pipes[0]);
+	is_any("no_pos", 1);
+	is_any("no_pos2", 1);
+	MUST(splice, sides[0], 0, pipes[1], 0, 250, 0); /* and a socket to a pipe */
+	is_inode(sides[0]);
+	is_pipe2(pipes[1]);
+	is_any("no_pos", 1);
+	is_any("no_pos2", 1);
+	MUST(lseek, in, 0, SEEK_END);
+	MUST(splice, pipes[0], 0, in, 0, 1000, 0); /* less than was asked for */
+	is_inode(pipes[0]);
+	is_file2("in");
+	is_pos2(10000);
+	is_any("no_pos", 1);
+	from = 10200;
+	MUST(sendfile, sides[1], in, &from, 1000); /* up to the end of the file: 50 bytes */
+	is_file2("in");
+	is_pos2(10200);
+	MUST(sendfile, sides[1], in, &from, 1000); /* there */
+	is_pos2(10250);
+	FAILS(EAGAIN, splice, pipes[0], 0, in, 0, 10, SPLICE_F_NONBLOCK);
+	for (int i = 0; i < 2; i++) {
+		MUST(close, pipes[i]);
+		MUST(close, sides[i]);
+	}
+	MUST(close, in);
+	return 0;
+}
+
 static int run_memory(void)
 {
 	int fd = make("m", O_TRUNC), anon;
@@ -307,6 +371,7 @@ const struct work_case data_cases[] = {
 	{"vectored", run_vectored, "readv ... pwritev2: the sum of the parts"},
 	{"append", run_append, "O_APPEND, also with pwrite64"},
 	{"between", run_between, "sendfile, splice, tee, vmsplice, copy_file_range"},
+	{"between_ends", run_between_ends, "sendfile and splice with sockets and pipes"},
 	{"memory", run_memory, "mmap and its family, memfd, O_TMPFILE"},
 	{"data_fail", run_fail, "calls on data that fail"},
 	{"many", run_many, "10,000 calls, each with its own size and place"},

@@ -186,6 +186,50 @@ static void getppid_work(struct load *l)
 	l->done = l->calls;
 }
 
+struct echo {
+	int from, to;
+};
+
+static void *wake_echo(void *arg)
+{
+	const struct echo *e = arg;
+	char byte;
+
+	while (read(e->from, &byte, 1) == 1 && write(e->to, &byte, 1) == 1)
+		;
+	return NULL;
+}
+
+/* A byte to another thread on the same CPU and back: each of the two wakes the other once and is switched out once. */
+static void wake_work(struct load *l)
+{
+	int there[2], back[2];
+	struct echo e;
+	pthread_t other;
+	char byte = 0;
+
+	if (pipe(there) || pipe(back))
+		return;
+	e = (struct echo){there[0], back[1]};
+	pthread_create(&other, NULL, wake_echo, &e);
+	for (long i = 0; i < l->calls; i += 2) {
+		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+			break;
+		turns_step(&l->turns, 2);
+		l->done += 2;
+	}
+	close(there[1]);
+	pthread_join(other, NULL);
+	close(there[0]);
+	close(back[0]);
+	close(back[1]);
+}
+
+static int run_wake(void)
+{
+	return run_load(wake_work, 100000);
+}
+
 static int run_getppid(void)
 {
 	return run_load(getppid_work, 1000000);
@@ -304,6 +348,7 @@ int load_cpu(const char *path, char **argv)
 const struct work_case load_cases[] = {
 	{"load_pread", run_pread, "load: pread of WORK_SIZE bytes from the page cache"},
 	{"load_stat", run_stat, "load: stat of a path"},
+	{"load_wake", run_wake, "load: a byte to another thread on the same CPU and back"},
 	{"load_meta", run_meta, "load: create, write, stat, rename, unlink"},
 	{"load_names", run_names, "load: create, rename, unlink, each file under names of its own"},
 	{"load_getppid", run_getppid, "load: the shortest call"},

@@ -14,8 +14,9 @@
 #include <sys/prctl.h>
 
 static const struct work_case *const groups[] = {
-	data_cases,   meta_cases,    name_cases, space_cases,  share_cases, sock_cases,
-	thread_cases, process_cases, wait_cases, compat_cases, load_cases};
+	data_cases, meta_cases,	  name_cases,	 space_cases, share_cases,
+	sock_cases, thread_cases, process_cases, wait_cases,  compat_cases,
+	load_cases, mapped_cases, uring_cases,	 aio_cases};
 
 #define FOR_EACH_CASE(c)                                                   \
 	for (size_t g_ = 0; g_ < sizeof(groups) / sizeof(groups[0]); g_++) \

@@ -392,8 +392,41 @@ static int run_fail(void)
 	return 0;
 }
 
+static int run_sizes(void)
+{
+	int fd = make("f");
+
+	is_any("file_size", 0);
+	is_any("first_size", 0);
+	MUST(write, fd, buf, 5000);
+	MUST(close, fd);
+	fd = (int)MUST(openat, AT_FDCWD, dir("f"), O_RDONLY);
+	is_any("file_size", 5000);
+	MUST(close, fd);
+	/* Another name is another version, which is seen for the first time. */
+	MUST(link, dir("f"), dir("g"));
+	fd = (int)MUST(open, dir("g"), O_WRONLY | O_APPEND);
+	is_any("file_size", 5000);
+	is_any("first_size", 5000);
+	MUST(write, fd, buf, 1);
+	MUST(close, fd);
+	fd = (int)MUST(openat, AT_FDCWD, dir("f"), O_WRONLY | O_TRUNC);
+	is_any("file_size", 0);
+	MUST(close, fd);
+	fd = (int)MUST(openat, AT_FDCWD, dir(""), O_RDONLY | O_DIRECTORY);
+	is_any("file_size", -1);
+	MUST(close, fd);
+	fd = (int)MUST(openat, AT_FDCWD, "/dev/null", O_WRONLY);
+	is_any("file_size", -1);
+	MUST(close, fd);
+	FAILS(ENOENT, openat, AT_FDCWD, dir("none"), O_RDONLY);
+	is_any("file_size", -1);
+	return 0;
+}
+
 const struct work_case meta_cases[] = {
 	{"open", run_open, "open, creat, openat2, O_PATH"},
+	{"sizes", run_sizes, "how large files are when they are opened"},
 	{"stat", run_stat, "the stat family, links read, folders listed"},
 	{"change", run_change, "modes, owners, times, nodes, locks"},
 	{"xattr", run_xattr, "extended attributes"},

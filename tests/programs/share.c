@@ -149,7 +149,7 @@ static int run_attached(void)
 	CHECK(mkdir("folder", 0700) == 0 && chdir("folder") == 0);
 	printf("ready\n");
 	fflush(stdout);
-	for (int i = 0; access(dir("go"), F_OK) != 0 && i < 3000; i++)
+	for (int i = 0; access(dir("go"), F_OK) != 0 && i < 30000; i++)
 		usleep(10000);
 	MUST(write, fd, buf, 7);
 	is_file("before");

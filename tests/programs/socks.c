@@ -320,8 +320,10 @@ static int run_unix(void)
 	other = (int)MUST(accept, listener, 0, 0);
 	MUST(write, fd, buf, 100);
 	is_remote("unix:./sock");
+	is_any("peer_ino", ino_of(other));
 	MUST(read, other, buf, 1000);
 	is_local("unix:./sock");
+	is_any("peer_ino", ino_of(fd));
 	MUST(close, other);
 	FAILS(EPIPE, write, fd, buf, 100);
 	MUST(close, fd);
@@ -348,7 +350,9 @@ static int run_unix(void)
 	MUST(close, two);
 	MUST(socketpair, AF_UNIX, SOCK_STREAM, 0, pair);
 	MUST(write, pair[0], buf, 30);
+	is_any("peer_ino", ino_of(pair[1]));
 	MUST(read, pair[1], buf, 100);
+	is_any("peer_ino", ino_of(pair[0]));
 	MUST(close, pair[0]);
 	MUST(close, pair[1]);
 	MUST(socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair);

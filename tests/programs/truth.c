@@ -7,7 +7,7 @@
 
 #define FACTS_MAX 65536
 #define TEXT_MAX  (8u << 20)
-#define MORE_MAX  4
+#define MORE_MAX  12
 
 enum { HAS_POS = 1, HAS_POS2 = 2, HAS_SIZE = 4, HAS_FLAGS = 8, HAS_INODE = 16, NO_RET = 32 };
 
@@ -206,6 +206,13 @@ void is_inode(int fd)
 	last = f;
 }
 
+long ino_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? -1 : (long)st.st_ino;
+}
+
 void is_any(const char *key, long value)
 {
 	for (int i = 0; i < MORE_MAX; i++) {
@@ -215,6 +222,60 @@ void is_any(const char *key, long value)
 			return;
 		}
 	}
+	fprintf(stderr, "too many facts of one call\n");
+	exit(1);
+}
+
+void is_later(const char *key, struct later *ret)
+{
+	int i = 0;
+
+	is_any(key, 0);
+	while (strcmp(last->more[i].key, key) != 0)
+		i++;
+	ret->value = &last->more[i].value;
+}
+
+void is_now(struct later of, long value)
+{
+	*of.value = value;
+}
+
+static void is_of_fd(const char *what, int fd, long value)
+{
+	char key[16];
+
+	snprintf(key, sizeof(key), "%s_%d", what, fd);
+	is_any(key, value);
+}
+
+void is_found(int fd, long revents)
+{
+	is_of_fd("found", fd, revents);
+}
+
+void is_waited(int fd, long events)
+{
+	is_of_fd("waited", fd, events);
+}
+
+void until_in(int pid, long nr)
+{
+	char path[64], text[16];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	for (int i = 0; i < 10000; i++) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = read(fd, text, sizeof(text) - 1);
+
+		close(fd);
+		text[n > 0 ? n : 0] = 0;
+		if (n > 0 && text[0] >= '0' && text[0] <= '9' && strtol(text, NULL, 10) == nr)
+			return;
+		usleep(1000);
+	}
+	fprintf(stderr, "process %d does not come to call %ld\n", pid, nr);
+	exit(1);
 }
 
 const char *dir(const char *name)

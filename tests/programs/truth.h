@@ -53,7 +53,7 @@ int run_sqpoll(void);
 
 extern const struct work_case data_cases[], meta_cases[], name_cases[], space_cases[],
 	share_cases[], sock_cases[], thread_cases[], process_cases[], wait_cases[], compat_cases[],
-	load_cases[];
+	load_cases[], mapped_cases[], uring_cases[], aio_cases[];
 
 /* Makes the call and notes it; the kernel's own return value (-errno on failure). */
 long fact_call(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
@@ -104,7 +104,19 @@ void is_local(const char *address); /* of the socket */
 void is_remote(const char *address);
 void is_inode(int fd); /* the file has the device and inode of this descriptor (asked by fstat,
 			  unnoted) */
+/* The inode number of a descriptor, asked by fstat, unnoted. */
+long ino_of(int fd);
 void is_any(const char *key, long value); /* key=value, for what has no function of its own */
+
+/* The same where the value is known only after other calls. */
+struct later {
+	int64_t *value;
+};
+void is_later(const char *key, struct later *ret);
+void is_now(struct later of, long value);
+/* Of a call that slept until one of several descriptors was ready: which was found, with which events, or waited on for them. */
+void is_found(int fd, long revents);
+void is_waited(int fd, long events);
 
 /* Tells this thread which id it has outside its pid namespace. */
 void facts_tid(int tid);
@@ -115,6 +127,8 @@ int child(int (*f)(void *), void *arg);
 void child_join(int pid);
 /* Unnoted help: waits until the file has the text, or stops the program after ten seconds. */
 void pause_ms(int ms);
+/* Unnoted: waits until a process sleeps in a call, or stops the program after ten seconds. */
+void until_in(int pid, long nr);
 
 void facts_open(void);
 void facts_print(void);

@@ -36,7 +36,7 @@ for name in "$@"; do
 		echo $? >/out/$name.status
 		;;
 	compat)
-		timeout 100 weir record -q -o /out/$name.trace -- workload $name "$root/$name" >/out/$name.facts 2>/out/$name.errors
+		timeout 300 weir record -q -o /out/$name.trace -- workload $name "$root/$name" >/out/$name.facts 2>/out/$name.errors
 		echo $? >/out/$name.status
 		;;
 	*) together="$together $name" ;;
@@ -49,7 +49,7 @@ for name in $together; do
 done
 EOF
 export together root
-timeout 800 weir record -q -o /out/together.trace -- sh /each.sh 2>/out/together.errors
+timeout 800 weir record -q --with faults -o /out/together.trace -- sh /each.sh 2>/out/together.errors
 echo $? >/out/together.status
 echo "BEGIN-OUT"
 cd /out && tar cz . | base64

@@ -182,6 +182,23 @@ result $? 'what was left out is counted'
 [ "$("$weir" trace -i some --where 'dur < 20us or dur is null' | grep -vc '^+++')" = 0 ]
 result $? 'durations'
 
+# Another call has the number of one that was left out, but not the thread that woke that one.
+mkdir -p w
+"$weir" record -q -o some --where 'op != futex or ret > 9' -- "$workload" wakers w >/dev/null 2>&1
+[ "$("$weir" query 'op == nanosleep | count(), count(waker_id)' -i some --csv | tail -n 1)" = 1,0 ]
+result $? 'nobody wakes a call that sleeps'
+
+# A call that slept on one descriptor alone is a call on its file, for the recorder too.
+mkfifo fifo
+"$weir" record -q -o all -- "$weir" record -q -o some -P "$dir/fifo" -- bash -c 'read -t 0.02 <>fifo; sleep 0.02; read -t 0.02 <>/dev/zero'
+waits() { # waits OPTION...
+	"$weir" trace -o /dev/stdout --comm bash -e openat,%wait "$@" | sed -E 's/^[0-9:.]+ //; s/ <[0-9.]+>$//' | grep -v '^+++'
+}
+waits -i all -P "$dir/fifo" >want
+waits -i some >got
+diff want got && grep -q select want
+result $? 'waits for a file that was chosen'
+
 # Errors name the place; --explain needs no target.
 "$weir" record --where 'dur >' -- true 2>err
 [ $? = 2 ] && grep -q 'character' err && [ "$(wc -l <err)" = 1 ]

@@ -41,6 +41,7 @@ COMMANDS = {
     'sql': ['sql', '--json', SQL, 'TRACE'],
     'trace -i': ['trace', '-i', 'TRACE'],
     'diff': ['diff', 'WHOLE', 'TRACE'],
+    'diagnose': ['diagnose', '--json', '--fresh', 'TRACE'],
 }
 REQUESTS = [('trace', {}), ('overview', {'width': 100}), ('query', {'q': PIPELINE}), ('files', {}), ('lanes', {}), ('latency', {}),
             ('timeline', {'lanes': '0,1', 'width': 100}), ('op/1', {'near': 3}), ('op/1/next', {'same': 'op'}), ('file/0', {}),

@@ -226,6 +226,36 @@ static void complete_until(void **state)
 	store_free(s);
 }
 
+/* Nor of the rows of poll: a call without one would be taken for one that did not sleep. */
+static void complete_with_waits(void **state)
+{
+	const int64_t t0 = 1700000000 * NSEC_PER_SEC;
+	struct draw d = {test_seed(11)};
+	struct store_writer *w;
+	struct error err = {0};
+	struct batch *poll;
+	char path[256];
+	int64_t clock = t0 + 30, noted;
+
+	snprintf(path, sizeof(path), "%s", in_folder("waits"));
+	w = create(path);
+	store_note_until(w, t0);
+	assert_true(batch_new(&poll, TABLE_POLL) == 0 && batch_add_row(poll) == 0);
+	assert_int_equal(batch_set(poll, POLL_START, 0, t0 + 5), 0);
+	assert_int_equal(batch_set(poll, POLL_DUR, 0, 5), 0);
+	append(w, poll);
+	for (unsigned int i = 0; i < 7; i++)
+		append(w, likely_ops(&d, 10000, &clock));
+	store_note_until(w, clock);
+	noted = clock;
+	for (unsigned int i = 0; i < 7; i++) /* a second block */
+		append(w, likely_ops(&d, 10000, &clock));
+	assert_int_equal(unclosed_of(path).until, t0);
+	flush(w);
+	assert_int_equal(unclosed_of(path).until, noted);
+	assert_ok(store_close(w, &err), err);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +263,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(missing_block, setup, teardown),
 		cmocka_unit_test_setup_teardown(complete_until, setup, teardown),
+		cmocka_unit_test_setup_teardown(complete_with_waits, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,8 @@ static void old_traces(void **state)
 		snprintf(path, sizeof(path), "%s/%s", OLD_FOLDER, olds[i].name);
 		read_sums(path, olds[i].told, sums);
 		for (unsigned int t = 0; t < TABLE_COUNT; t++) {
-			assert_int_equal(olds[i].sums[t].table, t);
+			/* a table that came later has no rows */
+			assert_true(olds[i].sums[t].table == t || !olds[i].sums[t].rows);
 			if (sums[t].rows != olds[i].sums[t].rows ||
 			    sums[t].hash != olds[i].sums[t].hash)
 				fail_msg("%s, table %s: %zu rows, hash %016" PRIx64

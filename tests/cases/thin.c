@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thin FROM TO SEED BURST: copies a trace as if its recorder had lost 1 % of the calls, so many after each other at a time, and
+ * had counted them. Prints how many.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/vocab.h"
+#include "store/store.h"
+
+#define LOST_SHARE 0.01
+
+struct thinner {
+	unsigned short state[3]; /* of erand48() */
+	int burst, left;	 /* calls of the burst that are still to be lost */
+	int64_t cpu;		 /* a burst is lost on one CPU */
+	uint64_t lost;
+};
+
+/* Whether this call is lost: one of the CPU whose ring is full. */
+static bool is_lost(struct thinner *t, const struct batch *b, size_t row)
+{
+	if (t->left == 0 && erand48(t->state) < LOST_SHARE / t->burst) {
+		t->left = t->burst;
+		t->cpu = batch_get(b, OP_CPU, row, -1);
+	}
+	if (t->left == 0 || batch_get(b, OP_CPU, row, -1) != t->cpu)
+		return false;
+	t->left--;
+	t->lost++;
+	return true;
+}
+
+/* A row of loss for a call, as a recorder knows it: when, where and whose. */
+static int add_loss(struct batch *losses, const struct batch *b, size_t row)
+{
+	int64_t stop = batch_get(b, OP_START, row, 0) + batch_get(b, OP_DUR, row, 0);
+	size_t at = losses->rows;
+	int r = batch_add_row(losses);
+
+	if (r < 0 || (r = batch_set(losses, LOSS_START, at, stop)) < 0 ||
+	    (r = batch_set(losses, LOSS_STOP, at, stop)) < 0 ||
+	    (r = batch_set(losses, LOSS_CPU, at, batch_get(b, OP_CPU, row, 0))) < 0 ||
+	    (r = batch_set(losses, LOSS_CAUSE, at, CAUSE_RING_FULL)) < 0 ||
+	    (r = batch_set(losses, LOSS_EVENTS, at, 1)) < 0)
+		return r;
+	return batch_is_null(b, OP_THREAD_ID, row)
+		       ? 0
+		       : batch_set(losses, LOSS_THREAD_ID, at, batch_get(b, OP_THREAD_ID, row, 0));
+}
+
+static int thin_block(struct thinner *t, const struct batch *b, struct store_writer *to,
+		      struct error *err)
+{
+	_cleanup_(batch_freep) struct batch *kept = NULL, *losses = NULL;
+	int r = batch_new(&kept, TABLE_OP);
+
+	if (r >= 0)
+		r = batch_new(&losses, TABLE_LOSS);
+	for (size_t row = 0; row < b->rows && r >= 0; row++)
+		r = is_lost(t, b, row) ? add_loss(losses, b, row)
+				       : batch_append(kept, b, row, row + 1);
+	if (r >= 0 && kept->rows)
+		r = store_append(to, kept, err);
+	if (r >= 0 && losses->rows)
+		r = store_append(to, losses, err);
+	return r;
+}
+
+static int thin(struct thinner *t, struct store *from, struct store_writer *to, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
+	int r = store_cursor_new(&c, from);
+
+	for (size_t i = 0; r >= 0 && i < store_block_count(from); i++) {
+		enum table_id table = store_block(from, i)->table;
+		const struct batch *b;
+
+		if (table == TABLE_SUMMARY)
+			continue;
+		r = store_decode(c, i, ~0ull, &b, err);
+		if (r >= 0)
+			r = table == TABLE_OP ? thin_block(t, b, to, err)
+					      : store_append(to, b, err);
+	}
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_(store_freep) struct store *from = NULL;
+	struct store_writer *to = NULL;
+	struct thinner t = {0};
+	struct error err = {0};
+	const char *path = argc > 1 ? argv[1] : "";
+	int r;
+
+	if (argc != 5 || (t.burst = (int)strtol(argv[4], NULL, 10)) < 1) {
+		fprintf(stderr, "usage: thin FROM TO SEED BURST\n");
+		return 2;
+	}
+	t.state[0] = (unsigned short)strtol(argv[3], NULL, 10);
+	r = store_open(&from, &path, 1, &err);
+	if (r >= 0)
+		r = store_create(&to, argv[2], NULL, &err);
+	if (r >= 0)
+		r = thin(&t, from, to, &err);
+	if (to && store_close(to, r < 0 ? NULL : &err) < 0)
+		r = -EIO;
+	if (r < 0)
+		fprintf(stderr, "thin: %s\n", err.message);
+	else
+		printf("%llu\n", (unsigned long long)t.lost);
+	return r < 0;
+}

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""rules.py WEIR ROOT: the rules of weir diagnose: each is read, asks and speaks without an error, has its case and its page; rules of a
+user's own, wrong ones too; and the options that choose rules. TAP on standard output."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
+weir, root = map(os.path.abspath, sys.argv[1:3])
+tap = Tap()
+check = tap.check
+
+# A rule that finds one thing in every trace that has more than one call
+OWN = {
+    'rule': 'own-rule',
+    'summary': 'calls at all',
+    'level': 'warning',
+    'loss': 'less',
+    'sql': 'SELECT count(*) AS calls, sum(bytes) AS bytes, 7 AS each, \'a "b"\' AS word FROM op HAVING count(*) > 1',
+    'sentence': '{calls} calls, {each:size}, {each:plain}, {word}, {word:quoted}, {{each}',
+    'evidence': '{bytes} from {start}',
+    'change': 'nothing',
+    'show': 'by op | count()',
+    'about': 'A test.',
+}
+
+
+def run(*args):
+    return subprocess.run([weir, *args], capture_output=True, text=True, errors='replace', env={**os.environ, 'NO_COLOR': '1'}, timeout=120,
+                          check=False)
+
+
+def rule_text(**members):
+    """The text of OWN with other members; None leaves one out."""
+    out = {**OWN, **members}
+    return ''.join(f'{k}: {json.dumps(v)}\n' for k, v in out.items() if v is not None)
+
+
+def write(name, text):
+    with open(name, 'wb') as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
+    return name
+
+
+def rows(*args):
+    r = run('diagnose', '--json', *args)
+    return json.loads(r.stdout)['rows'] if r.stdout else [r.stderr]
+
+
+# ---- the built-in ones ----
+
+def built_in(trace, empty):
+    files = sorted(glob.glob(os.path.join(root, 'rules', '*.rule')))
+    names = [os.path.basename(f)[:-len('.rule')] for f in files]
+    listed = [line.split()[0] for line in run('diagnose', '--explain', 'all').stdout.splitlines()]
+    check('--explain all lists the files of rules/', sorted(listed) == names, set(listed) ^ set(names))
+    for what, path in (('a synthetic trace', trace), ('one of one call', empty)):
+        r = run('diagnose', '-i', path, '--json')
+        check(f'they ask and speak without an error about {what}', r.returncode == 0 and json.loads(r.stdout)['rules'] == len(names), r.stderr)
+    check('which has no findings', rows('-i', empty) == [], rows('-i', empty))
+    check('nor has a trace without a call', rows('-i', trace, '--where', 'dur > 9h') == [], rows('-i', trace, '--where', 'dur > 9h'))
+    bad, wide, unknown = [], [], []
+    for path, name in zip(files, names):
+        with open(path, encoding='utf-8') as f:
+            text = f.read()
+        show = json.loads(re.search(r'^show: (".*")$', text, re.M).group(1))
+        show = re.sub(r'\{\w+\}', '1', re.sub(r'\{\w+:quoted\}', '"x"', show))
+        r = run('query', '--explain', '-i', empty, show)
+        if r.returncode:
+            bad.append(f'{name}: {show}: {r.stderr}')
+        wide += [f'{name}: {line}' for line in text.splitlines() if len(line) > 140]
+        covers = re.search(r'^covers: (.*)$', text, re.M)
+        unknown += [f'{name} covers {word}' for word in (covers.group(1).split() if covers else []) if word not in names]
+    tap.none('what they show is a question that is right', bad)
+    tap.none('their lines are short', wide)
+    tap.none('they cover rules that exist', unknown)
+    expected = set()
+    for path in glob.glob(os.path.join(root, 'tests', 'cases', '*', 'expect.json')):
+        with open(path, encoding='utf-8') as f:
+            expected |= {x['rule'] for x in json.load(f).get('faulty', [])}
+    tap.none('each has a case', sorted(set(names) - expected))
+    with open(os.path.join(root, 'docs', 'rules.md'), encoding='utf-8') as f:
+        check('docs/rules.md is what make docs makes', f.read() == run('diagnose', '--explain', 'markdown').stdout)
+    text = run('diagnose', '--explain', 'small-writes').stdout
+    tap.none('--explain has all of a rule',
+             [w for w in ('small-writes (warning)', 'thresholds', 'what to change', 'if calls were lost', 'SELECT') if w not in text])
+
+
+# ---- rules of one's own ----
+
+FILES = [  # name, text of a file that is no rule, what the message must have
+    ('no YAML', 'rule: [', 'bad.rule:2:1: '),
+    ('a list', '- a\n', 'a rule is a list of NAME: VALUE'),
+    ('nothing', '', 'bad.rule: '),
+    ('a binary file', b'\x7fELF\0\1\2', 'not a text in UTF-8'),
+    ('a NUL', rule_text(about='a\0b'), 'NUL'),
+    ('a byte that is no UTF-8', b'rule: \xff\n', 'not a text in UTF-8'),
+    ('a member that is unknown', rule_text(colour='red'), 'a rule has no member colour'),
+    ('a member twice', rule_text() + 'rule: again\n', 'bad.rule:'),
+    ('no sentence', rule_text(sentence=None), 'the rule lacks sentence'),
+    ('an empty sentence', rule_text(sentence=''), 'empty'),
+    ('no question', rule_text(sql=None), 'one question'),
+    ('two questions', rule_text(query='by op | count()'), 'one question'),
+    ('a name with a blank', rule_text(rule='own rule'), 'a-z, 0-9 and -'),
+    ('a level that is unknown', rule_text(level='high'), 'note, warning or problem, not high'),
+    ('a loss that is unknown', rule_text(loss='none'), 'not none'),
+    ('a text that is a list', rule_text() + 'many:\n- a\n', 'a text is expected'),
+    ('a threshold without a reason', rule_text() + 'thresholds: {least: {is: 5}}\n', 'needs its reason'),
+    ('a threshold that is no number', rule_text() + 'thresholds: {least: {is: many, why: a}}\n', 'a threshold is a number'),
+    ('a threshold that is nan', rule_text() + 'thresholds: {least: {is: nan, why: a}}\n', 'a threshold is a number'),
+    ('a negative threshold', rule_text() + 'thresholds: {least: {is: -1, why: a}}\n', 'a threshold is a number'),
+    ('thresholds that are a text', rule_text() + 'thresholds: 5\n', 'thresholds are'),
+    ('too many thresholds', rule_text() + 'thresholds: {' + ', '.join(f't{i}: {{is: 1, why: a}}' for i in range(20)) + '}\n', 'too many'),
+    ('an alias bomb', 'a0: &a0 [x, x, x, x, x, x, x, x, x]\n' +
+     ''.join(f'a{i}: &a{i} [{", ".join([f"*a{i - 1}"] * 9)}]\n' for i in range(1, 12)), 'a rule has no member a0'),
+    ('an alias', rule_text(summary=None) + 'summary: &a one\nmany: *a\n', 'a rule has no aliases'),
+    ('a text that is too long', rule_text(about='x' * 70000), 'longer than 64 KiB'),
+]
+
+QUESTIONS = [  # likewise, of rules that can be read
+    ('a $name that is unknown', rule_text(sql='SELECT $nothing AS calls'), '$nothing is no threshold'),
+    ('a {name} that is unknown', rule_text(sentence='{nothing} is wrong'), '{nothing} is no column'),
+    ('a {name} that does not end', rule_text(sentence='{calls is wrong'), '{calls is wrong'),
+    ('a text as a size', rule_text(sentence='{word:size}'), '{word:size}'),
+    ('a number as a text', rule_text(sentence='{calls:quoted}'), '{calls:quoted}'),
+    ('a {name} in what is shown', rule_text(show='where path == {nothing:quoted}'), '{nothing:quoted}'),
+    ('SQL that is wrong', rule_text(sql='SELECT FROM WHERE'), 'rule own-rule'),
+    ('a column that is unknown', rule_text(sql='SELECT nothing FROM op'), 'nothing'),
+    ('two statements', rule_text(sql='SELECT 1 AS calls; SELECT 2 AS calls'), 'asks one question'),
+    ('COPY', rule_text(sql="COPY (SELECT 1) TO 'made'"), 'asks one question'),
+    ('a table that is made', rule_text(sql='CREATE TABLE t AS SELECT 1'), 'asks one question'),
+    ('a file that is read', rule_text(sql="SELECT content AS word FROM read_text('/etc/hostname')"), 'Cannot access file'),
+    ('SQL of a comment', rule_text(sql='-- nothing'), 'own-rule'),
+    ('a query that is wrong', rule_text(sql=None, query='by nothing | count()'), 'nothing'),
+    ('more than 24 columns', rule_text(sql='SELECT ' + ', '.join(f'1 AS c{i}' for i in range(40))), 'more than 24 columns'),
+    ('too many rows', rule_text(sql='SELECT range AS calls, 1 AS each, \'\' AS word FROM range(200000)'), 'more than 100000 rows'),
+]
+
+
+def wrong_ones(trace):
+    bad = []
+    for name, text, part in FILES + QUESTIONS:
+        write('bad.rule', text)
+        # rules are read before they are listed, without the trace
+        args = ('--only', 'own-rule', '-i', trace) if (name, text, part) in QUESTIONS else ('--explain', 'all')
+        r = run('diagnose', '--rules', 'bad.rule', *args)
+        lines = r.stderr.splitlines()
+        if r.returncode not in (1, 2) or len(lines) != 1 or part not in r.stderr or r.stdout:
+            bad.append(f'{name}: exit status {r.returncode}: {r.stderr} {r.stdout[:200]}')
+    tap.none(f'{len(FILES + QUESTIONS)} wrong rules: a line for each, and an exit status', bad)
+    check('COPY has made no file', not os.path.exists('made'))
+    r = run('diagnose', '-i', trace, '--rules', 'nowhere')
+    check('rules that are not there', r.returncode and 'nowhere' in r.stderr, r.stderr)
+
+
+def own(trace):
+    path = write('own.rule', rule_text())
+    only = ['-i', trace, '--only', 'own-rule']
+    found = rows(*only, '--rules', path)
+    want = f'{run("query", "-i", trace, "--csv", "count()").stdout.split()[-1]}'
+    check('a rule of its own finds', len(found) == 1 and found[0]['rule'] == 'own-rule' and str(found[0]['calls']) == want, found, want)
+    check('and fills its sentence', found[0]['sentence'].endswith(' calls, 7 B, 7, a "b", "a \\"b\\"", {each}'), found)
+    os.makedirs('folder', exist_ok=True)
+    write('folder/a.rule', rule_text())
+    write('folder/b.rule', rule_text(rule='other-rule', sql=None, query='count() as calls, sum(bytes) as bytes', sentence='{calls} calls'))
+    write('folder/.hidden.rule', 'no rule')
+    write('folder/note.txt', 'no rule')
+    found = rows('-i', trace, '--rules', 'folder', '--only', 'own-rule', '--only', 'other-rule')
+    check('a folder of them; a question of the language', sorted(f['rule'] for f in found) == ['other-rule', 'own-rule'], found)
+    found = rows('-i', trace, '--rules', 'folder', '--only', 'own-rule', '--only', 'other-rule', '--without', 'own-rule')
+    check('--without', [f['rule'] for f in found] == ['other-rule'], found)
+    write('small.rule', rule_text(rule='small-writes'))
+    found = rows('-i', trace, '--rules', 'small.rule', '--only', 'small-writes')
+    check('one of the name of a built-in one replaces it', len(found) == 1 and found[0]['sentence'].endswith('{each}'), found)
+    listed = run('diagnose', '--explain', 'all', '--rules', 'small.rule').stdout.splitlines()
+    check('and is listed once', sum(line.startswith('small-writes ') for line in listed) == 1)
+    write('dollar.rule', rule_text(sql="-- what ends so\nSELECT count(*) AS calls, 1 AS bytes, $five AS each, 'x' AS word FROM op WHERE op::VARCHAR SIMILAR TO "
+                                       "'.*' AND regexp_matches(op::VARCHAR, '[a-z0-9_]$')") + 'thresholds: {five: {is: 5, why: a test}}\n')
+    found = rows('-i', trace, '--rules', 'dollar.rule', '--only', 'own-rule')
+    check('a threshold, and a $ that is none', len(found) == 1 and '5 B' in str(found[0]['sentence']), found)
+    write('covers.rule', rule_text(rule='wide-rule') + 'covers: own-rule\n')
+    found = rows('-i', trace, '--rules', path, '--rules', 'covers.rule', '--only', 'own-rule', '--only', 'wide-rule')
+    check('a rule that covers another', [f['rule'] for f in found] == ['wide-rule'], found)
+    write('own2.rule', rule_text() + 'covers: wide-rule\n')
+    found = rows('-i', trace, '--rules', 'own2.rule', '--rules', 'covers.rule', '--only', 'own-rule', '--only', 'wide-rule')
+    check('of two that cover each other both stay', len(found) == 2, found)
+
+
+def options(trace, empty):
+    path = write('own.rule', rule_text())
+    only = ['--rules', path, '--only', 'own-rule']
+    for level, status in (('note', 3), ('warning', 3), ('problem', 0)):
+        r = run('diagnose', '-i', trace, *only, '--level', level)
+        check(f'--level {level}: exit status {status}', r.returncode == status, r.returncode, r.stderr)
+    r = run('diagnose', '-i', empty, *only, '--level', 'note')
+    check('and 0 where nothing is found', r.returncode == 0 and 'no findings' in r.stdout, r.stdout, r.stderr)
+    found = rows('-i', trace, *only, '--against', empty)
+    check('--against: what is new', [f['since'] for f in found] == ['new'], found)
+    found = rows('-i', empty, *only, '--against', trace)
+    check('--against: what was mended', [f['since'] for f in found] == ['mended'], found)
+    r = run('diagnose', '-i', empty, *only, '--against', trace, '--level', 'note')
+    check('which is no reason for exit status 3', r.returncode == 0, r.returncode)
+    found = rows('-i', trace, *only, '--against', trace)
+    check('--against: what is as before', [f['since'] for f in found] == ['before'], found)
+    for args in (('--level', 'high'), ('--only', 'nothing'), ('--without', 'nothing'), ('--explain', 'nothing'), ('--against', 'nothing')):
+        r = run('diagnose', '-i', trace, *args)
+        check(f'{args[0]} with a word that means nothing', r.returncode in (1, 2) and len(r.stderr.splitlines()) == 1, r.returncode, r.stderr)
+
+
+with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
+    os.chdir(folder)
+    run('synth', '-o', 'trace', '--rows', '20000', '--seed', '5')
+    run('synth', '-o', 'empty', '--rows', '1')
+    built_in('trace', 'empty')
+    wrong_ones('trace')
+    own('trace')
+    options('trace', 'empty')
+    os.chdir('/')
+sys.exit(tap.end())

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Are the stacks of calls those that the program itself finds?   stacks.py WEIR STACKED STACKED-WITHOUT-FRAME-POINTERS"""
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+import tap  # noqa: E402
+
+GAP = '[...]'
+CUT_DEEP, CUT_TOP = 1, 8
+OWN = ('main', 'alpha_call', 'beta_call', 'gamma_call', 'even_call', 'odd_call', 'deep_call', 'thread_main')
+
+
+class Recording:
+    def __init__(self, weir, folder, args, command):
+        self.weir, self.path = weir, os.path.join(folder, 'stacks.weir')
+        self.out = subprocess.run([weir, 'record', '-q', '-o', self.path, *args, '--', *command], capture_output=True, timeout=60, check=False)
+
+    def ask(self, *args, warnings=True):
+        p = subprocess.run([self.weir, *args, '-i', self.path], capture_output=True, timeout=60, check=False)
+        return p.stdout.decode() + (p.stderr.decode() if warnings else '')
+
+    def rows(self, query):
+        return json.loads(self.ask('query', query, '--json', warnings=False))['rows']
+
+    def truth(self):
+        """Position -> the program's own functions, outermost first."""
+        lines = (line.split(' ', 1) for line in self.out.stdout.decode().splitlines())
+        return {int(pos): names.split(';') for pos, names in lines}
+
+    def reads(self):
+        return [r for r in self.rows('op == pread64 && path ~ "*stacked*" | select pos, stack, stack_id, kstack') if r['stack']]
+
+
+def wrong_pairs(names, truth):
+    """Neighbours in the stack that are no neighbours in truth."""
+    pairs = set(zip(truth, truth[1:]))
+    return [(a, b) for a, b in zip(names, names[1:]) if a in OWN and b in OWN and (a, b) not in pairs]
+
+
+def compare(t, name, r, whole):
+    truth, reads = r.truth(), r.reads()
+    bad = [f'no stack: {r.out.stderr.decode()} {len(truth)} {reads}'] if not truth or {x['pos'] for x in reads} != set(truth) else []
+    for x in reads:
+        names, want = x['stack'].split(';'), truth[x['pos']]
+        own = [n for n in names if n in OWN]
+        if wrong_pairs(names, want) or names[-2:] != ['gamma_call', 'pread'] or (whole and own != want):
+            bad.append(f'{x["pos"]}: {x["stack"]}, program: {";".join(want)}')
+    t.none(name, bad)
+    return reads
+
+
+def exports(t, r):
+    folded = dict(line.rsplit(' ', 1) for line in r.ask('stacks', '--folded', '--weight', 'calls', warnings=False).splitlines())
+    rows = json.loads(r.ask('stacks', '--json', '--weight', 'calls', warnings=False))
+    t.check('folded has the sums of the table', {x['stack']: x['calls'] for x in rows['rows']} == {k: int(v) for k, v in folded.items()}, folded, rows)
+    sql = r.rows('stack_id is not null | count() as n')[0]['n']
+    t.check('the sums are those of the calls', sum(map(int, folded.values())) == sql == rows['with']['calls'], folded, sql)
+    by = {x['stack']: x['n'] for x in r.rows('stack_id is not null | by stack | count() as n')}
+    t.check('by stack gives the same', by == {k: int(v) for k, v in folded.items()}, by, folded)
+    path = r.path + '.pb.gz'
+    said = r.ask('report', 'stacks', '--pprof', path)
+    with gzip.open(path) as f:
+        t.check('pprof has the same stacks', pprof_calls(f.read()) == {k: int(v) for k, v in folded.items()}, said)
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield key >> 3, value
+
+
+def numbers(data):
+    at, out = 0, []
+    while at < len(data):
+        value, at = varint(data, at)
+        out.append(value)
+    return out
+
+
+def pprof_calls(data):
+    """Stack -> calls, the third value of each sample."""
+    parts = list(fields(data))
+    strings = [v.decode() for k, v in parts if k == 6]
+    functions = {f[1]: strings[f[2]] for f in (dict(fields(v)) for k, v in parts if k == 5)}
+    places = {f[1]: functions[dict(fields(f[4]))[1]] for f in (dict(fields(v)) for k, v in parts if k == 4)}
+    samples = (dict(fields(v)) for k, v in parts if k == 2)
+    return {';'.join(places[i] for i in reversed(numbers(s[1]))): numbers(s[2])[2] for s in samples}
+
+
+def cases(t, weir, framed, plain, folder):
+    def record(command, *args):
+        return Recording(weir, folder, args or ['--stacks=all'], command)
+
+    r = record([framed, 'nested'])
+    compare(t, 'with frame pointers the whole stack is right', r, True)
+    exports(t, r)
+    failed = r.rows('err == ENOENT && path == "/no/such/file" | select stack')
+    t.check('the caller of open is known', failed and failed[0]['stack'].endswith('main;open'), failed)
+    compare(t, 'without frame pointers nothing is wrong', record([plain, 'nested']), False)
+    compare(t, 'threads have their own stacks', record([framed, 'threads']), True)
+    compare(t, 'threads without frame pointers have no wrong one', record([plain, 'threads']), False)
+
+    r = record([framed, 'deep'])
+    reads = compare(t, 'of a deep recursion the innermost functions are right', r, False)
+    rows = r.rows('from stack')
+    deep = [s for s in rows if reads and s['id'] == reads[0]['stack_id']]
+    t.check('and it is marked as cut', deep and deep[0]['cut'] & CUT_DEEP and 100 < deep[0]['depth'] < 130, deep)
+
+    r = record([framed, 'sleep'], '--stacks')
+    slept = [x for x in r.rows('op == read && dur > 10ms | select stack, kstack') if x['kstack']]
+    t.check('a read that waited slept in the pipe', slept and 'pipe_read' in slept[0]['kstack'] and slept[0]['stack'].endswith('read'), slept)
+    short = r.rows('dur < 1ms && err is null && stack_id is not null | count() as n')[0]['n']
+    t.check('fast calls that went well have no stack by default', short == 0, short)
+
+    r = record([framed, 'jit'])
+    reads = r.reads()
+    if os.uname().machine == 'x86_64':
+        t.check('a function in a perf map has its name', reads and 'main;made_at_run_time;gamma_call;pread' in reads[0]['stack'].replace('case_jit;', ''), reads)
+
+    r = record(['sh', '-c', f'for i in $(seq 20); do {framed} nested; done'])
+    reads = r.reads()
+    t.check('processes that ended have names', len(reads) == 60 and all(x['stack'].endswith('main;alpha_call;beta_call;gamma_call;pread') for x in reads), len(reads), reads[:3])
+    t.check('equal stacks of processes are one', len({x['stack_id'] for x in reads}) <= 3, {x['stack_id'] for x in reads})
+
+    r = record(['python3', '-c', 'open("/etc/hostname").read()'])
+    rows = r.rows('op == read && path == "/etc/hostname" | select stack')
+    t.check('python3 is an ordinary program', rows and all(x['stack'] and x['stack'].endswith(';read') for x in rows), rows)
+
+    r = record([framed, 'nested'], '-q')
+    t.check('without --stacks there is none', not r.reads() and 'no call of this trace has a stack' in r.ask('stacks'), r.ask('stacks'))
+    bad = subprocess.run([weir, 'record', '--stacks=never', '--', 'true'], capture_output=True, timeout=60, check=False)
+    t.check('a wrong word is refused', bad.returncode == 2 and b'never' in bad.stderr, bad)
+
+
+def main():
+    t = tap.Tap()
+    if os.geteuid() != 0:
+        t.skip('stacks', 'needs root')
+        return t.end()
+    with tempfile.TemporaryDirectory(prefix='weir-stacks.') as folder:
+        cases(t, *(os.path.realpath(p) for p in sys.argv[1:4]), folder)
+    return t.end()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
