@@ -84,6 +84,7 @@ static:
 
 docs: build
 	$(BUILD)/src/cli/weir help --markdown >docs/commands.md
+	$(BUILD)/src/cli/weir diagnose --explain markdown >docs/rules.md
 
 format:
 	@clang-format-16 -i $$(git ls-files '*.c' '*.h')

@@ -28,6 +28,7 @@ PROBE_SLOWER = 1.03  # a turn counts while its probe took at most so much longer
 TURNS_LEAST = 10  # of a run, on a quiet core, for the run to count
 CASES = [("pread 1 B", "load_pread", 1, 1), ("pread 4 KiB", "load_pread", 1, 4096), ("pread 1 B, 2 threads", "load_pread", 2, 1),
          ("pread 4 KiB, 2 threads", "load_pread", 2, 4096), ("stat of a path", "load_stat", 1, 1), ("metadata", "load_meta", 1, 1)]
+NAMED_ALONE = [("a byte to and fro", "load_wake", 1, 1)]  # only where --cases names them
 
 
 class Case:
@@ -132,6 +133,20 @@ class Env:
         self.workload = os.path.join(build, "tests/programs/workload")
 
 
+class WeirWith(tools.Weir):
+    """weir that records something beside calls."""
+
+    def __init__(self, env, what):
+        self.env, self.name, self.options = env, f"weir, {what}", ("--with", what)
+
+
+class BystanderWith(tools.Bystander):
+    """The same, of a program that is not recorded."""
+
+    def __init__(self, env, what):
+        self.env, self.name, self.options = env, f"of another, {what}", ("--with", what)
+
+
 class OtherWeir(tools.Weir):
     """Another build of weir, to compare with."""
 
@@ -151,6 +166,7 @@ def main():
     parser.add_argument("--cases", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--other", action="store_true", help="also a program that is not recorded while weir records another one")
     parser.add_argument("--weir", nargs="*", default=[], metavar="NAME=PROGRAM", help="other builds of weir beside this one")
+    parser.add_argument("--with", dest="beside", metavar="WHAT", help="also weir that records this beside calls: phases, block, ...")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
     options = parser.parse_args()
     if os.geteuid():
@@ -158,11 +174,13 @@ def main():
         return 1
     env = Env(os.path.realpath(options.build))
     chosen = [tools.Vanilla(env), tools.Floor(env), tools.Weir(env)] + ([tools.Bystander(env)] if options.other else [])
+    if options.beside:
+        chosen += [WeirWith(env, options.beside)] + ([BystanderWith(env, options.beside)] if options.other else [])
     chosen += [OtherWeir(*w.split("=", 1)) for w in options.weir]
     folder = tempfile.mkdtemp(prefix="weir-ratio.", dir="/dev/shm")
     written = []
     try:
-        for spec in CASES:
+        for spec in CASES + (NAMED_ALONE if options.cases else []):
             if options.cases and not any(c in spec[0] for c in options.cases):
                 continue
             case = Case(*spec, chosen)

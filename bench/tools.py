@@ -111,7 +111,7 @@ class Bystander(Weir):
 
     def before(self, work):
         with open(os.devnull, "wb") as null:
-            self.other = subprocess.Popen([self.env.weir, "record", "-o", os.path.join(work, "other"), "--", "sleep", "1000"],
+            self.other = subprocess.Popen([self.env.weir, "record", *self.options, "-o", os.path.join(work, "other"), "--", "sleep", "1000"],
                                           stdout=null, stderr=null, stdin=null)
         for _ in range(200):  # its command runs once weir is attached
             time.sleep(0.05)
