@@ -20,6 +20,7 @@
 #pragma once
 
 #include "schema/feature_tables.h"
+#include "schema/span_tables.h"
 
 /*
  * TABLE(TABLE, table, KIND, START, DUR, STOP, "one row is") in the order of their codes; codes are never reused.
@@ -67,7 +68,8 @@
 	TABLE(MEM, mem, EVENTS, MEM_START, MEM_DUR, NO_COLUMN,                                   \
 	      "pages that one thread allocated and freed, in 100 ms or more")                    \
 	TABLE(STACK, stack, DIMENSION, NO_COLUMN, NO_COLUMN, NO_COLUMN,                          \
-	      "one stack of functions that were running or waiting")
+	      "one stack of functions that were running or waiting")                             \
+	SCHEMA_SPAN_TABLES(TABLE)
 
 #define SCHEMA_TABLES(TABLE)     \
 	SCHEMA_OWN_TABLES(TABLE) \

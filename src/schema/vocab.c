@@ -24,6 +24,9 @@ static const struct word whys[] = {VOCAB_WHY(WORD)};
 static const struct word wakes[] = {VOCAB_WOKEN_BY(WORD)};
 static const struct word irq_kinds[] = {VOCAB_IRQ_KIND(WORD)};
 static const struct word tcp_states[] = {VOCAB_TCP_STATE(WORD)};
+static const struct word span_kinds[] = {VOCAB_SPAN_KIND(WORD)};
+static const struct word span_statuses[] = {VOCAB_SPAN_STATUS(WORD)};
+static const struct word span_sources[] = {VOCAB_SPAN_SOURCE(WORD)};
 
 /* asm-generic's numbers, which x86-64 and aarch64 share; the last ones never leave the kernel but
  * for tracers. */
@@ -64,6 +67,9 @@ static const struct vocabulary {
 	{"why", whys, ARRAY_SIZE(whys)},
 	{"woken_by", wakes, ARRAY_SIZE(wakes)},
 	{"irq_kind", irq_kinds, ARRAY_SIZE(irq_kinds)},
+	{"span_kind", span_kinds, ARRAY_SIZE(span_kinds)},
+	{"span_status", span_statuses, ARRAY_SIZE(span_statuses)},
+	{"source", span_sources, ARRAY_SIZE(span_sources)},
 };
 
 static const struct vocabulary *vocab_find(const char *column)
@@ -82,7 +88,10 @@ static_assert(ARRAY_SIZE(kinds) == KIND_COUNT && ARRAY_SIZE(classes) == CLASS_CO
 		      ARRAY_SIZE(net_events) == NET_EVENT_COUNT &&
 		      ARRAY_SIZE(tcp_states) == TCP_STATE_COUNT && ARRAY_SIZE(whys) == WHY_COUNT &&
 		      ARRAY_SIZE(wakes) == WOKEN_BY_COUNT &&
-		      ARRAY_SIZE(irq_kinds) == IRQ_KIND_COUNT,
+		      ARRAY_SIZE(irq_kinds) == IRQ_KIND_COUNT &&
+		      ARRAY_SIZE(span_kinds) == SPAN_KIND_COUNT &&
+		      ARRAY_SIZE(span_statuses) == SPAN_STATUS_COUNT &&
+		      ARRAY_SIZE(span_sources) == SPAN_SOURCE_COUNT,
 	      "each code has its word");
 
 static bool is_op(const char *column)

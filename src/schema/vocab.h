@@ -12,11 +12,14 @@
 	V(KIND, SYSCALL, "syscall") V(KIND, IO_URING, "io_uring") V(KIND, LIBAIO, "libaio") \
 	V(KIND, FAULT, "fault") \
 	V(KIND, READ, "read") V(KIND, WRITE, "write") V(KIND, FLUSH, "flush") V(KIND, DISCARD, "discard")
-/* Of requests to block devices: how an owner is known, and what a part is (schema/wire_block.h). */
+/* Of requests to block devices: how an owner is known, and what a part is (schema/wire_block.h); of a call why it belongs
+ * to a span. */
 #define VOCAB_VIA(V) \
 	V(VIA, UNKNOWN, "unknown") V(VIA, CURRENT, "current") V(VIA, DIRTIED, "dirtied") \
 	V(VIA, WAITER, "waiter") V(VIA, UPPER, "upper") V(VIA, RANGE, "range") \
-	V(VIA, FIRST_WRITER, "first_writer") V(VIA, KERNEL, "kernel") V(VIA, FLUSH, "flush")
+	V(VIA, FIRST_WRITER, "first_writer") V(VIA, KERNEL, "kernel") V(VIA, FLUSH, "flush") \
+	V(VIA, CONTEXT, "context") V(VIA, THREAD, "thread") V(VIA, WORK, "work") V(VIA, WAIT, "wait") \
+	V(VIA, TIME, "time")
 #define VOCAB_ORIGIN(V) \
 	V(ORIGIN, UNKNOWN, "unknown") V(ORIGIN, FILE, "file") V(ORIGIN, DEVICE, "device") \
 	V(ORIGIN, METADATA, "metadata") V(ORIGIN, JOURNAL, "journal") V(ORIGIN, SWAP, "swap") \
@@ -59,6 +62,17 @@
 	V(TCP_STATE, TIME_WAIT, "time_wait") V(TCP_STATE, CLOSE, "close") V(TCP_STATE, CLOSE_WAIT, "close_wait") \
 	V(TCP_STATE, LAST_ACK, "last_ack") V(TCP_STATE, LISTEN, "listen") V(TCP_STATE, CLOSING, "closing") \
 	V(TCP_STATE, NEW_SYN_RECV, "new_syn_recv")
+/* Of spans: schema/span_tables.h. The first five kinds in OpenTelemetry's order. */
+#define VOCAB_SPAN_KIND(V) \
+	V(SPAN_KIND, INTERNAL, "internal") V(SPAN_KIND, SERVER, "server") V(SPAN_KIND, CLIENT, "client") \
+	V(SPAN_KIND, PRODUCER, "producer") V(SPAN_KIND, CONSUMER, "consumer")
+#define VOCAB_SPAN_STATUS(V) \
+	V(SPAN_STATUS, UNSET, "unset") V(SPAN_STATUS, OK, "ok") V(SPAN_STATUS, ERROR, "error") \
+	V(SPAN_STATUS, RUNNING, "running") V(SPAN_STATUS, CUT, "cut")
+#define VOCAB_SPAN_SOURCE(V) \
+	V(SPAN_SOURCE, WEIR, "weir") V(SPAN_SOURCE, BLKIN, "blkin") V(SPAN_SOURCE, OTEL, "otel") \
+	V(SPAN_SOURCE, MARKER, "marker") V(SPAN_SOURCE, USDT, "usdt") V(SPAN_SOURCE, IMPORT, "import") \
+	V(SPAN_SOURCE, PERIOD, "period")
 /* clang-format on */
 
 #define VOCAB_ENUM(P, N, s) P##_##N,
@@ -73,6 +87,9 @@ enum sched_why { VOCAB_WHY(VOCAB_ENUM) WHY_COUNT };
 enum woken_by { VOCAB_WOKEN_BY(VOCAB_ENUM) WOKEN_BY_COUNT };
 enum irq_kind { VOCAB_IRQ_KIND(VOCAB_ENUM) IRQ_KIND_COUNT };
 enum tcp_state { VOCAB_TCP_STATE(VOCAB_ENUM) TCP_STATE_COUNT };
+enum span_kind { VOCAB_SPAN_KIND(VOCAB_ENUM) SPAN_KIND_COUNT };
+enum span_status { VOCAB_SPAN_STATUS(VOCAB_ENUM) SPAN_STATUS_COUNT };
+enum span_source { VOCAB_SPAN_SOURCE(VOCAB_ENUM) SPAN_SOURCE_COUNT };
 #undef VOCAB_ENUM
 
 /* Bits of op.status. */
@@ -104,7 +121,7 @@ enum op_status {
 
 /* The word of a code in the vocabulary of `table.column`, or NULL where unknown. Covers kind, op,
  * class, err, type, family, cause, event, tcp_state, why,
- * woken_by, irq_kind. */
+ * woken_by, irq_kind, span_kind, span_status, source. */
 const char *vocab_word(const char *column, int64_t code);
 /* The code of a word, or -1. */
 int64_t vocab_code(const char *column, const char *word);

@@ -127,8 +127,8 @@ struct duck {
 	uint64_t users_seen; /* store_made_changes() of the views that there are */
 	/* one statement at a time: these change between statements only */
 	size_t pin; /* blocks that the statement sees */
-	struct words vocab[16];
-	const char *vocab_columns[16];
+	struct words vocab[32];
+	const char *vocab_columns[32];
 	size_t vocab_count;
 	struct names names;
 	struct rows_exprs *rows_kept; /* expressions of weir_rows(), newest first */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * span_tables.h: the tables of requests: spans that a program marks, their notes, the contexts that threads carry, matches of
+ * periods (analysis/periods/), and which calls belong to them (analysis/spans/). Declared as those of tables.h are.
+ *
+ * Ids of traces and spans are text as W3C's traceparent has them: 32 and 16 hexadecimal digits, lower case.
+ */
+#pragma once
+
+#define SCHEMA_SPAN_TABLES(TABLE)                                                 \
+	TABLE(SPAN, span, EVENTS, SPAN_START, SPAN_DUR, NO_COLUMN,                \
+	      "an interval that means something to the program, which marked it") \
+	TABLE(NOTE, note, EVENTS, NOTE_START, NO_COLUMN, NO_COLUMN,               \
+	      "a point in time or a value that a program noted in a span")        \
+	TABLE(CONTEXT, context, EVENTS, CONTEXT_START, CONTEXT_DUR, NO_COLUMN,    \
+	      "a time for which a thread carried the context of a span")          \
+	TABLE(PERIOD, period, MADE, PERIOD_START, PERIOD_DUR, NO_COLUMN,          \
+	      "a match of a period's definition: a span that nobody marked")      \
+	TABLE(SPAN_OP, span_op, MADE, SPAN_OP_START, SPAN_OP_DUR, NO_COLUMN,      \
+	      "a call that belongs to a span, and why")
+
+/* Of table span, and of period, whose rows are spans that were found afterwards. */
+#define SCHEMA_SPAN_COLUMNS(C, T, t)                                                               \
+	C(T, t, START, start, TIME, "ns", "when it began")                                         \
+	C(T, t, DUR, dur, DUR, "ns",                                                               \
+	  "how long it took, up to but without its end; null: it was still running when "          \
+	  "recording ended")                                                                       \
+	C(T, t, NUMBER, number, INT, "",                                                           \
+	  "its number: span_op and note refer to it; of a match the same whenever it is made "     \
+	  "again")                                                                                 \
+	C(T, t, PARENT, parent, INT, "",                                                           \
+	  "the number of its parent; null: it has none, or the parent is not in this trace")       \
+	C(T, t, TRACE_ID, trace_id, BYTES, "", "the trace that it is part of: 32 digits, or null") \
+	C(T, t, SPAN_ID, span_id, BYTES, "", "its id in that trace: 16 digits, or null")           \
+	C(T, t, PARENT_ID, parent_id, BYTES, "", "the id of its parent: 16 digits, or null")       \
+	C(T, t, NAME, name, BYTES, "", "what it is: the name that the program or definition gave") \
+	C(T, t, SERVICE, service, BYTES, "", "the service, as it names itself; else null")         \
+	C(T, t, SPAN_KIND, span_kind, CODE, "", "internal, server, client, producer, consumer")    \
+	C(T, t, SPAN_STATUS, span_status, CODE, "",                                                \
+	  "unset, ok, error, running (recording ended before it did), cut (by its parent's end, "  \
+	  "by loss, by the end of its process)")                                                   \
+	C(T, t, SOURCE, source, CODE, "", "weir, blkin, otel, marker, usdt, import, period")       \
+	C(T, t, THREAD_ID, thread_id, ID, ">thread", "the thread that began it; null: not known")  \
+	C(T, t, ATTRIBUTES, attributes, BYTES, "",                                                 \
+	  "what it was given as key and value: one JSON object; null: nothing")
+
+#define SCHEMA_SPAN(C)	 SCHEMA_SPAN_COLUMNS(C, SPAN, span)
+#define SCHEMA_PERIOD(C) SCHEMA_SPAN_COLUMNS(C, PERIOD, period)
+
+#define SCHEMA_NOTE(C)                                                                    \
+	C(NOTE, note, START, start, TIME, "ns", "when")                                   \
+	C(NOTE, note, NUMBER, number, INT, "", "the number of its span; null: not known") \
+	C(NOTE, note, TRACE_ID, trace_id, BYTES, "", "as of its span")                    \
+	C(NOTE, note, SPAN_ID, span_id, BYTES, "", "as of its span")                      \
+	C(NOTE, note, THREAD_ID, thread_id, ID, ">thread", "the thread that noted it")    \
+	C(NOTE, note, NAME, name, BYTES, "", "the key, or the event")                     \
+	C(NOTE, note, TEXT, text, BYTES, "", "the value; null: it is a point in time alone")
+
+#define SCHEMA_CONTEXT(C)                                                                    \
+	C(CONTEXT, context, START, start, TIME, "ns", "from the first call that carried it") \
+	C(CONTEXT, context, DUR, dur, DUR, "ns",                                             \
+	  "until the end of the last call that did before another context, or none")         \
+	C(CONTEXT, context, THREAD_ID, thread_id, ID, ">thread", "the thread's version")     \
+	C(CONTEXT, context, TRACE_ID, trace_id, BYTES, "", "32 digits")                      \
+	C(CONTEXT, context, SPAN_ID, span_id, BYTES, "", "16 digits")                        \
+	C(CONTEXT, context, SERVICE, service, BYTES, "", "of the process; null: not known")  \
+	C(CONTEXT, context, SOURCE, source, CODE, "", "who published it: otel, ...")         \
+	C(CONTEXT, context, UNSURE, unsure, INT, "",                                         \
+	  "1: the thread runs an event loop, whose context may be another request's")
+
+#define SCHEMA_SPAN_OP(C)                                                                        \
+	C(SPAN_OP, span_op, START, start, TIME, "ns", "start of the call")                       \
+	C(SPAN_OP, span_op, DUR, dur, DUR, "ns", "the part of the call that lies in the span")   \
+	C(SPAN_OP, span_op, NUMBER, number, INT, "", "the number of the span")                   \
+	C(SPAN_OP, span_op, ROW_ID, op_id, INT, ">op", "the call")                               \
+	C(SPAN_OP, span_op, THREAD_ID, thread_id, ID, ">thread", "of the call")                  \
+	C(SPAN_OP, span_op, VIA, via, CODE, "",                                                  \
+	  "why it belongs: context (the thread carried the span's id), thread (the innermost "   \
+	  "span open on it), work (carried on by another), wait (the span waited for it), time " \
+	  "(it overlaps: nothing more is known)")
