@@ -12,12 +12,11 @@
 #include "engine/annotations.h"
 #include "store/made/made.h"
 
-#define NAME_DEFAULT "note"
+#define NAME_DEFAULT "annotation"
 #define THREADS_MAX  256
 
-#define ANNOTATE_ORIGIN "weir.annotate" /* what such tables say that they were made by */
-#define ANNOTATE_ROWS	4096		/* handed to the trace at a time, or so many bytes */
-#define ANNOTATE_BYTES	(4u << 20)
+#define ANNOTATE_ROWS  4096 /* handed to the trace at a time, or so many bytes */
+#define ANNOTATE_BYTES (4u << 20)
 
 struct annotate_opts {
 	const char *name, *drop, *library;
@@ -165,7 +164,7 @@ static int annotate_append(struct annotate_table *t, struct store *s, struct eng
 			   const char *sql, struct interrupt *it, struct error *err)
 {
 	const struct store_making what = {
-		.table = TABLE_OWN, .own = &t->def, .origin = ANNOTATE_ORIGIN, .options = sql};
+		.table = TABLE_OWN, .own = &t->def, .origin = MADE_BY_USER, .options = sql};
 	_cleanup_(store_abandonp) struct store_writer *w = NULL;
 	int e = store_reopen(&w, s, err);
 
@@ -199,7 +198,7 @@ static int list_origin(const struct store_made *m)
 	_cleanup_buf_ struct buf origin = {0};
 	struct bytes text = {(const uint8_t *)m->origin, strlen(m->origin)};
 
-	if (!strcmp(m->origin, ANNOTATE_ORIGIN))
+	if (!strcmp(m->origin, MADE_BY_USER))
 		return 0;
 	if (call_text_escape(&origin, text, "") < 0)
 		return -ENOMEM;

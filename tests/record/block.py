@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+import disks  # noqa: E402
 from tap import Tap  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
@@ -284,6 +285,7 @@ def main():
         if not shutil.which(need):
             print(f'1..0 # SKIP {need} is missing')
             return 0
+    disks.alone()
     tests = {}
     for fs in 'ext4', 'xfs', 'btrfs', 'overlay':
         tests[fs] = (fs, lambda folder, fs=fs: mix(folder, fs))

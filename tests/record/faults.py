@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+import disks  # noqa: E402
 from tap import Tap  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
@@ -59,11 +60,13 @@ def mounted(folder, fs, then):
     """What `then` gives for a file on a file system that was mounted anew."""
     image, target = os.path.join(folder, 'image'), os.path.join(folder, 'mnt')
     os.makedirs(target, exist_ok=True)
+    if os.path.exists(image):
+        os.unlink(image)  # another inode: mount takes up a loop device that still has this one
     with open(image, 'wb') as f:
         f.truncate(400 << 20)
     subprocess.run([*MKFS[fs], image], check=True, capture_output=True)
     for again in False, True:
-        subprocess.run(['mount', '-o', 'loop', image, target], check=True)
+        subprocess.run(['mount', '-t', fs, '-o', 'loop', image, target], check=True)
         try:
             if again:
                 return then(target)
@@ -136,6 +139,7 @@ def main():
     if os.geteuid() or not os.path.exists('/dev/loop-control'):
         print('1..0 # SKIP needs root and loop devices')
         return 0
+    disks.alone()
     folder = tempfile.mkdtemp(prefix='weir-faults.', dir='/var/tmp')
     try:
         for fs, mkfs in MKFS.items():

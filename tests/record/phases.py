@@ -20,6 +20,7 @@ import textwrap
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+import disks  # noqa: E402
 from tap import Tap, columns_of  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
@@ -434,6 +435,7 @@ def main():
     if os.geteuid():
         print('1..0 # SKIP needs root')
         return 0
+    disks.alone()
     folder = tempfile.mkdtemp(prefix='weir-phases-', dir='/var/tmp')
     try:
         for test in sleeps, reads, split, contention, ends, before, screens, without:

@@ -20,10 +20,11 @@
 #include "store/store.h"
 
 #define MADE_NAME_MAX	63u
-#define MADE_COLUMN_MAX 255u	    /* bytes of a column's name */
-#define MADE_TEXT_MAX	(1u << 20)  /* bytes of origin, options */
-#define MADE_HEADS_MAX	(64u << 20) /* bytes of all heads, beyond the size of the file */
-#define MADE_HEAD_COST	4096u	    /* of each, beside its texts */
+#define MADE_COLUMN_MAX 255u		/* bytes of a column's name */
+#define MADE_TEXT_MAX	(1u << 20)	/* bytes of origin, options */
+#define MADE_HEADS_MAX	(64u << 20)	/* bytes of all heads, beyond the size of the file */
+#define MADE_HEAD_COST	4096u		/* of each, beside its texts */
+#define MADE_BY_USER	"weir.annotate" /* origin of a user's own table */
 
 /* Heads beyond this are refused: readers keep them in memory, and repeated texts take next to nothing in the file. */
 static inline uint64_t made_heads_max(uint64_t file_size)
@@ -38,7 +39,8 @@ bool made_name_ok(const char *name, size_t len);
 
 /* One generation of a table of one trace. Lives as long as the store. */
 struct store_made {
-	const char *name;
+	const char *
+		name; /* of a user's table that is now called like one of weir's: with _ behind it */
 	enum table_id table; /* of the schema, or TABLE_OWN */
 	const struct table_def *def;
 	uint32_t trace;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* made_read.c: made tables as they are found: which there are, and which blocks are theirs. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -115,6 +116,12 @@ static int made_read_head(struct bytes head, struct made *m)
 			return -EBADMSG;
 	}
 	table = schema_table_find(name);
+	if (table >= 0 && !strcmp(origin, MADE_BY_USER)) {
+		/* weir had no such table when it was made */
+		snprintf(m->renamed, sizeof(m->renamed), "%s_", name);
+		name = m->renamed;
+		table = -1;
+	}
 	if (h.p != h.end || (table >= 0 && schema_table(table)->kind != TABLE_IS_MADE))
 		return -EBADMSG;
 	m->own.name = name;
