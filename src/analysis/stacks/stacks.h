@@ -13,6 +13,7 @@ struct stacks_options {
 	const char *weight; /* a word of stacks_weight_word() */
 	bool kernel;	    /* stacks are told apart by the kernel's functions too */
 	bool folded;
+	bool lines;	   /* names are looked up again, with lines of source */
 	const char *pprof; /* a file to write; NULL: none */
 	int64_t top;
 };
