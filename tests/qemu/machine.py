@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(HERE, '..', 'oracles'))
 import compare  # noqa: E402
 
 MKFS, DMSETUP = (shutil.which(name, path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin') for name in ('mkfs.ext4', 'dmsetup'))
+BLKTRACE = [shutil.which(name, path='/usr/bin:/usr/sbin') for name in ('blktrace', 'blkparse')]
 LOST_POWER = '1s', 'off'  # --sync
 
 
@@ -36,9 +37,9 @@ def make_image(path):
 def boot(options, image, names):
     """Runs everything; what the machine printed."""
     words = [os.path.join(HERE, 'vm'), '-m', '2048', '-t', '1700']
-    for module in 'crc32c_generic', 'ext4', 'overlay', 'loop', 'dm-flakey':
+    for module in 'crc32c_generic', 'ext4', 'overlay', 'loop', 'dm-flakey', 'dm-delay':
         words += ['-M', module]
-    for file in (options.weir, options.workload, 'setcap', 'setpriv=/x/setpriv', *filter(None, [DMSETUP]), image + '=/image.gz',
+    for file in (options.weir, options.workload, 'setcap', 'setpriv=/x/setpriv', *filter(None, [DMSETUP, *BLKTRACE]), image + '=/image.gz',
                  *(os.path.join(HERE, name) + '=/' + name for name in ('guest', 'cases.sh', 'power.sh'))):
         words += ['-f', file]
     script = f'sh /guest {os.environ.get("WEIR_VM", "")}; sh /cases.sh {" ".join(names)}'
