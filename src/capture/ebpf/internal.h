@@ -104,6 +104,8 @@ struct decode_options {
 
 int decode_new(struct decode **ret, const struct decode_options *opt, struct error *err);
 void decode_free(struct decode *d);
+/* What comes beside calls, known once the programs are attached: phases, requests to block devices. 0 or -ENOMEM. */
+int decode_expect(struct decode *d, bool phases, bool block) _must_check_;
 DEFINE_CLEANUP(struct decode *, decode_free)
 /* Decodes one record (head and all) of a CPU. Dimension rows go to `out` at once. -EBADMSG: malformed. */
 int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_set *out);

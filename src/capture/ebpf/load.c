@@ -557,18 +557,30 @@ static int catch_up(struct loaded *l, struct error *err)
 	return r;
 }
 
+/* What the kernel refuses of these is missing, and recording goes on. */
+static void attach_objects(struct loaded *l)
+{
+	int r;
+
+	objects_attach(&l->objects);
+	if (l->objects.all[OBJECT_FAULTS].bpf) {
+		r = faults_attach(&l->faults,
+				  object_program(&l->objects, OBJECT_FAULTS, "weir_fault"));
+		if (r < 0)
+			objects_miss(&l->objects, OBJECT_FAULTS, r);
+	}
+	if (!l->objects.all[OBJECT_FAULTS].bpf)
+		faults_free(&l->faults);
+}
+
 int load_attach(struct loaded *l, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	int r = calls_bpf__attach(l->skel);
 
-	if (r >= 0)
-		r = objects_attach(&l->objects);
-	if (r >= 0)
-		r = faults_attach(&l->faults,
-				  object_program(&l->objects, OBJECT_FAULTS, "weir_fault"));
 	if (r)
 		return load_error(r, err, "cannot attach the kernel programs");
+	attach_objects(l);
 	l->attached = true;
 	r = catch_up(l, err);
 	if (r)

@@ -47,9 +47,9 @@ struct objects {
 size_t objects_side_bytes(const struct ebpf_options *opt);
 /* Loads what the options request; `calls` is loaded and lends its maps. What the kernel refuses is in o->missing. */
 void objects_load(struct objects *o, struct bpf_object *calls, const struct ebpf_options *opt);
-/* Attaches what is loaded; iterators are for object_program(). 0, or the error of an object that was loaded. */
-int objects_attach(struct objects *o);
-/* What an object that was loaded shows cannot be had for another reason. */
+/* Attaches what is loaded; iterators are for object_program(). What the kernel refuses is in o->missing. */
+void objects_attach(struct objects *o);
+/* What an object shows cannot be had: it is closed, and noted in o->missing. */
 void objects_miss(struct objects *o, enum object_id id, int error);
 void objects_detach(struct objects *o);
 void objects_free(struct objects *o);

@@ -121,6 +121,10 @@ static int ebpf_start(struct source *s, struct error *err)
 	if (r < 0)
 		return r;
 	e->attached = true;
+	r = decode_expect(e->decode, e->loaded.objects.all[OBJECT_PHASES].bpf,
+			  e->loaded.objects.all[OBJECT_BLOCK].bpf);
+	if (r < 0)
+		return error_set(err, r, "out of memory");
 	e->began_at = e->until = clock_monotonic_ns();
 	e->losses.since = wall_now(e);
 	r = polled_look(&e->loaded);
@@ -702,14 +706,12 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	e->source.ops = &ops;
 	e->opt = *opt;
 	r = load_programs(&e->loaded, opt, err);
-	d.phases = e->loaded.objects.all[OBJECT_PHASES].bpf;
 	d.reads_counted = r >= 0 && e->loaded.skel->data_shared->shared.io_counted;
 	if (opt->stacks.of)
 		e->kallsyms_fd = d.kallsyms_fd = open_kallsyms();
 	d.plans = e->loaded.plans;
 	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;
-	d.block = object_map(&e->loaded.objects, OBJECT_BLOCK, "bios") >= 0;
 	r = r ? r : decode_new(&e->decode, &d, err);
 	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
 	e->sums = calloc(e->loaded.cpus + 1, sizeof(*e->sums));

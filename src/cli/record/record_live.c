@@ -167,14 +167,19 @@ static void record_live_warn_memory(const struct recording *r, bool verbose)
 			format_size(RECORDING_MEMORY_ENOUGH).s);
 }
 
-static void record_live_warn_missing(const struct recording *r)
+/* Said once: some of it is known when the programs are loaded, the rest when they are attached. */
+static void record_live_warn_missing(void *live)
 {
+	struct live *l = live;
 	const struct ebpf_missing *missing;
-	size_t count = ebpf_source_missing(r->source, &missing);
+	size_t count = ebpf_source_missing(l->rec.source, &missing);
 
-	for (size_t i = 0; i < count; i++)
+	for (; l->missing_told < count; l->missing_told++) {
+		const struct ebpf_missing *m = &missing[l->missing_told];
+
 		fprintf(stderr, "weir: this kernel does not show %s (it refuses %s: %s)\n",
-			missing[i].shows, missing[i].tracepoint, strerror(-missing[i].error));
+			m->shows, m->tracepoint, strerror(-m->error));
+	}
 }
 
 int live_open(struct live *l, const struct live_options *o, struct error *err)
@@ -204,7 +209,9 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	record_live_warn_memory(&l->rec, o->verbose);
 	if (r < 0)
 		return live_at_work(r);
-	record_live_warn_missing(&l->rec);
+	record_live_warn_missing(l);
+	l->rec.session.begun = record_live_warn_missing;
+	l->rec.session.begun_arg = l;
 	return 0;
 }
 

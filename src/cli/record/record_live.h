@@ -29,8 +29,9 @@ struct live {
 	struct recording rec;
 	struct privilege_user user; /* -u */
 	struct user account;
-	char *selection; /* in words */
-	bool quiet;	 /* nothing is said where all went well */
+	char *selection;     /* in words */
+	size_t missing_told; /* of ebpf_source_missing() */
+	bool quiet;	     /* nothing is said where all went well */
 };
 
 /*
