@@ -623,7 +623,10 @@ int BPF_PROG(weir_tcp_state, struct sock *sock, int before, int state)
 	__u64 sk = (__u64)sock, now;
 	struct net_sock *s = net_of(sk);
 	struct net_name name = {.sk = sk};
+	__u8 opened = 1;
 
+	if (state == TCP_OPEN)
+		bpf_map_update_elem(&net_opened, &sk, &opened, BPF_ANY);
 	if (!s || s->proto != PROTO_TCP)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -653,6 +656,7 @@ int BPF_PROG(weir_tcp_end, struct sock *sock)
 	__u64 sk = (__u64)sock;
 	struct net_sock *s = net_of(sk);
 
+	bpf_map_delete_elem(&net_opened, &sk);
 	if (!s)
 		return 0;
 	bpf_map_delete_elem(&net_names, &s->tuple);

@@ -87,8 +87,8 @@ const volatile bool net_wanted;
 static const volatile struct net_sock net_nothing;
 
 /*
- * What is known of a socket from now on, or anew. One that was made while recording, or has done nothing yet, is counted from
- * its beginning.
+ * What is known of a socket from now on, or anew. A connection that was opened while recording is counted from its beginning,
+ * another one from here.
  */
 verified_alone int net_begin(__u64 sk)
 {
@@ -103,7 +103,7 @@ verified_alone int net_begin(__u64 sk)
 		return 0;
 	s->copied = kread(struct tcp_sock, sk, copied_seq);
 	counters_read(&s->was, sk);
-	if (kread(struct tcp_sock, sk, rcvq_space.time) >= attached_at / 1000) {
+	if (bpf_map_lookup_elem(&net_opened, &sk)) {
 		s->copied = kread(struct tcp_sock, sk, rcv_nxt) - (__u32)s->was.bytes_in -
 			    sk_fin_came(sk);
 		__builtin_memset(&s->was, 0, __builtin_offsetof(struct net_counters, acked));

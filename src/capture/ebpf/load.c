@@ -177,6 +177,7 @@ static void configure_net(struct loaded *l, const struct ebpf_options *opt)
 		return;
 	bpf_map__set_max_entries(l->skel->maps.net_socks, SOCKETS_MAX);
 	bpf_map__set_max_entries(l->skel->maps.net_names, SOCKETS_MAX);
+	bpf_map__set_max_entries(l->skel->maps.net_opened, SOCKETS_MAX);
 }
 
 static void configure_aio(struct loaded *l, const struct select *s)
