@@ -83,7 +83,7 @@ static __always_inline int bio_enters(__u64 bio, bool takes)
 	struct wire_block_state *e;
 
 	if (!t) {
-		__sync_fetch_and_add(&bios_full, 1);
+		side_lose(WIRE_BLOCK);
 		return 0;
 	}
 	queued = queued_at(t, bio);

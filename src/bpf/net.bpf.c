@@ -183,15 +183,19 @@ static __always_inline bool sample_empty(struct net_sock *s, __u64 sk)
 	       s->was.retransmits == kread(struct tcp_sock, sk, total_retrans);
 }
 
-static noinline void sample_send(struct net_sock *s, __u64 sk, __u64 now)
+/* `last`: without room it is lost, else the next one has it. */
+static noinline void sample_send(struct net_sock *s, __u64 sk, __u64 now, bool last)
 {
 	struct wire_net_sample *r;
 
 	if (!s || sample_empty(s, sk))
 		return;
-	r = side_take(WIRE_NET_SAMPLE, sizeof(*r), now);
-	if (!r)
-		return; /* the next one has it */
+	r = side_try(WIRE_NET_SAMPLE, sizeof(*r), now);
+	if (!r) {
+		if (last)
+			side_lose(WIRE_NET_SAMPLE);
+		return;
+	}
 	sample_fill(r, s, sk, now);
 	side_commit(r);
 }
@@ -248,7 +252,7 @@ int BPF_PROG(weir_tcp_segment, struct sock *sock, struct sk_buff *skb)
 		s->closed_at = 0;
 	}
 	if (now - s->since >= SAMPLE_NS)
-		sample_send(s, sk, now);
+		sample_send(s, sk, now, false);
 	return 0;
 }
 
@@ -263,7 +267,7 @@ int BPF_PROG(weir_tcp_read, struct sock *sock)
 	now = bpf_ktime_get_ns();
 	queue_in(s, sk, now);
 	if (now - s->since >= SAMPLE_NS)
-		sample_send(s, sk, now);
+		sample_send(s, sk, now, false);
 	return 0;
 }
 
@@ -645,7 +649,7 @@ int BPF_PROG(weir_tcp_state, struct sock *sock, int before, int state)
 			queue_in(s, sk, now);
 			queue_out(s, sk, now);
 		}
-		sample_send(s, sk, now);
+		sample_send(s, sk, now, true);
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "capture/ebpf/load.h"
+#include "schema/wire_block.h"
 #include "calls.skel.h"
 
 static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -177,16 +178,62 @@ static void not_attached(void **unused)
 	assert_null(l.faults.events);
 	assert_int_equal(object_map(&l.objects, OBJECT_NET, "packets"), -1);
 	assert_non_null(l.objects.all[OBJECT_BLOCK].links[0]);
-	assert_int_equal(object_misses(&l.objects, OBJECT_NET), 0);
 	load_detach(&l);
 	loaded_free(&l);
 	close(null);
 }
 
+static uint64_t side_lost(const struct loaded *l, int type)
+{
+	return l->skel->data_shared->shared.side_lost[type - WIRE_SIDE_FIRST];
+}
+
+/* A file that reaches a device: of those tried the first whose data does. */
+static void write_out(void)
+{
+	static const char *const folders[] = {"/var/tmp", "/root", "."};
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		int fd = open(folders[i], O_TMPFILE | O_RDWR, 0600);
+
+		if (fd < 0)
+			continue;
+		assert_int_equal(write(fd, "x", 1), 1);
+		fsync(fd);
+		close(fd);
+	}
+}
+
+/* A bio for which there is no room among those that are under way is counted. */
+static void bios_full(void **unused)
+{
+	const struct select select = {.tids = {1}, .tid_count = 1};
+	const struct ebpf_options opt = {.select = &select, .with = ebpf_with("block", 5)};
+	static const struct wire_block_state state;
+	uint64_t before;
+	struct loaded l = {0};
+	struct error err = {0};
+	int bios;
+
+	assert_int_equal(load_programs(&l, &opt, &err), 0);
+	bios = object_map(&l.objects, OBJECT_BLOCK, "bios");
+	for (uint64_t key = 1; !bpf_map_update_elem(bios, &key, &state, BPF_ANY); key++)
+		assert_true(key < 1 << 20);
+	assert_int_equal(load_attach(&l, &err), 0);
+	before = objects_misses(&l.objects);
+	write_out();
+	load_detach(&l);
+	assert_true(objects_misses(&l.objects) >= before);
+	if (side_lost(&l, WIRE_BLOCK) == 0)
+		print_message("nothing was written to a device\n");
+	loaded_free(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(requested),
-					   cmocka_unit_test(not_attached)};
+					   cmocka_unit_test(not_attached),
+					   cmocka_unit_test(bios_full)};
 
 	if (geteuid() != 0) {
 		printf("needs root\n");

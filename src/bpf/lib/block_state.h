@@ -8,7 +8,6 @@
 #include "bpf/lib/block_walk.h"
 
 __u64 next_block = 1;
-__u64 bios_full; /* bios for which there was no room: their requests have no owner */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -57,7 +56,7 @@ static __always_inline struct wire_block_state *state_new(__u64 key)
 	struct wire_block_state *e;
 
 	if (bpf_map_update_elem(&bios, &key, &no_state, BPF_ANY)) {
-		__sync_fetch_and_add(&bios_full, 1);
+		side_lose(WIRE_BLOCK); /* its request has no owner, or no row */
 		return NULL;
 	}
 	e = state_of(key);

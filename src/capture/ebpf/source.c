@@ -513,7 +513,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		[LOSS_ALL_REQUESTS_FULL] = e->requests.full,
 		[LOSS_ALL_SIDE] = side_lost(e, false),
 		[LOSS_ALL_SIDE_CALLS] = side_lost(e, true),
-		[LOSS_ALL_SIDE_SKIPPED] = object_misses(&e->loaded.objects, OBJECT_BLOCK),
+		[LOSS_ALL_SIDE_SKIPPED] = objects_misses(&e->loaded.objects),
 	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
 	uint64_t children = unfollowed(e);
