@@ -493,6 +493,7 @@ struct wire_shared {
 	__u64 side_lost[WIRE_SIDE_TYPES]; /* records that found no room in the side ring, by type */
 	__u32 io_counted;		  /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
+	__u64 block_lost_first, block_lost_last; /* when records of requests found none; 0: never */
 };
 
 /* The losses of a thread, by the CPU where they happened; in addition to the counters of the CPU. */

@@ -226,6 +226,8 @@ static void bios_full(void **unused)
 	assert_true(objects_misses(&l.objects) >= before);
 	if (side_lost(&l, WIRE_BLOCK) == 0)
 		print_message("nothing was written to a device\n");
+	else
+		assert_true(l.skel->data_shared->shared.block_lost_first > 0);
 	loaded_free(&l);
 }
 

@@ -19,6 +19,11 @@ static __always_inline void side_lose(__u8 type)
 {
 	__sync_fetch_and_add(&shared.side_lost[(type - WIRE_SIDE_FIRST) & (WIRE_SIDE_TYPES - 1)],
 			     1);
+	if (type != WIRE_BLOCK)
+		return;
+	shared.block_lost_last = bpf_ktime_get_ns();
+	if (!shared.block_lost_first)
+		shared.block_lost_first = shared.block_lost_last;
 }
 
 /*

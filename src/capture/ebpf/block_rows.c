@@ -137,13 +137,14 @@ static int block_parts_take(struct decode *d, const struct wire_block_part *w, s
 				       .bytes = w[i].bytes,
 				       .via = w[i].via,
 				       .origin = w[i].origin};
-		uint64_t thread = 0;
+		const uint64_t *thread =
+			w[i].owner ? records_get(&d->block->owners, w[i].owner, NULL) : NULL;
 
-		if (w[i].owner && map_get(&d->block->owners, w[i].owner, &thread))
-			n.thread = (int64_t)(uint32_t)thread;
+		if (thread)
+			n.thread = (int64_t)(uint32_t)*thread;
 		else
 			n.via = VIA_UNKNOWN;
-		if (n.thread >= 0 && (thread & OWNER_IS_KERNEL) && n.via != VIA_FLUSH)
+		if (thread && (*thread & OWNER_IS_KERNEL) && n.via != VIA_FLUSH)
 			n.via = VIA_KERNEL;
 		r = block_file_key(d, w[i].inode, time, out, &n.file);
 		r = r ? r : parts_add(p, &n);

@@ -22,6 +22,7 @@ struct decode {
 	struct recent inodes;	  /* hash of (dev, ino, generations) -> key of its first version */
 	struct map processes;	  /* hash of (tgid, start) -> key, of those that have not ended */
 	struct recent ended;	  /* and of those that have */
+	struct recent owners;	  /* the same, of which no thread is recorded */
 	struct map cgroups;	  /* kernel ids that have a row */
 	struct intern peers;	  /* addresses -> key */
 	struct recent sock_peers; /* file number -> hash of the peer that its last row has */

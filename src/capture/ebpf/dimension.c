@@ -457,6 +457,26 @@ static bool process_find(struct decode *d, uint64_t hash, uint64_t *ret_key)
 	return map_get(&d->processes, hash, ret_key) || recent_get(&d->ended, hash, ret_key);
 }
 
+/*
+ * The key of the process of a thread that is met as an owner alone: its end will not be seen, so it is remembered for as long
+ * as it is met.
+ */
+static int process_of_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
+			    int64_t *ret)
+{
+	uint64_t hash = process_hash(w->tgid, w->process_start), key;
+	bool known = process_find(d, hash, &key) || recent_get(&d->owners, hash, &key);
+	int r;
+
+	if (!known)
+		key = d->process_count++;
+	*ret = (int64_t)key;
+	if (known)
+		return 0;
+	r = recent_set(&d->owners, hash, key);
+	return r ? r : process_row(d, w, *ret, out);
+}
+
 /* The key of a thread's process; a new one, or one that ran exec, gets a row. */
 static int process_of(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 		      int64_t *ret)
@@ -466,7 +486,9 @@ static int process_of(struct decode *d, const struct wire_thread *w, struct batc
 	int r = 0;
 
 	if (!known) {
-		key = d->process_count++;
+		if (!recent_get(&d->owners, hash, &key))
+			key = d->process_count++;
+		recent_del(&d->owners, hash);
 		r = map_set(&d->processes, hash, key);
 	}
 	*ret = (int64_t)key;
@@ -481,6 +503,7 @@ static int process_of(struct decode *d, const struct wire_thread *w, struct batc
 
 static int decode_thread(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
+	bool owner = w->thread & WIRE_OWNER_THREADS; /* alone */
 	struct bytes exe = exe_of(d, w);
 	int64_t process;
 	struct batch *b = NULL;
@@ -489,8 +512,9 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 
 	if (w->head.size < sizeof(*w) || w->argv_len > w->head.size - sizeof(*w))
 		return -EBADMSG;
-	r = map_set(&d->tids, (uint32_t)w->tid, 1);
-	r = r ? r : process_of(d, w, out, &process);
+	r = owner ? 0 : map_set(&d->tids, (uint32_t)w->tid, 1);
+	if (!r)
+		r = owner ? process_of_owner(d, w, out, &process) : process_of(d, w, out, &process);
 	if (!r && w->cgroup)
 		r = cgroup_row(d, w->cgroup, out);
 	r = r ? r : batch_set_add_row(out, TABLE_THREAD, &b, &row);
@@ -511,7 +535,7 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 		SET(THREAD_NET_NS, w->net_ns);
 	}
 	SET(THREAD_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
-	if (w->thread & WIRE_OWNER_THREADS)
+	if (owner)
 		SET(THREAD_UNRECORDED, w->reason == WIRE_THREAD_KERNEL ? 2 : 1);
 	if (w->start)
 		SET(THREAD_BORN, (int64_t)w->start);

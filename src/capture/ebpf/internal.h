@@ -97,8 +97,9 @@ struct decode_options {
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
 	int kallsyms_fd; /* of /proc/kallsyms, opened with the right to see addresses; -1: none */
-	bool little_memory; /* a quarter of the limits */
-	bool block;	    /* requests to block devices come */
+	const struct wire_shared *shared; /* what the programs report, borrowed; NULL: nothing */
+	bool little_memory;		  /* a quarter of the limits */
+	bool block;			  /* requests to block devices come */
 	struct decode_limits limits;
 };
 

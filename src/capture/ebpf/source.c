@@ -706,6 +706,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	e->source.ops = &ops;
 	e->opt = *opt;
 	r = load_programs(&e->loaded, opt, err);
+	d.shared = r < 0 ? NULL : &e->loaded.skel->data_shared->shared;
 	d.reads_counted = r >= 0 && e->loaded.skel->data_shared->shared.io_counted;
 	if (opt->stacks.of)
 		e->kallsyms_fd = d.kallsyms_fd = open_kallsyms();
