@@ -149,7 +149,7 @@ struct wire_live {
 	__u8 sqe_flags;
 	__u8 parts; /* enum wire_request_part */
 	__u8 shots; /* it completes several times */
-	__u32 pad;
+	__s32 tgid; /* of libaio: the process that submitted it */
 };
 _Static_assert(sizeof(struct wire_live) == 88, "struct wire_live");
 

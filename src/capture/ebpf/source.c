@@ -336,7 +336,8 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	r = r ? r : pending_give(e, out);
 	pending_compact(&e->pending);
 	if (!r && !e->stopped && losses_due(&e->losses, wall_now(e))) {
-		r = give_losses(e, out, wall_now(e));
+		r = requests_forget(&e->loaded, e->decode, out, &e->requests, &e->ops);
+		r = r ? r : give_losses(e, out, wall_now(e));
 		e->until = MAX(e->until,
 			       given_until(e)); /* what is missing of it was counted by then */
 	}
