@@ -267,14 +267,19 @@ int BPF_PROG(weir_complete, struct request *rq, __u8 error, unsigned int nr)
 SEC("raw_tp/block_bio_complete")
 int BPF_PROG(weir_bio_complete, struct request_queue *q, struct bio *bio)
 {
-	struct wire_block_state *e = state_of((__u64)bio);
+	__u64 key = (__u64)bio;
+	struct wire_block_state *e = state_of(key);
 
+	if (stacked && !(e && e->b.flags & WIRE_BLOCK_BIO)) {
+		key = above_itself(key);
+		e = state_of(key);
+	}
 	if (!e || !(e->b.flags & WIRE_BLOCK_BIO))
 		return 0;
 	e->b.bytes = e->b.size;
 	e->b.error = kread(struct bio, bio, bi_status);
 	state_send(e, bpf_ktime_get_ns());
-	state_end((__u64)bio);
+	state_end(key);
 	return 0;
 }
 

@@ -284,7 +284,7 @@ int BPF_PROG(weir_tcp_retransmit, struct sock *sock, struct sk_buff *skb)
 	if (!s)
 		return 0;
 	if (sk_state(sk) == TCP_SYN_SENT)
-		tuple_read(s, sk);
+		net_rename(s, sk);
 	total = kread(struct tcp_sock, sk, total_retrans);
 	r = side_take(WIRE_NET, sizeof(*r), bpf_ktime_get_ns());
 	if (!r)
@@ -327,7 +327,7 @@ int BPF_PROG(weir_tcp_reset, struct sock *sock)
 	if (!s || !r)
 		return 0;
 	if (sk_state(sk) == TCP_SYN_SENT) /* connect() is the call that is recorded next */
-		tuple_read(s, sk);
+		net_rename(s, sk);
 	event_fill(r, s, sk, NET_EVENT_RESET_RECEIVED);
 	/* it came from the peer */
 	r->src_port = s->tuple.peer_port;
@@ -626,7 +626,6 @@ int BPF_PROG(weir_tcp_state, struct sock *sock, int before, int state)
 {
 	__u64 sk = (__u64)sock, now;
 	struct net_sock *s = net_of(sk);
-	struct net_name name = {.sk = sk};
 	__u8 opened = 1;
 
 	if (state == TCP_OPEN)
@@ -639,8 +638,7 @@ int BPF_PROG(weir_tcp_state, struct sock *sock, int before, int state)
 		s->written = kread(struct tcp_sock, sk, write_seq);
 		s->was.acked = kread(struct tcp_sock, sk, snd_una);
 		s->in_at = s->out_at = now;
-		tuple_read(s, sk);
-		bpf_map_update_elem(&net_names, &s->tuple, &name, BPF_ANY);
+		net_rename(s, sk);
 	}
 	if (before == TCP_LISTENS) {
 		listener_send(s, sk, now);
@@ -663,7 +661,7 @@ int BPF_PROG(weir_tcp_end, struct sock *sock)
 	bpf_map_delete_elem(&net_opened, &sk);
 	if (!s)
 		return 0;
-	bpf_map_delete_elem(&net_names, &s->tuple);
+	net_unname(s, sk);
 	bpf_map_delete_elem(&net_socks, &sk);
 	return 0;
 }

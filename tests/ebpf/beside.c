@@ -186,6 +186,80 @@ static void owner_recorded(void **state)
 	rig_close(&t);
 }
 
+/* One that waits for direct I/O is known by its address alone: it has one row, whether it is recorded or not. */
+static void waiter(void **state)
+{
+	struct wire_thread recorded = {
+		.head = {.type = WIRE_THREAD, .size = sizeof(recorded), .time = 1},
+		.thread = 9,
+		.task = 9,
+		.tid = 50,
+		.tgid = 50,
+		.process_start = 7,
+		.start = 7,
+		.comm = "recorded"};
+	struct wire_block_owner w = {.thread = recorded};
+	static const struct {
+		uint32_t owner;
+		int32_t tid;
+		uint64_t start;
+		const char *comm;
+		uint32_t thread;
+		bool row;
+	} facts[] = {
+		{1, 50, 7, "renamed", 9, false},
+		{2, 50, 8, "another", WIRE_OWNER_THREADS | 2, true}, /* its number was used again */
+		{3, 60, 7, "one", WIRE_OWNER_THREADS | 3, true},
+		{4, 60, 7, "one", WIRE_OWNER_THREADS | 3, false},
+		{5, 60, 7, "other", WIRE_OWNER_THREADS | 5, true},
+	};
+	struct rig t = {0};
+
+	rig_open(&t);
+	assert_int_equal(decode_dimension(t.decode, &recorded.head, &t.out), 0);
+	w.thread.head.type = WIRE_BLOCK_OWNER;
+	w.thread.head.size = sizeof(w);
+	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
+		const uint64_t *key;
+
+		w.owner = facts[i].owner;
+		w.thread.thread = w.thread.task = WIRE_OWNER_THREADS | w.owner;
+		w.thread.tid = facts[i].tid;
+		w.thread.start = facts[i].start;
+		memset(w.thread.comm, 0, sizeof(w.thread.comm));
+		strcpy(w.thread.comm, facts[i].comm);
+		batch_set_clear(&t.out);
+		assert_int_equal(decode_side(t.decode, &w.thread.head, &t.out), 0);
+		assert_int_equal(rows_of(&t, TABLE_THREAD), facts[i].row);
+		key = records_get(&t.decode->block->owners, w.owner, NULL);
+		assert_non_null(key);
+		assert_int_equal((uint32_t)*key, facts[i].thread);
+	}
+	rig_close(&t);
+}
+
+/* Records that make no sense are counted, and those behind them come. */
+static void malformed(void **state)
+{
+	struct wire_net good = {.head = {.type = WIRE_NET, .size = sizeof(good), .time = 5}},
+			bad = good, end = good;
+	struct buf records = {0};
+	struct rig t = {0};
+	uint64_t count = 0;
+
+	rig_open(&t);
+	bad.event = NET_EVENT_COUNT;
+	end.head.size = 3;
+	assert_int_equal(buf_append(&records, &bad, sizeof(bad)), 0);
+	assert_int_equal(buf_append(&records, &good, sizeof(good)), 0);
+	assert_int_equal(buf_append(&records, &end, sizeof(end)), 0);
+	assert_int_equal(decode_side_all(t.decode, &records, &t.out, &count), 0);
+	assert_int_equal(count, 2);
+	assert_int_equal(rows_of(&t, TABLE_NET), 1);
+	buf_free(&records);
+	rig_close(&t);
+}
+
 static void give_stack(struct rig *t, uint64_t hash)
 {
 	struct {
@@ -314,9 +388,10 @@ static void lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(owners), cmocka_unit_test(owner_recorded),
-		cmocka_unit_test(stacks), cmocka_unit_test(split),
-		cmocka_unit_test(lost),
+		cmocka_unit_test(owners),    cmocka_unit_test(owner_recorded),
+		cmocka_unit_test(stacks),    cmocka_unit_test(split),
+		cmocka_unit_test(lost),	     cmocka_unit_test(waiter),
+		cmocka_unit_test(malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

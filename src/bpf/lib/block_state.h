@@ -113,7 +113,26 @@ static __always_inline void upper_of_loop(struct wire_block_state *e, struct wal
 	}
 }
 
-/* The bio for a device without requests of which this one is a clone. True where it has the same parts. */
+/*
+ * A bio for a device without requests that becomes one to the device below itself, as those of multipath NVMe do: what is known
+ * of it has another key from then on.
+ */
+static __always_inline __u64 above_itself(__u64 bio)
+{
+	return bio | 1;
+}
+
+verified_alone int upper_moves(__u64 bio)
+{
+	struct wire_block_state *u = state_of(bio);
+	__u64 key = above_itself(bio);
+
+	if (!u || !(u->b.flags & WIRE_BLOCK_BIO))
+		return 0;
+	return !bpf_map_update_elem(&bios, &key, u, BPF_ANY);
+}
+
+/* The bio for a device without requests of which this one is a clone, or that it is. True where it has the same parts. */
 static __always_inline bool upper_of_clone(struct wire_block_state *e, struct bio_source *s,
 					   __u64 bio)
 {
@@ -123,7 +142,9 @@ static __always_inline bool upper_of_clone(struct wire_block_state *e, struct bi
 	key = s->bio;
 	if (!upper && key != bio)
 		upper = bpf_map_lookup_elem(&uppers, &key);
-	u = upper ? state_of(*upper) : NULL;
+	u = e->b.flags & WIRE_BLOCK_MOVED ? state_of(above_itself(bio))
+	    : upper			  ? state_of(*upper)
+					  : NULL;
 	if (!u)
 		return false;
 	upper_call(e, u);
@@ -230,11 +251,14 @@ static __always_inline struct wire_block_state *
 bio_begin(struct task_struct *task, struct block_task *t, __u64 bio, __u64 queued, __u64 got)
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+	bool moved = stacked && upper_moves(bio);
 	struct wire_block_state *e = state_new(bio);
 	__u32 owner;
 
 	if (!e)
 		return NULL;
+	if (moved)
+		e->b.flags = WIRE_BLOCK_MOVED;
 	owner = owner_current(task, t, ts);
 	e->b.queued = queued;
 	e->b.got = got;
@@ -244,7 +268,7 @@ bio_begin(struct task_struct *task, struct block_task *t, __u64 bio, __u64 queue
 	e->b.dev = disk_dev((struct gendisk *)disk_of(bio));
 	e->b.bios = 1;
 	if (tread(struct task_struct, task, flags) & PF_KTHREAD)
-		e->b.flags = WIRE_BLOCK_OF_KERNEL;
+		e->b.flags |= WIRE_BLOCK_OF_KERNEL;
 	if (ts && (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
 		e->b.op_thread = ts->version;
 		e->b.op_start = ts->call.op.start;

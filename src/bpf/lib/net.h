@@ -162,3 +162,26 @@ static __always_inline void tuple_read(struct net_sock *s, __u64 sk)
 	t->net_ns =
 		kread(struct net, (__u64)kread(struct sock, sk, __sk_common.skc_net.net), ns.inum);
 }
+
+/* The name leads to the socket no more, unless it is another one's by now. */
+static __always_inline void net_unname(struct net_sock *s, __u64 sk)
+{
+	struct net_name *n = bpf_map_lookup_elem(&net_names, &s->tuple);
+
+	if (n && n->sk == sk)
+		bpf_map_delete_elem(&net_names, &s->tuple);
+}
+
+/* What the socket is called now. */
+static noinline int net_rename(struct net_sock *s, __u64 sk)
+{
+	struct net_name name = {.sk = sk};
+
+	if (!s)
+		return 0;
+	net_unname(s, sk);
+	tuple_read(s, sk);
+	if (s->tuple.local_port)
+		bpf_map_update_elem(&net_names, &s->tuple, &name, BPF_ANY);
+	return 0;
+}

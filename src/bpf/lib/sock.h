@@ -128,6 +128,8 @@ verified_alone int net_note(__u64 sk, __u64 key)
 	ino = sock_ino(sk);
 	s = bpf_map_lookup_elem(&net_socks, &sk);
 	if (!s || s->ino != ino) {
+		if (s) /* the memory was another one's */
+			net_unname(s, sk);
 		if (bpf_map_update_elem(&net_socks, &sk, (void *)&net_nothing, BPF_ANY)) {
 			side_lose(WIRE_NET_SAMPLE);
 			return 0;
@@ -142,13 +144,7 @@ verified_alone int net_note(__u64 sk, __u64 key)
 		net_begin(sk);
 	}
 	s->file = key;
-	tuple_read(s, sk);
-	if (s->tuple.local_port) {
-		struct net_name name = {.sk = sk};
-
-		bpf_map_update_elem(&net_names, &s->tuple, &name, BPF_ANY);
-	}
-	return 0;
+	return net_rename(s, sk);
 }
 
 verified_alone int sock_send(__u64 file, __u64 key)

@@ -187,7 +187,7 @@ int block_decode_owner(struct decode *d, const struct wire_head *h, struct batch
 	thread = w->thread;
 	thread.head.size = sizeof(thread); /* the number of the owner is none of its arguments */
 	if (thread.thread & WIRE_OWNER_THREADS) {
-		int r = decode_owner(d, &thread, out);
+		int r = decode_owner(d, &thread, out, &thread.thread);
 
 		if (r < 0)
 			return r;

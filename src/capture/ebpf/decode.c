@@ -52,7 +52,7 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 		limits_quarter(&d->opt.limits);
 	records_init(&d->files, d->opt.limits.runs);
 	d->inodes.max = d->opt.limits.inodes;
-	d->ended.max = d->owners.max = d->opt.limits.ended;
+	d->ended.max = d->owners.max = d->owner_threads.max = d->opt.limits.ended;
 	d->sock_peers.max = d->sock_keys.max = SOCKETS_MAX;
 	if (names_new(&d->names, &d->opt, &d->files) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -85,6 +85,7 @@ void decode_free(struct decode *d)
 	map_free(&d->processes);
 	recent_free(&d->ended);
 	recent_free(&d->owners);
+	recent_free(&d->owner_threads);
 	map_free(&d->cgroups);
 	map_free(&d->tids);
 	map_free(&d->versions);

@@ -19,13 +19,14 @@ struct decode {
 	struct records files; /* by file number */
 	struct names *names;
 	struct mounts mounts;
-	struct recent inodes;	  /* hash of (dev, ino, generations) -> key of its first version */
-	struct map processes;	  /* hash of (tgid, start) -> key, of those that have not ended */
-	struct recent ended;	  /* and of those that have */
-	struct recent owners;	  /* the same, of which no thread is recorded */
-	struct map cgroups;	  /* kernel ids that have a row */
-	struct intern peers;	  /* addresses -> key */
-	struct recent sock_peers; /* file number -> hash of the peer that its last row has */
+	struct recent inodes; /* hash of (dev, ino, generations) -> key of its first version */
+	struct map processes; /* hash of (tgid, start) -> key, of those that have not ended */
+	struct recent ended;  /* and of those that have */
+	struct recent owners; /* the same, of which no thread is recorded */
+	struct recent owner_threads; /* hash of such a thread and its name -> its number */
+	struct map cgroups;	     /* kernel ids that have a row */
+	struct intern peers;	     /* addresses -> key */
+	struct recent sock_peers;    /* file number -> hash of the peer that its last row has */
 	struct recent
 		sock_keys; /* file number of a socket that got another peer -> key of its last row */
 	struct map alone;  /* unix sockets whose peer has no inode yet, by their own: copies */
@@ -33,7 +34,7 @@ struct decode {
 	uint64_t sock_count;
 	uint64_t sock_newest, sock_mark, sock_gone; /* see peer_changed() */
 	uint64_t process_count;
-	struct map tids;			    /* of threads that the kernel programs saw */
+	struct map tids; /* of threads that the kernel programs saw -> the last version */
 	struct map thread_records, process_records; /* copies, until they end */
 	struct map versions; /* a thread, by its first version -> the one that is kept */
 	int64_t boot_offset; /* wall time minus the clock that counts suspended time too */
@@ -81,8 +82,9 @@ int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes ex
 /* What identifies an inode: its key in decode.inodes. kind: 0 but for files without an inode of their own. */
 uint64_t decode_inode_hash(uint64_t ino, uint32_t dev, uint32_t generation, uint32_t reuse,
 			   uint64_t kind);
-/* A thread whose calls are not recorded, which owns what is. */
-int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out);
+/* A thread that owns what is recorded, which was met by itself: its row is added unless it has one, under that number. */
+int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
+		 uint32_t *ret_thread);
 /* Whether the end of this call was given. */
 bool decode_has_ended(const struct decode *d, const struct wire_op *w);
 void decode_call_number(struct decode *d, const struct wire_op *w);

@@ -512,7 +512,7 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 
 	if (w->head.size < sizeof(*w) || w->argv_len > w->head.size - sizeof(*w))
 		return -EBADMSG;
-	r = owner ? 0 : map_set(&d->tids, (uint32_t)w->tid, 1);
+	r = owner ? 0 : map_set(&d->tids, (uint32_t)w->tid, w->thread);
 	if (!r)
 		r = owner ? process_of_owner(d, w, out, &process) : process_of(d, w, out, &process);
 	if (!r && w->cgroup)
@@ -721,9 +721,25 @@ int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes ex
 	return r;
 }
 
-int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out)
+/* The kernel programs know one that waits by its address alone, and not whether it is recorded. */
+int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
+		 uint32_t *ret_thread)
 {
-	return decode_thread(d, w, out);
+	uint64_t ident[4] = {(uint32_t)w->tid, w->start}, hash, known;
+	const struct wire_thread *t;
+	int r;
+
+	_Static_assert(sizeof(w->comm) == 2 * sizeof(*ident), "it fits");
+	memcpy(&ident[2], w->comm, sizeof(w->comm));
+	hash = hash_bytes(ident, sizeof(ident));
+	t = map_get(&d->tids, (uint32_t)w->tid, &known) ? kept(&d->thread_records, known) : NULL;
+	if ((t && t->start == w->start) || recent_get(&d->owner_threads, hash, &known)) {
+		*ret_thread = (uint32_t)known;
+		return 0;
+	}
+	*ret_thread = w->thread;
+	r = recent_set(&d->owner_threads, hash, w->thread);
+	return r ? r : decode_thread(d, w, out);
 }
 
 int decode_file_turn(struct decode *d, const struct wire_file *w)

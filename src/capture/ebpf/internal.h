@@ -112,8 +112,9 @@ DEFINE_CLEANUP(struct decode *, decode_free)
 int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_set *out);
 /* Adds what a record of the side ring says. 1: a row of op, 0: others or none; -EBADMSG: malformed. */
 int decode_side(struct decode *d, const struct wire_head *h, struct batch_set *out);
-/* The same for records one behind the other, as an iterator gives them. 0 or negative. */
-int decode_side_all(struct decode *d, const struct buf *records, struct batch_set *out);
+/* The same for records one behind the other, as an iterator gives them; adds how many are malformed. 0 or -ENOMEM. */
+int decode_side_all(struct decode *d, const struct buf *records, struct batch_set *out,
+		    uint64_t *malformed);
 /* Whether records of this type become rows of op. */
 bool decode_side_is_call(int type);
 /* A file's record, decoded before, has its turn: what happened before it ended was given. 0 or -ENOMEM. */

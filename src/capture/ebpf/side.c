@@ -27,16 +27,23 @@ static const struct side_type *side_type_of(int type)
 	return &side_types[type - WIRE_SIDE_FIRST];
 }
 
-int decode_side_all(struct decode *d, const struct buf *records, struct batch_set *out)
+int decode_side_all(struct decode *d, const struct buf *records, struct batch_set *out,
+		    uint64_t *malformed)
 {
 	const struct wire_head *h;
 	int r = 0;
 
 	for (size_t at = 0; at + sizeof(*h) <= records->len && r >= 0; at += h->size) {
 		h = (const void *)(records->data + at);
-		if (h->size < sizeof(*h) || h->size > records->len - at)
-			return -EBADMSG;
+		if (h->size < sizeof(*h) || h->size > records->len - at) {
+			(*malformed)++; /* where the next one begins is not known */
+			break;
+		}
 		r = decode_side(d, h, out);
+		if (r == -EBADMSG) {
+			(*malformed)++;
+			r = 0;
+		}
 	}
 	return r < 0 ? r : 0;
 }

@@ -342,7 +342,8 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 			       given_until(e)); /* what is missing of it was counted by then */
 	}
 	if (!r && !e->stopped && e->opt.with)
-		r = net_look(&e->net, &e->loaded.objects, e->decode, given_until(e), out);
+		r = net_look(&e->net, &e->loaded.objects, e->decode, given_until(e), out,
+			     &e->malformed);
 	if (!r && !e->stopped && e->opt.mark_running)
 		r = running_mark(&e->marks, running_prog(e),
 				 &e->loaded.skel->data_calls_shared->running_unsent, e->decode,
@@ -555,7 +556,7 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	if (!r && e->decode->block)
 		r = block_rest(e->decode, object_map(&e->loaded.objects, OBJECT_BLOCK, "bios"),
 			       out);
-	r = r ? r : net_give(&e->net, e->decode, out);
+	r = r ? r : net_give(&e->net, e->decode, out, &e->malformed);
 	if (!r && e->net_error)
 		r = losses_give_unknown(&e->losses, CAUSE_SIDE_FULL, e->stopped, out);
 	r = r ? r
