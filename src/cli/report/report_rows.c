@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "analysis/disks/disk_use.h"
 #include "cli/report/beside/beside.h"
 #include "cli/terminal/text.h"
 #include "names/names.h"
@@ -460,7 +461,7 @@ static const struct table_kind {
 	 TABLE_NET_SAMPLE},
 	{"block", beside_block_columns, BESIDE_BLOCK_COLUMNS, "bytes", beside_block,
 	 ROLLUP_THREAD | ROLLUP_FILE, TABLE_REQUEST},
-	{"disks", beside_disk_columns, BESIDE_DISK_COLUMNS, "time", beside_disks, 0, TABLE_REQUEST},
+	{"disks", disk_use_columns, DISK_USE_COLUMNS, "time", beside_disks, 0, TABLE_REQUEST},
 	{"phases", phase_columns, ARRAY_SIZE(phase_columns), "time", report_fill_phases, BY_FILE},
 	{"sched", beside_sched_columns, BESIDE_SCHED_COLUMNS, "runq", beside_sched, ROLLUP_THREAD,
 	 TABLE_SCHED},
