@@ -255,7 +255,8 @@ int BPF_PROG(weir_complete, struct request *rq, __u8 error, unsigned int nr)
 			state_end(key);
 		return 0;
 	}
-	e->b.opf = opf;
+	/* the kernel takes the flag off a request once its cache is flushed */
+	e->b.opf = opf | (e->b.opf & REQ_PREFLUSH);
 	if (!flush && !rq_is_counted(flags))
 		e->b.flags |= WIRE_BLOCK_UNCOUNTED;
 	state_send(e, now);

@@ -45,7 +45,8 @@ enum wire_block_origin {
 	WIRE_ORIGIN_JOURNAL,
 	WIRE_ORIGIN_SWAP,
 	WIRE_ORIGIN_DISCARD,
-	WIRE_ORIGIN_FLUSH,
+	WIRE_ORIGIN_FLUSH,    /* of the device's cache */
+	WIRE_ORIGIN_PREFLUSH, /* nothing: a write without data, which waits for such a flush */
 };
 
 struct wire_block_part {

@@ -213,7 +213,7 @@ static __always_inline void walk_bio(struct wire_block_state *e, struct walk *w,
 	__u32 size = e->b.size;
 
 	if (!size || op_is_discard(e->b.opf))
-		s->origin = size ? WIRE_ORIGIN_DISCARD : WIRE_ORIGIN_FLUSH;
+		s->origin = size ? WIRE_ORIGIN_DISCARD : WIRE_ORIGIN_PREFLUSH;
 	if (!s->direct && !s->origin) {
 		size = pages_walk(e, w, bio);
 		if (!size)
