@@ -83,7 +83,7 @@ static __always_inline int bio_enters(__u64 bio, bool takes)
 	struct wire_block_state *e;
 
 	if (!t) {
-		side_lose(WIRE_BLOCK);
+		side_lose(WIRE_SIDE_STORAGE, WIRE_BLOCK);
 		return 0;
 	}
 	queued = queued_at(t, bio);

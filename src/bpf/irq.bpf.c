@@ -78,7 +78,7 @@ int BPF_PROG(weir_irq_begin, int irq, struct irqaction *action)
 
 	if (!s) {
 		if (bpf_map_update_elem(&irqs, &key, (void *)&nothing, BPF_NOEXIST))
-			side_lose(WIRE_IRQ);
+			side_lose(WIRE_SIDE_STORAGE, WIRE_IRQ);
 		s = bpf_map_lookup_elem(&irqs, &key);
 		if (!s)
 			return 0;

@@ -147,7 +147,7 @@ int BPF_PROG(weir_mem_end, struct task_struct *task)
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
 
 	if (ts && ts->mem.start && !mem_send(&ts->mem, bpf_ktime_get_ns()))
-		side_lose(WIRE_MEM);
+		side_lose(WIRE_SIDE_FULL, WIRE_MEM);
 	return 0;
 }
 

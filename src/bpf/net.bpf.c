@@ -193,7 +193,7 @@ static noinline void sample_send(struct net_sock *s, __u64 sk, __u64 now, bool l
 	r = side_try(WIRE_NET_SAMPLE, sizeof(*r), now);
 	if (!r) {
 		if (last)
-			side_lose(WIRE_NET_SAMPLE);
+			side_lose(WIRE_SIDE_FULL, WIRE_NET_SAMPLE);
 		return;
 	}
 	sample_fill(r, s, sk, now);

@@ -23,7 +23,8 @@
 #define VOCAB_ORIGIN(V) \
 	V(ORIGIN, UNKNOWN, "unknown") V(ORIGIN, FILE, "file") V(ORIGIN, DEVICE, "device") \
 	V(ORIGIN, METADATA, "metadata") V(ORIGIN, JOURNAL, "journal") V(ORIGIN, SWAP, "swap") \
-	V(ORIGIN, DISCARD, "discard") V(ORIGIN, FLUSH, "flush")
+	V(ORIGIN, DISCARD, "discard") V(ORIGIN, FLUSH, "flush") \
+	V(ORIGIN, PREFLUSH, "preflush")
 #define VOCAB_CLASS(V) \
 	V(CLASS, DATA, "data") V(CLASS, META, "meta") V(CLASS, SYNC, "sync") \
 	V(CLASS, NET, "net") V(CLASS, PROCESS, "process") V(CLASS, WAIT, "wait") \
@@ -42,7 +43,9 @@
 	V(CAUSE, STOPPED, "stopped") V(CAUSE, HOLD_LIMIT, "hold_limit") V(CAUSE, DECODE, "decode") \
 	V(CAUSE, WRITE_FAILED, "write_failed") V(CAUSE, RUNNING_UNREAD, "running_unread") \
 	V(CAUSE, UNSENT, "unsent") V(CAUSE, SIDE_FULL, "side_full") \
-	V(CAUSE, CPU_ONLINE, "cpu_online") V(CAUSE, STACK, "stack") V(CAUSE, SIDE_SKIPPED, "side_skipped")
+	V(CAUSE, CPU_ONLINE, "cpu_online") V(CAUSE, STACK, "stack") V(CAUSE, SIDE_SKIPPED, "side_skipped") \
+	V(CAUSE, SIDE_UNSEEN, "side_unseen") V(CAUSE, SIDE_STORAGE, "side_storage") \
+	V(CAUSE, SIDE_UNREAD, "side_unread")
 /* What happens on the wire: net.event. */
 #define VOCAB_EVENT(V) \
 	V(NET_EVENT, RETRANSMIT, "retransmit") V(NET_EVENT, RESET_SENT, "reset_sent") \

@@ -63,6 +63,14 @@ enum wire_type {
 
 #define WIRE_SIDE_TYPES (WIRE_SIDE_END - WIRE_SIDE_FIRST)
 
+/* Why a record of the side ring is missing. */
+enum wire_side_loss {
+	WIRE_SIDE_FULL,	   /* the ring had no room */
+	WIRE_SIDE_UNSEEN,  /* the kernel did not show the event */
+	WIRE_SIDE_STORAGE, /* no room among what the programs follow */
+	WIRE_SIDE_LOSSES,
+};
+
 /* What follows a struct wire_op, in this order, except WIRE_PART_HELD, which is the last. */
 enum wire_part {
 	WIRE_PART_ARGS = 1 << 0,   /* __u64[6] */
@@ -490,8 +498,8 @@ struct wire_shared {
 	__s32 cgroup_subsys; /* an index of css_set.subsys; -1: the v2 hierarchy */
 	__u32 polled;	     /* how often an entry was added to the map `polled` */
 	__s64 preempt_from_rq; /* from a CPU's run queue to its preempt_count; 0: not known */
-	__u64 side_lost[WIRE_SIDE_TYPES]; /* records that found no room in the side ring, by type */
-	__u32 io_counted;		  /* 1: the kernel counts the bytes that a task reads */
+	__u64 side_lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES]; /* what has no record there, by type */
+	__u32 io_counted; /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
 	__u64 block_lost_first, block_lost_last; /* when records of requests found none; 0: never */
 };

@@ -185,7 +185,7 @@ static void not_attached(void **unused)
 
 static uint64_t side_lost(const struct loaded *l, int type)
 {
-	return l->skel->data_shared->shared.side_lost[type - WIRE_SIDE_FIRST];
+	return l->skel->data_shared->shared.side_lost[WIRE_SIDE_STORAGE][type - WIRE_SIDE_FIRST];
 }
 
 /* A file that reaches a device: of those tried the first whose data does. */
@@ -220,10 +220,10 @@ static void bios_full(void **unused)
 	for (uint64_t key = 1; !bpf_map_update_elem(bios, &key, &state, BPF_ANY); key++)
 		assert_true(key < 1 << 20);
 	assert_int_equal(load_attach(&l, &err), 0);
-	before = objects_misses(&l.objects);
+	before = object_misses(&l.objects, OBJECT_BLOCK);
 	write_out();
 	load_detach(&l);
-	assert_true(objects_misses(&l.objects) >= before);
+	assert_true(object_misses(&l.objects, OBJECT_BLOCK) >= before);
 	if (side_lost(&l, WIRE_BLOCK) == 0)
 		print_message("nothing was written to a device\n");
 	else

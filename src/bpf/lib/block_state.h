@@ -56,7 +56,7 @@ static __always_inline struct wire_block_state *state_new(__u64 key)
 	struct wire_block_state *e;
 
 	if (bpf_map_update_elem(&bios, &key, &no_state, BPF_ANY)) {
-		side_lose(WIRE_BLOCK); /* its request has no owner, or no row */
+		side_lose(WIRE_SIDE_STORAGE, WIRE_BLOCK); /* its request has no owner, or no row */
 		return NULL;
 	}
 	e = state_of(key);

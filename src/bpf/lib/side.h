@@ -14,11 +14,11 @@ struct {
 	__uint(max_entries, 4096);
 } side SEC(".maps");
 
-/* What did not find room: counted by type, stored as loss. */
-static __always_inline void side_lose(__u8 type)
+/* What is missing: counted by cause and type, stored as loss. */
+static __always_inline void side_lose(enum wire_side_loss why, __u8 type)
 {
-	__sync_fetch_and_add(&shared.side_lost[(type - WIRE_SIDE_FIRST) & (WIRE_SIDE_TYPES - 1)],
-			     1);
+	__sync_fetch_and_add(
+		&shared.side_lost[why][(type - WIRE_SIDE_FIRST) & (WIRE_SIDE_TYPES - 1)], 1);
 	if (type != WIRE_BLOCK)
 		return;
 	shared.block_lost_last = bpf_ktime_get_ns();
@@ -50,7 +50,7 @@ static __always_inline void *side_take(__u8 type, __u32 size, __u64 time)
 	void *record = side_try(type, size, time);
 
 	if (!record)
-		side_lose(type);
+		side_lose(WIRE_SIDE_FULL, type);
 	return record;
 }
 
@@ -72,5 +72,5 @@ static __always_inline void side_commit(void *record)
 static __always_inline void side_send(struct wire_head *h, __u32 size)
 {
 	if (bpf_ringbuf_output(&side, h, size, side_wake()))
-		side_lose(h->type);
+		side_lose(WIRE_SIDE_FULL, h->type);
 }

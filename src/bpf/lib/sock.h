@@ -131,7 +131,7 @@ verified_alone int net_note(__u64 sk, __u64 key)
 		if (s) /* the memory was another one's */
 			net_unname(s, sk);
 		if (bpf_map_update_elem(&net_socks, &sk, (void *)&net_nothing, BPF_ANY)) {
-			side_lose(WIRE_NET_SAMPLE);
+			side_lose(WIRE_SIDE_STORAGE, WIRE_NET_SAMPLE);
 			return 0;
 		}
 		s = bpf_map_lookup_elem(&net_socks, &sk);

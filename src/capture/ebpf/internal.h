@@ -115,8 +115,10 @@ int decode_side(struct decode *d, const struct wire_head *h, struct batch_set *o
 /* The same for records one behind the other, as an iterator gives them; adds how many are malformed. 0 or -ENOMEM. */
 int decode_side_all(struct decode *d, const struct buf *records, struct batch_set *out,
 		    uint64_t *malformed);
-/* Whether records of this type become rows of op. */
-bool decode_side_is_call(int type);
+struct objects;
+/* What is missing beside calls so far: records of the side ring, and events at which a program was running already. */
+size_t side_missing(const volatile uint64_t lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES],
+		    const struct objects *o, struct source_beside list[SOURCE_BESIDE_MAX]);
 /* A file's record, decoded before, has its turn: what happened before it ended was given. 0 or -ENOMEM. */
 int decode_file_turn(struct decode *d, const struct wire_file *w);
 /* Adds the row of a call. 1: added, 0: the selection left it out. */

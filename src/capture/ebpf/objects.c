@@ -350,7 +350,7 @@ int object_program(const struct objects *o, enum object_id id, const char *name)
 	return program ? bpf_program__fd(program) : -1;
 }
 
-static uint64_t object_misses(const struct objects *o, enum object_id id)
+uint64_t object_misses(const struct objects *o, enum object_id id)
 {
 	struct bpf_object *bpf = o->all[id].bpf;
 	struct bpf_program *program;
@@ -366,17 +366,5 @@ static uint64_t object_misses(const struct objects *o, enum object_id id)
 		if (!bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &len))
 			sum += info.recursion_misses;
 	}
-	return sum;
-}
-
-uint64_t objects_misses(const struct objects *o)
-{
-	static const enum object_id ids[] = {OBJECT_BLOCK, OBJECT_NET,	 OBJECT_PHASES,
-					     OBJECT_SCHED, OBJECT_IRQ,	 OBJECT_MEM,
-					     OBJECT_URING, OBJECT_STACKS};
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
-		sum += object_misses(o, ids[i]);
 	return sum;
 }

@@ -58,7 +58,7 @@ void objects_free(struct objects *o);
 /* The descriptor of a map or program of an object; -1 where the object is not there. */
 int object_map(const struct objects *o, enum object_id id, const char *name);
 int object_program(const struct objects *o, enum object_id id, const char *name);
-/* How often the kernel skipped a program of those whose every event counts, as it was running on that CPU already. */
-uint64_t objects_misses(const struct objects *o);
+/* How often the kernel skipped a program of the object, as it was running on that CPU already. */
+uint64_t object_misses(const struct objects *o, enum object_id id);
 /* What an object shows, and the tracepoint that it needs: for probes. NULL past the last. */
 const char *object_shows(size_t i, const char **ret_tracepoint);

@@ -51,7 +51,9 @@ struct ebpf {
 	struct buf running; /* records of the calls that run at the stop */
 	struct buf waited;  /* struct wire_waited of the threads that live then */
 	struct net_looks net;
-	int net_error; /* of the last look: some of it is missing */
+	struct source_beside beside[SOURCE_BESIDE_MAX]; /* by the last window */
+	size_t beside_count;
+	int net_error, sums_error; /* of the last look: some of it is missing */
 	struct map
 		still_running; /* by running_key(): and that had not been seen to end afterwards */
 	bool confirmed;
@@ -322,6 +324,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		return SOURCE_END;
 	r = e->began ? 0 : decode_begin(e->decode, out);
 	r = r || e->began ? r : requests_mark(&e->loaded, wall_now(e), out);
+	r = r || e->began ? r : objects_mark(&e->loaded.objects, wall_now(e), out);
 	e->began = true;
 	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
 	ready = e->queue || e->stopped ||
@@ -388,7 +391,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	struct ebpf *e = ebpf_of(s);
-	int r, sums;
+	int r;
 
 	if (e->stopped)
 		return 0;
@@ -403,8 +406,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		load_detach(&e->loaded);
 		(void)!running_read(bpf_program__fd(e->loaded.skel->progs.weir_waited), &e->waited);
 		e->net_error = net_last(&e->net, &e->loaded.objects);
-		sums = sums_last(&e->loaded.objects, &e->net.records);
-		e->net_error = e->net_error ? e->net_error : sums;
+		e->sums_error = sums_last(&e->loaded.objects, &e->net.records);
 		/* which had not been seen to end: the selection may have left out the end of one */
 		r = r < 0 ? r : running_keys(running_prog(e), &e->still_running);
 		e->confirmed = r >= 0;
@@ -436,19 +438,6 @@ static int give_running(struct ebpf *e, struct batch_set *out)
 static uint64_t cpu_lost(const struct wire_cpu *c)
 {
 	return c->lost + c->storage + c->scratch;
-}
-
-/* Records that found no room in the side ring: those that are rows of op, or those that are not. */
-static uint64_t side_lost(const struct ebpf *e, bool calls)
-{
-	const uint64_t *lost = (const uint64_t *)e->loaded.skel->data_shared->shared.side_lost;
-	uint64_t sum = 0;
-
-	for (int i = 0; i < WIRE_SIDE_TYPES; i++) {
-		if (decode_side_is_call(WIRE_SIDE_FIRST + i) == calls)
-			sum += __atomic_load_n(&lost[i], __ATOMIC_RELAXED);
-	}
-	return sum;
 }
 
 /* Page faults of any thread at which the kernel did not run the program. */
@@ -513,9 +502,6 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		[LOSS_ALL_FAULTS] = e->stopped ? faults_missed(e) : 0,
 		[LOSS_ALL_REQUESTS] = e->requests.missing,
 		[LOSS_ALL_REQUESTS_FULL] = e->requests.full,
-		[LOSS_ALL_SIDE] = side_lost(e, false),
-		[LOSS_ALL_SIDE_CALLS] = side_lost(e, true),
-		[LOSS_ALL_SIDE_SKIPPED] = objects_misses(&e->loaded.objects),
 	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
 	uint64_t children = unfollowed(e);
@@ -524,17 +510,47 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 
 	if (!r && faults_cpus_changed(&e->loaded.faults)) {
 		e->cpus_changed = true;
-		r = losses_give_unknown(&e->losses, CAUSE_CPU_ONLINE, now, out);
+		r = losses_give_unknown(&e->losses, CAUSE_CPU_ONLINE, TABLE_OP, now, out);
 	}
 
 	if (!r && children > e->unfollowed)
-		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, now, out);
+		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, TABLE_OP, now, out);
 	e->unfollowed = children;
 	if (r < 0)
 		return r;
 	if (losses_look(&e->losses, e->loaded.counters))
 		r = loss_threads(bpf_map__fd(e->loaded.skel->maps.missing), &threads, &count);
+	e->beside_count = side_missing((const void *)e->loaded.skel->data_shared->shared.side_lost,
+				       &e->loaded.objects, e->beside);
+	if (r >= 0)
+		r = losses_give_beside(&e->losses, e->beside, e->beside_count, now, out);
 	return r < 0 ? r : losses_give(&e->losses, threads, count, all, now, out);
+}
+
+/* What the last look at sockets, handlers and pages did not get. */
+static int give_unread(struct ebpf *e, struct batch_set *out)
+{
+	const struct {
+		int error;
+		enum object_id object;
+		enum table_id table;
+	} looks[] = {
+		{e->net_error, OBJECT_NET, TABLE_NET_SAMPLE},
+		{e->sums_error, OBJECT_IRQ, TABLE_IRQ},
+		{e->sums_error, OBJECT_MEM, TABLE_MEM},
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(looks) && !r; i++) {
+		if (!looks[i].error || !e->loaded.objects.all[looks[i].object].bpf)
+			continue;
+		if (e->beside_count < SOURCE_BESIDE_MAX)
+			e->beside[e->beside_count++] =
+				(struct source_beside){CAUSE_SIDE_UNREAD, looks[i].table, 0};
+		r = losses_give_unknown(&e->losses, CAUSE_SIDE_UNREAD, looks[i].table, e->stopped,
+					out);
+	}
+	return r;
 }
 
 /* Every number 0 ... seq-1 came exactly once. */
@@ -557,8 +573,6 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 		r = block_rest(e->decode, object_map(&e->loaded.objects, OBJECT_BLOCK, "bios"),
 			       out);
 	r = r ? r : net_give(&e->net, e->decode, out, &e->malformed);
-	if (!r && e->net_error)
-		r = losses_give_unknown(&e->losses, CAUSE_SIDE_FULL, e->stopped, out);
 	r = r ? r
 	      : running_give(&e->unseen, e->decode, e->began_at,
 			     &e->loaded.skel->data_calls_shared->next_thread, e->loaded.plans, out,
@@ -566,13 +580,15 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	if (!e->running_error && e->loaded.skel->data_calls_shared->running_unsent)
 		e->running_error = -ENOBUFS;
 	if (!r && e->running_error)
-		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, e->stopped, out);
+		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, TABLE_OP, e->stopped,
+					out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
+	r = r ? r : give_unread(e, out);
 	r = r ? r : decode_end(e->decode, out); /* the time, before the names, which take seconds */
 	r = r ? r : decode_stack_names(e->decode, out);
 	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->unfollowed &&
-		    !side_lost(e, true) && !faults_missed(e) && !faults_lost(e) &&
-		    !e->cpus_changed && !e->requests.missing && !e->requests.full;
+		    !faults_missed(e) && !faults_lost(e) && !e->cpus_changed &&
+		    !e->requests.missing && !e->requests.full;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -597,9 +613,11 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 				     .unfollowed = unfollowed(e),
 				     .raised_ns = e->priority.raised_ns,
 				     .raise_refused = e->priority.refused};
+	ret->beside_count = e->beside_count;
+	memcpy(ret->beside, e->beside, e->beside_count * sizeof(*e->beside));
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
 	ret->lost = e->malformed + e->recursion + (e->ended ? unpaired(e) + faults_missed(e) : 0) +
-		    side_lost(e, true) + faults_lost(e) + e->requests.missing + e->requests.full;
+		    faults_lost(e) + e->requests.missing + e->requests.full;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 

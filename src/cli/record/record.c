@@ -195,11 +195,14 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 		format_size(t->store.bytes).s);
 	if (e->calls)
 		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)e->calls);
-	fprintf(stderr, "   lost %s%s%s\n",
+	fprintf(stderr, "   lost %s%s%s%s\n",
 		e->more && !lost		  ? "an unknown number"
 		: t->source.unfollowed || e->more ? "at least "
 						  : "",
 		e->more && !lost ? "" : format_count(lost).s,
+		!t->source.beside_count ? ""
+		: lost == 1 && !e->more ? " call"
+					: " calls",
 		record_gap_free(t) && !e->error.code ? " (sequence gap-free)" : "");
 	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
 		t->why_stopped ? t->why_stopped : "failed", format_dur(t->cpu_ns).s);
@@ -285,8 +288,8 @@ static int end_session(const struct record_opts *o, struct output *out,
 	record_end(&end, fd, path ? path : out->path, totals, failed);
 	if (out->parts && end.found == end.path)
 		end.found = out->path;
-	if (!o->quiet || totals->source.lost || totals->source.unfollowed ||
-	    totals->source.polled.processes || end.error.code)
+	if (!o->quiet || totals->source.lost || totals->source.beside_count ||
+	    totals->source.unfollowed || totals->source.polled.processes || end.error.code)
 		print_summary(o, &end, totals);
 	if (out->parts && !o->quiet)
 		print_parts(out->path, (uint64_t)o->keep, totals->store.parts);

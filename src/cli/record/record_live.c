@@ -290,11 +290,25 @@ static void warn_polled(const struct record_totals *t)
 		fprintf(stderr, "weir: %s\n", buf_str(&b));
 }
 
+/* Which tables beside calls lack rows. */
+static void warn_beside(const struct record_totals *t)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct loss l = {0};
+
+	for (size_t i = 0; i < t->source.beside_count; i++)
+		loss_add_beside(&l, t->source.beside[i].table, t->source.beside[i].cause,
+				t->source.beside[i].count, !t->source.beside[i].count);
+	if (l.beside_count && loss_put_beside(&b, &l, true) >= 0)
+		fprintf(stderr, "weir: LOST beside calls: %s\n", buf_str(&b));
+}
+
 void live_warn_lost(const struct record_totals *t, bool lossless)
 {
 	uint64_t lost = t->source.lost - t->source.compat;
 
 	warn_polled(t);
+	warn_beside(t);
 	if (t->source.compat)
 		fprintf(stderr,
 			"weir: %s 32-bit call%s counted and not recorded: only 64-bit calls "

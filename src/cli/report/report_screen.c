@@ -263,6 +263,23 @@ static uint64_t nameless_files(const struct report *r)
 	return n;
 }
 
+/* Which tables beside calls lack rows, and why. */
+static int print_beside(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = 0;
+
+	if (!r->loss.beside_count)
+		return 0;
+	e = buf_printf(&b, "lost beside calls: ");
+	if (e >= 0)
+		e = loss_put_beside(&b, &r->loss, true);
+	printf("%s", text_style(TEXT_RED));
+	e = e < 0 ? e : page_line(&b);
+	printf("%s", text_style(TEXT_PLAIN));
+	return e;
+}
+
 static int print_completeness(const struct report *r)
 {
 	bool ended = !store_is_open_ended(r->store);
@@ -288,15 +305,14 @@ static int print_completeness(const struct report *r)
 	if (e >= 0 && r->loss.no_file)
 		e = format_next(&b, page_width(), "calls without a file %s",
 				format_count(r->loss.no_file).s);
-	if (e >= 0 && r->loss.beside)
-		e = format_next(&b, page_width(), "rows of other tables lost %s",
-				format_count(r->loss.beside).s);
 	if (e >= 0 && r->held_ns)
 		e = format_next(&b, page_width(), "held %s", report_time(r->held_ns).s);
 	if (e >= 0 && r->masked)
 		e = format_next(&b, page_width(), "masked %s argument%s", format_count(r->masked).s,
 				r->masked == 1 ? "" : "s");
 	printf("%s\n", buf_str(&b));
+	if (e >= 0)
+		e = print_beside(r);
 	if (!ended && !r->loss.unclosed.traces)
 		printf("no end mark: it is still being recorded\n");
 	/* Rows of calls that run are written when recording ends. */

@@ -12,8 +12,29 @@
 
 /* ---- text ---- */
 
+/* What the tables lack that this one is made of: net of net_sample as well, block and disks of both of theirs. */
+static int warn_beside(const struct report *r, enum table_id table, struct buf *b)
+{
+	struct loss some = {0};
+	int e;
+
+	for (size_t i = 0; i < r->loss.beside_count; i++) {
+		const struct loss_beside *l = &r->loss.beside_of[i];
+		bool net = table == TABLE_NET_SAMPLE && l->table == TABLE_NET,
+		     part = table == TABLE_REQUEST && l->table == TABLE_REQUEST_PART;
+
+		if (l->table == table || l->table == TABLE_COUNT || net || part)
+			loss_add_beside(&some, l->table, l->cause, l->rows, l->more);
+	}
+	if (!some.beside_count)
+		return 0;
+	e = buf_printf(b, "LOST ");
+	e = e < 0 ? e : loss_put_beside(b, &some, true);
+	return e < 0 ? e : buf_printf(b, "\n");
+}
+
 /* What is missing stands above every table that it could change. */
-static int warn_loss(const struct report *r)
+static int warn_loss(const struct report *r, enum table_id table)
 {
 	_cleanup_buf_ struct buf b = {0};
 	int e = 0;
@@ -25,6 +46,8 @@ static int warn_loss(const struct report *r)
 		if (e >= 0)
 			e = buf_printf(&b, ": figures may be too low\n");
 	}
+	if (e >= 0 && table != TABLE_OP)
+		e = warn_beside(r, table, &b);
 	if (e >= 0 && r->loss.damage.blocks) {
 		e = buf_printf(&b, "DAMAGED ");
 		if (e >= 0)
@@ -74,7 +97,7 @@ int report_table(struct report *r, const char *which, struct error *err)
 		return e;
 	e = answer_of_list(&rows, &list, true);
 	if (e >= 0)
-		e = warn_loss(r);
+		e = warn_loss(r, report_table_beside(which));
 	if (e >= 0 && !list.count)
 		note_beside(r, which);
 	return e < 0 ? error_errno(err, e, "report %s", which) : answer_text(&print, &rows, err);
