@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/disks/disk_use.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/saturate.h"
 #include "schema/schema.h"
 
@@ -11,25 +8,9 @@
 
 void disk_use_free(struct disk_use *d)
 {
-	free(d->busy);
+	cover_free(&d->busy);
 	for (size_t i = 0; i < DISK_KINDS; i++)
 		hist_free(&d->kind[i].hist);
-}
-
-/* Requests come in the order of their ends: one joins the intervals that it reaches back to. */
-static int disk_use_busy(struct disk_use *d, int64_t from, int64_t to)
-{
-	if (to <= from)
-		return 0;
-	while (d->busy_count && d->busy[d->busy_count - 1].to >= from) {
-		d->busy_count--;
-		from = MIN(from, d->busy[d->busy_count].from);
-		to = MAX(to, d->busy[d->busy_count].to);
-	}
-	if (grow((void **)&d->busy, &d->busy_cap, d->busy_count + 1, sizeof(*d->busy)) < 0)
-		return -ENOMEM;
-	d->busy[d->busy_count++] = (struct disk_interval){from, to};
-	return 0;
 }
 
 static void disk_use_count(struct disk_use *d, const struct batch *b, size_t row, int64_t kind)
@@ -85,7 +66,7 @@ int disk_use_take(struct disk_use *d, const struct batch *b, size_t row, int64_t
 		d->device = add_sat(d->device, (uint64_t)device);
 		d->queued = add_sat(d->queued, (uint64_t)(dur - device));
 	}
-	return disk_use_busy(d, MAX(issued, from), MIN(start + dur, to));
+	return cover_add(&d->busy, MAX(issued, from), MIN(start + dur, to));
 }
 
 /* ---- the tables ---- */
@@ -136,7 +117,8 @@ const struct answer_column disk_kind_columns[DISK_KIND_COLUMNS] = {
 };
 
 /* The middle of a bucket may lie above the longest in it. */
-static void put_quantile(struct answer_list *t, const struct disk_use *d, int64_t kind, double q)
+static void put_disk_quantile(struct answer_list *t, const struct disk_use *d, int64_t kind,
+			      double q)
 {
 	const struct disk_kind *k = &d->kind[kind - KIND_READ];
 
@@ -146,7 +128,7 @@ static void put_quantile(struct answer_list *t, const struct disk_use *d, int64_
 		answer_list_null(t);
 }
 
-static void put_mean(struct answer_list *t, uint64_t sum, uint64_t count)
+static void put_disk_mean(struct answer_list *t, uint64_t sum, uint64_t count)
 {
 	if (count)
 		answer_list_uint(t, sum / count);
@@ -156,24 +138,20 @@ static void put_mean(struct answer_list *t, uint64_t sum, uint64_t count)
 
 void disk_use_put(struct answer_list *t, const struct disk_use *d, struct bytes name, int64_t span)
 {
-	int64_t busy = 0;
-
 	assert(span > 0);
-	for (size_t i = 0; i < d->busy_count; i++)
-		busy += d->busy[i].to - d->busy[i].from;
 	answer_list_int(t, d->read + d->written);
 	answer_list_float(t, (double)d->time / (double)span);
-	answer_list_float(t, (double)busy / (double)span);
+	answer_list_float(t, (double)cover_sum(&d->busy) / (double)span);
 	answer_list_int(t, d->read);
 	answer_list_int(t, d->written);
 	answer_list_int(t, d->requests);
 	answer_list_uint(t, d->time);
-	put_quantile(t, d, KIND_READ, 0.5);
-	put_quantile(t, d, KIND_READ, 0.99);
-	put_quantile(t, d, KIND_WRITE, 0.5);
-	put_quantile(t, d, KIND_WRITE, 0.99);
-	put_mean(t, d->queued, d->issued);
-	put_mean(t, d->device, d->issued);
+	put_disk_quantile(t, d, KIND_READ, 0.5);
+	put_disk_quantile(t, d, KIND_READ, 0.99);
+	put_disk_quantile(t, d, KIND_WRITE, 0.5);
+	put_disk_quantile(t, d, KIND_WRITE, 0.99);
+	put_disk_mean(t, d->queued, d->issued);
+	put_disk_mean(t, d->device, d->issued);
 	answer_list_int(t, d->flushes);
 	answer_list_int(t, d->merges);
 	if (d->data)
@@ -196,8 +174,8 @@ void disk_use_put_kinds(struct answer_list *t, const struct disk_use *d, struct 
 		answer_list_int(t, d->kind[i].requests);
 		answer_list_float(t, (double)d->kind[i].requests * 1e9 / (double)span);
 		answer_list_int(t, d->kind[i].bytes);
-		put_quantile(t, d, KIND_READ + (int64_t)i, 0.5);
-		put_quantile(t, d, KIND_READ + (int64_t)i, 0.99);
+		put_disk_quantile(t, d, KIND_READ + (int64_t)i, 0.5);
+		put_disk_quantile(t, d, KIND_READ + (int64_t)i, 0.99);
 		if (hist_total(&d->kind[i].hist))
 			answer_list_uint(t, d->kind[i].max);
 		else

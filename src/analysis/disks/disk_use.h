@@ -5,16 +5,13 @@
  */
 #pragma once
 
+#include "base/cover.h"
 #include "engine/answer.h"
 #include "hist/sparse.h"
 #include "schema/vocab.h"
 
 /* Of enum call_kind those of requests; others count with the disk alone. */
 #define DISK_KINDS (KIND_DISCARD - KIND_READ + 1)
-
-struct disk_interval {
-	int64_t from, to;
-};
 
 /* Starts as {0}; disk_use_free(). */
 struct disk_use {
@@ -26,9 +23,7 @@ struct disk_use {
 		uint64_t max;	  /* of hist */
 		struct hist hist; /* of those that completed and are not a write without data */
 	} kind[DISK_KINDS];
-	/* when something was in the device: apart from each other, in order of time */
-	struct disk_interval *busy;
-	size_t busy_count, busy_cap;
+	struct cover busy; /* when something was in the device */
 };
 
 void disk_use_free(struct disk_use *d);

@@ -28,12 +28,12 @@ struct disks_view {
 	int64_t span;
 };
 
-static const struct value *cell(const struct answer_list *t, size_t row, size_t column)
+static const struct value *disk_cell(const struct answer_list *t, size_t row, size_t column)
 {
 	return &t->cells[row * t->column_count + column];
 }
 
-static size_t column_of(const struct answer_list *t, const char *name)
+static size_t disk_column_of(const struct answer_list *t, const char *name)
 {
 	for (size_t c = 0; c < t->column_count; c++) {
 		if (!strcmp(t->columns[c].name, name))
@@ -45,10 +45,10 @@ static size_t column_of(const struct answer_list *t, const char *name)
 
 static const struct value *named(const struct answer_list *t, size_t row, const char *name)
 {
-	return cell(t, row, column_of(t, name));
+	return disk_cell(t, row, disk_column_of(t, name));
 }
 
-static bool is_of(const struct answer_list *t, size_t row, struct bytes disk)
+static bool is_of_disk(const struct answer_list *t, size_t row, struct bytes disk)
 {
 	const struct value *name = named(t, row, "disk");
 
@@ -61,7 +61,7 @@ static int put_counted(struct buf *b, size_t width, const char *what, int64_t n)
 	return n ? format_next(b, width, "%s %s", what, format_count((uint64_t)n).s) : 0;
 }
 
-static int print_head(const struct disks_view *d, size_t row)
+static int print_disk_head(const struct disks_view *d, size_t row)
 {
 	const struct answer_list *t = &d->r->tables[DISKS_USE].rows;
 	const struct value *sequential = named(t, row, "sequential"),
@@ -113,7 +113,7 @@ static void copy(struct answer_list *to, const struct value *v)
 		answer_list_int(to, v->i);
 }
 
-static int print_kinds(const struct disks_view *d, struct bytes disk)
+static int print_disk_kinds(const struct disks_view *d, struct bytes disk)
 {
 	static const struct answer_column columns[] = {
 		{"  REQUESTS", {QUERY_TEXT}, .fixed = true},
@@ -133,7 +133,7 @@ static int print_kinds(const struct disks_view *d, struct bytes disk)
 			 bytes = (uint64_t)named(t, i, "bytes")->i;
 		char kind[32], rate[32];
 
-		if (!is_of(t, i, disk))
+		if (!is_of_disk(t, i, disk))
 			continue;
 		snprintf(kind, sizeof(kind), "  %s", vocab_word("kind", named(t, i, "kind")->i));
 		answer_list_str(&list, kind);
@@ -151,7 +151,7 @@ static int print_kinds(const struct disks_view *d, struct bytes disk)
 }
 
 /* The windows of time, as many as there is room for, each the highest of those that it stands for. */
-static int print_depth(const struct disks_view *d, struct bytes disk)
+static int print_disk_depth(const struct disks_view *d, struct bytes disk)
 {
 	const struct answer_list *t = &d->r->tables[DISKS_DEPTH].rows;
 	size_t room = MIN(d->width - DEPTH_REST, (size_t)DEPTH_MAX), count = 0, at = 0;
@@ -162,20 +162,20 @@ static int print_depth(const struct disks_view *d, struct bytes disk)
 	int e;
 
 	for (size_t i = 0; i < answer_list_rows(t); i++)
-		count += is_of(t, i, disk);
+		count += is_of_disk(t, i, disk);
 	room = MIN(room, count);
 	for (size_t i = 0; i < answer_list_rows(t) && room; i++) {
 		double depth;
 		size_t to;
 
-		if (!is_of(t, i, disk))
+		if (!is_of_disk(t, i, disk))
 			continue;
-		depth = cell(t, i, DISKS_DEPTH_DEPTH)->f;
+		depth = disk_cell(t, i, DISKS_DEPTH_DEPTH)->f;
 		to = at++ * room / count;
 		heights[to] = MAX(heights[to], (uint64_t)(depth * 1000 + 0.5));
 		if (depth > highest) {
 			highest = depth;
-			when = cell(t, i, DISKS_DEPTH_AT)->i;
+			when = disk_cell(t, i, DISKS_DEPTH_AT)->i;
 		}
 	}
 	if (highest <= 0)
@@ -214,7 +214,7 @@ static int put_owner(struct answer_list *list, const struct answer_list *t, size
 	return e;
 }
 
-static int print_owners(const struct disks_view *d, struct bytes disk)
+static int print_disk_owners(const struct disks_view *d, struct bytes disk)
 {
 	static const struct answer_column columns[] = {
 		{"  OWNERS", {QUERY_TEXT}},
@@ -229,7 +229,7 @@ static int print_owners(const struct disks_view *d, struct bytes disk)
 	int e = 0;
 
 	for (size_t i = 0; i < answer_list_rows(t) && e >= 0; i++) {
-		if (is_of(t, i, disk) && count++ < most)
+		if (is_of_disk(t, i, disk) && count++ < most)
 			e = put_owner(&list, t, i);
 	}
 	e = e < 0 ? e : print_list(d, &list);
@@ -242,11 +242,11 @@ static int print_owners(const struct disks_view *d, struct bytes disk)
 static int print_disk(const struct disks_view *d, size_t row)
 {
 	struct bytes disk = named(&d->r->tables[DISKS_USE].rows, row, "disk")->t;
-	int e = print_head(d, row);
+	int e = print_disk_head(d, row);
 
-	e = e < 0 ? e : print_kinds(d, disk);
-	e = e < 0 ? e : print_depth(d, disk);
-	return e < 0 ? e : print_owners(d, disk);
+	e = e < 0 ? e : print_disk_kinds(d, disk);
+	e = e < 0 ? e : print_disk_depth(d, disk);
+	return e < 0 ? e : print_disk_owners(d, disk);
 }
 
 /* What is shown is not all, or there is nothing. */

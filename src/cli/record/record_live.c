@@ -291,7 +291,7 @@ static void warn_polled(const struct record_totals *t)
 }
 
 /* Which tables beside calls lack rows. */
-static void warn_beside(const struct record_totals *t)
+static void warn_lost_beside(const struct record_totals *t)
 {
 	_cleanup_buf_ struct buf b = {0};
 	struct loss l = {0};
@@ -308,7 +308,7 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 	uint64_t lost = t->source.lost - t->source.compat;
 
 	warn_polled(t);
-	warn_beside(t);
+	warn_lost_beside(t);
 	if (t->source.compat)
 		fprintf(stderr,
 			"weir: %s 32-bit call%s counted and not recorded: only 64-bit calls "

@@ -6,19 +6,19 @@
 
 #include "schema/schema.h"
 
-static bool is_text(struct bytes b, const char *text)
+static bool recorded_is(struct bytes b, const char *text)
 {
 	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
 }
 
 /* "block net phases" */
-static bool has_word(struct bytes list, const char *word)
+static bool recorded_has(struct bytes list, const char *word)
 {
 	while (list.len) {
 		const uint8_t *space = memchr(list.data, ' ', list.len);
 		size_t len = space ? (size_t)(space - list.data) : list.len;
 
-		if (is_text((struct bytes){list.data, len}, word))
+		if (recorded_is((struct bytes){list.data, len}, word))
 			return true;
 		len += space != NULL;
 		list = (struct bytes){list.data + len, list.len - len};
@@ -40,8 +40,8 @@ int recorded_with(const struct store *s, const char *word)
 			continue;
 		r = store_decode(cursor, i, ~0ull, &b, NULL);
 		for (size_t row = 0; r >= 0 && row < b->rows; row++)
-			with += is_text(batch_get_bytes(b, MARK_NAME, row), "weir.with") &&
-				has_word(batch_get_bytes(b, MARK_TEXT, row), word);
+			with += recorded_is(batch_get_bytes(b, MARK_NAME, row), "weir.with") &&
+				recorded_has(batch_get_bytes(b, MARK_TEXT, row), word);
 		r = r == -EBADMSG ? 0 : r;
 	}
 	return r < 0 ? r : !with ? RECORDED_NOT : with >= recordings ? RECORDED_YES : RECORDED_SOME;
