@@ -368,3 +368,17 @@ uint64_t object_misses(const struct objects *o, enum object_id id)
 	}
 	return sum;
 }
+
+int objects_mark(const struct objects *o, int64_t now, struct batch_set *out)
+{
+	_cleanup_buf_ struct buf words = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < OBJECT_COUNT && r >= 0; i++) {
+		if (object_rows[i].with && o->all[i].bpf)
+			r = buf_printf(&words, "%s%s", words.len ? "," : "", object_rows[i].with);
+	}
+	if (r >= 0 && words.len)
+		r = batch_set_add_mark(out, now, "weir.with", words.data, words.len);
+	return r;
+}

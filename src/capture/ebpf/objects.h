@@ -14,6 +14,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "batch/batch.h"
 #include "capture/ebpf/ebpf.h"
 
 enum object_id {
@@ -62,3 +63,8 @@ int object_program(const struct objects *o, enum object_id id, const char *name)
 uint64_t object_misses(const struct objects *o, enum object_id id);
 /* What an object shows, and the tracepoint that it needs: for probes. NULL past the last. */
 const char *object_shows(size_t i, const char **ret_tracepoint);
+/*
+ * The mark "weir.with": the words of --with whose objects are loaded, "block,sched", so that readers of a table without rows
+ * know whether it was recorded; none where there are no such words. 0 or -ENOMEM.
+ */
+int objects_mark(const struct objects *o, int64_t now, struct batch_set *out);
