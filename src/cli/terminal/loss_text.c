@@ -41,8 +41,11 @@ static void loss_text_sum_up(struct loss *l)
 	l->cut = l->events[CAUSE_PATH_CUT] + l->events[CAUSE_ARG_UNREAD];
 	l->no_file = l->events[CAUSE_NO_FILE];
 	l->beside = 0;
-	for (size_t i = 0; i < l->beside_count; i++)
+	l->beside_unknown = false;
+	for (size_t i = 0; i < l->beside_count; i++) {
 		l->beside += l->beside_of[i].rows;
+		l->beside_unknown = l->beside_unknown || l->beside_of[i].more;
+	}
 	l->running_unread = l->events[CAUSE_RUNNING_UNREAD] || l->more[CAUSE_RUNNING_UNREAD];
 }
 

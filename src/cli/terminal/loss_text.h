@@ -47,6 +47,7 @@ struct loss {
 	bool more[CAUSE_COUNT];	     /* more than `events` says: by how much is not known */
 	uint64_t lost, cut, no_file; /* calls without a row; rows with a part cut; without a file */
 	uint64_t beside;     /* rows of other tables than op that were lost, as far as is known */
+	bool beside_unknown; /* and more, by how many is not known */
 	bool at_least;	     /* more calls are lost than `lost` says */
 	bool running_unread; /* more calls were still running at the end than there are rows of */
 	struct store_damage damage;
