@@ -95,6 +95,14 @@ enum span_status { VOCAB_SPAN_STATUS(VOCAB_ENUM) SPAN_STATUS_COUNT };
 enum span_source { VOCAB_SPAN_SOURCE(VOCAB_ENUM) SPAN_SOURCE_COUNT };
 #undef VOCAB_ENUM
 
+/* Rows of other tables than op are missing, and no call. */
+static inline bool cause_is_beside(enum loss_cause cause)
+{
+	return cause == CAUSE_SIDE_FULL || cause == CAUSE_SIDE_SKIPPED ||
+	       cause == CAUSE_SIDE_UNSEEN || cause == CAUSE_SIDE_STORAGE ||
+	       cause == CAUSE_SIDE_UNREAD;
+}
+
 /* Bits of op.status. */
 enum op_status {
 	STATUS_UNFINISHED = 1 << 0, /* still running when recording stopped: ret is null */

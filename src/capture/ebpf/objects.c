@@ -296,20 +296,6 @@ static void object_detach(struct object *o)
 	}
 }
 
-int objects_mark(const struct objects *o, int64_t now, struct batch_set *out)
-{
-	_cleanup_buf_ struct buf words = {0};
-	int r = 0;
-
-	for (size_t i = 0; i < OBJECT_COUNT && r >= 0; i++) {
-		if (o->all[i].bpf && object_rows[i].with)
-			r = buf_printf(&words, "%s%s", words.len ? " " : "", object_rows[i].with);
-	}
-	return r < 0 || !words.len
-		       ? r
-		       : batch_set_add_mark(out, now, "weir.with", buf_str(&words), words.len);
-}
-
 void objects_detach(struct objects *o)
 {
 	for (size_t i = 0; i < OBJECT_COUNT; i++)

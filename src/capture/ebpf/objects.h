@@ -50,8 +50,6 @@ size_t objects_side_bytes(const struct ebpf_options *opt);
 void objects_load(struct objects *o, struct bpf_object *calls, const struct ebpf_options *opt);
 /* Attaches what is loaded; iterators are for object_program(). What the kernel refuses is in o->missing. */
 void objects_attach(struct objects *o);
-/* The mark "weir.with": the words of record --with whose objects were loaded. 0 or -ENOMEM. */
-int objects_mark(const struct objects *o, int64_t now, struct batch_set *out);
 /* What an object shows cannot be had: it is closed, and noted in o->missing. */
 void objects_miss(struct objects *o, enum object_id id, int error);
 void objects_detach(struct objects *o);

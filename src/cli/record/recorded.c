@@ -11,16 +11,16 @@ static bool recorded_is(struct bytes b, const char *text)
 	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
 }
 
-/* "block net phases" */
+/* "block,net,phases" */
 static bool recorded_has(struct bytes list, const char *word)
 {
 	while (list.len) {
-		const uint8_t *space = memchr(list.data, ' ', list.len);
-		size_t len = space ? (size_t)(space - list.data) : list.len;
+		const uint8_t *comma = memchr(list.data, ',', list.len);
+		size_t len = comma ? (size_t)(comma - list.data) : list.len;
 
 		if (recorded_is((struct bytes){list.data, len}, word))
 			return true;
-		len += space != NULL;
+		len += comma != NULL;
 		list = (struct bytes){list.data + len, list.len - len};
 	}
 	return false;

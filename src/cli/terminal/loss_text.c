@@ -14,14 +14,6 @@ static bool loss_text_is_part(enum loss_cause cause)
 	       cause == CAUSE_UNSENT || cause == CAUSE_STACK;
 }
 
-/* Rows of other tables than op. */
-static bool loss_text_is_beside(enum loss_cause cause)
-{
-	return cause == CAUSE_SIDE_FULL || cause == CAUSE_SIDE_SKIPPED ||
-	       cause == CAUSE_SIDE_UNSEEN || cause == CAUSE_SIDE_STORAGE ||
-	       cause == CAUSE_SIDE_UNREAD;
-}
-
 /* What happened to the recording; no call that ended is missing for it. */
 static bool is_note(enum loss_cause cause)
 {
@@ -33,7 +25,7 @@ static void loss_text_sum_up(struct loss *l)
 	l->lost = 0;
 	l->at_least = false;
 	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
-		if (loss_text_is_part(c) || loss_text_is_beside(c) || is_note(c))
+		if (loss_text_is_part(c) || cause_is_beside(c) || is_note(c))
 			continue;
 		l->lost += l->events[c];
 		l->at_least |= l->more[c];
@@ -92,7 +84,7 @@ void loss_add(struct loss *l, const struct batch *rows)
 			l->more[cause] = true;
 		else
 			l->events[cause] += (uint64_t)events;
-		if (loss_text_is_beside((enum loss_cause)cause))
+		if (cause_is_beside((enum loss_cause)cause))
 			loss_add_beside(l, loss_text_table(rows, i), (enum loss_cause)cause,
 					(uint64_t)MAX(events, (int64_t)0), events < 0);
 	}
@@ -304,7 +296,7 @@ static int loss_text_put_causes(struct buf *out, const struct loss *l, bool part
 	int r = 0;
 
 	for (unsigned int c = 0; c < CAUSE_COUNT && r >= 0; c++) {
-		if ((!l->events[c] && !l->more[c]) || is_note(c) || loss_text_is_beside(c) ||
+		if ((!l->events[c] && !l->more[c]) || is_note(c) || cause_is_beside(c) ||
 		    loss_text_is_part(c) != parts)
 			continue;
 		if (named == max)

@@ -104,14 +104,14 @@ static int route_analysis_filter(struct analysis_question *a, unsigned int side)
 /* Rows of tables beside calls. A cause that is there without a number counts 1. */
 static uint64_t route_analysis_lost_beside(const json_t *loss)
 {
-	static const enum loss_cause causes[] = {CAUSE_SIDE_FULL, CAUSE_SIDE_SKIPPED};
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+	for (int cause = 0; cause < CAUSE_COUNT; cause++) {
 		const json_t *n = json_object_get(json_object_get(loss, "causes"),
-						  vocab_word("cause", causes[i]));
+						  vocab_word("cause", cause));
 
-		sum += n ? (uint64_t)MAX(json_integer_value(n), 1) : 0;
+		if (cause_is_beside((enum loss_cause)cause))
+			sum += n ? (uint64_t)MAX(json_integer_value(n), 1) : 0;
 	}
 	return sum;
 }
