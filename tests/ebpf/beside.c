@@ -227,7 +227,7 @@ static void waiter(void **state)
 		w.thread.tid = facts[i].tid;
 		w.thread.start = facts[i].start;
 		memset(w.thread.comm, 0, sizeof(w.thread.comm));
-		strcpy(w.thread.comm, facts[i].comm);
+		memcpy(w.thread.comm, facts[i].comm, sizeof(facts[i].comm));
 		batch_set_clear(&t.out);
 		assert_int_equal(decode_side(t.decode, &w.thread.head, &t.out), 0);
 		assert_int_equal(rows_of(&t, TABLE_THREAD), facts[i].row);
