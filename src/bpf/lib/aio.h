@@ -234,6 +234,14 @@ static long submit_step(__u32 i, struct aio_call *c)
 	return 0;
 }
 
+/* Apart, as 6.1 has no stack to spare where files are looked for. */
+verified_alone int aio_tgid(struct scratch *room)
+{
+	if (room)
+		((struct aio_room *)room->data)->tgid = tgid_of(bpf_get_current_task_btf());
+	return 0;
+}
+
 /* io_submit begins. */
 verified_alone int aio_submit(struct thread_state *ts)
 {
@@ -242,7 +250,7 @@ verified_alone int aio_submit(struct thread_state *ts)
 
 	if (!ts || !aio_begin(&c, ts->call.args[0], ts->call.args[2]))
 		return 0;
-	aio_room(&c)->tgid = tgid_of(bpf_get_current_task_btf());
+	aio_tgid(c.room);
 	count = ts->call.args[1];
 	bpf_loop(count < AIO_BATCH ? count : AIO_BATCH, submit_step, &c, 0);
 	scratch_put(c.room);
