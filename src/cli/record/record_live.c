@@ -182,6 +182,49 @@ static void record_live_warn_missing(void *live)
 	}
 }
 
+/* What is recorded beside calls and then shown nowhere would only cost. */
+static int live_check_with(const struct live_options *o, uint32_t with, struct error *err)
+{
+	const char *word;
+
+	if (o->rec->stacks)
+		with |= ebpf_with("stacks", strlen("stacks"));
+	for (size_t i = 0; o->with && (word = ebpf_with_word(i)); i++) {
+		char known[32];
+
+		snprintf(known, sizeof(known), " %s ", word);
+		if (!(with & ebpf_with(word, strlen(word))) || strstr(o->with, known))
+			continue;
+		if (o->rec->phases && !strcmp(word, "phases"))
+			return error_set(err, -EINVAL,
+					 "--phases: %s does not show them: weir trace and weir "
+					 "record do",
+					 o->usage);
+		return error_set(err, -EINVAL,
+				 "--%s%s: %s does not show what that records: weir record "
+				 "keeps it in a trace",
+				 o->rec->stacks && !strcmp(word, "stacks") ? "" : "with ", word,
+				 o->usage);
+	}
+	return 0;
+}
+
+/* `--stacks slow` is not `--stacks=slow`. */
+static int live_check_stacks(const struct live_options *o, struct error *err)
+{
+	static const char *const words[] = {"slow", "failed", "all", "slow,failed", "failed,slow"};
+	const char *first = o->argc ? o->argv[0] : "";
+
+	for (size_t i = 0; o->rec->stacks && i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(first, words[i]))
+			return error_set(err, -EINVAL,
+					 "--stacks takes its value behind '=': --stacks=%s (a "
+					 "command of that name: ./%s)",
+					 first, first);
+	}
+	return 0;
+}
+
 int live_open(struct live *l, const struct live_options *o, struct error *err)
 {
 	struct recording_options opt = {.argv = o->argc ? o->argv : NULL,
@@ -197,6 +240,10 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 
 	*l = (struct live){0};
 	r = record_flags_with(o->rec, &opt.with, err);
+	if (r >= 0)
+		r = live_check_with(o, opt.with, err);
+	if (r >= 0)
+		r = live_check_stacks(o, err);
 	if (r >= 0)
 		r = record_flags_stacks(o->rec, opt.with, &opt.stacks, err);
 	if (r >= 0)

@@ -131,7 +131,9 @@ const struct command command_report = {
 	.usage = "[TABLE] [options] [TRACE...]",
 	.description =
 		"TABLE is ops, files, dirs, processes, threads, peers, errors or slow, or, of what "
-		"record --with adds, phases, block, disks, net, sched, irq or mem. Without one: "
+		"record --with adds, phases, block, disks, net, sched, irq or mem; report stacks "
+		"is "
+		"weir stacks, with its options. Without one: "
 		"one page with what "
 		"was recorded and what is missing, the "
 		"time of threads, operations, "

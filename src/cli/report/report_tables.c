@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "cli/record/recorded.h"
 #include "cli/report/report_rows.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/json_text.h"
@@ -65,17 +66,30 @@ static int warn_loss(const struct report *r, enum table_id table)
 	return e;
 }
 
-/* What is recorded on request is missing where nobody requested it. */
-static void note_beside(const struct report *r, const char *which)
+/* What a table beside calls does not show: it was not recorded, it did not happen, or the range or selection has none. */
+static int note_beside(const struct report *r, const char *which)
 {
 	enum table_id table = report_table_beside(which);
+	bool any = table == TABLE_OP;
 
-	for (size_t i = 0; i < store_block_count(r->store); i++) {
-		if (table == TABLE_OP || store_block(r->store, i)->table == table)
-			return;
-	}
-	fprintf(stderr, "weir: this trace has no rows of %s: weir record --with %s records them\n",
-		schema_table(table)->name, table == TABLE_REQUEST ? "block" : which);
+	for (size_t i = 0; i < store_block_count(r->store) && !any; i++)
+		any = store_block(r->store, i)->table == table;
+	if (!any)
+		return recorded_put_none(stderr, r->store,
+					 table == TABLE_REQUEST ? "block" : which);
+	if (table != TABLE_OP)
+		fprintf(stderr, "weir: %s: nothing in the %s\n", which,
+			r->filtered ? "selection" : "range");
+	return 0;
+}
+
+/* Interrupts are nobody's. */
+static void note_selection(const struct report *r, const char *which)
+{
+	if (r->filtered && report_table_beside(which) == TABLE_IRQ)
+		fprintf(stderr,
+			"weir: irq: a selection of calls does not apply, interrupts are of the "
+			"whole host; --from and --to do\n");
 }
 
 int report_table(struct report *r, const char *which, struct error *err)
@@ -98,8 +112,10 @@ int report_table(struct report *r, const char *which, struct error *err)
 	e = answer_of_list(&rows, &list, true);
 	if (e >= 0)
 		e = warn_loss(r, report_table_beside(which));
+	if (e >= 0)
+		note_selection(r, which);
 	if (e >= 0 && !list.count)
-		note_beside(r, which);
+		e = note_beside(r, which);
 	return e < 0 ? error_errno(err, e, "report %s", which) : answer_text(&print, &rows, err);
 }
 
