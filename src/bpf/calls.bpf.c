@@ -9,6 +9,7 @@
  * holds 0 or -1 instead of a branch.
  */
 #include "bpf/lib/aio.h"
+#include "bpf/lib/announce.h"
 #include "bpf/lib/rich.h"
 #include "bpf/lib/stack.h"
 
@@ -174,7 +175,7 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 {
 	ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
 	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !select_paths)
-		sock_skipped(ts, call_arg(regs));
+		sock_skipped(ts, call_arg_at(regs, 0));
 	return 0;
 }
 
@@ -193,7 +194,8 @@ static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_pla
 }
 
 /* Of calls that are looked at whether they are recorded or not. */
-static __always_inline void exit_ever(struct thread_state *ts, struct wire_plan *p, long ret)
+static __always_inline void exit_ever(struct task_struct *task, struct thread_state *ts,
+				      struct pt_regs *regs, struct wire_plan *p, long ret)
 {
 	const __u32 in_call = THREAD_SELECTED | THREAD_IN_CALL;
 
@@ -202,6 +204,8 @@ static __always_inline void exit_ever(struct thread_state *ts, struct wire_plan 
 		ts->flags |= THREAD_STALE;
 	if ((p->flags & WIRE_PLAN_AIO) && (ts->flags & in_call) == in_call)
 		aio_exit(ts, p, ret);
+	if ((p->flags & WIRE_PLAN_ANNOUNCES) && (ts->flags & in_call) == in_call)
+		announce_exit(task, ts, regs);
 }
 
 SEC("tp_btf/sys_exit")
@@ -223,7 +227,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	if (unlikely(!p))
 		return 0;
 	if (unlikely(p->flags & WIRE_PLAN_EVER))
-		exit_ever(ts, p, ret);
+		exit_ever(task, ts, regs, p, ret);
 	if (flags & THREAD_SKIPPED)
 		return exit_skipped(ts, regs, p);
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))

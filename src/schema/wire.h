@@ -47,6 +47,7 @@ enum wire_type {
 	WIRE_REQUEST = 9, /* struct wire_request */
 	WIRE_STACK = 20,
 	WIRE_CALL_STACKS = 21,
+	WIRE_ANNOUNCE = 22, /* struct wire_announce */
 	/* From here on in the side ring alone, see src/bpf/lib/side.h. */
 	WIRE_SIDE_FIRST = 32,
 	WIRE_BLOCK = 40, /* these four: schema/wire_block.h */
@@ -435,6 +436,8 @@ enum wire_plan_flag {
 	WIRE_PLAN_MAPPED = 1 << 22,  /* of the file that is mapped at the first argument */
 	WIRE_PLAN_SUBMITS = 1 << 20, /* hands requests of libaio over */
 	WIRE_PLAN_REAPS = 1 << 21,   /* fetches their results */
+	WIRE_PLAN_ANNOUNCES =
+		1 << 23, /* may name memory that others are to read: bpf/lib/announce.h */
 };
 
 /* Calls that wait on several descriptors. */
@@ -590,6 +593,25 @@ struct wire_stacks {
 	__u32 pad;
 	__u64 slow_ns;
 };
+
+/* What a program announced, by the name that it gave to its memory. */
+enum wire_announce_kind {
+	WIRE_ANNOUNCE_OTEL, /* "OTEL_CTX": a process context of OpenTelemetry */
+	WIRE_ANNOUNCE_SPAN, /* "weir-span": rings of spans */
+	WIRE_ANNOUNCE_KINDS,
+};
+
+/* A prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, addr, len, name) with one of these names, which the kernel may have refused. */
+struct wire_announce {
+	struct wire_head head;
+	__u32 thread;
+	__s32 tgid;
+	__u64 process_start; /* as in struct wire_thread */
+	__u64 addr, len;     /* as the program said */
+	__u32 kind;	     /* enum wire_announce_kind */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct wire_announce) == 56, "struct wire_announce");
 
 #define WIRE_SIGNALS 32 /* those that have names: 1 to 31 */
 

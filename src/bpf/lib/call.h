@@ -43,13 +43,17 @@ static __always_inline long call_nr(struct pt_regs *regs)
 #endif
 }
 
-/* The first argument, also when the call has ended. */
-static __always_inline __u64 call_arg(struct pt_regs *regs)
+/* An argument, also when the call has ended; n: 0 to 4, a constant. */
+static __always_inline __u64 call_arg_at(struct pt_regs *regs, int n)
 {
 #if defined(__TARGET_ARCH_x86)
-	return regs->di;
+	return n == 0	? regs->di
+	       : n == 1 ? regs->si
+	       : n == 2 ? regs->dx
+	       : n == 3 ? regs->r10
+			: regs->r8;
 #else
-	return regs->orig_x0;
+	return n == 0 ? regs->orig_x0 : regs->regs[n];
 #endif
 }
 

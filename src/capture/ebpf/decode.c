@@ -89,6 +89,7 @@ void decode_free(struct decode *d)
 	map_free(&d->cgroups);
 	map_free(&d->tids);
 	map_free(&d->versions);
+	map_free(&d->announcers);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);
 	recent_free(&d->sock_keys);

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/announce.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/decode.h"
@@ -764,9 +765,16 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		return decode_gone(d, (const void *)h, out);
 	case WIRE_THREAD:
 		r = decode_thread(d, (const void *)h, out);
+		if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_EXEC)
+			r = decode_announcer_exec(d, (const void *)h, out);
 		return r ? r : thread_keep(d, (const void *)h, out);
 	case WIRE_THREAD_END:
-		return decode_thread_end(d, (const void *)h, out);
+		r = decode_thread_end(d, (const void *)h, out);
+		if (!r && ((const struct wire_thread_end *)h)->process_ended)
+			r = decode_announcer_end(d, (const void *)h, out);
+		return r;
+	case WIRE_ANNOUNCE:
+		return decode_announce(d, (const void *)h, out);
 	case WIRE_STACK:
 		return decode_stack(d, (const void *)h, out);
 	case WIRE_CALL_STACKS:
