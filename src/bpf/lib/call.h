@@ -57,6 +57,14 @@ static __always_inline __u64 call_arg_at(struct pt_regs *regs, int n)
 #endif
 }
 
+/* Whether the call waits on several descriptors, as loops do; those that wait on one of them do so in any program. */
+static __always_inline __u32 waits_on_many(struct wire_plan *p, struct pt_regs *regs)
+{
+	if (!(p->flags & WIRE_PLAN_SEVERAL))
+		return 0;
+	return !(p->flags & WIRE_PLAN_POLL) || (__u32)call_arg_at(regs, 1) > 1;
+}
+
 static __always_inline long call_ret(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)

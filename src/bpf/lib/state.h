@@ -78,6 +78,18 @@ __u32 own_mnt_ns STATE = 0;	/* inode number of its mount namespace */
 __u32 probe_fds[2] STATE = {};
 __u32 probe_modes[2] STATE = {}; /* and what the kernel says of them */
 
+__u32 publisher_count STATE = 0; /* how often one was added */
+__u64 contexts_unread STATE = 0; /* records of contexts that could not be read */
+
+/* Processes that publish contexts, by number; see published.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct wire_publisher);
+} publishers SEC(".maps");
+
 #define SET_WORDS \
 	16 /* the kernel's FD_SETSIZE, and the C library's: larger sets are seen in part */
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/announce.h"
+#include "capture/ebpf/contexts.h"
 
 #include <errno.h>
 
 /* By kind: takes an announcement, 0 or negative. NULL: nobody wants it. Another reader of programs' memory is another row. */
 static int (*const takers[WIRE_ANNOUNCE_KINDS])(struct decode *d, const struct announcement *a,
 						struct batch_set *out) = {
-	[WIRE_ANNOUNCE_OTEL] = NULL,
+	[WIRE_ANNOUNCE_OTEL] = contexts_announced,
 	[WIRE_ANNOUNCE_SPAN] = NULL,
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "capture/ebpf/block.h"
+#include "capture/ebpf/contexts.h"
 
 #define SOCKETS_MAX 32768 /* whose peers are remembered */
 
@@ -90,6 +91,7 @@ void decode_free(struct decode *d)
 	map_free(&d->tids);
 	map_free(&d->versions);
 	map_free(&d->announcers);
+	contexts_free(d->contexts);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);
 	recent_free(&d->sock_keys);

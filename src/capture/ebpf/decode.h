@@ -50,8 +50,9 @@ struct decode {
 	struct block *block;	  /* of requests to block devices; NULL: none came */
 	struct btf *btf;	  /* the kernel's, for its words; NULL: not needed yet */
 	bool btf_failed;
-	struct io_split io_split; /* of requests that calls wait for, where phases come too */
-	struct map announcers;	  /* hash of (tgid, start) -> a bit for each kind of announcement */
+	struct io_split io_split;  /* of requests that calls wait for, where phases come too */
+	struct contexts *contexts; /* that threads carry; NULL: no process announced any */
+	struct map announcers; /* hash of (tgid, start) -> a bit for each kind of announcement */
 	uint16_t codes[WIRE_CALLS_MAX];
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */
 };

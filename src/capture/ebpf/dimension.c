@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 
 #include "base/clock.h"
-#include "capture/ebpf/announce.h"
+#include "capture/ebpf/contexts.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/decode.h"
@@ -598,8 +598,11 @@ int decode_waited(struct decode *d, const struct buf *waited, struct batch_set *
 		const struct wire_thread *t = kept(&d->thread_records, w[i].thread);
 
 		r = t ? thread_again(d, t, w[i].run_delay, out) : 0;
+		r = r ? r
+		      : contexts_end_of(d, w[i].thread, w[i].context_until, w[i].context_flags,
+					out);
 	}
-	return r;
+	return r ? r : contexts_end(d, out);
 }
 
 static int process_end(struct decode *d, const struct wire_thread_end *w, uint64_t key,
@@ -636,7 +639,8 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 	if (w->head.size < sizeof(*w))
 		return -EBADMSG;
 	t = kept(&d->thread_records, w->thread);
-	if (t) {
+	r = contexts_end_of(d, w->thread, 0, 0, out); /* where the program could not send it */
+	if (t && !r) {
 		r = thread_again(d, t, w->run_delay, out);
 		b = out->tables[TABLE_THREAD];
 		if (!r)
@@ -773,6 +777,8 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		if (!r && ((const struct wire_thread_end *)h)->process_ended)
 			r = decode_announcer_end(d, (const void *)h, out);
 		return r;
+	case WIRE_CONTEXT:
+		return decode_context(d, (const void *)h, out);
 	case WIRE_ANNOUNCE:
 		return decode_announce(d, (const void *)h, out);
 	case WIRE_STACK:

@@ -101,6 +101,7 @@ struct decode_options {
 	bool little_memory;		  /* a quarter of the limits */
 	bool block;			  /* requests to block devices come */
 	struct decode_limits limits;
+	struct loaded *loaded; /* the programs, which are told who publishes contexts; NULL: none */
 };
 
 int decode_new(struct decode **ret, const struct decode_options *opt, struct error *err);

@@ -532,6 +532,30 @@ int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
 	return r;
 }
 
+int load_publish(struct loaded *l, int32_t pid, uint64_t process_start, int64_t offset,
+		 uint32_t module)
+{
+	_privileged_(PRIVILEGE_BPF);
+	const struct wire_publisher p = {
+		.process_start = process_start,
+		.offset = offset,
+		.module = module,
+		.number = ++l->skel->data_calls_shared->publisher_count,
+	};
+
+	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.publishers), &pid, &p, BPF_ANY))
+		return -errno;
+	look_again(l);
+	return 0;
+}
+
+void load_unpublish(struct loaded *l, int32_t pid)
+{
+	_privileged_(PRIVILEGE_BPF);
+
+	(void)!bpf_map_delete_elem(bpf_map__fd(l->skel->maps.publishers), &pid);
+}
+
 bool load_has_ended(uint32_t id)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, id, 0);

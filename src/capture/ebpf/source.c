@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "privilege/privilege.h"
 #include "capture/ebpf/block.h"
+#include "capture/ebpf/contexts.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/host_sums.h"
 #include "capture/ebpf/load.h"
@@ -347,6 +348,8 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	if (!r && !e->stopped && e->opt.with)
 		r = net_look(&e->net, &e->loaded.objects, e->decode, given_until(e), out,
 			     &e->malformed);
+	if (!e->stopped)
+		contexts_look(e->decode);
 	if (!r && !e->stopped && e->opt.mark_running)
 		r = running_mark(&e->marks, running_prog(e),
 				 &e->loaded.skel->data_calls_shared->running_unsent, e->decode,
@@ -504,6 +507,9 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		[LOSS_ALL_REQUESTS_FULL] = e->requests.full,
 	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
+	uint64_t contexts = __atomic_load_n(&e->loaded.skel->data_calls_shared->contexts_unread,
+					    __ATOMIC_RELAXED) +
+			    contexts_unfound(e->decode);
 	uint64_t children = unfollowed(e);
 	size_t count = 0;
 	int r = give_polled(e, out, now);
@@ -522,6 +528,9 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		r = loss_threads(bpf_map__fd(e->loaded.skel->maps.missing), &threads, &count);
 	e->beside_count = side_missing((const void *)e->loaded.skel->data_shared->shared.side_lost,
 				       &e->loaded.objects, e->beside);
+	if (contexts)
+		e->beside[e->beside_count++] =
+			(struct source_beside){CAUSE_CONTEXT, TABLE_CONTEXT, contexts};
 	if (r >= 0)
 		r = losses_give_beside(&e->losses, e->beside, e->beside_count, now, out);
 	return r < 0 ? r : losses_give(&e->losses, threads, count, all, now, out);
@@ -731,6 +740,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	if (opt->stacks.of)
 		e->kallsyms_fd = d.kallsyms_fd = open_kallsyms();
 	d.plans = e->loaded.plans;
+	d.loaded = &e->loaded;
 	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;
 	r = r ? r : decode_new(&e->decode, &d, err);
