@@ -85,11 +85,15 @@ static void publish(const char *schema)
 {
 	uint8_t resource[120];
 	size_t n = put_attribute(resource, 1, "service.name", "carriers"), len;
+	int fd;
 
 	len = put_bytes(payload, 1, resource, n);
 	if (schema)
 		len += put_attribute(payload + len, 2, "threadlocal.schema_version", schema);
-	header = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, 4096))
+		_exit(7);
+	header = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	*header = (struct header){.version = 2, .size = (uint32_t)len, .published_at = 1,
 				  .payload = (uintptr_t)payload};
 	memcpy(header->signature, "OTEL_CTX", 8);
@@ -333,6 +337,7 @@ static void mode_older(void)
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		_exit(6);
+	usleep(500000); /* it is seen by the call that ended */
 	threads(2);
 }
 

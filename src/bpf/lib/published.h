@@ -20,12 +20,10 @@
 /* What is read of the program's record. */
 struct published {
 	__u64 ids[3]; /* of the trace, 16 bytes, and of the span */
-	__u8 valid;
-	__u8 flags;
-	__u16 attributes; /* their size */
-	__u32 pad;
+	__u8 valid;   /* 1 */
+	__u8 pad[7];
 };
-#define PUBLISHED_BYTES 28
+#define PUBLISHED_BYTES 25 /* up to `valid` */
 
 /* The thread's base address; as the kernel has it, which is right where it was set by a system call. 0: not known. */
 static __always_inline __u64 thread_base(struct task_struct *task)

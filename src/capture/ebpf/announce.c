@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/announce.h"
 #include "capture/ebpf/contexts.h"
+#include "capture/ebpf/remote_tls.h"
+#include "privilege/privilege.h"
 
 #include <errno.h>
 
-/* By kind: takes an announcement, 0 or negative. NULL: nobody wants it. Another reader of programs' memory is another row. */
-static int (*const takers[WIRE_ANNOUNCE_KINDS])(struct decode *d, const struct announcement *a,
-						struct batch_set *out) = {
-	[WIRE_ANNOUNCE_OTEL] = contexts_announced,
-	[WIRE_ANNOUNCE_SPAN] = NULL,
+#define LOOKED_AT (1u << 31) /* beside the bits of kinds */
+
+/* By kind; another reader of programs' memory is another row. */
+static const struct announce_kind {
+	const char *name; /* that mappings have which were announced before recording began */
+	/* Takes an announcement, 0 or negative; NULL: nobody wants it. */
+	int (*take)(struct decode *d, const struct announcement *a, struct batch_set *out);
+} announce_kinds[WIRE_ANNOUNCE_KINDS] = {
+	[WIRE_ANNOUNCE_OTEL] = {"OTEL_CTX", contexts_announced},
+	[WIRE_ANNOUNCE_SPAN] = {"weir-span", NULL},
 };
 
 static uint64_t announcer_hash(int32_t pid, uint64_t process_start)
@@ -16,6 +23,18 @@ static uint64_t announcer_hash(int32_t pid, uint64_t process_start)
 	const uint64_t ident[2] = {(uint32_t)pid, process_start};
 
 	return hash_bytes(ident, sizeof(ident));
+}
+
+static int announced(struct decode *d, const struct announcement *a, struct batch_set *out)
+{
+	uint64_t hash = announcer_hash(a->pid, a->process_start), kinds = 0;
+	int r;
+
+	if (!announce_kinds[a->kind].take)
+		return 0;
+	map_get(&d->announcers, hash, &kinds);
+	r = map_set(&d->announcers, hash, kinds | 1u << a->kind);
+	return r ? r : announce_kinds[a->kind].take(d, a, out);
 }
 
 int decode_announce(struct decode *d, const struct wire_announce *w, struct batch_set *out)
@@ -30,17 +49,39 @@ int decode_announce(struct decode *d, const struct wire_announce *w, struct batc
 		.len = w->len,
 		.time = (int64_t)w->head.time,
 	};
-	uint64_t hash, kinds = 0;
-	int r;
 
 	if (w->head.size != sizeof(*w) || w->kind >= WIRE_ANNOUNCE_KINDS)
 		return -EBADMSG;
-	if (!takers[w->kind])
+	return announced(d, &a, out);
+}
+
+int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct batch_set *out)
+{
+	_privileged_(PRIVILEGE_PROC);
+	uint64_t hash = announcer_hash(w->tgid, w->process_start), kinds = 0, end;
+	int r = 0;
+
+	if (!d->began_boot || w->process_start > d->began_boot)
 		return 0;
-	hash = announcer_hash(w->tgid, w->process_start);
 	map_get(&d->announcers, hash, &kinds);
-	r = map_set(&d->announcers, hash, kinds | 1u << w->kind);
-	return r ? r : takers[w->kind](d, &a, out);
+	if (kinds & LOOKED_AT)
+		return 0;
+	r = map_set(&d->announcers, hash, kinds | LOOKED_AT);
+	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {
+		struct announcement a = {.kind = kind,
+					 .event = ANNOUNCE_MADE,
+					 .pid = w->tgid,
+					 .process_start = w->process_start,
+					 .thread = w->thread,
+					 .time = (int64_t)w->head.time};
+
+		if (!announce_kinds[kind].take ||
+		    !remote_mapping(w->tgid, announce_kinds[kind].name, &a.addr, &end))
+			continue;
+		a.len = end - a.addr;
+		r = announced(d, &a, out);
+	}
+	return r;
 }
 
 static int announcer_ends(struct decode *d, struct announcement *a, struct batch_set *out)
@@ -53,7 +94,7 @@ static int announcer_ends(struct decode *d, struct announcement *a, struct batch
 	map_del(&d->announcers, hash);
 	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {
 		a->kind = kind;
-		r = kinds >> kind & 1 ? takers[kind](d, a, out) : 0;
+		r = kinds >> kind & 1 ? announce_kinds[kind].take(d, a, out) : 0;
 	}
 	return r;
 }

@@ -26,6 +26,8 @@ struct announcement {
 
 /* Hands the announcement to whoever wants its kind. 0 or negative. */
 int decode_announce(struct decode *d, const struct wire_announce *w, struct batch_set *out);
+/* A process that is seen for the first time: where it is older than the recording, what it announced before is looked for. */
+int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct batch_set *out);
 /* A process ran exec, or ended: whoever got an announcement of it learns that. 0 or negative. */
 int decode_announcer_exec(struct decode *d, const struct wire_thread *w, struct batch_set *out);
 int decode_announcer_end(struct decode *d, const struct wire_thread_end *w, struct batch_set *out);

@@ -111,7 +111,7 @@ static void publisher_tell(struct decode *d, struct publisher *p, const struct r
 	p->tls = *tls;
 	p->known = d->opt.loaded &&
 		   load_publish(d->opt.loaded, p->pid, p->start, tls->offset, tls->module) == 0;
-	if (!p->known)
+	if (!p->known || tls->several)
 		publisher_missed(d->contexts, p);
 }
 

@@ -707,6 +707,10 @@ static int decode_host_row(const struct decode *d, bool ended, struct batch_set 
 
 int decode_begin(struct decode *d, struct batch_set *out)
 {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	d->began_boot = (uint64_t)(ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec);
 	return decode_host_row(d, false, out);
 }
 
@@ -771,6 +775,8 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		r = decode_thread(d, (const void *)h, out);
 		if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_EXEC)
 			r = decode_announcer_exec(d, (const void *)h, out);
+		else if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_SEEN)
+			r = decode_announcer_older(d, (const void *)h, out);
 		return r ? r : thread_keep(d, (const void *)h, out);
 	case WIRE_THREAD_END:
 		r = decode_thread_end(d, (const void *)h, out);

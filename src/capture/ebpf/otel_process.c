@@ -165,18 +165,14 @@ static bool header_read(int32_t pid, uint64_t at, struct header *ret)
 /* Where it was announced, else where a mapping has its name. */
 static int header_find(int32_t pid, uint64_t at, uint64_t *ret_at, struct header *ret)
 {
-	static const char *const names[] = {"/memfd:" SIGNATURE, "[anon_shmem:" SIGNATURE "]",
-					    "[anon:" SIGNATURE "]"};
 	uint64_t end;
 
 	*ret_at = at;
 	if (header_read(pid, at, ret))
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (remote_mapping(pid, names[i], ret_at, &end) && header_read(pid, *ret_at, ret))
-			return 0;
-	}
-	return -ENOENT;
+	return remote_mapping(pid, SIGNATURE, ret_at, &end) && header_read(pid, *ret_at, ret)
+		       ? 0
+		       : -ENOENT;
 }
 
 int otel_process_read_here(int32_t pid, uint64_t at, struct otel_process *ret)

@@ -69,13 +69,26 @@ static bool maps_next(struct maps *m)
 	return true;
 }
 
+static bool maps_is(const struct maps *m, const char *name)
+{
+	static const char *const forms[] = {"/memfd:", "[anon_shmem:", "[anon:"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		size_t len = strlen(forms[i]);
+
+		if (!strncmp(m->name, forms[i], len) && !strncmp(m->name + len, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
 bool remote_mapping(int32_t pid, const char *name, uint64_t *ret_start, uint64_t *ret_end)
 {
 	_cleanup_(maps_close) struct maps m;
 
 	maps_open(&m, pid);
 	while (maps_next(&m)) {
-		if (strncmp(m.name, name, strlen(name)) != 0)
+		if (!maps_is(&m, name))
 			continue;
 		*ret_start = m.start;
 		*ret_end = m.end;
@@ -366,29 +379,41 @@ static uint64_t main_phdrs(int32_t pid)
 	return at;
 }
 
+/* -ENOENT, -EAGAIN or 0, as of remote_tls_find(). */
+static int place_in_image(const struct image *im, const char *symbol, uint64_t main_at,
+			  struct remote_tls *ret)
+{
+	uint32_t index;
+	Elf64_Sym sym;
+
+	if (!(im->gnu_hash && image_find_gnu(im, symbol, &index, &sym)) &&
+	    !(im->hash && image_find_sysv(im, symbol, &index, &sym)))
+		return -ENOENT;
+	if (im->base + im->head.e_phoff == main_at)
+		return place_in_main(im, &sym, ret) ? 0 : -EAGAIN;
+	return place_by_relocs(im, index, &sym, ret) ? 0 : -EAGAIN;
+}
+
 int remote_tls_find(int32_t pid, const char *symbol, struct remote_tls *ret)
 {
 	_cleanup_(maps_close) struct maps m;
 	uint64_t main_at = main_phdrs(pid);
+	struct remote_tls place;
 	size_t modules = 0;
 	struct image im;
-	int r = -ENOENT;
+	int r = -ENOENT, one;
 
 	maps_open(&m, pid);
 	while (modules < MODULES_MAX && maps_next(&m)) {
-		uint32_t index;
-		Elf64_Sym sym;
-
 		if (m.pos || m.name[0] != '/' || !image_open(&im, pid, m.start))
 			continue;
 		modules++;
-		if (!(im.gnu_hash && image_find_gnu(&im, symbol, &index, &sym)) &&
-		    !(im.hash && image_find_sysv(&im, symbol, &index, &sym)))
-			continue;
-		if (im.base + im.head.e_phoff == main_at ? place_in_main(&im, &sym, ret)
-							 : place_by_relocs(&im, index, &sym, ret))
-			return 0;
-		r = -EAGAIN;
+		one = place_in_image(&im, symbol, main_at, &place);
+		if (!one && r)
+			*ret = place;
+		else if (!one)
+			ret->several |= place.module != ret->module || place.offset != ret->offset;
+		r = r && one != -ENOENT ? one : r;
 	}
 	return r;
 }
