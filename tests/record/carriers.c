@@ -94,12 +94,14 @@ static void publish(const char *schema)
 	if (fd < 0 || ftruncate(fd, 4096))
 		_exit(7);
 	header = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	*header = (struct header){.version = 2, .size = (uint32_t)len, .published_at = 1,
+	*header = (struct header){.version = 2,
+				  .size = (uint32_t)len,
+				  .published_at = 1,
 				  .payload = (uintptr_t)payload};
 	memcpy(header->signature, "OTEL_CTX", 8);
 	madvise(header, 4096, MADV_DONTFORK);
 	announce();
-	usleep(500000); /* contexts are read from when the recorder has found the variable */
+	usleep(300000); /* contexts are read from when the recorder has found the variable */
 }
 
 /* ---- threads ---- */
@@ -202,7 +204,8 @@ static void mode_loop(void)
 	size_t len = 0;
 
 	publish("tlsdesc_v1_dev");
-	if (pipe(ends) || write(ends[1], "x", 1) != 1 || epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &e))
+	if (pipe(ends) || write(ends[1], "x", 1) != 1 ||
+	    epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &e))
 		_exit(5);
 	for (unsigned long i = 0; i < 10; i++) {
 		set(pair, tid, i, 1);
@@ -289,7 +292,8 @@ static void mode_hostile(void)
 {
 	struct record *volatile *v = variable();
 	uint32_t tid = (uint32_t)syscall(SYS_gettid), seed = 4711;
-	uint64_t page = (uintptr_t)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t page = (uintptr_t)mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char out[40000];
 	size_t len = 0;
 
@@ -299,8 +303,8 @@ static void mode_hostile(void)
 	/* not readable, of the kernel, across the end of a page, no record, ids of 0 */
 	for (unsigned long i = 0; i < 6; i++) {
 		static struct record zero = {.valid = 1};
-		const uintptr_t bad[] = {8, 0xffffffff81000000, page + 4096 - 10, page, (uintptr_t)&zero,
-					 0x8000000000000000};
+		const uintptr_t bad[] = {8,    0xffffffff81000000, page + 4096 - 10,
+					 page, (uintptr_t)&zero,   0x8000000000000000};
 
 		*v = (void *)bad[i];
 		call(out, &len, tid, i, NULL);
@@ -355,9 +359,11 @@ static void mode_cost(const char *what)
 	for (int round = 0; round < 5; round++) {
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 		for (int i = 0; i < 200000; i++)
-			pread(file, &byte, 1, 0);
+			(void)!pread(file, &byte, 1, 0);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-		printf("%.1f\n", ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / 200000);
+		printf("%.1f\n",
+		       ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) /
+			       200000);
 	}
 }
 
@@ -389,7 +395,9 @@ int main(int argc, char **argv)
 	if (strcmp(argv[2], "own") != 0) {
 		void *library = dlopen(argv[2], RTLD_NOW);
 
-		variable = library ? (struct record *volatile *(*)(void))dlsym(library, "carriers_variable") : NULL;
+		variable = library ? (struct record *volatile * (*)(void))
+					     dlsym(library, "carriers_variable")
+				   : NULL;
 		if (!variable) {
 			fprintf(stderr, "%s\n", dlerror());
 			return 2;

@@ -5,6 +5,7 @@
 #include "privilege/privilege.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #define LOOKED_AT (1u << 31) /* beside the bits of kinds */
 
@@ -61,7 +62,8 @@ int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct
 	uint64_t hash = announcer_hash(w->tgid, w->process_start), kinds = 0, end;
 	int r = 0;
 
-	if (!d->began_boot || w->process_start > d->began_boot)
+	/* The command is weir itself until its execve, which may be over by now. */
+	if (!d->began_boot || w->process_start > d->began_boot || w->ppid == (int32_t)getpid())
 		return 0;
 	map_get(&d->announcers, hash, &kinds);
 	if (kinds & LOOKED_AT)
@@ -91,7 +93,10 @@ static int announcer_ends(struct decode *d, struct announcement *a, struct batch
 
 	if (!map_get(&d->announcers, hash, &kinds))
 		return 0;
-	map_del(&d->announcers, hash);
+	if (a->event == ANNOUNCE_EXEC) /* the new program announces itself */
+		r = map_set(&d->announcers, hash, LOOKED_AT);
+	else
+		map_del(&d->announcers, hash);
 	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {
 		a->kind = kind;
 		r = kinds >> kind & 1 ? announce_kinds[kind].take(d, a, out) : 0;
