@@ -35,6 +35,7 @@ static int announced(struct decode *d, const struct announcement *a, struct batc
 		return 0;
 	map_get(&d->announcers, hash, &kinds);
 	r = map_set(&d->announcers, hash, kinds | 1u << a->kind);
+	r = r ? r : map_set(&d->announced_at, hash + a->kind, (uint64_t)a->time);
 	return r ? r : announce_kinds[a->kind].take(d, a, out);
 }
 
@@ -86,6 +87,14 @@ int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct
 	return r;
 }
 
+/* Whether a process announced memory of a kind before it ended; what it announced since came before its turn. */
+static bool announced_before(struct decode *d, uint64_t hash, unsigned int kind, int64_t time)
+{
+	uint64_t last = 0;
+
+	return map_get(&d->announced_at, hash + kind, &last) && (int64_t)last <= time;
+}
+
 static int announcer_ends(struct decode *d, struct announcement *a, struct batch_set *out)
 {
 	uint64_t hash = announcer_hash(a->pid, a->process_start), kinds = 0;
@@ -93,15 +102,19 @@ static int announcer_ends(struct decode *d, struct announcement *a, struct batch
 
 	if (!map_get(&d->announcers, hash, &kinds))
 		return 0;
-	if (a->event == ANNOUNCE_EXEC) /* the new program announces itself */
-		r = map_set(&d->announcers, hash, LOOKED_AT);
-	else
-		map_del(&d->announcers, hash);
 	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {
+		if (!(kinds >> kind & 1) || !announced_before(d, hash, kind, a->time))
+			continue;
+		kinds &= ~(1ull << kind);
+		map_del(&d->announced_at, hash + kind);
 		a->kind = kind;
-		r = kinds >> kind & 1 ? announce_kinds[kind].take(d, a, out) : 0;
+		r = announce_kinds[kind].take(d, a, out);
 	}
-	return r;
+	if (a->event == ANNOUNCE_EXIT) {
+		map_del(&d->announcers, hash);
+		return r;
+	}
+	return r ? r : map_set(&d->announcers, hash, kinds);
 }
 
 int decode_announcer_exec(struct decode *d, const struct wire_thread *w, struct batch_set *out)

@@ -2,7 +2,8 @@
 /*
  * announce.h: processes that announce memory for others to read, by a name that they give to it with prctl(PR_SET_VMA). The
  * kernel programs see the call (bpf/lib/announce.h); whoever wants to read that memory has a row in the table of announce.c.
- * Announcements come in the order of their time among all records, some ms after the call: the reader is woken for each.
+ * An announcement comes within some ms, as the reader is woken for it, and before what happened earlier was given: its thread
+ * may have no row yet. The end of a process comes in its turn.
  */
 #pragma once
 

@@ -91,6 +91,7 @@ void decode_free(struct decode *d)
 	map_free(&d->tids);
 	map_free(&d->versions);
 	map_free(&d->announcers);
+	map_free(&d->announced_at);
 	contexts_free(d->contexts);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);

@@ -53,6 +53,7 @@ struct decode {
 	struct io_split io_split;  /* of requests that calls wait for, where phases come too */
 	struct contexts *contexts; /* that threads carry; NULL: no process announced any */
 	uint64_t began_boot;	   /* when recording began, ns since boot */
+	struct map announced_at;   /* the same and the kind -> when the last one was made */
 	struct map announcers; /* hash of (tgid, start) -> a bit for each kind of announcement */
 	uint16_t codes[WIRE_CALLS_MAX];
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */

@@ -169,8 +169,8 @@ static void chunk_given(struct ebpf *e, const struct chunk *c)
 }
 
 /*
- * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU; the rest waits for
- * its turn: a thread that one CPU starts runs what another CPU has just executed, and a path leads to what was there then.
+ * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU, and announcements, as
+ * what they announce is read while the program runs on; the rest waits for its turn: a thread that one CPU starts runs what another CPU has just executed, and a path leads to what was there then.
  * What waits of this CPU and round begins at `first`.
  */
 static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batch_set *out)
@@ -194,12 +194,16 @@ static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batc
 		e->sums[c->cpu] += h->seq;
 		e->next[c->cpu] += (uint32_t)(h->seq + 1 - (uint32_t)e->next[c->cpu]);
 		time = h->time;
-		r = h->type == WIRE_FILE ? decode_dimension(e->decode, h, out) : 0;
+		r = h->type == WIRE_FILE || h->type == WIRE_ANNOUNCE
+			    ? decode_dimension(e->decode, h, out)
+			    : 0;
 		if (r == -EBADMSG) {
 			e->malformed++;
 			r = 0;
 			continue;
 		}
+		if (h->type == WIRE_ANNOUNCE)
+			continue;
 		r = r ? r
 		      : pending_add(&e->pending, h, c, first, wire_is_call(h) && !of_side(e, c));
 	}
