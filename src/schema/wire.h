@@ -47,8 +47,8 @@ enum wire_type {
 	WIRE_REQUEST = 9, /* struct wire_request */
 	WIRE_STACK = 20,
 	WIRE_CALL_STACKS = 21,
-	WIRE_ANNOUNCE = 22, /* struct wire_announce */
-	WIRE_CONTEXT = 23,  /* struct wire_context */
+	WIRE_ANNOUNCE = 22, /* these two: schema/wire_context.h */
+	WIRE_CONTEXT = 23,
 	/* From here on in the side ring alone, see src/bpf/lib/side.h. */
 	WIRE_SIDE_FIRST = 32,
 	WIRE_BLOCK = 40, /* these four: schema/wire_block.h */
@@ -595,49 +595,6 @@ struct wire_stacks {
 	__u32 pad;
 	__u64 slow_ns;
 };
-
-/* What a program announced, by the name that it gave to its memory. */
-enum wire_announce_kind {
-	WIRE_ANNOUNCE_OTEL, /* "OTEL_CTX": a process context of OpenTelemetry */
-	WIRE_ANNOUNCE_SPAN, /* "weir-span": rings of spans */
-	WIRE_ANNOUNCE_KINDS,
-};
-
-/* A prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, addr, len, name) with one of these names, which the kernel may have refused. */
-struct wire_announce {
-	struct wire_head head;
-	__u32 thread;
-	__s32 tgid;
-	__u64 process_start; /* as in struct wire_thread */
-	__u64 addr, len;     /* as the program said */
-	__u32 kind;	     /* enum wire_announce_kind */
-	__u32 pad;
-};
-_Static_assert(sizeof(struct wire_announce) == 56, "struct wire_announce");
-
-/* Where a process has the thread-local variable by which it publishes contexts. */
-struct wire_publisher {
-	__u64 process_start;
-	__s64 offset; /* from the thread's base, or with a module from where its block begins */
-	__u32 module; /* 0: none */
-	__u32 number; /* another one whenever this is set anew */
-};
-
-enum wire_context_flag {
-	WIRE_CONTEXT_LOOP = 1 << 0,   /* the thread was seen to wait for many with a context set */
-	WIRE_CONTEXT_UNREAD = 1 << 1, /* the record could not be read, which was counted */
-};
-
-/* A thread carries another context than at its last recorded call. */
-struct wire_context {
-	struct wire_head head; /* time: end of the call that carries it */
-	__u64 start;	       /* of that call */
-	__u64 until; /* the end of the last call that carried the context before; 0: there was none */
-	__u64 ids[3]; /* of the trace, 16 bytes, and of the span; all 0: none */
-	__u32 thread;
-	__u32 flags; /* enum wire_context_flag */
-};
-_Static_assert(sizeof(struct wire_context) == 64, "struct wire_context");
 
 #define WIRE_SIGNALS 32 /* those that have names: 1 to 31 */
 

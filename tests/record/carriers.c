@@ -27,6 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LINE_MAX_ \
+	100 /* bytes of a line that is printed; rooms hold more lines than a mode has calls */
+
 #ifndef PR_SET_VMA
 #	define PR_SET_VMA 0x53564d41
 #endif
@@ -109,7 +112,7 @@ static void publish(const char *schema)
 static void hex(char *to, const uint8_t *data, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		sprintf(to + 2 * i, "%02x", data[i]);
+		snprintf(to + 2 * i, 3, "%02x", data[i]);
 }
 
 static void fill(struct record *r, uint32_t tid, unsigned long i)
@@ -154,7 +157,7 @@ static void call(char *out, size_t *len, uint32_t tid, unsigned long pos, const 
 	}
 	if (pread(file, &byte, 1, (off_t)pos) != 1)
 		_exit(3);
-	*len += (size_t)sprintf(out + *len, "%u %lu %s %s\n", tid, pos, trace, span);
+	*len += (size_t)snprintf(out + *len, LINE_MAX_, "%u %lu %s %s\n", tid, pos, trace, span);
 }
 
 static void *carrier(void *arg)
@@ -162,7 +165,7 @@ static void *carrier(void *arg)
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	struct record *pair = calloc(2, sizeof(*pair));
 	int swap = (int)(intptr_t)arg & 1;
-	char *out = malloc(calls * 100);
+	char *out = malloc(calls * LINE_MAX_);
 	size_t len = 0;
 
 	for (unsigned long i = 0; i < calls; i++) {

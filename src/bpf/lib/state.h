@@ -7,6 +7,7 @@
 #include "bpf/lib/thread_state.h"
 #include "schema/call_filter.h"
 #include "schema/wire.h"
+#include "schema/wire_context.h"
 
 #define STATUS_INTERRUPTED \
 	(1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/plan.c */

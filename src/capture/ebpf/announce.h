@@ -8,6 +8,7 @@
 #pragma once
 
 #include "capture/ebpf/decode.h"
+#include "schema/wire_context.h"
 
 enum announce_event {
 	ANNOUNCE_MADE, /* also again, whenever the program repeats it */

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "capture/ebpf/request.h"
 #include "privilege/privilege.h"
+#include "schema/wire_context.h"
 #include "calls.skel.h"
 
 #define RING_BYTES \

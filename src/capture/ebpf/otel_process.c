@@ -39,7 +39,7 @@ struct field {
 enum { WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 5 };
 
 /* Takes a field of a message. 1, 0 at the end, or -EBADMSG. */
-static int field_next(struct bytes *m, struct field *ret)
+static int next_field(struct bytes *m, struct field *ret)
 {
 	const uint8_t *at = m->data, *end = m->data + m->len;
 	uint64_t tag, n;
@@ -76,13 +76,13 @@ static int field_next(struct bytes *m, struct field *ret)
 }
 
 /* The last field of a number that holds bytes, {NULL, 0}: none. 0 or -EBADMSG. */
-static int field_find(struct bytes m, uint32_t number, struct bytes *ret)
+static int bytes_field(struct bytes m, uint32_t number, struct bytes *ret)
 {
 	struct field f;
 	int r;
 
 	*ret = (struct bytes){NULL, 0};
-	while ((r = field_next(&m, &f)) > 0) {
+	while ((r = next_field(&m, &f)) > 0) {
 		if (f.number == number && f.wire == WIRE_BYTES)
 			*ret = f.data;
 	}
@@ -103,11 +103,11 @@ static bool bytes_begin(struct bytes b, const char *text)
 static int take_attribute(struct bytes m, struct otel_process *ret)
 {
 	struct bytes key, any, text = {NULL, 0};
-	int r = field_find(m, 1, &key);
+	int r = bytes_field(m, 1, &key);
 
-	r = r ? r : field_find(m, 2, &any);
+	r = r ? r : bytes_field(m, 2, &any);
 	if (!r && any.data)
-		r = field_find(any, 1, &text);
+		r = bytes_field(any, 1, &text);
 	if (r < 0 || !text.data)
 		return r;
 	if (bytes_are(key, "service.name")) {
@@ -126,7 +126,7 @@ static int take_resource(struct bytes m, struct otel_process *ret)
 	struct field f;
 	int r;
 
-	while ((r = field_next(&m, &f)) > 0) {
+	while ((r = next_field(&m, &f)) > 0) {
 		if (f.number == 1 && f.wire == WIRE_BYTES)
 			r = take_attribute(f.data, ret);
 		if (r < 0)
@@ -143,7 +143,7 @@ int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *
 
 	ret->service_len = 0;
 	ret->threads = -ENODATA;
-	while ((r = field_next(&m, &f)) > 0) {
+	while ((r = next_field(&m, &f)) > 0) {
 		if (f.number == 1 && f.wire == WIRE_BYTES)
 			r = take_resource(f.data, ret);
 		else if (f.number == 2 && f.wire == WIRE_BYTES)

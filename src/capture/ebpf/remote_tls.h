@@ -27,7 +27,7 @@ struct remote_tls {
 };
 
 /*
- * Finds a variable that the program or a library of it exports; of several the first, as a linker would. -ENOENT: there is none; -EAGAIN: there is, and nothing
- * refers to it yet by which it could be found; -ENOTSUP: not on this machine.
+ * Finds a variable that the program or a library of it exports; of several the first, as a linker would. -ENOENT: there is
+ * none; -EAGAIN: there is, and nothing refers to it yet by which it could be found; -ENOTSUP: not on this machine.
  */
 int remote_tls_find(int32_t pid, const char *symbol, struct remote_tls *ret);

@@ -170,8 +170,8 @@ static void chunk_given(struct ebpf *e, const struct chunk *c)
 
 /*
  * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU, and announcements, as
- * what they announce is read while the program runs on; the rest waits for its turn: a thread that one CPU starts runs what another CPU has just executed, and a path leads to what was there then.
- * What waits of this CPU and round begins at `first`.
+ * what they announce is read while the program runs on; the rest waits for its turn: a thread that one CPU starts runs what
+ * another CPU has just executed, and a path leads to what was there then. What waits of this CPU and round begins at `first`.
  */
 static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batch_set *out)
 {
