@@ -45,7 +45,8 @@
 	V(CAUSE, UNSENT, "unsent") V(CAUSE, SIDE_FULL, "side_full") \
 	V(CAUSE, CPU_ONLINE, "cpu_online") V(CAUSE, STACK, "stack") V(CAUSE, SIDE_SKIPPED, "side_skipped") \
 	V(CAUSE, SIDE_UNSEEN, "side_unseen") V(CAUSE, SIDE_STORAGE, "side_storage") \
-	V(CAUSE, SIDE_UNREAD, "side_unread") V(CAUSE, CONTEXT, "context")
+	V(CAUSE, SIDE_UNREAD, "side_unread") V(CAUSE, CONTEXT, "context") \
+	V(CAUSE, SPAN_FULL, "span_full") V(CAUSE, SPAN_UNREAD, "span_unread")
 /* What happens on the wire: net.event. */
 #define VOCAB_EVENT(V) \
 	V(NET_EVENT, RETRANSMIT, "retransmit") V(NET_EVENT, RESET_SENT, "reset_sent") \
@@ -100,7 +101,8 @@ static inline bool cause_is_beside(enum loss_cause cause)
 {
 	return cause == CAUSE_SIDE_FULL || cause == CAUSE_SIDE_SKIPPED ||
 	       cause == CAUSE_SIDE_UNSEEN || cause == CAUSE_SIDE_STORAGE ||
-	       cause == CAUSE_SIDE_UNREAD || cause == CAUSE_CONTEXT;
+	       cause == CAUSE_SIDE_UNREAD || cause == CAUSE_CONTEXT || cause == CAUSE_SPAN_FULL ||
+	       cause == CAUSE_SPAN_UNREAD;
 }
 
 /* Bits of op.status. */

@@ -2,6 +2,7 @@
 #include "capture/ebpf/announce.h"
 #include "capture/ebpf/contexts.h"
 #include "capture/ebpf/remote_tls.h"
+#include "capture/ebpf/spans.h"
 #include "privilege/privilege.h"
 
 #include <errno.h>
@@ -11,12 +12,13 @@
 
 /* By kind; another reader of programs' memory is another row. */
 static const struct announce_kind {
-	const char *name; /* that mappings have which were announced before recording began */
-	/* Takes an announcement, 0 or negative; NULL: nobody wants it. */
+	/* that mappings have which were announced before recording began; NULL: their reader finds them */
+	const char *name;
+	/* Takes an announcement, 0 or negative. */
 	int (*take)(struct decode *d, const struct announcement *a, struct batch_set *out);
 } announce_kinds[WIRE_ANNOUNCE_KINDS] = {
 	[WIRE_ANNOUNCE_OTEL] = {"OTEL_CTX", contexts_announced},
-	[WIRE_ANNOUNCE_SPAN] = {"weir-span", NULL},
+	[WIRE_ANNOUNCE_SPAN] = {NULL, spans_announced},
 };
 
 static uint64_t announcer_hash(int32_t pid, uint64_t process_start)
@@ -26,16 +28,21 @@ static uint64_t announcer_hash(int32_t pid, uint64_t process_start)
 	return hash_bytes(ident, sizeof(ident));
 }
 
-static int announced(struct decode *d, const struct announcement *a, struct batch_set *out)
+int decode_announcer_add(struct decode *d, enum wire_announce_kind kind, int32_t pid,
+			 uint64_t process_start, int64_t time)
 {
-	uint64_t hash = announcer_hash(a->pid, a->process_start), kinds = 0;
+	uint64_t hash = announcer_hash(pid, process_start), kinds = 0;
 	int r;
 
-	if (!announce_kinds[a->kind].take)
-		return 0;
 	map_get(&d->announcers, hash, &kinds);
-	r = map_set(&d->announcers, hash, kinds | 1u << a->kind);
-	r = r ? r : map_set(&d->announced_at, hash + a->kind, (uint64_t)a->time);
+	r = map_set(&d->announcers, hash, kinds | 1u << kind);
+	return r ? r : map_set(&d->announced_at, hash + kind, (uint64_t)time);
+}
+
+static int announced(struct decode *d, const struct announcement *a, struct batch_set *out)
+{
+	int r = decode_announcer_add(d, a->kind, a->pid, a->process_start, a->time);
+
 	return r ? r : announce_kinds[a->kind].take(d, a, out);
 }
 
@@ -78,7 +85,7 @@ int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct
 					 .thread = w->thread,
 					 .time = (int64_t)w->head.time};
 
-		if (!announce_kinds[kind].take ||
+		if (!announce_kinds[kind].name ||
 		    !remote_mapping(w->tgid, announce_kinds[kind].name, &a.addr, &end))
 			continue;
 		a.len = end - a.addr;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/contexts.h"
+#include "capture/ebpf/spans.h"
 
 #define SOCKETS_MAX 32768 /* whose peers are remembered */
 
@@ -93,6 +94,7 @@ void decode_free(struct decode *d)
 	map_free(&d->announcers);
 	map_free(&d->announced_at);
 	contexts_free(d->contexts);
+	spans_free(d->spans);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);
 	recent_free(&d->sock_keys);

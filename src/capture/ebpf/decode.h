@@ -34,7 +34,7 @@ struct decode {
 	uint64_t sock_count;
 	uint64_t sock_newest, sock_mark, sock_gone; /* see peer_changed() */
 	uint64_t process_count;
-	struct map tids; /* of threads that the kernel programs saw -> the last version */
+	struct map tids; /* of threads that the kernel programs saw -> their last version */
 	struct map thread_records, process_records; /* copies, until they end */
 	struct map versions; /* a thread, by its first version -> the one that is kept */
 	int64_t boot_offset; /* wall time minus the clock that counts suspended time too */
@@ -52,9 +52,10 @@ struct decode {
 	bool btf_failed;
 	struct io_split io_split;  /* of requests that calls wait for, where phases come too */
 	struct contexts *contexts; /* that threads carry; NULL: no process announced any */
+	struct spans *spans;	   /* that programs mark; NULL: they are not read */
 	uint64_t began_boot;	   /* when recording began, ns since boot */
-	struct map announced_at;   /* the same and the kind -> when the last one was made */
-	struct map announcers; /* hash of (tgid, start) -> a bit for each kind of announcement */
+	struct map announcers;	 /* hash of (tgid, start) -> a bit for each kind of announcement */
+	struct map announced_at; /* the same and the kind -> when the last one was made */
 	uint16_t codes[WIRE_CALLS_MAX];
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */
 };
@@ -97,6 +98,8 @@ int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, str
 /* "10.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name"; the length of the text, 0: none. */
 size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,
 		    size_t size);
+/* The version of a thread by its process and the tid that it has in its own pid namespace; false: it is not known. */
+bool decode_thread_of(const struct decode *d, int32_t pid, int32_t tid_ns, uint32_t *ret);
 /* ---- records of the side ring ---- */
 
 int decode_net(struct decode *d, const struct wire_head *h, struct batch_set *out);

@@ -15,6 +15,7 @@
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/spans.h"
 
 #define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
 #define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
@@ -661,6 +662,28 @@ bool decode_knows_tid(const struct decode *d, int32_t tid)
 	return map_get(&d->tids, (uint32_t)tid, NULL);
 }
 
+bool decode_thread_of(const struct decode *d, int32_t pid, int32_t tid_ns, uint32_t *ret)
+{
+	uint64_t key, record;
+	const struct wire_thread *t;
+	size_t pos = 0;
+
+	/* mostly both are of one namespace */
+	t = map_get(&d->tids, (uint32_t)tid_ns, &key) ? kept(&d->thread_records, key) : NULL;
+	if (t && t->tgid == pid && t->tid_ns == tid_ns) {
+		*ret = t->thread;
+		return true;
+	}
+	while (map_next(&d->thread_records, &pos, &key, &record)) {
+		t = (void *)(uintptr_t)record;
+		if (t->tgid == pid && t->tid_ns == tid_ns) {
+			*ret = t->thread;
+			return true;
+		}
+	}
+	return false;
+}
+
 uint64_t decode_process_start(const struct decode *d, int32_t tgid)
 {
 	uint64_t key, record;
@@ -772,14 +795,18 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 	case WIRE_FILE_GONE:
 		return decode_gone(d, (const void *)h, out);
 	case WIRE_THREAD:
-		r = decode_thread(d, (const void *)h, out);
+		r = spans_before(d, ((const struct wire_thread *)h)->tgid, (int64_t)h->time, out);
+		r = r ? r : decode_thread(d, (const void *)h, out);
 		if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_EXEC)
 			r = decode_announcer_exec(d, (const void *)h, out);
 		else if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_SEEN)
 			r = decode_announcer_older(d, (const void *)h, out);
-		return r ? r : thread_keep(d, (const void *)h, out);
+		r = r ? r : thread_keep(d, (const void *)h, out);
+		return r ? r : spans_look(d, (const void *)h, out);
 	case WIRE_THREAD_END:
-		r = decode_thread_end(d, (const void *)h, out);
+		r = spans_before(d, ((const struct wire_thread_end *)h)->tgid, (int64_t)h->time,
+				 out);
+		r = r ? r : decode_thread_end(d, (const void *)h, out);
 		if (!r && ((const struct wire_thread_end *)h)->process_ended)
 			r = decode_announcer_end(d, (const void *)h, out);
 		return r;

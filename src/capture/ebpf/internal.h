@@ -38,6 +38,7 @@ struct chunk {
 };
 
 struct reader;
+struct span_rings;
 
 struct reader_options {
 	int rings_fd; /* of `count` rings; this and the next borrowed */
@@ -50,6 +51,7 @@ struct reader_options {
 	struct priority *priority; /* of the thread that takes the rounds, begun; borrowed */
 	struct wire_cpu *counters; /* [count], borrowed */
 	bool lossless;		   /* programs wait for the reader: it looks more often */
+	struct span_rings *spans;  /* copied as well; borrowed */
 };
 int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err);
 void reader_free(struct reader *r);

@@ -21,6 +21,7 @@
 #include "capture/ebpf/polled.h"
 #include "capture/ebpf/request.h"
 #include "capture/ebpf/running.h"
+#include "capture/ebpf/spans.h"
 #include "calls.skel.h"
 
 #define BACKLOG_BYTES \
@@ -36,6 +37,7 @@ struct ebpf {
 	struct loaded loaded;
 	struct reader *reader;
 	struct decode *decode;
+	struct span_rings *spans;
 	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
 	struct pending_list pending;
 	int64_t horizon, taken; /* up to which all is known; once the queue is empty */
@@ -112,6 +114,7 @@ static int ebpf_start(struct source *s, struct error *err)
 		.priority = &e->priority,
 		.counters = e->loaded.counters,
 		.lossless = e->opt.lossless,
+		.spans = e->spans,
 	};
 	int r;
 
@@ -323,7 +326,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	struct ebpf *e = ebpf_of(s);
 	size_t before = batch_set_count(out);
 	bool ready;
-	int r = 0;
+	int r = 0, more;
 
 	if (e->ended)
 		return SOURCE_END;
@@ -337,12 +340,15 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
 	if (!ready || e->stopped)
 		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms, &e->taken));
+	r = r ? r : spans_take(e->decode->spans);
 	r = r ? r : queue_take(e, out);
 	if (!e->queue)
 		e->horizon = e->stopped ? INT64_MAX : e->taken;
 	r = r ? r : pending_sort(&e->pending);
 	r = r ? r : pending_give(e, out);
 	pending_compact(&e->pending);
+	more = r < 0 ? r : spans_give(e->decode, given_until(e), out);
+	r = MIN(r, more);
 	if (!r && !e->stopped && losses_due(&e->losses, wall_now(e))) {
 		r = requests_forget(&e->loaded, e->decode, out, &e->requests, &e->ops);
 		r = r ? r : give_losses(e, out, wall_now(e));
@@ -358,7 +364,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		r = running_mark(&e->marks, running_prog(e),
 				 &e->loaded.skel->data_calls_shared->running_unsent, e->decode,
 				 out);
-	if (r >= 0 && e->stopped && !e->queue && !e->pending.count && !set_full(out)) {
+	if (r >= 0 && e->stopped && !more && !e->queue && !e->pending.count && !set_full(out)) {
 		r = source_finish(e, out);
 		e->ended = true;
 		priority_end(&e->priority);
@@ -518,6 +524,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	size_t count = 0;
 	int r = give_polled(e, out, now);
 
+	r = r ? r : spans_losses(e->decode, now - e->decode->opt.clock_offset, out);
 	if (!r && faults_cpus_changed(&e->loaded.faults)) {
 		e->cpus_changed = true;
 		r = losses_give_unknown(&e->losses, CAUSE_CPU_ONLINE, TABLE_OP, now, out);
@@ -578,8 +585,9 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 /* The last rows: calls still running, and what is missing. */
 static int source_finish(struct ebpf *e, struct batch_set *out)
 {
-	int r = give_running(e, out);
+	int r = spans_end(e->decode, out);
 
+	r = r ? r : give_running(e, out);
 	r = r ? r : requests_end(&e->loaded, e->decode, out, &e->requests, &e->ops);
 	r = r ? r : decode_waited(e->decode, &e->waited, out);
 	if (!r && e->decode->block)
@@ -678,6 +686,7 @@ static void ebpf_free(struct source *s)
 	reader_free(e->reader);
 	priority_end(&e->priority);
 	decode_free(e->decode);
+	span_rings_free(e->spans);
 	if (e->kallsyms_fd >= 0)
 		close(e->kallsyms_fd);
 	loaded_free(&e->loaded);
@@ -748,6 +757,8 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;
 	r = r ? r : decode_new(&e->decode, &d, err);
+	if (!r && (span_rings_new(&e->spans) < 0 || spans_new(&e->decode->spans, e->spans) < 0))
+		r = error_set(err, -ENOMEM, "out of memory");
 	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
 	e->sums = calloc(e->loaded.cpus + 1, sizeof(*e->sums));
 	e->next = calloc(e->loaded.cpus + 1, sizeof(*e->next));
