@@ -19,7 +19,7 @@ static int64_t event_time(const struct span_chunk *c, struct span_ring_read *rin
 {
 	int64_t t = span_time(c, stamp);
 
-	t = MIN(t, c->at.ns);
+	t = MIN(t, c->until);
 	t = MAX(t, c->process->attached - OLDEST_NS);
 	ring->last = MAX(ring->last, t);
 	return ring->last;

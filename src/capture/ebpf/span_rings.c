@@ -14,10 +14,11 @@
 #include "privilege/privilege.h"
 
 /* What is copied and not taken yet: a ring of the largest size fits beside that of another program. */
-#define AREA_BYTES (2 * (size_t)SPAN_RING_MOST + (1u << 20))
-#define AREA_KEPT  (1u << 20) /* of its memory, once it was taken */
-#define PAIRS	   8	      /* tries for a moment; the tightest counts */
-#define ATTEMPTS   3	      /* to find a mapping that changes under way */
+#define AREA_BYTES     (2 * (size_t)SPAN_RING_MOST + (1u << 20))
+#define AREA_KEPT      (1u << 20) /* of its memory, once it was taken */
+#define STAMP_ERROR_NS 1000	  /* of stamps that are newer than the moment beside them */
+#define PAIRS	       8	  /* tries for a moment; the tightest counts */
+#define ATTEMPTS       3	  /* to find a mapping that changes under way */
 
 struct area {
 	uint8_t *data; /* [AREA_BYTES] */
@@ -176,6 +177,7 @@ static bool ring_copy(struct span_rings *r, struct span_process *p, uint32_t i,
 	first = MIN(len, p->ring_bytes - pos);
 	memcpy(c + 1, data + pos, first);
 	memcpy((uint8_t *)(c + 1) + first, data, len - first);
+	c->until = clock_monotonic_ns() + STAMP_ERROR_NS;
 	ring->tail = head;
 	__atomic_store_n(&shared->tail, head, __ATOMIC_RELEASE);
 	a->len += sizeof(*c) + len;

@@ -53,6 +53,7 @@ struct span_process {
 struct span_chunk {
 	struct span_process *process;
 	uint32_t ring, len;
+	int64_t until; /* when all of it had happened */
 	struct span_moment first, before,
 		at; /* of the recorder's start, of the last round and of this one */
 };
