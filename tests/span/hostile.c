@@ -48,7 +48,7 @@ static uint8_t *publish(const char *way)
 				   .on = SPAN_EARLY};
 	memset(c->service, 'x', sizeof(c->service)); /* no NUL */
 	prctl(SET_VMA, 0, c, 4096, SPAN_MEMFD);
-	for (int i = 0; i < 1000 && c->on != SPAN_ON; i++)
+	for (int i = 0; i < 300 && c->on != SPAN_ON; i++)
 		usleep(1000);
 	if (!strcmp(way, "unsealed") && ftruncate(fd, 4096))
 		exit(2);

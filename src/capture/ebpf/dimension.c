@@ -795,8 +795,7 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 	case WIRE_FILE_GONE:
 		return decode_gone(d, (const void *)h, out);
 	case WIRE_THREAD:
-		r = spans_before(d, ((const struct wire_thread *)h)->tgid, (int64_t)h->time, out);
-		r = r ? r : decode_thread(d, (const void *)h, out);
+		r = decode_thread(d, (const void *)h, out);
 		if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_EXEC)
 			r = decode_announcer_exec(d, (const void *)h, out);
 		else if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_SEEN)
@@ -804,9 +803,7 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		r = r ? r : thread_keep(d, (const void *)h, out);
 		return r ? r : spans_look(d, (const void *)h, out);
 	case WIRE_THREAD_END:
-		r = spans_before(d, ((const struct wire_thread_end *)h)->tgid, (int64_t)h->time,
-				 out);
-		r = r ? r : decode_thread_end(d, (const void *)h, out);
+		r = decode_thread_end(d, (const void *)h, out);
 		if (!r && ((const struct wire_thread_end *)h)->process_ended)
 			r = decode_announcer_end(d, (const void *)h, out);
 		return r;

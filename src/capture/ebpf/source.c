@@ -38,6 +38,7 @@ struct ebpf {
 	struct reader *reader;
 	struct decode *decode;
 	struct span_rings *spans;
+	int spans_wait; /* 1: of what they hold not all that could be was given */
 	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
 	struct pending_list pending;
 	int64_t horizon, taken; /* up to which all is known; once the queue is empty */
@@ -268,6 +269,9 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 		    (out->tables[TABLE_OP] && out->tables[TABLE_OP]->rows >= SET_ROWS_MAX) ||
 		    (!wire_is_call(p->record) && set_full(out)))
 			break;
+		e->spans_wait = spans_first(e->decode, p->record, out);
+		if (e->spans_wait)
+			return MIN(e->spans_wait, 0);
 		r = give(e, p, out);
 		chunk_unref(e, p->chunk);
 		e->pending.at++;
@@ -326,7 +330,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	struct ebpf *e = ebpf_of(s);
 	size_t before = batch_set_count(out);
 	bool ready;
-	int r = 0, more;
+	int r = 0;
 
 	if (e->ended)
 		return SOURCE_END;
@@ -335,7 +339,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	r = r || e->began ? r : objects_mark(&e->loaded.objects, wall_now(e), out);
 	e->began = true;
 	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
-	ready = e->queue || e->stopped ||
+	ready = e->queue || e->stopped || e->spans_wait ||
 		(e->pending.count && (int64_t)e->pending.items[0].time <= e->horizon);
 	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
 	if (!ready || e->stopped)
@@ -345,10 +349,12 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	if (!e->queue)
 		e->horizon = e->stopped ? INT64_MAX : e->taken;
 	r = r ? r : pending_sort(&e->pending);
+	e->spans_wait = 0;
 	r = r ? r : pending_give(e, out);
 	pending_compact(&e->pending);
-	more = r < 0 ? r : spans_give(e->decode, given_until(e), out);
-	r = MIN(r, more);
+	if (!r && !e->spans_wait)
+		e->spans_wait = r = spans_give(e->decode, given_until(e), out);
+	r = MIN(r, 0);
 	if (!r && !e->stopped && losses_due(&e->losses, wall_now(e))) {
 		r = requests_forget(&e->loaded, e->decode, out, &e->requests, &e->ops);
 		r = r ? r : give_losses(e, out, wall_now(e));
@@ -364,10 +370,13 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		r = running_mark(&e->marks, running_prog(e),
 				 &e->loaded.skel->data_calls_shared->running_unsent, e->decode,
 				 out);
-	if (r >= 0 && e->stopped && !more && !e->queue && !e->pending.count && !set_full(out)) {
-		r = source_finish(e, out);
-		e->ended = true;
-		priority_end(&e->priority);
+	if (r >= 0 && e->stopped && !e->spans_wait && !e->queue && !e->pending.count &&
+	    !set_full(out)) {
+		e->spans_wait = r = spans_end(e->decode, out);
+		r = r ? r : source_finish(e, out);
+		e->ended = !e->spans_wait;
+		if (e->ended)
+			priority_end(&e->priority);
 	}
 	if (r < 0)
 		return error_set(err, r,
@@ -585,9 +594,8 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 /* The last rows: calls still running, and what is missing. */
 static int source_finish(struct ebpf *e, struct batch_set *out)
 {
-	int r = spans_end(e->decode, out);
+	int r = give_running(e, out);
 
-	r = r ? r : give_running(e, out);
 	r = r ? r : requests_end(&e->loaded, e->decode, out, &e->requests, &e->ops);
 	r = r ? r : decode_waited(e->decode, &e->waited, out);
 	if (!r && e->decode->block)

@@ -2,6 +2,7 @@
 #include "capture/ebpf/spans.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -236,23 +237,16 @@ int spans_give(struct decode *d, int64_t until, struct batch_set *out)
 	return span_rows_idle(&s->rows, until, d->opt.clock_offset, out);
 }
 
-int spans_before(struct decode *d, int32_t pid, int64_t time, struct batch_set *out)
-{
-	int r = d->spans && process_by(d->spans, pid, 0) ? events_give(d, time, SIZE_MAX, out) : 0;
-
-	return r < 0 ? r : 0;
-}
-
 /* ---- processes that come and go ---- */
 
-/* Gives all of a process, which wrote no more at that time, and what is open of it, and lets it go. */
-static int process_close(struct decode *d, struct span_process *p, enum span_status status,
-			 int64_t time, struct batch_set *out)
+/* Takes all of a process, which wrote no more at that time. */
+static int process_last(struct spans *s, struct span_process *p, int64_t time)
 {
-	struct spans *s = d->spans;
-	bool all = false;
+	bool all = p->left;
 	int r = 0;
 
+	if (p->left)
+		return 0;
 	for (int i = 0; i < LAST_MAX && !all && !r; i++) {
 		all = span_rings_last(s->rings, p);
 		r = events_take(s);
@@ -260,14 +254,49 @@ static int process_close(struct decode *d, struct span_process *p, enum span_sta
 	span_rings_leave(s->rings, p);
 	r = r ? r : events_take(s);
 	span_events_limit(&s->events, p->number, time);
-	if (!r)
-		r = events_give(d, time, SIZE_MAX, out);
-	r = r < 0 ? r : process_losses(d, p, MAX(clock_monotonic_ns(), s->since), out);
+	return r;
+}
+
+/* What is open of a process whose events were given, and lets it go. */
+static int process_close(struct decode *d, struct span_process *p, enum span_status status,
+			 int64_t time, struct batch_set *out)
+{
+	struct spans *s = d->spans;
+	int r = process_losses(d, p, MAX(clock_monotonic_ns(), s->since), out);
+
 	r = r ? r
 	      : span_rows_close(&s->rows, p, p->lost_ends ? SPAN_STATUS_CUT : status, time,
 				d->opt.clock_offset, out);
 	span_rings_detach(s->rings, p);
 	return r;
+}
+
+/* Found when the process had run exec already, of which the record comes now. */
+static bool is_newer(const struct span_process *p, int64_t exec)
+{
+	return p->born > exec;
+}
+
+int spans_first(struct decode *d, const struct wire_head *h, struct batch_set *out)
+{
+	const struct wire_thread_end *end = (const void *)h;
+	const struct wire_thread *t = (const void *)h;
+	bool exec = h->type == WIRE_THREAD && t->reason == WIRE_THREAD_EXEC;
+	bool ends = h->type == WIRE_THREAD_END;
+	int32_t pid = ends ? end->tgid : t->tgid;
+	struct span_process *p;
+	size_t pos = 0;
+	int r = 0;
+
+	if ((!ends && h->type != WIRE_THREAD) || h->size < (ends ? sizeof(*end) : sizeof(*t)) ||
+	    !process_by(d->spans, pid, 0))
+		return 0;
+	while ((exec || (ends && end->process_ended)) && !r &&
+	       (p = span_rings_next(d->spans->rings, &pos))) {
+		if (p->pid == pid && !(exec && is_newer(p, (int64_t)h->time)))
+			r = process_last(d->spans, p, (int64_t)h->time);
+	}
+	return r ? r : events_give(d, (int64_t)h->time, SPANS_TURN, out);
 }
 
 static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
@@ -298,10 +327,7 @@ int spans_announced(struct decode *d, const struct announcement *a, struct batch
 	if (a->event == ANNOUNCE_MADE)
 		return attach(d, a, a->addr, out);
 	while (!r && (p = span_rings_next(d->spans->rings, &pos))) {
-		/* found when the process had run exec already, of which the record comes now */
-		bool newer = a->event == ANNOUNCE_EXEC && p->born > a->time;
-
-		if (p->pid != a->pid || newer)
+		if (p->pid != a->pid || (a->event == ANNOUNCE_EXEC && is_newer(p, a->time)))
 			continue;
 		r = process_close(d, p, SPAN_STATUS_CUT, a->time, out);
 		pos = 0;
@@ -331,14 +357,19 @@ int spans_end(struct decode *d, struct batch_set *out)
 	struct spans *s = d->spans;
 	struct span_process *p;
 	size_t pos = 0;
-	int r;
+	bool gone;
+	int r = 0;
 
 	/* All of them first: a span of one may be the parent of another's. */
-	span_rings_copy(s->rings);
-	r = events_take(s);
-	while (!r && (p = span_rings_next(s->rings, &pos))) {
-		r = process_close(d, p, SPAN_STATUS_RUNNING, clock_monotonic_ns(), out);
-		pos = 0;
-	}
-	return r;
+	while (!r && (p = span_rings_next(s->rings, &pos)))
+		r = process_last(s, p, clock_monotonic_ns());
+	r = r ? r : events_give(d, INT64_MAX, SPANS_TURN, out);
+	pos = 0;
+	if (r || !(p = span_rings_next(s->rings, &pos)))
+		return r;
+	/* its end may have found no room in a ring */
+	gone = kill(p->pid, 0) && errno == ESRCH;
+	r = process_close(d, p, gone ? SPAN_STATUS_CUT : SPAN_STATUS_RUNNING, clock_monotonic_ns(),
+			  out);
+	return r ? r : 1;
 }

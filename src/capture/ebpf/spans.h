@@ -24,13 +24,16 @@ DEFINE_CLEANUP(struct spans *, spans_free)
 int spans_take(struct spans *s);
 /* Gives what happened before `until` (monotonic), at most about SPANS_TURN records. 1: there is more, 0: that was all, negative. */
 int spans_give(struct decode *d, int64_t until, struct batch_set *out);
-/* The same without a bound, where the process is one that marks spans: something about it changes at that time. */
-int spans_before(struct decode *d, int32_t pid, int64_t time, struct batch_set *out);
+/*
+ * A record of the kernel has its turn: where it changes a process that marks spans, what was marked before comes first. 1: not all of
+ * that was given, call again before the record is.
+ */
+int spans_first(struct decode *d, const struct wire_head *h, struct batch_set *out);
 /* A taker of announce.c: the process marks spans, or does not any more. */
 int spans_announced(struct decode *d, const struct announcement *a, struct batch_set *out);
 /* A thread of a process that is older than the recording was seen: it may have announced its memory before. */
 int spans_look(struct decode *d, const struct wire_thread *w, struct batch_set *out);
 /* Rows for what was lost since the last time. */
 int spans_losses(struct decode *d, int64_t now, struct batch_set *out);
-/* As recording ends: copies and gives all that is left, and the spans that are open. */
+/* As recording ends: copies and gives all that is left, and the spans that are open. 1: there is more, call again. */
 int spans_end(struct decode *d, struct batch_set *out);
