@@ -13,6 +13,9 @@
 
 #include <stdint.h>
 
+#define EXPORT \
+	__attribute__((visibility("default"))) /* of libweir-span, where nothing else is visible */
+
 #define SPAN_MEMFD	"weir-span" /* name of the memfd, and of its mapping in prctl(PR_SET_VMA) */
 #define SPAN_MAGIC	0x4e41505352494557ull /* "WEIRSPAN" */
 #define SPAN_VERSION	1

@@ -311,6 +311,27 @@ static int way_older(void)
 	return 0;
 }
 
+/* Its child inherits its memory, and is recorded while it is not. */
+static int way_older_child(void)
+{
+	struct weir_span s;
+	pid_t pid;
+
+	usleep(1200000);
+	weir_span_begin(&s, "unseen"); /* and nobody keeps it any more */
+	weir_span_end(&s);
+	pid = fork();
+	if (pid)
+		printf("%d\n", pid);
+	fflush(stdout);
+	for (;;) {
+		weir_span_begin(&s, pid ? "of the parent" : "seen");
+		usleep(1000);
+		weir_span_end(&s);
+	}
+	return 0;
+}
+
 /* Values and names of all lengths, and bytes that are no text. */
 static int way_values(void)
 {
@@ -344,15 +365,16 @@ int main(int argc, char **argv)
 	if (file < 0)
 		return 2;
 	weir_span_service("marks");
-	return !strcmp(way, "threads")	  ? way_threads()
-	       : !strcmp(way, "fork")	  ? way_fork()
-	       : !strcmp(way, "exec")	  ? way_exec(argv[0])
-	       : !strcmp(way, "after")	  ? way_after()
-	       : !strcmp(way, "open")	  ? way_open()
-	       : !strcmp(way, "overflow") ? way_overflow()
-	       : !strcmp(way, "handover") ? way_handover(argv[0])
-	       : !strcmp(way, "remote")	  ? way_remote()
-	       : !strcmp(way, "older")	  ? way_older()
-	       : !strcmp(way, "values")	  ? way_values()
-					  : 2;
+	return !strcmp(way, "threads")	     ? way_threads()
+	       : !strcmp(way, "fork")	     ? way_fork()
+	       : !strcmp(way, "exec")	     ? way_exec(argv[0])
+	       : !strcmp(way, "after")	     ? way_after()
+	       : !strcmp(way, "open")	     ? way_open()
+	       : !strcmp(way, "overflow")    ? way_overflow()
+	       : !strcmp(way, "handover")    ? way_handover(argv[0])
+	       : !strcmp(way, "remote")	     ? way_remote()
+	       : !strcmp(way, "older")	     ? way_older()
+	       : !strcmp(way, "older_child") ? way_older_child()
+	       : !strcmp(way, "values")	     ? way_values()
+					     : 2;
 }

@@ -190,6 +190,22 @@ def older(t, folder):
 
 
 @case
+def older_child(t, folder):
+    p = subprocess.Popen([MARKS, 'older_child', '/dev/zero'], stdout=subprocess.PIPE, text=True)
+    child = int(p.stdout.readline())
+    try:
+        r = Recording.__new__(Recording)
+        r.trace = os.path.join(folder, 't')
+        subprocess.run([WEIR, 'record', '-q', '-o', r.trace, '-p', str(child), '--duration', '1s'], check=True, timeout=60)
+        names = collections.Counter(s['name'] for s in r.rows('from span'))
+        t.check('a child that has nothing but the memory of its parent makes its own', set(names) == {'seen'} and names['seen'] > 10, names, *r.marks())
+    finally:
+        os.kill(child, signal.SIGKILL)
+        p.kill()
+        p.wait()
+
+
+@case
 def overflow(t, folder):
     r = Recording(folder, [MARKS, 'overflow', '/dev/zero'], WEIR_SPAN_RING_KIB='16')
     count = int(r.kind('count')[0][1])

@@ -224,18 +224,15 @@ bool span_rings_last(struct span_rings *r, struct span_process *p)
 
 struct bytes span_rings_take(struct span_rings *r)
 {
-	struct area *mine, *full;
+	struct area *done = &r->areas[r->filling ^ 1], *full;
 
+	if (done->len > AREA_KEPT)
+		madvise(done->data + AREA_KEPT, AREA_BYTES - AREA_KEPT, MADV_DONTNEED);
+	done->len = 0;
 	pthread_mutex_lock(&r->lock);
 	full = &r->areas[r->filling];
 	r->filling ^= 1;
-	mine = &r->areas[r->filling];
-	mine->len = 0;
 	pthread_mutex_unlock(&r->lock);
-	if (full->len >
-	    AREA_KEPT) /* until it is filled again nobody else touches what lies behind */
-		madvise(full->data + align_up(full->len, 4096),
-			AREA_BYTES - align_up(full->len, 4096), MADV_DONTNEED);
 	return (struct bytes){full->data, full->len};
 }
 

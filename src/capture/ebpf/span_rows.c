@@ -371,7 +371,7 @@ static struct open_span **open_list(struct span_rows *s, const struct span_proce
 	size_t pos = 0;
 
 	*ret_count = 0;
-	while (list && map_next(&s->open, &pos, &key, &value)) {
+	while (list && *ret_count < SPANS_OPEN_MAX && map_next(&s->open, &pos, &key, &value)) {
 		struct open_span *o = (void *)(uintptr_t)value;
 
 		if ((!p || o->process == p->number) &&
