@@ -274,7 +274,7 @@ static int process_close(struct decode *d, struct span_process *p, enum span_sta
 /* Found when the process had run exec already, of which the record comes now. */
 static bool is_newer(const struct span_process *p, int64_t exec)
 {
-	return p->born > exec;
+	return MAX(p->announced, p->born) > exec;
 }
 
 int spans_first(struct decode *d, const struct wire_head *h, struct batch_set *out)
@@ -307,8 +307,10 @@ static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 	size_t count;
 	int r = span_rings_attach(d->spans->rings, a->pid, addr, new, ATTACHED_MAX, &count, &why);
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		new[i]->process_start = a->process_start;
+		new[i]->announced = a->time;
+	}
 	if (count)
 		r = decode_announcer_add(d, WIRE_ANNOUNCE_SPAN, a->pid, a->process_start, a->time);
 	if (r == -ENOMEM)
