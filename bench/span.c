@@ -73,11 +73,11 @@ static double median(double (*f)(void), int rest_us)
 int main(int argc, char **argv)
 {
 	cpu_set_t one;
-	int rest_us = argc > 2 ? atoi(argv[2]) : 20000;
+	int rest_us = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20000;
 	double span, note;
 
 	CPU_ZERO(&one);
-	CPU_SET(argc > 1 ? atoi(argv[1]) : 0, &one);
+	CPU_SET(argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0, &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		return 1;
 	usleep(1200000); /* until it is known whether anybody records */

@@ -14,7 +14,7 @@
 
 #include "weir-span.h"
 
-static int save(const char *path, const char *text)
+static int save_text(const char *path, const char *text)
 {
 	struct weir_span s;
 	int fd, error = 0;
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 10; i++) {
 		weir_span_begin(&s, "edit");
 		weir_span_note_int(&s, "turn", i);
-		if (save(path, "a line of text\n"))
+		if (save_text(path, "a line of text\n"))
 			weir_span_error(&s, "not saved");
 		weir_span_end(&s);
 	}

@@ -33,6 +33,7 @@
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+#define AT_START    __attribute__((constructor))
 
 #define NAME_SLOTS \
 	4096 /* of the table by text; fuller than 3/4: further names go with each record */
@@ -55,7 +56,8 @@ struct writer {
 	uint32_t busy;
 };
 
-static __thread struct writer self __attribute__((tls_model("initial-exec")));
+#define AT_ONCE __attribute__((tls_model("initial-exec"))) /* without a call */
+static __thread struct writer self AT_ONCE;
 
 /* The process's; made anew in a child. */
 static struct {
@@ -101,7 +103,7 @@ static uint32_t clock_kind(void)
 
 static uint32_t ring_bytes_wanted(void)
 {
-	const char *text = getenv("WEIR_SPAN_RING_KIB");
+	const char *text = secure_getenv("WEIR_SPAN_RING_KIB");
 	uint64_t bytes = text ? strtoull(text, NULL, 10) << 10 : 0, size = SPAN_RING_LEAST;
 
 	if (!bytes)
@@ -172,10 +174,11 @@ static void memory_make(void)
 }
 
 static void thread_ends(void *ring);
+static AT_START void process_begins(void);
 
-__attribute__((constructor)) static void process_begins(void)
+static void process_begins(void)
 {
-	const char *service = getenv("OTEL_SERVICE_NAME");
+	const char *service = secure_getenv("OTEL_SERVICE_NAME");
 	void *page =
 		mmap(NULL, SPAN_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -428,7 +431,7 @@ static struct span_name *name_at(uint32_t id)
 	return (struct span_name *)(all.names + (uint64_t)id * 8);
 }
 
-static uint32_t text_hash(const char *text, size_t len)
+static uint32_t name_hash(const char *text, size_t len)
 {
 	uint32_t h = 2166136261u; /* FNV-1a */
 
@@ -442,7 +445,7 @@ static uint32_t name_add(const char *text, size_t len)
 {
 	const uint32_t used = all.control->name_used,
 		       size = (uint32_t)(sizeof(struct span_name) + len + 1 + 7) & ~7u;
-	uint32_t slot = text_hash(text, len) & (NAME_SLOTS - 1);
+	uint32_t slot = name_hash(text, len) & (NAME_SLOTS - 1);
 	struct span_name *n;
 
 	for (; all.by_text[slot]; slot = (slot + 1) & (NAME_SLOTS - 1)) {
@@ -462,7 +465,7 @@ static uint32_t name_add(const char *text, size_t len)
 	return used / 8;
 }
 
-static uint32_t name_find(const char *text, _Atomic(uint32_t) *guess)
+static uint32_t name_id_slow(const char *text, _Atomic(uint32_t) *guess)
 {
 	size_t len = strnlen(text, SPAN_NAME_LEN);
 	uint32_t id;
@@ -483,7 +486,7 @@ static uint32_t name_id(const char *text)
 	uint32_t id = atomic_load_explicit(guess, memory_order_acquire);
 
 	_Static_assert(POINTER_IDS == 1 << 10, "the hash's upper bits");
-	return likely(id && !strcmp(name_at(id)->text, text)) ? id : name_find(text, guess);
+	return likely(id && !strcmp(name_at(id)->text, text)) ? id : name_id_slow(text, guess);
 }
 
 /* ---- records ---- */

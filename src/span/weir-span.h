@@ -19,8 +19,7 @@
  * Names and values are copied: they need not live on. Names and keys are cut at 255 bytes, values at 4,000.
  * Link with -lweir-span (pkg-config weir-span).
  */
-#ifndef WEIR_SPAN_H
-#define WEIR_SPAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,5 +158,4 @@ int64_t weir_span_new_id(void);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

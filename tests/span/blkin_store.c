@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blkin_store.c: a client, a primary and a replica as a program for BlkKin has them: it includes its header and nothing of weir's. The
- * ids travel packed, through pipes. Prints "trace span parent name" of each span.
+ * blkin_store.c: a client, a primary and a replica as a program for BlkKin has them: it includes its header and nothing of
+ * weir's. The ids travel packed, through pipes. Prints "trace span parent name" of each span.
  */
 #include <blkin/zipkin_c.h>
 #include <inttypes.h>

@@ -145,8 +145,8 @@ void span_rings_free(struct span_rings *r)
 }
 
 /* Copies what a ring holds; false: there was no room for it. */
-static bool ring_copy(struct span_rings *r, struct span_process *p, uint32_t i,
-		      const struct span_moment *at)
+static bool span_ring_copy(struct span_rings *r, struct span_process *p, uint32_t i,
+			   const struct span_moment *at)
 {
 	volatile struct span_ring *shared = span_ring_of(p, i);
 	struct span_ring_read *ring = &p->rings[i];
@@ -190,7 +190,7 @@ static bool process_copy(struct span_rings *r, struct span_process *p, const str
 	bool all = true;
 
 	for (uint32_t i = 0; i < count; i++)
-		all &= ring_copy(r, p, i, at);
+		all &= span_ring_copy(r, p, i, at);
 	return all;
 }
 

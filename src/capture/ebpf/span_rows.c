@@ -381,7 +381,7 @@ static struct open_span **open_list(struct span_rows *s, const struct span_proce
 	return list;
 }
 
-static int by_number(const void *a, const void *b)
+static int by_span_number(const void *a, const void *b)
 {
 	const struct open_span *x = *(struct open_span *const *)a;
 	const struct open_span *y = *(struct open_span *const *)b;
@@ -397,7 +397,7 @@ static int open_give(struct span_rows *s, const struct span_process *p, int64_t 
 	int r = list ? 0 : -ENOMEM;
 
 	if (list)
-		qsort(list, count, sizeof(struct open_span *), by_number);
+		qsort(list, count, sizeof(struct open_span *), by_span_number);
 	for (size_t i = 0; i < count && !r; i++) {
 		struct open_span *o = list[i];
 

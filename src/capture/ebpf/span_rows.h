@@ -35,7 +35,8 @@ struct span_rows {
 
 void span_rows_init(struct span_rows *s);
 void span_rows_free(struct span_rows *s);
-/* An event of a process, by a version of a thread (-1: not known), becomes part of a span, and rows. offset: wall minus monotonic time. */
+/* An event of a process, by a version of a thread (-1: not known), becomes part of a span, and rows. offset: wall minus
+ * monotonic time. */
 int span_rows_event(struct span_rows *s, const struct span_process *p, const struct span_event *e,
 		    int64_t thread, int64_t offset, struct batch_set *out) _must_check_;
 /* Rows for what is open of a process (0: of all), as `status`: SPAN_STATUS_RUNNING, or SPAN_STATUS_CUT at a time. Spans of

@@ -73,8 +73,8 @@ static int unread_mark(struct decode *d, int32_t pid, int32_t tid, const char *w
 				  text, (size_t)n);
 }
 
-static int loss_row(struct decode *d, enum loss_cause cause, int64_t thread, uint64_t count,
-		    int64_t now, struct batch_set *out)
+static int span_loss_row(struct decode *d, enum loss_cause cause, int64_t thread, uint64_t count,
+			 int64_t now, struct batch_set *out)
 {
 	struct batch *b;
 	size_t row;
@@ -118,7 +118,7 @@ static int process_losses(struct decode *d, struct span_process *p, int64_t now,
 {
 	uint32_t count = p->asks ? 0 : span_rings_count(p);
 	uint64_t more = p->asks ? 0 : grown(&p->lost, span_control_of(p)->lost);
-	int r = more ? loss_row(d, CAUSE_SPAN_FULL, -1, more, now, out) : 0;
+	int r = more ? span_loss_row(d, CAUSE_SPAN_FULL, -1, more, now, out) : 0;
 
 	for (uint32_t i = 0; i < count && !r; i++) {
 		volatile struct span_ring *shared = span_ring_of(p, i);
@@ -132,8 +132,8 @@ static int process_losses(struct decode *d, struct span_process *p, int64_t now,
 		p->lost_ends |= ends > 0;
 		more = grown(&ring->lost, shared->lost_begins + shared->lost_notes + ends);
 		if (more && !r)
-			r = loss_row(d, CAUSE_SPAN_FULL, thread_of(d, p, ring->tid), more, now,
-				     out);
+			r = span_loss_row(d, CAUSE_SPAN_FULL, thread_of(d, p, ring->tid), more, now,
+					  out);
 	}
 	return r;
 }
@@ -148,9 +148,9 @@ int spans_losses(struct decode *d, int64_t now, struct batch_set *out)
 	while ((p = span_rings_next(s->rings, &pos)) && !r)
 		r = process_losses(d, p, now, out);
 	if (!r && s->rows.refused > s->refused)
-		r = loss_row(d, CAUSE_SPAN_FULL, -1, s->rows.refused - s->refused, now, out);
+		r = span_loss_row(d, CAUSE_SPAN_FULL, -1, s->rows.refused - s->refused, now, out);
 	if (!r && s->unread) /* how much is missing nobody knows */
-		r = loss_row(d, CAUSE_SPAN_UNREAD, -1, 0, now, out);
+		r = span_loss_row(d, CAUSE_SPAN_UNREAD, -1, 0, now, out);
 	s->refused = s->rows.refused;
 	s->unread = 0;
 	s->since = now;

@@ -25,8 +25,8 @@ int spans_take(struct spans *s);
 /* Gives what happened before `until` (monotonic), at most about SPANS_TURN records. 1: there is more, 0: that was all, negative. */
 int spans_give(struct decode *d, int64_t until, struct batch_set *out);
 /*
- * A record of the kernel has its turn: where it changes a process that marks spans, what was marked before comes first. 1: not all of
- * that was given, call again before the record is.
+ * A record of the kernel has its turn: where it changes a process that marks spans, what was marked before comes first. 1: not
+ * all of that was given, call again before the record is.
  */
 int spans_first(struct decode *d, const struct wire_head *h, struct batch_set *out);
 /* A taker of announce.c: the process marks spans, or does not any more. */

@@ -4,12 +4,12 @@
  * which it differs: endpoints are not const and have a port of int, members have other names, annotations have strings alone,
  * pack and unpack return 1. The functions, which were variables that blkin_init() filled, are functions here.
  */
-#ifndef BLKIN_FRONT_H
-#define BLKIN_FRONT_H
+#pragma once
 
-#ifdef ZIPKIN_C_H_
+#ifdef BLKIN_FORM
 #	error "blkin-front.h and zipkin_c.h are two forms of one interface: include one of them"
 #endif
+#define BLKIN_FORM 2015
 
 #include <asm/byteorder.h>
 #include <errno.h>
@@ -45,7 +45,8 @@ struct blkin_trace {
 	struct blkin_endpoint *trace_endpoint;
 };
 
-typedef enum { ANNOT_STRING = 0, ANNOT_TIMESTAMP } blkin_annotation_type;
+enum { ANNOT_STRING, ANNOT_TIMESTAMP };
+typedef int blkin_annotation_type;
 
 struct blkin_annotation {
 	blkin_annotation_type type;
@@ -197,5 +198,4 @@ static inline int blkin_unpack_trace_info(struct blkin_trace_info_packed *pinfo,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -7,8 +7,12 @@
  * Functions return 0 or a negative errno. Names and endpoints are borrowed: they have to live as long as the trace that refers to
  * them. An annotation that names an endpoint counts for the service of that endpoint.
  */
-#ifndef ZIPKIN_C_H_
-#define ZIPKIN_C_H_
+#pragma once
+
+#ifdef BLKIN_FORM
+#	error "blkin-front.h and zipkin_c.h are two forms of one interface: include one of them"
+#endif
+#define BLKIN_FORM 2019
 
 #include <asm/byteorder.h>
 #include <errno.h>
@@ -64,7 +68,8 @@ struct blkin_trace {
 	const struct blkin_endpoint *endpoint;
 };
 
-typedef enum { ANNOT_STRING = 0, ANNOT_INTEGER, ANNOT_TIMESTAMP } blkin_annotation_type;
+enum { ANNOT_STRING, ANNOT_INTEGER, ANNOT_TIMESTAMP };
+typedef int blkin_annotation_type;
 
 struct blkin_annotation {
 	blkin_annotation_type type;
@@ -273,5 +278,4 @@ static inline int blkin_unpack_trace_info(const struct blkin_trace_info_packed *
 
 #ifdef __cplusplus
 }
-#endif
 #endif
