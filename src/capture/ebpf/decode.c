@@ -56,7 +56,7 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 	d->inodes.max = d->opt.limits.inodes;
 	d->ended.max = d->owners.max = d->owner_threads.max = d->opt.limits.ended;
 	d->sock_peers.max = d->sock_keys.max = SOCKETS_MAX;
-	if (names_new(&d->names, &d->opt, &d->files) < 0)
+	if (names_new(&d->names, &d->opt, &d->files) < 0 || spans_new(&d->spans) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	d->boot_offset = boot_offset_ns();
 	d->clock_at = clock_realtime_ns();

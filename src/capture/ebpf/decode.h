@@ -52,7 +52,7 @@ struct decode {
 	bool btf_failed;
 	struct io_split io_split;  /* of requests that calls wait for, where phases come too */
 	struct contexts *contexts; /* that threads carry; NULL: no process announced any */
-	struct spans *spans;	   /* that programs mark; NULL: they are not read */
+	struct spans *spans;	   /* that programs mark */
 	uint64_t began_boot;	   /* when recording began, ns since boot */
 	struct map announcers;	 /* hash of (tgid, start) -> a bit for each kind of announcement */
 	struct map announced_at; /* the same and the kind -> when the last one was made */

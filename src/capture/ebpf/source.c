@@ -37,7 +37,6 @@ struct ebpf {
 	struct loaded loaded;
 	struct reader *reader;
 	struct decode *decode;
-	struct span_rings *spans;
 	int spans_wait; /* 1: of what they hold not all that could be was given */
 	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
 	struct pending_list pending;
@@ -115,7 +114,7 @@ static int ebpf_start(struct source *s, struct error *err)
 		.priority = &e->priority,
 		.counters = e->loaded.counters,
 		.lossless = e->opt.lossless,
-		.spans = e->spans,
+		.spans = spans_rings(e->decode->spans),
 	};
 	int r;
 
@@ -694,7 +693,6 @@ static void ebpf_free(struct source *s)
 	reader_free(e->reader);
 	priority_end(&e->priority);
 	decode_free(e->decode);
-	span_rings_free(e->spans);
 	if (e->kallsyms_fd >= 0)
 		close(e->kallsyms_fd);
 	loaded_free(&e->loaded);
@@ -765,8 +763,6 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;
 	r = r ? r : decode_new(&e->decode, &d, err);
-	if (!r && (span_rings_new(&e->spans) < 0 || spans_new(&e->decode->spans, e->spans) < 0))
-		r = error_set(err, -ENOMEM, "out of memory");
 	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
 	e->sums = calloc(e->loaded.cpus + 1, sizeof(*e->sums));
 	e->next = calloc(e->loaded.cpus + 1, sizeof(*e->next));

@@ -29,18 +29,26 @@ struct spans {
 	int64_t since, idle_looked;
 };
 
-int spans_new(struct spans **ret, struct span_rings *rings)
+int spans_new(struct spans **ret)
 {
-	struct spans *s = calloc(1, sizeof(*s));
+	_cleanup_(spans_freep) struct spans *s = calloc(1, sizeof(*s));
+	int r;
 
 	if (!s)
 		return -ENOMEM;
-	s->rings = rings;
+	span_rows_init(&s->rows);
 	s->looked.max = LOOKED_MAX;
 	s->since = clock_monotonic_ns();
-	span_rows_init(&s->rows);
-	*ret = s;
+	r = span_rings_new(&s->rings);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
 	return 0;
+}
+
+struct span_rings *spans_rings(struct spans *s)
+{
+	return s->rings;
 }
 
 void spans_free(struct spans *s)
@@ -50,6 +58,7 @@ void spans_free(struct spans *s)
 	span_events_free(&s->events);
 	span_rows_free(&s->rows);
 	recent_free(&s->looked);
+	span_rings_free(s->rings);
 	free(s);
 }
 
@@ -324,8 +333,6 @@ int spans_announced(struct decode *d, const struct announcement *a, struct batch
 	size_t pos = 0;
 	int r = 0;
 
-	if (!d->spans)
-		return 0;
 	if (a->event == ANNOUNCE_MADE)
 		return attach(d, a, a->addr, out);
 	while (!r && (p = span_rings_next(d->spans->rings, &pos))) {
@@ -347,7 +354,7 @@ int spans_look(struct decode *d, const struct wire_thread *w, struct batch_set *
 	uint64_t hash = hash_bytes(ident, sizeof(ident));
 	int r;
 
-	if (!d->spans || w->reason != WIRE_THREAD_SEEN || w->tgid == getpid() ||
+	if (w->reason != WIRE_THREAD_SEEN || w->tgid == getpid() ||
 	    recent_get(&d->spans->looked, hash, NULL))
 		return 0;
 	r = recent_set(&d->spans->looked, hash, 1);

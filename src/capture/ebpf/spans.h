@@ -15,11 +15,12 @@
 
 struct spans;
 
-/* rings: borrowed. */
-int spans_new(struct spans **ret, struct span_rings *rings);
+int spans_new(struct spans **ret);
 void spans_free(struct spans *s);
 DEFINE_CLEANUP(struct spans *, spans_free)
 
+/* What the reader is to copy from, until spans_free(). */
+struct span_rings *spans_rings(struct spans *s);
 /* Takes what the reader copied. 0 or -ENOMEM. */
 int spans_take(struct spans *s);
 /* Gives what happened before `until` (monotonic), at most about SPANS_TURN records. 1: there is more, 0: that was all, negative. */
