@@ -302,6 +302,8 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	ts = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (ts) {
 		ts->flags |= THREAD_NEWBORN | THREAD_STALE;
+		if (publisher_count && child->pid == child->tgid)
+			context_inherit(parent, ts);
 		return 0;
 	}
 	/* Its side of the fork will be taken for a call of its own. */

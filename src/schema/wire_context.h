@@ -35,8 +35,9 @@ struct wire_publisher {
 };
 
 enum wire_context_flag {
-	WIRE_CONTEXT_LOOP = 1 << 0,   /* the thread was seen to wait for many with a context set */
-	WIRE_CONTEXT_UNREAD = 1 << 1, /* the record could not be read, which was counted */
+	WIRE_CONTEXT_LOOP = 1 << 0, /* the thread was seen to wait for many with a context set */
+	WIRE_CONTEXT_INHERITED = 1 << 2, /* this context was its parent's when it was forked */
+	WIRE_CONTEXT_UNREAD = 1 << 1,	 /* the record could not be read, which was counted */
 };
 
 /* A thread carries another context than at its last recorded call. */

@@ -262,6 +262,32 @@ static void mode_fork(void)
 	fwrite(out, 1, len, stdout);
 }
 
+/* A child that publishes: first what its parent left it, which may be another's request, then a context of its own. */
+static void mode_heir(void)
+{
+	static struct record pair[2];
+	char out[1000];
+	size_t len = 0;
+	uint32_t tid;
+
+	publish("tls_v1");
+	set(pair, (uint32_t)getpid(), 0, 0);
+	call(out, &len, (uint32_t)getpid(), 0, *variable());
+	fwrite(out, 1, len, stdout);
+	fflush(stdout);
+	if (fork()) {
+		wait(NULL);
+		return;
+	}
+	publish("tls_v1");
+	tid = (uint32_t)getpid();
+	len = 0;
+	call(out, &len, tid, 100, *variable());
+	set(pair, tid, 1, 1);
+	call(out, &len, tid, 1, *variable());
+	fwrite(out, 1, len, stdout);
+}
+
 /* The program that execve starts announces nothing: its argument says which file to read. */
 static void mode_exec(const char *self, const char *path)
 {
@@ -378,6 +404,8 @@ static void mode(const char *name, const char *self, const char *path)
 		mode_one();
 	else if (!strcmp(name, "fork"))
 		mode_fork();
+	else if (!strcmp(name, "heir"))
+		mode_heir();
 	else if (!strcmp(name, "exec"))
 		mode_exec(self, path);
 	else if (!strcmp(name, "after"))

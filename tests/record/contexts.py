@@ -95,6 +95,15 @@ def selected():
     of_mode('a loop whose waits are not recorded', ['loop'], 20, True, options=['-e', 'pread64'])
 
 
+def heir():
+    r = record('t', '--', carriers, file, 'own', 'heir')
+    truth = truth_of(r.stdout)
+    rows = {row['pos']: row for row in sql('t', JOINED)}
+    bad = [rows.get(pos) for (_, pos), want in truth.items()
+           if not rows.get(pos) or (rows[pos]['trace_id'], rows[pos]['span_id']) != want or rows[pos]['unsure'] != (pos == 100)]
+    tap.none('a context that a child inherited is unsure', bad + [len(truth)] * (len(truth) != 3))
+
+
 def two():
     """A program and a library have a variable each: one is read, and the other is counted."""
     r = record('t', '--', carriers, file, libraries[-1], '1', '10')
@@ -176,6 +185,7 @@ with tempfile.TemporaryDirectory() as folder:
     of_mode('a thread that waits for one descriptor', ['one'], 10)
     of_mode('a child, and a thread whose name changes', ['fork'], 3)
     of_mode('another program', ['exec'], 2)
+    heir()
     two()
     older()
     hostile()

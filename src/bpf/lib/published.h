@@ -110,8 +110,11 @@ verified_alone int context_look(struct thread_state *ts)
 	if (p && p->process_start != BPF_CORE_READ(task, group_leader, start_boottime))
 		p = NULL;
 	if (!p || p->number != ts->context.publisher) {
+		__u64 inherited = ts->context.inherited;
+
 		context_close(ts);
 		__builtin_memset(&ts->context, 0, sizeof(ts->context));
+		ts->context.inherited = inherited;
 	}
 	ts->flags &= ~THREAD_PUBLISHES;
 	if (!p)
@@ -119,6 +122,15 @@ verified_alone int context_look(struct thread_state *ts)
 	ts->context.publisher = p->number;
 	ts->flags |= THREAD_PUBLISHES;
 	return 0;
+}
+
+/* A new process has a copy of its parent's memory, and what stands there was the parent's. */
+static __always_inline void context_inherit(struct task_struct *parent, struct thread_state *child)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, parent, 0, 0);
+
+	if (ts && ts->context.until)
+		child->context.inherited = ts->context.ids[2];
 }
 
 /* The process runs another program from here on. */
@@ -200,6 +212,11 @@ verified_alone int context_take(struct thread_state *ts, __u32 waits, __u64 end)
 		context_close(ts);
 		return 0;
 	}
+	c->flags &= ~WIRE_CONTEXT_INHERITED;
+	if (c->inherited == now.ids[2])
+		c->flags |= WIRE_CONTEXT_INHERITED;
+	else
+		c->inherited = 0;
 	/* Where there is no room the next call tries again; until then none is known. */
 	if (!context_send(ts, now.ids, ts->call.op.start ? ts->call.op.start : end, end)) {
 		c->ids[2] = 0;

@@ -129,6 +129,7 @@ struct thread_context {
 	__u64 at;	 /* of the program's variable; 0: not known */
 	__u64 until;	 /* the end of the last call that carried what was sent; 0: none was */
 	__u64 ids[3];	 /* as sent */
+	__u64 inherited; /* id of the span that its memory had as it was forked; 0: none */
 	__u32 publisher; /* wire_publisher.number */
 	__u32 flags;	 /* enum wire_context_flag */
 };

@@ -243,7 +243,8 @@ static int context_row(struct decode *d, uint32_t thread, const struct carried *
 	if (p && p->service_len)
 		SET_BYTES(CONTEXT_SERVICE, p->service, p->service_len);
 	SET(CONTEXT_SOURCE, SPAN_SOURCE_OTEL);
-	SET(CONTEXT_UNSURE, ((c->flags | flags) & WIRE_CONTEXT_LOOP) != 0);
+	SET(CONTEXT_UNSURE, ((c->flags | flags) & WIRE_CONTEXT_LOOP) != 0 ||
+				    (c->flags & WIRE_CONTEXT_INHERITED) != 0);
 	return r;
 }
 
