@@ -321,7 +321,7 @@ int BPF_PROG(weir_exec, struct task_struct *p, int old_pid, struct linux_binprm 
 
 	if (!ts)
 		return 0;
-	if (ts->flags & THREAD_PUBLISHES) /* the new program has to announce itself */
+	if (publisher_count) /* the new program has to announce itself */
 		context_forget(ts);
 	ts->flags = (ts->flags | THREAD_STALE | THREAD_EXECED) & ~THREAD_SENT;
 	/* Now, while the new argument vector is as execve made it. */

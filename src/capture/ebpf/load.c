@@ -554,7 +554,9 @@ void load_unpublish(struct loaded *l, int32_t pid)
 {
 	_privileged_(PRIVILEGE_BPF);
 
-	(void)!bpf_map_delete_elem(bpf_map__fd(l->skel->maps.publishers), &pid);
+	/* Mostly the programs took it out as the process ended. */
+	if (!bpf_map_delete_elem(bpf_map__fd(l->skel->maps.publishers), &pid))
+		look_again(l);
 }
 
 bool load_has_ended(uint32_t id)
