@@ -84,6 +84,14 @@ static void announce(void)
 	prctl(PR_SET_VMA, 0, header, 4096, "OTEL_CTX");
 }
 
+/* Contexts are read from when the recorder has found the variable, which it does in its own time. */
+static void be_found(void)
+{
+	const char *ms = getenv("CARRIERS_WAIT");
+
+	usleep(ms ? 1000 * (unsigned int)strtoul(ms, NULL, 10) : 0);
+}
+
 static void publish(const char *schema)
 {
 	uint8_t resource[120];
@@ -104,7 +112,7 @@ static void publish(const char *schema)
 	memcpy(header->signature, "OTEL_CTX", 8);
 	madvise(header, 4096, MADV_DONTFORK);
 	announce();
-	usleep(300000); /* contexts are read from when the recorder has found the variable */
+	be_found();
 }
 
 /* ---- threads ---- */
@@ -370,7 +378,7 @@ static void mode_older(void)
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		_exit(6);
-	usleep(500000); /* it is seen by the call that ended */
+	be_found(); /* it is seen by the call that ended */
 	threads(2);
 }
 
