@@ -137,6 +137,29 @@ static int64_t matcher_number(const struct period_matcher *m, const struct perio
 	return (int64_t)MAX(h, 1u);
 }
 
+/* Its place among what is found, which is thus in order of the beginnings. */
+static int matcher_place(struct period_matcher *m, struct period_open *o)
+{
+	struct period_matches *to = m->to;
+	int r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
+
+	if (r >= 0 && to->count == PERIOD_NO_PARENT)
+		r = -E2BIG;
+	if (r < 0)
+		return r;
+	o->match = (uint32_t)to->count++;
+	to->items[o->match] = (struct period_match){
+		.start = o->start,
+		.dur = PERIOD_NO_DUR,
+		.number = o->number,
+		.thread = o->thread,
+		.parent = o->parent ? o->parent->match : PERIOD_NO_PARENT,
+		.period = o->period,
+		.status = SPAN_STATUS_RUNNING,
+	};
+	return 0;
+}
+
 static int matcher_open(struct period_matcher *m, uint32_t period, const struct period_event *ev,
 			const struct period_values *event, struct period_open *parent,
 			struct error *err)
@@ -169,7 +192,9 @@ static int matcher_open(struct period_matcher *m, uint32_t period, const struct 
 	o->back = list;
 	*list = o;
 	m->open_count++;
-	r = matcher_index(m, o, &p->end, &k->ends, 0, o->val + k->end_keys);
+	r = matcher_place(m, o);
+	if (r >= 0)
+		r = matcher_index(m, o, &p->end, &k->ends, 0, o->val + k->end_keys);
 	for (size_t c = 0; c < k->child_count && r >= 0; c++)
 		r = matcher_index(m, o, &m->set->items[k->children[c]]->begin,
 				  &m->kinds[k->children[c]].begins, (unsigned int)c + 1,
@@ -197,30 +222,26 @@ static int matcher_capture(struct period_matcher *m, const struct period *p,
 	return r < 0 ? r : intern_add(&m->to->texts, text.data, text.len, ret);
 }
 
-static int matcher_emit(struct period_matcher *m, const struct period_open *o,
-			const struct period_values *end, struct period_match *found)
+/* Fills what was not known when it began. */
+static int matcher_emit(struct period_matcher *m, const struct period_open *o, int64_t dur,
+			enum span_status status, const struct period_values *end, bool lost)
 {
 	const struct period *p = m->set->items[o->period];
 	struct period_matches *to = m->to;
-	int r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
+	struct period_match *found = &to->items[o->match];
+	int r = grow((void **)&to->captures, &to->capture_cap,
+		     to->capture_count + PERIOD_CAPTURES_MAX, sizeof(*to->captures));
 
-	if (r >= 0)
-		r = grow((void **)&to->captures, &to->capture_cap,
-			 to->capture_count + PERIOD_CAPTURES_MAX, sizeof(*to->captures));
-	found->start = o->start;
-	found->number = o->number;
-	found->parent = o->parent ? o->parent->number : 0;
-	found->thread = o->thread;
-	found->period = o->period;
+	found->dur = dur;
+	found->status = (uint8_t)status;
+	found->lost = lost;
 	found->first_capture = (uint32_t)to->capture_count;
 	for (size_t i = 0; i < p->capture_count && r >= 0; i++)
 		r = matcher_capture(m, p, &p->captures[i], o, end,
 				    &to->captures[to->capture_count + i]);
-	if (r < 0)
-		return r;
-	to->capture_count += p->capture_count;
-	to->items[to->count++] = *found;
-	return 0;
+	if (r >= 0)
+		to->capture_count += p->capture_count;
+	return r < 0 ? r : to->capture_count > UINT32_MAX / 2 ? -E2BIG : 0;
 }
 
 /* Ends it, and before it what it still has open. `end` is the event that did, NULL: nothing did. */
@@ -228,16 +249,17 @@ static int matcher_close(struct period_matcher *m, struct period_open *o, int64_
 			 enum span_status status, const struct period_values *end, bool lost)
 {
 	struct period_kind *k = &m->kinds[o->period];
-	struct period_match found = {.status = status, .lost = lost};
 	int r = 0;
 
-	found.dur = status == SPAN_STATUS_RUNNING ? PERIOD_NO_DUR : MAX(at - o->start, 0);
 	while (o->children && r >= 0)
 		r = matcher_close(m, o->children, at,
 				  status == SPAN_STATUS_RUNNING ? status : SPAN_STATUS_CUT, NULL,
 				  lost);
 	if (r >= 0)
-		r = matcher_emit(m, o, end, &found);
+		r = matcher_emit(m, o,
+				 status == SPAN_STATUS_RUNNING ? PERIOD_NO_DUR
+							       : MAX(at - o->start, 0),
+				 status, end, lost);
 	if (r < 0)
 		return r;
 	period_index_del(&k->ends, &o->links[0]);
@@ -387,17 +409,6 @@ int period_matcher_lost(struct period_matcher *m, int64_t thread, int64_t at, st
 	return r < 0 ? error_errno(err, r, "matching periods") : 0;
 }
 
-static int match_order(const void *a, const void *b)
-{
-	const struct period_match *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->period != y->period)
-		return x->period < y->period ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
 int period_matcher_finish(struct period_matcher *m, struct error *err)
 {
 	int r = 0;
@@ -407,8 +418,6 @@ int period_matcher_finish(struct period_matcher *m, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "matching periods");
 	assert(!m->open_count);
-	if (m->to->count)
-		qsort(m->to->items, m->to->count, sizeof(*m->to->items), match_order);
 	return 0;
 }
 

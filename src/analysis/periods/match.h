@@ -24,17 +24,19 @@ struct period_event {
 
 struct period_match {
 	int64_t start, dur; /* PERIOD_NO_DUR: running */
-	int64_t number, parent;
-	int64_t thread;
-	uint32_t period, status; /* enum span_status: unset is complete */
-	uint32_t first_capture;	 /* of captures */
-	bool lost;		 /* cut by loss */
+	int64_t number, thread;
+	uint32_t parent; /* its number in `items`; PERIOD_NO_PARENT: none */
+	uint32_t period;
+	uint32_t first_capture; /* of captures */
+	uint8_t status;		/* enum span_status: unset is complete */
+	bool lost;		/* cut by loss */
 };
 
-#define PERIOD_NO_TEXT UINT32_MAX
+#define PERIOD_NO_TEXT	 UINT32_MAX
+#define PERIOD_NO_PARENT UINT32_MAX
 
 struct period_matches {
-	struct period_match *items;
+	struct period_match *items; /* in the order in which they began */
 	size_t count, cap;
 	uint32_t *captures; /* texts, PERIOD_NO_TEXT: null */
 	size_t capture_count, capture_cap;
@@ -55,5 +57,5 @@ int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 			 struct error *err);
 /* From `at` on calls of the thread (an entity's id; -1: of any) are missing: what it began is cut. */
 int period_matcher_lost(struct period_matcher *m, int64_t thread, int64_t at, struct error *err);
-/* What is open still runs. Sorts what was found by its start. */
+/* What is open still runs. */
 int period_matcher_finish(struct period_matcher *m, struct error *err);

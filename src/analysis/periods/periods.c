@@ -93,16 +93,6 @@ static int check_select(struct periods_found *f, const struct option_list *selec
 
 /* ---- matches ---- */
 
-const struct period_match *periods_parent(const struct periods_found *f,
-					  const struct period_match *m)
-{
-	uint64_t at;
-
-	return m->parent && map_get(&f->by_number, (uint64_t)m->parent, &at)
-		       ? &f->matches.items[at]
-		       : NULL;
-}
-
 /* "..." with what JSON escapes; bytes that are no UTF-8 are replaced. */
 static int put_string(struct buf *to, struct bytes text)
 {
@@ -153,25 +143,21 @@ int periods_attributes(const struct periods_found *f, const struct period_match 
 	return r < 0 || !to->len ? r : buf_printf(to, "}");
 }
 
-static int index_matches(struct periods_found *f)
+static void count_matches(struct periods_found *f)
 {
 	for (size_t i = 0; i < f->matches.count; i++) {
 		const struct period_match *m = &f->matches.items[i];
-		int r = map_set(&f->by_number, (uint64_t)m->number, i);
 
-		if (r < 0)
-			return r;
 		f->cut += m->status == SPAN_STATUS_CUT;
 		f->running += m->status == SPAN_STATUS_RUNNING;
 		f->lost += m->lost;
 	}
-	return 0;
 }
 
 /* ---- rows ---- */
 
 static const struct answer_column row_columns[] = {
-	{"start", {QUERY_TIME}},    {"dur", {QUERY_DUR}},	{"name", {QUERY_TEXT}},
+	{"start", {QUERY_TIME}},    {"dur", {QUERY_DUR}, .word = "dur"},	{"name", {QUERY_TEXT}},
 	{"status", {QUERY_TEXT}},   {"comm", {QUERY_TEXT}},	{"tid", {QUERY_INT}},
 	{"number", {QUERY_INT}},    {"parent", {QUERY_INT}},	{"span_id", {QUERY_TEXT}},
 	{"parent_id", {QUERY_TEXT}}, {"thread_id", {QUERY_INT}}, {"attributes", {QUERY_TEXT}},
@@ -210,9 +196,9 @@ static int put_row(const struct periods_found *f, const struct dims *dims, struc
 		answer_list_null(t);
 	put_int(t, thread ? thread->tid : 0, thread && thread->tid >= 0);
 	answer_list_int(t, m->number);
-	put_int(t, m->parent, m->parent);
+	put_int(t, periods_parent_number(f, m), m->parent != PERIOD_NO_PARENT);
 	put_id(t, m->number);
-	put_id(t, m->parent);
+	put_id(t, periods_parent_number(f, m));
 	put_int(t, m->thread, m->thread >= 0);
 	if (attributes.len)
 		answer_list_text(t, (struct bytes){attributes.data, attributes.len});
@@ -277,7 +263,6 @@ static void periods_free(void *own)
 
 	period_set_free(&f->set);
 	period_matches_free(&f->matches);
-	map_free(&f->by_number);
 	free(f);
 }
 
@@ -329,7 +314,7 @@ static int periods_run(const struct analysis_input *in, struct analysis_result *
 	if (r >= 0)
 		r = period_pass_run(&f->set, in, run, &f->matches, &f->pass, err);
 	if (r >= 0)
-		r = index_matches(f);
+		count_matches(f);
 	if (r >= 0 && flags->keep)
 		r = periods_keep(run->store, f, part, err);
 	if (r >= 0 && (!in->screen || flags->log))

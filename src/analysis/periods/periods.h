@@ -23,7 +23,6 @@ struct periods_found {
 	struct period_set set;
 	struct period_matches matches;
 	struct period_pass pass;
-	struct map by_number;	/* number -> match */
 	bool shown[PERIODS_MAX]; /* by --select */
 	int aggregate_by;	/* a period, or -1 */
 	int64_t cut, running, lost;
@@ -31,8 +30,17 @@ struct periods_found {
 };
 
 /* The match that is the parent; NULL: none. */
-const struct period_match *periods_parent(const struct periods_found *f,
-					  const struct period_match *m);
+static inline const struct period_match *periods_parent(const struct periods_found *f,
+							const struct period_match *m)
+{
+	return m->parent == PERIOD_NO_PARENT ? NULL : &f->matches.items[m->parent];
+}
+/* Its number; 0: it has none. */
+static inline int64_t periods_parent_number(const struct periods_found *f,
+					    const struct period_match *m)
+{
+	return m->parent == PERIOD_NO_PARENT ? 0 : f->matches.items[m->parent].number;
+}
 /* The captures as one JSON object; nothing where there are none. 0 or -ENOMEM. */
 int periods_attributes(const struct periods_found *f, const struct period_match *m, struct buf *to);
 

@@ -29,8 +29,8 @@ static int keep_texts(const struct periods_found *f, const struct period_match *
 	_cleanup_buf_ struct buf attributes = {0};
 	int r = keep_id(b, PERIOD_SPAN_ID, row, m->number);
 
-	if (r >= 0 && m->parent)
-		r = keep_id(b, PERIOD_PARENT_ID, row, m->parent);
+	if (r >= 0 && m->parent != PERIOD_NO_PARENT)
+		r = keep_id(b, PERIOD_PARENT_ID, row, periods_parent_number(f, m));
 	if (r >= 0)
 		r = batch_set_str(b, PERIOD_NAME, row, f->set.items[m->period]->name);
 	if (r >= 0)
@@ -50,8 +50,8 @@ static int keep_match(const struct periods_found *f, const struct period_match *
 		r = batch_set(b, PERIOD_DUR, row, m->dur);
 	if (r >= 0)
 		r = batch_set(b, PERIOD_NUMBER, row, m->number);
-	if (r >= 0 && m->parent)
-		r = batch_set(b, PERIOD_PARENT, row, m->parent);
+	if (r >= 0 && m->parent != PERIOD_NO_PARENT)
+		r = batch_set(b, PERIOD_PARENT, row, periods_parent_number(f, m));
 	if (r >= 0)
 		r = batch_set(b, PERIOD_SPAN_KIND, row, SPAN_KIND_INTERNAL);
 	if (r >= 0)

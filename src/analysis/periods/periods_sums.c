@@ -178,13 +178,13 @@ static const struct answer_column sum_columns[] = {
 	{"cut", {QUERY_INT}, .dash = true},
 	{"lost", {QUERY_INT}, .dash = true},
 	{"running", {QUERY_INT}, .dash = true},
-	{"total", {QUERY_DUR}},
-	{"avg", {QUERY_DUR}},
-	{"median", {QUERY_DUR}},
-	{"p99", {QUERY_DUR}},
-	{"max", {QUERY_DUR}},
-	{"min", {QUERY_DUR}},
-	{"stddev", {QUERY_DUR}},
+	{"total", {QUERY_DUR}, .word = "dur"},
+	{"avg", {QUERY_DUR}, .word = "dur"},
+	{"median", {QUERY_DUR}, .word = "dur"},
+	{"p99", {QUERY_DUR}, .word = "dur"},
+	{"max", {QUERY_DUR}, .word = "dur"},
+	{"min", {QUERY_DUR}, .word = "dur"},
+	{"stddev", {QUERY_DUR}, .word = "dur"},
 };
 
 static void put_sum(struct answer_list *t, const struct sum *s)
@@ -237,10 +237,10 @@ static void put_sums(const struct sums *s, struct answer_list *t)
 /* ---- children by parent ---- */
 
 static const struct answer_column aggregate_columns[] = {
-	{"start", {QUERY_TIME}}, {"dur", {QUERY_DUR}},	 {"number", {QUERY_INT}},
+	{"start", {QUERY_TIME}}, {"dur", {QUERY_DUR}, .word = "dur"},	 {"number", {QUERY_INT}},
 	{"period", {QUERY_TEXT}}, {"child", {QUERY_TEXT}}, {"count", {QUERY_INT}},
-	{"min", {QUERY_DUR}},	 {"avg", {QUERY_DUR}},	 {"max", {QUERY_DUR}},
-	{"stddev", {QUERY_DUR}}, {"total", {QUERY_DUR}}, {"attributes", {QUERY_TEXT}},
+	{"min", {QUERY_DUR}, .word = "dur"},	 {"avg", {QUERY_DUR}, .word = "dur"},	 {"max", {QUERY_DUR}, .word = "dur"},
+	{"stddev", {QUERY_DUR}, .word = "dur"}, {"total", {QUERY_DUR}, .word = "dur"}, {"attributes", {QUERY_TEXT}},
 };
 
 static int put_aggregate(const struct periods_found *f, struct answer_list *t,
