@@ -195,29 +195,32 @@ static struct expr *expr_and(struct period_set *s, struct expr *a, struct expr *
 
 /* ---- what a number stands for ---- */
 
-static struct expr *entity_of(struct period_set *s, unsigned int row, enum query_name name,
-			      enum table_id table, unsigned int column)
+static struct expr *entity_of(struct period_set *s, unsigned int row, enum query_name name)
 {
 	struct expr *e = set_alloc(s, sizeof(*e));
+	bool file = name == QNAME_FILE || name == QNAME_FILE2;
 
 	if (!e)
 		return NULL;
 	*e = (struct expr){
-		.kind = EXPR_NAME, .type = {.type = QUERY_ENTITY, .entity = table}, .row = row};
-	e->column = column;
+		.kind = EXPR_NAME,
+		.type = {.type = QUERY_ENTITY,
+			 .entity = file			  ? TABLE_FILE
+				   : name == QNAME_THREAD ? TABLE_THREAD
+							  : TABLE_PROCESS},
+		.row = row,
+	};
+	e->column = name == QNAME_FILE ? OP_FILE_ID : file ? OP_FILE2_ID : OP_THREAD_ID;
 	e->name = name;
 	return e;
 }
 
 static int add_same(struct period_set *s, struct condition *c, const struct expr *a,
-		    const struct expr *b, enum query_name name, struct error *err)
+		    enum query_name name, const struct expr *b, enum query_name other,
+		    struct error *err)
 {
-	enum table_id table = name == QNAME_FILE   ? TABLE_FILE
-			      : name == QNAME_THREAD ? TABLE_THREAD
-						     : TABLE_PROCESS;
-	unsigned int column = name == QNAME_FILE ? OP_FILE_ID : OP_THREAD_ID;
-	struct expr *e = set_alloc(s, sizeof(*e)), *x = entity_of(s, a->row, name, table, column),
-		    *y = entity_of(s, b->row, name, table, column);
+	struct expr *e = set_alloc(s, sizeof(*e)), *x = entity_of(s, a->row, name),
+		    *y = entity_of(s, b->row, other);
 
 	if (!e || !x || !y)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -238,24 +241,29 @@ static bool is_name(const struct expr *e, enum query_name name)
 	return e->kind == EXPR_NAME && e->name == name;
 }
 
+/* The file behind a descriptor; QNAME_COUNT: it is none. */
+static enum query_name file_of(const struct expr *e)
+{
+	return is_column(e, OP_FD) ? QNAME_FILE : is_column(e, OP_FD2) ? QNAME_FILE2 : QNAME_COUNT;
+}
+
 /* Adds what an equality of two numbers of different rows means besides. */
 static int add_meaning(struct period_set *s, struct condition *c, const struct expr *e,
 		       struct error *err)
 {
 	const struct expr *a = e->arg[0], *b = e->arg[1];
+	enum query_name x = file_of(a), y = file_of(b);
 	int r = 0;
 
 	if (!reads_row(a) || !reads_row(b) || a->row == b->row)
 		return 0;
-	if (is_column(a, OP_FD) || is_column(b, OP_FD) || is_column(a, OP_FD2) ||
-	    is_column(b, OP_FD2))
-		r = add_same(s, c, a, b, QNAME_PROCESS, err);
-	if (r >= 0 && is_column(a, OP_FD) && is_column(b, OP_FD))
-		r = add_same(s, c, a, b, QNAME_FILE, err);
+	if (x != QNAME_COUNT || y != QNAME_COUNT ||
+	    (is_name(a, QNAME_PID) && is_name(b, QNAME_PID)))
+		r = add_same(s, c, a, QNAME_PROCESS, b, QNAME_PROCESS, err);
+	if (r >= 0 && x != QNAME_COUNT && y != QNAME_COUNT)
+		r = add_same(s, c, a, x, b, y, err);
 	if (r >= 0 && is_column(a, OP_TID) && is_column(b, OP_TID))
-		r = add_same(s, c, a, b, QNAME_THREAD, err);
-	if (r >= 0 && is_name(a, QNAME_PID) && is_name(b, QNAME_PID))
-		r = add_same(s, c, a, b, QNAME_PROCESS, err);
+		r = add_same(s, c, a, QNAME_THREAD, b, QNAME_THREAD, err);
 	return r;
 }
 

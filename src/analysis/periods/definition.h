@@ -2,7 +2,7 @@
 /*
  * definition.h: definitions of periods: what begins one, what ends it, and what is kept of it.
  *
- *   request : op == accept4 && err is null : op == close && end.file == begin.file : size = begin.size
+ *   request : op == accept4 && err is null : op == close && end.file == begin.file2 : peer = begin.peer
  *   query(request) : op == sendto && thread == parent.thread : op == recvfrom && end.file == begin.file
  *
  * A condition is an expression of the language over a call. Its event is the call's end, or with `enter` in front the call's

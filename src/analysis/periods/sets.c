@@ -3,8 +3,8 @@
  * sets.c: definitions in files, and the files of rules/periods that are part of the program.
  *
  *   # what a line says behind #
- *   request : op == accept4 : op == close && end.file == begin.file
- *   answer(request) : op == recvfrom && file == parent.file
+ *   request : op == accept4 : op == close && end.file == begin.file2
+ *   answer(request) : op == recvfrom && file == parent.file2
  *      : op == sendto && end.file == begin.file      a line that begins with a blank continues the one before
  */
 #include <ctype.h>
