@@ -215,9 +215,9 @@ static struct expr *entity_of(struct period_set *s, unsigned int row, enum query
 	return e;
 }
 
-static int add_same(struct period_set *s, struct condition *c, const struct expr *a,
-		    enum query_name name, const struct expr *b, enum query_name other,
-		    struct error *err)
+static int add_equality(struct period_set *s, struct condition *c, const struct expr *a,
+			enum query_name name, const struct expr *b, enum query_name other,
+			struct error *err)
 {
 	struct expr *e = set_alloc(s, sizeof(*e)), *x = entity_of(s, a->row, name),
 		    *y = entity_of(s, b->row, other);
@@ -231,20 +231,22 @@ static int add_same(struct period_set *s, struct condition *c, const struct expr
 	return condition_add(c, e, err);
 }
 
-static bool is_column(const struct expr *e, unsigned int column)
+static bool reads_column(const struct expr *e, unsigned int column)
 {
 	return e->kind == EXPR_COLUMN && e->column == column;
 }
 
-static bool is_name(const struct expr *e, enum query_name name)
+static bool reads_name(const struct expr *e, enum query_name name)
 {
 	return e->kind == EXPR_NAME && e->name == name;
 }
 
 /* The file behind a descriptor; QNAME_COUNT: it is none. */
-static enum query_name file_of(const struct expr *e)
+static enum query_name file_behind(const struct expr *e)
 {
-	return is_column(e, OP_FD) ? QNAME_FILE : is_column(e, OP_FD2) ? QNAME_FILE2 : QNAME_COUNT;
+	return reads_column(e, OP_FD)	 ? QNAME_FILE
+	       : reads_column(e, OP_FD2) ? QNAME_FILE2
+					 : QNAME_COUNT;
 }
 
 /* Adds what an equality of two numbers of different rows means besides. */
@@ -252,18 +254,18 @@ static int add_meaning(struct period_set *s, struct condition *c, const struct e
 		       struct error *err)
 {
 	const struct expr *a = e->arg[0], *b = e->arg[1];
-	enum query_name x = file_of(a), y = file_of(b);
+	enum query_name x = file_behind(a), y = file_behind(b);
 	int r = 0;
 
 	if (!reads_row(a) || !reads_row(b) || a->row == b->row)
 		return 0;
 	if (x != QNAME_COUNT || y != QNAME_COUNT ||
-	    (is_name(a, QNAME_PID) && is_name(b, QNAME_PID)))
-		r = add_same(s, c, a, QNAME_PROCESS, b, QNAME_PROCESS, err);
+	    (reads_name(a, QNAME_PID) && reads_name(b, QNAME_PID)))
+		r = add_equality(s, c, a, QNAME_PROCESS, b, QNAME_PROCESS, err);
 	if (r >= 0 && x != QNAME_COUNT && y != QNAME_COUNT)
-		r = add_same(s, c, a, x, b, y, err);
-	if (r >= 0 && is_column(a, OP_TID) && is_column(b, OP_TID))
-		r = add_same(s, c, a, QNAME_THREAD, b, QNAME_THREAD, err);
+		r = add_equality(s, c, a, x, b, y, err);
+	if (r >= 0 && reads_column(a, OP_TID) && reads_column(b, OP_TID))
+		r = add_equality(s, c, a, QNAME_THREAD, b, QNAME_THREAD, err);
 	return r;
 }
 

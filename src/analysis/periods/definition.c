@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS_MAX  4
+#define PARTS_MAX 4
 
 /* Bytes [at, at + len) of a definition's text. */
 struct period_part {

@@ -34,8 +34,8 @@ static int lost_order(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int lost_row(struct period_losses *l, const struct analysis_run *run,
-		    const struct batch *b, uint32_t row, const struct dims *dims)
+static int lost_row(struct period_losses *l, const struct analysis_run *run, const struct batch *b,
+		    uint32_t row, const struct dims *dims)
 {
 	int64_t start = batch_get(b, LOSS_START, row, INT64_MIN),
 		stop = batch_get(b, LOSS_STOP, row, start),
@@ -56,10 +56,8 @@ static int lost_row(struct period_losses *l, const struct analysis_run *run,
 int period_losses_read(struct period_losses *ret, const struct analysis_run *run,
 		       const struct dims *dims, struct error *err)
 {
-	const struct scan_request q = {.table = TABLE_LOSS,
-				       .columns = ~0ull,
-				       .from = INT64_MIN,
-				       .to = INT64_MAX};
+	const struct scan_request q = {
+		.table = TABLE_LOSS, .columns = ~0ull, .from = INT64_MIN, .to = INT64_MAX};
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	const struct batch *b;
 	const uint32_t *rows;

@@ -22,19 +22,19 @@
 
 /* Names of LTTng's events on x86-64 that are not those of the calls. */
 static const char *const calls[][2] = {
-	{"newstat", "stat"},	     {"newfstat", "fstat"}, {"newlstat", "lstat"},
-	{"sendfile64", "sendfile"},  {"newuname", "uname"}, {"pread", "pread64"},
+	{"newstat", "stat"},	    {"newfstat", "fstat"}, {"newlstat", "lstat"},
+	{"sendfile64", "sendfile"}, {"newuname", "uname"}, {"pread", "pread64"},
 	{"pwrite", "pwrite64"},
 };
 
 static const char *const fields[][2] = {
-	{"procname", "comm"},	{"tid", "tid"},	      {"pid", "pid"},	    {"ppid", "ppid"},
-	{"vtid", "inner_tid"},	{"vpid", "inner_pid"}, {"cpu_id", "cpu"},   {"hostname", "host"},
-	{"ret", "ret"},		{"fd", "fd"},	      {"fildes", "fd"},	    {"oldfd", "fd"},
-	{"fd_in", "fd"},	{"out_fd", "fd"},     {"newfd", "fd2"},	    {"fd_out", "fd2"},
-	{"in_fd", "fd2"},	{"filename", "path"}, {"pathname", "path"}, {"oldname", "path"},
-	{"newname", "path2"},	{"count", "size"},    {"len", "size"},	    {"size", "size"},
-	{"offset", "pos"},	{"pos", "pos"},	      {"flags", "flags"},   {"uid", "uid"},
+	{"procname", "comm"},  {"tid", "tid"},	      {"pid", "pid"},	    {"ppid", "ppid"},
+	{"vtid", "inner_tid"}, {"vpid", "inner_pid"}, {"cpu_id", "cpu"},    {"hostname", "host"},
+	{"ret", "ret"},	       {"fd", "fd"},	      {"fildes", "fd"},	    {"oldfd", "fd"},
+	{"fd_in", "fd"},       {"out_fd", "fd"},      {"newfd", "fd2"},	    {"fd_out", "fd2"},
+	{"in_fd", "fd2"},      {"filename", "path"},  {"pathname", "path"}, {"oldname", "path"},
+	{"newname", "path2"},  {"count", "size"},     {"len", "size"},	    {"size", "size"},
+	{"offset", "pos"},     {"pos", "pos"},	      {"flags", "flags"},   {"uid", "uid"},
 };
 
 enum event_kind { KIND_OPEN, KIND_ENTRY, KIND_EXIT };
@@ -49,7 +49,9 @@ struct lttng {
 	struct error *err;
 };
 
-static _printf_(3, 4) int lttng_fail(struct lttng *l, size_t at, const char *fmt, ...)
+static int lttng_fail(struct lttng *l, size_t at, const char *fmt, ...) _printf_(3, 4);
+
+static int lttng_fail(struct lttng *l, size_t at, const char *fmt, ...)
 {
 	char why[300];
 	va_list ap;
@@ -99,7 +101,7 @@ struct lttng_operand {
 
 static int lttng_field(struct lttng *l, struct lttng_operand *ret)
 {
-	static const char *const scopes[] = {"$payload.", "$ctx.",     "$header.",
+	static const char *const scopes[] = {"$payload.",    "$ctx.",	  "$header.",
 					     "$stream_ctx.", "$pkt_ctx.", "$pkt_header."};
 	size_t n;
 
@@ -168,7 +170,7 @@ static int lttng_operand(struct lttng *l, struct lttng_operand *ret)
 /* ---- what is written ---- */
 
 /* A glob of fnmatch(3) as a regular expression: there * crosses slashes. */
-static int put_glob(struct lttng *l, const char *from, size_t len)
+static int lttng_put_glob(struct lttng *l, const char *from, size_t len)
 {
 	int r = buf_printf(l->out, " =~ \"^");
 
@@ -209,8 +211,8 @@ static int put_operand(struct lttng *l, const struct lttng_operand *o)
 /* "syscall_exit_read": which event of the call; the length of what stands before its name. */
 static size_t event_prefix(const struct lttng_operand *text, enum event_kind *ret)
 {
-	static const char *const prefixes[] = {[KIND_ENTRY] = "syscall_entry_",
-					       [KIND_EXIT] = "syscall_exit_"};
+	static const char *const prefixes[] = {
+		[KIND_ENTRY] = "syscall_entry_", [KIND_EXIT] = "syscall_exit_"};
 
 	for (enum event_kind k = KIND_ENTRY; k <= KIND_EXIT; k++) {
 		size_t len = strlen(prefixes[k]);
@@ -255,7 +257,7 @@ static int lttng_name(struct lttng *l, const struct lttng_operand *name, const c
 	if (strcmp(cmp, "=*") == 0)
 		return buf_printf(l->out, "%sop", name->prefix) < 0
 			       ? -ENOMEM
-			       : put_glob(l, rest.from, rest.len);
+			       : lttng_put_glob(l, rest.from, rest.len);
 	return buf_printf(l->out, "%sop %s \"%.*s\"", name->prefix, cmp, (int)rest.len, rest.from);
 }
 
@@ -288,7 +290,7 @@ static int lttng_compare(struct lttng *l)
 		return lttng_fail(l, b.at, "=* is followed by a text");
 	r = put_operand(l, &a);
 	if (r >= 0 && strcmp(cmp, "=*") == 0)
-		return put_glob(l, b.from, b.len);
+		return lttng_put_glob(l, b.from, b.len);
 	if (r >= 0)
 		r = buf_printf(l->out, " %s ", cmp);
 	return r < 0 ? r : put_operand(l, &b);
@@ -367,8 +369,7 @@ static int lttng_condition(struct lttng *l)
 	if (r >= 0 && l->text[l->at] && l->text[l->at] != ':')
 		r = lttng_fail(l, l->at, "&&, ||, ':' or the end expected");
 	if (r >= 0 && l->kind == KIND_OPEN)
-		r = lttng_fail(l, at,
-			       "which event? $evt.$name == \"syscall_exit_...\" is missing");
+		r = lttng_fail(l, at, "which event? $evt.$name == \"syscall_exit_...\" is missing");
 	return r < 0 ? r
 		     : buf_printf(out, " : %s%s", l->kind == KIND_ENTRY ? "enter " : "",
 				  buf_str(&one));
@@ -383,8 +384,7 @@ int period_from_lttng(const char *text, struct buf *ret, struct error *err)
 
 	if (!colon)
 		return lttng_fail(&l, len, "':' expected: NAME : BEGIN : END");
-	r = strspn(text, " \t") >= len ? buf_printf(ret, "period")
-				      : buf_append(ret, text, len);
+	r = strspn(text, " \t") >= len ? buf_printf(ret, "period") : buf_append(ret, text, len);
 	l.at = len + 1;
 	if (r >= 0)
 		r = lttng_condition(&l);

@@ -70,8 +70,7 @@ static int matcher_value(struct period_matcher *m, const struct period_expr *x,
 		const struct period_open *o;
 
 		if (of == LEVEL_EVENT) {
-			m->fields[column] =
-				value_of(m, role->takes[take].expr->type, event, take);
+			m->fields[column] = value_of(m, role->takes[take].expr->type, event, take);
 			continue;
 		}
 		assert(of >= level);
@@ -108,8 +107,8 @@ static int matcher_key(struct period_matcher *m, const struct period_expr *x,
 
 /* Puts it where events of the role look for it. */
 static int matcher_index(struct period_matcher *m, struct period_open *o,
-			 const struct period_role *role, struct period_index *in,
-			 unsigned int link, int64_t *keys)
+			 const struct period_role *role, struct period_index *in, unsigned int link,
+			 int64_t *keys)
 {
 	/* for the period's own end it is the BEGIN, for what begins under it the PARENT */
 	unsigned int level = role->end ? LEVEL_BEGIN : LEVEL_PARENT;
@@ -170,10 +169,11 @@ static int matcher_open(struct period_matcher *m, uint32_t period, const struct 
 	int r;
 
 	if (m->open_count == PERIODS_OPEN_MAX)
-		return error_set(err, -E2BIG,
-				 "more than %u periods are open at once: END of '%.64s' ends few of "
-				 "those that BEGIN begins",
-				 PERIODS_OPEN_MAX, p->name);
+		return error_set(
+			err, -E2BIG,
+			"more than %u periods are open at once: END of '%.64s' ends few of "
+			"those that BEGIN begins",
+			PERIODS_OPEN_MAX, p->name);
 	o = period_open_new(k);
 	if (!o)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -256,10 +256,9 @@ static int matcher_close(struct period_matcher *m, struct period_open *o, int64_
 				  status == SPAN_STATUS_RUNNING ? status : SPAN_STATUS_CUT, NULL,
 				  lost);
 	if (r >= 0)
-		r = matcher_emit(m, o,
-				 status == SPAN_STATUS_RUNNING ? PERIOD_NO_DUR
-							       : MAX(at - o->start, 0),
-				 status, end, lost);
+		r = matcher_emit(
+			m, o, status == SPAN_STATUS_RUNNING ? PERIOD_NO_DUR : MAX(at - o->start, 0),
+			status, end, lost);
 	if (r < 0)
 		return r;
 	period_index_del(&k->ends, &o->links[0]);

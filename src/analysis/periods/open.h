@@ -23,7 +23,7 @@ struct period_open {
 	struct period_open *parent, *children;
 	int64_t start, thread, number;
 	uint32_t period, nulls;
-	uint32_t match; /* what is found of it */
+	uint32_t match;		   /* what is found of it */
 	struct period_link *links; /* of its end; of the begin of each kind of child */
 	int64_t val[];		   /* of the row that began it; keys of its links */
 };
@@ -34,7 +34,7 @@ struct period_kind {
 	struct period_index begins; /* their possible parents, by what begins them */
 	uint32_t children[PERIODS_MAX];
 	size_t child_count;
-	size_t child; /* its number among its parent's */
+	size_t child;				  /* its number among its parent's */
 	size_t end_keys, child_keys[PERIODS_MAX]; /* where they stand in val */
 	size_t val_count;
 	struct period_open *spare;

@@ -94,7 +94,7 @@ static int check_select(struct periods_found *f, const struct option_list *selec
 /* ---- matches ---- */
 
 /* "..." with what JSON escapes; bytes that are no UTF-8 are replaced. */
-static int put_string(struct buf *to, struct bytes text)
+static int put_json_string(struct buf *to, struct bytes text)
 {
 	int r = buf_printf(to, "\"");
 
@@ -131,13 +131,13 @@ int periods_attributes(const struct periods_found *f, const struct period_match 
 			continue;
 		r = buf_printf(to, "%s", to->len ? ", " : "{");
 		if (r >= 0)
-			r = put_string(to, (struct bytes){(const uint8_t *)c->name,
-							  strlen(c->name)});
+			r = put_json_string(
+				to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
 		if (r >= 0)
 			r = buf_printf(to, ": ");
 		value = intern_get(&f->matches.texts, text);
 		if (r >= 0)
-			r = !c->number ? put_string(to, value)
+			r = !c->number ? put_json_string(to, value)
 				       : buf_append(to, value.data, value.len);
 	}
 	return r < 0 || !to->len ? r : buf_printf(to, "}");
@@ -157,10 +157,12 @@ static void count_matches(struct periods_found *f)
 /* ---- rows ---- */
 
 static const struct answer_column row_columns[] = {
-	{"start", {QUERY_TIME}},    {"dur", {QUERY_DUR}, .word = "dur"},	{"name", {QUERY_TEXT}},
-	{"status", {QUERY_TEXT}},   {"comm", {QUERY_TEXT}},	{"tid", {QUERY_INT}},
-	{"number", {QUERY_INT}},    {"parent", {QUERY_INT}},	{"span_id", {QUERY_TEXT}},
-	{"parent_id", {QUERY_TEXT}}, {"thread_id", {QUERY_INT}}, {"attributes", {QUERY_TEXT}},
+	{"start", {QUERY_TIME}},    {"dur", {QUERY_DUR}, .word = "dur"},
+	{"name", {QUERY_TEXT}},	    {"status", {QUERY_TEXT}},
+	{"comm", {QUERY_TEXT}},	    {"tid", {QUERY_INT}},
+	{"number", {QUERY_INT}},    {"parent", {QUERY_INT}},
+	{"span_id", {QUERY_TEXT}},  {"parent_id", {QUERY_TEXT}},
+	{"thread_id", {QUERY_INT}}, {"attributes", {QUERY_TEXT}},
 };
 
 static void put_id(struct answer_list *t, int64_t number)
@@ -355,8 +357,7 @@ static const struct option periods_options_table[] = {
 	 offsetof(struct periods_flags, file)},
 	{0, "use", OPTION_LIST, "NAME", "definitions that come with weir; repeatable",
 	 offsetof(struct periods_flags, use), .words = use_word},
-	{0, "log", OPTION_FLAG, NULL, "print every match",
-	 offsetof(struct periods_flags, log)},
+	{0, "log", OPTION_FLAG, NULL, "print every match", offsetof(struct periods_flags, log)},
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store the matches in the trace, as table period, for weir query and sql",
 	 offsetof(struct periods_flags, keep)},
@@ -372,7 +373,8 @@ static const struct option periods_options_table[] = {
 	 "of matches: time, or hierarchy (each with those within it)",
 	 offsetof(struct periods_flags, order_by), .words = order_word},
 	{0, "period-captures", OPTION_LIST, "CAPTURES",
-	 "captures as lttng-analyses has them: 'NAME : a = $evt.FIELD, ... : b = $evt.FIELD, ...', at "
+	 "captures as lttng-analyses has them: 'NAME : a = $evt.FIELD, ... : b = $evt.FIELD, ...', "
+	 "at "
 	 "the begin and at the end",
 	 offsetof(struct periods_flags, captures)},
 	{0, "scan", OPTION_FLAG, NULL, NULL, offsetof(struct periods_flags, scan)},
@@ -384,9 +386,8 @@ static const struct command_example periods_examples[] = {
 	{"weir periods 'save : op == openat && path ~ \"**.tmp\" : op == rename && end.thread == "
 	 "begin.thread'",
 	 "from the opening of a temporary file to its renaming"},
-	{"weir periods --log 'in : enter op == read : op == read && end.thread == begin.thread : "
-	 "comm, n = end.bytes'",
-	 "each read, with what it returned"},
+	{"weir periods --log 'in : enter op == read : op == read && end.thread == begin.thread'",
+	 "each read, as it began and ended"},
 	{"weir periods --keep --use http-server && weir query 'from period | by name | count(), "
 	 "p99(dur)'",
 	 "keep them in the trace, and ask"},
@@ -399,17 +400,25 @@ const struct analysis analysis_periods = {
 	.name = "periods",
 	.summary = "find requests by the calls that begin and end them",
 	.description =
-		"A period is defined by the call that begins it and the call that ends it, after the "
-		"recording and without a change to the program: NAME(PARENT) : BEGIN : END : CAPTURE "
-		"= EXPR, .... BEGIN and END are conditions of weir's language over a call; the moment "
-		"is the end of the call, or with `enter` in front its beginning. END compares with the "
-		"call that began the period by `begin.`: end.file == begin.file. `parent.` is the call "
+		"A period is defined by the call that begins it and the call that ends it, after "
+		"the "
+		"recording and without a change to the program: NAME(PARENT) : BEGIN : END : "
+		"CAPTURE "
+		"= EXPR, .... BEGIN and END are conditions of weir's language over a call; the "
+		"moment "
+		"is the end of the call, or with `enter` in front its beginning. END compares with "
+		"the "
+		"call that began the period by `begin.`: end.file == begin.file. `parent.` is the "
+		"call "
 		"that began the period around it, `parent.parent.` one further out. Any number of "
-		"periods may be open at once; an END closes all that it fits. Where END is left out, "
+		"periods may be open at once; an END closes all that it fits. Where END is left "
+		"out, "
 		"BEGIN ends what is open and begins anew.\n\n"
-		"Numbers are compared as what they stand for: fd with the process and the open file, "
+		"Numbers are compared as what they stand for: fd with the process and the open "
+		"file, "
 		"tid and pid with the thread and process that have them. A null equals nothing. A "
-		"child that is open when its parent ends is cut, and so is what calls that are missing "
+		"child that is open when its parent ends is cut, and so is what calls that are "
+		"missing "
 		"may have ended; what has no end in the recording is running. Sums are of complete "
 		"ones; the others are counted beside.",
 	.examples = periods_examples,

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "analysis/periods/pass.h"
+#include "analysis/periods/period_pass.h"
 
 struct periods_flags {
 	struct option_list define;   /* --period, and the arguments: definitions, ours or LTTng's */
@@ -24,7 +24,7 @@ struct periods_found {
 	struct period_matches matches;
 	struct period_pass pass;
 	bool shown[PERIODS_MAX]; /* by --select */
-	int aggregate_by;	/* a period, or -1 */
+	int aggregate_by;	 /* a period, or -1 */
 	int64_t cut, running, lost;
 	char made_by[64]; /* of the table */
 };

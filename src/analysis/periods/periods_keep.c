@@ -23,8 +23,8 @@ static int keep_id(struct batch *b, enum period_column c, size_t row, int64_t nu
 	return batch_set_str(b, c, row, text);
 }
 
-static int keep_texts(const struct periods_found *f, const struct period_match *m, struct batch *b,
-		      size_t row)
+static int periods_keep_texts(const struct periods_found *f, const struct period_match *m,
+			      struct batch *b, size_t row)
 {
 	_cleanup_buf_ struct buf attributes = {0};
 	int r = keep_id(b, PERIOD_SPAN_ID, row, m->number);
@@ -60,10 +60,10 @@ static int keep_match(const struct periods_found *f, const struct period_match *
 		r = batch_set(b, PERIOD_SOURCE, row, SPAN_SOURCE_PERIOD);
 	if (r >= 0 && m->thread >= 0)
 		r = batch_set(b, PERIOD_THREAD_ID, row, m->thread);
-	return r < 0 ? r : keep_texts(f, m, b, row);
+	return r < 0 ? r : periods_keep_texts(f, m, b, row);
 }
 
-static int keep_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
+static int periods_keep_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
 {
 	const struct keep *k = arg;
 	const struct periods_found *f = k->found;
@@ -92,15 +92,16 @@ static int keep_put(void *arg, struct store_writer *w, uint64_t covered, struct 
 int periods_keep(struct store *s, struct periods_found *f, bool part, struct error *err)
 {
 	struct keep k = {f, part};
-	int r = store_made_keep(s, true, keep_put, &k, err);
+	int r = store_made_keep(s, true, periods_keep_put, &k, err);
 
 	for (size_t i = 0; i < store_made_count(s) && r >= 0; i++) {
 		const struct store_made *m = store_made(s, i);
 
 		if (m && m->table == TABLE_PERIOD && m->trace == TRACE_ASIDE)
-			return error_set(err, -EROFS,
-					 "--keep: the periods cannot be stored: the trace is one "
-					 "that still grows, may not be written, or they are several");
+			return error_set(
+				err, -EROFS,
+				"--keep: the periods cannot be stored: the trace is one "
+				"that still grows, may not be written, or they are several");
 	}
 	return r;
 }

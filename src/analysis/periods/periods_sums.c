@@ -30,7 +30,7 @@ struct sums {
 	size_t cap;
 };
 
-static void sums_free(struct sums *s)
+static void period_sums_free(struct sums *s)
 {
 	for (size_t i = 0; i < s->groups.count * s->found->set.count; i++)
 		free(s->items[i].durs);
@@ -93,7 +93,8 @@ static int put_capture(const struct periods_found *f, const struct period_match 
 }
 
 /* "request.size = 10, request.comm = nginx", of the match and those around it. */
-static int group_of(struct sums *s, const struct period_match *m, struct buf *text, uint32_t *ret)
+static int match_group(struct sums *s, const struct period_match *m, struct buf *text,
+		       uint32_t *ret)
 {
 	int r = 0;
 
@@ -116,7 +117,7 @@ static int group_of(struct sums *s, const struct period_match *m, struct buf *te
 
 /* ---- sums ---- */
 
-static int sum_add(struct sum *to, const struct period_match *m)
+static int period_sum_add(struct sum *to, const struct period_match *m)
 {
 	to->cut += m->status == SPAN_STATUS_CUT;
 	to->lost += m->lost;
@@ -136,7 +137,7 @@ static int sums_add(struct sums *s, const struct period_match *m, struct buf *te
 	const size_t count = s->found->set.count;
 	size_t had = s->groups.count;
 	uint32_t group;
-	int r = group_of(s, m, text, &group);
+	int r = match_group(s, m, text, &group);
 
 	if (r >= 0 && s->groups.count > had) {
 		r = grow((void **)&s->items, &s->cap, s->groups.count * count, sizeof(*s->items));
@@ -145,7 +146,7 @@ static int sums_add(struct sums *s, const struct period_match *m, struct buf *te
 		else
 			s->groups.count = had;
 	}
-	return r < 0 ? r : sum_add(&s->items[group * count + m->period], m);
+	return r < 0 ? r : period_sum_add(&s->items[group * count + m->period], m);
 }
 
 static int by_dur(const void *a, const void *b)
@@ -211,7 +212,7 @@ static void put_sum(struct answer_list *t, const struct sum *s)
 		answer_list_int(t, (int64_t)sum_stddev(s));
 }
 
-static void put_sums(const struct sums *s, struct answer_list *t)
+static void put_period_sums(const struct sums *s, struct answer_list *t)
 {
 	const struct period_set *set = &s->found->set;
 	static const struct sum none = {0};
@@ -237,10 +238,18 @@ static void put_sums(const struct sums *s, struct answer_list *t)
 /* ---- children by parent ---- */
 
 static const struct answer_column aggregate_columns[] = {
-	{"start", {QUERY_TIME}}, {"dur", {QUERY_DUR}, .word = "dur"},	 {"number", {QUERY_INT}},
-	{"period", {QUERY_TEXT}}, {"child", {QUERY_TEXT}}, {"count", {QUERY_INT}},
-	{"min", {QUERY_DUR}, .word = "dur"},	 {"avg", {QUERY_DUR}, .word = "dur"},	 {"max", {QUERY_DUR}, .word = "dur"},
-	{"stddev", {QUERY_DUR}, .word = "dur"}, {"total", {QUERY_DUR}, .word = "dur"}, {"attributes", {QUERY_TEXT}},
+	{"start", {QUERY_TIME}},
+	{"dur", {QUERY_DUR}, .word = "dur"},
+	{"number", {QUERY_INT}},
+	{"period", {QUERY_TEXT}},
+	{"child", {QUERY_TEXT}},
+	{"count", {QUERY_INT}},
+	{"min", {QUERY_DUR}, .word = "dur"},
+	{"avg", {QUERY_DUR}, .word = "dur"},
+	{"max", {QUERY_DUR}, .word = "dur"},
+	{"stddev", {QUERY_DUR}, .word = "dur"},
+	{"total", {QUERY_DUR}, .word = "dur"},
+	{"attributes", {QUERY_TEXT}},
 };
 
 static int put_aggregate(const struct periods_found *f, struct answer_list *t,
@@ -295,7 +304,8 @@ static int put_aggregates(const struct periods_found *f, struct answer_list *t)
 		while (of && (int)of->period != f->aggregate_by)
 			of = periods_parent(f, of);
 		if (of)
-			r = sum_add(&all[(size_t)(of - f->matches.items) * count + m->period], m);
+			r = period_sum_add(
+				&all[(size_t)(of - f->matches.items) * count + m->period], m);
 	}
 	for (size_t i = 0; all && i < f->matches.count * count; i++) {
 		if (all[i].complete && r >= 0)
@@ -309,7 +319,7 @@ static int put_aggregates(const struct periods_found *f, struct answer_list *t)
 int periods_sums(const struct periods_found *f, const struct periods_flags *flags,
 		 struct analysis_result *out, struct error *err)
 {
-	_cleanup_(sums_free) struct sums s = {.found = f};
+	_cleanup_(period_sums_free) struct sums s = {.found = f};
 	_cleanup_buf_ struct buf text = {0};
 	struct answer_list *t;
 	size_t left_out;
@@ -323,7 +333,7 @@ int periods_sums(const struct periods_found *f, const struct periods_flags *flag
 	for (size_t i = 0; i < f->matches.count && r >= 0; i++)
 		r = sums_add(&s, &f->matches.items[i], &text);
 	if (r >= 0)
-		put_sums(&s, t);
+		put_period_sums(&s, t);
 	if (r >= 0 && f->aggregate_by >= 0)
 		r = put_aggregates(f, analysis_table(out, "aggregates", aggregate_columns,
 						     ARRAY_SIZE(aggregate_columns)));

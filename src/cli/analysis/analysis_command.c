@@ -86,8 +86,8 @@ static struct command *analysis_make_command(const struct analysis *a)
 		.summary = a->summary,
 		.usage = a->sides == 2 ? "[options] A B | -a A1 -a A2 ... -b B1 -b B2 ... | TRACE "
 					 "--a-to TIME --b-from TIME"
-			 : a->takes ? "[options] 'DEFINITION'..."
-				    : "[options] [TRACE...]",
+			 : a->takes    ? "[options] 'DEFINITION'..."
+				       : "[options] [TRACE...]",
 		.description = description,
 		.options = options,
 		.options_size = sizeof(struct analysis_opts) + a->options_size,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pass.h: the calls of a trace as events of definitions, in order of time, into a matcher. */
+/* period_pass.h: the calls of a trace as events of definitions, in order of time, into a matcher. */
 #pragma once
 
 #include "analysis/analysis.h"

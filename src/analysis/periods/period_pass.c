@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/periods/pass.h"
+#include "analysis/periods/period_pass.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -117,8 +117,7 @@ static int pass_prepare(struct pass *p, const struct dims *dims, struct error *e
 /* ---- taking values ---- */
 
 /* The number of a word of an expression among the texts of all. */
-static int store_word(struct pass *p, struct role_store *s, size_t take, int64_t word,
-		      int64_t *ret)
+static int store_word(struct pass *p, struct role_store *s, size_t take, int64_t word, int64_t *ret)
 {
 	const struct bytes *words;
 	size_t count = eval_words(p->eval, s->takes + take, &words), had = s->words_cap[take];
