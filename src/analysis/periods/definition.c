@@ -337,6 +337,7 @@ int period_define(struct period_set *s, const char *text, struct error *err)
 				       "BEGIN is missing: NAME : BEGIN : END");
 	if (s->count == PERIODS_MAX)
 		return error_set(err, -EINVAL, "more than %d periods", PERIODS_MAX);
+	p->hash = hash_bytes(text, strlen(text));
 	r = definition_name(s, p, text, parts[0], err);
 	if (r >= 0)
 		r = definition_role(s, p, text, parts[1], false, err);

@@ -73,6 +73,7 @@ struct period_capture {
 
 struct period {
 	char *name;
+	uint64_t hash;	    /* of its text */
 	int parent;	    /* of the set; -1: none */
 	unsigned int depth; /* 0: it has no parent */
 	struct period_role begin, end;

@@ -17,6 +17,8 @@ static int load_definition(struct period_set *s, const char *text, struct error 
 	_cleanup_buf_ struct buf ours = {0};
 	int r;
 
+	if (!given.len)
+		return error_set(err, -EINVAL, "--period: the definition is empty");
 	if (!period_is_lttng(&given))
 		return period_define(s, text, err);
 	r = period_from_lttng(text, &ours, err);
@@ -45,8 +47,11 @@ static int load_all(struct period_set *s, const struct periods_flags *f, struct 
 		r = period_file(s, f->file.items[i], err);
 	if (r >= 0)
 		r = load_texts(s, f, err);
-	for (size_t i = 0; i < f->captures.count && r >= 0; i++)
+	for (size_t i = 0; i < f->captures.count && r >= 0; i++) {
 		r = period_lttng_captures(s, f->captures.items[i], err);
+		if (r < 0)
+			error_prefix(err, "--period-captures");
+	}
 	return r;
 }
 
@@ -73,6 +78,8 @@ static int check_select(struct periods_found *f, const struct option_list *selec
 	for (size_t i = 0; i < f->set.count; i++)
 		f->shown[i] = !select->count;
 	for (size_t i = 0; i < select->count; i++) {
+		if (!*select->items[i])
+			return error_set(err, -EINVAL, "--select: which periods?");
 		for (const char *text = select->items[i]; *text;) {
 			size_t len;
 			int at;
@@ -289,7 +296,7 @@ static int periods_options(struct periods_found *f, const struct analysis_input 
 					 flags->aggregate_by);
 	}
 	for (size_t i = 0; i < f->set.count; i++)
-		hash = hash * 31 + hash_bytes(f->set.items[i]->name, strlen(f->set.items[i]->name));
+		hash = hash * 31 + f->set.items[i]->hash;
 	snprintf(f->made_by, sizeof(f->made_by), "periods %016llx", (unsigned long long)hash);
 	return r;
 }

@@ -66,7 +66,7 @@ static int group_part_find(struct sums *s, const char *text, size_t len, struct 
 
 static int groups_parse(struct sums *s, const char *text, struct error *err)
 {
-	int r = 0;
+	int r = text && !*text ? error_set(err, -EINVAL, "--group-by: by which captures?") : 0;
 
 	while (text && *text && r >= 0) {
 		size_t len;
