@@ -16,9 +16,6 @@ struct period_matcher {
 	struct period_open *roots; /* those without a parent */
 	size_t open_count;
 	struct value fields[PERIOD_FIELDS];
-	int64_t last_time, last_call; /* of the event before, to tell equal ones apart */
-	int64_t last_thread;
-	uint64_t ordinal;
 };
 
 void period_matches_free(struct period_matches *m)
@@ -123,8 +120,8 @@ static int matcher_index(struct period_matcher *m, struct period_open *o,
 	return period_index_add(in, &o->links[link], o, period_hash(keys, role->key_count));
 }
 
-static int64_t matcher_number(const struct period_matcher *m, const struct period *p,
-			      const struct period_event *ev, const struct period_open *parent)
+static int64_t matcher_number(const struct period *p, const struct period_event *ev,
+			      const struct period_open *parent, uint64_t ordinal)
 {
 	uint64_t h = hash_bytes(p->name, strlen(p->name));
 
@@ -132,7 +129,7 @@ static int64_t matcher_number(const struct period_matcher *m, const struct perio
 	h = hash_u64(h ^ (uint64_t)ev->call);
 	h = hash_u64(h ^ (uint64_t)ev->time);
 	h = hash_u64(h ^ (parent ? (uint64_t)parent->number : 0));
-	h = hash_u64(h ^ m->ordinal) & INT64_MAX;
+	h = hash_u64(h ^ ordinal) & INT64_MAX;
 	return (int64_t)MAX(h, 1u);
 }
 
@@ -182,7 +179,7 @@ static int matcher_open(struct period_matcher *m, uint32_t period, const struct 
 	o->thread = ev->thread;
 	o->parent = parent;
 	o->nulls = event->nulls;
-	o->number = matcher_number(m, p, ev, parent);
+	o->number = matcher_number(p, ev, parent, k->ordinal);
 	if (p->begin.take_count)
 		memcpy(o->val, event->val, p->begin.take_count * sizeof(*o->val));
 	list = parent ? &parent->children : &m->roots;
@@ -365,6 +362,7 @@ int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 			 struct error *err)
 {
 	const struct period_values event = {values, nulls};
+	struct period_kind *k = &m->kinds[period];
 	int r;
 
 	if (end) {
@@ -372,13 +370,11 @@ int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 		return r < 0 ? error_errno(err, r, "matching periods") : 0;
 	}
 	/* several requests of one thread may begin and end at one moment */
-	if (ev->time == m->last_time && ev->call == m->last_call && ev->thread == m->last_thread)
-		m->ordinal++;
-	else
-		m->ordinal = 0;
-	m->last_time = ev->time;
-	m->last_call = ev->call;
-	m->last_thread = ev->thread;
+	k->ordinal =
+		ev->time == k->last.time && ev->call == k->last.call && ev->thread == k->last.thread
+			? k->ordinal + 1
+			: 0;
+	k->last = *ev;
 	r = matcher_begin(m, period, ev, &event, err);
 	return r < 0 ? error_errno(err, r, "matching periods") : 0;
 }

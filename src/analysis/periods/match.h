@@ -8,19 +8,11 @@
  */
 #pragma once
 
-#include "analysis/periods/definition.h"
+#include "analysis/periods/open.h"
 #include "schema/vocab.h"
 
 #define PERIODS_OPEN_MAX (4u << 20) /* at once: 1 GiB or so */
 #define PERIOD_NO_DUR	 (-1)
-
-/* An event of one role. */
-struct period_event {
-	int64_t time, thread;
-	int64_t call;	/* when the call was entered: what tells the calls of a thread apart */
-	uint32_t order; /* of several at one moment: ends before begins */
-	uint32_t at;	/* its values, of its role */
-};
 
 struct period_match {
 	int64_t start, dur; /* PERIOD_NO_DUR: running */

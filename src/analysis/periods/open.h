@@ -4,6 +4,14 @@
 
 #include "analysis/periods/definition.h"
 
+/* An event of one role. */
+struct period_event {
+	int64_t time, thread;
+	int64_t call;	/* when the call was entered: what tells the calls of a thread apart */
+	uint32_t order; /* of several at one moment: ends before begins */
+	uint32_t at;	/* its values, of its role */
+};
+
 struct period_open;
 
 /* Its place in the bucket of an index. `open` NULL: it is in none. */
@@ -37,6 +45,8 @@ struct period_kind {
 	size_t child;				  /* its number among its parent's */
 	size_t end_keys, child_keys[PERIODS_MAX]; /* where they stand in val */
 	size_t val_count;
+	struct period_event last; /* that began one, and how many equal ones did before */
+	uint64_t ordinal;
 	struct period_open *spare;
 };
 

@@ -275,15 +275,11 @@ static void exits_sort(struct pass *p, size_t count)
 {
 	struct period_event *e = p->exits.items;
 
-	for (size_t i = p->exits.at + 1; i < count; i++) {
-		struct period_event one = e[i];
-		size_t at = i;
-
-		if (e[i - 1].time < one.time)
-			continue;
-		for (; at > p->exits.at && event_compare(p, &e[at - 1], &one) > 0; at--)
-			e[at] = e[at - 1];
-		e[at] = one;
+	for (size_t i = p->exits.at, n; i < count; i += n) {
+		for (n = 1; i + n < count && e[i + n].time <= e[i].time; n++)
+			;
+		if (n > 1)
+			qsort_r(e + i, n, sizeof(*e), event_compare_of, p);
 	}
 }
 
