@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+/* span_pass.c: the pass over the calls, and what their spans get of them. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/spans/spans.h"
+#include "schema/ops.h"
+#include "schema/vocab.h"
+
+#define SPAN_AHEAD_MAX 1000000000ll /* ns behind the end of the last span in which calls of it may end */
+
+static const char *const time_words[] = {"program", "data", "meta", "sync",
+					 "net",	    "lock", "wait", "other"};
+static_assert(ARRAY_SIZE(time_words) == SPAN_TIMES, "each part of the time has its word");
+static const char *const phase_words[] = {"cpu",   "runq",   "io_wait",
+					  "sleep", "queued", "device"};
+static_assert(ARRAY_SIZE(phase_words) == SPAN_PHASES, "each phase has its word");
+
+const char *span_time_word(unsigned int t)
+{
+	return t < SPAN_TIMES ? time_words[t] : NULL;
+}
+
+const char *span_phase_word(unsigned int p)
+{
+	return p < SPAN_PHASES ? phase_words[p] : NULL;
+}
+
+enum span_time span_time_of(const struct batch *b, size_t row)
+{
+	int64_t op = batch_get(b, OP_OP, row, -1);
+	const char *word;
+
+	switch (batch_get(b, OP_CLASS, row, CLASS_OTHER)) {
+	case CLASS_DATA:
+		return SPAN_DATA;
+	case CLASS_META:
+		return SPAN_META;
+	case CLASS_SYNC:
+		return SPAN_SYNC;
+	case CLASS_NET:
+		return SPAN_NET;
+	case CLASS_WAIT:
+		word = vocab_word("op", op);
+		return word && !strncmp(word, "futex", 5) ? SPAN_LOCK : SPAN_WAIT;
+	default:
+		return SPAN_OTHER;
+	}
+}
+
+/* ---- the union of intervals that come in order of their end ---- */
+
+static void cover_free(struct span_cover *c)
+{
+	free(c->pieces);
+	*c = (struct span_cover){.before = c->before};
+}
+
+static int64_t cover_length(const struct span_cover *c)
+{
+	int64_t sum = c->before;
+
+	for (uint32_t i = 0; i < c->count; i++)
+		sum += c->pieces[i].stop - c->pieces[i].start;
+	return sum;
+}
+
+/* Pieces gained, or -ENOMEM. *ret_blurred: it may overlap what was forgotten. */
+static int cover_add(struct span_cover *c, int64_t start, int64_t stop, bool *ret_blurred)
+{
+	uint32_t was = c->count, at = c->count;
+	size_t cap = c->cap;
+
+	if (start >= stop)
+		return 0;
+	while (at && c->pieces[at - 1].stop >= start) {
+		at--;
+		start = MIN(start, c->pieces[at].start);
+		stop = MAX(stop, c->pieces[at].stop);
+	}
+	*ret_blurred |= !at && c->before;
+	if (grow((void **)&c->pieces, &cap, at + 1, sizeof(*c->pieces)) < 0)
+		return -ENOMEM;
+	c->cap = (uint32_t)cap;
+	c->pieces[at] = (struct span_piece){start, stop};
+	c->count = at + 1;
+	return (int)((int64_t)c->count - was);
+}
+
+/* Adds up all but the last pieces. What still reaches back to them is then no more than an estimate. */
+static uint64_t cover_forget(struct span_cover *c, uint32_t keep)
+{
+	uint32_t gone = c->count > keep ? c->count - keep : 0;
+
+	for (uint32_t i = 0; i < gone; i++)
+		c->before += c->pieces[i].stop - c->pieces[i].start;
+	if (gone)
+		memmove(c->pieces, c->pieces + gone, (c->count - gone) * sizeof(*c->pieces));
+	c->count -= gone;
+	return gone;
+}
+
+/* Too many pieces: spans that ended before are done, for those that are open the last pieces must do. */
+static void spans_forget(struct spans *s, int64_t now)
+{
+	for (int open = 0; open < 2 && s->pieces > s->pieces_most / 2; open++) {
+		for (uint32_t i = 0; i < s->count && s->all[i].start <= now; i++) {
+			struct span_sums *k = &s->all[i].sums;
+			uint64_t gone;
+
+			if (!open && s->all[i].stop >= now)
+				continue;
+			gone = cover_forget(&k->any, open ? 64 : 1);
+			gone += cover_forget(&k->busy, open ? 64 : 1);
+			s->pieces -= gone;
+		}
+	}
+	if (s->pieces > s->pieces_most / 2) /* so many spans are open at once */
+		s->pieces_most *= 2;
+}
+
+/* ---- sums ---- */
+
+static void span_sum_phases(struct span_sums *k, const struct batch *b, size_t row, int64_t part,
+			    int64_t dur)
+{
+	static const unsigned int columns[SPAN_PHASES] = {OP_CPU_TIME, OP_RUNQ,	     OP_IO_WAIT,
+							  OP_SLEEP,    OP_IO_QUEUED, OP_IO_DEVICE};
+
+	if (batch_is_null(b, OP_CPU_TIME, row)) {
+		k->unphased++;
+		return;
+	}
+	for (unsigned int i = 0; i < SPAN_PHASES; i++) {
+		int64_t v = batch_get(b, columns[i], row, 0);
+
+		k->phase[i] += part == dur || !dur ? v : (int64_t)((double)v * (double)part / (double)dur);
+	}
+}
+
+static int span_sum_one(struct spans *s, struct span *k, const struct span_call *c,
+			enum span_time t)
+{
+	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop),
+		part = MAX(stop - start, (int64_t)0), dur = c->stop - c->start;
+	int gained;
+
+	k->sums.calls++;
+	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
+	k->sums.bytes += batch_get(c->b, OP_BYTES, c->row, 0);
+	k->sums.summed[t] += part;
+	span_sum_phases(&k->sums, c->b, c->row, part, dur);
+	gained = cover_add(&k->sums.any, start, stop, &k->sums.blurred);
+	if (gained < 0)
+		return gained;
+	s->pieces += (uint64_t)(int64_t)gained;
+	if (t == SPAN_LOCK || t == SPAN_WAIT)
+		return 0;
+	gained = cover_add(&k->sums.busy, start, stop, &k->sums.blurred);
+	if (gained < 0)
+		return gained;
+	s->pieces += (uint64_t)(int64_t)gained;
+	return 0;
+}
+
+int spans_sum(void *arg, const struct span_call *c)
+{
+	struct spans *s = arg;
+	enum span_time t = span_time_of(c->b, c->row);
+	int r = 0;
+
+	assert(c->via >= VIA_CONTEXT && c->via < VIA_TIME);
+	s->calls_via[c->via - VIA_CONTEXT]++;
+	s->time_via[c->via - VIA_CONTEXT] += c->part;
+	s->all[c->span].sums.own_calls++;
+	for (uint32_t at = c->span; at != SPAN_NONE && r >= 0; at = s->all[at].parent)
+		r = span_sum_one(s, &s->all[at], c, t);
+	if (s->pieces > s->pieces_most)
+		spans_forget(s, c->stop);
+	return r;
+}
+
+/* Parts of `all` in proportion to what was summed up for `from` up to `to`; what division leaves goes to the largest. */
+static void span_share(struct span_sums *k, unsigned int from, unsigned int to, int64_t all)
+{
+	int64_t sum = 0, left = all;
+	unsigned int most = from;
+
+	for (unsigned int i = from; i < to; i++)
+		sum += k->time[i];
+	for (unsigned int i = from; i < to; i++) {
+		k->time[i] = sum ? (int64_t)((double)all * ((double)k->time[i] / (double)sum)) : 0;
+		left -= k->time[i];
+		if (k->time[i] > k->time[most])
+			most = i;
+	}
+	k->time[most] += sum ? left : 0;
+}
+
+void spans_settle(struct spans *s)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct span_sums *k = &s->all[i].sums;
+		int64_t any = MIN(cover_length(&k->any), span_dur(&s->all[i])),
+			busy = MIN(cover_length(&k->busy), any), waited[2];
+
+		k->time[SPAN_DATA] = k->summed[SPAN_DATA];
+		k->time[SPAN_META] = k->summed[SPAN_META];
+		k->time[SPAN_SYNC] = k->summed[SPAN_SYNC];
+		k->time[SPAN_NET] = k->summed[SPAN_NET];
+		k->time[SPAN_LOCK] = k->summed[SPAN_OTHER]; /* next to those that do not wait */
+		span_share(k, SPAN_DATA, SPAN_LOCK + 1, busy);
+		k->time[SPAN_OTHER] = k->time[SPAN_LOCK];
+		waited[0] = k->summed[SPAN_LOCK];
+		waited[1] = k->summed[SPAN_WAIT];
+		k->time[SPAN_LOCK] = waited[0];
+		k->time[SPAN_WAIT] = waited[1];
+		span_share(k, SPAN_LOCK, SPAN_WAIT + 1, any - busy);
+		k->time[SPAN_PROGRAM] = span_dur(&s->all[i]) - any;
+		cover_free(&k->any);
+		cover_free(&k->busy);
+	}
+	s->pieces = 0;
+}
+
+/* ---- the pass ---- */
+
+/* What of a call lies in a span. */
+static int64_t pass_part(const struct span *k, const struct span_call *c)
+{
+	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop);
+
+	return MAX(stop - start, (int64_t)0);
+}
+
+struct span_passing {
+	struct spans *s;
+	const struct span_pass *p;
+};
+
+static uint64_t pass_columns(void)
+{
+	static const unsigned int columns[] = {
+		OP_START,    OP_DUR,	   OP_THREAD_ID, OP_KIND,     OP_OP,	   OP_CLASS,
+		OP_RET,	     OP_ERR,	   OP_BYTES,	 OP_FD,	      OP_FILE_ID,  OP_POS,
+		OP_SIZE,     OP_A1,	   OP_PEER_ID,	 OP_STATUS,   OP_RUNQ,	   OP_WAKER_ID,
+		OP_IO_WAIT,  OP_SLEEP,	   OP_CPU_TIME,	 OP_IO_QUEUED, OP_IO_DEVICE,
+	};
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		set |= 1ull << columns[i];
+	return set;
+}
+
+static int pass_row(struct span_passing *at, const struct batch *b, size_t row, int64_t end)
+{
+	struct span_member members[SPAN_LANES_MAX];
+	int64_t dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
+		start = batch_get(b, OP_START, row, end - dur);
+	struct span_call c = {.b = b, .row = row, .start = start, .stop = start + dur};
+	ssize_t n = span_places_of(at->s->places, b, row, start, c.stop, members);
+	bool is_of = false;
+	int r = 0;
+
+	if (n < 0)
+		return (int)n;
+	for (ssize_t i = 0; i < n && r >= 0; i++) {
+		const struct span *k = &at->s->all[members[i].span];
+
+		is_of |= at->p->of != SPAN_NONE && k->root == at->s->all[at->p->of].root;
+		c.span = members[i].span;
+		c.via = members[i].via;
+		c.part = pass_part(k, &c);
+		r = at->p->call(at->p->arg, &c);
+	}
+	if (r >= 0 && at->p->time && !is_of && c.start < at->p->to && c.stop > at->p->from) {
+		c.span = at->p->of;
+		c.via = VIA_TIME;
+		c.part = pass_part(&at->s->all[c.span], &c);
+		r = at->p->call(at->p->arg, &c);
+	}
+	return r;
+}
+
+int spans_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+	       const struct span_pass *p, struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	struct span_passing at = {.s = s, .p = p};
+	const struct scan_request q = {
+		.table = TABLE_OP,
+		.columns = pass_columns(),
+		.from = p->from,
+		.to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX,
+		.filter = run->where};
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n;
+	int r = engine_scan_new(&scan, run->store, &q, err);
+
+	span_places_restart(s->places);
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
+		if (n < 0)
+			return (int)n;
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = pass_row(&at, b, rows[i], engine_scan_end(scan, rows[i]));
+		if (r < 0)
+			return error_errno(err, r, "cannot read the calls of the spans");
+	}
+	return r;
+}
