@@ -30,7 +30,7 @@ static void put(struct batch *b, unsigned int column, size_t row, const char *te
 
 	if (!text || !strcmp(text, "-"))
 		return;
-	if (column_is_bytes(c))
+	if (column_is_bytes(c->type))
 		need(batch_set_bytes(b, column, row, text, strlen(text)), "text");
 	else
 		need(batch_set(b, column, row, strtoll(text, NULL, 10)), "number");
@@ -70,7 +70,7 @@ static void copy(const char *from, struct store_writer *to)
 	need(store_cursor_new(&c, s), "cursor");
 	for (int dimensions = 1; dimensions >= 0; dimensions--) {
 		for (size_t i = 0; i < store_block_count(s); i++) {
-			enum table_kind kind = store_block(s, i)->def->kind;
+			unsigned int kind = store_block(s, i)->def->kind;
 			const struct batch *b;
 
 			if ((kind == TABLE_IS_DIMENSION) != dimensions || (!dimensions && kind != TABLE_IS_EVENTS))

@@ -65,8 +65,9 @@ static int64_t cover_length(const struct span_cover *c)
 	return sum;
 }
 
-/* Pieces gained, or -ENOMEM. *ret_blurred: it may overlap what was forgotten. */
-static int cover_add(struct span_cover *c, int64_t start, int64_t stop, bool *ret_blurred)
+/* *pieces counts those of all covers. *blurred: it may overlap what was forgotten. 0 or -ENOMEM. */
+static int cover_add(struct span_cover *c, int64_t start, int64_t stop, uint64_t *pieces,
+		     bool *blurred)
 {
 	uint32_t was = c->count, at = c->count;
 	size_t cap = c->cap;
@@ -78,13 +79,14 @@ static int cover_add(struct span_cover *c, int64_t start, int64_t stop, bool *re
 		start = MIN(start, c->pieces[at].start);
 		stop = MAX(stop, c->pieces[at].stop);
 	}
-	*ret_blurred |= !at && c->before;
+	*blurred |= !at && c->before;
 	if (grow((void **)&c->pieces, &cap, at + 1, sizeof(*c->pieces)) < 0)
 		return -ENOMEM;
 	c->cap = (uint32_t)cap;
 	c->pieces[at] = (struct span_piece){start, stop};
 	c->count = at + 1;
-	return (int)((int64_t)c->count - was);
+	*pieces += c->count - (uint64_t)was;
+	return 0;
 }
 
 /* Adds up all but the last pieces. What still reaches back to them is then no more than an estimate. */
@@ -143,24 +145,17 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 {
 	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop),
 		part = MAX(stop - start, (int64_t)0), dur = c->stop - c->start;
-	int gained;
+	int r;
 
 	k->sums.calls++;
 	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
 	k->sums.bytes += batch_get(c->b, OP_BYTES, c->row, 0);
 	k->sums.summed[t] += part;
 	span_sum_phases(&k->sums, c->b, c->row, part, dur);
-	gained = cover_add(&k->sums.any, start, stop, &k->sums.blurred);
-	if (gained < 0)
-		return gained;
-	s->pieces += (uint64_t)(int64_t)gained;
-	if (t == SPAN_LOCK || t == SPAN_WAIT)
-		return 0;
-	gained = cover_add(&k->sums.busy, start, stop, &k->sums.blurred);
-	if (gained < 0)
-		return gained;
-	s->pieces += (uint64_t)(int64_t)gained;
-	return 0;
+	r = cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
+	if (r < 0 || t == SPAN_LOCK || t == SPAN_WAIT)
+		return r;
+	return cover_add(&k->sums.busy, start, stop, &s->pieces, &k->sums.blurred);
 }
 
 int spans_sum(void *arg, const struct span_call *c)

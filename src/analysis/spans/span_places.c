@@ -321,6 +321,15 @@ static uint32_t place_open(const struct span_places *p, struct span_lane *l, int
 	return p->steps[low].span;
 }
 
+static bool place_has_lane(const struct span_handed *h, size_t count, uint64_t lane)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (h[i].lane == lane)
+			return true;
+	}
+	return false;
+}
+
 /* What a thread works on at a time, by its own spans and contexts, and by what it was given. */
 static size_t place_look(const struct span_places *p, struct span_task *t, int64_t at, bool given,
 			 struct span_handed ret[static SPAN_LANES_MAX], size_t *ret_own)
@@ -341,11 +350,7 @@ static size_t place_look(const struct span_places *p, struct span_task *t, int64
 	}
 	*ret_own = n;
 	for (size_t i = 0; given && i < t->handed_count && n < SPAN_LANES_MAX; i++) {
-		bool has = false;
-
-		for (size_t k = 0; k < *ret_own; k++)
-			has |= ret[k].lane == t->handed[i].lane;
-		if (!has)
+		if (!place_has_lane(ret, *ret_own, t->handed[i].lane))
 			ret[n++] = t->handed[i];
 	}
 	return n;
@@ -361,7 +366,10 @@ static bool place_is_idle(const struct span_places *p, const struct batch *b, si
 		(batch_get(b, OP_A1, row, 0) & FUTEX_COMMAND) == FUTEX_WAIT_BITSET);
 }
 
-/* A wait for work has ended: what the thread that ended it worked on goes on here. */
+/*
+ * A wait for work has ended: what the thread that ended it worked on goes on here. Not where this thread has a span of its own:
+ * it waited for a result then.
+ */
 static int place_hand(struct span_places *p, const struct batch *b, size_t row, int64_t start,
 		      int64_t stop)
 {
@@ -369,14 +377,19 @@ static int place_hand(struct span_places *p, const struct batch *b, size_t row, 
 		waker = batch_get(b, OP_WAKER_ID, row, -1),
 		woken = MAX(stop - batch_get(b, OP_RUNQ, row, 0), start);
 	struct span_task *from = waker < 0 ? NULL : place_task(p, waker, false), *to;
-	struct span_handed got[SPAN_LANES_MAX];
-	size_t own, count = from ? place_look(p, from, woken, true, got, &own) : 0;
+	struct span_handed got[SPAN_LANES_MAX], own[SPAN_LANES_MAX];
+	size_t ignored, count = from ? place_look(p, from, woken, true, got, &ignored) : 0,
+			owned;
 
 	to = place_task(p, thread, count > 0);
 	if (!to)
 		return count ? -ENOMEM : 0;
-	to->handed_count = count;
-	memcpy(to->handed, got, count * sizeof(*got));
+	owned = place_look(p, to, stop, false, own, &ignored);
+	to->handed_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!place_has_lane(own, owned, got[i].lane))
+			to->handed[to->handed_count++] = got[i];
+	}
 	return 0;
 }
 
