@@ -408,6 +408,7 @@ void spans_free(struct spans *s)
 		free(s->all[i].sums.busy.pieces);
 	}
 	free(s->all);
+	free(s->covered);
 	intern_free(&s->texts);
 	if (s->places)
 		span_places_free(s->places);

@@ -7,7 +7,8 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define SPAN_AHEAD_MAX 1000000000ll /* ns behind the end of the last span in which calls of it may end */
+#define SPAN_PIECES_OPEN 4096 /* kept of a span that is open, where there are too many */
+#define SPAN_AHEAD_MAX	 1000000000ll /* ns behind the end of the last span in which calls of it may end */
 
 static const char *const time_words[] = {"program", "data", "meta", "sync",
 					 "net",	    "lock", "wait", "other"};
@@ -89,34 +90,46 @@ static int cover_add(struct span_cover *c, int64_t start, int64_t stop, uint64_t
 	return 0;
 }
 
-/* Adds up all but the last pieces. What still reaches back to them is then no more than an estimate. */
+/* Adds up all but the last pieces; the rest of the memory is given back. How many are gone. */
 static uint64_t cover_forget(struct span_cover *c, uint32_t keep)
 {
 	uint32_t gone = c->count > keep ? c->count - keep : 0;
+	struct span_piece *less;
 
+	if (!gone)
+		return 0;
 	for (uint32_t i = 0; i < gone; i++)
 		c->before += c->pieces[i].stop - c->pieces[i].start;
-	if (gone)
-		memmove(c->pieces, c->pieces + gone, (c->count - gone) * sizeof(*c->pieces));
-	c->count -= gone;
+	memmove(c->pieces, c->pieces + gone, keep * sizeof(*c->pieces));
+	c->count = keep;
+	less = realloc(c->pieces, keep * sizeof(*c->pieces));
+	if (less) {
+		c->pieces = less;
+		c->cap = keep;
+	}
 	return gone;
 }
 
-/* Too many pieces: spans that ended before are done, for those that are open the last pieces must do. */
+/*
+ * Too many pieces: of spans that ended the last one is kept, for a call that ends later; of those that are open as many as
+ * memory has room for.
+ */
 static void spans_forget(struct spans *s, int64_t now)
 {
-	for (int open = 0; open < 2 && s->pieces > s->pieces_most / 2; open++) {
-		for (uint32_t i = 0; i < s->count && s->all[i].start <= now; i++) {
-			struct span_sums *k = &s->all[i].sums;
-			uint64_t gone;
+	uint32_t kept = 0;
 
-			if (!open && s->all[i].stop >= now)
-				continue;
-			gone = cover_forget(&k->any, open ? 64 : 1);
-			gone += cover_forget(&k->busy, open ? 64 : 1);
-			s->pieces -= gone;
-		}
+	for (uint32_t i = 0; i < s->covered_count; i++) {
+		struct span *k = &s->all[s->covered[i]];
+		bool open = k->stop >= now;
+
+		s->pieces -= cover_forget(&k->sums.any, open ? SPAN_PIECES_OPEN : 1);
+		s->pieces -= cover_forget(&k->sums.busy, open ? SPAN_PIECES_OPEN : 1);
+		if (open)
+			s->covered[kept++] = s->covered[i];
+		else
+			k->sums.listed = false;
 	}
+	s->covered_count = kept;
 	if (s->pieces > s->pieces_most / 2) /* so many spans are open at once */
 		s->pieces_most *= 2;
 }
@@ -145,8 +158,16 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 {
 	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop),
 		part = MAX(stop - start, (int64_t)0), dur = c->stop - c->start;
-	int r;
+	int r = 0;
 
+	if (!k->sums.listed) {
+		r = grow((void **)&s->covered, &s->covered_cap, s->covered_count + 1ull,
+			 sizeof(*s->covered));
+		if (r < 0)
+			return r;
+		s->covered[s->covered_count++] = (uint32_t)(k - s->all);
+		k->sums.listed = true;
+	}
 	k->sums.calls++;
 	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
 	k->sums.bytes += batch_get(c->b, OP_BYTES, c->row, 0);
@@ -216,6 +237,7 @@ void spans_settle(struct spans *s)
 		cover_free(&k->busy);
 	}
 	s->pieces = 0;
+	s->covered_count = 0;
 }
 
 /* ---- the pass ---- */

@@ -18,7 +18,7 @@
 #include "schema/vocab.h"
 
 #define SPAN_NONE	UINT32_MAX
-#define SPAN_PIECES_MAX (8u << 20) /* of all covers together, 16 bytes each */
+#define SPAN_PIECES_MAX (2u << 20) /* of all covers together, 16 bytes each */
 
 /* Where the time of a span goes. */
 enum span_time {
@@ -65,6 +65,7 @@ struct span_sums {
 	int64_t self;			    /* dur without the union of the spans directly below */
 	uint32_t calls, own_calls, errors; /* own: of this span alone */
 	uint32_t unphased;		    /* calls without phases */
+	bool listed;			    /* in spans.covered */
 	bool blurred;			    /* more pieces than memory allows: parts are estimates */
 	struct span_cover any, busy; /* in a call; in one that does not wait */
 };
@@ -108,6 +109,8 @@ struct spans {
 	uint64_t calls_via[SPAN_VIAS];
 	int64_t time_via[SPAN_VIAS];
 	uint64_t pieces, pieces_most; /* of all covers */
+	uint32_t *covered;	      /* spans whose covers may be long */
+	size_t covered_count, covered_cap;
 };
 
 /* Reads the spans of a run that ended in its range, or were running. -EINTR, -ENOMEM, ... with a message. */

@@ -6,6 +6,7 @@
 #include "cli/analysis/analysis_command.h"
 #include "cli/diagnose/diagnose_screen.h"
 #include "cli/diff/diff.h"
+#include "cli/analysis/requests_screen.h"
 #include "cli/analysis/stacks_screen.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
@@ -18,6 +19,7 @@ static const struct {
 	{"diagnose", diagnose_screen},
 	{"diff", diff_screen},
 	{"stacks", stacks_screen},
+	{"requests", requests_screen},
 };
 
 static int analysis_put_sentence(enum text_style style, struct bytes text, size_t indent)
