@@ -54,7 +54,8 @@ enum span_time span_time_of(const struct batch *b, size_t row)
 static void cover_free(struct span_cover *c)
 {
 	free(c->pieces);
-	*c = (struct span_cover){.before = c->before};
+	c->pieces = NULL;
+	c->count = c->cap = 0;
 }
 
 static int64_t cover_length(const struct span_cover *c)
@@ -66,13 +67,15 @@ static int64_t cover_length(const struct span_cover *c)
 	return sum;
 }
 
-/* *pieces counts those of all covers. *blurred: it may overlap what was forgotten. 0 or -ENOMEM. */
+/* *pieces counts those of all covers. *blurred: it reaches back into what was forgotten. 0 or -ENOMEM. */
 static int cover_add(struct span_cover *c, int64_t start, int64_t stop, uint64_t *pieces,
 		     bool *blurred)
 {
 	uint32_t was = c->count, at = c->count;
 	size_t cap = c->cap;
 
+	*blurred |= start < c->until;
+	start = MAX(start, c->until);
 	if (start >= stop)
 		return 0;
 	while (at && c->pieces[at - 1].stop >= start) {
@@ -80,7 +83,6 @@ static int cover_add(struct span_cover *c, int64_t start, int64_t stop, uint64_t
 		start = MIN(start, c->pieces[at].start);
 		stop = MAX(stop, c->pieces[at].stop);
 	}
-	*blurred |= !at && c->before;
 	if (grow((void **)&c->pieces, &cap, at + 1, sizeof(*c->pieces)) < 0)
 		return -ENOMEM;
 	c->cap = (uint32_t)cap;
@@ -90,29 +92,27 @@ static int cover_add(struct span_cover *c, int64_t start, int64_t stop, uint64_t
 	return 0;
 }
 
-/* Adds up all but the last pieces; the rest of the memory is given back. How many are gone. */
+/* Adds up all but the last pieces, and gives their memory back where none is kept. How many are gone. */
 static uint64_t cover_forget(struct span_cover *c, uint32_t keep)
 {
 	uint32_t gone = c->count > keep ? c->count - keep : 0;
-	struct span_piece *less;
 
 	if (!gone)
 		return 0;
 	for (uint32_t i = 0; i < gone; i++)
 		c->before += c->pieces[i].stop - c->pieces[i].start;
-	memmove(c->pieces, c->pieces + gone, keep * sizeof(*c->pieces));
-	c->count = keep;
-	less = realloc(c->pieces, keep * sizeof(*c->pieces));
-	if (less) {
-		c->pieces = less;
-		c->cap = keep;
-	}
+	c->until = c->pieces[gone - 1].stop;
+	c->count -= gone;
+	if (c->count)
+		memmove(c->pieces, c->pieces + gone, c->count * sizeof(*c->pieces));
+	else
+		cover_free(c);
 	return gone;
 }
 
 /*
- * Too many pieces: of spans that ended the last one is kept, for a call that ends later; of those that are open as many as
- * memory has room for.
+ * Too many pieces: those of spans that ended are added up, of those that are open as many are kept as memory has room for. A
+ * call that began before what was added up ended, and ends later, makes an estimate of it.
  */
 static void spans_forget(struct spans *s, int64_t now)
 {
@@ -122,8 +122,8 @@ static void spans_forget(struct spans *s, int64_t now)
 		struct span *k = &s->all[s->covered[i]];
 		bool open = k->stop >= now;
 
-		s->pieces -= cover_forget(&k->sums.any, open ? SPAN_PIECES_OPEN : 1);
-		s->pieces -= cover_forget(&k->sums.busy, open ? SPAN_PIECES_OPEN : 1);
+		s->pieces -= cover_forget(&k->sums.any, open ? SPAN_PIECES_OPEN : 0);
+		s->pieces -= cover_forget(&k->sums.busy, open ? SPAN_PIECES_OPEN : 0);
 		if (open)
 			s->covered[kept++] = s->covered[i];
 		else

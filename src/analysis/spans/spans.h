@@ -53,7 +53,7 @@ struct span_cover {
 		int64_t start, stop;
 	} *pieces; /* apart from each other, in order */
 	uint32_t count, cap;
-	int64_t before; /* length of what was added up and forgotten */
+	int64_t before, until; /* length of what was added up and forgotten, and its end */
 };
 
 /* All of it with the calls of the spans below it, cut to the span's time. */

@@ -24,9 +24,10 @@ static int print_difference(const struct requests_difference *d, int64_t most, s
 	int r = requests_put_name(&line, d->what, name);
 
 	if (r >= 0)
-		r = buf_printf(&line, " %11s %11s %2s%10s   ", format_dur(d->usual).s,
-			       format_dur(d->slow).s, differs < 0 ? "-" : "+",
-			       format_dur(llabs(differs)).s);
+		r = buf_printf(&line, " %11s %11s %*s%s   ", format_dur(d->usual).s,
+			       format_dur(d->slow).s,
+			       (int)(12 - format_width(format_dur(llabs(differs)).s)),
+			       differs < 0 ? "-" : "+", format_dur(llabs(differs)).s);
 	if (r >= 0 && most > 0 && differs > 0)
 		r = bars_lying(&line, (double)differs / (double)most, MIN(bar, (size_t)60));
 	requests_line(&line);

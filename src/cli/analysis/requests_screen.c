@@ -13,11 +13,10 @@
 #include "schema/vocab.h"
 
 #define WIDE	    130 /* columns from which on a line has room for its bar */
-#define BAR	    24	/* columns of a bar below its line */
 #define TITLE_MIN    16
 #define TITLE_MAX    40
 #define GROUP_REST  65 /* columns of a group's figures */
-#define SPAN_REST   62 /* of a span's */
+#define WHERE_BAR   34 /* columns from which on there is a bar beside the words */
 #define FREQ_ROWS   64
 #define NAMES_SHORT 20 /* groups on a terminal */
 
@@ -106,6 +105,8 @@ int requests_where(struct buf *to, const int64_t time[static SPAN_TIMES], size_t
 
 	for (unsigned int i = 0; i < SPAN_TIMES; i++)
 		t[i] = (double)time[i];
+	if (width < WHERE_BAR)
+		return requests_parts(to, t, 0, width);
 	r = requests_bar(to, t, bar);
 	if (r >= 0)
 		r = buf_printf(to, "  ");
@@ -155,13 +156,12 @@ static int requests_head(const struct requests *q)
 		roots += s->all[i].parent == SPAN_NONE;
 		blurred += s->all[i].sums.blurred;
 	}
-	printf("%s%s request%s%s", text_style(TEXT_BOLD), format_count(roots).s,
-	       roots == 1 ? "" : "s", text_style(TEXT_PLAIN));
-	r = buf_printf(&b, "   %s span%s within", format_count(s->count - roots).s,
+	r = buf_printf(&b, "%s request%s   %s span%s within", format_count(roots).s,
+		       roots == 1 ? "" : "s", format_count(s->count - roots).s,
 		       s->count - roots == 1 ? "" : "s");
 	for (unsigned int i = 0; i < SPAN_VIAS - 1 && r >= 0; i++) {
 		if (s->calls_via[i])
-			r = format_next(&b, requests_width() - 20, "%s calls via %s",
+			r = format_next(&b, requests_width(), "%s calls via %s",
 					format_count(s->calls_via[i]).s,
 					vocab_word("via", VIA_CONTEXT + i));
 	}
@@ -347,8 +347,8 @@ static int stats_group(const struct requests *q, const struct requests_group *g)
 	buf_clear(&b);
 	r = r < 0 ? r : buf_printf(&b, "  mean %s", format_dur(g->total / g->count).s);
 	for (size_t i = 0; i < ARRAY_SIZE(points) && r >= 0; i++)
-		r = format_next(&b, requests_width(), "%s %s", points[i].name,
-				format_dur(requests_percentile(q, g, points[i].at)).s);
+		r = buf_printf(&b, "  %s %s", points[i].name,
+			       format_dur(requests_percentile(q, g, points[i].at)).s);
 	puts(buf_str(&b));
 	printf("  total %s   covered %s   self %s   %s calls   %s\n", format_dur(g->total).s,
 	       format_dur(g->covered).s, format_dur(g->self).s, format_count(g->calls).s,
@@ -364,7 +364,7 @@ static int stats_group(const struct requests *q, const struct requests_group *g)
 
 /* ---- durations ---- */
 
-static int freq_group(const struct requests *q, const struct requests_group *g)
+static int freq_group(const struct requests *q, const struct requests_group *g, const char *by)
 {
 	uint64_t counts[FREQ_ROWS] = {0}, most = 0;
 	int first = FREQ_ROWS, last = -1, r = 0;
@@ -379,7 +379,7 @@ static int freq_group(const struct requests *q, const struct requests_group *g)
 		most = MAX(most, ++counts[at]);
 	}
 	r = requests_put_name(&b, g->name, TITLE_MAX);
-	printf("\n%s", text_style(TEXT_BOLD));
+	printf("\n%s%s%s", text_style(TEXT_BOLD), by ?: "", by ? " = " : "");
 	requests_line(&b);
 	fputs(text_style(TEXT_PLAIN), stdout);
 	for (int i = first; i <= last && r >= 0; i++) {
@@ -396,10 +396,11 @@ static int freq_group(const struct requests *q, const struct requests_group *g)
 
 static int groups_screen(const struct requests *q, const struct requests_options *o)
 {
+	const char *by = o->by && strcmp(o->by, "name") != 0 ? o->by + strlen("attr.") : NULL;
 	int r = 0;
 
 	for (size_t i = 0; i < q->group_count && i < (size_t)o->top && r >= 0; i++)
-		r = q->view == REQUESTS_FREQ ? freq_group(q, &q->groups[i])
+		r = q->view == REQUESTS_FREQ ? freq_group(q, &q->groups[i], by)
 					     : stats_group(q, &q->groups[i]);
 	return r;
 }

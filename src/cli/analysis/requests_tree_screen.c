@@ -124,48 +124,54 @@ static int tree_put_line(const struct tree_screen *t, const struct requests_line
 	return r;
 }
 
+static int tree_put_parts(const struct span *k)
+{
+	_cleanup_buf_ struct buf b = {0};
+	double t[SPAN_TIMES];
+	int r;
+
+	for (unsigned int i = 0; i < SPAN_TIMES; i++)
+		t[i] = (double)k->sums.time[i];
+	r = requests_parts(&b, t, span_dur(k), requests_width());
+	requests_line(&b);
+	return r;
+}
+
 static int tree_head(const struct analysis_view *v, const struct requests *q)
 {
 	const struct span *k = &q->spans.all[q->tree.of];
-	_cleanup_buf_ struct buf b = {0}, who = {0};
-	struct bytes trace = spans_text(&q->spans, k->trace_id),
+	_cleanup_buf_ struct buf b = {0}, at = {0}, who = {0}, safe = {0};
+	struct bytes name = requests_name(q, q->tree.of), trace = spans_text(&q->spans, k->trace_id),
 		     attributes = spans_text(&q->spans, k->attributes);
-	double t[SPAN_TIMES];
-	int r = requests_put_name(&b, requests_name(q, q->tree.of), 40);
+	size_t width = requests_width();
+	int r = format_path(&b, name.data, name.len, width / 2);
 
-	while (b.len && b.data[b.len - 1] == ' ')
-		b.len--;
-	r = r < 0 ? r : buf_printf(&b, "   %s   ", format_dur(span_dur(k)).s);
-	r = r < 0 ? r : requests_put_at(&b, v, k->start);
-	r = r < 0 ? r
-		  : format_next(&b, requests_width(), "number %lld   %s", (long long)k->number,
-				vocab_word("span_status", k->status) ?: "");
+	if (r >= 0)
+		r = requests_put_at(&at, v, k->start);
+	if (r >= 0)
+		r = format_next(&b, width, "%s", format_dur(span_dur(k)).s);
+	if (r >= 0)
+		r = format_next(&b, width, "%s   number %lld   %s", buf_str(&at),
+				(long long)k->number, vocab_word("span_status", k->status) ?: "");
 	if (r >= 0 && k->thread_id >= 0) {
 		r = names_thread(q->dims, k->thread_id, &who);
-		r = r < 0 ? r : format_next(&b, requests_width(), "%s", buf_str(&who));
+		r = r < 0 ? r : format_safe(&safe, who.data, who.len);
+		r = r < 0 ? r : format_next(&b, width, "%s", buf_str(&safe));
 	}
-	if (r >= 0 && trace.len)
-		r = format_next(&b, requests_width(), "trace %.*s", (int)MIN(trace.len, (size_t)32),
-				(const char *)trace.data);
-	if (r >= 0) {
-		_cleanup_buf_ struct buf safe = {0};
-
-		for (size_t i = 0; i < b.len; i++) {
-			if (b.data[i] == '\n')
-				continue;
-			r = r < 0 ? r : buf_append(&safe, &b.data[i], 1);
-		}
-		printf("%s%s%s\n", text_style(TEXT_BOLD), buf_str(&safe), text_style(TEXT_PLAIN));
+	if (r >= 0 && trace.len) {
+		buf_clear(&safe);
+		r = format_path(&safe, trace.data, trace.len, 32);
+		r = r < 0 ? r : format_next(&b, width, "trace %s", buf_str(&safe));
 	}
-	for (unsigned int i = 0; i < SPAN_TIMES; i++)
-		t[i] = (double)k->sums.time[i];
+	if (r < 0)
+		return r;
+	printf("%s%s%s\n", text_style(TEXT_BOLD), buf_str(&b), text_style(TEXT_PLAIN));
+	r = tree_put_parts(k);
+	if (r < 0 || !attributes.len)
+		return r;
 	buf_clear(&b);
-	r = r < 0 ? r : requests_parts(&b, t, span_dur(k), requests_width());
+	r = format_path(&b, attributes.data, attributes.len, width);
 	requests_line(&b);
-	if (r >= 0 && attributes.len) {
-		r = format_path(&b, attributes.data, attributes.len, requests_width());
-		requests_line(&b);
-	}
 	return r;
 }
 
