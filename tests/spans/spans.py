@@ -53,20 +53,20 @@ def truth_of(text):
     return spans, calls
 
 
-def marked(folder, trace, spans, of_context=()):
-    """A copy of the trace with the spans; those of `of_context` are carried as contexts as well, by their ids."""
+def marked(folder, trace, spans):
+    """A copy of the trace with the spans"""
     threads = {r['tid']: r['thread_id'] for r in rows(folder, trace, 'from op | select tid, id(thread) as thread_id')}
     lines = []
     for n, (parent, name, tid, start, stop) in spans.items():
         lines.append('\t'.join(map(str, ('span', start, stop - start, n, parent or '-', name, 'ok', threads[tid], f'{n:032x}', f'{n:016x}',
                                          '-', json.dumps({'round': n % 3, 'who': name})))))
     run(folder, mark, trace, 'marked.trace', given='\n'.join(lines) + '\n')
-    return threads
 
 
 def membership(folder, spans, calls):
     document(folder, 'requests', '-i', 'marked.trace', '--keep')
-    op = {r['row_id']: r for r in rows(folder, 'marked.trace', 'from op | select row_id, start, dur, pos, op, tid')}
+    doc = document(folder, 'query', '-i', 'marked.trace', 'from op | select row_id, start, dur, pos, op, tid, class')
+    op = {r['row_id']: r | {'start': r['start'] + int(doc['origin'])} for r in doc['rows']}
     got = {}
     for r in rows(folder, 'marked.trace', 'from span_op | select op_id, number, via, dur'):
         call = op[r['op_id']]
@@ -79,6 +79,116 @@ def membership(folder, spans, calls):
     return op
 
 
+def own_sums(folder, spans, op):
+    """Sums against loops over the rows of span_op"""
+    below = {n: [] for n in spans}
+    for n in spans:
+        at = n
+        while at:
+            below[at].append(n)
+            at = spans[at][0]
+    members = {}
+    for r in rows(folder, 'marked.trace', 'from span_op | select op_id, number, via, dur'):
+        members.setdefault(r['number'], []).append(op[r['op_id']])
+    log = {r['number']: r for r in document(folder, 'requests', '-i', 'marked.trace', '--log', '--name', '*')['rows']}
+    check('every span is in the log', set(log) == set(spans), len(log))
+    bad = []
+    for n, (parent, name, _, start, stop) in spans.items():
+        cut = [(max(c['start'], start), min(c['start'] + c['dur'], stop), c) for k in below[n] for c in members.get(k, ())]
+        cut = [(a, max(a, b), c) for a, b, c in cut]
+        any_call = union([(a, b) for a, b, _ in cut])
+        busy = union([(a, b) for a, b, c in cut if c['class'] != 'wait'])
+        children = union([(max(spans[k][3], start), min(spans[k][4], stop)) for k in spans if spans[k][0] == n])
+        want = {'dur': stop - start, 'self': stop - start - children, 'calls': len(cut), 'program': stop - start - any_call,
+                'own_calls': len(members.get(n, ()))}
+        got = log[n]
+        waits = got['lock'] + got['wait']
+        if any(got[k] != v for k, v in want.items()) or waits != any_call - busy or sum(got[t] for t in TIMES) != stop - start:
+            bad.append((n, name, want, any_call - busy, {k: got[k] for k in (*want, *TIMES)}))
+    check('dur, self, calls, time in the program and in waits are those of a loop', not bad, *bad[:3])
+    names = {r['name']: r for r in document(folder, 'requests', '-i', 'marked.trace')['rows']}
+    bad = []
+    for name in {s[1] for s in spans.values()}:
+        mine = [(s[3], s[4]) for s in spans.values() if s[1] == name]
+        durs = sorted(b - a for a, b in mine)
+        want = {'count': len(mine), 'total': sum(durs), 'covered': union(mine), 'p50': durs[len(durs) // 2], 'max': durs[-1], 'least': durs[0],
+                'self': sum(log[n]['self'] for n in spans if spans[n][1] == name)}
+        if any(names[name][k] != v for k, v in want.items()):
+            bad.append((name, want, names[name]))
+    check('total, covered, self and percentiles by name likewise', not bad and len(names) == len({s[1] for s in spans.values()}), *bad[:3])
+
+
+def views(folder, spans):
+    """Trees, comparisons, groups and durations hang together"""
+    slow = max((s[4] - s[3], n) for n, s in spans.items() if not s[0])
+    doc = document(folder, 'requests', '-i', 'marked.trace', '--tree', 'slowest')
+    tree = doc['rows']
+    log = {r['number']: r for r in document(folder, 'requests', '-i', 'marked.trace', '--log', '--name', '*')['rows']}
+    check('the slowest as a tree', tree[0]['number'] == slow[1] and tree[0]['dur'] == slow[0] and tree[0]['at'] == 0, tree[0], slow)
+    check('its lines have all of its calls', sum(r['count'] for r in tree if r['what'] != 'span') == log[slow[1]]['calls'], tree)
+    ring = next(n for n, s in spans.items() if s[1] == 'ring')
+    of_ring = document(folder, 'requests', '-i', 'marked.trace', '--tree', str(ring))['rows']
+    check('requests of io_uring are work', sum(r['count'] for r in of_ring if r['via'] == 'work') == 4, of_ring)
+    overlap = document(folder, 'requests', '-i', 'marked.trace', '--tree', str(slow[1]), '--overlap')['rows']
+    check('what merely overlaps comes on request', {r['via'] for r in overlap} - {r['via'] for r in tree} == {'time'}, overlap)
+    freq = document(folder, 'requests', '-i', 'marked.trace', '--freq')['rows']
+    check('durations: each once', sum(r['count'] for r in freq) == sum(not s[0] for s in spans.values()), freq)
+    by = document(folder, 'requests', '-i', 'marked.trace', '--stats', '--by', 'attr.round')['rows']
+    check('by an attribute', sorted((r['name'], r['count']) for r in by) ==
+          sorted((str(k), sum(n % 3 == k and not s[0] for n, s in spans.items())) for k in range(3)), by)
+    groups = document(folder, 'requests', '-i', 'marked.trace', '--clusters', '--name', 'locked')
+    check('groups and outliers have each request once', sum(r['count'] for r in groups['rows']) +
+          len(groups['tables']['outliers']['rows']) == 20, groups)
+    compared = document(folder, 'requests', '-i', 'marked.trace', '--compare', '--name', 'locked')
+    check('the differences add up', sum(r['difference'] for r in compared['rows']) ==
+          sum(r['slowest'] - r['median'] for r in compared['rows']) and len(compared['rows']) == 8 and compared['tables']['files']['rows'],
+          compared['rows'])
+
+
+def contexts(folder, spans, calls):
+    """Contexts win over threads, and a span that nobody recorded is known by them"""
+    threads = {r['tid']: r['thread_id'] for r in rows(folder, 't.trace', 'from op | select tid, id(thread) as thread_id')}
+    ring = [n for n, s in spans.items() if s[1] == 'ring']
+    lines = []
+    for n, (parent, name, tid, start, stop) in spans.items():
+        status = 'running' if n == ring[-1] else 'error'
+        lines.append(('span', start, '-' if status == 'running' else stop - start, n, '-', name, status, threads[tid], f'{7:032x}',
+                      f'{n:016x}', f'{parent:016x}' if parent else f'{999:016x}' if n == ring[0] else '-', '-'))
+    other = [n for n, s in spans.items() if s[1] == 'innermost'][0]
+    parent, name, tid, start, stop = spans[other]
+    pooled = [n for n, s in spans.items() if s[1] == 'pooled'][0]
+    lines.append(('context', start, stop - start, threads[tid], f'{7:032x}', f'{pooled:016x}', 0))
+    alone = [n for n, s in spans.items() if s[1] == 'innermost'][1]
+    parent, name, tid, start, stop = spans[alone]
+    lines.append(('context', start, stop - start, threads[tid], f'{8:032x}', f'{5:016x}', 1))
+    run(folder, mark, 't.trace', 'context.trace', given=''.join('\t'.join(map(str, line)) + '\n' for line in lines))
+    document(folder, 'requests', '-i', 'context.trace', '--keep')
+    op = {r['row_id']: r['pos'] for r in rows(folder, 'context.trace', 'from op | where op == "pread64" | select row_id, pos')}
+    got = {op[r['op_id']]: (r['number'], r['via']) for r in rows(folder, 'context.trace', 'from span_op | select op_id, number, via')
+           if r['op_id'] in op}
+    of = {n: [p for p, c in calls.items() if c[0] == n] for n in (other, alone)}
+    check('the context wins over the thread', [got[p] for p in of[other]] == [(pooled, 'context')], [got.get(p) for p in of[other]])
+    doc = document(folder, 'requests', '-i', 'context.trace', '--log')
+    made = [r for r in doc['rows'] if r['trace_id'] == f'{8:032x}']
+    check('a span known by its context alone', len(made) == 1 and made[0]['span_id'] == f'{5:016x}' and
+          [got[p] for p in of[alone]] == [(made[0]['number'], 'context')], made, got)
+    about = doc['spans']
+    check('parents by their ids', about['orphans'] == 1 and about['running'] == 1 and about['unsure'] == 1 and about['contexts'] == 2 and
+          sum(r['parent'] is None for r in doc['rows']) == len(doc['rows']) ==
+          sum(not s[0] for s in spans.values()) + 1, about, len(doc['rows']))
+    screen = run(folder, weir, 'requests', '-i', 'context.trace')
+    check('the screen shows what is running and what is uncertain', 'running 1' in screen and 'event loops' in screen, screen)
+
+
+def refused(folder):
+    for args, part in ((('--tree', 'x'), "--tree 'x'"), (('--tree', '987654'), 'no span has this number'), (('--by', 'x', '--freq'), 'attr.KEY'),
+                       (('--log', '--stats'), 'exclude one another'), (('--overlap',), '--tree'), (('--by', 'name'), '--freq')):
+        r = subprocess.run((weir, 'requests', '-i', 'marked.trace', *args), capture_output=True, text=True, cwd=folder, timeout=60)
+        check(f'{" ".join(args)} is refused', r.returncode in (1, 2) and part in r.stderr and r.stderr.count('\n') == 1, r.stderr, r.returncode)
+    text = run(folder, weir, 'requests', '-i', 't.trace')
+    check('a trace without spans says so', text.startswith('no spans in this trace'), text)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix='weir-spans-') as folder:
         with open(f'{folder}/file', 'wb') as f:
@@ -87,7 +197,11 @@ def main():
         spans, calls = truth_of(out)
         check('the program ran', out.endswith('end\n') and len(spans) > 20, out[-200:])
         marked(folder, 't.trace', spans)
-        membership(folder, spans, calls)
+        op = membership(folder, spans, calls)
+        own_sums(folder, spans, op)
+        views(folder, spans)
+        contexts(folder, spans, calls)
+        refused(folder)
     return tap.end()
 
 

@@ -13,6 +13,7 @@
 
 static int tree_find(const struct requests *q, const char *which, uint32_t *ret, struct error *err)
 {
+	struct error ignored = {0};
 	int64_t number;
 
 	if (!strcmp(which, "slowest")) {
@@ -25,7 +26,7 @@ static int tree_find(const struct requests *q, const char *which, uint32_t *ret,
 		return *ret == SPAN_NONE ? error_set(err, -EINVAL, "--tree slowest: there is no request")
 					 : 0;
 	}
-	if (parse_int(which, &number, err) < 0)
+	if (parse_int(which, &number, &ignored) < 0)
 		return error_set(err, -EINVAL, "--tree '%.40s': a request's number, or slowest", which);
 	*ret = spans_find(&q->spans, number);
 	return *ret == SPAN_NONE
