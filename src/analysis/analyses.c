@@ -10,5 +10,6 @@ extern const struct analysis analysis_disks;
 extern const struct analysis analysis_requests;
 
 const struct analysis *const analyses[] = {
-	&analysis_diagnose, &analysis_diff, &analysis_stacks, &analysis_disks, &analysis_requests, NULL,
+	&analysis_diagnose, &analysis_diff,	&analysis_stacks,
+	&analysis_disks,    &analysis_requests, NULL,
 };

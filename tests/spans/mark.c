@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mark.c: MARK FROM TO < SPANS: a copy of a recorded trace with rows of `span` and `context` added. A line each, fields apart by
- * tabs, "-" for null:
- *   span START DUR NUMBER PARENT NAME STATUS THREAD_ID TRACE_ID SPAN_ID PARENT_ID ATTRIBUTES
- *   context START DUR THREAD_ID TRACE_ID SPAN_ID UNSURE
- * Also MARK --many TO SPANS CALLS: a trace of that many, nested three deep on eight threads, for measuring.
+ * mark.c: MARK FROM TO < ROWS: a copy of a recorded trace (-: nothing) with rows added, a line each: the table, then fields apart by
+ * tabs, each COLUMN=VALUE. Also MARK --many TO SPANS CALLS: a trace of that many, nested three deep on eight threads, for measuring.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,41 +20,53 @@ static void need(int r, const char *what)
 	exit(1);
 }
 
-static void put(struct batch *b, unsigned int column, size_t row, const char *text)
+/* A value as text; a word of the vocabulary where the column has one. */
+static void put(struct batch *b, size_t row, const char *name, const char *text)
 {
-	const struct column_def *c = &b->def->columns[column];
+	for (unsigned int i = 0; i < b->def->column_count; i++) {
+		const struct column_def *c = &b->def->columns[i];
 
-	if (!text || !strcmp(text, "-"))
+		if (strcmp(c->name, name) != 0)
+			continue;
+		if (column_is_bytes(c->type))
+			need(batch_set_bytes(b, i, row, text, strlen(text)), name);
+		else
+			need(batch_set(b, i, row,
+				       c->type == COLUMN_CODE ? vocab_code(name, text)
+							      : strtoll(text, NULL, 10)),
+			     name);
 		return;
-	if (column_is_bytes(c->type))
-		need(batch_set_bytes(b, column, row, text, strlen(text)), "text");
-	else
-		need(batch_set(b, column, row, strtoll(text, NULL, 10)), "number");
+	}
+	fprintf(stderr, "mark: no column %s\n", name);
+	exit(1);
 }
 
-static void take_line(struct batch *spans, struct batch *contexts, char *line)
+static void take_line(struct store_writer *to, struct batch_set *set, char *line)
 {
-	static const unsigned int of_span[] = {SPAN_START,    SPAN_DUR,	    SPAN_NUMBER,
-					       SPAN_PARENT,   SPAN_NAME,    SPAN_SPAN_STATUS,
-					       SPAN_THREAD_ID, SPAN_TRACE_ID, SPAN_SPAN_ID,
-					       SPAN_PARENT_ID, SPAN_ATTRIBUTES};
-	static const unsigned int of_context[] = {CONTEXT_START,    CONTEXT_DUR,     CONTEXT_THREAD_ID,
-						  CONTEXT_TRACE_ID, CONTEXT_SPAN_ID, CONTEXT_UNSURE};
-	char *rest = line, *kind = strsep(&rest, "\t");
-	bool span = !strcmp(kind, "span");
-	struct batch *b = span ? spans : contexts;
-	ssize_t row = batch_add_row(b);
+	char *rest = line, *table = strsep(&rest, "\t"), *field;
+	struct batch *b = NULL;
+	size_t row;
 
-	need((int)row, "row");
-	for (size_t i = 0; i < (span ? ARRAY_SIZE(of_span) : ARRAY_SIZE(of_context)); i++) {
-		char *field = strsep(&rest, "\t");
-
-		if (span && of_span[i] == SPAN_SPAN_STATUS && field && *field != '-')
-			need(batch_set(b, SPAN_SPAN_STATUS, (size_t)row, vocab_code("span_status", field)), "status");
-		else
-			put(b, span ? of_span[i] : of_context[i], (size_t)row, field);
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		if (strcmp(schema_table(i)->name, table) != 0)
+			continue;
+		need(batch_set_table(set, i, &b), table);
+		if (b->rows == BATCH_ROWS_MAX) {
+			need(store_append_set(to, set, &err), "append");
+			batch_set_clear(set);
+		}
+		need(batch_set_add_row(set, i, &b, &row), table);
 	}
-	need(batch_set(b, span ? SPAN_SOURCE : CONTEXT_SOURCE, (size_t)row, span ? SPAN_SOURCE_WEIR : SPAN_SOURCE_OTEL), "source");
+	if (!b) {
+		fprintf(stderr, "mark: no table %s\n", table);
+		exit(1);
+	}
+	while ((field = strsep(&rest, "\t"))) {
+		char *value = strchr(field, '=');
+
+		*value++ = '\0';
+		put(b, row, field, value);
+	}
 }
 
 static void copy(const char *from, struct store_writer *to)
@@ -73,7 +81,8 @@ static void copy(const char *from, struct store_writer *to)
 			unsigned int kind = store_block(s, i)->def->kind;
 			const struct batch *b;
 
-			if ((kind == TABLE_IS_DIMENSION) != dimensions || (!dimensions && kind != TABLE_IS_EVENTS))
+			if ((kind == TABLE_IS_DIMENSION) != dimensions ||
+			    (!dimensions && kind != TABLE_IS_EVENTS))
 				continue;
 			need(store_decode(c, i, ~0ull, &b, &err), "decode");
 			need(store_append(to, b, &err), "append");
@@ -106,14 +115,15 @@ static void many_threads(struct store_writer *w)
 static void many(struct store_writer *w, int64_t spans, int64_t calls)
 {
 	_cleanup_(batch_freep) struct batch *b = NULL, *k = NULL;
-	int64_t requests = spans / DEPTH, each = calls / requests, origin = 1700000000000000000, number = 0,
-		read = vocab_code("op", "read");
+	int64_t requests = spans / DEPTH, each = calls / requests, origin = 1700000000000000000,
+		number = 0, read = vocab_code("op", "read");
 
 	need(batch_new(&b, TABLE_OP), "op");
 	need(batch_new(&k, TABLE_SPAN), "span");
 	many_threads(w);
 	for (int64_t i = 0; i < calls; i++) {
-		int64_t thread = i % THREADS, turn = i / THREADS, start = origin + turn * TICK + thread * 10;
+		int64_t thread = i % THREADS, turn = i / THREADS,
+			start = origin + turn * TICK + thread * 10;
 		ssize_t row = batch_add_row(b);
 
 		need((int)row, "row");
@@ -141,8 +151,11 @@ static void many(struct store_writer *w, int64_t spans, int64_t calls)
 			need(batch_set(k, SPAN_DUR, (size_t)row, to - from), "dur");
 			need(batch_set(k, SPAN_NUMBER, (size_t)row, number + d), "number");
 			if (d)
-				need(batch_set(k, SPAN_PARENT, (size_t)row, number + d - 1), "parent");
-			need(batch_set_str(k, SPAN_NAME, (size_t)row, d ? d > 1 ? "query" : "render" : "request"), "name");
+				need(batch_set(k, SPAN_PARENT, (size_t)row, number + d - 1),
+				     "parent");
+			need(batch_set_str(k, SPAN_NAME, (size_t)row,
+					   d ? d > 1 ? "query" : "render" : "request"),
+			     "name");
 			need(batch_set(k, SPAN_THREAD_ID, (size_t)row, thread), "thread");
 		}
 		number += DEPTH;
@@ -157,7 +170,7 @@ static void many(struct store_writer *w, int64_t spans, int64_t calls)
 
 int main(int argc, char **argv)
 {
-	_cleanup_(batch_freep) struct batch *spans = NULL, *contexts = NULL;
+	_cleanup_batch_set_ struct batch_set set = {0};
 	struct store_writer *w;
 	char line[8192];
 
@@ -169,15 +182,13 @@ int main(int argc, char **argv)
 		need(store_close(w, &err), "close");
 		return 0;
 	}
-	copy(argv[1], w);
-	need(batch_new(&spans, TABLE_SPAN), "spans");
-	need(batch_new(&contexts, TABLE_CONTEXT), "contexts");
+	if (strcmp(argv[1], "-") != 0)
+		copy(argv[1], w);
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
-		take_line(spans, contexts, line);
+		take_line(w, &set, line);
 	}
-	need(store_append(w, spans, &err), "spans");
-	need(store_append(w, contexts, &err), "contexts");
+	need(store_append_set(w, &set, &err), "append");
 	need(store_close(w, &err), "close");
 	return 0;
 }

@@ -53,14 +53,18 @@ def truth_of(text):
     return spans, calls
 
 
+def line(table, **fields):
+    """A row for MARK"""
+    return '\t'.join((table, *(f'{k}={v}' for k, v in fields.items() if v is not None))) + '\n'
+
+
 def marked(folder, trace, spans):
     """A copy of the trace with the spans"""
     threads = {r['tid']: r['thread_id'] for r in rows(folder, trace, 'from op | select tid, id(thread) as thread_id')}
-    lines = []
-    for n, (parent, name, tid, start, stop) in spans.items():
-        lines.append('\t'.join(map(str, ('span', start, stop - start, n, parent or '-', name, 'ok', threads[tid], f'{n:032x}', f'{n:016x}',
-                                         '-', json.dumps({'round': n % 3, 'who': name})))))
-    run(folder, mark, trace, 'marked.trace', given='\n'.join(lines) + '\n')
+    run(folder, mark, trace, 'marked.trace', given=''.join(
+        line('span', start=start, dur=stop - start, number=n, parent=parent or None, name=name, span_status='ok', thread_id=threads[tid],
+             trace_id=f'{n:032x}', span_id=f'{n:016x}', source='weir', attributes=json.dumps({'round': n % 3, 'who': name}))
+        for n, (parent, name, tid, start, stop) in spans.items()))
 
 
 def membership(folder, spans, calls):
@@ -152,16 +156,17 @@ def contexts(folder, spans, calls):
     lines = []
     for n, (parent, name, tid, start, stop) in spans.items():
         status = 'running' if n == ring[-1] else 'error'
-        lines.append(('span', start, '-' if status == 'running' else stop - start, n, '-', name, status, threads[tid], f'{7:032x}',
-                      f'{n:016x}', f'{parent:016x}' if parent else f'{999:016x}' if n == ring[0] else '-', '-'))
+        above = parent or (999 if n == ring[0] else None)
+        lines.append(line('span', start=start, dur=None if status == 'running' else stop - start, number=n, name=name, span_status=status,
+                          thread_id=threads[tid], trace_id=f'{7:032x}', span_id=f'{n:016x}', parent_id=above and f'{above:016x}'))
     other = [n for n, s in spans.items() if s[1] == 'innermost'][0]
     parent, name, tid, start, stop = spans[other]
     pooled = [n for n, s in spans.items() if s[1] == 'pooled'][0]
-    lines.append(('context', start, stop - start, threads[tid], f'{7:032x}', f'{pooled:016x}', 0))
+    lines.append(line('context', start=start, dur=stop - start, thread_id=threads[tid], trace_id=f'{7:032x}', span_id=f'{pooled:016x}'))
     alone = [n for n, s in spans.items() if s[1] == 'innermost'][1]
     parent, name, tid, start, stop = spans[alone]
-    lines.append(('context', start, stop - start, threads[tid], f'{8:032x}', f'{5:016x}', 1))
-    run(folder, mark, 't.trace', 'context.trace', given=''.join('\t'.join(map(str, line)) + '\n' for line in lines))
+    lines.append(line('context', start=start, dur=stop - start, thread_id=threads[tid], trace_id=f'{8:032x}', span_id=f'{5:016x}', unsure=1))
+    run(folder, mark, 't.trace', 'context.trace', given=''.join(lines))
     document(folder, 'requests', '-i', 'context.trace', '--keep')
     op = {r['row_id']: r['pos'] for r in rows(folder, 'context.trace', 'from op | where op == "pread64" | select row_id, pos')}
     got = {op[r['op_id']]: (r['number'], r['via']) for r in rows(folder, 'context.trace', 'from span_op | select op_id, number, via')

@@ -114,8 +114,8 @@ static int clustering_make(struct clustering *k)
 		int64_t dur = span_dur(s);
 
 		for (unsigned int t = 0; t < SPAN_TIMES; t++)
-			k->shares[i][t] = dur ? (double)s->sums.time[t] / (double)dur
-					      : t == SPAN_PROGRAM;
+			k->shares[i][t] =
+				dur ? (double)s->sums.time[t] / (double)dur : t == SPAN_PROGRAM;
 	}
 	cluster_all(k);
 	return 0;
@@ -132,14 +132,16 @@ static int odd_order(const void *a, const void *b)
 {
 	const struct cluster_odd *x = a, *y = b;
 
-	return x->far != y->far ? (x->far > y->far ? -1 : 1) : (x->span > y->span) - (x->span < y->span);
+	return x->far != y->far ? (x->far > y->far ? -1 : 1)
+				: (x->span > y->span) - (x->span < y->span);
 }
 
 static int cluster_order(const void *a, const void *b)
 {
 	const struct requests_cluster *x = a, *y = b;
 
-	return x->size != y->size ? (x->size > y->size ? -1 : 1) : (x->typical > y->typical) - (x->typical < y->typical);
+	return x->size != y->size ? (x->size > y->size ? -1 : 1)
+				  : (x->typical > y->typical) - (x->typical < y->typical);
 }
 
 /* A group as it is shown. Its spans are visited in order of their durations. */
@@ -182,8 +184,7 @@ static int clusters_put(struct requests *q, const struct clustering *k, double *
 		counts[k->of[i]]++;
 	for (uint32_t i = 0; i < k->g->count; i++) {
 		far[i] = cluster_distance(k->shares[i], k->centres[k->of[i]]);
-		odd[i] = far[i] > ODD ||
-			 (uint64_t)counts[k->of[i]] * SMALL < k->g->count;
+		odd[i] = far[i] > ODD || (uint64_t)counts[k->of[i]] * SMALL < k->g->count;
 		if (odd[i])
 			all[count++] = (struct cluster_odd){k->g->spans[i], far[i]};
 	}

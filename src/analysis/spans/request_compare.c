@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* request_compare.c: the slowest requests of a name against those around the median: parts of the time, files, attributes. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "analysis/spans/requests.h"
@@ -78,8 +79,9 @@ static int compare_text(struct requests *q, const struct buf *b, uint32_t *ret)
 static int compare_name(struct requests *q, const struct compare_sum *sum, uint32_t *ret)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r = sum->line < 0 ? buf_printf(&text, "%s", vocab_word("op", -1 - sum->line) ?: "other calls")
-			      : file_lines_name(q->files, q->dims, sum->line, &text);
+	int r = sum->line < 0
+			? buf_printf(&text, "%s", vocab_word("op", -1 - sum->line) ?: "other calls")
+			: file_lines_name(q->files, q->dims, sum->line, &text);
 
 	if (r >= 0)
 		r = buf_printf(&text, ": %s", span_time_word(sum->time));
@@ -115,7 +117,8 @@ static void compare_times(struct requests *q)
 	for (unsigned int t = 0; t < SPAN_TIMES; t++) {
 		struct requests_difference *d = &c->times[t];
 
-		d->what = (struct bytes){(const uint8_t *)span_time_word(t), strlen(span_time_word(t))};
+		d->what = (struct bytes){(const uint8_t *)span_time_word(t),
+					 strlen(span_time_word(t))};
 		for (uint32_t i = 0; i < c->usual_count; i++)
 			d->usual += q->spans.all[c->usual[i]].sums.time[t];
 		for (uint32_t i = 0; i < c->slow_count; i++)
@@ -167,12 +170,13 @@ static int compare_count_traits(struct requests *q, struct map *index, size_t *c
 	return 0;
 }
 
-/* Values that a fifth more, or less, of the slow ones have than of the usual ones. */
+/* Values that more of the slow ones have than of the usual ones, or less: by a fifth, and by more than chance has in so few. */
 static int compare_traits(struct requests *q)
 {
 	struct requests_compare *c = &q->compare;
 	struct map index = {0};
 	size_t cap = 0, kept = 0;
+	double least = MAX(0.2, 1 / sqrt(c->slow_count));
 	int r = 0;
 
 	for (uint32_t i = 0; i < c->usual_count && r >= 0; i++)
@@ -181,7 +185,7 @@ static int compare_traits(struct requests *q)
 		r = compare_count_traits(q, &index, &cap, c->slow[i], true);
 	map_free(&index);
 	for (size_t i = 0; i < c->trait_count; i++) {
-		if (trait_weight(c, &c->traits[i]) >= 0.2)
+		if (trait_weight(c, &c->traits[i]) >= least)
 			c->traits[kept++] = c->traits[i];
 	}
 	if (kept)
@@ -215,8 +219,11 @@ int requests_make_compare(struct requests *q, const struct analysis_input *in, s
 	_cleanup_(comparing_free) struct comparing k = {.q = q};
 	const struct requests_group *g = requests_largest(q);
 	struct requests_compare *c = &q->compare;
-	struct span_pass p = {
-		.from = INT64_MAX, .to = INT64_MIN, .of = SPAN_NONE, .call = compare_call, .arg = &k};
+	struct span_pass p = {.from = INT64_MAX,
+			      .to = INT64_MIN,
+			      .of = SPAN_NONE,
+			      .call = compare_call,
+			      .arg = &k};
 	int r;
 
 	if (!g || g->count < 2)

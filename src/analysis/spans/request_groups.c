@@ -30,7 +30,7 @@ static int group_order(const void *a, const void *b)
 	return bytes_compare(x->name, y->name);
 }
 
-static int group_add(struct requests_group *g, const struct spans *s, uint32_t span)
+static int request_group_add(struct requests_group *g, const struct spans *s, uint32_t span)
 {
 	const struct span *k = &s->all[span];
 	size_t cap = g->cap;
@@ -57,7 +57,7 @@ static int group_add(struct requests_group *g, const struct spans *s, uint32_t s
 }
 
 /* The length of the union; the spans are in order of start. */
-static void group_cover(struct requests_group *g, const struct spans *s)
+static void request_group_cover(struct requests_group *g, const struct spans *s)
 {
 	int64_t until = INT64_MIN;
 
@@ -76,7 +76,7 @@ static void groups_finish(struct requests *q)
 	for (size_t i = 0; i < q->group_count; i++) {
 		struct requests_group *g = &q->groups[i];
 
-		group_cover(g, &q->spans);
+		request_group_cover(g, &q->spans);
 		qsort_r(g->spans, g->count, sizeof(*g->spans), group_order_spans, q->spans.all);
 	}
 	if (q->group_count)
@@ -84,8 +84,8 @@ static void groups_finish(struct requests *q)
 }
 
 /* The group of a key, made where there is none. */
-static struct requests_group *group_of(struct requests *q, struct map *index, uint64_t key,
-				       const struct requests_group *as)
+static struct requests_group *request_group(struct requests *q, struct map *index, uint64_t key,
+					    const struct requests_group *as)
 {
 	uint64_t at;
 
@@ -109,9 +109,9 @@ int requests_group_names(struct requests *q)
 						  .part = k->parent != SPAN_NONE,
 						  .period = k->period};
 		uint64_t key = hash_u64((uint64_t)k->name << 2 | as.part << 1 | as.period);
-		struct requests_group *g = group_of(q, &index, key, &as);
+		struct requests_group *g = request_group(q, &index, key, &as);
 
-		r = g ? group_add(g, &q->spans, q->chosen[i]) : -ENOMEM;
+		r = g ? request_group_add(g, &q->spans, q->chosen[i]) : -ENOMEM;
 	}
 	map_free(&index);
 	groups_finish(q);
@@ -132,8 +132,9 @@ int requests_group_by(struct requests *q, const char *key)
 
 		/* attributes lie in a vocabulary that no longer grows */
 		as.name = has ? value : (struct bytes){(const uint8_t *)"(without)", 9};
-		g = group_of(q, &index, hash_bytes(as.name.data, as.name.len) << 1 | !has, &as);
-		r = g ? group_add(g, &q->spans, q->chosen[i]) : -ENOMEM;
+		g = request_group(q, &index, hash_bytes(as.name.data, as.name.len) << 1 | !has,
+				  &as);
+		r = g ? request_group_add(g, &q->spans, q->chosen[i]) : -ENOMEM;
 	}
 	map_free(&index);
 	groups_finish(q);

@@ -16,7 +16,7 @@ struct keeping {
 	struct error *err;
 };
 
-static int keep_flush(struct keeping *k)
+static int span_op_flush(struct keeping *k)
 {
 	int r = k->rows->rows ? store_made_rows(k->to, k->rows, k->err) : 0;
 
@@ -24,11 +24,11 @@ static int keep_flush(struct keeping *k)
 	return r;
 }
 
-static int keep_call(void *arg, const struct span_call *c)
+static int span_op_call(void *arg, const struct span_call *c)
 {
 	struct keeping *k = arg;
 	int64_t id = batch_row_id(c->b, c->row);
-	int r = k->rows->rows == BATCH_ROWS_MAX ? keep_flush(k) : 0;
+	int r = k->rows->rows == BATCH_ROWS_MAX ? span_op_flush(k) : 0;
 	ssize_t row = r < 0 ? r : batch_add_row(k->rows);
 
 	if (row < 0)
@@ -37,7 +37,8 @@ static int keep_call(void *arg, const struct span_call *c)
 	if (r >= 0)
 		r = batch_set(k->rows, SPAN_OP_DUR, (size_t)row, c->part);
 	if (r >= 0)
-		r = batch_set(k->rows, SPAN_OP_NUMBER, (size_t)row, k->q->spans.all[c->span].number);
+		r = batch_set(k->rows, SPAN_OP_NUMBER, (size_t)row,
+			      k->q->spans.all[c->span].number);
 	if (r >= 0 && id >= 0)
 		r = batch_set(k->rows, SPAN_OP_ROW_ID, (size_t)row, id);
 	if (r >= 0)
@@ -49,7 +50,7 @@ static int keep_call(void *arg, const struct span_call *c)
 	return r;
 }
 
-static int keep_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
+static int span_op_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
 {
 	struct keeping *k = arg;
 	const struct analysis_run *run = &k->in->runs[0];
@@ -60,7 +61,7 @@ static int keep_put(void *arg, struct store_writer *w, uint64_t covered, struct 
 	const struct span_pass p = {.from = INT64_MIN,
 				    .to = INT64_MAX,
 				    .of = SPAN_NONE,
-				    .call = keep_call,
+				    .call = span_op_call,
 				    .arg = k};
 	int r = store_made_begin(w, &what, err);
 
@@ -69,7 +70,7 @@ static int keep_put(void *arg, struct store_writer *w, uint64_t covered, struct 
 	if (r >= 0)
 		r = spans_pass(&k->q->spans, k->in, run, &p, err);
 	if (r >= 0)
-		r = keep_flush(k);
+		r = span_op_flush(k);
 	return r < 0 ? r
 		     : store_made_end(w,
 				      run->from != INT64_MIN || run->to != INT64_MAX || run->where,
@@ -88,5 +89,5 @@ int requests_keep(struct requests *q, const struct analysis_input *in, struct er
 	if (r < 0)
 		return r;
 	k.rows = rows;
-	return store_made_keep(in->runs[0].store, true, keep_put, &k, err);
+	return store_made_keep(in->runs[0].store, true, span_op_put, &k, err);
 }

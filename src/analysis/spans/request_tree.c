@@ -19,18 +19,21 @@ static int tree_find(const struct requests *q, const char *which, uint32_t *ret,
 	if (!strcmp(which, "slowest")) {
 		*ret = SPAN_NONE;
 		for (size_t i = 0; i < q->chosen_count; i++) {
-			if (*ret == SPAN_NONE || span_dur(&q->spans.all[q->chosen[i]]) >
-							 span_dur(&q->spans.all[*ret]))
+			if (*ret == SPAN_NONE ||
+			    span_dur(&q->spans.all[q->chosen[i]]) > span_dur(&q->spans.all[*ret]))
 				*ret = q->chosen[i];
 		}
-		return *ret == SPAN_NONE ? error_set(err, -EINVAL, "--tree slowest: there is no request")
-					 : 0;
+		return *ret == SPAN_NONE
+			       ? error_set(err, -EINVAL, "--tree slowest: there is no request")
+			       : 0;
 	}
 	if (parse_int(which, &number, &ignored) < 0)
-		return error_set(err, -EINVAL, "--tree '%.40s': a request's number, or slowest", which);
+		return error_set(err, -EINVAL, "--tree '%.40s': a request's number, or slowest",
+				 which);
 	*ret = spans_find(&q->spans, number);
 	return *ret == SPAN_NONE
-		       ? error_set(err, -EINVAL, "--tree %.40s: no span has this number (weir requests --log)",
+		       ? error_set(err, -EINVAL,
+				   "--tree %.40s: no span has this number (weir requests --log)",
 				   which)
 		       : 0;
 }
@@ -80,7 +83,7 @@ static int tree_take(void *arg, const struct span_call *c)
 
 /* ---- its lines ---- */
 
-static int tree_line(struct requests_tree *t, const struct requests_line *l)
+static int request_tree_line(struct requests_tree *t, const struct requests_line *l)
 {
 	if (grow((void **)&t->lines, &t->cap, t->count + 1, sizeof(*t->lines)) < 0)
 		return -ENOMEM;
@@ -119,13 +122,14 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 		struct requests_call *c = &t->calls[i];
 		const struct requests_line is = {
 			.span = c->span, .depth = depth, .start = c->start, .stop = c->stop};
-		const int64_t alike[] = {c->op, c->file_id, c->thread_id, c->via, fold ? 0 : (int64_t)i};
+		const int64_t alike[] = {c->op, c->file_id, c->thread_id, c->via,
+					 fold ? 0 : (int64_t)i};
 		uint64_t key = hash_bytes(alike, sizeof(alike)), at;
 		struct requests_line *l;
 
 		if (!map_get(&lines, key, &at)) {
 			at = t->count;
-			r = tree_line(t, &is);
+			r = request_tree_line(t, &is);
 			r = r < 0 ? r : map_set(&lines, key, at);
 			if (r < 0)
 				break;
@@ -169,12 +173,12 @@ static int tree_put_span(struct requests *q, uint32_t span, unsigned int depth)
 {
 	const struct span *k = &q->spans.all[span];
 
-	return tree_line(&q->tree, &(struct requests_line){.span = span,
-							   .depth = depth,
-							   .start = k->start,
-							   .stop = k->stop,
-							   .time = span_dur(k),
-							   .bytes = k->sums.bytes});
+	return request_tree_line(&q->tree, &(struct requests_line){.span = span,
+								   .depth = depth,
+								   .start = k->start,
+								   .stop = k->stop,
+								   .time = span_dur(k),
+								   .bytes = k->sums.bytes});
 }
 
 /* Goes through spans and calls in order of their start, each below its own. */
@@ -196,13 +200,13 @@ static int tree_walk(struct requests *q)
 				r = -ENOMEM;
 				break;
 			}
-			stack[depth++] = (struct tree_step){
-				enter, q->spans.all[enter].first_child, tree_calls_of(t, enter)};
+			stack[depth++] = (struct tree_step){enter, q->spans.all[enter].first_child,
+							    tree_calls_of(t, enter)};
 		}
 		s = &stack[depth - 1];
-		for (to = s->at; to < t->call_count && t->calls[to].span == s->span &&
-				 (s->child == SPAN_NONE ||
-				  t->calls[to].start < q->spans.all[s->child].start);
+		for (to = s->at;
+		     to < t->call_count && t->calls[to].span == s->span &&
+		     (s->child == SPAN_NONE || t->calls[to].start < q->spans.all[s->child].start);
 		     to++)
 			;
 		r = tree_put_calls(q, s->at, to, (unsigned int)depth);

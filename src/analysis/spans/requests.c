@@ -67,14 +67,14 @@ static void requests_free(void *own)
 
 static enum requests_view requests_view_of(const struct requests_options *o)
 {
-	return o->tree		    ? REQUESTS_TREE
-	       : o->compare	    ? REQUESTS_COMPARE
-	       : o->clusters	    ? REQUESTS_CLUSTERS
-	       : o->freq	    ? REQUESTS_FREQ
-	       : o->stats	    ? REQUESTS_STATS
-	       : o->log		    ? REQUESTS_LOG
-	       : o->keep	    ? REQUESTS_KEEP
-				    : REQUESTS_NAMES;
+	return o->tree	     ? REQUESTS_TREE
+	       : o->compare  ? REQUESTS_COMPARE
+	       : o->clusters ? REQUESTS_CLUSTERS
+	       : o->freq     ? REQUESTS_FREQ
+	       : o->stats    ? REQUESTS_STATS
+	       : o->log	     ? REQUESTS_LOG
+	       : o->keep     ? REQUESTS_KEEP
+			     : REQUESTS_NAMES;
 }
 
 static int requests_check(const void *options, struct error *err)
@@ -84,14 +84,17 @@ static int requests_check(const void *options, struct error *err)
 
 	if (views > 1)
 		return error_set(err, -EINVAL,
-				 "--log, --stats, --freq, --tree, --compare and --clusters exclude one another");
+				 "--log, --stats, --freq, --tree, --compare and --clusters exclude "
+				 "one another");
 	if (o->by && !o->freq && !o->stats)
 		return error_set(err, -EINVAL, "--by goes with --freq or --stats");
 	if (o->by && (strncmp(o->by, "attr.", 5) != 0 || !o->by[5]) && strcmp(o->by, "name") != 0)
-		return error_set(err, -EINVAL, "--by '%.60s': name, or attr.KEY as in attr.customer",
-				 o->by);
+		return error_set(err, -EINVAL,
+				 "--by '%.60s': name, or attr.KEY as in attr.customer", o->by);
 	if (o->overlap && !o->tree)
-		return error_set(err, -EINVAL, "--overlap goes with --tree: what merely overlaps is never summed");
+		return error_set(
+			err, -EINVAL,
+			"--overlap goes with --tree: what merely overlaps is never summed");
 	return 0;
 }
 
@@ -119,7 +122,7 @@ static int requests_make(struct requests *q, const struct analysis_input *in,
 			 const struct requests_options *o, struct error *err)
 {
 	int r = o->by && strcmp(o->by, "name") != 0 ? requests_group_by(q, o->by + 5)
-						     : requests_group_names(q);
+						    : requests_group_names(q);
 
 	if (r >= 0 && q->view == REQUESTS_TREE)
 		r = requests_make_tree(q, in, o->tree, o->overlap, err);
@@ -173,12 +176,14 @@ static int requests_put_members(const struct analysis_input *in _unused_,
 
 	for (uint32_t i = 0; i < s->count; i++)
 		blurred += s->all[i].sums.blurred;
-	r = buf_printf(to,
-		       ",\n\"spans\": {\"count\": %u, \"running\": %u, \"cut\": %u, \"orphans\": %u, "
-		       "\"loops\": %u, \"crossed\": %u, \"estimated\": %u, \"contexts\": %llu, \"unsure\": "
-		       "%llu}",
-		       s->count, s->running, s->cut, s->orphans, s->loops, s->crossed, blurred,
-		       (unsigned long long)s->contexts, (unsigned long long)s->unsure);
+	r = buf_printf(
+		to,
+		",\n\"spans\": {\"count\": %u, \"running\": %u, \"cut\": %u, \"orphans\": %u, "
+		"\"loops\": %u, \"crossed\": %u, \"estimated\": %u, \"contexts\": %llu, "
+		"\"unsure\": "
+		"%llu}",
+		s->count, s->running, s->cut, s->orphans, s->loops, s->crossed, blurred,
+		(unsigned long long)s->contexts, (unsigned long long)s->unsure);
 	for (unsigned int i = 0; i < SPAN_VIAS - 1 && r >= 0; i++)
 		r = buf_printf(to, "%s\"%s\": {\"calls\": %llu, \"time\": %lld}%s",
 			       i ? ", " : ",\n\"via\": {", vocab_word("via", VIA_CONTEXT + i),
@@ -204,18 +209,21 @@ static const struct option requests_table[] = {
 	 offsetof(struct requests_options, stats)},
 	{0, "freq", OPTION_FLAG, NULL, "how often they took how long",
 	 offsetof(struct requests_options, freq)},
-	{0, "by", OPTION_STRING, "WHAT", "with --freq or --stats: name, or attr.KEY for an attribute",
+	{0, "by", OPTION_STRING, "WHAT",
+	 "with --freq or --stats: name, or attr.KEY for an attribute",
 	 offsetof(struct requests_options, by)},
 	{0, "compare", OPTION_FLAG, NULL,
-	 "what is different in the slowest hundredth of one name: parts of the time, files, attributes",
+	 "what is different in the slowest hundredth of one name: parts of the time, files, "
+	 "attributes",
 	 offsetof(struct requests_options, compare)},
-	{0, "clusters", OPTION_FLAG, NULL, "groups of one name by where their time went, and outliers",
+	{0, "clusters", OPTION_FLAG, NULL,
+	 "groups of one name by where their time went, and outliers",
 	 offsetof(struct requests_options, clusters)},
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store which calls belong to which span, and why, in the trace: table span_op",
 	 offsetof(struct requests_options, keep)},
-	{0, "top", OPTION_COUNT, "N", "at most so many rows", offsetof(struct requests_options, top),
-	 .otherwise = "5000"},
+	{0, "top", OPTION_COUNT, "N", "at most so many rows",
+	 offsetof(struct requests_options, top), .otherwise = "5000"},
 	{0},
 };
 
@@ -231,15 +239,21 @@ static const struct command_example requests_examples[] = {
 const struct analysis analysis_requests = {
 	.name = "requests",
 	.summary = "show requests: where their time went, in the program, in calls, in waits",
-	.description =
-		"Of spans, which a program marks (table span), an OpenTelemetry SDK publishes (context) or "
-		"the definition of a period finds (period, weir periods --keep): how long they took, and "
-		"where: in the program, in calls by their class, in waits. A call belongs to the span whose "
-		"id its thread carried, else to the innermost one open on its thread; requests of io_uring and libaio "
-		"belong to the span that submitted them; a thread that another woke from a wait for work "
-		"goes on with that one's span. The parts of a span add up to its time: a wait counts where no "
-		"other call of the request ran, and where calls ran side by side the time is split in "
-		"proportion.",
+	.description = "Of spans, which a program marks (table span), an OpenTelemetry SDK "
+		       "publishes (context) or "
+		       "the definition of a period finds (period, weir periods --keep): how long "
+		       "they took, and "
+		       "where: in the program, in calls by their class, in waits. A call belongs "
+		       "to the span whose "
+		       "id its thread carried, else to the innermost one open on its thread; "
+		       "requests of io_uring and libaio "
+		       "belong to the span that submitted them; a thread that another woke from a "
+		       "wait for work "
+		       "goes on with that one's span. The parts of a span add up to its time: a "
+		       "wait counts where no "
+		       "other call of the request ran, and where calls ran side by side the time "
+		       "is split in "
+		       "proportion.",
 	.examples = requests_examples,
 	.order = ANALYSIS_STREAM,
 	.options = requests_table,

@@ -78,7 +78,8 @@ struct requests_trait {
 };
 struct requests_compare {
 	struct bytes name;
-	uint32_t *usual, *slow; /* spans: around the median, and the slowest; parts of the group's */
+	uint32_t *usual,
+		*slow; /* spans: around the median, and the slowest; parts of the group's */
 	uint32_t usual_count, slow_count;
 	struct requests_difference times[SPAN_TIMES];
 	struct requests_difference *files; /* by difference */
@@ -135,7 +136,8 @@ const struct requests_group *requests_largest(const struct requests *q);
 /* The value of a member of the JSON object of attributes: false where it has none. */
 bool requests_attribute(struct bytes object, struct bytes key, struct bytes *ret);
 /* The next member of it: *at begins at 0. */
-bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key, struct bytes *value);
+bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key,
+			     struct bytes *value);
 int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,
 		       bool overlap, struct error *err);
 int requests_make_compare(struct requests *q, const struct analysis_input *in, struct error *err);

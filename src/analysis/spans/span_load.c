@@ -16,7 +16,7 @@ static_assert((int)SPAN_NUMBER == (int)PERIOD_NUMBER &&
 
 /* What is needed until parents are known. */
 struct span_key {
-	uint64_t self, parent;		/* numbers, hashed with the recording; parent 0: none */
+	uint64_t self, parent;	       /* numbers, hashed with the recording; parent 0: none */
 	uint64_t self_ids, parent_ids; /* likewise of the texts */
 	uint32_t span;
 	uint8_t period;
@@ -48,7 +48,8 @@ static uint64_t span_ids(struct bytes trace, struct bytes span)
 {
 	if (!span.len)
 		return 0;
-	return hash_u64(hash_bytes(trace.data, trace.len) ^ hash_u64(hash_bytes(span.data, span.len))) |
+	return hash_u64(hash_bytes(trace.data, trace.len) ^
+			hash_u64(hash_bytes(span.data, span.len))) |
 	       1;
 }
 
@@ -142,7 +143,8 @@ static int span_take_context(struct span_load *l, const struct batch *b, size_t 
 	int64_t start = batch_get(b, CONTEXT_START, row, 0);
 	struct span_carried is = {.thread_id = batch_get(b, CONTEXT_THREAD_ID, row, -1),
 				  .start = start,
-				  .stop = start + MAX(batch_get(b, CONTEXT_DUR, row, 0), (int64_t)0),
+				  .stop = start +
+					  MAX(batch_get(b, CONTEXT_DUR, row, 0), (int64_t)0),
 				  .ids = span_ids(trace, id)};
 	uint64_t at;
 	struct span *k;
@@ -214,7 +216,7 @@ static int span_load_table(struct span_load *l, const struct analysis_input *in,
 
 /* ---- order and parents ---- */
 
-static int span_order(const void *a, const void *b, void *arg)
+static int spans_order(const void *a, const void *b, void *arg)
 {
 	const struct span *all = arg;
 	const struct span *x = &all[((const struct span_key *)a)->span],
@@ -235,7 +237,7 @@ static int span_sort(struct span_load *l)
 	if (!sorted)
 		return -ENOMEM;
 	if (s->count)
-		qsort_r(l->keys, s->count, sizeof(*l->keys), span_order, s->all);
+		qsort_r(l->keys, s->count, sizeof(*l->keys), spans_order, s->all);
 	for (uint32_t i = 0; i < s->count; i++) {
 		sorted[i] = s->all[l->keys[i].span];
 		sorted[i].root = i;
@@ -396,8 +398,11 @@ int spans_load(struct spans *s, const struct analysis_input *in, const struct an
 	if (r >= 0)
 		r = span_load_places(&l, store_dims(run->store));
 	if (r == -E2BIG)
-		return error_set(err, r, "more than %d definitions of periods without a parent match on one "
-				 "thread: keep fewer (weir periods --keep)", SPAN_LANES_MAX);
+		return error_set(
+			err, r,
+			"more than %d definitions of periods without a parent match on one "
+			"thread: keep fewer (weir periods --keep)",
+			SPAN_LANES_MAX);
 	return r < 0 ? error_errno(err, r, "cannot read the spans") : 0;
 }
 

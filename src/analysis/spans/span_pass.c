@@ -8,13 +8,13 @@
 #include "schema/vocab.h"
 
 #define SPAN_PIECES_OPEN 4096 /* kept of a span that is open, where there are too many */
-#define SPAN_AHEAD_MAX	 1000000000ll /* ns behind the end of the last span in which calls of it may end */
+#define SPAN_AHEAD_MAX \
+	1000000000ll /* ns behind the end of the last span in which calls of it may end */
 
 static const char *const time_words[] = {"program", "data", "meta", "sync",
 					 "net",	    "lock", "wait", "other"};
 static_assert(ARRAY_SIZE(time_words) == SPAN_TIMES, "each part of the time has its word");
-static const char *const phase_words[] = {"cpu",   "runq",   "io_wait",
-					  "sleep", "queued", "device"};
+static const char *const phase_words[] = {"cpu", "runq", "io_wait", "sleep", "queued", "device"};
 static_assert(ARRAY_SIZE(phase_words) == SPAN_PHASES, "each phase has its word");
 
 const char *span_time_word(unsigned int t)
@@ -149,7 +149,8 @@ static void span_sum_phases(struct span_sums *k, const struct batch *b, size_t r
 	for (unsigned int i = 0; i < SPAN_PHASES; i++) {
 		int64_t v = batch_get(b, columns[i], row, 0);
 
-		k->phase[i] += part == dur || !dur ? v : (int64_t)((double)v * (double)part / (double)dur);
+		k->phase[i] +=
+			part == dur || !dur ? v : (int64_t)((double)v * (double)part / (double)dur);
 	}
 }
 
@@ -258,10 +259,10 @@ struct span_passing {
 static uint64_t pass_columns(void)
 {
 	static const unsigned int columns[] = {
-		OP_START,    OP_DUR,	   OP_THREAD_ID, OP_KIND,     OP_OP,	   OP_CLASS,
-		OP_RET,	     OP_ERR,	   OP_BYTES,	 OP_FD,	      OP_FILE_ID,  OP_POS,
-		OP_SIZE,     OP_A1,	   OP_PEER_ID,	 OP_STATUS,   OP_RUNQ,	   OP_WAKER_ID,
-		OP_IO_WAIT,  OP_SLEEP,	   OP_CPU_TIME,	 OP_IO_QUEUED, OP_IO_DEVICE,
+		OP_START,   OP_DUR,   OP_THREAD_ID, OP_KIND,	  OP_OP,	OP_CLASS,
+		OP_RET,	    OP_ERR,   OP_BYTES,	    OP_FD,	  OP_FILE_ID,	OP_POS,
+		OP_SIZE,    OP_A1,    OP_PEER_ID,   OP_STATUS,	  OP_RUNQ,	OP_WAKER_ID,
+		OP_IO_WAIT, OP_SLEEP, OP_CPU_TIME,  OP_IO_QUEUED, OP_IO_DEVICE,
 	};
 	uint64_t set = 0;
 

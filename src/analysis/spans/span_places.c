@@ -21,7 +21,8 @@ struct span_step {
 };
 
 struct span_lane {
-	uint64_t name; /* 0: spans of programs, and what they handed on; else a period's definition */
+	uint64_t
+		name; /* 0: spans of programs, and what they handed on; else a period's definition */
 	size_t from, to, at; /* of steps; the one that was found last */
 	uint32_t next;	     /* further lane of the task, + 1 */
 };
@@ -297,7 +298,7 @@ static uint32_t place_carried(struct span_task *t, int64_t at)
 	}
 	t->carry_at = low;
 	return t->carries[low].start <= at && at <= t->carries[low].stop ? t->carries[low].span
-									   : SPAN_NONE;
+									 : SPAN_NONE;
 }
 
 static uint32_t place_open(const struct span_places *p, struct span_lane *l, int64_t at)
@@ -342,8 +343,7 @@ static size_t place_look(const struct span_places *p, struct span_task *t, int64
 		ret[n++] = (struct span_handed){carried, 0};
 	for (uint32_t i = t->lanes; i && n < SPAN_LANES_MAX; i = p->lanes[i - 1].next) {
 		struct span_lane *l = &p->lanes[i - 1];
-		uint32_t span = !l->name && carried != SPAN_NONE ? SPAN_NONE
-								  : place_open(p, l, at);
+		uint32_t span = !l->name && carried != SPAN_NONE ? SPAN_NONE : place_open(p, l, at);
 
 		if (span != SPAN_NONE)
 			ret[n++] = (struct span_handed){span, l->name};
@@ -361,9 +361,8 @@ static bool place_is_idle(const struct span_places *p, const struct batch *b, si
 {
 	int64_t op = batch_get(b, OP_OP, row, -1);
 
-	return op == p->futex_wait ||
-	       (op == p->futex &&
-		(batch_get(b, OP_A1, row, 0) & FUTEX_COMMAND) == FUTEX_WAIT_BITSET);
+	return op == p->futex_wait || (op == p->futex && (batch_get(b, OP_A1, row, 0) &
+							  FUTEX_COMMAND) == FUTEX_WAIT_BITSET);
 }
 
 /*
@@ -378,8 +377,7 @@ static int place_hand(struct span_places *p, const struct batch *b, size_t row, 
 		woken = MAX(stop - batch_get(b, OP_RUNQ, row, 0), start);
 	struct span_task *from = waker < 0 ? NULL : place_task(p, waker, false), *to;
 	struct span_handed got[SPAN_LANES_MAX], own[SPAN_LANES_MAX];
-	size_t ignored, count = from ? place_look(p, from, woken, true, got, &ignored) : 0,
-			owned;
+	size_t ignored, count = from ? place_look(p, from, woken, true, got, &ignored) : 0, owned;
 
 	to = place_task(p, thread, count > 0);
 	if (!to)
@@ -399,14 +397,15 @@ ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row,
 	int64_t thread = batch_get(b, OP_THREAD_ID, row, -1), kind = batch_get(b, OP_KIND, row, 0);
 	struct span_task *t = thread < 0 ? NULL : place_task(p, thread, false);
 	struct span_handed got[SPAN_LANES_MAX];
-	bool idle = place_is_idle(p, b, row), request = kind == KIND_IO_URING || kind == KIND_LIBAIO;
+	bool idle = place_is_idle(p, b, row),
+	     request = kind == KIND_IO_URING || kind == KIND_LIBAIO;
 	size_t own = 0, n = t ? place_look(p, t, start, !idle, got, &own) : 0;
 	bool context = t && own && !got[0].lane && place_carried(t, start) == got[0].span;
 	int r = idle && thread >= 0 ? place_hand(p, b, row, start, stop) : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		ret[i].span = got[i].span;
-		ret[i].via = !i && context	  ? VIA_CONTEXT
+		ret[i].via = !i && context	   ? VIA_CONTEXT
 			     : i >= own || request ? VIA_WORK
 						   : VIA_THREAD;
 	}

@@ -62,20 +62,20 @@ struct span_sums {
 	int64_t summed[SPAN_TIMES]; /* of calls, added up: more where they ran side by side */
 	int64_t phase[SPAN_PHASES];
 	int64_t bytes;
-	int64_t self;			    /* dur without the union of the spans directly below */
+	int64_t self;			   /* dur without the union of the spans directly below */
 	uint32_t calls, own_calls, errors; /* own: of this span alone */
-	uint32_t unphased;		    /* calls without phases */
-	bool listed;			    /* in spans.covered */
-	bool blurred;			    /* more pieces than memory allows: parts are estimates */
-	struct span_cover any, busy; /* in a call; in one that does not wait */
+	uint32_t unphased;		   /* calls without phases */
+	bool listed;			   /* in spans.covered */
+	bool blurred;			   /* more pieces than memory allows: parts are estimates */
+	struct span_cover any, busy;	   /* in a call; in one that does not wait */
 };
 
 struct span {
 	int64_t start, stop; /* of one that was running the last time of the trace */
 	int64_t number;
-	int64_t thread_id; /* -1: not known */
-	uint32_t parent;   /* SPAN_NONE: none, or not in this trace */
-	uint32_t root;	   /* itself, where it has no parent */
+	int64_t thread_id;		    /* -1: not known */
+	uint32_t parent;		    /* SPAN_NONE: none, or not in this trace */
+	uint32_t root;			    /* itself, where it has no parent */
 	uint32_t first_child, next_sibling; /* in order of start */
 	uint32_t name, service, trace_id, span_id, attributes; /* of texts; 0: none */
 	uint8_t kind, status, source;			       /* kind 255: null */
@@ -101,9 +101,9 @@ struct spans {
 	struct span_places *places;
 	/* what was found about them */
 	uint32_t running, cut;
-	uint32_t orphans;	  /* their parent is not in this trace */
-	uint32_t loops;		  /* their parents lead back to them: taken for spans without one */
-	uint32_t crossed;	  /* on one thread another began in them and ended after them */
+	uint32_t orphans; /* their parent is not in this trace */
+	uint32_t loops;	  /* their parents lead back to them: taken for spans without one */
+	uint32_t crossed; /* on one thread another began in them and ended after them */
 	uint64_t contexts, unsure; /* rows of context, and those of threads with an event loop */
 	/* what spans_sum() found */
 	uint64_t calls_via[SPAN_VIAS];
@@ -137,9 +137,10 @@ struct span_call {
 /* For each call that a span has; rows come in order of their end. Negative ends the pass. */
 typedef int span_call_fn(void *arg, const struct span_call *c);
 struct span_pass {
-	int64_t from, to; /* calls that overlap [from, to) come; others may, and those that end a second later may not */
-	bool time;	  /* also calls that merely overlap: only of `of` */
-	uint32_t of;	  /* SPAN_NONE: of every span */
+	int64_t from,
+		to; /* calls that overlap [from, to) come; others may, and those that end a second later may not */
+	bool time;   /* also calls that merely overlap: only of `of` */
+	uint32_t of; /* SPAN_NONE: of every span */
 	span_call_fn *call;
 	void *arg;
 };
@@ -174,4 +175,4 @@ struct span_member {
 };
 /* Those that a call which began at `start` belongs to; how many, or -ENOMEM. Calls come in order of their end. */
 ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
-		      int64_t stop, struct span_member ret[static SPAN_LANES_MAX]);
+		       int64_t stop, struct span_member ret[static SPAN_LANES_MAX]);

@@ -70,7 +70,8 @@ static int print_traits(const struct requests_compare *c)
 		r = r < 0 || !t->value.len ? r : buf_append(&text, t->value.data, t->value.len);
 		r = r < 0 ? r : requests_put_name(&line, (struct bytes){text.data, text.len}, name);
 		r = r < 0 ? r
-			  : buf_printf(&line, " %11s %11s", format_percent(t->usual, c->usual_count).s,
+			  : buf_printf(&line, " %11s %11s",
+				       format_percent(t->usual, c->usual_count).s,
 				       format_percent(t->slow, c->slow_count).s);
 		requests_line(&line);
 	}
@@ -91,9 +92,9 @@ int requests_compare_screen(const struct requests *q)
 	while (name.len && name.data[name.len - 1] == ' ')
 		name.len--;
 	printf("\n%s%.*s%s   the slowest %s, from %s on, against %s around the median, %s\n",
-	       text_style(TEXT_BOLD), (int)name.len, (const char *)name.data, text_style(TEXT_PLAIN),
-	       format_count(c->slow_count).s, format_dur(span_dur(&q->spans.all[c->slow[0]])).s,
-	       format_count(c->usual_count).s,
+	       text_style(TEXT_BOLD), (int)name.len, (const char *)name.data,
+	       text_style(TEXT_PLAIN), format_count(c->slow_count).s,
+	       format_dur(span_dur(&q->spans.all[c->slow[0]])).s, format_count(c->usual_count).s,
 	       format_dur(span_dur(&q->spans.all[c->usual[c->usual_count / 2]])).s);
 	r = r < 0 ? r : print_differences("WHERE THE TIME WENT", c->times, SPAN_TIMES, SPAN_TIMES);
 	if (r >= 0 && c->file_count)

@@ -13,9 +13,9 @@
 #include "schema/vocab.h"
 
 #define WIDE	    130 /* columns from which on a line has room for its bar */
-#define TITLE_MIN    16
-#define TITLE_MAX    40
-#define GROUP_REST  65 /* columns of a group's figures */
+#define TITLE_MIN   16
+#define TITLE_MAX   40
+#define GROUP_REST  59 /* columns of a group's figures */
 #define WHERE_BAR   34 /* columns from which on there is a bar beside the words */
 #define FREQ_ROWS   64
 #define NAMES_SHORT 20 /* groups on a terminal */
@@ -84,10 +84,10 @@ int requests_parts(struct buf *to, const double time[static SPAN_TIMES], int64_t
 			break;
 		put[most] = true;
 		r = buf_printf(&text, "%s%s %s %s%s%s", n ? "  " : "",
-			 requests_sign((enum span_time)most), span_time_word(most),
-			 of > 0 ? format_dur((int64_t)(time[most] / all * (double)of)).s : "",
-			 of > 0 ? " " : "",
-			 format_percent((uint64_t)time[most], (uint64_t)all).s);
+			       requests_sign((enum span_time)most), span_time_word(most),
+			       of > 0 ? format_dur((int64_t)(time[most] / all * (double)of)).s : "",
+			       of > 0 ? " " : "",
+			       format_percent((uint64_t)time[most], (uint64_t)all).s);
 		columns = r < 0 ? 0 : format_width(buf_str(&text));
 		if (used + columns > width)
 			break;
@@ -202,10 +202,9 @@ static int print_group(const struct requests *q, const struct requests_group *g,
 	int r = requests_put_name(&line, g->name, name);
 
 	if (r >= 0)
-		r = buf_printf(&line, " %9s %6s %9s %9s %9s %9s %9s", format_count(g->count).s,
+		r = buf_printf(&line, " %8s %6s %8s %8s %8s %8s %8s", format_count(g->count).s,
 			       g->errors ? format_count(g->errors).s : "-", format_dur(g->total).s,
-			       format_dur(g->self).s,
-			       format_dur(requests_percentile(q, g, 0.5)).s,
+			       format_dur(g->self).s, format_dur(requests_percentile(q, g, 0.5)).s,
 			       format_dur(requests_percentile(q, g, 0.99)).s,
 			       format_dur(requests_percentile(q, g, 1)).s);
 	if (r >= 0 && width >= WIDE)
@@ -233,7 +232,7 @@ static int names_screen(const struct requests *q)
 		const struct requests_group *g = &q->groups[i];
 
 		if (!i || g->part != q->groups[i - 1].part)
-			printf("\n%s%-*s %9s %6s %9s %9s %9s %9s %9s%s%s\n", text_style(TEXT_BOLD),
+			printf("\n%s%-*s %8s %6s %8s %8s %8s %8s %8s%s%s\n", text_style(TEXT_BOLD),
 			       (int)name, g->part ? "WITHIN" : "REQUESTS", "count", "errors",
 			       "total", "self", "p50", "p99", "max",
 			       requests_width() >= WIDE ? "  where the time went" : "",
@@ -294,8 +293,8 @@ static int log_screen(const struct analysis_view *v, const struct requests *q)
 	int r = 0;
 
 	most = MIN(most, text_rows_max());
-	printf("\n%s%9s  %-12s%-*s %10s %-7s where the time went%s\n", text_style(TEXT_BOLD), "took",
-	       "at", requests_width() >= WIDE ? 30 : TITLE_MIN, "name", "number", "status",
+	printf("\n%s%9s  %-12s%-*s %10s %-7s where the time went%s\n", text_style(TEXT_BOLD),
+	       "took", "at", requests_width() >= WIDE ? 30 : TITLE_MIN, "name", "number", "status",
 	       text_style(TEXT_PLAIN));
 	for (size_t i = 0; i < most && r >= 0; i++)
 		r = requests_put_span(v, q, q->chosen[i]);
@@ -316,8 +315,9 @@ static int stats_phases(const struct requests_group *g)
 		return 0;
 	r = buf_printf(&b, "  in calls:");
 	for (unsigned int i = 0; i < SPAN_PHASES && r >= 0; i++)
-		r = format_next(&b, requests_width(), "%s %s", span_phase_word(i),
-				format_dur(g->phase[i]).s);
+		r = !g->phase[i] ? 0
+				 : format_next(&b, requests_width(), "%s %s", span_phase_word(i),
+					       format_dur(g->phase[i]).s);
 	if (r >= 0 && g->unphased)
 		r = format_next(&b, requests_width(), "not known of %s",
 				format_count(g->unphased).s);
@@ -345,14 +345,13 @@ static int stats_group(const struct requests *q, const struct requests_group *g)
 	printf("   errors %s   running %s   cut %s\n", format_count(g->errors).s,
 	       format_count(g->running).s, format_count(g->cut).s);
 	buf_clear(&b);
-	r = r < 0 ? r : buf_printf(&b, "  mean %s", format_dur(g->total / g->count).s);
 	for (size_t i = 0; i < ARRAY_SIZE(points) && r >= 0; i++)
 		r = buf_printf(&b, "  %s %s", points[i].name,
 			       format_dur(requests_percentile(q, g, points[i].at)).s);
 	puts(buf_str(&b));
-	printf("  total %s   covered %s   self %s   %s calls   %s\n", format_dur(g->total).s,
-	       format_dur(g->covered).s, format_dur(g->self).s, format_count(g->calls).s,
-	       format_size((uint64_t)MAX(g->bytes, (int64_t)0)).s);
+	printf("  total %s  covered %s  self %s  mean %s  %s calls  %s\n", format_dur(g->total).s,
+	       format_dur(g->covered).s, format_dur(g->self).s, format_dur(g->total / g->count).s,
+	       format_count(g->calls).s, format_size((uint64_t)MAX(g->bytes, (int64_t)0)).s);
 	for (unsigned int i = 0; i < SPAN_TIMES; i++)
 		t[i] = (double)g->time[i];
 	buf_clear(&b);
@@ -412,7 +411,8 @@ int requests_screen(const struct analysis_view *v)
 	int r;
 
 	if (!q->spans.count) {
-		puts("no spans in this trace: a program marks them (docs/howto/requests-of-a-program.md), "
+		puts("no spans in this trace: a program marks them "
+		     "(docs/howto/requests-of-a-program.md), "
 		     "or weir periods --keep finds them");
 		loss_warn(&v->loss);
 		return 0;

@@ -33,7 +33,8 @@ static int tree_bar(const struct tree_screen *t, const struct requests_line *l, 
 		start = MAX(start, 0.0);
 		stop = MAX(stop, start);
 		stop = MIN(stop, (double)t->dur);
-		for (size_t c = (size_t)(start / column); c < t->bar && (double)c * column <= stop; c++) {
+		for (size_t c = (size_t)(start / column); c < t->bar && (double)c * column <= stop;
+		     c++) {
 			double low = MAX(start, (double)c * column),
 			       high = MIN(stop, (double)(c + 1) * column);
 
@@ -141,7 +142,8 @@ static int tree_head(const struct analysis_view *v, const struct requests *q)
 {
 	const struct span *k = &q->spans.all[q->tree.of];
 	_cleanup_buf_ struct buf b = {0}, at = {0}, who = {0}, safe = {0};
-	struct bytes name = requests_name(q, q->tree.of), trace = spans_text(&q->spans, k->trace_id),
+	struct bytes name = requests_name(q, q->tree.of),
+		     trace = spans_text(&q->spans, k->trace_id),
 		     attributes = spans_text(&q->spans, k->attributes);
 	size_t width = requests_width();
 	int r = format_path(&b, name.data, name.len, width / 2);
