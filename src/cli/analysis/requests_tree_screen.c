@@ -11,6 +11,8 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
+#define DISK_ROOM 36 /* columns in which both parts of a disk's time have room */
+
 struct tree_screen {
 	const struct requests *q;
 	size_t name, bar;
@@ -51,7 +53,8 @@ static int tree_bar(const struct tree_screen *t, const struct requests_line *l, 
 }
 
 /* What there is to say beside the bar. */
-static int tree_note(const struct tree_screen *t, const struct requests_line *l, struct buf *to)
+static int tree_note(const struct tree_screen *t, const struct requests_line *l, size_t room,
+		     struct buf *to)
 {
 	const struct requests_call *c = &t->q->tree.calls[l->from];
 	const char *status = vocab_word("span_status", t->q->spans.all[l->span].status);
@@ -62,7 +65,9 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 		return status && strcmp(status, "ok") != 0 && strcmp(status, "unset") != 0
 			       ? buf_printf(to, "%s", status)
 			       : 0;
-	if (l->queued || l->device)
+	if ((l->queued || l->device) && room < DISK_ROOM)
+		r = buf_printf(to, "disk %s  ", format_dur(l->queued + l->device).s);
+	else if (l->queued || l->device)
 		r = buf_printf(to, "disk: queued %s, device %s  ", format_dur(l->queued).s,
 			       format_dur(l->device).s);
 	if (r >= 0 && l->errors)
@@ -89,7 +94,7 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 
 static int tree_put_line(const struct tree_screen *t, const struct requests_line *l)
 {
-	_cleanup_buf_ struct buf line = {0}, name = {0}, safe = {0}, note = {0}, cut = {0};
+	_cleanup_buf_ struct buf line = {0}, name = {0}, safe = {0}, note = {0};
 	size_t indent = MIN(2 * (size_t)l->depth, t->name / 2), room = t->name - indent;
 	size_t width = requests_width(), left;
 	char times[FORMAT_TEXT_MAX + 4] = "";
@@ -110,14 +115,14 @@ static int tree_put_line(const struct tree_screen *t, const struct requests_line
 		r = buf_printf(&line, " %9s ", format_dur(l->time).s);
 	if (r >= 0)
 		r = tree_bar(t, l, &line);
-	if (r >= 0)
-		r = tree_note(t, l, &note);
 	left = width - t->name - 11 - t->bar - 1;
+	if (r >= 0)
+		r = tree_note(t, l, left, &note);
 	while (note.len && note.data[note.len - 1] == ' ')
 		note.len--;
 	if (r >= 0 && note.len) {
-		r = format_path(&cut, note.data, note.len, left);
-		r = r < 0 ? r : buf_printf(&line, " %s", buf_str(&cut));
+		r = buf_printf(&line, " ");
+		r = r < 0 ? r : format_pad(&line, buf_str(&note), left, false);
 	}
 	fputs(l->from == l->to ? text_style(TEXT_BOLD) : "", stdout);
 	requests_line(&line);
