@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""screens.py WEIR MARK FOLDER [--update]: the screens of `weir requests` at 80 and 200 columns over a made-up trace: a shop whose slow
-requests wait for a disk, some for a lock. Texts in FOLDER. TAP on standard output."""
+"""screens.py WEIR MARK FOLDER [--update | --story]: the screens of `weir requests` at 80 and 200 columns over a made-up trace: a shop whose slow
+requests wait for a disk, some for a lock. Texts in FOLDER.
+With --story only the rows are printed, for the test of the pages. TAP on standard output."""
 import json
 import os
 import subprocess
@@ -99,4 +100,7 @@ def main():
     return tap.end()
 
 
-sys.exit(main())
+if '--story' in sys.argv:
+    print(story(), end='')
+else:
+    sys.exit(main())

@@ -11,6 +11,20 @@
 
 #define TREE_UNFOLDED 16 /* so many calls of a span are a line each */
 
+/* A span by the text of its id: numbers may have more digits than readers of JSON keep. */
+static uint32_t tree_find_id(const struct requests *q, const char *which)
+{
+	uint32_t id;
+
+	if (!intern_find(&q->spans.texts, which, strlen(which), &id) || !id)
+		return SPAN_NONE;
+	for (uint32_t i = 0; i < q->spans.count; i++) {
+		if (q->spans.all[i].span_id == id)
+			return i;
+	}
+	return SPAN_NONE;
+}
+
 static int tree_find(const struct requests *q, const char *which, uint32_t *ret, struct error *err)
 {
 	struct error ignored = {0};
@@ -27,8 +41,12 @@ static int tree_find(const struct requests *q, const char *which, uint32_t *ret,
 			       ? error_set(err, -EINVAL, "--tree slowest: there is no request")
 			       : 0;
 	}
+	*ret = tree_find_id(q, which);
+	if (*ret != SPAN_NONE)
+		return 0;
 	if (parse_int(which, &number, &ignored) < 0)
-		return error_set(err, -EINVAL, "--tree '%.40s': a request's number, or slowest",
+		return error_set(err, -EINVAL,
+				 "--tree '%.40s': a request's number, the id of a span, or slowest",
 				 which);
 	*ret = spans_find(&q->spans, number);
 	return *ret == SPAN_NONE

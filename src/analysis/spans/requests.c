@@ -118,6 +118,17 @@ static int requests_sum_all(struct requests *q, const struct analysis_input *in,
 	return r;
 }
 
+/* The slowest first. */
+static int request_order_slowest(const void *a, const void *b, void *arg)
+{
+	const struct span *all = arg;
+	int64_t m = span_dur(&all[*(const uint32_t *)a]), n = span_dur(&all[*(const uint32_t *)b]);
+
+	return m != n ? (m > n ? -1 : 1)
+		      : (*(const uint32_t *)a > *(const uint32_t *)b) -
+				(*(const uint32_t *)a < *(const uint32_t *)b);
+}
+
 static int requests_make(struct requests *q, const struct analysis_input *in,
 			 const struct requests_options *o, struct error *err)
 {
@@ -130,6 +141,9 @@ static int requests_make(struct requests *q, const struct analysis_input *in,
 		r = requests_make_compare(q, in, err);
 	if (r >= 0 && q->view == REQUESTS_CLUSTERS)
 		r = requests_make_clusters(q);
+	if (q->view == REQUESTS_LOG && q->chosen_count)
+		qsort_r(q->chosen, q->chosen_count, sizeof(*q->chosen), request_order_slowest,
+			q->spans.all);
 	if (r >= 0 && o->keep)
 		r = requests_keep(q, in, err);
 	return r;
@@ -200,7 +214,7 @@ static const struct option requests_table[] = {
 	{0, "log", OPTION_FLAG, NULL, "list them one by one, the slowest first",
 	 offsetof(struct requests_options, log)},
 	{0, "tree", OPTION_STRING, "NUMBER",
-	 "one of them with the spans, calls and waits in it: its number, or `slowest`",
+	 "one of them with the spans, calls and waits in it: its number, its id, or `slowest`",
 	 offsetof(struct requests_options, tree)},
 	{0, "overlap", OPTION_FLAG, NULL,
 	 "with --tree: also calls of other threads that overlap it, of which no more is known",

@@ -8,7 +8,8 @@
 #include "base/map.h"
 #include "schema/vocab.h"
 
-#define NUMBER_MASK INT64_MAX
+/* Of a span that nobody recorded: pages and other readers of JSON hold so much of a number. */
+#define NUMBER_MASK ((1ull << 53) - 1)
 
 static_assert((int)SPAN_NUMBER == (int)PERIOD_NUMBER &&
 		      (int)SPAN_ATTRIBUTES == (int)PERIOD_ATTRIBUTES,

@@ -276,16 +276,6 @@ int requests_put_span(const struct analysis_view *v, const struct requests *q, u
 	return r;
 }
 
-static int log_order(const void *a, const void *b, void *arg)
-{
-	const struct span *all = arg;
-	int64_t m = span_dur(&all[*(const uint32_t *)a]), n = span_dur(&all[*(const uint32_t *)b]);
-
-	return m != n ? (m > n ? -1 : 1)
-		      : (*(const uint32_t *)a > *(const uint32_t *)b) -
-				(*(const uint32_t *)a < *(const uint32_t *)b);
-}
-
 static int log_screen(const struct analysis_view *v, const struct requests *q)
 {
 	const struct requests_options *o = analysis_own_options(v->opts);
@@ -427,7 +417,6 @@ int requests_screen(const struct analysis_view *v)
 		r = names_screen(q);
 		break;
 	case REQUESTS_LOG:
-		qsort_r(q->chosen, q->chosen_count, sizeof(*q->chosen), log_order, q->spans.all);
 		r = log_screen(v, q);
 		break;
 	case REQUESTS_TREE:
