@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mark.c: MARK FROM TO < ROWS: a copy of a recorded trace (-: nothing) with rows added, a line each: the table, then fields apart by
- * tabs, each COLUMN=VALUE. Also MARK --many TO SPANS CALLS: a trace of that many, nested three deep on eight threads, for measuring.
+ * mark.c: MARK FROM TO < ROWS: a copy of a recorded trace (-: nothing) with rows added, a line each: the table, then fields apart
+ * by tabs, each COLUMN=VALUE. MARK --many TO SPANS CALLS: a trace of that many, nested three deep on eight threads, for measuring.
  */
 #include <stdio.h>
 #include <stdlib.h>
