@@ -77,6 +77,8 @@ struct analysis_run {
 	const struct query_users *users; /* tables that the selection may name; NULL: none */
 	uint64_t lost;			 /* calls that are missing */
 	bool lost_unknown;		 /* and more, by how many is not known */
+	uint64_t
+		lost_beside; /* rows of tables beside calls, at least: 1 where their number is unknown */
 	struct bytes loss; /* the same as JSON, as documents have it; there when members are put */
 };
 

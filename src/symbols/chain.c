@@ -146,7 +146,6 @@ static const char *name_of(const struct chain_modules *m, const struct item *i)
 	return m->lists[module] ? listed_name(m->lists[module], at) : NULL;
 }
 
-/* Functions are separated by semicolons, and lines by newlines. */
 static int chain_put_name(struct buf *out, const char *name)
 {
 	size_t from = out->len;
@@ -157,16 +156,22 @@ static int chain_put_name(struct buf *out, const char *name)
 		if (out->data[i] == '@')
 			out->len = i;
 	}
-	for (size_t i = from; r >= 0 && i < out->len; i++) {
+	return r;
+}
+
+/* Functions are separated by semicolons, and lines by newlines. */
+static void chain_keep_separators(struct buf *out, size_t from)
+{
+	for (size_t i = from; i < out->len; i++) {
 		if (out->data[i] == ';' || out->data[i] == '\n')
 			out->data[i] = ':';
 	}
-	return r;
 }
 
 static int put_item(const struct chain_modules *m, const struct item *i, struct buf *out)
 {
 	const char *name;
+	size_t from = out->len;
 	int r;
 
 	if (!i->frame)
@@ -178,6 +183,8 @@ static int put_item(const struct chain_modules *m, const struct item *i, struct 
 	if (r >= 0 && m->lines && m->files[i->frame->module])
 		r = elf_module_line(m->files[i->frame->module], chain_place(i->frame, i->inner),
 				    out);
+	if (r >= 0)
+		chain_keep_separators(out, from);
 	return r;
 }
 
@@ -225,6 +232,22 @@ static bool begins_thread(const char *name)
 	return false;
 }
 
+/* Names alone, in the order of the frames. */
+static int chain_put_named(const struct chain_modules *m, const struct symbols_stack *s,
+			   struct buf *names)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->count && r >= 0; i++) {
+		const struct item item = {&s->frames[i], i + 1 == s->count};
+
+		r = name_of(m, &item) ? put_item(m, &item, names) : buf_append(names, "?", 1);
+		if (r >= 0 && i + 1 < s->count)
+			r = buf_append(names, ";", 1);
+	}
+	return r;
+}
+
 int chain_put(const struct chain_modules *m, const struct symbols_stack *s, struct buf *names,
 	      struct buf *frames, struct symbols_names *ret)
 {
@@ -234,6 +257,8 @@ int chain_put(const struct chain_modules *m, const struct symbols_stack *s, stru
 	size_t own = 0;
 	int r = 0;
 
+	if (s->named)
+		return chain_put_named(m, s, names);
 	if (s->count)
 		chain_walk(&c, s);
 	for (size_t i = 0; kernel && i < c.count && takes_stacks(name_of(m, &c.items[i])); i++)

@@ -54,10 +54,11 @@ enum symbols_cut {
 };
 
 struct symbols_stack {
-	const struct symbols_frame *frames; /* innermost first */
+	const struct symbols_frame *frames; /* innermost first; where `named` outermost first */
 	uint32_t count;
 	uint32_t cut;	 /* what is known by now */
 	bool has_bottom; /* the walk came to the thread's first frame */
+	bool named; /* its frames were compared before: only names are wanted, ? where there is none */
 	uint32_t word;
 	uint32_t
 		frame_word; /* the frame pointer with which the walk began; SYMBOLS_NONE: it was in its register */
@@ -80,6 +81,19 @@ struct symbols_names {
 /* Gives every stack's names in order. 0; -ETIME, or -ECHILD where the child died: some were not given. */
 int symbols_resolve(const struct symbols_request *q,
 		    int (*take)(void *arg, size_t stack, const struct symbols_names *n), void *arg);
+
+/* A stack as the columns of table stack have it. */
+struct symbols_text {
+	struct bytes names, frames, modules;
+};
+
+/*
+ * Looks the names of stacks up again, with lines of source behind them, in the files of this machine that have the modules'
+ * build-ids and in their debug information: that on this machine or, where DEBUGINFOD_URLS is set, of a server. Gives each
+ * stack's names in order; what is not found keeps the name that it had. Returns as symbols_resolve().
+ */
+int symbols_look_up(const struct symbols_text *texts, size_t count, int64_t limit_ns,
+		    int (*take)(void *arg, size_t stack, struct bytes names), void *arg);
 
 /* The frames of a stack that was not compared with anything, as the column `frames` has them. 0 or -ENOMEM. */
 int symbols_put_frames(const struct symbols_stack *s, struct buf *out);

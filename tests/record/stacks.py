@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Are the stacks of calls those that the program itself finds?   stacks.py WEIR STACKED STACKED-WITHOUT-FRAME-POINTERS"""
+import functools
 import gzip
+import http.server
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 import tap  # noqa: E402
@@ -152,6 +155,50 @@ def cases(t, weir, framed, plain, folder):
     t.check('a wrong word is refused', bad.returncode == 2 and b'never' in bad.stderr, bad)
 
 
+SOURCE = r"""
+#include <fcntl.h>
+#include <unistd.h>
+static __attribute__((noinline)) int hidden(int fd) { char b; int n = read(fd, &b, 1); return n + 1; } int main(void)
+{
+	return hidden(open("/etc/passwd", O_RDONLY)) != 2;
+}
+"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def lines(t, weir, folder):
+    """Names and lines of a stripped program, from a server of debug information."""
+    program, source = os.path.join(folder, 'stripped'), os.path.join(folder, 'source.c')
+    with open(source, 'w', encoding='ascii') as f:
+        f.write(SOURCE)
+    subprocess.run(['cc', '-g', '-O1', '-fno-omit-frame-pointer', '-Wl,--build-id', '-o', program, source], check=True)
+    notes = subprocess.run(['readelf', '-n', program], capture_output=True, text=True, check=True).stdout
+    served = os.path.join(folder, 'served', 'buildid', notes.split('Build ID:')[1].split()[0])
+    os.makedirs(served)
+    subprocess.run(['objcopy', '--only-keep-debug', program, served + '/debuginfo'], check=True)
+    subprocess.run(['strip', program], check=True)
+    r = Recording(weir, folder, ('--stacks=all', '-e', 'read'), [program])
+
+    def own(**env):
+        os.environ.update(env, DEBUGINFOD_CACHE_PATH=os.path.join(folder, 'cache'))
+        folded = r.ask('stacks', '--folded', '--lines', warnings=False).splitlines()
+        return [names.split(';')[-3:-1] for names in (line.rsplit(' ', 1)[0] for line in folded) if 'stripped+' in names or 'hidden' in names]
+    t.check('a stripped program has places', all('stripped+0x' in n for names in own() for n in names) and own(), own())
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=os.path.join(folder, 'served'))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        got = own(DEBUGINFOD_URLS=f'http://127.0.0.1:{server.server_port}')
+        server.shutdown()
+    want = [[f'main {source}:6', f'hidden {source}:4']]
+    if not any(os.path.exists(f'{d}/libdebuginfod.so.1') for d in ('/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib64')):
+        t.skip('lines of a server', 'no libdebuginfod.so.1 (apt install libdebuginfod1)')
+    else:
+        t.check('its names and lines come from a server', got == want, got, want)
+
+
 def main():
     t = tap.Tap()
     if os.geteuid() != 0:
@@ -159,6 +206,7 @@ def main():
         return t.end()
     with tempfile.TemporaryDirectory(prefix='weir-stacks.') as folder:
         cases(t, *(os.path.realpath(p) for p in sys.argv[1:4]), folder)
+        lines(t, os.path.realpath(sys.argv[1]), folder)
     return t.end()
 
 

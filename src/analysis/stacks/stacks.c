@@ -5,7 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STACKS_UNNAMED "[no stack]"
+#include "base/clock.h"
+#include "base/strpool.h"
+#include "symbols/symbols.h"
+
+#define STACKS_UNNAMED	      "[no stack]"
+#define STACKS_LINES_LIMIT_NS (60 * (int64_t)NSEC_PER_SEC)
 
 static const char *const weight_words[] = {"time", "bytes", "calls", "errors"};
 static_assert(ARRAY_SIZE(weight_words) == STACKS_WEIGHTS, "each weight has its word");
@@ -125,6 +130,68 @@ static int put_names(struct buf *out, struct bytes names)
 	return r;
 }
 
+/* ---- names with lines ---- */
+
+/* Of the stacks of a program that there are; empty where lines were not asked for. */
+struct lined {
+	struct symbols_text *texts;
+	size_t count, given;
+	struct map by_id;    /* of a stack to its place */
+	struct bytes *names; /* [count] */
+	struct strpool pool;
+};
+
+static void lined_free(struct lined *l)
+{
+	free(l->texts);
+	free(l->names);
+	map_free(&l->by_id);
+	strpool_free(&l->pool);
+}
+
+static int lined_take(void *arg, size_t stack, struct bytes names)
+{
+	struct lined *l = arg;
+
+	l->given++;
+	return strpool_add(&l->pool, names.data, names.len, &l->names[stack]);
+}
+
+static int lined_make(struct lined *l, const struct pairs *p, const struct dims *d,
+		      struct error *err)
+{
+	uint64_t at;
+	int r = 0;
+
+	l->texts = calloc(p->count + 1, sizeof(*l->texts));
+	l->names = calloc(p->count + 1, sizeof(*l->names));
+	if (!l->texts || !l->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->count && r >= 0; i++) {
+		int64_t id = p->all[i].user;
+		const struct dims_stack *s = id < 0 ? NULL : dims_stack(d, id);
+
+		if (!s || map_get(&l->by_id, (uint64_t)id, &at))
+			continue;
+		l->texts[l->count] = (struct symbols_text){s->names, s->frames, s->modules};
+		r = map_set(&l->by_id, (uint64_t)id, l->count++);
+	}
+	r = r < 0 ? r : symbols_look_up(l->texts, l->count, STACKS_LINES_LIMIT_NS, lined_take, l);
+	if (r == -ETIME)
+		return error_set(
+			err, r,
+			"the names of %zu of %zu stacks were not found within %d s: select "
+			"fewer calls, or leave out --lines",
+			l->count - l->given, l->count,
+			(int)(2 * STACKS_LINES_LIMIT_NS / NSEC_PER_SEC));
+	return r == -ECHILD ? error_set(err, -EIO,
+					"looking names up failed at stack %zu of %zu: a program "
+					"file or its "
+					"debug information is damaged; leave out --lines",
+					l->given + 1, l->count)
+			    : r;
+}
+
 /* ---- sums by names ---- */
 
 /* A stack of a name: that in which its calls slept most is shown with it. */
@@ -162,13 +229,18 @@ static int groups_text(struct groups *g, struct bytes names, uint32_t *ret)
 }
 
 /* By the program's functions alone, or by the kernel's as well. */
-static int groups_add(struct groups *g, const struct dims *d, const struct pair *p, bool kernel)
+static int groups_add(struct groups *g, const struct dims *d, const struct lined *lined,
+		      const struct pair *p, bool kernel)
 {
 	uint64_t cut, ignored, key, at;
 	struct bytes user = names_of(d, p->user, &cut), inner = names_of(d, p->kernel, &ignored);
 	uint32_t name, where = 0;
 	struct group *to;
-	int r = groups_text(g, user, &name);
+	int r;
+
+	if (map_get(&lined->by_id, (uint64_t)p->user, &at) && lined->names[at].len)
+		user = lined->names[at];
+	r = groups_text(g, user, &name);
 
 	if (r >= 0 && inner.len)
 		r = groups_text(g, inner, &where);
@@ -237,7 +309,7 @@ static int sums_fill(struct stacks_sums *s, const struct groups *g)
 }
 
 static int sums_make(struct stacks_sums *s, const struct pairs *p, const struct dims *d,
-		     bool kernel)
+		     const struct lined *lined, bool kernel)
 {
 	struct groups *g = calloc(1, sizeof(*g));
 	int r = 0;
@@ -251,7 +323,7 @@ static int sums_make(struct stacks_sums *s, const struct pairs *p, const struct 
 		for (int w = 0; w < STACKS_WEIGHTS; w++)
 			*(has ? &s->with[w] : &s->without[w]) += p->all[i].sums[w];
 		if (has)
-			r = groups_add(g, d, &p->all[i], kernel);
+			r = groups_add(g, d, lined, &p->all[i], kernel);
 	}
 	return r < 0 ? r : sums_fill(s, g);
 }
@@ -293,6 +365,7 @@ static int stacks_run(const struct analysis_input *in, struct analysis_result *o
 {
 	const struct stacks_options *o = in->options;
 	_cleanup_(pairs_free) struct pairs p = {0};
+	_cleanup_(lined_free) struct lined lined = {0};
 	struct answer_list *rows =
 		analysis_table(out, "stacks", stacks_columns, ARRAY_SIZE(stacks_columns));
 	struct stacks_sums *s = calloc(1, sizeof(*s));
@@ -311,7 +384,10 @@ static int stacks_run(const struct analysis_input *in, struct analysis_result *o
 			s->weight = (enum stacks_weight)i;
 	}
 	s->kernel = o->kernel;
-	r = sums_make(s, &p, store_dims(in->runs[0].store), o->kernel);
+	if (o->lines)
+		r = lined_make(&lined, &p, store_dims(in->runs[0].store), err);
+	if (r >= 0)
+		r = sums_make(s, &p, store_dims(in->runs[0].store), &lined, o->kernel);
 	if (r < 0)
 		return r;
 	stacks_put_rows(rows, s, (size_t)o->top);
@@ -375,14 +451,20 @@ static const struct option stacks_options_table[] = {
 	{0, "kernel", OPTION_FLAG, NULL,
 	 "tell stacks apart by where in the kernel their calls slept for longest, too",
 	 offsetof(struct stacks_options, kernel)},
+	{0, "lines", OPTION_FLAG, NULL,
+	 "look functions up again, with their lines of source: in the debug information of this "
+	 "machine or, where DEBUGINFOD_URLS is set, of a server",
+	 offsetof(struct stacks_options, lines)},
 	{0, "folded", OPTION_FLAG, NULL,
 	 "print a line for each stack, as flamegraph.pl and speedscope read it: main;load;read "
 	 "4711",
 	 offsetof(struct stacks_options, folded)},
 	{0, "pprof", OPTION_STRING, "FILE", "write a profile that pprof reads",
 	 offsetof(struct stacks_options, pprof)},
+	/* STACKS_TOP */
 	{0, "top", OPTION_COUNT, "N", "at most so many stacks in the table",
 	 offsetof(struct stacks_options, top), .otherwise = "5000"},
+	{0, "head", OPTION_COUNT, "N", NULL, offsetof(struct stacks_options, top)}, /* report's */
 	{0},
 };
 
@@ -391,6 +473,7 @@ static const struct command_example stacks_examples[] = {
 	 "record a command, with the stacks of slow and failed calls"},
 	{"weir stacks", "where in the program the time of its calls comes from"},
 	{"weir stacks --weight bytes -e write,pwrite64", "which functions write most"},
+	{"weir stacks --lines -e fsync", "the lines of source that lead to fsync"},
 	{"weir stacks --folded | flamegraph.pl > io.svg", "a flame graph by another tool"},
 	{0},
 };

@@ -7,12 +7,15 @@
 
 #include "analysis/analysis.h"
 
+#define STACKS_TOP 5000 /* stacks of the table, unless options say otherwise */
+
 enum stacks_weight { STACKS_TIME, STACKS_BYTES, STACKS_CALLS, STACKS_ERRORS, STACKS_WEIGHTS };
 
 struct stacks_options {
 	const char *weight; /* a word of stacks_weight_word() */
 	bool kernel;	    /* stacks are told apart by the kernel's functions too */
 	bool folded;
+	bool lines;	   /* names are looked up again, with lines of source */
 	const char *pprof; /* a file to write; NULL: none */
 	int64_t top;
 };

@@ -5,6 +5,7 @@
 
 #include "cli/analysis/analysis_command.h"
 #include "cli/diagnose/diagnose_screen.h"
+#include "cli/analysis/disks_screen.h"
 #include "cli/diff/diff.h"
 #include "cli/analysis/requests_screen.h"
 #include "cli/analysis/stacks_screen.h"
@@ -20,6 +21,7 @@ static const struct {
 	{"diff", diff_screen},
 	{"stacks", stacks_screen},
 	{"requests", requests_screen},
+	{"disks", disks_screen},
 };
 
 static int analysis_put_sentence(enum text_style style, struct bytes text, size_t indent)

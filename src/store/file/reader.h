@@ -83,8 +83,8 @@ struct digest {
 /* A generation of a table; kept also when it was replaced, as somebody may be reading it. */
 struct made {
 	struct store_made pub;
-	struct made *before;	    /* that was found before, of any trace */
-	struct table_def own;	    /* TABLE_OWN */
+	struct made *before;  /* that was found before, of any trace */
+	struct table_def own; /* TABLE_OWN */
 	char renamed[MADE_NAME_MAX + 2];
 	char *texts;		    /* all of the head */
 	uint8_t to_ours[256];	    /* column of a column in the file; 0xff: unknown */
