@@ -150,7 +150,7 @@ static int compare_count_traits(struct requests *q, struct map *index, size_t *c
 				bool slow)
 {
 	struct requests_compare *c = &q->compare;
-	struct bytes object = spans_text(&q->spans, q->spans.all[span].attributes), key, value;
+	struct bytes object = spanset_text(&q->spans, q->spans.all[span].attributes), key, value;
 
 	for (size_t at = 0; requests_next_attribute(object, &at, &key, &value);) {
 		uint64_t hash = hash_u64(hash_bytes(key.data, key.len) ^
@@ -242,7 +242,7 @@ int requests_make_compare(struct requests *q, const struct analysis_input *in, s
 		p.from = MIN(p.from, q->spans.all[i].start);
 		p.to = MAX(p.to, q->spans.all[i].stop);
 	}
-	r = spans_pass(&q->spans, in, &in->runs[0], &p, err);
+	r = spanset_pass(&q->spans, in, &in->runs[0], &p, err);
 	if (r >= 0)
 		r = compare_files(&k);
 	compare_times(q);

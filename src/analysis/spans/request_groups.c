@@ -127,7 +127,7 @@ int requests_group_by(struct requests *q, const char *key)
 	for (size_t i = 0; i < q->chosen_count && r >= 0; i++) {
 		const struct span *k = &q->spans.all[q->chosen[i]];
 		struct bytes value;
-		bool has = requests_attribute(spans_text(&q->spans, k->attributes), name, &value);
+		bool has = requests_attribute(spanset_text(&q->spans, k->attributes), name, &value);
 		struct requests_group as = {.part = k->parent != SPAN_NONE}, *g;
 
 		/* attributes lie in a vocabulary that no longer grows */

@@ -68,7 +68,7 @@ static int span_op_put(void *arg, struct store_writer *w, uint64_t covered, stru
 	k->to = w;
 	k->err = err;
 	if (r >= 0)
-		r = spans_pass(&k->q->spans, k->in, run, &p, err);
+		r = spanset_pass(&k->q->spans, k->in, run, &p, err);
 	if (r >= 0)
 		r = span_op_flush(k);
 	return r < 0 ? r

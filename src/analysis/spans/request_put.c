@@ -163,12 +163,12 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 	else
 		answer_list_int(t, s->all[k->parent].number);
 	answer_list_text(t, requests_name(q, span));
-	request_put_text(t, spans_text(s, k->service));
+	request_put_text(t, spanset_text(s, k->service));
 	request_put_word(t, "span_kind", k->kind);
 	request_put_word(t, "span_status", k->status);
 	request_put_word(t, "source", k->source);
-	request_put_text(t, spans_text(s, k->trace_id));
-	request_put_text(t, spans_text(s, k->span_id));
+	request_put_text(t, spanset_text(s, k->trace_id));
+	request_put_text(t, spanset_text(s, k->span_id));
 	if (k->thread_id < 0)
 		answer_list_null(t);
 	else
@@ -180,7 +180,7 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 	answer_list_uint(t, k->sums.errors);
 	answer_list_int(t, k->sums.bytes);
 	answer_list_int(t, k->sums.blurred);
-	request_put_text(t, spans_text(s, k->attributes));
+	request_put_text(t, spanset_text(s, k->attributes));
 	put_parts(t, k->sums.time, k->sums.phase, k->sums.unphased);
 	return r;
 }

@@ -48,7 +48,7 @@ static int tree_find(const struct requests *q, const char *which, uint32_t *ret,
 		return error_set(err, -EINVAL,
 				 "--tree '%.40s': a request's number, the id of a span, or slowest",
 				 which);
-	*ret = spans_find(&q->spans, number);
+	*ret = spanset_find(&q->spans, number);
 	return *ret == SPAN_NONE
 		       ? error_set(err, -EINVAL,
 				   "--tree %.40s: no span has this number (weir requests --log)",
@@ -269,7 +269,7 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 	/* what a thread was given to do before is known from the first call of its root on */
 	p.from = q->spans.all[q->spans.all[t->of].root].start;
 	p.to = q->spans.all[t->of].stop;
-	r = spans_pass(&q->spans, in, &in->runs[0], &p, err);
+	r = spanset_pass(&q->spans, in, &in->runs[0], &p, err);
 	if (r < 0)
 		return r;
 	if (t->call_count)

@@ -12,7 +12,7 @@
 
 struct bytes requests_name(const struct requests *q, uint32_t span)
 {
-	struct bytes name = spans_text(&q->spans, q->spans.all[span].name);
+	struct bytes name = spanset_text(&q->spans, q->spans.all[span].name);
 
 	return name.len ? name : (struct bytes){(const uint8_t *)"(no name)", 9};
 }
@@ -47,7 +47,7 @@ static void requests_free(void *own)
 {
 	struct requests *q = own;
 
-	spans_free(&q->spans);
+	spanset_free(&q->spans);
 	for (size_t i = 0; i < q->group_count; i++)
 		free(q->groups[i].spans);
 	free(q->groups);
@@ -104,7 +104,7 @@ static int requests_sum_all(struct requests *q, const struct analysis_input *in,
 	struct span_pass p = {.from = INT64_MAX,
 			      .to = in->runs[0].to == INT64_MAX ? INT64_MAX : INT64_MIN,
 			      .of = SPAN_NONE,
-			      .call = spans_sum,
+			      .call = spanset_sum,
 			      .arg = s};
 	int r;
 
@@ -112,9 +112,9 @@ static int requests_sum_all(struct requests *q, const struct analysis_input *in,
 		p.from = MIN(p.from, s->all[i].start);
 		p.to = MAX(p.to, s->all[i].stop);
 	}
-	r = s->count ? spans_pass(s, in, &in->runs[0], &p, err) : 0;
+	r = s->count ? spanset_pass(s, in, &in->runs[0], &p, err) : 0;
 	if (r >= 0)
-		spans_settle(s);
+		spanset_settle(s);
 	return r;
 }
 
@@ -161,7 +161,7 @@ static int requests_run(const struct analysis_input *in, struct analysis_result 
 		return -ENOMEM;
 	out->own = q;
 	q->view = requests_view_of(o);
-	r = spans_load(&q->spans, in, &in->runs[0], err);
+	r = spanset_load(&q->spans, in, &in->runs[0], err);
 	if (r < 0)
 		return r;
 	q->dims = store_dims(in->runs[0].store);

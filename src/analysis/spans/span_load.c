@@ -217,7 +217,7 @@ static int span_load_table(struct span_load *l, const struct analysis_input *in,
 
 /* ---- order and parents ---- */
 
-static int spans_order(const void *a, const void *b, void *arg)
+static int spanset_order(const void *a, const void *b, void *arg)
 {
 	const struct span *all = arg;
 	const struct span *x = &all[((const struct span_key *)a)->span],
@@ -238,7 +238,7 @@ static int span_sort(struct span_load *l)
 	if (!sorted)
 		return -ENOMEM;
 	if (s->count)
-		qsort_r(l->keys, s->count, sizeof(*l->keys), spans_order, s->all);
+		qsort_r(l->keys, s->count, sizeof(*l->keys), spanset_order, s->all);
 	for (uint32_t i = 0; i < s->count; i++) {
 		sorted[i] = s->all[l->keys[i].span];
 		sorted[i].root = i;
@@ -375,8 +375,8 @@ static int span_load_places(struct span_load *l, const struct dims *d)
 	return r;
 }
 
-int spans_load(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
-	       struct error *err)
+int spanset_load(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+		 struct error *err)
 {
 	_cleanup_(span_load_free) struct span_load l = {.s = s, .last = run->last};
 	uint32_t none;
@@ -407,7 +407,7 @@ int spans_load(struct spans *s, const struct analysis_input *in, const struct an
 	return r < 0 ? error_errno(err, r, "cannot read the spans") : 0;
 }
 
-void spans_free(struct spans *s)
+void spanset_free(struct spans *s)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
 		free(s->all[i].sums.any.pieces);
@@ -421,12 +421,12 @@ void spans_free(struct spans *s)
 	*s = (struct spans){0};
 }
 
-struct bytes spans_text(const struct spans *s, uint32_t text)
+struct bytes spanset_text(const struct spans *s, uint32_t text)
 {
 	return intern_get(&s->texts, text);
 }
 
-uint32_t spans_find(const struct spans *s, int64_t number)
+uint32_t spanset_find(const struct spans *s, int64_t number)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
 		if (s->all[i].number == number)
@@ -435,7 +435,7 @@ uint32_t spans_find(const struct spans *s, int64_t number)
 	return SPAN_NONE;
 }
 
-unsigned int spans_depth(const struct spans *s, uint32_t span)
+unsigned int spanset_depth(const struct spans *s, uint32_t span)
 {
 	unsigned int depth = 0;
 

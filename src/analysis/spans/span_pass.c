@@ -114,7 +114,7 @@ static uint64_t cover_forget(struct span_cover *c, uint32_t keep)
  * Too many pieces: those of spans that ended are added up, of those that are open as many are kept as memory has room for. A
  * call that began before what was added up ended, and ends later, makes an estimate of it.
  */
-static void spans_forget(struct spans *s, int64_t now)
+static void spanset_forget(struct spans *s, int64_t now)
 {
 	uint32_t kept = 0;
 
@@ -180,7 +180,7 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 	return cover_add(&k->sums.busy, start, stop, &s->pieces, &k->sums.blurred);
 }
 
-int spans_sum(void *arg, const struct span_call *c)
+int spanset_sum(void *arg, const struct span_call *c)
 {
 	struct spans *s = arg;
 	enum span_time t = span_time_of(c->b, c->row);
@@ -193,7 +193,7 @@ int spans_sum(void *arg, const struct span_call *c)
 	for (uint32_t at = c->span; at != SPAN_NONE && r >= 0; at = s->all[at].parent)
 		r = span_sum_one(s, &s->all[at], c, t);
 	if (s->pieces > s->pieces_most)
-		spans_forget(s, c->stop);
+		spanset_forget(s, c->stop);
 	return r;
 }
 
@@ -214,7 +214,7 @@ static void span_share(struct span_sums *k, unsigned int from, unsigned int to, 
 	k->time[most] += sum ? left : 0;
 }
 
-void spans_settle(struct spans *s)
+void spanset_settle(struct spans *s)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct span_sums *k = &s->all[i].sums;
@@ -301,8 +301,8 @@ static int pass_row(struct span_passing *at, const struct batch *b, size_t row, 
 	return r;
 }
 
-int spans_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
-	       const struct span_pass *p, struct error *err)
+int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+		 const struct span_pass *p, struct error *err)
 {
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	struct span_passing at = {.s = s, .p = p};

@@ -105,7 +105,7 @@ struct spans {
 	uint32_t loops;	  /* their parents lead back to them: taken for spans without one */
 	uint32_t crossed; /* on one thread another began in them and ended after them */
 	uint64_t contexts, unsure; /* rows of context, and those of threads with an event loop */
-	/* what spans_sum() found */
+	/* what spanset_sum() found */
 	uint64_t calls_via[SPAN_VIAS];
 	int64_t time_via[SPAN_VIAS];
 	uint64_t pieces, pieces_most; /* of all covers */
@@ -114,15 +114,15 @@ struct spans {
 };
 
 /* Reads the spans of a run that ended in its range, or were running. -EINTR, -ENOMEM, ... with a message. */
-int spans_load(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
-	       struct error *err);
-void spans_free(struct spans *s);
-#define _cleanup_spans_ _cleanup_(spans_free)
-struct bytes spans_text(const struct spans *s, uint32_t text);
+int spanset_load(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+		 struct error *err);
+void spanset_free(struct spans *s);
+#define _cleanup_spanset_ _cleanup_(spanset_free)
+struct bytes spanset_text(const struct spans *s, uint32_t text);
 /* The span with this number; SPAN_NONE. */
-uint32_t spans_find(const struct spans *s, int64_t number);
+uint32_t spanset_find(const struct spans *s, int64_t number);
 /* The number of spans above it. */
-unsigned int spans_depth(const struct spans *s, uint32_t span);
+unsigned int spanset_depth(const struct spans *s, uint32_t span);
 
 /* A call that belongs to a span. */
 struct span_call {
@@ -144,19 +144,19 @@ struct span_pass {
 	span_call_fn *call;
 	void *arg;
 };
-int spans_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
-	       const struct span_pass *p, struct error *err);
+int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+		 const struct span_pass *p, struct error *err);
 /* What time of a span a call is. */
 enum span_time span_time_of(const struct batch *b, size_t row);
 
 /* Adds a call to its span and all above. The argument is the struct spans. */
-int spans_sum(void *arg, const struct span_call *c);
+int spanset_sum(void *arg, const struct span_call *c);
 /* After the last call: makes time[] of what was added up. */
-void spans_settle(struct spans *s);
+void spanset_settle(struct spans *s);
 
 /* ---- between the files of this folder ---- */
 
-/* Which span a thread has at a time: made by spans_load(). */
+/* Which span a thread has at a time: made by spanset_load(). */
 int span_places_new(struct span_places **ret, struct spans *s, const struct dims *d);
 void span_places_free(struct span_places *p);
 /* A time for which a thread carried the ids of a span; in order of end. */

@@ -148,8 +148,8 @@ static int tree_head(const struct analysis_view *v, const struct requests *q)
 	const struct span *k = &q->spans.all[q->tree.of];
 	_cleanup_buf_ struct buf b = {0}, at = {0}, who = {0}, safe = {0};
 	struct bytes name = requests_name(q, q->tree.of),
-		     trace = spans_text(&q->spans, k->trace_id),
-		     attributes = spans_text(&q->spans, k->attributes);
+		     trace = spanset_text(&q->spans, k->trace_id),
+		     attributes = spanset_text(&q->spans, k->attributes);
 	size_t width = requests_width();
 	int r = format_path(&b, name.data, name.len, width / 2);
 
