@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""spans.py WEIR MARK WORK: which calls belong to which span, as the program WORK says it, against what `weir requests` finds; sums
-against plain loops over the rows. Spans are added to the recorded trace by MARK. TAP on standard output."""
+"""spans.py WEIR MARK WORK MARKS CARRIERS: which calls belong to which span, as the program WORK says it, against what `weir requests` finds; sums
+against plain loops over the rows. Spans are added to the recorded trace by MARK; MARKS marks its own
+with libweir-span, CARRIERS publishes contexts as OpenTelemetry has it. TAP on standard output."""
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
 
-weir, mark, work = map(os.path.abspath, sys.argv[1:4])
+weir, mark, work, marks, carriers = map(os.path.abspath, sys.argv[1:6])
 tap = Tap()
 check = tap.check
 TIMES = ('program', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')
@@ -185,6 +186,37 @@ def contexts(folder, spans, calls):
     check('the screen shows what is running and what is uncertain', 'running 1' in screen and 'event loops' in screen, screen)
 
 
+def members_of(folder, trace):
+    """The span of each pread64(), and why, by thread and position"""
+    document(folder, 'requests', '-i', trace, '--keep')
+    op = {r['row_id']: (r['tid'], r['pos']) for r in rows(folder, trace, 'from op | where op == "pread64" | select row_id, tid, pos')}
+    ids = {r['number']: r['span_id'] for r in document(folder, 'requests', '-i', trace, '--log', '--name', '*', '--top', '100000')['rows']}
+    got = {}
+    for r in rows(folder, trace, 'from span_op | select op_id, number, via'):
+        if r['op_id'] in op:
+            got.setdefault(op[r['op_id']], []).append((ids[r['number']], r['via']))
+    return got
+
+
+def marked_by_library(folder):
+    """Spans that the program marks itself, on several threads"""
+    out = run(folder, weir, 'record', '-q', '-o', 'marks.trace', '--', marks, 'threads', 'file')
+    truth = {(int(w[2]), int(w[3])): [(w[1], 'thread')] for w in (line.split() for line in out.splitlines()) if w[0] == 'call'}
+    got = members_of(folder, 'marks.trace')
+    bad = [(k, v, got.get(k)) for k, v in truth.items() if got.get(k) != v]
+    check(f'libweir-span: {len(truth)} calls', len(truth) > 1000 and not bad, len(bad), *bad[:5])
+
+
+def published(folder):
+    """Contexts as OpenTelemetry's SDKs publish them: of spans that nobody recorded"""
+    out = run(folder, weir, 'record', '-q', '-o', 'contexts.trace', '--', carriers, 'file', 'own', '3', '500')
+    truth = {(int(w[0]), int(w[1])): None if w[3] == '-' else [(w[3], 'context')]
+             for w in (line.split() for line in out.splitlines()) if len(w) == 4}
+    got = members_of(folder, 'contexts.trace')
+    bad = [(k, v, got.get(k)) for k, v in truth.items() if got.get(k) != v]
+    check(f'contexts: {len(truth)} calls', len(truth) == 1500 and not bad, len(bad), *bad[:5])
+
+
 def refused(folder):
     for args, part in ((('--tree', 'x'), "--tree 'x'"), (('--tree', '987654'), 'no span has this number'), (('--by', 'x', '--freq'), 'attr.KEY'),
                        (('--log', '--stats'), 'exclude one another'), (('--overlap',), '--tree'), (('--by', 'name'), '--freq')):
@@ -197,7 +229,7 @@ def refused(folder):
 def main():
     with tempfile.TemporaryDirectory(prefix='weir-spans-') as folder:
         with open(f'{folder}/file', 'wb') as f:
-            f.write(bytes(10000))
+            f.write(bytes(100000))
         out = run(folder, weir, 'record', '-q', '-o', 't.trace', '--', work, 'file')
         spans, calls = truth_of(out)
         check('the program ran', out.endswith('end\n') and len(spans) > 20, out[-200:])
@@ -207,6 +239,8 @@ def main():
         views(folder, spans)
         contexts(folder, spans, calls)
         refused(folder)
+        marked_by_library(folder)
+        published(folder)
     return tap.end()
 
 
