@@ -15,7 +15,7 @@ from tap import Tap  # noqa: E402
 weir, mark, work, marks, carriers = map(os.path.abspath, sys.argv[1:6])
 tap = Tap()
 check = tap.check
-TIMES = ('program', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')
+TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')
 
 
 def run(folder, *args, given=None):
@@ -62,6 +62,8 @@ def line(table, **fields):
 def marked(folder, trace, spans):
     """A copy of the trace with the spans"""
     threads = {r['tid']: r['thread_id'] for r in rows(folder, trace, 'from op | select tid, id(thread) as thread_id')}
+    if os.path.exists(f'{folder}/marked.trace'):
+        os.remove(f'{folder}/marked.trace')
     run(folder, mark, trace, 'marked.trace', given=''.join(
         line('span', start=start, dur=stop - start, number=n, parent=parent or None, name=name, span_status='ok', thread_id=threads[tid],
              trace_id=f'{n:032x}', span_id=f'{n:016x}', source='weir', attributes=json.dumps({'round': n % 3, 'who': name}))
@@ -146,7 +148,7 @@ def views(folder, spans):
           len(groups['tables']['outliers']['rows']) == 20, groups)
     compared = document(folder, 'requests', '-i', 'marked.trace', '--compare', '--name', 'locked')
     check('the differences add up', sum(r['difference'] for r in compared['rows']) ==
-          sum(r['slowest'] - r['median'] for r in compared['rows']) and len(compared['rows']) == 8 and compared['tables']['files']['rows'],
+          sum(r['slowest'] - r['median'] for r in compared['rows']) and len(compared['rows']) == len(TIMES) and compared['tables']['files']['rows'],
           compared['rows'])
 
 
@@ -217,6 +219,29 @@ def published(folder):
     check(f'contexts: {len(truth)} calls', len(truth) == 1500 and not bad, len(bad), *bad[:5])
 
 
+def stalled(folder):
+    """Two threads on one CPU: what of a span its thread had no CPU for, in no call"""
+    out = run(folder, weir, 'record', '-q', '--with', 'sched', '-o', 't2.trace', '--', work, 'file', 'contend')
+    spans, _ = truth_of(out)
+    threads = {r['tid']: r['thread_id'] for r in rows(folder, 't2.trace', 'from op | select tid, id(thread) as thread_id')}
+    marked(folder, 't2.trace', spans)
+    log = {r['number']: r for r in document(folder, 'requests', '-i', 'marked.trace', '--log')['rows']}
+    doc = document(folder, 'query', '-i', 'marked.trace', 'from sched | select start, dur, id(thread) as thread_id')
+    off = [(r['start'] + int(doc['origin']), r['dur'], r['thread_id']) for r in doc['rows'] if r['dur'] is not None]
+    doc = document(folder, 'query', '-i', 'marked.trace', 'from op | select start, dur, id(thread) as thread_id')
+    calls = [(r['start'] + int(doc['origin']), r['dur'], r['thread_id']) for r in doc['rows'] if r['start'] is not None]
+    bad, most = [], 0
+    for n, (_, name, tid, start, stop) in spans.items():
+        def within(rows_of):
+            cut = [(max(a, start), min(a + d, stop)) for a, d, t in rows_of if t == threads[tid]]
+            return [(a, b) for a, b in cut if a < b]
+        want = union(within(off) + within(calls)) - union(within(calls))
+        most = max(most, want)
+        if log[n]['stalled'] != want or sum(log[n][t] for t in TIMES) != stop - start:
+            bad.append((n, want, {t: log[n][t] for t in TIMES}))
+    check('without a CPU', len(spans) == 8 and most > 1000000 and not bad, most, len(spans), *bad)
+
+
 def refused(folder):
     for args, part in ((('--tree', 'x'), "--tree 'x'"), (('--tree', '987654'), 'no span has this number'), (('--by', 'x', '--freq'), 'attr.KEY'),
                        (('--log', '--stats'), 'exclude one another'), (('--overlap',), '--tree'), (('--by', 'name'), '--freq')):
@@ -239,6 +264,7 @@ def main():
         views(folder, spans)
         contexts(folder, spans, calls)
         refused(folder)
+        stalled(folder)
         marked_by_library(folder)
         published(folder)
     return tap.end()

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * work.c FILE: a program with spans that prints its own truth. Each call that counts is a pread() of one byte at a position of
+ * work.c FILE [contend]: a program with spans that prints its own truth. Each call that counts is a pread() of one byte at a position of
  * its own. Lines: "span NUMBER PARENT NAME TID START STOP", times of CLOCK_REALTIME; "call POSITION NUMBER VIA" with - for none.
  * Nested spans, threads with spans of their own, a pool whose worker is given work through a condition variable, mutexes that
  * pass between threads and hand on nothing, and requests of io_uring.
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,33 @@ static void uring(void)
 	ring_close(&r);
 }
 
+/* ---- two threads on one CPU ---- */
+
+static void *contender(void *arg)
+{
+	cpu_set_t one;
+
+	(void)arg;
+	for (int i = 0; i < 4; i++) {
+		struct mark m;
+		long long until;
+
+		/* both on the first that the process may use */
+		sched_getaffinity(getpid(), sizeof(one), &one);
+		for (int c = 0, found = 0; c < CPU_SETSIZE; c++) {
+			if (CPU_ISSET(c, &one) && found++)
+				CPU_CLR(c, &one);
+		}
+		sched_setaffinity(0, sizeof(one), &one);
+		m = begin("spin", 0);
+		until = now() + 30000000;
+		while (now() < until)
+			;
+		end(&m);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t t[2];
@@ -244,6 +272,13 @@ int main(int argc, char **argv)
 	file = argc > 1 ? open(argv[1], O_RDONLY) : -1;
 	if (file < 0)
 		return 2;
+	if (argc > 2) {
+		for (int i = 0; i < 2; i++)
+			pthread_create(&t[i], NULL, contender, NULL);
+		for (int i = 0; i < 2; i++)
+			pthread_join(t[i], NULL);
+		return 0;
+	}
 	for (int i = 0; i < 2; i++)
 		pthread_create(&t[i], NULL, nested, NULL);
 	nested(NULL);

@@ -9,9 +9,9 @@
 #include "schema/vocab.h"
 
 #define TIME_COLUMNS                                                                \
-	{"program", {QUERY_DUR}}, {"data", {QUERY_DUR}}, {"meta", {QUERY_DUR}},     \
-		{"sync", {QUERY_DUR}}, {"net", {QUERY_DUR}}, {"lock", {QUERY_DUR}}, \
-		{"wait", {QUERY_DUR}},                                              \
+	{"program", {QUERY_DUR}}, {"stalled", {QUERY_DUR}}, {"data", {QUERY_DUR}},  \
+		{"meta", {QUERY_DUR}}, {"sync", {QUERY_DUR}}, {"net", {QUERY_DUR}}, \
+		{"lock", {QUERY_DUR}}, {"wait", {QUERY_DUR}},                       \
 	{                                                                           \
 		"other",                                                            \
 		{                                                                   \
@@ -81,11 +81,11 @@ static const struct answer_column trait_columns[] = {{"key", {QUERY_TEXT}},
 						     {"median", {QUERY_FLOAT}},
 						     {"slowest", {QUERY_FLOAT}}};
 static const struct answer_column cluster_columns[] = {
-	{"count", {QUERY_INT}},	    {"share", {QUERY_FLOAT}}, {"typical", {QUERY_INT}},
-	{"p50", {QUERY_DUR}},	    {"p99", {QUERY_DUR}},     {"max", {QUERY_DUR}},
-	{"program", {QUERY_FLOAT}}, {"data", {QUERY_FLOAT}},  {"meta", {QUERY_FLOAT}},
-	{"sync", {QUERY_FLOAT}},    {"net", {QUERY_FLOAT}},   {"lock", {QUERY_FLOAT}},
-	{"wait", {QUERY_FLOAT}},    {"other", {QUERY_FLOAT}},
+	{"count", {QUERY_INT}},	    {"share", {QUERY_FLOAT}},	{"typical", {QUERY_INT}},
+	{"p50", {QUERY_DUR}},	    {"p99", {QUERY_DUR}},	{"max", {QUERY_DUR}},
+	{"program", {QUERY_FLOAT}}, {"stalled", {QUERY_FLOAT}}, {"data", {QUERY_FLOAT}},
+	{"meta", {QUERY_FLOAT}},    {"sync", {QUERY_FLOAT}},	{"net", {QUERY_FLOAT}},
+	{"lock", {QUERY_FLOAT}},    {"wait", {QUERY_FLOAT}},	{"other", {QUERY_FLOAT}},
 };
 
 static void request_put_word(struct answer_list *t, const char *column, int64_t code)

@@ -105,6 +105,7 @@ static int requests_sum_all(struct requests *q, const struct analysis_input *in,
 			      .to = in->runs[0].to == INT64_MAX ? INT64_MAX : INT64_MIN,
 			      .of = SPAN_NONE,
 			      .call = spanset_sum,
+			      .stall = spanset_sum_stall,
 			      .arg = s};
 	int r;
 

@@ -386,6 +386,8 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 	s->pieces_most = SPAN_PIECES_MAX;
 	if (!run->store)
 		return error_set(err, -ENOTSUP, "requests are read from trace files");
+	for (size_t i = 0; i < store_block_count(run->store); i++)
+		s->sched |= store_block(run->store, i)->table == TABLE_SCHED;
 	if (r >= 0)
 		r = span_load_table(&l, in, run, TABLE_SPAN, err);
 	if (r >= 0)
@@ -412,6 +414,7 @@ void spanset_free(struct spans *s)
 	for (uint32_t i = 0; i < s->count; i++) {
 		free(s->all[i].sums.any.pieces);
 		free(s->all[i].sums.busy.pieces);
+		free(s->all[i].sums.off.pieces);
 	}
 	free(s->all);
 	free(s->covered);

@@ -11,8 +11,8 @@
 #define SPAN_AHEAD_MAX \
 	1000000000ll /* ns behind the end of the last span in which calls of it may end */
 
-static const char *const time_words[] = {"program", "data", "meta", "sync",
-					 "net",	    "lock", "wait", "other"};
+static const char *const time_words[] = {"program", "stalled", "data", "meta", "sync",
+					 "net",	    "lock",    "wait", "other"};
 static_assert(ARRAY_SIZE(time_words) == SPAN_TIMES, "each part of the time has its word");
 static const char *const phase_words[] = {"cpu", "runq", "io_wait", "sleep", "queued", "device"};
 static_assert(ARRAY_SIZE(phase_words) == SPAN_PHASES, "each phase has its word");
@@ -123,6 +123,7 @@ static void spanset_forget(struct spans *s, int64_t now)
 		bool open = k->stop >= now;
 
 		s->pieces -= cover_forget(&k->sums.any, open ? SPAN_PIECES_OPEN : 0);
+		s->pieces -= cover_forget(&k->sums.off, open ? SPAN_PIECES_OPEN : 0);
 		s->pieces -= cover_forget(&k->sums.busy, open ? SPAN_PIECES_OPEN : 0);
 		if (open)
 			s->covered[kept++] = s->covered[i];
@@ -154,27 +155,38 @@ static void span_sum_phases(struct span_sums *k, const struct batch *b, size_t r
 	}
 }
 
+/* The span may get pieces from now on. */
+static int span_list(struct spans *s, struct span *k)
+{
+	int r;
+
+	if (k->sums.listed)
+		return 0;
+	r = grow((void **)&s->covered, &s->covered_cap, s->covered_count + 1, sizeof(*s->covered));
+	if (r < 0)
+		return r;
+	s->covered[s->covered_count++] = (uint32_t)(k - s->all);
+	k->sums.listed = true;
+	return 0;
+}
+
 static int span_sum_one(struct spans *s, struct span *k, const struct span_call *c,
 			enum span_time t)
 {
 	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop),
 		part = MAX(stop - start, (int64_t)0), dur = c->stop - c->start;
-	int r = 0;
+	int r = span_list(s, k);
 
-	if (!k->sums.listed) {
-		r = grow((void **)&s->covered, &s->covered_cap, s->covered_count + 1ull,
-			 sizeof(*s->covered));
-		if (r < 0)
-			return r;
-		s->covered[s->covered_count++] = (uint32_t)(k - s->all);
-		k->sums.listed = true;
-	}
+	if (r < 0)
+		return r;
 	k->sums.calls++;
 	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
 	k->sums.bytes += batch_get(c->b, OP_BYTES, c->row, 0);
 	k->sums.summed[t] += part;
 	span_sum_phases(&k->sums, c->b, c->row, part, dur);
 	r = cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
+	if (r >= 0 && s->sched)
+		r = cover_add(&k->sums.off, start, stop, &s->pieces, &k->sums.blurred);
 	if (r < 0 || t == SPAN_LOCK || t == SPAN_WAIT)
 		return r;
 	return cover_add(&k->sums.busy, start, stop, &s->pieces, &k->sums.blurred);
@@ -197,6 +209,24 @@ int spanset_sum(void *arg, const struct span_call *c)
 	return r;
 }
 
+int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
+{
+	struct spans *s = arg;
+	int r = 0;
+
+	for (uint32_t at = span; at != SPAN_NONE && r >= 0; at = s->all[at].parent) {
+		struct span *k = &s->all[at];
+
+		r = span_list(s, k);
+		if (r >= 0)
+			r = cover_add(&k->sums.off, MAX(start, k->start), MIN(stop, k->stop),
+				      &s->pieces, &k->sums.blurred);
+	}
+	if (s->pieces > s->pieces_most)
+		spanset_forget(s, stop);
+	return r;
+}
+
 /* Parts of `all` in proportion to what was summed up for `from` up to `to`; what division leaves goes to the largest. */
 static void span_share(struct span_sums *k, unsigned int from, unsigned int to, int64_t all)
 {
@@ -214,29 +244,30 @@ static void span_share(struct span_sums *k, unsigned int from, unsigned int to, 
 	k->time[most] += sum ? left : 0;
 }
 
+static void span_settle_one(struct span *k)
+{
+	struct span_sums *m = &k->sums;
+	int64_t any = MIN(cover_length(&m->any), span_dur(k)),
+		busy = MIN(cover_length(&m->busy), any),
+		off = MIN(cover_length(&m->off), span_dur(k));
+
+	memcpy(m->time, m->summed, sizeof(m->time));
+	m->time[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* next to those that do not wait */
+	span_share(m, SPAN_DATA, SPAN_LOCK + 1, busy);
+	m->time[SPAN_OTHER] = m->time[SPAN_LOCK];
+	m->time[SPAN_LOCK] = m->summed[SPAN_LOCK];
+	span_share(m, SPAN_LOCK, SPAN_WAIT + 1, any - busy);
+	m->time[SPAN_STALLED] = MAX(off - any, (int64_t)0);
+	m->time[SPAN_PROGRAM] = span_dur(k) - any - m->time[SPAN_STALLED];
+	cover_free(&m->any);
+	cover_free(&m->busy);
+	cover_free(&m->off);
+}
+
 void spanset_settle(struct spans *s)
 {
-	for (uint32_t i = 0; i < s->count; i++) {
-		struct span_sums *k = &s->all[i].sums;
-		int64_t any = MIN(cover_length(&k->any), span_dur(&s->all[i])),
-			busy = MIN(cover_length(&k->busy), any), waited[2];
-
-		k->time[SPAN_DATA] = k->summed[SPAN_DATA];
-		k->time[SPAN_META] = k->summed[SPAN_META];
-		k->time[SPAN_SYNC] = k->summed[SPAN_SYNC];
-		k->time[SPAN_NET] = k->summed[SPAN_NET];
-		k->time[SPAN_LOCK] = k->summed[SPAN_OTHER]; /* next to those that do not wait */
-		span_share(k, SPAN_DATA, SPAN_LOCK + 1, busy);
-		k->time[SPAN_OTHER] = k->time[SPAN_LOCK];
-		waited[0] = k->summed[SPAN_LOCK];
-		waited[1] = k->summed[SPAN_WAIT];
-		k->time[SPAN_LOCK] = waited[0];
-		k->time[SPAN_WAIT] = waited[1];
-		span_share(k, SPAN_LOCK, SPAN_WAIT + 1, any - busy);
-		k->time[SPAN_PROGRAM] = span_dur(&s->all[i]) - any;
-		cover_free(&k->any);
-		cover_free(&k->busy);
-	}
+	for (uint32_t i = 0; i < s->count; i++)
+		span_settle_one(&s->all[i]);
 	s->pieces = 0;
 	s->covered_count = 0;
 }
@@ -301,30 +332,52 @@ static int pass_row(struct span_passing *at, const struct batch *b, size_t row, 
 	return r;
 }
 
+static int pass_sched(struct span_passing *at, const struct batch *b, size_t row)
+{
+	int64_t start = batch_get(b, SCHED_START, row, 0),
+		stop = start + MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0);
+	uint32_t spans[SPAN_LANES_MAX];
+	size_t n =
+		span_places_at(at->s->places, batch_get(b, SCHED_THREAD_ID, row, -1), start, spans);
+	int r = 0;
+
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = at->p->stall(at->p->arg, spans[i], start, stop);
+	return r;
+}
+
 int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
 		 const struct span_pass *p, struct error *err)
 {
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
 	struct span_passing at = {.s = s, .p = p};
-	const struct scan_request q = {
-		.table = TABLE_OP,
-		.columns = pass_columns(),
-		.from = p->from,
-		.to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX,
-		.filter = run->where};
+	int64_t to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX;
+	const struct scan_request q[] = {
+		{.table = TABLE_OP,
+		 .columns = pass_columns(),
+		 .from = p->from,
+		 .to = to,
+		 .filter = run->where},
+		{.table = TABLE_SCHED,
+		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID,
+		 .from = p->from,
+		 .to = to},
+	};
 	const struct batch *b;
 	const uint32_t *rows;
+	size_t which;
 	ssize_t n;
-	int r = engine_scan_new(&scan, run->store, &q, err);
+	int r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);
 
 	span_places_restart(s->places);
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
+	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) != 0) {
 		if (n < 0)
 			return (int)n;
 		if (analysis_stopped(in))
 			return error_set(err, -EINTR, "interrupted");
 		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = pass_row(&at, b, rows[i], engine_scan_end(scan, rows[i]));
+			r = which ? pass_sched(&at, b, rows[i])
+				  : pass_row(&at, b, rows[i], engine_merge_end(m, rows[i]));
 		if (r < 0)
 			return error_errno(err, r, "cannot read the calls of the spans");
 	}

@@ -411,3 +411,15 @@ ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row,
 	}
 	return r < 0 ? r : (ssize_t)n;
 }
+
+size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
+		      uint32_t ret[static SPAN_LANES_MAX])
+{
+	struct span_task *t = thread_id < 0 ? NULL : place_task(p, thread_id, false);
+	struct span_handed got[SPAN_LANES_MAX];
+	size_t ignored, n = t ? place_look(p, t, at, true, got, &ignored) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		ret[i] = got[i].span;
+	return n;
+}

@@ -23,6 +23,7 @@
 /* Where the time of a span goes. */
 enum span_time {
 	SPAN_PROGRAM, /* in no call */
+	SPAN_STALLED, /* in no call, and without a CPU: table sched */
 	SPAN_DATA,
 	SPAN_META,
 	SPAN_SYNC,
@@ -68,6 +69,7 @@ struct span_sums {
 	bool listed;			   /* in spans.covered */
 	bool blurred;			   /* more pieces than memory allows: parts are estimates */
 	struct span_cover any, busy;	   /* in a call; in one that does not wait */
+	struct span_cover off;		   /* in a call or without a CPU; with sched alone */
 };
 
 struct span {
@@ -100,6 +102,7 @@ struct spans {
 	struct intern texts; /* 0 is the empty one */
 	struct span_places *places;
 	/* what was found about them */
+	bool sched; /* the trace has rows of sched */
 	uint32_t running, cut;
 	uint32_t orphans; /* their parent is not in this trace */
 	uint32_t loops;	  /* their parents lead back to them: taken for spans without one */
@@ -142,6 +145,8 @@ struct span_pass {
 	bool time;   /* also calls that merely overlap: only of `of` */
 	uint32_t of; /* SPAN_NONE: of every span */
 	span_call_fn *call;
+	/* May be NULL: for each time for which a span's thread had no CPU, in calls and not, in one order with them. */
+	int (*stall)(void *arg, uint32_t span, int64_t start, int64_t stop);
 	void *arg;
 };
 int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
@@ -151,6 +156,8 @@ enum span_time span_time_of(const struct batch *b, size_t row);
 
 /* Adds a call to its span and all above. The argument is the struct spans. */
 int spanset_sum(void *arg, const struct span_call *c);
+/* Likewise a time without a CPU. */
+int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop);
 /* After the last call: makes time[] of what was added up. */
 void spanset_settle(struct spans *s);
 
@@ -173,6 +180,9 @@ struct span_member {
 	uint32_t span;
 	uint8_t via; /* enum block_via */
 };
+/* The spans that a thread works on at a time; at most SPAN_LANES_MAX. */
+size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
+		      uint32_t ret[static SPAN_LANES_MAX]);
 /* Those that a call which began at `start` belongs to; how many, or -ENOMEM. Calls come in order of their end. */
 ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
 		       int64_t stop, struct span_member ret[static SPAN_LANES_MAX]);

@@ -35,8 +35,8 @@ size_t requests_between(size_t v, size_t low, size_t high)
 
 const char *requests_sign(enum span_time t)
 {
-	static const char *const signs[SPAN_TIMES] = {"─", "█", "▓", "▒", "░", "╳", "·", "▪"};
-	static const char *const plain[SPAN_TIMES] = {"-", "#", "%", "+", "~", "x", ".", "o"};
+	static const char *const signs[SPAN_TIMES] = {"─", "╌", "█", "▓", "▒", "░", "╳", "·", "▪"};
+	static const char *const plain[SPAN_TIMES] = {"-", "=", "#", "%", "+", "~", "x", ".", "o"};
 
 	return (bars_utf8() ? signs : plain)[t];
 }
