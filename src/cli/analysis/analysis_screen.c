@@ -7,6 +7,7 @@
 #include "cli/diagnose/diagnose_screen.h"
 #include "cli/analysis/disks_screen.h"
 #include "cli/diff/diff.h"
+#include "cli/analysis/requests_screen.h"
 #include "cli/analysis/stacks_screen.h"
 #include "cli/analysis/periods_screen.h"
 #include "cli/terminal/answer_print.h"
@@ -22,6 +23,7 @@ static const struct {
 	{"stacks", stacks_screen},
 	{"disks", disks_screen},
 	{"periods", periods_screen},
+	{"requests", requests_screen},
 };
 
 static int analysis_put_sentence(enum text_style style, struct bytes text, size_t indent)

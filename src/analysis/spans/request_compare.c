@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/* request_compare.c: the slowest requests of a name against those around the median: parts of the time, files, attributes. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/spans/requests.h"
+#include "base/map.h"
+#include "names/file_lines.h"
+#include "schema/vocab.h"
+
+#define TRAITS_MAX 64
+
+/* Which of both a span is in. */
+enum compare_side { COMPARE_NEITHER, COMPARE_USUAL, COMPARE_SLOW };
+
+struct comparing {
+	struct requests *q;
+	uint8_t *side;	  /* [spans] */
+	struct map index; /* line of a file and part of the time -> sum */
+	struct compare_sum {
+		int64_t line;
+		unsigned int time;
+		int64_t usual, slow;
+	} *sums;
+	size_t count, cap;
+};
+
+static void comparing_free(struct comparing *k)
+{
+	free(k->side);
+	free(k->sums);
+	map_free(&k->index);
+}
+
+static int compare_call(void *arg, const struct span_call *c)
+{
+	struct comparing *k = arg;
+	const struct spans *s = &k->q->spans;
+	uint32_t at = c->span;
+	int64_t file = batch_get(c->b, OP_FILE_ID, c->row, -1), line;
+	enum span_time time = span_time_of(c->b, c->row);
+	uint64_t key, i;
+
+	while (at != SPAN_NONE && !k->side[at])
+		at = s->all[at].parent;
+	if (at == SPAN_NONE)
+		return 0;
+	line = file < 0 ? -1 - batch_get(c->b, OP_OP, c->row, 0)
+			: file_lines_line(k->q->files, k->q->dims, file);
+	key = hash_u64((uint64_t)line ^ hash_u64(time));
+	if (!map_get(&k->index, key, &i)) {
+		i = k->count;
+		if (grow((void **)&k->sums, &k->cap, k->count + 1, sizeof(*k->sums)) < 0 ||
+		    map_set(&k->index, key, i) < 0)
+			return -ENOMEM;
+		k->sums[k->count++] = (struct compare_sum){.line = line, .time = time};
+	}
+	*(k->side[at] == COMPARE_SLOW ? &k->sums[i].slow : &k->sums[i].usual) += c->part;
+	return 0;
+}
+
+/* ---- what differs ---- */
+
+static int difference_order(const void *a, const void *b)
+{
+	const struct requests_difference *x = a, *y = b;
+	int64_t m = llabs(x->slow - x->usual), n = llabs(y->slow - y->usual);
+
+	return m != n ? (m > n ? -1 : 1) : bytes_compare(x->what, y->what);
+}
+
+static int compare_text(struct requests *q, const struct buf *b, uint32_t *ret)
+{
+	return intern_add(&q->memory, b->data ? b->data : (const uint8_t *)"", b->len, ret);
+}
+
+/* "orders.ibd: data", or of calls without a file "futex: lock". */
+static int compare_name(struct requests *q, const struct compare_sum *sum, uint32_t *ret)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = sum->line < 0
+			? buf_printf(&text, "%s", vocab_word("op", -1 - sum->line) ?: "other calls")
+			: file_lines_name(q->files, q->dims, sum->line, &text);
+
+	if (r >= 0)
+		r = buf_printf(&text, ": %s", span_time_word(sum->time));
+	return r < 0 ? r : compare_text(q, &text, ret);
+}
+
+static int compare_files(struct comparing *k)
+{
+	struct requests_compare *c = &k->q->compare;
+	_cleanup_free_ uint32_t *names = calloc(k->count + 1, sizeof(*names));
+	int r = names ? 0 : -ENOMEM;
+
+	c->files = calloc(k->count + 1, sizeof(*c->files));
+	if (!c->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < k->count && r >= 0; i++)
+		r = compare_name(k->q, &k->sums[i], &names[i]);
+	for (size_t i = 0; i < k->count && r >= 0; i++)
+		c->files[c->file_count++] = (struct requests_difference){
+			.what = intern_get(&k->q->memory, names[i]),
+			.usual = k->sums[i].usual / c->usual_count,
+			.slow = k->sums[i].slow / c->slow_count,
+		};
+	if (c->file_count)
+		qsort(c->files, c->file_count, sizeof(*c->files), difference_order);
+	return r;
+}
+
+static void compare_times(struct requests *q)
+{
+	struct requests_compare *c = &q->compare;
+
+	for (unsigned int t = 0; t < SPAN_TIMES; t++) {
+		struct requests_difference *d = &c->times[t];
+
+		d->what = (struct bytes){(const uint8_t *)span_time_word(t),
+					 strlen(span_time_word(t))};
+		for (uint32_t i = 0; i < c->usual_count; i++)
+			d->usual += q->spans.all[c->usual[i]].sums.time[t];
+		for (uint32_t i = 0; i < c->slow_count; i++)
+			d->slow += q->spans.all[c->slow[i]].sums.time[t];
+		d->usual /= c->usual_count;
+		d->slow /= c->slow_count;
+	}
+}
+
+/* ---- attributes ---- */
+
+static double trait_weight(const struct requests_compare *c, const struct requests_trait *t)
+{
+	double d = (double)t->slow / c->slow_count - (double)t->usual / c->usual_count;
+
+	return d < 0 ? -d : d;
+}
+
+static int trait_order(const void *a, const void *b, void *arg)
+{
+	double x = trait_weight(arg, a), y = trait_weight(arg, b);
+	const struct requests_trait *m = a, *n = b;
+	int keys = bytes_compare(m->key, n->key);
+
+	return x != y ? (x > y ? -1 : 1) : keys ? keys : bytes_compare(m->value, n->value);
+}
+
+static int compare_count_traits(struct requests *q, struct map *index, size_t *cap, uint32_t span,
+				bool slow)
+{
+	struct requests_compare *c = &q->compare;
+	struct bytes object = spanset_text(&q->spans, q->spans.all[span].attributes), key, value;
+
+	for (size_t at = 0; requests_next_attribute(object, &at, &key, &value);) {
+		uint64_t hash = hash_u64(hash_bytes(key.data, key.len) ^
+					 hash_u64(hash_bytes(value.data, value.len))),
+			 i;
+
+		if (!map_get(index, hash, &i)) {
+			i = c->trait_count;
+			if (grow((void **)&c->traits, cap, i + 1, sizeof(*c->traits)) < 0 ||
+			    map_set(index, hash, i) < 0)
+				return -ENOMEM;
+			c->traits[c->trait_count++] =
+				(struct requests_trait){.key = key, .value = value};
+		}
+		(*(slow ? &c->traits[i].slow : &c->traits[i].usual))++;
+	}
+	return 0;
+}
+
+/* Values that more of the slow ones have than of the usual ones, or less: by a fifth, and by more than chance has in so few. */
+static int compare_traits(struct requests *q)
+{
+	struct requests_compare *c = &q->compare;
+	struct map index = {0};
+	size_t cap = 0, kept = 0;
+	double least = MAX(0.2, 1 / sqrt(c->slow_count));
+	int r = 0;
+
+	for (uint32_t i = 0; i < c->usual_count && r >= 0; i++)
+		r = compare_count_traits(q, &index, &cap, c->usual[i], false);
+	for (uint32_t i = 0; i < c->slow_count && r >= 0; i++)
+		r = compare_count_traits(q, &index, &cap, c->slow[i], true);
+	map_free(&index);
+	for (size_t i = 0; i < c->trait_count; i++) {
+		if (trait_weight(c, &c->traits[i]) >= least)
+			c->traits[kept++] = c->traits[i];
+	}
+	if (kept)
+		qsort_r(c->traits, kept, sizeof(*c->traits), trait_order, c);
+	c->trait_count = MIN(kept, (size_t)TRAITS_MAX);
+	return r;
+}
+
+/* ---- both sides ---- */
+
+/* The slowest hundredth, and the tenth on either side of the median; of few requests the slowest and the one in the middle. */
+static void compare_sides(struct requests_compare *c, const struct requests_group *g)
+{
+	uint32_t from = g->count * 2ull / 5, to = (uint32_t)((g->count * 3ull + 4) / 5);
+
+	c->name = g->name;
+	c->slow_count = MAX(g->count / 100, 1u);
+	c->slow = g->spans + g->count - c->slow_count;
+	if (g->count < 10) {
+		from = (g->count - 1) / 2;
+		to = from + 1;
+	}
+	to = MIN(to, g->count - c->slow_count);
+	from = MIN(from, to - 1);
+	c->usual = g->spans + from;
+	c->usual_count = to - from;
+}
+
+int requests_make_compare(struct requests *q, const struct analysis_input *in, struct error *err)
+{
+	_cleanup_(comparing_free) struct comparing k = {.q = q};
+	const struct requests_group *g = requests_largest(q);
+	struct requests_compare *c = &q->compare;
+	struct span_pass p = {.from = INT64_MAX,
+			      .to = INT64_MIN,
+			      .of = SPAN_NONE,
+			      .call = compare_call,
+			      .arg = &k};
+	int r;
+
+	if (!g || g->count < 2)
+		return 0;
+	compare_sides(c, g);
+	k.side = calloc(q->spans.count + 1, 1);
+	if (!k.side)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->usual_count; i++)
+		k.side[c->usual[i]] = COMPARE_USUAL;
+	for (uint32_t i = 0; i < c->slow_count; i++)
+		k.side[c->slow[i]] = COMPARE_SLOW;
+	for (uint32_t i = 0; i < q->spans.count; i++) {
+		if (!k.side[i])
+			continue;
+		p.from = MIN(p.from, q->spans.all[i].start);
+		p.to = MAX(p.to, q->spans.all[i].stop);
+	}
+	r = spanset_pass(&q->spans, in, &in->runs[0], &p, err);
+	if (r >= 0)
+		r = compare_files(&k);
+	compare_times(q);
+	return r < 0 ? r : compare_traits(q);
+}

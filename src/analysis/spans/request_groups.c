@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/* request_groups.c: spans of one name, or of one value of an attribute, summed up. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/spans/requests.h"
+#include "base/map.h"
+#include "schema/vocab.h"
+
+static int group_order_spans(const void *a, const void *b, void *arg)
+{
+	const struct span *all = arg, *x = &all[*(const uint32_t *)a],
+			  *y = &all[*(const uint32_t *)b];
+	int64_t m = span_dur(x), n = span_dur(y);
+
+	if (m != n)
+		return m < n ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Requests before parts of them, most time first. */
+static int group_order(const void *a, const void *b)
+{
+	const struct requests_group *x = a, *y = b;
+
+	if (x->part != y->part)
+		return x->part ? 1 : -1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return bytes_compare(x->name, y->name);
+}
+
+static int request_group_add(struct requests_group *g, const struct spans *s, uint32_t span)
+{
+	const struct span *k = &s->all[span];
+	size_t cap = g->cap;
+
+	if (grow((void **)&g->spans, &cap, g->count + 1, sizeof(*g->spans)) < 0)
+		return -ENOMEM;
+	g->cap = (uint32_t)cap;
+	g->spans[g->count++] = span;
+	g->errors += k->status == SPAN_STATUS_ERROR;
+	g->running += k->status == SPAN_STATUS_RUNNING;
+	g->cut += k->status == SPAN_STATUS_CUT;
+	g->total += span_dur(k);
+	g->self += k->sums.self;
+	g->calls += k->sums.calls;
+	g->unphased += k->sums.unphased;
+	g->bytes += k->sums.bytes;
+	for (unsigned int i = 0; i < SPAN_TIMES; i++) {
+		g->time[i] += k->sums.time[i];
+		g->summed[i] += k->sums.summed[i];
+	}
+	for (unsigned int i = 0; i < SPAN_PHASES; i++)
+		g->phase[i] += k->sums.phase[i];
+	return 0;
+}
+
+/* The length of the union; the spans are in order of start. */
+static void request_group_cover(struct requests_group *g, const struct spans *s)
+{
+	int64_t until = INT64_MIN;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct span *k = &s->all[g->spans[i]];
+		int64_t start = MAX(k->start, until);
+
+		if (k->stop > start)
+			g->covered += k->stop - start;
+		until = MAX(until, k->stop);
+	}
+}
+
+static void groups_finish(struct requests *q)
+{
+	for (size_t i = 0; i < q->group_count; i++) {
+		struct requests_group *g = &q->groups[i];
+
+		request_group_cover(g, &q->spans);
+		qsort_r(g->spans, g->count, sizeof(*g->spans), group_order_spans, q->spans.all);
+	}
+	if (q->group_count)
+		qsort(q->groups, q->group_count, sizeof(*q->groups), group_order);
+}
+
+/* The group of a key, made where there is none. */
+static struct requests_group *request_group(struct requests *q, struct map *index, uint64_t key,
+					    const struct requests_group *as)
+{
+	uint64_t at;
+
+	if (map_get(index, key, &at))
+		return &q->groups[at];
+	if (grow((void **)&q->groups, &q->group_cap, q->group_count + 1, sizeof(*q->groups)) < 0 ||
+	    map_set(index, key, q->group_count) < 0)
+		return NULL;
+	q->groups[q->group_count] = *as;
+	return &q->groups[q->group_count++];
+}
+
+int requests_group_names(struct requests *q)
+{
+	struct map index = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < q->chosen_count && r >= 0; i++) {
+		const struct span *k = &q->spans.all[q->chosen[i]];
+		const struct requests_group as = {.name = requests_name(q, q->chosen[i]),
+						  .part = k->parent != SPAN_NONE,
+						  .period = k->period};
+		uint64_t key = hash_u64((uint64_t)k->name << 2 | as.part << 1 | as.period);
+		struct requests_group *g = request_group(q, &index, key, &as);
+
+		r = g ? request_group_add(g, &q->spans, q->chosen[i]) : -ENOMEM;
+	}
+	map_free(&index);
+	groups_finish(q);
+	return r;
+}
+
+int requests_group_by(struct requests *q, const char *key)
+{
+	const struct bytes name = {(const uint8_t *)key, strlen(key)};
+	struct map index = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < q->chosen_count && r >= 0; i++) {
+		const struct span *k = &q->spans.all[q->chosen[i]];
+		struct bytes value;
+		bool has = requests_attribute(spanset_text(&q->spans, k->attributes), name, &value);
+		struct requests_group as = {.part = k->parent != SPAN_NONE}, *g;
+
+		/* attributes lie in a vocabulary that no longer grows */
+		as.name = has ? value : (struct bytes){(const uint8_t *)"(without)", 9};
+		g = request_group(q, &index, hash_bytes(as.name.data, as.name.len) << 1 | !has,
+				  &as);
+		r = g ? request_group_add(g, &q->spans, q->chosen[i]) : -ENOMEM;
+	}
+	map_free(&index);
+	groups_finish(q);
+	return r;
+}
+
+const struct requests_group *requests_largest(const struct requests *q)
+{
+	return q->group_count ? &q->groups[0] : NULL;
+}
+
+int64_t requests_percentile(const struct requests *q, const struct requests_group *g, double p)
+{
+	uint32_t at = (uint32_t)(p * g->count);
+
+	return g->count ? span_dur(&q->spans.all[g->spans[MIN(at, g->count - 1)]]) : -1;
+}
+
+/* ---- attributes: {"key": "value", "n": 4} ---- */
+
+static size_t skip_blanks(struct bytes o, size_t at)
+{
+	while (at < o.len && strchr(" \t\n,:{", o.data[at]) && o.data[at])
+		at++;
+	return at;
+}
+
+/* A string without its quotes, as it stands; anything else up to its end. */
+static bool attribute_token(struct bytes o, size_t *at, struct bytes *ret)
+{
+	size_t from = skip_blanks(o, *at), depth = 0, i;
+
+	if (from >= o.len || o.data[from] == '}')
+		return false;
+	if (o.data[from] == '"') {
+		for (i = from + 1; i < o.len && o.data[i] != '"'; i++)
+			i += o.data[i] == '\\';
+		*ret = (struct bytes){o.data + from + 1, MIN(i, o.len) - from - 1};
+		*at = MIN(i + 1, o.len);
+		return true;
+	}
+	for (i = from; i < o.len; i++) {
+		if (!depth && (o.data[i] == ',' || o.data[i] == '}'))
+			break;
+		depth += o.data[i] == '[' || o.data[i] == '{';
+		depth -= depth && (o.data[i] == ']' || o.data[i] == '}');
+	}
+	while (i > from && o.data[i - 1] == ' ')
+		i--;
+	*ret = (struct bytes){o.data + from, i - from};
+	*at = MAX(i, from + 1);
+	return true;
+}
+
+bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key,
+			     struct bytes *value)
+{
+	return attribute_token(object, at, key) && attribute_token(object, at, value);
+}
+
+bool requests_attribute(struct bytes object, struct bytes key, struct bytes *ret)
+{
+	struct bytes name;
+
+	for (size_t at = 0; requests_next_attribute(object, &at, &name, ret);) {
+		if (bytes_compare(name, key) == 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+/* request_tree.c: one request with the spans and calls in it, in order of their start; calls that are alike are one line. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/spans/requests.h"
+#include "base/map.h"
+#include "base/option.h"
+#include "names/names.h"
+#include "schema/vocab.h"
+
+#define TREE_UNFOLDED 16 /* so many calls of a span are a line each */
+
+/* A span by the text of its id: numbers may have more digits than readers of JSON keep. */
+static uint32_t tree_find_id(const struct requests *q, const char *which)
+{
+	uint32_t id;
+
+	if (!intern_find(&q->spans.texts, which, strlen(which), &id) || !id)
+		return SPAN_NONE;
+	for (uint32_t i = 0; i < q->spans.count; i++) {
+		if (q->spans.all[i].span_id == id)
+			return i;
+	}
+	return SPAN_NONE;
+}
+
+static int tree_find(const struct requests *q, const char *which, uint32_t *ret, struct error *err)
+{
+	struct error ignored = {0};
+	int64_t number;
+
+	if (!strcmp(which, "slowest")) {
+		*ret = SPAN_NONE;
+		for (size_t i = 0; i < q->chosen_count; i++) {
+			if (*ret == SPAN_NONE ||
+			    span_dur(&q->spans.all[q->chosen[i]]) > span_dur(&q->spans.all[*ret]))
+				*ret = q->chosen[i];
+		}
+		return *ret == SPAN_NONE
+			       ? error_set(err, -EINVAL, "--tree slowest: there is no request")
+			       : 0;
+	}
+	*ret = tree_find_id(q, which);
+	if (*ret != SPAN_NONE)
+		return 0;
+	if (parse_int(which, &number, &ignored) < 0)
+		return error_set(err, -EINVAL,
+				 "--tree '%.40s': a request's number, the id of a span, or slowest",
+				 which);
+	*ret = spanset_find(&q->spans, number);
+	return *ret == SPAN_NONE
+		       ? error_set(err, -EINVAL,
+				   "--tree %.40s: no span has this number (weir requests --log)",
+				   which)
+		       : 0;
+}
+
+/* ---- its calls ---- */
+
+static bool tree_is_in(const struct requests *q, uint32_t span)
+{
+	while (span != SPAN_NONE && span != q->tree.of)
+		span = q->spans.all[span].parent;
+	return span != SPAN_NONE;
+}
+
+static int tree_take(void *arg, const struct span_call *c)
+{
+	struct requests *q = arg;
+	struct requests_tree *t = &q->tree;
+	struct requests_call *k;
+
+	if (!tree_is_in(q, c->span))
+		return 0;
+	if (t->call_count == REQUESTS_TREE_CALLS) {
+		t->left_out++;
+		return 0;
+	}
+	if (grow((void **)&t->calls, &t->call_cap, t->call_count + 1, sizeof(*t->calls)) < 0)
+		return -ENOMEM;
+	k = &t->calls[t->call_count++];
+	*k = (struct requests_call){
+		.start = c->start,
+		.stop = c->stop,
+		.bytes = batch_get(c->b, OP_BYTES, c->row, 0),
+		.file_id = batch_get(c->b, OP_FILE_ID, c->row, -1),
+		.thread_id = batch_get(c->b, OP_THREAD_ID, c->row, -1),
+		.waker_id = batch_get(c->b, OP_WAKER_ID, c->row, -1),
+		.ret = batch_get(c->b, OP_RET, c->row, INT64_MIN),
+		.queued = batch_get(c->b, OP_IO_QUEUED, c->row, 0),
+		.device = batch_get(c->b, OP_IO_DEVICE, c->row, 0),
+		.err = (int32_t)batch_get(c->b, OP_ERR, c->row, 0),
+		.span = c->span,
+		.op = (uint16_t)batch_get(c->b, OP_OP, c->row, 0),
+		.via = (uint8_t)c->via,
+		.time = (uint8_t)span_time_of(c->b, c->row),
+	};
+	return 0;
+}
+
+/* ---- its lines ---- */
+
+static int request_tree_line(struct requests_tree *t, const struct requests_line *l)
+{
+	if (grow((void **)&t->lines, &t->cap, t->count + 1, sizeof(*t->lines)) < 0)
+		return -ENOMEM;
+	t->lines[t->count++] = *l;
+	return 0;
+}
+
+static int call_order(const void *a, const void *b)
+{
+	const struct requests_call *x = a, *y = b;
+
+	if (x->span != y->span)
+		return x->span < y->span ? -1 : 1;
+	return x->start != y->start ? (x->start < y->start ? -1 : 1)
+				    : (x->stop > y->stop) - (x->stop < y->stop);
+}
+
+static int call_order_line(const void *a, const void *b)
+{
+	const struct requests_call *x = a, *y = b;
+
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return call_order(a, b);
+}
+
+/* Calls of a span up to the next one below it: a line each where they are few, else one for each operation, file and thread. */
+static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned int depth)
+{
+	struct requests_tree *t = &q->tree;
+	bool fold = to - from > TREE_UNFOLDED;
+	struct map lines = {0};
+	int r = 0;
+
+	for (size_t i = from; i < to && r >= 0; i++) {
+		struct requests_call *c = &t->calls[i];
+		const struct requests_line is = {
+			.span = c->span, .depth = depth, .start = c->start, .stop = c->stop};
+		const int64_t alike[] = {c->op, c->file_id, c->thread_id, c->via,
+					 fold ? 0 : (int64_t)i};
+		uint64_t key = hash_bytes(alike, sizeof(alike)), at;
+		struct requests_line *l;
+
+		if (!map_get(&lines, key, &at)) {
+			at = t->count;
+			r = request_tree_line(t, &is);
+			r = r < 0 ? r : map_set(&lines, key, at);
+			if (r < 0)
+				break;
+		}
+		l = &t->lines[at];
+		c->line = (uint32_t)at;
+		l->to++; /* how many, until they are in order of lines */
+		l->stop = MAX(l->stop, c->stop);
+		l->time += c->stop - c->start;
+		l->bytes += c->bytes;
+		l->queued += c->queued;
+		l->device += c->device;
+		l->errors += c->err != 0;
+	}
+	map_free(&lines);
+	return r;
+}
+
+/* The first call of a span; calls are in order of span and start. */
+static size_t tree_calls_of(const struct requests_tree *t, uint32_t span)
+{
+	size_t low = 0, high = t->call_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->calls[middle].span < span)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct tree_step {
+	uint32_t span, child; /* the next below it */
+	size_t at;	      /* its next call */
+};
+
+static int tree_put_span(struct requests *q, uint32_t span, unsigned int depth)
+{
+	const struct span *k = &q->spans.all[span];
+
+	return request_tree_line(&q->tree, &(struct requests_line){.span = span,
+								   .depth = depth,
+								   .start = k->start,
+								   .stop = k->stop,
+								   .time = span_dur(k),
+								   .bytes = k->sums.bytes});
+}
+
+/* Goes through spans and calls in order of their start, each below its own. */
+static int tree_walk(struct requests *q)
+{
+	struct requests_tree *t = &q->tree;
+	struct tree_step *stack = NULL;
+	size_t depth = 0, cap = 0;
+	uint32_t enter = t->of;
+	int r = 0;
+
+	while (r >= 0) {
+		struct tree_step *s;
+		size_t to;
+
+		if (enter != SPAN_NONE) {
+			r = tree_put_span(q, enter, (unsigned int)depth);
+			if (r < 0 || grow((void **)&stack, &cap, depth + 1, sizeof(*stack)) < 0) {
+				r = -ENOMEM;
+				break;
+			}
+			stack[depth++] = (struct tree_step){enter, q->spans.all[enter].first_child,
+							    tree_calls_of(t, enter)};
+		}
+		s = &stack[depth - 1];
+		for (to = s->at;
+		     to < t->call_count && t->calls[to].span == s->span &&
+		     (s->child == SPAN_NONE || t->calls[to].start < q->spans.all[s->child].start);
+		     to++)
+			;
+		r = tree_put_calls(q, s->at, to, (unsigned int)depth);
+		s->at = to;
+		enter = s->child;
+		if (enter != SPAN_NONE)
+			s->child = q->spans.all[enter].next_sibling;
+		else if (!--depth)
+			break;
+	}
+	free(stack);
+	return r;
+}
+
+/* Calls in order of lines, and each line's. */
+static void tree_order(struct requests_tree *t)
+{
+	uint32_t at = 0;
+
+	if (t->call_count)
+		qsort(t->calls, t->call_count, sizeof(*t->calls), call_order_line);
+	for (size_t i = 0; i < t->count; i++) {
+		uint32_t count = t->lines[i].to;
+
+		t->lines[i].from = at;
+		at += count;
+		t->lines[i].to = at;
+	}
+	assert(at == t->call_count);
+}
+
+int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,
+		       bool overlap, struct error *err)
+{
+	struct requests_tree *t = &q->tree;
+	struct span_pass p = {.call = tree_take, .arg = q, .time = overlap};
+	int r = tree_find(q, which, &t->of, err);
+
+	if (r < 0)
+		return r;
+	p.of = t->of;
+	/* what a thread was given to do before is known from the first call of its root on */
+	p.from = q->spans.all[q->spans.all[t->of].root].start;
+	p.to = q->spans.all[t->of].stop;
+	r = spanset_pass(&q->spans, in, &in->runs[0], &p, err);
+	if (r < 0)
+		return r;
+	if (t->call_count)
+		qsort(t->calls, t->call_count, sizeof(*t->calls), call_order);
+	r = tree_walk(q);
+	tree_order(t);
+	return r;
+}
+
+int requests_line_name(const struct requests *q, const struct requests_line *l, struct buf *to)
+{
+	const struct requests_call *c = &q->tree.calls[l->from];
+	const char *op = vocab_word("op", c->op);
+	struct bytes name, file = {0};
+	int r;
+
+	if (l->from == l->to) {
+		name = requests_name(q, l->span);
+		return buf_append(to, name.data, name.len);
+	}
+	r = buf_printf(to, "%s", op ? op : "call");
+	if (r >= 0 && c->file_id >= 0)
+		file = names_base(dims_file_name(q->dims, c->file_id));
+	if (r >= 0 && file.len) {
+		r = buf_printf(to, " ");
+		r = r < 0 ? r : buf_append(to, file.data, file.len);
+	}
+	return r;
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+/* requests.c: the analysis: its options, which spans it looks at, and what it then makes of them. */
+#include "analysis/spans/requests.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "names/file_lines.h"
+#include "names/names.h"
+#include "schema/select.h"
+#include "schema/vocab.h"
+
+struct bytes requests_name(const struct requests *q, uint32_t span)
+{
+	struct bytes name = spanset_text(&q->spans, q->spans.all[span].name);
+
+	return name.len ? name : (struct bytes){(const uint8_t *)"(no name)", 9};
+}
+
+/* ---- which spans ---- */
+
+static bool requests_wants(const struct requests *q, const struct requests_options *o, uint32_t i)
+{
+	const struct span *k = &q->spans.all[i];
+	struct bytes name = requests_name(q, i);
+
+	if (o->least && span_dur(k) < o->least)
+		return false;
+	if (o->name)
+		return glob_match(o->name, (const char *)name.data, name.len);
+	return k->parent == SPAN_NONE || q->view == REQUESTS_NAMES || q->view == REQUESTS_KEEP;
+}
+
+static int requests_choose(struct requests *q, const struct requests_options *o)
+{
+	q->chosen = malloc((q->spans.count + 1) * sizeof(*q->chosen));
+	if (!q->chosen)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < q->spans.count; i++) {
+		if (requests_wants(q, o, i))
+			q->chosen[q->chosen_count++] = i;
+	}
+	return 0;
+}
+
+static void requests_free(void *own)
+{
+	struct requests *q = own;
+
+	spanset_free(&q->spans);
+	for (size_t i = 0; i < q->group_count; i++)
+		free(q->groups[i].spans);
+	free(q->groups);
+	free(q->chosen);
+	free(q->tree.lines);
+	free(q->tree.calls);
+	free(q->compare.files);
+	free(q->compare.traits);
+	free(q->clusters.outliers);
+	intern_free(&q->memory);
+	if (q->files)
+		file_lines_free(q->files);
+	free(q);
+}
+
+/* ---- the analysis ---- */
+
+static enum requests_view requests_view_of(const struct requests_options *o)
+{
+	return o->tree	     ? REQUESTS_TREE
+	       : o->compare  ? REQUESTS_COMPARE
+	       : o->clusters ? REQUESTS_CLUSTERS
+	       : o->freq     ? REQUESTS_FREQ
+	       : o->stats    ? REQUESTS_STATS
+	       : o->log	     ? REQUESTS_LOG
+	       : o->keep     ? REQUESTS_KEEP
+			     : REQUESTS_NAMES;
+}
+
+static int requests_check(const void *options, struct error *err)
+{
+	const struct requests_options *o = options;
+	int views = (o->tree != NULL) + o->compare + o->clusters + o->freq + o->stats + o->log;
+
+	if (views > 1)
+		return error_set(err, -EINVAL,
+				 "--log, --stats, --freq, --tree, --compare and --clusters exclude "
+				 "one another");
+	if (o->by && !o->freq && !o->stats)
+		return error_set(err, -EINVAL, "--by goes with --freq or --stats");
+	if (o->by && (strncmp(o->by, "attr.", 5) != 0 || !o->by[5]) && strcmp(o->by, "name") != 0)
+		return error_set(err, -EINVAL,
+				 "--by '%.60s': name, or attr.KEY as in attr.customer", o->by);
+	if (o->overlap && !o->tree)
+		return error_set(
+			err, -EINVAL,
+			"--overlap goes with --tree: what merely overlaps is never summed");
+	return 0;
+}
+
+static int requests_sum_all(struct requests *q, const struct analysis_input *in, struct error *err)
+{
+	struct spans *s = &q->spans;
+	struct span_pass p = {.from = INT64_MAX,
+			      .to = in->runs[0].to == INT64_MAX ? INT64_MAX : INT64_MIN,
+			      .of = SPAN_NONE,
+			      .call = spanset_sum,
+			      .stall = spanset_sum_stall,
+			      .arg = s};
+	int r;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		p.from = MIN(p.from, s->all[i].start);
+		p.to = MAX(p.to, s->all[i].stop);
+	}
+	r = s->count ? spanset_pass(s, in, &in->runs[0], &p, err) : 0;
+	if (r >= 0)
+		spanset_settle(s);
+	return r;
+}
+
+/* The slowest first. */
+static int request_order_slowest(const void *a, const void *b, void *arg)
+{
+	const struct span *all = arg;
+	int64_t m = span_dur(&all[*(const uint32_t *)a]), n = span_dur(&all[*(const uint32_t *)b]);
+
+	return m != n ? (m > n ? -1 : 1)
+		      : (*(const uint32_t *)a > *(const uint32_t *)b) -
+				(*(const uint32_t *)a < *(const uint32_t *)b);
+}
+
+static int requests_make(struct requests *q, const struct analysis_input *in,
+			 const struct requests_options *o, struct error *err)
+{
+	int r = o->by && strcmp(o->by, "name") != 0 ? requests_group_by(q, o->by + 5)
+						    : requests_group_names(q);
+
+	if (r >= 0 && q->view == REQUESTS_TREE)
+		r = requests_make_tree(q, in, o->tree, o->overlap, err);
+	if (r >= 0 && q->view == REQUESTS_COMPARE)
+		r = requests_make_compare(q, in, err);
+	if (r >= 0 && q->view == REQUESTS_CLUSTERS)
+		r = requests_make_clusters(q);
+	if (q->view == REQUESTS_LOG && q->chosen_count)
+		qsort_r(q->chosen, q->chosen_count, sizeof(*q->chosen), request_order_slowest,
+			q->spans.all);
+	if (r >= 0 && o->keep)
+		r = requests_keep(q, in, err);
+	return r;
+}
+
+static int requests_run(const struct analysis_input *in, struct analysis_result *out,
+			struct error *err)
+{
+	const struct requests_options *o = in->options;
+	struct requests *q = calloc(1, sizeof(*q));
+	uint32_t none;
+	int r;
+
+	if (!q)
+		return -ENOMEM;
+	out->own = q;
+	q->view = requests_view_of(o);
+	r = spanset_load(&q->spans, in, &in->runs[0], err);
+	if (r < 0)
+		return r;
+	q->dims = store_dims(in->runs[0].store);
+	r = file_lines_new(&q->files);
+	if (r >= 0)
+		r = file_lines_update(q->files, q->dims);
+	if (r >= 0)
+		r = intern_add(&q->memory, "", 0, &none);
+	if (r >= 0)
+		r = requests_sum_all(q, in, err);
+	if (r >= 0)
+		r = requests_choose(q, o);
+	if (r >= 0)
+		r = requests_make(q, in, o, err);
+	return r < 0 ? r : requests_put(q, o, out);
+}
+
+/* `"spans"`: what there is, and how calls came to belong to them. */
+static int requests_put_members(const struct analysis_input *in _unused_,
+				const struct analysis_result *result, struct buf *to)
+{
+	const struct requests *q = result->own;
+	const struct spans *s = &q->spans;
+	uint32_t blurred = 0;
+	int r;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		blurred += s->all[i].sums.blurred;
+	r = buf_printf(
+		to,
+		",\n\"spans\": {\"count\": %u, \"running\": %u, \"cut\": %u, \"orphans\": %u, "
+		"\"loops\": %u, \"crossed\": %u, \"estimated\": %u, \"contexts\": %llu, "
+		"\"unsure\": "
+		"%llu}",
+		s->count, s->running, s->cut, s->orphans, s->loops, s->crossed, blurred,
+		(unsigned long long)s->contexts, (unsigned long long)s->unsure);
+	for (unsigned int i = 0; i < SPAN_VIAS - 1 && r >= 0; i++)
+		r = buf_printf(to, "%s\"%s\": {\"calls\": %llu, \"time\": %lld}%s",
+			       i ? ", " : ",\n\"via\": {", vocab_word("via", VIA_CONTEXT + i),
+			       (unsigned long long)s->calls_via[i], (long long)s->time_via[i],
+			       i == SPAN_VIAS - 2 ? "}" : "");
+	return r;
+}
+
+static const struct option requests_table[] = {
+	{0, "name", OPTION_STRING, "GLOB", "spans of this name alone, with or without a parent",
+	 offsetof(struct requests_options, name)},
+	{0, "min", OPTION_DURATION, "TIME", "those that took at least so long",
+	 offsetof(struct requests_options, least)},
+	{0, "log", OPTION_FLAG, NULL, "list them one by one, the slowest first",
+	 offsetof(struct requests_options, log)},
+	{0, "tree", OPTION_STRING, "NUMBER",
+	 "one of them with the spans, calls and waits in it: its number, its id, or `slowest`",
+	 offsetof(struct requests_options, tree)},
+	{0, "overlap", OPTION_FLAG, NULL,
+	 "with --tree: also calls of other threads that overlap it, of which no more is known",
+	 offsetof(struct requests_options, overlap)},
+	{0, "stats", OPTION_FLAG, NULL, "all figures by name: least, mean, percentiles, phases",
+	 offsetof(struct requests_options, stats)},
+	{0, "freq", OPTION_FLAG, NULL, "how often they took how long",
+	 offsetof(struct requests_options, freq)},
+	{0, "by", OPTION_STRING, "WHAT",
+	 "with --freq or --stats: name, or attr.KEY for an attribute",
+	 offsetof(struct requests_options, by)},
+	{0, "compare", OPTION_FLAG, NULL,
+	 "what is different in the slowest hundredth of one name: parts of the time, files, "
+	 "attributes",
+	 offsetof(struct requests_options, compare)},
+	{0, "clusters", OPTION_FLAG, NULL,
+	 "groups of one name by where their time went, and outliers",
+	 offsetof(struct requests_options, clusters)},
+	{0, "keep", OPTION_FLAG, NULL,
+	 "store which calls belong to which span, and why, in the trace: table span_op",
+	 offsetof(struct requests_options, keep)},
+	{0, "top", OPTION_COUNT, "N", "at most so many rows",
+	 offsetof(struct requests_options, top), .otherwise = "5000"},
+	{0},
+};
+
+static const struct command_example requests_examples[] = {
+	{"weir requests", "where the time of requests went, by name"},
+	{"weir requests --log --name checkout --min 10ms", "the slow ones of one name"},
+	{"weir requests --tree slowest", "the slowest with all that it did"},
+	{"weir requests --compare --name checkout", "what is different in the slow ones"},
+	{"weir requests --freq --by attr.customer", "durations by an attribute"},
+	{0},
+};
+
+const struct analysis analysis_requests = {
+	.name = "requests",
+	.summary = "show requests: where their time went, in the program, in calls, in waits",
+	.description = "Of spans, which a program marks (table span), an OpenTelemetry SDK "
+		       "publishes (context) or "
+		       "the definition of a period finds (period, weir periods --keep): how long "
+		       "they took, and "
+		       "where: in the program, in calls by their class, in waits. A call belongs "
+		       "to the span whose "
+		       "id its thread carried, else to the innermost one open on its thread; "
+		       "requests of io_uring and libaio "
+		       "belong to the span that submitted them; a thread that another woke from a "
+		       "wait for work "
+		       "goes on with that one's span. The parts of a span add up to its time: a "
+		       "wait counts where no "
+		       "other call of the request ran, and where calls ran side by side the time "
+		       "is split in "
+		       "proportion.",
+	.examples = requests_examples,
+	.order = ANALYSIS_STREAM,
+	.options = requests_table,
+	.options_size = sizeof(struct requests_options),
+	.check = requests_check,
+	.run = requests_run,
+	.put_members = requests_put_members,
+	.free = requests_free,
+};

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * requests.h: the analysis `requests`: where the time of spans went, by name, one by one, as a tree, the slowest against the
+ * median, and in groups. A request is a span without a parent in the trace; with --name it is any span of that name.
+ */
+#pragma once
+
+#include "analysis/spans/spans.h"
+
+enum requests_view {
+	REQUESTS_NAMES,
+	REQUESTS_LOG,
+	REQUESTS_STATS,
+	REQUESTS_FREQ,
+	REQUESTS_TREE,
+	REQUESTS_COMPARE,
+	REQUESTS_CLUSTERS,
+	REQUESTS_KEEP,
+};
+
+struct requests_options {
+	const char *name, *tree, *by;
+	int64_t least, top;
+	bool log, stats, freq, compare, clusters, keep, overlap;
+};
+
+/* Spans of one name, or of one value of an attribute. */
+struct requests_group {
+	struct bytes name;
+	uint32_t *spans; /* by their durations, the shortest first */
+	uint32_t count, cap;
+	uint32_t errors, running, cut;
+	bool part; /* of other spans */
+	bool period;
+	int64_t total, covered, self;
+	int64_t time[SPAN_TIMES], summed[SPAN_TIMES], phase[SPAN_PHASES];
+	uint64_t calls, unphased;
+	int64_t bytes;
+};
+
+/* A line of a tree: a span, a call, or calls that are alike. */
+struct requests_line {
+	uint32_t span;	   /* that it is, or that the calls belong to */
+	uint32_t from, to; /* of calls; equal: it is the span */
+	unsigned int depth;
+	int64_t start, stop; /* the first and the last */
+	int64_t time, bytes; /* summed up */
+	int64_t queued, device;
+	uint32_t errors;
+};
+
+struct requests_call {
+	int64_t start, stop, bytes, file_id, thread_id, waker_id, ret, queued, device;
+	int32_t err;
+	uint32_t span, line;
+	uint16_t op;
+	uint8_t via, time;
+};
+
+struct requests_tree {
+	uint32_t of;
+	struct requests_line *lines;
+	size_t count, cap;
+	struct requests_call *calls; /* in order of lines */
+	size_t call_count, call_cap;
+	uint64_t left_out; /* calls beyond REQUESTS_TREE_CALLS */
+};
+#define REQUESTS_TREE_CALLS 1000000
+
+/* What is different in slow ones: averages a request. */
+struct requests_difference {
+	struct bytes what; /* owned by requests.memory */
+	int64_t usual, slow;
+};
+struct requests_trait {
+	struct bytes key, value;
+	uint32_t usual, slow; /* requests that have it */
+};
+struct requests_compare {
+	struct bytes name;
+	uint32_t *usual,
+		*slow; /* spans: around the median, and the slowest; parts of the group's */
+	uint32_t usual_count, slow_count;
+	struct requests_difference times[SPAN_TIMES];
+	struct requests_difference *files; /* by difference */
+	size_t file_count;
+	struct requests_trait *traits; /* those that differ */
+	size_t trait_count;
+};
+
+#define REQUESTS_CLUSTERS_MAX 8
+struct requests_clusters {
+	struct bytes name;
+	size_t count;
+	struct requests_cluster {
+		double centre[SPAN_TIMES]; /* shares of the duration */
+		uint32_t size;
+		uint32_t typical; /* the span that is nearest to the centre */
+		int64_t p50, p99, max;
+	} all[REQUESTS_CLUSTERS_MAX]; /* the largest first */
+	uint32_t *outliers;	      /* spans that fit no group, the farthest first */
+	size_t outlier_count;
+};
+
+/* What analysis_result.own is. */
+struct requests {
+	enum requests_view view;
+	struct spans spans;
+	const struct dims *dims;
+	struct file_lines *files;
+	uint32_t *chosen; /* spans that options choose, in order of start */
+	size_t chosen_count, chosen_cap;
+	struct requests_group *groups; /* most time first, requests before parts */
+	size_t group_count, group_cap;
+	struct requests_tree tree;
+	struct requests_compare compare;
+	struct requests_clusters clusters;
+	struct intern memory; /* texts that were made */
+	uint64_t kept;	      /* rows of span_op */
+};
+
+/* A percentile of a group: 0.5, 0.99. */
+int64_t requests_percentile(const struct requests *q, const struct requests_group *g, double p);
+/* What a span is called: its name, or that it has none. */
+struct bytes requests_name(const struct requests *q, uint32_t span);
+/* What the calls of a line are called: "pread64 orders.ibd", appended. 0 or -ENOMEM. */
+int requests_line_name(const struct requests *q, const struct requests_line *l, struct buf *to);
+
+/* ---- between the files of this folder ---- */
+
+/* The chosen ones by name, or by the value of an attribute. */
+int requests_group_names(struct requests *q);
+int requests_group_by(struct requests *q, const char *key);
+/* The group with most time. NULL: there is none. */
+const struct requests_group *requests_largest(const struct requests *q);
+/* The value of a member of the JSON object of attributes: false where it has none. */
+bool requests_attribute(struct bytes object, struct bytes key, struct bytes *ret);
+/* The next member of it: *at begins at 0. */
+bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key,
+			     struct bytes *value);
+int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,
+		       bool overlap, struct error *err);
+int requests_make_compare(struct requests *q, const struct analysis_input *in, struct error *err);
+int requests_make_clusters(struct requests *q);
+int requests_keep(struct requests *q, const struct analysis_input *in, struct error *err);
+/* Adds the tables of the view to the result. */
+int requests_put(struct requests *q, const struct requests_options *o, struct analysis_result *out);

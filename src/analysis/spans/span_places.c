@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * span_places.c: which span a thread has at a time. Of each thread and lane the spans are laid out as steps in time, each with the
+ * innermost span from there on: of those that are open the one that began last. A look is a search in an array.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/spans/spans.h"
+#include "base/map.h"
+#include "names/names.h"
+#include "schema/ops.h"
+#include "schema/vocab.h"
+
+#define FUTEX_COMMAND	  0x7f /* of its second argument, without the bits for private and clock */
+#define FUTEX_WAIT_BITSET 9
+
+struct span_step {
+	int64_t at;
+	uint32_t span; /* SPAN_NONE: none is open from here on */
+};
+
+struct span_lane {
+	uint64_t
+		name; /* 0: spans of programs, and what they handed on; else a period's definition */
+	size_t from, to, at; /* of steps; the one that was found last */
+	uint32_t next;	     /* further lane of the task, + 1 */
+};
+
+struct span_carry {
+	int64_t start, stop;
+	uint32_t span;
+};
+
+struct span_task {
+	uint32_t lanes; /* the first, + 1 */
+	struct span_carry *carries;
+	size_t carry_count, carry_cap, carry_at;
+	/* what a thread gave it to do, at the end of its last wait for work */
+	struct span_handed {
+		uint32_t span;
+		uint64_t lane;
+	} handed[SPAN_LANES_MAX];
+	size_t handed_count;
+};
+
+struct span_places {
+	const struct spans *s;
+	const struct dims *dims;
+	struct span_step *steps;
+	size_t step_count, step_cap;
+	struct span_lane *lanes;
+	size_t lane_count, lane_cap;
+	struct span_task *tasks;
+	size_t task_count, task_cap;
+	struct map by_thread, by_task; /* -> task */
+	struct map by_lane;	       /* hash of task and name -> lane */
+	int64_t futex, futex_wait;
+};
+
+void span_places_free(struct span_places *p)
+{
+	for (size_t i = 0; i < p->task_count; i++)
+		free(p->tasks[i].carries);
+	free(p->steps);
+	free(p->lanes);
+	free(p->tasks);
+	map_free(&p->by_thread);
+	map_free(&p->by_task);
+	map_free(&p->by_lane);
+	free(p);
+}
+
+/* The task of a version of a thread; with `make` it is there afterwards, else NULL is also without memory. */
+static struct span_task *place_task(struct span_places *p, int64_t thread_id, bool make)
+{
+	uint64_t at, task;
+
+	if (map_get(&p->by_thread, (uint64_t)thread_id, &at))
+		return at ? &p->tasks[at - 1] : NULL;
+	task = (uint64_t)names_task(p->dims, thread_id);
+	if (!map_get(&p->by_task, task, &at)) {
+		at = 0;
+		if (make) {
+			if (grow((void **)&p->tasks, &p->task_cap, p->task_count + 1,
+				 sizeof(*p->tasks)) < 0 ||
+			    map_set(&p->by_task, task, p->task_count + 1) < 0)
+				return NULL;
+			p->tasks[p->task_count++] = (struct span_task){0};
+			at = p->task_count;
+		}
+	}
+	/* a thread without a task is looked at again once there are more */
+	if (at && map_set(&p->by_thread, (uint64_t)thread_id, at) < 0)
+		return NULL;
+	return at ? &p->tasks[at - 1] : NULL;
+}
+
+/* The lane that a span lies in; made where there is none. */
+static int place_lane(struct span_places *p, const struct span *k, uint32_t *ret)
+{
+	const struct span *root = &p->s->all[k->root];
+	uint64_t name = k->period ? 1 + (uint64_t)root->name : 0, key, at;
+	struct span_task *t = place_task(p, k->thread_id, true);
+
+	if (!t)
+		return -ENOMEM;
+	key = hash_u64((uint64_t)(t - p->tasks) ^ hash_u64(name));
+	if (!map_get(&p->by_lane, key, &at)) {
+		size_t lanes = 1;
+
+		for (uint32_t i = t->lanes; i; i = p->lanes[i - 1].next)
+			lanes++;
+		if (lanes > SPAN_LANES_MAX)
+			return -E2BIG;
+		at = p->lane_count;
+		if (grow((void **)&p->lanes, &p->lane_cap, at + 1, sizeof(*p->lanes)) < 0 ||
+		    map_set(&p->by_lane, key, at) < 0)
+			return -ENOMEM;
+		p->lanes[p->lane_count++] = (struct span_lane){.name = name, .next = t->lanes};
+		t->lanes = (uint32_t)p->lane_count;
+	}
+	*ret = (uint32_t)at;
+	return 0;
+}
+
+/* ---- steps ---- */
+
+struct span_edge {
+	int64_t at;
+	uint32_t lane, span;
+	bool end;
+};
+
+static int edge_order(const void *a, const void *b)
+{
+	const struct span_edge *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	if (x->end != y->end)
+		return x->end ? -1 : 1;
+	return (x->span > y->span) - (x->span < y->span); /* the outer one begins first */
+}
+
+static int place_step(struct span_places *p, struct span_lane *l, int64_t at, uint32_t span)
+{
+	if (p->step_count > l->from && p->steps[p->step_count - 1].at == at) {
+		p->steps[p->step_count - 1].span = span;
+		return 0;
+	}
+	if (grow((void **)&p->steps, &p->step_cap, p->step_count + 1, sizeof(*p->steps)) < 0)
+		return -ENOMEM;
+	p->steps[p->step_count++] = (struct span_step){at, span};
+	l->to = p->step_count;
+	return 0;
+}
+
+struct span_sweep {
+	uint32_t *open; /* in order of start; those that ended may still stand in it */
+	size_t count, cap;
+	uint8_t *ended; /* [spans] */
+};
+
+static int place_edge(struct span_places *p, struct span_sweep *w, const struct span_edge *e,
+		      uint32_t *crossed)
+{
+	struct span_lane *l = &p->lanes[e->lane];
+
+	if (!e->end) {
+		if (grow((void **)&w->open, &w->cap, w->count + 1, sizeof(*w->open)) < 0)
+			return -ENOMEM;
+		w->open[w->count++] = e->span;
+		return place_step(p, l, e->at, e->span);
+	}
+	w->ended[e->span] = 1;
+	assert(w->count);
+	if (w->open[w->count - 1] != e->span) {
+		/* of spans that end at one time the outer one may come first: that is no crossing */
+		*crossed += p->s->all[w->open[w->count - 1]].stop > e->at;
+		return 0;
+	}
+	while (w->count && w->ended[w->open[w->count - 1]])
+		w->count--;
+	return place_step(p, l, e->at, w->count ? w->open[w->count - 1] : SPAN_NONE);
+}
+
+static int place_edges(struct span_places *p, struct span_edge *edges, size_t count,
+		       uint32_t *crossed)
+{
+	struct span_sweep w = {.ended = calloc(p->s->count + 1, 1)};
+	int r = w.ended ? 0 : -ENOMEM;
+
+	if (count)
+		qsort(edges, count, sizeof(*edges), edge_order);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		if (!i || edges[i].lane != edges[i - 1].lane) {
+			struct span_lane *l = &p->lanes[edges[i].lane];
+
+			assert(!w.count);
+			l->from = l->to = l->at = p->step_count;
+		}
+		r = place_edge(p, &w, &edges[i], crossed);
+	}
+	free(w.ended);
+	free(w.open);
+	return r;
+}
+
+int span_places_new(struct span_places **ret, struct spans *s, const struct dims *d)
+{
+	struct span_places *p = calloc(1, sizeof(*p));
+	_cleanup_free_ struct span_edge *edges = malloc((2ull * s->count + 1) * sizeof(*edges));
+	size_t count = 0;
+	int r = 0;
+
+	*ret = p;
+	if (!p || !edges)
+		return -ENOMEM;
+	p->s = s;
+	p->dims = d;
+	p->futex = vocab_code("op", "futex");
+	p->futex_wait = vocab_code("op", "futex_wait");
+	for (uint32_t i = 0; i < s->count && r >= 0; i++) {
+		const struct span *k = &s->all[i];
+		uint32_t lane = 0;
+
+		if (k->thread_id < 0 || k->of_context || k->stop <= k->start)
+			continue;
+		r = place_lane(p, k, &lane);
+		edges[count++] = (struct span_edge){k->start, lane, i, false};
+		edges[count++] = (struct span_edge){k->stop, lane, i, true};
+	}
+	return r < 0 ? r : place_edges(p, edges, count, &s->crossed);
+}
+
+/* ---- contexts ---- */
+
+int span_places_context(struct span_places *p, int64_t thread_id, int64_t start, int64_t stop,
+			uint32_t span)
+{
+	struct span_task *t = place_task(p, thread_id, true);
+
+	if (!t ||
+	    grow((void **)&t->carries, &t->carry_cap, t->carry_count + 1, sizeof(*t->carries)) < 0)
+		return -ENOMEM;
+	t->carries[t->carry_count++] = (struct span_carry){start, stop, span};
+	return 0;
+}
+
+static int carry_order(const void *a, const void *b)
+{
+	const struct span_carry *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+void span_places_ready(struct span_places *p)
+{
+	for (size_t i = 0; i < p->task_count; i++) {
+		if (p->tasks[i].carry_count)
+			qsort(p->tasks[i].carries, p->tasks[i].carry_count,
+			      sizeof(struct span_carry), carry_order);
+	}
+}
+
+void span_places_restart(struct span_places *p)
+{
+	for (size_t i = 0; i < p->task_count; i++) {
+		p->tasks[i].handed_count = 0;
+		p->tasks[i].carry_at = 0;
+	}
+	for (size_t i = 0; i < p->lane_count; i++)
+		p->lanes[i].at = p->lanes[i].from;
+}
+
+/* ---- looking ---- */
+
+static uint32_t place_carried(struct span_task *t, int64_t at)
+{
+	size_t low = 0, high = t->carry_count;
+
+	if (!high)
+		return SPAN_NONE;
+	if (t->carries[t->carry_at].start <= at)
+		low = t->carry_at;
+	while (high - low > 1) {
+		size_t middle = low + 1 == high - 1 || t->carries[low + 1].start > at
+					? low + 1
+					: low + (high - low) / 2;
+
+		if (t->carries[middle].start <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	t->carry_at = low;
+	return t->carries[low].start <= at && at <= t->carries[low].stop ? t->carries[low].span
+									 : SPAN_NONE;
+}
+
+static uint32_t place_open(const struct span_places *p, struct span_lane *l, int64_t at)
+{
+	size_t low = l->from, high = l->to;
+
+	if (low == high || at < p->steps[low].at)
+		return SPAN_NONE;
+	if (p->steps[l->at].at <= at)
+		low = l->at;
+	/* mostly it is the same step or the next */
+	while (high - low > 1) {
+		size_t middle = p->steps[low + 1].at > at ? low + 1 : low + (high - low) / 2;
+
+		if (p->steps[middle].at <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	l->at = low;
+	return p->steps[low].span;
+}
+
+static bool place_has_lane(const struct span_handed *h, size_t count, uint64_t lane)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (h[i].lane == lane)
+			return true;
+	}
+	return false;
+}
+
+/* What a thread works on at a time, by its own spans and contexts, and by what it was given. */
+static size_t place_look(const struct span_places *p, struct span_task *t, int64_t at, bool given,
+			 struct span_handed ret[static SPAN_LANES_MAX], size_t *ret_own)
+{
+	uint32_t carried = place_carried(t, at);
+	size_t n = 0;
+
+	*ret_own = 0;
+	if (carried != SPAN_NONE)
+		ret[n++] = (struct span_handed){carried, 0};
+	for (uint32_t i = t->lanes; i && n < SPAN_LANES_MAX; i = p->lanes[i - 1].next) {
+		struct span_lane *l = &p->lanes[i - 1];
+		uint32_t span = !l->name && carried != SPAN_NONE ? SPAN_NONE : place_open(p, l, at);
+
+		if (span != SPAN_NONE)
+			ret[n++] = (struct span_handed){span, l->name};
+	}
+	*ret_own = n;
+	for (size_t i = 0; given && i < t->handed_count && n < SPAN_LANES_MAX; i++) {
+		if (!place_has_lane(ret, *ret_own, t->handed[i].lane))
+			ret[n++] = t->handed[i];
+	}
+	return n;
+}
+
+/* True for a wait as condition variables and semaphores have it. */
+static bool place_is_idle(const struct span_places *p, const struct batch *b, size_t row)
+{
+	int64_t op = batch_get(b, OP_OP, row, -1);
+
+	return op == p->futex_wait || (op == p->futex && (batch_get(b, OP_A1, row, 0) &
+							  FUTEX_COMMAND) == FUTEX_WAIT_BITSET);
+}
+
+/*
+ * A wait for work has ended: what the thread that ended it worked on goes on here. Not where this thread has a span of its own:
+ * it waited for a result then.
+ */
+static int place_hand(struct span_places *p, const struct batch *b, size_t row, int64_t start,
+		      int64_t stop)
+{
+	int64_t thread = batch_get(b, OP_THREAD_ID, row, -1),
+		waker = batch_get(b, OP_WAKER_ID, row, -1),
+		woken = MAX(stop - batch_get(b, OP_RUNQ, row, 0), start);
+	struct span_task *from = waker < 0 ? NULL : place_task(p, waker, false), *to;
+	struct span_handed got[SPAN_LANES_MAX], own[SPAN_LANES_MAX];
+	size_t ignored, count = from ? place_look(p, from, woken, true, got, &ignored) : 0, owned;
+
+	to = place_task(p, thread, count > 0);
+	if (!to)
+		return count ? -ENOMEM : 0;
+	owned = place_look(p, to, stop, false, own, &ignored);
+	to->handed_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!place_has_lane(own, owned, got[i].lane))
+			to->handed[to->handed_count++] = got[i];
+	}
+	return 0;
+}
+
+ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
+		       int64_t stop, struct span_member ret[static SPAN_LANES_MAX])
+{
+	int64_t thread = batch_get(b, OP_THREAD_ID, row, -1), kind = batch_get(b, OP_KIND, row, 0);
+	struct span_task *t = thread < 0 ? NULL : place_task(p, thread, false);
+	struct span_handed got[SPAN_LANES_MAX];
+	bool idle = place_is_idle(p, b, row),
+	     request = kind == KIND_IO_URING || kind == KIND_LIBAIO;
+	size_t own = 0, n = t ? place_look(p, t, start, !idle, got, &own) : 0;
+	bool context = t && own && !got[0].lane && place_carried(t, start) == got[0].span;
+	int r = idle && thread >= 0 ? place_hand(p, b, row, start, stop) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		ret[i].span = got[i].span;
+		ret[i].via = !i && context	   ? VIA_CONTEXT
+			     : i >= own || request ? VIA_WORK
+						   : VIA_THREAD;
+	}
+	return r < 0 ? r : (ssize_t)n;
+}
+
+size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
+		      uint32_t ret[static SPAN_LANES_MAX])
+{
+	struct span_task *t = thread_id < 0 ? NULL : place_task(p, thread_id, false);
+	struct span_handed got[SPAN_LANES_MAX];
+	size_t ignored, n = t ? place_look(p, t, at, true, got, &ignored) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		ret[i] = got[i].span;
+	return n;
+}

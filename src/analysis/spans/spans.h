@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spans.h: the spans of a trace in memory, and which calls belong to them. Two passes: the first reads the spans (tables span and
+ * period, and contexts whose span nobody recorded), the second streams the calls, so that no call is held back until a span
+ * has ended. Memory: some 350 bytes a span, and 32 for each gap between the calls of spans that are open.
+ *
+ * A call belongs to
+ *   the span whose ids its thread carried when the call began (via context), else
+ *   the innermost span open on its thread then (thread; of io_uring and libaio: work, the thread submitted it), else
+ *   the span of the thread that ended its thread's last wait for work, a futex with FUTEX_WAIT_BITSET, which is how condition
+ *   variables and semaphores wait and mutexes do not; until the next such wait (work).
+ * Matches of a period without a parent's definition are a lane of their own beside the spans of programs: a call may belong to
+ * one span of each lane. `time`, a call that overlaps a span on another thread, is given on request and never summed.
+ */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "schema/vocab.h"
+
+#define SPAN_NONE	UINT32_MAX
+#define SPAN_PIECES_MAX (2u << 20) /* of all covers together, 16 bytes each */
+
+/* Where the time of a span goes. */
+enum span_time {
+	SPAN_PROGRAM, /* in no call */
+	SPAN_STALLED, /* in no call, and without a CPU: table sched */
+	SPAN_DATA,
+	SPAN_META,
+	SPAN_SYNC,
+	SPAN_NET,
+	SPAN_LOCK, /* a futex: another thread of the program */
+	SPAN_WAIT, /* other calls of class wait */
+	SPAN_OTHER,
+	SPAN_TIMES,
+};
+/* "program", "data", ... */
+const char *span_time_word(unsigned int t);
+
+/* Of calls that were recorded with phases, and with phases and block. */
+enum span_phase {
+	SPAN_CPU,
+	SPAN_RUNQ,
+	SPAN_IO_WAIT,
+	SPAN_SLEEP,
+	SPAN_QUEUED,
+	SPAN_DEVICE,
+	SPAN_PHASES,
+};
+const char *span_phase_word(unsigned int p);
+
+/* A point of a union of intervals that grows. */
+struct span_cover {
+	struct span_piece {
+		int64_t start, stop;
+	} *pieces; /* apart from each other, in order */
+	uint32_t count, cap;
+	int64_t before, until; /* length of what was added up and forgotten, and its end */
+};
+
+/* All of it with the calls of the spans below it, cut to the span's time. */
+struct span_sums {
+	int64_t time[SPAN_TIMES];   /* parts of dur, which they add up to */
+	int64_t summed[SPAN_TIMES]; /* of calls, added up: more where they ran side by side */
+	int64_t phase[SPAN_PHASES];
+	int64_t bytes;
+	int64_t self;			   /* dur without the union of the spans directly below */
+	uint32_t calls, own_calls, errors; /* own: of this span alone */
+	uint32_t unphased;		   /* calls without phases */
+	bool listed;			   /* in spans.covered */
+	bool blurred;			   /* more pieces than memory allows: parts are estimates */
+	struct span_cover any, busy;	   /* in a call; in one that does not wait */
+	struct span_cover off;		   /* in a call or without a CPU; with sched alone */
+};
+
+struct span {
+	int64_t start, stop; /* of one that was running the last time of the trace */
+	int64_t number;
+	int64_t thread_id;		    /* -1: not known */
+	uint32_t parent;		    /* SPAN_NONE: none, or not in this trace */
+	uint32_t root;			    /* itself, where it has no parent */
+	uint32_t first_child, next_sibling; /* in order of start */
+	uint32_t name, service, trace_id, span_id, attributes; /* of texts; 0: none */
+	uint8_t kind, status, source;			       /* kind 255: null */
+	bool period, of_context;
+	struct span_sums sums;
+};
+
+static inline int64_t span_dur(const struct span *s)
+{
+	return s->stop - s->start;
+}
+
+/* Why calls belong to spans, in order of vocabulary `via` from VIA_CONTEXT on. */
+#define SPAN_VIAS (VIA_TIME - VIA_CONTEXT + 1)
+
+struct span_places; /* span_places.c */
+
+struct spans {
+	struct span *all; /* in order of start */
+	uint32_t count;
+	size_t cap;
+	struct intern texts; /* 0 is the empty one */
+	struct span_places *places;
+	/* what was found about them */
+	bool sched; /* the trace has rows of sched */
+	uint32_t running, cut;
+	uint32_t orphans; /* their parent is not in this trace */
+	uint32_t loops;	  /* their parents lead back to them: taken for spans without one */
+	uint32_t crossed; /* on one thread another began in them and ended after them */
+	uint64_t contexts, unsure; /* rows of context, and those of threads with an event loop */
+	/* what spanset_sum() found */
+	uint64_t calls_via[SPAN_VIAS];
+	int64_t time_via[SPAN_VIAS];
+	uint64_t pieces, pieces_most; /* of all covers */
+	uint32_t *covered;	      /* spans whose covers may be long */
+	size_t covered_count, covered_cap;
+};
+
+/* Reads the spans of a run that ended in its range, or were running. -EINTR, -ENOMEM, ... with a message. */
+int spanset_load(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+		 struct error *err);
+void spanset_free(struct spans *s);
+#define _cleanup_spanset_ _cleanup_(spanset_free)
+struct bytes spanset_text(const struct spans *s, uint32_t text);
+/* The span with this number; SPAN_NONE. */
+uint32_t spanset_find(const struct spans *s, int64_t number);
+/* The number of spans above it. */
+unsigned int spanset_depth(const struct spans *s, uint32_t span);
+
+/* A call that belongs to a span. */
+struct span_call {
+	const struct batch *b;
+	size_t row;
+	uint32_t span;
+	enum block_via via;
+	int64_t start, stop;
+	int64_t part; /* of it that lies in the span */
+};
+
+/* For each call that a span has; rows come in order of their end. Negative ends the pass. */
+typedef int span_call_fn(void *arg, const struct span_call *c);
+struct span_pass {
+	int64_t from,
+		to; /* calls that overlap [from, to) come; others may, and those that end a second later may not */
+	bool time;   /* also calls that merely overlap: only of `of` */
+	uint32_t of; /* SPAN_NONE: of every span */
+	span_call_fn *call;
+	/* May be NULL: for each time for which a span's thread had no CPU, in calls and not, in one order with them. */
+	int (*stall)(void *arg, uint32_t span, int64_t start, int64_t stop);
+	void *arg;
+};
+int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+		 const struct span_pass *p, struct error *err);
+/* What time of a span a call is. */
+enum span_time span_time_of(const struct batch *b, size_t row);
+
+/* Adds a call to its span and all above. The argument is the struct spans. */
+int spanset_sum(void *arg, const struct span_call *c);
+/* Likewise a time without a CPU. */
+int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop);
+/* After the last call: makes time[] of what was added up. */
+void spanset_settle(struct spans *s);
+
+/* ---- between the files of this folder ---- */
+
+/* Which span a thread has at a time: made by spanset_load(). */
+int span_places_new(struct span_places **ret, struct spans *s, const struct dims *d);
+void span_places_free(struct span_places *p);
+/* A time for which a thread carried the ids of a span; in order of end. */
+int span_places_context(struct span_places *p, int64_t thread_id, int64_t start, int64_t stop,
+			uint32_t span);
+/* After the last context. */
+void span_places_ready(struct span_places *p);
+/* Before each pass. */
+void span_places_restart(struct span_places *p);
+
+/* One span in each lane. */
+#define SPAN_LANES_MAX 16
+struct span_member {
+	uint32_t span;
+	uint8_t via; /* enum block_via */
+};
+/* The spans that a thread works on at a time; at most SPAN_LANES_MAX. */
+size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
+		      uint32_t ret[static SPAN_LANES_MAX]);
+/* Those that a call which began at `start` belongs to; how many, or -ENOMEM. Calls come in order of their end. */
+ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
+		       int64_t stop, struct span_member ret[static SPAN_LANES_MAX]);

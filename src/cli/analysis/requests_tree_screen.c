@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+/* requests_tree_screen.c: one request on the screen: a line for each span and call, with a bar over its time. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/analysis/requests_screen.h"
+#include "cli/terminal/bars.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/text.h"
+#include "names/names.h"
+#include "schema/vocab.h"
+
+#define DISK_ROOM 36 /* columns in which both parts of a disk's time have room */
+
+struct tree_screen {
+	const struct requests *q;
+	size_t name, bar;
+	int64_t start, dur;
+};
+
+/* Which columns of the bar a line was busy in. */
+static int tree_bar(const struct tree_screen *t, const struct requests_line *l, struct buf *to)
+{
+	double *busy = calloc(t->bar, sizeof(*busy));
+	double column = (double)MAX(t->dur, (int64_t)1) / (double)t->bar;
+	uint32_t from = l->from, until = MAX(l->to, l->from + 1);
+	int r = busy ? 0 : -ENOMEM;
+
+	for (uint32_t i = from; i < until && busy; i++) {
+		bool call = l->to > l->from;
+		double start = (double)((call ? t->q->tree.calls[i].start : l->start) - t->start),
+		       stop = (double)((call ? t->q->tree.calls[i].stop : l->stop) - t->start);
+
+		start = MAX(start, 0.0);
+		stop = MAX(stop, start);
+		stop = MIN(stop, (double)t->dur);
+		for (size_t c = (size_t)(start / column); c < t->bar && (double)c * column <= stop;
+		     c++) {
+			double low = MAX(start, (double)c * column),
+			       high = MIN(stop, (double)(c + 1) * column);
+
+			busy[c] += MAX((high - low) / column, 1e-9);
+		}
+	}
+	for (size_t c = 0; c < t->bar && r >= 0; c++)
+		r = buf_printf(to, "%s",
+			       busy[c] <= 0	? " "
+			       : busy[c] >= 0.5 ? (bars_utf8() ? "█" : "#")
+						: (bars_utf8() ? "▏" : "|"));
+	free(busy);
+	return r;
+}
+
+/* What there is to say beside the bar. */
+static int tree_note(const struct tree_screen *t, const struct requests_line *l, size_t room,
+		     struct buf *to)
+{
+	const struct requests_call *c = &t->q->tree.calls[l->from];
+	const char *status = vocab_word("span_status", t->q->spans.all[l->span].status);
+	_cleanup_buf_ struct buf who = {0};
+	int r = 0;
+
+	if (l->from == l->to)
+		return status && strcmp(status, "ok") != 0 && strcmp(status, "unset") != 0
+			       ? buf_printf(to, "%s", status)
+			       : 0;
+	if ((l->queued || l->device) && room < DISK_ROOM)
+		r = buf_printf(to, "disk %s  ", format_dur(l->queued + l->device).s);
+	else if (l->queued || l->device)
+		r = buf_printf(to, "disk: queued %s, device %s  ", format_dur(l->queued).s,
+			       format_dur(l->device).s);
+	if (r >= 0 && l->errors)
+		r = l->errors == 1 && l->to - l->from == 1
+			    ? buf_printf(to, "%s  ", vocab_word("err", c->err) ?: "failed")
+			    : buf_printf(to, "%s failed  ", format_count(l->errors).s);
+	if (r >= 0 && c->via != VIA_THREAD && c->via != VIA_CONTEXT) {
+		r = names_thread(t->q->dims, c->thread_id, &who);
+		r = r < 0 ? r : buf_printf(to, "%s: ", c->via == VIA_TIME ? "overlaps" : "work");
+		r = r < 0 ? r : format_safe(to, who.data, who.len);
+		r = r < 0 ? r : buf_printf(to, "  ");
+	}
+	if (r >= 0 && c->waker_id >= 0 && l->to - l->from == 1) {
+		buf_clear(&who);
+		r = names_thread(t->q->dims, c->waker_id, &who);
+		r = r < 0 ? r : buf_printf(to, "until ");
+		r = r < 0 ? r : format_safe(to, who.data, who.len);
+		r = r < 0 ? r : buf_printf(to, "  ");
+	}
+	if (r >= 0 && l->bytes)
+		r = buf_printf(to, "%s", format_size((uint64_t)l->bytes).s);
+	return r;
+}
+
+static int tree_put_line(const struct tree_screen *t, const struct requests_line *l)
+{
+	_cleanup_buf_ struct buf line = {0}, name = {0}, safe = {0}, note = {0};
+	size_t indent = MIN(2 * (size_t)l->depth, t->name / 2), room = t->name - indent;
+	size_t width = requests_width(), left;
+	char times[FORMAT_TEXT_MAX + 4] = "";
+	int r = requests_line_name(t->q, l, &name);
+
+	if (l->to - l->from > 1)
+		snprintf(times, sizeof(times), " x%s", format_count(l->to - l->from).s);
+	room -= MIN(strlen(times), room - 4);
+	if (r >= 0)
+		r = format_path(&safe, name.data, name.len, room);
+	if (r >= 0)
+		r = buf_printf(&safe, "%s", times);
+	if (r >= 0)
+		r = buf_printf(&line, "%*s", (int)indent, "");
+	if (r >= 0)
+		r = format_pad(&line, buf_str(&safe), t->name - indent, false);
+	if (r >= 0)
+		r = buf_printf(&line, " %9s ", format_dur(l->time).s);
+	if (r >= 0)
+		r = tree_bar(t, l, &line);
+	left = width - t->name - 11 - t->bar - 1;
+	if (r >= 0)
+		r = tree_note(t, l, left, &note);
+	while (note.len && note.data[note.len - 1] == ' ')
+		note.len--;
+	if (r >= 0 && note.len) {
+		r = buf_printf(&line, " ");
+		r = r < 0 ? r : format_pad(&line, buf_str(&note), left, false);
+	}
+	fputs(l->from == l->to ? text_style(TEXT_BOLD) : "", stdout);
+	requests_line(&line);
+	fputs(text_style(TEXT_PLAIN), stdout);
+	return r;
+}
+
+static int tree_put_parts(const struct span *k)
+{
+	_cleanup_buf_ struct buf b = {0};
+	double t[SPAN_TIMES];
+	int r;
+
+	for (unsigned int i = 0; i < SPAN_TIMES; i++)
+		t[i] = (double)k->sums.time[i];
+	r = requests_parts(&b, t, span_dur(k), requests_width());
+	requests_line(&b);
+	return r;
+}
+
+static int tree_head(const struct analysis_view *v, const struct requests *q)
+{
+	const struct span *k = &q->spans.all[q->tree.of];
+	_cleanup_buf_ struct buf b = {0}, at = {0}, who = {0}, safe = {0};
+	struct bytes name = requests_name(q, q->tree.of),
+		     trace = spanset_text(&q->spans, k->trace_id),
+		     attributes = spanset_text(&q->spans, k->attributes);
+	size_t width = requests_width();
+	int r = format_path(&b, name.data, name.len, width / 2);
+
+	if (r >= 0)
+		r = requests_put_at(&at, v, k->start);
+	if (r >= 0)
+		r = format_next(&b, width, "%s", format_dur(span_dur(k)).s);
+	if (r >= 0)
+		r = format_next(&b, width, "%s   number %lld   %s", buf_str(&at),
+				(long long)k->number, vocab_word("span_status", k->status) ?: "");
+	if (r >= 0 && k->thread_id >= 0) {
+		r = names_thread(q->dims, k->thread_id, &who);
+		r = r < 0 ? r : format_safe(&safe, who.data, who.len);
+		r = r < 0 ? r : format_next(&b, width, "%s", buf_str(&safe));
+	}
+	if (r >= 0 && trace.len) {
+		buf_clear(&safe);
+		r = format_path(&safe, trace.data, trace.len, 32);
+		r = r < 0 ? r : format_next(&b, width, "trace %s", buf_str(&safe));
+	}
+	if (r < 0)
+		return r;
+	printf("%s%s%s\n", text_style(TEXT_BOLD), buf_str(&b), text_style(TEXT_PLAIN));
+	r = tree_put_parts(k);
+	if (r < 0 || !attributes.len)
+		return r;
+	buf_clear(&b);
+	r = format_path(&b, attributes.data, attributes.len, width);
+	requests_line(&b);
+	return r;
+}
+
+int requests_tree_screen(const struct analysis_view *v, const struct requests *q)
+{
+	size_t width = requests_width();
+	struct tree_screen t = {.q = q,
+				.name = MIN(width * 3 / 10, (size_t)52),
+				.start = q->spans.all[q->tree.of].start,
+				.dur = span_dur(&q->spans.all[q->tree.of])};
+	size_t most = MIN(q->tree.count, text_rows_max());
+	int r = tree_head(v, q);
+
+	t.bar = (width - t.name - 12) * 11 / 20;
+	putchar('\n');
+	for (size_t i = 0; i < most && r >= 0; i++)
+		r = tree_put_line(&t, &q->tree.lines[i]);
+	if (q->tree.count > most)
+		printf("%s%zu more lines: pipe the output, or use --csv, to get them all%s\n",
+		       text_style(TEXT_DIM), q->tree.count - most, text_style(TEXT_PLAIN));
+	if (q->tree.left_out)
+		printf("%s calls are left out: it has more than %s\n",
+		       format_count(q->tree.left_out).s, format_count(REQUESTS_TREE_CALLS).s);
+	return r;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `weir requests --json` answers, and its shape for charts.
+
+import type { Loss } from './api';
+
+/** Where the time of a request goes, in this order on every screen. */
+export const PARTS = ['program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other'] as const;
+export type Part = (typeof PARTS)[number];
+/** The colour of each, a variable of app.css. */
+export const COLOURS: Record<Part, string> = { program: 'more1', stalled: 'more4', data: 'read', meta: 'meta', sync: 'sync', net: 'net', lock: 'process', wait: 'wait', other: 'other' };
+
+type Parts = Record<Part, number>;
+
+export interface RequestName extends Parts {
+	name: string;
+	part: number;
+	count: number;
+	errors: number;
+	running: number;
+	cut: number;
+	total: number;
+	covered: number;
+	self: number;
+	p50: number;
+	p99: number;
+	max: number;
+	calls: number;
+}
+
+export interface RequestSpan extends Parts {
+	start: number;
+	dur: number;
+	number: number;
+	parent: number | null;
+	name: string;
+	status: string | null;
+	trace_id: string | null;
+	span_id: string | null;
+	thread: string | null;
+	calls: number;
+	attributes: string | null;
+}
+
+export interface RequestLine {
+	at: number;
+	dur: number;
+	depth: number;
+	what: 'span' | 'call' | 'calls';
+	name: string;
+	number: number;
+	status: string | null;
+	file: string | null;
+	part: Part | null;
+	via: string | null;
+	thread: string | null;
+	waker: string | null;
+	count: number;
+	time: number;
+	bytes: number;
+	errors: number;
+	queued: number;
+	device: number;
+}
+
+export interface Difference {
+	what: string;
+	median: number;
+	slowest: number;
+	difference: number;
+}
+
+interface Rows<T> {
+	rows: T[];
+}
+
+interface Of<T> extends Rows<T> {
+	loss: Loss;
+	spans: { count: number; running: number; cut: number; orphans: number; loops: number; crossed: number; estimated: number; contexts: number; unsure: number };
+	via: Record<string, { calls: number; time: number }>;
+}
+
+export type RequestNames = Of<RequestName>;
+export type RequestLog = Of<RequestSpan>;
+export type RequestTree = Of<RequestLine>;
+export type RequestCompare = Of<Difference> & { tables: { files: Rows<Difference>; attributes: Rows<{ key: string; value: string; median: number; slowest: number }> } };
+
+/** Colours and shares for a bar, without what is nothing. */
+export function partsOf(row: Parts): [string, number][] {
+	const all = PARTS.reduce((sum, p) => sum + row[p], 0);
+	return all ? PARTS.filter((p) => row[p] > 0).map((p) => [COLOURS[p], row[p] / all]) : [];
+}
+
+/** The two largest, in words: "data 85 %, lock 12 %". */
+export function wordsOf(row: Parts): string {
+	const all = PARTS.reduce((sum, p) => sum + row[p], 0);
+	const most = [...PARTS].sort((a, b) => row[b] - row[a]).slice(0, 2);
+	return most.filter((p) => row[p] > 0).map((p) => `${p} ${Math.round((100 * row[p]) / all)} %`).join(', ');
+}
+
+/** Whole powers of ten around durations: the ends of a logarithmic axis. */
+export function decades(durs: number[]): [number, number] {
+	let low = Infinity;
+	let high = 1;
+	for (const d of durs) {
+		low = Math.min(low, Math.max(d, 1));
+		high = Math.max(high, d);
+	}
+	if (!Number.isFinite(low)) return [3, 6];
+	const from = Math.floor(Math.log10(low));
+	return [from, Math.max(from + 1, Math.ceil(Math.log10(high)))];
+}
+
+/** What `--tree` finds a request by: numbers may have more digits than a number of JavaScript keeps. */
+export function keyOf(span: { span_id: string | null; number: number }): string {
+	return span.span_id ?? String(span.number);
+}
