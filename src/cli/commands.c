@@ -20,6 +20,7 @@ const struct command *const commands[] = {
 	&command_serve,
 #endif
 	&command_synth,
+	&command_import,
 	&command_cases,
 	&command_help,
 	&command_completion,
