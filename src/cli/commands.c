@@ -21,6 +21,7 @@ const struct command *const commands[] = {
 #endif
 	&command_synth,
 	&command_import,
+	&command_export,
 	&command_cases,
 	&command_help,
 	&command_completion,

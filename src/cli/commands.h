@@ -10,6 +10,7 @@ extern const struct command command_cases;
 extern const struct command command_check;
 extern const struct command command_completion;
 extern const struct command command_doctor;
+extern const struct command command_export;
 extern const struct command command_help;
 extern const struct command command_import;
 extern const struct command command_query;

@@ -64,11 +64,28 @@ static int read_status(const json_t *tags, const json_t *attributes)
 	return code && strcmp(code, "OK") == 0 ? SPAN_STATUS_OK : SPAN_STATUS_UNSET;
 }
 
+/* What an export of weir made texts of, as tags are. */
+static int read_kept(json_t *to)
+{
+	static const char *const names[] = {NAME_RESOURCE, NAME_SCOPE, NAME_LINKS};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *text = json_string_value(json_object_get(to, names[i]));
+		_cleanup_json_ json_t *value = text ? json_loads(text, 0, NULL) : NULL;
+
+		if (value && json_object_set(to, names[i], value) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int read_attributes(const json_t *span, json_t *to)
 {
 	const json_t *tags = json_object_get(span, "tags");
 	int r = json_is_object(tags) && json_object_update(to, (json_t *)tags) < 0 ? -ENOMEM : 0;
 
+	if (r >= 0)
+		r = read_kept(to);
 	if (r >= 0)
 		r = put_endpoint(to, NAME_LOCAL, json_object_get(span, "localEndpoint"), true);
 	if (r >= 0)
