@@ -56,8 +56,8 @@ struct spans_calls {
 	bool guessed;
 };
 void spans_calls_free(struct spans_calls *c);
-/* calls_ns: as of spans_out_options. */
-int spans_calls_read(struct spans_calls *c, struct engine *e, int64_t calls_ns, struct error *err);
+/* Engine, time and threshold as of spans_out_options. */
+int spans_calls_read(struct spans_calls *c, const struct spans_out_options *opt, struct error *err);
 /* Adds the sums as weir.io.*. 0 or -ENOMEM. */
 int spans_calls_put(const struct spans_calls *c, int64_t number, json_t *attributes);
 /* The first of a span's calls, and how many. */

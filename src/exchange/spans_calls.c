@@ -25,17 +25,17 @@ static const char member_by_thread[] =
 	"FROM all_spans s JOIN thread t ON t.id = s.thread_id), "
 	"pairs AS (SELECT s.made, s.number, o.row_id, s.begins, s.ends, "
 	"least(o.start + o.dur, s.ends) - o.start AS part "
-	"FROM weir_op(row_id := true) o JOIN thread t ON t.id = o.thread_id "
+	"FROM weir_op(row_id := true%s) o JOIN thread t ON t.id = o.thread_id "
 	"JOIN on_task s ON s.task = t.task AND o.start >= s.begins AND o.start < s.ends), "
 	"member AS (SELECT number, row_id, part FROM pairs QUALIFY row_number() OVER "
 	"(PARTITION BY made, row_id ORDER BY begins DESC, ends, number) = 1) ";
 static const char sums_of_members[] =
 	"SELECT m.number, o.class::VARCHAR, count(*), sum(o.bytes)::BIGINT, sum(m.part)::BIGINT "
-	"FROM member m JOIN weir_op(row_id := true) o USING (row_id) GROUP BY 1, 2";
+	"FROM member m JOIN weir_op(row_id := true%s) o USING (row_id) GROUP BY 1, 2";
 static const char calls_of_members[] =
 	"SELECT m.number, o.row_id, o.start, o.dur, o.bytes, o.op::VARCHAR, o.class::VARCHAR, "
 	"o.err::VARCHAR, o.file_name::VARCHAR "
-	"FROM member m JOIN weir_op_named(row_id := true) o USING (row_id) "
+	"FROM member m JOIN weir_op_named(row_id := true%s) o USING (row_id) "
 	"WHERE o.dur >= %lld AND o.start IS NOT NULL ORDER BY m.number, o.start, o.row_id";
 
 void spans_calls_free(struct spans_calls *c)
@@ -150,26 +150,37 @@ static int take_count(struct spans_calls *c, const struct engine_result *row)
 	return 0;
 }
 
-int spans_calls_read(struct spans_calls *c, struct engine *e, int64_t calls_ns, struct error *err)
+/* The members, then what is asked of them; `range`: the arguments that say which calls are looked at. */
+static int put_members(const struct spans_calls *c, const char *range, struct buf *sql)
+{
+	buf_clear(sql);
+	return c->guessed ? buf_printf(sql, member_by_thread, range)
+			  : buf_printf(sql, "%s", member_by_table);
+}
+
+int spans_calls_read(struct spans_calls *c, const struct spans_out_options *opt, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
-	const char *member;
-	int r = ask(c, e, "SELECT count(*) FROM span_op", take_count, err);
+	char range[96] = "";
+	int r = ask(c, opt->engine, "SELECT count(*) FROM span_op", take_count, err);
 
 	if (r < 0)
 		return r;
-	member = c->guessed ? member_by_thread : member_by_table;
-	r = buf_printf(&sql, "%s%s", member, sums_of_members);
+	if (opt->from != INT64_MIN && opt->to != INT64_MAX)
+		snprintf(range, sizeof(range), ", start := %lld, stop := %lld",
+			 (long long)opt->from, (long long)opt->to);
+	r = put_members(c, range, &sql);
 	if (r >= 0)
-		r = ask(c, e, buf_str(&sql), take_sum, err);
-	if (r < 0 || calls_ns < 0)
+		r = buf_printf(&sql, sums_of_members, range);
+	if (r >= 0)
+		r = ask(c, opt->engine, buf_str(&sql), take_sum, err);
+	if (r < 0 || opt->calls_ns < 0)
 		return r;
-	buf_clear(&sql);
-	r = buf_printf(&sql, "%s", member);
+	r = put_members(c, range, &sql);
 	if (r >= 0)
-		r = buf_printf(&sql, calls_of_members, (long long)calls_ns);
+		r = buf_printf(&sql, calls_of_members, range, (long long)opt->calls_ns);
 	if (r >= 0)
-		r = ask(c, e, buf_str(&sql), take_call, err);
+		r = ask(c, opt->engine, buf_str(&sql), take_call, err);
 	settle_texts(c);
 	return r;
 }

@@ -283,11 +283,16 @@ static bool text_is(struct bytes b, const char *text)
 	return !text || (b.len == strlen(text) && memcmp(b.data, text, b.len) == 0);
 }
 
-static bool is_wanted(const struct spans_out *o, const struct batch *b, size_t row,
-		      const struct span_out *s)
+static bool service_is(struct bytes b, const char *text)
+{
+	return text_is(b, text) || (!b.data && strcmp(text, SPANS_NO_SERVICE) == 0);
+}
+
+static bool is_wanted(const struct spans_out *o, const struct span_out *s)
 {
 	return s->start < o->opt.to && s->start + s->dur >= o->opt.from &&
-	       text_is(s->service, o->opt.service) && text_is(s->name, o->opt.name) &&
+	       s->dur >= o->opt.dur_min && s->dur <= o->opt.dur_max &&
+	       service_is(s->service, o->opt.service) && text_is(s->name, o->opt.name) &&
 	       (!o->opt.traces ||
 		intern_find(o->opt.traces, s->ids.trace, strlen(s->ids.trace), NULL));
 }
@@ -413,11 +418,11 @@ static int each_span(struct spans_out *o, const struct batch *b, size_t row, con
 	int r;
 
 	read_span(o, b, row, &s);
-	if (!is_wanted(o, b, row, &s))
+	if (!is_wanted(o, &s))
 		return 0;
 	calls = spans_calls_of(&o->calls, number, &count);
-	r = read_attributes(o, b, row, &s);
-	if (r >= 0)
+	r = o->opt.brief ? 0 : read_attributes(o, b, row, &s);
+	if (r >= 0 && !o->opt.brief)
 		r = show_notes(o, number, &s);
 	/* before the span itself, whose writer takes its attributes apart */
 	for (size_t i = 0; i < count && r >= 0; i++)
@@ -458,12 +463,12 @@ static int open_all(struct spans_out *o, struct error *err)
 	o->dims = store_dims_few(o->store);
 	store_range(o->store, &first, &o->last);
 	r = each_block(o, false, ids, know_rows, NULL, err);
-	if (r >= 0)
+	if (r >= 0 && !o->opt.brief)
 		r = each_block(o, true, UINT64_MAX, keep_notes, NULL, err);
 	if (r >= 0 && o->note_count)
 		qsort(o->notes, o->note_count, sizeof(*o->notes), compare_notes);
 	if (r >= 0 && o->opt.engine)
-		r = spans_calls_read(&o->calls, o->opt.engine, o->opt.calls_ns, err);
+		r = spans_calls_read(&o->calls, &o->opt, err);
 	return r;
 }
 
@@ -477,6 +482,7 @@ int spans_out_new(struct spans_out **ret, struct store *s, const struct spans_ou
 		return error_set(err, -ENOMEM, "out of memory");
 	o->store = s;
 	o->opt = *opt;
+	o->opt.dur_max = opt->dur_max ? opt->dur_max : INT64_MAX;
 	r = open_all(o, err);
 	if (r < 0) {
 		spans_out_free(o);

@@ -17,6 +17,8 @@
 
 #define SPANS_CALLS_MAX 1000000u /* calls that become spans: all of them are in memory */
 
+#define SPANS_NO_SERVICE "(none)" /* what Jaeger gets where a span has none */
+
 enum spans_out_format {
 	SPANS_OUT_OTLP,	    /* JSON: an ExportTraceServiceRequest a line */
 	SPANS_OUT_PROTOBUF, /* the same as one message */
@@ -28,9 +30,11 @@ enum spans_out_format {
 struct spans_out_options {
 	int64_t from, to; /* that overlap; INT64_MIN, INT64_MAX: open */
 	const char *service, *name;
+	int64_t dur_min, dur_max;    /* dur_max 0: any */
 	const struct intern *traces; /* ids as text, in lower case */
-	struct engine *engine;	     /* what calls a span made; NULL: they are left out */
-	int64_t calls_ns;	     /* calls of this time or more become spans, too; -1: none do */
+	bool brief;	       /* names, ids and times alone: without attributes, notes and calls */
+	struct engine *engine; /* what calls a span made; NULL: they are left out */
+	int64_t calls_ns;      /* calls of this time or more become spans, too; -1: none do */
 };
 
 struct spans_out;
