@@ -23,7 +23,13 @@ struct span_out {
 	size_t note_count;
 };
 
-/* What is known of all spans by their number. */
+/* A span's number among those of all recordings. */
+static inline int64_t span_key(uint64_t recording, int64_t number)
+{
+	return recording ? (int64_t)hash_u64((uint64_t)number + hash_u64(recording)) : number;
+}
+
+/* What is known of all spans by their number: here and below span_key(). */
 struct span_known {
 	int64_t parent; /* 0: none */
 	uint64_t id;	/* of the span: its own, or made */

@@ -8,35 +8,41 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "batch/ids.h"
 #include "exchange/span_out.h"
+
+static_assert(ID_SHIFT == 40, "as the statements have it");
 
 #define BY_TABLE  "span_op"
 #define BY_THREAD "thread and time"
 
 /* Rows (number, row_id, part): the calls that belong to each span, and how long they were part of it. */
 static const char member_by_table[] =
-	"WITH member AS (SELECT number, op_id AS row_id, dur AS part FROM span_op "
+	"WITH member AS (SELECT number, thread_id >> 40 AS recording, op_id AS row_id, dur AS part "
+	"FROM span_op "
 	"WHERE via::VARCHAR <> 'time') ";
 static const char member_by_thread[] =
 	"WITH all_spans AS (SELECT 0 AS made, number, start, dur, thread_id FROM span UNION ALL "
 	"SELECT 1, number, start, dur, thread_id FROM period), "
-	"on_task AS (SELECT s.made, s.number, s.start AS begins, "
+	"on_task AS (SELECT s.made, s.number, s.thread_id >> 40 AS recording, s.start AS begins, "
 	"coalesce(s.start + s.dur, 9223372036854775807) AS ends, t.task "
 	"FROM all_spans s JOIN thread t ON t.id = s.thread_id), "
-	"pairs AS (SELECT s.made, s.number, o.row_id, s.begins, s.ends, "
+	"pairs AS (SELECT s.made, s.number, s.recording, o.row_id, s.begins, s.ends, "
 	"least(o.start + o.dur, s.ends) - o.start AS part "
 	"FROM weir_op(row_id := true%s) o JOIN thread t ON t.id = o.thread_id "
 	"JOIN on_task s ON s.task = t.task AND o.start >= s.begins AND o.start < s.ends), "
-	"member AS (SELECT number, row_id, part FROM pairs QUALIFY row_number() OVER "
+	"member AS (SELECT number, recording, row_id, part FROM pairs QUALIFY row_number() OVER "
 	"(PARTITION BY made, row_id ORDER BY begins DESC, ends, number) = 1) ";
 static const char sums_of_members[] =
-	"SELECT m.number, o.class::VARCHAR, count(*), sum(o.bytes)::BIGINT, sum(m.part)::BIGINT "
-	"FROM member m JOIN weir_op(row_id := true%s) o USING (row_id) GROUP BY 1, 2";
+	"SELECT m.number, m.recording, o.class::VARCHAR, count(*), sum(o.bytes)::BIGINT, "
+	"sum(m.part)::BIGINT "
+	"FROM member m JOIN weir_op(row_id := true%s) o USING (row_id) GROUP BY 1, 2, 3";
 static const char calls_of_members[] =
-	"SELECT m.number, o.row_id, o.start, o.dur, o.bytes, o.op::VARCHAR, o.class::VARCHAR, "
+	"SELECT m.number, m.recording, o.row_id, o.start, o.dur, o.bytes, o.op::VARCHAR, "
+	"o.class::VARCHAR, "
 	"o.err::VARCHAR, o.file_name::VARCHAR "
 	"FROM member m JOIN weir_op_named(row_id := true%s) o USING (row_id) "
-	"WHERE o.dur >= %lld AND o.start IS NOT NULL ORDER BY m.number, o.start, o.row_id";
+	"WHERE o.dur >= %lld AND o.start IS NOT NULL ORDER BY o.start, o.row_id";
 
 void spans_calls_free(struct spans_calls *c)
 {
@@ -67,10 +73,16 @@ static int ask(struct spans_calls *c, struct engine *e, const char *sql, row_fn 
 	return r;
 }
 
+/* Of the first two columns. */
+static int64_t row_number(const struct engine_result *row)
+{
+	return span_key((uint64_t)engine_result_int(row, 1), engine_result_int(row, 0));
+}
+
 static int take_sum(struct spans_calls *c, const struct engine_result *row)
 {
-	struct bytes word = engine_result_bytes(row, 1);
-	uint64_t number = (uint64_t)engine_result_int(row, 0), i;
+	struct bytes word = engine_result_bytes(row, 2);
+	uint64_t number = (uint64_t)row_number(row), i;
 	char class[16] = "";
 	struct calls_sum *s;
 	int64_t code;
@@ -90,9 +102,9 @@ static int take_sum(struct spans_calls *c, const struct engine_result *row)
 		c->sum[i] = (struct calls_sum){0};
 	}
 	s = &c->sum[i];
-	s->calls[code] += (uint64_t)engine_result_int(row, 2);
-	s->bytes[code] += engine_result_int(row, 3);
-	s->time[code] += engine_result_int(row, 4);
+	s->calls[code] += (uint64_t)engine_result_int(row, 3);
+	s->bytes[code] += engine_result_int(row, 4);
+	s->time[code] += engine_result_int(row, 5);
 	return 0;
 }
 
@@ -116,15 +128,15 @@ static int take_call(struct spans_calls *c, const struct engine_result *row)
 	}
 	r = grow((void **)&c->calls, &c->call_cap, c->call_count + 1, sizeof(*c->calls));
 	for (size_t i = 0; i < ARRAY_SIZE(texts) && r >= 0; i++)
-		r = keep_text(c, row, 5 + i, &texts[i]);
+		r = keep_text(c, row, 6 + i, &texts[i]);
 	if (r < 0)
 		return r;
 	call = &c->calls[c->call_count++];
-	*call = (struct call_out){.number = engine_result_int(row, 0),
-				  .id = engine_result_int(row, 1),
-				  .start = engine_result_int(row, 2),
-				  .dur = engine_result_int(row, 3),
-				  .bytes = engine_result_int(row, 4)};
+	*call = (struct call_out){.number = row_number(row),
+				  .id = engine_result_int(row, 2),
+				  .start = engine_result_int(row, 3),
+				  .dur = engine_result_int(row, 4),
+				  .bytes = engine_result_int(row, 5)};
 	/* numbers until all texts are there, as those may move */
 	call->op.len = texts[0];
 	call->class.len = texts[1];
@@ -142,6 +154,17 @@ static void settle_texts(struct spans_calls *c)
 		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			*texts[k] = intern_get(&c->texts, (uint32_t)texts[k]->len);
 	}
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+	const struct call_out *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
 }
 
 static int take_count(struct spans_calls *c, const struct engine_result *row)
@@ -182,6 +205,8 @@ int spans_calls_read(struct spans_calls *c, const struct spans_out_options *opt,
 	if (r >= 0)
 		r = ask(c, opt->engine, buf_str(&sql), take_call, err);
 	settle_texts(c);
+	if (c->call_count)
+		qsort(c->calls, c->call_count, sizeof(*c->calls), compare_calls);
 	return r;
 }
 

@@ -27,7 +27,8 @@ struct spans_out {
 	struct spans_out_options opt;
 	struct store_cursor *cursor;
 	const struct dims *dims;
-	int64_t last; /* of the trace: what runs ends there */
+	uint64_t recording; /* of the block at hand */
+	int64_t last;	    /* of the trace: what runs ends there */
 	struct map numbers;
 	struct span_known *known;
 	size_t known_count, known_cap;
@@ -95,9 +96,19 @@ static int each_block(struct spans_out *o, bool notes, uint64_t columns, rows_fn
 			*err = damaged;
 			return r;
 		}
+		o->recording = block->recording;
 		r = take(o, b, arg, err);
 	}
 	return r;
+}
+
+/* A number of the block at hand: numbers of several recordings may be alike. 0: null. */
+static int64_t number_at(const struct spans_out *o, const struct batch *b, unsigned int column,
+			 size_t row)
+{
+	int64_t number = batch_get(b, column, row, 0);
+
+	return number ? span_key(o->recording, number) : 0;
 }
 
 /* ---- numbers and ids ---- */
@@ -138,9 +149,9 @@ static int know_rows(struct spans_out *o, const struct batch *b, void *arg _unus
 
 	for (size_t row = 0; row < b->rows && r >= 0; row++) {
 		struct bytes trace = batch_get_bytes(b, SPAN_TRACE_ID, row);
-		uint64_t number = (uint64_t)batch_get(b, SPAN_NUMBER, row, 0);
+		uint64_t number = (uint64_t)number_at(o, b, SPAN_NUMBER, row);
 		struct span_known k = {
-			.parent = batch_get(b, SPAN_PARENT, row, 0),
+			.parent = number_at(o, b, SPAN_PARENT, row),
 			.id = hex_of(batch_get_bytes(b, SPAN_SPAN_ID, row), 0),
 			.trace = {hex_of(trace, 0), hex_of(trace, SPAN_ID_TEXT)},
 		};
@@ -188,9 +199,9 @@ static void find_trace(const struct spans_out *o, int64_t number, uint64_t trace
 static void make_ids(const struct spans_out *o, const struct batch *b, size_t row,
 		     struct span_ids *ids)
 {
-	int64_t number = batch_get(b, SPAN_NUMBER, row, 0);
+	int64_t number = number_at(o, b, SPAN_NUMBER, row);
 	const struct span_known *k = known_of(o, number);
-	const struct span_known *parent = known_of(o, batch_get(b, SPAN_PARENT, row, 0));
+	const struct span_known *parent = known_of(o, number_at(o, b, SPAN_PARENT, row));
 	struct bytes own = batch_get_bytes(b, SPAN_PARENT_ID, row);
 	uint64_t trace[2], id = own.len ? hex_of(own, 0) : parent ? parent->id : 0;
 
@@ -212,7 +223,7 @@ static int keep_notes(struct spans_out *o, const struct batch *b, void *arg _unu
 	for (size_t row = 0; row < b->rows && r >= 0; row++) {
 		struct bytes name = batch_get_bytes(b, NOTE_NAME, row);
 		struct bytes text = batch_get_bytes(b, NOTE_TEXT, row);
-		struct note_kept n = {.number = batch_get(b, NOTE_NUMBER, row, 0),
+		struct note_kept n = {.number = number_at(o, b, NOTE_NUMBER, row),
 				      .at = batch_get(b, NOTE_START, row, 0),
 				      .text = UINT32_MAX,
 				      .order = o->note_count};
@@ -290,11 +301,13 @@ static bool service_is(struct bytes b, const char *text)
 
 static bool is_wanted(const struct spans_out *o, const struct span_out *s)
 {
+	uint32_t i;
+
 	return s->start < o->opt.to && s->start + s->dur >= o->opt.from &&
 	       s->dur >= o->opt.dur_min && s->dur <= o->opt.dur_max &&
 	       service_is(s->service, o->opt.service) && text_is(s->name, o->opt.name) &&
 	       (!o->opt.traces ||
-		intern_find(o->opt.traces, s->ids.trace, strlen(s->ids.trace), NULL));
+		intern_find(o->opt.traces, s->ids.trace, strlen(s->ids.trace), &i));
 }
 
 static int set_int(json_t *to, const char *name, int64_t v)
@@ -349,7 +362,7 @@ static int read_attributes(struct spans_out *o, const struct batch *b, size_t ro
 	if (r >= 0)
 		r = put_thread(o, batch_get(b, SPAN_THREAD_ID, row, -1), s->attributes);
 	return r < 0 ? r
-		     : spans_calls_put(&o->calls, batch_get(b, SPAN_NUMBER, row, 0), s->attributes);
+		     : spans_calls_put(&o->calls, number_at(o, b, SPAN_NUMBER, row), s->attributes);
 }
 
 static void read_span(struct spans_out *o, const struct batch *b, size_t row, struct span_out *s)
@@ -411,7 +424,7 @@ static int each_call(const struct call_out *c, const struct span_out *parent, co
 
 static int each_span(struct spans_out *o, const struct batch *b, size_t row, const struct each *e)
 {
-	int64_t number = batch_get(b, SPAN_NUMBER, row, 0);
+	int64_t number = number_at(o, b, SPAN_NUMBER, row);
 	const struct call_out *calls;
 	size_t count = 0;
 	struct span_out s;

@@ -29,11 +29,12 @@ int spans_write(struct store_writer *w, struct spans_in *s, const char *text, st
 {
 	_cleanup_batch_set_ struct batch_set rows = {0};
 	int64_t first, last;
-	int r;
+	int r = 0;
 
 	spans_in_range(s, &first, &last);
-	r = batch_set_add_mark(&rows, first == INT64_MIN ? clock_realtime_ns() : first, MARK_NAME,
-			       text, strlen(text));
+	if (*text)
+		r = batch_set_add_mark(&rows, first == INT64_MIN ? clock_realtime_ns() : first,
+				       MARK_NAME, text, strlen(text));
 	if (r < 0)
 		return error_errno(err, r, "spans cannot be written");
 	r = store_append_set(w, &rows, err);
