@@ -185,10 +185,10 @@ static int serve_main(const void *opts, int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	if (check_limits(o))
 		return 2;
-	if (read_flags_paths(&inputs, argc, argv, &paths, &options.path_count, &err) < 0)
+	/* without a name, spans alone are shown */
+	if ((!o->spans || argc || o->inputs.count) &&
+	    read_flags_paths(&inputs, argc, argv, &paths, &options.path_count, &err) < 0)
 		return fail(&err);
-	if (o->spans && !argc && !o->inputs.count)
-		options.path_count = 0; /* spans alone */
 	if (o->spans && take_spans(o->spans, &spans, &paths, &options.path_count, &err) < 0)
 		return fail(&err);
 	options.spans = spans.writer;

@@ -27,7 +27,7 @@ static const struct proto_field refusal_fields[] = {
 static const struct proto_message refusal = {"Status", refusal_fields};
 /* clang-format on */
 
-static int append(const char *data, size_t len, void *to)
+static int body_append(const char *data, size_t len, void *to)
 {
 	return buf_append(to, data, len);
 }
@@ -38,7 +38,7 @@ static int put(struct buf *to, bool protobuf, const struct proto_message *m, con
 		return -ENOMEM;
 	if (protobuf)
 		return proto_write(to, m, j);
-	return json_dump_callback(j, append, to, JSON_COMPACT) < 0 ? -ENOMEM : 0;
+	return json_dump_callback(j, body_append, to, JSON_COMPACT) < 0 ? -ENOMEM : 0;
 }
 
 int otlp_response(struct buf *to, bool protobuf, uint64_t rejected, const char *message)

@@ -88,7 +88,7 @@ static json_t *make_references(const struct span_out *s)
 }
 
 /* What Jaeger has as tags. */
-static int set_tags(const struct span_out *s)
+static int jaeger_set_tags(const struct span_out *s)
 {
 	static const char *const kinds[] = {"internal", "server", "client", "producer", "consumer"};
 	json_t *a = s->attributes;
@@ -131,7 +131,7 @@ static int set_process(json_t *trace, json_t *span, const struct span_out *s)
 	return json_set_some(span, "processID", json_string(name));
 }
 
-static int set_span(json_t *to, const struct span_out *s)
+static int jaeger_set_span(json_t *to, const struct span_out *s)
 {
 	int r = json_set_some(to, "traceID", json_string(s->ids.trace));
 
@@ -146,7 +146,7 @@ static int set_span(json_t *to, const struct span_out *s)
 	if (r >= 0)
 		r = json_set_some(to, "duration", json_integer(s->dur / NSEC_PER_USEC));
 	if (r >= 0)
-		r = set_tags(s);
+		r = jaeger_set_tags(s);
 	if (r >= 0)
 		r = json_set_some(to, "tags", make_tags(json_incref(s->attributes)));
 	if (r >= 0)
@@ -155,7 +155,7 @@ static int set_span(json_t *to, const struct span_out *s)
 }
 
 /* The trace of the span, a new one at first. NULL: no memory. */
-static json_t *find_trace(json_t *document, struct intern *traces, const struct span_out *s)
+static json_t *jaeger_find_trace(json_t *document, struct intern *traces, const struct span_out *s)
 {
 	json_t *data = json_object_get(document, "data"), *trace;
 	uint32_t known = (uint32_t)traces->count, i;
@@ -171,11 +171,11 @@ static json_t *find_trace(json_t *document, struct intern *traces, const struct 
 
 int jaeger_put(json_t *document, struct intern *traces, const struct span_out *s)
 {
-	json_t *trace = find_trace(document, traces, s), *span = json_object();
+	json_t *trace = jaeger_find_trace(document, traces, s), *span = json_object();
 	int r = trace ? set_process(trace, span, s) : -ENOMEM;
 
 	if (r >= 0)
-		r = set_span(span, s);
+		r = jaeger_set_span(span, s);
 	if (r < 0) {
 		json_decref(span);
 		return r;

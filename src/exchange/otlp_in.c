@@ -15,7 +15,7 @@ static_assert(SPAN_KIND_INTERNAL == 0 && SPAN_KIND_CONSUMER == 4, "OTLP's order"
 static_assert(SPAN_STATUS_UNSET == 0 && SPAN_STATUS_ERROR == OTLP_STATUS_ERROR, "OTLP's order");
 
 /* -EINVAL: `what` of the place at hand is wrong. */
-static int wrong(const struct otlp_place *at, const char *what, struct error *err)
+static int otlp_wrong(const struct otlp_place *at, const char *what, struct error *err)
 {
 	return error_set(err, -EINVAL, "resourceSpans[%zu].scopeSpans[%zu].spans[%zu]: %s",
 			 at->resource, at->scope, at->span, what);
@@ -31,12 +31,12 @@ static int wrong_value(const struct otlp_place *at, int r, struct error *err)
 {
 	if (r == -ENOMEM)
 		return no_memory(err);
-	return wrong(at, r == -E2BIG ? "a value is nested too deep" : "an attribute is malformed",
-		     err);
+	return otlp_wrong(
+		at, r == -E2BIG ? "a value is nested too deep" : "an attribute is malformed", err);
 }
 
 /* Puts a copy of what is not empty under a name. 0 or -ENOMEM. */
-static int keep(json_t *attributes, const char *name, const json_t *value)
+static int otlp_keep(json_t *attributes, const char *name, const json_t *value)
 {
 	if (!value || json_is_null(value) || (json_is_object(value) && !json_object_size(value)) ||
 	    (json_is_array(value) && !json_array_size(value)) ||
@@ -99,11 +99,11 @@ int otlp_group_scope(struct otlp_group *g, const json_t *scope, const json_t *sc
 	r = otlp_plain_list(json_object_get(scope, "attributes"), attributes, 0);
 	if (r < 0)
 		return wrong_value(&g->at, r, err);
-	r = keep(to, "name", json_object_get(scope, "name"));
+	r = otlp_keep(to, "name", json_object_get(scope, "name"));
 	if (r >= 0)
-		r = keep(to, "version", json_object_get(scope, "version"));
+		r = otlp_keep(to, "version", json_object_get(scope, "version"));
 	if (r >= 0)
-		r = keep(to, "attributes", attributes);
+		r = otlp_keep(to, "attributes", attributes);
 	return r < 0 ? no_memory(err) : 0;
 }
 
@@ -118,7 +118,7 @@ static int put_links(const struct otlp_group *g, const json_t *links, json_t *to
 	size_t i;
 
 	if (links && !json_is_array(links))
-		return wrong(&g->at, "links is no array", err);
+		return otlp_wrong(&g->at, "links is no array", err);
 	json_array_foreach((json_t *)links, i, link)
 	{
 		_cleanup_json_ json_t *attributes = json_object(), *one = json_object();
@@ -129,13 +129,13 @@ static int put_links(const struct otlp_group *g, const json_t *links, json_t *to
 		if (r < 0)
 			return wrong_value(&g->at, r, err);
 		for (size_t k = 0; k < ARRAY_SIZE(members) && r >= 0; k++)
-			r = keep(one, members[k], json_object_get(link, members[k]));
+			r = otlp_keep(one, members[k], json_object_get(link, members[k]));
 		if (r >= 0)
-			r = keep(one, "attributes", attributes);
+			r = otlp_keep(one, "attributes", attributes);
 		if (r < 0 || json_array_append(list, one) < 0)
 			return no_memory(err);
 	}
-	return keep(to, NAME_LINKS, list) < 0 ? no_memory(err) : 0;
+	return otlp_keep(to, NAME_LINKS, list) < 0 ? no_memory(err) : 0;
 }
 
 /* What stands beside the attributes. */
@@ -158,7 +158,7 @@ static int put_extras(const struct otlp_group *g, const json_t *span, json_t *to
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
-		if (keep(to, extras[i].name, extras[i].value) < 0)
+		if (otlp_keep(to, extras[i].name, extras[i].value) < 0)
 			return no_memory(err);
 	}
 	return put_links(g, json_object_get(span, "links"), to, err);
@@ -170,7 +170,7 @@ static int put_events(struct otlp_group *g, const json_t *events, struct error *
 	size_t i;
 
 	if (events && !json_is_array(events))
-		return wrong(&g->at, "events is no array", err);
+		return otlp_wrong(&g->at, "events is no array", err);
 	json_array_foreach((json_t *)events, i, event)
 	{
 		_cleanup_json_ json_t *attributes = json_object();
@@ -181,12 +181,12 @@ static int put_events(struct otlp_group *g, const json_t *events, struct error *
 				   : -ENOMEM;
 
 		if (r >= 0)
-			r = keep(attributes, NAME_NO_ATTRIBUTES,
-				 json_object_get(event, "droppedAttributesCount"));
+			r = otlp_keep(attributes, NAME_NO_ATTRIBUTES,
+				      json_object_get(event, "droppedAttributesCount"));
 		if (r < 0)
 			return wrong_value(&g->at, r, err);
 		if (time && !json_u64(time, &at))
-			return wrong(&g->at, "timeUnixNano of an event is no number", err);
+			return otlp_wrong(&g->at, "timeUnixNano of an event is no number", err);
 		r = spans_in_put_note(g->to, at, json_text(json_object_get(event, "name")),
 				      attributes);
 		if (r < 0)
@@ -264,9 +264,9 @@ int otlp_group_span(struct otlp_group *g, const json_t *span, struct error *err)
 	int r;
 
 	if (!json_is_object(span))
-		return wrong(&g->at, "is no object", err);
+		return otlp_wrong(&g->at, "is no object", err);
 	if ((start && !json_u64(start, &in.start)) || (end && !json_u64(end, &in.end)))
-		return wrong(&g->at, "a time is no number of nanoseconds", err);
+		return otlp_wrong(&g->at, "a time is no number of nanoseconds", err);
 	r = attributes ? otlp_plain_list(json_object_get(span, "attributes"), attributes, 0)
 		       : -ENOMEM;
 	if (r < 0)
@@ -292,7 +292,7 @@ static int read_scope(struct otlp_group *g, const json_t *scope_spans, struct er
 				 json_object_get(scope_spans, "schemaUrl"), err);
 
 	if (r >= 0 && spans && !json_is_array(spans))
-		return wrong(&g->at, "spans is no array", err);
+		return otlp_wrong(&g->at, "spans is no array", err);
 	for (g->at.span = 0; r >= 0 && g->at.span < json_array_size(spans); g->at.span++)
 		r = otlp_group_span(g, json_array_get(spans, g->at.span), err);
 	return r;
@@ -305,7 +305,7 @@ static int read_resource(struct otlp_group *g, const json_t *resource_spans, str
 				    json_object_get(resource_spans, "schemaUrl"), err);
 
 	if (r >= 0 && scopes && !json_is_array(scopes))
-		return wrong(&g->at, "scopeSpans is no array", err);
+		return otlp_wrong(&g->at, "scopeSpans is no array", err);
 	for (g->at.scope = 0; r >= 0 && g->at.scope < json_array_size(scopes); g->at.scope++)
 		r = read_scope(g, json_array_get(scopes, g->at.scope), err);
 	return r;

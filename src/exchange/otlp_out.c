@@ -7,7 +7,7 @@
 
 #define OTLP_STATUS_MAX SPAN_STATUS_ERROR /* OTLP has no others */
 
-static json_t *time_text(int64_t ns)
+static json_t *otlp_time_text(int64_t ns)
 {
 	char text[32];
 
@@ -115,7 +115,7 @@ static int set_events(json_t *to, const struct span_out *s)
 	for (size_t i = 0; i < s->note_count; i++) {
 		const struct note_out *n = &s->notes[i];
 		_cleanup_json_ json_t *attributes = note_attributes(n), *event = json_object();
-		int r = json_set_some(event, "timeUnixNano", time_text(n->at));
+		int r = json_set_some(event, "timeUnixNano", otlp_time_text(n->at));
 
 		if (r >= 0)
 			r = json_set_some(event, "name", json_mended(n->name));
@@ -175,7 +175,7 @@ static int set_ids(json_t *to, const struct span_out *s)
 	return r < 0 ? r : json_set_some(to, "flags", json_take(s->attributes, NAME_FLAGS));
 }
 
-static int set_span(json_t *to, const struct span_out *s)
+static int otlp_set_span(json_t *to, const struct span_out *s)
 {
 	json_t *a = s->attributes;
 	int r = set_ids(to, s);
@@ -185,9 +185,9 @@ static int set_span(json_t *to, const struct span_out *s)
 	if (r >= 0 && s->kind >= 0)
 		r = json_set_some(to, "kind", json_integer(s->kind + 1));
 	if (r >= 0)
-		r = json_set_some(to, "startTimeUnixNano", time_text(s->start));
+		r = json_set_some(to, "startTimeUnixNano", otlp_time_text(s->start));
 	if (r >= 0)
-		r = json_set_some(to, "endTimeUnixNano", time_text(s->start + s->dur));
+		r = json_set_some(to, "endTimeUnixNano", otlp_time_text(s->start + s->dur));
 	if (r >= 0)
 		r = json_set_some(to, "droppedAttributesCount", json_take(a, NAME_NO_ATTRIBUTES));
 	if (r >= 0)
@@ -210,7 +210,7 @@ int otlp_put(json_t *request, struct intern *groups, const struct span_out *s)
 			  json_take(s->attributes, NAME_SCOPE),
 			  json_take(s->attributes, NAME_SCOPE_SCHEMA)};
 	json_t *spans = find_group(request, groups, s, kept), *span = json_object();
-	int r = spans ? set_span(span, s) : -ENOMEM;
+	int r = spans ? otlp_set_span(span, s) : -ENOMEM;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		json_decref(kept[i]);

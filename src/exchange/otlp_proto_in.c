@@ -67,7 +67,7 @@ static int read_common(struct reading *r, const struct proto_message *m, struct 
 	return e;
 }
 
-static int take_span(struct reading *r, struct bytes message, struct error *err)
+static int proto_take_span(struct reading *r, struct bytes message, struct error *err)
 {
 	_cleanup_json_ json_t *span = NULL;
 	int e = proto_read(&r->in, &proto_span, message, &span, err);
@@ -83,7 +83,8 @@ static int take_scope(struct reading *r, struct bytes message, struct error *err
 	if (e >= 0)
 		e = otlp_group_scope(&r->group, scope, schema, err);
 	return e < 0 ? e
-		     : each_member(r, message, FIELD_MEMBERS, &r->group.at.span, take_span, err);
+		     : each_member(r, message, FIELD_MEMBERS, &r->group.at.span, proto_take_span,
+				   err);
 }
 
 static int take_resource(struct reading *r, struct bytes message, struct error *err)

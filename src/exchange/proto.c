@@ -222,7 +222,7 @@ int proto_read(struct proto_in *in, const struct proto_message *m, struct bytes 
 
 /* ---- writing ---- */
 
-static int put_bytes(struct buf *to, const void *data, size_t len)
+static int proto_put_bytes(struct buf *to, const void *data, size_t len)
 {
 	int r = buf_varint(to, len);
 
@@ -238,7 +238,7 @@ static int put_fixed(struct buf *to, uint64_t v, size_t len)
 	return buf_append(to, raw, len);
 }
 
-static int hex_digit(char c)
+static int proto_hex_digit(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -254,13 +254,13 @@ static int put_hex(struct buf *to, const char *text)
 	if (len % 2 || len / 2 > sizeof(raw))
 		return -EINVAL;
 	for (size_t i = 0; i < len; i += 2) {
-		int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+		int high = proto_hex_digit(text[i]), low = proto_hex_digit(text[i + 1]);
 
 		if (high < 0 || low < 0)
 			return -EINVAL;
 		raw[i / 2] = (uint8_t)(high << 4 | low);
 	}
-	return put_bytes(to, raw, len / 2);
+	return proto_put_bytes(to, raw, len / 2);
 }
 
 static int put_base64(struct buf *to, const char *text)
@@ -268,7 +268,7 @@ static int put_base64(struct buf *to, const char *text)
 	_cleanup_buf_ struct buf raw = {0};
 	int r = base64_take(&raw, text);
 
-	return r < 0 ? r : put_bytes(to, raw.data, raw.len);
+	return r < 0 ? r : proto_put_bytes(to, raw.data, raw.len);
 }
 
 static int put_double(struct buf *to, const json_t *v)
@@ -286,7 +286,7 @@ static int put_inner(struct buf *to, const struct proto_message *m, const json_t
 	_cleanup_buf_ struct buf inner = {0};
 	int r = proto_write(&inner, m, v);
 
-	return r < 0 ? r : put_bytes(to, inner.data, inner.len);
+	return r < 0 ? r : proto_put_bytes(to, inner.data, inner.len);
 }
 
 static int put_value(struct buf *to, const struct proto_field *f, const json_t *v)
@@ -297,7 +297,7 @@ static int put_value(struct buf *to, const struct proto_field *f, const json_t *
 
 	switch (f->type) {
 	case PROTO_STRING:
-		return text ? put_bytes(to, text, json_string_length(v)) : -EINVAL;
+		return text ? proto_put_bytes(to, text, json_string_length(v)) : -EINVAL;
 	case PROTO_BYTES:
 		return text ? put_base64(to, text) : -EINVAL;
 	case PROTO_HEX:

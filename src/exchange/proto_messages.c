@@ -3,7 +3,8 @@
 #include "exchange/proto.h"
 
 /* clang-format off */
-static const struct proto_message any_value, key_value, array_value, kvlist_value, event, link_, status, scope_spans, resource_spans;
+static const struct proto_message any_value, key_value, array_value, kvlist_value, event, link_, status;
+static const struct proto_message scope_spans, resource_spans;
 
 static const struct proto_field any_value_fields[] = {
 	{1, PROTO_STRING, "stringValue"},

@@ -115,7 +115,7 @@ static bool has_lengths(struct bytes body)
 	return body.len && body.data[0] == 0;
 }
 
-static enum spans_format guess(struct bytes body)
+static enum spans_format format_guess(struct bytes body)
 {
 	size_t at = skip_space(body, 0);
 
@@ -136,7 +136,7 @@ int spans_in_read(struct spans_in *s, enum spans_format *format, struct bytes bo
 	if (body.len >= 2 && body.data[0] == 0x1f && body.data[1] == 0x8b)
 		return error_set(err, -EINVAL, "is compressed: gunzip it first");
 	if (*format == SPANS_ANY)
-		*format = guess(body);
+		*format = format_guess(body);
 	if (*format != SPANS_OTLP_PROTOBUF)
 		return read_json(s, format, body, err);
 	return has_lengths(body) ? read_messages(s, body, err)

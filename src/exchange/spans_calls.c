@@ -56,8 +56,8 @@ void spans_calls_free(struct spans_calls *c)
 
 typedef int row_fn(struct spans_calls *c, const struct engine_result *row);
 
-static int ask(struct spans_calls *c, struct engine *e, const char *sql, row_fn *take,
-	       struct error *err)
+static int calls_ask(struct spans_calls *c, struct engine *e, const char *sql, row_fn *take,
+		     struct error *err)
 {
 	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
@@ -108,15 +108,15 @@ static int take_sum(struct spans_calls *c, const struct engine_result *row)
 	return 0;
 }
 
-static int keep_text(struct spans_calls *c, const struct engine_result *row, size_t column,
-		     uint32_t *ret)
+static int calls_keep_text(struct spans_calls *c, const struct engine_result *row, size_t column,
+			   uint32_t *ret)
 {
 	struct bytes b = engine_result_bytes(row, column);
 
 	return intern_add(&c->texts, b.data ? (const void *)b.data : "", b.len, ret);
 }
 
-static int take_call(struct spans_calls *c, const struct engine_result *row)
+static int calls_take_call(struct spans_calls *c, const struct engine_result *row)
 {
 	uint32_t texts[4];
 	struct call_out *call;
@@ -128,7 +128,7 @@ static int take_call(struct spans_calls *c, const struct engine_result *row)
 	}
 	r = grow((void **)&c->calls, &c->call_cap, c->call_count + 1, sizeof(*c->calls));
 	for (size_t i = 0; i < ARRAY_SIZE(texts) && r >= 0; i++)
-		r = keep_text(c, row, 6 + i, &texts[i]);
+		r = calls_keep_text(c, row, 6 + i, &texts[i]);
 	if (r < 0)
 		return r;
 	call = &c->calls[c->call_count++];
@@ -156,7 +156,7 @@ static void settle_texts(struct spans_calls *c)
 	}
 }
 
-static int compare_calls(const void *a, const void *b)
+static int calls_compare_calls(const void *a, const void *b)
 {
 	const struct call_out *x = a, *y = b;
 
@@ -174,7 +174,7 @@ static int take_count(struct spans_calls *c, const struct engine_result *row)
 }
 
 /* The members, then what is asked of them; `range`: the arguments that say which calls are looked at. */
-static int put_members(const struct spans_calls *c, const char *range, struct buf *sql)
+static int calls_put_members(const struct spans_calls *c, const char *range, struct buf *sql)
 {
 	buf_clear(sql);
 	return c->guessed ? buf_printf(sql, member_by_thread, range)
@@ -185,28 +185,28 @@ int spans_calls_read(struct spans_calls *c, const struct spans_out_options *opt,
 {
 	_cleanup_buf_ struct buf sql = {0};
 	char range[96] = "";
-	int r = ask(c, opt->engine, "SELECT count(*) FROM span_op", take_count, err);
+	int r = calls_ask(c, opt->engine, "SELECT count(*) FROM span_op", take_count, err);
 
 	if (r < 0)
 		return r;
 	if (opt->from != INT64_MIN && opt->to != INT64_MAX)
 		snprintf(range, sizeof(range), ", start := %lld, stop := %lld",
 			 (long long)opt->from, (long long)opt->to);
-	r = put_members(c, range, &sql);
+	r = calls_put_members(c, range, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql, sums_of_members, range);
 	if (r >= 0)
-		r = ask(c, opt->engine, buf_str(&sql), take_sum, err);
+		r = calls_ask(c, opt->engine, buf_str(&sql), take_sum, err);
 	if (r < 0 || opt->calls_ns < 0)
 		return r;
-	r = put_members(c, range, &sql);
+	r = calls_put_members(c, range, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql, calls_of_members, range, (long long)opt->calls_ns);
 	if (r >= 0)
-		r = ask(c, opt->engine, buf_str(&sql), take_call, err);
+		r = calls_ask(c, opt->engine, buf_str(&sql), calls_take_call, err);
 	settle_texts(c);
 	if (c->call_count)
-		qsort(c->calls, c->call_count, sizeof(*c->calls), compare_calls);
+		qsort(c->calls, c->call_count, sizeof(*c->calls), calls_compare_calls);
 	return r;
 }
 

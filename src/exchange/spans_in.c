@@ -221,7 +221,7 @@ static int set_object(struct spans_in *s, struct batch *b, unsigned int column, 
 	return r < 0 ? r : batch_set_bytes(b, column, row, s->text.data, s->text.len);
 }
 
-static int set_id(struct batch *b, unsigned int column, size_t row, const char *id)
+static int in_set_id(struct batch *b, unsigned int column, size_t row, const char *id)
 {
 	return *id ? batch_set_str(b, column, row, id) : 0;
 }
@@ -274,8 +274,8 @@ static bool take_time(struct spans_in *s, const struct span_in *in, int64_t *ret
 	return true;
 }
 
-static int set_span(struct spans_in *s, const struct span_in *in, struct batch *b, size_t row,
-		    int64_t start, int64_t dur)
+static int in_set_span(struct spans_in *s, const struct span_in *in, struct batch *b, size_t row,
+		       int64_t start, int64_t dur)
 {
 	int r = batch_set(b, SPAN_START, row, start);
 
@@ -284,11 +284,11 @@ static int set_span(struct spans_in *s, const struct span_in *in, struct batch *
 	if (r >= 0)
 		r = batch_set(b, SPAN_NUMBER, row, s->number);
 	if (r >= 0)
-		r = set_id(b, SPAN_TRACE_ID, row, in->ids.trace);
+		r = in_set_id(b, SPAN_TRACE_ID, row, in->ids.trace);
 	if (r >= 0)
-		r = set_id(b, SPAN_SPAN_ID, row, in->ids.span);
+		r = in_set_id(b, SPAN_SPAN_ID, row, in->ids.span);
 	if (r >= 0)
-		r = set_id(b, SPAN_PARENT_ID, row, in->ids.parent);
+		r = in_set_id(b, SPAN_PARENT_ID, row, in->ids.parent);
 	if (r >= 0)
 		r = set_text(s, b, SPAN_NAME, row, in->name);
 	if (r >= 0)
@@ -329,7 +329,7 @@ int spans_in_put(struct spans_in *s, const struct span_in *in)
 	stop = start + MAX(dur, 0);
 	r = rows_in_add(&s->spans, TABLE_SPAN, SPAN_ATTRIBUTES, stop, &b, &row);
 	if (r >= 0)
-		r = set_span(s, in, b, row, start, dur);
+		r = in_set_span(s, in, b, row, start, dur);
 	if (r < 0)
 		return r;
 	s->counts.spans++;
@@ -357,9 +357,9 @@ int spans_in_put_note(struct spans_in *s, uint64_t at, struct bytes name, json_t
 	if (r >= 0)
 		r = batch_set(b, NOTE_NUMBER, row, s->number);
 	if (r >= 0)
-		r = set_id(b, NOTE_TRACE_ID, row, s->ids.trace);
+		r = in_set_id(b, NOTE_TRACE_ID, row, s->ids.trace);
 	if (r >= 0)
-		r = set_id(b, NOTE_SPAN_ID, row, s->ids.span);
+		r = in_set_id(b, NOTE_SPAN_ID, row, s->ids.span);
 	if (r >= 0)
 		r = set_text(s, b, NOTE_NAME, row, name);
 	if (r >= 0)
@@ -370,7 +370,7 @@ int spans_in_put_note(struct spans_in *s, uint64_t at, struct bytes name, json_t
 
 /* ---- all was read ---- */
 
-static int compare_rows(const void *a, const void *b)
+static int in_compare_rows(const void *a, const void *b)
 {
 	const struct row_at *x = a, *y = b;
 
@@ -420,9 +420,9 @@ int spans_in_finish(struct spans_in *s, struct error *err)
 		}
 	}
 	if (s->spans.rows)
-		qsort(s->spans.order, s->spans.rows, sizeof(*s->spans.order), compare_rows);
+		qsort(s->spans.order, s->spans.rows, sizeof(*s->spans.order), in_compare_rows);
 	if (s->notes.rows)
-		qsort(s->notes.order, s->notes.rows, sizeof(*s->notes.order), compare_rows);
+		qsort(s->notes.order, s->notes.rows, sizeof(*s->notes.order), in_compare_rows);
 	return 0;
 }
 

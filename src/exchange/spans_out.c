@@ -176,7 +176,7 @@ static const struct span_known *known_of(const struct spans_out *o, int64_t numb
 }
 
 /* The trace of a span that names none: that of the nearest ancestor, or one that is made of the last. */
-static void find_trace(const struct spans_out *o, int64_t number, uint64_t trace[static 2])
+static void span_find_trace(const struct spans_out *o, int64_t number, uint64_t trace[static 2])
 {
 	const struct span_known *k = known_of(o, number);
 
@@ -196,8 +196,8 @@ static void find_trace(const struct spans_out *o, int64_t number, uint64_t trace
 	trace[1] = made_id((uint64_t)number);
 }
 
-static void make_ids(const struct spans_out *o, const struct batch *b, size_t row,
-		     struct span_ids *ids)
+static void span_make_ids(const struct spans_out *o, const struct batch *b, size_t row,
+			  struct span_ids *ids)
 {
 	int64_t number = number_at(o, b, SPAN_NUMBER, row);
 	const struct span_known *k = known_of(o, number);
@@ -205,7 +205,7 @@ static void make_ids(const struct spans_out *o, const struct batch *b, size_t ro
 	struct bytes own = batch_get_bytes(b, SPAN_PARENT_ID, row);
 	uint64_t trace[2], id = own.len ? hex_of(own, 0) : parent ? parent->id : 0;
 
-	find_trace(o, number, trace);
+	span_find_trace(o, number, trace);
 	snprintf(ids->trace, sizeof(ids->trace), "%016lx%016lx", trace[0], trace[1]);
 	snprintf(ids->span, sizeof(ids->span), "%016lx", k ? k->id : made_id((uint64_t)number));
 	*ids->parent = '\0';
@@ -316,7 +316,7 @@ static int set_int(json_t *to, const char *name, int64_t v)
 }
 
 /* The thread, as OpenTelemetry's conventions name it. */
-static int put_thread(const struct spans_out *o, int64_t id, json_t *to)
+static int span_put_thread(const struct spans_out *o, int64_t id, json_t *to)
 {
 	const struct dims_thread *t = id < 0 ? NULL : dims_thread(o->dims, id);
 	const struct dims_process *p = t ? dims_process(o->dims, t->process_id) : NULL;
@@ -338,8 +338,8 @@ static const char *word(const char *column, int64_t code)
 	return w ? w : "";
 }
 
-static int read_attributes(struct spans_out *o, const struct batch *b, size_t row,
-			   struct span_out *s)
+static int span_read_attributes(struct spans_out *o, const struct batch *b, size_t row,
+				struct span_out *s)
 {
 	struct bytes text = batch_get_bytes(b, SPAN_ATTRIBUTES, row);
 	int64_t source = batch_get(b, SPAN_SOURCE, row, -1);
@@ -360,12 +360,13 @@ static int read_attributes(struct spans_out *o, const struct batch *b, size_t ro
 	if (r >= 0 && source >= 0 && source != SPAN_SOURCE_IMPORT)
 		r = json_set_some(s->attributes, NAME_SOURCE, json_string(word("source", source)));
 	if (r >= 0)
-		r = put_thread(o, batch_get(b, SPAN_THREAD_ID, row, -1), s->attributes);
+		r = span_put_thread(o, batch_get(b, SPAN_THREAD_ID, row, -1), s->attributes);
 	return r < 0 ? r
 		     : spans_calls_put(&o->calls, number_at(o, b, SPAN_NUMBER, row), s->attributes);
 }
 
-static void read_span(struct spans_out *o, const struct batch *b, size_t row, struct span_out *s)
+static void span_read_span(struct spans_out *o, const struct batch *b, size_t row,
+			   struct span_out *s)
 {
 	*s = (struct span_out){
 		.name = batch_get_bytes(b, SPAN_NAME, row),
@@ -380,7 +381,7 @@ static void read_span(struct spans_out *o, const struct batch *b, size_t row, st
 		s->dur = o->last - s->start;
 	}
 	s->dur = near_dur(s->start, s->dur);
-	make_ids(o, b, row, &s->ids);
+	span_make_ids(o, b, row, &s->ids);
 }
 
 struct each {
@@ -430,11 +431,11 @@ static int each_span(struct spans_out *o, const struct batch *b, size_t row, con
 	struct span_out s;
 	int r;
 
-	read_span(o, b, row, &s);
+	span_read_span(o, b, row, &s);
 	if (!is_wanted(o, &s))
 		return 0;
 	calls = spans_calls_of(&o->calls, number, &count);
-	r = o->opt.brief ? 0 : read_attributes(o, b, row, &s);
+	r = o->opt.brief ? 0 : span_read_attributes(o, b, row, &s);
 	if (r >= 0 && !o->opt.brief)
 		r = show_notes(o, number, &s);
 	/* before the span itself, whose writer takes its attributes apart */
@@ -446,7 +447,7 @@ static int each_span(struct spans_out *o, const struct batch *b, size_t row, con
 	return r;
 }
 
-static int each_row(struct spans_out *o, const struct batch *b, void *arg, struct error *err)
+static int span_each_row(struct spans_out *o, const struct batch *b, void *arg, struct error *err)
 {
 	int r = 0;
 
@@ -459,7 +460,7 @@ int spans_out_each(struct spans_out *o, spans_out_fn *take, void *arg, struct er
 {
 	struct each e = {take, arg};
 
-	return each_block(o, false, UINT64_MAX, each_row, &e, err);
+	return each_block(o, false, UINT64_MAX, span_each_row, &e, err);
 }
 
 /* ---- opening ---- */

@@ -56,14 +56,14 @@ struct buf *spans_sink_out(struct spans_sink *s)
 	return &s->out;
 }
 
-static int append(const char *data, size_t len, void *to)
+static int sink_append(const char *data, size_t len, void *to)
 {
 	return buf_append(to, data, len);
 }
 
 static int put_json(struct spans_sink *s, const json_t *j, const char *behind)
 {
-	int r = json_dump_callback(j, append, &s->out, JSON_COMPACT) < 0 ? -ENOMEM : 0;
+	int r = json_dump_callback(j, sink_append, &s->out, JSON_COMPACT) < 0 ? -ENOMEM : 0;
 
 	return r < 0 ? r : buf_printf(&s->out, "%s", behind);
 }

@@ -8,6 +8,7 @@
 /* What a new trace begins with: the row of this machine. 0 or negative. */
 int spans_write_begin(struct store_writer *w, struct error *err);
 /*
- * Appends a mark with this text (empty: none), where the first span began, and all rows; spans_in_finish() was called. 0 or negative.
+ * Appends a mark with this text (empty: none), where the first span began, and all rows; spans_in_finish() was called. 0 or
+ * negative.
  */
 int spans_write(struct store_writer *w, struct spans_in *s, const char *text, struct error *err);

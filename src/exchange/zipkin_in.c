@@ -7,7 +7,7 @@
 #include "exchange/internal.h"
 #include "schema/vocab.h"
 
-static int wrong(size_t i, const char *what, struct error *err)
+static int zipkin_wrong(size_t i, const char *what, struct error *err)
 {
 	return error_set(err, -EINVAL, "span [%zu]: %s", i, what);
 }
@@ -79,7 +79,7 @@ static int read_kept(json_t *to)
 	return 0;
 }
 
-static int read_attributes(const json_t *span, json_t *to)
+static int zipkin_read_attributes(const json_t *span, json_t *to)
 {
 	const json_t *tags = json_object_get(span, "tags");
 	int r = json_is_object(tags) && json_object_update(to, (json_t *)tags) < 0 ? -ENOMEM : 0;
@@ -117,14 +117,15 @@ static int put_annotations(struct spans_in *s, const json_t *list, size_t i, str
 		uint64_t at;
 
 		if (!json_is_object(one) || !read_us(one, "timestamp", &at))
-			return wrong(i, "an annotation has no timestamp of microseconds", err);
+			return zipkin_wrong(i, "an annotation has no timestamp of microseconds",
+					    err);
 		if (spans_in_put_note(s, at, json_text(json_object_get(one, "value")), NULL) < 0)
 			return error_set(err, -ENOMEM, "out of memory");
 	}
 	return 0;
 }
 
-static int read_span(struct spans_in *s, const json_t *span, size_t i, struct error *err)
+static int zipkin_read_span(struct spans_in *s, const json_t *span, size_t i, struct error *err)
 {
 	_cleanup_json_ json_t *attributes = json_object();
 	const json_t *tags = json_object_get(span, "tags");
@@ -137,13 +138,13 @@ static int read_span(struct spans_in *s, const json_t *span, size_t i, struct er
 	uint64_t dur;
 
 	if (!json_is_object(span))
-		return wrong(i, "is no object", err);
+		return zipkin_wrong(i, "is no object", err);
 	if (tags && !json_is_object(tags))
-		return wrong(i, "tags is no object", err);
+		return zipkin_wrong(i, "tags is no object", err);
 	if (!read_us(span, "timestamp", &in.start) || !read_us(span, "duration", &dur))
-		return wrong(i, "a time is no number of microseconds", err);
+		return zipkin_wrong(i, "a time is no number of microseconds", err);
 	in.dur = json_object_get(span, "duration") ? (int64_t)dur : -1;
-	if (!attributes || read_attributes(span, attributes) < 0)
+	if (!attributes || zipkin_read_attributes(span, attributes) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	in.status = read_status(tags, attributes);
 	if (json_object_get(attributes, NAME_STATUS))
@@ -163,8 +164,8 @@ int zipkin_read(struct spans_in *s, const json_t *document, struct error *err)
 	int r = 0;
 
 	if (json_is_object(document)) /* a span a line */
-		return read_span(s, document, 0, err);
+		return zipkin_read_span(s, document, 0, err);
 	for (size_t i = 0; i < json_array_size(document) && r >= 0; i++)
-		r = read_span(s, json_array_get(document, i), i, err);
+		r = zipkin_read_span(s, json_array_get(document, i), i, err);
 	return r;
 }

@@ -15,7 +15,7 @@ static json_t *text_of(const json_t *v)
 	return text ? json_string(text) : NULL;
 }
 
-static int set_tags(json_t *to, const struct span_out *s)
+static int zipkin_set_tags(json_t *to, const struct span_out *s)
 {
 	json_t *tags = json_object(), *value;
 	const char *key;
@@ -118,7 +118,7 @@ json_t *zipkin_span(const struct span_out *s)
 	if (r >= 0 && s->note_count)
 		r = set_annotations(to, s);
 	if (r >= 0)
-		r = set_tags(to, s);
+		r = zipkin_set_tags(to, s);
 	if (r >= 0)
 		return to;
 	json_decref(to);

@@ -46,7 +46,7 @@ static int each(struct jaeger *j, spans_out_fn *take)
 
 /* ---- services and operations ---- */
 
-static int take_name(struct jaeger *j, struct bytes name)
+static int jaeger_take_name(struct jaeger *j, struct bytes name)
 {
 	uint32_t i;
 
@@ -60,16 +60,16 @@ static int take_service(void *arg, const struct span_out *span)
 	static const struct bytes none = {(const uint8_t *)SPANS_NO_SERVICE,
 					  sizeof(SPANS_NO_SERVICE) - 1};
 
-	return take_name(arg, span->service.data ? span->service : none);
+	return jaeger_take_name(arg, span->service.data ? span->service : none);
 }
 
 static int take_operation(void *arg, const struct span_out *span)
 {
-	return take_name(arg, span->name);
+	return jaeger_take_name(arg, span->name);
 }
 
 /* {"data": [...], "total": N, ...}; operations of the newer route are objects. */
-static int put_names(struct jaeger *j, bool objects)
+static int jaeger_put_names(struct jaeger *j, bool objects)
 {
 	struct js out = {.to = &j->q->out};
 
@@ -115,7 +115,7 @@ static int answer_services(struct question *q)
 	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any()};
 	int r = each(&j, take_service);
 
-	return r < 0 ? r : put_names(&j, false);
+	return r < 0 ? r : jaeger_put_names(&j, false);
 }
 
 static int put_operations(struct question *q, const char *service, bool objects)
@@ -125,7 +125,7 @@ static int put_operations(struct question *q, const char *service, bool objects)
 
 	j.opt.service = some_text(service);
 	r = each(&j, take_operation);
-	return r < 0 ? r : put_names(&j, objects);
+	return r < 0 ? r : jaeger_put_names(&j, objects);
 }
 
 static int answer_operations(struct question *q)
@@ -276,7 +276,7 @@ static int take_bounds(void *arg, const struct span_out *span)
 	return 0;
 }
 
-static int take_span(void *arg, const struct span_out *span)
+static int jaeger_take_span(void *arg, const struct span_out *span)
 {
 	struct jaeger *j = arg;
 
@@ -294,7 +294,7 @@ static int put_traces(struct jaeger *j)
 	spans_sink_free(TAKE_PTR(j->sink));
 	r = spans_sink_new(&j->sink, SPANS_OUT_JAEGER, &j->q->err);
 	if (r >= 0)
-		r = each(j, take_span);
+		r = each(j, jaeger_take_span);
 	if (r >= 0)
 		r = spans_sink_end(j->sink);
 	if (r < 0)

@@ -62,8 +62,8 @@ static int plain_body(struct http_request *r, bool protobuf, struct buf *room, s
 }
 
 /* Takes the body; false where it was refused. */
-static bool take_body(struct server *s, struct http_request *r, enum spans_format format,
-		      struct spans_counts *ret)
+static bool spans_take_body(struct server *s, struct http_request *r, enum spans_format format,
+			    struct spans_counts *ret)
 {
 	bool protobuf = format == SPANS_OTLP_PROTOBUF;
 	_cleanup_buf_ struct buf room = {0};
@@ -95,7 +95,7 @@ void otlp_post(void *arg, struct http_request *r)
 		refuse(r, 415, false, "Content-Type: application/x-protobuf or application/json");
 		return;
 	}
-	if (!take_body(arg, r, protobuf ? SPANS_OTLP_PROTOBUF : SPANS_OTLP_JSON, &counts))
+	if (!spans_take_body(arg, r, protobuf ? SPANS_OTLP_PROTOBUF : SPANS_OTLP_JSON, &counts))
 		return;
 	if (spans_counts_put(&counts, &text) < 0 ||
 	    otlp_response(&out, protobuf, counts.rejected, buf_str(&text)) < 0)
@@ -111,6 +111,6 @@ void zipkin_post(void *arg, struct http_request *r)
 		refuse(r, 415, false, "Content-Type: application/json");
 		return;
 	}
-	if (take_body(arg, r, SPANS_ZIPKIN, &counts))
+	if (spans_take_body(arg, r, SPANS_ZIPKIN, &counts))
 		http_reply_text(r, 202, NULL, "");
 }
