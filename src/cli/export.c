@@ -162,9 +162,7 @@ static int export_run(const void *opts, int argc, char **argv)
 
 	if (o->otlp + o->zipkin + o->jaeger > 1)
 		return fail_usage("export: one of --otlp, --zipkin and --jaeger at a time");
-	if (!o->otlp && !o->zipkin && !o->jaeger)
-		return fail_usage("export: in which form? --otlp, --zipkin or --jaeger");
-	if (o->protobuf && !o->otlp)
+	if (o->protobuf && (o->zipkin || o->jaeger))
 		return fail_usage("export: --protobuf is a form of --otlp");
 	if (o->no_io && o->calls_ns)
 		return fail_usage("export: --no-io and --calls exclude each other");
@@ -179,9 +177,9 @@ static const struct option export_options[] = {
 	{'o', "output", OPTION_STRING, "FILE", "write to this file (default: standard output)",
 	 offsetof(struct export_opts, output)},
 	{0, "otlp", OPTION_FLAG, NULL,
-	 "OpenTelemetry's OTLP in JSON, a request of up to 512 spans a line",
+	 "OpenTelemetry's OTLP in JSON, a request of up to 512 spans a line (the default)",
 	 offsetof(struct export_opts, otlp)},
-	{0, "protobuf", OPTION_FLAG, NULL, "with --otlp: one request in protobuf instead",
+	{0, "protobuf", OPTION_FLAG, NULL, "OTLP as one request in protobuf instead",
 	 offsetof(struct export_opts, protobuf)},
 	{0, "zipkin", OPTION_FLAG, NULL, "Zipkin's JSON, version 2",
 	 offsetof(struct export_opts, zipkin)},
@@ -211,9 +209,8 @@ static const struct option export_options[] = {
 
 static const struct command_example export_examples[] = {
 	{"weir export -i app.weir --otlp -o spans.json", "spans with the calls that they made"},
-	{"weir export -i app.weir --otlp --protobuf | curl -s --data-binary @- -H "
-	 "'Content-Type: application/x-protobuf' http://collector:4318/v1/traces",
-	 "to a collector of OpenTelemetry"},
+	{"weir export -i app.weir --protobuf -o spans.pb",
+	 "a body that curl --data-binary @spans.pb sends to a collector"},
 	{"weir export -i app.weir --jaeger --calls 1ms -o spans.json",
 	 "for Jaeger's page, slow calls as spans of their own"},
 	{0},
@@ -222,7 +219,7 @@ static const struct command_example export_examples[] = {
 const struct command command_export = {
 	.name = "export",
 	.summary = "write spans for OpenTelemetry, Zipkin and Jaeger",
-	.usage = "--otlp [--protobuf] | --zipkin | --jaeger [options] [TRACE...]",
+	.usage = "[--otlp [--protobuf] | --zipkin | --jaeger] [options] [TRACE...]",
 	.description =
 		"Writes the spans of a trace, marked or imported, and the matches of periods that "
 		"the trace has. Where calls were recorded, a span has how many it made, how many "
