@@ -146,6 +146,8 @@ static int export_open(const struct export_opts *o, int argc, char **argv, struc
 	if (r < 0)
 		return r;
 	store_range(s, &first, &last);
+	if (first == INT64_MIN || last == INT64_MIN)
+		first = last = 0;
 	r = read_flags_range(&flags, first, last, &options.from, &options.to, err);
 	if (r >= 0)
 		r = export_engine(o, s, &engine, err);
