@@ -7,7 +7,9 @@ extern const struct analysis analysis_diagnose;
 extern const struct analysis analysis_diff;
 extern const struct analysis analysis_stacks;
 extern const struct analysis analysis_disks;
+extern const struct analysis analysis_periods;
 
 const struct analysis *const analyses[] = {
-	&analysis_diagnose, &analysis_diff, &analysis_stacks, &analysis_disks, NULL,
+	&analysis_diagnose, &analysis_diff,    &analysis_stacks,
+	&analysis_disks,    &analysis_periods, NULL,
 };

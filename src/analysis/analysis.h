@@ -77,6 +77,8 @@ struct analysis_run {
 	const struct query_users *users; /* tables that the selection may name; NULL: none */
 	uint64_t lost;			 /* calls that are missing */
 	bool lost_unknown;		 /* and more, by how many is not known */
+	uint64_t
+		lost_beside; /* rows of tables beside calls, at least: 1 where their number is unknown */
 	struct bytes loss; /* the same as JSON, as documents have it; there when members are put */
 };
 
@@ -88,6 +90,7 @@ struct analysis_input {
 	size_t count;
 	const void *options;  /* analysis.options_size bytes, checked */
 	unsigned int threads; /* at most; 0: one per CPU */
+	bool screen;	      /* a person looks: what its screen does not show need not be there */
 	bool shared; /* others read the stores meanwhile: they are not refreshed, and nothing is made in them */
 	/* True where nobody waits for the result any more: return -EINTR. From any thread. NULL: never. */
 	bool (*stopped)(const void *arg);
@@ -132,6 +135,9 @@ struct analysis {
 	/* Its own options; inputs, range, selection and formats are there for every analysis */
 	const struct option *options; /* NULL: none */
 	size_t options_size;
+	/* The long name of the option of which the command's arguments are values; the trace is then given by -i. NULL: they are
+	 * traces. */
+	const char *takes;
 	bool finds; /* gives findings: the document has the member, also where there are none */
 
 	/* Before anything is opened: -EINVAL with a message where options mean nothing. NULL: they always do. */

@@ -83,7 +83,7 @@ static __always_inline int bio_enters(__u64 bio, bool takes)
 	struct wire_block_state *e;
 
 	if (!t) {
-		__sync_fetch_and_add(&bios_full, 1);
+		side_lose(WIRE_SIDE_STORAGE, WIRE_BLOCK);
 		return 0;
 	}
 	queued = queued_at(t, bio);
@@ -255,7 +255,8 @@ int BPF_PROG(weir_complete, struct request *rq, __u8 error, unsigned int nr)
 			state_end(key);
 		return 0;
 	}
-	e->b.opf = opf;
+	/* the kernel takes the flag off a request once its cache is flushed */
+	e->b.opf = opf | (e->b.opf & REQ_PREFLUSH);
 	if (!flush && !rq_is_counted(flags))
 		e->b.flags |= WIRE_BLOCK_UNCOUNTED;
 	state_send(e, now);
@@ -267,14 +268,19 @@ int BPF_PROG(weir_complete, struct request *rq, __u8 error, unsigned int nr)
 SEC("raw_tp/block_bio_complete")
 int BPF_PROG(weir_bio_complete, struct request_queue *q, struct bio *bio)
 {
-	struct wire_block_state *e = state_of((__u64)bio);
+	__u64 key = (__u64)bio;
+	struct wire_block_state *e = state_of(key);
 
+	if (stacked && !(e && e->b.flags & WIRE_BLOCK_BIO)) {
+		key = above_itself(key);
+		e = state_of(key);
+	}
 	if (!e || !(e->b.flags & WIRE_BLOCK_BIO))
 		return 0;
 	e->b.bytes = e->b.size;
 	e->b.error = kread(struct bio, bio, bi_status);
 	state_send(e, bpf_ktime_get_ns());
-	state_end((__u64)bio);
+	state_end(key);
 	return 0;
 }
 

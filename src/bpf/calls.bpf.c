@@ -9,6 +9,7 @@
  * holds 0 or -1 instead of a branch.
  */
 #include "bpf/lib/aio.h"
+#include "bpf/lib/announce.h"
 #include "bpf/lib/rich.h"
 #include "bpf/lib/stack.h"
 
@@ -173,8 +174,10 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 					struct wire_plan *p)
 {
 	ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
+	if (unlikely(ts->flags & THREAD_PUBLISHES) && waits_on_many(p, regs))
+		context_take(ts, 1, 0);
 	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !select_paths)
-		sock_skipped(ts, call_arg(regs));
+		sock_skipped(ts, call_arg_at(regs, 0));
 	return 0;
 }
 
@@ -193,7 +196,8 @@ static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_pla
 }
 
 /* Of calls that are looked at whether they are recorded or not. */
-static __always_inline void exit_ever(struct thread_state *ts, struct wire_plan *p, long ret)
+static __always_inline void exit_ever(struct task_struct *task, struct thread_state *ts,
+				      struct pt_regs *regs, struct wire_plan *p, long ret)
 {
 	const __u32 in_call = THREAD_SELECTED | THREAD_IN_CALL;
 
@@ -202,6 +206,8 @@ static __always_inline void exit_ever(struct thread_state *ts, struct wire_plan 
 		ts->flags |= THREAD_STALE;
 	if ((p->flags & WIRE_PLAN_AIO) && (ts->flags & in_call) == in_call)
 		aio_exit(ts, p, ret);
+	if ((p->flags & WIRE_PLAN_ANNOUNCES) && (ts->flags & in_call) == in_call)
+		announce_exit(task, ts, regs);
 }
 
 SEC("tp_btf/sys_exit")
@@ -223,7 +229,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	if (unlikely(!p))
 		return 0;
 	if (unlikely(p->flags & WIRE_PLAN_EVER))
-		exit_ever(ts, p, ret);
+		exit_ever(task, ts, regs, p, ret);
 	if (flags & THREAD_SKIPPED)
 		return exit_skipped(ts, regs, p);
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))
@@ -257,6 +263,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	}
 	if (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p))
 		return 0;
+	if (unlikely(ts->flags & THREAD_PUBLISHES))
+		context_take(ts, waits_on_many(p, regs), end);
 	stacks_take(ts, p, regs, ret, end);
 	if ((p->flags & WIRE_PLAN_RICH) || held || call_on_several(ts, p)) {
 		ts->call.op.status = status;
@@ -294,6 +302,8 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	ts = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (ts) {
 		ts->flags |= THREAD_NEWBORN | THREAD_STALE;
+		if (publisher_count && child->pid == child->tgid)
+			context_inherit(parent, ts);
 		return 0;
 	}
 	/* Its side of the fork will be taken for a call of its own. */
@@ -311,6 +321,8 @@ int BPF_PROG(weir_exec, struct task_struct *p, int old_pid, struct linux_binprm 
 
 	if (!ts)
 		return 0;
+	if (publisher_count) /* the new program has to announce itself */
+		context_forget(ts);
 	ts->flags = (ts->flags | THREAD_STALE | THREAD_EXECED) & ~THREAD_SENT;
 	/* Now, while the new argument vector is as execve made it. */
 	if (thread_needs_look(ts))
@@ -428,8 +440,13 @@ int BPF_PROG(weir_end)
 		tid = tid_of(task);
 		bpf_map_delete_elem(&select_tids, &tid);
 	}
+	if (dead && publisher_count) {
+		tid = tgid_of(task);
+		bpf_map_delete_elem(&publishers, &tid);
+	}
 	if (!ts || !(ts->flags & THREAD_SELECTED))
 		return 0;
+	context_close(ts);
 	if ((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
 		p = plan_of(ts->call.op.nr);
 		end = bpf_ktime_get_ns();
@@ -507,7 +524,9 @@ int weir_waited(struct bpf_iter__task *ctx)
 		return 0;
 	r.thread = ts->version;
 	r.run_delay = run_delay_sent(task);
-	if (r.run_delay != WIRE_TIME_UNKNOWN)
+	r.context_until = ts->context.until;
+	r.context_flags = ts->context.flags;
+	if (r.run_delay != WIRE_TIME_UNKNOWN || r.context_until)
 		bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }

@@ -60,7 +60,7 @@ static __always_inline void handler_end(struct wire_irq_sum *s, __u64 now)
 	s->began = 0;
 	if (now - r->start < SUM_NS)
 		return;
-	to = side_take(WIRE_IRQ, sizeof(*to), now);
+	to = side_try(WIRE_IRQ, sizeof(*to), now);
 	if (!to)
 		return; /* the next run tries again */
 	__builtin_memcpy((__u8 *)to + sizeof(to->head), (__u8 *)r + sizeof(r->head),
@@ -78,7 +78,7 @@ int BPF_PROG(weir_irq_begin, int irq, struct irqaction *action)
 
 	if (!s) {
 		if (bpf_map_update_elem(&irqs, &key, (void *)&nothing, BPF_NOEXIST))
-			side_lose(WIRE_IRQ);
+			side_lose(WIRE_SIDE_STORAGE, WIRE_IRQ);
 		s = bpf_map_lookup_elem(&irqs, &key);
 		if (!s)
 			return 0;
@@ -119,18 +119,19 @@ int BPF_PROG(weir_softirq_begin, unsigned int nr)
 {
 	__u32 key = nr;
 	struct wire_irq_sum *s = bpf_map_lookup_elem(&softirqs, &key);
-	__u64 now, waited;
+	__u64 now, raised, waited;
 
 	if (!s)
 		return 0;
+	/* before the clock is read: an interrupt raises it again for the next run */
+	raised = __sync_lock_test_and_set(&s->raised_at, 0);
 	now = bpf_ktime_get_ns();
 	s->began = now;
 	s->sum.number = nr;
 	s->sum.kind = 1; /* IRQ_KIND_SOFT, checked by capture/ebpf/host_sums.c */
-	if (!s->raised_at)
+	if (!raised)
 		return 0;
-	waited = now - s->raised_at;
-	s->raised_at = 0;
+	waited = now - raised;
 	s->sum.raised++;
 	s->sum.raise_time += waited;
 	if (waited > s->sum.raise_longest)

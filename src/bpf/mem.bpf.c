@@ -43,16 +43,31 @@ static __always_inline struct wire_mem *mem_of(struct task_struct *task)
 	return &ts->mem;
 }
 
-static __always_inline void mem_send(struct wire_mem *m, __u64 now)
+/*
+ * False: there is no room. An interrupt may come upon any of this and add to the same sums, or send them: each is taken at once,
+ * `start` first, so that what is added meanwhile has one.
+ */
+static __always_inline bool mem_send(struct wire_mem *m, __u64 now)
 {
-	struct wire_mem *r = side_take(WIRE_MEM, sizeof(*r), now);
+	struct wire_mem *r = side_try(WIRE_MEM, sizeof(*r), now);
 
 	if (!r)
-		return; /* the next record has it */
-	__builtin_memcpy((__u8 *)r + sizeof(r->head), (__u8 *)m + sizeof(m->head),
-			 sizeof(*m) - sizeof(m->head));
+		return false;
+	r->start = __sync_lock_test_and_set(&m->start, 0);
+	if (!r->start) {
+		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+		return true;
+	}
+	r->allocated = __sync_lock_test_and_set(&m->allocated, 0);
+	r->freed = __sync_lock_test_and_set(&m->freed, 0);
+	r->reclaimed = __sync_lock_test_and_set(&m->reclaimed, 0);
+	r->reclaim_time = __sync_lock_test_and_set(&m->reclaim_time, 0);
+	r->reclaims = __sync_lock_test_and_set(&m->reclaims, 0);
+	r->largest = __sync_lock_test_and_set(&m->largest, 0);
+	r->events = __sync_lock_test_and_set(&m->events, 0);
+	r->thread = m->thread;
 	side_commit(r);
-	__builtin_memset(m, 0, sizeof(*m));
+	return true;
 }
 
 static __always_inline void mem_add(struct task_struct *task, __u64 allocated, __u64 freed)
@@ -62,8 +77,10 @@ static __always_inline void mem_add(struct task_struct *task, __u64 allocated, _
 
 	if (!m)
 		return;
-	m->allocated += allocated;
-	m->freed += freed;
+	if (allocated)
+		__sync_fetch_and_add(&m->allocated, allocated);
+	if (freed)
+		__sync_fetch_and_add(&m->freed, freed);
 	if (allocated > m->largest)
 		m->largest = (__u32)allocated;
 	if (m->start && (++m->events & (LOOK_EVERY - 1)))
@@ -112,10 +129,10 @@ int BPF_PROG(weir_reclaim_end, unsigned long pages)
 		return 0;
 	if (!m->start)
 		m->start = now;
-	m->reclaims++;
-	m->reclaimed += pages;
+	__sync_fetch_and_add(&m->reclaims, 1);
+	__sync_fetch_and_add(&m->reclaimed, pages);
 	if (ts && ts->reclaim_began) {
-		m->reclaim_time += now - ts->reclaim_began;
+		__sync_fetch_and_add(&m->reclaim_time, now - ts->reclaim_began);
 		if (ts->reclaim_began < m->start)
 			m->start = ts->reclaim_began;
 		ts->reclaim_began = 0;
@@ -129,8 +146,8 @@ int BPF_PROG(weir_mem_end, struct task_struct *task)
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
 
-	if (ts && ts->mem.start)
-		mem_send(&ts->mem, bpf_ktime_get_ns());
+	if (ts && ts->mem.start && !mem_send(&ts->mem, bpf_ktime_get_ns()))
+		side_lose(WIRE_SIDE_FULL, WIRE_MEM);
 	return 0;
 }
 

@@ -183,15 +183,19 @@ static __always_inline bool sample_empty(struct net_sock *s, __u64 sk)
 	       s->was.retransmits == kread(struct tcp_sock, sk, total_retrans);
 }
 
-static noinline void sample_send(struct net_sock *s, __u64 sk, __u64 now)
+/* `last`: without room it is lost, else the next one has it. */
+static noinline void sample_send(struct net_sock *s, __u64 sk, __u64 now, bool last)
 {
 	struct wire_net_sample *r;
 
 	if (!s || sample_empty(s, sk))
 		return;
-	r = side_take(WIRE_NET_SAMPLE, sizeof(*r), now);
-	if (!r)
-		return; /* the next one has it */
+	r = side_try(WIRE_NET_SAMPLE, sizeof(*r), now);
+	if (!r) {
+		if (last)
+			side_lose(WIRE_SIDE_FULL, WIRE_NET_SAMPLE);
+		return;
+	}
 	sample_fill(r, s, sk, now);
 	side_commit(r);
 }
@@ -248,7 +252,7 @@ int BPF_PROG(weir_tcp_segment, struct sock *sock, struct sk_buff *skb)
 		s->closed_at = 0;
 	}
 	if (now - s->since >= SAMPLE_NS)
-		sample_send(s, sk, now);
+		sample_send(s, sk, now, false);
 	return 0;
 }
 
@@ -263,7 +267,7 @@ int BPF_PROG(weir_tcp_read, struct sock *sock)
 	now = bpf_ktime_get_ns();
 	queue_in(s, sk, now);
 	if (now - s->since >= SAMPLE_NS)
-		sample_send(s, sk, now);
+		sample_send(s, sk, now, false);
 	return 0;
 }
 
@@ -280,7 +284,7 @@ int BPF_PROG(weir_tcp_retransmit, struct sock *sock, struct sk_buff *skb)
 	if (!s)
 		return 0;
 	if (sk_state(sk) == TCP_SYN_SENT)
-		tuple_read(s, sk);
+		net_rename(s, sk);
 	total = kread(struct tcp_sock, sk, total_retrans);
 	r = side_take(WIRE_NET, sizeof(*r), bpf_ktime_get_ns());
 	if (!r)
@@ -323,7 +327,7 @@ int BPF_PROG(weir_tcp_reset, struct sock *sock)
 	if (!s || !r)
 		return 0;
 	if (sk_state(sk) == TCP_SYN_SENT) /* connect() is the call that is recorded next */
-		tuple_read(s, sk);
+		net_rename(s, sk);
 	event_fill(r, s, sk, NET_EVENT_RESET_RECEIVED);
 	/* it came from the peer */
 	r->src_port = s->tuple.peer_port;
@@ -622,8 +626,10 @@ int BPF_PROG(weir_tcp_state, struct sock *sock, int before, int state)
 {
 	__u64 sk = (__u64)sock, now;
 	struct net_sock *s = net_of(sk);
-	struct net_name name = {.sk = sk};
+	__u8 opened = 1;
 
+	if (state == TCP_OPEN)
+		bpf_map_update_elem(&net_opened, &sk, &opened, BPF_ANY);
 	if (!s || s->proto != PROTO_TCP)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -632,8 +638,7 @@ int BPF_PROG(weir_tcp_state, struct sock *sock, int before, int state)
 		s->written = kread(struct tcp_sock, sk, write_seq);
 		s->was.acked = kread(struct tcp_sock, sk, snd_una);
 		s->in_at = s->out_at = now;
-		tuple_read(s, sk);
-		bpf_map_update_elem(&net_names, &s->tuple, &name, BPF_ANY);
+		net_rename(s, sk);
 	}
 	if (before == TCP_LISTENS) {
 		listener_send(s, sk, now);
@@ -642,7 +647,7 @@ int BPF_PROG(weir_tcp_state, struct sock *sock, int before, int state)
 			queue_in(s, sk, now);
 			queue_out(s, sk, now);
 		}
-		sample_send(s, sk, now);
+		sample_send(s, sk, now, true);
 	}
 	return 0;
 }
@@ -653,9 +658,10 @@ int BPF_PROG(weir_tcp_end, struct sock *sock)
 	__u64 sk = (__u64)sock;
 	struct net_sock *s = net_of(sk);
 
+	bpf_map_delete_elem(&net_opened, &sk);
 	if (!s)
 		return 0;
-	bpf_map_delete_elem(&net_names, &s->tuple);
+	net_unname(s, sk);
 	bpf_map_delete_elem(&net_socks, &sk);
 	return 0;
 }

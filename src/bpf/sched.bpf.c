@@ -57,7 +57,7 @@ static __always_inline void sched_out(struct thread_state *ts, struct task_struc
 	unsigned int state = prev->__state;
 
 	if (s->out) /* it was not seen to come back */
-		side_lose(WIRE_SCHED);
+		side_lose(WIRE_SIDE_UNSEEN, WIRE_SCHED);
 	s->seen = 1;
 	s->out = state & TASK_GONE ? 0 : now;
 	if (preempt || state == TASK_RUNNING)
@@ -154,7 +154,7 @@ static __always_inline void sched_in(struct thread_state *ts, struct task_struct
 
 	if (!s->out) {
 		if (s->seen) /* it was not seen to leave */
-			side_lose(WIRE_SCHED);
+			side_lose(WIRE_SIDE_UNSEEN, WIRE_SCHED);
 		return;
 	}
 	r = side_take(WIRE_SCHED, sizeof(*r), now);

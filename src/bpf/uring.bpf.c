@@ -199,27 +199,6 @@ static __always_inline void request_issuer(struct wire_live *p, struct task_stru
 	p->tid = ts->tid;
 }
 
-/* The one whose memory the kernel uses again ended unseen. */
-verified_alone int request_replaced(__u64 request)
-{
-	struct wire_live *p = bpf_map_lookup_elem(&requests, &request);
-	struct request_end e = {};
-
-	if (!p)
-		return 0;
-	e.now = bpf_ktime_get_ns();
-	e.status = STATUS_NO_END;
-	e.file = p->file;
-	e.pos = p->pos == AT_OWN_POS ? WIRE_NONE : p->pos;
-	e.fd2 = p->fd2;
-	__sync_fetch_and_add(
-		p->sqe_flags & SQE_SKIP_SUCCESS ? &counts()->silent : &counts()->replaced, 1);
-	if (!end_left_out(p, &e)) /* of failed calls alone it is none: it would have said so */
-		request_record(p, &e, KIND_IO_URING);
-	bpf_map_delete_elem(&requests, &request);
-	return 0;
-}
-
 verified_alone int shot_begin(struct wire_live *p, __u64 request)
 {
 	struct shot first = {.request = request, .count = 1}, *s;
@@ -251,6 +230,29 @@ verified_alone int shot_end(struct wire_live *p)
 	s = bpf_map_lookup_elem(&shots, &k);
 	if (s && __sync_fetch_and_add(&s->count, -1) <= 1)
 		bpf_map_delete_elem(&shots, &k);
+	return 0;
+}
+
+/* The one whose memory the kernel uses again ended unseen. */
+verified_alone int request_replaced(__u64 request)
+{
+	struct wire_live *p = bpf_map_lookup_elem(&requests, &request);
+	struct request_end e = {};
+
+	if (!p)
+		return 0;
+	e.now = bpf_ktime_get_ns();
+	e.status = STATUS_NO_END;
+	e.file = p->file;
+	e.pos = p->pos == AT_OWN_POS ? WIRE_NONE : p->pos;
+	e.fd2 = p->fd2;
+	__sync_fetch_and_add(
+		p->sqe_flags & SQE_SKIP_SUCCESS ? &counts()->silent : &counts()->replaced, 1);
+	if (!end_left_out(p, &e)) /* of failed calls alone it is none: it would have said so */
+		request_record(p, &e, KIND_IO_URING);
+	if (p->shots)
+		shot_end(p);
+	bpf_map_delete_elem(&requests, &request);
 	return 0;
 }
 
@@ -362,19 +364,31 @@ verified_alone int request_effects(__u32 what, __s64 ret)
 	return 0;
 }
 
-/* A completion of a request that was not seen to begin: as much as is known. 0: it is none of ours. */
+static __always_inline __u8 unstarted_opcode(struct request_end *e)
+{
+	return e->request ? kread(struct io_kiocb, e->request, opcode) : WIRE_REQUEST_EVENT;
+}
+
+/* Whether a completion of a request that was not seen to begin is one of ours. */
+verified_alone int unstarted_wanted(struct request_end *e)
+{
+	__u8 opcode;
+
+	if (!e)
+		return 0;
+	opcode = unstarted_opcode(e);
+	/* One that carries a message to another ring is recorded where it is sent. */
+	return opcode && (op_of(opcode)->what & WIRE_REQUEST_RECORD) && thread_recorded();
+}
+
+/* As much of it as is known. 0: its thread is gone from the selection. */
 verified_alone int unstarted_fill(struct wire_live *p, struct request_end *e)
 {
 	struct thread_state *ts;
 
 	if (!p || !e)
 		return 0;
-	p->opcode = WIRE_REQUEST_EVENT;
-	if (e->request)
-		p->opcode = kread(struct io_kiocb, e->request, opcode);
-	/* One that carries a message to another ring, which is recorded where it is sent. */
-	if (!p->opcode || !(op_of(p->opcode)->what & WIRE_REQUEST_RECORD))
-		return 0;
+	p->opcode = unstarted_opcode(e);
 	ts = thread_recorded();
 	if (!ts)
 		return 0;
@@ -413,6 +427,8 @@ static __always_inline int request_ended(struct wire_live *p, struct request_end
 	struct scratch *room;
 
 	if (!p) {
+		if (!unstarted_wanted(e)) /* before it takes what others may need */
+			return 0;
 		room = request_room();
 		if (!room)
 			return 0;

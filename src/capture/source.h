@@ -24,6 +24,7 @@
 #include "batch/batch.h"
 #include "batch/events.h"
 #include "schema/select.h"
+#include "schema/vocab.h"
 
 enum source_result {
 	SOURCE_TIMEOUT =
@@ -39,6 +40,14 @@ struct source_polled {
 	char comm[16]; /* its name */
 };
 
+/* Rows of other tables than op that are missing, or events that should be in them. */
+struct source_beside {
+	enum loss_cause cause;
+	enum table_id table;
+	uint64_t count; /* 0: some, it is not known how many */
+};
+#define SOURCE_BESIDE_MAX 32
+
 /* Running totals; monotonic, readable at any time from the reading thread. */
 struct source_stats {
 	uint64_t ops;	     /* rows of op given */
@@ -53,6 +62,8 @@ struct source_stats {
 	bool sequence_proved; /* the source proves losslessness by gap-free numbers */
 	struct source_polled polled;
 	bool uring_seen, aio_seen; /* requests of io_uring and libaio are rows */
+	struct source_beside beside[SOURCE_BESIDE_MAX];
+	size_t beside_count;
 	int running_error; /* why not all calls are known that were running at the stop; 0: they are */
 };
 

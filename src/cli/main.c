@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Output that does not arrive (a full disk) is a failure, also of a command that did all else
  * right. */
@@ -24,6 +25,19 @@ static int main_finish(int status)
 static bool main_is_word(const char *arg, const char *a, const char *b)
 {
 	return strcmp(arg, a) == 0 || strcmp(arg, b) == 0;
+}
+
+/* weir report stacks is weir stacks: takes the word out, unless a file has that name. */
+static bool take_stacks(int *argc, char **argv)
+{
+	for (int i = 2; i < *argc; i++) {
+		if (strcmp(argv[i], "stacks") != 0 || (i > 2 && access(argv[i], F_OK) == 0))
+			continue;
+		memmove(&argv[i], &argv[i + 1], (size_t)(*argc - i) * sizeof(*argv));
+		(*argc)--;
+		return true;
+	}
+	return false;
 }
 
 int main(int argc, char **argv)
@@ -50,11 +64,8 @@ int main(int argc, char **argv)
 	if (argv[1][0] == '-')
 		return fail_usage(
 			"a command comes first: weir COMMAND [options]; `weir --help` lists them");
-	/* weir report stacks [...] */
-	if (argc > 2 && strcmp(argv[1], "report") == 0 && strcmp(argv[2], "stacks") == 0) {
-		argv++;
-		argc--;
-	}
+	if (strcmp(argv[1], "report") == 0 && take_stacks(&argc, argv))
+		argv[1] = "stacks";
 	cmd = command_find(argv[1]);
 	if (!cmd)
 		return command_unknown(argv[1]);

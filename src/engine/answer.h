@@ -21,6 +21,8 @@ enum answer_look {
 	ANSWER_BITS,  /* 0x7f00 */
 	ANSWER_CLOCK, /* a point in time though its type is a duration */
 	ANSWER_RATE,  /* of the field's argument, a second */
+	ANSWER_SHARE, /* 0..1 of a whole: 37 % */
+	ANSWER_MEAN,  /* 2.27 */
 };
 
 struct answer_column {

@@ -186,8 +186,8 @@ void privilege_drop_thread(uint64_t keep)
 
 int privilege_settle(struct error *err)
 {
-	uint64_t keep =
-		PRIVILEGE_CAP(CAP_BPF) | PRIVILEGE_PROC | PRIVILEGE_SIGNAL | PRIVILEGE_PRIORITY;
+	uint64_t keep = PRIVILEGE_CAP(CAP_BPF) | PRIVILEGE_CAP(CAP_CHECKPOINT_RESTORE) |
+			PRIVILEGE_PROC | PRIVILEGE_SIGNAL | PRIVILEGE_PRIORITY;
 	struct caps c;
 	int r = caps_get(&c);
 

@@ -33,6 +33,8 @@ enum {
 	PRIVILEGE_BPF = PRIVILEGE_CAP(CAP_BPF) | PRIVILEGE_CAP(CAP_SYS_ADMIN),
 	/* /proc of other users' processes, the path of a control group by its number */
 	PRIVILEGE_PROC = PRIVILEGE_CAP(CAP_SYS_PTRACE) | PRIVILEGE_CAP(CAP_DAC_READ_SEARCH),
+	/* memory that a process shares, by its /proc/PID/map_files */
+	PRIVILEGE_MAPS = PRIVILEGE_CAP(CAP_CHECKPOINT_RESTORE) | PRIVILEGE_CAP(CAP_SYS_ADMIN),
 	/* signals to a command that runs as another user */
 	PRIVILEGE_SIGNAL = PRIVILEGE_CAP(CAP_KILL),
 	/* a real-time reader, a decoder that comes first */
@@ -116,7 +118,7 @@ int privilege_become_caller(struct error *err);
 
 /*
  * The recorder has loaded its programs and opened its files: lets all capabilities go but those that recording takes
- * (PRIVILEGE_BPF, PROC, SIGNAL, PRIORITY; root's also FILES), puts none in force, and installs a filter that
+ * (PRIVILEGE_BPF, PROC, MAPS, SIGNAL, PRIORITY; root's also FILES), puts none in force, and installs a filter that
  * refuses every system call that recording does not make with ENOSYS: to start a program, to change user, to trace,
  * to mount, to load kernel code, to open a socket. Does nothing in a process that has no privileges.
  */

@@ -145,6 +145,8 @@ struct expr {
 	enum expr_kind kind;
 	struct query_kind type;
 	uint32_t pos, len; /* in the query's text, for errors */
+	unsigned int
+		row; /* of which row: 0 the row itself, else as query_parse_expr_rows() was told */
 	union {
 		struct value value; /* CONST */
 		struct {

@@ -29,7 +29,8 @@ struct query_source {
 	size_t len;
 	struct plan_arena *arena;
 	struct query_error *error;
-	const struct query_users *users; /* NULL: none */
+	const struct query_users *users;     /* NULL: none */
+	const struct query_rows_named *rows; /* NULL: there is one row */
 	bool look;  /* only look names up, and load no values of users' tables */
 	int failed; /* 0 or negative: -EINVAL, -ENOMEM */
 	size_t nodes;

@@ -53,6 +53,23 @@ int query_parse_expr(const char *text, size_t len, enum table_id table, bool fil
 int query_parse_expr_users(const char *text, size_t len, enum table_id table, bool filter,
 			   const struct query_users *users, struct plan **ret,
 			   struct query_error *err);
+/*
+ * The same over several rows of the table. A name behind `prefix` ("begin.") is one of the row with that number:
+ * `row` of the expressions that read a row. What is no such name is of row 0. Where `why_not` is set there is no such row,
+ * which is then the error.
+ */
+struct query_row {
+	const char *prefix;
+	unsigned int row;
+	const char *why_not;
+};
+struct query_rows_named {
+	const struct query_row *all; /* longer prefixes before those that they begin with */
+	size_t count;
+};
+int query_parse_expr_rows(const char *text, size_t len, enum table_id table, bool filter,
+			  const struct query_rows_named *rows, struct plan **ret,
+			  struct query_error *err);
 /* Formats the error for a terminal: the message, the text, a caret. 0 or -ENOMEM. */
 int query_error_text(const struct query_error *e, const char *text, size_t len, struct buf *out);
 

@@ -106,6 +106,9 @@ struct record_options {
 	const struct expr *where; /* rows of op for which it is not true are left out; NULL: none */
 	bool no_argv;		  /* keep the command's arguments out of weir.command */
 	bool keep_secrets; /* arguments that look like passwords are not masked (enrich/secret.h) */
+	/* Called once recording has begun: what could not be had is known. NULL: nobody. */
+	void (*begun)(void *arg);
+	void *begun_arg;
 	/* Called with the totals every RECORD_TICK_NS, but for the wait of one read of the source;
 	 * nonzero stops the session. */
 	int (*tick)(void *arg, const struct record_totals *totals);

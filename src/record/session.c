@@ -516,6 +516,8 @@ static int session_begin(struct session *s, struct error *err)
 	r = source_start(s->source, err);
 	if (r < 0)
 		return r;
+	if (opt->begun)
+		opt->begun(opt->begun_arg);
 	r = first_marks(s, err);
 	s->let_go = source_now(s->source);
 	if (r >= 0 && s->child)

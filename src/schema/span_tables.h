@@ -66,7 +66,7 @@
 	C(CONTEXT, context, SERVICE, service, BYTES, "", "of the process; null: not known")  \
 	C(CONTEXT, context, SOURCE, source, CODE, "", "who published it: otel, ...")         \
 	C(CONTEXT, context, UNSURE, unsure, INT, "",                                         \
-	  "1: the thread runs an event loop, whose context may be another request's")
+	  "1: another request's perhaps: the thread runs a loop, or was forked with it")
 
 #define SCHEMA_SPAN_OP(C)                                                                        \
 	C(SPAN_OP, span_op, START, start, TIME, "ns", "start of the call")                       \

@@ -287,14 +287,16 @@
 	C(SUMMARY, summary, FILE2_ID, file2_id, ID, ">file",                                     \
 	  "second file of calls that move bytes from one file to another")
 
-#define SCHEMA_LOSS(C)                                                                 \
-	C(LOSS, loss, START, start, TIME, "ns", "from")                                \
-	C(LOSS, loss, STOP, stop, TIME, "ns", "until")                                 \
-	C(LOSS, loss, CPU, cpu, INT, "", "where, null for everywhere")                 \
-	C(LOSS, loss, THREAD_ID, thread_id, ID, ">thread", "whose, null for anyone's") \
-	C(LOSS, loss, CAUSE, cause, CODE, "",                                          \
-	  "ring_full, recursion, compat, unpaired, disk_full, torn, corrupt, ...")     \
-	C(LOSS, loss, EVENTS, events, INT, "", "how many, null where it cannot be known")
+#define SCHEMA_LOSS(C)                                                                    \
+	C(LOSS, loss, START, start, TIME, "ns", "from")                                   \
+	C(LOSS, loss, STOP, stop, TIME, "ns", "until")                                    \
+	C(LOSS, loss, CPU, cpu, INT, "", "where, null for everywhere")                    \
+	C(LOSS, loss, THREAD_ID, thread_id, ID, ">thread", "whose, null for anyone's")    \
+	C(LOSS, loss, CAUSE, cause, CODE, "",                                             \
+	  "ring_full, recursion, compat, unpaired, disk_full, torn, corrupt, ...")        \
+	C(LOSS, loss, EVENTS, events, INT, "", "how many, null where it cannot be known") \
+	C(LOSS, loss, OF, of_table, BYTES, "",                                            \
+	  "the table that lacks rows, or events in them; null: op")
 
 #define SCHEMA_MARK(C)                                                               \
 	C(MARK, mark, AT, time, TIME, "ns", "when")                                  \
@@ -340,7 +342,7 @@
 	C(REQUEST, block, I2D, i2d, DUR, "ns",                                                     \
 	  "from there, or from the request where it had no scheduler, until it was last issued "   \
 	  "to "                                                                                    \
-	  "the driver")                                                                            \
+	  "the driver; of a write without data, which never is, until its flush was done")         \
 	C(REQUEST, block, D2C, d2c, DUR, "ns", "in the device: from there until it completed")     \
 	C(REQUEST, block, ISSUED, issued, TIME, "ns", "when it was last issued to the driver")     \
 	C(REQUEST, block, MERGES, merges, INT, "", "bios and requests that joined it")             \
@@ -391,7 +393,8 @@
 	  "waiter, upper (of the request above), range, first_writer (others may have written "    \
 	  "the pages while they were dirty), kernel, flush (it requested one last), unknown")      \
 	C(REQUEST_PART, block_part, ORIGIN, origin, CODE, "",                                      \
-	  "file, device, metadata, journal, swap, discard, flush, unknown")                        \
+	  "file, device, metadata, journal, swap, discard, flush, preflush (a write without "      \
+	  "data, which waits for a flush: that is a request of its own), unknown")                 \
 	C(REQUEST_PART, block_part, REQUESTS, requests, INT, "",                                   \
 	  "1 in the largest part of each request, else 0: its sum counts requests")                \
 	C(REQUEST_PART, block_part, MERGES, merges, INT, "", "of the request, there; else 0")

@@ -23,7 +23,8 @@
 #define VOCAB_ORIGIN(V) \
 	V(ORIGIN, UNKNOWN, "unknown") V(ORIGIN, FILE, "file") V(ORIGIN, DEVICE, "device") \
 	V(ORIGIN, METADATA, "metadata") V(ORIGIN, JOURNAL, "journal") V(ORIGIN, SWAP, "swap") \
-	V(ORIGIN, DISCARD, "discard") V(ORIGIN, FLUSH, "flush")
+	V(ORIGIN, DISCARD, "discard") V(ORIGIN, FLUSH, "flush") \
+	V(ORIGIN, PREFLUSH, "preflush")
 #define VOCAB_CLASS(V) \
 	V(CLASS, DATA, "data") V(CLASS, META, "meta") V(CLASS, SYNC, "sync") \
 	V(CLASS, NET, "net") V(CLASS, PROCESS, "process") V(CLASS, WAIT, "wait") \
@@ -42,7 +43,10 @@
 	V(CAUSE, STOPPED, "stopped") V(CAUSE, HOLD_LIMIT, "hold_limit") V(CAUSE, DECODE, "decode") \
 	V(CAUSE, WRITE_FAILED, "write_failed") V(CAUSE, RUNNING_UNREAD, "running_unread") \
 	V(CAUSE, UNSENT, "unsent") V(CAUSE, SIDE_FULL, "side_full") \
-	V(CAUSE, CPU_ONLINE, "cpu_online") V(CAUSE, STACK, "stack") V(CAUSE, SIDE_SKIPPED, "side_skipped")
+	V(CAUSE, CPU_ONLINE, "cpu_online") V(CAUSE, STACK, "stack") V(CAUSE, SIDE_SKIPPED, "side_skipped") \
+	V(CAUSE, SIDE_UNSEEN, "side_unseen") V(CAUSE, SIDE_STORAGE, "side_storage") \
+	V(CAUSE, SIDE_UNREAD, "side_unread") V(CAUSE, CONTEXT, "context") \
+	V(CAUSE, SPAN_FULL, "span_full") V(CAUSE, SPAN_UNREAD, "span_unread")
 /* What happens on the wire: net.event. */
 #define VOCAB_EVENT(V) \
 	V(NET_EVENT, RETRANSMIT, "retransmit") V(NET_EVENT, RESET_SENT, "reset_sent") \
@@ -91,6 +95,15 @@ enum span_kind { VOCAB_SPAN_KIND(VOCAB_ENUM) SPAN_KIND_COUNT };
 enum span_status { VOCAB_SPAN_STATUS(VOCAB_ENUM) SPAN_STATUS_COUNT };
 enum span_source { VOCAB_SPAN_SOURCE(VOCAB_ENUM) SPAN_SOURCE_COUNT };
 #undef VOCAB_ENUM
+
+/* Rows of other tables than op are missing, and no call. */
+static inline bool cause_is_beside(enum loss_cause cause)
+{
+	return cause == CAUSE_SIDE_FULL || cause == CAUSE_SIDE_SKIPPED ||
+	       cause == CAUSE_SIDE_UNSEEN || cause == CAUSE_SIDE_STORAGE ||
+	       cause == CAUSE_SIDE_UNREAD || cause == CAUSE_CONTEXT || cause == CAUSE_SPAN_FULL ||
+	       cause == CAUSE_SPAN_UNREAD;
+}
 
 /* Bits of op.status. */
 enum op_status {

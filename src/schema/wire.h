@@ -47,6 +47,8 @@ enum wire_type {
 	WIRE_REQUEST = 9, /* struct wire_request */
 	WIRE_STACK = 20,
 	WIRE_CALL_STACKS = 21,
+	WIRE_ANNOUNCE = 22, /* these two: schema/wire_context.h */
+	WIRE_CONTEXT = 23,
 	/* From here on in the side ring alone, see src/bpf/lib/side.h. */
 	WIRE_SIDE_FIRST = 32,
 	WIRE_BLOCK = 40, /* these four: schema/wire_block.h */
@@ -62,6 +64,14 @@ enum wire_type {
 };
 
 #define WIRE_SIDE_TYPES (WIRE_SIDE_END - WIRE_SIDE_FIRST)
+
+/* Why a record of the side ring is missing. */
+enum wire_side_loss {
+	WIRE_SIDE_FULL,	   /* the ring had no room */
+	WIRE_SIDE_UNSEEN,  /* the kernel did not show the event */
+	WIRE_SIDE_STORAGE, /* no room among what the programs follow */
+	WIRE_SIDE_LOSSES,
+};
 
 /* What follows a struct wire_op, in this order, except WIRE_PART_HELD, which is the last. */
 enum wire_part {
@@ -149,7 +159,7 @@ struct wire_live {
 	__u8 sqe_flags;
 	__u8 parts; /* enum wire_request_part */
 	__u8 shots; /* it completes several times */
-	__u32 pad;
+	__s32 tgid; /* of libaio: the process that submitted it */
 };
 _Static_assert(sizeof(struct wire_live) == 88, "struct wire_live");
 
@@ -386,8 +396,9 @@ struct wire_thread_end {
 /* What the program weir_waited says of a thread that lives. */
 struct wire_waited {
 	__u32 thread;
-	__u32 pad;
+	__u32 context_flags; /* enum wire_context_flag */
 	__u64 run_delay;
+	__u64 context_until; /* the end of the last call that carried the thread's context; 0: none */
 };
 
 /* The file's last name went. */
@@ -427,6 +438,8 @@ enum wire_plan_flag {
 	WIRE_PLAN_MAPPED = 1 << 22,  /* of the file that is mapped at the first argument */
 	WIRE_PLAN_SUBMITS = 1 << 20, /* hands requests of libaio over */
 	WIRE_PLAN_REAPS = 1 << 21,   /* fetches their results */
+	WIRE_PLAN_ANNOUNCES =
+		1 << 23, /* may name memory that others are to read: bpf/lib/announce.h */
 };
 
 /* Calls that wait on several descriptors. */
@@ -490,9 +503,10 @@ struct wire_shared {
 	__s32 cgroup_subsys; /* an index of css_set.subsys; -1: the v2 hierarchy */
 	__u32 polled;	     /* how often an entry was added to the map `polled` */
 	__s64 preempt_from_rq; /* from a CPU's run queue to its preempt_count; 0: not known */
-	__u64 side_lost[WIRE_SIDE_TYPES]; /* records that found no room in the side ring, by type */
-	__u32 io_counted;		  /* 1: the kernel counts the bytes that a task reads */
+	__u64 side_lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES]; /* what has no record there, by type */
+	__u32 io_counted; /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
+	__u64 block_lost_first, block_lost_last; /* when records of requests found none; 0: never */
 };
 
 /* The losses of a thread, by the CPU where they happened; in addition to the counters of the CPU. */

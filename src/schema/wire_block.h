@@ -45,7 +45,8 @@ enum wire_block_origin {
 	WIRE_ORIGIN_JOURNAL,
 	WIRE_ORIGIN_SWAP,
 	WIRE_ORIGIN_DISCARD,
-	WIRE_ORIGIN_FLUSH,
+	WIRE_ORIGIN_FLUSH,    /* of the device's cache */
+	WIRE_ORIGIN_PREFLUSH, /* nothing: a write without data, which waits for such a flush */
 };
 
 struct wire_block_part {
@@ -66,6 +67,7 @@ enum wire_block_flag {
 	WIRE_BLOCK_UNCOUNTED = 1 << 2, /* the device's statistics leave it out */
 	WIRE_BLOCK_OF_KERNEL = 1 << 3, /* a thread of the kernel submitted it */
 	WIRE_BLOCK_SPILLED = 1 << 4,   /* it has records of type WIRE_BLOCK_MORE */
+	WIRE_BLOCK_MOVED = 1 << 5,     /* its bio is also that of the request to the device above */
 };
 
 /* A request; struct wire_block_part[parts] follow. Its end is head.time. */

@@ -33,7 +33,7 @@ print('written', flush=True)
 for line in sys.stdin:
     pass
 """
-MEMBERS = ('columns', 'rows', 'loss', 'rules', 'rules_found', 'work_time', 'cost')
+MEMBERS = ('columns', 'rows', 'loss', 'rules', 'rules_found', 'not_run', 'work_time', 'cost')
 
 
 def path(name):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
-from tap import Tap  # noqa: E402
+from tap import Tap, wait_attached  # noqa: E402
 
 PROGRAM = r'''
 import fcntl, json, select, socket, struct, subprocess, sys, termios, threading, time
@@ -134,6 +134,35 @@ truth['late'] = [a.getsockname()[1], 100000000]
 print(json.dumps(truth))
 '''
 
+# A connection with a past, of which recorded calls are seen after it was used again.
+OLD = r'''
+import json, socket, struct, sys
+AT = {'bytes_in': (128, 'Q'), 'packets_in': (152, 'I'), 'packets_out': (156, 'I'), 'bytes_out': (200, 'Q')}
+
+def info(s):
+    raw = s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    return {k: struct.unpack_from(t, raw, at)[0] for k, (at, t) in AT.items()}
+
+def move(n):
+    for x, y in (a, b), (b, a):
+        for i in range(10):
+            x.sendall(b'x' * n)
+            y.recv(n, socket.MSG_WAITALL)
+
+server = socket.create_server(('127.0.0.1', 0))
+a = socket.create_connection(server.getsockname())
+b = server.accept()[0]
+move(20000)
+print('ready', flush=True)
+sys.stdin.readline()
+move(5000)
+before = info(a), info(b)
+move(3000)
+after = info(a), info(b)
+names = ['tcp %s:%d->%s:%d' % (s.getsockname() + s.getpeername()) for s in (a, b)]
+print(json.dumps([{k: y[k] - x[k] for k in AT} | {'name': n} for x, y, n in zip(before, after, names)]), flush=True)
+'''
+
 weir, drop = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 tap = Tap()
 
@@ -216,6 +245,19 @@ def report(trace, truth):
     tap.check('and as a table', r.returncode == 0 and want['name'] in r.stdout and '~out_wait' in r.stdout, r.stdout, r.stderr)
 
 
+def old(folder):
+    trace = os.path.join(folder, 'old.trace')
+    program = subprocess.Popen([sys.executable, '-I', '-S', '-c', OLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    program.stdout.readline()
+    recorder = subprocess.Popen([weir, 'record', '-q', '-e', 'getsockopt', '--with', 'net', '-p', str(program.pid), '-o', trace])
+    wait_attached(recorder)
+    truth = json.loads(program.communicate('go\n', timeout=60)[0])
+    recorder.wait(60)
+    by = sums(trace)
+    for name, want in zip(('one end', 'the other'), truth):
+        compare(f'{name} of an old connection, from where it was first seen', want, by.get(want['name'], {}))
+
+
 def main():
     if run('tc', '-V').returncode:
         print('1..0 # SKIP tc is not installed')
@@ -237,6 +279,7 @@ def main():
         resets(trace, truth)
         queues(trace, truth)
         report(trace, truth)
+        old(folder)
     return tap.end()
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cases.py WEIR [--only NAME,...] [--keep DIR] [--jobs N]: records the twins of each case, and compares what `weir diagnose` finds.
-cases.py WEIR --thin THIN ...: judges each fourth trace again after THIN (thin.c) has taken 1 % of its calls, of some at random, of
-others in bursts: what is found although it is not there must be called uncertain.
+cases.py WEIR --thin THIN ...: judges each fourth trace again after THIN (thin.c) has taken 1 % of its calls and of its rows beside calls,
+of some at random, of others in bursts: what is found although it is not there must be called uncertain.
 cases.py WEIR --export DIR [--only NAME,...]: records them, and writes a trace and a label for each, for other tools. Needs root.
 cases.py --list: the names of the cases.
 
@@ -14,17 +14,20 @@ A case is a folder beside this file:
                in the last line of what it printed
   clean        optional, the same: runs at the end, whatever happened
   expect.json  {"faulty": [{"rule": "small-writes", "path": "**/events.log", "thread": "writer", "range": [0, 500000]}],
-                "healthy": [], "allow": ["small-reads"], "needs": ["root", "sqlite3"]}
+                "healthy": [], "allow": ["small-reads"], "needs": ["root", "sqlite3"], "with": "block,phases"}
 
 A case without "faulty" is an ordinary program that has no fault. Of an expected finding every member but rule may be left out: path
 and peer are globs (** crosses folders), process and thread are globs of the name without the number, range is first and last position
 (pos and stop_pos), of which null is not compared. Findings that are not expected fail the test, unless their rule is in "allow" and
 the twin is the faulty one: those are the same fault seen from another side, and README.md gives the reason. In "needs", root is
-the user, disk a file system that is not in memory, and everything else a program. "alone": true is for a case that would find another
-one on its device: it runs when the others have ended.
+the user, disk a file system that is not in memory, loop a loop device, of which one case at a time has some, and everything else a
+program. "with" is what weir record --with records beside calls. "alone": true is for a case that would find another one on its device:
+it runs when the others have ended.
 """
 import argparse
 import concurrent.futures
+import contextlib
+import fcntl
 import fnmatch
 import functools
 import itertools
@@ -43,15 +46,17 @@ sys.path[:0] = [HERE, os.path.join(HERE, '..', 'common')]
 from tap import Tap  # noqa: E402
 
 TWINS = ('faulty', 'healthy')
-MEMBERS = {'faulty', 'healthy', 'allow', 'needs', 'alone'}
+MEMBERS = {'faulty', 'healthy', 'allow', 'needs', 'with', 'alone'}
 FINDING_MEMBERS = {'rule', 'path', 'peer', 'process', 'thread', 'range'}
 PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 STEP_S = 60  # a step that takes longer hangs
 TRIES = 3  # recordings of a twin; one that lost calls is repeated
 FOUND = 3  # exit status of diagnose with findings
 SKIP = 77
+DISKS = '/run/lock/weir-disks'  # locked by who has loop devices
 BURSTS = (1, 20, 0, 0, 0, 0, 0, 0)  # calls that are lost together, where calls are taken from a trace; 0: of this twin none, as that takes time
 SEED = 7
+BESIDE = {'block': ['block', 'block_part'], 'net': ['net', 'net_sample'], 'sched': ['sched'], 'phases': []}  # tables of record --with
 # What is true of the machine and not of the program, as the rows without a process show: other tests record beside these, and its disk
 # may be nearly full.
 OF_MACHINE = ('other-tracer', 'disk-full')
@@ -93,6 +98,8 @@ class Case:
                 met = os.geteuid() == 0
             elif need == 'disk':
                 met = file_system_of(folder) not in ('tmpfs', 'ramfs')
+            elif need == 'loop':
+                met = os.path.exists('/dev/loop-control')
             else:
                 met = shutil.which(need, path=PATH)
             if not met:
@@ -103,6 +110,17 @@ class Case:
 def file_system_of(folder):
     r = subprocess.run(['stat', '-f', '-c', '%T', folder], capture_output=True, text=True, check=False)
     return r.stdout.strip()
+
+
+@contextlib.contextmanager
+def disks(wanted):
+    """Loop devices are few, and one that is slow on purpose slows others."""
+    if not wanted:
+        yield
+        return
+    with open(DISKS, 'w', encoding='utf-8') as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
 
 
 def call(command, folder, log):
@@ -153,9 +171,11 @@ class Twin:
                 raise Skipped(said[-1] if said else 'prepare gives no reason')
             if status:
                 raise Failed(f'prepare: exit status {status}', *said)
-            status, said = self.step('run', self.weir, 'record', '-q', '-o', self.trace, '--')
-            if any('cannot load the kernel programs' in line for line in said):
-                raise Skipped(said[0])
+            beside = ['--with', self.case.expect['with']] if 'with' in self.case.expect else []
+            status, said = self.step('run', self.weir, 'record', '-q', *beside, '-o', self.trace, '--')
+            why = [line for line in said if 'cannot load the kernel programs' in line or 'this kernel does not show' in line]
+            if why:
+                raise Skipped(why[0])
             if status:
                 raise Failed(f'run: exit status {status}', *said)
         finally:
@@ -169,7 +189,8 @@ class Twin:
         if why:
             raise Skipped(why)
         for _ in range(TRIES):
-            self.record_once()
+            with disks('loop' in self.case.expect.get('needs', [])):
+                self.record_once()
             lost = self.ask(self.trace, 'query', 'head 1')['loss']
             if not lost['events'] and not lost['damaged_blocks']:
                 return
@@ -208,12 +229,15 @@ class Twin:
         return bad
 
     def thinned(self, burst):
-        """What was done, and the trace without 1 % of its calls."""
+        """What was done, and the trace without 1 % of its rows."""
         trace = self.trace + '.thin'
-        r = subprocess.run([self.thin, self.trace, trace, str(SEED), str(burst)], capture_output=True, text=True, timeout=STEP_S, check=False)
+        words = self.case.expect['with'].split(',') if 'with' in self.case.expect else []
+        tables = ['op'] + [table for word in words for table in BESIDE[word]]
+        r = subprocess.run([self.thin, self.trace, trace, str(SEED), str(burst), *tables], capture_output=True, text=True, timeout=STEP_S,
+                           check=False)
         if r.returncode:
             raise Failed(*r.stderr.splitlines())
-        return f'{r.stdout.strip()} calls taken, {burst} at a time', trace
+        return f'{r.stdout.strip()} rows taken, {burst} at a time', trace
 
 
 def glob_fits(pattern, text):

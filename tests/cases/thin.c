@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thin FROM TO SEED BURST: copies a trace as if its recorder had lost 1 % of the calls, so many after each other at a time, and
- * had counted them. Prints how many.
+ * thin FROM TO SEED BURST [TABLE...]: copies a trace as if its recorder had lost 1 % of the rows of these tables (op), so many
+ * after each other at a time, and had counted them. Prints how many.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,16 +18,23 @@ struct thinner {
 	int burst, left;	 /* calls of the burst that are still to be lost */
 	int64_t cpu;		 /* a burst is lost on one CPU */
 	uint64_t lost;
+	char *const *tables; /* ends with NULL */
 };
 
-/* Whether this call is lost: one of the CPU whose ring is full. */
+/* Of a call; records of other tables go through one ring for all CPUs. */
+static int64_t cpu_of(const struct batch *b, size_t row)
+{
+	return b->table == TABLE_OP ? batch_get(b, OP_CPU, row, -1) : 0;
+}
+
+/* Whether this row is lost: one of the CPU whose ring is full. */
 static bool is_lost(struct thinner *t, const struct batch *b, size_t row)
 {
 	if (t->left == 0 && erand48(t->state) < LOST_SHARE / t->burst) {
 		t->left = t->burst;
-		t->cpu = batch_get(b, OP_CPU, row, -1);
+		t->cpu = cpu_of(b, row);
 	}
-	if (t->left == 0 || batch_get(b, OP_CPU, row, -1) != t->cpu)
+	if (t->left == 0 || cpu_of(b, row) != t->cpu)
 		return false;
 	t->left--;
 	t->lost++;
@@ -52,17 +59,38 @@ static int add_loss(struct batch *losses, const struct batch *b, size_t row)
 		       : batch_set(losses, LOSS_THREAD_ID, at, batch_get(b, OP_THREAD_ID, row, 0));
 }
 
+/* The same of a row of another table: how many. */
+static int add_loss_beside(struct batch *losses)
+{
+	size_t at = losses->rows;
+	int r = batch_add_row(losses);
+
+	if (r >= 0)
+		r = batch_set(losses, LOSS_CAUSE, at, CAUSE_SIDE_FULL);
+	return r < 0 ? r : batch_set(losses, LOSS_EVENTS, at, 1);
+}
+
+static bool is_thinned(const struct thinner *t, enum table_id table)
+{
+	for (char *const *name = t->tables; *name; name++) {
+		if (strcmp(*name, schema_table(table)->name) == 0)
+			return true;
+	}
+	return table == TABLE_OP && !*t->tables;
+}
+
 static int thin_block(struct thinner *t, const struct batch *b, struct store_writer *to,
 		      struct error *err)
 {
 	_cleanup_(batch_freep) struct batch *kept = NULL, *losses = NULL;
-	int r = batch_new(&kept, TABLE_OP);
+	int r = batch_new(&kept, b->table);
 
 	if (r >= 0)
 		r = batch_new(&losses, TABLE_LOSS);
 	for (size_t row = 0; row < b->rows && r >= 0; row++)
-		r = is_lost(t, b, row) ? add_loss(losses, b, row)
-				       : batch_append(kept, b, row, row + 1);
+		r = !is_lost(t, b, row)	   ? batch_append(kept, b, row, row + 1)
+		    : b->table == TABLE_OP ? add_loss(losses, b, row)
+					   : add_loss_beside(losses);
 	if (r >= 0 && kept->rows)
 		r = store_append(to, kept, err);
 	if (r >= 0 && losses->rows)
@@ -83,8 +111,8 @@ static int thin(struct thinner *t, struct store *from, struct store_writer *to, 
 			continue;
 		r = store_decode(c, i, ~0ull, &b, err);
 		if (r >= 0)
-			r = table == TABLE_OP ? thin_block(t, b, to, err)
-					      : store_append(to, b, err);
+			r = is_thinned(t, table) ? thin_block(t, b, to, err)
+						 : store_append(to, b, err);
 	}
 	return r;
 }
@@ -98,10 +126,11 @@ int main(int argc, char **argv)
 	const char *path = argc > 1 ? argv[1] : "";
 	int r;
 
-	if (argc != 5 || (t.burst = (int)strtol(argv[4], NULL, 10)) < 1) {
-		fprintf(stderr, "usage: thin FROM TO SEED BURST\n");
+	if (argc < 5 || (t.burst = (int)strtol(argv[4], NULL, 10)) < 1) {
+		fprintf(stderr, "usage: thin FROM TO SEED BURST [TABLE...]\n");
 		return 2;
 	}
+	t.tables = argv + 5;
 	t.state[0] = (unsigned short)strtol(argv[3], NULL, 10);
 	r = store_open(&from, &path, 1, &err);
 	if (r >= 0)

@@ -2,6 +2,7 @@
 """What tests in Python share: the lines of TAP, texts kept in files, and a weir whose output is the same everywhere."""
 import os
 import subprocess
+import time
 import unicodedata
 
 REASON_MAX = 4000  # characters of a reason
@@ -42,6 +43,20 @@ class Tap:
         """The plan; the exit status."""
         print(f'1..{self.count}')
         return 1 if self.failed else 0
+
+
+def wait_attached(recorder):
+    """Until it has attached all that it attaches, or is gone."""
+    before = same = 0
+    while same < 5 and recorder.poll() is None:
+        time.sleep(0.1)
+        try:
+            links = [os.readlink(f.path) for f in os.scandir(f'/proc/{recorder.pid}/fd')]
+        except OSError:  # one was closed meanwhile
+            continue
+        now = sum('bpf_link' in link or 'bpf-link' in link for link in links)
+        same = same + 1 if now and now == before else 0
+        before = now
 
 
 def columns_of(line):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""rules.py WEIR ROOT: the rules of weir diagnose: each is read, asks and speaks without an error, has its case and its page; rules of a
-user's own, wrong ones too; and the options that choose rules. TAP on standard output."""
+"""rules.py WEIR ROOT THIN: the rules of weir diagnose: each is read, asks and speaks without an error, has its case and its page; rules of a
+user's own, wrong ones too; the options that choose rules; and what rules need beside calls, of which THIN takes some. TAP on standard output."""
 import glob
 import json
 import os
@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
 
-weir, root = map(os.path.abspath, sys.argv[1:3])
+weir, root, thin = map(os.path.abspath, sys.argv[1:4])
 tap = Tap()
 check = tap.check
 
@@ -64,7 +64,14 @@ def built_in(trace, empty):
     check('--explain all lists the files of rules/', sorted(listed) == names, set(listed) ^ set(names))
     for what, path in (('a synthetic trace', trace), ('one of one call', empty)):
         r = run('diagnose', '-i', path, '--json')
-        check(f'they ask and speak without an error about {what}', r.returncode == 0 and json.loads(r.stdout)['rules'] == len(names), r.stderr)
+        d = json.loads(r.stdout) if r.returncode == 0 else {'rules': 0, 'not_run': []}
+        check(f'they ask and speak without an error about {what}', d['rules'] + len(d['not_run']) == len(names), r.stderr)
+    want = {}
+    for path, name in zip(files, names):
+        with open(path, encoding='utf-8') as f:
+            needs = re.search(r'^needs: (.*)$', f.read(), re.M)
+        want.update({name: needs.group(1)} if needs else {})
+    check('those that need what is recorded beside calls do not run there', want == {n['rule']: n['needs'] for n in d['not_run']}, d, want)
     check('which has no findings', rows('-i', empty) == [], rows('-i', empty))
     check('nor has a trace without a call', rows('-i', trace, '--where', 'dur > 9h') == [], rows('-i', trace, '--where', 'dur > 9h'))
     bad, wide, unknown = [], [], []
@@ -112,6 +119,7 @@ FILES = [  # name, text of a file that is no rule, what the message must have
     ('a name with a blank', rule_text(rule='own rule'), 'a-z, 0-9 and -'),
     ('a level that is unknown', rule_text(level='high'), 'note, warning or problem, not high'),
     ('a loss that is unknown', rule_text(loss='none'), 'not none'),
+    ('a need that is unknown', rule_text(needs='block,colour'), 'which has no colour'),
     ('a text that is a list', rule_text() + 'many:\n- a\n', 'a text is expected'),
     ('a threshold without a reason', rule_text() + 'thresholds: {least: {is: 5}}\n', 'needs its reason'),
     ('a threshold that is no number', rule_text() + 'thresholds: {least: {is: many, why: a}}\n', 'a threshold is a number'),
@@ -215,6 +223,48 @@ def options(trace, empty):
         check(f'{args[0]} with a word that means nothing', r.returncode in (1, 2) and len(r.stderr.splitlines()) == 1, r.returncode, r.stderr)
 
 
+TURNS = """
+import os
+there, back = os.pipe(), os.pipe()
+if os.fork() == 0:
+    while os.read(there[0], 1) == b'a':
+        os.write(back[1], b'b')
+    os._exit(0)
+for _ in range(500):
+    os.write(there[1], b'a')
+    os.read(back[0], 1)
+os.write(there[1], b'e')
+"""
+
+
+def beside():
+    """What rules need: recorded or not, of all calls or of some, whole or with rows that are lost."""
+    if os.geteuid():
+        tap.skip('rules that need what is recorded beside calls', 'recording needs root')
+        return
+    r = run('record', '-q', '--with', 'block,sched,net', '-o', 'with.trace', '--', sys.executable, '-ISc', TURNS)
+    if r.returncode:
+        tap.skip('rules that need what is recorded beside calls', r.stderr)
+        return
+    # before diagnose adds its tables
+    subprocess.run([thin, 'with.trace', 'lost.trace', '7', '1', 'sched'], capture_output=True, check=True)
+    doc = json.loads(run('diagnose', '-i', 'with.trace', '--json').stdout)
+    check('on a trace that has them they run, all but those that need another', doc['not_run'] and
+          all(n['needs'] == 'phases' for n in doc['not_run']), doc['not_run'])
+    r = run('diagnose', '-i', 'with.trace')
+    check('what did not run is said, with what to record', 'not run: ' in r.stdout and '--with phases' in r.stdout, r.stdout)
+    doc = json.loads(run('diagnose', '-i', 'with.trace', '--json', '--where', 'op == read').stdout)
+    check('none of them runs on a selection of calls', len(doc['not_run']) > 5 and not any(n['needs'] for n in doc['not_run']), doc['not_run'])
+    sql = "SELECT count(*) AS calls, 0 AS bytes, 1 AS each, '' AS word FROM sched HAVING count(*) > 0"
+    only = ['--only', 'own-rule', '--rules', 'needs.rule']
+    for loss, want in (('less', 'at least'), ('wrong', 'rows beside calls are lost: one of them could change this')):
+        write('needs.rule', rule_text(needs='sched', loss=loss, sql=sql))
+        lost = [x['sure'] for x in rows('-i', 'lost.trace', *only)]
+        check(f'rows that are lost change the verdict of a rule with loss: {loss}', lost == [want], lost)
+    r = run('diagnose', '-i', 'lost.trace')
+    check('and the last line', 'beside calls' in r.stdout and 'not certain' in r.stdout, r.stdout)
+
+
 with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
     os.chdir(folder)
     run('synth', '-o', 'trace', '--rows', '20000', '--seed', '5')
@@ -223,5 +273,6 @@ with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
     wrong_ones('trace')
     own('trace')
     options('trace', 'empty')
+    beside()
     os.chdir('/')
 sys.exit(tap.end())

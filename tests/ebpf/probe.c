@@ -58,7 +58,7 @@ static bool is_allowed(void)
 
 int main(void)
 {
-	struct ebpf_probe probes[16];
+	struct ebpf_probe probes[32];
 	size_t n = ebpf_probe(probes, ARRAY_SIZE(probes));
 	int bad = 0;
 

@@ -27,7 +27,7 @@ AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 GRANT = "cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace"
 CAPS = {name: 1 << number for name, number in
         {"chown": 0, "dac_override": 1, "dac_read_search": 2, "kill": 5, "setgid": 6, "setuid": 7, "sys_ptrace": 19, "sys_admin": 21, "sys_nice": 23, "sys_resource": 24,
-         "perfmon": 38, "bpf": 39}.items()}
+         "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}.items()}
 CASES = {}
 
 
@@ -35,7 +35,7 @@ def mask(*names):
     return sum(CAPS[n] for n in names)
 
 
-RECORDER = mask("bpf", "sys_ptrace", "dac_read_search", "kill", "sys_nice")
+RECORDER = mask("bpf", "sys_ptrace", "dac_read_search", "checkpoint_restore", "kill", "sys_nice")
 READER = mask("dac_override", "dac_read_search")
 SERVER = READER | mask("chown", "setuid", "setgid", "kill", "sys_admin")  # for processes of SQL, which have less than root
 
@@ -131,6 +131,16 @@ def run(args, folder, check=False, env=None, data=None, unset=("SUDO_UID", "SUDO
     return done
 
 
+def resting(look):
+    """What it has for good: while the recorder looks into /proc a right is in force, for the time of that look."""
+    for _ in range(100):
+        s = look()
+        if s.eff == 0:
+            break
+        time.sleep(0.01)
+    return s
+
+
 class Started:
     """A program in the background; with `recorder`, ready when it has attached all it attaches."""
 
@@ -148,7 +158,7 @@ class Started:
             raise Bad(f"does not record: {read(self.err).strip()}")
 
     def status(self):
-        return status_of(self.process.pid)
+        return resting(lambda: status_of(self.process.pid))
 
     def end(self, number=signal.SIGINT):
         # what nobody reads a terminal of may wait there for ever
@@ -329,7 +339,7 @@ def root_recorder(b):
             check_confined(b, s, RECORDER | mask("dac_override"), 0)
             need(s.bnd == 0, f"programs would gain: {s}")
             for thread in os.listdir(f"/proc/{recorder.process.pid}/task"):
-                t = Status(read(f"/proc/{recorder.process.pid}/task/{thread}/status"))
+                t = resting(lambda at=f"/proc/{recorder.process.pid}/task/{thread}/status": Status(read(at)))
                 need(t.eff == 0 and not t.prm & ~s.prm and t.filtered == s.filtered, f"{command[0]}: a thread: {t}")
             need(recorder.end() == 0, read(recorder.err))
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """machine.py --weir W --workload L --dump D [CASE...]: what is tested on Debian 12's own kernel, in one start of a virtual machine:
-weir itself (guest), the workload's cases against the facts that they print (cases.sh), and a disk that loses power (power.sh).
+weir itself (guest), the workload's cases against the facts that they print (cases.sh), a disk that is slower than another (slow.sh), and
+one that loses power (power.sh).
 CASE: only these of the workload. WEIR_VM=all: with what takes long. Speaks TAP."""
 import argparse
 import base64
 import gzip
+import json
 import os
 import re
 import shutil
@@ -20,6 +22,7 @@ sys.path.insert(0, os.path.join(HERE, '..', 'oracles'))
 import compare  # noqa: E402
 
 MKFS, DMSETUP = (shutil.which(name, path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin') for name in ('mkfs.ext4', 'dmsetup'))
+BLKTRACE = [shutil.which(name, path='/usr/bin:/usr/sbin') for name in ('blktrace', 'blkparse')]
 LOST_POWER = '1s', 'off'  # --sync
 
 
@@ -36,14 +39,15 @@ def make_image(path):
 def boot(options, image, names):
     """Runs everything; what the machine printed."""
     words = [os.path.join(HERE, 'vm'), '-m', '2048', '-t', '1700']
-    for module in 'crc32c_generic', 'ext4', 'overlay', 'loop', 'dm-flakey':
+    for module in 'crc32c_generic', 'ext4', 'overlay', 'loop', 'dm-flakey', 'dm-delay':
         words += ['-M', module]
-    for file in (options.weir, options.workload, 'setcap', 'setpriv=/x/setpriv', *filter(None, [DMSETUP]), image + '=/image.gz',
-                 *(os.path.join(HERE, name) + '=/' + name for name in ('guest', 'cases.sh', 'power.sh'))):
+    for file in (options.weir, options.workload, 'setcap', 'setpriv=/x/setpriv', *filter(None, [DMSETUP, *BLKTRACE]), 'dd=/x/dd',
+                 image + '=/image.gz',
+                 *(os.path.join(HERE, name) + '=/' + name for name in ('guest', 'cases.sh', 'power.sh', 'slow.sh'))):
         words += ['-f', file]
     script = f'sh /guest {os.environ.get("WEIR_VM", "")}; sh /cases.sh {" ".join(names)}'
     if DMSETUP:
-        script += f'; sh /power.sh {" ".join(LOST_POWER)}'
+        script += f'; sh /slow.sh; sh /power.sh {" ".join(LOST_POWER)}'
     return subprocess.run([*words, '--', 'sh', '-c', script], capture_output=True, text=True, errors='replace', check=False)
 
 
@@ -69,6 +73,18 @@ def workload(runner, said, names):
     runner.vm_cases(out, names)
 
 
+def slow_disk(runner, options, said):
+    """weir diagnose finds the disk that dm-delay makes slow, and whose requests waited for it."""
+    packed = re.search(r'BEGIN-SLOW\s(.*?)END-SLOW(.*)', said, re.S)
+    trace = os.path.join(runner.root, 'slow')
+    with open(trace, 'wb') as f:
+        f.write(gzip.decompress(base64.b64decode(packed[1])) if packed else b'')
+    r = subprocess.run([options.weir, 'diagnose', '--json', '--only', 'slow-disk', '-i', trace], capture_output=True, text=True, check=False)
+    rows = json.loads(r.stdout)['rows'] if r.returncode == 0 else []
+    good = sum(row['calls'] for row in rows) == 100 and all(row['process'] == 'dd' and 'disk dm-1 takes ' in row['sentence'] for row in rows)
+    runner.result('a disk that dm-delay makes slow', [] if good else [(f'{rows} {r.stderr}', packed[2].splitlines()[:3] if packed else [])])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in 'weir', 'workload', 'dump':
@@ -90,6 +106,10 @@ def main():
             runner.result('the virtual machine', [(f'status {done.returncode}', done.stderr.splitlines()[-30:])])
         guest(runner, said.partition('BEGIN-OUT')[0])
         workload(runner, said, names)
+        if DMSETUP:
+            slow_disk(runner, options, said)
+        else:
+            runner.skip('a disk that dm-delay makes slow', 'no dmsetup (apt install dmsetup)')
         for sync in LOST_POWER:
             if not DMSETUP:
                 runner.skip(f'a power failure with --sync {sync}', 'no dmsetup (apt install dmsetup)')

@@ -21,7 +21,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 import disks  # noqa: E402
-from tap import Tap, columns_of  # noqa: E402
+from tap import Tap, columns_of, wait_attached  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
 tap = Tap()
@@ -332,21 +332,6 @@ def ends(folder):
     check('a sleep that a signal interrupted', len(broken) == 1 and least(broken[0], 'sleep', 5 * MS), broken)
     left = [row for row in all_rows if (row['status'] or 0) & UNFINISHED and row['op'] == 'clock_nanosleep']
     check('a sleep that had not ended: its time so far', len(left) == 1 and least(left[0], 'sleep', left[0]['dur'] // 2), left)
-
-
-
-def wait_attached(recorder):
-    """Until it has attached all that it attaches, or is gone."""
-    before = same = 0
-    while same < 5 and recorder.poll() is None:
-        time.sleep(0.1)
-        try:
-            links = [os.readlink(f.path) for f in os.scandir(f'/proc/{recorder.pid}/fd')]
-        except OSError:  # one was closed meanwhile
-            continue
-        now = sum('bpf_link' in link or 'bpf-link' in link for link in links)
-        same = same + 1 if now and now == before else 0
-        before = now
 
 
 def before(folder):

@@ -294,6 +294,22 @@ int diagnose_confine(const struct diagnose_context *c, struct error *err)
 	return r;
 }
 
+int diagnose_with(const struct diagnose_context *c, struct error *err)
+{
+	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+	struct buf *with = &c->out->with;
+	int r = ask_sql(c, "SELECT DISTINCT text::VARCHAR FROM mark WHERE name = 'weir.with'",
+			&result, err);
+
+	while (r >= 0 && engine_result_next(result)) {
+		struct bytes words = engine_result_bytes(result, 0);
+
+		r = buf_printf(with, "%s%.*s", with->len ? "," : "", (int)words.len,
+			       (const char *)words.data);
+	}
+	return r;
+}
+
 /* ---- the time that work waited ---- */
 
 int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err)

@@ -29,6 +29,11 @@ void diagnosis_free(struct diagnosis *d)
 	for (size_t i = 0; i < d->count; i++)
 		finding_free(&d->findings[i]);
 	free(d->findings);
+	for (size_t i = 0; i < d->lack_count; i++)
+		buf_free(&d->lacks[i].words);
+	free(d->lacks);
+	buf_free(&d->with);
+	buf_free(&d->lacking);
 	rules_free(&d->rules);
 	free(d);
 }
@@ -176,8 +181,11 @@ static int diagnose_rule(const struct diagnose_context *c, const struct rule *ru
 {
 	struct diagnose_rows rows = {0};
 	size_t before = c->out->count;
-	int r = diagnose_ask(c, rule, &rows, err);
+	int r = diagnose_lacks(c, rule, err);
 
+	if (r)
+		return MIN(r, 0);
+	r = diagnose_ask(c, rule, &rows, err);
 	if (r >= 0)
 		r = diagnose_group(c, rule, &rows, err);
 	diagnose_rows_free(&rows);
@@ -226,6 +234,7 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 	d->last = run->last;
 	d->lost = run->lost;
 	d->lost_unknown = run->lost_unknown;
+	d->lost_beside = run->lost_beside;
 	r = diagnose_load(&d->rules, f, err);
 	if (r >= 0)
 		r = diagnose_features(&c, f->fresh, err);
@@ -233,6 +242,8 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 		r = diagnose_confine(&c, err);
 	if (r >= 0)
 		r = diagnose_work_time(&c, &d->work_time, err);
+	if (r >= 0)
+		r = diagnose_with(&c, err);
 	for (size_t i = 0; i < d->rules.count && r >= 0; i++) {
 		const struct rule *rule = &d->rules.items[i];
 
@@ -496,10 +507,16 @@ static int diagnose_put_members(const struct analysis_input *in _unused_,
 				const struct analysis_result *r, struct buf *to)
 {
 	const struct diagnosis *d = r->own;
-
-	return buf_printf(
+	int e = buf_printf(
 		to, ", \"rules\": %zu, \"rules_found\": %zu, \"work_time\": %lld, \"cost\": %lld",
 		d->ran, d->found, (long long)d->work_time, (long long)d->cost);
+
+	/* names and words need no quoting */
+	for (size_t i = 0; i < d->lack_count && e >= 0; i++)
+		e = buf_printf(to, "%s{\"rule\": \"%s\", \"needs\": \"%s\"}",
+			       i ? ", " : ", \"not_run\": [", d->lacks[i].rule->name,
+			       buf_str(&d->lacks[i].words));
+	return e < 0 ? e : buf_printf(to, "%s", d->lack_count ? "]" : ", \"not_run\": []");
 }
 
 static void diagnose_free_own(void *own)

@@ -7,7 +7,8 @@
  *   rule.c       reads rules                       ask_rule.c puts their questions, collects rows
  *   group.c      rows to findings: the perspective that explains most
  *   sentence.c   fills their texts                 keep.c     findings as a table
- *   explain.c    a rule as text                    diagnose.c the analysis
+ *   explain.c    a rule as text                    needs.c    what rules read beside calls
+ *   diagnose.c   the analysis
  */
 #pragma once
 
@@ -77,19 +78,30 @@ struct finding {
 	enum diagnose_change since; /* with --against */
 };
 
+/* A rule that did not run, as the trace lacks what its question reads, or as calls are selected. */
+struct diagnose_lack {
+	const struct rule *rule;
+	struct buf words; /* "block,sched", for record --with; empty: calls are selected */
+};
+
 struct diagnosis {
 	struct rules rules;
 	struct finding *findings; /* the most expensive first */
 	size_t count, cap;
 	size_t mended;	   /* with --against: of them, the last, which are of the old trace */
 	size_t ran, found; /* rules that ran, that found something */
+	struct diagnose_lack *lacks; /* rules that did not run */
+	size_t lack_count, lack_cap;
+	struct buf with,
+		lacking;   /* "block,sched": what is recorded beside calls; what rules lack */
 	int64_t work_time; /* ns that work waited: calls of I/O, and waits in the middle of work */
 	int64_t cost; /* ns of it that findings explain, each call once where that can be known */
 	int64_t first, last;
 	uint64_t lost;
 	bool lost_unknown;
-	const char *name; /* the trace */
-	char made_by[32]; /* which rules, for the table */
+	uint64_t lost_beside; /* rows of tables beside calls, at least */
+	const char *name;     /* the trace */
+	char made_by[32];     /* which rules, for the table */
 };
 
 void finding_free(struct finding *f);
@@ -108,6 +120,10 @@ int diagnose_ask(const struct diagnose_context *c, const struct rule *rule,
 void diagnose_rows_free(struct diagnose_rows *r);
 /* From here on no question of this engine reads or writes a file, whoever wrote the rule. */
 int diagnose_confine(const struct diagnose_context *c, struct error *err);
+/* What was recorded beside calls, as the recorder marked it: d->with. 0 or negative. */
+int diagnose_with(const struct diagnose_context *c, struct error *err);
+/* needs.c. 1: the trace lacks what the rule needs, and d->lacks has it; 0: it can run; or negative. */
+int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, struct error *err);
 /* Time that work waited, ns. */
 int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err);
 

@@ -380,10 +380,12 @@ static int finding_write(const struct diagnose_context *c, struct finding *f, st
 
 static const char *finding_sure(const struct diagnose_context *c, const struct finding *f)
 {
-	bool lost = c->run->lost || c->run->lost_unknown;
+	bool calls = c->run->lost || c->run->lost_unknown,
+	     lost = calls || (f->rule->needs && c->run->lost_beside);
 
 	if (lost && f->rule->loss == RULE_LOSS_WRONG)
-		return "calls are lost: one of them could change this";
+		return calls ? "calls are lost: one of them could change this"
+			     : "rows beside calls are lost: one of them could change this";
 	if (f->row.inexact && f->rule->loss == RULE_LOSS_WRONG)
 		return "ranges were too many to keep: this could be otherwise";
 	if (lost || f->row.inexact)

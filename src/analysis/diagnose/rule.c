@@ -50,6 +50,7 @@ static const struct {
 	{"about", offsetof(struct rule, about), true},
 	{"covers", offsetof(struct rule, covers), false},
 	{"example", offsetof(struct rule, example), false},
+	{"needs", offsetof(struct rule, needs), false},
 };
 
 struct rule_reader {
@@ -186,6 +187,19 @@ static int rule_take_word(struct rule_reader *q, struct fy_node *name, struct fy
 	return 0;
 }
 
+static int rule_check_needs(const struct rule_reader *q)
+{
+	const char *at = q->rule->needs, *word;
+	enum table_id table;
+	size_t len;
+	int r;
+
+	while ((r = rule_next_need(&at, &word, &len, &table)) > 0)
+		;
+	return r < 0 ? rule_refuse(q, NULL, "needs are words of record --with, which has no ", word)
+		     : 0;
+}
+
 static int rule_check(const struct rule_reader *q)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -201,7 +215,7 @@ static int rule_check(const struct rule_reader *q)
 				q, NULL,
 				"the name of a rule is made of a-z, 0-9 and -: ", q->rule->name);
 	}
-	return 0;
+	return rule_check_needs(q);
 }
 
 /* libfyaml's own words about what it cannot read. */

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/option.h"
+#include "schema/schema.h"
 
 #define RULES_MAX	    256
 #define RULE_THRESHOLDS_MAX 16
@@ -45,6 +46,8 @@ struct rule {
 	const char *example; /* a finding of it, as the screen shows it; NULL: none */
 	const char *
 		covers; /* names of rules, with blanks: what they find about the same files is the same fault; NULL */
+	const char *
+		needs; /* "block,phases": what of record --with its question reads; NULL: nothing */
 	const char *file; /* where it stands: "built in", or a path */
 	char *text;	  /* owns all of these */
 	size_t text_len;
@@ -68,6 +71,12 @@ int rule_read(struct rule *ret, const char *file, const char *text, size_t len, 
  * name.
  */
 int rules_explain(const struct rules *rules, const char *name, struct buf *out, struct error *err);
+/*
+ * needs.c: the next word of the rule's needs, and its table (TABLE_COUNT: it is columns of op). *at begins as rule->needs;
+ * 0: there is none, -EINVAL: it is no word of record --with.
+ */
+int rule_next_need(const char **at, const char **ret_word, size_t *ret_len,
+		   enum table_id *ret_table);
 const char *rule_level_word(enum rule_level level);
 /* -1: there is none of that name. */
 int rule_level_find(const char *word);

@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * disk_windows.c: what happened on each disk over time: how many requests were under way, how long they took, how much of it was in
- * sequence, for whom and for which files. Of the tables block and block_part (record --with block), in one pass.
+ * disk_windows.c: how each disk was used, also over time: how many requests were under way, how long they took, for whom and for
+ * which files. Of the tables block and block_part (record --with block), in one pass.
  */
-#include "analysis/analysis.h"
+#include "analysis/disks/disks.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/disks/disk_use.h"
 #include "base/map.h"
 #include "hist/hist.h"
+#include "names/names.h"
 #include "schema/schema.h"
-#include "schema/vocab.h"
+#include "sums/scan.h"
 
 #define DISKS_MAX  64 /* of which each has its windows */
 #define OWNERS_MAX 65536
-#define SECTOR	   512
-
-struct disks_options {
-	int64_t width, top;
-};
 
 struct disk {
 	int64_t dev;
 	struct bytes name; /* owned */
-	int64_t requests, read, written, flushes, merges, errors;
-	int64_t data, sequential, next; /* those for data; where the one before ended */
-	int64_t time;			/* sum of their durations */
+	struct disk_use use;
 	int64_t *depth;	  /* [width]: of each window the sum of what was under way in it, in ns */
 	struct map cells; /* window << 16 | bucket of the histogram -> requests */
 };
@@ -40,7 +35,10 @@ struct disk_owner {
 
 struct disks {
 	const struct analysis_input *in;
+	const struct dims *dims; /* NULL: an engine holds the rows */
 	int64_t from, step, width;
+	bool selected;	  /* only requests of owners in `tasks` */
+	struct map tasks; /* of selected calls */
 	struct disk all[DISKS_MAX];
 	size_t count;
 	struct map owners; /* hash -> number + 1 */
@@ -55,7 +53,9 @@ static void disk_windows_free(struct disks *d)
 		free((void *)d->all[i].name.data);
 		free(d->all[i].depth);
 		map_free(&d->all[i].cells);
+		disk_use_free(&d->all[i].use);
 	}
+	map_free(&d->tasks);
 	map_free(&d->owners);
 	free(d->owner);
 }
@@ -106,34 +106,30 @@ static void disk_under_way(const struct disks *d, struct disk *k, int64_t start,
 	}
 }
 
+/* True where the owner of a request, or of a part of one, has selected calls. */
+static bool disks_selects(const struct disks *d, int64_t thread)
+{
+	return !d->selected ||
+	       (thread >= 0 && map_get(&d->tasks, (uint64_t)names_task(d->dims, thread), NULL));
+}
+
 static int disks_request(struct disks *d, const struct batch *b, size_t row)
 {
 	int64_t start = batch_get(b, REQUEST_START, row, 0),
-		dur = batch_get(b, REQUEST_DUR, row, -1),
-		kind = batch_get(b, REQUEST_KIND, row, -1),
-		bytes = batch_get(b, REQUEST_BYTES, row, 0),
-		sector = batch_get(b, REQUEST_SECTOR, row, 0), window;
+		dur = batch_get(b, REQUEST_DUR, row, -1), window;
 	uint64_t cell, calls = 0;
+	struct disk *k;
 	int r = 0;
-	struct disk *k = disk_line_of(d, batch_get(b, REQUEST_DEV, row, 0),
-				      batch_get_bytes(b, REQUEST_DISK, row), &r);
 
+	if (!disks_selects(d, batch_get(b, REQUEST_THREAD_ID, row, -1)))
+		return 0;
+	k = disk_line_of(d, batch_get(b, REQUEST_DEV, row, 0),
+			 batch_get_bytes(b, REQUEST_DISK, row), &r);
 	if (!k)
 		return r;
-	k->requests++;
-	k->flushes += kind == KIND_FLUSH;
-	k->read += kind == KIND_READ ? bytes : 0;
-	k->written += kind == KIND_WRITE ? bytes : 0;
-	k->merges += batch_get(b, REQUEST_MERGES, row, 0);
-	k->errors += !batch_is_null(b, REQUEST_ERR, row);
-	if (bytes) {
-		k->data++;
-		k->sequential += sector == k->next;
-		k->next = sector + bytes / SECTOR;
-	}
-	if (dur < 0) /* not complete */
-		return 0;
-	k->time += dur;
+	r = disk_use_take(&k->use, b, row, d->from, d->in->runs[0].last);
+	if (r < 0 || dur < 0) /* not complete */
+		return r;
 	disk_under_way(d, k, start, start + dur);
 	window = (start + dur - d->from) / d->step;
 	if (window < 0 || window >= d->width)
@@ -153,10 +149,13 @@ static int disks_part(struct disks *d, const struct batch *b, size_t row)
 	int64_t kind = batch_get(b, REQUEST_PART_KIND, row, -1),
 		bytes = batch_get(b, REQUEST_PART_BYTES, row, 0);
 	uint64_t hash, at;
+	struct disk *k;
 	int r = 0;
-	struct disk *k = disk_line_of(d, batch_get(b, REQUEST_PART_DEV, row, 0),
-				      batch_get_bytes(b, REQUEST_PART_DISK, row), &r);
 
+	if (!disks_selects(d, is.thread))
+		return 0;
+	k = disk_line_of(d, batch_get(b, REQUEST_PART_DEV, row, 0),
+			 batch_get_bytes(b, REQUEST_PART_DISK, row), &r);
 	if (!k)
 		return r;
 	is.disk = (uint32_t)(k - d->all);
@@ -216,12 +215,6 @@ static int disks_pass(struct disks *d, struct error *err)
 
 /* ---- the tables ---- */
 
-static const struct answer_column disk_columns[] = {
-	{"disk", {QUERY_TEXT}},	       {"requests", {QUERY_INT}}, {"read", {QUERY_SIZE}},
-	{"written", {QUERY_SIZE}},     {"flushes", {QUERY_INT}},  {"merges", {QUERY_INT}},
-	{"errors", {QUERY_INT}},       {"time", {QUERY_DUR}},	  {"load", {QUERY_FLOAT}},
-	{"sequential", {QUERY_FLOAT}},
-};
 static const struct answer_column depth_columns[] = {
 	{"disk", {QUERY_TEXT}}, {"at", {QUERY_TIME}}, {"depth", {QUERY_FLOAT}}};
 static const struct answer_column latency_columns[] = {
@@ -236,25 +229,6 @@ static const struct answer_column owner_columns[] = {
 	{"file_id", {QUERY_INT}}, {"origin", {QUERY_TEXT}},  {"requests", {QUERY_INT}},
 	{"read", {QUERY_SIZE}},	  {"written", {QUERY_SIZE}},
 };
-
-static void disks_put_disk(const struct disks *d, struct answer_list *t, const struct disk *k)
-{
-	int64_t span = d->step * d->width;
-
-	answer_list_text(t, k->name);
-	answer_list_int(t, k->requests);
-	answer_list_int(t, k->read);
-	answer_list_int(t, k->written);
-	answer_list_int(t, k->flushes);
-	answer_list_int(t, k->merges);
-	answer_list_int(t, k->errors);
-	answer_list_int(t, k->time);
-	answer_list_float(t, (double)k->time / (double)span);
-	if (k->data)
-		answer_list_float(t, (double)k->sequential / (double)k->data);
-	else
-		answer_list_null(t);
-}
 
 static void put_disk_windows(const struct disks *d, struct answer_list *depth,
 			     struct answer_list *latency, const struct disk *k)
@@ -287,7 +261,7 @@ static void put_disk_word(struct answer_list *t, const char *column, int64_t cod
 static void disks_put_owner(const struct disks *d, struct answer_list *t,
 			    const struct disk_owner *o)
 {
-	const struct dims *dims = d->in->runs[0].store ? store_dims(d->in->runs[0].store) : NULL;
+	const struct dims *dims = d->dims;
 	const struct dims_thread *thread =
 		dims && o->thread >= 0 ? dims_thread(dims, o->thread) : NULL;
 	const struct dims_process *process = thread ? dims_process(dims, thread->process_id) : NULL;
@@ -323,36 +297,109 @@ static int owner_order(const void *a, const void *b)
 		      : (x->requests < y->requests) - (x->requests > y->requests);
 }
 
+/* The threads of selected calls, whenever these were: a disk may write for them later. */
+static int disks_select(struct disks *d, struct error *err)
+{
+	const struct analysis_run *run = &d->in->runs[0];
+	struct scan_filter all = {.from = INT64_MIN, .to = INT64_MAX};
+	const struct scan_options scan = {.keys = ROLLUP_THREAD,
+					  .filter = &all,
+					  .threads = d->in->threads,
+					  .stopped = d->in->stopped,
+					  .stopped_arg = d->in->arg};
+	_cleanup_scan_result_ struct scan_result result = {0};
+	int r;
+
+	if (!run->where)
+		return 0;
+	if (!run->filter)
+		return error_set(err, -EINVAL,
+				 "disks: a selection needs the trace file, not an engine's rows");
+	d->selected = true;
+	all.where = run->filter->where;
+	r = scan_run(run->store, &scan, &result, err);
+	for (size_t i = 0; r >= 0 && i < rollup_count(result.rollup); i++)
+		r = map_set(&d->tasks,
+			    (uint64_t)names_task(d->dims, rollup_row(result.rollup, i)->thread_id),
+			    1);
+	for (size_t i = 0; r >= 0 && i < result.running->rows; i++)
+		r = map_set(&d->tasks,
+			    (uint64_t)names_task(d->dims,
+						 batch_get(result.running, OP_THREAD_ID, i, -1)),
+			    1);
+	return r;
+}
+
+static int disk_order(const void *a, const void *b)
+{
+	const struct disk *x = a, *y = b;
+
+	return (x->use.time < y->use.time) - (x->use.time > y->use.time);
+}
+
+/* Owners name disks by their numbers: those come first. */
+static int disks_give(struct disks *d, struct analysis_result *out)
+{
+	const struct disks_options *o = d->in->options;
+	const struct analysis_run *run = &d->in->runs[0];
+	struct answer_list *rows = analysis_table(out, "disks", disk_use_columns, DISK_USE_COLUMNS),
+			   *depth = analysis_table(out, "depth", depth_columns,
+						   ARRAY_SIZE(depth_columns)),
+			   *latency = analysis_table(out, "latency", latency_columns,
+						     ARRAY_SIZE(latency_columns)),
+			   *owners = analysis_table(out, "owners", owner_columns,
+						    ARRAY_SIZE(owner_columns)),
+			   *kinds = analysis_table(out, "kinds", disk_kind_columns,
+						   DISK_KIND_COLUMNS);
+	struct disks_more *more = calloc(1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	more->left_out = d->left_out;
+	more->owners = d->owner_count;
+	out->own = more;
+	if (d->owner_count)
+		qsort(d->owner, d->owner_count, sizeof(*d->owner), owner_order);
+	for (size_t i = 0; i < MIN(d->owner_count, (size_t)o->top); i++)
+		disks_put_owner(d, owners, &d->owner[i]);
+	if (d->count)
+		qsort(d->all, d->count, sizeof(*d->all), disk_order);
+	for (size_t i = 0; i < d->count; i++) {
+		const struct disk *k = &d->all[i];
+
+		disk_use_put(rows, &k->use, k->name, run->last - run->first);
+		put_disk_windows(d, depth, latency, k);
+		disk_use_put_kinds(kinds, &k->use, k->name, run->last - run->first);
+	}
+	return 0;
+}
+
+static int disks_put_members(const struct analysis_input *in, const struct analysis_result *r,
+			     struct buf *to)
+{
+	const struct disks_more *more = r->own;
+
+	return buf_printf(to, ",\n\"left_out\": %lld", (long long)more->left_out);
+}
+
 static int disks_run(const struct analysis_input *in, struct analysis_result *out,
 		     struct error *err)
 {
 	const struct disks_options *o = in->options;
 	const struct analysis_run *run = &in->runs[0];
 	_cleanup_(disk_windows_free) struct disks d = {
-		.in = in, .from = run->first, .width = o->width};
-	struct answer_list *rows = analysis_table(out, "disks", disk_columns,
-						  ARRAY_SIZE(disk_columns)),
-			   *depth = analysis_table(out, "depth", depth_columns,
-						   ARRAY_SIZE(depth_columns)),
-			   *latency = analysis_table(out, "latency", latency_columns,
-						     ARRAY_SIZE(latency_columns)),
-			   *owners = analysis_table(out, "owners", owner_columns,
-						    ARRAY_SIZE(owner_columns));
-	int r;
+		.in = in,
+		.dims = run->store ? store_dims(run->store) : NULL,
+		.from = run->first,
+		.step = MAX((run->last - run->first + o->width - 1) / o->width, (int64_t)1),
+		.width = o->width};
+	int r = disks_select(&d, err);
 
-	d.step = MAX((run->last - run->first + o->width - 1) / o->width, (int64_t)1);
-	r = disks_pass(&d, err);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < d.count; i++) {
-		disks_put_disk(&d, rows, &d.all[i]);
-		put_disk_windows(&d, depth, latency, &d.all[i]);
-	}
-	if (d.owner_count)
-		qsort(d.owner, d.owner_count, sizeof(*d.owner), owner_order);
-	for (size_t i = 0; i < MIN(d.owner_count, (size_t)o->top); i++)
-		disks_put_owner(&d, owners, &d.owner[i]);
-	return 0;
+	if (r >= 0)
+		r = disks_pass(&d, err);
+	if (r >= 0)
+		r = disks_give(&d, out);
+	return r;
 }
 
 static const struct option disks_table[] = {
@@ -373,7 +420,8 @@ static int disks_check(const void *options, struct error *err)
 }
 
 static const struct command_example disks_examples[] = {
-	{"weir disks", "what happened on the disks, of a trace of record --with block"},
+	{"weir disks", "how the disks were used, of a trace of record --with block"},
+	{"weir disks --where 'comm == \"fio\"'", "the requests of which fio is the owner"},
 	{"weir disks --from +1s --to +2s --json", "with depth and latency over time, for a script"},
 	{0},
 };
@@ -381,13 +429,22 @@ static const struct command_example disks_examples[] = {
 const struct analysis analysis_disks = {
 	.name = "disks",
 	.summary = "show disks over time: depth, latency, sequence, who and for which files",
-	.description = "Of the requests that record --with block kept: a row for each disk; how "
-		       "many requests were "
-		       "under way on average in each window of time, and how long those took that "
-		       "ended in it; the "
-		       "threads and files with most bytes. The selection of calls does not apply, "
-		       "as a request can "
-		       "be of several.",
+	.description =
+		"Of each disk for which record --with block kept requests: its load (requests "
+		"under way "
+		"on average: the sum of their times by the second), the share of the time in which "
+		"one "
+		"was in the device, requests and bytes a second, how long they took from queued to "
+		"completed, how many were under way over time, and the threads and files with most "
+		"bytes. "
+		"A selection takes the requests whose owner has selected calls, whatever its other "
+		"calls "
+		"are; of a request with several owners that of the largest part counts.\n\n"
+		"--json has the tables depth and latency, with a row for each of --width windows "
+		"of "
+		"time, owners and kinds; left_out counts what was too much: requests of more than "
+		"64 "
+		"disks, parts of more than 65,536 owners and files.",
 	.examples = disks_examples,
 	.order = ANALYSIS_STREAM,
 	.reads = disks_reads,
@@ -395,4 +452,6 @@ const struct analysis analysis_disks = {
 	.options_size = sizeof(struct disks_options),
 	.check = disks_check,
 	.run = disks_run,
+	.put_members = disks_put_members,
+	.free = free,
 };

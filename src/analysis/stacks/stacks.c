@@ -461,8 +461,10 @@ static const struct option stacks_options_table[] = {
 	 offsetof(struct stacks_options, folded)},
 	{0, "pprof", OPTION_STRING, "FILE", "write a profile that pprof reads",
 	 offsetof(struct stacks_options, pprof)},
+	/* STACKS_TOP */
 	{0, "top", OPTION_COUNT, "N", "at most so many stacks in the table",
 	 offsetof(struct stacks_options, top), .otherwise = "5000"},
+	{0, "head", OPTION_COUNT, "N", NULL, offsetof(struct stacks_options, top)}, /* report's */
 	{0},
 };
 

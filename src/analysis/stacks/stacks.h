@@ -7,6 +7,8 @@
 
 #include "analysis/analysis.h"
 
+#define STACKS_TOP 5000 /* stacks of the table, unless options say otherwise */
+
 enum stacks_weight { STACKS_TIME, STACKS_BYTES, STACKS_CALLS, STACKS_ERRORS, STACKS_WEIGHTS };
 
 struct stacks_options {

@@ -166,7 +166,7 @@ verified_alone int inode_send(__u64 inode, __u32 number)
 	if (size <= sizeof(s->r) + WIRE_BLOCK_NAMES) {
 		sent = !bpf_ringbuf_output(&side, &s->r, size, side_wake());
 		if (!sent)
-			side_lose(WIRE_BLOCK_INODE);
+			side_lose(WIRE_SIDE_FULL, WIRE_BLOCK_INODE);
 	}
 	s->busy = 0;
 	return sent;

@@ -8,7 +8,6 @@
 #include "bpf/lib/block_walk.h"
 
 __u64 next_block = 1;
-__u64 bios_full; /* bios for which there was no room: their requests have no owner */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -57,7 +56,7 @@ static __always_inline struct wire_block_state *state_new(__u64 key)
 	struct wire_block_state *e;
 
 	if (bpf_map_update_elem(&bios, &key, &no_state, BPF_ANY)) {
-		__sync_fetch_and_add(&bios_full, 1);
+		side_lose(WIRE_SIDE_STORAGE, WIRE_BLOCK); /* its request has no owner, or no row */
 		return NULL;
 	}
 	e = state_of(key);
@@ -114,7 +113,26 @@ static __always_inline void upper_of_loop(struct wire_block_state *e, struct wal
 	}
 }
 
-/* The bio for a device without requests of which this one is a clone. True where it has the same parts. */
+/*
+ * A bio for a device without requests that becomes one to the device below itself, as those of multipath NVMe do: what is known
+ * of it has another key from then on.
+ */
+static __always_inline __u64 above_itself(__u64 bio)
+{
+	return bio | 1;
+}
+
+verified_alone int upper_moves(__u64 bio)
+{
+	struct wire_block_state *u = state_of(bio);
+	__u64 key = above_itself(bio);
+
+	if (!u || !(u->b.flags & WIRE_BLOCK_BIO))
+		return 0;
+	return !bpf_map_update_elem(&bios, &key, u, BPF_ANY);
+}
+
+/* The bio for a device without requests of which this one is a clone, or that it is. True where it has the same parts. */
 static __always_inline bool upper_of_clone(struct wire_block_state *e, struct bio_source *s,
 					   __u64 bio)
 {
@@ -124,7 +142,9 @@ static __always_inline bool upper_of_clone(struct wire_block_state *e, struct bi
 	key = s->bio;
 	if (!upper && key != bio)
 		upper = bpf_map_lookup_elem(&uppers, &key);
-	u = upper ? state_of(*upper) : NULL;
+	u = e->b.flags & WIRE_BLOCK_MOVED ? state_of(above_itself(bio))
+	    : upper			  ? state_of(*upper)
+					  : NULL;
 	if (!u)
 		return false;
 	upper_call(e, u);
@@ -193,7 +213,7 @@ static __always_inline void walk_bio(struct wire_block_state *e, struct walk *w,
 	__u32 size = e->b.size;
 
 	if (!size || op_is_discard(e->b.opf))
-		s->origin = size ? WIRE_ORIGIN_DISCARD : WIRE_ORIGIN_FLUSH;
+		s->origin = size ? WIRE_ORIGIN_DISCARD : WIRE_ORIGIN_PREFLUSH;
 	if (!s->direct && !s->origin) {
 		size = pages_walk(e, w, bio);
 		if (!size)
@@ -231,11 +251,14 @@ static __always_inline struct wire_block_state *
 bio_begin(struct task_struct *task, struct block_task *t, __u64 bio, __u64 queued, __u64 got)
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+	bool moved = stacked && upper_moves(bio);
 	struct wire_block_state *e = state_new(bio);
 	__u32 owner;
 
 	if (!e)
 		return NULL;
+	if (moved)
+		e->b.flags = WIRE_BLOCK_MOVED;
 	owner = owner_current(task, t, ts);
 	e->b.queued = queued;
 	e->b.got = got;
@@ -245,7 +268,7 @@ bio_begin(struct task_struct *task, struct block_task *t, __u64 bio, __u64 queue
 	e->b.dev = disk_dev((struct gendisk *)disk_of(bio));
 	e->b.bios = 1;
 	if (tread(struct task_struct, task, flags) & PF_KTHREAD)
-		e->b.flags = WIRE_BLOCK_OF_KERNEL;
+		e->b.flags |= WIRE_BLOCK_OF_KERNEL;
 	if (ts && (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
 		e->b.op_thread = ts->version;
 		e->b.op_start = ts->call.op.start;

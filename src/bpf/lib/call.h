@@ -43,14 +43,26 @@ static __always_inline long call_nr(struct pt_regs *regs)
 #endif
 }
 
-/* The first argument, also when the call has ended. */
-static __always_inline __u64 call_arg(struct pt_regs *regs)
+/* An argument, also when the call has ended; n: 0 to 4, a constant. */
+static __always_inline __u64 call_arg_at(struct pt_regs *regs, int n)
 {
 #if defined(__TARGET_ARCH_x86)
-	return regs->di;
+	return n == 0	? regs->di
+	       : n == 1 ? regs->si
+	       : n == 2 ? regs->dx
+	       : n == 3 ? regs->r10
+			: regs->r8;
 #else
-	return regs->orig_x0;
+	return n == 0 ? regs->orig_x0 : regs->regs[n];
 #endif
+}
+
+/* Whether the call waits on several descriptors, as loops do; those that wait on one of them do so in any program. */
+static __always_inline __u32 waits_on_many(struct wire_plan *p, struct pt_regs *regs)
+{
+	if (!(p->flags & WIRE_PLAN_SEVERAL))
+		return 0;
+	return !(p->flags & WIRE_PLAN_POLL) || (__u32)call_arg_at(regs, 1) > 1;
 }
 
 static __always_inline long call_ret(struct pt_regs *regs)

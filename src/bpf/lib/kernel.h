@@ -238,8 +238,17 @@ struct task_io_accounting {
 	__u64 read_bytes; /* with CONFIG_TASK_IO_ACCOUNTING */
 };
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+};
+#endif
+
 struct task_struct {
 	struct thread_info thread_info;
+#if defined(__TARGET_ARCH_x86)
+	struct thread_struct thread;
+#endif
 	struct mm_struct *mm;
 	int exit_code;
 	int pid, tgid;

@@ -35,9 +35,6 @@ struct tcp_sock {
 	__u64 bytes_sent, bytes_retrans, bytes_received;
 	__u64 tcp_clock_cache; /* when it last sent or received, ns */
 	struct minmax rtt_min;
-	struct {
-		__u64 time;
-	} rcvq_space;
 };
 
 #pragma clang attribute pop
@@ -82,7 +79,7 @@ struct net_name {
 	__u64 sk;
 };
 
-/* By address of struct sock. The loader sets the size of both. */
+/* By address of struct sock. The loader sets the size of all three. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -98,6 +95,14 @@ struct {
 	__type(key, struct net_tuple);
 	__type(value, struct net_name);
 } net_names SEC(".maps");
+
+/* Connections that were opened while recording, by address of struct sock: seen by the object of net, whoever has them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u8);
+} net_opened SEC(".maps");
 
 static __always_inline __u8 sk_state(__u64 sk)
 {
@@ -156,4 +161,27 @@ static __always_inline void tuple_read(struct net_sock *s, __u64 sk)
 	t->proto = (__u16)s->proto;
 	t->net_ns =
 		kread(struct net, (__u64)kread(struct sock, sk, __sk_common.skc_net.net), ns.inum);
+}
+
+/* The name leads to the socket no more, unless it is another one's by now. */
+static __always_inline void net_unname(struct net_sock *s, __u64 sk)
+{
+	struct net_name *n = bpf_map_lookup_elem(&net_names, &s->tuple);
+
+	if (n && n->sk == sk)
+		bpf_map_delete_elem(&net_names, &s->tuple);
+}
+
+/* What the socket is called now. */
+static noinline int net_rename(struct net_sock *s, __u64 sk)
+{
+	struct net_name name = {.sk = sk};
+
+	if (!s)
+		return 0;
+	net_unname(s, sk);
+	tuple_read(s, sk);
+	if (s->tuple.local_port)
+		bpf_map_update_elem(&net_names, &s->tuple, &name, BPF_ANY);
+	return 0;
 }

@@ -14,31 +14,44 @@ struct {
 	__uint(max_entries, 4096);
 } side SEC(".maps");
 
-/* What did not find room: counted by type, stored as loss. */
-static __always_inline void side_lose(__u8 type)
+/* What is missing: counted by cause and type, stored as loss. */
+static __always_inline void side_lose(enum wire_side_loss why, __u8 type)
 {
-	__sync_fetch_and_add(&shared.side_lost[(type - WIRE_SIDE_FIRST) & (WIRE_SIDE_TYPES - 1)],
-			     1);
+	__sync_fetch_and_add(
+		&shared.side_lost[why][(type - WIRE_SIDE_FIRST) & (WIRE_SIDE_TYPES - 1)], 1);
+	if (type != WIRE_BLOCK)
+		return;
+	shared.block_lost_last = bpf_ktime_get_ns();
+	if (!shared.block_lost_first)
+		shared.block_lost_first = shared.block_lost_last;
 }
 
 /*
  * Reserves a record of a constant size, a multiple of 8, and fills its head; time: of the record, on the monotonic clock,
- * taken just now. NULL: no room, which is counted. Else side_commit() follows.
+ * taken just now. NULL: no room, and what it would say waits for the next one. Else side_commit() follows.
  */
-static __always_inline void *side_take(__u8 type, __u32 size, __u64 time)
+static __always_inline void *side_try(__u8 type, __u32 size, __u64 time)
 {
 	struct wire_head *h = bpf_ringbuf_reserve(&side, size, 0);
 
-	if (!h) {
-		side_lose(type);
+	if (!h)
 		return NULL;
-	}
 	h->type = type;
 	h->parts = 0;
 	h->size = (__u16)size;
 	h->seq = bpf_get_smp_processor_id();
 	h->time = time;
 	return h;
+}
+
+/* The same, where what finds no room is lost, which is counted. */
+static __always_inline void *side_take(__u8 type, __u32 size, __u64 time)
+{
+	void *record = side_try(type, size, time);
+
+	if (!record)
+		side_lose(WIRE_SIDE_FULL, type);
+	return record;
 }
 
 /* The reader is woken where the ring is half full, else it comes within 20 ms. A wake-up for each record costs 6 us. */
@@ -59,5 +72,5 @@ static __always_inline void side_commit(void *record)
 static __always_inline void side_send(struct wire_head *h, __u32 size)
 {
 	if (bpf_ringbuf_output(&side, h, size, side_wake()))
-		side_lose(h->type);
+		side_lose(WIRE_SIDE_FULL, h->type);
 }

@@ -87,8 +87,8 @@ const volatile bool net_wanted;
 static const volatile struct net_sock net_nothing;
 
 /*
- * What is known of a socket from now on, or anew. One that was made while recording, or has done nothing yet, is counted from
- * its beginning.
+ * What is known of a socket from now on, or anew. A connection that was opened while recording is counted from its beginning,
+ * another one from here.
  */
 verified_alone int net_begin(__u64 sk)
 {
@@ -103,7 +103,7 @@ verified_alone int net_begin(__u64 sk)
 		return 0;
 	s->copied = kread(struct tcp_sock, sk, copied_seq);
 	counters_read(&s->was, sk);
-	if (kread(struct tcp_sock, sk, rcvq_space.time) >= attached_at / 1000) {
+	if (bpf_map_lookup_elem(&net_opened, &sk)) {
 		s->copied = kread(struct tcp_sock, sk, rcv_nxt) - (__u32)s->was.bytes_in -
 			    sk_fin_came(sk);
 		__builtin_memset(&s->was, 0, __builtin_offsetof(struct net_counters, acked));
@@ -128,8 +128,10 @@ verified_alone int net_note(__u64 sk, __u64 key)
 	ino = sock_ino(sk);
 	s = bpf_map_lookup_elem(&net_socks, &sk);
 	if (!s || s->ino != ino) {
+		if (s) /* the memory was another one's */
+			net_unname(s, sk);
 		if (bpf_map_update_elem(&net_socks, &sk, (void *)&net_nothing, BPF_ANY)) {
-			side_lose(WIRE_NET_SAMPLE);
+			side_lose(WIRE_SIDE_STORAGE, WIRE_NET_SAMPLE);
 			return 0;
 		}
 		s = bpf_map_lookup_elem(&net_socks, &sk);
@@ -142,13 +144,7 @@ verified_alone int net_note(__u64 sk, __u64 key)
 		net_begin(sk);
 	}
 	s->file = key;
-	tuple_read(s, sk);
-	if (s->tuple.local_port) {
-		struct net_name name = {.sk = sk};
-
-		bpf_map_update_elem(&net_names, &s->tuple, &name, BPF_ANY);
-	}
-	return 0;
+	return net_rename(s, sk);
 }
 
 verified_alone int sock_send(__u64 file, __u64 key)

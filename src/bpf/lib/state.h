@@ -7,6 +7,7 @@
 #include "bpf/lib/thread_state.h"
 #include "schema/call_filter.h"
 #include "schema/wire.h"
+#include "schema/wire_context.h"
 
 #define STATUS_INTERRUPTED \
 	(1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/plan.c */
@@ -77,6 +78,18 @@ __u32 own_mnt_ns STATE = 0;	/* inode number of its mount namespace */
 /* of the recorder: a file that it created and the same file opened again */
 __u32 probe_fds[2] STATE = {};
 __u32 probe_modes[2] STATE = {}; /* and what the kernel says of them */
+
+__u32 publisher_count STATE = 0; /* how often one was added */
+__u64 contexts_unread STATE = 0; /* records of contexts that could not be read */
+
+/* Processes that publish contexts, by number; see published.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct wire_publisher);
+} publishers SEC(".maps");
 
 #define SET_WORDS \
 	16 /* the kernel's FD_SETSIZE, and the C library's: larger sets are seen in part */

@@ -2,6 +2,7 @@
 /* thread.h: which threads are recorded, and their versions. */
 #pragma once
 
+#include "bpf/lib/published.h"
 #include "bpf/lib/sock.h"
 
 #define PF_IO_WORKER 0x10
@@ -180,9 +181,13 @@ verified_alone int thread_look(struct thread_state *ts)
 	if (ts->flags & THREAD_STALE)
 		ts->flags &= ~THREAD_SENT;
 	ts->flags &= ~THREAD_STALE;
-	if (!(ts->flags & THREAD_SELECTED) || (ts->flags & THREAD_SENT))
+	if (!(ts->flags & THREAD_SELECTED) || (ts->flags & THREAD_SENT)) {
+		if (publisher_count)
+			context_look(ts);
 		return 0;
+	}
 	if (!(ts->flags & THREAD_UNSENT)) {
+		context_close(ts);
 		ts->version = __sync_fetch_and_add(&next_thread, 1);
 		ts->calls = 0;
 	}
@@ -202,6 +207,8 @@ verified_alone int thread_look(struct thread_state *ts)
 		ts->flags = (ts->flags | THREAD_SENT) & ~(THREAD_EXECED | THREAD_UNSENT);
 	else
 		ts->flags |= THREAD_UNSENT;
+	if (publisher_count)
+		context_look(ts);
 	return 0;
 }
 

@@ -60,11 +60,12 @@ enum thread_flag {
 	THREAD_NEWBORN = 1 << 1, /* forked, its first exit has no enter */
 	THREAD_STALE = 1 << 2,	 /* something changed: look again before the next call */
 	THREAD_SELECTED = 1 << 3,
-	THREAD_ENTERED = 1 << 4, /* a call of it was seen to begin */
-	THREAD_SKIPPED = 1 << 5, /* in a call that is not to be recorded */
-	THREAD_SENT = 1 << 6,	 /* its present version was sent */
-	THREAD_EXECED = 1 << 7,	 /* the next version comes from exec */
-	THREAD_WAS_OUT = 1 << 8, /* it was seen before, and not selected */
+	THREAD_ENTERED = 1 << 4,    /* a call of it was seen to begin */
+	THREAD_SKIPPED = 1 << 5,    /* in a call that is not to be recorded */
+	THREAD_SENT = 1 << 6,	    /* its present version was sent */
+	THREAD_EXECED = 1 << 7,	    /* the next version comes from exec */
+	THREAD_WAS_OUT = 1 << 8,    /* it was seen before, and not selected */
+	THREAD_PUBLISHES = 1 << 10, /* its process publishes contexts: lib/published.h */
 	THREAD_UNSENT = 1 << 9, /* there was no room for its present version: it keeps its number */
 };
 
@@ -123,6 +124,16 @@ struct thread_sched {
 	__u8 pad[5];
 };
 
+/* The context that a thread carries; see published.h. */
+struct thread_context {
+	__u64 at;	 /* of the program's variable; 0: not known */
+	__u64 until;	 /* the end of the last call that carried what was sent; 0: none was */
+	__u64 ids[3];	 /* as sent */
+	__u64 inherited; /* id of the span that its memory had as it was forked; 0: none */
+	__u32 publisher; /* wire_publisher.number */
+	__u32 flags;	 /* enum wire_context_flag */
+};
+
 struct thread_state {
 	__u32 flags;
 	__u32 select_epoch;
@@ -155,6 +166,7 @@ struct thread_state {
 	struct thread_sched sched;
 	struct wire_mem mem; /* of the object of mem: what is not sent; start 0: nothing */
 	__u64 reclaim_began;
+	struct thread_context context;
 };
 
 struct {

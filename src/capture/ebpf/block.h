@@ -8,14 +8,16 @@
 #include <bpf/libbpf.h>
 
 #include "base/map.h"
+#include "base/records.h"
 #include "batch/batch.h"
 #include "schema/wire_block.h"
 
 struct decode;
+struct decode_limits;
 struct ebpf_options;
 struct block;
 
-int block_new(struct block **ret) _must_check_;
+int block_new(struct block **ret, const struct decode_limits *limits) _must_check_;
 void block_free(struct block *b);
 /* Sets up the object before it is loaded: the array of page frames. 0 or negative. */
 int block_prepare(struct bpf_object *bpf, const struct ebpf_options *opt);
@@ -42,21 +44,13 @@ struct block_part {
 	uint8_t via, origin;
 };
 
-/* What was sent of an inode. */
-struct block_inode {
-	uint64_t hash; /* decode_inode_hash() */
-	uint64_t file; /* of overlayfs; 0: none */
-	int64_t own;   /* the key of its own row; 0: it has none */
-	struct wire_block_inode record;
-	uint8_t names[]; /* [record.names_len] */
-};
-
 struct block {
-	struct map inodes;    /* number -> struct block_inode */
-	struct recent latest; /* decode_inode_hash() -> file number of its last version */
-	struct map owners;    /* number -> key of a thread, | OWNER_IS_KERNEL */
-	struct map more;      /* request -> struct block_list of its parts that came alone */
-	struct map disks;     /* dev -> id in disk_names */
+	struct records inodes; /* by number: struct wire_block_inode with its names */
+	struct recent own;     /* number of an inode that has a row of its own */
+	struct recent latest;  /* decode_inode_hash() -> file number of its last version */
+	struct records owners; /* by number: uint64_t, key of a thread, | OWNER_IS_KERNEL */
+	struct map more;       /* request -> struct block_list of its parts that came alone */
+	struct map disks;      /* dev -> id in disk_names */
 	struct intern disk_names;
 };
 

@@ -15,13 +15,16 @@
 #define MINOR_BITS  20	   /* of the kernel's dev_t */
 #define DISK_OF_DEV "/sys/dev/block/%u:%u"
 
-int block_new(struct block **ret)
+int block_new(struct block **ret, const struct decode_limits *limits)
 {
 	struct block *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return -ENOMEM;
 	b->latest.max = LATEST_MAX;
+	b->own.max = limits->asked;
+	records_init(&b->inodes, limits->runs);
+	records_init(&b->owners, limits->runs);
 	*ret = b;
 	return 0;
 }
@@ -40,10 +43,11 @@ void block_free(struct block *b)
 {
 	if (!b)
 		return;
-	free_values(&b->inodes);
+	records_free(&b->inodes);
+	records_free(&b->owners);
 	free_values(&b->more);
+	recent_free(&b->own);
 	recent_free(&b->latest);
-	map_free(&b->owners);
 	map_free(&b->disks);
 	intern_free(&b->disk_names);
 	free(b);
@@ -86,27 +90,27 @@ int block_disk(struct block *b, uint32_t dev, struct bytes *ret)
 }
 
 /* Where it is in its file system, or the name of the device that it is. */
-static int inode_path(struct decode *d, const struct block_inode *n, char *buf, size_t size)
+static int inode_path(struct decode *d, const struct wire_block_inode *w, char *buf, size_t size)
 {
 	struct bytes disk;
 	int r;
 
-	if (S_ISBLK(n->record.mode) && !n->record.names_len) {
-		r = block_disk(d->block, n->record.rdev, &disk);
+	if (S_ISBLK(w->mode) && !w->names_len) {
+		r = block_disk(d->block, w->rdev, &disk);
 		return r < 0 ? r
 			     : snprintf(buf, size, "/dev/%.*s", (int)disk.len,
 					(const char *)disk.data);
 	}
-	return n->record.names_len ? (int)path_of_names(n->names, n->record.names_len, buf, size)
-				   : 0;
+	return w->names_len ? (int)path_of_names((const void *)(w + 1), w->names_len, buf, size)
+			    : 0;
 }
 
 /* A row for a file that no recorded call has named. */
-static int inode_row(struct decode *d, struct block_inode *n, uint64_t time, struct batch_set *out)
+static int inode_row(struct decode *d, const struct wire_block_inode *w, uint64_t hash,
+		     uint64_t time, struct batch_set *out)
 {
-	const struct wire_block_inode *w = &n->record;
 	char path[WIRE_BLOCK_NAMES + 256], host[WIRE_WALK_MAX + 256];
-	int len = inode_path(d, n, path, sizeof(path) - 1), r;
+	int len = inode_path(d, w, path, sizeof(path) - 1), r;
 	int64_t key = KEY_BLOCK_BASE + w->inode;
 	size_t host_len = 0, row = 0;
 	struct batch *b = NULL;
@@ -118,7 +122,7 @@ static int inode_row(struct decode *d, struct block_inode *n, uint64_t time, str
 		host_len = (size_t)snprintf(host, sizeof(host), "%s", path);
 	else if (len && !(w->flags & WIRE_FILE_CUT))
 		host_len = mounts_path(&d->mounts, w->fs_dev, path, host, sizeof(host));
-	r = recent_set(&d->inodes, n->hash, (uint64_t)key);
+	r = recent_set(&d->inodes, hash, (uint64_t)key);
 	r = r ? r : batch_set_add_row(out, TABLE_FILE, &b, &row);
 	SET(FILE_ID, key);
 	SET(FILE_INODE, key);
@@ -138,69 +142,56 @@ static int inode_row(struct decode *d, struct block_inode *n, uint64_t time, str
 		SET_BYTES(FILE_PATH, path, (size_t)len);
 	}
 	SET(FILE_SINCE, (int64_t)time + d->opt.clock_offset);
-	n->own = key;
-	return r;
+	return r ? r : recent_set(&d->block->own, w->inode, 1);
 }
 
 int block_file_key(struct decode *d, uint32_t inode, uint64_t time, struct batch_set *out,
 		   int64_t *ret)
 {
-	uint64_t at, file;
-	struct block_inode *n;
-	int r = 0;
+	const struct wire_block_inode *w =
+		inode ? records_get(&d->block->inodes, inode, NULL) : NULL;
+	uint64_t hash, file;
 
 	*ret = -1;
-	if (!inode || !map_get(&d->block->inodes, inode, &at))
+	if (!w)
 		return 0;
-	n = (void *)(uintptr_t)at;
-	if (n->file)
-		*ret = decode_file_key(d, n->file);
-	else if (recent_get(&d->block->latest, n->hash, &file))
+	hash = decode_inode_hash(w->ino, w->dev, w->generation, 0, 0);
+	if (w->file)
+		*ret = decode_file_key(d, w->file);
+	else if (recent_get(&d->block->latest, hash, &file))
 		*ret = (int64_t)file;
-	else {
-		if (!n->own)
-			r = inode_row(d, n, time, out);
-		*ret = n->own;
-	}
-	return r;
+	else
+		*ret = KEY_BLOCK_BASE + inode;
+	return *ret < KEY_BLOCK_BASE || recent_get(&d->block->own, inode, NULL)
+		       ? 0
+		       : inode_row(d, w, hash, time, out);
 }
 
 int block_decode_inode(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct wire_block_inode *w = (const void *)h;
-	struct block_inode *n;
-	int r;
 
 	if (!d->block || h->size < sizeof(*w) || w->names_len > h->size - sizeof(*w))
 		return -EBADMSG;
-	n = calloc(1, sizeof(*n) + w->names_len);
-	if (!n)
-		return -ENOMEM;
-	n->hash = decode_inode_hash(w->ino, w->dev, w->generation, 0, 0);
-	n->file = w->file;
-	n->record = *w;
-	memcpy(n->names, w + 1, w->names_len);
-	r = map_set(&d->block->inodes, w->inode, (uintptr_t)n);
-	if (r < 0)
-		free(n);
-	return r;
+	return records_put(&d->block->inodes, w->inode, w, sizeof(*w) + w->names_len);
 }
 
 int block_decode_owner(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct wire_block_owner *w = (const void *)h;
 	struct wire_thread thread;
+	uint64_t key;
 
 	if (!d->block || h->size < sizeof(*w))
 		return -EBADMSG;
 	thread = w->thread;
 	thread.head.size = sizeof(thread); /* the number of the owner is none of its arguments */
 	if (thread.thread & WIRE_OWNER_THREADS) {
-		int r = decode_owner(d, &thread, out);
+		int r = decode_owner(d, &thread, out, &thread.thread);
 
 		if (r < 0)
 			return r;
 	}
-	return map_set(&d->block->owners, w->owner,
-		       thread.thread | (thread.reason == WIRE_THREAD_KERNEL ? OWNER_IS_KERNEL : 0));
+	key = thread.thread | (thread.reason == WIRE_THREAD_KERNEL ? OWNER_IS_KERNEL : 0);
+	return records_put(&d->block->owners, w->owner, &key, sizeof(key));
 }

@@ -30,7 +30,8 @@ static_assert(ORIGIN_UNKNOWN == (int)WIRE_ORIGIN_UNKNOWN && ORIGIN_FILE == (int)
 		      ORIGIN_JOURNAL == (int)WIRE_ORIGIN_JOURNAL &&
 		      ORIGIN_SWAP == (int)WIRE_ORIGIN_SWAP &&
 		      ORIGIN_DISCARD == (int)WIRE_ORIGIN_DISCARD &&
-		      ORIGIN_FLUSH == (int)WIRE_ORIGIN_FLUSH,
+		      ORIGIN_FLUSH == (int)WIRE_ORIGIN_FLUSH &&
+		      ORIGIN_PREFLUSH == (int)WIRE_ORIGIN_PREFLUSH,
 	      "the kernel programs know the codes");
 
 /* Parts of a request that came in records of their own; `of`: what joined another one is there. */
@@ -137,13 +138,14 @@ static int block_parts_take(struct decode *d, const struct wire_block_part *w, s
 				       .bytes = w[i].bytes,
 				       .via = w[i].via,
 				       .origin = w[i].origin};
-		uint64_t thread = 0;
+		const uint64_t *thread =
+			w[i].owner ? records_get(&d->block->owners, w[i].owner, NULL) : NULL;
 
-		if (w[i].owner && map_get(&d->block->owners, w[i].owner, &thread))
-			n.thread = (int64_t)(uint32_t)thread;
+		if (thread)
+			n.thread = (int64_t)(uint32_t)*thread;
 		else
 			n.via = VIA_UNKNOWN;
-		if (n.thread >= 0 && (thread & OWNER_IS_KERNEL) && n.via != VIA_FLUSH)
+		if (thread && (*thread & OWNER_IS_KERNEL) && n.via != VIA_FLUSH)
 			n.via = VIA_KERNEL;
 		r = block_file_key(d, w[i].inode, time, out, &n.file);
 		r = r ? r : parts_add(p, &n);
@@ -249,8 +251,9 @@ static int row_times(const struct decode *d, const struct request *q, struct bat
 		SET(REQUEST_Q2G, from_to(w->queued, w->got));
 	if (w->got && w->inserted)
 		SET(REQUEST_G2I, from_to(w->got, w->inserted));
-	if (given && w->issued)
-		SET(REQUEST_I2D, from_to(given, w->issued));
+	/* never issued: a write without data, done once the cache is flushed by a request of its own */
+	if (given && (w->issued || q->end))
+		SET(REQUEST_I2D, from_to(given, w->issued ? w->issued : q->end));
 	if (w->issued)
 		SET(REQUEST_ISSUED, wall(d, w->issued));
 	if (w->issued && q->end)
@@ -336,7 +339,8 @@ static int row_part(const struct decode *d, const struct request *q, size_t i,
 	SET(REQUEST_PART_KIND, block_kind_of(q->w->opf));
 	if (p->file >= 0)
 		SET(REQUEST_PART_FILE_ID, p->file);
-	if (p->origin != ORIGIN_UNKNOWN && p->origin != ORIGIN_FLUSH)
+	if (p->origin != ORIGIN_UNKNOWN && p->origin != ORIGIN_FLUSH &&
+	    p->origin != ORIGIN_PREFLUSH)
 		SET(REQUEST_PART_POS, (int64_t)p->pos);
 	SET(REQUEST_PART_BYTES, (int64_t)p->bytes);
 	if (p->thread >= 0)

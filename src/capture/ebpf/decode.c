@@ -11,6 +11,8 @@
 
 #include "base/clock.h"
 #include "capture/ebpf/block.h"
+#include "capture/ebpf/contexts.h"
+#include "capture/ebpf/spans.h"
 
 #define SOCKETS_MAX 32768 /* whose peers are remembered */
 
@@ -52,10 +54,9 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 		limits_quarter(&d->opt.limits);
 	records_init(&d->files, d->opt.limits.runs);
 	d->inodes.max = d->opt.limits.inodes;
-	d->ended.max = d->opt.limits.ended;
+	d->ended.max = d->owners.max = d->owner_threads.max = d->opt.limits.ended;
 	d->sock_peers.max = d->sock_keys.max = SOCKETS_MAX;
-	if (names_new(&d->names, &d->opt, &d->files) < 0 ||
-	    (d->opt.block && block_new(&d->block) < 0))
+	if (names_new(&d->names, &d->opt, &d->files) < 0 || spans_new(&d->spans) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	d->boot_offset = boot_offset_ns();
 	d->clock_at = clock_realtime_ns();
@@ -65,6 +66,13 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 	}
 	*ret = TAKE_PTR(d);
 	return 0;
+}
+
+int decode_expect(struct decode *d, bool phases, bool block)
+{
+	d->opt.phases = phases;
+	d->opt.block = block;
+	return block && !d->block ? block_new(&d->block, &d->opt.limits) : 0;
 }
 
 void decode_free(struct decode *d)
@@ -78,9 +86,15 @@ void decode_free(struct decode *d)
 	recent_free(&d->inodes);
 	map_free(&d->processes);
 	recent_free(&d->ended);
+	recent_free(&d->owners);
+	recent_free(&d->owner_threads);
 	map_free(&d->cgroups);
 	map_free(&d->tids);
 	map_free(&d->versions);
+	map_free(&d->announcers);
+	map_free(&d->announced_at);
+	contexts_free(d->contexts);
+	spans_free(d->spans);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);
 	recent_free(&d->sock_keys);
@@ -366,7 +380,20 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 	return r;
 }
 
-/* What its requests did while a call waited for I/O; where not all waits came, or requests are very many, it is not known. */
+/* Whether a request of the call may be among those that found no room. */
+static bool requests_lost(const struct decode *d, const struct wire_op *w)
+{
+	const struct wire_shared *s = d->opt.shared;
+	uint64_t first = s ? __atomic_load_n(&s->block_lost_first, __ATOMIC_RELAXED) : 0;
+
+	return first && w->head.time >= first &&
+	       w->start <= __atomic_load_n(&s->block_lost_last, __ATOMIC_RELAXED);
+}
+
+/*
+ * What its requests did while a call waited for I/O; where not all waits or requests came, or requests are very many, it is not
+ * known.
+ */
 static int op_io_split(struct decode *d, const struct wire_op *w, const struct wire_phases *ph,
 		       const struct wire_wait *waits, struct batch *b, size_t row)
 {
@@ -374,7 +401,7 @@ static int op_io_split(struct decode *d, const struct wire_op *w, const struct w
 	int r = 0;
 
 	if (!io_split_take(&d->io_split, w->thread, w->start, waits, ph->kept, &parts) ||
-	    ph->waits != ph->kept)
+	    ph->waits != ph->kept || (ph->waits && requests_lost(d, w)))
 		return 0;
 	SET(OP_IO_QUEUED, (int64_t)parts.queued);
 	SET(OP_IO_DEVICE, (int64_t)parts.device);

@@ -19,12 +19,14 @@ struct decode {
 	struct records files; /* by file number */
 	struct names *names;
 	struct mounts mounts;
-	struct recent inodes;	  /* hash of (dev, ino, generations) -> key of its first version */
-	struct map processes;	  /* hash of (tgid, start) -> key, of those that have not ended */
-	struct recent ended;	  /* and of those that have */
-	struct map cgroups;	  /* kernel ids that have a row */
-	struct intern peers;	  /* addresses -> key */
-	struct recent sock_peers; /* file number -> hash of the peer that its last row has */
+	struct recent inodes; /* hash of (dev, ino, generations) -> key of its first version */
+	struct map processes; /* hash of (tgid, start) -> key, of those that have not ended */
+	struct recent ended;  /* and of those that have */
+	struct recent owners; /* the same, of which no thread is recorded */
+	struct recent owner_threads; /* hash of such a thread and its name -> its number */
+	struct map cgroups;	     /* kernel ids that have a row */
+	struct intern peers;	     /* addresses -> key */
+	struct recent sock_peers;    /* file number -> hash of the peer that its last row has */
 	struct recent
 		sock_keys; /* file number of a socket that got another peer -> key of its last row */
 	struct map alone;  /* unix sockets whose peer has no inode yet, by their own: copies */
@@ -32,7 +34,7 @@ struct decode {
 	uint64_t sock_count;
 	uint64_t sock_newest, sock_mark, sock_gone; /* see peer_changed() */
 	uint64_t process_count;
-	struct map tids;			    /* of threads that the kernel programs saw */
+	struct map tids; /* of threads that the kernel programs saw -> their last version */
 	struct map thread_records, process_records; /* copies, until they end */
 	struct map versions; /* a thread, by its first version -> the one that is kept */
 	int64_t boot_offset; /* wall time minus the clock that counts suspended time too */
@@ -48,7 +50,12 @@ struct decode {
 	struct block *block;	  /* of requests to block devices; NULL: none came */
 	struct btf *btf;	  /* the kernel's, for its words; NULL: not needed yet */
 	bool btf_failed;
-	struct io_split io_split; /* of requests that calls wait for, where phases come too */
+	struct io_split io_split;  /* of requests that calls wait for, where phases come too */
+	struct contexts *contexts; /* that threads carry; NULL: no process announced any */
+	struct spans *spans;	   /* that programs mark */
+	uint64_t began_boot;	   /* when recording began, ns since boot */
+	struct map announcers;	 /* hash of (tgid, start) -> a bit for each kind of announcement */
+	struct map announced_at; /* the same and the kind -> when the last one was made */
 	uint16_t codes[WIRE_CALLS_MAX];
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */
 };
@@ -80,8 +87,9 @@ int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes ex
 /* What identifies an inode: its key in decode.inodes. kind: 0 but for files without an inode of their own. */
 uint64_t decode_inode_hash(uint64_t ino, uint32_t dev, uint32_t generation, uint32_t reuse,
 			   uint64_t kind);
-/* A thread whose calls are not recorded, which owns what is. */
-int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out);
+/* A thread that owns what is recorded, which was met by itself: its row is added unless it has one, under that number. */
+int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
+		 uint32_t *ret_thread);
 /* Whether the end of this call was given. */
 bool decode_has_ended(const struct decode *d, const struct wire_op *w);
 void decode_call_number(struct decode *d, const struct wire_op *w);
@@ -90,6 +98,8 @@ int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, str
 /* "10.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name"; the length of the text, 0: none. */
 size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,
 		    size_t size);
+/* The version of a thread by its process and the tid that it has in its own pid namespace; false: it is not known. */
+bool decode_thread_of(const struct decode *d, int32_t pid, int32_t tid_ns, uint32_t *ret);
 /* ---- records of the side ring ---- */
 
 int decode_net(struct decode *d, const struct wire_head *h, struct batch_set *out);

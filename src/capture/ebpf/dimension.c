@@ -10,9 +10,11 @@
 
 #include "base/clock.h"
 #include "batch/host_row.h"
+#include "capture/ebpf/contexts.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/spans.h"
 
 #define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
 #define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
@@ -456,6 +458,26 @@ static bool process_find(struct decode *d, uint64_t hash, uint64_t *ret_key)
 	return map_get(&d->processes, hash, ret_key) || recent_get(&d->ended, hash, ret_key);
 }
 
+/*
+ * The key of the process of a thread that is met as an owner alone: its end will not be seen, so it is remembered for as long
+ * as it is met.
+ */
+static int process_of_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
+			    int64_t *ret)
+{
+	uint64_t hash = process_hash(w->tgid, w->process_start), key;
+	bool known = process_find(d, hash, &key) || recent_get(&d->owners, hash, &key);
+	int r;
+
+	if (!known)
+		key = d->process_count++;
+	*ret = (int64_t)key;
+	if (known)
+		return 0;
+	r = recent_set(&d->owners, hash, key);
+	return r ? r : process_row(d, w, *ret, out);
+}
+
 /* The key of a thread's process; a new one, or one that ran exec, gets a row. */
 static int process_of(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 		      int64_t *ret)
@@ -465,7 +487,9 @@ static int process_of(struct decode *d, const struct wire_thread *w, struct batc
 	int r = 0;
 
 	if (!known) {
-		key = d->process_count++;
+		if (!recent_get(&d->owners, hash, &key))
+			key = d->process_count++;
+		recent_del(&d->owners, hash);
 		r = map_set(&d->processes, hash, key);
 	}
 	*ret = (int64_t)key;
@@ -480,6 +504,7 @@ static int process_of(struct decode *d, const struct wire_thread *w, struct batc
 
 static int decode_thread(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
+	bool owner = w->thread & WIRE_OWNER_THREADS; /* alone */
 	struct bytes exe = exe_of(d, w);
 	int64_t process;
 	struct batch *b = NULL;
@@ -488,8 +513,9 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 
 	if (w->head.size < sizeof(*w) || w->argv_len > w->head.size - sizeof(*w))
 		return -EBADMSG;
-	r = map_set(&d->tids, (uint32_t)w->tid, 1);
-	r = r ? r : process_of(d, w, out, &process);
+	r = owner ? 0 : map_set(&d->tids, (uint32_t)w->tid, w->thread);
+	if (!r)
+		r = owner ? process_of_owner(d, w, out, &process) : process_of(d, w, out, &process);
 	if (!r && w->cgroup)
 		r = cgroup_row(d, w->cgroup, out);
 	r = r ? r : batch_set_add_row(out, TABLE_THREAD, &b, &row);
@@ -510,7 +536,7 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 		SET(THREAD_NET_NS, w->net_ns);
 	}
 	SET(THREAD_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
-	if (w->thread & WIRE_OWNER_THREADS)
+	if (owner)
 		SET(THREAD_UNRECORDED, w->reason == WIRE_THREAD_KERNEL ? 2 : 1);
 	if (w->start)
 		SET(THREAD_BORN, (int64_t)w->start);
@@ -572,8 +598,11 @@ int decode_waited(struct decode *d, const struct buf *waited, struct batch_set *
 		const struct wire_thread *t = kept(&d->thread_records, w[i].thread);
 
 		r = t ? thread_again(d, t, w[i].run_delay, out) : 0;
+		r = r ? r
+		      : contexts_end_of(d, w[i].thread, w[i].context_until, w[i].context_flags,
+					out);
 	}
-	return r;
+	return r ? r : contexts_end(d, out);
 }
 
 static int process_end(struct decode *d, const struct wire_thread_end *w, uint64_t key,
@@ -610,7 +639,8 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 	if (w->head.size < sizeof(*w))
 		return -EBADMSG;
 	t = kept(&d->thread_records, w->thread);
-	if (t) {
+	r = contexts_end_of(d, w->thread, 0, 0, out); /* where the program could not send it */
+	if (t && !r) {
 		r = thread_again(d, t, w->run_delay, out);
 		b = out->tables[TABLE_THREAD];
 		if (!r)
@@ -629,6 +659,28 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 bool decode_knows_tid(const struct decode *d, int32_t tid)
 {
 	return map_get(&d->tids, (uint32_t)tid, NULL);
+}
+
+bool decode_thread_of(const struct decode *d, int32_t pid, int32_t tid_ns, uint32_t *ret)
+{
+	uint64_t key, record;
+	const struct wire_thread *t;
+	size_t pos = 0;
+
+	/* mostly both are of one namespace */
+	t = map_get(&d->tids, (uint32_t)tid_ns, &key) ? kept(&d->thread_records, key) : NULL;
+	if (t && t->tgid == pid && t->tid_ns == tid_ns) {
+		*ret = t->thread;
+		return true;
+	}
+	while (map_next(&d->thread_records, &pos, &key, &record)) {
+		t = (void *)(uintptr_t)record;
+		if (t->tgid == pid && t->tid_ns == tid_ns) {
+			*ret = t->thread;
+			return true;
+		}
+	}
+	return false;
 }
 
 uint64_t decode_process_start(const struct decode *d, int32_t tgid)
@@ -665,6 +717,10 @@ static int decode_host_row(const struct decode *d, bool ended, struct batch_set 
 
 int decode_begin(struct decode *d, struct batch_set *out)
 {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	d->began_boot = (uint64_t)(ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec);
 	return decode_host_row(d, false, out);
 }
 
@@ -684,9 +740,25 @@ int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes ex
 	return r;
 }
 
-int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out)
+/* The kernel programs know one that waits by its address alone, and not whether it is recorded. */
+int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
+		 uint32_t *ret_thread)
 {
-	return decode_thread(d, w, out);
+	uint64_t ident[4] = {(uint32_t)w->tid, w->start}, hash, known;
+	const struct wire_thread *t;
+	int r;
+
+	_Static_assert(sizeof(w->comm) == 2 * sizeof(*ident), "it fits");
+	memcpy(&ident[2], w->comm, sizeof(w->comm));
+	hash = hash_bytes(ident, sizeof(ident));
+	t = map_get(&d->tids, (uint32_t)w->tid, &known) ? kept(&d->thread_records, known) : NULL;
+	if ((t && t->start == w->start) || recent_get(&d->owner_threads, hash, &known)) {
+		*ret_thread = (uint32_t)known;
+		return 0;
+	}
+	*ret_thread = w->thread;
+	r = recent_set(&d->owner_threads, hash, w->thread);
+	return r ? r : decode_thread(d, w, out);
 }
 
 int decode_file_turn(struct decode *d, const struct wire_file *w)
@@ -711,9 +783,21 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		return decode_gone(d, (const void *)h, out);
 	case WIRE_THREAD:
 		r = decode_thread(d, (const void *)h, out);
-		return r ? r : thread_keep(d, (const void *)h, out);
+		if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_EXEC)
+			r = decode_announcer_exec(d, (const void *)h, out);
+		else if (!r && ((const struct wire_thread *)h)->reason == WIRE_THREAD_SEEN)
+			r = decode_announcer_older(d, (const void *)h, out);
+		r = r ? r : thread_keep(d, (const void *)h, out);
+		return r ? r : spans_look(d, (const void *)h, out);
 	case WIRE_THREAD_END:
-		return decode_thread_end(d, (const void *)h, out);
+		r = decode_thread_end(d, (const void *)h, out);
+		if (!r && ((const struct wire_thread_end *)h)->process_ended)
+			r = decode_announcer_end(d, (const void *)h, out);
+		return r;
+	case WIRE_CONTEXT:
+		return decode_context(d, (const void *)h, out);
+	case WIRE_ANNOUNCE:
+		return decode_announce(d, (const void *)h, out);
 	case WIRE_STACK:
 		return decode_stack(d, (const void *)h, out);
 	case WIRE_CALL_STACKS:

@@ -18,6 +18,7 @@ struct faults {
 
 /* Opens the events, which do not run yet. 0, or why the kernel refuses them; then there are none. */
 int faults_open(struct faults *f, size_t cpus);
+/* 0, or why the kernel refuses it; faults_free() follows. */
 int faults_attach(struct faults *f, int program);
 /* Whether the CPUs that are online are others than before: an event does not come back with its CPU. */
 bool faults_cpus_changed(struct faults *f);

@@ -38,6 +38,7 @@ struct chunk {
 };
 
 struct reader;
+struct span_rings;
 
 struct reader_options {
 	int rings_fd; /* of `count` rings; this and the next borrowed */
@@ -50,6 +51,7 @@ struct reader_options {
 	struct priority *priority; /* of the thread that takes the rounds, begun; borrowed */
 	struct wire_cpu *counters; /* [count], borrowed */
 	bool lossless;		   /* programs wait for the reader: it looks more often */
+	struct span_rings *spans;  /* copied as well; borrowed */
 };
 int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err);
 void reader_free(struct reader *r);
@@ -97,22 +99,29 @@ struct decode_options {
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
 	int kallsyms_fd; /* of /proc/kallsyms, opened with the right to see addresses; -1: none */
-	bool little_memory; /* a quarter of the limits */
-	bool block;	    /* requests to block devices come */
+	const struct wire_shared *shared; /* what the programs report, borrowed; NULL: nothing */
+	bool little_memory;		  /* a quarter of the limits */
+	bool block;			  /* requests to block devices come */
 	struct decode_limits limits;
+	struct loaded *loaded; /* the programs, which are told who publishes contexts; NULL: none */
 };
 
 int decode_new(struct decode **ret, const struct decode_options *opt, struct error *err);
 void decode_free(struct decode *d);
+/* What comes beside calls, known once the programs are attached: phases, requests to block devices. 0 or -ENOMEM. */
+int decode_expect(struct decode *d, bool phases, bool block) _must_check_;
 DEFINE_CLEANUP(struct decode *, decode_free)
 /* Decodes one record (head and all) of a CPU. Dimension rows go to `out` at once. -EBADMSG: malformed. */
 int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_set *out);
 /* Adds what a record of the side ring says. 1: a row of op, 0: others or none; -EBADMSG: malformed. */
 int decode_side(struct decode *d, const struct wire_head *h, struct batch_set *out);
-/* The same for records one behind the other, as an iterator gives them. 0 or negative. */
-int decode_side_all(struct decode *d, const struct buf *records, struct batch_set *out);
-/* Whether records of this type become rows of op. */
-bool decode_side_is_call(int type);
+/* The same for records one behind the other, as an iterator gives them; adds how many are malformed. 0 or -ENOMEM. */
+int decode_side_all(struct decode *d, const struct buf *records, struct batch_set *out,
+		    uint64_t *malformed);
+struct objects;
+/* What is missing beside calls so far: records of the side ring, and events at which a program was running already. */
+size_t side_missing(const volatile uint64_t lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES],
+		    const struct objects *o, struct source_beside list[SOURCE_BESIDE_MAX]);
 /* A file's record, decoded before, has its turn: what happened before it ended was given. 0 or -ENOMEM. */
 int decode_file_turn(struct decode *d, const struct wire_file *w);
 /* Adds the row of a call. 1: added, 0: the selection left it out. */

@@ -25,21 +25,35 @@ static void call_free(struct io_split_call *c)
 	free(c);
 }
 
-void io_split_free(struct io_split *s)
+static void calls_forget(struct io_split *s)
 {
 	uint64_t key, value;
 	size_t pos = 0;
 
-	while (map_next(&s->calls, &pos, &key, &value))
-		call_free((struct io_split_call *)(uintptr_t)value);
+	while (map_next(&s->calls, &pos, &key, &value)) {
+		struct io_split_call *c = (struct io_split_call *)(uintptr_t)value;
+
+		s->forgotten = MAX(s->forgotten, c->start);
+		call_free(c);
+	}
+	map_clear(&s->calls);
+}
+
+void io_split_free(struct io_split *s)
+{
+	calls_forget(s);
 	map_free(&s->calls);
 }
 
 static int call_new(struct io_split *s, uint32_t thread, struct io_split_call **ret)
 {
 	struct io_split_call *c = calloc(1, sizeof(*c));
-	int r = c ? map_set(&s->calls, thread, (uintptr_t)c) : -ENOMEM;
+	int r;
 
+	/* most are of threads that ended, of which no call comes */
+	if (s->calls.count >= IO_SPLIT_CALLS_MAX)
+		calls_forget(s);
+	r = c ? map_set(&s->calls, thread, (uintptr_t)c) : -ENOMEM;
 	if (r < 0) {
 		call_free(c);
 		return r;
@@ -125,11 +139,11 @@ bool io_split_take(struct io_split *s, uint32_t thread, uint64_t start,
 		   const struct wire_wait *waits, size_t count, struct io_parts *ret)
 {
 	struct io_split_call *c = io_split_get(s, thread);
-	bool known = true;
+	bool known = start > s->forgotten;
 
 	*ret = (struct io_parts){0};
 	if (c && c->start == start) {
-		known = !c->over;
+		known = known && !c->over;
 		ret->device = all_covered(c, true, waits, count);
 		ret->queued = all_covered(c, false, waits, count) - ret->device;
 	}

@@ -13,6 +13,8 @@
 #include "schema/wire.h"
 
 #define IO_SPLIT_REQUESTS_MAX 256 /* of a call; of one with more nothing is known */
+#define IO_SPLIT_CALLS_MAX \
+	16384 /* threads; with more all calls so far are forgotten, of which nothing is known then */
 
 struct io_request {
 	uint64_t queued, issued, end; /* monotonic ns; 0: not known */
@@ -20,7 +22,8 @@ struct io_request {
 
 /* Requests of the present call of each thread. Starts as {0}. */
 struct io_split {
-	struct map calls; /* version of a thread -> struct io_split_call * */
+	struct map calls;   /* version of a thread -> struct io_split_call * */
+	uint64_t forgotten; /* the last start of a call that was; 0: none */
 };
 void io_split_free(struct io_split *s);
 /* A request of the call that the thread began at `start` is complete. 0 or -ENOMEM. */

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "capture/ebpf/request.h"
 #include "privilege/privilege.h"
+#include "schema/wire_context.h"
 #include "calls.skel.h"
 
 #define RING_BYTES \
@@ -177,6 +178,7 @@ static void configure_net(struct loaded *l, const struct ebpf_options *opt)
 		return;
 	bpf_map__set_max_entries(l->skel->maps.net_socks, SOCKETS_MAX);
 	bpf_map__set_max_entries(l->skel->maps.net_names, SOCKETS_MAX);
+	bpf_map__set_max_entries(l->skel->maps.net_opened, SOCKETS_MAX);
 }
 
 static void configure_aio(struct loaded *l, const struct select *s)
@@ -531,6 +533,32 @@ int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
 	return r;
 }
 
+int load_publish(struct loaded *l, int32_t pid, uint64_t process_start, int64_t offset,
+		 uint32_t module)
+{
+	_privileged_(PRIVILEGE_BPF);
+	const struct wire_publisher p = {
+		.process_start = process_start,
+		.offset = offset,
+		.module = module,
+		.number = ++l->skel->data_calls_shared->publisher_count,
+	};
+
+	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.publishers), &pid, &p, BPF_ANY))
+		return -errno;
+	look_again(l);
+	return 0;
+}
+
+void load_unpublish(struct loaded *l, int32_t pid)
+{
+	_privileged_(PRIVILEGE_BPF);
+
+	/* Mostly the programs took it out as the process ended. */
+	if (!bpf_map_delete_elem(bpf_map__fd(l->skel->maps.publishers), &pid))
+		look_again(l);
+}
+
 bool load_has_ended(uint32_t id)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, id, 0);
@@ -557,18 +585,30 @@ static int catch_up(struct loaded *l, struct error *err)
 	return r;
 }
 
+/* What the kernel refuses of these is missing, and recording goes on. */
+static void attach_objects(struct loaded *l)
+{
+	int r;
+
+	objects_attach(&l->objects);
+	if (l->objects.all[OBJECT_FAULTS].bpf) {
+		r = faults_attach(&l->faults,
+				  object_program(&l->objects, OBJECT_FAULTS, "weir_fault"));
+		if (r < 0)
+			objects_miss(&l->objects, OBJECT_FAULTS, r);
+	}
+	if (!l->objects.all[OBJECT_FAULTS].bpf)
+		faults_free(&l->faults);
+}
+
 int load_attach(struct loaded *l, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	int r = calls_bpf__attach(l->skel);
 
-	if (r >= 0)
-		r = objects_attach(&l->objects);
-	if (r >= 0)
-		r = faults_attach(&l->faults,
-				  object_program(&l->objects, OBJECT_FAULTS, "weir_fault"));
 	if (r)
 		return load_error(r, err, "cannot attach the kernel programs");
+	attach_objects(l);
 	l->attached = true;
 	r = catch_up(l, err);
 	if (r)

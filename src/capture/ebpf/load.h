@@ -46,5 +46,9 @@ int load_add_pid(struct loaded *l, int32_t pid, struct error *err);
 bool load_targets_left(const struct loaded *l);
 /* How many selected processes have not ended, and the lowest number among them. */
 size_t load_processes_left(const struct loaded *l, int32_t *ret_first);
+/* Tells the programs where a process has the variable by which its threads publish contexts, and that it has none any more. */
+int load_publish(struct loaded *l, int32_t pid, uint64_t process_start, int64_t offset,
+		 uint32_t module);
+void load_unpublish(struct loaded *l, int32_t pid);
 /* Turns the failure of a bpf(2) call into a sentence with a remedy. */
 int load_error(int code, struct error *err, const char *what);

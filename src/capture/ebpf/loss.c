@@ -24,13 +24,10 @@ static const enum loss_cause all_causes[] = {
 	[LOSS_ALL_PATH_CUT] = CAUSE_PATH_CUT,
 	[LOSS_ALL_ARGV_CUT] = CAUSE_ARG_UNREAD,
 	[LOSS_ALL_UNPAIRED] = CAUSE_UNPAIRED,
-	[LOSS_ALL_SIDE] = CAUSE_SIDE_FULL,
-	[LOSS_ALL_SIDE_CALLS] = CAUSE_RING_FULL,
 	[LOSS_ALL_FAULTS] = CAUSE_RECURSION,
 	[LOSS_ALL_REQUESTS] = CAUSE_UNPAIRED,
 	[LOSS_ALL_REQUESTS_FULL] = CAUSE_STORAGE_FULL,
 	[LOSS_ALL_STACKS] = CAUSE_STACK,
-	[LOSS_ALL_SIDE_SKIPPED] = CAUSE_SIDE_SKIPPED,
 };
 
 int losses_init(struct losses *l, size_t cpus)
@@ -46,6 +43,7 @@ void losses_free(struct losses *l)
 	free(l->now);
 	free(l->seen);
 	map_free(&l->seen_threads);
+	map_free(&l->seen_beside);
 	*l = (struct losses){0};
 }
 
@@ -77,10 +75,41 @@ static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cau
 	return r;
 }
 
-int losses_give_unknown(const struct losses *l, enum loss_cause cause, int64_t now,
-			struct batch_set *out)
+static int loss_row_of(const struct losses *l, struct batch_set *out, enum loss_cause cause,
+		       enum table_id table, int64_t count, int64_t now)
 {
-	return loss_row(l, out, cause, -1, -1, COUNT_UNKNOWN, now);
+	const char *name = schema_table(table)->name;
+	struct batch *b = NULL;
+	int r = loss_row(l, out, cause, -1, -1, count, now);
+
+	if (r || table == TABLE_OP)
+		return r;
+	b = out->tables[TABLE_LOSS];
+	return batch_set_bytes(b, LOSS_OF, b->rows - 1, name, strlen(name));
+}
+
+int losses_give_unknown(const struct losses *l, enum loss_cause cause, enum table_id table,
+			int64_t now, struct batch_set *out)
+{
+	return loss_row_of(l, out, cause, table, COUNT_UNKNOWN, now);
+}
+
+int losses_give_beside(struct losses *l, const struct source_beside *now_missing, size_t count,
+		       int64_t now, struct batch_set *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		const struct source_beside *m = &now_missing[i];
+		uint64_t key = (uint64_t)m->table << 32 | m->cause, seen = 0;
+
+		map_get(&l->seen_beside, key, &seen);
+		if (m->count <= seen)
+			continue;
+		r = loss_row_of(l, out, m->cause, m->table, (int64_t)(m->count - seen), now);
+		r = r ? r : map_set(&l->seen_beside, key, m->count);
+	}
+	return r;
 }
 
 /* A row if the counter grew. */

@@ -28,12 +28,9 @@ enum loss_counter {
 	LOSS_ALL_ARGV_CUT,
 	LOSS_ALL_UNPAIRED,
 	LOSS_ALL_FAULTS,
-	LOSS_ALL_SIDE, /* rows of other tables than op */
-	LOSS_ALL_SIDE_CALLS,
 	LOSS_ALL_REQUESTS,
 	LOSS_ALL_REQUESTS_FULL,
-	LOSS_ALL_STACKS,       /* calls whose stack found no room */
-	LOSS_ALL_SIDE_SKIPPED, /* events beside calls at which a program was running already */
+	LOSS_ALL_STACKS, /* calls whose stack found no room */
 	LOSS_COUNTERS
 };
 
@@ -47,6 +44,7 @@ struct losses {
 	uint64_t (*now)[LOSS_CPU_COUNTERS];  /* by CPU, as losses_look() saw them */
 	uint64_t (*seen)[LOSS_CPU_COUNTERS]; /* what rows have already */
 	uint64_t seen_all[LOSS_COUNTERS];
+	struct map seen_beside;	 /* of what is beside calls, by table << 32 | cause: likewise */
 	struct map seen_threads; /* of loss_thread.key as a number: what rows have already */
 	size_t cpus;
 	int64_t since; /* wall time at which the window began */
@@ -66,6 +64,9 @@ int loss_threads(int map, struct loss_thread **ret, size_t *ret_count);
  */
 int losses_give(struct losses *l, const struct loss_thread *threads, size_t count,
 		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out);
-/* A row for a loss of unknown size. */
-int losses_give_unknown(const struct losses *l, enum loss_cause cause, int64_t now,
-			struct batch_set *out);
+/* Rows for what is missing of other tables than op, likewise; before losses_give(), which ends the window. */
+int losses_give_beside(struct losses *l, const struct source_beside *now_missing, size_t count,
+		       int64_t now, struct batch_set *out);
+/* A row for a loss of unknown size, of rows of that table. */
+int losses_give_unknown(const struct losses *l, enum loss_cause cause, enum table_id table,
+			int64_t now, struct batch_set *out);

@@ -187,13 +187,13 @@ static int look(const struct objects *o, const char *program, struct buf *out)
 }
 
 int net_look(struct net_looks *l, const struct objects *o, struct decode *d, int64_t until,
-	     struct batch_set *out)
+	     struct batch_set *out, uint64_t *malformed)
 {
 	int64_t now = clock_monotonic_ns();
 	int r = 0;
 
 	if (l->records.len && l->at <= until) {
-		r = decode_side_all(d, &l->records, out);
+		r = decode_side_all(d, &l->records, out, malformed);
 		buf_clear(&l->records);
 	}
 	if (r < 0 || now - l->at < LISTENERS_NS || l->records.len)
@@ -212,9 +212,9 @@ int net_last(struct net_looks *l, const struct objects *o)
 	return r < 0 ? r : s;
 }
 
-int net_give(struct net_looks *l, struct decode *d, struct batch_set *out)
+int net_give(struct net_looks *l, struct decode *d, struct batch_set *out, uint64_t *malformed)
 {
-	int r = decode_side_all(d, &l->records, out);
+	int r = decode_side_all(d, &l->records, out, malformed);
 
 	buf_clear(&l->records);
 	return r;

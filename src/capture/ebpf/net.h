@@ -12,10 +12,10 @@ struct net_looks {
 };
 
 /* What sockets that listen have dropped since the last look, twice a second; `until`: up to when all records were given,
- * monotonic. */
+ * monotonic. Records that make no sense are added to `malformed`. */
 int net_look(struct net_looks *l, const struct objects *o, struct decode *d, int64_t until,
-	     struct batch_set *out);
+	     struct batch_set *out, uint64_t *malformed);
 /* The same once no program runs any more, and the last samples of connections that live on. 0 or negative: some are missing. */
 int net_last(struct net_looks *l, const struct objects *o);
 /* The rows of it. */
-int net_give(struct net_looks *l, struct decode *d, struct batch_set *out);
+int net_give(struct net_looks *l, struct decode *d, struct batch_set *out, uint64_t *malformed);

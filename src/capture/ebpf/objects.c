@@ -252,8 +252,7 @@ void objects_load(struct objects *o, struct bpf_object *calls, const struct ebpf
 			continue;
 		r = object_load(&o->all[i], row, calls, opt);
 		if (r < 0)
-			o->missing[o->missing_count++] =
-				(struct ebpf_missing){row->shows, row->tracepoint, r};
+			objects_miss(o, i, r);
 	}
 }
 
@@ -279,25 +278,28 @@ static int object_attach(struct object *o)
 	return 0;
 }
 
-int objects_attach(struct objects *o)
+void objects_attach(struct objects *o)
 {
 	for (size_t i = 0; i < OBJECT_COUNT; i++) {
 		int r = object_attach(&o->all[i]);
 
 		if (r < 0)
-			return r;
+			objects_miss(o, i, r);
 	}
-	return 0;
+}
+
+static void object_detach(struct object *o)
+{
+	for (size_t n = 0; n < OBJECT_PROGRAMS_MAX; n++) {
+		bpf_link__destroy(o->links[n]);
+		o->links[n] = NULL;
+	}
 }
 
 void objects_detach(struct objects *o)
 {
-	for (size_t i = 0; i < OBJECT_COUNT; i++) {
-		for (size_t n = 0; n < OBJECT_PROGRAMS_MAX; n++) {
-			bpf_link__destroy(o->all[i].links[n]);
-			o->all[i].links[n] = NULL;
-		}
-	}
+	for (size_t i = 0; i < OBJECT_COUNT; i++)
+		object_detach(&o->all[i]);
 }
 
 void objects_free(struct objects *o)
@@ -310,6 +312,9 @@ void objects_free(struct objects *o)
 
 void objects_miss(struct objects *o, enum object_id id, int error)
 {
+	object_detach(&o->all[id]);
+	bpf_object__close(o->all[id].bpf);
+	o->all[id].bpf = NULL;
 	if (o->missing_count < OBJECT_COUNT)
 		o->missing[o->missing_count++] = (struct ebpf_missing){
 			object_rows[id].shows, object_rows[id].tracepoint, error};
@@ -348,4 +353,18 @@ uint64_t object_misses(const struct objects *o, enum object_id id)
 			sum += info.recursion_misses;
 	}
 	return sum;
+}
+
+int objects_mark(const struct objects *o, int64_t now, struct batch_set *out)
+{
+	_cleanup_buf_ struct buf words = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < OBJECT_COUNT && r >= 0; i++) {
+		if (object_rows[i].with && o->all[i].bpf)
+			r = buf_printf(&words, "%s%s", words.len ? "," : "", object_rows[i].with);
+	}
+	if (r >= 0 && words.len)
+		r = batch_set_add_mark(out, now, "weir.with", words.data, words.len);
+	return r;
 }

@@ -14,6 +14,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "batch/batch.h"
 #include "capture/ebpf/ebpf.h"
 
 enum object_id {
@@ -47,16 +48,21 @@ struct objects {
 size_t objects_side_bytes(const struct ebpf_options *opt);
 /* Loads what the options request; `calls` is loaded and lends its maps. What the kernel refuses is in o->missing. */
 void objects_load(struct objects *o, struct bpf_object *calls, const struct ebpf_options *opt);
-/* Attaches what is loaded; iterators are for object_program(). 0, or the error of an object that was loaded. */
-int objects_attach(struct objects *o);
-/* What an object that was loaded shows cannot be had for another reason. */
+/* Attaches what is loaded; iterators are for object_program(). What the kernel refuses is in o->missing. */
+void objects_attach(struct objects *o);
+/* What an object shows cannot be had: it is closed, and noted in o->missing. */
 void objects_miss(struct objects *o, enum object_id id, int error);
 void objects_detach(struct objects *o);
 void objects_free(struct objects *o);
 /* The descriptor of a map or program of an object; -1 where the object is not there. */
 int object_map(const struct objects *o, enum object_id id, const char *name);
 int object_program(const struct objects *o, enum object_id id, const char *name);
-/* How often the kernel skipped a program of an object, as it was running on that CPU already. */
+/* How often the kernel skipped a program of the object, as it was running on that CPU already. */
 uint64_t object_misses(const struct objects *o, enum object_id id);
 /* What an object shows, and the tracepoint that it needs: for probes. NULL past the last. */
 const char *object_shows(size_t i, const char **ret_tracepoint);
+/*
+ * The mark "weir.with": the words of --with whose objects are loaded, "block,sched", so that readers of a table without rows
+ * know whether it was recorded; none where there are no such words. 0 or -ENOMEM.
+ */
+int objects_mark(const struct objects *o, int64_t now, struct batch_set *out);

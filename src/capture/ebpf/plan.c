@@ -65,6 +65,7 @@ static const struct {
 	{"io_submit", WIRE_PLAN_SUBMITS},
 	{"io_getevents", WIRE_PLAN_REAPS},
 	{"io_pgetevents", WIRE_PLAN_REAPS},
+	{"prctl", WIRE_PLAN_ANNOUNCES},
 };
 
 /* What calls do to the names that their arguments path and path2 are. */
@@ -216,7 +217,7 @@ void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
 			ret->flags |= effects[i].flags;
 	}
 	if (ret->flags & (WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK | WIRE_PLAN_CREATE | WIRE_PLAN_CREDS |
-			  WIRE_PLAN_AIO))
+			  WIRE_PLAN_AIO | WIRE_PLAN_ANNOUNCES))
 		ret->flags |= WIRE_PLAN_EVER;
 	if (is_rich(ret))
 		ret->flags |= WIRE_PLAN_RICH;

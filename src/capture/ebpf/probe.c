@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "capture/ebpf/internal.h"
-#include "capture/ebpf/objects.h"
+#include "capture/ebpf/load.h"
 #include "privilege/privilege.h"
 
 static void result(struct ebpf_probe *p, const char *name, int code, const char *remedy,
@@ -115,9 +115,10 @@ static void probe_priority(struct ebpf_probe *p)
 		result(p, "real-time", 0, "", "allowed");
 }
 
-/* Whether there is the tracepoint that an object needs; the kernel's type of it is btf_trace_NAME. */
+/* Whether there is the tracepoint that an object needs; the kernel's type of it is btf_trace_NAME. `refused`: what came of
+ * loading and attaching it. */
 static void probe_object(struct ebpf_probe *p, const struct btf *vmlinux, const char *shows,
-			 const char *tracepoint)
+			 const char *tracepoint, int refused)
 {
 	char type[80];
 	int id;
@@ -127,15 +128,43 @@ static void probe_object(struct ebpf_probe *p, const struct btf *vmlinux, const 
 	id = vmlinux ? btf__find_by_name_kind(vmlinux, type, BTF_KIND_TYPEDEF) : -ENOENT;
 	if (id < 0)
 		result(p, tracepoint, id, "", "not in this kernel, which does not show %s", shows);
+	else if (refused)
+		result(p, tracepoint, refused, "", "refused (%s): this kernel does not show %s",
+		       strerror(-refused), shows);
 	else
 		result(p, tracepoint, 0, "", "shows %s", shows);
+}
+
+/* Every object is loaded and attached as for a recording, of one thread that makes no call meanwhile. */
+static void probe_objects(struct ebpf_probe *all, const struct btf *vmlinux)
+{
+	const struct select nobody = {.tids = {1}, .tid_count = 1};
+	const struct ebpf_options opt = {
+		.command_pid = 1, .select = &nobody, .with = UINT32_MAX, .stacks = {.of = 1}};
+	const char *shows, *tracepoint;
+	struct loaded l = {0};
+	struct error err = {0};
+	int r = load_programs(&l, &opt, &err);
+
+	r = r ? r : load_attach(&l, &err);
+	for (size_t i = 0; (shows = object_shows(i, &tracepoint)); i++) {
+		int refused = 0;
+
+		for (size_t k = 0; k < l.objects.missing_count; k++) {
+			if (l.objects.missing[k].shows == shows)
+				refused = l.objects.missing[k].error;
+		}
+		probe_object(&all[i], vmlinux, shows, tracepoint, refused);
+	}
+	if (l.attached)
+		load_detach(&l);
+	loaded_free(&l);
 }
 
 size_t ebpf_probe(struct ebpf_probe *ret, size_t max)
 {
 	_privileged_(PRIVILEGE_LOAD);
 	struct ebpf_probe all[6 + OBJECT_COUNT] = {0};
-	const char *shows, *tracepoint;
 	/* some megabytes: read once for both programs */
 	struct btf *vmlinux = btf__load_vmlinux_btf();
 	size_t n = 0;
@@ -148,8 +177,8 @@ size_t ebpf_probe(struct ebpf_probe *ret, size_t max)
 	probe_extra(&all[n++], "LSM",
 		    try_program(vmlinux, BPF_PROG_TYPE_LSM, BPF_LSM_MAC, "bpf_lsm_file_open"));
 	probe_kprobes(&all[n++]);
-	for (size_t i = 0; (shows = object_shows(i, &tracepoint)); i++)
-		probe_object(&all[n++], vmlinux, shows, tracepoint);
+	probe_objects(&all[n], vmlinux);
+	n += OBJECT_COUNT;
 	btf__free(vmlinux);
 	assert(n == ARRAY_SIZE(all));
 	n = MIN(n, max);

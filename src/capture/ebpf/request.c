@@ -29,6 +29,7 @@ LIES_ALIKE(rodata_calls_shared, min_dur_ns);
 LIES_ALIKE(rodata_calls_shared, filter);
 LIES_ALIKE(rodata_calls_shared, tests);
 
+#define AIO_MANY     32768     /* half of those that the programs remember */
 #define SKIP_SUCCESS (1u << 6) /* IOSQE_CQE_SKIP_SUCCESS */
 #define DATASYNC     1u	       /* IORING_FSYNC_DATASYNC */
 #define OP_FSYNC     3
@@ -383,6 +384,43 @@ static int64_t requests_live_of(int map, enum call_kind kind, struct decode *d,
 	return count;
 }
 
+static bool process_has_ended(struct map *known, int32_t tgid)
+{
+	uint64_t ended;
+
+	if (map_get(known, (uint32_t)tgid, &ended))
+		return ended;
+	ended = load_has_ended((uint32_t)tgid);
+	(void)!map_set(known, (uint32_t)tgid, ended);
+	return ended;
+}
+
+int requests_forget(const struct loaded *l, struct decode *d, struct batch_set *out,
+		    struct requests_missing *m, uint64_t *ret_ops)
+{
+	_privileged_(PRIVILEGE_BPF);
+	const struct wire_requests *c = &l->skel->bss->aio_counts;
+	int64_t alive = (int64_t)(c->submitted - c->ended - c->silent - c->full - m->forgotten);
+	int fd = bpf_map__fd(l->skel->maps.aio_requests), r = 0;
+	uint64_t key[2], next[2];
+	bool more = alive >= AIO_MANY && !bpf_map_get_next_key(fd, NULL, key);
+	struct map processes = {0};
+	struct wire_live p;
+
+	while (more && r >= 0) {
+		more = !bpf_map_get_next_key(fd, key, next);
+		if (!bpf_map_lookup_elem(fd, key, &p) && process_has_ended(&processes, p.tgid) &&
+		    !bpf_map_delete_elem(fd, key)) {
+			m->forgotten++;
+			r = request_live(d, &p, KIND_LIBAIO, out);
+			*ret_ops += r > 0;
+		}
+		memcpy(key, next, sizeof(key));
+	}
+	map_free(&processes);
+	return MIN(r, 0);
+}
+
 static int64_t requests_live(const struct loaded *l, struct decode *d, struct batch_set *out,
 			     uint64_t *ret_ops)
 {
@@ -432,7 +470,7 @@ int requests_mark(const struct loaded *l, int64_t now, struct batch_set *out)
 }
 
 int requests_end(const struct loaded *l, struct decode *d, struct batch_set *out,
-		 struct requests_missing *ret, uint64_t *ret_ops)
+		 struct requests_missing *m, uint64_t *ret_ops)
 {
 	int64_t live = requests_live(l, d, out, ret_ops);
 	struct wire_requests c;
@@ -441,7 +479,8 @@ int requests_end(const struct loaded *l, struct decode *d, struct batch_set *out
 	if (live < 0)
 		return (int)live;
 	c = requests_counted(l);
-	known = c.ended + c.silent + c.full + (uint64_t)live;
-	*ret = (struct requests_missing){c.submitted > known ? c.submitted - known : 0, c.full};
+	known = c.ended + c.silent + c.full + m->forgotten + (uint64_t)live;
+	m->missing = c.submitted > known ? c.submitted - known : 0;
+	m->full = c.full;
 	return 0;
 }

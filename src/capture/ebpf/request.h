@@ -29,12 +29,19 @@ struct loaded;
 /* Known at the end: submitted and not seen to end; not remembered as there was no room. */
 struct requests_missing {
 	uint64_t missing, full;
+	uint64_t forgotten; /* by requests_forget() */
 };
 
 /* The mark "weir.requests", which says of which interfaces requests are recorded. 0 or -ENOMEM. */
 int requests_mark(const struct loaded *l, int64_t now, struct batch_set *out);
+/*
+ * Where very many of libaio have not ended, adds rows for those of processes that are no more, whose results nobody fetches:
+ * they make room. 0 or negative.
+ */
+int requests_forget(const struct loaded *l, struct decode *d, struct batch_set *out,
+		    struct requests_missing *m, uint64_t *ret_ops);
 /* Adds rows for those that have not ended, and says what is missing. 0 or negative. */
 int requests_end(const struct loaded *l, struct decode *d, struct batch_set *out,
-		 struct requests_missing *ret, uint64_t *ret_ops);
+		 struct requests_missing *m, uint64_t *ret_ops);
 /* Whether the kernel lets requests of a kind be seen. */
 bool requests_seen(const struct loaded *l, enum call_kind kind);

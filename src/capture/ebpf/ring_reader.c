@@ -17,10 +17,12 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/span_rings.h"
 #include "privilege/privilege.h"
 
 #define POLL_MS	     20 /* unless a ring asks earlier; every 4 ms cost a seventh more CPU */
 #define POLL_HELD_MS 4	/* where a program may be held, it waits for the release */
+#define POLL_SPAN_MS 4	/* where a program marks spans: its rings are small */
 /* Bytes of the backlog: at full rate some 50 ms of calls, and what is left of them once the decoder has caught up. */
 #define RAISE_ABOVE (16u << 20)
 #define LOWER_BELOW (4u << 20)
@@ -62,6 +64,7 @@ struct reader {
 	size_t spare_count, queued, backlog_max;
 	bool finished;
 	struct priority *priority;
+	struct span_rings *spans;
 	atomic_uint_fast64_t bytes; /* written by the thread, asked by others */
 };
 
@@ -270,6 +273,8 @@ static void reader_round(struct reader *r)
 	if (side_copy(r, &round))
 		r->horizons[r->count] = now - STAMP_SLACK_NS;
 	horizon = MIN(horizon, r->horizons[r->count]);
+	span_rings_copy(
+		r->spans); /* before the horizon is known: what was marked until then is there */
 	if (round.first) {
 		round.tail->last = true;
 		round.tail->horizon = horizon;
@@ -295,12 +300,13 @@ static void *reader_main(void *arg)
 	struct epoll_event events[16];
 	const int longest_ms = r->hasty ? POLL_HELD_MS : POLL_MS;
 	int poll_ms = longest_ms;
+	int64_t now, round = 0; /* when the next one is due at the latest */
 
 	/* It copies, writes to a descriptor that is open, and gives the decoder its turns. */
 	privilege_drop_thread(PRIVILEGE_PRIORITY);
 	for (;;) {
 		int n = epoll_wait(r->epoll, events, ARRAY_SIZE(events), poll_ms);
-		bool stop = false;
+		bool stop = false, spans;
 		size_t queued;
 
 		for (int i = 0; i < n; i++)
@@ -308,13 +314,18 @@ static void *reader_main(void *arg)
 		/* All that the bell said is that there is something to do. */
 		__atomic_store_n(r->bell_read, __atomic_load_n(r->bell_written, __ATOMIC_ACQUIRE),
 				 __ATOMIC_RELEASE);
-		if (stop || !backlog_full(r))
+		now = clock_monotonic_ns();
+		if (stop || ((n || now >= round) && !backlog_full(r))) {
 			reader_round(r);
+			round = now + longest_ms * NSEC_PER_MSEC;
+		}
 		if (stop)
 			return NULL;
+		spans = span_rings_copy(r->spans);
 		queued = backlog(r);
 		poll_ms = priority_adjust(r->priority, queued >= RAISE_ABOVE, queued < LOWER_BELOW);
 		poll_ms = poll_ms < 0 ? longest_ms : MIN(poll_ms, longest_ms);
+		poll_ms = spans ? MIN(poll_ms, POLL_SPAN_MS) : poll_ms;
 	}
 }
 
@@ -415,6 +426,7 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	r->epoll = r->wake = -1;
 	r->ring_bytes = opt->ring_bytes;
 	r->priority = opt->priority;
+	r->spans = opt->spans;
 	r->hasty = opt->lossless;
 	r->counters = opt->counters;
 	r->page = sysconf(_SC_PAGESIZE);

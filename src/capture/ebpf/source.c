@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "privilege/privilege.h"
 #include "capture/ebpf/block.h"
+#include "capture/ebpf/contexts.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/host_sums.h"
 #include "capture/ebpf/load.h"
@@ -20,6 +21,7 @@
 #include "capture/ebpf/polled.h"
 #include "capture/ebpf/request.h"
 #include "capture/ebpf/running.h"
+#include "capture/ebpf/spans.h"
 #include "calls.skel.h"
 
 #define BACKLOG_BYTES \
@@ -35,6 +37,7 @@ struct ebpf {
 	struct loaded loaded;
 	struct reader *reader;
 	struct decode *decode;
+	int spans_wait; /* 1: of what they hold not all that could be was given */
 	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
 	struct pending_list pending;
 	int64_t horizon, taken; /* up to which all is known; once the queue is empty */
@@ -51,7 +54,9 @@ struct ebpf {
 	struct buf running; /* records of the calls that run at the stop */
 	struct buf waited;  /* struct wire_waited of the threads that live then */
 	struct net_looks net;
-	int net_error; /* of the last look: some of it is missing */
+	struct source_beside beside[SOURCE_BESIDE_MAX]; /* by the last window */
+	size_t beside_count;
+	int net_error, sums_error; /* of the last look: some of it is missing */
 	struct map
 		still_running; /* by running_key(): and that had not been seen to end afterwards */
 	bool confirmed;
@@ -109,6 +114,7 @@ static int ebpf_start(struct source *s, struct error *err)
 		.priority = &e->priority,
 		.counters = e->loaded.counters,
 		.lossless = e->opt.lossless,
+		.spans = spans_rings(e->decode->spans),
 	};
 	int r;
 
@@ -121,6 +127,10 @@ static int ebpf_start(struct source *s, struct error *err)
 	if (r < 0)
 		return r;
 	e->attached = true;
+	r = decode_expect(e->decode, e->loaded.objects.all[OBJECT_PHASES].bpf,
+			  e->loaded.objects.all[OBJECT_BLOCK].bpf);
+	if (r < 0)
+		return error_set(err, r, "out of memory");
 	e->began_at = e->until = clock_monotonic_ns();
 	e->losses.since = wall_now(e);
 	r = polled_look(&e->loaded);
@@ -162,9 +172,9 @@ static void chunk_given(struct ebpf *e, const struct chunk *c)
 }
 
 /*
- * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU; the rest waits for
- * its turn: a thread that one CPU starts runs what another CPU has just executed, and a path leads to what was there then.
- * What waits of this CPU and round begins at `first`.
+ * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU, and announcements, as
+ * what they announce is read while the program runs on; the rest waits for its turn: a thread that one CPU starts runs what
+ * another CPU has just executed, and a path leads to what was there then. What waits of this CPU and round begins at `first`.
  */
 static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batch_set *out)
 {
@@ -187,12 +197,16 @@ static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batc
 		e->sums[c->cpu] += h->seq;
 		e->next[c->cpu] += (uint32_t)(h->seq + 1 - (uint32_t)e->next[c->cpu]);
 		time = h->time;
-		r = h->type == WIRE_FILE ? decode_dimension(e->decode, h, out) : 0;
+		r = h->type == WIRE_FILE || h->type == WIRE_ANNOUNCE
+			    ? decode_dimension(e->decode, h, out)
+			    : 0;
 		if (r == -EBADMSG) {
 			e->malformed++;
 			r = 0;
 			continue;
 		}
+		if (h->type == WIRE_ANNOUNCE)
+			continue;
 		r = r ? r
 		      : pending_add(&e->pending, h, c, first, wire_is_call(h) && !of_side(e, c));
 	}
@@ -254,6 +268,9 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 		    (out->tables[TABLE_OP] && out->tables[TABLE_OP]->rows >= SET_ROWS_MAX) ||
 		    (!wire_is_call(p->record) && set_full(out)))
 			break;
+		e->spans_wait = spans_first(e->decode, p->record, out);
+		if (e->spans_wait)
+			return MIN(e->spans_wait, 0);
 		r = give(e, p, out);
 		chunk_unref(e, p->chunk);
 		e->pending.at++;
@@ -318,34 +335,47 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		return SOURCE_END;
 	r = e->began ? 0 : decode_begin(e->decode, out);
 	r = r || e->began ? r : requests_mark(&e->loaded, wall_now(e), out);
+	r = r || e->began ? r : objects_mark(&e->loaded.objects, wall_now(e), out);
 	e->began = true;
 	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
-	ready = e->queue || e->stopped ||
+	ready = e->queue || e->stopped || e->spans_wait ||
 		(e->pending.count && (int64_t)e->pending.items[0].time <= e->horizon);
 	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
 	if (!ready || e->stopped)
 		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms, &e->taken));
+	r = r ? r : spans_take(e->decode->spans);
 	r = r ? r : queue_take(e, out);
 	if (!e->queue)
 		e->horizon = e->stopped ? INT64_MAX : e->taken;
 	r = r ? r : pending_sort(&e->pending);
+	e->spans_wait = 0;
 	r = r ? r : pending_give(e, out);
 	pending_compact(&e->pending);
+	if (!r && !e->spans_wait)
+		e->spans_wait = r = spans_give(e->decode, given_until(e), out);
+	r = MIN(r, 0);
 	if (!r && !e->stopped && losses_due(&e->losses, wall_now(e))) {
-		r = give_losses(e, out, wall_now(e));
+		r = requests_forget(&e->loaded, e->decode, out, &e->requests, &e->ops);
+		r = r ? r : give_losses(e, out, wall_now(e));
 		e->until = MAX(e->until,
 			       given_until(e)); /* what is missing of it was counted by then */
 	}
 	if (!r && !e->stopped && e->opt.with)
-		r = net_look(&e->net, &e->loaded.objects, e->decode, given_until(e), out);
+		r = net_look(&e->net, &e->loaded.objects, e->decode, given_until(e), out,
+			     &e->malformed);
+	if (!e->stopped)
+		contexts_look(e->decode);
 	if (!r && !e->stopped && e->opt.mark_running)
 		r = running_mark(&e->marks, running_prog(e),
 				 &e->loaded.skel->data_calls_shared->running_unsent, e->decode,
 				 out);
-	if (r >= 0 && e->stopped && !e->queue && !e->pending.count && !set_full(out)) {
-		r = source_finish(e, out);
-		e->ended = true;
-		priority_end(&e->priority);
+	if (r >= 0 && e->stopped && !e->spans_wait && !e->queue && !e->pending.count &&
+	    !set_full(out)) {
+		e->spans_wait = r = spans_end(e->decode, out);
+		r = r ? r : source_finish(e, out);
+		e->ended = !e->spans_wait;
+		if (e->ended)
+			priority_end(&e->priority);
 	}
 	if (r < 0)
 		return error_set(err, r,
@@ -382,7 +412,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	struct ebpf *e = ebpf_of(s);
-	int r, sums;
+	int r;
 
 	if (e->stopped)
 		return 0;
@@ -397,8 +427,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		load_detach(&e->loaded);
 		(void)!running_read(bpf_program__fd(e->loaded.skel->progs.weir_waited), &e->waited);
 		e->net_error = net_last(&e->net, &e->loaded.objects);
-		sums = sums_last(&e->loaded.objects, &e->net.records);
-		e->net_error = e->net_error ? e->net_error : sums;
+		e->sums_error = sums_last(&e->loaded.objects, &e->net.records);
 		/* which had not been seen to end: the selection may have left out the end of one */
 		r = r < 0 ? r : running_keys(running_prog(e), &e->still_running);
 		e->confirmed = r >= 0;
@@ -430,19 +459,6 @@ static int give_running(struct ebpf *e, struct batch_set *out)
 static uint64_t cpu_lost(const struct wire_cpu *c)
 {
 	return c->lost + c->storage + c->scratch;
-}
-
-/* Records that found no room in the side ring: those that are rows of op, or those that are not. */
-static uint64_t side_lost(const struct ebpf *e, bool calls)
-{
-	const uint64_t *lost = (const uint64_t *)e->loaded.skel->data_shared->shared.side_lost;
-	uint64_t sum = 0;
-
-	for (int i = 0; i < WIRE_SIDE_TYPES; i++) {
-		if (decode_side_is_call(WIRE_SIDE_FIRST + i) == calls)
-			sum += __atomic_load_n(&lost[i], __ATOMIC_RELAXED);
-	}
-	return sum;
 }
 
 /* Page faults of any thread at which the kernel did not run the program. */
@@ -507,28 +523,62 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		[LOSS_ALL_FAULTS] = e->stopped ? faults_missed(e) : 0,
 		[LOSS_ALL_REQUESTS] = e->requests.missing,
 		[LOSS_ALL_REQUESTS_FULL] = e->requests.full,
-		[LOSS_ALL_SIDE] = side_lost(e, false),
-		[LOSS_ALL_SIDE_CALLS] = side_lost(e, true),
-		[LOSS_ALL_SIDE_SKIPPED] = object_misses(&e->loaded.objects, OBJECT_BLOCK),
 	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
+	uint64_t contexts = __atomic_load_n(&e->loaded.skel->data_calls_shared->contexts_unread,
+					    __ATOMIC_RELAXED) +
+			    contexts_unfound(e->decode);
 	uint64_t children = unfollowed(e);
 	size_t count = 0;
 	int r = give_polled(e, out, now);
 
+	r = r ? r : spans_losses(e->decode, now - e->decode->opt.clock_offset, out);
 	if (!r && faults_cpus_changed(&e->loaded.faults)) {
 		e->cpus_changed = true;
-		r = losses_give_unknown(&e->losses, CAUSE_CPU_ONLINE, now, out);
+		r = losses_give_unknown(&e->losses, CAUSE_CPU_ONLINE, TABLE_OP, now, out);
 	}
 
 	if (!r && children > e->unfollowed)
-		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, now, out);
+		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, TABLE_OP, now, out);
 	e->unfollowed = children;
 	if (r < 0)
 		return r;
 	if (losses_look(&e->losses, e->loaded.counters))
 		r = loss_threads(bpf_map__fd(e->loaded.skel->maps.missing), &threads, &count);
+	e->beside_count = side_missing((const void *)e->loaded.skel->data_shared->shared.side_lost,
+				       &e->loaded.objects, e->beside);
+	if (contexts)
+		e->beside[e->beside_count++] =
+			(struct source_beside){CAUSE_CONTEXT, TABLE_CONTEXT, contexts};
+	if (r >= 0)
+		r = losses_give_beside(&e->losses, e->beside, e->beside_count, now, out);
 	return r < 0 ? r : losses_give(&e->losses, threads, count, all, now, out);
+}
+
+/* What the last look at sockets, handlers and pages did not get. */
+static int give_unread(struct ebpf *e, struct batch_set *out)
+{
+	const struct {
+		int error;
+		enum object_id object;
+		enum table_id table;
+	} looks[] = {
+		{e->net_error, OBJECT_NET, TABLE_NET_SAMPLE},
+		{e->sums_error, OBJECT_IRQ, TABLE_IRQ},
+		{e->sums_error, OBJECT_MEM, TABLE_MEM},
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(looks) && !r; i++) {
+		if (!looks[i].error || !e->loaded.objects.all[looks[i].object].bpf)
+			continue;
+		if (e->beside_count < SOURCE_BESIDE_MAX)
+			e->beside[e->beside_count++] =
+				(struct source_beside){CAUSE_SIDE_UNREAD, looks[i].table, 0};
+		r = losses_give_unknown(&e->losses, CAUSE_SIDE_UNREAD, looks[i].table, e->stopped,
+					out);
+	}
+	return r;
 }
 
 /* Every number 0 ... seq-1 came exactly once. */
@@ -550,9 +600,7 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	if (!r && e->decode->block)
 		r = block_rest(e->decode, object_map(&e->loaded.objects, OBJECT_BLOCK, "bios"),
 			       out);
-	r = r ? r : net_give(&e->net, e->decode, out);
-	if (!r && e->net_error)
-		r = losses_give_unknown(&e->losses, CAUSE_SIDE_FULL, e->stopped, out);
+	r = r ? r : net_give(&e->net, e->decode, out, &e->malformed);
 	r = r ? r
 	      : running_give(&e->unseen, e->decode, e->began_at,
 			     &e->loaded.skel->data_calls_shared->next_thread, e->loaded.plans, out,
@@ -560,13 +608,15 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	if (!e->running_error && e->loaded.skel->data_calls_shared->running_unsent)
 		e->running_error = -ENOBUFS;
 	if (!r && e->running_error)
-		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, e->stopped, out);
+		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, TABLE_OP, e->stopped,
+					out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
+	r = r ? r : give_unread(e, out);
 	r = r ? r : decode_end(e->decode, out); /* the time, before the names, which take seconds */
 	r = r ? r : decode_stack_names(e->decode, out);
 	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->unfollowed &&
-		    !side_lost(e, true) && !faults_missed(e) && !faults_lost(e) &&
-		    !e->cpus_changed && !e->requests.missing && !e->requests.full;
+		    !faults_missed(e) && !faults_lost(e) && !e->cpus_changed &&
+		    !e->requests.missing && !e->requests.full;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -591,9 +641,11 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 				     .unfollowed = unfollowed(e),
 				     .raised_ns = e->priority.raised_ns,
 				     .raise_refused = e->priority.refused};
+	ret->beside_count = e->beside_count;
+	memcpy(ret->beside, e->beside, e->beside_count * sizeof(*e->beside));
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
 	ret->lost = e->malformed + e->recursion + (e->ended ? unpaired(e) + faults_missed(e) : 0) +
-		    side_lost(e, true) + faults_lost(e) + e->requests.missing + e->requests.full;
+		    faults_lost(e) + e->requests.missing + e->requests.full;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -702,14 +754,14 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	e->source.ops = &ops;
 	e->opt = *opt;
 	r = load_programs(&e->loaded, opt, err);
-	d.phases = e->loaded.objects.all[OBJECT_PHASES].bpf;
+	d.shared = r < 0 ? NULL : &e->loaded.skel->data_shared->shared;
 	d.reads_counted = r >= 0 && e->loaded.skel->data_shared->shared.io_counted;
 	if (opt->stacks.of)
 		e->kallsyms_fd = d.kallsyms_fd = open_kallsyms();
 	d.plans = e->loaded.plans;
+	d.loaded = &e->loaded;
 	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;
-	d.block = object_map(&e->loaded.objects, OBJECT_BLOCK, "bios") >= 0;
 	r = r ? r : decode_new(&e->decode, &d, err);
 	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
 	e->sums = calloc(e->loaded.cpus + 1, sizeof(*e->sums));

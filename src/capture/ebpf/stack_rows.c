@@ -25,10 +25,13 @@
 
 #define STACKS_MAX	 65536
 #define STACKS_BYTES_MAX (24u << 20)
-#define MODULES_MAX	 4096
-#define OPEN_MAX	 256
-#define NAMES_LIMIT_NS	 (4 * NSEC_PER_SEC) /* half of what a session waits for a source that stops */
-#define ANON_KEY	 (1ull << 63)
+#define HASHES_MAX \
+	65536 /* twice as many were used last as the programs remember (bpf/lib/stack.h) */
+#define CALLS_MAX      65536 /* the record of a call follows that of its stacks */
+#define MODULES_MAX    4096
+#define OPEN_MAX       256
+#define NAMES_LIMIT_NS (4 * NSEC_PER_SEC) /* half of what a session waits for a source that stops */
+#define ANON_KEY       (1ull << 63)
 
 #define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
 #define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
@@ -40,8 +43,10 @@ struct kept_stack {
 };
 
 struct stacks {
-	struct map by_hash; /* of the kernel -> id */
-	struct map calls; /* thread and number of a call whose record has not come -> two ids + 1 */
+	/* Of the kernel -> id. It has addresses, which differ from process to process. */
+	struct recent by_hash;
+	/* Thread and number of a call whose record has not come -> two ids + 1. It never comes where it found no room. */
+	struct recent calls;
 	struct intern kept; /* struct kept_stack -> id, which is the key of its row */
 	struct symbols_module *modules;
 	size_t module_count, module_cap, open_count;
@@ -60,8 +65,8 @@ void stacks_free(struct stacks *s)
 			close(s->modules[i].fd);
 	}
 	free(s->modules);
-	map_free(&s->by_hash);
-	map_free(&s->calls);
+	recent_free(&s->by_hash);
+	recent_free(&s->calls);
 	map_free(&s->by_file);
 	intern_free(&s->kept);
 	buf_free(&s->room);
@@ -72,8 +77,11 @@ static struct stacks *stacks_of(struct decode *d)
 {
 	if (!d->stacks) {
 		d->stacks = calloc(1, sizeof(*d->stacks));
-		if (d->stacks)
-			d->stacks->kernel = SYMBOLS_NONE;
+		if (!d->stacks)
+			return NULL;
+		d->stacks->kernel = SYMBOLS_NONE;
+		d->stacks->by_hash.max = HASHES_MAX;
+		d->stacks->calls.max = CALLS_MAX;
 	}
 	return d->stacks;
 }
@@ -329,7 +337,7 @@ int decode_stack(struct decode *d, const struct wire_stack *w, struct batch_set 
 		r = r < 0 ? r : buf_append(&s->room, &f, sizeof(f));
 	}
 	r = r < 0 ? r : intern_add(&s->kept, s->room.data, s->room.len, &id);
-	r = r < 0 ? r : map_set(&s->by_hash, w->stack, id);
+	r = r < 0 ? r : recent_set(&s->by_hash, w->stack, id);
 	return r < 0 || s->kept.count == before ? r : stack_row(s, id, NULL, out);
 }
 
@@ -345,7 +353,7 @@ static uint64_t stack_number(struct decode *d, uint64_t hash)
 
 	if (!hash)
 		return 0;
-	if (map_get(&d->stacks->by_hash, hash, &id))
+	if (recent_get(&d->stacks->by_hash, hash, &id))
 		return id + 1;
 	d->stacks_left_out++;
 	return 0;
@@ -362,7 +370,7 @@ int decode_call_stacks(struct decode *d, const struct wire_call_stacks *w)
 		return -ENOMEM;
 	user = stack_number(d, w->user);
 	kernel = stack_number(d, w->kernel);
-	return map_set(&s->calls, call_key(w->thread, w->call), user << 32 | kernel);
+	return recent_set(&s->calls, call_key(w->thread, w->call), user << 32 | kernel);
 }
 
 void decode_take_stacks(struct decode *d, const struct wire_op *w, int64_t *ret_user,
@@ -371,9 +379,9 @@ void decode_take_stacks(struct decode *d, const struct wire_op *w, int64_t *ret_
 	uint64_t ids, key = call_key(w->thread, w->call);
 
 	*ret_user = *ret_kernel = -1;
-	if (!map_get(&d->stacks->calls, key, &ids))
+	if (!recent_get(&d->stacks->calls, key, &ids))
 		return;
-	map_del(&d->stacks->calls, key);
+	recent_del(&d->stacks->calls, key);
 	*ret_user = (int64_t)(ids >> 32) - 1;
 	*ret_kernel = (int64_t)(ids & UINT32_MAX) - 1;
 }

@@ -86,6 +86,7 @@ static struct command *analysis_make_command(const struct analysis *a)
 		.summary = a->summary,
 		.usage = a->sides == 2 ? "[options] A B | -a A1 -a A2 ... -b B1 -b B2 ... | TRACE "
 					 "--a-to TIME --b-from TIME"
+			 : a->takes    ? "[options] 'DEFINITION'..."
 				       : "[options] [TRACE...]",
 		.description = description,
 		.options = options,
@@ -177,7 +178,8 @@ static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struc
 	struct analysis_input in = {.analysis = v->analysis,
 				    .runs = v->runs,
 				    .count = v->count,
-				    .options = analysis_own_options(v->opts)};
+				    .options = analysis_own_options(v->opts),
+				    .screen = !v->opts->read.json && !v->opts->csv};
 	struct analysis_result result = {0};
 	int r;
 
@@ -238,6 +240,20 @@ static int analysis_instead(const struct analysis *a, const struct analysis_opts
 	return 1;
 }
 
+/* The arguments, as values of the option that takes them. */
+static int analysis_take(const struct analysis *a, const struct analysis_opts *o, int argc,
+			 char **argv, struct error *err)
+{
+	const struct option *to = a->options;
+	int r = 0;
+
+	while (strcmp(to->long_name, a->takes) != 0)
+		to++;
+	for (int i = 0; i < argc && r >= 0; i++)
+		r = option_take(to, (void *)(uintptr_t)analysis_own_options(o), argv[i], err);
+	return r;
+}
+
 int analysis_main(const struct analysis *a, const struct analysis_opts *o, int argc, char **argv)
 {
 	_cleanup_(analysis_close) struct analysis_view v = {.analysis = a, .opts = o};
@@ -246,6 +262,10 @@ int analysis_main(const struct analysis *a, const struct analysis_opts *o, int a
 
 	if (r)
 		return r;
+	if (a->takes && analysis_take(a, o, argc, argv, &err) < 0)
+		return fail_usage("%s: %s", a->name, err.message);
+	if (a->takes)
+		argc = 0;
 	if (a->check && a->check(analysis_own_options(o), &err) < 0)
 		return fail_usage("%s: %s", a->name, err.message);
 	r = analysis_instead(a, o, &err);

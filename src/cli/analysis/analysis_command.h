@@ -61,3 +61,5 @@ void analysis_close(struct analysis_view *v);
 
 /* analysis_screen.c: prints findings and tables, or the screen that the analysis has. 0 or negative. */
 int analysis_screen(const struct analysis_view *v, struct error *err);
+/* Prints one table of the result. 0 or negative. */
+int analysis_put_table(const struct analysis_view *v, size_t i, struct error *err);

@@ -176,6 +176,7 @@ static int analysis_finish_run(struct analysis_view *v, struct analysis_trace *t
 	run->engine = v->engine;
 	run->lost = t->loss.lost;
 	run->lost_unknown = t->loss.at_least;
+	run->lost_beside = t->loss.beside ? t->loss.beside : t->loss.beside_unknown;
 	return analysis_choose(v, t, run, err);
 }
 

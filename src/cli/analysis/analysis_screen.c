@@ -5,8 +5,10 @@
 
 #include "cli/analysis/analysis_command.h"
 #include "cli/diagnose/diagnose_screen.h"
+#include "cli/analysis/disks_screen.h"
 #include "cli/diff/diff.h"
 #include "cli/analysis/stacks_screen.h"
+#include "cli/analysis/periods_screen.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
@@ -18,6 +20,8 @@ static const struct {
 	{"diagnose", diagnose_screen},
 	{"diff", diff_screen},
 	{"stacks", stacks_screen},
+	{"disks", disks_screen},
+	{"periods", periods_screen},
 };
 
 static int analysis_put_sentence(enum text_style style, struct bytes text, size_t indent)
@@ -57,7 +61,7 @@ static int analysis_put_findings(const struct analysis_view *v, struct error *er
 	return r;
 }
 
-static int analysis_put_table(const struct analysis_view *v, size_t i, struct error *err)
+int analysis_put_table(const struct analysis_view *v, size_t i, struct error *err)
 {
 	const struct read_flags *f = &v->opts->read;
 	bool terminal = text_terminal();

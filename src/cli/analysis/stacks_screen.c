@@ -9,6 +9,7 @@
 
 #include "analysis/stacks/stacks.h"
 #include "cli/options/command.h"
+#include "cli/record/recorded.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/text.h"
 #include "symbols/symbols.h"
@@ -122,7 +123,7 @@ int stacks_screen(const struct analysis_view *v)
 {
 	const struct stacks_options *o = analysis_own_options(v->opts);
 	const struct stacks_sums *s = v->result->own;
-	size_t most = text_terminal() ? SCREEN_STACKS : s->count;
+	size_t most = text_terminal() && o->top == STACKS_TOP ? SCREEN_STACKS : s->count;
 	bool gaps = false;
 	int r = o->pprof ? export_pprof(s, o->pprof) : 0;
 
@@ -131,8 +132,7 @@ int stacks_screen(const struct analysis_view *v)
 	if (o->pprof)
 		return 0;
 	if (!s->count) {
-		printf("no call of this trace has a stack: weir record --stacks\n");
-		return 0;
+		return recorded_put_none(stdout, v->runs[0].store, "stacks");
 	}
 	stacks_screen_head(s);
 	for (size_t i = 0; i < s->count && i < MIN(most, (size_t)o->top) && r >= 0; i++) {

@@ -180,15 +180,45 @@ static void diagnose_put_headline(const struct diagnosis *d)
 		printf("\n%s\n", rules);
 }
 
+/* "not run: cache-thrash, slow-disk; weir record --with block records what they need" */
+static int diagnose_put_lacks(const struct diagnosis *d)
+{
+	_cleanup_buf_ struct buf line = {0}, lines = {0};
+	int r = 0;
+
+	if (!d->lack_count)
+		return 0;
+	for (size_t i = 0; i < d->lack_count && r >= 0; i++)
+		r = buf_printf(&line, "%s%s", i ? ", " : "not run: ", d->lacks[i].rule->name);
+	if (r >= 0 && d->lacking.len)
+		r = buf_printf(&line, "; weir record --with %s records what %s",
+			       buf_str((struct buf *)&d->lacking),
+			       d->lack_count == 1 ? "it needs" : "they need");
+	else if (r >= 0)
+		r = buf_printf(&line, "; they read more than the selected calls");
+	if (r >= 0)
+		r = format_wrapped(&lines, buf_str(&line), INDENT, diagnose_width());
+	if (r >= 0)
+		printf("\n%s%s%s", text_style(TEXT_DIM), buf_str(&lines), text_style(TEXT_PLAIN));
+	return r;
+}
+
 static void diagnose_put_certainty(const struct diagnosis *d)
 {
-	if (d->lost || d->lost_unknown)
-		printf("\nnot certain: %s%s calls are lost; what would have been found in them is "
-		       "not "
-		       "known\n",
+	bool calls = d->lost || d->lost_unknown;
+
+	putchar('\n');
+	if (calls)
+		printf("not certain: %s%s calls are lost; what would have been found in them is "
+		       "not known\n",
 		       d->lost_unknown ? bars_at_least() : "", format_count(d->lost).s);
-	else
-		printf("\ncertain: no call is missing%s\n",
+	if (d->lost_beside)
+		printf("not certain: %s row%s beside calls %s lost; rules that need them may have "
+		       "found less\n",
+		       format_count(d->lost_beside).s, d->lost_beside == 1 ? "" : "s",
+		       d->lost_beside == 1 ? "is" : "are");
+	if (!calls && !d->lost_beside)
+		printf("certain: no call is missing%s\n",
 		       d->count ? "              weir diagnose --explain RULE says more of a rule"
 				: "");
 }
@@ -206,6 +236,8 @@ int diagnose_screen(const struct analysis_view *v)
 	diagnose_put_headline(d);
 	for (size_t i = 0; i < d->count && r >= 0; i++)
 		r = diagnose_put_finding(v, &d->findings[i], i + 1);
+	if (r >= 0)
+		r = diagnose_put_lacks(d);
 	diagnose_put_certainty(d);
 	return r;
 }

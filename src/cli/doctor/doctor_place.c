@@ -179,8 +179,8 @@ static void check_grant(struct doctor *d)
 	snprintf(
 		remedy, sizeof(remedy),
 		"as a service: systemctl start weir-record; or for a group: chgrp and chmod 750 on "
-		"%.120s, then setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace+p on "
-		"it: "
+		"%.120s, then setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace,"
+		"cap_checkpoint_restore+p on it: "
 		"whoever may run it then sees " SIGHT,
 		exe);
 	doctor_add(d, DOCTOR_NONE, "other users", remedy,

@@ -2,6 +2,7 @@
 /* shared.c: what the shared options mean. */
 #include "cli/options/shared.h"
 #include "base/clock.h"
+#include "base/nearest.h"
 #include "base/when.h"
 #include "engine/engine.h"
 #include "record/cgroups.h"
@@ -198,16 +199,25 @@ int record_flags_select(const struct record_flags *f, struct select *ret, struct
 	return 0;
 }
 
-static int with_error(const char *word, size_t len, struct error *err)
+static int with_error(const char *all, const char *at, size_t len, struct error *err)
 {
-	char words[256] = "";
-	size_t at = 0;
+	char words[256] = "", word[64];
+	struct nearest near = {.word = word};
+	size_t used = 0;
 	const char *w;
 
-	for (size_t i = 0; (w = ebpf_with_word(i)) && at < sizeof(words); i++)
-		at += (size_t)snprintf(words + at, sizeof(words) - at, "%s%s", i ? ", " : "", w);
-	return error_set(err, -EINVAL, "--with %.*s: only %s can be recorded beside calls",
-			 (int)MIN(len, (size_t)64), word, words);
+	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), at);
+	for (size_t i = 0; (w = ebpf_with_word(i)) && used < sizeof(words); i++) {
+		nearest_offer(&near, w);
+		used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s", i ? ", " : "",
+					 w);
+	}
+	if (!len)
+		return error_set(err, -EINVAL,
+				 "--with '%.100s': a word is missing beside a comma; words are %s",
+				 all, words);
+	return error_set(err, -EINVAL, "--with: there is no '%s'%s%s; words are %s", word,
+			 near.best ? "; the nearest is " : "", near.best ? near.best : "", words);
 }
 
 int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error *err)
@@ -221,7 +231,7 @@ int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error 
 			uint32_t bit = ebpf_with(at, len);
 
 			if (!bit)
-				return with_error(at, len, err);
+				return with_error(f->with.items[i], at, len, err);
 			*ret |= bit;
 			at += len;
 		} while (*at++ == ',');

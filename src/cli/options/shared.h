@@ -96,8 +96,9 @@ struct read_flags {
 			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),             \
 		SHARED_ROW(                                                                       \
 			type, member, 0, "with", OPTION_LIST, "WHAT", with,                       \
-			"record this beside calls; repeatable, or WHAT,WHAT; weir doctor shows "  \
-			"what this kernel allows",                                                \
+			"record this beside calls: block, net, phases, sched, irq, mem, faults, " \
+			"stacks; repeatable, or WHAT,WHAT; weir doctor shows what this kernel "   \
+			"allows",                                                                 \
 			.words = ebpf_with_word),                                                 \
 		SHARED_ROW(type, member, 0, "phases", OPTION_FLAG, NULL, phases,                  \
 			   "where the time of each call went: CPU, run queue, I/O, sleep"),       \

@@ -195,11 +195,14 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 		format_size(t->store.bytes).s);
 	if (e->calls)
 		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)e->calls);
-	fprintf(stderr, "   lost %s%s%s\n",
+	fprintf(stderr, "   lost %s%s%s%s\n",
 		e->more && !lost		  ? "an unknown number"
 		: t->source.unfollowed || e->more ? "at least "
 						  : "",
 		e->more && !lost ? "" : format_count(lost).s,
+		!t->source.beside_count ? ""
+		: lost == 1 && !e->more ? " call"
+					: " calls",
 		record_gap_free(t) && !e->error.code ? " (sequence gap-free)" : "");
 	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
 		t->why_stopped ? t->why_stopped : "failed", format_dur(t->cpu_ns).s);
@@ -241,18 +244,43 @@ static int put_word(struct buf *to, const char *path)
 	return r < 0 ? r : buf_printf(to, "'");
 }
 
-/* What there is to look at. */
-static void record_print_next(const struct record_end *e)
+/* " (also report block, disks, net)": what shows the tables beside calls. */
+static int put_also(struct buf *b, uint32_t with)
 {
-	_cleanup_buf_ struct buf word = {0};
+	const char *word, *separator = "   also weir report ";
+	int r = 0;
+
+	for (size_t i = 0; (word = ebpf_with_word(i)) && r >= 0; i++) {
+		if (!(with & ebpf_with(word, strlen(word))) || !strcmp(word, "faults"))
+			continue;
+		r = buf_printf(b, "%s%s%s", separator, word,
+			       strcmp(word, "block") == 0 ? ", disks" : "");
+		separator = ", ";
+	}
+	return r;
+}
+
+/* What there is to look at. */
+static void record_print_next(const struct record_opts *o, const struct record_end *e)
+{
+	_cleanup_buf_ struct buf word = {0}, also = {0};
+	struct error ignored = {0};
+	bool usual;
+	uint32_t with = 0;
 
 	if (!e->found)
 		return;
-	if (!strcmp(e->found, TRACE_DEFAULT))
-		fprintf(stderr, "next: weir report\n");
-	else if (put_word(&word, e->found) == 0)
-		fprintf(stderr, "next: weir report %s%s\n", *e->found == '-' ? "./" : "",
-			buf_str(&word));
+	usual = !strcmp(e->found, TRACE_DEFAULT);
+	if (put_word(&word, e->found) < 0)
+		return;
+	(void)record_flags_with(&o->rec, &with, &ignored);
+	if (o->rec.stacks)
+		with |= ebpf_with("stacks", strlen("stacks"));
+	fprintf(stderr, "next: weir report%s%s%s%s\n", usual ? "" : " ",
+		!usual && *e->found == '-' ? "./" : "", usual ? "" : buf_str(&word),
+		put_also(&also, with) < 0 ? "" : buf_str(&also));
+	if (with & ebpf_with("faults", strlen("faults")))
+		fprintf(stderr, "      weir trace -i %s --where 'kind == fault'\n", buf_str(&word));
 }
 
 /* ---- the command ---- */
@@ -285,15 +313,15 @@ static int end_session(const struct record_opts *o, struct output *out,
 	record_end(&end, fd, path ? path : out->path, totals, failed);
 	if (out->parts && end.found == end.path)
 		end.found = out->path;
-	if (!o->quiet || totals->source.lost || totals->source.unfollowed ||
-	    totals->source.polled.processes || end.error.code)
+	if (!o->quiet || totals->source.lost || totals->source.beside_count ||
+	    totals->source.unfollowed || totals->source.polled.processes || end.error.code)
 		print_summary(o, &end, totals);
 	if (out->parts && !o->quiet)
 		print_parts(out->path, (uint64_t)o->keep, totals->store.parts);
 	if (end.error.code)
 		fail(&end.error);
 	if (!o->quiet || end.error.code)
-		record_print_next(&end);
+		record_print_next(o, &end);
 	if (end.found)
 		after->path = strdup(end.found);
 	return end.error.code ? 1 : live_status(totals);
@@ -446,6 +474,12 @@ const struct command command_record = {
 		"it costs every switch of the host some 100 ns, also of programs that are not "
 		"recorded; a call that does not block pays some 15 ns. With --with phases,block "
 		"the time blocked on I/O is split into queued and in the device.\n\n"
+		"--with adds tables beside the calls: block the requests to disks, their files and "
+		"owners (weir disks, weir report block); net connections and what goes wrong with "
+		"them (report net); sched, irq and mem the times for which threads had no CPU, "
+		"interrupt handlers, and pages (report sched, irq, mem). phases and stacks are as "
+		"--phases and --stacks. faults adds page faults that read a mapped file, which are "
+		"rows of op with kind == fault: weir trace -i TRACE --where 'kind == fault'.\n\n"
 		"Ctrl-C reaches the command too, and recording goes on until it has ended; "
 		"a second one stops at once. "
 		"Other signals are passed on to the command, unless they were sent to its whole "

@@ -167,14 +167,62 @@ static void record_live_warn_memory(const struct recording *r, bool verbose)
 			format_size(RECORDING_MEMORY_ENOUGH).s);
 }
 
-static void record_live_warn_missing(const struct recording *r)
+/* Said once: some of it is known when the programs are loaded, the rest when they are attached. */
+static void record_live_warn_missing(void *live)
 {
+	struct live *l = live;
 	const struct ebpf_missing *missing;
-	size_t count = ebpf_source_missing(r->source, &missing);
+	size_t count = ebpf_source_missing(l->rec.source, &missing);
 
-	for (size_t i = 0; i < count; i++)
+	for (; l->missing_told < count; l->missing_told++) {
+		const struct ebpf_missing *m = &missing[l->missing_told];
+
 		fprintf(stderr, "weir: this kernel does not show %s (it refuses %s: %s)\n",
-			missing[i].shows, missing[i].tracepoint, strerror(-missing[i].error));
+			m->shows, m->tracepoint, strerror(-m->error));
+	}
+}
+
+/* What is recorded beside calls and then shown nowhere would only cost. */
+static int live_check_with(const struct live_options *o, uint32_t with, struct error *err)
+{
+	const char *word;
+
+	if (o->rec->stacks)
+		with |= ebpf_with("stacks", strlen("stacks"));
+	for (size_t i = 0; o->with && (word = ebpf_with_word(i)); i++) {
+		char known[32];
+
+		snprintf(known, sizeof(known), " %s ", word);
+		if (!(with & ebpf_with(word, strlen(word))) || strstr(o->with, known))
+			continue;
+		if (o->rec->phases && !strcmp(word, "phases"))
+			return error_set(err, -EINVAL,
+					 "--phases: %s does not show them: weir trace and weir "
+					 "record do",
+					 o->usage);
+		return error_set(err, -EINVAL,
+				 "--%s%s: %s does not show what that records: weir record "
+				 "keeps it in a trace",
+				 o->rec->stacks && !strcmp(word, "stacks") ? "" : "with ", word,
+				 o->usage);
+	}
+	return 0;
+}
+
+/* `--stacks slow` is not `--stacks=slow`. */
+static int live_check_stacks(const struct live_options *o, struct error *err)
+{
+	static const char *const words[] = {"slow", "failed", "all", "slow,failed", "failed,slow"};
+	const char *first = o->argc ? o->argv[0] : "";
+
+	for (size_t i = 0; o->rec->stacks && i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(first, words[i]))
+			return error_set(err, -EINVAL,
+					 "--stacks takes its value behind '=': --stacks=%s (a "
+					 "command of that name: ./%s)",
+					 first, first);
+	}
+	return 0;
 }
 
 int live_open(struct live *l, const struct live_options *o, struct error *err)
@@ -193,6 +241,10 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	*l = (struct live){0};
 	r = record_flags_with(o->rec, &opt.with, err);
 	if (r >= 0)
+		r = live_check_with(o, opt.with, err);
+	if (r >= 0)
+		r = live_check_stacks(o, err);
+	if (r >= 0)
 		r = record_flags_stacks(o->rec, opt.with, &opt.stacks, err);
 	if (r >= 0)
 		r = record_live_choose(l, o, err);
@@ -204,7 +256,9 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	record_live_warn_memory(&l->rec, o->verbose);
 	if (r < 0)
 		return live_at_work(r);
-	record_live_warn_missing(&l->rec);
+	record_live_warn_missing(l);
+	l->rec.session.begun = record_live_warn_missing;
+	l->rec.session.begun_arg = l;
 	return 0;
 }
 
@@ -283,11 +337,25 @@ static void warn_polled(const struct record_totals *t)
 		fprintf(stderr, "weir: %s\n", buf_str(&b));
 }
 
+/* Which tables beside calls lack rows. */
+static void warn_lost_beside(const struct record_totals *t)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct loss l = {0};
+
+	for (size_t i = 0; i < t->source.beside_count; i++)
+		loss_add_beside(&l, t->source.beside[i].table, t->source.beside[i].cause,
+				t->source.beside[i].count, !t->source.beside[i].count);
+	if (l.beside_count && loss_put_beside(&b, &l, true) >= 0)
+		fprintf(stderr, "weir: LOST beside calls: %s\n", buf_str(&b));
+}
+
 void live_warn_lost(const struct record_totals *t, bool lossless)
 {
 	uint64_t lost = t->source.lost - t->source.compat;
 
 	warn_polled(t);
+	warn_lost_beside(t);
 	if (t->source.compat)
 		fprintf(stderr,
 			"weir: %s 32-bit call%s counted and not recorded: only 64-bit calls "

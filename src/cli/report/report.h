@@ -148,7 +148,8 @@ const char *report_err_name(int64_t err, char buf[static 32]);
 struct thread_time {
 	int64_t task, tid;
 	struct bytes comm;
-	uint64_t span, io, wait, other;
+	uint64_t span, io, wait, other; /* of requests of io_uring and libaio nothing: */
+	uint64_t async;			/* one of those that it submitted was under way */
 };
 /* Calls and time by operation of what had not ended; the time is that of report_threads(). */
 int report_running(const struct report *r, struct rollup **ret) _must_check_;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "cli/report/report.h"
+#include "cli/report/report_requests.h"
 #include "cli/terminal/text.h"
 #include "names/names.h"
 #include "schema/ops.h"
@@ -375,11 +375,33 @@ static int times_order(const void *a, const void *b)
 {
 	const struct thread_time *x = a, *y = b;
 
-	if (x->io != y->io)
-		return x->io > y->io ? -1 : 1;
+	if (MAX(x->io, x->async) != MAX(y->io, y->async))
+		return MAX(x->io, x->async) > MAX(y->io, y->async) ? -1 : 1;
 	if (x->wait != y->wait)
 		return x->wait > y->wait ? -1 : 1;
 	return (x->task > y->task) - (x->task < y->task);
+}
+
+/* Requests overlap, and their thread does other things meanwhile: they are none of its time. */
+static int times_take_requests(const struct report *r, struct thread_times *all)
+{
+	struct beside_groups requests;
+	int e = report_requests(r, &requests);
+
+	for (size_t i = 0; e >= 0 && i < requests.count; i++) {
+		const struct request_time *q = (struct request_time *)requests.all + i;
+		struct thread_time *t;
+
+		e = times_get(r, all, q->task, &t);
+		if (e < 0)
+			break;
+		t->io -= MIN(t->io, q->io);
+		t->wait -= MIN(t->wait, q->wait);
+		t->other -= MIN(t->other, q->other);
+		t->async = (uint64_t)cover_sum(&q->under_way);
+	}
+	report_requests_free(&requests);
+	return e;
 }
 
 int report_threads(const struct report *r, struct thread_time **ret, size_t *ret_count)
@@ -406,6 +428,7 @@ int report_threads(const struct report *r, struct thread_time **ret, size_t *ret
 		if (e >= 0)
 			*time_slot(t, clip_class(key)) += value;
 	}
+	e = e < 0 ? e : times_take_requests(r, &all);
 	map_free(&all.tasks);
 	if (e < 0) {
 		free(all.items);

@@ -54,6 +54,7 @@ static void manner(const struct report *r, const struct rollup_row *row, char *o
 			 often ? format_rate(row->calls, r->to - r->from, false).s : "");
 }
 
+#define SECTION_HOW 6 /* its column with sizes and rates */
 static const struct answer_column section[] = {
 	{"FILES AND PEERS", {QUERY_TEXT}},
 	{"", {QUERY_TEXT}, .fixed = true, .gives = 7},
@@ -61,7 +62,7 @@ static const struct answer_column section[] = {
 	{"bytes", {QUERY_SIZE}, .dash = true},
 	{"time", {QUERY_DUR}, .weight = true},
 	{"p99", {QUERY_DUR}},
-	{"", {QUERY_TEXT}, .fixed = true, .gives = 9},
+	[SECTION_HOW] = {"", {QUERY_TEXT}, .fixed = true, .gives = 9},
 };
 
 static void put_sums(struct answer_list *to, const struct rollup_row *row, const char *how)
@@ -358,17 +359,35 @@ static int by_tree_fill(struct by_file *f, struct report *r, const struct page_t
 	return e;
 }
 
+/* True where a line has a rate. */
+static bool has_rates(const struct answer_list *list)
+{
+	for (size_t i = SECTION_HOW; i < list->count; i += list->column_count) {
+		if (list->cells[i].t.len &&
+		    memmem(list->cells[i].t.data, list->cells[i].t.len, "/s", 2))
+			return true;
+	}
+	return false;
+}
+
 int page_files(struct report *r, const struct page_totals *t)
 {
-	_cleanup_answer_list_ struct answer_list list = {section, ARRAY_SIZE(section)};
+	struct answer_column columns[ARRAY_SIZE(section)];
+	_cleanup_answer_list_ struct answer_list list = {columns, ARRAY_SIZE(section)};
+	char over[48];
 	_cleanup_(by_file_free) struct by_file f = {0};
 	int e = by_file_fill(&f, r, group_file);
 	bool trees = f.count > ALL_FILES_MAX;
 
+	memcpy(columns, section, sizeof(section));
 	if (e >= 0 && trees)
 		e = by_tree_fill(&f, r, t);
 	if (e < 0 || !f.count)
 		return e;
 	e = put_file_lines(r, &f, trees, t, &list);
+	/* a file may have been used for a part of that time */
+	snprintf(over, sizeof(over), "rates over %.32s", format_dur(r->to - r->from).s);
+	if (has_rates(&list))
+		columns[SECTION_HOW].name = over;
 	return e < 0 ? e : page_table(&list);
 }

@@ -2,12 +2,14 @@
 /* report_rows.c: fills the tables of `report`. */
 #include "cli/report/report_rows.h"
 #include "cli/report/report_phases.h"
+#include "cli/report/report_requests.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "analysis/disks/disk_use.h"
 #include "cli/report/beside/beside.h"
 #include "cli/terminal/text.h"
 #include "names/names.h"
@@ -75,6 +77,7 @@ static const struct answer_column thread_columns[] = {
 	MEASURES,
 	{"waits", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 5},
 	{"waiting", {QUERY_DUR}, .word = "dur", .dash = true},
+	{"async", {QUERY_DUR}, .word = "dur", .dash = true, .gives = 7},
 	{"tid", {QUERY_INT}},
 	TEXT("thread")};
 static const struct answer_column error_columns[] = {
@@ -117,12 +120,12 @@ static const struct answer_column phase_columns[] = {
 	TEXT("file"),
 };
 
-static void put_measures(struct answer_list *t, const struct rollup_row *row)
+static void put_measures(struct answer_list *t, const struct rollup_row *row, uint64_t requests_ns)
 {
 	answer_list_uint(t, row->calls);
 	answer_list_uint(t, row->errors);
 	answer_list_uint(t, row->bytes);
-	answer_list_uint(t, row->time_ns);
+	answer_list_uint(t, row->time_ns - MIN(row->time_ns, requests_ns));
 	answer_list_uint(t, (uint64_t)report_quantile(row, 0.5));
 	answer_list_uint(t, (uint64_t)report_quantile(row, 0.9));
 	answer_list_uint(t, (uint64_t)report_quantile(row, 0.99));
@@ -141,7 +144,7 @@ static int fill_ops(struct report *r, struct answer_list *t, struct error *err)
 
 		answer_list_str(t, report_op_name(row->op, name));
 		answer_list_int(t, row->class);
-		put_measures(t, row);
+		put_measures(t, row, 0);
 	}
 	return e;
 }
@@ -187,7 +190,7 @@ static int fill_by_file(struct report *r, struct answer_list *t, group_fn *fn)
 		const struct rollup_row *row = rollup_row(sums, i);
 		const struct group *g = &k.by.groups[row->file_id];
 
-		put_measures(t, row);
+		put_measures(t, row, 0);
 		if (fn != group_dir)
 			answer_list_uint(t, g->members);
 		answer_list_text(t, g->name);
@@ -229,7 +232,30 @@ static void put_who(struct answer_list *t, struct bytes name)
 struct thread_sums {
 	const struct rollup_row *row;
 	uint64_t waits, waiting;
+	uint64_t requests,
+		async; /* of a thread: the time of its requests, and for how long there were any */
 };
+
+/* Requests of io_uring and libaio overlap: they are no time of the thread that submitted them. */
+static int take_requests(struct report *r, struct grouping *by, struct thread_sums *sums,
+			 size_t count)
+{
+	struct beside_groups requests;
+	int e = report_requests(r, &requests);
+
+	for (size_t i = 0; e >= 0 && i < requests.count; i++) {
+		const struct request_time *q = (struct request_time *)requests.all + i;
+		int64_t g = grouping_of(by, q->task);
+
+		if (g < 0 || (size_t)g >= count)
+			continue;
+		sums[g].requests = add_sat(sums[g].requests, add_sat(q->io, q->other));
+		sums[g].waiting -= MIN(sums[g].waiting, q->wait);
+		sums[g].async = add_sat(sums[g].async, (uint64_t)cover_sum(&q->under_way));
+	}
+	report_requests_free(&requests);
+	return e;
+}
 
 /* For each group of processes what distinguishes it from others of its name. */
 static int find_apart(const struct report *r, const struct grouping *by, int64_t *ids,
@@ -275,14 +301,18 @@ static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn,
 			continue;
 		if (report_is_wait(one))
 			by_group[one->thread_id] = (struct thread_sums){
-				by_group[one->thread_id].row, one->calls, one->time_ns};
+				by_group[one->thread_id].row, one->calls, one->time_ns, 0, 0};
 		else
 			by_group[one->thread_id].row = one;
 	}
+	if (e >= 0 && !processes)
+		e = take_requests(r, &k.by, by_group, groups);
 	for (size_t g = 0; e >= 0 && g < groups; g++) {
-		put_measures(t, by_group[g].row ? by_group[g].row : &none);
+		put_measures(t, by_group[g].row ? by_group[g].row : &none, by_group[g].requests);
 		answer_list_uint(t, by_group[g].waits);
 		answer_list_uint(t, by_group[g].waiting);
+		if (!processes)
+			answer_list_uint(t, by_group[g].async);
 		put_who(t, k.by.groups[g].name);
 		if (processes)
 			put_program(r, t, ids[g], apart[g]);
@@ -460,7 +490,7 @@ static const struct table_kind {
 	 TABLE_NET_SAMPLE},
 	{"block", beside_block_columns, BESIDE_BLOCK_COLUMNS, "bytes", beside_block,
 	 ROLLUP_THREAD | ROLLUP_FILE, TABLE_REQUEST},
-	{"disks", beside_disk_columns, BESIDE_DISK_COLUMNS, "time", beside_disks, 0, TABLE_REQUEST},
+	{"disks", disk_use_columns, DISK_USE_COLUMNS, "time", beside_disks, 0, TABLE_REQUEST},
 	{"phases", phase_columns, ARRAY_SIZE(phase_columns), "time", report_fill_phases, BY_FILE},
 	{"sched", beside_sched_columns, BESIDE_SCHED_COLUMNS, "runq", beside_sched, ROLLUP_THREAD,
 	 TABLE_SCHED},

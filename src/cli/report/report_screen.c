@@ -20,6 +20,7 @@
 #define PER_CALL_MIN  1000 /* calls from which on a trace's size per call says something */
 #define SLOWEST_REST  13   /* columns of a duration, and between the columns */
 #define ERR_MAX	      4096 /* no error number of Linux is as high */
+#define THREAD_PARTS  10   /* columns of a thread without async I/O */
 #define LIST_WORDS    2	   /* causes named in a line of several */
 
 /* ---- head ---- */
@@ -263,6 +264,23 @@ static uint64_t nameless_files(const struct report *r)
 	return n;
 }
 
+/* Which tables beside calls lack rows, and why. */
+static int print_beside(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = 0;
+
+	if (!r->loss.beside_count)
+		return 0;
+	e = buf_printf(&b, "lost beside calls: ");
+	if (e >= 0)
+		e = loss_put_beside(&b, &r->loss, true);
+	printf("%s", text_style(TEXT_RED));
+	e = e < 0 ? e : page_line(&b);
+	printf("%s", text_style(TEXT_PLAIN));
+	return e;
+}
+
 static int print_completeness(const struct report *r)
 {
 	bool ended = !store_is_open_ended(r->store);
@@ -288,15 +306,14 @@ static int print_completeness(const struct report *r)
 	if (e >= 0 && r->loss.no_file)
 		e = format_next(&b, page_width(), "calls without a file %s",
 				format_count(r->loss.no_file).s);
-	if (e >= 0 && r->loss.beside)
-		e = format_next(&b, page_width(), "rows of other tables lost %s",
-				format_count(r->loss.beside).s);
 	if (e >= 0 && r->held_ns)
 		e = format_next(&b, page_width(), "held %s", report_time(r->held_ns).s);
 	if (e >= 0 && r->masked)
 		e = format_next(&b, page_width(), "masked %s argument%s", format_count(r->masked).s,
 				r->masked == 1 ? "" : "s");
 	printf("%s\n", buf_str(&b));
+	if (e >= 0)
+		e = print_beside(r);
 	if (!ended && !r->loss.unclosed.traces)
 		printf("no end mark: it is still being recorded\n");
 	/* Rows of calls that run are written when recording ends. */
@@ -360,6 +377,8 @@ static void put_thread(struct answer_list *to, const char *name, int64_t tid,
 	put_part_of(to, t->wait, whole);
 	put_part_of(to, t->other, whole);
 	put_part_of(to, outside, whole);
+	if (to->column_count > THREAD_PARTS)
+		put_part_of(to, t->async, whole);
 }
 
 /* True where calls of the threads that are told are left out: what is between those told is then
@@ -382,29 +401,38 @@ static bool calls_left_out(const struct report *r)
 	return some;
 }
 
-/* Parts of a thread's life; the third is left out where it says nothing. */
-#define THREAD_COLUMNS(OUTSIDE, OTHER_LEFT_OUT)                                                 \
-	{                                                                                       \
-		{"THREADS", {QUERY_TEXT}}, {"", {QUERY_INT}},                                   \
-			{"in I/O", {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}},             \
-			{"waiting", {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}},            \
-			{"other calls", {QUERY_DUR}, .dash = true, .programs = OTHER_LEFT_OUT}, \
-			{"", {QUERY_FLOAT}, .programs = OTHER_LEFT_OUT, .gives = 9},            \
-			{OUTSIDE, {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}, .gives = 8},  \
+/*
+ * Parts of a thread's life, of which the third is left out where it says nothing; and for how long it had requests under way, which
+ * is no part, where there are some.
+ */
+#define THREAD_COLUMNS(OUTSIDE, OTHER_LEFT_OUT)                                                \
+	{                                                                                      \
+		{"THREADS", {QUERY_TEXT}}, {"", {QUERY_INT}},                                  \
+			{"in I/O", {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}},            \
+			{"waiting", {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}},           \
+			{"other calls",                                                        \
+			 {QUERY_DUR},                                                          \
+			 .dash = true,                                                         \
+			 .programs = OTHER_LEFT_OUT,                                           \
+			 .gives = 7},                                                          \
+			{"", {QUERY_FLOAT}, .programs = OTHER_LEFT_OUT, .gives = 9},           \
+			{OUTSIDE, {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}, .gives = 8}, \
+			{"async I/O", {QUERY_DUR}, .dash = true},                              \
+			{"", {QUERY_FLOAT}, .gives = 10},                                      \
 	}
 
 static int print_threads(const struct report *r)
 {
-	static const struct answer_column columns[2][2][10] = {
+	static const struct answer_column columns[2][2][THREAD_PARTS + 2] = {
 		{THREAD_COLUMNS("outside calls", true), THREAD_COLUMNS("outside calls", false)},
 		{THREAD_COLUMNS("outside selected", true),
 		 THREAD_COLUMNS("outside selected", false)},
 	};
-	_cleanup_answer_list_ struct answer_list list = {.column_count = 10};
+	_cleanup_answer_list_ struct answer_list list = {0};
 	_cleanup_free_ struct thread_time *t = NULL;
 	struct thread_time rest = {0};
 	size_t count = 0, shown;
-	bool other = false;
+	bool other = false, async = false;
 	int e = report_threads(r, &t, &count);
 
 	if (e < 0)
@@ -412,16 +440,19 @@ static int print_threads(const struct report *r)
 	shown = count <= THREAD_LINES ? count : THREAD_LINES - 1;
 	for (size_t i = 0; i < count; i++) {
 		other |= t[i].other > t[i].span / 100;
+		async |= t[i].async;
 		if (i < shown)
 			continue;
 		rest.io = add_sat(rest.io, t[i].io);
 		rest.wait = add_sat(rest.wait, t[i].wait);
 		rest.other = add_sat(rest.other, t[i].other);
+		rest.async = add_sat(rest.async, t[i].async);
 		rest.span =
 			add_sat(rest.span,
 				MAX(t[i].span, add_sat(t[i].io, add_sat(t[i].wait, t[i].other))));
 	}
 	list.columns = columns[calls_left_out(r)][other];
+	list.column_count = THREAD_PARTS + 2 * async;
 	for (size_t i = 0; i < shown && e >= 0; i++) {
 		_cleanup_buf_ struct buf name = {0};
 

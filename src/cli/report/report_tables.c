@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "cli/record/recorded.h"
 #include "cli/report/report_rows.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/json_text.h"
@@ -12,8 +13,29 @@
 
 /* ---- text ---- */
 
+/* What the tables lack that this one is made of: net of net_sample as well, block and disks of both of theirs. */
+static int warn_beside(const struct report *r, enum table_id table, struct buf *b)
+{
+	struct loss some = {0};
+	int e;
+
+	for (size_t i = 0; i < r->loss.beside_count; i++) {
+		const struct loss_beside *l = &r->loss.beside_of[i];
+		bool net = table == TABLE_NET_SAMPLE && l->table == TABLE_NET,
+		     part = table == TABLE_REQUEST && l->table == TABLE_REQUEST_PART;
+
+		if (l->table == table || l->table == TABLE_COUNT || net || part)
+			loss_add_beside(&some, l->table, l->cause, l->rows, l->more);
+	}
+	if (!some.beside_count)
+		return 0;
+	e = buf_printf(b, "LOST ");
+	e = e < 0 ? e : loss_put_beside(b, &some, true);
+	return e < 0 ? e : buf_printf(b, "\n");
+}
+
 /* What is missing stands above every table that it could change. */
-static int warn_loss(const struct report *r)
+static int warn_loss(const struct report *r, enum table_id table)
 {
 	_cleanup_buf_ struct buf b = {0};
 	int e = 0;
@@ -25,6 +47,8 @@ static int warn_loss(const struct report *r)
 		if (e >= 0)
 			e = buf_printf(&b, ": figures may be too low\n");
 	}
+	if (e >= 0 && table != TABLE_OP)
+		e = warn_beside(r, table, &b);
 	if (e >= 0 && r->loss.damage.blocks) {
 		e = buf_printf(&b, "DAMAGED ");
 		if (e >= 0)
@@ -42,17 +66,30 @@ static int warn_loss(const struct report *r)
 	return e;
 }
 
-/* What is recorded on request is missing where nobody requested it. */
-static void note_beside(const struct report *r, const char *which)
+/* What a table beside calls does not show: it was not recorded, it did not happen, or the range or selection has none. */
+static int note_beside(const struct report *r, const char *which)
 {
 	enum table_id table = report_table_beside(which);
+	bool any = table == TABLE_OP;
 
-	for (size_t i = 0; i < store_block_count(r->store); i++) {
-		if (table == TABLE_OP || store_block(r->store, i)->table == table)
-			return;
-	}
-	fprintf(stderr, "weir: this trace has no rows of %s: weir record --with %s records them\n",
-		schema_table(table)->name, table == TABLE_REQUEST ? "block" : which);
+	for (size_t i = 0; i < store_block_count(r->store) && !any; i++)
+		any = store_block(r->store, i)->table == table;
+	if (!any)
+		return recorded_put_none(stderr, r->store,
+					 table == TABLE_REQUEST ? "block" : which);
+	if (table != TABLE_OP)
+		fprintf(stderr, "weir: %s: nothing in the %s\n", which,
+			r->filtered ? "selection" : "range");
+	return 0;
+}
+
+/* Interrupts are nobody's. */
+static void note_selection(const struct report *r, const char *which)
+{
+	if (r->filtered && report_table_beside(which) == TABLE_IRQ)
+		fprintf(stderr,
+			"weir: irq: a selection of calls does not apply, interrupts are of the "
+			"whole host; --from and --to do\n");
 }
 
 int report_table(struct report *r, const char *which, struct error *err)
@@ -74,9 +111,11 @@ int report_table(struct report *r, const char *which, struct error *err)
 		return e;
 	e = answer_of_list(&rows, &list, true);
 	if (e >= 0)
-		e = warn_loss(r);
+		e = warn_loss(r, report_table_beside(which));
+	if (e >= 0)
+		note_selection(r, which);
 	if (e >= 0 && !list.count)
-		note_beside(r, which);
+		e = note_beside(r, which);
 	return e < 0 ? error_errno(err, e, "report %s", which) : answer_text(&print, &rows, err);
 }
 

@@ -252,6 +252,7 @@ static int stat_main(const void *opts, int argc, char **argv)
 				  .argc = argc,
 				  .argv = argv,
 				  .usage = "weir stat",
+				  .with = " faults ",
 				  .lossless = o->lossless};
 	struct stat_run s = {.opts = o, .out = stderr};
 	struct error err = {0};

@@ -71,6 +71,20 @@ static struct text rate_text(const struct plan_field *f, double v)
 	return t;
 }
 
+static struct text float_text(const struct answer_column *c, double v)
+{
+	struct text t;
+
+	if (c->look == ANSWER_RATE)
+		return rate_text(c->field, v);
+	if (c->look == ANSWER_SHARE && v >= 0 && v < 1e6)
+		return format_percent((uint64_t)(v * 1e9 + 0.5), 1000000000);
+	if (c->look != ANSWER_MEAN)
+		return plain_float(v);
+	snprintf(t.s, sizeof(t.s), "%.2f", v);
+	return t;
+}
+
 /* As elsewhere, with microseconds where there are some: rows and windows may be that close. */
 static struct text clock_text(int64_t ns, enum format_zone zone)
 {
@@ -117,7 +131,7 @@ static struct text number_text(const struct answer_column *c, const struct value
 		snprintf(t.s, sizeof(t.s), v->i ? "true" : "false");
 		return t;
 	case QUERY_FLOAT:
-		return c->look == ANSWER_RATE ? rate_text(c->field, v->f) : plain_float(v->f);
+		return float_text(c, v->f);
 	case QUERY_DUR:
 		if (c->look == ANSWER_CLOCK)
 			return clock_text(v->i,

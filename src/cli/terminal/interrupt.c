@@ -205,6 +205,7 @@ static void end_with_reader(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
+	fflush(stdout); /* what is left may be all that was printed */
 	if (!ferror(stdout) || poll(&out, 1, 0) < 1 || !(out.revents & POLLERR))
 		return;
 	signal(SIGPIPE, SIG_DFL);

@@ -14,12 +14,6 @@ static bool loss_text_is_part(enum loss_cause cause)
 	       cause == CAUSE_UNSENT || cause == CAUSE_STACK;
 }
 
-/* Rows of other tables than op. */
-static bool loss_text_is_beside(enum loss_cause cause)
-{
-	return cause == CAUSE_SIDE_FULL || cause == CAUSE_SIDE_SKIPPED;
-}
-
 /* What happened to the recording; no call that ended is missing for it. */
 static bool is_note(enum loss_cause cause)
 {
@@ -31,15 +25,51 @@ static void loss_text_sum_up(struct loss *l)
 	l->lost = 0;
 	l->at_least = false;
 	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
-		if (loss_text_is_part(c) || loss_text_is_beside(c) || is_note(c))
+		if (loss_text_is_part(c) || cause_is_beside(c) || is_note(c))
 			continue;
 		l->lost += l->events[c];
 		l->at_least |= l->more[c];
 	}
 	l->cut = l->events[CAUSE_PATH_CUT] + l->events[CAUSE_ARG_UNREAD];
 	l->no_file = l->events[CAUSE_NO_FILE];
-	l->beside = l->events[CAUSE_SIDE_FULL] + l->events[CAUSE_SIDE_SKIPPED];
+	l->beside = 0;
+	l->beside_unknown = false;
+	for (size_t i = 0; i < l->beside_count; i++) {
+		l->beside += l->beside_of[i].rows;
+		l->beside_unknown = l->beside_unknown || l->beside_of[i].more;
+	}
 	l->running_unread = l->events[CAUSE_RUNNING_UNREAD] || l->more[CAUSE_RUNNING_UNREAD];
+}
+
+void loss_add_beside(struct loss *l, enum table_id table, enum loss_cause cause, uint64_t rows,
+		     bool more)
+{
+	size_t i = 0;
+
+	while (i < l->beside_count &&
+	       (l->beside_of[i].table != table || l->beside_of[i].cause != cause))
+		i++;
+	if (i == LOSS_BESIDE_MAX) /* hardly: what is counted stays counted */
+		i--;
+	if (i == l->beside_count)
+		l->beside_of[l->beside_count++] = (struct loss_beside){table, cause, 0, false};
+	l->beside_of[i].rows += rows;
+	l->beside_of[i].more |= more;
+	l->beside += rows;
+}
+
+/* The table that a row of loss names. */
+static enum table_id loss_text_table(const struct batch *rows, size_t row)
+{
+	struct bytes name = batch_get_bytes(rows, LOSS_OF, row);
+
+	for (enum table_id t = 0; name.len && t < TABLE_COUNT; t++) {
+		const char *known = schema_table(t)->name;
+
+		if (name.len == strlen(known) && !memcmp(name.data, known, name.len))
+			return t;
+	}
+	return TABLE_COUNT;
 }
 
 void loss_add(struct loss *l, const struct batch *rows)
@@ -54,6 +84,9 @@ void loss_add(struct loss *l, const struct batch *rows)
 			l->more[cause] = true;
 		else
 			l->events[cause] += (uint64_t)events;
+		if (cause_is_beside((enum loss_cause)cause))
+			loss_add_beside(l, loss_text_table(rows, i), (enum loss_cause)cause,
+					(uint64_t)MAX(events, (int64_t)0), events < 0);
 	}
 	loss_text_sum_up(l);
 }
@@ -168,6 +201,9 @@ void loss_merge(struct loss *to, const struct loss *from)
 		to->events[c] += from->events[c];
 		to->more[c] |= from->more[c];
 	}
+	for (size_t i = 0; i < from->beside_count; i++)
+		loss_add_beside(to, from->beside_of[i].table, from->beside_of[i].cause,
+				from->beside_of[i].rows, from->beside_of[i].more);
 	if (!to->damage.first[0])
 		memcpy(to->damage.first, from->damage.first, sizeof(to->damage.first));
 	to->damage.blocks += from->damage.blocks;
@@ -260,7 +296,7 @@ static int loss_text_put_causes(struct buf *out, const struct loss *l, bool part
 	int r = 0;
 
 	for (unsigned int c = 0; c < CAUSE_COUNT && r >= 0; c++) {
-		if ((!l->events[c] && !l->more[c]) || is_note(c) || loss_text_is_beside(c) ||
+		if ((!l->events[c] && !l->more[c]) || is_note(c) || cause_is_beside(c) ||
 		    loss_text_is_part(c) != parts)
 			continue;
 		if (named == max)
@@ -280,6 +316,45 @@ int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned 
 	if (!parts && l->events[CAUSE_HOLD_LIMIT])
 		r = buf_printf(out, "lossless guarantee broken: ");
 	return r < 0 ? r : loss_text_put_causes(out, l, parts, max);
+}
+
+static const char *beside_words(enum loss_cause cause)
+{
+	switch (cause) {
+	case CAUSE_SIDE_SKIPPED:
+		return "its program was running on that CPU already";
+	case CAUSE_SIDE_UNSEEN:
+		return "the kernel did not show all of its switches";
+	case CAUSE_SIDE_STORAGE:
+		return "more at once than the kernel programs follow";
+	case CAUSE_SIDE_UNREAD:
+		return "the last of them could not be read at the end";
+	default:
+		return "they came faster than the recorder took them: record fewer tables at once";
+	}
+}
+
+int loss_put_beside(struct buf *out, const struct loss *l, bool explain)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->beside_count && r >= 0; i++) {
+		const struct loss_beside *b = &l->beside_of[i];
+		const char *word = explain ? beside_words(b->cause) : vocab_word("cause", b->cause);
+
+		r = buf_printf(out, i ? ", " : "");
+		if (r >= 0 && b->rows)
+			r = buf_printf(out, "%s%s row%s of ", b->more ? "at least " : "",
+				       format_count(b->rows).s, b->rows == 1 ? "" : "s");
+		else if (r >= 0)
+			r = buf_printf(out, "an unknown number of rows of ");
+		if (r >= 0)
+			r = buf_printf(out, "%s (%s)",
+				       b->table < TABLE_COUNT ? schema_table(b->table)->name
+							      : "other tables",
+				       word);
+	}
+	return r;
 }
 
 int loss_put_damage(struct buf *out, const struct loss *l)
@@ -395,7 +470,7 @@ void loss_warn(const struct loss *l)
 	if (l->changes.traces && loss_put_changes(&b, l) >= 0)
 		fprintf(stderr, "weir: %s\n", buf_str(&b));
 	buf_clear(&b);
-	if (!loss_of_calls(l) && !has_parts(l) && !l->beside && !l->damage.blocks &&
+	if (!loss_of_calls(l) && !has_parts(l) && !l->beside_count && !l->damage.blocks &&
 	    !l->unclosed.traces && !l->failed.count)
 		return;
 	if (l->failed.count) {
@@ -422,9 +497,10 @@ void loss_warn(const struct loss *l)
 			r = loss_put_causes(&b, l, true, CAUSE_COUNT);
 		separator = "; ";
 	}
-	if (r >= 0 && l->beside) {
-		r = buf_printf(&b, "%s%s row%s of other tables lost", separator,
-			       format_count(l->beside).s, l->beside == 1 ? "" : "s");
+	if (r >= 0 && l->beside_count) {
+		r = buf_printf(&b, "%slost ", separator);
+		if (r >= 0)
+			r = loss_put_beside(&b, l, false);
 		separator = "; ";
 	}
 	if (r >= 0 && l->damage.blocks) {
@@ -481,6 +557,23 @@ static json_t *failed_json(const struct loss *l)
 			 "why", buf_str(&why));
 }
 
+static json_t *beside_json(const struct loss *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < l->beside_count; i++) {
+		const struct loss_beside *b = &l->beside_of[i];
+
+		json_array_append_new(
+			list,
+			json_pack("{s:s?, s:s, s:I, s:b}", "table",
+				  b->table < TABLE_COUNT ? schema_table(b->table)->name : NULL,
+				  "cause", vocab_word("cause", b->cause), "rows",
+				  (json_int_t)b->rows, "at_least", (int)b->more));
+	}
+	return list;
+}
+
 json_t *loss_json(const struct loss *l)
 {
 	json_t *causes = json_object(), *doc;
@@ -501,6 +594,8 @@ json_t *loss_json(const struct loss *l)
 		json_object_set_new(doc, "failed", failed_json(l));
 	if (l->requests.recordings && l->requests.io_uring >= l->requests.recordings)
 		json_object_set_new(doc, "requests", json_true());
+	if (l->beside_count)
+		json_object_set_new(doc, "beside", beside_json(l));
 	if (l->polled.processes)
 		json_object_set_new(doc, "polled",
 				    json_pack("{s:I, s:s}", "processes",

@@ -31,12 +31,24 @@ struct loss_requests {
 	size_t recordings, io_uring, libaio;
 };
 
+/* Of a table beside calls: rows that are missing, or events that should be in them, by cause. */
+struct loss_beside {
+	enum table_id table; /* TABLE_COUNT: not known, of a trace of an earlier version */
+	enum loss_cause cause;
+	uint64_t rows;
+	bool more; /* an unknown number */
+};
+#define LOSS_BESIDE_MAX 32
+
 struct loss {
+	struct loss_beside beside_of[LOSS_BESIDE_MAX]; /* what `beside` is made of */
+	size_t beside_count;
 	uint64_t events[CAUSE_COUNT];
 	bool more[CAUSE_COUNT];	     /* more than `events` says: by how much is not known */
 	uint64_t lost, cut, no_file; /* calls without a row; rows with a part cut; without a file */
-	uint64_t beside;	     /* rows of other tables than op that were lost */
-	bool at_least;		     /* more calls are lost than `lost` says */
+	uint64_t beside;     /* rows of other tables than op that were lost, as far as is known */
+	bool beside_unknown; /* and more, by how many is not known */
+	bool at_least;	     /* more calls are lost than `lost` says */
 	bool running_unread; /* more calls were still running at the end than there are rows of */
 	struct store_damage damage;
 	struct store_unclosed
@@ -49,6 +61,9 @@ struct loss {
 
 /* Adds rows of the table `loss`. */
 void loss_add(struct loss *l, const struct batch *rows);
+/* Adds rows that are missing of a table beside calls; `more`: and an unknown number of others. */
+void loss_add_beside(struct loss *l, enum table_id table, enum loss_cause cause, uint64_t rows,
+		     bool more);
 /* Adds what is missing from another trace. */
 void loss_merge(struct loss *to, const struct loss *from);
 /* Counters are ahead of the rows of loss: at least so many are lost by now. */
@@ -74,6 +89,11 @@ int loss_put_calls(struct buf *out, const struct loss *l);
 /* "ring_full 17, torn ?": at most `max` causes why calls are missing, or (`parts`) why rows lack
  * something. 0 or -ENOMEM. */
 int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max);
+/*
+ * "5 rows of sched (side_unseen), an unknown number of rows of irq (side_unread)": what is missing beside calls; nothing where
+ * all is there. `explain`: each cause in words. 0 or -ENOMEM.
+ */
+int loss_put_beside(struct buf *out, const struct loss *l, bool explain);
 /* "2 blocks, at least 3,000 rows: block 7 at byte 9000: header checksum". 0 or -ENOMEM. */
 int loss_put_damage(struct buf *out, const struct loss *l);
 
@@ -100,7 +120,8 @@ void loss_warn_changes(const struct store *s, unsigned int *warned);
  * "unclosed": {"traces": n, "complete_until": "ns since the epoch" or null}; where something happened to the files since
  * they were opened, "files": {"traces": n, "path": of the first, "what": ["deleted", "moved", "replaced", "cut"]};
  * where recording failed, "failed": {"recordings": n, "at": "ns since the epoch", "why": text}; where processes have an
- * io_uring that the kernel polls, "polled": {"processes": n, "first": "fio (4711)"}.
+ * io_uring that the kernel polls, "polled": {"processes": n, "first": "fio (4711)"}; where tables beside calls lack rows,
+ * "beside": [{"table": "sched", "cause": "side_unseen", "rows": n, "at_least": false}].
  */
 json_t *loss_json(const struct loss *l);
 void loss_put_json(FILE *out, const struct loss *l);

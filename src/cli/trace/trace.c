@@ -29,6 +29,9 @@ static int trace_check(const struct trace_opts *o)
 			return fail_usage("trace: -u is for a command, and -i reads a trace; to "
 					  "choose by user use --uid %s",
 					  o->rec.user);
+		if (o->rec.with.count || o->rec.stacks)
+			return fail_usage("trace: --with and --stacks are for recording, and -i "
+					  "reads a trace; --phases shows those that it has");
 		if (o->lossless || o->duration_ns || o->rec.ring_bytes || o->keep_secrets)
 			return fail_usage("trace: --lossless, --duration, --ring and "
 					  "--keep-secrets are for recording, and -i reads a trace");

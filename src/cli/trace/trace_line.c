@@ -209,6 +209,21 @@ static int put_phases(struct trace_out *t, const struct batch *op, size_t row)
 	return r < 0 ? r : buf_printf(&t->line, ")");
 }
 
+/* " (io_uring, pos 8192)": no call of the thread made it. Those of libaio have their position in the call. */
+static int put_kind(struct trace_out *t, const struct batch *op, size_t row)
+{
+	int64_t kind = batch_get(op, OP_KIND, row, KIND_SYSCALL);
+	bool ring = kind == KIND_IO_URING;
+	int r;
+
+	if (!ring && kind != KIND_LIBAIO)
+		return 0;
+	r = buf_printf(&t->line, " (%s", vocab_word("kind", kind));
+	if (r == 0 && ring && !batch_is_null(op, OP_POS, row))
+		r = buf_printf(&t->line, ", pos %lld", (long long)batch_get(op, OP_POS, row, 0));
+	return r < 0 ? r : buf_printf(&t->line, ")");
+}
+
 int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 	       const struct trace_waited *waited, const struct dims *dims)
 {
@@ -231,6 +246,8 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 		r = buf_append(&t->line, " ", 1);
 	if (r == 0)
 		r = put_result(t, op, row, dims);
+	if (r == 0)
+		r = put_kind(t, op, row);
 	if (r == 0 && waited && waited->count)
 		r = call_text_waited(&t->line, waited->poll, waited->rows, waited->count, dims);
 	/* Without a start it was running when recording began: it lasted longer. */

@@ -80,6 +80,7 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 					.argc = argc,
 					.argv = argv,
 					.usage = "weir trace",
+					.with = " phases faults ",
 					.lossless = o->lossless,
 					.keep_secrets = o->keep_secrets};
 	struct session s = {.out = t, .live = &live};

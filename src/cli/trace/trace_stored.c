@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/options/choose.h"
+#include "cli/record/recorded.h"
 #include "cli/terminal/loss_text.h"
 #include "cli/trace/trace.h"
 #include "engine/ask.h"
@@ -74,6 +75,17 @@ static int trace_stored_sum_up(const struct store *store, const struct scan_filt
 	return r < 0 ? r : trace_summary(t);
 }
 
+static bool has_phases(const struct store *s)
+{
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *b = store_block(s, i);
+
+		if (b->table == TABLE_OP && b->min[OP_MISSES] <= b->max[OP_MISSES])
+			return true;
+	}
+	return false;
+}
+
 int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t,
 		 struct error *err)
 {
@@ -102,6 +114,10 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 		return r;
 	if (read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err) < 0)
 		return -EINVAL;
+	if (o->rec.phases && !has_phases(store))
+		r = recorded_put_none(stderr, store, "phases");
+	if (r < 0)
+		return r;
 	t->origin = first;
 	r = t->rollup ? trace_stored_sum_up(store, &choice.filter, t, err)
 		      : trace_stored_lines(store, &choice, t, err);

@@ -410,7 +410,7 @@ static struct expr *has_code(struct query_checker *c, const struct node *n, stru
 
 /* The same bits mean something else in the flags of other operations. */
 static struct expr *only_ops(struct query_checker *c, struct node *n, const struct bit_word *w,
-			     struct expr *e)
+			     const struct expr *of, struct expr *e)
 {
 	struct node op = {.kind = NODE_NAME,
 			  .pos = n->pos,
@@ -429,6 +429,8 @@ static struct expr *only_ops(struct query_checker *c, struct node *n, const stru
 		return NULL;
 	}
 	what = check_name(c, &op);
+	if (what && of->row)
+		what->row = of->row;
 	both[0] = what ? expr_make_unary(c->s, EXPR_IN, query_kind_of(QUERY_BOOL), n, what) : NULL;
 	if (!both[0])
 		return NULL;
@@ -461,7 +463,7 @@ static struct expr *check_match_has_word(struct query_checker *c, struct node *n
 			   (int)word.len, (const char *)word.data, what->type.vocab);
 		return NULL;
 	}
-	return only_ops(c, n, &w,
+	return only_ops(c, n, &w, what,
 			w.mask == w.bits ? has_bits(c, n, what, w.bits) : has_code(c, n, what, &w));
 }
 

@@ -132,13 +132,40 @@ struct expr *check_schema_name(struct query_source *s, enum table_id table, stru
 	return NULL;
 }
 
+/* The row that a name is of, and what of the name is behind its prefix. NULL: row 0. */
+static const struct query_row *row_of_name(const struct query_source *s, struct bytes name,
+					   struct bytes *ret_rest)
+{
+	for (size_t i = 0; s->rows && i < s->rows->count; i++) {
+		const struct query_row *row = &s->rows->all[i];
+		size_t len = strlen(row->prefix);
+
+		if (name.len <= len || memcmp(name.data, row->prefix, len) != 0)
+			continue;
+		*ret_rest = (struct bytes){name.data + len, name.len - len};
+		return row;
+	}
+	return NULL;
+}
+
 struct expr *check_table_name(struct query_source *s, enum table_id table, struct bytes name,
 			      uint32_t pos, uint32_t len)
 {
 	const char *own = schema_table(table)->name;
 	struct bytes rest = name;
+	const struct query_row *row = row_of_name(s, name, &rest);
 	struct expr *e;
 
+	if (row && row->why_not) {
+		query_fail(s, pos, len, "%s", row->why_not);
+		return NULL;
+	}
+	if (row) {
+		e = check_schema_name(s, table, rest, pos, len);
+		if (e)
+			e->row = row->row;
+		return e;
+	}
 	/* op.dur, as in SQL */
 	if (name.len > strlen(own) && !memcmp(name.data, own, strlen(own)) &&
 	    name.data[strlen(own)] == '.')

@@ -70,7 +70,8 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 /* What a single value is computed for: an id, a code or a row. */
 struct eval_scalar {
 	const struct eval *e;
-	const struct dims *dims; /* NULL: no names are known */
+	const struct dims *dims;    /* NULL: no names are known */
+	const struct value *fields; /* what EXPR_FIELD means; NULL: nothing */
 	enum { SCALAR_NONE, SCALAR_ID, SCALAR_CODE, SCALAR_ROW } at;
 	int64_t id; /* of SCALAR_ID, code of SCALAR_CODE; -1: none is known */
 	const struct batch *batch;

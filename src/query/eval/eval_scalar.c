@@ -475,8 +475,12 @@ static int operator_value(struct eval_scalar *s, const struct expr *e, struct va
 
 int scalar_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
-	assert(e->kind != EXPR_FIELD); /* fields of later stages are an engine's */
+	/* fields of later stages are an engine's */
+	assert(e->kind != EXPR_FIELD || s->fields);
 	switch (e->kind) {
+	case EXPR_FIELD:
+		*ret = s->fields[e->column];
+		return 0;
 	case EXPR_CONST:
 		*ret = e->value;
 		ret->null |= e->type.type == QUERY_NULL;

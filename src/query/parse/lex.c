@@ -393,8 +393,8 @@ void lex_next(struct query_source *s, size_t *pos, struct query_token *ret)
 
 		while (is_name(p[n]))
 			n++;
-		/* table.column */
-		if (p[n] == '.' && is_letter(p[n + 1])) {
+		/* table.column; parent.parent.column where there are several rows */
+		for (bool more = true; more && p[n] == '.' && is_letter(p[n + 1]); more = s->rows) {
 			n++;
 			while (is_name(p[n]))
 				n++;

@@ -399,6 +399,26 @@ int query_parse_expr_users(const char *text, size_t len, enum table_id table, bo
 	return r;
 }
 
+int query_parse_expr_rows(const char *text, size_t len, enum table_id table, bool filter,
+			  const struct query_rows_named *rows, struct plan **ret,
+			  struct query_error *err)
+{
+	struct plan_arena *arena;
+	struct query_source s;
+	int r;
+
+	error_clear(err);
+	if (arena_new(&arena) < 0)
+		return error_set(&err->err, -ENOMEM, "no memory for the query");
+	r = source_start(&s, text, len, NULL, arena, err);
+	s.rows = rows;
+	if (r == 0)
+		r = expr_to_plan(&s, table, filter, ret);
+	if (r < 0)
+		arena_free(arena);
+	return r;
+}
+
 int plan_and_where(struct plan *p, const char *text, struct query_error *err)
 {
 	struct query_source s;

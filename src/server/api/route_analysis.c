@@ -101,13 +101,29 @@ static int route_analysis_filter(struct analysis_question *a, unsigned int side)
 	return r < 0 ? r : question_filter(q, buf_str(&part->text), &part->chosen);
 }
 
-/* Calls that are missing from the traces, as every answer says it. */
+/* Rows of tables beside calls. A cause that is there without a number counts 1. */
+static uint64_t route_analysis_lost_beside(const json_t *loss)
+{
+	uint64_t sum = 0;
+
+	for (int cause = 0; cause < CAUSE_COUNT; cause++) {
+		const json_t *n = json_object_get(json_object_get(loss, "causes"),
+						  vocab_word("cause", cause));
+
+		if (cause_is_beside((enum loss_cause)cause))
+			sum += n ? (uint64_t)MAX(json_integer_value(n), 1) : 0;
+	}
+	return sum;
+}
+
+/* Calls and rows that are missing from the traces, as every answer says it. */
 static void route_analysis_lost(const struct question *q, struct analysis_run *run)
 {
 	json_t *loss = json_loadb((const char *)q->loss.data, q->loss.len, 0, NULL);
 
 	run->lost = (uint64_t)json_integer_value(json_object_get(loss, "events"));
 	run->lost_unknown = json_is_true(json_object_get(loss, "at_least"));
+	run->lost_beside = route_analysis_lost_beside(loss);
 	run->loss = (struct bytes){q->loss.data, q->loss.len};
 	json_decref(loss);
 }

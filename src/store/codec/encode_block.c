@@ -359,14 +359,14 @@ static int id_set(struct encoder *e, const struct batch *b, unsigned int column)
 	return extra_add(e, EXTRA_ID_SET, column, out, len);
 }
 
-/* First start and last end of calls. */
+/* First start and last end of calls, or of other events that have a duration. */
 static int time_range(struct encoder *e, const struct batch *b)
 {
-	const struct column *start = &b->columns[OP_START];
-	const int64_t *dur = b->columns[OP_DUR].val;
+	const struct column *start = &b->columns[b->def->start];
+	const int64_t *dur = b->columns[b->def->dur].val;
 	int64_t range[2] = {INT64_MAX, INT64_MIN};
 
-	assert(b->table == TABLE_OP && start->val);
+	assert(b->def->kind == TABLE_IS_EVENTS && start->val);
 	for (size_t i = 0; i < b->rows; i++) {
 		int64_t from = start->val[i], to = wrap_add(from, dur ? dur[i] : 0);
 
@@ -385,8 +385,15 @@ static int op_extras(struct encoder *e, const struct batch *b)
 
 	if (r < 0)
 		return r;
-	r = id_set(e, b, OP_THREAD_ID);
-	return r < 0 || !batch_has(b, OP_START) ? r : time_range(e, b);
+	return id_set(e, b, OP_THREAD_ID);
+}
+
+static bool has_time_range(const struct batch *b)
+{
+	const struct table_def *t = b->def;
+
+	return t->kind == TABLE_IS_EVENTS && t->start != NO_COLUMN && t->dur != NO_COLUMN &&
+	       batch_has(b, t->start);
 }
 
 static int facts_extras(struct encoder *e, const struct block_facts *facts)
@@ -459,6 +466,8 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct 
 		r = column_encode(e, b, i);
 	if (r >= 0 && b->table == TABLE_OP)
 		r = op_extras(e, b);
+	if (r >= 0 && has_time_range(b))
+		r = time_range(e, b);
 	if (r < 0)
 		return r;
 	r = facts_extras(e, facts);

@@ -449,7 +449,7 @@ static int check_block(struct checker *v, const struct block_view *view, struct 
 
 	assert(offset == v->t.next && (!b || b->pub.offset == offset));
 	check_number(v, view, b, offset);
-	if (b && b->first <= b->last) {
+	if (b && b->pub.table == TABLE_OP && b->first <= b->last) {
 		close_gap(v, b->first);
 		v->calls_until = MAX(v->calls_until, b->last);
 	}

@@ -549,7 +549,7 @@ void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last)
 		/* what is missing happened within what was recorded: its rows reach no further */
 		if (t->kind != TABLE_IS_EVENTS || b->pub.table == TABLE_LOSS)
 			continue;
-		if (b->first <= b->last) { /* calls: when the first began and the last ended */
+		if (b->first <= b->last) { /* when the first began and the last ended */
 			first = MIN(first, b->first);
 			last = MAX(last, b->last);
 		} else if (t->start != NO_COLUMN && b->pub.min[t->start] <= b->pub.max[t->start]) {

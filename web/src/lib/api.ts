@@ -114,6 +114,8 @@ export interface Diagnosis {
 	loss: Loss;
 	rules: number;
 	rules_found: number;
+	/** Rules that need what was not recorded: words of record --with, none where calls are selected. */
+	not_run: { rule: string; needs: string }[];
 	/** ns that calls of I/O and waits in the middle of work took, and what of it findings explain. */
 	work_time: number;
 	cost: number;

@@ -69,6 +69,5 @@ int beside_mem(struct report *r, struct answer_list *t, struct error *err);
 extern const struct answer_column beside_block_columns[BESIDE_BLOCK_COLUMNS];
 int beside_block(struct report *r, struct answer_list *t, struct error *err);
 
-#define BESIDE_DISK_COLUMNS 20
-extern const struct answer_column beside_disk_columns[BESIDE_DISK_COLUMNS];
+/* Its columns: disk_use_columns. */
 int beside_disks(struct report *r, struct answer_list *t, struct error *err);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * needs.c: what a rule reads beside calls, whether the trace has it, and which rules do not run for lack of it. Nor do they run
+ * on a selection of calls: rows of other tables are not selected by it, and would be blamed on these calls.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/diagnose/diagnose.h"
+
+/* The words of record --with. The trace marks which of them were recorded; a trace without the mark shows it by its rows. */
+static const struct {
+	const char *word;
+	enum table_id table; /* TABLE_COUNT: columns of op */
+} needs[] = {
+	{"block", TABLE_REQUEST}, {"net", TABLE_NET_SAMPLE}, {"sched", TABLE_SCHED},
+	{"irq", TABLE_IRQ},	  {"mem", TABLE_MEM},	     {"stacks", TABLE_STACK},
+	{"phases", TABLE_COUNT},  {"faults", TABLE_COUNT},
+};
+
+int rule_next_need(const char **at, const char **ret_word, size_t *ret_len,
+		   enum table_id *ret_table)
+{
+	const char *word = *at ? *at + strspn(*at, ", \n") : "";
+
+	*ret_word = word;
+	*ret_len = strcspn(word, ", \n");
+	*at = word + *ret_len;
+	if (!*ret_len)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
+		*ret_table = needs[i].table;
+		if (strlen(needs[i].word) == *ret_len && !memcmp(word, needs[i].word, *ret_len))
+			return 1;
+	}
+	return -EINVAL;
+}
+
+/* True where the list "block,sched" has the word. */
+static bool needs_list_has(const struct buf *list, const char *word, size_t len)
+{
+	const char *at = buf_str((struct buf *)list);
+
+	for (size_t n; *at; at += n + (at[n] == ',')) {
+		n = strcspn(at, ",");
+		if (n == len && !memcmp(at, word, len))
+			return true;
+	}
+	return false;
+}
+
+static int needs_list_add(struct buf *list, const char *word, size_t len)
+{
+	if (needs_list_has(list, word, len))
+		return 0;
+	return buf_printf(list, "%s%.*s", list->len ? "," : "", (int)len, word);
+}
+
+static bool needs_table_has_rows(const struct store *s, enum table_id table)
+{
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		if (store_block(s, i)->table == table)
+			return true;
+	}
+	return false;
+}
+
+static int needs_add_lack(struct diagnosis *d, struct diagnose_lack *lack)
+{
+	int r = grow((void **)&d->lacks, &d->lack_cap, d->lack_count + 1, sizeof(*d->lacks));
+
+	if (r >= 0)
+		d->lacks[d->lack_count++] = *lack;
+	else
+		buf_free(&lack->words);
+	return r;
+}
+
+int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, struct error *err)
+{
+	struct diagnosis *d = c->out;
+	const char *at = rule->needs, *word;
+	struct diagnose_lack lack = {.rule = rule};
+	enum table_id table;
+	size_t len;
+	int r = 0;
+
+	if (!rule->needs)
+		return 0;
+	while (!c->run->where && r >= 0 && rule_next_need(&at, &word, &len, &table) > 0) {
+		if (needs_list_has(&d->with, word, len) ||
+		    (table != TABLE_COUNT && needs_table_has_rows(c->run->store, table)))
+			continue;
+		r = needs_list_add(&lack.words, word, len);
+		if (r >= 0)
+			r = needs_list_add(&d->lacking, word, len);
+	}
+	if (r < 0)
+		buf_free(&lack.words);
+	else if (lack.words.len || c->run->where)
+		r = needs_add_lack(d, &lack) < 0 ? -ENOMEM : 1;
+	return r < 0 ? error_errno(err, r, "rule %s", rule->name) : r;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/periods/lost.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "query/expr.h"
+#include "schema/vocab.h"
+
+/* Rows of op that lack something, rows of other tables, remarks about the recording: no call is missing. */
+static bool lost_is_calls(int64_t cause)
+{
+	switch (cause) {
+	case CAUSE_PATH_CUT:
+	case CAUSE_ARG_UNREAD:
+	case CAUSE_NO_FILE:
+	case CAUSE_UNSENT:
+	case CAUSE_STACK:
+	case CAUSE_SIDE_FULL:
+	case CAUSE_SIDE_SKIPPED:
+	case CAUSE_STOPPED:
+	case CAUSE_HOLD_LIMIT:
+	case CAUSE_RUNNING_UNREAD:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static int lost_order(const void *a, const void *b)
+{
+	const struct period_lost *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int lost_row(struct period_losses *l, const struct analysis_run *run, const struct batch *b,
+		    uint32_t row, const struct dims *dims)
+{
+	int64_t start = batch_get(b, LOSS_START, row, INT64_MIN),
+		stop = batch_get(b, LOSS_STOP, row, start),
+		thread = batch_get(b, LOSS_THREAD_ID, row, -1);
+
+	if (!lost_is_calls(batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE)) ||
+	    batch_get(b, LOSS_EVENTS, row, 1) == 0 || start >= run->to || stop < run->from)
+		return 0;
+	if (grow((void **)&l->items, &l->cap, l->count + 2, sizeof(*l->items)) < 0)
+		return -ENOMEM;
+	if (thread >= 0)
+		thread = query_entity_id(TABLE_THREAD, dims, thread);
+	l->items[l->count++] = (struct period_lost){start, start, thread};
+	l->items[l->count++] = (struct period_lost){MAX(start, stop), start, thread};
+	return 0;
+}
+
+int period_losses_read(struct period_losses *ret, const struct analysis_run *run,
+		       const struct dims *dims, struct error *err)
+{
+	const struct scan_request q = {
+		.table = TABLE_LOSS, .columns = ~0ull, .from = INT64_MIN, .to = INT64_MAX};
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int r = engine_scan_new(&scan, run->store, &q, err);
+
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = lost_row(ret, run, b, rows[i], dims);
+	}
+	if (r < 0 || n < 0)
+		return error_errno(err, r < 0 ? r : (int)n, "reading what is missing");
+	if (ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), lost_order);
+	return 0;
+}
+
+void period_losses_free(struct period_losses *l)
+{
+	free(l->items);
+	*l = (struct period_losses){0};
+}
+
+bool period_losses_next(struct period_losses *l, int64_t until, struct period_lost *ret)
+{
+	if (l->at == l->count || l->items[l->at].at > until)
+		return false;
+	*ret = l->items[l->at++];
+	return true;
+}

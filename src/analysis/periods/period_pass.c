@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/periods/period_pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/periods/lost.h"
+#include "query/eval/eval.h"
+
+#define ROLES_MAX (2 * PERIODS_MAX)
+/* One filter and its values for each role. */
+#define EXPRS_MAX (ROLES_MAX * (1 + PERIOD_TAKES_MAX))
+
+static_assert(ROLES_MAX <= 64, "a row's roles are the bits of a word");
+
+/* What a role takes of its events: rows of take_count values. */
+struct role_store {
+	const struct period_role *role;
+	size_t period;
+	size_t own, takes; /* numbers of their expressions; own SIZE_MAX: every call */
+	int64_t *val;
+	uint32_t *nulls;
+	size_t count, val_cap, nulls_cap;
+	size_t at; /* of the rows at hand, which event comes next */
+	/* by take: the words of the expression -> numbers of texts + 1 */
+	uint32_t *words[PERIOD_TAKES_MAX];
+	size_t words_cap[PERIOD_TAKES_MAX];
+};
+
+struct events {
+	struct period_event *items;
+	size_t count, cap;
+	size_t at; /* those before were given to the matcher */
+};
+
+struct pass {
+	const struct period_set *set;
+	struct period_matches *to;
+	struct period_matcher *matcher;
+	struct eval *eval;
+	struct eval_scratch *scratch;
+	struct role_store roles[ROLES_MAX];
+	size_t role_count;
+	bool enters; /* some role is about beginnings */
+	uint64_t columns;
+	uint64_t *marks; /* [BATCH_ROWS_MAX]: the roles of each row */
+	uint32_t *rows;	 /* [BATCH_ROWS_MAX] */
+	struct events exits, entries;
+	struct period_losses lost;
+};
+
+static void pass_free(struct pass *p)
+{
+	period_matcher_free(p->matcher);
+	if (p->scratch)
+		eval_scratch_free(p->scratch);
+	if (p->eval)
+		eval_free(p->eval);
+	for (size_t i = 0; i < p->role_count; i++) {
+		free(p->roles[i].val);
+		free(p->roles[i].nulls);
+		for (size_t k = 0; k < PERIOD_TAKES_MAX; k++)
+			free(p->roles[i].words[k]);
+	}
+	free(p->exits.items);
+	free(p->entries.items);
+	free(p->marks);
+	free(p->rows);
+	period_losses_free(&p->lost);
+}
+
+/* ---- what is evaluated ---- */
+
+static void pass_add_role(struct pass *p, size_t period, const struct period_role *role,
+			  const struct expr **exprs, size_t *count)
+{
+	struct role_store *s = &p->roles[p->role_count++];
+
+	s->role = role;
+	s->period = period;
+	s->own = SIZE_MAX;
+	if (role->own) {
+		s->own = *count;
+		exprs[(*count)++] = role->own;
+	}
+	s->takes = *count;
+	for (size_t i = 0; i < role->take_count; i++)
+		exprs[(*count)++] = role->takes[i].expr;
+	p->enters |= role->enter;
+}
+
+/* Roles stand in the order in which they act on one event: ends of children before those of their parents, then begins. */
+static int pass_prepare(struct pass *p, const struct dims *dims, struct error *err)
+{
+	_cleanup_free_ const struct expr **exprs = calloc(EXPRS_MAX, sizeof(*exprs));
+	size_t count = 0;
+	int r;
+
+	p->marks = calloc(BATCH_ROWS_MAX, sizeof(*p->marks));
+	p->rows = calloc(BATCH_ROWS_MAX, sizeof(*p->rows));
+	if (!exprs || !p->marks || !p->rows)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = p->set->count; i-- > 0;)
+		pass_add_role(p, i, &p->set->items[i]->end, exprs, &count);
+	for (size_t i = 0; i < p->set->count; i++)
+		pass_add_role(p, i, &p->set->items[i]->begin, exprs, &count);
+	p->columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_STATUS;
+	for (size_t i = 0; i < count; i++)
+		p->columns |= expr_columns(exprs[i]);
+	r = eval_new(&p->eval, exprs, count, err);
+	if (r >= 0)
+		r = eval_names(p->eval, dims, err);
+	return r < 0 ? r : eval_scratch_new(&p->scratch, p->eval);
+}
+
+/* ---- taking values ---- */
+
+/* The number of a word of an expression among the texts of all. */
+static int store_word(struct pass *p, struct role_store *s, size_t take, int64_t word, int64_t *ret)
+{
+	const struct bytes *words;
+	size_t count = eval_words(p->eval, s->takes + take, &words), had = s->words_cap[take];
+	uint32_t number;
+	int r;
+
+	assert(word >= 0 && (size_t)word < count);
+	if (had < count) {
+		r = grow((void **)&s->words[take], &s->words_cap[take], count,
+			 sizeof(*s->words[take]));
+		if (r < 0)
+			return r;
+		memset(s->words[take] + had, 0,
+		       (s->words_cap[take] - had) * sizeof(*s->words[take]));
+	}
+	if (!s->words[take][word]) {
+		r = intern_add(&p->to->texts, words[word].data, words[word].len, &number);
+		if (r < 0)
+			return r;
+		s->words[take][word] = number + 1;
+	}
+	*ret = s->words[take][word] - 1;
+	return 0;
+}
+
+static int store_value(struct pass *p, struct role_store *s, size_t take, const struct vector *v,
+		       size_t i, int64_t *ret)
+{
+	uint32_t number;
+	int r;
+
+	if (v->words)
+		return store_word(p, s, take, v->i[i], ret);
+	if (v->type.type == QUERY_FLOAT) {
+		memcpy(ret, &v->f[i], sizeof(*ret));
+		return 0;
+	}
+	if (v->type.type == QUERY_TEXT) {
+		r = intern_add(&p->to->texts, v->t[i].data, v->t[i].len, &number);
+		*ret = number;
+		return r;
+	}
+	*ret = v->i[i];
+	return 0;
+}
+
+static int store_take(struct pass *p, struct role_store *s, const struct batch *b, size_t take,
+		      size_t n)
+{
+	const size_t stride = s->role->take_count;
+	struct vector v;
+	int r = eval_rows(p->eval, p->scratch, s->takes + take, b, p->rows, n, &v);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		size_t at = s->count + i;
+
+		if (v.nulls && v.nulls[i / 64] >> (i % 64) & 1)
+			s->nulls[at] |= 1u << take;
+		else
+			r = store_value(p, s, take, &v, i, &s->val[at * stride + take]);
+	}
+	return r;
+}
+
+/* Marks the rows of a role and takes their values. */
+static int store_rows(struct pass *p, struct role_store *s, uint64_t mark, const struct batch *b,
+		      const uint32_t *rows, size_t count)
+{
+	const size_t stride = s->role->take_count;
+	ssize_t n = (ssize_t)count;
+	int r;
+
+	if (s->own != SIZE_MAX)
+		n = eval_filter(p->eval, p->scratch, s->own, b, rows, count, p->rows);
+	else
+		memcpy(p->rows, rows, count * sizeof(*rows));
+	if (n <= 0)
+		return (int)n;
+	r = grow((void **)&s->val, &s->val_cap, (s->count + (size_t)n) * MAX(stride, 1u),
+		 sizeof(*s->val));
+	if (r >= 0)
+		r = grow((void **)&s->nulls, &s->nulls_cap, s->count + (size_t)n,
+			 sizeof(*s->nulls));
+	if (r < 0)
+		return r;
+	memset(s->nulls + s->count, 0, (size_t)n * sizeof(*s->nulls));
+	for (size_t i = 0; i < stride && r >= 0; i++)
+		r = store_take(p, s, b, i, (size_t)n);
+	for (ssize_t i = 0; i < n; i++)
+		p->marks[p->rows[i]] |= mark;
+	s->at = s->count;
+	s->count += (size_t)n;
+	return r;
+}
+
+/* ---- events of rows ---- */
+
+static int events_add(struct events *to, const struct period_event *ev)
+{
+	int r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
+
+	if (r >= 0)
+		to->items[to->count++] = *ev;
+	return r;
+}
+
+static int pass_row(struct pass *p, const struct batch *b, uint32_t row, int64_t end)
+{
+	const int64_t start = batch_get(b, OP_START, row, INT64_MIN);
+	const bool running = batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;
+	struct period_event ev = {.thread = batch_get(b, OP_THREAD_ID, row, -1), .call = start};
+	uint64_t marks = p->marks[row];
+	int r = 0;
+
+	for (; marks && r >= 0; marks &= marks - 1) {
+		struct role_store *s = &p->roles[__builtin_ctzll(marks)];
+		bool enter = s->role->enter;
+
+		ev.order = (uint32_t)__builtin_ctzll(marks);
+		ev.at = (uint32_t)s->at++;
+		ev.time = enter ? start : end;
+		/* a call that still runs has no end, one that ran before recording no beginning */
+		if (enter ? start != INT64_MIN : !running)
+			r = events_add(enter ? &p->entries : &p->exits, &ev);
+	}
+	p->marks[row] = 0;
+	return r;
+}
+
+static int event_compare(const struct pass *p, const struct period_event *a,
+			 const struct period_event *b)
+{
+	bool x = p->roles[a->order].role->enter, y = p->roles[b->order].role->enter;
+
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	if (a->call != b->call)
+		return a->call < b->call ? -1 : 1;
+	if (x != y)
+		return x ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static int event_compare_of(const void *a, const void *b, void *arg)
+{
+	return event_compare(arg, a, b);
+}
+
+/* The stream is in order of time; events of one moment are put in order here. */
+static void exits_sort(struct pass *p, size_t count)
+{
+	struct period_event *e = p->exits.items;
+
+	for (size_t i = p->exits.at + 1; i < count; i++) {
+		struct period_event one = e[i];
+		size_t at = i;
+
+		if (e[i - 1].time < one.time)
+			continue;
+		for (; at > p->exits.at && event_compare(p, &e[at - 1], &one) > 0; at--)
+			e[at] = e[at - 1];
+		e[at] = one;
+	}
+}
+
+/* ---- into the matcher ---- */
+
+static int pass_lost(struct pass *p, int64_t until, struct error *err)
+{
+	struct period_lost one;
+	int r = 0;
+
+	while (r >= 0 && period_losses_next(&p->lost, until, &one))
+		r = period_matcher_lost(p->matcher, one.thread, one.known, err);
+	return r;
+}
+
+static int pass_give(struct pass *p, const struct period_event *ev, struct error *err)
+{
+	const struct role_store *s = &p->roles[ev->order];
+	int r = pass_lost(p, ev->time, err);
+
+	return r < 0 ? r
+		     : period_matcher_event(p->matcher, s->period, s->role->end, ev,
+					    s->val + (size_t)ev->at * s->role->take_count,
+					    s->nulls[ev->at], err);
+}
+
+/* Keeps of each role the values that are still needed: those of the last `left` exits. */
+static void pass_keep(struct pass *p)
+{
+	struct events *e = &p->exits;
+	uint32_t first[ROLES_MAX];
+
+	memset(first, 0xff, sizeof(first));
+	for (size_t i = e->at; i < e->count; i++)
+		first[e->items[i].order] = MIN(first[e->items[i].order], e->items[i].at);
+	for (size_t i = 0; i < p->role_count; i++) {
+		struct role_store *s = &p->roles[i];
+		size_t from = MIN(first[i], s->count), stride = s->role->take_count;
+
+		if (from && from < s->count) {
+			memmove(s->val, s->val + from * stride,
+				(s->count - from) * stride * sizeof(*s->val));
+			memmove(s->nulls, s->nulls + from, (s->count - from) * sizeof(*s->nulls));
+		}
+		s->count -= from;
+		first[i] = (uint32_t)from;
+	}
+	for (size_t i = e->at; i < e->count; i++) {
+		e->items[i - e->at] = e->items[i];
+		e->items[i - e->at].at -= first[e->items[i].order];
+	}
+	e->count -= e->at;
+	e->at = 0;
+}
+
+/* Gives what can have nothing before it any more. */
+static int pass_flush(struct pass *p, bool end, struct error *err)
+{
+	struct events *x = &p->exits, *e = &p->entries;
+	size_t count = x->count;
+	int r = 0;
+
+	if (p->enters && !end)
+		return 0;
+	while (!end && count > x->at && x->items[count - 1].time == x->items[x->count - 1].time)
+		count--;
+	exits_sort(p, count);
+	if (e->count)
+		qsort_r(e->items, e->count, sizeof(*e->items), event_compare_of, p);
+	while ((x->at < count || e->at < e->count) && r >= 0) {
+		bool entry = x->at == count ||
+			     (e->at < e->count &&
+			      event_compare(p, &e->items[e->at], &x->items[x->at]) < 0);
+
+		r = pass_give(p, entry ? &e->items[e->at++] : &x->items[x->at++], err);
+	}
+	if (r >= 0)
+		pass_keep(p);
+	return r;
+}
+
+/* ---- the pass ---- */
+
+static int pass_batch(struct pass *p, const struct engine_scan *scan, const struct batch *b,
+		      const uint32_t *rows, size_t n, struct period_pass *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->role_count && r >= 0; i++)
+		r = store_rows(p, &p->roles[i], 1ull << i, b, rows, n);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		if (!p->marks[rows[i]])
+			continue;
+		ret->events += (uint64_t)__builtin_popcountll(p->marks[rows[i]]);
+		r = pass_row(p, b, rows[i], engine_scan_end(scan, rows[i]));
+	}
+	ret->rows += n;
+	if (p->exits.count + p->entries.count > UINT32_MAX / 2)
+		return -E2BIG;
+	return r;
+}
+
+static int pass_stream(struct pass *p, const struct analysis_input *in,
+		       const struct analysis_run *run, struct period_pass *ret, struct error *err)
+{
+	const struct scan_request q = {.table = TABLE_OP,
+				       .columns = p->columns,
+				       .from = run->from,
+				       .to = run->to,
+				       .filter = run->where};
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int r = engine_scan_new(&scan, run->store, &q, err);
+
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		r = pass_batch(p, scan, b, rows, (size_t)n, ret);
+		if (r < 0)
+			return error_errno(err, r, "matching periods");
+		r = pass_flush(p, false, err);
+	}
+	return r < 0 ? r : (int)n;
+}
+
+int period_pass_run(const struct period_set *set, const struct analysis_input *in,
+		    const struct analysis_run *run, struct period_matches *to,
+		    struct period_pass *ret, struct error *err)
+{
+	_cleanup_(pass_free) struct pass p = {.set = set, .to = to};
+	const struct dims *dims = store_dims(run->store);
+	int r = pass_prepare(&p, dims, err);
+
+	*ret = (struct period_pass){0};
+	if (r >= 0)
+		r = period_matcher_new(&p.matcher, set, dims, to, err);
+	if (r >= 0)
+		r = period_losses_read(&p.lost, run, dims, err);
+	if (r >= 0)
+		r = pass_stream(&p, in, run, ret, err);
+	if (r >= 0)
+		r = pass_flush(&p, true, err);
+	if (r >= 0)
+		r = pass_lost(&p, INT64_MAX, err);
+	ret->losses = p.lost.at;
+	return r < 0 ? error_errno(err, r, "matching periods")
+		     : period_matcher_finish(p.matcher, err);
+}

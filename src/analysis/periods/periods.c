@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* periods.c: `weir periods` as an analysis. */
+#include "analysis/periods/periods.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* ---- definitions ---- */
+
+static int load_definition(struct period_set *s, const char *text, struct error *err)
+{
+	const struct buf given = {.data = (uint8_t *)(uintptr_t)text, .len = strlen(text)};
+	_cleanup_buf_ struct buf ours = {0};
+	int r;
+
+	if (!period_is_lttng(&given))
+		return period_define(s, text, err);
+	r = period_from_lttng(text, &ours, err);
+	return r < 0 ? error_errno(err, r, "period '%.200s'", text)
+		     : period_define(s, buf_str(&ours), err);
+}
+
+/* All but what stands in files. */
+static int load_texts(struct period_set *s, const struct periods_flags *f, struct error *err)
+{
+	int r = 0;
+
+	s->scan = f->scan;
+	for (size_t i = 0; i < f->use.count && r >= 0; i++)
+		r = period_use(s, f->use.items[i], err);
+	for (size_t i = 0; i < f->define.count && r >= 0; i++)
+		r = load_definition(s, f->define.items[i], err);
+	return r;
+}
+
+static int load_all(struct period_set *s, const struct periods_flags *f, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < f->file.count && r >= 0; i++)
+		r = period_file(s, f->file.items[i], err);
+	if (r >= 0)
+		r = load_texts(s, f, err);
+	for (size_t i = 0; i < f->captures.count && r >= 0; i++)
+		r = period_lttng_captures(s, f->captures.items[i], err);
+	return r;
+}
+
+/* What is wrong with the options without a look at files, which a request cannot name. */
+static int periods_check(const void *options, struct error *err)
+{
+	const struct periods_flags *f = options;
+	_cleanup_(period_set_free) struct period_set s = {0};
+
+	if (!f->define.count && !f->use.count && !f->file.count)
+		return error_set(err, -EINVAL,
+				 "what is a period? 'NAME : BEGIN : END', -f FILE or --use %s",
+				 period_texts[0].name ? period_texts[0].name : "NAME");
+	if (f->order_by && strcmp(f->order_by, "time") != 0 &&
+	    strcmp(f->order_by, "hierarchy") != 0)
+		return error_set(err, -EINVAL, "--order-by %.40s: there are time and hierarchy",
+				 f->order_by);
+	return f->file.count ? 0 : load_all(&s, f, err);
+}
+
+static int check_select(struct periods_found *f, const struct option_list *select,
+			struct error *err)
+{
+	for (size_t i = 0; i < f->set.count; i++)
+		f->shown[i] = !select->count;
+	for (size_t i = 0; i < select->count; i++) {
+		for (const char *text = select->items[i]; *text;) {
+			size_t len;
+			int at;
+
+			text += strspn(text, ", ");
+			len = strcspn(text, ", ");
+			at = len ? period_find(&f->set, text, len) : -1;
+			if (len && at < 0)
+				return error_set(err, -EINVAL, "--select: no period '%.*s'",
+						 (int)MIN(len, (size_t)64), text);
+			if (len)
+				f->shown[at] = true;
+			text += len;
+		}
+	}
+	return 0;
+}
+
+/* ---- matches ---- */
+
+/* "..." with what JSON escapes; bytes that are no UTF-8 are replaced. */
+static int put_json_string(struct buf *to, struct bytes text)
+{
+	int r = buf_printf(to, "\"");
+
+	for (size_t i = 0, n; i < text.len && r >= 0; i += n) {
+		uint32_t code;
+		uint8_t c = text.data[i];
+
+		n = utf8_decode(text.data + i, text.len - i, &code);
+		if (!n) {
+			n = 1;
+			r = buf_printf(to, "\\ufffd");
+		} else if (c == '"' || c == '\\') {
+			r = buf_printf(to, "\\%c", c);
+		} else if (c < 0x20) {
+			r = buf_printf(to, "\\u%04x", c);
+		} else {
+			r = buf_append(to, text.data + i, n);
+		}
+	}
+	return r < 0 ? r : buf_printf(to, "\"");
+}
+
+int periods_attributes(const struct periods_found *f, const struct period_match *m, struct buf *to)
+{
+	const struct period *p = f->set.items[m->period];
+	int r = 0;
+
+	for (size_t i = 0; i < p->capture_count && r >= 0; i++) {
+		const struct period_capture *c = &p->captures[i];
+		uint32_t text = f->matches.captures[m->first_capture + i];
+		struct bytes value;
+
+		if (text == PERIOD_NO_TEXT)
+			continue;
+		r = buf_printf(to, "%s", to->len ? ", " : "{");
+		if (r >= 0)
+			r = put_json_string(
+				to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
+		if (r >= 0)
+			r = buf_printf(to, ": ");
+		value = intern_get(&f->matches.texts, text);
+		if (r >= 0)
+			r = !c->number ? put_json_string(to, value)
+				       : buf_append(to, value.data, value.len);
+	}
+	return r < 0 || !to->len ? r : buf_printf(to, "}");
+}
+
+static void count_matches(struct periods_found *f)
+{
+	for (size_t i = 0; i < f->matches.count; i++) {
+		const struct period_match *m = &f->matches.items[i];
+
+		f->cut += m->status == SPAN_STATUS_CUT;
+		f->running += m->status == SPAN_STATUS_RUNNING;
+		f->lost += m->lost;
+	}
+}
+
+/* ---- rows ---- */
+
+static const struct answer_column row_columns[] = {
+	{"start", {QUERY_TIME}},    {"dur", {QUERY_DUR}, .word = "dur"},
+	{"name", {QUERY_TEXT}},	    {"status", {QUERY_TEXT}},
+	{"comm", {QUERY_TEXT}},	    {"tid", {QUERY_INT}},
+	{"number", {QUERY_INT}},    {"parent", {QUERY_INT}},
+	{"span_id", {QUERY_TEXT}},  {"parent_id", {QUERY_TEXT}},
+	{"thread_id", {QUERY_INT}}, {"attributes", {QUERY_TEXT}},
+};
+
+static void put_id(struct answer_list *t, int64_t number)
+{
+	char text[17];
+
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)number);
+	answer_list_str(t, number ? text : NULL);
+}
+
+static void put_int(struct answer_list *t, int64_t value, bool known)
+{
+	if (known)
+		answer_list_int(t, value);
+	else
+		answer_list_null(t);
+}
+
+static int put_row(const struct periods_found *f, const struct dims *dims, struct answer_list *t,
+		   const struct period_match *m)
+{
+	const struct dims_thread *thread = m->thread < 0 ? NULL : dims_thread(dims, m->thread);
+	_cleanup_buf_ struct buf attributes = {0};
+	int r = periods_attributes(f, m, &attributes);
+
+	answer_list_int(t, m->start);
+	put_int(t, m->dur, m->dur != PERIOD_NO_DUR);
+	answer_list_str(t, f->set.items[m->period]->name);
+	answer_list_str(t, vocab_word("span_status", m->status));
+	if (thread && thread->comm.data)
+		answer_list_text(t, thread->comm);
+	else
+		answer_list_null(t);
+	put_int(t, thread ? thread->tid : 0, thread && thread->tid >= 0);
+	answer_list_int(t, m->number);
+	put_int(t, periods_parent_number(f, m), m->parent != PERIOD_NO_PARENT);
+	put_id(t, m->number);
+	put_id(t, periods_parent_number(f, m));
+	put_int(t, m->thread, m->thread >= 0);
+	if (attributes.len)
+		answer_list_text(t, (struct bytes){attributes.data, attributes.len});
+	else
+		answer_list_null(t);
+	return r;
+}
+
+/* The match and then all that is within it. */
+static int put_tree(const struct periods_found *f, const struct dims *dims, struct answer_list *t,
+		    const uint32_t *first, const uint32_t *next, uint32_t at)
+{
+	const struct period_match *m = &f->matches.items[at];
+	int r = f->shown[m->period] ? put_row(f, dims, t, m) : 0;
+
+	for (uint32_t c = first[at]; c && r >= 0; c = next[c - 1])
+		r = put_tree(f, dims, t, first, next, c - 1);
+	return r;
+}
+
+static int put_hierarchy(const struct periods_found *f, const struct dims *dims,
+			 struct answer_list *t)
+{
+	size_t count = f->matches.count;
+	_cleanup_free_ uint32_t *first = calloc(count + 1, sizeof(*first));
+	_cleanup_free_ uint32_t *next = calloc(count + 1, sizeof(*next));
+	int r = 0;
+
+	if (!first || !next)
+		return -ENOMEM;
+	for (size_t i = count; i-- > 0;) {
+		const struct period_match *parent = periods_parent(f, &f->matches.items[i]);
+		size_t at = parent ? (size_t)(parent - f->matches.items) : count;
+
+		next[i] = first[at];
+		first[at] = (uint32_t)i + 1;
+	}
+	for (uint32_t c = first[count]; c && r >= 0; c = next[c - 1])
+		r = put_tree(f, dims, t, first, next, c - 1);
+	return r;
+}
+
+static int put_rows(const struct periods_found *f, const struct periods_flags *flags,
+		    const struct dims *dims, struct answer_list *t)
+{
+	int r = 0;
+
+	if (flags->order_by && strcmp(flags->order_by, "hierarchy") == 0)
+		return put_hierarchy(f, dims, t);
+	for (size_t i = 0; i < f->matches.count && r >= 0; i++) {
+		if (f->shown[f->matches.items[i].period])
+			r = put_row(f, dims, t, &f->matches.items[i]);
+	}
+	return r;
+}
+
+/* ---- the analysis ---- */
+
+static void periods_free(void *own)
+{
+	struct periods_found *f = own;
+
+	period_set_free(&f->set);
+	period_matches_free(&f->matches);
+	free(f);
+}
+
+static int periods_options(struct periods_found *f, const struct analysis_input *in,
+			   struct error *err)
+{
+	const struct periods_flags *flags = in->options;
+	uint64_t hash = 0;
+	int r;
+
+	if (in->shared && (flags->file.count || flags->keep))
+		return error_set(err, -EINVAL, "-f and --keep are for the command line");
+	r = load_all(&f->set, flags, err);
+	if (r >= 0)
+		r = check_select(f, &flags->select, err);
+	f->aggregate_by = -1;
+	if (r >= 0 && flags->aggregate_by) {
+		f->aggregate_by =
+			period_find(&f->set, flags->aggregate_by, strlen(flags->aggregate_by));
+		if (f->aggregate_by < 0)
+			return error_set(err, -EINVAL, "--aggregate-by: no period '%.64s'",
+					 flags->aggregate_by);
+	}
+	for (size_t i = 0; i < f->set.count; i++)
+		hash = hash * 31 + hash_bytes(f->set.items[i]->name, strlen(f->set.items[i]->name));
+	snprintf(f->made_by, sizeof(f->made_by), "periods %016llx", (unsigned long long)hash);
+	return r;
+}
+
+static int periods_run(const struct analysis_input *in, struct analysis_result *out,
+		       struct error *err)
+{
+	const struct periods_flags *flags = in->options;
+	const struct analysis_run *run = &in->runs[0];
+	struct periods_found *f = calloc(1, sizeof(*f));
+	bool part = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
+	struct answer_list *t;
+	int r;
+
+	if (!f)
+		return error_set(err, -ENOMEM, "out of memory");
+	out->own = f;
+	if (!run->store)
+		return error_set(err, -EOPNOTSUPP,
+				 "%s: periods reads trace files, not what an engine holds",
+				 run->name);
+	t = analysis_table(out, "matches", row_columns, ARRAY_SIZE(row_columns));
+	r = periods_options(f, in, err);
+	if (r >= 0)
+		r = period_pass_run(&f->set, in, run, &f->matches, &f->pass, err);
+	if (r >= 0)
+		count_matches(f);
+	if (r >= 0 && flags->keep)
+		r = periods_keep(run->store, f, part, err);
+	if (r >= 0 && (!in->screen || flags->log))
+		r = put_rows(f, flags, store_dims(run->store), t);
+	return r < 0 ? r : periods_sums(f, flags, out, err);
+}
+
+static int periods_members(const struct analysis_input *in _unused_,
+			   const struct analysis_result *r, struct buf *to)
+{
+	const struct periods_found *f = r->own;
+
+	return buf_printf(to,
+			  ",\n\"calls\": %llu, \"events\": %llu, \"cut\": %lld, \"cut_by_loss\": "
+			  "%lld, \"running\": %lld",
+			  (unsigned long long)f->pass.rows, (unsigned long long)f->pass.events,
+			  (long long)f->cut, (long long)f->lost, (long long)f->running);
+}
+
+static const char *use_word(size_t i)
+{
+	return period_texts[i].name;
+}
+
+static const char *order_word(size_t i)
+{
+	static const char *const words[] = {"time", "hierarchy"};
+
+	return i < ARRAY_SIZE(words) ? words[i] : NULL;
+}
+
+static const struct option periods_options_table[] = {
+	{0, "period", OPTION_LIST, "DEFINITION",
+	 "'NAME(PARENT) : BEGIN : END : CAPTURE = EXPR, ...', also as an argument, or as "
+	 "lttng-analyses has it ($evt.$name == \"syscall_exit_read\"); repeatable",
+	 offsetof(struct periods_flags, define)},
+	{'f', "file", OPTION_LIST, "FILE", "definitions of a file, one a line; repeatable",
+	 offsetof(struct periods_flags, file)},
+	{0, "use", OPTION_LIST, "NAME", "definitions that come with weir; repeatable",
+	 offsetof(struct periods_flags, use), .words = use_word},
+	{0, "log", OPTION_FLAG, NULL, "print every match", offsetof(struct periods_flags, log)},
+	{0, "keep", OPTION_FLAG, NULL,
+	 "store the matches in the trace, as table period, for weir query and sql",
+	 offsetof(struct periods_flags, keep)},
+	{0, "select", OPTION_LIST, "PERIOD,...", "print these periods only",
+	 offsetof(struct periods_flags, select)},
+	{0, "aggregate-by", OPTION_STRING, "PERIOD",
+	 "for each match of this period, sums of the matches within it",
+	 offsetof(struct periods_flags, aggregate_by)},
+	{0, "group-by", OPTION_STRING, "PERIOD.CAPTURE,...",
+	 "sums for each value of captures, also of periods around the match",
+	 offsetof(struct periods_flags, group_by)},
+	{0, "order-by", OPTION_STRING, "ORDER",
+	 "of matches: time, or hierarchy (each with those within it)",
+	 offsetof(struct periods_flags, order_by), .words = order_word},
+	{0, "period-captures", OPTION_LIST, "CAPTURES",
+	 "captures as lttng-analyses has them: 'NAME : a = $evt.FIELD, ... : b = $evt.FIELD, ...', "
+	 "at "
+	 "the begin and at the end",
+	 offsetof(struct periods_flags, captures)},
+	{0, "scan", OPTION_FLAG, NULL, NULL, offsetof(struct periods_flags, scan)},
+	{0},
+};
+
+static const struct command_example periods_examples[] = {
+	{"weir periods --use redis", "each query of a Redis server to its answer"},
+	{"weir periods 'save : op == openat && path ~ \"**.tmp\" : op == rename && end.thread == "
+	 "begin.thread'",
+	 "from the opening of a temporary file to its renaming"},
+	{"weir periods --log 'in : enter op == read : op == read && end.thread == begin.thread'",
+	 "each read, as it began and ended"},
+	{"weir periods --keep --use http-server && weir query 'from period | by name | count(), "
+	 "p99(dur)'",
+	 "keep them in the trace, and ask"},
+	{0},
+};
+
+static const struct analysis_reads periods_reads[] = {{TABLE_OP, ~0ull}, {TABLE_COUNT}};
+
+const struct analysis analysis_periods = {
+	.name = "periods",
+	.summary = "find requests by the calls that begin and end them",
+	.description =
+		"A period is defined by the call that begins it and the call that ends it, after "
+		"the "
+		"recording and without a change to the program: NAME(PARENT) : BEGIN : END : "
+		"CAPTURE "
+		"= EXPR, .... BEGIN and END are conditions of weir's language over a call; the "
+		"moment "
+		"is the end of the call, or with `enter` in front its beginning. END compares with "
+		"the "
+		"call that began the period by `begin.`: end.file == begin.file. `parent.` is the "
+		"call "
+		"that began the period around it, `parent.parent.` one further out. Any number of "
+		"periods may be open at once; an END closes all that it fits. Where END is left "
+		"out, "
+		"BEGIN ends what is open and begins anew.\n\n"
+		"Numbers are compared as what they stand for: fd with the process and the open "
+		"file, "
+		"tid and pid with the thread and process that have them. A null equals nothing. A "
+		"child that is open when its parent ends is cut, and so is what calls that are "
+		"missing "
+		"may have ended; what has no end in the recording is running. Sums are of complete "
+		"ones; the others are counted beside.",
+	.examples = periods_examples,
+	.order = ANALYSIS_STREAM,
+	.reads = periods_reads,
+	.options = periods_options_table,
+	.options_size = sizeof(struct periods_flags),
+	.takes = "period",
+	.check = periods_check,
+	.run = periods_run,
+	.put_members = periods_members,
+	.free = periods_free,
+};

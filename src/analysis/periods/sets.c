@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sets.c: definitions in files, and the files of rules/periods that are part of the program.
+ *
+ *   # what a line says behind #
+ *   request : op == accept4 : op == close && end.file == begin.file2
+ *   answer(request) : op == recvfrom && file == parent.file2
+ *      : op == sendto && end.file == begin.file      a line that begins with a blank continues the one before
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/periods/definition.h"
+
+#define FILE_MAX (256u << 10) /* bytes of a file of definitions */
+
+/* The bytes of a line without a remark. */
+static size_t line_len(const char *line, size_t len)
+{
+	char quote = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (quote) {
+			i += line[i] == '\\' && i + 1 < len;
+			quote = line[i] == quote ? 0 : quote;
+		} else if (line[i] == '"' || line[i] == '\'') {
+			quote = line[i];
+		} else if (line[i] == '#') {
+			return i;
+		}
+	}
+	return len;
+}
+
+static bool is_blank(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (!isspace((unsigned char)text[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Defines what was gathered. */
+static int set_define(struct period_set *s, struct buf *one, const char *from, size_t line,
+		      struct error *err)
+{
+	struct error why = {0};
+	int r;
+
+	if (!one->len)
+		return 0;
+	r = period_define(s, buf_str(one), &why);
+	buf_clear(one);
+	return r < 0 ? error_set(err, r, "%.200s, line %zu: %s", from, line, why.message) : 0;
+}
+
+static int set_lines(struct period_set *s, const char *text, size_t len, const char *from,
+		     struct error *err)
+{
+	_cleanup_buf_ struct buf one = {0};
+	size_t number = 0, began = 0;
+	int r = 0;
+
+	for (size_t at = 0; at < len && r >= 0;) {
+		const char *line = text + at, *end = memchr(line, '\n', len - at);
+		size_t whole = end ? (size_t)(end - line) : len - at, n = line_len(line, whole);
+
+		number++;
+		at += whole + 1;
+		if (is_blank(line, n))
+			continue;
+		if (!isspace((unsigned char)*line)) {
+			r = set_define(s, &one, from, began, err);
+			began = number;
+		}
+		if (r >= 0)
+			r = buf_append(&one, line, n);
+	}
+	return r < 0 ? r : set_define(s, &one, from, began, err);
+}
+
+int period_use(struct period_set *s, const char *name, struct error *err)
+{
+	_cleanup_buf_ struct buf names = {0};
+
+	for (const struct period_text *t = period_texts; t->name; t++) {
+		if (strcmp(t->name, name) == 0)
+			return set_lines(s, t->text, strlen(t->text), name, err);
+		buf_printf(&names, "%s%s", names.len ? ", " : "", t->name);
+	}
+	return error_set(err, -EINVAL, "--use %.80s: there are %s", name, buf_str(&names));
+}
+
+int period_file(struct period_set *s, const char *path, struct error *err)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_buf_ struct buf text = {0};
+	char room[4096];
+	ssize_t n = 0;
+	int r = 0;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "-f %.500s", path);
+	while (r >= 0 && (n = read(fd, room, sizeof(room))) > 0) {
+		r = buf_append(&text, room, (size_t)n);
+		if (text.len > FILE_MAX)
+			return error_set(err, -EINVAL, "-f %.500s: larger than %u KiB", path,
+					 FILE_MAX >> 10);
+	}
+	if (n < 0 || r < 0)
+		return error_errno(err, r < 0 ? r : -errno, "-f %.500s", path);
+	if (memchr(text.data ? text.data : (const uint8_t *)"", '\0', text.len))
+		return error_set(err, -EINVAL, "-f %.500s: it is no text", path);
+	return set_lines(s, buf_str(&text), text.len, path, err);
+}

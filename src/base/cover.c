@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/cover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void cover_free(struct cover *c)
+{
+	free(c->list);
+	*c = (struct cover){0};
+}
+
+/* The intervals that it reaches back to become one with it. */
+int cover_add(struct cover *c, int64_t from, int64_t to)
+{
+	if (to <= from)
+		return 0;
+	while (c->count && c->list[c->count - 1].to >= from) {
+		c->count--;
+		from = MIN(from, c->list[c->count].from);
+		to = MAX(to, c->list[c->count].to);
+	}
+	if (grow((void **)&c->list, &c->cap, c->count + 1, sizeof(*c->list)) < 0)
+		return -ENOMEM;
+	c->list[c->count++] = (struct cover_interval){from, to};
+	return 0;
+}
+
+int64_t cover_sum(const struct cover *c)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		sum += c->list[i].to - c->list[i].from;
+	return sum;
+}

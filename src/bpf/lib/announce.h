@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * announce.h: programs that have something for other processes to read give it a name by prctl(PR_SET_VMA): contexts of
+ * OpenTelemetry, rings of spans. The call is looked at whatever it returned, as kernels without CONFIG_ANON_VMA_NAME refuse
+ * it, and whatever operations are selected. Its plan has WIRE_PLAN_EVER, so that no other call is looked at for this.
+ */
+#pragma once
+
+#include "bpf/lib/ring.h"
+
+#define OPTION_SET_VMA 0x53564d41	     /* PR_SET_VMA */
+#define VMA_NAME       0		     /* PR_SET_VMA_ANON_NAME */
+#define NAME_OTEL      0x5854435f4c45544full /* "OTEL_CTX", as a little-endian machine reads it */
+#define NAME_SPAN      0x6170732d72696577ull /* "weir-spa" */
+#define NAME_SPAN_LAST 'n'
+
+/* Which of the names that are known begins at an address of the program; WIRE_ANNOUNCE_KINDS: none. */
+static __always_inline __u32 announce_kind(__u64 name)
+{
+	__u64 word = 0;
+	char last = 0;
+
+	if (bpf_probe_read_user(&word, sizeof(word), (void *)name))
+		return WIRE_ANNOUNCE_KINDS;
+	if (word == NAME_OTEL)
+		return WIRE_ANNOUNCE_OTEL;
+	if (word == NAME_SPAN &&
+	    !bpf_probe_read_user(&last, sizeof(last), (void *)(name + sizeof(word))) &&
+	    last == NAME_SPAN_LAST)
+		return WIRE_ANNOUNCE_SPAN;
+	return WIRE_ANNOUNCE_KINDS;
+}
+
+/* The exit of a prctl of a recorded thread. */
+static noinline void announce_exit(struct task_struct *task, struct thread_state *ts,
+				   struct pt_regs *regs)
+{
+	struct wire_announce *r;
+	struct ring_place p;
+	__u32 kind, seq, tgid;
+	__u64 start;
+
+	if (!task || !ts || !regs || (__u32)call_arg_at(regs, 0) != OPTION_SET_VMA ||
+	    call_arg_at(regs, 1) != VMA_NAME)
+		return;
+	kind = announce_kind(call_arg_at(regs, 4));
+	if (kind == WIRE_ANNOUNCE_KINDS)
+		return;
+	tgid = tgid_of(task);
+	start = BPF_CORE_READ(task, group_leader, start_boottime);
+	r = ring_take(&p, sizeof(*r), sizeof(*r), &seq);
+	if (!r) {
+		__sync_fetch_and_add(&this_cpu()->unsent, 1);
+		return;
+	}
+	head_fill(&r->head, WIRE_ANNOUNCE, 0, sizeof(*r), seq, bpf_ktime_get_ns());
+	r->thread = ts->version;
+	r->tgid = tgid;
+	r->process_start = start;
+	r->addr = call_arg_at(regs, 2);
+	r->len = call_arg_at(regs, 3);
+	r->kind = kind;
+	r->pad = 0;
+	ring_commit(&p);
+	bell_ring(); /* the process may end soon */
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/ebpf/contexts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "capture/ebpf/load.h"
+#include "capture/ebpf/otel_process.h"
+#include "privilege/privilege.h"
+
+#define PUBLISHERS_MAX 8192		     /* as in bpf/lib/state.h */
+#define LOOK_NS	       (100 * NSEC_PER_MSEC) /* between two looks at a process */
+#define LOOKS_MAX      20 /* at one that is being changed, or whose variable nothing refers to */
+
+#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
+#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
+
+struct publisher {
+	int32_t pid;
+	uint64_t start;
+	uint64_t at; /* as announced */
+	int64_t due; /* when it is looked at, of the monotonic clock; 0: not again */
+	int64_t looked;
+	uint32_t looks;
+	bool known;  /* to the kernel programs, with this: */
+	bool missed; /* it was counted */
+	struct remote_tls tls;
+	uint32_t service_len;
+	char service[OTEL_SERVICE_MAX];
+};
+
+/* The context that a thread carries. */
+struct carried {
+	uint64_t start;
+	uint64_t until; /* when it was surely still there */
+	uint64_t ids[3];
+	uint64_t process; /* key in publishers */
+	uint32_t flags;	  /* enum wire_context_flag, as it began */
+};
+
+struct contexts {
+	struct map publishers;	    /* hash of (pid, start) -> struct publisher * */
+	struct map carried;	    /* thread -> struct carried * */
+	struct otel_reader *reader; /* apart: a thread that does not end keeps it */
+	size_t due_count;
+	uint64_t unfound;
+};
+
+static void map_free_values(struct map *m)
+{
+	uint64_t key, value;
+	size_t pos = 0;
+
+	while (map_next(m, &pos, &key, &value))
+		free((void *)(uintptr_t)value);
+	map_free(m);
+}
+
+void contexts_free(struct contexts *c)
+{
+	if (!c)
+		return;
+	map_free_values(&c->publishers);
+	map_free_values(&c->carried);
+	if (c->reader && !__atomic_load_n(&c->reader->stuck, __ATOMIC_ACQUIRE))
+		free(c->reader);
+	free(c);
+}
+
+uint64_t contexts_unfound(const struct decode *d)
+{
+	return d->contexts ? d->contexts->unfound : 0;
+}
+
+static uint64_t publisher_key(int32_t pid, uint64_t start)
+{
+	const uint64_t ident[2] = {(uint32_t)pid, start};
+
+	return hash_bytes(ident, sizeof(ident));
+}
+
+static struct publisher *publisher_get(const struct contexts *c, uint64_t key)
+{
+	uint64_t value = 0;
+
+	return map_get(&c->publishers, key, &value) ? (void *)(uintptr_t)value : NULL;
+}
+
+/* ---- who publishes ---- */
+
+static void publisher_missed(struct contexts *c, struct publisher *p)
+{
+	c->unfound += !p->missed;
+	p->missed = true;
+}
+
+static void publisher_due(struct contexts *c, struct publisher *p, int64_t due)
+{
+	c->due_count += (due != 0) - (p->due != 0);
+	p->due = due;
+}
+
+/* The kernel programs look for the variable where it is now. */
+static void publisher_tell(struct decode *d, struct publisher *p, const struct remote_tls *tls)
+{
+	if (p->known && p->tls.module == tls->module && p->tls.offset == tls->offset)
+		return;
+	p->tls = *tls;
+	p->known = d->opt.loaded &&
+		   load_publish(d->opt.loaded, p->pid, p->start, tls->offset, tls->module) == 0;
+	if (!p->known || tls->several)
+		publisher_missed(d->contexts, p);
+}
+
+static void publisher_look(struct decode *d, struct publisher *p)
+{
+	_privileged_(PRIVILEGE_PROC);
+	struct contexts *c = d->contexts;
+	struct otel_process found;
+	int r = otel_process_read(c->reader, p->pid, p->at, &found);
+
+	p->looked = clock_monotonic_ns();
+	publisher_due(c, p, 0);
+	if (!r) {
+		p->service_len = found.service_len;
+		memcpy(p->service, found.service, found.service_len);
+		r = found.threads;
+	}
+	if (!r)
+		publisher_tell(d, p, &found.tls);
+	else if ((r == -EAGAIN || r == -ENOENT) && ++p->looks < LOOKS_MAX)
+		publisher_due(c, p, p->looked + LOOK_NS);
+	else if (r != -ENODATA && r != -ESRCH) /* it publishes no contexts; it ended */
+		publisher_missed(c, p);
+}
+
+void contexts_look(struct decode *d)
+{
+	uint64_t key, value;
+	size_t pos = 0;
+	int64_t now;
+
+	if (!d->contexts || !d->contexts->due_count)
+		return;
+	now = clock_monotonic_ns();
+	while (map_next(&d->contexts->publishers, &pos, &key, &value)) {
+		struct publisher *p = (void *)(uintptr_t)value;
+
+		if (p->due && p->due <= now)
+			publisher_look(d, p);
+	}
+}
+
+static int publisher_announced(struct decode *d, const struct announcement *a)
+{
+	uint64_t key = publisher_key(a->pid, a->process_start);
+	struct contexts *c = d->contexts;
+	struct publisher *p = publisher_get(c, key);
+	int64_t now = clock_monotonic_ns();
+	int r;
+
+	if (!p) {
+		if (c->publishers.count >= PUBLISHERS_MAX) {
+			c->unfound++;
+			return 0;
+		}
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		r = map_set(&c->publishers, key, (uint64_t)(uintptr_t)p);
+		if (r < 0) {
+			free(p);
+			return r;
+		}
+		p->pid = a->pid;
+		p->start = a->process_start;
+	}
+	p->at = a->addr;
+	p->looks = 0;
+	if (p->looked && p->looked + LOOK_NS > now) {
+		publisher_due(c, p, p->looked + LOOK_NS);
+		return 0;
+	}
+	publisher_look(d, p);
+	return 0;
+}
+
+static void publisher_gone(struct decode *d, const struct announcement *a)
+{
+	uint64_t key = publisher_key(a->pid, a->process_start);
+	struct publisher *p = publisher_get(d->contexts, key);
+
+	if (!p)
+		return;
+	if (p->known)
+		load_unpublish(d->opt.loaded, p->pid);
+	publisher_due(d->contexts, p, 0);
+	map_del(&d->contexts->publishers, key);
+	free(p);
+}
+
+int contexts_announced(struct decode *d, const struct announcement *a, struct batch_set *out)
+{
+	if (!d->contexts)
+		d->contexts = calloc(1, sizeof(*d->contexts));
+	if (d->contexts && !d->contexts->reader)
+		d->contexts->reader = calloc(1, sizeof(*d->contexts->reader));
+	if (!d->contexts || !d->contexts->reader)
+		return -ENOMEM;
+	if (a->event == ANNOUNCE_MADE)
+		return publisher_announced(d, a);
+	publisher_gone(d, a);
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static void hex_text(char *to, const void *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		snprintf(to + 2 * i, 3, "%02x", ((const uint8_t *)data)[i]);
+}
+
+static int context_row(struct decode *d, uint32_t thread, const struct carried *c, uint32_t flags,
+		       struct batch_set *out)
+{
+	const struct publisher *p = publisher_get(d->contexts, c->process);
+	char trace[33], span[17];
+	struct batch *b;
+	size_t row;
+	int r = batch_set_add_row(out, TABLE_CONTEXT, &b, &row);
+
+	hex_text(trace, c->ids, 16);
+	hex_text(span, &c->ids[2], 8);
+	SET(CONTEXT_START, (int64_t)c->start + d->opt.clock_offset);
+	SET(CONTEXT_DUR, (int64_t)(c->until - c->start));
+	SET(CONTEXT_THREAD_ID, thread);
+	SET_BYTES(CONTEXT_TRACE_ID, trace, 32);
+	SET_BYTES(CONTEXT_SPAN_ID, span, 16);
+	if (p && p->service_len)
+		SET_BYTES(CONTEXT_SERVICE, p->service, p->service_len);
+	SET(CONTEXT_SOURCE, SPAN_SOURCE_OTEL);
+	SET(CONTEXT_UNSURE, ((c->flags | flags) & WIRE_CONTEXT_LOOP) != 0 ||
+				    (c->flags & WIRE_CONTEXT_INHERITED) != 0);
+	return r;
+}
+
+int contexts_end_of(struct decode *d, uint32_t thread, uint64_t until, uint32_t flags,
+		    struct batch_set *out)
+{
+	struct carried *c;
+	uint64_t value;
+	int r;
+
+	if (!d->contexts || !map_get(&d->contexts->carried, thread, &value))
+		return 0;
+	c = (void *)(uintptr_t)value;
+	c->until = MAX(c->until, until);
+	r = context_row(d, thread, c, flags, out);
+	map_del(&d->contexts->carried, thread);
+	free(c);
+	return r;
+}
+
+static uint64_t process_of_thread(const struct decode *d, uint32_t thread)
+{
+	uint64_t value;
+	const struct wire_thread *t;
+
+	if (!map_get(&d->thread_records, thread, &value))
+		return 0;
+	t = (void *)(uintptr_t)value;
+	return publisher_key(t->tgid, t->process_start);
+}
+
+int decode_context(struct decode *d, const struct wire_context *w, struct batch_set *out)
+{
+	struct carried *c;
+	int r;
+
+	if (w->head.size != sizeof(*w) || w->start > w->head.time || w->until > w->head.time)
+		return -EBADMSG;
+	if (!d->contexts) /* of a process that announced nothing: cannot be */
+		return -EBADMSG;
+	r = contexts_end_of(d, w->thread, w->until, w->flags, out);
+	if (r < 0 || !(w->ids[0] | w->ids[1] | w->ids[2]))
+		return r;
+	c = malloc(sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	*c = (struct carried){.start = w->start,
+			      .until = w->head.time,
+			      .ids = {w->ids[0], w->ids[1], w->ids[2]},
+			      .process = process_of_thread(d, w->thread),
+			      .flags = w->flags};
+	r = map_set(&d->contexts->carried, w->thread, (uint64_t)(uintptr_t)c);
+	if (r < 0)
+		free(c);
+	return r;
+}
+
+int contexts_end(struct decode *d, struct batch_set *out)
+{
+	uint64_t thread, value;
+	size_t pos = 0;
+	int r = 0;
+
+	while (d->contexts && !r && map_next(&d->contexts->carried, &pos, &thread, &value))
+		r = context_row(d, (uint32_t)thread, (void *)(uintptr_t)value, 0, out);
+	return r;
+}

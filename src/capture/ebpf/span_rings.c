@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/ebpf/span_rings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "privilege/privilege.h"
+
+/* What is copied and not taken yet: a ring of the largest size fits beside that of another program. */
+#define AREA_BYTES     (2 * (size_t)SPAN_RING_MOST + (1u << 20))
+#define AREA_KEPT      (1u << 20) /* of its memory, once it was taken */
+#define STAMP_ERROR_NS 1000	  /* of stamps that are newer than the moment beside them */
+#define PAIRS	       8	  /* tries for a moment; the tightest counts */
+#define ATTEMPTS       3	  /* to find a mapping that changes under way */
+
+struct area {
+	uint8_t *data; /* [AREA_BYTES] */
+	size_t len;
+};
+
+struct span_rings {
+	pthread_mutex_t lock;
+	struct span_process *list[SPAN_PROCESSES_MAX];
+	size_t count;
+	uint64_t attachments;
+	struct area areas[2];
+	unsigned int filling; /* the other one is the decoder's */
+	struct span_moment first, before;
+};
+
+/* ---- moments ---- */
+
+static uint64_t tsc_now(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return (uint64_t)clock_monotonic_ns();
+#endif
+}
+
+static struct span_moment moment_now(void)
+{
+	struct span_moment best = {0};
+	uint64_t width = UINT64_MAX;
+
+	for (int i = 0; i < PAIRS; i++) {
+		uint64_t from = tsc_now();
+		int64_t ns = clock_monotonic_ns();
+		uint64_t to = tsc_now();
+
+		if (to - from < width) {
+			width = to - from;
+			best = (struct span_moment){from + (to - from) / 2, ns};
+		}
+	}
+	return best;
+}
+
+/* On the line through two moments. */
+static int64_t moment_between(const struct span_moment *a, const struct span_moment *b,
+			      uint64_t tsc)
+{
+	double ns_per = b->tsc > a->tsc ? (double)(b->ns - a->ns) / (double)(b->tsc - a->tsc) : 0;
+
+	return a->ns + (int64_t)((double)(int64_t)(tsc - a->tsc) * ns_per);
+}
+
+int64_t span_time(const struct span_chunk *c, uint64_t stamp)
+{
+	if (c->process->clock != SPAN_CLOCK_TSC)
+		return (int64_t)MIN(stamp, (uint64_t)INT64_MAX);
+	if (stamp >= c->before.tsc)
+		return moment_between(&c->before, &c->at, stamp);
+	/* A ring that could not be copied in its turn: the line over the longest time is the truest. */
+	return c->before.ns - (moment_between(&c->first, &c->at, c->before.tsc) -
+			       moment_between(&c->first, &c->at, stamp));
+}
+
+/* ---- copying ---- */
+
+int span_rings_new(struct span_rings **ret)
+{
+	_cleanup_(span_rings_freep) struct span_rings *r = calloc(1, sizeof(*r));
+	pthread_mutexattr_t attr;
+
+	if (!r)
+		return -ENOMEM;
+	/* as in ring_reader.c: the reader never waits for a decoder that has no CPU */
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&r->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	for (int i = 0; i < 2; i++) {
+		void *p = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (p == MAP_FAILED)
+			return -errno;
+		madvise(p, AREA_BYTES, MADV_NOHUGEPAGE);
+		r->areas[i].data = p;
+	}
+	r->first = r->before = moment_now();
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+static void process_free(struct span_process *p)
+{
+	if (!p)
+		return;
+	if (p->map)
+		munmap(p->map, p->size);
+	if (p->fd >= 0)
+		close(p->fd);
+	map_free(&p->threads);
+	free(p->rings);
+	free(p);
+}
+DEFINE_CLEANUP(struct span_process *, process_free)
+
+void span_rings_free(struct span_rings *r)
+{
+	if (!r)
+		return;
+	while (r->count) {
+		struct span_process *p = r->list[0];
+
+		span_rings_leave(r, p);
+		span_rings_detach(r, p);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (r->areas[i].data)
+			munmap(r->areas[i].data, AREA_BYTES);
+	}
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+/* Copies what a ring holds; false: there was no room for it. */
+static bool span_ring_copy(struct span_rings *r, struct span_process *p, uint32_t i,
+			   const struct span_moment *at)
+{
+	volatile struct span_ring *shared = span_ring_of(p, i);
+	struct span_ring_read *ring = &p->rings[i];
+	struct area *a = &r->areas[r->filling];
+	const uint8_t *data = (const uint8_t *)shared + SPAN_PAGE;
+	uint64_t head = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
+	uint64_t len = head - ring->tail, pos = ring->tail & (p->ring_bytes - 1);
+	struct span_chunk *c = (void *)(a->data + a->len);
+	size_t first;
+
+	if (!len || ring->stopped)
+		return true;
+	if (len > p->ring_bytes || head % 8) {
+		ring->stopped = true;
+		ring->reason = head < ring->tail ? "its head moved back"
+			       : head % 8	 ? "its head is crooked"
+						 : "its head is further on than there is room";
+		return true;
+	}
+	if (a->len + sizeof(*c) + len > AREA_BYTES)
+		return false;
+	*c = (struct span_chunk){.process = p,
+				 .ring = i,
+				 .len = (uint32_t)len,
+				 .first = r->first,
+				 .before = r->before,
+				 .at = *at};
+	first = MIN(len, p->ring_bytes - pos);
+	memcpy(c + 1, data + pos, first);
+	memcpy((uint8_t *)(c + 1) + first, data, len - first);
+	c->until = clock_monotonic_ns() + STAMP_ERROR_NS;
+	ring->tail = head;
+	__atomic_store_n(&shared->tail, head, __ATOMIC_RELEASE);
+	a->len += sizeof(*c) + len;
+	return true;
+}
+
+static bool process_copy(struct span_rings *r, struct span_process *p, const struct span_moment *at)
+{
+	uint32_t count = p->asks || p->left ? 0 : span_rings_count(p);
+	bool all = true;
+
+	for (uint32_t i = 0; i < count; i++)
+		all &= span_ring_copy(r, p, i, at);
+	return all;
+}
+
+bool span_rings_copy(struct span_rings *r)
+{
+	struct span_moment at;
+	bool any;
+
+	pthread_mutex_lock(&r->lock);
+	/* Heads are read later than this moment: what a record caused on another thread comes no sooner than it. */
+	at = moment_now();
+	for (size_t i = 0; i < r->count; i++)
+		process_copy(r, r->list[i], &at);
+	r->before = at;
+	any = r->count > 0;
+	pthread_mutex_unlock(&r->lock);
+	return any;
+}
+
+bool span_rings_last(struct span_rings *r, struct span_process *p)
+{
+	struct span_moment at;
+	bool all;
+
+	pthread_mutex_lock(&r->lock);
+	at = moment_now();
+	all = process_copy(r, p, &at);
+	pthread_mutex_unlock(&r->lock);
+	return all;
+}
+
+struct bytes span_rings_take(struct span_rings *r)
+{
+	struct area *done = &r->areas[r->filling ^ 1], *full;
+
+	if (done->len > AREA_KEPT)
+		madvise(done->data + AREA_KEPT, AREA_BYTES - AREA_KEPT, MADV_DONTNEED);
+	done->len = 0;
+	pthread_mutex_lock(&r->lock);
+	full = &r->areas[r->filling];
+	r->filling ^= 1;
+	pthread_mutex_unlock(&r->lock);
+	return (struct bytes){full->data, full->len};
+}
+
+struct span_process *span_rings_next(struct span_rings *r, size_t *pos)
+{
+	return *pos < r->count ? r->list[(*pos)++] : NULL;
+}
+
+size_t span_name_read(const struct span_process *p, uint32_t id, char *text)
+{
+	uint64_t at = (uint64_t)id * 8;
+	const uint8_t *names = p->map + SPAN_PAGE;
+	uint16_t len;
+
+	if (at < 8 || at + sizeof(len) > p->name_bytes)
+		return 0;
+	len = __atomic_load_n((const uint16_t *)(names + at), __ATOMIC_RELAXED);
+	if (len > SPAN_NAME_LEN || at + sizeof(len) + len > p->name_bytes)
+		return 0;
+	memcpy(text, names + at + sizeof(len), len);
+	return len;
+}
+
+/* ---- attaching ---- */
+
+/* The layout that the program says, as far as it makes sense. */
+static int layout_take(struct span_process *p, const char **ret_why)
+{
+	const struct span_control c = *(const struct span_control *)p->map;
+
+	if (c.magic != SPAN_MAGIC || c.version != SPAN_VERSION) {
+		*ret_why = "their layout is of another version of libweir-span";
+		return -EPROTO;
+	}
+	if (c.ring_max < 1 || c.ring_max > SPAN_RING_MAX || c.ring_bytes < SPAN_RING_LEAST ||
+	    c.ring_bytes > SPAN_RING_MOST || c.ring_bytes & (c.ring_bytes - 1) ||
+	    c.name_bytes % SPAN_PAGE || c.name_bytes > SPAN_NAME_BYTES ||
+	    (c.clock != SPAN_CLOCK_TSC && c.clock != SPAN_CLOCK_MONOTONIC) ||
+	    span_ring_at(c.name_bytes, c.ring_bytes, c.ring_max) > p->size) {
+		*ret_why = "what they say of their layout makes no sense";
+		return -EBADMSG;
+	}
+	p->ring_max = c.ring_max;
+	p->ring_bytes = c.ring_bytes;
+	p->name_bytes = c.name_bytes;
+	p->clock = c.clock;
+	p->born = (int64_t)c.born;
+	p->rings = calloc(c.ring_max, sizeof(*p->rings));
+	return p->rings ? 0 : -ENOMEM;
+}
+
+static int memfd_check(struct span_process *p, const char **ret_why)
+{
+	int seals = fcntl(p->fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(p->fd, &st)) {
+		*ret_why = "their memory is not sealed against shrinking";
+		return -EPERM;
+	}
+	if (st.st_size < SPAN_PAGE ||
+	    (uint64_t)st.st_size > span_ring_at(SPAN_NAME_BYTES, SPAN_RING_MOST, SPAN_RING_MAX)) {
+		*ret_why = "their memory has no size that makes sense";
+		return -EBADMSG;
+	}
+	if (flock(p->fd, LOCK_EX | LOCK_NB)) {
+		*ret_why = "another recorder reads them";
+		return -EBUSY;
+	}
+	p->size = (size_t)st.st_size;
+	return 0;
+}
+
+/* From where on each ring is read: of one that nobody read before, all. */
+static void rings_begin(struct span_process *p, bool early)
+{
+	uint32_t count = span_rings_count(p);
+
+	for (uint32_t i = 0; i < count; i++) {
+		volatile struct span_ring *shared = span_ring_of(p, i);
+		struct span_ring_read *ring = &p->rings[i];
+
+		ring->tid = shared->tid;
+		if (early)
+			continue;
+		ring->tail = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
+		ring->lost = shared->lost_begins + shared->lost_notes + shared->lost_ends;
+		__atomic_store_n(&shared->tail, ring->tail, __ATOMIC_RELEASE);
+	}
+	p->lost = early ? 0 : span_control_of(p)->lost;
+}
+
+/* Where a mapping of the memfd begins, with the number of the process that made it. */
+static int mapping_attach(struct span_process **ret, int32_t pid, const char *range,
+			  int32_t pid_inside, const char **ret_why)
+{
+	_cleanup_(process_freep) struct span_process *p = calloc(1, sizeof(*p));
+	char path[96];
+	bool early;
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%s", pid, range);
+	p->pid = pid;
+	p->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (p->fd < 0) {
+		*ret_why = errno == EPERM || errno == EACCES
+				   ? "opening their memory takes CAP_CHECKPOINT_RESTORE"
+				   : "their memory cannot be opened";
+		return -errno;
+	}
+	r = memfd_check(p, ret_why);
+	if (r < 0)
+		return r;
+	p->map = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
+	if (p->map == MAP_FAILED) {
+		p->map = NULL;
+		*ret_why = "their memory cannot be mapped";
+		return -errno;
+	}
+	r = layout_take(p, ret_why);
+	if (r < 0)
+		return r;
+	p->attached = clock_monotonic_ns();
+	p->asks = span_control_of(p)->pid != pid_inside;
+	early = span_control_of(p)->on == SPAN_EARLY;
+	if (!p->asks)
+		rings_begin(p, early);
+	__atomic_store_n(&span_control_of(p)->on, p->asks ? SPAN_ASK : SPAN_ON, __ATOMIC_RELEASE);
+	*ret = TAKE_PTR(p);
+	return 0;
+}
+
+/* Its number in its own pid namespace. */
+static int32_t pid_inside(int32_t pid)
+{
+	char path[64], line[256];
+	int32_t value = pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *last = strrchr(line, '\t');
+
+		if (!strncmp(line, "NStgid:", 7) && last)
+			value = (int32_t)strtol(last, NULL, 10);
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static bool is_attached(const struct span_rings *r, int32_t pid, ino_t ino)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->list[i]->pid == pid && !fstat(r->list[i]->fd, &st) && st.st_ino == ino)
+			return true;
+	}
+	return false;
+}
+
+static int process_add(struct span_rings *r, struct span_process *p)
+{
+	bool room;
+
+	pthread_mutex_lock(&r->lock);
+	room = r->count < SPAN_PROCESSES_MAX;
+	if (room) {
+		p->number = ++r->attachments;
+		r->list[r->count++] = p;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return room ? 0 : -ENOSPC;
+}
+
+/* "7f12c000-7f12d000 rw-s 00000000 00:01 1234 /memfd:weir-span (deleted)": whether it is where a memfd of ours begins. */
+static bool line_is_ours(const char *line, uint64_t addr, char range[64], ino_t *ret_ino)
+{
+	unsigned long long from, to, offset, ino;
+	int n = 0;
+
+	if (!strstr(line, "/memfd:" SPAN_MEMFD " ") ||
+	    sscanf(line, "%llx-%llx %*s %llx %*s %llu %n", &from, &to, &offset, &ino, &n) != 4 ||
+	    !n || strncmp(line + n, "/memfd:", 7) != 0 || offset)
+		return false;
+	snprintf(range, 64, "%llx-%llx", from, to);
+	*ret_ino = (ino_t)ino;
+	return !addr || (addr >= from && addr < to);
+}
+
+static int maps_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct span_process **ret,
+		       size_t max, size_t *ret_count, const char **ret_why)
+{
+	char path[64], line[512], range[64];
+	int32_t inside = pid_inside(pid);
+	int error = addr ? -ENOENT : 0;
+	ino_t ino;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return addr ? -errno : 0;
+	while (*ret_count < max && fgets(line, sizeof(line), f)) {
+		struct span_process *p = NULL;
+		int e;
+
+		if (!line_is_ours(line, addr, range, &ino))
+			continue;
+		if (is_attached(r, pid, ino)) {
+			error = 0;
+			continue;
+		}
+		e = mapping_attach(&p, pid, range, inside, ret_why);
+		if (!e && (e = process_add(r, p)) < 0) {
+			*ret_why = "too many processes mark spans";
+			span_control_of(p)->on = SPAN_OFF;
+			process_free(p);
+		}
+		error = e;
+		if (!e)
+			ret[(*ret_count)++] = p;
+	}
+	fclose(f);
+	return error;
+}
+
+int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct span_process **ret,
+		      size_t max, size_t *ret_count, const char **ret_why)
+{
+	_privileged_(PRIVILEGE_PROC | PRIVILEGE_MAPS);
+	int e = -ENOENT;
+
+	*ret_count = 0;
+	*ret_why = "the process ended before their memory was found";
+	for (int i = 0; i < ATTEMPTS && e == -ENOENT; i++)
+		e = maps_attach(r, pid, addr, ret, max, ret_count, ret_why);
+	return e;
+}
+
+void span_rings_leave(struct span_rings *r, struct span_process *p)
+{
+	uint32_t on = p->asks ? SPAN_ASK : SPAN_ON;
+
+	pthread_mutex_lock(&r->lock);
+	p->left = true;
+	pthread_mutex_unlock(&r->lock);
+	__atomic_compare_exchange_n((uint32_t *)&span_control_of(p)->on, &on, SPAN_OFF, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+void span_rings_detach(struct span_rings *r, struct span_process *p)
+{
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->list[i] == p) {
+			r->list[i] = r->list[--r->count];
+			break;
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	process_free(p);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/ebpf/span_rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "capture/ebpf/spans.h"
+
+#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
+#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
+
+void span_rows_init(struct span_rows *s)
+{
+	*s = (struct span_rows){.numbers.max = SPAN_NUMBERS_MAX, .next_number = 1};
+}
+
+static void open_free(struct open_span *o)
+{
+	buf_free(&o->attributes);
+	free(o);
+}
+
+void span_rows_free(struct span_rows *s)
+{
+	uint64_t key, value;
+	size_t pos = 0;
+
+	while (map_next(&s->open, &pos, &key, &value))
+		open_free((void *)(uintptr_t)value);
+	map_free(&s->open);
+	map_free(&s->per_process);
+	recent_free(&s->numbers);
+}
+
+static uint64_t open_key(const struct span_process *p, const struct span_event *e)
+{
+	bool blkin = e->type == SPAN_BLKIN;
+	const uint64_t ident[4] = {p->number, blkin, blkin ? e->trace[1] : 0, e->span};
+
+	return hash_bytes(ident, sizeof(ident));
+}
+
+static struct open_span *open_find(const struct span_rows *s, uint64_t key)
+{
+	uint64_t value;
+
+	return map_get(&s->open, key, &value) ? (void *)(uintptr_t)value : NULL;
+}
+
+static void open_remove(struct span_rows *s, struct open_span *o)
+{
+	uint64_t count = 0;
+
+	map_del(&s->open, o->key);
+	map_get(&s->per_process, o->process, &count);
+	if (count > 1)
+		(void)!map_set(&s->per_process, o->process, count - 1); /* it is there */
+	else
+		map_del(&s->per_process, o->process);
+	open_free(o);
+}
+
+/* NULL with 0: too many are open. */
+static int open_add(struct span_rows *s, const struct span_process *p, const struct span_event *e,
+		    int64_t thread, struct open_span **ret)
+{
+	const uint8_t *name = (const uint8_t *)(e + 1);
+	bool blkin = e->type == SPAN_BLKIN;
+	const void *service = blkin ? (const char *)name + e->name_len : p->service;
+	size_t service_len = blkin ? e->service_len : strlen(p->service);
+	struct open_span *o;
+	uint64_t count = 0;
+	int r;
+
+	*ret = NULL;
+	map_get(&s->per_process, p->number, &count);
+	if (count >= SPANS_OPEN_MAX) {
+		s->refused++;
+		return 0;
+	}
+	o = calloc(1, sizeof(*o) + e->name_len + service_len);
+	if (!o)
+		return -ENOMEM;
+	*o = (struct open_span){
+		.process = p->number,
+		.key = open_key(p, e),
+		.number = s->next_number++,
+		.span = e->span,
+		.parent = e->parent,
+		.trace = {e->trace[0], e->trace[1]},
+		.start = e->time,
+		.last = e->time,
+		.thread = thread,
+		.kind = blkin ? SPAN_KIND_INTERNAL
+			      : MIN(e->flags >> SPAN_KIND_SHIFT, SPAN_KIND_COUNT - 1),
+		.source = blkin ? SPAN_SOURCE_BLKIN : SPAN_SOURCE_WEIR,
+		.name_len = e->name_len,
+		.service_len = (uint16_t)service_len};
+	memcpy(o->text, name, e->name_len);
+	memcpy(o->text + e->name_len, service, service_len);
+	r = map_set(&s->per_process, p->number, count + 1);
+	r = r ? r : recent_set(&s->numbers, o->span, o->number);
+	r = r ? r : map_set(&s->open, o->key, (uintptr_t)o);
+	if (r < 0) {
+		open_free(o);
+		return r;
+	}
+	*ret = o;
+	return 0;
+}
+
+/* ---- attributes: length of key, of value, integer?, key, value; a later value of a key replaces the first ---- */
+
+struct attribute {
+	uint16_t key_len, value_len;
+	bool integer;
+};
+
+static int attribute_add(struct open_span *o, const struct span_event *e, const uint8_t *key,
+			 size_t key_len, const uint8_t *value)
+{
+	struct attribute a = {(uint16_t)key_len, e->value_len, e->flags & SPAN_INTEGER};
+	size_t at = 0, size, before;
+	int r;
+
+	if (a.integer)
+		a.value_len = sizeof(e->integer);
+	while (at < o->attributes.len) {
+		struct attribute other;
+
+		memcpy(&other, o->attributes.data + at, sizeof(other));
+		size = sizeof(other) + other.key_len + other.value_len;
+		if (other.key_len == key_len &&
+		    !memcmp(o->attributes.data + at + sizeof(other), key, key_len)) {
+			memmove(o->attributes.data + at, o->attributes.data + at + size,
+				o->attributes.len - at - size);
+			o->attributes.len -= size;
+			o->attribute_count--;
+			continue;
+		}
+		at += size;
+	}
+	if (o->attribute_count >= SPAN_ATTRIBUTES_MAX ||
+	    at + sizeof(a) + key_len + a.value_len > SPAN_ATTRIBUTES_LEN) {
+		o->left_out = true;
+		return 0;
+	}
+	before = o->attributes.len;
+	r = buf_append(&o->attributes, &a, sizeof(a));
+	r = r ? r : buf_append(&o->attributes, key, key_len);
+	r = r ? r
+	      : buf_append(&o->attributes, a.integer ? (const void *)&e->integer : value,
+			   a.value_len);
+	if (r < 0)
+		o->attributes.len = before;
+	else
+		o->attribute_count++;
+	return r;
+}
+
+static int json_text(struct buf *to, const void *data, size_t len)
+{
+	int r = buf_append(to, "\"", 1);
+
+	r = r ? r : json_escape(to, data, len, "");
+	return r ? r : buf_append(to, "\"", 1);
+}
+
+static int attributes_json(const struct open_span *o, struct buf *to)
+{
+	size_t at = 0;
+	int r = buf_append(to, "{", 1);
+
+	while (at < o->attributes.len && !r) {
+		const uint8_t *text = o->attributes.data + at + sizeof(struct attribute);
+		struct attribute a;
+		int64_t integer;
+
+		memcpy(&a, o->attributes.data + at, sizeof(a));
+		r = at ? buf_append(to, ",", 1) : 0;
+		r = r ? r : json_text(to, text, a.key_len);
+		r = r ? r : buf_append(to, ":", 1);
+		if (a.integer)
+			memcpy(&integer, text + a.key_len, sizeof(integer));
+		r = r		? r
+		    : a.integer ? buf_printf(to, "%lld", (long long)integer)
+				: json_text(to, text + a.key_len, a.value_len);
+		at += sizeof(a) + a.key_len + a.value_len;
+	}
+	if (o->left_out)
+		r = r ? r
+		      : buf_printf(to, "%s\"weir.left_out\":true", o->attributes.len ? "," : "");
+	return r ? r : buf_append(to, "}", 1);
+}
+
+/* ---- rows ---- */
+
+static int ids_set(struct batch *b, size_t row, unsigned int trace_column, unsigned int span_column,
+		   const uint64_t trace[2], uint64_t span)
+{
+	char text[33];
+	int r = 0;
+
+	snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)trace[0],
+		 (unsigned long long)trace[1]);
+	SET_BYTES(trace_column, text, 32);
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)span);
+	SET_BYTES(span_column, text, 16);
+	return r;
+}
+
+/* The row of a span; dur negative: it is still running. */
+static int span_row(struct span_rows *s, const struct open_span *o, enum span_status status,
+		    int64_t dur, int64_t offset, struct batch_set *out)
+{
+	_cleanup_buf_ struct buf json = {0};
+	struct batch *b = NULL;
+	uint64_t parent;
+	char text[17];
+	size_t row = 0;
+	int r = batch_set_add_row(out, TABLE_SPAN, &b, &row);
+
+	SET(SPAN_START, o->start + offset);
+	if (dur >= 0)
+		SET(SPAN_DUR, dur);
+	SET(SPAN_NUMBER, (int64_t)o->number);
+	if (o->parent && recent_get(&s->numbers, o->parent, &parent))
+		SET(SPAN_PARENT, (int64_t)parent);
+	r = r ? r : ids_set(b, row, SPAN_TRACE_ID, SPAN_SPAN_ID, o->trace, o->span);
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)o->parent);
+	if (o->parent)
+		SET_BYTES(SPAN_PARENT_ID, text, 16);
+	SET_BYTES(SPAN_NAME, o->text, o->name_len);
+	if (o->service_len)
+		SET_BYTES(SPAN_SERVICE, o->text + o->name_len, o->service_len);
+	SET(SPAN_SPAN_KIND, o->kind);
+	SET(SPAN_SPAN_STATUS, status);
+	SET(SPAN_SOURCE, o->source);
+	if (o->thread >= 0)
+		SET(SPAN_THREAD_ID, o->thread);
+	if (o->attribute_count || o->left_out) {
+		r = r ? r : attributes_json(o, &json);
+		SET_BYTES(SPAN_ATTRIBUTES, json.data, json.len);
+	}
+	return r;
+}
+
+/* A span or the number of one (0: none) that is known no more. */
+static int note_row(const struct open_span *o, uint64_t number, const struct span_event *e,
+		    const uint8_t *key, size_t key_len, const uint8_t *value, int64_t thread,
+		    int64_t offset, struct batch_set *out)
+{
+	static const char more[] = "\xe2\x80\xa6"; /* an ellipsis: it was cut */
+	char text[SPAN_VALUE_LEN + sizeof(more)];
+	struct batch *b = NULL;
+	size_t row = 0, len = MIN(e->value_len, (size_t)SPAN_VALUE_LEN);
+	int r = batch_set_add_row(out, TABLE_NOTE, &b, &row);
+
+	SET(NOTE_START, e->time + offset);
+	if (number)
+		SET(NOTE_NUMBER, (int64_t)number);
+	if (o)
+		r = r ? r : ids_set(b, row, NOTE_TRACE_ID, NOTE_SPAN_ID, o->trace, o->span);
+	if (thread >= 0)
+		SET(NOTE_THREAD_ID, thread);
+	SET_BYTES(NOTE_NAME, key, key_len);
+	if (e->flags & SPAN_EVENT)
+		return r;
+	if (e->flags & SPAN_INTEGER) {
+		len = (size_t)snprintf(text, sizeof(text), "%lld", (long long)e->integer);
+	} else {
+		memcpy(text, value, len);
+		if (e->flags & SPAN_CUT) {
+			memcpy(text + len, more, sizeof(more) - 1);
+			len += sizeof(more) - 1;
+		}
+	}
+	SET_BYTES(NOTE_TEXT, text, len);
+	return r;
+}
+
+static int event_note(struct span_rows *s, const struct span_process *p, const struct span_event *e,
+		      int64_t thread, int64_t offset, struct batch_set *out)
+{
+	const uint8_t *key = (const uint8_t *)(e + 1), *value = key + e->name_len;
+	struct open_span *o = open_find(s, open_key(p, e));
+	uint64_t number = 0;
+	int r = 0;
+
+	if (o)
+		number = o->number;
+	else /* one of the process that forked this one; or one that ended */
+		recent_get(&s->numbers, e->span, &number);
+	if (o && !(e->flags & SPAN_EVENT))
+		r = attribute_add(o, e, key, e->name_len, value);
+	return r ? r : note_row(o, number, e, key, e->name_len, value, thread, offset, out);
+}
+
+static int event_end(struct span_rows *s, const struct span_process *p, const struct span_event *e,
+		     int64_t offset, struct batch_set *out)
+{
+	struct open_span *o = open_find(s, open_key(p, e));
+	int r;
+
+	if (!o) /* it began before recording did, or in the process that forked this one */
+		return 0;
+	r = span_row(s, o, e->flags & SPAN_ERROR ? SPAN_STATUS_ERROR : SPAN_STATUS_UNSET,
+		     MAX(e->time - o->start, (int64_t)0), offset, out);
+	open_remove(s, o);
+	return r;
+}
+
+/* What BlkKin's annotations say of the kind: "cs" and "cr" come from a client, "sr" and "ss" from a server. */
+static void blkin_kind(struct open_span *o, const uint8_t *key, size_t len)
+{
+	if (len < 2 || len > 3 || o->kind != SPAN_KIND_INTERNAL || (len == 3 && key[2] != 'f'))
+		return;
+	if (key[1] == 's' || key[1] == 'r')
+		o->kind = key[0] == 'c'	  ? SPAN_KIND_CLIENT
+			  : key[0] == 's' ? SPAN_KIND_SERVER
+					  : SPAN_KIND_INTERNAL;
+}
+
+static int event_blkin(struct span_rows *s, const struct span_process *p,
+		       const struct span_event *e, int64_t thread, int64_t offset,
+		       struct batch_set *out)
+{
+	const uint8_t *key = (const uint8_t *)(e + 1) + e->name_len + e->service_len;
+	const uint8_t *value = key + e->key_len;
+	struct open_span *o = open_find(s, open_key(p, e));
+	int r = 0;
+
+	if (!o)
+		r = open_add(s, p, e, thread, &o);
+	if (r || !o)
+		return r;
+	o->last = e->time;
+	if (e->flags & SPAN_EVENT)
+		blkin_kind(o, key, e->key_len);
+	else
+		r = attribute_add(o, e, key, e->key_len, value);
+	return r ? r : note_row(o, o->number, e, key, e->key_len, value, thread, offset, out);
+}
+
+int span_rows_event(struct span_rows *s, const struct span_process *p, const struct span_event *e,
+		    int64_t thread, int64_t offset, struct batch_set *out)
+{
+	struct open_span *o;
+
+	switch (e->type) {
+	case SPAN_BEGIN: /* an id that is open already is no other span */
+		return open_find(s, open_key(p, e)) ? 0 : open_add(s, p, e, thread, &o);
+	case SPAN_NOTE:
+		return event_note(s, p, e, thread, offset, out);
+	case SPAN_END:
+		return event_end(s, p, e, offset, out);
+	default:
+		return event_blkin(s, p, e, thread, offset, out);
+	}
+}
+
+/* Those of a process (NULL: all), or of BlkKin's alone those that rest since `idle`, by their numbers. */
+static struct open_span **open_list(struct span_rows *s, const struct span_process *p, int64_t idle,
+				    size_t *ret_count)
+{
+	struct open_span **list = calloc(s->open.count + 1, sizeof(struct open_span *));
+	uint64_t key, value;
+	size_t pos = 0;
+
+	*ret_count = 0;
+	while (list && *ret_count < SPANS_OPEN_MAX && map_next(&s->open, &pos, &key, &value)) {
+		struct open_span *o = (void *)(uintptr_t)value;
+
+		if ((!p || o->process == p->number) &&
+		    (idle == INT64_MAX || (o->source == SPAN_SOURCE_BLKIN && o->last <= idle)))
+			list[(*ret_count)++] = o;
+	}
+	return list;
+}
+
+static int by_span_number(const void *a, const void *b)
+{
+	const struct open_span *x = *(struct open_span *const *)a;
+	const struct open_span *y = *(struct open_span *const *)b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int open_give(struct span_rows *s, const struct span_process *p, int64_t idle,
+		     enum span_status status, int64_t time, int64_t offset, struct batch_set *out)
+{
+	size_t count;
+	_cleanup_free_ struct open_span **list = open_list(s, p, idle, &count);
+	int r = list ? 0 : -ENOMEM;
+
+	if (list)
+		qsort(list, count, sizeof(struct open_span *), by_span_number);
+	for (size_t i = 0; i < count && !r; i++) {
+		struct open_span *o = list[i];
+
+		if (o->source == SPAN_SOURCE_BLKIN)
+			r = span_row(s, o, SPAN_STATUS_UNSET, o->last - o->start, offset, out);
+		else
+			r = span_row(s, o, status,
+				     status == SPAN_STATUS_RUNNING
+					     ? -1
+					     : MAX(time - o->start, (int64_t)0),
+				     offset, out);
+		open_remove(s, o);
+	}
+	return r;
+}
+
+int span_rows_close(struct span_rows *s, const struct span_process *p, enum span_status status,
+		    int64_t time, int64_t offset, struct batch_set *out)
+{
+	return open_give(s, p, INT64_MAX, status, time, offset, out);
+}
+
+int span_rows_idle(struct span_rows *s, int64_t now, int64_t offset, struct batch_set *out)
+{
+	return open_give(s, NULL, now - BLKIN_IDLE_NS, SPAN_STATUS_UNSET, now, offset, out);
+}

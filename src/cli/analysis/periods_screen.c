@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/analysis/periods_screen.h"
+
+#include <stdio.h>
+
+#include "analysis/periods/periods.h"
+#include "cli/options/command.h"
+#include "cli/terminal/format.h"
+
+static void periods_note(int64_t count, const char *one, const char *several)
+{
+	if (count)
+		printf("%s %s\n", format_count((uint64_t)count).s, count == 1 ? one : several);
+}
+
+/* Sums, or the log; what was not complete is said below. */
+int periods_screen(const struct analysis_view *v)
+{
+	const struct periods_flags *flags = analysis_own_options(v->opts);
+	const struct periods_found *f = v->result->own;
+	struct error err = {0};
+	int r = analysis_put_table(v, flags->log ? PERIODS_ROWS : PERIODS_SUMS, &err);
+
+	if (r >= 0 && f->aggregate_by >= 0)
+		r = analysis_put_table(v, PERIODS_AGGREGATES, &err);
+	if (r < 0) {
+		fail(&err);
+		return r;
+	}
+	if (f->cut || f->running)
+		putchar('\n');
+	periods_note(f->cut - f->lost, "was cut: its parent ended before it",
+		     "were cut: their parents ended before them");
+	periods_note(f->lost, "was cut, as calls of its thread are missing",
+		     "were cut, as calls of their threads are missing");
+	periods_note(f->running, "has no end in the recording", "have no end in the recording");
+	fflush(stdout);
+	loss_warn(&v->loss);
+	return 0;
+}

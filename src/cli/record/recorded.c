@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/record/recorded.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "schema/schema.h"
+
+static bool recorded_is(struct bytes b, const char *text)
+{
+	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
+}
+
+/* "block,net,phases" */
+static bool recorded_has(struct bytes list, const char *word)
+{
+	while (list.len) {
+		const uint8_t *comma = memchr(list.data, ',', list.len);
+		size_t len = comma ? (size_t)(comma - list.data) : list.len;
+
+		if (recorded_is((struct bytes){list.data, len}, word))
+			return true;
+		len += comma != NULL;
+		list = (struct bytes){list.data + len, list.len - len};
+	}
+	return false;
+}
+
+int recorded_with(const struct store *s, const char *word)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	size_t with = 0, recordings = MAX(store_recording_count(s), (size_t)1);
+	int r = store_cursor_new(&cursor, s);
+
+	for (size_t i = 0; r >= 0 && i < store_block_count(s); i++) {
+		const struct store_block *block = store_block(s, i);
+		const struct batch *b;
+
+		if (block->table != TABLE_MARK || !store_block_counts(block))
+			continue;
+		r = store_decode(cursor, i, ~0ull, &b, NULL);
+		for (size_t row = 0; r >= 0 && row < b->rows; row++)
+			with += recorded_is(batch_get_bytes(b, MARK_NAME, row), "weir.with") &&
+				recorded_has(batch_get_bytes(b, MARK_TEXT, row), word);
+		r = r == -EBADMSG ? 0 : r;
+	}
+	return r < 0 ? r : !with ? RECORDED_NOT : with >= recordings ? RECORDED_YES : RECORDED_SOME;
+}
+
+/* What did not happen, by word. */
+static const char *what_of(const char *word)
+{
+	static const struct {
+		const char *word, *what;
+	} known[] = {
+		{"block", "no disk had a request"},
+		{"net", "no recorded thread used a TCP connection, and nothing went wrong on one"},
+		{"phases", "no call ended"},
+		{"sched", "no recorded thread was without a CPU"},
+		{"irq", "no interrupt handler ran"},
+		{"mem", "no page was allocated or freed"},
+		{"faults", "no page fault read a mapped file"},
+		{"stacks", "no call that it takes had a stack"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (!strcmp(known[i].word, word))
+			return known[i].what;
+	}
+	return "there was nothing of the kind";
+}
+
+int recorded_put_none(FILE *to, const struct store *s, const char *word)
+{
+	bool stacks = !strcmp(word, "stacks");
+	int r = s ? recorded_with(s, word) : RECORDED_NOT;
+
+	if (r < 0)
+		return r;
+	if (r == RECORDED_NOT)
+		fprintf(to,
+			"this trace was recorded without %s: weir record --%s%s -- CMD has it\n",
+			word, stacks ? "" : "with ", word);
+	else
+		fprintf(to, "%s%s was recorded, and there is nothing: %s\n",
+			stacks ? "--" : "--with ", word, what_of(word));
+	return 0;
+}

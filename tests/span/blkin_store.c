@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * blkin_store.c: a client, a primary and a replica as a program for BlkKin has them: it includes its header and nothing of
+ * weir's. The ids travel packed, through pipes. Prints "trace span parent name" of each span.
+ */
+#include <blkin/zipkin_c.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void print(const struct blkin_trace *t)
+{
+	struct blkin_trace_info i;
+
+	blkin_get_trace_info(t, &i);
+	printf("%016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %s\n", i.trace_id, i.span_id,
+	       i.parent_span_id, t->name);
+	fflush(stdout);
+}
+
+static void replica(int from, int to)
+{
+	struct blkin_trace_info_packed packed;
+	struct blkin_trace_info info;
+	struct blkin_endpoint e;
+	struct blkin_trace t;
+
+	blkin_init_endpoint(&e, "10.0.0.2", (int16_t)40000, "replica");
+	if (read(from, &packed, sizeof(packed)) != sizeof(packed))
+		exit(1);
+	blkin_unpack_trace_info(&packed, &info);
+	blkin_init_child_info(&t, &info, &e, "replicate");
+	BLKIN_TIMESTAMP(&t, &e, SERVER_RECV);
+	BLKIN_KEYVAL_STRING(&t, &e, "object", "disk.0001");
+	usleep(60000); /* so that it can be found */
+	BLKIN_TIMESTAMP(&t, &e, SERVER_SEND);
+	print(&t);
+	if (write(to, "", 1) != 1)
+		exit(1);
+	exit(0);
+}
+
+int main(void)
+{
+	struct blkin_trace_info_packed packed;
+	struct blkin_endpoint client, primary;
+	struct blkin_trace request, write_op;
+	int to[2], from[2], status;
+	char byte;
+
+	if (blkin_init() < 0 || pipe(to) || pipe(from))
+		return 1;
+	if (!fork())
+		replica(to[0], from[1]);
+	blkin_init_endpoint(&client, NULL, 0, "client");
+	blkin_init_endpoint(&primary, "10.0.0.1", 6800, "primary");
+	blkin_init_new_trace(&request, "request", &client);
+	BLKIN_TIMESTAMP(&request, &client, CLIENT_SEND);
+	blkin_init_child(&write_op, &request, &primary, "write");
+	BLKIN_TIMESTAMP(&write_op, NULL, "queued");
+	BLKIN_KEYVAL_INTEGER(&write_op, &primary, "size", 4096);
+	blkin_pack_trace_info(&write_op.info, &packed);
+	if (write(to[1], &packed, sizeof(packed)) != sizeof(packed) || read(from[0], &byte, 1) != 1)
+		return 1;
+	BLKIN_TIMESTAMP(&write_op, &primary, "done");
+	BLKIN_TIMESTAMP(&request, &client, CLIENT_RECV);
+	print(&request);
+	print(&write_op);
+	wait(&status);
+	return blkin_init_child(&write_op, NULL, NULL, "none") != -EINVAL ||
+	       blkin_record(NULL, NULL) != -EINVAL;
+}

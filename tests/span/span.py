@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""span.py WEIR MARKS HOSTILE BLKIN EXAMPLE [CASE...]: spans that programs mark, as weir recorded them, against what the programs print of
+them: ids, parents, names, errors, notes, times, and in which span each call was made. Needs root. Speaks TAP."""
+import bisect
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
+WEIR, MARKS, HOSTILE, BLKIN, EXAMPLE = sys.argv[1:6]
+NONE = '0' * 16
+CASES = []
+
+
+def case(f):
+    CASES.append(f)
+    return f
+
+
+class Recording:
+    """What a command printed, and the tables of its trace."""
+
+    def __init__(self, folder, args, before=(), **env):
+        self.trace = os.path.join(folder, 't')
+        p = subprocess.run([WEIR, 'record', '-o', self.trace, *before, '--', *args], capture_output=True, text=True,
+                           timeout=120, env=dict(os.environ) | env, check=False)
+        self.out, self.err, self.status = p.stdout, p.stderr, p.returncode
+        self.lines = [l.split() for l in p.stdout.splitlines()]
+
+    def rows(self, pipeline):
+        p = subprocess.run([WEIR, 'query', '-i', self.trace, '--json', pipeline], capture_output=True, text=True, timeout=60, check=True)
+        answer = json.loads(p.stdout)
+        for r in answer['rows']:
+            if 'start' in r and r['start'] is not None:
+                r['start'] += int(answer['origin'])
+        return answer['rows']
+
+    def offset(self):
+        return self.rows('from host')[0]['clock_offset']
+
+    def marks(self):
+        return [m['text'] for m in self.rows('from mark') if m['name'] == 'weir.spans']
+
+    def kind(self, word):
+        return [l[1:] for l in self.lines if l[0] == word]
+
+
+def compare(t, what, r):
+    """Every span, note and call that the program printed."""
+    spans = {s['span_id']: s for s in r.rows('from span')}
+    truth = r.kind('span')
+    offset = r.offset()
+    t.check(f'{what}: each span has one row', sorted(spans) == sorted(w[0] for w in truth),
+            f'{len(spans)} rows, {len(truth)} spans', r.err, *r.marks())
+    bad, late = [], []
+    threads = {x['id']: x['tid'] for x in r.rows('from thread')}
+    numbers = {s['number']: i for i, s in spans.items()}
+    for i, parent, name, status, tid, begin, end in truth:
+        s = spans.get(i, {})
+        got = (s.get('parent_id') or NONE, s.get('name'), s.get('span_status'), threads.get(s.get('thread_id')), s.get('service'))
+        if got != (parent, name, status, int(tid), 'marks') or numbers.get(s.get('parent'), NONE) != (parent if parent in spans else NONE):
+            bad.append(f'{i}: {got}, not {(parent, name, status, tid)}')
+        if status not in ('running', 'cut') and not (int(begin) + offset <= s.get('start', 0) and s.get('start', 0) + s.get('dur', 0) <= int(end) + offset):
+            late.append(f'{i} {name}: {s.get("start", 0) - offset} + {s.get("dur")}, not in {begin} .. {end}')
+    t.none(f'{what}: parent, name, status, thread, service', bad)
+    t.none(f'{what}: its time is that of the program', late)
+    notes = collections.Counter((n['span_id'], n['name'], n['text']) for n in r.rows('from note'))
+    t.check(f'{what}: notes', notes == collections.Counter(map(tuple, r.kind('note'))), f'{len(notes)} rows')
+    compare_calls(t, what, r, spans)
+
+
+def compare_calls(t, what, r, spans):
+    """A call belongs to the innermost span that is open on its thread at its start; it lies in it."""
+    calls = {o['pos']: o for o in r.rows('from op | where op == pread64 && path == "/dev/zero" | select start, dur, pos, thread_id')}
+    by_thread = collections.defaultdict(list)
+    for s in spans.values():
+        by_thread[s['thread_id']].append((s['start'], s['start'] + (s['dur'] if s['dur'] is not None else 1 << 60), s['span_id']))
+    for of_thread in by_thread.values():
+        of_thread.sort()
+    bad = []
+    for span, _, pos in r.kind('call'):
+        o = calls.get(int(pos), {'start': 0, 'dur': 0, 'thread_id': None})
+        of_thread = by_thread[o['thread_id']]
+        at = bisect.bisect_right(of_thread, (o['start'],))
+        inner = next((s for s in reversed(of_thread[max(at - 4, 0):at]) if s[1] > o['start']), (0, 0, None))
+        if inner[2] != span or o['start'] + o['dur'] > inner[1]:
+            bad.append(f'call at {pos}: in {inner[2]}, not {span}')
+    t.check(f'{what}: each call lies in its span', not bad and len(calls) == len(r.kind('call')), *bad[:20], len(calls))
+
+
+def no_loss(t, what, r):
+    t.none(f'{what}: nothing is lost', [str(x) for x in r.rows('from loss')] + r.marks())
+
+
+@case
+def threads(t, folder):
+    r = Recording(folder, [MARKS, 'threads', '/dev/zero'])
+    compare(t, 'threads', r)
+    no_loss(t, 'threads', r)
+
+
+@case
+def fork(t, folder):
+    compare(t, 'fork', Recording(folder, [MARKS, 'fork', '/dev/zero']))
+
+
+@case
+def handover(t, folder):
+    r = Recording(folder, [MARKS, 'handover', '/dev/zero'])
+    truth = {w[0]: w for w in r.kind('span')}
+    spans = {s['span_id']: s for s in r.rows('from span')}
+    t.check('a span that another thread ends', set(truth) == set(spans) and all(s['span_status'] == 'unset' for s in spans.values()), r.err, *r.marks())
+    remote = [s for s in spans.values() if s['name'] == 'remote']
+    parents = [s for s in spans.values() if remote and s['number'] == remote[0]['parent']]
+    t.check('a span of another process is below the one that the traceparent names',
+            len(remote) == 1 and len(parents) == 1 and parents[0]['name'] == 'request' and remote[0]['span_kind'] == 'server' and
+            remote[0]['service'] == 'remote' and remote[0]['trace_id'] == parents[0]['trace_id'], remote, parents)
+
+
+@case
+def cut(t, folder):
+    r = Recording(folder, [MARKS, 'exec', '/dev/zero'])
+    spans = {s['name']: s for s in r.rows('from span')}
+    t.check('exec cuts an open span', spans.get('before', {}).get('span_status') == 'cut' and spans['before']['dur'] is not None, spans, *r.marks())
+    t.check('and the program after it marks its own', spans.get('after', {}).get('span_status') == 'unset', spans, *r.marks())
+
+
+@case
+def still_open(t, folder):
+    trace = os.path.join(folder, 't')
+    with open(os.path.join(folder, 'out'), 'w+', encoding='utf-8') as f:
+        subprocess.run([WEIR, 'record', '-q', '-o', trace, '--duration', '1s', '--', MARKS, 'open', '/dev/zero'], stdout=f, timeout=60, check=True)
+        f.seek(0)
+        lines = [l.split() for l in f]
+    os.kill(next(int(l[2]) for l in lines if l[0] == 'count'), signal.SIGKILL)
+    r = Recording.__new__(Recording)
+    r.trace = trace
+    got = {s['name']: (s['span_status'], s['dur']) for s in r.rows('from span')}
+    want = {l[3]: l[4] for l in lines if l[0] == 'span'}
+    t.check('spans that are open as recording ends are running, without a duration',
+            {n: s for n, (s, _) in got.items()} == want and [d is None for n, (_, d) in sorted(got.items())] == [False, True, True], got, want)
+
+
+@case
+def killed(t, folder):
+    trace = os.path.join(folder, 't')
+    recorder = subprocess.Popen([WEIR, 'record', '-q', '-o', trace, '--', 'sh', '-c', f'{MARKS} open /dev/zero & sleep 0.3; kill -9 $!; wait'],
+                                stdout=subprocess.PIPE, text=True)
+    out = recorder.communicate(timeout=60)[0]
+    r = Recording.__new__(Recording)
+    r.trace = trace
+    got = {s['name']: s['span_status'] for s in r.rows('from span')}
+    t.check('spans of a process that was killed are cut', got == {'outer': 'cut', 'inner': 'cut', 'done': 'unset'}, got, out)
+
+
+@case
+def older(t, folder):
+    p = subprocess.Popen([MARKS, 'older', '/dev/zero'], stdout=subprocess.PIPE, text=True)
+    try:
+        said = p.stdout.readline().strip()
+        t.check('after a second without a recorder nothing is kept', said == 'idle', said)
+        trace = os.path.join(folder, 't')
+        subprocess.run([WEIR, 'record', '-q', '-o', trace, '-p', str(p.pid), '--duration', '1s'], check=True, timeout=60)
+        r = Recording.__new__(Recording)
+        r.trace = trace
+        names = collections.Counter(s['name'] for s in r.rows('from span'))
+        t.check('a process that is older than the recorder is found', set(names) == {'seen'} and names['seen'] > 10, names, *r.marks())
+        subprocess.run([WEIR, 'record', '-q', '-o', trace, '-p', str(p.pid), '--duration', '1s'], check=True, timeout=60)
+        names = collections.Counter(s['name'] for s in r.rows('from span'))
+        t.check('and by the next recorder too', set(names) == {'seen'} and names['seen'] > 10, names, *r.marks())
+        first = subprocess.Popen([WEIR, 'record', '-q', '-o', trace, '-p', str(p.pid)])
+        time.sleep(1)
+        other = trace + '2'
+        subprocess.run([WEIR, 'record', '-q', '-o', other, '-p', str(p.pid), '--duration', '1s'], check=True, timeout=60)
+        first.send_signal(signal.SIGINT)
+        first.wait(timeout=60)
+        r.trace = other
+        t.check('a second recorder reports that another one reads them', any('another recorder' in m for m in r.marks()), r.marks())
+    finally:
+        p.kill()
+        p.wait()
+
+
+@case
+def older_child(t, folder):
+    p = subprocess.Popen([MARKS, 'older_child', '/dev/zero'], stdout=subprocess.PIPE, text=True)
+    child = int(p.stdout.readline())
+    try:
+        r = Recording.__new__(Recording)
+        r.trace = os.path.join(folder, 't')
+        subprocess.run([WEIR, 'record', '-q', '-o', r.trace, '-p', str(child), '--duration', '1s'], check=True, timeout=60)
+        names = collections.Counter(s['name'] for s in r.rows('from span'))
+        t.check('a child that has nothing but the memory of its parent makes its own', set(names) == {'seen'} and names['seen'] > 10, names, *r.marks())
+    finally:
+        os.kill(child, signal.SIGKILL)
+        p.kill()
+        p.wait()
+
+
+@case
+def overflow(t, folder):
+    r = Recording(folder, [MARKS, 'overflow', '/dev/zero'], WEIR_SPAN_RING_KIB='16')
+    count = int(r.kind('count')[0][1])
+    spans = r.rows('from span | by span_status | count()')
+    done = sum(s['count'] for s in spans)
+    notes = r.rows('from note | count()')[0]['count']
+    lost = sum(x['events'] or 0 for x in r.rows('from loss') if x['cause'] == 'span_full')
+    t.check('a ring that is full loses whole spans or notes, and counts each', notes + lost == count and notes <= done <= count,
+            f'{count} spans: {done} rows, {notes} notes, {lost} lost')
+    t.check('something was lost, and something not', 0 < lost < count, lost)
+    t.check('no span that began lacks its end', [s['span_status'] for s in spans] == ['unset'], spans)
+    report = subprocess.run([WEIR, 'report', '-i', r.trace], capture_output=True, text=True, timeout=60, check=False)
+    t.check('report shows it', f'{lost:,} rows of span' in report.stdout, report.stdout[:600])
+
+
+@case
+def values(t, folder):
+    r = Recording(folder, [MARKS, 'values', '/dev/zero'])
+    span = r.rows('from span')[0]
+    attributes = json.loads(span['attributes'])
+    notes = {n['name']: n['text'] for n in r.rows('from note')}
+    t.check('long values are cut, and show it', notes['long'] == 'v' * 4000 + '…' and attributes['long'].startswith('v' * 4000), len(notes['long']))
+    t.check('long keys are cut', notes.get('n' * 255) == 'of a long key')
+    t.check('a moment has no value and is no attribute', notes['moment'] is None and 'moment' not in attributes)
+    t.check('what names no span goes to the innermost', notes['here'] == 'innermost')
+    t.check('an error is noted', notes['error'] == 'it failed' and span['span_status'] == 'error')
+    t.check('bytes that are no text stay JSON', 'bytes' in attributes, attributes)
+    t.check('what is left out of the attributes is there as notes', attributes.get('weir.left_out') is True and notes['key99'] == '-99', attributes)
+
+
+@case
+def hostile(t, folder):
+    for way, lines in {'back': 1, 'far': 1, 'crooked': 1, 'noise': 1, 'records': 0, 'rings': 0, 'version': 1, 'layout': 1, 'unsealed': 1}.items():
+        r = Recording(folder, [HOSTILE, way, '7'])
+        calls = r.rows('from op | where op == pread64 && pos >= 1000000 | count()')[0]['count']
+        marks = r.marks()
+        causes = {x['cause'] for x in r.rows('from loss')}
+        good = r.status == 0 and calls == int(r.out or 0) and len(marks) >= lines and all('\n' not in m for m in marks)
+        t.check(f'hostile memory ({way}) harms nobody', good and (not lines or 'span_unread' in causes), r.status, calls, r.out, r.err, marks[:3], causes)
+
+
+@case
+def blkin(t, folder):
+    r = Recording(folder, [BLKIN])
+    truth = sorted((f'{NONE}{w[0]}', w[1], None if w[2] == NONE else w[2], w[3]) for w in r.lines)
+    rows = r.rows('from span')
+    t.check("BlkKin's spans", sorted((s['trace_id'], s['span_id'], s['parent_id'], s['name']) for s in rows) == truth, rows, truth, *r.marks())
+    by_name = {s['name']: s for s in rows}
+    t.check('their kinds, services, source', {n: (s['span_kind'], s['service'], s['source'], s['span_status']) for n, s in by_name.items()} ==
+            {'request': ('client', 'client', 'blkin', 'unset'), 'write': ('internal', 'primary', 'blkin', 'unset'),
+             'replicate': ('server', 'replica', 'blkin', 'unset')}, rows)
+    notes = sorted((n['name'], n['text']) for n in r.rows('from note'))
+    t.check('all annotations', notes == sorted([('cs', None), ('cr', None), ('queued', None), ('size', '4096'), ('done', None), ('sr', None),
+                                               ('ss', None), ('object', 'disk.0001')], key=lambda x: (x[0], x[1] or '')), notes)
+    t.check('parents over processes', by_name['replicate']['parent'] == by_name['write']['number'] and
+            by_name['write']['parent'] == by_name['request']['number'])
+
+
+@case
+def example(t, folder):
+    r = Recording(folder, [EXAMPLE, os.path.join(folder, 'saved')])
+    names = {s['name']: s['count'] for s in r.rows('from span | by name | count()')}
+    t.check('the example of the manual', names == {'edit': 10, 'save': 10} and r.status == 0, names, r.err, *r.marks())
+
+
+def main():
+    t = Tap()
+    if os.geteuid():
+        t.skip('spans', 'needs root')
+        return t.end()
+    for f in CASES:
+        if len(sys.argv) == 6 or f.__name__ in sys.argv[6:]:
+            with tempfile.TemporaryDirectory() as folder:
+                f(t, folder)
+    return t.end()
+
+
+sys.exit(main())
