@@ -20,6 +20,8 @@ const struct command *const commands[] = {
 	&command_serve,
 #endif
 	&command_synth,
+	&command_import,
+	&command_export,
 	&command_cases,
 	&command_help,
 	&command_completion,

@@ -13,9 +13,11 @@
 #include "cli/commands.h"
 #include "cli/terminal/json_text.h"
 #include "cli/terminal/loss_text.h"
+#include "cli/terminal/output.h"
 #include "cli/serve_open.h"
 #include "cli/options/shared.h"
 #include "engine/engine.h"
+#include "exchange/spans_write.h"
 #include "privilege/privilege.h"
 #include "server/http/server.h"
 
@@ -29,7 +31,7 @@ struct serve_opts {
 	const char *listen;
 	int64_t port, threads;
 	uint64_t memory, download_max;
-	const char *library;
+	const char *library, *spans;
 	bool open, json;
 };
 
@@ -135,12 +137,31 @@ static int serve_until(struct server *s, struct serve_open *opened, const sigset
 	}
 }
 
+/* The trace that takes spans, shown behind the others. The list grows by it. */
+static int take_spans(const char *path, struct output *out, const char ***paths, size_t *count,
+		      struct error *err)
+{
+	static const struct store_options store = {.owner = (uid_t)-1};
+	const char **more = reallocarray(*paths, *count + 1, sizeof(*more));
+	int r;
+
+	if (!more)
+		return error_errno(err, -ENOMEM, "cannot serve");
+	*paths = more;
+	more[(*count)++] = path;
+	r = output_open(out, path, &store, err);
+	if (r >= 0)
+		r = spans_write_begin(out->writer, err);
+	return r < 0 ? r : store_flush(out->writer, true, err);
+}
+
 static int serve_main(const void *opts, int argc, char **argv)
 {
 	const struct serve_opts *o = opts;
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 	const struct read_flags inputs = {.inputs = o->inputs};
 	_cleanup_free_ const char **paths = NULL;
+	_cleanup_(output_free) struct output spans = {0}; /* closed after the server has stopped */
 	_cleanup_(server_stopp) struct server *server = NULL;
 	struct server_options options = {
 		.port = (uint16_t)o->port,
@@ -164,8 +185,13 @@ static int serve_main(const void *opts, int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	if (check_limits(o))
 		return 2;
-	if (read_flags_paths(&inputs, argc, argv, &paths, &options.path_count, &err) < 0)
+	/* without a name, spans alone are shown */
+	if ((!o->spans || argc || o->inputs.count) &&
+	    read_flags_paths(&inputs, argc, argv, &paths, &options.path_count, &err) < 0)
 		return fail(&err);
+	if (o->spans && take_spans(o->spans, &spans, &paths, &options.path_count, &err) < 0)
+		return fail(&err);
+	options.spans = spans.writer;
 	options.paths = paths;
 	/* before the server's threads are there, so that none of them is ended by one */
 	sigemptyset(&signals);
@@ -210,6 +236,10 @@ static const struct option serve_options[] = {
 	 offsetof(struct serve_opts, download_max)},
 	{0, "threads", OPTION_COUNT, "N", "threads of one question (default: one per CPU)",
 	 offsetof(struct serve_opts, threads)},
+	{0, "spans", OPTION_STRING, "TRACE",
+	 "take spans that programs send (OTLP/HTTP, Zipkin) into this trace, which is shown with "
+	 "the others; an existing one is moved to TRACE.old",
+	 offsetof(struct serve_opts, spans)},
 	{0, "duckdb", OPTION_STRING, "FILE",
 	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
 	 offsetof(struct serve_opts, library)},
@@ -218,6 +248,8 @@ static const struct option serve_options[] = {
 
 static const struct command_example serve_examples[] = {
 	{"weir serve redis.trace", "print a link to the pages of this trace"},
+	{"weir serve app.weir --spans spans.weir",
+	 "OpenTelemetry's SDKs send spans to it: OTEL_EXPORTER_OTLP_HEADERS has the token"},
 	{"weir record -o live.trace -p 4711 & weir serve --open live.trace",
 	 "watch a recording that goes on"},
 	{"ssh -t -L 7373:127.0.0.1:7373 HOST weir serve --port 7373 redis.trace",

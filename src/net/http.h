@@ -116,6 +116,8 @@ void http_reply_static(struct http_request *r, const char *type, const void *dat
 		       bool gzipped);
 /* Decompresses data in gzip format. 0 or negative. */
 int http_inflate(const void *data, size_t len, struct buf *to);
+/* The same up to `max` bytes; -E2BIG where there are more. */
+int http_inflate_max(const void *data, size_t len, size_t max, struct buf *to);
 /* Answers with a whole file; takes the descriptor. */
 void http_reply_file(struct http_request *r, const char *type, int fd);
 /*

@@ -49,14 +49,14 @@ static int compress_buf(const struct buf *from, struct buf *to)
 	return r == Z_STREAM_END ? 0 : -EIO;
 }
 
-int http_inflate(const void *data, size_t len, struct buf *to)
+int http_inflate_max(const void *data, size_t len, size_t max, struct buf *to)
 {
 	z_stream z = {.next_in = (Bytef *)data, .avail_in = (uInt)len};
 	int r = Z_OK;
 
 	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
 		return -ENOMEM;
-	while (r == Z_OK) {
+	while (r == Z_OK && to->len <= max) {
 		if (buf_reserve(to, STREAM_PIECE) < 0)
 			break;
 		z.next_out = to->data + to->len;
@@ -65,7 +65,14 @@ int http_inflate(const void *data, size_t len, struct buf *to)
 		to->len += STREAM_PIECE - z.avail_out;
 	}
 	inflateEnd(&z);
+	if (to->len > max)
+		return -E2BIG;
 	return r == Z_STREAM_END ? 0 : -EIO;
+}
+
+int http_inflate(const void *data, size_t len, struct buf *to)
+{
+	return http_inflate_max(data, len, SIZE_MAX, to);
 }
 
 /* ---- sending ---- */

@@ -40,6 +40,7 @@ struct file_lines;
 struct overview_parts;
 struct pool;
 struct access_map_store;
+struct intake;
 
 /* What is known to be wrong with the trace, by now. */
 struct known_loss {
@@ -108,6 +109,7 @@ struct server {
 	struct pool *pool;
 	struct access_map_store *access_map;
 	struct overview_parts *parts;
+	struct intake *intake; /* NULL: no spans are taken */
 };
 
 /* A request that reads the trace. */
@@ -233,6 +235,13 @@ void saved_get(void *arg, struct http_request *r);
 void saved_put(void *arg, struct http_request *r);
 void saved_delete(void *arg, struct http_request *r);
 void openapi_get(void *arg, struct http_request *r);
+void otlp_post(void *arg, struct http_request *r);
+void zipkin_post(void *arg, struct http_request *r);
+void jaeger_services_get(void *arg, struct http_request *r);
+void jaeger_operations_get(void *arg, struct http_request *r);
+void jaeger_operations_of_get(void *arg, struct http_request *r);
+void jaeger_traces_get(void *arg, struct http_request *r);
+void jaeger_trace_get(void *arg, struct http_request *r);
 
 /* ---- cache.c: bodies by question; any thread ---- */
 struct cache_entry {

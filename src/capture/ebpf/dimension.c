@@ -2,15 +2,14 @@
 /* dimension.c: the kernel's records of files, sockets and threads become rows of the dimension tables. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 
 #include "base/clock.h"
+#include "batch/host_row.h"
 #include "capture/ebpf/contexts.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/cgroup.h"
@@ -701,24 +700,12 @@ uint64_t decode_process_start(const struct decode *d, int32_t tgid)
 /* The machine; with `ended` as recording ends, again. */
 static int decode_host_row(const struct decode *d, bool ended, struct batch_set *out)
 {
-	struct utsname u;
 	struct batch *b = NULL;
-	char boot[64];
-	ssize_t len;
 	size_t row = 0;
-	int r = batch_set_add_row(out, TABLE_HOST, &b, &row);
-	_cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	int r = batch_set_add_host(out, HOST_KEY, &b, &row);
 
-	if (uname(&u))
-		return -errno;
-	SET(HOST_ID, HOST_KEY);
-	SET_BYTES(HOST_NAME, u.nodename, strlen(u.nodename));
-	len = fd < 0 ? -1 : read(fd, boot, sizeof(boot));
-	if (len > 1)
-		SET_BYTES(HOST_BOOT, boot, (size_t)len - (boot[len - 1] == '\n'));
-	SET_BYTES(HOST_KERNEL, u.release, strlen(u.release));
-	SET_BYTES(HOST_MACHINE, u.machine, strlen(u.machine));
-	SET(HOST_CPUS, sysconf(_SC_NPROCESSORS_ONLN));
+	if (r < 0)
+		return r;
 	SET(HOST_CLOCK_OFFSET, d->opt.clock_offset);
 	SET(HOST_CLOCK_AT, d->clock_at);
 	if (ended) {

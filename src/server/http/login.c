@@ -139,7 +139,7 @@ bool session_admit(void *arg, struct http_request *r, const struct http_route *r
 		http_reply_text(r, 421, "text/plain; charset=utf-8", "this is another host\n");
 		return false;
 	}
-	if (strncmp(http_path(r), "/api", 4) != 0)
+	if (strncmp(http_path(r), "/api", 4) != 0 && strncmp(http_path(r), "/v1/", 4) != 0)
 		return true;
 	if (is_our_origin(s, http_header(r, "Origin")) && (has_bearer(s, r) || has_cookie(s, r))) {
 		http_trust(r);

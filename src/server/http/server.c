@@ -14,6 +14,7 @@
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"
 #include "server/sums/pass.h"
+#include "server/http/intake.h"
 #include "server/http/pool.h"
 #include "server/sums/access_map.h"
 #include "store/made/made.h"
@@ -75,6 +76,14 @@ static const struct http_route routes[] = {
 	{"GET", "/api/v1/lanes", 0, lanes_get, "filter from to"},
 	{"GET", "/api/v1/timeline", 0, timeline_get, "lanes filter from to width format"},
 	{"GET", "/api/v1/openapi.yaml", 0, openapi_get, ""},
+	{"POST", "/v1/traces", INTAKE_MAX, otlp_post, ""},
+	{"POST", "/api/v2/spans", INTAKE_MAX, zipkin_post, ""},
+	{"GET", "/api/services", 0, jaeger_services_get, ""},
+	{"GET", "/api/services/{}/operations", 0, jaeger_operations_of_get, ""},
+	{"GET", "/api/operations", 0, jaeger_operations_get, "service spanKind"},
+	{"GET", "/api/traces", 0, jaeger_traces_get,
+	 "service operation limit start end minDuration maxDuration lookback tags tag traceID"},
+	{"GET", "/api/traces/{}", 0, jaeger_trace_get, "start end prettyPrint raw"},
 	{0},
 };
 
@@ -317,6 +326,8 @@ static int server_open_all(struct server *s, struct error *err)
 	     catalog_new(&s->catalog) < 0 || file_lines_new(&s->lines) < 0 ||
 	     access_map_store_new(&s->access_map) < 0 || overview_parts_new(&s->parts) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
+	if (r >= 0 && s->opt.spans)
+		r = intake_new(&s->intake, s->opt.spans, err);
 	if (r >= 0)
 		r = server_read(s, err);
 	if (r < 0)
@@ -366,6 +377,7 @@ void server_stop(struct server *s)
 	if (s->warms)
 		pthread_join(s->warming, NULL);
 	pool_free(s->pool); /* engines read what follows */
+	intake_free(s->intake);
 	cache_free(s->cache);
 	annotations_free(s->annotations);
 	store_free(s->store);

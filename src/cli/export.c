@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/* export.c: `weir export`: spans and periods of a trace for other tools. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/options/shared.h"
+#include "cli/terminal/loss_text.h"
+#include "cli/terminal/output.h"
+#include "exchange/spans_out.h"
+
+#define WRITE_BYTES (256u << 10)
+
+struct export_opts {
+	struct option_list inputs;
+	const char *output, *from, *to, *service, *name, *library;
+	bool otlp, protobuf, zipkin, jaeger, no_io;
+	int64_t calls_ns;
+};
+
+/* Where the spans go. */
+struct export_out {
+	struct spans_sink *sink;
+	FILE *file;
+	uint64_t spans;
+};
+
+static void export_out_free(struct export_out *e)
+{
+	spans_sink_free(e->sink);
+	if (e->file && e->file != stdout)
+		fclose(e->file);
+}
+
+static int export_write(struct export_out *e, size_t least)
+{
+	struct buf *b = spans_sink_out(e->sink);
+
+	if (b->len <= least)
+		return 0;
+	if (fwrite(b->data, 1, b->len, e->file) != b->len)
+		return -errno;
+	buf_clear(b);
+	return 0;
+}
+
+static int export_put(void *arg, const struct span_out *span)
+{
+	struct export_out *e = arg;
+	int r = spans_sink_put(e->sink, span);
+
+	e->spans++;
+	return r < 0 ? r : export_write(e, WRITE_BYTES);
+}
+
+static enum spans_out_format export_format(const struct export_opts *o)
+{
+	return o->jaeger     ? SPANS_OUT_JAEGER
+	       : o->zipkin   ? SPANS_OUT_ZIPKIN
+	       : o->protobuf ? SPANS_OUT_PROTOBUF
+			     : SPANS_OUT_OTLP;
+}
+
+static bool export_has_calls(const struct store *s)
+{
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		if (store_block(s, i)->table == TABLE_OP)
+			return true;
+	}
+	return false;
+}
+
+/* The engine that finds the calls of spans; NULL where there are none, or where they are not wanted. */
+static int export_engine(const struct export_opts *o, struct store *s, struct engine **ret,
+			 struct error *err)
+{
+	struct engine_options options = {.library = o->library};
+	struct error why = {0};
+
+	if (o->no_io || !export_has_calls(s))
+		return 0;
+	if (engine_open(ret, s, &options, &why) >= 0)
+		return 0;
+	if (o->calls_ns || o->library) {
+		*err = why;
+		return err->code;
+	}
+	error_prefix(&why, "spans without their calls (weir.io.*)");
+	put_message(why.message);
+	return 0;
+}
+
+/* Says what the document does not have. */
+static int export_tell(const struct export_out *e, struct spans_out *out, struct store *s,
+		       struct error *err)
+{
+	struct loss loss;
+	int r = loss_read(&loss, s, err);
+
+	if (r < 0)
+		return r;
+	loss_warn(&loss);
+	if (spans_out_calls_lost(out))
+		fprintf(stderr,
+			"weir: %llu calls are left out: at most %u become spans; raise --calls\n",
+			(unsigned long long)spans_out_calls_lost(out), SPANS_CALLS_MAX);
+	if (!e->spans)
+		fputs("weir: there is no span in it\n", stderr);
+	return 0;
+}
+
+static int export_all(const struct export_opts *o, struct spans_out *out, struct store *s,
+		      struct error *err)
+{
+	_cleanup_(export_out_free) struct export_out e = {
+		.file = o->output ? output_text(o->output, err) : stdout};
+	int r = e.file ? spans_sink_new(&e.sink, export_format(o), err) : err->code;
+
+	if (r >= 0)
+		r = spans_out_each(out, export_put, &e, err);
+	if (r < 0)
+		return r;
+	r = spans_sink_end(e.sink);
+	if (r >= 0)
+		r = export_write(&e, 0);
+	if (r >= 0 && fflush(e.file) != 0)
+		r = -errno;
+	if (r < 0)
+		return error_errno(err, r, "cannot write %.800s",
+				   o->output ? o->output : "the spans");
+	return export_tell(&e, out, s, err);
+}
+
+static int export_open(const struct export_opts *o, int argc, char **argv, struct error *err)
+{
+	const struct read_flags flags = {.inputs = o->inputs, .from = o->from, .to = o->to};
+	_cleanup_(store_freep) struct store *s = NULL;
+	_cleanup_(engine_freep) struct engine *engine = NULL;
+	_cleanup_(spans_out_freep) struct spans_out *out = NULL;
+	struct spans_out_options options = {
+		.service = o->service, .name = o->name, .calls_ns = o->calls_ns ? o->calls_ns : -1};
+	int64_t first, last;
+	int r = read_flags_open(&flags, argc, argv, &s, err);
+
+	if (r < 0)
+		return r;
+	store_range(s, &first, &last);
+	if (first == INT64_MIN || last == INT64_MIN)
+		first = last = 0;
+	r = read_flags_range(&flags, first, last, &options.from, &options.to, err);
+	if (r >= 0)
+		r = export_engine(o, s, &engine, err);
+	options.engine = engine;
+	if (r >= 0)
+		r = spans_out_new(&out, s, &options, err);
+	return r < 0 ? r : export_all(o, out, s, err);
+}
+
+static int export_run(const void *opts, int argc, char **argv)
+{
+	const struct export_opts *o = opts;
+	struct error err = {0};
+
+	if (o->otlp + o->zipkin + o->jaeger > 1)
+		return fail_usage("export: one of --otlp, --zipkin and --jaeger at a time");
+	if (o->protobuf && (o->zipkin || o->jaeger))
+		return fail_usage("export: --protobuf is a form of --otlp");
+	if (o->no_io && o->calls_ns)
+		return fail_usage("export: --no-io and --calls exclude each other");
+	return export_open(o, argc, argv, &err) < 0 ? fail(&err) : 0;
+}
+
+static const struct option export_options[] = {
+	{'i', "input", OPTION_LIST, "TRACE",
+	 "read this trace, or every trace in this folder; repeatable; weir.trace where none is "
+	 "named",
+	 offsetof(struct export_opts, inputs)},
+	{'o', "output", OPTION_STRING, "FILE", "write to this file (default: standard output)",
+	 offsetof(struct export_opts, output)},
+	{0, "otlp", OPTION_FLAG, NULL,
+	 "OpenTelemetry's OTLP in JSON, a request of up to 512 spans a line (the default)",
+	 offsetof(struct export_opts, otlp)},
+	{0, "protobuf", OPTION_FLAG, NULL, "OTLP as one request in protobuf instead",
+	 offsetof(struct export_opts, protobuf)},
+	{0, "zipkin", OPTION_FLAG, NULL, "Zipkin's JSON, version 2",
+	 offsetof(struct export_opts, zipkin)},
+	{0, "jaeger", OPTION_FLAG, NULL,
+	 "Jaeger's JSON, as its page opens it from a file; all of it is in memory",
+	 offsetof(struct export_opts, jaeger)},
+	{0, "calls", OPTION_DURATION, "TIME",
+	 "calls that took this long or longer become spans, too, below the span that made them",
+	 offsetof(struct export_opts, calls_ns)},
+	{0, "no-io", OPTION_FLAG, NULL, "leave out what calls the spans made (weir.io.*)",
+	 offsetof(struct export_opts, no_io)},
+	{0, "service", OPTION_STRING, "NAME", "only spans of this service",
+	 offsetof(struct export_opts, service)},
+	{0, "name", OPTION_STRING, "NAME", "only spans of this name",
+	 offsetof(struct export_opts, name)},
+	{0, "from", OPTION_STRING, "TIME",
+	 "from this time: +1.5s after the start, -2s before the end, 09:55:03.5, "
+	 "2026-11-21T09:55:03",
+	 offsetof(struct export_opts, from)},
+	{0, "to", OPTION_STRING, "TIME", "up to this time, written likewise",
+	 offsetof(struct export_opts, to)},
+	{0, "duckdb", OPTION_STRING, "FILE",
+	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
+	 offsetof(struct export_opts, library)},
+	{0},
+};
+
+static const struct command_example export_examples[] = {
+	{"weir export -i app.weir --otlp -o spans.json", "spans with the calls that they made"},
+	{"weir export -i app.weir --protobuf -o spans.pb",
+	 "a body that curl --data-binary @spans.pb sends to a collector"},
+	{"weir export -i app.weir --jaeger --calls 1ms -o spans.json",
+	 "for Jaeger's page, slow calls as spans of their own"},
+	{0},
+};
+
+const struct command command_export = {
+	.name = "export",
+	.summary = "write spans for OpenTelemetry, Zipkin and Jaeger",
+	.usage = "[--otlp [--protobuf] | --zipkin | --jaeger] [options] [TRACE...]",
+	.description =
+		"Writes the spans of a trace, marked or imported, and the matches of periods that "
+		"the trace has. Where calls were recorded, a span has how many it made, how many "
+		"bytes they moved and how long they took, by class: weir.io.calls, "
+		"weir.io.data.time_ns, ... Each call counts for one span. weir.io.by has how they "
+		"were found: by table span_op, or by thread and time (the innermost span that the "
+		"thread had open when it made the call).\n\n"
+		"A span without ids gets some, the same at each export. One that was still "
+		"running ends with the trace, and weir.status names it, as it does one that was "
+		"cut. Zipkin and Jaeger keep microseconds.\n\n"
+		"Exit status: 0 done, 1 the trace cannot be read or the file not be written, 2 "
+		"wrong options.",
+	.options = export_options,
+	.options_size = sizeof(struct export_opts),
+	.examples = export_examples,
+	.or_files = true,
+	.run = export_run,
+};

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/* jaeger_out.c: traces as Jaeger's query service answers them: spans by trace, services as processes. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "exchange/span_out.h"
+
+json_t *jaeger_document(void)
+{
+	json_t *document = json_object();
+
+	if (json_object_set_new(document, "data", json_array()) >= 0)
+		return document;
+	json_decref(document);
+	return NULL;
+}
+
+static json_t *make_tag(const char *key, size_t len, const json_t *v)
+{
+	const char *type = json_is_boolean(v)	? "bool"
+			   : json_is_integer(v) ? "int64"
+			   : json_is_real(v)	? "float64"
+						: "string";
+	json_t *tag = json_object(), *value = NULL;
+
+	if (json_is_boolean(v) || json_is_number(v) || json_is_string(v)) {
+		value = json_incref((json_t *)v);
+	} else {
+		_cleanup_free_ char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+
+		value = text ? json_string(text) : NULL;
+	}
+	if (json_object_set_new(tag, "key", json_stringn_nocheck(key, len)) >= 0 &&
+	    json_object_set_new(tag, "type", json_string(type)) >= 0 &&
+	    json_object_set_new(tag, "value", value) >= 0)
+		return tag;
+	json_decref(tag);
+	return NULL;
+}
+
+/* Takes the object; NULL: no memory. */
+static json_t *make_tags(json_t *object)
+{
+	_cleanup_json_ json_t *from = object;
+	json_t *tags = json_array(), *value;
+	const char *key;
+	size_t len;
+
+	json_object_keylen_foreach(from, key, len, value)
+	{
+		if (json_array_append_new(tags, make_tag(key, len, value)) < 0) {
+			json_decref(tags);
+			return NULL;
+		}
+	}
+	return tags;
+}
+
+static json_t *make_logs(const struct span_out *s)
+{
+	json_t *logs = json_array();
+
+	for (size_t i = 0; i < s->note_count; i++) {
+		const struct note_out *n = &s->notes[i];
+		json_t *fields = note_attributes(n);
+		_cleanup_json_ json_t *log = json_object();
+		int r = json_set_some(log, "timestamp", json_integer(n->at / NSEC_PER_USEC));
+
+		if (r >= 0)
+			r = json_set_some(fields, "event", json_mended(n->name));
+		if (r >= 0)
+			r = json_set_some(log, "fields", make_tags(json_incref(fields)));
+		json_decref(fields);
+		if (r < 0 || json_array_append(logs, log) < 0) {
+			json_decref(logs);
+			return NULL;
+		}
+	}
+	return logs;
+}
+
+static json_t *make_references(const struct span_out *s)
+{
+	if (!*s->ids.parent)
+		return json_array();
+	return json_pack("[{s:s, s:s, s:s}]", "refType", "CHILD_OF", "traceID", s->ids.trace,
+			 "spanID", s->ids.parent);
+}
+
+/* What Jaeger has as tags. */
+static int jaeger_set_tags(const struct span_out *s)
+{
+	static const char *const kinds[] = {"internal", "server", "client", "producer", "consumer"};
+	json_t *a = s->attributes;
+	int r = 0;
+
+	if (s->kind >= 0 && s->kind < (int)ARRAY_SIZE(kinds))
+		r = json_set_some(a, "span.kind", json_string(kinds[s->kind]));
+	if (r >= 0 && s->status == SPAN_STATUS_ERROR)
+		r = json_set_some(a, "error", json_true());
+	if (r >= 0 && (s->status == SPAN_STATUS_ERROR || s->status == SPAN_STATUS_OK))
+		r = json_set_some(a, "otel.status_code",
+				  json_string(s->status == SPAN_STATUS_OK ? "OK" : "ERROR"));
+	return r;
+}
+
+/* The process of a service: "p1", ... A service with other attributes is another. */
+static int set_process(json_t *trace, json_t *span, const struct span_out *s)
+{
+	json_t *all = json_object_get(trace, "processes"), *known;
+	_cleanup_json_ json_t *process = json_object();
+	struct bytes service =
+		s->service.data ? s->service : (struct bytes){(const uint8_t *)"(none)", 6};
+	char name[32];
+	const char *key;
+	int r = json_set_some(process, "serviceName", json_mended(service));
+
+	if (r >= 0)
+		r = json_set_some(process, "tags",
+				  make_tags(json_take(s->attributes, NAME_RESOURCE)));
+	if (r < 0)
+		return r;
+	json_object_foreach(all, key, known)
+	{
+		if (json_equal(known, process))
+			return json_set_some(span, "processID", json_string(key));
+	}
+	snprintf(name, sizeof(name), "p%zu", json_object_size(all) + 1);
+	if (json_object_set(all, name, process) < 0)
+		return -ENOMEM;
+	return json_set_some(span, "processID", json_string(name));
+}
+
+static int jaeger_set_span(json_t *to, const struct span_out *s)
+{
+	int r = json_set_some(to, "traceID", json_string(s->ids.trace));
+
+	if (r >= 0)
+		r = json_set_some(to, "spanID", json_string(s->ids.span));
+	if (r >= 0)
+		r = json_set_some(to, "operationName", json_mended(s->name));
+	if (r >= 0)
+		r = json_set_some(to, "references", make_references(s));
+	if (r >= 0)
+		r = json_set_some(to, "startTime", json_integer(s->start / NSEC_PER_USEC));
+	if (r >= 0)
+		r = json_set_some(to, "duration", json_integer(s->dur / NSEC_PER_USEC));
+	if (r >= 0)
+		r = jaeger_set_tags(s);
+	if (r >= 0)
+		r = json_set_some(to, "tags", make_tags(json_incref(s->attributes)));
+	if (r >= 0)
+		r = json_set_some(to, "logs", make_logs(s));
+	return r < 0 ? r : json_set_some(to, "warnings", json_null());
+}
+
+/* The trace of the span, a new one at first. NULL: no memory. */
+static json_t *jaeger_find_trace(json_t *document, struct intern *traces, const struct span_out *s)
+{
+	json_t *data = json_object_get(document, "data"), *trace;
+	uint32_t known = (uint32_t)traces->count, i;
+
+	if (intern_add(traces, s->ids.trace, TRACE_ID_TEXT, &i) < 0)
+		return NULL;
+	if (i < known)
+		return json_array_get(data, i);
+	trace = json_pack("{s:s, s:[], s:{}, s:n}", "traceID", s->ids.trace, "spans", "processes",
+			  "warnings");
+	return json_array_append_new(data, trace) < 0 ? NULL : trace;
+}
+
+int jaeger_put(json_t *document, struct intern *traces, const struct span_out *s)
+{
+	json_t *trace = jaeger_find_trace(document, traces, s), *span = json_object();
+	int r = trace ? set_process(trace, span, s) : -ENOMEM;
+
+	if (r >= 0)
+		r = jaeger_set_span(span, s);
+	if (r < 0) {
+		json_decref(span);
+		return r;
+	}
+	return json_array_append_new(json_object_get(trace, "spans"), span) < 0 ? -ENOMEM : 0;
+}

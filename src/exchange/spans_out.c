@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * spans_out.c: spans are read three times: for their numbers and ids, by which children find their parents; their notes;
+ * and the rows themselves, block by block.
+ */
+#include "exchange/spans_out.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "exchange/span_out.h"
+#include "schema/vocab.h"
+
+#define ANCESTORS_MAX 256 /* parents may form a loop */
+
+/* A note as it is kept: texts stand in spans_out.texts. */
+struct note_kept {
+	int64_t number, at;
+	uint32_t name, text;
+	size_t order;
+};
+
+struct spans_out {
+	struct store *store;
+	struct spans_out_options opt;
+	struct store_cursor *cursor;
+	const struct dims *dims;
+	uint64_t recording; /* of the block at hand */
+	int64_t last;	    /* of the trace: what runs ends there */
+	struct map numbers;
+	struct span_known *known;
+	size_t known_count, known_cap;
+	struct note_kept *notes;
+	size_t note_count, note_cap;
+	struct intern texts;
+	struct note_out *shown; /* of one span */
+	size_t shown_cap;
+	struct spans_calls calls;
+};
+
+uint64_t spans_out_calls_lost(const struct spans_out *o)
+{
+	return o->calls.lost;
+}
+
+bool spans_out_guessed(const struct spans_out *o)
+{
+	return o->calls.guessed;
+}
+
+void spans_out_free(struct spans_out *o)
+{
+	if (!o)
+		return;
+	store_cursor_free(o->cursor);
+	map_free(&o->numbers);
+	free(o->known);
+	free(o->notes);
+	intern_free(&o->texts);
+	free(o->shown);
+	spans_calls_free(&o->calls);
+	free(o);
+}
+
+/* ---- blocks ---- */
+
+typedef int rows_fn(struct spans_out *o, const struct batch *b, void *arg, struct error *err);
+
+static bool is_spans(enum table_id t)
+{
+	return t == TABLE_SPAN || t == TABLE_PERIOD;
+}
+
+/* Calls `take` with the blocks of spans, or of notes. What is damaged is skipped, and counted by the store. */
+static int each_block(struct spans_out *o, bool notes, uint64_t columns, rows_fn *take, void *arg,
+		      struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < store_block_count(o->store) && r >= 0; i++) {
+		const struct store_block *block = store_block(o->store, i);
+		struct error damaged = {0};
+		const struct batch *b;
+
+		if (!store_block_counts(block) ||
+		    (notes ? block->table != TABLE_NOTE : !is_spans(block->table)))
+			continue;
+		r = store_decode(o->cursor, i, columns, &b, &damaged);
+		if (r == -EBADMSG) {
+			r = 0;
+			continue;
+		}
+		if (r < 0) {
+			*err = damaged;
+			return r;
+		}
+		o->recording = block->recording;
+		r = take(o, b, arg, err);
+	}
+	return r;
+}
+
+/* A number of the block at hand: numbers of several recordings may be alike. 0: null. */
+static int64_t number_at(const struct spans_out *o, const struct batch *b, unsigned int column,
+			 size_t row)
+{
+	int64_t number = batch_get(b, column, row, 0);
+
+	return number ? span_key(o->recording, number) : 0;
+}
+
+/* ---- numbers and ids ---- */
+
+static uint64_t hex_of(struct bytes text, size_t from)
+{
+	char half[SPAN_ID_TEXT + 1] = "";
+
+	if (text.len < from + SPAN_ID_TEXT)
+		return 0;
+	memcpy(half, text.data + from, SPAN_ID_TEXT);
+	return strtoull(half, NULL, 16);
+}
+
+static uint64_t made_id(uint64_t number)
+{
+	return hash_u64(number) | 1; /* never zero */
+}
+
+/* A duration that does not lead beyond what a trace holds. */
+static int64_t near_dur(int64_t start, int64_t dur)
+{
+	return dur < 0 ? 0 : MIN(dur, STORE_TIME_MAX - start);
+}
+
+/* When it ended, or began where that is not known. */
+static int64_t span_end(const struct batch *b, size_t row)
+{
+	int64_t start = store_time_near(batch_get(b, SPAN_START, row, 0));
+
+	return start + near_dur(start, batch_get(b, SPAN_DUR, row, 0));
+}
+
+static int know_rows(struct spans_out *o, const struct batch *b, void *arg _unused_,
+		     struct error *err)
+{
+	int r = 0;
+
+	for (size_t row = 0; row < b->rows && r >= 0; row++) {
+		struct bytes trace = batch_get_bytes(b, SPAN_TRACE_ID, row);
+		uint64_t number = (uint64_t)number_at(o, b, SPAN_NUMBER, row);
+		struct span_known k = {
+			.parent = number_at(o, b, SPAN_PARENT, row),
+			.id = hex_of(batch_get_bytes(b, SPAN_SPAN_ID, row), 0),
+			.trace = {hex_of(trace, 0), hex_of(trace, SPAN_ID_TEXT)},
+		};
+
+		k.has_trace = k.trace[0] || k.trace[1];
+		o->last = MAX(o->last, span_end(b, row));
+		k.id = k.id ? k.id : made_id(number);
+		r = grow((void **)&o->known, &o->known_cap, o->known_count + 1, sizeof(k));
+		if (r >= 0)
+			r = map_set(&o->numbers, number, o->known_count);
+		if (r >= 0)
+			o->known[o->known_count++] = k;
+	}
+	return r < 0 ? error_errno(err, r, "reading spans") : 0;
+}
+
+static const struct span_known *known_of(const struct spans_out *o, int64_t number)
+{
+	uint64_t i;
+
+	return number && map_get(&o->numbers, (uint64_t)number, &i) ? &o->known[i] : NULL;
+}
+
+/* The trace of a span that names none: that of the nearest ancestor, or one that is made of the last. */
+static void span_find_trace(const struct spans_out *o, int64_t number, uint64_t trace[static 2])
+{
+	const struct span_known *k = known_of(o, number);
+
+	for (int i = 0; i < ANCESTORS_MAX && k && !k->has_trace; i++) {
+		const struct span_known *parent = known_of(o, k->parent);
+
+		if (!parent)
+			break;
+		number = k->parent;
+		k = parent;
+	}
+	if (k && k->has_trace) {
+		memcpy(trace, k->trace, sizeof(k->trace));
+		return;
+	}
+	trace[0] = made_id((uint64_t)number ^ UINT64_MAX);
+	trace[1] = made_id((uint64_t)number);
+}
+
+static void span_make_ids(const struct spans_out *o, const struct batch *b, size_t row,
+			  struct span_ids *ids)
+{
+	int64_t number = number_at(o, b, SPAN_NUMBER, row);
+	const struct span_known *k = known_of(o, number);
+	const struct span_known *parent = known_of(o, number_at(o, b, SPAN_PARENT, row));
+	struct bytes own = batch_get_bytes(b, SPAN_PARENT_ID, row);
+	uint64_t trace[2], id = own.len ? hex_of(own, 0) : parent ? parent->id : 0;
+
+	span_find_trace(o, number, trace);
+	snprintf(ids->trace, sizeof(ids->trace), "%016lx%016lx", trace[0], trace[1]);
+	snprintf(ids->span, sizeof(ids->span), "%016lx", k ? k->id : made_id((uint64_t)number));
+	*ids->parent = '\0';
+	if (id)
+		snprintf(ids->parent, sizeof(ids->parent), "%016lx", id);
+}
+
+/* ---- notes ---- */
+
+static int keep_notes(struct spans_out *o, const struct batch *b, void *arg _unused_,
+		      struct error *err)
+{
+	int r = 0;
+
+	for (size_t row = 0; row < b->rows && r >= 0; row++) {
+		struct bytes name = batch_get_bytes(b, NOTE_NAME, row);
+		struct bytes text = batch_get_bytes(b, NOTE_TEXT, row);
+		struct note_kept n = {.number = number_at(o, b, NOTE_NUMBER, row),
+				      .at = batch_get(b, NOTE_START, row, 0),
+				      .text = UINT32_MAX,
+				      .order = o->note_count};
+
+		r = grow((void **)&o->notes, &o->note_cap, o->note_count + 1, sizeof(n));
+		if (r >= 0)
+			r = intern_add(&o->texts, name.data, name.len, &n.name);
+		if (r >= 0 && text.data)
+			r = intern_add(&o->texts, text.data, text.len, &n.text);
+		if (r >= 0)
+			o->notes[o->note_count++] = n;
+	}
+	return r < 0 ? error_errno(err, r, "reading notes") : 0;
+}
+
+static int compare_notes(const void *a, const void *b)
+{
+	const struct note_kept *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* The first note of a number or above. */
+static size_t find_notes(const struct spans_out *o, int64_t number)
+{
+	size_t low = 0, high = o->note_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (o->notes[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static int show_notes(struct spans_out *o, int64_t number, struct span_out *s)
+{
+	size_t first = find_notes(o, number), n = 0;
+
+	while (number && first + n < o->note_count && o->notes[first + n].number == number)
+		n++;
+	if (grow((void **)&o->shown, &o->shown_cap, n + 1, sizeof(*o->shown)) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct note_kept *k = &o->notes[first + i];
+
+		o->shown[i] =
+			(struct note_out){.at = k->at, .name = intern_get(&o->texts, k->name)};
+		if (k->text != UINT32_MAX)
+			o->shown[i].text = intern_get(&o->texts, k->text);
+	}
+	s->notes = o->shown;
+	s->note_count = n;
+	return 0;
+}
+
+/* ---- a span ---- */
+
+static bool text_is(struct bytes b, const char *text)
+{
+	return !text || (b.len == strlen(text) && memcmp(b.data, text, b.len) == 0);
+}
+
+static bool service_is(struct bytes b, const char *text)
+{
+	return text_is(b, text) || (!b.data && strcmp(text, SPANS_NO_SERVICE) == 0);
+}
+
+static bool is_wanted(const struct spans_out *o, const struct span_out *s)
+{
+	uint32_t i;
+
+	return s->start < o->opt.to && s->start + s->dur >= o->opt.from &&
+	       s->dur >= o->opt.dur_min && s->dur <= o->opt.dur_max &&
+	       service_is(s->service, o->opt.service) && text_is(s->name, o->opt.name) &&
+	       (!o->opt.traces ||
+		intern_find(o->opt.traces, s->ids.trace, strlen(s->ids.trace), &i));
+}
+
+static int set_int(json_t *to, const char *name, int64_t v)
+{
+	return json_object_set_new(to, name, json_integer(v)) < 0 ? -ENOMEM : 0;
+}
+
+/* The thread, as OpenTelemetry's conventions name it. */
+static int span_put_thread(const struct spans_out *o, int64_t id, json_t *to)
+{
+	const struct dims_thread *t = id < 0 ? NULL : dims_thread(o->dims, id);
+	const struct dims_process *p = t ? dims_process(o->dims, t->process_id) : NULL;
+	int r = 0;
+
+	if (t)
+		r = set_int(to, "thread.id", t->tid);
+	if (r >= 0 && t && t->comm.data)
+		r = json_set_some(to, "thread.name", json_mended(t->comm));
+	if (r >= 0 && p)
+		r = set_int(to, "process.pid", p->pid);
+	return r;
+}
+
+static const char *word(const char *column, int64_t code)
+{
+	const char *w = vocab_word(column, code);
+
+	return w ? w : "";
+}
+
+static int span_read_attributes(struct spans_out *o, const struct batch *b, size_t row,
+				struct span_out *s)
+{
+	struct bytes text = batch_get_bytes(b, SPAN_ATTRIBUTES, row);
+	int64_t source = batch_get(b, SPAN_SOURCE, row, -1);
+	int r = 0;
+
+	s->attributes = text.len ? json_loadb((const char *)text.data, text.len, 0, NULL) : NULL;
+	if (!json_is_object(s->attributes)) {
+		json_decref(s->attributes);
+		s->attributes = json_object();
+		if (text.len) /* no JSON: as it stands */
+			r = json_set_some(s->attributes, "weir.attributes", json_mended(text));
+	}
+	if (!s->attributes)
+		return -ENOMEM;
+	if (r >= 0 && (s->status == SPAN_STATUS_RUNNING || s->status == SPAN_STATUS_CUT))
+		r = json_set_some(s->attributes, NAME_STATUS,
+				  json_string(word("span_status", s->status)));
+	if (r >= 0 && source >= 0 && source != SPAN_SOURCE_IMPORT)
+		r = json_set_some(s->attributes, NAME_SOURCE, json_string(word("source", source)));
+	if (r >= 0)
+		r = span_put_thread(o, batch_get(b, SPAN_THREAD_ID, row, -1), s->attributes);
+	return r < 0 ? r
+		     : spans_calls_put(&o->calls, number_at(o, b, SPAN_NUMBER, row), s->attributes);
+}
+
+static void span_read_span(struct spans_out *o, const struct batch *b, size_t row,
+			   struct span_out *s)
+{
+	*s = (struct span_out){
+		.name = batch_get_bytes(b, SPAN_NAME, row),
+		.service = batch_get_bytes(b, SPAN_SERVICE, row),
+		.start = store_time_near(batch_get(b, SPAN_START, row, 0)),
+		.dur = batch_get(b, SPAN_DUR, row, -1),
+		.kind = (int)batch_get(b, SPAN_SPAN_KIND, row, -1),
+		.status = (int)batch_get(b, SPAN_SPAN_STATUS, row, SPAN_STATUS_UNSET),
+	};
+	if (s->dur < 0) {
+		s->status = SPAN_STATUS_RUNNING;
+		s->dur = o->last - s->start;
+	}
+	s->dur = near_dur(s->start, s->dur);
+	span_make_ids(o, b, row, &s->ids);
+}
+
+struct each {
+	spans_out_fn *take;
+	void *arg;
+};
+
+/* A call of a span that becomes its child. */
+static int each_call(const struct call_out *c, const struct span_out *parent, const struct each *e)
+{
+	struct span_out s = {.name = c->op,
+			     .service = parent->service,
+			     .start = store_time_near(c->start),
+			     .kind = SPAN_KIND_INTERNAL,
+			     .status = SPAN_STATUS_UNSET,
+			     .ids = parent->ids,
+			     .attributes = json_object()};
+	int r = s.attributes ? set_int(s.attributes, "weir.io.bytes", c->bytes) : -ENOMEM;
+
+	s.dur = near_dur(s.start, c->dur);
+	memcpy(s.ids.parent, parent->ids.span, sizeof(s.ids.parent));
+	snprintf(s.ids.span, sizeof(s.ids.span), "%016lx",
+		 made_id((uint64_t)c->id ^ made_id((uint64_t)c->number)));
+	if (r >= 0)
+		r = json_set_some(s.attributes, "weir.io.class", json_mended(c->class));
+	if (r >= 0 && c->err.len)
+		r = json_set_some(s.attributes, "error.type", json_mended(c->err));
+	if (r >= 0 && c->file.len)
+		r = json_set_some(s.attributes, "file.path", json_mended(c->file));
+	for (size_t i = 0; i < 3 && r >= 0; i++) { /* of the same group */
+		static const char *const same[] = {NAME_RESOURCE, NAME_RESOURCE_SCHEMA, NAME_LOCAL};
+		json_t *v = json_object_get(parent->attributes, same[i]);
+
+		r = v ? json_set_some(s.attributes, same[i], json_incref(v)) : 0;
+	}
+	if (r >= 0)
+		r = e->take(e->arg, &s);
+	json_decref(s.attributes);
+	return r;
+}
+
+static int each_span(struct spans_out *o, const struct batch *b, size_t row, const struct each *e)
+{
+	int64_t number = number_at(o, b, SPAN_NUMBER, row);
+	const struct call_out *calls;
+	size_t count = 0;
+	struct span_out s;
+	int r;
+
+	span_read_span(o, b, row, &s);
+	if (!is_wanted(o, &s))
+		return 0;
+	calls = spans_calls_of(&o->calls, number, &count);
+	r = o->opt.brief ? 0 : span_read_attributes(o, b, row, &s);
+	if (r >= 0 && !o->opt.brief)
+		r = show_notes(o, number, &s);
+	/* before the span itself, whose writer takes its attributes apart */
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = each_call(&calls[i], &s, e);
+	if (r >= 0)
+		r = e->take(e->arg, &s);
+	json_decref(s.attributes);
+	return r;
+}
+
+static int span_each_row(struct spans_out *o, const struct batch *b, void *arg, struct error *err)
+{
+	int r = 0;
+
+	for (size_t row = 0; row < b->rows && r >= 0; row++)
+		r = each_span(o, b, row, arg);
+	return r < 0 ? error_errno(err, r, "writing spans") : 0;
+}
+
+int spans_out_each(struct spans_out *o, spans_out_fn *take, void *arg, struct error *err)
+{
+	struct each e = {take, arg};
+
+	return each_block(o, false, UINT64_MAX, span_each_row, &e, err);
+}
+
+/* ---- opening ---- */
+
+static int open_all(struct spans_out *o, struct error *err)
+{
+	const uint64_t ids = 1u << SPAN_START | 1u << SPAN_DUR | 1u << SPAN_NUMBER |
+			     1u << SPAN_PARENT | 1u << SPAN_TRACE_ID | 1u << SPAN_SPAN_ID;
+	int64_t first;
+	int r = store_cursor_new(&o->cursor, o->store);
+
+	if (r < 0)
+		return error_errno(err, r, "reading spans");
+	o->dims = store_dims_few(o->store);
+	store_range(o->store, &first, &o->last);
+	r = each_block(o, false, ids, know_rows, NULL, err);
+	if (r >= 0 && !o->opt.brief)
+		r = each_block(o, true, UINT64_MAX, keep_notes, NULL, err);
+	if (r >= 0 && o->note_count)
+		qsort(o->notes, o->note_count, sizeof(*o->notes), compare_notes);
+	if (r >= 0 && o->opt.engine)
+		r = spans_calls_read(&o->calls, &o->opt, err);
+	return r;
+}
+
+int spans_out_new(struct spans_out **ret, struct store *s, const struct spans_out_options *opt,
+		  struct error *err)
+{
+	struct spans_out *o = calloc(1, sizeof(*o));
+	int r;
+
+	if (!o)
+		return error_set(err, -ENOMEM, "out of memory");
+	o->store = s;
+	o->opt = *opt;
+	o->opt.dur_max = opt->dur_max ? opt->dur_max : INT64_MAX;
+	r = open_all(o, err);
+	if (r < 0) {
+		spans_out_free(o);
+		return r;
+	}
+	*ret = o;
+	return 0;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/* zipkin_out.c: a span as Zipkin's JSON, version 2, has it: microseconds, and tags that are texts. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "exchange/span_out.h"
+
+static json_t *text_of(const json_t *v)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (json_is_string(v))
+		return json_copy((json_t *)v);
+	text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+	return text ? json_string(text) : NULL;
+}
+
+static int zipkin_set_tags(json_t *to, const struct span_out *s)
+{
+	json_t *tags = json_object(), *value;
+	const char *key;
+	size_t len;
+	int r = 0;
+
+	json_object_keylen_foreach(s->attributes, key, len, value)
+	{
+		if (r >= 0 && json_object_setn_new_nocheck(tags, key, len, text_of(value)) < 0)
+			r = -ENOMEM;
+	}
+	if (r >= 0 && s->status == SPAN_STATUS_ERROR && !json_object_get(tags, "error"))
+		r = json_set_some(tags, "error", json_string("true"));
+	if (r >= 0 && s->status == SPAN_STATUS_OK && !json_object_get(tags, "otel.status_code"))
+		r = json_set_some(tags, "otel.status_code", json_string("OK"));
+	if (r >= 0 && json_object_size(tags))
+		return json_set_some(to, "tags", tags);
+	json_decref(tags);
+	return r;
+}
+
+static int set_annotations(json_t *to, const struct span_out *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->note_count; i++) {
+		const struct note_out *n = &s->notes[i];
+		_cleanup_json_ json_t *one = json_object();
+		_cleanup_buf_ struct buf text = {0};
+		int r = buf_append(&text, n->name.data, n->name.len);
+
+		if (r >= 0 && n->text.len)
+			r = buf_printf(&text, text.len ? ": " : "");
+		if (r >= 0 && n->text.len)
+			r = buf_append(&text, n->text.data, n->text.len);
+		if (r >= 0)
+			r = json_set_some(one, "timestamp", json_integer(n->at / NSEC_PER_USEC));
+		if (r >= 0)
+			r = json_set_some(one, "value",
+					  json_mended((struct bytes){text.data, text.len}));
+		if (r < 0 || json_array_append(list, one) < 0) {
+			json_decref(list);
+			return -ENOMEM;
+		}
+	}
+	return json_set_some(to, "annotations", list);
+}
+
+static int set_endpoints(json_t *to, const struct span_out *s)
+{
+	json_t *local = json_take(s->attributes, NAME_LOCAL);
+	int r = 0;
+
+	if (s->service.data && !local)
+		local = json_object();
+	if (s->service.data)
+		r = json_set_some(local, "serviceName", json_mended(s->service));
+	if (r >= 0)
+		r = json_set_some(to, "localEndpoint", local);
+	return r < 0 ? r
+		     : json_set_some(to, "remoteEndpoint", json_take(s->attributes, NAME_REMOTE));
+}
+
+static int set_head(json_t *to, const struct span_out *s)
+{
+	static const char *const kinds[] = {[SPAN_KIND_SERVER] = "SERVER",
+					    [SPAN_KIND_CLIENT] = "CLIENT",
+					    [SPAN_KIND_PRODUCER] = "PRODUCER",
+					    [SPAN_KIND_CONSUMER] = "CONSUMER"};
+	bool kind = s->kind >= 0 && s->kind < (int)ARRAY_SIZE(kinds) && kinds[s->kind];
+	int r = json_set_some(to, "traceId", json_string(s->ids.trace));
+
+	if (r >= 0)
+		r = json_set_some(to, "id", json_string(s->ids.span));
+	if (r >= 0 && *s->ids.parent)
+		r = json_set_some(to, "parentId", json_string(s->ids.parent));
+	if (r >= 0 && kind)
+		r = json_set_some(to, "kind", json_string(kinds[s->kind]));
+	if (r >= 0)
+		r = json_set_some(to, "name", json_mended(s->name));
+	if (r >= 0)
+		r = json_set_some(to, "timestamp", json_integer(s->start / NSEC_PER_USEC));
+	if (r >= 0) /* Zipkin takes 0 for none: what was shorter took one */
+		r = json_set_some(to, "duration",
+				  json_integer(MAX(s->dur / NSEC_PER_USEC, (int64_t)1)));
+	return r;
+}
+
+json_t *zipkin_span(const struct span_out *s)
+{
+	json_t *to = json_object();
+	int r = set_head(to, s);
+
+	if (r >= 0)
+		r = set_endpoints(to, s);
+	if (r >= 0)
+		r = json_set_some(to, "shared", json_take(s->attributes, NAME_SHARED));
+	if (r >= 0)
+		r = json_set_some(to, "debug", json_take(s->attributes, NAME_DEBUG));
+	if (r >= 0 && s->note_count)
+		r = set_annotations(to, s);
+	if (r >= 0)
+		r = zipkin_set_tags(to, s);
+	if (r >= 0)
+		return to;
+	json_decref(to);
+	return NULL;
+}

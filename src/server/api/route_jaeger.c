@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * route_jaeger.c: what Jaeger's page and Grafana's source of that name ask of Jaeger: services, their operations, traces.
+ * Times in parameters are microseconds since the epoch, durations as Go writes them.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "exchange/span_out.h"
+#include "server/http/js.h"
+#include "server/http/pool.h"
+#include "server/internal.h"
+
+#define TRACES_DEFAULT 20
+#define TRACES_MAX     1500
+
+/* What an answer is gathered from. */
+struct jaeger {
+	struct question *q;
+	struct spans_out_options opt;
+	struct intern names; /* services or operations, or ids of traces */
+	int64_t *newest;     /* of each trace: when its last span began */
+	size_t newest_cap;
+	int64_t first, last; /* of what is chosen */
+	struct spans_sink *sink;
+};
+
+static void jaeger_free(struct jaeger *j)
+{
+	intern_free(&j->names);
+	free(j->newest);
+	spans_sink_free(j->sink);
+}
+
+static int each(struct jaeger *j, spans_out_fn *take)
+{
+	_cleanup_(spans_out_freep) struct spans_out *o = NULL;
+	int r = spans_out_new(&o, j->q->server->store, &j->opt, &j->q->err);
+
+	return r < 0 ? r : spans_out_each(o, take, j, &j->q->err);
+}
+
+/* ---- services and operations ---- */
+
+static int jaeger_take_name(struct jaeger *j, struct bytes name)
+{
+	uint32_t i;
+
+	if (question_stopped(j->q))
+		return -EINTR;
+	return name.data ? intern_add(&j->names, name.data, name.len, &i) : 0;
+}
+
+static int take_service(void *arg, const struct span_out *span)
+{
+	static const struct bytes none = {(const uint8_t *)SPANS_NO_SERVICE,
+					  sizeof(SPANS_NO_SERVICE) - 1};
+
+	return jaeger_take_name(arg, span->service.data ? span->service : none);
+}
+
+static int take_operation(void *arg, const struct span_out *span)
+{
+	return jaeger_take_name(arg, span->name);
+}
+
+/* {"data": [...], "total": N, ...}; operations of the newer route are objects. */
+static int jaeger_put_names(struct jaeger *j, bool objects)
+{
+	struct js out = {.to = &j->q->out};
+
+	js_open(&out, '{');
+	js_key(&out, "data");
+	js_open(&out, '[');
+	for (uint32_t i = 0; i < j->names.count; i++) {
+		struct bytes name = intern_get(&j->names, i);
+
+		if (objects) {
+			js_open(&out, '{');
+			js_key_bytes(&out, "name", name);
+			js_key_string(&out, "spanKind", "");
+			js_close(&out, '}');
+		} else {
+			js_bytes(&out, name.data, name.len);
+		}
+	}
+	js_close(&out, ']');
+	js_key_uint(&out, "total", j->names.count);
+	js_key_int(&out, "limit", 0);
+	js_key_int(&out, "offset", 0);
+	js_key(&out, "errors");
+	js_null(&out);
+	js_close(&out, '}');
+	return out.error;
+}
+
+static struct spans_out_options any(void)
+{
+	return (struct spans_out_options){
+		.from = INT64_MIN, .to = INT64_MAX, .calls_ns = -1, .brief = true};
+}
+
+/* A parameter that may be absent or empty: any. */
+static const char *some_text(const char *name)
+{
+	return name && *name ? name : NULL;
+}
+
+static int answer_services(struct question *q)
+{
+	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any()};
+	int r = each(&j, take_service);
+
+	return r < 0 ? r : jaeger_put_names(&j, false);
+}
+
+static int put_operations(struct question *q, const char *service, bool objects)
+{
+	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any()};
+	int r;
+
+	j.opt.service = some_text(service);
+	r = each(&j, take_operation);
+	return r < 0 ? r : jaeger_put_names(&j, objects);
+}
+
+static int answer_operations(struct question *q)
+{
+	return put_operations(q, http_param(q->request, "service"), true);
+}
+
+static int answer_operations_of(struct question *q)
+{
+	return put_operations(q, http_part(q->request, 0), false);
+}
+
+/* ---- traces ---- */
+
+/* "1.5ms", "200us", "2s" in ns; 0 where absent. */
+static int take_go_duration(struct question *q, const char *name, int64_t *ret)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"ns", 1},	 {"us", 1e3}, {"µs", 1e3},  {"ms", 1e6},
+		     {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+	const char *text = http_param(q->request, name);
+	char *end;
+	double v;
+
+	if (!text || !*text)
+		return 0;
+	v = strtod(text, &end);
+	for (size_t i = 0; end > text && v >= 0 && v < 1e9 && i < ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].unit) == 0) {
+			*ret = (int64_t)(v * units[i].ns);
+			return 0;
+		}
+	}
+	return question_error(q, -EINVAL, "%s=%.40s: a duration like 1.5ms is wanted", name, text);
+}
+
+static int take_us(struct question *q, const char *name, int64_t *ret)
+{
+	int64_t us;
+	int r = question_number(q, name, 0, INT64_MAX / 1000, -1, &us);
+
+	if (r >= 0 && us >= 0)
+		*ret = us * NSEC_PER_USEC;
+	return r;
+}
+
+static int take_criteria(struct jaeger *j, int64_t *ret_limit)
+{
+	struct question *q = j->q;
+	const char *tags = http_param(q->request, "tags");
+	int r = take_us(q, "start", &j->opt.from);
+
+	j->opt.service = some_text(http_param(q->request, "service"));
+	j->opt.name = some_text(http_param(q->request, "operation"));
+	if (r >= 0)
+		r = take_us(q, "end", &j->opt.to);
+	if (r >= 0)
+		r = take_go_duration(q, "minDuration", &j->opt.dur_min);
+	if (r >= 0)
+		r = take_go_duration(q, "maxDuration", &j->opt.dur_max);
+	if (r >= 0)
+		r = question_number(q, "limit", 1, TRACES_MAX, TRACES_DEFAULT, ret_limit);
+	if (r >= 0 && ((tags && *tags && strcmp(tags, "{}") != 0) || http_param(q->request, "tag")))
+		return question_error(q, -EINVAL,
+				      "tags: searching by tags is not supported; leave them out");
+	return r;
+}
+
+static int take_trace(void *arg, const struct span_out *span)
+{
+	struct jaeger *j = arg;
+	size_t known = j->names.count;
+	uint32_t i;
+	int r = intern_add(&j->names, span->ids.trace, TRACE_ID_TEXT, &i);
+
+	if (r >= 0)
+		r = grow((void **)&j->newest, &j->newest_cap, j->names.count, sizeof(*j->newest));
+	if (r < 0)
+		return r;
+	if (i >= known || span->start > j->newest[i])
+		j->newest[i] = span->start;
+	return question_stopped(j->q) ? -EINTR : 0;
+}
+
+static int compare_newest(const void *a, const void *b, void *newest)
+{
+	const int64_t *at = newest;
+	int64_t x = at[*(const uint32_t *)a], y = at[*(const uint32_t *)b];
+
+	return (x < y) - (x > y);
+}
+
+/* Keeps the `limit` newest of the traces that were found. */
+static int keep_newest(struct jaeger *j, size_t limit)
+{
+	_cleanup_free_ uint32_t *order = calloc(j->names.count + 1, sizeof(*order));
+	struct intern kept = {0};
+	int r = order ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; order && i < j->names.count; i++)
+		order[i] = i;
+	if (order && j->names.count)
+		qsort_r(order, j->names.count, sizeof(*order), compare_newest, j->newest);
+	for (size_t i = 0; r >= 0 && i < j->names.count && i < limit; i++) {
+		struct bytes id = intern_get(&j->names, order[i]);
+		uint32_t n;
+
+		r = intern_add(&kept, id.data, id.len, &n);
+	}
+	intern_free(&j->names);
+	j->names = kept;
+	return r;
+}
+
+static int choose_search(struct jaeger *j)
+{
+	int64_t limit;
+	int r = take_criteria(j, &limit);
+
+	if (r >= 0)
+		r = each(j, take_trace);
+	return r < 0 ? r : keep_newest(j, (size_t)limit);
+}
+
+/* The trace of an id, which may be without zeros in front. */
+static int choose_id(struct jaeger *j, const char *id)
+{
+	char text[TRACE_ID_TEXT + 1];
+	size_t len = strlen(id);
+	uint32_t i;
+
+	if (len > TRACE_ID_TEXT)
+		return 0; /* of no trace */
+	memset(text, '0', sizeof(text));
+	for (size_t k = 0; k < len; k++)
+		text[TRACE_ID_TEXT - len + k] = (char)tolower((unsigned char)id[k]);
+	return intern_add(&j->names, text, TRACE_ID_TEXT, &i);
+}
+
+static int take_bounds(void *arg, const struct span_out *span)
+{
+	struct jaeger *j = arg;
+
+	j->first = MIN(j->first, span->start);
+	j->last = MAX(j->last, span->start + span->dur);
+	return 0;
+}
+
+static int jaeger_take_span(void *arg, const struct span_out *span)
+{
+	struct jaeger *j = arg;
+
+	if (question_stopped(j->q))
+		return -EINTR;
+	return spans_sink_put(j->sink, span);
+}
+
+/* The traces with all of their spans, and the calls that these made. */
+static int put_traces(struct jaeger *j)
+{
+	struct buf *out;
+	int r;
+
+	spans_sink_free(TAKE_PTR(j->sink));
+	r = spans_sink_new(&j->sink, SPANS_OUT_JAEGER, &j->q->err);
+	if (r >= 0)
+		r = each(j, jaeger_take_span);
+	if (r >= 0)
+		r = spans_sink_end(j->sink);
+	if (r < 0)
+		return r;
+	out = spans_sink_out(j->sink);
+	r = question_fits(j->q, out->len);
+	return r < 0 ? r : buf_append(&j->q->out, out->data, out->len);
+}
+
+static int put_traces_with_calls(struct jaeger *j)
+{
+	struct engine *e;
+	int r;
+
+	do {
+		r = pool_take(j->q, &e);
+		if (r < 0)
+			return r;
+		j->opt.engine = e;
+		r = put_traces(j);
+		pool_give(j->q, e);
+	} while (pool_again(j->q, r));
+	return r;
+}
+
+/* `id`: of one trace; NULL: those that are searched for. */
+static int answer_chosen(struct question *q, const char *id)
+{
+	_cleanup_(jaeger_free) struct jaeger j = {
+		.q = q, .opt = any(), .first = INT64_MAX, .last = INT64_MIN};
+	int r = id ? choose_id(&j, id) : choose_search(&j);
+
+	if (r < 0)
+		return r;
+	j.opt = any();
+	j.opt.traces = &j.names;
+	r = each(&j, take_bounds);
+	if (r < 0)
+		return r;
+	if (j.last == INT64_MIN && id)
+		return question_error(q, -ENOENT, "there is no trace of this id");
+	j.opt.brief = false;
+	if (j.last == INT64_MIN || !q->server->blocks.count) /* no calls */
+		return put_traces(&j);
+	j.opt.from = j.first;
+	j.opt.to = j.last + 1;
+	return put_traces_with_calls(&j);
+}
+
+static int answer_traces(struct question *q)
+{
+	return answer_chosen(q, http_param(q->request, "traceID"));
+}
+
+static int answer_trace(struct question *q)
+{
+	return answer_chosen(q, http_part(q->request, 0));
+}
+
+/* ---- routes ---- */
+
+void jaeger_services_get(void *arg, struct http_request *r)
+{
+	question_run_light(arg, r, answer_services);
+}
+
+void jaeger_operations_get(void *arg, struct http_request *r)
+{
+	question_run_light(arg, r, answer_operations);
+}
+
+void jaeger_operations_of_get(void *arg, struct http_request *r)
+{
+	question_run_light(arg, r, answer_operations_of);
+}
+
+void jaeger_trace_get(void *arg, struct http_request *r)
+{
+	question_run(arg, r, answer_trace);
+}
+
+void jaeger_traces_get(void *arg, struct http_request *r)
+{
+	question_run(arg, r, answer_traces);
+}

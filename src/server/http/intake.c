@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/intake.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "exchange/spans_write.h"
+
+struct intake {
+	pthread_mutex_t lock; /* of what follows */
+	struct store_writer *writer;
+	bool begun; /* the first mark is there */
+};
+
+int intake_new(struct intake **ret, struct store_writer *w, struct error *err)
+{
+	struct intake *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return error_set(err, -ENOMEM, "out of memory");
+	pthread_mutex_init(&i->lock, NULL);
+	i->writer = w;
+	*ret = i;
+	return 0;
+}
+
+void intake_free(struct intake *i)
+{
+	if (!i)
+		return;
+	pthread_mutex_destroy(&i->lock);
+	free(i);
+}
+
+/* With the lock: the rows. What was left out is in a mark, and so is where all of it comes from. */
+static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = i->begun ? 0 : buf_printf(&text, "spans that were sent to weir serve");
+
+	if (r >= 0)
+		r = spans_counts_put(spans_in_counts(s), &text);
+	if (r < 0)
+		return error_errno(err, r, "spans cannot be written");
+	r = spans_write(i->writer, s, buf_str(&text), err);
+	if (r >= 0)
+		r = store_flush(i->writer, true, err);
+	i->begun |= r >= 0;
+	return r;
+}
+
+int intake_take(struct intake *i, enum spans_format format, struct bytes body,
+		struct spans_counts *ret, struct error *err)
+{
+	_cleanup_(spans_in_freep) struct spans_in *s = NULL;
+	int r = spans_in_new(&s, err);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&i->lock); /* also so that one body at a time is in memory */
+	r = spans_in_read(s, &format, body, err);
+	if (r >= 0)
+		r = spans_in_finish(s, err);
+	if (r >= 0 && spans_in_counts(s)->spans)
+		r = intake_write(i, s, err);
+	pthread_mutex_unlock(&i->lock);
+	*ret = *spans_in_counts(s);
+	return r;
+}
