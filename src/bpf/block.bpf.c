@@ -259,6 +259,8 @@ int BPF_PROG(weir_complete, struct request *rq, __u8 error, unsigned int nr)
 	e->b.opf = opf | (e->b.opf & REQ_PREFLUSH);
 	if (!flush && !rq_is_counted(flags))
 		e->b.flags |= WIRE_BLOCK_UNCOUNTED;
+	if (e->b.flags & WIRE_BLOCK_MOVED)
+		uppers_complete(first, now, error);
 	state_send(e, now);
 	state_end(key);
 	return 0;
@@ -268,19 +270,14 @@ int BPF_PROG(weir_complete, struct request *rq, __u8 error, unsigned int nr)
 SEC("raw_tp/block_bio_complete")
 int BPF_PROG(weir_bio_complete, struct request_queue *q, struct bio *bio)
 {
-	__u64 key = (__u64)bio;
-	struct wire_block_state *e = state_of(key);
+	struct wire_block_state *e = state_of((__u64)bio);
 
-	if (stacked && !(e && e->b.flags & WIRE_BLOCK_BIO)) {
-		key = above_itself(key);
-		e = state_of(key);
-	}
 	if (!e || !(e->b.flags & WIRE_BLOCK_BIO))
 		return 0;
 	e->b.bytes = e->b.size;
 	e->b.error = kread(struct bio, bio, bi_status);
 	state_send(e, bpf_ktime_get_ns());
-	state_end(key);
+	state_end((__u64)bio);
 	return 0;
 }
 

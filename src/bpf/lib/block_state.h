@@ -122,14 +122,48 @@ static __always_inline __u64 above_itself(__u64 bio)
 	return bio | 1;
 }
 
+/* 1: it is one, or was sent on another path before. */
 verified_alone int upper_moves(__u64 bio)
 {
 	struct wire_block_state *u = state_of(bio);
 	__u64 key = above_itself(bio);
 
-	if (!u || !(u->b.flags & WIRE_BLOCK_BIO))
+	if (!u || !(u->b.flags & (WIRE_BLOCK_BIO | WIRE_BLOCK_MOVED)))
 		return 0;
-	return !bpf_map_update_elem(&bios, &key, u, BPF_ANY);
+	return u->b.flags & WIRE_BLOCK_MOVED || !bpf_map_update_elem(&bios, &key, u, BPF_ANY);
+}
+
+struct moved {
+	__u64 bio, now;
+	__u32 error, pad;
+};
+
+/* bpf_loop: the bios of a request. */
+static long moved_step(__u32 i, struct moved *m)
+{
+	__u64 key = above_itself(m->bio);
+	struct wire_block_state *u;
+
+	if (!m->bio)
+		return 1;
+	u = state_of(key);
+	if (u) {
+		u->b.bytes = u->b.size;
+		u->b.error = m->error;
+		state_send(u, m->now);
+		state_end(key);
+	}
+	m->bio = knum(struct bio, m->bio, bi_next);
+	return 0;
+}
+
+/* A request has completed, of which bios are those of requests to the device above: they have no other end. */
+static noinline int uppers_complete(__u64 first, __u64 now, __u8 error)
+{
+	struct moved m = {.bio = first, .now = now, .error = error};
+
+	bpf_loop(WALK_MAX, moved_step, &m, 0);
+	return 0;
 }
 
 /* The bio for a device without requests of which this one is a clone, or that it is. True where it has the same parts. */
@@ -292,6 +326,7 @@ verified_alone int state_join(struct wire_block_state *e, __u64 bio)
 	if (o->b.inserted && (!e->b.inserted || o->b.inserted < e->b.inserted))
 		e->b.inserted = o->b.inserted;
 	e->b.requeues += o->b.requeues;
+	e->b.flags |= o->b.flags & WIRE_BLOCK_MOVED;
 	if (!e->b.op_thread) {
 		e->b.op_thread = o->b.op_thread;
 		e->b.op_start = o->b.op_start;
