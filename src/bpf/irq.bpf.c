@@ -76,6 +76,8 @@ int BPF_PROG(weir_irq_begin, int irq, struct irqaction *action)
 	__u32 key = irq;
 	struct wire_irq_sum *s = bpf_map_lookup_elem(&irqs, &key);
 
+	if (shared.over)
+		return 0;
 	if (!s) {
 		if (bpf_map_update_elem(&irqs, &key, (void *)&nothing, BPF_NOEXIST))
 			side_lose(WIRE_SIDE_STORAGE, WIRE_IRQ);
@@ -109,7 +111,7 @@ int BPF_PROG(weir_softirq_raise, unsigned int nr)
 	__u32 key = nr;
 	struct wire_irq_sum *s = bpf_map_lookup_elem(&softirqs, &key);
 
-	if (s && !s->raised_at)
+	if (s && !s->raised_at && !shared.over)
 		s->raised_at = bpf_ktime_get_ns();
 	return 0;
 }
@@ -121,7 +123,7 @@ int BPF_PROG(weir_softirq_begin, unsigned int nr)
 	struct wire_irq_sum *s = bpf_map_lookup_elem(&softirqs, &key);
 	__u64 now, raised, waited;
 
-	if (!s)
+	if (!s || shared.over)
 		return 0;
 	/* before the clock is read: an interrupt raises it again for the next run */
 	raised = __sync_lock_test_and_set(&s->raised_at, 0);

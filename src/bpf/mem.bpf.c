@@ -70,11 +70,24 @@ static __always_inline bool mem_send(struct wire_mem *m, __u64 now)
 	return true;
 }
 
+/* Of what is left of a thread: a record goes on to the end of recording, no further. */
+static __always_inline __u64 mem_left_end(struct wire_mem *m)
+{
+	__u64 over = shared.over;
+
+	if (!over)
+		return bpf_ktime_get_ns();
+	return over > m->start ? over : m->start;
+}
+
 static __always_inline void mem_add(struct task_struct *task, __u64 allocated, __u64 freed)
 {
-	struct wire_mem *m = mem_of(task);
+	struct wire_mem *m;
 	__u64 now;
 
+	if (shared.over)
+		return;
+	m = mem_of(task);
 	if (!m)
 		return;
 	if (allocated)
@@ -125,7 +138,7 @@ int BPF_PROG(weir_reclaim_end, unsigned long pages)
 	struct wire_mem *m = mem_of(task);
 	__u64 now = bpf_ktime_get_ns();
 
-	if (!m)
+	if (!m || shared.over)
 		return 0;
 	if (!m->start)
 		m->start = now;
@@ -146,7 +159,7 @@ int BPF_PROG(weir_mem_end, struct task_struct *task)
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
 
-	if (ts && ts->mem.start && !mem_send(&ts->mem, bpf_ktime_get_ns()))
+	if (ts && ts->mem.start && !mem_send(&ts->mem, mem_left_end(&ts->mem)))
 		side_lose(WIRE_SIDE_FULL, WIRE_MEM);
 	return 0;
 }
@@ -168,7 +181,7 @@ int weir_mem_left(struct bpf_iter__task *ctx)
 	__builtin_memset(&r.head, 0, sizeof(r.head));
 	r.head.type = WIRE_MEM;
 	r.head.size = sizeof(r);
-	r.head.time = bpf_ktime_get_ns();
+	r.head.time = mem_left_end(&r);
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }

@@ -189,7 +189,7 @@ int BPF_PROG(weir_sched_switch, bool preempt, struct task_struct *prev, struct t
 	__u32 zero = 0;
 	struct cpu_runs *runs = bpf_map_lookup_elem(&cpu_runs, &zero);
 
-	if (!runs)
+	if (!runs || shared.over)
 		return 0;
 	run_ended(runs, prev, out, now);
 	if (out)

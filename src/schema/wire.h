@@ -507,6 +507,7 @@ struct wire_shared {
 	__u32 io_counted; /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
 	__u64 block_lost_first, block_lost_last; /* when records of requests found none; 0: never */
+	__u64 over; /* when recording stopped: what begins later is in no table beside calls; 0: it goes on */
 };
 
 /* The losses of a thread, by the CPU where they happened; in addition to the counters of the CPU. */

@@ -14,6 +14,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
+#include "capture/ebpf/host_sums.h"
 #include "capture/ebpf/load.h"
 #include "schema/wire_block.h"
 #include "calls.skel.h"
@@ -231,11 +232,42 @@ static void bios_full(void **unused)
 	loaded_free(&l);
 }
 
+/* Nothing is added to any sum once recording is over, however long it takes to detach. */
+static void over(void **unused)
+{
+	const struct select select = {.tids = {1}, .tid_count = 1};
+	const struct ebpf_options opt = {.select = &select,
+					 .with = ebpf_with("irq", 3) | ebpf_with("mem", 3)};
+	struct buf first = {0}, second = {0};
+	struct loaded l = {0};
+	struct error err = {0};
+	uint64_t at;
+
+	assert_int_equal(load_programs(&l, &opt, &err), 0);
+	assert_int_equal(load_attach(&l, &err), 0);
+	usleep(20000);
+	at = load_over(&l);
+	usleep(20000); /* what had begun */
+	assert_int_equal(sums_last(&l.objects, at, &first), 0);
+	assert_true(first.len > 0);
+	for (int i = 0; i < 10; i++) {
+		write_out();
+		usleep(5000);
+	}
+	assert_int_equal(sums_last(&l.objects, at, &second), 0);
+	assert_int_equal(first.len, second.len);
+	assert_memory_equal(first.data, second.data, first.len);
+	load_detach(&l);
+	loaded_free(&l);
+	buf_free(&first);
+	buf_free(&second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(requested),
 					   cmocka_unit_test(not_attached),
-					   cmocka_unit_test(bios_full)};
+					   cmocka_unit_test(bios_full), cmocka_unit_test(over)};
 
 	if (geteuid() != 0) {
 		printf("needs root\n");

@@ -55,6 +55,8 @@ static __always_inline struct wire_block_state *state_new(__u64 key)
 {
 	struct wire_block_state *e;
 
+	if (shared.over)
+		return NULL;
 	if (bpf_map_update_elem(&bios, &key, &no_state, BPF_ANY)) {
 		side_lose(WIRE_SIDE_STORAGE, WIRE_BLOCK); /* its request has no owner, or no row */
 		return NULL;

@@ -204,29 +204,27 @@ int64_t sums_preempt_from_rq(void)
 
 /* Appends a record that begins a value, with its head, unless it is empty. */
 static int left_add(struct buf *out, void *record, uint8_t type, size_t size, uint64_t start,
-		    uint32_t cpu)
+		    uint32_t cpu, uint64_t over)
 {
-	*(struct wire_head *)record = (struct wire_head){.type = type,
-							 .size = (uint16_t)size,
-							 .seq = cpu,
-							 .time = (uint64_t)clock_monotonic_ns()};
+	*(struct wire_head *)record = (struct wire_head){
+		.type = type, .size = (uint16_t)size, .seq = cpu, .time = MAX(start, over)};
 	return start ? buf_append(out, record, size) : 0;
 }
 
-static int irq_left(const struct wire_irq_sum *values, size_t cpus, struct buf *out)
+static int irq_left(const struct wire_irq_sum *values, size_t cpus, uint64_t over, struct buf *out)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < cpus && r >= 0; i++) {
 		struct wire_irq w = values[i].sum;
 
-		r = left_add(out, &w, WIRE_IRQ, sizeof(w), w.runs ? w.start : 0, (uint32_t)i);
+		r = left_add(out, &w, WIRE_IRQ, sizeof(w), w.runs ? w.start : 0, (uint32_t)i, over);
 	}
 	return r;
 }
 
 /* All keys of a map by CPU, each of which has a value for every CPU that is possible. */
-static int irqs_left(int map, size_t cpus, struct buf *out)
+static int irqs_left(int map, size_t cpus, uint64_t over, struct buf *out)
 {
 	_cleanup_free_ struct wire_irq_sum *values = calloc(cpus, sizeof(*values));
 	uint32_t key, *at = NULL;
@@ -235,12 +233,12 @@ static int irqs_left(int map, size_t cpus, struct buf *out)
 	while (!r && map >= 0 && !bpf_map_get_next_key(map, at, &key)) {
 		at = &key;
 		if (!bpf_map_lookup_elem(map, &key, values))
-			r = irq_left(values, cpus, out);
+			r = irq_left(values, cpus, over, out);
 	}
 	return r;
 }
 
-static int others_left(int map, size_t cpus, struct buf *out)
+static int others_left(int map, size_t cpus, uint64_t over, struct buf *out)
 {
 	_cleanup_free_ struct wire_mem *values = calloc(cpus, sizeof(*values));
 	uint32_t zero = 0;
@@ -254,19 +252,19 @@ static int others_left(int map, size_t cpus, struct buf *out)
 		return -errno;
 	for (size_t i = 0; i < cpus && r >= 0; i++)
 		r = left_add(out, &values[i], WIRE_MEM, sizeof(values[i]), values[i].start,
-			     (uint32_t)i);
+			     (uint32_t)i, over);
 	return r;
 }
 
-int sums_last(const struct objects *o, struct buf *out)
+int sums_last(const struct objects *o, uint64_t over, struct buf *out)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	int n = libbpf_num_possible_cpus(), prog = object_program(o, OBJECT_MEM, "weir_mem_left"),
 	    r = n < 1 ? -EINVAL : 0;
 	size_t cpus = n < 1 ? 0 : (size_t)n;
 
-	r = r ? r : irqs_left(object_map(o, OBJECT_IRQ, "irqs"), cpus, out);
-	r = r ? r : irqs_left(object_map(o, OBJECT_IRQ, "softirqs"), cpus, out);
-	r = r ? r : others_left(object_map(o, OBJECT_MEM, "mem_others"), cpus, out);
+	r = r ? r : irqs_left(object_map(o, OBJECT_IRQ, "irqs"), cpus, over, out);
+	r = r ? r : irqs_left(object_map(o, OBJECT_IRQ, "softirqs"), cpus, over, out);
+	r = r ? r : others_left(object_map(o, OBJECT_MEM, "mem_others"), cpus, over, out);
 	return r || prog < 0 ? r : running_read(prog, out);
 }

@@ -9,5 +9,6 @@
  * taken for the thread's on whose CPU they run.
  */
 int64_t sums_preempt_from_rq(void);
-/* Adds it, once no program runs any more: records for decode_side_all(). 0 or negative: some are missing. */
-int sums_last(const struct objects *o, struct buf *out);
+/* Adds it, once no program runs any more, up to the time `over`: records for decode_side_all(). 0 or negative: some are
+ * missing. */
+int sums_last(const struct objects *o, uint64_t over, struct buf *out);

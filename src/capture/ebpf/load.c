@@ -471,6 +471,14 @@ static void look_again(struct loaded *l)
 	__atomic_add_fetch(&l->skel->data_calls_shared->select_epoch, 1, __ATOMIC_SEQ_CST);
 }
 
+uint64_t load_over(struct loaded *l)
+{
+	uint64_t now = (uint64_t)clock_monotonic_ns();
+
+	__atomic_store_n(&l->skel->data_shared->shared.over, now, __ATOMIC_SEQ_CST);
+	return now;
+}
+
 void load_detach_enter(struct loaded *l)
 {
 	__atomic_store_n(&l->skel->data_calls_shared->stopping, 1, __ATOMIC_SEQ_CST);

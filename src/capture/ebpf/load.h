@@ -36,6 +36,8 @@ size_t load_ring_size(size_t want, size_t possible, size_t online);
 int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
 void loaded_free(struct loaded *l);
 int load_attach(struct loaded *l, struct error *err);
+/* In the tables beside calls nothing begins after this returned the time, monotonic: to detach takes a while. */
+uint64_t load_over(struct loaded *l);
 /* No call begins after this returned; those that have begun are seen to end. */
 void load_detach_enter(struct loaded *l);
 /* No event comes after this returned. */

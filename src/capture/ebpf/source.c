@@ -412,11 +412,13 @@ static int ebpf_stop(struct source *s, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	struct ebpf *e = ebpf_of(s);
+	uint64_t over;
 	int r;
 
 	if (e->stopped)
 		return 0;
 	if (e->attached) {
+		over = load_over(&e->loaded);
 		e->recursion = recursion_misses(e);
 		/* before the end: calls that begin from here on are seen */
 		e->running_error = unseen_read(e);
@@ -427,7 +429,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		load_detach(&e->loaded);
 		(void)!running_read(bpf_program__fd(e->loaded.skel->progs.weir_waited), &e->waited);
 		e->net_error = net_last(&e->net, &e->loaded.objects);
-		e->sums_error = sums_last(&e->loaded.objects, &e->net.records);
+		e->sums_error = sums_last(&e->loaded.objects, over, &e->net.records);
 		/* which had not been seen to end: the selection may have left out the end of one */
 		r = r < 0 ? r : running_keys(running_prog(e), &e->still_running);
 		e->confirmed = r >= 0;
