@@ -111,7 +111,9 @@ def sched(trace, truth, lost):
     tap.check('voluntary context switches', 0 <= voluntary - len(sleeps) <= lost, lost, len(during), len(sleeps), truth['switches'],
               [r for r in during if r['op'] == 'clock_nanosleep' and r not in sleeps])
     tap.check('and the others', abs(len(during) - len(sleeps) - involuntary) <= 1 + lost, len(during), truth['switches'])
-    tap.none('each time is blocked and waiting', [r for r in mine if r['blocked'] is None or r['blocked'] + r['runq'] != r['dur']])
+    unseen = [r for r in mine if r['blocked'] is None]  # the wake-up
+    tap.check('each time is blocked and waiting', len(unseen) <= lost and
+              all(r['blocked'] + r['runq'] == r['dur'] for r in mine if r not in unseen), lost, unseen)
     reads = [r for r in sleeps if r['op'] == 'read']
     tap.check('the thread was woken by the one that it played with', len(reads) > 0 and
               all(r['woken_by'] == 'thread' and r['waker_tid'] == truth['child'] and r['waker_id'] is not None for r in reads),
@@ -177,8 +179,9 @@ def main():
             sys.exit(r.stderr)
         truth = json.loads(r.stdout)
         outer = {k: n - began.get(k, 0) for k, n in ended.items()}
-        lost = (rows(trace, 'from loss | where cause == side_full | sum(events) as n') or [{'n': 0}])[0]['n'] or 0
-        tap.check('no call is lost', not r.stderr, r.stderr)
+        losses = {row['cause']: row['n'] or 0 for row in rows(trace, 'from loss | by cause | sum(events) as n')}
+        lost = sum(losses.values())  # an interrupt comes upon a program, too: on a busy machine pages are missing
+        tap.none('no call is lost', [cause for cause in losses if not cause.startswith('side_')])
         sched(trace, truth, lost)
         irq(trace, truth['counters'], outer)
         mem(trace, truth, outer)
