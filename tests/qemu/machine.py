@@ -41,6 +41,8 @@ def boot(options, image, names):
     words = [os.path.join(HERE, 'vm'), '-m', '2048', '-t', '1700']
     for module in 'crc32c_generic', 'ext4', 'overlay', 'loop', 'dm-flakey', 'dm-delay':
         words += ['-M', module]
+    if os.environ.get('WEIR_VM') == 'all':
+        words += ['-M', 'nvme', '-n', image.removesuffix('.gz')]
     for file in (options.weir, options.workload, 'setcap', 'setpriv=/x/setpriv', *filter(None, [DMSETUP, *BLKTRACE]), 'dd=/x/dd',
                  image + '=/image.gz',
                  *(os.path.join(HERE, name) + '=/' + name for name in ('guest', 'cases.sh', 'power.sh', 'slow.sh'))):
