@@ -10,7 +10,6 @@
 #include "bpf/lib/thread_state.h"
 
 #define SUM_NS	   100000000
-#define PF_KTHREAD 0x200000
 #define PF_EXITING 0x4
 #define LOOK_EVERY 32  /* events, at the clock; a power of two */
 #define PAGES_LAST 256 /* of a thread that ends, whose last record may come late */
@@ -33,9 +32,9 @@ static __always_inline struct wire_mem *mem_of(struct task_struct *task)
 	__u32 zero = 0;
 	struct thread_state *ts = NULL;
 
-	if (!(task->flags & PF_KTHREAD) && context_now() <= CONTEXT_THREAD)
-		ts = bpf_task_storage_get(&threads, task, 0, 0);
-	if (!ts || (ts->flags & (THREAD_SELECTED | THREAD_SENT)) != (THREAD_SELECTED | THREAD_SENT))
+	if (context_now() <= CONTEXT_THREAD)
+		ts = thread_of(task);
+	if (!ts || !thread_is_known(ts))
 		return bpf_map_lookup_elem(&mem_others, &zero);
 	/* of the version before, which ends here */
 	if (!ts->mem.allocated && !ts->mem.freed)

@@ -11,7 +11,6 @@
 #include "bpf/lib/selected.h"
 #include "bpf/lib/thread_state.h"
 
-#define PF_KTHREAD   0x200000
 #define TASK_RUNNING 0
 
 char LICENSE[] SEC("license") = "GPL";
@@ -19,12 +18,9 @@ char LICENSE[] SEC("license") = "GPL";
 /* What is remembered of a thread that is in a recorded call; else NULL. */
 static __always_inline struct thread_state *phases_of(struct task_struct *task)
 {
-	struct thread_state *ts;
+	struct thread_state *ts = thread_of(task);
 
-	if (task->flags & PF_KTHREAD)
-		return NULL;
-	ts = bpf_task_storage_get(&threads, task, 0, 0);
-	return ts && (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL ? ts : NULL;
+	return ts && thread_in_call(ts) ? ts : NULL;
 }
 
 static __always_inline void phases_out(struct call_phases *ph, struct task_struct *prev,

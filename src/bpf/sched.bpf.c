@@ -11,7 +11,6 @@
 #include "bpf/lib/side.h"
 #include "bpf/lib/thread_state.h"
 
-#define PF_KTHREAD   0x200000
 #define TASK_RUNNING 0
 #define TASK_GONE    0x80 /* TASK_DEAD */
 
@@ -32,21 +31,14 @@ char LICENSE[] SEC("license") = "GPL";
 /* What is remembered of a recorded thread; else NULL. */
 static __always_inline struct thread_state *recorded(struct task_struct *task)
 {
-	struct thread_state *ts;
+	struct thread_state *ts = thread_of(task);
 
-	if (task->flags & PF_KTHREAD)
-		return NULL;
-	ts = bpf_task_storage_get(&threads, task, 0, 0);
-	return ts && (ts->flags & (THREAD_SELECTED | THREAD_SENT)) ==
-				       (THREAD_SELECTED | THREAD_SENT)
-		       ? ts
-		       : NULL;
+	return ts && thread_is_known(ts) ? ts : NULL;
 }
 
 static __always_inline bool yields(struct thread_state *ts)
 {
-	return (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL &&
-	       ts->call.op.nr == NR_SCHED_YIELD;
+	return thread_in_call(ts) && ts->call.op.nr == NR_SCHED_YIELD;
 }
 
 /* A thread that loses its CPU as it returns to its program is not preempted in the kernel's words: it runs, and switches. */
@@ -160,7 +152,7 @@ static __always_inline void sched_in(struct thread_state *ts, struct task_struct
 	r = side_take(WIRE_SCHED, sizeof(*r), now);
 	if (r) {
 		bool woken = s->why < WHY_PREEMPTED && s->waking;
-		bool in_call = (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL;
+		bool in_call = thread_in_call(ts);
 
 		r->start = s->out;
 		r->woken = woken ? s->waking : 0;

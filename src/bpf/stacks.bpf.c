@@ -10,17 +10,12 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-static __always_inline bool sleep_in_call(struct thread_state *ts)
-{
-	return (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL;
-}
-
 static __always_inline void falls_asleep(void *ctx, struct task_struct *task)
 {
-	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread_state *ts = thread_of(task);
 	struct sleeps *k;
 
-	if (!ts || !sleep_in_call(ts))
+	if (!ts || !thread_in_call(ts))
 		return;
 	k = bpf_task_storage_get(&sleeping, task, 0, 0);
 	if (!k)

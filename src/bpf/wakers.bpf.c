@@ -20,17 +20,12 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-static __always_inline bool in_call(struct thread_state *ts)
-{
-	return (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL;
-}
-
 /* Whether a thread is in a call that wakes those who wait at an address. */
 static __always_inline bool wakes_at(struct thread_state *ts, __u64 address)
 {
 	__u32 nr = ts->call.op.nr;
 
-	if (!in_call(ts))
+	if (!thread_in_call(ts))
 		return false;
 	return (nr == NR_FUTEX && (ts->call.args[0] == address || ts->call.args[4] == address)) ||
 	       (nr == NR_FUTEX_WAKE && ts->call.args[0] == address);
@@ -40,10 +35,10 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(weir_waking, struct task_struct *sleeper)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread_state *ts = bpf_task_storage_get(&threads, sleeper, 0, 0), *waker;
+	struct thread_state *ts = thread_of(sleeper), *waker;
 	__u32 nr;
 
-	if (!ts || !in_call(ts))
+	if (!ts || !thread_in_call(ts))
 		return 0;
 	nr = ts->call.op.nr;
 	if (nr != NR_FUTEX && nr != NR_FUTEX_WAIT)

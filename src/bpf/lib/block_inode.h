@@ -106,7 +106,7 @@ static __always_inline __u64 call_on_overlay(struct thread_state *ts)
 {
 	__u64 file, inode, sb;
 
-	if ((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) != THREAD_IN_CALL)
+	if (!thread_in_call(ts))
 		return 0;
 	file = ts->call.file;
 	if (!file || !ts->call.op.file)

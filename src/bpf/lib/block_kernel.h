@@ -11,7 +11,6 @@
 #define REQ_OP_DRV_IN	    34
 #define REQ_FUA		    (1u << 17)
 #define REQ_PREFLUSH	    (1u << 18)
-#define PF_KTHREAD	    0x00200000
 #define MAGIC_BDEV	    0x62646576
 #define BTRFS_BTREE_INO	    1
 #define PAGE_STRUCT	    64 /* bytes of struct page, on all machines with types of 64 bits */

@@ -305,7 +305,7 @@ bio_begin(struct task_struct *task, struct block_task *t, __u64 bio, __u64 queue
 	e->b.bios = 1;
 	if (tread(struct task_struct, task, flags) & PF_KTHREAD)
 		e->b.flags |= WIRE_BLOCK_OF_KERNEL;
-	if (ts && (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
+	if (ts && thread_in_call(ts)) {
 		e->b.op_thread = ts->version;
 		e->b.op_start = ts->call.op.start;
 	}

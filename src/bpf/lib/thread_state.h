@@ -5,6 +5,7 @@
 #include "bpf/lib/kernel.h"
 #include "schema/wire.h"
 
+#define PF_KTHREAD 0x200000
 #define LAST_FILES 4 /* files remembered per thread; a power of two */
 
 enum file_kind {
@@ -175,3 +176,23 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+/* What is remembered of a task: for programs that run for every switch and wake-up. NULL: nothing, or it is the kernel's own. */
+static __always_inline struct thread_state *thread_of(struct task_struct *task)
+{
+	return task->flags & PF_KTHREAD ? NULL : bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+/* It is in a call that is recorded. */
+static __always_inline bool thread_in_call(const struct thread_state *ts)
+{
+	return (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL;
+}
+
+/* It is recorded, and rows may name its version. */
+static __always_inline bool thread_is_known(const struct thread_state *ts)
+{
+	const __u32 both = THREAD_SELECTED | THREAD_SENT;
+
+	return (ts->flags & both) == both;
+}
