@@ -54,7 +54,7 @@ static const char *what_of(const char *word)
 		const char *word, *what;
 	} known[] = {
 		{"block", "no disk had a request"},
-		{"net", "no recorded thread used a TCP connection, and nothing went wrong on one"},
+		{"net", "no recorded thread used a TCP connection"},
 		{"phases", "no call ended"},
 		{"sched", "no recorded thread was without a CPU"},
 		{"irq", "no interrupt handler ran"},
@@ -82,7 +82,7 @@ int recorded_put_none(FILE *to, const struct store *s, const char *word)
 			"this trace was recorded without %s: weir record --%s%s -- CMD has it\n",
 			word, stacks ? "" : "with ", word);
 	else
-		fprintf(to, "%s%s was recorded, and there is nothing: %s\n",
-			stacks ? "--" : "--with ", word, what_of(word));
+		fprintf(to, "%s%s was on, and %s\n", stacks ? "--" : "--with ", word,
+			what_of(word));
 	return 0;
 }

@@ -496,7 +496,7 @@ static const struct table_kind {
 	 TABLE_SCHED},
 	{"irq", beside_irq_columns, BESIDE_IRQ_COLUMNS, "time", beside_irq, ROLLUP_THREAD,
 	 TABLE_IRQ},
-	{"mem", beside_mem_columns, BESIDE_MEM_COLUMNS, "allocated", beside_mem, ROLLUP_THREAD,
+	{"mem", beside_mem_columns, BESIDE_MEM_COLUMNS, "pages_allocated", beside_mem, ROLLUP_THREAD,
 	 TABLE_MEM},
 };
 

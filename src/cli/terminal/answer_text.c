@@ -341,12 +341,30 @@ static bool shrink(struct piece *t, size_t least)
 	return true;
 }
 
-/* Leaves out the column that gives way first. False where none does. */
+/* A column of counts that has nothing but zeros. */
+static bool is_dashes(const struct piece *t, size_t c)
+{
+	if (!t->rows->columns[c].dash || !t->count)
+		return false;
+	for (size_t i = c; i < t->count; i += t->rows->count) {
+		if (strcmp(buf_str(&t->cells[i].text), "-") != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Leaves out the column that gives way first, those without a figure before all others. False where none does. */
 static bool leave_out(struct piece *t)
 {
 	struct layout *first = NULL;
 	unsigned char gives = 0;
 
+	for (size_t c = 0; c < t->rows->count; c++) {
+		if (!t->layout[c].left_out && is_dashes(t, c)) {
+			t->layout[c].left_out = true;
+			return true;
+		}
+	}
 	for (size_t c = 0; c < t->rows->count; c++) {
 		if (!t->layout[c].left_out && t->rows->columns[c].gives > gives) {
 			gives = t->rows->columns[c].gives;

@@ -98,8 +98,11 @@ static struct query_item *parse_items(struct parser *p,
 			return NULL;
 		*next = item;
 		next = &item->next;
-	} while (parser_accept(p, TOKEN_COMMA));
-	return first;
+		if (!parser_accept(p, TOKEN_COMMA))
+			return first;
+	} while (!token_is(&p->now, "every"));
+	query_fail(p->s, p->now.pos, p->now.len, "no comma before every: by file every 1s");
+	return NULL;
 }
 
 /* ---- stages ---- */

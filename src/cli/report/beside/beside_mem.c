@@ -5,10 +5,18 @@
 #include "cli/report/beside/beside.h"
 #include "names/names.h"
 
+#define PAGES(NAME, ...)                                                                    \
+	{                                                                                   \
+		NAME, {QUERY_INT}, ANSWER_COUNT, .unit = "pages", .dash = true, __VA_ARGS__ \
+	}
+
 const struct answer_column beside_mem_columns[BESIDE_MEM_COLUMNS] = {
-	BESIDE_COUNT("allocated"),	     BESIDE_COUNT("freed"),
-	BESIDE_COUNT("largest", .gives = 5), BESIDE_COUNT("reclaims", .alarm = true),
-	BESIDE_DUR("reclaim_time"),	     BESIDE_COUNT("reclaimed"),
+	PAGES("pages_allocated"),
+	PAGES("pages_freed"),
+	PAGES("pages_largest", .gives = 5), /* of one allocation */
+	BESIDE_COUNT("reclaims", .alarm = true),
+	BESIDE_DUR("reclaim_time"),
+	PAGES("pages_reclaimed"),
 	{"process", {QUERY_TEXT}},
 };
 
