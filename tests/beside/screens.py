@@ -145,6 +145,29 @@ def widths(trace):
         tap.none(f'screens fit into {columns} columns', wrong)
 
 
+def top(trace):
+    """Its line of a disk says what the table of disks says."""
+    most = max(rows('disks', '-i', trace), key=lambda r: r['time'])
+    pid, fd = pty.fork()
+    if not pid:
+        os.environ |= {'TERM': 'vt100', 'LINES': '30', 'COLUMNS': '120'}
+        os.execv(weir, [weir, 'top', '-i', trace])
+    text, until = b'', time.monotonic() + 30
+    while b'sorted by' not in text and time.monotonic() < until:
+        text += os.read(fd, 65536)
+    os.write(fd, b'q')
+    while True:
+        try:
+            if not os.read(fd, 65536):
+                break
+        except OSError:
+            break
+    os.close(fd)
+    os.waitpid(pid, 0)
+    shown = re.sub(r'\x1b\[[0-9;?]*[A-Za-z]', ' ', text.decode(errors='replace'))
+    tap.check('top has the disks', re.search(rf'DISK +load.*\b{most["disk"]} +{most["load"]:.2f}\b', shown, re.S), most, shown)
+
+
 def words(folder, trace):
     plain = folder + '/plain.trace'
     run('record', '-q', '-o', plain, '--', 'true')
@@ -232,6 +255,7 @@ def main():
         else:
             disks(trace)
             threads(trace)
+            top(trace)
         widths(trace)
         words(folder, trace)
         lost(folder)

@@ -69,6 +69,33 @@ int disk_use_take(struct disk_use *d, const struct batch *b, size_t row, int64_t
 	return cover_add(&d->busy, MAX(issued, from), MIN(start + dur, to));
 }
 
+int disk_use_merge(struct disk_use *to, const struct disk_use *from)
+{
+	int r = 0;
+
+	to->read += from->read;
+	to->written += from->written;
+	to->requests += from->requests;
+	to->flushes += from->flushes;
+	to->merges += from->merges;
+	to->errors += from->errors;
+	to->data += from->data;
+	to->sequential += from->sequential;
+	to->next = from->next;
+	to->time = add_sat(to->time, from->time);
+	to->queued = add_sat(to->queued, from->queued);
+	to->device = add_sat(to->device, from->device);
+	to->issued += from->issued;
+	to->busy_before += disk_use_busy(from);
+	for (size_t i = 0; i < DISK_KINDS && r >= 0; i++) {
+		to->kind[i].requests += from->kind[i].requests;
+		to->kind[i].bytes += from->kind[i].bytes;
+		to->kind[i].max = MAX(to->kind[i].max, from->kind[i].max);
+		r = hist_merge(&to->kind[i].hist, &from->kind[i].hist);
+	}
+	return r;
+}
+
 /* ---- the tables ---- */
 
 #define DURATION(NAME, ...)                                                 \
@@ -141,7 +168,7 @@ void disk_use_put(struct answer_list *t, const struct disk_use *d, struct bytes 
 	assert(span > 0);
 	answer_list_int(t, d->read + d->written);
 	answer_list_float(t, (double)d->time / (double)span);
-	answer_list_float(t, (double)cover_sum(&d->busy) / (double)span);
+	answer_list_float(t, (double)disk_use_busy(d) / (double)span);
 	answer_list_int(t, d->read);
 	answer_list_int(t, d->written);
 	answer_list_int(t, d->requests);

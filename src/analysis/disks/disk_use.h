@@ -23,12 +23,21 @@ struct disk_use {
 		uint64_t max;	  /* of hist */
 		struct hist hist; /* of those that completed and are not a write without data */
 	} kind[DISK_KINDS];
-	struct cover busy; /* when something was in the device */
+	struct cover busy;   /* when something was in the device */
+	int64_t busy_before; /* of sums that were added */
 };
 
 void disk_use_free(struct disk_use *d);
 /* Adds a row of block; what of it lies in [from, to) counts as busy. 0 or -ENOMEM. */
 int disk_use_take(struct disk_use *d, const struct batch *b, size_t row, int64_t from, int64_t to);
+/* Adds the sums of another time. 0 or -ENOMEM. */
+int disk_use_merge(struct disk_use *to, const struct disk_use *from);
+/* For how long something was in the device, ns. */
+static inline int64_t disk_use_busy(const struct disk_use *d)
+{
+	return d->busy_before + cover_sum(&d->busy);
+}
+
 /* The table: a row for each disk, over `span` ns. */
 #define DISK_USE_COLUMNS 18
 extern const struct answer_column disk_use_columns[DISK_USE_COLUMNS];

@@ -30,6 +30,8 @@ struct top {
 	struct top_view view;
 	struct rollup *now, *last, *total;	       /* growing; the interval before; all */
 	int64_t began, interval_began, next, every_ns; /* monotonic */
+	struct top_disks disks_now, disks_last, disks_total;
+	int64_t disks_from; /* when the interval began, ns since the epoch */
 	bool ended;
 	int failed;
 	/* of a trace: what is chosen of it */
@@ -45,6 +47,9 @@ static void top_free(struct top *t)
 	rollup_free(t->now);
 	rollup_free(t->last);
 	rollup_free(t->total);
+	top_disks_free(&t->disks_now);
+	top_disks_free(&t->disks_last);
+	top_disks_free(&t->disks_total);
 	file_lines_free(t->view.file_lines);
 	if (t->scratch)
 		eval_scratch_free(t->scratch);
@@ -74,8 +79,14 @@ static int turn(struct top *t, int64_t now)
 {
 	int r = rollup_merge(t->total, t->now);
 
+	if (r >= 0)
+		r = top_disks_merge(&t->disks_total, &t->disks_now);
 	if (r < 0)
 		return r;
+	top_disks_free(&t->disks_last);
+	t->disks_last = t->disks_now;
+	t->disks_now = (struct top_disks){0};
+	t->disks_from = clock_realtime_ns();
 	rollup_free(t->last);
 	t->last = TAKE_PTR(t->now);
 	t->view.interval_ns = now - t->interval_began;
@@ -89,6 +100,8 @@ static int top_forget(struct top *t)
 {
 	rollup_free(TAKE_PTR(t->total));
 	rollup_free(TAKE_PTR(t->now));
+	top_disks_free(&t->disks_now);
+	top_disks_free(&t->disks_total);
 	t->began = t->interval_began = clock_monotonic_ns();
 	if (rollup_new(&t->total, FIGURES_KEYS) < 0)
 		return -ENOMEM;
@@ -109,6 +122,7 @@ static int top_step(struct top *t)
 		r = top_forget(t);
 	if (r >= 0 && due)
 		r = turn(t, now);
+	t->view.disks = t->view.show_total ? &t->disks_total : &t->disks_last;
 	if (r >= 0 && (due || wish != TOP_NOTHING))
 		r = top_screen_draw(&t->view, t->view.show_total ? t->total : t->last);
 	t->failed = MIN(t->failed, r);
@@ -122,6 +136,9 @@ static int top_take(void *arg, const struct batch_set *rows, const struct dims *
 {
 	struct top *t = arg;
 	int r = rows->tables[TABLE_OP] ? rollup_add(t->now, rows->tables[TABLE_OP]) : 0;
+
+	if (r >= 0 && rows->tables[TABLE_REQUEST])
+		r = top_disks_add(&t->disks_now, rows->tables[TABLE_REQUEST], t->disks_from);
 
 	if (rows->tables[TABLE_LOSS])
 		loss_add(&t->view.loss, rows->tables[TABLE_LOSS]);
@@ -140,7 +157,11 @@ static int top_tick(void *arg, const struct record_totals *totals)
 static int run_live(const struct top_opts *o, struct top *t, int argc, char **argv)
 {
 	_cleanup_(live_close) struct live live = {0};
-	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir top"};
+	struct live_options lo = {.rec = &o->rec,
+				  .argc = argc,
+				  .argv = argv,
+				  .usage = "weir top",
+				  .with = " block faults "};
 	struct record_sink sink = {top_take, t};
 	struct record_totals totals = {0};
 	struct error err = {0};
@@ -235,7 +256,7 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 		const struct batch *b;
 		int r;
 
-		if (table != TABLE_OP && table != TABLE_LOSS)
+		if (table != TABLE_OP && table != TABLE_LOSS && table != TABLE_REQUEST)
 			continue;
 		r = store_decode(cursor, *next, table == TABLE_OP ? columns : ~0ull, &b, err);
 		if (r == -EBADMSG) { /* counted as damage */
@@ -244,6 +265,8 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 		}
 		if (r >= 0 && table == TABLE_LOSS)
 			loss_add(&t->view.loss, b);
+		else if (r >= 0 && table == TABLE_REQUEST)
+			r = top_disks_add(&t->disks_now, b, t->disks_from);
 		else if (r >= 0)
 			r = add_rows(t, b, err);
 		if (r < 0)
@@ -268,6 +291,7 @@ static int top_follow(struct top *t, struct store *s, struct error *err)
 	/* what was recorded before top began counts in all rates too */
 	t->view.total_ns = first != INT64_MIN ? last - first : 0;
 	t->began -= t->view.total_ns;
+	t->view.disks = &t->disks_total;
 	t->view.show_total = true; /* what came before is one interval of no known length */
 	t->ended = !store_is_open_ended(s);
 	if (r >= 0)
@@ -351,6 +375,7 @@ static const struct option top_options[] = {
 static const struct command_example top_examples[] = {
 	{"weir top -a", "the whole host, by process"},
 	{"weir top -p 4711 --by file", "the files that a process works on"},
+	{"weir top -a --with block", "the whole host, and how busy each disk is"},
 	{"weir top -i weir.trace", "a trace that another weir is writing"},
 	{0},
 };
@@ -367,6 +392,10 @@ const struct command command_top = {
 		       "switches between the last interval "
 		       "and everything since the start, r begins anew, space pauses, ? helps, q "
 		       "leaves.\n\n"
+		       "With --with block, or of a trace that has requests to disks, there is a "
+		       "line for each disk: its load (requests under way on average, the sum of "
+		       "their times a second), how much of the time one was in the device, reads "
+		       "and writes with their bytes and 99th percentile.\n\n"
 		       "Calls that wait for work are a line of their own and in no percentage.\n\n"
 		       "Exit status: as weir stat; 1 also where standard output is no terminal.",
 	.options = top_options,

@@ -10,6 +10,7 @@
 #include "privilege/privilege.h"
 
 #define HEAD_LINES   3
+#define DISKS_SHOWN  4
 #define FOOT_LINES   2
 #define LINES_MIN    8
 #define COLUMNS_MIN  80
@@ -252,6 +253,33 @@ static int draw_head(const struct top_view *v, const struct stat_table *f)
 	return 0;
 }
 
+/* Lines that the disks take, their titles and an empty line included. */
+static int disk_lines(const struct top_view *v)
+{
+	int most = MIN(DISKS_SHOWN, (LINES - HEAD_LINES - FOOT_LINES) / 3);
+
+	return v->disks && v->disks->count && most > 0 ? MIN(most, (int)v->disks->count) + 2 : 0;
+}
+
+static int draw_disks(const struct top_view *v)
+{
+	int64_t span = v->show_total ? v->total_ns : v->interval_ns;
+	int lines = disk_lines(v), y = HEAD_LINES, r;
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	FILE *out = lines ? open_memstream(&text, &len) : NULL;
+
+	if (!out)
+		return lines ? -ENOMEM : 0;
+	r = top_disks_print(out, v->disks, span, (size_t)lines - 2, (size_t)COLS);
+	fclose(out);
+	for (char *line = text, *end; r >= 0 && (end = strchr(line, '\n')); line = end + 1, y++) {
+		*end = '\0';
+		top_screen_put(y, line, y == HEAD_LINES ? A_BOLD | A_UNDERLINE : A_NORMAL);
+	}
+	return r;
+}
+
 static int draw_foot(const struct top_view *v)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -287,6 +315,8 @@ static void draw_help(void)
 		"time is the time between enter and exit of the calls; waiting for work is kept "
 		"apart",
 		"lost is what could not be recorded: where it is not 0 the figures are too low",
+		"disks are shown with --with block: load is the requests under way on average, the "
+		"sum of their times a second",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
@@ -296,20 +326,20 @@ static void draw_help(void)
 /* The table's lines, of which the first has the titles. */
 static void top_screen_put_lines(const struct top_view *v, char *text)
 {
-	int y = HEAD_LINES;
+	int top = HEAD_LINES + disk_lines(v), y = top;
 
 	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1, y++) {
 		*end = '\0';
 		top_screen_put(y, line,
-			       y == HEAD_LINES				? A_BOLD | A_UNDERLINE
-			       : y == HEAD_LINES + 1 + (int)v->selected ? A_REVERSE
-									: A_NORMAL);
+			       y == top				 ? A_BOLD | A_UNDERLINE
+			       : y == top + 1 + (int)v->selected ? A_REVERSE
+								 : A_NORMAL);
 	}
 }
 
 static int draw_table(struct top_view *v, const struct stat_table *f)
 {
-	size_t room = (size_t)(LINES - HEAD_LINES - FOOT_LINES - 1), len = 0;
+	size_t room = (size_t)(LINES - HEAD_LINES - disk_lines(v) - FOOT_LINES - 1), len = 0;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &len);
 	int r;
@@ -347,6 +377,8 @@ int top_screen_draw(struct top_view *v, const struct rollup *r)
 	if (ret >= 0 && v->help)
 		draw_help();
 	else if (ret >= 0)
+		ret = draw_disks(v);
+	if (ret >= 0 && !v->help)
 		ret = draw_table(v, &f);
 	if (ret >= 0)
 		ret = draw_foot(v);

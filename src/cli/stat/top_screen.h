@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/stat/stat_table.h"
+#include "cli/stat/top_disks.h"
 
 #define TOP_FILTER_MAX 64 /* bytes of a text filter */
 #define TOP_DEPTH_MAX  FIGURES_BY_COUNT
@@ -12,8 +13,9 @@ struct top_view {
 	struct stat_table_options figures;
 	const struct dims *dims;
 	struct file_lines *file_lines;
-	const char *what; /* the selection or the trace */
-	struct loss loss; /* since the start */
+	const char *what;	       /* the selection or the trace */
+	struct loss loss;	       /* since the start */
+	const struct top_disks *disks; /* of what is shown; NULL: none had a request yet */
 	int64_t interval_ns, total_ns;
 	bool show_total, paused, help, typing;
 	char filter[TOP_FILTER_MAX];
