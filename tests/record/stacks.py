@@ -150,7 +150,7 @@ def cases(t, weir, framed, plain, folder):
     t.check('python3 is an ordinary program', rows and all(x['stack'] and x['stack'].endswith(';read') for x in rows), rows)
 
     r = record([framed, 'nested'], '-q')
-    t.check('without --stacks there is none', not r.reads() and 'no call of this trace has a stack' in r.ask('stacks'), r.ask('stacks'))
+    t.check('without --stacks there is none', not r.reads() and 'recorded without stacks' in r.ask('stacks'), r.ask('stacks'))
     bad = subprocess.run([weir, 'record', '--stacks=never', '--', 'true'], capture_output=True, timeout=60, check=False)
     t.check('a wrong word is refused', bad.returncode == 2 and b'never' in bad.stderr, bad)
 

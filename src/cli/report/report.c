@@ -176,7 +176,10 @@ const struct command command_report = {
 		"storage_full and recursion (the kernel had no memory for a thread, or left "
 		"the programs out), unpaired, thread_gap and decode (one end of a call was "
 		"not seen, or a record made no sense), torn and corrupt (parts of the file "
-		"are missing or damaged).\n\n"
+		"are missing or damaged). Tables beside calls name theirs: side_full (they came "
+		"faster than the recorder took them), side_unseen (switches that the kernel did "
+		"not show), side_storage (more at once than is followed), side_skipped (a program "
+		"was running on that CPU already) and side_unread (not read at the end).\n\n"
 		"Exit status: 0 done, 1 no call of the trace can be read, 2 wrong options.",
 	.options = options,
 	.options_size = sizeof(struct report_opts),

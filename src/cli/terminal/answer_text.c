@@ -341,10 +341,10 @@ static bool shrink(struct piece *t, size_t least)
 	return true;
 }
 
-/* A column of counts that has nothing but zeros. */
+/* A column that gives way and has nothing but zeros. */
 static bool is_dashes(const struct piece *t, size_t c)
 {
-	if (!t->rows->columns[c].dash || !t->count)
+	if (!t->rows->columns[c].dash || !t->rows->columns[c].gives || !t->count)
 		return false;
 	for (size_t i = c; i < t->count; i += t->rows->count) {
 		if (strcmp(buf_str(&t->cells[i].text), "-") != 0)

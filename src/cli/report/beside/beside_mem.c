@@ -14,9 +14,9 @@ const struct answer_column beside_mem_columns[BESIDE_MEM_COLUMNS] = {
 	PAGES("pages_allocated"),
 	PAGES("pages_freed"),
 	PAGES("pages_largest", .gives = 5), /* of one allocation */
-	BESIDE_COUNT("reclaims", .alarm = true),
-	BESIDE_DUR("reclaim_time"),
-	PAGES("pages_reclaimed"),
+	BESIDE_COUNT("reclaims", .alarm = true, .gives = 1),
+	BESIDE_DUR("reclaim_time", .gives = 2),
+	PAGES("pages_reclaimed", .gives = 3),
 	{"process", {QUERY_TEXT}},
 };
 

@@ -11,7 +11,7 @@ const struct answer_column beside_net_columns[BESIDE_NET_COLUMNS] = {
 	BESIDE_SIZE("received"),
 	BESIDE_DUR("rtt", .gives = 3),
 	BESIDE_DUR("rtt_min", .gives = 8),
-	BESIDE_COUNT("retransmits", .alarm = true),
+	BESIDE_COUNT("retransmits", .alarm = true, .gives = 1),
 	{"share", {QUERY_TEXT}, .people = true, .fixed = true, .gives = 7},
 	{"retransmit_share", {QUERY_FLOAT}, .programs = true},
 	BESIDE_DUR("in_wait", .gives = 4),
