@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/stacks/stacks.h"
+#include "schema/vocab.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ const char *stacks_weight_word(size_t i)
 
 static const struct analysis_reads stacks_reads[] = {
 	{TABLE_OP, 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_BYTES | 1ull << OP_ERR |
-			   1ull << OP_STACK_ID | 1ull << OP_KSTACK_ID},
+			   1ull << OP_CLASS | 1ull << OP_STACK_ID | 1ull << OP_KSTACK_ID},
 	{TABLE_COUNT},
 };
 
@@ -40,7 +41,7 @@ static const struct answer_column stacks_columns[] = {
 
 struct pair {
 	int64_t user, kernel; /* -1: none */
-	uint64_t sums[STACKS_WEIGHTS];
+	uint64_t sums[STACKS_SUMS];
 };
 
 struct pairs {
@@ -80,6 +81,8 @@ static int pairs_take(struct pairs *p, const struct batch *b, size_t row)
 	at->sums[STACKS_BYTES] += (uint64_t)MAX(batch_get(b, OP_BYTES, row, 0), (int64_t)0);
 	at->sums[STACKS_CALLS]++;
 	at->sums[STACKS_ERRORS] += !batch_is_null(b, OP_ERR, row);
+	if (batch_get(b, OP_CLASS, row, CLASS_OTHER) == CLASS_WAIT)
+		at->sums[STACKS_WAITING] += (uint64_t)MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0);
 	return 0;
 }
 
@@ -198,7 +201,7 @@ static int lined_make(struct lined *l, const struct pairs *p, const struct dims 
 struct group {
 	uint32_t names, kernel; /* of texts; kernel 0: none */
 	uint64_t cut, slept;
-	uint64_t sums[STACKS_WEIGHTS];
+	uint64_t sums[STACKS_SUMS];
 };
 
 struct groups {
@@ -257,7 +260,7 @@ static int groups_add(struct groups *g, const struct dims *d, const struct lined
 	}
 	to = &g->all[at];
 	to->cut |= cut;
-	for (int i = 0; i < STACKS_WEIGHTS; i++)
+	for (int i = 0; i < STACKS_SUMS; i++)
 		to->sums[i] += p->sums[i];
 	if (inner.len && p->sums[STACKS_TIME] > to->slept) {
 		to->slept = p->sums[STACKS_TIME];
@@ -320,7 +323,7 @@ static int sums_make(struct stacks_sums *s, const struct pairs *p, const struct 
 	for (size_t i = 0; i < p->count && r >= 0; i++) {
 		bool has = p->all[i].user >= 0;
 
-		for (int w = 0; w < STACKS_WEIGHTS; w++)
+		for (int w = 0; w < STACKS_SUMS; w++)
 			*(has ? &s->with[w] : &s->without[w]) += p->all[i].sums[w];
 		if (has)
 			r = groups_add(g, d, lined, &p->all[i], kernel);

@@ -10,6 +10,8 @@
 #define STACKS_TOP 5000 /* stacks of the table, unless options say otherwise */
 
 enum stacks_weight { STACKS_TIME, STACKS_BYTES, STACKS_CALLS, STACKS_ERRORS, STACKS_WEIGHTS };
+/* More that is summed up: the time of calls that wait for work. */
+enum { STACKS_WAITING = STACKS_WEIGHTS, STACKS_SUMS };
 
 struct stacks_options {
 	const char *weight; /* a word of stacks_weight_word() */
@@ -25,15 +27,15 @@ struct stacks_row {
 	struct bytes names;  /* of the program's functions, outermost first */
 	struct bytes kernel; /* where most of them slept; length 0: nowhere */
 	uint64_t cut;	     /* of the stack, enum symbols_cut */
-	uint64_t sums[STACKS_WEIGHTS];
+	uint64_t sums[STACKS_SUMS];
 };
 
 /* What analysis_result.own is: by weight, largest first. */
 struct stacks_sums {
 	struct stacks_row *rows;
 	size_t count;
-	uint64_t with[STACKS_WEIGHTS],
-		without[STACKS_WEIGHTS]; /* of all calls that have a stack, and that have none */
+	uint64_t with[STACKS_SUMS],
+		without[STACKS_SUMS]; /* of all calls that have a stack, and that have none */
 	enum stacks_weight weight;
 	bool kernel;  /* exports have the kernel's functions behind the program's */
 	void *memory; /* what the texts lie in */

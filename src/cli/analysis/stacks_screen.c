@@ -79,6 +79,28 @@ static int print_names(const char *before, struct bytes names)
 	return r;
 }
 
+/* Without what every call and every sleep has: the way in, and the scheduler. */
+static struct bytes own_functions(struct bytes names)
+{
+	static const char *const outer[] = {"entry_SYSCALL_64_after_hwframe;", "do_syscall_64;"},
+				 *const inner[] = {";__schedule", ";schedule"};
+	const struct bytes all = names;
+
+	for (size_t i = 0; i < ARRAY_SIZE(outer); i++) {
+		size_t len = strlen(outer[i]);
+
+		if (names.len > len && !memcmp(names.data, outer[i], len))
+			names = (struct bytes){names.data + len, names.len - len};
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(inner); i++) {
+		size_t len = strlen(inner[i]);
+
+		if (names.len > len && !memcmp(names.data + names.len - len, inner[i], len))
+			names.len -= len;
+	}
+	return names.len ? names : all;
+}
+
 static struct text weight_text(enum stacks_weight w, uint64_t v)
 {
 	return w == STACKS_TIME	   ? format_dur((int64_t)v)
@@ -86,9 +108,9 @@ static struct text weight_text(enum stacks_weight w, uint64_t v)
 				   : format_count(v);
 }
 
-static int print_row(const struct stacks_sums *s, const struct stacks_row *row)
+static int print_row(const struct stacks_sums *s, const struct stacks_row *row, uint64_t all)
 {
-	uint64_t all = s->with[s->weight], own = row->sums[s->weight];
+	uint64_t own = row->sums[s->weight];
 	int r;
 
 	printf("%s%9s%s %3.0f %%   %s call%s", text_style(TEXT_BOLD), weight_text(s->weight, own).s,
@@ -104,19 +126,52 @@ static int print_row(const struct stacks_sums *s, const struct stacks_row *row)
 	r = print_names(row->cut & SYMBOLS_CUT_TOP ? "... > " : "", row->names);
 	if (r >= 0 && row->kernel.len) {
 		fputs(text_style(TEXT_DIM), stdout);
-		r = print_names("slept in ", row->kernel);
+		r = print_names("slept in ", own_functions(row->kernel));
 		fputs(text_style(TEXT_PLAIN), stdout);
 	}
 	return r;
 }
 
-static void stacks_screen_head(const struct stacks_sums *s)
+/* Mostly of calls that wait for work: with time as the weight they are told apart, unless a selection names what is shown. */
+static bool waits(const struct analysis_view *v, const struct stacks_sums *s,
+		  const struct stacks_row *row)
 {
-	printf("%s%s in %s call%s with a stack%s   %s calls without one   by %s\n\n",
-	       text_style(TEXT_BOLD), format_dur((int64_t)s->with[STACKS_TIME]).s,
-	       format_count(s->with[STACKS_CALLS]).s, s->with[STACKS_CALLS] == 1 ? "" : "s",
-	       text_style(TEXT_PLAIN), format_count(s->without[STACKS_CALLS]).s,
-	       stacks_weight_word(s->weight));
+	return s->weight == STACKS_TIME && !v->runs[0].where &&
+	       row->sums[STACKS_WAITING] > row->sums[STACKS_TIME] / 2;
+}
+
+/* Sums of the stacks that are told apart. */
+static struct stacks_row stacks_screen_apart(const struct analysis_view *v,
+					     const struct stacks_sums *s, size_t *ret_count)
+{
+	struct stacks_row sum = {0};
+
+	*ret_count = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		if (!waits(v, s, &s->rows[i]))
+			continue;
+		(*ret_count)++;
+		for (int k = 0; k < STACKS_SUMS; k++)
+			sum.sums[k] += s->rows[i].sums[k];
+	}
+	return sum;
+}
+
+static void stacks_screen_head(const struct stacks_sums *s, const struct stacks_row *apart,
+			       size_t stacks)
+{
+	uint64_t calls = s->with[STACKS_CALLS] - apart->sums[STACKS_CALLS];
+
+	printf("%s%s in %s call%s with a stack%s   %s calls without one   by %s\n",
+	       text_style(TEXT_BOLD),
+	       format_dur((int64_t)(s->with[STACKS_TIME] - apart->sums[STACKS_TIME])).s,
+	       format_count(calls).s, calls == 1 ? "" : "s", text_style(TEXT_PLAIN),
+	       format_count(s->without[STACKS_CALLS]).s, stacks_weight_word(s->weight));
+	if (stacks)
+		printf("waiting for work: %s in %s calls, %zu stacks: --where 'class == wait'\n",
+		       format_dur((int64_t)apart->sums[STACKS_TIME]).s,
+		       format_count(apart->sums[STACKS_CALLS]).s, stacks);
+	putchar('\n');
 }
 
 int stacks_screen(const struct analysis_view *v)
@@ -124,6 +179,8 @@ int stacks_screen(const struct analysis_view *v)
 	const struct stacks_options *o = analysis_own_options(v->opts);
 	const struct stacks_sums *s = v->result->own;
 	size_t most = text_terminal() && o->top == STACKS_TOP ? SCREEN_STACKS : s->count;
+	size_t left_out, shown = 0;
+	struct stacks_row apart;
 	bool gaps = false;
 	int r = o->pprof ? export_pprof(s, o->pprof) : 0;
 
@@ -134,14 +191,19 @@ int stacks_screen(const struct analysis_view *v)
 	if (!s->count) {
 		return recorded_put_none(stdout, v->runs[0].store, "stacks");
 	}
-	stacks_screen_head(s);
-	for (size_t i = 0; i < s->count && i < MIN(most, (size_t)o->top) && r >= 0; i++) {
-		r = print_row(s, &s->rows[i]);
+	apart = stacks_screen_apart(v, s, &left_out);
+	stacks_screen_head(s, &apart, left_out);
+	most = MIN(most, (size_t)o->top);
+	for (size_t i = 0; i < s->count && shown < most && r >= 0; i++) {
+		if (waits(v, s, &s->rows[i]))
+			continue;
+		shown++;
+		r = print_row(s, &s->rows[i], s->with[s->weight] - apart.sums[s->weight]);
 		gaps |= s->rows[i].cut & SYMBOLS_CUT_GAP;
 	}
-	if (s->count > most)
-		printf("%s%zu more stacks: pipe the output, or use --csv, to get them all%s\n",
-		       text_style(TEXT_DIM), s->count - most, text_style(TEXT_PLAIN));
+	if (s->count - left_out > shown)
+		printf("%s%zu more stacks: --head N, pipe the output, or use --csv%s\n",
+		       text_style(TEXT_DIM), s->count - left_out - shown, text_style(TEXT_PLAIN));
 	if (gaps)
 		printf("\n[...]: functions may be missing there (no frame pointers)\n");
 	return r;

@@ -244,10 +244,10 @@ static int put_word(struct buf *to, const char *path)
 	return r < 0 ? r : buf_printf(to, "'");
 }
 
-/* " (also report block, disks, net)": what shows the tables beside calls. */
+/* "beside calls: weir report block, disks, net": what shows these tables. */
 static int put_also(struct buf *b, uint32_t with)
 {
-	const char *word, *separator = "   also weir report ";
+	const char *word, *separator = "\n      beside calls: weir report ";
 	int r = 0;
 
 	for (size_t i = 0; (word = ebpf_with_word(i)) && r >= 0; i++) {

@@ -111,7 +111,7 @@ static const struct answer_column phase_columns[] = {
 	{"sleep", {QUERY_DUR}, .word = "dur", .dash = true},
 	{"queued", {QUERY_DUR}, .word = "dur", .dash = true, .gives = 11},
 	{"device", {QUERY_DUR}, .word = "dur", .dash = true, .gives = 10},
-	{"where it went", {QUERY_TEXT}, .people = true, .gives = 8, .fixed = true},
+	{"Cpu Runq Io Sleep", {QUERY_TEXT}, .people = true, .gives = 8, .fixed = true},
 	{"misses", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 7},
 	{"read", {QUERY_SIZE}, .word = "size", .dash = true, .gives = 6},
 	{"unknown", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 9},
@@ -496,8 +496,8 @@ static const struct table_kind {
 	 TABLE_SCHED},
 	{"irq", beside_irq_columns, BESIDE_IRQ_COLUMNS, "time", beside_irq, ROLLUP_THREAD,
 	 TABLE_IRQ},
-	{"mem", beside_mem_columns, BESIDE_MEM_COLUMNS, "pages_allocated", beside_mem, ROLLUP_THREAD,
-	 TABLE_MEM},
+	{"mem", beside_mem_columns, BESIDE_MEM_COLUMNS, "pages_allocated", beside_mem,
+	 ROLLUP_THREAD, TABLE_MEM},
 };
 
 static const struct table_kind *kind_find(const char *which)

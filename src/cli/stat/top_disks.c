@@ -69,7 +69,8 @@ static int most_load(const void *a, const void *b)
 }
 
 /* Requests a second, bytes a second and the 99th percentile of a kind. */
-static void put_kind(struct answer_list *t, const struct disk_use *d, int64_t kind, int64_t span)
+static void put_request_kind(struct answer_list *t, const struct disk_use *d, int64_t kind,
+			     int64_t span)
 {
 	const struct disk_kind *k = &d->kind[kind - KIND_READ];
 
@@ -114,8 +115,8 @@ int top_disks_print(FILE *out, const struct top_disks *d, int64_t span, size_t m
 		answer_list_str(&list, order[i]->name);
 		answer_list_float(&list, (double)u->time / (double)span);
 		answer_list_float(&list, MIN((double)disk_use_busy(u) / (double)span, 1.0));
-		put_kind(&list, u, KIND_READ, span);
-		put_kind(&list, u, KIND_WRITE, span);
+		put_request_kind(&list, u, KIND_READ, span);
+		put_request_kind(&list, u, KIND_WRITE, span);
 		answer_list_int(&list, u->flushes);
 		answer_list_int(&list, u->errors);
 	}

@@ -342,7 +342,7 @@ static bool shrink(struct piece *t, size_t least)
 }
 
 /* A column that gives way and has nothing but zeros. */
-static bool is_dashes(const struct piece *t, size_t c)
+static bool column_is_dashes(const struct piece *t, size_t c)
 {
 	if (!t->rows->columns[c].dash || !t->rows->columns[c].gives || !t->count)
 		return false;
@@ -360,7 +360,7 @@ static bool leave_out(struct piece *t)
 	unsigned char gives = 0;
 
 	for (size_t c = 0; c < t->rows->count; c++) {
-		if (!t->layout[c].left_out && is_dashes(t, c)) {
+		if (!t->layout[c].left_out && column_is_dashes(t, c)) {
 			t->layout[c].left_out = true;
 			return true;
 		}

@@ -210,7 +210,7 @@ static int put_phases(struct trace_out *t, const struct batch *op, size_t row)
 }
 
 /* " (io_uring, pos 8192)": no call of the thread made it. Those of libaio have their position in the call. */
-static int put_kind(struct trace_out *t, const struct batch *op, size_t row)
+static int put_call_kind(struct trace_out *t, const struct batch *op, size_t row)
 {
 	int64_t kind = batch_get(op, OP_KIND, row, KIND_SYSCALL);
 	bool ring = kind == KIND_IO_URING;
@@ -247,7 +247,7 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 	if (r == 0)
 		r = put_result(t, op, row, dims);
 	if (r == 0)
-		r = put_kind(t, op, row);
+		r = put_call_kind(t, op, row);
 	if (r == 0 && waited && waited->count)
 		r = call_text_waited(&t->line, waited->poll, waited->rows, waited->count, dims);
 	/* Without a start it was running when recording began: it lasted longer. */

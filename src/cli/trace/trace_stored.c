@@ -75,7 +75,7 @@ static int trace_stored_sum_up(const struct store *store, const struct scan_filt
 	return r < 0 ? r : trace_summary(t);
 }
 
-static bool has_phases(const struct store *s)
+static bool trace_has_phases(const struct store *s)
 {
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		const struct store_block *b = store_block(s, i);
@@ -114,7 +114,7 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 		return r;
 	if (read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err) < 0)
 		return -EINVAL;
-	if (o->rec.phases && !has_phases(store))
+	if (o->rec.phases && !trace_has_phases(store))
 		r = recorded_put_none(stderr, store, "phases");
 	if (r < 0)
 		return r;
