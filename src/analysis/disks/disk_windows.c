@@ -277,7 +277,10 @@ static void disks_put_owner(const struct disks *d, struct answer_list *t,
 		answer_list_null(t);
 	answer_list_text(t, thread ? thread->comm : none);
 	put_disk_word(t, "via", o->via);
-	answer_list_text(t, path);
+	if (path.len)
+		answer_list_text(t, path);
+	else
+		answer_list_null(t);
 	if (o->file >= 0)
 		answer_list_int(t, o->file);
 	else

@@ -16,6 +16,13 @@ export interface Disk {
 	time: number;
 	/** Requests under way, on average. */
 	load: number;
+	/** The share of the time in which a request was in the device. */
+	busy: number;
+	/** ns, from queued to completed. */
+	read_p50: number | null;
+	read_p99: number | null;
+	write_p50: number | null;
+	write_p99: number | null;
 	/** Of the requests with data the share that began where the one before ended. */
 	sequential: number | null;
 }
