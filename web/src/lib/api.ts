@@ -22,6 +22,8 @@ export interface Loss {
 	failed?: { recordings: number; at: string; why: string };
 	/** Processes with an io_uring that the kernel polls: their requests make no calls and are in no figure; `first`: "fio (4711)". */
 	polled?: { processes: number; first: string };
+	/** Tables beside calls that lack rows, and why: side_full, ... */
+	beside?: { table: string | null; cause: string; rows: number; at_least: boolean }[];
 	/** Requests of io_uring and libaio are rows, so that figures have them. */
 	requests?: boolean;
 }
