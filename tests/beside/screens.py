@@ -104,7 +104,7 @@ def disks(trace):
     flushes = {d: r['flushes'] for d, r in both[0].items()}
     tap.check('report block and report disks count the same flushes', {d: requests[d] for d in flushes} == flushes, requests, flushes)
     phases = rows('query', '-i', trace, "from block | where bytes == 0 and kind == write | select dur, q2g, g2i, i2d, d2c, origin, preflush")
-    bad = [r for r in phases if r['q2g'] is not None and (r['dur'] != sum(r[c] or 0 for c in ('q2g', 'g2i', 'i2d', 'd2c')) or
+    bad = [r for r in phases if None not in (r['q2g'], r['dur']) and (r['dur'] != sum(r[c] or 0 for c in ('q2g', 'g2i', 'i2d', 'd2c')) or
                                                           r['origin'] != 'preflush' or not r['preflush'])]
     tap.none('phases of writes without data add up, and they ask for a flush', bad)
     one = rows('disks', '-i', trace, '--where', 'comm == "dd"')
