@@ -35,7 +35,7 @@ disks_end() {
 	! mountpoint -q mnt || umount mnt
 	while read -r what number; do
 		echo "$number 0" >"$throttle.${what}_device"
-	done <limits 2>/dev/null || :
+	done 2>/dev/null <limits || :
 	tac loops 2>/dev/null | while read -r loop; do
 		losetup -d "$loop"
 	done

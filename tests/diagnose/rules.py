@@ -261,6 +261,9 @@ def beside():
         write('needs.rule', rule_text(needs='sched', loss=loss, sql=sql))
         lost = [x['sure'] for x in rows('-i', 'lost.trace', *only)]
         check(f'rows that are lost change the verdict of a rule with loss: {loss}', lost == [want], lost)
+    for new, old, want in (('with.trace', 'empty', ['unknown']), ('empty', 'with.trace', []), ('with.trace', 'with.trace', ['before'])):
+        found = [x['since'] for x in rows('-i', new, *only, '--against', old)]
+        check(f'--against: what a rule could not look for is neither new nor mended: {new}, {old}', found == want, found)
     r = run('diagnose', '-i', 'lost.trace')
     check('and the last line', 'beside calls' in r.stdout and 'not certain' in r.stdout, r.stdout)
 

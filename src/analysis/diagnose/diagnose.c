@@ -287,6 +287,16 @@ static bool diagnosis_has(const struct diagnosis *d, size_t count, const struct 
 	return false;
 }
 
+/* Whether the rule could not run: what it would have found is not known. */
+static bool diagnosis_lacks(const struct diagnosis *d, const struct rule *rule)
+{
+	for (size_t i = 0; i < d->lack_count; i++) {
+		if (strcmp(d->lacks[i].rule->name, rule->name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Marks what is new, and takes over what is not found any more. */
 static int diagnose_compare(struct diagnosis *d, struct diagnosis *old)
 {
@@ -295,15 +305,18 @@ static int diagnose_compare(struct diagnosis *d, struct diagnosis *old)
 	/* room for all: a finding that moves has one owner at any time */
 	if (grow((void **)&d->findings, &d->cap, now + old->count, sizeof(*d->findings)) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < now; i++)
-		d->findings[i].since = diagnosis_has(old, old->count, &d->findings[i])
-					       ? DIAGNOSE_SAME
-					       : DIAGNOSE_NEW;
+	for (size_t i = 0; i < now; i++) {
+		struct finding *f = &d->findings[i];
+
+		f->since = diagnosis_has(old, old->count, f) ? DIAGNOSE_SAME
+			   : diagnosis_lacks(old, f->rule)   ? DIAGNOSE_UNKNOWN
+							     : DIAGNOSE_NEW;
+	}
 	for (size_t i = 0; i < old->count; i++) {
 		struct finding *f = &old->findings[i];
 		const struct rule *rule = rules_find(&d->rules, f->rule->name);
 
-		if (!rule || diagnosis_has(d, now, f)) {
+		if (!rule || diagnosis_lacks(d, rule) || diagnosis_has(d, now, f)) {
 			old->findings[kept++] = *f;
 			continue;
 		}
@@ -405,7 +418,7 @@ static void diagnose_put_id(struct answer_list *to, int64_t id)
 
 static void diagnose_put_row(struct answer_list *to, const struct finding *f, bool compared)
 {
-	static const char *const words[] = {"before", "new", "mended"};
+	static const char *const words[] = {"before", "new", "mended", "unknown"};
 
 	answer_list_str(to, f->rule->name);
 	answer_list_str(to, rule_level_word(f->rule->level));
@@ -580,6 +593,8 @@ static const struct option diagnose_options[] = {
 static const struct command_example diagnose_examples[] = {
 	{"weir diagnose", "what is wrong with the program in weir.trace"},
 	{"weir record --diagnose -- ./server", "record a program, then say what is wrong with it"},
+	{"weir record --with block,phases,sched,net --diagnose -- ./server",
+	 "the same, with what disks, CPUs and the wire show"},
 	{"weir diagnose new.trace --against old.trace", "what a change mended, and what it broke"},
 	{"weir diagnose --level warning --json",
 	 "for a pipeline: exit status 3 where it finds something"},
@@ -596,7 +611,9 @@ const struct analysis analysis_diagnose = {
 		"A pass over the trace makes features of it, tables that can be queried (from use, "
 		"habit, stall, press, rival, fdlife) and that are kept in the trace; rules ask "
 		"them "
-		"questions. Rules are files: docs/howto/write-a-rule.md says how to write one.",
+		"questions. Rules are files: docs/howto/write-a-rule.md says how to write one.\n\n"
+		"Some rules read what record --with block,phases,sched,net adds; where the trace "
+		"lacks it, they are listed as not run.",
 	.examples = diagnose_examples,
 	.order = ANALYSIS_ASKS,
 	.options = diagnose_options,

@@ -61,7 +61,8 @@ struct diagnose_rows {
 	size_t name_count;
 };
 
-enum diagnose_change { DIAGNOSE_SAME, DIAGNOSE_NEW, DIAGNOSE_MENDED };
+/* Against an earlier trace; unknown: its rule could not run on that. */
+enum diagnose_change { DIAGNOSE_SAME, DIAGNOSE_NEW, DIAGNOSE_MENDED, DIAGNOSE_UNKNOWN };
 
 struct finding {
 	const struct rule *rule;

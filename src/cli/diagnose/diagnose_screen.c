@@ -135,7 +135,7 @@ static int diagnose_put_show(const struct analysis_view *v, const struct finding
 static int diagnose_put_finding(const struct analysis_view *v, const struct finding *f,
 				size_t number)
 {
-	static const char *const since[] = {"", "new: ", "mended: "};
+	static const char *const since[] = {"", "new: ", "mended: ", "not known before: "};
 	const struct diagnose_flags *flags = analysis_own_options(v->opts);
 	int r;
 
