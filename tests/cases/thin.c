@@ -60,13 +60,15 @@ static int add_loss(struct batch *losses, const struct batch *b, size_t row)
 }
 
 /* The same of a row of another table: how many. */
-static int add_loss_beside(struct batch *losses)
+static int add_loss_beside(struct batch *losses, enum table_id table)
 {
 	size_t at = losses->rows;
 	int r = batch_add_row(losses);
 
 	if (r >= 0)
 		r = batch_set(losses, LOSS_CAUSE, at, CAUSE_SIDE_FULL);
+	if (r >= 0)
+		r = batch_set_str(losses, LOSS_OF, at, schema_table(table)->name);
 	return r < 0 ? r : batch_set(losses, LOSS_EVENTS, at, 1);
 }
 
@@ -90,7 +92,7 @@ static int thin_block(struct thinner *t, const struct batch *b, struct store_wri
 	for (size_t row = 0; row < b->rows && r >= 0; row++)
 		r = !is_lost(t, b, row)	   ? batch_append(kept, b, row, row + 1)
 		    : b->table == TABLE_OP ? add_loss(losses, b, row)
-					   : add_loss_beside(losses);
+					   : add_loss_beside(losses, b->table);
 	if (r >= 0 && kept->rows)
 		r = store_append(to, kept, err);
 	if (r >= 0 && losses->rows)

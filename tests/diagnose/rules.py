@@ -261,6 +261,10 @@ def beside():
         write('needs.rule', rule_text(needs='sched', loss=loss, sql=sql))
         lost = [x['sure'] for x in rows('-i', 'lost.trace', *only)]
         check(f'rows that are lost change the verdict of a rule with loss: {loss}', lost == [want], lost)
+    write('needs.rule', rule_text(needs='block', loss='wrong', sql=sql.replace('FROM sched', 'FROM block').replace(' > 0', ' >= 0')))
+    lost = [x['sure'] for x in rows('-i', 'lost.trace', *only)]
+    check('but not that of a rule that needs another table', lost == ['yes'], lost)
+    write('needs.rule', rule_text(needs='sched', sql=sql))
     for new, old, want in (('with.trace', 'empty', ['unknown']), ('empty', 'with.trace', []), ('with.trace', 'with.trace', ['before'])):
         found = [x['since'] for x in rows('-i', new, *only, '--against', old)]
         check(f'--against: what a rule could not look for is neither new nor mended: {new}, {old}', found == want, found)

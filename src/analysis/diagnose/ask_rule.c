@@ -294,20 +294,34 @@ int diagnose_confine(const struct diagnose_context *c, struct error *err)
 	return r;
 }
 
-int diagnose_with(const struct diagnose_context *c, struct error *err)
+/* Appends the texts of a question's only column, with commas between them. */
+static int ask_words(const struct diagnose_context *c, const char *sql, struct buf *to,
+		     struct error *err)
 {
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
-	struct buf *with = &c->out->with;
-	int r = ask_sql(c, "SELECT DISTINCT text::VARCHAR FROM mark WHERE name = 'weir.with'",
-			&result, err);
+	int r = ask_sql(c, sql, &result, err);
 
 	while (r >= 0 && engine_result_next(result)) {
 		struct bytes words = engine_result_bytes(result, 0);
 
-		r = buf_printf(with, "%s%.*s", with->len ? "," : "", (int)words.len,
+		r = buf_printf(to, "%s%.*s", to->len ? "," : "", (int)words.len,
 			       (const char *)words.data);
 	}
 	return r;
+}
+
+int diagnose_with(const struct diagnose_context *c, struct error *err)
+{
+	int r = ask_words(c, "SELECT DISTINCT text::VARCHAR FROM mark WHERE name = 'weir.with'",
+			  &c->out->with, err);
+
+	if (r < 0)
+		return r;
+	/* traces of earlier versions do not say of which table */
+	return ask_words(c,
+			 "SELECT DISTINCT coalesce(of_table::VARCHAR, 'any') FROM loss "
+			 "WHERE cause::VARCHAR LIKE 'side@_%' ESCAPE '@'",
+			 &c->out->lost_of, err);
 }
 
 /* ---- the time that work waited ---- */

@@ -34,6 +34,7 @@ void diagnosis_free(struct diagnosis *d)
 	free(d->lacks);
 	buf_free(&d->with);
 	buf_free(&d->lacking);
+	buf_free(&d->lost_of);
 	rules_free(&d->rules);
 	free(d);
 }

@@ -93,6 +93,8 @@ struct diagnosis {
 	size_t ran, found; /* rules that ran, that found something */
 	struct diagnose_lack *lacks; /* rules that did not run */
 	size_t lack_count, lack_cap;
+	struct buf
+		lost_of; /* "sched,net_sample": tables that lack rows; "any": it is not known which */
 	struct buf with,
 		lacking;   /* "block,sched": what is recorded beside calls; what rules lack */
 	int64_t work_time; /* ns that work waited: calls of I/O, and waits in the middle of work */
@@ -121,10 +123,12 @@ int diagnose_ask(const struct diagnose_context *c, const struct rule *rule,
 void diagnose_rows_free(struct diagnose_rows *r);
 /* From here on no question of this engine reads or writes a file, whoever wrote the rule. */
 int diagnose_confine(const struct diagnose_context *c, struct error *err);
-/* What was recorded beside calls, as the recorder marked it: d->with. 0 or negative. */
+/* What was recorded beside calls, as the recorder marked it, and which tables lack rows: d->with, d->lost_of. 0 or negative. */
 int diagnose_with(const struct diagnose_context *c, struct error *err);
 /* needs.c. 1: the trace lacks what the rule needs, and d->lacks has it; 0: it can run; or negative. */
 int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, struct error *err);
+/* Whether a table that the rule needs lacks rows. */
+bool diagnose_lost_needs(const struct diagnosis *d, const struct rule *rule);
 /* Time that work waited, ns. */
 int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err);
 

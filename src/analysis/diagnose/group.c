@@ -381,7 +381,7 @@ static int finding_write(const struct diagnose_context *c, struct finding *f, st
 static const char *finding_sure(const struct diagnose_context *c, const struct finding *f)
 {
 	bool calls = c->run->lost || c->run->lost_unknown,
-	     lost = calls || (f->rule->needs && c->run->lost_beside);
+	     lost = calls || diagnose_lost_needs(c->out, f->rule);
 
 	if (lost && f->rule->loss == RULE_LOSS_WRONG)
 		return calls ? "calls are lost: one of them could change this"

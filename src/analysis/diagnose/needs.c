@@ -101,3 +101,28 @@ int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, st
 		r = needs_add_lack(d, &lack) < 0 ? -ENOMEM : 1;
 	return r < 0 ? error_errno(err, r, "rule %s", rule->name) : r;
 }
+
+/* Whether rows of the list of tables are those of a word: block, block_part. */
+static bool needs_lost(const struct buf *tables, const char *word, size_t len)
+{
+	for (const char *at = buf_str((struct buf *)tables); *at; at += *at == ',') {
+		size_t n = strcspn(at, ",");
+
+		if (n >= len && !memcmp(at, word, len) && (n == len || at[len] == '_'))
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+bool diagnose_lost_needs(const struct diagnosis *d, const struct rule *rule)
+{
+	const char *at = rule->needs, *word;
+	enum table_id table;
+	bool lost = rule->needs && needs_list_has(&d->lost_of, "any", strlen("any"));
+	size_t len;
+
+	while (!lost && rule_next_need(&at, &word, &len, &table) > 0)
+		lost = needs_lost(&d->lost_of, word, len);
+	return lost;
+}
