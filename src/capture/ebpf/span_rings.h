@@ -39,8 +39,8 @@ struct span_process {
 	size_t size;
 	/* As they were when it was attached */
 	uint32_t ring_max, ring_bytes, name_bytes, clock;
-	int64_t attached, announced; /* monotonic; the second 0: found without its call */
-	int64_t born;		     /* when the program made it, as it says */
+	int64_t attached, born; /* monotonic; when the program made it, as it says */
+	int64_t announced;	/* that it was, of the kernel's record where there is one */
 	bool asks;     /* the memory of a parent, which was not recorded: only its word was set */
 	bool left;     /* nothing more is copied */
 	uint64_t lost; /* of threads without a ring, as counted when it was looked at last */

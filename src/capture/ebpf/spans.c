@@ -283,7 +283,7 @@ static int process_close(struct decode *d, struct span_process *p, enum span_sta
 /* Found when the process had run exec already, of which the record comes now. */
 static bool is_newer(const struct span_process *p, int64_t exec)
 {
-	return MAX(p->announced, p->born) > exec;
+	return p->announced > exec;
 }
 
 int spans_first(struct decode *d, const struct wire_head *h, struct batch_set *out)
@@ -318,10 +318,12 @@ static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 
 	for (size_t i = 0; i < count; i++) {
 		new[i]->process_start = a->process_start;
-		new[i]->announced = a->time;
+		/* where nobody saw the announcement, as the program says */
+		new[i]->announced = addr ? a->time : MIN(new[i]->born, new[i]->attached);
 	}
-	if (count)
-		r = decode_announcer_add(d, WIRE_ANNOUNCE_SPAN, a->pid, a->process_start, a->time);
+	if (count && !addr)
+		r = decode_announcer_add(d, WIRE_ANNOUNCE_SPAN, a->pid, a->process_start,
+					 new[0]->announced);
 	if (r == -ENOMEM)
 		return r;
 	return r < 0 && !process_by(d->spans, a->pid, 0) ? unread_mark(d, a->pid, 0, why, out) : 0;
