@@ -98,8 +98,6 @@ int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, str
 /* "10.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name"; the length of the text, 0: none. */
 size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,
 		    size_t size);
-/* The version of a thread by its process and the tid that it has in its own pid namespace; false: it is not known. */
-bool decode_thread_of(const struct decode *d, int32_t pid, int32_t tid_ns, uint32_t *ret);
 /* ---- records of the side ring ---- */
 
 int decode_net(struct decode *d, const struct wire_head *h, struct batch_set *out);

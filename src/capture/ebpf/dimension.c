@@ -661,28 +661,6 @@ bool decode_knows_tid(const struct decode *d, int32_t tid)
 	return map_get(&d->tids, (uint32_t)tid, NULL);
 }
 
-bool decode_thread_of(const struct decode *d, int32_t pid, int32_t tid_ns, uint32_t *ret)
-{
-	uint64_t key, record;
-	const struct wire_thread *t;
-	size_t pos = 0;
-
-	/* mostly both are of one namespace */
-	t = map_get(&d->tids, (uint32_t)tid_ns, &key) ? kept(&d->thread_records, key) : NULL;
-	if (t && t->tgid == pid && t->tid_ns == tid_ns) {
-		*ret = t->thread;
-		return true;
-	}
-	while (map_next(&d->thread_records, &pos, &key, &record)) {
-		t = (void *)(uintptr_t)record;
-		if (t->tgid == pid && t->tid_ns == tid_ns) {
-			*ret = t->thread;
-			return true;
-		}
-	}
-	return false;
-}
-
 uint64_t decode_process_start(const struct decode *d, int32_t tgid)
 {
 	uint64_t key, record;

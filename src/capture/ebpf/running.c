@@ -276,6 +276,27 @@ int running_everything(struct running *r)
 	return result;
 }
 
+int running_unseen(struct running *r, const struct select *s, int pids_fd)
+{
+	uint32_t key, *at = NULL;
+	int result = 0, one;
+
+	if (s->comm_count || s->uid_count || s->cgroup_count || s->failed_only)
+		return 0;
+	if (!s->pid_count && !s->tid_count && !s->follow)
+		return running_everything(r);
+	while (!bpf_map_get_next_key(pids_fd, at, &key)) {
+		one = running_process(r, (int32_t)key, 0);
+		result = result ? result : one;
+		at = &key;
+	}
+	for (size_t i = 0; i < s->tid_count; i++) {
+		one = running_process(r, s->tids[i], s->tids[i]);
+		result = result ? result : one;
+	}
+	return result;
+}
+
 void running_free(struct running *r)
 {
 	free(r->calls);

@@ -58,6 +58,9 @@ struct running {
 int running_process(struct running *r, int32_t pid, int32_t only_tid);
 /* Those of every process but this one. */
 int running_everything(struct running *r);
+/* Those of the threads that are selected (pids_fd: the map of processes). Whom the selection takes by name, user or
+ * control group is not looked at. */
+int running_unseen(struct running *r, const struct select *s, int pids_fd);
 /*
  * Gives rows for those whose threads the kernel programs never saw, with thread numbers from *next_thread on. Such a
  * call was entered before `since` (monotonic), when recording began: its start is null, and its duration is at least

@@ -374,38 +374,12 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		e->spans_wait = r = spans_end(e->decode, out);
 		r = r ? r : source_finish(e, out);
 		e->ended = !e->spans_wait;
-		if (e->ended)
-			priority_end(&e->priority);
 	}
 	if (r < 0)
 		return error_set(err, r,
 				 r == -ENOMEM ? "out of memory"
 					      : "cannot decode what the kernel sent");
 	return batch_set_count(out) > before ? SOURCE_ROWS : e->ended ? SOURCE_END : SOURCE_TIMEOUT;
-}
-
-/* The calls of selected threads, for those that never made one while we looked. Whom the selection takes by name,
- * user or control group is not looked at. */
-static int unseen_read(struct ebpf *e)
-{
-	const struct select *s = e->opt.select;
-	uint32_t key, *at = NULL;
-	int r = 0, one;
-
-	if (s->comm_count || s->uid_count || s->cgroup_count || s->failed_only)
-		return 0;
-	if (!s->pid_count && !s->tid_count && !s->follow)
-		return running_everything(&e->unseen);
-	while (!bpf_map_get_next_key(bpf_map__fd(e->loaded.skel->maps.select_pids), at, &key)) {
-		one = running_process(&e->unseen, (int32_t)key, 0);
-		r = r ? r : one;
-		at = &key;
-	}
-	for (size_t i = 0; i < s->tid_count; i++) {
-		one = running_process(&e->unseen, s->tids[i], s->tids[i]);
-		r = r ? r : one;
-	}
-	return r;
 }
 
 static int ebpf_stop(struct source *s, struct error *err)
@@ -421,7 +395,8 @@ static int ebpf_stop(struct source *s, struct error *err)
 		over = load_over(&e->loaded);
 		e->recursion = recursion_misses(e);
 		/* before the end: calls that begin from here on are seen */
-		e->running_error = unseen_read(e);
+		e->running_error = running_unseen(&e->unseen, e->opt.select,
+						  bpf_map__fd(e->loaded.skel->maps.select_pids));
 		(void)!polled_look(&e->loaded); /* of processes that came to be selected later */
 		/* While ends are still seen, so that what is told to be running was. */
 		load_detach_enter(&e->loaded);
@@ -619,6 +594,7 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->unfollowed &&
 		    !faults_missed(e) && !faults_lost(e) && !e->cpus_changed &&
 		    !e->requests.missing && !e->requests.full;
+	priority_end(&e->priority);
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 

@@ -100,13 +100,38 @@ static int span_loss_row(struct decode *d, enum loss_cause cause, int64_t thread
 	return r;
 }
 
+static bool is_thread(const struct wire_thread *t, int32_t pid, int32_t tid_inside)
+{
+	return t->tgid == pid && t->tid_ns == tid_inside;
+}
+
+/* The version of a thread that lives, by its process and the tid that it has in its own pid namespace. */
+static bool thread_find(const struct decode *d, int32_t pid, int32_t tid_inside, uint32_t *ret)
+{
+	const struct wire_thread *t = NULL;
+	uint64_t key, record;
+	size_t pos = 0;
+
+	/* mostly both are of one namespace */
+	if (map_get(&d->tids, (uint32_t)tid_inside, &key) &&
+	    map_get(&d->thread_records, key, &record))
+		t = (const void *)(uintptr_t)record;
+	while (!(t && is_thread(t, pid, tid_inside))) {
+		if (!map_next(&d->thread_records, &pos, &key, &record))
+			return false;
+		t = (const void *)(uintptr_t)record;
+	}
+	*ret = t->thread;
+	return true;
+}
+
 /* The version that a thread of a process has now, or had last. */
 static int64_t thread_of(struct decode *d, struct span_process *p, int32_t tid)
 {
 	uint64_t version;
 	uint32_t found;
 
-	if (decode_thread_of(d, p->pid, tid, &found)) {
+	if (thread_find(d, p->pid, tid, &found)) {
 		(void)!map_set(&p->threads, (uint32_t)tid, found); /* else it is looked up again */
 		return found;
 	}
