@@ -11,6 +11,6 @@ extern const struct analysis analysis_periods;
 extern const struct analysis analysis_requests;
 
 const struct analysis *const analyses[] = {
-	&analysis_diagnose, &analysis_diff,	&analysis_stacks, &analysis_disks,
-	&analysis_periods,  &analysis_requests, NULL,
+	&analysis_diagnose, &analysis_diff, &analysis_stacks, &analysis_disks, &analysis_periods,
+	&analysis_requests, NULL,
 };

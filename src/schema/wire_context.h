@@ -12,6 +12,7 @@ enum wire_announce_kind {
 	WIRE_ANNOUNCE_OTEL, /* "OTEL_CTX": a process context of OpenTelemetry */
 	WIRE_ANNOUNCE_SPAN, /* "weir-span": rings of spans */
 	WIRE_ANNOUNCE_KINDS,
+	WIRE_ANNOUNCE_UNREAD = WIRE_ANNOUNCE_KINDS, /* the name is not in memory: it may be any */
 };
 
 /* A prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, addr, len, name) with one of these names, which the kernel may have refused. */
@@ -21,10 +22,11 @@ struct wire_announce {
 	__s32 tgid;
 	__u64 process_start; /* as in struct wire_thread */
 	__u64 addr, len;     /* as the program said */
+	__u64 name;	     /* where the name is */
 	__u32 kind;	     /* enum wire_announce_kind */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct wire_announce) == 56, "struct wire_announce");
+_Static_assert(sizeof(struct wire_announce) == 64, "struct wire_announce");
 
 /* Where a process has the thread-local variable by which it publishes contexts. */
 struct wire_publisher {

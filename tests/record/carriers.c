@@ -58,6 +58,7 @@ static int file;
 static unsigned long calls = 1500;
 static struct header *header;
 static uint8_t payload[512];
+static const char *name = "OTEL_CTX";
 
 /* ---- the process context ---- */
 
@@ -81,7 +82,7 @@ static size_t put_attribute(uint8_t *to, int number, const char *key, const char
 
 static void announce(void)
 {
-	prctl(PR_SET_VMA, 0, header, 4096, "OTEL_CTX");
+	prctl(PR_SET_VMA, 0, header, 4096, name);
 }
 
 /* Contexts are read from when the recorder has found the variable, which it does in its own time. */
@@ -296,6 +297,18 @@ static void mode_heir(void)
 	fwrite(out, 1, len, stdout);
 }
 
+/* A name that is in no memory yet, of a call that does not read it where the kernel refuses it. */
+static void mode_cold(void)
+{
+	int fd = memfd_create("name", MFD_CLOEXEC);
+
+	if (write(fd, name, 9) != 9)
+		_exit(8);
+	name = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	publish("tls_v1");
+	threads(1);
+}
+
 /* The program that execve starts announces nothing: its argument says which file to read. */
 static void mode_exec(const char *self, const char *path)
 {
@@ -404,26 +417,28 @@ static void mode_cost(const char *what)
 	}
 }
 
-static void mode(const char *name, const char *self, const char *path)
+static void mode(const char *what, const char *self, const char *path)
 {
-	if (!strcmp(name, "loop"))
+	if (!strcmp(what, "loop"))
 		mode_loop();
-	else if (!strcmp(name, "one"))
+	else if (!strcmp(what, "one"))
 		mode_one();
-	else if (!strcmp(name, "fork"))
+	else if (!strcmp(what, "fork"))
 		mode_fork();
-	else if (!strcmp(name, "heir"))
+	else if (!strcmp(what, "heir"))
 		mode_heir();
-	else if (!strcmp(name, "exec"))
+	else if (!strcmp(what, "cold"))
+		mode_cold();
+	else if (!strcmp(what, "exec"))
 		mode_exec(self, path);
-	else if (!strcmp(name, "after"))
+	else if (!strcmp(what, "after"))
 		mode_after();
-	else if (!strcmp(name, "hostile"))
+	else if (!strcmp(what, "hostile"))
 		mode_hostile();
-	else if (!strcmp(name, "older"))
+	else if (!strcmp(what, "older"))
 		mode_older();
 	else
-		mode_cost(name);
+		mode_cost(what);
 }
 
 int main(int argc, char **argv)

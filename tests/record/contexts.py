@@ -201,6 +201,7 @@ with tempfile.TemporaryDirectory() as folder:
     of_mode('a loop that waits with a context', ['loop'], 20, True)
     of_mode('a thread that waits for one descriptor', ['one'], 10)
     of_mode('a child, and a thread whose name changes', ['fork'], 3)
+    of_mode('a name that is in no memory yet', ['cold'], 1500)
     of_mode('another program', ['exec'], 2)
     patiently('a context that a child inherited is unsure', heir)
     patiently('two variables of the name', two)

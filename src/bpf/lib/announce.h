@@ -2,7 +2,8 @@
 /*
  * announce.h: programs that have something for other processes to read give it a name by prctl(PR_SET_VMA): contexts of
  * OpenTelemetry, rings of spans. The call is looked at whatever it returned, as kernels without CONFIG_ANON_VMA_NAME refuse
- * it, and whatever operations are selected. Its plan has WIRE_PLAN_EVER, so that no other call is looked at for this.
+ * it, and whatever operations are selected. The kernel does not read the name of a call that it refuses, so that its page may
+ * not be in memory yet: then the recorder reads it. Its plan has WIRE_PLAN_EVER, so that no other call is looked at for this.
  */
 #pragma once
 
@@ -14,21 +15,21 @@
 #define NAME_SPAN      0x6170732d72696577ull /* "weir-spa" */
 #define NAME_SPAN_LAST 'n'
 
-/* Which of the names that are known begins at an address of the program; WIRE_ANNOUNCE_KINDS: none. */
-static __always_inline __u32 announce_kind(__u64 name)
+/* Which of the names that are known begins at an address of the program; -1: none. */
+static __always_inline int announce_kind(__u64 name)
 {
 	__u64 word = 0;
 	char last = 0;
 
 	if (bpf_probe_read_user(&word, sizeof(word), (void *)name))
-		return WIRE_ANNOUNCE_KINDS;
+		return name ? WIRE_ANNOUNCE_UNREAD : -1;
 	if (word == NAME_OTEL)
 		return WIRE_ANNOUNCE_OTEL;
 	if (word == NAME_SPAN &&
 	    !bpf_probe_read_user(&last, sizeof(last), (void *)(name + sizeof(word))) &&
 	    last == NAME_SPAN_LAST)
 		return WIRE_ANNOUNCE_SPAN;
-	return WIRE_ANNOUNCE_KINDS;
+	return -1;
 }
 
 /* The exit of a prctl of a recorded thread. */
@@ -37,14 +38,15 @@ static noinline void announce_exit(struct task_struct *task, struct thread_state
 {
 	struct wire_announce *r;
 	struct ring_place p;
-	__u32 kind, seq, tgid;
+	__u32 seq, tgid;
+	int kind;
 	__u64 start;
 
 	if (!task || !ts || !regs || (__u32)call_arg_at(regs, 0) != OPTION_SET_VMA ||
 	    call_arg_at(regs, 1) != VMA_NAME)
 		return;
 	kind = announce_kind(call_arg_at(regs, 4));
-	if (kind == WIRE_ANNOUNCE_KINDS)
+	if (kind < 0)
 		return;
 	tgid = tgid_of(task);
 	start = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -59,6 +61,7 @@ static noinline void announce_exit(struct task_struct *task, struct thread_state
 	r->process_start = start;
 	r->addr = call_arg_at(regs, 2);
 	r->len = call_arg_at(regs, 3);
+	r->name = call_arg_at(regs, 4);
 	r->kind = kind;
 	r->pad = 0;
 	ring_commit(&p);

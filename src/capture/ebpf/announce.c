@@ -16,9 +16,10 @@ static const struct announce_kind {
 	const char *name;
 	/* Takes an announcement, 0 or negative. */
 	int (*take)(struct decode *d, const struct announcement *a, struct batch_set *out);
+	bool compares; /* also takes those whose name could not be read */
 } announce_kinds[WIRE_ANNOUNCE_KINDS] = {
-	[WIRE_ANNOUNCE_OTEL] = {"OTEL_CTX", contexts_announced},
-	[WIRE_ANNOUNCE_SPAN] = {NULL, spans_announced},
+	[WIRE_ANNOUNCE_OTEL] = {"OTEL_CTX", contexts_announced, true},
+	[WIRE_ANNOUNCE_SPAN] = {NULL, spans_announced, false},
 };
 
 static uint64_t announcer_hash(int32_t pid, uint64_t process_start)
@@ -48,7 +49,7 @@ static int announced(struct decode *d, const struct announcement *a, struct batc
 
 int decode_announce(struct decode *d, const struct wire_announce *w, struct batch_set *out)
 {
-	const struct announcement a = {
+	struct announcement a = {
 		.kind = w->kind,
 		.event = ANNOUNCE_MADE,
 		.pid = w->tgid,
@@ -58,10 +59,18 @@ int decode_announce(struct decode *d, const struct wire_announce *w, struct batc
 		.len = w->len,
 		.time = (int64_t)w->head.time,
 	};
+	int r = 0;
 
-	if (w->head.size != sizeof(*w) || w->kind >= WIRE_ANNOUNCE_KINDS)
+	if (w->head.size != sizeof(*w) || w->kind > WIRE_ANNOUNCE_UNREAD)
 		return -EBADMSG;
-	return announced(d, &a, out);
+	if (w->kind != WIRE_ANNOUNCE_UNREAD)
+		return announced(d, &a, out);
+	a.name = w->name;
+	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {
+		a.kind = kind;
+		r = announce_kinds[kind].compares ? announced(d, &a, out) : 0;
+	}
+	return r;
 }
 
 int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct batch_set *out)

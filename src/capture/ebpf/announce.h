@@ -24,6 +24,7 @@ struct announcement {
 	uint32_t thread;	/* key in table thread: who made the call */
 	uint64_t addr, len;	/* as the program said, of ANNOUNCE_MADE: to be checked */
 	int64_t time;		/* of the kernel's monotonic clock */
+	uint64_t name;		/* where the name is that has to be compared yet; 0: it was */
 };
 
 /* Hands the announcement to whoever wants its kind. 0 or negative. */

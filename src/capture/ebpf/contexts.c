@@ -21,8 +21,8 @@
 struct publisher {
 	int32_t pid;
 	uint64_t start;
-	uint64_t at; /* as announced */
-	int64_t due; /* when it is looked at, of the monotonic clock; 0: not again */
+	uint64_t at, name; /* as announced; name: struct announcement */
+	int64_t due;	   /* when it is looked at, of the monotonic clock; 0: not again */
 	int64_t looked;
 	uint32_t looks;
 	bool known;  /* to the kernel programs, with this: */
@@ -120,7 +120,7 @@ static void publisher_look(struct decode *d, struct publisher *p)
 	_privileged_(PRIVILEGE_PROC);
 	struct contexts *c = d->contexts;
 	struct otel_process found;
-	int r = otel_process_read(c->reader, p->pid, p->at, &found);
+	int r = otel_process_read(c->reader, p->pid, p->at, p->name, &found);
 
 	p->looked = clock_monotonic_ns();
 	publisher_due(c, p, 0);
@@ -133,7 +133,7 @@ static void publisher_look(struct decode *d, struct publisher *p)
 		publisher_tell(d, p, &found.tls);
 	else if ((r == -EAGAIN || r == -ENOENT) && ++p->looks < LOOKS_MAX)
 		publisher_due(c, p, p->looked + LOOK_NS);
-	else if (r != -ENODATA && r != -ESRCH) /* it publishes no contexts; it ended */
+	else if (r != -ENODATA) /* it publishes no contexts */
 		publisher_missed(c, p);
 }
 
@@ -178,7 +178,10 @@ static int publisher_announced(struct decode *d, const struct announcement *a)
 		p->pid = a->pid;
 		p->start = a->process_start;
 	}
+	if (a->name && (p->known || (p->due && !p->name))) /* most likely it is another name */
+		return 0;
 	p->at = a->addr;
+	p->name = a->name;
 	p->looks = 0;
 	if (p->looked && p->looked + LOOK_NS > now) {
 		publisher_due(c, p, p->looked + LOOK_NS);
@@ -197,6 +200,8 @@ static void publisher_gone(struct decode *d, const struct announcement *a)
 		return;
 	if (p->known)
 		load_unpublish(d->opt.loaded, p->pid);
+	if (p->due) /* it was over before it could be read */
+		publisher_missed(d->contexts, p);
 	publisher_due(d->contexts, p, 0);
 	map_del(&d->contexts->publishers, key);
 	free(p);

@@ -175,13 +175,18 @@ static int header_find(int32_t pid, uint64_t at, uint64_t *ret_at, struct header
 		       : -ENOENT;
 }
 
-int otel_process_read_here(int32_t pid, uint64_t at, struct otel_process *ret)
+int otel_process_read_here(int32_t pid, uint64_t at, uint64_t name, struct otel_process *ret)
 {
 	_cleanup_free_ uint8_t *payload = NULL;
 	struct header h, again;
+	char text[sizeof(h.signature)];
 	uint64_t found;
-	int r = header_find(pid, at, &found, &h);
+	int r;
 
+	if (name && (remote_read(pid, name, text, sizeof(text)) ||
+		     memcmp(text, SIGNATURE, sizeof(text)) != 0))
+		return -ENODATA;
+	r = header_find(pid, at, &found, &h);
 	if (r < 0)
 		return r;
 	if (!h.published_at)
@@ -209,7 +214,7 @@ struct job {
 	pthread_cond_t done_cond;
 	struct otel_reader *reader;
 	int32_t pid;
-	uint64_t at;
+	uint64_t at, name;
 	bool done, left; /* left: nobody waits for it any more */
 	int r;
 	struct otel_process process;
@@ -225,7 +230,7 @@ static void job_free(struct job *j)
 static void *job_run(void *arg)
 {
 	struct job *j = arg;
-	int r = otel_process_read_here(j->pid, j->at, &j->process);
+	int r = otel_process_read_here(j->pid, j->at, j->name, &j->process);
 	bool left;
 
 	pthread_mutex_lock(&j->lock);
@@ -243,14 +248,14 @@ static void *job_run(void *arg)
 	return NULL;
 }
 
-static struct job *job_new(struct otel_reader *reader, int32_t pid, uint64_t at)
+static struct job *job_new(struct otel_reader *reader, int32_t pid, uint64_t at, uint64_t name)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	pthread_condattr_t monotonic;
 
 	if (!j)
 		return NULL;
-	*j = (struct job){.reader = reader, .pid = pid, .at = at};
+	*j = (struct job){.reader = reader, .pid = pid, .at = at, .name = name};
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -276,7 +281,7 @@ static bool job_wait(struct job *j)
 	return r;
 }
 
-int otel_process_read(struct otel_reader *reader, int32_t pid, uint64_t at,
+int otel_process_read(struct otel_reader *reader, int32_t pid, uint64_t at, uint64_t name,
 		      struct otel_process *ret)
 {
 	struct job *j;
@@ -285,7 +290,7 @@ int otel_process_read(struct otel_reader *reader, int32_t pid, uint64_t at,
 
 	if (__atomic_load_n(&reader->stuck, __ATOMIC_RELAXED) >= STUCK_MAX)
 		return -ETIME;
-	j = job_new(reader, pid, at);
+	j = job_new(reader, pid, at, name);
 	if (!j)
 		return -ENOMEM;
 	r = pthread_create(&thread, NULL, job_run, j);

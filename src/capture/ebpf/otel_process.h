@@ -27,12 +27,13 @@ struct otel_reader {
 
 /*
  * Reads it in a thread of its own, which has what privileges the caller has, as memory of the program may be a file of a file
- * system that never answers. at: as announced. 0; -EAGAIN: it is being changed; -ENOENT: there is none; -ETIME: no answer
+ * system that never answers. at: as announced, by the name at an address that has to be compared yet (0: it was). 0;
+ * -ENODATA: it is another name; -EAGAIN: it is being changed; -ENOENT: there is none; -ETIME: no answer
  * within 0.3 s; -EBADMSG: it makes no sense.
  */
-int otel_process_read(struct otel_reader *reader, int32_t pid, uint64_t at,
+int otel_process_read(struct otel_reader *reader, int32_t pid, uint64_t at, uint64_t name,
 		      struct otel_process *ret);
 /* The same in this thread. */
-int otel_process_read_here(int32_t pid, uint64_t at, struct otel_process *ret);
+int otel_process_read_here(int32_t pid, uint64_t at, uint64_t name, struct otel_process *ret);
 /* What the message says; tls is left alone. 0 or -EBADMSG. */
 int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *ret);

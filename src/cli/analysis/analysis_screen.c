@@ -18,12 +18,8 @@ static const struct {
 	const char *name;
 	int (*print)(const struct analysis_view *v);
 } screens[] = {
-	{"diagnose", diagnose_screen},
-	{"diff", diff_screen},
-	{"stacks", stacks_screen},
-	{"disks", disks_screen},
-	{"periods", periods_screen},
-	{"requests", requests_screen},
+	{"diagnose", diagnose_screen}, {"diff", diff_screen},	    {"stacks", stacks_screen},
+	{"disks", disks_screen},       {"periods", periods_screen}, {"requests", requests_screen},
 };
 
 static int analysis_put_sentence(enum text_style style, struct bytes text, size_t indent)
