@@ -333,8 +333,9 @@ int period_define(struct period_set *s, const char *text, struct error *err)
 				       "nothing follows the captures: NAME : BEGIN : END : NAME = "
 				       "EXPR, ...");
 	if (count < 2 || !parts[1].len)
-		return definition_fail(err, text, count < 2 ? strlen(text) : parts[1].at,
-				       "BEGIN is missing: NAME : BEGIN : END");
+		return definition_fail(
+			err, text, count < 2 ? strlen(text) : parts[1].at,
+			"BEGIN is missing: NAME : BEGIN : END (a trace is given by -i)");
 	if (s->count == PERIODS_MAX)
 		return error_set(err, -EINVAL, "more than %d periods", PERIODS_MAX);
 	p->hash = hash_bytes(text, strlen(text));

@@ -8,7 +8,8 @@
 #include "analysis/periods/lost.h"
 #include "query/eval/eval.h"
 
-#define ROLES_MAX (2 * PERIODS_MAX)
+#define STOP_EVERY 65536 /* events between two looks at whether anybody still waits */
+#define ROLES_MAX  (2 * PERIODS_MAX)
 /* One filter and its values for each role. */
 #define EXPRS_MAX (ROLES_MAX * (1 + PERIOD_TAKES_MAX))
 
@@ -35,6 +36,7 @@ struct events {
 };
 
 struct pass {
+	const struct analysis_input *in;
 	const struct period_set *set;
 	struct period_matches *to;
 	struct period_matcher *matcher;
@@ -354,6 +356,8 @@ static int pass_flush(struct pass *p, bool end, struct error *err)
 			     (e->at < e->count &&
 			      event_compare(p, &e->items[e->at], &x->items[x->at]) < 0);
 
+		if ((x->at + e->at) % STOP_EVERY == 0 && analysis_stopped(p->in))
+			return error_set(err, -EINTR, "interrupted");
 		r = pass_give(p, entry ? &e->items[e->at++] : &x->items[x->at++], err);
 	}
 	if (r >= 0)
@@ -411,7 +415,7 @@ int period_pass_run(const struct period_set *set, const struct analysis_input *i
 		    const struct analysis_run *run, struct period_matches *to,
 		    struct period_pass *ret, struct error *err)
 {
-	_cleanup_(pass_free) struct pass p = {.set = set, .to = to};
+	_cleanup_(pass_free) struct pass p = {.in = in, .set = set, .to = to};
 	const struct dims *dims = store_dims(run->store);
 	int r = pass_prepare(&p, dims, err);
 

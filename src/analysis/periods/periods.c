@@ -362,7 +362,9 @@ static const struct option periods_options_table[] = {
 	 offsetof(struct periods_flags, define)},
 	{'f', "file", OPTION_LIST, "FILE", "definitions of a file, one a line; repeatable",
 	 offsetof(struct periods_flags, file)},
-	{0, "use", OPTION_LIST, "NAME", "definitions that come with weir; repeatable",
+	{0, "use", OPTION_LIST, "NAME",
+	 "definitions that come with weir: http-server, fastcgi, redis, postgresql, mariadb; "
+	 "repeatable",
 	 offsetof(struct periods_flags, use), .words = use_word},
 	{0, "log", OPTION_FLAG, NULL, "print every match", offsetof(struct periods_flags, log)},
 	{0, "keep", OPTION_FLAG, NULL,
