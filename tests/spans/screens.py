@@ -48,12 +48,15 @@ def request(s, i, start):
     at = s.call(start + 200 * US + i % 7 * 10 * US, 20 * US, 'recvfrom', 'net', 1, bytes=300)
     at += 1500 * US + i % 11 * 40 * US
     if locked:
-        at = s.call(at, 9 * MS, 'futex', 'wait', a0=4096, a1=128, waker_id=1)
+        at = s.call(at, 9 * MS, 'futex', 'wait', a0=4096, a1=128, waker_id=1, runq=2 * MS)
     query = at
     for k in range(4 if disk else 2):
         at = s.call(at + 50 * US, 15 * MS + k * MS if disk else 300 * US, 'pread64', 'data', 2, bytes=16384, pos=k * 16384,
                     io_wait=14 * MS if disk else None, io_queued=12 * MS if disk else None, io_device=2 * MS if disk else None,
                     cpu_time=MS if disk else None, sleep=0 if disk else None, runq=0 if disk else None)
+        if disk:
+            s.row('block_part', start=at - 14 * MS, dur=13 * MS, request=i * 4 + k, disk='sda', kind='read', file_id=2, bytes=16384, thread_id=0,
+                  via='current', origin='file', requests=1)
     s.span(query, at + 30 * US, 'db.query orders', number)
     at = s.call(at + 700 * US, 80 * US, 'sendto', 'net', 1, bytes=4000)
     stop = at + 100 * US

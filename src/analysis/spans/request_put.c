@@ -70,7 +70,7 @@ static const struct answer_column tree_columns[] = {
 	{"file", {QUERY_TEXT}},	  {"part", {QUERY_TEXT}},   {"via", {QUERY_TEXT}},
 	{"thread", {QUERY_TEXT}}, {"waker", {QUERY_TEXT}},  {"count", {QUERY_INT}},
 	{"time", {QUERY_DUR}},	  {"bytes", {QUERY_SIZE}},  {"errors", {QUERY_INT}},
-	{"queued", {QUERY_DUR}},  {"device", {QUERY_DUR}},
+	{"queued", {QUERY_DUR}},  {"device", {QUERY_DUR}},  {"runq", {QUERY_DUR}},
 };
 static const struct answer_column compare_columns[] = {{"what", {QUERY_TEXT}},
 						       {"median", {QUERY_DUR}},
@@ -228,11 +228,11 @@ static int request_put_line(const struct requests *q, struct answer_list *t,
 	answer_list_int(t, l->start - top->start);
 	answer_list_int(t, l->stop - l->start);
 	answer_list_int(t, l->depth);
-	answer_list_str(t, !c ? "span" : l->to - l->from > 1 ? "calls" : "call");
+	answer_list_str(t, !c ? "span" : c->disk ? "disk" : l->to - l->from > 1 ? "calls" : "call");
 	request_put_text(t, (struct bytes){name.data, name.len});
 	answer_list_int(t, k->number);
 	request_put_word(t, "span_status", c ? UINT8_MAX : k->status);
-	answer_list_str(t, c ? vocab_word("op", c->op) : NULL);
+	answer_list_str(t, c ? vocab_word(c->disk ? "kind" : "op", c->op) : NULL);
 	request_put_text(t, c && c->file_id >= 0 ? dims_file_name(q->dims, c->file_id)
 						 : (struct bytes){0});
 	answer_list_str(t, c ? span_time_word(c->time) : NULL);
@@ -245,6 +245,7 @@ static int request_put_line(const struct requests *q, struct answer_list *t,
 	answer_list_uint(t, c ? l->errors : k->sums.errors);
 	answer_list_int(t, l->queued);
 	answer_list_int(t, l->device);
+	answer_list_int(t, l->runq);
 	return r;
 }
 

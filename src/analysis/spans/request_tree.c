@@ -90,6 +90,7 @@ static int tree_take(void *arg, const struct span_call *c)
 		.ret = batch_get(c->b, OP_RET, c->row, INT64_MIN),
 		.queued = batch_get(c->b, OP_IO_QUEUED, c->row, 0),
 		.device = batch_get(c->b, OP_IO_DEVICE, c->row, 0),
+		.runq = batch_get(c->b, OP_RUNQ, c->row, 0),
 		.err = (int32_t)batch_get(c->b, OP_ERR, c->row, 0),
 		.span = c->span,
 		.op = (uint16_t)batch_get(c->b, OP_OP, c->row, 0),
@@ -138,10 +139,12 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 
 	for (size_t i = from; i < to && r >= 0; i++) {
 		struct requests_call *c = &t->calls[i];
-		const struct requests_line is = {
-			.span = c->span, .depth = depth, .start = c->start, .stop = c->stop};
-		const int64_t alike[] = {c->op, c->file_id, c->thread_id, c->via,
-					 fold ? 0 : (int64_t)i};
+		const struct requests_line is = {.span = c->span,
+						 .depth = depth + !!c->disk,
+						 .start = c->start,
+						 .stop = c->stop};
+		const int64_t alike[] = {c->op,	 c->file_id, c->thread_id,
+					 c->via, c->disk,    fold ? 0 : (int64_t)i};
 		uint64_t key = hash_bytes(alike, sizeof(alike)), at;
 		struct requests_line *l;
 
@@ -160,6 +163,7 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 		l->bytes += c->bytes;
 		l->queued += c->queued;
 		l->device += c->device;
+		l->runq += c->runq;
 		l->errors += c->err != 0;
 	}
 	map_free(&lines);
@@ -272,6 +276,9 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 	r = spanset_pass(&q->spans, in, &in->runs[0], &p, err);
 	if (r < 0)
 		return r;
+	r = requests_tree_disks(q, in, p.from, err);
+	if (r < 0)
+		return r;
 	if (t->call_count)
 		qsort(t->calls, t->call_count, sizeof(*t->calls), call_order);
 	r = tree_walk(q);
@@ -282,13 +289,19 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 int requests_line_name(const struct requests *q, const struct requests_line *l, struct buf *to)
 {
 	const struct requests_call *c = &q->tree.calls[l->from];
-	const char *op = vocab_word("op", c->op);
+	const char *op;
 	struct bytes name, file = {0};
 	int r;
 
 	if (l->from == l->to) {
 		name = requests_name(q, l->span);
 		return buf_append(to, name.data, name.len);
+	}
+	op = vocab_word(c->disk ? "kind" : "op", c->op);
+	if (c->disk) {
+		name = intern_get(&q->memory, c->disk);
+		r = buf_append(to, name.data, name.len);
+		return r < 0 ? r : buf_printf(to, " %s", op ? op : "request");
 	}
 	r = buf_printf(to, "%s", op ? op : "call");
 	if (r >= 0 && c->file_id >= 0)

@@ -45,16 +45,18 @@ struct requests_line {
 	unsigned int depth;
 	int64_t start, stop; /* the first and the last */
 	int64_t time, bytes; /* summed up */
-	int64_t queued, device;
+	int64_t queued, device, runq;
 	uint32_t errors;
 };
 
 struct requests_call {
-	int64_t start, stop, bytes, file_id, thread_id, waker_id, ret, queued, device;
+	int64_t start, stop, bytes, file_id, thread_id, waker_id, ret, queued, device, runq;
 	int32_t err;
 	uint32_t span, line;
 	uint16_t op;
 	uint8_t via, time;
+	uint32_t
+		disk; /* of requests.memory: it is a request to this disk, op its kind; 0: it is a call */
 };
 
 struct requests_tree {
@@ -140,6 +142,9 @@ bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key,
 			     struct bytes *value);
 int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,
 		       bool overlap, struct error *err);
+/* Adds the requests to disks of the calls that a tree has. */
+int requests_tree_disks(struct requests *q, const struct analysis_input *in, int64_t from,
+			struct error *err);
 int requests_make_compare(struct requests *q, const struct analysis_input *in, struct error *err);
 int requests_make_clusters(struct requests *q);
 int requests_keep(struct requests *q, const struct analysis_input *in, struct error *err);

@@ -11,7 +11,8 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define DISK_ROOM 36 /* columns in which both parts of a disk's time have room */
+#define RUNQ_SHOWN 10000 /* ns */
+#define DISK_ROOM  36	 /* columns in which both parts of a disk's time have room */
 
 struct tree_screen {
 	const struct requests *q;
@@ -70,11 +71,13 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 	else if (l->queued || l->device)
 		r = buf_printf(to, "disk: queued %s, device %s  ", format_dur(l->queued).s,
 			       format_dur(l->device).s);
+	if (r >= 0 && l->runq >= MAX(l->time / 10, (int64_t)RUNQ_SHOWN))
+		r = buf_printf(to, "without a CPU %s  ", format_dur(l->runq).s);
 	if (r >= 0 && l->errors)
 		r = l->errors == 1 && l->to - l->from == 1
 			    ? buf_printf(to, "%s  ", vocab_word("err", c->err) ?: "failed")
 			    : buf_printf(to, "%s failed  ", format_count(l->errors).s);
-	if (r >= 0 && c->via != VIA_THREAD && c->via != VIA_CONTEXT) {
+	if (r >= 0 && !c->disk && c->via != VIA_THREAD && c->via != VIA_CONTEXT) {
 		r = names_thread(t->q->dims, c->thread_id, &who);
 		r = r < 0 ? r : buf_printf(to, "%s: ", c->via == VIA_TIME ? "overlaps" : "work");
 		r = r < 0 ? r : format_safe(to, who.data, who.len);

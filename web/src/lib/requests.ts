@@ -45,7 +45,7 @@ export interface RequestLine {
 	at: number;
 	dur: number;
 	depth: number;
-	what: 'span' | 'call' | 'calls';
+	what: 'span' | 'call' | 'calls' | 'disk';
 	name: string;
 	number: number;
 	status: string | null;
@@ -60,6 +60,7 @@ export interface RequestLine {
 	errors: number;
 	queued: number;
 	device: number;
+	runq: number;
 }
 
 export interface Difference {

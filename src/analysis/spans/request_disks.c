@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * request_disks.c: the requests to disks of the calls of a tree (table block_part, record --with block): those that a thread
+ * submitted, or waited for, while it was in a call of the request. What is written back later belongs to nobody's call.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/spans/requests.h"
+#include "names/names.h"
+#include "schema/vocab.h"
+
+struct tree_disks {
+	struct requests *q;
+	struct tree_busy {
+		int64_t task, start, stop;
+		uint32_t call;
+	} *busy; /* of each call, in order of task and start */
+	size_t count;
+};
+
+static int busy_order(const void *a, const void *b)
+{
+	const struct tree_busy *x = a, *y = b;
+
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The call in which the task was at a time; the one that began last. SPAN_NONE: in none. */
+static uint32_t tree_call_at(const struct tree_disks *t, int64_t task, int64_t at)
+{
+	size_t low = 0, high = t->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct tree_busy *b = &t->busy[middle];
+
+		if (b->task < task || (b->task == task && b->start <= at))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || t->busy[low - 1].task != task || t->busy[low - 1].stop < at)
+		return SPAN_NONE;
+	return t->busy[low - 1].call;
+}
+
+static int tree_take_part(struct tree_disks *t, const struct batch *b, size_t row)
+{
+	struct requests_tree *tree = &t->q->tree;
+	int64_t via = batch_get(b, REQUEST_PART_VIA, row, VIA_UNKNOWN),
+		start = batch_get(b, REQUEST_PART_START, row, 0),
+		thread = batch_get(b, REQUEST_PART_THREAD_ID, row, -1);
+	struct bytes disk = batch_get_bytes(b, REQUEST_PART_DISK, row);
+	struct requests_call is;
+	uint32_t call;
+	int r;
+
+	if (thread < 0 || (via != VIA_CURRENT && via != VIA_WAITER))
+		return 0;
+	call = tree_call_at(t, names_task(t->q->dims, thread), start);
+	if (call == SPAN_NONE)
+		return 0;
+	is = (struct requests_call){
+		.start = start,
+		.stop = start + MAX(batch_get(b, REQUEST_PART_DUR, row, 0), (int64_t)0),
+		.bytes = batch_get(b, REQUEST_PART_BYTES, row, 0),
+		.file_id = batch_get(b, REQUEST_PART_FILE_ID, row, -1),
+		.thread_id = thread,
+		.waker_id = -1,
+		.span = tree->calls[call].span,
+		.op = (uint16_t)batch_get(b, REQUEST_PART_KIND, row, 0),
+		.via = tree->calls[call].via,
+		.time = tree->calls[call].time,
+	};
+	r = intern_add(&t->q->memory, disk.len ? disk.data : (const uint8_t *)"disk",
+		       disk.len ? disk.len : 4, &is.disk);
+	if (r < 0 ||
+	    grow((void **)&tree->calls, &tree->call_cap, tree->call_count + 1, sizeof(is)) < 0)
+		return -ENOMEM;
+	tree->calls[tree->call_count++] = is;
+	return 0;
+}
+
+static int tree_scan_parts(struct tree_disks *t, const struct analysis_input *in,
+			   const struct scan_request *request, struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n;
+	int r = engine_scan_new(&scan, in->runs[0].store, request, err);
+
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
+		if (n < 0)
+			return (int)n;
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = tree_take_part(t, b, rows[i]);
+	}
+	return r;
+}
+
+int requests_tree_disks(struct requests *q, const struct analysis_input *in, int64_t from,
+			struct error *err)
+{
+	struct tree_disks t = {.q = q, .count = q->tree.call_count};
+	const struct scan_request request = {
+		.table = TABLE_REQUEST_PART, .columns = ~0ull, .from = from, .to = INT64_MAX};
+	int r;
+
+	if (!t.count)
+		return 0;
+	t.busy = calloc(t.count, sizeof(*t.busy));
+	if (!t.busy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t.count; i++) {
+		const struct requests_call *c = &q->tree.calls[i];
+
+		t.busy[i] =
+			(struct tree_busy){names_task(q->dims, c->thread_id), c->start, c->stop, i};
+	}
+	qsort(t.busy, t.count, sizeof(*t.busy), busy_order);
+	r = tree_scan_parts(&t, in, &request, err);
+	free(t.busy);
+	return r;
+}
