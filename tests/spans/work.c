@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * work.c FILE [contend]: a program with spans that prints its own truth. Each call that counts is a pread() of one byte at a position of
- * its own. Lines: "span NUMBER PARENT NAME TID START STOP", times of CLOCK_REALTIME; "call POSITION NUMBER VIA" with - for none.
- * Nested spans, threads with spans of their own, a pool whose worker is given work through a condition variable, mutexes that
- * pass between threads and hand on nothing, and requests of io_uring.
+ * work.c FILE [contend]: a program with spans that prints its own truth. Each call that counts is a pread() of one byte at a
+ * position of its own. Lines: "span NUMBER PARENT NAME TID START STOP", times of CLOCK_REALTIME; "call POSITION NUMBER VIA" with -
+ * for none. Nested spans, threads with spans of their own, a pool whose worker is given work through a condition variable, mutexes
+ * that pass between threads and hand on nothing, and requests of io_uring. With `contend` two threads that share one CPU.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -72,7 +72,7 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 		r = buf_printf(to, "disk: queued %s, device %s  ", format_dur(l->queued).s,
 			       format_dur(l->device).s);
 	if (r >= 0 && l->runq >= MAX(l->time / 10, (int64_t)RUNQ_SHOWN))
-		r = buf_printf(to, "without a CPU %s  ", format_dur(l->runq).s);
+		r = buf_printf(to, "no CPU %s  ", format_dur(l->runq).s);
 	if (r >= 0 && l->errors)
 		r = l->errors == 1 && l->to - l->from == 1
 			    ? buf_printf(to, "%s  ", vocab_word("err", c->err) ?: "failed")
@@ -93,6 +93,20 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 	if (r >= 0 && l->bytes)
 		r = buf_printf(to, "%s", format_size((uint64_t)l->bytes).s);
 	return r;
+}
+
+/* Leaves out what a line has no room for, piece by piece: a figure is never cut. */
+static void tree_fit(struct buf *note, size_t room)
+{
+	while (note->len && note->data[note->len - 1] == ' ')
+		note->len--;
+	while (note->len && format_width(buf_str(note)) > room) {
+		size_t at = note->len;
+
+		while (at > 1 && !(note->data[at - 1] == ' ' && note->data[at - 2] == ' '))
+			at--;
+		note->len = at > 1 ? at - 2 : 0;
+	}
 }
 
 static int tree_put_line(const struct tree_screen *t, const struct requests_line *l)
@@ -121,12 +135,9 @@ static int tree_put_line(const struct tree_screen *t, const struct requests_line
 	left = width - t->name - 11 - t->bar - 1;
 	if (r >= 0)
 		r = tree_note(t, l, left, &note);
-	while (note.len && note.data[note.len - 1] == ' ')
-		note.len--;
-	if (r >= 0 && note.len) {
-		r = buf_printf(&line, " ");
-		r = r < 0 ? r : format_pad(&line, buf_str(&note), left, false);
-	}
+	tree_fit(&note, left);
+	if (r >= 0 && note.len)
+		r = buf_printf(&line, " %s", buf_str(&note));
 	fputs(l->from == l->to ? text_style(TEXT_BOLD) : "", stdout);
 	requests_line(&line);
 	fputs(text_style(TEXT_PLAIN), stdout);
