@@ -138,8 +138,10 @@ static int export_open(const struct export_opts *o, int argc, char **argv, struc
 	_cleanup_(store_freep) struct store *s = NULL;
 	_cleanup_(engine_freep) struct engine *engine = NULL;
 	_cleanup_(spans_out_freep) struct spans_out *out = NULL;
-	struct spans_out_options options = {
-		.service = o->service, .name = o->name, .calls_ns = o->calls_ns ? o->calls_ns : -1};
+	struct spans_out_options options = {.apart = !o->zipkin,
+					    .service = o->service,
+					    .name = o->name,
+					    .calls_ns = o->calls_ns ? o->calls_ns : -1};
 	int64_t first, last;
 	int r = read_flags_open(&flags, argc, argv, &s, err);
 

@@ -196,21 +196,49 @@ static void span_find_trace(const struct spans_out *o, int64_t number, uint64_t 
 	trace[1] = made_id((uint64_t)number);
 }
 
+/* True of the server's side of a call where both sides have one id (Zipkin): the client's is its parent. */
+static bool span_is_shared(const struct spans_out *o, const struct span_known *k)
+{
+	const struct span_known *parent = k ? known_of(o, k->parent) : NULL;
+
+	return parent && parent != k && parent->id == k->id;
+}
+
+/* The id of a span, and where `apart` that of a shared one is another than its parent's. */
+static uint64_t span_id_of(const struct spans_out *o, int64_t number)
+{
+	const struct span_known *k = known_of(o, number);
+
+	if (!k || (o->opt.apart && span_is_shared(o, k)))
+		return made_id((uint64_t)number);
+	return k->id;
+}
+
+/* The id of its parent: what the row has, unless that is of two spans. 0: none. */
+static uint64_t span_parent_id(const struct spans_out *o, const struct batch *b, size_t row)
+{
+	int64_t parent = number_at(o, b, SPAN_PARENT, row);
+	struct bytes own = batch_get_bytes(b, SPAN_PARENT_ID, row);
+	const struct span_known *k = known_of(o, number_at(o, b, SPAN_NUMBER, row));
+
+	if (own.len &&
+	    !(o->opt.apart && (span_is_shared(o, k) || span_is_shared(o, known_of(o, parent)))))
+		return hex_of(own, 0);
+	return known_of(o, parent) ? span_id_of(o, parent) : 0;
+}
+
 static void span_make_ids(const struct spans_out *o, const struct batch *b, size_t row,
 			  struct span_ids *ids)
 {
 	int64_t number = number_at(o, b, SPAN_NUMBER, row);
-	const struct span_known *k = known_of(o, number);
-	const struct span_known *parent = known_of(o, number_at(o, b, SPAN_PARENT, row));
-	struct bytes own = batch_get_bytes(b, SPAN_PARENT_ID, row);
-	uint64_t trace[2], id = own.len ? hex_of(own, 0) : parent ? parent->id : 0;
+	uint64_t trace[2], parent = span_parent_id(o, b, row);
 
 	span_find_trace(o, number, trace);
 	snprintf(ids->trace, sizeof(ids->trace), "%016lx%016lx", trace[0], trace[1]);
-	snprintf(ids->span, sizeof(ids->span), "%016lx", k ? k->id : made_id((uint64_t)number));
+	snprintf(ids->span, sizeof(ids->span), "%016lx", span_id_of(o, number));
 	*ids->parent = '\0';
-	if (id)
-		snprintf(ids->parent, sizeof(ids->parent), "%016lx", id);
+	if (parent)
+		snprintf(ids->parent, sizeof(ids->parent), "%016lx", parent);
 }
 
 /* ---- notes ---- */

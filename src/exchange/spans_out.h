@@ -32,6 +32,7 @@ struct spans_out_options {
 	const char *service, *name;
 	int64_t dur_min, dur_max;    /* dur_max 0: any */
 	const struct intern *traces; /* ids as text, in lower case */
+	bool apart;	       /* two sides of a call that have one id, as Zipkin's may, get two */
 	bool brief;	       /* names, ids and times alone: without attributes, notes and calls */
 	struct engine *engine; /* what calls a span made; NULL: they are left out */
 	int64_t calls_ns;      /* calls of this time or more become spans, too; -1: none do */

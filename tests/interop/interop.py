@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'common'), os.path.join(HERE, '..', 'server')]
@@ -180,6 +181,12 @@ def zipkin(t, f):
     rows = {r['span_kind']: r for r in f.rows('from span | select span_kind, number, parent, span_status', trace)}
     t.check("of a shared id the server's side is the client's child", rows['server']['parent'] == rows['client']['number'] !=
             rows['server']['number'] and rows['client']['span_status'] == 'error', rows)
+    child = {'traceId': want[0]['traceId'], 'id': 'c' * 16, 'parentId': want[0]['id'], 'name': 'child', 'timestamp': 1556604172355900, 'duration': 2}
+    data = json.loads(f.export(f.imported(short + [child]), '--jaeger'))['data'][0]
+    spans = {s['operationName'] + str(s['duration']): s for s in data['spans']}
+    above = {n: s['references'][0]['spanID'] for n, s in spans.items()}
+    t.check('elsewhere the two sides have two ids, and what the server made is below it', len({s['spanID'] for s in spans.values()}) == 3 and
+            above == {'get /api1431': '6b221d5bc9e6496c', 'get /api1031': want[0]['id'], 'child2': spans['get /api1031']['spanID']}, above, spans)
     p = f.weir('query', '-i', trace, '-i', f.imported(request()), 'from span | by service | count()')
     t.check('several traces are asked as one', all(s in p.stdout for s in (b'shop', b'back', b'db')), p.stdout)
     doc = json.loads(f.export(f.imported(request()), '--jaeger'))['data']
@@ -285,7 +292,8 @@ def served(t, f):
         bad = {400: post(s, '/v1/traces', b'{')[0], 415: post(s, '/v1/traces', b'', 'text/plain')[0],
                4150: post(s, '/v1/traces', body, Content_Encoding='br')[0], 413: post(s, '/v1/traces', gzip.compress(b' ' * (17 << 20)), Content_Encoding='gzip')[0]}
         t.check('what is wrong is refused with the status that says so', bad == {400: 400, 415: 415, 4150: 415, 413: 413}, bad)
-        for _ in range(50):
+        for _ in range(600):
+            time.sleep(0.1)  # until the server has looked at the trace
             data = s.get('/api/services')['data']
             if 'shop' in data and '(none)' in data:
                 break

@@ -101,7 +101,7 @@ static int jaeger_put_names(struct jaeger *j, bool objects)
 static struct spans_out_options any(void)
 {
 	return (struct spans_out_options){
-		.from = INT64_MIN, .to = INT64_MAX, .calls_ns = -1, .brief = true};
+		.from = INT64_MIN, .to = INT64_MAX, .calls_ns = -1, .apart = true, .brief = true};
 }
 
 /* A parameter that may be absent or empty: any. */
