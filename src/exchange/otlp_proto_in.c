@@ -75,7 +75,7 @@ static int proto_take_span(struct reading *r, struct bytes message, struct error
 	return e < 0 ? e : otlp_group_span(&r->group, span, err);
 }
 
-static int take_scope(struct reading *r, struct bytes message, struct error *err)
+static int proto_take_scope(struct reading *r, struct bytes message, struct error *err)
 {
 	_cleanup_json_ json_t *scope = NULL, *schema = NULL;
 	int e = read_common(r, &proto_scope, message, &scope, &schema, err);
@@ -87,7 +87,7 @@ static int take_scope(struct reading *r, struct bytes message, struct error *err
 				   err);
 }
 
-static int take_resource(struct reading *r, struct bytes message, struct error *err)
+static int proto_take_resource(struct reading *r, struct bytes message, struct error *err)
 {
 	_cleanup_json_ json_t *resource = NULL, *schema = NULL;
 	int e = read_common(r, &proto_resource, message, &resource, &schema, err);
@@ -95,14 +95,15 @@ static int take_resource(struct reading *r, struct bytes message, struct error *
 	if (e >= 0)
 		e = otlp_group_resource(&r->group, resource, schema, err);
 	return e < 0 ? e
-		     : each_member(r, message, FIELD_MEMBERS, &r->group.at.scope, take_scope, err);
+		     : each_member(r, message, FIELD_MEMBERS, &r->group.at.scope, proto_take_scope,
+				   err);
 }
 
 int otlp_protobuf_read(struct spans_in *s, struct bytes body, size_t base, struct error *err)
 {
 	struct reading r = {.in = {.begin = body.data, .base = base}, .group = {.to = s}};
-	int e = each_member(&r, body, FIELD_RESOURCE_SPANS, &r.group.at.resource, take_resource,
-			    err);
+	int e = each_member(&r, body, FIELD_RESOURCE_SPANS, &r.group.at.resource,
+			    proto_take_resource, err);
 
 	otlp_group_free(&r.group);
 	if (r.in.mended)

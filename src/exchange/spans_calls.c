@@ -212,7 +212,7 @@ int spans_calls_read(struct spans_calls *c, const struct spans_out_options *opt,
 
 /* ---- telling ---- */
 
-static int put_sum(json_t *to, const char *class, const char *what, int64_t v)
+static int calls_put_sum(json_t *to, const char *class, const char *what, int64_t v)
 {
 	char name[64];
 
@@ -220,13 +220,14 @@ static int put_sum(json_t *to, const char *class, const char *what, int64_t v)
 	return json_set_some(to, name, json_integer(v));
 }
 
-static int put_class(json_t *to, const char *class, uint64_t calls, int64_t bytes, int64_t time)
+static int calls_put_class(json_t *to, const char *class, uint64_t calls, int64_t bytes,
+			   int64_t time)
 {
-	int r = put_sum(to, class, "calls", (int64_t)calls);
+	int r = calls_put_sum(to, class, "calls", (int64_t)calls);
 
 	if (r >= 0)
-		r = put_sum(to, class, "bytes", bytes);
-	return r < 0 ? r : put_sum(to, class, "time_ns", time);
+		r = calls_put_sum(to, class, "bytes", bytes);
+	return r < 0 ? r : calls_put_sum(to, class, "time_ns", time);
 }
 
 int spans_calls_put(const struct spans_calls *c, int64_t number, json_t *attributes)
@@ -244,11 +245,11 @@ int spans_calls_put(const struct spans_calls *c, int64_t number, json_t *attribu
 		bytes += s->bytes[k];
 		time += s->time[k];
 		if (s->calls[k])
-			r = put_class(attributes, vocab_word("class", (int64_t)k), s->calls[k],
-				      s->bytes[k], s->time[k]);
+			r = calls_put_class(attributes, vocab_word("class", (int64_t)k),
+					    s->calls[k], s->bytes[k], s->time[k]);
 	}
 	if (r >= 0)
-		r = put_class(attributes, "", calls, bytes, time);
+		r = calls_put_class(attributes, "", calls, bytes, time);
 	if (r < 0)
 		return r;
 	return json_set_some(attributes, "weir.io.by",
