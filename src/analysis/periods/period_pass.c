@@ -228,7 +228,7 @@ static int events_add(struct events *to, const struct period_event *ev)
 	return r;
 }
 
-static int pass_row(struct pass *p, const struct batch *b, uint32_t row, int64_t end)
+static int period_pass_row(struct pass *p, const struct batch *b, uint32_t row, int64_t end)
 {
 	const int64_t start = batch_get(b, OP_START, row, INT64_MIN);
 	const bool running = batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;
@@ -378,7 +378,7 @@ static int pass_batch(struct pass *p, const struct engine_scan *scan, const stru
 		if (!p->marks[rows[i]])
 			continue;
 		ret->events += (uint64_t)__builtin_popcountll(p->marks[rows[i]]);
-		r = pass_row(p, b, rows[i], engine_scan_end(scan, rows[i]));
+		r = period_pass_row(p, b, rows[i], engine_scan_end(scan, rows[i]));
 	}
 	ret->rows += n;
 	if (p->exits.count + p->entries.count > UINT32_MAX / 2)

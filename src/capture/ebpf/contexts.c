@@ -72,7 +72,10 @@ void contexts_free(struct contexts *c)
 
 uint64_t contexts_unfound(const struct decode *d)
 {
-	return d->contexts ? d->contexts->unfound : 0;
+	uint64_t unread =
+		d->opt.loaded ? d->opt.loaded->skel->data_calls_shared->contexts_unread : 0;
+
+	return unread + (d->contexts ? d->contexts->unfound : 0);
 }
 
 static uint64_t publisher_key(int32_t pid, uint64_t start)

@@ -22,5 +22,5 @@ int contexts_end_of(struct decode *d, uint32_t thread, uint64_t until, uint32_t 
 		    struct batch_set *out);
 /* The rows of those that are left. */
 int contexts_end(struct decode *d, struct batch_set *out);
-/* Processes whose contexts are missing: not found, not understood, or one too many. */
+/* Contexts that could not be read, and processes whose are missing: not found, not understood, or one too many. */
 uint64_t contexts_unfound(const struct decode *d);

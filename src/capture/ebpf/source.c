@@ -502,9 +502,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		[LOSS_ALL_REQUESTS_FULL] = e->requests.full,
 	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
-	uint64_t contexts = __atomic_load_n(&e->loaded.skel->data_calls_shared->contexts_unread,
-					    __ATOMIC_RELAXED) +
-			    contexts_unfound(e->decode);
+	uint64_t contexts = contexts_unfound(e->decode);
 	uint64_t children = unfollowed(e);
 	size_t count = 0;
 	int r = give_polled(e, out, now);
@@ -514,7 +512,6 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		e->cpus_changed = true;
 		r = losses_give_unknown(&e->losses, CAUSE_CPU_ONLINE, TABLE_OP, now, out);
 	}
-
 	if (!r && children > e->unfollowed)
 		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, TABLE_OP, now, out);
 	e->unfollowed = children;
