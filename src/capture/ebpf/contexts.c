@@ -10,6 +10,7 @@
 #include "capture/ebpf/load.h"
 #include "capture/ebpf/otel_process.h"
 #include "privilege/privilege.h"
+#include "calls.skel.h"
 
 #define PUBLISHERS_MAX 8192		     /* as in bpf/lib/state.h */
 #define LOOK_NS	       (100 * NSEC_PER_MSEC) /* between two looks at a process */
