@@ -92,6 +92,38 @@ static void test_threads(void **state)
 	losses_free(&l);
 }
 
+/* Rows of other tables: by cause and table, what each grew by. */
+static void test_beside(void **state)
+{
+	struct source_beside now[] = {{CAUSE_SIDE_FULL, TABLE_SCHED, 5},
+				      {CAUSE_SIDE_FULL, TABLE_REQUEST, 2},
+				      {CAUSE_SIDE_UNSEEN, TABLE_SCHED, 1}};
+	struct losses l = {.since = 1000};
+	struct batch_set out = {0};
+	const struct batch *b;
+
+	assert_int_equal(losses_init(&l, CPUS), 0);
+	assert_int_equal(losses_give_beside(&l, now, ARRAY_SIZE(now), 2000, &out), 0);
+	b = out.tables[TABLE_LOSS];
+	assert_int_equal(b->rows, 3);
+	assert_int_equal(events(&out, CAUSE_SIDE_FULL, -1, -1), 7);
+	assert_int_equal(events(&out, CAUSE_SIDE_UNSEEN, -1, -1), 1);
+	assert_memory_equal(batch_get_bytes(b, LOSS_OF, 0).data, "sched", 5);
+	assert_memory_equal(batch_get_bytes(b, LOSS_OF, 1).data, "block", 5);
+
+	batch_set_clear(&out);
+	now[1].count = 9;
+	assert_int_equal(losses_give_beside(&l, now, ARRAY_SIZE(now), 3000, &out), 0);
+	assert_int_equal(events(&out, CAUSE_SIDE_FULL, -1, -1), 7);
+	assert_int_equal(batch_set_count(&out), 1);
+	assert_int_equal(losses_give_unknown(&l, CAUSE_SIDE_UNREAD, TABLE_MEM, 3000, &out), 0);
+	b = out.tables[TABLE_LOSS];
+	assert_true(batch_is_null(b, LOSS_EVENTS, 1));
+	assert_memory_equal(batch_get_bytes(b, LOSS_OF, 1).data, "mem", 3);
+	batch_set_free(&out);
+	losses_free(&l);
+}
+
 #define MIB ((size_t)1 << 20)
 
 /* The rings of all CPUs that may come take no more than is told, those of CPUs that are there are not made smaller. */
@@ -112,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_ring_size),
 	};
 
