@@ -146,7 +146,7 @@ const struct command command_report = {
 		"requests of io_uring and libaio that it submitted, as these overlap each other "
 		"and "
 		"what "
-		"it does meanwhile: async I/O is for how long at least one was under way. The sums "
+		"they do meanwhile: async I/O is for how long at least one was under way. The sums "
 		"by "
 		"operation and file have them.\n\n"
 		"net shows what --with net records: what each TCP connection moved, its round-trip "

@@ -305,7 +305,7 @@ static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn,
 		else
 			by_group[one->thread_id].row = one;
 	}
-	if (e >= 0 && !processes)
+	if (e >= 0)
 		e = take_requests(r, &k.by, by_group, groups);
 	for (size_t g = 0; e >= 0 && g < groups; g++) {
 		put_measures(t, by_group[g].row ? by_group[g].row : &none, by_group[g].requests);
