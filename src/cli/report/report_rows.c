@@ -233,7 +233,7 @@ struct thread_sums {
 	const struct rollup_row *row;
 	uint64_t waits, waiting;
 	uint64_t requests,
-		async; /* of a thread: the time of its requests, and for how long there were any */
+		async; /* the time of requests, and of a thread for how long there were any */
 };
 
 /* Requests of io_uring and libaio overlap: they are no time of the thread that submitted them. */
