@@ -311,6 +311,28 @@ def served(t, f):
         t.check('without --spans nothing is taken', post(s, '/v1/traces', body)[0] == 404)
 
 
+def full(t, f):
+    """No body is acknowledged that a full disk did not take."""
+    disk = os.path.join(f.path, 'disk')
+    os.mkdir(disk)
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=512k', 'weir-interop', disk], capture_output=True, check=False).returncode:
+        t.skip('what does not fit is not acknowledged', 'no right to mount a tmpfs')
+        return
+    try:
+        with Serve(WEIR, '--spans', 'disk/full.weir', folder=f.path) as s:
+            statuses = []
+            for i in range(6):
+                spans = [{'traceId': os.urandom(16).hex(), 'spanId': os.urandom(8).hex(), 'name': os.urandom(60).hex(),
+                          'startTimeUnixNano': str(T0 + i), 'endTimeUnixNano': str(T0 + i)} for _ in range(1500)]
+                statuses.append(post(s, '/v1/traces', json.dumps({'resourceSpans': [{'scopeSpans': [{'spans': spans}]}]}))[0])
+        count = f.rows('from span | count()', 'disk/full.weir')[0]['count']
+        lost = sum(r['events'] for r in f.rows('from loss', 'disk/full.weir'))
+        t.check('what does not fit is not acknowledged, and counted', set(statuses) == {200, 503} and count == 1500 * statuses.count(200) and
+                count + lost == 9000, statuses, count, lost)
+    finally:
+        subprocess.run(['umount', disk], check=True)
+
+
 def sdk(t, f):
     """A real SDK, where it is installed."""
     name = 'an OpenTelemetry SDK feeds weir serve'
@@ -367,6 +389,7 @@ def main():
         hostile(t, f)
         calls(t, f)
         served(t, f)
+        full(t, f)
         sdk(t, f)
         transformer(t, f, trace)
     return t.end()

@@ -32,10 +32,20 @@ void intake_free(struct intake *i)
 	free(i);
 }
 
+/* How many rows could not be written so far: a writer that has reported that goes on, and returns no error. */
+static uint64_t intake_lost(const struct intake *i)
+{
+	struct store_stats stats;
+
+	store_writer_stats(i->writer, &stats);
+	return stats.lost_rows;
+}
+
 /* With the lock: the rows. What was left out is in a mark, and so is where all of it comes from. */
 static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
+	uint64_t lost = intake_lost(i);
 	int r = i->begun ? 0 : buf_printf(&text, "spans that were sent to weir serve");
 
 	if (r >= 0)
@@ -45,6 +55,9 @@ static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
 	r = spans_write(i->writer, s, buf_str(&text), err);
 	if (r >= 0)
 		r = store_flush(i->writer, true, err);
+	if (r >= 0 && intake_lost(i) > lost)
+		r = error_set(err, -ENOSPC,
+			      "the trace cannot be written; what does not fit is counted as lost");
 	i->begun |= r >= 0;
 	return r;
 }
