@@ -7,6 +7,7 @@
 #include "analysis/spans/requests.h"
 #include "base/map.h"
 #include "names/file_lines.h"
+#include "base/saturate.h"
 #include "schema/vocab.h"
 
 #define TRAITS_MAX 64
@@ -38,7 +39,7 @@ static int compare_call(void *arg, const struct span_call *c)
 	struct comparing *k = arg;
 	const struct spans *s = &k->q->spans;
 	uint32_t at = c->span;
-	int64_t file = batch_get(c->b, OP_FILE_ID, c->row, -1), line;
+	int64_t file = batch_get(c->b, OP_FILE_ID, c->row, -1), line, *sum;
 	enum span_time time = span_time_of(c->b, c->row);
 	uint64_t key, i;
 
@@ -56,7 +57,8 @@ static int compare_call(void *arg, const struct span_call *c)
 			return -ENOMEM;
 		k->sums[k->count++] = (struct compare_sum){.line = line, .time = time};
 	}
-	*(k->side[at] == COMPARE_SLOW ? &k->sums[i].slow : &k->sums[i].usual) += c->part;
+	sum = k->side[at] == COMPARE_SLOW ? &k->sums[i].slow : &k->sums[i].usual;
+	*sum = add_sat_signed(*sum, c->part);
 	return 0;
 }
 
@@ -120,9 +122,9 @@ static void compare_times(struct requests *q)
 		d->what = (struct bytes){(const uint8_t *)span_time_word(t),
 					 strlen(span_time_word(t))};
 		for (uint32_t i = 0; i < c->usual_count; i++)
-			d->usual += q->spans.all[c->usual[i]].sums.time[t];
+			d->usual = add_sat_signed(d->usual, q->spans.all[c->usual[i]].sums.time[t]);
 		for (uint32_t i = 0; i < c->slow_count; i++)
-			d->slow += q->spans.all[c->slow[i]].sums.time[t];
+			d->slow = add_sat_signed(d->slow, q->spans.all[c->slow[i]].sums.time[t]);
 		d->usual /= c->usual_count;
 		d->slow /= c->slow_count;
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/spans/requests.h"
+#include "base/saturate.h"
 #include "names/names.h"
 #include "schema/vocab.h"
 
@@ -65,7 +66,8 @@ static int tree_take_part(struct tree_disks *t, const struct batch *b, size_t ro
 		return 0;
 	is = (struct requests_call){
 		.start = start,
-		.stop = start + MAX(batch_get(b, REQUEST_PART_DUR, row, 0), (int64_t)0),
+		.stop = add_sat_signed(start,
+				       MAX(batch_get(b, REQUEST_PART_DUR, row, 0), (int64_t)0)),
 		.bytes = batch_get(b, REQUEST_PART_BYTES, row, 0),
 		.file_id = batch_get(b, REQUEST_PART_FILE_ID, row, -1),
 		.thread_id = thread,

@@ -5,6 +5,7 @@
 
 #include "analysis/spans/requests.h"
 #include "base/map.h"
+#include "base/saturate.h"
 #include "schema/vocab.h"
 
 static int group_order_spans(const void *a, const void *b, void *arg)
@@ -42,17 +43,17 @@ static int request_group_add(struct requests_group *g, const struct spans *s, ui
 	g->errors += k->status == SPAN_STATUS_ERROR;
 	g->running += k->status == SPAN_STATUS_RUNNING;
 	g->cut += k->status == SPAN_STATUS_CUT;
-	g->total += span_dur(k);
-	g->self += k->sums.self;
+	g->total = add_sat_signed(g->total, span_dur(k));
+	g->self = add_sat_signed(g->self, k->sums.self);
 	g->calls += k->sums.calls;
 	g->unphased += k->sums.unphased;
-	g->bytes += k->sums.bytes;
+	g->bytes = add_sat_signed(g->bytes, k->sums.bytes);
 	for (unsigned int i = 0; i < SPAN_TIMES; i++) {
-		g->time[i] += k->sums.time[i];
-		g->summed[i] += k->sums.summed[i];
+		g->time[i] = add_sat_signed(g->time[i], k->sums.time[i]);
+		g->summed[i] = add_sat_signed(g->summed[i], k->sums.summed[i]);
 	}
 	for (unsigned int i = 0; i < SPAN_PHASES; i++)
-		g->phase[i] += k->sums.phase[i];
+		g->phase[i] = add_sat_signed(g->phase[i], k->sums.phase[i]);
 	return 0;
 }
 
@@ -66,7 +67,7 @@ static void request_group_cover(struct requests_group *g, const struct spans *s)
 		int64_t start = MAX(k->start, until);
 
 		if (k->stop > start)
-			g->covered += k->stop - start;
+			g->covered = add_sat_signed(g->covered, k->stop - start);
 		until = MAX(until, k->stop);
 	}
 }

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/option.h"
 #include "names/names.h"
+#include "base/saturate.h"
 #include "schema/vocab.h"
 
 #define TREE_UNFOLDED 16 /* so many calls of a span are a line each */
@@ -159,11 +160,11 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 		c->line = (uint32_t)at;
 		l->to++; /* how many, until they are in order of lines */
 		l->stop = MAX(l->stop, c->stop);
-		l->time += c->stop - c->start;
-		l->bytes += c->bytes;
-		l->queued += c->queued;
-		l->device += c->device;
-		l->runq += c->runq;
+		l->time = add_sat_signed(l->time, c->stop - c->start);
+		l->bytes = add_sat_signed(l->bytes, c->bytes);
+		l->queued = add_sat_signed(l->queued, c->queued);
+		l->device = add_sat_signed(l->device, c->device);
+		l->runq = add_sat_signed(l->runq, c->runq);
 		l->errors += c->err != 0;
 	}
 	map_free(&lines);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/saturate.h"
 #include "schema/vocab.h"
 
 /* Of a span that nobody recorded: pages and other readers of JSON hold so much of a number. */
@@ -117,7 +118,7 @@ static int span_take(struct span_load *l, const struct batch *b, size_t row)
 
 	if (r < 0)
 		return r;
-	k->start = batch_get(b, SPAN_START, row, 0);
+	k->start = MAX(batch_get(b, SPAN_START, row, 0), (int64_t)0);
 	k->number = batch_get(b, SPAN_NUMBER, row, -1);
 	k->thread_id = batch_get(b, SPAN_THREAD_ID, row, -1);
 	k->kind = (uint8_t)batch_get(b, SPAN_SPAN_KIND, row, UINT8_MAX);
@@ -141,12 +142,12 @@ static int span_take_context(struct span_load *l, const struct batch *b, size_t 
 {
 	struct bytes trace = batch_get_bytes(b, CONTEXT_TRACE_ID, row),
 		     id = batch_get_bytes(b, CONTEXT_SPAN_ID, row);
-	int64_t start = batch_get(b, CONTEXT_START, row, 0);
-	struct span_carried is = {.thread_id = batch_get(b, CONTEXT_THREAD_ID, row, -1),
-				  .start = start,
-				  .stop = start +
-					  MAX(batch_get(b, CONTEXT_DUR, row, 0), (int64_t)0),
-				  .ids = span_ids(trace, id)};
+	int64_t start = MAX(batch_get(b, CONTEXT_START, row, 0), (int64_t)0);
+	struct span_carried is = {
+		.thread_id = batch_get(b, CONTEXT_THREAD_ID, row, -1),
+		.start = start,
+		.stop = add_sat_signed(start, MAX(batch_get(b, CONTEXT_DUR, row, 0), (int64_t)0)),
+		.ids = span_ids(trace, id)};
 	uint64_t at;
 	struct span *k;
 	struct span_key *key;

@@ -5,6 +5,7 @@
 
 #include "analysis/spans/spans.h"
 #include "schema/ops.h"
+#include "base/saturate.h"
 #include "schema/vocab.h"
 
 #define SPAN_PIECES_OPEN 4096 /* kept of a span that is open, where there are too many */
@@ -150,8 +151,10 @@ static void span_sum_phases(struct span_sums *k, const struct batch *b, size_t r
 	for (unsigned int i = 0; i < SPAN_PHASES; i++) {
 		int64_t v = batch_get(b, columns[i], row, 0);
 
-		k->phase[i] +=
-			part == dur || !dur ? v : (int64_t)((double)v * (double)part / (double)dur);
+		k->phase[i] = add_sat_signed(
+			k->phase[i], part == dur || !dur
+					     ? v
+					     : (int64_t)((double)v * (double)part / (double)dur));
 	}
 }
 
@@ -181,8 +184,8 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 		return r;
 	k->sums.calls++;
 	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
-	k->sums.bytes += batch_get(c->b, OP_BYTES, c->row, 0);
-	k->sums.summed[t] += part;
+	k->sums.bytes = add_sat_signed(k->sums.bytes, batch_get(c->b, OP_BYTES, c->row, 0));
+	k->sums.summed[t] = add_sat_signed(k->sums.summed[t], part);
 	span_sum_phases(&k->sums, c->b, c->row, part, dur);
 	r = cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
 	if (r >= 0 && s->sched)
@@ -200,7 +203,8 @@ int spanset_sum(void *arg, const struct span_call *c)
 
 	assert(c->via >= VIA_CONTEXT && c->via < VIA_TIME);
 	s->calls_via[c->via - VIA_CONTEXT]++;
-	s->time_via[c->via - VIA_CONTEXT] += c->part;
+	s->time_via[c->via - VIA_CONTEXT] =
+		add_sat_signed(s->time_via[c->via - VIA_CONTEXT], c->part);
 	s->all[c->span].sums.own_calls++;
 	for (uint32_t at = c->span; at != SPAN_NONE && r >= 0; at = s->all[at].parent)
 		r = span_sum_one(s, &s->all[at], c, t);
@@ -234,7 +238,7 @@ static void span_share(struct span_sums *k, unsigned int from, unsigned int to, 
 	unsigned int most = from;
 
 	for (unsigned int i = from; i < to; i++)
-		sum += k->time[i];
+		sum = add_sat_signed(sum, k->time[i]);
 	for (unsigned int i = from; i < to; i++) {
 		k->time[i] = sum ? (int64_t)((double)all * ((double)k->time[i] / (double)sum)) : 0;
 		left -= k->time[i];
@@ -306,8 +310,9 @@ static int pass_row(struct span_passing *at, const struct batch *b, size_t row, 
 {
 	struct span_member members[SPAN_LANES_MAX];
 	int64_t dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
-		start = batch_get(b, OP_START, row, end - dur);
-	struct span_call c = {.b = b, .row = row, .start = start, .stop = start + dur};
+		start = MAX(batch_get(b, OP_START, row, end - dur), (int64_t)0);
+	struct span_call c = {
+		.b = b, .row = row, .start = start, .stop = add_sat_signed(start, dur)};
 	ssize_t n = span_places_of(at->s->places, b, row, start, c.stop, members);
 	bool is_of = false;
 	int r = 0;
@@ -335,7 +340,7 @@ static int pass_row(struct span_passing *at, const struct batch *b, size_t row, 
 static int pass_sched(struct span_passing *at, const struct batch *b, size_t row)
 {
 	int64_t start = batch_get(b, SCHED_START, row, 0),
-		stop = start + MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0);
+		stop = add_sat_signed(start, MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0));
 	uint32_t spans[SPAN_LANES_MAX];
 	size_t n =
 		span_places_at(at->s->places, batch_get(b, SCHED_THREAD_ID, row, -1), start, spans);

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""hostile.py WEIR MARK: spans that make no sense: parents in circles, ids and numbers used twice, threads that nobody knows, times
+before the epoch and of centuries, attributes that are no JSON. Each view ends well, and the parts of each span add up. The rows come
+from seeds. TAP on standard output."""
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
+weir, mark = map(os.path.abspath, sys.argv[1:3])
+tap = Tap()
+ORIGIN = 1_795_000_000_000_000_000
+TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')
+ATTRIBUTES = ('{', '{"a', '{"a":', '{"a":[1,{"b":2}],"c":"x\\\\"}', '[]', 'nonsense', '{"a":1}')
+VIEWS = ((), ('--log', '--name', '*'), ('--tree', 'slowest'), ('--compare',), ('--clusters',), ('--freq', '--by', 'attr.a'), ('--stats',),
+         ('--keep',))
+
+
+def a_span(r, i, n):
+    start = ORIGIN + r.randrange(1000000) - (r.random() < 0.02) * 2 * ORIGIN
+    dur = r.choice([0, 1, 1000, 100000, None, 2**62, r.randrange(300000)])
+    fields = {'start': start, 'number': r.choice([i, i, i, 0, -5, 2**63 - 1]), 'name': r.choice('abc'), 'dur': dur,
+              'parent': r.randrange(n) if r.random() < 0.7 else None,
+              'span_id': f'{r.randrange(20):016x}' if r.random() < 0.3 else None,
+              'parent_id': f'{r.randrange(20):016x}' if r.random() < 0.3 else None,
+              'thread_id': r.choice([0, 1, 2, 3, 77, 2**41]) if r.random() < 0.9 else None,
+              'attributes': r.choice(ATTRIBUTES) if r.random() < 0.5 else None}
+    return start + (dur or 0), 'span', fields
+
+
+def a_context(r):
+    start, dur = ORIGIN + r.randrange(1000000), r.randrange(100000)
+    return start + dur, 'context', {'start': start, 'dur': dur, 'thread_id': r.randrange(5), 'span_id': f'{r.randrange(30):016x}'}
+
+
+def a_call(r):
+    start, dur = ORIGIN + r.randrange(1000000), r.randrange(3000)
+    waits = {'op': 'futex', 'class': 'wait', 'a1': 137, 'waker_id': r.randrange(5)}
+    reads = {'op': 'read', 'class': 'data', 'bytes': 3}
+    return start + dur, 'op', {'start': start, 'dur': dur, 'thread_id': r.randrange(5), 'tid': 5, **(waits if r.random() < 0.2 else reads)}
+
+
+def story(seed):
+    r = random.Random(seed)
+    n = r.choice([3, 50, 400])
+    rows = [(0, 'thread', {'id': i, 'task': i, 'tid': 100 + i, 'comm': 'x'}) for i in range(4)]
+    rows += [a_span(r, i, n) for i in range(n)] + [a_context(r) for _ in range(30)] + [a_call(r) for _ in range(2000)]
+    return ''.join('\t'.join((table, *(f'{k}={v}' for k, v in fields.items() if v is not None))) + '\n'
+                   for _, table, fields in sorted(rows, key=lambda row: row[0]))
+
+
+def main():
+    for seed in range(5):
+        bad = []
+        with tempfile.TemporaryDirectory(prefix='weir-hostile-') as folder:
+            subprocess.run((mark, '-', 't.trace'), input=story(seed), text=True, cwd=folder, check=True)
+            for view in VIEWS:
+                for form in ((), ('--json',)):
+                    r = subprocess.run((weir, 'requests', '-i', 't.trace', *view, *form), capture_output=True, text=True, cwd=folder, timeout=120)
+                    if r.returncode:
+                        bad.append((view, form, r.returncode, r.stderr[-300:]))
+                    elif form and view[:1] == ('--log',):
+                        bad += [row for row in json.loads(r.stdout)['rows']
+                                if sum(row[t] for t in TIMES) != row['dur'] or min(row[t] for t in TIMES) < 0 or row['self'] < 0]
+        tap.check(f'seed {seed}', not bad, *bad[:5])
+    return tap.end()
+
+
+sys.exit(main())
