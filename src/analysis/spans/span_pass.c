@@ -306,7 +306,7 @@ static uint64_t pass_columns(void)
 	return set;
 }
 
-static int pass_row(struct span_passing *at, const struct batch *b, size_t row, int64_t end)
+static int span_pass_row(struct span_passing *at, const struct batch *b, size_t row, int64_t end)
 {
 	struct span_member members[SPAN_LANES_MAX];
 	int64_t dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
@@ -382,7 +382,7 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 			return error_set(err, -EINTR, "interrupted");
 		for (ssize_t i = 0; i < n && r >= 0; i++)
 			r = which ? pass_sched(&at, b, rows[i])
-				  : pass_row(&at, b, rows[i], engine_merge_end(m, rows[i]));
+				  : span_pass_row(&at, b, rows[i], engine_merge_end(m, rows[i]));
 		if (r < 0)
 			return error_errno(err, r, "cannot read the calls of the spans");
 	}
