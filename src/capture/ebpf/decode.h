@@ -77,6 +77,8 @@ void decode_take_stacks(struct decode *d, const struct wire_op *w, int64_t *ret_
 			int64_t *ret_kernel);
 /* The rows of all stacks again, with the names of their functions. */
 int decode_stack_names(struct decode *d, struct batch_set *out);
+/* /proc/kallsyms for them, to be opened with the right to see addresses; negative: none. */
+int stacks_kallsyms(void);
 void stacks_free(struct stacks *s);
 /* Whether a thread was seen; the start of a process that was, else 0. */
 bool decode_knows_tid(const struct decode *d, int32_t tid);

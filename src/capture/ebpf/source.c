@@ -259,8 +259,9 @@ static int give(struct ebpf *e, const struct pending *p, struct batch_set *out)
 /* Gives what waits and happened before the horizon. */
 static int pending_give(struct ebpf *e, struct batch_set *out)
 {
-	int r = 0;
+	int r = spans_take(e->decode->spans);
 
+	e->spans_wait = 0;
 	while (e->pending.at < e->pending.count && r >= 0) {
 		struct pending *p = &e->pending.items[e->pending.at];
 
@@ -268,7 +269,8 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 		    (out->tables[TABLE_OP] && out->tables[TABLE_OP]->rows >= SET_ROWS_MAX) ||
 		    (!wire_is_call(p->record) && set_full(out)))
 			break;
-		e->spans_wait = spans_first(e->decode, p->record, out);
+		if (!wire_is_call(p->record))
+			e->spans_wait = spans_first(e->decode, p->record, out);
 		if (e->spans_wait)
 			return MIN(e->spans_wait, 0);
 		r = give(e, p, out);
@@ -343,17 +345,15 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
 	if (!ready || e->stopped)
 		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms, &e->taken));
-	r = r ? r : spans_take(e->decode->spans);
 	r = r ? r : queue_take(e, out);
 	if (!e->queue)
 		e->horizon = e->stopped ? INT64_MAX : e->taken;
 	r = r ? r : pending_sort(&e->pending);
-	e->spans_wait = 0;
 	r = r ? r : pending_give(e, out);
 	pending_compact(&e->pending);
 	if (!r && !e->spans_wait)
-		e->spans_wait = r = spans_give(e->decode, given_until(e), out);
-	r = MIN(r, 0);
+		e->spans_wait = spans_give(e->decode, given_until(e), out);
+	r = r ? r : MIN(e->spans_wait, 0);
 	if (!r && !e->stopped && losses_due(&e->losses, wall_now(e))) {
 		r = requests_forget(&e->loaded, e->decode, out, &e->requests, &e->ops);
 		r = r ? r : give_losses(e, out, wall_now(e));
@@ -386,8 +386,8 @@ static int ebpf_stop(struct source *s, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	struct ebpf *e = ebpf_of(s);
+	int r, pids = bpf_map__fd(e->loaded.skel->maps.select_pids);
 	uint64_t over;
-	int r;
 
 	if (e->stopped)
 		return 0;
@@ -395,8 +395,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		over = load_over(&e->loaded);
 		e->recursion = recursion_misses(e);
 		/* before the end: calls that begin from here on are seen */
-		e->running_error = running_unseen(&e->unseen, e->opt.select,
-						  bpf_map__fd(e->loaded.skel->maps.select_pids));
+		e->running_error = running_unseen(&e->unseen, e->opt.select, pids);
 		(void)!polled_look(&e->loaded); /* of processes that came to be selected later */
 		/* While ends are still seen, so that what is told to be running was. */
 		load_detach_enter(&e->loaded);
@@ -692,14 +691,6 @@ static uint32_t own_mnt_ns(void)
 	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
 }
 
-/* The kernel shows addresses to whoever had the right to see them as the file was opened. */
-static int open_kallsyms(void)
-{
-	_privileged_(PRIVILEGE_LOAD | PRIVILEGE_CAP(CAP_SYSLOG));
-
-	return open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-}
-
 int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err)
 {
 	static const struct source_ops ops = {
@@ -732,7 +723,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	d.shared = r < 0 ? NULL : &e->loaded.skel->data_shared->shared;
 	d.reads_counted = r >= 0 && e->loaded.skel->data_shared->shared.io_counted;
 	if (opt->stacks.of)
-		e->kallsyms_fd = d.kallsyms_fd = open_kallsyms();
+		e->kallsyms_fd = d.kallsyms_fd = stacks_kallsyms();
 	d.plans = e->loaded.plans;
 	d.loaded = &e->loaded;
 	d.root = e->loaded.root;

@@ -368,10 +368,7 @@ int spans_announced(struct decode *d, const struct announcement *a, struct batch
 		r = process_close(d, p, SPAN_STATUS_CUT, a->time, out);
 		pos = 0;
 	}
-	/* the end of the announcer is to be heard as well */
-	return r || a->event == ANNOUNCE_EXIT || !process_by(d->spans, a->pid, 0)
-		       ? r
-		       : decode_announcer_add(d, a->kind, a->pid, a->process_start, a->time);
+	return r;
 }
 
 int spans_look(struct decode *d, const struct wire_thread *w, struct batch_set *out)
@@ -381,8 +378,9 @@ int spans_look(struct decode *d, const struct wire_thread *w, struct batch_set *
 	uint64_t hash = hash_bytes(ident, sizeof(ident));
 	int r;
 
-	if (w->reason != WIRE_THREAD_SEEN || w->tgid == getpid() ||
-	    recent_get(&d->spans->looked, hash, NULL))
+	/* The command is weir itself until its execve. */
+	if (w->reason != WIRE_THREAD_SEEN || w->ppid == (int32_t)getpid() ||
+	    w->tgid == (int32_t)getpid() || recent_get(&d->spans->looked, hash, NULL))
 		return 0;
 	r = recent_set(&d->spans->looked, hash, 1);
 	return r ? r : attach(d, &a, 0, out);
