@@ -34,7 +34,9 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define AT_START    __attribute__((constructor))
+#define AT_END	    __attribute__((destructor))
 
+#define WAIT_MS_MAX 1000 /* for a recorder, as the program ends */
 #define NAME_SLOTS \
 	4096 /* of the table by text; fuller than 3/4: further names go with each record */
 #define POINTER_IDS  1024 /* of the cache by address */
@@ -175,6 +177,7 @@ static void memory_make(void)
 
 static void thread_ends(void *ring);
 static AT_START void process_begins(void);
+static AT_END void process_ends(void);
 
 static void process_begins(void)
 {
@@ -191,6 +194,20 @@ static void process_begins(void)
 	memory_make();
 	all.epoch = page;
 	atomic_store(all.epoch, EPOCH_FIRST);
+}
+
+/* Where it is asked for: a program that ends at once stays until a recorder has found what it marked. */
+static void process_ends(void)
+{
+	const char *text = secure_getenv("WEIR_SPAN_WAIT_MS");
+	uint64_t left = text ? strtoull(text, NULL, 10) : 0;
+
+	if (left > WAIT_MS_MAX)
+		left = WAIT_MS_MAX;
+	for (; left && all.control && all.control->pid == getpid() && all.control->rings &&
+	       *weir_span_on_ == SPAN_EARLY;
+	     left--)
+		usleep(1000);
 }
 
 /* The first of a forked child's threads that marks a span makes the child's memory. */

@@ -332,6 +332,16 @@ static int way_older_child(void)
 	return 0;
 }
 
+/* Ends at once. */
+static int way_brief(void)
+{
+	struct marked m;
+
+	marked_begin(&m, "brief", NULL);
+	marked_end(&m);
+	return 0;
+}
+
 /* Values and names of all lengths, and bytes that are no text. */
 static int way_values(void)
 {
@@ -375,6 +385,7 @@ int main(int argc, char **argv)
 	       : !strcmp(way, "remote")	     ? way_remote()
 	       : !strcmp(way, "older")	     ? way_older()
 	       : !strcmp(way, "older_child") ? way_older_child()
+	       : !strcmp(way, "brief")	     ? way_brief()
 	       : !strcmp(way, "values")	     ? way_values()
 					     : 2;
 }

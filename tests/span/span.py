@@ -206,6 +206,13 @@ def older_child(t, folder):
 
 
 @case
+def brief(t, folder):
+    r = Recording(folder, ['sh', '-c', f'for i in 1 2 3 4 5 6 7 8 9 10; do {MARKS} brief /dev/zero; done'], WEIR_SPAN_WAIT_MS='1000')
+    t.check('ten programs ran', len(r.kind('span')) == 10 and r.status == 0, r.out, r.err)
+    compare(t, 'programs that end at once, and wait to be found', r)
+
+
+@case
 def overflow(t, folder):
     r = Recording(folder, [MARKS, 'overflow', '/dev/zero'], WEIR_SPAN_RING_KIB='16')
     count = int(r.kind('count')[0][1])
