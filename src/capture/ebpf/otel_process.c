@@ -121,7 +121,7 @@ static int take_attribute(struct bytes m, struct otel_process *ret)
 }
 
 /* Resource {1: attributes} */
-static int take_resource(struct bytes m, struct otel_process *ret)
+static int resource_take(struct bytes m, struct otel_process *ret)
 {
 	struct field f;
 	int r;
@@ -145,7 +145,7 @@ int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *
 	ret->threads = -ENODATA;
 	while ((r = next_field(&m, &f)) > 0) {
 		if (f.number == 1 && f.wire == WIRE_BYTES)
-			r = take_resource(f.data, ret);
+			r = resource_take(f.data, ret);
 		else if (f.number == 2 && f.wire == WIRE_BYTES)
 			r = take_attribute(f.data, ret);
 		if (r < 0)
