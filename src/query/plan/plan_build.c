@@ -380,9 +380,10 @@ int query_parse_expr(const char *text, size_t len, enum table_id table, bool fil
 	return query_parse_expr_users(text, len, table, filter, NULL, ret, err);
 }
 
-int query_parse_expr_users(const char *text, size_t len, enum table_id table, bool filter,
-			   const struct query_users *users, struct plan **ret,
-			   struct query_error *err)
+/* users, rows: NULL: none. */
+static int expr_parse(const char *text, size_t len, enum table_id table, bool filter,
+		      const struct query_users *users, const struct query_rows_named *rows,
+		      struct plan **ret, struct query_error *err)
 {
 	struct plan_arena *arena;
 	struct query_source s;
@@ -392,6 +393,7 @@ int query_parse_expr_users(const char *text, size_t len, enum table_id table, bo
 	if (arena_new(&arena) < 0)
 		return error_set(&err->err, -ENOMEM, "no memory for the query");
 	r = source_start(&s, text, len, users, arena, err);
+	s.rows = rows;
 	if (r == 0)
 		r = expr_to_plan(&s, table, filter, ret);
 	if (r < 0)
@@ -399,24 +401,18 @@ int query_parse_expr_users(const char *text, size_t len, enum table_id table, bo
 	return r;
 }
 
+int query_parse_expr_users(const char *text, size_t len, enum table_id table, bool filter,
+			   const struct query_users *users, struct plan **ret,
+			   struct query_error *err)
+{
+	return expr_parse(text, len, table, filter, users, NULL, ret, err);
+}
+
 int query_parse_expr_rows(const char *text, size_t len, enum table_id table, bool filter,
 			  const struct query_rows_named *rows, struct plan **ret,
 			  struct query_error *err)
 {
-	struct plan_arena *arena;
-	struct query_source s;
-	int r;
-
-	error_clear(err);
-	if (arena_new(&arena) < 0)
-		return error_set(&err->err, -ENOMEM, "no memory for the query");
-	r = source_start(&s, text, len, NULL, arena, err);
-	s.rows = rows;
-	if (r == 0)
-		r = expr_to_plan(&s, table, filter, ret);
-	if (r < 0)
-		arena_free(arena);
-	return r;
+	return expr_parse(text, len, table, filter, NULL, rows, ret, err);
 }
 
 int plan_and_where(struct plan *p, const char *text, struct query_error *err)
