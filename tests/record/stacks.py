@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Are the stacks of calls those that the program itself finds?   stacks.py WEIR STACKED STACKED-WITHOUT-FRAME-POINTERS"""
 import functools
+import glob
 import gzip
 import http.server
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -165,6 +168,33 @@ static __attribute__((noinline)) int hidden(int fd) { char b; int n = read(fd, &
 """
 
 
+SCRIPT = """
+const fs = require('fs');
+function innerRead(fd, b) { return fs.readSync(fd, b, 0, 1, 0); }
+function outerLoop() { const fd = fs.openSync('/etc/passwd'), b = Buffer.alloc(1); for (let i = 0; i < 500; i++) innerRead(fd, b); }
+outerLoop();
+"""
+
+
+def javascript(t, weir, folder):
+    """Functions of Node, which writes a map of them."""
+    own = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'out', 'node', 'bin', 'node')
+    node = own if os.path.exists(own) else shutil.which('node')
+    if not node:
+        t.skip("functions of Node's", 'no node')
+        return
+    script = os.path.join(folder, 'script.js')
+    with open(script, 'w', encoding='ascii') as f:
+        f.write(SCRIPT)
+    r = Recording(weir, folder, ('--stacks=all', '-e', 'pread64', '-P', '/etc/passwd'), [node, '--perf-basic-prof', '--interpreted-frames-native-stack', script])
+    rows = r.rows('op == pread64 && path == "/etc/passwd" | by stack | count() as n | sort n desc')
+    named = sum(x['n'] for x in rows if re.search(r'outerLoop[^;]*;.*innerRead', x['stack'] or ''))
+    t.check("functions of Node's have their names", named >= 400, named, rows[:2], r.out.stderr.decode())
+    for name in glob.glob('/tmp/perf-*.map'):
+        if os.path.getmtime(name) >= os.path.getmtime(script) and script.encode() in open(name, 'rb').read():
+            os.unlink(name)
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass
@@ -207,6 +237,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='weir-stacks.') as folder:
         cases(t, *(os.path.realpath(p) for p in sys.argv[1:4]), folder)
         lines(t, os.path.realpath(sys.argv[1]), folder)
+        javascript(t, os.path.realpath(sys.argv[1]), folder)
     return t.end()
 
 
