@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(HERE, '..', 'oracles'))
 import compare  # noqa: E402
 
 MKFS, DMSETUP = (shutil.which(name, path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin') for name in ('mkfs.ext4', 'dmsetup'))
-BLKTRACE = [shutil.which(name, path='/usr/bin:/usr/sbin') for name in ('blktrace', 'blkparse')]
+DISK_TOOLS = [shutil.which(name, path='/usr/bin:/usr/sbin:/sbin') for name in ('blktrace', 'blkparse', 'mdadm', 'mkfs.ext4')]
 LOST_POWER = '1s', 'off'  # --sync
 
 
@@ -39,11 +39,11 @@ def make_image(path):
 def boot(options, image, names):
     """Runs everything; what the machine printed."""
     words = [os.path.join(HERE, 'vm'), '-m', '2048', '-t', '1700']
-    for module in 'crc32c_generic', 'ext4', 'overlay', 'loop', 'dm-flakey', 'dm-delay':
+    for module in 'crc32c_generic', 'ext4', 'overlay', 'loop', 'dm-flakey', 'dm-delay', 'raid1':
         words += ['-M', module]
     if os.environ.get('WEIR_VM') == 'all':
         words += ['-M', 'nvme', '-n', image.removesuffix('.gz')]
-    for file in (options.weir, options.workload, 'setcap', 'setpriv=/x/setpriv', *filter(None, [DMSETUP, *BLKTRACE]), 'dd=/x/dd',
+    for file in (options.weir, options.workload, 'setcap', 'setpriv=/x/setpriv', *filter(None, [DMSETUP, *DISK_TOOLS]), 'dd=/x/dd',
                  image + '=/image.gz',
                  *(os.path.join(HERE, name) + '=/' + name for name in ('guest', 'cases.sh', 'power.sh', 'slow.sh'))):
         words += ['-f', file]
