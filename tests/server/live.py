@@ -112,7 +112,7 @@ def annotated():
         until = time.monotonic() + 300
         while s.get('trace')['generation'] == before and time.monotonic() < until:
             time.sleep(0.05)
-        status, _, body = s.ask('query', q='note.shade == 7 | count()')
+        status, _, body = s.ask('query', q='annotation.shade == 7 | count()')
         check('what a user appends is known', status == 200 and json.loads(body)['rows'][0]['count'] > 0, status, body[:300])
 
 
