@@ -119,18 +119,23 @@ static int announcer_ends(struct decode *d, struct announcement *a, struct batch
 	if (!map_get(&d->announcers, hash, &kinds))
 		return 0;
 	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {
-		if (!(kinds >> kind & 1) || !announced_before(d, hash, kind, a->time))
+		/* by the program that exec began, which came before its turn */
+		bool newer = !announced_before(d, hash, kind, a->time);
+
+		if (!(kinds >> kind & 1) || (newer && a->event == ANNOUNCE_EXIT))
 			continue;
-		kinds &= ~(1ull << kind);
-		map_del(&d->announced_at, hash + kind);
+		if (!newer) { /* its reader may add it again */
+			map_get(&d->announcers, hash, &kinds);
+			kinds &= ~(1ull << kind);
+			map_del(&d->announced_at, hash + kind);
+			r = map_set(&d->announcers, hash, kinds);
+		}
 		a->kind = kind;
-		r = announce_kinds[kind].take(d, a, out);
+		r = r ? r : announce_kinds[kind].take(d, a, out);
 	}
-	if (a->event == ANNOUNCE_EXIT) {
+	if (a->event == ANNOUNCE_EXIT)
 		map_del(&d->announcers, hash);
-		return r;
-	}
-	return r ? r : map_set(&d->announcers, hash, kinds);
+	return r;
 }
 
 int decode_announcer_exec(struct decode *d, const struct wire_thread *w, struct batch_set *out)

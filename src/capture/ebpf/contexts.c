@@ -23,6 +23,7 @@ struct publisher {
 	int32_t pid;
 	uint64_t start;
 	uint64_t at, name; /* as announced; name: struct announcement */
+	int64_t announced; /* when, likewise */
 	int64_t due;	   /* when it is looked at, of the monotonic clock; 0: not again */
 	int64_t looked;
 	uint32_t looks;
@@ -186,6 +187,7 @@ static int publisher_announced(struct decode *d, const struct announcement *a)
 		return 0;
 	p->at = a->addr;
 	p->name = a->name;
+	p->announced = a->time;
 	p->looks = 0;
 	if (p->looked && p->looked + LOOK_NS > now) {
 		publisher_due(c, p, p->looked + LOOK_NS);
@@ -202,6 +204,13 @@ static void publisher_gone(struct decode *d, const struct announcement *a)
 
 	if (!p)
 		return;
+	if (a->event == ANNOUNCE_EXEC && p->announced > a->time) {
+		/* The new program announced itself before the exec had its turn, at which the kernel programs forgot the old. */
+		p->known = false;
+		p->looks = 0;
+		publisher_due(d->contexts, p, 1);
+		return;
+	}
 	if (p->known)
 		load_unpublish(d->opt.loaded, p->pid);
 	if (p->due) /* it was over before it could be read */

@@ -506,6 +506,7 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 {
 	bool owner = w->thread & WIRE_OWNER_THREADS; /* alone */
 	struct bytes exe = exe_of(d, w);
+	uint64_t known;
 	int64_t process;
 	struct batch *b = NULL;
 	size_t row = 0;
@@ -513,7 +514,11 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 
 	if (w->head.size < sizeof(*w) || w->argv_len > w->head.size - sizeof(*w))
 		return -EBADMSG;
-	r = owner ? 0 : map_set(&d->tids, (uint32_t)w->tid, w->thread);
+	/* what is told again of a version that is over says nothing of who has the number now */
+	if (map_get(&d->tids, (uint32_t)w->tid, &known) && known > w->thread)
+		r = 0;
+	else
+		r = owner ? 0 : map_set(&d->tids, (uint32_t)w->tid, w->thread);
 	if (!r)
 		r = owner ? process_of_owner(d, w, out, &process) : process_of(d, w, out, &process);
 	if (!r && w->cgroup)
