@@ -171,6 +171,12 @@ static int matcher_open(struct period_matcher *m, uint32_t period, const struct 
 			"more than %u periods are open at once: END of '%.64s' ends few of "
 			"those that BEGIN begins",
 			PERIODS_OPEN_MAX, p->name);
+	if (m->to->count == PERIODS_MATCHES_MAX)
+		return error_set(err, -E2BIG,
+				 "more than %u matches, the last of '%.64s': name a key "
+				 "(thread == parent.thread compares one), or a part of the time "
+				 "with --from and --to",
+				 PERIODS_MATCHES_MAX, p->name);
 	o = period_open_new(k);
 	if (!o)
 		return error_set(err, -ENOMEM, "out of memory");

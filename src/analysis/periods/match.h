@@ -11,8 +11,9 @@
 #include "analysis/periods/open.h"
 #include "schema/vocab.h"
 
-#define PERIODS_OPEN_MAX (4u << 20) /* at once: 1 GiB or so */
-#define PERIOD_NO_DUR	 (-1)
+#define PERIODS_OPEN_MAX    (4u << 20)	/* at once: 1 GiB or so */
+#define PERIODS_MATCHES_MAX (32u << 20) /* 2 GiB or so */
+#define PERIOD_NO_DUR	    (-1)
 
 struct period_match {
 	int64_t start, dur; /* PERIOD_NO_DUR: running */
