@@ -226,8 +226,7 @@ static void waiter(void **state)
 		w.thread.thread = w.thread.task = WIRE_OWNER_THREADS | w.owner;
 		w.thread.tid = facts[i].tid;
 		w.thread.start = facts[i].start;
-		memset(w.thread.comm, 0, sizeof(w.thread.comm));
-		memcpy(w.thread.comm, facts[i].comm, sizeof(facts[i].comm));
+		snprintf(w.thread.comm, sizeof(w.thread.comm), "%s", facts[i].comm);
 		batch_set_clear(&t.out);
 		assert_int_equal(decode_side(t.decode, &w.thread.head, &t.out), 0);
 		assert_int_equal(rows_of(&t, TABLE_THREAD), facts[i].row);

@@ -315,15 +315,17 @@ int spans_first(struct decode *d, const struct wire_head *h, struct batch_set *o
 {
 	const struct wire_thread_end *end = (const void *)h;
 	const struct wire_thread *t = (const void *)h;
-	bool exec = h->type == WIRE_THREAD && t->reason == WIRE_THREAD_EXEC;
-	bool ends = h->type == WIRE_THREAD_END;
-	int32_t pid = ends ? end->tgid : t->tgid;
+	bool ends = h->type == WIRE_THREAD_END, exec;
 	struct span_process *p;
 	size_t pos = 0;
+	int32_t pid;
 	int r = 0;
 
-	if ((!ends && h->type != WIRE_THREAD) || h->size < (ends ? sizeof(*end) : sizeof(*t)) ||
-	    !process_by(d->spans, pid, 0))
+	if ((!ends && h->type != WIRE_THREAD) || h->size < (ends ? sizeof(*end) : sizeof(*t)))
+		return 0;
+	exec = !ends && t->reason == WIRE_THREAD_EXEC;
+	pid = ends ? end->tgid : t->tgid;
+	if (!process_by(d->spans, pid, 0))
 		return 0;
 	while ((exec || (ends && end->process_ended)) && !r &&
 	       (p = span_rings_next(d->spans->rings, &pos))) {
