@@ -311,6 +311,17 @@ static int way_older(void)
 	return 0;
 }
 
+/* The next process gets a number below this one's, so that who goes through all of them sees it first. For root. */
+static void next_pid_lower(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/ns_last_pid", "w");
+
+	if (!f)
+		return;
+	fprintf(f, "%d", getpid() > 600 ? getpid() - 300 : 300);
+	fclose(f);
+}
+
 /* Its child inherits its memory, and is recorded while it is not. */
 static int way_older_child(void)
 {
@@ -320,6 +331,7 @@ static int way_older_child(void)
 	usleep(1200000);
 	weir_span_begin(&s, "unseen"); /* and nobody keeps it any more */
 	weir_span_end(&s);
+	next_pid_lower();
 	pid = fork();
 	if (pid)
 		printf("%d\n", pid);
@@ -329,6 +341,29 @@ static int way_older_child(void)
 		usleep(1000);
 		weir_span_end(&s);
 	}
+	return 0;
+}
+
+/* Its child marks its first span when the process that made the memory has ended. */
+static int way_daemon(void)
+{
+	struct marked m;
+
+	marked_begin(&m, "starter", NULL);
+	marked_end(&m);
+	usleep(100000);
+	fflush(stdout);
+	if (fork())
+		return 0;
+	weir_span_set_current(NULL, NULL);
+	usleep(300000);
+	for (int i = 0; i < 5; i++) {
+		marked_begin(&m, "daemon", NULL);
+		call_in(&m);
+		marked_end(&m);
+	}
+	fflush(stdout);
+	usleep(100000);
 	return 0;
 }
 
@@ -385,6 +420,7 @@ int main(int argc, char **argv)
 	       : !strcmp(way, "remote")	     ? way_remote()
 	       : !strcmp(way, "older")	     ? way_older()
 	       : !strcmp(way, "older_child") ? way_older_child()
+	       : !strcmp(way, "daemon")	     ? way_daemon()
 	       : !strcmp(way, "brief")	     ? way_brief()
 	       : !strcmp(way, "values")	     ? way_values()
 					     : 2;

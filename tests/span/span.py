@@ -109,7 +109,16 @@ def threads(t, folder):
 
 @case
 def fork(t, folder):
-    compare(t, 'fork', Recording(folder, [MARKS, 'fork', '/dev/zero']))
+    r = Recording(folder, [MARKS, 'fork', '/dev/zero'])
+    compare(t, 'fork', r)
+    no_loss(t, 'fork', r)
+
+
+@case
+def daemon(t, folder):
+    r = Recording(folder, ['sh', '-c', f'{MARKS} daemon /dev/zero; sleep 0.6'])
+    compare(t, 'a child whose first span begins after its parent ended', r)
+    no_loss(t, 'a child whose first span begins after its parent ended', r)
 
 
 @case
@@ -199,6 +208,11 @@ def older_child(t, folder):
         subprocess.run([WEIR, 'record', '-q', '-o', r.trace, '-p', str(child), '--duration', '1s'], check=True, timeout=60)
         names = collections.Counter(s['name'] for s in r.rows('from span'))
         t.check('a child that has nothing but the memory of its parent makes its own', set(names) == {'seen'} and names['seen'] > 10, names, *r.marks())
+        r.trace += '2'
+        subprocess.run([WEIR, 'record', '-q', '-o', r.trace, '-p', str(child), '-p', str(p.pid), '--duration', '1s'], check=True, timeout=60)
+        names = collections.Counter(s['name'] for s in r.rows('from span'))
+        t.check('both are recorded, where the child is seen first', set(names) == {'seen', 'of the parent'} and min(names.values()) > 10, child, p.pid, names)
+        no_loss(t, 'both are recorded', r)
     finally:
         os.kill(child, signal.SIGKILL)
         p.kill()

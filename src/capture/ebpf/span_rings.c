@@ -133,7 +133,7 @@ void span_rings_free(struct span_rings *r)
 	while (r->count) {
 		struct span_process *p = r->list[0];
 
-		span_rings_leave(r, p);
+		span_rings_leave(r, p, false);
 		span_rings_detach(r, p);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -387,15 +387,34 @@ static int32_t pid_inside(int32_t pid)
 	return value;
 }
 
-static bool is_attached(const struct span_rings *r, int32_t pid, ino_t ino)
+/* The attachment of a memfd, whichever process it was found in. */
+static struct span_process *attached(const struct span_rings *r, ino_t ino)
 {
 	struct stat st;
 
 	for (size_t i = 0; i < r->count; i++) {
-		if (r->list[i]->pid == pid && !fstat(r->list[i]->fd, &st) && st.st_ino == ino)
-			return true;
+		if (!fstat(r->list[i]->fd, &st) && st.st_ino == ino)
+			return r->list[i];
 	}
-	return false;
+	return NULL;
+}
+
+/*
+ * Memory that is attached already is mapped in a further process: true where that one made it, and it was attached for the sake
+ * of a child. From now on its rings are read; children go on to make their own.
+ */
+static bool take_over(struct span_rings *r, struct span_process *p, int32_t pid, int32_t pid_inside)
+{
+	if (!p->asks || p->pid == pid || span_control_of(p)->pid != pid_inside)
+		return false;
+	pthread_mutex_lock(&r->lock);
+	p->pid = pid;
+	p->attached = clock_monotonic_ns();
+	p->asks = p->left = false;
+	rings_begin(p, false);
+	pthread_mutex_unlock(&r->lock);
+	__atomic_store_n(&span_control_of(p)->on, SPAN_ON, __ATOMIC_RELEASE);
+	return true;
 }
 
 static int process_add(struct span_rings *r, struct span_process *p)
@@ -441,13 +460,16 @@ static int maps_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct 
 	if (!f)
 		return addr ? -errno : 0;
 	while (*ret_count < max && fgets(line, sizeof(line), f)) {
-		struct span_process *p = NULL;
+		struct span_process *p;
 		int e;
 
 		if (!line_is_ours(line, addr, range, &ino))
 			continue;
-		if (is_attached(r, pid, ino)) {
+		p = attached(r, ino);
+		if (p) {
 			error = 0;
+			if (take_over(r, p, pid, inside))
+				ret[(*ret_count)++] = p;
 			continue;
 		}
 		e = mapping_attach(&p, pid, range, inside, ret_why);
@@ -477,14 +499,15 @@ int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct s
 	return e;
 }
 
-void span_rings_leave(struct span_rings *r, struct span_process *p)
+void span_rings_leave(struct span_rings *r, struct span_process *p, bool gone)
 {
 	uint32_t on = p->asks ? SPAN_ASK : SPAN_ON;
+	uint32_t next = gone ? SPAN_ASK : SPAN_OFF;
 
 	pthread_mutex_lock(&r->lock);
 	p->left = true;
 	pthread_mutex_unlock(&r->lock);
-	__atomic_compare_exchange_n((uint32_t *)&span_control_of(p)->on, &on, SPAN_OFF, false,
+	__atomic_compare_exchange_n((uint32_t *)&span_control_of(p)->on, &on, next, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 

@@ -73,15 +73,18 @@ bool span_rings_copy(struct span_rings *r);
 /* ---- the decoder ---- */
 
 /*
- * Attaches the memory of a process that is mapped at addr, or with addr 0 all of its own, of which there may be none. Adds
- * the processes to *ret[*ret_count], at most `max`. 0, or negative with *ret_why: it marks spans that cannot be read.
+ * Attaches the memory of a process that is mapped at addr, or with addr 0 all of its own, of which there may be none. Memory that
+ * is attached already is left out, unless it was for a child's sake and this process made it. Adds the processes to *ret[*ret_count], at most `max`. 0, or negative with *ret_why: it marks spans that cannot be read.
  */
 int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct span_process **ret,
 		      size_t max, size_t *ret_count, const char **ret_why);
 /* Copies what is left of a process; false: take what was copied and call again. */
 bool span_rings_last(struct span_rings *r, struct span_process *p);
-/* Turns it off; no more of it is copied. */
-void span_rings_leave(struct span_rings *r, struct span_process *p);
+/*
+ * No more of it is copied, and it is turned off. gone: its process ended, or runs another program; children that still map it are
+ * to make their own.
+ */
+void span_rings_leave(struct span_rings *r, struct span_process *p, bool gone);
 /* Frees it, after span_rings_leave(); nothing that was copied of it may be left. */
 void span_rings_detach(struct span_rings *r, struct span_process *p);
 /* What was copied since the last time: chunks one behind the other, at multiples of 8, valid until the next call. */

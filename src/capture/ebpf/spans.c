@@ -274,7 +274,7 @@ int spans_give(struct decode *d, int64_t until, struct batch_set *out)
 /* ---- processes that come and go ---- */
 
 /* Takes all of a process, which wrote no more at that time. */
-static int process_last(struct spans *s, struct span_process *p, int64_t time)
+static int process_last(struct spans *s, struct span_process *p, bool gone, int64_t time)
 {
 	bool all = p->left;
 	int r = 0;
@@ -285,7 +285,7 @@ static int process_last(struct spans *s, struct span_process *p, int64_t time)
 		all = span_rings_last(s->rings, p);
 		r = events_take(s);
 	}
-	span_rings_leave(s->rings, p);
+	span_rings_leave(s->rings, p, gone);
 	r = r ? r : events_take(s);
 	span_events_limit(&s->events, p->number, time);
 	return r;
@@ -330,7 +330,7 @@ int spans_first(struct decode *d, const struct wire_head *h, struct batch_set *o
 	while ((exec || (ends && end->process_ended)) && !r &&
 	       (p = span_rings_next(d->spans->rings, &pos))) {
 		if (p->pid == pid && !(exec && is_newer(p, (int64_t)h->time)))
-			r = process_last(d->spans, p, (int64_t)h->time);
+			r = process_last(d->spans, p, true, (int64_t)h->time);
 	}
 	return r ? r : events_give(d, (int64_t)h->time, SPANS_TURN, out);
 }
@@ -398,7 +398,7 @@ int spans_end(struct decode *d, struct batch_set *out)
 
 	/* All of them first: a span of one may be the parent of another's. */
 	while (!r && (p = span_rings_next(s->rings, &pos)))
-		r = process_last(s, p, clock_monotonic_ns());
+		r = process_last(s, p, false, clock_monotonic_ns());
 	r = r ? r : events_give(d, INT64_MAX, SPANS_TURN, out);
 	pos = 0;
 	if (r || !(p = span_rings_next(s->rings, &pos)))
