@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +43,32 @@ static void replica(int from, int to)
 	exit(0);
 }
 
-int main(void)
+/* Ids that the caller chose, the same in two traces that are open at once. */
+static int same_ids(void)
+{
+	struct blkin_endpoint e;
+	struct blkin_trace t[2][2];
+
+	if (blkin_init() < 0)
+		return 1;
+	blkin_init_endpoint(&e, NULL, 0, "same");
+	for (int i = 0; i < 2; i++) {
+		struct blkin_trace_info root = {.trace_id = 100 + i, .span_id = 1};
+		struct blkin_trace_info kid = {
+			.trace_id = 100 + i, .span_id = 2, .parent_span_id = 1};
+
+		blkin_init_new_trace(&t[i][0], i ? "rootB" : "rootA", &e);
+		blkin_set_trace_info(&t[i][0], &root);
+		blkin_init_new_trace(&t[i][1], i ? "kidB" : "kidA", &e);
+		blkin_set_trace_info(&t[i][1], &kid);
+	}
+	for (int i = 0; i < 4; i++)
+		BLKIN_TIMESTAMP(&t[i / 2][i % 2], &e, "done");
+	usleep(100000);
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	struct blkin_trace_info_packed packed;
 	struct blkin_endpoint client, primary;
@@ -50,6 +76,8 @@ int main(void)
 	int to[2], from[2], status;
 	char byte;
 
+	if (argc > 1 && !strcmp(argv[1], "same"))
+		return same_ids();
 	if (blkin_init() < 0 || pipe(to) || pipe(from))
 		return 1;
 	if (!fork())

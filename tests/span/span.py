@@ -286,6 +286,15 @@ def blkin(t, folder):
 
 
 @case
+def same_ids(t, folder):
+    r = Recording(folder, [BLKIN, 'same'])
+    rows = r.rows('from span')
+    names = {s['number']: s['name'] for s in rows}
+    t.check('ids that come again in another trace are other spans', r.status == 0 and {s['name']: names.get(s['parent']) for s in rows} ==
+            {'rootA': None, 'rootB': None, 'kidA': 'rootA', 'kidB': 'rootB'}, rows, r.err, *r.marks())
+
+
+@case
 def example(t, folder):
     r = Recording(folder, [EXAMPLE, os.path.join(folder, 'saved')])
     names = {s['name']: s['count'] for s in r.rows('from span | by name | count()')}

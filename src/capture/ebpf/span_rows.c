@@ -14,7 +14,7 @@
 
 void span_rows_init(struct span_rows *s)
 {
-	*s = (struct span_rows){.numbers.max = SPAN_NUMBERS_MAX, .next_number = 1};
+	*s = (struct span_rows){.numbers.max = 2 * SPAN_NUMBERS_MAX, .next_number = 1};
 }
 
 static void open_free(struct open_span *o)
@@ -43,11 +43,37 @@ static uint64_t open_key(const struct span_process *p, const struct span_event *
 	return hash_bytes(ident, sizeof(ident));
 }
 
-static struct open_span *open_find(const struct span_rows *s, uint64_t key)
+static struct open_span *open_find(const struct span_rows *s, const struct span_process *p,
+				   const struct span_event *e)
 {
+	const struct open_span *o;
 	uint64_t value;
 
-	return map_get(&s->open, key, &value) ? (void *)(uintptr_t)value : NULL;
+	if (!map_get(&s->open, open_key(p, e), &value))
+		return NULL;
+	o = (void *)(uintptr_t)value;
+	/* ids are the program's: it may look for two with the same hash */
+	if (o->process != p->number || o->span != e->span ||
+	    (o->source == SPAN_SOURCE_BLKIN) != (e->type == SPAN_BLKIN) ||
+	    (e->type == SPAN_BLKIN && o->trace[1] != e->trace[1]))
+		return NULL;
+	return (void *)(uintptr_t)value;
+}
+
+/* Ids of BlkKin's are the caller's own and come again in other traces. */
+static uint64_t number_key(const uint64_t trace[2], uint64_t span)
+{
+	const uint64_t ident[3] = {trace[0], trace[1], span};
+
+	return hash_bytes(ident, sizeof(ident));
+}
+
+/* How later spans and notes find this one. Notes of libweir-span name no trace, and its ids are random. */
+static int number_set(struct span_rows *s, const struct open_span *o)
+{
+	int r = recent_set(&s->numbers, number_key(o->trace, o->span), o->number);
+
+	return r || o->source != SPAN_SOURCE_WEIR ? r : recent_set(&s->numbers, o->span, o->number);
 }
 
 static void open_remove(struct span_rows *s, struct open_span *o)
@@ -63,7 +89,7 @@ static void open_remove(struct span_rows *s, struct open_span *o)
 	open_free(o);
 }
 
-/* NULL with 0: too many are open. */
+/* NULL with 0: too many are open, or another one has the same hash. */
 static int open_add(struct span_rows *s, const struct span_process *p, const struct span_event *e,
 		    int64_t thread, struct open_span **ret)
 {
@@ -77,7 +103,7 @@ static int open_add(struct span_rows *s, const struct span_process *p, const str
 
 	*ret = NULL;
 	map_get(&s->per_process, p->number, &count);
-	if (count >= SPANS_OPEN_MAX) {
+	if (count >= SPANS_OPEN_MAX || map_get(&s->open, open_key(p, e), NULL)) {
 		s->refused++;
 		return 0;
 	}
@@ -102,7 +128,7 @@ static int open_add(struct span_rows *s, const struct span_process *p, const str
 	memcpy(o->text, name, e->name_len);
 	memcpy(o->text + e->name_len, service, service_len);
 	r = map_set(&s->per_process, p->number, count + 1);
-	r = r ? r : recent_set(&s->numbers, o->span, o->number);
+	r = r ? r : number_set(s, o);
 	r = r ? r : map_set(&s->open, o->key, (uintptr_t)o);
 	if (r < 0) {
 		open_free(o);
@@ -227,7 +253,7 @@ static int span_row(struct span_rows *s, const struct open_span *o, enum span_st
 	if (dur >= 0)
 		SET(SPAN_DUR, dur);
 	SET(SPAN_NUMBER, (int64_t)o->number);
-	if (o->parent && recent_get(&s->numbers, o->parent, &parent))
+	if (o->parent && recent_get(&s->numbers, number_key(o->trace, o->parent), &parent))
 		SET(SPAN_PARENT, (int64_t)parent);
 	r = r ? r : ids_set(b, row, SPAN_TRACE_ID, SPAN_SPAN_ID, o->trace, o->span);
 	snprintf(text, sizeof(text), "%016llx", (unsigned long long)o->parent);
@@ -286,7 +312,7 @@ static int event_note(struct span_rows *s, const struct span_process *p, const s
 		      int64_t thread, int64_t offset, struct batch_set *out)
 {
 	const uint8_t *key = (const uint8_t *)(e + 1), *value = key + e->name_len;
-	struct open_span *o = open_find(s, open_key(p, e));
+	struct open_span *o = open_find(s, p, e);
 	uint64_t number = 0;
 	int r = 0;
 
@@ -302,7 +328,7 @@ static int event_note(struct span_rows *s, const struct span_process *p, const s
 static int event_end(struct span_rows *s, const struct span_process *p, const struct span_event *e,
 		     int64_t offset, struct batch_set *out)
 {
-	struct open_span *o = open_find(s, open_key(p, e));
+	struct open_span *o = open_find(s, p, e);
 	int r;
 
 	if (!o) /* it began before recording did, or in the process that forked this one */
@@ -330,7 +356,7 @@ static int event_blkin(struct span_rows *s, const struct span_process *p,
 {
 	const uint8_t *key = (const uint8_t *)(e + 1) + e->name_len + e->service_len;
 	const uint8_t *value = key + e->key_len;
-	struct open_span *o = open_find(s, open_key(p, e));
+	struct open_span *o = open_find(s, p, e);
 	int r = 0;
 
 	if (!o)
@@ -352,7 +378,7 @@ int span_rows_event(struct span_rows *s, const struct span_process *p, const str
 
 	switch (e->type) {
 	case SPAN_BEGIN: /* an id that is open already is no other span */
-		return open_find(s, open_key(p, e)) ? 0 : open_add(s, p, e, thread, &o);
+		return open_find(s, p, e) ? 0 : open_add(s, p, e, thread, &o);
 	case SPAN_NOTE:
 		return event_note(s, p, e, thread, offset, out);
 	case SPAN_END:

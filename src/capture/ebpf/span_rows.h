@@ -28,9 +28,10 @@ struct open_span {
 struct span_rows {
 	struct map open;	/* by hash of (process, source, trace, id) -> struct open_span */
 	struct map per_process; /* span_process.number -> how many are open */
-	struct recent numbers;	/* span's id -> its number */
+	struct recent numbers;	/* hash of (trace, id), of libweir-span's the id too -> number */
 	uint64_t next_number;
-	uint64_t refused; /* that began when SPANS_OPEN_MAX were open */
+	uint64_t
+		refused; /* that began when SPANS_OPEN_MAX were open, or with the hash of an open one */
 };
 
 void span_rows_init(struct span_rows *s);
