@@ -4,6 +4,7 @@
  * does. Prints how many.
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define CALLS	   200
 
 static uint64_t state;
+static int last_fd;
 
 static uint64_t chance(void)
 {
@@ -25,7 +27,7 @@ static uint64_t chance(void)
 	return state >> 16;
 }
 
-static uint8_t *publish(const char *way)
+static struct span_control *memory_new(const char *way)
 {
 	size_t size = span_ring_at(SPAN_NAME_BYTES, RING_BYTES, SPAN_RING_MAX);
 	int fd = memfd_create(SPAN_MEMFD, MFD_ALLOW_SEALING);
@@ -47,11 +49,40 @@ static uint8_t *publish(const char *way)
 				   .name_bytes = SPAN_NAME_BYTES,
 				   .on = SPAN_EARLY};
 	memset(c->service, 'x', sizeof(c->service)); /* no NUL */
+	last_fd = fd;
+	return c;
+}
+
+static void announce(struct span_control *c)
+{
 	prctl(SET_VMA, 0, c, 4096, SPAN_MEMFD);
-	for (int i = 0; i < 300 && c->on != SPAN_ON; i++)
+}
+
+static bool wait_on(const struct span_control *c, int ms)
+{
+	for (int i = 0; i < ms && *(const volatile uint32_t *)&c->on != SPAN_ON; i++)
 		usleep(1000);
-	if (!strcmp(way, "unsealed") && ftruncate(fd, 4096))
+	return c->on == SPAN_ON;
+}
+
+static uint8_t *publish(const char *way)
+{
+	struct span_control *c = memory_new(way), *other;
+
+	announce(c);
+	wait_on(c, 300);
+	if (!strcmp(way, "unsealed") && ftruncate(last_fd, 4096))
 		exit(2);
+	if (!strcmp(way,
+		    "often")) { /* the last of many announcements is not that of the memory to be found */
+		for (int i = 0; i < 500; i++)
+			announce(c);
+		other = memory_new(way);
+		announce(other);
+		announce(c);
+		if (!wait_on(other, 10000))
+			exit(3);
+	}
 	return (uint8_t *)c;
 }
 

@@ -259,7 +259,7 @@ def values(t, folder):
 
 @case
 def hostile(t, folder):
-    for way, lines in {'back': 1, 'far': 1, 'crooked': 1, 'noise': 1, 'records': 0, 'rings': 0, 'version': 1, 'layout': 1, 'unsealed': 1}.items():
+    for way, lines in {'back': 1, 'far': 1, 'crooked': 1, 'noise': 1, 'records': 0, 'rings': 0, 'version': 1, 'layout': 1, 'unsealed': 1, 'often': 0}.items():
         r = Recording(folder, [HOSTILE, way, '7'])
         calls = r.rows('from op | where op == pread64 && pos >= 1000000 | count()')[0]['count']
         marks = r.marks()

@@ -74,7 +74,8 @@ bool span_rings_copy(struct span_rings *r);
 
 /*
  * Attaches the memory of a process that is mapped at addr, or with addr 0 all of its own, of which there may be none. Memory that
- * is attached already is left out, unless it was for a child's sake and this process made it. Adds the processes to *ret[*ret_count], at most `max`. 0, or negative with *ret_why: it marks spans that cannot be read.
+ * is attached already is left out, unless it was for a child's sake and this process made it. Adds the processes to
+ * *ret[*ret_count], at most `max`. 0, or negative with *ret_why: it marks spans that cannot be read.
  */
 int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct span_process **ret,
 		      size_t max, size_t *ret_count, const char **ret_why);

@@ -16,6 +16,17 @@
 #define EVENTS_BYTES_MAX \
 	(64u << 20) /* not given yet, beyond which the program's rings are left to fill */
 #define IDLE_LOOK_NS (NSEC_PER_SEC / 4)
+/* A look goes through all mappings of a process, which may announce without end: so many are looked for at once, then each. */
+#define LOOKS_AT_ONCE ATTACHED_MAX
+#define LOOK_NS	      (NSEC_PER_SEC / 10)
+
+/* Of a process that announced memory: when it was looked for, and the last announcement that was put off. */
+struct look {
+	struct announcement put_off;
+	int64_t last;
+	uint32_t count;
+	bool waits;
+};
 
 struct spans {
 	struct span_rings *rings;
@@ -25,7 +36,8 @@ struct spans {
 	uint64_t refused, bad; /* that rows of loss have already */
 	uint64_t
 		unread; /* memories and rings that are not read, of which no row of loss has come yet */
-	size_t marks;
+	struct map looks; /* hash of (pid, start) -> struct look, until the process ends */
+	size_t looks_waiting, marks;
 	int64_t since, idle_looked;
 };
 
@@ -53,8 +65,14 @@ struct span_rings *spans_rings(struct spans *s)
 
 void spans_free(struct spans *s)
 {
+	uint64_t key, value;
+	size_t pos = 0;
+
 	if (!s)
 		return;
+	while (map_next(&s->looks, &pos, &key, &value))
+		free((void *)(uintptr_t)value);
+	map_free(&s->looks);
 	span_events_free(&s->events);
 	span_rows_free(&s->rows);
 	recent_free(&s->looked);
@@ -256,12 +274,121 @@ static int events_give(struct decode *d, int64_t until, size_t most, struct batc
 	return r < 0 ? r : e != NULL;
 }
 
+/* ---- what was announced is looked for ---- */
+
+static uint64_t process_hash(int32_t pid, uint64_t start)
+{
+	const uint64_t ident[2] = {(uint32_t)pid, start};
+
+	return hash_bytes(ident, sizeof(ident));
+}
+
+static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
+		  struct batch_set *out)
+{
+	struct span_process *new[ATTACHED_MAX];
+	const char *why;
+	size_t count;
+	int r = span_rings_attach(d->spans->rings, a->pid, addr, new, ATTACHED_MAX, &count, &why);
+
+	for (size_t i = 0; i < count; i++) {
+		new[i]->process_start = a->process_start;
+		/* where nobody saw its announcement, or that was put off, as the program says */
+		new[i]->announced = MIN(new[i]->born, new[i]->attached);
+		if (addr || new[i]->announced < a->time)
+			new[i]->announced = a->time;
+	}
+	if (count && !a->time)
+		r = decode_announcer_add(d, WIRE_ANNOUNCE_SPAN, a->pid, a->process_start,
+					 new[0]->announced);
+	if (r == -ENOMEM)
+		return r;
+	if (!r && a->time && !count) /* of several that were announced none is there */
+		r = -ENOENT;
+	return r < 0 && !process_by(d->spans, a->pid, 0) ? unread_mark(d, a->pid, 0, why, out) : 0;
+}
+
+static struct look *look_get(const struct spans *s, const struct announcement *a)
+{
+	uint64_t value;
+
+	return map_get(&s->looks, process_hash(a->pid, a->process_start), &value)
+		       ? (void *)(uintptr_t)value
+		       : NULL;
+}
+
+/* Attaches what was announced, or puts that off. */
+static int look(struct decode *d, const struct announcement *a, struct batch_set *out)
+{
+	struct spans *s = d->spans;
+	struct look *l = look_get(s, a);
+	int64_t now = clock_monotonic_ns();
+
+	if (!l) {
+		l = calloc(1, sizeof(*l));
+		if (!l ||
+		    map_set(&s->looks, process_hash(a->pid, a->process_start), (uintptr_t)l) < 0) {
+			free(l);
+			return -ENOMEM;
+		}
+	}
+	if (l->waits || (l->count >= LOOKS_AT_ONCE && now - l->last < LOOK_NS)) {
+		s->looks_waiting += !l->waits;
+		l->waits = true;
+		l->put_off = *a;
+		return 0;
+	}
+	l->count++;
+	l->last = now;
+	return attach(d, a, a->addr, out);
+}
+
+/* Looks for all memory of processes whose announcements were put off long enough, or at all. */
+static int looks_give(struct decode *d, bool all, struct batch_set *out)
+{
+	struct spans *s = d->spans;
+	int64_t now = clock_monotonic_ns();
+	uint64_t key, value;
+	size_t pos = 0;
+	int r = 0;
+
+	while (s->looks_waiting && !r && map_next(&s->looks, &pos, &key, &value)) {
+		struct look *l = (void *)(uintptr_t)value;
+
+		if (!l->waits || (!all && now - l->last < LOOK_NS))
+			continue;
+		l->waits = false;
+		s->looks_waiting--;
+		l->last = now;
+		r = attach(d, &l->put_off, 0, out);
+	}
+	return r;
+}
+
+/* The process runs another program, or ended: what was put off can be found no more, unless it is of that program. */
+static int look_end(struct decode *d, const struct announcement *a, struct batch_set *out)
+{
+	struct spans *s = d->spans;
+	struct look *l = look_get(s, a);
+	bool waits = l && l->waits;
+
+	if (!l || (a->event == ANNOUNCE_EXEC && waits && l->put_off.time > a->time))
+		return 0;
+	s->looks_waiting -= waits;
+	map_del(&s->looks, process_hash(a->pid, a->process_start));
+	free(l);
+	return waits && !process_by(s, a->pid, 0)
+		       ? unread_mark(d, a->pid, 0, "it ended before their memory was found", out)
+		       : 0;
+}
+
 int spans_give(struct decode *d, int64_t until, struct batch_set *out)
 {
 	struct spans *s = d->spans;
 	int64_t now;
-	int r = events_give(d, until, SPANS_TURN, out);
+	int r = looks_give(d, false, out);
 
+	r = r ? r : events_give(d, until, SPANS_TURN, out);
 	if (r)
 		return r;
 	now = clock_monotonic_ns();
@@ -335,27 +462,6 @@ int spans_first(struct decode *d, const struct wire_head *h, struct batch_set *o
 	return r ? r : events_give(d, (int64_t)h->time, SPANS_TURN, out);
 }
 
-static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
-		  struct batch_set *out)
-{
-	struct span_process *new[ATTACHED_MAX];
-	const char *why;
-	size_t count;
-	int r = span_rings_attach(d->spans->rings, a->pid, addr, new, ATTACHED_MAX, &count, &why);
-
-	for (size_t i = 0; i < count; i++) {
-		new[i]->process_start = a->process_start;
-		/* where nobody saw the announcement, as the program says */
-		new[i]->announced = addr ? a->time : MIN(new[i]->born, new[i]->attached);
-	}
-	if (count && !addr)
-		r = decode_announcer_add(d, WIRE_ANNOUNCE_SPAN, a->pid, a->process_start,
-					 new[0]->announced);
-	if (r == -ENOMEM)
-		return r;
-	return r < 0 && !process_by(d->spans, a->pid, 0) ? unread_mark(d, a->pid, 0, why, out) : 0;
-}
-
 int spans_announced(struct decode *d, const struct announcement *a, struct batch_set *out)
 {
 	struct span_process *p;
@@ -363,7 +469,8 @@ int spans_announced(struct decode *d, const struct announcement *a, struct batch
 	int r = 0;
 
 	if (a->event == ANNOUNCE_MADE)
-		return attach(d, a, a->addr, out);
+		return look(d, a, out);
+	r = look_end(d, a, out);
 	while (!r && (p = span_rings_next(d->spans->rings, &pos))) {
 		if (p->pid != a->pid || (a->event == ANNOUNCE_EXEC && is_newer(p, a->time)))
 			continue;
@@ -376,8 +483,7 @@ int spans_announced(struct decode *d, const struct announcement *a, struct batch
 int spans_look(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
 	const struct announcement a = {.pid = w->tgid, .process_start = w->process_start};
-	const uint64_t ident[2] = {(uint32_t)w->tgid, w->process_start};
-	uint64_t hash = hash_bytes(ident, sizeof(ident));
+	uint64_t hash = process_hash(w->tgid, w->process_start);
 	int r;
 
 	/* The command is weir itself until its execve. */
@@ -397,6 +503,7 @@ int spans_end(struct decode *d, struct batch_set *out)
 	int r = 0;
 
 	/* All of them first: a span of one may be the parent of another's. */
+	r = looks_give(d, true, out);
 	while (!r && (p = span_rings_next(s->rings, &pos)))
 		r = process_last(s, p, false, clock_monotonic_ns());
 	r = r ? r : events_give(d, INT64_MAX, SPANS_TURN, out);
