@@ -399,14 +399,15 @@ static struct span_process *attached(const struct span_rings *r, ino_t ino)
 	return NULL;
 }
 
-/*
- * Memory that is attached already is mapped in a further process: true where that one made it, and it was attached for the sake
- * of a child. From now on its rings are read; children go on to make their own.
- */
-static bool take_over(struct span_rings *r, struct span_process *p, int32_t pid, int32_t pid_inside)
+/* Whether a process made memory that was attached for the sake of its child. */
+static bool made_by(const struct span_process *p, int32_t pid, int32_t pid_inside)
 {
-	if (!p->asks || p->pid == pid || span_control_of(p)->pid != pid_inside)
-		return false;
+	return p->asks && p->pid != pid && span_control_of(p)->pid == pid_inside;
+}
+
+/* Such memory is its own from now on: its rings are read; children go on to make theirs. */
+static void take_over(struct span_rings *r, struct span_process *p, int32_t pid)
+{
 	pthread_mutex_lock(&r->lock);
 	p->pid = pid;
 	p->attached = clock_monotonic_ns();
@@ -414,21 +415,15 @@ static bool take_over(struct span_rings *r, struct span_process *p, int32_t pid,
 	rings_begin(p, false);
 	pthread_mutex_unlock(&r->lock);
 	__atomic_store_n(&span_control_of(p)->on, SPAN_ON, __ATOMIC_RELEASE);
-	return true;
 }
 
-static int process_add(struct span_rings *r, struct span_process *p)
+static void process_add(struct span_rings *r, struct span_process *p)
 {
-	bool room;
-
 	pthread_mutex_lock(&r->lock);
-	room = r->count < SPAN_PROCESSES_MAX;
-	if (room) {
-		p->number = ++r->attachments;
-		r->list[r->count++] = p;
-	}
+	assert(r->count < SPAN_PROCESSES_MAX);
+	p->number = ++r->attachments;
+	r->list[r->count++] = p;
 	pthread_mutex_unlock(&r->lock);
-	return room ? 0 : -ENOSPC;
 }
 
 /* "7f12c000-7f12d000 rw-s 00000000 00:01 1234 /memfd:weir-span (deleted)": whether it is where a memfd of ours begins. */
@@ -446,8 +441,45 @@ static bool line_is_ours(const char *line, uint64_t addr, char range[64], ino_t 
 	return !addr || (addr >= from && addr < to);
 }
 
+/* Whether a further memory of a process may be attached. */
+static bool has_room(const struct span_rings *r, int32_t pid, const char **ret_why)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		count += r->list[i]->pid == pid && !r->list[i]->left;
+	if (count < SPAN_MEMORIES_MAX && r->count < SPAN_PROCESSES_MAX)
+		return true;
+	*ret_why = count < SPAN_MEMORIES_MAX ? "too many processes mark spans"
+					     : "it has more memories of spans than are read";
+	return false;
+}
+
+/* A mapping of ours in a process. 1 with *ret: it is attached now; 0: it was. */
+static int mapping_look(struct span_rings *r, int32_t pid, int32_t inside, const char *range,
+			ino_t ino, struct span_process **ret, const char **ret_why)
+{
+	struct span_process *p = attached(r, ino);
+	int e;
+
+	if (p && !made_by(p, pid, inside))
+		return 0;
+	if (!has_room(r, pid, ret_why))
+		return -ENOSPC;
+	if (p) {
+		take_over(r, p, pid);
+	} else {
+		e = mapping_attach(&p, pid, range, inside, ret_why);
+		if (e < 0)
+			return e;
+		process_add(r, p);
+	}
+	*ret = p;
+	return 1;
+}
+
 static int maps_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct span_process **ret,
-		       size_t max, size_t *ret_count, const char **ret_why)
+		       size_t *ret_count, const char **ret_why)
 {
 	char path[64], line[512], range[64];
 	int32_t inside = pid_inside(pid);
@@ -459,35 +491,26 @@ static int maps_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct 
 	f = fopen(path, "re");
 	if (!f)
 		return addr ? -errno : 0;
-	while (*ret_count < max && fgets(line, sizeof(line), f)) {
-		struct span_process *p;
+	while (fgets(line, sizeof(line), f)) {
+		struct span_process *p = NULL;
 		int e;
 
 		if (!line_is_ours(line, addr, range, &ino))
 			continue;
-		p = attached(r, ino);
+		e = mapping_look(r, pid, inside, range, ino, &p, ret_why);
 		if (p) {
-			error = 0;
-			if (take_over(r, p, pid, inside))
-				ret[(*ret_count)++] = p;
-			continue;
-		}
-		e = mapping_attach(&p, pid, range, inside, ret_why);
-		if (!e && (e = process_add(r, p)) < 0) {
-			*ret_why = "too many processes mark spans";
-			span_control_of(p)->on = SPAN_OFF;
-			process_free(p);
-		}
-		error = e;
-		if (!e)
+			assert(*ret_count < SPAN_MEMORIES_MAX);
 			ret[(*ret_count)++] = p;
+		}
+		if (e < 0 || error == -ENOENT)
+			error = MIN(e, 0);
 	}
 	fclose(f);
 	return error;
 }
 
 int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct span_process **ret,
-		      size_t max, size_t *ret_count, const char **ret_why)
+		      size_t *ret_count, const char **ret_why)
 {
 	_privileged_(PRIVILEGE_PROC | PRIVILEGE_MAPS);
 	int e = -ENOENT;
@@ -495,7 +518,7 @@ int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct s
 	*ret_count = 0;
 	*ret_why = "the process ended before their memory was found";
 	for (int i = 0; i < ATTEMPTS && e == -ENOENT; i++)
-		e = maps_attach(r, pid, addr, ret, max, ret_count, ret_why);
+		e = maps_attach(r, pid, addr, ret, ret_count, ret_why);
 	return e;
 }
 

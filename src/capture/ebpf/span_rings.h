@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "span/layout.h"
 
+#define SPAN_MEMORIES_MAX  8   /* of one process: a library each that has libweir-span linked in */
 #define SPAN_PROCESSES_MAX 512 /* attached at once; each takes a descriptor and a mapping */
 
 /* A time of the processor's counter and of the kernel's monotonic clock. */
@@ -75,10 +76,10 @@ bool span_rings_copy(struct span_rings *r);
 /*
  * Attaches the memory of a process that is mapped at addr, or with addr 0 all of its own, of which there may be none. Memory that
  * is attached already is left out, unless it was for a child's sake and this process made it. Adds the processes to
- * *ret[*ret_count], at most `max`. 0, or negative with *ret_why: it marks spans that cannot be read.
+ * ret[SPAN_MEMORIES_MAX]. 0, or negative with *ret_why: it marks spans that cannot be read; -ENOSPC: beside others that can.
  */
 int span_rings_attach(struct span_rings *r, int32_t pid, uint64_t addr, struct span_process **ret,
-		      size_t max, size_t *ret_count, const char **ret_why);
+		      size_t *ret_count, const char **ret_why);
 /* Copies what is left of a process; false: take what was copied and call again. */
 bool span_rings_last(struct span_rings *r, struct span_process *p);
 /*

@@ -9,15 +9,14 @@
 #include "base/clock.h"
 #include "capture/ebpf/span_rows.h"
 
-#define LOOKED_MAX   65536 /* processes whose mappings are not looked at again */
-#define ATTACHED_MAX 8 /* memories of one process: a library each that has libweir-span linked in */
-#define MARKS_MAX    32 /* about what cannot be read; the rest is counted alone */
-#define LAST_MAX     64 /* turns of copying what a process left; a child may still write there */
+#define LOOKED_MAX 65536 /* processes whose mappings are not looked at again */
+#define MARKS_MAX  32	 /* about what cannot be read; the rest is counted alone */
+#define LAST_MAX   64	 /* turns of copying what a process left; a child may still write there */
 #define EVENTS_BYTES_MAX \
 	(64u << 20) /* not given yet, beyond which the program's rings are left to fill */
 #define IDLE_LOOK_NS (NSEC_PER_SEC / 4)
 /* A look goes through all mappings of a process, which may announce without end: so many are looked for at once, then each. */
-#define LOOKS_AT_ONCE ATTACHED_MAX
+#define LOOKS_AT_ONCE SPAN_MEMORIES_MAX
 #define LOOK_NS	      (NSEC_PER_SEC / 10)
 
 /* Of a process that announced memory: when it was looked for, and the last announcement that was put off. */
@@ -286,10 +285,10 @@ static uint64_t process_hash(int32_t pid, uint64_t start)
 static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 		  struct batch_set *out)
 {
-	struct span_process *new[ATTACHED_MAX];
+	struct span_process *new[SPAN_MEMORIES_MAX];
 	const char *why;
 	size_t count;
-	int r = span_rings_attach(d->spans->rings, a->pid, addr, new, ATTACHED_MAX, &count, &why);
+	int r = span_rings_attach(d->spans->rings, a->pid, addr, new, &count, &why);
 
 	for (size_t i = 0; i < count; i++) {
 		new[i]->process_start = a->process_start;
@@ -305,7 +304,9 @@ static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 		return r;
 	if (!r && a->time && !count) /* of several that were announced none is there */
 		r = -ENOENT;
-	return r < 0 && !process_by(d->spans, a->pid, 0) ? unread_mark(d, a->pid, 0, why, out) : 0;
+	return r == -ENOSPC || (r < 0 && !process_by(d->spans, a->pid, 0))
+		       ? unread_mark(d, a->pid, 0, why, out)
+		       : 0;
 }
 
 static struct look *look_get(const struct spans *s, const struct announcement *a)
