@@ -80,6 +80,8 @@ static void open_remove(struct span_rows *s, struct open_span *o)
 {
 	uint64_t count = 0;
 
+	assert(s->attribute_bytes >= o->attributes.len);
+	s->attribute_bytes -= o->attributes.len;
 	map_del(&s->open, o->key);
 	map_get(&s->per_process, o->process, &count);
 	if (count > 1)
@@ -145,8 +147,8 @@ struct attribute {
 	bool integer;
 };
 
-static int attribute_add(struct open_span *o, const struct span_event *e, const uint8_t *key,
-			 size_t key_len, const uint8_t *value)
+static int attribute_add(struct span_rows *s, struct open_span *o, const struct span_event *e,
+			 const uint8_t *key, size_t key_len, const uint8_t *value)
 {
 	struct attribute a = {(uint16_t)key_len, e->value_len, e->flags & SPAN_INTEGER};
 	size_t at = 0, size, before;
@@ -164,13 +166,15 @@ static int attribute_add(struct open_span *o, const struct span_event *e, const 
 			memmove(o->attributes.data + at, o->attributes.data + at + size,
 				o->attributes.len - at - size);
 			o->attributes.len -= size;
+			s->attribute_bytes -= size;
 			o->attribute_count--;
 			continue;
 		}
 		at += size;
 	}
 	if (o->attribute_count >= SPAN_ATTRIBUTES_MAX ||
-	    at + sizeof(a) + key_len + a.value_len > SPAN_ATTRIBUTES_LEN) {
+	    at + sizeof(a) + key_len + a.value_len > SPAN_ATTRIBUTES_LEN ||
+	    s->attribute_bytes + sizeof(a) + key_len + a.value_len > SPAN_ATTRIBUTES_BYTES_MAX) {
 		o->left_out = true;
 		return 0;
 	}
@@ -180,11 +184,13 @@ static int attribute_add(struct open_span *o, const struct span_event *e, const 
 	r = r ? r
 	      : buf_append(&o->attributes, a.integer ? (const void *)&e->integer : value,
 			   a.value_len);
-	if (r < 0)
+	if (r < 0) {
 		o->attributes.len = before;
-	else
-		o->attribute_count++;
-	return r;
+		return r;
+	}
+	o->attribute_count++;
+	s->attribute_bytes += o->attributes.len - before;
+	return 0;
 }
 
 static int json_text(struct buf *to, const void *data, size_t len)
@@ -321,7 +327,7 @@ static int event_note(struct span_rows *s, const struct span_process *p, const s
 	else /* one of the process that forked this one; or one that ended */
 		recent_get(&s->numbers, e->span, &number);
 	if (o && !(e->flags & SPAN_EVENT))
-		r = attribute_add(o, e, key, e->name_len, value);
+		r = attribute_add(s, o, e, key, e->name_len, value);
 	return r ? r : note_row(o, number, e, key, e->name_len, value, thread, offset, out);
 }
 
@@ -367,7 +373,7 @@ static int event_blkin(struct span_rows *s, const struct span_process *p,
 	if (e->flags & SPAN_EVENT)
 		blkin_kind(o, key, e->key_len);
 	else
-		r = attribute_add(o, e, key, e->key_len, value);
+		r = attribute_add(s, o, e, key, e->key_len, value);
 	return r ? r : note_row(o, o->number, e, key, e->key_len, value, thread, offset, out);
 }
 

@@ -6,8 +6,9 @@
 #include "capture/ebpf/span_events.h"
 #include "schema/vocab.h"
 
-#define SPAN_ATTRIBUTES_MAX 64	 /* of a span; its further notes have rows of `note` alone */
-#define SPAN_ATTRIBUTES_LEN 8192 /* bytes of them */
+#define SPAN_ATTRIBUTES_MAX	  64   /* of a span; its further notes have rows of `note` alone */
+#define SPAN_ATTRIBUTES_LEN	  8192 /* bytes of them */
+#define SPAN_ATTRIBUTES_BYTES_MAX (64u << 20) /* of all open spans */
 #define SPAN_NUMBERS_MAX \
 	200000 /* spans that a later one can name as its parent, beside those that are open */
 #define BLKIN_IDLE_NS (2 * NSEC_PER_SEC) /* without an annotation: it has ended */
@@ -30,6 +31,7 @@ struct span_rows {
 	struct map per_process; /* span_process.number -> how many are open */
 	struct recent numbers;	/* hash of (trace, id), of libweir-span's the id too -> number */
 	uint64_t next_number;
+	size_t attribute_bytes; /* of all open spans */
 	uint64_t
 		refused; /* that began when SPANS_OPEN_MAX were open, or with the hash of an open one */
 };
