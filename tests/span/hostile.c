@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -27,15 +29,32 @@ static uint64_t chance(void)
 	return state >> 16;
 }
 
+/* A file that has the name of a memfd in /proc/PID/maps: of a mount that is in no tree. */
+static int file_new(void)
+{
+	char dir[] = "/tmp/span_hostileXXXXXX", path[64];
+	int fd;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    !mkdtemp(dir) || mount("none", dir, "tmpfs", 0, NULL))
+		exit(2);
+	snprintf(path, sizeof(path), "%s/memfd:%s x", dir, SPAN_MEMFD);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	umount2(dir, MNT_DETACH);
+	rmdir(dir);
+	return fd;
+}
+
 static struct span_control *memory_new(const char *way)
 {
 	size_t size = span_ring_at(SPAN_NAME_BYTES, RING_BYTES, SPAN_RING_MAX);
-	int fd = memfd_create(SPAN_MEMFD, MFD_ALLOW_SEALING);
+	bool file = !strcmp(way, "file");
+	int fd = file ? file_new() : memfd_create(SPAN_MEMFD, MFD_ALLOW_SEALING);
 	struct span_control *c;
 
 	if (fd < 0 || ftruncate(fd, (off_t)size))
 		exit(2);
-	if (strcmp(way, "unsealed") != 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (!file && strcmp(way, "unsealed") != 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
 		exit(2);
 	c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (c == MAP_FAILED)

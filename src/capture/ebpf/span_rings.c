@@ -31,7 +31,8 @@ struct span_rings {
 	size_t count;
 	uint64_t attachments;
 	struct area areas[2];
-	unsigned int filling; /* the other one is the decoder's */
+	unsigned int filling;		   /* the other one is the decoder's */
+	uint32_t memfd_major, memfd_minor; /* of the file system where memfds are */
 	struct span_moment first, before;
 };
 
@@ -86,10 +87,28 @@ int64_t span_time(const struct span_chunk *c, uint64_t stamp)
 
 /* ---- copying ---- */
 
+/* Files of other file systems may bear the name of a memfd; opening one of FUSE's waits for as long as its server likes. */
+static int memfd_device(struct span_rings *r)
+{
+	int fd = memfd_create("weir", MFD_CLOEXEC), e;
+	struct statx st;
+
+	if (fd < 0)
+		return -errno;
+	e = statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) ? -errno : 0;
+	close(fd);
+	if (e)
+		return e;
+	r->memfd_major = st.stx_dev_major;
+	r->memfd_minor = st.stx_dev_minor;
+	return 0;
+}
+
 int span_rings_new(struct span_rings **ret)
 {
 	_cleanup_(span_rings_freep) struct span_rings *r = calloc(1, sizeof(*r));
 	pthread_mutexattr_t attr;
+	int e;
 
 	if (!r)
 		return -ENOMEM;
@@ -107,6 +126,9 @@ int span_rings_new(struct span_rings **ret)
 		madvise(p, AREA_BYTES, MADV_NOHUGEPAGE);
 		r->areas[i].data = p;
 	}
+	e = memfd_device(r);
+	if (e < 0)
+		return e;
 	r->first = r->before = moment_now();
 	*ret = TAKE_PTR(r);
 	return 0;
@@ -325,26 +347,53 @@ static void rings_begin(struct span_process *p, bool early)
 	p->lost = early ? 0 : span_control_of(p)->lost;
 }
 
-/* Where a mapping of the memfd begins, with the number of the process that made it. */
-static int mapping_attach(struct span_process **ret, int32_t pid, const char *range,
-			  int32_t pid_inside, const char **ret_why)
+/* Opens what is mapped, where it is a memfd: what else it is must not be opened. */
+static int memfd_open(const struct span_rings *r, int32_t pid, const char *range,
+		      const char **ret_why)
 {
-	_cleanup_(process_freep) struct span_process *p = calloc(1, sizeof(*p));
 	char path[96];
-	bool early;
-	int r;
+	struct statx st;
+	int fd, file, e;
 
-	if (!p)
-		return -ENOMEM;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%s", pid, range);
-	p->pid = pid;
-	p->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (p->fd < 0) {
+	file = open(path, O_PATH | O_CLOEXEC);
+	if (file < 0) {
 		*ret_why = errno == EPERM || errno == EACCES
 				   ? "opening their memory takes CAP_CHECKPOINT_RESTORE"
 				   : "their memory cannot be opened";
 		return -errno;
 	}
+	if (statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) ||
+	    st.stx_dev_major != r->memfd_major || st.stx_dev_minor != r->memfd_minor) {
+		*ret_why = "their memory is no memfd";
+		close(file);
+		return -EPERM;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	e = -errno;
+	close(file);
+	if (fd < 0) {
+		*ret_why = "their memory cannot be opened";
+		return e;
+	}
+	return fd;
+}
+
+/* Where a mapping of the memfd begins, with the number of the process that made it. */
+static int mapping_attach(const struct span_rings *rings, struct span_process **ret, int32_t pid,
+			  const char *range, int32_t pid_inside, const char **ret_why)
+{
+	_cleanup_(process_freep) struct span_process *p = calloc(1, sizeof(*p));
+	bool early;
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->pid = pid;
+	p->fd = memfd_open(rings, pid, range, ret_why);
+	if (p->fd < 0)
+		return p->fd;
 	r = memfd_check(p, ret_why);
 	if (r < 0)
 		return r;
@@ -469,7 +518,7 @@ static int mapping_look(struct span_rings *r, int32_t pid, int32_t inside, const
 	if (p) {
 		take_over(r, p, pid);
 	} else {
-		e = mapping_attach(&p, pid, range, inside, ret_why);
+		e = mapping_attach(r, &p, pid, range, inside, ret_why);
 		if (e < 0)
 			return e;
 		process_add(r, p);
