@@ -116,7 +116,7 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 	}
 	status = (ts->flags & THREAD_ENTERED) ? STATUS_DENIED : STATUS_NO_START;
 	ts->flags |= THREAD_ENTERED;
-	if (!(p->flags & (WIRE_PLAN_RECORD | WIRE_PLAN_FATE)))
+	if (!(p->flags & (WIRE_PLAN_RECORD | WIRE_PLAN_SENT)))
 		return 0;
 	call_begin(tread(struct task_struct, task, files), ts, regs, p, call_index(call_nr(regs)));
 	ts->call.op.start = status == STATUS_DENIED ? end : 0;

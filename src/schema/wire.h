@@ -41,7 +41,7 @@ enum wire_type {
 	WIRE_THREAD = 4,
 	WIRE_THREAD_END = 5,
 	WIRE_FILE_GONE = 6,
-	/* A struct wire_op that the selection leaves out, sent for what the call did to names. */
+	/* A struct wire_op that the selection leaves out, sent for what the call did to names, or marked. */
 	WIRE_FATE = 7,
 	WIRE_FAULT = 8,
 	WIRE_REQUEST = 9, /* struct wire_request */
@@ -440,10 +440,16 @@ enum wire_plan_flag {
 	WIRE_PLAN_REAPS = 1 << 21,   /* fetches their results */
 	WIRE_PLAN_ANNOUNCES =
 		1 << 23, /* may name memory that others are to read: bpf/lib/announce.h */
+	WIRE_PLAN_MARKS =
+		1 << 24, /* its path may mark a span (capture/ebpf/markers.h), where it is below a
+			  * file: sent then whatever the selection says */
 };
 
 /* Calls that wait on several descriptors. */
 #define WIRE_PLAN_SEVERAL (WIRE_PLAN_POLL | WIRE_PLAN_SELECT | WIRE_PLAN_EPOLL)
+
+/* Calls that the selection may leave out and that are sent nevertheless, as WIRE_FATE. */
+#define WIRE_PLAN_SENT (WIRE_PLAN_FATE | WIRE_PLAN_MARKS)
 
 #define WIRE_PLAN_AIO (WIRE_PLAN_SUBMITS | WIRE_PLAN_REAPS)
 

@@ -12,6 +12,7 @@
 #define RWF_NOAPPEND	  0x20 /* since 6.9 */
 #define SIGNAL_GROUP_EXIT 4    /* signal_struct.flags: the process is ending */
 #define SIGKILL_BIT	  (1ul << 8)
+#define ENOTDIR		  20
 #define RET_RESTART_FIRST (-516)
 #define RET_RESTART_LAST  (-512)
 
@@ -144,10 +145,11 @@ static __always_inline void call_leave_out(struct thread_state *ts)
 	call_uncount(ts);
 }
 
-/* A call that the selection does not want: true where it is sent nevertheless, for what it did to names. */
+/* A call that the selection does not want: true where it is sent nevertheless, for what it did to names, or marked. */
 static __always_inline bool call_has_fate(struct thread_state *ts, struct wire_plan *p, __s64 ret)
 {
-	if (!(p->flags & WIRE_PLAN_FATE) || ret < 0)
+	if (!(p->flags & (ret >= 0 ? WIRE_PLAN_FATE : WIRE_PLAN_MARKS)) ||
+	    (ret < 0 && ret != -ENOTDIR))
 		return false;
 	ts->call.kind |= CALL_LEFT_OUT;
 	return true;
@@ -323,7 +325,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		return;
 	}
 	p = plan_of(nr);
-	if (!p || !(p->flags & (WIRE_PLAN_RECORD | WIRE_PLAN_FATE))) {
+	if (!p || !(p->flags & (WIRE_PLAN_RECORD | WIRE_PLAN_SENT))) {
 		if (p && (p->flags & WIRE_PLAN_AIO)) {
 			args_fill(c, regs);
 			if (p->flags & WIRE_PLAN_SUBMITS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/announce.h"
 #include "capture/ebpf/contexts.h"
+#include "capture/ebpf/markers.h"
 #include "capture/ebpf/remote_tls.h"
 #include "capture/ebpf/spans.h"
 #include "privilege/privilege.h"
@@ -114,10 +115,10 @@ static bool announced_before(struct decode *d, uint64_t hash, unsigned int kind,
 static int announcer_ends(struct decode *d, struct announcement *a, struct batch_set *out)
 {
 	uint64_t hash = announcer_hash(a->pid, a->process_start), kinds = 0;
-	int r = 0;
+	int r = markers_gone(d, a->pid, a->process_start, a->time, out);
 
-	if (!map_get(&d->announcers, hash, &kinds))
-		return 0;
+	if (r || !map_get(&d->announcers, hash, &kinds))
+		return r;
 	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {
 		/* by the program that exec began, which came before its turn */
 		bool newer = !announced_before(d, hash, kind, a->time);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/contexts.h"
+#include "capture/ebpf/markers.h"
 #include "capture/ebpf/spans.h"
 
 #define SOCKETS_MAX 32768 /* whose peers are remembered */
@@ -95,6 +96,7 @@ void decode_free(struct decode *d)
 	map_free(&d->announced_at);
 	contexts_free(d->contexts);
 	spans_free(d->spans);
+	markers_free(d->markers);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);
 	recent_free(&d->sock_keys);
@@ -522,6 +524,9 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 		return r;
 	decode_call_number(d, w);
 	forget_unread(d, w, &p);
+	r = p.path ? markers_call(d, w, p.path, out) : 0;
+	if (r < 0)
+		return r;
 	if (w->head.type == WIRE_FATE)
 		return op_left_out(d, w, &p);
 	r = op_files(d, w, &p, out, &f);

@@ -66,6 +66,9 @@ static const struct {
 	{"io_getevents", WIRE_PLAN_REAPS},
 	{"io_pgetevents", WIRE_PLAN_REAPS},
 	{"prctl", WIRE_PLAN_ANNOUNCES},
+	{"access", WIRE_PLAN_MARKS},
+	{"faccessat", WIRE_PLAN_MARKS},
+	{"faccessat2", WIRE_PLAN_MARKS},
 };
 
 /* What calls do to the names that their arguments path and path2 are. */

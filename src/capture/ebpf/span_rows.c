@@ -124,7 +124,9 @@ static int open_add(struct span_rows *s, const struct span_process *p, const str
 		.thread = thread,
 		.kind = blkin ? SPAN_KIND_INTERNAL
 			      : MIN(e->flags >> SPAN_KIND_SHIFT, SPAN_KIND_COUNT - 1),
-		.source = blkin ? SPAN_SOURCE_BLKIN : SPAN_SOURCE_WEIR,
+		.source = blkin	     ? SPAN_SOURCE_BLKIN
+			  : p->marks ? SPAN_SOURCE_MARKER
+				     : SPAN_SOURCE_WEIR,
 		.name_len = e->name_len,
 		.service_len = (uint16_t)service_len};
 	memcpy(o->text, name, e->name_len);
@@ -335,11 +337,15 @@ static int event_end(struct span_rows *s, const struct span_process *p, const st
 		     int64_t offset, struct batch_set *out)
 {
 	struct open_span *o = open_find(s, p, e);
+	bool cut = p->marks && e->flags & SPAN_CUT;
 	int r;
 
 	if (!o) /* it began before recording did, or in the process that forked this one */
 		return 0;
-	r = span_row(s, o, e->flags & SPAN_ERROR ? SPAN_STATUS_ERROR : SPAN_STATUS_UNSET,
+	r = span_row(s, o,
+		     e->flags & SPAN_ERROR ? SPAN_STATUS_ERROR
+		     : cut		   ? SPAN_STATUS_CUT
+					   : SPAN_STATUS_UNSET,
 		     MAX(e->time - o->start, (int64_t)0), offset, out);
 	open_remove(s, o);
 	return r;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/markers.h"
 #include "capture/ebpf/span_rows.h"
 
 #define LOOKED_MAX 65536 /* processes whose mappings are not looked at again */
@@ -35,7 +36,8 @@ struct spans {
 	uint64_t refused, bad; /* that rows of loss have already */
 	uint64_t
 		unread; /* memories and rings that are not read, of which no row of loss has come yet */
-	struct map looks; /* hash of (pid, start) -> struct look, until the process ends */
+	uint64_t not_marked; /* single ones, of which no row of loss has come yet */
+	struct map looks;    /* hash of (pid, start) -> struct look, until the process ends */
 	size_t looks_waiting, marks;
 	int64_t since, idle_looked;
 };
@@ -55,6 +57,11 @@ int spans_new(struct spans **ret)
 		return r;
 	*ret = TAKE_PTR(s);
 	return 0;
+}
+
+struct span_rows *spans_rows(struct spans *s)
+{
+	return &s->rows;
 }
 
 struct span_rings *spans_rings(struct spans *s)
@@ -81,22 +88,32 @@ void spans_free(struct spans *s)
 
 /* ---- what cannot be read ---- */
 
+static int why_mark(struct decode *d, const char *text, size_t len, struct batch_set *out)
+{
+	if (d->spans->marks++ >= MARKS_MAX)
+		return 0;
+	return batch_set_add_mark(out, clock_monotonic_ns() + d->opt.clock_offset, "weir.spans",
+				  text, len);
+}
+
+int spans_not_marked(struct decode *d, const char *text, size_t len, struct batch_set *out)
+{
+	d->spans->not_marked++;
+	return why_mark(d, text, len, out);
+}
+
 static int unread_mark(struct decode *d, int32_t pid, int32_t tid, const char *why,
 		       struct batch_set *out)
 {
-	struct spans *s = d->spans;
 	char text[256];
 	int n;
 
-	s->unread++;
-	if (s->marks++ >= MARKS_MAX)
-		return 0;
+	d->spans->unread++;
 	n = tid ? snprintf(text, sizeof(text),
 			   "spans of thread %d of process %d are no longer read: %s", tid, pid, why)
 		: snprintf(text, sizeof(text), "spans of process %d are not recorded: %s", pid,
 			   why);
-	return batch_set_add_mark(out, clock_monotonic_ns() + d->opt.clock_offset, "weir.spans",
-				  text, (size_t)n);
+	return why_mark(d, text, (size_t)n, out);
 }
 
 static int span_loss_row(struct decode *d, enum loss_cause cause, int64_t thread, uint64_t count,
@@ -202,6 +219,9 @@ int spans_losses(struct decode *d, int64_t now, struct batch_set *out)
 		r = span_loss_row(d, CAUSE_SPAN_FULL, -1, s->rows.refused - s->refused, now, out);
 	if (!r && s->unread) /* how much is missing nobody knows */
 		r = span_loss_row(d, CAUSE_SPAN_UNREAD, -1, 0, now, out);
+	if (!r && s->not_marked)
+		r = span_loss_row(d, CAUSE_SPAN_UNREAD, -1, s->not_marked, now, out);
+	s->not_marked = 0;
 	s->refused = s->rows.refused;
 	s->unread = 0;
 	s->since = now;
@@ -509,8 +529,11 @@ int spans_end(struct decode *d, struct batch_set *out)
 		r = process_last(s, p, false, clock_monotonic_ns());
 	r = r ? r : events_give(d, INT64_MAX, SPANS_TURN, out);
 	pos = 0;
-	if (r || !(p = span_rings_next(s->rings, &pos)))
+	if (r)
 		return r;
+	p = span_rings_next(s->rings, &pos);
+	if (!p)
+		return markers_end(d, out);
 	/* its end may have found no room in a ring */
 	gone = kill(p->pid, 0) && errno == ESRCH;
 	r = process_close(d, p, gone ? SPAN_STATUS_CUT : SPAN_STATUS_RUNNING, clock_monotonic_ns(),

@@ -19,6 +19,10 @@ int spans_new(struct spans **ret);
 void spans_free(struct spans *s);
 DEFINE_CLEANUP(struct spans *, spans_free)
 
+/* The spans that are open. */
+struct span_rows *spans_rows(struct spans *s);
+/* One thing that a process marked cannot be recorded: it is counted, and a mark says why, unless there are many. 0 or negative. */
+int spans_not_marked(struct decode *d, const char *text, size_t len, struct batch_set *out);
 /* What the reader is to copy from, until spans_free(). */
 struct span_rings *spans_rings(struct spans *s);
 /* Takes what the reader copied. 0 or -ENOMEM. */
