@@ -40,7 +40,7 @@ struct marker {
 	struct bytes name, value; /* value.data NULL: a note without one */
 };
 
-static void process_free(struct marker_process *p)
+static void marking_free(struct marker_process *p)
 {
 	free(p->open);
 	free(p);
@@ -54,26 +54,26 @@ void markers_free(struct markers *m)
 	if (!m)
 		return;
 	while (map_next(&m->processes, &pos, &key, &value))
-		process_free((void *)(uintptr_t)value);
+		marking_free((void *)(uintptr_t)value);
 	map_free(&m->processes);
 	free(m);
 }
 
-static uint64_t process_key(int32_t pid, uint64_t process_start)
+static uint64_t marking_key(int32_t pid, uint64_t process_start)
 {
 	const uint64_t ident[2] = {(uint32_t)pid, process_start};
 
 	return hash_bytes(ident, sizeof(ident));
 }
 
-static struct marker_process *process_find(const struct markers *m, uint64_t key)
+static struct marker_process *marking_find(const struct markers *m, uint64_t key)
 {
 	uint64_t value;
 
 	return m && map_get(&m->processes, key, &value) ? (void *)(uintptr_t)value : NULL;
 }
 
-static int process_add(struct decode *d, const struct wire_thread *t, struct marker_process **ret)
+static int marking_add(struct decode *d, const struct wire_thread *t, struct marker_process **ret)
 {
 	struct marker_process *p;
 	int r;
@@ -87,22 +87,22 @@ static int process_add(struct decode *d, const struct wire_thread *t, struct mar
 	p->as.process_start = t->process_start;
 	p->as.number = OF_SCRIPTS | ++d->markers->number;
 	p->as.marks = true;
-	r = map_set(&d->markers->processes, process_key(t->tgid, t->process_start), (uintptr_t)p);
+	r = map_set(&d->markers->processes, marking_key(t->tgid, t->process_start), (uintptr_t)p);
 	if (r < 0)
-		process_free(p);
+		marking_free(p);
 	else
 		*ret = p;
 	return r;
 }
 
-static void process_remove(struct markers *m, struct marker_process *p)
+static void marking_remove(struct markers *m, struct marker_process *p)
 {
-	map_del(&m->processes, process_key(p->as.pid, p->as.process_start));
-	process_free(p);
+	map_del(&m->processes, marking_key(p->as.pid, p->as.process_start));
+	marking_free(p);
 }
 
 /* An id that no other recording has either, and never 0. */
-static uint64_t id_new(struct decode *d, const struct marker_process *p, int64_t time)
+static uint64_t marker_id(struct decode *d, const struct marker_process *p, int64_t time)
 {
 	const uint64_t ident[4] = {(uint32_t)p->as.pid, p->as.process_start,
 				   (uint64_t)(time + d->opt.clock_offset), ++d->markers->ids};
@@ -111,7 +111,7 @@ static uint64_t id_new(struct decode *d, const struct marker_process *p, int64_t
 	return id ? id : 1;
 }
 
-static bool after(struct bytes text, const char *word, struct bytes *ret)
+static bool text_after(struct bytes text, const char *word, struct bytes *ret)
 {
 	size_t len = strlen(word);
 
@@ -126,13 +126,13 @@ static bool marker_parse(struct bytes text, struct marker *ret)
 	const uint8_t *equals;
 
 	*ret = (struct marker){.kind = MARKER_BEGIN};
-	if (after(text, "begin:", &ret->name))
+	if (text_after(text, "begin:", &ret->name))
 		return true;
 	ret->kind = MARKER_END;
-	if (after(text, "end:", &ret->name))
+	if (text_after(text, "end:", &ret->name))
 		return true;
 	ret->kind = MARKER_NOTE;
-	if (!after(text, "note:", &ret->name) || ret->name.data[0] == '=')
+	if (!text_after(text, "note:", &ret->name) || ret->name.data[0] == '=')
 		return false;
 	equals = memchr(ret->name.data, '=', ret->name.len);
 	if (equals) {
@@ -146,8 +146,8 @@ static bool marker_parse(struct bytes text, struct marker *ret)
 
 /* ---- what span_rows.h makes rows of ---- */
 
-static int event_give(struct decode *d, const struct marker_process *p, struct span_event *head,
-		      const struct marker *m, int64_t thread, struct batch_set *out)
+static int marker_event(struct decode *d, const struct marker_process *p, struct span_event *head,
+			const struct marker *m, int64_t thread, struct batch_set *out)
 {
 	struct {
 		struct span_event head;
@@ -178,20 +178,20 @@ static int marker_begin(struct decode *d, struct marker_process *p, const struct
 	r = grow((void **)&p->open, &p->cap, p->count + 1, sizeof(*p->open));
 	if (r < 0)
 		return r;
-	e.span = id_new(d, p, time);
+	e.span = marker_id(d, p, time);
 	if (p->count) {
 		e.parent = p->open[p->count - 1].span;
 	} else {
-		p->trace[0] = id_new(d, p, time);
-		p->trace[1] = id_new(d, p, time);
+		p->trace[0] = marker_id(d, p, time);
+		p->trace[1] = marker_id(d, p, time);
 	}
 	memcpy(e.trace, p->trace, sizeof(e.trace));
 	p->open[p->count++] = (struct marker_open){e.span, hash_bytes(m->name.data, m->name.len)};
-	return event_give(d, p, &e, m, thread, out);
+	return marker_event(d, p, &e, m, thread, out);
 }
 
 /* False: none of that name is open. */
-static bool innermost(const struct marker_process *p, struct bytes name, size_t *ret)
+static bool marker_find(const struct marker_process *p, struct bytes name, size_t *ret)
 {
 	uint64_t hash = hash_bytes(name.data, name.len);
 
@@ -213,10 +213,10 @@ static int marker_end(struct decode *d, struct marker_process *p, size_t at, con
 	while (p->count > at && !r) { /* the innermost first; what the end does not name is cut */
 		e.span = p->open[--p->count].span;
 		e.flags = p->count > at ? SPAN_CUT : 0;
-		r = event_give(d, p, &e, m, thread, out);
+		r = marker_event(d, p, &e, m, thread, out);
 	}
 	if (!p->count && !p->beyond)
-		process_remove(d->markers, p);
+		marking_remove(d->markers, p);
 	return r;
 }
 
@@ -233,13 +233,14 @@ static int marker_note(struct decode *d, const struct marker_process *p, const s
 		e.flags |= SPAN_EVENT;
 	if (m->value.len > SPAN_VALUE_LEN)
 		e.flags |= SPAN_CUT;
-	return event_give(d, p ? p : &none, &e, m, thread, out);
+	return marker_event(d, p ? p : &none, &e, m, thread, out);
 }
 
 /* ---- calls ---- */
 
-static int not_understood(struct decode *d, int32_t pid, struct bytes text, const char *why,
-			  struct batch_set *out)
+/* One that becomes no row: counted, with a mark that says why. */
+static int marker_unused(struct decode *d, int32_t pid, struct bytes text, const char *why,
+			 struct batch_set *out)
 {
 	char line[SHOWN_MAX + 256];
 	int n = snprintf(line, sizeof(line), "process %d: '%.*s' %s", pid,
@@ -251,7 +252,7 @@ static int not_understood(struct decode *d, int32_t pid, struct bytes text, cons
 static int marker_take(struct decode *d, const struct wire_op *w, struct bytes text,
 		       const struct wire_thread *t, struct batch_set *out)
 {
-	struct marker_process *p = process_find(d->markers, process_key(t->tgid, t->process_start));
+	struct marker_process *p = marking_find(d->markers, marking_key(t->tgid, t->process_start));
 	int64_t thread = w->thread, end = (int64_t)w->head.time;
 	int64_t start = w->start ? (int64_t)w->start : end;
 	struct marker m;
@@ -259,12 +260,12 @@ static int marker_take(struct decode *d, const struct wire_op *w, struct bytes t
 	int r = 0;
 
 	if (!marker_parse(text, &m))
-		return not_understood(d, t->tgid, text,
-				      "marks nothing: write begin:NAME, end:NAME or note:KEY=VALUE",
-				      out);
+		return marker_unused(d, t->tgid, text,
+				     "marks nothing: write begin:NAME, end:NAME or note:KEY=VALUE",
+				     out);
 	switch (m.kind) {
 	case MARKER_BEGIN:
-		r = p ? 0 : process_add(d, t, &p);
+		r = p ? 0 : marking_add(d, t, &p);
 		return r ? r : marker_begin(d, p, &m, thread, end, out);
 	case MARKER_NOTE:
 		return marker_note(d, p, &m, thread, start, out);
@@ -273,10 +274,10 @@ static int marker_take(struct decode *d, const struct wire_op *w, struct bytes t
 			p->beyond--;
 			return 0;
 		}
-		if (!innermost(p, m.name, &at))
-			return not_understood(d, t->tgid, text,
-					      "has no begin in this process while it was recorded",
-					      out);
+		if (!marker_find(p, m.name, &at))
+			return marker_unused(d, t->tgid, text,
+					     "has no begin in this process while it was recorded",
+					     out);
 		return marker_end(d, p, at, &m, thread, start, out);
 	}
 }
@@ -290,31 +291,31 @@ int markers_call(struct decode *d, const struct wire_op *w, const struct wire_na
 
 	if (w->ret != -ENOTDIR || w->status & (STATUS_UNFINISHED | STATUS_NORETURN) ||
 	    !(d->opt.plans[w->nr].flags & WIRE_PLAN_MARKS) || path->error ||
-	    !after(whole, PREFIX, &text))
+	    !text_after(whole, PREFIX, &text))
 		return 0;
 	if (!map_get(&d->thread_records, w->thread, &record))
-		return not_understood(d, (int32_t)w->tid, text, "is of an unknown process", out);
+		return marker_unused(d, (int32_t)w->tid, text, "is of an unknown process", out);
 	return marker_take(d, w, text, (const void *)(uintptr_t)record, out);
 }
 
 /* ---- ends ---- */
 
-static int process_close(struct decode *d, struct marker_process *p, enum span_status status,
+static int marking_close(struct decode *d, struct marker_process *p, enum span_status status,
 			 int64_t time, struct batch_set *out)
 {
 	int r = span_rows_close(spans_rows(d->spans), &p->as, status, time, d->opt.clock_offset,
 				out);
 
-	process_remove(d->markers, p);
+	marking_remove(d->markers, p);
 	return r;
 }
 
 int markers_gone(struct decode *d, int32_t pid, uint64_t process_start, int64_t time,
 		 struct batch_set *out)
 {
-	struct marker_process *p = process_find(d->markers, process_key(pid, process_start));
+	struct marker_process *p = marking_find(d->markers, marking_key(pid, process_start));
 
-	return p ? process_close(d, p, SPAN_STATUS_CUT, time, out) : 0;
+	return p ? marking_close(d, p, SPAN_STATUS_CUT, time, out) : 0;
 }
 
 int markers_end(struct decode *d, struct batch_set *out)
@@ -328,7 +329,7 @@ int markers_end(struct decode *d, struct batch_set *out)
 		/* its end may have found no room in a ring */
 		bool gone = kill(p->as.pid, 0) && errno == ESRCH;
 
-		r = process_close(d, p, gone ? SPAN_STATUS_CUT : SPAN_STATUS_RUNNING,
+		r = marking_close(d, p, gone ? SPAN_STATUS_CUT : SPAN_STATUS_RUNNING,
 				  clock_monotonic_ns(), out);
 		pos = 0;
 	}

@@ -329,6 +329,9 @@ static const char *beside_words(enum loss_cause cause)
 		return "more at once than the kernel programs follow";
 	case CAUSE_SIDE_UNREAD:
 		return "the last of them could not be read at the end";
+	case CAUSE_SPAN_UNREAD:
+		return "what marked them could not be read or made no sense: weir query 'from "
+		       "mark'";
 	default:
 		return "they came faster than the recorder took them: record fewer tables at once";
 	}
