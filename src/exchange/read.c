@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/varint.h"
 #include "exchange/internal.h"
 
 #define LENGTH_BYTES 4 /* of a message in a file of the collector, big-endian, before it */
@@ -117,8 +118,14 @@ static bool has_lengths(struct bytes body)
 
 static enum spans_format format_guess(struct bytes body)
 {
+	const uint8_t *p = body.data + 1, *end = body.data + body.len;
 	size_t at = skip_space(body, 0);
+	uint64_t n;
 
+	/* The tag of OTLP's first field is a line feed: its length, and the tag of a field within. */
+	if (body.len > 2 && body.data[0] == 0x0a && varint_get(&p, end, &n) && n &&
+	    n <= (size_t)(end - p) && (*p == 0x0a || *p == 0x12 || *p == 0x1a))
+		return SPANS_OTLP_PROTOBUF;
 	if (at < body.len &&
 	    (body.data[at] == '{' || body.data[at] == '[' || body.data[at] == 0xef))
 		return SPANS_ANY;

@@ -249,7 +249,7 @@ static int take_number(struct spans_in *s, const struct span_in *in, int64_t sta
 	while (map_get(&s->numbers, (uint64_t)n, &other)) {
 		if (other == like && *in->ids.span)
 			return 0;
-		n = (n + 2) & NUMBER_MASK;
+		n = (int64_t)(hash_u64((uint64_t)n ^ like) & NUMBER_MASK) | 1;
 	}
 	r = map_set(&s->numbers, (uint64_t)n, like);
 	s->number = n;

@@ -208,11 +208,15 @@ static void process_ends(void)
 	       *weir_span_on_ == SPAN_EARLY;
 	     left--)
 		usleep(1000);
+	/* The library may be unmapped now (dlclose): no thread is to call thread_ends() any more. */
+	if (all.key_made)
+		pthread_key_delete(all.key);
 }
 
 /* The first of a forked child's threads that marks a span makes the child's memory. */
 static uint64_t epoch_made(void)
 {
+	int saved = errno;
 	uint64_t e = 0;
 
 	if (atomic_compare_exchange_strong(all.epoch, &e, EPOCH_MAKING)) {
@@ -224,6 +228,7 @@ static uint64_t epoch_made(void)
 		sched_yield();
 		e = atomic_load(all.epoch);
 	}
+	errno = saved;
 	return e;
 }
 

@@ -89,5 +89,14 @@ int requests_keep(struct requests *q, const struct analysis_input *in, struct er
 	if (r < 0)
 		return r;
 	k.rows = rows;
-	return store_made_keep(in->runs[0].store, true, span_op_put, &k, err);
+	r = store_made_keep(in->runs[0].store, true, span_op_put, &k, err);
+	for (size_t i = 0; i < store_made_count(in->runs[0].store) && r >= 0; i++) {
+		const struct store_made *m = store_made(in->runs[0].store, i);
+
+		if (m && m->table == TABLE_SPAN_OP && m->trace == TRACE_ASIDE)
+			return error_set(err, -EROFS,
+					 "--keep: the calls of spans cannot be stored: the trace "
+					 "still grows, may not be written, or is one of several");
+	}
+	return r;
 }

@@ -283,8 +283,10 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 	if (t->call_count)
 		qsort(t->calls, t->call_count, sizeof(*t->calls), call_order);
 	r = tree_walk(q);
+	if (r < 0)
+		return r;
 	tree_order(t);
-	return r;
+	return 0;
 }
 
 int requests_line_name(const struct requests *q, const struct requests_line *l, struct buf *to)

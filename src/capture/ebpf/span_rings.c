@@ -491,7 +491,7 @@ static bool line_is_ours(const char *line, uint64_t addr, char range[64], ino_t 
 }
 
 /* Whether a further memory of a process may be attached. */
-static bool has_room(const struct span_rings *r, int32_t pid, const char **ret_why)
+static bool rings_have_room(const struct span_rings *r, int32_t pid, const char **ret_why)
 {
 	size_t count = 0;
 
@@ -513,7 +513,7 @@ static int mapping_look(struct span_rings *r, int32_t pid, int32_t inside, const
 
 	if (p && !made_by(p, pid, inside))
 		return 0;
-	if (!has_room(r, pid, ret_why))
+	if (!rings_have_room(r, pid, ret_why))
 		return -ENOSPC;
 	if (p) {
 		take_over(r, p, pid);

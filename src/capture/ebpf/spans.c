@@ -295,7 +295,7 @@ static int events_give(struct decode *d, int64_t until, size_t most, struct batc
 
 /* ---- what was announced is looked for ---- */
 
-static uint64_t process_hash(int32_t pid, uint64_t start)
+static uint64_t span_process_hash(int32_t pid, uint64_t start)
 {
 	const uint64_t ident[2] = {(uint32_t)pid, start};
 
@@ -333,13 +333,13 @@ static struct look *look_get(const struct spans *s, const struct announcement *a
 {
 	uint64_t value;
 
-	return map_get(&s->looks, process_hash(a->pid, a->process_start), &value)
+	return map_get(&s->looks, span_process_hash(a->pid, a->process_start), &value)
 		       ? (void *)(uintptr_t)value
 		       : NULL;
 }
 
 /* Attaches what was announced, or puts that off. */
-static int look(struct decode *d, const struct announcement *a, struct batch_set *out)
+static int span_look(struct decode *d, const struct announcement *a, struct batch_set *out)
 {
 	struct spans *s = d->spans;
 	struct look *l = look_get(s, a);
@@ -347,8 +347,8 @@ static int look(struct decode *d, const struct announcement *a, struct batch_set
 
 	if (!l) {
 		l = calloc(1, sizeof(*l));
-		if (!l ||
-		    map_set(&s->looks, process_hash(a->pid, a->process_start), (uintptr_t)l) < 0) {
+		if (!l || map_set(&s->looks, span_process_hash(a->pid, a->process_start),
+				  (uintptr_t)l) < 0) {
 			free(l);
 			return -ENOMEM;
 		}
@@ -396,7 +396,7 @@ static int look_end(struct decode *d, const struct announcement *a, struct batch
 	if (!l || (a->event == ANNOUNCE_EXEC && waits && l->put_off.time > a->time))
 		return 0;
 	s->looks_waiting -= waits;
-	map_del(&s->looks, process_hash(a->pid, a->process_start));
+	map_del(&s->looks, span_process_hash(a->pid, a->process_start));
 	free(l);
 	return waits && !process_by(s, a->pid, 0)
 		       ? unread_mark(d, a->pid, 0, "it ended before their memory was found", out)
@@ -490,7 +490,7 @@ int spans_announced(struct decode *d, const struct announcement *a, struct batch
 	int r = 0;
 
 	if (a->event == ANNOUNCE_MADE)
-		return look(d, a, out);
+		return span_look(d, a, out);
 	r = look_end(d, a, out);
 	while (!r && (p = span_rings_next(d->spans->rings, &pos))) {
 		if (p->pid != a->pid || (a->event == ANNOUNCE_EXEC && is_newer(p, a->time)))
@@ -504,7 +504,7 @@ int spans_announced(struct decode *d, const struct announcement *a, struct batch
 int spans_look(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
 	const struct announcement a = {.pid = w->tgid, .process_start = w->process_start};
-	uint64_t hash = process_hash(w->tgid, w->process_start);
+	uint64_t hash = span_process_hash(w->tgid, w->process_start);
 	int r;
 
 	/* The command is weir itself until its execve. */
