@@ -341,11 +341,15 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 {
 	int64_t start = batch_get(b, SCHED_START, row, 0),
 		stop = add_sat_signed(start, MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0));
+	int64_t thread = batch_get(b, SCHED_THREAD_ID, row, -1);
 	uint32_t spans[SPAN_LANES_MAX];
-	size_t n =
-		span_places_at(at->s->places, batch_get(b, SCHED_THREAD_ID, row, -1), start, spans);
+	size_t n = span_places_at(at->s->places, thread, start, spans);
 	int r = 0;
 
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = at->p->stall(at->p->arg, spans[i], start, stop);
+	/* By another clock than the kernel's a span may seem to begin meanwhile; what is told twice counts once. */
+	n = stop > start && r >= 0 ? span_places_at(at->s->places, thread, stop - 1, spans) : 0;
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = at->p->stall(at->p->arg, spans[i], start, stop);
 	return r;
