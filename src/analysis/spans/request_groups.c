@@ -158,9 +158,17 @@ int64_t requests_percentile(const struct requests *q, const struct requests_grou
 
 static size_t skip_blanks(struct bytes o, size_t at)
 {
-	while (at < o.len && strchr(" \t\n,:{", o.data[at]) && o.data[at])
+	while (at < o.len && strchr(" \t\n,:", o.data[at]) && o.data[at])
 		at++;
 	return at;
+}
+
+/* Where the string that begins at a quote has its other one; the end where it has none. */
+static size_t attribute_string_end(struct bytes o, size_t at)
+{
+	for (at++; at < o.len && o.data[at] != '"'; at++)
+		at += o.data[at] == '\\';
+	return MIN(at, o.len);
 }
 
 /* A string without its quotes, as it stands; anything else up to its end. */
@@ -171,14 +179,17 @@ static bool attribute_token(struct bytes o, size_t *at, struct bytes *ret)
 	if (from >= o.len || o.data[from] == '}')
 		return false;
 	if (o.data[from] == '"') {
-		for (i = from + 1; i < o.len && o.data[i] != '"'; i++)
-			i += o.data[i] == '\\';
-		*ret = (struct bytes){o.data + from + 1, MIN(i, o.len) - from - 1};
+		i = attribute_string_end(o, from);
+		*ret = (struct bytes){o.data + from + 1, i - from - 1};
 		*at = MIN(i + 1, o.len);
 		return true;
 	}
 	for (i = from; i < o.len; i++) {
 		if (!depth && (o.data[i] == ',' || o.data[i] == '}'))
+			break;
+		if (o.data[i] == '"')
+			i = attribute_string_end(o, i);
+		if (i >= o.len)
 			break;
 		depth += o.data[i] == '[' || o.data[i] == '{';
 		depth -= depth && (o.data[i] == ']' || o.data[i] == '}');
@@ -193,6 +204,10 @@ static bool attribute_token(struct bytes o, size_t *at, struct bytes *ret)
 bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key,
 			     struct bytes *value)
 {
+	if (!*at) {
+		*at = skip_blanks(object, 0);
+		*at += *at < object.len && object.data[*at] == '{';
+	}
 	return attribute_token(object, at, key) && attribute_token(object, at, value);
 }
 
