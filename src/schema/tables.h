@@ -20,6 +20,7 @@
 #pragma once
 
 #include "schema/feature_tables.h"
+#include "schema/flow_tables.h"
 #include "schema/span_tables.h"
 
 /*
@@ -69,7 +70,8 @@
 	      "pages that one thread allocated and freed, in 100 ms or more")                    \
 	TABLE(STACK, stack, DIMENSION, NO_COLUMN, NO_COLUMN, NO_COLUMN,                          \
 	      "one stack of functions that were running or waiting")                             \
-	SCHEMA_SPAN_TABLES(TABLE)
+	SCHEMA_SPAN_TABLES(TABLE)                                                                \
+	SCHEMA_FLOW_TABLES(TABLE)
 
 #define SCHEMA_TABLES(TABLE)     \
 	SCHEMA_OWN_TABLES(TABLE) \

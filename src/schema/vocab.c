@@ -27,6 +27,10 @@ static const struct word tcp_states[] = {VOCAB_TCP_STATE(WORD)};
 static const struct word span_kinds[] = {VOCAB_SPAN_KIND(WORD)};
 static const struct word span_statuses[] = {VOCAB_SPAN_STATUS(WORD)};
 static const struct word span_sources[] = {VOCAB_SPAN_SOURCE(WORD)};
+static const struct word ways[] = {VOCAB_WAY(WORD)};
+static const struct word forms[] = {VOCAB_FORM(WORD)};
+static const struct word outcomes[] = {VOCAB_OUTCOME(WORD)};
+static const struct word certainties[] = {VOCAB_CERTAINTY(WORD)};
 
 /* asm-generic's numbers, which x86-64 and aarch64 share; the last ones never leave the kernel but
  * for tracers. */
@@ -70,6 +74,10 @@ static const struct vocabulary {
 	{"span_kind", span_kinds, ARRAY_SIZE(span_kinds)},
 	{"span_status", span_statuses, ARRAY_SIZE(span_statuses)},
 	{"source", span_sources, ARRAY_SIZE(span_sources)},
+	{"way", ways, ARRAY_SIZE(ways)},
+	{"form", forms, ARRAY_SIZE(forms)},
+	{"outcome", outcomes, ARRAY_SIZE(outcomes)},
+	{"certainty", certainties, ARRAY_SIZE(certainties)},
 };
 
 static const struct vocabulary *vocab_find(const char *column)
@@ -91,7 +99,10 @@ static_assert(ARRAY_SIZE(kinds) == KIND_COUNT && ARRAY_SIZE(classes) == CLASS_CO
 		      ARRAY_SIZE(irq_kinds) == IRQ_KIND_COUNT &&
 		      ARRAY_SIZE(span_kinds) == SPAN_KIND_COUNT &&
 		      ARRAY_SIZE(span_statuses) == SPAN_STATUS_COUNT &&
-		      ARRAY_SIZE(span_sources) == SPAN_SOURCE_COUNT,
+		      ARRAY_SIZE(span_sources) == SPAN_SOURCE_COUNT &&
+		      ARRAY_SIZE(ways) == WAY_COUNT && ARRAY_SIZE(forms) == FORM_COUNT &&
+		      ARRAY_SIZE(outcomes) == OUTCOME_COUNT &&
+		      ARRAY_SIZE(certainties) == CERTAINTY_COUNT,
 	      "each code has its word");
 
 static bool is_op(const char *column)

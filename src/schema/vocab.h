@@ -13,13 +13,17 @@
 	V(KIND, FAULT, "fault") \
 	V(KIND, READ, "read") V(KIND, WRITE, "write") V(KIND, FLUSH, "flush") V(KIND, DISCARD, "discard")
 /* Of requests to block devices: how an owner is known, and what a part is (schema/wire_block.h); of a call why it belongs
- * to a span. */
+ * to a span, or because of another (schema/flow_tables.h). */
 #define VOCAB_VIA(V) \
 	V(VIA, UNKNOWN, "unknown") V(VIA, CURRENT, "current") V(VIA, DIRTIED, "dirtied") \
 	V(VIA, WAITER, "waiter") V(VIA, UPPER, "upper") V(VIA, RANGE, "range") \
 	V(VIA, FIRST_WRITER, "first_writer") V(VIA, KERNEL, "kernel") V(VIA, FLUSH, "flush") \
 	V(VIA, CONTEXT, "context") V(VIA, THREAD, "thread") V(VIA, WORK, "work") V(VIA, WAIT, "wait") \
-	V(VIA, TIME, "time")
+	V(VIA, TIME, "time") \
+	V(VIA, FORK, "fork") V(VIA, JOIN, "join") V(VIA, EXEC, "exec") V(VIA, CONNECT, "connect") \
+	V(VIA, STREAM, "stream") V(VIA, DATAGRAM, "datagram") V(VIA, PIPE, "pipe") \
+	V(VIA, EVENTFD, "eventfd") V(VIA, SIGNAL, "signal") V(VIA, FUTEX, "futex") V(VIA, LOCK, "lock") \
+	V(VIA, STORAGE, "storage") V(VIA, PUBLISH, "publish") V(VIA, SYNC, "sync") V(VIA, URING, "uring")
 #define VOCAB_ORIGIN(V) \
 	V(ORIGIN, UNKNOWN, "unknown") V(ORIGIN, FILE, "file") V(ORIGIN, DEVICE, "device") \
 	V(ORIGIN, METADATA, "metadata") V(ORIGIN, JOURNAL, "journal") V(ORIGIN, SWAP, "swap") \
@@ -77,6 +81,15 @@
 	V(SPAN_SOURCE, WEIR, "weir") V(SPAN_SOURCE, BLKIN, "blkin") V(SPAN_SOURCE, OTEL, "otel") \
 	V(SPAN_SOURCE, MARKER, "marker") V(SPAN_SOURCE, USDT, "usdt") V(SPAN_SOURCE, IMPORT, "import") \
 	V(SPAN_SOURCE, PERIOD, "period")
+/* Of content and causality: schema/flow_tables.h. */
+#define VOCAB_WAY(V) V(WAY, IN, "in") V(WAY, OUT, "out")
+#define VOCAB_FORM(V) \
+	V(FORM, PIECE, "piece") V(FORM, PART, "part") V(FORM, BUFFER, "buffer") V(FORM, CUT, "cut") \
+	V(FORM, PAYLOAD, "payload")
+#define VOCAB_OUTCOME(V) \
+	V(OUTCOME, HANDLED, "handled") V(OUTCOME, INCOMPLETE, "incomplete") V(OUTCOME, TRUNCATED, "truncated") \
+	V(OUTCOME, LOST, "lost") V(OUTCOME, DISCARDED, "discarded") V(OUTCOME, ABSENT, "absent")
+#define VOCAB_CERTAINTY(V) V(CERTAINTY, CERTAIN, "certain") V(CERTAINTY, CONTESTED, "contested")
 /* clang-format on */
 
 #define VOCAB_ENUM(P, N, s) P##_##N,
@@ -94,6 +107,10 @@ enum tcp_state { VOCAB_TCP_STATE(VOCAB_ENUM) TCP_STATE_COUNT };
 enum span_kind { VOCAB_SPAN_KIND(VOCAB_ENUM) SPAN_KIND_COUNT };
 enum span_status { VOCAB_SPAN_STATUS(VOCAB_ENUM) SPAN_STATUS_COUNT };
 enum span_source { VOCAB_SPAN_SOURCE(VOCAB_ENUM) SPAN_SOURCE_COUNT };
+enum chunk_way { VOCAB_WAY(VOCAB_ENUM) WAY_COUNT };
+enum chunk_form { VOCAB_FORM(VOCAB_ENUM) FORM_COUNT };
+enum chunk_outcome { VOCAB_OUTCOME(VOCAB_ENUM) OUTCOME_COUNT };
+enum edge_certainty { VOCAB_CERTAINTY(VOCAB_ENUM) CERTAINTY_COUNT };
 #undef VOCAB_ENUM
 
 /* Rows of other tables than op are missing, and no call. */
@@ -134,7 +151,7 @@ enum op_status {
 
 /* The word of a code in the vocabulary of `table.column`, or NULL where unknown. Covers kind, op,
  * class, err, type, family, cause, event, tcp_state, why,
- * woken_by, irq_kind, span_kind, span_status, source. */
+ * woken_by, irq_kind, span_kind, span_status, source, way, form, outcome, certainty. */
 const char *vocab_word(const char *column, int64_t code);
 /* The code of a word, or -1. */
 int64_t vocab_code(const char *column, const char *word);

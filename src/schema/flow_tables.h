@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow_tables.h: the tables of content and causality: what the bytes were that calls moved (record --content), and what happened
+ * because of what (analysis/flow/). Declared as those of tables.h are.
+ */
+#pragma once
+
+#define SCHEMA_FLOW_TABLES(TABLE)                                          \
+	TABLE(CHUNK, chunk, EVENTS, CHUNK_START, CHUNK_DUR, NO_COLUMN,     \
+	      "the fingerprint of one piece of content that a call moved") \
+	TABLE(EDGE, edge, MADE, EDGE_START, EDGE_DUR, NO_COLUMN,           \
+	      "one operation that happened because of, or after, another")
+
+#define SCHEMA_CHUNK(C)                                                                            \
+	C(CHUNK, chunk, START, start, TIME, "ns", "of the call, with thread_id: that of its row")  \
+	C(CHUNK, chunk, DUR, dur, DUR, "ns", "of the call")                                        \
+	C(CHUNK, chunk, THREAD_ID, thread_id, ID, ">thread", "the thread's version")               \
+	C(CHUNK, chunk, OP, op, CODE, "", "the operation: read, sendto, splice, ...")              \
+	C(CHUNK, chunk, FILE_ID, file_id, ID, ">file", "the file, socket or pipe on this side")    \
+	C(CHUNK, chunk, WAY, way, CODE, "",                                                        \
+	  "in (from the file to the program) or out; copies within the kernel have both")          \
+	C(CHUNK, chunk, POS, pos, INT, "bytes",                                                    \
+	  "where in the file or stream it begins; of TCP by the connection's own sequence "        \
+	  "numbers; null: not known")                                                              \
+	C(CHUNK, chunk, CALL_POS, call_pos, INT, "bytes",                                          \
+	  "where in the bytes that the call moved it begins")                                      \
+	C(CHUNK, chunk, SIZE, size, SIZE, "bytes", "its length")                                   \
+	C(CHUNK, chunk, FORM, form, CODE, "",                                                      \
+	  "piece (4 KiB of the file or stream, whole), part (of such a piece: parts add up), "     \
+	  "buffer (from the start of the call's bytes, where pos is not aligned), cut (bounds by " \
+	  "content), payload (the bytes themselves)")                                              \
+	C(CHUNK, chunk, HASH, hash, UINT, "", "its hash; null where it was not read")              \
+	C(CHUNK, chunk, OUTCOME, outcome, CODE, "",                                                \
+	  "handled, incomplete (edge bytes are missing), truncated, lost, discarded (sampled "     \
+	  "out), absent (not in memory)")                                                          \
+	C(CHUNK, chunk, CONTESTED, contested, INT, "",                                             \
+	  "1: pos may belong to another call that moved bytes of the stream at the same time")     \
+	C(CHUNK, chunk, HEAD, head, BYTES, "",                                                     \
+	  "of a part: the bytes before its first whole word, which no hash has")                   \
+	C(CHUNK, chunk, TAIL, tail, BYTES, "", "of a part: the bytes behind its last whole word")  \
+	C(CHUNK, chunk, CONTENT, content, BYTES, "", "the bytes (--content=bytes)")
+
+/* Operations are named by row_id, as in span_op: that of a call in the traces that were joined, with its run where there are several. */
+#define SCHEMA_EDGE(C)                                                                            \
+	C(EDGE, edge, START, start, TIME, "ns", "start of the call from which it leads")          \
+	C(EDGE, edge, DUR, dur, DUR, "ns", "from there to the end of the call to which it leads") \
+	C(EDGE, edge, FROM, from_op, INT, ">op", "the call that came first")                      \
+	C(EDGE, edge, TO, to_op, INT, ">op", "the call that came after it")                       \
+	C(EDGE, edge, FROM_THREAD, from_thread_id, ID, ">thread", "the thread of the first")      \
+	C(EDGE, edge, TO_THREAD, to_thread_id, ID, ">thread", "the thread of the second")         \
+	C(EDGE, edge, VIA, via, CODE, "",                                                         \
+	  "fork, join, exec, connect, stream, datagram, pipe, eventfd, signal, futex, lock, "     \
+	  "storage, publish, sync, uring, context")                                               \
+	C(EDGE, edge, CERTAINTY, certainty, CODE, "",                                             \
+	  "certain, or contested: another call may have been the one")                            \
+	C(EDGE, edge, FILE_ID, file_id, ID, ">file",                                              \
+	  "the file or stream that joins them, where there is one")                               \
+	C(EDGE, edge, POS, pos, INT, "bytes", "where in it the bytes begin that both moved")      \
+	C(EDGE, edge, BYTES, bytes, SIZE, "bytes", "how many")
