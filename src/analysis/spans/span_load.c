@@ -385,6 +385,7 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 
 	assert(!s->count);
 	s->pieces_most = SPAN_PIECES_MAX;
+	s->selecting = run->where != NULL;
 	if (!run->store)
 		return error_set(err, -ENOTSUP, "requests are read from trace files");
 	for (size_t i = 0; i < store_block_count(run->store); i++)
@@ -415,6 +416,7 @@ void spanset_free(struct spans *s)
 	for (uint32_t i = 0; i < s->count; i++) {
 		free(s->all[i].sums.any.pieces);
 		free(s->all[i].sums.busy.pieces);
+		free(s->all[i].sums.all.pieces);
 		free(s->all[i].sums.off.pieces);
 	}
 	free(s->all);
