@@ -256,7 +256,7 @@ def calls(t, f):
     tags = {s['name'][1:]: s.get('tags', {}) for s in out if s['name'][1:].isdigit()}
     got = {int(n): tuple(int(a[f'weir.io.{k}']) for k in ('calls', 'bytes', 'time_ns')) for n, a in tags.items() if 'weir.io.calls' in a}
     t.check('the calls of spans are those of a plain loop', want and got == want, got, want)
-    t.check('and it is said how they were found', {a.get('weir.io.by') for n, a in tags.items() if int(n) in want} == {'thread and time'})
+    t.check('and it is said how they were found', {a.get('weir.io.by') for n, a in tags.items() if int(n) in want} == {'thread'})
     t.check('a span that was running is marked', tags[str(number + 1)].get('weir.status') == 'running', tags[str(number + 1)])
     ids = {s['id']: s for s in out}
     children = [s for s in out if not s['name'][1:].isdigit()]
@@ -265,6 +265,14 @@ def calls(t, f):
     t.check('slow calls are children of the spans that made them', len(children) == slow and len(ids) == len(out) and
             all(c['parentId'] in ids and c['traceId'] == ids[c['parentId']]['traceId'] for c in children), len(children), slow)
     t.check('ids are the same at each export', json.loads(f.export('spans.trace', '--zipkin', '--calls', '1ms')) == out)
+    log = json.loads(f.weir('requests', '-i', 'spans.trace', '--log', '--name', '*', '--json').stdout)['rows']
+    t.check('calls are counted as weir requests counts them', {r['number']: r['own_calls'] for r in log if r['own_calls']} ==
+            {n: v[0] for n, v in want.items()}, log)
+    f.weir('requests', '-i', 'spans.trace', '--keep', '--where', 'class == "meta"')
+    t.check('a stored span_op that is of a selection alone changes nothing', json.loads(f.export('spans.trace', '--zipkin', '--calls', '1ms')) == out)
+    at = min(s[0] for s in spans) + (last - first) // 3
+    part = json.loads(f.export('spans.trace', '--zipkin', '--to', f'+{(at - first) / 1e9:.6f}s'))
+    t.check('a part of the time has whole sums', 0 < len(part) < len(spans) and all(p['tags'] == ids[p['id']]['tags'] for p in part), part[:2])
 
 
 def post(s, path, body, kind='application/json', **headers):

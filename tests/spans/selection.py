@@ -118,12 +118,25 @@ def disks(folder):
     tap.check('each request to a disk within a call has its line', got == list(times), got)
 
 
+def hangs(folder):
+    """A request that hangs in a call at the end of the recording"""
+    call = {'thread_id': 0, 'tid': 100, 'op': 'read', 'class': 'data'}
+    trace(folder, 'hangs.trace', threads(1) + [
+        ('op', {'start': ORIGIN, 'dur': 1000, **call}), ('span', {'start': ORIGIN + 5000, 'number': 1, 'name': 'note', 'thread_id': 0}),
+        ('op', {'start': ORIGIN + 6000, 'dur': 994000, 'status': 1, **call}),
+        ('op', {'start': ORIGIN + 999000, 'dur': 1000, 'thread_id': 1, 'tid': 101, 'op': 'read', 'class': 'data'})])
+    got, = rows_of(folder, '-i', 'hangs.trace', '--log')
+    tap.check('its time is in the call', (got['status'], got['dur'], got['data'], got['calls']) == ('running', 995000, 994000, 1), got)
+    tap.check('which the tree has', [r['op'] for r in rows_of(folder, '-i', 'hangs.trace', '--tree', '1')] == [None, 'read'])
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix='weir-selection-') as folder:
         parts(folder)
         handed(folder)
         unknown_names(folder)
         disks(folder)
+        hangs(folder)
     return tap.end()
 
 

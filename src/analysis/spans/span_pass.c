@@ -450,11 +450,13 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
 	_cleanup_(span_passing_free) struct span_passing at = {.s = s, .p = p};
 	int64_t to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX;
+	/* calls that had not ended are of no range, but where it is open */
+	bool open = to > run->last;
 	const struct scan_request q[] = {
 		{.table = TABLE_OP,
 		 .columns = pass_columns() | (run->where ? expr_columns(run->where) : 0),
-		 .from = p->from,
-		 .to = to},
+		 .from = open ? INT64_MIN : p->from,
+		 .to = open ? INT64_MAX : to},
 		{.table = TABLE_SCHED,
 		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID,
 		 .from = p->from,
