@@ -45,8 +45,8 @@ struct writer {
 	uint64_t ends;		 /* bytes that the ends of open spans will take */
 	uint64_t chance;	 /* for ids */
 	uint64_t span, trace[2]; /* the innermost open span; 0: none */
-	uint64_t met; /* the epoch in which it got chances and showed its record */
-	uint32_t busy; /* WRITER_* */
+	uint64_t met;		 /* the epoch in which it got chances and showed its record */
+	uint32_t busy;		 /* WRITER_* */
 	struct span_published published;
 };
 
@@ -84,7 +84,7 @@ static inline struct span_ring *weir_span_ring_at_(uint32_t i)
 				    (uint64_t)i * (SPAN_PAGE + weir_span_all_.ring_bytes));
 }
 
-/* ---- memory.c ---- */
+/* ---- shared_memory.c ---- */
 
 /* In a forked child: the number of its memory, which this thread may make; EPOCH_MAKING: another one does. */
 uint64_t weir_span_epoch_(void);

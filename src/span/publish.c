@@ -32,7 +32,7 @@ static int32_t page_pid;
 
 /* ---- protobuf ---- */
 
-static uint8_t *put_field(uint8_t *at, uint32_t number, const void *data, size_t len)
+static uint8_t *otel_put_field(uint8_t *at, uint32_t number, const void *data, size_t len)
 {
 	*at++ = (uint8_t)(number << 3 | 2);
 	if (len >= 128)
@@ -43,26 +43,26 @@ static uint8_t *put_field(uint8_t *at, uint32_t number, const void *data, size_t
 }
 
 /* KeyValue {1: key, 2: AnyValue {1: string}} */
-static size_t put_pair(uint8_t *to, const char *key, const char *value)
+static size_t otel_put_pair(uint8_t *to, const char *key, const char *value)
 {
 	uint8_t any[128], *end;
 
-	end = put_field(any, 1, value, strnlen(value, sizeof(any) - 4));
-	end = put_field(put_field(to, 1, key, strlen(key)), 2, any, (size_t)(end - any));
+	end = otel_put_field(any, 1, value, strnlen(value, sizeof(any) - 4));
+	end = otel_put_field(otel_put_field(to, 1, key, strlen(key)), 2, any, (size_t)(end - any));
 	return (size_t)(end - to);
 }
 
 /* ProcessContext {1: Resource {1: KeyValue ...}, 2: KeyValue ...} */
-static uint32_t put_process(uint8_t *to, const char *service)
+static uint32_t otel_put_process(uint8_t *to, const char *service)
 {
 	uint8_t resource[320], pair[192], *end = resource;
 
 	if (*service)
-		end = put_field(end, 1, pair, put_pair(pair, "service.name", service));
-	end = put_field(end, 1, pair, put_pair(pair, "telemetry.sdk.name", SPAN_MEMFD));
-	end = put_field(to, 1, resource, (size_t)(end - resource));
-	end = put_field(end, 2, pair,
-			put_pair(pair, "threadlocal.schema_version", "tlsdesc_v1_dev"));
+		end = otel_put_field(end, 1, pair, otel_put_pair(pair, "service.name", service));
+	end = otel_put_field(end, 1, pair, otel_put_pair(pair, "telemetry.sdk.name", SPAN_MEMFD));
+	end = otel_put_field(to, 1, resource, (size_t)(end - resource));
+	end = otel_put_field(end, 2, pair,
+			     otel_put_pair(pair, "threadlocal.schema_version", "tlsdesc_v1_dev"));
 	return (uint32_t)(end - to);
 }
 
@@ -106,7 +106,7 @@ void weir_span_publish_process_(void)
 	memcpy(page->signature, CONTEXT_NAME, sizeof(page->signature));
 	page->version = CONTEXT_VERSION;
 	page->payload = (uint64_t)(uintptr_t)page->message;
-	page->payload_size = put_process(page->message, weir_span_all_.service);
+	page->payload_size = otel_put_process(page->message, weir_span_all_.service);
 	__atomic_store_n(&page->published_at, now, __ATOMIC_SEQ_CST);
 	/* Readers see the call, also where a kernel refuses it. */
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, page, SPAN_PAGE, CONTEXT_NAME);
@@ -116,6 +116,7 @@ void weir_span_publish_process_(void)
 
 void weir_span_publish_thread_(struct writer *w)
 {
+	w->published.flags = 1;	 /* sampled */
 	if (!otel_thread_ctx_v1) /* else another library publishes here */
 		otel_thread_ctx_v1 = &w->published;
 }

@@ -208,13 +208,14 @@ static void context_publish(struct writer *w)
 	struct span_published *p = &w->published;
 
 	p->valid = 0;
+	if (!w->span)
+		return;
 	atomic_signal_fence(memory_order_seq_cst);
 	p->trace[0] = htobe64(w->trace[0]);
 	p->trace[1] = htobe64(w->trace[1]);
 	p->span = htobe64(w->span);
-	p->flags = 1; /* sampled */
 	atomic_signal_fence(memory_order_seq_cst);
-	p->valid = w->span != 0;
+	p->valid = 1;
 }
 
 static void span_enter(struct writer *w, struct weir_span *s)

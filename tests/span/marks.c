@@ -410,7 +410,7 @@ static int way_values(void)
 
 /* ---- what a library must not do ---- */
 
-#define FORKS 100
+#define FORKS 50
 static volatile int forked,
 	broken; /* forked: below 0 in a child, where it is -1 less those before */
 
@@ -428,7 +428,7 @@ static void fork_here(int sig)
 
 	if (!pid)
 		forked = -1 - forked;
-	else if (waitpid(pid, &status, 0) == pid)
+	else if (pid > 0 && waitpid(pid, &status, 0) == pid)
 		count_child(status);
 	errno = saved;
 }

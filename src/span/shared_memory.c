@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c: the memory that a recorder maps too (layout.h), made at the start of a process and anew in a forked child. */
+/* shared_memory.c: the memory that a recorder maps too (layout.h), made at the start of a process and anew in a forked child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -166,7 +166,8 @@ static void process_ends(void)
 
 	if (left > WAIT_MS_MAX)
 		left = WAIT_MS_MAX;
-	for (; left && weir_span_all_.control && weir_span_all_.control->pid == getpid() && weir_span_all_.control->rings &&
+	for (; left && weir_span_all_.control && weir_span_all_.control->pid == getpid() &&
+	       weir_span_all_.control->rings &&
 	       __atomic_load_n(&weir_span_all_.control->on, __ATOMIC_RELAXED) == SPAN_EARLY;
 	     left--)
 		usleep(1000);
@@ -175,7 +176,7 @@ static void process_ends(void)
 		pthread_key_delete(weir_span_all_.key);
 }
 
-/* Of a forked child's threads the first that marks a span makes the child's memory; none waits for it, whatever their priorities. */
+/* Of a forked child's threads the first that marks a span makes its memory; none waits, whatever their priorities. */
 uint64_t weir_span_epoch_(void)
 {
 	int saved = errno;
@@ -231,10 +232,10 @@ static void thread_ends(void *ring)
 {
 	struct span_ring *r = ring;
 
-	if (!weir_span_all_.epoch || weir_span_self_.ring != r || weir_span_self_.epoch != atomic_load(weir_span_all_.epoch))
+	if (!weir_span_all_.epoch || weir_span_self_.ring != r ||
+	    weir_span_self_.epoch != atomic_load(weir_span_all_.epoch))
 		return;
 	weir_span_self_.epoch = 0;
 	weir_span_self_.ring = NULL;
 	__atomic_store_n(&r->state, SPAN_RING_LEFT, __ATOMIC_RELEASE);
 }
-
