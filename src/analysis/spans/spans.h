@@ -2,7 +2,7 @@
 /*
  * spans.h: the spans of a trace in memory, and which calls belong to them. Two passes: the first reads the spans (tables span and
  * period, and contexts whose span nobody recorded), the second streams the calls, so that no call is held back until a span
- * has ended. Memory: some 400 bytes a span, and 32 for each gap between the calls of spans that are open.
+ * has ended. Memory: some 450 bytes a span, and 32 for each gap between the calls of spans that are open.
  *
  * A call belongs to
  *   the span whose ids its thread carried when the call began (via context), else
@@ -31,6 +31,7 @@ enum span_time {
 	SPAN_LOCK, /* a futex: another thread of the program */
 	SPAN_WAIT, /* other calls of class wait */
 	SPAN_OTHER,
+	SPAN_UNSELECTED, /* in calls that the selection leaves out */
 	SPAN_TIMES,
 };
 /* "program", "data", ... */
@@ -68,7 +69,8 @@ struct span_sums {
 	uint32_t unphased;		   /* calls without phases */
 	bool listed;			   /* in spans.covered */
 	bool blurred;			   /* more pieces than memory allows: parts are estimates */
-	struct span_cover any, busy;	   /* in a call; in one that does not wait */
+	struct span_cover any, busy;	   /* in a selected call; in one that does not wait */
+	struct span_cover all;		   /* in a call, selected or not; with a selection alone */
 	struct span_cover off;		   /* in a call or without a CPU; with sched alone */
 };
 
@@ -102,7 +104,8 @@ struct spans {
 	struct intern texts; /* 0 is the empty one */
 	struct span_places *places;
 	/* what was found about them */
-	bool sched; /* the trace has rows of sched */
+	bool sched;	/* the trace has rows of sched */
+	bool selecting; /* the run has a selection of calls */
 	uint32_t running, cut;
 	uint32_t orphans; /* their parent is not in this trace */
 	uint32_t loops;	  /* their parents lead back to them: taken for spans without one */
@@ -124,6 +127,8 @@ void spanset_free(struct spans *s);
 struct bytes spanset_text(const struct spans *s, uint32_t text);
 /* The span with this number; SPAN_NONE. */
 uint32_t spanset_find(const struct spans *s, int64_t number);
+/* A number among those of all recordings, as that of the thread has it (-1: not known), and of both tables. */
+uint64_t spanset_number_key(int64_t number, int64_t thread_id, bool period);
 /* The number of spans above it. */
 unsigned int spanset_depth(const struct spans *s, uint32_t span);
 
@@ -134,16 +139,21 @@ struct span_call {
 	uint32_t span;
 	enum block_via via;
 	int64_t start, stop;
-	int64_t part; /* of it that lies in the span */
+	int64_t part;	 /* of it that lies in the span */
+	bool unselected; /* left out by the run's selection */
 };
 
-/* For each call that a span has; rows come in order of their end. Negative ends the pass. */
+/*
+ * For each call that a span has; rows come in order of their end. Negative ends the pass. All calls are read whatever the
+ * selection: those that it leaves out hand work on, too.
+ */
 typedef int span_call_fn(void *arg, const struct span_call *c);
 struct span_pass {
 	int64_t from,
 		to; /* calls that overlap [from, to) come; others may, and those that end a second later may not */
-	bool time;   /* also calls that merely overlap: only of `of` */
-	uint32_t of; /* SPAN_NONE: of every span */
+	bool time;	 /* also calls that merely overlap: only of `of` */
+	bool unselected; /* also those that the selection leaves out, but for `time` */
+	uint32_t of;	 /* SPAN_NONE: of every span */
 	span_call_fn *call;
 	/* May be NULL: for each time for which a span's thread had no CPU, in calls and not, in one order with them. */
 	int (*stall)(void *arg, uint32_t span, int64_t start, int64_t stop);
