@@ -56,6 +56,8 @@ static const struct answer_column log_columns[] = {
 	{"own_calls", {QUERY_INT}},
 	{"errors", {QUERY_INT}},
 	{"bytes", {QUERY_SIZE}},
+	{"waited_calls", {QUERY_INT}},
+	{"waited", {QUERY_DUR}},
 	{"estimated", {QUERY_INT}},
 	{"attributes", {QUERY_TEXT}},
 	TIME_COLUMNS,
@@ -179,6 +181,8 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 	answer_list_uint(t, k->sums.own_calls);
 	answer_list_uint(t, k->sums.errors);
 	answer_list_int(t, k->sums.bytes);
+	answer_list_uint(t, k->sums.waited_calls);
+	answer_list_int(t, k->sums.waited);
 	answer_list_int(t, k->sums.blurred);
 	request_put_text(t, spanset_text(s, k->attributes));
 	put_parts(t, k->sums.time, k->sums.phase, k->sums.unphased);

@@ -84,6 +84,7 @@ static int tree_take(void *arg, const struct span_call *c)
 	*k = (struct requests_call){
 		.start = c->start,
 		.stop = c->stop,
+		.part = c->part,
 		.bytes = batch_get(c->b, OP_BYTES, c->row, 0),
 		.file_id = batch_get(c->b, OP_FILE_ID, c->row, -1),
 		.thread_id = batch_get(c->b, OP_THREAD_ID, c->row, -1),
@@ -160,7 +161,8 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 		c->line = (uint32_t)at;
 		l->to++; /* how many, until they are in order of lines */
 		l->stop = MAX(l->stop, c->stop);
-		l->time = add_sat_signed(l->time, c->stop - c->start);
+		l->time =
+			add_sat_signed(l->time, c->via == VIA_WAIT ? c->part : c->stop - c->start);
 		l->bytes = add_sat_signed(l->bytes, c->bytes);
 		l->queued = add_sat_signed(l->queued, c->queued);
 		l->device = add_sat_signed(l->device, c->device);

@@ -195,10 +195,10 @@ static int requests_put_members(const struct analysis_input *in _unused_,
 		to,
 		",\n\"spans\": {\"count\": %u, \"running\": %u, \"cut\": %u, \"orphans\": %u, "
 		"\"loops\": %u, \"crossed\": %u, \"estimated\": %u, \"contexts\": %llu, "
-		"\"unsure\": "
-		"%llu}",
+		"\"unsure\": %llu, \"unjoined\": %llu}",
 		s->count, s->running, s->cut, s->orphans, s->loops, s->crossed, blurred,
-		(unsigned long long)s->contexts, (unsigned long long)s->unsure);
+		(unsigned long long)s->contexts, (unsigned long long)s->unsure,
+		(unsigned long long)s->unjoined);
 	for (unsigned int i = 0; i < SPAN_VIAS - 1 && r >= 0; i++)
 		r = buf_printf(to, "%s\"%s\": {\"calls\": %llu, \"time\": %lld}%s",
 			       i ? ", " : ",\n\"via\": {", vocab_word("via", VIA_CONTEXT + i),

@@ -51,6 +51,7 @@ struct requests_line {
 
 struct requests_call {
 	int64_t start, stop, bytes, file_id, thread_id, waker_id, ret, queued, device, runq;
+	int64_t part; /* via wait: what of it the span's threads waited for */
 	int32_t err;
 	uint32_t span, line;
 	uint16_t op;

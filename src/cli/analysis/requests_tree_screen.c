@@ -79,7 +79,11 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 			    : buf_printf(to, "%s failed  ", format_count(l->errors).s);
 	if (r >= 0 && !c->disk && c->via != VIA_THREAD && c->via != VIA_CONTEXT) {
 		r = names_thread(t->q->dims, c->thread_id, &who);
-		r = r < 0 ? r : buf_printf(to, "%s: ", c->via == VIA_TIME ? "overlaps" : "work");
+		r = r < 0 ? r
+			  : buf_printf(to, "%s: ",
+				       c->via == VIA_TIME   ? "overlaps"
+				       : c->via == VIA_WAIT ? "waited for"
+							    : "work");
 		r = r < 0 ? r : format_safe(to, who.data, who.len);
 		r = r < 0 ? r : buf_printf(to, "  ");
 	}
