@@ -45,11 +45,15 @@ def truth_of(text):
     return spans, calls, paths
 
 
+def attributes_of(number):
+    return {'user': f'u{number % 3}', 'http.size': number * 10, 'share': number / 4} if number % 5 else {'user': 'none'}
+
+
 def marked(folder, spans):
     threads = {r['tid']: r['thread_id'] for r in rows(folder, 't.trace', 'from op | select tid, id(thread) as thread_id')}
     run(folder, mark, 't.trace', 'marked.trace', given=''.join(
         f'span\tstart={start}\tdur={stop - start}\tnumber={n}\tname={name}\tspan_status=ok\tthread_id={threads[tid]}\t'
-        f'trace_id={n:032x}\tspan_id={n:016x}\tsource=weir\n' for n, (_, name, tid, start, stop) in spans.items()))
+        f'trace_id={n:032x}\tspan_id={n:016x}\tsource=weir\tattributes={json.dumps(attributes_of(n))}\n' for n, (_, name, tid, start, stop) in spans.items()))
 
 
 def membership(folder, spans, calls):
@@ -88,6 +92,53 @@ def sums(folder, spans, calls):
           via['wait']['time'] == sum(sum(v) for k, v in kept.items() if k[1]), via)
 
 
+def language(folder, spans):
+    """span.NAME of a call, against a loop over the rows and against SQL"""
+    op = rows(folder, 'marked.trace', 'from op | select row_id, op, dur')
+    of = {r['op_id']: r['number'] for r in rows(folder, 'marked.trace', 'from span_op | select op_id, number, via') if r['via'] != 'wait'}
+
+    def loop(key, keep):
+        groups = {}
+        for r in op:
+            n = of.get(r['row_id'])
+            if keep(r, n):
+                g = groups.setdefault(key(n), [0, 0])
+                g[0] += 1
+                g[1] += r['dur'] or 0
+        return groups
+
+    def asked(query, key):
+        return {r[key]: [r['count'], r['sum(dur)'] or 0] for r in rows(folder, 'marked.trace', query)}
+
+    def name(n):
+        return spans[n][1] if n else None
+
+    for what, query, want in (
+            ('by span.name', 'by span.name | count(), sum(dur)', loop(name, lambda r, n: True)),
+            ('where span.name and dur', 'where span.name == "asked" && dur > 10us | by span.name | count(), sum(dur)',
+             loop(name, lambda r, n: name(n) == 'asked' and r['dur'] > 10000)),
+            ('of a number', 'where span.number in (2, 4) | by span.name | count(), sum(dur)', loop(name, lambda r, n: n in (2, 4))),
+            ('without a span', 'where span.name is null | by span.name | count(), sum(dur)', loop(name, lambda r, n: not n))):
+        got = asked(query, 'span.name')
+        check(f'{what}: {len(want)} groups as a loop has them', want and got == want, got, want)
+    user = asked('by span.attributes.user | count(), sum(dur)', 'span.attributes.user')
+    want = loop(lambda n: attributes_of(n)['user'] if n else None, lambda r, n: True)
+    check('by an attribute', user == want, user, want)
+    for compare, want in (('http.size >= 80', lambda a: a.get('http.size', 0) >= 80), ('share < 2.25', lambda a: a.get('share', 99) < 2.25)):
+        got = asked(f'where span.attributes.{compare} | by span.name | count(), sum(dur)', 'span.name')
+        wanted = loop(name, lambda r, n, w=want: bool(n) and w(attributes_of(n)))
+        check(f'attributes that are numbers: {compare}', got == wanted and got, got, wanted)
+    sql = document(folder, 'sql', '-i', 'marked.trace', 'SELECT s.name, count(*) AS count, sum(o.dur) AS total FROM weir_op(row_id := true) o JOIN '
+                   "(SELECT DISTINCT op_id, number FROM span_op WHERE via <> 'wait') k ON k.op_id = o.row_id JOIN span s USING (number) GROUP BY 1")
+    got = asked('where span.name is not null | by span.name | count(), sum(dur)', 'span.name')
+    check('as SQL joins the tables', got == {r['name']: [r['count'], r['total']] for r in sql['rows']}, got, sql['rows'])
+    got = {r['span.attributes.user']: r['count'] for r in rows(folder, 'marked.trace', 'from span | by span.attributes.user | count()')}
+    want = {u: sum(attributes_of(n)['user'] == u for n in spans) for u in {attributes_of(n)['user'] for n in spans}}
+    check('of spans themselves', got == want, got, want)
+    r = subprocess.run([weir, 'query', '-i', 't.trace', 'by span.name'], capture_output=True, text=True, cwd=folder, timeout=60)
+    check('without span_op one line says what to do', r.returncode != 0 and "weir requests --keep" in r.stderr.splitlines()[0], r.stderr)
+
+
 def main():
     if os.geteuid() != 0:
         tap.skip("joins", "needs root")
@@ -101,6 +152,7 @@ def main():
         marked(folder, spans)
         membership(folder, spans, calls)
         sums(folder, spans, calls)
+        language(folder, spans)
     return tap.end()
 
 

@@ -136,11 +136,6 @@ int requests_group_names(struct requests *q);
 int requests_group_by(struct requests *q, const char *key);
 /* The group with most time. NULL: there is none. */
 const struct requests_group *requests_largest(const struct requests *q);
-/* The value of a member of the JSON object of attributes: false where it has none. */
-bool requests_attribute(struct bytes object, struct bytes key, struct bytes *ret);
-/* The next member of it: *at begins at 0. */
-bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key,
-			     struct bytes *value);
 int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,
 		       bool overlap, struct error *err);
 /* Adds the requests to disks of the calls that a tree has. */
