@@ -14,6 +14,7 @@ from tap import Tap  # noqa: E402
 weir, mark, joins = map(os.path.abspath, sys.argv[1:4])
 tap = Tap()
 check = tap.check
+TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')
 
 
 def run(folder, *args, given=None):
@@ -83,13 +84,40 @@ def sums(folder, spans, calls):
     bad = []
     for n, (_, name, _, start, stop) in spans.items():
         want = {'calls': len(kept.get((n, False), ())), 'waited_calls': len(kept.get((n, True), ())), 'waited': sum(kept.get((n, True), ()))}
-        parts = sum(log[n][t] for t in ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other'))
+        parts = sum(log[n][t] for t in TIMES)
         if any(log[n][k] != v for k, v in want.items()) or parts != stop - start:
             bad.append((n, name, want, {k: log[n][k] for k in want}, parts - stop + start))
     check('calls that a span waits for are counted apart', not bad, *bad[:5])
     via = document(folder, 'requests', '-i', 'marked.trace')['via']
     check('their time likewise', via['wait']['calls'] == sum(len(v) for k, v in kept.items() if k[1]) and
           via['wait']['time'] == sum(sum(v) for k, v in kept.items() if k[1]), via)
+
+
+def paths_of(folder, spans, paths):
+    """The critical path covers a request once, and has the calls that the program says are on it"""
+    durs = {r['pos']: r['dur'] for r in rows(folder, 'marked.trace', 'from op | where op == "pread64" | select pos, dur')}
+    bad_cover, bad_calls, threads = [], [], set()
+    for n, (_, name, _, start, stop) in spans.items():
+        doc = document(folder, 'requests', '-i', 'marked.trace', '--tree', str(n))
+        path, member = doc['tables']['path']['rows'], doc['critical_path']
+        at = 0
+        for s in path:
+            if s['at'] != at or sum(s[t] for t in TIMES) != s['dur']:
+                bad_cover.append((n, name, s))
+            at += s['dur']
+        if at != stop - start or member['time'] != at or sum(member['parts'].values()) != at or len(path) != member['segments']:
+            bad_cover.append((n, name, at, stop - start, member))
+        threads.add(len(member['threads']))
+        got = sum(r['critical'] for r in doc['rows'] if r['op'] == 'pread64')
+        want = sum(durs[p] for p in paths.get(n, ()))
+        # a server may have done its call before its client began to wait
+        if n in paths and (got < want if name == 'asked' else got != want):
+            bad_calls.append((n, name, got, want))
+    check('critical paths cover each request once', not bad_cover, *bad_cover[:3])
+    check(f'{len(paths)} requests: the calls on their critical paths', not bad_calls, *bad_calls[:3])
+    check('over up to three threads', {1, 2, 3} <= threads, threads)
+    screen = run(folder, weir, 'requests', '-i', 'marked.trace', '--tree', str(next(n for n, s in spans.items() if s[1] == 'piped')))
+    check('on the screen', 'critical path (*)' in screen and sum('*' in line for line in screen.splitlines()) > 3, screen)
 
 
 def language(folder, spans):
@@ -152,6 +180,7 @@ def main():
         marked(folder, spans)
         membership(folder, spans, calls)
         sums(folder, spans, calls)
+        paths_of(folder, spans, paths)
         language(folder, spans)
     return tap.end()
 

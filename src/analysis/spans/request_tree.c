@@ -97,6 +97,7 @@ static int tree_take(void *arg, const struct span_call *c)
 		.span = c->span,
 		.op = (uint16_t)batch_get(c->b, OP_OP, c->row, 0),
 		.via = (uint8_t)c->via,
+		.aside = batch_get(c->b, OP_KIND, c->row, KIND_SYSCALL) != KIND_SYSCALL,
 		.time = (uint8_t)span_time_of(c->b, c->row),
 	};
 	return 0;
@@ -288,7 +289,7 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 	if (r < 0)
 		return r;
 	tree_order(t);
-	return 0;
+	return requests_make_path(q);
 }
 
 int requests_line_name(const struct requests *q, const struct requests_line *l, struct buf *to)

@@ -54,6 +54,8 @@ static void requests_free(void *own)
 	free(q->chosen);
 	free(q->tree.lines);
 	free(q->tree.calls);
+	free(q->tree.path.all);
+	free(q->tree.path.threads);
 	free(q->compare.files);
 	free(q->compare.traits);
 	free(q->clusters.outliers);
@@ -204,7 +206,7 @@ static int requests_put_members(const struct analysis_input *in _unused_,
 			       i ? ", " : ",\n\"via\": {", vocab_word("via", VIA_CONTEXT + i),
 			       (unsigned long long)s->calls_via[i], (long long)s->time_via[i],
 			       i == SPAN_VIAS - 2 ? "}" : "");
-	return r;
+	return r < 0 || q->view != REQUESTS_TREE ? r : requests_put_path(q, to);
 }
 
 static const struct option requests_table[] = {

@@ -39,6 +39,7 @@ struct span_found {
 };
 
 struct span_task {
+	int64_t thread_id;
 	uint32_t lanes; /* the first, + 1 */
 	struct span_carry *carries;
 	size_t carry_count, carry_cap, carry_at;
@@ -94,7 +95,7 @@ static struct span_task *place_task(struct span_places *p, int64_t thread_id, bo
 				 sizeof(*p->tasks)) < 0 ||
 			    map_set(&p->by_task, task, p->task_count + 1) < 0)
 				return NULL;
-			p->tasks[p->task_count++] = (struct span_task){0};
+			p->tasks[p->task_count++] = (struct span_task){.thread_id = (int64_t)task};
 			at = p->task_count;
 		}
 	}
@@ -416,6 +417,11 @@ uint32_t span_places_task(struct span_places *p, int64_t thread_id, bool make)
 size_t span_places_tasks(const struct span_places *p)
 {
 	return p->task_count;
+}
+
+int64_t span_places_thread(const struct span_places *p, uint32_t task)
+{
+	return p->tasks[task].thread_id;
 }
 
 size_t span_places_look(struct span_places *p, uint32_t task, int64_t at, bool given,

@@ -197,6 +197,8 @@ size_t span_places_of(struct span_places *p, const struct batch *b, size_t row, 
 /* The number of a thread over its versions; SPAN_NONE: it has none, or with `make` there is no memory. */
 uint32_t span_places_task(struct span_places *p, int64_t thread_id, bool make);
 size_t span_places_tasks(const struct span_places *p);
+/* The id of a task's thread, as names_task() has it. */
+int64_t span_places_thread(const struct span_places *p, uint32_t task);
 /* The spans of a task at a time; `given`: also what it was given. */
 size_t span_places_look(struct span_places *p, uint32_t task, int64_t at, bool given,
 			uint32_t ret[static SPAN_LANES_MAX]);
