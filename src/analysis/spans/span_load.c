@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/spans/span_joins.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "schema/vocab.h"
@@ -401,6 +402,8 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 		r = span_arrange(&l);
 	if (r >= 0)
 		r = span_load_places(&l, store_dims(run->store));
+	if (r >= 0)
+		r = span_joins_make(s, in, run, err);
 	if (r == -E2BIG)
 		return error_set(
 			err, r,
@@ -423,6 +426,8 @@ void spanset_free(struct spans *s)
 	intern_free(&s->texts);
 	if (s->places)
 		span_places_free(s->places);
+	if (s->joins)
+		span_joins_free(s->joins);
 	*s = (struct spans){0};
 }
 

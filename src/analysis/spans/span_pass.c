@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/spans/span_joins.h"
 #include "analysis/spans/spans.h"
 #include "base/saturate.h"
 #include "query/eval/eval.h"
@@ -199,6 +200,18 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 	return cover_add(&k->sums.busy, start, stop, &s->pieces, &k->sums.blurred);
 }
 
+/* Of another thread, for which the span waited: beside its own sums. Once for each span, also if several below it waited. */
+static void span_sum_waited(struct spans *s, const struct span_call *c)
+{
+	for (uint32_t at = c->span; at != SPAN_NONE; at = s->all[at].parent) {
+		struct span_sums *k = &s->all[at].sums;
+
+		k->waited = add_sat_signed(k->waited, c->part);
+		k->waited_calls += k->waited_seen != c->seen;
+		k->waited_seen = c->seen;
+	}
+}
+
 int spanset_sum(void *arg, const struct span_call *c)
 {
 	struct spans *s = arg;
@@ -210,8 +223,13 @@ int spanset_sum(void *arg, const struct span_call *c)
 		s->calls_via[c->via - VIA_CONTEXT]++;
 		s->time_via[c->via - VIA_CONTEXT] =
 			add_sat_signed(s->time_via[c->via - VIA_CONTEXT], c->part);
-		s->all[c->span].sums.own_calls++;
 	}
+	if (c->via == VIA_WAIT) {
+		if (!c->unselected)
+			span_sum_waited(s, c);
+		return 0;
+	}
+	s->all[c->span].sums.own_calls += !c->unselected;
 	for (uint32_t at = c->span; at != SPAN_NONE && r >= 0; at = s->all[at].parent)
 		r = span_sum_one(s, &s->all[at], c, t);
 	if (s->pieces > s->pieces_most)
@@ -304,6 +322,7 @@ struct span_passing {
 	struct eval *eval;
 	struct eval_scratch *scratch;
 	uint32_t *selected; /* [BATCH_ROWS_MAX] */
+	uint64_t seen;
 };
 
 static void span_passing_free(struct span_passing *at)
@@ -346,6 +365,31 @@ static uint64_t pass_columns(void)
 	return set;
 }
 
+/* The spans that wait for the call: those of requests that it is not part of. */
+static int span_pass_waits(struct span_passing *at, struct span_call *c,
+			   const struct span_member *members, size_t count, bool *is_of)
+{
+	struct spans *s = at->s;
+	ssize_t n = span_joins_of(s, c->b, c->row, c->start, c->stop);
+	int r = n < 0 ? (int)n : 0;
+
+	for (ssize_t i = 0; i < n && r >= 0; i++) {
+		uint32_t root = s->all[s->joins->found[i].span].root;
+		bool has = false;
+
+		for (size_t k = 0; k < count; k++)
+			has |= s->all[members[k].span].root == root;
+		if (has || (c->unselected && !at->p->unselected))
+			continue;
+		*is_of |= at->p->of != SPAN_NONE && root == s->all[at->p->of].root;
+		c->span = s->joins->found[i].span;
+		c->via = VIA_WAIT;
+		c->part = s->joins->found[i].part;
+		r = at->p->call(at->p->arg, c);
+	}
+	return r;
+}
+
 static int span_pass_row(struct span_passing *at, const struct batch *b, size_t row, int64_t end,
 			 bool unselected)
 {
@@ -356,16 +400,13 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 			      .row = row,
 			      .start = start,
 			      .stop = add_sat_signed(start, dur),
-			      .unselected = unselected};
-	ssize_t n = span_places_of(at->s->places, b, row, start, c.stop, members);
-	bool is_of = false;
+			      .unselected = unselected,
+			      .seen = ++at->seen};
+	size_t n = span_places_of(at->s->places, b, row, start, members);
+	bool told = !unselected || at->p->unselected, is_of = false;
 	int r = 0;
 
-	if (n < 0)
-		return (int)n;
-	if (unselected && !at->p->unselected)
-		return 0;
-	for (ssize_t i = 0; i < n && r >= 0; i++) {
+	for (size_t i = 0; i < n && told && r >= 0; i++) {
 		const struct span *k = &at->s->all[members[i].span];
 
 		is_of |= at->p->of != SPAN_NONE && k->root == at->s->all[at->p->of].root;
@@ -374,6 +415,8 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 		c.part = pass_part(k, &c);
 		r = at->p->call(at->p->arg, &c);
 	}
+	if (r >= 0)
+		r = span_pass_waits(at, &c, members, n, &is_of);
 	if (r >= 0 && at->p->time && !unselected && !is_of && c.start < at->p->to &&
 	    c.stop > at->p->from) {
 		c.span = at->p->of;
@@ -467,5 +510,6 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 	if (r >= 0)
 		r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);
 	span_places_restart(s->places);
+	span_joins_restart(s->joins);
 	return r < 0 ? r : pass_rows(&at, in, m, err);
 }
