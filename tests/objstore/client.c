@@ -200,7 +200,7 @@ int run_client(void)
 	struct sender *senders = calloc(config.threads, sizeof(*senders));
 	struct head h = {.magic = HEAD_MAGIC, .kind = KIND_STOP};
 	uint64_t done = 0;
-	double from, seconds;
+	double from, seconds, cpu;
 	int fd;
 
 	if (!senders || config.depth > WINDOW)
@@ -222,6 +222,7 @@ int run_client(void)
 		close(senders[i].fd); /* so that workers are free for what follows */
 	}
 	seconds = now_s() - from;
+	cpu = cpu_s();
 	get_all(&senders[0]);
 	fd = wire_connect(&config.next);
 	wire_send(fd, &(struct doing){"stop", 0, NULL}, &h, NULL);
@@ -232,6 +233,7 @@ int run_client(void)
 	}
 	free(senders);
 	truth_write("client", done, seconds);
-	printf("{\"puts\":%llu,\"seconds\":%.6f}\n", (unsigned long long)done, seconds);
+	printf("{\"puts\":%llu,\"seconds\":%.6f,\"cpu\":%.6f}\n", (unsigned long long)done, seconds,
+	       cpu);
 	return 0;
 }

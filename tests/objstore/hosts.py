@@ -128,8 +128,9 @@ class Run:
             self.run_all()
         else:
             self.run_each(recorded=record == 'each')
-        out = self.said.get('client', '').strip().splitlines()
-        self.result = json.loads(out[-1]) if out and out[-1].startswith('{') else None
+        said = [json.loads(line) for out in self.said.values() for line in out.splitlines() if line.startswith('{')]
+        self.result = next((s for s in said if 'puts' in s), None)
+        self.cpu = sum(s['cpu'] for s in said)  # seconds of all four processes
         self.truth = {h: self.read_truth(h) for h in HOSTS} if truth and self.good() else {}
 
     def path(self, name):
@@ -177,7 +178,7 @@ class Run:
         lines += [shlex.join(h.inside('client', self.command('client'))), 'status=$?', 'wait', 'exit $status']
         with open(self.path('all.err'), 'w', encoding='utf-8') as err:
             p = h.start(self.record('all', ['sh', '-c', '\n'.join(lines)]), stdout=subprocess.PIPE, stderr=err)
-        self.said['client'] = p.communicate(timeout=LIMIT_S + 10)[0].replace('ready\n', '')
+        self.said['client'] = p.communicate(timeout=LIMIT_S + 10)[0]
         self.status['all'], self.errors['all'] = p.returncode, self.error_of('all')
 
     def error_of(self, name):

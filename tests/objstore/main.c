@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "objstore.h"
@@ -38,6 +39,14 @@ void die(const char *what)
 {
 	fprintf(stderr, "%s: %s: %s\n", config.name, what, strerror(errno));
 	_exit(1);
+}
+
+double cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void __attribute__((noreturn)) usage(const char *what)

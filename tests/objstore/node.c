@@ -401,5 +401,6 @@ int run_node(void)
 		pthread_join(storers[i], NULL);
 	free(workers);
 	truth_write("node", puts_done, 0);
+	printf("{\"cpu\":%.6f}\n", cpu_s());
 	return 0;
 }

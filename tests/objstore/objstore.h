@@ -71,6 +71,9 @@ int run_make(void); /* files for --source */
 /* Prints what failed with errno, and ends the process. */
 void die(const char *what) __attribute__((noreturn));
 
+/* CPU that the process took until now, in seconds. */
+double cpu_s(void);
+
 /* ---- wire.c ---- */
 
 /* What is being done: for the truth. */
