@@ -45,7 +45,10 @@ class Once:
                 self.rate, self.cpu_us = puts / run.result['seconds'], run.cpu / puts * 1e6
                 self.lost, self.weir_us, self.calls, spans = 0, 0, 0, 0
                 for trace in run.traces:
-                    self.lost += sum(r['events'] or 1 for r in rows(o.weir, trace, 'from loss'))
+                    loss = rows(o.weir, trace, 'from loss')
+                    self.lost += sum(r['events'] or 1 for r in loss)
+                    for m in rows(o.weir, trace, 'from mark') if loss else ():
+                        print(f'{m["name"]}: {m["text"]}' if m['name'] in ('weir.spans', 'weir.sequence') else '', end='\n' if m['name'] == 'weir.spans' else '')
                     spans += rows(o.weir, trace, 'from span | count()')[0]['count']
                     self.calls += rows(o.weir, trace, 'from op | count()')[0]['count'] / puts
                     cost = next(m['text'] for m in rows(o.weir, trace, 'from mark') if m['name'] == 'weir.cost')
