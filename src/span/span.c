@@ -743,33 +743,25 @@ EXPORT int weir_span_annotate_blkin(uint64_t trace, uint64_t span, uint64_t pare
 	return 0;
 }
 
-/*
- * A call of the kernel for each seed alone, as programs make an id for each request, recorded or not. What was forked since, and has
- * no epoch of its own yet, asks for each id.
- */
+/* A call for each seed alone: programs make an id for each request, recorded or not. What was forked asks until it has an epoch. */
 EXPORT int64_t weir_span_new_id(void)
 {
 	static __thread struct {
 		uint64_t epoch, chance;
 	} ids AT_ONCE;
-	uint64_t epoch = all.epoch ? atomic_load_explicit(all.epoch, memory_order_acquire) : 0,
-		 id = 0;
+	uint64_t epoch = all.epoch ? atomic_load(all.epoch) : 0, id;
 
-	while (!id) {
-		if (unlikely(epoch < EPOCH_FIRST)) {
-			id = chance_seed(&ids);
-		} else {
-			if (unlikely(ids.epoch != epoch)) {
-				ids.chance = chance_seed(&ids);
-				atomic_signal_fence(memory_order_seq_cst);
-				ids.epoch = epoch;
-			}
+	do {
+		if (likely(ids.epoch == epoch && epoch >= EPOCH_FIRST)) {
 			/* at once, for signal handlers */
 			id = chance_of(
 				__atomic_add_fetch(&ids.chance, CHANCE_STEP, __ATOMIC_RELAXED));
+		} else {
+			id = ids.chance = chance_seed(&ids);
+			ids.epoch = epoch;
 		}
 		id &= INT64_MAX;
-	}
+	} while (!id);
 	return (int64_t)id;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c: puts objects on the first node of a chain, several threads at once, and then gets them from the nodes that it was told of. */
+/* client.c: puts objects on the first node of a chain, several threads at once, and then gets them from the nodes of --get. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
