@@ -65,7 +65,7 @@ static int add_node(struct net_address *a, const char *text, size_t len,
 	return 0;
 }
 
-static int put_line(struct net_address *a, char *line, const char *path, struct error *err)
+static int put_login(struct net_address *a, char *line, const char *path, struct error *err)
 {
 	char **to = !strncmp(line, "user=", 5)	     ? &a->user
 		    : !strncmp(line, "password=", 9) ? &a->password
@@ -100,14 +100,14 @@ static int read_login(struct net_address *a, const char *path, struct error *err
 		return error_errno(err, -errno, "login=%.300s", path);
 	text[n] = 0;
 	while (r >= 0 && (line = strsep(&at, "\n")))
-		r = put_line(a, line, path, err);
+		r = put_login(a, line, path, err);
 	explicit_bzero(text, sizeof(text));
 	return r;
 }
 
 static int read_environment(struct net_address *a)
 {
-	const char *user = getenv("WEIR_USER"), *password = getenv("WEIR_PASSWORD");
+	const char *user = secure_getenv("WEIR_USER"), *password = secure_getenv("WEIR_PASSWORD");
 
 	a->user = user ? strdup(user) : NULL;
 	a->password = password ? strdup(password) : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* load.c: `weir load`: traces into a store of many machines. */
+/* load_traces.c: `weir load`: traces into a store of many machines. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 	fputc('\n', stderr);
 }
 
-static int load_all(const struct load_opts *o, int argc, char **argv, struct interrupt *it,
+static int load_traces_all(const struct load_opts *o, int argc, char **argv, struct interrupt *it,
 		    struct error *err)
 {
 	const struct read_flags flags = {.inputs = o->inputs};
@@ -128,7 +128,7 @@ static int load_run(const void *opts, int argc, char **argv)
 		return load_schema(o);
 	if (interrupt_start(&it, INTERRUPT_END, &err) < 0)
 		return fail(&err);
-	r = load_all(o, argc, argv, &it, &err);
+	r = load_traces_all(o, argc, argv, &it, &err);
 	return interrupt_stop(&it, r < 0 ? fail(&err) : 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* load.c: the blocks of a trace, one after the other, as they are committed. */
+/* load_loop.c: the blocks of a trace, one after the other, as they are committed. */
 #include "load/load.h"
 
 #include <errno.h>
