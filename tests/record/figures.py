@@ -287,6 +287,35 @@ def copies_on_pages(want):
                 check("what was copied was written", (sum(cells["writes"]), sum(cells["reads"])) == (n, 0), cells)
 
 
+def read_and_written():
+    """What a process read and wrote is what /proc/PID/io says; a copied file has one way, who copied it both."""
+    # of getdents64 and readlink /proc counts no bytes
+    r = run(weir, "stat", "--json", "--by", "process", "-e", "/^p?(read|write)(64|v)?$,sendfile,copy_file_range", "--", *PYTHON, textwrap.dedent("""
+        import os
+        a, b = os.open('in', os.O_RDWR | os.O_CREAT), os.open('out', os.O_RDWR | os.O_CREAT)
+        for i in range(50): os.write(a, bytes(1111))
+        for i in range(70): os.pread(a, 999, 0)
+        os.lseek(a, 0, 0)
+        os.sendfile(b, a, None, 5000)
+        os.copy_file_range(a, b, 3000)
+        print(open('/proc/self/io').read().replace('\\n', ' '))
+        """))
+    words = r.stdout.split()
+    io = {k.rstrip(":"): int(v) for k, v in zip(words[::2], words[1::2])}
+    doc = json.loads(r.stderr.splitlines()[-1])
+    got = next((row for row in doc["rows"] if row["process"].startswith("python")), {})
+    check("bytes read are those of /proc, but for what was read there", 0 <= got["read"] - io["rchar"] < 400, (got, io))
+    check("bytes written likewise", got["written"] == io["wchar"] + len(r.stdout), (got, io))
+    r = run(weir, "stat", "--json", "--by", "file", "--", *PYTHON, textwrap.dedent("""
+        import os
+        a, b = os.open('in', os.O_RDWR), os.open('out', os.O_RDWR | os.O_TRUNC)
+        os.sendfile(b, a, None, 5000)
+        os.copy_file_range(a, b, 3000)
+        """))
+    rows = {os.path.basename(row["file"]): (row["read"], row["written"]) for row in json.loads(r.stderr.splitlines()[-1])["rows"]}
+    check("of a copy one file is read, the other written", (rows["in"], rows["out"]) == ((8000, 0), (0, 8000)), rows)
+
+
 def positions():
     """Where lseek leads is a position, and nothing that was read or written."""
     python("seek.trace", """
@@ -446,7 +475,7 @@ def same_program_elsewhere():
     check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
+TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
          same_program_elsewhere)
 
 
