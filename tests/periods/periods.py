@@ -54,7 +54,8 @@ def rows_of(trace):
 
 
 def losses_of(trace):
-    d = document('query', '--json', '-i', trace, 'from loss | select start, stop, cause, events, id(thread) as thread')
+    d = document('query', '--json', '-i', trace, 'from loss | where of_table is null | select start, stop, cause, events, '
+                 'id(thread) as thread')
     origin = int(d['origin'])
     for r in d['rows']:
         if r['cause'] in CALLS_LOST and r['events'] != 0:
