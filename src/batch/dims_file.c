@@ -50,7 +50,7 @@ enum text {
 	TEXT_COUNT
 };
 
-#define VARINT_MAX 10
+#define VARINT_MAX	10
 #define CONNECTION_MASK ((1ull << 53) - 1)
 
 struct recent_texts {

@@ -113,7 +113,7 @@ def findings(fault, trace, said):
 def main():
     with tempfile.TemporaryDirectory(prefix='weir-web-') as folder, open(DISKS, 'w', encoding='ascii') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        p = subprocess.run([script, folder, weir, *FAULTS], capture_output=True, text=True, check=False, timeout=150)
+        p = subprocess.run([script, '--threads', folder, weir, *FAULTS], capture_output=True, text=True, check=False, timeout=150)
         if p.returncode == SKIP:
             tap.skip('a web request', p.stderr.strip().removeprefix('web-request: '))
             return

@@ -230,8 +230,8 @@ static int events_add(struct events *to, const struct period_event *ev)
 }
 
 /*
- * A call that was entered before recording has no time: it ended between the rows before and after it. The later moment is taken, as
- * what it answers (an accept a connect) may have begun between both.
+ * A call that was entered before recording has no time: it ended between the rows before and after it. The later moment is
+ * taken, as what it answers (an accept a connect) may have begun between both.
  */
 static void pass_settle(struct pass *p, const struct batch *b, uint32_t row, int64_t end)
 {

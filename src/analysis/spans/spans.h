@@ -83,7 +83,7 @@ struct span {
 	uint32_t parent;		    /* SPAN_NONE: none, or not in this trace */
 	uint32_t root;			    /* itself, where it has no parent */
 	uint32_t first_child, next_sibling; /* in order of start */
-	uint32_t below, below_count;	    /* pieces of spans.below: when one of its children is open */
+	uint32_t below, below_count; /* pieces of spans.below: when one of its children is open */
 	uint32_t name, service, trace_id, span_id, attributes; /* of texts; 0: none */
 	uint8_t kind, status, source;			       /* kind 255: null */
 	bool period, of_context;
