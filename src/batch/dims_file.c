@@ -148,7 +148,7 @@ static uint8_t *put_if(uint8_t *to, uint8_t *mask, enum number bit, bool set, ui
 static int dims_file_put_numbers(struct file_pack *p, int64_t id, const struct dims_file *f,
 				 const uint8_t **ret)
 {
-	uint8_t packed[1 + 8 * VARINT_MAX], *mask = packed, *to = packed + 1;
+	uint8_t packed[1 + 9 * VARINT_MAX], *mask = packed, *to = packed + 1;
 	uint32_t kind;
 	int r = put_kind(p, f, &kind);
 
