@@ -82,6 +82,17 @@ def time(fault, trace):
         tap.check(f'{fault}: most of the time is {" and ".join(WAITS[fault])}', share > most, parts)
 
 
+def path(fault, trace):
+    """The critical path of the slowest request covers it once, and leads to what the fault makes it wait for."""
+    d = document('requests', '-i', trace, '--name', 'request', '--tree', 'slowest')
+    request, parts = d['rows'][0], d['critical_path']['parts']
+    tap.check(f'{fault}: the critical path is as long as the request', sum(parts.values()) == request['dur'] == d['critical_path']['time'],
+              parts, request)
+    if fault in ('dns', 'disk'):
+        most = max(v for k, v in parts.items() if k not in WAITS[fault])
+        tap.check(f'{fault}: most of the path is {" and ".join(WAITS[fault])}', sum(parts[k] for k in WAITS[fault]) > most, parts)
+
+
 def is_cause(finding, rule, said):
     """A finding that names what the script did. Whatever else takes the CPU of this machine may take more of it than the script does."""
     text, process = finding['sentence'], finding['process'] or ''
@@ -125,6 +136,7 @@ def main():
             counts(fault, trace, said)
             threads(fault, trace, said)
             time(fault, trace)
+            path(fault, trace)
             findings(fault, trace, said)
 
 
