@@ -16,6 +16,7 @@ static void click_free(struct engine *engine)
 	clickhouse_close(&e->server);
 	dims_free(e->dims);
 	free(e->recordings);
+	map_free(&e->by_number);
 	free(e);
 }
 

@@ -8,17 +8,20 @@
 
 ssize_t click_recording_at(const struct click_engine *e, uint32_t number)
 {
-	size_t low = 0, high = e->recording_count;
+	uint64_t at;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
+	return map_get(&e->by_number, number, &at) ? (ssize_t)at : -1;
+}
 
-		if (e->recordings[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < e->recording_count && e->recordings[low].number == number ? (ssize_t)low : -1;
+int click_recording_order(const struct click_engine *e, struct buf *out)
+{
+	int r = buf_printf(out, e->recording_count > 1 ? "transform(recording, [" : "recording");
+
+	for (size_t i = 0; i < e->recording_count && e->recording_count > 1 && r >= 0; i++)
+		r = buf_printf(out, "%s%u", i ? "," : "", e->recordings[i].number);
+	for (size_t i = 0; i < e->recording_count && e->recording_count > 1 && r >= 0; i++)
+		r = buf_printf(out, "%s%zu", i ? "," : "], [", i);
+	return r < 0 || e->recording_count <= 1 ? r : buf_printf(out, "], 0)");
 }
 
 static int read_recordings(struct click_engine *e, struct error *err)
@@ -27,17 +30,20 @@ static int read_recordings(struct click_engine *e, struct error *err)
 	int r = click_begin_query(
 		e, &e->server,
 		"SELECT recording, min(began), count(DISTINCT part) FROM recording "
-		"GROUP BY recording ORDER BY recording FORMAT Native",
+		"GROUP BY recording ORDER BY min(began), recording FORMAT Native",
 		NULL, err);
 
 	e->recording_count = e->files = 0;
+	map_clear(&e->by_number);
 	while (r >= 0 && (r = click_read(&e->server, &in, err)) > 0) {
 		r = grow((void **)&e->recordings, &e->recording_cap, e->recording_count + in.rows,
 			 sizeof(*e->recordings));
 		for (size_t i = 0; i < in.rows && r >= 0; i++) {
+			uint32_t number = (uint32_t)native_int(&in.columns[0], i);
+
+			r = map_set(&e->by_number, number, e->recording_count);
 			e->recordings[e->recording_count++] = (struct click_recording){
-				.number = (uint32_t)native_int(&in.columns[0], i),
-				.began = native_int(&in.columns[1], i)};
+				.number = number, .began = native_int(&in.columns[1], i)};
 			e->files += (size_t)native_int(&in.columns[2], i);
 		}
 	}

@@ -80,7 +80,9 @@ static int add_format(struct group_query *g, size_t *ret, const char *fmt, const
 	int r = 0;
 
 	for (const char *c = fmt; *c && r >= 0; c++)
-		r = *c == '%' ? buf_printf(&text, "%s", x) : buf_append(&text, c, 1);
+		r = *c == '%'	? buf_printf(&text, "%s", x)
+		    : *c == '$' ? click_recording_order(g->engine, &text)
+				: buf_append(&text, c, 1);
 	return r < 0 ? r : add_column(g, buf_str(&text), ret);
 }
 
@@ -189,7 +191,8 @@ static bool is_dimension(const struct plan_field *f, const struct part_field *pa
 	       (f->expr && f->expr->kind == EXPR_COLUMN && is_text(f->expr));
 }
 
-#define ORDER_TUPLE "(ended, recording, block_no, row_no)"
+/* $ stands for the order of recordings. */
+#define ORDER_TUPLE "(ended, $, block_no, row_no)"
 
 static int add_ends(struct group_query *g, struct part_field *part, const char *x, bool first)
 {

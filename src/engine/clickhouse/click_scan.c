@@ -105,11 +105,13 @@ static int scan_start_stretch(struct click_scan *s, struct error *err)
 			       to == INT64_MAX ? "<=" : "<",
 			       (long long)(to == INT64_MAX ? s->last : to));
 	if (r >= 0)
-		r = buf_printf(&sql, " ORDER BY %s FORMAT Native",
-			       scan_by_time(s) ? "ended, recording, block_no, row_no"
-			       : s->engine->recording_count > 1
-				       ? "recording, block_no DESC, row_no DESC"
-				       : "id, block_no DESC, row_no DESC");
+		r = buf_printf(&sql, " ORDER BY %s", scan_by_time(s) ? "ended, " : "");
+	if (r >= 0)
+		r = click_recording_order(s->engine, &sql);
+	if (r >= 0)
+		r = buf_printf(&sql, "%s FORMAT Native",
+			       scan_by_time(s) ? ", block_no, row_no"
+					       : " DESC, block_no DESC, row_no DESC");
 	if (r < 0)
 		return error_errno(err, r, "a query");
 	native_reader_free(&s->in);
@@ -146,7 +148,7 @@ static ssize_t scan_take(struct click_scan *s, struct error *err)
 	return (ssize_t)s->batch->rows;
 }
 
-/* Of dimension tables the last row of each id: they come newest first, of later recordings behind those before. */
+/* Of dimension tables the last row of each id, of a thing in several recordings that of the last: they come newest first. */
 static size_t scan_live(struct click_scan *s, size_t n, int *error)
 {
 	size_t kept = 0;

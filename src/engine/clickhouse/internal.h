@@ -17,8 +17,8 @@
 
 /* A recording: ids of its rows are composed with its number here (batch/ids.h). */
 struct click_recording {
-	uint32_t number; /* in the database; ascending */
-	int64_t began;
+	uint32_t number; /* in the database */
+	int64_t began;	 /* by which they are ordered */
 };
 
 struct click_engine {
@@ -28,6 +28,7 @@ struct click_engine {
 	unsigned int threads;
 	struct click_recording *recordings;
 	size_t recording_count, recording_cap;
+	struct map by_number;
 	size_t files; /* of all recordings */
 	struct dims *dims;
 	uint32_t dims_tables; /* that are in it */
@@ -53,6 +54,9 @@ int click_begin_query(struct click_engine *e, struct clickhouse *c, const char *
 int click_read(struct clickhouse *c, struct native_reader *in, struct error *err);
 /* The place of a recording's number; -1: it came since. */
 ssize_t click_recording_at(const struct click_engine *e, uint32_t number);
+
+/* SQL by which rows are ordered as their recordings are. */
+int click_recording_order(const struct click_engine *e, struct buf *out) _must_check_;
 
 /* click_dims.c: brings e->recordings and the tables of the set into e->dims, if that changed since. */
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err);
