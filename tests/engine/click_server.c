@@ -15,8 +15,9 @@
 #include "fixture.h"
 #include "load/load.h"
 
-#define PROGRAM "/usr/bin/clickhouse-server"
-#define TRIES	300 /* of 100 ms */
+static const char *const programs[] = {"/usr/sbin/clickhouse-server", "/usr/bin/clickhouse-server"};
+
+#define TRIES 300 /* of 100 ms */
 
 static const char config[] =
 	"<yandex><logger><level>warning</level><log>%s/log</log><errorlog>%s/errors</errorlog>"
@@ -30,6 +31,7 @@ static const char users[] =
 	"127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>"
 	"</users><quotas><default/></quotas></yandex>";
 
+static const char *program; /* the one that is there */
 static pid_t server;
 static unsigned int port;
 static char folder[256];
@@ -83,13 +85,15 @@ static void run_server(void)
 	dup2(fd, 1);
 	dup2(fd, 2);
 	if (chdir(folder) == 0)
-		execl(PROGRAM, PROGRAM, option, NULL);
+		execl(program, program, option, NULL);
 	_exit(127);
 }
 
 bool click_server_start(void)
 {
-	if (access(PROGRAM, X_OK) < 0)
+	for (size_t i = 0; i < ARRAY_SIZE(programs) && !program; i++)
+		program = access(programs[i], X_OK) == 0 ? programs[i] : NULL;
+	if (!program)
 		return false;
 	if (!port) {
 		fixture_file("clickhouse", folder);

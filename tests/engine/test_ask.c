@@ -56,6 +56,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	if (!third_f)
+		print_message("clickhouse-server is not installed: no third answer\n");
 	print_message("ClickHouse agreed %zu times in groups, %zu in rows\n", third_grouped,
 		      third_sent);
 	engine_free(third_f);
@@ -105,8 +107,6 @@ static void third_agrees(struct engine *third, const struct plan *p, const char 
 		struct error err = {0};
 		int e = engine_ask(third, p, &opt, &r, &err);
 
-		if (e == -EOPNOTSUPP)
-			return;
 		if (e >= 0)
 			put_rows(r, &got);
 		if (e >= 0 && got.len == want->len &&
