@@ -29,7 +29,10 @@ struct click_scan {
 	struct batch *batch;
 	int64_t *ends;
 	uint32_t *rows;
-	struct map seen; /* ids of a dimension table that were given */
+	/* of a dimension table: all of its rows, and of each id the last one */
+	struct batch **kept;
+	size_t kept_count, kept_cap, given;
+	struct map newest; /* id -> number of batch * BATCH_ROWS_MAX + row */
 	_Atomic uint64_t done, total;
 };
 
@@ -49,7 +52,10 @@ static void click_scan_free(struct engine_scan *scan)
 	buf_free(&s->where);
 	buf_free(&s->select);
 	batch_free(s->batch);
-	map_free(&s->seen);
+	for (size_t i = 0; i < s->kept_count; i++)
+		batch_free(s->kept[i]);
+	free(s->kept);
+	map_free(&s->newest);
 	free(s->ends);
 	free(s->rows);
 	free(s);
@@ -109,9 +115,7 @@ static int scan_start_stretch(struct click_scan *s, struct error *err)
 	if (r >= 0)
 		r = click_recording_order(s->engine, &sql);
 	if (r >= 0)
-		r = buf_printf(&sql, "%s FORMAT Native",
-			       scan_by_time(s) ? ", block_no, row_no"
-					       : " DESC, block_no DESC, row_no DESC");
+		r = buf_printf(&sql, ", block_no, row_no FORMAT Native");
 	if (r < 0)
 		return error_errno(err, r, "a query");
 	native_reader_free(&s->in);
@@ -148,20 +152,59 @@ static ssize_t scan_take(struct click_scan *s, struct error *err)
 	return (ssize_t)s->batch->rows;
 }
 
-/* Of dimension tables the last row of each id, of a thing in several recordings that of the last: they come newest first. */
-static size_t scan_live(struct click_scan *s, size_t n, int *error)
+/* Reads all rows of a dimension table: the last row of an id wins, of a thing in several recordings that of the last. */
+static int scan_keep(struct click_scan *s, struct error *err)
 {
-	size_t kept = 0;
+	ssize_t n;
+	int r = 0;
 
-	for (size_t i = 0; i < n && *error >= 0; i++) {
-		uint64_t id = (uint64_t)batch_get(s->batch, 0, s->rows[i], -1);
+	while (r >= 0 && (n = scan_take(s, err)) != 0) {
+		uint64_t first = s->kept_count * BATCH_ROWS_MAX;
 
-		if (batch_is_null(s->batch, 0, s->rows[i]) || map_get(&s->seen, id, NULL))
-			continue;
-		*error = map_set(&s->seen, id, 1);
-		s->rows[kept++] = s->rows[i];
+		if (n < 0)
+			return (int)n;
+		r = grow((void **)&s->kept, &s->kept_cap, s->kept_count + 1, sizeof(*s->kept));
+		for (size_t i = 0; i < (size_t)n && r >= 0; i++) {
+			if (!batch_is_null(s->batch, 0, i))
+				r = map_set(&s->newest, (uint64_t)batch_get(s->batch, 0, i, 0),
+					    first + i);
+		}
+		if (r < 0)
+			break;
+		s->kept[s->kept_count++] = TAKE_PTR(s->batch);
+		r = batch_new(&s->batch, s->q.table);
 	}
-	return kept;
+	return r < 0 ? error_errno(err, r, "rows of %s", schema_table(s->q.table)->name) : 0;
+}
+
+static ssize_t scan_next_kept(struct click_scan *s, const struct batch **ret_batch,
+			      const uint32_t **ret_rows, struct error *err)
+{
+	uint64_t at;
+	int r = s->kept ? 0 : scan_keep(s, err);
+
+	for (; r >= 0 && s->given < s->kept_count; s->given++) {
+		const struct batch *b = s->kept[s->given];
+		ssize_t n = 0;
+
+		for (size_t i = 0; i < b->rows; i++) {
+			if (!batch_is_null(b, 0, i) &&
+			    map_get(&s->newest, (uint64_t)batch_get(b, 0, i, 0), &at) &&
+			    at == s->given * BATCH_ROWS_MAX + i)
+				s->rows[n++] = (uint32_t)i;
+		}
+		if (s->eval && n)
+			n = eval_filter(s->eval, s->scratch, 0, b, s->rows, (size_t)n, s->rows);
+		if (n < 0)
+			return error_errno(err, (int)n, "the filter");
+		if (!n)
+			continue;
+		s->given++;
+		*ret_batch = b;
+		*ret_rows = s->rows;
+		return n;
+	}
+	return r;
 }
 
 static ssize_t click_scan_next(struct engine_scan *scan, const struct batch **ret_batch,
@@ -169,18 +212,17 @@ static ssize_t click_scan_next(struct engine_scan *scan, const struct batch **re
 {
 	struct click_scan *s = click_scan_of(scan);
 	ssize_t n, kept;
-	int r = 0;
 
+	if (!scan_by_time(s))
+		return scan_next_kept(s, ret_batch, ret_rows, err);
 	while ((n = scan_take(s, err)) > 0) {
 		kept = (ssize_t)order_rows_in(s->batch, s->q.from, s->q.to, NULL, (size_t)n,
 					      s->rows);
-		if (!scan_by_time(s))
-			kept = (ssize_t)scan_live(s, (size_t)kept, &r);
-		if (r >= 0 && s->eval && kept > 0)
+		if (s->eval && kept > 0)
 			kept = eval_filter(s->eval, s->scratch, 0, s->batch, s->rows, (size_t)kept,
 					   s->rows);
-		if (r < 0 || kept < 0)
-			return error_errno(err, r < 0 ? r : (int)kept, "the filter");
+		if (kept < 0)
+			return error_errno(err, (int)kept, "the filter");
 		if (!kept)
 			continue;
 		*ret_batch = s->batch;
