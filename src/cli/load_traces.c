@@ -70,7 +70,7 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 }
 
 static int load_traces_all(const struct load_opts *o, int argc, char **argv, struct interrupt *it,
-		    struct error *err)
+			   struct error *err)
 {
 	const struct read_flags flags = {.inputs = o->inputs};
 	const struct load_options options = {.keep_ns = o->keep_ns};

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "load/clickhouse/clickhouse.h"
 #include "load/load.h"
 
 const struct load_target_ops *const load_targets[] = {
+	&clickhouse_target,
 	NULL,
 };
 
