@@ -7,10 +7,12 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
@@ -106,26 +108,74 @@ mkdir -p "$1"/out && mount --bind "$4" "$1"/root/mnt
 exec chroot . env -i container=weir-test PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	/lib/systemd/systemd --unit=weir-test.target --log-target=console --log-level=info
 '''
+SERVER = '''<yandex><logger><level>warning</level><log>{0}/log</log><errorlog>{0}/err</errorlog></logger>
+<listen_host>127.0.0.1</listen_host><http_port>{1}</http_port><path>{0}/data/</path><tmp_path>{0}/tmp/</tmp_path>
+<users_config>{0}/users.xml</users_config><mark_cache_size>5368709</mark_cache_size><default_profile>default</default_profile>
+<default_database>default</default_database></yandex>'''
+USERS = '''<yandex><profiles><default/></profiles><quotas><default/></quotas><users><weir><password>secret</password><networks>
+<ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></weir></users></yandex>'''
+
+
+class ClickHouse:
+    """Debian's server, in a folder and at a port of its own."""
+
+    def __init__(self, folder):
+        with socket.socket() as s:
+            s.bind(('127.0.0.1', 0))
+            self.port = s.getsockname()[1]
+        os.mkdir(folder)
+        write(folder, 'users.xml', USERS)
+        with open(os.path.join(folder, 'out'), 'w', encoding='utf-8') as out:
+            self.process = subprocess.Popen(['clickhouse-server', '--config-file=' + write(folder, 'config.xml', SERVER.format(folder, self.port))],
+                                            stdout=out, stderr=out, cwd=folder)
+        for _ in range(100):
+            if self.ask('select 1') == '1':
+                break
+            time.sleep(0.1)
+
+    def ask(self, sql):
+        request = urllib.request.Request(f'http://127.0.0.1:{self.port}/', data=sql.encode(),
+                                         headers={'X-ClickHouse-User': 'weir', 'X-ClickHouse-Key': 'secret'})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.read().decode().strip()
+        except OSError as e:
+            return str(e)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+
 # What the container does once the recorder runs: looks at it, works, restarts it and looks again.
 LOOK = r'''
 exec >/mnt/look 2>&1
 weir=/usr/local/lib/weir-test/weir
 for i in $(seq 50); do [ ! -e /var/lib/weir/host.trace.1 ] || break; sleep 0.2; done
-sleep 2
+sleep 1
 pid=$(systemctl show -P MainPID weir-record)
 grep -E '^(Uid|CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/$pid/status
 for i in $(seq 400); do cat /etc/hostname >/tmp/work.$i; done
-sleep 2
+sleep 1
+[ ! -e /etc/weir/load.conf ] || for i in $(seq 50); do
+	[ "$(systemctl show -P MainPID weir-load)" = 0 ] || break
+	sleep 0.2
+done
+sleep 0.5
+echo loader
+grep -E '^(Uid|CapEff|CapBnd):' /proc/$(systemctl show -P MainPID weir-load)/status
 echo restart
 systemctl restart weir-record
 echo restarted $?
-sleep 1
+for i in $(seq 50); do [ ! -e /var/lib/weir/host.trace.old.1 ] || [ ! -e /var/lib/weir/host.trace.1 ] || break; sleep 0.2; done
+sleep 2
 for i in $(seq 400 499); do cat /etc/hostname >/tmp/work.$i; done
 sleep 2
 systemctl stop weir-record
 echo state $(systemctl show -P Result,ExecMainStatus,NRestarts weir-record)
 ls -l /var/lib/private/weir /var/lib/weir/
-cp /var/lib/private/weir/host.trace* /mnt
+sleep 4
+cp -r /var/lib/private/weir /mnt/traces
 echo done
 '''
 
@@ -137,7 +187,7 @@ def write(folder, name, text):
     return path
 
 
-def booted(folder, look):
+def booted(folder, look, load=''):
     """Boots systemd with the units in a container, until look is done. What it wrote."""
     units, out, root = (os.path.join(folder, n) for n in ('units', 'out', 'root'))
     for d in (units, out, root):
@@ -146,7 +196,9 @@ def booted(folder, look):
         name = os.path.basename(path)
         text = re.sub(r'^(ExecStart=)\S+', r'\g<1>/usr/local/lib/weir-test/weir', read(path), flags=re.M)
         write(units, name, text.replace('[Service]', f'[Service]\nStandardError=append:/mnt/{name}.err'))
-    write(units, 'weir-test.target', '[Unit]\nWants=weir-record.service look.service\n')
+    write(units, 'weir-test.target', '[Unit]\nWants=weir-record.service weir-load.service look.service\n')
+    if load:
+        write(units, 'load.conf', load)
     write(units, 'look.service', '[Unit]\nAfter=weir-record.service\n[Service]\nExecStart=/bin/sh /mnt/look.sh\n')
     write(out, 'look.sh', look)
     boot = write(folder, 'boot.sh', BOOT)
@@ -167,7 +219,16 @@ def check_container(folder):
     if not os.path.exists('/lib/systemd/systemd') or not shutil.which('unshare'):
         tap.skip('the recorder under systemd', 'no systemd')
         return
-    out, text = booted(folder, LOOK)
+    server = ClickHouse(os.path.join(folder, 'clickhouse')) if shutil.which('clickhouse-server') else None
+    try:
+        conf = f'WEIR_LOAD_TO=clickhouse://127.0.0.1:{server.port}/weir\nWEIR_USER=weir\nWEIR_PASSWORD=secret\n' if server else ''
+        check_booted(*booted(folder, LOOK, conf), server)
+    finally:
+        if server:
+            server.end()
+
+
+def check_booted(out, text, server):
     if 'done' not in text and 'cgroup2' in read(os.path.join(out, 'console')):
         tap.skip('the recorder under systemd', 'no control groups of version 2 to mount here')
         return
@@ -178,11 +239,19 @@ def check_container(folder):
     tap.check('it is started again', 'restarted 0' in text and re.search(r'^state success', text, re.M), text)
     tap.check('in a folder that nobody else reads', re.search(r'-rw------- ', text) and not re.search(r'-rw-..?r', text), text)
     for base, least, most in (('host.trace.old', 400, 400), ('host.trace', 100, 100)):
-        files = [os.path.join(out, f) for f in os.listdir(out) if re.fullmatch(re.escape(base) + r'\.\d+', f)]
+        files = [os.path.join(out, 'traces', f) for f in sorted(os.listdir(os.path.join(out, 'traces'))) if re.fullmatch(re.escape(base) + r'\.\d+', f)]
         asked = run(WEIR, 'query', '--csv', *(a for f in files for a in ('-i', f)),
-                    "where op == openat && comm == cat && path ~ '**/hostname' | count()")
+                    "where op == openat && comm == \"cat\" && path ~ '**/hostname' | count()")
         count = int((asked.stdout.splitlines() or ['-1'])[-1] or -1)
         tap.check(f'{base}: every file that was opened, once', least <= count <= most, f'{count} of {least}', asked.stderr)
+    if not server:
+        tap.skip('what was recorded is loaded', 'no clickhouse-server')
+        return
+    everything = run(WEIR, 'query', '--csv', '-i', os.path.join(out, 'traces'), 'count()').stdout.splitlines()
+    loaded = server.ask('select count() from weir.op')
+    tap.check('what was recorded is loaded, all of it, by a unit without privileges', everything[1:] == [loaded], everything, loaded,
+              read(os.path.join(out, 'weir-load.service.err'))[-1000:])
+    tap.check('the loader has no capability', re.search(r'loader\n.*\nCapEff:\t0+\nCapBnd:\t0+\n', text), text)
 
 
 # ---- Compose, Helm, the image, Ansible ----
