@@ -158,15 +158,16 @@ static __always_inline void content_pos(struct content_room *m, struct thread_st
 		if (status & STATUS_CONTESTED)
 			m->c.flags |= WIRE_CONTENT_CONTESTED;
 		if (content_how.parts > 1)
-			m->sample = kread(struct inode,
-					  kread(struct file, ts->call.file, f_inode), i_ino);
+			m->sample = kread(struct inode, kread(struct file, ts->call.file, f_inode),
+					  i_ino);
 	} else if (ts->content.tcp) {
 		content_pos_tcp(m, ts, out, ret);
 	}
 }
 
 /* Takes the bytes of a call from where it has them. */
-verified_alone int content_take(struct content_room *m, struct thread_state *ts, __u32 nr, __s64 ret)
+verified_alone int content_take(struct content_room *m, struct thread_state *ts, __u32 nr,
+				__s64 ret)
 {
 	const volatile struct wire_content_plan *plan = &content_plans[nr & (WIRE_CALLS_MAX - 1)];
 	struct call *c;

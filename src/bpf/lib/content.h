@@ -35,7 +35,7 @@ struct content_room {
 	__u64 total, kept;   /* of the call; payload of it that was sent */
 	__u64 hash;
 	__u32 skip, payload; /* the piece is left out; the bytes themselves are sent */
-	__u64 sample; /* what tells pieces of one file or stream from those of another */
+	__u64 sample;	     /* what tells pieces of one file or stream from those of another */
 	struct wire_content c;
 	__u64 hashes[WIRE_CONTENT_PIECES];
 	/* Twice as long: what is copied begins anywhere in the first half. */
@@ -253,8 +253,7 @@ verified_alone int content_piece(struct content_room *m)
 	outcome = m->skip     ? WIRE_CONTENT_DISCARDED
 		  : m->unread ? WIRE_CONTENT_ABSENT
 			      : WIRE_CONTENT_HANDLED;
-	if (m->c.bytes &&
-	    (m->c.outcome != outcome || m->c.pieces >= WIRE_CONTENT_PIECES))
+	if (m->c.bytes && (m->c.outcome != outcome || m->c.pieces >= WIRE_CONTENT_PIECES))
 		content_send(m, true);
 	if (!m->c.bytes)
 		content_open(m, outcome);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * content.h: records of content (bpf/content.bpf.c, schema/wire_content.h) become rows of table chunk. They come before the record of
- * their call, and say what became of its bytes; what of those is missing when the call comes was lost on the way, or is of a call
- * whose bytes the kernel programs cannot see. So the sizes of the rows that have an outcome add up to op.bytes.
+ * content.h: records of content (bpf/content.bpf.c, schema/wire_content.h) become rows of table chunk. They come before the
+ * record of their call, and say what became of its bytes; what of those is missing when the call comes was lost on the way, or is
+ * of a call whose bytes the kernel programs cannot see. So the sizes of the rows that have an outcome add up to op.bytes.
  */
 #pragma once
 

@@ -287,7 +287,8 @@ static int content_buffer(struct decode *d, const struct wire_content *w, struct
 /* The hash from the call's beginning on that a record of pieces carries. */
 static int content_joined(struct decode *d, const struct wire_content *w, struct batch_set *out)
 {
-	uint64_t hash = content_even(d->contents, w->joined, 0, MIN(w->bytes, (uint64_t)CONTENT_PIECE));
+	uint64_t hash =
+		content_even(d->contents, w->joined, 0, MIN(w->bytes, (uint64_t)CONTENT_PIECE));
 	const struct chunk_row row = {.pos = w->pos,
 				      .size = (int64_t)w->bytes,
 				      .form = FORM_BUFFER,
