@@ -85,3 +85,12 @@ enum wire_content_source {
 	WIRE_CONTENT_OF_SYSV, /* struct msgbuf, whose bytes are behind a number */
 	WIRE_CONTENT_OF_FILES,
 };
+
+/* Where the kernel has its tables of pages (bpf/lib/content_cache.h). */
+struct wire_content_tables {
+	__u64 pages, memory; /* struct page of the first frame, and its address; 0: not known */
+	__u64 probed[2];     /* the same from the kernel's variables; 0: they are not listed */
+	__u64 word;	     /* the first of the probe's file, */
+	__u32 read;	     /* 1: which could be read */
+	__u32 probe_fd;	     /* of the recorder */
+};

@@ -90,10 +90,14 @@ def check_call(fact, rows):
     op, way, pos, data, how = fact
     if any(r['op'] != op or r['way'] != way for r in rows):
         return f'{fact[:2]}: {rows[0]}'
-    counted = [r for r in rows if r['outcome']]
-    if sum(r['size'] for r in counted) != len(data) or any(r['outcome'] != how for r in counted):
+    counted = [r for r in rows if r['outcome'] or (how is None and r['form'] != 'buffer')]
+    if how is None and data is None:
+        return None if all(r['hash'] is None for r in rows) else f'{op}: a hash of what was not read'
+    if how is None and any(r['outcome'] for r in rows):
+        return f'{op}: bytes are counted twice'
+    if how and sum(r['size'] for r in counted) != len(data) or any(r['outcome'] != how for r in counted if how):
         return f'{op} {pos}: {len(data)} bytes, {[(r["size"], r["outcome"]) for r in counted]}'
-    if how != 'handled':
+    if how == 'absent':
         return None if all(r['hash'] is None for r in rows) else f'{op}: a hash of what was not read'
     if pos == 'tcp':
         pos = min(r['pos'] for r in rows)
@@ -122,7 +126,7 @@ def check_moves(t, folder):
         facts = pickle.load(f)
     calls, bad = [], []
     for r in chunks_of(trace):
-        key = (r['start'], r['call_pos'] if r['op'] in ('sendmmsg', 'recvmmsg') else 0)
+        key = (r['start'], r['call_pos'] if r['op'] in ('sendmmsg', 'recvmmsg') else r['way'])
         if not calls or calls[-1][0] != key:
             calls.append((key, []))
         calls[-1][1].append(r)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "bpf/lib/content_cache.h"
 #include "bpf/lib/hold.h"
 #include "bpf/lib/vector.h"
 #include "schema/content_hash.h"
@@ -28,13 +29,15 @@ struct content_room {
 	__u64 user, left;    /* the rest of the present part of a vector */
 	__u64 vector, parts; /* those behind it */
 	__u64 source[4];     /* these four at the beginning */
-	__u64 rest;	     /* of the call's bytes, not copied */
-	__u64 at;	     /* where the piece begins in them */
-	__u64 from, to;	     /* bounds of the call's bytes within the piece */
-	__s64 pos;	     /* of the first of the call's bytes */
-	__u64 total, kept;   /* of the call; payload of it that was sent */
+	__u64 cache; /* pages of a file, and `user` is a position in it; 0: memory of the program */
+	__u64 rest;  /* of the call's bytes, not copied */
+	__u64 at;    /* where the piece begins in them */
+	__u64 from, to;	   /* bounds of the call's bytes within the piece */
+	__s64 pos;	   /* of the first of the call's bytes */
+	__u64 total, kept; /* of the call; payload of it that was sent */
 	__u64 hash;
 	__u32 skip, payload; /* the piece is left out; the bytes themselves are sent */
+	__u32 counts, pad;   /* no other walk says what became of the bytes */
 	__u64 sample;	     /* what tells pieces of one file or stream from those of another */
 	struct wire_content c;
 	__u64 hashes[WIRE_CONTENT_PIECES];
@@ -274,7 +277,16 @@ verified_alone int content_piece(struct content_room *m)
 	return 0;
 }
 
-/* Copies up to the end of the piece, or of the present part of a vector. 1: all was looked at. */
+/* Copies from where the walk stands. Not 0: it cannot be read. */
+verified_alone int content_read(struct content_room *m, __u64 into, __u64 size)
+{
+	if (!m || into >= CONTENT_PIECE || size > CONTENT_PIECE)
+		return 1;
+	return m->cache ? cache_read(m->piece + into, size, m->cache, m->user)
+			: bpf_probe_read_user(m->piece + into, size, (void *)m->user) != 0;
+}
+
+/* Copies up to the end of the piece, of a page, or of the present part of a vector. 1: all was looked at. */
 static __always_inline int content_copy(struct content_room *m)
 {
 	__u64 len, to = m->to;
@@ -299,14 +311,10 @@ static __always_inline int content_copy(struct content_room *m)
 		len = m->left;
 	if (len > m->rest)
 		len = m->rest;
-	if (!m->skip) {
-		__u64 size = len, into = to & (CONTENT_PIECE - 1);
-
-		barrier_var(size);
-		if (size <= CONTENT_PIECE &&
-		    bpf_probe_read_user(m->piece + into, size, (void *)m->user))
-			m->unread = 1;
-	}
+	if (m->cache && len > PAGE_BYTES - m->user % PAGE_BYTES)
+		len = PAGE_BYTES - m->user % PAGE_BYTES;
+	if (!m->skip && content_read(m, to, len))
+		m->unread = 1;
 	m->user += len;
 	m->left -= len;
 	m->rest -= len;
@@ -334,15 +342,13 @@ verified_alone int content_walk(struct content_room *m)
 
 	if (!m)
 		return 0;
-	if (m->left >= m->rest && m->to + m->rest <= CONTENT_PIECE) {
+	if (!m->cache && m->left >= m->rest && m->to + m->rest <= CONTENT_PIECE)
 		content_copy(m); /* one piece: the loop would cost more than the hash */
-	} else {
-		bpf_loop((__u32)(m->rest / CONTENT_PIECE) + 2 * (__u32)m->parts + 4, content_step,
-			 &ctx, 0);
-	}
-	if (m->to > m->from) { /* the vector ended before */
+	else
+		bpf_loop(2 * (__u32)(m->rest / CONTENT_PIECE + m->parts) + 4, content_step, &ctx,
+			 0);
+	if (m->to > m->from) /* the vector ended before */
 		content_piece(m);
-	}
 	content_send(m, false);
 	return 0;
 }

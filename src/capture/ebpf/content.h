@@ -9,10 +9,16 @@
 #include <bpf/libbpf.h>
 
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/objects.h"
 #include "schema/wire_content.h"
 
 /* Tells the object of content, before it is loaded, what to record of which calls. 0. */
 int content_prepare(struct bpf_object *bpf, const struct ebpf_options *opt);
+/*
+ * Finds out where the kernel has its tables of pages, by a file of which the content is known. Where that fails what calls move
+ * within the kernel is absent. Before recording begins, as root.
+ */
+void content_find_pages(const struct objects *o);
 /* What is kept of threads between their records. 0 or -ENOMEM. */
 int contents_new(struct contents **ret, const struct wire_content_how *how);
 void contents_free(struct contents *c);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/content.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "capture/ebpf/running.h"
 #include "schema/content_hash.h"
 #include "schema/ops.h"
 #include "content.skel.h"
@@ -57,6 +61,9 @@ static const struct {
 	{"msgrcv", {WIRE_CONTENT_OF_SYSV, 1}},
 	{"mq_timedreceive", {WIRE_CONTENT_OF_BUFFER, 1}},
 	{"vmsplice", {WIRE_CONTENT_OF_VECTOR, 1, 2, .out = 1}},
+	{"sendfile", {WIRE_CONTENT_OF_FILES, 1}}, /* from its second file */
+	{"splice", {WIRE_CONTENT_OF_FILES, 0}},
+	{"copy_file_range", {WIRE_CONTENT_OF_FILES, 0}},
 	{"process_vm_readv", {WIRE_CONTENT_OF_VECTOR, 1, 2}},
 	{"process_vm_writev", {WIRE_CONTENT_OF_VECTOR, 1, 2, .out = 1}},
 };
@@ -110,6 +117,49 @@ int content_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 			((struct wire_content_plan *)ro->content_plans)[nr] = content_plan(code);
 	}
 	return bpf_map__set_max_entries(rooms, (uint32_t)cpus * CONTENT_ROOMS);
+}
+
+/* Tries a place of the tables. */
+static bool content_try_pages(int map, int program, struct wire_content_tables *t, uint64_t word)
+{
+	_cleanup_buf_ struct buf nothing = {0};
+	uint32_t zero = 0;
+
+	t->read = 0;
+	if (bpf_map_update_elem(map, &zero, t, BPF_ANY) || running_read(program, &nothing) < 0 ||
+	    bpf_map_lookup_elem(map, &zero, t))
+		return false;
+	return t->read && t->word == word;
+}
+
+void content_find_pages(const struct objects *o)
+{
+	/* x86-64 with four levels of page tables, and with five */
+	static const uint64_t fixed[][2] = {{0xffffea0000000000, 0xffff888000000000},
+					    {0xffd4000000000000, 0xff11000000000000}};
+	int map = object_map(o, OBJECT_CONTENT, ".data.content"),
+	    program = object_program(o, OBJECT_CONTENT, "weir_content_probe");
+	_cleanup_close_ int fd = memfd_create("weir-content", MFD_CLOEXEC);
+	uint64_t word = content_mix((uint64_t)getpid() * CONTENT_STEP);
+	struct wire_content_tables t = {.probe_fd = (uint32_t)fd};
+	uint32_t zero = 0;
+
+	if (map < 0 || program < 0 || fd < 0 || write(fd, &word, sizeof(word)) != sizeof(word))
+		return;
+	for (size_t i = 0; i <= ARRAY_SIZE(fixed); i++) {
+		t.pages = i ? fixed[i - 1][0] : t.probed[0];
+		t.memory = i ? fixed[i - 1][1] : t.probed[1];
+		/* The first time only to have the kernel's variables. */
+		(void)content_try_pages(map, program, &t, word);
+		if (!i) {
+			t.pages = t.probed[0];
+			t.memory = t.probed[1];
+		}
+		if (t.pages && content_try_pages(map, program, &t, word))
+			return;
+	}
+	t.pages = t.memory = 0;
+	(void)!bpf_map_update_elem(map, &zero, &t, BPF_ANY);
 }
 
 int contents_new(struct contents **ret, const struct wire_content_how *how)
@@ -219,16 +269,21 @@ static int content_pieces(struct decode *d, const struct wire_content *w, struct
 	const struct contents *c = d->contents;
 	const uint64_t *hashes = (const void *)(w + 1);
 	uint64_t at = 0, pos = (uint64_t)w->pos;
+	bool counts = w->flags & WIRE_CONTENT_COUNTS;
 	int r = 0;
 
+	if (!counts && w->outcome != WIRE_CONTENT_HANDLED)
+		return 0;
 	for (uint32_t i = 0; at < w->bytes && r >= 0; i++) {
 		uint64_t from = (pos + at) % CONTENT_PIECE,
 			 size = MIN(CONTENT_PIECE - from, w->bytes - at), hash;
-		struct chunk_row row = {.pos = (int64_t)(pos + at),
-					.call_pos = (int64_t)(w->at + at),
-					.size = (int64_t)size,
-					.form = size == CONTENT_PIECE ? FORM_PIECE : FORM_PART,
-					.outcome = outcome_of(c, w, w->at + at + size)};
+		struct chunk_row row = {
+			.pos = (int64_t)(pos + at),
+			.call_pos = (int64_t)(w->at + at),
+			.size = (int64_t)size,
+			.form = size == CONTENT_PIECE ? FORM_PIECE : FORM_PART,
+			.outcome =
+				counts ? (int64_t)outcome_of(c, w, w->at + at + size) : NO_OUTCOME};
 
 		if (w->outcome != WIRE_CONTENT_HANDLED) {
 			row.size = (int64_t)w->bytes;

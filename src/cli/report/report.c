@@ -131,7 +131,8 @@ const struct command command_report = {
 	.usage = "[TABLE] [options] [TRACE...]",
 	.description =
 		"TABLE is ops, files, dirs, processes, threads, peers, errors or slow, or, of what "
-		"record --with adds, phases, block, disks, net, sched, irq, mem or content; report stacks "
+		"record --with adds, phases, block, disks, net, sched, irq, mem or content; report "
+		"stacks "
 		"is "
 		"weir stacks, with its options. Without one: "
 		"one page with what "

@@ -9,7 +9,8 @@
 typedef int beside_fn(void *arg, const struct batch *b, size_t row);
 
 /* The rows of a table that ended in the report's range, in that order. `columns`: a set of those that are wanted. */
-int beside_scan(const struct report *r, enum table_id table, uint64_t columns, beside_fn *fn, void *arg);
+int beside_scan(const struct report *r, enum table_id table, uint64_t columns, beside_fn *fn,
+		void *arg);
 /*
  * The place of a key among groups of `size` bytes, which is made and zeroed when it is new; NULL: out of memory. Valid until
  * the next call. Starts as {0} but for the size.

@@ -42,7 +42,8 @@ struct all_moved {
 static int take_chunk(void *arg, const struct batch *b, size_t row)
 {
 	struct all_moved *all = arg;
-	int64_t outcome = batch_get(b, CHUNK_OUTCOME, row, -1), op = batch_get(b, CHUNK_OP, row, -1),
+	int64_t outcome = batch_get(b, CHUNK_OUTCOME, row, -1),
+		op = batch_get(b, CHUNK_OP, row, -1),
 		thread = batch_get(b, CHUNK_THREAD_ID, row, -1),
 		file = batch_get(b, CHUNK_FILE_ID, row, -1);
 	uint64_t size = (uint64_t)MAX(batch_get(b, CHUNK_SIZE, row, 0), 0);
@@ -51,8 +52,9 @@ static int take_chunk(void *arg, const struct batch *b, size_t row)
 
 	if (outcome < 0 || outcome >= OUTCOME_COUNT) /* another row says it */
 		return 0;
-	if (all->threads && (thread < 0 || !map_get(all->threads,
-						    (uint64_t)names_task(all->r->dims, thread), NULL)))
+	if (all->threads &&
+	    (thread < 0 ||
+	     !map_get(all->threads, (uint64_t)names_task(all->r->dims, thread), NULL)))
 		return 0;
 	all->bytes[outcome] = add_sat(all->bytes[outcome], size);
 	if (all->by_op && outcome == OUTCOME_HANDLED)
@@ -71,10 +73,9 @@ static int take_chunk(void *arg, const struct batch *b, size_t row)
 	return 0;
 }
 
-#define CHUNK_COLUMNS                                                                 \
-	(1ull << CHUNK_OUTCOME | 1ull << CHUNK_OP | 1ull << CHUNK_THREAD_ID |         \
-	 1ull << CHUNK_FILE_ID | 1ull << CHUNK_SIZE | 1ull << CHUNK_START |           \
-	 1ull << CHUNK_DUR)
+#define CHUNK_COLUMNS                                                         \
+	(1ull << CHUNK_OUTCOME | 1ull << CHUNK_OP | 1ull << CHUNK_THREAD_ID | \
+	 1ull << CHUNK_FILE_ID | 1ull << CHUNK_SIZE | 1ull << CHUNK_START | 1ull << CHUNK_DUR)
 
 /* Never 100 where something is missing. */
 static double floor_percent(uint64_t part, uint64_t all)
