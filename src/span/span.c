@@ -42,6 +42,7 @@
 #define POINTER_IDS  1024 /* of the cache by address */
 #define EPOCH_MAKING 1	  /* in the page that fork() empties: another thread makes the memory */
 #define EPOCH_FIRST  2
+#define CHANCE_STEP  0x9e3779b97f4a7c15ull
 
 static const volatile uint32_t never_on = SPAN_OFF;
 EXPORT const volatile uint32_t *weir_span_on_ = &never_on;
@@ -307,17 +308,32 @@ static void thread_ends(void *ring)
 	__atomic_store_n(&r->state, SPAN_RING_LEFT, __ATOMIC_RELEASE);
 }
 
+/* splitmix64, by Vigna and Steele: numbers of a state that goes on by CHANCE_STEP. */
+static uint64_t chance_of(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
 static uint64_t chance(struct writer *w)
 {
 	uint64_t x;
 
-	do { /* splitmix64, by Vigna and Steele */
-		x = w->chance += 0x9e3779b97f4a7c15ull;
-		x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-		x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-		x ^= x >> 31;
+	do {
+		x = chance_of(w->chance += CHANCE_STEP);
 	} while (!x);
 	return x;
+}
+
+/* A number that the kernel draws; salt: an address of this thread, for where it has none yet. */
+static uint64_t chance_seed(const void *salt)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = monotonic_ns() * CHANCE_STEP ^ (uintptr_t)salt;
+	return seed;
 }
 
 static uint64_t now(void)
@@ -395,8 +411,7 @@ static void writer_attach(struct writer *w, uint64_t epoch)
 			     .busy = 1,
 			     .span = before.span,
 			     .trace = {before.trace[0], before.trace[1]}};
-	if (getrandom(&w->chance, sizeof(w->chance), GRND_NONBLOCK) != sizeof(w->chance))
-		w->chance = monotonic_ns() ^ (uint64_t)tid << 40 ^ (uintptr_t)w;
+	w->chance = chance_seed(w);
 	if (!r)
 		return;
 	w->data = (uint8_t *)r + SPAN_PAGE;
@@ -728,15 +743,25 @@ EXPORT int weir_span_annotate_blkin(uint64_t trace, uint64_t span, uint64_t pare
 	return 0;
 }
 
+/* A call for each seed alone: programs make an id for each request, recorded or not. What was forked asks until it has an epoch. */
 EXPORT int64_t weir_span_new_id(void)
 {
-	uint64_t id = 0;
+	static __thread struct {
+		uint64_t epoch, chance;
+	} ids AT_ONCE;
+	uint64_t epoch = all.epoch ? atomic_load(all.epoch) : 0, id;
 
-	while (!id) {
-		if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != sizeof(id))
-			id = monotonic_ns() * 0x9e3779b97f4a7c15ull ^ (uintptr_t)&id;
+	do {
+		if (likely(ids.epoch == epoch && epoch >= EPOCH_FIRST)) {
+			/* at once, for signal handlers */
+			id = chance_of(
+				__atomic_add_fetch(&ids.chance, CHANCE_STEP, __ATOMIC_RELAXED));
+		} else {
+			id = ids.chance = chance_seed(&ids);
+			ids.epoch = epoch;
+		}
 		id &= INT64_MAX;
-	}
+	} while (!id);
 	return (int64_t)id;
 }
 
