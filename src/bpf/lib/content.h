@@ -34,7 +34,7 @@ struct content_room {
 	__u64 at;    /* where the piece begins in them */
 	__u64 from, to;	   /* bounds of the call's bytes within the piece */
 	__s64 pos;	   /* of the first of the call's bytes */
-	__u64 total, kept; /* of the call; payload of it that was sent */
+	__u64 total; /* of the call */
 	__u64 hash;
 	__u32 skip, payload; /* the piece is left out; the bytes themselves are sent */
 	__u32 counts, pad;   /* no other walk says what became of the bytes */
@@ -176,8 +176,8 @@ verified_alone int content_send_payload(struct content_room *m)
 	if (!m)
 		return 0;
 	len = m->to - m->from;
-	if (len > content_how.limit - m->kept)
-		len = content_how.limit - m->kept;
+	if (len > content_how.limit - m->at)
+		len = content_how.limit - m->at;
 	if (!len || len > CONTENT_PIECE)
 		return 0;
 	padded = sizeof(*r) + ((len + 7) & ~7ull);
@@ -199,7 +199,6 @@ verified_alone int content_send_payload(struct content_room *m)
 	if (len <= CONTENT_PIECE)
 		bpf_probe_read_kernel(r + 1, len, m->piece);
 	ring_commit(&p);
-	m->kept += len;
 	return 0;
 }
 
@@ -261,7 +260,7 @@ verified_alone int content_piece(struct content_room *m)
 	if (!m->c.bytes)
 		content_open(m, outcome);
 	if (outcome == WIRE_CONTENT_HANDLED) {
-		if (m->payload && m->kept < content_how.limit)
+		if (m->payload && m->at < content_how.limit)
 			content_send_payload(m);
 		content_hash_part(m);
 		n = m->c.pieces;
