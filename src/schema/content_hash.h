@@ -78,11 +78,11 @@ static inline __u64 content_hash_bytes(const void *data, __u64 len)
 	for (__u64 n = 0; n * CONTENT_PIECE < len; n++) {
 		__u64 rest = len - n * CONTENT_PIECE;
 
-		hash = content_hash_join(hash,
-					 content_hash_piece((const char *)data + n * CONTENT_PIECE,
-							    rest < CONTENT_PIECE ? rest
-										 : CONTENT_PIECE),
-					 n);
+		hash = content_hash_join(
+			hash,
+			content_hash_piece((const char *)data + n * CONTENT_PIECE,
+					   rest < CONTENT_PIECE ? rest : CONTENT_PIECE),
+			n);
 	}
 	return hash;
 }

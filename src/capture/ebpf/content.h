@@ -46,7 +46,7 @@ int decode_content_unseen(struct decode *d, const struct content_unseen *u, stru
 struct chunk_row {
 	int64_t pos, call_pos, size;
 	enum chunk_form form;
-	int64_t outcome; /* NO_OUTCOME: other rows say what became of the bytes */
+	int64_t outcome;      /* NO_OUTCOME: other rows say what became of the bytes */
 	const uint64_t *hash; /* NULL: none */
 	struct bytes head, tail, content;
 };

@@ -223,7 +223,7 @@ static uint64_t content_even(const struct contents *c, uint64_t hash, uint64_t f
 }
 
 int content_row(struct decode *d, const struct wire_content *w, const struct chunk_row *c,
-		     struct batch_set *out)
+		struct batch_set *out)
 {
 	struct batch *b = NULL;
 	size_t row = 0;
@@ -290,8 +290,8 @@ static int content_pieces(struct decode *d, const struct wire_content *w,
 			.call_pos = (int64_t)(w->at + at),
 			.size = (int64_t)size,
 			.form = size == CONTENT_PIECE ? FORM_PIECE : FORM_PART,
-			.outcome =
-				counts ? (int64_t)outcome_of(c, t, w, w->at + at + size) : NO_OUTCOME};
+			.outcome = counts ? (int64_t)outcome_of(c, t, w, w->at + at + size)
+					  : NO_OUTCOME};
 
 		if (w->outcome != WIRE_CONTENT_HANDLED) {
 			row.size = (int64_t)w->bytes;
@@ -322,12 +322,11 @@ static int content_buffer(struct decode *d, const struct wire_content *w, struct
 	bool counts = w->flags & WIRE_CONTENT_COUNTS;
 
 	if (!t->open)
-		*t = (struct content_thread){
-			.call = t->call,
-						     .done = t->done,
-						     .payload = t->payload,
-						     .at = w->at,
-						     .open = true};
+		*t = (struct content_thread){.call = t->call,
+					     .done = t->done,
+					     .payload = t->payload,
+					     .at = w->at,
+					     .open = true};
 	t->missing |= w->outcome != WIRE_CONTENT_HANDLED || w->at != t->at + t->bytes;
 	for (uint32_t i = 0; i < w->pieces; i++) {
 		uint64_t n = t->bytes / CONTENT_PIECE + i,
