@@ -18,7 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define RING_NONE UINT32_MAX /* of a span that is published alone */
+#define RING_NONE   UINT32_MAX /* of a span that is published alone */
+#define CHANCE_STEP 0x9e3779b97f4a7c15ull
 
 static void lost_add(uint64_t *counter)
 {
@@ -42,17 +43,35 @@ static bool is_on(void)
 	return early == SPAN_ON;
 }
 
+/* splitmix64, by Vigna and Steele: numbers of a state that goes on by CHANCE_STEP. */
+static uint64_t chance_of(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
 static uint64_t chance(struct writer *w)
 {
 	uint64_t x;
 
-	do { /* splitmix64, by Vigna and Steele */
-		x = w->chance += 0x9e3779b97f4a7c15ull;
-		x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-		x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-		x ^= x >> 31;
+	do {
+		x = chance_of(w->chance += CHANCE_STEP);
 	} while (!x);
 	return x;
+}
+
+/* A number that the kernel draws; salt: an address of this thread, for where it has none yet. */
+static uint64_t chance_seed(const void *salt)
+{
+	uint64_t seed;
+	int saved = errno;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = weir_span_monotonic_ns_() * CHANCE_STEP ^ (uint64_t)getpid() << 40 ^
+		       (uintptr_t)salt;
+	errno = saved;
+	return seed;
 }
 
 static uint64_t now(void)
@@ -115,8 +134,7 @@ static void thread_record(struct writer *w, int32_t tid)
 /* Before the first span of a thread in a process: a forked child has other chances than its parent. */
 static void writer_meet(struct writer *w, uint64_t epoch)
 {
-	if (getrandom(&w->chance, sizeof(w->chance), GRND_NONBLOCK) != sizeof(w->chance))
-		w->chance = weir_span_monotonic_ns_() ^ (uint64_t)getpid() << 40 ^ (uintptr_t)w;
+	w->chance = chance_seed(w);
 	weir_span_publish_thread_(w);
 	w->met = epoch;
 }
@@ -551,17 +569,25 @@ EXPORT int weir_span_annotate_blkin(uint64_t trace, uint64_t span, uint64_t pare
 	return 0;
 }
 
+/* A call for each seed alone: programs make an id for each request, recorded or not. What was forked asks until it has an epoch. */
 EXPORT int64_t weir_span_new_id(void)
 {
-	uint64_t id = 0;
-	int saved = errno;
+	static __thread struct {
+		uint64_t epoch, chance;
+	} ids AT_ONCE;
+	uint64_t epoch = weir_span_all_.epoch ? atomic_load(weir_span_all_.epoch) : 0, id;
 
-	while (!id) {
-		if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != sizeof(id))
-			id = weir_span_monotonic_ns_() * 0x9e3779b97f4a7c15ull ^ (uintptr_t)&id;
+	do {
+		if (likely(ids.epoch == epoch && epoch >= EPOCH_FIRST)) {
+			/* at once, for signal handlers */
+			id = chance_of(
+				__atomic_add_fetch(&ids.chance, CHANCE_STEP, __ATOMIC_RELAXED));
+		} else {
+			id = ids.chance = chance_seed(&ids);
+			ids.epoch = epoch;
+		}
 		id &= INT64_MAX;
-	}
-	errno = saved;
+	} while (!id);
 	return (int64_t)id;
 }
 

@@ -289,6 +289,15 @@ def blkin(t, folder):
 
 
 @case
+def new_ids(t, folder):
+    r = Recording(folder, [BLKIN, 'new'])
+    ids = r.out.split()
+    calls = r.rows('from op | where op == getrandom | count()')[0]['count']
+    t.check('ids of a process and of forked ones are all different', len(ids) == 7000 == len(set(ids)) and '0' not in ids, len(ids), len(set(ids)))
+    t.check('a process that has memory of its own draws them without a call each', 0 < calls <= 6100, calls)
+
+
+@case
 def same_ids(t, folder):
     r = Recording(folder, [BLKIN, 'same'])
     rows = r.rows('from span')

@@ -109,6 +109,8 @@ static void requests_free(void *own)
 	free(q->chosen);
 	free(q->tree.lines);
 	free(q->tree.calls);
+	free(q->tree.path.all);
+	free(q->tree.path.threads);
 	free(q->compare.files);
 	free(q->compare.traits);
 	free(q->clusters.outliers);
@@ -254,16 +256,16 @@ static int requests_put_members(const struct analysis_input *in _unused_,
 		to,
 		",\n\"spans\": {\"count\": %u, \"running\": %u, \"cut\": %u, \"orphans\": %u, "
 		"\"loops\": %u, \"crossed\": %u, \"estimated\": %u, \"contexts\": %llu, "
-		"\"unsure\": "
-		"%llu}",
+		"\"unsure\": %llu, \"unjoined\": %llu}",
 		s->count, s->running, s->cut, s->orphans, s->loops, s->crossed, blurred,
-		(unsigned long long)s->contexts, (unsigned long long)s->unsure);
+		(unsigned long long)s->contexts, (unsigned long long)s->unsure,
+		(unsigned long long)s->unjoined);
 	for (unsigned int i = 0; i < SPAN_VIAS - 1 && r >= 0; i++)
 		r = buf_printf(to, "%s\"%s\": {\"calls\": %llu, \"time\": %lld}%s",
 			       i ? ", " : ",\n\"via\": {", vocab_word("via", VIA_CONTEXT + i),
 			       (unsigned long long)s->calls_via[i], (long long)s->time_via[i],
 			       i == SPAN_VIAS - 2 ? "}" : "");
-	return r;
+	return r < 0 || q->view != REQUESTS_TREE ? r : requests_put_path(q, to);
 }
 
 static const struct option requests_table[] = {
@@ -311,6 +313,7 @@ static const struct command_example requests_examples[] = {
 };
 
 const struct analysis analysis_requests = {
+	.files = true,
 	.name = "requests",
 	.summary = "show requests: where their time went, in the program, in calls, in waits",
 	.description = "Of spans, which a program marks (table span), an OpenTelemetry SDK "
