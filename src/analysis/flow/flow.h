@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flow.h: `weir flow`: what happened because of what, and what became of the bytes, across processes and hosts. */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "analysis/flow/flow_clocks.h"
+#include "analysis/flow/flow_pass.h"
+
+struct flow_options {
+	bool keep;
+};
+
+/* Tables of the result. */
+enum flow_table { FLOW_VERDICTS, FLOW_EDGES, FLOW_CLOCKS, FLOW_TABLES };
+
+struct flow_result {
+	struct flow_state state;
+};
+
+/* flow_keep.c: stores the edges as table `edge` of the trace. */
+int flow_keep(struct store *s, const struct flow_state *f, bool part, struct error *err);
+/* What a recording is called: its host, or the name of its file where several are of one host. */
+int flow_place_name(const struct flow_state *s, size_t place, struct buf *out);
