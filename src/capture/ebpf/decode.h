@@ -8,6 +8,7 @@
 #include "capture/ebpf/mounts.h"
 
 struct btf;
+struct contents;
 
 #define DECODE_NO_CPU UINT32_MAX
 
@@ -47,6 +48,7 @@ struct decode {
 	struct stacks *stacks;	  /* NULL: none was seen */
 	uint64_t stacks_left_out; /* calls whose stack is not kept */
 	struct bytes unseen_exe;  /* of decode_unseen() */
+	struct contents *contents; /* of what calls moved; NULL: it is not recorded */
 	struct block *block;	  /* of requests to block devices; NULL: none came */
 	struct btf *btf;	  /* the kernel's, for its words; NULL: not needed yet */
 	bool btf_failed;

@@ -202,6 +202,7 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
 	ro->phases = opt->with & 1u << OBJECT_PHASES;
+	ro->content = opt->content.mode != WIRE_CONTENT_NONE;
 	ro->phases_split = ro->phases && opt->with & 1u << OBJECT_BLOCK;
 	ro->hold_limit_ns = opt->hold_limit_ns ? (uint64_t)opt->hold_limit_ns : HOLD_LIMIT_NS;
 	ro->fill_mark = l->ring_bytes / 8;
@@ -598,7 +599,7 @@ static void attach_objects(struct loaded *l)
 {
 	int r;
 
-	objects_attach(&l->objects);
+	objects_attach(&l->objects, false);
 	if (l->objects.all[OBJECT_FAULTS].bpf) {
 		r = faults_attach(&l->faults,
 				  object_program(&l->objects, OBJECT_FAULTS, "weir_fault"));
@@ -612,8 +613,10 @@ static void attach_objects(struct loaded *l)
 int load_attach(struct loaded *l, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
-	int r = calls_bpf__attach(l->skel);
+	int r;
 
+	objects_attach(&l->objects, true);
+	r = calls_bpf__attach(l->skel);
 	if (r)
 		return load_error(r, err, "cannot attach the kernel programs");
 	attach_objects(l);
