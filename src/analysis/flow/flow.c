@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/flow/flow_verdicts.h"
+#include "batch/ids.h"
 #include "names/names.h"
 
 #define OP_BIT(c) (1ull << OP_##c)
 
 static const struct analysis_reads flow_reads[] = {
 	{TABLE_LOSS, ~0ull},
+	{TABLE_CHUNK, ~0ull},
 	{TABLE_OP, OP_BIT(START) | OP_BIT(DUR) | OP_BIT(THREAD_ID) | OP_BIT(KIND) | OP_BIT(OP) |
 			   OP_BIT(RET) | OP_BIT(BYTES) | OP_BIT(FD) | OP_BIT(FILE_ID) |
 			   OP_BIT(POS) | OP_BIT(SIZE) | OP_BIT(FLAGS) | OP_BIT(FILE2_ID) |
@@ -34,7 +37,24 @@ static const struct answer_column clock_columns[] = {
 };
 
 static const struct answer_column verdict_columns[] = {
-	{"verdict", {QUERY_TEXT}},
+	{"number", {QUERY_INT}},     {"verdict", {QUERY_TEXT}},	 {"file", {QUERY_TEXT}},
+	{"from", {QUERY_SIZE}},	     {"to", {QUERY_SIZE}},	 {"bytes", {QUERY_SIZE}},
+	{"host", {QUERY_TEXT}},	     {"process", {QUERY_TEXT}},	 {"pid", {QUERY_INT}},
+	{"first_call", {QUERY_TEXT}}, {"first_at", {QUERY_TIME}}, {"first_op", {QUERY_INT}},
+	{"second_call", {QUERY_TEXT}}, {"second_at", {QUERY_TIME}}, {"second_op", {QUERY_INT}},
+	{"second_observation", {QUERY_TEXT}}, {"note", {QUERY_TEXT}},
+};
+
+static const struct answer_column evidence_columns[] = {
+	{"verdict", {QUERY_INT}}, {"label", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},
+	{"call", {QUERY_TEXT}},	  {"at", {QUERY_TIME}},	   {"text", {QUERY_TEXT}},
+};
+
+static const struct answer_column replication_columns[] = {
+	{"way", {QUERY_TEXT}},
+	{"objects", {QUERY_INT}, ANSWER_COUNT},
+	{"bytes", {QUERY_SIZE}},
+	{"lags", {QUERY_TEXT}},
 };
 
 /* ---- names ---- */
@@ -72,6 +92,21 @@ int flow_place_name(const struct flow_state *s, size_t place, struct buf *out)
 	if (base.len > 5 && !memcmp(base.data + base.len - 5, ".weir", 5))
 		base.len -= 5;
 	return buf_append(out, base.data, base.len);
+}
+
+size_t flow_hosts(const struct flow_state *s)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < store_recording_count(s->run->store); i++) {
+		bool again = false;
+
+		for (size_t k = 0; k < i && !again; k++)
+			again = dims_machine(s->dims, id_compose(0, k)) ==
+				dims_machine(s->dims, id_compose(0, i));
+		count += !again;
+	}
+	return count;
 }
 
 /* ---- tables ---- */
@@ -130,7 +165,8 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	const struct analysis_run *run = &in->runs[0];
 	bool part = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
 	struct flow_result *f = calloc(1, sizeof(*f));
-	struct answer_list *verdicts, *edges, *clocks;
+	struct flow_verdicts v = {.s = NULL};
+	struct answer_list *edges, *clocks;
 	int r;
 
 	if (!f)
@@ -141,13 +177,20 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 				 "%s: flow reads trace files, not what an engine holds", run->name);
 	if (o->keep && in->shared)
 		return error_set(err, -EINVAL, "--keep is for the command line");
-	verdicts = analysis_table(out, "verdicts", verdict_columns, ARRAY_SIZE(verdict_columns));
+	v.rows = analysis_table(out, "verdicts", verdict_columns, ARRAY_SIZE(verdict_columns));
+	v.evidence = analysis_table(out, "evidence", evidence_columns, ARRAY_SIZE(evidence_columns));
+	v.replication = analysis_table(out, "replication", replication_columns,
+				       ARRAY_SIZE(replication_columns));
 	edges = analysis_table(out, "edges", edge_columns, ARRAY_SIZE(edge_columns));
 	clocks = analysis_table(out, "clocks", clock_columns, ARRAY_SIZE(clock_columns));
-	(void)verdicts;
 	r = flow_pass_run(&f->state, in, run, err);
 	if (r >= 0 && o->keep)
 		r = flow_keep(run->store, &f->state, part, err);
+	if (r < 0)
+		return r;
+	v.s = &f->state;
+	r = flow_verdicts_make(&v);
+	flow_verdicts_free(&v);
 	if (r < 0)
 		return r;
 	put_edges(edges, &f->state.graph);

@@ -40,6 +40,8 @@ struct flow_end {
 	bool broken;	  /* a call is missing or did not end: positions mean nothing */
 	uint64_t moved;
 	uint16_t place;	  /* which recording */
+	uint32_t task;	  /* who was there last; FLOW_NONE: nobody */
+	struct map pieces; /* index of a piece -> its hash (flow_content.h) */
 };
 
 struct flow_channel {

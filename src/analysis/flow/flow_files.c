@@ -134,6 +134,10 @@ static int files_written(struct flow_state *s, struct flow_call *c, struct flow_
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;
 	writer = (uint32_t)n;
+	if (f->first == FLOW_NONE)
+		f->first = writer;
+	f->last = writer;
+	f->size = MAX(f->size, to);
 	files_remember(s, f, writer);
 	if (is_contested(c) || files_overlap(s, f, c, pos, to))
 		writer |= FLOW_OVERLAPPED;
@@ -150,8 +154,9 @@ int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, 
 		    enum flow_side side)
 {
 	struct flow_object *o = &s->objects[object];
+	int r = side == FLOW_SEND ? files_written(s, c, o, pos) : files_read(s, c, o, pos);
 
-	return side == FLOW_SEND ? files_written(s, c, o, pos) : files_read(s, c, o, pos);
+	return r < 0 ? r : flow_content_moved(s, c, object | FLOW_SPOT_FILE, side, pos);
 }
 
 /* ---- names, sync, sizes ---- */

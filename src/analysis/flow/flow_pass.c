@@ -106,6 +106,8 @@ static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation
 			return -ENOMEM;
 		s->files[s->file_count] = (struct flow_file){
 			.published = FLOW_NONE,
+			.first = FLOW_NONE,
+			.last = FLOW_NONE,
 			.writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};
 		o.file = (uint32_t)s->file_count++;
 	}
@@ -142,7 +144,8 @@ int64_t flow_channel_new(struct flow_state *s, enum block_via via)
 	if (grow((void **)&s->channels, &s->channel_cap, s->channel_count + 1,
 		 sizeof(*s->channels)) < 0)
 		return -ENOMEM;
-	s->channels[s->channel_count] = (struct flow_channel){.chain = FLOW_NONE, .via = (uint8_t)via};
+	s->channels[s->channel_count] = (struct flow_channel){
+		.chain = FLOW_NONE, .via = (uint8_t)via, .ends = {{.task = FLOW_NONE}, {.task = FLOW_NONE}}};
 	return (int64_t)s->channel_count++;
 }
 
@@ -362,6 +365,8 @@ static int pass_rows(struct flow_state *s, struct engine_merge *m, const struct 
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		if (b->table == TABLE_LOSS) {
 			r = loss_read(s, b, rows[i]);
+		} else if (b->table == TABLE_CHUNK) {
+			r = flow_content_row(s, b, rows[i]);
 		} else {
 			r = call_read(s, b, rows[i], engine_merge_end(m, rows[i]), &c);
 			r = r <= 0 ? r : call_take(s, &c);
@@ -406,6 +411,7 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 
 void flow_state_free(struct flow_state *s)
 {
+	flow_content_free(s);
 	for (size_t i = 0; i < s->channel_count; i++)
 		flow_channel_free(&s->streams, &s->channels[i]);
 	for (size_t i = 0; i < s->file_count; i++)

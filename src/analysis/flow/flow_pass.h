@@ -13,6 +13,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/flow/flow_channel.h"
+#include "analysis/flow/flow_content.h"
 #include "analysis/flow/flow_extents.h"
 #include "base/idmap.h"
 
@@ -98,6 +99,7 @@ struct flow_task {
 	unsigned int enter_count;
 	struct flow_woken *loose, *done;
 	size_t loose_count, loose_cap, done_count, done_cap;
+	struct flow_chunks chunks;
 	struct flow_wake killed; /* by the last signal that was sent to it */
 	uint32_t next_of_process;
 	uint32_t by_tid;	     /* the next with the same tid and machine */
@@ -137,6 +139,9 @@ struct flow_reader {
 struct flow_file {
 	struct flow_extents written;
 	uint32_t published; /* node of the last rename or link; FLOW_NONE */
+	struct map pieces;  /* index of a piece that calls wrote -> of flow_state.pieces */
+	uint32_t first, last; /* nodes of writes; FLOW_NONE */
+	int64_t size;	    /* where the last byte that was written ends */
 	uint32_t writers[4]; /* nodes of the last writes of up to so many tasks since the last fsync */
 };
 
@@ -150,6 +155,19 @@ struct flow_named {
 struct flow_loss {
 	int64_t from, to;
 	uint16_t place;
+};
+
+/* Something that content shows to be wrong, as it was met. */
+enum flow_suspicion {
+	FLOW_EXPLAINED,
+	FLOW_ALTERED_BETWEEN, /* the two ends of a stream */
+	FLOW_READ_BACK,	      /* a read brought something else than was written */
+};
+
+struct flow_suspect {
+	enum flow_suspicion what;
+	uint32_t first, second, spot;
+	int64_t from, to;
 };
 
 struct flow_locks;
@@ -184,6 +202,11 @@ struct flow_state {
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;
 	struct flow_locks *locks;
+	struct flow_content_sums content_sums;
+	struct flow_pieces pieces;
+	struct flow_links links;
+	struct flow_suspect *suspects;
+	size_t suspect_count, suspect_cap;
 	struct flow_clocks *clocks;
 
 	struct flow_loss *losses;
@@ -233,6 +256,17 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 int flow_files_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t pos,
 		    enum flow_side side) _must_check_;
+
+/* flow_content.c */
+/* A row of chunk. */
+int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row) _must_check_;
+/* Where in its stream the bytes of the call begin, -1: not known; *ret_sure: no other call may have that place. */
+int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
+			 bool *ret_sure);
+/* The call moved its bytes at `pos` of the spot (flow_content.h). */
+int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot, enum flow_side side,
+		       int64_t pos) _must_check_;
+void flow_content_free(struct flow_state *s);
 
 /* flow_requests.c */
 int flow_requests_take(struct flow_state *s, struct flow_call *c) _must_check_;

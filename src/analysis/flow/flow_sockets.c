@@ -278,6 +278,8 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 		return 0;
 	}
 	ch = &s->channels[o->channels[side]];
+	if (o->kind == FLOW_IS_TCP)
+		pos = flow_content_pos(s, c, side, &sure);
 	if (pos < 0 && !o->from_start) {
 		s->unplaced++;
 		return 0;
@@ -287,5 +289,10 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 		return n < 0 ? (int)n : 0;
 	item.node = (uint32_t)n;
 	ch->ends[side].place = c->place;
-	return flow_channel_take(&s->streams, ch, side, &item, pos, sure);
+	ch->ends[side].task = c->task;
+	r = flow_channel_take(&s->streams, ch, side, &item, pos, sure);
+	return r < 0 || ch->messages
+		       ? r
+		       : flow_content_moved(s, c, o->channels[side], side,
+					    item.exact ? item.pos : -1);
 }
