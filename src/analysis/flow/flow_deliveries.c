@@ -89,13 +89,18 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, 
 				   .first_side = FLOW_RECEIVE,
 				   .second_side = FLOW_SEND,
 				   .absence = true};
+	const struct flow_reference ref = {object, false};
 	int r;
 
 	if (flow_verdicts_full(v))
 		return 0;
 	if (object != FLOW_NONE) {
-		flow_replicas_name(v, object);
-		row.second_observation = flow_replicas_say(v, object, row.from, row.to);
+		const struct flow_file *f = &v->s->files[v->s->objects[object].file];
+
+		if (f->size > row.from)
+			row.to = MIN(row.to, f->size);
+		row.bytes = row.to - row.from;
+		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	}
 	r = flow_verdict_put(v, &row);
 	if (r >= 0)
@@ -106,7 +111,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, 
 					  stored ? "and sent to nobody, as other bytes are"
 						 : "and written to no file, as other bytes are");
 	return r < 0 || object == FLOW_NONE ? r
-					     : flow_replicas_evidence(v, object, row.from, row.to);
+					     : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /* Of what one list has, the other lacks some, though it has most. */

@@ -161,6 +161,15 @@ int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, 
 
 /* ---- names, sync, sizes ---- */
 
+struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
+{
+	const struct flow_object *o = &s->objects[object];
+	int64_t renamed = o->kind == FLOW_IS_FILE ? s->files[o->file].renamed : -1;
+
+	return dims_file_name(s->dims, renamed >= 0 ? renamed : o->file_id);
+}
+
+
 static int files_published(struct flow_state *s, struct flow_call *c)
 {
 	const int64_t ids[] = {c->file_id, c->file2_id};
@@ -176,6 +185,8 @@ static int files_published(struct flow_state *s, struct flow_call *c)
 		n = flow_call_node(s, c);
 		if (n >= 0)
 			s->files[s->objects[at].file].published = (uint32_t)n;
+		if (strncmp(op_def(c->op)->name, "link", 4) != 0)
+			s->files[s->objects[at].file].renamed = c->file2_id;
 		break; /* the second is what the name stood for before */
 	}
 	return n < 0 ? (int)n : 0;

@@ -225,8 +225,7 @@ static int links_onwards(const struct links_out *o, struct spot in, size_t at, s
 		size_t len = links_resync(o, in, at);
 
 		if (!len) {
-			if (o->spot & FLOW_SPOT_FILE)
-				r = links_difference(o, &in, at, o->size, true);
+			r = links_difference(o, &in, at, o->size, true);
 			break;
 		}
 		r = links_difference(o, &in, at, at + len, false);
@@ -274,7 +273,7 @@ static int links_found(struct links_out *o, struct spot in, size_t at)
 	size_t end, from = links_back(o, &first, at);
 	int r = links_onwards(o, in, at, &end);
 
-	if (r >= 0 && from > o->done && !o->done && (o->spot & FLOW_SPOT_FILE)) {
+	if (r >= 0 && from && !o->done) {
 		struct spot before = first;
 		size_t i = from;
 

@@ -106,6 +106,7 @@ static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation
 			return -ENOMEM;
 		s->files[s->file_count] = (struct flow_file){
 			.published = FLOW_NONE,
+			.renamed = -1,
 			.first = FLOW_NONE,
 			.last = FLOW_NONE,
 			.writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};

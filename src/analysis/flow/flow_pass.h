@@ -139,6 +139,7 @@ struct flow_reader {
 struct flow_file {
 	struct flow_extents written;
 	uint32_t published; /* node of the last rename or link; FLOW_NONE */
+	int64_t renamed;    /* row of file with the name that it got last; -1 */
 	struct map pieces;  /* index of a piece that calls wrote -> of flow_state.pieces */
 	uint32_t first, last; /* nodes of writes; FLOW_NONE */
 	int64_t size;	    /* where the last byte that was written ends */
@@ -253,6 +254,8 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 		      enum flow_side side) _must_check_;
 
 /* flow_files.c */
+/* What a file is called in the end, or any other object. */
+struct bytes flow_object_name(const struct flow_state *s, uint32_t object);
 int flow_files_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t pos,
 		    enum flow_side side) _must_check_;

@@ -45,7 +45,7 @@ static const struct flow_file *file_of(const struct flow_verdicts *v, uint32_t o
 
 static uint64_t name_of(const struct flow_verdicts *v, uint32_t object)
 {
-	struct bytes base = names_base(dims_file_name(v->s->dims, v->s->objects[object].file_id));
+	struct bytes base = names_base(flow_object_name(v->s, object));
 
 	return hash_bytes(base.data, base.len);
 }
@@ -109,7 +109,7 @@ static int replicas_list(struct flow_verdicts *v)
 
 		if (o->kind != FLOW_IS_FILE || !v->s->files[o->file].pieces.count)
 			continue;
-		path = dims_file_name(v->s->dims, o->file_id);
+		path = flow_object_name(v->s, i);
 		base = names_base(path);
 		path.len -= base.len;
 		folder = folder_of(p, o->place, path);
@@ -244,57 +244,66 @@ static size_t majority_of(const struct flow_verdicts *v, const struct flow_repli
 	return n;
 }
 
+/* The host where its recording has one such folder, else the folder. */
 static int put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to)
 {
-	const struct flow_folder *f = &v->replicas->folders[folder];
-	size_t same = 0;
-	int r;
+	const struct flow_replicas *p = v->replicas;
+	const struct flow_folder *f = &p->folders[folder];
+	bool alone = store_recording_count(v->s->run->store) > 1;
 
-	for (size_t i = 0; i < v->replicas->folder_count; i++)
-		same += v->replicas->folders[i].place == f->place;
-	if (same == 1 && store_recording_count(v->s->run->store) > 1)
+	for (size_t i = 0; i < p->folder_count && alone; i++) {
+		for (size_t k = 0; k < p->folder_count && i != folder && alone; k++)
+			alone = p->folders[i].place != f->place || !are_replicas(p, i, k);
+	}
+	if (alone || f->path.len < 2)
 		return flow_place_name(v->s, f->place, to);
-	if (f->path.len > 1)
-		return buf_append(to, f->path.data, f->path.len - 1);
-	r = flow_place_name(v->s, f->place, to);
-	return r;
+	return buf_append(to, f->path.data, f->path.len - 1);
 }
 
-static int replicas_text(struct flow_verdicts *v, uint32_t object, int64_t from, int64_t to,
-			 struct buf *out)
+static int replicas_text(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			 int64_t to, struct buf *out)
 {
 	const struct flow_replica *g[FOLDERS_MAX];
-	size_t n = group_of(v, object, g), right = n < 2 ? 0 : majority_of(v, g, n, from, to);
+	size_t n = group_of(v, ref->object, g), right = n;
+	bool known = false;
 	int r = 0;
 
+	for (size_t i = 0; i < n; i++)
+		known |= g[i]->object == ref->object;
+	if (n > 1 && !known)
+		right = majority_of(v, g, n, from, to);
 	for (size_t i = 0; i < n && n > 1 && r >= 0; i++) {
-		bool wrong = right < n && differ_within(v, g[i]->object, g[right]->object, from, to);
+		uint32_t other = known ? ref->object : right < n ? g[right]->object : ref->object;
+		bool differs = differ_within(v, g[i]->object, other, from, to);
 
 		r = buf_printf(out, "%s", i ? ", " : "");
 		r = r < 0 ? r : put_folder(v, g[i]->folder, out);
 		r = r < 0 ? r
-			  : buf_printf(out, "%s", right == n ? "" : wrong ? " differs" : " right");
+			  : buf_printf(out, "%s",
+				       (known && ref->wrong ? !differs : differs) ? " differs" : " right");
 	}
-	return r < 0 || n < 2 || right < n ? r : buf_printf(out, ": no two of them are equal there");
+	return r;
 }
 
-const char *flow_replicas_say(struct flow_verdicts *v, uint32_t object, int64_t from, int64_t to)
+const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			      int64_t to)
 {
 	struct flow_replicas *p = v->replicas;
 
-	if (object == FLOW_NONE)
+	if (ref->object == FLOW_NONE)
 		return NULL;
-	flow_replicas_name(v, object);
+	flow_replicas_name(v, ref->object);
 	buf_clear(&p->said);
-	if (replicas_text(v, object, from, to, &p->said) < 0 || !p->said.len)
+	if (replicas_text(v, ref, from, to, &p->said) < 0 || !p->said.len)
 		return NULL;
 	return buf_str(&p->said);
 }
 
-int flow_replicas_evidence(struct flow_verdicts *v, uint32_t object, int64_t from, int64_t to)
+int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			   int64_t to)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r = object == FLOW_NONE ? 0 : replicas_text(v, object, from, to, &text);
+	int r = ref->object == FLOW_NONE ? 0 : replicas_text(v, ref, from, to, &text);
 
 	if (r < 0 || !text.len)
 		return r;
@@ -346,6 +355,20 @@ static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64
 	return true;
 }
 
+/* Nobody knows which of them is right. */
+static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		r = buf_printf(&text, "%s", i ? ", " : "");
+		r = r < 0 ? r : put_folder(v, g[i]->folder, &text);
+	}
+	r = r < 0 ? r : buf_printf(&text, " differ: which is right is not known");
+	return r < 0 ? r : flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+}
+
 static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	size_t right = majority_of(v, g, n, 0, INT64_MAX);
@@ -360,6 +383,7 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 					   .second_side = FLOW_SEND,
 					   .note = "where it was altered is not known: record with "
 						   "--content=bytes"};
+		struct flow_reference ref;
 		int64_t range[2];
 
 		if (i == right || !are_replicas(v->replicas, g[i]->folder, other->folder) ||
@@ -369,13 +393,15 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		row.from = range[0];
 		row.to = range[1];
 		row.bytes = range[1] - range[0];
-		row.second_observation = flow_replicas_say(v, row.object, row.from, row.to);
+		ref = (struct flow_reference){right < n ? g[right]->object : FLOW_NONE, false};
+		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 		r = flow_verdict_put(v, &row);
 		if (r >= 0)
 			r = flow_verdict_evidence(v, "stored", row.second, row.second_spot, FLOW_SEND,
 						  NULL);
 		if (r >= 0)
-			r = flow_replicas_evidence(v, row.object, row.from, row.to);
+			r = right < n ? flow_replicas_evidence(v, &ref, row.from, row.to)
+				      : evidence_unsure(v, g, n);
 		if (right == n)
 			break; /* of two nobody knows which is right */
 	}
@@ -451,6 +477,8 @@ struct chain {
 struct member {
 	const struct flow_replica *replica;
 	int64_t at;
+	uint32_t source; /* the call that sent it */
+	int64_t process;
 };
 
 static int compare_members(const void *a, const void *b)
@@ -460,7 +488,7 @@ static int compare_members(const void *a, const void *b)
 	return p->at < q->at ? -1 : p->at > q->at;
 }
 
-/* The call that sent what the first of the chain stored: FLOW_NONE where that is not known. */
+/* The call that sent what the file holds; FLOW_NONE where that is not known. */
 static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 {
 	const struct flow_graph *g = &v->s->graph;
@@ -481,20 +509,49 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 	return FLOW_NONE;
 }
 
-static int chain_text(const struct flow_verdicts *v, const struct member *m, size_t n, uint32_t source,
-		      struct buf *to)
+static int64_t process_of(const struct flow_verdicts *v, uint32_t node)
+{
+	return names_process_of(v->s->dims, v->s->graph.nodes[node].thread_id);
+}
+
+/* By who sent to whom: each behind the one from which it got the bytes, as far as that is known; else by time. */
+static void chain_order(const struct flow_verdicts *v, struct member *m, size_t n)
+{
+	qsort(m, n, sizeof(*m), compare_members);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = i; k < n; k++) {
+			bool root = m[k].source == FLOW_NONE;
+
+			for (size_t j = 0; j < n && !i && !root; j++)
+				root |= m[j].process == process_of(v, m[k].source);
+			if (i ? m[k].source == FLOW_NONE || process_of(v, m[k].source) != m[i - 1].process
+			      : root)
+				continue;
+			struct member next = m[k];
+
+			memmove(&m[i + 1], &m[i], (k - i) * sizeof(*m));
+			m[i] = next;
+			break;
+		}
+	}
+}
+
+static int chain_text(const struct flow_verdicts *v, const struct member *m, size_t n, struct buf *to)
 {
 	int r = 0;
 
-	if (source != FLOW_NONE) {
-		const struct flow_node *s = &v->s->graph.nodes[source];
+	if (m[0].source != FLOW_NONE) {
+		const struct flow_node *s = &v->s->graph.nodes[m[0].source];
 
 		r = store_recording_count(v->s->run->store) > 1
 			    ? flow_place_name(v->s, s->place, to)
-			    : names_process(v->s->dims, names_process_of(v->s->dims, s->thread_id), to);
+			    : names_process(v->s->dims, process_of(v, m[0].source), to);
 	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		r = buf_printf(to, "%s", to->len ? " -> " : "");
+		bool chained = i ? m[i].source != FLOW_NONE && process_of(v, m[i].source) == m[i - 1].process
+				 : m[0].source != FLOW_NONE;
+
+		r = buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
 		r = r < 0 ? r : put_folder(v, m[i].replica->folder, to);
 	}
 	return r;
@@ -505,23 +562,24 @@ static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t
 {
 	_cleanup_buf_ struct buf text = {0};
 	struct member m[FOLDERS_MAX];
-	uint32_t source;
 	int64_t origin;
 	size_t at = 0;
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct flow_node *w = &v->s->graph.nodes[file_of(v, g[i]->object)->last];
+		uint32_t last = file_of(v, g[i]->object)->last;
+		const struct flow_node *w = &v->s->graph.nodes[last];
 
-		m[i] = (struct member){g[i], flow_clock_corrected(v->s->clocks, w->place,
-								  flow_node_end(w))};
+		m[i] = (struct member){
+			g[i], flow_clock_corrected(v->s->clocks, w->place, flow_node_end(w)),
+			source_of(v, g[i]->object), process_of(v, last)};
 	}
-	qsort(m, n, sizeof(*m), compare_members);
-	source = source_of(v, m[0].replica->object);
-	origin = source == FLOW_NONE ? m[0].at
-				     : flow_clock_corrected(v->s->clocks, v->s->graph.nodes[source].place,
-							    v->s->graph.nodes[source].start);
-	r = chain_text(v, m, n, source, &text);
+	chain_order(v, m, n);
+	origin = m[0].source == FLOW_NONE
+			 ? m[0].at
+			 : flow_clock_corrected(v->s->clocks, v->s->graph.nodes[m[0].source].place,
+						v->s->graph.nodes[m[0].source].start);
+	r = chain_text(v, m, n, &text);
 	if (r < 0)
 		return r;
 	while (at < *count && strncmp(chains[at].text, buf_str(&text), sizeof(chains[at].text) - 1) != 0)

@@ -45,8 +45,7 @@ static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side
 	uint32_t task;
 
 	if (spot & FLOW_SPOT_FILE) {
-		name = names_base(dims_file_name(v->s->dims,
-						 v->s->objects[spot & ~FLOW_SPOT_FILE].file_id));
+		name = names_base(flow_object_name(v->s, spot & ~FLOW_SPOT_FILE));
 		return buf_append(to, name.data, name.len);
 	}
 	c = &v->s->channels[spot];
@@ -160,7 +159,9 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	answer_list_int(t, v->count);
 	answer_list_str(t, w->what);
 	if (w->object != FLOW_NONE)
-		answer_list_text(t, dims_file_name(v->s->dims, v->s->objects[w->object].file_id));
+		answer_list_text(t, v->s->objects[w->object].place == by->place
+					    ? flow_object_name(v->s, w->object)
+					    : names_base(flow_object_name(v->s, w->object)));
 	else
 		answer_list_null(t);
 	answer_list_int(t, w->from);
@@ -321,41 +322,28 @@ static bool is_joined(const struct flow_verdicts *v, const struct flow_differenc
 	return before && behind;
 }
 
-static int verdict_altered(struct flow_verdicts *v, const struct flow_difference *d, int64_t in_from,
-			   int64_t in_to, uint32_t object, int64_t file_from)
-{
-	bool file = d->out_spot & FLOW_SPOT_FILE;
-	char differ[64];
-	struct flow_verdict row = {.what = "altered",
-				   .object = object,
-				   .from = file_from,
-				   .to = file_from + in_to - in_from,
-				   .bytes = in_to - in_from,
-				   .first = d->in,
-				   .second = d->out,
-				   .first_spot = d->in_spot,
-				   .second_spot = d->out_spot,
-				   .first_side = FLOW_RECEIVE,
-				   .second_side = FLOW_SEND};
-	int r;
+/* A difference, cut to bytes that are stored. */
+struct flow_hit {
+	const struct flow_difference *d;
+	int64_t from, to; /* where it came in */
+	uint32_t object;
+	int64_t pos; /* in the file */
+};
 
-	if (flow_verdicts_full(v))
-		return 0;
-	row.second_observation = flow_replicas_say(v, object, row.from, row.to);
-	if (!row.second_observation)
-		row.note = "no second observation: another thread may have changed the buffer while "
-			   "a call ran";
-	r = flow_verdict_put(v, &row);
-	snprintf(differ, sizeof(differ), "%lld B differ", (long long)row.bytes);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, "received right", d->in, d->in_spot, FLOW_RECEIVE, NULL);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong", d->out,
-					  d->out_spot, FLOW_SEND, differ);
-	return r < 0 ? r : flow_replicas_evidence(v, object, row.from, row.to);
+struct flow_hits {
+	struct flow_hit *all;
+	size_t count, cap;
+};
+
+static int hit_add(struct flow_hits *h, const struct flow_hit *hit)
+{
+	if (grow((void **)&h->all, &h->cap, h->count + 1, sizeof(*h->all)) < 0)
+		return -ENOMEM;
+	h->all[h->count++] = *hit;
+	return 0;
 }
 
-static int verdict_difference(struct flow_verdicts *v, const struct flow_difference *d)
+static int hits_of(struct flow_verdicts *v, const struct flow_difference *d, struct flow_hits *h)
 {
 	int64_t from = d->in_pos, to = d->in_pos + d->bytes;
 	const struct flow_range *k;
@@ -364,17 +352,127 @@ static int verdict_difference(struct flow_verdicts *v, const struct flow_differe
 	if (d->out_spot & FLOW_SPOT_FILE) {
 		if (d->edge && !is_joined(v, d) && !(d->out_pos == 0 && stores_from_start(v, d)))
 			return 0;
-		return verdict_altered(v, d, from, to, d->out_spot & ~FLOW_SPOT_FILE, d->out_pos);
+		return hit_add(h, &(struct flow_hit){d, from, to, d->out_spot & ~FLOW_SPOT_FILE,
+						     d->out_pos});
 	}
+	if (d->edge && !is_joined(v, d))
+		return 0;
 	/* on a stream: the bytes of it that are stored as well, by this process */
 	while (from < to && r >= 0 &&
 	       (k = flow_range_in(&v->stored, d->process_id, d->in_spot, from, to))) {
 		int64_t first = MAX(from, k->from), last = MIN(to, k->to);
 
-		r = verdict_altered(v, d, first, last, k->out_spot & ~FLOW_SPOT_FILE,
-				    k->out_pos + first - k->from);
+		r = hit_add(h, &(struct flow_hit){d, first, last, k->out_spot & ~FLOW_SPOT_FILE,
+						  k->out_pos + first - k->from});
 		from = k->to;
 	}
+	return r;
+}
+
+static int compare_hits(const void *a, const void *b)
+{
+	const struct flow_hit *p = a, *q = b;
+
+	if (p->d->process_id != q->d->process_id)
+		return p->d->process_id < q->d->process_id ? -1 : 1;
+	if (p->d->in_spot != q->d->in_spot)
+		return p->d->in_spot < q->d->in_spot ? -1 : 1;
+	if (p->from != q->from)
+		return p->from < q->from ? -1 : 1;
+	return (p->d->out > q->d->out) - (p->d->out < q->d->out);
+}
+
+/* Who stored at the other end what was sent. */
+static int evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
+{
+	const struct flow_channel *c = &v->s->channels[h->d->out_spot];
+	int64_t at = h->d->out_pos + h->from - h->d->in_pos;
+	uint32_t task = c->ends[FLOW_RECEIVE].task;
+	_cleanup_buf_ struct buf text = {0};
+	const struct flow_range *k;
+	int r;
+
+	if (task == FLOW_NONE)
+		return 0;
+	k = flow_range_in(&v->stored, v->s->tasks[task].process_id, h->d->out_spot, at, at + 1);
+	if (!k || k->differs)
+		return 0;
+	r = buf_printf(&text, "what ");
+	r = r < 0 ? r : put_who(v, h->d->out, &text);
+	r = r < 0 ? r : buf_printf(&text, " sent");
+	return r < 0 ? r
+		     : flow_verdict_evidence(v, "stored", k->out, k->out_spot, FLOW_SEND, buf_str(&text));
+}
+
+static int evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
+{
+	bool file = h->d->out_spot & FLOW_SPOT_FILE;
+	char differ[64];
+	int r;
+
+	snprintf(differ, sizeof(differ), "%lld B differ", (long long)(h->to - h->from));
+	r = flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong", h->d->out, h->d->out_spot,
+				  FLOW_SEND, differ);
+	return r < 0 || file ? r : evidence_stored(v, h);
+}
+
+/* Differences of the same bytes: one that was stored, and one that was sent, for instance. */
+static int verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_t n)
+{
+	struct flow_reference ref = {h->object, false};
+	struct flow_verdict row = {.what = "altered",
+				   .object = h->object,
+				   .from = h->pos,
+				   .first = h->d->in,
+				   .second = h->d->out,
+				   .first_spot = h->d->in_spot,
+				   .second_spot = h->d->out_spot,
+				   .first_side = FLOW_RECEIVE,
+				   .second_side = FLOW_SEND};
+	int64_t to = h->to;
+	int r;
+
+	if (flow_verdicts_full(v))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		to = MAX(to, h[i].to);
+		ref.wrong |= (h[i].d->out_spot & FLOW_SPOT_FILE) != 0;
+	}
+	row.to = row.from + to - h->from;
+	row.bytes = to - h->from;
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	if (!row.second_observation)
+		row.note = "no second observation: another thread may have changed the buffer while "
+			   "a call ran";
+	r = flow_verdict_put(v, &row);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot, FLOW_RECEIVE,
+					  NULL);
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = evidence_hit(v, &h[i]);
+	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
+}
+
+static int verdicts_altered(struct flow_verdicts *v)
+{
+	const struct flow_links *l = &v->s->links;
+	struct flow_hits h = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < l->difference_count && r >= 0; i++)
+		r = hits_of(v, &l->differences[i], &h);
+	if (h.count)
+		qsort(h.all, h.count, sizeof(*h.all), compare_hits);
+	for (size_t i = 0, n; i < h.count && r >= 0; i += n) {
+		int64_t to = h.all[i].to;
+
+		for (n = 1; i + n < h.count && h.all[i + n].d->process_id == h.all[i].d->process_id &&
+			    h.all[i + n].d->in_spot == h.all[i].d->in_spot && h.all[i + n].from <= to;
+		     n++)
+			to = MAX(to, h.all[i + n].to);
+		r = verdict_hits(v, &h.all[i], n);
+	}
+	free(h.all);
 	return r;
 }
 
@@ -398,8 +496,8 @@ int flow_verdicts_make(struct flow_verdicts *v)
 		if (s->suspects[i].what != FLOW_EXPLAINED)
 			r = verdict_suspect(v, &s->suspects[i]);
 	}
-	for (size_t i = 0; i < s->links.difference_count && r >= 0; i++)
-		r = verdict_difference(v, &s->links.differences[i]);
+	if (r >= 0)
+		r = verdicts_altered(v);
 	if (r >= 0)
 		r = flow_deliveries_verdicts(v);
 	if (r >= 0)

@@ -66,8 +66,15 @@ int flow_replicas_make(struct flow_verdicts *v);
 void flow_replicas_free(struct flow_verdicts *v);
 /* A verdict is about the file: the replicas need not say the same again. */
 void flow_replicas_name(struct flow_verdicts *v, uint32_t object);
+/* A file of which is known whether the bytes at hand are wrong. */
+struct flow_reference {
+	uint32_t object;
+	bool wrong;
+};
 /* What other replicas say of these bytes of the file, as text that lives until the next is made; NULL: there are none. */
-const char *flow_replicas_say(struct flow_verdicts *v, uint32_t object, int64_t from, int64_t to);
-int flow_replicas_evidence(struct flow_verdicts *v, uint32_t object, int64_t from, int64_t to);
+const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			      int64_t to);
+int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			   int64_t to);
 int flow_replicas_verdicts(struct flow_verdicts *v);
 int flow_replicas_put(struct flow_verdicts *v);

@@ -96,11 +96,11 @@ static int put_clock(struct buf *line, const struct flow_view *f, size_t place, 
 	if (r < 0)
 		return r;
 	if (!k->known)
-		return format_next(line, f->width, "%s not known (%s)%s", buf_str(&name),
-				   k->linked ? "bytes went one way only" : "nothing passed", end);
+		return buf_printf(line, " %s not known (%s)%s", buf_str(&name),
+				  k->linked ? "bytes went one way only" : "nothing passed", end);
 	offset = flow_clock_offset(k, w->from + (last->to - w->from) / 2, &half);
-	r = format_next(line, f->width, "%s %+.*f s (+-%s)", buf_str(&name),
-			half < 1e3 ? 6 : 5, offset / 1e9, format_dur((int64_t)half).s);
+	r = buf_printf(line, " %s %+.*f s (+-%s)", buf_str(&name), half < 1e3 ? 6 : 5, offset / 1e9,
+		       format_dur((int64_t)half).s);
 	if (r >= 0 && k->window_count == 1 && (w->drift_low > 0 || w->drift_high < 0))
 		r = buf_printf(line, " drifts %.0f..%.0f ppm", w->drift_low * 1e6,
 			       w->drift_high * 1e6);
@@ -115,7 +115,7 @@ static int put_clock(struct buf *line, const struct flow_view *f, size_t place, 
 static int print_clocks(const struct flow_view *f)
 {
 	size_t places = store_recording_count(f->v->runs[0].store), left = 0;
-	_cleanup_buf_ struct buf line = {0}, name = {0};
+	_cleanup_buf_ struct buf line = {0}, lines = {0}, name = {0};
 	int r = flow_place_name(f->s, 0, &name);
 
 	for (size_t i = 1; i < places; i++)
@@ -128,7 +128,9 @@ static int print_clocks(const struct flow_view *f)
 			r = put_clock(&line, f, i, --left ? "," : "");
 	}
 	if (r >= 0)
-		printf("%s\n", buf_str(&line));
+		r = format_wrapped(&lines, buf_str(&line), 0, f->width);
+	if (r >= 0)
+		printf("%s", buf_str(&lines));
 	return r;
 }
 
@@ -142,11 +144,9 @@ static int print_evidence(const struct flow_view *f, size_t row)
 			   *call = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_WHAT),
 			   *at = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_AT),
 			   *text = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_TEXT);
-	int r = buf_printf(&line, "  ");
+	int r = 0;
 
-	if (r >= 0)
-		r = format_pad(&line, (const char *)label->t.data, LABEL_WIDTH, false);
-	if (r >= 0 && !name->null)
+	if (!name->null)
 		r = format_safe(&who, name->t.data, name->t.len);
 	if (r >= 0 && who.len) {
 		size_t width = MAX(format_width(buf_str(&who)), (size_t)WHO_WIDTH);
@@ -165,12 +165,12 @@ static int print_evidence(const struct flow_view *f, size_t row)
 		r = r < 0 ? r : format_safe(&line, text->t.data, text->t.len);
 	}
 	if (r >= 0) {
-		_cleanup_buf_ struct buf cut = {0};
-		size_t width = MIN(format_width(buf_str(&line)), f->width);
+		_cleanup_buf_ struct buf lines = {0};
 
-		r = format_pad(&cut, buf_str(&line), width, false);
+		r = format_wrapped(&lines, buf_str(&line), LABEL_WIDTH + 2, f->width);
 		if (r >= 0)
-			printf("%s\n", buf_str(&cut));
+			printf("  %-*.*s%s", LABEL_WIDTH, (int)label->t.len,
+			       (const char *)label->t.data, buf_str(&lines));
 	}
 	return r;
 }
@@ -293,8 +293,8 @@ static int print_edges(const struct flow_view *f)
 		at += len + (at[len] == '\n');
 	}
 	if (f->s->unplaced)
-		printf("%17s%s calls on streams that began before recording did\n", "",
-		       format_count(f->s->unplaced).s);
+		printf("%17s%s call%s on streams that began before recording did\n", "",
+		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
 	if (f->s->streams.contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
 		       format_count(f->s->streams.contradictions + g->cycles).s,
