@@ -322,6 +322,8 @@ int flow_screen(const struct analysis_view *v)
 		r = print_replication(&f);
 	if (r >= 0)
 		r = print_edges(&f);
+	if (r >= 0 && v->result->count > FLOW_LIST)
+		r = analysis_put_table(v, FLOW_LIST, NULL);
 	fflush(stdout);
 	loss_warn(&v->loss);
 	return r;
