@@ -8,6 +8,7 @@
 
 struct flow_options {
 	bool keep, list;
+	int64_t most; /* of list; 0: all */
 };
 
 /* Tables of the result, and their columns that the screen reads. */
