@@ -295,9 +295,9 @@ static int print_edges(const struct flow_view *f)
 	if (f->s->unplaced)
 		printf("%17s%s call%s on streams that began before recording did\n", "",
 		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
-	if (f->s->streams.contradictions || g->cycles)
+	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
-		       format_count(f->s->streams.contradictions + g->cycles).s,
+		       format_count(f->s->contradictions + g->cycles).s,
 		       text_style(TEXT_PLAIN));
 	if (g->left_out + f->s->streams.dropped + f->s->forgotten)
 		printf("%17s%sleft out, beyond what fits into memory: %s; select a range%s\n", "",
