@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_deliveries.c: what a process does with most of what comes in over a stream, it did not do with some of it: it stored it and did
- * not send it on, or sent it on and did not store it; or it sent it on twice, or in another order than it came.
+ * flow_deliveries.c: what a process does with most of what comes in over a stream, it did not do with some of it: it stored
+ * it and did not send it on, or sent it on and did not store it; or it sent it on twice, or in another order than it came.
  */
 #include <errno.h>
 
@@ -59,7 +59,8 @@ static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t
 }
 
 /* The file in which whoever is at the other end of the stream stored these bytes. */
-static uint32_t file_behind(const struct flow_verdicts *v, const struct flow_range *sent, int64_t from)
+static uint32_t delivery_file(const struct flow_verdicts *v, const struct flow_range *sent,
+			      int64_t from)
 {
 	const struct flow_channel *c = &v->s->channels[sent->out_spot];
 	uint32_t task = c->ends[FLOW_RECEIVE].task;
@@ -108,7 +109,8 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 			    bool stored)
 {
 	int64_t behind = stored ? process_behind(v, k) : k->process_id, range[2];
-	uint32_t other = behind < 0 || object == FLOW_NONE ? FLOW_NONE : flow_replica_of(v, object, behind),
+	uint32_t other = behind < 0 || object == FLOW_NONE ? FLOW_NONE
+							   : flow_replica_of(v, object, behind),
 		 wrote;
 	struct flow_reference ref = {other, true};
 	struct flow_verdict row = {.what = "altered",
@@ -141,11 +143,14 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	r = flow_verdict_put(v, &row);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE, NULL);
+		r = flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE,
+					  NULL);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong", row.second,
-					  row.second_spot, FLOW_SEND,
-					  v->s->pieces.payload ? NULL : "to 4 KiB: which bytes needs --content=bytes");
+		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong",
+					  row.second, row.second_spot, FLOW_SEND,
+					  v->s->pieces.payload
+						  ? NULL
+						  : "to 4 KiB: which bytes needs --content=bytes");
 	if (r >= 0 && stored)
 		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
 					  "as it was received");
@@ -154,10 +159,10 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 	return r < 0 ? r : 1;
 }
 
-static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, const int64_t gap[2],
-			   bool stored)
+static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
+			   const int64_t gap[2], bool stored)
 {
-	uint32_t object = stored ? k->out_spot & ~FLOW_SPOT_FILE : file_behind(v, k, gap[0]);
+	uint32_t object = stored ? k->out_spot & ~FLOW_SPOT_FILE : delivery_file(v, k, gap[0]);
 	int64_t pos = stored ? k->out_pos + gap[0] - k->from : 0;
 	struct flow_verdict row = {.what = stored ? "stored-never-sent" : "sent-never-stored",
 				   .object = object,
@@ -195,8 +200,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, 
 					  FLOW_SEND,
 					  stored ? "and sent to nobody, as other bytes are"
 						 : "and written to no file, as other bytes are");
-	return r < 0 || object == FLOW_NONE ? r
-					     : flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 || object == FLOW_NONE ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /* Of what one list has, the other lacks some, though it has most. */
@@ -239,7 +243,7 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 
 /* ---- twice, and in another order ---- */
 
-static uint32_t file_of(const struct flow_verdicts *v, const struct flow_range *k)
+static uint32_t delivered_file(const struct flow_verdicts *v, const struct flow_range *k)
 {
 	const struct flow_range *stored =
 		flow_range_in(&v->stored, k->process_id, k->in_spot, k->from, k->to);
@@ -250,7 +254,7 @@ static uint32_t file_of(const struct flow_verdicts *v, const struct flow_range *
 static int verdict_delivery(struct flow_verdicts *v, const char *what, const struct flow_range *a,
 			    const struct flow_range *b, const char *first, const char *second)
 {
-	uint32_t object = file_of(v, b);
+	uint32_t object = delivered_file(v, b);
 	struct flow_verdict row = {.what = what,
 				   .object = object,
 				   .from = object == FLOW_NONE ? b->from : 0,
@@ -287,17 +291,19 @@ static int deliveries_order(struct flow_verdicts *v, const struct deliveries *se
 		if (k->doubtful || k->differs || k->to - k->from < LEAST)
 			continue;
 		if (before && k->out_spot == before->out_spot) {
-			uint32_t object = file_of(v, k);
+			uint32_t object = delivered_file(v, k);
 
 			if (k->from < before->to && MIN(k->to, before->to) - k->from >= LEAST) {
-				if (k->from >= twice_until && (object == FLOW_NONE || object != told))
-					r = verdict_delivery(v, "sent-twice", before, k, "sent", "sent again");
+				if (k->from >= twice_until &&
+				    (object == FLOW_NONE || object != told))
+					r = verdict_delivery(v, "sent-twice", before, k, "sent",
+							     "sent again");
 				twice_until = k->to;
 				told = object;
 				continue;
 			}
 			if (k->out_pos < before->out_pos && before->from >= twice_until &&
-			    file_of(v, before) != object)
+			    delivered_file(v, before) != object)
 				r = verdict_delivery(v, "re-ordered", k, before, "sent first",
 						     "sent after it");
 		}
