@@ -195,6 +195,13 @@ static __always_inline void exit_ever(struct task_struct *task, struct thread_st
 		announce_exit(task, ts, regs);
 }
 
+/* When the call ended: before its content was hashed. */
+static __always_inline __u64 exit_time(struct thread_state *ts)
+{
+	return content && (ts->flags & THREAD_IN_CALL) && ts->content.end ? ts->content.end
+									  : bpf_ktime_get_ns();
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 {
@@ -219,9 +226,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		return exit_skipped(ts, regs, p);
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))
 		return 0;
-	/* not earlier: a thread that is not traced does not pay for it */
-	end = content && (flags & THREAD_IN_CALL) && ts->content.end ? ts->content.end
-								      : bpf_ktime_get_ns();
+	end = exit_time(ts); /* not earlier: a thread that is not traced does not pay for it */
 	if (likely(flags & THREAD_IN_CALL)) {
 		if (unlikely(is_restart(ret)) && call_is_last(task))
 			return 0;

@@ -49,7 +49,7 @@ static __always_inline void content_rewind(struct content_room *m, __u32 form, _
 	m->at = at;
 	m->unread = 0;
 	m->skip = 0;
-	m->payload = !align && content_how.mode >= WIRE_CONTENT_BYTES;
+	m->payload = !align && m->counts && content_how.mode >= WIRE_CONTENT_BYTES;
 	m->c.form = form;
 	m->c.bytes = 0;
 	m->c.pieces = 0;
@@ -69,7 +69,7 @@ verified_alone int content_join(struct content_room *m)
 		return 0;
 	content_rewind(m, WIRE_CONTENT_BUFFER, 0, 0);
 	m->to = m->total;
-	if (m->payload)
+	if (m->payload && content_how.limit)
 		content_send_payload(m);
 	content_hash_part(m);
 	m->c.joined = m->hash;
@@ -78,27 +78,29 @@ verified_alone int content_join(struct content_room *m)
 }
 
 /* The bytes of a call by their position, and from the call's beginning on where that is something else. */
-static __always_inline int content_bytes(struct content_room *m)
+verified_alone int content_bytes(struct content_room *m)
 {
 	__u64 align;
 
-	if (!m->total)
+	if (!m || !m->total)
 		return 0;
 	if (m->pos == WIRE_NONE) {
-		m->c.flags |= WIRE_CONTENT_COUNTS;
+		if (m->counts)
+			m->c.flags |= WIRE_CONTENT_COUNTS;
 		content_rewind(m, WIRE_CONTENT_BUFFER, 0, m->at);
 		return content_walk(m);
 	}
 	align = m->pos & (CONTENT_PIECE - 1);
 	if (align && content_how.parts <= 1) {
-		if (m->total <= CONTENT_PIECE && m->source[1] >= m->total) {
+		if (!m->cache && m->total <= CONTENT_PIECE && m->source[1] >= m->total) {
 			content_join(m);
 		} else {
 			content_rewind(m, WIRE_CONTENT_BUFFER, 0, 0);
 			content_walk(m);
 		}
 	}
-	m->c.flags |= WIRE_CONTENT_COUNTS;
+	if (m->counts)
+		m->c.flags |= WIRE_CONTENT_COUNTS;
 	content_rewind(m, WIRE_CONTENT_PIECE, align, 0);
 	return content_walk(m);
 }
@@ -158,26 +160,90 @@ static __always_inline void content_pos(struct content_room *m, struct thread_st
 		if (status & STATUS_CONTESTED)
 			m->c.flags |= WIRE_CONTENT_CONTESTED;
 		if (content_how.parts > 1)
-			m->sample = kread(struct inode,
-					  kread(struct file, ts->call.file, f_inode), i_ino);
+			m->sample = kread(struct inode, kread(struct file, ts->call.file, f_inode),
+					  i_ino);
 	} else if (ts->content.tcp) {
 		content_pos_tcp(m, ts, out, ret);
 	}
 }
 
+/* Where in one of the two files of a call its bytes lie; 1: the second one. WIRE_NONE: it has no positions. */
+static __always_inline __s64 content_pos_file(struct content_room *m, struct thread_state *ts,
+					      struct wire_plan *p, int which, __s64 ret)
+{
+	struct call *c = &ts->call;
+	__s8 arg_of = which ? p->posp2 : p->posp;
+	__u64 file = which ? c->file2 : c->file, user = has(arg_of) ? arg(c, arg_of) : 0;
+	__s64 before = which ? c->pos2 : c->pos, pos;
+
+	if (!((which ? c->kind2 : c->kind) & FILE_SEEKABLE) || !file)
+		return WIRE_NONE;
+	if (user)
+		return bpf_probe_read_user(&pos, sizeof(pos), (void *)user) || pos < ret
+			       ? WIRE_NONE
+			       : pos - ret;
+	pos = kread(struct file, file, f_pos) - ret;
+	if (pos != before)
+		m->c.flags |= WIRE_CONTENT_CONTESTED;
+	return pos < 0 ? WIRE_NONE : pos;
+}
+
+/*
+ * Bytes that go from one file to another within the kernel: they are in the page cache of the one that has positions. Rows of the
+ * file they come from count them; those of the other have their own cuts.
+ */
+verified_alone int content_files(struct content_room *m, struct thread_state *ts,
+				 struct wire_plan *p, __u32 from, __s64 ret)
+{
+	__s64 in, out;
+	__u64 file = 0;
+	__u8 contested;
+	struct call *c;
+
+	if (!m || !ts || !p)
+		return 0;
+	c = &ts->call;
+	m->total = ret;
+	out = content_pos_file(m, ts, p, !from, ret);
+	contested = m->c.flags & WIRE_CONTENT_CONTESTED;
+	m->c.flags = 0;
+	in = content_pos_file(m, ts, p, from, ret);
+	if (in != WIRE_NONE)
+		file = from ? c->file2 : c->file;
+	else if (out != WIRE_NONE)
+		file = from ? c->file : c->file2;
+	m->cache = file ? cache_of(file) : 0;
+	content_source(m, in != WIRE_NONE ? in : out, m->cache ? ret : 0, 0, 0);
+	if (!m->cache) /* a place that nothing can be read from */
+		m->source[0] = 0;
+	m->source[1] = ret;
+	m->pos = in;
+	m->c.file = from ? c->key2 : c->op.file;
+	content_bytes(m);
+	m->counts = 0;
+	m->c.flags = contested | WIRE_CONTENT_OUT;
+	m->c.file = from ? c->op.file : c->key2;
+	m->pos = out;
+	if (out == WIRE_NONE && from && ts->content.tcp)
+		content_pos_tcp(m, ts, true, ret);
+	m->at = 0;
+	return content_bytes(m);
+}
+
 /* Takes the bytes of a call from where it has them. */
-verified_alone int content_take(struct content_room *m, struct thread_state *ts, __u32 nr, __s64 ret)
+static __always_inline int content_take(struct content_room *m, struct thread_state *ts,
+					struct wire_plan *p, __u32 nr, __s64 ret)
 {
 	const volatile struct wire_content_plan *plan = &content_plans[nr & (WIRE_CALLS_MAX - 1)];
 	struct call *c;
 	struct msg msg;
 	__u64 at;
 
-	if (!m || !ts)
-		return 0;
 	c = &ts->call;
 	at = arg(c, plan->arg);
 	m->total = ret;
+	if (plan->how == WIRE_CONTENT_OF_FILES)
+		return content_files(m, ts, p, plan->arg, ret);
 	if (plan->how == WIRE_CONTENT_OF_MESSAGES) {
 		struct messages of = {.m = m, .at = at};
 
@@ -226,9 +292,12 @@ static __always_inline int content_of_call(struct thread_state *ts, struct wire_
 	m->c.nr = nr;
 	m->c.flags = plan->out ? WIRE_CONTENT_OUT : 0;
 	m->at = 0;
-	m->kept = 0;
-	content_pos(m, ts, p, plan->out, ret);
-	content_take(m, ts, nr, ret);
+	m->sample = 0;
+	m->cache = 0;
+	m->counts = 1;
+	if (plan->how != WIRE_CONTENT_OF_FILES)
+		content_pos(m, ts, p, plan->out, ret);
+	content_take(m, ts, p, nr, ret);
 	m->busy = 0;
 	return 0;
 }
@@ -256,5 +325,24 @@ int BPF_PROG(weir_content, struct pt_regs *regs, long ret)
 		return 0;
 	ts->content.end = end;
 	content_of_call(ts, p, ret, end);
+	return 0;
+}
+
+/* The recorder's own file, whose first word it knows: tries the tables of pages with it. */
+SEC("iter/task")
+int weir_content_probe(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task, *self = bpf_get_current_task_btf();
+	__u64 file, word = 0;
+
+	if (!task || task->pid != task->tgid || task->tgid != self->tgid)
+		return 0;
+	if (&vmemmap_base)
+		bpf_probe_read_kernel(&content_tables.probed[0], 8, &vmemmap_base);
+	if (&page_offset_base)
+		bpf_probe_read_kernel(&content_tables.probed[1], 8, &page_offset_base);
+	file = fd_file(tread(struct task_struct, self, files), content_tables.probe_fd);
+	content_tables.read = file && !cache_read(&word, sizeof(word), cache_of(file), 0);
+	content_tables.word = word;
 	return 0;
 }

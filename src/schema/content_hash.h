@@ -53,3 +53,36 @@ static inline __u64 content_hash_join(__u64 hash, __u64 piece, __u64 n)
 	return n ? hash + content_mix(piece + n * CONTENT_STEP) - content_mix(n * CONTENT_STEP)
 		 : piece;
 }
+
+/* The hash of bytes that begin where a piece does, the last word filled up with zeros; at most one piece. */
+static inline __u64 content_hash_piece(const void *data, __u64 len)
+{
+	const unsigned char *at = data;
+	__u64 hash = 0;
+
+	for (__u32 i = 0; i < len; i += 8) {
+		__u64 word = 0;
+
+		for (__u32 k = 0; k < 8 && i + k < len; k++)
+			word |= (__u64)at[i + k] << 8 * k;
+		hash += content_hash_word(word, i / 8);
+	}
+	return hash;
+}
+
+/* The hash of a call's bytes from their beginning on. */
+static inline __u64 content_hash_bytes(const void *data, __u64 len)
+{
+	__u64 hash = 0;
+
+	for (__u64 n = 0; n * CONTENT_PIECE < len; n++) {
+		__u64 rest = len - n * CONTENT_PIECE;
+
+		hash = content_hash_join(
+			hash,
+			content_hash_piece((const char *)data + n * CONTENT_PIECE,
+					   rest < CONTENT_PIECE ? rest : CONTENT_PIECE),
+			n);
+	}
+	return hash;
+}

@@ -513,7 +513,7 @@ struct wire_shared {
 	__u64 side_lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES]; /* what has no record there, by type */
 	__u32 io_counted; /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
-	__u64 content_lost; /* records of content that found no room */
+	__u64 content_lost;			 /* records of content that found no room */
 	__u64 block_lost_first, block_lost_last; /* when records of requests found none; 0: never */
 	__u64 over; /* when recording stopped: what begins later is in no table beside calls; 0: it goes on */
 };

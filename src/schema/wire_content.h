@@ -17,9 +17,10 @@ enum wire_content_flag {
 	WIRE_CONTENT_OUT = 1 << 0,	 /* from the program to the file */
 	WIRE_CONTENT_CONTESTED = 1 << 1, /* the position may be another call's */
 	WIRE_CONTENT_SECOND = 1 << 2,	 /* of the call's second file */
-	WIRE_CONTENT_COUNTS = 1 << 3, /* no other record says what became of these bytes */
-	WIRE_CONTENT_JOINED = 1 << 4, /* `joined` is there: all of the call's bytes lie in one piece */
-	WIRE_CONTENT_MORE = 1 << 5,   /* the next record of this form goes on */
+	WIRE_CONTENT_COUNTS = 1 << 3,	 /* no other record says what became of these bytes */
+	WIRE_CONTENT_JOINED =
+		1 << 4, /* `joined` is there: all of the call's bytes lie in one piece */
+	WIRE_CONTENT_MORE = 1 << 5, /* the next record of this form goes on */
 };
 
 enum wire_content_outcome {
@@ -43,7 +44,8 @@ struct wire_content {
 	__u32 thread, call;
 	__u16 nr;
 	__u8 form, flags, outcome;
-	__u8 head_len, tail_len; /* of the words that are cut, by the beginning and the end of the call */
+	__u8 head_len,
+		tail_len; /* of the words that are cut, by the beginning and the end of the call */
 	__u8 pad;
 	__u16 pieces;
 	__u16 pad2[3];
@@ -82,4 +84,13 @@ enum wire_content_source {
 	WIRE_CONTENT_OF_MESSAGES,
 	WIRE_CONTENT_OF_SYSV, /* struct msgbuf, whose bytes are behind a number */
 	WIRE_CONTENT_OF_FILES,
+};
+
+/* Where the kernel has its tables of pages (bpf/lib/content_cache.h). */
+struct wire_content_tables {
+	__u64 pages, memory; /* struct page of the first frame, and its address; 0: not known */
+	__u64 probed[2];     /* the same from the kernel's variables; 0: they are not listed */
+	__u64 word;	     /* the first of the probe's file, */
+	__u32 read;	     /* 1: which could be read */
+	__u32 probe_fd;	     /* of the recorder */
 };

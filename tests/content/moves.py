@@ -15,7 +15,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def make(size, seed):
-    return random.Random(seed).randbytes(size)
+    """Without backslashes, which JSON spells as it does what is no text."""
+    return random.Random(seed).randbytes(size).replace(b'\\', b'/')
 
 
 class Iovec(ctypes.Structure):
@@ -34,10 +35,11 @@ class Mmsghdr(ctypes.Structure):
 def messages(parts):
     """struct mmsghdr[], a message for each list of buffers."""
     array = (Mmsghdr * len(parts))()
+    array.keep = []
     for m, buffers in zip(array, parts):
         iov = (Iovec * len(buffers))(*[Iovec(ctypes.addressof(b), len(b)) for b in buffers])
         m.hdr.iov, m.hdr.iovlen = iov, len(buffers)
-        m.keep = iov
+        array.keep.append((iov, buffers))
     return array
 
 
@@ -165,6 +167,43 @@ class Moves:
         b.recv(100, socket.MSG_TRUNC)  # the rest is gone
         self.note('recvfrom', 'in', -1, data[:100])
 
+    def within(self):
+        """Bytes that no program's memory has."""
+        data = make(300000, 6)
+        f, g = self.open('from'), self.open('to')
+        self.note('pwrite64', 'out', 0, data)
+        os.pwrite(f, data, 0)
+
+        def copied(op, pos, to, size, into='out'):
+            self.note(op, 'in', pos, data[pos:pos + size] if pos >= 0 else None)
+            self.note(op, 'out', to, data[pos:pos + size] if pos >= 0 else None, None)
+
+        for pos, to, size in ((0, 0, 4096), (4096, 8192, 20000), (1000, 37, 50001), (13, 299000, 5)):
+            copied('copy_file_range', pos, to, size)
+            assert os.copy_file_range(f, g, size, pos, to) == size
+        s = socket.socket()
+        s.bind(('127.0.0.1', 0))
+        s.listen(1)
+        c = socket.socket()
+        c.connect(s.getsockname())
+        a = s.accept()[0]
+        for pos, size in ((0, 30000), (4097, 5000)):
+            copied('sendfile', pos, 'tcp', size)
+            assert os.sendfile(c.fileno(), f, pos, size) == size
+            self.note('recvfrom', 'in', 'tcp', data[pos:pos + size])
+            assert a.recv(size, socket.MSG_WAITALL) == data[pos:pos + size]
+        r, w = os.pipe()
+        copied('splice', 8192, -1, 10000)
+        assert os.splice(f, w, 10000, 8192) == 10000
+        cut = data[8192:18192]
+        self.note('splice', 'in', -1, cut)
+        self.note('splice', 'out', 100000, cut, None)
+        assert os.splice(r, g, 10000, None, 100000) == 10000
+        copied('splice', 20000, -1, 500)
+        assert os.splice(f, w, 500, 20000) == 500
+        self.note('splice', 'in', -1, data[20000:20500], 'absent')  # from a pipe to a socket: in no page cache
+        assert os.splice(r, c.fileno(), 500) == 500
+
     def memory(self):
         """Memory that was never touched."""
         fd = self.open('untouched')
@@ -185,6 +224,7 @@ def main():
     m.pipes()
     m.tcp()
     m.datagrams()
+    m.within()
     m.memory()
     os.access('/weir-ends', 0)
     with open(os.path.join(sys.argv[1], 'facts'), 'wb') as f:

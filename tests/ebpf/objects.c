@@ -28,8 +28,11 @@ static int be_quiet(enum libbpf_print_level level, const char *format, va_list a
 static void refused(void **unused)
 {
 	const struct select select = {.everything = true, .tids = {getpid()}, .tid_count = 1};
-	const struct ebpf_options opt = {
-		.command_pid = 1, .select = &select, .with = UINT32_MAX, .stacks = {.of = 1}, .content = {.mode = WIRE_CONTENT_HASH}};
+	const struct ebpf_options opt = {.command_pid = 1,
+					 .select = &select,
+					 .with = UINT32_MAX,
+					 .stacks = {.of = 1},
+					 .content = {.mode = WIRE_CONTENT_HASH}};
 	struct calls_bpf *calls = calls_bpf__open();
 	struct objects o = {0};
 

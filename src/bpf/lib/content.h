@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "bpf/lib/content_cache.h"
 #include "bpf/lib/hold.h"
 #include "bpf/lib/vector.h"
 #include "schema/content_hash.h"
@@ -28,14 +29,16 @@ struct content_room {
 	__u64 user, left;    /* the rest of the present part of a vector */
 	__u64 vector, parts; /* those behind it */
 	__u64 source[4];     /* these four at the beginning */
-	__u64 rest;	     /* of the call's bytes, not copied */
-	__u64 at;	     /* where the piece begins in them */
-	__u64 from, to;	     /* bounds of the call's bytes within the piece */
-	__s64 pos;	     /* of the first of the call's bytes */
-	__u64 total, kept;   /* of the call; payload of it that was sent */
+	__u64 cache; /* pages of a file, and `user` is a position in it; 0: memory of the program */
+	__u64 rest;  /* of the call's bytes, not copied */
+	__u64 at;    /* where the piece begins in them */
+	__u64 from, to; /* bounds of the call's bytes within the piece */
+	__s64 pos;	/* of the first of the call's bytes */
+	__u64 total;	/* of the call */
 	__u64 hash;
 	__u32 skip, payload; /* the piece is left out; the bytes themselves are sent */
-	__u64 sample; /* what tells pieces of one file or stream from those of another */
+	__u32 counts, pad;   /* no other walk says what became of the bytes */
+	__u64 sample;	     /* what tells pieces of one file or stream from those of another */
 	struct wire_content c;
 	__u64 hashes[WIRE_CONTENT_PIECES];
 	/* Twice as long: what is copied begins anywhere in the first half. */
@@ -130,6 +133,15 @@ static __always_inline void content_lost(void)
 	__sync_fetch_and_add(&shared.content_lost, 1);
 }
 
+/* Takes room in the ring, of which the last eighth is for calls: they are not lost for what they moved. */
+static __always_inline void *content_room_in_ring(struct ring_place *p, __u32 size, __u32 room,
+						  __u32 *ret_seq)
+{
+	if (ring_fill(this_cpu()) + size > ring_bytes - ring_bytes / 8)
+		return NULL;
+	return ring_take(p, size, room, ret_seq);
+}
+
 /* Sends what was gathered of pieces; `more`: the same bytes go on in another record. */
 verified_alone int content_send(struct content_room *m, bool more)
 {
@@ -145,7 +157,7 @@ verified_alone int content_send(struct content_room *m, bool more)
 		m->c.flags |= WIRE_CONTENT_MORE;
 	else
 		m->c.flags &= ~WIRE_CONTENT_MORE;
-	to = ring_take(&p, size, ROOM_CONTENT, &m->c.head.seq);
+	to = content_room_in_ring(&p, size, ROOM_CONTENT, &m->c.head.seq);
 	if (!to) {
 		content_lost();
 	} else {
@@ -173,12 +185,12 @@ verified_alone int content_send_payload(struct content_room *m)
 	if (!m)
 		return 0;
 	len = m->to - m->from;
-	if (len > content_how.limit - m->kept)
-		len = content_how.limit - m->kept;
+	if (len > content_how.limit - m->at)
+		len = content_how.limit - m->at;
 	if (!len || len > CONTENT_PIECE)
 		return 0;
 	padded = sizeof(*r) + ((len + 7) & ~7ull);
-	r = ring_take(&p, padded, ROOM_PAYLOAD, &seq);
+	r = content_room_in_ring(&p, padded, ROOM_PAYLOAD, &seq);
 	if (!r) {
 		content_lost();
 		return 0;
@@ -196,7 +208,6 @@ verified_alone int content_send_payload(struct content_room *m)
 	if (len <= CONTENT_PIECE)
 		bpf_probe_read_kernel(r + 1, len, m->piece);
 	ring_commit(&p);
-	m->kept += len;
 	return 0;
 }
 
@@ -216,8 +227,8 @@ static __always_inline bool content_left_out(struct content_room *m)
 
 	if (content_how.parts <= 1)
 		return false;
-	piece = m->pos == WIRE_NONE ? m->at / CONTENT_PIECE
-				    : ((__u64)m->pos + m->at) / CONTENT_PIECE;
+	/* without a position all of a call or nothing */
+	piece = m->pos == WIRE_NONE ? m->total : ((__u64)m->pos + m->at) / CONTENT_PIECE;
 	return content_mix(piece * CONTENT_STEP + m->sample) & (content_how.parts - 1);
 }
 
@@ -253,13 +264,12 @@ verified_alone int content_piece(struct content_room *m)
 	outcome = m->skip     ? WIRE_CONTENT_DISCARDED
 		  : m->unread ? WIRE_CONTENT_ABSENT
 			      : WIRE_CONTENT_HANDLED;
-	if (m->c.bytes &&
-	    (m->c.outcome != outcome || m->c.pieces >= WIRE_CONTENT_PIECES))
+	if (m->c.bytes && (m->c.outcome != outcome || m->c.pieces >= WIRE_CONTENT_PIECES))
 		content_send(m, true);
 	if (!m->c.bytes)
 		content_open(m, outcome);
 	if (outcome == WIRE_CONTENT_HANDLED) {
-		if (m->payload && m->kept < content_how.limit)
+		if (m->payload && m->at < content_how.limit)
 			content_send_payload(m);
 		content_hash_part(m);
 		n = m->c.pieces;
@@ -275,7 +285,16 @@ verified_alone int content_piece(struct content_room *m)
 	return 0;
 }
 
-/* Copies up to the end of the piece, or of the present part of a vector. 1: all was looked at. */
+/* Copies from where the walk stands. Not 0: it cannot be read. */
+verified_alone int content_read(struct content_room *m, __u64 into, __u64 size)
+{
+	if (!m || into >= CONTENT_PIECE || size > CONTENT_PIECE)
+		return 1;
+	return m->cache ? cache_read(m->piece + into, size, m->cache, m->user)
+			: bpf_probe_read_user(m->piece + into, size, (void *)m->user) != 0;
+}
+
+/* Copies up to the end of the piece, of a page, or of the present part of a vector. 1: all was looked at. */
 static __always_inline int content_copy(struct content_room *m)
 {
 	__u64 len, to = m->to;
@@ -300,14 +319,10 @@ static __always_inline int content_copy(struct content_room *m)
 		len = m->left;
 	if (len > m->rest)
 		len = m->rest;
-	if (!m->skip) {
-		__u64 size = len, into = to & (CONTENT_PIECE - 1);
-
-		barrier_var(size);
-		if (size <= CONTENT_PIECE &&
-		    bpf_probe_read_user(m->piece + into, size, (void *)m->user))
-			m->unread = 1;
-	}
+	if (m->cache && len > PAGE_BYTES - m->user % PAGE_BYTES)
+		len = PAGE_BYTES - m->user % PAGE_BYTES;
+	if (!m->skip && content_read(m, to, len))
+		m->unread = 1;
 	m->user += len;
 	m->left -= len;
 	m->rest -= len;
@@ -335,15 +350,13 @@ verified_alone int content_walk(struct content_room *m)
 
 	if (!m)
 		return 0;
-	if (m->left >= m->rest && m->to + m->rest <= CONTENT_PIECE) {
+	if (!m->cache && m->left >= m->rest && m->to + m->rest <= CONTENT_PIECE)
 		content_copy(m); /* one piece: the loop would cost more than the hash */
-	} else {
-		bpf_loop((__u32)(m->rest / CONTENT_PIECE) + 2 * (__u32)m->parts + 4, content_step,
-			 &ctx, 0);
-	}
-	if (m->to > m->from) { /* the vector ended before */
+	else
+		bpf_loop(2 * (__u32)(m->rest / CONTENT_PIECE + m->parts) + 4, content_step, &ctx,
+			 0);
+	if (m->to > m->from) /* the vector ended before */
 		content_piece(m);
-	}
 	content_send(m, false);
 	return 0;
 }

@@ -137,7 +137,7 @@ struct thread_context {
 
 /* For the object of content, of the present call; see content.bpf.c. */
 struct thread_content {
-	__u64 end; /* of the call, as that object took it; 0: it did not look */
+	__u64 end;     /* of the call, as that object took it; 0: it did not look */
 	__u32 in, out; /* of TCP at the call's beginning: the sequence numbers of what comes next */
 	__u32 tcp, pad;
 };

@@ -29,7 +29,7 @@ struct ebpf_options {
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
 	bool little_memory; /* remember less of files and processes: a quarter */
 	int64_t hold_limit_ns; /* for so long back-pressure waits for a reader that is away; 0: 10 s; tests make it short */
-	struct wire_stacks stacks; /* which calls get stacks */
+	struct wire_stacks stacks;	 /* which calls get stacks */
 	struct wire_content_how content; /* what is kept of the bytes that calls move */
 };
 

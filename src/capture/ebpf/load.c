@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/content.h"
 #include "capture/ebpf/request.h"
 #include "privilege/privilege.h"
 #include "schema/wire_context.h"
@@ -451,6 +452,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (opt->with & (1u << OBJECT_SCHED | 1u << OBJECT_MEM))
 		l->skel->data_shared->shared.preempt_from_rq = sums_preempt_from_rq();
 	objects_load(&l->objects, l->skel->obj, opt);
+	content_find_pages(&l->objects);
 	l->uring_left_out = !requests_selected(opt);
 	load_faults(l);
 	fill_plans(l, opt->select, opt->filter);

@@ -302,7 +302,8 @@ static int request_content(struct decode *d, const struct wire_request *w, uint3
 {
 	const struct op_def *def = op_def(op);
 
-	if (!def || def->ret != RET_BYTES || w->ret <= 0 || w->status & (STATUS_UNFINISHED | STATUS_NO_END))
+	if (!def || def->ret != RET_BYTES || w->ret <= 0 ||
+	    w->status & (STATUS_UNFINISHED | STATUS_NO_END))
 		return 0;
 	return decode_content_unseen(d,
 				     &(struct content_unseen){.start = w->start,

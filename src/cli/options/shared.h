@@ -113,7 +113,7 @@ struct read_flags {
 			   "4 KiB of a file or stream (the default); =bytes, the bytes "          \
 			   "themselves; =bytes:4KiB, up to so many of each call; =chunks, "       \
 			   "hashes of parts cut by content; =hash,1/16, of one piece in 16",      \
-			   .bare = "hash"),                                                \
+			   .bare = "hash"),                                                       \
 		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),          \
 		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),           \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
