@@ -209,7 +209,7 @@ static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
 		if (node != FLOW_NONE)
 			(*ret)[(*ret_count)++] = (uint32_t)node;
 	}
-	qsort(*ret, *ret_count, sizeof(**ret), compare_nodes);
+	qsort(*ret, *ret_count, sizeof(**ret), from_compare);
 	return 0;
 }
 
