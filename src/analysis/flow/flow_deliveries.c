@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_deliveries.c: what a process does with most of what comes in over a stream, it did not do with some of it: it stored it and did
- * not send it on, or sent it on and did not store it; or it sent it on twice, or in another order than it came.
+ * flow_deliveries.c: what a process does with most of what comes in over a stream, it did not do with some of it: it stored
+ * it and did not send it on, or sent it on and did not store it; or it sent it on twice, or in another order than it came.
  */
 #include <errno.h>
 
@@ -59,7 +59,8 @@ static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t
 }
 
 /* The file in which whoever is at the other end of the stream stored these bytes. */
-static uint32_t file_behind(const struct flow_verdicts *v, const struct flow_range *sent, int64_t from)
+static uint32_t delivery_file(const struct flow_verdicts *v, const struct flow_range *sent,
+			      int64_t from)
 {
 	const struct flow_channel *c = &v->s->channels[sent->out_spot];
 	uint32_t task = c->ends[FLOW_RECEIVE].task;
@@ -72,10 +73,96 @@ static uint32_t file_behind(const struct flow_verdicts *v, const struct flow_ran
 	return k ? k->out_spot & ~FLOW_SPOT_FILE : FLOW_NONE;
 }
 
-static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, const int64_t gap[2],
-			   bool stored)
+/* Who is at the other end of what the process sends on of this stream; -1: not known. */
+static int64_t process_behind(const struct flow_verdicts *v, const struct flow_range *k)
 {
-	uint32_t object = stored ? k->out_spot & ~FLOW_SPOT_FILE : file_behind(v, k, gap[0]);
+	for (size_t i = 0; i < v->sent.count; i++) {
+		const struct flow_range *s = &v->sent.all[i];
+		uint32_t task;
+
+		if (s->process_id != k->process_id || s->in_spot != k->in_spot)
+			continue;
+		task = v->s->channels[s->out_spot].ends[FLOW_RECEIVE].task;
+		if (task != FLOW_NONE)
+			return v->s->tasks[task].process_id;
+	}
+	return -1;
+}
+
+/* The call that sent what another took in; FLOW_NONE. */
+static uint32_t sender_of(const struct flow_verdicts *v, uint32_t node)
+{
+	const struct flow_graph *g = &v->s->graph;
+
+	for (uint32_t e = g->nodes[node].in; e != FLOW_NONE; e = g->edges[e].next_in) {
+		if (g->edges[e].via == VIA_STREAM && g->edges[e].certainty == CERTAINTY_CERTAIN)
+			return g->edges[e].from;
+	}
+	return FLOW_NONE;
+}
+
+/*
+ * Bytes that look as if they had not been stored, or not sent on, because they were altered: a file of the name is there, and
+ * differs. 1: that is the verdict.
+ */
+static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k, uint32_t object,
+			    bool stored)
+{
+	int64_t behind = stored ? process_behind(v, k) : k->process_id, range[2];
+	uint32_t other = behind < 0 || object == FLOW_NONE ? FLOW_NONE
+							   : flow_replica_of(v, object, behind),
+		 wrote;
+	struct flow_reference ref = {other, true};
+	struct flow_verdict row = {.what = "altered",
+				   .first = k->in,
+				   .first_spot = k->in_spot,
+				   .first_side = FLOW_RECEIVE,
+				   .second_side = FLOW_SEND};
+	const struct flow_range *took = NULL;
+	int r;
+
+	if (other == FLOW_NONE || other == object ||
+	    !flow_replicas_stretch(v, other, object, range, &wrote))
+		return 0;
+	row.object = stored ? object : other;
+	row.from = range[0];
+	row.to = range[1];
+	row.bytes = range[1] - range[0];
+	row.second = wrote;
+	row.second_spot = other | FLOW_SPOT_FILE;
+	for (size_t i = 0; i < v->stored.count && stored && !took; i++) {
+		if (v->stored.all[i].out == wrote && !(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
+			took = &v->stored.all[i];
+	}
+	if (stored) {
+		if (!took || sender_of(v, took->in) == FLOW_NONE)
+			return 0;
+		row.second = sender_of(v, took->in);
+		row.second_spot = took->in_spot;
+	}
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	r = flow_verdict_put(v, &row);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE,
+					  NULL);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong",
+					  row.second, row.second_spot, FLOW_SEND,
+					  v->s->pieces.payload
+						  ? NULL
+						  : "to 4 KiB: which bytes needs --content=bytes");
+	if (r >= 0 && stored)
+		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
+					  "as it was received");
+	if (r >= 0)
+		r = flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 ? r : 1;
+}
+
+static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
+			   const int64_t gap[2], bool stored)
+{
+	uint32_t object = stored ? k->out_spot & ~FLOW_SPOT_FILE : delivery_file(v, k, gap[0]);
 	int64_t pos = stored ? k->out_pos + gap[0] - k->from : 0;
 	struct flow_verdict row = {.what = stored ? "stored-never-sent" : "sent-never-stored",
 				   .object = object,
@@ -94,6 +181,9 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, 
 
 	if (flow_verdicts_full(v))
 		return 0;
+	r = verdict_replaced(v, k, object, stored);
+	if (r)
+		return MIN(r, 0);
 	if (object != FLOW_NONE) {
 		const struct flow_file *f = &v->s->files[v->s->objects[object].file];
 
@@ -110,8 +200,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, 
 					  FLOW_SEND,
 					  stored ? "and sent to nobody, as other bytes are"
 						 : "and written to no file, as other bytes are");
-	return r < 0 || object == FLOW_NONE ? r
-					     : flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 || object == FLOW_NONE ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /* Of what one list has, the other lacks some, though it has most. */
@@ -154,7 +243,7 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 
 /* ---- twice, and in another order ---- */
 
-static uint32_t file_of(const struct flow_verdicts *v, const struct flow_range *k)
+static uint32_t delivered_file(const struct flow_verdicts *v, const struct flow_range *k)
 {
 	const struct flow_range *stored =
 		flow_range_in(&v->stored, k->process_id, k->in_spot, k->from, k->to);
@@ -165,7 +254,7 @@ static uint32_t file_of(const struct flow_verdicts *v, const struct flow_range *
 static int verdict_delivery(struct flow_verdicts *v, const char *what, const struct flow_range *a,
 			    const struct flow_range *b, const char *first, const char *second)
 {
-	uint32_t object = file_of(v, b);
+	uint32_t object = delivered_file(v, b);
 	struct flow_verdict row = {.what = what,
 				   .object = object,
 				   .from = object == FLOW_NONE ? b->from : 0,
@@ -202,17 +291,19 @@ static int deliveries_order(struct flow_verdicts *v, const struct deliveries *se
 		if (k->doubtful || k->differs || k->to - k->from < LEAST)
 			continue;
 		if (before && k->out_spot == before->out_spot) {
-			uint32_t object = file_of(v, k);
+			uint32_t object = delivered_file(v, k);
 
 			if (k->from < before->to && MIN(k->to, before->to) - k->from >= LEAST) {
-				if (k->from >= twice_until && (object == FLOW_NONE || object != told))
-					r = verdict_delivery(v, "sent-twice", before, k, "sent", "sent again");
+				if (k->from >= twice_until &&
+				    (object == FLOW_NONE || object != told))
+					r = verdict_delivery(v, "sent-twice", before, k, "sent",
+							     "sent again");
 				twice_until = k->to;
 				told = object;
 				continue;
 			}
 			if (k->out_pos < before->out_pos && before->from >= twice_until &&
-			    file_of(v, before) != object)
+			    delivered_file(v, before) != object)
 				r = verdict_delivery(v, "re-ordered", k, before, "sent first",
 						     "sent after it");
 		}

@@ -3,9 +3,9 @@
  * flow_links.c: finds the bytes that a process gives away among those that came into it.
  *
  * With payload: of what comes in, blocks of 32 bytes at every 64th byte are in a table; what goes out is looked at block by
- * block, at each byte, by a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks so). What is found is compared byte by byte
- * in both directions, across the calls that took it. A difference with equal bytes on both sides is one that the process made.
- * With hashes alone, calls are compared as wholes.
+ * block, at each byte, by a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks so). What is found is compared
+ * byte by byte in both directions, across the calls that took it. A difference with equal bytes on both sides is one that
+ * the process made. With hashes alone, calls are compared as wholes.
  */
 #include <errno.h>
 #include <string.h>
@@ -75,7 +75,8 @@ static int segment_add(struct flow_links *l, int64_t process_id, const struct fl
 }
 
 /* Enters a place. Of what is there already both are copies. */
-static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment, uint32_t at)
+static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment,
+		       uint32_t at)
 {
 	uint64_t before;
 
@@ -86,8 +87,8 @@ static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint6
 	return map_set(in, key, segment << OFFSET_BITS | at);
 }
 
-int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos, uint32_t node,
-		  const uint8_t *bytes, size_t size, const uint64_t *hash)
+int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,
+		  uint32_t node, const uint8_t *bytes, size_t size, const uint64_t *hash)
 {
 	struct flow_segment s = {.size = (uint32_t)MIN(size, (size_t)SEGMENT_MAX),
 				 .node = node,
@@ -117,8 +118,8 @@ int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64
 		r = links_known(l, &l->calls, links_key(process_id, *hash + size), at, 0);
 	for (uint32_t i = 0; s.bytes && i + BLOCK <= s.size && r >= 0; i += GRID) {
 		if (!is_dull(s.bytes + i))
-			r = links_known(l, &l->blocks, links_key(process_id, block_hash(s.bytes + i)),
-					at, i);
+			r = links_known(l, &l->blocks,
+					links_key(process_id, block_hash(s.bytes + i)), at, i);
 	}
 	return r;
 }
@@ -173,8 +174,8 @@ struct links_out {
 	size_t size, done; /* done: up to where it has been found */
 };
 
-static int links_difference(const struct links_out *o, const struct spot *in, size_t from, size_t to,
-			    bool edge)
+static int links_difference(const struct links_out *o, const struct spot *in, size_t from,
+			    size_t to, bool edge)
 {
 	struct flow_links *l = o->l;
 
@@ -317,8 +318,8 @@ static int links_scan(struct links_out *o)
 	return r;
 }
 
-int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos, uint32_t node,
-		   const uint8_t *bytes, size_t size, const uint64_t *hash)
+int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,
+		   uint32_t node, const uint8_t *bytes, size_t size, const uint64_t *hash)
 {
 	struct links_out o = {.l = l,
 			      .process_id = process_id,
