@@ -34,6 +34,7 @@ enum number {
 	NUMBER_GENERATION = 1 << 4,
 	NUMBER_DELETED = 1 << 5,
 	NUMBER_BIRTH = 1 << 6,
+	NUMBER_PEER_INO = 1 << 7,
 };
 
 /* Which texts follow, in this order. The name is one of them where it is not the path. */
@@ -55,7 +56,7 @@ struct recent_texts {
 	const uint8_t *texts;
 };
 
-static_assert(NUMBER_BIRTH <= UINT8_MAX, "the mask of numbers is a byte");
+static_assert(NUMBER_PEER_INO <= UINT8_MAX, "the mask of numbers is a byte");
 static_assert(TEXT_COUNT <= 8, "the mask of texts is a byte");
 static_assert((RECENT_SLOTS & (RECENT_SLOTS - 1)) == 0, "slots are a power of two");
 
@@ -145,7 +146,7 @@ static uint8_t *put_if(uint8_t *to, uint8_t *mask, enum number bit, bool set, ui
 static int dims_file_put_numbers(struct file_pack *p, int64_t id, const struct dims_file *f,
 				 const uint8_t **ret)
 {
-	uint8_t packed[1 + 8 * VARINT_MAX], *mask = packed, *to = packed + 1;
+	uint8_t packed[1 + 9 * VARINT_MAX], *mask = packed, *to = packed + 1;
 	uint32_t kind;
 	int r = put_kind(p, f, &kind);
 
@@ -161,6 +162,7 @@ static int dims_file_put_numbers(struct file_pack *p, int64_t id, const struct d
 	to = put_if(to, mask, NUMBER_DELETED, f->deleted != INT64_MIN,
 		    distance(f->deleted, p->since));
 	to = put_if(to, mask, NUMBER_BIRTH, f->birth != INT64_MIN, distance(f->birth, p->since));
+	to = put_if(to, mask, NUMBER_PEER_INO, f->peer_ino != 0, f->peer_ino);
 	assert((size_t)(to - packed) <= sizeof(packed));
 	*ret = dims_file_keep(p, packed, (size_t)(to - packed));
 	return *ret ? 0 : -ENOMEM;
@@ -224,7 +226,8 @@ static void get_numbers(const struct file_pack *p, int64_t id, const uint8_t *fr
 	from = get_if(from, mask, NUMBER_INO, &f->ino);
 	from = get_if(from, mask, NUMBER_GENERATION, &f->generation);
 	from = get_time(p, from, mask, NUMBER_DELETED, &f->deleted);
-	get_time(p, from, mask, NUMBER_BIRTH, &f->birth);
+	from = get_time(p, from, mask, NUMBER_BIRTH, &f->birth);
+	get_if(from, mask, NUMBER_PEER_INO, &f->peer_ino);
 	shared = intern_get(&p->kinds, (uint32_t)kind);
 	assert(shared.len == sizeof(k));
 	memcpy(&k, shared.data, sizeof(k));

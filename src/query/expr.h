@@ -157,6 +157,7 @@ struct expr {
 		struct {	     /* USER */
 			const struct query_user_table *user;
 			size_t user_column, user_key; /* of its columns; both are loaded */
+#define EXPR_USER_PLACE SIZE_MAX		      /* user_key: arg[0] is the row of the table */
 		};
 		struct {
 			enum expr_compare cmp;

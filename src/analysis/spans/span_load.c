@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/spans/span_joins.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "schema/vocab.h"
@@ -55,8 +56,7 @@ static uint64_t span_ids(struct bytes trace, struct bytes span)
 	       1;
 }
 
-/* Numbers are those of a recording. */
-static uint64_t span_number_key(int64_t number, int64_t thread_id, bool period)
+uint64_t spanset_number_key(int64_t number, int64_t thread_id, bool period)
 {
 	uint64_t recording = thread_id < 0 ? 0 : id_recording(thread_id);
 
@@ -130,8 +130,8 @@ static int span_take(struct span_load *l, const struct batch *b, size_t row)
 	k->stop = dur < 0 || __builtin_add_overflow(k->start, dur, &k->stop) ? l->last : k->stop;
 	k->stop = MAX(k->stop, k->start);
 	key->period = l->period;
-	key->self = span_number_key(k->number, k->thread_id, l->period);
-	key->parent = parent < 0 ? 0 : span_number_key(parent, k->thread_id, l->period);
+	key->self = spanset_number_key(k->number, k->thread_id, l->period);
+	key->parent = parent < 0 ? 0 : spanset_number_key(parent, k->thread_id, l->period);
 	key->self_ids = span_ids(trace, batch_get_bytes(b, SPAN_SPAN_ID, row));
 	key->parent_ids = span_ids(trace, batch_get_bytes(b, SPAN_PARENT_ID, row));
 	return span_texts(l->s, k, b, row);
@@ -385,6 +385,7 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 
 	assert(!s->count);
 	s->pieces_most = SPAN_PIECES_MAX;
+	s->selecting = run->where != NULL;
 	if (!run->store)
 		return error_set(err, -ENOTSUP, "requests are read from trace files");
 	for (size_t i = 0; i < store_block_count(run->store); i++)
@@ -401,6 +402,8 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 		r = span_arrange(&l);
 	if (r >= 0)
 		r = span_load_places(&l, store_dims(run->store));
+	if (r >= 0)
+		r = span_joins_make(s, in, run, err);
 	if (r == -E2BIG)
 		return error_set(
 			err, r,
@@ -415,6 +418,7 @@ void spanset_free(struct spans *s)
 	for (uint32_t i = 0; i < s->count; i++) {
 		free(s->all[i].sums.any.pieces);
 		free(s->all[i].sums.busy.pieces);
+		free(s->all[i].sums.all.pieces);
 		free(s->all[i].sums.off.pieces);
 	}
 	free(s->all);
@@ -422,6 +426,8 @@ void spanset_free(struct spans *s)
 	intern_free(&s->texts);
 	if (s->places)
 		span_places_free(s->places);
+	if (s->joins)
+		span_joins_free(s->joins);
 	*s = (struct spans){0};
 }
 

@@ -3,17 +3,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/spans/span_joins.h"
 #include "analysis/spans/spans.h"
-#include "schema/ops.h"
 #include "base/saturate.h"
+#include "query/eval/eval.h"
+#include "schema/ops.h"
 #include "schema/vocab.h"
 
 #define SPAN_PIECES_OPEN 4096 /* kept of a span that is open, where there are too many */
 #define SPAN_AHEAD_MAX \
 	1000000000ll /* ns behind the end of the last span in which calls of it may end */
 
-static const char *const time_words[] = {"program", "stalled", "data", "meta", "sync",
-					 "net",	    "lock",    "wait", "other"};
+static const char *const time_words[] = {"program", "stalled", "data", "meta",	"sync",
+					 "net",	    "lock",    "wait", "other", "unselected"};
 static_assert(ARRAY_SIZE(time_words) == SPAN_TIMES, "each part of the time has its word");
 static const char *const phase_words[] = {"cpu", "runq", "io_wait", "sleep", "queued", "device"};
 static_assert(ARRAY_SIZE(phase_words) == SPAN_PHASES, "each phase has its word");
@@ -124,6 +126,7 @@ static void spanset_forget(struct spans *s, int64_t now)
 		bool open = k->stop >= now;
 
 		s->pieces -= cover_forget(&k->sums.any, open ? SPAN_PIECES_OPEN : 0);
+		s->pieces -= cover_forget(&k->sums.all, open ? SPAN_PIECES_OPEN : 0);
 		s->pieces -= cover_forget(&k->sums.off, open ? SPAN_PIECES_OPEN : 0);
 		s->pieces -= cover_forget(&k->sums.busy, open ? SPAN_PIECES_OPEN : 0);
 		if (open)
@@ -180,7 +183,11 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 		part = MAX(stop - start, (int64_t)0), dur = c->stop - c->start;
 	int r = span_list(s, k);
 
-	if (r < 0)
+	if (r >= 0 && s->sched)
+		r = cover_add(&k->sums.off, start, stop, &s->pieces, &k->sums.blurred);
+	if (r >= 0 && s->selecting)
+		r = cover_add(&k->sums.all, start, stop, &s->pieces, &k->sums.blurred);
+	if (r < 0 || c->unselected)
 		return r;
 	k->sums.calls++;
 	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
@@ -188,11 +195,21 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 	k->sums.summed[t] = add_sat_signed(k->sums.summed[t], part);
 	span_sum_phases(&k->sums, c->b, c->row, part, dur);
 	r = cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
-	if (r >= 0 && s->sched)
-		r = cover_add(&k->sums.off, start, stop, &s->pieces, &k->sums.blurred);
 	if (r < 0 || t == SPAN_LOCK || t == SPAN_WAIT)
 		return r;
 	return cover_add(&k->sums.busy, start, stop, &s->pieces, &k->sums.blurred);
+}
+
+/* Of another thread, for which the span waited: beside its own sums. Once for each span, also if several below it waited. */
+static void span_sum_waited(struct spans *s, const struct span_call *c)
+{
+	for (uint32_t at = c->span; at != SPAN_NONE; at = s->all[at].parent) {
+		struct span_sums *k = &s->all[at].sums;
+
+		k->waited = add_sat_signed(k->waited, c->part);
+		k->waited_calls += k->waited_seen != c->seen;
+		k->waited_seen = c->seen;
+	}
 }
 
 int spanset_sum(void *arg, const struct span_call *c)
@@ -202,10 +219,17 @@ int spanset_sum(void *arg, const struct span_call *c)
 	int r = 0;
 
 	assert(c->via >= VIA_CONTEXT && c->via < VIA_TIME);
-	s->calls_via[c->via - VIA_CONTEXT]++;
-	s->time_via[c->via - VIA_CONTEXT] =
-		add_sat_signed(s->time_via[c->via - VIA_CONTEXT], c->part);
-	s->all[c->span].sums.own_calls++;
+	if (!c->unselected) {
+		s->calls_via[c->via - VIA_CONTEXT]++;
+		s->time_via[c->via - VIA_CONTEXT] =
+			add_sat_signed(s->time_via[c->via - VIA_CONTEXT], c->part);
+	}
+	if (c->via == VIA_WAIT) {
+		if (!c->unselected)
+			span_sum_waited(s, c);
+		return 0;
+	}
+	s->all[c->span].sums.own_calls += !c->unselected;
 	for (uint32_t at = c->span; at != SPAN_NONE && r >= 0; at = s->all[at].parent)
 		r = span_sum_one(s, &s->all[at], c, t);
 	if (s->pieces > s->pieces_most)
@@ -253,17 +277,22 @@ static void span_settle_one(struct span *k)
 	struct span_sums *m = &k->sums;
 	int64_t any = MIN(cover_length(&m->any), span_dur(k)),
 		busy = MIN(cover_length(&m->busy), any),
+		all = MIN(cover_length(&m->all), span_dur(k)),
 		off = MIN(cover_length(&m->off), span_dur(k));
 
+	all = MAX(all, any); /* both are empty where nothing needs them */
+	off = MAX(off, all);
 	memcpy(m->time, m->summed, sizeof(m->time));
 	m->time[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* next to those that do not wait */
 	span_share(m, SPAN_DATA, SPAN_LOCK + 1, busy);
 	m->time[SPAN_OTHER] = m->time[SPAN_LOCK];
 	m->time[SPAN_LOCK] = m->summed[SPAN_LOCK];
 	span_share(m, SPAN_LOCK, SPAN_WAIT + 1, any - busy);
-	m->time[SPAN_STALLED] = MAX(off - any, (int64_t)0);
-	m->time[SPAN_PROGRAM] = span_dur(k) - any - m->time[SPAN_STALLED];
+	m->time[SPAN_UNSELECTED] = all - any;
+	m->time[SPAN_STALLED] = off - all;
+	m->time[SPAN_PROGRAM] = span_dur(k) - off;
 	cover_free(&m->any);
+	cover_free(&m->all);
 	cover_free(&m->busy);
 	cover_free(&m->off);
 }
@@ -289,7 +318,37 @@ static int64_t pass_part(const struct span *k, const struct span_call *c)
 struct span_passing {
 	struct spans *s;
 	const struct span_pass *p;
+	/* of the run's selection; NULL where it has none */
+	struct eval *eval;
+	struct eval_scratch *scratch;
+	uint32_t *selected; /* [BATCH_ROWS_MAX] */
+	uint64_t seen;
 };
+
+static void span_passing_free(struct span_passing *at)
+{
+	if (at->scratch)
+		eval_scratch_free(at->scratch);
+	if (at->eval)
+		eval_free(at->eval);
+	free(at->selected);
+}
+
+static int span_passing_select(struct span_passing *at, const struct analysis_run *run,
+			       struct error *err)
+{
+	int r;
+
+	if (!run->where)
+		return 0;
+	at->selected = malloc(BATCH_ROWS_MAX * sizeof(*at->selected));
+	r = at->selected ? eval_new(&at->eval, &run->where, 1, err) : -ENOMEM;
+	if (r >= 0)
+		r = eval_scratch_new(&at->scratch, at->eval);
+	if (r >= 0)
+		r = eval_names(at->eval, store_dims(run->store), err);
+	return r < 0 ? error_errno(err, r, "cannot prepare the selection") : 0;
+}
 
 static uint64_t pass_columns(void)
 {
@@ -306,20 +365,48 @@ static uint64_t pass_columns(void)
 	return set;
 }
 
-static int span_pass_row(struct span_passing *at, const struct batch *b, size_t row, int64_t end)
+/* The spans that wait for the call: those of requests that it is not part of. */
+static int span_pass_waits(struct span_passing *at, struct span_call *c,
+			   const struct span_member *members, size_t count, bool *is_of)
+{
+	struct spans *s = at->s;
+	ssize_t n = span_joins_of(s, c->b, c->row, c->start, c->stop);
+	int r = n < 0 ? (int)n : 0;
+
+	for (ssize_t i = 0; i < n && r >= 0; i++) {
+		uint32_t root = s->all[s->joins->found[i].span].root;
+		bool has = false;
+
+		for (size_t k = 0; k < count; k++)
+			has |= s->all[members[k].span].root == root;
+		if (has || (c->unselected && !at->p->unselected))
+			continue;
+		*is_of |= at->p->of != SPAN_NONE && root == s->all[at->p->of].root;
+		c->span = s->joins->found[i].span;
+		c->via = VIA_WAIT;
+		c->part = s->joins->found[i].part;
+		r = at->p->call(at->p->arg, c);
+	}
+	return r;
+}
+
+static int span_pass_row(struct span_passing *at, const struct batch *b, size_t row, int64_t end,
+			 bool unselected)
 {
 	struct span_member members[SPAN_LANES_MAX];
 	int64_t dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
 		start = MAX(batch_get(b, OP_START, row, end - dur), (int64_t)0);
-	struct span_call c = {
-		.b = b, .row = row, .start = start, .stop = add_sat_signed(start, dur)};
-	ssize_t n = span_places_of(at->s->places, b, row, start, c.stop, members);
-	bool is_of = false;
+	struct span_call c = {.b = b,
+			      .row = row,
+			      .start = start,
+			      .stop = add_sat_signed(start, dur),
+			      .unselected = unselected,
+			      .seen = ++at->seen};
+	size_t n = span_places_of(at->s->places, b, row, start, members);
+	bool told = !unselected || at->p->unselected, is_of = false;
 	int r = 0;
 
-	if (n < 0)
-		return (int)n;
-	for (ssize_t i = 0; i < n && r >= 0; i++) {
+	for (size_t i = 0; i < n && told && r >= 0; i++) {
 		const struct span *k = &at->s->all[members[i].span];
 
 		is_of |= at->p->of != SPAN_NONE && k->root == at->s->all[at->p->of].root;
@@ -328,7 +415,10 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 		c.part = pass_part(k, &c);
 		r = at->p->call(at->p->arg, &c);
 	}
-	if (r >= 0 && at->p->time && !is_of && c.start < at->p->to && c.stop > at->p->from) {
+	if (r >= 0)
+		r = span_pass_waits(at, &c, members, n, &is_of);
+	if (r >= 0 && at->p->time && !unselected && !is_of && c.start < at->p->to &&
+	    c.stop > at->p->from) {
 		c.span = at->p->of;
 		c.via = VIA_TIME;
 		c.part = pass_part(&at->s->all[c.span], &c);
@@ -355,40 +445,71 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 	return r;
 }
 
-int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
-		 const struct span_pass *p, struct error *err)
+/* A run of calls of one batch. */
+static int pass_calls(struct span_passing *at, const struct engine_merge *m, const struct batch *b,
+		      const uint32_t *rows, size_t n)
 {
-	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
-	struct span_passing at = {.s = s, .p = p};
-	int64_t to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX;
-	const struct scan_request q[] = {
-		{.table = TABLE_OP,
-		 .columns = pass_columns(),
-		 .from = p->from,
-		 .to = to,
-		 .filter = run->where},
-		{.table = TABLE_SCHED,
-		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID,
-		 .from = p->from,
-		 .to = to},
-	};
+	ssize_t selected =
+		!at->eval ? 0 : eval_filter(at->eval, at->scratch, 0, b, rows, n, at->selected);
+	ssize_t next = 0;
+	int r = (int)MIN(selected, (ssize_t)0);
+
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		bool unselected = at->eval && (next == selected || at->selected[next] != rows[i]);
+
+		next += !unselected;
+		r = span_pass_row(at, b, rows[i], engine_merge_end(m, rows[i]), unselected);
+	}
+	return r;
+}
+
+static int pass_rows(struct span_passing *at, const struct analysis_input *in,
+		     struct engine_merge *m, struct error *err)
+{
 	const struct batch *b;
 	const uint32_t *rows;
 	size_t which;
 	ssize_t n;
-	int r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);
+	int r = 0;
 
-	span_places_restart(s->places);
 	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) != 0) {
 		if (n < 0)
 			return (int)n;
 		if (analysis_stopped(in))
 			return error_set(err, -EINTR, "interrupted");
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = which ? pass_sched(&at, b, rows[i])
-				  : span_pass_row(&at, b, rows[i], engine_merge_end(m, rows[i]));
+		if (!which)
+			r = pass_calls(at, m, b, rows, (size_t)n);
+		for (ssize_t i = 0; which && i < n && r >= 0; i++)
+			r = pass_sched(at, b, rows[i]);
 		if (r < 0)
 			return error_errno(err, r, "cannot read the calls of the spans");
 	}
 	return r;
+}
+
+int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+		 const struct span_pass *p, struct error *err)
+{
+	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
+	_cleanup_(span_passing_free) struct span_passing at = {.s = s, .p = p};
+	int64_t to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX;
+	/* calls that had not ended are of no range, but where it is open */
+	bool open = to > run->last;
+	const struct scan_request q[] = {
+		{.table = TABLE_OP,
+		 .columns = pass_columns() | (run->where ? expr_columns(run->where) : 0),
+		 .from = open ? INT64_MIN : p->from,
+		 .to = open ? INT64_MAX : to},
+		{.table = TABLE_SCHED,
+		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID,
+		 .from = p->from,
+		 .to = to},
+	};
+	int r = span_passing_select(&at, run, err);
+
+	if (r >= 0)
+		r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);
+	span_places_restart(s->places);
+	span_joins_restart(s->joins);
+	return r < 0 ? r : pass_rows(&at, in, m, err);
 }

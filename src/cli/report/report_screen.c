@@ -718,6 +718,8 @@ int report_screen(struct report *r)
 	if (e >= 0)
 		e = count_totals(r, &t);
 	if (e >= 0)
+		e = page_verdict(r, &t);
+	if (e >= 0)
 		e = print_origin(r);
 	if (e < 0)
 		return e;
