@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock FROM TO AT SKEW DRIFT [SLEW BEGIN END]: copies a trace as if its host had another clock, which shows SKEW ns more at time AT
- * (ns since 1970), and DRIFT millionths of what passed since; from BEGIN to END (ns after AT) it runs SLEW millionths faster besides.
- * The namespaces of one kernel share a clock, so hosts that differ in it come about afterwards. The same AT for all traces of a run.
+ * clock FROM TO AT SKEW DRIFT [SLEW BEGIN END]: copies a trace as if its host had another clock, which shows SKEW ns more at
+ * time AT (ns since 1970), and DRIFT millionths of what passed since; from BEGIN to END (ns after AT) it runs SLEW millionths
+ * faster besides. The namespaces of one kernel share a clock, so hosts that differ in it come about afterwards. AT is the same
+ * for all traces of a run.
  */
 #include <stdio.h>
 #include <stdlib.h>
