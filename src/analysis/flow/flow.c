@@ -9,6 +9,7 @@
 #include "analysis/flow/flow_verdicts.h"
 #include "batch/ids.h"
 #include "names/names.h"
+#include "schema/ops.h"
 
 #define OP_BIT(c) (1ull << OP_##c)
 
@@ -55,6 +56,16 @@ static const struct answer_column replication_columns[] = {
 	{"objects", {QUERY_INT}, ANSWER_COUNT},
 	{"bytes", {QUERY_SIZE}},
 	{"lags", {QUERY_TEXT}},
+};
+
+/* Of --list. */
+static const struct answer_column list_columns[] = {
+	{"via", {QUERY_TEXT}},	      {"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
+	{"from_tid", {QUERY_INT}},    {"from_call", {QUERY_TEXT}}, {"from_start", {QUERY_TIME}},
+	{"from_op", {QUERY_INT}},     {"to_host", {QUERY_TEXT}},   {"to_tid", {QUERY_INT}},
+	{"to_call", {QUERY_TEXT}},    {"to_end", {QUERY_TIME}},	   {"to_op", {QUERY_INT}},
+	{"file", {QUERY_TEXT}},	      {"pos", {QUERY_SIZE}},	   {"bytes", {QUERY_SIZE}},
+	{"from_lamport", {QUERY_INT}}, {"to_lamport", {QUERY_INT}},
 };
 
 /* ---- names ---- */
@@ -122,6 +133,61 @@ static void put_edges(struct answer_list *t, const struct flow_graph *g)
 		answer_list_uint(t, n[CERTAINTY_CERTAIN]);
 		answer_list_uint(t, n[CERTAINTY_CONTESTED]);
 	}
+}
+
+static void put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
+		    struct bytes host, bool end)
+{
+	const struct dims_thread *thread = dims_thread(s->dims, n->thread_id);
+	char room[32];
+
+	answer_list_text(t, host);
+	if (thread)
+		answer_list_int(t, thread->tid);
+	else
+		answer_list_null(t);
+	answer_list_str(t, op_name(n->op, room));
+	answer_list_int(t, end ? flow_node_end(n) : n->start);
+	if (n->row_id >= 0)
+		answer_list_int(t, n->row_id);
+	else
+		answer_list_null(t);
+}
+
+/* Every edge, in an order in which each stands behind those that lead to it. */
+static int put_list(struct answer_list *t, const struct flow_state *s)
+{
+	const struct flow_graph *g = &s->graph;
+	size_t places = store_recording_count(s->run->store);
+	_cleanup_free_ struct buf *hosts = calloc(places + 1, sizeof(*hosts));
+	int r = hosts ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < places && r >= 0; i++)
+		r = flow_place_name(s, i, &hosts[i]);
+	for (size_t i = 0; i < g->node_count && r >= 0; i++) {
+		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE; k = g->edges[k].next_in) {
+			const struct flow_edge *e = &g->edges[k];
+			const struct flow_node *from = &g->nodes[e->from], *to = &g->nodes[e->to];
+			const struct buf *a = &hosts[MIN((size_t)from->place, places)],
+					 *b = &hosts[MIN((size_t)to->place, places)];
+
+			answer_list_str(t, vocab_word("via", e->via));
+			answer_list_str(t, vocab_word("certainty", e->certainty));
+			put_end(t, s, from, (struct bytes){a->data, a->len}, false);
+			put_end(t, s, to, (struct bytes){b->data, b->len}, true);
+			if (e->file_id >= 0)
+				answer_list_text(t, dims_file_name(s->dims, e->file_id));
+			else
+				answer_list_null(t);
+			answer_list_int(t, e->pos);
+			answer_list_int(t, e->bytes);
+			answer_list_int(t, from->lamport);
+			answer_list_int(t, to->lamport);
+		}
+	}
+	for (size_t i = 0; i < places && hosts; i++)
+		buf_free(&hosts[i]);
+	return r;
 }
 
 static int put_clocks(struct answer_list *t, const struct flow_state *s)
@@ -194,7 +260,11 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	if (r < 0)
 		return r;
 	put_edges(edges, &f->state.graph);
-	return put_clocks(clocks, &f->state);
+	r = put_clocks(clocks, &f->state);
+	if (r >= 0 && o->list)
+		r = put_list(analysis_table(out, "list", list_columns, ARRAY_SIZE(list_columns)),
+			     &f->state);
+	return r;
 }
 
 static int flow_members(const struct analysis_input *in _unused_, const struct analysis_result *r,
@@ -206,7 +276,7 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 			  ",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
 			  "%llu, \"cycles\": %llu, \"unplaced\": %llu, \"alone\": %llu, \"left_out\": %llu",
 			  (unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
-			  (unsigned long long)s->streams.contradictions,
+			  (unsigned long long)s->contradictions,
 			  (unsigned long long)s->graph.cycles, (unsigned long long)s->unplaced,
 			  (unsigned long long)s->alone,
 			  (unsigned long long)(s->graph.left_out + s->streams.dropped +
@@ -217,6 +287,8 @@ static const struct option flow_option_table[] = {
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store the edges in the trace, as table edge, for weir query and sql",
 	 offsetof(struct flow_options, keep)},
+	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
+	 offsetof(struct flow_options, list)},
 	{0},
 };
 

@@ -7,11 +7,18 @@
 #include "analysis/flow/flow_pass.h"
 
 struct flow_options {
-	bool keep;
+	bool keep, list;
 };
 
 /* Tables of the result, and their columns that the screen reads. */
-enum flow_table { FLOW_VERDICTS, FLOW_EVIDENCE, FLOW_REPLICATION, FLOW_EDGES, FLOW_CLOCKS };
+enum flow_table {
+	FLOW_VERDICTS,
+	FLOW_EVIDENCE,
+	FLOW_REPLICATION,
+	FLOW_EDGES,
+	FLOW_CLOCKS,
+	FLOW_LIST, /* with --list */
+};
 enum flow_verdict_column {
 	FLOW_VERDICT_NUMBER,
 	FLOW_VERDICT_WHAT,

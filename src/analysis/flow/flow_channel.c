@@ -63,7 +63,7 @@ static int channel_join(struct flow_channels *all, struct flow_channel *c, struc
 	}
 	s->left -= to - from;
 	r->left -= to - from;
-	all->contradictions += late && sure;
+	c->late += late && sure;
 	e.certainty = sure && !late ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED;
 	err = channel_edge(all, c, &e);
 	if (err >= 0 && all->pair && sure && c->apart)
@@ -94,6 +94,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 	uint32_t e = c->chain, other = FLOW_NONE;
 	int misses = 0, r = 0;
 
+	c->shared = true;
 	x->exact = false;
 	x->low = x->pos;
 	x->high = x->pos + x->bytes;

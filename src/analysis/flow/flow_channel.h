@@ -51,7 +51,8 @@ struct flow_channel {
 	bool messages;	 /* boundaries are kept: positions count messages */
 	bool apart;	 /* the ends have clocks of their own */
 	bool ambiguous;	 /* the other end may be another one: all is contested */
-	int64_t born;
+	bool shared;	 /* calls of one end shared a moment: counted positions may have been wrong */
+	uint32_t late;	 /* receives that ended before their send began, by one clock */
 };
 
 /* What channels share. */
@@ -59,7 +60,6 @@ struct flow_channels {
 	struct flow_graph *graph;
 	uint64_t items;		 /* that wait */
 	uint64_t dropped;	 /* that were given up at the limit */
-	uint64_t contradictions; /* receives that ended before their send began, by one clock */
 	/* Each certain pair of a send and a receive of two recordings, for their clocks. May be NULL. */
 	int (*pair)(void *arg, const struct flow_channel *c, uint32_t send, uint32_t receive);
 	/* Each piece that both ends moved. May be NULL. */

@@ -403,6 +403,10 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 		return (int)n;
 	if (r >= 0)
 		r = flow_tasks_end(s);
+	for (size_t i = 0; i < s->channel_count; i++) {
+		if (!s->channels[i].shared)
+			s->contradictions += s->channels[i].late;
+	}
 	if (r >= 0)
 		r = flow_graph_number(&s->graph);
 	if (r >= 0)

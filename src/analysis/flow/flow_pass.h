@@ -214,6 +214,7 @@ struct flow_state {
 	size_t loss_count, loss_cap;
 
 	uint64_t calls;
+	uint64_t contradictions; /* receives that ended before their send began, by one clock */
 	uint64_t unplaced;	   /* calls on streams that began before recording did */
 	uint64_t alone;		   /* on streams of which the other end was not recorded */
 	uint64_t forgotten;	   /* ranges of files beyond the limit */

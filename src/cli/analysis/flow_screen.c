@@ -295,9 +295,9 @@ static int print_edges(const struct flow_view *f)
 	if (f->s->unplaced)
 		printf("%17s%s call%s on streams that began before recording did\n", "",
 		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
-	if (f->s->streams.contradictions || g->cycles)
+	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
-		       format_count(f->s->streams.contradictions + g->cycles).s,
+		       format_count(f->s->contradictions + g->cycles).s,
 		       text_style(TEXT_PLAIN));
 	if (g->left_out + f->s->streams.dropped + f->s->forgotten)
 		printf("%17s%sleft out, beyond what fits into memory: %s; select a range%s\n", "",
@@ -322,6 +322,8 @@ int flow_screen(const struct analysis_view *v)
 		r = print_replication(&f);
 	if (r >= 0)
 		r = print_edges(&f);
+	if (r >= 0 && v->result->count > FLOW_LIST)
+		r = analysis_put_table(v, FLOW_LIST, NULL);
 	fflush(stdout);
 	loss_warn(&v->loss);
 	return r;
