@@ -49,7 +49,7 @@ static __always_inline void content_rewind(struct content_room *m, __u32 form, _
 	m->at = at;
 	m->unread = 0;
 	m->skip = 0;
-	m->payload = !align && content_how.mode >= WIRE_CONTENT_BYTES;
+	m->payload = !align && m->counts && content_how.mode >= WIRE_CONTENT_BYTES;
 	m->c.form = form;
 	m->c.bytes = 0;
 	m->c.pieces = 0;
@@ -69,7 +69,7 @@ verified_alone int content_join(struct content_room *m)
 		return 0;
 	content_rewind(m, WIRE_CONTENT_BUFFER, 0, 0);
 	m->to = m->total;
-	if (m->payload)
+	if (m->payload && content_how.limit)
 		content_send_payload(m);
 	content_hash_part(m);
 	m->c.joined = m->hash;
@@ -227,7 +227,6 @@ verified_alone int content_files(struct content_room *m, struct thread_state *ts
 	if (out == WIRE_NONE && from && ts->content.tcp)
 		content_pos_tcp(m, ts, true, ret);
 	m->at = 0;
-	m->kept = content_how.limit; /* the payload is there once */
 	return content_bytes(m);
 }
 
@@ -293,7 +292,6 @@ static __always_inline int content_of_call(struct thread_state *ts, struct wire_
 	m->c.nr = nr;
 	m->c.flags = plan->out ? WIRE_CONTENT_OUT : 0;
 	m->at = 0;
-	m->kept = 0;
 	m->sample = 0;
 	m->cache = 0;
 	m->counts = 1;

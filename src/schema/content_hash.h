@@ -11,8 +11,8 @@
  * mix() is the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014; constants by
  * David Stafford's variant 13 of MurmurHash3's finaliser): shift, multiply, shift, multiply, shift. All three shifts are needed:
  * with one less, sums of pages that differ in two words collide a million times as often as they should
- * (tests/schema/content_hash has the families). The keys are SplitMix64's own numbers from the seed 0. They are no secret: who
- * wants to can make two contents of one hash.
+ * (tests/schema/test_content_hash.c has the families). The keys are SplitMix64's own numbers from the seed 0. They are no
+ * secret: who wants to can make two contents of one hash.
  *
  * The bytes of a call have one more hash, from their beginning on, for when they are moved to another position: that of their
  * pieces, counted from the beginning of the call, joined in order (content_hash_join()); the last word is filled up with zeros.
@@ -52,4 +52,37 @@ static inline __u64 content_hash_join(__u64 hash, __u64 piece, __u64 n)
 {
 	return n ? hash + content_mix(piece + n * CONTENT_STEP) - content_mix(n * CONTENT_STEP)
 		 : piece;
+}
+
+/* The hash of bytes that begin where a piece does, the last word filled up with zeros; at most one piece. */
+static inline __u64 content_hash_piece(const void *data, __u64 len)
+{
+	const unsigned char *at = data;
+	__u64 hash = 0;
+
+	for (__u32 i = 0; i < len; i += 8) {
+		__u64 word = 0;
+
+		for (__u32 k = 0; k < 8 && i + k < len; k++)
+			word |= (__u64)at[i + k] << 8 * k;
+		hash += content_hash_word(word, i / 8);
+	}
+	return hash;
+}
+
+/* The hash of a call's bytes from their beginning on. */
+static inline __u64 content_hash_bytes(const void *data, __u64 len)
+{
+	__u64 hash = 0;
+
+	for (__u64 n = 0; n * CONTENT_PIECE < len; n++) {
+		__u64 rest = len - n * CONTENT_PIECE;
+
+		hash = content_hash_join(
+			hash,
+			content_hash_piece((const char *)data + n * CONTENT_PIECE,
+					   rest < CONTENT_PIECE ? rest : CONTENT_PIECE),
+			n);
+	}
+	return hash;
 }

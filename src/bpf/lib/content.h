@@ -32,9 +32,9 @@ struct content_room {
 	__u64 cache; /* pages of a file, and `user` is a position in it; 0: memory of the program */
 	__u64 rest;  /* of the call's bytes, not copied */
 	__u64 at;    /* where the piece begins in them */
-	__u64 from, to;	   /* bounds of the call's bytes within the piece */
-	__s64 pos;	   /* of the first of the call's bytes */
-	__u64 total, kept; /* of the call; payload of it that was sent */
+	__u64 from, to; /* bounds of the call's bytes within the piece */
+	__s64 pos;	/* of the first of the call's bytes */
+	__u64 total;	/* of the call */
 	__u64 hash;
 	__u32 skip, payload; /* the piece is left out; the bytes themselves are sent */
 	__u32 counts, pad;   /* no other walk says what became of the bytes */
@@ -133,6 +133,15 @@ static __always_inline void content_lost(void)
 	__sync_fetch_and_add(&shared.content_lost, 1);
 }
 
+/* Takes room in the ring, of which the last eighth is for calls: they are not lost for what they moved. */
+static __always_inline void *content_room_in_ring(struct ring_place *p, __u32 size, __u32 room,
+						  __u32 *ret_seq)
+{
+	if (ring_fill(this_cpu()) + size > ring_bytes - ring_bytes / 8)
+		return NULL;
+	return ring_take(p, size, room, ret_seq);
+}
+
 /* Sends what was gathered of pieces; `more`: the same bytes go on in another record. */
 verified_alone int content_send(struct content_room *m, bool more)
 {
@@ -148,7 +157,7 @@ verified_alone int content_send(struct content_room *m, bool more)
 		m->c.flags |= WIRE_CONTENT_MORE;
 	else
 		m->c.flags &= ~WIRE_CONTENT_MORE;
-	to = ring_take(&p, size, ROOM_CONTENT, &m->c.head.seq);
+	to = content_room_in_ring(&p, size, ROOM_CONTENT, &m->c.head.seq);
 	if (!to) {
 		content_lost();
 	} else {
@@ -176,12 +185,12 @@ verified_alone int content_send_payload(struct content_room *m)
 	if (!m)
 		return 0;
 	len = m->to - m->from;
-	if (len > content_how.limit - m->kept)
-		len = content_how.limit - m->kept;
+	if (len > content_how.limit - m->at)
+		len = content_how.limit - m->at;
 	if (!len || len > CONTENT_PIECE)
 		return 0;
 	padded = sizeof(*r) + ((len + 7) & ~7ull);
-	r = ring_take(&p, padded, ROOM_PAYLOAD, &seq);
+	r = content_room_in_ring(&p, padded, ROOM_PAYLOAD, &seq);
 	if (!r) {
 		content_lost();
 		return 0;
@@ -199,7 +208,6 @@ verified_alone int content_send_payload(struct content_room *m)
 	if (len <= CONTENT_PIECE)
 		bpf_probe_read_kernel(r + 1, len, m->piece);
 	ring_commit(&p);
-	m->kept += len;
 	return 0;
 }
 
@@ -219,8 +227,8 @@ static __always_inline bool content_left_out(struct content_room *m)
 
 	if (content_how.parts <= 1)
 		return false;
-	piece = m->pos == WIRE_NONE ? m->at / CONTENT_PIECE
-				    : ((__u64)m->pos + m->at) / CONTENT_PIECE;
+	/* without a position all of a call or nothing */
+	piece = m->pos == WIRE_NONE ? m->total : ((__u64)m->pos + m->at) / CONTENT_PIECE;
 	return content_mix(piece * CONTENT_STEP + m->sample) & (content_how.parts - 1);
 }
 
@@ -261,7 +269,7 @@ verified_alone int content_piece(struct content_room *m)
 	if (!m->c.bytes)
 		content_open(m, outcome);
 	if (outcome == WIRE_CONTENT_HANDLED) {
-		if (m->payload && m->kept < content_how.limit)
+		if (m->payload && m->at < content_how.limit)
 			content_send_payload(m);
 		content_hash_part(m);
 		n = m->c.pieces;

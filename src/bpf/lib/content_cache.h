@@ -17,7 +17,7 @@
 #define PAGE_BYTES   4096
 #define PAGE_STRUCT  64
 #define XA_SLOTS     64
-#define XA_LEVELS    11 /* 64 bits, six at a time */
+#define XA_LEVELS    11	  /* 64 bits, six at a time */
 #define NODE_LEAST   4096 /* smaller entries are marks, not addresses */
 #define SIBLING_LAST (63 << 2)
 
@@ -65,8 +65,9 @@ struct cache_range {
 /* The page's folio in the tree; 0: it is not there. */
 static __always_inline __u64 cache_folio(__u64 mapping, __u64 index)
 {
-	__u64 entry = kread_ptr(mapping + bpf_core_field_offset(struct address_space___cache, i_pages) +
-				bpf_core_field_offset(struct xarray, xa_head));
+	__u64 entry =
+		kread_ptr(mapping + bpf_core_field_offset(struct address_space___cache, i_pages) +
+			  bpf_core_field_offset(struct xarray, xa_head));
 	bool first = true;
 
 	for (int i = 0; i < XA_LEVELS; i++) {

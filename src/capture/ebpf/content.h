@@ -22,6 +22,8 @@ void content_find_pages(const struct objects *o);
 /* What is kept of threads between their records. 0 or -ENOMEM. */
 int contents_new(struct contents **ret, const struct wire_content_how *how);
 void contents_free(struct contents *c);
+/* Adds what is left of cuts as recording ends. 0 or -ENOMEM. */
+int contents_end(struct decode *d, struct batch_set *out);
 /* Adds the rows of a record. 0, -ENOMEM or -EBADMSG. */
 int decode_content(struct decode *d, const struct wire_content *w, struct batch_set *out);
 /* A call has come that moved so many bytes: adds a row for those of which nothing came. file: its key, -1: none. */
@@ -36,3 +38,19 @@ struct content_unseen {
 	uint32_t thread, op;
 };
 int decode_content_unseen(struct decode *d, const struct content_unseen *u, struct batch_set *out);
+
+/* ---- rows ---- */
+
+#define NO_OUTCOME (-1)
+
+struct chunk_row {
+	int64_t pos, call_pos, size;
+	enum chunk_form form;
+	int64_t outcome;      /* NO_OUTCOME: other rows say what became of the bytes */
+	const uint64_t *hash; /* NULL: none */
+	struct bytes head, tail, content;
+};
+
+/* Adds a row about bytes of a record's call. 0 or -ENOMEM. */
+int content_row(struct decode *d, const struct wire_content *w, const struct chunk_row *c,
+		struct batch_set *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/content.h"
+#include "capture/ebpf/content_cuts.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -16,7 +17,6 @@
 #define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
 #define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
 
-#define NO_OUTCOME  (-1)
 #define BLOCK_WORDS 8 /* as in src/bpf/lib/content.h */
 #define BLOCK_BYTES (8u * BLOCK_WORDS)
 
@@ -27,11 +27,13 @@ struct content_thread {
 	bool missing;  /* not all of it came, or could be read */
 	uint64_t done; /* bytes of which rows say what became of them */
 	uint64_t hash, at, bytes;
+	uint64_t payload; /* of the call, from its beginning on */
 };
 
 struct contents {
 	struct wire_content_how how;
 	uint64_t zeros[CONTENT_WORDS + 1]; /* what the first words add to a hash where they are 0 */
+	struct cuts *cuts;		   /* where payload is cut; NULL: it is kept */
 	struct content_thread *threads;	   /* by version */
 	size_t count, cap;
 };
@@ -171,15 +173,26 @@ int contents_new(struct contents **ret, const struct wire_content_how *how)
 	c->how = *how;
 	for (uint32_t i = 0; i < CONTENT_WORDS; i++)
 		c->zeros[i + 1] = c->zeros[i] + content_mix(content_key(i));
+	if (how->mode == WIRE_CONTENT_CHUNKS && cuts_new(&c->cuts) < 0) {
+		free(c);
+		return -ENOMEM;
+	}
 	*ret = c;
 	return 0;
 }
 
 void contents_free(struct contents *c)
 {
-	if (c)
-		free(c->threads);
+	if (!c)
+		return;
+	cuts_free(c->cuts);
+	free(c->threads);
 	free(c);
+}
+
+int contents_end(struct decode *d, struct batch_set *out)
+{
+	return d->contents && d->contents->cuts ? cuts_end(d->contents->cuts, d, out) : 0;
 }
 
 /* What is known of the call; a new one begins with nothing. */
@@ -209,16 +222,8 @@ static uint64_t content_even(const struct contents *c, uint64_t hash, uint64_t f
 	return hash - (c->zeros[last] - c->zeros[first]);
 }
 
-struct chunk_row {
-	int64_t pos, call_pos, size;
-	enum chunk_form form;
-	int64_t outcome; /* NO_OUTCOME: other rows say what became of the bytes */
-	const uint64_t *hash;
-	struct bytes head, tail, content;
-};
-
-static int chunk_add(struct decode *d, const struct wire_content *w, const struct chunk_row *c,
-		     struct batch_set *out)
+int content_row(struct decode *d, const struct wire_content *w, const struct chunk_row *c,
+		struct batch_set *out)
 {
 	struct batch *b = NULL;
 	size_t row = 0;
@@ -253,18 +258,21 @@ static int chunk_add(struct decode *d, const struct wire_content *w, const struc
 	return r;
 }
 
-/* Whether the bytes up to a place of the call are all kept, where they are to be. */
-static enum chunk_outcome outcome_of(const struct contents *c, const struct wire_content *w,
-				     uint64_t end)
+/* What became of bytes of the call up to a place. The payload comes before their hashes. */
+static enum chunk_outcome outcome_of(const struct contents *c, const struct content_thread *t,
+				     const struct wire_content *w, uint64_t end)
 {
 	if (w->outcome != WIRE_CONTENT_HANDLED)
 		return w->outcome == WIRE_CONTENT_DISCARDED ? OUTCOME_DISCARDED : OUTCOME_ABSENT;
+	if (c->how.mode >= WIRE_CONTENT_BYTES && t->payload < MIN(end, (uint64_t)c->how.limit))
+		return OUTCOME_LOST;
 	return c->how.mode == WIRE_CONTENT_BYTES && end > c->how.limit ? OUTCOME_TRUNCATED
 								       : OUTCOME_HANDLED;
 }
 
 /* Bytes by their position: a row for each piece, or one for all where they were not hashed. */
-static int content_pieces(struct decode *d, const struct wire_content *w, struct batch_set *out)
+static int content_pieces(struct decode *d, const struct wire_content *w,
+			  const struct content_thread *t, struct batch_set *out)
 {
 	const struct contents *c = d->contents;
 	const uint64_t *hashes = (const void *)(w + 1);
@@ -282,13 +290,13 @@ static int content_pieces(struct decode *d, const struct wire_content *w, struct
 			.call_pos = (int64_t)(w->at + at),
 			.size = (int64_t)size,
 			.form = size == CONTENT_PIECE ? FORM_PIECE : FORM_PART,
-			.outcome =
-				counts ? (int64_t)outcome_of(c, w, w->at + at + size) : NO_OUTCOME};
+			.outcome = counts ? (int64_t)outcome_of(c, t, w, w->at + at + size)
+					  : NO_OUTCOME};
 
 		if (w->outcome != WIRE_CONTENT_HANDLED) {
 			row.size = (int64_t)w->bytes;
 			row.form = row.size == CONTENT_PIECE ? FORM_PIECE : FORM_PART;
-			return chunk_add(d, w, &row, out);
+			return content_row(d, w, &row, out);
 		}
 		if (i >= w->pieces)
 			return -EBADMSG;
@@ -298,7 +306,7 @@ static int content_pieces(struct decode *d, const struct wire_content *w, struct
 			row.head = (struct bytes){w->cut_head, w->head_len};
 		if (at + size == w->bytes)
 			row.tail = (struct bytes){w->cut_tail, w->tail_len};
-		r = chunk_add(d, w, &row, out);
+		r = content_row(d, w, &row, out);
 		at += size;
 	}
 	return r;
@@ -314,8 +322,11 @@ static int content_buffer(struct decode *d, const struct wire_content *w, struct
 	bool counts = w->flags & WIRE_CONTENT_COUNTS;
 
 	if (!t->open)
-		*t = (struct content_thread){
-			.call = t->call, .done = t->done, .at = w->at, .open = true};
+		*t = (struct content_thread){.call = t->call,
+					     .done = t->done,
+					     .payload = t->payload,
+					     .at = w->at,
+					     .open = true};
 	t->missing |= w->outcome != WIRE_CONTENT_HANDLED || w->at != t->at + t->bytes;
 	for (uint32_t i = 0; i < w->pieces; i++) {
 		uint64_t n = t->bytes / CONTENT_PIECE + i,
@@ -334,9 +345,9 @@ static int content_buffer(struct decode *d, const struct wire_content *w, struct
 		row.hash = &t->hash;
 	if (counts)
 		row.outcome = !t->missing || t->bytes == w->bytes
-				      ? outcome_of(c, w, t->at + t->bytes)
+				      ? outcome_of(c, t, w, t->at + t->bytes)
 				      : OUTCOME_INCOMPLETE;
-	return t->missing && !counts ? 0 : chunk_add(d, w, &row, out);
+	return t->missing && !counts ? 0 : content_row(d, w, &row, out);
 }
 
 /* The hash from the call's beginning on that a record of pieces carries. */
@@ -350,10 +361,11 @@ static int content_joined(struct decode *d, const struct wire_content *w, struct
 				      .outcome = NO_OUTCOME,
 				      .hash = &hash};
 
-	return chunk_add(d, w, &row, out);
+	return content_row(d, w, &row, out);
 }
 
-static int content_payload(struct decode *d, const struct wire_content *w, struct batch_set *out)
+static int content_payload(struct decode *d, const struct wire_content *w, struct content_thread *t,
+			   struct batch_set *out)
 {
 	const struct chunk_row row = {.pos = w->pos,
 				      .call_pos = (int64_t)w->at,
@@ -362,7 +374,10 @@ static int content_payload(struct decode *d, const struct wire_content *w, struc
 				      .outcome = NO_OUTCOME,
 				      .content = {(const void *)(w + 1), w->bytes}};
 
-	return chunk_add(d, w, &row, out);
+	if (t->payload == w->at)
+		t->payload = w->at + w->bytes;
+	return d->contents->cuts ? cuts_add(d->contents->cuts, d, w, out)
+				 : content_row(d, w, &row, out);
 }
 
 int decode_content(struct decode *d, const struct wire_content *w, struct batch_set *out)
@@ -380,18 +395,20 @@ int decode_content(struct decode *d, const struct wire_content *w, struct batch_
 				   ? (w->bytes + CONTENT_PIECE - 1) / CONTENT_PIECE
 				   : 0)))
 		return -EBADMSG;
-	if (!names_selected(d->names, w->file))
-		return 0;
 	r = content_thread(d->contents, w->thread, w->call, &t);
 	if (r < 0)
 		return r;
 	if (w->flags & WIRE_CONTENT_COUNTS)
 		t->done += w->bytes;
+	if (w->outcome != WIRE_CONTENT_HANDLED && t->payload == w->at)
+		t->payload = w->at + w->bytes; /* there is none */
+	if (!names_selected(d->names, w->file))
+		return 0;
 	if (w->form == WIRE_CONTENT_PAYLOAD)
-		return content_payload(d, w, out);
+		return content_payload(d, w, t, out);
 	if (w->form == WIRE_CONTENT_BUFFER)
 		return content_buffer(d, w, t, out);
-	r = content_pieces(d, w, out);
+	r = content_pieces(d, w, t, out);
 	if (r >= 0 && w->flags & WIRE_CONTENT_JOINED)
 		r = content_joined(d, w, out);
 	return r;

@@ -576,6 +576,7 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	int r = give_running(e, out);
 
 	r = r ? r : requests_end(&e->loaded, e->decode, out, &e->requests, &e->ops);
+	r = r ? r : contents_end(e->decode, out);
 	r = r ? r : decode_waited(e->decode, &e->waited, out);
 	if (!r && e->decode->block)
 		r = block_rest(e->decode, object_map(&e->loaded.objects, OBJECT_BLOCK, "bios"),
