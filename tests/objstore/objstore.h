@@ -55,7 +55,7 @@ struct config {
 	const char *name, *dir, *source, *truth;
 	struct sockaddr_in listen, next, gets[GETS_MAX];
 	bool has_next, sendfile;
-	unsigned int gets_count, threads, storers, depth, sizes_count, limit_s, seconds;
+	unsigned int gets_count, threads, storers, depth, sizes_count, limit_s, seconds, pace_us;
 	uint64_t objects, sizes[SIZES_MAX];
 	size_t cut_recv, cut_send, cut_store; /* bytes that one call moves at most */
 	enum send_how how;
