@@ -15,6 +15,11 @@ static bool is_same_clock(const struct flow_channel *c)
 
 /* ---- edges ---- */
 
+static uint32_t edge_bytes(int64_t n)
+{
+	return n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
+}
+
 static int channel_edge(struct flow_channels *all, struct flow_channel *c,
 			const struct flow_edge *e)
 {
@@ -46,7 +51,7 @@ static int channel_join(struct flow_channels *all, struct flow_channel *c, struc
 	struct flow_edge e = {.from = s->node,
 			      .to = r->node,
 			      .pos = from + shift[1],
-			      .bytes = c->messages ? MIN(s->moved, r->moved) : to - from,
+			      .bytes = edge_bytes(c->messages ? MIN(s->moved, r->moved) : to - from),
 			      .file_id = r->file_id};
 	int err;
 
@@ -57,7 +62,7 @@ static int channel_join(struct flow_channels *all, struct flow_channel *c, struc
 	late = is_same_clock(c) && s->start >= r->end;
 	if (from >= to) {
 		e.pos = MAX(s->low - shift[0], r->low - shift[1]) + shift[1];
-		e.bytes = MIN(s->bytes, r->bytes);
+		e.bytes = edge_bytes(MIN(s->bytes, r->bytes));
 		e.certainty = CERTAINTY_CONTESTED;
 		return late ? 0 : channel_edge(all, c, &e);
 	}
@@ -111,7 +116,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		struct flow_edge add = {.from = side == FLOW_SEND ? x->node : theirs,
 					.to = side == FLOW_SEND ? theirs : x->node,
 					.pos = edge->pos,
-					.bytes = MIN(edge->bytes, x->bytes),
+					.bytes = edge_bytes(MIN((int64_t)edge->bytes, x->bytes)),
 					.file_id = edge->file_id,
 					.certainty = CERTAINTY_CONTESTED};
 

@@ -72,6 +72,87 @@ static uint32_t file_behind(const struct flow_verdicts *v, const struct flow_ran
 	return k ? k->out_spot & ~FLOW_SPOT_FILE : FLOW_NONE;
 }
 
+/* Who is at the other end of what the process sends on of this stream; -1: not known. */
+static int64_t process_behind(const struct flow_verdicts *v, const struct flow_range *k)
+{
+	for (size_t i = 0; i < v->sent.count; i++) {
+		const struct flow_range *s = &v->sent.all[i];
+		uint32_t task;
+
+		if (s->process_id != k->process_id || s->in_spot != k->in_spot)
+			continue;
+		task = v->s->channels[s->out_spot].ends[FLOW_RECEIVE].task;
+		if (task != FLOW_NONE)
+			return v->s->tasks[task].process_id;
+	}
+	return -1;
+}
+
+/* The call that sent what another took in; FLOW_NONE. */
+static uint32_t sender_of(const struct flow_verdicts *v, uint32_t node)
+{
+	const struct flow_graph *g = &v->s->graph;
+
+	for (uint32_t e = g->nodes[node].in; e != FLOW_NONE; e = g->edges[e].next_in) {
+		if (g->edges[e].via == VIA_STREAM && g->edges[e].certainty == CERTAINTY_CERTAIN)
+			return g->edges[e].from;
+	}
+	return FLOW_NONE;
+}
+
+/*
+ * Bytes that look as if they had not been stored, or not sent on, because they were altered: a file of the name is there, and
+ * differs. 1: that is the verdict.
+ */
+static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k, uint32_t object,
+			    bool stored)
+{
+	int64_t behind = stored ? process_behind(v, k) : k->process_id, range[2];
+	uint32_t other = behind < 0 || object == FLOW_NONE ? FLOW_NONE : flow_replica_of(v, object, behind),
+		 wrote;
+	struct flow_reference ref = {other, true};
+	struct flow_verdict row = {.what = "altered",
+				   .first = k->in,
+				   .first_spot = k->in_spot,
+				   .first_side = FLOW_RECEIVE,
+				   .second_side = FLOW_SEND};
+	const struct flow_range *took = NULL;
+	int r;
+
+	if (other == FLOW_NONE || other == object ||
+	    !flow_replicas_stretch(v, other, object, range, &wrote))
+		return 0;
+	row.object = stored ? object : other;
+	row.from = range[0];
+	row.to = range[1];
+	row.bytes = range[1] - range[0];
+	row.second = wrote;
+	row.second_spot = other | FLOW_SPOT_FILE;
+	for (size_t i = 0; i < v->stored.count && stored && !took; i++) {
+		if (v->stored.all[i].out == wrote && !(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
+			took = &v->stored.all[i];
+	}
+	if (stored) {
+		if (!took || sender_of(v, took->in) == FLOW_NONE)
+			return 0;
+		row.second = sender_of(v, took->in);
+		row.second_spot = took->in_spot;
+	}
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	r = flow_verdict_put(v, &row);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE, NULL);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong", row.second,
+					  row.second_spot, FLOW_SEND, "to 4 KiB: which bytes needs --content=bytes");
+	if (r >= 0 && stored)
+		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
+					  "as it was received");
+	if (r >= 0)
+		r = flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 ? r : 1;
+}
+
 static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, const int64_t gap[2],
 			   bool stored)
 {
@@ -94,6 +175,9 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k, 
 
 	if (flow_verdicts_full(v))
 		return 0;
+	r = verdict_replaced(v, k, object, stored);
+	if (r)
+		return MIN(r, 0);
 	if (object != FLOW_NONE) {
 		const struct flow_file *f = &v->s->files[v->s->objects[object].file];
 

@@ -76,7 +76,7 @@ static int files_read(struct flow_state *s, struct flow_call *c, struct flow_obj
 			  : flow_edge(s, &(struct flow_edge){.from = list[i].writer,
 							     .to = (uint32_t)n,
 							     .pos = list[i].pos,
-							     .bytes = list[i].bytes,
+							     .bytes = (uint32_t)MIN(list[i].bytes, (int64_t)UINT32_MAX),
 							     .file_id = file_id,
 							     .via = VIA_STORAGE,
 							     .certainty = list[i].contested

@@ -39,8 +39,8 @@ struct flow_edge {
 	uint32_t next_in;  /* the edge that was added before to lead to `to` */
 	uint32_t chain;	   /* the one before over the same channel (flow_channel.h) */
 	int64_t pos;	   /* in the file or stream; -1: nowhere */
-	int64_t bytes;
 	int64_t file_id;   /* of the side that took it; -1: none */
+	uint32_t bytes;	   /* UINT32_MAX: that or more */
 	uint8_t via, certainty;
 };
 

@@ -408,6 +408,27 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 	return r;
 }
 
+uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id)
+{
+	const struct flow_replica *g[FOLDERS_MAX];
+	size_t n = group_of(v, object, g);
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t last = file_of(v, g[i]->object)->last;
+
+		if (last != FLOW_NONE &&
+		    names_process_of(v->s->dims, v->s->graph.nodes[last].thread_id) == process_id)
+			return g[i]->object;
+	}
+	return FLOW_NONE;
+}
+
+bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
+			   int64_t range[2], uint32_t *ret_node)
+{
+	return stretch(v, object, other, range, ret_node);
+}
+
 static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	struct flow_replicas *p = v->replicas;

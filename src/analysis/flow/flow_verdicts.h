@@ -76,5 +76,10 @@ const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_referen
 			      int64_t to);
 int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
 			   int64_t to);
+/* The file of the same name that a process wrote last; FLOW_NONE: there is none. */
+uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id);
+/* The first stretch in which the file differs from another, and the call that wrote it. False: there is none. */
+bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
+			   int64_t range[2], uint32_t *ret_node);
 int flow_replicas_verdicts(struct flow_verdicts *v);
 int flow_replicas_put(struct flow_verdicts *v);
