@@ -40,7 +40,7 @@ class Fault:
         self.verdict, self.first, self.second = {
             'alter-store': ('altered', 'receive', 'store'), 'alter-forward': ('altered', 'receive', 'forward'), 'flip': ('altered', 'receive', 'store forward'),
             'drop': ('never-stored', None, None), 'keep': ('stored-never-sent', 'receive', 'store'), 'duplicate': ('sent-twice', 'forward', 'forward'),
-            'reorder': ('re-ordered', 'forward', 'forward')}[kind]
+            'reorder': ('re-ordered', None, 'forward')}[kind]
 
     def is_about(self, verdict):
         """Whether the verdict is this one, as far as it goes without the bytes and the calls."""

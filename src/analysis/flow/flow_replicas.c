@@ -22,9 +22,9 @@ struct flow_folder {
 };
 
 struct flow_replica {
-	uint64_t name;	 /* hash of the last part of the path */
+	uint64_t name; /* hash of the last part of the path */
 	uint32_t object, folder;
-	bool last;	 /* the last of its name in this folder */
+	bool last; /* the last of its name in this folder */
 };
 
 struct flow_replicas {
@@ -34,8 +34,8 @@ struct flow_replicas {
 	size_t folder_count;
 	uint64_t common[FOLDERS_MAX][FOLDERS_MAX], equal[FOLDERS_MAX][FOLDERS_MAX];
 	uint64_t left_out;
-	struct map named;  /* names that a verdict is about */
-	struct buf said;   /* text of flow_replicas_say() */
+	struct map named; /* names that a verdict is about */
+	struct buf said;  /* text of flow_replicas_say() */
 };
 
 static const struct flow_file *file_of(const struct flow_verdicts *v, uint32_t object)
@@ -150,8 +150,8 @@ static bool differ_from(const struct flow_verdicts *v, uint32_t a, uint32_t b, u
 }
 
 /* The replicas of a name, one of each folder: how many. */
-static size_t replicas_group(const struct flow_replicas *p, size_t from, const struct flow_replica **to,
-			     size_t *ret_next)
+static size_t replicas_group(const struct flow_replicas *p, size_t from,
+			     const struct flow_replica **to, size_t *ret_next)
 {
 	size_t n = 0, i = from;
 
@@ -204,7 +204,8 @@ int flow_replicas_make(struct flow_verdicts *v)
 /* ---- what they say of a range ---- */
 
 /* The group that a file is in. */
-static size_t group_of(const struct flow_verdicts *v, uint32_t object, const struct flow_replica **to)
+static size_t group_of(const struct flow_verdicts *v, uint32_t object,
+		       const struct flow_replica **to)
 {
 	const struct flow_replicas *p = v->replicas;
 	const struct flow_replica key = {.name = name_of(v, object)};
@@ -218,10 +219,12 @@ static size_t group_of(const struct flow_verdicts *v, uint32_t object, const str
 		else
 			high = middle;
 	}
-	return low < p->count && p->all[low].name == key.name ? replicas_group(p, low, to, &next) : 0;
+	return low < p->count && p->all[low].name == key.name ? replicas_group(p, low, to, &next)
+							      : 0;
 }
 
-static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t from, int64_t to)
+static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t from,
+			  int64_t to)
 {
 	uint64_t at;
 
@@ -230,8 +233,8 @@ static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b,
 }
 
 /* The one that most are equal to; n: none has a majority. */
-static size_t majority_of(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
-			  int64_t from, int64_t to)
+static size_t majority_of(const struct flow_verdicts *v, const struct flow_replica *const *g,
+			  size_t n, int64_t from, int64_t to)
 {
 	for (size_t a = 0; a < n; a++) {
 		size_t alike = 0;
@@ -280,13 +283,14 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 		r = r < 0 ? r : put_folder(v, g[i]->folder, out);
 		r = r < 0 ? r
 			  : buf_printf(out, "%s",
-				       (known && ref->wrong ? !differs : differs) ? " differs" : " right");
+				       (known && ref->wrong ? !differs : differs) ? " differs"
+										  : " right");
 	}
 	return r;
 }
 
-const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			      int64_t to)
+const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
+			      int64_t from, int64_t to)
 {
 	struct flow_replicas *p = v->replicas;
 
@@ -313,7 +317,8 @@ int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference 
 /* ---- verdicts of their own ---- */
 
 /* Bytes of a piece in which two differ, where payload shows it; else the whole piece. */
-static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index, int64_t range[2])
+static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
+		   int64_t range[2])
 {
 	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &file_of(v, a)->pieces, index),
 				*q = flow_piece_at(&v->s->pieces, &file_of(v, b)->pieces, index);
@@ -366,7 +371,9 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 		r = r < 0 ? r : put_folder(v, g[i]->folder, &text);
 	}
 	r = r < 0 ? r : buf_printf(&text, " differ: which is right is not known");
-	return r < 0 ? r : flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+	return r < 0 ? r
+		     : flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND,
+					     buf_str(&text));
 }
 
 static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
@@ -381,6 +388,8 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 					   .first = FLOW_NONE,
 					   .second_spot = g[i]->object | FLOW_SPOT_FILE,
 					   .second_side = FLOW_SEND,
+					   .absence =
+						   true, /* a write that is missing looks so too */
 					   .note = "where it was altered is not known: record with "
 						   "--content=bytes"};
 		struct flow_reference ref;
@@ -397,8 +406,8 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 		r = flow_verdict_put(v, &row);
 		if (r >= 0)
-			r = flow_verdict_evidence(v, "stored", row.second, row.second_spot, FLOW_SEND,
-						  NULL);
+			r = flow_verdict_evidence(v, "stored", row.second, row.second_spot,
+						  FLOW_SEND, NULL);
 		if (r >= 0)
 			r = right < n ? flow_replicas_evidence(v, &ref, row.from, row.to)
 				      : evidence_unsure(v, g, n);
@@ -460,9 +469,11 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		if (r >= 0)
 			r = flow_verdict_put(v, &row);
 		if (r >= 0)
-			r = flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
+			r = flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND,
+						  NULL);
 		if (r >= 0)
-			r = flow_verdict_evidence(v, "missing", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+			r = flow_verdict_evidence(v, "missing", FLOW_NONE, 0, FLOW_SEND,
+						  buf_str(&text));
 	}
 	return r;
 }
@@ -522,7 +533,8 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 			continue;
 		for (uint32_t e = g->nodes[k->in].in; e != FLOW_NONE; e = g->edges[e].next_in) {
 			if (g->edges[e].via == VIA_STREAM &&
-			    (best == FLOW_NONE || g->nodes[g->edges[e].from].start < g->nodes[best].start))
+			    (best == FLOW_NONE ||
+			     g->nodes[g->edges[e].from].start < g->nodes[best].start))
 				best = g->edges[e].from;
 		}
 		return best;
@@ -545,7 +557,8 @@ static void chain_order(const struct flow_verdicts *v, struct member *m, size_t 
 
 			for (size_t j = 0; j < n && !i && !root; j++)
 				root |= m[j].process == process_of(v, m[k].source);
-			if (i ? m[k].source == FLOW_NONE || process_of(v, m[k].source) != m[i - 1].process
+			if (i ? m[k].source == FLOW_NONE ||
+					    process_of(v, m[k].source) != m[i - 1].process
 			      : root)
 				continue;
 			struct member next = m[k];
@@ -557,7 +570,8 @@ static void chain_order(const struct flow_verdicts *v, struct member *m, size_t 
 	}
 }
 
-static int chain_text(const struct flow_verdicts *v, const struct member *m, size_t n, struct buf *to)
+static int chain_text(const struct flow_verdicts *v, const struct member *m, size_t n,
+		      struct buf *to)
 {
 	int r = 0;
 
@@ -569,7 +583,8 @@ static int chain_text(const struct flow_verdicts *v, const struct member *m, siz
 			    : names_process(v->s->dims, process_of(v, m[0].source), to);
 	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		bool chained = i ? m[i].source != FLOW_NONE && process_of(v, m[i].source) == m[i - 1].process
+		bool chained = i ? m[i].source != FLOW_NONE &&
+					       process_of(v, m[i].source) == m[i - 1].process
 				 : m[0].source != FLOW_NONE;
 
 		r = buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
@@ -603,7 +618,8 @@ static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t
 	r = chain_text(v, m, n, &text);
 	if (r < 0)
 		return r;
-	while (at < *count && strncmp(chains[at].text, buf_str(&text), sizeof(chains[at].text) - 1) != 0)
+	while (at < *count &&
+	       strncmp(chains[at].text, buf_str(&text), sizeof(chains[at].text) - 1) != 0)
 		at++;
 	if (at == FOLDERS_MAX)
 		return 0;
