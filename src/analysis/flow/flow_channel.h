@@ -41,6 +41,7 @@ struct flow_end {
 	uint64_t moved;
 	uint16_t place;	  /* which recording */
 	uint32_t task;	  /* who was there last; FLOW_NONE: nobody */
+	int64_t file_id;  /* what they used */
 	struct map pieces; /* index of a piece -> its hash (flow_content.h) */
 };
 

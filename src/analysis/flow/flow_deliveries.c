@@ -174,9 +174,9 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 		r = flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE,
 					  NULL);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong",
-					  row.second, row.second_spot, FLOW_SEND,
-					  "to 4 KiB: which bytes needs --content=bytes");
+		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong", row.second,
+					  row.second_spot, FLOW_SEND,
+					  v->s->pieces.payload ? NULL : "to 4 KiB: which bytes needs --content=bytes");
 	if (r >= 0 && stored)
 		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
 					  "as it was received");

@@ -288,6 +288,13 @@ static int call_take(struct flow_state *s, struct flow_call *c)
 	int r;
 
 	s->calls++;
+	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL)) {
+		int64_t n = flow_call_node(s, c);
+
+		r = n < 0 ? (int)n : map_set(&s->from, (uint64_t)c->row_id, (uint64_t)n);
+		if (r < 0)
+			return r;
+	}
 	if (c->kind != KIND_SYSCALL) {
 		c->number = s->graph.tasks++;
 		r = flow_requests_take(s, c);
@@ -434,4 +441,5 @@ void flow_state_free(struct flow_state *s)
 	map_free(&s->object_of);
 	map_free(&s->waiting);
 	map_free(&s->eventfds);
+	map_free(&s->from);
 }

@@ -376,6 +376,59 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 					     buf_str(&text));
 }
 
+/* Whether the process stored these bytes as they came in. */
+static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const int64_t range[2])
+{
+	for (size_t i = 0; i < v->stored.count; i++) {
+		const struct flow_range *k = &v->stored.all[i];
+
+		if (k->out_spot == (object | FLOW_SPOT_FILE) && !k->differs &&
+		    k->out_pos <= range[0] && k->out_pos + k->to - k->from >= range[1])
+			return true;
+	}
+	return false;
+}
+
+/* Where all but one are as they were received, that one is where they were altered. 1: that is the verdict. */
+static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+				const int64_t range[2])
+{
+	const struct flow_replica *odd = NULL;
+	struct flow_verdict row = {.what = "altered",
+				   .first = FLOW_NONE,
+				   .from = range[0],
+				   .to = range[1],
+				   .bytes = range[1] - range[0],
+				   .second_side = FLOW_SEND};
+	struct flow_reference ref = {.wrong = true};
+	const struct flow_piece *p;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_as_received(v, g[i]->object, range))
+			continue;
+		if (odd)
+			return 0;
+		odd = g[i];
+	}
+	p = odd ? flow_piece_at(&v->s->pieces, &file_of(v, odd->object)->pieces,
+				(uint64_t)range[0] / CONTENT_PIECE)
+		: NULL;
+	if (!p || flow_verdicts_full(v))
+		return 0;
+	row.object = ref.object = odd->object;
+	row.second = p->node;
+	row.second_spot = odd->object | FLOW_SPOT_FILE;
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	r = flow_verdict_put(v, &row);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
+					  "no call brought such bytes; the others stored what they received");
+	if (r >= 0)
+		r = flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 ? r : 1;
+}
+
 static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	size_t right = majority_of(v, g, n, 0, INT64_MAX);
@@ -399,6 +452,9 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		    !stretch(v, g[i]->object, other->object, range, &row.second) ||
 		    flow_verdicts_full(v))
 			continue;
+		r = verdict_not_received(v, g, n, range);
+		if (r)
+			return MIN(r, 0);
 		row.from = range[0];
 		row.to = range[1];
 		row.bytes = range[1] - range[0];
@@ -550,6 +606,12 @@ static int64_t process_of(const struct flow_verdicts *v, uint32_t node)
 /* By who sent to whom: each behind the one from which it got the bytes, as far as that is known; else by time. */
 static void chain_order(const struct flow_verdicts *v, struct member *m, size_t n)
 {
+	bool known = false;
+
+	for (size_t i = 0; i < n; i++)
+		known |= m[i].source != FLOW_NONE;
+	if (!known)
+		return; /* as they stand in the list of folders */
 	qsort(m, n, sizeof(*m), compare_members);
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = i; k < n; k++) {
@@ -593,6 +655,15 @@ static int chain_text(const struct flow_verdicts *v, const struct member *m, siz
 	return r;
 }
 
+static int64_t first_of(const struct member *m, size_t n)
+{
+	int64_t at = m[0].at;
+
+	for (size_t i = 1; i < n; i++)
+		at = MIN(at, m[i].at);
+	return at;
+}
+
 static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t *count,
 		     const struct flow_replica *const *g, size_t n)
 {
@@ -612,7 +683,7 @@ static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t
 	}
 	chain_order(v, m, n);
 	origin = m[0].source == FLOW_NONE
-			 ? m[0].at
+			 ? first_of(m, n)
 			 : flow_clock_corrected(v->s->clocks, v->s->graph.nodes[m[0].source].place,
 						v->s->graph.nodes[m[0].source].start);
 	r = chain_text(v, m, n, &text);

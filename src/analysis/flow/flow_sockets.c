@@ -290,6 +290,7 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 	item.node = (uint32_t)n;
 	ch->ends[side].place = c->place;
 	ch->ends[side].task = c->task;
+	ch->ends[side].file_id = o->file_id;
 	r = flow_channel_take(&s->streams, ch, side, &item, pos, sure);
 	return r < 0 || ch->messages
 		       ? r

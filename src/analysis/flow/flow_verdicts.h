@@ -83,3 +83,6 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 			   int64_t range[2], uint32_t *ret_node);
 int flow_replicas_verdicts(struct flow_verdicts *v);
 int flow_replicas_put(struct flow_verdicts *v);
+
+/* flow_from.c: the tree of places behind the calls of --from. */
+int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *ret_left_out);

@@ -307,6 +307,56 @@ static int print_edges(const struct flow_view *f)
 	return 0;
 }
 
+static int print_place(const struct flow_view *f, size_t table, size_t row)
+{
+	const struct value *depth = flow_cell(f, table, row, FLOW_TREE_DEPTH),
+			   *host = flow_cell(f, table, row, FLOW_TREE_HOST),
+			   *who = flow_cell(f, table, row, FLOW_TREE_WHO),
+			   *call = flow_cell(f, table, row, FLOW_TREE_CALL),
+			   *file = flow_cell(f, table, row, FLOW_TREE_FILE),
+			   *bytes = flow_cell(f, table, row, FLOW_TREE_BYTES),
+			   *via = flow_cell(f, table, row, FLOW_TREE_VIA);
+	_cleanup_buf_ struct buf line = {0}, name = {0}, cut = {0};
+	int r = buf_printf(&line, "%9s  %*s",
+			   depth->i ? format_dur(flow_cell(f, table, row, FLOW_TREE_DELAY)->i).s : "",
+			   (int)MIN(depth->i, (int64_t)30), "");
+
+	if (r >= 0 && store_recording_count(f->v->runs[0].store) > 1) {
+		r = format_safe(&line, host->t.data, host->t.len);
+		r = r < 0 ? r : buf_printf(&line, " ");
+	}
+	r = r < 0 ? r : format_safe(&line, who->t.data, who->t.len);
+	r = r < 0 ? r : buf_printf(&line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
+	if (r >= 0 && !file->null) {
+		r = format_path(&name, file->t.data, file->t.len, 40);
+		r = r < 0 ? r : buf_printf(&line, "(%s)", buf_str(&name));
+	}
+	if (r >= 0 && bytes->i >= 0)
+		r = buf_printf(&line, " %s", format_size((uint64_t)bytes->i).s);
+	if (r >= 0 && !via->null)
+		r = buf_printf(&line, ", %.*s", (int)via->t.len, (const char *)via->t.data);
+	if (r >= 0)
+		r = format_pad(&cut, buf_str(&line), MIN(format_width(buf_str(&line)), f->width), false);
+	if (r >= 0)
+		printf("%s\n", buf_str(&cut));
+	return r;
+}
+
+static int print_tree(const struct flow_view *f, size_t table)
+{
+	const struct flow_result *result = f->v->result->own;
+	size_t rows = flow_rows(f, table);
+	int r = 0;
+
+	printf("\n%s\n", rows ? "every later place of these bytes, with the time since they were moved first"
+			      : "--from: no such call moved bytes");
+	for (size_t i = 0; i < rows && r >= 0; i++)
+		r = print_place(f, table, i);
+	if (result->tree_left_out)
+		printf("%s more places\n", format_count(result->tree_left_out).s);
+	return r;
+}
+
 int flow_screen(const struct analysis_view *v)
 {
 	const struct flow_view f = {.v = v,
@@ -322,8 +372,9 @@ int flow_screen(const struct analysis_view *v)
 		r = print_replication(&f);
 	if (r >= 0)
 		r = print_edges(&f);
-	if (r >= 0 && v->result->count > FLOW_LIST)
-		r = analysis_put_table(v, FLOW_LIST, NULL);
+	for (size_t i = FLOW_MORE; r >= 0 && i < v->result->count; i++)
+		r = strcmp(v->result->tables[i].name, "tree") != 0 ? analysis_put_table(v, i, NULL)
+								    : print_tree(&f, i);
 	fflush(stdout);
 	loss_warn(&v->loss);
 	return r;
