@@ -32,6 +32,16 @@ static bool load_stopped(void *arg)
 	return interrupt_signal(arg) != 0;
 }
 
+/* At once: the end may be weeks away. */
+static void load_missed(uint64_t files)
+{
+	fprintf(stderr,
+		"weir: the recorder removed %s files before they were loaded: let it keep more "
+		"(record "
+		"--keep)\n",
+		format_count(files).s);
+}
+
 /* Each file alone: of a folder all of its traces. */
 static int load_each(struct load_target *t, const char *path, const struct load_loop *loop,
 		     struct load_totals *totals, struct error *err)
@@ -69,19 +79,34 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 	fputc('\n', stderr);
 }
 
+static int load_are_paths(const struct load_opts *o, int argc, char **argv, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->inputs.count && r >= 0; i++)
+		r = input_is_path(o->inputs.items[i], err);
+	for (int i = 0; i < argc && r >= 0; i++)
+		r = input_is_path(argv[i], err);
+	return r;
+}
+
 static int load_traces_all(const struct load_opts *o, int argc, char **argv, struct interrupt *it,
 			   struct error *err)
 {
 	const struct read_flags flags = {.inputs = o->inputs};
 	const struct load_options options = {.keep_ns = o->keep_ns};
-	struct load_loop loop = {.follow = o->follow, .stopped = load_stopped, .arg = it};
+	struct load_loop loop = {
+		.follow = o->follow, .stopped = load_stopped, .arg = it, .missed = load_missed};
 	const struct load_target_ops *ops = load_target_find(o->to, err);
 	_cleanup_(load_target_freep) struct load_target *t = NULL;
 	_cleanup_free_ const char **paths = NULL;
 	struct load_totals totals = {0};
 	int64_t began = clock_monotonic_ns();
 	size_t count;
-	int r = ops ? read_flags_paths(&flags, argc, argv, &paths, &count, err) : err->code;
+	int r = ops ? load_are_paths(o, argc, argv, err) : err->code;
+
+	if (r >= 0)
+		r = read_flags_paths(&flags, argc, argv, &paths, &count, err);
 
 	if (r >= 0 && o->follow && count > 1)
 		return error_set(err, -EINVAL,
@@ -90,7 +115,8 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 		r = ops->connect(&t, o->to, &options, err);
 	interrupt_progress(it, load_progress, &totals);
 	for (size_t i = 0; r >= 0 && i < count; i++)
-		r = load_each(t, paths[i], &loop, &totals, err);
+		r = o->follow ? load_growing(t, paths[i], &loop, &totals, err)
+			      : load_each(t, paths[i], &loop, &totals, err);
 	interrupt_quiet(it);
 	if (r >= 0 || r == -EINTR)
 		load_tell(o, &totals, clock_monotonic_ns() - began);
@@ -144,7 +170,8 @@ static const struct option load_command_options[] = {
 	{0, "keep", OPTION_DURATION, "TIME",
 	 "tables that are made now drop rows so long after they ended (720h; default: never)",
 	 offsetof(struct load_opts, keep_ns)},
-	{'f', "follow", OPTION_FLAG, NULL, "go on while the trace is being recorded",
+	{'f', "follow", OPTION_FLAG, NULL,
+	 "go on while the trace is being recorded, in further files too (record --rotate)",
 	 offsetof(struct load_opts, follow)},
 	{'q', "quiet", OPTION_FLAG, NULL, "print only what is lost, nothing else",
 	 offsetof(struct load_opts, quiet)},

@@ -93,6 +93,7 @@ struct load_totals {
 	_Atomic uint64_t seen, all; /* blocks looked at, and those known of, for progress */
 	_Atomic uint64_t made;	    /* blocks of tables made after recording, which stay behind */
 	_Atomic uint64_t traces;
+	_Atomic uint64_t missing; /* files that the recorder removed before they were loaded */
 };
 
 struct load_loop {
@@ -100,8 +101,19 @@ struct load_loop {
 	/* Ends with -EINTR soon after this is true; may be NULL. */
 	bool (*stopped)(void *arg);
 	void *arg;
+	/* load_growing(): so many files more were removed before they were loaded; may be NULL. */
+	void (*missed)(uint64_t files);
 };
 
+/* The recording and the number of the only file of `s`; the texts are the store's. */
+void load_describe(struct store *s, struct load_recording *ret, uint64_t *ret_part);
 /* Loads one file. 0, or negative with a message; what was flushed until then is there. */
 int load_trace(struct load_target *t, const char *path, const struct load_loop *loop,
 	       struct load_totals *totals, struct error *err);
+/*
+ * Loads what is at a path, one file after the other, and what comes while the newest is being recorded: further files of
+ * `weir record --rotate` too. Returns when none has come for two seconds after the last was closed. Files that are removed
+ * before they are loaded count as `missing`.
+ */
+int load_growing(struct load_target *t, const char *path, const struct load_loop *loop,
+		 struct load_totals *totals, struct error *err);

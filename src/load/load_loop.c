@@ -125,11 +125,24 @@ static int load_blocks(struct load *l, struct error *err)
 	return r < 0 ? r : l->target->ops->flush(l->target, err);
 }
 
+void load_describe(struct store *s, struct load_recording *ret, uint64_t *ret_part)
+{
+	const struct dims *d = store_dims_few(s);
+	const struct dims_host *h =
+		dims_rows(d, TABLE_HOST) ? dims_host(d, dims_id_at(d, TABLE_HOST, 0)) : NULL;
+
+	*ret = (struct load_recording){.began = store_trace_began(s, 0)};
+	store_trace_identity(s, 0, &ret->key, ret_part);
+	store_range(s, &ret->first, &ret->last);
+	if (h) {
+		ret->host = h->name;
+		ret->boot = h->boot;
+	}
+}
+
 static int load_open(struct load *l, const char *path, struct error *err)
 {
-	struct load_recording rec = {0};
-	const struct dims *d;
-	const struct dims_host *h;
+	struct load_recording rec;
 	int r = store_open(&l->store, &path, 1, err);
 
 	if (r >= 0)
@@ -137,15 +150,7 @@ static int load_open(struct load *l, const char *path, struct error *err)
 	l->ends = calloc(BATCH_ROWS_MAX, sizeof(*l->ends));
 	if (r < 0 || !l->ends)
 		return error_errno(err, r < 0 ? r : -ENOMEM, "%.500s", path);
-	store_trace_identity(l->store, 0, &rec.key, &l->part);
-	rec.began = store_trace_began(l->store, 0);
-	store_range(l->store, &rec.first, &rec.last);
-	d = store_dims_few(l->store);
-	h = dims_rows(d, TABLE_HOST) ? dims_host(d, dims_id_at(d, TABLE_HOST, 0)) : NULL;
-	if (h) {
-		rec.host = h->name;
-		rec.boot = h->boot;
-	}
+	load_describe(l->store, &rec, &l->part);
 	return l->target->ops->begin(l->target, &rec, l->part, err);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * many.c: MANY TO CALLS [WRITERS]: a trace of so many calls for measuring `weir flow`: in turn a thread sends to its partner over TCP, who
- * receives in other pieces, and writes a range of one of 1,000 files, of which another reads; WRITERS share one end of a stream.
+ * many.c: MANY TO CALLS [WRITERS]: a trace of so many calls for measuring `weir flow`: in turn a thread sends to its
+ * partner over TCP, who receives in other pieces, and writes a range of one of 1,000 files, of which another reads; WRITERS
+ * share one end of a stream.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,8 @@ static void dimensions(void)
 	}
 }
 
-static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int64_t bytes, int64_t dur)
+static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int64_t bytes,
+		 int64_t dur)
 {
 	need((int)batch_add_row(calls), "call");
 	set(calls, OP_START, now - dur);
@@ -112,7 +114,8 @@ int main(int argc, char **argv)
 	int64_t count = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
 	unsigned int seed = 1;
 
-	need(store_create(&to, argv[1], &(struct store_options){.owner = (uid_t)-1}, &err), argv[1]);
+	need(store_create(&to, argv[1], &(struct store_options){.owner = (uid_t)-1}, &err),
+	     argv[1]);
 	dimensions();
 	need(batch_new(&calls, TABLE_OP), "calls");
 	for (int64_t i = 0; i < THREADS; i++)

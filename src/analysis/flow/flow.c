@@ -31,19 +31,22 @@ static const struct answer_column edge_columns[] = {
 };
 
 static const struct answer_column clock_columns[] = {
-	{"host", {QUERY_TEXT}},	     {"from", {QUERY_TIME}},	  {"to", {QUERY_TIME}},
-	{"offset", {QUERY_DUR}},     {"half", {QUERY_DUR}},	  {"offset_end", {QUERY_DUR}},
-	{"half_end", {QUERY_DUR}},   {"drift_low", {QUERY_FLOAT}}, {"drift_high", {QUERY_FLOAT}},
+	{"host", {QUERY_TEXT}},	   {"from", {QUERY_TIME}},	 {"to", {QUERY_TIME}},
+	{"offset", {QUERY_DUR}},   {"half", {QUERY_DUR}},	 {"offset_end", {QUERY_DUR}},
+	{"half_end", {QUERY_DUR}}, {"drift_low", {QUERY_FLOAT}}, {"drift_high", {QUERY_FLOAT}},
 	{"pairs", {QUERY_INT}},
 };
 
 static const struct answer_column verdict_columns[] = {
-	{"number", {QUERY_INT}},     {"verdict", {QUERY_TEXT}},	 {"file", {QUERY_TEXT}},
-	{"from", {QUERY_SIZE}},	     {"to", {QUERY_SIZE}},	 {"bytes", {QUERY_SIZE}},
-	{"host", {QUERY_TEXT}},	     {"process", {QUERY_TEXT}},	 {"pid", {QUERY_INT}},
-	{"first_call", {QUERY_TEXT}}, {"first_at", {QUERY_TIME}}, {"first_op", {QUERY_INT}},
-	{"second_call", {QUERY_TEXT}}, {"second_at", {QUERY_TIME}}, {"second_op", {QUERY_INT}},
-	{"second_observation", {QUERY_TEXT}}, {"note", {QUERY_TEXT}},
+	{"number", {QUERY_INT}},       {"verdict", {QUERY_TEXT}},
+	{"file", {QUERY_TEXT}},	       {"from", {QUERY_SIZE}},
+	{"to", {QUERY_SIZE}},	       {"bytes", {QUERY_SIZE}},
+	{"host", {QUERY_TEXT}},	       {"process", {QUERY_TEXT}},
+	{"pid", {QUERY_INT}},	       {"first_call", {QUERY_TEXT}},
+	{"first_at", {QUERY_TIME}},    {"first_op", {QUERY_INT}},
+	{"second_call", {QUERY_TEXT}}, {"second_at", {QUERY_TIME}},
+	{"second_op", {QUERY_INT}},    {"second_observation", {QUERY_TEXT}},
+	{"note", {QUERY_TEXT}},
 };
 
 static const struct answer_column evidence_columns[] = {
@@ -60,19 +63,20 @@ static const struct answer_column replication_columns[] = {
 
 /* Of --list. */
 static const struct answer_column list_columns[] = {
-	{"via", {QUERY_TEXT}},	      {"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
-	{"from_tid", {QUERY_INT}},    {"from_call", {QUERY_TEXT}}, {"from_start", {QUERY_TIME}},
-	{"from_op", {QUERY_INT}},     {"to_host", {QUERY_TEXT}},   {"to_tid", {QUERY_INT}},
-	{"to_call", {QUERY_TEXT}},    {"to_end", {QUERY_TIME}},	   {"to_op", {QUERY_INT}},
-	{"file", {QUERY_TEXT}},	      {"pos", {QUERY_SIZE}},	   {"bytes", {QUERY_SIZE}},
+	{"via", {QUERY_TEXT}},	       {"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
+	{"from_tid", {QUERY_INT}},     {"from_call", {QUERY_TEXT}}, {"from_start", {QUERY_TIME}},
+	{"from_op", {QUERY_INT}},      {"to_host", {QUERY_TEXT}},   {"to_tid", {QUERY_INT}},
+	{"to_call", {QUERY_TEXT}},     {"to_end", {QUERY_TIME}},    {"to_op", {QUERY_INT}},
+	{"file", {QUERY_TEXT}},	       {"pos", {QUERY_SIZE}},	    {"bytes", {QUERY_SIZE}},
 	{"from_lamport", {QUERY_INT}}, {"to_lamport", {QUERY_INT}},
 };
 
 /* Of --from. */
 static const struct answer_column tree_columns[] = {
-	{"depth", {QUERY_INT}}, {"host", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},	{"call", {QUERY_TEXT}},
-	{"file", {QUERY_TEXT}}, {"at", {QUERY_TIME}},	{"delay", {QUERY_DUR}}, {"pos", {QUERY_SIZE}},
-	{"bytes", {QUERY_SIZE}}, {"via", {QUERY_TEXT}}, {"op", {QUERY_INT}},
+	{"depth", {QUERY_INT}}, {"host", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},
+	{"call", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"at", {QUERY_TIME}},
+	{"delay", {QUERY_DUR}}, {"pos", {QUERY_SIZE}},	{"bytes", {QUERY_SIZE}},
+	{"via", {QUERY_TEXT}},	{"op", {QUERY_INT}},
 };
 
 /* ---- names ---- */
@@ -172,7 +176,8 @@ static int put_list(struct answer_list *t, const struct flow_state *s)
 	for (size_t i = 0; i < places && r >= 0; i++)
 		r = flow_place_name(s, i, &hosts[i]);
 	for (size_t i = 0; i < g->node_count && r >= 0; i++) {
-		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE; k = g->edges[k].next_in) {
+		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE;
+		     k = g->edges[k].next_in) {
 			const struct flow_edge *e = &g->edges[k];
 			const struct flow_node *from = &g->nodes[e->from], *to = &g->nodes[e->to];
 			const struct buf *a = &hosts[MIN((size_t)from->place, places)],
@@ -251,7 +256,8 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	if (o->keep && in->shared)
 		return error_set(err, -EINVAL, "--keep is for the command line");
 	v.rows = analysis_table(out, "verdicts", verdict_columns, ARRAY_SIZE(verdict_columns));
-	v.evidence = analysis_table(out, "evidence", evidence_columns, ARRAY_SIZE(evidence_columns));
+	v.evidence =
+		analysis_table(out, "evidence", evidence_columns, ARRAY_SIZE(evidence_columns));
 	v.replication = analysis_table(out, "replication", replication_columns,
 				       ARRAY_SIZE(replication_columns));
 	edges = analysis_table(out, "edges", edge_columns, ARRAY_SIZE(edge_columns));
@@ -267,8 +273,9 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	v.s = &f->state;
 	r = flow_verdicts_make(&v);
 	if (r >= 0 && o->from)
-		r = flow_from_put(&v, analysis_table(out, "tree", tree_columns, ARRAY_SIZE(tree_columns)),
-				  &f->tree_left_out);
+		r = flow_from_put(
+			&v, analysis_table(out, "tree", tree_columns, ARRAY_SIZE(tree_columns)),
+			&f->tree_left_out);
 	flow_verdicts_free(&v);
 	if (r < 0)
 		return r;
@@ -285,15 +292,14 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 {
 	const struct flow_state *s = &((const struct flow_result *)r->own)->state;
 
-	return buf_printf(to,
-			  ",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
-			  "%llu, \"cycles\": %llu, \"unplaced\": %llu, \"alone\": %llu, \"left_out\": %llu",
-			  (unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
-			  (unsigned long long)s->contradictions,
-			  (unsigned long long)s->graph.cycles, (unsigned long long)s->unplaced,
-			  (unsigned long long)s->alone,
-			  (unsigned long long)(s->graph.left_out + s->streams.dropped +
-					       s->forgotten));
+	return buf_printf(
+		to,
+		",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
+		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"alone\": %llu, \"left_out\": %llu",
+		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
+		(unsigned long long)s->contradictions, (unsigned long long)s->graph.cycles,
+		(unsigned long long)s->unplaced, (unsigned long long)s->alone,
+		(unsigned long long)(s->graph.left_out + s->streams.dropped + s->forgotten));
 }
 
 static const struct option flow_option_table[] = {
@@ -301,7 +307,8 @@ static const struct option flow_option_table[] = {
 	 "store the edges in the trace, as table edge, for weir query and sql",
 	 offsetof(struct flow_options, keep)},
 	{0, "from", OPTION_STRING, "EXPR",
-	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == sendto'",
+	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
+	 "sendto'",
 	 offsetof(struct flow_options, from)},
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
@@ -321,10 +328,13 @@ const struct analysis analysis_flow = {
 	.name = "flow",
 	.summary = "follow bytes and causes across processes and hosts",
 	.description =
-		"Joins the calls of one or several traces by what makes one follow another: fork and "
-		"wait, pipes and sockets by the position of each byte, futexes, locks, signals, files by "
+		"Joins the calls of one or several traces by what makes one follow another: fork "
+		"and "
+		"wait, pipes and sockets by the position of each byte, futexes, locks, signals, "
+		"files by "
 		"range. An edge is certain, or contested where another call may have been the one: "
-		"overlapping calls of several threads on one end of a stream, for instance. No clock is "
+		"overlapping calls of several threads on one end of a stream, for instance. No "
+		"clock is "
 		"trusted: what passes between two hosts bounds how far theirs are apart.",
 	.examples = flow_examples,
 	.order = ANALYSIS_STREAM,

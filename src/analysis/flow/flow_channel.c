@@ -51,13 +51,13 @@ static int channel_join(struct flow_channels *all, struct flow_channel *c, struc
 	struct flow_edge e = {.from = s->node,
 			      .to = r->node,
 			      .pos = from + shift[1],
-			      .bytes = edge_bytes(c->messages ? MIN(s->moved, r->moved) : to - from),
+			      .bytes =
+				      edge_bytes(c->messages ? MIN(s->moved, r->moved) : to - from),
 			      .file_id = r->file_id};
 	int err;
 
-	if (from >= to &&
-	    (sure || MAX(s->low - shift[0], r->low - shift[1]) >=
-			     MIN(s->high - shift[0], r->high - shift[1])))
+	if (from >= to && (sure || MAX(s->low - shift[0], r->low - shift[1]) >=
+					   MIN(s->high - shift[0], r->high - shift[1])))
 		return 0;
 	late = is_same_clock(c) && s->start >= r->end;
 	if (from >= to) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_deliveries.c: what a process does with most of what comes in over a stream, it did not do with some of it: it stored it and did
- * not send it on, or sent it on and did not store it; or it sent it on twice, or in another order than it came.
+ * flow_deliveries.c: what a process does with most of what comes in over a stream, it did not do with some of it: it stored
+ * it and did not send it on, or sent it on and did not store it; or it sent it on twice, or in another order than it came.
  */
 #include <errno.h>
 
@@ -86,8 +86,8 @@ static bool came_twice(const struct flow_verdicts *v, const struct flow_range *k
 }
 
 /* The file in which whoever is at the other end of the stream stored these bytes. */
-static uint32_t file_behind(const struct flow_verdicts *v, const struct flow_range *sent,
-			    int64_t from)
+static uint32_t delivery_file(const struct flow_verdicts *v, const struct flow_range *sent,
+			      int64_t from)
 {
 	const struct flow_channel *c = &v->s->channels[sent->out_spot];
 	uint32_t task = c->ends[FLOW_RECEIVE].task;
@@ -174,9 +174,11 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 		r = flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE,
 					  NULL);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong", row.second,
-					  row.second_spot, FLOW_SEND,
-					  v->s->pieces.payload ? NULL : "to 4 KiB: which bytes needs --content=bytes");
+		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong",
+					  row.second, row.second_spot, FLOW_SEND,
+					  v->s->pieces.payload
+						  ? NULL
+						  : "to 4 KiB: which bytes needs --content=bytes");
 	if (r >= 0 && stored)
 		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
 					  "as it was received");
@@ -188,7 +190,7 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 			   const int64_t gap[2], bool stored)
 {
-	uint32_t object = stored ? k->out_spot & ~FLOW_SPOT_FILE : file_behind(v, k, gap[0]);
+	uint32_t object = stored ? k->out_spot & ~FLOW_SPOT_FILE : delivery_file(v, k, gap[0]);
 	int64_t pos = stored ? k->out_pos + gap[0] - k->from : 0;
 	struct flow_verdict row = {.what = stored ? "stored-never-sent" : "sent-never-stored",
 				   .object = object,
@@ -270,7 +272,7 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 
 /* ---- twice, and in another order ---- */
 
-static uint32_t file_of(const struct flow_verdicts *v, const struct flow_range *k)
+static uint32_t delivered_file(const struct flow_verdicts *v, const struct flow_range *k)
 {
 	const struct flow_range *stored =
 		flow_range_in(&v->stored, k->process_id, k->in_spot, k->from, k->to);
@@ -304,7 +306,7 @@ static int verdict_delivery(struct flow_verdicts *v, const char *what, const str
 {
 	int64_t pos = clip_to_file(v, b, range);
 	struct flow_verdict row = {.what = what,
-				   .object = file_of(v, b),
+				   .object = delivered_file(v, b),
 				   .from = pos,
 				   .to = pos + range[1] - range[0],
 				   .bytes = range[1] - range[0],
@@ -387,7 +389,7 @@ static int deliveries_order(struct flow_verdicts *v, const struct deliveries *se
 			continue;
 		}
 		if (b && k->out_spot == b->out_spot && k->out_pos < b->out_pos && b->from >= told &&
-		    file_of(v, b) != file_of(v, k)) {
+		    delivered_file(v, b) != delivered_file(v, k)) {
 			const struct flow_range *first = delivery_start(v, b);
 
 			r = verdict_delivery(v, "re-ordered", k, first,

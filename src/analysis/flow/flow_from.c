@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_from.c: --from: every later place of the bytes that some calls moved. A place is a call that took them, at the other end of a
- * stream or out of a file, and what its process then gave away of them, as their content shows. Without content the way
- * ends in the first process.
+ * flow_from.c: --from: every later place of the bytes that some calls moved. A place is a call that took them, at the other
+ * end of a stream or out of a file, and what its process then gave away of them, as their content shows. Without content
+ * the way ends in the first process.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,7 +41,8 @@ int flow_from_read(struct flow_state *s, const char *text, struct error *err)
 			if (s->from.count >= FROM_MAX)
 				s->from_left_out++;
 			else
-				r = map_set(&s->from, (uint64_t)batch_row_id(b, rows[i]), FLOW_NONE);
+				r = map_set(&s->from, (uint64_t)batch_row_id(b, rows[i]),
+					    FLOW_NONE);
 		}
 	}
 	return r < 0 ? r : (int)MIN(n, (ssize_t)0);
@@ -122,7 +123,8 @@ static bool from_full(struct from_walk *w, int depth, uint32_t node)
 
 static bool moves_bytes(const struct flow_edge *e)
 {
-	return e->via == VIA_STREAM || e->via == VIA_PIPE || e->via == VIA_DATAGRAM || e->via == VIA_STORAGE;
+	return e->via == VIA_STREAM || e->via == VIA_PIPE || e->via == VIA_DATAGRAM ||
+	       e->via == VIA_STORAGE;
 }
 
 static int64_t spot_file(const struct flow_state *s, uint32_t spot)
@@ -158,15 +160,17 @@ static int from_taken(struct from_walk *w, int depth, const struct flow_edge *e)
 	r = map_set(&w->seen, node, 1);
 	if (r >= 0)
 		r = from_row(w, depth, node,
-			     e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via) : "contested",
+			     e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
+							       : "contested",
 			     e->file_id, e->pos, e->bytes);
 	for (size_t i = 0; i < l->link_count && r >= 0; i++) {
 		const struct flow_link *k = &l->links[i];
 		int64_t from = MAX(k->in_pos, e->pos),
 			to = MIN(k->in_pos + k->bytes, e->pos + (int64_t)e->bytes);
 
-		if (from >= to || k->process_id != names_process_of(w->v->s->dims,
-								    w->v->s->graph.nodes[node].thread_id))
+		if (from >= to ||
+		    k->process_id !=
+			    names_process_of(w->v->s->dims, w->v->s->graph.nodes[node].thread_id))
 			continue;
 		if (k->in != node && l->segments[k->segment].node != node &&
 		    !(k->in_spot == w->v->s->links.segments[k->segment].spot && k->in <= node))
@@ -175,15 +179,16 @@ static int from_taken(struct from_walk *w, int depth, const struct flow_edge *e)
 			continue;
 		r = map_set(&w->seen, k->out, 1);
 		if (r >= 0)
-			r = from_row(w, depth + 1, k->out, "content", spot_file(w->v->s, k->out_spot),
-				     k->out_pos + from - k->in_pos, to - from);
+			r = from_row(w, depth + 1, k->out, "content",
+				     spot_file(w->v->s, k->out_spot), k->out_pos + from - k->in_pos,
+				     to - from);
 		if (r >= 0)
 			r = from_given(w, depth + 2, k->out);
 	}
 	return r;
 }
 
-static int compare_nodes(const void *a, const void *b)
+static int from_compare(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
 
@@ -204,7 +209,7 @@ static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
 		if (node != FLOW_NONE)
 			(*ret)[(*ret_count)++] = (uint32_t)node;
 	}
-	qsort(*ret, *ret_count, sizeof(**ret), compare_nodes);
+	qsort(*ret, *ret_count, sizeof(**ret), from_compare);
 	return 0;
 }
 

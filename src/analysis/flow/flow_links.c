@@ -3,9 +3,9 @@
  * flow_links.c: finds the bytes that a process gives away among those that came into it.
  *
  * With payload: of what comes in, blocks of 32 bytes at every 64th byte are in a table; what goes out is looked at block by
- * block, at each byte, by a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks so). What is found is compared byte by byte
- * in both directions, across the calls that took it. A difference with equal bytes on both sides is one that the process made.
- * With hashes alone, calls are compared as wholes.
+ * block, at each byte, by a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks so). What is found is compared
+ * byte by byte in both directions, across the calls that took it. A difference with equal bytes on both sides is one that
+ * the process made. With hashes alone, calls are compared as wholes.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_replicas.c: files of one name that were written in several folders or hosts. Where most of those of two folders are equal, one is
- * a replica of the other: then those that are not, and those that are missing, are verdicts.
+ * flow_replicas.c: files of one name that were written in several folders or hosts. Where most of those of two folders are
+ * equal, one is a replica of the other: then those that are not, and those that are missing, are verdicts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,12 +38,12 @@ struct flow_replicas {
 	struct buf said;  /* text of flow_replicas_say() */
 };
 
-static const struct flow_file *file_of(const struct flow_verdicts *v, uint32_t object)
+static const struct flow_file *replica_file(const struct flow_verdicts *v, uint32_t object)
 {
 	return &v->s->files[v->s->objects[object].file];
 }
 
-static uint64_t name_of(const struct flow_verdicts *v, uint32_t object)
+static uint64_t replica_name(const struct flow_verdicts *v, uint32_t object)
 {
 	struct bytes base = names_base(flow_object_name(v->s, object));
 
@@ -65,7 +65,7 @@ void flow_replicas_free(struct flow_verdicts *v)
 
 void flow_replicas_name(struct flow_verdicts *v, uint32_t object)
 {
-	if (map_set(&v->replicas->named, name_of(v, object), 1) < 0)
+	if (map_set(&v->replicas->named, replica_name(v, object), 1) < 0)
 		v->left_out++; /* a verdict may come twice */
 }
 
@@ -82,7 +82,7 @@ static int compare_replicas(const void *a, const void *b)
 	return p->object < q->object ? -1 : p->object > q->object;
 }
 
-static size_t folder_of(struct flow_replicas *p, uint16_t place, struct bytes path)
+static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct bytes path)
 {
 	uint64_t key = hash_bytes(path.data, path.len) ^ hash_u64(place);
 
@@ -112,7 +112,7 @@ static int replicas_list(struct flow_verdicts *v)
 		path = flow_object_name(v->s, i);
 		base = names_base(path);
 		path.len -= base.len;
-		folder = folder_of(p, o->place, path);
+		folder = replica_folder(p, o->place, path);
 		if (folder == FOLDERS_MAX)
 			continue;
 		if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
@@ -132,7 +132,7 @@ static int replicas_list(struct flow_verdicts *v)
 static bool differ_from(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 			uint64_t *ret)
 {
-	const struct flow_file *x = file_of(v, a), *y = file_of(v, b);
+	const struct flow_file *x = replica_file(v, a), *y = replica_file(v, b);
 	uint64_t end = (uint64_t)MAX(x->size, y->size);
 
 	for (; index * CONTENT_PIECE < end; index++) {
@@ -204,11 +204,11 @@ int flow_replicas_make(struct flow_verdicts *v)
 /* ---- what they say of a range ---- */
 
 /* The group that a file is in. */
-static size_t group_of(const struct flow_verdicts *v, uint32_t object,
-		       const struct flow_replica **to)
+static size_t replica_group(const struct flow_verdicts *v, uint32_t object,
+			    const struct flow_replica **to)
 {
 	const struct flow_replicas *p = v->replicas;
-	const struct flow_replica key = {.name = name_of(v, object)};
+	const struct flow_replica key = {.name = replica_name(v, object)};
 	size_t low = 0, high = p->count, next;
 
 	while (low < high) {
@@ -248,7 +248,7 @@ static size_t majority_of(const struct flow_verdicts *v, const struct flow_repli
 }
 
 /* The host where its recording has one such folder, else the folder. */
-static int put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to)
+static int replica_put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to)
 {
 	const struct flow_replicas *p = v->replicas;
 	const struct flow_folder *f = &p->folders[folder];
@@ -267,7 +267,7 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 			 int64_t to, struct buf *out)
 {
 	const struct flow_replica *g[FOLDERS_MAX];
-	size_t n = group_of(v, ref->object, g), right = n;
+	size_t n = replica_group(v, ref->object, g), right = n;
 	bool known = false;
 	int r = 0;
 
@@ -280,7 +280,7 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 		bool differs = differ_within(v, g[i]->object, other, from, to);
 
 		r = buf_printf(out, "%s", i ? ", " : "");
-		r = r < 0 ? r : put_folder(v, g[i]->folder, out);
+		r = r < 0 ? r : replica_put_folder(v, g[i]->folder, out);
 		r = r < 0 ? r
 			  : buf_printf(out, "%s",
 				       (known && ref->wrong ? !differs : differs) ? " differs"
@@ -320,13 +320,15 @@ int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference 
 static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 		   int64_t range[2])
 {
-	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &file_of(v, a)->pieces, index),
-				*q = flow_piece_at(&v->s->pieces, &file_of(v, b)->pieces, index);
+	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &replica_file(v, a)->pieces,
+						   index),
+				*q = flow_piece_at(&v->s->pieces, &replica_file(v, b)->pieces,
+						   index);
 	uint32_t from = 0, to = CONTENT_PIECE;
 	int64_t end;
 
 	range[0] = (int64_t)index * CONTENT_PIECE;
-	end = MAX(file_of(v, a)->size, file_of(v, b)->size);
+	end = MAX(replica_file(v, a)->size, replica_file(v, b)->size);
 	range[1] = MIN(range[0] + CONTENT_PIECE, end);
 	if (!p || !q || !p->payload || !q->payload || p->covered != q->covered)
 		return;
@@ -350,8 +352,8 @@ static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64
 	if (!differ_from(v, a, b, 0, &at))
 		return false;
 	refine(v, a, b, at, range);
-	p = flow_piece_at(&v->s->pieces, &file_of(v, a)->pieces, at);
-	*ret_node = p ? p->node : file_of(v, a)->last;
+	p = flow_piece_at(&v->s->pieces, &replica_file(v, a)->pieces, at);
+	*ret_node = p ? p->node : replica_file(v, a)->last;
 	while (differ_from(v, a, b, at + 1, &next) && next == at + 1) {
 		refine(v, a, b, next, more);
 		range[1] = more[1];
@@ -368,7 +370,7 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		r = buf_printf(&text, "%s", i ? ", " : "");
-		r = r < 0 ? r : put_folder(v, g[i]->folder, &text);
+		r = r < 0 ? r : replica_put_folder(v, g[i]->folder, &text);
 	}
 	r = r < 0 ? r : buf_printf(&text, " differ: which is right is not known");
 	return r < 0 ? r
@@ -379,28 +381,52 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 /* Whether the process stored these bytes as they came in. */
 static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const int64_t range[2])
 {
-	for (size_t i = 0; i < v->stored.count; i++) {
-		const struct flow_range *k = &v->stored.all[i];
+	int64_t at = range[0], before;
 
-		if (k->out_spot == (object | FLOW_SPOT_FILE) && !k->differs &&
-		    k->out_pos <= range[0] && k->out_pos + k->to - k->from >= range[1])
-			return true;
+	do { /* one call after another has a part of them */
+		before = at;
+		for (size_t i = 0; i < v->stored.count && at < range[1]; i++) {
+			const struct flow_range *k = &v->stored.all[i];
+
+			if (k->out_spot == (object | FLOW_SPOT_FILE) && !k->differs &&
+			    k->out_pos <= at)
+				at = MAX(at, k->out_pos + k->to - k->from);
+		}
+	} while (at > before && at < range[1]);
+	return at >= range[1];
+}
+
+/* Where bytes of the file follow on what came in, and differ from what came behind it. NULL: nowhere. */
+static const struct flow_difference *difference_in(const struct flow_verdicts *v, uint32_t object,
+						   const int64_t range[2])
+{
+	const struct flow_links *l = &v->s->links;
+
+	for (size_t i = 0; i < l->difference_count; i++) {
+		const struct flow_difference *d = &l->differences[i];
+
+		if (d->out_spot == (object | FLOW_SPOT_FILE) && d->out_pos < range[1] &&
+		    d->out_pos + d->bytes > range[0])
+			return d;
 	}
-	return false;
+	return NULL;
 }
 
 /* Where all but one are as they were received, that one is where they were altered. 1: that is the verdict. */
-static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
-				const int64_t range[2])
+static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g,
+				size_t n, const int64_t range[2])
 {
 	const struct flow_replica *odd = NULL;
 	struct flow_verdict row = {.what = "altered",
 				   .first = FLOW_NONE,
+				   .first_side = FLOW_RECEIVE,
 				   .from = range[0],
 				   .to = range[1],
 				   .bytes = range[1] - range[0],
-				   .second_side = FLOW_SEND};
+				   .second_side = FLOW_SEND,
+				   .absence = true};
 	struct flow_reference ref = {.wrong = true};
+	const struct flow_difference *d;
 	const struct flow_piece *p;
 	int r;
 
@@ -411,7 +437,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 			return 0;
 		odd = g[i];
 	}
-	p = odd ? flow_piece_at(&v->s->pieces, &file_of(v, odd->object)->pieces,
+	p = odd ? flow_piece_at(&v->s->pieces, &replica_file(v, odd->object)->pieces,
 				(uint64_t)range[0] / CONTENT_PIECE)
 		: NULL;
 	if (!p || flow_verdicts_full(v))
@@ -420,10 +446,18 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	row.second = p->node;
 	row.second_spot = odd->object | FLOW_SPOT_FILE;
 	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	d = difference_in(v, odd->object, range);
+	if (d) {
+		row.first = d->in;
+		row.first_spot = d->in_spot;
+	}
 	r = flow_verdict_put(v, &row);
+	if (r >= 0 && d)
+		r = flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
-					  "no call brought such bytes; the others stored what they received");
+		r = flow_verdict_evidence(
+			v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
+			"no call brought such bytes; the others stored what they received");
 	if (r >= 0)
 		r = flow_replicas_evidence(v, &ref, row.from, row.to);
 	return r < 0 ? r : 1;
@@ -476,10 +510,10 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id)
 {
 	const struct flow_replica *g[FOLDERS_MAX];
-	size_t n = group_of(v, object, g);
+	size_t n = replica_group(v, object, g);
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t last = file_of(v, g[i]->object)->last;
+		uint32_t last = replica_file(v, g[i]->object)->last;
 
 		if (last != FLOW_NONE &&
 		    names_process_of(v->s->dims, v->s->graph.nodes[last].thread_id) == process_id)
@@ -505,11 +539,11 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		struct flow_verdict row = {.what = "never-stored",
 					   .object = g[0]->object,
 					   .second = FLOW_NONE,
-					   .first = file_of(v, g[0]->object)->last,
+					   .first = replica_file(v, g[0]->object)->last,
 					   .first_spot = g[0]->object | FLOW_SPOT_FILE,
 					   .first_side = FLOW_SEND,
-					   .to = file_of(v, g[0]->object)->size,
-					   .bytes = file_of(v, g[0]->object)->size,
+					   .to = replica_file(v, g[0]->object)->size,
+					   .bytes = replica_file(v, g[0]->object)->size,
 					   .absence = true};
 
 		for (size_t i = 0; i < n; i++) {
@@ -519,7 +553,7 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		}
 		if (has || !related || flow_verdicts_full(v))
 			continue;
-		r = put_folder(v, f, &text);
+		r = replica_put_folder(v, f, &text);
 		if (r >= 0)
 			r = buf_printf(&text, " has other files of these, not this one");
 		if (r >= 0)
@@ -598,7 +632,7 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 	return FLOW_NONE;
 }
 
-static int64_t process_of(const struct flow_verdicts *v, uint32_t node)
+static int64_t replica_process(const struct flow_verdicts *v, uint32_t node)
 {
 	return names_process_of(v->s->dims, v->s->graph.nodes[node].thread_id);
 }
@@ -618,9 +652,9 @@ static void chain_order(const struct flow_verdicts *v, struct member *m, size_t 
 			bool root = m[k].source == FLOW_NONE;
 
 			for (size_t j = 0; j < n && !i && !root; j++)
-				root |= m[j].process == process_of(v, m[k].source);
+				root |= m[j].process == replica_process(v, m[k].source);
 			if (i ? m[k].source == FLOW_NONE ||
-					    process_of(v, m[k].source) != m[i - 1].process
+					    replica_process(v, m[k].source) != m[i - 1].process
 			      : root)
 				continue;
 			struct member next = m[k];
@@ -642,15 +676,15 @@ static int chain_text(const struct flow_verdicts *v, const struct member *m, siz
 
 		r = store_recording_count(v->s->run->store) > 1
 			    ? flow_place_name(v->s, s->place, to)
-			    : names_process(v->s->dims, process_of(v, m[0].source), to);
+			    : names_process(v->s->dims, replica_process(v, m[0].source), to);
 	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		bool chained = i ? m[i].source != FLOW_NONE &&
-					       process_of(v, m[i].source) == m[i - 1].process
+					       replica_process(v, m[i].source) == m[i - 1].process
 				 : m[0].source != FLOW_NONE;
 
 		r = buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
-		r = r < 0 ? r : put_folder(v, m[i].replica->folder, to);
+		r = r < 0 ? r : replica_put_folder(v, m[i].replica->folder, to);
 	}
 	return r;
 }
@@ -664,8 +698,8 @@ static int64_t first_of(const struct member *m, size_t n)
 	return at;
 }
 
-static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t *count,
-		     const struct flow_replica *const *g, size_t n)
+static int replication_add(const struct flow_verdicts *v, struct chain *chains, size_t *count,
+			   const struct flow_replica *const *g, size_t n)
 {
 	_cleanup_buf_ struct buf text = {0};
 	struct member m[FOLDERS_MAX];
@@ -674,12 +708,12 @@ static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t last = file_of(v, g[i]->object)->last;
+		uint32_t last = replica_file(v, g[i]->object)->last;
 		const struct flow_node *w = &v->s->graph.nodes[last];
 
 		m[i] = (struct member){
 			g[i], flow_clock_corrected(v->s->clocks, w->place, flow_node_end(w)),
-			source_of(v, g[i]->object), process_of(v, last)};
+			source_of(v, g[i]->object), replica_process(v, last)};
 	}
 	chain_order(v, m, n);
 	origin = m[0].source == FLOW_NONE
@@ -699,7 +733,7 @@ static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t
 		snprintf(chains[at].text, sizeof(chains[at].text), "%s", buf_str(&text));
 	}
 	chains[at].objects++;
-	chains[at].bytes += (uint64_t)file_of(v, m[0].replica->object)->size;
+	chains[at].bytes += (uint64_t)replica_file(v, m[0].replica->object)->size;
 	for (size_t i = 0; i < n; i++)
 		chains[at].lags[i] += (double)(m[i].at - origin);
 	return 0;
@@ -717,7 +751,7 @@ int flow_replicas_put(struct flow_verdicts *v)
 		size_t n = replicas_group(p, i, g, &next);
 
 		if (n > 1 && are_replicas(p, g[0]->folder, g[1]->folder))
-			r = chain_add(v, chains, &count, g, n);
+			r = replication_add(v, chains, &count, g, n);
 	}
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		_cleanup_buf_ struct buf lags = {0};

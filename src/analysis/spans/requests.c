@@ -313,6 +313,7 @@ static const struct command_example requests_examples[] = {
 };
 
 const struct analysis analysis_requests = {
+	.files = true,
 	.name = "requests",
 	.summary = "show requests: where their time went, in the program, in calls, in waits",
 	.description = "Of spans, which a program marks (table span), an OpenTelemetry SDK "

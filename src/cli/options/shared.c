@@ -5,6 +5,8 @@
 #include "base/nearest.h"
 #include "base/when.h"
 #include "engine/engine.h"
+#include "engine/fetch.h"
+#include "engine/spill.h"
 #include "record/cgroups.h"
 
 #include <errno.h>
@@ -12,6 +14,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What was fetched from an engine, for as long as the process lives. */
+static struct spill fetched = SPILL_NONE;
+static char *fetched_name;
 
 #define RING_BYTES_MIN (64u << 10)
 #define RING_BYTES_MAX (1u << 30)
@@ -411,6 +417,57 @@ int input_is_path(const char *text, struct error *err)
 				  text);
 }
 
+/* --from and --to are about the first and last time that the file will have: those that are relative to one fetch up to it. */
+static int fetched_range(const struct read_flags *f, struct engine *e, int64_t *ret_from,
+			 int64_t *ret_to, struct error *err)
+{
+	int64_t first, last;
+	int r = engine_range(e, &first, &last, err);
+
+	*ret_from = INT64_MIN;
+	*ret_to = INT64_MAX;
+	if (r < 0 || first == INT64_MIN)
+		return r;
+	r = read_flags_range(f, first, last, ret_from, ret_to, err);
+	if ((f->from && f->from[0] == '+') || (f->to && f->to[0] == '+'))
+		*ret_from = INT64_MIN;
+	if ((f->from && f->from[0] == '-') || (f->to && f->to[0] == '-'))
+		*ret_to = INT64_MAX;
+	return r;
+}
+
+static void fetched_remove(void)
+{
+	spill_free(&fetched);
+	free(fetched_name);
+}
+
+/* The rows behind an address as a trace of this process alone, which ends with it. */
+static int fetched_path(const struct read_flags *f, const char *address, const char **ret,
+			struct error *err)
+{
+	_cleanup_(engine_freep) struct engine *e = NULL;
+	const char *host = strstr(address, "://") + 3;
+	int64_t from, to;
+	int r = engine_connect(&e, address, &(struct engine_options){0}, err);
+
+	if (r >= 0)
+		r = fetched_range(f, e, &from, &to, err);
+	if (r >= 0 && !fetched.path) {
+		r = spill_make(&fetched, err);
+		if (r >= 0)
+			atexit(fetched_remove);
+	}
+	if (r < 0)
+		return r;
+	free(fetched_name);
+	if (asprintf(&fetched_name, "%s/%.*s.weir", fetched.path, (int)strcspn(host, "/?"), host) <
+	    0)
+		return error_errno(err, -ENOMEM, "%.200s", address);
+	*ret = fetched_name;
+	return engine_fetch(e, from, to, fetched_name, err);
+}
+
 int read_flags_paths(const struct read_flags *f, int argc, char **argv, const char ***ret,
 		     size_t *ret_count, struct error *err)
 {
@@ -423,7 +480,11 @@ int read_flags_paths(const struct read_flags *f, int argc, char **argv, const ch
 		int r;
 
 		paths[i] = input_at(f, argv, i);
-		r = input_is_path(paths[i], err);
+		r = engine_address(paths[i], err);
+		if (r > 0 && count > 1)
+			return input_is_path(paths[i], err);
+		if (r > 0)
+			r = fetched_path(f, paths[i], &paths[i], err);
 		if (r < 0)
 			return r;
 	}
