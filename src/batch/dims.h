@@ -53,7 +53,8 @@ struct dims_host {
 };
 struct dims_file {
 	int64_t inode, dev, type, deleted, birth, family, proto, since;
-	uint64_t ino, generation, peer_ino;
+	uint64_t ino, generation;
+	uint64_t peer_ino; /* of a unix socket: ino of the other end; 0: not known */
 	bool name_only;
 	struct bytes path, hostpath, base, argument, fs, local, peer;
 };
