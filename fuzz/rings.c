@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program wrote into the memory of its spans: any bytes, as names, as records of two rings, as stamps beside the moments of a
- * recorder. What becomes rows has names and texts within their limits, a time, and an end that is no earlier.
+ * What a program wrote into the memory of its spans: any bytes, as names, as records of two rings, as stamps beside the moments of
+ * a recorder. What becomes rows has names and texts within their limits, a time, and an end that is no earlier.
  */
 #include <stdlib.h>
 #include <string.h>
