@@ -18,6 +18,7 @@ const struct command *const commands[] = {
 	&command_sql,
 	&command_annotate,
 	&command_serve,
+	&command_load,
 #endif
 	&command_synth,
 	&command_import,

@@ -13,6 +13,7 @@ extern const struct command command_doctor;
 extern const struct command command_export;
 extern const struct command command_help;
 extern const struct command command_import;
+extern const struct command command_load;
 extern const struct command command_query;
 extern const struct command command_record;
 extern const struct command command_serve;

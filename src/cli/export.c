@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* export.c: `weir export`: spans and periods of a trace for other tools. */
+/* export.c: `weir export`: a trace for other tools: its spans and periods, or all of it as a timeline (export_timeline.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/options/shared.h"
+#include "cli/export_timeline.h"
+#include "cli/options/choose.h"
 #include "cli/terminal/loss_text.h"
 #include "cli/terminal/output.h"
 #include "exchange/spans_out.h"
@@ -14,8 +15,9 @@
 
 struct export_opts {
 	struct option_list inputs;
-	const char *output, *from, *to, *service, *name, *library;
-	bool otlp, protobuf, zipkin, jaeger, no_io;
+	struct select_flags sel;
+	const char *output, *from, *to, *service, *name;
+	bool otlp, protobuf, zipkin, jaeger, perfetto, chrome, no_io;
 	int64_t calls_ns;
 };
 
@@ -71,26 +73,6 @@ static bool export_has_calls(const struct store *s)
 	return false;
 }
 
-/* The engine that finds the calls of spans; NULL where there are none, or where they are not wanted. */
-static int export_engine(const struct export_opts *o, struct store *s, struct engine **ret,
-			 struct error *err)
-{
-	struct engine_options options = {.library = o->library};
-	struct error why = {0};
-
-	if (o->no_io || !export_has_calls(s))
-		return 0;
-	if (engine_open(ret, s, &options, &why) >= 0)
-		return 0;
-	if (o->calls_ns || o->library) {
-		*err = why;
-		return err->code;
-	}
-	error_prefix(&why, "spans without their calls (weir.io.*)");
-	put_message(why.message);
-	return 0;
-}
-
 /* Says what the document does not have. */
 static int export_tell(const struct export_out *e, struct spans_out *out, struct store *s,
 		       struct error *err)
@@ -136,7 +118,6 @@ static int export_open(const struct export_opts *o, int argc, char **argv, struc
 {
 	const struct read_flags flags = {.inputs = o->inputs, .from = o->from, .to = o->to};
 	_cleanup_(store_freep) struct store *s = NULL;
-	_cleanup_(engine_freep) struct engine *engine = NULL;
 	_cleanup_(spans_out_freep) struct spans_out *out = NULL;
 	struct spans_out_options options = {.apart = !o->zipkin,
 					    .service = o->service,
@@ -151,12 +132,42 @@ static int export_open(const struct export_opts *o, int argc, char **argv, struc
 	if (first == INT64_MIN || last == INT64_MIN)
 		first = last = 0;
 	r = read_flags_range(&flags, first, last, &options.from, &options.to, err);
-	if (r >= 0)
-		r = export_engine(o, s, &engine, err);
-	options.engine = engine;
+	options.calls = !o->no_io && export_has_calls(s);
 	if (r >= 0)
 		r = spans_out_new(&out, s, &options, err);
 	return r < 0 ? r : export_all(o, out, s, err);
+}
+
+/* Spans are chosen by name, service and time: -EINVAL where something would choose calls. */
+static int export_selects_none(const struct export_opts *o, struct error *err)
+{
+	const struct read_flags flags = {.sel = o->sel};
+	_cleanup_(select_free) struct select select = {0};
+	_cleanup_(choice_free) struct choice choice = {0};
+	int r = read_flags_select(&flags, &select, err);
+
+	if (r >= 0)
+		r = choice_make(&choice, &flags.sel, &select, &flags.sel.where, NULL, err);
+	if (r >= 0 && choice.text.len)
+		r = error_set(err, -EINVAL,
+			      "export: calls can be chosen for --perfetto and --chrome; spans by "
+			      "--name, --service, --from and --to");
+	return r;
+}
+
+static int export_run_timeline(const struct export_opts *o, int argc, char **argv,
+			       struct error *err)
+{
+	const struct export_timeline t = {
+		.flags = {.inputs = o->inputs, .sel = o->sel, .from = o->from, .to = o->to},
+		.output = o->output,
+		.chrome = o->chrome};
+
+	if (o->protobuf || o->calls_ns || o->no_io || o->service || o->name)
+		return fail_usage(
+			"export: --protobuf, --calls, --no-io, --service and --name are for spans, "
+			"and not for --perfetto or --chrome");
+	return export_timeline(&t, argc, argv, err) < 0 ? fail(err) : 0;
 }
 
 static int export_run(const void *opts, int argc, char **argv)
@@ -164,8 +175,14 @@ static int export_run(const void *opts, int argc, char **argv)
 	const struct export_opts *o = opts;
 	struct error err = {0};
 
-	if (o->otlp + o->zipkin + o->jaeger > 1)
-		return fail_usage("export: one of --otlp, --zipkin and --jaeger at a time");
+	if (o->otlp + o->zipkin + o->jaeger + o->perfetto + o->chrome > 1)
+		return fail_usage(
+			"export: one of --otlp, --zipkin, --jaeger, --perfetto and --chrome at a "
+			"time");
+	if (o->perfetto || o->chrome)
+		return export_run_timeline(o, argc, argv, &err);
+	if (export_selects_none(o, &err) < 0)
+		return fail(&err);
 	if (o->protobuf && (o->zipkin || o->jaeger))
 		return fail_usage("export: --protobuf is a form of --otlp");
 	if (o->no_io && o->calls_ns)
@@ -190,6 +207,14 @@ static const struct option export_options[] = {
 	{0, "jaeger", OPTION_FLAG, NULL,
 	 "Jaeger's JSON, as its page opens it from a file; all of it is in memory",
 	 offsetof(struct export_opts, jaeger)},
+	{0, "perfetto", OPTION_FLAG, NULL,
+	 "all of the trace as a timeline for Perfetto's UI, in its protobuf: threads with their "
+	 "calls, disks, "
+	 "spans, counters",
+	 offsetof(struct export_opts, perfetto)},
+	{0, "chrome", OPTION_FLAG, NULL,
+	 "the same as Chrome's trace events in JSON, which more viewers open",
+	 offsetof(struct export_opts, chrome)},
 	{0, "calls", OPTION_DURATION, "TIME",
 	 "calls that took this long or longer become spans, too, below the span that made them",
 	 offsetof(struct export_opts, calls_ns)},
@@ -205,9 +230,10 @@ static const struct option export_options[] = {
 	 offsetof(struct export_opts, from)},
 	{0, "to", OPTION_STRING, "TIME", "up to this time, written likewise",
 	 offsetof(struct export_opts, to)},
-	{0, "duckdb", OPTION_STRING, "FILE",
-	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
-	 offsetof(struct export_opts, library)},
+	SELECT_FLAGS(struct export_opts, sel,
+		     "with --perfetto and --chrome: only calls of these processes, with all their "
+		     "threads; "
+		     "repeatable, or PID,PID"),
 	{0},
 };
 
@@ -217,23 +243,31 @@ static const struct command_example export_examples[] = {
 	 "a body that curl --data-binary @spans.pb sends to a collector"},
 	{"weir export -i app.weir --jaeger --calls 1ms -o spans.json",
 	 "for Jaeger's page, slow calls as spans of their own"},
+	{"weir export -i app.weir --perfetto -o app.perfetto-trace",
+	 "a file that Perfetto's UI opens"},
+	{"weir export -i app.weir --chrome --slower 1ms -o slow.json",
+	 "calls of a millisecond and longer alone"},
 	{0},
 };
 
 const struct command command_export = {
 	.name = "export",
-	.summary = "write spans for OpenTelemetry, Zipkin and Jaeger",
-	.usage = "[--otlp [--protobuf] | --zipkin | --jaeger] [options] [TRACE...]",
+	.summary = "write spans for OpenTelemetry, Zipkin and Jaeger, or a timeline for Perfetto",
+	.usage = "[--otlp | --zipkin | --jaeger | --perfetto | --chrome] [options] [TRACE...]",
 	.description =
 		"Writes the spans of a trace, marked or imported, and the matches of periods that "
 		"the trace has. Where calls were recorded, a span has how many it made, how many "
 		"bytes they moved and how long they took, by class: weir.io.calls, "
 		"weir.io.data.time_ns, ... Each call counts for one span. weir.io.by has how they "
-		"were found: by table span_op, or by thread and time (the innermost span that the "
-		"thread had open when it made the call).\n\n"
+		"were found, as the column via of weir requests has it: context, thread, work.\n\n"
 		"A span without ids gets some, the same at each export. One that was still "
 		"running ends with the trace, and weir.status names it, as it does one that was "
 		"cut. Zipkin and Jaeger keep microseconds.\n\n"
+		"--perfetto and --chrome write every call as a slice on the track of its thread, "
+		"with "
+		"arguments and file; requests of io_uring, spans and requests to disks have tracks "
+		"of "
+		"their own. What never ended is drawn up to the end of the trace.\n\n"
 		"Exit status: 0 done, 1 the trace cannot be read or the file not be written, 2 "
 		"wrong options.",
 	.options = export_options,

@@ -40,7 +40,7 @@
 	C(CHUNK, chunk, TAIL, tail, BYTES, "", "of a part: the bytes behind its last whole word")  \
 	C(CHUNK, chunk, CONTENT, content, BYTES, "", "the bytes (--content=bytes)")
 
-/* Operations are named by row_id, as in span_op: that of a call in the traces that were joined, with its run where there are several. */
+/* Operations are named by row_id, as in span_op: those of calls in the traces that were joined. */
 #define SCHEMA_EDGE(C)                                                                            \
 	C(EDGE, edge, START, start, TIME, "ns", "start of the call from which it leads")          \
 	C(EDGE, edge, DUR, dur, DUR, "ns", "from there to the end of the call to which it leads") \

@@ -312,6 +312,12 @@ uint64_t store_bytes(const struct store *s);
 size_t store_trace_count(const struct store *s);
 /* When its recording began, ns since the epoch; of two rows about one process that of the later recording holds. */
 int64_t store_trace_began(const struct store *s, size_t trace);
+/*
+ * What tells a trace from every other one: the key of its recording, the same in all its files, and the number of the file in
+ * that. A recording that is in one file has what that alone has.
+ */
+void store_trace_identity(const struct store *s, size_t trace, uint64_t *ret_key,
+			  uint64_t *ret_part);
 /* How many recordings the files are of: one may be in several (store_rotate()). */
 size_t store_recording_count(const struct store *s);
 const char *store_trace_path(const struct store *s, size_t trace);

@@ -15,7 +15,7 @@ from tap import Tap  # noqa: E402
 weir, mark, work, marks, carriers = map(os.path.abspath, sys.argv[1:6])
 tap = Tap()
 check = tap.check
-TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')
+TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other', 'unselected')
 
 
 def run(folder, *args, given=None):

@@ -618,6 +618,7 @@ static const struct command_example diagnose_examples[] = {
 };
 
 const struct analysis analysis_diagnose = {
+	.files = true,
 	.name = "diagnose",
 	.summary = "say what is wrong with a program's I/O",
 	.description =

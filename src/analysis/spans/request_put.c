@@ -8,15 +8,15 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define TIME_COLUMNS                                                                \
-	{"program", {QUERY_DUR}}, {"stalled", {QUERY_DUR}}, {"data", {QUERY_DUR}},  \
-		{"meta", {QUERY_DUR}}, {"sync", {QUERY_DUR}}, {"net", {QUERY_DUR}}, \
-		{"lock", {QUERY_DUR}}, {"wait", {QUERY_DUR}},                       \
-	{                                                                           \
-		"other",                                                            \
-		{                                                                   \
-			QUERY_DUR                                                   \
-		}                                                                   \
+#define TIME_COLUMNS                                                                  \
+	{"program", {QUERY_DUR}}, {"stalled", {QUERY_DUR}}, {"data", {QUERY_DUR}},    \
+		{"meta", {QUERY_DUR}}, {"sync", {QUERY_DUR}}, {"net", {QUERY_DUR}},   \
+		{"lock", {QUERY_DUR}}, {"wait", {QUERY_DUR}}, {"other", {QUERY_DUR}}, \
+	{                                                                             \
+		"unselected",                                                         \
+		{                                                                     \
+			QUERY_DUR                                                     \
+		}                                                                     \
 	}
 #define PHASE_COLUMNS                                                                     \
 	{"cpu", {QUERY_DUR}}, {"runq", {QUERY_DUR}}, {"io_wait", {QUERY_DUR}},            \
@@ -93,12 +93,12 @@ static const struct answer_column trait_columns[] = {{"key", {QUERY_TEXT}},
 						     {"median", {QUERY_FLOAT}},
 						     {"slowest", {QUERY_FLOAT}}};
 static const struct answer_column cluster_columns[] = {
-	{"count", {QUERY_INT}},	      {"share", {QUERY_FLOAT}},	  {"typical", {QUERY_INT}},
-	{"typical_id", {QUERY_TEXT}}, {"p50", {QUERY_DUR}},	  {"p99", {QUERY_DUR}},
-	{"max", {QUERY_DUR}},	      {"program", {QUERY_FLOAT}}, {"stalled", {QUERY_FLOAT}},
-	{"data", {QUERY_FLOAT}},      {"meta", {QUERY_FLOAT}},	  {"sync", {QUERY_FLOAT}},
-	{"net", {QUERY_FLOAT}},	      {"lock", {QUERY_FLOAT}},	  {"wait", {QUERY_FLOAT}},
-	{"other", {QUERY_FLOAT}},
+	{"count", {QUERY_INT}},	      {"share", {QUERY_FLOAT}},	     {"typical", {QUERY_INT}},
+	{"typical_id", {QUERY_TEXT}}, {"p50", {QUERY_DUR}},	     {"p99", {QUERY_DUR}},
+	{"max", {QUERY_DUR}},	      {"program", {QUERY_FLOAT}},    {"stalled", {QUERY_FLOAT}},
+	{"data", {QUERY_FLOAT}},      {"meta", {QUERY_FLOAT}},	     {"sync", {QUERY_FLOAT}},
+	{"net", {QUERY_FLOAT}},	      {"lock", {QUERY_FLOAT}},	     {"wait", {QUERY_FLOAT}},
+	{"other", {QUERY_FLOAT}},     {"unselected", {QUERY_FLOAT}},
 };
 
 static void request_put_word(struct answer_list *t, const char *column, int64_t code)

@@ -8,6 +8,7 @@
 
 #include "analysis/spans/spans.h"
 #include "base/map.h"
+#include "base/saturate.h"
 #include "names/names.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
@@ -238,13 +239,15 @@ int span_places_new(struct span_places **ret, struct spans *s, const struct dims
 	p->futex_wait = vocab_code("op", "futex_wait");
 	for (uint32_t i = 0; i < s->count && r >= 0; i++) {
 		const struct span *k = &s->all[i];
+		/* one that runs has the calls that begin at the last of the trace's time, too */
+		int64_t stop = add_sat_signed(k->stop, k->status == SPAN_STATUS_RUNNING);
 		uint32_t lane = 0;
 
-		if (k->thread_id < 0 || k->of_context || k->stop <= k->start)
+		if (k->thread_id < 0 || k->of_context || stop <= k->start)
 			continue;
 		r = place_lane(p, k, &lane);
 		edges[count++] = (struct span_edge){k->start, lane, i, false};
-		edges[count++] = (struct span_edge){k->stop, lane, i, true};
+		edges[count++] = (struct span_edge){stop, lane, i, true};
 	}
 	return r < 0 ? r : place_edges(p, edges, count, &s->crossed);
 }

@@ -2,7 +2,7 @@
 /*
  * spans.h: the spans of a trace in memory, and which calls belong to them. Two passes: the first reads the spans (tables span and
  * period, and contexts whose span nobody recorded), the second streams the calls, so that no call is held back until a span
- * has ended. Memory: some 400 bytes a span, and 32 for each gap between the calls of spans that are open.
+ * has ended. Memory: some 450 bytes a span, and 32 for each gap between the calls of spans that are open.
  *
  * A call belongs to
  *   the span whose ids its thread carried when the call began (via context), else
@@ -24,7 +24,7 @@
 /* Where the time of a span goes. */
 enum span_time {
 	SPAN_PROGRAM, /* in no call */
-	SPAN_STALLED, /* in no call, and without a CPU: table sched */
+	SPAN_STALLED, /* without a CPU, in no call or at the end of a wait that was over: table sched */
 	SPAN_DATA,
 	SPAN_META,
 	SPAN_SYNC,
@@ -32,6 +32,7 @@ enum span_time {
 	SPAN_LOCK, /* a futex: another thread of the program */
 	SPAN_WAIT, /* other calls of class wait */
 	SPAN_OTHER,
+	SPAN_UNSELECTED, /* in calls that the selection leaves out */
 	SPAN_TIMES,
 };
 /* "program", "data", ... */
@@ -58,11 +59,15 @@ struct span_cover {
 	int64_t before, until; /* length of what was added up and forgotten, and its end */
 };
 
-/* All of it with the calls of the spans below it, cut to the span's time. */
+/*
+ * All of it with the calls of the spans below it, cut to the span's time. A call that waits (lock, wait) counts in parts of dur
+ * only while none of the spans directly below its own is open: then what that one does is what it waits for.
+ */
 struct span_sums {
 	int64_t time[SPAN_TIMES];   /* parts of dur, which they add up to */
 	int64_t summed[SPAN_TIMES]; /* of calls, added up: more where they ran side by side */
 	int64_t phase[SPAN_PHASES];
+	int64_t alone[2]; /* of summed lock and wait, what counts in parts of dur */
 	int64_t bytes;
 	int64_t self;			   /* dur without the union of the spans directly below */
 	uint32_t calls, own_calls, errors; /* own: of this span alone */
@@ -72,7 +77,8 @@ struct span_sums {
 	int64_t waited;			   /* of calls that it waited for, added up */
 	uint32_t waited_calls;
 	bool blurred;		     /* more pieces than memory allows: parts are estimates */
-	struct span_cover any, busy; /* in a call; in one that does not wait */
+	struct span_cover any, busy; /* in a selected call; in one that does not wait */
+	struct span_cover all;	     /* in a call, selected or not; with a selection alone */
 	struct span_cover off;	     /* in a call or without a CPU; with sched alone */
 };
 
@@ -83,6 +89,7 @@ struct span {
 	uint32_t parent;		    /* SPAN_NONE: none, or not in this trace */
 	uint32_t root;			    /* itself, where it has no parent */
 	uint32_t first_child, next_sibling; /* in order of start */
+	uint32_t below, below_count; /* pieces of spans.below: when one of its children is open */
 	uint32_t name, service, trace_id, span_id, attributes; /* of texts; 0: none */
 	uint8_t kind, status, source;			       /* kind 255: null */
 	bool period, of_context;
@@ -106,9 +113,11 @@ struct spans {
 	size_t cap;
 	struct intern texts; /* 0 is the empty one */
 	struct span_places *places;
+	struct span_piece *below; /* [count] at most, of each span together and in order */
 	struct span_joins *joins;
 	/* what was found about them */
-	bool sched; /* the trace has rows of sched */
+	bool sched;	/* the trace has rows of sched */
+	bool selecting; /* the run has a selection of calls */
 	uint32_t running, cut;
 	uint32_t orphans; /* their parent is not in this trace */
 	uint32_t loops;	  /* their parents lead back to them: taken for spans without one */
@@ -131,6 +140,8 @@ void spanset_free(struct spans *s);
 struct bytes spanset_text(const struct spans *s, uint32_t text);
 /* The span with this number; SPAN_NONE. */
 uint32_t spanset_find(const struct spans *s, int64_t number);
+/* A number among those of all recordings, as that of the thread has it (-1: not known), and of both tables. */
+uint64_t spanset_number_key(int64_t number, int64_t thread_id, bool period);
 /* The number of spans above it. */
 unsigned int spanset_depth(const struct spans *s, uint32_t span);
 
@@ -142,16 +153,21 @@ struct span_call {
 	enum block_via via;
 	int64_t start, stop;
 	int64_t part; /* of it that lies in the span; via wait: for which the span's threads waited, added up */
-	uint64_t seen; /* its number in the pass */
+	uint64_t seen;	 /* its number in the pass */
+	bool unselected; /* left out by the run's selection */
 };
 
-/* For each call that a span has; rows come in order of their end. Negative ends the pass. */
+/*
+ * For each call that a span has; rows come in order of their end. Negative ends the pass. All calls are read whatever the
+ * selection: those that it leaves out hand work on, too.
+ */
 typedef int span_call_fn(void *arg, const struct span_call *c);
 struct span_pass {
 	int64_t from,
 		to; /* calls that overlap [from, to) come; others may, and those that end a second later may not */
-	bool time;   /* also calls that merely overlap: only of `of` */
-	uint32_t of; /* SPAN_NONE: of every span */
+	bool time;	 /* also calls that merely overlap: only of `of` */
+	bool unselected; /* also those that the selection leaves out, but for `time` */
+	uint32_t of;	 /* SPAN_NONE: of every span */
 	span_call_fn *call;
 	/* May be NULL: for each time for which a span's thread had no CPU, in calls and not, in one order with them. */
 	int (*stall)(void *arg, uint32_t span, int64_t start, int64_t stop);

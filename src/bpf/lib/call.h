@@ -2,6 +2,7 @@
 /* call.h: the enter and the exit of a call, put together into one record at the exit. */
 #pragma once
 
+#include "bpf/lib/content_begin.h"
 #include "bpf/lib/hold.h"
 #include "bpf/lib/mapped.h"
 #include "bpf/lib/phases.h"
@@ -362,6 +363,12 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		(ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
 	c->switches = task->nvcsw;
 	c->run_delay = run_delay_of(task);
+	if (content) {
+		ts->content.end = 0;
+		ts->content.tcp = 0;
+		if (c->kind & FILE_SOCKET)
+			content_begin(ts);
+	}
 	c->op.start = bpf_ktime_get_ns();
 	if (phases)
 		phases_begin(task, ts);

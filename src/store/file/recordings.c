@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/file/folders.h"
+#include "store/file/format.h"
 #include "store/file/recordings.h"
 
 #include <errno.h>
@@ -89,6 +90,17 @@ int64_t store_trace_began(const struct store *s, size_t trace)
 {
 	assert(trace < s->trace_count);
 	return s->traces[trace].created;
+}
+
+void store_trace_identity(const struct store *s, size_t trace, uint64_t *ret_key,
+			  uint64_t *ret_part)
+{
+	const struct trace *t;
+
+	assert(trace < s->trace_count);
+	t = &s->traces[trace];
+	*ret_key = t->recording_key ? t->recording_key : load64(t->mark);
+	*ret_part = t->part;
 }
 
 size_t store_recording_count(const struct store *s)

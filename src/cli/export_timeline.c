@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/export_timeline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/options/choose.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/loss_text.h"
+#include "cli/terminal/output.h"
+#include "exchange/timeline.h"
+
+static int export_timeline_flush(void *arg, struct buf *out)
+{
+	FILE *f = arg;
+
+	if (fwrite(out->data, 1, out->len, f) != out->len)
+		return errno ? -errno : -EIO;
+	buf_clear(out);
+	return 0;
+}
+
+static void export_timeline_close(FILE **f)
+{
+	if (*f && *f != stdout)
+		fclose(*f);
+}
+
+/* Says what is in the file, and what of it is not as it was. */
+static int export_timeline_tell(const struct export_timeline *o, const struct timeline_stats *stats,
+				struct store *s, struct error *err)
+{
+	struct loss loss;
+	int r = loss_read(&loss, s, err);
+
+	if (r < 0)
+		return r;
+	loss_warn(&loss);
+	fprintf(stderr, "weir: %s slices on %s tracks", format_count(stats->slices).s,
+		format_count(stats->tracks).s);
+	if (stats->early)
+		fprintf(stderr, "; of %s the start is not known, drawn from where it is",
+			format_count(stats->early).s);
+	if (stats->running)
+		fprintf(stderr, "; %s still ran, drawn up to the end",
+			format_count(stats->running).s);
+	fprintf(stderr, "\n");
+	if (o->output && !o->chrome)
+		fprintf(stderr, "next: open %s in Perfetto's UI\n", o->output);
+	return 0;
+}
+
+static int export_timeline_to(const struct export_timeline *o, struct store *s,
+			      const struct choice *choice, struct error *err)
+{
+	_cleanup_(export_timeline_close) FILE *f = o->output ? output_text(o->output, err) : stdout;
+	const struct timeline_options opt = {.format = o->chrome ? TIMELINE_CHROME
+								 : TIMELINE_PERFETTO,
+					     .from = choice->filter.from,
+					     .to = choice->filter.to,
+					     .where = choice->expr,
+					     .flush = export_timeline_flush,
+					     .arg = f};
+	struct timeline_stats stats;
+	int r;
+
+	if (!f)
+		return err->code;
+	if (f == stdout && !o->chrome && isatty(STDOUT_FILENO))
+		return error_set(
+			err, -EINVAL,
+			"export: Perfetto's format is binary: name a file with -o, or send it on");
+	r = timeline_write(s, &opt, &stats, err);
+	if (r >= 0 && fflush(f) != 0)
+		r = -errno;
+	if (r < 0)
+		return error_errno(err, r, "cannot write %.800s", o->output ?: "the timeline");
+	return export_timeline_tell(o, &stats, s, err);
+}
+
+int export_timeline(const struct export_timeline *o, int argc, char **argv, struct error *err)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	_cleanup_(choice_free) struct choice choice = {0};
+	_cleanup_(select_free) struct select select = {0};
+	int64_t first, last;
+	int r = read_flags_select(&o->flags, &select, err);
+
+	if (r >= 0)
+		r = read_flags_open(&o->flags, argc, argv, &s, err);
+	if (r < 0)
+		return r;
+	store_range(s, &first, &last);
+	if (first == INT64_MIN || last == INT64_MIN)
+		first = last = 0;
+	r = choice_make(&choice, &o->flags.sel, &select, &o->flags.sel.where, s, err);
+	if (r >= 0)
+		r = read_flags_range(&o->flags, first, last, &choice.filter.from, &choice.filter.to,
+				     err);
+	return r < 0 ? r : export_timeline_to(o, s, &choice, err);
+}

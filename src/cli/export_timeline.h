@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export_timeline.h: `weir export --perfetto`, `--chrome`: a trace for viewers of timelines. */
+#pragma once
+
+#include "cli/options/shared.h"
+
+struct export_timeline {
+	struct read_flags flags;
+	const char *output; /* NULL: standard output */
+	bool chrome;
+};
+
+/* 0 or negative with a message. */
+int export_timeline(const struct export_timeline *o, int argc, char **argv, struct error *err);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/* load_traces.c: `weir load`: traces into a store of many machines. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/options/shared.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/output.h"
+#include "load/load.h"
+
+struct load_opts {
+	struct option_list inputs;
+	const char *to;
+	int64_t keep_ns;
+	bool schema, follow, quiet;
+};
+
+static void load_progress(const void *arg, uint64_t *ret_done, uint64_t *ret_total)
+{
+	const struct load_totals *t = arg;
+
+	*ret_done = atomic_load(&t->seen);
+	*ret_total = atomic_load(&t->all);
+}
+
+static bool load_stopped(void *arg)
+{
+	return interrupt_signal(arg) != 0;
+}
+
+/* At once: the end may be weeks away. */
+static void load_missed(uint64_t files)
+{
+	fprintf(stderr,
+		"weir: the recorder removed %s files before they were loaded: let it keep more "
+		"(record "
+		"--keep)\n",
+		format_count(files).s);
+}
+
+/* Each file alone: of a folder all of its traces. */
+static int load_each(struct load_target *t, const char *path, const struct load_loop *loop,
+		     struct load_totals *totals, struct error *err)
+{
+	_cleanup_(store_freep) struct store *all = NULL;
+	int r = store_open(&all, &path, 1, err);
+
+	for (size_t i = 0; r >= 0 && i < store_trace_count(all); i++) {
+		r = load_trace(t, store_trace_path(all, i), loop, totals, err);
+		if (r < 0 && r != -EINTR)
+			error_prefix(err, "%.300s", store_trace_path(all, i));
+	}
+	return r;
+}
+
+static void load_tell(const struct load_opts *o, const struct load_totals *t, int64_t took)
+{
+	uint64_t calls = t->calls, rows = t->rows;
+
+	if (t->damaged)
+		fprintf(stderr, "weir: %s damaged blocks cannot be read; they count as lost\n",
+			format_count(t->damaged).s);
+	if (o->quiet)
+		return;
+	fprintf(stderr, "loaded %s calls and %s other rows of %s traces in %s (%s)",
+		format_count(calls).s, format_count(rows - calls).s, format_count(t->traces).s,
+		format_dur(took).s, format_rate(calls, took, false).s);
+	if (t->known)
+		fprintf(stderr, "; %s blocks were there already", format_count(t->known).s);
+	if (t->made)
+		fprintf(stderr,
+			"; %s blocks of tables made after recording are left out: make them of the "
+			"file",
+			format_count(t->made).s);
+	fputc('\n', stderr);
+}
+
+static int load_are_paths(const struct load_opts *o, int argc, char **argv, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->inputs.count && r >= 0; i++)
+		r = input_is_path(o->inputs.items[i], err);
+	for (int i = 0; i < argc && r >= 0; i++)
+		r = input_is_path(argv[i], err);
+	return r;
+}
+
+static int load_traces_all(const struct load_opts *o, int argc, char **argv, struct interrupt *it,
+			   struct error *err)
+{
+	const struct read_flags flags = {.inputs = o->inputs};
+	const struct load_options options = {.keep_ns = o->keep_ns};
+	struct load_loop loop = {
+		.follow = o->follow, .stopped = load_stopped, .arg = it, .missed = load_missed};
+	const struct load_target_ops *ops = load_target_find(o->to, err);
+	_cleanup_(load_target_freep) struct load_target *t = NULL;
+	_cleanup_free_ const char **paths = NULL;
+	struct load_totals totals = {0};
+	int64_t began = clock_monotonic_ns();
+	size_t count;
+	int r = ops ? load_are_paths(o, argc, argv, err) : err->code;
+
+	if (r >= 0)
+		r = read_flags_paths(&flags, argc, argv, &paths, &count, err);
+
+	if (r >= 0 && o->follow && count > 1)
+		return error_set(err, -EINVAL,
+				 "--follow loads one trace while it is recorded, not %zu", count);
+	if (r >= 0)
+		r = ops->connect(&t, o->to, &options, err);
+	interrupt_progress(it, load_progress, &totals);
+	for (size_t i = 0; r >= 0 && i < count; i++)
+		r = o->follow ? load_growing(t, paths[i], &loop, &totals, err)
+			      : load_each(t, paths[i], &loop, &totals, err);
+	interrupt_quiet(it);
+	if (r >= 0 || r == -EINTR)
+		load_tell(o, &totals, clock_monotonic_ns() - began);
+	return r;
+}
+
+static int load_schema(const struct load_opts *o)
+{
+	const struct load_options options = {.keep_ns = o->keep_ns};
+	struct error err = {0};
+	const struct load_target_ops *ops = load_target_find(o->to, &err);
+	_cleanup_buf_ struct buf out = {0};
+
+	if (!ops)
+		return fail(&err);
+	if (ops->schema(&options, NULL, &out) < 0) {
+		error_errno(&err, -ENOMEM, "load");
+		return fail(&err);
+	}
+	fputs(buf_str(&out), stdout);
+	return 0;
+}
+
+static int load_run(const void *opts, int argc, char **argv)
+{
+	const struct load_opts *o = opts;
+	struct error err = {0};
+	struct interrupt it;
+	int r;
+
+	if (!o->to)
+		return fail_usage("load: --to is missing, the store to load into: "
+				  "weir load --to clickhouse://localhost/weir app.weir");
+	if (o->schema)
+		return load_schema(o);
+	if (interrupt_start(&it, INTERRUPT_END, &err) < 0)
+		return fail(&err);
+	r = load_traces_all(o, argc, argv, &it, &err);
+	return interrupt_stop(&it, r < 0 ? fail(&err) : 0);
+}
+
+static const struct option load_command_options[] = {
+	{0, "to", OPTION_STRING, "ADDRESS",
+	 "the store: clickhouse://HOST[:PORT][,HOST...]/DATABASE[?tls=1&ca=FILE&login=FILE]",
+	 offsetof(struct load_opts, to)},
+	{'i', "input", OPTION_LIST, "TRACE",
+	 "load this trace, or every trace in this folder; repeatable",
+	 offsetof(struct load_opts, inputs)},
+	{0, "schema", OPTION_FLAG, NULL, "print what makes the tables, and load nothing",
+	 offsetof(struct load_opts, schema)},
+	{0, "keep", OPTION_DURATION, "TIME",
+	 "tables that are made now drop rows so long after they ended (720h; default: never)",
+	 offsetof(struct load_opts, keep_ns)},
+	{'f', "follow", OPTION_FLAG, NULL,
+	 "go on while the trace is being recorded, in further files too (record --rotate)",
+	 offsetof(struct load_opts, follow)},
+	{'q', "quiet", OPTION_FLAG, NULL, "print only what is lost, nothing else",
+	 offsetof(struct load_opts, quiet)},
+	{0},
+};
+
+static const struct command_example load_examples[] = {
+	{"weir load --to clickhouse://localhost/weir app.weir", "load a trace"},
+	{"weir load --to clickhouse://db1,db2/weir?tls=1 --follow app.weir",
+	 "while it is recorded, into whichever of two nodes answers"},
+	{"weir load --to clickhouse://localhost/weir --schema --keep 720h",
+	 "the tables, for a database that somebody else looks after"},
+	{0},
+};
+
+const struct command command_load = {
+	.name = "load",
+	.summary = "load traces into a database of many machines",
+	.usage = "--to ADDRESS [--follow] [options] [TRACE...]",
+	.description =
+		"Loads every block of a trace once, whatever breaks on the way: a block is known "
+		"by "
+		"host, boot, recording and number, and the database by what it holds. To continue "
+		"after a failure, load again; a trace that was loaded changes nothing. What could "
+		"not be recorded, or not be read, is loaded as rows of loss.\n\n"
+		"User and password come from $WEIR_USER and $WEIR_PASSWORD, or from the file "
+		"login=FILE in the address, which its owner alone can read. The address is then "
+		"what -i of query, report and other commands takes.\n\n"
+		"Exit status: 0 done, 1 a trace cannot be read or the database not be reached, "
+		"2 wrong options.",
+	.options = load_command_options,
+	.options_size = sizeof(struct load_opts),
+	.examples = load_examples,
+	.or_files = true,
+	.run = load_run,
+};

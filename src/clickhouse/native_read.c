@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/* native_read.c: blocks of ClickHouse's as they arrive. */
+#include <errno.h>
+#include <string.h>
+
+#include "clickhouse/native.h"
+
+#define COLUMNS_MAX 1024
+#define ROWS_MAX    (1u << 24)
+#define BLOCK_MAX   (1ull << 31) /* bytes */
+
+void native_reader_free(struct native_reader *r)
+{
+	for (size_t i = 0; i < r->cap; i++)
+		free(r->texts[i]);
+	free(r->texts);
+	free(r->texts_cap);
+	free(r->columns);
+	buf_free(&r->in);
+	*r = (struct native_reader){0};
+}
+
+/* A place in the bytes so far; `need` more where they do not suffice. */
+struct native_at {
+	const uint8_t *data;
+	size_t at, len;
+};
+
+/* 1; 0: more bytes are needed; negative. */
+static int take_varint(struct native_at *p, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; shift < 63; shift += 7) {
+		uint8_t byte;
+
+		if (p->at == p->len)
+			return 0;
+		byte = p->data[p->at++];
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = v;
+			return 1;
+		}
+	}
+	return -EBADMSG;
+}
+
+static int take_bytes(struct native_at *p, size_t len, const uint8_t **ret)
+{
+	if (p->len - p->at < len)
+		return 0;
+	*ret = p->data + p->at;
+	p->at += len;
+	return 1;
+}
+
+static int take_text(struct native_at *p, struct bytes *ret)
+{
+	uint64_t len;
+	int r = take_varint(p, &len);
+
+	if (r <= 0)
+		return r;
+	if (len > BLOCK_MAX)
+		return -EBADMSG;
+	r = take_bytes(p, len, &ret->data);
+	ret->len = (uint32_t)len;
+	return r;
+}
+
+static bool text_is(struct bytes t, const char *word)
+{
+	return t.len == strlen(word) && !memcmp(t.data, word, t.len);
+}
+
+static int read_type(struct bytes t, struct native_column *c, bool *ret_nullable)
+{
+	static const struct {
+		const char *name;
+		struct native_column column;
+	} types[] = {
+		{"UInt8", {.width = 1}},
+		{"Bool", {.width = 1}},
+		{"UInt16", {.width = 2}},
+		{"Date", {.width = 2}},
+		{"UInt32", {.width = 4}},
+		{"DateTime", {.width = 4}},
+		{"UInt64", {.width = 8}},
+		{"Int8", {.width = 1, .is_signed = true}},
+		{"Int16", {.width = 2, .is_signed = true}},
+		{"Int32", {.width = 4, .is_signed = true}},
+		{"Int64", {.width = 8, .is_signed = true}},
+		{"Float64", {.width = 8, .is_float = true}},
+		{"String", {.width = 0}},
+	};
+
+	*ret_nullable = t.len > 10 && !memcmp(t.data, "Nullable(", 9);
+	if (*ret_nullable)
+		t = (struct bytes){t.data + 9, t.len - 10};
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (text_is(t, types[i].name)) {
+			*c = types[i].column;
+			return 0;
+		}
+	}
+	return -EBADMSG;
+}
+
+static int reader_room(struct native_reader *r, size_t column, size_t rows)
+{
+	if (column >= r->cap) {
+		size_t cap = MAX(r->cap * 2, column + 16);
+		struct native_column *columns = realloc(r->columns, cap * sizeof(*columns));
+		struct bytes **texts;
+		size_t *caps;
+
+		if (!columns)
+			return -ENOMEM;
+		r->columns = columns;
+		texts = realloc(r->texts, cap * sizeof(*texts));
+		if (!texts)
+			return -ENOMEM;
+		r->texts = texts;
+		caps = realloc(r->texts_cap, cap * sizeof(*caps));
+		if (!caps)
+			return -ENOMEM;
+		r->texts_cap = caps;
+		memset(r->texts + r->cap, 0, (cap - r->cap) * sizeof(*texts));
+		memset(r->texts_cap + r->cap, 0, (cap - r->cap) * sizeof(*caps));
+		r->cap = cap;
+	}
+	if (!rows)
+		return 0;
+	return grow((void **)&r->texts[column], &r->texts_cap[column], rows, sizeof(struct bytes));
+}
+
+static int take_column(struct native_reader *r, struct native_at *p, size_t i, size_t rows)
+{
+	struct bytes name, type;
+	struct native_column *c;
+	bool nullable;
+	int k = take_text(p, &name);
+
+	if (k > 0)
+		k = take_text(p, &type);
+	if (k <= 0)
+		return k;
+	k = reader_room(r, i, 0);
+	if (k < 0)
+		return k;
+	c = &r->columns[i];
+	k = read_type(type, c, &nullable);
+	if (k < 0)
+		return k;
+	if (nullable) {
+		k = take_bytes(p, rows, &c->nulls);
+		if (k <= 0)
+			return k;
+	}
+	if (c->width)
+		return take_bytes(p, rows * c->width, &c->data);
+	k = reader_room(r, i, rows);
+	c->texts = r->texts[i];
+	if (k < 0)
+		return k;
+	for (size_t row = 0; row < rows; row++) {
+		k = take_text(p, &c->texts[row]);
+		if (k <= 0)
+			return k;
+	}
+	return 1;
+}
+
+/* A block from what has come: 1; 0: it is not all here; negative. */
+static int take_block(struct native_reader *r)
+{
+	struct native_at p = {r->in.data + r->at, 0, r->in.len - r->at};
+	uint64_t columns, rows;
+	int k = take_varint(&p, &columns);
+
+	if (k > 0)
+		k = take_varint(&p, &rows);
+	if (k <= 0)
+		return k;
+	if (columns > COLUMNS_MAX || rows > ROWS_MAX)
+		return -EBADMSG;
+	for (size_t i = 0; i < columns; i++) {
+		k = take_column(r, &p, i, rows);
+		if (k <= 0)
+			return k;
+	}
+	r->count = columns;
+	r->rows = rows;
+	r->at += p.at;
+	return 1;
+}
+
+/* Before more is read: what was handed out is no longer needed. */
+static void drop_read(struct native_reader *r)
+{
+	if (!r->at)
+		return;
+	memmove(r->in.data, r->in.data + r->at, r->in.len - r->at);
+	r->in.len -= r->at;
+	r->at = 0;
+}
+
+int native_read(struct native_reader *r, const char **ret_text, struct error *err)
+{
+	size_t want = 0;
+
+	*ret_text = NULL;
+	drop_read(r);
+	for (;;) {
+		int k = r->in.len > r->at && (r->in.len - r->at >= want || r->ended) ? take_block(r)
+										     : 0;
+
+		if (k > 0 && r->rows)
+			return 1;
+		if (k > 0)
+			continue;
+		if (k == 0 && r->ended && r->in.len == r->at)
+			return 0;
+		/* an exception stands where a block would begin, or cuts one */
+		if (k < 0 || r->ended || r->in.len > BLOCK_MAX) {
+			while (!r->ended && r->in.len < BLOCK_MAX && k != -ENOMEM)
+				r->ended = net_client_read(r->client, &r->in, err) <= 0;
+			*ret_text = buf_str(&r->in);
+			for (size_t i = 0; i + 6 < r->in.len; i++) {
+				if (!memcmp(r->in.data + i, "Code: ", 6))
+					*ret_text = (const char *)r->in.data + i;
+			}
+			return k == -ENOMEM ? k : -EBADMSG;
+		}
+		/* a large block is not parsed again for each piece of it */
+		want = r->in.len - r->at + (r->in.len - r->at) / 2;
+		k = net_client_read(r->client, &r->in, err);
+		if (k < 0)
+			return k;
+		r->ended = k == 0;
+	}
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/* server.c: statements over HTTP. */
+#include "clickhouse/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct net_defaults defaults = {
+	.scheme = CLICKHOUSE_SCHEME, .port = 8123, .tls_port = 8443, .database = "weir"};
+
+/* Codes of exceptions (its ErrorCodes.cpp) that are not -EINVAL. */
+static const struct {
+	int code, errno_code;
+	const char *advice;
+} known[] = {
+	{60, -ENOENT, "; load a trace into it first: weir load"},
+	{81, -ENOENT, "; load a trace into it first: weir load"},
+	{159, -ETIMEDOUT, ""},
+	{160, -ETIMEDOUT, ""},
+	{192, -EACCES, "; set $WEIR_USER and $WEIR_PASSWORD, or login=FILE in the address"},
+	{193, -EACCES, "; set $WEIR_USER and $WEIR_PASSWORD, or login=FILE in the address"},
+	{194, -EACCES, "; set $WEIR_USER and $WEIR_PASSWORD, or login=FILE in the address"},
+	{516, -EACCES, "; set $WEIR_USER and $WEIR_PASSWORD, or login=FILE in the address"},
+	{216, -EBUSY, ""},
+	{202, -EBUSY, ""},
+	{241, -ENOMEM, "; --memory SIZE raises the bound, the server's own may be lower"},
+	{173, -ENOMEM, ""},
+	{394, -EINTR, ""},
+};
+
+int clickhouse_literal(struct bytes text, struct buf *out)
+{
+	int r = buf_append(out, "'", 1);
+
+	for (size_t i = 0; i < text.len && r >= 0; i++) {
+		if (text.data[i] == '\'' || text.data[i] == '\\')
+			r = buf_append(out, "\\", 1);
+		if (r >= 0)
+			r = text.data[i] ? buf_append(out, text.data + i, 1)
+					 : buf_append(out, "\\0", 2);
+	}
+	return r < 0 ? r : buf_append(out, "'", 1);
+}
+
+int clickhouse_name(const char *name, struct buf *out)
+{
+	assert(!strchr(name, '`') && !strchr(name, '\\'));
+	return buf_printf(out, "`%s`", name);
+}
+
+/* "Code: 60, e.displayText() = DB::Exception: Table weir.op doesn't exist., e.what() = ..." (18), "Code: 60. DB::Exception:
+ * Table ... (UNKNOWN_TABLE) (version ...)" (today). */
+int clickhouse_exception(const struct clickhouse *c, const char *text, struct error *err)
+{
+	const char *at = strstr(text, "Code: "), *what = at ? strstr(at, "Exception: ") : NULL;
+	const char *ends[] = {", e.what() = ", ", Stack trace", " (version ", "\n"};
+	const char *advice = "";
+	size_t len;
+	int code, r = -EINVAL;
+
+	if (!what || sscanf(at, "Code: %d", &code) != 1)
+		return 0;
+	what += strlen("Exception: ");
+	len = strlen(what);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		const char *end = strstr(what, ends[i]);
+
+		if (end)
+			len = MIN(len, (size_t)(end - what));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (known[i].code == code) {
+			r = known[i].errno_code;
+			advice = known[i].advice;
+		}
+	}
+	if (r == -EINTR)
+		return error_set(err, r, "interrupted");
+	return error_set(err, r, "%s: ClickHouse's error %d: %.*s%s", net_client_node(c->client),
+			 code, (int)MIN(len, (size_t)500), what, advice);
+}
+
+static int put_path(struct clickhouse *c, const struct clickhouse_query *q, bool in_path,
+		    struct buf *out)
+{
+	int r = buf_printf(out, "/?database=%s",
+			   q->no_database ? "default" : net_client_database(c->client));
+
+	if (r >= 0 && q->id)
+		r = buf_printf(out, "&query_id=%s", q->id);
+	if (r >= 0 && q->settings)
+		r = buf_printf(out, "%s", q->settings);
+	if (r >= 0 && q->compressed)
+		r = buf_printf(out, "&decompress=1&http_native_compression_disable_checksumming_on_"
+				    "decompress=1");
+	if (r < 0 || !in_path)
+		return r;
+	r = buf_printf(out, "&query=");
+	return r < 0 ? r : net_encode(q->sql, strlen(q->sql), out);
+}
+
+int clickhouse_begin(struct clickhouse *c, const struct clickhouse_query *q, struct error *err)
+{
+	_cleanup_buf_ struct buf path = {0}, answer = {0};
+	bool in_path = q->data.len > 0;
+	struct net_request request = {.method = "POST", .headers = q->headers};
+	unsigned int status;
+	int r = put_path(c, q, in_path, &path);
+
+	if (r < 0)
+		return error_errno(err, r, "a statement");
+	request.path = buf_str(&path);
+	request.body = in_path ? q->data
+			       : (struct bytes){(const uint8_t *)q->sql, (uint32_t)strlen(q->sql)};
+	r = net_client_begin(c->client, &request, &status, err);
+	if (r < 0 || status == 200)
+		return r;
+	while ((r = net_client_read(c->client, &answer, err)) > 0) {
+		if (answer.len > 1u << 20)
+			break;
+	}
+	if (r < 0)
+		return r;
+	r = clickhouse_exception(c, buf_str(&answer), err);
+	if (r < 0)
+		return r;
+	return error_set(err, status == 401 || status == 403 ? -EACCES : -EPROTO,
+			 "%s answers with %u: %.*s", net_client_node(c->client), status,
+			 (int)MIN(strcspn(buf_str(&answer), "\n"), (size_t)300), buf_str(&answer));
+}
+
+int clickhouse_run(struct clickhouse *c, const struct clickhouse_query *q, struct buf *answer,
+		   struct error *err)
+{
+	int r = clickhouse_begin(c, q, err);
+
+	while (r >= 0) {
+		r = net_client_read(c->client, answer, err);
+		if (r == 0)
+			return 0;
+	}
+	return r;
+}
+
+int clickhouse_do(struct clickhouse *c, const char *sql, struct buf *answer, struct error *err)
+{
+	_cleanup_buf_ struct buf own = {0};
+
+	return clickhouse_run(c, &(struct clickhouse_query){.sql = sql}, answer ? answer : &own,
+			      err);
+}
+
+int clickhouse_connect(struct clickhouse *c, const char *address, struct error *err)
+{
+	const struct clickhouse_query q = {.sql = "SELECT version()", .no_database = true};
+	_cleanup_buf_ struct buf answer = {0};
+	unsigned int major, minor;
+	int r = net_client_new(&c->client, address, &defaults, err);
+
+	if (r >= 0) {
+		c->address = strdup(address);
+		r = c->address ? clickhouse_run(c, &q, &answer, err) : -ENOMEM;
+	}
+	if (r < 0)
+		return r;
+	if (sscanf(buf_str(&answer), "%u.%u", &major, &minor) != 2 || major > 9999 || minor > 999)
+		return error_set(err, -EPROTO, "%s: what answers there is no ClickHouse: '%.*s'",
+				 net_client_node(c->client),
+				 (int)MIN(strcspn(buf_str(&answer), "\n"), (size_t)80),
+				 buf_str(&answer));
+	c->version = major * 1000 + minor;
+	return 0;
+}
+
+void clickhouse_close(struct clickhouse *c)
+{
+	net_client_free(c->client);
+	free(c->address);
+	*c = (struct clickhouse){0};
+}

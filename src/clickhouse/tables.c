@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tables.c: CREATE TABLE for each table of the schema. */
+#include "clickhouse/tables.h"
+
+#include <string.h>
+
+#include "clickhouse/server.h"
+#include "schema/vocab.h"
+
+#define DAY_NS	      86400000000000ll
+#define VERSION_TTL   19006
+#define VERSION_CODEC 19001
+#define WORDS_MAX     1024 /* codes of one vocabulary */
+
+bool clickhouse_has_table(enum table_id table)
+{
+	enum schema_kind kind = schema_table(table)->kind;
+
+	return kind == TABLE_IS_EVENTS || kind == TABLE_IS_DIMENSION;
+}
+
+int clickhouse_column(enum table_id table, unsigned int column, struct buf *out)
+{
+	const struct column_def *c = &schema_table(table)->columns[column];
+
+	return buf_printf(out, "`%s%s`", c->name, c->type == COLUMN_CODE ? "_code" : "");
+}
+
+const char *clickhouse_type(const struct column_def *c)
+{
+	return column_is_bytes(c->type) ? "Nullable(String)"
+	       : c->type == COLUMN_UINT ? "Nullable(UInt64)"
+					: "Nullable(Int64)";
+}
+
+/* The word of a code, for people. */
+static int put_words(const struct column_def *c, struct buf *out)
+{
+	_cleanup_buf_ struct buf codes = {0}, words = {0};
+	int r = 0;
+
+	for (int64_t code = 0; code < WORDS_MAX && r >= 0; code++) {
+		const char *word = vocab_word(c->name, code);
+
+		if (!word)
+			continue;
+		r = buf_printf(&codes, "%s%lld", codes.len ? "," : "", (long long)code);
+		if (r >= 0)
+			r = buf_printf(&words, "%s'%s'", words.len ? "," : "", word);
+	}
+	if (r < 0 || !codes.len)
+		return r;
+	return buf_printf(out,
+			  ",\n  `%s` Nullable(String) ALIAS if(isNull(%s_code), NULL, "
+			  "transform(assumeNotNull(%s_code), [%s], [%s], "
+			  "toString(assumeNotNull(%s_code))))",
+			  c->name, c->name, c->name, buf_str(&codes), buf_str(&words), c->name);
+}
+
+static int put_column(enum table_id table, unsigned int i, const char *codec, struct buf *out)
+{
+	const struct column_def *c = &schema_table(table)->columns[i];
+	int r;
+
+	if (table == TABLE_OP && i == OP_START)
+		return buf_printf(out,
+				  ",\n  `start_kind` UInt8%s,\n  `start_odd` Int64%s,\n  `start` "
+				  "Nullable(Int64) ALIAS multiIf(start_kind = %d, NULL, start_kind "
+				  "= %d, start_odd, ended - dur)",
+				  codec, codec, START_IS_NULL, START_IS_ODD);
+	r = buf_printf(out, ",\n  ");
+	if (r >= 0)
+		r = clickhouse_column(table, i, out);
+	if (r >= 0)
+		r = buf_printf(out, " %s%s", clickhouse_type(c), codec);
+	return r < 0 || c->type != COLUMN_CODE ? r : put_words(c, out);
+}
+
+/* What is asked for: calls by operation in a range of time, rows of dimensions by id, others by time. */
+static const char *order_of(enum table_id table)
+{
+	return table == TABLE_OP	    ? "(recording, ifNull(op_code, -1), ended)"
+	       : schema_is_dimension(table) ? "(recording, ifNull(id, -1), block_no, row_no)"
+					    : "(recording, ended)";
+}
+
+static int put_end(unsigned int version, int64_t keep_ns, const char *order, struct buf *out)
+{
+	int r = buf_printf(out, "\n) ENGINE = MergeTree PARTITION BY day ORDER BY %s", order);
+
+	if (r >= 0 && keep_ns && version >= VERSION_TTL)
+		r = buf_printf(out, " TTL day + toIntervalDay(%lld)",
+			       (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
+	return r < 0 ? r : buf_printf(out, ";\n");
+}
+
+static int put_table(enum table_id table, unsigned int version, int64_t keep_ns, struct buf *out)
+{
+	const struct table_def *t = schema_table(table);
+	bool codecs = version >= VERSION_CODEC;
+	const char *codec = codecs ? " CODEC(ZSTD(1))" : "";
+	const char *delta = codecs ? " CODEC(Delta, ZSTD(1))" : "";
+	int r = buf_printf(out,
+			   "CREATE TABLE IF NOT EXISTS `%s` (\n  `recording` UInt32%s,\n  "
+			   "`block_no` UInt64%s,\n  `row_no` UInt64%s,\n  `ended` Int64%s,\n  "
+			   "`day` Date%s",
+			   t->name, codec, codec, delta, delta, codec);
+
+	for (unsigned int i = 0; i < t->column_count && r >= 0; i++)
+		r = put_column(table, i, codec, out);
+	return r < 0 ? r : put_end(version, keep_ns, order_of(table), out);
+}
+
+int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, struct buf *out)
+{
+	int r = buf_printf(out, "CREATE DATABASE IF NOT EXISTS `%s`;\n", database);
+
+	if (r >= 0)
+		r = buf_printf(out,
+			       "CREATE TABLE IF NOT EXISTS `recording` (\n  `recording` UInt32,"
+			       "\n  `host` String,\n  `boot` String,\n  `key` UInt64,\n  `part` "
+			       "UInt64,\n  `began` Int64,\n  `day` Date");
+	if (r >= 0)
+		r = put_end(version, keep_ns, "(recording, part)", out);
+	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++)
+		r = clickhouse_has_table(i) ? put_table(i, version, keep_ns, out) : 0;
+	return r;
+}

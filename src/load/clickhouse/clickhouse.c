@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * clickhouse.c: blocks of a trace into ClickHouse's tables.
+ *
+ * The rows of a block have its number, and what is there is read from the tables themselves: there is no second place that
+ * could disagree. ClickHouse inserts what one request brings for one partition at once or not at all, and all rows of a block
+ * are in one (their `day` is that of its first row); so a block is there as a whole or not at all, whatever is killed. What a killed
+ * loader sent may still be on its way into a table: inserts of one file have one query_id, begin() waits until none runs, and the
+ * server refuses a second one while it does.
+ */
+#include "load/clickhouse/clickhouse.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+#include "base/clock.h"
+#include "clickhouse/native.h"
+#include "clickhouse/server.h"
+#include "clickhouse/tables.h"
+
+#define ROWS_AT_ONCE  (512u << 10) /* of a table in a request: parts of tens of MB, few to merge */
+#define BYTES_AT_ONCE (64u << 20)  /* compressed */
+#define DAY_NS	      86400000000000ll
+#define DAY_MAX	      49709 /* 2106-02-07: Date of today reaches further, that of 18.16 does not */
+#define WAIT_NS	      (60 * NSEC_PER_SEC)
+#define POLL_NS	      (50 * NSEC_PER_MSEC)
+#define QUIET_TIMES   3 /* in a row no insert was seen to run */
+
+/* One request, however large, makes one part of each partition. */
+#define INSERT_SETTINGS                                                     \
+	"&max_insert_block_size=4194304&min_insert_block_size_rows=4194304" \
+	"&min_insert_block_size_bytes=4294967296"
+
+struct pending {
+	struct buf body;  /* frames */
+	uint64_t columns; /* those of the file's blocks so far: a request has one list */
+	uint64_t rows;
+	struct map there; /* block_no of blocks that are in the table, or in body */
+};
+
+struct click {
+	struct load_target target;
+	struct clickhouse server;
+	uint32_t recording;
+	uint64_t part;
+	int64_t began;
+	char id[64]; /* of inserts */
+	struct pending tables[TABLE_COUNT];
+	struct buf raw;
+};
+
+static void click_free(struct load_target *t)
+{
+	struct click *c = (struct click *)t;
+
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		buf_free(&c->tables[i].body);
+		map_free(&c->tables[i].there);
+	}
+	buf_free(&c->raw);
+	clickhouse_close(&c->server);
+	free(c);
+}
+
+static int click_schema(const struct load_options *opt, const char *version, struct buf *out)
+{
+	unsigned int major = 9999, minor = 0;
+
+	if (version && sscanf(version, "%u.%u", &major, &minor) != 2)
+		return -EINVAL;
+	return clickhouse_ddl("weir", major * 1000 + minor, opt->keep_ns, out);
+}
+
+/* Statement by statement: HTTP takes one at a time. */
+static int make_tables(struct click *c, const struct load_options *opt, struct error *err)
+{
+	_cleanup_buf_ struct buf ddl = {0}, answer = {0};
+	char *at, *end;
+	int r = clickhouse_ddl(net_client_database(c->server.client), c->server.version,
+			       opt->keep_ns, &ddl);
+
+	if (r < 0)
+		return error_errno(err, r, "the tables");
+	at = (char *)buf_str(&ddl) ? (char *)ddl.data : NULL;
+	for (bool first = true; r >= 0 && at && (end = strstr(at, ";\n")); first = false) {
+		struct clickhouse_query q = {.sql = at, .no_database = first};
+
+		*end = 0;
+		r = clickhouse_run(&c->server, &q, &answer, err);
+		at = end + 2;
+	}
+	return r;
+}
+
+static int click_connect(struct load_target **ret, const char *address,
+			 const struct load_options *opt, struct error *err)
+{
+	struct click *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return error_errno(err, -ENOMEM, "%.200s", address);
+	c->target.ops = &clickhouse_target;
+	r = clickhouse_connect(&c->server, address, err);
+	if (r >= 0)
+		r = make_tables(c, opt, err);
+	if (r < 0) {
+		click_free(&c->target);
+		return r;
+	}
+	*ret = &c->target;
+	return 0;
+}
+
+/* ---- which recording, and what of it is there ---- */
+
+static uint16_t day_of(int64_t t)
+{
+	return t <= 0 ? 0 : (uint16_t)MIN(t / DAY_NS, (int64_t)DAY_MAX);
+}
+
+/* " WHERE key, host and boot are these" */
+static int put_identity(const struct load_recording *rec, struct buf *out)
+{
+	int r = buf_printf(out, "key = %llu AND host = ", (unsigned long long)rec->key);
+
+	if (r >= 0)
+		r = clickhouse_literal(rec->host, out);
+	if (r >= 0)
+		r = buf_printf(out, " AND boot = ");
+	return r < 0 ? r : clickhouse_literal(rec->boot, out);
+}
+
+/*
+ * The number of a recording in the database: of its hash, or the next one that is free. Only two recordings of one hash that
+ * are first loaded in one moment could get the same: once in 2^32 such moments.
+ */
+static int find_number(struct click *c, const struct load_recording *rec, bool *ret_known,
+		       struct error *err)
+{
+	XXH64_hash_t hash = XXH3_64bits(rec->host.data, rec->host.len);
+
+	hash = XXH3_64bits_withSeed(rec->boot.data, rec->boot.len, hash);
+	c->recording = (uint32_t)XXH3_64bits_withSeed(&rec->key, sizeof(rec->key), hash);
+	for (;; c->recording++) {
+		_cleanup_buf_ struct buf sql = {0}, answer = {0};
+		unsigned long long all, same, parts;
+		int r = buf_printf(&sql, "SELECT count(), countIf(");
+
+		if (r >= 0)
+			r = put_identity(rec, &sql);
+		if (r >= 0)
+			r = buf_printf(
+				&sql, "), countIf(part = %llu) FROM recording WHERE recording = %u",
+				(unsigned long long)c->part, c->recording);
+		if (r < 0)
+			return error_errno(err, r, "the recording");
+		r = clickhouse_do(&c->server, buf_str(&sql), &answer, err);
+		if (r < 0)
+			return r;
+		if (sscanf(buf_str(&answer), "%llu %llu %llu", &all, &same, &parts) != 3)
+			return error_set(err, -EPROTO, "%s: no counts: '%.100s'",
+					 net_client_node(c->server.client), buf_str(&answer));
+		*ret_known = parts > 0;
+		if (!all || same)
+			return 0;
+	}
+}
+
+static int put_recording(struct click *c, const struct load_recording *rec, struct error *err)
+{
+	_cleanup_buf_ struct buf sql = {0};
+	int r = buf_printf(&sql, "INSERT INTO recording VALUES (%u, ", c->recording);
+
+	if (r >= 0)
+		r = clickhouse_literal(rec->host, &sql);
+	if (r >= 0)
+		r = buf_printf(&sql, ", ");
+	if (r >= 0)
+		r = clickhouse_literal(rec->boot, &sql);
+	if (r >= 0)
+		r = buf_printf(&sql, ", %llu, %llu, %lld, toDate(%u))",
+			       (unsigned long long)rec->key, (unsigned long long)c->part,
+			       (long long)rec->began, day_of(rec->began));
+	return r < 0 ? error_errno(err, r, "the recording")
+		     : clickhouse_do(&c->server, buf_str(&sql), NULL, err);
+}
+
+/* Until no insert of an earlier loader runs. */
+static int wait_for_others(struct click *c, struct error *err)
+{
+	int64_t until = clock_monotonic_ns() + WAIT_NS;
+	char sql[160];
+
+	snprintf(sql, sizeof(sql), "SELECT count() FROM system.processes WHERE query_id = '%s'",
+		 c->id);
+	for (unsigned int quiet = 0; quiet < QUIET_TIMES;) {
+		_cleanup_buf_ struct buf answer = {0};
+		int r = clickhouse_do(&c->server, sql, &answer, err);
+
+		if (r < 0)
+			return r;
+		quiet = !strcmp(buf_str(&answer), "0\n") ? quiet + 1 : 0;
+		if (!quiet && clock_monotonic_ns() > until)
+			return error_set(err, -EBUSY,
+					 "%s: another loader is at this recording (query %s)",
+					 net_client_node(c->server.client), c->id);
+		if (quiet < QUIET_TIMES)
+			nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	}
+	return 0;
+}
+
+/* "t AS which, block_no" of every table, in one statement. */
+static int ask_blocks(struct click *c, struct error *err)
+{
+	_cleanup_buf_ struct buf sql = {0};
+	uint64_t from = clickhouse_block_no(c->part, false, 0);
+	struct clickhouse_query q = {0};
+	int r = 0;
+
+	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+		if (!clickhouse_has_table(i))
+			continue;
+		r = buf_printf(&sql,
+			       "%sSELECT toUInt8(%u) AS t, block_no FROM `%s` WHERE recording = %u "
+			       "AND block_no >= %llu AND block_no < %llu GROUP BY block_no",
+			       sql.len ? " UNION ALL " : "", i, schema_table(i)->name, c->recording,
+			       (unsigned long long)from,
+			       (unsigned long long)clickhouse_block_no(c->part + 1, false, 0));
+	}
+	if (r >= 0)
+		r = buf_printf(&sql, " FORMAT Native");
+	if (r < 0)
+		return error_errno(err, r, "the blocks that are there");
+	q.sql = buf_str(&sql);
+	return clickhouse_begin(&c->server, &q, err);
+}
+
+static int learn_blocks(struct click *c, struct error *err)
+{
+	_cleanup_(native_reader_free) struct native_reader in = {.client = c->server.client};
+	const char *text;
+	int r = ask_blocks(c, err);
+
+	while (r >= 0 && (r = native_read(&in, &text, err)) > 0) {
+		for (size_t i = 0; i < in.rows && in.count == 2 && r >= 0; i++) {
+			int64_t table = native_int(&in.columns[0], i);
+			uint64_t no = (uint64_t)native_int(&in.columns[1], i);
+
+			if (table >= 0 && table < TABLE_COUNT)
+				r = map_set(&c->tables[table].there, (uint32_t)no, 1);
+		}
+	}
+	if (r == -EBADMSG && text && clickhouse_exception(&c->server, text, err) >= 0)
+		return error_set(err, r, "%s: the answer is cut",
+				 net_client_node(c->server.client));
+	return r < 0 ? error_errno(err, r, "the blocks that are there") : 0;
+}
+
+static int click_begin(struct load_target *t, const struct load_recording *rec, uint64_t part,
+		       struct error *err)
+{
+	struct click *c = (struct click *)t;
+	bool known = false;
+	int r;
+
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		map_free(&c->tables[i].there);
+		c->tables[i].there = (struct map){0};
+		buf_clear(&c->tables[i].body);
+		c->tables[i].rows = c->tables[i].columns = 0;
+	}
+	c->part = part;
+	c->began = rec->began;
+	r = find_number(c, rec, &known, err);
+	if (r < 0)
+		return r;
+	snprintf(c->id, sizeof(c->id), "weir-load-%08x-%llu", c->recording,
+		 (unsigned long long)part);
+	if (!known)
+		return put_recording(c, rec, err);
+	r = wait_for_others(c, err);
+	return r < 0 ? r : learn_blocks(c, err);
+}
+
+static bool click_has(struct load_target *t, enum table_id table, uint64_t seq)
+{
+	struct click *c = (struct click *)t;
+	uint64_t one;
+
+	return map_get(&c->tables[table].there, (uint32_t)seq, &one);
+}
+
+/* ---- rows ---- */
+
+static int send_table(struct click *c, enum table_id table, struct error *err)
+{
+	struct pending *p = &c->tables[table];
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	struct clickhouse_query q = {.settings = INSERT_SETTINGS, .id = c->id, .compressed = true};
+	int r = p->rows ? buf_printf(&sql, "INSERT INTO `%s` (", schema_table(table)->name) : 0;
+
+	if (!p->rows)
+		return 0;
+	if (r >= 0)
+		r = native_columns(table, p->columns, &sql);
+	if (r >= 0)
+		r = buf_printf(&sql, ") FORMAT Native");
+	if (r < 0)
+		return error_errno(err, r, "an insert");
+	q.sql = buf_str(&sql);
+	q.data = (struct bytes){p->body.data, (uint32_t)p->body.len};
+	r = clickhouse_run(&c->server, &q, &answer, err);
+	if (r < 0)
+		return r;
+	buf_clear(&p->body);
+	p->rows = 0;
+	return 0;
+}
+
+static uint64_t present_columns(const struct batch *b)
+{
+	uint64_t set = 0;
+
+	for (unsigned int i = 0; i < b->def->column_count; i++)
+		set |= (uint64_t)batch_has(b, i) << i;
+	return set;
+}
+
+static int64_t first_end(const struct click *c, const struct load_block *b)
+{
+	for (size_t i = 0; i < b->rows->rows; i++) {
+		if (b->ends[i])
+			return b->ends[i];
+	}
+	return c->began;
+}
+
+/* What rows refer to is sent before them: dimensions first. */
+static int click_flush(struct load_target *t, struct error *err)
+{
+	struct click *c = (struct click *)t;
+	int r = 0;
+
+	for (unsigned int i = 0; i < SCHEMA_DIMENSION_COUNT && r >= 0; i++)
+		r = send_table(c, schema_dimensions[i], err);
+	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++)
+		r = clickhouse_has_table(i) ? send_table(c, i, err) : 0;
+	return r;
+}
+
+static int click_put(struct load_target *t, const struct load_block *b, struct error *err)
+{
+	struct click *c = (struct click *)t;
+	struct pending *p = &c->tables[b->table];
+	uint64_t columns = present_columns(b->rows);
+	struct native_keys keys = {.recording = c->recording,
+				   .block_no = clickhouse_block_no(b->part, b->long_calls, b->seq),
+				   .day = day_of(first_end(c, b)),
+				   .ended = b->ends};
+	int r = 0;
+
+	if (b->seq > UINT32_MAX || b->part > 1u << 30)
+		return error_set(err, -E2BIG, "block %llu of file %llu: a recording has no so many",
+				 (unsigned long long)b->seq, (unsigned long long)b->part);
+	if (columns & ~p->columns || p->rows >= ROWS_AT_ONCE || p->body.len >= BYTES_AT_ONCE)
+		r = click_flush(t, err);
+	if (r < 0)
+		return r;
+	p->columns |= columns;
+	buf_clear(&c->raw);
+	r = native_write(b->rows, p->columns, &keys, &c->raw);
+	if (r >= 0)
+		r = native_compress(&c->raw, &p->body);
+	if (r >= 0)
+		r = map_set(&p->there, (uint32_t)b->seq, 1);
+	if (r < 0)
+		return error_errno(err, r, "a block of %s", schema_table(b->table)->name);
+	p->rows += b->rows->rows;
+	return 0;
+}
+
+static void click_interrupt(struct load_target *t)
+{
+	net_client_stop(((struct click *)t)->server.client);
+}
+
+const struct load_target_ops clickhouse_target = {
+	.name = "ClickHouse",
+	.scheme = CLICKHOUSE_SCHEME,
+	.schema = click_schema,
+	.connect = click_connect,
+	.begin = click_begin,
+	.has = click_has,
+	.put = click_put,
+	.flush = click_flush,
+	.interrupt = click_interrupt,
+	.free = click_free,
+};

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/* load_loop.c: the blocks of a trace, one after the other, as they are committed. */
+#include "load/load.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "schema/vocab.h"
+#include "sums/order.h"
+
+#define FOLLOW_NS (250 * NSEC_PER_MSEC)
+
+struct load {
+	struct load_target *target;
+	const struct load_loop *loop;
+	struct load_totals *totals;
+	struct store *store;
+	struct store_cursor *cursor;
+	uint64_t part;
+	size_t next; /* block */
+	int64_t *ends;
+};
+
+static void load_close(struct load *l)
+{
+	store_cursor_free(l->cursor);
+	store_free(l->store);
+	free(l->ends);
+}
+
+static bool load_is_stopped(const struct load *l)
+{
+	return l->loop->stopped && l->loop->stopped(l->loop->arg);
+}
+
+/* Summaries are made of the rows; tables that are made after recording replace each other. */
+static bool load_wants(struct load *l, const struct store_block *b)
+{
+	bool made = b->table == TABLE_OWN || schema_table(b->table)->kind == TABLE_IS_MADE;
+
+	if (made)
+		atomic_fetch_add(&l->totals->made, 1);
+	return !made && schema_table(b->table)->kind != TABLE_IS_SUMS && store_block_counts(b);
+}
+
+/* What a block held that cannot be read. */
+static int load_put_damage(struct load *l, const struct store_block *b, struct error *err)
+{
+	_cleanup_(batch_freep) struct batch *rows = NULL;
+	const char *of = schema_table(b->table)->name;
+	int64_t end = 0;
+	ssize_t row;
+	int r = batch_new(&rows, TABLE_LOSS);
+
+	atomic_fetch_add(&l->totals->damaged, 1);
+	if (r < 0 || schema_is_dimension(b->table) ||
+	    l->target->ops->has(l->target, TABLE_LOSS, b->seq))
+		return r;
+	row = batch_add_row(rows);
+	r = row < 0 ? (int)row : batch_set(rows, LOSS_CAUSE, 0, CAUSE_CORRUPT);
+	if (r >= 0)
+		r = batch_set(rows, LOSS_EVENTS, 0, b->rows);
+	if (r >= 0 && b->table != TABLE_OP)
+		r = batch_set_str(rows, LOSS_OF, 0, of);
+	if (r < 0)
+		return error_errno(err, r, "a damaged block");
+	return l->target->ops->put(l->target,
+				   &(struct load_block){.table = TABLE_LOSS,
+							.part = l->part,
+							.seq = b->seq,
+							.rows = rows,
+							.ends = &end,
+							.store = l->store},
+				   err);
+}
+
+static int load_block(struct load *l, size_t i, struct error *err)
+{
+	const struct store_block *b = store_block(l->store, i);
+	struct load_block out = {.table = b->table,
+				 .part = l->part,
+				 .seq = b->seq,
+				 .long_calls = b->long_calls,
+				 .ends = l->ends,
+				 .store = l->store};
+	int r;
+
+	if (!load_wants(l, b))
+		return b->damaged && b->table != TABLE_OWN ? load_put_damage(l, b, err) : 0;
+	if (l->target->ops->has(l->target, b->table, b->seq)) {
+		atomic_fetch_add(&l->totals->known, 1);
+		return 0;
+	}
+	r = store_decode(l->cursor, i, ~0ull, &out.rows, err);
+	if (r == -EBADMSG) {
+		err->code = 0;
+		return load_put_damage(l, b, err);
+	}
+	if (r < 0)
+		return r;
+	order_ends(out.rows, l->ends);
+	r = l->target->ops->put(l->target, &out, err);
+	if (r < 0)
+		return r;
+	atomic_fetch_add(&l->totals->blocks, 1);
+	atomic_fetch_add(&l->totals->rows, out.rows->rows);
+	if (b->table == TABLE_OP)
+		atomic_fetch_add(&l->totals->calls, out.rows->rows);
+	return 0;
+}
+
+/* The blocks that are there by now. */
+static int load_blocks(struct load *l, struct error *err)
+{
+	int r = 0;
+
+	atomic_fetch_add(&l->totals->all, store_block_count(l->store) - l->next);
+	for (; l->next < store_block_count(l->store) && r >= 0; l->next++) {
+		if (load_is_stopped(l))
+			return error_set(err, -EINTR, "interrupted");
+		r = load_block(l, l->next, err);
+		atomic_fetch_add(&l->totals->seen, 1);
+	}
+	return r < 0 ? r : l->target->ops->flush(l->target, err);
+}
+
+void load_describe(struct store *s, struct load_recording *ret, uint64_t *ret_part)
+{
+	const struct dims *d = store_dims_few(s);
+	const struct dims_host *h =
+		dims_rows(d, TABLE_HOST) ? dims_host(d, dims_id_at(d, TABLE_HOST, 0)) : NULL;
+
+	*ret = (struct load_recording){.began = store_trace_began(s, 0)};
+	store_trace_identity(s, 0, &ret->key, ret_part);
+	store_range(s, &ret->first, &ret->last);
+	if (h) {
+		ret->host = h->name;
+		ret->boot = h->boot;
+	}
+}
+
+static int load_open(struct load *l, const char *path, struct error *err)
+{
+	struct load_recording rec;
+	int r = store_open(&l->store, &path, 1, err);
+
+	if (r >= 0)
+		r = store_cursor_new(&l->cursor, l->store);
+	l->ends = calloc(BATCH_ROWS_MAX, sizeof(*l->ends));
+	if (r < 0 || !l->ends)
+		return error_errno(err, r < 0 ? r : -ENOMEM, "%.500s", path);
+	load_describe(l->store, &rec, &l->part);
+	return l->target->ops->begin(l->target, &rec, l->part, err);
+}
+
+static int load_follow(struct load *l, struct error *err)
+{
+	while (!load_is_stopped(l)) {
+		bool growing = store_is_growing(l->store);
+		ssize_t n = store_refresh(l->store, err);
+		int r = n < 0 ? (int)n : n > 0 ? load_blocks(l, err) : 0;
+
+		if (r < 0 || (!n && !growing))
+			return r;
+		if (!n)
+			nanosleep(&(struct timespec){.tv_nsec = FOLLOW_NS}, NULL);
+	}
+	return 0;
+}
+
+int load_trace(struct load_target *t, const char *path, const struct load_loop *loop,
+	       struct load_totals *totals, struct error *err)
+{
+	_cleanup_(load_close) struct load l = {.target = t, .loop = loop, .totals = totals};
+	int r = load_open(&l, path, err);
+
+	if (r >= 0)
+		r = load_blocks(&l, err);
+	if (r >= 0 && loop->follow)
+		r = load_follow(&l, err);
+	if (r >= 0)
+		atomic_fetch_add(&totals->traces, 1);
+	return r;
+}
