@@ -31,19 +31,22 @@ static const struct answer_column edge_columns[] = {
 };
 
 static const struct answer_column clock_columns[] = {
-	{"host", {QUERY_TEXT}},	     {"from", {QUERY_TIME}},	  {"to", {QUERY_TIME}},
-	{"offset", {QUERY_DUR}},     {"half", {QUERY_DUR}},	  {"offset_end", {QUERY_DUR}},
-	{"half_end", {QUERY_DUR}},   {"drift_low", {QUERY_FLOAT}}, {"drift_high", {QUERY_FLOAT}},
+	{"host", {QUERY_TEXT}},	   {"from", {QUERY_TIME}},	 {"to", {QUERY_TIME}},
+	{"offset", {QUERY_DUR}},   {"half", {QUERY_DUR}},	 {"offset_end", {QUERY_DUR}},
+	{"half_end", {QUERY_DUR}}, {"drift_low", {QUERY_FLOAT}}, {"drift_high", {QUERY_FLOAT}},
 	{"pairs", {QUERY_INT}},
 };
 
 static const struct answer_column verdict_columns[] = {
-	{"number", {QUERY_INT}},     {"verdict", {QUERY_TEXT}},	 {"file", {QUERY_TEXT}},
-	{"from", {QUERY_SIZE}},	     {"to", {QUERY_SIZE}},	 {"bytes", {QUERY_SIZE}},
-	{"host", {QUERY_TEXT}},	     {"process", {QUERY_TEXT}},	 {"pid", {QUERY_INT}},
-	{"first_call", {QUERY_TEXT}}, {"first_at", {QUERY_TIME}}, {"first_op", {QUERY_INT}},
-	{"second_call", {QUERY_TEXT}}, {"second_at", {QUERY_TIME}}, {"second_op", {QUERY_INT}},
-	{"second_observation", {QUERY_TEXT}}, {"note", {QUERY_TEXT}},
+	{"number", {QUERY_INT}},       {"verdict", {QUERY_TEXT}},
+	{"file", {QUERY_TEXT}},	       {"from", {QUERY_SIZE}},
+	{"to", {QUERY_SIZE}},	       {"bytes", {QUERY_SIZE}},
+	{"host", {QUERY_TEXT}},	       {"process", {QUERY_TEXT}},
+	{"pid", {QUERY_INT}},	       {"first_call", {QUERY_TEXT}},
+	{"first_at", {QUERY_TIME}},    {"first_op", {QUERY_INT}},
+	{"second_call", {QUERY_TEXT}}, {"second_at", {QUERY_TIME}},
+	{"second_op", {QUERY_INT}},    {"second_observation", {QUERY_TEXT}},
+	{"note", {QUERY_TEXT}},
 };
 
 static const struct answer_column evidence_columns[] = {
@@ -60,12 +63,21 @@ static const struct answer_column replication_columns[] = {
 
 /* Of --list. */
 static const struct answer_column list_columns[] = {
-	{"via", {QUERY_TEXT}},	      {"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
-	{"from_tid", {QUERY_INT}},    {"from_call", {QUERY_TEXT}}, {"from_start", {QUERY_TIME}},
-	{"from_op", {QUERY_INT}},     {"to_host", {QUERY_TEXT}},   {"to_tid", {QUERY_INT}},
-	{"to_call", {QUERY_TEXT}},    {"to_end", {QUERY_TIME}},	   {"to_op", {QUERY_INT}},
-	{"file", {QUERY_TEXT}},	      {"pos", {QUERY_SIZE}},	   {"bytes", {QUERY_SIZE}},
-	{"from_lamport", {QUERY_INT}}, {"to_lamport", {QUERY_INT}},
+	{"via", {QUERY_TEXT}},		{"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
+	{"from_process", {QUERY_TEXT}}, {"from_tid", {QUERY_INT}},   {"from_call", {QUERY_TEXT}},
+	{"from_start", {QUERY_TIME}},	{"from_op", {QUERY_INT}},    {"to_host", {QUERY_TEXT}},
+	{"to_process", {QUERY_TEXT}},	{"to_tid", {QUERY_INT}},     {"to_call", {QUERY_TEXT}},
+	{"to_end", {QUERY_TIME}},	{"to_op", {QUERY_INT}},	     {"file", {QUERY_TEXT}},
+	{"pos", {QUERY_SIZE}},		{"bytes", {QUERY_SIZE}},     {"from_lamport", {QUERY_INT}},
+	{"to_lamport", {QUERY_INT}},
+};
+
+/* Of --of. */
+static const struct answer_column tree_columns[] = {
+	{"depth", {QUERY_INT}}, {"host", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},
+	{"call", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"at", {QUERY_TIME}},
+	{"delay", {QUERY_DUR}}, {"pos", {QUERY_SIZE}},	{"bytes", {QUERY_SIZE}},
+	{"via", {QUERY_TEXT}},	{"op", {QUERY_INT}},
 };
 
 /* ---- names ---- */
@@ -135,13 +147,17 @@ static void put_edges(struct answer_list *t, const struct flow_graph *g)
 	}
 }
 
-static void put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
-		    struct bytes host, bool end)
+static int put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
+		   struct bytes host, bool end)
 {
 	const struct dims_thread *thread = dims_thread(s->dims, n->thread_id);
+	int64_t process = names_process_of(s->dims, n->thread_id);
+	_cleanup_buf_ struct buf name = {0};
 	char room[32];
+	int r = process < 0 ? 0 : names_process(s->dims, process, &name);
 
 	answer_list_text(t, host);
+	answer_list_text(t, (struct bytes){name.data, name.len});
 	if (thread)
 		answer_list_int(t, thread->tid);
 	else
@@ -152,12 +168,14 @@ static void put_end(struct answer_list *t, const struct flow_state *s, const str
 		answer_list_int(t, n->row_id);
 	else
 		answer_list_null(t);
+	return r;
 }
 
-/* Every edge, in an order in which each stands behind those that lead to it. */
-static int put_list(struct answer_list *t, const struct flow_state *s)
+/* Edges in an order in which each stands behind those that lead to it; of more than `most` (0: all) every so many-th. */
+static int put_list(struct answer_list *t, const struct flow_state *s, size_t most)
 {
 	const struct flow_graph *g = &s->graph;
+	size_t step = most ? (g->edge_count + most - 1) / most : 1, n = 0;
 	size_t places = store_recording_count(s->run->store);
 	_cleanup_free_ struct buf *hosts = calloc(places + 1, sizeof(*hosts));
 	int r = hosts ? 0 : -ENOMEM;
@@ -165,16 +183,19 @@ static int put_list(struct answer_list *t, const struct flow_state *s)
 	for (size_t i = 0; i < places && r >= 0; i++)
 		r = flow_place_name(s, i, &hosts[i]);
 	for (size_t i = 0; i < g->node_count && r >= 0; i++) {
-		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE; k = g->edges[k].next_in) {
+		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE && r >= 0;
+		     k = g->edges[k].next_in) {
 			const struct flow_edge *e = &g->edges[k];
 			const struct flow_node *from = &g->nodes[e->from], *to = &g->nodes[e->to];
 			const struct buf *a = &hosts[MIN((size_t)from->place, places)],
 					 *b = &hosts[MIN((size_t)to->place, places)];
 
+			if (n++ % step)
+				continue;
 			answer_list_str(t, vocab_word("via", e->via));
 			answer_list_str(t, vocab_word("certainty", e->certainty));
-			put_end(t, s, from, (struct bytes){a->data, a->len}, false);
-			put_end(t, s, to, (struct bytes){b->data, b->len}, true);
+			r = put_end(t, s, from, (struct bytes){a->data, a->len}, false);
+			r = r < 0 ? r : put_end(t, s, to, (struct bytes){b->data, b->len}, true);
 			if (e->file_id >= 0)
 				answer_list_text(t, dims_file_name(s->dims, e->file_id));
 			else
@@ -244,18 +265,26 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	if (o->keep && in->shared)
 		return error_set(err, -EINVAL, "--keep is for the command line");
 	v.rows = analysis_table(out, "verdicts", verdict_columns, ARRAY_SIZE(verdict_columns));
-	v.evidence = analysis_table(out, "evidence", evidence_columns, ARRAY_SIZE(evidence_columns));
+	v.evidence =
+		analysis_table(out, "evidence", evidence_columns, ARRAY_SIZE(evidence_columns));
 	v.replication = analysis_table(out, "replication", replication_columns,
 				       ARRAY_SIZE(replication_columns));
 	edges = analysis_table(out, "edges", edge_columns, ARRAY_SIZE(edge_columns));
 	clocks = analysis_table(out, "clocks", clock_columns, ARRAY_SIZE(clock_columns));
-	r = flow_pass_run(&f->state, in, run, err);
+	f->state.run = run;
+	r = o->from ? flow_from_read(&f->state, o->from, err) : 0;
+	if (r >= 0)
+		r = flow_pass_run(&f->state, in, run, err);
 	if (r >= 0 && o->keep)
 		r = flow_keep(run->store, &f->state, part, err);
 	if (r < 0)
 		return r;
 	v.s = &f->state;
 	r = flow_verdicts_make(&v);
+	if (r >= 0 && o->from)
+		r = flow_from_put(
+			&v, analysis_table(out, "tree", tree_columns, ARRAY_SIZE(tree_columns)),
+			&f->tree_left_out);
 	flow_verdicts_free(&v);
 	if (r < 0)
 		return r;
@@ -263,7 +292,7 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	r = put_clocks(clocks, &f->state);
 	if (r >= 0 && o->list)
 		r = put_list(analysis_table(out, "list", list_columns, ARRAY_SIZE(list_columns)),
-			     &f->state);
+			     &f->state, (size_t)o->most);
 	return r;
 }
 
@@ -272,23 +301,29 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 {
 	const struct flow_state *s = &((const struct flow_result *)r->own)->state;
 
-	return buf_printf(to,
-			  ",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
-			  "%llu, \"cycles\": %llu, \"unplaced\": %llu, \"alone\": %llu, \"left_out\": %llu",
-			  (unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
-			  (unsigned long long)s->streams.contradictions,
-			  (unsigned long long)s->graph.cycles, (unsigned long long)s->unplaced,
-			  (unsigned long long)s->alone,
-			  (unsigned long long)(s->graph.left_out + s->streams.dropped +
-					       s->forgotten));
+	return buf_printf(
+		to,
+		",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
+		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"alone\": %llu, \"left_out\": %llu",
+		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
+		(unsigned long long)s->contradictions, (unsigned long long)s->graph.cycles,
+		(unsigned long long)s->unplaced, (unsigned long long)s->alone,
+		(unsigned long long)(s->graph.left_out + s->streams.dropped + s->forgotten));
 }
 
 static const struct option flow_option_table[] = {
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store the edges in the trace, as table edge, for weir query and sql",
 	 offsetof(struct flow_options, keep)},
+	{0, "of", OPTION_STRING, "EXPR",
+	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
+	 "sendto'",
+	 offsetof(struct flow_options, from)},
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
+	{0, "most", OPTION_COUNT, "N",
+	 "with --list: at most N edges, of more every so many-th, as a picture needs them",
+	 offsetof(struct flow_options, most)},
 	{0},
 };
 
@@ -296,6 +331,8 @@ static const struct command_example flow_examples[] = {
 	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
 	 "keep what happened because of what in the trace, and ask"},
+	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
+	 "every later place of what a client wrote"},
 	{0},
 };
 
@@ -303,10 +340,13 @@ const struct analysis analysis_flow = {
 	.name = "flow",
 	.summary = "follow bytes and causes across processes and hosts",
 	.description =
-		"Joins the calls of one or several traces by what makes one follow another: fork and "
-		"wait, pipes and sockets by the position of each byte, futexes, locks, signals, files by "
+		"Joins the calls of one or several traces by what makes one follow another: fork "
+		"and "
+		"wait, pipes and sockets by the position of each byte, futexes, locks, signals, "
+		"files by "
 		"range. An edge is certain, or contested where another call may have been the one: "
-		"overlapping calls of several threads on one end of a stream, for instance. No clock is "
+		"overlapping calls of several threads on one end of a stream, for instance. No "
+		"clock is "
 		"trusted: what passes between two hosts bounds how far theirs are apart.",
 	.examples = flow_examples,
 	.order = ANALYSIS_STREAM,

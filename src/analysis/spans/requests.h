@@ -170,7 +170,7 @@ const struct requests_group *requests_largest(const struct requests *q);
 int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,
 		       bool overlap, struct error *err);
 /* The critical path of the request whose tree there is. 0 or -ENOMEM. */
-int requests_make_path(struct requests *q);
+int requests_make_path(struct requests *q, const struct analysis_input *in, struct error *err);
 /* Appends the member "critical_path". */
 int requests_put_path(const struct requests *q, struct buf *to);
 /* Adds the requests to disks of the calls that a tree has. */
