@@ -219,10 +219,12 @@ verified_alone int content_files(struct content_room *m, struct thread_state *ts
 	m->source[1] = ret;
 	m->pos = in;
 	m->c.file = from ? c->key2 : c->op.file;
+	m->c.other = from ? c->op.file : c->key2;
 	content_bytes(m);
 	m->counts = 0;
 	m->c.flags = contested | WIRE_CONTENT_OUT;
 	m->c.file = from ? c->op.file : c->key2;
+	m->c.other = from ? c->key2 : c->op.file;
 	m->pos = out;
 	if (out == WIRE_NONE && from && ts->content.tcp)
 		content_pos_tcp(m, ts, true, ret);
