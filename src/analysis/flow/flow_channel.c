@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define WALK_MAX   4096 /* edges that a late call can make contested */
-#define WALK_TRIES 16	/* edges that lie before it, in a row, until the walk ends */
+#define WALK_TRIES 128	/* edges that lie before it, in a row, until the walk ends */
+#define GHOSTS	   64
 
 static bool is_same_clock(const struct flow_channel *c)
 {
@@ -91,8 +92,34 @@ static void item_widen(struct flow_item *y, int64_t bytes)
 }
 
 /* Calls of the same end that returned while x ran: those that wait, and those that were joined already. */
+/*
+ * Calls whose bytes seemed to have been taken all, until another call shows that it ran beside them: some of theirs may lie
+ * behind its own.
+ */
+struct channel_ghosts {
+	struct flow_item all[GHOSTS];
+	size_t count;
+};
+
+static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint32_t node,
+		      int64_t file_id)
+{
+	const struct flow_node *n = &g->nodes[node];
+
+	for (size_t i = 0; i < ghosts->count; i++) {
+		if (ghosts->all[i].node == node)
+			return;
+	}
+	if (ghosts->count == GHOSTS) {
+		g->left_out++;
+		return;
+	}
+	ghosts->all[ghosts->count++] = (struct flow_item){
+		.node = node, .start = n->start, .end = flow_node_end(n), .file_id = file_id};
+}
+
 static int channel_overlap(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			   struct flow_item *x)
+			   struct flow_item *x, struct channel_ghosts *ghosts)
 {
 	struct flow_end *end = &c->ends[side];
 	struct flow_graph *g = all->graph;
@@ -123,6 +150,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		misses = before ? misses + 1 : 0;
 		if (!before && mine != x->node) {
 			flow_graph_contest(g, e);
+			ghost_add(ghosts, g, mine, edge->file_id);
 			if (!c->ends[side].known)
 				x->low = MIN(x->low, edge->pos);
 			if (theirs != other)
@@ -132,6 +160,24 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		e = next;
 	}
 	return r;
+}
+
+void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			int64_t start)
+{
+	struct flow_graph *g = all->graph;
+	int misses = 0;
+
+	if (c->ends[side].known)
+		return;
+	for (uint32_t e = c->chain; e != FLOW_NONE && misses < WALK_TRIES; e = g->edges[e].chain) {
+		uint32_t mine = side == FLOW_SEND ? g->edges[e].from : g->edges[e].to;
+		bool before = flow_node_end(&g->nodes[mine]) <= start;
+
+		misses = before ? misses + 1 : 0;
+		if (!before)
+			flow_graph_contest(g, e);
+	}
 }
 
 /* ---- the queue ---- */
@@ -201,14 +247,16 @@ static int64_t unwrapped(const struct flow_end *end, int64_t pos)
 }
 
 static int channel_place(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			 struct flow_item *x, int64_t pos, bool sure)
+			 struct flow_item *x, int64_t pos, bool sure, struct channel_ghosts *ghosts)
 {
 	struct flow_end *end = &c->ends[side];
 	bool overlaps = end->used && x->start < end->ended;
 	int r = 0;
 
+	if (!c->ends[0].used && !c->ends[1].used)
+		c->born = x->start;
 	x->left = x->bytes;
-	x->exact = !end->broken;
+	x->exact = true;
 	if (pos >= 0 && (!end->used || end->known)) {
 		x->pos = unwrapped(end, pos);
 		if (!end->used)
@@ -221,7 +269,11 @@ static int channel_place(struct flow_channels *all, struct flow_channel *c, enum
 	x->low = x->pos;
 	x->high = x->pos + x->bytes;
 	if (overlaps)
-		r = channel_overlap(all, c, side, x);
+		r = channel_overlap(all, c, side, x, ghosts);
+	for (size_t i = 0; i < ghosts->count; i++) {
+		ghosts->all[i].pos = ghosts->all[i].low = x->pos;
+		ghosts->all[i].high = x->high;
+	}
 	end->used = true;
 	end->total = MAX(end->total, x->pos + x->bytes);
 	end->ended = MAX(end->ended, x->end);
@@ -250,27 +302,42 @@ static size_t channel_first(const struct flow_channel *c, enum flow_side side,
 	return from;
 }
 
-int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-		      struct flow_item *item, int64_t pos, bool sure)
+/* Joins it to all that waits at the other end. */
+static int channel_match(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			 struct flow_item *x)
 {
 	struct flow_end *other = &c->ends[!side];
-	int64_t high;
-	int r;
+	int64_t high = x->high - channel_shift(c, side) + channel_shift(c, !side);
+	int r = 0;
 
-	if (c->messages)
-		item->bytes = 1;
-	r = channel_place(all, c, side, item, c->messages ? -1 : pos, sure);
-	high = item->high - channel_shift(c, side) + channel_shift(c, !side);
-	for (size_t i = channel_first(c, side, item); i < other->count && r >= 0; i++) {
+	for (size_t i = channel_first(c, side, x); i < other->count && r >= 0; i++) {
 		struct flow_item *y = &other->items[i];
 
 		if (y->exact && y->pos >= high)
 			break;
-		r = side == FLOW_SEND ? channel_join(all, c, item, y)
-				      : channel_join(all, c, y, item);
+		r = side == FLOW_SEND ? channel_join(all, c, x, y) : channel_join(all, c, y, x);
 	}
+	return r;
+}
+
+int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+		      struct flow_item *item, int64_t pos, bool sure)
+{
+	struct channel_ghosts ghosts = {.count = 0};
+	int r;
+
+	if (c->messages)
+		item->bytes = 1;
+	r = channel_place(all, c, side, item, c->messages ? -1 : pos, sure, &ghosts);
+	if (r >= 0)
+		r = channel_match(all, c, side, item);
 	if (r >= 0 && (item->left > 0 || !item->exact))
 		r = channel_keep(all, &c->ends[side], item);
+	for (size_t i = 0; i < ghosts.count && r >= 0; i++) {
+		r = channel_match(all, c, side, &ghosts.all[i]);
+		if (r >= 0)
+			r = channel_keep(all, &c->ends[side], &ghosts.all[i]);
+	}
 	channel_pop(all, c, !side);
 	channel_pop(all, c, side);
 	return r;
