@@ -8,6 +8,8 @@
 #define WALK_MAX   4096 /* edges that a late call can make contested */
 #define WALK_TRIES 128	/* edges that lie before it, in a row, until the walk ends */
 #define GHOSTS	   64
+#define PAST_MAX   256 /* pieces that a late call may have moved */
+#define SAME_MAX   64  /* edges of a node that are looked at for one that is there already */
 
 static bool is_same_clock(const struct flow_channel *c)
 {
@@ -21,12 +23,25 @@ static uint32_t edge_bytes(int64_t n)
 	return n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
 }
 
+static bool has_edge(const struct flow_graph *g, uint32_t from, uint32_t to)
+{
+	uint32_t e = g->nodes[to].in;
+
+	for (int i = 0; i < SAME_MAX && e != FLOW_NONE; i++, e = g->edges[e].next_in) {
+		if (g->edges[e].from == from)
+			return true;
+	}
+	return false;
+}
+
 static int channel_edge(struct flow_channels *all, struct flow_channel *c,
 			const struct flow_edge *e)
 {
 	struct flow_edge edge = *e;
 	int r;
 
+	if (e->certainty == CERTAINTY_CONTESTED && has_edge(all->graph, e->from, e->to))
+		return 0;
 	edge.via = c->via;
 	edge.chain = c->chain;
 	r = flow_graph_edge(all->graph, &edge);
@@ -99,6 +114,12 @@ static void item_widen(struct flow_item *y, int64_t bytes)
 struct channel_ghosts {
 	struct flow_item all[GHOSTS];
 	size_t count;
+	/* the pieces that were joined meanwhile, newest first */
+	struct channel_past {
+		uint32_t mine, theirs;
+		int64_t from, to, file_id;
+	} past[PAST_MAX];
+	size_t past_count;
 };
 
 static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint32_t node,
@@ -116,6 +137,36 @@ static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint3
 	}
 	ghosts->all[ghosts->count++] = (struct flow_item){
 		.node = node, .start = n->start, .end = flow_node_end(n), .file_id = file_id};
+}
+
+/*
+ * What x moved may have been counted as theirs that ended while it ran: then each of theirs lies further behind, by up to as many
+ * bytes, and went to who is counted to have taken what lies there.
+ */
+static int channel_shifted(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			   const struct flow_item *x, const struct channel_ghosts *ghosts)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ghosts->past_count; i++) {
+		const struct channel_past *p = &ghosts->past[i];
+
+		for (size_t k = i; k-- > 0 && r >= 0;) {
+			const struct channel_past *q = &ghosts->past[k];
+			struct flow_edge add = {.from = side == FLOW_SEND ? p->mine : q->theirs,
+						.to = side == FLOW_SEND ? q->theirs : p->mine,
+						.pos = q->from,
+						.bytes = edge_bytes(q->to - q->from),
+						.file_id = q->file_id,
+						.certainty = CERTAINTY_CONTESTED};
+
+			if (q->from >= p->to + x->bytes)
+				break;
+			if (q->to > p->from && q->mine != p->mine)
+				r = channel_edge(all, c, &add);
+		}
+	}
+	return r;
 }
 
 static int channel_overlap(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
@@ -151,6 +202,12 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		if (!before && mine != x->node) {
 			flow_graph_contest(g, e);
 			ghost_add(ghosts, g, mine, edge->file_id);
+			if (ghosts->past_count < PAST_MAX)
+				ghosts->past[ghosts->past_count++] = (struct channel_past){
+					mine, theirs, edge->pos, edge->pos + edge->bytes,
+					edge->file_id};
+			else
+				g->left_out++;
 			if (!c->ends[side].known)
 				x->low = MIN(x->low, edge->pos);
 			if (theirs != other)
@@ -159,7 +216,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		}
 		e = next;
 	}
-	return r;
+	return r < 0 ? r : channel_shifted(all, c, side, x, ghosts);
 }
 
 void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
