@@ -71,7 +71,7 @@ static const struct answer_column list_columns[] = {
 	{"from_lamport", {QUERY_INT}}, {"to_lamport", {QUERY_INT}},
 };
 
-/* Of --trail. */
+/* Of --from. */
 static const struct answer_column tree_columns[] = {
 	{"depth", {QUERY_INT}}, {"host", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},
 	{"call", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"at", {QUERY_TIME}},
@@ -308,7 +308,7 @@ static const struct option flow_option_table[] = {
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store the edges in the trace, as table edge, for weir query and sql",
 	 offsetof(struct flow_options, keep)},
-	{0, "trail", OPTION_STRING, "EXPR",
+	{0, "from", OPTION_STRING, "EXPR",
 	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
 	 "sendto'",
 	 offsetof(struct flow_options, from)},
@@ -321,7 +321,7 @@ static const struct command_example flow_examples[] = {
 	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
 	 "keep what happened because of what in the trace, and ask"},
-	{"weir flow --trail 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
+	{"weir flow --from 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
 	 "every later place of what a client wrote"},
 	{0},
 };

@@ -18,7 +18,7 @@ enum flow_table {
 	FLOW_REPLICATION,
 	FLOW_EDGES,
 	FLOW_CLOCKS,
-	FLOW_MORE, /* with --trail or --list: the tree, every edge */
+	FLOW_MORE, /* with --from or --list: the tree, every edge */
 };
 enum flow_verdict_column {
 	FLOW_VERDICT_NUMBER,
@@ -60,5 +60,5 @@ int flow_keep(struct store *s, const struct flow_state *f, bool part, struct err
 int flow_place_name(const struct flow_state *s, size_t place, struct buf *out);
 /* How many machines. */
 size_t flow_hosts(const struct flow_state *s);
-/* flow_trail.c: the calls that an expression selects, before the pass. */
+/* flow_from.c: the calls that an expression selects, before the pass. */
 int flow_from_read(struct flow_state *s, const char *text, struct error *err);
