@@ -276,6 +276,9 @@ static int windows_solve(const struct clock_pair *p, int64_t from, int64_t to, i
 	f.above = above;
 	f.below = below;
 	f.y0 = (double)below[0].y;
+	/* nothing is known of the clock before and behind what passed: it may have been slewed meanwhile */
+	w.from = MIN(above[0].x, below[0].x);
+	w.to = MAX(above[f.above_count - 1].x, below[f.below_count - 1].x);
 	if (window_fit(&f, &w)) {
 		if (k->window_count < FLOW_WINDOWS_MAX)
 			k->windows[k->window_count++] = w;

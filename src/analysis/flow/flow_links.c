@@ -275,6 +275,30 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 	return 0;
 }
 
+/*
+ * What goes out before the first block that was found, as far as it goes in the same distance: it differs up to there, but for what is
+ * equal from its start, which was too short or too ill placed to be found by itself.
+ */
+static int links_before(struct links_out *o, struct spot in, size_t from)
+{
+	struct spot start, differs;
+	size_t i = from, equal = 0;
+	int r = 0;
+
+	while (i && spot_back(o->l, &in))
+		i--;
+	if (i)
+		return 0;
+	start = differs = in;
+	while (equal < from && spot_byte(o->l, &differs) == o->bytes[equal] &&
+	       spot_step(o->l, &differs))
+		equal++;
+	if (equal < RESYNC)
+		return links_difference(o, &start, 0, from, true);
+	r = links_add(o, &start, 0, equal);
+	return r < 0 ? r : links_difference(o, &differs, equal, from, false);
+}
+
 /* A block that came in: all that is equal around it. */
 static int links_found(struct links_out *o, struct spot in, size_t at)
 {
@@ -282,15 +306,8 @@ static int links_found(struct links_out *o, struct spot in, size_t at)
 	size_t end, from = links_back(o, &first, at);
 	int r = links_onwards(o, in, at, &end);
 
-	if (r >= 0 && from && !o->done) {
-		struct spot before = first;
-		size_t i = from;
-
-		while (i && spot_back(o->l, &before))
-			i--;
-		if (!i)
-			r = links_difference(o, &before, 0, from, true);
-	}
+	if (r >= 0 && from && !o->done)
+		r = links_before(o, first, from);
 	if (r >= 0)
 		r = links_add(o, &first, from, end);
 	o->done = end;

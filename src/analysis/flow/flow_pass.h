@@ -218,7 +218,7 @@ struct flow_state {
 
 	uint64_t calls;
 	uint64_t contradictions; /* receives that ended before their send began, by one clock */
-	struct map from;	 /* row of a call of --from -> its node */
+	struct map from;	 /* row of a call of --of -> its node */
 	uint64_t from_left_out;
 	uint64_t unfollowed; /* calls that moved datagrams over IP */
 	uint64_t unplaced;   /* calls on streams that began before recording did */

@@ -381,14 +381,35 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 /* Whether the process stored these bytes as they came in. */
 static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const int64_t range[2])
 {
-	for (size_t i = 0; i < v->stored.count; i++) {
-		const struct flow_range *k = &v->stored.all[i];
+	int64_t at = range[0], before;
 
-		if (k->out_spot == (object | FLOW_SPOT_FILE) && !k->differs &&
-		    k->out_pos <= range[0] && k->out_pos + k->to - k->from >= range[1])
-			return true;
+	do { /* one call after another has a part of them */
+		before = at;
+		for (size_t i = 0; i < v->stored.count && at < range[1]; i++) {
+			const struct flow_range *k = &v->stored.all[i];
+
+			if (k->out_spot == (object | FLOW_SPOT_FILE) && !k->differs &&
+			    k->out_pos <= at)
+				at = MAX(at, k->out_pos + k->to - k->from);
+		}
+	} while (at > before && at < range[1]);
+	return at >= range[1];
+}
+
+/* Where bytes of the file follow on what came in, and differ from what came behind it. NULL: nowhere. */
+static const struct flow_difference *difference_in(const struct flow_verdicts *v, uint32_t object,
+						   const int64_t range[2])
+{
+	const struct flow_links *l = &v->s->links;
+
+	for (size_t i = 0; i < l->difference_count; i++) {
+		const struct flow_difference *d = &l->differences[i];
+
+		if (d->out_spot == (object | FLOW_SPOT_FILE) && d->out_pos < range[1] &&
+		    d->out_pos + d->bytes > range[0])
+			return d;
 	}
-	return false;
+	return NULL;
 }
 
 /* Where all but one are as they were received, that one is where they were altered. 1: that is the verdict. */
@@ -398,11 +419,14 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	const struct flow_replica *odd = NULL;
 	struct flow_verdict row = {.what = "altered",
 				   .first = FLOW_NONE,
+				   .first_side = FLOW_RECEIVE,
 				   .from = range[0],
 				   .to = range[1],
 				   .bytes = range[1] - range[0],
-				   .second_side = FLOW_SEND};
+				   .second_side = FLOW_SEND,
+				   .absence = true};
 	struct flow_reference ref = {.wrong = true};
+	const struct flow_difference *d;
 	const struct flow_piece *p;
 	int r;
 
@@ -422,7 +446,14 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	row.second = p->node;
 	row.second_spot = odd->object | FLOW_SPOT_FILE;
 	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	d = difference_in(v, odd->object, range);
+	if (d) {
+		row.first = d->in;
+		row.first_spot = d->in_spot;
+	}
 	r = flow_verdict_put(v, &row);
+	if (r >= 0 && d)
+		r = flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
 	if (r >= 0)
 		r = flow_verdict_evidence(
 			v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
@@ -444,6 +475,8 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 					   .first = FLOW_NONE,
 					   .second_spot = g[i]->object | FLOW_SPOT_FILE,
 					   .second_side = FLOW_SEND,
+					   .absence =
+						   true, /* a write that is missing looks so too */
 					   .note = "where it was altered is not known: record with "
 						   "--content=bytes"};
 		struct flow_reference ref;
