@@ -167,12 +167,13 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 }
 
 /* Tries once more to send the call's thread. True where there is no room again, which is counted. */
-static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_plan *p)
+static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_plan *p, long ret)
 {
 	if (call_is_unsent(ts) && thread_needs_look(ts))
 		thread_look(ts);
 	if (!call_is_unsent(ts))
 		return false;
+	marker_lost(ts, p, ret);
 	if ((p->flags & WIRE_PLAN_RECORD) && !(ts->call.kind & CALL_LEFT_OUT))
 		call_lost();
 	else
@@ -253,7 +254,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		held = hold(end);
 		end += held;
 	}
-	if (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p))
+	if (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p, ret))
 		return 0;
 	if (unlikely(ts->flags & THREAD_PUBLISHES))
 		context_take(ts, waits_on_many(p, regs), end);

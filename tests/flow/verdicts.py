@@ -31,7 +31,7 @@ def flow(fault, mode, cut):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([weir, 'record', f'--content={mode}', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, relay, fault, str(cut)],
                        cwd=folder, check=True, timeout=60)
-        r = subprocess.run([weir, 'flow', 't.weir', '--json', '--from', 'op == "sendto" && bytes > 20000'], cwd=folder, check=True, timeout=60,
+        r = subprocess.run([weir, 'flow', 't.weir', '--json', '--of', 'op == "sendto" && bytes > 20000'], cwd=folder, check=True, timeout=60,
                            capture_output=True, text=True)
     return json.loads(r.stdout)
 
@@ -60,7 +60,7 @@ document = check('none', 'bytes', 1 << 20, True, None)
 chains = document['tables']['replication']['rows']
 tap.check('one chain of 12 objects', len(chains) == 1 and chains[0]['objects'] == 12, chains)
 stores = [r for r in document['tables']['tree']['rows'] if r['call'] == 'pwrite64']
-tap.check('--from: all bytes are found in both folders', sum(r['bytes'] for r in stores) == 12 * 2 * 20000, *stores)
+tap.check('--of: all bytes are found in both folders', sum(r['bytes'] for r in stores) == 12 * 2 * 20000, *stores)
 for fault, want in list(WANT.items())[1:]:
     check(fault, 'bytes', 1 << 20, True, want)
 for fault in ('none', 'forward'):

@@ -63,15 +63,16 @@ static const struct answer_column replication_columns[] = {
 
 /* Of --list. */
 static const struct answer_column list_columns[] = {
-	{"via", {QUERY_TEXT}},	       {"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
-	{"from_tid", {QUERY_INT}},     {"from_call", {QUERY_TEXT}}, {"from_start", {QUERY_TIME}},
-	{"from_op", {QUERY_INT}},      {"to_host", {QUERY_TEXT}},   {"to_tid", {QUERY_INT}},
-	{"to_call", {QUERY_TEXT}},     {"to_end", {QUERY_TIME}},    {"to_op", {QUERY_INT}},
-	{"file", {QUERY_TEXT}},	       {"pos", {QUERY_SIZE}},	    {"bytes", {QUERY_SIZE}},
-	{"from_lamport", {QUERY_INT}}, {"to_lamport", {QUERY_INT}},
+	{"via", {QUERY_TEXT}},		{"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
+	{"from_process", {QUERY_TEXT}}, {"from_tid", {QUERY_INT}},   {"from_call", {QUERY_TEXT}},
+	{"from_start", {QUERY_TIME}},	{"from_op", {QUERY_INT}},    {"to_host", {QUERY_TEXT}},
+	{"to_process", {QUERY_TEXT}},	{"to_tid", {QUERY_INT}},     {"to_call", {QUERY_TEXT}},
+	{"to_end", {QUERY_TIME}},	{"to_op", {QUERY_INT}},	     {"file", {QUERY_TEXT}},
+	{"pos", {QUERY_SIZE}},		{"bytes", {QUERY_SIZE}},     {"from_lamport", {QUERY_INT}},
+	{"to_lamport", {QUERY_INT}},
 };
 
-/* Of --from. */
+/* Of --of. */
 static const struct answer_column tree_columns[] = {
 	{"depth", {QUERY_INT}}, {"host", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},
 	{"call", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"at", {QUERY_TIME}},
@@ -146,13 +147,17 @@ static void put_edges(struct answer_list *t, const struct flow_graph *g)
 	}
 }
 
-static void put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
-		    struct bytes host, bool end)
+static int put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
+		   struct bytes host, bool end)
 {
 	const struct dims_thread *thread = dims_thread(s->dims, n->thread_id);
+	int64_t process = names_process_of(s->dims, n->thread_id);
+	_cleanup_buf_ struct buf name = {0};
 	char room[32];
+	int r = process < 0 ? 0 : names_process(s->dims, process, &name);
 
 	answer_list_text(t, host);
+	answer_list_text(t, (struct bytes){name.data, name.len});
 	if (thread)
 		answer_list_int(t, thread->tid);
 	else
@@ -163,12 +168,14 @@ static void put_end(struct answer_list *t, const struct flow_state *s, const str
 		answer_list_int(t, n->row_id);
 	else
 		answer_list_null(t);
+	return r;
 }
 
-/* Every edge, in an order in which each stands behind those that lead to it. */
-static int put_list(struct answer_list *t, const struct flow_state *s)
+/* Edges in an order in which each stands behind those that lead to it; of more than `most` (0: all) every so many-th. */
+static int put_list(struct answer_list *t, const struct flow_state *s, size_t most)
 {
 	const struct flow_graph *g = &s->graph;
+	size_t step = most ? (g->edge_count + most - 1) / most : 1, n = 0;
 	size_t places = store_recording_count(s->run->store);
 	_cleanup_free_ struct buf *hosts = calloc(places + 1, sizeof(*hosts));
 	int r = hosts ? 0 : -ENOMEM;
@@ -176,17 +183,19 @@ static int put_list(struct answer_list *t, const struct flow_state *s)
 	for (size_t i = 0; i < places && r >= 0; i++)
 		r = flow_place_name(s, i, &hosts[i]);
 	for (size_t i = 0; i < g->node_count && r >= 0; i++) {
-		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE;
+		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE && r >= 0;
 		     k = g->edges[k].next_in) {
 			const struct flow_edge *e = &g->edges[k];
 			const struct flow_node *from = &g->nodes[e->from], *to = &g->nodes[e->to];
 			const struct buf *a = &hosts[MIN((size_t)from->place, places)],
 					 *b = &hosts[MIN((size_t)to->place, places)];
 
+			if (n++ % step)
+				continue;
 			answer_list_str(t, vocab_word("via", e->via));
 			answer_list_str(t, vocab_word("certainty", e->certainty));
-			put_end(t, s, from, (struct bytes){a->data, a->len}, false);
-			put_end(t, s, to, (struct bytes){b->data, b->len}, true);
+			r = put_end(t, s, from, (struct bytes){a->data, a->len}, false);
+			r = r < 0 ? r : put_end(t, s, to, (struct bytes){b->data, b->len}, true);
 			if (e->file_id >= 0)
 				answer_list_text(t, dims_file_name(s->dims, e->file_id));
 			else
@@ -283,7 +292,7 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	r = put_clocks(clocks, &f->state);
 	if (r >= 0 && o->list)
 		r = put_list(analysis_table(out, "list", list_columns, ARRAY_SIZE(list_columns)),
-			     &f->state);
+			     &f->state, (size_t)o->most);
 	return r;
 }
 
@@ -306,12 +315,15 @@ static const struct option flow_option_table[] = {
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store the edges in the trace, as table edge, for weir query and sql",
 	 offsetof(struct flow_options, keep)},
-	{0, "from", OPTION_STRING, "EXPR",
+	{0, "of", OPTION_STRING, "EXPR",
 	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
 	 "sendto'",
 	 offsetof(struct flow_options, from)},
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
+	{0, "most", OPTION_COUNT, "N",
+	 "with --list: at most N edges, of more every so many-th, as a picture needs them",
+	 offsetof(struct flow_options, most)},
 	{0},
 };
 
@@ -319,7 +331,7 @@ static const struct command_example flow_examples[] = {
 	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
 	 "keep what happened because of what in the trace, and ask"},
-	{"weir flow --from 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
+	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
 	 "every later place of what a client wrote"},
 	{0},
 };

@@ -8,6 +8,7 @@
 
 struct flow_options {
 	bool keep, list;
+	int64_t most; /* of list; 0: all */
 	const char *from;
 };
 
@@ -18,7 +19,7 @@ enum flow_table {
 	FLOW_REPLICATION,
 	FLOW_EDGES,
 	FLOW_CLOCKS,
-	FLOW_MORE, /* with --from or --list: the tree, every edge */
+	FLOW_MORE, /* with --of or --list: the tree, every edge */
 };
 enum flow_verdict_column {
 	FLOW_VERDICT_NUMBER,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_from.c: --from: every later place of the bytes that some calls moved. A place is a call that took them, at the other
+ * flow_from.c: --of: every later place of the bytes that some calls moved. A place is a call that took them, at the other
  * end of a stream or out of a file, and what its process then gave away of them, as their content shows. Without content
  * the way ends in the first process.
  */
@@ -28,7 +28,7 @@ int flow_from_read(struct flow_state *s, const char *text, struct error *err)
 	int r = query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why);
 
 	if (r < 0)
-		return error_set(err, r, "--from '%s': %s", text, why.err.message);
+		return error_set(err, r, "--of '%s': %s", text, why.err.message);
 	const struct scan_request q = {.table = TABLE_OP,
 				       .columns = 1ull << OP_START,
 				       .from = s->run->from,

@@ -216,7 +216,7 @@ struct flow_state {
 
 	uint64_t calls;
 	uint64_t contradictions; /* receives that ended before their send began, by one clock */
-	struct map from;	 /* row of a call of --from -> its node */
+	struct map from;	 /* row of a call of --of -> its node */
 	uint64_t from_left_out;
 	uint64_t unplaced;  /* calls on streams that began before recording did */
 	uint64_t alone;	    /* on streams of which the other end was not recorded */

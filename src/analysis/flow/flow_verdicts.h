@@ -84,5 +84,5 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 int flow_replicas_verdicts(struct flow_verdicts *v);
 int flow_replicas_put(struct flow_verdicts *v);
 
-/* flow_from.c: the tree of places behind the calls of --from. */
+/* flow_from.c: the tree of places behind the calls of --of. */
 int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *ret_left_out);

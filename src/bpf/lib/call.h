@@ -156,6 +156,24 @@ static __always_inline bool call_has_fate(struct thread_state *ts, struct wire_p
 	return true;
 }
 
+#define MARKER_PREFIX "/dev/null/weir/" /* capture/ebpf/markers.h */
+
+/* There was no room for a call: counts it where it would have marked a span, be it a row or not. */
+verified_alone int marker_lost(struct thread_state *ts, struct wire_plan *p, __s64 ret)
+{
+	char text[sizeof(MARKER_PREFIX) - 1] = {};
+
+	if (!ts || !p || ret != -ENOTDIR || !(p->flags & WIRE_PLAN_MARKS))
+		return 0;
+	bpf_probe_read_user(text, sizeof(text), (void *)arg(&ts->call, p->path));
+	for (unsigned int i = 0; i < sizeof(text); i++) {
+		if (text[i] != MARKER_PREFIX[i])
+			return 0;
+	}
+	__sync_fetch_and_add(&markers_lost, 1);
+	return 0;
+}
+
 /* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
 static __always_inline void call_file(struct files_struct *files_, struct thread_state *ts, int fd,
 				      bool own_pos)

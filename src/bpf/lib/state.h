@@ -82,6 +82,7 @@ __u32 probe_modes[2] STATE = {}; /* and what the kernel says of them */
 
 __u32 publisher_count STATE = 0; /* how often one was added */
 __u64 contexts_unread STATE = 0; /* records of contexts that could not be read */
+__u64 markers_lost STATE = 0;	 /* calls that mark spans and for which there was no room */
 
 /* Processes that publish contexts, by number; see published.h. */
 struct {
