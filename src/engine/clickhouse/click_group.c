@@ -297,7 +297,8 @@ static int add_aggregates(struct group_query *g)
 
 static uint64_t plan_columns(const struct plan *p)
 {
-	uint64_t set = p->where ? expr_columns(p->where) : 0;
+	/* the range of time reads the duration */
+	uint64_t set = 1ull << OP_DUR | (p->where ? expr_columns(p->where) : 0);
 
 	for (size_t i = 0; i < p->field_count; i++)
 		set |= p->fields[i].expr ? expr_columns(p->fields[i].expr) : 0;
