@@ -224,6 +224,7 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 {
 	struct click_engine *e = click_engine_of(engine);
 	_cleanup_(local_rows_free) struct local_rows rows = {0};
+	struct click_top top;
 	struct local_env env;
 	/* tests compare both ways to one answer */
 	bool group = p->grouped && !(opt && opt->filter_in_sql);
@@ -232,9 +233,11 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 	e->asking = true;
 	if (r >= 0 && group)
 		r = click_group(e, p, &env, &rows, err);
-	if (r >= 0 && (!group || r == 0))
-		r = local_ask(p, &env, &rows, err);
-	else if (r > 0)
+	if (r == 0) {
+		r = click_top(e, p, &top, err);
+		if (r >= 0)
+			r = local_ask(&top.plan, &env, &rows, err);
+	} else if (r > 0)
 		r = local_stages(&rows, p, 0, &env, err);
 	if (r >= 0)
 		r = local_result(&rows, p, &env, ret, err);

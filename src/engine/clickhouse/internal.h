@@ -83,6 +83,14 @@ int click_tally_bucket(struct click_writer *w, const struct plan_field *f);
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,
 		bool *ret_all);
 
+/* click_top.c: the plan with a filter for what its sort and head can keep, where it has such; it lives in *ret. */
+struct click_top {
+	struct plan plan;
+	struct expr edge, compare, both;
+};
+int click_top(struct click_engine *e, const struct plan *p, struct click_top *ret,
+	      struct error *err);
+
 int click_scan(struct engine *e, const struct scan_request *q, struct engine_scan **ret,
 	       struct error *err);
 /* click_group.c: groups of a plan whose keys and arguments the server can work out: 1, 0: it cannot. */
