@@ -80,7 +80,7 @@ static int put_column(enum table_id table, unsigned int i, const char *codec, st
  * of dimensions by id, others by time. */
 static const char *order_of(enum table_id table)
 {
-	return table == TABLE_OP	    ? "(recording, ifNull(op_code, -1), ifNull(thread_id, -1), ended)"
+	return table == TABLE_OP ? "(recording, ifNull(op_code, -1), ifNull(thread_id, -1), ended)"
 	       : schema_is_dimension(table) ? "(recording, ifNull(id, -1), block_no, row_no)"
 					    : "(recording, ended)";
 }

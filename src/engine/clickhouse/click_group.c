@@ -297,8 +297,7 @@ static int add_aggregates(struct group_query *g)
 
 static uint64_t plan_columns(const struct plan *p)
 {
-	/* the range of time reads the duration */
-	uint64_t set = 1ull << OP_DUR | (p->where ? expr_columns(p->where) : 0);
+	uint64_t set = p->where ? expr_columns(p->where) : 0;
 
 	for (size_t i = 0; i < p->field_count; i++)
 		set |= p->fields[i].expr ? expr_columns(p->fields[i].expr) : 0;
@@ -323,10 +322,10 @@ enum half { HALF_PLAIN, HALF_INNER, HALF_OUTER };
 static int put_half(struct group_query *g, enum half half, struct buf *out)
 {
 	uint64_t columns = plan_columns(g->p);
-	int r = buf_printf(out, "SELECT recording, block_no, row_no, ended, start_kind, status");
+	int r = buf_printf(out, "SELECT recording, block_no, row_no, ended, start_kind");
 
 	for (unsigned int i = 0; i < OP_COLUMNS && r >= 0; i++) {
-		if (!(columns >> i & 1) || i == OP_STATUS)
+		if (!(columns >> i & 1))
 			continue;
 		r = half == HALF_OUTER ? buf_printf(out, ", y%u AS ", i) : buf_printf(out, ", ");
 		if (r >= 0)

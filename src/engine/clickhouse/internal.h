@@ -72,6 +72,7 @@ struct click_writer {
 	enum table_id table;
 	struct buf *out;
 	struct error *err;
+	bool truth; /* of the expression it counts alone whether it is true */
 };
 int click_expr(struct click_writer *w, const struct expr *e);
 /* The only column that the expression reads, where it holds ids or codes: its value can be looked up. -1: it is no such one. */
