@@ -41,6 +41,7 @@ demo: build engine
 	@demo/demo $(BUILD)/src/cli/weir
 
 test: build engine
+	@tools/deploy-tools --optional
 	@tools/packages test
 	@tools/run-tests $(BUILD)
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/map.h"
 #include "base/varint.h"
 #include "schema/vocab.h"
 
@@ -49,7 +50,8 @@ enum text {
 	TEXT_COUNT
 };
 
-#define VARINT_MAX 10
+#define VARINT_MAX	10
+#define CONNECTION_MASK ((1ull << 53) - 1)
 
 struct recent_texts {
 	uint64_t hash; /* looked at before the texts, which are in no cache */
@@ -271,6 +273,37 @@ struct bytes dims_peer(const struct dims_file *f)
 	return f->family == AF_UNIX && !dims_file_is_named(f->peer) && dims_file_is_named(f->local)
 		       ? f->local
 		       : f->peer;
+}
+
+static bool starts_with(struct bytes t, const char *with)
+{
+	size_t len = strlen(with);
+
+	return t.len >= len && !memcmp(t.data, with, len);
+}
+
+uint64_t dims_connection(const struct dims *d, int64_t file_id, const struct dims_file *f)
+{
+	uint64_t machine = hash_u64((uint64_t)dims_machine(d, file_id)), one, other;
+
+	if (f->family == AF_UNIX) {
+		if (!f->ino || !f->peer_ino)
+			return 0;
+		one = f->ino;
+		other = f->peer_ino;
+	} else if (f->local.len && f->peer.len) {
+		one = hash_bytes(f->local.data, f->local.len);
+		other = hash_bytes(f->peer.data, f->peer.len);
+		if (!starts_with(f->local, "127.") && !starts_with(f->local, "[::1]"))
+			machine = 0;
+	} else {
+		return 0;
+	}
+	one = hash_u64(MIN(one, other) ^ hash_u64(MAX(one, other) ^ machine));
+	/* an IPv6 socket may have a peer of IPv4: the type alone is that of both */
+	one = hash_u64(one ^ (f->family == AF_UNIX) ^ (uint64_t)(f->proto >> 16) << 1) &
+	      CONNECTION_MASK;
+	return MAX(one, 1u);
 }
 
 static int append(struct buf *to, struct bytes text)

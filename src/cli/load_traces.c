@@ -34,6 +34,16 @@ static bool load_stopped(void *arg)
 	return interrupt_signal(arg) != 0;
 }
 
+/* At once: the end may be weeks away. */
+static void load_missed(uint64_t files)
+{
+	fprintf(stderr,
+		"weir: the recorder removed %s files before they were loaded: let it keep more "
+		"(record "
+		"--keep)\n",
+		format_count(files).s);
+}
+
 /* Each file alone: of a folder all of its traces. */
 static int load_each(struct load_target *t, const char *path, const struct load_loop *loop,
 		     struct load_totals *totals, struct error *err)
@@ -92,6 +102,7 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 	struct load_loop loop = {.follow = o->follow,
 				 .stopped = load_stopped,
 				 .arg = it,
+				 .missed = load_missed,
 				 .patience_ns = o->patience_ns ? o->patience_ns : PATIENCE_NS};
 	const struct load_target_ops *ops = load_target_find(o->to, err);
 	_cleanup_(load_target_freep) struct load_target *t = NULL;
@@ -111,7 +122,8 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 		r = ops->connect(&t, o->to, &options, err);
 	interrupt_progress(it, load_progress, &totals);
 	for (size_t i = 0; r >= 0 && i < count; i++)
-		r = load_each(t, paths[i], &loop, &totals, err);
+		r = o->follow ? load_growing(t, paths[i], &loop, &totals, err)
+			      : load_each(t, paths[i], &loop, &totals, err);
 	interrupt_quiet(it);
 	if (r >= 0 || r == -EINTR)
 		load_tell(o, &totals, clock_monotonic_ns() - began);
@@ -165,7 +177,8 @@ static const struct option load_command_options[] = {
 	{0, "keep", OPTION_DURATION, "TIME",
 	 "tables that are made now drop rows so long after they ended (720h; default: never)",
 	 offsetof(struct load_opts, keep_ns)},
-	{'f', "follow", OPTION_FLAG, NULL, "go on while the trace is being recorded",
+	{'f', "follow", OPTION_FLAG, NULL,
+	 "go on while the trace is being recorded, in further files too (record --rotate)",
 	 offsetof(struct load_opts, follow)},
 	{0, "patience", OPTION_DURATION, "TIME",
 	 "try again for so long where the store does not answer (default 60s)",

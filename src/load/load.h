@@ -94,6 +94,7 @@ struct load_totals {
 	_Atomic uint64_t made;	    /* blocks of tables made after recording, which stay behind */
 	_Atomic uint64_t traces;
 	_Atomic uint64_t retries;
+	_Atomic uint64_t missing; /* files that the recorder removed before they were loaded */
 };
 
 struct load_loop {
@@ -102,8 +103,19 @@ struct load_loop {
 	bool (*stopped)(void *arg);
 	void *arg;
 	int64_t patience_ns; /* tries again for so long where the target does not answer */
+	/* load_growing(): so many files more were removed before they were loaded; may be NULL. */
+	void (*missed)(uint64_t files);
 };
 
+/* The recording and the number of the only file of `s`; the texts are the store's. */
+void load_describe(struct store *s, struct load_recording *ret, uint64_t *ret_part);
 /* Loads one file. 0, or negative with a message; what was flushed until then is there. */
 int load_trace(struct load_target *t, const char *path, const struct load_loop *loop,
 	       struct load_totals *totals, struct error *err);
+/*
+ * Loads what is at a path, one file after the other, and what comes while the newest is being recorded: further files of
+ * `weir record --rotate` too. Returns when none has come for two seconds after the last was closed. Files that are removed
+ * before they are loaded count as `missing`.
+ */
+int load_growing(struct load_target *t, const char *path, const struct load_loop *loop,
+		 struct load_totals *totals, struct error *err);

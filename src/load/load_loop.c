@@ -125,6 +125,21 @@ static int load_blocks(struct load *l, struct error *err)
 	return r < 0 ? r : l->target->ops->flush(l->target, err);
 }
 
+void load_describe(struct store *s, struct load_recording *ret, uint64_t *ret_part)
+{
+	const struct dims *d = store_dims_few(s);
+	const struct dims_host *h =
+		dims_rows(d, TABLE_HOST) ? dims_host(d, dims_id_at(d, TABLE_HOST, 0)) : NULL;
+
+	*ret = (struct load_recording){.began = store_trace_began(s, 0)};
+	store_trace_identity(s, 0, &ret->key, ret_part);
+	store_range(s, &ret->first, &ret->last);
+	if (h) {
+		ret->host = h->name;
+		ret->boot = h->boot;
+	}
+}
+
 static int load_open(struct load *l, const char *path, struct error *err)
 {
 	int r = store_open(&l->store, &path, 1, err);
@@ -139,19 +154,9 @@ static int load_open(struct load *l, const char *path, struct error *err)
 
 static int load_begin(struct load *l, struct error *err)
 {
-	struct load_recording rec = {0};
-	const struct dims *d;
-	const struct dims_host *h;
+	struct load_recording rec;
 
-	store_trace_identity(l->store, 0, &rec.key, &l->part);
-	rec.began = store_trace_began(l->store, 0);
-	store_range(l->store, &rec.first, &rec.last);
-	d = store_dims_few(l->store);
-	h = dims_rows(d, TABLE_HOST) ? dims_host(d, dims_id_at(d, TABLE_HOST, 0)) : NULL;
-	if (h) {
-		rec.host = h->name;
-		rec.boot = h->boot;
-	}
+	load_describe(l->store, &rec, &l->part);
 	return l->target->ops->begin(l->target, &rec, l->part, err);
 }
 

@@ -50,11 +50,19 @@ def rows_of(trace):
             r['start'] += origin
         r['end'] = before if r['start'] is None or r['dur'] is None else r['start'] + r['dur']
         before = r['end']
+    # what has no time of its own ended before the next row that has
+    after = LEAST
+    for r in reversed(d['rows']):
+        if r['start'] is None or r['dur'] is None:
+            r['end'] = max(r['end'], after - 1) if after != LEAST else r['end']
+        else:
+            after = r['end']
     return d['rows'], origin
 
 
 def losses_of(trace):
-    d = document('query', '--json', '-i', trace, 'from loss | select start, stop, cause, events, id(thread) as thread')
+    d = document('query', '--json', '-i', trace, 'from loss | where of_table is null | select start, stop, cause, events, '
+                 'id(thread) as thread')
     origin = int(d['origin'])
     for r in d['rows']:
         if r['cause'] in CALLS_LOST and r['events'] != 0:
@@ -74,8 +82,8 @@ def number_eq(a, b, *what):
 
 class Definition:
     """A definition as weir has it, and as functions of (event, parents) and (event, begin, parents)."""
-    def __init__(self, name, text, begin, end, parent=None, enters=(False, False), captures=()):
-        self.name, self.text, self.begin, self.end, self.parent = name, text, begin, end, parent
+    def __init__(self, name, text, begin, end, parent=None, enters=(False, False), captures=(), last=False):
+        self.name, self.text, self.begin, self.end, self.parent, self.last = name, text, begin, end, parent, last
         self.enters, self.captures = enters, captures
 
 
@@ -130,10 +138,10 @@ def match(rows, losses, definitions):
             if d.begin(row, []):
                 opened.append(Open(d, row, at, None))
         else:
-            for p in [o for o in opened if o.definition.name == d.parent]:
-                if d.begin(row, [p.row] + p.around()):
-                    opened.append(Open(d, row, at, p))
-                    p.children.append(opened[-1])
+            fits = [p for p in opened if p.definition.name == d.parent and d.begin(row, [p.row] + p.around())]
+            for p in fits[-1:] if d.last else fits:
+                opened.append(Open(d, row, at, p))
+                p.children.append(opened[-1])
         opened = [o for o in opened if not o.closed]
     lose(float('inf'))
     for o in opened:
@@ -191,6 +199,16 @@ DEFINITIONS = {
                    'end.file == begin.file : n = begin.bytes', lambda e, p: e['op'] in ('fstat', 'read', 'sendfile') and
                    eq(e['file'], p[0]['file']), lambda e, b, p: e['op'] in ('sendfile', 'munmap') and eq(e['file'], b['file']),
                    parent='a', captures=[('n', lambda b, e, p: b['bytes'], False)])],
+    'a child of the parent that began last': [
+        Definition('a', 'a : op in (accept4, openat, read) && ret >= 0 : op in (close, fstat) && end.file == begin.file',
+                   lambda e, p: e['op'] in ('accept4', 'openat', 'read') and e['ret'] is not None and e['ret'] >= 0,
+                   lambda e, b, p: e['op'] in ('close', 'fstat') and eq(e['file'], b['file'])),
+        Definition('k', 'k(last a) : op in (read, recvfrom, newfstatat, sendfile) && thread == parent.thread && cpu >= parent.cpu : '
+                   'op in (sendfile, munmap, read, writev) && end.thread == begin.thread : n = begin.bytes',
+                   lambda e, p: e['op'] in ('read', 'recvfrom', 'newfstatat', 'sendfile') and eq(e['thread'], p[0]['thread']) and
+                   e['cpu'] is not None and p[0]['cpu'] is not None and e['cpu'] >= p[0]['cpu'],
+                   lambda e, b, p: e['op'] in ('sendfile', 'munmap', 'read', 'writev') and eq(e['thread'], b['thread']),
+                   parent='a', captures=[('n', lambda b, e, p: b['bytes'], False)], last=True)],
     'an end that is not written, texts, all that match': [
         Definition('again', 'again : op in (write, fsync, fdatasync) && bytes > 100', lambda e, p:
                    e['op'] in ('write', 'fsync', 'fdatasync') and e['bytes'] is not None and e['bytes'] > 100,
@@ -393,6 +411,59 @@ for t in all_of: t.join()
 """
 
 
+# Three servers in a process each, with two clients each at a time; each server prints whom it answered.
+CONNECTIONS = """
+import os, socket, sys
+ASKED = 20
+def server(s, out):
+    for _ in range(2 * ASKED):
+        c, _ = s.accept()
+        client = c.recv(100)
+        c.send(b'yes')
+        c.close()
+        os.write(out, b'%d %s\\n' % (os.getpid(), client))
+    os._exit(0)
+def client(family, address):
+    for _ in range(ASKED):
+        with socket.socket(family) as c:
+            c.connect(address)
+            c.send(b'%d' % os.getpid())
+            c.recv(100)
+    os._exit(0)
+children = []
+def start(f, *args):
+    children.append(os.fork())
+    if not children[-1]:
+        f(*args)
+four, six, unix = socket.create_server(('127.0.0.1', 0)), socket.socket(socket.AF_INET6), socket.socket(socket.AF_UNIX)
+six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+six.bind(('::', 0))
+six.listen()
+unix.bind('there.sock')
+unix.listen()
+for s in (four, six, unix):
+    start(server, s, 1)
+for _ in range(2):
+    start(client, socket.AF_INET, four.getsockname())
+    start(client, socket.AF_INET, ('127.0.0.1', six.getsockname()[1]))
+    start(client, socket.AF_UNIX, 'there.sock')
+for pid in children:
+    os.waitpid(pid, 0)
+"""
+
+
+def connected():
+    """A child in another process is under the parent that is the other end of its connection"""
+    p = run('record', '-q', '-o', 'ends.trace', '--', 'python3', '-c', CONNECTIONS)
+    d = periods('ends.trace', 'ask : enter op == connect && ret == 0 : op == recvfrom && end.file == begin.file',
+                'serve(ask) : op == accept4 && ret >= 0 && connection2 == parent.connection : enter op == sendto && end.file == begin.file2')
+    by_number = {r['number']: r for r in d['rows']}
+    got = sorted((r['tid'], by_number[r['parent']]['tid'], r['status']) for r in d['rows'] if r['name'] == 'serve')
+    want = sorted((int(a), int(b), 'unset') for a, b in (line.split() for line in p.stdout.splitlines()))
+    tap.check(f'connections over IPv4, IPv6 and a unix socket: {len(want)} joined', want == got and len(want) == 120,
+              *first_difference(want, got), p.stderr)
+
+
 def recorded():
     p = run('record', '-o', 'real.trace', '--', 'python3', '-c', PROGRAM)
     if p.returncode:
@@ -418,6 +489,7 @@ def main():
     try:
         if '--record' in sys.argv:
             recorded()
+            connected()
             return tap.end()
         for name, rows, profile in (('mixed.trace', 6000, 'mixed'), ('hostile.trace', 5000, 'hostile')):
             run('synth', '-q', '-o', name, '--rows', str(rows), '--seed', '7', '--profile', profile)

@@ -586,8 +586,7 @@ def unit_records(b):
     f = b.folder()
     args = lines["ExecStart"].split()[1:]
     args[args.index("-o") + 1] = os.path.join(f, "t")
-    for option, value in (("--duration", "1s"),):
-        args[args.index(option) + 1] = value
+    args += ["--duration", "1s"]
     # what systemd may raise is not always a container's root's to raise
     limits = ["prlimit", "--rtprio=" + lines["LimitRTPRIO"], "--nice=30"] if status_of("self").eff & mask("sys_resource") else []
     with Started(["unshare", "--mount", "--net", "--ipc", "--uts", "sh", "-c",
@@ -597,7 +596,7 @@ def unit_records(b):
         check_confined(b, recorder.status(), RECORDER, NOBODY)
         need(os.sched_getscheduler(recorder.process.pid) != os.SCHED_FIFO, "the thread that decodes is a real-time one for good")
         need(recorder.process.wait(30) == 0, read(recorder.err))
-    said = run([b.weir, "report", "t"], f, check=True).stdout
+    said = run([b.weir, "report", "-i", "t"], f, check=True).stdout
     need(re.search(r"lost 0\b", said), said[:300])
 
 

@@ -9,6 +9,9 @@
  * as Trace Compass draws it: what a thread did before somebody waited for it is not on the path, even if it could have been done
  * earlier. So the path covers the request's time exactly once, and its parts add up to the duration.
  *
+ * An event loop works on several requests in turn, and waits for all of them at once: on such a thread the spans below say who is
+ * waited for, of those that overlap the one that began first.
+ *
  * Steps are linear in the waits on the path; each is looked up in the logarithm of all.
  */
 #include <errno.h>
@@ -16,6 +19,7 @@
 
 #include "analysis/spans/requests.h"
 #include "analysis/spans/span_joins.h"
+#include "base/map.h"
 #include "base/saturate.h"
 #include "schema/vocab.h"
 
@@ -76,6 +80,44 @@ static int path_of(struct path_walk *w, uint32_t task, int64_t from, int64_t to,
 	return r < 0 ? r : path_put(w, task, from, to);
 }
 
+/* Another request's span lies on the thread while this one is open: it runs a loop. */
+static bool path_is_loop(const struct requests *q, const struct span *of, uint32_t task)
+{
+	const struct spans *s = &q->spans;
+
+	for (uint32_t i = 0; i < s->count && s->all[i].start < of->stop; i++) {
+		const struct span *k = &s->all[i];
+
+		if (k->stop > of->start && k->root != of->root && k->period == of->period &&
+		    k->thread_id >= 0 && span_places_task(s->places, k->thread_id, false) == task)
+			return true;
+	}
+	return false;
+}
+
+static int path_of_span(struct path_walk *w, const struct span *k, int64_t from, int64_t to)
+{
+	const struct spans *s = &w->q->spans;
+	uint32_t task = span_places_task(s->places, k->thread_id, false);
+	int r = 0;
+
+	if (task == SPAN_NONE)
+		return 0;
+	if (!path_is_loop(w->q, k, task))
+		return path_of(w, task, from, to, 0);
+	for (uint32_t c = k->first_child; c != SPAN_NONE && r >= 0; c = s->all[c].next_sibling) {
+		int64_t start = MAX(s->all[c].start, from), stop = MIN(s->all[c].stop, to);
+
+		if (start >= stop || s->all[c].thread_id < 0)
+			continue;
+		r = path_put(w, task, from, start);
+		if (r >= 0)
+			r = path_of_span(w, &s->all[c], start, stop);
+		from = stop;
+	}
+	return r < 0 ? r : path_put(w, task, from, to);
+}
+
 /* ---- what its threads did ---- */
 
 static int segment_order(const void *a, const void *b)
@@ -128,16 +170,83 @@ static int64_t path_part(struct requests_path *p, uint32_t task, int64_t start, 
 	return sum;
 }
 
-/* Of each call: requests of io_uring, and faults within calls, are beside what the thread does. */
-static void path_calls(struct requests *q, struct requests_path *p)
+/* 1: the call is new. Several spans of a tree may have waited for one call, which then stands below each. */
+static int path_first(struct map *seen, const struct requests_call *c)
 {
-	for (size_t i = 0; i < q->tree.call_count; i++) {
+	uint64_t key = hash_u64((uint64_t)c->thread_id);
+
+	key = hash_u64(key ^ (uint64_t)c->start);
+	key = hash_u64(key ^ (uint64_t)c->stop ^ (uint64_t)c->op << 48) | 1;
+	return map_get(seen, key, NULL) ? 0 : map_set(seen, key, 1) < 0 ? -ENOMEM : 1;
+}
+
+/* The end of a wait that was over, when its thread had no CPU yet, is no wait any more. */
+static void path_call(const struct requests *q, struct requests_path *p, struct requests_call *c,
+		      uint32_t task, bool add)
+{
+	bool waits = c->time == SPAN_LOCK || c->time == SPAN_WAIT;
+	int64_t runq = waits && q->spans.sched ? MAX(c->runq, (int64_t)0) : 0,
+		woken = runq > c->stop - c->start ? c->start : c->stop - runq;
+
+	c->critical = path_part(p, task, c->start, woken, add ? c->time : SPAN_TIMES) +
+		      path_part(p, task, woken, c->stop, add ? SPAN_STALLED : SPAN_TIMES);
+}
+
+/* Of each call: requests of io_uring, and faults within calls, are beside what the thread does. */
+static int path_calls(struct requests *q, struct requests_path *p)
+{
+	_cleanup_(map_free) struct map seen = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < q->tree.call_count && r >= 0; i++) {
 		struct requests_call *c = &q->tree.calls[i];
 		uint32_t task = span_places_task(q->spans.places, c->thread_id, false);
 
-		if (!c->disk && !c->aside && task != SPAN_NONE)
-			c->critical = path_part(p, task, c->start, c->stop, c->time);
+		if (c->disk || c->aside || task == SPAN_NONE)
+			continue;
+		r = path_first(&seen, c);
+		if (r >= 0)
+			path_call(q, p, c, task, r > 0);
 	}
+	return r;
+}
+
+static void path_stall(struct requests *q, struct requests_path *p, const struct batch *b,
+		       uint32_t row)
+{
+	int64_t start = batch_get(b, SCHED_START, row, 0),
+		dur = MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0),
+		thread = batch_get(b, SCHED_THREAD_ID, row, -1);
+	uint32_t task = thread < 0 ? SPAN_NONE : span_places_task(q->spans.places, thread, false);
+
+	if (task != SPAN_NONE && batch_is_null(b, SCHED_OP, row))
+		path_part(p, task, start, add_sat_signed(start, dur), SPAN_STALLED);
+}
+
+/* Times in no call for which a thread on the path had no CPU. */
+static int path_stalls(struct requests *q, struct requests_path *p, const struct analysis_input *in,
+		       struct error *err)
+{
+	const struct scan_request request = {.table = TABLE_SCHED,
+					     .columns = 1ull << SCHED_START | 1ull << SCHED_DUR |
+							1ull << SCHED_THREAD_ID | 1ull << SCHED_OP,
+					     .from = q->spans.all[q->tree.of].start,
+					     .to = INT64_MAX};
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n;
+	int r = engine_scan_new(&scan, in->runs[0].store, &request, err);
+
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
+		if (n < 0)
+			return (int)n;
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		for (ssize_t i = 0; i < n; i++)
+			path_stall(q, p, b, rows[i]);
+	}
+	return r;
 }
 
 static void path_lines(struct requests *q, struct requests_path *p)
@@ -187,7 +296,7 @@ static int path_order_most(const void *a, const void *b)
 				  : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
 }
 
-int requests_make_path(struct requests *q)
+int requests_make_path(struct requests *q, const struct analysis_input *in, struct error *err)
 {
 	const struct span *k = &q->spans.all[q->tree.of];
 	struct requests_path *p = &q->tree.path;
@@ -197,11 +306,15 @@ int requests_make_path(struct requests *q)
 
 	if (task == SPAN_NONE || k->stop <= k->start)
 		return 0;
-	r = path_of(&w, task, k->start, k->stop, 0);
+	r = path_of_span(&w, k, k->start, k->stop);
 	if (r < 0)
 		return r;
 	qsort(p->all, p->count, sizeof(*p->all), segment_order);
-	path_calls(q, p);
+	r = path_calls(q, p);
+	if (r >= 0 && q->spans.sched)
+		r = path_stalls(q, p, in, err);
+	if (r < 0)
+		return r;
 	path_lines(q, p);
 	r = path_threads(p);
 	if (r < 0)

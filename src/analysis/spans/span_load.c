@@ -311,9 +311,28 @@ static int span_find_roots(struct spans *s)
 	return 0;
 }
 
-/* Children in order of start, and what of a span none of them has. */
-static void span_link(struct spans *s)
+/* Adds [start, stop) to the pieces of k, which lie last. */
+static void span_piece_below(struct spans *s, struct span *k, int64_t start, int64_t stop,
+			     uint32_t *count)
 {
+	struct span_piece *last = k->below_count ? &s->below[*count - 1] : NULL;
+
+	if (last && last->stop == start) {
+		last->stop = stop;
+		return;
+	}
+	s->below[(*count)++] = (struct span_piece){start, stop};
+	k->below_count++;
+}
+
+/* Children in order of start, and what of a span none of them has. */
+static int span_link(struct spans *s)
+{
+	uint32_t pieces = 0;
+
+	s->below = calloc(s->count + 1, sizeof(*s->below));
+	if (!s->below)
+		return -ENOMEM;
 	for (uint32_t i = s->count; i-- > 0;) {
 		uint32_t p = s->all[i].parent;
 
@@ -328,6 +347,8 @@ static void span_link(struct spans *s)
 		struct span *k = &s->all[i];
 		int64_t until = k->start, self = span_dur(k);
 
+		k->below = pieces;
+
 		for (uint32_t c = k->first_child; c != SPAN_NONE; c = s->all[c].next_sibling) {
 			int64_t start = MAX(s->all[c].start, until),
 				stop = MIN(s->all[c].stop, k->stop);
@@ -336,9 +357,11 @@ static void span_link(struct spans *s)
 				continue;
 			self -= stop - start;
 			until = stop;
+			span_piece_below(s, k, start, stop, &pieces);
 		}
 		k->sums.self = self;
 	}
+	return 0;
 }
 
 static int span_arrange(struct span_load *l)
@@ -353,9 +376,7 @@ static int span_arrange(struct span_load *l)
 		span_find_parent(l, i);
 	if (r >= 0)
 		r = span_find_roots(l->s);
-	if (r >= 0)
-		span_link(l->s);
-	return r;
+	return r < 0 ? r : span_link(l->s);
 }
 
 static int span_load_places(struct span_load *l, const struct dims *d)
@@ -423,6 +444,7 @@ void spanset_free(struct spans *s)
 	}
 	free(s->all);
 	free(s->covered);
+	free(s->below);
 	intern_free(&s->texts);
 	if (s->places)
 		span_places_free(s->places);

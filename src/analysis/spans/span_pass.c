@@ -52,7 +52,7 @@ enum span_time span_time_of(const struct batch *b, size_t row)
 	}
 }
 
-/* ---- the union of intervals that come in order of their end ---- */
+/* ---- the union of intervals that come roughly in order of their end ---- */
 
 static void cover_free(struct span_cover *c)
 {
@@ -70,29 +70,41 @@ static int64_t cover_length(const struct span_cover *c)
 	return sum;
 }
 
+/* Replaces the pieces [from, to) by one. 0 or -ENOMEM. */
+static int cover_put(struct span_cover *c, uint32_t from, uint32_t to, struct span_piece piece)
+{
+	size_t cap = c->cap;
+
+	if (grow((void **)&c->pieces, &cap, c->count + (size_t)1, sizeof(*c->pieces)) < 0)
+		return -ENOMEM;
+	c->cap = (uint32_t)cap;
+	if (to < c->count)
+		memmove(c->pieces + from + 1, c->pieces + to, (c->count - to) * sizeof(*c->pieces));
+	c->pieces[from] = piece;
+	c->count = c->count - to + from + 1;
+	return 0;
+}
+
 /* *pieces counts those of all covers. *blurred: it reaches back into what was forgotten. 0 or -ENOMEM. */
 static int cover_add(struct span_cover *c, int64_t start, int64_t stop, uint64_t *pieces,
 		     bool *blurred)
 {
-	uint32_t was = c->count, at = c->count;
-	size_t cap = c->cap;
+	uint32_t was = c->count, from, to = c->count;
+	int r;
 
 	*blurred |= start < c->until;
 	start = MAX(start, c->until);
 	if (start >= stop)
 		return 0;
-	while (at && c->pieces[at - 1].stop >= start) {
-		at--;
-		start = MIN(start, c->pieces[at].start);
-		stop = MAX(stop, c->pieces[at].stop);
+	while (to && c->pieces[to - 1].start > stop) /* parts of a wait may lie far back */
+		to--;
+	for (from = to; from && c->pieces[from - 1].stop >= start; from--) {
+		start = MIN(start, c->pieces[from - 1].start);
+		stop = MAX(stop, c->pieces[from - 1].stop);
 	}
-	if (grow((void **)&c->pieces, &cap, at + 1, sizeof(*c->pieces)) < 0)
-		return -ENOMEM;
-	c->cap = (uint32_t)cap;
-	c->pieces[at] = (struct span_piece){start, stop};
-	c->count = at + 1;
+	r = cover_put(c, from, to, (struct span_piece){start, stop});
 	*pieces += c->count - (uint64_t)was;
-	return 0;
+	return r;
 }
 
 /* Adds up all but the last pieces, and gives their memory back where none is kept. How many are gone. */
@@ -176,26 +188,100 @@ static int span_list(struct spans *s, struct span *k)
 	return 0;
 }
 
-static int span_sum_one(struct spans *s, struct span *k, const struct span_call *c,
-			enum span_time t)
+static bool span_waits(enum span_time t)
 {
-	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop),
-		part = MAX(stop - start, (int64_t)0), dur = c->stop - c->start;
-	int r = span_list(s, k);
+	return t == SPAN_LOCK || t == SPAN_WAIT;
+}
 
-	if (r >= 0 && s->sched)
+/* A time in a call. */
+static int span_cover(struct spans *s, struct span *k, const struct span_call *c, int64_t start,
+		      int64_t stop)
+{
+	int r = 0;
+
+	if (s->sched)
 		r = cover_add(&k->sums.off, start, stop, &s->pieces, &k->sums.blurred);
 	if (r >= 0 && s->selecting)
 		r = cover_add(&k->sums.all, start, stop, &s->pieces, &k->sums.blurred);
 	if (r < 0 || c->unselected)
 		return r;
+	return cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
+}
+
+/* The first piece of the spans directly below that ends after `at`. */
+static uint32_t span_below(const struct spans *s, const struct span *of, int64_t at)
+{
+	uint32_t low = of->below, high = of->below + of->below_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (s->below[middle].stop > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* A wait, in k, which is its span or above that: without the times at which a span below its own is open. */
+static int span_sum_wait(struct spans *s, struct span *k, const struct span_call *c, int64_t start,
+			 int64_t stop, enum span_time t)
+{
+	const struct span *of = &s->all[c->span];
+	uint32_t end = of->below + of->below_count;
+	int r = 0;
+
+	for (uint32_t i = span_below(s, of, start); start < stop && r >= 0; i++) {
+		bool last = i >= end || s->below[i].start >= stop;
+		int64_t until = last ? stop : MAX(s->below[i].start, start);
+		int64_t *alone = &k->sums.alone[t - SPAN_LOCK];
+
+		r = span_cover(s, k, c, start, until);
+		if (!c->unselected)
+			*alone = add_sat_signed(*alone, until - start);
+		start = last ? stop : s->below[i].stop;
+	}
+	return r;
+}
+
+/* When a wait was over, and its thread had no CPU until it returned; its end, where that is not known. */
+static int64_t span_woken(const struct spans *s, const struct span_call *c, int64_t start,
+			  int64_t stop)
+{
+	int64_t runq = s->sched && stop == c->stop ? batch_get(c->b, OP_RUNQ, c->row, 0) : 0;
+
+	if (stop <= start || runq <= 0)
+		return stop;
+	return runq > stop - start ? start : stop - runq;
+}
+
+static void span_count(struct span *k, const struct span_call *c, enum span_time t, int64_t part)
+{
 	k->sums.calls++;
 	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
 	k->sums.bytes = add_sat_signed(k->sums.bytes, batch_get(c->b, OP_BYTES, c->row, 0));
 	k->sums.summed[t] = add_sat_signed(k->sums.summed[t], part);
-	span_sum_phases(&k->sums, c->b, c->row, part, dur);
-	r = cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
-	if (r < 0 || t == SPAN_LOCK || t == SPAN_WAIT)
+	span_sum_phases(&k->sums, c->b, c->row, part, c->stop - c->start);
+}
+
+static int span_sum_one(struct spans *s, struct span *k, const struct span_call *c,
+			enum span_time t)
+{
+	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop), woken;
+	int r = span_list(s, k);
+
+	if (r < 0)
+		return r;
+	if (!c->unselected)
+		span_count(k, c, t, MAX(stop - start, (int64_t)0));
+	if (span_waits(t)) {
+		woken = span_woken(s, c, start, stop);
+		r = cover_add(&k->sums.off, woken, stop, &s->pieces, &k->sums.blurred);
+		return r < 0 ? r : span_sum_wait(s, k, c, start, woken, t);
+	}
+	r = span_cover(s, k, c, start, stop);
+	if (r < 0 || c->unselected)
 		return r;
 	return cover_add(&k->sums.busy, start, stop, &s->pieces, &k->sums.blurred);
 }
@@ -286,7 +372,8 @@ static void span_settle_one(struct span *k)
 	m->time[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* next to those that do not wait */
 	span_share(m, SPAN_DATA, SPAN_LOCK + 1, busy);
 	m->time[SPAN_OTHER] = m->time[SPAN_LOCK];
-	m->time[SPAN_LOCK] = m->summed[SPAN_LOCK];
+	m->time[SPAN_LOCK] = m->alone[0];
+	m->time[SPAN_WAIT] = m->alone[1];
 	span_share(m, SPAN_LOCK, SPAN_WAIT + 1, any - busy);
 	m->time[SPAN_UNSELECTED] = all - any;
 	m->time[SPAN_STALLED] = off - all;
@@ -365,6 +452,18 @@ static uint64_t pass_columns(void)
 	return set;
 }
 
+/* The call is part of a request that is open on the very thread of the span that waits: a loop, which waits for several at once. */
+static bool span_is_beside(const struct spans *s, const struct span *waiting,
+			   const struct span *member, const struct span_call *c)
+{
+	const struct span *root = &s->all[member->root];
+
+	return waiting->root != member->root && waiting->thread_id >= 0 && root->thread_id >= 0 &&
+	       root->start <= c->start && c->start < root->stop &&
+	       span_places_task(s->places, root->thread_id, false) ==
+		       span_places_task(s->places, waiting->thread_id, false);
+}
+
 /* The spans that wait for the call: those of requests that it is not part of. */
 static int span_pass_waits(struct span_passing *at, struct span_call *c,
 			   const struct span_member *members, size_t count, bool *is_of)
@@ -378,7 +477,9 @@ static int span_pass_waits(struct span_passing *at, struct span_call *c,
 		bool has = false;
 
 		for (size_t k = 0; k < count; k++)
-			has |= s->all[members[k].span].root == root;
+			has |= s->all[members[k].span].root == root ||
+			       span_is_beside(s, &s->all[s->joins->found[i].span],
+					      &s->all[members[k].span], c);
 		if (has || (c->unselected && !at->p->unselected))
 			continue;
 		*is_of |= at->p->of != SPAN_NONE && root == s->all[at->p->of].root;
@@ -433,8 +534,14 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 		stop = add_sat_signed(start, MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0));
 	int64_t thread = batch_get(b, SCHED_THREAD_ID, row, -1);
 	uint32_t spans[SPAN_LANES_MAX];
-	size_t n = span_places_at(at->s->places, thread, start, spans);
+	size_t n;
 	int r = 0;
+
+	/* A thread that blocks in a call runs again in it: it is that call's. One that is preempted may have left it meanwhile. */
+	if (!batch_is_null(b, SCHED_OP, row) &&
+	    batch_get(b, SCHED_WHY, row, WHY_PREEMPTED) < WHY_PREEMPTED)
+		return 0;
+	n = span_places_at(at->s->places, thread, start, spans);
 
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = at->p->stall(at->p->arg, spans[i], start, stop);
@@ -501,7 +608,8 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 		 .from = open ? INT64_MIN : p->from,
 		 .to = open ? INT64_MAX : to},
 		{.table = TABLE_SCHED,
-		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID,
+		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID |
+			    1ull << SCHED_OP | 1ull << SCHED_WHY,
 		 .from = p->from,
 		 .to = to},
 	};

@@ -24,7 +24,7 @@
 /* Where the time of a span goes. */
 enum span_time {
 	SPAN_PROGRAM, /* in no call */
-	SPAN_STALLED, /* in no call, and without a CPU: table sched */
+	SPAN_STALLED, /* without a CPU, in no call or at the end of a wait that was over: table sched */
 	SPAN_DATA,
 	SPAN_META,
 	SPAN_SYNC,
@@ -59,11 +59,15 @@ struct span_cover {
 	int64_t before, until; /* length of what was added up and forgotten, and its end */
 };
 
-/* All of it with the calls of the spans below it, cut to the span's time. */
+/*
+ * All of it with the calls of the spans below it, cut to the span's time. A call that waits (lock, wait) counts in parts of dur
+ * only while none of the spans directly below its own is open: then what that one does is what it waits for.
+ */
 struct span_sums {
 	int64_t time[SPAN_TIMES];   /* parts of dur, which they add up to */
 	int64_t summed[SPAN_TIMES]; /* of calls, added up: more where they ran side by side */
 	int64_t phase[SPAN_PHASES];
+	int64_t alone[2]; /* of summed lock and wait, what counts in parts of dur */
 	int64_t bytes;
 	int64_t self;			   /* dur without the union of the spans directly below */
 	uint32_t calls, own_calls, errors; /* own: of this span alone */
@@ -85,6 +89,7 @@ struct span {
 	uint32_t parent;		    /* SPAN_NONE: none, or not in this trace */
 	uint32_t root;			    /* itself, where it has no parent */
 	uint32_t first_child, next_sibling; /* in order of start */
+	uint32_t below, below_count; /* pieces of spans.below: when one of its children is open */
 	uint32_t name, service, trace_id, span_id, attributes; /* of texts; 0: none */
 	uint8_t kind, status, source;			       /* kind 255: null */
 	bool period, of_context;
@@ -108,6 +113,7 @@ struct spans {
 	size_t cap;
 	struct intern texts; /* 0 is the empty one */
 	struct span_places *places;
+	struct span_piece *below; /* [count] at most, of each span together and in order */
 	struct span_joins *joins;
 	/* what was found about them */
 	bool sched;	/* the trace has rows of sched */

@@ -245,7 +245,8 @@ int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error 
 	return 0;
 }
 
-#define STACKS_SLOW_NS NSEC_PER_MSEC
+#define STACKS_SLOW_NS	  NSEC_PER_MSEC
+#define CONTENT_PARTS_MAX 65536
 
 static int stacks_word(const char *word, size_t len, struct wire_stacks *ret, struct error *err)
 {
@@ -289,6 +290,67 @@ int record_flags_stacks(const struct record_flags *f, uint32_t with, struct wire
 		r = stacks_word(at, len, ret, err);
 		at += len;
 	} while (r >= 0 && *at++ == ',');
+	return r;
+}
+
+static int content_word(const char *text, size_t len, struct wire_content_how *ret,
+			struct error *err)
+{
+	char word[64], *end = NULL;
+
+	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), text);
+	if (!strcmp(word, "hash")) {
+		ret->mode = WIRE_CONTENT_HASH;
+	} else if (!strcmp(word, "chunks")) {
+		ret->mode = WIRE_CONTENT_CHUNKS;
+	} else if (!strcmp(word, "bytes")) {
+		ret->mode = WIRE_CONTENT_BYTES;
+	} else if (!strncmp(word, "bytes:", 6)) {
+		uint64_t limit;
+
+		ret->mode = WIRE_CONTENT_BYTES;
+		if (parse_size(word + 6, &limit, err) < 0)
+			return error_prefix(err, "--content");
+		ret->limit = limit;
+	} else if (!strncmp(word, "1/", 2)) {
+		unsigned long parts = strtoul(word + 2, &end, 10);
+
+		if (!word[2] || *end || parts < 1 || parts > CONTENT_PARTS_MAX ||
+		    parts & (parts - 1))
+			return error_set(err, -EINVAL,
+					 "--content: '%s' is not one piece in 2, 4, 8, ... 65536: "
+					 "write 1/16",
+					 word);
+		ret->parts = (uint32_t)parts;
+	} else {
+		return error_set(err, -EINVAL,
+				 "--content: '%s' is not hash, bytes, bytes:SIZE, chunks or 1/N",
+				 word);
+	}
+	return 0;
+}
+
+int record_flags_content(const struct record_flags *f, uint32_t with, struct wire_content_how *ret,
+			 struct error *err)
+{
+	const char *at = f->content ? f->content : "hash";
+	int r;
+
+	*ret = (struct wire_content_how){.parts = 1, .limit = UINT64_MAX};
+	if (!f->content && !(with & ebpf_with("content", strlen("content"))))
+		return 0;
+	ret->mode = WIRE_CONTENT_HASH;
+	do {
+		size_t len = strcspn(at, ",");
+
+		r = content_word(at, len, ret, err);
+		at += len;
+	} while (r >= 0 && *at++ == ',');
+	if (r >= 0 && ret->parts > 1 && ret->mode != WIRE_CONTENT_HASH)
+		return error_set(err, -EINVAL,
+				 "--content: 1/%u goes with hash: bytes and chunks are of whole "
+				 "calls",
+				 ret->parts);
 	return r;
 }
 
