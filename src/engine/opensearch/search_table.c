@@ -253,7 +253,7 @@ static int table_sort(struct search_table *t, const struct sort_key *keys, size_
 	}
 	for (size_t i = 0; i < t->rows; i++)
 		order[i] = i;
-	qsort_r(order, t->rows, sizeof(*order), compare_rows, &s);
+	qsort_r(order, t->rows, sizeof(*order), search_compare_rows, &s);
 	for (size_t i = 0; i < t->rows; i++)
 		memcpy(cells + i * t->width, search_row_at(t, order[i]), t->width * sizeof(*cells));
 	free(t->cells);
