@@ -36,6 +36,7 @@ struct search_load {
 	struct buf body,
 		marks;	     /* lines to send; marks of blocks whose rows are all in body or sent */
 	enum table_id table; /* whose rows are in body */
+	bool sent;	     /* something was, and may not be searchable yet */
 	char rec[20];
 	uint64_t part;
 };
@@ -45,10 +46,22 @@ static uint64_t search_block_key(enum table_id table, uint64_t seq)
 	return (uint64_t)table << 32 | (seq & UINT32_MAX);
 }
 
+/* What was sent can be searched when the loader ends, and not only after the server's next look. */
+static void search_load_refresh(struct search_load *s)
+{
+	struct error ignored = {0};
+	char path[PATH_MAX_LEN];
+
+	snprintf(path, sizeof(path), "/%.100s-*/_refresh", s->server.prefix);
+	if (s->sent)
+		search_send(&s->server, "POST", path, (struct bytes){0}, NULL, &ignored);
+}
+
 static void search_load_free(struct load_target *t)
 {
 	struct search_load *s = (struct search_load *)t;
 
+	search_load_refresh(s);
 	for (size_t i = 0; i < TABLE_COUNT; i++)
 		documents_free(&s->docs[i]);
 	map_free(&s->there);
@@ -388,6 +401,7 @@ static int send_bulk(struct search_load *s, const char *index, struct buf *body,
 			r = bulk_errors(answer, err);
 	}
 	buf_clear(body);
+	s->sent = true;
 	return r;
 }
 
