@@ -44,14 +44,17 @@ static void search_engine_interrupt(struct engine *e)
 	net_client_stop(search_engine_of(e)->server.client);
 }
 
-/* Asks the data stream of a table; keeps the body. -ENOENT: nothing was loaded. */
+/*
+ * Asks the data stream of a table; keeps the body. -ENOENT: no calls were ever loaded. A table of which no row was has no
+ * stream: it is empty.
+ */
 static int ask_stream(struct search_engine *e, enum table_id table, const char *query, json_t *body,
 		      json_t **ret, struct error *err)
 {
 	char path[PATH_BYTES];
 
-	snprintf(path, sizeof(path), "/%.100s-%s/_search%s", e->server.prefix,
-		 schema_table(table)->name, query);
+	snprintf(path, sizeof(path), "/%.100s-%s/_search?ignore_unavailable=%s%s", e->server.prefix,
+		 schema_table(table)->name, table == TABLE_OP ? "false" : "true", query);
 	return search_json(&e->server, "POST", path, json_incref(body), ret, err);
 }
 
@@ -132,7 +135,7 @@ static int ask_rows(struct search_engine *e, const struct search_fields *f, cons
 		return 0;
 	if (scroll)
 		json_object_del(body, "track_total_hits");
-	r = ask_stream(e, p->table, scroll ? "?scroll=2m" : "", body, &answer, err);
+	r = ask_stream(e, p->table, scroll ? "&scroll=2m" : "", body, &answer, err);
 	while (r >= 0) {
 		size_t n = json_array_size(hits_of(answer));
 		const char *id = json_string_value(json_object_get(answer, "_scroll_id"));

@@ -243,12 +243,13 @@ static int aggregate_value(struct search_table *t, const struct plan_field *a, c
 {
 	bool any = search_part(j, "count") > 0;
 
+	/* a stream that does not exist has no aggregations: its counts are 0 */
 	switch (a->aggregate) {
 	case AGGREGATE_COUNT:
-		search_number(ret, a->type, search_part(j, "value"));
+		search_number(ret, a->type, fmax(search_part(j, "value"), 0));
 		return 0;
 	case AGGREGATE_COUNTIF:
-		search_number(ret, a->type, search_part(j, "doc_count"));
+		search_number(ret, a->type, fmax(search_part(j, "doc_count"), 0));
 		return 0;
 	case AGGREGATE_SUM:
 		t->estimated[column] |= any && !is_exact(j);
@@ -266,7 +267,7 @@ static int aggregate_value(struct search_table *t, const struct plan_field *a, c
 		return 0;
 	case AGGREGATE_DISTINCT:
 		t->estimated[column] = true;
-		search_number(ret, a->type, search_part(j, "value"));
+		search_number(ret, a->type, fmax(search_part(j, "value"), 0));
 		return 0;
 	case AGGREGATE_PERCENTILE:
 		t->estimated[column] = true;

@@ -170,6 +170,26 @@ static int send_setting(void *arg, const char *path, json_t *body)
 		       : r;
 }
 
+/* The streams that pages and answers expect, even while they have no rows. */
+static int make_streams(struct search_load *s, struct error *err)
+{
+	static const enum table_id tables[] = {TABLE_OP, TABLE_LOSS};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(tables); i++) {
+		char path[PATH_MAX_LEN];
+
+		snprintf(path, sizeof(path), "/_data_stream/%.100s-%s", s->server.prefix,
+			 schema_table(tables[i])->name);
+		r = search_send(&s->server, "GET", path, (struct bytes){0}, NULL, err);
+		if (r != -ENOENT)
+			continue;
+		*err = (struct error){0};
+		r = search_send(&s->server, "PUT", path, (struct bytes){0}, NULL, err);
+	}
+	return r;
+}
+
 static int search_load_connect(struct load_target **ret, const char *address,
 			       const struct load_options *opt, struct error *err)
 {
@@ -187,6 +207,8 @@ static int search_load_connect(struct load_target **ret, const char *address,
 	if (r >= 0)
 		r = each_setting(s->server.prefix, s->server.elastic, s->server.version,
 				 opt->keep_ns, send_setting, &sending);
+	if (r >= 0)
+		r = make_streams(s, err);
 	if (r < 0) {
 		search_load_free(&s->target);
 		return r;
