@@ -9,8 +9,9 @@ extern const struct analysis analysis_stacks;
 extern const struct analysis analysis_disks;
 extern const struct analysis analysis_periods;
 extern const struct analysis analysis_requests;
+extern const struct analysis analysis_flow;
 
 const struct analysis *const analyses[] = {
 	&analysis_diagnose, &analysis_diff, &analysis_stacks, &analysis_disks, &analysis_periods,
-	&analysis_requests, NULL,
+	&analysis_requests, &analysis_flow, NULL,
 };

@@ -138,6 +138,7 @@ struct analysis {
 	/* The long name of the option of which the command's arguments are values; the trace is then given by -i. NULL: they are
 	 * traces. */
 	const char *takes;
+	bool files; /* reads trace files, though its order is a stream's: of an engine the rows are fetched first */
 	bool finds; /* gives findings: the document has the member, also where there are none */
 
 	/* Before anything is opened: -EINVAL with a message where options mean nothing. NULL: they always do. */

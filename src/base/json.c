@@ -64,3 +64,70 @@ int json_escape_document(struct buf *to, const char *text, size_t len)
 	}
 	return buf_append(to, text + from, len - from);
 }
+
+/* ---- members of an object: {"key": "value", "n": 4} ---- */
+
+static size_t json_skip_blanks(struct bytes o, size_t at)
+{
+	while (at < o.len && strchr(" \t\n,:", o.data[at]) && o.data[at])
+		at++;
+	return at;
+}
+
+/* Where the string that begins at a quote has its other one; the end where it has none. */
+static size_t json_string_end(struct bytes o, size_t at)
+{
+	for (at++; at < o.len && o.data[at] != '"'; at++)
+		at += o.data[at] == '\\';
+	return MIN(at, o.len);
+}
+
+/* A string without its quotes, as it stands; anything else up to its end. */
+static bool json_token(struct bytes o, size_t *at, struct bytes *ret)
+{
+	size_t from = json_skip_blanks(o, *at), depth = 0, i;
+
+	if (from >= o.len || o.data[from] == '}')
+		return false;
+	if (o.data[from] == '"') {
+		i = json_string_end(o, from);
+		*ret = (struct bytes){o.data + from + 1, i - from - 1};
+		*at = MIN(i + 1, o.len);
+		return true;
+	}
+	for (i = from; i < o.len; i++) {
+		if (!depth && (o.data[i] == ',' || o.data[i] == '}'))
+			break;
+		if (o.data[i] == '"')
+			i = json_string_end(o, i);
+		if (i >= o.len)
+			break;
+		depth += o.data[i] == '[' || o.data[i] == '{';
+		depth -= depth && (o.data[i] == ']' || o.data[i] == '}');
+	}
+	while (i > from && o.data[i - 1] == ' ')
+		i--;
+	*ret = (struct bytes){o.data + from, i - from};
+	*at = MAX(i, from + 1);
+	return true;
+}
+
+bool json_next_member(struct bytes object, size_t *at, struct bytes *key, struct bytes *value)
+{
+	if (!*at) {
+		*at = json_skip_blanks(object, 0);
+		*at += *at < object.len && object.data[*at] == '{';
+	}
+	return json_token(object, at, key) && json_token(object, at, value);
+}
+
+bool json_member(struct bytes object, struct bytes key, struct bytes *ret)
+{
+	struct bytes name;
+
+	for (size_t at = 0; json_next_member(object, &at, &name, ret);) {
+		if (bytes_compare(name, key) == 0)
+			return true;
+	}
+	return false;
+}

@@ -396,6 +396,7 @@ static void read_file(struct row_reader *r, struct dims_file *f)
 		.since = read_time(r, FILE_SINCE),
 		.ino = (uint64_t)batch_get(r->b, FILE_INO, r->row, 0),
 		.generation = (uint64_t)batch_get(r->b, FILE_GENERATION, r->row, 0),
+		.peer_ino = (uint64_t)batch_get(r->b, FILE_PEER_INO, r->row, 0),
 		.name_only = batch_get(r->b, FILE_NAME_ONLY, r->row, 0) == 1,
 		.path = peek_bytes(r, FILE_PATH),
 		.hostpath = peek_bytes(r, FILE_HOSTPATH),

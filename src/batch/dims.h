@@ -54,6 +54,7 @@ struct dims_host {
 struct dims_file {
 	int64_t inode, dev, type, deleted, birth, family, proto, since;
 	uint64_t ino, generation;
+	uint64_t peer_ino; /* of a unix socket: ino of the other end; 0: not known */
 	bool name_only;
 	struct bytes path, hostpath, base, argument, fs, local, peer;
 };
@@ -129,5 +130,11 @@ struct bytes dims_file_name(const struct dims *d, int64_t file_id);
 /* The address of a socket's peer. The clients of a unix socket have none: for them it is the address
  * that they connected to. {NULL, 0} if there is none. */
 struct bytes dims_peer(const struct dims_file *f);
+/*
+ * What the two ends of a connection have in common, and connections otherwise do not: made of both inodes of a unix socket, of both
+ * addresses of another. 53 bits, so that a double holds it; 0: it is no connection, or only one address is known. Addresses
+ * of the loopback device are those of one machine; whether of one network namespace is not known.
+ */
+uint64_t dims_connection(const struct dims *d, int64_t file_id, const struct dims_file *f);
 /* The text of dims_file_name() for this version: the name at the time of a call that refers to it. */
 struct bytes dims_file_version_name(const struct dims *d, int64_t file_id);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/map.h"
 #include "base/varint.h"
 #include "schema/vocab.h"
 
@@ -34,6 +35,7 @@ enum number {
 	NUMBER_GENERATION = 1 << 4,
 	NUMBER_DELETED = 1 << 5,
 	NUMBER_BIRTH = 1 << 6,
+	NUMBER_PEER_INO = 1 << 7,
 };
 
 /* Which texts follow, in this order. The name is one of them where it is not the path. */
@@ -48,14 +50,15 @@ enum text {
 	TEXT_COUNT
 };
 
-#define VARINT_MAX 10
+#define VARINT_MAX	10
+#define CONNECTION_MASK ((1ull << 53) - 1)
 
 struct recent_texts {
 	uint64_t hash; /* looked at before the texts, which are in no cache */
 	const uint8_t *texts;
 };
 
-static_assert(NUMBER_BIRTH <= UINT8_MAX, "the mask of numbers is a byte");
+static_assert(NUMBER_PEER_INO <= UINT8_MAX, "the mask of numbers is a byte");
 static_assert(TEXT_COUNT <= 8, "the mask of texts is a byte");
 static_assert((RECENT_SLOTS & (RECENT_SLOTS - 1)) == 0, "slots are a power of two");
 
@@ -145,7 +148,7 @@ static uint8_t *put_if(uint8_t *to, uint8_t *mask, enum number bit, bool set, ui
 static int dims_file_put_numbers(struct file_pack *p, int64_t id, const struct dims_file *f,
 				 const uint8_t **ret)
 {
-	uint8_t packed[1 + 8 * VARINT_MAX], *mask = packed, *to = packed + 1;
+	uint8_t packed[1 + 9 * VARINT_MAX], *mask = packed, *to = packed + 1;
 	uint32_t kind;
 	int r = put_kind(p, f, &kind);
 
@@ -161,6 +164,7 @@ static int dims_file_put_numbers(struct file_pack *p, int64_t id, const struct d
 	to = put_if(to, mask, NUMBER_DELETED, f->deleted != INT64_MIN,
 		    distance(f->deleted, p->since));
 	to = put_if(to, mask, NUMBER_BIRTH, f->birth != INT64_MIN, distance(f->birth, p->since));
+	to = put_if(to, mask, NUMBER_PEER_INO, f->peer_ino != 0, f->peer_ino);
 	assert((size_t)(to - packed) <= sizeof(packed));
 	*ret = dims_file_keep(p, packed, (size_t)(to - packed));
 	return *ret ? 0 : -ENOMEM;
@@ -224,7 +228,8 @@ static void get_numbers(const struct file_pack *p, int64_t id, const uint8_t *fr
 	from = get_if(from, mask, NUMBER_INO, &f->ino);
 	from = get_if(from, mask, NUMBER_GENERATION, &f->generation);
 	from = get_time(p, from, mask, NUMBER_DELETED, &f->deleted);
-	get_time(p, from, mask, NUMBER_BIRTH, &f->birth);
+	from = get_time(p, from, mask, NUMBER_BIRTH, &f->birth);
+	get_if(from, mask, NUMBER_PEER_INO, &f->peer_ino);
 	shared = intern_get(&p->kinds, (uint32_t)kind);
 	assert(shared.len == sizeof(k));
 	memcpy(&k, shared.data, sizeof(k));
@@ -268,6 +273,37 @@ struct bytes dims_peer(const struct dims_file *f)
 	return f->family == AF_UNIX && !dims_file_is_named(f->peer) && dims_file_is_named(f->local)
 		       ? f->local
 		       : f->peer;
+}
+
+static bool starts_with(struct bytes t, const char *with)
+{
+	size_t len = strlen(with);
+
+	return t.len >= len && !memcmp(t.data, with, len);
+}
+
+uint64_t dims_connection(const struct dims *d, int64_t file_id, const struct dims_file *f)
+{
+	uint64_t machine = hash_u64((uint64_t)dims_machine(d, file_id)), one, other;
+
+	if (f->family == AF_UNIX) {
+		if (!f->ino || !f->peer_ino)
+			return 0;
+		one = f->ino;
+		other = f->peer_ino;
+	} else if (f->local.len && f->peer.len) {
+		one = hash_bytes(f->local.data, f->local.len);
+		other = hash_bytes(f->peer.data, f->peer.len);
+		if (!starts_with(f->local, "127.") && !starts_with(f->local, "[::1]"))
+			machine = 0;
+	} else {
+		return 0;
+	}
+	one = hash_u64(MIN(one, other) ^ hash_u64(MAX(one, other) ^ machine));
+	/* an IPv6 socket may have a peer of IPv4: the type alone is that of both */
+	one = hash_u64(one ^ (f->family == AF_UNIX) ^ (uint64_t)(f->proto >> 16) << 1) &
+	      CONNECTION_MASK;
+	return MAX(one, 1u);
 }
 
 static int append(struct buf *to, struct bytes text)

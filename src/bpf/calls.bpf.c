@@ -125,26 +125,11 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 	return status;
 }
 
-/*
- * True where it did not last as long as was asked for; where its start was not seen, at least since the programs were there,
- * or since its thread came to be selected, which is not known.
- */
-static __always_inline bool call_too_short(struct thread_state *ts, __u64 end)
-{
-	__u64 start = ts->call.op.start;
-
-	if (!start && min_dur_ns)
-		start = (ts->flags & THREAD_WAS_OUT) ? end : attached_at;
-	return min_dur_ns && end - start < min_dur_ns;
-}
-
 /* True where the selection does not want the call, now that its end is known. */
 static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_plan *p, long ret,
 					  __u64 end)
 {
-	if (!(failed_only && (ret >= 0 || is_restart(ret))) && !call_too_short(ts, end) &&
-	    (!call_unwanted(&ts->call, p) || call_may_name_one(ts, p)) &&
-	    (!filter.count || call_passes(ts, p, ret, end)))
+	if (call_selected(ts, p, ret, end))
 		return false;
 	if (!(p->flags & WIRE_PLAN_RECORD) || call_has_fate(ts, p, ret))
 		return false; /* rich_send() goes on */
@@ -182,12 +167,13 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 }
 
 /* Tries once more to send the call's thread. True where there is no room again, which is counted. */
-static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_plan *p)
+static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_plan *p, long ret)
 {
 	if (call_is_unsent(ts) && thread_needs_look(ts))
 		thread_look(ts);
 	if (!call_is_unsent(ts))
 		return false;
+	marker_lost(ts, p, ret);
 	if ((p->flags & WIRE_PLAN_RECORD) && !(ts->call.kind & CALL_LEFT_OUT))
 		call_lost();
 	else
@@ -208,6 +194,13 @@ static __always_inline void exit_ever(struct task_struct *task, struct thread_st
 		aio_exit(ts, p, ret);
 	if ((p->flags & WIRE_PLAN_ANNOUNCES) && (ts->flags & in_call) == in_call)
 		announce_exit(task, ts, regs);
+}
+
+/* When the call ended: before its content was hashed. */
+static __always_inline __u64 exit_time(struct thread_state *ts)
+{
+	return content && (ts->flags & THREAD_IN_CALL) && ts->content.end ? ts->content.end
+									  : bpf_ktime_get_ns();
 }
 
 SEC("tp_btf/sys_exit")
@@ -234,7 +227,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		return exit_skipped(ts, regs, p);
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))
 		return 0;
-	end = bpf_ktime_get_ns(); /* not earlier: a thread that is not traced does not pay for it */
+	end = exit_time(ts); /* not earlier: a thread that is not traced does not pay for it */
 	if (likely(flags & THREAD_IN_CALL)) {
 		if (unlikely(is_restart(ret)) && call_is_last(task))
 			return 0;
@@ -261,7 +254,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		held = hold(end);
 		end += held;
 	}
-	if (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p))
+	if (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p, ret))
 		return 0;
 	if (unlikely(ts->flags & THREAD_PUBLISHES))
 		context_take(ts, waits_on_many(p, regs), end);

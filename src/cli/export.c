@@ -16,7 +16,7 @@
 struct export_opts {
 	struct option_list inputs;
 	struct select_flags sel;
-	const char *output, *from, *to, *service, *name, *library;
+	const char *output, *from, *to, *service, *name;
 	bool otlp, protobuf, zipkin, jaeger, perfetto, chrome, no_io;
 	int64_t calls_ns;
 };
@@ -73,26 +73,6 @@ static bool export_has_calls(const struct store *s)
 	return false;
 }
 
-/* The engine that finds the calls of spans; NULL where there are none, or where they are not wanted. */
-static int export_engine(const struct export_opts *o, struct store *s, struct engine **ret,
-			 struct error *err)
-{
-	struct engine_options options = {.library = o->library};
-	struct error why = {0};
-
-	if (o->no_io || !export_has_calls(s))
-		return 0;
-	if (engine_open(ret, s, &options, &why) >= 0)
-		return 0;
-	if (o->calls_ns || o->library) {
-		*err = why;
-		return err->code;
-	}
-	error_prefix(&why, "spans without their calls (weir.io.*)");
-	put_message(why.message);
-	return 0;
-}
-
 /* Says what the document does not have. */
 static int export_tell(const struct export_out *e, struct spans_out *out, struct store *s,
 		       struct error *err)
@@ -138,7 +118,6 @@ static int export_open(const struct export_opts *o, int argc, char **argv, struc
 {
 	const struct read_flags flags = {.inputs = o->inputs, .from = o->from, .to = o->to};
 	_cleanup_(store_freep) struct store *s = NULL;
-	_cleanup_(engine_freep) struct engine *engine = NULL;
 	_cleanup_(spans_out_freep) struct spans_out *out = NULL;
 	struct spans_out_options options = {.apart = !o->zipkin,
 					    .service = o->service,
@@ -153,9 +132,7 @@ static int export_open(const struct export_opts *o, int argc, char **argv, struc
 	if (first == INT64_MIN || last == INT64_MIN)
 		first = last = 0;
 	r = read_flags_range(&flags, first, last, &options.from, &options.to, err);
-	if (r >= 0)
-		r = export_engine(o, s, &engine, err);
-	options.engine = engine;
+	options.calls = !o->no_io && export_has_calls(s);
 	if (r >= 0)
 		r = spans_out_new(&out, s, &options, err);
 	return r < 0 ? r : export_all(o, out, s, err);
@@ -257,9 +234,6 @@ static const struct option export_options[] = {
 		     "with --perfetto and --chrome: only calls of these processes, with all their "
 		     "threads; "
 		     "repeatable, or PID,PID"),
-	{0, "duckdb", OPTION_STRING, "FILE",
-	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
-	 offsetof(struct export_opts, library)},
 	{0},
 };
 
@@ -285,8 +259,7 @@ const struct command command_export = {
 		"the trace has. Where calls were recorded, a span has how many it made, how many "
 		"bytes they moved and how long they took, by class: weir.io.calls, "
 		"weir.io.data.time_ns, ... Each call counts for one span. weir.io.by has how they "
-		"were found: by table span_op, or by thread and time (the innermost span that the "
-		"thread had open when it made the call).\n\n"
+		"were found, as the column via of weir requests has it: context, thread, work.\n\n"
 		"A span without ids gets some, the same at each export. One that was still "
 		"running ends with the trace, and weir.status names it, as it does one that was "
 		"cut. Zipkin and Jaeger keep microseconds.\n\n"

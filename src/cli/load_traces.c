@@ -79,6 +79,17 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 	fputc('\n', stderr);
 }
 
+static int load_are_paths(const struct load_opts *o, int argc, char **argv, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->inputs.count && r >= 0; i++)
+		r = input_is_path(o->inputs.items[i], err);
+	for (int i = 0; i < argc && r >= 0; i++)
+		r = input_is_path(argv[i], err);
+	return r;
+}
+
 static int load_traces_all(const struct load_opts *o, int argc, char **argv, struct interrupt *it,
 			   struct error *err)
 {
@@ -92,7 +103,10 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 	struct load_totals totals = {0};
 	int64_t began = clock_monotonic_ns();
 	size_t count;
-	int r = ops ? read_flags_paths(&flags, argc, argv, &paths, &count, err) : err->code;
+	int r = ops ? load_are_paths(o, argc, argv, err) : err->code;
+
+	if (r >= 0)
+		r = read_flags_paths(&flags, argc, argv, &paths, &count, err);
 
 	if (r >= 0 && o->follow && count > 1)
 		return error_set(err, -EINVAL,

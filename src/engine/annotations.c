@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/call_spans.h"
 #include "engine/engine.h"
 
 /* A name of all traces together. */
@@ -30,12 +31,13 @@ struct snapshot {
 };
 
 struct annotations {
-	const struct store *store;
+	struct store *store;
 	pthread_mutex_t lock;	    /* over all that follows */
 	uint64_t seen;		    /* store_made_changes() */
 	uint64_t held;		    /* bytes of values */
 	struct own_table *tables;   /* all that ever were: plans refer to them */
 	struct snapshot *snapshots; /* newest first */
+	struct call_spans *spans;
 };
 
 /* ---- life ---- */
@@ -73,6 +75,7 @@ void annotations_free(struct annotations *a)
 		a->snapshots = s->next;
 		free(s);
 	}
+	call_spans_free(a->spans);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
@@ -189,7 +192,10 @@ static int annotations_look(struct annotations *a)
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct snapshot){.pub = {.tables = s->tables, .load = annotations_load}, .a = a};
+	*s = (struct snapshot){.pub = {.tables = s->tables,
+				       .load = annotations_load,
+				       .spans = call_spans_get(a->spans)},
+			       .a = a};
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		const struct store_made *part = store_made(a->store, i);
 
@@ -214,7 +220,7 @@ const struct query_users *annotations_get(struct annotations *a)
 		return NULL;
 	pthread_mutex_lock(&a->lock);
 	changes = store_made_changes(a->store);
-	if (changes == a->seen || annotations_look(a) >= 0) {
+	if ((changes == a->seen && a->snapshots) || annotations_look(a) >= 0) {
 		a->seen = changes;
 		u = a->snapshots ? &a->snapshots->pub : NULL;
 	}
@@ -440,12 +446,16 @@ static int annotations_load(const struct query_users *u, const struct query_user
 	return r < 0 ? error_errno(err, r, "cannot read the table %s", t->pub.name) : 0;
 }
 
-int annotations_new(struct annotations **ret, const struct store *s, struct error *err)
+int annotations_new(struct annotations **ret, struct store *s, struct error *err)
 {
 	struct annotations *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return error_errno(err, -ENOMEM, "cannot read the tables of your own");
+	if (call_spans_new(&a->spans, s) < 0) {
+		free(a);
+		return error_errno(err, -ENOMEM, "cannot read the tables of your own");
+	}
 	a->store = s;
 	pthread_mutex_init(&a->lock, NULL);
 	*ret = a;

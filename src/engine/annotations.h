@@ -17,12 +17,12 @@
 struct annotations;
 
 /* The store must outlive it, and it the plans. 0 or -ENOMEM. */
-int annotations_new(struct annotations **ret, const struct store *s, struct error *err);
+int annotations_new(struct annotations **ret, struct store *s, struct error *err);
 void annotations_free(struct annotations *a);
 DEFINE_CLEANUP(struct annotations *, annotations_free)
 /*
- * The tables that there are by now; what was got before stays valid. NULL where there never was one,
- * a is NULL, or memory ran out. Any thread.
+ * The tables that there are by now, and the spans; what was got before stays valid. NULL where a is NULL, or memory ran
+ * out. Any thread.
  */
 const struct query_users *annotations_get(struct annotations *a);
 

@@ -34,6 +34,12 @@ int spans_in_put(struct spans_in *s, const struct span_in *in);
 int spans_in_put_note(struct spans_in *s, uint64_t at, struct bytes name, json_t *attributes);
 /* Copies an id of `digits` (of any case) into `to`; one that is none is counted and "". `pad`: a shorter one gets zeros. */
 void spans_in_id(struct spans_in *s, char *to, size_t digits, struct bytes text, bool pad);
+/* Takes bytes of the room for what spans have in common; false where there is none left, and it is counted. */
+bool spans_in_room(struct spans_in *s, size_t bytes);
+/* Cuts a text to at most `max` bytes, between two characters; true where it was longer. */
+bool spans_in_shorten(struct bytes *text, size_t max);
+/* For a further body. */
+void spans_in_more_room(struct spans_in *s, size_t body_bytes);
 /* Counts a text that had to be mended. */
 void spans_in_mended(struct spans_in *s);
 

@@ -26,6 +26,8 @@
 /* what weir knows and the formats have no place for */
 #define NAME_STATUS "weir.status" /* running, cut */
 #define NAME_SOURCE "weir.source" /* where it is none that was imported */
+/* what was too large to be kept: its length */
+#define NAME_LEFT_OUT "weir.left_out_bytes"
 
 /* {"$bytes": "base64"}, {"$double": "NaN"} */
 #define VALUE_BYTES  "$bytes"

@@ -16,6 +16,7 @@ struct otlp_group {
 	json_t *resource, *resource_schema,
 		*service; /* plain attributes, without the service's name */
 	json_t *scope, *scope_schema;
+	size_t resource_len, scope_len; /* bytes of each as a span gets it, with its schema */
 };
 
 void otlp_group_free(struct otlp_group *g);

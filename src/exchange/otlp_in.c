@@ -63,6 +63,12 @@ static void set_json(json_t **to, json_t *value)
 	*to = value;
 }
 
+static size_t otlp_length(const json_t *object, const json_t *schema)
+{
+	return json_dumpb(object, NULL, 0, JSON_COMPACT) +
+	       json_dumpb(schema, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
 int otlp_group_resource(struct otlp_group *g, const json_t *resource, const json_t *schema,
 			struct error *err)
 {
@@ -82,6 +88,7 @@ int otlp_group_resource(struct otlp_group *g, const json_t *resource, const json
 		g->service = json_incref(service);
 		json_object_del(attributes, "service.name");
 	}
+	g->resource_len = otlp_length(attributes, schema) + json_text(g->service).len;
 	return 0;
 }
 
@@ -104,6 +111,7 @@ int otlp_group_scope(struct otlp_group *g, const json_t *scope, const json_t *sc
 		r = otlp_keep(to, "version", json_object_get(scope, "version"));
 	if (r >= 0)
 		r = otlp_keep(to, "attributes", attributes);
+	g->scope_len = otlp_length(to, schema);
 	return r < 0 ? no_memory(err) : 0;
 }
 
@@ -138,6 +146,26 @@ static int put_links(const struct otlp_group *g, const json_t *links, json_t *to
 	return otlp_keep(to, NAME_LINKS, list) < 0 ? no_memory(err) : 0;
 }
 
+/* What it has in common with others, if there is room for one more copy. */
+static int put_common(const struct otlp_group *g, json_t *to, struct span_in *in)
+{
+	size_t bytes = g->resource_len + g->scope_len;
+	int r;
+
+	if (!spans_in_room(g->to, bytes)) {
+		spans_in_shorten(&in->service, SPANS_SERVICE_SHORT);
+		return json_object_set_new(to, NAME_LEFT_OUT, json_integer((json_int_t)bytes)) < 0
+			       ? -ENOMEM
+			       : 0;
+	}
+	r = otlp_keep(to, NAME_RESOURCE, g->resource);
+	if (r >= 0)
+		r = otlp_keep(to, NAME_RESOURCE_SCHEMA, g->resource_schema);
+	if (r >= 0)
+		r = otlp_keep(to, NAME_SCOPE, g->scope);
+	return r < 0 ? r : otlp_keep(to, NAME_SCOPE_SCHEMA, g->scope_schema);
+}
+
 /* What stands beside the attributes. */
 static int put_extras(const struct otlp_group *g, const json_t *span, json_t *to, struct error *err)
 {
@@ -151,10 +179,6 @@ static int put_extras(const struct otlp_group *g, const json_t *span, json_t *to
 		{NAME_NO_EVENTS, json_object_get(span, "droppedEventsCount")},
 		{NAME_NO_LINKS, json_object_get(span, "droppedLinksCount")},
 		{NAME_DESCRIPTION, json_object_get(json_object_get(span, "status"), "message")},
-		{NAME_RESOURCE, g->resource},
-		{NAME_RESOURCE_SCHEMA, g->resource_schema},
-		{NAME_SCOPE, g->scope},
-		{NAME_SCOPE_SCHEMA, g->scope_schema},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
@@ -271,6 +295,8 @@ int otlp_group_span(struct otlp_group *g, const json_t *span, struct error *err)
 		       : -ENOMEM;
 	if (r < 0)
 		return wrong_value(&g->at, r, err);
+	if (put_common(g, attributes, &in) < 0)
+		return no_memory(err);
 	r = put_extras(g, span, attributes, err);
 	if (r < 0)
 		return r;

@@ -144,6 +144,7 @@ int spans_in_read(struct spans_in *s, enum spans_format *format, struct bytes bo
 		return error_set(err, -EINVAL, "is compressed: gunzip it first");
 	if (*format == SPANS_ANY)
 		*format = format_guess(body);
+	spans_in_more_room(s, body.len);
 	if (*format != SPANS_OTLP_PROTOBUF)
 		return read_json(s, format, body, err);
 	return has_lengths(body) ? read_messages(s, body, err)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "analysis/spans/spans.h"
 #include "exchange/internal.h"
 #include "exchange/spans_out.h"
 #include "schema/vocab.h"
@@ -39,35 +40,37 @@ struct span_known {
 
 /* A call that becomes a span. */
 struct call_out {
-	int64_t number; /* of the span that made it */
+	uint64_t key; /* of the span that made it, as below */
 	int64_t id, start, dur, bytes;
-	struct bytes op, class, err, file; /* of `texts` */
+	int64_t file_id; /* -1: none */
+	int32_t op, err; /* err -1: it did not fail */
+	uint8_t class;
 };
 
 /* What a span's calls amount to, by class of call. */
 struct calls_sum {
 	uint64_t calls[CLASS_COUNT];
 	int64_t bytes[CLASS_COUNT], time[CLASS_COUNT];
+	unsigned int vias; /* a bit for each from VIA_CONTEXT on */
 };
 
-/* spans_calls.c: the calls of spans, by number. */
+/* spans_calls.c: the calls of spans, by spanset_number_key(). */
 struct spans_calls {
-	struct map sums; /* number -> index */
+	struct map sums; /* key -> index */
 	struct calls_sum *sum;
 	size_t count, cap;
-	struct call_out *calls; /* by number, then start */
+	struct call_out *calls; /* by key, then start */
 	size_t call_count, call_cap;
-	struct intern texts;
 	uint64_t lost;
-	bool guessed;
 };
 void spans_calls_free(struct spans_calls *c);
-/* Engine, time and threshold as of spans_out_options. */
-int spans_calls_read(struct spans_calls *c, const struct spans_out_options *opt, struct error *err);
+/* Time and threshold as of spans_out_options. */
+int spans_calls_read(struct spans_calls *c, struct store *s, const struct spans_out_options *opt,
+		     struct error *err);
 /* Adds the sums as weir.io.*. 0 or -ENOMEM. */
-int spans_calls_put(const struct spans_calls *c, int64_t number, json_t *attributes);
+int spans_calls_put(const struct spans_calls *c, uint64_t key, json_t *attributes);
 /* The first of a span's calls, and how many. */
-const struct call_out *spans_calls_of(const struct spans_calls *c, int64_t number, size_t *ret);
+const struct call_out *spans_calls_of(const struct spans_calls *c, uint64_t key, size_t *ret);
 
 /* A text of any bytes, mended. NULL: no memory. */
 static inline json_t *json_mended(struct bytes b)

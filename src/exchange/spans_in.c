@@ -37,6 +37,7 @@ struct spans_in {
 	int64_t number;	     /* of the span that was put last */
 	struct span_ids ids; /* and its ids */
 	bool rejected;	     /* it was left out, with its notes */
+	uint64_t room;	     /* SPANS_COMMON_* */
 	struct map numbers;  /* number -> hash of what has it */
 	struct buf text;     /* scratch */
 };
@@ -85,6 +86,21 @@ void spans_in_mended(struct spans_in *s)
 	s->counts.cut++;
 }
 
+void spans_in_more_room(struct spans_in *s, size_t body_bytes)
+{
+	s->room += SPANS_COMMON_TIMES * (uint64_t)body_bytes + SPANS_COMMON_LEAST;
+}
+
+bool spans_in_room(struct spans_in *s, size_t bytes)
+{
+	if (bytes > s->room) {
+		s->counts.cut++;
+		return false;
+	}
+	s->room -= bytes;
+	return true;
+}
+
 int spans_counts_put(const struct spans_counts *c, struct buf *to)
 {
 	const struct {
@@ -92,6 +108,7 @@ int spans_counts_put(const struct spans_counts *c, struct buf *to)
 		const char *what;
 	} parts[] = {
 		{c->rejected, "left out: no usable time"},
+		{c->rejected_notes, "notes left out: no usable time"},
 		{c->repeated, "left out: the same as an earlier one"},
 		{c->bad_ids, "ids left out: not of the right length, or zero"},
 		{c->backwards, "ended before they began: taken as 0 ns long"},
@@ -181,20 +198,24 @@ static int rows_in_add(struct rows_in *r, enum table_id table, unsigned int larg
 	return 0;
 }
 
-/* Up to SPANS_TEXT_MAX bytes, cut between two characters. */
+bool spans_in_shorten(struct bytes *text, size_t max)
+{
+	if (text->len <= max)
+		return false;
+	text->len = max;
+	while (text->len && (text->data[text->len] & 0xc0) == 0x80)
+		text->len--;
+	return true;
+}
+
+/* Up to SPANS_TEXT_MAX bytes. */
 static int set_text(struct spans_in *s, struct batch *b, unsigned int column, size_t row,
 		    struct bytes text)
 {
-	size_t len = MIN(text.len, (size_t)SPANS_TEXT_MAX);
-
 	if (!text.data)
 		return 0;
-	if (len < text.len) {
-		s->counts.cut++;
-		while (len && (text.data[len] & 0xc0) == 0x80)
-			len--;
-	}
-	return batch_set_bytes(b, column, row, text.data, len);
+	s->counts.cut += spans_in_shorten(&text, SPANS_TEXT_MAX);
+	return batch_set_bytes(b, column, row, text.data, text.len);
 }
 
 /* An object as text that is harmless on a terminal; an empty one is null. */
@@ -217,7 +238,7 @@ static int set_object(struct spans_in *s, struct batch *b, unsigned int column, 
 		return batch_set_bytes(b, column, row, s->text.data, s->text.len);
 	s->counts.cut++;
 	buf_clear(&s->text);
-	r = buf_printf(&s->text, "{\"weir.left_out_bytes\":%zu}", strlen(text));
+	r = buf_printf(&s->text, "{\"" NAME_LEFT_OUT "\":%zu}", strlen(text));
 	return r < 0 ? r : batch_set_bytes(b, column, row, s->text.data, s->text.len);
 }
 
@@ -348,7 +369,7 @@ int spans_in_put_note(struct spans_in *s, uint64_t at, struct bytes name, json_t
 	if (s->rejected)
 		return 0;
 	if (!at || at > STORE_TIME_MAX) {
-		s->counts.rejected++;
+		s->counts.rejected_notes++;
 		return 0;
 	}
 	r = rows_in_add(&s->notes, TABLE_NOTE, NOTE_TEXT, (int64_t)at, &b, &row);

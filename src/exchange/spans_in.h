@@ -24,6 +24,10 @@
 #define SPANS_DEPTH_MAX	     32		 /* of arrays and lists in an attribute's value */
 #define SPANS_TEXT_MAX	     (64u << 10) /* bytes of a name; what is longer is cut */
 #define SPANS_ATTRIBUTES_MAX (1u << 20)	 /* bytes of a span's attributes; more are left out */
+#define SPANS_SERVICE_SHORT  256u	 /* bytes of a service's name where there is no room */
+/* What all spans of a body may have of what they have in common, which each gets a copy of; behind that they are without. */
+#define SPANS_COMMON_TIMES 16u	       /* as long as the body, */
+#define SPANS_COMMON_LEAST (64u << 20) /* and so many bytes more */
 
 enum spans_format {
 	SPANS_ANY, /* found by its content */
@@ -39,11 +43,12 @@ const char *spans_format_name(size_t i);
 int spans_format_find(const char *name);
 
 struct spans_counts {
-	uint64_t spans, notes; /* rows */
-	uint64_t rejected;     /* spans left out: their time is none that a trace can hold */
-	uint64_t repeated;     /* spans left out: the same span stood there before */
-	uint64_t bad_ids;      /* of zeros, or of a wrong length: the row is without */
-	uint64_t backwards;    /* ended before they began: their time is 0 */
+	uint64_t spans, notes;	 /* rows */
+	uint64_t rejected;	 /* spans left out: their time is none that a trace can hold */
+	uint64_t rejected_notes; /* likewise notes of spans that were taken */
+	uint64_t repeated;	 /* spans left out: the same span stood there before */
+	uint64_t bad_ids;	 /* of zeros, or of a wrong length: the row is without */
+	uint64_t backwards;	 /* ended before they began: their time is 0 */
 	uint64_t
 		cut; /* texts cut, attributes left out, texts that were not UTF-8 and were mended */
 };

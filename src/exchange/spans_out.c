@@ -28,6 +28,7 @@ struct spans_out {
 	struct store_cursor *cursor;
 	const struct dims *dims;
 	uint64_t recording; /* of the block at hand */
+	bool period;	    /* it is one of periods */
 	int64_t last;	    /* of the trace: what runs ends there */
 	struct map numbers;
 	struct span_known *known;
@@ -43,11 +44,6 @@ struct spans_out {
 uint64_t spans_out_calls_lost(const struct spans_out *o)
 {
 	return o->calls.lost;
-}
-
-bool spans_out_guessed(const struct spans_out *o)
-{
-	return o->calls.guessed;
 }
 
 void spans_out_free(struct spans_out *o)
@@ -97,6 +93,7 @@ static int each_block(struct spans_out *o, bool notes, uint64_t columns, rows_fn
 			return r;
 		}
 		o->recording = block->recording;
+		o->period = block->table == TABLE_PERIOD;
 		r = take(o, b, arg, err);
 	}
 	return r;
@@ -109,6 +106,13 @@ static int64_t number_at(const struct spans_out *o, const struct batch *b, unsig
 	int64_t number = batch_get(b, column, row, 0);
 
 	return number ? span_key(o->recording, number) : 0;
+}
+
+/* By which the calls of a span are known. */
+static uint64_t calls_key_at(const struct spans_out *o, const struct batch *b, size_t row)
+{
+	return spanset_number_key(batch_get(b, SPAN_NUMBER, row, -1),
+				  batch_get(b, SPAN_THREAD_ID, row, -1), o->period);
 }
 
 /* ---- numbers and ids ---- */
@@ -389,8 +393,7 @@ static int span_read_attributes(struct spans_out *o, const struct batch *b, size
 		r = json_set_some(s->attributes, NAME_SOURCE, json_string(word("source", source)));
 	if (r >= 0)
 		r = span_put_thread(o, batch_get(b, SPAN_THREAD_ID, row, -1), s->attributes);
-	return r < 0 ? r
-		     : spans_calls_put(&o->calls, number_at(o, b, SPAN_NUMBER, row), s->attributes);
+	return r < 0 ? r : spans_calls_put(&o->calls, calls_key_at(o, b, row), s->attributes);
 }
 
 static void span_read_span(struct spans_out *o, const struct batch *b, size_t row,
@@ -417,10 +420,18 @@ struct each {
 	void *arg;
 };
 
-/* A call of a span that becomes its child. */
-static int each_call(const struct call_out *c, const struct span_out *parent, const struct each *e)
+static struct bytes text_bytes(const char *text)
 {
-	struct span_out s = {.name = c->op,
+	return (struct bytes){(const uint8_t *)text, strlen(text)};
+}
+
+/* A call of a span that becomes its child. */
+static int each_call(const struct spans_out *o, const struct call_out *c,
+		     const struct span_out *parent, const struct each *e)
+{
+	struct bytes file =
+		c->file_id < 0 ? (struct bytes){0} : dims_file_name(o->dims, c->file_id);
+	struct span_out s = {.name = text_bytes(word("op", c->op)),
 			     .service = parent->service,
 			     .start = store_time_near(c->start),
 			     .kind = SPAN_KIND_INTERNAL,
@@ -432,13 +443,14 @@ static int each_call(const struct call_out *c, const struct span_out *parent, co
 	s.dur = near_dur(s.start, c->dur);
 	memcpy(s.ids.parent, parent->ids.span, sizeof(s.ids.parent));
 	snprintf(s.ids.span, sizeof(s.ids.span), "%016lx",
-		 made_id((uint64_t)c->id ^ made_id((uint64_t)c->number)));
+		 made_id((uint64_t)c->id ^ made_id(c->key)));
 	if (r >= 0)
-		r = json_set_some(s.attributes, "weir.io.class", json_mended(c->class));
-	if (r >= 0 && c->err.len)
-		r = json_set_some(s.attributes, "error.type", json_mended(c->err));
-	if (r >= 0 && c->file.len)
-		r = json_set_some(s.attributes, "file.path", json_mended(c->file));
+		r = json_set_some(s.attributes, "weir.io.class",
+				  json_string(word("class", c->class)));
+	if (r >= 0 && c->err >= 0)
+		r = json_set_some(s.attributes, "error.type", json_string(word("err", c->err)));
+	if (r >= 0 && file.len)
+		r = json_set_some(s.attributes, "file.path", json_mended(file));
 	for (size_t i = 0; i < 3 && r >= 0; i++) { /* of the same group */
 		static const char *const same[] = {NAME_RESOURCE, NAME_RESOURCE_SCHEMA, NAME_LOCAL};
 		json_t *v = json_object_get(parent->attributes, same[i]);
@@ -462,13 +474,13 @@ static int each_span(struct spans_out *o, const struct batch *b, size_t row, con
 	span_read_span(o, b, row, &s);
 	if (!is_wanted(o, &s))
 		return 0;
-	calls = spans_calls_of(&o->calls, number, &count);
+	calls = spans_calls_of(&o->calls, calls_key_at(o, b, row), &count);
 	r = o->opt.brief ? 0 : span_read_attributes(o, b, row, &s);
 	if (r >= 0 && !o->opt.brief)
 		r = show_notes(o, number, &s);
 	/* before the span itself, whose writer takes its attributes apart */
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = each_call(&calls[i], &s, e);
+		r = each_call(o, &calls[i], &s, e);
 	if (r >= 0)
 		r = e->take(e->arg, &s);
 	json_decref(s.attributes);
@@ -502,15 +514,15 @@ static int open_all(struct spans_out *o, struct error *err)
 
 	if (r < 0)
 		return error_errno(err, r, "reading spans");
-	o->dims = store_dims_few(o->store);
+	o->dims = o->opt.calls ? store_dims(o->store) : store_dims_few(o->store);
 	store_range(o->store, &first, &o->last);
 	r = each_block(o, false, ids, know_rows, NULL, err);
 	if (r >= 0 && !o->opt.brief)
 		r = each_block(o, true, UINT64_MAX, keep_notes, NULL, err);
 	if (r >= 0 && o->note_count)
 		qsort(o->notes, o->note_count, sizeof(*o->notes), compare_notes);
-	if (r >= 0 && o->opt.engine)
-		r = spans_calls_read(&o->calls, &o->opt, err);
+	if (r >= 0 && o->opt.calls)
+		r = spans_calls_read(&o->calls, o->store, &o->opt, err);
 	return r;
 }
 

@@ -12,10 +12,11 @@
 #pragma once
 
 #include "base/buf.h"
-#include "engine/engine.h"
+#include "base/map.h"
 #include "store/store.h"
 
-#define SPANS_CALLS_MAX 1000000u /* calls that become spans: all of them are in memory */
+#define SPANS_CALLS_MAX \
+	1000000u /* calls that become spans: all of them are in memory, 64 bytes each */
 
 #define SPANS_NO_SERVICE "(none)" /* what Jaeger gets where a span has none */
 
@@ -32,24 +33,25 @@ struct spans_out_options {
 	const char *service, *name;
 	int64_t dur_min, dur_max;    /* dur_max 0: any */
 	const struct intern *traces; /* ids as text, in lower case */
-	bool apart;	       /* two sides of a call that have one id, as Zipkin's may, get two */
-	bool brief;	       /* names, ids and times alone: without attributes, notes and calls */
-	struct engine *engine; /* what calls a span made; NULL: they are left out */
-	int64_t calls_ns;      /* calls of this time or more become spans, too; -1: none do */
+	bool apart; /* two sides of a call that have one id, as Zipkin's may, get two */
+	bool brief; /* names, ids and times alone: without attributes, notes and calls */
+	bool calls; /* what calls a span made */
+	/* True where nobody waits any more: -EINTR. NULL: never. */
+	bool (*stopped)(const void *arg);
+	const void *arg;
+	int64_t calls_ns; /* those of this time or more become spans, too; -1: none do */
 };
 
 struct spans_out;
 struct span_out; /* exchange/span_out.h */
 
-/* Reads what spans refer to: notes, numbers, and with an engine their calls. */
+/* Reads what spans refer to: notes, numbers, and their calls. */
 int spans_out_new(struct spans_out **ret, struct store *s, const struct spans_out_options *opt,
 		  struct error *err);
 void spans_out_free(struct spans_out *o);
 DEFINE_CLEANUP(struct spans_out *, spans_out_free)
 /* Calls that are beyond SPANS_CALLS_MAX, and are left out. */
 uint64_t spans_out_calls_lost(const struct spans_out *o);
-/* True where the calls of spans were found by thread and time alone, as the trace has no table span_op. */
-bool spans_out_guessed(const struct spans_out *o);
 /* Calls `take` with each span; a negative result of it ends that. */
 typedef int spans_out_fn(void *arg, const struct span_out *span);
 int spans_out_each(struct spans_out *o, spans_out_fn *take, void *arg, struct error *err);

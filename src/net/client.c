@@ -29,6 +29,7 @@ struct net_client {
 	int64_t silence_ns, heard; /* when a byte went either way */
 	curl_off_t sent;
 	atomic_bool stop;
+	const atomic_bool *stop_with; /* NULL: none */
 };
 
 static size_t client_receive(char *data, size_t size, size_t count, void *arg)
@@ -53,6 +54,11 @@ static size_t client_header(char *data, size_t size, size_t count, void *arg)
 	return size * count;
 }
 
+static bool client_is_stopped(const struct net_client *c)
+{
+	return atomic_load(&c->stop) || (c->stop_with && atomic_load(c->stop_with));
+}
+
 static int client_progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
 			   curl_off_t up)
 {
@@ -62,7 +68,7 @@ static int client_progress(void *arg, curl_off_t down_all, curl_off_t down, curl
 		c->sent = down + up;
 		c->heard = clock_monotonic_ns();
 	}
-	return atomic_load(&c->stop);
+	return client_is_stopped(c);
 }
 
 int net_client_new(struct net_client **ret, const char *address, const struct net_defaults *d,
@@ -123,6 +129,11 @@ void net_client_stop(struct net_client *c)
 	atomic_store(&c->stop, true);
 }
 
+void net_client_stop_with(struct net_client *c, const atomic_bool *stop)
+{
+	c->stop_with = stop;
+}
+
 /* One line of what curl says, and the errno that is nearest. */
 static int client_failed(struct net_client *c, CURLcode code, struct error *err)
 {
@@ -178,7 +189,7 @@ static int client_run(struct net_client *c, bool head, struct error *err)
 		}
 		if (!c->running || c->received.len || (head && c->headed))
 			break;
-		if (atomic_load(&c->stop))
+		if (client_is_stopped(c))
 			return client_failed(c, CURLE_ABORTED_BY_CALLBACK, err);
 		if (clock_monotonic_ns() - c->heard > c->silence_ns)
 			return error_set(err, -ETIMEDOUT,

@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/map.h"
@@ -57,5 +59,7 @@ int net_client_send(struct net_client *c, const struct net_request *q, unsigned 
 		    struct buf *answer, struct error *err);
 /* What runs fails with -EINTR within 100 ms; what begins later does not. Any thread. */
 void net_client_stop(struct net_client *c);
+/* Stops whenever *stop is true, too, which net_client_begin() leaves as it is; it outlives the client. */
+void net_client_stop_with(struct net_client *c, const atomic_bool *stop);
 /* Appends a text as part of a query: %XX for all but letters, digits and -._~ */
 int net_encode(const void *data, size_t len, struct buf *out) _must_check_;

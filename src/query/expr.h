@@ -66,6 +66,9 @@ struct query_kind {
 	N(PATH2, path2, "file2_id", TEXT, 0, "path of the second file (rename, link, splice)")     \
 	N(FILE2, file2, "file2_id", ENTITY, TABLE_FILE, "the second file")                         \
 	N(PEER, peer, "peer_id", TEXT, 0, "the address given to the call, else the socket's peer") \
+	N(CONNECTION, connection, "file_id", UINT, 0,                                              \
+	  "a number that both ends of a connection have, and no other")                            \
+	N(CONNECTION2, connection2, "file2_id", UINT, 0, "the same of the second file (accept)")   \
 	N(STACK, stack, "stack_id", TEXT, 0,                                                       \
 	  "functions of the program that led to the call, outermost first: main;load;read")        \
 	N(KSTACK, kstack, "kstack_id", TEXT, 0,                                                    \
@@ -157,6 +160,7 @@ struct expr {
 		struct {	     /* USER */
 			const struct query_user_table *user;
 			size_t user_column, user_key; /* of its columns; both are loaded */
+#define EXPR_USER_PLACE SIZE_MAX		      /* user_key: arg[0] is the row of the table */
 		};
 		struct {
 			enum expr_compare cmp;

@@ -76,6 +76,7 @@ int recording_open(struct recording *r, const struct recording_options *o, struc
 				   .raw_args = o->raw_args,
 				   .with = o->with,
 				   .stacks = o->stacks,
+				   .content = o->content,
 				   .no_argv = o->no_argv,
 				   .select = &r->select,
 				   .filter = &r->kernel};

@@ -66,6 +66,45 @@ static void session_free(struct session *s)
 
 /* ---- rows on their way ---- */
 
+static uint64_t call_hash(const struct batch *b, size_t row, unsigned int thread,
+			  unsigned int start)
+{
+	const int64_t call[] = {batch_get(b, thread, row, -1), batch_get(b, start, row, INT64_MIN)};
+
+	return hash_bytes(call, sizeof(call));
+}
+
+/* The content of calls goes with them: of those in `all` that are not kept. What a large call moved may have gone before. */
+static int drop_content(struct batch_set *set, const struct batch *all, const struct batch *kept)
+{
+	_cleanup_(batch_freep) struct batch *rest = NULL;
+	_cleanup_(map_free) struct map gone = {0};
+	struct batch *chunk = set->tables[TABLE_CHUNK];
+	size_t from = 0;
+	int r;
+
+	if (!chunk || !chunk->rows || all->rows == kept->rows)
+		return 0;
+	r = batch_new(&rest, TABLE_CHUNK);
+	for (size_t i = 0; i < all->rows && r >= 0; i++)
+		r = map_set(&gone, call_hash(all, i, OP_THREAD_ID, OP_START), 1);
+	for (size_t i = 0; i < kept->rows; i++)
+		map_del(&gone, call_hash(kept, i, OP_THREAD_ID, OP_START));
+	for (size_t i = 0; i < chunk->rows && r >= 0; i++) {
+		if (!map_get(&gone, call_hash(chunk, i, CHUNK_THREAD_ID, CHUNK_START), NULL))
+			continue;
+		r = batch_append(rest, chunk, from, i);
+		from = i + 1;
+	}
+	if (r >= 0)
+		r = batch_append(rest, chunk, from, chunk->rows);
+	if (r < 0)
+		return r;
+	set->tables[TABLE_CHUNK] = TAKE_PTR(rest);
+	batch_free(chunk);
+	return 0;
+}
+
 /* Takes out the calls that the child made before it was let go: they are the recorder's doing, not
  * the command's. */
 static int drop_before_exec(struct session *s)
@@ -90,6 +129,8 @@ static int drop_before_exec(struct session *s)
 	}
 	if (r >= 0)
 		r = batch_append(kept, op, from, op->rows);
+	if (r >= 0)
+		r = drop_content(&s->in, op, kept);
 	if (r < 0)
 		return r;
 	s->in.tables[TABLE_OP] = TAKE_PTR(kept);
@@ -152,14 +193,6 @@ static int learn_names(struct session *s, struct error *err)
 	return r;
 }
 
-static uint64_t call_hash(const struct batch *b, size_t row, unsigned int thread,
-			  unsigned int start)
-{
-	const int64_t call[] = {batch_get(b, thread, row, -1), batch_get(b, start, row, INT64_MIN)};
-
-	return hash_bytes(call, sizeof(call));
-}
-
 /* What calls waited on goes with them. */
 static int drop_waited_on(struct session *s, const struct batch *op)
 {
@@ -205,6 +238,8 @@ static int drop_unwanted(struct session *s, struct error *err)
 		r = batch_append_rows(kept, op, rows, (size_t)count);
 	if (r >= 0)
 		r = drop_waited_on(s, kept);
+	if (r >= 0)
+		r = drop_content(&s->rows, op, kept);
 	if (r < 0)
 		return error_errno(err, r, "filtering rows");
 	s->rows.tables[TABLE_OP] = TAKE_PTR(kept);

@@ -262,6 +262,23 @@ enum op_copy op_copy(uint32_t code)
 									  : OP_COPY_TO_SECOND;
 }
 
+enum op_way op_way(uint32_t code)
+{
+	static const char *const out[] = {
+		"write",  "pwrite64",	       "writev",   "pwritev",	 "pwritev2",
+		"sendto", "sendmsg",	       "sendmmsg", "vmsplice",	 "msgsnd",
+		"send",	  "process_vm_writev", "send_zc",  "sendmsg_zc", "mq_timedsend"};
+	const struct op_def *op = op_def(code);
+
+	if (!op || !op->name || op_copy(code) != OP_COPY_NONE)
+		return OP_WAY_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(out); i++) {
+		if (!strcmp(op->name, out[i]))
+			return OP_WAY_OUT;
+	}
+	return OP_WAY_IN;
+}
+
 uint32_t op_code_end(void)
 {
 	return ARRAY_SIZE(ops);

@@ -129,6 +129,9 @@ bool op_hands_over(uint32_t code);
 /* Which way a call moves bytes between its two files: copy_file_range, splice and tee read the first, sendfile writes it. */
 enum op_copy { OP_COPY_NONE, OP_COPY_TO_SECOND, OP_COPY_TO_FIRST };
 enum op_copy op_copy(uint32_t code);
+/* Which way a call moves bytes between a file and the program, whether its op.bytes counts them or not; those of op_copy() none. */
+enum op_way { OP_WAY_NONE, OP_WAY_IN, OP_WAY_OUT };
+enum op_way op_way(uint32_t code);
 /* One past the largest code with a definition. */
 uint32_t op_code_end(void);
 /* The code of a native call number of this machine (x86-64: the same); OP_CODE_NUMBERED for one that is beyond all calls. */

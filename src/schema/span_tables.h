@@ -17,7 +17,9 @@
 	TABLE(PERIOD, period, MADE, PERIOD_START, PERIOD_DUR, NO_COLUMN,          \
 	      "a match of a period's definition: a span that nobody marked")      \
 	TABLE(SPAN_OP, span_op, MADE, SPAN_OP_START, SPAN_OP_DUR, NO_COLUMN,      \
-	      "a call that belongs to a span, and why")
+	      "a call that belongs to a span, and why")                           \
+	TABLE(SPAN_SUM, span_sum, MADE, SPAN_SUM_START, SPAN_SUM_DUR, NO_COLUMN,  \
+	      "where the time of a span went, with all that is below it")
 
 /* Of table span, and of period, whose rows are spans that were found afterwards. */
 #define SCHEMA_SPAN_COLUMNS(C, T, t)                                                               \
@@ -78,3 +80,38 @@
 	  "why it belongs: context (the thread carried the span's id), thread (the innermost "   \
 	  "span open on it), work (carried on by another), wait (the span waited for it), time " \
 	  "(it overlaps: nothing more is known)")
+
+/* The parts of the time, from program to other, add up to dur. */
+#define SCHEMA_SPAN_SUM(C)                                                                        \
+	C(SPAN_SUM, span_sum, START, start, TIME, "ns", "when it began")                          \
+	C(SPAN_SUM, span_sum, DUR, dur, DUR, "ns",                                                \
+	  "how long it took; so far, where it was still running")                                 \
+	C(SPAN_SUM, span_sum, NUMBER, number, INT, "", "the number of the span")                  \
+	C(SPAN_SUM, span_sum, PARENT, parent, INT, "",                                            \
+	  "the number of its parent; null: it has none in this trace")                            \
+	C(SPAN_SUM, span_sum, NAME, name, BYTES, "", "its name")                                  \
+	C(SPAN_SUM, span_sum, SPAN_STATUS, span_status, CODE, "", "as of its span")               \
+	C(SPAN_SUM, span_sum, THREAD_ID, thread_id, ID, ">thread", "the thread that began it")    \
+	C(SPAN_SUM, span_sum, SELF, self, DUR, "ns", "its time without the spans directly below") \
+	C(SPAN_SUM, span_sum, CALLS, calls, INT, "", "its calls")                                 \
+	C(SPAN_SUM, span_sum, ERRORS, errors, INT, "", "of them failed")                          \
+	C(SPAN_SUM, span_sum, BYTES, bytes, SIZE, "bytes", "that they moved")                     \
+	C(SPAN_SUM, span_sum, PROGRAM, program, DUR, "ns", "part of its time in no call")         \
+	C(SPAN_SUM, span_sum, STALLED, stalled, DUR, "ns",                                        \
+	  "in no call and without a CPU (record --with sched)")                                   \
+	C(SPAN_SUM, span_sum, DATA, data, DUR, "ns", "in calls of that class")                    \
+	C(SPAN_SUM, span_sum, META, meta, DUR, "ns", "likewise")                                  \
+	C(SPAN_SUM, span_sum, SYNC, sync, DUR, "ns", "likewise")                                  \
+	C(SPAN_SUM, span_sum, NET, net, DUR, "ns", "likewise")                                    \
+	C(SPAN_SUM, span_sum, LOCK, lock, DUR, "ns", "in futexes, while no other call of it ran") \
+	C(SPAN_SUM, span_sum, WAIT, wait, DUR, "ns", "in other calls that wait, likewise")        \
+	C(SPAN_SUM, span_sum, OTHER, other, DUR, "ns", "in other calls")                          \
+	C(SPAN_SUM, span_sum, WAITED, waited, DUR, "ns",                                          \
+	  "of calls of other threads that it waited for; in no other column")                     \
+	C(SPAN_SUM, span_sum, PEER_ID, peer_id, ID, ">file",                                      \
+	  "the socket of the peer for whose answers it waited longest")                           \
+	C(SPAN_SUM, span_sum, TURNS, turns, INT, "",                                              \
+	  "how often it wrote to that peer and then read from it")                                \
+	C(SPAN_SUM, span_sum, TURN_TIME, turn_time, DUR, "ns",                                    \
+	  "from the ends of these writes to the ends of the first reads behind them")             \
+	C(SPAN_SUM, span_sum, TURN_LONGEST, turn_longest, DUR, "ns", "the longest of them")

@@ -49,6 +49,7 @@ enum wire_type {
 	WIRE_CALL_STACKS = 21,
 	WIRE_ANNOUNCE = 22, /* these two: schema/wire_context.h */
 	WIRE_CONTEXT = 23,
+	WIRE_CONTENT = 24, /* schema/wire_content.h */
 	/* From here on in the side ring alone, see src/bpf/lib/side.h. */
 	WIRE_SIDE_FIRST = 32,
 	WIRE_BLOCK = 40, /* these four: schema/wire_block.h */
@@ -512,6 +513,7 @@ struct wire_shared {
 	__u64 side_lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES]; /* what has no record there, by type */
 	__u32 io_counted; /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
+	__u64 content_lost;			 /* records of content that found no room */
 	__u64 block_lost_first, block_lost_last; /* when records of requests found none; 0: never */
 	__u64 over; /* when recording stopped: what begins later is in no table beside calls; 0: it goes on */
 };

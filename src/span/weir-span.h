@@ -147,6 +147,12 @@ int weir_span_from_traceparent(const char *text, struct weir_span_context *ret);
 void weir_span_service(const char *name);
 
 /*
+ * This thread, and a process that it forks, marks nothing from now on; what it would have is counted as lost. To be called before
+ * seccomp's strict mode, in which the kernel kills whoever reads a clock, as the mark of a span does.
+ */
+void weir_span_leave(void);
+
+/*
  * An annotation of a span whose ids the caller chose, for other libraries' interfaces (blkin/zipkin_c.h): the span lasts from its
  * first annotation to its last. value NULL and is_integer false: a moment. 0.
  */

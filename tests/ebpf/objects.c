@@ -28,8 +28,11 @@ static int be_quiet(enum libbpf_print_level level, const char *format, va_list a
 static void refused(void **unused)
 {
 	const struct select select = {.everything = true, .tids = {getpid()}, .tid_count = 1};
-	const struct ebpf_options opt = {
-		.command_pid = 1, .select = &select, .with = UINT32_MAX, .stacks = {.of = 1}};
+	const struct ebpf_options opt = {.command_pid = 1,
+					 .select = &select,
+					 .with = UINT32_MAX,
+					 .stacks = {.of = 1},
+					 .content = {.mode = WIRE_CONTENT_HASH}};
 	struct calls_bpf *calls = calls_bpf__open();
 	struct objects o = {0};
 
@@ -41,7 +44,8 @@ static void refused(void **unused)
 		assert_non_null(o.missing[i].shows);
 		assert_non_null(o.missing[i].tracepoint);
 	}
-	objects_attach(&o);
+	objects_attach(&o, true);
+	objects_attach(&o, false);
 	assert_int_equal(object_map(&o, OBJECT_SIGNALS, "signals"), -1);
 	assert_int_equal(object_program(&o, OBJECT_POLLED, "weir_polled"), -1);
 	objects_free(&o);

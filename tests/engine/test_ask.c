@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_ask.c: answers to queries against plain loops over the rows; streams; following a trace. */
+#include "click_server.h"
 #include "fixture.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,8 +20,21 @@
 #define ROWS 150000
 
 static struct fixture f, two;
+static struct engine *third_f,
+	*third_two; /* the same rows in ClickHouse; NULL: it is not installed */
+static size_t third_grouped, third_sent; /* answers that were the same */
 static struct buf text;
 static struct error last;
+
+static struct engine *third_open(const char *database)
+{
+	const struct engine_options opt = {0};
+	struct engine *e;
+
+	if (engine_connect(&e, click_server_address(database), &opt, &last) < 0)
+		fail_msg("%s", last.message);
+	return e;
+}
 
 static int setup(void **state)
 {
@@ -30,11 +45,24 @@ static int setup(void **state)
 	fixture_write(b, 1000);
 	fixture_open(&f, paths, 1, NULL);
 	fixture_open(&two, paths, 2, NULL);
+	if (click_server_start()) {
+		click_server_load("f", paths, 1);
+		click_server_load("two", paths, 2);
+		third_f = third_open("f");
+		third_two = third_open("two");
+	}
 	return 0;
 }
 
 static int teardown(void **state)
 {
+	if (!third_f)
+		print_message("clickhouse-server is not installed: no third answer\n");
+	print_message("ClickHouse agreed %zu times in groups, %zu in rows\n", third_grouped,
+		      third_sent);
+	engine_free(third_f);
+	engine_free(third_two);
+	click_server_stop(SIGKILL);
 	fixture_close(&f);
 	fixture_close(&two);
 	fixture_remove();
@@ -68,6 +96,31 @@ static void put_rows(struct engine_result *r, struct buf *out)
 	}
 }
 
+/* ClickHouse gives the same, whether it groups the rows or sends them. */
+static void third_agrees(struct engine *third, const struct plan *p, const char *query,
+			 const struct buf *want)
+{
+	for (int rows = 0; rows < 2; rows++) {
+		_cleanup_(engine_result_freep) struct engine_result *r = NULL;
+		const struct ask_options opt = {.filter_in_sql = rows};
+		_cleanup_buf_ struct buf got = {0}, sql = {0};
+		struct error err = {0};
+		int e = engine_ask(third, p, &opt, &r, &err);
+
+		if (e >= 0)
+			put_rows(r, &got);
+		if (e >= 0 && got.len == want->len &&
+		    (!got.len || !memcmp(got.data, want->data, got.len))) {
+			*(rows ? &third_sent : &third_grouped) += 1;
+			continue;
+		}
+		(void)engine_explain(third, p, &sql, &err);
+		fail_msg("%s: %s %s\n%.3000s\nbut DuckDB\n%.3000s\n%.2000s", query,
+			 rows ? "rows" : "groups", e < 0 ? err.message : "", buf_str(&got),
+			 (const char *)want->data, buf_str(&sql));
+	}
+}
+
 static int try_query(struct fixture *x, const char *query, bool in_sql, struct buf *out)
 {
 	_cleanup_(plan_freep) struct plan *p = parse(query);
@@ -80,6 +133,11 @@ static int try_query(struct fixture *x, const char *query, bool in_sql, struct b
 	e = engine_ask(x->engine, p, &opt, &r, &last);
 	if (e >= 0)
 		put_rows(r, out);
+	if (e >= 0 && third_f && (x == &f || x == &two)) {
+		assert_int_equal(buf_append(out, "", 1), 0);
+		out->len--;
+		third_agrees(x == &f ? third_f : third_two, p, query, out);
+	}
 	return e;
 }
 

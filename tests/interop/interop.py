@@ -8,11 +8,13 @@ import gzip
 import json
 import os
 import re
+import resource
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -227,6 +229,27 @@ def hostile(t, f):
     t.check('parents that form a loop', len(f.rows('from span', trace)) == 2 and len(json.loads(f.export(trace, '--zipkin'))) == 2)
 
 
+def common(t, f):
+    """What many spans have in common is copied into each, while there is room"""
+    spans = [{'name': f's{i}', 'startTimeUnixNano': str(T0 + i), 'endTimeUnixNano': str(T0 + i)} for i in range(40000)]
+    large = {'attributes': [kv('service.name', {'stringValue': 'x' * 60000}), kv('k', {'stringValue': 'v' * 60000})]}
+    body = {'resourceSpans': [{'resource': large, 'scopeSpans': [{'spans': spans}]}]}
+    p = subprocess.run([WEIR, 'import', f.file(body), '-o', 'common.weir'], cwd=f.path, capture_output=True, timeout=120, check=False,
+                       preexec_fn=None if sanitized() else limit_memory)
+    rows = f.rows('from span | by len(service) | count()', 'common.weir') if not p.returncode else []
+    t.check('a large resource in many spans: all are taken, what has no room is counted', len(rows) == 2 and sum(r['count'] for r in rows) == 40000 and
+            any(r['count'] > 500 for r in rows) and re.search(rb'3\d{4} texts cut', p.stderr), p.returncode, p.stderr, rows)
+
+
+def sanitized():
+    with open(WEIR, 'rb') as program:
+        return re.search(b'__[at]san_init', program.read()) is not None
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+
 def calls(t, f):
     """Spans over synthetic calls, against a plain loop: each call belongs to the innermost span of its thread."""
     f.weir('synth', '-q', '-o', 'calls.trace', '--rows', '20000', '--profile', 'redis')
@@ -256,7 +279,7 @@ def calls(t, f):
     tags = {s['name'][1:]: s.get('tags', {}) for s in out if s['name'][1:].isdigit()}
     got = {int(n): tuple(int(a[f'weir.io.{k}']) for k in ('calls', 'bytes', 'time_ns')) for n, a in tags.items() if 'weir.io.calls' in a}
     t.check('the calls of spans are those of a plain loop', want and got == want, got, want)
-    t.check('and it is said how they were found', {a.get('weir.io.by') for n, a in tags.items() if int(n) in want} == {'thread and time'})
+    t.check('and it is said how they were found', {a.get('weir.io.by') for n, a in tags.items() if int(n) in want} == {'thread'})
     t.check('a span that was running is marked', tags[str(number + 1)].get('weir.status') == 'running', tags[str(number + 1)])
     ids = {s['id']: s for s in out}
     children = [s for s in out if not s['name'][1:].isdigit()]
@@ -265,6 +288,14 @@ def calls(t, f):
     t.check('slow calls are children of the spans that made them', len(children) == slow and len(ids) == len(out) and
             all(c['parentId'] in ids and c['traceId'] == ids[c['parentId']]['traceId'] for c in children), len(children), slow)
     t.check('ids are the same at each export', json.loads(f.export('spans.trace', '--zipkin', '--calls', '1ms')) == out)
+    log = json.loads(f.weir('requests', '-i', 'spans.trace', '--log', '--name', '*', '--json').stdout)['rows']
+    t.check('calls are counted as weir requests counts them', {r['number']: r['own_calls'] for r in log if r['own_calls']} ==
+            {n: v[0] for n, v in want.items()}, log)
+    f.weir('requests', '-i', 'spans.trace', '--keep', '--where', 'class == "meta"')
+    t.check('a stored span_op that is of a selection alone changes nothing', json.loads(f.export('spans.trace', '--zipkin', '--calls', '1ms')) == out)
+    at = min(s[0] for s in spans) + (last - first) // 3
+    part = json.loads(f.export('spans.trace', '--zipkin', '--to', f'+{(at - first) / 1e9:.6f}s'))
+    t.check('a part of the time has whole sums', 0 < len(part) < len(spans) and all(p['tags'] == ids[p['id']]['tags'] for p in part), part[:2])
 
 
 def post(s, path, body, kind='application/json', **headers):
@@ -289,6 +320,10 @@ def served(t, f):
         one = {'resourceSpans': [{'scopeSpans': [{'spans': [{'name': 'a'}, {'name': 'b', 'startTimeUnixNano': str(T0), 'endTimeUnixNano': str(T0)}]}]}]}
         status, _, data = post(s, '/v1/traces', json.dumps(one))
         t.check('a part that is not taken is answered', status == 200 and json.loads(data)['partialSuccess']['rejectedSpans'] == '1', status, data)
+        named = {'name': 'c', 'startTimeUnixNano': str(T0), 'endTimeUnixNano': str(T0), 'events': [{'name': 'e'}, {'name': 'f'}]}
+        status, _, data = post(s, '/v1/traces', json.dumps({'resourceSpans': [{'scopeSpans': [{'spans': [named]}]}]}))
+        part = json.loads(data)['partialSuccess']
+        t.check('events that are not taken are no spans', (part['rejectedSpans'], part['errorMessage'][:16]) == ('0', '2 notes left out'), status, data)
         bad = {400: post(s, '/v1/traces', b'{')[0], 415: post(s, '/v1/traces', b'', 'text/plain')[0],
                4150: post(s, '/v1/traces', body, Content_Encoding='br')[0], 413: post(s, '/v1/traces', gzip.compress(b' ' * (17 << 20)), Content_Encoding='gzip')[0]}
         t.check('what is wrong is refused with the status that says so', bad == {400: 400, 415: 415, 4150: 415, 413: 413}, bad)
@@ -305,10 +340,36 @@ def served(t, f):
         t.check('one trace by its id', len(s.get(f'/api/traces/{TRACE}')['data'][0]['spans']) == 3 and s.ask('/api/traces/77')[0] == 404)
         t.check('a search that cannot be done says so', s.ask('/api/traces', service='shop', tags='{"a":"b"}')[0] == 400)
         rows = s.get('query', q='from span | by name | count()')['rows']
-        t.check('the server asks them in its language too', {r['name']: r['count'] for r in rows} == {'root': 2, 'GET /x': 2, 'select': 2, 'z': 1, 'b': 1}, rows)
-    t.check('what was sent is in the trace, which is closed', len(f.rows('from span', 'in.weir')) == 8 and f.weir('check', 'in.weir').returncode == 0)
+        t.check('the server asks them in its language too', {r['name']: r['count'] for r in rows} == {'root': 2, 'GET /x': 2, 'select': 2, 'z': 1, 'b': 1, 'c': 1}, rows)
+    t.check('what was sent is in the trace, which is closed', len(f.rows('from span', 'in.weir')) == 9 and f.weir('check', 'in.weir').returncode == 0)
     with Serve(WEIR, 'app.trace', folder=f.path) as s:
         t.check('without --spans nothing is taken', post(s, '/v1/traces', body)[0] == 404)
+
+
+def crowd(t, f):
+    """Many bodies at once that inflate: few are in memory, others are asked to come again, and what is acknowledged is there"""
+    def body(i):
+        span = {'traceId': f'{i + 1:032x}', 'spanId': f'{i + 1:016x}', 'name': 'crowd', 'startTimeUnixNano': str(T0), 'endTimeUnixNano': str(T0)}
+        return gzip.compress(json.dumps({'resourceSpans': [{'scopeSpans': [{'spans': [span]}]}]}).encode() + b' ' * (15 << 20), 1)
+    bodies, answers = [body(i) for i in range(64)], []
+    with Serve(WEIR, '--spans', 'crowd.weir', folder=f.path) as s:
+        def send(b):
+            answers.append(s.ask('/v1/traces', 'POST', b, {'Content-Type': 'application/json', 'Content-Encoding': 'gzip'}))
+        threads = [threading.Thread(target=send, args=(b,)) for b in bodies]
+        for th in threads:
+            th.start()
+        for th in threads:
+            th.join()
+        with open(f'/proc/{s.process.pid}/status', encoding='utf-8') as status:
+            peak = int(re.search(r'VmHWM:\s+(\d+)', status.read())[1]) // 1024
+    taken = [a for a in answers if a[0] == 200]
+    again = [a for a in answers if a[0] == 503 and a[1].get('retry-after') == '1']
+    t.check('many bodies at once', len(taken) + len(again) == 64 and len(taken) > 0 and len(f.rows('from span', 'crowd.weir')) == len(taken),
+            len(taken), len(again), [a for a in answers if a[0] not in (200, 503)][:3])
+    if sanitized():
+        t.skip('are not all in memory', 'a sanitizer needs memory of its own')
+    else:
+        t.check('are not all in memory', peak < 300, peak)
 
 
 def full(t, f):
@@ -388,7 +449,9 @@ def main():
         zipkin(t, f)
         hostile(t, f)
         calls(t, f)
+        common(t, f)
         served(t, f)
+        crowd(t, f)
         full(t, f)
         sdk(t, f)
         transformer(t, f, trace)

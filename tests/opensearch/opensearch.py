@@ -239,6 +239,8 @@ by class | count() | sort class | tail 3
 count(), sum(dur), avg(dur), max(path), min(comm)
 where comm == "nobody" | sum(dur), count(), avg(dur), max(dur)
 where comm == "nobody" | by op | count()
+by op | count() as c | by c | count()
+by path | count() as c | where path =~ "f[0-9]+$" | by dir(path) | sum(c)
 from mark | by name | count()
 from loss | by cause | count(), sum(events)
 '''.strip().splitlines()
@@ -253,7 +255,6 @@ REFUSED = {
     'quantize(dur)': 'quantize(dur)',
     'by op | rate()': 'rate',
     'by op | busy()': 'busy',
-    'by op | count() as c | by c | count()': 'groups',
     'from thread | count()': 'thread',
     'by argv | count()': 'argv',
     'select dur / 2': 'computed',

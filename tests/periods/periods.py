@@ -50,11 +50,19 @@ def rows_of(trace):
             r['start'] += origin
         r['end'] = before if r['start'] is None or r['dur'] is None else r['start'] + r['dur']
         before = r['end']
+    # what has no time of its own ended before the next row that has
+    after = LEAST
+    for r in reversed(d['rows']):
+        if r['start'] is None or r['dur'] is None:
+            r['end'] = max(r['end'], after - 1) if after != LEAST else r['end']
+        else:
+            after = r['end']
     return d['rows'], origin
 
 
 def losses_of(trace):
-    d = document('query', '--json', '-i', trace, 'from loss | select start, stop, cause, events, id(thread) as thread')
+    d = document('query', '--json', '-i', trace, 'from loss | where of_table is null | select start, stop, cause, events, '
+                 'id(thread) as thread')
     origin = int(d['origin'])
     for r in d['rows']:
         if r['cause'] in CALLS_LOST and r['events'] != 0:
@@ -74,8 +82,8 @@ def number_eq(a, b, *what):
 
 class Definition:
     """A definition as weir has it, and as functions of (event, parents) and (event, begin, parents)."""
-    def __init__(self, name, text, begin, end, parent=None, enters=(False, False), captures=()):
-        self.name, self.text, self.begin, self.end, self.parent = name, text, begin, end, parent
+    def __init__(self, name, text, begin, end, parent=None, enters=(False, False), captures=(), last=False):
+        self.name, self.text, self.begin, self.end, self.parent, self.last = name, text, begin, end, parent, last
         self.enters, self.captures = enters, captures
 
 
@@ -130,10 +138,10 @@ def match(rows, losses, definitions):
             if d.begin(row, []):
                 opened.append(Open(d, row, at, None))
         else:
-            for p in [o for o in opened if o.definition.name == d.parent]:
-                if d.begin(row, [p.row] + p.around()):
-                    opened.append(Open(d, row, at, p))
-                    p.children.append(opened[-1])
+            fits = [p for p in opened if p.definition.name == d.parent and d.begin(row, [p.row] + p.around())]
+            for p in fits[-1:] if d.last else fits:
+                opened.append(Open(d, row, at, p))
+                p.children.append(opened[-1])
         opened = [o for o in opened if not o.closed]
     lose(float('inf'))
     for o in opened:
@@ -191,6 +199,16 @@ DEFINITIONS = {
                    'end.file == begin.file : n = begin.bytes', lambda e, p: e['op'] in ('fstat', 'read', 'sendfile') and
                    eq(e['file'], p[0]['file']), lambda e, b, p: e['op'] in ('sendfile', 'munmap') and eq(e['file'], b['file']),
                    parent='a', captures=[('n', lambda b, e, p: b['bytes'], False)])],
+    'a child of the parent that began last': [
+        Definition('a', 'a : op in (accept4, openat, read) && ret >= 0 : op in (close, fstat) && end.file == begin.file',
+                   lambda e, p: e['op'] in ('accept4', 'openat', 'read') and e['ret'] is not None and e['ret'] >= 0,
+                   lambda e, b, p: e['op'] in ('close', 'fstat') and eq(e['file'], b['file'])),
+        Definition('k', 'k(last a) : op in (read, recvfrom, newfstatat, sendfile) && thread == parent.thread && cpu >= parent.cpu : '
+                   'op in (sendfile, munmap, read, writev) && end.thread == begin.thread : n = begin.bytes',
+                   lambda e, p: e['op'] in ('read', 'recvfrom', 'newfstatat', 'sendfile') and eq(e['thread'], p[0]['thread']) and
+                   e['cpu'] is not None and p[0]['cpu'] is not None and e['cpu'] >= p[0]['cpu'],
+                   lambda e, b, p: e['op'] in ('sendfile', 'munmap', 'read', 'writev') and eq(e['thread'], b['thread']),
+                   parent='a', captures=[('n', lambda b, e, p: b['bytes'], False)], last=True)],
     'an end that is not written, texts, all that match': [
         Definition('again', 'again : op in (write, fsync, fdatasync) && bytes > 100', lambda e, p:
                    e['op'] in ('write', 'fsync', 'fdatasync') and e['bytes'] is not None and e['bytes'] > 100,

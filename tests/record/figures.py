@@ -287,6 +287,32 @@ def copies_on_pages(want):
                 check("what was copied was written", (sum(cells["writes"]), sum(cells["reads"])) == (n, 0), cells)
 
 
+def read_and_written():
+    """What a process wrote is what /proc/PID/io says; a copied file has one way, who copied it both."""
+    program = textwrap.dedent("""
+        import os
+        a, b = os.open('in', os.O_RDWR | os.O_CREAT | os.O_TRUNC), os.open('out', os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        for i in range(50): os.write(a, bytes(1111))
+        for i in range(70): os.pread(a, 999, 0)
+        os.lseek(a, 0, 0)
+        os.sendfile(b, a, None, 5000)
+        os.copy_file_range(a, b, 3000)
+        print(open('/proc/self/io').read().replace('\\n', ' '))
+        """)
+
+    def stat(by):
+        r = run(weir, "stat", "--json", "--by", by, "--", *PYTHON, program)
+        return r.stdout, json.loads(r.stderr.splitlines()[-1])["rows"]
+
+    out, rows = stat("process")
+    words = out.split()
+    io = dict(zip(words[::2], words[1::2]))
+    got = next((row["written"] for row in rows if row["process"].startswith("python")), None)
+    check("bytes written are those of /proc", got == int(io["wchar:"]) + len(out), (got, out))
+    rows = {os.path.basename(row["file"]): (row["read"], row["written"]) for row in stat("file")[1]}
+    check("each file has what was read and written there", (rows["in"], rows["out"]) == ((70 * 999 + 8000, 50 * 1111), (0, 8000)), rows)
+
+
 def positions():
     """Where lseek leads is a position, and nothing that was read or written."""
     python("seek.trace", """
@@ -446,7 +472,7 @@ def same_program_elsewhere():
     check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
+TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
          same_program_elsewhere)
 
 

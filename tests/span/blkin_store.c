@@ -68,6 +68,24 @@ static int same_ids(void)
 	return 0;
 }
 
+/* Ids of a process, of two children, and of theirs, which all went on from the same memory. */
+static int new_ids(int depth)
+{
+	struct blkin_trace_info info;
+
+	for (int i = 0; i < 1000; i++) {
+		blkin_init_trace_info(&info);
+		printf("%" PRIx64 "\n", info.trace_id);
+	}
+	fflush(stdout);
+	for (int i = 0; i < 2 && depth; i++) {
+		if (!fork())
+			exit(new_ids(depth - 1));
+		wait(NULL);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct blkin_trace_info_packed packed;
@@ -78,6 +96,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "same"))
 		return same_ids();
+	if (argc > 1 && !strcmp(argv[1], "new"))
+		return new_ids(2);
 	if (blkin_init() < 0 || pipe(to) || pipe(from))
 		return 1;
 	if (!fork())

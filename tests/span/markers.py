@@ -4,9 +4,11 @@
 print of them: names, nesting, notes, and in which span each file was opened. Needs root. Speaks TAP."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
@@ -167,6 +169,55 @@ def ends(t, folder):
     r = Recording(folder, 'sh', f'begin {long}; note long={"v" * 4030}; end {long}')
     names, texts = [s['name'] for s in r.rows('from span')], [n['text'] for n in r.rows('from note')]
     t.check('long names and values are cut', names == ['n' * 255] and texts == ['v' * 4000 + '…'], names, [len(x) for x in texts])
+
+
+LOST = '''import os, sys, time
+print(os.getpid(), flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+for i in range(20000):
+    os.access(f"/dev/null/weir/note:i={i}", os.R_OK)
+    os.access("/dev/null/other", os.R_OK)
+'''
+
+
+def stopped(folder, *options):
+    """Markers while the recorder is stopped, so that they fill its rings: the notes, the rows lost of span, and the calls with those lost"""
+    trace, ready = os.path.join(folder, 't'), os.path.join(folder, 'ready')
+    p = subprocess.Popen([WEIR, 'record', '-q', '--ring', '64KiB', '-o', trace, *options, '--', sys.executable, '-c', LOST, ready],
+                         stdout=subprocess.PIPE, text=True)
+    try:
+        program = p.stdout.readline().strip()
+        p.send_signal(signal.SIGSTOP)
+        with open(ready, 'w', encoding='utf-8'):
+            pass
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not zombie(program):  # the recorder cannot see that it ended
+            time.sleep(0.05)
+    finally:
+        p.send_signal(signal.SIGCONT)
+        p.communicate(timeout=60)
+    r = Recording.__new__(Recording)
+    r.trace = trace
+    losses = r.rows('from loss')
+    calls = sum(o['count'] for o in r.rows('from op | where err == ENOTDIR | by op | count()'))
+    return (r.rows('from note | count()')[0]['count'], sum(x['events'] or 0 for x in losses if x['cause'] == 'span_full'), calls,
+            sum(x['events'] or 0 for x in losses if x['cause'] == 'ring_full'))
+
+
+def zombie(pid):
+    with open(f'/proc/{pid}/stat', encoding='utf-8') as f:
+        return f.read().rsplit(')', 1)[1].split()[0] == 'Z'
+
+
+@case
+def lost(t, folder):
+    for options in ((), ('-e', 'trace=read')):
+        os.makedirs(sub := os.path.join(folder, str(len(options))))
+        notes, gone, calls, calls_gone = stopped(sub, *options)
+        what = ' '.join(options) or 'all calls'
+        t.check(f'{what}: markers that find no room are counted, others are not', notes + gone == 20000 and gone > 1000, notes, gone)
+        t.check(f'{what}: calls likewise, where they are selected', calls + calls_gone >= 40000 if not options else not calls, calls, calls_gone)
 
 
 def main():

@@ -6,14 +6,20 @@
  *	call SPAN TID POS			a pread64() at this position, in the innermost span
  *	count NAME NUMBER
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -402,6 +408,174 @@ static int way_values(void)
 	return 0;
 }
 
+/* ---- what a library must not do ---- */
+
+#define FORKS 50
+static volatile int forked,
+	broken; /* forked: below 0 in a child, where it is -1 less those before */
+
+static void count_child(int status)
+{
+	forked++;
+	broken += !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+/* Comes upon records; the child goes on with what was interrupted, and marks spans of its own then. */
+static void fork_here(int sig)
+{
+	int status, saved = errno;
+	pid_t pid = forked < 0 || forked == FORKS ? -1 : fork();
+
+	if (!pid)
+		forked = -1 - forked;
+	else if (pid > 0 && waitpid(pid, &status, 0) == pid)
+		count_child(status);
+	errno = saved;
+}
+
+static int way_interrupted(void)
+{
+	const struct sigaction act = {.sa_handler = fork_here};
+	const struct itimerval often = {.it_interval = {0, 1000}, .it_value = {0, 1000}};
+	struct weir_span s;
+
+	sigaction(SIGPROF, &act, NULL);
+	setitimer(ITIMER_PROF, &often, NULL);
+	for (int i = 0; forked >= 0 && forked < FORKS; i++) {
+		weir_span_begin(&s, "interrupted");
+		weir_span_note_int(&s, "i", i);
+		weir_span_end(&s);
+	}
+	if (forked < 0) {
+		for (int i = 0; i < 10; i++) {
+			weir_span_begin(&s, "child");
+			weir_span_end(&s);
+		}
+		if (forked == -FORKS) /* its memory is to be found */
+			usleep(200000);
+		_exit(0);
+	}
+	setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);
+	printf("count forked %d\ncount broken %d\n", forked, broken);
+	return 0;
+}
+
+/* The calls of a thread's first span fail. */
+static void *errno_main(void *arg)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the call's number */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+	struct weir_span s;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		exit(1);
+	errno = 77;
+	weir_span_begin(&s, "first");
+	weir_span_end(&s);
+	weir_span_new_id();
+	printf("count errno %d\n", errno);
+	return NULL;
+}
+
+static int way_errno(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, errno_main, NULL);
+	pthread_join(t, NULL);
+	return 0;
+}
+
+/* A child that the kernel kills at any call but read, write, exit, and at the counter of time. */
+static int way_strict(void)
+{
+	struct weir_span s;
+	struct marked m;
+	int status;
+
+	marked_begin(&m, "parent", NULL);
+	fflush(stdout);
+	if (!fork()) {
+		weir_span_leave();
+		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+			syscall(SYS_exit, 1);
+		for (int i = 0; i < 10; i++) {
+			weir_span_begin(&s, "unmarked");
+			weir_span_note(&s, "key", "value");
+			weir_span_note(NULL, "key", "value");
+			weir_span_end(&s);
+		}
+		syscall(SYS_exit, 0);
+	}
+	wait(&status);
+	marked_end(&m);
+	printf("count status %d\n", status);
+	return 0;
+}
+
+/* What other readers see, in memory: after each step the record, as text. */
+static void published_print(const char *step, const struct weir_span_context *want)
+{
+	void **variable = dlsym(RTLD_DEFAULT, "otel_thread_ctx_v1");
+	const uint8_t *record = variable ? *variable : NULL;
+	char text[WEIR_SPAN_TRACEPARENT];
+
+	weir_span_to_traceparent(want, text);
+	printf("published %s %s %d ", step, *text ? text : "-", record ? record[24] : -1);
+	for (int i = 0; record && i < 24; i++)
+		printf("%02x", record[i]);
+	printf("\n");
+}
+
+static void *published_main(void *arg)
+{
+	struct weir_span outer, inner;
+	struct weir_span_context c, none = {0};
+
+	weir_span_begin(&outer, "outer");
+	weir_span_context(&outer, &c);
+	published_print("outer", &c);
+	weir_span_begin(&inner, "inner");
+	weir_span_context(&inner, &c);
+	published_print("inner", &c);
+	weir_span_note(&inner, "key", "value");
+	weir_span_end(&inner);
+	weir_span_context(&outer, &c);
+	published_print("outer", &c);
+	weir_span_end(&outer);
+	published_print("none", &none);
+	weir_span_set_current(&c, NULL);
+	published_print("given", &c);
+	weir_span_set_current(NULL, NULL);
+	published_print("none", &none);
+	return NULL;
+}
+
+static int way_published(void)
+{
+	pthread_t t;
+	int status;
+
+	published_main(NULL);
+	pthread_create(&t, NULL, published_main, NULL);
+	pthread_join(t, NULL);
+	fflush(stdout);
+	if (!fork()) {
+		published_main(NULL);
+		fflush(stdout);
+		_exit(0);
+	}
+	wait(&status);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 2 ? argv[1] : "";
@@ -418,6 +592,10 @@ int main(int argc, char **argv)
 	       : !strcmp(way, "overflow")    ? way_overflow()
 	       : !strcmp(way, "handover")    ? way_handover(argv[0])
 	       : !strcmp(way, "remote")	     ? way_remote()
+	       : !strcmp(way, "interrupted") ? way_interrupted()
+	       : !strcmp(way, "errno")	     ? way_errno()
+	       : !strcmp(way, "strict")	     ? way_strict()
+	       : !strcmp(way, "published")   ? way_published()
 	       : !strcmp(way, "older")	     ? way_older()
 	       : !strcmp(way, "older_child") ? way_older_child()
 	       : !strcmp(way, "daemon")	     ? way_daemon()

@@ -7,6 +7,7 @@ import collections
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -288,6 +289,15 @@ def blkin(t, folder):
 
 
 @case
+def new_ids(t, folder):
+    r = Recording(folder, [BLKIN, 'new'])
+    ids = r.out.split()
+    calls = r.rows('from op | where op == getrandom | count()')[0]['count']
+    t.check('ids of a process and of forked ones are all different', len(ids) == 7000 == len(set(ids)) and '0' not in ids, len(ids), len(set(ids)))
+    t.check('a process that has memory of its own draws them without a call each', 0 < calls <= 6100, calls)
+
+
+@case
 def same_ids(t, folder):
     r = Recording(folder, [BLKIN, 'same'])
     rows = r.rows('from span')
@@ -301,6 +311,91 @@ def example(t, folder):
     r = Recording(folder, [EXAMPLE, os.path.join(folder, 'saved')])
     names = {s['name']: s['count'] for s in r.rows('from span | by name | count()')}
     t.check('the example of the manual', names == {'edit': 10, 'save': 10} and r.status == 0, names, r.err, *r.marks())
+
+
+@case
+def interrupted(t, folder):
+    r = Recording(folder, [MARKS, 'interrupted', '/dev/zero'])
+    counts = {w[0]: int(w[1]) for w in r.kind('count')}
+    t.check('a fork in a signal handler amid a record harms no child', r.status == 0 and counts == {'forked': 50, 'broken': 0}, r.status, counts, r.err)
+    names = {s['name']: s['count'] for s in r.rows('from span | by name | count()')}
+    t.check('and the children mark their own', 10 <= names.get('child', 0) <= 1000 and names.get('interrupted', 0) > 100, names)
+
+
+@case
+def bystanders(t, folder):
+    r = Recording(folder, [MARKS, 'errno', '/dev/zero'])
+    t.check('errno is left alone', r.kind('count') == [['errno', '77']], r.out, r.err)
+    r = Recording(folder, [MARKS, 'strict', '/dev/zero'])
+    t.check('a child that left marks nothing, and lives in strict mode', r.kind('count') == [['status', '0']], r.out, r.err)
+    lost = sum(x['events'] or 0 for x in r.rows('from loss'))
+    t.check('what it does not mark is counted', lost >= 20 and {s['name'] for s in r.rows('from span')} == {'parent'}, lost, r.rows('from loss'))
+
+
+def published_wrong(lines):
+    """The steps at which others did not read what the program has."""
+    bad = []
+    for step, text, valid, record in lines:
+        want = '' if text == '-' else text[3:35] + text[36:52]
+        if int(valid) != (step != 'none') or (want and record != want):
+            bad.append((step, text, valid, record))
+    return bad
+
+
+@case
+def published(t, folder):
+    r = Recording(folder, [MARKS, 'published', '/dev/zero'])
+    lines = r.kind('published')
+    t.check("OpenTelemetry's record of the thread has the innermost span, recorded", len(lines) == 18 and not published_wrong(lines) and
+            all(line[1] != '-' for line in lines if line[0] != 'none'), *published_wrong(lines), r.out, r.err)
+    alone = subprocess.run([MARKS, 'published', '/dev/zero'], capture_output=True, text=True, timeout=60, check=False,
+                           env=dict(os.environ, WEIR_SPAN_PUBLISH='1', WEIR_SPAN_RING_KIB='16'))
+    lines = [l.split()[1:] for l in alone.stdout.splitlines()]
+    t.check('and where nobody records, if the environment has it so', len(lines) == 18 and not published_wrong(lines) and
+            all(line[1] != '-' for line in lines if line[0] != 'none'), alone.stdout, alone.stderr)
+    p = subprocess.Popen([MARKS, 'older', '/dev/zero'], stdout=subprocess.PIPE, text=True, env=dict(os.environ, WEIR_SPAN_PUBLISH='1'))
+    try:
+        p.stdout.readline()
+        t.check("the process's record", process_of(p.pid) == {'service.name': 'marks', 'telemetry.sdk.name': 'weir-span',
+                                                             'threadlocal.schema_version': 'tlsdesc_v1_dev'}, process_of(p.pid))
+        r.trace = os.path.join(folder, 'own')
+        subprocess.run([WEIR, 'record', '-q', '-o', r.trace, '-p', str(p.pid), '--duration', '1s'], check=True, timeout=60)
+        contexts = {c['span_id'] for c in r.rows('from context | select span_id')}
+        spans = {s['span_id'] for s in r.rows('from span | select span_id')}
+        t.check('weir reads no context of a process whose spans it has', not contexts and len(spans) > 10, len(contexts), len(contexts & spans), len(spans))
+    finally:
+        p.kill()
+        p.wait()
+
+
+def fields_of(data):
+    """The fields of a protobuf message that are bytes"""
+    at = 0
+    while at < len(data):
+        number, length, at = data[at] >> 3, data[at + 1], at + 2
+        if length >= 128:
+            length, at = length & 127 | data[at] << 7, at + 1
+        yield number, data[at:at + length]
+        at += length
+
+
+def process_of(pid):
+    """OpenTelemetry's process context: key and value of all attributes"""
+    with open(f'/proc/{pid}/maps', encoding='utf-8') as maps:
+        start = next(int(line.split('-')[0], 16) for line in maps if '/memfd:OTEL_CTX' in line)
+    with open(f'/proc/{pid}/mem', 'rb', 0) as memory:
+        memory.seek(start)
+        signature, version, size, at, payload = struct.unpack('8sIIQQ', memory.read(32))
+        memory.seek(payload)
+        message = memory.read(size)
+    if (signature, version) != (b'OTEL_CTX', 2) or not at:
+        return None
+    found = {}
+    for number, data in fields_of(message):
+        for pair in [p for _, p in fields_of(data)] if number == 1 else [data]:
+            key, value = dict(fields_of(pair)).values()
+            found[key.decode()] = dict(fields_of(value))[1].decode()
+    return found
 
 
 def main():

@@ -16,10 +16,10 @@ from tap import Tap  # noqa: E402
 weir, mark = map(os.path.abspath, sys.argv[1:3])
 tap = Tap()
 ORIGIN = 1_795_000_000_000_000_000
-TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')
+TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other', 'unselected')
 ATTRIBUTES = ('{', '{"a', '{"a":', '{"a":[1,{"b":2}],"c":"x\\\\"}', '[]', 'nonsense', '{"a":1}')
 VIEWS = ((), ('--log', '--name', '*'), ('--tree', 'slowest'), ('--compare',), ('--clusters',), ('--freq', '--by', 'attr.a'), ('--stats',),
-         ('--keep',))
+         ('--log', '--name', '*', '--where', 'class == "data"'), ('--keep',))
 
 
 def a_span(r, i, n):

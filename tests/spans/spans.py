@@ -15,7 +15,7 @@ from tap import Tap  # noqa: E402
 weir, mark, work, marks, carriers = map(os.path.abspath, sys.argv[1:6])
 tap = Tap()
 check = tap.check
-TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')
+TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other', 'unselected')
 
 
 def run(folder, *args, given=None):
@@ -75,7 +75,7 @@ def membership(folder, spans, calls):
     doc = document(folder, 'query', '-i', 'marked.trace', 'from op | select row_id, start, dur, pos, op, tid, class')
     op = {r['row_id']: r | {'start': r['start'] + int(doc['origin'])} for r in doc['rows']}
     got = {}
-    for r in rows(folder, 'marked.trace', 'from span_op | select op_id, number, via, dur'):
+    for r in rows(folder, 'marked.trace', 'from span_op | where via != "wait" | select op_id, number, via, dur'):
         call = op[r['op_id']]
         if call['op'] in ('pread64', 'read') and call['pos'] is not None:
             got.setdefault(call['pos'], []).append((r['number'], r['via']))
@@ -95,7 +95,7 @@ def own_sums(folder, spans, op):
             below[at].append(n)
             at = spans[at][0]
     members = {}
-    for r in rows(folder, 'marked.trace', 'from span_op | select op_id, number, via, dur'):
+    for r in rows(folder, 'marked.trace', 'from span_op | where via != "wait" | select op_id, number, via, dur'):
         members.setdefault(r['number'], []).append(op[r['op_id']])
     log = {r['number']: r for r in document(folder, 'requests', '-i', 'marked.trace', '--log', '--name', '*')['rows']}
     check('every span is in the log', set(log) == set(spans), len(log))
@@ -132,7 +132,7 @@ def views(folder, spans):
     tree = doc['rows']
     log = {r['number']: r for r in document(folder, 'requests', '-i', 'marked.trace', '--log', '--name', '*')['rows']}
     check('the slowest as a tree', tree[0]['number'] == slow[1] and tree[0]['dur'] == slow[0] and tree[0]['at'] == 0, tree[0], slow)
-    check('its lines have all of its calls', sum(r['count'] for r in tree if r['what'] != 'span') == log[slow[1]]['calls'], tree)
+    check('its lines have all of its calls', sum(r['count'] for r in tree if r['what'] != 'span' and r['via'] != 'wait') == log[slow[1]]['calls'], tree)
     ring = next(n for n, s in spans.items() if s[1] == 'ring')
     of_ring = document(folder, 'requests', '-i', 'marked.trace', '--tree', str(ring))['rows']
     check('requests of io_uring are work', sum(r['count'] for r in of_ring if r['via'] == 'work') == 4, of_ring)
@@ -172,7 +172,7 @@ def contexts(folder, spans, calls):
     run(folder, mark, 't.trace', 'context.trace', given=''.join(lines))
     document(folder, 'requests', '-i', 'context.trace', '--keep')
     op = {r['row_id']: r['pos'] for r in rows(folder, 'context.trace', 'from op | where op == "pread64" | select row_id, pos')}
-    got = {op[r['op_id']]: (r['number'], r['via']) for r in rows(folder, 'context.trace', 'from span_op | select op_id, number, via')
+    got = {op[r['op_id']]: (r['number'], r['via']) for r in rows(folder, 'context.trace', 'from span_op | where via != "wait" | select op_id, number, via')
            if r['op_id'] in op}
     of = {n: [p for p, c in calls.items() if c[0] == n] for n in (other, alone)}
     check('the context wins over the thread', [got[p] for p in of[other]] == [(pooled, 'context')], [got.get(p) for p in of[other]])
@@ -194,7 +194,7 @@ def members_of(folder, trace):
     op = {r['row_id']: (r['tid'], r['pos']) for r in rows(folder, trace, 'from op | where op == "pread64" | select row_id, tid, pos')}
     ids = {r['number']: r['span_id'] for r in document(folder, 'requests', '-i', trace, '--log', '--name', '*', '--top', '100000')['rows']}
     got = {}
-    for r in rows(folder, trace, 'from span_op | select op_id, number, via'):
+    for r in rows(folder, trace, 'from span_op | where via != "wait" | select op_id, number, via'):
         if r['op_id'] in op:
             got.setdefault(op[r['op_id']], []).append((ids[r['number']], r['via']))
     return got

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "analysis/features/feature_pass.h"
+#include "analysis/spans/span_table.h"
 #include "base/clock.h"
 
 void finding_free(struct finding *f)
@@ -216,6 +217,17 @@ static int diagnose_features(const struct diagnose_context *c, bool fresh, struc
 	return features_make(run->store, &q, err);
 }
 
+/* What rules read of spans, where there are some. */
+static int diagnose_spans(const struct diagnose_context *c, bool fresh, struct error *err)
+{
+	const struct analysis_run *run = c->run;
+
+	if (run->where || !span_table_has_spans(run->store) ||
+	    (diagnose_is_whole(run) && !fresh && span_table_is_current(run->store)))
+		return 0;
+	return span_table_make(c->in, run, err);
+}
+
 static int diagnose_one(const struct analysis_input *in, const struct analysis_run *run,
 			struct diagnosis **ret, struct error *err)
 {
@@ -239,6 +251,8 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 	r = diagnose_load(&d->rules, f, err);
 	if (r >= 0)
 		r = diagnose_features(&c, f->fresh, err);
+	if (r >= 0)
+		r = diagnose_spans(&c, f->fresh, err);
 	if (r >= 0)
 		r = diagnose_confine(&c, err);
 	if (r >= 0)
@@ -604,6 +618,7 @@ static const struct command_example diagnose_examples[] = {
 };
 
 const struct analysis analysis_diagnose = {
+	.files = true,
 	.name = "diagnose",
 	.summary = "say what is wrong with a program's I/O",
 	.description =

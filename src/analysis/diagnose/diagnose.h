@@ -125,6 +125,7 @@ void diagnose_rows_free(struct diagnose_rows *r);
 int diagnose_confine(const struct diagnose_context *c, struct error *err);
 /* What was recorded beside calls, as the recorder marked it, and which tables lack rows: d->with, d->lost_of. 0 or negative. */
 int diagnose_with(const struct diagnose_context *c, struct error *err);
+#define NEEDS_SPANS "spans" /* what record --with does not record: the program marks them */
 /* needs.c. 1: the trace lacks what the rule needs, and d->lacks has it; 0: it can run; or negative. */
 int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, struct error *err);
 /* Whether a table that the rule needs lacks rows. */

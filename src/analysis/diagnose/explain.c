@@ -44,7 +44,10 @@ static int explain_rule(const struct rule *rule, struct buf *out)
 		r = buf_printf(out, "\nwhat to change\n  %s\n\nif calls were lost\n  %s\n",
 			       rule->change, explain_loss(rule));
 	if (r >= 0 && rule->needs)
-		r = buf_printf(out, "\nneeds\n  weir record --with %s\n", rule->needs);
+		r = strcmp(rule->needs, NEEDS_SPANS) == 0
+			    ? buf_printf(out, "\nneeds\n  spans, marked by the program or found by "
+					      "weir periods --keep\n")
+			    : buf_printf(out, "\nneeds\n  weir record --with %s\n", rule->needs);
 	if (r >= 0)
 		r = buf_printf(out, "\nquestion (%s, %s)\n%s\n", rule->sql ? "SQL" : "query",
 			       rule->file, rule->sql ? rule->sql : rule->query);
@@ -81,7 +84,11 @@ static int explain_section(const struct rule *rule, struct buf *out)
 		r = buf_printf(out, "\nWhat to change: %s.\n\nIf calls were lost, %s.\n",
 			       rule->change, explain_loss(rule));
 	if (r >= 0 && rule->needs)
-		r = buf_printf(out, "\nRuns on traces of `weir record --with %s`.\n", rule->needs);
+		r = strcmp(rule->needs, NEEDS_SPANS) == 0
+			    ? buf_printf(out, "\nRuns on traces with spans: marked by the program, "
+					      "or found by `weir periods --keep`.\n")
+			    : buf_printf(out, "\nRuns on traces of `weir record --with %s`.\n",
+					 rule->needs);
 	if (r >= 0 && rule->covers)
 		r = buf_printf(out,
 			       "\nFindings of these rules about the same files are left out: %s.\n",

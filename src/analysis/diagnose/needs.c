@@ -8,14 +8,14 @@
 
 #include "analysis/diagnose/diagnose.h"
 
-/* The words of record --with. The trace marks which of them were recorded; a trace without the mark shows it by its rows. */
+/* The words of record --with, and spans. The trace marks which of them were recorded; a trace without the mark shows it by its rows. */
 static const struct {
 	const char *word;
 	enum table_id table; /* TABLE_COUNT: columns of op */
 } needs[] = {
 	{"block", TABLE_REQUEST}, {"net", TABLE_NET_SAMPLE}, {"sched", TABLE_SCHED},
 	{"irq", TABLE_IRQ},	  {"mem", TABLE_MEM},	     {"stacks", TABLE_STACK},
-	{"phases", TABLE_COUNT},  {"faults", TABLE_COUNT},
+	{"phases", TABLE_COUNT},  {"faults", TABLE_COUNT},   {NEEDS_SPANS, TABLE_SPAN},
 };
 
 int rule_next_need(const char **at, const char **ret_word, size_t *ret_len,
@@ -56,10 +56,12 @@ static int needs_list_add(struct buf *list, const char *word, size_t len)
 	return buf_printf(list, "%s%.*s", list->len ? "," : "", (int)len, word);
 }
 
+/* Spans may be matches of periods as well. */
 static bool needs_table_has_rows(const struct store *s, enum table_id table)
 {
 	for (size_t i = 0; i < store_block_count(s); i++) {
-		if (store_block(s, i)->table == table)
+		if (store_block(s, i)->table == table ||
+		    (table == TABLE_SPAN && store_block(s, i)->table == TABLE_PERIOD))
 			return true;
 	}
 	return false;
@@ -93,7 +95,7 @@ int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, st
 			continue;
 		r = needs_list_add(&lack.words, word, len);
 		if (r >= 0)
-			r = needs_list_add(&d->lacking, word, len);
+			r = table == TABLE_SPAN ? 0 : needs_list_add(&d->lacking, word, len);
 	}
 	if (r < 0)
 		buf_free(&lack.words);

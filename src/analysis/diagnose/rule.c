@@ -196,7 +196,9 @@ static int rule_check_needs(const struct rule_reader *q)
 
 	while ((r = rule_next_need(&at, &word, &len, &table)) > 0)
 		;
-	return r < 0 ? rule_refuse(q, NULL, "needs are words of record --with, which has no ", word)
+	return r < 0 ? rule_refuse(q, NULL,
+				   "needs are spans, or words of record --with, which has no ",
+				   word)
 		     : 0;
 }
 

@@ -47,7 +47,7 @@ struct rule {
 	const char *
 		covers; /* names of rules, with blanks: what they find about the same files is the same fault; NULL */
 	const char *
-		needs; /* "block,phases": what of record --with its question reads; NULL: nothing */
+		needs; /* "block,phases": what of record --with its question reads, or spans; NULL: nothing */
 	const char *file; /* where it stands: "built in", or a path */
 	char *text;	  /* owns all of these */
 	size_t text_len;

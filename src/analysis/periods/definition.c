@@ -127,7 +127,16 @@ static bool name_ok(const char *text, size_t len)
 	return true;
 }
 
-/* NAME or NAME(PARENT). */
+/* `last PARENT`: the word is taken away. */
+static struct period_part definition_last(struct period *p, const char *text,
+					  struct period_part parent)
+{
+	p->last = parent.len > 5 && !strncmp(text + parent.at, "last", 4) &&
+		  isspace((unsigned char)text[parent.at + 4]);
+	return p->last ? part_trim(text, parent.at + 4, parent.at + parent.len) : parent;
+}
+
+/* NAME, NAME(PARENT) or NAME(last PARENT). */
 static int definition_name(const struct period_set *s, struct period *p, const char *text,
 			   struct period_part part, struct error *err)
 {
@@ -141,7 +150,7 @@ static int definition_name(const struct period_set *s, struct period *p, const c
 	if (open < end) {
 		if (text[end - 1] != ')')
 			return definition_fail(err, text, end, "')' expected: NAME(PARENT)");
-		parent = part_trim(text, open + 1, end - 1);
+		parent = definition_last(p, text, part_trim(text, open + 1, end - 1));
 		p->parent = period_find(s, text + parent.at, parent.len);
 	}
 	if (open < end && p->parent < 0)

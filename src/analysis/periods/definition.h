@@ -76,6 +76,7 @@ struct period {
 	uint64_t hash;	    /* of its text */
 	int parent;	    /* of the set; -1: none */
 	unsigned int depth; /* 0: it has no parent */
+	bool last;	    /* begins under that parent alone that began last */
 	struct period_role begin, end;
 	struct period_capture captures[PERIOD_CAPTURES_MAX];
 	size_t capture_count;

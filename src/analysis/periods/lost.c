@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "query/expr.h"
 #include "schema/vocab.h"
@@ -27,6 +28,12 @@ static bool lost_is_calls(int64_t cause)
 	}
 }
 
+/* Rows that other tables lack cut nothing that calls begin and end. */
+static bool lost_is_of_op(struct bytes table)
+{
+	return !table.len || (table.len == 2 && !memcmp(table.data, "op", 2));
+}
+
 static int lost_order(const void *a, const void *b)
 {
 	const struct period_lost *x = a, *y = b;
@@ -42,6 +49,7 @@ static int lost_row(struct period_losses *l, const struct analysis_run *run, con
 		thread = batch_get(b, LOSS_THREAD_ID, row, -1);
 
 	if (!lost_is_calls(batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE)) ||
+	    !lost_is_of_op(batch_get_bytes(b, LOSS_OF, row)) ||
 	    batch_get(b, LOSS_EVENTS, row, 1) == 0 || start >= run->to || stop < run->from)
 		return 0;
 	if (grow((void **)&l->items, &l->cap, l->count + 2, sizeof(*l->items)) < 0)

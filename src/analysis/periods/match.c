@@ -341,6 +341,7 @@ static int matcher_begin(struct period_matcher *m, size_t period, const struct p
 	const struct period *p = m->set->items[period];
 	const struct period_role *role = &p->begin;
 	struct period_kind *k = &m->kinds[period];
+	struct period_open *last = NULL;
 	int64_t keys[PERIOD_KEYS_MAX];
 	size_t theirs;
 	uint64_t hash;
@@ -356,11 +357,15 @@ static int matcher_begin(struct period_matcher *m, size_t period, const struct p
 	     l = l->next) {
 		if (l->hash != hash)
 			continue;
+		if (last && last->match > l->open->match)
+			continue;
 		r = matcher_fits(m, role, event, keys, l->open->val + theirs, l->open);
-		if (r > 0)
+		if (r > 0 && p->last)
+			last = l->open;
+		else if (r > 0)
 			r = matcher_open(m, (uint32_t)period, ev, event, l->open, err);
 	}
-	return r;
+	return r < 0 || !last ? r : matcher_open(m, (uint32_t)period, ev, event, last, err);
 }
 
 int period_matcher_event(struct period_matcher *m, size_t period, bool end,

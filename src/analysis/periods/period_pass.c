@@ -49,6 +49,7 @@ struct pass {
 	uint64_t *marks; /* [BATCH_ROWS_MAX]: the roles of each row */
 	uint32_t *rows;	 /* [BATCH_ROWS_MAX] */
 	struct events exits, entries;
+	size_t unsettled; /* of exits, the last ones: of calls whose end is not known exactly */
 	struct period_losses lost;
 };
 
@@ -228,6 +229,23 @@ static int events_add(struct events *to, const struct period_event *ev)
 	return r;
 }
 
+/*
+ * A call that was entered before recording has no time: it ended between the rows before and after it. The later moment is
+ * taken, as what it answers (an accept a connect) may have begun between both.
+ */
+static void pass_settle(struct pass *p, const struct batch *b, uint32_t row, int64_t end)
+{
+	struct events *e = &p->exits;
+
+	if (batch_is_null(b, OP_START, row) || batch_is_null(b, OP_DUR, row))
+		return;
+	for (; p->unsettled; p->unsettled--) {
+		struct period_event *ev = &e->items[e->count - p->unsettled];
+
+		ev->time = MAX(ev->time, end - 1);
+	}
+}
+
 static int period_pass_row(struct pass *p, const struct batch *b, uint32_t row, int64_t end)
 {
 	const int64_t start = batch_get(b, OP_START, row, INT64_MIN);
@@ -244,8 +262,10 @@ static int period_pass_row(struct pass *p, const struct batch *b, uint32_t row, 
 		ev.at = (uint32_t)s->at++;
 		ev.time = enter ? start : end;
 		/* a call that still runs has no end, one that ran before recording no beginning */
-		if (enter ? start != INT64_MIN : !running)
-			r = events_add(enter ? &p->entries : &p->exits, &ev);
+		if (enter ? start == INT64_MIN : running)
+			continue;
+		r = events_add(enter ? &p->entries : &p->exits, &ev);
+		p->unsettled += !enter && start == INT64_MIN;
 	}
 	p->marks[row] = 0;
 	return r;
@@ -375,10 +395,13 @@ static int pass_batch(struct pass *p, const struct engine_scan *scan, const stru
 	for (size_t i = 0; i < p->role_count && r >= 0; i++)
 		r = store_rows(p, &p->roles[i], 1ull << i, b, rows, n);
 	for (size_t i = 0; i < n && r >= 0; i++) {
+		int64_t end = engine_scan_end(scan, rows[i]);
+
+		pass_settle(p, b, rows[i], end);
 		if (!p->marks[rows[i]])
 			continue;
 		ret->events += (uint64_t)__builtin_popcountll(p->marks[rows[i]]);
-		r = period_pass_row(p, b, rows[i], engine_scan_end(scan, rows[i]));
+		r = period_pass_row(p, b, rows[i], end);
 	}
 	ret->rows += n;
 	if (p->exits.count + p->entries.count > UINT32_MAX / 2)

@@ -406,6 +406,7 @@ static const struct command_example periods_examples[] = {
 static const struct analysis_reads periods_reads[] = {{TABLE_OP, ~0ull}, {TABLE_COUNT}};
 
 const struct analysis analysis_periods = {
+	.files = true,
 	.name = "periods",
 	.summary = "find requests by the calls that begin and end them",
 	.description =

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/spans/requests.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "names/file_lines.h"
 #include "base/saturate.h"
@@ -154,7 +155,7 @@ static int compare_count_traits(struct requests *q, struct map *index, size_t *c
 	struct requests_compare *c = &q->compare;
 	struct bytes object = spanset_text(&q->spans, q->spans.all[span].attributes), key, value;
 
-	for (size_t at = 0; requests_next_attribute(object, &at, &key, &value);) {
+	for (size_t at = 0; json_next_member(object, &at, &key, &value);) {
 		uint64_t hash = hash_u64(hash_bytes(key.data, key.len) ^
 					 hash_u64(hash_bytes(value.data, value.len))),
 			 i;

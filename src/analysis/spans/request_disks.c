@@ -18,6 +18,9 @@ struct tree_disks {
 		uint32_t call;
 	} *busy; /* of each call, in order of task and start */
 	size_t count;
+	int64_t *
+		latest; /* a heap of their stops: [width + i] is that of i, [k] the later of [2k] and [2k + 1] */
+	size_t width; /* a power of two above count */
 };
 
 static int busy_order(const void *a, const void *b)
@@ -29,7 +32,24 @@ static int busy_order(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The call in which the task was at a time; the one that began last. SPAN_NONE: in none. */
+/* The last call before number `to` that ends at a time or later; `count` of them: none does. */
+static size_t tree_last_until(const struct tree_disks *t, size_t to, int64_t at)
+{
+	size_t k = t->width + to;
+
+	while (k > 1 && !(k & 1 && t->latest[k - 1] >= at))
+		k >>= 1;
+	if (k == 1)
+		return t->count;
+	for (k--; k < t->width;)
+		k = 2 * k + (t->latest[2 * k + 1] >= at);
+	return k - t->width;
+}
+
+/*
+ * The call in which the task was at a time; of several, as of a request to io_uring within the call that waits for others, the
+ * one that began last. SPAN_NONE: in none.
+ */
 static uint32_t tree_call_at(const struct tree_disks *t, int64_t task, int64_t at)
 {
 	size_t low = 0, high = t->count;
@@ -43,9 +63,23 @@ static uint32_t tree_call_at(const struct tree_disks *t, int64_t task, int64_t a
 		else
 			high = middle;
 	}
-	if (!low || t->busy[low - 1].task != task || t->busy[low - 1].stop < at)
-		return SPAN_NONE;
-	return t->busy[low - 1].call;
+	low = tree_last_until(t, low, at);
+	return low < t->count && t->busy[low].task == task ? t->busy[low].call : SPAN_NONE;
+}
+
+static int tree_make_latest(struct tree_disks *t)
+{
+	t->width = 2;
+	while (t->width <= t->count)
+		t->width *= 2;
+	t->latest = malloc(2 * t->width * sizeof(*t->latest));
+	if (!t->latest)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->width; i++)
+		t->latest[t->width + i] = i < t->count ? t->busy[i].stop : INT64_MIN;
+	for (size_t k = t->width; --k;)
+		t->latest[k] = MAX(t->latest[2 * k], t->latest[2 * k + 1]);
+	return 0;
 }
 
 static int tree_take_part(struct tree_disks *t, const struct batch *b, size_t row)
@@ -126,7 +160,10 @@ int requests_tree_disks(struct requests *q, const struct analysis_input *in, int
 			(struct tree_busy){names_task(q->dims, c->thread_id), c->start, c->stop, i};
 	}
 	qsort(t.busy, t.count, sizeof(*t.busy), busy_order);
-	r = tree_scan_parts(&t, in, &request, err);
+	r = tree_make_latest(&t);
+	if (r >= 0)
+		r = tree_scan_parts(&t, in, &request, err);
 	free(t.busy);
+	free(t.latest);
 	return r;
 }

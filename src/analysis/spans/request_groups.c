@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/spans/requests.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "schema/vocab.h"
@@ -128,7 +129,7 @@ int requests_group_by(struct requests *q, const char *key)
 	for (size_t i = 0; i < q->chosen_count && r >= 0; i++) {
 		const struct span *k = &q->spans.all[q->chosen[i]];
 		struct bytes value;
-		bool has = requests_attribute(spanset_text(&q->spans, k->attributes), name, &value);
+		bool has = json_member(spanset_text(&q->spans, k->attributes), name, &value);
 		struct requests_group as = {.part = k->parent != SPAN_NONE}, *g;
 
 		/* attributes lie in a vocabulary that no longer grows */
@@ -152,72 +153,4 @@ int64_t requests_percentile(const struct requests *q, const struct requests_grou
 	uint32_t at = (uint32_t)(p * g->count);
 
 	return g->count ? span_dur(&q->spans.all[g->spans[MIN(at, g->count - 1)]]) : -1;
-}
-
-/* ---- attributes: {"key": "value", "n": 4} ---- */
-
-static size_t skip_blanks(struct bytes o, size_t at)
-{
-	while (at < o.len && strchr(" \t\n,:", o.data[at]) && o.data[at])
-		at++;
-	return at;
-}
-
-/* Where the string that begins at a quote has its other one; the end where it has none. */
-static size_t attribute_string_end(struct bytes o, size_t at)
-{
-	for (at++; at < o.len && o.data[at] != '"'; at++)
-		at += o.data[at] == '\\';
-	return MIN(at, o.len);
-}
-
-/* A string without its quotes, as it stands; anything else up to its end. */
-static bool attribute_token(struct bytes o, size_t *at, struct bytes *ret)
-{
-	size_t from = skip_blanks(o, *at), depth = 0, i;
-
-	if (from >= o.len || o.data[from] == '}')
-		return false;
-	if (o.data[from] == '"') {
-		i = attribute_string_end(o, from);
-		*ret = (struct bytes){o.data + from + 1, i - from - 1};
-		*at = MIN(i + 1, o.len);
-		return true;
-	}
-	for (i = from; i < o.len; i++) {
-		if (!depth && (o.data[i] == ',' || o.data[i] == '}'))
-			break;
-		if (o.data[i] == '"')
-			i = attribute_string_end(o, i);
-		if (i >= o.len)
-			break;
-		depth += o.data[i] == '[' || o.data[i] == '{';
-		depth -= depth && (o.data[i] == ']' || o.data[i] == '}');
-	}
-	while (i > from && o.data[i - 1] == ' ')
-		i--;
-	*ret = (struct bytes){o.data + from, i - from};
-	*at = MAX(i, from + 1);
-	return true;
-}
-
-bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key,
-			     struct bytes *value)
-{
-	if (!*at) {
-		*at = skip_blanks(object, 0);
-		*at += *at < object.len && object.data[*at] == '{';
-	}
-	return attribute_token(object, at, key) && attribute_token(object, at, value);
-}
-
-bool requests_attribute(struct bytes object, struct bytes key, struct bytes *ret)
-{
-	struct bytes name;
-
-	for (size_t at = 0; requests_next_attribute(object, &at, &name, ret);) {
-		if (bytes_compare(name, key) == 0)
-			return true;
-	}
-	return false;
 }

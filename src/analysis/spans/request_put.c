@@ -8,15 +8,15 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define TIME_COLUMNS                                                                \
-	{"program", {QUERY_DUR}}, {"stalled", {QUERY_DUR}}, {"data", {QUERY_DUR}},  \
-		{"meta", {QUERY_DUR}}, {"sync", {QUERY_DUR}}, {"net", {QUERY_DUR}}, \
-		{"lock", {QUERY_DUR}}, {"wait", {QUERY_DUR}},                       \
-	{                                                                           \
-		"other",                                                            \
-		{                                                                   \
-			QUERY_DUR                                                   \
-		}                                                                   \
+#define TIME_COLUMNS                                                                  \
+	{"program", {QUERY_DUR}}, {"stalled", {QUERY_DUR}}, {"data", {QUERY_DUR}},    \
+		{"meta", {QUERY_DUR}}, {"sync", {QUERY_DUR}}, {"net", {QUERY_DUR}},   \
+		{"lock", {QUERY_DUR}}, {"wait", {QUERY_DUR}}, {"other", {QUERY_DUR}}, \
+	{                                                                             \
+		"unselected",                                                         \
+		{                                                                     \
+			QUERY_DUR                                                     \
+		}                                                                     \
 	}
 #define PHASE_COLUMNS                                                                     \
 	{"cpu", {QUERY_DUR}}, {"runq", {QUERY_DUR}}, {"io_wait", {QUERY_DUR}},            \
@@ -56,6 +56,8 @@ static const struct answer_column log_columns[] = {
 	{"own_calls", {QUERY_INT}},
 	{"errors", {QUERY_INT}},
 	{"bytes", {QUERY_SIZE}},
+	{"waited_calls", {QUERY_INT}},
+	{"waited", {QUERY_DUR}},
 	{"estimated", {QUERY_INT}},
 	{"attributes", {QUERY_TEXT}},
 	TIME_COLUMNS,
@@ -64,13 +66,18 @@ static const struct answer_column log_columns[] = {
 static const struct answer_column freq_columns[] = {
 	{"name", {QUERY_TEXT}}, {"from", {QUERY_DUR}}, {"to", {QUERY_DUR}}, {"count", {QUERY_INT}}};
 static const struct answer_column tree_columns[] = {
-	{"start", {QUERY_TIME}},  {"at", {QUERY_DUR}},	    {"dur", {QUERY_DUR}},
-	{"depth", {QUERY_INT}},	  {"what", {QUERY_TEXT}},   {"name", {QUERY_TEXT}},
-	{"number", {QUERY_INT}},  {"status", {QUERY_TEXT}}, {"op", {QUERY_TEXT}},
-	{"file", {QUERY_TEXT}},	  {"part", {QUERY_TEXT}},   {"via", {QUERY_TEXT}},
-	{"thread", {QUERY_TEXT}}, {"waker", {QUERY_TEXT}},  {"count", {QUERY_INT}},
-	{"time", {QUERY_DUR}},	  {"bytes", {QUERY_SIZE}},  {"errors", {QUERY_INT}},
-	{"queued", {QUERY_DUR}},  {"device", {QUERY_DUR}},  {"runq", {QUERY_DUR}},
+	{"start", {QUERY_TIME}},   {"at", {QUERY_DUR}},	     {"dur", {QUERY_DUR}},
+	{"depth", {QUERY_INT}},	   {"what", {QUERY_TEXT}},   {"name", {QUERY_TEXT}},
+	{"number", {QUERY_INT}},   {"status", {QUERY_TEXT}}, {"op", {QUERY_TEXT}},
+	{"file", {QUERY_TEXT}},	   {"part", {QUERY_TEXT}},   {"via", {QUERY_TEXT}},
+	{"thread", {QUERY_TEXT}},  {"waker", {QUERY_TEXT}},  {"count", {QUERY_INT}},
+	{"time", {QUERY_DUR}},	   {"bytes", {QUERY_SIZE}},  {"errors", {QUERY_INT}},
+	{"queued", {QUERY_DUR}},   {"device", {QUERY_DUR}},  {"runq", {QUERY_DUR}},
+	{"critical", {QUERY_DUR}},
+};
+static const struct answer_column path_columns[] = {
+	{"start", {QUERY_TIME}},  {"at", {QUERY_DUR}}, {"dur", {QUERY_DUR}},
+	{"thread", {QUERY_TEXT}}, TIME_COLUMNS,
 };
 static const struct answer_column compare_columns[] = {{"what", {QUERY_TEXT}},
 						       {"median", {QUERY_DUR}},
@@ -81,11 +88,12 @@ static const struct answer_column trait_columns[] = {{"key", {QUERY_TEXT}},
 						     {"median", {QUERY_FLOAT}},
 						     {"slowest", {QUERY_FLOAT}}};
 static const struct answer_column cluster_columns[] = {
-	{"count", {QUERY_INT}},	    {"share", {QUERY_FLOAT}},	{"typical", {QUERY_INT}},
-	{"p50", {QUERY_DUR}},	    {"p99", {QUERY_DUR}},	{"max", {QUERY_DUR}},
-	{"program", {QUERY_FLOAT}}, {"stalled", {QUERY_FLOAT}}, {"data", {QUERY_FLOAT}},
-	{"meta", {QUERY_FLOAT}},    {"sync", {QUERY_FLOAT}},	{"net", {QUERY_FLOAT}},
-	{"lock", {QUERY_FLOAT}},    {"wait", {QUERY_FLOAT}},	{"other", {QUERY_FLOAT}},
+	{"count", {QUERY_INT}},	       {"share", {QUERY_FLOAT}},   {"typical", {QUERY_INT}},
+	{"p50", {QUERY_DUR}},	       {"p99", {QUERY_DUR}},	   {"max", {QUERY_DUR}},
+	{"program", {QUERY_FLOAT}},    {"stalled", {QUERY_FLOAT}}, {"data", {QUERY_FLOAT}},
+	{"meta", {QUERY_FLOAT}},       {"sync", {QUERY_FLOAT}},	   {"net", {QUERY_FLOAT}},
+	{"lock", {QUERY_FLOAT}},       {"wait", {QUERY_FLOAT}},	   {"other", {QUERY_FLOAT}},
+	{"unselected", {QUERY_FLOAT}},
 };
 
 static void request_put_word(struct answer_list *t, const char *column, int64_t code)
@@ -179,6 +187,8 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 	answer_list_uint(t, k->sums.own_calls);
 	answer_list_uint(t, k->sums.errors);
 	answer_list_int(t, k->sums.bytes);
+	answer_list_uint(t, k->sums.waited_calls);
+	answer_list_int(t, k->sums.waited);
 	answer_list_int(t, k->sums.blurred);
 	request_put_text(t, spanset_text(s, k->attributes));
 	put_parts(t, k->sums.time, k->sums.phase, k->sums.unphased);
@@ -246,6 +256,25 @@ static int request_put_line(const struct requests *q, struct answer_list *t,
 	answer_list_int(t, l->queued);
 	answer_list_int(t, l->device);
 	answer_list_int(t, l->runq);
+	answer_list_int(t, l->critical);
+	return r;
+}
+
+/* The segments of the critical path. */
+static int put_path(const struct requests *q, struct answer_list *t, size_t top)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < q->tree.path.count && i < top && r >= 0; i++) {
+		const struct requests_segment *s = &q->tree.path.all[i];
+
+		answer_list_int(t, s->start);
+		answer_list_int(t, s->start - q->spans.all[q->tree.of].start);
+		answer_list_int(t, s->stop - s->start);
+		r = request_put_thread(q, t, s->thread_id);
+		for (unsigned int k = 0; k < SPAN_TIMES; k++)
+			answer_list_int(t, s->time[k]);
+	}
 	return r;
 }
 
@@ -332,7 +361,11 @@ int requests_put(struct requests *q, const struct requests_options *o, struct an
 		t = analysis_table(out, "tree", tree_columns, ARRAY_SIZE(tree_columns));
 		for (size_t i = 0; i < q->tree.count && r >= 0; i++)
 			r = request_put_line(q, t, &q->tree.lines[i]);
-		return r;
+		return r < 0 ? r
+			     : put_path(q,
+					analysis_table(out, "path", path_columns,
+						       ARRAY_SIZE(path_columns)),
+					top);
 	case REQUESTS_FREQ:
 		t = analysis_table(out, "freq", freq_columns, ARRAY_SIZE(freq_columns));
 		for (size_t i = 0; i < q->group_count && i < top; i++)

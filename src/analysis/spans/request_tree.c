@@ -84,6 +84,7 @@ static int tree_take(void *arg, const struct span_call *c)
 	*k = (struct requests_call){
 		.start = c->start,
 		.stop = c->stop,
+		.part = c->part,
 		.bytes = batch_get(c->b, OP_BYTES, c->row, 0),
 		.file_id = batch_get(c->b, OP_FILE_ID, c->row, -1),
 		.thread_id = batch_get(c->b, OP_THREAD_ID, c->row, -1),
@@ -96,6 +97,7 @@ static int tree_take(void *arg, const struct span_call *c)
 		.span = c->span,
 		.op = (uint16_t)batch_get(c->b, OP_OP, c->row, 0),
 		.via = (uint8_t)c->via,
+		.aside = batch_get(c->b, OP_KIND, c->row, KIND_SYSCALL) != KIND_SYSCALL,
 		.time = (uint8_t)span_time_of(c->b, c->row),
 	};
 	return 0;
@@ -160,7 +162,8 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 		c->line = (uint32_t)at;
 		l->to++; /* how many, until they are in order of lines */
 		l->stop = MAX(l->stop, c->stop);
-		l->time = add_sat_signed(l->time, c->stop - c->start);
+		l->time =
+			add_sat_signed(l->time, c->via == VIA_WAIT ? c->part : c->stop - c->start);
 		l->bytes = add_sat_signed(l->bytes, c->bytes);
 		l->queued = add_sat_signed(l->queued, c->queued);
 		l->device = add_sat_signed(l->device, c->device);
@@ -286,7 +289,7 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 	if (r < 0)
 		return r;
 	tree_order(t);
-	return 0;
+	return requests_make_path(q);
 }
 
 int requests_line_name(const struct requests *q, const struct requests_line *l, struct buf *to)

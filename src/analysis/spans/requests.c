@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "names/file_lines.h"
 #include "names/names.h"
 #include "schema/select.h"
@@ -31,6 +32,60 @@ static bool requests_wants(const struct requests *q, const struct requests_optio
 	return k->parent == SPAN_NONE || q->view == REQUESTS_NAMES || q->view == REQUESTS_KEEP;
 }
 
+/* The name among all spans that was most likely meant, of those that are plain text; the bytes of *ret. */
+static void requests_nearest(const struct requests *q, const char *glob,
+			     char ret[static NEAREST_WORD_MAX + 1])
+{
+	char word[NEAREST_WORD_MAX + 1], name[NEAREST_WORD_MAX + 1];
+	struct nearest n = {.word = word};
+	uint32_t last = 0;
+	size_t len = 0;
+
+	*ret = '\0';
+	for (; *glob && len < NEAREST_WORD_MAX; glob++) {
+		if (*glob != '*')
+			word[len++] = *glob;
+	}
+	word[len] = '\0';
+	for (uint32_t i = 0; i < q->spans.count && !*glob; i++) {
+		struct bytes b = requests_name(q, i);
+		bool plain = b.len <= NEAREST_WORD_MAX && q->spans.all[i].name != last;
+
+		last = q->spans.all[i].name;
+		for (size_t k = 0; k < b.len && plain; k++)
+			plain = b.data[k] >= ' ' && b.data[k] <= '~';
+		if (!plain)
+			continue;
+		memcpy(name, b.data, b.len);
+		name[b.len] = '\0';
+		n.best = NULL;
+		nearest_offer(&n, name);
+		if (n.best && (!*ret || n.distance < nearest_distance(word, ret)))
+			memcpy(ret, name, b.len + 1);
+	}
+}
+
+/* A name that no span has is a mistake, but for pages, which keep a name while their range changes. */
+static int requests_check_name(const struct requests *q, const struct requests_options *o,
+			       const struct analysis_input *in, struct error *err)
+{
+	bool part = in->runs[0].from != INT64_MIN || in->runs[0].to != INT64_MAX;
+	char near[NEAREST_WORD_MAX + 1];
+
+	if (!o->name || !q->spans.count || in->shared)
+		return 0;
+	for (uint32_t i = 0; i < q->spans.count; i++) {
+		struct bytes name = requests_name(q, i);
+
+		if (glob_match(o->name, (const char *)name.data, name.len))
+			return 0;
+	}
+	requests_nearest(q, o->name, near);
+	return error_set(err, -EINVAL, "--name '%.60s': no span%s has this name%s%s%s", o->name,
+			 part ? " of this range" : "", *near ? ": did you mean '" : "", near,
+			 *near ? "'?" : " (weir requests lists them)");
+}
+
 static int requests_choose(struct requests *q, const struct requests_options *o)
 {
 	q->chosen = malloc((q->spans.count + 1) * sizeof(*q->chosen));
@@ -54,6 +109,8 @@ static void requests_free(void *own)
 	free(q->chosen);
 	free(q->tree.lines);
 	free(q->tree.calls);
+	free(q->tree.path.all);
+	free(q->tree.path.threads);
 	free(q->compare.files);
 	free(q->compare.traits);
 	free(q->clusters.outliers);
@@ -104,6 +161,7 @@ static int requests_sum_all(struct requests *q, const struct analysis_input *in,
 	struct span_pass p = {.from = INT64_MAX,
 			      .to = in->runs[0].to == INT64_MAX ? INT64_MAX : INT64_MIN,
 			      .of = SPAN_NONE,
+			      .unselected = true,
 			      .call = spanset_sum,
 			      .stall = spanset_sum_stall,
 			      .arg = s};
@@ -165,6 +223,9 @@ static int requests_run(const struct analysis_input *in, struct analysis_result 
 	r = spanset_load(&q->spans, in, &in->runs[0], err);
 	if (r < 0)
 		return r;
+	r = requests_check_name(q, o, in, err);
+	if (r < 0)
+		return r;
 	q->dims = store_dims(in->runs[0].store);
 	r = file_lines_new(&q->files);
 	if (r >= 0)
@@ -195,16 +256,16 @@ static int requests_put_members(const struct analysis_input *in _unused_,
 		to,
 		",\n\"spans\": {\"count\": %u, \"running\": %u, \"cut\": %u, \"orphans\": %u, "
 		"\"loops\": %u, \"crossed\": %u, \"estimated\": %u, \"contexts\": %llu, "
-		"\"unsure\": "
-		"%llu}",
+		"\"unsure\": %llu, \"unjoined\": %llu}",
 		s->count, s->running, s->cut, s->orphans, s->loops, s->crossed, blurred,
-		(unsigned long long)s->contexts, (unsigned long long)s->unsure);
+		(unsigned long long)s->contexts, (unsigned long long)s->unsure,
+		(unsigned long long)s->unjoined);
 	for (unsigned int i = 0; i < SPAN_VIAS - 1 && r >= 0; i++)
 		r = buf_printf(to, "%s\"%s\": {\"calls\": %llu, \"time\": %lld}%s",
 			       i ? ", " : ",\n\"via\": {", vocab_word("via", VIA_CONTEXT + i),
 			       (unsigned long long)s->calls_via[i], (long long)s->time_via[i],
 			       i == SPAN_VIAS - 2 ? "}" : "");
-	return r;
+	return r < 0 || q->view != REQUESTS_TREE ? r : requests_put_path(q, to);
 }
 
 static const struct option requests_table[] = {
@@ -252,6 +313,7 @@ static const struct command_example requests_examples[] = {
 };
 
 const struct analysis analysis_requests = {
+	.files = true,
 	.name = "requests",
 	.summary = "show requests: where their time went, in the program, in calls, in waits",
 	.description = "Of spans, which a program marks (table span), an OpenTelemetry SDK "

@@ -46,17 +46,34 @@ struct requests_line {
 	int64_t start, stop; /* the first and the last */
 	int64_t time, bytes; /* summed up */
 	int64_t queued, device, runq;
+	int64_t critical; /* what of it is on the critical path */
 	uint32_t errors;
 };
 
 struct requests_call {
 	int64_t start, stop, bytes, file_id, thread_id, waker_id, ret, queued, device, runq;
+	int64_t critical; /* what of it is on the critical path */
+	int64_t part;	  /* via wait: what of it the span's threads waited for */
 	int32_t err;
 	uint32_t span, line;
 	uint16_t op;
 	uint8_t via, time;
+	bool aside; /* no call of its thread: a request of io_uring or libaio, a page fault */
 	uint32_t
 		disk; /* of requests.memory: it is a request to this disk, op its kind; 0: it is a call */
+};
+
+/* The critical path: request_path.c. */
+struct requests_path {
+	struct requests_segment {
+		int64_t start, stop; /* of a thread's sum: 0, and its time in all */
+		int64_t thread_id;
+		uint32_t task;
+		int64_t time[SPAN_TIMES]; /* what the thread did; program: in no call */
+	} *all;				  /* in order of time */
+	size_t count, cap;
+	struct requests_segment *threads; /* summed up, the one with most time first */
+	size_t thread_count, thread_cap;
 };
 
 struct requests_tree {
@@ -66,6 +83,7 @@ struct requests_tree {
 	struct requests_call *calls; /* in order of lines */
 	size_t call_count, call_cap;
 	uint64_t left_out; /* calls beyond REQUESTS_TREE_CALLS */
+	struct requests_path path;
 };
 #define REQUESTS_TREE_CALLS 1000000
 
@@ -135,13 +153,12 @@ int requests_group_names(struct requests *q);
 int requests_group_by(struct requests *q, const char *key);
 /* The group with most time. NULL: there is none. */
 const struct requests_group *requests_largest(const struct requests *q);
-/* The value of a member of the JSON object of attributes: false where it has none. */
-bool requests_attribute(struct bytes object, struct bytes key, struct bytes *ret);
-/* The next member of it: *at begins at 0. */
-bool requests_next_attribute(struct bytes object, size_t *at, struct bytes *key,
-			     struct bytes *value);
 int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,
 		       bool overlap, struct error *err);
+/* The critical path of the request whose tree there is. 0 or -ENOMEM. */
+int requests_make_path(struct requests *q);
+/* Appends the member "critical_path". */
+int requests_put_path(const struct requests *q, struct buf *to);
 /* Adds the requests to disks of the calls that a tree has. */
 int requests_tree_disks(struct requests *q, const struct analysis_input *in, int64_t from,
 			struct error *err);

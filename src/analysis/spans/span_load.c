@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/spans/span_joins.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "schema/vocab.h"
@@ -55,8 +56,7 @@ static uint64_t span_ids(struct bytes trace, struct bytes span)
 	       1;
 }
 
-/* Numbers are those of a recording. */
-static uint64_t span_number_key(int64_t number, int64_t thread_id, bool period)
+uint64_t spanset_number_key(int64_t number, int64_t thread_id, bool period)
 {
 	uint64_t recording = thread_id < 0 ? 0 : id_recording(thread_id);
 
@@ -130,8 +130,8 @@ static int span_take(struct span_load *l, const struct batch *b, size_t row)
 	k->stop = dur < 0 || __builtin_add_overflow(k->start, dur, &k->stop) ? l->last : k->stop;
 	k->stop = MAX(k->stop, k->start);
 	key->period = l->period;
-	key->self = span_number_key(k->number, k->thread_id, l->period);
-	key->parent = parent < 0 ? 0 : span_number_key(parent, k->thread_id, l->period);
+	key->self = spanset_number_key(k->number, k->thread_id, l->period);
+	key->parent = parent < 0 ? 0 : spanset_number_key(parent, k->thread_id, l->period);
 	key->self_ids = span_ids(trace, batch_get_bytes(b, SPAN_SPAN_ID, row));
 	key->parent_ids = span_ids(trace, batch_get_bytes(b, SPAN_PARENT_ID, row));
 	return span_texts(l->s, k, b, row);
@@ -311,9 +311,28 @@ static int span_find_roots(struct spans *s)
 	return 0;
 }
 
-/* Children in order of start, and what of a span none of them has. */
-static void span_link(struct spans *s)
+/* Adds [start, stop) to the pieces of k, which lie last. */
+static void span_piece_below(struct spans *s, struct span *k, int64_t start, int64_t stop,
+			     uint32_t *count)
 {
+	struct span_piece *last = k->below_count ? &s->below[*count - 1] : NULL;
+
+	if (last && last->stop == start) {
+		last->stop = stop;
+		return;
+	}
+	s->below[(*count)++] = (struct span_piece){start, stop};
+	k->below_count++;
+}
+
+/* Children in order of start, and what of a span none of them has. */
+static int span_link(struct spans *s)
+{
+	uint32_t pieces = 0;
+
+	s->below = calloc(s->count + 1, sizeof(*s->below));
+	if (!s->below)
+		return -ENOMEM;
 	for (uint32_t i = s->count; i-- > 0;) {
 		uint32_t p = s->all[i].parent;
 
@@ -328,6 +347,8 @@ static void span_link(struct spans *s)
 		struct span *k = &s->all[i];
 		int64_t until = k->start, self = span_dur(k);
 
+		k->below = pieces;
+
 		for (uint32_t c = k->first_child; c != SPAN_NONE; c = s->all[c].next_sibling) {
 			int64_t start = MAX(s->all[c].start, until),
 				stop = MIN(s->all[c].stop, k->stop);
@@ -336,9 +357,11 @@ static void span_link(struct spans *s)
 				continue;
 			self -= stop - start;
 			until = stop;
+			span_piece_below(s, k, start, stop, &pieces);
 		}
 		k->sums.self = self;
 	}
+	return 0;
 }
 
 static int span_arrange(struct span_load *l)
@@ -353,9 +376,7 @@ static int span_arrange(struct span_load *l)
 		span_find_parent(l, i);
 	if (r >= 0)
 		r = span_find_roots(l->s);
-	if (r >= 0)
-		span_link(l->s);
-	return r;
+	return r < 0 ? r : span_link(l->s);
 }
 
 static int span_load_places(struct span_load *l, const struct dims *d)
@@ -385,6 +406,7 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 
 	assert(!s->count);
 	s->pieces_most = SPAN_PIECES_MAX;
+	s->selecting = run->where != NULL;
 	if (!run->store)
 		return error_set(err, -ENOTSUP, "requests are read from trace files");
 	for (size_t i = 0; i < store_block_count(run->store); i++)
@@ -401,6 +423,8 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 		r = span_arrange(&l);
 	if (r >= 0)
 		r = span_load_places(&l, store_dims(run->store));
+	if (r >= 0)
+		r = span_joins_make(s, in, run, err);
 	if (r == -E2BIG)
 		return error_set(
 			err, r,
@@ -415,13 +439,17 @@ void spanset_free(struct spans *s)
 	for (uint32_t i = 0; i < s->count; i++) {
 		free(s->all[i].sums.any.pieces);
 		free(s->all[i].sums.busy.pieces);
+		free(s->all[i].sums.all.pieces);
 		free(s->all[i].sums.off.pieces);
 	}
 	free(s->all);
 	free(s->covered);
+	free(s->below);
 	intern_free(&s->texts);
 	if (s->places)
 		span_places_free(s->places);
+	if (s->joins)
+		span_joins_free(s->joins);
 	*s = (struct spans){0};
 }
 

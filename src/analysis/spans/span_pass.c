@@ -3,17 +3,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/spans/span_joins.h"
 #include "analysis/spans/spans.h"
-#include "schema/ops.h"
 #include "base/saturate.h"
+#include "query/eval/eval.h"
+#include "schema/ops.h"
 #include "schema/vocab.h"
 
 #define SPAN_PIECES_OPEN 4096 /* kept of a span that is open, where there are too many */
 #define SPAN_AHEAD_MAX \
 	1000000000ll /* ns behind the end of the last span in which calls of it may end */
 
-static const char *const time_words[] = {"program", "stalled", "data", "meta", "sync",
-					 "net",	    "lock",    "wait", "other"};
+static const char *const time_words[] = {"program", "stalled", "data", "meta",	"sync",
+					 "net",	    "lock",    "wait", "other", "unselected"};
 static_assert(ARRAY_SIZE(time_words) == SPAN_TIMES, "each part of the time has its word");
 static const char *const phase_words[] = {"cpu", "runq", "io_wait", "sleep", "queued", "device"};
 static_assert(ARRAY_SIZE(phase_words) == SPAN_PHASES, "each phase has its word");
@@ -50,7 +52,7 @@ enum span_time span_time_of(const struct batch *b, size_t row)
 	}
 }
 
-/* ---- the union of intervals that come in order of their end ---- */
+/* ---- the union of intervals that come roughly in order of their end ---- */
 
 static void cover_free(struct span_cover *c)
 {
@@ -68,29 +70,41 @@ static int64_t cover_length(const struct span_cover *c)
 	return sum;
 }
 
+/* Replaces the pieces [from, to) by one. 0 or -ENOMEM. */
+static int cover_put(struct span_cover *c, uint32_t from, uint32_t to, struct span_piece piece)
+{
+	size_t cap = c->cap;
+
+	if (grow((void **)&c->pieces, &cap, c->count + (size_t)1, sizeof(*c->pieces)) < 0)
+		return -ENOMEM;
+	c->cap = (uint32_t)cap;
+	if (to < c->count)
+		memmove(c->pieces + from + 1, c->pieces + to, (c->count - to) * sizeof(*c->pieces));
+	c->pieces[from] = piece;
+	c->count = c->count - to + from + 1;
+	return 0;
+}
+
 /* *pieces counts those of all covers. *blurred: it reaches back into what was forgotten. 0 or -ENOMEM. */
 static int cover_add(struct span_cover *c, int64_t start, int64_t stop, uint64_t *pieces,
 		     bool *blurred)
 {
-	uint32_t was = c->count, at = c->count;
-	size_t cap = c->cap;
+	uint32_t was = c->count, from, to = c->count;
+	int r;
 
 	*blurred |= start < c->until;
 	start = MAX(start, c->until);
 	if (start >= stop)
 		return 0;
-	while (at && c->pieces[at - 1].stop >= start) {
-		at--;
-		start = MIN(start, c->pieces[at].start);
-		stop = MAX(stop, c->pieces[at].stop);
+	while (to && c->pieces[to - 1].start > stop) /* parts of a wait may lie far back */
+		to--;
+	for (from = to; from && c->pieces[from - 1].stop >= start; from--) {
+		start = MIN(start, c->pieces[from - 1].start);
+		stop = MAX(stop, c->pieces[from - 1].stop);
 	}
-	if (grow((void **)&c->pieces, &cap, at + 1, sizeof(*c->pieces)) < 0)
-		return -ENOMEM;
-	c->cap = (uint32_t)cap;
-	c->pieces[at] = (struct span_piece){start, stop};
-	c->count = at + 1;
+	r = cover_put(c, from, to, (struct span_piece){start, stop});
 	*pieces += c->count - (uint64_t)was;
-	return 0;
+	return r;
 }
 
 /* Adds up all but the last pieces, and gives their memory back where none is kept. How many are gone. */
@@ -124,6 +138,7 @@ static void spanset_forget(struct spans *s, int64_t now)
 		bool open = k->stop >= now;
 
 		s->pieces -= cover_forget(&k->sums.any, open ? SPAN_PIECES_OPEN : 0);
+		s->pieces -= cover_forget(&k->sums.all, open ? SPAN_PIECES_OPEN : 0);
 		s->pieces -= cover_forget(&k->sums.off, open ? SPAN_PIECES_OPEN : 0);
 		s->pieces -= cover_forget(&k->sums.busy, open ? SPAN_PIECES_OPEN : 0);
 		if (open)
@@ -173,26 +188,114 @@ static int span_list(struct spans *s, struct span *k)
 	return 0;
 }
 
-static int span_sum_one(struct spans *s, struct span *k, const struct span_call *c,
-			enum span_time t)
+static bool span_waits(enum span_time t)
 {
-	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop),
-		part = MAX(stop - start, (int64_t)0), dur = c->stop - c->start;
-	int r = span_list(s, k);
+	return t == SPAN_LOCK || t == SPAN_WAIT;
+}
 
-	if (r < 0)
+/* A time in a call. */
+static int span_cover(struct spans *s, struct span *k, const struct span_call *c, int64_t start,
+		      int64_t stop)
+{
+	int r = 0;
+
+	if (s->sched)
+		r = cover_add(&k->sums.off, start, stop, &s->pieces, &k->sums.blurred);
+	if (r >= 0 && s->selecting)
+		r = cover_add(&k->sums.all, start, stop, &s->pieces, &k->sums.blurred);
+	if (r < 0 || c->unselected)
 		return r;
+	return cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
+}
+
+/* The first piece of the spans directly below that ends after `at`. */
+static uint32_t span_below(const struct spans *s, const struct span *of, int64_t at)
+{
+	uint32_t low = of->below, high = of->below + of->below_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (s->below[middle].stop > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* A wait, in k, which is its span or above that: without the times at which a span below its own is open. */
+static int span_sum_wait(struct spans *s, struct span *k, const struct span_call *c, int64_t start,
+			 int64_t stop, enum span_time t)
+{
+	const struct span *of = &s->all[c->span];
+	uint32_t end = of->below + of->below_count;
+	int r = 0;
+
+	for (uint32_t i = span_below(s, of, start); start < stop && r >= 0; i++) {
+		bool last = i >= end || s->below[i].start >= stop;
+		int64_t until = last ? stop : MAX(s->below[i].start, start);
+		int64_t *alone = &k->sums.alone[t - SPAN_LOCK];
+
+		r = span_cover(s, k, c, start, until);
+		if (!c->unselected)
+			*alone = add_sat_signed(*alone, until - start);
+		start = last ? stop : s->below[i].stop;
+	}
+	return r;
+}
+
+/* When a wait was over, and its thread had no CPU until it returned; its end, where that is not known. */
+static int64_t span_woken(const struct spans *s, const struct span_call *c, int64_t start,
+			  int64_t stop)
+{
+	int64_t runq = s->sched && stop == c->stop ? batch_get(c->b, OP_RUNQ, c->row, 0) : 0;
+
+	if (stop <= start || runq <= 0)
+		return stop;
+	return runq > stop - start ? start : stop - runq;
+}
+
+static void span_count(struct span *k, const struct span_call *c, enum span_time t, int64_t part)
+{
 	k->sums.calls++;
 	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
 	k->sums.bytes = add_sat_signed(k->sums.bytes, batch_get(c->b, OP_BYTES, c->row, 0));
 	k->sums.summed[t] = add_sat_signed(k->sums.summed[t], part);
-	span_sum_phases(&k->sums, c->b, c->row, part, dur);
-	r = cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
-	if (r >= 0 && s->sched)
-		r = cover_add(&k->sums.off, start, stop, &s->pieces, &k->sums.blurred);
-	if (r < 0 || t == SPAN_LOCK || t == SPAN_WAIT)
+	span_sum_phases(&k->sums, c->b, c->row, part, c->stop - c->start);
+}
+
+static int span_sum_one(struct spans *s, struct span *k, const struct span_call *c,
+			enum span_time t)
+{
+	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop), woken;
+	int r = span_list(s, k);
+
+	if (r < 0)
+		return r;
+	if (!c->unselected)
+		span_count(k, c, t, MAX(stop - start, (int64_t)0));
+	if (span_waits(t)) {
+		woken = span_woken(s, c, start, stop);
+		r = cover_add(&k->sums.off, woken, stop, &s->pieces, &k->sums.blurred);
+		return r < 0 ? r : span_sum_wait(s, k, c, start, woken, t);
+	}
+	r = span_cover(s, k, c, start, stop);
+	if (r < 0 || c->unselected)
 		return r;
 	return cover_add(&k->sums.busy, start, stop, &s->pieces, &k->sums.blurred);
+}
+
+/* Of another thread, for which the span waited: beside its own sums. Once for each span, also if several below it waited. */
+static void span_sum_waited(struct spans *s, const struct span_call *c)
+{
+	for (uint32_t at = c->span; at != SPAN_NONE; at = s->all[at].parent) {
+		struct span_sums *k = &s->all[at].sums;
+
+		k->waited = add_sat_signed(k->waited, c->part);
+		k->waited_calls += k->waited_seen != c->seen;
+		k->waited_seen = c->seen;
+	}
 }
 
 int spanset_sum(void *arg, const struct span_call *c)
@@ -202,10 +305,17 @@ int spanset_sum(void *arg, const struct span_call *c)
 	int r = 0;
 
 	assert(c->via >= VIA_CONTEXT && c->via < VIA_TIME);
-	s->calls_via[c->via - VIA_CONTEXT]++;
-	s->time_via[c->via - VIA_CONTEXT] =
-		add_sat_signed(s->time_via[c->via - VIA_CONTEXT], c->part);
-	s->all[c->span].sums.own_calls++;
+	if (!c->unselected) {
+		s->calls_via[c->via - VIA_CONTEXT]++;
+		s->time_via[c->via - VIA_CONTEXT] =
+			add_sat_signed(s->time_via[c->via - VIA_CONTEXT], c->part);
+	}
+	if (c->via == VIA_WAIT) {
+		if (!c->unselected)
+			span_sum_waited(s, c);
+		return 0;
+	}
+	s->all[c->span].sums.own_calls += !c->unselected;
 	for (uint32_t at = c->span; at != SPAN_NONE && r >= 0; at = s->all[at].parent)
 		r = span_sum_one(s, &s->all[at], c, t);
 	if (s->pieces > s->pieces_most)
@@ -253,17 +363,23 @@ static void span_settle_one(struct span *k)
 	struct span_sums *m = &k->sums;
 	int64_t any = MIN(cover_length(&m->any), span_dur(k)),
 		busy = MIN(cover_length(&m->busy), any),
+		all = MIN(cover_length(&m->all), span_dur(k)),
 		off = MIN(cover_length(&m->off), span_dur(k));
 
+	all = MAX(all, any); /* both are empty where nothing needs them */
+	off = MAX(off, all);
 	memcpy(m->time, m->summed, sizeof(m->time));
 	m->time[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* next to those that do not wait */
 	span_share(m, SPAN_DATA, SPAN_LOCK + 1, busy);
 	m->time[SPAN_OTHER] = m->time[SPAN_LOCK];
-	m->time[SPAN_LOCK] = m->summed[SPAN_LOCK];
+	m->time[SPAN_LOCK] = m->alone[0];
+	m->time[SPAN_WAIT] = m->alone[1];
 	span_share(m, SPAN_LOCK, SPAN_WAIT + 1, any - busy);
-	m->time[SPAN_STALLED] = MAX(off - any, (int64_t)0);
-	m->time[SPAN_PROGRAM] = span_dur(k) - any - m->time[SPAN_STALLED];
+	m->time[SPAN_UNSELECTED] = all - any;
+	m->time[SPAN_STALLED] = off - all;
+	m->time[SPAN_PROGRAM] = span_dur(k) - off;
 	cover_free(&m->any);
+	cover_free(&m->all);
 	cover_free(&m->busy);
 	cover_free(&m->off);
 }
@@ -289,7 +405,37 @@ static int64_t pass_part(const struct span *k, const struct span_call *c)
 struct span_passing {
 	struct spans *s;
 	const struct span_pass *p;
+	/* of the run's selection; NULL where it has none */
+	struct eval *eval;
+	struct eval_scratch *scratch;
+	uint32_t *selected; /* [BATCH_ROWS_MAX] */
+	uint64_t seen;
 };
+
+static void span_passing_free(struct span_passing *at)
+{
+	if (at->scratch)
+		eval_scratch_free(at->scratch);
+	if (at->eval)
+		eval_free(at->eval);
+	free(at->selected);
+}
+
+static int span_passing_select(struct span_passing *at, const struct analysis_run *run,
+			       struct error *err)
+{
+	int r;
+
+	if (!run->where)
+		return 0;
+	at->selected = malloc(BATCH_ROWS_MAX * sizeof(*at->selected));
+	r = at->selected ? eval_new(&at->eval, &run->where, 1, err) : -ENOMEM;
+	if (r >= 0)
+		r = eval_scratch_new(&at->scratch, at->eval);
+	if (r >= 0)
+		r = eval_names(at->eval, store_dims(run->store), err);
+	return r < 0 ? error_errno(err, r, "cannot prepare the selection") : 0;
+}
 
 static uint64_t pass_columns(void)
 {
@@ -306,20 +452,48 @@ static uint64_t pass_columns(void)
 	return set;
 }
 
-static int span_pass_row(struct span_passing *at, const struct batch *b, size_t row, int64_t end)
+/* The spans that wait for the call: those of requests that it is not part of. */
+static int span_pass_waits(struct span_passing *at, struct span_call *c,
+			   const struct span_member *members, size_t count, bool *is_of)
+{
+	struct spans *s = at->s;
+	ssize_t n = span_joins_of(s, c->b, c->row, c->start, c->stop);
+	int r = n < 0 ? (int)n : 0;
+
+	for (ssize_t i = 0; i < n && r >= 0; i++) {
+		uint32_t root = s->all[s->joins->found[i].span].root;
+		bool has = false;
+
+		for (size_t k = 0; k < count; k++)
+			has |= s->all[members[k].span].root == root;
+		if (has || (c->unselected && !at->p->unselected))
+			continue;
+		*is_of |= at->p->of != SPAN_NONE && root == s->all[at->p->of].root;
+		c->span = s->joins->found[i].span;
+		c->via = VIA_WAIT;
+		c->part = s->joins->found[i].part;
+		r = at->p->call(at->p->arg, c);
+	}
+	return r;
+}
+
+static int span_pass_row(struct span_passing *at, const struct batch *b, size_t row, int64_t end,
+			 bool unselected)
 {
 	struct span_member members[SPAN_LANES_MAX];
 	int64_t dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
 		start = MAX(batch_get(b, OP_START, row, end - dur), (int64_t)0);
-	struct span_call c = {
-		.b = b, .row = row, .start = start, .stop = add_sat_signed(start, dur)};
-	ssize_t n = span_places_of(at->s->places, b, row, start, c.stop, members);
-	bool is_of = false;
+	struct span_call c = {.b = b,
+			      .row = row,
+			      .start = start,
+			      .stop = add_sat_signed(start, dur),
+			      .unselected = unselected,
+			      .seen = ++at->seen};
+	size_t n = span_places_of(at->s->places, b, row, start, members);
+	bool told = !unselected || at->p->unselected, is_of = false;
 	int r = 0;
 
-	if (n < 0)
-		return (int)n;
-	for (ssize_t i = 0; i < n && r >= 0; i++) {
+	for (size_t i = 0; i < n && told && r >= 0; i++) {
 		const struct span *k = &at->s->all[members[i].span];
 
 		is_of |= at->p->of != SPAN_NONE && k->root == at->s->all[at->p->of].root;
@@ -328,7 +502,10 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 		c.part = pass_part(k, &c);
 		r = at->p->call(at->p->arg, &c);
 	}
-	if (r >= 0 && at->p->time && !is_of && c.start < at->p->to && c.stop > at->p->from) {
+	if (r >= 0)
+		r = span_pass_waits(at, &c, members, n, &is_of);
+	if (r >= 0 && at->p->time && !unselected && !is_of && c.start < at->p->to &&
+	    c.stop > at->p->from) {
 		c.span = at->p->of;
 		c.via = VIA_TIME;
 		c.part = pass_part(&at->s->all[c.span], &c);
@@ -343,8 +520,13 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 		stop = add_sat_signed(start, MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0));
 	int64_t thread = batch_get(b, SCHED_THREAD_ID, row, -1);
 	uint32_t spans[SPAN_LANES_MAX];
-	size_t n = span_places_at(at->s->places, thread, start, spans);
+	size_t n;
 	int r = 0;
+
+	/* within a call it is that call's */
+	if (!batch_is_null(b, SCHED_OP, row))
+		return 0;
+	n = span_places_at(at->s->places, thread, start, spans);
 
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = at->p->stall(at->p->arg, spans[i], start, stop);
@@ -355,40 +537,72 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 	return r;
 }
 
-int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
-		 const struct span_pass *p, struct error *err)
+/* A run of calls of one batch. */
+static int pass_calls(struct span_passing *at, const struct engine_merge *m, const struct batch *b,
+		      const uint32_t *rows, size_t n)
 {
-	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
-	struct span_passing at = {.s = s, .p = p};
-	int64_t to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX;
-	const struct scan_request q[] = {
-		{.table = TABLE_OP,
-		 .columns = pass_columns(),
-		 .from = p->from,
-		 .to = to,
-		 .filter = run->where},
-		{.table = TABLE_SCHED,
-		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID,
-		 .from = p->from,
-		 .to = to},
-	};
+	ssize_t selected =
+		!at->eval ? 0 : eval_filter(at->eval, at->scratch, 0, b, rows, n, at->selected);
+	ssize_t next = 0;
+	int r = (int)MIN(selected, (ssize_t)0);
+
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		bool unselected = at->eval && (next == selected || at->selected[next] != rows[i]);
+
+		next += !unselected;
+		r = span_pass_row(at, b, rows[i], engine_merge_end(m, rows[i]), unselected);
+	}
+	return r;
+}
+
+static int pass_rows(struct span_passing *at, const struct analysis_input *in,
+		     struct engine_merge *m, struct error *err)
+{
 	const struct batch *b;
 	const uint32_t *rows;
 	size_t which;
 	ssize_t n;
-	int r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);
+	int r = 0;
 
-	span_places_restart(s->places);
 	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) != 0) {
 		if (n < 0)
 			return (int)n;
 		if (analysis_stopped(in))
 			return error_set(err, -EINTR, "interrupted");
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = which ? pass_sched(&at, b, rows[i])
-				  : span_pass_row(&at, b, rows[i], engine_merge_end(m, rows[i]));
+		if (!which)
+			r = pass_calls(at, m, b, rows, (size_t)n);
+		for (ssize_t i = 0; which && i < n && r >= 0; i++)
+			r = pass_sched(at, b, rows[i]);
 		if (r < 0)
 			return error_errno(err, r, "cannot read the calls of the spans");
 	}
 	return r;
+}
+
+int spanset_pass(struct spans *s, const struct analysis_input *in, const struct analysis_run *run,
+		 const struct span_pass *p, struct error *err)
+{
+	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
+	_cleanup_(span_passing_free) struct span_passing at = {.s = s, .p = p};
+	int64_t to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX;
+	/* calls that had not ended are of no range, but where it is open */
+	bool open = to > run->last;
+	const struct scan_request q[] = {
+		{.table = TABLE_OP,
+		 .columns = pass_columns() | (run->where ? expr_columns(run->where) : 0),
+		 .from = open ? INT64_MIN : p->from,
+		 .to = open ? INT64_MAX : to},
+		{.table = TABLE_SCHED,
+		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID |
+			    1ull << SCHED_OP,
+		 .from = p->from,
+		 .to = to},
+	};
+	int r = span_passing_select(&at, run, err);
+
+	if (r >= 0)
+		r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);
+	span_places_restart(s->places);
+	span_joins_restart(s->joins);
+	return r < 0 ? r : pass_rows(&at, in, m, err);
 }

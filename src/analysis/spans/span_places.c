@@ -8,6 +8,7 @@
 
 #include "analysis/spans/spans.h"
 #include "base/map.h"
+#include "base/saturate.h"
 #include "names/names.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
@@ -32,16 +33,23 @@ struct span_carry {
 	uint32_t span;
 };
 
+/* A span, and the lane it lies in. */
+struct span_found {
+	uint32_t span;
+	uint64_t lane;
+};
+
 struct span_task {
+	int64_t thread_id;
 	uint32_t lanes; /* the first, + 1 */
 	struct span_carry *carries;
 	size_t carry_count, carry_cap, carry_at;
-	/* what a thread gave it to do, at the end of its last wait for work */
+	/* what it was given to do, in order of time; several of one time are of several lanes */
 	struct span_handed {
-		uint32_t span;
-		uint64_t lane;
-	} handed[SPAN_LANES_MAX];
-	size_t handed_count;
+		int64_t at;
+		uint32_t span; /* SPAN_NONE: nothing goes on from here */
+	} *handed;
+	size_t handed_count, handed_cap, handed_at;
 };
 
 struct span_places {
@@ -60,8 +68,10 @@ struct span_places {
 
 void span_places_free(struct span_places *p)
 {
-	for (size_t i = 0; i < p->task_count; i++)
+	for (size_t i = 0; i < p->task_count; i++) {
 		free(p->tasks[i].carries);
+		free(p->tasks[i].handed);
+	}
 	free(p->steps);
 	free(p->lanes);
 	free(p->tasks);
@@ -86,7 +96,7 @@ static struct span_task *place_task(struct span_places *p, int64_t thread_id, bo
 				 sizeof(*p->tasks)) < 0 ||
 			    map_set(&p->by_task, task, p->task_count + 1) < 0)
 				return NULL;
-			p->tasks[p->task_count++] = (struct span_task){0};
+			p->tasks[p->task_count++] = (struct span_task){.thread_id = (int64_t)task};
 			at = p->task_count;
 		}
 	}
@@ -96,11 +106,15 @@ static struct span_task *place_task(struct span_places *p, int64_t thread_id, bo
 	return at ? &p->tasks[at - 1] : NULL;
 }
 
+static uint64_t place_lane_name(const struct span_places *p, const struct span *k)
+{
+	return k->period ? 1 + (uint64_t)p->s->all[k->root].name : 0;
+}
+
 /* The lane that a span lies in; made where there is none. */
 static int place_lane(struct span_places *p, const struct span *k, uint32_t *ret)
 {
-	const struct span *root = &p->s->all[k->root];
-	uint64_t name = k->period ? 1 + (uint64_t)root->name : 0, key, at;
+	uint64_t name = place_lane_name(p, k), key, at;
 	struct span_task *t = place_task(p, k->thread_id, true);
 
 	if (!t)
@@ -225,13 +239,15 @@ int span_places_new(struct span_places **ret, struct spans *s, const struct dims
 	p->futex_wait = vocab_code("op", "futex_wait");
 	for (uint32_t i = 0; i < s->count && r >= 0; i++) {
 		const struct span *k = &s->all[i];
+		/* one that runs has the calls that begin at the last of the trace's time, too */
+		int64_t stop = add_sat_signed(k->stop, k->status == SPAN_STATUS_RUNNING);
 		uint32_t lane = 0;
 
-		if (k->thread_id < 0 || k->of_context || k->stop <= k->start)
+		if (k->thread_id < 0 || k->of_context || stop <= k->start)
 			continue;
 		r = place_lane(p, k, &lane);
 		edges[count++] = (struct span_edge){k->start, lane, i, false};
-		edges[count++] = (struct span_edge){k->stop, lane, i, true};
+		edges[count++] = (struct span_edge){stop, lane, i, true};
 	}
 	return r < 0 ? r : place_edges(p, edges, count, &s->crossed);
 }
@@ -269,7 +285,7 @@ void span_places_ready(struct span_places *p)
 void span_places_restart(struct span_places *p)
 {
 	for (size_t i = 0; i < p->task_count; i++) {
-		p->tasks[i].handed_count = 0;
+		p->tasks[i].handed_at = 0;
 		p->tasks[i].carry_at = 0;
 	}
 	for (size_t i = 0; i < p->lane_count; i++)
@@ -322,7 +338,7 @@ static uint32_t place_open(const struct span_places *p, struct span_lane *l, int
 	return p->steps[low].span;
 }
 
-static bool place_has_lane(const struct span_handed *h, size_t count, uint64_t lane)
+static bool place_has_lane(const struct span_found *h, size_t count, uint64_t lane)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (h[i].lane == lane)
@@ -331,33 +347,62 @@ static bool place_has_lane(const struct span_handed *h, size_t count, uint64_t l
 	return false;
 }
 
+/* The first of what was handed last by then; handed_count: nothing was. */
+static size_t place_handed(struct span_task *t, int64_t at)
+{
+	size_t low = 0, high = t->handed_count;
+
+	if (!high || t->handed[0].at > at)
+		return t->handed_count;
+	if (t->handed[t->handed_at].at <= at)
+		low = t->handed_at;
+	while (high - low > 1) {
+		size_t middle = low + 1 == high - 1 || t->handed[low + 1].at > at
+					? low + 1
+					: low + (high - low) / 2;
+
+		if (t->handed[middle].at <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	while (low && t->handed[low - 1].at == t->handed[low].at)
+		low--;
+	t->handed_at = low;
+	return low;
+}
+
 /* What a thread works on at a time, by its own spans and contexts, and by what it was given. */
 static size_t place_look(const struct span_places *p, struct span_task *t, int64_t at, bool given,
-			 struct span_handed ret[static SPAN_LANES_MAX], size_t *ret_own)
+			 struct span_found ret[static SPAN_LANES_MAX], size_t *ret_own)
 {
 	uint32_t carried = place_carried(t, at);
 	size_t n = 0;
 
 	*ret_own = 0;
 	if (carried != SPAN_NONE)
-		ret[n++] = (struct span_handed){carried, 0};
+		ret[n++] = (struct span_found){carried, 0};
 	for (uint32_t i = t->lanes; i && n < SPAN_LANES_MAX; i = p->lanes[i - 1].next) {
 		struct span_lane *l = &p->lanes[i - 1];
 		uint32_t span = !l->name && carried != SPAN_NONE ? SPAN_NONE : place_open(p, l, at);
 
 		if (span != SPAN_NONE)
-			ret[n++] = (struct span_handed){span, l->name};
+			ret[n++] = (struct span_found){span, l->name};
 	}
 	*ret_own = n;
-	for (size_t i = 0; given && i < t->handed_count && n < SPAN_LANES_MAX; i++) {
-		if (!place_has_lane(ret, *ret_own, t->handed[i].lane))
-			ret[n++] = t->handed[i];
+	for (size_t i = given ? place_handed(t, at) : t->handed_count, first = i;
+	     i < t->handed_count && t->handed[i].at == t->handed[first].at && n < SPAN_LANES_MAX;
+	     i++) {
+		uint32_t span = t->handed[i].span;
+		uint64_t lane = span == SPAN_NONE ? 0 : place_lane_name(p, &p->s->all[span]);
+
+		if (span != SPAN_NONE && !place_has_lane(ret, *ret_own, lane))
+			ret[n++] = (struct span_found){span, lane};
 	}
 	return n;
 }
 
-/* True for a wait as condition variables and semaphores have it. */
-static bool place_is_idle(const struct span_places *p, const struct batch *b, size_t row)
+bool span_places_is_idle(const struct span_places *p, const struct batch *b, size_t row)
 {
 	int64_t op = batch_get(b, OP_OP, row, -1);
 
@@ -365,43 +410,79 @@ static bool place_is_idle(const struct span_places *p, const struct batch *b, si
 							  FUTEX_COMMAND) == FUTEX_WAIT_BITSET);
 }
 
-/*
- * A wait for work has ended: what the thread that ended it worked on goes on here. Not where this thread has a span of its own:
- * it waited for a result then.
- */
-static int place_hand(struct span_places *p, const struct batch *b, size_t row, int64_t start,
-		      int64_t stop)
+uint32_t span_places_task(struct span_places *p, int64_t thread_id, bool make)
 {
-	int64_t thread = batch_get(b, OP_THREAD_ID, row, -1),
-		waker = batch_get(b, OP_WAKER_ID, row, -1),
-		woken = MAX(stop - batch_get(b, OP_RUNQ, row, 0), start);
-	struct span_task *from = waker < 0 ? NULL : place_task(p, waker, false), *to;
-	struct span_handed got[SPAN_LANES_MAX], own[SPAN_LANES_MAX];
-	size_t ignored, count = from ? place_look(p, from, woken, true, got, &ignored) : 0, owned;
+	struct span_task *t = thread_id < 0 ? NULL : place_task(p, thread_id, make);
 
-	to = place_task(p, thread, count > 0);
-	if (!to)
-		return count ? -ENOMEM : 0;
-	owned = place_look(p, to, stop, false, own, &ignored);
-	to->handed_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (!place_has_lane(own, owned, got[i].lane))
-			to->handed[to->handed_count++] = got[i];
+	return t ? (uint32_t)(t - p->tasks) : SPAN_NONE;
+}
+
+size_t span_places_tasks(const struct span_places *p)
+{
+	return p->task_count;
+}
+
+int64_t span_places_thread(const struct span_places *p, uint32_t task)
+{
+	return p->tasks[task].thread_id;
+}
+
+size_t span_places_look(struct span_places *p, uint32_t task, int64_t at, bool given,
+			uint32_t ret[static SPAN_LANES_MAX])
+{
+	struct span_found got[SPAN_LANES_MAX];
+	size_t ignored, n;
+
+	assert(task < p->task_count);
+	n = place_look(p, &p->tasks[task], at, given, got, &ignored);
+	for (size_t i = 0; i < n; i++)
+		ret[i] = got[i].span;
+	return n;
+}
+
+bool span_places_has(const struct span_places *p, uint32_t task)
+{
+	const struct span_task *t = &p->tasks[task];
+
+	return t->handed_count && t->handed[t->handed_count - 1].span != SPAN_NONE;
+}
+
+int span_places_hand(struct span_places *p, uint32_t task, int64_t at, const uint32_t *spans,
+		     size_t count)
+{
+	static const uint32_t none = SPAN_NONE;
+	struct span_task *t = &p->tasks[task];
+	struct span_found own[SPAN_LANES_MAX];
+	size_t ignored, owned = place_look(p, t, at, false, own, &ignored), given = 0;
+
+	assert(!t->handed_count || t->handed[t->handed_count - 1].at <= at);
+	while (t->handed_count && t->handed[t->handed_count - 1].at == at)
+		t->handed_count--; /* what came at that very time did not go on */
+	for (size_t i = 0; i < count + 1; i++) {
+		uint32_t span = i < count ? spans[i] : none;
+
+		if (i == count ? given || !span_places_has(p, task)
+			       : place_has_lane(own, owned, place_lane_name(p, &p->s->all[span])))
+			continue;
+		if (grow((void **)&t->handed, &t->handed_cap, t->handed_count + 1,
+			 sizeof(*t->handed)) < 0)
+			return -ENOMEM;
+		t->handed[t->handed_count++] = (struct span_handed){at, span};
+		given++;
 	}
 	return 0;
 }
 
-ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
-		       int64_t stop, struct span_member ret[static SPAN_LANES_MAX])
+size_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
+		      struct span_member ret[static SPAN_LANES_MAX])
 {
 	int64_t thread = batch_get(b, OP_THREAD_ID, row, -1), kind = batch_get(b, OP_KIND, row, 0);
 	struct span_task *t = thread < 0 ? NULL : place_task(p, thread, false);
-	struct span_handed got[SPAN_LANES_MAX];
-	bool idle = place_is_idle(p, b, row),
+	struct span_found got[SPAN_LANES_MAX];
+	bool idle = span_places_is_idle(p, b, row),
 	     request = kind == KIND_IO_URING || kind == KIND_LIBAIO;
 	size_t own = 0, n = t ? place_look(p, t, start, !idle, got, &own) : 0;
 	bool context = t && own && !got[0].lane && place_carried(t, start) == got[0].span;
-	int r = idle && thread >= 0 ? place_hand(p, b, row, start, stop) : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		ret[i].span = got[i].span;
@@ -409,14 +490,14 @@ ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row,
 			     : i >= own || request ? VIA_WORK
 						   : VIA_THREAD;
 	}
-	return r < 0 ? r : (ssize_t)n;
+	return n;
 }
 
 size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
 		      uint32_t ret[static SPAN_LANES_MAX])
 {
 	struct span_task *t = thread_id < 0 ? NULL : place_task(p, thread_id, false);
-	struct span_handed got[SPAN_LANES_MAX];
+	struct span_found got[SPAN_LANES_MAX];
 	size_t ignored, n = t ? place_look(p, t, at, true, got, &ignored) : 0;
 
 	for (size_t i = 0; i < n; i++)

@@ -2,13 +2,14 @@
 /*
  * spans.h: the spans of a trace in memory, and which calls belong to them. Two passes: the first reads the spans (tables span and
  * period, and contexts whose span nobody recorded), the second streams the calls, so that no call is held back until a span
- * has ended. Memory: some 400 bytes a span, and 32 for each gap between the calls of spans that are open.
+ * has ended. Memory: some 450 bytes a span, and 32 for each gap between the calls of spans that are open.
  *
  * A call belongs to
  *   the span whose ids its thread carried when the call began (via context), else
  *   the innermost span open on its thread then (thread; of io_uring and libaio: work, the thread submitted it), else
- *   the span of the thread that ended its thread's last wait for work, a futex with FUTEX_WAIT_BITSET, which is how condition
- *   variables and semaphores wait and mutexes do not; until the next such wait (work).
+ *   the span of the thread from which its thread got what it works on (work): by a futex with FUTEX_WAIT_BITSET, which is how
+ *   condition variables and semaphores wait and mutexes do not, or by what it read from a pipe, a socket or an eventfd.
+ * Besides, a span has the calls of threads that its own waits for, for as long (wait): span_joins.h.
  * Matches of a period without a parent's definition are a lane of their own beside the spans of programs: a call may belong to
  * one span of each lane. `time`, a call that overlaps a span on another thread, is given on request and never summed.
  */
@@ -23,7 +24,7 @@
 /* Where the time of a span goes. */
 enum span_time {
 	SPAN_PROGRAM, /* in no call */
-	SPAN_STALLED, /* in no call, and without a CPU: table sched */
+	SPAN_STALLED, /* without a CPU, in no call or at the end of a wait that was over: table sched */
 	SPAN_DATA,
 	SPAN_META,
 	SPAN_SYNC,
@@ -31,6 +32,7 @@ enum span_time {
 	SPAN_LOCK, /* a futex: another thread of the program */
 	SPAN_WAIT, /* other calls of class wait */
 	SPAN_OTHER,
+	SPAN_UNSELECTED, /* in calls that the selection leaves out */
 	SPAN_TIMES,
 };
 /* "program", "data", ... */
@@ -57,19 +59,27 @@ struct span_cover {
 	int64_t before, until; /* length of what was added up and forgotten, and its end */
 };
 
-/* All of it with the calls of the spans below it, cut to the span's time. */
+/*
+ * All of it with the calls of the spans below it, cut to the span's time. A call that waits (lock, wait) counts in parts of dur
+ * only while none of the spans directly below its own is open: then what that one does is what it waits for.
+ */
 struct span_sums {
 	int64_t time[SPAN_TIMES];   /* parts of dur, which they add up to */
 	int64_t summed[SPAN_TIMES]; /* of calls, added up: more where they ran side by side */
 	int64_t phase[SPAN_PHASES];
+	int64_t alone[2]; /* of summed lock and wait, what counts in parts of dur */
 	int64_t bytes;
 	int64_t self;			   /* dur without the union of the spans directly below */
 	uint32_t calls, own_calls, errors; /* own: of this span alone */
 	uint32_t unphased;		   /* calls without phases */
 	bool listed;			   /* in spans.covered */
-	bool blurred;			   /* more pieces than memory allows: parts are estimates */
-	struct span_cover any, busy;	   /* in a call; in one that does not wait */
-	struct span_cover off;		   /* in a call or without a CPU; with sched alone */
+	uint64_t waited_seen;		   /* the call that was counted last */
+	int64_t waited;			   /* of calls that it waited for, added up */
+	uint32_t waited_calls;
+	bool blurred;		     /* more pieces than memory allows: parts are estimates */
+	struct span_cover any, busy; /* in a selected call; in one that does not wait */
+	struct span_cover all;	     /* in a call, selected or not; with a selection alone */
+	struct span_cover off;	     /* in a call or without a CPU; with sched alone */
 };
 
 struct span {
@@ -79,6 +89,7 @@ struct span {
 	uint32_t parent;		    /* SPAN_NONE: none, or not in this trace */
 	uint32_t root;			    /* itself, where it has no parent */
 	uint32_t first_child, next_sibling; /* in order of start */
+	uint32_t below, below_count; /* pieces of spans.below: when one of its children is open */
 	uint32_t name, service, trace_id, span_id, attributes; /* of texts; 0: none */
 	uint8_t kind, status, source;			       /* kind 255: null */
 	bool period, of_context;
@@ -94,6 +105,7 @@ static inline int64_t span_dur(const struct span *s)
 #define SPAN_VIAS (VIA_TIME - VIA_CONTEXT + 1)
 
 struct span_places; /* span_places.c */
+struct span_joins;  /* span_joins.h */
 
 struct spans {
 	struct span *all; /* in order of start */
@@ -101,13 +113,17 @@ struct spans {
 	size_t cap;
 	struct intern texts; /* 0 is the empty one */
 	struct span_places *places;
+	struct span_piece *below; /* [count] at most, of each span together and in order */
+	struct span_joins *joins;
 	/* what was found about them */
-	bool sched; /* the trace has rows of sched */
+	bool sched;	/* the trace has rows of sched */
+	bool selecting; /* the run has a selection of calls */
 	uint32_t running, cut;
 	uint32_t orphans; /* their parent is not in this trace */
 	uint32_t loops;	  /* their parents lead back to them: taken for spans without one */
 	uint32_t crossed; /* on one thread another began in them and ended after them */
 	uint64_t contexts, unsure; /* rows of context, and those of threads with an event loop */
+	uint64_t unjoined; /* waits and hand-overs that were left out, as there are too many */
 	/* what spanset_sum() found */
 	uint64_t calls_via[SPAN_VIAS];
 	int64_t time_via[SPAN_VIAS];
@@ -124,6 +140,8 @@ void spanset_free(struct spans *s);
 struct bytes spanset_text(const struct spans *s, uint32_t text);
 /* The span with this number; SPAN_NONE. */
 uint32_t spanset_find(const struct spans *s, int64_t number);
+/* A number among those of all recordings, as that of the thread has it (-1: not known), and of both tables. */
+uint64_t spanset_number_key(int64_t number, int64_t thread_id, bool period);
 /* The number of spans above it. */
 unsigned int spanset_depth(const struct spans *s, uint32_t span);
 
@@ -134,16 +152,22 @@ struct span_call {
 	uint32_t span;
 	enum block_via via;
 	int64_t start, stop;
-	int64_t part; /* of it that lies in the span */
+	int64_t part; /* of it that lies in the span; via wait: for which the span's threads waited, added up */
+	uint64_t seen;	 /* its number in the pass */
+	bool unselected; /* left out by the run's selection */
 };
 
-/* For each call that a span has; rows come in order of their end. Negative ends the pass. */
+/*
+ * For each call that a span has; rows come in order of their end. Negative ends the pass. All calls are read whatever the
+ * selection: those that it leaves out hand work on, too.
+ */
 typedef int span_call_fn(void *arg, const struct span_call *c);
 struct span_pass {
 	int64_t from,
 		to; /* calls that overlap [from, to) come; others may, and those that end a second later may not */
-	bool time;   /* also calls that merely overlap: only of `of` */
-	uint32_t of; /* SPAN_NONE: of every span */
+	bool time;	 /* also calls that merely overlap: only of `of` */
+	bool unselected; /* also those that the selection leaves out, but for `time` */
+	uint32_t of;	 /* SPAN_NONE: of every span */
 	span_call_fn *call;
 	/* May be NULL: for each time for which a span's thread had no CPU, in calls and not, in one order with them. */
 	int (*stall)(void *arg, uint32_t span, int64_t start, int64_t stop);
@@ -183,6 +207,21 @@ struct span_member {
 /* The spans that a thread works on at a time; at most SPAN_LANES_MAX. */
 size_t span_places_at(struct span_places *p, int64_t thread_id, int64_t at,
 		      uint32_t ret[static SPAN_LANES_MAX]);
-/* Those that a call which began at `start` belongs to; how many, or -ENOMEM. Calls come in order of their end. */
-ssize_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
-		       int64_t stop, struct span_member ret[static SPAN_LANES_MAX]);
+/* Those that a call which began at `start` belongs to; how many. Calls come in order of their end. */
+size_t span_places_of(struct span_places *p, const struct batch *b, size_t row, int64_t start,
+		      struct span_member ret[static SPAN_LANES_MAX]);
+/* The number of a thread over its versions; SPAN_NONE: it has none, or with `make` there is no memory. */
+uint32_t span_places_task(struct span_places *p, int64_t thread_id, bool make);
+size_t span_places_tasks(const struct span_places *p);
+/* The id of a task's thread, as names_task() has it. */
+int64_t span_places_thread(const struct span_places *p, uint32_t task);
+/* The spans of a task at a time; `given`: also what it was given. */
+size_t span_places_look(struct span_places *p, uint32_t task, int64_t at, bool given,
+			uint32_t ret[static SPAN_LANES_MAX]);
+/* From then on it carries on these spans, where it has none of its own in their lanes: none ends that. In order of time. */
+int span_places_hand(struct span_places *p, uint32_t task, int64_t at, const uint32_t *spans,
+		     size_t count);
+/* True: it was given something by then, which goes on. */
+bool span_places_has(const struct span_places *p, uint32_t task);
+/* True for a wait as condition variables and semaphores have it. */
+bool span_places_is_idle(const struct span_places *p, const struct batch *b, size_t row);

@@ -482,6 +482,7 @@ static const struct command_example stacks_examples[] = {
 };
 
 const struct analysis analysis_stacks = {
+	.files = true,
 	.name = "stacks",
 	.summary = "show which functions of a program led to its calls",
 	.description =

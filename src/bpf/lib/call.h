@@ -2,6 +2,7 @@
 /* call.h: the enter and the exit of a call, put together into one record at the exit. */
 #pragma once
 
+#include "bpf/lib/content_begin.h"
 #include "bpf/lib/hold.h"
 #include "bpf/lib/mapped.h"
 #include "bpf/lib/phases.h"
@@ -153,6 +154,24 @@ static __always_inline bool call_has_fate(struct thread_state *ts, struct wire_p
 		return false;
 	ts->call.kind |= CALL_LEFT_OUT;
 	return true;
+}
+
+#define MARKER_PREFIX "/dev/null/weir/" /* capture/ebpf/markers.h */
+
+/* There was no room for a call: counts it where it would have marked a span, be it a row or not. */
+verified_alone int marker_lost(struct thread_state *ts, struct wire_plan *p, __s64 ret)
+{
+	char text[sizeof(MARKER_PREFIX) - 1] = {};
+
+	if (!ts || !p || ret != -ENOTDIR || !(p->flags & WIRE_PLAN_MARKS))
+		return 0;
+	bpf_probe_read_user(text, sizeof(text), (void *)arg(&ts->call, p->path));
+	for (unsigned int i = 0; i < sizeof(text); i++) {
+		if (text[i] != MARKER_PREFIX[i])
+			return 0;
+	}
+	__sync_fetch_and_add(&markers_lost, 1);
+	return 0;
 }
 
 /* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
@@ -362,6 +381,12 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		(ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
 	c->switches = task->nvcsw;
 	c->run_delay = run_delay_of(task);
+	if (content) {
+		ts->content.end = 0;
+		ts->content.tcp = 0;
+		if (c->kind & FILE_SOCKET)
+			content_begin(ts);
+	}
 	c->op.start = bpf_ktime_get_ns();
 	if (phases)
 		phases_begin(task, ts);

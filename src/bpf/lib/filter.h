@@ -181,3 +181,25 @@ verified_alone int call_passes(struct thread_state *ts, struct wire_plan *p, __s
 	}
 	return ts->stack & 1;
 }
+
+/*
+ * True where it did not last as long as was asked for; where its start was not seen, at least since the programs were there,
+ * or since its thread came to be selected, which is not known.
+ */
+static __always_inline bool call_too_short(struct thread_state *ts, __u64 end)
+{
+	__u64 start = ts->call.op.start;
+
+	if (!start && min_dur_ns)
+		start = (ts->flags & THREAD_WAS_OUT) ? end : attached_at;
+	return min_dur_ns && end - start < min_dur_ns;
+}
+
+/* Whether the selection wants a call, now that its end is known, as far as it can be seen here. */
+static __always_inline bool call_selected(struct thread_state *ts, struct wire_plan *p, __s64 ret,
+					  __u64 end)
+{
+	return !(failed_only && (ret >= 0 || is_restart(ret))) && !call_too_short(ts, end) &&
+	       (!call_unwanted(&ts->call, p) || call_may_name_one(ts, p)) &&
+	       (!filter.count || call_passes(ts, p, ret, end));
+}

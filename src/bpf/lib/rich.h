@@ -474,6 +474,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	s = scratch_get();
 	c = &ts->call;
 	if (!s) {
+		marker_lost(ts, p, ret);
 		__sync_fetch_and_add(
 			c->kind & CALL_LEFT_OUT ? &this_cpu()->fates : &this_cpu()->scratch, 1);
 		return 0;
@@ -518,6 +519,8 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	}
 	sent = ring_send(s, len);
 	scratch_put(s);
+	if (!sent)
+		marker_lost(ts, p, ret);
 	if (!sent && (c->kind & CALL_LEFT_OUT))
 		__sync_fetch_and_add(&this_cpu()->fates, 1);
 	else if (!sent)

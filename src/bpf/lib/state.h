@@ -40,6 +40,7 @@ CONFIG bool raw_args = 0;
 CONFIG bool no_argv = 0;
 CONFIG bool lossless = 0;
 CONFIG bool phases = 0;	      /* the object of phases is loaded with this one */
+CONFIG bool content = 0;      /* so is that of content */
 CONFIG bool phases_split = 0; /* and that of requests to block devices */
 CONFIG __u64 min_dur_ns = 0;
 /* lossless: how long threads are held up while the reader is away */
@@ -81,6 +82,7 @@ __u32 probe_modes[2] STATE = {}; /* and what the kernel says of them */
 
 __u32 publisher_count STATE = 0; /* how often one was added */
 __u64 contexts_unread STATE = 0; /* records of contexts that could not be read */
+__u64 markers_lost STATE = 0;	 /* calls that mark spans and for which there was no room */
 
 /* Processes that publish contexts, by number; see published.h. */
 struct {

@@ -135,6 +135,13 @@ struct thread_context {
 	__u32 flags;	 /* enum wire_context_flag */
 };
 
+/* For the object of content, of the present call; see content.bpf.c. */
+struct thread_content {
+	__u64 end;     /* of the call, as that object took it; 0: it did not look */
+	__u32 in, out; /* of TCP at the call's beginning: the sequence numbers of what comes next */
+	__u32 tcp, pad;
+};
+
 struct thread_state {
 	__u32 flags;
 	__u32 select_epoch;
@@ -168,6 +175,7 @@ struct thread_state {
 	struct wire_mem mem; /* of the object of mem: what is not sent; start 0: nothing */
 	__u64 reclaim_began;
 	struct thread_context context;
+	struct thread_content content;
 };
 
 struct {

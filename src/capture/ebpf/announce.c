@@ -30,6 +30,15 @@ static uint64_t announcer_hash(int32_t pid, uint64_t process_start)
 	return hash_bytes(ident, sizeof(ident));
 }
 
+bool decode_announcer_has(const struct decode *d, enum wire_announce_kind kind, int32_t pid,
+			  uint64_t process_start)
+{
+	uint64_t kinds = 0;
+
+	map_get(&d->announcers, announcer_hash(pid, process_start), &kinds);
+	return kinds >> kind & 1;
+}
+
 int decode_announcer_add(struct decode *d, enum wire_announce_kind kind, int32_t pid,
 			 uint64_t process_start, int64_t time)
 {

@@ -31,6 +31,9 @@ struct announcement {
 int decode_announce(struct decode *d, const struct wire_announce *w, struct batch_set *out);
 /* A process that is seen for the first time: where it is older than the recording, what it announced before is looked for. */
 int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct batch_set *out);
+/* True of a process that announced memory of this kind, and whose end has not been taken for it. */
+bool decode_announcer_has(const struct decode *d, enum wire_announce_kind kind, int32_t pid,
+			  uint64_t process_start);
 /* Notes that a process announced this kind, as was found without its call. 0 or -ENOMEM. */
 int decode_announcer_add(struct decode *d, enum wire_announce_kind kind, int32_t pid,
 			 uint64_t process_start, int64_t time);

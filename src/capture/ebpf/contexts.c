@@ -132,7 +132,7 @@ static void publisher_look(struct decode *d, struct publisher *p)
 	if (!r) {
 		p->service_len = found.service_len;
 		memcpy(p->service, found.service, found.service_len);
-		r = found.threads;
+		r = found.own ? -ENODATA : found.threads;
 	}
 	if (!r)
 		publisher_tell(d, p, &found.tls);
@@ -213,7 +213,8 @@ static void publisher_gone(struct decode *d, const struct announcement *a)
 	}
 	if (p->known)
 		load_unpublish(d->opt.loaded, p->pid);
-	if (p->due) /* it was over before it could be read */
+	/* It was over before it could be read; of one that marks spans itself those are what is missing, and counted there. */
+	if (p->due && !decode_announcer_has(d, WIRE_ANNOUNCE_SPAN, p->pid, p->start))
 		publisher_missed(d->contexts, p);
 	publisher_due(d->contexts, p, 0);
 	map_del(&d->contexts->publishers, key);

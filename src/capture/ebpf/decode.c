@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "capture/ebpf/block.h"
+#include "capture/ebpf/content.h"
 #include "capture/ebpf/contexts.h"
 #include "capture/ebpf/markers.h"
 #include "capture/ebpf/spans.h"
@@ -105,6 +107,7 @@ void decode_free(struct decode *d)
 	kept_free(&d->process_records);
 	free(d->threads);
 	block_free(d->block);
+	contents_free(d->contents);
 	btf__free(d->btf);
 	io_split_free(&d->io_split);
 	free(d);
@@ -479,6 +482,21 @@ static int op_rest(struct decode *d, const struct wire_op *w, const struct parts
 	return r;
 }
 
+/* The bytes that the call moved: what enrich/derived.c makes op.bytes of. */
+static uint64_t op_moved(const struct decode *d, const struct wire_op *w, const struct parts *p)
+{
+	const struct wire_plan *plan = &d->opt.plans[w->nr];
+	bool receives = plan->flags & WIRE_PLAN_RECEIVES;
+
+	if (plan->ret != RET_BYTES || w->ret <= 0 || !op_ended_well(w) ||
+	    (receives && w->flags & MSG_PEEK))
+		return plan->mmsg >= 0 && op_ended_well(w) && p->second && p->second->pos > 0
+			       ? (uint64_t)p->second->pos
+			       : 0;
+	/* With MSG_TRUNC it returns the length of the message, of which it takes what fits. */
+	return receives && w->flags & MSG_TRUNC ? MIN((uint64_t)w->ret, w->size) : (uint64_t)w->ret;
+}
+
 /* Rows for the descriptors of a call that waited on several. */
 static int op_ready(struct decode *d, const struct wire_op *w, const struct parts *p,
 		    struct batch_set *out)
@@ -544,6 +562,8 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	r = r ? r : op_where(d, w, &p, &f, b, row);
 	r = r ? r : op_rest(d, w, &p, &f, b, row);
 	r = r ? r : op_ready(d, w, &p, out);
+	if (d->contents)
+		r = r ? r : decode_content_rest(d, w, f.file.key, op_moved(d, w, &p), out);
 	return r < 0 ? r : 1;
 }
 

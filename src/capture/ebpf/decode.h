@@ -8,6 +8,7 @@
 #include "capture/ebpf/mounts.h"
 
 struct btf;
+struct contents;
 
 #define DECODE_NO_CPU UINT32_MAX
 
@@ -44,11 +45,12 @@ struct decode {
 	uint64_t gaps; /* call numbers that never came */
 	uint64_t filtered;
 	uint64_t paths_cut, argvs_cut;
-	struct stacks *stacks;	  /* NULL: none was seen */
-	uint64_t stacks_left_out; /* calls whose stack is not kept */
-	struct bytes unseen_exe;  /* of decode_unseen() */
-	struct block *block;	  /* of requests to block devices; NULL: none came */
-	struct btf *btf;	  /* the kernel's, for its words; NULL: not needed yet */
+	struct stacks *stacks;	   /* NULL: none was seen */
+	uint64_t stacks_left_out;  /* calls whose stack is not kept */
+	struct bytes unseen_exe;   /* of decode_unseen() */
+	struct contents *contents; /* of what calls moved; NULL: it is not recorded */
+	struct block *block;	   /* of requests to block devices; NULL: none came */
+	struct btf *btf;	   /* the kernel's, for its words; NULL: not needed yet */
 	bool btf_failed;
 	struct io_split io_split;  /* of requests that calls wait for, where phases come too */
 	struct contexts *contexts; /* that threads carry; NULL: no process announced any */

@@ -13,6 +13,7 @@
 #include "capture/ebpf/contexts.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/cgroup.h"
+#include "capture/ebpf/content.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/spans.h"
 
@@ -783,6 +784,8 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		return decode_announce(d, (const void *)h, out);
 	case WIRE_STACK:
 		return decode_stack(d, (const void *)h, out);
+	case WIRE_CONTENT:
+		return decode_content(d, (const void *)h, out);
 	case WIRE_CALL_STACKS:
 		return decode_call_stacks(d, (const void *)h);
 	default:

@@ -10,7 +10,7 @@
 
 #include "capture/source.h"
 #include "schema/call_filter.h"
-#include "schema/wire.h"
+#include "schema/wire_content.h"
 
 #define HOLD_LIMIT_NS (10ll * 1000 * 1000 * 1000) /* the default of hold_limit_ns */
 
@@ -29,7 +29,8 @@ struct ebpf_options {
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
 	bool little_memory; /* remember less of files and processes: a quarter */
 	int64_t hold_limit_ns; /* for so long back-pressure waits for a reader that is away; 0: 10 s; tests make it short */
-	struct wire_stacks stacks; /* which calls get stacks */
+	struct wire_stacks stacks;	 /* which calls get stacks */
+	struct wire_content_how content; /* what is kept of the bytes that calls move */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "capture/ebpf/decode.h"
+#include "capture/ebpf/content.h"
 
 /* Sets a cell unless an earlier step failed. */
 #define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
@@ -51,5 +51,16 @@ int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, str
 	}
 	if (w->flags & WIRE_FAULT_UNREAD)
 		SET(OP_STATUS, STATUS_ARG_UNREAD);
+	r = r ? r
+	      : decode_content_unseen(
+			d,
+			&(struct content_unseen){.start = w->start,
+						 .end = w->head.time,
+						 .file = w->file,
+						 .pos = w->file ? (int64_t)w->pos : WIRE_NONE,
+						 .bytes = (uint64_t)fault_bytes(w, page),
+						 .thread = w->thread,
+						 .op = OP_CODE_FAULT},
+			out);
 	return r < 0 ? r : 1;
 }

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/content.h"
 #include "capture/ebpf/request.h"
 #include "privilege/privilege.h"
 #include "schema/wire_context.h"
@@ -202,6 +203,7 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
 	ro->phases = opt->with & 1u << OBJECT_PHASES;
+	ro->content = opt->content.mode != WIRE_CONTENT_NONE;
 	ro->phases_split = ro->phases && opt->with & 1u << OBJECT_BLOCK;
 	ro->hold_limit_ns = opt->hold_limit_ns ? (uint64_t)opt->hold_limit_ns : HOLD_LIMIT_NS;
 	ro->fill_mark = l->ring_bytes / 8;
@@ -450,6 +452,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (opt->with & (1u << OBJECT_SCHED | 1u << OBJECT_MEM))
 		l->skel->data_shared->shared.preempt_from_rq = sums_preempt_from_rq();
 	objects_load(&l->objects, l->skel->obj, opt);
+	content_find_pages(&l->objects);
 	l->uring_left_out = !requests_selected(opt);
 	load_faults(l);
 	fill_plans(l, opt->select, opt->filter);
@@ -598,7 +601,7 @@ static void attach_objects(struct loaded *l)
 {
 	int r;
 
-	objects_attach(&l->objects);
+	objects_attach(&l->objects, false);
 	if (l->objects.all[OBJECT_FAULTS].bpf) {
 		r = faults_attach(&l->faults,
 				  object_program(&l->objects, OBJECT_FAULTS, "weir_fault"));
@@ -612,8 +615,10 @@ static void attach_objects(struct loaded *l)
 int load_attach(struct loaded *l, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
-	int r = calls_bpf__attach(l->skel);
+	int r;
 
+	objects_attach(&l->objects, true);
+	r = calls_bpf__attach(l->skel);
 	if (r)
 		return load_error(r, err, "cannot attach the kernel programs");
 	attach_objects(l);

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/load.h"
 #include "capture/ebpf/span_rows.h"
 #include "capture/ebpf/spans.h"
+#include "calls.skel.h"
 
 #define PREFIX	   "/dev/null/weir/"
 #define SHOWN_MAX  100		/* bytes of a marker in a mark */
@@ -296,6 +298,11 @@ int markers_call(struct decode *d, const struct wire_op *w, const struct wire_na
 	if (!map_get(&d->thread_records, w->thread, &record))
 		return marker_unused(d, (int32_t)w->tid, text, "is of an unknown process", out);
 	return marker_take(d, w, text, (const void *)(uintptr_t)record, out);
+}
+
+uint64_t markers_lost(const struct decode *d)
+{
+	return d->opt.loaded ? d->opt.loaded->skel->data_calls_shared->markers_lost : 0;
 }
 
 /* ---- ends ---- */

@@ -20,5 +20,7 @@ int markers_call(struct decode *d, const struct wire_op *w, const struct wire_na
 /* A process ended, or ran exec: what it has open is cut. 0 or negative. */
 int markers_gone(struct decode *d, int32_t pid, uint64_t process_start, int64_t time,
 		 struct batch_set *out) _must_check_;
+/* Calls that mark spans and found no room in a ring, so far. */
+uint64_t markers_lost(const struct decode *d);
 /* Recording ends: rows for all that is open. 0 or negative. */
 int markers_end(struct decode *d, struct batch_set *out) _must_check_;

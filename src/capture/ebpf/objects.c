@@ -7,10 +7,12 @@
 
 #include "base/buf.h"
 #include "capture/ebpf/block.h"
+#include "capture/ebpf/content.h"
 #include "capture/ebpf/request.h"
 #include "schema/ops.h"
 #include "schema/wire.h"
 #include "block.skel.h"
+#include "content.skel.h"
 #include "irq.skel.h"
 #include "mem.skel.h"
 #include "net.skel.h"
@@ -64,6 +66,11 @@ static bool object_with_stacks(const struct ebpf_options *opt)
 	return opt->stacks.of != 0;
 }
 
+static bool object_with_content(const struct ebpf_options *opt)
+{
+	return opt->content.mode != WIRE_CONTENT_NONE;
+}
+
 /* Another kind of data is another row. */
 static const struct object_row {
 	const char *shows;	/* what is missing without it */
@@ -76,6 +83,7 @@ static const struct object_row {
 	int (*prepare)(struct bpf_object *bpf, const struct ebpf_options *opt);
 	/* Chooses among the programs of an object that has several ways, the best first; false: there is no further one. */
 	bool (*choose)(struct bpf_object *bpf, int attempt);
+	bool before; /* its programs run before those of calls */
 } object_rows[OBJECT_COUNT] = {
 	[OBJECT_POLLED] = {"processes with an io_uring that the kernel polls", "io_uring_create",
 			   polled_bpf__elf_bytes, object_with_threads},
@@ -104,6 +112,13 @@ static const struct object_row {
 			  .prepare = requests_prepare},
 	[OBJECT_STACKS] = {"where in the kernel a call waited (--stacks)", "sched_switch",
 			   stacks_bpf__elf_bytes, object_with_stacks, "stacks"},
+	[OBJECT_CONTENT] = {.shows = "the content that calls moved (--content)",
+			    .tracepoint = "sys_exit",
+			    .elf = content_bpf__elf_bytes,
+			    .requested = object_with_content,
+			    .with = "content",
+			    .prepare = content_prepare,
+			    .before = true},
 };
 
 const char *object_shows(size_t i, const char **ret_tracepoint)
@@ -278,10 +293,10 @@ static int object_attach(struct object *o)
 	return 0;
 }
 
-void objects_attach(struct objects *o)
+void objects_attach(struct objects *o, bool before)
 {
 	for (size_t i = 0; i < OBJECT_COUNT; i++) {
-		int r = object_attach(&o->all[i]);
+		int r = object_rows[i].before == before ? object_attach(&o->all[i]) : 0;
 
 		if (r < 0)
 			objects_miss(o, i, r);

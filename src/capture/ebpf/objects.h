@@ -30,6 +30,7 @@ enum object_id {
 	OBJECT_FAULTS,	/* faults.bpf.c */
 	OBJECT_URING,	/* uring.bpf.c */
 	OBJECT_STACKS,	/* stacks.bpf.c */
+	OBJECT_CONTENT, /* content.bpf.c */
 	OBJECT_COUNT,
 };
 
@@ -48,8 +49,11 @@ struct objects {
 size_t objects_side_bytes(const struct ebpf_options *opt);
 /* Loads what the options request; `calls` is loaded and lends its maps. What the kernel refuses is in o->missing. */
 void objects_load(struct objects *o, struct bpf_object *calls, const struct ebpf_options *opt);
-/* Attaches what is loaded; iterators are for object_program(). What the kernel refuses is in o->missing. */
-void objects_attach(struct objects *o);
+/*
+ * Attaches what is loaded, `before` the object of calls or after it; iterators are for object_program(). What the kernel refuses is
+ * in o->missing.
+ */
+void objects_attach(struct objects *o, bool before);
 /* What an object shows cannot be had: it is closed, and noted in o->missing. */
 void objects_miss(struct objects *o, enum object_id id, int error);
 void objects_detach(struct objects *o);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/varint.h"
+#include "span/layout.h"
 
 #define SIGNATURE   "OTEL_CTX"
 #define VERSION	    2
@@ -113,6 +114,8 @@ static int take_attribute(struct bytes m, struct otel_process *ret)
 	if (bytes_are(key, "service.name")) {
 		ret->service_len = (uint32_t)MIN(text.len, sizeof(ret->service));
 		memcpy(ret->service, text.data, ret->service_len);
+	} else if (bytes_are(key, "telemetry.sdk.name")) {
+		ret->own = bytes_are(text, SPAN_MEMFD);
 	} else if (bytes_are(key, "threadlocal.schema_version")) {
 		/* "tlsdesc_v1_dev", "tls_v1"; others are looked for in other places */
 		ret->threads = bytes_begin(text, "tls") ? 0 : -EPROTO;
@@ -142,6 +145,7 @@ int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *
 	int r;
 
 	ret->service_len = 0;
+	ret->own = false;
 	ret->threads = -ENODATA;
 	while ((r = next_field(&m, &f)) > 0) {
 		if (f.number == 1 && f.wire == WIRE_BYTES)

@@ -13,6 +13,7 @@
 
 struct otel_process {
 	uint32_t service_len; /* 0: it does not name itself */
+	bool own;	      /* libweir-span publishes: the recorder reads its spans themselves */
 	/* Of its threads: 0: they publish contexts at `tls`; -ENODATA: they publish none, or are not said to; -EPROTO: in a
 	 * form that is not known; else that of remote_tls_find(). */
 	int32_t threads;

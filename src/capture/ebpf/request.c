@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/request.h"
+#include "capture/ebpf/content.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -295,6 +296,26 @@ static int request_where(struct decode *d, const struct wire_request *w, struct 
 	return r;
 }
 
+/* Its bytes, which weir does not see. */
+static int request_content(struct decode *d, const struct wire_request *w, uint32_t op,
+			   struct batch_set *out)
+{
+	const struct op_def *def = op_def(op);
+
+	if (!def || def->ret != RET_BYTES || w->ret <= 0 ||
+	    w->status & (STATUS_UNFINISHED | STATUS_NO_END))
+		return 0;
+	return decode_content_unseen(d,
+				     &(struct content_unseen){.start = w->start,
+							      .end = w->head.time,
+							      .file = w->file,
+							      .pos = w->pos,
+							      .bytes = (uint64_t)w->ret,
+							      .thread = w->thread,
+							      .op = op},
+				     out);
+}
+
 int decode_request(struct decode *d, const struct wire_request *w, uint32_t cpu,
 		   struct batch_set *out)
 {
@@ -318,6 +339,7 @@ int decode_request(struct decode *d, const struct wire_request *w, uint32_t cpu,
 		return r;
 	r = request_identity(d, w, cpu, op, b, row);
 	r = r ? r : request_where(d, w, b, row);
+	r = r ? r : request_content(d, w, op, out);
 	return r < 0 ? r : 1;
 }
 

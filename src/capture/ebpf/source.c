@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "privilege/privilege.h"
 #include "capture/ebpf/block.h"
+#include "capture/ebpf/content.h"
 #include "capture/ebpf/contexts.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/host_sums.h"
@@ -129,6 +130,8 @@ static int ebpf_start(struct source *s, struct error *err)
 	e->attached = true;
 	r = decode_expect(e->decode, e->loaded.objects.all[OBJECT_PHASES].bpf,
 			  e->loaded.objects.all[OBJECT_BLOCK].bpf);
+	if (!r && e->loaded.objects.all[OBJECT_CONTENT].bpf)
+		r = contents_new(&e->decode->contents, &e->opt.content);
 	if (r < 0)
 		return error_set(err, r, "out of memory");
 	e->began_at = e->until = clock_monotonic_ns();
@@ -502,7 +505,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
 	uint64_t contexts = contexts_unfound(e->decode);
-	uint64_t children = unfollowed(e);
+	uint64_t children = unfollowed(e), lost;
 	size_t count = 0;
 	int r = give_polled(e, out, now);
 
@@ -520,6 +523,10 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		r = loss_threads(bpf_map__fd(e->loaded.skel->maps.missing), &threads, &count);
 	e->beside_count = side_missing((const void *)e->loaded.skel->data_shared->shared.side_lost,
 				       &e->loaded.objects, e->beside);
+	lost = __atomic_load_n(&e->loaded.skel->data_shared->shared.content_lost, __ATOMIC_RELAXED);
+	if (lost)
+		e->beside[e->beside_count++] =
+			(struct source_beside){CAUSE_RING_FULL, TABLE_CHUNK, lost};
 	if (contexts)
 		e->beside[e->beside_count++] =
 			(struct source_beside){CAUSE_CONTEXT, TABLE_CONTEXT, contexts};
@@ -569,6 +576,7 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	int r = give_running(e, out);
 
 	r = r ? r : requests_end(&e->loaded, e->decode, out, &e->requests, &e->ops);
+	r = r ? r : contents_end(e->decode, out);
 	r = r ? r : decode_waited(e->decode, &e->waited, out);
 	if (!r && e->decode->block)
 		r = block_rest(e->decode, object_map(&e->loaded.objects, OBJECT_BLOCK, "bios"),

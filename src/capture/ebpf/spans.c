@@ -36,8 +36,9 @@ struct spans {
 	uint64_t refused, bad; /* that rows of loss have already */
 	uint64_t
 		unread; /* memories and rings that are not read, of which no row of loss has come yet */
-	uint64_t not_marked; /* single ones, of which no row of loss has come yet */
-	struct map looks;    /* hash of (pid, start) -> struct look, until the process ends */
+	uint64_t not_marked;   /* single ones, of which no row of loss has come yet */
+	uint64_t markers_lost; /* that rows of loss have already */
+	struct map looks;      /* hash of (pid, start) -> struct look, until the process ends */
 	size_t looks_waiting, marks;
 	int64_t since, idle_looked;
 };
@@ -211,9 +212,10 @@ int spans_losses(struct decode *d, int64_t now, struct batch_set *out)
 	struct spans *s = d->spans;
 	struct span_process *p;
 	size_t pos = 0;
-	int r = 0;
+	uint64_t more = grown(&s->markers_lost, markers_lost(d));
+	int r = more ? span_loss_row(d, CAUSE_SPAN_FULL, -1, more, now, out) : 0;
 
-	while ((p = span_rings_next(s->rings, &pos)) && !r)
+	while (!r && (p = span_rings_next(s->rings, &pos)))
 		r = process_losses(d, p, now, out);
 	if (!r && s->rows.refused > s->refused)
 		r = span_loss_row(d, CAUSE_SPAN_FULL, -1, s->rows.refused - s->refused, now, out);

@@ -205,8 +205,6 @@ static int analysis_open_engine(struct analysis_view *v, const char *address, st
 	struct analysis_trace *t;
 	int r;
 
-	if (v->analysis->order == ANALYSIS_SUMS)
-		return live_at_work(input_is_path(address, err));
 	r = analysis_new_run(v, 0, address, &t, err);
 	if (r < 0)
 		return r;
@@ -270,7 +268,7 @@ int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *
 	r = read_flags_address(&v->opts->read, argc, argv, &address, err);
 	if (r < 0)
 		return live_at_work(r);
-	if (address)
+	if (address && v->analysis->order != ANALYSIS_SUMS && !v->analysis->files)
 		return analysis_open_engine(v, address, err);
 	r = read_flags_paths(&v->opts->read, argc, argv, &paths, &count, err);
 	return r < 0 ? live_at_work(r) : analysis_open_run(v, 0, paths, count, err);

@@ -6,6 +6,7 @@
 #include "cli/analysis/analysis_command.h"
 #include "cli/diagnose/diagnose_screen.h"
 #include "cli/analysis/disks_screen.h"
+#include "cli/analysis/flow_screen.h"
 #include "cli/diff/diff.h"
 #include "cli/analysis/requests_screen.h"
 #include "cli/analysis/stacks_screen.h"
@@ -20,6 +21,7 @@ static const struct {
 } screens[] = {
 	{"diagnose", diagnose_screen}, {"diff", diff_screen},	    {"stacks", stacks_screen},
 	{"disks", disks_screen},       {"periods", periods_screen}, {"requests", requests_screen},
+	{"flow", flow_screen},
 };
 
 static int analysis_put_sentence(enum text_style style, struct bytes text, size_t indent)

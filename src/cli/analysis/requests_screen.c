@@ -35,8 +35,10 @@ size_t requests_between(size_t v, size_t low, size_t high)
 
 const char *requests_sign(enum span_time t)
 {
-	static const char *const signs[SPAN_TIMES] = {"─", "╌", "█", "▓", "▒", "░", "╳", "·", "▪"};
-	static const char *const plain[SPAN_TIMES] = {"-", "=", "#", "%", "+", "~", "x", ".", "o"};
+	static const char *const signs[SPAN_TIMES] = {"─", "╌", "█", "▓", "▒",
+						      "░", "╳", "·", "▪", "?"};
+	static const char *const plain[SPAN_TIMES] = {"-", "=", "#", "%", "+",
+						      "~", "x", ".", "o", "?"};
 
 	return (bars_utf8() ? signs : plain)[t];
 }
@@ -412,6 +414,8 @@ int requests_screen(const struct analysis_view *v)
 		printf("%s rows of span_op stored\n", format_count(q->kept).s);
 	if (r < 0)
 		return r;
+	if (!q->chosen_count && o->least)
+		printf("none of them took %s or more\n", format_dur(o->least).s);
 	switch (q->view) {
 	case REQUESTS_NAMES:
 		r = names_screen(q);

@@ -11,11 +11,14 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define RUNQ_SHOWN 10000 /* ns */
-#define DISK_ROOM  36	 /* columns in which both parts of a disk's time have room */
+#define RUNQ_SHOWN   10000 /* ns */
+#define PATH_THREADS 4
+#define PATH_NAME    24 /* columns */
+#define DISK_ROOM    36 /* columns in which both parts of a disk's time have room */
 
 struct tree_screen {
 	const struct requests *q;
+	bool path; /* the critical path is worth a sign: it leads over several threads */
 	size_t name, bar;
 	int64_t start, dur;
 };
@@ -79,7 +82,11 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 			    : buf_printf(to, "%s failed  ", format_count(l->errors).s);
 	if (r >= 0 && !c->disk && c->via != VIA_THREAD && c->via != VIA_CONTEXT) {
 		r = names_thread(t->q->dims, c->thread_id, &who);
-		r = r < 0 ? r : buf_printf(to, "%s: ", c->via == VIA_TIME ? "overlaps" : "work");
+		r = r < 0 ? r
+			  : buf_printf(to, "%s: ",
+				       c->via == VIA_TIME   ? "overlaps"
+				       : c->via == VIA_WAIT ? "waited for"
+							    : "work");
 		r = r < 0 ? r : format_safe(to, who.data, who.len);
 		r = r < 0 ? r : buf_printf(to, "  ");
 	}
@@ -129,7 +136,8 @@ static int tree_put_line(const struct tree_screen *t, const struct requests_line
 	if (r >= 0)
 		r = format_pad(&line, buf_str(&safe), t->name - indent, false);
 	if (r >= 0)
-		r = buf_printf(&line, " %9s ", format_dur(l->time).s);
+		r = buf_printf(&line, "%s%9s ", t->path && l->critical > 0 ? "*" : " ",
+			       format_dur(l->time).s);
 	if (r >= 0)
 		r = tree_bar(t, l, &line);
 	left = width - t->name - 11 - t->bar - 1;
@@ -196,6 +204,32 @@ static int tree_head(const struct analysis_view *v, const struct requests *q)
 	return r;
 }
 
+/* "critical path (*): web 12  15 ms (data 3 ms)   db 9  65 ms (...)": where each thread on it spent its time. */
+static int tree_put_path(const struct requests *q)
+{
+	size_t width = requests_width();
+	int r = 0;
+
+	printf("critical path (*)\n");
+	for (size_t i = 0; i < q->tree.path.thread_count && i < PATH_THREADS && r >= 0; i++) {
+		const struct requests_segment *s = &q->tree.path.threads[i];
+		_cleanup_buf_ struct buf b = {0}, who = {0};
+		double t[SPAN_TIMES];
+
+		for (unsigned int k = 0; k < SPAN_TIMES; k++)
+			t[k] = (double)s->time[k];
+		r = names_thread(q->dims, s->thread_id, &who);
+		r = r < 0 ? r : buf_printf(&b, "  ");
+		r = r < 0 ? r : requests_put_name(&b, (struct bytes){who.data, who.len}, PATH_NAME);
+		r = r < 0 ? r : buf_printf(&b, " %9s  ", format_dur(s->stop).s);
+		r = r < 0 ? r : requests_parts(&b, t, s->stop, width - PATH_NAME - 14);
+		requests_line(&b);
+	}
+	if (q->tree.path.thread_count > PATH_THREADS)
+		printf("  %zu more threads\n", q->tree.path.thread_count - PATH_THREADS);
+	return r;
+}
+
 int requests_tree_screen(const struct analysis_view *v, const struct requests *q)
 {
 	size_t width = requests_width();
@@ -207,6 +241,9 @@ int requests_tree_screen(const struct analysis_view *v, const struct requests *q
 	int r = tree_head(v, q);
 
 	t.bar = (width - t.name - 12) * 11 / 20;
+	t.path = q->tree.path.thread_count > 1;
+	if (r >= 0 && t.path)
+		r = tree_put_path(q);
 	putchar('\n');
 	for (size_t i = 0; i < most && r >= 0; i++)
 		r = tree_put_line(&t, &q->tree.lines[i]);

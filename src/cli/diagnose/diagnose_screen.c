@@ -180,27 +180,50 @@ static void diagnose_put_headline(const struct diagnosis *d)
 		printf("\n%s\n", rules);
 }
 
+/* Rules whose lack is of spans, or of other tables: how many. */
+static size_t diagnose_put_lacking(const struct diagnosis *d, bool spans, struct buf *line)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < d->lack_count; i++) {
+		if ((strstr(buf_str(&d->lacks[i].words), NEEDS_SPANS) != NULL) == spans)
+			(void)!buf_printf(line, "%s%s",
+					  count++ ? ", " : "not run: ", d->lacks[i].rule->name);
+	}
+	return count;
+}
+
+static int diagnose_put_lack(struct buf *line)
+{
+	_cleanup_buf_ struct buf lines = {0};
+	int r = format_wrapped(&lines, buf_str(line), INDENT, diagnose_width());
+
+	if (r >= 0)
+		printf("%s%s%s", text_style(TEXT_DIM), buf_str(&lines), text_style(TEXT_PLAIN));
+	return r;
+}
+
 /* "not run: cache-thrash, slow-disk; weir record --with block records what they need" */
 static int diagnose_put_lacks(const struct diagnosis *d)
 {
-	_cleanup_buf_ struct buf line = {0}, lines = {0};
+	_cleanup_buf_ struct buf line = {0}, spans = {0};
+	size_t count = diagnose_put_lacking(d, false, &line),
+	       of_spans = diagnose_put_lacking(d, true, &spans);
 	int r = 0;
 
-	if (!d->lack_count)
-		return 0;
-	for (size_t i = 0; i < d->lack_count && r >= 0; i++)
-		r = buf_printf(&line, "%s%s", i ? ", " : "not run: ", d->lacks[i].rule->name);
-	if (r >= 0 && d->lacking.len)
+	if (count + of_spans)
+		putchar('\n');
+	if (count && d->lacking.len)
 		r = buf_printf(&line, "; weir record --with %s records what %s",
 			       buf_str((struct buf *)&d->lacking),
-			       d->lack_count == 1 ? "it needs" : "they need");
-	else if (r >= 0)
+			       count == 1 ? "it needs" : "they need");
+	else if (count)
 		r = buf_printf(&line, "; they read more than the selected calls");
-	if (r >= 0)
-		r = format_wrapped(&lines, buf_str(&line), INDENT, diagnose_width());
-	if (r >= 0)
-		printf("\n%s%s%s", text_style(TEXT_DIM), buf_str(&lines), text_style(TEXT_PLAIN));
-	return r;
+	if (r >= 0 && of_spans)
+		r = buf_printf(&spans, "; the trace has no spans (weir periods --keep finds some)");
+	if (r >= 0 && count)
+		r = diagnose_put_lack(&line);
+	return r < 0 || !of_spans ? r : diagnose_put_lack(&spans);
 }
 
 static void diagnose_put_certainty(const struct diagnosis *d)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* complete_word.c: `weir completion --words`: what the completion scripts ask about the word at hand: a pipeline or an
  * expression, with values of the trace in question, or one of a few words. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,6 +176,10 @@ static int complete_word_open_trace(const struct place *p, struct store **ret)
 	static const struct itimerval limit = {.it_value.tv_sec = VALUES_WAIT_S};
 	const struct read_flags flags = {.inputs = p->inputs};
 
+	for (size_t i = 0; i < p->inputs.count; i++) {
+		if (strstr(p->inputs.items[i], "://")) /* a key fetches no rows */
+			return -EOPNOTSUPP;
+	}
 	signal(SIGALRM, complete_word_give_up);
 	setitimer(ITIMER_REAL, &limit, NULL);
 	return read_flags_open(&flags, 0, NULL, ret, NULL);

@@ -5,6 +5,8 @@
 #include "base/nearest.h"
 #include "base/when.h"
 #include "engine/engine.h"
+#include "engine/fetch.h"
+#include "engine/spill.h"
 #include "record/cgroups.h"
 
 #include <errno.h>
@@ -12,6 +14,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What was fetched from an engine, for as long as the process lives. */
+static struct spill fetched = SPILL_NONE;
+static char *fetched_name;
 
 #define RING_BYTES_MIN (64u << 10)
 #define RING_BYTES_MAX (1u << 30)
@@ -239,7 +245,8 @@ int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error 
 	return 0;
 }
 
-#define STACKS_SLOW_NS NSEC_PER_MSEC
+#define STACKS_SLOW_NS	  NSEC_PER_MSEC
+#define CONTENT_PARTS_MAX 65536
 
 static int stacks_word(const char *word, size_t len, struct wire_stacks *ret, struct error *err)
 {
@@ -283,6 +290,67 @@ int record_flags_stacks(const struct record_flags *f, uint32_t with, struct wire
 		r = stacks_word(at, len, ret, err);
 		at += len;
 	} while (r >= 0 && *at++ == ',');
+	return r;
+}
+
+static int content_word(const char *text, size_t len, struct wire_content_how *ret,
+			struct error *err)
+{
+	char word[64], *end = NULL;
+
+	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), text);
+	if (!strcmp(word, "hash")) {
+		ret->mode = WIRE_CONTENT_HASH;
+	} else if (!strcmp(word, "chunks")) {
+		ret->mode = WIRE_CONTENT_CHUNKS;
+	} else if (!strcmp(word, "bytes")) {
+		ret->mode = WIRE_CONTENT_BYTES;
+	} else if (!strncmp(word, "bytes:", 6)) {
+		uint64_t limit;
+
+		ret->mode = WIRE_CONTENT_BYTES;
+		if (parse_size(word + 6, &limit, err) < 0)
+			return error_prefix(err, "--content");
+		ret->limit = limit;
+	} else if (!strncmp(word, "1/", 2)) {
+		unsigned long parts = strtoul(word + 2, &end, 10);
+
+		if (!word[2] || *end || parts < 1 || parts > CONTENT_PARTS_MAX ||
+		    parts & (parts - 1))
+			return error_set(err, -EINVAL,
+					 "--content: '%s' is not one piece in 2, 4, 8, ... 65536: "
+					 "write 1/16",
+					 word);
+		ret->parts = (uint32_t)parts;
+	} else {
+		return error_set(err, -EINVAL,
+				 "--content: '%s' is not hash, bytes, bytes:SIZE, chunks or 1/N",
+				 word);
+	}
+	return 0;
+}
+
+int record_flags_content(const struct record_flags *f, uint32_t with, struct wire_content_how *ret,
+			 struct error *err)
+{
+	const char *at = f->content ? f->content : "hash";
+	int r;
+
+	*ret = (struct wire_content_how){.parts = 1, .limit = UINT64_MAX};
+	if (!f->content && !(with & ebpf_with("content", strlen("content"))))
+		return 0;
+	ret->mode = WIRE_CONTENT_HASH;
+	do {
+		size_t len = strcspn(at, ",");
+
+		r = content_word(at, len, ret, err);
+		at += len;
+	} while (r >= 0 && *at++ == ',');
+	if (r >= 0 && ret->parts > 1 && ret->mode != WIRE_CONTENT_HASH)
+		return error_set(err, -EINVAL,
+				 "--content: 1/%u goes with hash: bytes and chunks are of whole "
+				 "calls",
+				 ret->parts);
 	return r;
 }
 
@@ -349,6 +417,57 @@ int input_is_path(const char *text, struct error *err)
 				  text);
 }
 
+/* --from and --to are about the first and last time that the file will have: those that are relative to one fetch up to it. */
+static int fetched_range(const struct read_flags *f, struct engine *e, int64_t *ret_from,
+			 int64_t *ret_to, struct error *err)
+{
+	int64_t first, last;
+	int r = engine_range(e, &first, &last, err);
+
+	*ret_from = INT64_MIN;
+	*ret_to = INT64_MAX;
+	if (r < 0 || first == INT64_MIN)
+		return r;
+	r = read_flags_range(f, first, last, ret_from, ret_to, err);
+	if ((f->from && f->from[0] == '+') || (f->to && f->to[0] == '+'))
+		*ret_from = INT64_MIN;
+	if ((f->from && f->from[0] == '-') || (f->to && f->to[0] == '-'))
+		*ret_to = INT64_MAX;
+	return r;
+}
+
+static void fetched_remove(void)
+{
+	spill_free(&fetched);
+	free(fetched_name);
+}
+
+/* The rows behind an address as a trace of this process alone, which ends with it. */
+static int fetched_path(const struct read_flags *f, const char *address, const char **ret,
+			struct error *err)
+{
+	_cleanup_(engine_freep) struct engine *e = NULL;
+	const char *host = strstr(address, "://") + 3;
+	int64_t from, to;
+	int r = engine_connect(&e, address, &(struct engine_options){0}, err);
+
+	if (r >= 0)
+		r = fetched_range(f, e, &from, &to, err);
+	if (r >= 0 && !fetched.path) {
+		r = spill_make(&fetched, err);
+		if (r >= 0)
+			atexit(fetched_remove);
+	}
+	if (r < 0)
+		return r;
+	free(fetched_name);
+	if (asprintf(&fetched_name, "%s/%.*s.weir", fetched.path, (int)strcspn(host, "/?"), host) <
+	    0)
+		return error_errno(err, -ENOMEM, "%.200s", address);
+	*ret = fetched_name;
+	return engine_fetch(e, from, to, fetched_name, err);
+}
+
 int read_flags_paths(const struct read_flags *f, int argc, char **argv, const char ***ret,
 		     size_t *ret_count, struct error *err)
 {
@@ -361,7 +480,11 @@ int read_flags_paths(const struct read_flags *f, int argc, char **argv, const ch
 		int r;
 
 		paths[i] = input_at(f, argv, i);
-		r = input_is_path(paths[i], err);
+		r = engine_address(paths[i], err);
+		if (r > 0 && count > 1)
+			return input_is_path(paths[i], err);
+		if (r > 0)
+			r = fetched_path(f, paths[i], &paths[i], err);
 		if (r < 0)
 			return r;
 	}

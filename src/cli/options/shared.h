@@ -29,6 +29,7 @@ struct record_flags {
 	uint64_t ring_bytes;	 /* per CPU; 0: default */
 	struct option_list with; /* see record_flags_with() */
 	const char *stacks;	 /* see record_flags_stacks() */
+	const char *content;	 /* see record_flags_content() */
 	int64_t strace_f;	 /* -f is what weir does anyway, -ff is for trace */
 	bool strace_T, strace_y; /* accepted: weir does that anyway */
 	bool phases;		 /* --with phases */
@@ -107,6 +108,12 @@ struct read_flags {
 			   "=slow (1 ms and longer), =5ms, =failed, =slow,failed (the default), " \
 			   "=all",                                                                \
 			   .bare = "slow,failed"),                                                \
+		SHARED_ROW(type, member, 0, "content", OPTION_STRING, "WHAT", content,            \
+			   "record what the bytes are that calls move: =hash, a hash of each "    \
+			   "4 KiB of a file or stream (the default); =bytes, the bytes "          \
+			   "themselves; =bytes:4KiB, up to so many of each call; =chunks, "       \
+			   "hashes of parts cut by content; =hash,1/16, of one piece in 16",      \
+			   .bare = "hash"),                                                       \
 		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),          \
 		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),           \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
@@ -143,6 +150,9 @@ int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error 
 /* Which calls get stacks: of --stacks, or of --with stacks. */
 int record_flags_stacks(const struct record_flags *f, uint32_t with, struct wire_stacks *ret,
 			struct error *err);
+/* What is kept of content: of --content, or of --with content. */
+int record_flags_content(const struct record_flags *f, uint32_t with, struct wire_content_how *ret,
+			 struct error *err);
 /* The selection over a trace, where pids and cgroups are those of the recorded host and need not
  * exist here. */
 int read_flags_select(const struct read_flags *f, struct select *ret, struct error *err);

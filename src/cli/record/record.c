@@ -251,7 +251,8 @@ static int put_also(struct buf *b, uint32_t with)
 	int r = 0;
 
 	for (size_t i = 0; (word = ebpf_with_word(i)) && r >= 0; i++) {
-		if (!(with & ebpf_with(word, strlen(word))) || !strcmp(word, "faults"))
+		if (!(with & ebpf_with(word, strlen(word))) || !strcmp(word, "faults") ||
+		    !strcmp(word, "content"))
 			continue;
 		r = buf_printf(b, "%s%s%s", separator, word,
 			       strcmp(word, "block") == 0 ? ", disks" : "");

@@ -189,6 +189,8 @@ static int live_check_with(const struct live_options *o, uint32_t with, struct e
 
 	if (o->rec->stacks)
 		with |= ebpf_with("stacks", strlen("stacks"));
+	if (o->rec->content)
+		with |= ebpf_with("content", strlen("content"));
 	for (size_t i = 0; o->with && (word = ebpf_with_word(i)); i++) {
 		char known[32];
 
@@ -246,6 +248,8 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 		r = live_check_stacks(o, err);
 	if (r >= 0)
 		r = record_flags_stacks(o->rec, opt.with, &opt.stacks, err);
+	if (r >= 0)
+		r = record_flags_content(o->rec, opt.with, &opt.content, err);
 	if (r >= 0)
 		r = record_live_choose(l, o, err);
 	if (r != 0)

@@ -61,6 +61,7 @@ static const char *what_of(const char *word)
 		{"mem", "no page was allocated or freed"},
 		{"faults", "no page fault read a mapped file"},
 		{"stacks", "no call that it takes had a stack"},
+		{"content", "no call moved a byte"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
@@ -72,7 +73,7 @@ static const char *what_of(const char *word)
 
 int recorded_put_none(FILE *to, const struct store *s, const char *word)
 {
-	bool stacks = !strcmp(word, "stacks");
+	bool stacks = !strcmp(word, "stacks") || !strcmp(word, "content");
 	int r = s ? recorded_with(s, word) : RECORDED_NOT;
 
 	if (r < 0)

@@ -131,7 +131,8 @@ const struct command command_report = {
 	.usage = "[TABLE] [options] [TRACE...]",
 	.description =
 		"TABLE is ops, files, dirs, processes, threads, peers, errors or slow, or, of what "
-		"record --with adds, phases, block, disks, net, sched, irq or mem; report stacks "
+		"record --with adds, phases, block, disks, net, sched, irq, mem or content; report "
+		"stacks "
 		"is "
 		"weir stacks, with its options. Without one: "
 		"one page with what "
@@ -168,6 +169,13 @@ const struct command command_report = {
 		"was, its load (the sum of the requests' times by the second), how long reads and "
 		"writes took, queued and in the device, and how many went on where the one before "
 		"ended. A selection takes the owners of selected calls.\n\n"
+		"content shows what became of the bytes that calls moved, where record --content "
+		"hashed them: handled, incomplete (some of it could not be read), truncated (more "
+		"than "
+		"--content=bytes:SIZE keeps), lost (on the way to the recorder), discarded (left "
+		"out "
+		"by sampling) and absent (not in the program's memory, or moved without a call). "
+		"The page has the sum.\n\n"
 		"What is missing is listed by cause: ring_full (calls came faster than the "
 		"recorder took them: --lossless), disk_full and write_failed (the trace could "
 		"not be written), compat (32-bit calls, which are counted and not decoded), "

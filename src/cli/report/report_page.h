@@ -32,6 +32,8 @@ int page_rows(const struct rollup *r, bool (*take)(const struct rollup_row *row)
 int page_sum(const struct rollup_row *const *rows, size_t from, size_t count,
 	     struct rollup_row *ret);
 
+/* The first line: what takes most of the time in I/O; nothing where there is none. 0 or negative. */
+int page_verdict(const struct report *r, const struct page_totals *t);
 /* The section FILES AND PEERS. */
 int page_files(struct report *r, const struct page_totals *t);
 

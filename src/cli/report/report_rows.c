@@ -498,6 +498,8 @@ static const struct table_kind {
 	 TABLE_IRQ},
 	{"mem", beside_mem_columns, BESIDE_MEM_COLUMNS, "pages_allocated", beside_mem,
 	 ROLLUP_THREAD, TABLE_MEM},
+	{"content", beside_content_columns, BESIDE_CONTENT_COLUMNS, "bytes", beside_content,
+	 ROLLUP_THREAD | ROLLUP_FILE, TABLE_CHUNK},
 };
 
 static const struct table_kind *kind_find(const char *which)

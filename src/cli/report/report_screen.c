@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/terminal/bars.h"
+#include "cli/report/beside/beside.h"
 #include "cli/report/report_queued.h"
 #include "cli/report/report_page.h"
 #include "cli/terminal/text.h"
@@ -281,6 +282,14 @@ static int print_beside(const struct report *r)
 	return e;
 }
 
+static int print_content(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = beside_content_line(r, &b);
+
+	return e < 0 || !b.len ? e : page_line(&b);
+}
+
 static int print_completeness(const struct report *r)
 {
 	bool ended = !store_is_open_ended(r->store);
@@ -312,6 +321,8 @@ static int print_completeness(const struct report *r)
 		e = format_next(&b, page_width(), "masked %s argument%s", format_count(r->masked).s,
 				r->masked == 1 ? "" : "s");
 	printf("%s\n", buf_str(&b));
+	if (e >= 0)
+		e = print_content(r);
 	if (e >= 0)
 		e = print_beside(r);
 	if (!ended && !r->loss.unclosed.traces)
@@ -717,6 +728,8 @@ int report_screen(struct report *r)
 
 	if (e >= 0)
 		e = count_totals(r, &t);
+	if (e >= 0)
+		e = page_verdict(r, &t);
 	if (e >= 0)
 		e = print_origin(r);
 	if (e < 0)

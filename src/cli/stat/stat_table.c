@@ -13,7 +13,8 @@
 #define REST_SHOWN 4 /* kinds of calls outside the table that are named */
 #define LABEL_MAX  4096
 static const char *const by_words[] = {"op", "process", "thread", "file", "error"};
-static const char *const sort_words[] = {"time", "calls", "bytes", "errors", "max"};
+static const char *const sort_words[] = {"time", "calls", "bytes",  "errors",
+					 "max",	 "read",  "written"};
 
 static_assert(ARRAY_SIZE(by_words) == FIGURES_BY_COUNT, "a word for each grouping");
 static_assert(ARRAY_SIZE(sort_words) == FIGURES_SORT_COUNT, "a word for each order");
@@ -125,11 +126,9 @@ static void add_total(struct stat_table *f, const struct rollup_row *row)
 	f->time_ns = add_sat(f->time_ns, row->time_ns);
 }
 
-/* Puts the key into file_id, the one field that the regrouped rows of I/O are keyed by. */
-static bool regroup(void *arg, struct rollup_row *row)
+/* True where the row counts for g->part, with what it belongs to there. */
+static bool stat_table_takes(const struct grouping *g, const struct rollup_row *row)
 {
-	const struct grouping *g = arg;
-
 	enum part part = stat_table_part_of(row->class);
 
 	/* An error of any call that does not wait is worth a line; all else is I/O. */
@@ -140,15 +139,56 @@ static bool regroup(void *arg, struct rollup_row *row)
 		if (g->opt->only[by] >= 0 && stat_table_key_of(g, by, row) != g->opt->only[by])
 			return false;
 	}
+	return g->part != PART_IO || !((g->opt->by == FIGURES_ERROR && row->err < 0) ||
+				       (row->second && !is_about_files(g->opt)));
+}
+
+/* Puts the key into file_id, the one field that the regrouped rows of I/O are keyed by. */
+static bool regroup(void *arg, struct rollup_row *row)
+{
+	const struct grouping *g = arg;
+
+	if (!stat_table_takes(g, row))
+		return false;
 	if (g->part != PART_IO)
 		return true;
-	if ((g->opt->by == FIGURES_ERROR && row->err < 0) ||
-	    (row->second && !is_about_files(g->opt)))
-		return false;
 	if (!row->second || g->opt->only[FIGURES_FILE] >= 0)
 		add_total(g->totals, row);
 	row->file_id = stat_table_key_of(g, g->opt->by, row);
 	return true;
+}
+
+/* ---- which way ---- */
+
+/* Of what is copied each of its files has one way; whoever copies it has both. */
+static void figure_add_moved(struct figure *f, const struct rollup_row *row, bool of_file)
+{
+	enum op_copy copy = row->op >= 0 ? op_copy((uint32_t)row->op) : OP_COPY_NONE;
+	enum op_way way = row->op >= 0 ? op_way((uint32_t)row->op) : OP_WAY_NONE;
+	bool first_read = copy == OP_COPY_TO_SECOND;
+
+	if (copy == OP_COPY_NONE ? way == OP_WAY_IN : !of_file || row->second != first_read)
+		f->read = add_sat(f->read, row->bytes);
+	if (copy == OP_COPY_NONE ? way == OP_WAY_OUT : !of_file || row->second == first_read)
+		f->written = add_sat(f->written, row->bytes);
+}
+
+static int sum_moved(struct stat_table *f, const struct rollup *r, const struct grouping *g)
+{
+	_cleanup_(map_free) struct map items = {0}; /* key + 1 -> number */
+	int ret = 0;
+
+	for (size_t i = 0; i < f->count && ret >= 0; i++)
+		ret = map_set(&items, (uint64_t)f->items[i].key + 1, i);
+	for (size_t i = 0; i < rollup_count(r) && ret >= 0; i++) {
+		const struct rollup_row *row = rollup_row(r, i);
+		uint64_t n;
+
+		if (row->bytes && stat_table_takes(g, row) &&
+		    map_get(&items, (uint64_t)stat_table_key_of(g, g->opt->by, row) + 1, &n))
+			figure_add_moved(&f->items[n], row, is_about_files(g->opt));
+	}
+	return ret;
 }
 
 /* ---- labels ---- */
@@ -210,8 +250,10 @@ static int make_label(char **ret, const struct grouping *g, int64_t key)
 
 /* ---- order ---- */
 
-static uint64_t sort_value(const struct rollup_row *row, enum stat_table_sort sort)
+static uint64_t sort_value(const struct figure *f, enum stat_table_sort sort)
 {
+	const struct rollup_row *row = f->row;
+
 	switch (sort) {
 	case FIGURES_CALLS:
 		return row->calls;
@@ -221,6 +263,10 @@ static uint64_t sort_value(const struct rollup_row *row, enum stat_table_sort so
 		return row->errors;
 	case FIGURES_MAX:
 		return row->max_ns;
+	case FIGURES_READ:
+		return f->read;
+	case FIGURES_WRITTEN:
+		return f->written;
 	default:
 		return row->time_ns;
 	}
@@ -230,7 +276,7 @@ static int stat_table_compare(const void *a, const void *b, void *arg)
 {
 	const struct figure *x = a, *y = b;
 	const struct stat_table_options *opt = arg;
-	uint64_t vx = sort_value(x->row, opt->sort), vy = sort_value(y->row, opt->sort);
+	uint64_t vx = sort_value(x, opt->sort), vy = sort_value(y, opt->sort);
 
 	if (vx == vy) {
 		vx = x->row->calls;
@@ -341,6 +387,8 @@ int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct
 	if (!ret->items)
 		return -ENOMEM;
 	result = make_items(ret, &g);
+	if (result >= 0)
+		result = sum_moved(ret, r, &g);
 	if (result < 0)
 		return result;
 	qsort_r(ret->items, ret->count, sizeof(*ret->items), stat_table_compare, (void *)opt);
@@ -362,28 +410,33 @@ void stat_table_free(struct stat_table *f)
 /* ---- rows ---- */
 
 /* For people under a title of its own, for programs under the word of --by. */
-#define COLUMNS(TITLE, WORD, CALLS)                                                         \
-	{TITLE, {QUERY_TEXT}, .people = true}, {WORD, {QUERY_TEXT}, .programs = true},      \
-		{CALLS, {QUERY_INT}, ANSWER_COUNT, .people = true, .width = 7},             \
-		{"calls", {QUERY_INT}, ANSWER_COUNT, .programs = true},                     \
-		{"errors", {QUERY_INT}, ANSWER_COUNT, .alarm = true, .gives = 2},           \
-		{"bytes", {QUERY_SIZE}, .word = "size", .dash = true, .width = 8},          \
-		{"time", {QUERY_DUR}, .word = "dur", .weight = true, .width = 7},           \
-		{"% I/O", {QUERY_FLOAT}, .people = true, .gives = 5},                       \
-		{"p50", {QUERY_DUR}, .word = "dur", .gives = 6, .width = 7},                \
-		{"p90", {QUERY_DUR}, .word = "dur", .programs = true},                      \
-		{"p99", {QUERY_DUR}, .word = "dur", .width = 7},                            \
-		{"max", {QUERY_DUR}, .word = "dur", .width = 7},                            \
-	{                                                                                   \
-		FORMAT_SPARK_TITLE, {QUERY_TEXT}, .people = true, .gives = 9, .fixed = true \
+#define COLUMNS(TITLE, WORD, CALLS, BOTH)                                                            \
+	{TITLE, {QUERY_TEXT}, .people = true}, {WORD, {QUERY_TEXT}, .programs = true},               \
+		{CALLS, {QUERY_INT}, ANSWER_COUNT, .people = true, .width = 7},                      \
+		{"calls", {QUERY_INT}, ANSWER_COUNT, .programs = true},                              \
+		{"errors", {QUERY_INT}, ANSWER_COUNT, .alarm = true, .gives = 2},                    \
+		{"bytes", {QUERY_SIZE}, .word = "size", .dash = true, .width = 8, .programs = BOTH}, \
+		{"read", {QUERY_SIZE}, .word = "size", .dash = true, .width = 8, .programs = !BOTH}, \
+		{"written",    {QUERY_SIZE}, .word = "size",                                         \
+		 .dash = true, .width = 8,   .programs = !BOTH},                                     \
+		{"time", {QUERY_DUR}, .word = "dur", .weight = true, .width = 7},                    \
+		{"% I/O", {QUERY_FLOAT}, .people = true, .gives = 5},                                \
+		{"p50", {QUERY_DUR}, .word = "dur", .gives = 6, .width = 7},                         \
+		{"p90", {QUERY_DUR}, .word = "dur", .programs = true},                               \
+		{"p99", {QUERY_DUR}, .word = "dur", .width = 7},                                     \
+		{"max", {QUERY_DUR}, .word = "dur", .width = 7},                                     \
+	{                                                                                            \
+		FORMAT_SPARK_TITLE, {QUERY_TEXT}, .people = true, .gives = 9, .fixed = true          \
 	}
 
-static const struct answer_column op_columns[] = {COLUMNS("OPERATIONS", "op", "I/O calls")};
-static const struct answer_column process_columns[] = {COLUMNS("PROCESSES", "process", "I/O calls"),
-						       {"argument", {QUERY_TEXT}, .gives = 10}};
-static const struct answer_column thread_columns[] = {COLUMNS("THREADS", "thread", "I/O calls")};
-static const struct answer_column file_columns[] = {COLUMNS("FILES", "file", "I/O calls")};
-static const struct answer_column error_columns[] = {COLUMNS("ERRORS", "error", "calls")};
+static const struct answer_column op_columns[] = {COLUMNS("OPERATIONS", "op", "I/O calls", false)};
+static const struct answer_column process_columns[] = {
+	COLUMNS("PROCESSES", "process", "I/O calls", true),
+	{"argument", {QUERY_TEXT}, .gives = 10}};
+static const struct answer_column thread_columns[] = {
+	COLUMNS("THREADS", "thread", "I/O calls", true)};
+static const struct answer_column file_columns[] = {COLUMNS("FILES", "file", "I/O calls", true)};
+static const struct answer_column error_columns[] = {COLUMNS("ERRORS", "error", "calls", false)};
 
 static const struct {
 	const struct answer_column *columns;
@@ -415,6 +468,8 @@ void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum s
 		answer_list_uint(ret, row->calls);
 		answer_list_uint(ret, row->errors);
 		answer_list_uint(ret, row->bytes);
+		answer_list_uint(ret, f->items[i].read);
+		answer_list_uint(ret, f->items[i].written);
 		answer_list_uint(ret, row->time_ns);
 		answer_list_str(ret, format_percent(row->time_ns, f->time_ns).s);
 		answer_list_uint(ret, quantile(row, 0.5));

@@ -27,6 +27,8 @@ enum stat_table_sort {
 	FIGURES_BYTES,
 	FIGURES_ERRORS,
 	FIGURES_MAX,
+	FIGURES_READ,
+	FIGURES_WRITTEN,
 	FIGURES_SORT_COUNT
 };
 
@@ -38,6 +40,8 @@ struct figure {
 	char *label;		      /* fit for a terminal */
 	struct bytes argument;	      /* of a process: distinguishes it from others of its name */
 	const struct rollup_row *row; /* the sums; key fields mean nothing */
+	/* Of row->bytes; what is copied from file to file is both, of a file one of them. */
+	uint64_t read, written;
 };
 
 struct stat_table_options {

@@ -367,7 +367,8 @@ static const struct option top_options[] = {
 	 offsetof(struct top_opts, every_ns)},
 	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",
 	 offsetof(struct top_opts, by), .words = stat_table_by_word},
-	{0, "sort", OPTION_STRING, "WORD", "begin with time (default), calls, bytes, errors, max",
+	{0, "sort", OPTION_STRING, "WORD",
+	 "begin with time (default), calls, bytes, errors, max, read, written",
 	 offsetof(struct top_opts, sort), .words = stat_table_sort_word},
 	{0},
 };
@@ -386,8 +387,8 @@ const struct command command_top = {
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
 	.description = "Shows calls, errors, bytes, time and its distribution by process, thread, "
 		       "file, operation or error, refreshed "
-		       "every second. Keys: o p t f e choose the grouping, c b T x m the order "
-		       "(calls, bytes, time, errors, max), "
+		       "every second. Keys: o p t f e choose the grouping, c b T x m R W the order "
+		       "(calls, bytes, time, errors, max, bytes read, written), "
 		       "Enter goes into the chosen line, Backspace back out, / filters by text, i "
 		       "switches between the last interval "
 		       "and everything since the start, r begins anew, space pauses, ? helps, q "

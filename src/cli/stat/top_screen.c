@@ -125,7 +125,7 @@ static bool set_grouping(struct top_view *v, int key)
 
 static bool set_order(struct top_view *v, int key)
 {
-	static const char keys[] = "Tcbxm"; /* enum figures_sort */
+	static const char keys[] = "TcbxmRW"; /* enum figures_sort */
 	const char *p = strchr(keys, key);
 
 	if (!p || !*p)
@@ -295,7 +295,7 @@ static int draw_foot(const struct top_view *v)
 	top_screen_put(LINES - 2, buf_str(&b), A_DIM);
 	top_screen_put(
 		LINES - 1,
-		"optfe group  Tcbxm sort  Enter into  Bksp out  / filter  i all/last  ? help  "
+		"optfe group  TcbxmRW sort  Enter into  Bksp out  / filter  i all/last  ? help  "
 		"q",
 		A_REVERSE);
 	return 0;
@@ -306,6 +306,7 @@ static void draw_help(void)
 	static const char *const lines[] = {
 		"o p t f e   group by operation, process, thread, file, error",
 		"T c b x m   sort by time, calls, bytes, errors, longest call",
+		"R W         sort by bytes read, bytes written",
 		"up down     choose a line",
 		"Enter       only that line's calls, by file or operation; Backspace goes back out",
 		"/ text      only lines that contain the text; Esc shows all again",

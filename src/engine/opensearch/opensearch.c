@@ -22,7 +22,7 @@ static void search_engine_free(struct engine *e)
 }
 
 static int search_engine_connect(struct engine **ret, const char *address,
-				 const struct engine_options *opt _unused_, struct error *err)
+				 const struct engine_options *opt, struct error *err)
 {
 	struct search_engine *e = calloc(1, sizeof(*e));
 	int r;
@@ -30,6 +30,7 @@ static int search_engine_connect(struct engine **ret, const char *address,
 	if (!e)
 		return error_errno(err, -ENOMEM, "%.200s", address);
 	e->engine.ops = &opensearch_engine;
+	e->memory_max = opt && opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
 	r = search_connect(&e->server, address, err);
 	if (r < 0) {
 		search_engine_free(&e->engine);
@@ -41,6 +42,7 @@ static int search_engine_connect(struct engine **ret, const char *address,
 
 static void search_engine_interrupt(struct engine *e)
 {
+	atomic_store(&search_engine_of(e)->stopped, true);
 	net_client_stop(search_engine_of(e)->server.client);
 }
 
@@ -94,8 +96,8 @@ static int search_engine_range(struct engine *e, int64_t *ret_first, int64_t *re
 
 /* ---- ask ---- */
 
-static int ask_groups(struct search_engine *e, const struct search_fields *f, const struct plan *p,
-		      bool unended, json_t *body, struct search_table *t, struct error *err)
+static int ask_groups(struct search_engine *e, const struct plan *p, bool unended, json_t *body,
+		      struct search_rows *t, struct error *err)
 {
 	json_t *composite = json_object_get(
 		json_object_get(json_object_get(body, "aggs"), "groups"), "composite");
@@ -107,7 +109,7 @@ static int ask_groups(struct search_engine *e, const struct search_fields *f, co
 
 		r = ask_stream(e, p->table, "", body, &answer, err);
 		if (r >= 0)
-			r = search_groups_read(f, p, unended, t, answer, &after, err);
+			r = search_groups_read(p, unended, t, answer, &after, err);
 		if (r >= 0 && after)
 			json_object_set(composite, "after", after);
 	} while (r >= 0 && after);
@@ -125,7 +127,7 @@ static void end_scroll(struct search_engine *e, const char *id)
 
 /* A scroll sees the documents that were there when it began. */
 static int ask_rows(struct search_engine *e, const struct search_fields *f, const struct plan *p,
-		    json_t *body, size_t limit, struct search_table *t, struct error *err)
+		    json_t *body, size_t limit, struct search_rows *t, struct error *err)
 {
 	bool scroll = limit > SEARCH_PAGE;
 	_cleanup_json_ json_t *answer = NULL;
@@ -142,7 +144,7 @@ static int ask_rows(struct search_engine *e, const struct search_fields *f, cons
 		json_t *next = NULL;
 
 		r = search_rows_read(f, p, t, hits_of(answer), err);
-		if (r < 0 || !scroll || n < SEARCH_PAGE || t->rows >= limit) {
+		if (r < 0 || !scroll || n < SEARCH_PAGE || t->rows.count >= limit) {
 			end_scroll(e, id);
 			break;
 		}
@@ -152,6 +154,24 @@ static int ask_rows(struct search_engine *e, const struct search_fields *f, cons
 		answer = next;
 	}
 	return r;
+}
+
+static int search_check(const struct plan *p, struct error *err)
+{
+	for (size_t i = 0; i < p->stage_count; i++) {
+		if (p->stages[i].kind == STAGE_JOIN)
+			return error_set(err, -EOPNOTSUPP,
+					 "OpenSearch cannot join tables: every document has the "
+					 "names that belong to it");
+	}
+	if (p->table == TABLE_COUNT)
+		return error_set(err, -EOPNOTSUPP, "OpenSearch holds no tables of a user's own");
+	if (!search_has_table(p->table))
+		return error_set(err, -EOPNOTSUPP,
+				 "OpenSearch holds no table %s: every document has the names that "
+				 "belong to it",
+				 schema_table(p->table)->name);
+	return 0;
 }
 
 /* All requests of a plan; what cannot be asked is refused here. */
@@ -169,7 +189,7 @@ static void search_requests_done(struct search_requests *q)
 static int make_requests(struct search_requests *q, const struct search_fields *f,
 			 const struct plan *p, struct error *err)
 {
-	int r = search_table_check(p, err);
+	int r = search_check(p, err);
 
 	if (r < 0)
 		return r;
@@ -187,28 +207,28 @@ static int search_engine_ask(struct engine *engine, const struct plan *p,
 {
 	struct search_engine *e = search_engine_of(engine);
 	_cleanup_(search_requests_done) struct search_requests q = {0};
-	_cleanup_(search_table_freep) struct search_table *t = NULL;
+	_cleanup_(search_rows_free) struct search_rows t = {0};
 	struct search_fields f;
-	int r = search_table_check(p, err);
+	int r = search_check(p, err);
 
 	if (r < 0)
 		return r;
+	atomic_store(&e->stopped, false);
 	search_fields_of(p->table, &f);
 	r = make_requests(&q, &f, p, err);
-	if (r >= 0 && search_table_new(&t, p->fields, p->field_count) < 0)
+	if (r >= 0 && search_rows_new(&t, e, p) < 0)
 		r = error_errno(err, -ENOMEM, "an answer");
 	if (r < 0)
 		return r;
-	r = p->grouped ? ask_groups(e, &f, p, false, q.main, t, err)
-		       : ask_rows(e, &f, p, q.main, q.limit, t, err);
+	r = p->grouped ? ask_groups(e, p, false, q.main, &t, err)
+		       : ask_rows(e, &f, p, q.main, q.limit, &t, err);
 	if (r >= 0 && q.unended)
-		r = ask_groups(e, &f, p, true, q.unended, t, err);
+		r = ask_groups(e, p, true, q.unended, &t, err);
+	if (r >= 0 && p->grouped && search_groups_sort(p, &t) < 0)
+		r = error_errno(err, -ENOMEM, "an answer");
 	if (r >= 0)
-		r = search_table_finish(t, p, err);
-	if (r < 0)
-		return r;
-	*ret = &TAKE_PTR(t)->head;
-	return 0;
+		r = local_stages(&t.rows, p, 0, &t.env, err);
+	return r < 0 ? r : local_result(&t.rows, p, &t.env, ret, err);
 }
 
 static int explain_request(const struct search_engine *e, const struct plan *p, json_t *body,
@@ -228,7 +248,7 @@ static int search_engine_explain(struct engine *engine, const struct plan *p, st
 {
 	_cleanup_(search_requests_done) struct search_requests q = {0};
 	struct search_fields f;
-	int r = search_table_check(p, err);
+	int r = search_check(p, err);
 
 	if (r < 0)
 		return r;

@@ -228,20 +228,21 @@ static bool is_exact(const json_t *stats)
 	       (search_part(stats, "min") >= 0 && search_part(stats, "sum") < SEARCH_EXACT_MAX);
 }
 
-static int document_value(struct search_table *t, const struct plan_field *a, const json_t *j,
-			  struct value *ret)
+static int document_value(struct search_rows *t, size_t column, const json_t *j)
 {
 	const json_t *hit = json_array_get(json_object_get(json_object_get(j, "hits"), "hits"), 0);
 	const json_t *values = json_object_get(hit, "fields");
 	const json_t *all = json_object_iter_value(json_object_iter((json_t *)(uintptr_t)values));
 
-	return search_table_value(t, a->type, json_array_get(all, 0), ret);
+	return search_rows_set(t, column, json_array_get(all, 0));
 }
 
-static int aggregate_value(struct search_table *t, const struct plan_field *a, const json_t *j,
-			   size_t column, struct value *ret)
+static int aggregate_value(struct search_rows *t, const struct plan_field *a, const json_t *j,
+			   size_t column)
 {
 	bool any = search_part(j, "count") > 0;
+	struct value *ret = &t->cells[column];
+	uint8_t *estimated = &t->estimates[column];
 
 	/* a stream that does not exist has no aggregations: its counts are 0 */
 	switch (a->aggregate) {
@@ -252,11 +253,11 @@ static int aggregate_value(struct search_table *t, const struct plan_field *a, c
 		search_number(ret, a->type, fmax(search_part(j, "doc_count"), 0));
 		return 0;
 	case AGGREGATE_SUM:
-		t->estimated[column] |= any && !is_exact(j);
+		*estimated = any && !is_exact(j);
 		search_number(ret, a->type, any ? search_part(j, "sum") : NAN);
 		return 0;
 	case AGGREGATE_AVG:
-		t->estimated[column] |= any && !is_exact(j);
+		*estimated = any && !is_exact(j);
 		search_number(ret, a->type,
 			      any ? search_part(j, "sum") / search_part(j, "count") : NAN);
 		return 0;
@@ -266,11 +267,11 @@ static int aggregate_value(struct search_table *t, const struct plan_field *a, c
 							  : NAN);
 		return 0;
 	case AGGREGATE_DISTINCT:
-		t->estimated[column] = true;
+		*estimated = true;
 		search_number(ret, a->type, fmax(search_part(j, "value"), 0));
 		return 0;
 	case AGGREGATE_PERCENTILE:
-		t->estimated[column] = true;
+		*estimated = true;
 		search_number(
 			ret, a->type,
 			search_part(json_array_get(json_object_get(j, "values"), 0), "value"));
@@ -278,46 +279,59 @@ static int aggregate_value(struct search_table *t, const struct plan_field *a, c
 	case AGGREGATE_MIN:
 	case AGGREGATE_MAX:
 		if (!is_small(a->expr->type))
-			return document_value(t, a, j, ret);
-		t->estimated[column] |= fabs(search_part(j, "value")) >= SEARCH_EXACT_MAX;
+			return document_value(t, column, j);
+		*estimated = fabs(search_part(j, "value")) >= SEARCH_EXACT_MAX;
 		search_number(ret, a->type, search_part(j, "value"));
 		return 0;
 	default:
-		return document_value(t, a, j, ret);
+		return document_value(t, column, j);
 	}
 }
 
-static int read_bucket(const struct plan *p, bool unended, struct search_table *t,
+static int read_bucket(const struct plan *p, bool unended, struct search_rows *t,
 		       const json_t *bucket, int64_t count, struct error *err)
 {
-	struct value *row = search_table_row(t, err);
 	const json_t *keys = json_object_get(bucket, "key");
 	char name[24];
-	int r = row ? 0 : err->code;
+	int r = 0;
 
+	search_rows_begin(t);
 	for (size_t i = 0; r >= 0 && i < p->field_count; i++) {
 		const struct plan_field *f = &p->fields[i];
 		const json_t *j =
-			is_key(f) ? json_object_get(keys, short_name(name, sizeof(name), 'k', i))
-				  : json_object_get(bucket, short_name(name, sizeof(name), 'a', i));
+			json_object_get(is_key(f) ? keys : bucket,
+					short_name(name, sizeof(name), is_key(f) ? 'k' : 'a', i));
 
 		if (f->kind == FIELD_WINDOW && !unended)
-			row[i] = (struct value){.i = json_integer_value(j) * MS_NS};
+			t->cells[i] = (struct value){.i = json_integer_value(j) * MS_NS};
 		else if (is_key(f))
-			r = search_table_value(t, f->type, j, &row[i]);
+			r = search_rows_set(t, i, j);
 		else if (!f->expr)
-			row[i] = (struct value){.i = count};
+			t->cells[i] = (struct value){.i = count};
 		else
-			r = aggregate_value(t, f, j, i, &row[i]);
-		if (r < 0)
-			error_errno(err, r, "a group");
+			r = aggregate_value(t, f, j, i);
 	}
-	return r;
+	if (r < 0)
+		return error_errno(err, r, "a group");
+	return local_rows_add(&t->rows, t->cells, t->estimates, &t->env, err);
 }
 
-int search_groups_read(const struct search_fields *f _unused_, const struct plan *p, bool unended,
-		       struct search_table *t, const json_t *answer, json_t **ret_after,
-		       struct error *err)
+int search_groups_sort(const struct plan *p, struct search_rows *t)
+{
+	_cleanup_free_ struct sort_key *keys = calloc(p->field_count + 1, sizeof(*keys));
+	struct plan_stage by_keys = {.kind = STAGE_SORT, .keys = keys};
+
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->field_count; i++) {
+		if (is_key(&p->fields[i]))
+			keys[by_keys.key_count++].field = (unsigned int)i;
+	}
+	return local_sort(&t->rows, &by_keys, &t->env);
+}
+
+int search_groups_read(const struct plan *p, bool unended, struct search_rows *t,
+		       const json_t *answer, json_t **ret_after, struct error *err)
 {
 	const json_t *aggs = json_object_get(answer, "aggregations");
 	const json_t *groups = json_object_get(aggs, "groups");

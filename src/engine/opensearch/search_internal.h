@@ -4,19 +4,20 @@
 
 #include <stdatomic.h>
 
-#include "base/strpool.h"
 #include "engine/ask.h"
+#include "engine/local/local.h"
 #include "opensearch/search_fields.h"
 #include "opensearch/search_server.h"
 
-#define SEARCH_PAGE	10000	/* index.max_result_window, search.max_buckets is above */
-#define SEARCH_ROWS_MAX 1000000 /* rows and groups in memory */
+#define SEARCH_PAGE 10000 /* index.max_result_window, search.max_buckets is above */
 #define SEARCH_EXACT_MAX \
 	9007199254740992.0 /* whole numbers below are exact in a double, which sums of the server are */
 
 struct search_engine {
 	struct engine engine;
 	struct search_server server;
+	uint64_t memory_max;
+	atomic_bool stopped;
 };
 
 /* ---- search_filter.c ---- */
@@ -37,45 +38,37 @@ int search_refuse(const struct search_fields *f, const char *what, const struct 
 const struct search_field *search_plain(const struct search_fields *f, const char *what,
 					const struct expr *e, struct error *err);
 
-/* ---- search_table.c: rows in memory ---- */
+/* ---- search_values.c: what a server sends, as rows ---- */
 
-struct search_table {
-	struct engine_result head;
-	struct value *cells; /* [rows][width] */
-	size_t rows, cap, width, at;
-	const struct plan_field *fields; /* [width], of the last stage that was done */
-	bool *estimated;		 /* [width] */
-	unsigned int *shown;		 /* column of the result -> of width */
-	struct strpool texts;
-	struct buf scratch;
+struct search_rows {
+	struct local_rows rows;
+	struct local_env env;
+	struct value *cells; /* [width], of the row that is read */
+	uint8_t *estimates;  /* [width] */
+	struct buf *texts;   /* [width], unescaped */
 };
 
-int search_table_new(struct search_table **ret, const struct plan_field *fields, size_t count);
-void search_table_free(struct search_table *t);
-DEFINE_CLEANUP(struct search_table *, search_table_free)
-/* One more row, of nulls; NULL with a message: out of memory, or over SEARCH_ROWS_MAX. */
-struct value *search_table_row(struct search_table *t, struct error *err);
-/* A value of a document or bucket as one of the field's type. 0 or -ENOMEM. */
-int search_table_value(struct search_table *t, struct query_kind kind, const json_t *j,
-		       struct value *ret);
-/* -EOPNOTSUPP for a stage that is not done here. */
-int search_table_check(const struct plan *p, struct error *err);
-/* Sorts by the keys and does the plan's stages. */
-int search_table_finish(struct search_table *t, const struct plan *p, struct error *err);
+int search_rows_new(struct search_rows *r, struct search_engine *e, const struct plan *p);
+void search_rows_free(struct search_rows *r);
+/* Begins a row of nulls. */
+void search_rows_begin(struct search_rows *r);
+/* A value of a document or bucket in the row, as one of the field's type. 0 or negative. */
+int search_rows_set(struct search_rows *r, size_t column, const json_t *j);
 
 /* ---- search_groups.c, search_rows.c ---- */
 
 /* The request for the answer, without its place to continue; *ret_more of calls without an end, or NULL. */
 int search_groups_request(const struct search_fields *f, const struct plan *p, bool unended,
 			  json_t **ret, struct error *err);
-int search_groups_read(const struct search_fields *f, const struct plan *p, bool unended,
-		       struct search_table *t, const json_t *aggs, json_t **ret_after,
-		       struct error *err);
+/* Groups come as the server has them; search_groups_sort() brings them into the order of their keys. */
+int search_groups_read(const struct plan *p, bool unended, struct search_rows *t,
+		       const json_t *aggs, json_t **ret_after, struct error *err);
+int search_groups_sort(const struct plan *p, struct search_rows *t);
 /* True where rows without an end are a group of their own. */
 bool search_groups_unended(const struct plan *p);
 int search_rows_request(const struct search_fields *f, const struct plan *p, json_t **ret,
 			size_t *ret_limit, struct error *err);
-int search_rows_read(const struct search_fields *f, const struct plan *p, struct search_table *t,
+int search_rows_read(const struct search_fields *f, const struct plan *p, struct search_rows *t,
 		     const json_t *hits, struct error *err);
 
 /* ---- search_scan.c ---- */

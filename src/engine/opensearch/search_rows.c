@@ -88,7 +88,7 @@ int search_rows_request(const struct search_fields *f, const struct plan *p, jso
 	return 0;
 }
 
-int search_rows_read(const struct search_fields *f, const struct plan *p, struct search_table *t,
+int search_rows_read(const struct search_fields *f, const struct plan *p, struct search_rows *t,
 		     const json_t *hits, struct error *err)
 {
 	json_t *hit;
@@ -98,21 +98,21 @@ int search_rows_read(const struct search_fields *f, const struct plan *p, struct
 	{
 		const json_t *values = json_object_get(hit, "fields");
 		bool unended = json_object_get(values, "unended");
-		struct value *row = search_table_row(t, err);
+		int r = 0;
 
-		if (!row)
-			return err->code;
-		for (size_t c = 0; c < p->field_count; c++) {
+		search_rows_begin(t);
+		for (size_t c = 0; r >= 0 && c < p->field_count; c++) {
 			const struct expr *e = p->fields[c].expr;
 			const json_t *all = json_object_get(values, field_name(f, e, err));
-			int r = 0;
 
 			if (e->kind != EXPR_STOP || !unended)
-				r = search_table_value(t, p->fields[c].type, json_array_get(all, 0),
-						       &row[c]);
-			if (r < 0)
-				return error_errno(err, r, "a document");
+				r = search_rows_set(t, c, json_array_get(all, 0));
 		}
+		if (r < 0)
+			return error_errno(err, r, "a document");
+		r = local_rows_add(&t->rows, t->cells, NULL, &t->env, err);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

@@ -141,6 +141,57 @@ static struct expr *no_key(struct query_source *s, const struct query_user_table
 	return NULL;
 }
 
+/* ---- spans ---- */
+
+/* The place of the span of a row; NULL: rows of the table belong to none. */
+static struct expr *check_span_place(struct query_source *s, enum table_id table,
+				     const struct node *at)
+{
+	const struct query_user_spans *spans = s->users->spans;
+	const struct query_user_table *by = table == TABLE_OP ? spans->of_call : spans->of_number;
+	struct expr *key = check_user_name_of(s, table, table == TABLE_OP ? "row_id" : "number",
+					      at),
+		    *e;
+	struct error err = {0};
+
+	if (!key)
+		return NULL;
+	if (!s->look && spans->load(spans, table == TABLE_OP, &err) < 0) {
+		query_fail(s, at->pos, at->len, "%s", err.message);
+		return NULL;
+	}
+	e = expr_make_unary(s, EXPR_USER, by->columns[1].type, at, key);
+	if (e) {
+		e->user = by;
+		e->user_column = 1;
+	}
+	return e;
+}
+
+/* "span.name", "span.attributes.user" */
+static struct expr *check_span_column(struct query_source *s, enum table_id table,
+				      struct bytes name, const struct node *at)
+{
+	const struct query_user_spans *spans = s->users->spans;
+	struct error err = {0};
+	ssize_t column = spans->find(spans, name, s->look, &err);
+	struct expr *place, *e;
+
+	if (column < 0 && column != -ENOENT)
+		query_fail(s, at->pos, at->len, "%s", err.message);
+	if (column < 0)
+		return NULL;
+	place = check_span_place(s, table, at);
+	e = place ? expr_make_unary(s, EXPR_USER, spans->span->columns[column].type, at, place)
+		  : NULL;
+	if (e) {
+		e->user = spans->span;
+		e->user_column = (size_t)column;
+		e->user_key = EXPR_USER_PLACE;
+	}
+	return e;
+}
+
 /* "owner.team" */
 static struct expr *qualified(struct query_source *s, enum table_id table, struct bytes name,
 			      size_t dot, const struct node *at)
@@ -166,6 +217,11 @@ struct expr *check_user_name(struct query_source *s, enum table_id table, struct
 	struct expr *of = NULL, *one;
 	ssize_t column = -1, key = -1;
 
+	if (dot && s->users->spans &&
+	    check_user_same_name((struct bytes){name.data, (size_t)(dot - name.data)}, "span"))
+		return check_span_column(
+			s, table, (struct bytes){dot + 1, name.len - (size_t)(dot + 1 - name.data)},
+			&at);
 	if (dot)
 		return qualified(s, table, name, (size_t)(dot - name.data), &at);
 	for (size_t i = 0; s->users && i < s->users->count && !s->failed; i++) {
@@ -207,6 +263,26 @@ static bool check_user_is_word(const char *name)
 	       !word_is_keyword(&t);
 }
 
+static void check_span_offer(struct query_source *s, enum table_id table,
+			     void (*offer)(void *arg, const char *word), void *arg)
+{
+	const struct node at = {0};
+	const struct query_user_spans *spans = s->users ? s->users->spans : NULL;
+
+	if (!spans || !check_span_place(s, table, &at))
+		return;
+	for (size_t i = 0; i < spans->span->column_count; i++) {
+		const char *name = spans->span->columns[i].name;
+		size_t room = strlen(name) + sizeof("span.");
+		char *both = query_array(s, room, char);
+
+		if (!both)
+			return;
+		snprintf(both, room, "span.%s", name);
+		offer(arg, both);
+	}
+}
+
 void check_user_offer(struct query_source *s, enum table_id table,
 		      void (*offer)(void *arg, const char *word), void *arg)
 {
@@ -215,6 +291,7 @@ void check_user_offer(struct query_source *s, enum table_id table,
 
 	quiet.error = &error;
 	quiet.look = true;
+	check_span_offer(&quiet, table, offer, arg);
 	for (size_t i = 0; s->users && i < s->users->count; i++) {
 		const struct query_user_table *t = s->users->tables[i];
 		struct node at = {0};

@@ -135,6 +135,7 @@ static void file_value(enum query_name name, const struct dims *d, int64_t id, s
 {
 	const struct dims_file *f;
 	struct dims_file room;
+	uint64_t connection;
 
 	if (name == QNAME_FILE || name == QNAME_FILE2) {
 		if (dims_has(d, TABLE_FILE, id))
@@ -163,6 +164,11 @@ static void file_value(enum query_name name, const struct dims *d, int64_t id, s
 		break;
 	case QNAME_INO:
 		set_number(ret, f->ino != 0, (int64_t)f->ino);
+		break;
+	case QNAME_CONNECTION:
+	case QNAME_CONNECTION2:
+		connection = dims_connection(d, id, f);
+		set_number(ret, connection != 0, (int64_t)connection);
 		break;
 	default:
 		assert(name == QNAME_PEER);

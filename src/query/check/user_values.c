@@ -43,9 +43,12 @@ void query_user_value(const struct expr *e, const struct value *key, struct valu
 	ssize_t row;
 
 	assert(e->kind == EXPR_USER && e->user_column < e->user->column_count && !key->null);
-	assert(e->user_key < e->user->column_count);
+	assert(e->user_key < e->user->column_count || e->user_key == EXPR_USER_PLACE);
 	c = &e->user->columns[e->user_column];
-	row = user_values_find_row(&e->user->columns[e->user_key], key);
+	row = e->user_key == EXPR_USER_PLACE
+		      ? (ssize_t)key->i
+		      : user_values_find_row(&e->user->columns[e->user_key], key);
+	assert(row < (ssize_t)c->row_count || e->user_key != EXPR_USER_PLACE);
 	*ret = (struct value){.null = row < 0 || c->nulls[row]};
 	if (ret->null)
 		return;

@@ -35,7 +35,22 @@ struct query_user_table {
 	size_t column_count;
 };
 
+/*
+ * The spans of a trace (engine/call_spans.h): span.NAME is a column of the span that a row belongs to. A row has a key, of which a
+ * lookup of two columns, key and place, knows the place of the span: of rows of op row_id, of those that have a span's
+ * number that. Columns are found by their names; those of attributes are made as they are named.
+ */
+struct query_user_spans {
+	const struct query_user_table *span, *of_call, *of_number;
+	/* -ENOENT: there is none; other failures have a message. With `look` nothing is read. Any thread, as the next. */
+	ssize_t (*find)(const struct query_user_spans *s, struct bytes name, bool look,
+			struct error *err);
+	/* Reads all columns, and the lookup by the call or by the number. */
+	int (*load)(const struct query_user_spans *s, bool of_call, struct error *err);
+};
+
 struct query_users {
+	const struct query_user_spans *spans;	      /* NULL: none */
 	const struct query_user_table *const *tables; /* names differ in more than case */
 	size_t count;
 	/*

@@ -393,8 +393,9 @@ void lex_next(struct query_source *s, size_t *pos, struct query_token *ret)
 
 		while (is_name(p[n]))
 			n++;
-		/* table.column; parent.parent.column where there are several rows */
-		for (bool more = true; more && p[n] == '.' && is_letter(p[n + 1]); more = s->rows) {
+		/* table.column; parent.parent.column where there are several rows; span.attributes.http.route */
+		for (bool more = true; more && p[n] == '.' && is_letter(p[n + 1]);
+		     more = s->rows || !strncmp(p, "span.", 5)) {
 			n++;
 			while (is_name(p[n]))
 				n++;

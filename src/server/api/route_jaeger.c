@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "exchange/span_out.h"
 #include "server/http/js.h"
-#include "server/http/pool.h"
+#include "server/http/memory_budget.h"
 #include "server/internal.h"
 
 #define TRACES_DEFAULT 20
@@ -98,10 +98,20 @@ static int jaeger_put_names(struct jaeger *j, bool objects)
 	return out.error;
 }
 
-static struct spans_out_options any(void)
+static bool jaeger_stopped(const void *arg)
 {
-	return (struct spans_out_options){
-		.from = INT64_MIN, .to = INT64_MAX, .calls_ns = -1, .apart = true, .brief = true};
+	return question_stopped(arg);
+}
+
+static struct spans_out_options any(const struct question *q)
+{
+	return (struct spans_out_options){.from = INT64_MIN,
+					  .to = INT64_MAX,
+					  .calls_ns = -1,
+					  .apart = true,
+					  .brief = true,
+					  .stopped = jaeger_stopped,
+					  .arg = q};
 }
 
 /* A parameter that may be absent or empty: any. */
@@ -112,7 +122,7 @@ static const char *some_text(const char *name)
 
 static int answer_services(struct question *q)
 {
-	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any()};
+	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
 	int r = each(&j, take_service);
 
 	return r < 0 ? r : jaeger_put_names(&j, false);
@@ -120,7 +130,7 @@ static int answer_services(struct question *q)
 
 static int put_operations(struct question *q, const char *service, bool objects)
 {
-	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any()};
+	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
 	int r;
 
 	j.opt.service = some_text(service);
@@ -304,32 +314,16 @@ static int put_traces(struct jaeger *j)
 	return r < 0 ? r : buf_append(&j->q->out, out->data, out->len);
 }
 
-static int put_traces_with_calls(struct jaeger *j)
-{
-	struct engine *e;
-	int r;
-
-	do {
-		r = pool_take(j->q, &e);
-		if (r < 0)
-			return r;
-		j->opt.engine = e;
-		r = put_traces(j);
-		pool_give(j->q, e);
-	} while (pool_again(j->q, r));
-	return r;
-}
-
 /* `id`: of one trace; NULL: those that are searched for. */
 static int answer_chosen(struct question *q, const char *id)
 {
 	_cleanup_(jaeger_free) struct jaeger j = {
-		.q = q, .opt = any(), .first = INT64_MAX, .last = INT64_MIN};
+		.q = q, .opt = any(q), .first = INT64_MAX, .last = INT64_MIN};
 	int r = id ? choose_id(&j, id) : choose_search(&j);
 
 	if (r < 0)
 		return r;
-	j.opt = any();
+	j.opt = any(q);
 	j.opt.traces = &j.names;
 	r = each(&j, take_bounds);
 	if (r < 0)
@@ -341,7 +335,9 @@ static int answer_chosen(struct question *q, const char *id)
 		return put_traces(&j);
 	j.opt.from = j.first;
 	j.opt.to = j.last + 1;
-	return put_traces_with_calls(&j);
+	j.opt.calls = true;
+	r = memory_budget_take_files(q);
+	return r < 0 ? r : put_traces(&j);
 }
 
 static int answer_traces(struct question *q)

@@ -61,8 +61,8 @@ static int plain_body(struct http_request *r, bool protobuf, struct buf *room, s
 	return 0;
 }
 
-/* Takes the body; false where it was refused. */
-static bool spans_take_body(struct server *s, struct http_request *r, enum spans_format format,
+/* In a turn: takes the body; false where it was refused. */
+static bool spans_take_turn(struct server *s, struct http_request *r, enum spans_format format,
 			    struct spans_counts *ret)
 {
 	bool protobuf = format == SPANS_OTLP_PROTOBUF;
@@ -71,11 +71,6 @@ static bool spans_take_body(struct server *s, struct http_request *r, enum spans
 	struct bytes body;
 	int e;
 
-	if (!s->intake) {
-		refuse(r, 404, protobuf,
-		       "no spans are taken here: start weir serve with --spans FILE");
-		return false;
-	}
 	if (plain_body(r, protobuf, &room, &body) < 0)
 		return false;
 	e = intake_take(s->intake, format, body, ret, &err);
@@ -83,6 +78,26 @@ static bool spans_take_body(struct server *s, struct http_request *r, enum spans
 		return true;
 	refuse(r, e == -EINVAL ? 400 : e == -E2BIG ? 413 : 503, protobuf, err.message);
 	return false;
+}
+
+/* Takes the body; false where it was refused. */
+static bool spans_take_body(struct server *s, struct http_request *r, enum spans_format format,
+			    struct spans_counts *ret)
+{
+	bool protobuf = format == SPANS_OTLP_PROTOBUF, taken;
+
+	if (!s->intake) {
+		refuse(r, 404, protobuf,
+		       "no spans are taken here: start weir serve with --spans FILE");
+		return false;
+	}
+	if (intake_enter(s->intake) < 0) {
+		refuse(r, 503, protobuf, "other bodies wait to be read: send it again");
+		return false;
+	}
+	taken = spans_take_turn(s, r, format, ret);
+	intake_leave(s->intake);
+	return taken;
 }
 
 void otlp_post(void *arg, struct http_request *r)

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "exchange/spans_write.h"
 
 struct intake {
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock;	   /* the turn, and of what follows */
+	_Atomic unsigned int here; /* in the turn, and waiting for it */
 	struct store_writer *writer;
 	bool begun; /* the first mark is there */
 };
@@ -41,7 +43,7 @@ static uint64_t intake_lost(const struct intake *i)
 	return stats.lost_rows;
 }
 
-/* With the lock: the rows. What was left out is in a mark, and so is where all of it comes from. */
+/* The rows. What was left out is in a mark, and so is where all of it comes from. */
 static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
@@ -62,6 +64,22 @@ static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
 	return r;
 }
 
+int intake_enter(struct intake *i)
+{
+	if (atomic_fetch_add(&i->here, 1) > INTAKE_WAIT_MAX) {
+		atomic_fetch_sub(&i->here, 1);
+		return -EAGAIN;
+	}
+	pthread_mutex_lock(&i->lock);
+	return 0;
+}
+
+void intake_leave(struct intake *i)
+{
+	pthread_mutex_unlock(&i->lock);
+	atomic_fetch_sub(&i->here, 1);
+}
+
 int intake_take(struct intake *i, enum spans_format format, struct bytes body,
 		struct spans_counts *ret, struct error *err)
 {
@@ -70,13 +88,11 @@ int intake_take(struct intake *i, enum spans_format format, struct bytes body,
 
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&i->lock); /* also so that one body at a time is in memory */
 	r = spans_in_read(s, &format, body, err);
 	if (r >= 0)
 		r = spans_in_finish(s, err);
 	if (r >= 0 && spans_in_counts(s)->spans)
 		r = intake_write(i, s, err);
-	pthread_mutex_unlock(&i->lock);
 	*ret = *spans_in_counts(s);
 	return r;
 }

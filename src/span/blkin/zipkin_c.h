@@ -255,25 +255,25 @@ static inline int blkin_unpack_trace_info(const struct blkin_trace_info_packed *
 	return 0;
 }
 
-#define BLKIN_TIMESTAMP(trace, endp, event)                                  \
-	do {                                                                 \
-		struct blkin_annotation blkin_a_;                            \
-		blkin_init_timestamp_annotation(&blkin_a_, (event), (endp)); \
-		blkin_record((trace), &blkin_a_);                            \
+#define BLKIN_TIMESTAMP(trace, endp, event)                                       \
+	do {                                                                      \
+		struct blkin_annotation blkin_a_;                                 \
+		if (!blkin_init_timestamp_annotation(&blkin_a_, (event), (endp))) \
+			blkin_record((trace), &blkin_a_);                         \
 	} while (0)
 
-#define BLKIN_KEYVAL_STRING(trace, endp, key, val)                             \
-	do {                                                                   \
-		struct blkin_annotation blkin_a_;                              \
-		blkin_init_string_annotation(&blkin_a_, (key), (val), (endp)); \
-		blkin_record((trace), &blkin_a_);                              \
+#define BLKIN_KEYVAL_STRING(trace, endp, key, val)                                  \
+	do {                                                                        \
+		struct blkin_annotation blkin_a_;                                   \
+		if (!blkin_init_string_annotation(&blkin_a_, (key), (val), (endp))) \
+			blkin_record((trace), &blkin_a_);                           \
 	} while (0)
 
-#define BLKIN_KEYVAL_INTEGER(trace, endp, key, val)                             \
-	do {                                                                    \
-		struct blkin_annotation blkin_a_;                               \
-		blkin_init_integer_annotation(&blkin_a_, (key), (val), (endp)); \
-		blkin_record((trace), &blkin_a_);                               \
+#define BLKIN_KEYVAL_INTEGER(trace, endp, key, val)                                  \
+	do {                                                                         \
+		struct blkin_annotation blkin_a_;                                    \
+		if (!blkin_init_integer_annotation(&blkin_a_, (key), (val), (endp))) \
+			blkin_record((trace), &blkin_a_);                            \
 	} while (0)
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 import { decodeColumns, type Columns } from './columns';
 import { damage } from './damage.svelte';
 import type { Disks } from './disks';
+import type { Flow } from './flow';
 import type { RequestCompare, RequestLog, RequestNames, RequestTree } from './requests';
 import { engine } from './engine.svelte';
 
@@ -443,6 +444,7 @@ export const api = {
 	diagnose: async (scope: Scope, signal?: AbortSignal): Promise<Diagnosis> => (await get('analysis/diagnose', { ...scope }, signal)).json(),
 	requests: async <T extends RequestNames | RequestLog | RequestTree | RequestCompare>(what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<T> =>
 		(await get('analysis/requests', { ...what }, signal)).json(),
+	flow: async (what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Flow> => (await get('analysis/flow', { ...what }, signal)).json(),
 	disks: async (scope: Scope, signal?: AbortSignal): Promise<Disks> => (await get('analysis/disks', { ...scope }, signal)).json(),
 	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
 		(await get('check', params, signal)).json(),

@@ -20,6 +20,7 @@ export const pages: Page[] = [
 	{ id: 'disks', title: 'Disks', key: 'k', hint: 'requests to disks: how many, how slow, for whom', load: () => import('../pages/Disks.svelte') },
 	{ id: 'stacks', title: 'Stacks', key: 's', hint: 'which functions led to the calls', load: () => import('../pages/Stacks.svelte') },
 	{ id: 'requests', title: 'Requests', key: 'r', hint: 'where the time of requests went', load: () => import('../pages/Requests.svelte') },
+	{ id: 'flow', title: 'Flow', key: 'c', hint: 'what became of the bytes, and what happened because of what', load: () => import('../pages/Flow.svelte') },
 	{ id: 'explore', title: 'Explore', key: 'e', hint: 'ask anything', load: () => import('../pages/Explore.svelte') },
 	{ id: 'dashboards', title: 'Dashboards', key: 'd', hint: 'charts that were kept', load: () => import('../pages/Dashboards.svelte') },
 ];

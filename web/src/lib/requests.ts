@@ -4,10 +4,10 @@
 import type { Loss } from './api';
 
 /** Where the time of a request goes, in this order on every screen. */
-export const PARTS = ['program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other'] as const;
+export const PARTS = ['program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other', 'unselected'] as const;
 export type Part = (typeof PARTS)[number];
 /** The colour of each, a variable of app.css. */
-export const COLOURS: Record<Part, string> = { program: 'more1', stalled: 'more4', data: 'read', meta: 'meta', sync: 'sync', net: 'net', lock: 'process', wait: 'wait', other: 'other' };
+export const COLOURS: Record<Part, string> = { program: 'more1', stalled: 'more4', data: 'read', meta: 'meta', sync: 'sync', net: 'net', lock: 'process', wait: 'wait', other: 'other', unselected: 'line' };
 
 type Parts = Record<Part, number>;
 

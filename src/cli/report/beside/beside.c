@@ -6,7 +6,8 @@
 
 #include "names/names.h"
 
-int beside_scan(struct report *r, enum table_id table, uint64_t columns, beside_fn *fn, void *arg)
+int beside_scan(const struct report *r, enum table_id table, uint64_t columns, beside_fn *fn,
+		void *arg)
 {
 	const struct scan_request q = {.table = table,
 				       .columns = columns,

@@ -9,7 +9,8 @@
 typedef int beside_fn(void *arg, const struct batch *b, size_t row);
 
 /* The rows of a table that ended in the report's range, in that order. `columns`: a set of those that are wanted. */
-int beside_scan(struct report *r, enum table_id table, uint64_t columns, beside_fn *fn, void *arg);
+int beside_scan(const struct report *r, enum table_id table, uint64_t columns, beside_fn *fn,
+		void *arg);
 /*
  * The place of a key among groups of `size` bytes, which is made and zeroed when it is new; NULL: out of memory. Valid until
  * the next call. Starts as {0} but for the size.
@@ -68,6 +69,12 @@ int beside_mem(struct report *r, struct answer_list *t, struct error *err);
 #define BESIDE_BLOCK_COLUMNS 10
 extern const struct answer_column beside_block_columns[BESIDE_BLOCK_COLUMNS];
 int beside_block(struct report *r, struct answer_list *t, struct error *err);
+
+#define BESIDE_CONTENT_COLUMNS 10
+extern const struct answer_column beside_content_columns[BESIDE_CONTENT_COLUMNS];
+int beside_content(struct report *r, struct answer_list *t, struct error *err);
+/* "CONTENT  1.76 MiB of 1.76 MiB handled (100 %)", and the rest by what became of it; nothing where no content is recorded. */
+int beside_content_line(const struct report *r, struct buf *b);
 
 /* Its columns: disk_use_columns. */
 int beside_disks(struct report *r, struct answer_list *t, struct error *err);

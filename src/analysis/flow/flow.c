@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+/* flow.c: `weir flow` as an analysis. */
+#include "analysis/flow/flow.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/flow/flow_verdicts.h"
+#include "batch/ids.h"
+#include "names/names.h"
+#include "schema/ops.h"
+
+#define OP_BIT(c) (1ull << OP_##c)
+
+static const struct analysis_reads flow_reads[] = {
+	{TABLE_LOSS, ~0ull},
+	{TABLE_CHUNK, ~0ull},
+	{TABLE_OP, OP_BIT(START) | OP_BIT(DUR) | OP_BIT(THREAD_ID) | OP_BIT(KIND) | OP_BIT(OP) |
+			   OP_BIT(RET) | OP_BIT(BYTES) | OP_BIT(FD) | OP_BIT(FILE_ID) |
+			   OP_BIT(POS) | OP_BIT(SIZE) | OP_BIT(FLAGS) | OP_BIT(FILE2_ID) |
+			   OP_BIT(POS2) | OP_BIT(A0) | OP_BIT(A1) | OP_BIT(A2) | OP_BIT(STATUS) |
+			   OP_BIT(WAKER_ID)},
+	{TABLE_COUNT},
+};
+
+static const struct answer_column edge_columns[] = {
+	{"via", {QUERY_TEXT}},
+	{"certain", {QUERY_INT}, ANSWER_COUNT, .dash = true},
+	{"contested", {QUERY_INT}, ANSWER_COUNT, .dash = true},
+};
+
+static const struct answer_column clock_columns[] = {
+	{"host", {QUERY_TEXT}},	   {"from", {QUERY_TIME}},	 {"to", {QUERY_TIME}},
+	{"offset", {QUERY_DUR}},   {"half", {QUERY_DUR}},	 {"offset_end", {QUERY_DUR}},
+	{"half_end", {QUERY_DUR}}, {"drift_low", {QUERY_FLOAT}}, {"drift_high", {QUERY_FLOAT}},
+	{"pairs", {QUERY_INT}},
+};
+
+static const struct answer_column verdict_columns[] = {
+	{"number", {QUERY_INT}},       {"verdict", {QUERY_TEXT}},
+	{"file", {QUERY_TEXT}},	       {"from", {QUERY_SIZE}},
+	{"to", {QUERY_SIZE}},	       {"bytes", {QUERY_SIZE}},
+	{"host", {QUERY_TEXT}},	       {"process", {QUERY_TEXT}},
+	{"pid", {QUERY_INT}},	       {"first_call", {QUERY_TEXT}},
+	{"first_at", {QUERY_TIME}},    {"first_op", {QUERY_INT}},
+	{"second_call", {QUERY_TEXT}}, {"second_at", {QUERY_TIME}},
+	{"second_op", {QUERY_INT}},    {"second_observation", {QUERY_TEXT}},
+	{"note", {QUERY_TEXT}},
+};
+
+static const struct answer_column evidence_columns[] = {
+	{"verdict", {QUERY_INT}}, {"label", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},
+	{"call", {QUERY_TEXT}},	  {"at", {QUERY_TIME}},	   {"text", {QUERY_TEXT}},
+};
+
+static const struct answer_column replication_columns[] = {
+	{"way", {QUERY_TEXT}},
+	{"objects", {QUERY_INT}, ANSWER_COUNT},
+	{"bytes", {QUERY_SIZE}},
+	{"lags", {QUERY_TEXT}},
+};
+
+/* Of --list. */
+static const struct answer_column list_columns[] = {
+	{"via", {QUERY_TEXT}},		{"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
+	{"from_process", {QUERY_TEXT}}, {"from_tid", {QUERY_INT}},   {"from_call", {QUERY_TEXT}},
+	{"from_start", {QUERY_TIME}},	{"from_op", {QUERY_INT}},    {"to_host", {QUERY_TEXT}},
+	{"to_process", {QUERY_TEXT}},	{"to_tid", {QUERY_INT}},     {"to_call", {QUERY_TEXT}},
+	{"to_end", {QUERY_TIME}},	{"to_op", {QUERY_INT}},	     {"file", {QUERY_TEXT}},
+	{"pos", {QUERY_SIZE}},		{"bytes", {QUERY_SIZE}},     {"from_lamport", {QUERY_INT}},
+	{"to_lamport", {QUERY_INT}},
+};
+
+/* ---- names ---- */
+
+static struct bytes host_of(const struct flow_state *s, size_t place)
+{
+	for (size_t i = 0; i < s->task_count; i++) {
+		const struct dims_process *p;
+		const struct dims_host *h;
+
+		if (s->tasks[i].place != place)
+			continue;
+		p = dims_process(s->dims, s->tasks[i].process_id);
+		h = p ? dims_host(s->dims, p->host_id) : NULL;
+		if (h && h->name.len)
+			return h->name;
+	}
+	return (struct bytes){NULL, 0};
+}
+
+int flow_place_name(const struct flow_state *s, size_t place, struct buf *out)
+{
+	struct bytes host = host_of(s, place), base;
+	const char *path = place < store_trace_count(s->run->store)
+				   ? store_trace_path(s->run->store, place)
+				   : NULL;
+	bool again = !host.len;
+
+	for (size_t i = 0; i < store_recording_count(s->run->store) && !again; i++)
+		again = i != place && !bytes_compare(host_of(s, i), host);
+	if (!again || !path)
+		return buf_append(out, host.data ? host.data : (const void *)"?",
+				  host.data ? host.len : 1);
+	base = names_base((struct bytes){(const uint8_t *)path, strlen(path)});
+	if (base.len > 5 && !memcmp(base.data + base.len - 5, ".weir", 5))
+		base.len -= 5;
+	return buf_append(out, base.data, base.len);
+}
+
+size_t flow_hosts(const struct flow_state *s)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < store_recording_count(s->run->store); i++) {
+		bool again = false;
+
+		for (size_t k = 0; k < i && !again; k++)
+			again = dims_machine(s->dims, id_compose(0, k)) ==
+				dims_machine(s->dims, id_compose(0, i));
+		count += !again;
+	}
+	return count;
+}
+
+/* ---- tables ---- */
+
+static void put_edges(struct answer_list *t, const struct flow_graph *g)
+{
+	for (size_t via = 0; via < VIA_COUNT; via++) {
+		const uint64_t *n = g->by_via[via];
+
+		if (!n[CERTAINTY_CERTAIN] && !n[CERTAINTY_CONTESTED])
+			continue;
+		answer_list_str(t, vocab_word("via", (int64_t)via));
+		answer_list_uint(t, n[CERTAINTY_CERTAIN]);
+		answer_list_uint(t, n[CERTAINTY_CONTESTED]);
+	}
+}
+
+static int put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
+		   struct bytes host, bool end)
+{
+	const struct dims_thread *thread = dims_thread(s->dims, n->thread_id);
+	int64_t process = names_process_of(s->dims, n->thread_id);
+	_cleanup_buf_ struct buf name = {0};
+	char room[32];
+	int r = process < 0 ? 0 : names_process(s->dims, process, &name);
+
+	answer_list_text(t, host);
+	answer_list_text(t, (struct bytes){name.data, name.len});
+	if (thread)
+		answer_list_int(t, thread->tid);
+	else
+		answer_list_null(t);
+	answer_list_str(t, op_name(n->op, room));
+	answer_list_int(t, end ? flow_node_end(n) : n->start);
+	if (n->row_id >= 0)
+		answer_list_int(t, n->row_id);
+	else
+		answer_list_null(t);
+	return r;
+}
+
+/* Edges in an order in which each stands behind those that lead to it; of more than `most` (0: all) every so many-th. */
+static int put_list(struct answer_list *t, const struct flow_state *s, size_t most)
+{
+	const struct flow_graph *g = &s->graph;
+	size_t step = most ? (g->edge_count + most - 1) / most : 1, n = 0;
+	size_t places = store_recording_count(s->run->store);
+	_cleanup_free_ struct buf *hosts = calloc(places + 1, sizeof(*hosts));
+	int r = hosts ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < places && r >= 0; i++)
+		r = flow_place_name(s, i, &hosts[i]);
+	for (size_t i = 0; i < g->node_count && r >= 0; i++) {
+		for (uint32_t k = g->nodes[g->order[i]].in; k != FLOW_NONE && r >= 0;
+		     k = g->edges[k].next_in) {
+			const struct flow_edge *e = &g->edges[k];
+			const struct flow_node *from = &g->nodes[e->from], *to = &g->nodes[e->to];
+			const struct buf *a = &hosts[MIN((size_t)from->place, places)],
+					 *b = &hosts[MIN((size_t)to->place, places)];
+
+			if (n++ % step)
+				continue;
+			answer_list_str(t, vocab_word("via", e->via));
+			answer_list_str(t, vocab_word("certainty", e->certainty));
+			r = put_end(t, s, from, (struct bytes){a->data, a->len}, false);
+			r = r < 0 ? r : put_end(t, s, to, (struct bytes){b->data, b->len}, true);
+			if (e->file_id >= 0)
+				answer_list_text(t, dims_file_name(s->dims, e->file_id));
+			else
+				answer_list_null(t);
+			answer_list_int(t, e->pos);
+			answer_list_int(t, e->bytes);
+			answer_list_int(t, from->lamport);
+			answer_list_int(t, to->lamport);
+		}
+	}
+	for (size_t i = 0; i < places && hosts; i++)
+		buf_free(&hosts[i]);
+	return r;
+}
+
+static int put_clocks(struct answer_list *t, const struct flow_state *s)
+{
+	int r = 0;
+
+	for (size_t i = 1; i < store_recording_count(s->run->store) && r >= 0; i++) {
+		const struct flow_clock *k = flow_clock(s->clocks, i);
+		_cleanup_buf_ struct buf name = {0};
+
+		r = flow_place_name(s, i, &name);
+		for (size_t w = 0; r >= 0 && w < k->window_count; w++) {
+			const struct flow_clock_window *v = &k->windows[w];
+
+			answer_list_text(t, (struct bytes){name.data, name.len});
+			answer_list_int(t, v->from);
+			answer_list_int(t, v->to);
+			for (int e = 0; e < 2; e++) {
+				answer_list_int(t, (int64_t)((v->low[e] + v->high[e]) / 2));
+				answer_list_int(t, (int64_t)((v->high[e] - v->low[e]) / 2));
+			}
+			answer_list_float(t, v->drift_low * 1e6);
+			answer_list_float(t, v->drift_high * 1e6);
+			answer_list_uint(t, k->pairs);
+		}
+	}
+	return r;
+}
+
+static void flow_free(void *own)
+{
+	struct flow_result *f = own;
+
+	flow_state_free(&f->state);
+	free(f);
+}
+
+static int flow_run(const struct analysis_input *in, struct analysis_result *out, struct error *err)
+{
+	const struct flow_options *o = in->options;
+	const struct analysis_run *run = &in->runs[0];
+	bool part = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
+	struct flow_result *f = calloc(1, sizeof(*f));
+	struct flow_verdicts v = {.s = NULL};
+	struct answer_list *edges, *clocks;
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	out->own = f;
+	if (!run->store)
+		return error_set(err, -EOPNOTSUPP,
+				 "%s: flow reads trace files, not what an engine holds", run->name);
+	if (o->keep && in->shared)
+		return error_set(err, -EINVAL, "--keep is for the command line");
+	v.rows = analysis_table(out, "verdicts", verdict_columns, ARRAY_SIZE(verdict_columns));
+	v.evidence =
+		analysis_table(out, "evidence", evidence_columns, ARRAY_SIZE(evidence_columns));
+	v.replication = analysis_table(out, "replication", replication_columns,
+				       ARRAY_SIZE(replication_columns));
+	edges = analysis_table(out, "edges", edge_columns, ARRAY_SIZE(edge_columns));
+	clocks = analysis_table(out, "clocks", clock_columns, ARRAY_SIZE(clock_columns));
+	r = flow_pass_run(&f->state, in, run, err);
+	if (r >= 0 && o->keep)
+		r = flow_keep(run->store, &f->state, part, err);
+	if (r < 0)
+		return r;
+	v.s = &f->state;
+	r = flow_verdicts_make(&v);
+	flow_verdicts_free(&v);
+	if (r < 0)
+		return r;
+	put_edges(edges, &f->state.graph);
+	r = put_clocks(clocks, &f->state);
+	if (r >= 0 && o->list)
+		r = put_list(analysis_table(out, "list", list_columns, ARRAY_SIZE(list_columns)),
+			     &f->state, (size_t)o->most);
+	return r;
+}
+
+static int flow_members(const struct analysis_input *in _unused_, const struct analysis_result *r,
+			struct buf *to)
+{
+	const struct flow_state *s = &((const struct flow_result *)r->own)->state;
+
+	return buf_printf(
+		to,
+		",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
+		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"alone\": %llu, \"left_out\": %llu",
+		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
+		(unsigned long long)s->streams.contradictions, (unsigned long long)s->graph.cycles,
+		(unsigned long long)s->unplaced, (unsigned long long)s->alone,
+		(unsigned long long)(s->graph.left_out + s->streams.dropped + s->forgotten));
+}
+
+static const struct option flow_option_table[] = {
+	{0, "keep", OPTION_FLAG, NULL,
+	 "store the edges in the trace, as table edge, for weir query and sql",
+	 offsetof(struct flow_options, keep)},
+	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
+	 offsetof(struct flow_options, list)},
+	{0, "most", OPTION_COUNT, "N",
+	 "with --list: at most N edges, of more every so many-th, as a picture needs them",
+	 offsetof(struct flow_options, most)},
+	{0},
+};
+
+static const struct command_example flow_examples[] = {
+	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
+	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
+	 "keep what happened because of what in the trace, and ask"},
+	{0},
+};
+
+const struct analysis analysis_flow = {
+	.name = "flow",
+	.summary = "follow bytes and causes across processes and hosts",
+	.description =
+		"Joins the calls of one or several traces by what makes one follow another: fork "
+		"and "
+		"wait, pipes and sockets by the position of each byte, futexes, locks, signals, "
+		"files by "
+		"range. An edge is certain, or contested where another call may have been the one: "
+		"overlapping calls of several threads on one end of a stream, for instance. No "
+		"clock is "
+		"trusted: what passes between two hosts bounds how far theirs are apart.",
+	.examples = flow_examples,
+	.order = ANALYSIS_STREAM,
+	.reads = flow_reads,
+	.options = flow_option_table,
+	.options_size = sizeof(struct flow_options),
+	.run = flow_run,
+	.put_members = flow_members,
+	.free = flow_free,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flow.h: `weir flow`: what happened because of what, and what became of the bytes, across processes and hosts. */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "analysis/flow/flow_clocks.h"
+#include "analysis/flow/flow_pass.h"
+
+struct flow_options {
+	bool keep, list;
+	int64_t most; /* of list; 0: all */
+};
+
+/* Tables of the result, and their columns that the screen reads. */
+enum flow_table {
+	FLOW_VERDICTS,
+	FLOW_EVIDENCE,
+	FLOW_REPLICATION,
+	FLOW_EDGES,
+	FLOW_CLOCKS,
+	FLOW_LIST, /* with --list */
+};
+enum flow_verdict_column {
+	FLOW_VERDICT_NUMBER,
+	FLOW_VERDICT_WHAT,
+	FLOW_VERDICT_FILE,
+	FLOW_VERDICT_FROM,
+	FLOW_VERDICT_TO,
+	FLOW_VERDICT_NOTE = 16,
+};
+enum flow_evidence_column {
+	FLOW_EVIDENCE_VERDICT,
+	FLOW_EVIDENCE_LABEL,
+	FLOW_EVIDENCE_WHO,
+	FLOW_EVIDENCE_WHAT,
+	FLOW_EVIDENCE_AT,
+	FLOW_EVIDENCE_TEXT,
+};
+
+struct flow_result {
+	struct flow_state state;
+};
+
+/* flow_keep.c: stores the edges as table `edge` of the trace. */
+int flow_keep(struct store *s, const struct flow_state *f, bool part, struct error *err);
+/* What a recording is called: its host, or the name of its file where several are of one host. */
+int flow_place_name(const struct flow_state *s, size_t place, struct buf *out);
+/* How many machines. */
+size_t flow_hosts(const struct flow_state *s);

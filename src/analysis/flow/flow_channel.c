@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+/* flow_channel.c: joins the two ends of a stream. */
+#include "analysis/flow/flow_channel.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WALK_MAX   4096 /* edges that a late call can make contested */
+#define WALK_TRIES 16	/* edges that lie before it, in a row, until the walk ends */
+
+static bool is_same_clock(const struct flow_channel *c)
+{
+	return !c->apart;
+}
+
+/* ---- edges ---- */
+
+static int channel_edge(struct flow_channels *all, struct flow_channel *c,
+			const struct flow_edge *e)
+{
+	struct flow_edge edge = *e;
+	int r;
+
+	edge.via = c->via;
+	edge.chain = c->chain;
+	r = flow_graph_edge(all->graph, &edge);
+	if (r > 0)
+		c->chain = (uint32_t)all->graph->edge_count - 1;
+	return r < 0 ? r : 0;
+}
+
+/* Where positions of an end begin: if one end has numbers of its own and the other counts from 0. */
+static int64_t channel_shift(const struct flow_channel *c, enum flow_side side)
+{
+	return c->ends[side].known && !c->ends[!side].known ? c->ends[side].origin : 0;
+}
+
+/* Bytes that the order of return gives to both; or, where that is not sure, that both may have moved. */
+static int channel_join(struct flow_channels *all, struct flow_channel *c, struct flow_item *s,
+			struct flow_item *r)
+{
+	int64_t shift[2] = {channel_shift(c, FLOW_SEND), channel_shift(c, FLOW_RECEIVE)};
+	int64_t s_pos = s->pos - shift[0], r_pos = r->pos - shift[1];
+	int64_t from = MAX(s_pos, r_pos), to = MIN(s_pos + s->bytes, r_pos + r->bytes);
+	bool sure = s->exact && r->exact && !c->ambiguous, late;
+	struct flow_edge e = {.from = s->node,
+			      .to = r->node,
+			      .pos = from + shift[1],
+			      .bytes = c->messages ? MIN(s->moved, r->moved) : to - from,
+			      .file_id = r->file_id};
+	int err;
+
+	if (from >= to &&
+	    (sure || MAX(s->low - shift[0], r->low - shift[1]) >=
+			     MIN(s->high - shift[0], r->high - shift[1])))
+		return 0;
+	late = is_same_clock(c) && s->start >= r->end;
+	if (from >= to) {
+		e.pos = MAX(s->low - shift[0], r->low - shift[1]) + shift[1];
+		e.bytes = MIN(s->bytes, r->bytes);
+		e.certainty = CERTAINTY_CONTESTED;
+		return late ? 0 : channel_edge(all, c, &e);
+	}
+	s->left -= to - from;
+	r->left -= to - from;
+	all->contradictions += late && sure;
+	e.certainty = sure && !late ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED;
+	err = channel_edge(all, c, &e);
+	if (err >= 0 && all->pair && sure && c->apart)
+		err = all->pair(all->arg, c, s->node, r->node);
+	if (err >= 0 && all->joined && !c->messages && !c->ambiguous)
+		err = all->joined(all->arg, &e, from - s_pos, from - r_pos);
+	return err;
+}
+
+/* ---- calls that overlap ---- */
+
+static void item_widen(struct flow_item *y, int64_t bytes)
+{
+	if (y->exact) {
+		y->low = y->pos;
+		y->high = y->pos + y->bytes;
+		y->exact = false;
+	}
+	y->high += bytes;
+}
+
+/* Calls of the same end that returned while x ran: those that wait, and those that were joined already. */
+static int channel_overlap(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			   struct flow_item *x)
+{
+	struct flow_end *end = &c->ends[side];
+	struct flow_graph *g = all->graph;
+	uint32_t e = c->chain, other = FLOW_NONE;
+	int misses = 0, r = 0;
+
+	x->exact = false;
+	x->low = x->pos;
+	x->high = x->pos + x->bytes;
+	for (size_t i = end->count; i-- > end->first && end->items[i].end > x->start;) {
+		item_widen(&end->items[i], x->bytes);
+		x->low = MIN(x->low, end->items[i].pos);
+	}
+	for (int steps = 0; e != FLOW_NONE && steps < WALK_MAX && misses < WALK_TRIES && r >= 0;
+	     steps++) {
+		const struct flow_edge *edge = &g->edges[e];
+		uint32_t mine = side == FLOW_SEND ? edge->from : edge->to,
+			 theirs = side == FLOW_SEND ? edge->to : edge->from, next = edge->chain;
+		bool before = flow_node_end(&g->nodes[mine]) <= x->start;
+		struct flow_edge add = {.from = side == FLOW_SEND ? x->node : theirs,
+					.to = side == FLOW_SEND ? theirs : x->node,
+					.pos = edge->pos,
+					.bytes = MIN(edge->bytes, x->bytes),
+					.file_id = edge->file_id,
+					.certainty = CERTAINTY_CONTESTED};
+
+		misses = before ? misses + 1 : 0;
+		if (!before && mine != x->node) {
+			flow_graph_contest(g, e);
+			if (!c->ends[side].known)
+				x->low = MIN(x->low, edge->pos);
+			if (theirs != other)
+				r = channel_edge(all, c, &add);
+			other = theirs;
+		}
+		e = next;
+	}
+	return r;
+}
+
+/* ---- the queue ---- */
+
+static void channel_pop(struct flow_channels *all, struct flow_channel *c, enum flow_side side)
+{
+	struct flow_end *end = &c->ends[side];
+	int64_t total = c->ends[!side].total;
+
+	while (end->first < end->count && end->items[end->first].left <= 0 &&
+	       (end->items[end->first].exact || end->items[end->first].high <= total)) {
+		end->first++;
+		all->items--;
+	}
+	if (end->first == end->count)
+		end->first = end->count = 0;
+}
+
+void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
+{
+	for (int side = 0; side < 2; side++) {
+		struct flow_end *end = &c->ends[side];
+
+		all->items -= end->count - end->first;
+		free(end->items);
+		end->items = NULL;
+		end->first = end->count = end->cap = 0;
+	}
+}
+
+void flow_channel_free(struct flow_channels *all, struct flow_channel *c)
+{
+	flow_channel_clear(all, c);
+	*c = (struct flow_channel){.chain = FLOW_NONE};
+}
+
+static int channel_keep(struct flow_channels *all, struct flow_end *end, const struct flow_item *x)
+{
+	size_t at;
+
+	if (all->items >= FLOW_ITEMS_MAX) {
+		all->dropped++;
+		return 0;
+	}
+	if (end->first > 64 && end->first > end->count / 2) {
+		memmove(end->items, &end->items[end->first],
+			(end->count - end->first) * sizeof(*end->items));
+		end->count -= end->first;
+		end->first = 0;
+	}
+	if (grow((void **)&end->items, &end->cap, end->count + 1, sizeof(*end->items)) < 0)
+		return -ENOMEM;
+	at = end->count++;
+	while (at > end->first && end->items[at - 1].pos > x->pos) {
+		end->items[at] = end->items[at - 1];
+		at--;
+	}
+	end->items[at] = *x;
+	all->items++;
+	return 0;
+}
+
+/* A 32-bit sequence number behind the last one. */
+static int64_t unwrapped(const struct flow_end *end, int64_t pos)
+{
+	return end->known ? end->total + (int32_t)((uint32_t)pos - (uint32_t)end->total) : pos;
+}
+
+static int channel_place(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			 struct flow_item *x, int64_t pos, bool sure)
+{
+	struct flow_end *end = &c->ends[side];
+	bool overlaps = end->used && x->start < end->ended;
+	int r = 0;
+
+	x->left = x->bytes;
+	x->exact = !end->broken;
+	if (pos >= 0 && (!end->used || end->known)) {
+		x->pos = unwrapped(end, pos);
+		if (!end->used)
+			end->origin = x->pos;
+		end->known = true;
+		overlaps = !sure;
+	} else {
+		x->pos = end->total;
+	}
+	x->low = x->pos;
+	x->high = x->pos + x->bytes;
+	if (overlaps)
+		r = channel_overlap(all, c, side, x);
+	end->used = true;
+	end->total = MAX(end->total, x->pos + x->bytes);
+	end->ended = MAX(end->ended, x->end);
+	end->moved += (uint64_t)x->moved;
+	return r;
+}
+
+/* The first that waits at the other end and may have bytes of x. */
+static size_t channel_first(const struct flow_channel *c, enum flow_side side,
+			    const struct flow_item *x)
+{
+	const struct flow_end *other = &c->ends[!side];
+	int64_t low = x->low - channel_shift(c, side) + channel_shift(c, !side);
+	size_t from = other->first, to = other->count;
+
+	while (from < to) {
+		size_t middle = (from + to) / 2;
+
+		if (other->items[middle].pos + other->items[middle].bytes <= low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	while (from > other->first && !other->items[from - 1].exact)
+		from--;
+	return from;
+}
+
+int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+		      struct flow_item *item, int64_t pos, bool sure)
+{
+	struct flow_end *other = &c->ends[!side];
+	int64_t high;
+	int r;
+
+	if (c->messages)
+		item->bytes = 1;
+	r = channel_place(all, c, side, item, c->messages ? -1 : pos, sure);
+	high = item->high - channel_shift(c, side) + channel_shift(c, !side);
+	for (size_t i = channel_first(c, side, item); i < other->count && r >= 0; i++) {
+		struct flow_item *y = &other->items[i];
+
+		if (y->exact && y->pos >= high)
+			break;
+		r = side == FLOW_SEND ? channel_join(all, c, item, y)
+				      : channel_join(all, c, y, item);
+	}
+	if (r >= 0 && (item->left > 0 || !item->exact))
+		r = channel_keep(all, &c->ends[side], item);
+	channel_pop(all, c, !side);
+	channel_pop(all, c, side);
+	return r;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/* flow_graph.c: nodes, edges, Lamport numbers and pasts. */
+#include "analysis/flow/flow_graph.h"
+
+#include <errno.h>
+
+void flow_graph_free(struct flow_graph *g)
+{
+	free(g->nodes);
+	free(g->edges);
+	free(g->order);
+	*g = (struct flow_graph){0};
+}
+
+int64_t flow_graph_node(struct flow_graph *g, const struct flow_node *n)
+{
+	if (g->node_count >= FLOW_NODES_MAX) {
+		g->left_out++;
+		return FLOW_NONE;
+	}
+	if (grow((void **)&g->nodes, &g->node_cap, g->node_count + 1, sizeof(*g->nodes)) < 0)
+		return -ENOMEM;
+	g->nodes[g->node_count] = *n;
+	g->nodes[g->node_count].in = FLOW_NONE;
+	g->nodes[g->node_count].lamport = 0;
+	g->tasks = MAX(g->tasks, n->task + 1);
+	return (int64_t)g->node_count++;
+}
+
+int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e)
+{
+	struct flow_node *to;
+
+	if (e->from == FLOW_NONE || e->to == FLOW_NONE || e->from == e->to)
+		return 0;
+	assert(e->from < g->node_count && e->to < g->node_count);
+	to = &g->nodes[e->to];
+	if (to->task == g->nodes[e->from].task && e->via != VIA_EXEC)
+		return 0; /* program order has it */
+	if (g->edge_count >= FLOW_EDGES_MAX) {
+		g->left_out++;
+		return 0;
+	}
+	if (grow((void **)&g->edges, &g->edge_cap, g->edge_count + 1, sizeof(*g->edges)) < 0)
+		return -ENOMEM;
+	g->edges[g->edge_count] = *e;
+	g->edges[g->edge_count].next_in = to->in;
+	to->in = (uint32_t)g->edge_count++;
+	g->by_via[e->via][e->certainty]++;
+	return 1;
+}
+
+void flow_graph_contest(struct flow_graph *g, uint32_t edge)
+{
+	struct flow_edge *e = &g->edges[edge];
+
+	if (e->certainty != CERTAINTY_CERTAIN)
+		return;
+	e->certainty = CERTAINTY_CONTESTED;
+	g->by_via[e->via][CERTAINTY_CERTAIN]--;
+	g->by_via[e->via][CERTAINTY_CONTESTED]++;
+}
+
+/* ---- numbers ---- */
+
+/*
+ * Each task is a list of its nodes; at[] is the first that has no number. A node gets one once all that lead to it have: the
+ * tasks that are waited for are a stack. Where one of the stack is waited for again the edges contradict each other, as
+ * those of two calls can that each took a part of the other's bytes: the edge is then ignored.
+ */
+struct numbering {
+	struct flow_graph *g;
+	uint32_t *next;		/* [nodes] of the same task */
+	uint32_t *at;		/* [tasks] */
+	uint32_t *last;		/* [tasks] the highest number so far */
+	bool *waits;		/* [tasks] on the stack */
+	uint32_t *stack;	/* [tasks] */
+	size_t depth, done;
+};
+
+static void numbering_free(struct numbering *n)
+{
+	free(n->next);
+	free(n->at);
+	free(n->last);
+	free(n->waits);
+	free(n->stack);
+}
+
+static int numbering_start(struct numbering *n)
+{
+	struct flow_graph *g = n->g;
+
+	n->next = malloc((g->node_count + 1) * sizeof(*n->next));
+	n->at = malloc((g->tasks + 1) * sizeof(*n->at));
+	n->last = calloc(g->tasks + 1, sizeof(*n->last));
+	n->waits = calloc(g->tasks + 1, sizeof(*n->waits));
+	n->stack = malloc((g->tasks + 1) * sizeof(*n->stack));
+	free(g->order);
+	g->order = malloc((g->node_count + 1) * sizeof(*g->order));
+	if (!n->next || !n->at || !n->last || !n->waits || !n->stack || !g->order)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < g->tasks; t++)
+		n->at[t] = FLOW_NONE;
+	for (size_t i = g->node_count; i-- > 0;) {
+		uint32_t t = g->nodes[i].task;
+
+		n->next[i] = n->at[t];
+		n->at[t] = (uint32_t)i;
+	}
+	return 0;
+}
+
+/* Numbers the node unless something that leads to it has none: that, else FLOW_NONE. */
+static uint32_t numbering_try(struct numbering *n, uint32_t node)
+{
+	struct flow_graph *g = n->g;
+	struct flow_node *v = &g->nodes[node];
+	uint32_t highest = n->last[v->task];
+
+	for (uint32_t e = v->in; e != FLOW_NONE; e = g->edges[e].next_in) {
+		const struct flow_edge *edge = &g->edges[e];
+		const struct flow_node *from = &g->nodes[edge->from];
+
+		if (edge->certainty != CERTAINTY_CERTAIN)
+			continue;
+		if (!from->lamport && !n->waits[from->task])
+			return edge->from;
+		g->cycles += !from->lamport;
+		highest = MAX(highest, from->lamport);
+	}
+	v->lamport = highest + 1;
+	n->last[v->task] = v->lamport;
+	n->at[v->task] = n->next[node];
+	g->order[n->done++] = node;
+	return FLOW_NONE;
+}
+
+/* Numbers the task's nodes up to and with `node`. */
+static void numbering_task(struct numbering *n, uint32_t node)
+{
+	struct flow_graph *g = n->g;
+
+	n->stack[n->depth++] = node;
+	n->waits[g->nodes[node].task] = true;
+	while (n->depth) {
+		uint32_t want = n->stack[n->depth - 1], task = g->nodes[want].task, missing;
+
+		if (g->nodes[want].lamport) {
+			n->waits[task] = false;
+			n->depth--;
+			continue;
+		}
+		missing = numbering_try(n, n->at[task]);
+		if (missing == FLOW_NONE)
+			continue;
+		n->stack[n->depth++] = missing;
+		n->waits[g->nodes[missing].task] = true;
+	}
+}
+
+int flow_graph_number(struct flow_graph *g)
+{
+	_cleanup_(numbering_free) struct numbering n = {.g = g};
+	int r = numbering_start(&n);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < g->node_count; i++) {
+		if (!g->nodes[i].lamport)
+			numbering_task(&n, i);
+	}
+	assert(n.done == g->node_count);
+	return 0;
+}
+
+/* ---- the past ---- */
+
+void flow_graph_past(const struct flow_graph *g, uint32_t node, bool certain, uint32_t *ret)
+{
+	size_t i = g->node_count;
+
+	for (uint32_t t = 0; t < g->tasks; t++)
+		ret[t] = 0;
+	while (i && g->order[i - 1] != node)
+		i--;
+	ret[g->nodes[node].task] = node + 1;
+	while (i-- > 0) {
+		uint32_t at = g->order[i];
+		const struct flow_node *v = &g->nodes[at];
+
+		for (uint32_t e = at < ret[v->task] ? v->in : FLOW_NONE; e != FLOW_NONE;
+		     e = g->edges[e].next_in) {
+			const struct flow_edge *edge = &g->edges[e];
+			uint32_t task = g->nodes[edge->from].task;
+
+			if (!certain || edge->certainty == CERTAINTY_CERTAIN)
+				ret[task] = MAX(ret[task], edge->from + 1);
+		}
+	}
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+/* flow_pass.c: reads calls, names who made them and on what, and hands them on. */
+#include "analysis/flow/flow_pass.h"
+
+#include "analysis/flow/flow_clocks.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "batch/ids.h"
+#include "schema/ops.h"
+
+static const struct {
+	const char *name;
+	enum flow_act act;
+} flow_acts[] = {
+	{"read", FLOW_READ},	       {"pread64", FLOW_READ},	    {"readv", FLOW_READ},
+	{"preadv", FLOW_READ},	       {"preadv2", FLOW_READ},	    {"recvfrom", FLOW_READ},
+	{"recvmsg", FLOW_READ},	       {"recvmmsg", FLOW_READ},	    {"write", FLOW_WRITE},
+	{"pwrite64", FLOW_WRITE},      {"writev", FLOW_WRITE},	    {"pwritev", FLOW_WRITE},
+	{"pwritev2", FLOW_WRITE},      {"sendto", FLOW_WRITE},	    {"sendmsg", FLOW_WRITE},
+	{"sendmmsg", FLOW_WRITE},      {"vmsplice", FLOW_WRITE},    {"sendfile", FLOW_COPY},
+	{"splice", FLOW_COPY},	       {"copy_file_range", FLOW_COPY}, {"tee", FLOW_COPY},
+	{"clone", FLOW_FORK},	       {"clone3", FLOW_FORK},	    {"fork", FLOW_FORK},
+	{"vfork", FLOW_FORK},	       {"wait4", FLOW_WAIT},	    {"waitid", FLOW_WAIT},
+	{"exit", FLOW_EXIT},	       {"exit_group", FLOW_EXIT},   {"execve", FLOW_EXEC},
+	{"execveat", FLOW_EXEC},       {"connect", FLOW_CONNECT},   {"accept", FLOW_ACCEPT},
+	{"accept4", FLOW_ACCEPT},      {"socketpair", FLOW_PAIR},   {"pipe", FLOW_PAIR},
+	{"pipe2", FLOW_PAIR},	       {"open", FLOW_OPEN},	    {"openat", FLOW_OPEN},
+	{"openat2", FLOW_OPEN},	       {"creat", FLOW_OPEN},	    {"close", FLOW_CLOSE},
+	{"rename", FLOW_RENAME},       {"renameat", FLOW_RENAME},   {"renameat2", FLOW_RENAME},
+	{"link", FLOW_RENAME},	       {"linkat", FLOW_RENAME},	    {"fsync", FLOW_FSYNC},
+	{"fdatasync", FLOW_FSYNC},     {"truncate", FLOW_TRUNCATE}, {"ftruncate", FLOW_TRUNCATE},
+	{"futex", FLOW_FUTEX},	       {"flock", FLOW_FLOCK},	    {"eventfd", FLOW_EVENTFD},
+	{"eventfd2", FLOW_EVENTFD},    {"kill", FLOW_KILL},	    {"tgkill", FLOW_KILL},
+	{"tkill", FLOW_KILL},	       {"rt_sigreturn", FLOW_SIGNALLED}, {"rt_sigtimedwait", FLOW_SIGNALLED},
+	{"io_uring_enter", FLOW_ENTER},
+};
+
+static int acts_make(struct flow_state *s)
+{
+	s->acts = calloc(OP_CODE_MAX, 1);
+	if (!s->acts)
+		return -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(flow_acts); i++) {
+		int code = op_find(flow_acts[i].name);
+
+		assert(code >= 0 && code < OP_CODE_MAX);
+		s->acts[code] = (uint8_t)flow_acts[i].act;
+	}
+	return 0;
+}
+
+/* ---- files ---- */
+
+static enum flow_object_kind kind_of_socket(const struct dims_file *f)
+{
+	int type = f->proto < 0 ? 0 : (int)(f->proto >> 16) & 0xf;
+
+	if ((f->family == AF_INET || f->family == AF_INET6) && type == SOCK_STREAM)
+		return FLOW_IS_TCP;
+	return f->family == AF_UNIX ? FLOW_IS_UNIX : FLOW_IS_OTHER;
+}
+
+static enum flow_object_kind kind_of(const struct dims_file *f)
+{
+	static const char event[] = "anon_inode:[eventfd]";
+
+	if (!f || f->name_only)
+		return FLOW_IS_OTHER;
+	switch (f->type) {
+	case FILE_TYPE_REGULAR:
+	case FILE_TYPE_BLOCK:
+		return FLOW_IS_FILE;
+	case FILE_TYPE_PIPE:
+		return FLOW_IS_PIPE;
+	case FILE_TYPE_SOCKET:
+		return kind_of_socket(f);
+	case FILE_TYPE_ANON:
+		return f->path.len == sizeof(event) - 1 &&
+				       !memcmp(f->path.data, event, f->path.len)
+			       ? FLOW_IS_EVENTFD
+			       : FLOW_IS_OTHER;
+	default:
+		return FLOW_IS_OTHER;
+	}
+}
+
+static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation)
+{
+	struct dims_file room;
+	int64_t file;
+	const struct dims_file *f = dims_newest_file(s->dims, file_id, &file, &room);
+	struct flow_object o = {.file_id = file_id,
+				.kind = (uint8_t)kind_of(f),
+				.place = (uint16_t)MIN(id_recording(file_id), (uint64_t)UINT16_MAX),
+				.channels = {FLOW_NONE, FLOW_NONE},
+				.twin = FLOW_NONE,
+				.waiting = FLOW_NONE,
+				.origin = FLOW_NONE,
+				.file = FLOW_NONE};
+
+	if (o.kind == FLOW_IS_FILE) {
+		if (grow((void **)&s->files, &s->file_cap, s->file_count + 1, sizeof(*s->files)) < 0)
+			return -ENOMEM;
+		s->files[s->file_count] = (struct flow_file){
+			.published = FLOW_NONE,
+			.renamed = -1,
+			.first = FLOW_NONE,
+			.last = FLOW_NONE,
+			.writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};
+		o.file = (uint32_t)s->file_count++;
+	}
+	if (grow((void **)&s->objects, &s->object_cap, s->object_count + 1, sizeof(*s->objects)) < 0 ||
+	    map_set(&s->object_of, generation, s->object_count) < 0)
+		return -ENOMEM;
+	s->objects[s->object_count++] = o;
+	return 0;
+}
+
+int64_t flow_object(struct flow_state *s, int64_t file_id)
+{
+	int64_t at;
+	uint64_t number, generation;
+
+	if (file_id < 0)
+		return FLOW_NONE;
+	at = idmap_get(&s->object_of_version, file_id);
+	if (at >= 0)
+		return at;
+	at = dims_file_inode(s->dims, file_id);
+	generation = (uint64_t)(at < 0 ? file_id : at);
+	if (!map_get(&s->object_of, generation, &number)) {
+		number = s->object_count;
+		if (object_add(s, file_id, generation) < 0)
+			return -ENOMEM;
+	}
+	return idmap_set(&s->object_of_version, file_id, (int64_t)number) < 0 ? -ENOMEM
+									       : (int64_t)number;
+}
+
+int64_t flow_channel_new(struct flow_state *s, enum block_via via)
+{
+	if (grow((void **)&s->channels, &s->channel_cap, s->channel_count + 1,
+		 sizeof(*s->channels)) < 0)
+		return -ENOMEM;
+	s->channels[s->channel_count] = (struct flow_channel){
+		.chain = FLOW_NONE, .via = (uint8_t)via, .ends = {{.task = FLOW_NONE}, {.task = FLOW_NONE}}};
+	return (int64_t)s->channel_count++;
+}
+
+/* ---- calls ---- */
+
+int64_t flow_call_node(struct flow_state *s, struct flow_call *c)
+{
+	int64_t n;
+
+	if (c->node != FLOW_NONE)
+		return c->node;
+	n = flow_graph_node(&s->graph, &(struct flow_node){.row_id = c->row_id,
+							   .start = c->start,
+							   .dur = c->end - c->start,
+							   .thread_id = c->thread_id,
+							   .task = c->number,
+							   .op = c->op,
+							   .place = c->place});
+	if (n >= 0)
+		c->node = (uint32_t)n;
+	return n;
+}
+
+/* Bytes that the call moved into or out of one of its files. */
+static int call_moved(struct flow_state *s, struct flow_call *c, int64_t file_id, int64_t pos,
+		      enum flow_side side)
+{
+	int64_t at = flow_object(s, file_id);
+
+	if (at < 0)
+		return (int)at;
+	if (at == FLOW_NONE)
+		return 0;
+	switch (s->objects[at].kind) {
+	case FLOW_IS_FILE:
+		return flow_files_move(s, c, (uint32_t)at, pos, side);
+	case FLOW_IS_PIPE:
+	case FLOW_IS_TCP:
+	case FLOW_IS_UNIX:
+		return flow_sockets_move(s, c, (uint32_t)at, side);
+	case FLOW_IS_EVENTFD:
+		return flow_eventfd_move(s, c, side);
+	default:
+		return 0;
+	}
+}
+
+static int call_copied(struct flow_state *s, struct flow_call *c)
+{
+	bool second = op_copy(c->op) == OP_COPY_TO_SECOND;
+	int r = call_moved(s, c, second ? c->file_id : c->file2_id, second ? c->pos : c->pos2,
+			   FLOW_RECEIVE);
+
+	return r < 0 ? r
+		     : call_moved(s, c, second ? c->file2_id : c->file_id,
+				  second ? c->pos2 : c->pos, FLOW_SEND);
+}
+
+static int call_act(struct flow_state *s, struct flow_call *c)
+{
+	switch ((enum flow_act)c->act) {
+	case FLOW_READ:
+		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_RECEIVE) : 0;
+	case FLOW_WRITE:
+		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_SEND) : 0;
+	case FLOW_COPY:
+		return c->bytes > 0 ? call_copied(s, c) : 0;
+	case FLOW_FORK:
+	case FLOW_WAIT:
+	case FLOW_EXIT:
+	case FLOW_EXEC:
+	case FLOW_FUTEX:
+	case FLOW_KILL:
+	case FLOW_SIGNALLED:
+		return flow_tasks_take(s, c);
+	case FLOW_CONNECT:
+	case FLOW_ACCEPT:
+	case FLOW_PAIR:
+		return flow_sockets_take(s, c);
+	case FLOW_OPEN:
+	case FLOW_RENAME:
+	case FLOW_FSYNC:
+	case FLOW_TRUNCATE:
+		return flow_files_take(s, c);
+	case FLOW_FLOCK:
+	case FLOW_CLOSE:
+	case FLOW_EVENTFD:
+		return flow_locks_take(s, c);
+	default:
+		return 0;
+	}
+}
+
+/* Reads a row. 1; 0: it is of no thread, or was no call of its own. Or -ENOMEM. */
+static int call_read(struct flow_state *s, const struct batch *b, uint32_t row, int64_t end,
+		     struct flow_call *c)
+{
+	int64_t dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
+		op = batch_get(b, OP_OP, row, -1), task;
+
+	*c = (struct flow_call){
+		.row_id = batch_row_id(b, row),
+		.start = batch_get(b, OP_START, row, end - dur),
+		.end = end,
+		.thread_id = batch_get(b, OP_THREAD_ID, row, -1),
+		.ret = batch_get(b, OP_RET, row, INT64_MIN),
+		.bytes = batch_get(b, OP_BYTES, row, 0),
+		.size = batch_get(b, OP_SIZE, row, 0),
+		.file_id = batch_get(b, OP_FILE_ID, row, -1),
+		.file2_id = batch_get(b, OP_FILE2_ID, row, -1),
+		.pos = batch_get(b, OP_POS, row, -1),
+		.pos2 = batch_get(b, OP_POS2, row, -1),
+		.waker_id = batch_get(b, OP_WAKER_ID, row, -1),
+		.flags = (uint64_t)batch_get(b, OP_FLAGS, row, 0),
+		.a = {(uint64_t)batch_get(b, OP_A0, row, 0), (uint64_t)batch_get(b, OP_A1, row, 0),
+		      (uint64_t)batch_get(b, OP_A2, row, 0)},
+		.fd = batch_get(b, OP_FD, row, -1),
+		.status = (uint64_t)batch_get(b, OP_STATUS, row, 0),
+		.node = FLOW_NONE,
+		.kind = (uint8_t)batch_get(b, OP_KIND, row, KIND_SYSCALL),
+		.op = (uint16_t)(op >= 0 && op < OP_CODE_MAX ? op : OP_CODE_NUMBERED),
+	};
+	if (c->thread_id < 0 || c->kind == KIND_FAULT)
+		return 0;
+	c->start = MIN(c->start, c->end);
+	c->failed = c->ret == INT64_MIN || c->ret < 0;
+	c->act = s->acts[c->op];
+	c->place = (uint16_t)MIN(id_recording(c->thread_id), (uint64_t)UINT16_MAX);
+	task = flow_task_of(s, c->thread_id);
+	if (task < 0)
+		return (int)task;
+	c->task = (uint32_t)task;
+	c->number = s->tasks[task].number;
+	return 1;
+}
+
+static int call_take(struct flow_state *s, struct flow_call *c)
+{
+	int r;
+
+	s->calls++;
+	if (c->kind != KIND_SYSCALL) {
+		c->number = s->graph.tasks++;
+		r = flow_requests_take(s, c);
+		return r < 0 ? r : call_act(s, c);
+	}
+	r = flow_tasks_any(s, c);
+	if (r >= 0 && c->act == FLOW_ENTER)
+		r = flow_requests_enter(s, c);
+	if (r >= 0)
+		r = call_act(s, c);
+	if (r >= 0)
+		flow_tasks_last(s, c);
+	return r;
+}
+
+/* ---- losses ---- */
+
+static int loss_read(struct flow_state *s, const struct batch *b, uint32_t row)
+{
+	int64_t cause = batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE),
+		start = batch_get(b, LOSS_START, row, INT64_MIN);
+
+	switch (cause) { /* rows that lack something, remarks: no call is missing */
+	case CAUSE_PATH_CUT:
+	case CAUSE_ARG_UNREAD:
+	case CAUSE_NO_FILE:
+	case CAUSE_UNSENT:
+	case CAUSE_STACK:
+	case CAUSE_STOPPED:
+	case CAUSE_HOLD_LIMIT:
+	case CAUSE_RUNNING_UNREAD:
+		return 0;
+	default:
+		break;
+	}
+	if (cause_is_beside((enum loss_cause)cause) || batch_get(b, LOSS_EVENTS, row, 1) == 0)
+		return 0;
+	if (grow((void **)&s->losses, &s->loss_cap, s->loss_count + 1, sizeof(*s->losses)) < 0)
+		return -ENOMEM;
+	s->losses[s->loss_count++] =
+		(struct flow_loss){start, MAX(start, batch_get(b, LOSS_STOP, row, start))};
+	return 0;
+}
+
+/* ---- clocks ---- */
+
+static int pass_pair(void *arg, const struct flow_channel *ch, uint32_t send, uint32_t receive)
+{
+	struct flow_state *s = arg;
+	const struct flow_node *from = &s->graph.nodes[send], *to = &s->graph.nodes[receive];
+
+	(void)ch;
+	return flow_clocks_pair(s->clocks, from->place, from->start, to->place, flow_node_end(to));
+}
+
+static int pass_clocks(struct flow_state *s)
+{
+	size_t count = store_recording_count(s->run->store);
+	_cleanup_free_ uint64_t *machine = calloc(count + 1, sizeof(*machine));
+
+	if (!machine)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		machine[i] = (uint64_t)dims_machine(s->dims, id_compose(0, i));
+	return flow_clocks_solve(s->clocks, machine, count);
+}
+
+/* ---- the pass ---- */
+
+static int pass_rows(struct flow_state *s, struct engine_merge *m, const struct batch *b,
+		     const uint32_t *rows, size_t n)
+{
+	struct flow_call c;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		if (b->table == TABLE_LOSS) {
+			r = loss_read(s, b, rows[i]);
+		} else if (b->table == TABLE_CHUNK) {
+			r = flow_content_row(s, b, rows[i]);
+		} else {
+			r = call_read(s, b, rows[i], engine_merge_end(m, rows[i]), &c);
+			r = r <= 0 ? r : call_take(s, &c);
+		}
+	}
+	return r;
+}
+
+int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
+		  const struct analysis_run *run, struct error *err)
+{
+	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	size_t which;
+	ssize_t n = 0;
+	int r = acts_make(s);
+
+	s->in = in;
+	s->run = run;
+	s->dims = store_dims(run->store);
+	s->streams = (struct flow_channels){.graph = &s->graph, .pair = pass_pair, .arg = s};
+	if (r >= 0)
+		r = flow_clocks_new(&s->clocks);
+	if (r >= 0)
+		r = analysis_stream(&m, in, run, err);
+	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) > 0) {
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		r = pass_rows(s, m, b, rows, (size_t)n);
+	}
+	if (r >= 0 && n < 0)
+		return (int)n;
+	if (r >= 0)
+		r = flow_tasks_end(s);
+	if (r >= 0)
+		r = flow_graph_number(&s->graph);
+	if (r >= 0)
+		r = pass_clocks(s);
+	return r < 0 ? error_errno(err, r, "following the calls") : 0;
+}
+
+void flow_state_free(struct flow_state *s)
+{
+	flow_content_free(s);
+	for (size_t i = 0; i < s->channel_count; i++)
+		flow_channel_free(&s->streams, &s->channels[i]);
+	for (size_t i = 0; i < s->file_count; i++)
+		flow_extents_free(&s->files[i].written, &s->room);
+	flow_graph_free(&s->graph);
+	flow_clocks_free(s->clocks);
+	flow_tasks_free(s);
+	flow_locks_free(s);
+	free(s->objects);
+	free(s->channels);
+	free(s->files);
+	free(s->losses);
+	free(s->acts);
+	idmap_free(&s->object_of_version);
+	map_free(&s->object_of);
+	map_free(&s->waiting);
+	map_free(&s->eventfds);
+}

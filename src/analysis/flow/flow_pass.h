@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow_pass.h: the one pass over all traces that finds the edges. Each kind of thing that orders operations is a file of its own,
+ * which gets every call that concerns it in the order of their ends:
+ *
+ *   flow_tasks.c      fork, join, exec, futex, signals
+ *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
+ *   flow_files.c      storage, publication, sync
+ *   flow_locks.c      flock
+ *   flow_requests.c   io_uring
+ */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "analysis/flow/flow_channel.h"
+#include "analysis/flow/flow_content.h"
+#include "analysis/flow/flow_extents.h"
+#include "base/idmap.h"
+
+#define FLOW_PLACES_MAX 256u
+
+/* What an operation does, as far as edges are concerned. */
+enum flow_act {
+	FLOW_NOTHING,
+	FLOW_READ,
+	FLOW_WRITE,
+	FLOW_COPY, /* within the kernel: sendfile, splice, copy_file_range */
+	FLOW_FORK,
+	FLOW_WAIT,
+	FLOW_EXIT,
+	FLOW_EXEC,
+	FLOW_CONNECT,
+	FLOW_ACCEPT,
+	FLOW_PAIR, /* socketpair, pipe */
+	FLOW_OPEN,
+	FLOW_CLOSE,
+	FLOW_RENAME,
+	FLOW_FSYNC,
+	FLOW_TRUNCATE,
+	FLOW_FUTEX,
+	FLOW_FLOCK,
+	FLOW_EVENTFD,
+	FLOW_KILL,
+	FLOW_SIGNALLED,
+	FLOW_ENTER,
+};
+
+/* A row of op. */
+struct flow_call {
+	int64_t row_id, start, end, thread_id, ret, bytes, size, file_id, file2_id, pos, pos2, waker_id,
+		fd;
+	uint64_t flags, a[3], status;
+	uint32_t task;	 /* of flow_state.tasks */
+	uint32_t number; /* of the graph's tasks: a request has one of its own */
+	uint32_t node;	 /* FLOW_NONE until flow_call_node() made it */
+	uint16_t op, place;
+	uint8_t act, kind;
+	bool failed;
+};
+
+#define FLOW_WAKES  4
+#define FLOW_ENTERS 4
+
+/* A call that woke somebody from a futex. */
+struct flow_wake {
+	uint32_t node;
+	int64_t start, end;
+	uint64_t at, to; /* addresses: woken at, moved to */
+	bool any;	 /* the end of a thread, which wakes at an address that no call has */
+};
+
+/* A wait for a futex that a task ended, until that task's next call shows by which. */
+struct flow_woken {
+	uint32_t node;
+	int64_t start, end;
+	uint64_t at;
+};
+
+/* A thread over its versions. */
+struct flow_task {
+	uint32_t number;	     /* of the graph */
+	int64_t thread_id;	     /* any version of it */
+	int64_t process_id, tid, tid_ns, pid_ns, net_ns;
+	uint64_t machine;
+	uint32_t first;		     /* node of its first call; FLOW_NONE: none yet */
+	uint32_t exec;		     /* node of an exec whose program made no call yet */
+	struct {
+		int64_t row_id, start, end, thread_id;
+		uint32_t node;
+		uint16_t op, place;
+	} last; /* what it called last */
+	int64_t stopped;	     /* when it ended, INT64_MIN: it lives */
+	struct flow_wake wakes[FLOW_WAKES]; /* the last, in a ring */
+	unsigned int wake_count;
+	struct flow_woken *woken;
+	size_t woken_count, woken_cap;
+	/* of io_uring: the last calls that submit, requests whose call has not ended, and those complete */
+	struct flow_wake enters[FLOW_ENTERS];
+	unsigned int enter_count;
+	struct flow_woken *loose, *done;
+	size_t loose_count, loose_cap, done_count, done_cap;
+	struct flow_chunks chunks;
+	struct flow_wake killed; /* by the last signal that was sent to it */
+	uint32_t next_of_process;
+	uint32_t by_tid;	     /* the next with the same tid and machine */
+	uint16_t place;
+};
+
+enum flow_object_kind {
+	FLOW_IS_OTHER,
+	FLOW_IS_FILE,
+	FLOW_IS_PIPE,
+	FLOW_IS_TCP,
+	FLOW_IS_UNIX,
+	FLOW_IS_EVENTFD,
+};
+
+/* A file, socket or pipe: one generation. */
+struct flow_object {
+	int64_t file_id;
+	uint8_t kind;
+	bool opened;	   /* of a socket: looked for its other end */
+	bool from_start;   /* of a socket: recording saw it made */
+	bool by_connect;
+	uint16_t place;
+	uint32_t channels[2]; /* by side; FLOW_NONE */
+	uint32_t twin;	   /* the other end; FLOW_NONE */
+	uint32_t waiting;  /* the next of the same addresses that waits for its twin */
+	uint32_t origin;   /* node of the connect or accept */
+	uint32_t file;	   /* FLOW_IS_FILE: of flow_state.files */
+};
+
+struct flow_reader {
+	uint32_t node;
+	int64_t from, to, start, end;
+};
+
+/* Of a regular file. */
+struct flow_file {
+	struct flow_extents written;
+	uint32_t published; /* node of the last rename or link; FLOW_NONE */
+	int64_t renamed;    /* row of file with the name that it got last; -1 */
+	struct map pieces;  /* index of a piece that calls wrote -> of flow_state.pieces */
+	uint32_t first, last; /* nodes of writes; FLOW_NONE */
+	int64_t size;	    /* where the last byte that was written ends */
+	uint32_t writers[4]; /* nodes of the last writes of up to so many tasks since the last fsync */
+};
+
+/* A fork or a wait that names a thread by its number. */
+struct flow_named {
+	uint32_t node, task;
+	int64_t tid, start, end;
+};
+
+/* Calls are missing: between these moments, of this recording. */
+struct flow_loss {
+	int64_t from, to;
+	uint16_t place;
+};
+
+/* Something that content shows to be wrong, as it was met. */
+enum flow_suspicion {
+	FLOW_EXPLAINED,
+	FLOW_ALTERED_BETWEEN, /* the two ends of a stream */
+	FLOW_READ_BACK,	      /* a read brought something else than was written */
+};
+
+struct flow_suspect {
+	enum flow_suspicion what;
+	uint32_t first, second, spot;
+	int64_t from, to;
+};
+
+struct flow_locks;
+struct flow_clocks;
+
+struct flow_state {
+	const struct analysis_input *in;
+	const struct analysis_run *run;
+	const struct dims *dims;
+	struct flow_graph graph;
+	struct flow_channels streams;
+
+	struct flow_task *tasks;
+	size_t task_count, task_cap;
+	struct map task_of;   /* thread_id of a task -> number */
+	struct idmap task_of_version; /* thread_id -> number */
+	struct map by_process, by_tid;
+
+	struct flow_object *objects;
+	size_t object_count, object_cap;
+	struct idmap object_of_version; /* file_id -> number */
+	struct map object_of;	   /* generation -> number */
+	struct flow_channel *channels;
+	size_t channel_count, channel_cap;
+	struct map waiting;	   /* hash of addresses -> object that waits for its other end */
+	struct map eventfds;	   /* process and fd -> object */
+
+	struct flow_file *files;
+	size_t file_count, file_cap;
+	struct flow_extents_room room;
+
+	struct flow_named *forks, *waits;
+	size_t fork_count, fork_cap, wait_count, wait_cap;
+	struct flow_locks *locks;
+	struct flow_content_sums content_sums;
+	struct flow_pieces pieces;
+	struct flow_links links;
+	struct flow_suspect *suspects;
+	size_t suspect_count, suspect_cap;
+	struct flow_clocks *clocks;
+
+	struct flow_loss *losses;
+	size_t loss_count, loss_cap;
+
+	uint64_t calls;
+	uint64_t unplaced;	   /* calls on streams that began before recording did */
+	uint64_t alone;		   /* on streams of which the other end was not recorded */
+	uint64_t forgotten;	   /* ranges of files beyond the limit */
+	uint8_t *acts;		   /* by code */
+};
+
+/* All of it. flow_state_free() in either case. */
+int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
+		  const struct analysis_run *run, struct error *err);
+void flow_state_free(struct flow_state *s);
+
+/* The node of the call at hand, made on first use. A number, FLOW_NONE at the limit, or -ENOMEM. */
+int64_t flow_call_node(struct flow_state *s, struct flow_call *c) _must_check_;
+/* The object of a file; FLOW_NONE: there is none. Or -ENOMEM. */
+int64_t flow_object(struct flow_state *s, int64_t file_id) _must_check_;
+int64_t flow_channel_new(struct flow_state *s, enum block_via via) _must_check_;
+static inline int flow_edge(struct flow_state *s, const struct flow_edge *e)
+{
+	int r = flow_graph_edge(&s->graph, e);
+
+	return r < 0 ? r : 0;
+}
+
+/* flow_tasks.c */
+/* The task of a version of a thread. Its number, or -ENOMEM. */
+int64_t flow_task_of(struct flow_state *s, int64_t thread_id) _must_check_;
+/* Any call, before what it does. */
+int flow_tasks_any(struct flow_state *s, struct flow_call *c) _must_check_;
+/* Behind all else: what the task called last. */
+void flow_tasks_last(struct flow_state *s, const struct flow_call *c);
+int flow_tasks_take(struct flow_state *s, struct flow_call *c) _must_check_;
+int flow_tasks_end(struct flow_state *s) _must_check_;
+void flow_tasks_free(struct flow_state *s);
+
+/* flow_sockets.c */
+int flow_sockets_take(struct flow_state *s, struct flow_call *c) _must_check_;
+int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+		      enum flow_side side) _must_check_;
+
+/* flow_files.c */
+/* What a file is called in the end, or any other object. */
+struct bytes flow_object_name(const struct flow_state *s, uint32_t object);
+int flow_files_take(struct flow_state *s, struct flow_call *c) _must_check_;
+int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t pos,
+		    enum flow_side side) _must_check_;
+
+/* flow_content.c */
+/* A row of chunk. */
+int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row) _must_check_;
+/* Where in its stream the bytes of the call begin, -1: not known; *ret_sure: no other call may have that place. */
+int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
+			 bool *ret_sure);
+/* The call moved its bytes at `pos` of the spot (flow_content.h). */
+int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot, enum flow_side side,
+		       int64_t pos) _must_check_;
+void flow_content_free(struct flow_state *s);
+
+/* flow_requests.c */
+int flow_requests_take(struct flow_state *s, struct flow_call *c) _must_check_;
+int flow_requests_enter(struct flow_state *s, struct flow_call *c) _must_check_;
+
+/* flow_locks.c: flock and eventfd */
+int flow_locks_take(struct flow_state *s, struct flow_call *c) _must_check_;
+int flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side side) _must_check_;
+void flow_locks_free(struct flow_state *s);

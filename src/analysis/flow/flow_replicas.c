@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_replicas.c: files of one name that were written in several folders or hosts. Where most of those of two folders are equal, one is
+ * a replica of the other: then those that are not, and those that are missing, are verdicts.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/flow/flow_verdicts.h"
+#include "base/amount.h"
+#include "names/names.h"
+#include "schema/content_hash.h"
+
+#define FOLDERS_MAX 16
+
+/* A folder of one recording in which files were written. */
+struct flow_folder {
+	uint64_t key;
+	uint16_t place;
+	struct bytes path;
+};
+
+struct flow_replica {
+	uint64_t name;	 /* hash of the last part of the path */
+	uint32_t object, folder;
+	bool last;	 /* the last of its name in this folder */
+};
+
+struct flow_replicas {
+	struct flow_replica *all; /* by name, folder, time */
+	size_t count, cap;
+	struct flow_folder folders[FOLDERS_MAX];
+	size_t folder_count;
+	uint64_t common[FOLDERS_MAX][FOLDERS_MAX], equal[FOLDERS_MAX][FOLDERS_MAX];
+	uint64_t left_out;
+	struct map named;  /* names that a verdict is about */
+	struct buf said;   /* text of flow_replicas_say() */
+};
+
+static const struct flow_file *file_of(const struct flow_verdicts *v, uint32_t object)
+{
+	return &v->s->files[v->s->objects[object].file];
+}
+
+static uint64_t name_of(const struct flow_verdicts *v, uint32_t object)
+{
+	struct bytes base = names_base(flow_object_name(v->s, object));
+
+	return hash_bytes(base.data, base.len);
+}
+
+void flow_replicas_free(struct flow_verdicts *v)
+{
+	struct flow_replicas *p = v->replicas;
+
+	if (!p)
+		return;
+	free(p->all);
+	map_free(&p->named);
+	buf_free(&p->said);
+	free(p);
+	v->replicas = NULL;
+}
+
+void flow_replicas_name(struct flow_verdicts *v, uint32_t object)
+{
+	if (map_set(&v->replicas->named, name_of(v, object), 1) < 0)
+		v->left_out++; /* a verdict may come twice */
+}
+
+/* ---- who has what ---- */
+
+static int compare_replicas(const void *a, const void *b)
+{
+	const struct flow_replica *p = a, *q = b;
+
+	if (p->name != q->name)
+		return p->name < q->name ? -1 : 1;
+	if (p->folder != q->folder)
+		return p->folder < q->folder ? -1 : 1;
+	return p->object < q->object ? -1 : p->object > q->object;
+}
+
+static size_t folder_of(struct flow_replicas *p, uint16_t place, struct bytes path)
+{
+	uint64_t key = hash_bytes(path.data, path.len) ^ hash_u64(place);
+
+	for (size_t i = 0; i < p->folder_count; i++) {
+		if (p->folders[i].key == key)
+			return i;
+	}
+	if (p->folder_count == FOLDERS_MAX) {
+		p->left_out++;
+		return FOLDERS_MAX;
+	}
+	p->folders[p->folder_count] = (struct flow_folder){key, place, path};
+	return p->folder_count++;
+}
+
+static int replicas_list(struct flow_verdicts *v)
+{
+	struct flow_replicas *p = v->replicas;
+
+	for (uint32_t i = 0; i < v->s->object_count; i++) {
+		const struct flow_object *o = &v->s->objects[i];
+		struct bytes path, base;
+		size_t folder;
+
+		if (o->kind != FLOW_IS_FILE || !v->s->files[o->file].pieces.count)
+			continue;
+		path = flow_object_name(v->s, i);
+		base = names_base(path);
+		path.len -= base.len;
+		folder = folder_of(p, o->place, path);
+		if (folder == FOLDERS_MAX)
+			continue;
+		if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
+			return -ENOMEM;
+		p->all[p->count++] = (struct flow_replica){hash_bytes(base.data, base.len), i,
+							   (uint32_t)folder, false};
+	}
+	if (p->count)
+		qsort(p->all, p->count, sizeof(*p->all), compare_replicas);
+	for (size_t i = 0; i < p->count; i++)
+		p->all[i].last = i + 1 == p->count || p->all[i + 1].name != p->all[i].name ||
+				 p->all[i + 1].folder != p->all[i].folder;
+	return 0;
+}
+
+/* The first piece at or behind `index` in which two files differ; false: there is none. */
+static bool differ_from(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
+			uint64_t *ret)
+{
+	const struct flow_file *x = file_of(v, a), *y = file_of(v, b);
+	uint64_t end = (uint64_t)MAX(x->size, y->size);
+
+	for (; index * CONTENT_PIECE < end; index++) {
+		const struct flow_piece *p = flow_piece_at(&v->s->pieces, &x->pieces, index),
+					*q = flow_piece_at(&v->s->pieces, &y->pieces, index);
+
+		if ((p && p->doubtful) || (q && q->doubtful))
+			continue;
+		if (!p != !q || (p && !flow_pieces_same(p, q))) {
+			*ret = index;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The replicas of a name, one of each folder: how many. */
+static size_t replicas_group(const struct flow_replicas *p, size_t from, const struct flow_replica **to,
+			     size_t *ret_next)
+{
+	size_t n = 0, i = from;
+
+	for (; i < p->count && p->all[i].name == p->all[from].name; i++) {
+		if (p->all[i].last && n < FOLDERS_MAX)
+			to[n++] = &p->all[i];
+	}
+	*ret_next = i;
+	return n;
+}
+
+static void replicas_relate(struct flow_verdicts *v)
+{
+	struct flow_replicas *p = v->replicas;
+	const struct flow_replica *g[FOLDERS_MAX];
+
+	for (size_t i = 0, next; i < p->count; i = next) {
+		size_t n = replicas_group(p, i, g, &next);
+
+		for (size_t a = 0; a < n; a++) {
+			for (size_t b = 0; b < n; b++) {
+				uint64_t at;
+
+				p->common[g[a]->folder][g[b]->folder]++;
+				p->equal[g[a]->folder][g[b]->folder] +=
+					!differ_from(v, g[a]->object, g[b]->object, 0, &at);
+			}
+		}
+	}
+}
+
+static bool are_replicas(const struct flow_replicas *p, size_t a, size_t b)
+{
+	return a != b && p->equal[a][b] && p->equal[a][b] * 2 >= p->common[a][b];
+}
+
+int flow_replicas_make(struct flow_verdicts *v)
+{
+	int r;
+
+	v->replicas = calloc(1, sizeof(*v->replicas));
+	if (!v->replicas)
+		return -ENOMEM;
+	r = replicas_list(v);
+	if (r >= 0)
+		replicas_relate(v);
+	return r;
+}
+
+/* ---- what they say of a range ---- */
+
+/* The group that a file is in. */
+static size_t group_of(const struct flow_verdicts *v, uint32_t object, const struct flow_replica **to)
+{
+	const struct flow_replicas *p = v->replicas;
+	const struct flow_replica key = {.name = name_of(v, object)};
+	size_t low = 0, high = p->count, next;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (p->all[middle].name < key.name)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < p->count && p->all[low].name == key.name ? replicas_group(p, low, to, &next) : 0;
+}
+
+static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t from, int64_t to)
+{
+	uint64_t at;
+
+	return differ_from(v, a, b, (uint64_t)from / CONTENT_PIECE, &at) &&
+	       at * CONTENT_PIECE < (uint64_t)to;
+}
+
+/* The one that most are equal to; n: none has a majority. */
+static size_t majority_of(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+			  int64_t from, int64_t to)
+{
+	for (size_t a = 0; a < n; a++) {
+		size_t alike = 0;
+
+		for (size_t b = 0; b < n; b++)
+			alike += a == b || !differ_within(v, g[a]->object, g[b]->object, from, to);
+		if (alike * 2 > n)
+			return a;
+	}
+	return n;
+}
+
+/* The host where its recording has one such folder, else the folder. */
+static int put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to)
+{
+	const struct flow_replicas *p = v->replicas;
+	const struct flow_folder *f = &p->folders[folder];
+	bool alone = store_recording_count(v->s->run->store) > 1;
+
+	for (size_t i = 0; i < p->folder_count && alone; i++) {
+		for (size_t k = 0; k < p->folder_count && i != folder && alone; k++)
+			alone = p->folders[i].place != f->place || !are_replicas(p, i, k);
+	}
+	if (alone || f->path.len < 2)
+		return flow_place_name(v->s, f->place, to);
+	return buf_append(to, f->path.data, f->path.len - 1);
+}
+
+static int replicas_text(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			 int64_t to, struct buf *out)
+{
+	const struct flow_replica *g[FOLDERS_MAX];
+	size_t n = group_of(v, ref->object, g), right = n;
+	bool known = false;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		known |= g[i]->object == ref->object;
+	if (n > 1 && !known)
+		right = majority_of(v, g, n, from, to);
+	for (size_t i = 0; i < n && n > 1 && r >= 0; i++) {
+		uint32_t other = known ? ref->object : right < n ? g[right]->object : ref->object;
+		bool differs = differ_within(v, g[i]->object, other, from, to);
+
+		r = buf_printf(out, "%s", i ? ", " : "");
+		r = r < 0 ? r : put_folder(v, g[i]->folder, out);
+		r = r < 0 ? r
+			  : buf_printf(out, "%s",
+				       (known && ref->wrong ? !differs : differs) ? " differs" : " right");
+	}
+	return r;
+}
+
+const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			      int64_t to)
+{
+	struct flow_replicas *p = v->replicas;
+
+	if (ref->object == FLOW_NONE)
+		return NULL;
+	flow_replicas_name(v, ref->object);
+	buf_clear(&p->said);
+	if (replicas_text(v, ref, from, to, &p->said) < 0 || !p->said.len)
+		return NULL;
+	return buf_str(&p->said);
+}
+
+int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			   int64_t to)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = ref->object == FLOW_NONE ? 0 : replicas_text(v, ref, from, to, &text);
+
+	if (r < 0 || !text.len)
+		return r;
+	return flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+}
+
+/* ---- verdicts of their own ---- */
+
+/* Bytes of a piece in which two differ, where payload shows it; else the whole piece. */
+static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index, int64_t range[2])
+{
+	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &file_of(v, a)->pieces, index),
+				*q = flow_piece_at(&v->s->pieces, &file_of(v, b)->pieces, index);
+	uint32_t from = 0, to = CONTENT_PIECE;
+	int64_t end;
+
+	range[0] = (int64_t)index * CONTENT_PIECE;
+	end = MAX(file_of(v, a)->size, file_of(v, b)->size);
+	range[1] = MIN(range[0] + CONTENT_PIECE, end);
+	if (!p || !q || !p->payload || !q->payload || p->covered != q->covered)
+		return;
+	to = p->covered;
+	while (from < to && p->payload[from] == q->payload[from])
+		from++;
+	while (to > from && p->payload[to - 1] == q->payload[to - 1])
+		to--;
+	range[1] = range[0] + to;
+	range[0] += from;
+}
+
+/* The first stretch of pieces in which a file differs from another. */
+static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t range[2],
+		    uint32_t *ret_node)
+{
+	uint64_t at, next;
+	int64_t more[2];
+	const struct flow_piece *p;
+
+	if (!differ_from(v, a, b, 0, &at))
+		return false;
+	refine(v, a, b, at, range);
+	p = flow_piece_at(&v->s->pieces, &file_of(v, a)->pieces, at);
+	*ret_node = p ? p->node : file_of(v, a)->last;
+	while (differ_from(v, a, b, at + 1, &next) && next == at + 1) {
+		refine(v, a, b, next, more);
+		range[1] = more[1];
+		at = next;
+	}
+	return true;
+}
+
+/* Nobody knows which of them is right. */
+static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		r = buf_printf(&text, "%s", i ? ", " : "");
+		r = r < 0 ? r : put_folder(v, g[i]->folder, &text);
+	}
+	r = r < 0 ? r : buf_printf(&text, " differ: which is right is not known");
+	return r < 0 ? r : flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+}
+
+static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+{
+	size_t right = majority_of(v, g, n, 0, INT64_MAX);
+	int r = 0;
+
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		const struct flow_replica *other = right < n ? g[right] : g[i ? 0 : n - 1];
+		struct flow_verdict row = {.what = "replicas-differ",
+					   .object = g[i]->object,
+					   .first = FLOW_NONE,
+					   .second_spot = g[i]->object | FLOW_SPOT_FILE,
+					   .second_side = FLOW_SEND,
+					   .note = "where it was altered is not known: record with "
+						   "--content=bytes"};
+		struct flow_reference ref;
+		int64_t range[2];
+
+		if (i == right || !are_replicas(v->replicas, g[i]->folder, other->folder) ||
+		    !stretch(v, g[i]->object, other->object, range, &row.second) ||
+		    flow_verdicts_full(v))
+			continue;
+		row.from = range[0];
+		row.to = range[1];
+		row.bytes = range[1] - range[0];
+		ref = (struct flow_reference){right < n ? g[right]->object : FLOW_NONE, false};
+		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+		r = flow_verdict_put(v, &row);
+		if (r >= 0)
+			r = flow_verdict_evidence(v, "stored", row.second, row.second_spot, FLOW_SEND,
+						  NULL);
+		if (r >= 0)
+			r = right < n ? flow_replicas_evidence(v, &ref, row.from, row.to)
+				      : evidence_unsure(v, g, n);
+		if (right == n)
+			break; /* of two nobody knows which is right */
+	}
+	return r;
+}
+
+static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+{
+	struct flow_replicas *p = v->replicas;
+	int r = 0;
+
+	for (size_t f = 0; f < p->folder_count && r >= 0; f++) {
+		_cleanup_buf_ struct buf text = {0};
+		bool has = false, related = true;
+		struct flow_verdict row = {.what = "never-stored",
+					   .object = g[0]->object,
+					   .second = FLOW_NONE,
+					   .first = file_of(v, g[0]->object)->last,
+					   .first_spot = g[0]->object | FLOW_SPOT_FILE,
+					   .first_side = FLOW_SEND,
+					   .to = file_of(v, g[0]->object)->size,
+					   .bytes = file_of(v, g[0]->object)->size,
+					   .absence = true};
+
+		for (size_t i = 0; i < n; i++) {
+			has |= g[i]->folder == f;
+			related &= g[i]->folder == f || (are_replicas(p, g[i]->folder, f) &&
+							 p->common[g[i]->folder][f] > 1);
+		}
+		if (has || !related || flow_verdicts_full(v))
+			continue;
+		r = put_folder(v, f, &text);
+		if (r >= 0)
+			r = buf_printf(&text, " has other files of these, not this one");
+		if (r >= 0)
+			r = flow_verdict_put(v, &row);
+		if (r >= 0)
+			r = flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
+		if (r >= 0)
+			r = flow_verdict_evidence(v, "missing", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+	}
+	return r;
+}
+
+int flow_replicas_verdicts(struct flow_verdicts *v)
+{
+	struct flow_replicas *p = v->replicas;
+	const struct flow_replica *g[FOLDERS_MAX];
+	int r = 0;
+
+	for (size_t i = 0, next; i < p->count && r >= 0; i = next) {
+		size_t n = replicas_group(p, i, g, &next);
+
+		if (map_get(&p->named, p->all[i].name, NULL))
+			continue;
+		if (n > 1)
+			r = verdict_differs(v, g, n);
+		if (r >= 0)
+			r = verdict_absent(v, g, n);
+	}
+	return r;
+}
+
+/* ---- replication ---- */
+
+struct chain {
+	char text[256];
+	uint64_t objects, bytes;
+	double lags[FOLDERS_MAX];
+	size_t members;
+};
+
+struct member {
+	const struct flow_replica *replica;
+	int64_t at;
+	uint32_t source; /* the call that sent it */
+	int64_t process;
+};
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct member *p = a, *q = b;
+
+	return p->at < q->at ? -1 : p->at > q->at;
+}
+
+/* The call that sent what the file holds; FLOW_NONE where that is not known. */
+static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
+{
+	const struct flow_graph *g = &v->s->graph;
+
+	for (size_t i = 0; i < v->stored.count; i++) {
+		const struct flow_range *k = &v->stored.all[i];
+		uint32_t best = FLOW_NONE;
+
+		if (k->out_spot != (object | FLOW_SPOT_FILE) || k->in_spot & FLOW_SPOT_FILE)
+			continue;
+		for (uint32_t e = g->nodes[k->in].in; e != FLOW_NONE; e = g->edges[e].next_in) {
+			if (g->edges[e].via == VIA_STREAM &&
+			    (best == FLOW_NONE || g->nodes[g->edges[e].from].start < g->nodes[best].start))
+				best = g->edges[e].from;
+		}
+		return best;
+	}
+	return FLOW_NONE;
+}
+
+static int64_t process_of(const struct flow_verdicts *v, uint32_t node)
+{
+	return names_process_of(v->s->dims, v->s->graph.nodes[node].thread_id);
+}
+
+/* By who sent to whom: each behind the one from which it got the bytes, as far as that is known; else by time. */
+static void chain_order(const struct flow_verdicts *v, struct member *m, size_t n)
+{
+	qsort(m, n, sizeof(*m), compare_members);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = i; k < n; k++) {
+			bool root = m[k].source == FLOW_NONE;
+
+			for (size_t j = 0; j < n && !i && !root; j++)
+				root |= m[j].process == process_of(v, m[k].source);
+			if (i ? m[k].source == FLOW_NONE || process_of(v, m[k].source) != m[i - 1].process
+			      : root)
+				continue;
+			struct member next = m[k];
+
+			memmove(&m[i + 1], &m[i], (k - i) * sizeof(*m));
+			m[i] = next;
+			break;
+		}
+	}
+}
+
+static int chain_text(const struct flow_verdicts *v, const struct member *m, size_t n, struct buf *to)
+{
+	int r = 0;
+
+	if (m[0].source != FLOW_NONE) {
+		const struct flow_node *s = &v->s->graph.nodes[m[0].source];
+
+		r = store_recording_count(v->s->run->store) > 1
+			    ? flow_place_name(v->s, s->place, to)
+			    : names_process(v->s->dims, process_of(v, m[0].source), to);
+	}
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		bool chained = i ? m[i].source != FLOW_NONE && process_of(v, m[i].source) == m[i - 1].process
+				 : m[0].source != FLOW_NONE;
+
+		r = buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
+		r = r < 0 ? r : put_folder(v, m[i].replica->folder, to);
+	}
+	return r;
+}
+
+static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t *count,
+		     const struct flow_replica *const *g, size_t n)
+{
+	_cleanup_buf_ struct buf text = {0};
+	struct member m[FOLDERS_MAX];
+	int64_t origin;
+	size_t at = 0;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t last = file_of(v, g[i]->object)->last;
+		const struct flow_node *w = &v->s->graph.nodes[last];
+
+		m[i] = (struct member){
+			g[i], flow_clock_corrected(v->s->clocks, w->place, flow_node_end(w)),
+			source_of(v, g[i]->object), process_of(v, last)};
+	}
+	chain_order(v, m, n);
+	origin = m[0].source == FLOW_NONE
+			 ? m[0].at
+			 : flow_clock_corrected(v->s->clocks, v->s->graph.nodes[m[0].source].place,
+						v->s->graph.nodes[m[0].source].start);
+	r = chain_text(v, m, n, &text);
+	if (r < 0)
+		return r;
+	while (at < *count && strncmp(chains[at].text, buf_str(&text), sizeof(chains[at].text) - 1) != 0)
+		at++;
+	if (at == FOLDERS_MAX)
+		return 0;
+	if (at == *count) {
+		chains[(*count)++] = (struct chain){.members = n};
+		snprintf(chains[at].text, sizeof(chains[at].text), "%s", buf_str(&text));
+	}
+	chains[at].objects++;
+	chains[at].bytes += (uint64_t)file_of(v, m[0].replica->object)->size;
+	for (size_t i = 0; i < n; i++)
+		chains[at].lags[i] += (double)(m[i].at - origin);
+	return 0;
+}
+
+int flow_replicas_put(struct flow_verdicts *v)
+{
+	struct flow_replicas *p = v->replicas;
+	const struct flow_replica *g[FOLDERS_MAX];
+	struct chain chains[FOLDERS_MAX];
+	size_t count = 0;
+	int r = 0;
+
+	for (size_t i = 0, next; i < p->count && r >= 0; i = next) {
+		size_t n = replicas_group(p, i, g, &next);
+
+		if (n > 1 && are_replicas(p, g[0]->folder, g[1]->folder))
+			r = chain_add(v, chains, &count, g, n);
+	}
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		_cleanup_buf_ struct buf lags = {0};
+		const struct chain *c = &chains[i];
+
+		for (size_t k = 0; k < c->members && r >= 0; k++)
+			r = buf_printf(&lags, "%s%s", k ? " / " : "",
+				       format_dur((int64_t)(c->lags[k] / (double)c->objects)).s);
+		answer_list_str(v->replication, c->text);
+		answer_list_uint(v->replication, c->objects);
+		answer_list_uint(v->replication, c->bytes);
+		answer_list_text(v->replication, (struct bytes){lags.data, lags.len});
+	}
+	return r;
+}

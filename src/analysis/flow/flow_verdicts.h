@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow_verdicts.h: verdicts at the end of the pass.
+ *
+ *   flow_verdicts.c     bytes that a process or what lies between two altered
+ *   flow_deliveries.c   bytes that were stored and not sent, sent and not stored, sent twice, or in another order
+ *   flow_replicas.c     files of one name in several places: which differ, which are missing, in which order they were written
+ */
+#pragma once
+
+#include "analysis/flow/flow.h"
+
+/* Bytes of one spot that a process gave away at another. */
+struct flow_range {
+	int64_t process_id;
+	uint32_t in_spot, out_spot;
+	int64_t from, to; /* where they came in */
+	int64_t out_pos;
+	uint32_t in, out;
+	bool differs, doubtful;
+};
+
+/* By process, spot and from. */
+struct flow_ranges {
+	struct flow_range *all;
+	size_t count, cap;
+};
+
+struct flow_replicas;
+
+struct flow_verdicts {
+	const struct flow_state *s;
+	struct answer_list *rows, *evidence, *replication;
+	int64_t count;
+	uint64_t left_out;
+	struct flow_ranges stored, sent;
+	struct flow_replicas *replicas;
+};
+
+struct flow_verdict {
+	const char *what;
+	uint32_t object; /* the file; FLOW_NONE */
+	int64_t from, to, bytes;
+	uint32_t first, second; /* calls; FLOW_NONE: none */
+	uint32_t first_spot, second_spot;
+	enum flow_side first_side, second_side;
+	const char *second_observation, *note;
+	bool absence; /* it is from a call that was not found */
+};
+
+/* Fills the tables. flow_verdicts_free() in either case. */
+int flow_verdicts_make(struct flow_verdicts *v);
+void flow_verdicts_free(struct flow_verdicts *v);
+
+bool flow_verdicts_full(struct flow_verdicts *v);
+int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
+/* A line below the verdict that was put last. */
+int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
+			  enum flow_side mine, const char *text);
+const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
+				       int64_t from, int64_t to);
+
+int flow_deliveries_verdicts(struct flow_verdicts *v);
+
+int flow_replicas_make(struct flow_verdicts *v);
+void flow_replicas_free(struct flow_verdicts *v);
+/* A verdict is about the file: the replicas need not say the same again. */
+void flow_replicas_name(struct flow_verdicts *v, uint32_t object);
+/* A file of which is known whether the bytes at hand are wrong. */
+struct flow_reference {
+	uint32_t object;
+	bool wrong;
+};
+/* What other replicas say of these bytes of the file, as text that lives until the next is made; NULL: there are none. */
+const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			      int64_t to);
+int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			   int64_t to);
+int flow_replicas_verdicts(struct flow_verdicts *v);
+int flow_replicas_put(struct flow_verdicts *v);

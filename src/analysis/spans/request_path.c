@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * request_path.c: the critical path of a request: for each moment of it, the thread that it waited for then.
+ *
+ * It begins on the request's thread. Where a thread waits for another (span_joins.h), the path goes over to that one for as long as
+ * the wait lasted, and from there to the one that this waits for; before and behind waits it is the thread itself. A wait of
+ * which nobody is known stays on the path as the wait that it is. This is the bounded form of the critical path of Giraldeau and
+ * Dagenais ("Wait analysis of distributed systems using kernel tracing", IEEE Transactions on Parallel and Distributed Systems, 2016),
+ * as Trace Compass draws it: what a thread did before somebody waited for it is not on the path, even if it could have been done
+ * earlier. So the path covers the request's time exactly once, and its parts add up to the duration.
+ *
+ * An event loop works on several requests in turn, and waits for all of them at once: on such a thread the spans below say who is
+ * waited for, of those that overlap the one that began first.
+ *
+ * Steps are linear in the waits on the path; each is looked up in the logarithm of all.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/spans/requests.h"
+#include "analysis/spans/span_joins.h"
+#include "base/map.h"
+#include "base/saturate.h"
+#include "schema/vocab.h"
+
+struct path_walk {
+	struct requests *q;
+	struct requests_path *p;
+	uint32_t on[JOIN_DEPTH_MAX + 1]; /* tasks that wait for the one that is looked at */
+};
+
+static int path_put(struct path_walk *w, uint32_t task, int64_t start, int64_t stop)
+{
+	struct requests_path *p = w->p;
+
+	if (start >= stop)
+		return 0;
+	if (p->count && p->all[p->count - 1].task == task && p->all[p->count - 1].stop == start) {
+		p->all[p->count - 1].stop = stop;
+		return 0;
+	}
+	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
+		return -ENOMEM;
+	p->all[p->count++] = (struct requests_segment){
+		.start = start,
+		.stop = stop,
+		.task = task,
+		.thread_id = span_places_thread(w->q->spans.places, task)};
+	return 0;
+}
+
+/* True for a thread that waits further up: it cannot be what is waited for. */
+static bool path_is_on(const struct path_walk *w, uint32_t task, unsigned int depth)
+{
+	for (unsigned int i = 0; i <= depth; i++) {
+		if (w->on[i] == task)
+			return true;
+	}
+	return false;
+}
+
+static int path_of(struct path_walk *w, uint32_t task, int64_t from, int64_t to, unsigned int depth)
+{
+	const struct span_joins *j = w->q->spans.joins;
+	size_t end, i = span_joins_from(j, task, from, &end);
+	int r = 0;
+
+	w->on[depth] = task;
+	for (; i < end && j->waits[i].start < to && r >= 0; i++) {
+		int64_t start = MAX(j->waits[i].start, from), stop = MIN(j->waits[i].stop, to);
+
+		if (start >= stop || depth == JOIN_DEPTH_MAX ||
+		    path_is_on(w, j->waits[i].target, depth))
+			continue;
+		r = path_put(w, task, from, start);
+		if (r >= 0)
+			r = path_of(w, j->waits[i].target, start, stop, depth + 1);
+		from = stop;
+	}
+	return r < 0 ? r : path_put(w, task, from, to);
+}
+
+/* Another request's span lies on the thread while this one is open: it runs a loop. */
+static bool path_is_loop(const struct requests *q, const struct span *of, uint32_t task)
+{
+	const struct spans *s = &q->spans;
+
+	for (uint32_t i = 0; i < s->count && s->all[i].start < of->stop; i++) {
+		const struct span *k = &s->all[i];
+
+		if (k->stop > of->start && k->root != of->root && k->period == of->period &&
+		    k->thread_id >= 0 && span_places_task(s->places, k->thread_id, false) == task)
+			return true;
+	}
+	return false;
+}
+
+static int path_of_span(struct path_walk *w, const struct span *k, int64_t from, int64_t to)
+{
+	const struct spans *s = &w->q->spans;
+	uint32_t task = span_places_task(s->places, k->thread_id, false);
+	int r = 0;
+
+	if (task == SPAN_NONE)
+		return 0;
+	if (!path_is_loop(w->q, k, task))
+		return path_of(w, task, from, to, 0);
+	for (uint32_t c = k->first_child; c != SPAN_NONE && r >= 0; c = s->all[c].next_sibling) {
+		int64_t start = MAX(s->all[c].start, from), stop = MIN(s->all[c].stop, to);
+
+		if (start >= stop || s->all[c].thread_id < 0)
+			continue;
+		r = path_put(w, task, from, start);
+		if (r >= 0)
+			r = path_of_span(w, &s->all[c], start, stop);
+		from = stop;
+	}
+	return r < 0 ? r : path_put(w, task, from, to);
+}
+
+/* ---- what its threads did ---- */
+
+static int segment_order(const void *a, const void *b)
+{
+	const struct requests_segment *x = a, *y = b;
+
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static int segment_order_time(const void *a, const void *b)
+{
+	const struct requests_segment *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The first of a task that ends behind `from`; segments are in order of tasks. */
+static size_t path_find(const struct requests_path *p, uint32_t task, int64_t from)
+{
+	size_t low = 0, high = p->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct requests_segment *s = &p->all[middle];
+
+		if (s->task < task || (s->task == task && s->stop <= from))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* What of a time of a task is on the path; with `add` its segments get it as this part. */
+static int64_t path_part(struct requests_path *p, uint32_t task, int64_t start, int64_t stop,
+			 enum span_time add)
+{
+	int64_t sum = 0;
+
+	for (size_t i = path_find(p, task, start);
+	     i < p->count && p->all[i].task == task && p->all[i].start < stop; i++) {
+		int64_t part = MIN(stop, p->all[i].stop) - MAX(start, p->all[i].start);
+
+		sum += part;
+		if (add < SPAN_TIMES)
+			p->all[i].time[add] += part;
+	}
+	return sum;
+}
+
+/* 1: the call is new. Several spans of a tree may have waited for one call, which then stands below each. */
+static int path_first(struct map *seen, const struct requests_call *c)
+{
+	uint64_t key = hash_u64((uint64_t)c->thread_id);
+
+	key = hash_u64(key ^ (uint64_t)c->start);
+	key = hash_u64(key ^ (uint64_t)c->stop ^ (uint64_t)c->op << 48) | 1;
+	return map_get(seen, key, NULL) ? 0 : map_set(seen, key, 1) < 0 ? -ENOMEM : 1;
+}
+
+/* Of each call: requests of io_uring, and faults within calls, are beside what the thread does. */
+static int path_calls(struct requests *q, struct requests_path *p)
+{
+	_cleanup_(map_free) struct map seen = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < q->tree.call_count && r >= 0; i++) {
+		struct requests_call *c = &q->tree.calls[i];
+		uint32_t task = span_places_task(q->spans.places, c->thread_id, false);
+
+		if (c->disk || c->aside || task == SPAN_NONE)
+			continue;
+		r = path_first(&seen, c);
+		c->critical = path_part(p, task, c->start, c->stop, r > 0 ? c->time : SPAN_TIMES);
+	}
+	return r;
+}
+
+static void path_lines(struct requests *q, struct requests_path *p)
+{
+	for (size_t i = 0; i < q->tree.count; i++) {
+		struct requests_line *l = &q->tree.lines[i];
+		int64_t thread = q->spans.all[l->span].thread_id;
+		uint32_t task = span_places_task(q->spans.places, thread, false);
+
+		for (uint32_t k = l->from; k < l->to; k++)
+			l->critical = add_sat_signed(l->critical, q->tree.calls[k].critical);
+		if (l->from == l->to && task != SPAN_NONE)
+			l->critical = path_part(p, task, l->start, l->stop, SPAN_TIMES);
+	}
+}
+
+/* Threads, the one with most time first. */
+static int path_threads(struct requests_path *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct requests_segment *s = &p->all[i], *t = NULL;
+		int64_t in_calls = 0;
+
+		for (unsigned int k = SPAN_PROGRAM + 1; k < SPAN_TIMES; k++)
+			in_calls += s->time[k];
+		s->time[SPAN_PROGRAM] = MAX(s->stop - s->start - in_calls, (int64_t)0);
+		if (!i || s->task != p->all[i - 1].task) {
+			if (grow((void **)&p->threads, &p->thread_cap, p->thread_count + 1,
+				 sizeof(*p->threads)) < 0)
+				return -ENOMEM;
+			p->threads[p->thread_count++] = (struct requests_segment){
+				.task = s->task, .thread_id = s->thread_id};
+		}
+		t = &p->threads[p->thread_count - 1];
+		t->stop += s->stop - s->start; /* its time in all */
+		for (unsigned int k = 0; k < SPAN_TIMES; k++)
+			t->time[k] += s->time[k];
+	}
+	return 0;
+}
+
+static int path_order_most(const void *a, const void *b)
+{
+	const struct requests_segment *x = a, *y = b;
+
+	return x->stop != y->stop ? (x->stop > y->stop ? -1 : 1)
+				  : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
+}
+
+int requests_make_path(struct requests *q)
+{
+	const struct span *k = &q->spans.all[q->tree.of];
+	struct requests_path *p = &q->tree.path;
+	struct path_walk w = {.q = q, .p = p};
+	uint32_t task = span_places_task(q->spans.places, k->thread_id, false);
+	int r;
+
+	if (task == SPAN_NONE || k->stop <= k->start)
+		return 0;
+	r = path_of_span(&w, k, k->start, k->stop);
+	if (r < 0)
+		return r;
+	qsort(p->all, p->count, sizeof(*p->all), segment_order);
+	r = path_calls(q, p);
+	if (r < 0)
+		return r;
+	path_lines(q, p);
+	r = path_threads(p);
+	if (r < 0)
+		return r;
+	qsort(p->threads, p->thread_count, sizeof(*p->threads), path_order_most);
+	qsort(p->all, p->count, sizeof(*p->all), segment_order_time);
+	return 0;
+}
+
+/* ---- the member of the document ---- */
+
+static int path_put_times(struct buf *to, const int64_t time[static SPAN_TIMES])
+{
+	int r = buf_printf(to, "{");
+
+	for (unsigned int i = 0; i < SPAN_TIMES && r >= 0; i++)
+		r = buf_printf(to, "%s\"%s\": %lld", i ? ", " : "", span_time_word(i),
+			       (long long)time[i]);
+	return r < 0 ? r : buf_printf(to, "}");
+}
+
+int requests_put_path(const struct requests *q, struct buf *to)
+{
+	const struct requests_path *p = &q->tree.path;
+	int64_t time[SPAN_TIMES] = {0}, all = 0;
+	int r;
+
+	for (size_t i = 0; i < p->thread_count; i++) {
+		all += p->threads[i].stop;
+		for (unsigned int k = 0; k < SPAN_TIMES; k++)
+			time[k] += p->threads[i].time[k];
+	}
+	r = buf_printf(to, ",\n\"critical_path\": {\"time\": %lld, \"segments\": %zu, \"parts\": ",
+		       (long long)all, p->count);
+	if (r >= 0)
+		r = path_put_times(to, time);
+	if (r >= 0)
+		r = buf_printf(to, ", \"threads\": [");
+	for (size_t i = 0; i < p->thread_count && r >= 0; i++) {
+		r = buf_printf(to,
+			       "%s{\"thread_id\": %lld, \"time\": %lld, \"parts\": ", i ? ", " : "",
+			       (long long)p->threads[i].thread_id, (long long)p->threads[i].stop);
+		if (r >= 0)
+			r = path_put_times(to, p->threads[i].time);
+		if (r >= 0)
+			r = buf_printf(to, "}");
+	}
+	return r < 0 ? r : buf_printf(to, "]}");
+}

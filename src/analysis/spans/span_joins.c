@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+/* span_joins.c: which calls can join threads, gathered, put in order of time, and what follows from each. */
+#include "analysis/spans/span_joins.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "analysis/spans/span_streams.h"
+#include "base/map.h"
+#include "base/saturate.h"
+#include "names/names.h"
+#include "schema/ops.h"
+#include "schema/vocab.h"
+
+#define JOIN_AHEAD 1000000000ll /* ns behind the end of the last span in which its calls may end */
+
+enum join_kind {
+	JOIN_WRITE, /* what: the stream that its reader reads */
+	JOIN_READ,
+	JOIN_POLL,
+	JOIN_WOKEN, /* what: the task that woke it */
+	JOIN_CHILD, /* what: the task of a child that ended, or SPAN_NONE */
+};
+
+struct join_event {
+	int64_t at; /* by which they are in order: a write at its start, what waits at its end */
+	int64_t start, stop, woken; /* woken: from then on it waited for a CPU alone */
+	uint32_t task, what, own;   /* own: of a write, the stream that this end reads */
+	uint32_t bytes : 30;
+	uint32_t waited : 1; /* a read that found nothing; a wait for work */
+	uint32_t pad : 1;
+	uint8_t kind;
+};
+
+/* What is known of a task on the way. */
+struct join_task {
+	int64_t poll_start, poll_stop,
+		poll_woken; /* a poll of which it is not known yet what it was for; 0: none */
+	uint32_t epoch;	    /* number of what it was given last */
+	uint32_t origin;    /* the stream it came from; SPAN_NONE: by a futex */
+	uint32_t spans[SPAN_LANES_MAX];
+	uint8_t count;
+	bool paused; /* it polls for something new: what it was given goes on with an answer alone */
+};
+
+struct joining {
+	struct spans *s;
+	const struct dims *dims;
+	struct span_joins *j;
+	struct join_event *events;
+	size_t count, cap;
+	struct join_task *tasks;
+	size_t task_count;
+	struct span_streams streams;
+	uint32_t epochs;
+	uint8_t roles[OP_CODE_MAX]; /* enum join_role */
+	int64_t futex, futex_wait;
+};
+
+enum join_role { ROLE_NONE, ROLE_READ, ROLE_WRITE, ROLE_SPLICE, ROLE_POLL, ROLE_FUTEX, ROLE_CHILD };
+
+static void joining_free(struct joining *g)
+{
+	free(g->events);
+	free(g->tasks);
+	span_streams_free(&g->streams);
+}
+
+static void join_roles(struct joining *g)
+{
+	static const struct {
+		const char *op;
+		uint8_t role;
+	} roles[] = {
+		{"read", ROLE_READ},	    {"readv", ROLE_READ},	{"preadv2", ROLE_READ},
+		{"recvfrom", ROLE_READ},    {"recvmsg", ROLE_READ},	{"recvmmsg", ROLE_READ},
+		{"write", ROLE_WRITE},	    {"writev", ROLE_WRITE},	{"pwritev2", ROLE_WRITE},
+		{"sendto", ROLE_WRITE},	    {"sendmsg", ROLE_WRITE},	{"sendmmsg", ROLE_WRITE},
+		{"sendfile", ROLE_WRITE},   {"splice", ROLE_SPLICE},	{"poll", ROLE_POLL},
+		{"ppoll", ROLE_POLL},	    {"select", ROLE_POLL},	{"pselect6", ROLE_POLL},
+		{"epoll_wait", ROLE_POLL},  {"epoll_pwait", ROLE_POLL}, {"epoll_pwait2", ROLE_POLL},
+		{"accept", ROLE_POLL},	    {"accept4", ROLE_POLL},	{"futex", ROLE_FUTEX},
+		{"futex_wait", ROLE_FUTEX}, {"wait4", ROLE_CHILD},	{"waitid", ROLE_CHILD},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
+		int code = op_find(roles[i].op);
+
+		assert(code >= 0 && code < OP_CODE_MAX);
+		g->roles[code] = roles[i].role;
+	}
+}
+
+/* ---- gathering ---- */
+
+static int join_put(struct joining *g, const struct join_event *e)
+{
+	if (g->count == JOIN_EVENTS_MAX) {
+		g->s->unjoined++;
+		return 0;
+	}
+	if (grow((void **)&g->events, &g->cap, g->count + 1, sizeof(*e)) < 0)
+		return -ENOMEM;
+	g->events[g->count++] = *e;
+	return 0;
+}
+
+static int join_stream(struct joining *g, const struct batch *b, size_t row, unsigned int column,
+		       bool write, uint32_t *ret)
+{
+	return span_streams_find(&g->streams, batch_get(b, column, row, -1),
+				 batch_get(b, column == OP_FILE2_ID ? OP_FD2 : OP_FD, row, -1),
+				 names_process_of(g->dims, batch_get(b, OP_THREAD_ID, row, -1)),
+				 write, ret);
+}
+
+static int join_write(struct joining *g, const struct batch *b, size_t row, unsigned int column,
+		      struct join_event *e)
+{
+	int r = join_stream(g, b, row, column, true, &e->what);
+
+	if (r >= 0)
+		r = join_stream(g, b, row, column, false, &e->own);
+	if (r < 0 || e->what == SPAN_NONE)
+		return r;
+	e->kind = JOIN_WRITE;
+	e->at = e->start;
+	return join_put(g, e);
+}
+
+static int join_read(struct joining *g, const struct batch *b, size_t row, struct join_event *e)
+{
+	int r = join_stream(g, b, row, OP_FILE_ID, false, &e->what);
+
+	if (r < 0 || e->what == SPAN_NONE)
+		return r;
+	g->streams.all[e->what].read = true;
+	e->kind = JOIN_READ;
+	e->waited = batch_get(b, OP_CLASS, row, CLASS_OTHER) == CLASS_WAIT;
+	return join_put(g, e);
+}
+
+/* A wait for a futex that another thread ended. */
+static int join_futex(struct joining *g, const struct batch *b, size_t row, struct join_event *e)
+{
+	int64_t waker = batch_get(b, OP_WAKER_ID, row, -1);
+	bool idle = span_places_is_idle(g->s->places, b, row);
+
+	if (waker < 0 && !idle)
+		return 0;
+	e->what = waker < 0 ? SPAN_NONE : span_places_task(g->s->places, waker, true);
+	if (waker >= 0 && e->what == SPAN_NONE)
+		return -ENOMEM;
+	e->kind = JOIN_WOKEN;
+	e->waited = idle;
+	e->at = e->woken;
+	return join_put(g, e);
+}
+
+static int join_child(struct joining *g, const struct batch *b, size_t row, struct join_event *e)
+{
+	int64_t pid = batch_get(b, OP_RET, row, -1),
+		child = span_streams_child(&g->streams, batch_get(b, OP_THREAD_ID, row, -1), pid,
+					   e->start, e->stop);
+
+	if (child < 0)
+		return 0;
+	e->what = span_places_task(g->s->places, child, true);
+	if (e->what == SPAN_NONE)
+		return -ENOMEM;
+	e->kind = JOIN_CHILD;
+	return join_put(g, e);
+}
+
+static int join_take(struct joining *g, const struct batch *b, size_t row, int64_t end)
+{
+	int64_t op = batch_get(b, OP_OP, row, -1), ret = batch_get(b, OP_RET, row, -1),
+		dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
+		thread = batch_get(b, OP_THREAD_ID, row, -1),
+		bytes = MAX(batch_get(b, OP_BYTES, row, ret), (int64_t)1),
+		runq = MAX(batch_get(b, OP_RUNQ, row, 0), (int64_t)0);
+	uint8_t role = op >= 0 && op < OP_CODE_MAX ? g->roles[op] : ROLE_NONE;
+	bool call = batch_get(b, OP_KIND, row, KIND_SYSCALL) == KIND_SYSCALL;
+	struct join_event e = {.start = MAX(batch_get(b, OP_START, row, end - dur), (int64_t)0),
+			       .own = SPAN_NONE,
+			       .what = SPAN_NONE};
+	int r;
+
+	if (role == ROLE_NONE || thread < 0 || (!call && role != ROLE_WRITE))
+		return 0;
+	if ((role == ROLE_READ || role == ROLE_WRITE || role == ROLE_SPLICE) && ret <= 0)
+		return 0;
+	e.stop = e.at = add_sat_signed(e.start, dur);
+	e.woken = MAX(e.stop - runq, e.start);
+	e.bytes = (uint32_t)MIN(bytes, (int64_t)(1 << 29));
+	e.task = span_places_task(g->s->places, thread, true);
+	if (e.task == SPAN_NONE)
+		return -ENOMEM;
+	switch (role) {
+	case ROLE_WRITE:
+		return join_write(g, b, row, OP_FILE_ID, &e);
+	case ROLE_SPLICE:
+		r = join_read(g, b, row, &e);
+		return r < 0 ? r : join_write(g, b, row, OP_FILE2_ID, &e);
+	case ROLE_READ:
+		return join_read(g, b, row, &e);
+	case ROLE_FUTEX:
+		return join_futex(g, b, row, &e);
+	case ROLE_CHILD:
+		return ret > 0 ? join_child(g, b, row, &e) : 0;
+	default:
+		e.kind = JOIN_POLL;
+		return join_put(g, &e);
+	}
+}
+
+static uint64_t join_columns(void)
+{
+	static const unsigned int columns[] = {OP_START,    OP_DUR,	 OP_THREAD_ID, OP_KIND,
+					       OP_OP,	    OP_CLASS,	 OP_RET,       OP_BYTES,
+					       OP_FD,	    OP_FILE_ID,	 OP_A1,	       OP_RUNQ,
+					       OP_WAKER_ID, OP_FILE2_ID, OP_FD2};
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		set |= 1ull << columns[i];
+	return set;
+}
+
+static int join_gather(struct joining *g, const struct analysis_input *in,
+		       const struct analysis_run *run, struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	struct scan_request q = {
+		.table = TABLE_OP, .columns = join_columns(), .from = INT64_MAX, .to = INT64_MIN};
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n;
+	int r;
+
+	for (uint32_t i = 0; i < g->s->count; i++) {
+		q.from = MIN(q.from, g->s->all[i].start);
+		q.to = MAX(q.to, add_sat_signed(g->s->all[i].stop, JOIN_AHEAD));
+	}
+	r = engine_scan_new(&scan, run->store, &q, err);
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
+		if (n < 0)
+			return (int)n;
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = join_take(g, b, rows[i], engine_scan_end(scan, rows[i]));
+	}
+	return r;
+}
+
+/* ---- what follows ---- */
+
+static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t start, int64_t stop,
+		     bool idle)
+{
+	struct span_joins *j = g->j;
+
+	if (target == SPAN_NONE || target == task || stop <= start)
+		return 0;
+	if (grow((void **)&j->waits, &j->wait_cap, j->wait_count + 1, sizeof(*j->waits)) < 0)
+		return -ENOMEM;
+	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target, idle};
+	return 0;
+}
+
+/* A poll turns out to be for something new: what its thread was given had ended before. */
+static int join_pause(struct joining *g, uint32_t task)
+{
+	struct join_task *t = &g->tasks[task];
+	int r = 0;
+
+	if (t->poll_stop && t->count && !t->paused)
+		r = span_places_hand(g->s->places, task, t->poll_start, NULL, 0);
+	t->paused |= t->poll_stop != 0;
+	t->poll_start = t->poll_stop = 0;
+	return r;
+}
+
+/* It gets what `from` works on at a time; `from` may be none. */
+static int join_give(struct joining *g, const struct join_event *e, uint32_t from, int64_t at,
+		     uint32_t origin)
+{
+	struct join_task *t = &g->tasks[e->task];
+	size_t n = from == SPAN_NONE ? 0 : span_places_look(g->s->places, from, at, true, t->spans);
+
+	t->count = (uint8_t)n;
+	t->origin = origin;
+	t->epoch = ++g->epochs;
+	t->paused = false;
+	return span_places_hand(g->s->places, e->task, e->stop, t->spans, n);
+}
+
+/* It goes on with what it had been given before it polled. */
+static int join_resume(struct joining *g, const struct join_event *e)
+{
+	struct join_task *t = &g->tasks[e->task];
+	bool paused = t->paused;
+
+	t->paused = false;
+	return paused && t->count
+		       ? span_places_hand(g->s->places, e->task, e->start, t->spans, t->count)
+		       : 0;
+}
+
+static int join_wrote(struct joining *g, const struct join_event *e)
+{
+	struct join_task *t = &g->tasks[e->task];
+	struct span_stream *own = e->own == SPAN_NONE ? NULL : &g->streams.all[e->own];
+	int r = 0;
+
+	if (t->poll_stop && own && own->asked == e->task + 1 && own->epoch == t->epoch)
+		t->poll_start = t->poll_stop = 0; /* for room in what it is amid writing */
+	else
+		r = join_pause(g, e->task);
+	if (r >= 0 && own && own->asked == e->task + 1 && own->epoch == t->epoch)
+		r = join_resume(g, e);
+	if (own) {
+		own->asked = e->task + 1;
+		own->epoch = t->epoch;
+	}
+	return r < 0 ? r
+		     : span_stream_wrote(
+			       &g->streams.all[e->what],
+			       &(struct span_written){e->start, e->stop, e->task, e->bytes});
+}
+
+static int join_got(struct joining *g, const struct join_event *e)
+{
+	struct join_task *t = &g->tasks[e->task];
+	struct span_stream *q = &g->streams.all[e->what];
+	bool answer = q->asked == e->task + 1 && q->epoch == t->epoch && t->origin != e->what;
+	struct span_written w = {.task = SPAN_NONE};
+	int64_t start = t->poll_stop ? t->poll_start : e->start,
+		woken = t->poll_stop && !e->waited ? t->poll_woken : e->woken;
+	int r = 0;
+
+	span_stream_read(q, e->waited ? e->start : INT64_MIN, e->stop, e->bytes, &w);
+	if (t->poll_stop || e->waited)
+		r = join_wait(g, e->task, w.task, start, woken, !answer);
+	if (r < 0)
+		return r;
+	if (answer) {
+		t->poll_start = t->poll_stop = 0;
+		return join_resume(g, e);
+	}
+	if (!t->poll_stop && e->waited && t->count && !t->paused)
+		r = span_places_hand(g->s->places, e->task, e->start, NULL, 0);
+	if (r >= 0)
+		r = join_pause(g, e->task);
+	return r < 0 ? r : join_give(g, e, w.task, w.start, e->what);
+}
+
+static int join_follow(struct joining *g, const struct join_event *e)
+{
+	int r;
+
+	switch (e->kind) {
+	case JOIN_WRITE:
+		return join_wrote(g, e);
+	case JOIN_READ:
+		return join_got(g, e);
+	case JOIN_POLL:
+		r = join_pause(g, e->task);
+		g->tasks[e->task].poll_start = e->start;
+		g->tasks[e->task].poll_stop = MAX(e->stop, (int64_t)1);
+		g->tasks[e->task].poll_woken = e->woken;
+		return r;
+	case JOIN_WOKEN:
+		r = join_wait(g, e->task, e->what, e->start, e->woken, e->waited);
+		if (r < 0 || !e->waited)
+			return r;
+		r = join_pause(g, e->task);
+		return r < 0 ? r : join_give(g, e, e->what, e->at, SPAN_NONE);
+	default:
+		return join_wait(g, e->task, e->what, e->start, e->woken, false);
+	}
+}
+
+static int join_order(const void *a, const void *b)
+{
+	const struct join_event *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1; /* a write before its read */
+	return x->task != y->task ? (x->task < y->task ? -1 : 1)
+				  : (x->stop > y->stop) - (x->stop < y->stop);
+}
+
+static int wait_order(const void *a, const void *b)
+{
+	const struct span_wait *x = a, *y = b;
+
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	return x->start != y->start ? (x->start < y->start ? -1 : 1)
+				    : (x->stop > y->stop) - (x->stop < y->stop);
+}
+
+static int join_simulate(struct joining *g)
+{
+	int r = 0;
+
+	g->task_count = span_places_tasks(g->s->places);
+	g->tasks = calloc(g->task_count + 1, sizeof(*g->tasks));
+	if (!g->tasks)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->task_count; i++)
+		g->tasks[i].origin = SPAN_NONE;
+	if (g->count)
+		qsort(g->events, g->count, sizeof(*g->events), join_order);
+	for (size_t i = 0; i < g->count && r >= 0; i++)
+		r = join_follow(g, &g->events[i]);
+	for (size_t i = 0; i < g->task_count && r >= 0; i++)
+		r = join_pause(g, (uint32_t)i);
+	if (g->j->wait_count)
+		qsort(g->j->waits, g->j->wait_count, sizeof(*g->j->waits), wait_order);
+	return r;
+}
+
+int span_joins_make(struct spans *s, const struct analysis_input *in,
+		    const struct analysis_run *run, struct error *err)
+{
+	_cleanup_(joining_free) struct joining g = {.s = s, .dims = store_dims(run->store)};
+	int r;
+
+	s->joins = calloc(1, sizeof(*s->joins));
+	if (!s->joins)
+		return -ENOMEM;
+	g.j = s->joins;
+	join_roles(&g);
+	if (!s->count)
+		return 0;
+	r = span_streams_new(&g.streams, g.dims);
+	if (r >= 0)
+		r = join_gather(&g, in, run, err);
+	if (r >= 0)
+		r = join_simulate(&g);
+	return r < 0 ? r : span_joins_resolve(s);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/* span_streams.c: streams by the names of their ends, what is unread in them, and children by their pids. */
+#include "analysis/spans/span_streams.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "names/names.h"
+#include "schema/vocab.h"
+
+void span_streams_free(struct span_streams *q)
+{
+	for (size_t i = 0; i < q->count; i++)
+		free(q->all[i].unread);
+	free(q->all);
+	free(q->names);
+	free(q->children);
+	map_free(&q->by_name);
+	map_free(&q->by_file);
+}
+
+/* ---- children ---- */
+
+static int child_order(const void *a, const void *b)
+{
+	const struct span_child *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->started != y->started
+		       ? (x->started < y->started ? -1 : 1)
+		       : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
+}
+
+/* What a parent in its pid namespace calls a thread. */
+static int64_t child_pid(const struct dims_thread *t)
+{
+	return t->tid_ns >= 0 ? t->tid_ns : t->tid;
+}
+
+int span_streams_new(struct span_streams *q, const struct dims *d)
+{
+	size_t rows = dims_rows(d, TABLE_THREAD);
+
+	q->dims = d;
+	for (size_t i = 0; i < rows; i++) {
+		int64_t id = dims_id_at(d, TABLE_THREAD, i);
+		const struct dims_thread *t = dims_thread(d, id);
+		const struct dims_process *p = t ? dims_process(d, t->process_id) : NULL;
+
+		if (!p || t->tid != p->pid || names_task(d, id) != id)
+			continue;
+		if (grow((void **)&q->children, &q->child_cap, q->child_count + 1,
+			 sizeof(*q->children)) < 0)
+			return -ENOMEM;
+		q->children[q->child_count++] = (struct span_child){child_pid(t), id, p->started};
+	}
+	if (q->child_count)
+		qsort(q->children, q->child_count, sizeof(*q->children), child_order);
+	return 0;
+}
+
+int64_t span_streams_child(const struct span_streams *q, int64_t parent_thread, int64_t pid,
+			   int64_t start, int64_t stop)
+{
+	const struct dims_thread *parent = dims_thread(q->dims, parent_thread), *t;
+	const struct dims_process *p;
+	size_t low = 0, high = q->child_count;
+	int64_t found = -1;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (q->children[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < q->child_count && q->children[low].pid == pid; low++) {
+		t = dims_thread(q->dims, q->children[low].thread_id);
+		p = dims_process(q->dims, t->process_id);
+		if (parent && t->pid_ns == parent->pid_ns && p->started <= stop &&
+		    (p->stopped == INT64_MIN || p->stopped >= start))
+			found = q->children[low].thread_id;
+	}
+	return found;
+}
+
+/* ---- what a stream is called ---- */
+
+static uint64_t stream_addresses(const struct dims_file *f, struct bytes reads, struct bytes writes)
+{
+	return hash_u64(hash_bytes(reads.data, reads.len) ^
+			hash_u64(hash_bytes(writes.data, writes.len) ^ (uint64_t)f->proto)) |
+	       1;
+}
+
+static uint64_t stream_inode(const struct dims_file *f, uint64_t ino)
+{
+	return ino ? hash_u64(ino ^ hash_u64((uint64_t)f->dev)) | 1 : 0;
+}
+
+static void stream_name(const struct span_streams *q, int64_t file_id, struct stream_names *n)
+{
+	static const char eventfd[] = "eventfd";
+	struct dims_file room;
+	int64_t generation;
+	const struct dims_file *f = dims_newest_file(q->dims, file_id, &generation, &room);
+	struct bytes name;
+
+	if (!f)
+		return;
+	switch (f->type) {
+	case FILE_TYPE_PIPE:
+		n->read = n->written = hash_u64((uint64_t)generation ^ 1ull << 62) | 1;
+		return;
+	case FILE_TYPE_ANON:
+		name = dims_file_name(q->dims, file_id);
+		n->counter = memmem(name.data, name.len, eventfd, sizeof(eventfd) - 1);
+		n->read = n->written = n->counter;
+		return;
+	case FILE_TYPE_SOCKET:
+		n->message = f->proto >= 0 && f->proto >> 16 != SOCK_STREAM;
+		if (f->family == AF_UNIX) {
+			n->read = stream_inode(f, f->ino);
+			n->written = stream_inode(f, f->peer_ino);
+		} else if (f->local.len && f->peer.len) {
+			n->read = stream_addresses(f, f->local, f->peer);
+			n->written = stream_addresses(f, f->peer, f->local);
+		}
+		return;
+	default:
+		return;
+	}
+}
+
+static int stream_names_of(struct span_streams *q, int64_t file_id, const struct stream_names **ret)
+{
+	uint64_t at;
+
+	if (!map_get(&q->by_file, (uint64_t)file_id, &at)) {
+		if (grow((void **)&q->names, &q->name_cap, q->name_count + 1, sizeof(*q->names)) <
+			    0 ||
+		    map_set(&q->by_file, (uint64_t)file_id, q->name_count) < 0)
+			return -ENOMEM;
+		at = q->name_count++;
+		q->names[at] = (struct stream_names){0};
+		stream_name(q, file_id, &q->names[at]);
+	}
+	*ret = &q->names[at];
+	return 0;
+}
+
+int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64_t process_id,
+		      bool write, uint32_t *ret)
+{
+	const struct stream_names *n;
+	uint64_t name, at;
+	int r = file_id < 0 ? 0 : stream_names_of(q, file_id, &n);
+
+	*ret = SPAN_NONE;
+	if (r < 0 || file_id < 0)
+		return r;
+	name = write ? n->written : n->read;
+	if (!name || (n->counter && fd < 0))
+		return 0;
+	if (n->counter)
+		name = hash_u64((uint64_t)process_id ^ hash_u64((uint64_t)fd)) | 1;
+	if (!map_get(&q->by_name, name, &at)) {
+		at = q->count;
+		if (at == SPAN_NONE ||
+		    grow((void **)&q->all, &q->cap, at + 1, sizeof(*q->all)) < 0 ||
+		    map_set(&q->by_name, name, at) < 0)
+			return -ENOMEM;
+		q->all[q->count++] =
+			(struct span_stream){.counter = n->counter, .message = n->message};
+	}
+	*ret = (uint32_t)at;
+	return 0;
+}
+
+/* ---- what is in it ---- */
+
+static void stream_drop(struct span_stream *q, uint32_t n)
+{
+	assert(n <= q->count);
+	q->count -= n;
+	q->first = q->count ? q->first + n : 0;
+}
+
+int span_stream_wrote(struct span_stream *q, const struct span_written *w)
+{
+	if (!q->read)
+		return 0;
+	if (q->count == STREAM_UNREAD_MAX) {
+		q->lost = true;
+		return 0;
+	}
+	if (q->first && q->first + (size_t)q->count == q->cap) {
+		memmove(q->unread, q->unread + q->first, q->count * sizeof(*q->unread));
+		q->first = 0;
+	}
+	if (grow((void **)&q->unread, &q->cap, q->first + (size_t)q->count + 1,
+		 sizeof(*q->unread)) < 0)
+		return -ENOMEM;
+	q->unread[q->first + q->count++] = *w;
+	return 0;
+}
+
+void span_stream_read(struct span_stream *q, int64_t waited_from, int64_t stop, uint32_t bytes,
+		      struct span_written *ret)
+{
+	/* it was empty when its reader began to wait */
+	while (q->count && q->unread[q->first].stop <= waited_from)
+		stream_drop(q, 1);
+	if (waited_from != INT64_MIN)
+		q->lost &= q->count == STREAM_UNREAD_MAX;
+	*ret = q->count && !q->lost && q->unread[q->first].start < stop
+		       ? q->unread[q->first]
+		       : (struct span_written){.task = SPAN_NONE};
+	while (q->count && bytes && q->unread[q->first].start < stop) {
+		uint32_t n = MIN(bytes, q->unread[q->first].bytes);
+
+		q->unread[q->first].bytes -= n;
+		bytes = q->counter ? bytes : q->message ? 0 : bytes - n;
+		if (q->unread[q->first].bytes && !q->counter && !q->message)
+			return;
+		stream_drop(q, 1);
+	}
+}

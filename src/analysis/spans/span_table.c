@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* span_table.c: sums of spans and their turns with peers, as rows of span_sum. */
+#include "analysis/spans/span_table.h"
+
+#include <errno.h>
+
+#include "base/map.h"
+#include "base/saturate.h"
+#include "names/names.h"
+#include "schema/ops.h"
+#include "schema/vocab.h"
+#include "store/made/made.h"
+
+#define TABLE_ORIGIN  "weir.spans"
+#define TABLE_VERSION 1
+#define TURNS_MAX \
+	(2u << 20) /* spans by their peers, 64 bytes each; beyond, further ones are not counted */
+
+struct span_turns {
+	uint64_t peer;
+	int64_t file_id, wrote; /* wrote: end of the last write, 0: it has been answered */
+	int64_t time, longest;
+	uint32_t span, turns;
+};
+
+struct span_tabling {
+	struct spans spans;
+	const struct dims *dims;
+	struct span_turns *turns;
+	size_t count, cap;
+	struct map by_span,
+		by_file;	    /* hash of span and peer -> turns; file -> peer, 0: no socket */
+	uint8_t roles[OP_CODE_MAX]; /* 1: reads, 2: writes */
+	struct span_turns **of;	    /* [spans]: the one with most time */
+	struct batch *rows;
+	bool partial;
+};
+
+static void span_tabling_free(struct span_tabling *t)
+{
+	spanset_free(&t->spans);
+	free(t->turns);
+	free(t->of);
+	map_free(&t->by_span);
+	map_free(&t->by_file);
+	batch_free(t->rows);
+}
+
+static void tabling_roles(struct span_tabling *t)
+{
+	static const char *const reads[] = {"read", "readv", "recvfrom", "recvmsg", "recvmmsg"},
+				 *const writes[] = {"write",   "writev",   "sendto",
+						    "sendmsg", "sendmmsg", "sendfile"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
+		t->roles[op_find(reads[i])] = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(writes); i++)
+		t->roles[op_find(writes[i])] = 2;
+}
+
+/* What a socket's other end is, as a number; 0: it is no socket. */
+static int tabling_peer(struct span_tabling *t, int64_t file_id, uint64_t *ret)
+{
+	struct dims_file room;
+	const struct dims_file *f;
+	struct bytes peer;
+	int64_t generation;
+
+	if (map_get(&t->by_file, (uint64_t)file_id, ret))
+		return 0;
+	f = dims_newest_file(t->dims, file_id, &generation, &room);
+	*ret = 0;
+	if (f && f->type == FILE_TYPE_SOCKET) {
+		peer = dims_peer(f);
+		*ret = (peer.len ? hash_bytes(peer.data, peer.len)
+				 : hash_u64((uint64_t)generation)) |
+		       1;
+	}
+	return map_set(&t->by_file, (uint64_t)file_id, *ret);
+}
+
+static int tabling_turns(struct span_tabling *t, uint32_t span, uint64_t peer, int64_t file_id,
+			 struct span_turns **ret)
+{
+	uint64_t key = hash_u64(peer ^ hash_u64(span)), at;
+
+	*ret = NULL;
+	if (map_get(&t->by_span, key, &at)) {
+		*ret = &t->turns[at];
+		return 0;
+	}
+	if (t->count == TURNS_MAX)
+		return 0;
+	if (grow((void **)&t->turns, &t->cap, t->count + 1, sizeof(*t->turns)) < 0 ||
+	    map_set(&t->by_span, key, t->count) < 0)
+		return -ENOMEM;
+	*ret = &t->turns[t->count++];
+	**ret = (struct span_turns){.peer = peer, .file_id = file_id, .span = span};
+	return 0;
+}
+
+static int tabling_turn(struct span_tabling *t, const struct span_call *c)
+{
+	int64_t op = batch_get(c->b, OP_OP, c->row, -1),
+		file = batch_get(c->b, OP_FILE_ID, c->row, -1);
+	uint8_t role = op >= 0 && op < OP_CODE_MAX ? t->roles[op] : 0;
+	uint64_t peer = 0;
+	int r = role && file >= 0 && batch_get(c->b, OP_RET, c->row, 0) > 0
+			? tabling_peer(t, file, &peer)
+			: 0;
+
+	for (uint32_t at = c->span; peer && at != SPAN_NONE && r >= 0;
+	     at = t->spans.all[at].parent) {
+		struct span_turns *k;
+
+		r = tabling_turns(t, at, peer, file, &k);
+		if (r < 0 || !k)
+			continue;
+		if (role == 2) {
+			k->wrote = c->stop;
+		} else if (k->wrote) {
+			int64_t time = MAX(c->stop - k->wrote, (int64_t)0);
+
+			k->turns++;
+			k->time = add_sat_signed(k->time, time);
+			k->longest = MAX(k->longest, time);
+			k->wrote = 0;
+		}
+	}
+	return r;
+}
+
+static int tabling_call(void *arg, const struct span_call *c)
+{
+	struct span_tabling *t = arg;
+	int r = spanset_sum(&t->spans, c);
+
+	return r < 0 || c->via == VIA_WAIT ? r : tabling_turn(t, c);
+}
+
+static int tabling_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
+{
+	struct span_tabling *t = arg;
+
+	return spanset_sum_stall(&t->spans, span, start, stop);
+}
+
+/* ---- rows ---- */
+
+static int tabling_set(struct batch *b, size_t row, const struct spans *s, const struct span *k)
+{
+	const struct {
+		unsigned int column;
+		int64_t value;
+	} values[] = {
+		{SPAN_SUM_START, k->start},	   {SPAN_SUM_DUR, span_dur(k)},
+		{SPAN_SUM_NUMBER, k->number},	   {SPAN_SUM_SPAN_STATUS, k->status},
+		{SPAN_SUM_SELF, k->sums.self},	   {SPAN_SUM_CALLS, k->sums.calls},
+		{SPAN_SUM_ERRORS, k->sums.errors}, {SPAN_SUM_BYTES, k->sums.bytes},
+		{SPAN_SUM_WAITED, k->sums.waited},
+	};
+	struct bytes name = spanset_text(s, k->name);
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(values) && r >= 0; i++)
+		r = batch_set(b, values[i].column, row, values[i].value);
+	for (unsigned int i = 0; i < SPAN_TIMES && r >= 0; i++)
+		r = batch_set(b, SPAN_SUM_PROGRAM + i, row, k->sums.time[i]);
+	if (r >= 0 && k->parent != SPAN_NONE)
+		r = batch_set(b, SPAN_SUM_PARENT, row, s->all[k->parent].number);
+	if (r >= 0 && k->thread_id >= 0)
+		r = batch_set(b, SPAN_SUM_THREAD_ID, row, k->thread_id);
+	return r < 0 || !name.len ? r : batch_set_bytes(b, SPAN_SUM_NAME, row, name.data, name.len);
+}
+
+static_assert(SPAN_SUM_OTHER - SPAN_SUM_PROGRAM == SPAN_OTHER - SPAN_PROGRAM,
+	      "parts of the time are columns in their order");
+
+static int tabling_row(struct span_tabling *t, uint32_t i)
+{
+	const struct span_turns *k = t->of[i];
+	ssize_t row = batch_add_row(t->rows);
+	int r = row < 0 ? (int)row : tabling_set(t->rows, (size_t)row, &t->spans, &t->spans.all[i]);
+
+	if (r < 0 || !k)
+		return r;
+	r = batch_set(t->rows, SPAN_SUM_PEER_ID, (size_t)row, k->file_id);
+	if (r >= 0)
+		r = batch_set(t->rows, SPAN_SUM_TURNS, (size_t)row, k->turns);
+	if (r >= 0)
+		r = batch_set(t->rows, SPAN_SUM_TURN_TIME, (size_t)row, k->time);
+	return r < 0 ? r : batch_set(t->rows, SPAN_SUM_TURN_LONGEST, (size_t)row, k->longest);
+}
+
+static int tabling_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
+{
+	struct span_tabling *t = arg;
+	const struct store_making what = {.table = TABLE_SPAN_SUM,
+					  .origin = TABLE_ORIGIN,
+					  .version = TABLE_VERSION,
+					  .covered = covered};
+	int r = store_made_begin(w, &what, err);
+
+	batch_clear(t->rows);
+	for (uint32_t i = 0; i < t->spans.count && r >= 0; i++) {
+		r = tabling_row(t, i);
+		if (r >= 0 && t->rows->rows == BATCH_ROWS_MAX) {
+			r = store_made_rows(w, t->rows, err);
+			batch_clear(t->rows);
+		}
+	}
+	if (r >= 0)
+		r = store_made_rows(w, t->rows, err);
+	return r < 0 ? r : store_made_end(w, t->partial, err);
+}
+
+static int tabling_most(struct span_tabling *t)
+{
+	t->of = calloc(t->spans.count + 1ull, sizeof(*t->of));
+	if (!t->of)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->count; i++) {
+		struct span_turns **of = &t->of[t->turns[i].span];
+
+		if (t->turns[i].turns && (!*of || (*of)->time < t->turns[i].time))
+			*of = &t->turns[i];
+	}
+	return 0;
+}
+
+bool span_table_has_spans(const struct store *s)
+{
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		enum table_id table = store_block(s, i)->table;
+
+		if (table == TABLE_SPAN || table == TABLE_PERIOD)
+			return true;
+	}
+	return false;
+}
+
+bool span_table_is_current(const struct store *s)
+{
+	const struct store_made *m = store_made_current(s, TABLE_SPAN_SUM),
+				*p = store_made_current(s, TABLE_PERIOD);
+
+	/* periods that were made since are not in it */
+	return m && m->version == TABLE_VERSION && (!p || p->first_block < m->first_block);
+}
+
+int span_table_make(const struct analysis_input *in, const struct analysis_run *run,
+		    struct error *err)
+{
+	_cleanup_(span_tabling_free) struct span_tabling t = {
+		.dims = store_dims(run->store),
+		.partial = run->where || run->from != INT64_MIN || run->to != INT64_MAX};
+	struct span_pass p = {.from = INT64_MAX,
+			      .to = INT64_MIN,
+			      .of = SPAN_NONE,
+			      .call = tabling_call,
+			      .stall = tabling_stall,
+			      .arg = &t};
+	int r = batch_new(&t.rows, TABLE_SPAN_SUM);
+
+	tabling_roles(&t);
+	if (r >= 0)
+		r = spanset_load(&t.spans, in, run, err);
+	for (uint32_t i = 0; i < t.spans.count && r >= 0; i++) {
+		p.from = MIN(p.from, t.spans.all[i].start);
+		p.to = MAX(p.to, t.spans.all[i].stop);
+	}
+	if (r >= 0 && t.spans.count)
+		r = spanset_pass(&t.spans, in, run, &p, err);
+	if (r >= 0) {
+		spanset_settle(&t.spans);
+		r = tabling_most(&t);
+	}
+	if (r >= 0)
+		r = store_made_keep(run->store, !t.partial, tabling_put, &t, err);
+	return r < 0 ? error_errno(err, r, "cannot make the table span_sum") : 0;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/* span_waits.c: from waits of threads to the calls that spans wait for. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/spans/span_joins.h"
+#include "schema/vocab.h"
+
+/* The pass's place in what spans wait for of a task. */
+struct span_watch {
+	size_t from, to, next; /* of behind[] */
+	size_t *open;	       /* those that calls may still lie in */
+	size_t count, cap;
+};
+
+void span_joins_free(struct span_joins *j)
+{
+	for (size_t i = 0; i < j->tasks; i++)
+		free(j->watch[i].open);
+	free(j->watch);
+	free(j->waits);
+	free(j->behind);
+	free(j->found);
+	free(j);
+}
+
+size_t span_joins_from(const struct span_joins *j, uint32_t task, int64_t from, size_t *ret_end)
+{
+	size_t low = 0, high = j->wait_count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (j->waits[middle].task < task ||
+		    (j->waits[middle].task == task && j->waits[middle].stop <= from))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	end = low;
+	high = j->wait_count;
+	while (end < high) {
+		size_t middle = end + (high - end) / 2;
+
+		if (j->waits[middle].task <= task)
+			end = middle + 1;
+		else
+			high = middle;
+	}
+	*ret_end = end;
+	return low;
+}
+
+/* ---- what spans wait for ---- */
+
+struct resolving {
+	struct spans *s;
+	uint32_t waiter; /* asleep: its own calls are not what it waits for */
+	uint32_t span;
+};
+
+static int wait_add(struct resolving *v, uint32_t task, int64_t start, int64_t stop,
+		    unsigned int depth)
+{
+	struct span_joins *j = v->s->joins;
+	size_t end, at;
+
+	if (start >= stop || task == v->waiter)
+		return 0;
+	if (j->behind_count == JOIN_INTERVALS_MAX) {
+		v->s->unjoined++;
+		return 0;
+	}
+	if (grow((void **)&j->behind, &j->behind_cap, j->behind_count + 1, sizeof(*j->behind)) < 0)
+		return -ENOMEM;
+	j->behind[j->behind_count++] = (struct span_behind){start, stop, task, v->span};
+	if (depth == JOIN_DEPTH_MAX)
+		return 0;
+	for (at = span_joins_from(j, task, start, &end); at < end && j->waits[at].start < stop;
+	     at++) {
+		const struct span_wait *w = &j->waits[at];
+		int r = wait_add(v, w->target, MAX(start, w->start), MIN(stop, w->stop), depth + 1);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int behind_order(const void *a, const void *b)
+{
+	const struct span_behind *x = a, *y = b;
+
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->span != y->span ? (x->span < y->span ? -1 : 1)
+				  : (x->stop > y->stop) - (x->stop < y->stop);
+}
+
+int span_joins_resolve(struct spans *s)
+{
+	struct span_joins *j = s->joins;
+	uint32_t spans[SPAN_LANES_MAX];
+	int r = 0;
+
+	for (size_t i = 0; i < j->wait_count && r >= 0; i++) {
+		const struct span_wait *w = &j->waits[i];
+		size_t n = span_places_look(s->places, w->task, w->start, !w->idle, spans);
+
+		for (size_t k = 0; k < n && r >= 0; k++) {
+			struct resolving v = {.s = s, .waiter = w->task, .span = spans[k]};
+
+			r = wait_add(&v, w->target, w->start, MIN(w->stop, s->all[spans[k]].stop),
+				     0);
+		}
+	}
+	if (r < 0)
+		return r;
+	if (j->behind_count)
+		qsort(j->behind, j->behind_count, sizeof(*j->behind), behind_order);
+	j->tasks = span_places_tasks(s->places);
+	j->watch = calloc(j->tasks + 1, sizeof(*j->watch));
+	if (!j->watch)
+		return -ENOMEM;
+	for (size_t i = 0; i < j->behind_count; i++) {
+		struct span_watch *w = &j->watch[j->behind[i].task];
+
+		if (w->from == w->to)
+			w->from = w->next = i;
+		w->to = i + 1;
+	}
+	return 0;
+}
+
+/* ---- the pass ---- */
+
+void span_joins_restart(struct span_joins *j)
+{
+	for (size_t i = 0; i < j->tasks; i++) {
+		j->watch[i].next = j->watch[i].from;
+		j->watch[i].count = 0;
+	}
+}
+
+static int found_order(const void *a, const void *b)
+{
+	const struct span_waiting *x = a, *y = b;
+
+	return (x->span > y->span) - (x->span < y->span);
+}
+
+/* Parts of one span add up; they are of several threads of it, or of several waits. */
+static size_t found_unite(struct span_waiting *all, size_t count)
+{
+	size_t kept = 0;
+
+	if (count > 1)
+		qsort(all, count, sizeof(*all), found_order);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && all[kept - 1].span == all[i].span)
+			all[kept - 1].part += all[i].part;
+		else
+			all[kept++] = all[i];
+	}
+	return kept;
+}
+
+ssize_t span_joins_of(struct spans *s, const struct batch *b, size_t row, int64_t start,
+		      int64_t stop)
+{
+	struct span_joins *j = s->joins;
+	uint32_t task = span_places_task(s->places, batch_get(b, OP_THREAD_ID, row, -1), false);
+	struct span_watch *w = task < j->tasks ? &j->watch[task] : NULL;
+	int64_t kind = batch_get(b, OP_KIND, row, KIND_SYSCALL);
+	size_t n = 0, kept = 0;
+
+	if (!w || (w->next == w->to && !w->count))
+		return 0;
+	for (; w->next < w->to && j->behind[w->next].start < stop; w->next++) {
+		if (grow((void **)&w->open, &w->cap, w->count + 1, sizeof(*w->open)) < 0)
+			return -ENOMEM;
+		w->open[w->count++] = w->next;
+	}
+	if (grow((void **)&j->found, &j->found_cap, w->count, sizeof(*j->found)) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->count; i++) {
+		const struct span_behind *k = &j->behind[w->open[i]];
+		int64_t part = MIN(stop, k->stop) - MAX(start, k->start);
+
+		/* a thread's calls follow one another; requests that it submitted end on the way */
+		if (k->stop > start || kind != KIND_SYSCALL)
+			w->open[kept++] = w->open[i];
+		if (part > 0 && (kind == KIND_SYSCALL || kind == KIND_FAULT || stop <= k->stop))
+			j->found[n++] = (struct span_waiting){k->span, part};
+	}
+	w->count = kept;
+	return (ssize_t)found_unite(j->found, n);
+}

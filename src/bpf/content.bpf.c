@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * content.bpf.c: the bytes that calls move, hashed as the calls end (record --content). It is attached before the object of
+ * calls, so that it runs first: its records lie in the ring before that of their call, and the recorder, when it takes the call,
+ * knows what is missing. It takes the end of the call, which that object takes over, so that hashing is no part of the call's
+ * time.
+ *
+ * The memory of a call is read at its exit, when the kernel has touched all of it: of 10,000 buffers that had never been used none
+ * was missing but for writes to /dev/null, where the kernel reads nothing either. Whatever another thread writes into the buffer
+ * meanwhile is seen here and not by the kernel.
+ *
+ * Measured (Linux 6.18): some 0.15 us for a call of 64 bytes, 0.8 us for 4 KiB, then 5 GB/s.
+ */
+#include "bpf/lib/content.h"
+#include "bpf/lib/content_begin.h"
+#include "bpf/lib/filter.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Set before loading. */
+const volatile struct wire_content_plan content_plans[WIRE_CALLS_MAX];
+
+struct message {
+	struct msg msg;
+	__u32 len, pad;
+};
+
+/* Where the bytes begin, of which a walk then takes `total`. */
+static __always_inline void content_source(struct content_room *m, __u64 user, __u64 left,
+					   __u64 vector, __u64 parts)
+{
+	m->source[0] = user;
+	m->source[1] = left;
+	m->source[2] = vector;
+	m->source[3] = parts < IOV_MAX ? parts : IOV_MAX;
+}
+
+/* Sets the room out for a walk over the call's bytes, the first of which lies at `align` of its piece. */
+static __always_inline void content_rewind(struct content_room *m, __u32 form, __u64 align,
+					   __u64 at)
+{
+	m->user = m->source[0];
+	m->left = m->source[1];
+	m->vector = m->source[2];
+	m->parts = m->source[3];
+	m->rest = m->total;
+	m->from = align;
+	m->to = align;
+	m->at = at;
+	m->unread = 0;
+	m->skip = 0;
+	m->payload = !align && m->counts && content_how.mode >= WIRE_CONTENT_BYTES;
+	m->c.form = form;
+	m->c.bytes = 0;
+	m->c.pieces = 0;
+}
+
+/* The hash from the call's beginning on, where its bytes are one part and one piece. */
+verified_alone int content_join(struct content_room *m)
+{
+	__u64 size;
+
+	if (!m)
+		return 0;
+	size = m->total;
+	barrier_var(size);
+	if (!size || size > CONTENT_PIECE ||
+	    bpf_probe_read_user(m->piece, size, (void *)m->source[0]))
+		return 0;
+	content_rewind(m, WIRE_CONTENT_BUFFER, 0, 0);
+	m->to = m->total;
+	if (m->payload && content_how.limit)
+		content_send_payload(m);
+	content_hash_part(m);
+	m->c.joined = m->hash;
+	m->c.flags |= WIRE_CONTENT_JOINED;
+	return 0;
+}
+
+/* The bytes of a call by their position, and from the call's beginning on where that is something else. */
+verified_alone int content_bytes(struct content_room *m)
+{
+	__u64 align;
+
+	if (!m || !m->total)
+		return 0;
+	if (m->pos == WIRE_NONE) {
+		if (m->counts)
+			m->c.flags |= WIRE_CONTENT_COUNTS;
+		content_rewind(m, WIRE_CONTENT_BUFFER, 0, m->at);
+		return content_walk(m);
+	}
+	align = m->pos & (CONTENT_PIECE - 1);
+	if (align && content_how.parts <= 1) {
+		if (!m->cache && m->total <= CONTENT_PIECE && m->source[1] >= m->total) {
+			content_join(m);
+		} else {
+			content_rewind(m, WIRE_CONTENT_BUFFER, 0, 0);
+			content_walk(m);
+		}
+	}
+	if (m->counts)
+		m->c.flags |= WIRE_CONTENT_COUNTS;
+	content_rewind(m, WIRE_CONTENT_PIECE, align, 0);
+	return content_walk(m);
+}
+
+struct messages {
+	struct content_room *m;
+	__u64 at;
+};
+
+static long message_take(__u32 i, struct messages *of)
+{
+	struct content_room *m = of->m;
+	struct message e;
+
+	if (bpf_probe_read_user(&e, sizeof(e), (void *)(of->at + i * sizeof(e))))
+		return 1;
+	content_source(m, 0, 0, e.msg.iov, e.msg.iovlen);
+	m->total = e.len;
+	m->c.flags |= WIRE_CONTENT_COUNTS;
+	content_rewind(m, WIRE_CONTENT_BUFFER, 0, m->at);
+	content_walk(m);
+	return 0;
+}
+
+/* Where the bytes of a socket of TCP lie in its stream: certain where they are all that moved meanwhile. */
+static __always_inline void content_pos_tcp(struct content_room *m, struct thread_state *ts,
+					    bool out, __s64 ret)
+{
+	struct thread_content after;
+	__u32 began, ended, moved;
+
+	if (fd_file_apart(ts->call.op.fd) != ts->call.file ||
+	    !content_sequences(ts->call.file, &after))
+		return;
+	began = out ? ts->content.out : ts->content.in;
+	ended = out ? after.out : after.in;
+	moved = ended - began;
+	m->pos = began;
+	/* what reads the end of the stream, too, moves on by one more */
+	if (moved == ret || (!out && moved == ret + 1))
+		return;
+	m->pos = (__u32)(ended - (__u32)ret);
+	m->c.flags |= WIRE_CONTENT_CONTESTED;
+}
+
+static __always_inline void content_pos(struct content_room *m, struct thread_state *ts,
+					struct wire_plan *p, bool out, __s64 ret)
+{
+	__u16 status = 0;
+
+	m->pos = WIRE_NONE;
+	m->sample = 0;
+	if (ts->call.kind & FILE_SEEKABLE) {
+		m->pos = call_pos(bpf_get_current_task_btf(), &ts->call, p, ret, &status);
+		if (m->pos < 0)
+			m->pos = WIRE_NONE;
+		if (status & STATUS_CONTESTED)
+			m->c.flags |= WIRE_CONTENT_CONTESTED;
+		if (content_how.parts > 1)
+			m->sample = kread(struct inode, kread(struct file, ts->call.file, f_inode),
+					  i_ino);
+	} else if (ts->content.tcp) {
+		content_pos_tcp(m, ts, out, ret);
+	}
+}
+
+/* Where in one of the two files of a call its bytes lie; 1: the second one. WIRE_NONE: it has no positions. */
+static __always_inline __s64 content_pos_file(struct content_room *m, struct thread_state *ts,
+					      struct wire_plan *p, int which, __s64 ret)
+{
+	struct call *c = &ts->call;
+	__s8 arg_of = which ? p->posp2 : p->posp;
+	__u64 file = which ? c->file2 : c->file, user = has(arg_of) ? arg(c, arg_of) : 0;
+	__s64 before = which ? c->pos2 : c->pos, pos;
+
+	if (!((which ? c->kind2 : c->kind) & FILE_SEEKABLE) || !file)
+		return WIRE_NONE;
+	if (user)
+		return bpf_probe_read_user(&pos, sizeof(pos), (void *)user) || pos < ret
+			       ? WIRE_NONE
+			       : pos - ret;
+	pos = kread(struct file, file, f_pos) - ret;
+	if (pos != before)
+		m->c.flags |= WIRE_CONTENT_CONTESTED;
+	return pos < 0 ? WIRE_NONE : pos;
+}
+
+/*
+ * Bytes that go from one file to another within the kernel: they are in the page cache of the one that has positions. Rows of the
+ * file they come from count them; those of the other have their own cuts.
+ */
+verified_alone int content_files(struct content_room *m, struct thread_state *ts,
+				 struct wire_plan *p, __u32 from, __s64 ret)
+{
+	__s64 in, out;
+	__u64 file = 0;
+	__u8 contested;
+	struct call *c;
+
+	if (!m || !ts || !p)
+		return 0;
+	c = &ts->call;
+	m->total = ret;
+	out = content_pos_file(m, ts, p, !from, ret);
+	contested = m->c.flags & WIRE_CONTENT_CONTESTED;
+	m->c.flags = 0;
+	in = content_pos_file(m, ts, p, from, ret);
+	if (in != WIRE_NONE)
+		file = from ? c->file2 : c->file;
+	else if (out != WIRE_NONE)
+		file = from ? c->file : c->file2;
+	m->cache = file ? cache_of(file) : 0;
+	content_source(m, in != WIRE_NONE ? in : out, m->cache ? ret : 0, 0, 0);
+	if (!m->cache) /* a place that nothing can be read from */
+		m->source[0] = 0;
+	m->source[1] = ret;
+	m->pos = in;
+	m->c.file = from ? c->key2 : c->op.file;
+	content_bytes(m);
+	m->counts = 0;
+	m->c.flags = contested | WIRE_CONTENT_OUT;
+	m->c.file = from ? c->op.file : c->key2;
+	m->pos = out;
+	if (out == WIRE_NONE && from && ts->content.tcp)
+		content_pos_tcp(m, ts, true, ret);
+	m->at = 0;
+	return content_bytes(m);
+}
+
+/* Takes the bytes of a call from where it has them. */
+static __always_inline int content_take(struct content_room *m, struct thread_state *ts,
+					struct wire_plan *p, __u32 nr, __s64 ret)
+{
+	const volatile struct wire_content_plan *plan = &content_plans[nr & (WIRE_CALLS_MAX - 1)];
+	struct call *c;
+	struct msg msg;
+	__u64 at;
+
+	c = &ts->call;
+	at = arg(c, plan->arg);
+	m->total = ret;
+	if (plan->how == WIRE_CONTENT_OF_FILES)
+		return content_files(m, ts, p, plan->arg, ret);
+	if (plan->how == WIRE_CONTENT_OF_MESSAGES) {
+		struct messages of = {.m = m, .at = at};
+
+		m->pos = WIRE_NONE;
+		bpf_loop(ret < IOV_MAX ? ret : IOV_MAX, message_take, &of, 0);
+		return 0;
+	}
+	if (plan->how == WIRE_CONTENT_OF_MESSAGE) {
+		if (bpf_probe_read_user(&msg, sizeof(msg), (void *)at))
+			return 0;
+		content_source(m, 0, 0, msg.iov, msg.iovlen);
+	} else if (plan->how == WIRE_CONTENT_OF_VECTOR) {
+		content_source(m, 0, 0, at, arg(c, plan->count));
+	} else {
+		/* MSG_TRUNC: a longer message was received than there was room for */
+		if (m->total > c->op.size)
+			m->total = c->op.size;
+		content_source(m, plan->how == WIRE_CONTENT_OF_SYSV ? at + 8 : at, m->total, 0, 0);
+	}
+	return content_bytes(m);
+}
+
+static __always_inline int content_of_call(struct thread_state *ts, struct wire_plan *p, __s64 ret,
+					   __u64 end)
+{
+	const volatile struct wire_content_plan *plan;
+	struct content_room *m;
+	struct call *c;
+	__u32 nr;
+
+	m = content_room();
+	if (!m) {
+		content_lost();
+		return 0;
+	}
+	c = &ts->call;
+	nr = c->op.nr & (WIRE_CALLS_MAX - 1);
+	plan = &content_plans[nr];
+	__builtin_memset(&m->c, 0, sizeof(m->c));
+	m->c.head.type = WIRE_CONTENT;
+	m->c.head.time = end;
+	m->c.start = c->op.start;
+	m->c.file = c->op.file;
+	m->c.thread = c->op.thread;
+	m->c.call = c->op.call;
+	m->c.nr = nr;
+	m->c.flags = plan->out ? WIRE_CONTENT_OUT : 0;
+	m->at = 0;
+	m->sample = 0;
+	m->cache = 0;
+	m->counts = 1;
+	if (plan->how != WIRE_CONTENT_OF_FILES)
+		content_pos(m, ts, p, plan->out, ret);
+	content_take(m, ts, p, nr, ret);
+	m->busy = 0;
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(weir_content, struct pt_regs *regs, long ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+	struct wire_plan *p;
+	__u64 end;
+	__u32 nr;
+
+	if (!ts || (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) != THREAD_IN_CALL || ret <= 0)
+		return 0;
+	nr = ts->call.op.nr;
+	p = plan_of(nr);
+	if (!p || !content_plans[nr & (WIRE_CALLS_MAX - 1)].how || call_is_unsent(ts))
+		return 0;
+	/* What is only looked at is moved by a later call. */
+	if ((p->flags & WIRE_PLAN_RECEIVES) && (ts->call.op.flags & MSG_PEEK))
+		return 0;
+	end = bpf_ktime_get_ns();
+	if (!call_selected(ts, p, ret, end))
+		return 0;
+	ts->content.end = end;
+	content_of_call(ts, p, ret, end);
+	return 0;
+}
+
+/* The recorder's own file, whose first word it knows: tries the tables of pages with it. */
+SEC("iter/task")
+int weir_content_probe(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task, *self = bpf_get_current_task_btf();
+	__u64 file, word = 0;
+
+	if (!task || task->pid != task->tgid || task->tgid != self->tgid)
+		return 0;
+	if (&vmemmap_base)
+		bpf_probe_read_kernel(&content_tables.probed[0], 8, &vmemmap_base);
+	if (&page_offset_base)
+		bpf_probe_read_kernel(&content_tables.probed[1], 8, &page_offset_base);
+	file = fd_file(tread(struct task_struct, self, files), content_tables.probe_fd);
+	content_tables.read = file && !cache_read(&word, sizeof(word), cache_of(file), 0);
+	content_tables.word = word;
+	return 0;
+}

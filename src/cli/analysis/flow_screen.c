@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow_screen.c: `weir flow` on a terminal: what there was, how far the clocks are apart, each verdict with the calls that show it,
+ * what was replicated to where, and what made calls follow each other.
+ */
+#include "cli/analysis/flow_screen.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/flow/flow.h"
+#include "cli/terminal/answer_print.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/text.h"
+
+#define SCREEN_VERDICTS 12
+#define LABEL_WIDTH	17
+#define WHO_WIDTH	20
+
+struct flow_view {
+	const struct analysis_view *v;
+	const struct flow_state *s;
+	size_t width;
+};
+
+static const struct value *flow_cell(const struct flow_view *f, size_t table, size_t row,
+				     size_t column)
+{
+	const struct answer_list *t = &f->v->result->tables[table].rows;
+
+	return &t->cells[row * t->column_count + column];
+}
+
+static size_t flow_rows(const struct flow_view *f, size_t table)
+{
+	return answer_list_rows(&f->v->result->tables[table].rows);
+}
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* ---- head ---- */
+
+static int print_content(struct buf *line, const struct flow_view *f)
+{
+	const struct flow_content_sums *c = &f->s->content_sums;
+	uint64_t all = c->bytes;
+	int r;
+
+	if (!all)
+		return format_next(line, f->width, "no content recorded (weir record --content)");
+	r = format_next(line, f->width, "%s of content: handled %s", format_size(all).s,
+			c->by_outcome[OUTCOME_HANDLED] >= all
+				? "100 %"
+				: format_percent(c->by_outcome[OUTCOME_HANDLED], all).s);
+	for (int i = OUTCOME_INCOMPLETE; i < OUTCOME_COUNT && r >= 0; i++) {
+		if (i == OUTCOME_TRUNCATED || i == OUTCOME_LOST || c->by_outcome[i])
+			r = buf_printf(line, ", %s %s", vocab_word("outcome", i),
+				       c->by_outcome[i] ? format_size(c->by_outcome[i]).s : "0");
+	}
+	return r;
+}
+
+static int print_head(const struct flow_view *f)
+{
+	size_t places = store_recording_count(f->v->runs[0].store), hosts = flow_hosts(f->s);
+	_cleanup_buf_ struct buf line = {0};
+	int r = format_next(&line, f->width, "%zu host%s, %s calls", hosts, plural(hosts),
+			    format_count(f->s->calls).s);
+
+	if (r >= 0 && places > hosts)
+		r = format_next(&line, f->width, "%zu recordings", places);
+	if (r >= 0)
+		r = print_content(&line, f);
+	if (r >= 0)
+		r = format_next(&line, f->width, "lost %s%s",
+				format_count(f->v->runs[0].lost).s,
+				f->v->runs[0].lost_unknown ? " at least" : "");
+	if (r >= 0)
+		printf("%s\n", buf_str(&line));
+	return r;
+}
+
+/* "+4.99997 s (+-31 us)", "drifts 98 ppm" */
+static int put_clock(struct buf *line, const struct flow_view *f, size_t place, const char *end)
+{
+	const struct flow_clock *k = flow_clock(f->s->clocks, place);
+	const struct flow_clock_window *w = k->windows, *last = &k->windows[k->window_count - 1];
+	_cleanup_buf_ struct buf name = {0};
+	double half, offset;
+	int r = flow_place_name(f->s, place, &name);
+
+	if (r < 0)
+		return r;
+	if (!k->known)
+		return buf_printf(line, " %s not known (%s)%s", buf_str(&name),
+				  k->linked ? "bytes went one way only" : "nothing passed", end);
+	offset = flow_clock_offset(k, w->from + (last->to - w->from) / 2, &half);
+	r = buf_printf(line, " %s %+.*f s (+-%s)", buf_str(&name), half < 1e3 ? 6 : 5, offset / 1e9,
+		       format_dur((int64_t)half).s);
+	if (r >= 0 && k->window_count == 1 && (w->drift_low > 0 || w->drift_high < 0))
+		r = buf_printf(line, " drifts %.0f..%.0f ppm", w->drift_low * 1e6,
+			       w->drift_high * 1e6);
+	if (r >= 0 && k->window_count > 1)
+		r = buf_printf(line, " in %zu stretches, in which it was set or slewed",
+			       k->window_count);
+	if (r >= 0 && k->contradicts)
+		r = buf_printf(line, ", NO CLOCK FITS");
+	return r < 0 ? r : buf_printf(line, "%s", end);
+}
+
+static int print_clocks(const struct flow_view *f)
+{
+	size_t places = store_recording_count(f->v->runs[0].store), left = 0;
+	_cleanup_buf_ struct buf line = {0}, lines = {0}, name = {0};
+	int r = flow_place_name(f->s, 0, &name);
+
+	for (size_t i = 1; i < places; i++)
+		left += !flow_clock(f->s->clocks, i)->same;
+	if (r < 0 || !left)
+		return r;
+	r = buf_printf(&line, "clocks against %s:", buf_str(&name));
+	for (size_t i = 1; i < places && r >= 0; i++) {
+		if (!flow_clock(f->s->clocks, i)->same)
+			r = put_clock(&line, f, i, --left ? "," : "");
+	}
+	if (r >= 0)
+		r = format_wrapped(&lines, buf_str(&line), 0, f->width);
+	if (r >= 0)
+		printf("%s", buf_str(&lines));
+	return r;
+}
+
+/* ---- verdicts ---- */
+
+static int print_evidence(const struct flow_view *f, size_t row)
+{
+	_cleanup_buf_ struct buf line = {0}, who = {0}, what = {0};
+	const struct value *label = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_LABEL),
+			   *name = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_WHO),
+			   *call = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_WHAT),
+			   *at = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_AT),
+			   *text = flow_cell(f, FLOW_EVIDENCE, row, FLOW_EVIDENCE_TEXT);
+	int r = 0;
+
+	if (!name->null)
+		r = format_safe(&who, name->t.data, name->t.len);
+	if (r >= 0 && who.len) {
+		size_t width = MAX(format_width(buf_str(&who)), (size_t)WHO_WIDTH);
+
+		r = format_pad(&line, buf_str(&who), width, false);
+		r = r < 0 ? r : buf_printf(&line, "  ");
+	}
+	if (r >= 0 && !call->null)
+		r = format_safe(&what, call->t.data, call->t.len);
+	if (r >= 0 && what.len)
+		r = buf_printf(&line, "%s", buf_str(&what));
+	if (r >= 0 && !at->null)
+		r = buf_printf(&line, " at %s", format_rel(at->i - f->v->origin, 4).s);
+	if (r >= 0 && !text->null) {
+		r = buf_printf(&line, "%s", what.len ? ", " : "");
+		r = r < 0 ? r : format_safe(&line, text->t.data, text->t.len);
+	}
+	if (r >= 0) {
+		_cleanup_buf_ struct buf lines = {0};
+
+		r = format_wrapped(&lines, buf_str(&line), LABEL_WIDTH + 2, f->width);
+		if (r >= 0)
+			printf("  %-*.*s%s", LABEL_WIDTH, (int)label->t.len,
+			       (const char *)label->t.data, buf_str(&lines));
+	}
+	return r;
+}
+
+/* "ALTERED  object-17, bytes 65,536..65,551" */
+static int print_title(const struct flow_view *f, size_t row)
+{
+	const struct value *what = flow_cell(f, FLOW_VERDICTS, row, FLOW_VERDICT_WHAT),
+			   *file = flow_cell(f, FLOW_VERDICTS, row, FLOW_VERDICT_FILE),
+			   *from = flow_cell(f, FLOW_VERDICTS, row, FLOW_VERDICT_FROM),
+			   *to = flow_cell(f, FLOW_VERDICTS, row, FLOW_VERDICT_TO);
+	_cleanup_buf_ struct buf name = {0};
+	int r = file->null ? 0
+			   : format_path(&name, file->t.data, file->t.len,
+					 MAX(f->width, (size_t)TEXT_WIDTH_MIN) - 50);
+
+	if (r < 0)
+		return r;
+	printf("\n%s", text_style(TEXT_RED));
+	for (size_t i = 0; i < what->t.len; i++) {
+		char c = (char)what->t.data[i];
+
+		putchar(c == '-' ? ' ' : c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+	}
+	printf("%s  %s", text_style(TEXT_PLAIN), name.len ? buf_str(&name) : "");
+	if (!from->null && !to->null && to->i > from->i)
+		printf("%sbytes %s..%s", name.len ? ", " : "", format_count((uint64_t)from->i).s,
+		       format_count((uint64_t)to->i - 1).s);
+	putchar('\n');
+	return 0;
+}
+
+static int print_verdict(const struct flow_view *f, size_t row)
+{
+	const struct value *number = flow_cell(f, FLOW_VERDICTS, row, FLOW_VERDICT_NUMBER),
+			   *note = flow_cell(f, FLOW_VERDICTS, row, FLOW_VERDICT_NOTE);
+	int r = print_title(f, row);
+
+	for (size_t i = 0; i < flow_rows(f, FLOW_EVIDENCE) && r >= 0; i++) {
+		if (flow_cell(f, FLOW_EVIDENCE, i, FLOW_EVIDENCE_VERDICT)->i == number->i)
+			r = print_evidence(f, i);
+	}
+	if (r >= 0 && !note->null) {
+		_cleanup_buf_ struct buf text = {0};
+
+		r = format_wrapped(&text, (const char *)note->t.data, 2, f->width);
+		if (r >= 0)
+			printf("  %s%s%s", text_style(TEXT_YELLOW), buf_str(&text),
+			       text_style(TEXT_PLAIN));
+	}
+	return r;
+}
+
+static int print_verdicts(const struct flow_view *f)
+{
+	size_t count = flow_rows(f, FLOW_VERDICTS), most = text_terminal() ? SCREEN_VERDICTS : SIZE_MAX;
+	int r = 0;
+
+	for (size_t i = 0; i < MIN(count, most) && r >= 0; i++)
+		r = print_verdict(f, i);
+	if (count > most)
+		printf("\n%zu more: weir flow --json\n", count - most);
+	if (!count && f->s->content_sums.bytes)
+		printf("\nnothing was altered, lost on the way, or delivered twice%s\n",
+		       f->v->runs[0].lost || f->v->runs[0].lost_unknown
+			       ? ", as far as what was recorded shows: calls are missing"
+			       : "");
+	return r;
+}
+
+/* ---- the rest ---- */
+
+static int print_replication(const struct flow_view *f)
+{
+	size_t count = flow_rows(f, FLOW_REPLICATION);
+	int r = 0;
+
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		_cleanup_buf_ struct buf text = {0};
+		const struct value *chain = flow_cell(f, FLOW_REPLICATION, i, 0),
+				   *objects = flow_cell(f, FLOW_REPLICATION, i, 1),
+				   *lags = flow_cell(f, FLOW_REPLICATION, i, 3);
+
+		r = format_safe(&text, chain->t.data, chain->t.len);
+		if (r >= 0)
+			printf("%s%-15s  %s   %s object%s%s%.*s\n", i ? "" : "\n",
+			       i ? "" : "replication", buf_str(&text),
+			       format_count((uint64_t)objects->i).s, plural((size_t)objects->i),
+			       lags->null ? "" : ", lag ", (int)lags->t.len,
+			       (const char *)lags->t.data);
+	}
+	return r;
+}
+
+static int print_edges(const struct flow_view *f)
+{
+	_cleanup_buf_ struct buf line = {0};
+	const struct flow_graph *g = &f->s->graph;
+	uint64_t contested = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < flow_rows(f, FLOW_EDGES) && r >= 0; i++) {
+		const struct value *via = flow_cell(f, FLOW_EDGES, i, 0),
+				   *certain = flow_cell(f, FLOW_EDGES, i, 1),
+				   *more = flow_cell(f, FLOW_EDGES, i, 2);
+
+		contested += (uint64_t)more->i;
+		r = format_next(&line, f->width - 17, "%.*s %s%s%s", (int)via->t.len,
+				(const char *)via->t.data, format_count((uint64_t)certain->i).s,
+				more->i ? " + " : "", more->i ? format_count((uint64_t)more->i).s : "");
+	}
+	if (r < 0)
+		return r;
+	printf("\n%-15s  %s, certain + contested where another call may have been the one\n",
+	       "because", format_count(g->edge_count).s);
+	for (const char *at = buf_str(&line); line.len && *at;) {
+		size_t len = strcspn(at, "\n");
+
+		printf("%17s%.*s\n", "", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
+	if (f->s->unplaced)
+		printf("%17s%s call%s on streams that began before recording did\n", "",
+		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
+	if (f->s->streams.contradictions || g->cycles)
+		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
+		       format_count(f->s->streams.contradictions + g->cycles).s,
+		       text_style(TEXT_PLAIN));
+	if (g->left_out + f->s->streams.dropped + f->s->forgotten)
+		printf("%17s%sleft out, beyond what fits into memory: %s; select a range%s\n", "",
+		       text_style(TEXT_RED),
+		       format_count(g->left_out + f->s->streams.dropped + f->s->forgotten).s,
+		       text_style(TEXT_PLAIN));
+	return 0;
+}
+
+int flow_screen(const struct analysis_view *v)
+{
+	const struct flow_view f = {.v = v,
+				    .s = &((const struct flow_result *)v->result->own)->state,
+				    .width = MAX(text_width(), (size_t)TEXT_WIDTH_MIN)};
+	int r = print_head(&f);
+
+	if (r >= 0)
+		r = print_clocks(&f);
+	if (r >= 0)
+		r = print_verdicts(&f);
+	if (r >= 0)
+		r = print_replication(&f);
+	if (r >= 0)
+		r = print_edges(&f);
+	if (r >= 0 && v->result->count > FLOW_LIST)
+		r = analysis_put_table(v, FLOW_LIST, NULL);
+	fflush(stdout);
+	loss_warn(&v->loss);
+	return r;
+}

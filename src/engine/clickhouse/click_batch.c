@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/* click_batch.c: rows of the server as batches. */
+#include <errno.h>
+
+#include "engine/clickhouse/internal.h"
+
+/* recording, ended, row_no, then the columns of the set in order. */
+int click_columns(enum table_id table, uint64_t columns, struct buf *out)
+{
+	int r = buf_printf(out, "recording, ended, row_no");
+
+	for (unsigned int i = 0; i < schema_table(table)->column_count && r >= 0; i++) {
+		if (!(columns >> i & 1))
+			continue;
+		r = buf_printf(out, ", ");
+		if (r >= 0)
+			r = clickhouse_column(table, i, out);
+	}
+	return r;
+}
+
+/* True where ids of the column are composed with their recording. */
+static bool is_reference(const struct table_def *t, unsigned int column)
+{
+	int to = schema_refers(t, column);
+
+	return to >= 0 && schema_is_dimension((enum table_id)to);
+}
+
+/* As recordings_replace() (store/file/recordings.h): versions stay, what they are versions of is one. */
+static bool is_replaced(const struct click_engine *e, const struct table_def *t,
+			unsigned int column)
+{
+	int to = e->recording_count > 1 ? schema_refers(t, column) : -1;
+
+	if (to == TABLE_THREAD)
+		return !strcmp(t->columns[column].name, "task");
+	if (to == TABLE_FILE)
+		return !strcmp(t->columns[column].name, "inode");
+	return to >= 0 && schema_is_dimension((enum table_id)to);
+}
+
+static int64_t composed(const struct click_engine *e, const struct table_def *t,
+			unsigned int column, ssize_t recording, int64_t own)
+{
+	int64_t id = own < 0 ? own : id_compose(own, (uint64_t)recording);
+	int to = schema_refers(t, column);
+
+	return e->dims && is_replaced(e, t, column) ? dims_same(e->dims, (enum table_id)to, id)
+						    : id;
+}
+
+/* What is asked for, of a row of the batch. */
+struct click_column {
+	unsigned int column;
+	const struct native_column *from;
+	bool bytes, reference;
+};
+
+static int put_cell(const struct click_engine *e, const struct click_column *c, size_t from,
+		    size_t row, ssize_t recording, struct batch *b)
+{
+	int64_t v;
+
+	if (native_is_null(c->from, from))
+		return 0;
+	if (c->bytes)
+		return batch_set_bytes(b, c->column, row, c->from->texts[from].data,
+				       c->from->texts[from].len);
+	v = native_int(c->from, from);
+	return batch_set(b, c->column, row,
+			 c->reference ? composed(e, b->def, c->column, recording, v) : v);
+}
+
+/* The columns of the set in the answer; whether some are bytes. */
+static int find_columns(const struct native_reader *in, const struct batch *b, uint64_t columns,
+			struct click_column *ret, size_t *ret_count, bool *ret_bytes)
+{
+	size_t at = 3;
+
+	*ret_count = 0;
+	*ret_bytes = false;
+	for (unsigned int i = 0; i < b->def->column_count; i++) {
+		struct click_column *c = &ret[*ret_count];
+
+		if (!(columns >> i & 1))
+			continue;
+		*c = (struct click_column){.column = i,
+					   .from = &in->columns[at++],
+					   .bytes = column_is_bytes(b->def->columns[i].type),
+					   .reference = is_reference(b->def, i)};
+		if (c->bytes != (c->from->width == 0) || c->from->is_float)
+			return -EBADMSG;
+		*ret_bytes |= c->bytes;
+		(*ret_count)++;
+	}
+	return 0;
+}
+
+/* Columns of bytes are filled row by row, others may be one after the other. */
+static int put_cells(const struct click_engine *e, const struct click_column *columns, size_t count,
+		     bool by_row, size_t from, size_t to, const ssize_t *recordings,
+		     struct batch *b)
+{
+	int r = 0;
+
+	if (!by_row)
+		batch_resize(b, to - from);
+	for (size_t c = 0; c < count && !by_row; c++) {
+		for (size_t i = from; i < to && r >= 0; i++)
+			r = put_cell(e, &columns[c], i, i - from, recordings[i - from], b);
+	}
+	for (size_t i = from; i < to && by_row && r >= 0; i++) {
+		ssize_t row = batch_add_row(b);
+
+		r = row < 0 ? (int)row : 0;
+		for (size_t c = 0; c < count && r >= 0; c++)
+			r = put_cell(e, &columns[c], i, (size_t)row, recordings[i - from], b);
+	}
+	return r;
+}
+
+int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,
+		size_t to, uint64_t columns, struct batch *b, int64_t *ends)
+{
+	_cleanup_free_ ssize_t *recordings = calloc(to - from + 1, sizeof(*recordings));
+	struct click_column found[SCHEMA_COLUMNS_MAX];
+	size_t count;
+	bool bytes;
+	int r;
+
+	if (!recordings)
+		return -ENOMEM;
+	if (in->count != 3 + (size_t)__builtin_popcountll(columns))
+		return -EBADMSG;
+	batch_clear(b);
+	b->row_id = -1;
+	r = find_columns(in, b, columns, found, &count, &bytes);
+	if (r < 0)
+		return r;
+	for (size_t i = from; i < to; i++) {
+		recordings[i - from] =
+			click_recording_at(e, (uint32_t)native_int(&in->columns[0], i));
+		/* came since its recording was looked for: its ids would have no names */
+		if (recordings[i - from] < 0)
+			return -ESTALE;
+		if (ends)
+			ends[i - from] = native_int(&in->columns[1], i);
+	}
+	r = put_cells(e, found, count, bytes, from, to, recordings, b);
+	if (r < 0 || b->table != TABLE_OP || e->files != 1)
+		return r;
+	/* ids of calls are those of the file, where there is only one */
+	free(b->numbers);
+	b->numbers = calloc(to - from + 1, sizeof(*b->numbers));
+	if (!b->numbers)
+		return -ENOMEM;
+	for (size_t i = from; i < to; i++) {
+		uint64_t no = (uint64_t)native_int(&in->columns[2], i);
+
+		if (no > UINT32_MAX) {
+			b->row_id = -1;
+			return 0;
+		}
+		b->numbers[i - from] = (uint32_t)no;
+	}
+	b->row_id = 0;
+	return 0;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* click_dims.c: the recordings that the database has, and its dimension tables in memory. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/clickhouse/internal.h"
+
+ssize_t click_recording_at(const struct click_engine *e, uint32_t number)
+{
+	uint64_t at;
+
+	return map_get(&e->by_number, number, &at) ? (ssize_t)at : -1;
+}
+
+int click_recording_order(const struct click_engine *e, struct buf *out)
+{
+	int r = buf_printf(out, e->recording_count > 1 ? "transform(recording, [" : "recording");
+
+	for (size_t i = 0; i < e->recording_count && e->recording_count > 1 && r >= 0; i++)
+		r = buf_printf(out, "%s%u", i ? "," : "", e->recordings[i].number);
+	for (size_t i = 0; i < e->recording_count && e->recording_count > 1 && r >= 0; i++)
+		r = buf_printf(out, "%s%zu", i ? "," : "], [", i);
+	return r < 0 || e->recording_count <= 1 ? r : buf_printf(out, "], 0)");
+}
+
+static int read_recordings(struct click_engine *e, struct error *err)
+{
+	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
+	int r = click_begin_query(
+		e, &e->server,
+		"SELECT recording, min(began), count(DISTINCT part) FROM recording "
+		"GROUP BY recording ORDER BY min(began), recording FORMAT Native",
+		NULL, err);
+
+	e->recording_count = e->files = 0;
+	map_clear(&e->by_number);
+	while (r >= 0 && (r = click_read(&e->server, &in, err)) > 0) {
+		r = grow((void **)&e->recordings, &e->recording_cap, e->recording_count + in.rows,
+			 sizeof(*e->recordings));
+		for (size_t i = 0; i < in.rows && r >= 0; i++) {
+			uint32_t number = (uint32_t)native_int(&in.columns[0], i);
+
+			r = map_set(&e->by_number, number, e->recording_count);
+			e->recordings[e->recording_count++] = (struct click_recording){
+				.number = number, .began = native_int(&in.columns[1], i)};
+			e->files += (size_t)native_int(&in.columns[2], i);
+		}
+	}
+	return r;
+}
+
+/* How many rows there are: they are never changed, and more come. */
+static int count_dims(struct click_engine *e, uint32_t tables, uint64_t *ret, struct error *err)
+{
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	unsigned long long count;
+	int r = buf_printf(&sql, "SELECT sum(n) FROM (SELECT count() AS n FROM recording");
+
+	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+		if (tables >> i & 1)
+			r = buf_printf(&sql, " UNION ALL SELECT count() AS n FROM `%s`",
+				       schema_table(i)->name);
+	}
+	if (r >= 0)
+		r = buf_printf(&sql, ")");
+	if (r < 0)
+		return error_errno(err, r, "the names");
+	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
+	if (r >= 0 && sscanf(buf_str(&answer), "%llu", &count) != 1)
+		return error_set(err, -EPROTO, "%s: no count: '%.100s'",
+				 net_client_node(e->server.client), buf_str(&answer));
+	*ret = r < 0 ? 0 : count;
+	return r;
+}
+
+static int read_table(struct click_engine *e, enum table_id table, struct dims *d,
+		      struct error *err)
+{
+	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
+	uint64_t columns = (1ull << schema_table(table)->column_count) - 1;
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	_cleanup_buf_ struct buf sql = {0};
+	int r = batch_new(&b, table);
+
+	if (r >= 0)
+		r = buf_printf(&sql, "SELECT ");
+	if (r >= 0)
+		r = click_columns(table, columns, &sql);
+	if (r >= 0)
+		r = buf_printf(&sql,
+			       " FROM `%s` ORDER BY recording, block_no, row_no FORMAT Native",
+			       schema_table(table)->name);
+	if (r < 0)
+		return error_errno(err, r, "the names");
+	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
+	while (r >= 0 && (r = click_read(&e->server, &in, err)) > 0) {
+		for (size_t at = 0; at < in.rows && r >= 0; at += BATCH_ROWS_MAX) {
+			r = click_batch(e, &in, at, MIN(at + BATCH_ROWS_MAX, in.rows), columns, b,
+					NULL);
+			if (r >= 0)
+				r = dims_apply(d, b);
+		}
+	}
+	return r < 0 ? error_errno(err, r, "the rows of %s", schema_table(table)->name) : 0;
+}
+
+static int read_all(struct click_engine *e, uint32_t tables, struct error *err)
+{
+	struct dims *d;
+	int r = dims_new(&d);
+
+	/* while rows are read, ids stay those of their recordings: identity is settled by applying them */
+	dims_free(e->dims);
+	e->dims = NULL;
+	if (r < 0)
+		return error_errno(err, r, "the names");
+	if (e->recording_count > 1)
+		dims_unite(d);
+	for (size_t i = 0; i < e->recording_count && r >= 0; i++)
+		r = dims_recording(d, i, e->recordings[i].began);
+	for (unsigned int i = 0; i < SCHEMA_DIMENSION_COUNT && r >= 0; i++) {
+		if (tables >> schema_dimensions[i] & 1)
+			r = read_table(e, schema_dimensions[i], d, err);
+	}
+	if (r < 0) {
+		dims_free(d);
+		return error_errno(err, r, "the names");
+	}
+	e->dims = d;
+	return 0;
+}
+
+int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
+{
+	const uint32_t few =
+		1u << TABLE_HOST | 1u << TABLE_CGROUP | 1u << TABLE_PROCESS | 1u << TABLE_THREAD;
+	uint64_t rows = 0;
+	int r;
+
+	tables |= e->dims_tables | few;
+	r = count_dims(e, tables, &rows, err);
+	if (r < 0 || (e->dims && tables == e->dims_tables && rows == e->dims_rows))
+		return r;
+	/* rows that come meanwhile are seen the next time: they are behind those that count */
+	r = read_recordings(e, err);
+	if (r >= 0)
+		r = read_all(e, tables, err);
+	if (r < 0)
+		return r;
+	e->dims_tables = tables;
+	e->dims_rows = rows;
+	return 0;
+}

@@ -1,0 +1,672 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * click_expr.c: expressions over rows in ClickHouse's SQL, of 18.16 and of today.
+ *
+ * A whole number is Nullable(Int64), flags and addresses are Nullable(UInt64), a condition is Nullable(UInt8), a code is its number.
+ * What depends on one id or one code alone is worked out here and becomes a set of numbers. Arithmetic that overflows gives
+ * null; how near is told by the same in floats, so that results within 1,024 of the ends of 64 bits are null, too.
+ *
+ * ClickHouse evaluates both branches of if(), and functions also where an operand is null: divisors are made safe first.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/clickhouse/internal.h"
+#include "query/eval/eval.h"
+#include "schema/vocab.h"
+
+#define TEXT_MAX  (4u << 20)	    /* operands stand twice where overflow is tested */
+#define CODES_MAX 4096		    /* the kernel's largest errno */
+#define UNKNOWN	  ((1ll << 38) + 7) /* an id that no row has */
+
+static int put(struct click_writer *w, const char *text)
+{
+	if (w->out->len > TEXT_MAX)
+		return -EOPNOTSUPP;
+	return buf_append(w->out, text, strlen(text));
+}
+
+/* "...%...@...": the two operands; the text between as it is. */
+static int put_format(struct click_writer *w, const char *format, const struct expr *a,
+		      const struct expr *b)
+{
+	int r = 0;
+
+	for (const char *c = format; *c && r >= 0; c++) {
+		size_t plain = strcspn(c, "%@");
+
+		if (plain) {
+			r = w->out->len > TEXT_MAX ? -EOPNOTSUPP : buf_append(w->out, c, plain);
+			c += plain - 1;
+		} else {
+			r = click_expr(w, *c == '%' ? a : b);
+		}
+	}
+	return r;
+}
+
+static bool is_number(const struct expr *e)
+{
+	return query_kind_is_int(e->type) || e->type.type == QUERY_FLOAT ||
+	       e->type.type == QUERY_BOOL || e->type.type == QUERY_NULL;
+}
+
+static bool is_float(const struct expr *e)
+{
+	return e->type.type == QUERY_FLOAT;
+}
+
+static bool is_uint(const struct expr *e)
+{
+	return e->type.type == QUERY_UINT;
+}
+
+/* ---- leaves ---- */
+
+static int put_const(struct click_writer *w, struct query_kind type, const struct value *v)
+{
+	if (v->null || type.type == QUERY_NULL)
+		return put(w, "NULL");
+	switch (type.type) {
+	case QUERY_UINT:
+		return buf_printf(w->out, "toUInt64(%" PRIu64 ")", (uint64_t)v->i);
+	case QUERY_FLOAT:
+		return buf_printf(w->out, "toFloat64(%.17g)", v->f);
+	case QUERY_TEXT:
+		return clickhouse_literal(v->t, w->out);
+	case QUERY_HIST:
+	case QUERY_TALLY:
+	case QUERY_DISTINCT:
+		return -EOPNOTSUPP;
+	default:
+		if (v->i == INT64_MIN)
+			return put(w, "(toInt64(-9223372036854775807) - 1)");
+		return buf_printf(w->out, "toInt64(%" PRId64 ")", v->i);
+	}
+}
+
+static int put_column(struct click_writer *w, const struct expr *e)
+{
+	if (e->type.type == QUERY_HIST)
+		return -EOPNOTSUPP;
+	return clickhouse_column(w->table, e->column, w->out);
+}
+
+static int put_stop(struct click_writer *w)
+{
+	const struct table_def *t = schema_table(w->table);
+	const char *start = t->columns[t->start].name, *dur = t->columns[t->dur].name;
+
+	if (w->table == TABLE_OP)
+		return buf_printf(w->out,
+				  "if(start_kind = %d AND bitAnd(ifNull(status, 0), %llu) = 0, "
+				  "ended, NULL)",
+				  START_IS_BEFORE_END, (unsigned long long)STATUS_UNFINISHED);
+	return buf_printf(w->out, "if(isNull(`%s`) OR isNull(`%s`), NULL, ended)", start, dur);
+}
+
+/* ---- what is looked up by one number ---- */
+
+static bool has_peer(const struct expr *e)
+{
+	if (e->kind == EXPR_USER || e->kind == EXPR_ROW || e->kind == EXPR_FIELD ||
+	    (e->kind == EXPR_NAME && e->name == QNAME_PEER))
+		return true;
+	for (unsigned int i = 0; i < e->arg_count; i++) {
+		if (has_peer(e->arg[i]))
+			return true;
+	}
+	return false;
+}
+
+int click_only_column(enum table_id table, const struct expr *e)
+{
+	uint64_t set = expr_columns(e);
+	unsigned int column = set ? (unsigned int)__builtin_ctzll(set) : 0;
+	enum column_type type = schema_table(table)->columns[column].type;
+
+	if (!set || (set & (set - 1)) || has_peer(e))
+		return -1;
+	return type == COLUMN_ID || type == COLUMN_CODE ? (int)column : -1;
+}
+
+/* Which numbers give which outcome: 0 false, 1 true, 2 unknown. */
+struct outcomes {
+	struct map by_value; /* number -> outcome, of those that give another than `other` */
+	int null, other;
+};
+
+static int outcome_at(const struct vector *v, size_t row)
+{
+	if (v->nulls && v->nulls[row / 64] >> (row % 64) & 1)
+		return 2;
+	return v->i[row] != 0;
+}
+
+/* Evaluates numbers [0, n) of `values`, and first null and UNKNOWN. */
+static int find_outcomes(struct click_writer *w, const struct expr *e, unsigned int column,
+			 const int64_t *values, size_t n, struct outcomes *o)
+{
+	_cleanup_(eval_freep) struct eval *eval = NULL;
+	_cleanup_(eval_scratch_freep) struct eval_scratch *scratch = NULL;
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	size_t at = 0;
+	int r = eval_new(&eval, &e, 1, w->err);
+
+	if (r >= 0)
+		r = eval_names(eval, w->engine->dims, w->err);
+	if (r >= 0)
+		r = eval_scratch_new(&scratch, eval);
+	if (r >= 0)
+		r = batch_new(&b, w->table);
+	for (bool first = true; r >= 0 && (first || at < n); first = false) {
+		struct vector v;
+		size_t from = at, skip = first ? 2 : 0;
+
+		batch_clear(b);
+		for (size_t i = 0; i < skip && r >= 0; i++) {
+			ssize_t row = batch_add_row(b);
+
+			r = row < 0 ? (int)row : i ? batch_set(b, column, (size_t)row, UNKNOWN) : 0;
+		}
+		for (; r >= 0 && at < n && b->rows < BATCH_ROWS_MAX; at++) {
+			ssize_t row = batch_add_row(b);
+
+			r = row < 0 ? (int)row : batch_set(b, column, (size_t)row, values[at]);
+		}
+		if (r >= 0)
+			r = eval_rows(eval, scratch, 0, b, NULL, b->rows, &v);
+		if (r >= 0 && first) {
+			o->null = outcome_at(&v, 0);
+			o->other = outcome_at(&v, 1);
+		}
+		for (size_t i = from; i < at && r >= 0; i++) {
+			int outcome = outcome_at(&v, i - from + skip);
+
+			if (outcome != o->other)
+				r = map_set(&o->by_value, (uint64_t)values[i], (uint64_t)outcome);
+		}
+	}
+	return r;
+}
+
+/* The numbers that a column can hold. */
+static int domain_of(struct click_writer *w, unsigned int column, int64_t **ret, size_t *ret_count)
+{
+	const struct table_def *t = schema_table(w->table);
+	int to = schema_refers(t, column);
+	bool ids = t->columns[column].type == COLUMN_ID && to >= 0 && schema_is_dimension(to);
+	size_t n = ids ? dims_rows(w->engine->dims, to) : CODES_MAX;
+	int64_t *values = calloc(n + 1, sizeof(*values));
+
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		values[i] = ids ? dims_id_at(w->engine->dims, to, i) : (int64_t)i;
+	*ret = values;
+	*ret_count = n;
+	return 0;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* "column IN (...)" of the numbers with an outcome; of ids recording by recording. "0" where there are none. */
+static int put_set(struct click_writer *w, unsigned int column, const struct outcomes *o,
+		   int outcome, bool ids)
+{
+	_cleanup_free_ int64_t *values = calloc(o->by_value.count + 1, sizeof(*values));
+	uint64_t value, is, recording = UINT64_MAX;
+	size_t pos = 0, n = 0;
+	int r = values ? put(w, "(0") : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	while (map_next(&o->by_value, &pos, &value, &is)) {
+		if ((int)is == outcome)
+			values[n++] = (int64_t)value;
+	}
+	qsort(values, n, sizeof(*values), compare_ints);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		uint64_t of = ids ? id_recording(values[i]) : 0;
+
+		if (of != recording) {
+			r = put(w, recording == UINT64_MAX ? " OR (" : ")) OR (");
+			if (r >= 0 && ids)
+				r = buf_printf(w->out, "recording = %u AND ",
+					       w->engine->recordings[of].number);
+			if (r >= 0)
+				r = put(w, "assumeNotNull(");
+			if (r >= 0)
+				r = clickhouse_column(w->table, column, w->out);
+			if (r >= 0)
+				r = put(w, ") IN (");
+		}
+		if (r >= 0)
+			r = buf_printf(w->out, "%s%lld", of != recording ? "" : ",",
+				       (long long)(ids ? (int64_t)id_own(values[i]) : values[i]));
+		recording = of;
+	}
+	return r < 0 ? r : put(w, n ? ")))" : ")");
+}
+
+/* A condition on one id or code: the sets of numbers for which it is otherwise than for most. */
+static int put_looked_up(struct click_writer *w, const struct expr *e, unsigned int column)
+{
+	static const char *const words[] = {"0", "1", "NULL"};
+	bool ids = schema_table(w->table)->columns[column].type == COLUMN_ID;
+	_cleanup_(map_free) struct map m = {0};
+	_cleanup_free_ int64_t *values = NULL;
+	struct outcomes o = {0};
+	size_t count;
+	int r = domain_of(w, column, &values, &count);
+
+	if (r >= 0)
+		r = find_outcomes(w, e, column, values, count, &o);
+	m = o.by_value;
+	if (r >= 0)
+		r = put(w, "multiIf(isNull(");
+	if (r >= 0)
+		r = clickhouse_column(w->table, column, w->out);
+	if (r >= 0)
+		r = buf_printf(w->out, "), %s", words[o.null]);
+	for (int outcome = 0; outcome < 3 && r >= 0; outcome++) {
+		if (outcome == o.other)
+			continue;
+		r = put(w, ", ");
+		if (r >= 0)
+			r = put_set(w, column, &o, outcome, ids);
+		if (r >= 0)
+			r = buf_printf(w->out, ", %s", words[outcome]);
+	}
+	return r < 0 ? r : buf_printf(w->out, ", %s)", words[o.other]);
+}
+
+/* ---- operators ---- */
+
+static int put_compare(struct click_writer *w, const struct expr *e)
+{
+	static const char *const signs[] = {"(% = @)",	"(% != @)", "(% < @)",
+					    "(% <= @)", "(% > @)",  "(% >= @)"};
+	const struct expr *a = e->arg[0], *b = e->arg[1];
+	bool texts = a->type.type == QUERY_TEXT && b->type.type == QUERY_TEXT;
+	bool codes = a->type.type == QUERY_CODE && b->type.type == QUERY_CODE && a->type.vocab &&
+		     b->type.vocab && !strcmp(a->type.vocab, b->type.vocab);
+
+	if (!texts && !codes && !(is_number(a) && is_number(b)))
+		return -EOPNOTSUPP;
+	return put_format(w, signs[e->cmp], a, b);
+}
+
+static int put_in(struct click_writer *w, const struct expr *e)
+{
+	const struct expr *a = e->arg[0];
+	bool texts = e->count && e->list[0].t.data;
+	int r;
+
+	if (!is_number(a) && !(texts && a->type.type == QUERY_TEXT) && a->type.type != QUERY_CODE)
+		return -EOPNOTSUPP;
+	if (texts && a->type.type != QUERY_TEXT)
+		return -EOPNOTSUPP;
+	r = put_format(w, "if(isNull(%), NULL, assumeNotNull(%) IN (", a, NULL);
+	for (size_t i = 0; i < e->count && r >= 0; i++) {
+		r = put(w, i ? ", " : "");
+		if (r >= 0)
+			r = texts	  ? clickhouse_literal(e->list[i].t, w->out)
+			    : is_uint(a)  ? buf_printf(w->out, "%" PRIu64, (uint64_t)e->list[i].i)
+			    : is_float(a) ? buf_printf(w->out, "%.17g", e->list[i].f)
+					  : buf_printf(w->out, "%" PRId64, e->list[i].i);
+	}
+	return r < 0 ? r : put(w, "))");
+}
+
+static int put_range(struct click_writer *w, const struct expr *e)
+{
+	int r = is_number(e->arg[0]) && is_number(e->arg[1]) && is_number(e->arg[2])
+			? put_format(w, "(% >= @ AND ", e->arg[0], e->arg[1])
+			: -EOPNOTSUPP;
+
+	return r < 0 ? r : put_format(w, "% <= @)", e->arg[0], e->arg[2]);
+}
+
+static int put_has(struct click_writer *w, const struct expr *e)
+{
+	int r = put_format(w, "(bitAnd(toUInt64(%), ", e->arg[0], NULL);
+
+	return r < 0 ? r
+		     : buf_printf(w->out, "toUInt64(%" PRIu64 ")) = toUInt64(%" PRIu64 "))",
+				  e->mask, e->bits);
+}
+
+/* A float that may not be finite, as text. */
+static int put_float_arith(struct click_writer *w, const struct expr *e)
+{
+	static const char *const formats[] = {
+		"(toFloat64(%) + toFloat64(@))", "(toFloat64(%) - toFloat64(@))",
+		"(toFloat64(%) * toFloat64(@))", "(toFloat64(%) / toFloat64(@))"};
+
+	/* fmod() of floats is truncated in some versions */
+	return e->arith == ARITH_MOD ? -EOPNOTSUPP
+				     : put_format(w, formats[e->arith], e->arg[0], e->arg[1]);
+}
+
+static int put_twice(struct click_writer *w, const struct expr *e, const char *before,
+		     const char *between, const char *after)
+{
+	int r = put(w, before);
+
+	if (r >= 0)
+		r = put_float_arith(w, e);
+	if (r >= 0)
+		r = put(w, between);
+	if (r >= 0)
+		r = put_float_arith(w, e);
+	return r < 0 ? r : put(w, after);
+}
+
+static int put_rounded(struct click_writer *w, const struct expr *e)
+{
+	/* halves away from 0, which round() does not do in all versions */
+	int r = put_twice(w, e, "if(abs(", ") < 9223372036854774784., toInt64(if(", " >= 0, ");
+
+	if (r >= 0)
+		r = put_twice(w, e, "floor(", " + 0.5), -floor(0.5 - ", "))), NULL)");
+	return r;
+}
+
+static int put_arith(struct click_writer *w, const struct expr *e)
+{
+	static const char *const formats[] = {
+		"if(abs(toFloat64(%) + toFloat64(@)) < 9223372036854774784., % + @, NULL)",
+		"if(abs(toFloat64(%) - toFloat64(@)) < 9223372036854774784., % - @, NULL)",
+		"if(abs(toFloat64(%) * toFloat64(@)) < 9223372036854774784., % * @, NULL)", NULL,
+		"if(ifNull(@, 0) = 0, NULL, toInt64(modulo(%, if(ifNull(@, 0) = 0, 1, "
+		"assumeNotNull(@)))))"};
+
+	if (!is_number(e->arg[0]) || !is_number(e->arg[1]))
+		return -EOPNOTSUPP;
+	if (is_float(e))
+		return put_twice(w, e, "if(isFinite(", "), ", ", NULL)");
+	if (is_uint(e) || is_uint(e->arg[0]) || is_uint(e->arg[1]))
+		return -EOPNOTSUPP;
+	if (e->arith == ARITH_DIV || is_float(e->arg[0]) || is_float(e->arg[1]))
+		return put_rounded(w, e);
+	return put_format(w, formats[e->arith], e->arg[0], e->arg[1]);
+}
+
+static int put_neg(struct click_writer *w, const struct expr *e)
+{
+	if (is_uint(e) || !is_number(e->arg[0]))
+		return -EOPNOTSUPP;
+	return is_float(e) ? put_format(w, "(-%)", e->arg[0], NULL)
+			   : put_format(w, "if(% = toInt64(-9223372036854775807) - 1, NULL, -%)",
+					e->arg[0], NULL);
+}
+
+/* ---- functions ---- */
+
+/* A rounded down to a multiple of a positive constant. */
+static int put_bucket(struct click_writer *w, const struct expr *a, int64_t width)
+{
+	int r = put_format(w, "(% - modulo(modulo(%, ", a, NULL);
+
+	if (r >= 0)
+		r = buf_printf(w->out, "toInt64(%lld)) + toInt64(%lld), toInt64(%lld)))",
+			       (long long)width, (long long)width, (long long)width);
+	return r;
+}
+
+static int put_clock(struct click_writer *w, const struct expr *a, int64_t unit, int64_t of)
+{
+	int r = put(w, "toInt64(modulo(modulo(intDiv(");
+
+	if (r >= 0)
+		r = put_bucket(w, a, unit);
+	return r < 0 ? r
+		     : buf_printf(w->out, ", toInt64(%lld)), %lld) + %lld, %lld))", (long long)unit,
+				  (long long)of, (long long)of, (long long)of);
+}
+
+static int put_call(struct click_writer *w, const struct expr *e)
+{
+	const struct expr *a = e->arg[0], *b = e->arg_count > 1 ? e->arg[1] : NULL;
+	bool constant = b && b->kind == EXPR_CONST && !b->value.null;
+
+	if (!is_number(a) || (b && !is_number(b)))
+		return -EOPNOTSUPP;
+	switch (e->function) {
+	case FUNCTION_BUCKET:
+		return constant && !is_float(e) && !is_uint(a) && b->value.i > 0 &&
+				       b->value.i < INT64_MAX / 2
+			       ? put_bucket(w, a, b->value.i)
+			       : -EOPNOTSUPP;
+	case FUNCTION_LOG2:
+		return is_float(e) || is_uint(a)
+			       ? -EOPNOTSUPP
+			       : put_format(w, "if(% < 0, NULL, toInt64(roundToExp2(toUInt64(%))))",
+					    a, NULL);
+	case FUNCTION_HOUR:
+		return put_clock(w, a, 3600000000000ll, 24);
+	case FUNCTION_MINUTE:
+		return put_clock(w, a, 60000000000ll, 60);
+	case FUNCTION_ABS:
+		return is_float(e)  ? put_format(w, "abs(%)", a, NULL)
+		       : is_uint(e) ? click_expr(w, a)
+				    : put_format(w,
+						 "if(% = toInt64(-9223372036854775807) - 1, NULL, "
+						 "toInt64(abs(%)))",
+						 a, NULL);
+	case FUNCTION_BITAND:
+		return put_format(w,
+				  is_uint(e) ? "bitAnd(toUInt64(%), toUInt64(@))"
+					     : "bitAnd(toInt64(%), toInt64(@))",
+				  a, b);
+	case FUNCTION_BITOR:
+		return put_format(w,
+				  is_uint(e) ? "bitOr(toUInt64(%), toUInt64(@))"
+					     : "bitOr(toInt64(%), toInt64(@))",
+				  a, b);
+	case FUNCTION_COALESCE:
+		return is_uint(a) == is_uint(b) && is_float(a) == is_float(b)
+			       ? put_format(w, "ifNull(%, @)", a, b)
+			       : -EOPNOTSUPP;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int put_case(struct click_writer *w, const struct expr *e)
+{
+	const struct expr *a = e->arg[1], *b = e->arg[2];
+	bool alike = is_float(a) == is_float(b) && is_uint(a) == is_uint(b);
+	int r = is_number(a) && is_number(b) &&
+				(alike || a->type.type == QUERY_NULL || b->type.type == QUERY_NULL)
+			? put_format(w, "if(ifNull(%, 0) != 0, ", e->arg[0], NULL)
+			: -EOPNOTSUPP;
+
+	return r < 0 ? r : put_format(w, "%, @)", a, b);
+}
+
+int click_expr(struct click_writer *w, const struct expr *e)
+{
+	int column = e->kind == EXPR_CONST ? -1 : click_only_column(w->table, e);
+
+	if (e->type.type == QUERY_BOOL && column >= 0 && e->kind != EXPR_IS_NULL)
+		return put_looked_up(w, e, (unsigned int)column);
+	switch (e->kind) {
+	case EXPR_CONST:
+		return put_const(w, e->type, &e->value);
+	case EXPR_COLUMN:
+		return put_column(w, e);
+	case EXPR_STOP:
+		return put_stop(w);
+	case EXPR_NOT:
+		return put_format(w, "NOT (%)", e->arg[0], NULL);
+	case EXPR_NEG:
+		return put_neg(w, e);
+	case EXPR_IS_NULL:
+		return e->arg[0]->kind == EXPR_COLUMN || column < 0
+			       ? put_format(w, "isNull(%)", e->arg[0], NULL)
+			       : put_looked_up(w, e, (unsigned int)column);
+	case EXPR_AND:
+		return put_format(w, "(% AND @)", e->arg[0], e->arg[1]);
+	case EXPR_OR:
+		return put_format(w, "(% OR @)", e->arg[0], e->arg[1]);
+	case EXPR_COMPARE:
+		return put_compare(w, e);
+	case EXPR_IN:
+		return put_in(w, e);
+	case EXPR_RANGE:
+		return put_range(w, e);
+	case EXPR_HAS:
+		return put_has(w, e);
+	case EXPR_ARITH:
+		return put_arith(w, e);
+	case EXPR_CALL:
+		return put_call(w, e);
+	case EXPR_CASE:
+		return put_case(w, e);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* ---- buckets ---- */
+
+/* hist_bucket(): sh = max(position of the highest bit - 4, 0); sh * 16 + (v >> sh). */
+static int put_hist_of(struct click_writer *w, const char *value)
+{
+	_cleanup_buf_ struct buf shift = {0};
+	int r = buf_printf(&shift,
+			   "toUInt8(greatest(round(log2(roundToExp2(%s + (%s = 0)))), 4) - 4)",
+			   value, value);
+
+	return r < 0 ? r
+		     : buf_printf(w->out, "toInt64(%s * 16 + bitShiftRight(%s, %s))",
+				  buf_str(&shift), value, buf_str(&shift));
+}
+
+int click_hist_bucket(struct click_writer *w, const struct expr *e)
+{
+	_cleanup_buf_ struct buf value = {0}, x = {0};
+	struct click_writer inner = *w;
+	int r;
+
+	if (!is_number(e) || is_float(e) || is_uint(e))
+		return -EOPNOTSUPP;
+	inner.out = &x;
+	r = click_expr(&inner, e);
+	if (r >= 0)
+		r = buf_printf(&value, "toUInt64(greatest(ifNull(%s, 0), 0))", buf_str(&x));
+	if (r >= 0)
+		r = buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
+	if (r >= 0)
+		r = put_hist_of(w, buf_str(&value));
+	return r < 0 ? r : put(w, ")");
+}
+
+int click_tally_bucket(struct click_writer *w, const struct plan_field *f)
+{
+	const int64_t *p = f->param;
+	const struct expr *e = f->expr;
+	int r;
+
+	if (!is_number(e) || is_float(e) || is_uint(e))
+		return -EOPNOTSUPP;
+	switch (f->aggregate) {
+	case AGGREGATE_QUANTIZE:
+		return put_format(
+			w,
+			"if(% < 0, -toInt64(roundToExp2(toUInt64(-ifNull(%, 0))) * 2 - 1), "
+			"toInt64(roundToExp2(toUInt64(%))))",
+			e, NULL);
+	case AGGREGATE_LQUANTIZE:
+		r = put_format(w, "multiIf(isNull(%), NULL, ", e, NULL);
+		if (r >= 0)
+			r = put_format(w, "% < ", e, NULL);
+		if (r >= 0)
+			r = buf_printf(w->out, "toInt64(%lld), toInt64(-9223372036854775807) - 1, ",
+				       (long long)p[0]);
+		if (r >= 0)
+			r = put_format(w, "% >= ", e, NULL);
+		if (r >= 0)
+			r = buf_printf(w->out,
+				       "toInt64(%lld), toInt64(%lld), toInt64(%lld) + intDiv(",
+				       (long long)p[1], (long long)p[1], (long long)p[0]);
+		if (r >= 0)
+			r = put_format(w, "% - ", e, NULL);
+		return r < 0 ? r
+			     : buf_printf(w->out, "toInt64(%lld), toInt64(%lld)) * toInt64(%lld))",
+					  (long long)p[0], (long long)p[2], (long long)p[2]);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* ---- filters ---- */
+
+static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
+{
+	const struct table_def *t = schema_table(w->table);
+	int r = 0;
+
+	if ((from == INT64_MIN && to == INT64_MAX) || schema_is_dimension(w->table) ||
+	    !schema_end_columns(w->table))
+		return 0;
+	if (w->table == TABLE_OP)
+		r = buf_printf(w->out,
+			       " AND start_kind = %d AND isNotNull(dur) AND bitAnd(ifNull(status, "
+			       "0), %llu) = 0",
+			       START_IS_BEFORE_END, (unsigned long long)STATUS_UNFINISHED);
+	else if (t->stop != NO_COLUMN)
+		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->stop].name);
+	else
+		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->start].name);
+	if (r >= 0 && w->table != TABLE_OP && t->stop == NO_COLUMN && t->dur != NO_COLUMN)
+		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->dur].name);
+	if (r >= 0 && from != INT64_MIN)
+		r = buf_printf(w->out, " AND ended >= %lld", (long long)from);
+	if (r >= 0 && to != INT64_MAX)
+		r = buf_printf(w->out, " AND ended < %lld", (long long)to);
+	return r;
+}
+
+static int put_parts(struct click_writer *w, const struct expr *e, bool *all)
+{
+	_cleanup_buf_ struct buf text = {0};
+	struct click_writer inner = *w;
+	int r;
+
+	if (e->kind == EXPR_AND && click_only_column(w->table, e) < 0) {
+		r = put_parts(w, e->arg[0], all);
+		return r < 0 ? r : put_parts(w, e->arg[1], all);
+	}
+	inner.out = &text;
+	r = click_expr(&inner, e);
+	if (r == -EOPNOTSUPP) {
+		*all = false;
+		return 0;
+	}
+	if (r >= 0)
+		r = buf_printf(w->out, " AND (");
+	if (r >= 0)
+		r = buf_append(w->out, text.data, text.len);
+	return r < 0 ? r : put(w, ")");
+}
+
+int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,
+		bool *ret_all)
+{
+	int r = buf_printf(w->out, " WHERE 1");
+
+	*ret_all = true;
+	if (r >= 0)
+		r = put_time_range(w, from, to);
+	return r < 0 || !where ? r : put_parts(w, where, ret_all);
+}

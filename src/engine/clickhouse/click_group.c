@@ -1,0 +1,700 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * click_group.c: a grouped plan as one statement, whose rows are parts of groups, and their sum here.
+ *
+ *   by comm | count(), p99(dur)
+ *   SELECT thread_id, recording, bucket of dur, count(), max(dur) FROM op GROUP BY 1, 2, 3
+ *
+ * What depends on an id is grouped by the id, and its value is looked up here; a percentile's argument by its bucket; distinct's by
+ * its value. One statement sees one state of the table.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "batch/seconds.h"
+#include "engine/clickhouse/internal.h"
+#include "query/eval/eval.h"
+#include "schema/ops.h"
+
+#define PLACES 10 /* columns that one field reads */
+
+/* Where a field's parts stand in the statement's rows. */
+struct part_field {
+	int looked_up;		/* the dimension's column behind its value; -1: none */
+	size_t expr;		/* number of its expression in `eval`, where looked up */
+	size_t columns[PLACES]; /* of the answer, by what they are for */
+	struct vector values;	/* of the block at hand */
+};
+
+struct group_query {
+	struct click_engine *engine;
+	const struct plan *p;
+	const struct local_env *env;
+	char **columns; /* texts of the SELECT, each once */
+	size_t column_count, column_cap;
+	size_t dims;	    /* of them are dimensions, which come first */
+	size_t lookups[64]; /* column of the table -> the answer's column + 1; 0: none */
+	struct part_field *fields;
+	struct eval *eval;
+	struct eval_scratch *scratch;
+	struct batch *ids;
+	struct value *cells;
+	size_t weight, recording; /* the answer's columns */
+};
+
+static void group_query_free(struct group_query *g)
+{
+	for (size_t i = 0; i < g->column_count; i++)
+		free(g->columns[i]);
+	free(g->columns);
+	free(g->fields);
+	free(g->cells);
+	eval_scratch_free(g->scratch);
+	eval_free(g->eval);
+	batch_free(g->ids);
+}
+
+/* ---- the statement ---- */
+
+static int add_column(struct group_query *g, const char *text, size_t *ret)
+{
+	int r;
+
+	for (*ret = 0; *ret < g->column_count; (*ret)++) {
+		if (!strcmp(g->columns[*ret], text))
+			return 0;
+	}
+	r = grow((void **)&g->columns, &g->column_cap, g->column_count + 1, sizeof(*g->columns));
+	if (r < 0)
+		return r;
+	g->columns[g->column_count] = strdup(text);
+	if (!g->columns[g->column_count])
+		return -ENOMEM;
+	g->column_count++;
+	return 0;
+}
+
+static int add_format(struct group_query *g, size_t *ret, const char *fmt, const char *x)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = 0;
+
+	for (const char *c = fmt; *c && r >= 0; c++)
+		r = *c == '%'	? buf_printf(&text, "%s", x)
+		    : *c == '$' ? click_recording_order(g->engine, &text)
+				: buf_append(&text, c, 1);
+	return r < 0 ? r : add_column(g, buf_str(&text), ret);
+}
+
+static int expr_sql(struct group_query *g, const struct expr *e, struct buf *out)
+{
+	struct click_writer w = {.engine = g->engine, .table = g->p->table, .out = out};
+
+	return click_expr(&w, e);
+}
+
+static bool is_text(const struct expr *e)
+{
+	return e->type.type == QUERY_TEXT || e->type.type == QUERY_ENTITY ||
+	       e->type.type == QUERY_CODE;
+}
+
+/* The dimension of a field: itself as SQL, or the id or code from which it is looked up. */
+static int add_dimension(struct group_query *g, size_t i)
+{
+	const struct plan_field *f = &g->p->fields[i];
+	struct part_field *part = &g->fields[i];
+	_cleanup_buf_ struct buf text = {0};
+	bool code = f->expr->kind == EXPR_COLUMN && f->expr->type.type == QUERY_CODE;
+	int column = click_only_column(g->p->table, f->expr), r;
+
+	if (code || (!is_text(f->expr) && expr_sql(g, f->expr, &text) >= 0)) {
+		buf_clear(&text);
+		r = expr_sql(g, f->expr, &text);
+		return r < 0 ? r : add_column(g, buf_str(&text), &part->columns[0]);
+	}
+	if (f->expr->kind == EXPR_COLUMN && f->expr->type.type == QUERY_TEXT) {
+		buf_clear(&text);
+		r = clickhouse_column(g->p->table, f->expr->column, &text);
+		return r < 0 ? r : add_column(g, buf_str(&text), &part->columns[0]);
+	}
+	if (column < 0)
+		return -EOPNOTSUPP;
+	part->looked_up = column;
+	buf_clear(&text);
+	r = clickhouse_column(g->p->table, (unsigned int)column, &text);
+	if (r >= 0)
+		r = add_column(g, buf_str(&text), &part->columns[0]);
+	if (r >= 0)
+		g->lookups[column] = part->columns[0] + 1;
+	return r < 0 ? r : add_column(g, "recording", &g->recording);
+}
+
+/* Aggregates for which the value itself, or its bucket, is grouped by. */
+static bool by_value(const struct plan_field *f)
+{
+	return f->kind != FIELD_AGGREGATE || f->aggregate == AGGREGATE_DISTINCT;
+}
+
+static bool by_bucket(const struct plan_field *f)
+{
+	switch (f->aggregate) {
+	case AGGREGATE_PERCENTILE:
+	case AGGREGATE_HIST:
+	case AGGREGATE_QUANTIZE:
+	case AGGREGATE_LQUANTIZE:
+	case AGGREGATE_LLQUANTIZE:
+		return f->kind == FIELD_AGGREGATE;
+	default:
+		return false;
+	}
+}
+
+static int add_bucket(struct group_query *g, size_t i)
+{
+	const struct plan_field *f = &g->p->fields[i];
+	_cleanup_buf_ struct buf text = {0};
+	struct click_writer w = {.engine = g->engine, .table = g->p->table, .out = &text};
+	bool hist = f->aggregate == AGGREGATE_PERCENTILE || f->aggregate == AGGREGATE_HIST;
+	int r = hist ? click_hist_bucket(&w, f->expr) : click_tally_bucket(&w, f);
+
+	return r < 0 ? r : add_column(g, buf_str(&text), &g->fields[i].columns[0]);
+}
+
+/* The dimensions first, as many as there are. */
+static int add_dimensions(struct group_query *g)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < g->p->field_count && r >= 0; i++) {
+		const struct plan_field *f = &g->p->fields[i];
+
+		g->fields[i].looked_up = -1;
+		if (by_value(f))
+			r = add_dimension(g, i);
+		else if (by_bucket(f))
+			r = add_bucket(g, i);
+		else if (f->expr && f->aggregate != AGGREGATE_COUNTIF &&
+			 (is_text(f->expr) || click_only_column(g->p->table, f->expr) >= 0) &&
+			 f->expr->kind != EXPR_COLUMN)
+			r = add_dimension(g, i); /* looked up, and weighed */
+		else if (f->expr && f->expr->kind == EXPR_COLUMN && is_text(f->expr))
+			r = add_dimension(g, i);
+	}
+	g->dims = g->column_count;
+	return r;
+}
+
+static bool is_dimension(const struct plan_field *f, const struct part_field *part)
+{
+	return by_value(f) || by_bucket(f) || part->looked_up >= 0 ||
+	       (f->expr && f->expr->kind == EXPR_COLUMN && is_text(f->expr));
+}
+
+/* $ stands for the order of recordings. */
+#define ORDER_TUPLE "(ended, $, block_no, row_no)"
+
+static int add_ends(struct group_query *g, struct part_field *part, const char *x, bool first)
+{
+	static const char *const names[2][6] = {
+		{"tupleElement(argMax((toUInt8(isNull(%)), ifNull(%, 0)), " ORDER_TUPLE "), 1)",
+		 "tupleElement(argMax((toUInt8(isNull(%)), ifNull(%, 0)), " ORDER_TUPLE "), 2)",
+		 "tupleElement(max(" ORDER_TUPLE "), 1)", "tupleElement(max(" ORDER_TUPLE "), 2)",
+		 "tupleElement(max(" ORDER_TUPLE "), 3)", "tupleElement(max(" ORDER_TUPLE "), 4)"},
+		{"tupleElement(argMin((toUInt8(isNull(%)), ifNull(%, 0)), " ORDER_TUPLE "), 1)",
+		 "tupleElement(argMin((toUInt8(isNull(%)), ifNull(%, 0)), " ORDER_TUPLE "), 2)",
+		 "tupleElement(min(" ORDER_TUPLE "), 1)", "tupleElement(min(" ORDER_TUPLE "), 2)",
+		 "tupleElement(min(" ORDER_TUPLE "), 3)", "tupleElement(min(" ORDER_TUPLE "), 4)"}};
+	int r = 0;
+
+	for (size_t i = 0; i < 6 && r >= 0; i++)
+		r = add_format(g, &part->columns[1 + i], names[first][i], x);
+	return r;
+}
+
+/* Sums in two halves, each of which fits: x = high * 2^32 + low. */
+static int add_sum(struct group_query *g, struct part_field *part, const struct expr *e,
+		   const char *x)
+{
+	int r = add_format(g, &part->columns[1], "count(%)", x);
+
+	if (r >= 0 && e->type.type == QUERY_FLOAT)
+		return add_format(g, &part->columns[2], "sum(toFloat64(%))", x);
+	if (r >= 0)
+		r = add_format(g, &part->columns[2], "sum(bitShiftRight(%, 32))", x);
+	return r < 0 ? r : add_format(g, &part->columns[3], "sum(bitAnd(%, 4294967295))", x);
+}
+
+static int add_aggregate(struct group_query *g, size_t i)
+{
+	const struct plan_field *f = &g->p->fields[i];
+	struct part_field *part = &g->fields[i];
+	_cleanup_buf_ struct buf x = {0};
+	int r = f->expr ? expr_sql(g, f->expr, &x) : 0;
+
+	if (r < 0)
+		return r;
+	switch (f->aggregate) {
+	case AGGREGATE_COUNT:
+		return f->expr ? add_format(g, &part->columns[1], "count(%)", buf_str(&x))
+			       : add_column(g, "count()", &part->columns[1]);
+	case AGGREGATE_COUNTIF:
+		return add_format(g, &part->columns[1], "countIf(ifNull(%, 0) != 0)", buf_str(&x));
+	case AGGREGATE_RATE:
+		if (!f->expr)
+			return add_column(g, "count()", &part->columns[1]);
+		return add_sum(g, part, f->expr, buf_str(&x));
+	case AGGREGATE_SUM:
+	case AGGREGATE_BUSY:
+	case AGGREGATE_AVG:
+		return add_sum(g, part, f->expr, buf_str(&x));
+	case AGGREGATE_MIN:
+	case AGGREGATE_ANY:
+		r = add_format(g, &part->columns[1], "count(%)", buf_str(&x));
+		return r < 0 ? r : add_format(g, &part->columns[2], "min(%)", buf_str(&x));
+	case AGGREGATE_MAX:
+		r = add_format(g, &part->columns[1], "count(%)", buf_str(&x));
+		return r < 0 ? r : add_format(g, &part->columns[2], "max(%)", buf_str(&x));
+	case AGGREGATE_STDDEV:
+		r = add_format(g, &part->columns[1], "count(%)", buf_str(&x));
+		if (r >= 0)
+			r = add_format(g, &part->columns[2], "avg(toFloat64(%))", buf_str(&x));
+		return r < 0 ? r
+			     : add_format(g, &part->columns[3], "varPopStable(toFloat64(%))",
+					  buf_str(&x));
+	case AGGREGATE_FIRST:
+	case AGGREGATE_LAST:
+		return add_ends(g, part, buf_str(&x), f->aggregate == AGGREGATE_FIRST);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int add_aggregates(struct group_query *g)
+{
+	int r = add_column(g, "count()", &g->weight);
+
+	for (size_t i = 0; i < g->p->field_count && r >= 0; i++) {
+		const struct plan_field *f = &g->p->fields[i];
+		struct part_field *part = &g->fields[i];
+		_cleanup_buf_ struct buf x = {0};
+
+		if (!is_dimension(f, part)) {
+			r = add_aggregate(g, i);
+		} else if (f->kind == FIELD_AGGREGATE && f->aggregate == AGGREGATE_PERCENTILE) {
+			r = expr_sql(g, f->expr, &x);
+			if (r >= 0)
+				r = add_format(g, &part->columns[1], "max(%)", buf_str(&x));
+		} else if (f->kind == FIELD_AGGREGATE &&
+			   (f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST)) {
+			r = add_ends(g, part, "toInt64(0)", f->aggregate == AGGREGATE_FIRST);
+		}
+	}
+	return r;
+}
+
+/* ---- FROM: the table, and where groups are by file the calls on their second file ---- */
+
+static uint64_t plan_columns(const struct plan *p)
+{
+	uint64_t set = p->where ? expr_columns(p->where) : 0;
+
+	for (size_t i = 0; i < p->field_count; i++)
+		set |= p->fields[i].expr ? expr_columns(p->fields[i].expr) : 0;
+	return seconds_columns(TABLE_OP, set);
+}
+
+static unsigned int second_of(unsigned int column, bool exchanged)
+{
+	static const unsigned int pairs[][2] = {
+		{OP_FILE_ID, OP_FILE2_ID}, {OP_FD, OP_FD2}, {OP_POS, OP_POS2}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs) && exchanged; i++) {
+		if (pairs[i][0] == column || pairs[i][1] == column)
+			return pairs[i][0] == column ? pairs[i][1] : pairs[i][0];
+	}
+	return column;
+}
+
+/* The columns that are read: as they lie in the table; as y0, y1, ... of what they are exchanged with; by these. */
+enum half { HALF_PLAIN, HALF_INNER, HALF_OUTER };
+
+static int put_half(struct group_query *g, enum half half, struct buf *out)
+{
+	uint64_t columns = plan_columns(g->p);
+	int r = buf_printf(out, "SELECT recording, block_no, row_no, ended, start_kind, status");
+
+	for (unsigned int i = 0; i < OP_COLUMNS && r >= 0; i++) {
+		if (!(columns >> i & 1) || i == OP_STATUS)
+			continue;
+		r = half == HALF_OUTER ? buf_printf(out, ", y%u AS ", i) : buf_printf(out, ", ");
+		if (r >= 0)
+			r = clickhouse_column(TABLE_OP, half == HALF_INNER ? second_of(i, true) : i,
+					      out);
+		if (r >= 0 && half == HALF_INNER)
+			r = buf_printf(out, " AS y%u", i);
+	}
+	return r;
+}
+
+/* Which calls move bytes between two files: seconds_file(). */
+static int put_seconds(struct group_query *g, struct buf *out)
+{
+	bool first = true;
+	int r = put_half(g, HALF_OUTER, out);
+
+	if (r >= 0)
+		r = buf_printf(out, " FROM (");
+	if (r >= 0)
+		r = put_half(g, HALF_INNER, out);
+	if (r >= 0)
+		r = buf_printf(out, " FROM op WHERE op_code IN (");
+	for (uint32_t code = 0; code < OP_CODE_MAX && r >= 0; code++) {
+		if (op_copy(code) == OP_COPY_NONE)
+			continue;
+		r = buf_printf(out, "%s%u", first ? "" : ",", code);
+		first = false;
+	}
+	return r < 0 ? r
+		     : buf_printf(out, ") AND isNotNull(file2_id) AND (isNull(file_id) OR file2_id "
+				       "!= file_id))");
+}
+
+static int put_from(struct group_query *g, struct buf *out)
+{
+	int r;
+
+	if (!g->p->each_file)
+		return buf_printf(out, " FROM `%s`", schema_table(g->p->table)->name);
+	r = buf_printf(out, " FROM (");
+	if (r >= 0)
+		r = put_half(g, HALF_PLAIN, out);
+	if (r >= 0)
+		r = buf_printf(out, " FROM op UNION ALL ");
+	if (r >= 0)
+		r = put_seconds(g, out);
+	return r < 0 ? r : buf_printf(out, ")");
+}
+
+static int write_statement(struct group_query *g, struct buf *out, struct error *err)
+{
+	_cleanup_buf_ struct buf where = {0};
+	struct click_writer w = {
+		.engine = g->engine, .table = g->p->table, .out = &where, .err = err};
+	bool all = true;
+	int r = click_where(&w, g->p->where, g->p->from, g->p->to, &all);
+
+	if (r >= 0 && !all)
+		r = -EOPNOTSUPP;
+	if (r >= 0)
+		r = add_dimensions(g);
+	if (r >= 0)
+		r = add_aggregates(g);
+	for (size_t i = 0; i < g->column_count && r >= 0; i++)
+		r = buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
+	if (r >= 0)
+		r = put_from(g, out);
+	if (r >= 0)
+		r = buf_append(out, where.data, where.len);
+	for (size_t i = 0; i < g->dims && r >= 0; i++)
+		r = buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);
+	return r;
+}
+
+/* ---- the answer ---- */
+
+static int group_open(struct group_query *g, struct error *err)
+{
+	_cleanup_free_ const struct expr **exprs = calloc(g->p->field_count + 1, sizeof(*exprs));
+	size_t n = 0;
+	int r;
+
+	if (!exprs)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->p->field_count; i++) {
+		if (g->fields[i].looked_up < 0)
+			continue;
+		g->fields[i].expr = n;
+		exprs[n++] = g->p->fields[i].expr;
+	}
+	g->cells = calloc(g->p->field_count + 1, sizeof(*g->cells));
+	r = g->cells ? batch_new(&g->ids, g->p->table) : -ENOMEM;
+	if (r >= 0)
+		r = eval_new(&g->eval, exprs, n, err);
+	if (r >= 0)
+		r = eval_names(g->eval, g->engine->dims, err);
+	return r < 0 ? r : eval_scratch_new(&g->scratch, g->eval);
+}
+
+/* The ids of rows [from, to) of a block, composed, and what is looked up by them. */
+static int look_up(struct group_query *g, const struct native_reader *in, size_t from, size_t to,
+		   struct error *err)
+{
+	int r = 0;
+
+	batch_clear(g->ids);
+	batch_resize(g->ids, to - from);
+	for (unsigned int c = 0; c < g->ids->def->column_count && r >= 0; c++) {
+		const struct native_column *v;
+		bool id = g->ids->def->columns[c].type == COLUMN_ID;
+
+		if (!g->lookups[c])
+			continue;
+		v = &in->columns[g->lookups[c] - 1];
+		for (size_t i = from; i < to && r >= 0; i++) {
+			ssize_t k;
+
+			if (native_is_null(v, i))
+				continue;
+			k = click_recording_at(g->engine,
+					       (uint32_t)native_int(&in->columns[g->recording], i));
+			if (k < 0)
+				return error_set(
+					err, -ESTALE,
+					"a recording came while the question ran: ask again");
+			r = batch_set(g->ids, c, i - from,
+				      id ? id_compose(native_int(v, i), (uint64_t)k)
+					 : native_int(v, i));
+		}
+	}
+	for (size_t i = 0; i < g->p->field_count && r >= 0; i++) {
+		if (g->fields[i].looked_up >= 0)
+			r = eval_rows(g->eval, g->scratch, g->fields[i].expr, g->ids, NULL,
+				      to - from, &g->fields[i].values);
+	}
+	return r < 0 ? error_errno(err, r, "names") : 0;
+}
+
+static struct value column_value(const struct native_column *c, size_t row)
+{
+	struct value v = {.null = native_is_null(c, row)};
+
+	if (v.null)
+		return v;
+	if (!c->width)
+		v.t = c->texts[row];
+	else if (c->is_float)
+		memcpy(&v.f, c->data + row * 8, 8);
+	else
+		v.i = native_int(c, row);
+	return v;
+}
+
+/* The value of a dimension: of the answer's row, or looked up. `at`: the row of the batch of ids. */
+static struct value dimension_value(const struct group_query *g, size_t field,
+				    const struct native_reader *in, size_t row, size_t at)
+{
+	const struct part_field *part = &g->fields[field];
+	const struct vector *v = &part->values;
+	const struct bytes *words;
+	struct value ret = {0};
+
+	if (part->looked_up < 0)
+		return column_value(&in->columns[part->columns[0]], row);
+	ret.null = v->nulls && v->nulls[at / 64] >> (at % 64) & 1;
+	if (ret.null)
+		return ret;
+	if (v->words) {
+		eval_words(g->eval, part->expr, &words);
+		ret.t = words[v->i[at]];
+	} else if (v->t) {
+		ret.t = v->t[at];
+	} else if (v->f) {
+		ret.f = v->f[at];
+	} else {
+		ret.i = v->i[at];
+	}
+	return ret;
+}
+
+static int64_t part_int(const struct native_reader *in, size_t column, size_t row)
+{
+	const struct native_column *c = &in->columns[column];
+
+	return native_is_null(c, row) || c->is_float ? 0 : native_int(c, row);
+}
+
+static double part_float(const struct native_reader *in, size_t column, size_t row)
+{
+	struct value v = column_value(&in->columns[column], row);
+
+	return v.null ? 0 : v.f;
+}
+
+static void fill_order(const struct native_reader *in, const struct part_field *part, size_t row,
+		       struct local_part *p)
+{
+	for (size_t i = 0; i < 4; i++)
+		p->order[i] = part_int(in, part->columns[3 + i], row);
+}
+
+/* What the server added up. */
+static void fill_part(const struct plan_field *f, const struct part_field *part,
+		      const struct native_reader *in, size_t row, struct local_part *p)
+{
+	bool is_float = f->expr && f->expr->type.type == QUERY_FLOAT;
+
+	p->value.null = true;
+	if (f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST) {
+		p->count = 1;
+		p->value = column_value(&in->columns[part->columns[2]], row);
+		p->value.null = part_int(in, part->columns[1], row) != 0;
+		fill_order(in, part, row, p);
+		return;
+	}
+	p->count = (uint64_t)part_int(in, part->columns[1], row);
+	switch (f->aggregate) {
+	case AGGREGATE_MIN:
+	case AGGREGATE_MAX:
+	case AGGREGATE_ANY:
+		p->value = column_value(&in->columns[part->columns[2]], row);
+		break;
+	case AGGREGATE_STDDEV:
+		p->mean = part_float(in, part->columns[2], row);
+		p->m2 = part_float(in, part->columns[3], row) * (double)p->count;
+		break;
+	case AGGREGATE_SUM:
+	case AGGREGATE_BUSY:
+	case AGGREGATE_AVG:
+	case AGGREGATE_RATE:
+		if (!f->expr)
+			break;
+		if (is_float)
+			p->fsum = part_float(in, part->columns[2], row);
+		else
+			p->sum = (__int128)part_int(in, part->columns[2], row) *
+					 ((__int128)1 << 32) +
+				 (uint64_t)part_int(in, part->columns[3], row);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A value that was looked up stands for as many rows as were counted. */
+static void weigh_part(const struct plan_field *f, const struct part_field *part,
+		       const struct native_reader *in, size_t row, const struct value *v,
+		       uint64_t weight, struct local_part *p)
+{
+	bool bytes = f->expr->type.type == QUERY_TEXT;
+
+	p->value = *v;
+	if (f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST) {
+		p->count = 1;
+		fill_order(in, part, row, p);
+		return;
+	}
+	if (v->null)
+		return;
+	p->count = weight;
+	if (bytes)
+		return;
+	p->sum = f->expr->type.type == QUERY_FLOAT ? 0 : (__int128)v->i * (__int128)weight;
+	p->fsum = f->expr->type.type == QUERY_FLOAT ? v->f * (double)weight : 0;
+	p->mean = f->expr->type.type == QUERY_FLOAT ? v->f : (double)v->i;
+}
+
+static int add_field(struct group_query *g, struct local_group *groups, size_t group, size_t i,
+		     const struct native_reader *in, size_t row, size_t at, struct error *err)
+{
+	const struct plan_field *f = &g->p->fields[i];
+	const struct part_field *part = &g->fields[i];
+	uint64_t weight = (uint64_t)part_int(in, g->weight, row);
+	struct local_part p = {0};
+	struct value v;
+
+	if (!is_dimension(f, part)) {
+		fill_part(f, part, in, row, &p);
+		return local_add_part(groups, group, i, &p, err);
+	}
+	v = dimension_value(g, i, in, row, at);
+	if (f->aggregate == AGGREGATE_PERCENTILE && !v.null)
+		local_add_max(groups, group, i, part_int(in, part->columns[1], row));
+	if (by_value(f) || by_bucket(f))
+		return local_add_value(groups, group, i, &v, weight, err);
+	weigh_part(f, part, in, row, &v, weight, &p);
+	return local_add_part(groups, group, i, &p, err);
+}
+
+static int add_row(struct group_query *g, struct local_group *groups,
+		   const struct native_reader *in, size_t row, size_t at, struct error *err)
+{
+	size_t group;
+	int r;
+
+	/* without keys a statement has a row of sums of no rows, too */
+	if (!part_int(in, g->weight, row))
+		return 0;
+	for (size_t i = 0; i < g->p->field_count; i++) {
+		if (g->p->fields[i].kind != FIELD_AGGREGATE)
+			g->cells[i] = dimension_value(g, i, in, row, at);
+	}
+	r = local_group_at(groups, g->cells, &group, err);
+	for (size_t i = 0; i < g->p->field_count && r >= 0; i++) {
+		if (g->p->fields[i].kind == FIELD_AGGREGATE)
+			r = add_field(g, groups, group, i, in, row, at, err);
+	}
+	return r;
+}
+
+static int read_groups(struct group_query *g, struct local_group *groups, struct error *err)
+{
+	_cleanup_(native_reader_free) struct native_reader in = {.client =
+									 g->engine->server.client};
+	int r;
+
+	while ((r = click_read(&g->engine->server, &in, err)) > 0) {
+		if (in.count != g->column_count)
+			return error_set(err, -EPROTO, "the server's answer has other columns");
+		for (size_t from = 0; from < in.rows && r >= 0; from += BATCH_ROWS_MAX) {
+			size_t to = MIN(from + BATCH_ROWS_MAX, in.rows);
+
+			r = look_up(g, &in, from, to, err);
+			for (size_t i = from; i < to && r >= 0; i++)
+				r = add_row(g, groups, &in, i, i - from, err);
+		}
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int group_statement(struct group_query *g, struct buf *sql, struct error *err)
+{
+	g->fields = calloc(g->p->field_count + 1, sizeof(*g->fields));
+	return g->fields ? write_statement(g, sql, err) : -ENOMEM;
+}
+
+int click_group(struct click_engine *e, const struct plan *p, const struct local_env *env,
+		struct local_rows *ret, struct error *err)
+{
+	_cleanup_(group_query_free) struct group_query g = {.engine = e, .p = p, .env = env};
+	_cleanup_(local_group_freep) struct local_group *groups = NULL;
+	_cleanup_buf_ struct buf sql = {0};
+	int r = group_statement(&g, &sql, err);
+
+	if (r == -EOPNOTSUPP)
+		return 0;
+	if (r >= 0)
+		r = buf_printf(&sql, " FORMAT Native");
+	if (r >= 0)
+		r = group_open(&g, err);
+	if (r >= 0)
+		r = local_group_new(&groups, p->fields, p->field_count, env, err);
+	if (r < 0)
+		return error_errno(err, r, "the question");
+	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
+	if (r >= 0)
+		r = read_groups(&g, groups, err);
+	if (r >= 0)
+		r = local_group_finish(groups, ret, err);
+	return r < 0 ? r : 1;
+}
+
+int click_group_sql(struct click_engine *e, const struct plan *p, struct buf *out,
+		    struct error *err)
+{
+	_cleanup_(group_query_free) struct group_query g = {.engine = e, .p = p};
+
+	return group_statement(&g, out, err);
+}

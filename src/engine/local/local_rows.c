@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_rows.c: rows of values, and their order. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/local/local.h"
+#include "query/eval/pattern.h"
+#include "schema/vocab.h"
+
+void local_rows_free(struct local_rows *r)
+{
+	free(r->cells);
+	free(r->estimates);
+	strpool_free(&r->texts);
+	*r = (struct local_rows){0};
+}
+
+static int rows_full(const struct local_env *env, struct error *err)
+{
+	return error_set(err, -ENOMEM,
+			 "the answer takes more than %llu MiB of memory: ask for fewer groups or "
+			 "rows, or raise --memory",
+			 (unsigned long long)(env->memory_max >> 20));
+}
+
+static int rows_room(struct local_rows *r, bool estimates)
+{
+	size_t before = r->cap, want = (r->count + 1) * r->width;
+	int e = grow((void **)&r->cells, &r->cap, want, sizeof(*r->cells));
+	uint8_t *more;
+
+	if (e < 0 || (!estimates && !r->estimates) || (r->estimates && r->cap == before))
+		return e;
+	more = realloc(r->estimates, r->cap);
+	if (!more)
+		return -ENOMEM;
+	memset(more + (r->estimates ? before : 0), 0, r->cap - (r->estimates ? before : 0));
+	r->estimates = more;
+	return 0;
+}
+
+int local_rows_add(struct local_rows *r, const struct value *cells, const uint8_t *estimates,
+		   const struct local_env *env, struct error *err)
+{
+	int e = rows_room(r, estimates != NULL);
+	struct value *to = r->cells + r->count * r->width;
+
+	for (size_t i = 0; i < r->width && e >= 0; i++) {
+		to[i] = cells[i];
+		if (cells[i].t.data && !cells[i].null)
+			e = strpool_add(&r->texts, cells[i].t.data, cells[i].t.len, &to[i].t);
+	}
+	if (e < 0)
+		return error_errno(err, e, "the answer's rows");
+	if (r->estimates)
+		for (size_t i = 0; i < r->width; i++)
+			r->estimates[r->count * r->width + i] = estimates && estimates[i];
+	r->count++;
+	return r->cap * sizeof(*r->cells) + r->texts.bytes > env->memory_max ? rows_full(env, err)
+									     : 0;
+}
+
+void local_rows_head(struct local_rows *r, size_t count)
+{
+	r->count = MIN(r->count, count);
+}
+
+void local_rows_tail(struct local_rows *r, size_t count)
+{
+	size_t skip = r->count > count ? r->count - count : 0, at = skip * r->width;
+
+	if (!skip)
+		return;
+	r->count -= skip;
+	memmove(r->cells, r->cells + at, r->count * r->width * sizeof(*r->cells));
+	if (r->estimates)
+		memmove(r->estimates, r->estimates + at, r->count * r->width);
+}
+
+/* ---- order ---- */
+
+static int compare_words(const char *vocab, int64_t a, int64_t b)
+{
+	_cleanup_buf_ struct buf x = {0}, y = {0};
+
+	if (a == b || query_code_text(vocab, a, &x) < 0 || query_code_text(vocab, b, &y) < 0)
+		return (a > b) - (a < b);
+	return bytes_compare((struct bytes){x.data, x.len}, (struct bytes){y.data, y.len});
+}
+
+int local_compare(struct query_kind kind, const struct value *a, const struct value *b)
+{
+	if (a->null || b->null)
+		return a->null - b->null;
+	switch (kind.type) {
+	case QUERY_FLOAT:
+		return (a->f > b->f) - (a->f < b->f);
+	case QUERY_UINT:
+		return ((uint64_t)a->i > (uint64_t)b->i) - ((uint64_t)a->i < (uint64_t)b->i);
+	case QUERY_TEXT:
+	case QUERY_HIST:
+	case QUERY_TALLY:
+		return bytes_compare(a->t, b->t);
+	case QUERY_CODE:
+		return compare_words(kind.vocab, a->i, b->i);
+	default:
+		return (a->i > b->i) - (a->i < b->i);
+	}
+}
+
+/* What a sort compares: of entities that come first their names. */
+struct sorting {
+	const struct local_rows *rows;
+	const struct plan_stage *stage;
+	struct bytes *names; /* [rows]; NULL: the first key is no entity */
+	struct strpool texts;
+};
+
+static void sorting_free(struct sorting *s)
+{
+	free(s->names);
+	strpool_free(&s->texts);
+}
+
+static int compare_key(const struct sorting *s, size_t k, size_t a, size_t b)
+{
+	const struct sort_key *key = &s->stage->keys[k];
+	struct query_kind kind = s->stage->fields[key->field].type;
+	const struct value *x = &s->rows->cells[a * s->rows->width + key->field];
+	const struct value *y = &s->rows->cells[b * s->rows->width + key->field];
+	int order = 0;
+
+	if (x->null || y->null) /* last either way */
+		return x->null - y->null;
+	if (k == 0 && s->names)
+		order = bytes_compare(s->names[a], s->names[b]);
+	if (!order)
+		order = local_compare(kind, x, y);
+	return key->desc ? -order : order;
+}
+
+static int compare_rows(const void *pa, const void *pb, void *arg)
+{
+	const struct sorting *s = arg;
+	size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
+
+	for (size_t k = 0; k < s->stage->key_count; k++) {
+		int order = compare_key(s, k, a, b);
+
+		if (order)
+			return order;
+	}
+	return (a > b) - (a < b);
+}
+
+static int name_rows(struct sorting *s, const struct local_env *env)
+{
+	const struct sort_key *key = &s->stage->keys[0];
+	struct query_kind kind = s->stage->fields[key->field].type;
+	_cleanup_buf_ struct buf text = {0};
+	int r = 0;
+
+	if (kind.type != QUERY_ENTITY)
+		return 0;
+	s->names = calloc(s->rows->count + 1, sizeof(*s->names));
+	if (!s->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->rows->count && r >= 0; i++) {
+		const struct value *v = &s->rows->cells[i * s->rows->width + key->field];
+
+		buf_clear(&text);
+		r = v->null ? 0 : query_entity_text(kind.entity, env->dims, v->i, &text);
+		if (r >= 0)
+			r = strpool_add(&s->texts, text.data, text.len, &s->names[i]);
+	}
+	return r;
+}
+
+int local_sort(struct local_rows *r, const struct plan_stage *stage, const struct local_env *env)
+{
+	_cleanup_(sorting_free) struct sorting s = {.rows = r, .stage = stage};
+	_cleanup_free_ size_t *order = calloc(r->count + 1, sizeof(*order));
+	_cleanup_free_ struct value *cells = malloc((r->count * r->width + 1) * sizeof(*cells));
+	_cleanup_free_ uint8_t *estimates = r->estimates ? malloc(r->count * r->width + 1) : NULL;
+	int e = name_rows(&s, env);
+
+	if (e < 0 || !order || !cells || (r->estimates && !estimates))
+		return -ENOMEM;
+	for (size_t i = 0; i < r->count; i++)
+		order[i] = i;
+	qsort_r(order, r->count, sizeof(*order), compare_rows, &s);
+	for (size_t i = 0; i < r->count; i++) {
+		memcpy(cells + i * r->width, r->cells + order[i] * r->width,
+		       r->width * sizeof(*cells));
+		if (estimates)
+			memcpy(estimates + i * r->width, r->estimates + order[i] * r->width,
+			       r->width);
+	}
+	memcpy(r->cells, cells, r->count * r->width * sizeof(*cells));
+	if (estimates)
+		memcpy(r->estimates, estimates, r->count * r->width);
+	return 0;
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+/* local_stages.c: the stages of a plan over rows in memory. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "engine/local/local.h"
+#include "query/eval/eval_fields.h"
+
+static int local_failed(int r, struct error *err)
+{
+	if (r == -EOVERFLOW)
+		return error_set(err, r,
+				 "the regular expression takes too many steps on a text: simplify "
+				 "it (nested repeats take exponential time)");
+	return error_errno(err, r, "a stage of the query");
+}
+
+static bool env_stopped(const struct local_env *env)
+{
+	return env->stopped && env->stopped(env->arg);
+}
+
+/* The values of all fields of a stage for a row; texts in `texts`, as each evaluation uses the same memory. */
+struct stage_row {
+	struct eval_fields *eval;
+	const struct plan_field *fields;
+	size_t count;
+	struct value *cells;
+	uint8_t *estimates;
+	struct strpool texts;
+};
+
+static void stage_row_free(struct stage_row *s)
+{
+	eval_fields_free(s->eval);
+	free(s->cells);
+	free(s->estimates);
+	strpool_free(&s->texts);
+}
+
+static int stage_row_new(struct stage_row *s, const struct plan_field *fields, size_t count,
+			 const struct local_env *env, struct error *err)
+{
+	_cleanup_free_ const struct expr **exprs = calloc(count + 1, sizeof(*exprs));
+	size_t n = 0;
+	int r;
+
+	s->fields = fields;
+	s->count = count;
+	s->cells = calloc(count + 1, sizeof(*s->cells));
+	s->estimates = calloc(count + 1, 1);
+	if (!exprs || !s->cells || !s->estimates)
+		return error_errno(err, -ENOMEM, "a stage of the query");
+	for (size_t i = 0; i < count; i++) {
+		if (fields[i].expr)
+			exprs[n++] = fields[i].expr;
+	}
+	r = eval_fields_new(&s->eval, exprs, n, err);
+	if (r >= 0)
+		eval_fields_dims(s->eval, env->dims);
+	return r;
+}
+
+/* True where an estimate goes into the value. */
+static bool reads_estimate(const struct expr *e, const uint8_t *estimates)
+{
+	if (e->kind == EXPR_FIELD)
+		return estimates[e->column];
+	for (unsigned int i = 0; i < e->arg_count; i++) {
+		if (reads_estimate(e->arg[i], estimates))
+			return true;
+	}
+	return false;
+}
+
+static int stage_row_fill(struct stage_row *s, const struct local_rows *from, size_t row)
+{
+	const struct value *cells = from->cells + row * from->width;
+	int r = 0;
+
+	if (s->texts.bytes > 1u << 20)
+		strpool_free(&s->texts);
+	for (size_t i = 0; i < s->count && r >= 0; i++) {
+		const struct plan_field *f = &s->fields[i];
+
+		s->cells[i] = (struct value){0};
+		if (!f->expr)
+			continue;
+		r = eval_fields_value(s->eval, f->expr, cells, &s->cells[i]);
+		if (r >= 0 && s->cells[i].t.data && !s->cells[i].null)
+			r = strpool_add(&s->texts, s->cells[i].t.data, s->cells[i].t.len,
+					&s->cells[i].t);
+		s->estimates[i] = from->estimates &&
+				  reads_estimate(f->expr, from->estimates + row * from->width);
+	}
+	return r;
+}
+
+static int stage_where(struct local_rows *r, const struct plan_stage *s,
+		       const struct local_env *env, struct error *err)
+{
+	_cleanup_(eval_fields_freep) struct eval_fields *eval = NULL;
+	const struct expr *e = s->expr;
+	size_t kept = 0;
+	int k = eval_fields_new(&eval, &e, 1, err);
+
+	if (k < 0)
+		return k;
+	eval_fields_dims(eval, env->dims);
+	for (size_t i = 0; i < r->count; i++) {
+		struct value v;
+
+		k = eval_fields_value(eval, e, r->cells + i * r->width, &v);
+		if (k < 0)
+			return local_failed(k, err);
+		if (v.null || !v.i)
+			continue;
+		memmove(r->cells + kept * r->width, r->cells + i * r->width,
+			r->width * sizeof(*r->cells));
+		if (r->estimates)
+			memmove(r->estimates + kept * r->width, r->estimates + i * r->width,
+				r->width);
+		kept++;
+	}
+	r->count = kept;
+	return 0;
+}
+
+static int stage_select(struct local_rows *r, const struct plan_stage *s,
+			const struct local_env *env, struct error *err)
+{
+	_cleanup_(local_rows_free) struct local_rows next = {.fields = s->fields,
+							     .width = s->field_count};
+	_cleanup_(stage_row_free) struct stage_row row = {0};
+	int k = stage_row_new(&row, s->fields, s->field_count, env, err);
+
+	for (size_t i = 0; i < r->count && k >= 0; i++) {
+		k = stage_row_fill(&row, r, i);
+		if (k < 0)
+			return local_failed(k, err);
+		k = local_rows_add(&next, row.cells, r->estimates ? row.estimates : NULL, env, err);
+	}
+	if (k < 0)
+		return k;
+	local_rows_free(r);
+	*r = next;
+	next = (struct local_rows){0};
+	return 0;
+}
+
+static int stage_group(struct local_rows *r, const struct plan_stage *s,
+		       const struct local_env *env, struct error *err)
+{
+	_cleanup_(local_rows_free) struct local_rows next = {0};
+	_cleanup_(stage_row_free) struct stage_row row = {0};
+	_cleanup_(local_group_freep) struct local_group *g = NULL;
+	int k = stage_row_new(&row, s->fields, s->field_count, env, err);
+
+	if (k >= 0)
+		k = local_group_new(&g, s->fields, s->field_count, env, err);
+	for (size_t i = 0; i < r->count && k >= 0; i++) {
+		if (env_stopped(env))
+			return error_set(err, -EINTR, "interrupted");
+		k = stage_row_fill(&row, r, i);
+		if (k < 0)
+			return local_failed(k, err);
+		k = local_group_row(g, row.cells, err);
+	}
+	if (k >= 0)
+		k = local_group_finish(g, &next, err);
+	if (k < 0)
+		return k;
+	local_rows_free(r);
+	*r = next;
+	next = (struct local_rows){0};
+	return 0;
+}
+
+/* ---- joins ---- */
+
+/* The rows of a dimension table that are wanted: id -> row of `cells`, which has the joined columns. */
+struct joined {
+	const struct plan_stage *stage;
+	size_t from, width; /* fields of the stage that are joined */
+	struct map wanted, rows;
+	struct local_rows cells;
+};
+
+static void joined_free(struct joined *j)
+{
+	map_free(&j->wanted);
+	map_free(&j->rows);
+	local_rows_free(&j->cells);
+}
+
+static int joined_value(const struct eval *e, size_t k, const struct vector *v, size_t row,
+			struct value *ret)
+{
+	const struct bytes *words;
+
+	*ret = (struct value){.null = v->nulls && (v->nulls[row / 64] >> (row % 64) & 1)};
+	if (ret->null)
+		return 0;
+	if (v->words) {
+		eval_words(e, k, &words);
+		ret->t = words[v->i[row]];
+	} else if (v->t) {
+		ret->t = v->t[row];
+	} else if (v->f) {
+		ret->f = v->f[row];
+	} else {
+		ret->i = v->i[row];
+	}
+	return 0;
+}
+
+static int joined_row(struct joined *j, const struct eval *e, struct eval_scratch *scratch,
+		      const struct batch *b, uint32_t row, const struct local_env *env,
+		      struct error *err)
+{
+	_cleanup_free_ struct value *cells = calloc(j->width + 1, sizeof(*cells));
+	int r = cells ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < j->width && r >= 0; i++) {
+		struct vector v;
+
+		r = eval_rows(e, scratch, i, b, &row, 1, &v);
+		if (r >= 0)
+			r = joined_value(e, i, &v, 0, &cells[i]);
+	}
+	if (r >= 0)
+		r = map_set(&j->rows, (uint64_t)batch_get(b, 0, row, 0), j->cells.count);
+	if (r < 0)
+		return local_failed(r, err);
+	return local_rows_add(&j->cells, cells, NULL, env, err);
+}
+
+/* Reads the table and keeps the rows that are wanted. */
+static int joined_read(struct joined *j, const struct local_env *env, struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	_cleanup_free_ const struct expr **exprs = calloc(j->width + 1, sizeof(*exprs));
+	const struct scan_request q = {
+		.table = j->stage->table, .columns = ~0ull, .from = INT64_MIN, .to = INT64_MAX};
+	_cleanup_(eval_freep) struct eval *e = NULL;
+	_cleanup_(eval_scratch_freep) struct eval_scratch *scratch = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int r = exprs ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < j->width && r >= 0; i++)
+		exprs[i] = j->stage->fields[j->from + i].expr;
+	if (r >= 0)
+		r = eval_new(&e, exprs, j->width, err);
+	if (r >= 0)
+		r = eval_names(e, env->dims, err);
+	if (r >= 0)
+		r = eval_scratch_new(&scratch, e);
+	if (r < 0)
+		return local_failed(r, err);
+	r = engine_scan_of(&scan, env->engine, &q, err);
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		for (ssize_t i = 0; i < n && r >= 0; i++) {
+			int64_t id = batch_get(b, 0, rows[i], -1);
+
+			if (id >= 0 && map_get(&j->wanted, (uint64_t)id, NULL))
+				r = joined_row(j, e, scratch, b, rows[i], env, err);
+		}
+	}
+	return r < 0 ? r : (int)n;
+}
+
+static int stage_join(struct local_rows *r, const struct plan_stage *s, const struct local_env *env,
+		      struct error *err)
+{
+	_cleanup_(local_rows_free) struct local_rows next = {.fields = s->fields,
+							     .width = s->field_count};
+	_cleanup_(joined_free) struct joined j = {
+		.stage = s, .from = r->width, .width = s->field_count - r->width};
+	_cleanup_free_ struct value *cells = calloc(s->field_count + 1, sizeof(*cells));
+	_cleanup_free_ uint8_t *estimates = calloc(s->field_count + 1, 1);
+	int k = cells && estimates ? 0 : error_errno(err, -ENOMEM, "a join");
+
+	j.cells.width = j.width;
+	for (size_t i = 0; i < r->count && k >= 0; i++) {
+		const struct value *v = &r->cells[i * r->width + s->column];
+
+		if (!v->null)
+			k = map_set(&j.wanted, (uint64_t)v->i, 1);
+	}
+	if (k >= 0)
+		k = joined_read(&j, env, err);
+	for (size_t i = 0; i < r->count && k >= 0; i++) {
+		const struct value *v = &r->cells[i * r->width + s->column];
+		uint64_t at;
+
+		memcpy(cells, r->cells + i * r->width, r->width * sizeof(*cells));
+		for (size_t c = 0; c < j.width; c++)
+			cells[r->width + c] = (struct value){.null = true};
+		if (!v->null && map_get(&j.rows, (uint64_t)v->i, &at))
+			memcpy(cells + r->width, j.cells.cells + at * j.width,
+			       j.width * sizeof(*cells));
+		if (r->estimates)
+			memcpy(estimates, r->estimates + i * r->width, r->width);
+		k = local_rows_add(&next, cells, r->estimates ? estimates : NULL, env, err);
+	}
+	if (k < 0)
+		return k;
+	local_rows_free(r);
+	*r = next;
+	next = (struct local_rows){0};
+	return 0;
+}
+
+static int local_stage(struct local_rows *r, const struct plan_stage *s,
+		       const struct local_env *env, struct error *err)
+{
+	int k = 0;
+
+	switch (s->kind) {
+	case STAGE_WHERE:
+		return stage_where(r, s, env, err);
+	case STAGE_SORT:
+		k = local_sort(r, s, env);
+		return k < 0 ? local_failed(k, err) : 0;
+	case STAGE_HEAD:
+		(s->tail ? local_rows_tail : local_rows_head)(r, (size_t)MAX(s->count, (int64_t)0));
+		return 0;
+	case STAGE_SELECT:
+		return stage_select(r, s, env, err);
+	case STAGE_GROUP:
+		return stage_group(r, s, env, err);
+	case STAGE_JOIN:
+		return stage_join(r, s, env, err);
+	}
+	return error_set(err, -EOPNOTSUPP, "a stage of the query is not known here");
+}
+
+int local_stages(struct local_rows *r, const struct plan *p, size_t first,
+		 const struct local_env *env, struct error *err)
+{
+	int k = 0;
+
+	for (size_t i = first; i < p->stage_count && k >= 0; i++)
+		k = env_stopped(env) ? error_set(err, -EINTR, "interrupted")
+				     : local_stage(r, &p->stages[i], env, err);
+	return k;
+}

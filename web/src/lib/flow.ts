@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `weir flow --json` answers, and its shape for the space-time picture.
+
+import type { Loss } from './api';
+
+export interface FlowVerdict {
+	number: number;
+	verdict: string;
+	file: string | null;
+	from: number | null;
+	to: number | null;
+	bytes: number | null;
+	host: string | null;
+	process: string | null;
+	pid: number | null;
+	first_call: string | null;
+	first_at: number | null;
+	second_call: string | null;
+	second_at: number | null;
+	second_observation: string | null;
+	note: string | null;
+}
+
+export interface FlowEvidence {
+	verdict: number;
+	label: string;
+	who: string;
+	call: string | null;
+	at: number | null;
+	text: string | null;
+}
+
+export interface FlowEdge {
+	via: string;
+	certainty: string;
+	from_host: string;
+	from_process: string | null;
+	from_tid: number | null;
+	from_call: string;
+	from_start: number;
+	to_host: string;
+	to_process: string | null;
+	to_tid: number | null;
+	to_call: string;
+	to_end: number;
+	file: string | null;
+	pos: number | null;
+	bytes: number | null;
+	from_lamport: number;
+	to_lamport: number;
+}
+
+export interface FlowClock {
+	host: string;
+	offset: number;
+	half: number;
+	drift_low: number;
+	drift_high: number;
+	pairs: number;
+}
+
+export interface Flow {
+	rows: FlowVerdict[];
+	loss: Loss;
+	calls: number;
+	operations: number;
+	edges: number;
+	contradictions: number;
+	tables: {
+		evidence: { rows: FlowEvidence[] };
+		replication: { rows: { way: string; objects: number; bytes: number; lags: string }[] };
+		edges: { rows: { via: string; certain: number; contested: number }[] };
+		clocks: { rows: FlowClock[] };
+		list?: { rows: FlowEdge[] };
+	};
+}
+
+/** The colour of each reason, a variable of app.css. */
+const COLOURS: Record<string, string> = { stream: 'net', datagram: 'net', pipe: 'write', storage: 'read', publish: 'read', sync: 'sync', futex: 'process', lock: 'process', fork: 'meta', join: 'meta', exec: 'meta' };
+export const colourOf = (via: string): string => COLOURS[via] ?? 'other';
+
+/** An edge as the picture needs it: the lanes of its ends, and where they stand, by time and by Lamport's numbers. */
+export interface Arrow {
+	from: number;
+	to: number;
+	time: [number, number];
+	logical: [number, number];
+	edge: FlowEdge;
+}
+
+export interface SpaceTime {
+	lanes: { host: string; process: string }[];
+	arrows: Arrow[];
+}
+
+/** A lane for each process, in the order of hosts and of what each did first. */
+export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>): SpaceTime {
+	const first = new Map<string, { host: string; process: string; at: number }>();
+	const key = (host: string, process: string | null) => `${host}\n${process ?? '?'}`;
+	const meet = (host: string, process: string | null, at: number) => {
+		const k = key(host, process);
+		const known = first.get(k);
+		if (!known) first.set(k, { host, process: process ?? '?', at });
+		else known.at = Math.min(known.at, at);
+	};
+	for (const e of edges) {
+		meet(e.from_host, e.from_process, e.from_start);
+		meet(e.to_host, e.to_process, e.to_end);
+	}
+	const hosts = new Map<string, number>();
+	for (const l of first.values()) hosts.set(l.host, Math.min(hosts.get(l.host) ?? Infinity, l.at));
+	const lanes = [...first.values()].sort((a, b) => hosts.get(a.host)! - hosts.get(b.host)! || (a.host < b.host ? -1 : a.host > b.host ? 1 : 0) || a.at - b.at);
+	const lane = new Map(lanes.map((l, i) => [key(l.host, l.process), i]));
+	const arrows = edges
+		.filter((e) => !hidden.has(e.via))
+		.map((edge) => ({
+			from: lane.get(key(edge.from_host, edge.from_process))!,
+			to: lane.get(key(edge.to_host, edge.to_process))!,
+			time: [edge.from_start, edge.to_end] as [number, number],
+			logical: [edge.from_lamport, edge.to_lamport] as [number, number],
+			edge,
+		}));
+	return { lanes, arrows };
+}
+
+/** "bytes 65,536..65,551" */
+export function rangeOf(v: { from: number | null; to: number | null }): string {
+	return v.from === null || v.to === null ? '' : `bytes ${v.from.toLocaleString('en')}..${v.to.toLocaleString('en')}`;
+}
