@@ -319,7 +319,10 @@ static int read_bucket(const struct plan *p, bool unended, struct search_rows *t
 int search_groups_sort(const struct plan *p, struct search_rows *t)
 {
 	_cleanup_free_ struct sort_key *keys = calloc(p->field_count + 1, sizeof(*keys));
-	struct plan_stage by_keys = {.kind = STAGE_SORT, .keys = keys};
+	struct plan_stage by_keys = {.kind = STAGE_SORT,
+				     .keys = keys,
+				     .fields = p->fields,
+				     .field_count = p->field_count};
 
 	if (!keys)
 		return -ENOMEM;
