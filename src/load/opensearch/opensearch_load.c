@@ -171,7 +171,7 @@ static int send_setting(void *arg, const char *path, json_t *body)
 }
 
 /* The streams that pages and answers expect, even while they have no rows. */
-static int make_streams(struct search_load *s, struct error *err)
+static int make_search_streams(struct search_load *s, struct error *err)
 {
 	static const enum table_id tables[] = {TABLE_OP, TABLE_LOSS};
 	int r = 0;
@@ -208,7 +208,7 @@ static int search_load_connect(struct load_target **ret, const char *address,
 		r = each_setting(s->server.prefix, s->server.elastic, s->server.version,
 				 opt->keep_ns, send_setting, &sending);
 	if (r >= 0)
-		r = make_streams(s, err);
+		r = make_search_streams(s, err);
 	if (r < 0) {
 		search_load_free(&s->target);
 		return r;
