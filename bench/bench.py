@@ -52,7 +52,7 @@ def measure(options, env):
     root = tempfile.mkdtemp(prefix="weir-bench.", dir=options.dir)
     runs, starts, left_out, dead = {}, {}, [], set()
     until = time.monotonic() + options.minutes * 60 if options.minutes else None
-    chosen = [t(env) for t in tools.TOOLS if not options.tools or any(w in t.name for w in options.tools)]
+    chosen = [t(env) for t in (tools.ALL if options.tools else tools.TOOLS) if not options.tools or any(w in t.name for w in options.tools)]
     for tool in list(chosen):
         if tool.missing():
             left_out.append(f"{tool.name}: {tool.missing()}")
@@ -144,7 +144,7 @@ def summarize(runs, starts):
         base_wall = median([r.wall / r.units for r in alone])
         floor = by_tool.get("floor", [])
         floor_main = median([r.main_cpu / r.units * 1e9 for r in floor])
-        for tool in [t.name for t in tools.TOOLS if t.name in by_tool]:
+        for tool in [t.name for t in tools.ALL if t.name in by_tool]:
             own = by_tool[tool]
             main = median([r.main_cpu / r.units * 1e9 for r in own])
             idle = starts.get(tool, [])
@@ -281,7 +281,7 @@ def from_files(paths):
         loads = dict.fromkeys(r["workload"] for r in one["rows"])
         by_load.update({w: [r for r in one["rows"] if r["workload"] == w] for w in loads})
         said.append((", ".join(loads) + ": " if said else "") + one["machine"] + ".")
-    order = [t.name for t in tools.TOOLS]
+    order = [t.name for t in tools.ALL]
     return [r for own in by_load.values() for r in sorted(own, key=lambda r: order.index(r["tool"]))], "\n".join(said)
 
 

@@ -100,6 +100,13 @@ class WeirLossless(Weir):
     options = ("--lossless",)
 
 
+class WeirContent(Weir):
+    """Hashes the bytes that calls move; run where --tools names it."""
+
+    name = "weir --content"
+    options = ("--content",)
+
+
 class Bystander(Weir):
     """A program that is not recorded, while weir records another one."""
 
@@ -230,6 +237,7 @@ class Bpftrace(Tool):
 
 
 TOOLS = [Vanilla, Floor, Weir, WeirLossless, Bystander, Strace, StraceCount, PerfTrace, PerfRecord, Bpftrace]
+ALL = [*TOOLS, WeirContent]  # the last only where --tools names it
 
 
 def lines(path):

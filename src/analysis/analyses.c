@@ -12,6 +12,6 @@ extern const struct analysis analysis_requests;
 extern const struct analysis analysis_flow;
 
 const struct analysis *const analyses[] = {
-	&analysis_diagnose, &analysis_diff, &analysis_stacks, &analysis_disks, &analysis_periods,
-	&analysis_requests, &analysis_flow, NULL,
+	&analysis_diagnose, &analysis_diff,	&analysis_stacks, &analysis_disks,
+	&analysis_periods,  &analysis_requests, &analysis_flow,	  NULL,
 };

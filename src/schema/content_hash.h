@@ -11,8 +11,8 @@
  * mix() is the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014; constants by
  * David Stafford's variant 13 of MurmurHash3's finaliser): shift, multiply, shift, multiply, shift. All three shifts are needed:
  * with one less, sums of pages that differ in two words collide a million times as often as they should
- * (tests/schema/content_hash has the families). The keys are SplitMix64's own numbers from the seed 0. They are no secret: who
- * wants to can make two contents of one hash.
+ * (tests/schema/test_content_hash.c has the families). The keys are SplitMix64's own numbers from the seed 0. They are no
+ * secret: who wants to can make two contents of one hash.
  *
  * The bytes of a call have one more hash, from their beginning on, for when they are moved to another position: that of their
  * pieces, counted from the beginning of the call, joined in order (content_hash_join()); the last word is filled up with zeros.

@@ -98,7 +98,8 @@ static void fork_and_wait(void)
 }
 
 /* One writer, one reader, in a process each. */
-static void one_stream(int id, const char *via, int out, int in, const char *put_name, const char *take_name)
+static void one_stream(int id, const char *via, int out, int in, const char *put_name,
+		       const char *take_name)
 {
 	pid_t child = fork();
 
@@ -168,7 +169,8 @@ static void crowd(void)
 			const struct record *c = (void *)(data + k);
 
 			if (c->size != before)
-				say("true pipe %d:write:bytes=%d %ld:readv:size=%zu", c->writer, c->size, tid(), v.iov_len);
+				say("true pipe %d:write:bytes=%d %ld:readv:size=%zu", c->writer,
+				    c->size, tid(), v.iov_len);
 			before = c->size;
 		}
 	}
@@ -189,7 +191,8 @@ static void *waker(void *arg)
 			;
 		usleep(300); /* it sleeps by now */
 		atomic_store(&shared->word[i], 1);
-		atomic_store(&shared->woke[i], (int)syscall(SYS_futex, &shared->word[i], FUTEX_WAKE, 1, NULL, NULL, 0));
+		atomic_store(&shared->woke[i], (int)syscall(SYS_futex, &shared->word[i], FUTEX_WAKE,
+							    1, NULL, NULL, 0));
 	}
 	return (void *)tid();
 }
@@ -209,8 +212,8 @@ static void futexes(void)
 	pthread_join(t, &by);
 	for (int i = 0; i < ROUNDS; i++) {
 		if (slept[i] && shared->woke[i] == 1)
-			say("edge futex %ld:futex:a0=%ld %ld:futex:a0=%ld", (long)by, (long)&shared->word[i], waits_tid,
-			    (long)&shared->word[i]);
+			say("edge futex %ld:futex:a0=%ld %ld:futex:a0=%ld", (long)by,
+			    (long)&shared->word[i], waits_tid, (long)&shared->word[i]);
 	}
 }
 
@@ -269,7 +272,8 @@ static void locks(void)
 			on_turn(me, 2);
 			flock(fd, LOCK_EX);
 			say("locked %ld %d", tid(), i);
-			atomic_fetch_add(&shared->turn, 1); /* the other waits for the lock from now on */
+			atomic_fetch_add(&shared->turn,
+					 1); /* the other waits for the lock from now on */
 			usleep(200);
 			flock(fd, LOCK_UN);
 		}
@@ -325,7 +329,9 @@ static void events(void)
 
 static int tcp(int port, bool server)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_port = htons((uint16_t)port),
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int s = socket(AF_INET, SOCK_STREAM, 0), one = 1, c = s;
 
 	if (server) {
@@ -354,10 +360,11 @@ static int tcp(int port, bool server)
 
 int main(int argc, char **argv)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	atomic_store(&shared->size, argc > 1 && argv[1][0] == 's' ? 3001 : 1001);
 	if (argc > 2) {
-		tcp(atoi(argv[2]), argv[1][0] == 's');
+		tcp((int)strtol(argv[2], NULL, 10), argv[1][0] == 's');
 	} else {
 		fork_and_wait();
 		streams();

@@ -105,6 +105,8 @@ static void put_end(struct sender *s, uint64_t oldest)
 		die("put");
 	span_last(&s->put[reply.object / config.threads % WINDOW], CLIENT_RECV);
 	s->done++;
+	if (config.pace_us)
+		usleep(config.pace_us);
 }
 
 static bool is_time_up(void)

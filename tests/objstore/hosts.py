@@ -51,11 +51,13 @@ def remove_stale():
 
 class Hosts:
     """The namespaces, as long as the `with` lasts; or, with loopback=True, none: all on 127.0.0.1."""
+    count = 0
 
     def __init__(self, folder, loopback=False):
         self.folder = os.path.abspath(folder)
         self.loopback = loopback
-        self.prefix = f'{PREFIX}{os.getpid()}-'
+        Hosts.count += 1
+        self.prefix = f'{PREFIX}{os.getpid()}-{Hosts.count}-'
         self.made, self.running = [], []
         self.boots = {}
 
@@ -160,12 +162,14 @@ class Run:
     def run_each(self, recorded):
         h, started = self.hosts, {}
         for host in (*reversed(NODES), 'client'):
+            if host == 'client':  # a node that is not there yet would be asked again and again
+                for node in NODES:
+                    if started[node].stdout.readline() != 'ready\n':
+                        raise RuntimeError(f'{node} did not start: {self.error_of(node)}')
             command = self.command(host)
             with open(self.path(f'{host}.err'), 'w', encoding='utf-8') as err:
                 started[host] = h.start(h.inside(host, self.record(host, command) if recorded else command), stdout=subprocess.PIPE, stderr=err)
-            if host != 'client' and started[host].stdout.readline() != 'ready\n':
-                raise RuntimeError(f'{host} did not start: {self.error_of(host)}')
-        self.traces.reverse()
+        self.traces.sort()
         for host in HOSTS:  # the client ends first, and stops the others
             self.said[host] = started[host].communicate(timeout=LIMIT_S + 10)[0]
             self.status[host] = started[host].returncode

@@ -10,7 +10,7 @@
  *   --fault alter-store:OBJECT:POS:BYTES, alter-forward:OBJECT:POS:BYTES, flip:OBJECT:POS:BIT, drop:OBJECT, keep:OBJECT,
  *   duplicate:OBJECT, reorder:OBJECT
  * client: --sizes BYTES,..., --depth N (puts of a thread that are under way at once), --seconds N, --source DIR,
- *   --get ADDRESS:PORT (repeatable)
+ *   --get ADDRESS:PORT (repeatable), --pace MICROSECONDS (a rest behind each put)
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -155,6 +155,9 @@ static void option(int c, char *arg)
 	case 'C':
 		config.seconds = (unsigned int)number_of(arg, 3600);
 		break;
+	case 'P':
+		config.pace_us = (unsigned int)number_of(arg, 1000000);
+		break;
 	case 'o':
 		config.objects = number_of(arg, UINT32_MAX);
 		break;
@@ -193,7 +196,8 @@ int main(int argc, char **argv)
 		{"depth", 1, NULL, 'D'},    {"limit", 1, NULL, 'L'},   {"seconds", 1, NULL, 'C'},
 		{"objects", 1, NULL, 'o'},  {"sizes", 1, NULL, 'z'},   {"recv", 1, NULL, 'R'},
 		{"send", 1, NULL, 'E'},	    {"store", 1, NULL, 'O'},   {"how", 1, NULL, 'h'},
-		{"sendfile", 0, NULL, 'F'}, {"fault", 1, NULL, 'f'},   {0}};
+		{"sendfile", 0, NULL, 'F'}, {"fault", 1, NULL, 'f'},
+		{"pace", 1, NULL, 'P'},   {0}};
 	int c;
 
 	if (argc < 2)

@@ -23,6 +23,7 @@ struct job {
 	uint8_t *data;
 	struct blkin_trace receive;
 	bool stored;
+	pthread_cond_t is_stored;
 	struct job *next; /* in the queue of those to store */
 };
 
@@ -35,12 +36,11 @@ struct worker {
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_cond_t to_store, stored;
+	pthread_cond_t to_store;
 	struct job *first, **last;
 	bool ended;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	   .to_store = PTHREAD_COND_INITIALIZER,
-	   .stored = PTHREAD_COND_INITIALIZER,
 	   .last = &queue.first};
 
 static int listener;
@@ -141,7 +141,7 @@ static void *storer(void *arg)
 		store(j);
 		pthread_mutex_lock(&queue.lock);
 		j->stored = true;
-		pthread_cond_broadcast(&queue.stored);
+		pthread_cond_signal(&j->is_stored);
 	}
 	pthread_mutex_unlock(&queue.lock);
 	return NULL;
@@ -167,7 +167,7 @@ static void store_wait(struct job *j)
 	}
 	pthread_mutex_lock(&queue.lock);
 	while (!j->stored)
-		pthread_cond_wait(&queue.stored, &queue.lock);
+		pthread_cond_wait(&j->is_stored, &queue.lock);
 	pthread_mutex_unlock(&queue.lock);
 }
 
@@ -233,6 +233,7 @@ static void put(struct worker *w, const struct head *h)
 	if (!j)
 		die("put");
 	j->head = *h;
+	pthread_cond_init(&j->is_stored, NULL);
 	j->data = malloc(h->size ? h->size : 1);
 	if (!j->data)
 		die("put");
@@ -333,9 +334,12 @@ static void stop(struct worker *w, const struct head *h)
 
 static void serve(struct worker *w)
 {
+	struct blkin_trace_info sender = {0};
 	struct head h;
 
 	while (wire_head(w->up, &(struct doing){"head", 0, NULL}, &h)) {
+		blkin_unpack_trace_info(&h.trace, &sender);
+		truth_sender(&sender);
 		if (h.kind == KIND_PUT) {
 			put(w, &h);
 			continue;
@@ -346,6 +350,7 @@ static void serve(struct worker *w)
 		else if (h.kind == KIND_STOP)
 			stop(w, &h);
 	}
+	truth_sender(&sender); /* the end is read when all of the last one was */
 	held_on(w);
 }
 

@@ -55,7 +55,7 @@ struct config {
 	const char *name, *dir, *source, *truth;
 	struct sockaddr_in listen, next, gets[GETS_MAX];
 	bool has_next, sendfile;
-	unsigned int gets_count, threads, storers, depth, sizes_count, limit_s, seconds;
+	unsigned int gets_count, threads, storers, depth, sizes_count, limit_s, seconds, pace_us;
 	uint64_t objects, sizes[SIZES_MAX];
 	size_t cut_recv, cut_send, cut_store; /* bytes that one call moves at most */
 	enum send_how how;
@@ -97,6 +97,8 @@ void wire_reply(int fd, const struct doing *d, const struct head *to, int status
 
 /* A call that was made: its bytes are those of the object, at pos. */
 void truth_call(const struct doing *d, const char *call, int64_t pos, int64_t bytes, int64_t ret);
+/* The last call of the thread read a head that this span sent. */
+void truth_sender(const struct blkin_trace_info *sender);
 void truth_span(const struct blkin_trace *t);
 /* What a get brought: whether it is what was put. */
 void truth_got(uint64_t object, unsigned int node, int status, bool same);

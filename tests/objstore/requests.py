@@ -6,31 +6,20 @@ Needs root. Speaks TAP."""
 import collections
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'common')]
 import hosts  # noqa: E402
+import truth as truths_of  # noqa: E402
 from tap import Tap  # noqa: E402
 
 WEIR, OBJSTORE = map(os.path.abspath, sys.argv[1:3])
+weir = truths_of.Weir(WEIR)
+rows = weir.rows
 OBJECTS = 24
-ON_FILES = {'openat', 'pwrite64', 'pread64', 'fdatasync', 'close', 'rename'}
-ON_SOCKETS = {'recvfrom', 'sendto', 'writev', 'sendmsg', 'sendfile'}
 OF_PUT = collections.Counter({'client.put': 1, 'node.receive': 3, 'node.store': 3, 'node.forward': 2})
-
-
-def weir(*args):
-    p = subprocess.run([WEIR, *args], capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ, NO_COLOR='1'))
-    if p.returncode:
-        raise RuntimeError(f'{args}: {p.returncode} {p.stderr[-500:]}')
-    return p.stdout
-
-
-def rows(trace, query):
-    return json.loads(weir('query', '-i', trace, '--json', query))['rows']
 
 
 def inputs(traces):
@@ -44,43 +33,21 @@ def options_of(h):
             'n3': ['--storers', '0', '--sendfile']}
 
 
-def match(trace, truth, folder):
-    """(calls of the truth with the row of each, what has none): the calls of a thread, in their order."""
-    by_thread = collections.defaultdict(list)
-    for r in rows(trace, 'from op | select row_id, start, op, tid, ret, pos, path'):
-        path = r['path'] or ''
-        if r['op'] in ON_SOCKETS or (r['op'] in ON_FILES and path.startswith(folder) and '/obj-' in path):
-            by_thread[r['tid']].append(r)
-    pairs, bad = [], []
-    for thread in truth['threads']:
-        got = sorted(by_thread[thread['tid']], key=lambda r: r['start'])
-        for call, row in zip(thread['calls'], got):
-            same = call['call'] == row['op'] and call['ret'] == row['ret']
-            if same and row['op'] in ('pwrite64', 'pread64'):
-                same = call['pos'] == row['pos']
-            if not same:
-                bad.append((thread['tid'], call, row))
-                break
-            pairs.append((call, row))
-        if len(got) != len(thread['calls']):
-            bad.append((thread['tid'], len(got), len(thread['calls'])))
-    return pairs, bad
-
-
 def membership(t, what, trace, truths, folder):
-    """Each call belongs to the span in which it was made, or to none."""
+    """Each call belongs to the span in which it was made. The head of a request is read in no span: it belongs to none, or, as work, to
+    the span that sent it. What a span waited for besides (via wait) are calls of other spans."""
     weir('requests', '-i', trace, '--keep')
     ids = {s['number']: s['span_id'] for s in rows(trace, 'from span')}
     got = collections.defaultdict(list)
-    for r in rows(trace, 'from span_op | select op_id, number, via'):
+    for r in rows(trace, 'from span_op | where via != wait | select op_id, number, via'):
         got[r['op_id']].append((ids[r['number']], r['via']))
     count, wrong = 0, []
     for truth in truths:
-        pairs, bad = match(trace, truth, folder)
+        pairs, bad = truths_of.match(weir, trace, truth, folder)
         t.none(f'{what}: each call of {truth["name"]} has its row', bad[:5])
         for call, row in pairs:
-            want = [(call['span'], 'thread')] if call['span'] else []
-            if got[row['row_id']] != want:
+            may = [[(call['span'], 'thread')]] if call['span'] else [[], [(call['sender'], 'work')]]
+            if got[row['row_id']] not in may:
                 wrong.append((truth['name'], call, got[row['row_id']]))
         count += len(pairs)
     t.check(f'{what}: of {count} calls none belongs to a wrong span', count and not wrong, len(wrong), *wrong[:5])
@@ -119,10 +86,10 @@ def trees(t, what, run, truth):
         names = collections.Counter(r['name'] for r in tree if r['what'] == 'span')
         calls = collections.Counter()
         for r in tree:
-            if r['what'] != 'span':
+            if r['what'] == 'call' and r['via'] != 'wait':
                 calls[r['op']] += r['count']
         size = (4096, 100000, 37, 300001)[json.loads(log[i]['attributes'])['object'] % 4]
-        stored = sum(r['bytes'] for r in tree if r['op'] == 'pwrite64')
+        stored = sum(r['bytes'] for r in tree if r['op'] == 'pwrite64' and r['via'] != 'wait')
         if names != OF_PUT or tree[0]['name'] != 'client.put' or (calls['fdatasync'], calls['rename']) != (3, 3) or stored != 3 * size:
             bad.append((i, names, calls, stored, size))
         disk += sum(r['what'] == 'disk' and r['time'] > 0 for r in tree)

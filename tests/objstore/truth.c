@@ -18,7 +18,7 @@
 struct fact {
 	const char *what, *call;
 	uint64_t object;
-	int64_t pos, bytes, ret, span;
+	int64_t pos, bytes, ret, span, sender;
 };
 
 struct noted {
@@ -90,6 +90,12 @@ void truth_call(const struct doing *d, const char *call, int64_t pos, int64_t by
 						  .span = d->span ? d->span->info.span_id : 0};
 }
 
+void truth_sender(const struct blkin_trace_info *sender)
+{
+	if (config.truth)
+		mine->facts[mine->fact_count - 1].sender = sender->span_id;
+}
+
 void truth_span(const struct blkin_trace *t)
 {
 	struct book *b;
@@ -132,6 +138,8 @@ static void print_book(FILE *f, const struct book *b)
 			",\"pos\":%" PRId64 ",\"bytes\":%" PRId64 ",\"ret\":%" PRId64 ",",
 			i ? "," : "", c->what, c->call, c->object, c->pos, c->bytes, c->ret);
 		print_id(f, "span", c->span);
+		fputc(',', f);
+		print_id(f, "sender", c->sender);
 		fputc('}', f);
 	}
 	fprintf(f, "],\"spans\":[");

@@ -52,6 +52,66 @@ await main(async (browser) => {
 		await shot(page.getByLabel('one request'), 'request');
 	});
 
+	await test('the critical path, where it leads over several threads', async () => {
+		const doc = JSON.parse(run('requests', '--name', 'checkout', '--tree', 'slowest', '--json', 'shop.trace'));
+		equal(await page.locator('table.tree i.critical').count(), doc.rows.filter((l) => l.critical > 0).length, 'lines on it');
+		const said = await page.locator('p.path').innerText();
+		for (const t of new Set(doc.tables.path.rows.map((r) => r.thread))) equal(said.includes(t), true, t);
+	});
+
+	await test('two requests side by side', async () => {
+		await page.getByRole('button', { name: 'compare with a usual one' }).click();
+		await page.getByText('What they did').waitFor();
+		await rest(page);
+		const two = page.getByLabel('two requests');
+		equal(await two.locator('p', { hasText: 'first' }).count(), 1, 'first');
+		const rows = two.locator('table', { has: page.getByText('Where their time went') }).locator('tbody tr');
+		const slowest = log.find((r) => r.name === 'checkout');
+		const parts = await rows.locator('td:first-child').allInnerTexts();
+		equal(parts.includes('data') && parts.includes('lock') && slowest.lock > 0, true, 'parts of the slowest');
+		await shot(two, 'two');
+		await page.getByRole('button', { name: 'compare with another' }).click();
+		await page.getByRole('button', { name: 'choose the other one above' }).waitFor();
+		const third = page.locator('table', { has: page.getByText('The slowest', { exact: true }) }).locator('tbody tr').nth(2);
+		await third.getByRole('button', { name: 'checkout' }).click();
+		await rest(page);
+		equal((await two.locator('p', { hasText: 'second' }).innerText()).includes(String(log.filter((r) => r.name === 'checkout')[2].number)), true, 'the one that was chosen');
+	});
+
+	await test('groups by where the time went', async () => {
+		const doc = JSON.parse(run('requests', '--name', 'checkout', '--clusters', '--json', 'shop.trace'));
+		const groups = page.getByLabel('groups of requests');
+		equal(await groups.locator('table').first().locator('tbody tr').count(), doc.rows.length, 'groups');
+		equal(digits(await groups.locator('table').first().locator('tbody tr').first().locator('td').nth(1).innerText()), doc.rows[0].count, 'of the first');
+		await shot(groups, 'groups');
+		await groups.locator('tbody tr').first().getByRole('button').click();
+		await rest(page);
+		equal(await page.getByLabel('one request').locator('h2').innerText().then((t) => t.includes(doc.rows[0].typical_id)), true, 'a typical one opens');
+	});
+
+	await test('the heat map has every request, and a click opens the slowest of a cell', async () => {
+		await page.goto(view(url, '?page=requests&name=checkout'));
+		const chart = page.getByLabel('requests over time, how many took how long');
+		await chart.waitFor();
+		await rest(page);
+		const cells = JSON.parse(run('requests', '--name', 'checkout', '--heat', '--json', 'shop.trace')).rows;
+		equal(cells.reduce((n, c) => n + c.count, 0), log.filter((r) => r.name === 'checkout').length, 'requests');
+		const most = cells.reduce((a, b) => (a.slowest > b.slowest ? a : b));
+		const box = await chart.boundingBox();
+		// where the slowest is: look for it column by column, in the upper part
+		let opened = false;
+		for (let x = box.x + box.width - 12; x > box.x + 60 && !opened; x -= 3) {
+			for (let y = box.y + 24; y < box.y + 44 && !opened; y += 4) {
+				await page.mouse.click(x, y);
+				opened = await page.locator('table.tree tr').first().isVisible();
+			}
+		}
+		await page.locator('table.tree tr').first().waitFor();
+		await rest(page);
+		equal((await page.getByLabel('one request').locator('h2').innerText()).includes(most.span_id), true, 'the slowest of all, in the last of the upper cells');
+		await shot(page, 'heat');
+	});
+
 	await test('a click on a dot opens it', async () => {
 		await page.goto(view(url, '?page=requests&name=checkout'));
 		const dots = page.locator('svg circle');

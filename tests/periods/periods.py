@@ -411,6 +411,59 @@ for t in all_of: t.join()
 """
 
 
+# Three servers in a process each, with two clients each at a time; each server prints whom it answered.
+CONNECTIONS = """
+import os, socket, sys
+ASKED = 20
+def server(s, out):
+    for _ in range(2 * ASKED):
+        c, _ = s.accept()
+        client = c.recv(100)
+        c.send(b'yes')
+        c.close()
+        os.write(out, b'%d %s\\n' % (os.getpid(), client))
+    os._exit(0)
+def client(family, address):
+    for _ in range(ASKED):
+        with socket.socket(family) as c:
+            c.connect(address)
+            c.send(b'%d' % os.getpid())
+            c.recv(100)
+    os._exit(0)
+children = []
+def start(f, *args):
+    children.append(os.fork())
+    if not children[-1]:
+        f(*args)
+four, six, unix = socket.create_server(('127.0.0.1', 0)), socket.socket(socket.AF_INET6), socket.socket(socket.AF_UNIX)
+six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+six.bind(('::', 0))
+six.listen()
+unix.bind('there.sock')
+unix.listen()
+for s in (four, six, unix):
+    start(server, s, 1)
+for _ in range(2):
+    start(client, socket.AF_INET, four.getsockname())
+    start(client, socket.AF_INET, ('127.0.0.1', six.getsockname()[1]))
+    start(client, socket.AF_UNIX, 'there.sock')
+for pid in children:
+    os.waitpid(pid, 0)
+"""
+
+
+def connected():
+    """A child in another process is under the parent that is the other end of its connection"""
+    p = run('record', '-q', '-o', 'ends.trace', '--', 'python3', '-c', CONNECTIONS)
+    d = periods('ends.trace', 'ask : enter op == connect && ret == 0 : op == recvfrom && end.file == begin.file',
+                'serve(ask) : op == accept4 && ret >= 0 && connection2 == parent.connection : enter op == sendto && end.file == begin.file2')
+    by_number = {r['number']: r for r in d['rows']}
+    got = sorted((r['tid'], by_number[r['parent']]['tid'], r['status']) for r in d['rows'] if r['name'] == 'serve')
+    want = sorted((int(a), int(b), 'unset') for a, b in (line.split() for line in p.stdout.splitlines()))
+    tap.check(f'connections over IPv4, IPv6 and a unix socket: {len(want)} joined', want == got and len(want) == 120,
+              *first_difference(want, got), p.stderr)
+
+
 def recorded():
     p = run('record', '-o', 'real.trace', '--', 'python3', '-c', PROGRAM)
     if p.returncode:
@@ -436,6 +489,7 @@ def main():
     try:
         if '--record' in sys.argv:
             recorded()
+            connected()
             return tap.end()
         for name, rows, profile in (('mixed.trace', 6000, 'mixed'), ('hostile.trace', 5000, 'hostile')):
             run('synth', '-q', '-o', name, '--rows', str(rows), '--seed', '7', '--profile', profile)

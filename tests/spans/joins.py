@@ -120,6 +120,18 @@ def paths_of(folder, spans, paths):
     check('on the screen', 'critical path (*)' in screen and sum('*' in line for line in screen.splitlines()) > 3, screen)
 
 
+def table(folder, spans):
+    """span_sum, which weir diagnose makes, is the log; turns are questions and answers"""
+    subprocess.run([weir, 'diagnose', '-i', 'marked.trace'], capture_output=True, cwd=folder, timeout=60, check=True)
+    log = {r['number']: r for r in document(folder, 'requests', '-i', 'marked.trace', '--log')['rows']}
+    got = {r['number']: r for r in document(folder, 'query', '-i', 'marked.trace', 'from span_sum')['rows']}
+    bad = [(n, c, r[c], log[n][c]) for n, r in got.items() for c in (*TIMES, 'dur', 'self', 'calls', 'errors', 'bytes', 'waited')
+           if r[c] != log[n][c]]
+    check('span_sum is the log of requests', got.keys() == log.keys() == spans.keys() and not bad, *bad[:5])
+    turns = {n: r['turns'] for n, r in got.items() if r['turns']}
+    check('its turns', turns == {n: 1 for n, s in spans.items() if s[1] == 'asked'}, turns)
+
+
 def language(folder, spans):
     """span.NAME of a call, against a loop over the rows and against SQL"""
     op = rows(folder, 'marked.trace', 'from op | select row_id, op, dur')
@@ -181,6 +193,7 @@ def main():
         membership(folder, spans, calls)
         sums(folder, spans, calls)
         paths_of(folder, spans, paths)
+        table(folder, spans)
         language(folder, spans)
     return tap.end()
 

@@ -73,7 +73,7 @@ def threads(fault, trace, said):
 def time(fault, trace):
     """The parts of a request's time add up, and most of it is what the fault makes it wait for."""
     document('periods', '-i', trace, '--use', 'web', '--keep')
-    r, = document('requests', '-i', trace, '--name', 'request')['rows']
+    r = document('requests', '-i', trace, '--name', 'request')['rows'][0]
     parts = {k: r[k] for k in ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other')}
     tap.check(f'{fault}: the parts of the time add up', sum(parts.values()) == r['total'], parts, r['total'])
     if fault in WAITS:
@@ -83,14 +83,13 @@ def time(fault, trace):
 
 
 def path(fault, trace):
-    """The critical path of the slowest request covers it once, and leads to what the fault makes it wait for."""
+    """The critical path of the slowest request covers it once, and leads to the name server that does not answer."""
     d = document('requests', '-i', trace, '--name', 'request', '--tree', 'slowest')
     request, parts = d['rows'][0], d['critical_path']['parts']
     tap.check(f'{fault}: the critical path is as long as the request', sum(parts.values()) == request['dur'] == d['critical_path']['time'],
               parts, request)
-    if fault in ('dns', 'disk'):
-        most = max(v for k, v in parts.items() if k not in WAITS[fault])
-        tap.check(f'{fault}: most of the path is {" and ".join(WAITS[fault])}', sum(parts[k] for k in WAITS[fault]) > most, parts)
+    if fault == 'dns':
+        tap.check(f'{fault}: most of the path is a wait', parts['wait'] > request['dur'] / 2, parts)
 
 
 def is_cause(finding, rule, said):

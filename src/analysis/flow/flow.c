@@ -72,6 +72,14 @@ static const struct answer_column list_columns[] = {
 	{"to_lamport", {QUERY_INT}},
 };
 
+/* Of --of. */
+static const struct answer_column tree_columns[] = {
+	{"depth", {QUERY_INT}}, {"host", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},
+	{"call", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"at", {QUERY_TIME}},
+	{"delay", {QUERY_DUR}}, {"pos", {QUERY_SIZE}},	{"bytes", {QUERY_SIZE}},
+	{"via", {QUERY_TEXT}},	{"op", {QUERY_INT}},
+};
+
 /* ---- names ---- */
 
 static struct bytes host_of(const struct flow_state *s, size_t place)
@@ -263,13 +271,20 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 				       ARRAY_SIZE(replication_columns));
 	edges = analysis_table(out, "edges", edge_columns, ARRAY_SIZE(edge_columns));
 	clocks = analysis_table(out, "clocks", clock_columns, ARRAY_SIZE(clock_columns));
-	r = flow_pass_run(&f->state, in, run, err);
+	f->state.run = run;
+	r = o->from ? flow_from_read(&f->state, o->from, err) : 0;
+	if (r >= 0)
+		r = flow_pass_run(&f->state, in, run, err);
 	if (r >= 0 && o->keep)
 		r = flow_keep(run->store, &f->state, part, err);
 	if (r < 0)
 		return r;
 	v.s = &f->state;
 	r = flow_verdicts_make(&v);
+	if (r >= 0 && o->from)
+		r = flow_from_put(
+			&v, analysis_table(out, "tree", tree_columns, ARRAY_SIZE(tree_columns)),
+			&f->tree_left_out);
 	flow_verdicts_free(&v);
 	if (r < 0)
 		return r;
@@ -291,7 +306,7 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 		",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
 		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"alone\": %llu, \"left_out\": %llu",
 		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
-		(unsigned long long)s->streams.contradictions, (unsigned long long)s->graph.cycles,
+		(unsigned long long)s->contradictions, (unsigned long long)s->graph.cycles,
 		(unsigned long long)s->unplaced, (unsigned long long)s->alone,
 		(unsigned long long)(s->graph.left_out + s->streams.dropped + s->forgotten));
 }
@@ -300,6 +315,10 @@ static const struct option flow_option_table[] = {
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store the edges in the trace, as table edge, for weir query and sql",
 	 offsetof(struct flow_options, keep)},
+	{0, "of", OPTION_STRING, "EXPR",
+	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
+	 "sendto'",
+	 offsetof(struct flow_options, from)},
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
 	{0, "most", OPTION_COUNT, "N",
@@ -312,6 +331,8 @@ static const struct command_example flow_examples[] = {
 	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
 	 "keep what happened because of what in the trace, and ask"},
+	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
+	 "every later place of what a client wrote"},
 	{0},
 };
 

@@ -9,6 +9,7 @@
 struct flow_options {
 	bool keep, list;
 	int64_t most; /* of list; 0: all */
+	const char *from;
 };
 
 /* Tables of the result, and their columns that the screen reads. */
@@ -18,7 +19,7 @@ enum flow_table {
 	FLOW_REPLICATION,
 	FLOW_EDGES,
 	FLOW_CLOCKS,
-	FLOW_LIST, /* with --list */
+	FLOW_MORE, /* with --of or --list: the tree, every edge */
 };
 enum flow_verdict_column {
 	FLOW_VERDICT_NUMBER,
@@ -27,6 +28,18 @@ enum flow_verdict_column {
 	FLOW_VERDICT_FROM,
 	FLOW_VERDICT_TO,
 	FLOW_VERDICT_NOTE = 16,
+};
+enum flow_tree_column {
+	FLOW_TREE_DEPTH,
+	FLOW_TREE_HOST,
+	FLOW_TREE_WHO,
+	FLOW_TREE_CALL,
+	FLOW_TREE_FILE,
+	FLOW_TREE_AT,
+	FLOW_TREE_DELAY,
+	FLOW_TREE_POS,
+	FLOW_TREE_BYTES,
+	FLOW_TREE_VIA,
 };
 enum flow_evidence_column {
 	FLOW_EVIDENCE_VERDICT,
@@ -39,6 +52,7 @@ enum flow_evidence_column {
 
 struct flow_result {
 	struct flow_state state;
+	uint64_t tree_left_out;
 };
 
 /* flow_keep.c: stores the edges as table `edge` of the trace. */
@@ -47,3 +61,5 @@ int flow_keep(struct store *s, const struct flow_state *f, bool part, struct err
 int flow_place_name(const struct flow_state *s, size_t place, struct buf *out);
 /* How many machines. */
 size_t flow_hosts(const struct flow_state *s);
+/* flow_from.c: the calls that an expression selects, before the pass. */
+int flow_from_read(struct flow_state *s, const char *text, struct error *err);

@@ -15,6 +15,11 @@ static bool is_same_clock(const struct flow_channel *c)
 
 /* ---- edges ---- */
 
+static uint32_t edge_bytes(int64_t n)
+{
+	return n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
+}
+
 static int channel_edge(struct flow_channels *all, struct flow_channel *c,
 			const struct flow_edge *e)
 {
@@ -46,24 +51,24 @@ static int channel_join(struct flow_channels *all, struct flow_channel *c, struc
 	struct flow_edge e = {.from = s->node,
 			      .to = r->node,
 			      .pos = from + shift[1],
-			      .bytes = c->messages ? MIN(s->moved, r->moved) : to - from,
+			      .bytes =
+				      edge_bytes(c->messages ? MIN(s->moved, r->moved) : to - from),
 			      .file_id = r->file_id};
 	int err;
 
-	if (from >= to &&
-	    (sure || MAX(s->low - shift[0], r->low - shift[1]) >=
-			     MIN(s->high - shift[0], r->high - shift[1])))
+	if (from >= to && (sure || MAX(s->low - shift[0], r->low - shift[1]) >=
+					   MIN(s->high - shift[0], r->high - shift[1])))
 		return 0;
 	late = is_same_clock(c) && s->start >= r->end;
 	if (from >= to) {
 		e.pos = MAX(s->low - shift[0], r->low - shift[1]) + shift[1];
-		e.bytes = MIN(s->bytes, r->bytes);
+		e.bytes = edge_bytes(MIN(s->bytes, r->bytes));
 		e.certainty = CERTAINTY_CONTESTED;
 		return late ? 0 : channel_edge(all, c, &e);
 	}
 	s->left -= to - from;
 	r->left -= to - from;
-	all->contradictions += late && sure;
+	c->late += late && sure;
 	e.certainty = sure && !late ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED;
 	err = channel_edge(all, c, &e);
 	if (err >= 0 && all->pair && sure && c->apart)
@@ -94,6 +99,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 	uint32_t e = c->chain, other = FLOW_NONE;
 	int misses = 0, r = 0;
 
+	c->shared = true;
 	x->exact = false;
 	x->low = x->pos;
 	x->high = x->pos + x->bytes;
@@ -110,7 +116,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		struct flow_edge add = {.from = side == FLOW_SEND ? x->node : theirs,
 					.to = side == FLOW_SEND ? theirs : x->node,
 					.pos = edge->pos,
-					.bytes = MIN(edge->bytes, x->bytes),
+					.bytes = edge_bytes(MIN((int64_t)edge->bytes, x->bytes)),
 					.file_id = edge->file_id,
 					.certainty = CERTAINTY_CONTESTED};
 

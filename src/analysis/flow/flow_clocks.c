@@ -12,7 +12,7 @@
 #define POINTS_MAX 32768 /* of one direction, until hulls of slices replace them */
 #define SLICES	   128	 /* in which hulls are kept, so that time can be cut later */
 #define DRIFT_MAX  0.01
-#define STEPS	   100	 /* of a search: each leaves two thirds, or a half */
+#define STEPS	   100 /* of a search: each leaves two thirds, or a half */
 #define DEPTH_MAX  6
 
 /* The offset is at most, or at least, y at the time x. */
@@ -139,7 +139,8 @@ int flow_clocks_pair(struct flow_clocks *c, uint16_t from, int64_t start, uint16
 
 	if (!map_get(&c->by_places, key, &at)) {
 		at = c->pair_count;
-		if (grow((void **)&c->pairs, &c->pair_cap, c->pair_count + 1, sizeof(*c->pairs)) < 0 ||
+		if (grow((void **)&c->pairs, &c->pair_cap, c->pair_count + 1, sizeof(*c->pairs)) <
+			    0 ||
 		    map_set(&c->by_places, key, at) < 0)
 			return -ENOMEM;
 		c->pairs[c->pair_count++] = (struct clock_pair){.a = a, .b = b};
@@ -180,7 +181,7 @@ static double lowest(const struct clock_fit *f, double drift)
 	return best;
 }
 
-static double gap(const struct clock_fit *f, double drift)
+static double drift_gap(const struct clock_fit *f, double drift)
 {
 	return highest(f, drift) - lowest(f, drift);
 }
@@ -191,8 +192,12 @@ static double drift_best(const struct clock_fit *f, double from, double to, int 
 	for (int i = 0; i < STEPS; i++) {
 		double p = from + (to - from) / 3, q = to - (to - from) / 3, u, v;
 
-		u = what == 0 ? gap(f, p) : what > 0 ? highest(f, p) + p * x : -lowest(f, p) - p * x;
-		v = what == 0 ? gap(f, q) : what > 0 ? highest(f, q) + q * x : -lowest(f, q) - q * x;
+		u = what == 0  ? drift_gap(f, p)
+		    : what > 0 ? highest(f, p) + p * x
+			       : -lowest(f, p) - p * x;
+		v = what == 0  ? drift_gap(f, q)
+		    : what > 0 ? highest(f, q) + q * x
+			       : -lowest(f, q) - q * x;
 		if (u < v)
 			from = p;
 		else
@@ -204,12 +209,12 @@ static double drift_best(const struct clock_fit *f, double from, double to, int 
 /* The last drift with a gap, from one that has one towards one that may have none. */
 static double drift_edge(const struct clock_fit *f, double good, double bad)
 {
-	if (gap(f, bad) >= 0)
+	if (drift_gap(f, bad) >= 0)
 		return bad;
 	for (int i = 0; i < STEPS; i++) {
 		double middle = (good + bad) / 2;
 
-		if (gap(f, middle) >= 0)
+		if (drift_gap(f, middle) >= 0)
 			good = middle;
 		else
 			bad = middle;
@@ -218,12 +223,12 @@ static double drift_edge(const struct clock_fit *f, double good, double bad)
 }
 
 /* False where no line fits. */
-static bool fit(const struct clock_fit *f, struct flow_clock_window *w)
+static bool window_fit(const struct clock_fit *f, struct flow_clock_window *w)
 {
 	double ends[2] = {(double)w->from - f->x0, (double)w->to - f->x0},
 	       best = drift_best(f, -DRIFT_MAX, DRIFT_MAX, 0, 0);
 
-	if (gap(f, best) < 0)
+	if (drift_gap(f, best) < 0)
 		return false;
 	w->drift_low = drift_edge(f, best, -DRIFT_MAX);
 	w->drift_high = drift_edge(f, best, DRIFT_MAX);
@@ -271,7 +276,10 @@ static int windows_solve(const struct clock_pair *p, int64_t from, int64_t to, i
 	f.above = above;
 	f.below = below;
 	f.y0 = (double)below[0].y;
-	if (fit(&f, &w)) {
+	/* nothing is known of the clock before and behind what passed: it may have been slewed meanwhile */
+	w.from = MIN(above[0].x, below[0].x);
+	w.to = MAX(above[f.above_count - 1].x, below[f.below_count - 1].x);
+	if (window_fit(&f, &w)) {
 		if (k->window_count < FLOW_WINDOWS_MAX)
 			k->windows[k->window_count++] = w;
 		return 0;

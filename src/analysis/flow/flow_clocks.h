@@ -2,11 +2,11 @@
 /*
  * flow_clocks.h: how far the clocks of recordings are apart, from what passed between them.
  *
- * A receive ends after its send began. So each pair bounds the offset of the receiver's clock from above where the sender's is the
- * other one, from below otherwise, at that moment. An offset that drifts evenly is a straight line between these bounds: the lines
- * that fit are a convex polygon of (offset, drift), which the convex hulls of the bounds decide (Moon, Skelly, Towsley,
- * "Estimation and Removal of Clock Skew from Network Delay Measurements", 1999, has the one-sided form). Its extent is
- * what is known, never less than the shortest delays. Where no line fits, time is cut in two until one does.
+ * A receive ends after its send began. So each pair bounds the offset of the receiver's clock from above where the sender's
+ * is the other one, from below otherwise, at that moment. An offset that drifts evenly is a straight line between these
+ * bounds: the lines that fit are a convex polygon of (offset, drift), which the convex hulls of the bounds decide (Moon,
+ * Skelly, Towsley, "Estimation and Removal of Clock Skew from Network Delay Measurements", 1999, has the one-sided form).
+ * Its extent is what is known, never less than the shortest delays. Where no line fits, time is cut in two until one does.
  *
  * Times are those of each recording; corrected times are those of the first one's clock.
  */
@@ -18,8 +18,8 @@
 
 /* A stretch of time in which a clock drifts evenly against the first recording's. */
 struct flow_clock_window {
-	int64_t from, to;	   /* of the first recording's clock */
-	double low[2], high[2];	   /* bounds of the offset at from and to, ns */
+	int64_t from, to;	/* of the first recording's clock */
+	double low[2], high[2]; /* bounds of the offset at from and to, ns */
 	double drift_low, drift_high;
 };
 

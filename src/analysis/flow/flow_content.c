@@ -10,8 +10,8 @@
 
 /* ---- rows ---- */
 
-static void chunk_bytes(const struct batch *b, unsigned int column, uint32_t row, uint8_t to[8],
-			uint8_t *len)
+static void chunk_cut(const struct batch *b, unsigned int column, uint32_t row, uint8_t to[8],
+		      uint8_t *len)
 {
 	struct bytes v = batch_get_bytes(b, column, row);
 
@@ -49,8 +49,8 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 		.hash = (uint64_t)batch_get(b, CHUNK_HASH, row, 0),
 		.contested = batch_get(b, CHUNK_CONTESTED, row, 0) == 1,
 	};
-	chunk_bytes(b, CHUNK_HEAD, row, c.head, &c.head_len);
-	chunk_bytes(b, CHUNK_TAIL, row, c.tail, &c.tail_len);
+	chunk_cut(b, CHUNK_HEAD, row, c.head, &c.head_len);
+	chunk_cut(b, CHUNK_TAIL, row, c.tail, &c.tail_len);
 	content_count(&s->content_sums, &c);
 	if (thread < 0 || c.call_pos < 0 || c.size < 0)
 		return 0;
@@ -79,7 +79,7 @@ static struct flow_chunks *chunks_of(struct flow_state *s, const struct flow_cal
 	return c->kind == KIND_SYSCALL && all->count && all->start == c->start ? all : NULL;
 }
 
-static bool is_of(const struct flow_chunk *k, enum flow_side side)
+static bool chunk_is_of(const struct flow_chunk *k, enum flow_side side)
 {
 	return k->way == (side == FLOW_SEND ? WAY_OUT : WAY_IN);
 }
@@ -92,7 +92,7 @@ int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum f
 	for (size_t i = 0; all && i < all->count; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 
-		if (!is_of(k, side) || k->pos < 0 || k->pos < k->call_pos)
+		if (!chunk_is_of(k, side) || k->pos < 0 || k->pos < k->call_pos)
 			continue;
 		*ret_sure = !k->contested;
 		return k->pos - k->call_pos;
@@ -103,7 +103,8 @@ int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum f
 /* ---- a call ---- */
 
 /* The bytes of the call from its beginning on, where they are there in one piece. */
-static const uint8_t *call_payload(const struct flow_chunks *all, enum flow_side side, size_t *ret_size)
+static const uint8_t *call_payload(const struct flow_chunks *all, enum flow_side side,
+				   size_t *ret_size)
 {
 	const uint8_t *from = NULL;
 	size_t size = 0;
@@ -111,7 +112,7 @@ static const uint8_t *call_payload(const struct flow_chunks *all, enum flow_side
 	for (size_t i = 0; i < all->count; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 
-		if (k->form != FORM_PAYLOAD || !is_of(k, side))
+		if (k->form != FORM_PAYLOAD || !chunk_is_of(k, side))
 			continue;
 		if ((size_t)k->call_pos != size || k->content + (size_t)k->size > all->bytes.len ||
 		    (from && all->bytes.data + k->content != from + size))
@@ -124,7 +125,8 @@ static const uint8_t *call_payload(const struct flow_chunks *all, enum flow_side
 }
 
 /* The hash of the call's bytes from its beginning on: as recorded, or joined from pieces where these begin there. */
-static bool call_hash(const struct flow_chunks *all, enum flow_side side, int64_t bytes, uint64_t *ret)
+static bool content_call_hash(const struct flow_chunks *all, enum flow_side side, int64_t bytes,
+			      uint64_t *ret)
 {
 	int64_t done = 0;
 	uint64_t n = 0;
@@ -133,8 +135,8 @@ static bool call_hash(const struct flow_chunks *all, enum flow_side side, int64_
 	for (size_t i = 0; i < all->count; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 
-		if (is_of(k, side) && k->form == FORM_BUFFER && k->call_pos == 0 && k->size == bytes &&
-		    k->has_hash) {
+		if (chunk_is_of(k, side) && k->form == FORM_BUFFER && k->call_pos == 0 &&
+		    k->size == bytes && k->has_hash) {
 			*ret = k->hash;
 			return true;
 		}
@@ -143,9 +145,10 @@ static bool call_hash(const struct flow_chunks *all, enum flow_side side, int64_
 		const struct flow_chunk *k = &all->rows[i];
 		uint64_t hash = k->hash, word = 0;
 
-		if (!is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
+		if (!chunk_is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
 			continue;
-		if (!k->has_hash || k->pos < 0 || k->pos % CONTENT_PIECE || k->call_pos != done || k->head_len)
+		if (!k->has_hash || k->pos < 0 || k->pos % CONTENT_PIECE || k->call_pos != done ||
+		    k->head_len)
 			return false;
 		if (k->tail_len) {
 			memcpy(&word, k->tail, k->tail_len);
@@ -184,12 +187,13 @@ static int stream_compare(struct flow_state *s, uint32_t channel, uint64_t index
 	if (!a || !b || a->covered != b->covered || a->covered < CONTENT_PIECE)
 		return 0;
 	if (piece_known(a) && piece_known(b) && !flow_pieces_same(a, b) && !c->ambiguous)
-		r = content_suspect(s, &(struct flow_suspect){.what = FLOW_ALTERED_BETWEEN,
-							      .first = a->node,
-							      .second = b->node,
-							      .spot = channel,
-							      .from = (int64_t)index * CONTENT_PIECE,
-							      .to = (int64_t)(index + 1) * CONTENT_PIECE});
+		r = content_suspect(
+			s, &(struct flow_suspect){.what = FLOW_ALTERED_BETWEEN,
+						  .first = a->node,
+						  .second = b->node,
+						  .spot = channel,
+						  .from = (int64_t)index * CONTENT_PIECE,
+						  .to = (int64_t)(index + 1) * CONTENT_PIECE});
 	flow_pieces_drop(&s->pieces, &c->ends[FLOW_SEND].pieces, index);
 	flow_pieces_drop(&s->pieces, &c->ends[FLOW_RECEIVE].pieces, index);
 	return r;
@@ -205,7 +209,7 @@ static int content_stream(struct flow_state *s, struct flow_call *c, const struc
 		const struct flow_chunk *k = &all->rows[i];
 		int64_t at = pos + k->call_pos;
 
-		if (!is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
+		if (!chunk_is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
 			continue;
 		r = flow_pieces_add(&s->pieces, &ch->ends[side].pieces, k, NULL, at, c->node);
 		if (r >= 0)
@@ -265,7 +269,7 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 		     payload = k->form == FORM_PAYLOAD &&
 			       k->content + (size_t)k->size <= all->bytes.len;
 
-		if (!is_of(k, side) || k->pos < 0 || (!piece && !payload))
+		if (!chunk_is_of(k, side) || k->pos < 0 || (!piece && !payload))
 			continue;
 		if (side == FLOW_RECEIVE) {
 			r = piece ? file_read_back(s, c, object, k) : 0;
@@ -278,8 +282,8 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 	return r;
 }
 
-int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot, enum flow_side side,
-		       int64_t pos)
+int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
+		       enum flow_side side, int64_t pos)
 {
 	const struct flow_chunks *all = chunks_of(s, c);
 	const uint8_t *payload;
@@ -297,7 +301,7 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	r = spot & FLOW_SPOT_FILE ? content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side)
 				  : content_stream(s, c, all, spot, side, pos);
 	payload = call_payload(all, side, &size);
-	hashed = call_hash(all, side, c->bytes, &hash);
+	hashed = content_call_hash(all, side, c->bytes, &hash);
 	if (r < 0 || (!payload && !hashed))
 		return r;
 	n = flow_call_node(s, c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_content.h: what the bytes were that calls moved. Rows of table chunk come before their call, and are gathered by thread until
- * it does.
+ * flow_content.h: what the bytes were that calls moved. Rows of table chunk come before their call, and are gathered by
+ * thread until it does.
  *
  *   flow_pieces.c   the hash of each 4-KiB piece of a file, or of one end of a stream, as its parts add up
  *   flow_links.c    of recorded payload: which bytes a process wrote or sent are bytes that it had received or read, and where
@@ -94,7 +94,7 @@ void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index);
 
 /* Bytes that left a process are bytes that had come into it. */
 struct flow_link {
-	uint32_t in, out;	/* calls: the first that took some of them, the one that gave them away */
+	uint32_t in, out; /* calls: the first that took some of them, the one that gave them away */
 	uint32_t in_spot, out_spot;
 	int64_t in_pos, out_pos, bytes;
 	int64_t process_id;
@@ -126,16 +126,18 @@ struct flow_links {
 	size_t difference_count, difference_cap;
 	struct flow_segment *segments;
 	size_t segment_count, segment_cap;
-	struct map blocks;  /* of a process's bytes -> segment << 20 | offset */
-	struct map calls;   /* of hashes of whole calls -> segment, which then has no bytes */
-	struct map last;    /* spot and process -> segment */
+	struct map blocks; /* of a process's bytes -> segment << 20 | offset */
+	struct map calls;  /* of hashes of whole calls -> segment, which then has no bytes */
+	struct map last;   /* spot and process -> segment */
 	uint64_t payload, left_out;
 };
 
 /* Bytes, or where they are not kept (NULL) the hash, of a call that took them in. 0 or -ENOMEM. */
-int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos, uint32_t node,
-		  const uint8_t *bytes, size_t size, const uint64_t *hash) _must_check_;
+int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,
+		  uint32_t node, const uint8_t *bytes, size_t size,
+		  const uint64_t *hash) _must_check_;
 /* The same of one that gives them away: finds where they came from. */
-int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos, uint32_t node,
-		   const uint8_t *bytes, size_t size, const uint64_t *hash) _must_check_;
+int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,
+		   uint32_t node, const uint8_t *bytes, size_t size,
+		   const uint64_t *hash) _must_check_;
 void flow_links_free(struct flow_links *l);

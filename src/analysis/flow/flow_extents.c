@@ -92,7 +92,8 @@ bool flow_extents_next(const struct flow_extents *x, int64_t *pos, int64_t to,
 		       struct flow_extent *ret)
 {
 	struct flow_cursor c = extents_find(x, *pos);
-	const struct flow_boundary *b = boundary(x, c), *at = b && b->from == *pos ? b : boundary_before(x, c);
+	const struct flow_boundary *b = boundary(x, c),
+				   *at = b && b->from == *pos ? b : boundary_before(x, c);
 
 	if (b && b->from == *pos)
 		extents_step(x, &c);
@@ -120,8 +121,7 @@ static void extents_drop_leaf(struct flow_extents *x, size_t leaf)
 {
 	free(x->leaves[leaf]);
 	x->count--;
-	memmove(&x->leaves[leaf], &x->leaves[leaf + 1],
-		(x->count - leaf) * sizeof(*x->leaves));
+	memmove(&x->leaves[leaf], &x->leaves[leaf + 1], (x->count - leaf) * sizeof(*x->leaves));
 }
 
 /* Removes the boundaries in [from, to]. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_extents.h: who wrote each byte of a file last: boundaries, sorted, in leaves of up to 128 with a directory. A write costs
- * two searches and a move within a leaf, whatever the size of the map. Exact.
+ * flow_extents.h: who wrote each byte of a file last: boundaries, sorted, in leaves of up to 128 with a directory. A write
+ * costs two searches and a move within a leaf, whatever the size of the map. Exact.
  *
  *   struct flow_extents x = {0};
  *   flow_extents_put(&x, &room, 0, 100, 7);

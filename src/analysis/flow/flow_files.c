@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_files.c: edges through files: a write to a later read of the same bytes, a rename or link to a later open of the file, writes to
- * the fsync that covers them.
+ * flow_files.c: edges through files: a write to a later read of the same bytes, a rename or link to a later open of the
+ * file, writes to the fsync that covers them.
  *
- * Of the writers of what a read took, the last of each task: what it wrote before, its program order implies. An edge is certain
- * if the write had ended when the read began and no other write to these bytes shared a moment with it.
+ * Of the writers of what a read took, the last of each task: what it wrote before, its program order implies. An edge is
+ * certain if the write had ended when the read began and no other write to these bytes shared a moment with it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,15 +73,17 @@ static int files_read(struct flow_state *s, struct flow_call *c, struct flow_obj
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		n = flow_call_node(s, c);
 		r = n < 0 ? (int)n
-			  : flow_edge(s, &(struct flow_edge){.from = list[i].writer,
-							     .to = (uint32_t)n,
-							     .pos = list[i].pos,
-							     .bytes = list[i].bytes,
-							     .file_id = file_id,
-							     .via = VIA_STORAGE,
-							     .certainty = list[i].contested
-										? CERTAINTY_CONTESTED
-										: CERTAINTY_CERTAIN});
+			  : flow_edge(s,
+				      &(struct flow_edge){
+					      .from = list[i].writer,
+					      .to = (uint32_t)n,
+					      .pos = list[i].pos,
+					      .bytes = (uint32_t)MIN(list[i].bytes,
+								     (int64_t)UINT32_MAX),
+					      .file_id = file_id,
+					      .via = VIA_STORAGE,
+					      .certainty = list[i].contested ? CERTAINTY_CONTESTED
+									     : CERTAINTY_CERTAIN});
 	}
 	return r;
 }
@@ -169,7 +171,6 @@ struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
 	return dims_file_name(s->dims, renamed >= 0 ? renamed : o->file_id);
 }
 
-
 static int files_published(struct flow_state *s, struct flow_call *c)
 {
 	const int64_t ids[] = {c->file_id, c->file2_id};
@@ -219,16 +220,16 @@ static int files_opened(struct flow_state *s, struct flow_call *c)
 	n = flow_call_node(s, c);
 	if (n < 0)
 		return (int)n;
-	return flow_edge(s, &(struct flow_edge){
-				    .from = f->published,
-				    .to = (uint32_t)n,
-				    .pos = -1,
-				    .file_id = c->file_id,
-				    .via = VIA_PUBLISH,
-				    .certainty = flow_node_end(&s->graph.nodes[f->published]) >
-								 c->start
-							 ? CERTAINTY_CONTESTED
-							 : CERTAINTY_CERTAIN});
+	return flow_edge(
+		s, &(struct flow_edge){.from = f->published,
+				       .to = (uint32_t)n,
+				       .pos = -1,
+				       .file_id = c->file_id,
+				       .via = VIA_PUBLISH,
+				       .certainty = flow_node_end(&s->graph.nodes[f->published]) >
+								    c->start
+							    ? CERTAINTY_CONTESTED
+							    : CERTAINTY_CERTAIN});
 }
 
 static int files_synced(struct flow_state *s, struct flow_call *c)
@@ -248,15 +249,15 @@ static int files_synced(struct flow_state *s, struct flow_call *c)
 		w = &s->graph.nodes[f->writers[i]];
 		n = w->task == c->number ? FLOW_NONE : flow_call_node(s, c);
 		r = n < 0 ? (int)n
-			  : flow_edge(s, &(struct flow_edge){
-						 .from = f->writers[i],
-						 .to = (uint32_t)n,
-						 .pos = -1,
-						 .file_id = c->file_id,
-						 .via = VIA_SYNC,
-						 .certainty = flow_node_end(w) > c->start
-								      ? CERTAINTY_CONTESTED
-								      : CERTAINTY_CERTAIN});
+			  : flow_edge(s, &(struct flow_edge){.from = f->writers[i],
+							     .to = (uint32_t)n,
+							     .pos = -1,
+							     .file_id = c->file_id,
+							     .via = VIA_SYNC,
+							     .certainty =
+								     flow_node_end(w) > c->start
+									     ? CERTAINTY_CONTESTED
+									     : CERTAINTY_CERTAIN});
 		f->writers[i] = FLOW_NONE;
 	}
 	return r;

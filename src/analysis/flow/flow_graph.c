@@ -70,11 +70,11 @@ void flow_graph_contest(struct flow_graph *g, uint32_t edge)
  */
 struct numbering {
 	struct flow_graph *g;
-	uint32_t *next;		/* [nodes] of the same task */
-	uint32_t *at;		/* [tasks] */
-	uint32_t *last;		/* [tasks] the highest number so far */
-	bool *waits;		/* [tasks] on the stack */
-	uint32_t *stack;	/* [tasks] */
+	uint32_t *next;	 /* [nodes] of the same task */
+	uint32_t *at;	 /* [tasks] */
+	uint32_t *last;	 /* [tasks] the highest number so far */
+	bool *waits;	 /* [tasks] on the stack */
+	uint32_t *stack; /* [tasks] */
 	size_t depth, done;
 };
 

@@ -19,28 +19,29 @@
 #include "base/map.h"
 #include "schema/vocab.h"
 
-#define FLOW_NONE      UINT32_MAX	  /* no node, edge, task or object */
-#define FLOW_NODES_MAX (12u << 20) /* 576 MiB; operations beyond are counted as left out */
-#define FLOW_EDGES_MAX (10u << 20) /* 400 MiB */
-#define FLOW_OVERLAPPED (1u << 31) /* in maps of writers: another write shared a moment with it */
+#define FLOW_NONE	UINT32_MAX  /* no node, edge, task or object */
+#define FLOW_NODES_MAX	(12u << 20) /* 576 MiB; operations beyond are counted as left out */
+#define FLOW_EDGES_MAX	(10u << 20) /* 400 MiB */
+#define FLOW_OVERLAPPED (1u << 31)  /* in maps of writers: another write shared a moment with it */
 
 /* An operation: a write(2) of thread 17, with all that a screen needs of it. */
 struct flow_node {
 	int64_t row_id, start, dur; /* row of op, -1: none; ns */
 	int64_t thread_id;	    /* the version */
-	uint32_t task;		    /* who made it; a request of io_uring, which no program order holds, is a task alone */
-	uint32_t in;		    /* the edge that was added last to lead here */
-	uint32_t lamport;	    /* 1, 2, ...; 0: not numbered yet */
-	uint16_t op, place;	    /* its code; which recording */
+	uint32_t
+		task; /* who made it; a request of io_uring, which no program order holds, is a task alone */
+	uint32_t in;	    /* the edge that was added last to lead here */
+	uint32_t lamport;   /* 1, 2, ...; 0: not numbered yet */
+	uint16_t op, place; /* its code; which recording */
 };
 
 struct flow_edge {
 	uint32_t from, to;
-	uint32_t next_in;  /* the edge that was added before to lead to `to` */
-	uint32_t chain;	   /* the one before over the same channel (flow_channel.h) */
-	int64_t pos;	   /* in the file or stream; -1: nowhere */
-	int64_t bytes;
-	int64_t file_id;   /* of the side that took it; -1: none */
+	uint32_t next_in; /* the edge that was added before to lead to `to` */
+	uint32_t chain;	  /* the one before over the same channel (flow_channel.h) */
+	int64_t pos;	  /* in the file or stream; -1: nowhere */
+	int64_t file_id;  /* of the side that took it; -1: none */
+	uint32_t bytes;	  /* UINT32_MAX: that or more */
 	uint8_t via, certainty;
 };
 

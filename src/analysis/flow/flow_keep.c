@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_keep.c: edges as rows of the table `edge` of their trace, in an order in which each stands behind those that lead to it. */
+/*
+ * flow_keep.c: edges as rows of the table `edge` of their trace, in an order in which each stands behind those that lead
+ * to it.
+ */
 #include <errno.h>
 
 #include "analysis/flow/flow.h"
@@ -87,9 +90,10 @@ int flow_keep(struct store *s, const struct flow_state *f, bool part, struct err
 		const struct store_made *m = store_made(s, i);
 
 		if (m && m->table == TABLE_EDGE && m->trace == TRACE_ASIDE)
-			return error_set(err, -EROFS,
-					 "--keep: the edges cannot be stored: the trace is one that still "
-					 "grows, may not be written, or they are several");
+			return error_set(
+				err, -EROFS,
+				"--keep: the edges cannot be stored: the trace is one that still "
+				"grows, may not be written, or they are several");
 	}
 	return r;
 }

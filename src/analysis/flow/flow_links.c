@@ -3,9 +3,9 @@
  * flow_links.c: finds the bytes that a process gives away among those that came into it.
  *
  * With payload: of what comes in, blocks of 32 bytes at every 64th byte are in a table; what goes out is looked at block by
- * block, at each byte, by a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks so). What is found is compared byte by byte
- * in both directions, across the calls that took it. A difference with equal bytes on both sides is one that the process made.
- * With hashes alone, calls are compared as wholes.
+ * block, at each byte, by a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks so). What is found is compared
+ * byte by byte in both directions, across the calls that took it. A difference with equal bytes on both sides is one that
+ * the process made. With hashes alone, calls are compared as wholes.
  */
 #include <errno.h>
 #include <string.h>
@@ -75,7 +75,8 @@ static int segment_add(struct flow_links *l, int64_t process_id, const struct fl
 }
 
 /* Enters a place. Of what is there already both are copies. */
-static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment, uint32_t at)
+static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment,
+		       uint32_t at)
 {
 	uint64_t before;
 
@@ -86,8 +87,8 @@ static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint6
 	return map_set(in, key, segment << OFFSET_BITS | at);
 }
 
-int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos, uint32_t node,
-		  const uint8_t *bytes, size_t size, const uint64_t *hash)
+int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,
+		  uint32_t node, const uint8_t *bytes, size_t size, const uint64_t *hash)
 {
 	struct flow_segment s = {.size = (uint32_t)MIN(size, (size_t)SEGMENT_MAX),
 				 .node = node,
@@ -117,8 +118,8 @@ int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64
 		r = links_known(l, &l->calls, links_key(process_id, *hash + size), at, 0);
 	for (uint32_t i = 0; s.bytes && i + BLOCK <= s.size && r >= 0; i += GRID) {
 		if (!is_dull(s.bytes + i))
-			r = links_known(l, &l->blocks, links_key(process_id, block_hash(s.bytes + i)),
-					at, i);
+			r = links_known(l, &l->blocks,
+					links_key(process_id, block_hash(s.bytes + i)), at, i);
 	}
 	return r;
 }
@@ -173,8 +174,8 @@ struct links_out {
 	size_t size, done; /* done: up to where it has been found */
 };
 
-static int links_difference(const struct links_out *o, const struct spot *in, size_t from, size_t to,
-			    bool edge)
+static int links_difference(const struct links_out *o, const struct spot *in, size_t from,
+			    size_t to, bool edge)
 {
 	struct flow_links *l = o->l;
 
@@ -266,6 +267,30 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 	return 0;
 }
 
+/*
+ * What goes out before the first block that was found, as far as it goes in the same distance: it differs up to there, but for what is
+ * equal from its start, which was too short or too ill placed to be found by itself.
+ */
+static int links_before(struct links_out *o, struct spot in, size_t from)
+{
+	struct spot start, differs;
+	size_t i = from, equal = 0;
+	int r = 0;
+
+	while (i && spot_back(o->l, &in))
+		i--;
+	if (i)
+		return 0;
+	start = differs = in;
+	while (equal < from && spot_byte(o->l, &differs) == o->bytes[equal] &&
+	       spot_step(o->l, &differs))
+		equal++;
+	if (equal < RESYNC)
+		return links_difference(o, &start, 0, from, true);
+	r = links_add(o, &start, 0, equal);
+	return r < 0 ? r : links_difference(o, &differs, equal, from, false);
+}
+
 /* A block that came in: all that is equal around it. */
 static int links_found(struct links_out *o, struct spot in, size_t at)
 {
@@ -273,15 +298,8 @@ static int links_found(struct links_out *o, struct spot in, size_t at)
 	size_t end, from = links_back(o, &first, at);
 	int r = links_onwards(o, in, at, &end);
 
-	if (r >= 0 && from && !o->done) {
-		struct spot before = first;
-		size_t i = from;
-
-		while (i && spot_back(o->l, &before))
-			i--;
-		if (!i)
-			r = links_difference(o, &before, 0, from, true);
-	}
+	if (r >= 0 && from && !o->done)
+		r = links_before(o, first, from);
 	if (r >= 0)
 		r = links_add(o, &first, from, end);
 	o->done = end;
@@ -317,8 +335,8 @@ static int links_scan(struct links_out *o)
 	return r;
 }
 
-int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos, uint32_t node,
-		   const uint8_t *bytes, size_t size, const uint64_t *hash)
+int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,
+		   uint32_t node, const uint8_t *bytes, size_t size, const uint64_t *hash)
 {
 	struct links_out o = {.l = l,
 			      .process_id = process_id,

@@ -2,12 +2,12 @@
 /*
  * flow_locks.c: edges through flock and eventfd.
  *
- * An unlock precedes the next conflicting lock of the file; where the lock is seen to return before the unlock does, it waits for it
- * here. A close releases as well, unless another descriptor has the same open file, which is not known: contested. What fcntl
- * locks is in a structure that is not recorded.
+ * An unlock precedes the next conflicting lock of the file; where the lock is seen to return before the unlock does, it
+ * waits for it here. A close releases as well, unless another descriptor has the same open file, which is not known:
+ * contested. What fcntl locks is in a structure that is not recorded.
  *
- * A read of an eventfd takes the sum of all writes since the read before: it follows them all. Descriptors are told apart within
- * one process.
+ * A read of an eventfd takes the sum of all writes since the read before: it follows them all. Descriptors are told apart
+ * within one process.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,8 @@ struct flow_lock {
 	struct flow_holder holders[LOCK_FEW];
 	struct flow_moment released[LOCK_FEW]; /* or writes; in order */
 	unsigned int released_count;
-	struct flow_moment waits[LOCK_FEW]; /* locks that returned before what they waited for; or reads */
+	struct flow_moment
+		waits[LOCK_FEW]; /* locks that returned before what they waited for; or reads */
 	unsigned int wait_count;
 	bool semaphore;
 };
@@ -103,7 +104,8 @@ static int lock_edge(struct flow_state *s, const struct flow_moment *from, uint3
 
 /* ---- flock ---- */
 
-static int lock_taken(struct flow_state *s, struct flow_call *c, struct flow_lock *l, bool exclusive)
+static int lock_taken(struct flow_state *s, struct flow_call *c, struct flow_lock *l,
+		      bool exclusive)
 {
 	int64_t n = flow_call_node(s, c);
 	uint64_t who = who_of(s, c);

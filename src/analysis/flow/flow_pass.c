@@ -15,26 +15,66 @@ static const struct {
 	const char *name;
 	enum flow_act act;
 } flow_acts[] = {
-	{"read", FLOW_READ},	       {"pread64", FLOW_READ},	    {"readv", FLOW_READ},
-	{"preadv", FLOW_READ},	       {"preadv2", FLOW_READ},	    {"recvfrom", FLOW_READ},
-	{"recvmsg", FLOW_READ},	       {"recvmmsg", FLOW_READ},	    {"write", FLOW_WRITE},
-	{"pwrite64", FLOW_WRITE},      {"writev", FLOW_WRITE},	    {"pwritev", FLOW_WRITE},
-	{"pwritev2", FLOW_WRITE},      {"sendto", FLOW_WRITE},	    {"sendmsg", FLOW_WRITE},
-	{"sendmmsg", FLOW_WRITE},      {"vmsplice", FLOW_WRITE},    {"sendfile", FLOW_COPY},
-	{"splice", FLOW_COPY},	       {"copy_file_range", FLOW_COPY}, {"tee", FLOW_COPY},
-	{"clone", FLOW_FORK},	       {"clone3", FLOW_FORK},	    {"fork", FLOW_FORK},
-	{"vfork", FLOW_FORK},	       {"wait4", FLOW_WAIT},	    {"waitid", FLOW_WAIT},
-	{"exit", FLOW_EXIT},	       {"exit_group", FLOW_EXIT},   {"execve", FLOW_EXEC},
-	{"execveat", FLOW_EXEC},       {"connect", FLOW_CONNECT},   {"accept", FLOW_ACCEPT},
-	{"accept4", FLOW_ACCEPT},      {"socketpair", FLOW_PAIR},   {"pipe", FLOW_PAIR},
-	{"pipe2", FLOW_PAIR},	       {"open", FLOW_OPEN},	    {"openat", FLOW_OPEN},
-	{"openat2", FLOW_OPEN},	       {"creat", FLOW_OPEN},	    {"close", FLOW_CLOSE},
-	{"rename", FLOW_RENAME},       {"renameat", FLOW_RENAME},   {"renameat2", FLOW_RENAME},
-	{"link", FLOW_RENAME},	       {"linkat", FLOW_RENAME},	    {"fsync", FLOW_FSYNC},
-	{"fdatasync", FLOW_FSYNC},     {"truncate", FLOW_TRUNCATE}, {"ftruncate", FLOW_TRUNCATE},
-	{"futex", FLOW_FUTEX},	       {"flock", FLOW_FLOCK},	    {"eventfd", FLOW_EVENTFD},
-	{"eventfd2", FLOW_EVENTFD},    {"kill", FLOW_KILL},	    {"tgkill", FLOW_KILL},
-	{"tkill", FLOW_KILL},	       {"rt_sigreturn", FLOW_SIGNALLED}, {"rt_sigtimedwait", FLOW_SIGNALLED},
+	{"read", FLOW_READ},
+	{"pread64", FLOW_READ},
+	{"readv", FLOW_READ},
+	{"preadv", FLOW_READ},
+	{"preadv2", FLOW_READ},
+	{"recvfrom", FLOW_READ},
+	{"recvmsg", FLOW_READ},
+	{"recvmmsg", FLOW_READ},
+	{"write", FLOW_WRITE},
+	{"pwrite64", FLOW_WRITE},
+	{"writev", FLOW_WRITE},
+	{"pwritev", FLOW_WRITE},
+	{"pwritev2", FLOW_WRITE},
+	{"sendto", FLOW_WRITE},
+	{"sendmsg", FLOW_WRITE},
+	{"sendmmsg", FLOW_WRITE},
+	{"vmsplice", FLOW_WRITE},
+	{"sendfile", FLOW_COPY},
+	{"splice", FLOW_COPY},
+	{"copy_file_range", FLOW_COPY},
+	{"tee", FLOW_COPY},
+	{"clone", FLOW_FORK},
+	{"clone3", FLOW_FORK},
+	{"fork", FLOW_FORK},
+	{"vfork", FLOW_FORK},
+	{"wait4", FLOW_WAIT},
+	{"waitid", FLOW_WAIT},
+	{"exit", FLOW_EXIT},
+	{"exit_group", FLOW_EXIT},
+	{"execve", FLOW_EXEC},
+	{"execveat", FLOW_EXEC},
+	{"connect", FLOW_CONNECT},
+	{"accept", FLOW_ACCEPT},
+	{"accept4", FLOW_ACCEPT},
+	{"socketpair", FLOW_PAIR},
+	{"pipe", FLOW_PAIR},
+	{"pipe2", FLOW_PAIR},
+	{"open", FLOW_OPEN},
+	{"openat", FLOW_OPEN},
+	{"openat2", FLOW_OPEN},
+	{"creat", FLOW_OPEN},
+	{"close", FLOW_CLOSE},
+	{"rename", FLOW_RENAME},
+	{"renameat", FLOW_RENAME},
+	{"renameat2", FLOW_RENAME},
+	{"link", FLOW_RENAME},
+	{"linkat", FLOW_RENAME},
+	{"fsync", FLOW_FSYNC},
+	{"fdatasync", FLOW_FSYNC},
+	{"truncate", FLOW_TRUNCATE},
+	{"ftruncate", FLOW_TRUNCATE},
+	{"futex", FLOW_FUTEX},
+	{"flock", FLOW_FLOCK},
+	{"eventfd", FLOW_EVENTFD},
+	{"eventfd2", FLOW_EVENTFD},
+	{"kill", FLOW_KILL},
+	{"tgkill", FLOW_KILL},
+	{"tkill", FLOW_KILL},
+	{"rt_sigreturn", FLOW_SIGNALLED},
+	{"rt_sigtimedwait", FLOW_SIGNALLED},
 	{"io_uring_enter", FLOW_ENTER},
 };
 
@@ -63,7 +103,7 @@ static enum flow_object_kind kind_of_socket(const struct dims_file *f)
 	return f->family == AF_UNIX ? FLOW_IS_UNIX : FLOW_IS_OTHER;
 }
 
-static enum flow_object_kind kind_of(const struct dims_file *f)
+static enum flow_object_kind object_kind(const struct dims_file *f)
 {
 	static const char event[] = "anon_inode:[eventfd]";
 
@@ -78,8 +118,7 @@ static enum flow_object_kind kind_of(const struct dims_file *f)
 	case FILE_TYPE_SOCKET:
 		return kind_of_socket(f);
 	case FILE_TYPE_ANON:
-		return f->path.len == sizeof(event) - 1 &&
-				       !memcmp(f->path.data, event, f->path.len)
+		return f->path.len == sizeof(event) - 1 && !memcmp(f->path.data, event, f->path.len)
 			       ? FLOW_IS_EVENTFD
 			       : FLOW_IS_OTHER;
 	default:
@@ -93,7 +132,7 @@ static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation
 	int64_t file;
 	const struct dims_file *f = dims_newest_file(s->dims, file_id, &file, &room);
 	struct flow_object o = {.file_id = file_id,
-				.kind = (uint8_t)kind_of(f),
+				.kind = (uint8_t)object_kind(f),
 				.place = (uint16_t)MIN(id_recording(file_id), (uint64_t)UINT16_MAX),
 				.channels = {FLOW_NONE, FLOW_NONE},
 				.twin = FLOW_NONE,
@@ -102,17 +141,19 @@ static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation
 				.file = FLOW_NONE};
 
 	if (o.kind == FLOW_IS_FILE) {
-		if (grow((void **)&s->files, &s->file_cap, s->file_count + 1, sizeof(*s->files)) < 0)
+		if (grow((void **)&s->files, &s->file_cap, s->file_count + 1, sizeof(*s->files)) <
+		    0)
 			return -ENOMEM;
-		s->files[s->file_count] = (struct flow_file){
-			.published = FLOW_NONE,
-			.renamed = -1,
-			.first = FLOW_NONE,
-			.last = FLOW_NONE,
-			.writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};
+		s->files[s->file_count] =
+			(struct flow_file){.published = FLOW_NONE,
+					   .renamed = -1,
+					   .first = FLOW_NONE,
+					   .last = FLOW_NONE,
+					   .writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};
 		o.file = (uint32_t)s->file_count++;
 	}
-	if (grow((void **)&s->objects, &s->object_cap, s->object_count + 1, sizeof(*s->objects)) < 0 ||
+	if (grow((void **)&s->objects, &s->object_cap, s->object_count + 1, sizeof(*s->objects)) <
+		    0 ||
 	    map_set(&s->object_of, generation, s->object_count) < 0)
 		return -ENOMEM;
 	s->objects[s->object_count++] = o;
@@ -137,7 +178,7 @@ int64_t flow_object(struct flow_state *s, int64_t file_id)
 			return -ENOMEM;
 	}
 	return idmap_set(&s->object_of_version, file_id, (int64_t)number) < 0 ? -ENOMEM
-									       : (int64_t)number;
+									      : (int64_t)number;
 }
 
 int64_t flow_channel_new(struct flow_state *s, enum block_via via)
@@ -145,8 +186,10 @@ int64_t flow_channel_new(struct flow_state *s, enum block_via via)
 	if (grow((void **)&s->channels, &s->channel_cap, s->channel_count + 1,
 		 sizeof(*s->channels)) < 0)
 		return -ENOMEM;
-	s->channels[s->channel_count] = (struct flow_channel){
-		.chain = FLOW_NONE, .via = (uint8_t)via, .ends = {{.task = FLOW_NONE}, {.task = FLOW_NONE}}};
+	s->channels[s->channel_count] =
+		(struct flow_channel){.chain = FLOW_NONE,
+				      .via = (uint8_t)via,
+				      .ends = {{.task = FLOW_NONE}, {.task = FLOW_NONE}}};
 	return (int64_t)s->channel_count++;
 }
 
@@ -241,7 +284,7 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 }
 
 /* Reads a row. 1; 0: it is of no thread, or was no call of its own. Or -ENOMEM. */
-static int call_read(struct flow_state *s, const struct batch *b, uint32_t row, int64_t end,
+static int pass_call(struct flow_state *s, const struct batch *b, uint32_t row, int64_t end,
 		     struct flow_call *c)
 {
 	int64_t dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
@@ -288,6 +331,13 @@ static int call_take(struct flow_state *s, struct flow_call *c)
 	int r;
 
 	s->calls++;
+	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL)) {
+		int64_t n = flow_call_node(s, c);
+
+		r = n < 0 ? (int)n : map_set(&s->from, (uint64_t)c->row_id, (uint64_t)n);
+		if (r < 0)
+			return r;
+	}
 	if (c->kind != KIND_SYSCALL) {
 		c->number = s->graph.tasks++;
 		r = flow_requests_take(s, c);
@@ -369,7 +419,7 @@ static int pass_rows(struct flow_state *s, struct engine_merge *m, const struct 
 		} else if (b->table == TABLE_CHUNK) {
 			r = flow_content_row(s, b, rows[i]);
 		} else {
-			r = call_read(s, b, rows[i], engine_merge_end(m, rows[i]), &c);
+			r = pass_call(s, b, rows[i], engine_merge_end(m, rows[i]), &c);
 			r = r <= 0 ? r : call_take(s, &c);
 		}
 	}
@@ -403,6 +453,10 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 		return (int)n;
 	if (r >= 0)
 		r = flow_tasks_end(s);
+	for (size_t i = 0; i < s->channel_count; i++) {
+		if (!s->channels[i].shared)
+			s->contradictions += s->channels[i].late;
+	}
 	if (r >= 0)
 		r = flow_graph_number(&s->graph);
 	if (r >= 0)
@@ -430,4 +484,5 @@ void flow_state_free(struct flow_state *s)
 	map_free(&s->object_of);
 	map_free(&s->waiting);
 	map_free(&s->eventfds);
+	map_free(&s->from);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_pass.h: the one pass over all traces that finds the edges. Each kind of thing that orders operations is a file of its own,
- * which gets every call that concerns it in the order of their ends:
+ * flow_pass.h: the one pass over all traces that finds the edges. Each kind of thing that orders operations is a file of
+ * its own, which gets every call that concerns it in the order of their ends:
  *
  *   flow_tasks.c      fork, join, exec, futex, signals
  *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
@@ -47,8 +47,8 @@ enum flow_act {
 
 /* A row of op. */
 struct flow_call {
-	int64_t row_id, start, end, thread_id, ret, bytes, size, file_id, file2_id, pos, pos2, waker_id,
-		fd;
+	int64_t row_id, start, end, thread_id, ret, bytes, size, file_id, file2_id, pos, pos2,
+		waker_id, fd;
 	uint64_t flags, a[3], status;
 	uint32_t task;	 /* of flow_state.tasks */
 	uint32_t number; /* of the graph's tasks: a request has one of its own */
@@ -78,18 +78,18 @@ struct flow_woken {
 
 /* A thread over its versions. */
 struct flow_task {
-	uint32_t number;	     /* of the graph */
-	int64_t thread_id;	     /* any version of it */
+	uint32_t number;   /* of the graph */
+	int64_t thread_id; /* any version of it */
 	int64_t process_id, tid, tid_ns, pid_ns, net_ns;
 	uint64_t machine;
-	uint32_t first;		     /* node of its first call; FLOW_NONE: none yet */
-	uint32_t exec;		     /* node of an exec whose program made no call yet */
+	uint32_t first; /* node of its first call; FLOW_NONE: none yet */
+	uint32_t exec;	/* node of an exec whose program made no call yet */
 	struct {
 		int64_t row_id, start, end, thread_id;
 		uint32_t node;
 		uint16_t op, place;
-	} last; /* what it called last */
-	int64_t stopped;	     /* when it ended, INT64_MIN: it lives */
+	} last;				    /* what it called last */
+	int64_t stopped;		    /* when it ended, INT64_MIN: it lives */
 	struct flow_wake wakes[FLOW_WAKES]; /* the last, in a ring */
 	unsigned int wake_count;
 	struct flow_woken *woken;
@@ -102,7 +102,7 @@ struct flow_task {
 	struct flow_chunks chunks;
 	struct flow_wake killed; /* by the last signal that was sent to it */
 	uint32_t next_of_process;
-	uint32_t by_tid;	     /* the next with the same tid and machine */
+	uint32_t by_tid; /* the next with the same tid and machine */
 	uint16_t place;
 };
 
@@ -119,15 +119,15 @@ enum flow_object_kind {
 struct flow_object {
 	int64_t file_id;
 	uint8_t kind;
-	bool opened;	   /* of a socket: looked for its other end */
-	bool from_start;   /* of a socket: recording saw it made */
+	bool opened;	 /* of a socket: looked for its other end */
+	bool from_start; /* of a socket: recording saw it made */
 	bool by_connect;
 	uint16_t place;
 	uint32_t channels[2]; /* by side; FLOW_NONE */
-	uint32_t twin;	   /* the other end; FLOW_NONE */
-	uint32_t waiting;  /* the next of the same addresses that waits for its twin */
-	uint32_t origin;   /* node of the connect or accept */
-	uint32_t file;	   /* FLOW_IS_FILE: of flow_state.files */
+	uint32_t twin;	      /* the other end; FLOW_NONE */
+	uint32_t waiting;     /* the next of the same addresses that waits for its twin */
+	uint32_t origin;      /* node of the connect or accept */
+	uint32_t file;	      /* FLOW_IS_FILE: of flow_state.files */
 };
 
 struct flow_reader {
@@ -138,12 +138,13 @@ struct flow_reader {
 /* Of a regular file. */
 struct flow_file {
 	struct flow_extents written;
-	uint32_t published; /* node of the last rename or link; FLOW_NONE */
-	int64_t renamed;    /* row of file with the name that it got last; -1 */
-	struct map pieces;  /* index of a piece that calls wrote -> of flow_state.pieces */
+	uint32_t published;   /* node of the last rename or link; FLOW_NONE */
+	int64_t renamed;      /* row of file with the name that it got last; -1 */
+	struct map pieces;    /* index of a piece that calls wrote -> of flow_state.pieces */
 	uint32_t first, last; /* nodes of writes; FLOW_NONE */
-	int64_t size;	    /* where the last byte that was written ends */
-	uint32_t writers[4]; /* nodes of the last writes of up to so many tasks since the last fsync */
+	int64_t size;	      /* where the last byte that was written ends */
+	uint32_t writers
+		[4]; /* nodes of the last writes of up to so many tasks since the last fsync */
 };
 
 /* A fork or a wait that names a thread by its number. */
@@ -183,18 +184,18 @@ struct flow_state {
 
 	struct flow_task *tasks;
 	size_t task_count, task_cap;
-	struct map task_of;   /* thread_id of a task -> number */
+	struct map task_of;	      /* thread_id of a task -> number */
 	struct idmap task_of_version; /* thread_id -> number */
 	struct map by_process, by_tid;
 
 	struct flow_object *objects;
 	size_t object_count, object_cap;
 	struct idmap object_of_version; /* file_id -> number */
-	struct map object_of;	   /* generation -> number */
+	struct map object_of;		/* generation -> number */
 	struct flow_channel *channels;
 	size_t channel_count, channel_cap;
-	struct map waiting;	   /* hash of addresses -> object that waits for its other end */
-	struct map eventfds;	   /* process and fd -> object */
+	struct map waiting;  /* hash of addresses -> object that waits for its other end */
+	struct map eventfds; /* process and fd -> object */
 
 	struct flow_file *files;
 	size_t file_count, file_cap;
@@ -214,10 +215,13 @@ struct flow_state {
 	size_t loss_count, loss_cap;
 
 	uint64_t calls;
-	uint64_t unplaced;	   /* calls on streams that began before recording did */
-	uint64_t alone;		   /* on streams of which the other end was not recorded */
-	uint64_t forgotten;	   /* ranges of files beyond the limit */
-	uint8_t *acts;		   /* by code */
+	uint64_t contradictions; /* receives that ended before their send began, by one clock */
+	struct map from;	 /* row of a call of --of -> its node */
+	uint64_t from_left_out;
+	uint64_t unplaced;  /* calls on streams that began before recording did */
+	uint64_t alone;	    /* on streams of which the other end was not recorded */
+	uint64_t forgotten; /* ranges of files beyond the limit */
+	uint8_t *acts;	    /* by code */
 };
 
 /* All of it. flow_state_free() in either case. */
@@ -267,8 +271,8 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row) 
 int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
 			 bool *ret_sure);
 /* The call moved its bytes at `pos` of the spot (flow_content.h). */
-int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot, enum flow_side side,
-		       int64_t pos) _must_check_;
+int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
+		       enum flow_side side, int64_t pos) _must_check_;
 void flow_content_free(struct flow_state *s);
 
 /* flow_requests.c */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_replicas.c: files of one name that were written in several folders or hosts. Where most of those of two folders are equal, one is
- * a replica of the other: then those that are not, and those that are missing, are verdicts.
+ * flow_replicas.c: files of one name that were written in several folders or hosts. Where most of those of two folders are
+ * equal, one is a replica of the other: then those that are not, and those that are missing, are verdicts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@ struct flow_folder {
 };
 
 struct flow_replica {
-	uint64_t name;	 /* hash of the last part of the path */
+	uint64_t name; /* hash of the last part of the path */
 	uint32_t object, folder;
-	bool last;	 /* the last of its name in this folder */
+	bool last; /* the last of its name in this folder */
 };
 
 struct flow_replicas {
@@ -34,16 +34,16 @@ struct flow_replicas {
 	size_t folder_count;
 	uint64_t common[FOLDERS_MAX][FOLDERS_MAX], equal[FOLDERS_MAX][FOLDERS_MAX];
 	uint64_t left_out;
-	struct map named;  /* names that a verdict is about */
-	struct buf said;   /* text of flow_replicas_say() */
+	struct map named; /* names that a verdict is about */
+	struct buf said;  /* text of flow_replicas_say() */
 };
 
-static const struct flow_file *file_of(const struct flow_verdicts *v, uint32_t object)
+static const struct flow_file *replica_file(const struct flow_verdicts *v, uint32_t object)
 {
 	return &v->s->files[v->s->objects[object].file];
 }
 
-static uint64_t name_of(const struct flow_verdicts *v, uint32_t object)
+static uint64_t replica_name(const struct flow_verdicts *v, uint32_t object)
 {
 	struct bytes base = names_base(flow_object_name(v->s, object));
 
@@ -65,7 +65,7 @@ void flow_replicas_free(struct flow_verdicts *v)
 
 void flow_replicas_name(struct flow_verdicts *v, uint32_t object)
 {
-	if (map_set(&v->replicas->named, name_of(v, object), 1) < 0)
+	if (map_set(&v->replicas->named, replica_name(v, object), 1) < 0)
 		v->left_out++; /* a verdict may come twice */
 }
 
@@ -82,7 +82,7 @@ static int compare_replicas(const void *a, const void *b)
 	return p->object < q->object ? -1 : p->object > q->object;
 }
 
-static size_t folder_of(struct flow_replicas *p, uint16_t place, struct bytes path)
+static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct bytes path)
 {
 	uint64_t key = hash_bytes(path.data, path.len) ^ hash_u64(place);
 
@@ -112,7 +112,7 @@ static int replicas_list(struct flow_verdicts *v)
 		path = flow_object_name(v->s, i);
 		base = names_base(path);
 		path.len -= base.len;
-		folder = folder_of(p, o->place, path);
+		folder = replica_folder(p, o->place, path);
 		if (folder == FOLDERS_MAX)
 			continue;
 		if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
@@ -132,7 +132,7 @@ static int replicas_list(struct flow_verdicts *v)
 static bool differ_from(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 			uint64_t *ret)
 {
-	const struct flow_file *x = file_of(v, a), *y = file_of(v, b);
+	const struct flow_file *x = replica_file(v, a), *y = replica_file(v, b);
 	uint64_t end = (uint64_t)MAX(x->size, y->size);
 
 	for (; index * CONTENT_PIECE < end; index++) {
@@ -150,8 +150,8 @@ static bool differ_from(const struct flow_verdicts *v, uint32_t a, uint32_t b, u
 }
 
 /* The replicas of a name, one of each folder: how many. */
-static size_t replicas_group(const struct flow_replicas *p, size_t from, const struct flow_replica **to,
-			     size_t *ret_next)
+static size_t replicas_group(const struct flow_replicas *p, size_t from,
+			     const struct flow_replica **to, size_t *ret_next)
 {
 	size_t n = 0, i = from;
 
@@ -204,10 +204,11 @@ int flow_replicas_make(struct flow_verdicts *v)
 /* ---- what they say of a range ---- */
 
 /* The group that a file is in. */
-static size_t group_of(const struct flow_verdicts *v, uint32_t object, const struct flow_replica **to)
+static size_t replica_group(const struct flow_verdicts *v, uint32_t object,
+			    const struct flow_replica **to)
 {
 	const struct flow_replicas *p = v->replicas;
-	const struct flow_replica key = {.name = name_of(v, object)};
+	const struct flow_replica key = {.name = replica_name(v, object)};
 	size_t low = 0, high = p->count, next;
 
 	while (low < high) {
@@ -218,10 +219,12 @@ static size_t group_of(const struct flow_verdicts *v, uint32_t object, const str
 		else
 			high = middle;
 	}
-	return low < p->count && p->all[low].name == key.name ? replicas_group(p, low, to, &next) : 0;
+	return low < p->count && p->all[low].name == key.name ? replicas_group(p, low, to, &next)
+							      : 0;
 }
 
-static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t from, int64_t to)
+static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t from,
+			  int64_t to)
 {
 	uint64_t at;
 
@@ -230,8 +233,8 @@ static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b,
 }
 
 /* The one that most are equal to; n: none has a majority. */
-static size_t majority_of(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
-			  int64_t from, int64_t to)
+static size_t majority_of(const struct flow_verdicts *v, const struct flow_replica *const *g,
+			  size_t n, int64_t from, int64_t to)
 {
 	for (size_t a = 0; a < n; a++) {
 		size_t alike = 0;
@@ -245,7 +248,7 @@ static size_t majority_of(const struct flow_verdicts *v, const struct flow_repli
 }
 
 /* The host where its recording has one such folder, else the folder. */
-static int put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to)
+static int replica_put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to)
 {
 	const struct flow_replicas *p = v->replicas;
 	const struct flow_folder *f = &p->folders[folder];
@@ -264,7 +267,7 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 			 int64_t to, struct buf *out)
 {
 	const struct flow_replica *g[FOLDERS_MAX];
-	size_t n = group_of(v, ref->object, g), right = n;
+	size_t n = replica_group(v, ref->object, g), right = n;
 	bool known = false;
 	int r = 0;
 
@@ -277,16 +280,17 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 		bool differs = differ_within(v, g[i]->object, other, from, to);
 
 		r = buf_printf(out, "%s", i ? ", " : "");
-		r = r < 0 ? r : put_folder(v, g[i]->folder, out);
+		r = r < 0 ? r : replica_put_folder(v, g[i]->folder, out);
 		r = r < 0 ? r
 			  : buf_printf(out, "%s",
-				       (known && ref->wrong ? !differs : differs) ? " differs" : " right");
+				       (known && ref->wrong ? !differs : differs) ? " differs"
+										  : " right");
 	}
 	return r;
 }
 
-const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			      int64_t to)
+const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
+			      int64_t from, int64_t to)
 {
 	struct flow_replicas *p = v->replicas;
 
@@ -313,15 +317,18 @@ int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference 
 /* ---- verdicts of their own ---- */
 
 /* Bytes of a piece in which two differ, where payload shows it; else the whole piece. */
-static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index, int64_t range[2])
+static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
+		   int64_t range[2])
 {
-	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &file_of(v, a)->pieces, index),
-				*q = flow_piece_at(&v->s->pieces, &file_of(v, b)->pieces, index);
+	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &replica_file(v, a)->pieces,
+						   index),
+				*q = flow_piece_at(&v->s->pieces, &replica_file(v, b)->pieces,
+						   index);
 	uint32_t from = 0, to = CONTENT_PIECE;
 	int64_t end;
 
 	range[0] = (int64_t)index * CONTENT_PIECE;
-	end = MAX(file_of(v, a)->size, file_of(v, b)->size);
+	end = MAX(replica_file(v, a)->size, replica_file(v, b)->size);
 	range[1] = MIN(range[0] + CONTENT_PIECE, end);
 	if (!p || !q || !p->payload || !q->payload || p->covered != q->covered)
 		return;
@@ -345,8 +352,8 @@ static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64
 	if (!differ_from(v, a, b, 0, &at))
 		return false;
 	refine(v, a, b, at, range);
-	p = flow_piece_at(&v->s->pieces, &file_of(v, a)->pieces, at);
-	*ret_node = p ? p->node : file_of(v, a)->last;
+	p = flow_piece_at(&v->s->pieces, &replica_file(v, a)->pieces, at);
+	*ret_node = p ? p->node : replica_file(v, a)->last;
 	while (differ_from(v, a, b, at + 1, &next) && next == at + 1) {
 		refine(v, a, b, next, more);
 		range[1] = more[1];
@@ -363,10 +370,97 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		r = buf_printf(&text, "%s", i ? ", " : "");
-		r = r < 0 ? r : put_folder(v, g[i]->folder, &text);
+		r = r < 0 ? r : replica_put_folder(v, g[i]->folder, &text);
 	}
 	r = r < 0 ? r : buf_printf(&text, " differ: which is right is not known");
-	return r < 0 ? r : flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+	return r < 0 ? r
+		     : flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND,
+					     buf_str(&text));
+}
+
+/* Whether the process stored these bytes as they came in. */
+static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const int64_t range[2])
+{
+	int64_t at = range[0], before;
+
+	do { /* one call after another has a part of them */
+		before = at;
+		for (size_t i = 0; i < v->stored.count && at < range[1]; i++) {
+			const struct flow_range *k = &v->stored.all[i];
+
+			if (k->out_spot == (object | FLOW_SPOT_FILE) && !k->differs &&
+			    k->out_pos <= at)
+				at = MAX(at, k->out_pos + k->to - k->from);
+		}
+	} while (at > before && at < range[1]);
+	return at >= range[1];
+}
+
+/* Where bytes of the file follow on what came in, and differ from what came behind it. NULL: nowhere. */
+static const struct flow_difference *difference_in(const struct flow_verdicts *v, uint32_t object,
+						   const int64_t range[2])
+{
+	const struct flow_links *l = &v->s->links;
+
+	for (size_t i = 0; i < l->difference_count; i++) {
+		const struct flow_difference *d = &l->differences[i];
+
+		if (d->out_spot == (object | FLOW_SPOT_FILE) && d->out_pos < range[1] &&
+		    d->out_pos + d->bytes > range[0])
+			return d;
+	}
+	return NULL;
+}
+
+/* Where all but one are as they were received, that one is where they were altered. 1: that is the verdict. */
+static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g,
+				size_t n, const int64_t range[2])
+{
+	const struct flow_replica *odd = NULL;
+	struct flow_verdict row = {.what = "altered",
+				   .first = FLOW_NONE,
+				   .first_side = FLOW_RECEIVE,
+				   .from = range[0],
+				   .to = range[1],
+				   .bytes = range[1] - range[0],
+				   .second_side = FLOW_SEND,
+				   .absence = true};
+	struct flow_reference ref = {.wrong = true};
+	const struct flow_difference *d;
+	const struct flow_piece *p;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_as_received(v, g[i]->object, range))
+			continue;
+		if (odd)
+			return 0;
+		odd = g[i];
+	}
+	p = odd ? flow_piece_at(&v->s->pieces, &replica_file(v, odd->object)->pieces,
+				(uint64_t)range[0] / CONTENT_PIECE)
+		: NULL;
+	if (!p || flow_verdicts_full(v))
+		return 0;
+	row.object = ref.object = odd->object;
+	row.second = p->node;
+	row.second_spot = odd->object | FLOW_SPOT_FILE;
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	d = difference_in(v, odd->object, range);
+	if (d) {
+		row.first = d->in;
+		row.first_spot = d->in_spot;
+	}
+	r = flow_verdict_put(v, &row);
+	if (r >= 0 && d)
+		r = flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
+	if (r >= 0)
+		r = flow_verdict_evidence(
+			v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
+			"no call brought such bytes; the others stored what they received");
+	if (r >= 0)
+		r = flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 ? r : 1;
 }
 
 static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
@@ -381,6 +475,8 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 					   .first = FLOW_NONE,
 					   .second_spot = g[i]->object | FLOW_SPOT_FILE,
 					   .second_side = FLOW_SEND,
+					   .absence =
+						   true, /* a write that is missing looks so too */
 					   .note = "where it was altered is not known: record with "
 						   "--content=bytes"};
 		struct flow_reference ref;
@@ -390,6 +486,9 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		    !stretch(v, g[i]->object, other->object, range, &row.second) ||
 		    flow_verdicts_full(v))
 			continue;
+		r = verdict_not_received(v, g, n, range);
+		if (r)
+			return MIN(r, 0);
 		row.from = range[0];
 		row.to = range[1];
 		row.bytes = range[1] - range[0];
@@ -397,8 +496,8 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 		r = flow_verdict_put(v, &row);
 		if (r >= 0)
-			r = flow_verdict_evidence(v, "stored", row.second, row.second_spot, FLOW_SEND,
-						  NULL);
+			r = flow_verdict_evidence(v, "stored", row.second, row.second_spot,
+						  FLOW_SEND, NULL);
 		if (r >= 0)
 			r = right < n ? flow_replicas_evidence(v, &ref, row.from, row.to)
 				      : evidence_unsure(v, g, n);
@@ -406,6 +505,27 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 			break; /* of two nobody knows which is right */
 	}
 	return r;
+}
+
+uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id)
+{
+	const struct flow_replica *g[FOLDERS_MAX];
+	size_t n = replica_group(v, object, g);
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t last = replica_file(v, g[i]->object)->last;
+
+		if (last != FLOW_NONE &&
+		    names_process_of(v->s->dims, v->s->graph.nodes[last].thread_id) == process_id)
+			return g[i]->object;
+	}
+	return FLOW_NONE;
+}
+
+bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
+			   int64_t range[2], uint32_t *ret_node)
+{
+	return stretch(v, object, other, range, ret_node);
 }
 
 static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
@@ -419,11 +539,11 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		struct flow_verdict row = {.what = "never-stored",
 					   .object = g[0]->object,
 					   .second = FLOW_NONE,
-					   .first = file_of(v, g[0]->object)->last,
+					   .first = replica_file(v, g[0]->object)->last,
 					   .first_spot = g[0]->object | FLOW_SPOT_FILE,
 					   .first_side = FLOW_SEND,
-					   .to = file_of(v, g[0]->object)->size,
-					   .bytes = file_of(v, g[0]->object)->size,
+					   .to = replica_file(v, g[0]->object)->size,
+					   .bytes = replica_file(v, g[0]->object)->size,
 					   .absence = true};
 
 		for (size_t i = 0; i < n; i++) {
@@ -433,15 +553,17 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		}
 		if (has || !related || flow_verdicts_full(v))
 			continue;
-		r = put_folder(v, f, &text);
+		r = replica_put_folder(v, f, &text);
 		if (r >= 0)
 			r = buf_printf(&text, " has other files of these, not this one");
 		if (r >= 0)
 			r = flow_verdict_put(v, &row);
 		if (r >= 0)
-			r = flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
+			r = flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND,
+						  NULL);
 		if (r >= 0)
-			r = flow_verdict_evidence(v, "missing", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
+			r = flow_verdict_evidence(v, "missing", FLOW_NONE, 0, FLOW_SEND,
+						  buf_str(&text));
 	}
 	return r;
 }
@@ -501,7 +623,8 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 			continue;
 		for (uint32_t e = g->nodes[k->in].in; e != FLOW_NONE; e = g->edges[e].next_in) {
 			if (g->edges[e].via == VIA_STREAM &&
-			    (best == FLOW_NONE || g->nodes[g->edges[e].from].start < g->nodes[best].start))
+			    (best == FLOW_NONE ||
+			     g->nodes[g->edges[e].from].start < g->nodes[best].start))
 				best = g->edges[e].from;
 		}
 		return best;
@@ -509,7 +632,7 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 	return FLOW_NONE;
 }
 
-static int64_t process_of(const struct flow_verdicts *v, uint32_t node)
+static int64_t replica_process(const struct flow_verdicts *v, uint32_t node)
 {
 	return names_process_of(v->s->dims, v->s->graph.nodes[node].thread_id);
 }
@@ -517,14 +640,21 @@ static int64_t process_of(const struct flow_verdicts *v, uint32_t node)
 /* By who sent to whom: each behind the one from which it got the bytes, as far as that is known; else by time. */
 static void chain_order(const struct flow_verdicts *v, struct member *m, size_t n)
 {
+	bool known = false;
+
+	for (size_t i = 0; i < n; i++)
+		known |= m[i].source != FLOW_NONE;
+	if (!known)
+		return; /* as they stand in the list of folders */
 	qsort(m, n, sizeof(*m), compare_members);
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = i; k < n; k++) {
 			bool root = m[k].source == FLOW_NONE;
 
 			for (size_t j = 0; j < n && !i && !root; j++)
-				root |= m[j].process == process_of(v, m[k].source);
-			if (i ? m[k].source == FLOW_NONE || process_of(v, m[k].source) != m[i - 1].process
+				root |= m[j].process == replica_process(v, m[k].source);
+			if (i ? m[k].source == FLOW_NONE ||
+					    replica_process(v, m[k].source) != m[i - 1].process
 			      : root)
 				continue;
 			struct member next = m[k];
@@ -536,7 +666,8 @@ static void chain_order(const struct flow_verdicts *v, struct member *m, size_t 
 	}
 }
 
-static int chain_text(const struct flow_verdicts *v, const struct member *m, size_t n, struct buf *to)
+static int chain_text(const struct flow_verdicts *v, const struct member *m, size_t n,
+		      struct buf *to)
 {
 	int r = 0;
 
@@ -545,20 +676,30 @@ static int chain_text(const struct flow_verdicts *v, const struct member *m, siz
 
 		r = store_recording_count(v->s->run->store) > 1
 			    ? flow_place_name(v->s, s->place, to)
-			    : names_process(v->s->dims, process_of(v, m[0].source), to);
+			    : names_process(v->s->dims, replica_process(v, m[0].source), to);
 	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		bool chained = i ? m[i].source != FLOW_NONE && process_of(v, m[i].source) == m[i - 1].process
+		bool chained = i ? m[i].source != FLOW_NONE &&
+					       replica_process(v, m[i].source) == m[i - 1].process
 				 : m[0].source != FLOW_NONE;
 
 		r = buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
-		r = r < 0 ? r : put_folder(v, m[i].replica->folder, to);
+		r = r < 0 ? r : replica_put_folder(v, m[i].replica->folder, to);
 	}
 	return r;
 }
 
-static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t *count,
-		     const struct flow_replica *const *g, size_t n)
+static int64_t first_of(const struct member *m, size_t n)
+{
+	int64_t at = m[0].at;
+
+	for (size_t i = 1; i < n; i++)
+		at = MIN(at, m[i].at);
+	return at;
+}
+
+static int replication_add(const struct flow_verdicts *v, struct chain *chains, size_t *count,
+			   const struct flow_replica *const *g, size_t n)
 {
 	_cleanup_buf_ struct buf text = {0};
 	struct member m[FOLDERS_MAX];
@@ -567,22 +708,23 @@ static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t last = file_of(v, g[i]->object)->last;
+		uint32_t last = replica_file(v, g[i]->object)->last;
 		const struct flow_node *w = &v->s->graph.nodes[last];
 
 		m[i] = (struct member){
 			g[i], flow_clock_corrected(v->s->clocks, w->place, flow_node_end(w)),
-			source_of(v, g[i]->object), process_of(v, last)};
+			source_of(v, g[i]->object), replica_process(v, last)};
 	}
 	chain_order(v, m, n);
 	origin = m[0].source == FLOW_NONE
-			 ? m[0].at
+			 ? first_of(m, n)
 			 : flow_clock_corrected(v->s->clocks, v->s->graph.nodes[m[0].source].place,
 						v->s->graph.nodes[m[0].source].start);
 	r = chain_text(v, m, n, &text);
 	if (r < 0)
 		return r;
-	while (at < *count && strncmp(chains[at].text, buf_str(&text), sizeof(chains[at].text) - 1) != 0)
+	while (at < *count &&
+	       strncmp(chains[at].text, buf_str(&text), sizeof(chains[at].text) - 1) != 0)
 		at++;
 	if (at == FOLDERS_MAX)
 		return 0;
@@ -591,7 +733,7 @@ static int chain_add(const struct flow_verdicts *v, struct chain *chains, size_t
 		snprintf(chains[at].text, sizeof(chains[at].text), "%s", buf_str(&text));
 	}
 	chains[at].objects++;
-	chains[at].bytes += (uint64_t)file_of(v, m[0].replica->object)->size;
+	chains[at].bytes += (uint64_t)replica_file(v, m[0].replica->object)->size;
 	for (size_t i = 0; i < n; i++)
 		chains[at].lags[i] += (double)(m[i].at - origin);
 	return 0;
@@ -609,7 +751,7 @@ int flow_replicas_put(struct flow_verdicts *v)
 		size_t n = replicas_group(p, i, g, &next);
 
 		if (n > 1 && are_replicas(p, g[0]->folder, g[1]->folder))
-			r = chain_add(v, chains, &count, g, n);
+			r = replication_add(v, chains, &count, g, n);
 	}
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		_cleanup_buf_ struct buf lags = {0};

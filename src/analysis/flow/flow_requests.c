@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * flow_requests.c: requests of io_uring and libaio. A request follows the call that submitted it, and precedes the first
- * io_uring_enter of its thread that waited for completions and returned after it was complete: a program that reaps without a call
- * leaves no trace of when.
+ * io_uring_enter of its thread that waited for completions and returned after it was complete: a program that reaps without
+ * a call leaves no trace of when.
  */
 #include "analysis/flow/flow_pass.h"
 
@@ -43,7 +43,8 @@ int flow_requests_take(struct flow_state *s, struct flow_call *c)
 			return r;
 	} else if (c->status & STATUS_POLLED) {
 		return 0; /* which thread made it is not known */
-	} else if (grow((void **)&t->loose, &t->loose_cap, t->loose_count + 1, sizeof(*t->loose)) < 0) {
+	} else if (grow((void **)&t->loose, &t->loose_cap, t->loose_count + 1, sizeof(*t->loose)) <
+		   0) {
 		return -ENOMEM;
 	} else { /* the call that submitted it has not ended */
 		t->loose[t->loose_count++] = (struct flow_woken){(uint32_t)n, c->start, c->end, 0};

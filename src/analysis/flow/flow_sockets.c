@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_sockets.c: edges through pipes and sockets. The two ends of a TCP connection have each other's addresses, those of a pair of
- * unix sockets each other's inode; a pipe is one file for both.
+ * flow_sockets.c: edges through pipes and sockets. The two ends of a TCP connection have each other's addresses, those of a
+ * pair of unix sockets each other's inode; a pipe is one file for both.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 /* ---- who is at the other end ---- */
 
 /* "[::ffff:10.0.0.1]:80" is "10.0.0.1:80" to a peer that speaks IPv4. */
-static size_t plain_address(struct bytes a, char out[static TEXT_MAX])
+static size_t sockets_plain(struct bytes a, char out[static TEXT_MAX])
 {
 	static const char mapped[] = "[::ffff:";
 	size_t len = 0, skip = sizeof(mapped) - 1;
@@ -38,19 +38,19 @@ static bool is_loopback(const char *a, size_t len)
 }
 
 /* Addresses of a loopback mean something in one network namespace of one machine only. */
-static uint64_t address_key(const struct flow_state *s, const struct flow_call *c, struct bytes from,
-			    struct bytes to)
+static uint64_t address_key(const struct flow_state *s, const struct flow_call *c,
+			    struct bytes from, struct bytes to)
 {
 	char text[2 * TEXT_MAX + 3 * sizeof(uint64_t)];
 	uint64_t scope[2] = {0, 0};
-	size_t first = plain_address(from, text), len;
+	size_t first = sockets_plain(from, text), len;
 
 	if (is_loopback(text, first)) {
 		scope[0] = s->tasks[c->task].machine + 1;
 		scope[1] = (uint64_t)s->tasks[c->task].net_ns;
 	}
 	text[first] = '>';
-	len = first + 1 + plain_address(to, text + first + 1);
+	len = first + 1 + sockets_plain(to, text + first + 1);
 	memcpy(text + len, scope, sizeof(scope));
 	return hash_bytes(text, len + sizeof(scope));
 }
@@ -148,8 +148,9 @@ static int sockets_find(struct flow_state *s, const struct flow_call *c, uint32_
 	}
 	other = sockets_waiting(s, theirs, &more);
 	if (other == FLOW_NONE || other == object) {
-		r = sockets_channels(s, object, s->objects[object].kind == FLOW_IS_UNIX &&
-							(f->proto >> 16 & 0xf) != SOCK_STREAM);
+		r = sockets_channels(s, object,
+				     s->objects[object].kind == FLOW_IS_UNIX &&
+					     (f->proto >> 16 & 0xf) != SOCK_STREAM);
 		return r < 0 ? r : sockets_wait(s, mine, object);
 	}
 	r = sockets_take_off(s, theirs, other);
@@ -209,10 +210,9 @@ static int sockets_connected(struct flow_state *s, uint32_t object)
 						.pos = -1,
 						.file_id = o->by_connect ? t->file_id : o->file_id,
 						.via = VIA_CONNECT,
-						.certainty =
-							s->channels[o->channels[0]].ambiguous
-								? CERTAINTY_CONTESTED
-								: CERTAINTY_CERTAIN});
+						.certainty = s->channels[o->channels[0]].ambiguous
+								     ? CERTAINTY_CONTESTED
+								     : CERTAINTY_CERTAIN});
 }
 
 static int sockets_made(struct flow_state *s, struct flow_call *c, int64_t file_id, bool origin)
@@ -290,9 +290,9 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 	item.node = (uint32_t)n;
 	ch->ends[side].place = c->place;
 	ch->ends[side].task = c->task;
+	ch->ends[side].file_id = o->file_id;
 	r = flow_channel_take(&s->streams, ch, side, &item, pos, sure);
-	return r < 0 || ch->messages
-		       ? r
-		       : flow_content_moved(s, c, o->channels[side], side,
-					    item.exact ? item.pos : -1);
+	return r < 0 || ch->messages ? r
+				     : flow_content_moved(s, c, o->channels[side], side,
+							  item.exact ? item.pos : -1);
 }

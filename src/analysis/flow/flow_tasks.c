@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_tasks.c: edges between threads: fork to the child's first call, the child's last call to the wait that returned it, exec,
- * futex, signals.
+ * flow_tasks.c: edges between threads: fork to the child's first call, the child's last call to the wait that returned it,
+ * exec, futex, signals.
  *
  * A child may call before its parent's fork returns, and a process end after the wait for it does: both are settled at the end
  * of the pass, by the numbers of threads and the times at which these lived.
@@ -14,10 +14,10 @@
 #include "names/names.h"
 #include "schema/ops.h"
 
-#define FUTEX_COMMAND	 127u /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
-#define FUTEX_REQUEUES	 (1u << 3 | 1u << 4 | 1u << 12)
-#define FUTEX_WAKES	 (1u << 1 | 1u << 5 | 1u << 7 | 1u << 10 | FUTEX_REQUEUES)
-#define FUTEX_WAITS	 (1u << 0 | 1u << 6 | 1u << 9 | 1u << 11 | 1u << 13)
+#define FUTEX_COMMAND  127u /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
+#define FUTEX_REQUEUES (1u << 3 | 1u << 4 | 1u << 12)
+#define FUTEX_WAKES    (1u << 1 | 1u << 5 | 1u << 7 | 1u << 10 | FUTEX_REQUEUES)
+#define FUTEX_WAITS    (1u << 0 | 1u << 6 | 1u << 9 | 1u << 11 | 1u << 13)
 
 static uint64_t key_of(uint64_t machine, int64_t number)
 {
@@ -29,20 +29,21 @@ static uint64_t key_of(uint64_t machine, int64_t number)
 static int task_add(struct flow_state *s, int64_t thread_id, int64_t key)
 {
 	const struct dims_thread *t = dims_thread(s->dims, dims_latest_thread(s->dims, thread_id));
-	struct flow_task task = {.number = s->graph.tasks,
-				 .thread_id = thread_id,
-				 .process_id = t ? t->process_id : -1,
-				 .tid = t ? t->tid : -1,
-				 .tid_ns = t ? t->tid_ns : -1,
-				 .pid_ns = t ? t->pid_ns : -1,
-				 .net_ns = t ? t->net_ns : -1,
-				 .machine = (uint64_t)dims_machine(s->dims, thread_id),
-				 .first = FLOW_NONE,
-				 .exec = FLOW_NONE,
-				 .last = {.row_id = -1, .node = FLOW_NONE},
-				 .stopped = t ? t->stopped : INT64_MIN,
-				 .killed = {.node = FLOW_NONE},
-				 .place = (uint16_t)MIN((uint64_t)thread_id >> 40, (uint64_t)UINT16_MAX)};
+	struct flow_task task = {
+		.number = s->graph.tasks,
+		.thread_id = thread_id,
+		.process_id = t ? t->process_id : -1,
+		.tid = t ? t->tid : -1,
+		.tid_ns = t ? t->tid_ns : -1,
+		.pid_ns = t ? t->pid_ns : -1,
+		.net_ns = t ? t->net_ns : -1,
+		.machine = (uint64_t)dims_machine(s->dims, thread_id),
+		.first = FLOW_NONE,
+		.exec = FLOW_NONE,
+		.last = {.row_id = -1, .node = FLOW_NONE},
+		.stopped = t ? t->stopped : INT64_MIN,
+		.killed = {.node = FLOW_NONE},
+		.place = (uint16_t)MIN((uint64_t)thread_id >> 40, (uint64_t)UINT16_MAX)};
 	uint64_t before;
 
 	task.next_of_process = map_get(&s->by_process, (uint64_t)task.process_id, &before)
@@ -75,7 +76,7 @@ int64_t flow_task_of(struct flow_state *s, int64_t thread_id)
 			return -ENOMEM;
 	}
 	return idmap_set(&s->task_of_version, thread_id, (int64_t)number) < 0 ? -ENOMEM
-									       : (int64_t)number;
+									      : (int64_t)number;
 }
 
 void flow_tasks_free(struct flow_state *s)
@@ -116,14 +117,14 @@ static int woken_settle(struct flow_state *s, const struct flow_task *t, const s
 		const struct flow_wake *k = i < kept ? &t->wakes[i] : now;
 
 		if (k && wake_fits(k, w))
-			r = flow_edge(s, &(struct flow_edge){.from = k->node,
-							     .to = w->node,
-							     .pos = -1,
-							     .file_id = -1,
-							     .via = VIA_FUTEX,
-							     .certainty = fits > 1
-										? CERTAINTY_CONTESTED
-										: CERTAINTY_CERTAIN});
+			r = flow_edge(
+				s, &(struct flow_edge){.from = k->node,
+						       .to = w->node,
+						       .pos = -1,
+						       .file_id = -1,
+						       .via = VIA_FUTEX,
+						       .certainty = fits > 1 ? CERTAINTY_CONTESTED
+									     : CERTAINTY_CERTAIN});
 	}
 	return r;
 }
@@ -179,8 +180,7 @@ static int tasks_futex(struct flow_state *s, struct flow_call *c)
 	t = &s->tasks[waker];
 	if (grow((void **)&t->woken, &t->woken_cap, t->woken_count + 1, sizeof(*t->woken)) < 0)
 		return -ENOMEM;
-	t->woken[t->woken_count++] =
-		(struct flow_woken){(uint32_t)n, c->start, c->end, c->a[0]};
+	t->woken[t->woken_count++] = (struct flow_woken){(uint32_t)n, c->start, c->end, c->a[0]};
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static struct flow_task *task_numbered(struct flow_state *s, const struct flow_c
 	uint64_t at;
 
 	return map_get(&s->by_tid, key_of(s->tasks[c->task].machine, tid), &at) ? &s->tasks[at]
-										  : NULL;
+										: NULL;
 }
 
 static int tasks_kill(struct flow_state *s, struct flow_call *c)
@@ -205,10 +205,8 @@ static int tasks_kill(struct flow_state *s, struct flow_call *c)
 	n = flow_call_node(s, c);
 	if (n < 0)
 		return (int)n;
-	t->killed = (struct flow_wake){.node = (uint32_t)n,
-				       .start = c->start,
-				       .end = c->end,
-				       .at = c->a[group ? 2 : 1]};
+	t->killed = (struct flow_wake){
+		.node = (uint32_t)n, .start = c->start, .end = c->end, .at = c->a[group ? 2 : 1]};
 	return 0;
 }
 
@@ -343,7 +341,7 @@ static bool task_is(const struct flow_task *t, const struct flow_task *by, int64
 }
 
 /* Of those with this number the one that began first after the fork did. */
-static struct flow_task *child_of(struct flow_state *s, const struct flow_named *f)
+static struct flow_task *forked_child(struct flow_state *s, const struct flow_named *f)
 {
 	const struct flow_task *by = &s->tasks[f->task];
 	struct flow_task *best = NULL;
@@ -359,8 +357,7 @@ static struct flow_task *child_of(struct flow_state *s, const struct flow_named 
 		if (!task_is(t, by, tid) || t->first == FLOW_NONE)
 			continue;
 		start = s->graph.nodes[t->first].start;
-		if (start >= f->start &&
-		    (!best || start < s->graph.nodes[best->first].start))
+		if (start >= f->start && (!best || start < s->graph.nodes[best->first].start))
 			best = t;
 	}
 	return best;
@@ -439,7 +436,7 @@ int flow_tasks_end(struct flow_state *s)
 			r = woken_settle(s, t, &t->woken[k], NULL);
 	}
 	for (size_t i = 0; i < s->fork_count && r >= 0; i++) {
-		const struct flow_task *child = child_of(s, &s->forks[i]);
+		const struct flow_task *child = forked_child(s, &s->forks[i]);
 
 		if (child)
 			r = flow_edge(s, &(struct flow_edge){.from = s->forks[i].node,

@@ -26,7 +26,7 @@ static const struct flow_node *node_of(const struct flow_verdicts *v, uint32_t n
 }
 
 /* "n2 store 9921" */
-static int put_who(const struct flow_verdicts *v, uint32_t node, struct buf *to)
+static int verdict_put_who(const struct flow_verdicts *v, uint32_t node, struct buf *to)
 {
 	const struct flow_node *n = node_of(v, node);
 	int r = 0;
@@ -35,10 +35,12 @@ static int put_who(const struct flow_verdicts *v, uint32_t node, struct buf *to)
 		r = flow_place_name(v->s, n->place, to);
 	if (r >= 0 && to->len)
 		r = buf_printf(to, " ");
-	return r < 0 ? r : names_process(v->s->dims, names_process_of(v->s->dims, n->thread_id), to);
+	return r < 0 ? r
+		     : names_process(v->s->dims, names_process_of(v->s->dims, n->thread_id), to);
 }
 
-static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side mine, struct buf *to)
+static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side mine,
+		    struct buf *to)
 {
 	const struct flow_channel *c;
 	struct bytes name;
@@ -58,8 +60,8 @@ static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side
 }
 
 /* "recvfrom(n1)" */
-static int put_call(const struct flow_verdicts *v, uint32_t node, uint32_t spot, enum flow_side mine,
-		    struct buf *to)
+static int put_call(const struct flow_verdicts *v, uint32_t node, uint32_t spot,
+		    enum flow_side mine, struct buf *to)
 {
 	char room[32];
 	int r = buf_printf(to, "%s(", op_name(node_of(v, node)->op, room));
@@ -77,7 +79,7 @@ static int64_t time_of(const struct flow_verdicts *v, uint32_t node)
 
 /* ---- rows ---- */
 
-static void put_text(struct answer_list *t, struct buf *b)
+static void verdict_put_text(struct answer_list *t, struct buf *b)
 {
 	if (b->len)
 		answer_list_text(t, (struct bytes){b->data, b->len});
@@ -93,14 +95,14 @@ int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t n
 	int r = 0;
 
 	if (node != FLOW_NONE) {
-		r = put_who(v, node, &who);
+		r = verdict_put_who(v, node, &who);
 		if (r >= 0)
 			r = put_call(v, node, spot, mine, &call);
 	}
 	answer_list_int(t, v->count);
 	answer_list_str(t, label);
-	put_text(t, &who);
-	put_text(t, &call);
+	verdict_put_text(t, &who);
+	verdict_put_text(t, &call);
 	if (node != FLOW_NONE)
 		answer_list_int(t, time_of(v, node));
 	else
@@ -109,8 +111,8 @@ int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t n
 	return r;
 }
 
-static void put_op(struct answer_list *t, const struct flow_verdicts *v, uint32_t node, uint32_t spot,
-		   enum flow_side mine, int *r)
+static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v, uint32_t node,
+			   uint32_t spot, enum flow_side mine, int *r)
 {
 	_cleanup_buf_ struct buf call = {0};
 
@@ -120,7 +122,7 @@ static void put_op(struct answer_list *t, const struct flow_verdicts *v, uint32_
 		return;
 	}
 	*r = *r < 0 ? *r : put_call(v, node, spot, mine, &call);
-	put_text(t, &call);
+	verdict_put_text(t, &call);
 	answer_list_int(t, time_of(v, node));
 	answer_list_int(t, node_of(v, node)->row_id);
 }
@@ -138,10 +140,12 @@ static const char *verdict_note(const struct flow_verdicts *v, const struct flow
 		to = MAX(to, flow_node_end(node_of(v, nodes[i])));
 	}
 	if (w->absence && (v->s->loss_count || v->s->run->lost || v->s->run->lost_unknown))
-		return "calls are missing from the recording: the one that is not found may be among them";
+		return "calls are missing from the recording: the one that is not found may be "
+		       "among them";
 	for (size_t i = 0; i < v->s->loss_count; i++) {
 		if (v->s->losses[i].from <= to && v->s->losses[i].to >= from)
-			return "calls are missing between these two: one of them may have changed the bytes";
+			return "calls are missing between these two: one of them may have changed "
+			       "the bytes";
 	}
 	return w->note;
 }
@@ -167,11 +171,11 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	answer_list_int(t, w->from);
 	answer_list_int(t, w->to);
 	answer_list_int(t, w->bytes);
-	put_text(t, &host);
+	verdict_put_text(t, &host);
 	answer_list_text(t, name);
 	answer_list_int(t, names_pid(v->s->dims, by->thread_id));
-	put_op(t, v, w->first, w->first_spot, w->first_side, &r);
-	put_op(t, v, w->second, w->second_spot, w->second_side, &r);
+	verdict_put_op(t, v, w->first, w->first_spot, w->first_side, &r);
+	verdict_put_op(t, v, w->second, w->second_spot, w->second_side, &r);
 	answer_list_str(t, w->second_observation);
 	answer_list_str(t, verdict_note(v, w));
 	return r;
@@ -203,7 +207,8 @@ static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w
 		.first_side = FLOW_SEND,
 		.second_side = FLOW_RECEIVE,
 		.note = between ? "the buffer of the send may have been changed while the call ran"
-				: "a mapping of the file, or a program that was not recorded, may have "
+				: "a mapping of the file, or a program that was not recorded, may "
+				  "have "
 				  "changed it"};
 	int r = flow_verdicts_full(v) ? 0 : flow_verdict_put(v, &row);
 
@@ -211,8 +216,8 @@ static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w
 		r = flow_verdict_evidence(v, between ? "sent" : "written", w->first, w->spot,
 					  FLOW_SEND, NULL);
 	return r < 0 ? r
-		     : flow_verdict_evidence(v, between ? "received other" : "read other", w->second,
-					     w->spot, FLOW_RECEIVE, NULL);
+		     : flow_verdict_evidence(v, between ? "received other" : "read other",
+					     w->second, w->spot, FLOW_RECEIVE, NULL);
 }
 
 /* ---- differences within a process ---- */
@@ -246,9 +251,10 @@ static int ranges_make(struct flow_verdicts *v)
 		const struct flow_link *k = &l->links[i];
 
 		r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
-			      &(struct flow_range){k->process_id, k->in_spot, k->out_spot, k->in_pos,
-						   k->in_pos + k->bytes, k->out_pos, k->in, k->out,
-						   false, l->segments[k->segment].copied});
+			      &(struct flow_range){k->process_id, k->in_spot, k->out_spot,
+						   k->in_pos, k->in_pos + k->bytes, k->out_pos,
+						   k->in, k->out, false,
+						   l->segments[k->segment].copied});
 	}
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
 		const struct flow_difference *k = &l->differences[i];
@@ -267,8 +273,8 @@ static int ranges_make(struct flow_verdicts *v)
 }
 
 /* The first range of the list that ends behind `from`, of the same process and spot. NULL: none begins before `to`. */
-const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
-				       int64_t from, int64_t to)
+const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
+				       uint32_t in_spot, int64_t from, int64_t to)
 {
 	const struct flow_range key = {.process_id = process_id, .in_spot = in_spot, .from = to};
 	size_t low = 0, high = l->count;
@@ -283,8 +289,8 @@ const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t proc
 	}
 	const struct flow_range *best = NULL;
 
-	while (low-- > 0 && l->all[low].process_id == process_id && l->all[low].in_spot == in_spot &&
-	       high - low < 64) {
+	while (low-- > 0 && l->all[low].process_id == process_id &&
+	       l->all[low].in_spot == in_spot && high - low < 64) {
 		if (l->all[low].to > from)
 			best = &l->all[low];
 	}
@@ -297,8 +303,8 @@ static bool stores_from_start(const struct flow_verdicts *v, const struct flow_d
 	for (size_t i = 0; i < v->stored.count; i++) {
 		const struct flow_range *k = &v->stored.all[i];
 
-		if (k->process_id == d->process_id && k->out_pos == 0 && k->out_spot != d->out_spot &&
-		    !k->differs)
+		if (k->process_id == d->process_id && k->out_pos == 0 &&
+		    k->out_spot != d->out_spot && !k->differs)
 			return true;
 	}
 	return false;
@@ -398,10 +404,11 @@ static int evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
 	if (!k || k->differs)
 		return 0;
 	r = buf_printf(&text, "what ");
-	r = r < 0 ? r : put_who(v, h->d->out, &text);
+	r = r < 0 ? r : verdict_put_who(v, h->d->out, &text);
 	r = r < 0 ? r : buf_printf(&text, " sent");
 	return r < 0 ? r
-		     : flow_verdict_evidence(v, "stored", k->out, k->out_spot, FLOW_SEND, buf_str(&text));
+		     : flow_verdict_evidence(v, "stored", k->out, k->out_spot, FLOW_SEND,
+					     buf_str(&text));
 }
 
 static int evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
@@ -411,8 +418,8 @@ static int evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
 	int r;
 
 	snprintf(differ, sizeof(differ), "%lld B differ", (long long)(h->to - h->from));
-	r = flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong", h->d->out, h->d->out_spot,
-				  FLOW_SEND, differ);
+	r = flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong", h->d->out,
+				  h->d->out_spot, FLOW_SEND, differ);
 	return r < 0 || file ? r : evidence_stored(v, h);
 }
 
@@ -442,12 +449,13 @@ static int verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_
 	row.bytes = to - h->from;
 	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	if (!row.second_observation)
-		row.note = "no second observation: another thread may have changed the buffer while "
-			   "a call ran";
+		row.note =
+			"no second observation: another thread may have changed the buffer while "
+			"a call ran";
 	r = flow_verdict_put(v, &row);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot, FLOW_RECEIVE,
-					  NULL);
+		r = flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot,
+					  FLOW_RECEIVE, NULL);
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = evidence_hit(v, &h[i]);
 	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
@@ -466,8 +474,9 @@ static int verdicts_altered(struct flow_verdicts *v)
 	for (size_t i = 0, n; i < h.count && r >= 0; i += n) {
 		int64_t to = h.all[i].to;
 
-		for (n = 1; i + n < h.count && h.all[i + n].d->process_id == h.all[i].d->process_id &&
-			    h.all[i + n].d->in_spot == h.all[i].d->in_spot && h.all[i + n].from <= to;
+		for (n = 1;
+		     i + n < h.count && h.all[i + n].d->process_id == h.all[i].d->process_id &&
+		     h.all[i + n].d->in_spot == h.all[i].d->in_spot && h.all[i + n].from <= to;
 		     n++)
 			to = MAX(to, h.all[i + n].to);
 		r = verdict_hits(v, &h.all[i], n);

@@ -57,8 +57,8 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
 /* A line below the verdict that was put last. */
 int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
 			  enum flow_side mine, const char *text);
-const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
-				       int64_t from, int64_t to);
+const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
+				       uint32_t in_spot, int64_t from, int64_t to);
 
 int flow_deliveries_verdicts(struct flow_verdicts *v);
 
@@ -72,9 +72,17 @@ struct flow_reference {
 	bool wrong;
 };
 /* What other replicas say of these bytes of the file, as text that lives until the next is made; NULL: there are none. */
-const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
-			      int64_t to);
+const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
+			      int64_t from, int64_t to);
 int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
 			   int64_t to);
+/* The file of the same name that a process wrote last; FLOW_NONE: there is none. */
+uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id);
+/* The first stretch in which the file differs from another, and the call that wrote it. False: there is none. */
+bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
+			   int64_t range[2], uint32_t *ret_node);
 int flow_replicas_verdicts(struct flow_verdicts *v);
 int flow_replicas_put(struct flow_verdicts *v);
+
+/* flow_from.c: the tree of places behind the calls of --of. */
+int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *ret_left_out);

@@ -363,8 +363,8 @@ static const struct option periods_options_table[] = {
 	{'f', "file", OPTION_LIST, "FILE", "definitions of a file, one a line; repeatable",
 	 offsetof(struct periods_flags, file)},
 	{0, "use", OPTION_LIST, "NAME",
-	 "definitions that come with weir: http-server, fastcgi, redis, postgresql, mariadb; "
-	 "repeatable",
+	 "definitions that come with weir: web (nginx, PHP-FPM, MariaDB as one tree), "
+	 "http-server, fastcgi, redis, postgresql, mariadb; repeatable",
 	 offsetof(struct periods_flags, use), .words = use_word},
 	{0, "log", OPTION_FLAG, NULL, "print every match", offsetof(struct periods_flags, log)},
 	{0, "keep", OPTION_FLAG, NULL,
@@ -423,7 +423,9 @@ const struct analysis analysis_periods = {
 		"that began the period around it, `parent.parent.` one further out. Any number of "
 		"periods may be open at once; an END closes all that it fits. Where END is left "
 		"out, "
-		"BEGIN ends what is open and begins anew.\n\n"
+		"BEGIN ends what is open and begins anew. A child begins under every open parent "
+		"that fits, NAME(last PARENT) under the one that began last. connection == "
+		"parent.connection joins the two ends of a connection.\n\n"
 		"Numbers are compared as what they stand for: fd with the process and the open "
 		"file, "
 		"tid and pid with the thread and process that have them. A null equals nothing. A "

@@ -180,6 +180,18 @@ static int path_first(struct map *seen, const struct requests_call *c)
 	return map_get(seen, key, NULL) ? 0 : map_set(seen, key, 1) < 0 ? -ENOMEM : 1;
 }
 
+/* The end of a wait that was over, when its thread had no CPU yet, is no wait any more. */
+static void path_call(const struct requests *q, struct requests_path *p, struct requests_call *c,
+		      uint32_t task, bool add)
+{
+	bool waits = c->time == SPAN_LOCK || c->time == SPAN_WAIT;
+	int64_t runq = waits && q->spans.sched ? MAX(c->runq, (int64_t)0) : 0,
+		woken = runq > c->stop - c->start ? c->start : c->stop - runq;
+
+	c->critical = path_part(p, task, c->start, woken, add ? c->time : SPAN_TIMES) +
+		      path_part(p, task, woken, c->stop, add ? SPAN_STALLED : SPAN_TIMES);
+}
+
 /* Of each call: requests of io_uring, and faults within calls, are beside what the thread does. */
 static int path_calls(struct requests *q, struct requests_path *p)
 {
@@ -193,7 +205,46 @@ static int path_calls(struct requests *q, struct requests_path *p)
 		if (c->disk || c->aside || task == SPAN_NONE)
 			continue;
 		r = path_first(&seen, c);
-		c->critical = path_part(p, task, c->start, c->stop, r > 0 ? c->time : SPAN_TIMES);
+		if (r >= 0)
+			path_call(q, p, c, task, r > 0);
+	}
+	return r;
+}
+
+static void path_stall(struct requests *q, struct requests_path *p, const struct batch *b,
+		       uint32_t row)
+{
+	int64_t start = batch_get(b, SCHED_START, row, 0),
+		dur = MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0),
+		thread = batch_get(b, SCHED_THREAD_ID, row, -1);
+	uint32_t task = thread < 0 ? SPAN_NONE : span_places_task(q->spans.places, thread, false);
+
+	if (task != SPAN_NONE && batch_is_null(b, SCHED_OP, row))
+		path_part(p, task, start, add_sat_signed(start, dur), SPAN_STALLED);
+}
+
+/* Times in no call for which a thread on the path had no CPU. */
+static int path_stalls(struct requests *q, struct requests_path *p, const struct analysis_input *in,
+		       struct error *err)
+{
+	const struct scan_request request = {.table = TABLE_SCHED,
+					     .columns = 1ull << SCHED_START | 1ull << SCHED_DUR |
+							1ull << SCHED_THREAD_ID | 1ull << SCHED_OP,
+					     .from = q->spans.all[q->tree.of].start,
+					     .to = INT64_MAX};
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n;
+	int r = engine_scan_new(&scan, in->runs[0].store, &request, err);
+
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
+		if (n < 0)
+			return (int)n;
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		for (ssize_t i = 0; i < n; i++)
+			path_stall(q, p, b, rows[i]);
 	}
 	return r;
 }
@@ -245,7 +296,7 @@ static int path_order_most(const void *a, const void *b)
 				  : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
 }
 
-int requests_make_path(struct requests *q)
+int requests_make_path(struct requests *q, const struct analysis_input *in, struct error *err)
 {
 	const struct span *k = &q->spans.all[q->tree.of];
 	struct requests_path *p = &q->tree.path;
@@ -260,6 +311,8 @@ int requests_make_path(struct requests *q)
 		return r;
 	qsort(p->all, p->count, sizeof(*p->all), segment_order);
 	r = path_calls(q, p);
+	if (r >= 0 && q->spans.sched)
+		r = path_stalls(q, p, in, err);
 	if (r < 0)
 		return r;
 	path_lines(q, p);

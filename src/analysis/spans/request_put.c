@@ -65,6 +65,11 @@ static const struct answer_column log_columns[] = {
 };
 static const struct answer_column freq_columns[] = {
 	{"name", {QUERY_TEXT}}, {"from", {QUERY_DUR}}, {"to", {QUERY_DUR}}, {"count", {QUERY_INT}}};
+static const struct answer_column heat_columns[] = {
+	{"start", {QUERY_TIME}},	 {"step", {QUERY_DUR}},	   {"low", {QUERY_DUR}},
+	{"high", {QUERY_DUR}},		 {"count", {QUERY_INT}},   {"errors", {QUERY_INT}},
+	{"slowest_start", {QUERY_TIME}}, {"slowest", {QUERY_DUR}}, {"number", {QUERY_INT}},
+	{"span_id", {QUERY_TEXT}},	 {"name", {QUERY_TEXT}}};
 static const struct answer_column tree_columns[] = {
 	{"start", {QUERY_TIME}},   {"at", {QUERY_DUR}},	     {"dur", {QUERY_DUR}},
 	{"depth", {QUERY_INT}},	   {"what", {QUERY_TEXT}},   {"name", {QUERY_TEXT}},
@@ -88,12 +93,12 @@ static const struct answer_column trait_columns[] = {{"key", {QUERY_TEXT}},
 						     {"median", {QUERY_FLOAT}},
 						     {"slowest", {QUERY_FLOAT}}};
 static const struct answer_column cluster_columns[] = {
-	{"count", {QUERY_INT}},	       {"share", {QUERY_FLOAT}},   {"typical", {QUERY_INT}},
-	{"p50", {QUERY_DUR}},	       {"p99", {QUERY_DUR}},	   {"max", {QUERY_DUR}},
-	{"program", {QUERY_FLOAT}},    {"stalled", {QUERY_FLOAT}}, {"data", {QUERY_FLOAT}},
-	{"meta", {QUERY_FLOAT}},       {"sync", {QUERY_FLOAT}},	   {"net", {QUERY_FLOAT}},
-	{"lock", {QUERY_FLOAT}},       {"wait", {QUERY_FLOAT}},	   {"other", {QUERY_FLOAT}},
-	{"unselected", {QUERY_FLOAT}},
+	{"count", {QUERY_INT}},	      {"share", {QUERY_FLOAT}},	     {"typical", {QUERY_INT}},
+	{"typical_id", {QUERY_TEXT}}, {"p50", {QUERY_DUR}},	     {"p99", {QUERY_DUR}},
+	{"max", {QUERY_DUR}},	      {"program", {QUERY_FLOAT}},    {"stalled", {QUERY_FLOAT}},
+	{"data", {QUERY_FLOAT}},      {"meta", {QUERY_FLOAT}},	     {"sync", {QUERY_FLOAT}},
+	{"net", {QUERY_FLOAT}},	      {"lock", {QUERY_FLOAT}},	     {"wait", {QUERY_FLOAT}},
+	{"other", {QUERY_FLOAT}},     {"unselected", {QUERY_FLOAT}},
 };
 
 static void request_put_word(struct answer_list *t, const char *column, int64_t code)
@@ -336,6 +341,7 @@ static int put_clusters(struct requests *q, struct analysis_result *out, size_t 
 		answer_list_uint(t, k->size);
 		answer_list_float(t, (double)k->size / (double)all);
 		answer_list_int(t, q->spans.all[k->typical].number);
+		request_put_text(t, spanset_text(&q->spans, q->spans.all[k->typical].span_id));
 		answer_list_int(t, k->p50);
 		answer_list_int(t, k->p99);
 		answer_list_int(t, k->max);
@@ -345,6 +351,29 @@ static int put_clusters(struct requests *q, struct analysis_result *out, size_t 
 	for (size_t i = 0; i < c->outlier_count && i < top && r >= 0; i++)
 		r = request_put_span(q, odd, c->outliers[i]);
 	return r;
+}
+
+/* Limits of cells are those of their buckets; the last column may end behind the last request. */
+static void put_heat(const struct requests *q, struct answer_list *t, size_t top)
+{
+	const struct requests_heat *h = &q->heat;
+
+	for (size_t i = 0; i < h->count && i < top; i++) {
+		const struct requests_cell *c = &h->all[i];
+		const struct span *k = &q->spans.all[c->slowest];
+
+		answer_list_int(t, h->from + c->column * h->step);
+		answer_list_int(t, h->step);
+		answer_list_uint(t, hist_lower(c->bucket));
+		answer_list_uint(t, hist_lower(c->bucket) + hist_width(c->bucket));
+		answer_list_uint(t, c->requests);
+		answer_list_uint(t, c->errors);
+		answer_list_int(t, k->start);
+		answer_list_int(t, span_dur(k));
+		answer_list_int(t, k->number);
+		request_put_text(t, spanset_text(&q->spans, k->span_id));
+		answer_list_text(t, requests_name(q, c->slowest));
+	}
 }
 
 int requests_put(struct requests *q, const struct requests_options *o, struct analysis_result *out)
@@ -370,6 +399,10 @@ int requests_put(struct requests *q, const struct requests_options *o, struct an
 		t = analysis_table(out, "freq", freq_columns, ARRAY_SIZE(freq_columns));
 		for (size_t i = 0; i < q->group_count && i < top; i++)
 			put_freq(q, t, &q->groups[i]);
+		return 0;
+	case REQUESTS_HEAT:
+		put_heat(q, analysis_table(out, "heat", heat_columns, ARRAY_SIZE(heat_columns)),
+			 SIZE_MAX);
 		return 0;
 	case REQUESTS_COMPARE:
 		return put_compare(q, out, top);

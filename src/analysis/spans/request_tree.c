@@ -289,7 +289,7 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 	if (r < 0)
 		return r;
 	tree_order(t);
-	return requests_make_path(q);
+	return requests_make_path(q, in, err);
 }
 
 int requests_line_name(const struct requests *q, const struct requests_line *l, struct buf *to)

@@ -114,6 +114,7 @@ static void requests_free(void *own)
 	free(q->compare.files);
 	free(q->compare.traits);
 	free(q->clusters.outliers);
+	free(q->heat.all);
 	intern_free(&q->memory);
 	if (q->files)
 		file_lines_free(q->files);
@@ -128,6 +129,7 @@ static enum requests_view requests_view_of(const struct requests_options *o)
 	       : o->compare  ? REQUESTS_COMPARE
 	       : o->clusters ? REQUESTS_CLUSTERS
 	       : o->freq     ? REQUESTS_FREQ
+	       : o->heat     ? REQUESTS_HEAT
 	       : o->stats    ? REQUESTS_STATS
 	       : o->log	     ? REQUESTS_LOG
 	       : o->keep     ? REQUESTS_KEEP
@@ -137,12 +139,13 @@ static enum requests_view requests_view_of(const struct requests_options *o)
 static int requests_check(const void *options, struct error *err)
 {
 	const struct requests_options *o = options;
-	int views = (o->tree != NULL) + o->compare + o->clusters + o->freq + o->stats + o->log;
+	int views = (o->tree != NULL) + o->compare + o->clusters + o->freq + o->heat + o->stats +
+		    o->log;
 
 	if (views > 1)
 		return error_set(err, -EINVAL,
-				 "--log, --stats, --freq, --tree, --compare and --clusters exclude "
-				 "one another");
+				 "--log, --stats, --freq, --heat, --tree, --compare and --clusters "
+				 "exclude one another");
 	if (o->by && !o->freq && !o->stats)
 		return error_set(err, -EINVAL, "--by goes with --freq or --stats");
 	if (o->by && (strncmp(o->by, "attr.", 5) != 0 || !o->by[5]) && strcmp(o->by, "name") != 0)
@@ -200,6 +203,8 @@ static int requests_make(struct requests *q, const struct analysis_input *in,
 		r = requests_make_compare(q, in, err);
 	if (r >= 0 && q->view == REQUESTS_CLUSTERS)
 		r = requests_make_clusters(q);
+	if (r >= 0 && q->view == REQUESTS_HEAT)
+		r = requests_make_heat(q);
 	if (q->view == REQUESTS_LOG && q->chosen_count)
 		qsort_r(q->chosen, q->chosen_count, sizeof(*q->chosen), request_order_slowest,
 			q->spans.all);
@@ -285,6 +290,9 @@ static const struct option requests_table[] = {
 	 offsetof(struct requests_options, stats)},
 	{0, "freq", OPTION_FLAG, NULL, "how often they took how long",
 	 offsetof(struct requests_options, freq)},
+	{0, "heat", OPTION_FLAG, NULL,
+	 "how many took how long over time, and the slowest of each cell",
+	 offsetof(struct requests_options, heat)},
 	{0, "by", OPTION_STRING, "WHAT",
 	 "with --freq or --stats: name, or attr.KEY for an attribute",
 	 offsetof(struct requests_options, by)},

@@ -15,13 +15,14 @@ enum requests_view {
 	REQUESTS_TREE,
 	REQUESTS_COMPARE,
 	REQUESTS_CLUSTERS,
+	REQUESTS_HEAT,
 	REQUESTS_KEEP,
 };
 
 struct requests_options {
 	const char *name, *tree, *by;
 	int64_t least, top;
-	bool log, stats, freq, compare, clusters, keep, overlap;
+	bool log, stats, freq, heat, compare, clusters, keep, overlap;
 };
 
 /* Spans of one name, or of one value of an attribute. */
@@ -122,6 +123,18 @@ struct requests_clusters {
 	size_t outlier_count;
 };
 
+#define REQUESTS_HEAT_COLUMNS 100
+/* By when they began and how long they took: request_heat.c. */
+struct requests_heat {
+	int64_t from, step; /* ns: of the columns */
+	struct requests_cell {
+		uint32_t column, bucket; /* of the histogram */
+		uint32_t requests, errors;
+		uint32_t slowest; /* of them */
+	} *all;			  /* by column, then by bucket */
+	size_t count, cap;
+};
+
 /* What analysis_result.own is. */
 struct requests {
 	enum requests_view view;
@@ -135,6 +148,7 @@ struct requests {
 	struct requests_tree tree;
 	struct requests_compare compare;
 	struct requests_clusters clusters;
+	struct requests_heat heat;
 	struct intern memory; /* texts that were made */
 	uint64_t kept;	      /* rows of span_op */
 };
@@ -156,7 +170,7 @@ const struct requests_group *requests_largest(const struct requests *q);
 int requests_make_tree(struct requests *q, const struct analysis_input *in, const char *which,
 		       bool overlap, struct error *err);
 /* The critical path of the request whose tree there is. 0 or -ENOMEM. */
-int requests_make_path(struct requests *q);
+int requests_make_path(struct requests *q, const struct analysis_input *in, struct error *err);
 /* Appends the member "critical_path". */
 int requests_put_path(const struct requests *q, struct buf *to);
 /* Adds the requests to disks of the calls that a tree has. */
@@ -164,6 +178,8 @@ int requests_tree_disks(struct requests *q, const struct analysis_input *in, int
 			struct error *err);
 int requests_make_compare(struct requests *q, const struct analysis_input *in, struct error *err);
 int requests_make_clusters(struct requests *q);
+/* 0 or -ENOMEM. */
+int requests_make_heat(struct requests *q);
 int requests_keep(struct requests *q, const struct analysis_input *in, struct error *err);
 /* Adds the tables of the view to the result. */
 int requests_put(struct requests *q, const struct requests_options *o, struct analysis_result *out);

@@ -283,9 +283,9 @@ static int join_pause(struct joining *g, uint32_t task)
 	return r;
 }
 
-/* It gets what `from` works on at a time; `from` may be none. */
-static int join_give(struct joining *g, const struct join_event *e, uint32_t from, int64_t at,
-		     uint32_t origin)
+/* From `since` on it has what `from` works on at a time; `from` may be none. */
+static int join_give(struct joining *g, const struct join_event *e, int64_t since, uint32_t from,
+		     int64_t at, uint32_t origin)
 {
 	struct join_task *t = &g->tasks[e->task];
 	size_t n = from == SPAN_NONE ? 0 : span_places_look(g->s->places, from, at, true, t->spans);
@@ -294,7 +294,7 @@ static int join_give(struct joining *g, const struct join_event *e, uint32_t fro
 	t->origin = origin;
 	t->epoch = ++g->epochs;
 	t->paused = false;
-	return span_places_hand(g->s->places, e->task, e->stop, t->spans, n);
+	return span_places_hand(g->s->places, e->task, since, t->spans, n);
 }
 
 /* It goes on with what it had been given before it polled. */
@@ -354,7 +354,10 @@ static int join_got(struct joining *g, const struct join_event *e)
 		r = span_places_hand(g->s->places, e->task, e->start, NULL, 0);
 	if (r >= 0)
 		r = join_pause(g, e->task);
-	return r < 0 ? r : join_give(g, e, w.task, w.start, e->what);
+	/* What it found there at once is read for the new one, not for what it had before. */
+	return r < 0 ? r
+		     : join_give(g, e, e->waited || t->poll_stop ? e->stop : e->start, w.task,
+				 w.start, e->what);
 }
 
 static int join_follow(struct joining *g, const struct join_event *e)
@@ -377,7 +380,7 @@ static int join_follow(struct joining *g, const struct join_event *e)
 		if (r < 0 || !e->waited)
 			return r;
 		r = join_pause(g, e->task);
-		return r < 0 ? r : join_give(g, e, e->what, e->at, SPAN_NONE);
+		return r < 0 ? r : join_give(g, e, e->stop, e->what, e->at, SPAN_NONE);
 	default:
 		return join_wait(g, e->task, e->what, e->start, e->woken, false);
 	}

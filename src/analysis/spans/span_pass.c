@@ -452,6 +452,18 @@ static uint64_t pass_columns(void)
 	return set;
 }
 
+/* The call is part of a request that is open on the very thread of the span that waits: a loop, which waits for several at once. */
+static bool span_is_beside(const struct spans *s, const struct span *waiting,
+			   const struct span *member, const struct span_call *c)
+{
+	const struct span *root = &s->all[member->root];
+
+	return waiting->root != member->root && waiting->thread_id >= 0 && root->thread_id >= 0 &&
+	       root->start <= c->start && c->start < root->stop &&
+	       span_places_task(s->places, root->thread_id, false) ==
+		       span_places_task(s->places, waiting->thread_id, false);
+}
+
 /* The spans that wait for the call: those of requests that it is not part of. */
 static int span_pass_waits(struct span_passing *at, struct span_call *c,
 			   const struct span_member *members, size_t count, bool *is_of)
@@ -465,7 +477,9 @@ static int span_pass_waits(struct span_passing *at, struct span_call *c,
 		bool has = false;
 
 		for (size_t k = 0; k < count; k++)
-			has |= s->all[members[k].span].root == root;
+			has |= s->all[members[k].span].root == root ||
+			       span_is_beside(s, &s->all[s->joins->found[i].span],
+					      &s->all[members[k].span], c);
 		if (has || (c->unselected && !at->p->unselected))
 			continue;
 		*is_of |= at->p->of != SPAN_NONE && root == s->all[at->p->of].root;
@@ -523,8 +537,9 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 	size_t n;
 	int r = 0;
 
-	/* within a call it is that call's */
-	if (!batch_is_null(b, SCHED_OP, row))
+	/* A thread that blocks in a call runs again in it: it is that call's. One that is preempted may have left it meanwhile. */
+	if (!batch_is_null(b, SCHED_OP, row) &&
+	    batch_get(b, SCHED_WHY, row, WHY_PREEMPTED) < WHY_PREEMPTED)
 		return 0;
 	n = span_places_at(at->s->places, thread, start, spans);
 
@@ -594,7 +609,7 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 		 .to = open ? INT64_MAX : to},
 		{.table = TABLE_SCHED,
 		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID |
-			    1ull << SCHED_OP,
+			    1ull << SCHED_OP | 1ull << SCHED_WHY,
 		 .from = p->from,
 		 .to = to},
 	};

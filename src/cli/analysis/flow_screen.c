@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_screen.c: `weir flow` on a terminal: what there was, how far the clocks are apart, each verdict with the calls that show it,
- * what was replicated to where, and what made calls follow each other.
+ * flow_screen.c: `weir flow` on a terminal: what there was, how far the clocks are apart, each verdict with the calls that
+ * show it, what was replicated to where, and what made calls follow each other.
  */
 #include "cli/analysis/flow_screen.h"
 
@@ -64,7 +64,7 @@ static int print_content(struct buf *line, const struct flow_view *f)
 	return r;
 }
 
-static int print_head(const struct flow_view *f)
+static int print_flow_head(const struct flow_view *f)
 {
 	size_t places = store_recording_count(f->v->runs[0].store), hosts = flow_hosts(f->s);
 	_cleanup_buf_ struct buf line = {0};
@@ -76,8 +76,7 @@ static int print_head(const struct flow_view *f)
 	if (r >= 0)
 		r = print_content(&line, f);
 	if (r >= 0)
-		r = format_next(&line, f->width, "lost %s%s",
-				format_count(f->v->runs[0].lost).s,
+		r = format_next(&line, f->width, "lost %s%s", format_count(f->v->runs[0].lost).s,
 				f->v->runs[0].lost_unknown ? " at least" : "");
 	if (r >= 0)
 		printf("%s\n", buf_str(&line));
@@ -226,7 +225,8 @@ static int print_verdict(const struct flow_view *f, size_t row)
 
 static int print_verdicts(const struct flow_view *f)
 {
-	size_t count = flow_rows(f, FLOW_VERDICTS), most = text_terminal() ? SCREEN_VERDICTS : SIZE_MAX;
+	size_t count = flow_rows(f, FLOW_VERDICTS),
+	       most = text_terminal() ? SCREEN_VERDICTS : SIZE_MAX;
 	int r = 0;
 
 	for (size_t i = 0; i < MIN(count, most) && r >= 0; i++)
@@ -280,7 +280,8 @@ static int print_edges(const struct flow_view *f)
 		contested += (uint64_t)more->i;
 		r = format_next(&line, f->width - 17, "%.*s %s%s%s", (int)via->t.len,
 				(const char *)via->t.data, format_count((uint64_t)certain->i).s,
-				more->i ? " + " : "", more->i ? format_count((uint64_t)more->i).s : "");
+				more->i ? " + " : "",
+				more->i ? format_count((uint64_t)more->i).s : "");
 	}
 	if (r < 0)
 		return r;
@@ -295,10 +296,9 @@ static int print_edges(const struct flow_view *f)
 	if (f->s->unplaced)
 		printf("%17s%s call%s on streams that began before recording did\n", "",
 		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
-	if (f->s->streams.contradictions || g->cycles)
+	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
-		       format_count(f->s->streams.contradictions + g->cycles).s,
-		       text_style(TEXT_PLAIN));
+		       format_count(f->s->contradictions + g->cycles).s, text_style(TEXT_PLAIN));
 	if (g->left_out + f->s->streams.dropped + f->s->forgotten)
 		printf("%17s%sleft out, beyond what fits into memory: %s; select a range%s\n", "",
 		       text_style(TEXT_RED),
@@ -307,12 +307,65 @@ static int print_edges(const struct flow_view *f)
 	return 0;
 }
 
+static int print_place(const struct flow_view *f, size_t table, size_t row)
+{
+	const struct value *depth = flow_cell(f, table, row, FLOW_TREE_DEPTH),
+			   *host = flow_cell(f, table, row, FLOW_TREE_HOST),
+			   *who = flow_cell(f, table, row, FLOW_TREE_WHO),
+			   *call = flow_cell(f, table, row, FLOW_TREE_CALL),
+			   *file = flow_cell(f, table, row, FLOW_TREE_FILE),
+			   *bytes = flow_cell(f, table, row, FLOW_TREE_BYTES),
+			   *via = flow_cell(f, table, row, FLOW_TREE_VIA);
+	_cleanup_buf_ struct buf line = {0}, name = {0}, cut = {0};
+	int r = buf_printf(&line, "%9s  %*s",
+			   depth->i ? format_dur(flow_cell(f, table, row, FLOW_TREE_DELAY)->i).s
+				    : "",
+			   (int)MIN(depth->i, (int64_t)30), "");
+
+	if (r >= 0 && store_recording_count(f->v->runs[0].store) > 1) {
+		r = format_safe(&line, host->t.data, host->t.len);
+		r = r < 0 ? r : buf_printf(&line, " ");
+	}
+	r = r < 0 ? r : format_safe(&line, who->t.data, who->t.len);
+	r = r < 0 ? r : buf_printf(&line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
+	if (r >= 0 && !file->null) {
+		r = format_path(&name, file->t.data, file->t.len, 40);
+		r = r < 0 ? r : buf_printf(&line, "(%s)", buf_str(&name));
+	}
+	if (r >= 0 && bytes->i >= 0)
+		r = buf_printf(&line, " %s", format_size((uint64_t)bytes->i).s);
+	if (r >= 0 && !via->null)
+		r = buf_printf(&line, ", %.*s", (int)via->t.len, (const char *)via->t.data);
+	if (r >= 0)
+		r = format_pad(&cut, buf_str(&line), MIN(format_width(buf_str(&line)), f->width),
+			       false);
+	if (r >= 0)
+		printf("%s\n", buf_str(&cut));
+	return r;
+}
+
+static int print_tree(const struct flow_view *f, size_t table)
+{
+	const struct flow_result *result = f->v->result->own;
+	size_t rows = flow_rows(f, table);
+	int r = 0;
+
+	printf("\n%s\n",
+	       rows ? "every later place of these bytes, with the time since they were moved first"
+		    : "--of: no such call moved bytes");
+	for (size_t i = 0; i < rows && r >= 0; i++)
+		r = print_place(f, table, i);
+	if (result->tree_left_out)
+		printf("%s more places\n", format_count(result->tree_left_out).s);
+	return r;
+}
+
 int flow_screen(const struct analysis_view *v)
 {
 	const struct flow_view f = {.v = v,
 				    .s = &((const struct flow_result *)v->result->own)->state,
 				    .width = MAX(text_width(), (size_t)TEXT_WIDTH_MIN)};
-	int r = print_head(&f);
+	int r = print_flow_head(&f);
 
 	if (r >= 0)
 		r = print_clocks(&f);
@@ -322,8 +375,9 @@ int flow_screen(const struct analysis_view *v)
 		r = print_replication(&f);
 	if (r >= 0)
 		r = print_edges(&f);
-	if (r >= 0 && v->result->count > FLOW_LIST)
-		r = analysis_put_table(v, FLOW_LIST, NULL);
+	for (size_t i = FLOW_MORE; r >= 0 && i < v->result->count; i++)
+		r = strcmp(v->result->tables[i].name, "tree") != 0 ? analysis_put_table(v, i, NULL)
+								   : print_tree(&f, i);
 	fflush(stdout);
 	loss_warn(&v->loss);
 	return r;

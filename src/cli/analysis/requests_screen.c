@@ -436,6 +436,9 @@ int requests_screen(const struct analysis_view *v)
 	case REQUESTS_FREQ:
 		r = groups_screen(q, o);
 		break;
+	case REQUESTS_HEAT:
+		r = requests_heat_screen(v, q);
+		break;
 	case REQUESTS_KEEP:
 		break;
 	}

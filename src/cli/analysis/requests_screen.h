@@ -12,6 +12,7 @@ int requests_screen(const struct analysis_view *v);
 
 int requests_tree_screen(const struct analysis_view *v, const struct requests *q);
 int requests_compare_screen(const struct requests *q);
+int requests_heat_screen(const struct analysis_view *v, const struct requests *q);
 int requests_clusters_screen(const struct analysis_view *v, const struct requests *q);
 
 /* Columns of the screen, 80 at the least. */

@@ -98,7 +98,8 @@ struct read_flags {
 		SHARED_ROW(                                                                       \
 			type, member, 0, "with", OPTION_LIST, "WHAT", with,                       \
 			"record this beside calls: block, net, phases, sched, irq, mem, faults, " \
-			"stacks; repeatable, or WHAT,WHAT; weir doctor shows what this kernel "   \
+			"stacks, content; repeatable, or WHAT,WHAT; weir doctor shows what this " \
+			"kernel "                                                                 \
 			"allows",                                                                 \
 			.words = ebpf_with_word),                                                 \
 		SHARED_ROW(type, member, 0, "phases", OPTION_FLAG, NULL, phases,                  \

@@ -442,6 +442,8 @@ static const struct command_example record_examples[] = {
 	{"weir record -a --rotate 100MiB --keep 10 -o flight.trace",
 	 "a flight recorder: the last gigabyte, until Ctrl-C"},
 	{"weir record --diagnose -- ./backup.sh", "a command, and then what is wrong with it"},
+	{"weir record --content -- ./import data.csv",
+	 "with a hash of every 4 KiB that its calls move"},
 	{"weir record --lossless -o fio.trace -- fio job.fio",
 	 "nothing may be missing, whatever the rate"},
 	{0},
@@ -481,6 +483,14 @@ const struct command command_record = {
 		"interrupt handlers, and pages (report sched, irq, mem). phases and stacks are as "
 		"--phases and --stacks. faults adds page faults that read a mapped file, which are "
 		"rows of op with kind == fault: weir trace -i TRACE --where 'kind == fault'.\n\n"
+		"--content adds what the bytes are that calls move, as rows of table chunk: hashes "
+		"of "
+		"each 4 KiB of a file or stream, the bytes themselves (=bytes), or hashes of parts "
+		"that are cut by content (=chunks). It costs 0.2 us for a small call and 0.2 s for "
+		"a "
+		"gigabyte. A hash gives away what somebody guesses, and up to 7 bytes at either "
+		"end "
+		"of a call are kept as they are; report content says what could not be read.\n\n"
 		"Ctrl-C reaches the command too, and recording goes on until it has ended; "
 		"a second one stops at once. "
 		"Other signals are passed on to the command, unless they were sent to its whole "

@@ -5,7 +5,7 @@ import { decodeColumns, type Columns } from './columns';
 import { damage } from './damage.svelte';
 import type { Disks } from './disks';
 import type { Flow } from './flow';
-import type { RequestCompare, RequestLog, RequestNames, RequestTree } from './requests';
+import type { RequestClusters, RequestCompare, RequestHeat, RequestLog, RequestNames, RequestTree } from './requests';
 import { engine } from './engine.svelte';
 
 export interface Loss {
@@ -442,7 +442,7 @@ export const api = {
 	stacks: async (what: Scope & { weight: string; kernel: boolean }, signal?: AbortSignal): Promise<Stacks> =>
 		(await get('analysis/stacks', { ...what, kernel: what.kernel ? '1' : undefined }, signal)).json(),
 	diagnose: async (scope: Scope, signal?: AbortSignal): Promise<Diagnosis> => (await get('analysis/diagnose', { ...scope }, signal)).json(),
-	requests: async <T extends RequestNames | RequestLog | RequestTree | RequestCompare>(what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<T> =>
+	requests: async <T extends RequestNames | RequestLog | RequestTree | RequestCompare | RequestHeat | RequestClusters>(what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<T> =>
 		(await get('analysis/requests', { ...what }, signal)).json(),
 	flow: async (what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Flow> => (await get('analysis/flow', { ...what }, signal)).json(),
 	disks: async (scope: Scope, signal?: AbortSignal): Promise<Disks> => (await get('analysis/disks', { ...scope }, signal)).json(),

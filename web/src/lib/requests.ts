@@ -2,6 +2,7 @@
 // What `weir requests --json` answers, and its shape for charts.
 
 import type { Loss } from './api';
+import { duration } from './format';
 
 /** Where the time of a request goes, in this order on every screen. */
 export const PARTS = ['program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other', 'unselected'] as const;
@@ -61,6 +62,39 @@ export interface RequestLine {
 	queued: number;
 	device: number;
 	runq: number;
+	/** What of it lies on the critical path. */
+	critical: number;
+}
+
+/** A piece of the critical path: a thread, and what it did. */
+export interface RequestSegment extends Parts {
+	at: number;
+	dur: number;
+	thread: string | null;
+}
+
+export interface RequestCluster extends Parts {
+	count: number;
+	share: number;
+	typical: number;
+	typical_id: string | null;
+	p50: number;
+	p99: number;
+	max: number;
+}
+
+/** Requests that began in a column of the time and took as long as a row has it. */
+export interface RequestCell {
+	start: number;
+	step: number;
+	low: number;
+	high: number;
+	count: number;
+	errors: number;
+	slowest_start: number;
+	slowest: number;
+	number: number;
+	span_id: string | null;
 }
 
 export interface Difference {
@@ -82,7 +116,9 @@ interface Of<T> extends Rows<T> {
 
 export type RequestNames = Of<RequestName>;
 export type RequestLog = Of<RequestSpan>;
-export type RequestTree = Of<RequestLine>;
+export type RequestTree = Of<RequestLine> & { tables: { path: Rows<RequestSegment> } };
+export type RequestHeat = Of<RequestCell>;
+export type RequestClusters = Of<RequestCluster> & { tables: { outliers: Rows<RequestSpan> } };
 export type RequestCompare = Of<Difference> & { tables: { files: Rows<Difference>; attributes: Rows<{ key: string; value: string; median: number; slowest: number }> } };
 
 /** Colours and shares for a bar, without what is nothing. */
@@ -114,4 +150,69 @@ export function decades(durs: number[]): [number, number] {
 /** What `--tree` finds a request by: numbers may have more digits than a number of JavaScript keeps. */
 export function keyOf(span: { span_id: string | null; number: number }): string {
 	return span.span_id ?? String(span.number);
+}
+
+/** "+1.2 ms", "-3 us" */
+export function signed(v: number): string {
+	return v < 0 ? `-${duration(-v)}` : `+${duration(v)}`;
+}
+
+/** What two requests did, alike in name: how long and how often in each. */
+export interface Pair {
+	what: string;
+	first: number;
+	second: number;
+	firsts: number;
+	seconds: number;
+	difference: number;
+}
+
+/** By the largest difference. */
+export function pairsOf(first: RequestLine[], second: RequestLine[]): Pair[] {
+	const found = new Map<string, Pair>();
+	[first, second].forEach((lines, i) => {
+		for (const l of lines.slice(1)) {
+			const what = l.via === 'wait' ? `waited for: ${l.name}` : l.name;
+			const p = found.get(what) ?? { what, first: 0, second: 0, firsts: 0, seconds: 0, difference: 0 };
+			const times = l.what === 'span' ? 1 : l.count;
+			found.set(what, p);
+			if (i) {
+				p.second += l.time;
+				p.seconds += times;
+			} else {
+				p.first += l.time;
+				p.firsts += times;
+			}
+			p.difference = p.second - p.first;
+		}
+	});
+	return [...found.values()].sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
+}
+
+/** The critical path summed up by thread, the one with most time first. */
+export function threadsOf(path: RequestSegment[]): (RequestSegment & { name: string })[] {
+	const found = new Map<string, RequestSegment & { name: string }>();
+	for (const s of path) {
+		const name = s.thread ?? 'a thread';
+		const t = found.get(name);
+		if (!t) {
+			found.set(name, { ...s, name });
+			continue;
+		}
+		t.dur += s.dur;
+		for (const p of PARTS) t[p] += s[p];
+	}
+	return [...found.values()].sort((a, b) => b.dur - a.dur);
+}
+
+/** Of cells, each column's slowest request where columns are put together by `per`: examples to open. */
+export function examplesOf(cells: RequestCell[], per: number): RequestCell[] {
+	const found = new Map<number, RequestCell>();
+	const from = cells[0]?.start ?? 0;
+	for (const c of cells) {
+		const group = Math.floor((c.start - from) / Math.max(1, c.step) / per);
+		const is = found.get(group);
+		if (!is || is.slowest < c.slowest) found.set(group, c);
+	}
+	return [...found.values()];
 }

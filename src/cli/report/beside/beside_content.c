@@ -94,7 +94,7 @@ static uint64_t sum_of(const uint64_t bytes[OUTCOME_COUNT])
 	return sum;
 }
 
-static const char *op_word(int64_t code)
+static const char *chunk_op_word(int64_t code)
 {
 	const struct op_def *def = op_def((uint32_t)code);
 
@@ -116,7 +116,7 @@ int beside_content(struct report *r, struct answer_list *t, struct error *err)
 		answer_list_int(t, (int64_t)sum_of(m->bytes));
 		for (int k = 0; k < OUTCOME_COUNT; k++)
 			answer_list_int(t, (int64_t)m->bytes[k]);
-		answer_list_str(t, op_word(m->op));
+		answer_list_str(t, chunk_op_word(m->op));
 		e = beside_put_process(r, t, m->thread - 1);
 		if (m->file)
 			answer_list_text(t, dims_file_version_name(r->dims, m->file - 1));
@@ -145,7 +145,7 @@ static int put_outcome(struct buf *b, struct all_moved *all, int outcome)
 		}
 		if (!most)
 			break;
-		e = buf_printf(b, "%s%s", separator, op_word(most->op));
+		e = buf_printf(b, "%s%s", separator, chunk_op_word(most->op));
 		most->bytes[outcome] = 0;
 		separator = ", ";
 	}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * many.c: MANY TO CALLS [WRITERS]: a trace of so many calls for measuring `weir flow`: in turn a thread sends to its
+ * partner over TCP, who receives in other pieces, and writes a range of one of 1,000 files, of which another reads; WRITERS
+ * share one end of a stream.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "schema/vocab.h"
+#include "store/store.h"
+
+#define THREADS 64
+#define FILES	1000
+#define STEP	500 /* ns between calls */
+
+static struct error err;
+static struct store_writer *to;
+static struct batch *calls;
+static int64_t now = 1700000000000000000;
+
+static void need(int r, const char *what)
+{
+	if (r >= 0)
+		return;
+	fprintf(stderr, "many: %s: %d %s\n", what, r, err.message);
+	exit(1);
+}
+
+static void set(struct batch *b, unsigned int column, int64_t value)
+{
+	need(batch_set(b, column, b->rows - 1, value), "set");
+}
+
+static struct batch *row_of(enum table_id table)
+{
+	struct batch *b;
+
+	need(batch_new(&b, table), "batch");
+	need((int)batch_add_row(b), "row");
+	return b;
+}
+
+static void done(struct batch *b)
+{
+	need(store_append(to, b, &err), "append");
+	batch_free(b);
+}
+
+static void dimensions(void)
+{
+	struct batch *b = row_of(TABLE_HOST);
+
+	set(b, HOST_ID, 0);
+	need(batch_set_str(b, HOST_NAME, 0, "many"), "name");
+	done(b);
+	for (int64_t i = 0; i < THREADS; i++) {
+		b = row_of(TABLE_PROCESS);
+		set(b, PROCESS_ID, i);
+		set(b, PROCESS_PID, 100 + i);
+		set(b, PROCESS_HOST_ID, 0);
+		done(b);
+		b = row_of(TABLE_THREAD);
+		set(b, THREAD_ID, i);
+		set(b, THREAD_TASK, i);
+		set(b, THREAD_TID, 100 + i);
+		set(b, THREAD_PROCESS_ID, i);
+		done(b);
+		b = row_of(TABLE_FILE);
+		set(b, FILE_ID, FILES + i);
+		set(b, FILE_INODE, FILES + i);
+		set(b, FILE_TYPE, FILE_TYPE_SOCKET);
+		set(b, FILE_FAMILY, AF_UNIX);
+		set(b, FILE_PROTO, SOCK_STREAM << 16);
+		set(b, FILE_INO, 5000 + i);
+		set(b, FILE_PEER_INO, 5000 + (i ^ 1));
+		done(b);
+	}
+	for (int64_t i = 0; i < FILES; i++) {
+		b = row_of(TABLE_FILE);
+		set(b, FILE_ID, i);
+		set(b, FILE_INODE, i);
+		set(b, FILE_TYPE, FILE_TYPE_REGULAR);
+		set(b, FILE_INO, 10 + i);
+		done(b);
+	}
+}
+
+static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int64_t bytes,
+		 int64_t dur)
+{
+	need((int)batch_add_row(calls), "call");
+	set(calls, OP_START, now - dur);
+	set(calls, OP_DUR, dur);
+	set(calls, OP_THREAD_ID, thread);
+	set(calls, OP_TID, 100 + thread);
+	set(calls, OP_OP, vocab_code("op", op));
+	set(calls, OP_CLASS, CLASS_DATA);
+	set(calls, OP_RET, bytes);
+	set(calls, OP_BYTES, bytes);
+	set(calls, OP_FILE_ID, file);
+	if (pos >= 0)
+		set(calls, OP_POS, pos);
+	now += STEP;
+	if (calls->rows < BATCH_ROWS_MAX)
+		return;
+	need(store_append(to, calls, &err), "calls");
+	batch_clear(calls);
+}
+
+int main(int argc, char **argv)
+{
+	int64_t count = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
+	unsigned int seed = 1;
+
+	need(store_create(&to, argv[1], &(struct store_options){.owner = (uid_t)-1}, &err),
+	     argv[1]);
+	dimensions();
+	need(batch_new(&calls, TABLE_OP), "calls");
+	for (int64_t i = 0; i < THREADS; i++)
+		call("connect", i, FILES + i, -1, 0, 100);
+	for (int64_t i = 0; i < count / 4; i++) {
+		int64_t a = rand_r(&seed) % (THREADS / 2) * 2, size = 100 + rand_r(&seed) % 5000,
+			file = rand_r(&seed) % FILES, pos = rand_r(&seed) % 100000;
+
+		call("sendto", a, FILES + a, -1, size, 200);
+		call("recvfrom", a + 1, FILES + a + 1, -1, size, 300);
+		call("pwrite64", a + 1, file, pos, size, 100);
+		call("pread64", rand_r(&seed) % THREADS, file, pos / 2, 4096, 100);
+	}
+	need(store_append(to, calls, &err), "calls");
+	need(store_close(to, &err), "close");
+	return 0;
+}

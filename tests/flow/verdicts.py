@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""verdicts.py WEIR: what a node of a small replicated store did wrong is found, at the process, file and range at fault, with bytes and with
+hashes alone; a healthy run is clean. TAP on standard output."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
+weir = os.path.abspath(sys.argv[1])
+relay = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'relay.py')
+tap = Tap()
+# fault: verdict, from, to, the call at fault
+WANT = {
+    'none': None,
+    'store': ('altered', 9000, 9016, 'pwrite64'),
+    'forward': ('altered', 9000, 9016, 'sendto'),
+    'flip': ('altered', 9000, 9001, 'pwrite64'),
+    'drop': ('sent-never-stored', 0, 20000, 'sendto'),
+    'keep': ('stored-never-sent', 0, 20000, 'pwrite64'),
+    'twice': ('sent-twice', 0, None, 'sendto'),
+    'reorder': ('re-ordered', 0, None, 'sendto'),
+}
+
+
+def flow(fault, mode, cut):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([weir, 'record', f'--content={mode}', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, relay, fault, str(cut)],
+                       cwd=folder, check=True, timeout=60)
+        r = subprocess.run([weir, 'flow', 't.weir', '--json', '--of', 'op == "sendto" && bytes > 20000'], cwd=folder, check=True, timeout=60,
+                           capture_output=True, text=True)
+    return json.loads(r.stdout)
+
+
+def check(fault, mode, cut, exact, want):
+    document = flow(fault, mode, cut)
+    rows = document['rows']
+    name = f'{fault}, {mode}, cut {cut}'
+    if not want:
+        tap.check(f'{name}: clean', not rows, *rows)
+        return document
+    what, start, stop, call = want
+    good = len(rows) == 1 and rows[0]['verdict'] == what
+    row = rows[0] if rows else {}
+    if good and exact:
+        good = row['from'] == start and (stop is None or row['to'] == stop)
+    elif good and stop is not None:
+        good = row['from'] <= start and row['to'] >= stop and row['to'] - row['from'] <= max(stop - start, 8192)
+    tap.check(f'{name}: {what} in bytes {start}..{stop}', good, *rows)
+    calls = [e['call'] or '' for e in document['tables']['evidence']['rows'] if e['verdict'] == row.get('number')]
+    tap.check(f'{name}: by {call} of object-5', any(c.startswith(call) for c in calls) and 'object-5' in (row.get('file') or ''), *calls, row)
+    return document
+
+
+document = check('none', 'bytes', 1 << 20, True, None)
+chains = document['tables']['replication']['rows']
+tap.check('one chain of 12 objects', len(chains) == 1 and chains[0]['objects'] == 12, chains)
+stores = [r for r in document['tables']['tree']['rows'] if r['call'] == 'pwrite64']
+tap.check('--of: all bytes are found in both folders', sum(r['bytes'] for r in stores) == 12 * 2 * 20000, *stores)
+for fault, want in list(WANT.items())[1:]:
+    check(fault, 'bytes', 1 << 20, True, want)
+for fault in ('none', 'forward'):
+    check(fault, 'bytes', 3001, True, WANT[fault])
+check('none', 'hash', 8192, False, None)
+check('store', 'hash', 8192, False, WANT['store'])
+check('drop', 'hash', 8192, False, ('never-stored', 0, 20000, 'pwrite64'))
+sys.exit(tap.end())
