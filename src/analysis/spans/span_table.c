@@ -174,7 +174,7 @@ static int tabling_set(struct batch *b, size_t row, const struct spans *s, const
 }
 
 static_assert(SPAN_SUM_OTHER - SPAN_SUM_PROGRAM == SPAN_OTHER - SPAN_PROGRAM,
-	      "parts of the time are columns in their order");
+	      "parts of the time are columns in their order; all calls are selected");
 
 static int tabling_row(struct span_tabling *t, uint32_t i)
 {

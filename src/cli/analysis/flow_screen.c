@@ -296,6 +296,9 @@ static int print_edges(const struct flow_view *f)
 	if (f->s->unplaced)
 		printf("%17s%s call%s on streams that began before recording did\n", "",
 		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
+	if (f->s->unfollowed)
+		printf("%17s%s call%s that moved datagrams over IP, which are not followed\n", "",
+		       format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
 	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
 		       format_count(f->s->contradictions + g->cycles).s, text_style(TEXT_PLAIN));
