@@ -20,7 +20,8 @@ FAULTS = ('healthy', 'cpu', 'dns', 'disk')
 DISKS = '/run/lock/weir-disks'  # locked by who has loop devices
 SKIP = 77
 CAUSES = {'cpu': 'cpu-contention', 'dns': 'dead-peer', 'disk': 'slow-device'}
-WAITS = {'cpu': ('stalled',), 'dns': ('wait',), 'disk': ('sync', 'data', 'lock')}
+# who waits for a thread that has no CPU yet waits as well
+WAITS = {'cpu': ('stalled', 'wait'), 'dns': ('wait',), 'disk': ('sync', 'data', 'lock')}
 
 
 def document(*args, statuses=(0,)):
