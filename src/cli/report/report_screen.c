@@ -282,7 +282,7 @@ static int print_beside(const struct report *r)
 	return e;
 }
 
-static int print_content(const struct report *r)
+static int report_screen_print_content(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
 	int e = beside_content_line(r, &b);
@@ -322,7 +322,7 @@ static int print_completeness(const struct report *r)
 				r->masked == 1 ? "" : "s");
 	printf("%s\n", buf_str(&b));
 	if (e >= 0)
-		e = print_content(r);
+		e = report_screen_print_content(r);
 	if (e >= 0)
 		e = print_beside(r);
 	if (!ended && !r->loss.unclosed.traces)
