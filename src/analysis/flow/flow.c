@@ -147,8 +147,8 @@ static void put_edges(struct answer_list *t, const struct flow_graph *g)
 	}
 }
 
-static int put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
-		   struct bytes host, bool end)
+static int flow_put_end(struct answer_list *t, const struct flow_state *s,
+			const struct flow_node *n, struct bytes host, bool end)
 {
 	const struct dims_thread *thread = dims_thread(s->dims, n->thread_id);
 	int64_t process = names_process_of(s->dims, n->thread_id);
@@ -194,8 +194,9 @@ static int put_list(struct answer_list *t, const struct flow_state *s, size_t mo
 				continue;
 			answer_list_str(t, vocab_word("via", e->via));
 			answer_list_str(t, vocab_word("certainty", e->certainty));
-			r = put_end(t, s, from, (struct bytes){a->data, a->len}, false);
-			r = r < 0 ? r : put_end(t, s, to, (struct bytes){b->data, b->len}, true);
+			r = flow_put_end(t, s, from, (struct bytes){a->data, a->len}, false);
+			r = r < 0 ? r
+				  : flow_put_end(t, s, to, (struct bytes){b->data, b->len}, true);
 			if (e->file_id >= 0)
 				answer_list_text(t, dims_file_name(s->dims, e->file_id));
 			else

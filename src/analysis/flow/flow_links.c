@@ -276,8 +276,8 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 }
 
 /*
- * What goes out before the first block that was found, as far as it goes in the same distance: it differs up to there, but for what is
- * equal from its start, which was too short or too ill placed to be found by itself.
+ * What goes out before the first block that was found, as far as it goes in the same distance: it differs up to there, but for
+ * what is equal from its start, which was too short or too ill placed to be found by itself.
  */
 static int links_before(struct links_out *o, struct spot in, size_t from)
 {

@@ -44,7 +44,7 @@ static const char *plural(size_t n)
 
 /* ---- head ---- */
 
-static int print_content(struct buf *line, const struct flow_view *f)
+static int print_flow_content(struct buf *line, const struct flow_view *f)
 {
 	const struct flow_content_sums *c = &f->s->content_sums;
 	uint64_t all = c->bytes;
@@ -74,7 +74,7 @@ static int print_flow_head(const struct flow_view *f)
 	if (r >= 0 && places > hosts)
 		r = format_next(&line, f->width, "%zu recordings", places);
 	if (r >= 0)
-		r = print_content(&line, f);
+		r = print_flow_content(&line, f);
 	if (r >= 0)
 		r = format_next(&line, f->width, "lost %s%s", format_count(f->v->runs[0].lost).s,
 				f->v->runs[0].lost_unknown ? " at least" : "");
@@ -84,7 +84,8 @@ static int print_flow_head(const struct flow_view *f)
 }
 
 /* "+4.99997 s (+-31 us)", "drifts 98 ppm" */
-static int put_clock(struct buf *line, const struct flow_view *f, size_t place, const char *end)
+static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t place,
+			  const char *end)
 {
 	const struct flow_clock *k = flow_clock(f->s->clocks, place);
 	const struct flow_clock_window *w = k->windows, *last = &k->windows[k->window_count - 1];
@@ -124,7 +125,7 @@ static int print_clocks(const struct flow_view *f)
 	r = buf_printf(&line, "clocks against %s:", buf_str(&name));
 	for (size_t i = 1; i < places && r >= 0; i++) {
 		if (!flow_clock(f->s->clocks, i)->same)
-			r = put_clock(&line, f, i, --left ? "," : "");
+			r = put_flow_clock(&line, f, i, --left ? "," : "");
 	}
 	if (r >= 0)
 		r = format_wrapped(&lines, buf_str(&line), 0, f->width);
