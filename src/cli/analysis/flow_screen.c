@@ -369,7 +369,13 @@ int flow_screen(const struct analysis_view *v)
 	const struct flow_view f = {.v = v,
 				    .s = &((const struct flow_result *)v->result->own)->state,
 				    .width = MAX(text_width(), (size_t)TEXT_WIDTH_MIN)};
-	int r = print_flow_head(&f);
+	const struct flow_options *o = analysis_own_options(v->opts);
+	int r = o->as ? flow_export(f.s, o->as) : print_flow_head(&f);
+
+	if (o->as) {
+		loss_warn(&v->loss);
+		return r;
+	}
 
 	if (r >= 0)
 		r = print_clocks(&f);
