@@ -396,7 +396,8 @@ static int hit_add(struct flow_hits *h, const struct flow_hit *hit)
 	return 0;
 }
 
-static int hits_of(struct flow_verdicts *v, const struct flow_difference *d, struct flow_hits *h)
+static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference *d,
+			   struct flow_hits *h)
 {
 	int64_t from = d->in_pos, to = d->in_pos + d->bytes;
 	const struct flow_range *k;
@@ -515,7 +516,7 @@ static int verdicts_altered(struct flow_verdicts *v)
 	int r = 0;
 
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++)
-		r = hits_of(v, &l->differences[i], &h);
+		r = verdict_hits_of(v, &l->differences[i], &h);
 	if (h.count)
 		qsort(h.all, h.count, sizeof(*h.all), compare_hits);
 	for (size_t i = 0, n; i < h.count && r >= 0; i += n) {

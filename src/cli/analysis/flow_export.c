@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_export.c: the graph of `weir flow` for other tools: GraphViz's language, and the text that ShiViz reads (a host, its vector clock
- * as JSON, and an event on a line of its own). Both are for parts that a person can look at: of more the first is written, and
- * the rest is counted.
+ * flow_export.c: the graph of `weir flow` for other tools: GraphViz's language, and the text that ShiViz reads (a host,
+ * its vector clock as JSON, and an event on a line of its own). Both are for parts that a person can look at: of more the
+ * first is written, and the rest is counted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define SHIVIZ_TASKS_MAX  500
 
 /* "n2:store-9921": a name without blanks. */
-static int put_lane(const struct flow_state *s, const struct flow_node *n, struct buf *to)
+static int put_flow_lane(const struct flow_state *s, const struct flow_node *n, struct buf *to)
 {
 	_cleanup_buf_ struct buf place = {0}, who = {0};
 	int r = flow_place_name(s, n->place, &place);
@@ -46,7 +46,7 @@ static int dot_node(const struct flow_state *s, uint32_t node)
 	_cleanup_buf_ struct buf lane = {0};
 	const struct flow_node *n = &s->graph.nodes[node];
 	char room[32];
-	int r = put_lane(s, n, &lane);
+	int r = put_flow_lane(s, n, &lane);
 
 	if (r >= 0)
 		printf("  n%u [label=\"%s\\n%s\", group=t%u];\n", node, buf_str(&lane),
@@ -140,7 +140,7 @@ static int shiviz_choose(struct shiviz *z, size_t *ret_events, uint64_t *ret_lef
 			continue;
 		}
 		if (*lane == FLOW_NONE) {
-			r = put_lane(z->s, &g->nodes[node], &z->names[z->lanes]);
+			r = put_flow_lane(z->s, &g->nodes[node], &z->names[z->lanes]);
 			*lane = (uint32_t)z->lanes++;
 		}
 		z->event_of[node] = (uint32_t)(*ret_events)++;
