@@ -166,6 +166,19 @@ def kept(folder, found):
     tap.check('kept in the trace: as many of each kind', all(got.get(k, 0) >= n for k, n in want.items()) and set(got) == set(want), want, got)
 
 
+def exported(folder, found):
+    dot = run(folder, weir, 'flow', 'one.weir', '--as', 'dot')
+    tap.check('GraphViz: each edge is a line', sum('->' in line and 'label' in line for line in dot.splitlines()) == len(found) and dot.endswith('}\n'),
+              dot[-300:])
+    lines = run(folder, weir, 'flow', 'one.weir', '--as', 'shiviz').splitlines()
+    last, bad = collections.Counter(), []
+    for host, clock in (line.split(' ', 1) for line in lines[::2]):
+        clock = json.loads(clock)
+        last[host] += 1
+        bad += [host, clock] if clock[host] != last[host] or any(n > last[h] for h, n in clock.items()) else []
+    tap.none('ShiViz: clocks count events, and know of none that comes later', bad)
+
+
 def two_traces(folder):
     with subprocess.Popen([weir, 'record', '--lossless', '-q', '-o', 'server.weir', '--', work, 'server', str(PORT)], cwd=folder, text=True,
                           stdout=subprocess.PIPE) as server:
@@ -191,5 +204,6 @@ def two_traces(folder):
 with tempfile.TemporaryDirectory() as room:
     edges = one_trace(room)
     kept(room, edges)
+    exported(room, edges)
     two_traces(room)
 sys.exit(tap.end())

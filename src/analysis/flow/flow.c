@@ -147,8 +147,8 @@ static void put_edges(struct answer_list *t, const struct flow_graph *g)
 	}
 }
 
-static int put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
-		   struct bytes host, bool end)
+static int flow_put_end(struct answer_list *t, const struct flow_state *s,
+			const struct flow_node *n, struct bytes host, bool end)
 {
 	const struct dims_thread *thread = dims_thread(s->dims, n->thread_id);
 	int64_t process = names_process_of(s->dims, n->thread_id);
@@ -194,8 +194,9 @@ static int put_list(struct answer_list *t, const struct flow_state *s, size_t mo
 				continue;
 			answer_list_str(t, vocab_word("via", e->via));
 			answer_list_str(t, vocab_word("certainty", e->certainty));
-			r = put_end(t, s, from, (struct bytes){a->data, a->len}, false);
-			r = r < 0 ? r : put_end(t, s, to, (struct bytes){b->data, b->len}, true);
+			r = flow_put_end(t, s, from, (struct bytes){a->data, a->len}, false);
+			r = r < 0 ? r
+				  : flow_put_end(t, s, to, (struct bytes){b->data, b->len}, true);
 			if (e->file_id >= 0)
 				answer_list_text(t, dims_file_name(s->dims, e->file_id));
 			else
@@ -313,6 +314,24 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 		(unsigned long long)(s->graph.left_out + s->streams.dropped + s->forgotten));
 }
 
+static const char *as_word(size_t i)
+{
+	static const char *const words[] = {"dot", "shiviz"};
+
+	return i < ARRAY_SIZE(words) ? words[i] : NULL;
+}
+
+static int flow_check(const void *options, struct error *err)
+{
+	const struct flow_options *o = options;
+
+	for (size_t i = 0; o->as && as_word(i); i++) {
+		if (!strcmp(as_word(i), o->as))
+			return 0;
+	}
+	return o->as ? error_set(err, -EINVAL, "--as '%.40s': there are dot and shiviz", o->as) : 0;
+}
+
 static const struct option flow_option_table[] = {
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store the edges in the trace, as table edge, for weir query and sql",
@@ -321,6 +340,9 @@ static const struct option flow_option_table[] = {
 	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
 	 "sendto'",
 	 offsetof(struct flow_options, from)},
+	{0, "as", OPTION_STRING, "FORMAT",
+	 "print what happened because of what for another tool: dot (GraphViz) or shiviz",
+	 offsetof(struct flow_options, as), .words = as_word},
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
 	{0, "most", OPTION_COUNT, "N",
@@ -355,6 +377,7 @@ const struct analysis analysis_flow = {
 	.reads = flow_reads,
 	.options = flow_option_table,
 	.options_size = sizeof(struct flow_options),
+	.check = flow_check,
 	.run = flow_run,
 	.put_members = flow_members,
 	.free = flow_free,

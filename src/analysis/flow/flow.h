@@ -10,6 +10,7 @@ struct flow_options {
 	bool keep, list;
 	int64_t most; /* of list; 0: all */
 	const char *from;
+	const char *as; /* the graph for another tool; NULL: none */
 };
 
 /* Tables of the result, and their columns that the screen reads. */

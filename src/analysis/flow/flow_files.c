@@ -60,8 +60,9 @@ static int files_read(struct flow_state *s, struct flow_call *c, struct flow_obj
 	size_t count = 0;
 	int r = 0;
 
-	if (pos < 0 || __builtin_add_overflow(pos, c->bytes, &to))
+	if (pos < 0 || pos > FLOW_POS_MAX)
 		return 0;
+	to = pos + c->bytes;
 	while (flow_extents_next(&f->written, &pos, to, &e)) {
 		const struct flow_node *w = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
 		bool contested = is_contested(c) || (e.writer & FLOW_OVERLAPPED) ||
@@ -130,8 +131,9 @@ static int files_written(struct flow_state *s, struct flow_call *c, struct flow_
 	uint32_t writer;
 	int r;
 
-	if (pos < 0 || __builtin_add_overflow(pos, c->bytes, &to))
+	if (pos < 0 || pos > FLOW_POS_MAX)
 		return 0;
+	to = pos + c->bytes;
 	n = flow_call_node(s, c);
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;
@@ -197,7 +199,7 @@ static int files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
 {
 	int r = 0;
 
-	if (f->written.count)
+	if (f->written.count && size < FLOW_POS_MAX)
 		r = flow_extents_put(&f->written, &s->room, size, INT64_MAX, FLOW_NONE);
 	return r == -ENOSPC ? 0 : r;
 }

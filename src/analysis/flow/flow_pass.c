@@ -459,8 +459,8 @@ static int pass_clocks(struct flow_state *s)
 
 /* ---- the pass ---- */
 
-static int pass_rows(struct flow_state *s, struct engine_merge *m, const struct batch *b,
-		     const uint32_t *rows, size_t n)
+static int flow_pass_rows(struct flow_state *s, struct engine_merge *m, const struct batch *b,
+			  const uint32_t *rows, size_t n)
 {
 	struct flow_call c;
 	int r = 0;
@@ -499,7 +499,7 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) > 0) {
 		if (analysis_stopped(in))
 			return error_set(err, -EINTR, "interrupted");
-		r = pass_rows(s, m, b, rows, (size_t)n);
+		r = flow_pass_rows(s, m, b, rows, (size_t)n);
 	}
 	if (r >= 0 && n < 0)
 		return (int)n;

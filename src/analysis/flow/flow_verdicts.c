@@ -61,8 +61,8 @@ static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side
 }
 
 /* "recvfrom(n1)" */
-static int put_call(const struct flow_verdicts *v, uint32_t node, uint32_t spot,
-		    enum flow_side mine, struct buf *to)
+static int verdict_put_call(const struct flow_verdicts *v, uint32_t node, uint32_t spot,
+			    enum flow_side mine, struct buf *to)
 {
 	char room[32];
 	int r = buf_printf(to, "%s(", op_name(node_of(v, node)->op, room));
@@ -98,7 +98,7 @@ int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t n
 	if (node != FLOW_NONE) {
 		r = verdict_put_who(v, node, &who);
 		if (r >= 0)
-			r = put_call(v, node, spot, mine, &call);
+			r = verdict_put_call(v, node, spot, mine, &call);
 	}
 	answer_list_int(t, v->count);
 	answer_list_str(t, label);
@@ -122,7 +122,7 @@ static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v,
 			answer_list_null(t);
 		return;
 	}
-	*r = *r < 0 ? *r : put_call(v, node, spot, mine, &call);
+	*r = *r < 0 ? *r : verdict_put_call(v, node, spot, mine, &call);
 	verdict_put_text(t, &call);
 	answer_list_int(t, time_of(v, node));
 	answer_list_int(t, node_of(v, node)->row_id);

@@ -84,7 +84,8 @@ static int print_flow_head(const struct flow_view *f)
 }
 
 /* "+4.99997 s (+-31 us)", "drifts 98 ppm" */
-static int put_clock(struct buf *line, const struct flow_view *f, size_t place, const char *end)
+static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t place,
+			  const char *end)
 {
 	const struct flow_clock *k = flow_clock(f->s->clocks, place);
 	const struct flow_clock_window *w = k->windows, *last = &k->windows[k->window_count - 1];
@@ -124,7 +125,7 @@ static int print_clocks(const struct flow_view *f)
 	r = buf_printf(&line, "clocks against %s:", buf_str(&name));
 	for (size_t i = 1; i < places && r >= 0; i++) {
 		if (!flow_clock(f->s->clocks, i)->same)
-			r = put_clock(&line, f, i, --left ? "," : "");
+			r = put_flow_clock(&line, f, i, --left ? "," : "");
 	}
 	if (r >= 0)
 		r = format_wrapped(&lines, buf_str(&line), 0, f->width);
@@ -368,7 +369,13 @@ int flow_screen(const struct analysis_view *v)
 	const struct flow_view f = {.v = v,
 				    .s = &((const struct flow_result *)v->result->own)->state,
 				    .width = MAX(text_width(), (size_t)TEXT_WIDTH_MIN)};
-	int r = print_flow_head(&f);
+	const struct flow_options *o = analysis_own_options(v->opts);
+	int r = o->as ? flow_export(f.s, o->as) : print_flow_head(&f);
+
+	if (o->as) {
+		loss_warn(&v->loss);
+		return r;
+	}
 
 	if (r >= 0)
 		r = print_clocks(&f);
