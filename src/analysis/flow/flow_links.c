@@ -179,6 +179,10 @@ static int links_difference(const struct links_out *o, const struct spot *in, si
 {
 	struct flow_links *l = o->l;
 
+	if (l->difference_count >= FLOW_DIFFERENCES_MAX) {
+		l->left_out++;
+		return 0;
+	}
 	if (grow((void **)&l->differences, &l->difference_cap, l->difference_count + 1,
 		 sizeof(*l->differences)) < 0)
 		return -ENOMEM;
@@ -253,6 +257,10 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 {
 	struct flow_links *l = o->l;
 
+	if (l->link_count >= FLOW_LINKS_MAX) {
+		l->left_out++;
+		return 0;
+	}
 	if (grow((void **)&l->links, &l->link_cap, l->link_count + 1, sizeof(*l->links)) < 0)
 		return -ENOMEM;
 	l->links[l->link_count++] = (struct flow_link){.in = l->segments[in->segment].node,

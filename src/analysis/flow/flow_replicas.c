@@ -619,21 +619,20 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 {
 	const struct flow_graph *g = &v->s->graph;
 
-	for (size_t i = 0; i < v->stored.count; i++) {
-		const struct flow_range *k = &v->stored.all[i];
-		uint32_t best = FLOW_NONE;
+	uint32_t best = FLOW_NONE;
+	uint64_t at;
 
-		if (k->out_spot != (object | FLOW_SPOT_FILE) || k->in_spot & FLOW_SPOT_FILE)
-			continue;
-		for (uint32_t e = g->nodes[k->in].in; e != FLOW_NONE; e = g->edges[e].next_in) {
-			if (g->edges[e].via == VIA_STREAM &&
-			    (best == FLOW_NONE ||
-			     g->nodes[g->edges[e].from].start < g->nodes[best].start))
-				best = g->edges[e].from;
-		}
-		return best;
+	if (!map_get(&v->stored_from, object | FLOW_SPOT_FILE, &at))
+		return FLOW_NONE;
+	for (uint32_t e = g->nodes[v->stored.all[at].in].in; e != FLOW_NONE;
+	     e = g->edges[e].next_in) {
+		uint32_t from = g->edges[e].from;
+
+		if (g->edges[e].via == VIA_STREAM &&
+		    (best == FLOW_NONE || g->nodes[from].start < g->nodes[best].start))
+			best = from;
 	}
-	return FLOW_NONE;
+	return best;
 }
 
 static int64_t replica_process(const struct flow_verdicts *v, uint32_t node)
