@@ -47,8 +47,8 @@ class Once:
                 for trace in run.traces:
                     loss = rows(o.weir, trace, 'from loss')
                     self.lost += sum(r['events'] or 1 for r in loss)
-                    for m in rows(o.weir, trace, 'from mark') if loss else ():
-                        print(f'{m["name"]}: {m["text"]}' if m['name'] in ('weir.spans', 'weir.sequence') else '', end='\n' if m['name'] == 'weir.spans' else '')
+                    for m in rows(o.weir, trace, 'from mark | where name == "weir.spans"') if loss else ():
+                        print(m['text'])
                     spans += rows(o.weir, trace, 'from span | count()')[0]['count']
                     self.calls += rows(o.weir, trace, 'from op | count()')[0]['count'] / puts
                     cost = next(m['text'] for m in rows(o.weir, trace, 'from mark') if m['name'] == 'weir.cost')
