@@ -167,7 +167,9 @@ static int load_run(const void *opts, int argc, char **argv)
 
 static const struct option load_command_options[] = {
 	{0, "to", OPTION_STRING, "ADDRESS",
-	 "the store: clickhouse://HOST[:PORT][,HOST...]/DATABASE[?tls=1&ca=FILE&login=FILE]",
+	 "the store: clickhouse:// or opensearch://, "
+	 "HOST[:PORT][,HOST...]/DATABASE[?tls=1&ca=FILE&login=FILE]; of OpenSearch the database is "
+	 "a prefix of names",
 	 offsetof(struct load_opts, to)},
 	{'i', "input", OPTION_LIST, "TRACE",
 	 "load this trace, or every trace in this folder; repeatable",
@@ -192,6 +194,8 @@ static const struct command_example load_examples[] = {
 	{"weir load --to clickhouse://localhost/weir app.weir", "load a trace"},
 	{"weir load --to clickhouse://db1,db2/weir?tls=1 --follow app.weir",
 	 "while it is recorded, into whichever of two nodes answers"},
+	{"weir load --to opensearch://localhost/weir app.weir",
+	 "as documents for OpenSearch Dashboards or Kibana (docs/howto/opensearch.md)"},
 	{"weir load --to clickhouse://localhost/weir --schema --keep 720h",
 	 "the tables, for a database that somebody else looks after"},
 	{0},

@@ -2,11 +2,13 @@
 /* engines.c: every engine of this binary. Alone in its file, so that a test can link another list. */
 #include "engine/clickhouse/clickhouse.h"
 #include "engine/duckdb/duckdb.h"
+#include "engine/opensearch/opensearch.h"
 
 const struct engine_ops *const engines[] = {
 #ifdef WEIR_ENGINE
 	&duckdb_engine,
 	&clickhouse_engine,
+	&opensearch_engine,
 #endif
 	NULL,
 };

@@ -5,9 +5,11 @@
 
 #include "load/clickhouse/clickhouse.h"
 #include "load/load.h"
+#include "load/opensearch/opensearch_load.h"
 
 const struct load_target_ops *const load_targets[] = {
 	&clickhouse_target,
+	&opensearch_target,
 	NULL,
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server FOLDER PORT: one node of OpenSearch, until its standard input ends.
+// Server FOLDER PORT TRANSPORT_PORT: one node of OpenSearch, until its standard input ends.
 import org.codelibs.opensearch.runner.OpenSearchRunner;
 
 public class Server {
@@ -7,6 +7,7 @@ public class Server {
 		OpenSearchRunner runner = new OpenSearchRunner();
 		runner.onBuild((number, settings) -> {
 			settings.put("http.port", args[1]);
+			settings.put("transport.port", args[2]);
 			settings.put("network.host", "127.0.0.1");
 			settings.put("discovery.type", "single-node");
 			settings.putList("discovery.seed_hosts");

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* opensearch.c: questions to OpenSearch and their answers. */
+#include "engine/opensearch/opensearch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/opensearch/search_internal.h"
+
+#define PATH_BYTES 300
+
+static struct search_engine *search_engine_of(struct engine *e)
+{
+	return (struct search_engine *)e;
+}
+
+static void search_engine_free(struct engine *e)
+{
+	search_close(&search_engine_of(e)->server);
+	free(e);
+}
+
+static int search_engine_connect(struct engine **ret, const char *address,
+				 const struct engine_options *opt, struct error *err)
+{
+	struct search_engine *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return error_errno(err, -ENOMEM, "%.200s", address);
+	e->engine.ops = &opensearch_engine;
+	e->memory_max = opt && opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
+	r = search_connect(&e->server, address, err);
+	if (r < 0) {
+		search_engine_free(&e->engine);
+		return r;
+	}
+	*ret = &e->engine;
+	return 0;
+}
+
+static void search_engine_interrupt(struct engine *e)
+{
+	atomic_store(&search_engine_of(e)->stopped, true);
+	net_client_stop(search_engine_of(e)->server.client);
+}
+
+/*
+ * Asks the data stream of a table; keeps the body. -ENOENT: no calls were ever loaded. A table of which no row was has no
+ * stream: it is empty.
+ */
+static int ask_stream(struct search_engine *e, enum table_id table, const char *query, json_t *body,
+		      json_t **ret, struct error *err)
+{
+	char path[PATH_BYTES];
+
+	snprintf(path, sizeof(path), "/%.100s-%s/_search?ignore_unavailable=%s%s", e->server.prefix,
+		 schema_table(table)->name, table == TABLE_OP ? "false" : "true", query);
+	return search_json(&e->server, "POST", path, json_incref(body), ret, err);
+}
+
+static json_t *hits_of(const json_t *answer)
+{
+	return json_object_get(json_object_get(answer, "hits"), "hits");
+}
+
+/* One end of the range of calls. */
+static int range_end(struct search_engine *e, bool last, int64_t *ret, struct error *err)
+{
+	_cleanup_json_ json_t *answer = NULL;
+	_cleanup_json_ json_t *body = json_pack(
+		"{si,sb,s[s],s{s{s[{s{sb}}]}},s[{ss}]}", "size", 1, "_source", 0, "docvalue_fields",
+		last ? "end" : "start", "query", "bool", "must_not", "term", "unended", 1, "sort",
+		last ? "end" : "start", last ? "desc" : "asc");
+	const json_t *values;
+	int r = ask_stream(e, TABLE_OP, "", body, &answer, err);
+
+	*ret = INT64_MIN;
+	if (r < 0)
+		return r;
+	values = json_object_get(json_array_get(hits_of(answer), 0), "fields");
+	values = json_array_get(json_object_get(values, last ? "end" : "start"), 0);
+	if (json_is_integer(values))
+		*ret = json_integer_value(values);
+	return 0;
+}
+
+static int search_engine_range(struct engine *e, int64_t *ret_first, int64_t *ret_last,
+			       struct error *err)
+{
+	int r = range_end(search_engine_of(e), false, ret_first, err);
+
+	return r < 0 ? r : range_end(search_engine_of(e), true, ret_last, err);
+}
+
+/* ---- ask ---- */
+
+static int ask_groups(struct search_engine *e, const struct plan *p, bool unended, json_t *body,
+		      struct search_rows *t, struct error *err)
+{
+	json_t *composite = json_object_get(
+		json_object_get(json_object_get(body, "aggs"), "groups"), "composite");
+	json_t *after;
+	int r;
+
+	do {
+		_cleanup_json_ json_t *answer = NULL;
+
+		r = ask_stream(e, p->table, "", body, &answer, err);
+		if (r >= 0)
+			r = search_groups_read(p, unended, t, answer, &after, err);
+		if (r >= 0 && after)
+			json_object_set(composite, "after", after);
+	} while (r >= 0 && after);
+	return r;
+}
+
+static void end_scroll(struct search_engine *e, const char *id)
+{
+	struct error ignored = {0};
+
+	if (id)
+		search_json(&e->server, "DELETE", "/_search/scroll",
+			    json_pack("{ss}", "scroll_id", id), NULL, &ignored);
+}
+
+/* A scroll sees the documents that were there when it began. */
+static int ask_rows(struct search_engine *e, const struct search_fields *f, const struct plan *p,
+		    json_t *body, size_t limit, struct search_rows *t, struct error *err)
+{
+	bool scroll = limit > SEARCH_PAGE;
+	_cleanup_json_ json_t *answer = NULL;
+	int r;
+
+	if (!limit)
+		return 0;
+	if (scroll)
+		json_object_del(body, "track_total_hits");
+	r = ask_stream(e, p->table, scroll ? "&scroll=2m" : "", body, &answer, err);
+	while (r >= 0) {
+		size_t n = json_array_size(hits_of(answer));
+		const char *id = json_string_value(json_object_get(answer, "_scroll_id"));
+		json_t *next = NULL;
+
+		r = search_rows_read(f, p, t, hits_of(answer), err);
+		if (r < 0 || !scroll || n < SEARCH_PAGE || t->rows.count >= limit) {
+			end_scroll(e, id);
+			break;
+		}
+		r = search_json(&e->server, "POST", "/_search/scroll",
+				json_pack("{ss,ss}", "scroll", "2m", "scroll_id", id), &next, err);
+		json_decref(answer);
+		answer = next;
+	}
+	return r;
+}
+
+static int search_check(const struct plan *p, struct error *err)
+{
+	for (size_t i = 0; i < p->stage_count; i++) {
+		if (p->stages[i].kind == STAGE_JOIN)
+			return error_set(err, -EOPNOTSUPP,
+					 "OpenSearch cannot join tables: every document has the "
+					 "names that belong to it");
+	}
+	if (p->table == TABLE_COUNT)
+		return error_set(err, -EOPNOTSUPP, "OpenSearch holds no tables of a user's own");
+	if (!search_has_table(p->table))
+		return error_set(err, -EOPNOTSUPP,
+				 "OpenSearch holds no table %s: every document has the names that "
+				 "belong to it",
+				 schema_table(p->table)->name);
+	return 0;
+}
+
+/* All requests of a plan; what cannot be asked is refused here. */
+struct search_requests {
+	json_t *main, *unended;
+	size_t limit;
+};
+
+static void search_requests_done(struct search_requests *q)
+{
+	json_decref(q->main);
+	json_decref(q->unended);
+}
+
+static int make_requests(struct search_requests *q, const struct search_fields *f,
+			 const struct plan *p, struct error *err)
+{
+	int r = search_check(p, err);
+
+	if (r < 0)
+		return r;
+	if (!p->grouped)
+		return search_rows_request(f, p, &q->main, &q->limit, err);
+	r = search_groups_request(f, p, false, &q->main, err);
+	if (r >= 0 && search_groups_unended(p))
+		r = search_groups_request(f, p, true, &q->unended, err);
+	return r;
+}
+
+static int search_engine_ask(struct engine *engine, const struct plan *p,
+			     const struct ask_options *opt _unused_, struct engine_result **ret,
+			     struct error *err)
+{
+	struct search_engine *e = search_engine_of(engine);
+	_cleanup_(search_requests_done) struct search_requests q = {0};
+	_cleanup_(search_rows_free) struct search_rows t = {0};
+	struct search_fields f;
+	int r = search_check(p, err);
+
+	if (r < 0)
+		return r;
+	atomic_store(&e->stopped, false);
+	search_fields_of(p->table, &f);
+	r = make_requests(&q, &f, p, err);
+	if (r >= 0 && search_rows_new(&t, e, p) < 0)
+		r = error_errno(err, -ENOMEM, "an answer");
+	if (r < 0)
+		return r;
+	r = p->grouped ? ask_groups(e, p, false, q.main, &t, err)
+		       : ask_rows(e, &f, p, q.main, q.limit, &t, err);
+	if (r >= 0 && q.unended)
+		r = ask_groups(e, p, true, q.unended, &t, err);
+	if (r >= 0 && p->grouped && search_groups_sort(p, &t) < 0)
+		r = error_errno(err, -ENOMEM, "an answer");
+	if (r >= 0)
+		r = local_stages(&t.rows, p, 0, &t.env, err);
+	return r < 0 ? r : local_result(&t.rows, p, &t.env, ret, err);
+}
+
+static int explain_request(const struct search_engine *e, const struct plan *p, json_t *body,
+			   struct buf *out)
+{
+	_cleanup_free_ char *text = body ? json_dumps(body, JSON_INDENT(2)) : NULL;
+
+	if (!body)
+		return 0;
+	return text ? buf_printf(out, "POST /%s-%s/_search\n%s\n", e->server.prefix,
+				 schema_table(p->table)->name, text)
+		    : -ENOMEM;
+}
+
+static int search_engine_explain(struct engine *engine, const struct plan *p, struct buf *out,
+				 struct error *err)
+{
+	_cleanup_(search_requests_done) struct search_requests q = {0};
+	struct search_fields f;
+	int r = search_check(p, err);
+
+	if (r < 0)
+		return r;
+	search_fields_of(p->table, &f);
+	r = make_requests(&q, &f, p, err);
+	if (r < 0)
+		return r;
+	r = explain_request(search_engine_of(engine), p, q.main, out);
+	if (r >= 0)
+		r = explain_request(search_engine_of(engine), p, q.unended, out);
+	return r < 0 ? error_errno(err, r, "an explanation") : 0;
+}
+
+static int search_engine_scan(struct engine *e, const struct scan_request *q,
+			      struct engine_scan **ret, struct error *err)
+{
+	return search_scan_new(search_engine_of(e), q, ret, err);
+}
+
+const struct engine_ops opensearch_engine = {
+	.name = "OpenSearch",
+	.scheme = SEARCH_SCHEME,
+	.connect = search_engine_connect,
+	.free = search_engine_free,
+	.interrupt = search_engine_interrupt,
+	.range = search_engine_range,
+	.ask = search_engine_ask,
+	.scan = search_engine_scan,
+	.explain = search_engine_explain,
+};

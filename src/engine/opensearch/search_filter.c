@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+/* search_filter.c: conditions as OpenSearch's queries. */
+#include "engine/opensearch/search_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "query/eval/pattern.h"
+#include "schema/vocab.h"
+
+int search_refuse(const struct search_fields *f, const char *what, const struct expr *e,
+		  const char *why, struct error *err)
+{
+	_cleanup_buf_ struct buf text = {0};
+
+	if (expr_text(e, f->table, &text) < 0)
+		return error_errno(err, -ENOMEM, "a condition");
+	return error_set(err, -EOPNOTSUPP, "OpenSearch cannot %s %.300s: %s", what, buf_str(&text),
+			 why);
+}
+
+const struct search_field *search_plain(const struct search_fields *f, const char *what,
+					const struct expr *e, struct error *err)
+{
+	const struct search_field *found = NULL;
+
+	if (e->kind == EXPR_COLUMN || e->kind == EXPR_NAME)
+		found = search_field_find(f, e);
+	if (!found)
+		search_refuse(f, what, e,
+			      e->type.type == QUERY_ENTITY || expr_is_id(e)
+				      ? "its documents have names (path, comm, pid), no ids of weir"
+			      : e->kind == EXPR_COLUMN || e->kind == EXPR_NAME
+				      ? "its documents do not have it"
+				      : "it is computed; load into ClickHouse or ask the trace",
+			      err);
+	return found;
+}
+
+static json_t *match_none(void)
+{
+	return json_pack("{s{}}", "match_none");
+}
+
+static json_t *has_field(const char *name)
+{
+	return json_pack("{s{ss}}", "exists", "field", name);
+}
+
+/* ---- one condition on one field ---- */
+
+struct leaf {
+	const char *field;
+	bool stop; /* `stop`: the field `end` of documents that have one */
+};
+
+static int leaf_of(const struct search_fields *f, const struct expr *e, struct leaf *ret,
+		   struct error *err)
+{
+	const struct search_field *found;
+
+	if (e->kind == EXPR_STOP) {
+		*ret = (struct leaf){"end", true};
+		return 0;
+	}
+	found = search_plain(f, "test", e, err);
+	if (!found)
+		return err->code;
+	*ret = (struct leaf){found->name, false};
+	return 0;
+}
+
+/* Takes q. True where the field is known and q is (not) true. */
+static json_t *leaf_query(const struct leaf *l, json_t *q, bool negated)
+{
+	json_t *must = json_array(), *must_not = json_array();
+
+	json_array_append_new(negated ? must_not : must, q);
+	if (negated)
+		json_array_append_new(must, has_field(l->field));
+	if (l->stop)
+		json_array_append_new(must_not, json_pack("{s{sb}}", "term", "unended", 1));
+	return json_pack("{s{so,so}}", "bool", "filter", must, "must_not", must_not);
+}
+
+static int constant_text(const struct expr *c, const struct value *v, struct buf *out)
+{
+	if (c->type.type == QUERY_CODE)
+		return query_code_text(c->type.vocab, v->i, out);
+	return engine_escape(v->t.data, v->t.len, out);
+}
+
+static bool search_is_text(enum query_type t)
+{
+	return t == QUERY_TEXT || t == QUERY_CODE;
+}
+
+static json_t *constant_json(const struct expr *kind, const struct value *v)
+{
+	_cleanup_buf_ struct buf text = {0};
+
+	if (kind->type.type == QUERY_FLOAT)
+		return json_real(v->f);
+	if (!search_is_text(kind->type.type))
+		return json_integer(v->i);
+	return constant_text(kind, v, &text) < 0
+		       ? NULL
+		       : json_stringn((char *)text.data ? (char *)text.data : "", text.len);
+}
+
+/* Takes value. A number equal to another is a range: fields that are kept by column alone have ranges. */
+static json_t *equal_query(const char *field, json_t *value)
+{
+	if (json_is_string(value))
+		return json_pack("{s{so}}", "term", field, value);
+	return json_pack("{s{s{sO,so}}}", "range", field, "gte", value, "lte", value);
+}
+
+static int compare_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			  json_t **ret, struct error *err)
+{
+	static const char *const words[] = {[COMPARE_LT] = "lt",
+					    [COMPARE_LE] = "lte",
+					    [COMPARE_GT] = "gt",
+					    [COMPARE_GE] = "gte"};
+	static const enum expr_compare flipped[] = {COMPARE_EQ, COMPARE_NE, COMPARE_GT,
+						    COMPARE_GE, COMPARE_LT, COMPARE_LE};
+	bool swap = e->arg[0]->kind == EXPR_CONST;
+	const struct expr *field = e->arg[swap], *c = e->arg[!swap];
+	enum expr_compare cmp = swap ? flipped[e->cmp] : e->cmp;
+	struct leaf l = {0};
+	json_t *value;
+	int r;
+
+	if (c->kind != EXPR_CONST)
+		return search_refuse(f, "test", e, "it compares two values of a document", err);
+	r = leaf_of(f, field, &l, err);
+	if (r < 0)
+		return r;
+	if (c->value.null || c->type.type == QUERY_NULL) {
+		*ret = match_none();
+		return 0;
+	}
+	if (field->type.type == QUERY_UINT && cmp != COMPARE_EQ && cmp != COMPARE_NE)
+		return search_refuse(f, "test", e, "it has no unsigned numbers to order", err);
+	value = constant_json(search_is_text(field->type.type) && c->type.type != QUERY_TEXT ? field
+											     : c,
+			      &c->value);
+	if (!value)
+		return error_errno(err, -ENOMEM, "a condition");
+	if (cmp == COMPARE_EQ || cmp == COMPARE_NE)
+		*ret = leaf_query(&l, equal_query(l.field, value), negated != (cmp == COMPARE_NE));
+	else
+		*ret = leaf_query(&l, json_pack("{s{s{so}}}", "range", l.field, words[cmp], value),
+				  negated);
+	return 0;
+}
+
+static int in_filter(const struct search_fields *f, const struct expr *e, bool negated,
+		     json_t **ret, struct error *err)
+{
+	json_t *any = json_array();
+	struct leaf l = {0};
+	int r = leaf_of(f, e->arg[0], &l, err);
+
+	for (size_t i = 0; r >= 0 && i < e->count; i++) {
+		json_t *value = constant_json(e->arg[0], &e->list[i]);
+
+		r = value ? 0 : error_errno(err, -ENOMEM, "a condition");
+		if (value)
+			json_array_append_new(any, equal_query(l.field, value));
+	}
+	if (r < 0) {
+		json_decref(any);
+		return r;
+	}
+	*ret = leaf_query(&l, json_pack("{s{so}}", "bool", "should", any), negated);
+	return 0;
+}
+
+static int range_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			json_t **ret, struct error *err)
+{
+	struct leaf l = {0};
+	int r;
+
+	if (e->arg[1]->kind != EXPR_CONST || e->arg[2]->kind != EXPR_CONST ||
+	    e->arg[0]->type.type == QUERY_UINT)
+		return search_refuse(f, "test", e, "its ends are no plain numbers", err);
+	r = leaf_of(f, e->arg[0], &l, err);
+	if (r >= 0)
+		*ret = leaf_query(&l,
+				  json_pack("{s{s{so,so}}}", "range", l.field, "gte",
+					    constant_json(e->arg[1], &e->arg[1]->value), "lte",
+					    constant_json(e->arg[2], &e->arg[2]->value)),
+				  negated);
+	return r;
+}
+
+/* ---- patterns, as Lucene's regular expressions, which are about the whole text ---- */
+
+static int lucene_plain(struct buf *out, char c)
+{
+	const char escaped[] = {'\\', c};
+	bool special = strchr(".?+*|{}[]()\"\\#@&<>~^$-/", c) != NULL;
+
+	return special ? buf_append(out, escaped, 2) : buf_append(out, &c, 1);
+}
+
+/* [a-z] and [!a-z], neither of which stands for a slash. Its length; 0: a plain bracket; negative. */
+static ssize_t lucene_set(struct buf *out, const char *p, size_t left)
+{
+	bool negated = left > 1 && (p[1] == '!' || p[1] == '^');
+	size_t first = 1 + negated, i = first;
+	int r = buf_printf(out, negated ? "[^/" : "[");
+
+	for (; r >= 0 && i < left && (p[i] != ']' || i == first); i++) {
+		bool range = i + 2 < left && p[i + 1] == '-' && p[i + 2] != ']';
+
+		if (p[i] == '\\' && i + 1 < left)
+			i++;
+		if (!negated && (p[i] == '/' || (range && p[i] < '/' && p[i + 2] > '/')))
+			return -EOPNOTSUPP;
+		r = lucene_plain(out, p[i]);
+		if (r >= 0 && range) {
+			i += 2;
+			r = buf_append(out, "-", 1);
+			r = r < 0 ? r : lucene_plain(out, p[i]);
+		}
+	}
+	if (r < 0 || i >= left)
+		return r;
+	r = buf_append(out, "]", 1);
+	return r < 0 ? r : (ssize_t)i + 1;
+}
+
+/* The stars at p[i]. How many. */
+static ssize_t lucene_stars(struct buf *out, const char *p, size_t i, size_t len)
+{
+	bool two = i + 1 < len && p[i + 1] == '*';
+	bool folder = two && (!i || p[i - 1] == '/') && i + 2 < len && p[i + 2] == '/';
+	int r = buf_printf(out, "%s", folder ? "(.*/)?" : two ? ".*" : "[^/]*");
+
+	return r < 0 ? r : folder ? 3 : 1 + two;
+}
+
+static int lucene_glob(struct buf *out, const char *p, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t before = out->len;
+		ssize_t n = 1;
+
+		if (p[i] == '*')
+			n = lucene_stars(out, p, i, len);
+		else if (p[i] == '?')
+			n = buf_append(out, "[^/]", 4) < 0 ? -ENOMEM : 1;
+		else if (p[i] == '[')
+			n = lucene_set(out, p + i, len - i);
+		else
+			n = lucene_plain(out, p[i] == '\\' && i + 1 < len ? p[++i] : p[i]) < 0
+				    ? -ENOMEM
+				    : 1;
+		if (!n) {
+			out->len = before;
+			n = buf_append(out, "\\[", 2) < 0 ? -ENOMEM : 1;
+		}
+		if (n < 0)
+			return (int)n;
+		i += (size_t)n;
+	}
+	return 0;
+}
+
+static int lucene_like(struct buf *out, const char *p, size_t len)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < len; i++)
+		r = p[i] == '%'	  ? buf_append(out, ".*", 2)
+		    : p[i] == '_' ? buf_append(out, ".", 1)
+				  : lucene_plain(out, p[i]);
+	return r;
+}
+
+static int pattern_filter(const struct search_fields *f, const struct expr *e, bool negated,
+			  json_t **ret, struct error *err)
+{
+	_cleanup_buf_ struct buf text = {0}, one = {0}, regex = {0};
+	struct leaf l = {0};
+	size_t len;
+	int r;
+
+	if (e->kind == EXPR_REGEX)
+		return search_refuse(
+			f, "test", e,
+			"its regular expressions are others; write a pattern (~ \"*.log\")", err);
+	r = leaf_of(f, e->arg[0], &l, err);
+	if (r >= 0)
+		r = engine_escape(e->pattern.data, e->pattern.len, &text);
+	if (r < 0)
+		return error_errno(err, r, "a pattern");
+	len = text.len;
+	if (e->kind == EXPR_LIKE) {
+		r = lucene_like(&regex, (char *)text.data, len);
+	} else {
+		while (len && text.data[len - 1] == '/')
+			len--;
+		r = lucene_glob(&one, (char *)text.data, len);
+		/* a folder matches what is under it; without a slash the last part of a text counts too */
+		if (r >= 0)
+			r = buf_printf(&regex, "%s(/.*)?", buf_str(&one));
+		if (r >= 0 && !memchr(text.data, '/', text.len))
+			r = buf_printf(&regex, "|.*/%s", buf_str(&one));
+	}
+	if (r == -EOPNOTSUPP)
+		return search_refuse(f, "test", e,
+				     "a set of its patterns that spans / would match it", err);
+	if (r < 0)
+		return error_errno(err, r, "a pattern");
+	*ret = leaf_query(&l,
+			  json_pack("{s{s{ss,ss}}}", "regexp", l.field, "value", buf_str(&regex),
+				    "flags", "NONE"),
+			  negated);
+	return 0;
+}
+
+/* Bits of a number: a script that each candidate runs. */
+static int has_filter(const struct search_fields *f, const struct expr *e, bool negated,
+		      json_t **ret, struct error *err)
+{
+	struct leaf l = {0};
+	int r = leaf_of(f, e->arg[0], &l, err);
+	json_t *q;
+
+	if (r < 0)
+		return r;
+	q = json_pack("{s{s{ss,s{ss,sI,sI}}}}", "script", "script", "source",
+		      "doc[params.f].size() != 0 && (doc[params.f].value & params.m) == params.b",
+		      "params", "f", l.field, "m", (json_int_t)e->mask, "b", (json_int_t)e->bits);
+	*ret = leaf_query(&l, q, negated);
+	return 0;
+}
+
+/* ---- and, or, not ---- */
+
+static int both_filter(const struct search_fields *f, const struct expr *e, bool negated,
+		       json_t **ret, struct error *err)
+{
+	bool all = (e->kind == EXPR_AND) != negated;
+	json_t *a = NULL, *b = NULL;
+	int r = search_filter(f, e->arg[0], negated, &a, err);
+
+	if (r >= 0)
+		r = search_filter(f, e->arg[1], negated, &b, err);
+	if (r < 0) {
+		json_decref(a);
+		return r;
+	}
+	*ret = json_pack("{s{s[o,o]}}", "bool", all ? "filter" : "should", a, b);
+	return 0;
+}
+
+static int null_filter(const struct search_fields *f, const struct expr *e, bool negated,
+		       json_t **ret, struct error *err)
+{
+	struct leaf l = {0};
+	int r = leaf_of(f, e->arg[0], &l, err);
+	json_t *known;
+
+	if (r < 0)
+		return r;
+	known = l.stop ? json_pack("{s{s[{s{sb}}]}}", "bool", "must_not", "term", "unended", 1)
+		       : has_field(l.field);
+	*ret = negated ? known : json_pack("{s{s[o]}}", "bool", "must_not", known);
+	return 0;
+}
+
+int search_filter(const struct search_fields *f, const struct expr *e, bool negated, json_t **ret,
+		  struct error *err)
+{
+	switch (e->kind) {
+	case EXPR_NOT:
+		return search_filter(f, e->arg[0], !negated, ret, err);
+	case EXPR_AND:
+	case EXPR_OR:
+		return both_filter(f, e, negated, ret, err);
+	case EXPR_IS_NULL:
+		return null_filter(f, e, negated, ret, err);
+	case EXPR_COMPARE:
+		return compare_filter(f, e, negated, ret, err);
+	case EXPR_IN:
+		return in_filter(f, e, negated, ret, err);
+	case EXPR_RANGE:
+		return range_filter(f, e, negated, ret, err);
+	case EXPR_GLOB:
+	case EXPR_REGEX:
+	case EXPR_LIKE:
+		return pattern_filter(f, e, negated, ret, err);
+	case EXPR_HAS:
+		return has_filter(f, e, negated, ret, err);
+	case EXPR_CONST:
+		*ret = !e->value.null && e->value.i != negated ? json_pack("{s{}}", "match_all")
+							       : match_none();
+		return 0;
+	default:
+		return search_refuse(f, "test", e,
+				     "it is computed; load into ClickHouse or ask the trace", err);
+	}
+}
+
+int search_plan_filter(const struct search_fields *f, const struct plan *p, json_t **ret,
+		       struct error *err)
+{
+	json_t *all = json_array(), *none = json_array(), *where = NULL;
+	int r = p->where ? search_filter(f, p->where, false, &where, err) : 0;
+
+	if (r < 0) {
+		json_decref(all);
+		json_decref(none);
+		return r;
+	}
+	if (where)
+		json_array_append_new(all, where);
+	if (p->from != INT64_MIN)
+		json_array_append_new(
+			all, json_pack("{s{s{sI}}}", "range", "end", "gte", (json_int_t)p->from));
+	if (p->to != INT64_MAX)
+		json_array_append_new(
+			all, json_pack("{s{s{sI}}}", "range", "end", "lt", (json_int_t)p->to));
+	if (p->from != INT64_MIN ||
+	    p->to != INT64_MAX) /* a row that is still running has ended so far */
+		json_array_append_new(none,
+				      json_pack("{s{s[{s{sb}}],s[o]}}", "bool", "filter", "term",
+						"unended", 1, "must_not", has_field("start")));
+	if (!p->each_file)
+		json_array_append_new(none, json_pack("{s{sb}}", "term", "second", 1));
+	*ret = json_pack("{s{so,so}}", "bool", "filter", all, "must_not", none);
+	return *ret ? 0 : error_errno(err, -ENOMEM, "a query");
+}

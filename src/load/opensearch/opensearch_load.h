@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opensearch_load.h: rows of a trace as documents of OpenSearch's data streams (opensearch/search_fields.h). */
+#pragma once
+
+#include "load/load.h"
+
+extern const struct load_target_ops opensearch_target;

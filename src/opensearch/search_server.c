@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "opensearch/search_server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* data streams; sampling in extended_stats */
+#define ELASTIC_OLDEST	  7010
+#define OPENSEARCH_OLDEST 1000
+
+static const struct net_defaults search_defaults = {
+	.scheme = SEARCH_SCHEME, .port = 9200, .tls_port = 9200, .database = "weir"};
+
+bool search_finds_columns(bool elastic, unsigned int version)
+{
+	return elastic ? version >= 8001 : version >= 2012;
+}
+
+static const char *error_text(const json_t *answer)
+{
+	const json_t *error = json_object_get(answer, "error");
+	const json_t *cause = json_array_get(json_object_get(error, "root_cause"), 0);
+	const char *text = json_string_value(json_object_get(cause, "reason"));
+
+	if (!text)
+		text = json_string_value(json_object_get(error, "reason"));
+	return text ? text : json_string_value(error);
+}
+
+static const char *error_type(const json_t *answer)
+{
+	const json_t *error = json_object_get(answer, "error");
+	const json_t *cause = json_array_get(json_object_get(error, "root_cause"), 0);
+	const char *type = json_string_value(json_object_get(cause ? cause : error, "type"));
+
+	return type ? type : "";
+}
+
+static int search_errno(unsigned int status, const json_t *answer)
+{
+	if (strstr(error_type(answer), "circuit_breaking"))
+		return -ENOMEM;
+	switch (status) {
+	case 401:
+	case 403:
+		return -EACCES;
+	case 404:
+		return -ENOENT;
+	case 429:
+	case 503:
+		return -EBUSY;
+	default:
+		return status >= 500 ? -EIO : -EINVAL;
+	}
+}
+
+static int search_fail(struct search_server *s, unsigned int status, const json_t *answer,
+		       const struct buf *raw, struct error *err)
+{
+	const char *node = net_client_node(s->client), *text = error_text(answer);
+	int r = search_errno(status, answer);
+	int len = (int)MIN(raw->len, (size_t)200);
+
+	if (r == -EACCES)
+		return error_set(err, r, "%s: user or password are not accepted%s%.200s", node,
+				 text ? ": " : "", text ? text : "");
+	if (text)
+		return error_set(err, r, "%s: %.600s", node, text);
+	return error_set(err, r, "%s answers with status %u: %.*s", node, status, len,
+			 raw->data ? (const char *)raw->data : "");
+}
+
+int search_send(struct search_server *s, const char *method, const char *path, struct bytes body,
+		json_t **ret, struct error *err)
+{
+	static const char *const json[] = {"Content-Type: application/json", NULL};
+	static const char *const lines[] = {"Content-Type: application/x-ndjson", NULL};
+	const struct net_request q = {.method = method,
+				      .path = path,
+				      .headers = !body.len		 ? NULL
+						 : strstr(path, "_bulk") ? lines
+									 : json,
+				      .body = body};
+	_cleanup_buf_ struct buf raw = {0};
+	_cleanup_json_ json_t *answer = NULL;
+	unsigned int status;
+	json_error_t why;
+	int r = net_client_send(s->client, &q, &status, &raw, err);
+
+	if (r < 0)
+		return r;
+	answer = json_loadb((const char *)raw.data, raw.len, JSON_DECODE_ANY, &why);
+	if (status >= 300)
+		return search_fail(s, status, answer, &raw, err);
+	if (!answer && ret)
+		return error_set(err, -EPROTO, "%s: the answer is no JSON: %.200s",
+				 net_client_node(s->client), why.text);
+	if (ret)
+		*ret = TAKE_PTR(answer);
+	return 0;
+}
+
+int search_json(struct search_server *s, const char *method, const char *path, json_t *body,
+		json_t **ret, struct error *err)
+{
+	_cleanup_free_ char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+	json_decref(body);
+	if (!text)
+		return error_errno(err, -ENOMEM, "a request");
+	return search_send(s, method, path, (struct bytes){(const uint8_t *)text, strlen(text)},
+			   ret, err);
+}
+
+int search_connect(struct search_server *s, const char *address, struct error *err)
+{
+	_cleanup_json_ json_t *answer = NULL;
+	const json_t *version;
+	unsigned int major = 0, minor = 0;
+	const char *number;
+	int r = net_client_new(&s->client, address, &search_defaults, err);
+
+	if (r < 0)
+		return r;
+	s->prefix = net_client_database(s->client);
+	r = search_send(s, "GET", "/", (struct bytes){0}, &answer, err);
+	if (r < 0)
+		return r;
+	version = json_object_get(answer, "version");
+	number = json_string_value(json_object_get(version, "number"));
+	if (!number || sscanf(number, "%u.%u", &major, &minor) != 2)
+		return error_set(err, -EPROTO, "%s is neither OpenSearch nor Elasticsearch",
+				 net_client_node(s->client));
+	s->elastic = !json_object_get(version, "distribution");
+	s->version = major * 1000 + minor;
+	if (s->version < (s->elastic ? ELASTIC_OLDEST : OPENSEARCH_OLDEST))
+		return error_set(err, -EPROTONOSUPPORT,
+				 "%s is %s %s, which has no data streams; weir needs %s or later",
+				 net_client_node(s->client),
+				 s->elastic ? "Elasticsearch" : "OpenSearch", number,
+				 s->elastic ? "7.10" : "1.0");
+	return 0;
+}
+
+void search_close(struct search_server *s)
+{
+	net_client_free(s->client);
+	s->client = NULL;
+}
