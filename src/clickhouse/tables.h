@@ -7,7 +7,8 @@
  *   block_no   UInt64  which block of which of its files: clickhouse_block_no(); with `recording` a block is loaded once
  *   row_no     UInt64  of op the call's row_id, else the row's place in its block
  *   ended      Int64   when it ended, ns (sums/order.h); 0 where rows are not events
- *   day        Date    of the block: it is in one partition, so that it is there as a whole or not at all
+ *   day        Date    of the block's first row: it is in one partition, so that it is there as a whole or not at all; the
+ *                      others ended within a day of it, or it is CLICKHOUSE_DAY_NONE
  *
  * The trace's order is (ended, recording, block_no, row_no). A code `x` is a number in x_code; `x` is an alias with its word,
  * for people. Of op `start` is an alias too: nearly always ended - dur (start_kind 0; 3: the call had not ended), else null (1) or
@@ -17,6 +18,10 @@
 
 #include "base/buf.h"
 #include "schema/schema.h"
+
+/* The day of blocks whose rows ended on several: 2106-02-07, the last that Date of 18.16 reaches. */
+#define CLICKHOUSE_DAY_NONE 49709
+#define CLICKHOUSE_DAY_NS   86400000000000ll
 
 enum { START_IS_BEFORE_END, START_IS_NULL, START_IS_ODD, START_UNFINISHED };
 

@@ -639,6 +639,15 @@ int click_tally_bucket(struct click_writer *w, const struct plan_field *f)
 
 /* ---- filters ---- */
 
+/* Days that can be left out are not read: they are partitions. */
+static int64_t click_day(int64_t t, int64_t more)
+{
+	int64_t day = t / CLICKHOUSE_DAY_NS + more;
+
+	day = MAX(day, (int64_t)0);
+	return t < 0 ? 0 : MIN(day, (int64_t)CLICKHOUSE_DAY_NONE);
+}
+
 static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 {
 	const struct table_def *t = schema_table(w->table);
@@ -656,9 +665,13 @@ static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 	if (r >= 0 && w->table != TABLE_OP && t->stop == NO_COLUMN && t->dur != NO_COLUMN)
 		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->dur].name);
 	if (r >= 0 && from != INT64_MIN)
-		r = buf_printf(w->out, " AND ended >= %lld", (long long)from);
+		r = buf_printf(
+			w->out, " AND ended >= %lld AND (day >= toDate(%lld) OR day = toDate(%d))",
+			(long long)from, (long long)click_day(from, -1), CLICKHOUSE_DAY_NONE);
 	if (r >= 0 && to != INT64_MAX)
-		r = buf_printf(w->out, " AND ended < %lld", (long long)to);
+		r = buf_printf(w->out,
+			       " AND ended < %lld AND (day <= toDate(%lld) OR day = toDate(%d))",
+			       (long long)to, (long long)click_day(to, 0), CLICKHOUSE_DAY_NONE);
 	return r;
 }
 

@@ -24,7 +24,6 @@
 #define ROWS_AT_ONCE  (256u << 10) /* of a table in a request: parts of tens of MB, few to merge */
 #define BYTES_AT_ONCE (64u << 20)  /* compressed */
 #define DAY_NS	      86400000000000ll
-#define DAY_MAX	      49709 /* 2106-02-07: Date of today reaches further, that of 18.16 does not */
 #define WAIT_NS	      (60 * NSEC_PER_SEC)
 #define POLL_NS	      (50 * NSEC_PER_MSEC)
 #define QUIET_TIMES   3 /* in a row no insert was seen to run */
@@ -119,7 +118,7 @@ static int click_load_connect(struct load_target **ret, const char *address,
 
 static uint16_t click_load_day_of(int64_t t)
 {
-	return t <= 0 ? 0 : (uint16_t)MIN(t / DAY_NS, (int64_t)DAY_MAX);
+	return t <= 0 ? 0 : (uint16_t)MIN(t / DAY_NS, (int64_t)CLICKHOUSE_DAY_NONE);
 }
 
 /* " WHERE key, host and boot are these" */
@@ -331,13 +330,20 @@ static uint64_t present_columns(const struct batch *b)
 	return set;
 }
 
-static int64_t first_end(const struct click *c, const struct load_block *b)
+/* The day on which the first row ended; CLICKHOUSE_DAY_NONE where the last one ended a day later or more. */
+static uint16_t block_day(const struct click *c, const struct load_block *b)
 {
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
 	for (size_t i = 0; i < b->rows->rows; i++) {
-		if (b->ends[i])
-			return b->ends[i];
+		if (!b->ends[i])
+			continue;
+		first = MIN(first, b->ends[i]);
+		last = MAX(last, b->ends[i]);
 	}
-	return c->began;
+	if (first > last)
+		return click_load_day_of(c->began);
+	return first < 0 || last - first >= DAY_NS ? CLICKHOUSE_DAY_NONE : click_load_day_of(first);
 }
 
 /* What rows refer to is sent before them: dimensions first. */
@@ -360,7 +366,7 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	uint64_t columns = present_columns(b->rows);
 	struct native_keys keys = {.recording = c->recording,
 				   .block_no = clickhouse_block_no(b->part, b->long_calls, b->seq),
-				   .day = click_load_day_of(first_end(c, b)),
+				   .day = block_day(c, b),
 				   .ended = b->ends};
 	int r = 0;
 
