@@ -12,10 +12,12 @@
 #include "cli/terminal/output.h"
 #include "load/load.h"
 
+#define PATIENCE_NS (60 * NSEC_PER_SEC)
+
 struct load_opts {
 	struct option_list inputs;
 	const char *to;
-	int64_t keep_ns;
+	int64_t keep_ns, patience_ns;
 	bool schema, follow, quiet;
 };
 
@@ -71,6 +73,8 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 		format_dur(took).s, format_rate(calls, took, false).s);
 	if (t->known)
 		fprintf(stderr, "; %s blocks were there already", format_count(t->known).s);
+	if (t->retries)
+		fprintf(stderr, "; tried %s times more", format_count(t->retries).s);
 	if (t->made)
 		fprintf(stderr,
 			"; %s blocks of tables made after recording are left out: make them of the "
@@ -95,8 +99,11 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 {
 	const struct read_flags flags = {.inputs = o->inputs};
 	const struct load_options options = {.keep_ns = o->keep_ns};
-	struct load_loop loop = {
-		.follow = o->follow, .stopped = load_stopped, .arg = it, .missed = load_missed};
+	struct load_loop loop = {.follow = o->follow,
+				 .stopped = load_stopped,
+				 .arg = it,
+				 .missed = load_missed,
+				 .patience_ns = o->patience_ns ? o->patience_ns : PATIENCE_NS};
 	const struct load_target_ops *ops = load_target_find(o->to, err);
 	_cleanup_(load_target_freep) struct load_target *t = NULL;
 	_cleanup_free_ const char **paths = NULL;
@@ -175,6 +182,9 @@ static const struct option load_command_options[] = {
 	{'f', "follow", OPTION_FLAG, NULL,
 	 "go on while the trace is being recorded, in further files too (record --rotate)",
 	 offsetof(struct load_opts, follow)},
+	{0, "patience", OPTION_DURATION, "TIME",
+	 "try again for so long where the store does not answer (default 60s)",
+	 offsetof(struct load_opts, patience_ns)},
 	{'q', "quiet", OPTION_FLAG, NULL, "print only what is lost, nothing else",
 	 offsetof(struct load_opts, quiet)},
 	{0},

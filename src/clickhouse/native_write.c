@@ -7,6 +7,7 @@
 
 #include "clickhouse/native.h"
 #include "clickhouse/tables.h"
+#include "schema/vocab.h"
 
 #define FRAME_HEAD   25 /* checksum 16, method 1, sizes 4 and 4 */
 #define METHOD_ZSTD  0x90
@@ -120,7 +121,8 @@ static int start_kind(const struct batch *b, size_t row, const int64_t *ended)
 				   &end) ||
 	    end != ended[row])
 		return START_IS_ODD;
-	return START_IS_BEFORE_END;
+	return batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED ? START_UNFINISHED
+								   : START_IS_BEFORE_END;
 }
 
 /* Of op: how the start follows from other columns, and what it is where it does not. */

@@ -76,10 +76,11 @@ static int put_column(enum table_id table, unsigned int i, const char *codec, st
 	return r < 0 || c->type != COLUMN_CODE ? r : put_words(c, out);
 }
 
-/* What is asked for: calls by operation in a range of time, rows of dimensions by id, others by time. */
+/* What is asked for: calls of a recording by operation and thread, whose values are alike, which saves a seventh of the disk; rows
+ * of dimensions by id, others by time. */
 static const char *order_of(enum table_id table)
 {
-	return table == TABLE_OP	    ? "(recording, ifNull(op_code, -1), ended)"
+	return table == TABLE_OP ? "(recording, ifNull(op_code, -1), ifNull(thread_id, -1), ended)"
 	       : schema_is_dimension(table) ? "(recording, ifNull(id, -1), block_no, row_no)"
 					    : "(recording, ended)";
 }

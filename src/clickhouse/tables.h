@@ -10,14 +10,15 @@
  *   day        Date    of the block: it is in one partition, so that it is there as a whole or not at all
  *
  * The trace's order is (ended, recording, block_no, row_no). A code `x` is a number in x_code; `x` is an alias with its word,
- * for people. Of op `start` is an alias too: nearly always ended - dur (start_kind 0), else null (1) or start_odd (2).
+ * for people. Of op `start` is an alias too: nearly always ended - dur (start_kind 0; 3: the call had not ended), else null (1) or
+ * start_odd (2).
  */
 #pragma once
 
 #include "base/buf.h"
 #include "schema/schema.h"
 
-enum { START_IS_BEFORE_END, START_IS_NULL, START_IS_ODD };
+enum { START_IS_BEFORE_END, START_IS_NULL, START_IS_ODD, START_UNFINISHED };
 
 static inline uint64_t clickhouse_block_no(uint64_t part, bool long_calls, uint64_t seq)
 {

@@ -94,6 +94,7 @@ struct load_totals {
 	_Atomic uint64_t made;	    /* blocks of tables made after recording, which stay behind */
 	_Atomic uint64_t traces;
 	_Atomic uint64_t missing; /* files that the recorder removed before they were loaded */
+	_Atomic uint64_t retries;
 };
 
 struct load_loop {
@@ -103,6 +104,7 @@ struct load_loop {
 	void *arg;
 	/* load_growing(): so many files more were removed before they were loaded; may be NULL. */
 	void (*missed)(uint64_t files);
+	int64_t patience_ns; /* tries again for so long where the target does not answer */
 };
 
 /* The recording and the number of the only file of `s`; the texts are the store's. */

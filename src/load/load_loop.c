@@ -142,7 +142,6 @@ void load_describe(struct store *s, struct load_recording *ret, uint64_t *ret_pa
 
 static int load_open(struct load *l, const char *path, struct error *err)
 {
-	struct load_recording rec;
 	int r = store_open(&l->store, &path, 1, err);
 
 	if (r >= 0)
@@ -150,6 +149,13 @@ static int load_open(struct load *l, const char *path, struct error *err)
 	l->ends = calloc(BATCH_ROWS_MAX, sizeof(*l->ends));
 	if (r < 0 || !l->ends)
 		return error_errno(err, r < 0 ? r : -ENOMEM, "%.500s", path);
+	return 0;
+}
+
+static int load_begin(struct load *l, struct error *err)
+{
+	struct load_recording rec;
+
 	load_describe(l->store, &rec, &l->part);
 	return l->target->ops->begin(l->target, &rec, l->part, err);
 }
@@ -169,16 +175,45 @@ static int load_follow(struct load *l, struct error *err)
 	return 0;
 }
 
+/* A node that is restarted, or a connection that broke. */
+static bool load_may_pass(int r)
+{
+	return r == -EIO || r == -ECONNREFUSED || r == -ETIMEDOUT;
+}
+
+static int load_try(struct load *l, struct error *err)
+{
+	int r = load_begin(l, err);
+
+	if (r >= 0)
+		r = load_blocks(l, err);
+	return r >= 0 && l->loop->follow ? load_follow(l, err) : r;
+}
+
 int load_trace(struct load_target *t, const char *path, const struct load_loop *loop,
 	       struct load_totals *totals, struct error *err)
 {
 	_cleanup_(load_close) struct load l = {.target = t, .loop = loop, .totals = totals};
+	int64_t until = clock_monotonic_ns() + loop->patience_ns;
 	int r = load_open(&l, path, err);
 
-	if (r >= 0)
-		r = load_blocks(&l, err);
-	if (r >= 0 && loop->follow)
-		r = load_follow(&l, err);
+	while (r >= 0) {
+		size_t before = l.next;
+		struct error why = {0};
+
+		r = load_try(&l, &why);
+		if (r >= 0)
+			break;
+		if (l.next > before)
+			until = clock_monotonic_ns() + loop->patience_ns;
+		if (!load_may_pass(r) || clock_monotonic_ns() >= until || load_is_stopped(&l))
+			return error_set(err, r, "%s", why.message);
+		/* what was sent may be there or not: the target is asked anew */
+		atomic_fetch_add(&totals->retries, 1);
+		nanosleep(&(struct timespec){.tv_nsec = FOLLOW_NS}, NULL);
+		l.next = 0;
+		r = 0;
+	}
 	if (r >= 0)
 		atomic_fetch_add(&totals->traces, 1);
 	return r;

@@ -158,7 +158,7 @@ static int analysis_new_run(struct analysis_view *v, unsigned int side, const ch
 	if (v->count >= ANALYSIS_RUNS_MAX)
 		return error_set(err, -E2BIG, "more than %d runs", ANALYSIS_RUNS_MAX);
 	*ret = &v->traces[v->count];
-	**ret = (struct analysis_trace){.name = strdup(name)};
+	**ret = (struct analysis_trace){.name = strdup(input_shown(name))};
 	v->runs[v->count++] = (struct analysis_run){.side = side, .name = (*ret)->name};
 	return (*ret)->name ? 0 : error_set(err, -ENOMEM, "out of memory");
 }

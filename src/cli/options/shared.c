@@ -17,7 +17,7 @@
 
 /* What was fetched from an engine, for as long as the process lives. */
 static struct spill fetched = SPILL_NONE;
-static char *fetched_name;
+static char *fetched_name, *fetched_address;
 
 #define RING_BYTES_MIN (64u << 10)
 #define RING_BYTES_MAX (1u << 30)
@@ -440,6 +440,12 @@ static void fetched_remove(void)
 {
 	spill_free(&fetched);
 	free(fetched_name);
+	free(fetched_address);
+}
+
+const char *input_shown(const char *path)
+{
+	return fetched_address && !strcmp(path, fetched_name) ? fetched_address : path;
 }
 
 /* The rows behind an address as a trace of this process alone, which ends with it. */
@@ -461,6 +467,8 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 	if (r < 0)
 		return r;
 	free(fetched_name);
+	free(fetched_address);
+	fetched_address = strdup(address);
 	if (asprintf(&fetched_name, "%s/%.*s.weir", fetched.path, (int)strcspn(host, "/?"), host) <
 	    0)
 		return error_errno(err, -ENOMEM, "%.200s", address);

@@ -168,7 +168,10 @@ int read_flags_address(const struct read_flags *f, int argc, char **argv, const 
 		       struct error *err);
 /* For commands that read trace files: -EINVAL where the text is an address. */
 int input_is_path(const char *text, struct error *err);
-/* The paths of -i and of the arguments left over; TRACE_DEFAULT where there are none. free() *ret. */
+/* What the user wrote: the address where the path is that of what was fetched from one. */
+const char *input_shown(const char *path);
+/* The paths of -i and of an argument; of an engine's address the rows of the range are fetched into a file, for as long as the
+ * process lives. Likewise those of the arguments left over; TRACE_DEFAULT where there are none. free() *ret. */
 int read_flags_paths(const struct read_flags *f, int argc, char **argv, const char ***ret,
 		     size_t *ret_count, struct error *err);
 /* Opens the traces of these paths. */

@@ -114,7 +114,7 @@ static int print_origin(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
 	const struct dims_host *host = NULL;
-	const char *path = store_trace_path(r->store, 0);
+	const char *path = input_shown(store_trace_path(r->store, 0));
 	size_t traces = store_trace_count(r->store);
 	char when[80];
 	int e = format_path(&b, path, strlen(path), 40);

@@ -124,7 +124,7 @@ int report_table(struct report *r, const char *which, struct error *err)
 /* What the page says about the whole trace, for a document without a table's name. */
 static json_t *json_trace(const struct report *r)
 {
-	const char *path = store_trace_path(r->store, 0);
+	const char *path = input_shown(store_trace_path(r->store, 0));
 	uint64_t calls = r->scan.running->rows, bytes = 0;
 
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++) {

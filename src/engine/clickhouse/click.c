@@ -124,10 +124,16 @@ static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_l
 	_cleanup_buf_ struct buf answer = {0};
 	long long first, last, count, start;
 	int r = clickhouse_do(&e->server,
-			      "SELECT count(), min(ended), max(ended), min(start) FROM (SELECT "
-			      "ended, start FROM op "
-			      "WHERE ended != 0 UNION ALL SELECT ended, time AS start FROM mark "
-			      "WHERE ended != 0)",
+			      "SELECT sum(n), min(a), max(b), min(a) FROM ("
+			      "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
+			      "WHERE start_kind "
+			      "IN (0, 3) UNION ALL SELECT count() AS n, "
+			      "toNullable(min(if(start_kind = 2, start_odd, "
+			      "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
+			      "3) AND ended != 0 "
+			      "UNION ALL SELECT count() AS n, toNullable(min(ended)) AS a, "
+			      "max(ended) AS b FROM mark "
+			      "WHERE ended != 0) WHERE n > 0",
 			      &answer, err);
 
 	if (r < 0)
@@ -224,6 +230,7 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 {
 	struct click_engine *e = click_engine_of(engine);
 	_cleanup_(local_rows_free) struct local_rows rows = {0};
+	struct click_top top;
 	struct local_env env;
 	/* tests compare both ways to one answer */
 	bool group = p->grouped && !(opt && opt->filter_in_sql);
@@ -232,9 +239,11 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 	e->asking = true;
 	if (r >= 0 && group)
 		r = click_group(e, p, &env, &rows, err);
-	if (r >= 0 && (!group || r == 0))
-		r = local_ask(p, &env, &rows, err);
-	else if (r > 0)
+	if (r == 0) {
+		r = click_top(e, p, &top, err);
+		if (r >= 0)
+			r = local_ask(&top.plan, &env, &rows, err);
+	} else if (r > 0)
 		r = local_stages(&rows, p, 0, &env, err);
 	if (r >= 0)
 		r = local_result(&rows, p, &env, ret, err);

@@ -100,10 +100,7 @@ static int put_stop(struct click_writer *w)
 	const char *start = t->columns[t->start].name, *dur = t->columns[t->dur].name;
 
 	if (w->table == TABLE_OP)
-		return buf_printf(w->out,
-				  "if(start_kind = %d AND bitAnd(ifNull(status, 0), %llu) = 0, "
-				  "ended, NULL)",
-				  START_IS_BEFORE_END, (unsigned long long)STATUS_UNFINISHED);
+		return buf_printf(w->out, "if(start_kind = %d, ended, NULL)", START_IS_BEFORE_END);
 	return buf_printf(w->out, "if(isNull(`%s`) OR isNull(`%s`), NULL, ended)", start, dur);
 }
 
@@ -238,7 +235,7 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 
 		if (of != recording) {
 			r = put(w, recording == UINT64_MAX ? " OR (" : ")) OR (");
-			if (r >= 0 && ids)
+			if (r >= 0 && ids && w->engine->recording_count > 1)
 				r = buf_printf(w->out, "recording = %u AND ",
 					       w->engine->recordings[of].number);
 			if (r >= 0)
@@ -256,12 +253,46 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 	return r < 0 ? r : put(w, n ? ")))" : ")");
 }
 
-/* A condition on one id or code: the sets of numbers for which it is otherwise than for most. */
-static int put_looked_up(struct click_writer *w, const struct expr *e, unsigned int column)
+/* Where only truth counts, and most numbers do not give it: those that do, which the server finds by a set alone. */
+static int put_true(struct click_writer *w, unsigned int column, const struct outcomes *o, bool ids)
+{
+	int r = put(w, "(isNotNull(");
+
+	if (r >= 0)
+		r = clickhouse_column(w->table, column, w->out);
+	if (r >= 0)
+		r = put(w, ") AND ");
+	if (r >= 0)
+		r = put_set(w, column, o, 1, ids);
+	return r < 0 ? r : put(w, ")");
+}
+
+/* Whatever the number: the sets of those for which it is otherwise than for most. */
+static int put_each(struct click_writer *w, unsigned int column, const struct outcomes *o, bool ids)
 {
 	static const char *const words[] = {"0", "1", "NULL"};
+	int r = put(w, "multiIf(isNull(");
+
+	if (r >= 0)
+		r = clickhouse_column(w->table, column, w->out);
+	if (r >= 0)
+		r = buf_printf(w->out, "), %s", words[o->null]);
+	for (int outcome = 0; outcome < 3 && r >= 0; outcome++) {
+		if (outcome == o->other)
+			continue;
+		r = put(w, ", ");
+		if (r >= 0)
+			r = put_set(w, column, o, outcome, ids);
+		if (r >= 0)
+			r = buf_printf(w->out, ", %s", words[outcome]);
+	}
+	return r < 0 ? r : buf_printf(w->out, ", %s)", words[o->other]);
+}
+
+/* A condition on one id or code. */
+static int put_looked_up(struct click_writer *w, const struct expr *e, unsigned int column)
+{
 	bool ids = schema_table(w->table)->columns[column].type == COLUMN_ID;
-	_cleanup_(map_free) struct map m = {0};
 	_cleanup_free_ int64_t *values = NULL;
 	struct outcomes o = {0};
 	size_t count;
@@ -269,23 +300,11 @@ static int put_looked_up(struct click_writer *w, const struct expr *e, unsigned 
 
 	if (r >= 0)
 		r = find_outcomes(w, e, column, values, count, &o);
-	m = o.by_value;
 	if (r >= 0)
-		r = put(w, "multiIf(isNull(");
-	if (r >= 0)
-		r = clickhouse_column(w->table, column, w->out);
-	if (r >= 0)
-		r = buf_printf(w->out, "), %s", words[o.null]);
-	for (int outcome = 0; outcome < 3 && r >= 0; outcome++) {
-		if (outcome == o.other)
-			continue;
-		r = put(w, ", ");
-		if (r >= 0)
-			r = put_set(w, column, &o, outcome, ids);
-		if (r >= 0)
-			r = buf_printf(w->out, ", %s", words[outcome]);
-	}
-	return r < 0 ? r : buf_printf(w->out, ", %s)", words[o.other]);
+		r = w->truth && o.null != 1 && o.other != 1 ? put_true(w, column, &o, ids)
+							    : put_each(w, column, &o, ids);
+	map_free(&o.by_value);
+	return r;
 }
 
 /* ---- operators ---- */
@@ -495,10 +514,15 @@ static int put_case(struct click_writer *w, const struct expr *e)
 
 int click_expr(struct click_writer *w, const struct expr *e)
 {
-	int column = e->kind == EXPR_CONST ? -1 : click_only_column(w->table, e);
+	int column = e->kind == EXPR_CONST ? -1 : click_only_column(w->table, e), r;
 
-	if (e->type.type == QUERY_BOOL && column >= 0 && e->kind != EXPR_IS_NULL)
-		return put_looked_up(w, e, (unsigned int)column);
+	if (e->type.type == QUERY_BOOL && column >= 0 && e->kind != EXPR_IS_NULL) {
+		r = put_looked_up(w, e, (unsigned int)column);
+		w->truth = false;
+		return r;
+	}
+	/* what stands inside can be negated */
+	w->truth = false;
 	switch (e->kind) {
 	case EXPR_CONST:
 		return put_const(w, e->type, &e->value);
@@ -620,10 +644,7 @@ static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 	    !schema_end_columns(w->table))
 		return 0;
 	if (w->table == TABLE_OP)
-		r = buf_printf(w->out,
-			       " AND start_kind = %d AND isNotNull(dur) AND bitAnd(ifNull(status, "
-			       "0), %llu) = 0",
-			       START_IS_BEFORE_END, (unsigned long long)STATUS_UNFINISHED);
+		r = buf_printf(w->out, " AND start_kind = %d", START_IS_BEFORE_END);
 	else if (t->stop != NO_COLUMN)
 		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->stop].name);
 	else
@@ -648,6 +669,7 @@ static int put_parts(struct click_writer *w, const struct expr *e, bool *all)
 		return r < 0 ? r : put_parts(w, e->arg[1], all);
 	}
 	inner.out = &text;
+	inner.truth = true;
 	r = click_expr(&inner, e);
 	if (r == -EOPNOTSUPP) {
 		*all = false;

@@ -322,10 +322,10 @@ enum half { HALF_PLAIN, HALF_INNER, HALF_OUTER };
 static int put_half(struct group_query *g, enum half half, struct buf *out)
 {
 	uint64_t columns = plan_columns(g->p);
-	int r = buf_printf(out, "SELECT recording, block_no, row_no, ended, start_kind, status");
+	int r = buf_printf(out, "SELECT recording, block_no, row_no, ended, start_kind");
 
 	for (unsigned int i = 0; i < OP_COLUMNS && r >= 0; i++) {
-		if (!(columns >> i & 1) || i == OP_STATUS)
+		if (!(columns >> i & 1))
 			continue;
 		r = half == HALF_OUTER ? buf_printf(out, ", y%u AS ", i) : buf_printf(out, ", ");
 		if (r >= 0)

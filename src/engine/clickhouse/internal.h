@@ -72,6 +72,7 @@ struct click_writer {
 	enum table_id table;
 	struct buf *out;
 	struct error *err;
+	bool truth; /* of the expression it counts alone whether it is true */
 };
 int click_expr(struct click_writer *w, const struct expr *e);
 /* The only column that the expression reads, where it holds ids or codes: its value can be looked up. -1: it is no such one. */
@@ -82,6 +83,14 @@ int click_tally_bucket(struct click_writer *w, const struct plan_field *f);
 /* " WHERE ...": the range, and the parts of `where` that SQL can test; *ret_all: that is all of it. */
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,
 		bool *ret_all);
+
+/* click_top.c: the plan with a filter for what its sort and head can keep, where it has such; it lives in *ret. */
+struct click_top {
+	struct plan plan;
+	struct expr edge, compare, both;
+};
+int click_top(struct click_engine *e, const struct plan *p, struct click_top *ret,
+	      struct error *err);
 
 int click_scan(struct engine *e, const struct scan_request *q, struct engine_scan **ret,
 	       struct error *err);

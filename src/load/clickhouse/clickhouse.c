@@ -21,7 +21,7 @@
 #include "clickhouse/server.h"
 #include "clickhouse/tables.h"
 
-#define ROWS_AT_ONCE  (512u << 10) /* of a table in a request: parts of tens of MB, few to merge */
+#define ROWS_AT_ONCE  (256u << 10) /* of a table in a request: parts of tens of MB, few to merge */
 #define BYTES_AT_ONCE (64u << 20)  /* compressed */
 #define DAY_NS	      86400000000000ll
 #define DAY_MAX	      49709 /* 2106-02-07: Date of today reaches further, that of 18.16 does not */

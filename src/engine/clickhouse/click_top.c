@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * click_top.c: rows of which a sort and a head keep few: the server says from which value on they can be among those, and
+ * sends no others. Rows that come meanwhile can only replace some of them.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "engine/clickhouse/internal.h"
+
+/* The first key of the sort, where it is a whole number; NULL: the plan keeps all, or is ordered otherwise. */
+static const struct plan_field *top_key(const struct plan *p, bool *ret_desc, int64_t *ret_count)
+{
+	const struct plan_stage *sort = p->stages, *head = p->stages + 1;
+	const struct plan_field *f;
+
+	if (p->grouped || p->stage_count < 2 || sort->kind != STAGE_SORT ||
+	    head->kind != STAGE_HEAD || head->tail || head->count <= 0 || !sort->key_count)
+		return NULL;
+	f = &p->fields[sort->keys[0].field];
+	*ret_desc = sort->keys[0].desc;
+	*ret_count = head->count;
+	switch (f->type.type) {
+	case QUERY_INT:
+	case QUERY_DUR:
+	case QUERY_SIZE:
+	case QUERY_TIME:
+		return f->expr->kind == EXPR_CONST ? NULL : f;
+	default:
+		return NULL;
+	}
+}
+
+static int top_sql(struct click_engine *e, const struct plan *p, const struct plan_field *f,
+		   bool desc, int64_t count, struct buf *out)
+{
+	_cleanup_buf_ struct buf key = {0};
+	struct click_writer w = {.engine = e, .table = p->table, .out = &key};
+	bool all;
+	int r = click_expr(&w, f->expr);
+
+	if (r >= 0)
+		r = buf_printf(
+			out, "SELECT count(), %s(k) FROM (SELECT assumeNotNull(%s) AS k FROM `%s`",
+			desc ? "min" : "max", buf_str(&key), schema_table(p->table)->name);
+	w.out = out;
+	if (r >= 0)
+		r = click_where(&w, p->where, p->from, p->to, &all);
+	if (r >= 0 && !all)
+		return -EOPNOTSUPP;
+	return r < 0 ? r
+		     : buf_printf(out, " AND isNotNull(%s) ORDER BY k%s LIMIT %lld)", buf_str(&key),
+				  desc ? " DESC" : "", (long long)count);
+}
+
+int click_top(struct click_engine *e, const struct plan *p, struct click_top *ret,
+	      struct error *err)
+{
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	long long found, last;
+	bool desc;
+	int64_t count;
+	const struct plan_field *f = top_key(p, &desc, &count);
+	int r = f ? top_sql(e, p, f, desc, count, &sql) : -EOPNOTSUPP;
+
+	ret->plan = *p;
+	if (r == -EOPNOTSUPP)
+		return 0;
+	if (r < 0)
+		return error_errno(err, r, "the question");
+	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
+	while (r >= 0 && (r = net_client_read(e->server.client, &answer, err)) > 0)
+		;
+	if (r < 0)
+		return r;
+	if (clickhouse_exception(&e->server, buf_str(&answer), err) < 0)
+		return err ? err->code : -EIO;
+	/* fewer than are kept: nulls are among them */
+	if (sscanf(buf_str(&answer), "%lld %lld", &found, &last) != 2 || found < count)
+		return 0;
+	ret->edge = (struct expr){.kind = EXPR_CONST, .type = f->type, .value = {.i = last}};
+	ret->compare = (struct expr){.kind = EXPR_COMPARE,
+				     .type = {.type = QUERY_BOOL},
+				     .cmp = desc ? COMPARE_GE : COMPARE_LE,
+				     .arg = {f->expr, &ret->edge},
+				     .arg_count = 2};
+	ret->both = (struct expr){.kind = EXPR_AND,
+				  .type = {.type = QUERY_BOOL},
+				  .arg = {p->where, &ret->compare},
+				  .arg_count = 2};
+	ret->plan.where = p->where ? &ret->both : &ret->compare;
+	return 0;
+}
