@@ -20,6 +20,9 @@ char LICENSE[] SEC("license") = "GPL";
 /* Set before loading. */
 const volatile struct wire_content_plan content_plans[WIRE_CALLS_MAX];
 
+#define BUFFER_MOST \
+	65536 /* of a file: what is longer is known by its pieces, and not hashed twice */
+
 struct message {
 	struct msg msg;
 	__u32 len, pad;
@@ -91,7 +94,7 @@ verified_alone int content_bytes(struct content_room *m)
 		return content_walk(m);
 	}
 	align = m->pos & (CONTENT_PIECE - 1);
-	if (align && content_how.parts <= 1) {
+	if (align && content_how.parts <= 1 && (m->stream || m->total <= BUFFER_MOST)) {
 		if (!m->cache && m->total <= CONTENT_PIECE && m->source[1] >= m->total) {
 			content_join(m);
 		} else {
@@ -139,6 +142,7 @@ static __always_inline void content_pos_tcp(struct content_room *m, struct threa
 	ended = out ? after.out : after.in;
 	moved = ended - began;
 	m->pos = began;
+	m->stream = 1;
 	/* what reads the end of the stream, too, moves on by one more */
 	if (moved == ret || (!out && moved == ret + 1))
 		return;
@@ -153,6 +157,7 @@ static __always_inline void content_pos(struct content_room *m, struct thread_st
 
 	m->pos = WIRE_NONE;
 	m->sample = 0;
+	m->stream = 0;
 	if (ts->call.kind & FILE_SEEKABLE) {
 		m->pos = call_pos(bpf_get_current_task_btf(), &ts->call, p, ret, &status);
 		if (m->pos < 0)
@@ -219,10 +224,12 @@ verified_alone int content_files(struct content_room *m, struct thread_state *ts
 	m->source[1] = ret;
 	m->pos = in;
 	m->c.file = from ? c->key2 : c->op.file;
+	m->c.other = from ? c->op.file : c->key2;
 	content_bytes(m);
 	m->counts = 0;
 	m->c.flags = contested | WIRE_CONTENT_OUT;
 	m->c.file = from ? c->op.file : c->key2;
+	m->c.other = from ? c->key2 : c->op.file;
 	m->pos = out;
 	if (out == WIRE_NONE && from && ts->content.tcp)
 		content_pos_tcp(m, ts, true, ret);
@@ -293,6 +300,7 @@ static __always_inline int content_of_call(struct thread_state *ts, struct wire_
 	m->c.flags = plan->out ? WIRE_CONTENT_OUT : 0;
 	m->at = 0;
 	m->sample = 0;
+	m->stream = 0;
 	m->cache = 0;
 	m->counts = 1;
 	if (plan->how != WIRE_CONTENT_OF_FILES)

@@ -46,7 +46,7 @@ static int take_varint(struct native_at *p, uint64_t *ret)
 	return -EBADMSG;
 }
 
-static int take_bytes(struct native_at *p, size_t len, const uint8_t **ret)
+static int native_take_bytes(struct native_at *p, size_t len, const uint8_t **ret)
 {
 	if (p->len - p->at < len)
 		return 0;
@@ -64,12 +64,12 @@ static int take_text(struct native_at *p, struct bytes *ret)
 		return r;
 	if (len > BLOCK_MAX)
 		return -EBADMSG;
-	r = take_bytes(p, len, &ret->data);
+	r = native_take_bytes(p, len, &ret->data);
 	ret->len = (uint32_t)len;
 	return r;
 }
 
-static bool text_is(struct bytes t, const char *word)
+static bool native_text_is(struct bytes t, const char *word)
 {
 	return t.len == strlen(word) && !memcmp(t.data, word, t.len);
 }
@@ -99,7 +99,7 @@ static int read_type(struct bytes t, struct native_column *c, bool *ret_nullable
 	if (*ret_nullable)
 		t = (struct bytes){t.data + 9, t.len - 10};
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (text_is(t, types[i].name)) {
+		if (native_text_is(t, types[i].name)) {
 			*c = types[i].column;
 			return 0;
 		}
@@ -154,12 +154,12 @@ static int take_column(struct native_reader *r, struct native_at *p, size_t i, s
 	if (k < 0)
 		return k;
 	if (nullable) {
-		k = take_bytes(p, rows, &c->nulls);
+		k = native_take_bytes(p, rows, &c->nulls);
 		if (k <= 0)
 			return k;
 	}
 	if (c->width)
-		return take_bytes(p, rows * c->width, &c->data);
+		return native_take_bytes(p, rows * c->width, &c->data);
 	k = reader_room(r, i, rows);
 	c->texts = r->texts[i];
 	if (k < 0)

@@ -34,7 +34,7 @@ const char *clickhouse_type(const struct column_def *c)
 }
 
 /* The word of a code, for people. */
-static int put_words(const struct column_def *c, struct buf *out)
+static int ddl_put_words(const struct column_def *c, struct buf *out)
 {
 	_cleanup_buf_ struct buf codes = {0}, words = {0};
 	int r = 0;
@@ -57,7 +57,7 @@ static int put_words(const struct column_def *c, struct buf *out)
 			  c->name, c->name, c->name, buf_str(&codes), buf_str(&words), c->name);
 }
 
-static int put_column(enum table_id table, unsigned int i, const char *codec, struct buf *out)
+static int ddl_put_column(enum table_id table, unsigned int i, const char *codec, struct buf *out)
 {
 	const struct column_def *c = &schema_table(table)->columns[i];
 	int r;
@@ -73,19 +73,19 @@ static int put_column(enum table_id table, unsigned int i, const char *codec, st
 		r = clickhouse_column(table, i, out);
 	if (r >= 0)
 		r = buf_printf(out, " %s%s", clickhouse_type(c), codec);
-	return r < 0 || c->type != COLUMN_CODE ? r : put_words(c, out);
+	return r < 0 || c->type != COLUMN_CODE ? r : ddl_put_words(c, out);
 }
 
 /* What is asked for: calls of a recording by operation and thread, whose values are alike, which saves a seventh of the disk; rows
  * of dimensions by id, others by time. */
-static const char *order_of(enum table_id table)
+static const char *ddl_order_of(enum table_id table)
 {
 	return table == TABLE_OP ? "(recording, ifNull(op_code, -1), ifNull(thread_id, -1), ended)"
 	       : schema_is_dimension(table) ? "(recording, ifNull(id, -1), block_no, row_no)"
 					    : "(recording, ended)";
 }
 
-static int put_end(unsigned int version, int64_t keep_ns, const char *order, struct buf *out)
+static int ddl_put_end(unsigned int version, int64_t keep_ns, const char *order, struct buf *out)
 {
 	int r = buf_printf(out, "\n) ENGINE = MergeTree PARTITION BY day ORDER BY %s", order);
 
@@ -95,7 +95,8 @@ static int put_end(unsigned int version, int64_t keep_ns, const char *order, str
 	return r < 0 ? r : buf_printf(out, ";\n");
 }
 
-static int put_table(enum table_id table, unsigned int version, int64_t keep_ns, struct buf *out)
+static int ddl_put_table(enum table_id table, unsigned int version, int64_t keep_ns,
+			 struct buf *out)
 {
 	const struct table_def *t = schema_table(table);
 	bool codecs = version >= VERSION_CODEC;
@@ -108,8 +109,8 @@ static int put_table(enum table_id table, unsigned int version, int64_t keep_ns,
 			   t->name, codec, codec, delta, delta, codec);
 
 	for (unsigned int i = 0; i < t->column_count && r >= 0; i++)
-		r = put_column(table, i, codec, out);
-	return r < 0 ? r : put_end(version, keep_ns, order_of(table), out);
+		r = ddl_put_column(table, i, codec, out);
+	return r < 0 ? r : ddl_put_end(version, keep_ns, ddl_order_of(table), out);
 }
 
 int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, struct buf *out)
@@ -122,8 +123,8 @@ int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, 
 			       "\n  `host` String,\n  `boot` String,\n  `key` UInt64,\n  `part` "
 			       "UInt64,\n  `began` Int64,\n  `day` Date");
 	if (r >= 0)
-		r = put_end(version, keep_ns, "(recording, part)", out);
+		r = ddl_put_end(version, keep_ns, "(recording, part)", out);
 	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++)
-		r = clickhouse_has_table(i) ? put_table(i, version, keep_ns, out) : 0;
+		r = clickhouse_has_table(i) ? ddl_put_table(i, version, keep_ns, out) : 0;
 	return r;
 }

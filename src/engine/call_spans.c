@@ -19,6 +19,7 @@
 #define ATTRIBUTES_MAX \
 	64 /* columns of one process: they are never forgotten, as plans refer to them */
 #define NUMBER_TEXT_MAX 40
+#define CALL_BYTES	21 /* key, place, row and null */
 #define ATTRIBUTE_NAME	"attributes."
 
 /* The columns that every span has, in this order; those of attributes follow. */
@@ -289,7 +290,7 @@ static int call_list_take(struct call_spans *c, struct call_list *l, const struc
 			return 0;
 	}
 	is.place = (uint32_t)at;
-	r = call_spans_hold(c, 13, err);
+	r = call_spans_hold(c, CALL_BYTES, err);
 	if (r >= 0)
 		r = grow((void **)&l->all, &l->cap, l->count + 1, sizeof(is));
 	if (r >= 0)
@@ -371,7 +372,7 @@ static int call_spans_number(struct call_spans *c, struct error *err)
 {
 	const int64_t *numbers = c->columns[1].ints;
 	int64_t *places;
-	int r = call_spans_hold(c, c->count * 21, err);
+	int r = call_spans_hold(c, c->count * CALL_BYTES, err);
 
 	if (r >= 0)
 		r = call_spans_lookup(c->number_columns, c->count);

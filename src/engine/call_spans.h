@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call_spans.h: the spans of a trace as the language knows them: span.name, span.dur, span.attributes.KEY of a call are those of the
- * innermost span that it belongs to by table span_op (weir requests --keep), by context, thread or work: of what it merely waits
- * for it is no part. Where a call belongs to spans of programs and to periods, it is that of the program. Of rows of span, period, note
- * and span_op they are those of the span with the row's number.
+ * call_spans.h: the spans of a trace as the language knows them: span.name, span.dur, span.attributes.KEY of a call are those of
+ * the innermost span that it belongs to by table span_op (weir requests --keep), by context, thread or work: a call that a span
+ * merely waits for is no part of it. Where a call belongs to spans of programs and to periods, it is that of the program. Of rows
+ * of span, period, note and span_op they are those of the span with the row's number.
  *
- * Two lookups, both of user_values.h: from the row to the place of the span, from there to the value. Memory: 13 bytes a call that
+ * Two lookups, both of user_values.h: from the row to the place of the span, from there to the value. Memory: 21 bytes a call that
  * belongs to a span, and 9 a span for each column that is named, texts apart; ANNOTATIONS_BYTES_MAX in all.
  */
 #pragma once

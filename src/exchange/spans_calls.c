@@ -85,7 +85,8 @@ static int calls_take(void *arg, const struct span_call *call)
 	struct calls_sum *s;
 	int r;
 
-	if (p->spans->all[call->span].of_context)
+	/* what a span merely waits for is another thread's time */
+	if (p->spans->all[call->span].of_context || call->via == VIA_WAIT)
 		return 0;
 	r = calls_sum_of(p, call->span, &s);
 	if (r < 0)

@@ -93,8 +93,8 @@ struct load_totals {
 	_Atomic uint64_t seen, all; /* blocks looked at, and those known of, for progress */
 	_Atomic uint64_t made;	    /* blocks of tables made after recording, which stay behind */
 	_Atomic uint64_t traces;
-	_Atomic uint64_t missing; /* files that the recorder removed before they were loaded */
 	_Atomic uint64_t retries;
+	_Atomic uint64_t missing; /* files that the recorder removed before they were loaded */
 };
 
 struct load_loop {
@@ -102,9 +102,9 @@ struct load_loop {
 	/* Ends with -EINTR soon after this is true; may be NULL. */
 	bool (*stopped)(void *arg);
 	void *arg;
+	int64_t patience_ns; /* tries again for so long where the target does not answer */
 	/* load_growing(): so many files more were removed before they were loaded; may be NULL. */
 	void (*missed)(uint64_t files);
-	int64_t patience_ns; /* tries again for so long where the target does not answer */
 };
 
 /* The recording and the number of the only file of `s`; the texts are the store's. */

@@ -9,14 +9,12 @@
 
 #include "base/error.h"
 
-#define CURL_FUNCTIONS(F)                                                                   \
-	F(easy_init)                                                                        \
-	F(easy_cleanup)                                                                     \
-	F(easy_reset)                                                                       \
-	F(easy_setopt)                                                                      \
-	F(easy_getinfo) F(easy_strerror) F(multi_init) F(multi_cleanup) F(multi_add_handle) \
-		F(multi_remove_handle) F(multi_perform) F(multi_info_read) F(multi_poll)    \
-			F(multi_strerror) F(slist_append) F(slist_free_all)
+/* clang-format off */
+#define CURL_FUNCTIONS(F) \
+	F(easy_init) F(easy_cleanup) F(easy_reset) F(easy_setopt) F(easy_getinfo) F(easy_strerror) \
+	F(multi_init) F(multi_cleanup) F(multi_add_handle) F(multi_remove_handle) F(multi_perform) \
+	F(multi_info_read) F(multi_poll) F(multi_strerror) F(slist_append) F(slist_free_all)
+/* clang-format on */
 
 /* the macros that check types call the functions by their names */
 #undef curl_easy_setopt

@@ -37,10 +37,10 @@ enum wire_content_outcome {
 struct wire_content {
 	struct wire_head head; /* time: the end of the call */
 	__u64 start;	       /* of the call */
-	__u64 file;
-	__s64 pos;   /* of the first byte; WIRE_NONE: not known */
-	__u64 at;    /* where in the call's bytes it is */
-	__u64 bytes; /* that are covered */
+	__u64 file, other;     /* other: of a call with two files the second one; 0: none */
+	__s64 pos;	       /* of the first byte; WIRE_NONE: not known */
+	__u64 at;	       /* where in the call's bytes it is */
+	__u64 bytes;	       /* that are covered */
 	__u32 thread, call;
 	__u16 nr;
 	__u8 form, flags, outcome;
@@ -52,7 +52,7 @@ struct wire_content {
 	__u8 cut_head[8], cut_tail[8];
 	__u64 joined; /* the hash of a record of form BUFFER with one piece, which then need not be sent */
 };
-_Static_assert(sizeof(struct wire_content) == 104, "struct wire_content");
+_Static_assert(sizeof(struct wire_content) == 112, "struct wire_content");
 
 enum wire_content_mode {
 	WIRE_CONTENT_NONE,

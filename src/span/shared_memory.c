@@ -223,7 +223,7 @@ struct span_ring *weir_span_ring_new_(void)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&weir_span_all_.control->rings, &i, i + 1, false,
 					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-	r->state = SPAN_RING_USED;
+	__atomic_store_n(&r->state, SPAN_RING_USED, __ATOMIC_RELAXED);
 	return r;
 }
 

@@ -38,9 +38,9 @@ class Host:
         a, b = self.clock(start), self.clock(end)
         self.rows.append((b, line('op', start=a, dur=b - a, thread_id=0, tid=101, op=op, kind='syscall', **fields)))
 
-    def write(self, folder):
+    def write(self, folder, *more):
         path = os.path.join(folder, f'{self.name}.weir')
-        text = self.head + ''.join(row for _, row in sorted(self.rows))
+        text = self.head + ''.join(row for _, row in sorted(self.rows)) + ''.join(more)
         subprocess.run([mark, '-', path], input=text, text=True, check=True, timeout=60)
         return path
 
@@ -57,7 +57,7 @@ def messages(a, b, count, rng):
         free_a, free_b = send + 6000, end
 
 
-def run(name, clock, both_ways=True, count=1000):
+def run(name, clock, both_ways=True, count=1000, lost=None):
     rng = random.Random(name)
     with tempfile.TemporaryDirectory() as folder:
         a, b = Host('alpha', 1, lambda t: t), Host('beta', 2, clock)
@@ -66,11 +66,13 @@ def run(name, clock, both_ways=True, count=1000):
         messages(a, b, count, rng)
         if both_ways:
             messages(b, a, count, rng)
-        traces = [a.write(folder), b.write(folder)]
+        traces = [a.write(folder), b.write(folder, *([line('loss', start=lost, stop=lost + 1000, cause='ring_full', events=10)] if lost else []))]
         r = subprocess.run([weir, 'flow', *traces, '--json'], capture_output=True, text=True, check=True, timeout=120)
         screen = subprocess.run([weir, 'flow', *traces], capture_output=True, text=True, check=True, timeout=120)
     document = json.loads(r.stdout)
     edges = {row['via']: (row['certain'], row['contested']) for row in document['tables']['edges']['rows']}
+    if lost:
+        return edges, document, screen.stdout
     tap.check(f'{name}: each message is one certain edge', edges.get('stream') == (count * (1 + both_ways), 0) and edges.get('connect') == (1, 0), edges)
     return document['tables']['clocks']['rows'], int(document['origin']), screen.stdout
 
@@ -105,4 +107,9 @@ rows, origin, text = run('slewed by 200 us', slewed, count=20000)
 tap.check('slewed by 200 us: in several stretches', len(rows) > 1, rows)
 rows, origin, text = run('one way', skewed, both_ways=False)
 tap.check('one way: not known, and said', not rows and 'one way' in text, text)
+edges, document, text = run('lost', lambda t: t, lost=ORIGIN + LENGTH // 2)
+certain, contested = edges['stream']
+tap.check('calls are missing: what counts on them is contested from then on, and only that', certain > 500 and contested > 500 and
+          certain + contested == 2000, edges)
+tap.check('calls are missing: the first line counts them', 'lost 10' in text.splitlines()[0], text)
 sys.exit(tap.end())

@@ -190,14 +190,17 @@ static void option(int c, char *arg)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"name", 1, NULL, 'n'},	    {"dir", 1, NULL, 'd'},     {"source", 1, NULL, 's'},
-		{"truth", 1, NULL, 't'},    {"listen", 1, NULL, 'l'},  {"next", 1, NULL, 'x'},
-		{"get", 1, NULL, 'g'},	    {"threads", 1, NULL, 'T'}, {"storers", 1, NULL, 'S'},
-		{"depth", 1, NULL, 'D'},    {"limit", 1, NULL, 'L'},   {"seconds", 1, NULL, 'C'},
-		{"objects", 1, NULL, 'o'},  {"sizes", 1, NULL, 'z'},   {"recv", 1, NULL, 'R'},
-		{"send", 1, NULL, 'E'},	    {"store", 1, NULL, 'O'},   {"how", 1, NULL, 'h'},
+		{"name", 1, NULL, 'n'},	    {"dir", 1, NULL, 'd'},
+		{"source", 1, NULL, 's'},   {"truth", 1, NULL, 't'},
+		{"listen", 1, NULL, 'l'},   {"next", 1, NULL, 'x'},
+		{"get", 1, NULL, 'g'},	    {"threads", 1, NULL, 'T'},
+		{"storers", 1, NULL, 'S'},  {"depth", 1, NULL, 'D'},
+		{"limit", 1, NULL, 'L'},    {"seconds", 1, NULL, 'C'},
+		{"objects", 1, NULL, 'o'},  {"sizes", 1, NULL, 'z'},
+		{"recv", 1, NULL, 'R'},	    {"send", 1, NULL, 'E'},
+		{"store", 1, NULL, 'O'},    {"how", 1, NULL, 'h'},
 		{"sendfile", 0, NULL, 'F'}, {"fault", 1, NULL, 'f'},
-		{"pace", 1, NULL, 'P'},   {0}};
+		{"pace", 1, NULL, 'P'},	    {0}};
 	int c;
 
 	if (argc < 2)

@@ -410,7 +410,7 @@ static int way_values(void)
 
 /* ---- what a library must not do ---- */
 
-#define FORKS 50
+#define FORKS 30
 static volatile int forked,
 	broken; /* forked: below 0 in a child, where it is -1 less those before */
 
@@ -452,7 +452,7 @@ static int way_interrupted(void)
 			weir_span_end(&s);
 		}
 		if (forked == -FORKS) /* its memory is to be found */
-			usleep(200000);
+			usleep(2000000);
 		_exit(0);
 	}
 	setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);

@@ -19,7 +19,9 @@ ORIGIN = 1_795_000_000_000_000_000
 TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other', 'unselected')
 ATTRIBUTES = ('{', '{"a', '{"a":', '{"a":[1,{"b":2}],"c":"x\\\\"}', '[]', 'nonsense', '{"a":1}')
 VIEWS = ((), ('--log', '--name', '*'), ('--tree', 'slowest'), ('--compare',), ('--clusters',), ('--freq', '--by', 'attr.a'), ('--stats',),
-         ('--log', '--name', '*', '--where', 'class == "data"'), ('--keep',))
+         ('--log', '--name', '*', '--where', 'class == "data"'), ('--heat',), ('--keep',))
+QUERIES = ('by span.name | count()', 'from span | by span.attributes.a | count()', 'span.attributes.a is not null | by span.attributes.b.c | count()',
+           'from span_op | by span.name, via | count()', 'span.dur > 1ms | count()')
 
 
 def a_span(r, i, n):
@@ -39,8 +41,22 @@ def a_context(r):
     return start + dur, 'context', {'start': start, 'dur': dur, 'thread_id': r.randrange(5), 'span_id': f'{r.randrange(30):016x}'}
 
 
+def a_join(r):
+    """Reads, writes, polls and waits for children that no kernel would let a thread do: two at once, of nothing, of others' ends"""
+    start, dur = ORIGIN + r.randrange(1000000), r.choice([0, 10, 3000, 200000])
+    op, what = r.choice([('read', 'wait'), ('recvfrom', 'net'), ('write', 'data'), ('sendto', 'net'), ('splice', 'data'), ('epoll_wait', 'wait'),
+                         ('accept4', 'wait'), ('wait4', 'wait'), ('futex', 'wait')])
+    size = r.choice([0, 1, 3, 2**62, -11])
+    return start + dur, 'op', {'start': start, 'dur': dur, 'thread_id': r.randrange(5), 'tid': 5, 'op': op, 'class': what, 'ret': size,
+                               'bytes': max(size, 0), 'file_id': r.choice([0, 1, 2, 3, 4, 99]), 'file2_id': r.randrange(5), 'fd': r.choice([3, None]),
+                               'fd2': 4, 'a1': r.choice([0, 137]), 'waker_id': r.choice([0, 1, 4, 2**41, None]), 'runq': r.choice([None, 5, 2**62]),
+                               'kind': r.choice(['syscall', 'syscall', 'io_uring'])}
+
+
 def a_call(r):
     start, dur = ORIGIN + r.randrange(1000000), r.randrange(3000)
+    if r.random() < 0.4:
+        return a_join(r)
     waits = {'op': 'futex', 'class': 'wait', 'a1': 137, 'waker_id': r.randrange(5)}
     reads = {'op': 'read', 'class': 'data', 'bytes': 3}
     return start + dur, 'op', {'start': start, 'dur': dur, 'thread_id': r.randrange(5), 'tid': 5, **(waits if r.random() < 0.2 else reads)}
@@ -50,6 +66,9 @@ def story(seed):
     r = random.Random(seed)
     n = r.choice([3, 50, 400])
     rows = [(0, 'thread', {'id': i, 'task': i, 'tid': 100 + i, 'comm': 'x'}) for i in range(4)]
+    rows += [(0, 'file', {'id': i, 'inode': i, 'ino': 7 + i, **f}) for i, f in enumerate((
+        {'type': 'pipe'}, {'type': 'socket', 'family': 'AF_UNIX', 'peer_ino': 9}, {'type': 'socket', 'family': 'AF_UNIX', 'peer_ino': 8},
+        {'type': 'anon', 'path': 'anon_inode:[eventfd]'}, {'type': 'socket', 'local': '1.2.3.4:5', 'peer': '1.2.3.4:5'}))]
     rows += [a_span(r, i, n) for i in range(n)] + [a_context(r) for _ in range(30)] + [a_call(r) for _ in range(2000)]
     return ''.join('\t'.join((table, *(f'{k}={v}' for k, v in fields.items() if v is not None))) + '\n'
                    for _, table, fields in sorted(rows, key=lambda row: row[0]))
@@ -65,9 +84,19 @@ def main():
                     r = subprocess.run((weir, 'requests', '-i', 't.trace', *view, *form), capture_output=True, text=True, cwd=folder, timeout=120)
                     if r.returncode:
                         bad.append((view, form, r.returncode, r.stderr[-300:]))
+                    elif form and view[:1] == ('--tree',):
+                        path = json.loads(r.stdout)['critical_path']
+                        bad += [path] if min(path['parts'].values()) < 0 else []
                     elif form and view[:1] == ('--log',):
                         bad += [row for row in json.loads(r.stdout)['rows']
                                 if sum(row[t] for t in TIMES) != row['dur'] or min(row[t] for t in TIMES) < 0 or row['self'] < 0]
+            for query in QUERIES:
+                r = subprocess.run((weir, 'query', '-i', 't.trace', query), capture_output=True, text=True, cwd=folder, timeout=120)
+                if r.returncode and not (r.returncode in (1, 2) and 'several spans have the number' in r.stderr):
+                    bad.append((query, r.returncode, r.stderr[-300:]))
+            r = subprocess.run((weir, 'diagnose', '-i', 't.trace', '--json'), capture_output=True, text=True, cwd=folder, timeout=120)
+            if r.returncode:
+                bad.append(('diagnose', r.returncode, r.stderr[-300:]))
         tap.check(f'seed {seed}', not bad, *bad[:5])
     return tap.end()
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * joins.c FILE: a program whose threads and processes wait for one another and give each other work, and that prints its own truth.
- * Each call that counts is a pread() of one byte at a position of its own. Lines: "span NUMBER PARENT NAME TID START STOP", times of
- * CLOCK_REALTIME; "call POSITION NUMBER VIA", with - for none, and several where a call belongs to several spans; "path NUMBER
+ * Each call that counts is a pread() of one byte at a position of its own. Lines: "span NUMBER PARENT NAME TID START STOP", times
+ * of CLOCK_REALTIME; "call POSITION NUMBER VIA", with - for none, and several where a call belongs to several spans; "path NUMBER
  * POSITION": the call is on the span's critical path.
  */
 #include <fcntl.h>

@@ -132,6 +132,17 @@ def table(folder, spans):
     check('its turns', turns == {n: 1 for n, s in spans.items() if s[1] == 'asked'}, turns)
 
 
+def exported(folder, spans):
+    """What is exported of a span has its own calls alone"""
+    run(folder, weir, 'export', '--zipkin', '-i', 'marked.trace', '-o', 'out.json')
+    with open(f'{folder}/out.json', encoding='utf-8') as f:
+        out = {int(s['id'], 16): s.get('tags', {}) for s in json.load(f)}
+    log = {r['number']: r for r in document(folder, 'requests', '-i', 'marked.trace', '--log')['rows']}
+    bad = [(n, int(out[n].get('weir.io.calls', 0)), log[n]['calls']) for n in spans]
+    bad = [b for b in bad if b[1] != b[2]]
+    check('an export counts what a span waits for no more than its sums do', not bad, *bad[:5])
+
+
 def language(folder, spans):
     """span.NAME of a call, against a loop over the rows and against SQL"""
     op = rows(folder, 'marked.trace', 'from op | select row_id, op, dur')
@@ -193,6 +204,7 @@ def main():
         membership(folder, spans, calls)
         sums(folder, spans, calls)
         paths_of(folder, spans, paths)
+        exported(folder, spans)
         table(folder, spans)
         language(folder, spans)
     return tap.end()

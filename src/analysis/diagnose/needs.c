@@ -8,7 +8,7 @@
 
 #include "analysis/diagnose/diagnose.h"
 
-/* The words of record --with, and spans. The trace marks which of them were recorded; a trace without the mark shows it by its rows. */
+/* The words of record --with, and spans. The trace marks which were recorded; one without the mark shows it by its rows. */
 static const struct {
 	const char *word;
 	enum table_id table; /* TABLE_COUNT: columns of op */

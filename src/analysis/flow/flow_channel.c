@@ -6,7 +6,10 @@
 #include <string.h>
 
 #define WALK_MAX   4096 /* edges that a late call can make contested */
-#define WALK_TRIES 16	/* edges that lie before it, in a row, until the walk ends */
+#define WALK_TRIES 128	/* edges that lie before it, in a row, until the walk ends */
+#define GHOSTS	   64
+#define PAST_MAX   256 /* pieces that a late call may have moved */
+#define SAME_MAX   64  /* edges of a node that are looked at for one that is there already */
 
 static bool is_same_clock(const struct flow_channel *c)
 {
@@ -20,12 +23,25 @@ static uint32_t edge_bytes(int64_t n)
 	return n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
 }
 
+static bool has_edge(const struct flow_graph *g, uint32_t from, uint32_t to)
+{
+	uint32_t e = g->nodes[to].in;
+
+	for (int i = 0; i < SAME_MAX && e != FLOW_NONE; i++, e = g->edges[e].next_in) {
+		if (g->edges[e].from == from)
+			return true;
+	}
+	return false;
+}
+
 static int channel_edge(struct flow_channels *all, struct flow_channel *c,
 			const struct flow_edge *e)
 {
 	struct flow_edge edge = *e;
 	int r;
 
+	if (e->certainty == CERTAINTY_CONTESTED && has_edge(all->graph, e->from, e->to))
+		return 0;
 	edge.via = c->via;
 	edge.chain = c->chain;
 	r = flow_graph_edge(all->graph, &edge);
@@ -91,8 +107,70 @@ static void item_widen(struct flow_item *y, int64_t bytes)
 }
 
 /* Calls of the same end that returned while x ran: those that wait, and those that were joined already. */
+/*
+ * Calls whose bytes seemed to have been taken all, until another call shows that it ran beside them: some of theirs may lie
+ * behind its own.
+ */
+struct channel_ghosts {
+	struct flow_item all[GHOSTS];
+	size_t count;
+	/* the pieces that were joined meanwhile, newest first */
+	struct channel_past {
+		uint32_t mine, theirs;
+		int64_t from, to, file_id;
+	} past[PAST_MAX];
+	size_t past_count;
+};
+
+static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint32_t node,
+		      int64_t file_id)
+{
+	const struct flow_node *n = &g->nodes[node];
+
+	for (size_t i = 0; i < ghosts->count; i++) {
+		if (ghosts->all[i].node == node)
+			return;
+	}
+	if (ghosts->count == GHOSTS) {
+		g->left_out++;
+		return;
+	}
+	ghosts->all[ghosts->count++] = (struct flow_item){
+		.node = node, .start = n->start, .end = flow_node_end(n), .file_id = file_id};
+}
+
+/*
+ * What x moved may have been counted as theirs that ended while it ran: then each of theirs lies further behind, by up to as many
+ * bytes, and went to who is counted to have taken what lies there.
+ */
+static int channel_shifted(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			   const struct flow_item *x, const struct channel_ghosts *ghosts)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ghosts->past_count; i++) {
+		const struct channel_past *p = &ghosts->past[i];
+
+		for (size_t k = i; k-- > 0 && r >= 0;) {
+			const struct channel_past *q = &ghosts->past[k];
+			struct flow_edge add = {.from = side == FLOW_SEND ? p->mine : q->theirs,
+						.to = side == FLOW_SEND ? q->theirs : p->mine,
+						.pos = q->from,
+						.bytes = edge_bytes(q->to - q->from),
+						.file_id = q->file_id,
+						.certainty = CERTAINTY_CONTESTED};
+
+			if (q->from >= p->to + x->bytes)
+				break;
+			if (q->to > p->from && q->mine != p->mine)
+				r = channel_edge(all, c, &add);
+		}
+	}
+	return r;
+}
+
 static int channel_overlap(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			   struct flow_item *x)
+			   struct flow_item *x, struct channel_ghosts *ghosts)
 {
 	struct flow_end *end = &c->ends[side];
 	struct flow_graph *g = all->graph;
@@ -123,6 +201,13 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		misses = before ? misses + 1 : 0;
 		if (!before && mine != x->node) {
 			flow_graph_contest(g, e);
+			ghost_add(ghosts, g, mine, edge->file_id);
+			if (ghosts->past_count < PAST_MAX)
+				ghosts->past[ghosts->past_count++] = (struct channel_past){
+					mine, theirs, edge->pos, edge->pos + edge->bytes,
+					edge->file_id};
+			else
+				g->left_out++;
 			if (!c->ends[side].known)
 				x->low = MIN(x->low, edge->pos);
 			if (theirs != other)
@@ -131,7 +216,25 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		}
 		e = next;
 	}
-	return r;
+	return r < 0 ? r : channel_shifted(all, c, side, x, ghosts);
+}
+
+void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			int64_t start)
+{
+	struct flow_graph *g = all->graph;
+	int misses = 0;
+
+	if (c->ends[side].known)
+		return;
+	for (uint32_t e = c->chain; e != FLOW_NONE && misses < WALK_TRIES; e = g->edges[e].chain) {
+		uint32_t mine = side == FLOW_SEND ? g->edges[e].from : g->edges[e].to;
+		bool before = flow_node_end(&g->nodes[mine]) <= start;
+
+		misses = before ? misses + 1 : 0;
+		if (!before)
+			flow_graph_contest(g, e);
+	}
 }
 
 /* ---- the queue ---- */
@@ -201,14 +304,16 @@ static int64_t unwrapped(const struct flow_end *end, int64_t pos)
 }
 
 static int channel_place(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			 struct flow_item *x, int64_t pos, bool sure)
+			 struct flow_item *x, int64_t pos, bool sure, struct channel_ghosts *ghosts)
 {
 	struct flow_end *end = &c->ends[side];
 	bool overlaps = end->used && x->start < end->ended;
 	int r = 0;
 
+	if (!c->ends[0].used && !c->ends[1].used)
+		c->born = x->start;
 	x->left = x->bytes;
-	x->exact = !end->broken;
+	x->exact = true;
 	if (pos >= 0 && (!end->used || end->known)) {
 		x->pos = unwrapped(end, pos);
 		if (!end->used)
@@ -221,7 +326,11 @@ static int channel_place(struct flow_channels *all, struct flow_channel *c, enum
 	x->low = x->pos;
 	x->high = x->pos + x->bytes;
 	if (overlaps)
-		r = channel_overlap(all, c, side, x);
+		r = channel_overlap(all, c, side, x, ghosts);
+	for (size_t i = 0; i < ghosts->count; i++) {
+		ghosts->all[i].pos = ghosts->all[i].low = x->pos;
+		ghosts->all[i].high = x->high;
+	}
 	end->used = true;
 	end->total = MAX(end->total, x->pos + x->bytes);
 	end->ended = MAX(end->ended, x->end);
@@ -250,27 +359,42 @@ static size_t channel_first(const struct flow_channel *c, enum flow_side side,
 	return from;
 }
 
-int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-		      struct flow_item *item, int64_t pos, bool sure)
+/* Joins it to all that waits at the other end. */
+static int channel_match(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			 struct flow_item *x)
 {
 	struct flow_end *other = &c->ends[!side];
-	int64_t high;
-	int r;
+	int64_t high = x->high - channel_shift(c, side) + channel_shift(c, !side);
+	int r = 0;
 
-	if (c->messages)
-		item->bytes = 1;
-	r = channel_place(all, c, side, item, c->messages ? -1 : pos, sure);
-	high = item->high - channel_shift(c, side) + channel_shift(c, !side);
-	for (size_t i = channel_first(c, side, item); i < other->count && r >= 0; i++) {
+	for (size_t i = channel_first(c, side, x); i < other->count && r >= 0; i++) {
 		struct flow_item *y = &other->items[i];
 
 		if (y->exact && y->pos >= high)
 			break;
-		r = side == FLOW_SEND ? channel_join(all, c, item, y)
-				      : channel_join(all, c, y, item);
+		r = side == FLOW_SEND ? channel_join(all, c, x, y) : channel_join(all, c, y, x);
 	}
+	return r;
+}
+
+int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+		      struct flow_item *item, int64_t pos, bool sure)
+{
+	struct channel_ghosts ghosts = {.count = 0};
+	int r;
+
+	if (c->messages)
+		item->bytes = 1;
+	r = channel_place(all, c, side, item, c->messages ? -1 : pos, sure, &ghosts);
+	if (r >= 0)
+		r = channel_match(all, c, side, item);
 	if (r >= 0 && (item->left > 0 || !item->exact))
 		r = channel_keep(all, &c->ends[side], item);
+	for (size_t i = 0; i < ghosts.count && r >= 0; i++) {
+		r = channel_match(all, c, side, &ghosts.all[i]);
+		if (r >= 0)
+			r = channel_keep(all, &c->ends[side], &ghosts.all[i]);
+	}
 	channel_pop(all, c, !side);
 	channel_pop(all, c, side);
 	return r;

@@ -37,7 +37,6 @@ struct flow_end {
 	bool used;	 /* a call was there */
 	bool known;	 /* positions are known */
 	bool from_start; /* recording began before the first byte */
-	bool broken;	 /* a call is missing or did not end: positions mean nothing */
 	uint64_t moved;
 	uint16_t place;	   /* which recording */
 	uint32_t task;	   /* who was there last; FLOW_NONE: nobody */
@@ -52,6 +51,7 @@ struct flow_channel {
 	bool messages;	/* boundaries are kept: positions count messages */
 	bool apart;	/* the ends have clocks of their own */
 	bool ambiguous; /* the other end may be another one: all is contested */
+	int64_t born;	/* when the first call began */
 	bool shared;   /* calls of one end shared a moment: counted positions may have been wrong */
 	uint32_t late; /* receives that ended before their send began, by one clock */
 };
@@ -74,6 +74,9 @@ struct flow_channels {
  */
 int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 		      struct flow_item *item, int64_t pos, bool sure) _must_check_;
+/* A call of one end that did not end moved nobody knows how much since `start`: edges since then are contested. */
+void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			int64_t start);
 /* Forgets what waits. */
 void flow_channel_clear(struct flow_channels *all, struct flow_channel *c);
 void flow_channel_free(struct flow_channels *all, struct flow_channel *c);

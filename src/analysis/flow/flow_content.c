@@ -6,6 +6,7 @@
 #include "analysis/flow/flow_pass.h"
 #include "schema/content_hash.h"
 
+#define SUSPECTS_MAX   10000
 #define CALL_BYTES_MAX (1u << 20) /* of one call whose payload is looked at */
 
 /* ---- rows ---- */
@@ -36,6 +37,7 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 	struct flow_chunks *all;
 
 	outcome = batch_get(b, CHUNK_OUTCOME, row, -1);
+	outcome = outcome >= 0 && outcome < OUTCOME_COUNT ? outcome : -1;
 	start = batch_get(b, CHUNK_START, row, INT64_MIN);
 	c = (struct flow_chunk){
 		.file_id = batch_get(b, CHUNK_FILE_ID, row, -1),
@@ -44,7 +46,7 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 		.size = batch_get(b, CHUNK_SIZE, row, 0),
 		.form = (uint8_t)batch_get(b, CHUNK_FORM, row, FORM_COUNT),
 		.way = (uint8_t)batch_get(b, CHUNK_WAY, row, WAY_COUNT),
-		.outcome = (int8_t)(outcome < OUTCOME_COUNT ? outcome : -1),
+		.outcome = (int8_t)outcome,
 		.has_hash = !batch_is_null(b, CHUNK_HASH, row),
 		.hash = (uint64_t)batch_get(b, CHUNK_HASH, row, 0),
 		.contested = batch_get(b, CHUNK_CONTESTED, row, 0) == 1,
@@ -52,7 +54,8 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 	chunk_cut(b, CHUNK_HEAD, row, c.head, &c.head_len);
 	chunk_cut(b, CHUNK_TAIL, row, c.tail, &c.tail_len);
 	content_count(&s->content_sums, &c);
-	if (thread < 0 || c.call_pos < 0 || c.size < 0)
+	if (thread < 0 || c.call_pos < 0 || c.size < 0 || c.call_pos > FLOW_POS_MAX ||
+	    c.size > FLOW_POS_MAX || c.pos > FLOW_POS_MAX)
 		return 0;
 	task = flow_task_of(s, thread);
 	if (task < 0)
@@ -169,6 +172,10 @@ static bool piece_known(const struct flow_piece *p)
 
 static int content_suspect(struct flow_state *s, const struct flow_suspect *what)
 {
+	if (s->suspect_count >= SUSPECTS_MAX) {
+		s->graph.left_out++;
+		return 0;
+	}
 	if (grow((void **)&s->suspects, &s->suspect_cap, s->suspect_count + 1,
 		 sizeof(*s->suspects)) < 0)
 		return -ENOMEM;

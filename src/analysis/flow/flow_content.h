@@ -15,7 +15,8 @@
 #include "base/map.h"
 #include "schema/vocab.h"
 
-#define FLOW_PIECES_MAX	 (3u << 20) /* 240 MiB */
+#define FLOW_POS_MAX	 (INT64_MAX / 8) /* positions beyond are none that was recorded */
+#define FLOW_PIECES_MAX	 (3u << 20)	 /* 240 MiB */
 #define FLOW_PAYLOAD_MAX (192u << 20)
 
 /* A row of chunk. */
@@ -87,7 +88,9 @@ void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index);
 
 /* ---- links ---- */
 
-#define FLOW_LINK_LEAST 64 /* bytes: what is shorter is in many places by chance */
+#define FLOW_LINKS_MAX	     (1u << 20)
+#define FLOW_DIFFERENCES_MAX 2000
+#define FLOW_LINK_LEAST	     64 /* bytes: what is shorter is in many places by chance */
 
 /* Where bytes came into a process, or left it: a file (FLOW_SPOT_FILE set) or a channel. */
 #define FLOW_SPOT_FILE (1u << 31)

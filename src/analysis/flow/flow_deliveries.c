@@ -19,14 +19,39 @@ static struct deliveries deliveries_of(const struct flow_ranges *l, int64_t proc
 				       uint32_t in_spot)
 {
 	struct deliveries d = {0};
+	size_t low = 0, high = l->count;
 
-	for (size_t i = 0; i < l->count; i++) { /* once for each stream of each process */
-		if (l->all[i].process_id != process_id || l->all[i].in_spot != in_spot)
-			continue;
-		d.all = d.count ? d.all : &l->all[i];
-		d.count++;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct flow_range *k = &l->all[middle];
+
+		if (k->process_id < process_id ||
+		    (k->process_id == process_id && k->in_spot < in_spot))
+			low = middle + 1;
+		else
+			high = middle;
 	}
+	d.all = &l->all[low];
+	while (low + d.count < l->count && d.all[d.count].process_id == process_id &&
+	       d.all[d.count].in_spot == in_spot)
+		d.count++;
 	return d;
+}
+
+/* Where to begin to look for what ends behind `from`: ranges overlap little. */
+static size_t deliveries_at(const struct deliveries *d, int64_t from)
+{
+	size_t low = 0, high = d->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (d->all[middle].from < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 16 ? low - 16 : 0;
 }
 
 /* Bytes of [from, to) that the list has; *ret_gap: the longest stretch that it has not. */
@@ -35,7 +60,7 @@ static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t
 	int64_t have = 0, at = from;
 
 	gap[0] = gap[1] = from;
-	for (size_t i = 0; i < d->count && at < to; i++) {
+	for (size_t i = deliveries_at(d, from); i < d->count && at < to; i++) {
 		const struct flow_range *k = &d->all[i];
 
 		if (k->to <= at)

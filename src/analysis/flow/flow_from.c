@@ -148,44 +148,61 @@ static int from_given(struct from_walk *w, int depth, uint32_t node)
 	return r;
 }
 
-/* A call took bytes: where its process put them. */
-static int from_taken(struct from_walk *w, int depth, const struct flow_edge *e)
+/* Where the bytes of an edge came into their process; FLOW_NONE: not known. */
+static uint32_t spot_of(const struct flow_state *s, const struct flow_edge *e)
 {
-	const struct flow_links *l = &w->v->s->links;
-	uint32_t node = e->to;
-	int r;
+	int64_t at = e->file_id < 0 ? -1 : idmap_find(&s->object_of_version, e->file_id);
 
-	if (from_full(w, depth, node))
-		return 0;
-	r = map_set(&w->seen, node, 1);
-	if (r >= 0)
-		r = from_row(w, depth, node,
-			     e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
-							       : "contested",
-			     e->file_id, e->pos, e->bytes);
-	for (size_t i = 0; i < l->link_count && r >= 0; i++) {
-		const struct flow_link *k = &l->links[i];
-		int64_t from = MAX(k->in_pos, e->pos),
-			to = MIN(k->in_pos + k->bytes, e->pos + (int64_t)e->bytes);
+	if (at < 0)
+		return FLOW_NONE;
+	return s->objects[at].kind == FLOW_IS_FILE ? (uint32_t)at | FLOW_SPOT_FILE
+						   : s->objects[at].channels[FLOW_RECEIVE];
+}
 
-		if (from >= to ||
-		    k->process_id !=
-			    names_process_of(w->v->s->dims, w->v->s->graph.nodes[node].thread_id))
-			continue;
-		if (k->in != node && l->segments[k->segment].node != node &&
-		    !(k->in_spot == w->v->s->links.segments[k->segment].spot && k->in <= node))
-			continue;
-		if (from_full(w, depth + 1, k->out))
+static int from_put_aside(struct from_walk *w, int depth, const struct flow_ranges *list,
+			  const struct flow_edge *e)
+{
+	const struct flow_state *s = w->v->s;
+	int64_t process = names_process_of(s->dims, s->graph.nodes[e->to].thread_id), from = e->pos,
+		to = e->pos + (int64_t)e->bytes;
+	uint32_t spot = spot_of(s, e);
+	const struct flow_range *k;
+	int r = 0;
+
+	while (spot != FLOW_NONE && from < to && r >= 0 &&
+	       (k = flow_range_in(list, process, spot, from, to))) {
+		int64_t first = MAX(from, k->from), last = MIN(to, k->to);
+
+		from = k->to;
+		if (first >= last || from_full(w, depth, k->out))
 			continue;
 		r = map_set(&w->seen, k->out, 1);
 		if (r >= 0)
-			r = from_row(w, depth + 1, k->out, "content",
-				     spot_file(w->v->s, k->out_spot), k->out_pos + from - k->in_pos,
-				     to - from);
+			r = from_row(w, depth, k->out, k->differs ? "altered" : "content",
+				     spot_file(s, k->out_spot), k->out_pos + first - k->from,
+				     last - first);
 		if (r >= 0)
-			r = from_given(w, depth + 2, k->out);
+			r = from_given(w, depth + 1, k->out);
 	}
 	return r;
+}
+
+/* A call took bytes: where its process put them. */
+static int from_taken(struct from_walk *w, int depth, const struct flow_edge *e)
+{
+	int r;
+
+	if (from_full(w, depth, e->to))
+		return 0;
+	r = map_set(&w->seen, e->to, 1);
+	if (r >= 0)
+		r = from_row(w, depth, e->to,
+			     e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
+							       : "contested",
+			     e->file_id, e->pos, e->bytes);
+	if (r >= 0)
+		r = from_put_aside(w, depth + 1, &w->v->stored, e);
+	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, e);
 }
 
 static int from_compare(const void *a, const void *b)

@@ -179,6 +179,10 @@ static int links_difference(const struct links_out *o, const struct spot *in, si
 {
 	struct flow_links *l = o->l;
 
+	if (l->difference_count >= FLOW_DIFFERENCES_MAX) {
+		l->left_out++;
+		return 0;
+	}
 	if (grow((void **)&l->differences, &l->difference_cap, l->difference_count + 1,
 		 sizeof(*l->differences)) < 0)
 		return -ENOMEM;
@@ -253,6 +257,10 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 {
 	struct flow_links *l = o->l;
 
+	if (l->link_count >= FLOW_LINKS_MAX) {
+		l->left_out++;
+		return 0;
+	}
 	if (grow((void **)&l->links, &l->link_cap, l->link_count + 1, sizeof(*l->links)) < 0)
 		return -ENOMEM;
 	l->links[l->link_count++] = (struct flow_link){.in = l->segments[in->segment].node,
@@ -268,8 +276,8 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 }
 
 /*
- * What goes out before the first block that was found, as far as it goes in the same distance: it differs up to there, but for what is
- * equal from its start, which was too short or too ill placed to be found by itself.
+ * What goes out before the first block that was found, as far as it goes in the same distance: it differs up to there, but for
+ * what is equal from its start, which was too short or too ill placed to be found by itself.
  */
 static int links_before(struct links_out *o, struct spot in, size_t from)
 {

@@ -100,6 +100,8 @@ static enum flow_object_kind kind_of_socket(const struct dims_file *f)
 
 	if ((f->family == AF_INET || f->family == AF_INET6) && type == SOCK_STREAM)
 		return FLOW_IS_TCP;
+	if ((f->family == AF_INET || f->family == AF_INET6) && type == SOCK_DGRAM)
+		return FLOW_IS_DATAGRAM;
 	return f->family == AF_UNIX ? FLOW_IS_UNIX : FLOW_IS_OTHER;
 }
 
@@ -232,6 +234,9 @@ static int call_moved(struct flow_state *s, struct flow_call *c, int64_t file_id
 		return flow_sockets_move(s, c, (uint32_t)at, side);
 	case FLOW_IS_EVENTFD:
 		return flow_eventfd_move(s, c, side);
+	case FLOW_IS_DATAGRAM:
+		s->unfollowed++;
+		return 0;
 	default:
 		return 0;
 	}
@@ -254,6 +259,8 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 	case FLOW_READ:
 		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_RECEIVE) : 0;
 	case FLOW_WRITE:
+		if (c->status & STATUS_UNFINISHED)
+			return flow_sockets_unfinished(s, c);
 		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_SEND) : 0;
 	case FLOW_COPY:
 		return c->bytes > 0 ? call_copied(s, c) : 0;
@@ -287,16 +294,18 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 static int pass_call(struct flow_state *s, const struct batch *b, uint32_t row, int64_t end,
 		     struct flow_call *c)
 {
-	int64_t dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
-		op = batch_get(b, OP_OP, row, -1), task;
+	int64_t op = batch_get(b, OP_OP, row, -1), task, dur;
 
+	end = store_time_near(end);
+	dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0);
+	dur = MIN(dur, STORE_TIME_MAX);
 	*c = (struct flow_call){
 		.row_id = batch_row_id(b, row),
-		.start = batch_get(b, OP_START, row, end - dur),
+		.start = store_time_near(batch_get(b, OP_START, row, end - dur)),
 		.end = end,
 		.thread_id = batch_get(b, OP_THREAD_ID, row, -1),
 		.ret = batch_get(b, OP_RET, row, INT64_MIN),
-		.bytes = batch_get(b, OP_BYTES, row, 0),
+		.bytes = MIN(batch_get(b, OP_BYTES, row, 0), (int64_t)FLOW_BYTES_MAX),
 		.size = batch_get(b, OP_SIZE, row, 0),
 		.file_id = batch_get(b, OP_FILE_ID, row, -1),
 		.file2_id = batch_get(b, OP_FILE2_ID, row, -1),
@@ -375,11 +384,54 @@ static int loss_read(struct flow_state *s, const struct batch *b, uint32_t row)
 	}
 	if (cause_is_beside((enum loss_cause)cause) || batch_get(b, LOSS_EVENTS, row, 1) == 0)
 		return 0;
+	if (s->loss_count == FLOW_LOSSES_MAX) { /* one long one instead of many */
+		s->losses[0].from = MIN(s->losses[0].from, start);
+		s->losses[0].to = MAX(s->losses[0].to, batch_get(b, LOSS_STOP, row, start));
+		return 0;
+	}
 	if (grow((void **)&s->losses, &s->loss_cap, s->loss_count + 1, sizeof(*s->losses)) < 0)
 		return -ENOMEM;
 	s->losses[s->loss_count++] =
 		(struct flow_loss){start, MAX(start, batch_get(b, LOSS_STOP, row, start))};
 	return 0;
+}
+
+/* Whether calls are missing in [from, to]. */
+static bool is_lost(const struct flow_state *s, int64_t from, int64_t to)
+{
+	if (s->run->lost_unknown || (s->run->lost && !s->loss_count))
+		return true; /* nobody knows when */
+	for (size_t i = 0; i < s->loss_count; i++) {
+		if (s->losses[i].from <= to && s->losses[i].to >= from)
+			return true;
+	}
+	return false;
+}
+
+/* What follows from all calls being there is contested where some are missing. */
+static void pass_contest_lost(struct flow_state *s)
+{
+	struct flow_graph *g = &s->graph;
+
+	if (!s->loss_count && !s->run->lost && !s->run->lost_unknown)
+		return;
+	for (size_t i = 0; i < s->channel_count; i++) {
+		const struct flow_channel *c = &s->channels[i];
+		bool known = c->ends[FLOW_SEND].known && c->ends[FLOW_RECEIVE].known;
+
+		for (uint32_t e = c->chain; e != FLOW_NONE && !known; e = g->edges[e].chain) {
+			if (is_lost(s, c->born, flow_node_end(&g->nodes[g->edges[e].to])))
+				flow_graph_contest(g, e);
+		}
+	}
+	for (uint32_t e = 0; e < g->edge_count; e++) {
+		const struct flow_edge *k = &g->edges[e];
+
+		if ((k->via == VIA_STORAGE || k->via == VIA_FUTEX || k->via == VIA_LOCK ||
+		     k->via == VIA_EVENTFD || k->via == VIA_PUBLISH) &&
+		    is_lost(s, g->nodes[k->from].start, flow_node_end(&g->nodes[k->to])))
+			flow_graph_contest(g, e);
+	}
 }
 
 /* ---- clocks ---- */
@@ -457,8 +509,10 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 		if (!s->channels[i].shared)
 			s->contradictions += s->channels[i].late;
 	}
-	if (r >= 0)
+	if (r >= 0) {
+		pass_contest_lost(s);
 		r = flow_graph_number(&s->graph);
+	}
 	if (r >= 0)
 		r = pass_clocks(s);
 	return r < 0 ? error_errno(err, r, "following the calls") : 0;

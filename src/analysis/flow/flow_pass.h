@@ -17,7 +17,8 @@
 #include "analysis/flow/flow_extents.h"
 #include "base/idmap.h"
 
-#define FLOW_PLACES_MAX 256u
+#define FLOW_LOSSES_MAX 64
+#define FLOW_BYTES_MAX	(1ll << 38) /* of one call: more was never moved */
 
 /* What an operation does, as far as edges are concerned. */
 enum flow_act {
@@ -113,6 +114,7 @@ enum flow_object_kind {
 	FLOW_IS_TCP,
 	FLOW_IS_UNIX,
 	FLOW_IS_EVENTFD,
+	FLOW_IS_DATAGRAM, /* over IP: not followed */
 };
 
 /* A file, socket or pipe: one generation. */
@@ -218,10 +220,11 @@ struct flow_state {
 	uint64_t contradictions; /* receives that ended before their send began, by one clock */
 	struct map from;	 /* row of a call of --of -> its node */
 	uint64_t from_left_out;
-	uint64_t unplaced;  /* calls on streams that began before recording did */
-	uint64_t alone;	    /* on streams of which the other end was not recorded */
-	uint64_t forgotten; /* ranges of files beyond the limit */
-	uint8_t *acts;	    /* by code */
+	uint64_t unfollowed; /* calls that moved datagrams over IP */
+	uint64_t unplaced;   /* calls on streams that began before recording did */
+	uint64_t alone;	     /* on streams of which the other end was not recorded */
+	uint64_t forgotten;  /* ranges of files beyond the limit */
+	uint8_t *acts;	     /* by code */
 };
 
 /* All of it. flow_state_free() in either case. */
@@ -256,6 +259,9 @@ void flow_tasks_free(struct flow_state *s);
 int flow_sockets_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 		      enum flow_side side) _must_check_;
+
+/* A write that was still running: some of its bytes may be among those that others took. */
+int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 
 /* flow_files.c */
 /* What a file is called in the end, or any other object. */

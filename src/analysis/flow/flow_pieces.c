@@ -103,7 +103,7 @@ int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chu
 		 end = from + size;
 	struct flow_piece *piece;
 
-	if (c->size <= 0 || end > CONTENT_PIECE || pos < 0)
+	if (c->size <= 0 || c->size > CONTENT_PIECE || end > CONTENT_PIECE || pos < 0)
 		return 0;
 	if (p->count >= FLOW_PIECES_MAX && !p->free_count && !flow_piece_at(p, of, index)) {
 		p->left_out++;

@@ -393,7 +393,8 @@ static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const
 				at = MAX(at, k->out_pos + k->to - k->from);
 		}
 	} while (at > before && at < range[1]);
-	return at >= range[1];
+	/* what is too short to be found is nothing that it lacks */
+	return at >= range[1] || (at > range[0] && range[1] - at < FLOW_LINK_LEAST);
 }
 
 /* Where bytes of the file follow on what came in, and differ from what came behind it. NULL: nowhere. */
@@ -445,12 +446,15 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	row.object = ref.object = odd->object;
 	row.second = p->node;
 	row.second_spot = odd->object | FLOW_SPOT_FILE;
-	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	d = difference_in(v, odd->object, range);
 	if (d) {
 		row.first = d->in;
 		row.first_spot = d->in_spot;
+		row.from = MAX(row.from, d->out_pos);
+		row.to = MIN(row.to, d->out_pos + d->bytes);
+		row.bytes = row.to - row.from;
 	}
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
 	r = flow_verdict_put(v, &row);
 	if (r >= 0 && d)
 		r = flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
@@ -615,21 +619,20 @@ static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 {
 	const struct flow_graph *g = &v->s->graph;
 
-	for (size_t i = 0; i < v->stored.count; i++) {
-		const struct flow_range *k = &v->stored.all[i];
-		uint32_t best = FLOW_NONE;
+	uint32_t best = FLOW_NONE;
+	uint64_t at;
 
-		if (k->out_spot != (object | FLOW_SPOT_FILE) || k->in_spot & FLOW_SPOT_FILE)
-			continue;
-		for (uint32_t e = g->nodes[k->in].in; e != FLOW_NONE; e = g->edges[e].next_in) {
-			if (g->edges[e].via == VIA_STREAM &&
-			    (best == FLOW_NONE ||
-			     g->nodes[g->edges[e].from].start < g->nodes[best].start))
-				best = g->edges[e].from;
-		}
-		return best;
+	if (!map_get(&v->stored_from, object | FLOW_SPOT_FILE, &at))
+		return FLOW_NONE;
+	for (uint32_t e = g->nodes[v->stored.all[at].in].in; e != FLOW_NONE;
+	     e = g->edges[e].next_in) {
+		uint32_t from = g->edges[e].from;
+
+		if (g->edges[e].via == VIA_STREAM &&
+		    (best == FLOW_NONE || g->nodes[from].start < g->nodes[best].start))
+			best = from;
 	}
-	return FLOW_NONE;
+	return best;
 }
 
 static int64_t replica_process(const struct flow_verdicts *v, uint32_t node)

@@ -296,3 +296,13 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 				     : flow_content_moved(s, c, o->channels[side], side,
 							  item.exact ? item.pos : -1);
 }
+
+int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c)
+{
+	int64_t at = c->file_id < 0 ? -1 : idmap_get(&s->object_of_version, c->file_id);
+	uint32_t channel = at < 0 ? FLOW_NONE : s->objects[at].channels[FLOW_SEND];
+
+	if (channel != FLOW_NONE)
+		flow_channel_break(&s->streams, &s->channels[channel], FLOW_SEND, c->start);
+	return 0;
+}

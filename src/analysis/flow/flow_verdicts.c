@@ -17,6 +17,7 @@
 #include "schema/ops.h"
 
 #define VERDICTS_MAX 1000
+#define OUT_NEAR     16 /* links of one spot that are looked at on each side */
 
 /* ---- names ---- */
 
@@ -233,6 +234,16 @@ static int compare_ranges(const void *a, const void *b)
 	return p->from != q->from ? (p->from < q->from ? -1 : 1) : 0;
 }
 
+static int compare_out(const void *a, const void *b, void *arg)
+{
+	const struct flow_link *links = arg, *p = &links[*(const uint32_t *)a],
+			       *q = &links[*(const uint32_t *)b];
+
+	if (p->out_spot != q->out_spot)
+		return p->out_spot < q->out_spot ? -1 : 1;
+	return p->out_pos != q->out_pos ? (p->out_pos < q->out_pos ? -1 : 1) : 0;
+}
+
 static int range_add(struct flow_ranges *to, const struct flow_range *r)
 {
 	if (grow((void **)&to->all, &to->cap, to->count + 1, sizeof(*to->all)) < 0)
@@ -265,10 +276,20 @@ static int ranges_make(struct flow_verdicts *v)
 							   k->in_pos, k->in_pos + k->bytes,
 							   k->out_pos, k->in, k->out, true, false});
 	}
+	v->by_out = malloc((l->link_count + 1) * sizeof(*v->by_out));
+	if (!v->by_out)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->link_count; i++)
+		v->by_out[i] = (uint32_t)i;
+	qsort_r(v->by_out, l->link_count, sizeof(*v->by_out), compare_out, l->links);
 	if (v->stored.count)
 		qsort(v->stored.all, v->stored.count, sizeof(*v->stored.all), compare_ranges);
 	if (v->sent.count)
 		qsort(v->sent.all, v->sent.count, sizeof(*v->sent.all), compare_ranges);
+	for (size_t i = v->stored.count; i-- > 0 && r >= 0;) {
+		if (!(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
+			r = map_set(&v->stored_from, v->stored.all[i].out_spot, i);
+	}
 	return r;
 }
 
@@ -310,20 +331,46 @@ static bool stores_from_start(const struct flow_verdicts *v, const struct flow_d
 	return false;
 }
 
+/* The first link at or behind a position of a spot. */
+static size_t out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
+{
+	const struct flow_links *l = &v->s->links;
+	size_t low = 0, high = l->link_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct flow_link *k = &l->links[v->by_out[middle]];
+
+		if (k->out_spot < spot || (k->out_spot == spot && k->out_pos < pos))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_same_distance(const struct flow_link *k, const struct flow_difference *d)
+{
+	return k->out_spot == d->out_spot && k->in_spot == d->in_spot &&
+	       k->in_pos - k->out_pos == d->in_pos - d->out_pos;
+}
+
 /* Equal bytes on the side of an edge that another call of the same file has, in the same distance. */
 static bool is_joined(const struct flow_verdicts *v, const struct flow_difference *d)
 {
 	const struct flow_links *l = &v->s->links;
+	size_t at = out_at(v, d->out_spot, d->out_pos);
 	bool before = false, behind = false;
 
-	for (size_t i = 0; i < l->link_count; i++) {
-		const struct flow_link *k = &l->links[i];
+	for (size_t i = at; i < l->link_count && i < at + OUT_NEAR && !behind; i++) {
+		const struct flow_link *k = &l->links[v->by_out[i]];
 
-		if (k->out_spot != d->out_spot || k->in_spot != d->in_spot ||
-		    k->in_pos - k->out_pos != d->in_pos - d->out_pos)
-			continue;
-		before |= k->out_pos + k->bytes == d->out_pos;
-		behind |= k->out_pos == d->out_pos + d->bytes;
+		behind = is_same_distance(k, d) && k->out_pos == d->out_pos + d->bytes;
+	}
+	for (size_t i = at; i-- > 0 && i + OUT_NEAR > at && !before;) {
+		const struct flow_link *k = &l->links[v->by_out[i]];
+
+		before = is_same_distance(k, d) && k->out_pos + k->bytes == d->out_pos;
 	}
 	return before && behind;
 }
@@ -349,7 +396,8 @@ static int hit_add(struct flow_hits *h, const struct flow_hit *hit)
 	return 0;
 }
 
-static int hits_of(struct flow_verdicts *v, const struct flow_difference *d, struct flow_hits *h)
+static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference *d,
+			   struct flow_hits *h)
 {
 	int64_t from = d->in_pos, to = d->in_pos + d->bytes;
 	const struct flow_range *k;
@@ -468,7 +516,7 @@ static int verdicts_altered(struct flow_verdicts *v)
 	int r = 0;
 
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++)
-		r = hits_of(v, &l->differences[i], &h);
+		r = verdict_hits_of(v, &l->differences[i], &h);
 	if (h.count)
 		qsort(h.all, h.count, sizeof(*h.all), compare_hits);
 	for (size_t i = 0, n; i < h.count && r >= 0; i += n) {
@@ -491,6 +539,8 @@ void flow_verdicts_free(struct flow_verdicts *v)
 {
 	free(v->stored.all);
 	free(v->sent.all);
+	free(v->by_out);
+	map_free(&v->stored_from);
 	flow_replicas_free(v);
 }
 

@@ -34,6 +34,9 @@ struct flow_verdicts {
 	int64_t count;
 	uint64_t left_out;
 	struct flow_ranges stored, sent;
+	uint32_t *by_out; /* links by where they went */
+	struct map
+		stored_from; /* spot of a file -> the first of `stored` that came over a stream */
 	struct flow_replicas *replicas;
 };
 

@@ -46,7 +46,7 @@ static int compare_call(void *arg, const struct span_call *c)
 
 	while (at != SPAN_NONE && !k->side[at])
 		at = s->all[at].parent;
-	if (at == SPAN_NONE)
+	if (at == SPAN_NONE || c->via == VIA_WAIT) /* another thread's time */
 		return 0;
 	line = file < 0 ? -1 - batch_get(c->b, OP_OP, c->row, 0)
 			: file_lines_line(k->q->files, k->q->dims, file);

@@ -6,7 +6,7 @@
 #include "store/made/made.h"
 
 #define KEEP_ORIGIN  "weir.requests"
-#define KEEP_VERSION 1
+#define KEEP_VERSION 2
 
 struct keeping {
 	struct requests *q;

@@ -5,9 +5,9 @@
  * It begins on the request's thread. Where a thread waits for another (span_joins.h), the path goes over to that one for as long as
  * the wait lasted, and from there to the one that this waits for; before and behind waits it is the thread itself. A wait of
  * which nobody is known stays on the path as the wait that it is. This is the bounded form of the critical path of Giraldeau and
- * Dagenais ("Wait analysis of distributed systems using kernel tracing", IEEE Transactions on Parallel and Distributed Systems, 2016),
- * as Trace Compass draws it: what a thread did before somebody waited for it is not on the path, even if it could have been done
- * earlier. So the path covers the request's time exactly once, and its parts add up to the duration.
+ * Dagenais ("Wait analysis of distributed systems using kernel tracing", IEEE TPDS, 2016), as Trace Compass draws it: what a thread
+ * did before somebody waited for it is not on the path, even if it could have been done earlier. So the path covers the request's
+ * time exactly once, and its parts add up to the duration.
  *
  * An event loop works on several requests in turn, and waits for all of them at once: on such a thread the spans below say who is
  * waited for, of those that overlap the one that began first.
@@ -59,7 +59,8 @@ static bool path_is_on(const struct path_walk *w, uint32_t task, unsigned int de
 	return false;
 }
 
-static int path_of(struct path_walk *w, uint32_t task, int64_t from, int64_t to, unsigned int depth)
+static int path_of_task(struct path_walk *w, uint32_t task, int64_t from, int64_t to,
+			unsigned int depth)
 {
 	const struct span_joins *j = w->q->spans.joins;
 	size_t end, i = span_joins_from(j, task, from, &end);
@@ -74,7 +75,7 @@ static int path_of(struct path_walk *w, uint32_t task, int64_t from, int64_t to,
 			continue;
 		r = path_put(w, task, from, start);
 		if (r >= 0)
-			r = path_of(w, j->waits[i].target, start, stop, depth + 1);
+			r = path_of_task(w, j->waits[i].target, start, stop, depth + 1);
 		from = stop;
 	}
 	return r < 0 ? r : path_put(w, task, from, to);
@@ -104,7 +105,7 @@ static int path_of_span(struct path_walk *w, const struct span *k, int64_t from,
 	if (task == SPAN_NONE)
 		return 0;
 	if (!path_is_loop(w->q, k, task))
-		return path_of(w, task, from, to, 0);
+		return path_of_task(w, task, from, to, 0);
 	for (uint32_t c = k->first_child; c != SPAN_NONE && r >= 0; c = s->all[c].next_sibling) {
 		int64_t start = MAX(s->all[c].start, from), stop = MIN(s->all[c].stop, to);
 

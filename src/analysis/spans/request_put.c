@@ -124,8 +124,8 @@ static int request_put_thread(const struct requests *q, struct answer_list *t, i
 	return r;
 }
 
-static void put_parts(struct answer_list *t, const int64_t *time, const int64_t *phase,
-		      uint64_t unphased)
+static void request_put_parts(struct answer_list *t, const int64_t *time, const int64_t *phase,
+			      uint64_t unphased)
 {
 	for (unsigned int i = 0; i < SPAN_TIMES; i++)
 		answer_list_int(t, time[i]);
@@ -157,7 +157,7 @@ static void request_put_group(const struct requests *q, struct answer_list *t,
 	answer_list_int(t, requests_percentile(q, g, 1));
 	answer_list_uint(t, g->calls);
 	answer_list_int(t, g->bytes);
-	put_parts(t, g->time, g->phase, g->unphased);
+	request_put_parts(t, g->time, g->phase, g->unphased);
 }
 
 /* ---- one by one ---- */
@@ -196,7 +196,7 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 	answer_list_int(t, k->sums.waited);
 	answer_list_int(t, k->sums.blurred);
 	request_put_text(t, spanset_text(s, k->attributes));
-	put_parts(t, k->sums.time, k->sums.phase, k->sums.unphased);
+	request_put_parts(t, k->sums.time, k->sums.phase, k->sums.unphased);
 	return r;
 }
 
@@ -266,7 +266,7 @@ static int request_put_line(const struct requests *q, struct answer_list *t,
 }
 
 /* The segments of the critical path. */
-static int put_path(const struct requests *q, struct answer_list *t, size_t top)
+static int request_put_segments(const struct requests *q, struct answer_list *t, size_t top)
 {
 	int r = 0;
 
@@ -296,7 +296,7 @@ static void put_differences(struct answer_list *t, const struct requests_differe
 	}
 }
 
-static int put_compare(struct requests *q, struct analysis_result *out, size_t top)
+static int request_put_compare(struct requests *q, struct analysis_result *out, size_t top)
 {
 	const struct requests_compare *c = &q->compare;
 	struct answer_list
@@ -391,10 +391,10 @@ int requests_put(struct requests *q, const struct requests_options *o, struct an
 		for (size_t i = 0; i < q->tree.count && r >= 0; i++)
 			r = request_put_line(q, t, &q->tree.lines[i]);
 		return r < 0 ? r
-			     : put_path(q,
-					analysis_table(out, "path", path_columns,
-						       ARRAY_SIZE(path_columns)),
-					top);
+			     : request_put_segments(q,
+						    analysis_table(out, "path", path_columns,
+								   ARRAY_SIZE(path_columns)),
+						    top);
 	case REQUESTS_FREQ:
 		t = analysis_table(out, "freq", freq_columns, ARRAY_SIZE(freq_columns));
 		for (size_t i = 0; i < q->group_count && i < top; i++)
@@ -405,7 +405,7 @@ int requests_put(struct requests *q, const struct requests_options *o, struct an
 			 SIZE_MAX);
 		return 0;
 	case REQUESTS_COMPARE:
-		return put_compare(q, out, top);
+		return request_put_compare(q, out, top);
 	case REQUESTS_CLUSTERS:
 		return put_clusters(q, out, top);
 	default:

@@ -570,8 +570,8 @@ static int pass_calls(struct span_passing *at, const struct engine_merge *m, con
 	return r;
 }
 
-static int pass_rows(struct span_passing *at, const struct analysis_input *in,
-		     struct engine_merge *m, struct error *err)
+static int span_pass_rows(struct span_passing *at, const struct analysis_input *in,
+			  struct engine_merge *m, struct error *err)
 {
 	const struct batch *b;
 	const uint32_t *rows;
@@ -619,5 +619,5 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 		r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);
 	span_places_restart(s->places);
 	span_joins_restart(s->joins);
-	return r < 0 ? r : pass_rows(&at, in, m, err);
+	return r < 0 ? r : span_pass_rows(&at, in, m, err);
 }

@@ -164,7 +164,7 @@ static int tabling_set(struct batch *b, size_t row, const struct spans *s, const
 
 	for (size_t i = 0; i < ARRAY_SIZE(values) && r >= 0; i++)
 		r = batch_set(b, values[i].column, row, values[i].value);
-	for (unsigned int i = 0; i < SPAN_TIMES && r >= 0; i++)
+	for (unsigned int i = 0; i <= SPAN_OTHER && r >= 0; i++)
 		r = batch_set(b, SPAN_SUM_PROGRAM + i, row, k->sums.time[i]);
 	if (r >= 0 && k->parent != SPAN_NONE)
 		r = batch_set(b, SPAN_SUM_PARENT, row, s->all[k->parent].number);
@@ -174,7 +174,7 @@ static int tabling_set(struct batch *b, size_t row, const struct spans *s, const
 }
 
 static_assert(SPAN_SUM_OTHER - SPAN_SUM_PROGRAM == SPAN_OTHER - SPAN_PROGRAM,
-	      "parts of the time are columns in their order");
+	      "parts of the time are columns in their order; all calls are selected");
 
 static int tabling_row(struct span_tabling *t, uint32_t i)
 {

@@ -36,9 +36,9 @@ struct content_room {
 	__s64 pos;	/* of the first of the call's bytes */
 	__u64 total;	/* of the call */
 	__u64 hash;
-	__u32 skip, payload; /* the piece is left out; the bytes themselves are sent */
-	__u32 counts, pad;   /* no other walk says what became of the bytes */
-	__u64 sample;	     /* what tells pieces of one file or stream from those of another */
+	__u32 skip, payload;  /* the piece is left out; the bytes themselves are sent */
+	__u32 counts, stream; /* no other walk says what became of the bytes */
+	__u64 sample;	      /* what tells pieces of one file or stream from those of another */
 	struct wire_content c;
 	__u64 hashes[WIRE_CONTENT_PIECES];
 	/* Twice as long: what is copied begins anywhere in the first half. */

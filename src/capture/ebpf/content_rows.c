@@ -402,7 +402,7 @@ int decode_content(struct decode *d, const struct wire_content *w, struct batch_
 		t->done += w->bytes;
 	if (w->outcome != WIRE_CONTENT_HANDLED && t->payload == w->at)
 		t->payload = w->at + w->bytes; /* there is none */
-	if (!names_selected(d->names, w->file))
+	if (!names_selected(d->names, w->file) && !(w->other && names_selected(d->names, w->other)))
 		return 0;
 	if (w->form == WIRE_CONTENT_PAYLOAD)
 		return content_payload(d, w, t, out);

@@ -68,14 +68,15 @@ static int begin_add(struct span_events *e, const struct span_chunk *c, struct s
 static int note_add(struct span_events *e, const struct span_chunk *c, struct span_event *ev,
 		    const struct span_note *n)
 {
-	const uint8_t *value = (const uint8_t *)(n + 1) + n->key_len;
 	char name[SPAN_NAME_LEN];
 	const void *text = name;
+	const uint8_t *value;
 
 	if (n->head.size < sizeof(*n) ||
 	    (size_t)n->key_len + n->value_len > n->head.size - sizeof(*n) ||
 	    (n->head.flags & SPAN_INTEGER && n->value_len != sizeof(ev->integer)))
 		return -EBADMSG;
+	value = (const uint8_t *)(n + 1) + n->key_len;
 	ev->span = n->span;
 	ev->name_len = n->key_len;
 	ev->value_len = n->value_len;
@@ -93,10 +94,12 @@ static int note_add(struct span_events *e, const struct span_chunk *c, struct sp
 static int blkin_add(struct span_events *e, struct span_event *ev, const struct span_blkin *b)
 {
 	const uint8_t *texts = (const uint8_t *)(b + 1);
-	size_t rest = (size_t)b->service_len + b->key_len;
+	size_t rest;
 
-	if (b->head.size < sizeof(*b) ||
-	    b->name_len + rest + b->value_len > b->head.size - sizeof(*b) ||
+	if (b->head.size < sizeof(*b)) /* nothing of it is read then */
+		return -EBADMSG;
+	rest = (size_t)b->service_len + b->key_len;
+	if (b->name_len + rest + b->value_len > b->head.size - sizeof(*b) ||
 	    (b->head.flags & SPAN_INTEGER && b->value_len != sizeof(ev->integer)))
 		return -EBADMSG;
 	ev->trace[1] = b->trace;

@@ -17,6 +17,7 @@
 #define AREA_BYTES     (2 * (size_t)SPAN_RING_MOST + (1u << 20))
 #define AREA_KEPT      (1u << 20) /* of its memory, once it was taken */
 #define STAMP_ERROR_NS 1000	  /* of stamps that are newer than the moment beside them */
+#define STAMP_FAR_NS   1e18	  /* of a stamp from the moments: further away it is as wrong */
 #define PAIRS	       8	  /* tries for a moment; the tightest counts */
 #define ATTEMPTS       3	  /* to find a mapping that changes under way */
 
@@ -70,8 +71,11 @@ static int64_t moment_between(const struct span_moment *a, const struct span_mom
 			      uint64_t tsc)
 {
 	double ns_per = b->tsc > a->tsc ? (double)(b->ns - a->ns) / (double)(b->tsc - a->tsc) : 0;
+	double ns = (double)(int64_t)(tsc - a->tsc) * ns_per;
 
-	return a->ns + (int64_t)((double)(int64_t)(tsc - a->tsc) * ns_per);
+	ns = MIN(ns, STAMP_FAR_NS);
+	ns = MAX(ns, -STAMP_FAR_NS);
+	return a->ns + (int64_t)ns;
 }
 
 int64_t span_time(const struct span_chunk *c, uint64_t stamp)

@@ -44,7 +44,7 @@ static const char *plural(size_t n)
 
 /* ---- head ---- */
 
-static int print_content(struct buf *line, const struct flow_view *f)
+static int flow_print_content(struct buf *line, const struct flow_view *f)
 {
 	const struct flow_content_sums *c = &f->s->content_sums;
 	uint64_t all = c->bytes;
@@ -74,7 +74,7 @@ static int print_flow_head(const struct flow_view *f)
 	if (r >= 0 && places > hosts)
 		r = format_next(&line, f->width, "%zu recordings", places);
 	if (r >= 0)
-		r = print_content(&line, f);
+		r = flow_print_content(&line, f);
 	if (r >= 0)
 		r = format_next(&line, f->width, "lost %s%s", format_count(f->v->runs[0].lost).s,
 				f->v->runs[0].lost_unknown ? " at least" : "");
@@ -296,6 +296,9 @@ static int print_edges(const struct flow_view *f)
 	if (f->s->unplaced)
 		printf("%17s%s call%s on streams that began before recording did\n", "",
 		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
+	if (f->s->unfollowed)
+		printf("%17s%s call%s that moved datagrams over IP, which are not followed\n", "",
+		       format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
 	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
 		       format_count(f->s->contradictions + g->cycles).s, text_style(TEXT_PLAIN));

@@ -55,14 +55,16 @@ static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_t
 		      struct error *err)
 {
 	const struct read_flags *f = &s->opts->read;
-	int64_t first, last;
+	int64_t first = INT64_MIN, last = INT64_MIN;
+	/* an engine reads all times for it */
+	bool wanted = f->from || f->to || f->rel || f->json || text_narrow();
 	int r;
 
 	if (s->opts->follow && s->store)
 		wait_for_begin(s);
 	if (s->store)
 		store_range(s->store, &first, &last);
-	r = s->store ? 0 : engine_range(s->engine, &first, &last, err);
+	r = s->store || !wanted ? 0 : engine_range(s->engine, &first, &last, err);
 	if (r < 0)
 		return r;
 	if (first == INT64_MIN)

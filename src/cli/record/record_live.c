@@ -205,8 +205,11 @@ static int live_check_with(const struct live_options *o, uint32_t with, struct e
 		return error_set(err, -EINVAL,
 				 "--%s%s: %s does not show what that records: weir record "
 				 "keeps it in a trace",
-				 o->rec->stacks && !strcmp(word, "stacks") ? "" : "with ", word,
-				 o->usage);
+				 (o->rec->stacks && !strcmp(word, "stacks")) ||
+						 (o->rec->content && !strcmp(word, "content"))
+					 ? ""
+					 : "with ",
+				 word, o->usage);
 	}
 	return 0;
 }

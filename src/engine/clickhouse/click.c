@@ -9,7 +9,7 @@
 #include "engine/clickhouse/internal.h"
 #include "query/eval/eval_rows.h"
 
-static void click_free(struct engine *engine)
+static void click_engine_free(struct engine *engine)
 {
 	struct click_engine *e = click_engine_of(engine);
 
@@ -20,8 +20,8 @@ static void click_free(struct engine *engine)
 	free(e);
 }
 
-static int click_connect(struct engine **ret, const char *address, const struct engine_options *opt,
-			 struct error *err)
+static int click_engine_connect(struct engine **ret, const char *address,
+				const struct engine_options *opt, struct error *err)
 {
 	struct click_engine *e = calloc(1, sizeof(*e));
 	uint64_t random = 0;
@@ -42,7 +42,7 @@ static int click_connect(struct engine **ret, const char *address, const struct 
 	if (r >= 0)
 		r = clickhouse_do(&e->server, "SELECT count() FROM recording", NULL, err);
 	if (r < 0) {
-		click_free(&e->engine);
+		click_engine_free(&e->engine);
 		return r;
 	}
 	*ret = &e->engine;
@@ -96,7 +96,7 @@ int click_read(struct clickhouse *c, struct native_reader *in, struct error *err
 }
 
 /* Whoever waits for the server returns within 100 ms; the server ends what it runs. */
-static void click_interrupt(struct engine *engine)
+static void click_engine_interrupt(struct engine *engine)
 {
 	struct click_engine *e = click_engine_of(engine);
 	struct clickhouse c = {0};
@@ -272,9 +272,9 @@ static int click_explain(struct engine *engine, const struct plan *p, struct buf
 const struct engine_ops clickhouse_engine = {
 	.name = "ClickHouse",
 	.scheme = CLICKHOUSE_SCHEME,
-	.connect = click_connect,
-	.free = click_free,
-	.interrupt = click_interrupt,
+	.connect = click_engine_connect,
+	.free = click_engine_free,
+	.interrupt = click_engine_interrupt,
 	.progress = click_progress,
 	.range = click_range,
 	.ask = click_ask,

@@ -57,8 +57,8 @@ struct click_column {
 	bool bytes, reference;
 };
 
-static int put_cell(const struct click_engine *e, const struct click_column *c, size_t from,
-		    size_t row, ssize_t recording, struct batch *b)
+static int click_batch_put_cell(const struct click_engine *e, const struct click_column *c,
+				size_t from, size_t row, ssize_t recording, struct batch *b)
 {
 	int64_t v;
 
@@ -73,8 +73,9 @@ static int put_cell(const struct click_engine *e, const struct click_column *c, 
 }
 
 /* The columns of the set in the answer; whether some are bytes. */
-static int find_columns(const struct native_reader *in, const struct batch *b, uint64_t columns,
-			struct click_column *ret, size_t *ret_count, bool *ret_bytes)
+static int click_batch_find_columns(const struct native_reader *in, const struct batch *b,
+				    uint64_t columns, struct click_column *ret, size_t *ret_count,
+				    bool *ret_bytes)
 {
 	size_t at = 3;
 
@@ -108,14 +109,16 @@ static int put_cells(const struct click_engine *e, const struct click_column *co
 		batch_resize(b, to - from);
 	for (size_t c = 0; c < count && !by_row; c++) {
 		for (size_t i = from; i < to && r >= 0; i++)
-			r = put_cell(e, &columns[c], i, i - from, recordings[i - from], b);
+			r = click_batch_put_cell(e, &columns[c], i, i - from, recordings[i - from],
+						 b);
 	}
 	for (size_t i = from; i < to && by_row && r >= 0; i++) {
 		ssize_t row = batch_add_row(b);
 
 		r = row < 0 ? (int)row : 0;
 		for (size_t c = 0; c < count && r >= 0; c++)
-			r = put_cell(e, &columns[c], i, (size_t)row, recordings[i - from], b);
+			r = click_batch_put_cell(e, &columns[c], i, (size_t)row,
+						 recordings[i - from], b);
 	}
 	return r;
 }
@@ -135,7 +138,7 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 		return -EBADMSG;
 	batch_clear(b);
 	b->row_id = -1;
-	r = find_columns(in, b, columns, found, &count, &bytes);
+	r = click_batch_find_columns(in, b, columns, found, &count, &bytes);
 	if (r < 0)
 		return r;
 	for (size_t i = from; i < to; i++) {

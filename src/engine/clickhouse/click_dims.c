@@ -74,8 +74,8 @@ static int count_dims(struct click_engine *e, uint32_t tables, uint64_t *ret, st
 	return r;
 }
 
-static int read_table(struct click_engine *e, enum table_id table, struct dims *d,
-		      struct error *err)
+static int click_dims_read_table(struct click_engine *e, enum table_id table, struct dims *d,
+				 struct error *err)
 {
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
 	uint64_t columns = (1ull << schema_table(table)->column_count) - 1;
@@ -105,7 +105,7 @@ static int read_table(struct click_engine *e, enum table_id table, struct dims *
 	return r < 0 ? error_errno(err, r, "the rows of %s", schema_table(table)->name) : 0;
 }
 
-static int read_all(struct click_engine *e, uint32_t tables, struct error *err)
+static int click_dims_read_all(struct click_engine *e, uint32_t tables, struct error *err)
 {
 	struct dims *d;
 	int r = dims_new(&d);
@@ -121,7 +121,7 @@ static int read_all(struct click_engine *e, uint32_t tables, struct error *err)
 		r = dims_recording(d, i, e->recordings[i].began);
 	for (unsigned int i = 0; i < SCHEMA_DIMENSION_COUNT && r >= 0; i++) {
 		if (tables >> schema_dimensions[i] & 1)
-			r = read_table(e, schema_dimensions[i], d, err);
+			r = click_dims_read_table(e, schema_dimensions[i], d, err);
 	}
 	if (r < 0) {
 		dims_free(d);
@@ -145,7 +145,7 @@ int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
 	/* rows that come meanwhile are seen the next time: they are behind those that count */
 	r = read_recordings(e, err);
 	if (r >= 0)
-		r = read_all(e, tables, err);
+		r = click_dims_read_all(e, tables, err);
 	if (r < 0)
 		return r;
 	e->dims_tables = tables;

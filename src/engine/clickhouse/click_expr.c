@@ -2,8 +2,8 @@
 /*
  * click_expr.c: expressions over rows in ClickHouse's SQL, of 18.16 and of today.
  *
- * A whole number is Nullable(Int64), flags and addresses are Nullable(UInt64), a condition is Nullable(UInt8), a code is its number.
- * What depends on one id or one code alone is worked out here and becomes a set of numbers. Arithmetic that overflows gives
+ * A whole number is Nullable(Int64), flags and addresses are Nullable(UInt64), a condition is Nullable(UInt8), a code is its
+ * number. What depends on one id or one code alone is worked out here and becomes a set of numbers. Arithmetic that overflows gives
  * null; how near is told by the same in floats, so that results within 1,024 of the ends of 64 bits are null, too.
  *
  * ClickHouse evaluates both branches of if(), and functions also where an operand is null: divisors are made safe first.
@@ -21,7 +21,7 @@
 #define CODES_MAX 4096		    /* the kernel's largest errno */
 #define UNKNOWN	  ((1ll << 38) + 7) /* an id that no row has */
 
-static int put(struct click_writer *w, const char *text)
+static int expr_put(struct click_writer *w, const char *text)
 {
 	if (w->out->len > TEXT_MAX)
 		return -EOPNOTSUPP;
@@ -53,12 +53,12 @@ static bool is_number(const struct expr *e)
 	       e->type.type == QUERY_BOOL || e->type.type == QUERY_NULL;
 }
 
-static bool is_float(const struct expr *e)
+static bool expr_is_float(const struct expr *e)
 {
 	return e->type.type == QUERY_FLOAT;
 }
 
-static bool is_uint(const struct expr *e)
+static bool expr_is_uint(const struct expr *e)
 {
 	return e->type.type == QUERY_UINT;
 }
@@ -68,7 +68,7 @@ static bool is_uint(const struct expr *e)
 static int put_const(struct click_writer *w, struct query_kind type, const struct value *v)
 {
 	if (v->null || type.type == QUERY_NULL)
-		return put(w, "NULL");
+		return expr_put(w, "NULL");
 	switch (type.type) {
 	case QUERY_UINT:
 		return buf_printf(w->out, "toUInt64(%" PRIu64 ")", (uint64_t)v->i);
@@ -82,12 +82,12 @@ static int put_const(struct click_writer *w, struct query_kind type, const struc
 		return -EOPNOTSUPP;
 	default:
 		if (v->i == INT64_MIN)
-			return put(w, "(toInt64(-9223372036854775807) - 1)");
+			return expr_put(w, "(toInt64(-9223372036854775807) - 1)");
 		return buf_printf(w->out, "toInt64(%" PRId64 ")", v->i);
 	}
 }
 
-static int put_column(struct click_writer *w, const struct expr *e)
+static int expr_put_column(struct click_writer *w, const struct expr *e)
 {
 	if (e->type.type == QUERY_HIST)
 		return -EOPNOTSUPP;
@@ -221,7 +221,7 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 	_cleanup_free_ int64_t *values = calloc(o->by_value.count + 1, sizeof(*values));
 	uint64_t value, is, recording = UINT64_MAX;
 	size_t pos = 0, n = 0;
-	int r = values ? put(w, "(0") : -ENOMEM;
+	int r = values ? expr_put(w, "(0") : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -234,44 +234,45 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 		uint64_t of = ids ? id_recording(values[i]) : 0;
 
 		if (of != recording) {
-			r = put(w, recording == UINT64_MAX ? " OR (" : ")) OR (");
+			r = expr_put(w, recording == UINT64_MAX ? " OR (" : ")) OR (");
 			if (r >= 0 && ids && w->engine->recording_count > 1)
 				r = buf_printf(w->out, "recording = %u AND ",
 					       w->engine->recordings[of].number);
 			if (r >= 0)
-				r = put(w, "assumeNotNull(");
+				r = expr_put(w, "assumeNotNull(");
 			if (r >= 0)
 				r = clickhouse_column(w->table, column, w->out);
 			if (r >= 0)
-				r = put(w, ") IN (");
+				r = expr_put(w, ") IN (");
 		}
 		if (r >= 0)
 			r = buf_printf(w->out, "%s%lld", of != recording ? "" : ",",
 				       (long long)(ids ? (int64_t)id_own(values[i]) : values[i]));
 		recording = of;
 	}
-	return r < 0 ? r : put(w, n ? ")))" : ")");
+	return r < 0 ? r : expr_put(w, n ? ")))" : ")");
 }
 
 /* Where only truth counts, and most numbers do not give it: those that do, which the server finds by a set alone. */
 static int put_true(struct click_writer *w, unsigned int column, const struct outcomes *o, bool ids)
 {
-	int r = put(w, "(isNotNull(");
+	int r = expr_put(w, "(isNotNull(");
 
 	if (r >= 0)
 		r = clickhouse_column(w->table, column, w->out);
 	if (r >= 0)
-		r = put(w, ") AND ");
+		r = expr_put(w, ") AND ");
 	if (r >= 0)
 		r = put_set(w, column, o, 1, ids);
-	return r < 0 ? r : put(w, ")");
+	return r < 0 ? r : expr_put(w, ")");
 }
 
 /* Whatever the number: the sets of those for which it is otherwise than for most. */
-static int put_each(struct click_writer *w, unsigned int column, const struct outcomes *o, bool ids)
+static int expr_put_each(struct click_writer *w, unsigned int column, const struct outcomes *o,
+			 bool ids)
 {
 	static const char *const words[] = {"0", "1", "NULL"};
-	int r = put(w, "multiIf(isNull(");
+	int r = expr_put(w, "multiIf(isNull(");
 
 	if (r >= 0)
 		r = clickhouse_column(w->table, column, w->out);
@@ -280,7 +281,7 @@ static int put_each(struct click_writer *w, unsigned int column, const struct ou
 	for (int outcome = 0; outcome < 3 && r >= 0; outcome++) {
 		if (outcome == o->other)
 			continue;
-		r = put(w, ", ");
+		r = expr_put(w, ", ");
 		if (r >= 0)
 			r = put_set(w, column, o, outcome, ids);
 		if (r >= 0)
@@ -302,14 +303,14 @@ static int put_looked_up(struct click_writer *w, const struct expr *e, unsigned 
 		r = find_outcomes(w, e, column, values, count, &o);
 	if (r >= 0)
 		r = w->truth && o.null != 1 && o.other != 1 ? put_true(w, column, &o, ids)
-							    : put_each(w, column, &o, ids);
+							    : expr_put_each(w, column, &o, ids);
 	map_free(&o.by_value);
 	return r;
 }
 
 /* ---- operators ---- */
 
-static int put_compare(struct click_writer *w, const struct expr *e)
+static int expr_put_compare(struct click_writer *w, const struct expr *e)
 {
 	static const char *const signs[] = {"(% = @)",	"(% != @)", "(% < @)",
 					    "(% <= @)", "(% > @)",  "(% >= @)"};
@@ -335,17 +336,18 @@ static int put_in(struct click_writer *w, const struct expr *e)
 		return -EOPNOTSUPP;
 	r = put_format(w, "if(isNull(%), NULL, assumeNotNull(%) IN (", a, NULL);
 	for (size_t i = 0; i < e->count && r >= 0; i++) {
-		r = put(w, i ? ", " : "");
+		r = expr_put(w, i ? ", " : "");
 		if (r >= 0)
-			r = texts	  ? clickhouse_literal(e->list[i].t, w->out)
-			    : is_uint(a)  ? buf_printf(w->out, "%" PRIu64, (uint64_t)e->list[i].i)
-			    : is_float(a) ? buf_printf(w->out, "%.17g", e->list[i].f)
-					  : buf_printf(w->out, "%" PRId64, e->list[i].i);
+			r = texts ? clickhouse_literal(e->list[i].t, w->out)
+			    : expr_is_uint(a)
+				    ? buf_printf(w->out, "%" PRIu64, (uint64_t)e->list[i].i)
+			    : expr_is_float(a) ? buf_printf(w->out, "%.17g", e->list[i].f)
+					       : buf_printf(w->out, "%" PRId64, e->list[i].i);
 	}
-	return r < 0 ? r : put(w, "))");
+	return r < 0 ? r : expr_put(w, "))");
 }
 
-static int put_range(struct click_writer *w, const struct expr *e)
+static int expr_put_range(struct click_writer *w, const struct expr *e)
 {
 	int r = is_number(e->arg[0]) && is_number(e->arg[1]) && is_number(e->arg[2])
 			? put_format(w, "(% >= @ AND ", e->arg[0], e->arg[1])
@@ -378,15 +380,15 @@ static int put_float_arith(struct click_writer *w, const struct expr *e)
 static int put_twice(struct click_writer *w, const struct expr *e, const char *before,
 		     const char *between, const char *after)
 {
-	int r = put(w, before);
+	int r = expr_put(w, before);
 
 	if (r >= 0)
 		r = put_float_arith(w, e);
 	if (r >= 0)
-		r = put(w, between);
+		r = expr_put(w, between);
 	if (r >= 0)
 		r = put_float_arith(w, e);
-	return r < 0 ? r : put(w, after);
+	return r < 0 ? r : expr_put(w, after);
 }
 
 static int put_rounded(struct click_writer *w, const struct expr *e)
@@ -410,22 +412,23 @@ static int put_arith(struct click_writer *w, const struct expr *e)
 
 	if (!is_number(e->arg[0]) || !is_number(e->arg[1]))
 		return -EOPNOTSUPP;
-	if (is_float(e))
+	if (expr_is_float(e))
 		return put_twice(w, e, "if(isFinite(", "), ", ", NULL)");
-	if (is_uint(e) || is_uint(e->arg[0]) || is_uint(e->arg[1]))
+	if (expr_is_uint(e) || expr_is_uint(e->arg[0]) || expr_is_uint(e->arg[1]))
 		return -EOPNOTSUPP;
-	if (e->arith == ARITH_DIV || is_float(e->arg[0]) || is_float(e->arg[1]))
+	if (e->arith == ARITH_DIV || expr_is_float(e->arg[0]) || expr_is_float(e->arg[1]))
 		return put_rounded(w, e);
 	return put_format(w, formats[e->arith], e->arg[0], e->arg[1]);
 }
 
 static int put_neg(struct click_writer *w, const struct expr *e)
 {
-	if (is_uint(e) || !is_number(e->arg[0]))
+	if (expr_is_uint(e) || !is_number(e->arg[0]))
 		return -EOPNOTSUPP;
-	return is_float(e) ? put_format(w, "(-%)", e->arg[0], NULL)
-			   : put_format(w, "if(% = toInt64(-9223372036854775807) - 1, NULL, -%)",
-					e->arg[0], NULL);
+	return expr_is_float(e)
+		       ? put_format(w, "(-%)", e->arg[0], NULL)
+		       : put_format(w, "if(% = toInt64(-9223372036854775807) - 1, NULL, -%)",
+				    e->arg[0], NULL);
 }
 
 /* ---- functions ---- */
@@ -441,9 +444,9 @@ static int put_bucket(struct click_writer *w, const struct expr *a, int64_t widt
 	return r;
 }
 
-static int put_clock(struct click_writer *w, const struct expr *a, int64_t unit, int64_t of)
+static int expr_put_clock(struct click_writer *w, const struct expr *a, int64_t unit, int64_t of)
 {
-	int r = put(w, "toInt64(modulo(modulo(intDiv(");
+	int r = expr_put(w, "toInt64(modulo(modulo(intDiv(");
 
 	if (r >= 0)
 		r = put_bucket(w, a, unit);
@@ -452,7 +455,7 @@ static int put_clock(struct click_writer *w, const struct expr *a, int64_t unit,
 				  (long long)of, (long long)of, (long long)of);
 }
 
-static int put_call(struct click_writer *w, const struct expr *e)
+static int expr_put_call(struct click_writer *w, const struct expr *e)
 {
 	const struct expr *a = e->arg[0], *b = e->arg_count > 1 ? e->arg[1] : NULL;
 	bool constant = b && b->kind == EXPR_CONST && !b->value.null;
@@ -461,38 +464,39 @@ static int put_call(struct click_writer *w, const struct expr *e)
 		return -EOPNOTSUPP;
 	switch (e->function) {
 	case FUNCTION_BUCKET:
-		return constant && !is_float(e) && !is_uint(a) && b->value.i > 0 &&
+		return constant && !expr_is_float(e) && !expr_is_uint(a) && b->value.i > 0 &&
 				       b->value.i < INT64_MAX / 2
 			       ? put_bucket(w, a, b->value.i)
 			       : -EOPNOTSUPP;
 	case FUNCTION_LOG2:
-		return is_float(e) || is_uint(a)
+		return expr_is_float(e) || expr_is_uint(a)
 			       ? -EOPNOTSUPP
 			       : put_format(w, "if(% < 0, NULL, toInt64(roundToExp2(toUInt64(%))))",
 					    a, NULL);
 	case FUNCTION_HOUR:
-		return put_clock(w, a, 3600000000000ll, 24);
+		return expr_put_clock(w, a, 3600000000000ll, 24);
 	case FUNCTION_MINUTE:
-		return put_clock(w, a, 60000000000ll, 60);
+		return expr_put_clock(w, a, 60000000000ll, 60);
 	case FUNCTION_ABS:
-		return is_float(e)  ? put_format(w, "abs(%)", a, NULL)
-		       : is_uint(e) ? click_expr(w, a)
-				    : put_format(w,
-						 "if(% = toInt64(-9223372036854775807) - 1, NULL, "
-						 "toInt64(abs(%)))",
-						 a, NULL);
+		return expr_is_float(e) ? put_format(w, "abs(%)", a, NULL)
+		       : expr_is_uint(e)
+			       ? click_expr(w, a)
+			       : put_format(w,
+					    "if(% = toInt64(-9223372036854775807) - 1, NULL, "
+					    "toInt64(abs(%)))",
+					    a, NULL);
 	case FUNCTION_BITAND:
 		return put_format(w,
-				  is_uint(e) ? "bitAnd(toUInt64(%), toUInt64(@))"
-					     : "bitAnd(toInt64(%), toInt64(@))",
+				  expr_is_uint(e) ? "bitAnd(toUInt64(%), toUInt64(@))"
+						  : "bitAnd(toInt64(%), toInt64(@))",
 				  a, b);
 	case FUNCTION_BITOR:
 		return put_format(w,
-				  is_uint(e) ? "bitOr(toUInt64(%), toUInt64(@))"
-					     : "bitOr(toInt64(%), toInt64(@))",
+				  expr_is_uint(e) ? "bitOr(toUInt64(%), toUInt64(@))"
+						  : "bitOr(toInt64(%), toInt64(@))",
 				  a, b);
 	case FUNCTION_COALESCE:
-		return is_uint(a) == is_uint(b) && is_float(a) == is_float(b)
+		return expr_is_uint(a) == expr_is_uint(b) && expr_is_float(a) == expr_is_float(b)
 			       ? put_format(w, "ifNull(%, @)", a, b)
 			       : -EOPNOTSUPP;
 	default:
@@ -503,7 +507,7 @@ static int put_call(struct click_writer *w, const struct expr *e)
 static int put_case(struct click_writer *w, const struct expr *e)
 {
 	const struct expr *a = e->arg[1], *b = e->arg[2];
-	bool alike = is_float(a) == is_float(b) && is_uint(a) == is_uint(b);
+	bool alike = expr_is_float(a) == expr_is_float(b) && expr_is_uint(a) == expr_is_uint(b);
 	int r = is_number(a) && is_number(b) &&
 				(alike || a->type.type == QUERY_NULL || b->type.type == QUERY_NULL)
 			? put_format(w, "if(ifNull(%, 0) != 0, ", e->arg[0], NULL)
@@ -527,7 +531,7 @@ int click_expr(struct click_writer *w, const struct expr *e)
 	case EXPR_CONST:
 		return put_const(w, e->type, &e->value);
 	case EXPR_COLUMN:
-		return put_column(w, e);
+		return expr_put_column(w, e);
 	case EXPR_STOP:
 		return put_stop(w);
 	case EXPR_NOT:
@@ -543,17 +547,17 @@ int click_expr(struct click_writer *w, const struct expr *e)
 	case EXPR_OR:
 		return put_format(w, "(% OR @)", e->arg[0], e->arg[1]);
 	case EXPR_COMPARE:
-		return put_compare(w, e);
+		return expr_put_compare(w, e);
 	case EXPR_IN:
 		return put_in(w, e);
 	case EXPR_RANGE:
-		return put_range(w, e);
+		return expr_put_range(w, e);
 	case EXPR_HAS:
 		return put_has(w, e);
 	case EXPR_ARITH:
 		return put_arith(w, e);
 	case EXPR_CALL:
-		return put_call(w, e);
+		return expr_put_call(w, e);
 	case EXPR_CASE:
 		return put_case(w, e);
 	default:
@@ -582,7 +586,7 @@ int click_hist_bucket(struct click_writer *w, const struct expr *e)
 	struct click_writer inner = *w;
 	int r;
 
-	if (!is_number(e) || is_float(e) || is_uint(e))
+	if (!is_number(e) || expr_is_float(e) || expr_is_uint(e))
 		return -EOPNOTSUPP;
 	inner.out = &x;
 	r = click_expr(&inner, e);
@@ -592,7 +596,7 @@ int click_hist_bucket(struct click_writer *w, const struct expr *e)
 		r = buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
 	if (r >= 0)
 		r = put_hist_of(w, buf_str(&value));
-	return r < 0 ? r : put(w, ")");
+	return r < 0 ? r : expr_put(w, ")");
 }
 
 int click_tally_bucket(struct click_writer *w, const struct plan_field *f)
@@ -601,7 +605,7 @@ int click_tally_bucket(struct click_writer *w, const struct plan_field *f)
 	const struct expr *e = f->expr;
 	int r;
 
-	if (!is_number(e) || is_float(e) || is_uint(e))
+	if (!is_number(e) || expr_is_float(e) || expr_is_uint(e))
 		return -EOPNOTSUPP;
 	switch (f->aggregate) {
 	case AGGREGATE_QUANTIZE:
@@ -658,15 +662,15 @@ static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 	return r;
 }
 
-static int put_parts(struct click_writer *w, const struct expr *e, bool *all)
+static int expr_put_parts(struct click_writer *w, const struct expr *e, bool *all)
 {
 	_cleanup_buf_ struct buf text = {0};
 	struct click_writer inner = *w;
 	int r;
 
 	if (e->kind == EXPR_AND && click_only_column(w->table, e) < 0) {
-		r = put_parts(w, e->arg[0], all);
-		return r < 0 ? r : put_parts(w, e->arg[1], all);
+		r = expr_put_parts(w, e->arg[0], all);
+		return r < 0 ? r : expr_put_parts(w, e->arg[1], all);
 	}
 	inner.out = &text;
 	inner.truth = true;
@@ -679,7 +683,7 @@ static int put_parts(struct click_writer *w, const struct expr *e, bool *all)
 		r = buf_printf(w->out, " AND (");
 	if (r >= 0)
 		r = buf_append(w->out, text.data, text.len);
-	return r < 0 ? r : put(w, ")");
+	return r < 0 ? r : expr_put(w, ")");
 }
 
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,
@@ -690,5 +694,5 @@ int click_where(struct click_writer *w, const struct expr *where, int64_t from, 
 	*ret_all = true;
 	if (r >= 0)
 		r = put_time_range(w, from, to);
-	return r < 0 || !where ? r : put_parts(w, where, ret_all);
+	return r < 0 || !where ? r : expr_put_parts(w, where, ret_all);
 }

@@ -131,7 +131,7 @@ static int add_dimension(struct group_query *g, size_t i)
 }
 
 /* Aggregates for which the value itself, or its bucket, is grouped by. */
-static bool by_value(const struct plan_field *f)
+static bool click_group_by_value(const struct plan_field *f)
 {
 	return f->kind != FIELD_AGGREGATE || f->aggregate == AGGREGATE_DISTINCT;
 }
@@ -170,7 +170,7 @@ static int add_dimensions(struct group_query *g)
 		const struct plan_field *f = &g->p->fields[i];
 
 		g->fields[i].looked_up = -1;
-		if (by_value(f))
+		if (click_group_by_value(f))
 			r = add_dimension(g, i);
 		else if (by_bucket(f))
 			r = add_bucket(g, i);
@@ -187,7 +187,7 @@ static int add_dimensions(struct group_query *g)
 
 static bool is_dimension(const struct plan_field *f, const struct part_field *part)
 {
-	return by_value(f) || by_bucket(f) || part->looked_up >= 0 ||
+	return click_group_by_value(f) || by_bucket(f) || part->looked_up >= 0 ||
 	       (f->expr && f->expr->kind == EXPR_COLUMN && is_text(f->expr));
 }
 
@@ -225,7 +225,7 @@ static int add_sum(struct group_query *g, struct part_field *part, const struct 
 	return r < 0 ? r : add_format(g, &part->columns[3], "sum(bitAnd(%, 4294967295))", x);
 }
 
-static int add_aggregate(struct group_query *g, size_t i)
+static int click_group_add_aggregate(struct group_query *g, size_t i)
 {
 	const struct plan_field *f = &g->p->fields[i];
 	struct part_field *part = &g->fields[i];
@@ -280,7 +280,7 @@ static int add_aggregates(struct group_query *g)
 		_cleanup_buf_ struct buf x = {0};
 
 		if (!is_dimension(f, part)) {
-			r = add_aggregate(g, i);
+			r = click_group_add_aggregate(g, i);
 		} else if (f->kind == FIELD_AGGREGATE && f->aggregate == AGGREGATE_PERCENTILE) {
 			r = expr_sql(g, f->expr, &x);
 			if (r >= 0)
@@ -338,7 +338,7 @@ static int put_half(struct group_query *g, enum half half, struct buf *out)
 }
 
 /* Which calls move bytes between two files: seconds_file(). */
-static int put_seconds(struct group_query *g, struct buf *out)
+static int click_group_put_seconds(struct group_query *g, struct buf *out)
 {
 	bool first = true;
 	int r = put_half(g, HALF_OUTER, out);
@@ -372,7 +372,7 @@ static int put_from(struct group_query *g, struct buf *out)
 	if (r >= 0)
 		r = buf_printf(out, " FROM op UNION ALL ");
 	if (r >= 0)
-		r = put_seconds(g, out);
+		r = click_group_put_seconds(g, out);
 	return r < 0 ? r : buf_printf(out, ")");
 }
 
@@ -465,7 +465,7 @@ static int look_up(struct group_query *g, const struct native_reader *in, size_t
 	return r < 0 ? error_errno(err, r, "names") : 0;
 }
 
-static struct value column_value(const struct native_column *c, size_t row)
+static struct value click_group_column_value(const struct native_column *c, size_t row)
 {
 	struct value v = {.null = native_is_null(c, row)};
 
@@ -490,7 +490,7 @@ static struct value dimension_value(const struct group_query *g, size_t field,
 	struct value ret = {0};
 
 	if (part->looked_up < 0)
-		return column_value(&in->columns[part->columns[0]], row);
+		return click_group_column_value(&in->columns[part->columns[0]], row);
 	ret.null = v->nulls && v->nulls[at / 64] >> (at % 64) & 1;
 	if (ret.null)
 		return ret;
@@ -516,7 +516,7 @@ static int64_t part_int(const struct native_reader *in, size_t column, size_t ro
 
 static double part_float(const struct native_reader *in, size_t column, size_t row)
 {
-	struct value v = column_value(&in->columns[column], row);
+	struct value v = click_group_column_value(&in->columns[column], row);
 
 	return v.null ? 0 : v.f;
 }
@@ -537,7 +537,7 @@ static void fill_part(const struct plan_field *f, const struct part_field *part,
 	p->value.null = true;
 	if (f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST) {
 		p->count = 1;
-		p->value = column_value(&in->columns[part->columns[2]], row);
+		p->value = click_group_column_value(&in->columns[part->columns[2]], row);
 		p->value.null = part_int(in, part->columns[1], row) != 0;
 		fill_order(in, part, row, p);
 		return;
@@ -547,7 +547,7 @@ static void fill_part(const struct plan_field *f, const struct part_field *part,
 	case AGGREGATE_MIN:
 	case AGGREGATE_MAX:
 	case AGGREGATE_ANY:
-		p->value = column_value(&in->columns[part->columns[2]], row);
+		p->value = click_group_column_value(&in->columns[part->columns[2]], row);
 		break;
 	case AGGREGATE_STDDEV:
 		p->mean = part_float(in, part->columns[2], row);
@@ -594,8 +594,9 @@ static void weigh_part(const struct plan_field *f, const struct part_field *part
 	p->mean = f->expr->type.type == QUERY_FLOAT ? v->f : (double)v->i;
 }
 
-static int add_field(struct group_query *g, struct local_group *groups, size_t group, size_t i,
-		     const struct native_reader *in, size_t row, size_t at, struct error *err)
+static int click_group_add_field(struct group_query *g, struct local_group *groups, size_t group,
+				 size_t i, const struct native_reader *in, size_t row, size_t at,
+				 struct error *err)
 {
 	const struct plan_field *f = &g->p->fields[i];
 	const struct part_field *part = &g->fields[i];
@@ -610,14 +611,15 @@ static int add_field(struct group_query *g, struct local_group *groups, size_t g
 	v = dimension_value(g, i, in, row, at);
 	if (f->aggregate == AGGREGATE_PERCENTILE && !v.null)
 		local_add_max(groups, group, i, part_int(in, part->columns[1], row));
-	if (by_value(f) || by_bucket(f))
+	if (click_group_by_value(f) || by_bucket(f))
 		return local_add_value(groups, group, i, &v, weight, err);
 	weigh_part(f, part, in, row, &v, weight, &p);
 	return local_add_part(groups, group, i, &p, err);
 }
 
-static int add_row(struct group_query *g, struct local_group *groups,
-		   const struct native_reader *in, size_t row, size_t at, struct error *err)
+static int click_group_add_row(struct group_query *g, struct local_group *groups,
+			       const struct native_reader *in, size_t row, size_t at,
+			       struct error *err)
 {
 	size_t group;
 	int r;
@@ -632,7 +634,7 @@ static int add_row(struct group_query *g, struct local_group *groups,
 	r = local_group_at(groups, g->cells, &group, err);
 	for (size_t i = 0; i < g->p->field_count && r >= 0; i++) {
 		if (g->p->fields[i].kind == FIELD_AGGREGATE)
-			r = add_field(g, groups, group, i, in, row, at, err);
+			r = click_group_add_field(g, groups, group, i, in, row, at, err);
 	}
 	return r;
 }
@@ -651,7 +653,7 @@ static int read_groups(struct group_query *g, struct local_group *groups, struct
 
 			r = look_up(g, &in, from, to, err);
 			for (size_t i = from; i < to && r >= 0; i++)
-				r = add_row(g, groups, &in, i, i - from, err);
+				r = click_group_add_row(g, groups, &in, i, i - from, err);
 		}
 		if (r < 0)
 			return r;

@@ -127,7 +127,7 @@ static int scan_start_stretch(struct click_scan *s, struct error *err)
 }
 
 /* The next rows of the server as a batch: how many; 0 at the end. */
-static ssize_t scan_take(struct click_scan *s, struct error *err)
+static ssize_t click_scan_take(struct click_scan *s, struct error *err)
 {
 	int r;
 
@@ -158,7 +158,7 @@ static int scan_keep(struct click_scan *s, struct error *err)
 	ssize_t n;
 	int r = 0;
 
-	while (r >= 0 && (n = scan_take(s, err)) != 0) {
+	while (r >= 0 && (n = click_scan_take(s, err)) != 0) {
 		uint64_t first = s->kept_count * BATCH_ROWS_MAX;
 
 		if (n < 0)
@@ -215,7 +215,7 @@ static ssize_t click_scan_next(struct engine_scan *scan, const struct batch **re
 
 	if (!scan_by_time(s))
 		return scan_next_kept(s, ret_batch, ret_rows, err);
-	while ((n = scan_take(s, err)) > 0) {
+	while ((n = click_scan_take(s, err)) > 0) {
 		kept = (ssize_t)order_rows_in(s->batch, s->q.from, s->q.to, NULL, (size_t)n,
 					      s->rows);
 		if (s->eval && kept > 0)
@@ -271,7 +271,7 @@ static int scan_filter(struct click_scan *s, struct error *err)
 	return r < 0 ? r : eval_scratch_new(&s->scratch, s->eval);
 }
 
-static int scan_open(struct click_scan *s, struct error *err)
+static int click_scan_open(struct click_scan *s, struct error *err)
 {
 	const struct table_def *t = schema_table(s->q.table);
 	uint32_t tables = s->q.filter ? query_expr_tables(s->q.filter) : 0;
@@ -323,7 +323,7 @@ int click_scan(struct engine *engine, const struct scan_request *q, struct engin
 	s->q = *q;
 	if (!s->engine->asking)
 		atomic_store(&s->engine->interrupted, false);
-	r = scan_open(s, err);
+	r = click_scan_open(s, err);
 	if (r < 0) {
 		click_scan_free(&s->head);
 		return r;

@@ -104,7 +104,7 @@ void local_group_free(struct local_group *g)
 
 /* ---- finding the group ---- */
 
-static bool is_bytes(struct query_kind k)
+static bool local_is_bytes(struct query_kind k)
 {
 	return k.type == QUERY_TEXT || k.type == QUERY_HIST || k.type == QUERY_TALLY;
 }
@@ -115,7 +115,7 @@ static uint64_t hash_value(struct query_kind k, const struct value *v)
 
 	if (v->null)
 		return 0x9e3779b97f4a7c15ull;
-	if (is_bytes(k))
+	if (local_is_bytes(k))
 		return hash_bytes(v->t.data, v->t.len);
 	if (k.type != QUERY_FLOAT)
 		return hash_u64((uint64_t)v->i);
@@ -138,7 +138,7 @@ static bool same_value(struct query_kind k, const struct value *a, const struct 
 {
 	if (a->null || b->null)
 		return a->null == b->null;
-	if (is_bytes(k))
+	if (local_is_bytes(k))
 		return !bytes_compare(a->t, b->t);
 	return k.type == QUERY_FLOAT ? a->f == b->f : a->i == b->i;
 }
@@ -153,7 +153,7 @@ static bool same_keys(const struct local_group *g, size_t at, const struct value
 	return true;
 }
 
-static int widen(struct local_group *g)
+static int local_widen(struct local_group *g)
 {
 	size_t cap = g->slots_cap ? g->slots_cap * 2 : 64;
 	uint32_t *slots = calloc(cap, sizeof(*slots));
@@ -173,7 +173,7 @@ static int widen(struct local_group *g)
 	return 0;
 }
 
-static int add_group(struct local_group *g, const struct value *cells)
+static int local_add_group(struct local_group *g, const struct value *cells)
 {
 	size_t want = (g->groups + 1) * g->count, at = g->groups * g->count;
 	int r = grow((void **)&g->states, &g->states_cap, want, sizeof(*g->states));
@@ -188,7 +188,7 @@ static int add_group(struct local_group *g, const struct value *cells)
 		if (!group_is_key(&g->fields[i]))
 			continue;
 		g->keys[at + i] = cells[i];
-		if (is_bytes(g->fields[i].type) && !cells[i].null)
+		if (local_is_bytes(g->fields[i].type) && !cells[i].null)
 			r = strpool_add(&g->texts, cells[i].t.data, cells[i].t.len,
 					&g->keys[at + i].t);
 	}
@@ -212,7 +212,7 @@ static int group_full(const struct local_group *g, struct error *err)
 int local_group_at(struct local_group *g, const struct value *cells, size_t *ret, struct error *err)
 {
 	size_t at;
-	int r = g->groups * 2 >= g->slots_cap ? widen(g) : 0;
+	int r = g->groups * 2 >= g->slots_cap ? local_widen(g) : 0;
 
 	if (r < 0)
 		return error_errno(err, r, "groups");
@@ -223,7 +223,7 @@ int local_group_at(struct local_group *g, const struct value *cells, size_t *ret
 			return 0;
 	}
 	*ret = g->groups;
-	r = g->groups == UINT32_MAX ? -ENOMEM : add_group(g, cells);
+	r = g->groups == UINT32_MAX ? -ENOMEM : local_add_group(g, cells);
 	if (r < 0)
 		return error_errno(err, r, "groups");
 	g->slots[at] = (uint32_t)g->groups;
@@ -237,7 +237,7 @@ static int keep_value(struct local_group *g, const struct plan_field *f, struct 
 {
 	s->value = *v;
 	s->has = true;
-	return f->expr && is_bytes(f->expr->type) && !v->null
+	return f->expr && local_is_bytes(f->expr->type) && !v->null
 		       ? strpool_add(&g->texts, v->t.data, v->t.len, &s->value.t)
 		       : 0;
 }
@@ -397,8 +397,8 @@ static int row_value(struct local_group *g, size_t at, size_t field, const struc
 	return local_add_value(g, at, field, &bucket, 1, err);
 }
 
-static int row_part(struct local_group *g, size_t at, size_t field, const struct value *v,
-		    struct error *err)
+static int local_row_part(struct local_group *g, size_t at, size_t field, const struct value *v,
+			  struct error *err)
 {
 	const struct plan_field *f = &g->fields[field];
 	bool whole = f->expr && is_whole(f->expr->type);
@@ -414,7 +414,7 @@ static int row_part(struct local_group *g, size_t at, size_t field, const struct
 	if (f->expr && v->null)
 		return 0;
 	p.count = 1;
-	if (f->expr && !is_bytes(f->expr->type)) {
+	if (f->expr && !local_is_bytes(f->expr->type)) {
 		p.sum = whole ? v->i : 0;
 		if (whole && f->expr->type.type == QUERY_UINT)
 			p.sum = (uint64_t)v->i;
@@ -437,7 +437,7 @@ int local_group_row(struct local_group *g, const struct value *cells, struct err
 			continue;
 		r = keeps_hist(f) || keeps_tally(f) || f->aggregate == AGGREGATE_DISTINCT
 			    ? row_value(g, at, i, &cells[i], err)
-			    : row_part(g, at, i, &cells[i], err);
+			    : local_row_part(g, at, i, &cells[i], err);
 	}
 	g->rows++;
 	return r;

@@ -173,8 +173,8 @@ static enum engine_type local_type(enum query_type type)
 }
 
 /* The text of a cell, escaped. */
-static int put_text(struct local_answer *a, struct query_kind kind, const struct value *v,
-		    const struct local_env *env, struct bytes *ret)
+static int local_put_text(struct local_answer *a, struct query_kind kind, const struct value *v,
+			  const struct local_env *env, struct bytes *ret)
 {
 	_cleanup_buf_ struct buf text = {0}, escaped = {0};
 	struct bytes t = v->t;
@@ -191,8 +191,8 @@ static int put_text(struct local_answer *a, struct query_kind kind, const struct
 	return r < 0 ? r : strpool_add(&a->pool, buf_str(&escaped), escaped.len, ret);
 }
 
-static int put_texts(struct local_answer *a, const struct plan_field *fields,
-		     const struct local_env *env)
+static int local_put_texts(struct local_answer *a, const struct plan_field *fields,
+			   const struct local_env *env)
 {
 	size_t width = a->head.count;
 	int r = 0;
@@ -206,7 +206,8 @@ static int put_texts(struct local_answer *a, const struct plan_field *fields,
 			const struct value *v = &a->rows.cells[i * a->rows.width + f];
 
 			if (a->head.columns[c].type == ENGINE_TEXT && !v->null)
-				r = put_text(a, fields[f].type, v, env, &a->texts[i * width + c]);
+				r = local_put_text(a, fields[f].type, v, env,
+						   &a->texts[i * width + c]);
 		}
 	}
 	return r;
@@ -242,7 +243,7 @@ int local_result(struct local_rows *rows, const struct plan *p, const struct loc
 		a->fields[a->head.count++] = i;
 	}
 	if (r >= 0)
-		r = put_texts(a, fields, env);
+		r = local_put_texts(a, fields, env);
 	if (r < 0) {
 		local_answer_free(&a->head);
 		return error_errno(err, r, "the answer");

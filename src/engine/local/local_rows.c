@@ -139,7 +139,7 @@ static int compare_key(const struct sorting *s, size_t k, size_t a, size_t b)
 	return key->desc ? -order : order;
 }
 
-static int compare_rows(const void *pa, const void *pb, void *arg)
+static int local_compare_rows(const void *pa, const void *pb, void *arg)
 {
 	const struct sorting *s = arg;
 	size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
@@ -188,7 +188,7 @@ int local_sort(struct local_rows *r, const struct plan_stage *stage, const struc
 		return -ENOMEM;
 	for (size_t i = 0; i < r->count; i++)
 		order[i] = i;
-	qsort_r(order, r->count, sizeof(*order), compare_rows, &s);
+	qsort_r(order, r->count, sizeof(*order), local_compare_rows, &s);
 	for (size_t i = 0; i < r->count; i++) {
 		memcpy(cells + i * r->width, r->cells + order[i] * r->width,
 		       r->width * sizeof(*cells));

@@ -97,8 +97,8 @@ static int stage_row_fill(struct stage_row *s, const struct local_rows *from, si
 	return r;
 }
 
-static int stage_where(struct local_rows *r, const struct plan_stage *s,
-		       const struct local_env *env, struct error *err)
+static int local_stage_where(struct local_rows *r, const struct plan_stage *s,
+			     const struct local_env *env, struct error *err)
 {
 	_cleanup_(eval_fields_freep) struct eval_fields *eval = NULL;
 	const struct expr *e = s->expr;
@@ -127,8 +127,8 @@ static int stage_where(struct local_rows *r, const struct plan_stage *s,
 	return 0;
 }
 
-static int stage_select(struct local_rows *r, const struct plan_stage *s,
-			const struct local_env *env, struct error *err)
+static int local_stage_select(struct local_rows *r, const struct plan_stage *s,
+			      const struct local_env *env, struct error *err)
 {
 	_cleanup_(local_rows_free) struct local_rows next = {.fields = s->fields,
 							     .width = s->field_count};
@@ -149,8 +149,8 @@ static int stage_select(struct local_rows *r, const struct plan_stage *s,
 	return 0;
 }
 
-static int stage_group(struct local_rows *r, const struct plan_stage *s,
-		       const struct local_env *env, struct error *err)
+static int local_stage_group(struct local_rows *r, const struct plan_stage *s,
+			     const struct local_env *env, struct error *err)
 {
 	_cleanup_(local_rows_free) struct local_rows next = {0};
 	_cleanup_(stage_row_free) struct stage_row row = {0};
@@ -272,8 +272,8 @@ static int joined_read(struct joined *j, const struct local_env *env, struct err
 	return r < 0 ? r : (int)n;
 }
 
-static int stage_join(struct local_rows *r, const struct plan_stage *s, const struct local_env *env,
-		      struct error *err)
+static int local_stage_join(struct local_rows *r, const struct plan_stage *s,
+			    const struct local_env *env, struct error *err)
 {
 	_cleanup_(local_rows_free) struct local_rows next = {.fields = s->fields,
 							     .width = s->field_count};
@@ -321,7 +321,7 @@ static int local_stage(struct local_rows *r, const struct plan_stage *s,
 
 	switch (s->kind) {
 	case STAGE_WHERE:
-		return stage_where(r, s, env, err);
+		return local_stage_where(r, s, env, err);
 	case STAGE_SORT:
 		k = local_sort(r, s, env);
 		return k < 0 ? local_failed(k, err) : 0;
@@ -329,11 +329,11 @@ static int local_stage(struct local_rows *r, const struct plan_stage *s,
 		(s->tail ? local_rows_tail : local_rows_head)(r, (size_t)MAX(s->count, (int64_t)0));
 		return 0;
 	case STAGE_SELECT:
-		return stage_select(r, s, env, err);
+		return local_stage_select(r, s, env, err);
 	case STAGE_GROUP:
-		return stage_group(r, s, env, err);
+		return local_stage_group(r, s, env, err);
 	case STAGE_JOIN:
-		return stage_join(r, s, env, err);
+		return local_stage_join(r, s, env, err);
 	}
 	return error_set(err, -EOPNOTSUPP, "a stage of the query is not known here");
 }

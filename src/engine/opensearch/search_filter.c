@@ -90,7 +90,7 @@ static int constant_text(const struct expr *c, const struct value *v, struct buf
 	return engine_escape(v->t.data, v->t.len, out);
 }
 
-static bool is_text(enum query_type t)
+static bool search_is_text(enum query_type t)
 {
 	return t == QUERY_TEXT || t == QUERY_CODE;
 }
@@ -101,7 +101,7 @@ static json_t *constant_json(const struct expr *kind, const struct value *v)
 
 	if (kind->type.type == QUERY_FLOAT)
 		return json_real(v->f);
-	if (!is_text(kind->type.type))
+	if (!search_is_text(kind->type.type))
 		return json_integer(v->i);
 	return constant_text(kind, v, &text) < 0
 		       ? NULL
@@ -143,7 +143,8 @@ static int compare_filter(const struct search_fields *f, const struct expr *e, b
 	}
 	if (field->type.type == QUERY_UINT && cmp != COMPARE_EQ && cmp != COMPARE_NE)
 		return search_refuse(f, "test", e, "it has no unsigned numbers to order", err);
-	value = constant_json(is_text(field->type.type) && c->type.type != QUERY_TEXT ? field : c,
+	value = constant_json(search_is_text(field->type.type) && c->type.type != QUERY_TEXT ? field
+											     : c,
 			      &c->value);
 	if (!value)
 		return error_errno(err, -ENOMEM, "a condition");

@@ -4,9 +4,9 @@
  *
  * The rows of a block have its number, and what is there is read from the tables themselves: there is no second place that
  * could disagree. ClickHouse inserts what one request brings for one partition at once or not at all, and all rows of a block
- * are in one (their `day` is that of its first row); so a block is there as a whole or not at all, whatever is killed. What a killed
- * loader sent may still be on its way into a table: inserts of one file have one query_id, begin() waits until none runs, and the
- * server refuses a second one while it does.
+ * are in one (their `day` is that of its first row); so a block is there as a whole or not at all, whatever is killed. What a
+ * killed loader sent may still be on its way into a table: inserts of one file have one query_id, begin() waits until none
+ * runs, and the server refuses a second one while it does.
  */
 #include "load/clickhouse/clickhouse.h"
 
@@ -52,7 +52,7 @@ struct click {
 	struct buf raw;
 };
 
-static void click_free(struct load_target *t)
+static void click_load_free(struct load_target *t)
 {
 	struct click *c = (struct click *)t;
 
@@ -95,8 +95,8 @@ static int make_tables(struct click *c, const struct load_options *opt, struct e
 	return r;
 }
 
-static int click_connect(struct load_target **ret, const char *address,
-			 const struct load_options *opt, struct error *err)
+static int click_load_connect(struct load_target **ret, const char *address,
+			      const struct load_options *opt, struct error *err)
 {
 	struct click *c = calloc(1, sizeof(*c));
 	int r;
@@ -108,7 +108,7 @@ static int click_connect(struct load_target **ret, const char *address,
 	if (r >= 0)
 		r = make_tables(c, opt, err);
 	if (r < 0) {
-		click_free(&c->target);
+		click_load_free(&c->target);
 		return r;
 	}
 	*ret = &c->target;
@@ -117,13 +117,13 @@ static int click_connect(struct load_target **ret, const char *address,
 
 /* ---- which recording, and what of it is there ---- */
 
-static uint16_t day_of(int64_t t)
+static uint16_t click_load_day_of(int64_t t)
 {
 	return t <= 0 ? 0 : (uint16_t)MIN(t / DAY_NS, (int64_t)DAY_MAX);
 }
 
 /* " WHERE key, host and boot are these" */
-static int put_identity(const struct load_recording *rec, struct buf *out)
+static int click_load_put_identity(const struct load_recording *rec, struct buf *out)
 {
 	int r = buf_printf(out, "key = %llu AND host = ", (unsigned long long)rec->key);
 
@@ -151,7 +151,7 @@ static int find_number(struct click *c, const struct load_recording *rec, bool *
 		int r = buf_printf(&sql, "SELECT count(), countIf(");
 
 		if (r >= 0)
-			r = put_identity(rec, &sql);
+			r = click_load_put_identity(rec, &sql);
 		if (r >= 0)
 			r = buf_printf(
 				&sql, "), countIf(part = %llu) FROM recording WHERE recording = %u",
@@ -184,7 +184,7 @@ static int put_recording(struct click *c, const struct load_recording *rec, stru
 	if (r >= 0)
 		r = buf_printf(&sql, ", %llu, %llu, %lld, toDate(%u))",
 			       (unsigned long long)rec->key, (unsigned long long)c->part,
-			       (long long)rec->began, day_of(rec->began));
+			       (long long)rec->began, click_load_day_of(rec->began));
 	return r < 0 ? error_errno(err, r, "the recording")
 		     : clickhouse_do(&c->server, buf_str(&sql), NULL, err);
 }
@@ -360,7 +360,7 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	uint64_t columns = present_columns(b->rows);
 	struct native_keys keys = {.recording = c->recording,
 				   .block_no = clickhouse_block_no(b->part, b->long_calls, b->seq),
-				   .day = day_of(first_end(c, b)),
+				   .day = click_load_day_of(first_end(c, b)),
 				   .ended = b->ends};
 	int r = 0;
 
@@ -384,7 +384,7 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	return 0;
 }
 
-static void click_interrupt(struct load_target *t)
+static void click_load_interrupt(struct load_target *t)
 {
 	net_client_stop(((struct click *)t)->server.client);
 }
@@ -393,11 +393,11 @@ const struct load_target_ops clickhouse_target = {
 	.name = "ClickHouse",
 	.scheme = CLICKHOUSE_SCHEME,
 	.schema = click_schema,
-	.connect = click_connect,
+	.connect = click_load_connect,
 	.begin = click_begin,
 	.has = click_has,
 	.put = click_put,
 	.flush = click_flush,
-	.interrupt = click_interrupt,
-	.free = click_free,
+	.interrupt = click_load_interrupt,
+	.free = click_load_free,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* server.c: statements over HTTP. */
+/* statement.c: statements over HTTP. */
 #include "clickhouse/server.h"
 
 #include <errno.h>
@@ -81,8 +81,8 @@ int clickhouse_exception(const struct clickhouse *c, const char *text, struct er
 			 code, (int)MIN(len, (size_t)500), what, advice);
 }
 
-static int put_path(struct clickhouse *c, const struct clickhouse_query *q, bool in_path,
-		    struct buf *out)
+static int server_put_path(struct clickhouse *c, const struct clickhouse_query *q, bool in_path,
+			   struct buf *out)
 {
 	int r = buf_printf(out, "/?database=%s",
 			   q->no_database ? "default" : net_client_database(c->client));
@@ -106,7 +106,7 @@ int clickhouse_begin(struct clickhouse *c, const struct clickhouse_query *q, str
 	bool in_path = q->data.len > 0;
 	struct net_request request = {.method = "POST", .headers = q->headers};
 	unsigned int status;
-	int r = put_path(c, q, in_path, &path);
+	int r = server_put_path(c, q, in_path, &path);
 
 	if (r < 0)
 		return error_errno(err, r, "a statement");
