@@ -136,10 +136,13 @@ static int parts_count_missing(const struct parts *p, const struct part *f, stru
 		struct load_recording rec;
 		uint64_t number;
 
-		r = f->number > 1 ? store_open(&s, &path, 1, err) : 0;
+		r = f->number ? store_open(&s, &path, 1, err) : 0;
 		if (s)
 			load_describe(s, &rec, &number);
-		while (r >= 0 && missing + 1 < f->number && missing < PARTS_BACK) {
+		/* where it has begun to load this one, they were counted then */
+		if (r >= 0 && s)
+			r = parts_has(t, &rec, f->number, err);
+		while (r == 0 && s && missing < f->number && missing < PARTS_BACK) {
 			r = parts_has(t, &rec, f->number - missing - 1, err);
 			if (r != 0)
 				break;

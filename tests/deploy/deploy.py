@@ -254,6 +254,27 @@ def check_booted(out, text, server):
     tap.check('the loader has no capability', re.search(r'loader\n.*\nCapEff:\t0+\nCapBnd:\t0+\n', text), text)
 
 
+def check_removed(folder):
+    """Files that the recorder removes before anybody loads them."""
+    if not shutil.which('clickhouse-server'):
+        tap.skip('files that were removed first are reported', 'no clickhouse-server')
+        return
+    server = ClickHouse(os.path.join(folder, 'clickhouse2'))
+    trace = os.path.join(folder, 'ring.trace')
+    try:
+        run(WEIR, 'record', '-q', '--rotate', '100ms', '--keep', '2', '-o', trace, '--', 'sh', '-c',
+            'for i in 1 2 3 4 5 6 7 8 9; do cat /etc/hostname >/dev/null; sleep 0.1; done', cwd=folder)
+        first = min(int(f.rsplit('.', 1)[1]) for f in os.listdir(folder) if re.fullmatch(r'ring\.trace\.\d+', f))
+        to = f'clickhouse://127.0.0.1:{server.port}/removed'
+        env = dict(os.environ, WEIR_USER='weir', WEIR_PASSWORD='secret')
+        said_first, said_again = (run(WEIR, 'load', '--follow', '--to', to, trace, env=env).stderr for _ in range(2))
+        told = re.search(r'removed (\d+) files before they were loaded', said_first)
+        tap.check('files that were removed first are reported', first > 1 and told and int(told[1]) == first - 1, first, said_first)
+        tap.check('once', 'removed' not in said_again and 'loaded 0 calls' in said_again, said_again)
+    finally:
+        server.end()
+
+
 # ---- Compose, Helm, the image, Ansible ----
 
 def check_capabilities(name, caps, args, folder):
@@ -349,6 +370,7 @@ def main():
             tap.skip('recorders', 'needs root to record')
         else:
             check_container(folder)
+            check_removed(folder)
             check_compose(folder)
             check_helm(folder)
         check_ansible(folder)

@@ -292,6 +292,8 @@ static int search_load_begin(struct load_target *t, const struct load_recording 
 	snprintf(s->rec, sizeof(s->rec), "%016llx", (unsigned long long)hash);
 	s->part = part;
 	s->partly = 0;
+	buf_clear(&s->body); /* of a try that failed: its blocks come again */
+	buf_clear(&s->marks);
 	map_clear(&s->there);
 	map_clear(&s->unmarked);
 	do {
