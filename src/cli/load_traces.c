@@ -110,7 +110,7 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 	struct load_totals totals = {0};
 	int64_t began = clock_monotonic_ns();
 	size_t count;
-	int r = ops ? load_are_paths(o, argc, argv, err) : err->code;
+	int r = load_are_paths(o, argc, argv, err);
 
 	if (r >= 0)
 		r = read_flags_paths(&flags, argc, argv, &paths, &count, err);
@@ -137,8 +137,6 @@ static int load_schema(const struct load_opts *o)
 	const struct load_target_ops *ops = load_target_find(o->to, &err);
 	_cleanup_buf_ struct buf out = {0};
 
-	if (!ops)
-		return fail(&err);
 	if (ops->schema(&options, NULL, &out) < 0) {
 		error_errno(&err, -ENOMEM, "load");
 		return fail(&err);
@@ -157,6 +155,10 @@ static int load_run(const void *opts, int argc, char **argv)
 	if (!o->to)
 		return fail_usage("load: --to is missing, the store to load into: "
 				  "weir load --to clickhouse://localhost/weir app.weir");
+	if (!load_target_find(o->to, &err)) {
+		error_prefix(&err, "--to");
+		return fail(&err);
+	}
 	if (o->schema)
 		return load_schema(o);
 	if (interrupt_start(&it, INTERRUPT_END, &err) < 0)

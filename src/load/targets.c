@@ -28,6 +28,7 @@ const struct load_target_ops *load_target_find(const char *address, struct error
 		if (r >= 0)
 			r = buf_printf(&names, "%s%s://HOST/DATABASE", i ? " or " : "", scheme);
 	}
-	error_set(err, -EINVAL, "'%.200s' is no address of a store: %s", address, buf_str(&names));
+	error_set(err, -EINVAL, "'%.200s' is not the address of a store; write %s", address,
+		  buf_str(&names));
 	return NULL;
 }

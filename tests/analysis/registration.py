@@ -113,8 +113,9 @@ def addresses(folder):
     check('with a range from its first call', late[0] == late[1] and 0 < late[0][0]['n'] < ROWS, late)
     of_engine = json.loads(out('gaps', '-i', address, '--json'))
     check('an analysis reads its stream', of_engine == json.loads(out('gaps', 't.trace', '--json', cwd=folder)), of_engine)
-    for args, part in ((('report', '-i', address), 'this command reads trace files; weir query takes it'),
-                       (('diff', address, address), 'this command reads trace files'),
+    fetched, same = (json.loads(out('report', 'ops', '-i', i, '--json', cwd=folder))['rows'] for i in (address, 't.trace'))
+    check('report fetches its rows', fetched == same and same, fetched[:2], same[:2])
+    for args, part in ((('diff', address, address), 'this command reads trace files'),
                        (('query', '-i', address, '-i', 't.trace', 'count()'), 'without another trace'),
                        (('query', '-i', address, 'by op | count()'), 'counts:// answers count() alone'),
                        (('query', '-i', address, '--explain', 'count()'), 'counts cannot explain a pipeline'),
@@ -131,7 +132,8 @@ def addresses(folder):
                     ('check', 'house://h/db'), ('annotate', '-n', 'x', 'house://h/db', 'SELECT 1')):
         r = run(*command, program=weir, cwd=folder)
         check(f'{command[0]}: an unknown scheme', r.returncode == 1 and r.stderr ==
-              "weir: 'house://h/db': this weir has no engine for house://; it reads trace files and folders of them\n", r.returncode, r.stderr)
+              "weir: 'house://h/db': this weir has no engine for house://; it reads trace files and folders of them, and addresses of "
+              'clickhouse://, opensearch://\n', r.returncode, r.stderr)
 
 
 def parts(folder):
