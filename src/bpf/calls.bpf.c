@@ -167,18 +167,20 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 }
 
 /* Tries once more to send the call's thread. True where there is no room again, which is counted. */
-static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_plan *p, long ret)
+verified_alone int exit_unsent(struct thread_state *ts, struct wire_plan *p, __s64 ret)
 {
+	if (!ts || !p)
+		return 0;
 	if (call_is_unsent(ts) && thread_needs_look(ts))
 		thread_look(ts);
 	if (!call_is_unsent(ts))
-		return false;
+		return 0;
 	marker_lost(ts, p, ret);
 	if ((p->flags & WIRE_PLAN_RECORD) && !(ts->call.kind & CALL_LEFT_OUT))
 		call_lost();
 	else
 		__sync_fetch_and_add(&this_cpu()->fates, 1);
-	return true;
+	return 1;
 }
 
 /* Of calls that are looked at whether they are recorded or not. */

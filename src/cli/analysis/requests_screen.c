@@ -176,6 +176,7 @@ static int requests_head(const struct requests *q)
 	r = r < 0 ? r : head_count(&b, "parent not in this trace", s->orphans);
 	r = r < 0 ? r : head_count(&b, "loops of parents", s->loops);
 	r = r < 0 ? r : head_count(&b, "crossing others on their thread", s->crossed);
+	r = r < 0 ? r : head_count(&b, "waits and hand-overs left out", s->unjoined);
 	r = r < 0 ? r : head_count(&b, "contexts of event loops, which may be wrong", s->unsure);
 	r = r < 0 ? r : head_count(&b, "estimated", blurred);
 	for (size_t at = 0; b.len > at && b.data[at] == ' ';)

@@ -110,7 +110,7 @@ interface Rows<T> {
 
 interface Of<T> extends Rows<T> {
 	loss: Loss;
-	spans: { count: number; running: number; cut: number; orphans: number; loops: number; crossed: number; estimated: number; contexts: number; unsure: number };
+	spans: { count: number; running: number; cut: number; orphans: number; loops: number; crossed: number; estimated: number; contexts: number; unsure: number; unjoined: number };
 	via: Record<string, { calls: number; time: number }>;
 }
 
