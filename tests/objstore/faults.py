@@ -47,9 +47,9 @@ class Fault:
         return verdict['verdict'] == self.verdict and self.object == object_of(verdict)
 
     def follows(self, verdict):
-        """Whether it is another thing that is true because of this one: what is not stored was sent on all the same."""
+        """Whether it is another thing that is true because of this one: what is not stored was sent on all the same, in whole calls."""
         return self.kind == 'drop' and (verdict['verdict'], verdict['host']) == ('sent-never-stored', self.host) and \
-            verdict['bytes'] >= self.stop
+            verdict['bytes'] > self.stop / 2
 
 
 # Several nodes that are wrong at once, each on an object of its own.
