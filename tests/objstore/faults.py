@@ -47,9 +47,12 @@ class Fault:
         return verdict['verdict'] == self.verdict and self.object == object_of(verdict)
 
     def follows(self, verdict):
-        """Whether it is another thing that is true because of this one: what is not stored was sent on all the same, in whole calls."""
+        """Whether it is another thing that is true because of this one: what is not stored was sent on all the same, but for less than
+        one call of its host, which may hold the end of one object and the head of the next."""
+        cut = CUTS[self.host]
+        call = int(cut[cut.index('--recv') + 1]) if '--recv' in cut else 1
         return self.kind == 'drop' and (verdict['verdict'], verdict['host']) == ('sent-never-stored', self.host) and \
-            verdict['bytes'] > self.stop / 2
+            verdict['bytes'] > self.stop - call
 
 
 # Several nodes that are wrong at once, each on an object of its own.
