@@ -18,9 +18,9 @@ check = tap.check
 TIMES = ('program', 'stalled', 'data', 'meta', 'sync', 'net', 'lock', 'wait', 'other', 'unselected')
 
 
-def run(folder, *args, given=None):
+def run(folder, *args, given=None, more=None):
     r = subprocess.run(args, capture_output=True, text=True, cwd=folder, input=given, timeout=120,
-                       env={**os.environ, 'NO_COLOR': '1', 'TZ': 'UTC', 'LC_ALL': 'C.UTF-8'})
+                       env={**os.environ, 'NO_COLOR': '1', 'TZ': 'UTC', 'LC_ALL': 'C.UTF-8', **(more or {})})
     if r.returncode:
         raise RuntimeError(f'{args}: {r.returncode} {r.stderr[-500:]}')
     return r.stdout
@@ -125,7 +125,20 @@ def own_sums(folder, spans, op):
     check('total, covered, self and percentiles by name likewise', not bad and len(names) == len({s[1] for s in spans.values()}), *bad[:3])
 
 
-def views(folder, spans):
+def overlapping(folder, spans, op):
+    """The request that most calls of other threads overlap, and how many; calls that count for it aside"""
+    members = {}
+    for r in rows(folder, 'marked.trace', 'from span_op | select op_id, number'):
+        top = r['number']
+        while spans[top][0]:
+            top = spans[top][0]
+        members.setdefault(top, set()).add(r['op_id'])
+    counts = [(sum(c['tid'] != tid and i not in members.get(n, ()) and c['dur'] is not None and c['start'] < stop and c['start'] + c['dur'] > start
+                   for i, c in op.items()), n) for n, (parent, _, tid, start, stop) in spans.items() if not parent]
+    return max(counts)
+
+
+def views(folder, spans, op):
     """Trees, comparisons, groups and durations hang together"""
     slow = max((s[4] - s[3], n) for n, s in spans.items() if not s[0])
     doc = document(folder, 'requests', '-i', 'marked.trace', '--tree', 'slowest')
@@ -136,8 +149,11 @@ def views(folder, spans):
     ring = next(n for n, s in spans.items() if s[1] == 'ring')
     of_ring = document(folder, 'requests', '-i', 'marked.trace', '--tree', str(ring))['rows']
     check('requests of io_uring are work', sum(r['count'] for r in of_ring if r['via'] == 'work') == 4, of_ring)
-    overlap = document(folder, 'requests', '-i', 'marked.trace', '--tree', str(slow[1]), '--overlap')['rows']
-    check('what merely overlaps comes on request', {r['via'] for r in overlap} - {r['via'] for r in tree} == {'time'}, overlap)
+    count, of = overlapping(folder, spans, op)
+    plain, overlap = (document(folder, 'requests', '-i', 'marked.trace', '--tree', str(of), *more)['rows'] for more in ((), ('--overlap',)))
+    found = sum(r['count'] for r in overlap if r['via'] == 'time')
+    added = sum(r['count'] for r in overlap if r['what'] != 'span') - sum(r['count'] for r in plain if r['what'] != 'span')
+    check('what merely overlaps comes on request', count and found == added == count, count, found, added, overlap)
     freq = document(folder, 'requests', '-i', 'marked.trace', '--freq')['rows']
     check('durations: each once', sum(r['count'] for r in freq) == sum(not s[0] for s in spans.values()), freq)
     by = document(folder, 'requests', '-i', 'marked.trace', '--stats', '--by', 'attr.round')['rows']
@@ -210,12 +226,16 @@ def marked_by_library(folder):
 
 
 def published(folder):
-    """Contexts as OpenTelemetry's SDKs publish them: of spans that nobody recorded"""
-    out = run(folder, weir, 'record', '-q', '-o', 'contexts.trace', '--', carriers, 'file', 'own', '3', '500')
-    truth = {(int(w[0]), int(w[1])): None if w[3] == '-' else [(w[3], 'context')]
-             for w in (line.split() for line in out.splitlines()) if len(w) == 4}
-    got = members_of(folder, 'contexts.trace')
-    bad = [(k, v, got.get(k)) for k, v in truth.items() if got.get(k) != v]
+    """Contexts as OpenTelemetry's SDKs publish them: of spans that nobody recorded. The recorder finds the variable in its own time."""
+    for wait in '200', '4000':
+        out = run(folder, weir, 'record', '-q', '-o', 'contexts.trace', '--', carriers, 'file', 'own', '3', '500', more={'CARRIERS_WAIT': wait})
+        truth = {(int(w[0]), int(w[1])): None if w[3] == '-' else [(w[3], 'context')]
+                 for w in (line.split() for line in out.splitlines()) if len(w) == 4}
+        got = members_of(folder, 'contexts.trace')
+        bad = [(k, v, got.get(k)) for k, v in truth.items() if got.get(k) != v]
+        if not bad:
+            break
+        os.remove(f'{folder}/contexts.trace')
     check(f'contexts: {len(truth)} calls', len(truth) == 1500 and not bad, len(bad), *bad[:5])
 
 
@@ -261,7 +281,7 @@ def main():
         marked(folder, 't.trace', spans)
         op = membership(folder, spans, calls)
         own_sums(folder, spans, op)
-        views(folder, spans)
+        views(folder, spans, op)
         contexts(folder, spans, calls)
         refused(folder)
         stalled(folder)
