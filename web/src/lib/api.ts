@@ -52,6 +52,8 @@ export interface TraceInfo {
 	traces: { path: string; bytes: number }[];
 	hosts: { name: string; kernel: string; machine: string; cpus: number }[];
 	ops: number;
+	/** Of each table that has some. */
+	rows: Record<string, number>;
 	loss: Loss & { windows?: LossWindow[] };
 }
 
