@@ -4,7 +4,8 @@
 import { decodeColumns, type Columns } from './columns';
 import { damage } from './damage.svelte';
 import type { Disks } from './disks';
-import type { Flow } from './flow';
+import type { Alike, Order } from './alike';
+import type { Flow, FlowPlace } from './flow';
 import type { RequestClusters, RequestCompare, RequestHeat, RequestLog, RequestNames, RequestTree } from './requests';
 import { engine } from './engine.svelte';
 
@@ -447,6 +448,12 @@ export const api = {
 	requests: async <T extends RequestNames | RequestLog | RequestTree | RequestCompare | RequestHeat | RequestClusters>(what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<T> =>
 		(await get('analysis/requests', { ...what }, signal)).json(),
 	flow: async (what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Flow> => (await get('analysis/flow', { ...what }, signal)).json(),
+	/** Groups of equal and similar data, with their members and links. */
+	alike: async (what: Scope & { least: number; most: number }, signal?: AbortSignal): Promise<Alike> => (await get('analysis/flow', { ...what, groups: '1', list: '1' }, signal)).json(),
+	order: async (what: Scope & { most: number }, signal?: AbortSignal): Promise<Order> => (await get('analysis/flow', { ...what, order: '1' }, signal)).json(),
+	/** Every later place of the bytes that these calls moved. */
+	places: async (what: Scope & { of: string }, signal?: AbortSignal): Promise<FlowPlace[]> =>
+		((await (await get('analysis/flow', { ...what }, signal)).json()) as { tables: { tree?: { rows: FlowPlace[] } } }).tables.tree?.rows ?? [],
 	disks: async (scope: Scope, signal?: AbortSignal): Promise<Disks> => (await get('analysis/disks', { ...scope }, signal)).json(),
 	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
 		(await get('check', params, signal)).json(),
