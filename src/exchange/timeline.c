@@ -368,8 +368,8 @@ static int timeline_call_arrows(struct timeline *t, int64_t op, struct timeline_
 	l->out = arrows_of(t->out, t->arrow_count, op, &l->out_count);
 	l->in = arrows_of(t->in, t->arrow_count, op, &l->in_count);
 	for (size_t i = 0; i < l->out_count + l->in_count && r >= 0; i++) {
-		uint64_t number = i < l->out_count ? l->out[i].number
-						   : l->in[i - l->out_count].number;
+		uint64_t number =
+			i < l->out_count ? l->out[i].number : l->in[i - l->out_count].number;
 
 		if (map_del(&t->drawn, number))
 			t->stats->arrows++;

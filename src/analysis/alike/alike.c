@@ -33,8 +33,7 @@ int alike_check(const struct alike_options *o, struct error *err)
 }
 
 /* The calls for which an expression holds, by row. */
-static int alike_select(const struct alike *a, const char *text, struct map *ret,
-			struct error *err)
+static int alike_select(const struct alike *a, const char *text, struct map *ret, struct error *err)
 {
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	_cleanup_(plan_freep) struct plan *plan = NULL;
@@ -109,10 +108,11 @@ int alike_run(struct alike **ret, const struct analysis_input *in, const struct 
 				 "(weir record --content=chunks)",
 				 o->similar);
 	if (r == -E2BIG)
-		return error_set(err, -EINVAL,
-				 "--similar '%s': these calls moved more than 1,000 different data; "
-				 "select fewer",
-				 o->similar);
+		return error_set(
+			err, -EINVAL,
+			"--similar '%s': these calls moved more than 1,000 different data; "
+			"select fewer",
+			o->similar);
 	return r < 0 ? error_errno(err, r, "comparing content") : 0;
 }
 
@@ -136,17 +136,15 @@ void alike_free(struct alike *a)
 
 int alike_members(const struct alike *a, struct buf *to)
 {
-	return buf_printf(to,
-			  ",\n\"parts\": \"%s\", \"hashes\": %d, \"error\": %.4f, \"calls\": %llu, "
-			  "\"unknown\": %llu, \"kinds\": %zu, \"compared\": %llu, \"once\": %llu, "
-			  "\"calls_left_out\": %llu, \"parts_left_out\": %llu, \"sets_left_out\": "
-			  "%llu, \"pairs_left_out\": %llu, \"rows_left_out\": %llu",
-			  a->cuts ? "cut" : "piece", ALIKE_HASHES, 0.5 / 16,
-			  (unsigned long long)a->content, (unsigned long long)a->unknown,
-			  a->kind_count, (unsigned long long)a->compared,
-			  (unsigned long long)a->once, (unsigned long long)a->calls_left_out,
-			  (unsigned long long)a->parts_left_out,
-			  (unsigned long long)a->sets_left_out,
-			  (unsigned long long)a->pairs_left_out,
-			  (unsigned long long)a->rows_left_out);
+	return buf_printf(
+		to,
+		",\n\"parts\": \"%s\", \"hashes\": %d, \"error\": %.4f, \"calls\": %llu, "
+		"\"unknown\": %llu, \"kinds\": %zu, \"compared\": %llu, \"once\": %llu, "
+		"\"calls_left_out\": %llu, \"parts_left_out\": %llu, \"sets_left_out\": "
+		"%llu, \"pairs_left_out\": %llu, \"rows_left_out\": %llu",
+		a->cuts ? "cut" : "piece", ALIKE_HASHES, 0.5 / 16, (unsigned long long)a->content,
+		(unsigned long long)a->unknown, a->kind_count, (unsigned long long)a->compared,
+		(unsigned long long)a->once, (unsigned long long)a->calls_left_out,
+		(unsigned long long)a->parts_left_out, (unsigned long long)a->sets_left_out,
+		(unsigned long long)a->pairs_left_out, (unsigned long long)a->rows_left_out);
 }

@@ -19,25 +19,27 @@
 #include "analysis/analysis.h"
 #include "base/map.h"
 
-#define ALIKE_NONE	UINT32_MAX
-#define ALIKE_CALLS_MAX (3u << 20)  /* calls with content: 360 MB */
-#define ALIKE_PARTS_MAX (20u << 20) /* parts of all of them: 320 MB while they are gathered */
-#define ALIKE_SIGNED_MAX (1u << 18) /* sets of two parts or more: 256 MB */
-#define ALIKE_LINKS_MAX (4u << 20)
-#define ALIKE_NEAR_MAX	64 /* of one band with equal hashes: that many are compared with the next */
+#define ALIKE_NONE	 UINT32_MAX
+#define ALIKE_CALLS_MAX	 (3u << 20)  /* calls with content: 360 MB */
+#define ALIKE_PARTS_MAX	 (20u << 20) /* parts of all of them: 320 MB while they are gathered */
+#define ALIKE_SIGNED_MAX (1u << 18)  /* sets of two parts or more: 256 MB */
+#define ALIKE_LINKS_MAX	 (4u << 20)
+#define ALIKE_NEAR_MAX	 64 /* of one band with equal hashes: that many are compared with the next */
 
 #define ALIKE_HASHES 256
 #define ALIKE_BAND   4
 #define ALIKE_BANDS  (ALIKE_HASHES / ALIKE_BAND)
-#define ALIKE_LEAST  0.5   /* pairs below are not looked for; at it 1.6 % are not found, at 0.6 0.014 % */
-#define ALIKE_MARGIN 0.125 /* four standard errors: what is estimated that far below is not compared */
+#define ALIKE_LEAST \
+	0.5 /* pairs below are not looked for; at it 1.6 % are not found, at 0.6 0.014 % */
+#define ALIKE_MARGIN \
+	0.125 /* four standard errors: what is estimated that far below is not compared */
 
 /* What is compared: the data of a call, or all that went into or came from a file. */
 enum alike_unit { ALIKE_CALLS, ALIKE_FILES };
 
 struct alike_call {
 	int64_t row_id, start, end, thread_id, file_id, pos, bytes;
-	uint64_t joined; /* hash of its bytes from the first on, up to `done` */
+	uint64_t joined;  /* hash of its bytes from the first on, up to `done` */
 	uint64_t ordered; /* of its parts in order */
 	int64_t done;	  /* bytes whose hash is known */
 	uint32_t before;  /* the call before it on the same file, the same way; ALIKE_NONE */
@@ -54,12 +56,12 @@ struct alike_part {
 };
 
 struct alike_kind {
-	uint64_t at;	  /* of its set in `elements` */
-	uint32_t len;	  /* of the set */
-	uint32_t first;	  /* call */
+	uint64_t at;	/* of its set in `elements` */
+	uint32_t len;	/* of the set */
+	uint32_t first; /* call */
 	uint32_t calls;
-	uint32_t group;	  /* ALIKE_NONE: it is alone */
-	int64_t bytes;	  /* of one of its calls; of a file: of all */
+	uint32_t group;	    /* ALIKE_NONE: it is alone */
+	int64_t bytes;	    /* of one of its calls; of a file: of all */
 	uint32_t signature; /* ALIKE_NONE: none */
 	bool zeros;	    /* all of its bytes are 0 */
 };

@@ -8,13 +8,13 @@
 #include "schema/content_hash.h"
 #include "schema/ops.h"
 
-#define CALL_COLUMNS                                                                         \
-	(1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_KIND |       \
+#define CALL_COLUMNS                                                                  \
+	(1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_KIND | \
 	 1ull << OP_OP | 1ull << OP_BYTES | 1ull << OP_FILE_ID | 1ull << OP_POS)
-#define PART_COLUMNS                                                                         \
-	(1ull << CHUNK_START | 1ull << CHUNK_THREAD_ID | 1ull << CHUNK_WAY |                 \
-	 1ull << CHUNK_POS | 1ull << CHUNK_CALL_POS | 1ull << CHUNK_SIZE |                   \
-	 1ull << CHUNK_FORM | 1ull << CHUNK_HASH | 1ull << CHUNK_HEAD | 1ull << CHUNK_TAIL)
+#define PART_COLUMNS                                                                             \
+	(1ull << CHUNK_START | 1ull << CHUNK_THREAD_ID | 1ull << CHUNK_WAY | 1ull << CHUNK_POS | \
+	 1ull << CHUNK_CALL_POS | 1ull << CHUNK_SIZE | 1ull << CHUNK_FORM | 1ull << CHUNK_HASH | \
+	 1ull << CHUNK_HEAD | 1ull << CHUNK_TAIL)
 
 /* By which rows of chunk name their call. Of two calls in 10^13 it is the same by accident. */
 static uint64_t start_key(int64_t thread_id, int64_t start)
@@ -150,11 +150,12 @@ static int alike_part_row(struct alike *a, const struct batch *b, uint32_t row)
 	uint64_t hash = (uint64_t)batch_get(b, CHUNK_HASH, row, 0), at;
 	struct alike_call *c;
 
-	if (!map_get(&a->by_start,
-		     start_key(thread_id, batch_get(b, CHUNK_START, row, INT64_MIN)), &at))
+	if (!map_get(&a->by_start, start_key(thread_id, batch_get(b, CHUNK_START, row, INT64_MIN)),
+		     &at))
 		return 0; /* of a call that was not selected */
 	c = &a->calls[at];
-	if (size <= 0 || (c->copies && way == WAY_OUT)) /* what was copied has rows for both files */
+	if (size <= 0 ||
+	    (c->copies && way == WAY_OUT)) /* what was copied has rows for both files */
 		return 0;
 	if (batch_is_null(b, CHUNK_HASH, row)) {
 		c->missing = true;
@@ -210,7 +211,10 @@ int alike_read_calls(struct alike *a, const struct analysis_input *in, struct er
 		 .to = a->run->to,
 		 .filter = a->run->where},
 		/* the cut that a call began may end in one behind the range */
-		{.table = TABLE_CHUNK, .columns = PART_COLUMNS, .from = a->run->from, .to = INT64_MAX},
+		{.table = TABLE_CHUNK,
+		 .columns = PART_COLUMNS,
+		 .from = a->run->from,
+		 .to = INT64_MAX},
 	};
 	int r = alike_look_for_cuts(a, err);
 

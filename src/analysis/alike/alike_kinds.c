@@ -80,8 +80,7 @@ static bool part_counts(const struct alike *a, const struct alike_part *p)
 {
 	uint32_t kind = a->calls[p->call].kind;
 
-	return kind != ALIKE_NONE &&
-	       (a->unit == ALIKE_FILES || a->kinds[kind].first == p->call);
+	return kind != ALIKE_NONE && (a->unit == ALIKE_FILES || a->kinds[kind].first == p->call);
 }
 
 static int element_compare(const void *a, const void *b)

@@ -192,7 +192,8 @@ static uint32_t read_kind(const struct alike *a, size_t read)
 static int epochs_compare(struct alike *a, struct alike_epoch *e, size_t before, size_t from,
 			  size_t to)
 {
-	_cleanup_(map_free) struct map seen = {0}; /* kind -> times in the earlier << 32 | in the later */
+	_cleanup_(map_free) struct map seen = {
+		0}; /* kind -> times in the earlier << 32 | in the later */
 	_cleanup_(map_free) struct map places = {0};
 	_cleanup_free_ uint32_t *v = malloc((to - from + 1) * sizeof(*v));
 	size_t n = 0, place = 0;

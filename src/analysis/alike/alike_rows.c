@@ -13,12 +13,16 @@
 #define ASKED_MOST 1000 /* kinds that --similar may select */
 
 /* Where data was moved: the columns that every table of calls has behind its own. */
-#define PLACE_COLUMNS                                                                               \
-	{"host", {QUERY_TEXT}}, {"process", {QUERY_TEXT}}, {"call", {QUERY_TEXT}},                  \
-		{"way", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"pos", {QUERY_SIZE}},               \
-		{"bytes", {QUERY_SIZE}}, {"calls", {QUERY_INT}, ANSWER_COUNT}, {"at", {QUERY_TIME}}, \
-	{                                                                                           \
-		"op", { QUERY_INT }                                                                 \
+#define PLACE_COLUMNS                                                                 \
+	{"host", {QUERY_TEXT}}, {"process", {QUERY_TEXT}}, {"call", {QUERY_TEXT}},    \
+		{"way", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"pos", {QUERY_SIZE}}, \
+		{"bytes", {QUERY_SIZE}}, {"calls", {QUERY_INT}, ANSWER_COUNT},        \
+		{"at", {QUERY_TIME}},                                                 \
+	{                                                                             \
+		"op",                                                                 \
+		{                                                                     \
+			QUERY_INT                                                     \
+		}                                                                     \
 	}
 
 static const struct answer_column similar_columns[] = {
@@ -347,8 +351,8 @@ static int members_rows(const struct alike *a, struct answer_list *t, size_t mos
 	int r = 0;
 
 	for (size_t i = 0; i < a->call_count; i++)
-		count += is_member(a, (uint32_t)i) &&
-			 a->kinds[a->calls[i].kind].group != ALIKE_NONE;
+		count +=
+			is_member(a, (uint32_t)i) && a->kinds[a->calls[i].kind].group != ALIKE_NONE;
 	step = most ? MAX((count + most - 1) / most, (size_t)1) : 1;
 	for (size_t i = 0; i < a->call_count && r >= 0; i++) {
 		const struct alike_kind *k;
@@ -367,8 +371,8 @@ static int members_rows(const struct alike *a, struct answer_list *t, size_t mos
 
 int alike_put_groups(struct alike *a, const struct alike_options *o, struct analysis_result *out)
 {
-	int r = groups_rows(a, analysis_table(out, "groups", group_columns,
-					      ARRAY_SIZE(group_columns)));
+	int r = groups_rows(
+		a, analysis_table(out, "groups", group_columns, ARRAY_SIZE(group_columns)));
 	struct answer_list *links;
 
 	if (r < 0 || !o->list)

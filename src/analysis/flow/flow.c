@@ -366,7 +366,8 @@ static const struct option flow_option_table[] = {
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
 	{0, "most", OPTION_COUNT, "N",
-	 "with --list or --order: at most N rows, of more every so many-th, as a picture needs them",
+	 "with --list or --order: at most N rows, of more every so many-th, as a picture needs "
+	 "them",
 	 offsetof(struct flow_options, most)},
 	{0, "similar", OPTION_STRING, "EXPR",
 	 "list the calls whose data is equal or similar to what these calls moved",
@@ -378,10 +379,10 @@ static const struct option flow_option_table[] = {
 	 "with --similar and --groups: compare the data of each call, or of each file as a whole",
 	 offsetof(struct flow_options, alike.by), .words = by_word},
 	{0, "least", OPTION_COUNT, "PERCENT",
-	 "with --similar and --groups: from this share of common parts on, 50 to 100; 80 if not given",
+	 "with --similar and --groups: from this share of common parts on, 50 to 100; 80 if not "
+	 "given",
 	 offsetof(struct flow_options, alike.least)},
-	{0, "order", OPTION_FLAG, NULL,
-	 "show in which order data is read again, in each epoch",
+	{0, "order", OPTION_FLAG, NULL, "show in which order data is read again, in each epoch",
 	 offsetof(struct flow_options, alike.order)},
 	{0},
 };

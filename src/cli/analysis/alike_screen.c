@@ -21,8 +21,8 @@ static int alike_head(const struct alike *a, const struct alike_options *o, size
 			    a->content == 1 ? "" : "s");
 
 	if (r >= 0 && !o->order)
-		r = format_next(&line, width, a->unit == ALIKE_FILES ? "%s files, each way"
-								      : "%s kinds of data",
+		r = format_next(&line, width,
+				a->unit == ALIKE_FILES ? "%s files, each way" : "%s kinds of data",
 				format_count(a->kind_count).s);
 	if (r >= 0 && a->unknown)
 		r = format_next(&line, width, "%s without all of it", format_count(a->unknown).s);
@@ -34,7 +34,8 @@ static int alike_head(const struct alike *a, const struct alike_options *o, size
 		return r;
 	printf("compared by %s; estimates: %d hashes, standard error at most 3.1 %%\n",
 	       a->cuts ? "cuts, wherever they lie"
-		       : "pieces of 4 KiB at multiples of 4,096 (--content=chunks: wherever they lie)",
+		       : "pieces of 4 KiB at multiples of 4,096 (--content=chunks: wherever they "
+			 "lie)",
 	       ALIKE_HASHES);
 	return 0;
 }
@@ -104,10 +105,12 @@ static int order_screen(const struct analysis_view *v, const struct alike *a, si
 	if (!a->epoch_count)
 		return 0;
 	r = analysis_put_table(v, 0, NULL);
-	printf("\ntau: 1 the order of the epoch before, -1 reversed, near 0 shuffled; neighbours: data "
+	printf("\ntau: 1 the order of the epoch before, -1 reversed, near 0 shuffled; neighbours: "
+	       "data "
 	       "that still\nfollows the same data; both over what is read once in both epochs\n\n");
 	printf("%7s   %s\n", "epoch",
-	       "what is read, from the first read to the last: a to z by its place in the first epoch");
+	       "what is read, from the first read to the last: a to z by its place in the first "
+	       "epoch");
 	return r < 0 ? r : alike_strip(v, a, width);
 }
 

@@ -92,7 +92,7 @@ export function joined(links: Alike['tables']['links']['rows'], least: number): 
 
 /** What the space-time picture shows of content: the colour of a call's data, and what else is like it. */
 export class Content {
-	/** Groups with the most calls first: their colour, and how many calls have their data. */
+	/** Groups of calls that are drawn, those drawn most often first: their colour, and how many calls have their data. */
 	readonly groups: { root: number; colour: string; calls: number; file: string | null }[];
 	private byOp = new Map<number, number>();
 	private equals = new Map<number, number>();
@@ -103,18 +103,21 @@ export class Content {
 	constructor(
 		private alike: Alike,
 		readonly least: number,
+		drawn: (op: number) => boolean = () => true,
 	) {
 		const files = new Map<number, string | null>();
+		const often = new Map<number, number>();
 		for (const m of alike.tables.members.rows) {
 			this.byOp.set(m.op, m.kind);
 			this.equals.set(m.kind, (this.equals.get(m.kind) ?? 0) + 1);
 			const r = this.root(least)(m.kind);
 			if (!files.has(r)) files.set(r, m.file);
+			if (drawn(m.op)) often.set(r, (often.get(r) ?? 0) + 1);
 		}
 		this.groups = [...this.sizesOf(least)]
-			.filter(([, calls]) => calls > 1)
-			.sort((a, b) => b[1] - a[1] || a[0] - b[0])
-			.map(([root, calls], i) => ({ root, calls, colour: COLOURS[i] ?? 'other', file: files.get(root) ?? null }));
+			.filter(([root, calls]) => calls > 1 && often.has(root))
+			.sort((a, b) => often.get(b[0])! - often.get(a[0])! || a[0] - b[0])
+			.map(([root, calls], i) => ({ root, calls, colour: COLOURS[i % COLOURS.length]!, file: files.get(root) ?? null }));
 		for (const g of this.groups) this.colours.set(g.root, g.colour);
 	}
 
