@@ -62,6 +62,7 @@ async function recorded(browser) {
 		await page.getByRole('button', { name: 'show all' }).click();
 		equal(await page.getByRole('button', { name: 'show all' }).count(), 0, 'buttons');
 	});
+	await page.close();
 	await stop(child);
 }
 
@@ -156,6 +157,7 @@ async function content(browser) {
 			equal((await page.locator('[role=alert]').allInnerTexts()).join(''), '', `errors of ${title}`);
 			if (!/\d rows?/.test(await page.locator('section.result [role=status]').innerText())) throw new Error(`no answer to ${title}`);
 		}
+		await page.close();
 		await stop(again.child);
 	});
 }
@@ -184,6 +186,7 @@ async function many(browser) {
 		}
 		equal((await page.locator('p.near').innerText()).includes('drawn as'), false, 'lines that stand for several');
 	});
+	await page.close();
 	await stop(child);
 }
 

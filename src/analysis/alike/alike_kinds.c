@@ -10,7 +10,7 @@
 #define FILE_KEY (1ull << 63)
 
 /* What calls with the same bytes have in common, and no others; false: not all of the call's bytes have a hash. */
-static bool call_key(const struct alike_call *c, uint64_t *ret)
+static bool kind_key(const struct alike_call *c, uint64_t *ret)
 {
 	bool all = !c->missing && c->done == c->bytes;
 
@@ -29,7 +29,7 @@ static uint64_t alike_file_key(const struct alike *a, const struct alike_call *c
 }
 
 /* The kind of a key, made on first use. Its number or -ENOMEM. */
-static int64_t kind_of(struct alike *a, struct map *by_key, uint64_t key, uint32_t call)
+static int64_t kind_under(struct alike *a, struct map *by_key, uint64_t key, uint32_t call)
 {
 	uint64_t at;
 
@@ -55,13 +55,13 @@ static int kinds_find(struct alike *a)
 		int64_t at;
 
 		a->content += any || c->missing;
-		known = call_key(c, &key);
+		known = kind_key(c, &key);
 		a->unknown += (any || c->missing) && !known;
 		if (a->unit == ALIKE_FILES)
 			key = alike_file_key(a, c);
 		if (a->unit == ALIKE_FILES ? !any || c->file_id < 0 : !known)
 			continue;
-		at = kind_of(a, &by_key, key, (uint32_t)i);
+		at = kind_under(a, &by_key, key, (uint32_t)i);
 		if (at < 0)
 			return (int)at;
 		c->kind = (uint32_t)at;
@@ -76,7 +76,7 @@ static int kinds_find(struct alike *a)
 /* ---- sets ---- */
 
 /* Parts count for a kind where they are of its first call, or it is a file. */
-static bool part_counts(const struct alike *a, const struct alike_part *p)
+static bool part_is_compared(const struct alike *a, const struct alike_part *p)
 {
 	uint32_t kind = a->calls[p->call].kind;
 
@@ -111,7 +111,7 @@ static int sets_make(struct alike *a)
 	if (!a->elements)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->part_count; i++) {
-		if (part_counts(a, &a->parts[i]))
+		if (part_is_compared(a, &a->parts[i]))
 			a->kinds[a->calls[a->parts[i].call].kind].len++;
 	}
 	for (size_t i = 0; i < a->kind_count; i++) {
@@ -125,7 +125,7 @@ static int sets_make(struct alike *a)
 		k->signature = 0; /* filled so far */
 	}
 	for (size_t i = 0; i < a->part_count; i++) {
-		if (part_counts(a, &a->parts[i])) {
+		if (part_is_compared(a, &a->parts[i])) {
 			struct alike_kind *k = &a->kinds[a->calls[a->parts[i].call].kind];
 
 			a->elements[k->at + k->signature++] = a->parts[i].hash;

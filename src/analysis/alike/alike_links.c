@@ -2,7 +2,7 @@
 /*
  * alike_links.c: pairs of kinds that are similar, and groups of them. A group holds what is similar to at least one other in it
  * (single linkage), so of all pairs that were found only a spanning forest of the most similar ones is kept (Kruskal, 1956): it
- * joins at any threshold what all of them join.
+ * joins at any threshold what all of them alike_join.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static uint32_t join_root(uint32_t *parent, uint32_t x)
 }
 
 /* Joins two; false: they were. */
-static bool join(uint32_t *parent, uint32_t x, uint32_t y)
+static bool alike_join(uint32_t *parent, uint32_t x, uint32_t y)
 {
 	x = join_root(parent, x);
 	y = join_root(parent, y);
@@ -48,7 +48,7 @@ static int link_compare(const void *a, const void *b)
 	return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
 }
 
-/* Drops links between what more similar ones join. */
+/* Drops links between what more similar ones alike_join. */
 static int links_thin(struct alike *a)
 {
 	_cleanup_free_ uint32_t *parent = join_new(a->kind_count);
@@ -59,7 +59,7 @@ static int links_thin(struct alike *a)
 	if (a->link_count)
 		qsort(a->links, a->link_count, sizeof(*a->links), link_compare);
 	for (size_t i = 0; i < a->link_count; i++) {
-		if (join(parent, a->links[i].a, a->links[i].b))
+		if (alike_join(parent, a->links[i].a, a->links[i].b))
 			a->links[n++] = a->links[i];
 	}
 	a->link_count = n;
@@ -162,7 +162,7 @@ int alike_link_kinds(struct alike *a, const struct analysis_input *in)
 
 /* ---- groups ---- */
 
-static int group_compare(const void *a, const void *b)
+static int alike_group_compare(const void *a, const void *b)
 {
 	const struct alike_group *x = a, *y = b;
 
@@ -211,7 +211,7 @@ int alike_make_groups(struct alike *a, double least)
 	memset(number, 0xff, (a->kind_count + 1) * sizeof(*number));
 	for (size_t i = 0; i < a->link_count; i++) {
 		if ((double)a->links[i].exact >= least)
-			join(parent, a->links[i].a, a->links[i].b);
+			alike_join(parent, a->links[i].a, a->links[i].b);
 	}
 	groups_fill(a, all, parent, least);
 	for (size_t i = 0; i < a->kind_count; i++) {
@@ -219,7 +219,7 @@ int alike_make_groups(struct alike *a, double least)
 			all[n++] = all[i];
 	}
 	a->group_count = n;
-	qsort(all, n, sizeof(*all), group_compare);
+	qsort(all, n, sizeof(*all), alike_group_compare);
 	for (size_t i = 0; i < n; i++) {
 		all[i].number = (uint32_t)i + 1;
 		number[join_root(parent, all[i].first)] = (uint32_t)i;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alike_order.c: which data is read again, and in which order. Of data that is read n times the k-th read is of epoch k; of data that
- * is there several times (copies of a block are common) as many reads are of one epoch as there are copies. So epochs need no
+ * alike_order.c: which data is read again, and in which order. Of data that is read n times the k-th read is of epoch k; of data
+ * that is there several times (copies of a block are common) as many reads are of one epoch as there are copies. So epochs need no
  * marks, and may overlap where the last reads of one come after the first of the next.
  *
  * Two orders are compared over the kinds of data that both have once:
  *
- *   tau          Kendall, "A new measure of rank correlation", Biometrika 30, 1938: pairs in the same order less pairs in the other,
- *                of all: 1 the same order, -1 reversed, near 0 shuffled. A random order has the variance 2(2n + 5) / 9n(n - 1).
+ *   tau          Kendall, "A new measure of rank correlation", Biometrika 30, 1938: pairs in the same order less pairs in the
+ *                other, of all: 1 the same order, -1 reversed, near 0 shuffled. A random order of n has the variance
+ *                2(2n + 5) / 9n(n - 1); up to three standard deviations from 0 are called shuffled.
  *   neighbours   of the pairs that follow each other directly in one, the share that does so in the other: 1 less the R-distance of
  *                Campos, Laguna and Marti, "Context-independent scatter and tabu search for permutation problems", 2005, of its
  *                most. It shows runs: files in a random order, each read from its beginning, keep neighbours and lose tau.
@@ -140,7 +141,7 @@ static uint64_t inversions(uint32_t *v, uint32_t *room, size_t count)
 	return n;
 }
 
-static const char *order_word(double tau, double neighbours, size_t n)
+static const char *tau_word(double tau, double neighbours, size_t n)
 {
 	double chance = sqrt(2.0 * (2.0 * (double)n + 5) / (9.0 * (double)n * ((double)n - 1)));
 
@@ -169,7 +170,7 @@ static int order_compare(struct alike_epoch *e, uint32_t *v, size_t n)
 		kept += v[i] == v[i - 1] + 1;
 	e->neighbours = (double)kept / (double)(n - 1);
 	e->tau = 1 - 4.0 * (double)inversions(v, room, n) / ((double)n * (double)(n - 1));
-	e->order = order_word(e->tau, e->neighbours, n);
+	e->order = tau_word(e->tau, e->neighbours, n);
 	return 0;
 }
 
@@ -183,7 +184,7 @@ static size_t epoch_end(const struct alike *a, size_t from)
 	return to;
 }
 
-static uint32_t read_kind(const struct alike *a, size_t read)
+static uint32_t kind_read(const struct alike *a, size_t read)
 {
 	return a->calls[a->reads[read].call].kind;
 }
@@ -202,18 +203,18 @@ static int epochs_compare(struct alike *a, struct alike_epoch *e, size_t before,
 	for (size_t i = before; i < to && r >= 0; i++) {
 		uint64_t times = 0;
 
-		map_get(&seen, read_kind(a, i), &times);
-		r = map_set(&seen, read_kind(a, i), times + (i < from ? 1ull << 32 : 1));
+		map_get(&seen, kind_read(a, i), &times);
+		r = map_set(&seen, kind_read(a, i), times + (i < from ? 1ull << 32 : 1));
 	}
 	for (size_t i = before; i < to && r >= 0; i++) {
 		uint64_t times = 0, at = 0;
 
-		map_get(&seen, read_kind(a, i), &times);
+		map_get(&seen, kind_read(a, i), &times);
 		if (times != (1ull << 32 | 1))
 			continue;
 		if (i < from)
-			r = map_set(&places, read_kind(a, i), place++);
-		else if (map_get(&places, read_kind(a, i), &at))
+			r = map_set(&places, kind_read(a, i), place++);
+		else if (map_get(&places, kind_read(a, i), &at))
 			v[n++] = (uint32_t)at;
 	}
 	return r < 0 ? r : order_compare(e, v, n);

@@ -122,7 +122,7 @@ static int put_call(struct answer_list *t, const struct alike *a, const struct a
 }
 
 /* A member: a call, or a file by its first call. */
-static int put_member(struct answer_list *t, const struct alike *a, uint32_t call)
+static int put_alike_member(struct answer_list *t, const struct alike *a, uint32_t call)
 {
 	const struct alike_call *c = &a->calls[call];
 	const struct alike_kind *k = &a->kinds[c->kind];
@@ -244,7 +244,7 @@ static int similar_row(struct answer_list *t, const struct alike *a, const struc
 	answer_list_float(t, m->exact);
 	answer_list_float(t, m->estimate < 0 ? (double)NAN : m->estimate);
 	answer_list_int(t, a->calls[of].row_id);
-	return put_member(t, a, call);
+	return put_alike_member(t, a, call);
 }
 
 int alike_put_similar(struct alike *a, const struct map *of, double least,
@@ -364,7 +364,7 @@ static int members_rows(const struct alike *a, struct answer_list *t, size_t mos
 			continue;
 		answer_list_int(t, a->groups[k->group].number);
 		answer_list_int(t, a->calls[i].kind);
-		r = put_member(t, a, (uint32_t)i);
+		r = put_alike_member(t, a, (uint32_t)i);
 	}
 	return r;
 }

@@ -40,7 +40,7 @@ static int alike_head(const struct alike *a, const struct alike_options *o, size
 	return 0;
 }
 
-static void left_out(uint64_t n, const char *what)
+static void alike_left_out(uint64_t n, const char *what)
 {
 	if (n)
 		printf("%sleft out: %s %s%s\n", text_style(TEXT_RED), format_count(n).s, what,
@@ -49,11 +49,11 @@ static void left_out(uint64_t n, const char *what)
 
 static void alike_counted(const struct alike *a)
 {
-	left_out(a->calls_left_out, "calls beyond what fits into memory; select a range");
-	left_out(a->parts_left_out, "parts beyond what fits into memory; select a range");
-	left_out(a->sets_left_out, "sets beyond what fits into memory; select a range");
-	left_out(a->pairs_left_out, "pairs of data of which there is very much alike");
-	left_out(a->rows_left_out, "rows; select more narrowly");
+	alike_left_out(a->calls_left_out, "calls beyond what fits into memory; select a range");
+	alike_left_out(a->parts_left_out, "parts beyond what fits into memory; select a range");
+	alike_left_out(a->sets_left_out, "sets beyond what fits into memory; select a range");
+	alike_left_out(a->pairs_left_out, "pairs of data of which there is very much alike");
+	alike_left_out(a->rows_left_out, "rows; select more narrowly");
 }
 
 /* ---- order ---- */
