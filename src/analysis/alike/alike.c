@@ -63,8 +63,7 @@ static int alike_select(const struct alike *a, const char *text, struct map *ret
 	return r;
 }
 
-static int alike_answer(struct alike *a, const struct analysis_input *in,
-			const struct alike_options *o, const struct map *of,
+static int alike_answer(struct alike *a, const struct alike_options *o, const struct map *of,
 			struct analysis_result *out)
 {
 	double least = (double)(o->least ? o->least : PERCENT_DEFAULT) / 100;
@@ -78,7 +77,7 @@ static int alike_answer(struct alike *a, const struct analysis_input *in,
 		r = alike_make_order(a);
 		return r < 0 ? r : alike_put_order(a, o, out);
 	}
-	r = alike_link_kinds(a, in);
+	r = alike_link_kinds(a);
 	if (r >= 0)
 		r = alike_make_groups(a, least);
 	return r < 0 ? r : alike_put_groups(a, o, out);
@@ -93,15 +92,16 @@ int alike_run(struct alike **ret, const struct analysis_input *in, const struct 
 
 	if (!a)
 		return -ENOMEM;
+	a->in = in;
 	a->run = &in->runs[0];
 	a->dims = store_dims(a->run->store);
 	a->unit = o->by && !strcmp(o->by, "file") ? ALIKE_FILES : ALIKE_CALLS;
 	r = o->similar ? alike_select(a, o->similar, &of, err) : 0;
 	if (r >= 0)
-		r = alike_read_calls(a, in, err);
+		r = alike_read_calls(a, err);
 	if (r < 0)
 		return r;
-	r = alike_answer(a, in, o, &of, out);
+	r = alike_answer(a, o, &of, out);
 	if (r == -ENODATA)
 		return error_set(err, -EINVAL,
 				 "--similar '%s': what these calls moved was not recorded "
@@ -113,6 +113,8 @@ int alike_run(struct alike **ret, const struct analysis_input *in, const struct 
 			"--similar '%s': these calls moved more than 1,000 different data; "
 			"select fewer",
 			o->similar);
+	if (r == -EINTR)
+		return error_set(err, r, "interrupted");
 	return r < 0 ? error_errno(err, r, "comparing content") : 0;
 }
 

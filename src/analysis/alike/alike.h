@@ -93,6 +93,7 @@ struct alike_read {
 };
 
 struct alike {
+	const struct analysis_input *in;
 	const struct analysis_run *run;
 	const struct dims *dims;
 	enum alike_unit unit;
@@ -153,14 +154,21 @@ int alike_members(const struct alike *a, struct buf *to);
 /* ---- between its files ---- */
 
 /* Reads calls, then their parts. */
-int alike_read_calls(struct alike *a, const struct analysis_input *in, struct error *err);
+int alike_read_calls(struct alike *a, struct error *err);
 /* Makes kinds and their sets of what was read, and signatures. 0 or -ENOMEM. */
 int alike_make_kinds(struct alike *a);
 /* The share of parts that two kinds have in common, estimated and exactly; the first is -1 where a kind has no signature. */
 double alike_estimate(const struct alike *a, uint32_t x, uint32_t y);
 double alike_exact(const struct alike *a, uint32_t x, uint32_t y);
+/* Whether sets of so many parts can have that much in common. */
+static inline bool alike_can(const struct alike *a, uint32_t x, uint32_t y, double least)
+{
+	uint32_t p = a->kinds[x].len, q = a->kinds[y].len;
+
+	return (double)MIN(p, q) >= least * (double)MAX(p, q);
+}
 /* Finds links, and groups of at least so much. 0, -ENOMEM, or -EINTR. */
-int alike_link_kinds(struct alike *a, const struct analysis_input *in);
+int alike_link_kinds(struct alike *a);
 int alike_make_groups(struct alike *a, double least);
 /* Epochs of reads. 0 or -ENOMEM. */
 int alike_make_order(struct alike *a);

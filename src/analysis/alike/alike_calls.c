@@ -16,6 +16,9 @@
 	 1ull << CHUNK_CALL_POS | 1ull << CHUNK_SIZE | 1ull << CHUNK_FORM | 1ull << CHUNK_HASH | \
 	 1ull << CHUNK_HEAD | 1ull << CHUNK_TAIL)
 
+#define CUT_BYTES_MOST	 32768
+#define CALL_BYTES_LIMIT (1ll << 38) /* more was never moved by one call */
+
 /* By which rows of chunk name their call. Of two calls in 10^13 it is the same by accident. */
 static uint64_t start_key(int64_t thread_id, int64_t start)
 {
@@ -34,7 +37,7 @@ static int alike_call_add(struct alike *a, const struct batch *b, uint32_t row, 
 		.thread_id = batch_get(b, OP_THREAD_ID, row, -1),
 		.file_id = batch_get(b, OP_FILE_ID, row, -1),
 		.pos = batch_get(b, OP_POS, row, -1),
-		.bytes = batch_get(b, OP_BYTES, row, 0),
+		.bytes = MIN(batch_get(b, OP_BYTES, row, 0), (int64_t)CALL_BYTES_LIMIT),
 		.kind = ALIKE_NONE,
 		.before = ALIKE_NONE,
 		.op = (uint16_t)(op >= 0 && op < OP_CODE_MAX ? op : OP_CODE_NUMBERED),
@@ -83,10 +86,14 @@ static int alike_cut(struct alike *a, uint32_t call, int64_t call_pos, uint64_t 
 {
 	int r = alike_part_add(a, call, hash);
 
+	if (call_pos < -CUT_BYTES_MOST) /* no cut is as long */
+		return r;
 	for (uint32_t c = a->calls[call].before; call_pos < 0 && c != ALIKE_NONE && r >= 0;
 	     c = a->calls[c].before) {
 		r = alike_part_add(a, c, hash);
 		call_pos += a->calls[c].bytes;
+		if (a->parts_left_out)
+			break;
 	}
 	return r;
 }
@@ -202,7 +209,7 @@ static int alike_look_for_cuts(struct alike *a, struct error *err)
 	return r < 0 ? r : (int)MIN(n, (ssize_t)0);
 }
 
-int alike_read_calls(struct alike *a, const struct analysis_input *in, struct error *err)
+int alike_read_calls(struct alike *a, struct error *err)
 {
 	const struct scan_request q[] = {
 		{.table = TABLE_OP,
@@ -226,7 +233,7 @@ int alike_read_calls(struct alike *a, const struct analysis_input *in, struct er
 
 		r = engine_scan_new(&scan, a->run->store, &q[i], err);
 		while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-			if (analysis_stopped(in))
+			if (analysis_stopped(a->in))
 				return error_set(err, -EINTR, "interrupted");
 			for (ssize_t k = 0; k < n && r >= 0; k++)
 				r = i ? alike_part_row(a, b, rows[k])

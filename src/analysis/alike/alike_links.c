@@ -2,13 +2,15 @@
 /*
  * alike_links.c: pairs of kinds that are similar, and groups of them. A group holds what is similar to at least one other in it
  * (single linkage), so of all pairs that were found only a spanning forest of the most similar ones is kept (Kruskal, 1956): it
- * joins at any threshold what all of them alike_join.
+ * joins at any threshold what all of them join.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/alike/alike.h"
+
+#define STOPPED_EVERY 4096
 
 /* ---- which are joined ---- */
 
@@ -48,7 +50,7 @@ static int link_compare(const void *a, const void *b)
 	return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
 }
 
-/* Drops links between what more similar ones alike_join. */
+/* Drops links between what more similar ones join. */
 static int links_thin(struct alike *a)
 {
 	_cleanup_free_ uint32_t *parent = join_new(a->kind_count);
@@ -111,6 +113,8 @@ static int link_pair(struct alike *a, const struct link_bands *l, uint32_t s, ui
 	if (memcmp(x + band * ALIKE_BAND, y + band * ALIKE_BAND, ALIKE_BAND * sizeof(*x)) != 0 ||
 	    link_compared(x, y, band))
 		return 0;
+	if (!alike_can(a, link.a, link.b, ALIKE_LEAST))
+		return 0;
 	link.estimate = (float)alike_estimate(a, link.a, link.b);
 	if (link.estimate < (float)(ALIKE_LEAST - ALIKE_MARGIN))
 		return 0;
@@ -131,6 +135,9 @@ static int link_band(struct alike *a, struct link_bands *l, unsigned int band)
 			 before = ALIKE_NONE;
 		unsigned int near = 0;
 
+		if (s % STOPPED_EVERY == 0 && analysis_stopped(a->in))
+			return -EINTR;
+
 		l->next[s] = map_get(&buckets, key, &before) ? (uint32_t)before : ALIKE_NONE;
 		l->depth[s] = before == ALIKE_NONE ? 0 : l->depth[before] + 1;
 		r = map_set(&buckets, key, s);
@@ -142,7 +149,7 @@ static int link_band(struct alike *a, struct link_bands *l, unsigned int band)
 	return r;
 }
 
-int alike_link_kinds(struct alike *a, const struct analysis_input *in)
+int alike_link_kinds(struct alike *a)
 {
 	size_t count = a->signature_count + 1;
 	_cleanup_free_ uint32_t *kinds = malloc(count * sizeof(*kinds)),
@@ -156,7 +163,7 @@ int alike_link_kinds(struct alike *a, const struct analysis_input *in)
 			kinds[a->kinds[i].signature] = (uint32_t)i;
 	}
 	for (unsigned int band = 0; band < ALIKE_BANDS && r >= 0; band++)
-		r = analysis_stopped(in) ? -EINTR : link_band(a, &l, band);
+		r = link_band(a, &l, band);
 	return r < 0 ? r : links_thin(a);
 }
 

@@ -9,7 +9,9 @@
 #include "names/names.h"
 #include "schema/ops.h"
 
-#define ROWS_MOST  10000
+#define ROWS_MOST  10000  /* of --similar */
+#define DRAWN_MOST 200000 /* members and reads, where the user does not say */
+#define STOP_EVERY 1024
 #define ASKED_MOST 1000 /* kinds that --similar may select */
 
 /* Where data was moved: the columns that every table of calls has behind its own. */
@@ -186,7 +188,8 @@ static bool similar_match(struct alike *a, uint32_t kind, const struct map *aske
 	while (map_next(asked, &pos, &of, &call)) {
 		double estimate = alike_estimate(a, kind, (uint32_t)of), exact;
 
-		if (estimate >= 0 && estimate < least - ALIKE_MARGIN)
+		if (!alike_can(a, kind, (uint32_t)of, least) ||
+		    (estimate >= 0 && estimate < least - ALIKE_MARGIN))
 			continue;
 		exact = alike_exact(a, kind, (uint32_t)of);
 		a->compared++;
@@ -204,6 +207,8 @@ static int similar_matches(struct alike *a, const struct map *asked, double leas
 	for (size_t i = 0; i < a->kind_count; i++) {
 		struct alike_match m;
 
+		if (i % STOP_EVERY == 0 && analysis_stopped(a->in))
+			return -EINTR;
 		if (!similar_match(a, (uint32_t)i, asked, least, &m))
 			continue;
 		if (grow((void **)ret, &cap, *ret_count + 1, sizeof(**ret)) < 0)
@@ -277,6 +282,11 @@ int alike_put_similar(struct alike *a, const struct map *of, double least,
 }
 
 /* ---- --groups ---- */
+
+static size_t drawn_most(const struct alike_options *o)
+{
+	return o->most > 0 ? (size_t)o->most : DRAWN_MOST;
+}
 
 struct group_files {
 	uint32_t files, file; /* the call whose file is shown */
@@ -353,7 +363,7 @@ static int members_rows(const struct alike *a, struct answer_list *t, size_t mos
 	for (size_t i = 0; i < a->call_count; i++)
 		count +=
 			is_member(a, (uint32_t)i) && a->kinds[a->calls[i].kind].group != ALIKE_NONE;
-	step = most ? MAX((count + most - 1) / most, (size_t)1) : 1;
+	step = MAX((count + most - 1) / most, (size_t)1);
 	for (size_t i = 0; i < a->call_count && r >= 0; i++) {
 		const struct alike_kind *k;
 
@@ -379,7 +389,7 @@ int alike_put_groups(struct alike *a, const struct alike_options *o, struct anal
 		return r;
 	r = members_rows(a,
 			 analysis_table(out, "members", member_columns, ARRAY_SIZE(member_columns)),
-			 (size_t)o->most);
+			 drawn_most(o));
 	links = analysis_table(out, "links", link_columns, ARRAY_SIZE(link_columns));
 	for (size_t i = 0; i < a->link_count; i++) {
 		answer_list_int(links, a->links[i].a);
@@ -411,8 +421,7 @@ int alike_put_order(struct alike *a, const struct alike_options *o, struct analy
 						    ARRAY_SIZE(epoch_columns)),
 			   *reads = analysis_table(out, "reads", read_columns,
 						   ARRAY_SIZE(read_columns));
-	size_t most = o->most ? (size_t)o->most : a->read_count,
-	       step = most ? MAX((a->read_count + most - 1) / most, (size_t)1) : 1;
+	size_t most = drawn_most(o), step = MAX((a->read_count + most - 1) / most, (size_t)1);
 	_cleanup_free_ uint32_t *number = malloc((a->kind_count + 1) * sizeof(*number));
 	uint32_t numbers = 0;
 	int r = number ? 0 : -ENOMEM;

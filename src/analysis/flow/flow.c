@@ -343,13 +343,16 @@ static int flow_check(const void *options, struct error *err)
 {
 	const struct flow_options *o = options;
 
+	if (alike_wanted(&o->alike) && (o->keep || o->from || o->as))
+		return error_set(err, -EINVAL,
+				 "--similar, --groups, --order: not with --keep, --of or --as");
+	if (alike_check(&o->alike, err) < 0)
+		return -EINVAL;
 	for (size_t i = 0; o->as && as_word(i); i++) {
 		if (!strcmp(as_word(i), o->as))
 			return 0;
 	}
-	if (o->as)
-		return error_set(err, -EINVAL, "--as '%.40s': there are dot and shiviz", o->as);
-	return alike_check(&o->alike, err);
+	return o->as ? error_set(err, -EINVAL, "--as '%.40s': there are dot and shiviz", o->as) : 0;
 }
 
 static const struct option flow_option_table[] = {
