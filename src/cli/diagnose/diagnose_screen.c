@@ -171,14 +171,14 @@ static int diagnose_put_finding(const struct analysis_view *v, const struct find
 	return r < 0 ? r : diagnose_put_show(v, f);
 }
 
-/* "2 findings cost 21.3 s of 24.0 s that work waited               (37 rules ran, 35 found nothing)" */
+/* "2 findings cost 21.3 s of 24.0 s that work waited               (37 rules ran, 35 found nothing else)" */
 static void diagnose_put_headline(const struct diagnosis *d)
 {
 	size_t now = d->count - d->mended;
 	char rules[96], line[160];
 
-	snprintf(rules, sizeof(rules), "(%zu rules ran, %zu found nothing)", d->ran,
-		 d->ran - d->found);
+	snprintf(rules, sizeof(rules), "(%zu rules ran, %zu found nothing%s)", d->ran,
+		 d->ran - d->found, d->found ? " else" : "");
 	if (!now)
 		snprintf(line, sizeof(line), "no findings");
 	else if (d->cost > 0)
