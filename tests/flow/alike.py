@@ -154,6 +154,9 @@ def similar(folder):
     check_similar(folder, 'pieces of calls', 'hash.trace', files, pieces, 'call')
     record(folder, '--content=chunks', 'small.trace', [(f'data-{n}', 5003) for n in files])
     check_similar(folder, 'cuts of files that were read by small calls', 'small.trace', files, cuts, 'file')
+    asked = [r for r in flow(folder, 'hash.trace', '--similar', 'path ~ "**/data-copy" && op == read')['rows'] if r['data'] == 'asked for'][0]
+    same = flow(folder, 'hash.trace', '--similar', str(asked['op']))['rows']
+    equal('a call by its number', [(base_name(r), r['data']) for r in same[:2]], [('base', 'equal'), ('copy', 'asked for')])
     p = subprocess.run([weir, 'flow', 'hash.trace', '--similar', 'op == close'], cwd=folder, capture_output=True, text=True, check=False)
     equal('calls without content are refused', (p.returncode != 0, 'was not recorded' in p.stderr), (True, True))
 

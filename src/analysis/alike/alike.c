@@ -32,7 +32,7 @@ int alike_check(const struct alike_options *o, struct error *err)
 	return 0;
 }
 
-/* The calls for which an expression holds, by row. */
+/* The calls for which an expression holds, by row; or the one call whose row it is. */
 static int alike_select(const struct alike *a, const char *text, struct map *ret, struct error *err)
 {
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
@@ -40,8 +40,14 @@ static int alike_select(const struct alike *a, const char *text, struct map *ret
 	struct query_error why = {0};
 	const struct batch *b;
 	const uint32_t *rows;
+	struct error no_number = {0};
 	ssize_t n = 0;
-	int r = query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why);
+	int64_t row;
+	int r;
+
+	if (parse_int(text, &row, &no_number) >= 0)
+		return map_set(ret, (uint64_t)row, 1);
+	r = query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why);
 
 	if (r < 0)
 		return error_set(err, r, "--similar '%s': %s", text, why.err.message);

@@ -132,7 +132,7 @@ struct alike {
 
 /* What is wanted of it: of weir flow's options. */
 struct alike_options {
-	const char *similar; /* an expression; NULL */
+	const char *similar; /* an expression, or the row of a call; NULL */
 	const char *by;	     /* "call", "file"; NULL: call */
 	bool groups, order, list;
 	int64_t least, most;

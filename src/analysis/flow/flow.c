@@ -372,8 +372,10 @@ static const struct option flow_option_table[] = {
 	 "with --list or --order: at most N rows, of more every so many-th, as a picture needs "
 	 "them",
 	 offsetof(struct flow_options, most)},
-	{0, "similar", OPTION_STRING, "EXPR",
-	 "list the calls whose data is equal or similar to what these calls moved",
+	{0, "similar", OPTION_STRING, "CALL",
+	 "list the calls whose data is equal or similar to what this call moved: its number, as "
+	 "columns "
+	 "op have it, or an expression",
 	 offsetof(struct flow_options, alike.similar)},
 	{0, "groups", OPTION_FLAG, NULL,
 	 "list groups of equal and similar data; with --list their members too",
