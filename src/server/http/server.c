@@ -70,7 +70,7 @@ static const struct http_route routes[] = {
 	{"GET", "/api/v1/file/{}/density", 0, density_get,
 	 "filter from to width height pos_from pos_to within format"},
 	{"GET", "/api/v1/op/{}", 0, call_get, "near"},
-	{"GET", "/api/v1/op/{}/next", 0, call_next_get, "same back filter"},
+	{"GET", "/api/v1/op/{}/next", 0, call_next_get, "same back at filter"},
 	{"GET", "/api/v1/overview", 0, overview_get, "filter from to width brief within"},
 	{"GET", "/api/v1/latency", 0, latency_get, "filter from to width by"},
 	{"GET", "/api/v1/lanes", 0, lanes_get, "filter from to"},

@@ -190,6 +190,13 @@ export interface Lane {
 	container: string | null;
 	host: string;
 	calls: number;
+	/** In calls that did more than wait, and in those that only waited, ns. */
+	time: number;
+	wait_time: number;
+	/** As id(thread) of the query language. */
+	thread: number;
+	/** Of the parent process; -1: not known. */
+	ppid: number;
 }
 
 export interface FileNode {
@@ -425,10 +432,10 @@ export const api = {
 	explain: async (q: string, scope: Scope): Promise<string> => ((await (await get('explain', { q, ...scope })).json()) as { text: string }).text,
 	lanes: async (params: Scope, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
 	call: async (row: number, near = 0, signal?: AbortSignal): Promise<Call> => (await get(`op/${row}`, { near }, signal)).json(),
-	/** The next (or previous) call that has the same of what `same` lists; null at the end. */
-	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string }): Promise<number | null> => {
+	/** The next (or previous) call that has the same of what `same` lists, from the call or from the time `at` on; null at the end. */
+	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string; at?: number }): Promise<number | null> => {
 		try {
-			const answer = await get(`op/${row}/next`, { same: params.same, back: params.back ? 1 : undefined, filter: params.filter });
+			const answer = await get(`op/${row}/next`, { same: params.same, back: params.back ? 1 : undefined, filter: params.filter, at: params.at });
 			return ((await answer.json()) as { row: number }).row;
 		} catch (e) {
 			if (e instanceof ApiError && e.status === 404) return null;
