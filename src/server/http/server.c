@@ -65,7 +65,7 @@ static const struct http_route routes[] = {
 	{"GET", "/api/v1/queries", 0, saved_get, ""},
 	{"PUT", "/api/v1/queries/{}", SAVED_MAX, saved_put, ""},
 	{"DELETE", "/api/v1/queries/{}", 0, saved_delete, ""},
-	{"GET", "/api/v1/files", 0, files_get, "dir filter from to"},
+	{"GET", "/api/v1/files", 0, files_get, "dir find section filter from to"},
 	{"GET", "/api/v1/file/{}", 0, file_get, "filter from to"},
 	{"GET", "/api/v1/file/{}/density", 0, density_get,
 	 "filter from to width height pos_from pos_to within format"},

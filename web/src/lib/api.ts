@@ -216,6 +216,16 @@ export interface FileNode {
 	time: number;
 }
 
+export const SECTIONS = ['paths', 'sockets', 'pipes', 'anon', 'others'] as const;
+export type Section = (typeof SECTIONS)[number];
+
+/** Files by a part of their name, a row for each path. */
+export interface FileList {
+	rows: (Record<string, unknown> & { id: number; name: string | null; section: Section; files?: number; kind?: string })[];
+	others: number;
+	sections: Record<Section, { files: number; calls: number; bytes: number; time: number }>;
+}
+
 export interface OneFile {
 	id: number;
 	name: string;
@@ -443,6 +453,7 @@ export const api = {
 		}
 	},
 	files: async (dir: string, scope: Scope, signal?: AbortSignal): Promise<{ entries: FileNode[]; others: number }> => (await get('files', { dir, ...scope }, signal)).json(),
+	fileList: async (what: Scope & { find: string; section: Section | 'all' }, signal?: AbortSignal): Promise<FileList> => (await get('files', { ...what }, signal)).json(),
 	file: async (id: number, scope: Scope, signal?: AbortSignal): Promise<OneFile> => (await get(`file/${id}`, { ...scope }, signal)).json(),
 	latency: async (params: Scope & { width: number; by?: string }, signal?: AbortSignal): Promise<Latency> =>
 		(await get('latency', { ...params }, signal)).json(),
