@@ -16,7 +16,7 @@
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"
 
-#define RATE_OPS  8u /* with a band of their own; the others are one */
+#define RATE_OPS  10u /* with a band of their own; the others are one */
 #define SLOW_ROWS 20u
 
 #define FILES_UNKNOWN SIZE_MAX /* were not looked at */
