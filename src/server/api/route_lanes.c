@@ -15,7 +15,7 @@ struct lane {
 	const struct dims_cgroup *cgroup;
 	const struct dims_host *host;
 	uint64_t calls, time, wait_time; /* time: in calls that did more than wait */
-	struct bytes argument; /* distinguishes the process from others of its name */
+	struct bytes argument;		 /* distinguishes the process from others of its name */
 };
 
 static struct bytes text_or(struct bytes t, const char *otherwise)
