@@ -58,7 +58,7 @@ async function whole(browser) {
 
 	for (const [name, search, wanted] of [
 		['the overview', '?page=overview', [/^trace$/, /^overview\?.*brief=1/, /^overview\?(?!.*brief)/]],
-		['the timeline', '?page=timeline', [/^trace$/, /^lanes/, /^timeline/]],
+		['the timeline', '?page=timeline', [/^trace$/, /^lanes/, /^timeline/, /^overview\?(?!.*from).*brief=1/]],
 		['latency', '?page=latency', [/^trace$/, /^latency\?(?!.*by=)/, /^latency\?.*by=op/, /^query\?q=where class != wait && cpu_time/]],
 		['a file', `?page=files&file=${file}`, [/^trace$/, /^files/, new RegExp(`^file/${file}(\\?|$)`), /density/]],
 		['Explore', `?page=explore&q=${encodeURIComponent(q)}`, [/^trace$/, /^queries$/, /^query\?/]],

@@ -149,7 +149,7 @@ async function synthetic(browser) {
 	await test('charts of explore show the numbers of weir query, whatever rows were grouped by', async () => {
 		for (const q of ['by pid | count()', 'by log2(bytes) as size | count()', 'by ret | count() | head 20', 'by op, cpu | count(), sum(dur) as t | head 30']) {
 			const { columns, rows } = ask(q, 'synth.trace');
-			await page.goto(view(url, `?page=explore&q=${encodeURIComponent(q)}`));
+			await page.goto(view(url, `?page=explore&chart=bars&q=${encodeURIComponent(q)}`));
 			const bars = page.getByRole('list', { name: q }).getByRole('listitem');
 			await bars.first().waitFor();
 			const shown = rows.slice(0, 40);

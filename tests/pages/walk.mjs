@@ -54,10 +54,10 @@ await main(async (browser) => {
 
 	await test('the slowest call stands first on the overview; a click leads to it, and it is seen', async () => {
 		await page.goto(view(url, '?page=overview'));
-		const first_of_all = page.getByRole('region', { name: 'What stands out' }).getByRole('button', { name: /slowest call/ });
+		const slowest = page.getByRole('region', { name: 'What stands out' }).getByRole('button', { name: /slowest call/ });
 		const want = ask('class in (data, meta, sync, net) && !(status has unfinished) | select op, dur | sort dur desc | head 1', TRACE).rows[0];
-		await first_of_all.getByText(want.op, { exact: true }).waitFor();
-		await first_of_all.click();
+		await slowest.getByText(want.op, { exact: true }).waitFor();
+		await slowest.click();
 		await chosen(page).waitFor();
 		first = await callOf(await row(page));
 		equal(first.dur, want.dur, 'its duration');
@@ -91,11 +91,11 @@ await main(async (browser) => {
 		equal(await inAddress(page, 'file'), first.file_id, 'file');
 		await page.goBack();
 		await chosen(page).getByRole('button', { name: 'its thread' }).click();
-		await page.waitForFunction(() => new URL(location.href).searchParams.get('page') === 'overview');
+		await page.getByRole('region', { name: 'What stands out' }).waitFor();
 		equal(await inAddress(page, 'filter'), `tid == ${first.tid}`, 'filter');
 	});
 
-	await test("a call of a lane that is folded or scrolled away is brought into view", async () => {
+	await test('a call of a lane that is folded or scrolled away is brought into view', async () => {
 		const calls = ask('class in (data, sync) | by tid | max(dur) as most, count() | sort most desc', TRACE).rows;
 		await page.setViewportSize({ width: 1100, height: 520 });
 		for (const { tid } of [calls[0], calls.at(-1)]) {
