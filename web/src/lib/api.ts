@@ -52,6 +52,7 @@ export interface TraceInfo {
 	traces: { path: string; bytes: number }[];
 	hosts: { name: string; kernel: string; machine: string; cpus: number }[];
 	ops: number;
+	threads: number;
 	loss: Loss & { windows?: LossWindow[] };
 }
 
