@@ -4,5 +4,8 @@
 
 struct question;
 
-/* Files whose names have the parameter `find` in them, of `section`, a row for each path, those with most time first. 0 or negative. */
+/*
+ * Files of the parameter `section` whose names have `find` in them, a row for each path, those with most time first.
+ * 0 or negative.
+ */
 int file_list_answer(struct question *q);

@@ -100,7 +100,7 @@ static int append_types(struct buf *out, const char *text, size_t len)
 }
 
 /* 1 where the message is one that is said in other words, 0 where it is not, or negative. */
-static int append_plain(struct buf *out, const char *text)
+static int append_other_words(struct buf *out, const char *text)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
 		size_t before = strlen(plain[i].before);
@@ -195,7 +195,7 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 		advice = strstr(text, "This limit was set by");
 	if (advice)
 		(void)put_memory(&line, text, advice);
-	else if (append_plain(&line, text) == 0)
+	else if (append_other_words(&line, text) == 0)
 		(void)append_line(&line, text);
 	if (position >= 0)
 		message_place(sql, (size_t)position, place, sizeof(place));
