@@ -202,6 +202,46 @@ await main(async (browser) => {
 		await rest(page);
 		equal((await names()).join(), after, 'after a reload');
 	});
+	await test('files are found by a part of their name, a row for each path, in sections', async () => {
+		await page.goto('about:blank');
+		await page.goto(view(url, '?page=files'));
+		await rest(page);
+		const io = 'class in (data, meta, sync, net) && !(status has unfinished)';
+		const some = ask(`${io} && file_type == regular | by path | count() as n | sort n desc | head 1`, TRACE).rows[0].path;
+		const word = some.split('/').at(-1);
+		await page.getByLabel('Find files').pressSequentially(word);
+		await page.waitForFunction((w) => new URL(location.href).searchParams.get('find') === w, word);
+		await rest(page);
+		const row = page.locator('.tree tbody tr').filter({ has: page.getByRole('button', { name: some, exact: true }) });
+		equal(await row.count(), 1, 'rows of the path');
+		const want = ask(`${io} && path == "${some}" | count() as n, p99(dur) as p99`, TRACE).rows[0];
+		equal(digits(await row.locator('td').nth(1).innerText()), want.n, 'its calls');
+		await page.getByLabel('Find files').fill('');
+		await page.waitForFunction(() => !new URL(location.href).searchParams.has('find'));
+		await page.getByRole('group', { name: 'Which files' }).getByRole('button', { name: /^sockets/ }).click();
+		await rest(page);
+		const names = await page.locator('.tree tbody tr td:first-child button:first-child').allInnerTexts();
+		if (!names.length || names.some((n) => n.startsWith('/'))) throw new Error(`not sockets alone: ${names.slice(0, 5)}`);
+	});
+
+	await test('dashboards open on the first tab; a process and a folder restrict all charts', async () => {
+		await page.goto('about:blank');
+		const asked = [];
+		page.on('request', (r) => r.url().includes('/query?') && asked.push(new URL(r.url()).searchParams.get('filter') ?? ''));
+		await page.goto(view(url, '?page=dashboards'));
+		await rest(page);
+		equal(await page.getByRole('group', { name: 'Dashboards' }).getByRole('button').first().getAttribute('aria-pressed'), 'true', 'first tab');
+		const select = page.getByLabel('process', { exact: true });
+		await select.focus();
+		await page.waitForFunction(() => document.querySelectorAll('label select option').length > 1);
+		asked.length = 0;
+		const pid = await select.locator('option').nth(1).getAttribute('value');
+		await select.selectOption(pid);
+		await page.getByLabel('folder').fill('/var');
+		await page.getByLabel('folder').press('Enter');
+		await rest(page);
+		equal(asked.at(-1), `pid == ${pid} && path ~ "/var/**"`, 'filter of a chart');
+	});
 	await context.close();
 	await stop(child);
 });
