@@ -211,7 +211,7 @@ async function whole(browser) {
 		const before = queries();
 		equal(before <= 2, true, `${before} questions: two at once, then none`);
 		await page.getByRole('button', { name: 'Storage engine' }).click();
-		await page.getByText('not without DuckDB').first().waitFor();
+		await page.getByText('needs DuckDB').first().waitFor();
 		await rest(page);
 		equal(queries(), before, 'questions of another dashboard');
 		problems.length = 0; // the browser reports the 503 on its console

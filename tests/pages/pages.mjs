@@ -107,7 +107,7 @@ async function synthetic(browser) {
 	});
 
 	for (const [id, sign] of [
-		['timeline', 'only threads that do something'],
+		['timeline', 'only threads active'],
 		['files', 'folder or file'],
 		['latency', 'Percentiles over time'],
 		['explore', 'Ask anything'],
