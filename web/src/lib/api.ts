@@ -55,6 +55,7 @@ export interface TraceInfo {
 	ops: number;
 	/** Of each table that has some. */
 	rows: Record<string, number>;
+	threads: number;
 	loss: Loss & { windows?: LossWindow[] };
 }
 
@@ -193,6 +194,13 @@ export interface Lane {
 	container: string | null;
 	host: string;
 	calls: number;
+	/** In calls that did more than wait, and in those that only waited, ns. */
+	time: number;
+	wait_time: number;
+	/** As id(thread) of the query language. */
+	thread: number;
+	/** Of the parent process; -1: not known. */
+	ppid: number;
 }
 
 export interface FileNode {
@@ -210,6 +218,16 @@ export interface FileNode {
 	errors: number;
 	bytes: number;
 	time: number;
+}
+
+export const SECTIONS = ['paths', 'sockets', 'pipes', 'anon', 'others'] as const;
+export type Section = (typeof SECTIONS)[number];
+
+/** Files by a part of their name, a row for each path. */
+export interface FileList {
+	rows: (Record<string, unknown> & { id: number; name: string | null; section: Section; files?: number; kind?: string })[];
+	others: number;
+	sections: Record<Section, { files: number; calls: number; bytes: number; time: number }>;
 }
 
 export interface OneFile {
@@ -428,10 +446,10 @@ export const api = {
 	explain: async (q: string, scope: Scope): Promise<string> => ((await (await get('explain', { q, ...scope })).json()) as { text: string }).text,
 	lanes: async (params: Scope, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
 	call: async (row: number, near = 0, signal?: AbortSignal): Promise<Call> => (await get(`op/${row}`, { near }, signal)).json(),
-	/** The next (or previous) call that has the same of what `same` lists; null at the end. */
-	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string }): Promise<number | null> => {
+	/** The next (or previous) call that has the same of what `same` lists, from the call or from the time `at` on; null at the end. */
+	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string; at?: number }): Promise<number | null> => {
 		try {
-			const answer = await get(`op/${row}/next`, { same: params.same, back: params.back ? 1 : undefined, filter: params.filter });
+			const answer = await get(`op/${row}/next`, { same: params.same, back: params.back ? 1 : undefined, filter: params.filter, at: params.at });
 			return ((await answer.json()) as { row: number }).row;
 		} catch (e) {
 			if (e instanceof ApiError && e.status === 404) return null;
@@ -439,6 +457,7 @@ export const api = {
 		}
 	},
 	files: async (dir: string, scope: Scope, signal?: AbortSignal): Promise<{ entries: FileNode[]; others: number }> => (await get('files', { dir, ...scope }, signal)).json(),
+	fileList: async (what: Scope & { find: string; section: Section | 'all' }, signal?: AbortSignal): Promise<FileList> => (await get('files', { ...what }, signal)).json(),
 	file: async (id: number, scope: Scope, signal?: AbortSignal): Promise<OneFile> => (await get(`file/${id}`, { ...scope }, signal)).json(),
 	latency: async (params: Scope & { width: number; by?: string }, signal?: AbortSignal): Promise<Latency> =>
 		(await get('latency', { ...params }, signal)).json(),

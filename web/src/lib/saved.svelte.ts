@@ -124,8 +124,8 @@ export const saved = new SavedQueries();
 
 const ready: Saved[] = [
 	{ language: 'query', title: 'Slowest calls', q: 'class != wait | select start, dur, comm, op, file | sort dur desc | head 100' },
-	{ language: 'query', title: 'By operation', q: 'by op | count(), sum(bytes), sum(dur) as time, p50(dur), p99(dur), hist(dur)' },
-	{ language: 'query', title: 'Rate by operation', q: 'by op every $window | count()' },
+	{ language: 'query', title: 'By operation', q: 'by op | p50(dur), p99(dur), count(), sum(bytes), sum(dur) as time, hist(dur) | sort time desc' },
+	{ language: 'query', title: 'Rate by operation', q: 'by op every $window | rate() as calls' },
 	{ language: 'query', title: 'Latency over time', q: 'class in (data, meta, sync) | by every $window | hist(dur)' },
 	{ language: 'query', title: 'By file', q: 'by file | count(), sum(bytes), sum(dur) as time, p99(dur) | sort time desc | head 50' },
 	{ language: 'query', title: 'Errors', q: 'err is not null | by op, err, file | count()' },
