@@ -111,8 +111,7 @@ static int join_stream(struct joining *g, const struct batch *b, size_t row, uns
 {
 	return span_streams_find(&g->streams, batch_get(b, column, row, -1),
 				 batch_get(b, column == OP_FILE2_ID ? OP_FD2 : OP_FD, row, -1),
-				 names_process_of(g->dims, batch_get(b, OP_THREAD_ID, row, -1)),
-				 write, ret);
+				 batch_get(b, OP_THREAD_ID, row, -1), write, ret);
 }
 
 static int join_write(struct joining *g, const struct batch *b, size_t row, unsigned int column,
@@ -173,24 +172,34 @@ static int join_child(struct joining *g, const struct batch *b, size_t row, stru
 	return join_put(g, e);
 }
 
-static int join_take(struct joining *g, const struct batch *b, size_t row, int64_t end)
+/* What a call can join; most can not. */
+static enum join_role join_role_of(const struct joining *g, const struct batch *b, size_t row)
 {
-	int64_t op = batch_get(b, OP_OP, row, -1), ret = batch_get(b, OP_RET, row, -1),
+	int64_t op = batch_get(b, OP_OP, row, -1);
+	enum join_role role = op >= 0 && op < OP_CODE_MAX ? g->roles[op] : ROLE_NONE;
+	bool bytes = role == ROLE_READ || role == ROLE_WRITE || role == ROLE_SPLICE;
+
+	if (role == ROLE_NONE || (bytes && batch_get(b, OP_RET, row, -1) <= 0) ||
+	    ((role == ROLE_READ || role == ROLE_WRITE) && batch_is_null(b, OP_FILE_ID, row)))
+		return ROLE_NONE;
+	if (role != ROLE_WRITE && batch_get(b, OP_KIND, row, KIND_SYSCALL) != KIND_SYSCALL)
+		return ROLE_NONE;
+	return batch_get(b, OP_THREAD_ID, row, -1) < 0 ? ROLE_NONE : role;
+}
+
+static int join_take(struct joining *g, const struct batch *b, size_t row, enum join_role role,
+		     int64_t end)
+{
+	int64_t ret = batch_get(b, OP_RET, row, -1),
 		dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
 		thread = batch_get(b, OP_THREAD_ID, row, -1),
 		bytes = MAX(batch_get(b, OP_BYTES, row, ret), (int64_t)1),
 		runq = MAX(batch_get(b, OP_RUNQ, row, 0), (int64_t)0);
-	uint8_t role = op >= 0 && op < OP_CODE_MAX ? g->roles[op] : ROLE_NONE;
-	bool call = batch_get(b, OP_KIND, row, KIND_SYSCALL) == KIND_SYSCALL;
 	struct join_event e = {.start = MAX(batch_get(b, OP_START, row, end - dur), (int64_t)0),
 			       .own = SPAN_NONE,
 			       .what = SPAN_NONE};
 	int r;
 
-	if (role == ROLE_NONE || thread < 0 || (!call && role != ROLE_WRITE))
-		return 0;
-	if ((role == ROLE_READ || role == ROLE_WRITE || role == ROLE_SPLICE) && ret <= 0)
-		return 0;
 	e.stop = e.at = add_sat_signed(e.start, dur);
 	e.woken = MAX(e.stop - runq, e.start);
 	e.bytes = (uint32_t)MIN(bytes, (int64_t)(1 << 29));
@@ -213,6 +222,13 @@ static int join_take(struct joining *g, const struct batch *b, size_t row, int64
 		e.kind = JOIN_POLL;
 		return join_put(g, &e);
 	}
+}
+
+static int join_row(struct joining *g, const struct batch *b, size_t row, int64_t end)
+{
+	enum join_role role = join_role_of(g, b, row);
+
+	return role == ROLE_NONE ? 0 : join_take(g, b, row, role, end);
 }
 
 static uint64_t join_columns(void)
@@ -250,7 +266,7 @@ static int join_gather(struct joining *g, const struct analysis_input *in,
 		if (analysis_stopped(in))
 			return error_set(err, -EINTR, "interrupted");
 		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = join_take(g, b, rows[i], engine_scan_end(scan, rows[i]));
+			r = join_row(g, b, rows[i], engine_scan_end(scan, rows[i]));
 	}
 	return r;
 }
