@@ -16,7 +16,7 @@
 struct export_opts {
 	struct option_list inputs;
 	struct select_flags sel;
-	const char *output, *from, *to, *service, *name;
+	const char *output, *from, *to, *service, *name, *sample;
 	bool otlp, protobuf, zipkin, jaeger, perfetto, chrome, no_io;
 	int64_t calls_ns;
 };
@@ -73,6 +73,18 @@ static bool export_has_calls(const struct store *s)
 	return false;
 }
 
+/* Says how many requests were kept by each rule. */
+static void export_tell_sample(const struct spans_sample *s)
+{
+	for (size_t i = 0; s && i < s->rules.count; i++) {
+		const struct sample_sums *n = &s->sums[i];
+
+		fprintf(stderr, "weir: %s: %s of %s request%s kept\n",
+			sample_word(s->rules.all[i].kind), format_count(n->kept).s,
+			format_count(n->requests).s, n->requests == 1 ? "" : "s");
+	}
+}
+
 /* Says what the document does not have. */
 static int export_tell(const struct export_out *e, struct spans_out *out, struct store *s,
 		       struct error *err)
@@ -83,6 +95,7 @@ static int export_tell(const struct export_out *e, struct spans_out *out, struct
 	if (r < 0)
 		return r;
 	loss_warn(&loss);
+	export_tell_sample(spans_out_sample(out));
 	if (spans_out_calls_lost(out))
 		fprintf(stderr,
 			"weir: %llu calls are left out: at most %u become spans; raise --calls\n",
@@ -114,7 +127,8 @@ static int export_all(const struct export_opts *o, struct spans_out *out, struct
 	return export_tell(&e, out, s, err);
 }
 
-static int export_open(const struct export_opts *o, int argc, char **argv, struct error *err)
+static int export_open(const struct export_opts *o, const struct sample_rules *sample, int argc,
+		       char **argv, struct error *err)
 {
 	const struct read_flags flags = {.inputs = o->inputs, .from = o->from, .to = o->to};
 	_cleanup_(store_freep) struct store *s = NULL;
@@ -122,6 +136,7 @@ static int export_open(const struct export_opts *o, int argc, char **argv, struc
 	struct spans_out_options options = {.apart = !o->zipkin,
 					    .service = o->service,
 					    .name = o->name,
+					    .sample = sample,
 					    .calls_ns = o->calls_ns ? o->calls_ns : -1};
 	int64_t first, last;
 	int r = read_flags_open(&flags, argc, argv, &s, err);
@@ -163,16 +178,17 @@ static int export_run_timeline(const struct export_opts *o, int argc, char **arg
 		.output = o->output,
 		.chrome = o->chrome};
 
-	if (o->protobuf || o->calls_ns || o->no_io || o->service || o->name)
+	if (o->protobuf || o->calls_ns || o->no_io || o->service || o->name || o->sample)
 		return fail_usage(
-			"export: --protobuf, --calls, --no-io, --service and --name are for spans, "
-			"and not for --perfetto or --chrome");
+			"export: --protobuf, --calls, --no-io, --service, --name and --sample are "
+			"for spans, and not for --perfetto or --chrome");
 	return export_timeline(&t, argc, argv, err) < 0 ? fail(err) : 0;
 }
 
 static int export_run(const void *opts, int argc, char **argv)
 {
 	const struct export_opts *o = opts;
+	struct sample_rules rules;
 	struct error err = {0};
 
 	if (o->otlp + o->zipkin + o->jaeger + o->perfetto + o->chrome > 1)
@@ -187,7 +203,12 @@ static int export_run(const void *opts, int argc, char **argv)
 		return fail_usage("export: --protobuf is a form of --otlp");
 	if (o->no_io && o->calls_ns)
 		return fail_usage("export: --no-io and --calls exclude each other");
-	return export_open(o, argc, argv, &err) < 0 ? fail(&err) : 0;
+	if (o->sample && (o->service || o->name))
+		return fail_usage("export: --sample keeps whole requests: without --service and "
+				  "--name");
+	if (o->sample && sample_rules_read(&rules, o->sample, &err) < 0)
+		return fail_usage("export: %s", err.message);
+	return export_open(o, o->sample ? &rules : NULL, argc, argv, &err) < 0 ? fail(&err) : 0;
 }
 
 static const struct option export_options[] = {
@@ -220,6 +241,10 @@ static const struct option export_options[] = {
 	 offsetof(struct export_opts, calls_ns)},
 	{0, "no-io", OPTION_FLAG, NULL, "leave out what calls the spans made (weir.io.*)",
 	 offsetof(struct export_opts, no_io)},
+	{0, "sample", OPTION_STRING, "RULES",
+	 "keep some of the requests, each with the number that it stands for: 'failed, slow 1%, "
+	 "rare 10, 1/100'",
+	 offsetof(struct export_opts, sample)},
 	{0, "service", OPTION_STRING, "NAME", "only spans of this service",
 	 offsetof(struct export_opts, service)},
 	{0, "name", OPTION_STRING, "NAME", "only spans of this name",
@@ -243,6 +268,8 @@ static const struct command_example export_examples[] = {
 	 "a body that curl --data-binary @spans.pb sends to a collector"},
 	{"weir export -i app.weir --jaeger --calls 1ms -o spans.json",
 	 "for Jaeger's page, slow calls as spans of their own"},
+	{"weir export -i app.weir --sample 'failed, slow 1%, rare, 1/100' -o some.json",
+	 "what is worth a look, and a hundredth of the rest, with weights"},
 	{"weir export -i app.weir --perfetto -o app.perfetto-trace",
 	 "a file that Perfetto's UI opens"},
 	{"weir export -i app.weir --chrome --slower 1ms -o slow.json",
@@ -263,6 +290,11 @@ const struct command command_export = {
 		"A span without ids gets some, the same at each export. One that was still "
 		"running ends with the trace, and weir.status names it, as it does one that was "
 		"cut. Zipkin and Jaeger keep microseconds.\n\n"
+		"--sample keeps whole requests by the first rule that they fit: failed, one of its "
+		"spans failed; slow P%, among the slowest of its name; rare N, at most N of its "
+		"name; the last, 1/N or P%, is of all others. weir.sample.weight is how many a "
+		"request stands for: weights of requests of one name add up to their number. "
+		"OTLP's tracestate has the threshold (ot=th:).\n\n"
 		"--perfetto and --chrome write every call as a slice on the track of its thread, "
 		"with "
 		"arguments and file; requests of io_uring, spans and requests to disks have tracks "
