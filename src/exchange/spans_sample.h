@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spans_sample.h: which requests of an export are kept, and how many each of them stands for. A request is all spans that have one
- * trace id: all of them are kept or none. Each belongs to the first rule that it fits:
+ * spans_sample.h: which requests of an export are kept, and how many each of them stands for. A request is all spans that have
+ * one trace id: all of them are kept or none. Each belongs to the first rule that it fits:
  *
  *   failed     one of its spans failed
  *   slow P%    it is among the slowest P % of its name
  *   rare N     its name has at most N requests
  *   1/N, P%    all others, the last rule: those whose randomness says so
  *
- * What the first three choose is kept whole, and stands for itself. Of the others of one name, of which there are n, k are kept,
- * and each stands for n / k: weights add up to the number of requests, of each rule and name. Which they are is decided as
- * OpenTelemetry's consistent probability sampling has it, by 56 random bits R of the trace against a threshold T (ot=th:, rv:), so that
- * each subset of k is as likely as any other, and sums of weight times value are unbiased. Where none of a name passes, the one with
- * the largest R is kept, without a threshold. R of those that were sampled before is no longer even: they are a name of their own
- * for each threshold of then. Their weights are of what the trace has, as all are.
+ * What the first three choose is kept whole, and stands for itself. Of the others of one name, of which there are n, k are
+ * kept, and each stands for n / k: weights add up to the number of requests, of each rule and name. Which they are is decided
+ * as OpenTelemetry's consistent probability sampling has it, by 56 random bits R of the trace against a threshold T (ot=th:,
+ * rv:), so that each subset of k is as likely as any other, and sums of weight times value are unbiased. Where none of a name
+ * passes, the one with the largest R is kept, without a threshold. R of those that were sampled before is no longer even:
+ * they are a name of their own for each threshold of then. Their weights are of what the trace has, as all are.
  */
 #pragma once
 
