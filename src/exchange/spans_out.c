@@ -253,6 +253,20 @@ static void span_make_ids(const struct spans_out *o, const struct batch *b, size
 		snprintf(ids->parent, sizeof(ids->parent), "%016lx", parent);
 }
 
+void spans_out_ids(const struct spans_out *o, uint64_t recording, int64_t number,
+		   struct span_ids *ids)
+{
+	int64_t key = number ? span_key(recording, number) : 0;
+	uint64_t trace[2];
+
+	*ids = (struct span_ids){0};
+	if (!known_of(o, key))
+		return;
+	span_find_trace(o, key, trace);
+	snprintf(ids->trace, sizeof(ids->trace), "%016lx%016lx", trace[0], trace[1]);
+	snprintf(ids->span, sizeof(ids->span), "%016lx", span_id_of(o, key));
+}
+
 /* ---- notes ---- */
 
 static int keep_notes(struct spans_out *o, const struct batch *b, void *arg _unused_,

@@ -529,8 +529,8 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 			      .unselected = unselected,
 			      .seen = ++at->seen};
 	size_t n = span_places_of(at->s->places, b, row, start, members);
-	bool told = !unselected || at->p->unselected, is_of = false;
-	int r = 0;
+	bool told = at->p->call && (!unselected || at->p->unselected), is_of = false;
+	int r = at->p->row && !unselected ? at->p->row(at->p->arg, &c, members, n) : 0;
 
 	for (size_t i = 0; i < n && told && r >= 0; i++) {
 		const struct span *k = &at->s->all[members[i].span];
@@ -541,7 +541,7 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 		c.part = pass_part(k, &c);
 		r = at->p->call(at->p->arg, &c);
 	}
-	if (r >= 0)
+	if (r >= 0 && at->p->call)
 		r = span_pass_waits(at, &c, members, n, &is_of);
 	if (r >= 0 && at->p->time && !unselected && !is_of && c.start < at->p->to &&
 	    c.stop > at->p->from) {
@@ -629,7 +629,8 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 	bool open = to > run->last;
 	const struct scan_request q[] = {
 		{.table = TABLE_OP,
-		 .columns = pass_columns() | (run->where ? expr_columns(run->where) : 0),
+		 .columns =
+			 p->columns | pass_columns() | (run->where ? expr_columns(run->where) : 0),
 		 .from = open ? MIN(p->from, s->earliest) : p->from,
 		 .to = open ? INT64_MAX : to,
 		 .unended = open,

@@ -167,13 +167,18 @@ struct span_call {
 
 /* For each call that a span has; rows come in order of their end. Negative ends the pass. */
 typedef int span_call_fn(void *arg, const struct span_call *c);
+struct span_member;
 struct span_pass {
 	/* calls that overlap [from, to) come; others may, and those that end a second later may not */
 	int64_t from, to;
-	bool time;	 /* also calls that merely overlap: only of `of` */
-	bool unselected; /* also those that the selection leaves out, but for `time` */
-	uint32_t of;	 /* SPAN_NONE: of every span */
-	span_call_fn *call;
+	bool time;	    /* also calls that merely overlap: only of `of` */
+	bool unselected;    /* also those that the selection leaves out, but for `time` */
+	uint32_t of;	    /* SPAN_NONE: of every span */
+	uint64_t columns;   /* of op, that are read beside those that are anyway */
+	span_call_fn *call; /* NULL: not wanted */
+	/* May be NULL: once for each selected call, with the spans that have it, but for `wait` and `time`; there may be none. */
+	int (*row)(void *arg, const struct span_call *c, const struct span_member *members,
+		   size_t count);
 	/* May be NULL: for each time for which a span's thread had no CPU, in calls and not, in one order with them. */
 	int (*stall)(void *arg, uint32_t span, int64_t start, int64_t stop);
 	void *arg;
