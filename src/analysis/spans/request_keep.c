@@ -72,13 +72,13 @@ static int span_op_put(void *arg, struct store_writer *w, uint64_t covered, stru
 					  .origin = KEEP_ORIGIN,
 					  .version = KEEP_VERSION,
 					  .covered = covered};
-	const struct span_pass p = {.from = INT64_MIN,
-				    .to = INT64_MAX,
-				    .of = SPAN_NONE,
-				    .unselected = true,
-				    .call = span_op_call,
-				    .stall = span_op_stall,
-				    .arg = k};
+	struct span_pass p = {.from = INT64_MAX,
+			      .to = INT64_MAX,
+			      .of = SPAN_NONE,
+			      .unselected = true,
+			      .call = span_op_call,
+			      .stall = span_op_stall,
+			      .arg = k};
 	int r = store_made_begin(w, &what, err);
 
 	k->to = w;
@@ -86,6 +86,8 @@ static int span_op_put(void *arg, struct store_writer *w, uint64_t covered, stru
 	k->q->kept = 0;
 	batch_clear(
 		k->rows); /* of an attempt that failed; what comes of another is not stored, and fails */
+	for (uint32_t i = 0; i < k->q->spans.count; i++)
+		p.from = MIN(p.from, k->q->spans.all[i].start);
 	if (r >= 0)
 		r = spanset_pass(&k->q->spans, k->in, run, &p, err);
 	if (r >= 0)
