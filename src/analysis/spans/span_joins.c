@@ -282,7 +282,8 @@ static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t 
 		return 0;
 	if (grow((void **)&j->waits, &j->wait_cap, j->wait_count + 1, sizeof(*j->waits)) < 0)
 		return -ENOMEM;
-	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target, idle};
+	assert(target <= INT32_MAX); /* threads take more than a byte each */
+	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target & INT32_MAX, idle};
 	return 0;
 }
 
@@ -402,16 +403,18 @@ static int join_follow(struct joining *g, const struct join_event *e)
 	}
 }
 
-static int join_order(const void *a, const void *b)
+static int join_order(const void *a, const void *b, void *events)
 {
-	const struct join_event *x = a, *y = b;
+	const struct join_event *all = events, *x = &all[*(const uint32_t *)a],
+				*y = &all[*(const uint32_t *)b];
 
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1; /* a write before its read */
-	return x->task != y->task ? (x->task < y->task ? -1 : 1)
-				  : (x->stop > y->stop) - (x->stop < y->stop);
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	return x->stop != y->stop ? (x->stop < y->stop ? -1 : 1) : (x > y) - (x < y);
 }
 
 static int wait_order(const void *a, const void *b)
@@ -426,18 +429,22 @@ static int wait_order(const void *a, const void *b)
 
 static int join_simulate(struct joining *g)
 {
+	/* numbers of events: a sort takes as much memory again as what it sorts */
+	_cleanup_free_ uint32_t *order = malloc((g->count + 1) * sizeof(*order));
 	int r = 0;
 
 	g->task_count = span_places_tasks(g->s->places);
 	g->tasks = calloc(g->task_count + 1, sizeof(*g->tasks));
-	if (!g->tasks)
+	if (!g->tasks || !order)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->task_count; i++)
 		g->tasks[i].origin = SPAN_NONE;
+	for (size_t i = 0; i < g->count; i++)
+		order[i] = (uint32_t)i;
 	if (g->count)
-		qsort(g->events, g->count, sizeof(*g->events), join_order);
+		qsort_r(order, g->count, sizeof(*order), join_order, g->events);
 	for (size_t i = 0; i < g->count && r >= 0; i++)
-		r = join_follow(g, &g->events[i]);
+		r = join_follow(g, &g->events[order[i]]);
 	for (size_t i = 0; i < g->task_count && r >= 0; i++)
 		r = join_pause(g, (uint32_t)i);
 	if (g->j->wait_count)
@@ -463,5 +470,6 @@ int span_joins_make(struct spans *s, const struct analysis_input *in,
 		r = join_gather(&g, in, run, err);
 	if (r >= 0)
 		r = join_simulate(&g);
+	free(TAKE_PTR(g.events)); /* before there is more */
 	return r < 0 ? r : span_joins_resolve(s);
 }

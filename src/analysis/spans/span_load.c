@@ -45,6 +45,7 @@ static void span_load_free(struct span_load *l)
 	free(l->carried);
 	map_free(&l->by_number);
 	map_free(&l->by_ids);
+	*l = (struct span_load){0};
 }
 
 static uint64_t span_ids(struct bytes trace, struct bytes span)
@@ -427,6 +428,7 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 		r = span_arrange(&l);
 	if (r >= 0)
 		r = span_load_places(&l, store_dims(run->store));
+	span_load_free(&l); /* before there is more */
 	if (r >= 0)
 		r = span_joins_make(s, in, run, err);
 	if (r == -E2BIG)
