@@ -148,6 +148,12 @@ struct analysis {
 	int (*instead)(const void *options, struct buf *text, struct error *err);
 	/* Fills the result, which is empty. 0 or negative with a message; -EINVAL: the question means nothing here. */
 	int (*run)(const struct analysis_input *in, struct analysis_result *out, struct error *err);
+	/*
+	 * Instead of run(), of a trace that grows: the first table has the rows that came since the last call, and those alone.
+	 * 1: there may be more, 0: they were the last, or negative with a message. NULL: it cannot follow; else --follow is there.
+	 */
+	int (*follow)(const struct analysis_input *in, struct analysis_result *out,
+		      struct error *err);
 	/* The exit status of the command. NULL: 0. */
 	int (*status)(const void *options, const struct analysis_result *r);
 	/* Appends further members of the document: `, "name": value`, each. NULL: none. 0 or -ENOMEM. */

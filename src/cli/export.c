@@ -16,8 +16,8 @@
 struct export_opts {
 	struct option_list inputs;
 	struct select_flags sel;
-	const char *output, *from, *to, *service, *name;
-	bool otlp, protobuf, zipkin, jaeger, perfetto, chrome, no_io;
+	const char *output, *from, *to, *service, *name, *sample;
+	bool otlp, protobuf, zipkin, jaeger, perfetto, chrome, profiles, no_io;
 	int64_t calls_ns;
 };
 
@@ -73,6 +73,18 @@ static bool export_has_calls(const struct store *s)
 	return false;
 }
 
+/* Says how many requests were kept by each rule. */
+static void export_tell_sample(const struct spans_sample *s)
+{
+	for (size_t i = 0; s && i < s->rules.count; i++) {
+		const struct sample_sums *n = &s->sums[i];
+
+		fprintf(stderr, "weir: %s: %s of %s request%s kept\n",
+			sample_word(s->rules.all[i].kind), format_count(n->kept).s,
+			format_count(n->requests).s, n->requests == 1 ? "" : "s");
+	}
+}
+
 /* Says what the document does not have. */
 static int export_tell(const struct export_out *e, struct spans_out *out, struct store *s,
 		       struct error *err)
@@ -83,6 +95,7 @@ static int export_tell(const struct export_out *e, struct spans_out *out, struct
 	if (r < 0)
 		return r;
 	loss_warn(&loss);
+	export_tell_sample(spans_out_sample(out));
 	if (spans_out_calls_lost(out))
 		fprintf(stderr,
 			"weir: %llu calls are left out: at most %u become spans; raise --calls\n",
@@ -114,7 +127,8 @@ static int export_all(const struct export_opts *o, struct spans_out *out, struct
 	return export_tell(&e, out, s, err);
 }
 
-static int export_open(const struct export_opts *o, int argc, char **argv, struct error *err)
+static int export_open(const struct export_opts *o, const struct sample_rules *sample, int argc,
+		       char **argv, struct error *err)
 {
 	const struct read_flags flags = {.inputs = o->inputs, .from = o->from, .to = o->to};
 	_cleanup_(store_freep) struct store *s = NULL;
@@ -122,6 +136,7 @@ static int export_open(const struct export_opts *o, int argc, char **argv, struc
 	struct spans_out_options options = {.apart = !o->zipkin,
 					    .service = o->service,
 					    .name = o->name,
+					    .sample = sample,
 					    .calls_ns = o->calls_ns ? o->calls_ns : -1};
 	int64_t first, last;
 	int r = read_flags_open(&flags, argc, argv, &s, err);
@@ -150,8 +165,8 @@ static int export_selects_none(const struct export_opts *o, struct error *err)
 		r = choice_make(&choice, &flags.sel, &select, &flags.sel.where, NULL, err);
 	if (r >= 0 && choice.text.len)
 		r = error_set(err, -EINVAL,
-			      "export: calls can be chosen for --perfetto and --chrome; spans by "
-			      "--name, --service, --from and --to");
+			      "export: calls can be chosen for --perfetto, --chrome and "
+			      "--otlp-profiles; spans by --name, --service, --from and --to");
 	return r;
 }
 
@@ -161,33 +176,42 @@ static int export_run_timeline(const struct export_opts *o, int argc, char **arg
 	const struct export_timeline t = {
 		.flags = {.inputs = o->inputs, .sel = o->sel, .from = o->from, .to = o->to},
 		.output = o->output,
-		.chrome = o->chrome};
+		.chrome = o->chrome,
+		.profiles = o->profiles,
+		.protobuf = o->protobuf};
 
-	if (o->protobuf || o->calls_ns || o->no_io || o->service || o->name)
+	if (o->calls_ns || o->no_io || o->service || o->name || o->sample)
 		return fail_usage(
-			"export: --protobuf, --calls, --no-io, --service and --name are for spans, "
-			"and not for --perfetto or --chrome");
+			"export: --calls, --no-io, --service, --name and --sample are for spans, "
+			"and not for --perfetto, --chrome or --otlp-profiles");
+	if (o->protobuf && !o->profiles)
+		return fail_usage("export: --protobuf is a form of --otlp and --otlp-profiles");
 	return export_timeline(&t, argc, argv, err) < 0 ? fail(err) : 0;
 }
 
 static int export_run(const void *opts, int argc, char **argv)
 {
 	const struct export_opts *o = opts;
+	struct sample_rules rules;
 	struct error err = {0};
 
-	if (o->otlp + o->zipkin + o->jaeger + o->perfetto + o->chrome > 1)
-		return fail_usage(
-			"export: one of --otlp, --zipkin, --jaeger, --perfetto and --chrome at a "
-			"time");
-	if (o->perfetto || o->chrome)
+	if (o->otlp + o->zipkin + o->jaeger + o->perfetto + o->chrome + o->profiles > 1)
+		return fail_usage("export: one of --otlp, --zipkin, --jaeger, --perfetto, --chrome "
+				  "and --otlp-profiles at a time");
+	if (o->perfetto || o->chrome || o->profiles)
 		return export_run_timeline(o, argc, argv, &err);
 	if (export_selects_none(o, &err) < 0)
 		return fail(&err);
 	if (o->protobuf && (o->zipkin || o->jaeger))
-		return fail_usage("export: --protobuf is a form of --otlp");
+		return fail_usage("export: --protobuf is a form of --otlp and --otlp-profiles");
 	if (o->no_io && o->calls_ns)
 		return fail_usage("export: --no-io and --calls exclude each other");
-	return export_open(o, argc, argv, &err) < 0 ? fail(&err) : 0;
+	if (o->sample && (o->service || o->name))
+		return fail_usage("export: --sample keeps whole requests: without --service and "
+				  "--name");
+	if (o->sample && sample_rules_read(&rules, o->sample, &err) < 0)
+		return fail_usage("export: %s", err.message);
+	return export_open(o, o->sample ? &rules : NULL, argc, argv, &err) < 0 ? fail(&err) : 0;
 }
 
 static const struct option export_options[] = {
@@ -200,6 +224,11 @@ static const struct option export_options[] = {
 	{0, "otlp", OPTION_FLAG, NULL,
 	 "OpenTelemetry's OTLP in JSON, a request of up to 512 spans a line (the default)",
 	 offsetof(struct export_opts, otlp)},
+	{0, "otlp-profiles", OPTION_FLAG, NULL,
+	 "calls as OTLP's profiles (v1development of 1.10.0): time, bytes and number by stack, "
+	 "else by "
+	 "call and file, with links to spans",
+	 offsetof(struct export_opts, profiles)},
 	{0, "protobuf", OPTION_FLAG, NULL, "OTLP as one request in protobuf instead",
 	 offsetof(struct export_opts, protobuf)},
 	{0, "zipkin", OPTION_FLAG, NULL, "Zipkin's JSON, version 2",
@@ -220,6 +249,10 @@ static const struct option export_options[] = {
 	 offsetof(struct export_opts, calls_ns)},
 	{0, "no-io", OPTION_FLAG, NULL, "leave out what calls the spans made (weir.io.*)",
 	 offsetof(struct export_opts, no_io)},
+	{0, "sample", OPTION_STRING, "RULES",
+	 "keep some of the requests, each with the number that it stands for: 'failed, slow 1%, "
+	 "rare 10, 1/100'",
+	 offsetof(struct export_opts, sample)},
 	{0, "service", OPTION_STRING, "NAME", "only spans of this service",
 	 offsetof(struct export_opts, service)},
 	{0, "name", OPTION_STRING, "NAME", "only spans of this name",
@@ -231,7 +264,8 @@ static const struct option export_options[] = {
 	{0, "to", OPTION_STRING, "TIME", "up to this time, written likewise",
 	 offsetof(struct export_opts, to)},
 	SELECT_FLAGS(struct export_opts, sel,
-		     "with --perfetto and --chrome: only calls of these processes, with all their "
+		     "with --perfetto, --chrome and --otlp-profiles: only calls of these "
+		     "processes, with all their "
 		     "threads; "
 		     "repeatable, or PID,PID"),
 	{0},
@@ -243,6 +277,10 @@ static const struct command_example export_examples[] = {
 	 "a body that curl --data-binary @spans.pb sends to a collector"},
 	{"weir export -i app.weir --jaeger --calls 1ms -o spans.json",
 	 "for Jaeger's page, slow calls as spans of their own"},
+	{"weir export -i app.weir --sample 'failed, slow 1%, rare, 1/100' -o some.json",
+	 "what is worth a look, and a hundredth of the rest, with weights"},
+	{"weir export -i app.weir --otlp-profiles --protobuf -o profiles.pb",
+	 "where the time of I/O went, as profiles for a collector"},
 	{"weir export -i app.weir --perfetto -o app.perfetto-trace",
 	 "a file that Perfetto's UI opens"},
 	{"weir export -i app.weir --chrome --slower 1ms -o slow.json",
@@ -253,7 +291,7 @@ static const struct command_example export_examples[] = {
 const struct command command_export = {
 	.name = "export",
 	.summary = "write spans for OpenTelemetry, Zipkin and Jaeger, or a timeline for Perfetto",
-	.usage = "[--otlp | --zipkin | --jaeger | --perfetto | --chrome] [options] [TRACE...]",
+	.usage = "[--otlp | --zipkin | --perfetto | ...] [options] [TRACE...]",
 	.description =
 		"Writes the spans of a trace, marked or imported, and the matches of periods that "
 		"the trace has. Where calls were recorded, a span has how many it made, how many "
@@ -263,11 +301,20 @@ const struct command command_export = {
 		"A span without ids gets some, the same at each export. One that was still "
 		"running ends with the trace, and weir.status names it, as it does one that was "
 		"cut. Zipkin and Jaeger keep microseconds.\n\n"
+		"--sample keeps whole requests by the first rule that they fit: failed, one of its "
+		"spans failed; slow P%, among the slowest of its name; rare N, at most N of its "
+		"name; the last, 1/N or P%, is of all others. weir.sample.weight is how many a "
+		"request stands for: weights of requests of one name add up to their number. "
+		"OTLP's tracestate has the threshold (ot=th:).\n\n"
 		"--perfetto and --chrome write every call as a slice on the track of its thread, "
 		"with "
 		"arguments and file; requests of io_uring, spans and requests to disks have tracks "
 		"of "
 		"their own. What never ended is drawn up to the end of the trace.\n\n"
+		"--otlp-profiles sums calls up: io_time, wait_time (calls that wait for work), "
+		"io_bytes and io_calls of each process, by the functions that led to the call, "
+		"or by its file where no stack was recorded, with the call itself as the leaf, by "
+		"weir.io.class and by the span that it belongs to.\n\n"
 		"Exit status: 0 done, 1 the trace cannot be read or the file not be written, 2 "
 		"wrong options.",
 	.options = export_options,

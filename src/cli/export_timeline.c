@@ -9,6 +9,7 @@
 #include "cli/terminal/format.h"
 #include "cli/terminal/loss_text.h"
 #include "cli/terminal/output.h"
+#include "exchange/profiles_out.h"
 #include "exchange/timeline.h"
 
 static int export_timeline_flush(void *arg, struct buf *out)
@@ -50,6 +51,36 @@ static int export_timeline_tell(const struct export_timeline *o, const struct ti
 	fprintf(stderr, "\n");
 	if (o->output && !o->chrome)
 		fprintf(stderr, "next: open %s in Perfetto's UI\n", o->output);
+	return 0;
+}
+
+static int export_profiles_to(const struct export_timeline *o, struct store *s,
+			      const struct choice *choice, struct error *err)
+{
+	_cleanup_(export_timeline_close) FILE *f = o->output ? output_text(o->output, err) : stdout;
+	const struct profiles_options opt = {.from = choice->filter.from,
+					     .to = choice->filter.to,
+					     .where = choice->expr,
+					     .protobuf = o->protobuf};
+	_cleanup_buf_ struct buf out = {0};
+	struct profiles_stats stats;
+	struct loss loss;
+	int r = f ? profiles_write(s, &opt, &out, &stats, err) : err->code;
+
+	if (r < 0)
+		return r;
+	r = export_timeline_flush(f, &out);
+	if (r >= 0 && fflush(f) != 0)
+		r = -errno;
+	if (r < 0)
+		return error_errno(err, r, "cannot write %.800s", o->output ?: "the profiles");
+	r = loss_read(&loss, s, err);
+	if (r < 0)
+		return r;
+	loss_warn(&loss);
+	fprintf(stderr, "weir: %s calls in %s samples; %s have a stack, %s belong to a span\n",
+		format_count(stats.calls).s, format_count(stats.samples).s,
+		format_count(stats.stacked).s, format_count(stats.linked).s);
 	return 0;
 }
 
@@ -100,5 +131,8 @@ int export_timeline(const struct export_timeline *o, int argc, char **argv, stru
 	if (r >= 0)
 		r = read_flags_range(&o->flags, first, last, &choice.filter.from, &choice.filter.to,
 				     err);
-	return r < 0 ? r : export_timeline_to(o, s, &choice, err);
+	if (r < 0)
+		return r;
+	return o->profiles ? export_profiles_to(o, s, &choice, err)
+			   : export_timeline_to(o, s, &choice, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_timeline.h: `weir export --perfetto`, `--chrome`: a trace for viewers of timelines. */
+/* export_timeline.h: `weir export --perfetto`, `--chrome`, `--otlp-profiles`: calls for viewers of timelines and of profiles. */
 #pragma once
 
 #include "cli/options/shared.h"
@@ -8,6 +8,7 @@ struct export_timeline {
 	struct read_flags flags;
 	const char *output; /* NULL: standard output */
 	bool chrome;
+	bool profiles, protobuf; /* OTLP's profiles; in protobuf */
 };
 
 /* 0 or negative with a message. */

@@ -86,7 +86,8 @@ struct scan_request {
 	uint64_t columns;	   /* set of columns wanted; the filter's are added */
 	int64_t from, to;	   /* ended in [from, to); INT64_MIN, INT64_MAX: open */
 	const struct expr *filter; /* NULL: all */
-	bool follow;		   /* at the end wait for more: next() gives 0 rows then */
+	bool unended; /* of calls: with a range also those whose end is not known. Over trace files */
+	bool follow; /* at the end wait for more: next() gives 0 rows then */
 };
 /* Over trace files: needs no engine. */
 int engine_scan_new(struct engine_scan **ret, struct store *s, const struct scan_request *q,

@@ -106,7 +106,7 @@ static bool scan_rows_block_can_pass(const struct scan_rows *s, size_t block)
 {
 	const struct store_block *b = store_block(s->store, block);
 
-	if (!order_block_in(b, s->q.from, s->q.to))
+	if (!order_block_in(b, s->q.from, s->q.to) && !(s->q.unended && order_block_unended(b)))
 		return false;
 	return !s->eval || facts_may_pass(s->eval, s->store, block);
 }
@@ -135,7 +135,8 @@ static ssize_t scan_rows_choose_rows(struct scan_rows *s, struct stream *t, size
 		n = (ssize_t)live_rows(s, block, t->rows);
 		in = t->rows;
 	}
-	n = (ssize_t)order_rows_in(t->batch, s->q.from, s->q.to, in, (size_t)n, t->rows);
+	n = (ssize_t)order_rows_in(t->batch, s->q.from, s->q.to, s->q.unended, in, (size_t)n,
+				   t->rows);
 	if (n > 0 && s->eval)
 		n = eval_filter(s->eval, s->scratch, 0, t->batch, t->rows, (size_t)n, t->rows);
 	return n;

@@ -26,6 +26,9 @@
 /* what weir knows and the formats have no place for */
 #define NAME_STATUS "weir.status" /* running, cut */
 #define NAME_SOURCE "weir.source" /* where it is none that was imported */
+/* of a span that was sampled: how many it stands for, and by which rule it was kept */
+#define NAME_WEIGHT "weir.sample.weight"
+#define NAME_RULE   "weir.sample.rule"
 /* what was too large to be kept: its length */
 #define NAME_LEFT_OUT "weir.left_out_bytes"
 

@@ -39,6 +39,8 @@ struct proto_message {
 
 extern const struct proto_message proto_resource, proto_scope, proto_span;
 extern const struct proto_message proto_request; /* ExportTraceServiceRequest */
+extern const struct proto_message
+	proto_profiles; /* ExportProfilesServiceRequest, v1development of 1.10.0 */
 
 /* A field as it stands on the wire. */
 struct proto_wire {

@@ -38,6 +38,10 @@ struct span_known {
 	bool has_trace;
 };
 
+/* The ids of a span or match as it is exported, by its number; "" where there is none. */
+void spans_out_ids(const struct spans_out *o, uint64_t recording, int64_t number,
+		   struct span_ids *ids);
+
 /* A call that becomes a span. */
 struct call_out {
 	uint64_t key; /* of the span that made it, as below */

@@ -14,6 +14,7 @@
 #include "schema/vocab.h"
 
 #define ANCESTORS_MAX 256 /* parents may form a loop */
+#define FLAG_RANDOM   2	  /* of W3C's trace flags: the last 56 bits of the trace's id are random */
 
 /* A note as it is kept: texts stand in spans_out.texts. */
 struct note_kept {
@@ -39,7 +40,13 @@ struct spans_out {
 	struct note_out *shown; /* of one span */
 	size_t shown_cap;
 	struct spans_calls calls;
+	struct spans_sample sample;
 };
+
+const struct spans_sample *spans_out_sample(const struct spans_out *o)
+{
+	return o->opt.sample ? &o->sample : NULL;
+}
 
 uint64_t spans_out_calls_lost(const struct spans_out *o)
 {
@@ -57,6 +64,7 @@ void spans_out_free(struct spans_out *o)
 	intern_free(&o->texts);
 	free(o->shown);
 	spans_calls_free(&o->calls);
+	spans_sample_free(&o->sample);
 	free(o);
 }
 
@@ -245,6 +253,20 @@ static void span_make_ids(const struct spans_out *o, const struct batch *b, size
 		snprintf(ids->parent, sizeof(ids->parent), "%016lx", parent);
 }
 
+void spans_out_ids(const struct spans_out *o, uint64_t recording, int64_t number,
+		   struct span_ids *ids)
+{
+	int64_t key = number ? span_key(recording, number) : 0;
+	uint64_t trace[2];
+
+	*ids = (struct span_ids){0};
+	if (!known_of(o, key))
+		return;
+	span_find_trace(o, key, trace);
+	snprintf(ids->trace, sizeof(ids->trace), "%016lx%016lx", trace[0], trace[1]);
+	snprintf(ids->span, sizeof(ids->span), "%016lx", span_id_of(o, key));
+}
+
 /* ---- notes ---- */
 
 static int keep_notes(struct spans_out *o, const struct batch *b, void *arg _unused_,
@@ -415,6 +437,60 @@ static void span_read_span(struct spans_out *o, const struct batch *b, size_t ro
 	span_make_ids(o, b, row, &s->ids);
 }
 
+/* ---- sampling ---- */
+
+static int sample_rows(struct spans_out *o, const struct batch *b, void *arg _unused_,
+		       struct error *err)
+{
+	int r = 0;
+
+	for (size_t row = 0; row < b->rows && r >= 0; row++) {
+		struct bytes text = batch_get_bytes(b, SPAN_ATTRIBUTES, row);
+		/* most say nothing of it, and JSON is slow */
+		bool says = text.len && memmem(text.data, text.len, "\"otel.", 6);
+		_cleanup_json_ json_t *a =
+			says ? json_loadb((const char *)text.data, text.len, 0, NULL) : NULL;
+		struct span_out s;
+
+		span_read_span(o, b, row, &s);
+		if (!is_wanted(o, &s))
+			continue;
+		r = spans_sample_take(
+			&o->sample,
+			&(struct sample_span){
+				.trace = s.ids.trace,
+				.name = s.name,
+				.service = s.service,
+				.start = s.start,
+				.dur = s.dur,
+				.parent = known_of(o, number_at(o, b, SPAN_PARENT, row)) != NULL,
+				.failed = s.status == SPAN_STATUS_ERROR,
+				.random = json_integer_value(json_object_get(a, NAME_FLAGS)) &
+					  FLAG_RANDOM,
+				.state = json_string_value(json_object_get(a, NAME_TRACE_STATE))});
+	}
+	return r < 0 ? error_errno(err, r, "reading spans") : 0;
+}
+
+/* What its request stands for, in the attributes of a span. */
+static int sample_put(const struct spans_out *o, const struct sample_request *q, json_t *to)
+{
+	_cleanup_buf_ struct buf state = {0};
+	int r = spans_sample_state(
+		&o->sample, q, json_string_value(json_object_get(to, NAME_TRACE_STATE)), &state);
+
+	if (r >= 0 && state.len)
+		r = json_set_some(to, NAME_TRACE_STATE,
+				  json_mended((struct bytes){state.data, state.len}));
+	else if (r >= 0)
+		json_object_del(to, NAME_TRACE_STATE);
+	if (r >= 0)
+		r = json_set_some(to, NAME_WEIGHT, json_real(q->weight));
+	return r < 0 ? r
+		     : json_set_some(to, NAME_RULE,
+				     json_string(sample_word(o->sample.rules.all[q->rule].kind)));
+}
+
 struct each {
 	spans_out_fn *take;
 	void *arg;
@@ -429,6 +505,9 @@ static struct bytes text_bytes(const char *text)
 static int each_call(const struct spans_out *o, const struct call_out *c,
 		     const struct span_out *parent, const struct each *e)
 {
+	/* of the same group, and of the same weight */
+	static const char *const same[] = {NAME_RESOURCE, NAME_RESOURCE_SCHEMA, NAME_LOCAL,
+					   NAME_WEIGHT, NAME_RULE};
 	struct bytes file =
 		c->file_id < 0 ? (struct bytes){0} : dims_file_name(o->dims, c->file_id);
 	struct span_out s = {.name = text_bytes(word("op", c->op)),
@@ -451,8 +530,7 @@ static int each_call(const struct spans_out *o, const struct call_out *c,
 		r = json_set_some(s.attributes, "error.type", json_string(word("err", c->err)));
 	if (r >= 0 && file.len)
 		r = json_set_some(s.attributes, "file.path", json_mended(file));
-	for (size_t i = 0; i < 3 && r >= 0; i++) { /* of the same group */
-		static const char *const same[] = {NAME_RESOURCE, NAME_RESOURCE_SCHEMA, NAME_LOCAL};
+	for (size_t i = 0; i < ARRAY_SIZE(same) && r >= 0; i++) {
 		json_t *v = json_object_get(parent->attributes, same[i]);
 
 		r = v ? json_set_some(s.attributes, same[i], json_incref(v)) : 0;
@@ -466,6 +544,7 @@ static int each_call(const struct spans_out *o, const struct call_out *c,
 static int each_span(struct spans_out *o, const struct batch *b, size_t row, const struct each *e)
 {
 	int64_t number = number_at(o, b, SPAN_NUMBER, row);
+	const struct sample_request *sampled = NULL;
 	const struct call_out *calls;
 	size_t count = 0;
 	struct span_out s;
@@ -474,10 +553,17 @@ static int each_span(struct spans_out *o, const struct batch *b, size_t row, con
 	span_read_span(o, b, row, &s);
 	if (!is_wanted(o, &s))
 		return 0;
+	if (o->opt.sample) {
+		sampled = spans_sample_kept(&o->sample, s.ids.trace);
+		if (!sampled)
+			return 0;
+	}
 	calls = spans_calls_of(&o->calls, calls_key_at(o, b, row), &count);
 	r = o->opt.brief ? 0 : span_read_attributes(o, b, row, &s);
 	if (r >= 0 && !o->opt.brief)
 		r = show_notes(o, number, &s);
+	if (r >= 0 && sampled && !o->opt.brief)
+		r = sample_put(o, sampled, s.attributes);
 	/* before the span itself, whose writer takes its attributes apart */
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = each_call(o, &calls[i], &s, e);
@@ -521,6 +607,12 @@ static int open_all(struct spans_out *o, struct error *err)
 		r = each_block(o, true, UINT64_MAX, keep_notes, NULL, err);
 	if (r >= 0 && o->note_count)
 		qsort(o->notes, o->note_count, sizeof(*o->notes), compare_notes);
+	if (r >= 0 && o->opt.sample) {
+		o->sample.rules = *o->opt.sample;
+		r = each_block(o, false, UINT64_MAX, sample_rows, NULL, err);
+		if (r >= 0 && spans_sample_decide(&o->sample) < 0)
+			r = error_set(err, -ENOMEM, "out of memory");
+	}
 	if (r >= 0 && o->opt.calls)
 		r = spans_calls_read(&o->calls, o->store, &o->opt, err);
 	return r;

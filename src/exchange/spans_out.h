@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "exchange/spans_sample.h"
 #include "store/store.h"
 
 #define SPANS_CALLS_MAX \
@@ -36,6 +37,8 @@ struct spans_out_options {
 	bool apart; /* two sides of a call that have one id, as Zipkin's may, get two */
 	bool brief; /* names, ids and times alone: without attributes, notes and calls */
 	bool calls; /* what calls a span made */
+	const struct sample_rules
+		*sample; /* which requests are kept; NULL: all. Not with service and name */
 	/* True where nobody waits any more: -EINTR. NULL: never. */
 	bool (*stopped)(const void *arg);
 	const void *arg;
@@ -52,6 +55,8 @@ void spans_out_free(struct spans_out *o);
 DEFINE_CLEANUP(struct spans_out *, spans_out_free)
 /* Calls that are beyond SPANS_CALLS_MAX, and are left out. */
 uint64_t spans_out_calls_lost(const struct spans_out *o);
+/* What was sampled; NULL: nothing. */
+const struct spans_sample *spans_out_sample(const struct spans_out *o);
 /* Calls `take` with each span; a negative result of it ends that. */
 typedef int spans_out_fn(void *arg, const struct span_out *span);
 int spans_out_each(struct spans_out *o, spans_out_fn *take, void *arg, struct error *err);

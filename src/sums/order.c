@@ -94,20 +94,25 @@ bool order_block_in(const struct store_block *b, int64_t from, int64_t to)
 	return first < to && last >= from;
 }
 
-static inline bool row_in(const struct batch *b, size_t row, int64_t from, int64_t to)
+bool order_block_unended(const struct store_block *b)
+{
+	return b->nulls[OP_START] || b->nulls[OP_DUR] || b->max[OP_STATUS] >= STATUS_UNFINISHED;
+}
+
+static inline bool row_in(const struct batch *b, size_t row, int64_t from, int64_t to, bool unended)
 {
 	int64_t end;
 
 	if (b->table == TABLE_OP && batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED)
-		return false;
+		return unended;
 	if (b->def->dur != NO_COLUMN && batch_is_null(b, b->def->dur, row))
-		return false;
+		return unended;
 	end = order_row_end(b, row);
-	return end != INT64_MIN && end >= from && end < to;
+	return end == INT64_MIN ? unended : end >= from && end < to;
 }
 
-size_t order_rows_in(const struct batch *b, int64_t from, int64_t to, const uint32_t *in, size_t n,
-		     uint32_t *out)
+size_t order_rows_in(const struct batch *b, int64_t from, int64_t to, bool unended,
+		     const uint32_t *in, size_t n, uint32_t *out)
 {
 	bool all = order_open(from, to) || !order_by_time(b->table);
 	size_t count = 0;
@@ -115,7 +120,7 @@ size_t order_rows_in(const struct batch *b, int64_t from, int64_t to, const uint
 	for (size_t i = 0; i < n; i++) {
 		uint32_t row = in ? in[i] : (uint32_t)i;
 
-		if (all || row_in(b, row, from, to))
+		if (all || row_in(b, row, from, to, unended))
 			out[count++] = row;
 	}
 	return count;

@@ -23,10 +23,12 @@ static inline bool order_open(int64_t from, int64_t to)
 }
 /* False where no row of the block can have ended in [from, to); nothing is decoded. */
 bool order_block_in(const struct store_block *b, int64_t from, int64_t to);
+/* False where the end of each row of a block of calls is known. */
+bool order_block_unended(const struct store_block *b);
 /* The rows (of those in `in`, or all below n where in is NULL) that ended in [from, to): whose end
- * is known. out may be in. */
-size_t order_rows_in(const struct batch *b, int64_t from, int64_t to, const uint32_t *in, size_t n,
-		     uint32_t *out);
+ * is known; with `unended` also those whose is not. out may be in. */
+size_t order_rows_in(const struct batch *b, int64_t from, int64_t to, bool unended,
+		     const uint32_t *in, size_t n, uint32_t *out);
 
 /* A number for each row of a store: ties of order_ends() are broken by it. */
 #define ORDER_ROW_BITS	 16

@@ -73,7 +73,7 @@ static ssize_t walk_choose_rows(struct walker *w, const struct batch *b, bool al
 	if (all)
 		return sums_filter_rows(a->filter, w->scratch, b, NULL, n, w->rows, &w->err);
 	n = a->range == SUMS_OVERLAP ? walk_overlapping(a, b, w->rows)
-				     : order_rows_in(b, a->from, a->to, NULL, n, w->rows);
+				     : order_rows_in(b, a->from, a->to, false, NULL, n, w->rows);
 	return sums_filter_rows(a->filter, w->scratch, b, w->rows, n, w->rows, &w->err);
 }
 

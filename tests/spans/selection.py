@@ -130,6 +130,29 @@ def hangs(folder):
     tap.check('which the tree has', [r['op'] for r in rows_of(folder, '-i', 'hangs.trace', '--tree', '1')] == [None, 'read'])
 
 
+def late(folder):
+    """A range that begins amid the trace and is open: the spans that ended in it have all of their calls, also those that ended before it, that
+    a thread made under their ids before they were recorded to begin, or that never ended"""
+    call = {'op': 'read', 'class': 'data', 'bytes': 1}
+    ids = {'trace_id': 'a' * 32, 'span_id': 'b' * 16}
+    rows = threads(2)
+    for n in range(100):
+        rows.append(('span', {'start': ORIGIN + n * 10000, 'dur': 9000, 'number': n + 1, 'name': 'step', 'thread_id': 0}))
+        rows += [('op', {'start': ORIGIN + n * 10000 + k * 2000 + 10, 'dur': 1000, 'thread_id': 0, 'tid': 100, **call}) for k in range(5)]
+    rows.append(('span', {'start': ORIGIN + 500000, 'dur': 490000, 'number': 900, 'name': 'carried', 'thread_id': 1, **ids}))
+    rows.append(('context', {'start': ORIGIN + 400000, 'dur': 600000, 'thread_id': 1, **ids}))
+    rows += [('op', {'start': ORIGIN + 390000 + k * 20000, 'dur': 500, 'thread_id': 1, 'tid': 101, **call}) for k in range(10)]
+    rows.append(('op', {'start': ORIGIN + 980000, 'dur': 19000, 'status': 1, 'thread_id': 1, 'tid': 101, **call}))
+    trace(folder, 'late.trace', rows)
+    every = {r['number']: r for r in rows_of(folder, '-i', 'late.trace', '--log')}
+    some = {r['number']: r for r in rows_of(folder, '-i', 'late.trace', '--log', '--from', '+0.00095s')}
+    same = ('dur', 'calls', 'bytes', *TIMES)
+    bad = [(n, [(c, r[c], every[n][c]) for c in same if r[c] != every[n][c]]) for n, r in some.items() if any(r[c] != every[n][c] for c in same)]
+    tap.check('the late spans of an open range have what they have of the whole', not bad and 3 < len(some) < 10 and some[900]['calls'] == 10, bad, sorted(some))
+    tree = rows_of(folder, '-i', 'late.trace', '--tree', '900', '--from', '+0.00095s')
+    tap.check('so has the tree', sum(r['count'] for r in tree if r['what'] == 'call') == 10, tree)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix='weir-selection-') as folder:
         parts(folder)
@@ -137,6 +160,7 @@ def main():
         unknown_names(folder)
         disks(folder)
         hangs(folder)
+        late(folder)
     return tap.end()
 
 

@@ -69,17 +69,21 @@ int period_losses_read(struct period_losses *ret, const struct analysis_run *run
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	const struct batch *b;
 	const uint32_t *rows;
+	uint64_t seen = 0;
 	ssize_t n = 0;
 	int r = engine_scan_new(&scan, run->store, &q, err);
 
 	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = lost_row(ret, run, b, rows[i], dims);
+		for (ssize_t i = 0; i < n && r >= 0; i++) {
+			if (seen++ >= ret->rows)
+				r = lost_row(ret, run, b, rows[i], dims);
+		}
 	}
 	if (r < 0 || n < 0)
 		return error_errno(err, r < 0 ? r : (int)n, "reading what is missing");
-	if (ret->count)
-		qsort(ret->items, ret->count, sizeof(*ret->items), lost_order);
+	ret->rows = MAX(seen, ret->rows);
+	if (ret->count > ret->at)
+		qsort(ret->items + ret->at, ret->count - ret->at, sizeof(*ret->items), lost_order);
 	return 0;
 }
 

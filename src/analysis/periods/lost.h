@@ -17,9 +17,10 @@ struct period_lost {
 struct period_losses {
 	struct period_lost *items;
 	size_t count, cap, at;
+	uint64_t rows; /* of loss that were read */
 };
 
-/* Rows of loss of the run's store that stand for calls, in its range. */
+/* Rows of loss of the run's store that stand for calls, in its range; again, of a trace that grows: those that came since. */
 int period_losses_read(struct period_losses *ret, const struct analysis_run *run,
 		       const struct dims *dims, struct error *err);
 void period_losses_free(struct period_losses *l);

@@ -15,6 +15,7 @@ struct period_matcher {
 	struct period_kind kinds[PERIODS_MAX];
 	struct period_open *roots; /* those without a parent */
 	size_t open_count;
+	uint64_t begun;
 	struct value fields[PERIOD_FIELDS];
 };
 
@@ -22,8 +23,27 @@ void period_matches_free(struct period_matches *m)
 {
 	free(m->items);
 	free(m->captures);
+	free(m->ended);
+	free(m->spare);
 	intern_free(&m->texts);
+	intern_free(&m->captured);
 	*m = (struct period_matches){0};
+}
+
+int period_matches_forget(struct period_matches *m)
+{
+	int r = grow((void **)&m->spare, &m->spare_cap, m->spare_count + m->ended_count,
+		     sizeof(*m->spare));
+
+	if (r < 0)
+		return r;
+	if (m->ended_count)
+		memcpy(m->spare + m->spare_count, m->ended, m->ended_count * sizeof(*m->ended));
+	m->spare_count += m->ended_count;
+	m->ended_count = 0;
+	m->capture_count = 0; /* what is open has none yet */
+	intern_free(&m->captured);
+	return 0;
 }
 
 /* ---- values ---- */
@@ -137,13 +157,16 @@ static int64_t matcher_number(const struct period *p, const struct period_event 
 static int matcher_place(struct period_matcher *m, struct period_open *o)
 {
 	struct period_matches *to = m->to;
-	int r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
+	int r = 0;
 
+	if (!to->spare_count)
+		r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
 	if (r >= 0 && to->count == PERIOD_NO_PARENT)
 		r = -E2BIG;
 	if (r < 0)
 		return r;
-	o->match = (uint32_t)to->count++;
+	o->match = to->spare_count ? to->spare[--to->spare_count] : (uint32_t)to->count++;
+	o->nth = m->begun++;
 	to->items[o->match] = (struct period_match){
 		.start = o->start,
 		.dur = PERIOD_NO_DUR,
@@ -171,7 +194,7 @@ static int matcher_open(struct period_matcher *m, uint32_t period, const struct 
 			"more than %u periods are open at once: END of '%.64s' ends few of "
 			"those that BEGIN begins",
 			PERIODS_OPEN_MAX, p->name);
-	if (m->to->count == PERIODS_MATCHES_MAX)
+	if (m->to->count == PERIODS_MATCHES_MAX && !m->to->spare_count)
 		return error_set(err, -E2BIG,
 				 "more than %u matches, the last of '%.64s': name a key "
 				 "(thread == parent.thread compares one), or a part of the time "
@@ -222,7 +245,7 @@ static int matcher_capture(struct period_matcher *m, const struct period *p,
 	if (r < 0 || v.null)
 		return r;
 	r = eval_fields_text(m->eval, c->value.e->type, &v, &text);
-	return r < 0 ? r : intern_add(&m->to->texts, text.data, text.len, ret);
+	return r < 0 ? r : intern_add(&m->to->captured, text.data, text.len, ret);
 }
 
 /* Fills what was not known when it began. */
@@ -244,6 +267,11 @@ static int matcher_emit(struct period_matcher *m, const struct period_open *o, i
 				    &to->captures[to->capture_count + i]);
 	if (r >= 0)
 		to->capture_count += p->capture_count;
+	if (r >= 0 && to->live)
+		r = grow((void **)&to->ended, &to->ended_cap, to->ended_count + 1,
+			 sizeof(*to->ended));
+	if (r >= 0 && to->live)
+		to->ended[to->ended_count++] = o->match;
 	return r < 0 ? r : to->capture_count > UINT32_MAX / 2 ? -E2BIG : 0;
 }
 
@@ -357,7 +385,7 @@ static int matcher_begin(struct period_matcher *m, size_t period, const struct p
 	     l = l->next) {
 		if (l->hash != hash)
 			continue;
-		if (last && last->match > l->open->match)
+		if (last && last->nth > l->open->nth)
 			continue;
 		r = matcher_fits(m, role, event, keys, l->open->val + theirs, l->open);
 		if (r > 0 && p->last)
@@ -393,24 +421,27 @@ int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 /* ---- loss, and the end ---- */
 
 static int matcher_cut_thread(struct period_matcher *m, struct period_open *list, int64_t thread,
-			      int64_t at)
+			      int64_t at, int64_t known)
 {
 	struct period_open *next;
 	int r = 0;
 
 	for (struct period_open *o = list; o && r >= 0; o = next) {
 		next = o->next;
+		if (o->start >= at) /* and so did those within it; the loss was known late */
+			continue;
 		if (thread < 0 || query_entity_id(TABLE_THREAD, m->dims, o->thread) == thread)
-			r = matcher_close(m, o, at, SPAN_STATUS_CUT, NULL, true);
+			r = matcher_close(m, o, known, SPAN_STATUS_CUT, NULL, true);
 		else
-			r = matcher_cut_thread(m, o->children, thread, at);
+			r = matcher_cut_thread(m, o->children, thread, at, known);
 	}
 	return r;
 }
 
-int period_matcher_lost(struct period_matcher *m, int64_t thread, int64_t at, struct error *err)
+int period_matcher_lost(struct period_matcher *m, int64_t thread, int64_t at, int64_t known,
+			struct error *err)
 {
-	int r = matcher_cut_thread(m, m->roots, thread, at);
+	int r = matcher_cut_thread(m, m->roots, thread, at, known);
 
 	return r < 0 ? error_errno(err, r, "matching periods") : 0;
 }

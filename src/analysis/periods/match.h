@@ -29,13 +29,22 @@ struct period_match {
 #define PERIOD_NO_PARENT UINT32_MAX
 
 struct period_matches {
-	struct period_match *items; /* in the order in which they began */
+	struct period_match *items; /* in the order in which they began; live: in none */
 	size_t count, cap;
-	uint32_t *captures; /* texts, PERIOD_NO_TEXT: null */
+	uint32_t *captures; /* of `captured`, PERIOD_NO_TEXT: null */
 	size_t capture_count, capture_cap;
-	struct intern texts; /* values of type text, and captures as text */
+	struct intern texts;	/* values of type text */
+	struct intern captured; /* captures as text */
+	/* of a trace that grows: what ended is given, and then forgotten */
+	bool live;
+	uint32_t *ended; /* of items, in the order in which they ended */
+	size_t ended_count, ended_cap;
+	uint32_t *spare; /* of items that were forgotten */
+	size_t spare_count, spare_cap;
 };
 void period_matches_free(struct period_matches *m);
+/* Forgets what ended. 0 or -ENOMEM. */
+int period_matches_forget(struct period_matches *m);
 
 struct period_matcher;
 /* The set and what it finds must outlive it. */
@@ -48,7 +57,8 @@ DEFINE_CLEANUP(struct period_matcher *, period_matcher_free)
 int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 			 const struct period_event *ev, const int64_t *values, uint32_t nulls,
 			 struct error *err);
-/* From `at` on calls of the thread (an entity's id; -1: of any) are missing: what it began is cut. */
-int period_matcher_lost(struct period_matcher *m, int64_t thread, int64_t at, struct error *err);
+/* From `known` on calls of the thread (an entity's id; -1: of any) are missing: what it began before `at` is cut. */
+int period_matcher_lost(struct period_matcher *m, int64_t thread, int64_t at, int64_t known,
+			struct error *err);
 /* What is open still runs. */
 int period_matcher_finish(struct period_matcher *m, struct error *err);

@@ -32,6 +32,7 @@ struct period_open {
 	int64_t start, thread, number;
 	uint32_t period, nulls;
 	uint32_t match;		   /* what is found of it */
+	uint64_t nth;		   /* of all that began */
 	struct period_link *links; /* of its end; of the begin of each kind of child */
 	int64_t val[];		   /* of the row that began it; keys of its links */
 };

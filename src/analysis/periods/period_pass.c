@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "analysis/periods/lost.h"
+#include "base/clock.h"
+#include "base/saturate.h"
 #include "query/eval/eval.h"
 
-#define STOP_EVERY 65536 /* events between two looks at whether anybody still waits */
-#define ROLES_MAX  (2 * PERIODS_MAX)
+#define STOP_EVERY     65536 /* events between two looks at whether anybody still waits */
+#define ROLES_MAX      (2 * PERIODS_MAX)
+#define FOLLOW_LIVE_NS 5000000000ll /* so far behind the clock a trace is not just being recorded */
 /* One filter and its values for each role. */
 #define EXPRS_MAX (ROLES_MAX * (1 + PERIOD_TAKES_MAX))
 
@@ -51,6 +54,12 @@ struct pass {
 	struct events exits, entries;
 	size_t unsettled; /* of exits, the last ones: of calls whose end is not known exactly */
 	struct period_losses lost;
+	struct engine_scan *scan;
+	bool follow;
+	int64_t newest, given; /* ends of calls that were read; times that the matcher has got */
+	int64_t read;	       /* when there were rows last, by the monotonic clock */
+	int64_t behind, ahead; /* the newest of the clock then; that clock of the trace at most */
+	uint64_t late;
 };
 
 static void pass_free(struct pass *p)
@@ -71,6 +80,7 @@ static void pass_free(struct pass *p)
 	free(p->marks);
 	free(p->rows);
 	period_losses_free(&p->lost);
+	engine_scan_free(p->scan);
 }
 
 /* ---- what is evaluated ---- */
@@ -313,7 +323,7 @@ static int pass_lost(struct pass *p, int64_t until, struct error *err)
 	int r = 0;
 
 	while (r >= 0 && period_losses_next(&p->lost, until, &one))
-		r = period_matcher_lost(p->matcher, one.thread, one.known, err);
+		r = period_matcher_lost(p->matcher, one.thread, one.at, one.known, err);
 	return r;
 }
 
@@ -322,21 +332,39 @@ static int pass_give(struct pass *p, const struct period_event *ev, struct error
 	const struct role_store *s = &p->roles[ev->order];
 	int r = pass_lost(p, ev->time, err);
 
+	p->late += ev->time < p->given;
+	p->given = MAX(p->given, ev->time);
+
 	return r < 0 ? r
 		     : period_matcher_event(p->matcher, s->period, s->role->end, ev,
 					    s->val + (size_t)ev->at * s->role->take_count,
 					    s->nulls[ev->at], err);
 }
 
-/* Keeps of each role the values that are still needed: those of the last `left` exits. */
+static void events_first(const struct events *e, uint32_t *first)
+{
+	for (size_t i = e->at; i < e->count; i++)
+		first[e->items[i].order] = MIN(first[e->items[i].order], e->items[i].at);
+}
+
+static void events_keep(struct events *e, const uint32_t *first)
+{
+	for (size_t i = e->at; i < e->count; i++) {
+		e->items[i - e->at] = e->items[i];
+		e->items[i - e->at].at -= first[e->items[i].order];
+	}
+	e->count -= e->at;
+	e->at = 0;
+}
+
+/* Keeps of each role the values of events that were not given yet. */
 static void pass_keep(struct pass *p)
 {
-	struct events *e = &p->exits;
 	uint32_t first[ROLES_MAX];
 
 	memset(first, 0xff, sizeof(first));
-	for (size_t i = e->at; i < e->count; i++)
-		first[e->items[i].order] = MIN(first[e->items[i].order], e->items[i].at);
+	events_first(&p->exits, first);
+	events_first(&p->entries, first);
 	for (size_t i = 0; i < p->role_count; i++) {
 		struct role_store *s = &p->roles[i];
 		size_t from = MIN(first[i], s->count), stride = s->role->take_count;
@@ -349,31 +377,43 @@ static void pass_keep(struct pass *p)
 		s->count -= from;
 		first[i] = (uint32_t)from;
 	}
-	for (size_t i = e->at; i < e->count; i++) {
-		e->items[i - e->at] = e->items[i];
-		e->items[i - e->at].at -= first[e->items[i].order];
-	}
-	e->count -= e->at;
-	e->at = 0;
+	events_keep(&p->exits, first);
+	events_keep(&p->entries, first);
 }
 
-/* Gives what can have nothing before it any more. */
-static int pass_flush(struct pass *p, bool end, struct error *err)
+static void events_sort(struct pass *p, struct events *e, size_t count)
+{
+	if (count > e->at)
+		qsort_r(e->items + e->at, count - e->at, sizeof(*e->items), event_compare_of, p);
+}
+
+/* How many of the first `count` are before a time. */
+static size_t events_before(const struct events *e, size_t count, int64_t until)
+{
+	while (until != INT64_MAX && count > e->at && e->items[count - 1].time >= until)
+		count--;
+	return count;
+}
+
+/* Gives what can have nothing before it any more: what was before `until`; INT64_MAX: all. */
+static int pass_flush(struct pass *p, int64_t until, struct error *err)
 {
 	struct events *x = &p->exits, *e = &p->entries;
-	size_t count = x->count;
+	size_t count = until == INT64_MAX ? x->count : x->count - p->unsettled, entries;
 	int r = 0;
 
-	if (p->enters && !end)
+	if (until == INT64_MIN)
 		return 0;
-	while (!end && count > x->at && x->items[count - 1].time == x->items[x->count - 1].time)
-		count--;
-	exits_sort(p, count);
-	if (e->count)
-		qsort_r(e->items, e->count, sizeof(*e->items), event_compare_of, p);
-	while ((x->at < count || e->at < e->count) && r >= 0) {
+	if (p->follow)
+		events_sort(p, x, count);
+	else
+		exits_sort(p, count);
+	events_sort(p, e, e->count);
+	count = events_before(x, count, until);
+	entries = events_before(e, e->count, until);
+	while ((x->at < count || e->at < entries) && r >= 0) {
 		bool entry = x->at == count ||
-			     (e->at < e->count &&
+			     (e->at < entries &&
 			      event_compare(p, &e->items[e->at], &x->items[x->at]) < 0);
 
 		if ((x->at + e->at) % STOP_EVERY == 0 && analysis_stopped(p->in))
@@ -387,16 +427,17 @@ static int pass_flush(struct pass *p, bool end, struct error *err)
 
 /* ---- the pass ---- */
 
-static int pass_batch(struct pass *p, const struct engine_scan *scan, const struct batch *b,
-		      const uint32_t *rows, size_t n, struct period_pass *ret)
+static int pass_batch(struct pass *p, const struct batch *b, const uint32_t *rows, size_t n,
+		      struct period_pass *ret)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < p->role_count && r >= 0; i++)
 		r = store_rows(p, &p->roles[i], 1ull << i, b, rows, n);
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		int64_t end = engine_scan_end(scan, rows[i]);
+		int64_t end = engine_scan_end(p->scan, rows[i]);
 
+		p->newest = MAX(p->newest, end);
 		pass_settle(p, b, rows[i], end);
 		if (!p->marks[rows[i]])
 			continue;
@@ -409,29 +450,76 @@ static int pass_batch(struct pass *p, const struct engine_scan *scan, const stru
 	return r;
 }
 
-static int pass_stream(struct pass *p, const struct analysis_input *in,
-		       const struct analysis_run *run, struct period_pass *ret, struct error *err)
+/* Rows were read: how the time of the trace and this machine's differ. */
+static void pass_look_at_clock(struct pass *p)
 {
-	const struct scan_request q = {.table = TABLE_OP,
-				       .columns = p->columns,
-				       .from = run->from,
-				       .to = run->to,
-				       .filter = run->where};
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	p->read = clock_monotonic_ns();
+	p->behind = clock_between(p->newest, clock_realtime_ns());
+	p->ahead = MAX(p->ahead, -p->behind);
+}
+
+/* Up to when all events are there, as far as they matter. */
+static int64_t pass_until(const struct pass *p)
+{
+	if (!p->follow)
+		return p->enters || !p->exits.count ? INT64_MIN
+						    : p->exits.items[p->exits.count - 1].time;
+	if (p->behind < FOLLOW_LIVE_NS)
+		return add_sat_signed(clock_realtime_ns() - FOLLOW_HOLD_NS, p->ahead);
+	/* a copy, or the first part of a long one: its own time goes on, or nothing comes any more */
+	return clock_monotonic_ns() - p->read < FOLLOW_HOLD_NS
+		       ? add_sat_signed(p->newest, -FOLLOW_HOLD_NS)
+		       : add_sat_signed(p->newest, 1);
+}
+
+static int pass_begin(struct pass *p, const struct analysis_run *run, struct error *err)
+{
+	const struct dims *dims = store_dims(run->store);
+	struct scan_request q = {.table = TABLE_OP,
+				 .from = run->from,
+				 .to = run->to,
+				 .filter = run->where,
+				 .follow = p->follow};
+	int r = pass_prepare(p, dims, err);
+
+	p->given = INT64_MIN;
+	p->newest = INT64_MIN;
+	q.columns = p->columns;
+	if (r >= 0)
+		r = period_matcher_new(&p->matcher, p->set, dims, p->to, err);
+	if (r >= 0)
+		r = period_losses_read(&p->lost, run, dims, err);
+	return r < 0 ? r : engine_scan_new(&p->scan, run->store, &q, err);
+}
+
+/* The next rows: 1, 0 where there are none, negative. */
+static int pass_read(struct pass *p, const struct analysis_run *run, struct period_pass *ret,
+		     struct error *err)
+{
 	const struct batch *b;
 	const uint32_t *rows;
-	ssize_t n = 0;
-	int r = engine_scan_new(&scan, run->store, &q, err);
+	ssize_t n = engine_scan_next(p->scan, &b, &rows, err);
+	int r = n < 0 ? (int)n : 0;
 
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-		if (analysis_stopped(in))
-			return error_set(err, -EINTR, "interrupted");
-		r = pass_batch(p, scan, b, rows, (size_t)n, ret);
-		if (r < 0)
-			return error_errno(err, r, "matching periods");
-		r = pass_flush(p, false, err);
-	}
-	return r < 0 ? r : (int)n;
+	if (analysis_stopped(p->in))
+		return error_set(err, -EINTR, "interrupted");
+	if (r >= 0 && p->follow)
+		r = eval_names(p->eval, store_dims(run->store), err);
+	if (n <= 0 || r < 0)
+		return r;
+	r = pass_batch(p, b, rows, (size_t)n, ret);
+	return r < 0 ? error_errno(err, r, "matching periods") : 1;
+}
+
+static int pass_end(struct pass *p, struct period_pass *ret, struct error *err)
+{
+	int r = pass_flush(p, INT64_MAX, err);
+
+	if (r >= 0)
+		r = pass_lost(p, INT64_MAX, err);
+	ret->losses = p->lost.at;
+	ret->late = p->late;
+	return r < 0 ? r : period_matcher_finish(p->matcher, err);
 }
 
 int period_pass_run(const struct period_set *set, const struct analysis_input *in,
@@ -439,21 +527,67 @@ int period_pass_run(const struct period_set *set, const struct analysis_input *i
 		    struct period_pass *ret, struct error *err)
 {
 	_cleanup_(pass_free) struct pass p = {.in = in, .set = set, .to = to};
-	const struct dims *dims = store_dims(run->store);
-	int r = pass_prepare(&p, dims, err);
+	int r = pass_begin(&p, run, err);
 
 	*ret = (struct period_pass){0};
+	while (r >= 0 && (r = pass_read(&p, run, ret, err)) > 0)
+		r = pass_flush(&p, pass_until(&p), err);
 	if (r >= 0)
-		r = period_matcher_new(&p.matcher, set, dims, to, err);
-	if (r >= 0)
-		r = period_losses_read(&p.lost, run, dims, err);
-	if (r >= 0)
-		r = pass_stream(&p, in, run, ret, err);
-	if (r >= 0)
-		r = pass_flush(&p, true, err);
-	if (r >= 0)
-		r = pass_lost(&p, INT64_MAX, err);
-	ret->losses = p.lost.at;
-	return r < 0 ? error_errno(err, r, "matching periods")
-		     : period_matcher_finish(p.matcher, err);
+		r = pass_end(&p, ret, err);
+	return r < 0 ? error_errno(err, r, "matching periods") : 0;
+}
+
+/* ---- a trace that grows ---- */
+
+struct period_follow {
+	struct pass pass;
+	const struct analysis_run *run;
+};
+
+int period_follow_new(struct period_follow **ret, const struct period_set *set,
+		      const struct analysis_input *in, const struct analysis_run *run,
+		      struct period_matches *to, struct error *err)
+{
+	struct period_follow *f = calloc(1, sizeof(*f));
+
+	*ret = f;
+	if (!f)
+		return error_set(err, -ENOMEM, "out of memory");
+	assert(to->live);
+	f->run = run;
+	f->pass = (struct pass){.in = in, .set = set, .to = to, .follow = true};
+	return pass_begin(&f->pass, run, err);
+}
+
+void period_follow_free(struct period_follow *f)
+{
+	if (f)
+		pass_free(&f->pass);
+	free(f);
+}
+
+int period_follow_next(struct period_follow *f, struct period_pass *sums, struct error *err)
+{
+	struct pass *p = &f->pass;
+	const struct store *s = f->run->store;
+	bool more = true;
+	int r = 0;
+
+	while (r >= 0 && more && p->to->ended_count < FOLLOW_ROWS) {
+		bool grows =
+			store_is_open_ended(s); /* before the rows: what came last is in them */
+
+		r = pass_read(p, f->run, sums, err);
+		more = r > 0;
+		if (!r)
+			r = period_losses_read(&p->lost, f->run, store_dims(s), err);
+		if (more)
+			pass_look_at_clock(p);
+		if (r >= 0 && (more || grows))
+			r = pass_flush(p, pass_until(p), err);
+		else if (r >= 0)
+			return pass_end(p, sums, err);
+	}
+	sums->late = p->late;
+	return r < 0 ? error_errno(err, r, "matching periods") : 1;
 }

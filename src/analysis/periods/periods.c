@@ -142,7 +142,7 @@ int periods_attributes(const struct periods_found *f, const struct period_match 
 				to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
 		if (r >= 0)
 			r = buf_printf(to, ": ");
-		value = intern_get(&f->matches.texts, text);
+		value = intern_get(&f->matches.captured, text);
 		if (r >= 0)
 			r = !c->number ? put_json_string(to, value)
 				       : buf_append(to, value.data, value.len);
@@ -150,15 +150,11 @@ int periods_attributes(const struct periods_found *f, const struct period_match 
 	return r < 0 || !to->len ? r : buf_printf(to, "}");
 }
 
-static void count_matches(struct periods_found *f)
+void periods_count(struct periods_found *f, const struct period_match *m)
 {
-	for (size_t i = 0; i < f->matches.count; i++) {
-		const struct period_match *m = &f->matches.items[i];
-
-		f->cut += m->status == SPAN_STATUS_CUT;
-		f->running += m->status == SPAN_STATUS_RUNNING;
-		f->lost += m->lost;
-	}
+	f->cut += m->status == SPAN_STATUS_CUT;
+	f->running += m->status == SPAN_STATUS_RUNNING;
+	f->lost += m->lost;
 }
 
 /* ---- rows ---- */
@@ -188,8 +184,8 @@ static void put_int(struct answer_list *t, int64_t value, bool known)
 		answer_list_null(t);
 }
 
-static int put_row(const struct periods_found *f, const struct dims *dims, struct answer_list *t,
-		   const struct period_match *m)
+int periods_put_row(const struct periods_found *f, const struct dims *dims, struct answer_list *t,
+		    const struct period_match *m)
 {
 	const struct dims_thread *thread = m->thread < 0 ? NULL : dims_thread(dims, m->thread);
 	_cleanup_buf_ struct buf attributes = {0};
@@ -221,7 +217,7 @@ static int put_tree(const struct periods_found *f, const struct dims *dims, stru
 		    const uint32_t *first, const uint32_t *next, uint32_t at)
 {
 	const struct period_match *m = &f->matches.items[at];
-	int r = f->shown[m->period] ? put_row(f, dims, t, m) : 0;
+	int r = f->shown[m->period] ? periods_put_row(f, dims, t, m) : 0;
 
 	for (uint32_t c = first[at]; c && r >= 0; c = next[c - 1])
 		r = put_tree(f, dims, t, first, next, c - 1);
@@ -259,7 +255,7 @@ static int put_rows(const struct periods_found *f, const struct periods_flags *f
 		return put_hierarchy(f, dims, t);
 	for (size_t i = 0; i < f->matches.count && r >= 0; i++) {
 		if (f->shown[f->matches.items[i].period])
-			r = put_row(f, dims, t, &f->matches.items[i]);
+			r = periods_put_row(f, dims, t, &f->matches.items[i]);
 	}
 	return r;
 }
@@ -270,6 +266,7 @@ static void periods_free(void *own)
 {
 	struct periods_found *f = own;
 
+	period_follow_free(f->follow);
 	period_set_free(&f->set);
 	period_matches_free(&f->matches);
 	free(f);
@@ -301,15 +298,10 @@ static int periods_options(struct periods_found *f, const struct analysis_input 
 	return r;
 }
 
-static int periods_run(const struct analysis_input *in, struct analysis_result *out,
-		       struct error *err)
+int periods_begin(struct periods_found *f, const struct analysis_input *in,
+		  struct analysis_result *out, struct error *err)
 {
-	const struct periods_flags *flags = in->options;
 	const struct analysis_run *run = &in->runs[0];
-	struct periods_found *f = calloc(1, sizeof(*f));
-	bool part = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
-	struct answer_list *t;
-	int r;
 
 	if (!f)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -318,16 +310,27 @@ static int periods_run(const struct analysis_input *in, struct analysis_result *
 		return error_set(err, -EOPNOTSUPP,
 				 "%s: periods reads trace files, not what an engine holds",
 				 run->name);
-	t = analysis_table(out, "matches", row_columns, ARRAY_SIZE(row_columns));
-	r = periods_options(f, in, err);
+	analysis_table(out, "matches", row_columns, ARRAY_SIZE(row_columns));
+	return periods_options(f, in, err);
+}
+
+static int periods_run(const struct analysis_input *in, struct analysis_result *out,
+		       struct error *err)
+{
+	const struct periods_flags *flags = in->options;
+	const struct analysis_run *run = &in->runs[0];
+	struct periods_found *f = calloc(1, sizeof(*f));
+	bool part = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
+	int r = periods_begin(f, in, out, err);
+
 	if (r >= 0)
 		r = period_pass_run(&f->set, in, run, &f->matches, &f->pass, err);
-	if (r >= 0)
-		count_matches(f);
+	for (size_t i = 0; i < f->matches.count && r >= 0; i++)
+		periods_count(f, &f->matches.items[i]);
 	if (r >= 0 && flags->keep)
 		r = periods_keep(run->store, f, part, err);
 	if (r >= 0 && (!in->screen || flags->log))
-		r = put_rows(f, flags, store_dims(run->store), t);
+		r = put_rows(f, flags, store_dims(run->store), &out->tables[0].rows);
 	return r < 0 ? r : periods_sums(f, flags, out, err);
 }
 
@@ -338,9 +341,10 @@ static int periods_members(const struct analysis_input *in _unused_,
 
 	return buf_printf(to,
 			  ",\n\"calls\": %llu, \"events\": %llu, \"cut\": %lld, \"cut_by_loss\": "
-			  "%lld, \"running\": %lld",
+			  "%lld, \"running\": %lld, \"late\": %llu",
 			  (unsigned long long)f->pass.rows, (unsigned long long)f->pass.events,
-			  (long long)f->cut, (long long)f->lost, (long long)f->running);
+			  (long long)f->cut, (long long)f->lost, (long long)f->running,
+			  (unsigned long long)f->pass.late);
 }
 
 static const char *use_word(size_t i)
@@ -397,6 +401,7 @@ static const struct command_example periods_examples[] = {
 	 "from the opening of a temporary file to its renaming"},
 	{"weir periods --log 'in : enter op == read : op == read && end.thread == begin.thread'",
 	 "each read, as it began and ended"},
+	{"weir periods --follow --use redis", "the same while it is recorded, as they end"},
 	{"weir periods --keep --use http-server && weir query 'from period | by name | count(), "
 	 "p99(dur)'",
 	 "keep them in the trace, and ask"},
@@ -441,6 +446,7 @@ const struct analysis analysis_periods = {
 	.takes = "period",
 	.check = periods_check,
 	.run = periods_run,
+	.follow = periods_follow,
 	.put_members = periods_members,
 	.free = periods_free,
 };

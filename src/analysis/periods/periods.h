@@ -23,8 +23,9 @@ struct periods_found {
 	struct period_set set;
 	struct period_matches matches;
 	struct period_pass pass;
-	bool shown[PERIODS_MAX]; /* by --select */
-	int aggregate_by;	 /* a period, or -1 */
+	bool shown[PERIODS_MAX];      /* by --select */
+	int aggregate_by;	      /* a period, or -1 */
+	struct period_follow *follow; /* of a trace that grows */
 	int64_t cut, running, lost;
 	char made_by[64]; /* of the table */
 };
@@ -44,6 +45,16 @@ static inline int64_t periods_parent_number(const struct periods_found *f,
 /* The captures as one JSON object; nothing where there are none. 0 or -ENOMEM. */
 int periods_attributes(const struct periods_found *f, const struct period_match *m, struct buf *to);
 
+/* Adds the table of matches, and reads the options. */
+int periods_begin(struct periods_found *f, const struct analysis_input *in,
+		  struct analysis_result *out, struct error *err);
+void periods_count(struct periods_found *f, const struct period_match *m);
+/* Adds a match to the table. */
+int periods_put_row(const struct periods_found *f, const struct dims *dims, struct answer_list *t,
+		    const struct period_match *m);
+
+/* periods_follow.c: what analysis.follow is. */
+int periods_follow(const struct analysis_input *in, struct analysis_result *out, struct error *err);
 /* periods_sums.c: adds the tables of sums. 0 or negative with a message. */
 int periods_sums(const struct periods_found *f, const struct periods_flags *flags,
 		 struct analysis_result *out, struct error *err);

@@ -88,7 +88,7 @@ static int put_capture(const struct periods_found *f, const struct period_match 
 
 	if (text == PERIOD_NO_TEXT)
 		return buf_printf(to, "null");
-	b = intern_get(&f->matches.texts, text);
+	b = intern_get(&f->matches.captured, text);
 	return b.len ? buf_append(to, b.data, b.len) : 0;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* request_keep.c: which calls belong to which span, and why: rows of the table span_op, kept beside the trace's own. */
+/*
+ * request_keep.c: which calls belong to which span, and why: rows of the table span_op, kept beside the trace's own, in the pass in
+ * which spans get their sums.
+ */
 #include <errno.h>
 
 #include "analysis/spans/requests.h"
@@ -28,9 +31,13 @@ static int span_op_call(void *arg, const struct span_call *c)
 {
 	struct keeping *k = arg;
 	int64_t id = batch_row_id(c->b, c->row);
-	int r = k->rows->rows == BATCH_ROWS_MAX ? span_op_flush(k) : 0;
-	ssize_t row = r < 0 ? r : batch_add_row(k->rows);
+	int r = spanset_sum(&k->q->spans, c);
+	ssize_t row;
 
+	if (r < 0 || c->unselected)
+		return r;
+	r = k->rows->rows == BATCH_ROWS_MAX ? span_op_flush(k) : 0;
+	row = r < 0 ? r : batch_add_row(k->rows);
 	if (row < 0)
 		return (int)row;
 	r = batch_set(k->rows, SPAN_OP_START, (size_t)row, c->start);
@@ -50,6 +57,13 @@ static int span_op_call(void *arg, const struct span_call *c)
 	return r;
 }
 
+static int span_op_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
+{
+	struct keeping *k = arg;
+
+	return spanset_sum_stall(&k->q->spans, span, start, stop);
+}
+
 static int span_op_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
 {
 	struct keeping *k = arg;
@@ -58,15 +72,22 @@ static int span_op_put(void *arg, struct store_writer *w, uint64_t covered, stru
 					  .origin = KEEP_ORIGIN,
 					  .version = KEEP_VERSION,
 					  .covered = covered};
-	const struct span_pass p = {.from = INT64_MIN,
-				    .to = INT64_MAX,
-				    .of = SPAN_NONE,
-				    .call = span_op_call,
-				    .arg = k};
+	struct span_pass p = {.from = INT64_MAX,
+			      .to = INT64_MAX,
+			      .of = SPAN_NONE,
+			      .unselected = true,
+			      .call = span_op_call,
+			      .stall = span_op_stall,
+			      .arg = k};
 	int r = store_made_begin(w, &what, err);
 
 	k->to = w;
 	k->err = err;
+	k->q->kept = 0;
+	batch_clear(
+		k->rows); /* of an attempt that failed; what comes of another is not stored, and fails */
+	for (uint32_t i = 0; i < k->q->spans.count; i++)
+		p.from = MIN(p.from, k->q->spans.all[i].start);
 	if (r >= 0)
 		r = spanset_pass(&k->q->spans, k->in, run, &p, err);
 	if (r >= 0)
@@ -98,5 +119,7 @@ int requests_keep(struct requests *q, const struct analysis_input *in, struct er
 					 "--keep: the calls of spans cannot be stored: the trace "
 					 "still grows, may not be written, or is one of several");
 	}
+	if (r >= 0)
+		spanset_settle(&q->spans);
 	return r;
 }

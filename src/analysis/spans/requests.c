@@ -208,8 +208,6 @@ static int requests_make(struct requests *q, const struct analysis_input *in,
 	if (q->view == REQUESTS_LOG && q->chosen_count)
 		qsort_r(q->chosen, q->chosen_count, sizeof(*q->chosen), request_order_slowest,
 			q->spans.all);
-	if (r >= 0 && o->keep)
-		r = requests_keep(q, in, err);
 	return r;
 }
 
@@ -238,7 +236,7 @@ static int requests_run(const struct analysis_input *in, struct analysis_result 
 	if (r >= 0)
 		r = intern_add(&q->memory, "", 0, &none);
 	if (r >= 0)
-		r = requests_sum_all(q, in, err);
+		r = o->keep ? requests_keep(q, in, err) : requests_sum_all(q, in, err);
 	if (r >= 0)
 		r = requests_choose(q, o);
 	if (r >= 0)

@@ -180,6 +180,7 @@ int requests_make_compare(struct requests *q, const struct analysis_input *in, s
 int requests_make_clusters(struct requests *q);
 /* 0 or -ENOMEM. */
 int requests_make_heat(struct requests *q);
+/* Sums all spans up, and stores the calls that they have. */
 int requests_keep(struct requests *q, const struct analysis_input *in, struct error *err);
 /* Adds the tables of the view to the result. */
 int requests_put(struct requests *q, const struct requests_options *o, struct analysis_result *out);

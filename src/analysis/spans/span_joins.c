@@ -111,8 +111,7 @@ static int join_stream(struct joining *g, const struct batch *b, size_t row, uns
 {
 	return span_streams_find(&g->streams, batch_get(b, column, row, -1),
 				 batch_get(b, column == OP_FILE2_ID ? OP_FD2 : OP_FD, row, -1),
-				 names_process_of(g->dims, batch_get(b, OP_THREAD_ID, row, -1)),
-				 write, ret);
+				 batch_get(b, OP_THREAD_ID, row, -1), write, ret);
 }
 
 static int join_write(struct joining *g, const struct batch *b, size_t row, unsigned int column,
@@ -173,24 +172,34 @@ static int join_child(struct joining *g, const struct batch *b, size_t row, stru
 	return join_put(g, e);
 }
 
-static int join_take(struct joining *g, const struct batch *b, size_t row, int64_t end)
+/* What a call can join; most can not. */
+static enum join_role join_role_of(const struct joining *g, const struct batch *b, size_t row)
 {
-	int64_t op = batch_get(b, OP_OP, row, -1), ret = batch_get(b, OP_RET, row, -1),
+	int64_t op = batch_get(b, OP_OP, row, -1);
+	enum join_role role = op >= 0 && op < OP_CODE_MAX ? g->roles[op] : ROLE_NONE;
+	bool bytes = role == ROLE_READ || role == ROLE_WRITE || role == ROLE_SPLICE;
+
+	if (role == ROLE_NONE || (bytes && batch_get(b, OP_RET, row, -1) <= 0) ||
+	    ((role == ROLE_READ || role == ROLE_WRITE) && batch_is_null(b, OP_FILE_ID, row)))
+		return ROLE_NONE;
+	if (role != ROLE_WRITE && batch_get(b, OP_KIND, row, KIND_SYSCALL) != KIND_SYSCALL)
+		return ROLE_NONE;
+	return batch_get(b, OP_THREAD_ID, row, -1) < 0 ? ROLE_NONE : role;
+}
+
+static int join_take(struct joining *g, const struct batch *b, size_t row, enum join_role role,
+		     int64_t end)
+{
+	int64_t ret = batch_get(b, OP_RET, row, -1),
 		dur = MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0),
 		thread = batch_get(b, OP_THREAD_ID, row, -1),
 		bytes = MAX(batch_get(b, OP_BYTES, row, ret), (int64_t)1),
 		runq = MAX(batch_get(b, OP_RUNQ, row, 0), (int64_t)0);
-	uint8_t role = op >= 0 && op < OP_CODE_MAX ? g->roles[op] : ROLE_NONE;
-	bool call = batch_get(b, OP_KIND, row, KIND_SYSCALL) == KIND_SYSCALL;
 	struct join_event e = {.start = MAX(batch_get(b, OP_START, row, end - dur), (int64_t)0),
 			       .own = SPAN_NONE,
 			       .what = SPAN_NONE};
 	int r;
 
-	if (role == ROLE_NONE || thread < 0 || (!call && role != ROLE_WRITE))
-		return 0;
-	if ((role == ROLE_READ || role == ROLE_WRITE || role == ROLE_SPLICE) && ret <= 0)
-		return 0;
 	e.stop = e.at = add_sat_signed(e.start, dur);
 	e.woken = MAX(e.stop - runq, e.start);
 	e.bytes = (uint32_t)MIN(bytes, (int64_t)(1 << 29));
@@ -213,6 +222,13 @@ static int join_take(struct joining *g, const struct batch *b, size_t row, int64
 		e.kind = JOIN_POLL;
 		return join_put(g, &e);
 	}
+}
+
+static int join_row(struct joining *g, const struct batch *b, size_t row, int64_t end)
+{
+	enum join_role role = join_role_of(g, b, row);
+
+	return role == ROLE_NONE ? 0 : join_take(g, b, row, role, end);
 }
 
 static uint64_t join_columns(void)
@@ -250,7 +266,7 @@ static int join_gather(struct joining *g, const struct analysis_input *in,
 		if (analysis_stopped(in))
 			return error_set(err, -EINTR, "interrupted");
 		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = join_take(g, b, rows[i], engine_scan_end(scan, rows[i]));
+			r = join_row(g, b, rows[i], engine_scan_end(scan, rows[i]));
 	}
 	return r;
 }
@@ -266,7 +282,8 @@ static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t 
 		return 0;
 	if (grow((void **)&j->waits, &j->wait_cap, j->wait_count + 1, sizeof(*j->waits)) < 0)
 		return -ENOMEM;
-	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target, idle};
+	assert(target <= INT32_MAX); /* threads take more than a byte each */
+	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target & INT32_MAX, idle};
 	return 0;
 }
 
@@ -386,16 +403,18 @@ static int join_follow(struct joining *g, const struct join_event *e)
 	}
 }
 
-static int join_order(const void *a, const void *b)
+static int join_order(const void *a, const void *b, void *events)
 {
-	const struct join_event *x = a, *y = b;
+	const struct join_event *all = events, *x = &all[*(const uint32_t *)a],
+				*y = &all[*(const uint32_t *)b];
 
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1; /* a write before its read */
-	return x->task != y->task ? (x->task < y->task ? -1 : 1)
-				  : (x->stop > y->stop) - (x->stop < y->stop);
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	return x->stop != y->stop ? (x->stop < y->stop ? -1 : 1) : (x > y) - (x < y);
 }
 
 static int wait_order(const void *a, const void *b)
@@ -410,18 +429,22 @@ static int wait_order(const void *a, const void *b)
 
 static int join_simulate(struct joining *g)
 {
+	/* numbers of events: a sort takes as much memory again as what it sorts */
+	_cleanup_free_ uint32_t *order = malloc((g->count + 1) * sizeof(*order));
 	int r = 0;
 
 	g->task_count = span_places_tasks(g->s->places);
 	g->tasks = calloc(g->task_count + 1, sizeof(*g->tasks));
-	if (!g->tasks)
+	if (!g->tasks || !order)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->task_count; i++)
 		g->tasks[i].origin = SPAN_NONE;
+	for (size_t i = 0; i < g->count; i++)
+		order[i] = (uint32_t)i;
 	if (g->count)
-		qsort(g->events, g->count, sizeof(*g->events), join_order);
+		qsort_r(order, g->count, sizeof(*order), join_order, g->events);
 	for (size_t i = 0; i < g->count && r >= 0; i++)
-		r = join_follow(g, &g->events[i]);
+		r = join_follow(g, &g->events[order[i]]);
 	for (size_t i = 0; i < g->task_count && r >= 0; i++)
 		r = join_pause(g, (uint32_t)i);
 	if (g->j->wait_count)
@@ -447,5 +470,6 @@ int span_joins_make(struct spans *s, const struct analysis_input *in,
 		r = join_gather(&g, in, run, err);
 	if (r >= 0)
 		r = join_simulate(&g);
+	free(TAKE_PTR(g.events)); /* before there is more */
 	return r < 0 ? r : span_joins_resolve(s);
 }

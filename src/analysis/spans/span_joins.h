@@ -28,8 +28,9 @@
 /* A thread waited for another. */
 struct span_wait {
 	int64_t start, stop;
-	uint32_t task, target; /* of span_places */
-	bool idle;	       /* for work: not on behalf of what it had been given before */
+	uint32_t task; /* of span_places, as target is */
+	uint32_t target : 31;
+	uint32_t idle : 1; /* for work: not on behalf of what it had been given before */
 };
 
 struct span_joins {

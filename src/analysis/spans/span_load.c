@@ -45,6 +45,7 @@ static void span_load_free(struct span_load *l)
 	free(l->carried);
 	map_free(&l->by_number);
 	map_free(&l->by_ids);
+	*l = (struct span_load){0};
 }
 
 static uint64_t span_ids(struct bytes trace, struct bytes span)
@@ -231,24 +232,27 @@ static int spanset_order(const void *a, const void *b, void *arg)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static int span_sort(struct span_load *l)
+/* In place, along the circles of the permutation: a second copy of all spans would be most of the memory. */
+static void span_sort(struct span_load *l)
 {
 	struct spans *s = l->s;
-	struct span *sorted = malloc((s->count + 1) * sizeof(*sorted));
 
-	if (!sorted)
-		return -ENOMEM;
 	if (s->count)
 		qsort_r(l->keys, s->count, sizeof(*l->keys), spanset_order, s->all);
 	for (uint32_t i = 0; i < s->count; i++) {
-		sorted[i] = s->all[l->keys[i].span];
-		sorted[i].root = i;
-		l->keys[i].span = i;
+		struct span first = s->all[i];
+		uint32_t to = i, from = l->keys[i].span;
+
+		for (; from != i; from = l->keys[to].span) {
+			s->all[to] = s->all[from];
+			l->keys[to].span = to;
+			to = from;
+		}
+		s->all[to] = first;
+		l->keys[to].span = to;
 	}
-	free(s->all);
-	s->all = sorted;
-	s->cap = s->count + 1;
-	return 0;
+	for (uint32_t i = 0; i < s->count; i++)
+		s->all[i].root = i;
 }
 
 /* Maps of what spans are called by. Of two with one name the first holds. */
@@ -366,10 +370,10 @@ static int span_link(struct spans *s)
 
 static int span_arrange(struct span_load *l)
 {
-	int r = span_sort(l);
+	int r;
 
-	if (r >= 0)
-		r = span_index(l, false);
+	span_sort(l);
+	r = span_index(l, false);
 	if (r >= 0)
 		r = span_index(l, true);
 	for (uint32_t i = 0; i < l->s->count && r >= 0; i++)
@@ -384,10 +388,12 @@ static int span_load_places(struct span_load *l, const struct dims *d)
 	struct spans *s = l->s;
 	int r = span_places_new(&s->places, s, d);
 
+	s->earliest = INT64_MAX;
 	for (size_t i = 0; i < l->carried_count && r >= 0; i++) {
 		const struct span_carried *c = &l->carried[i];
 		uint64_t at;
 
+		s->earliest = MIN(s->earliest, c->start);
 		if (map_get(&l->by_ids, c->ids, &at))
 			r = span_places_context(s->places, c->thread_id, c->start, c->stop,
 						(uint32_t)at);
@@ -406,7 +412,6 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 
 	assert(!s->count);
 	s->pieces_most = SPAN_PIECES_MAX;
-	s->selecting = run->where != NULL;
 	if (!run->store)
 		return error_set(err, -ENOTSUP, "requests are read from trace files");
 	for (size_t i = 0; i < store_block_count(run->store); i++)
@@ -423,6 +428,7 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 		r = span_arrange(&l);
 	if (r >= 0)
 		r = span_load_places(&l, store_dims(run->store));
+	span_load_free(&l); /* before there is more */
 	if (r >= 0)
 		r = span_joins_make(s, in, run, err);
 	if (r == -E2BIG)
@@ -437,10 +443,8 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 void spanset_free(struct spans *s)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
-		free(s->all[i].sums.any.pieces);
-		free(s->all[i].sums.busy.pieces);
-		free(s->all[i].sums.all.pieces);
-		free(s->all[i].sums.off.pieces);
+		for (unsigned int c = 0; c < SPAN_COVERS; c++)
+			free(s->all[i].sums.covers[c].pieces);
 	}
 	free(s->all);
 	free(s->covered);

@@ -137,10 +137,8 @@ static void spanset_forget(struct spans *s, int64_t now)
 		struct span *k = &s->all[s->covered[i]];
 		bool open = k->stop >= now;
 
-		s->pieces -= cover_forget(&k->sums.any, open ? SPAN_PIECES_OPEN : 0);
-		s->pieces -= cover_forget(&k->sums.all, open ? SPAN_PIECES_OPEN : 0);
-		s->pieces -= cover_forget(&k->sums.off, open ? SPAN_PIECES_OPEN : 0);
-		s->pieces -= cover_forget(&k->sums.busy, open ? SPAN_PIECES_OPEN : 0);
+		for (unsigned int c = 0; c < SPAN_COVERS; c++)
+			s->pieces -= cover_forget(&k->sums.covers[c], open ? SPAN_PIECES_OPEN : 0);
 		if (open)
 			s->covered[kept++] = s->covered[i];
 		else
@@ -193,19 +191,51 @@ static bool span_waits(enum span_time t)
 	return t == SPAN_LOCK || t == SPAN_WAIT;
 }
 
-/* A time in a call. */
-static int span_cover(struct spans *s, struct span *k, const struct span_call *c, int64_t start,
+/* The one in which the pieces of a cover are. */
+static unsigned int span_cover_in(const struct span_sums *k, unsigned int cover)
+{
+	while (cover && !(k->apart >> cover & 1))
+		cover--;
+	return cover;
+}
+
+/* From now on it differs from the one before it. */
+static int span_cover_part(struct spans *s, struct span_sums *k, unsigned int cover)
+{
+	const struct span_cover *from = &k->covers[span_cover_in(k, cover)];
+	struct span_cover *to = &k->covers[cover];
+
+	if (!cover || k->apart >> cover & 1)
+		return 0;
+	*to = *from;
+	to->cap = from->count;
+	to->pieces = from->count ? malloc(from->count * sizeof(*to->pieces)) : NULL;
+	if (from->count && !to->pieces) {
+		*to = (struct span_cover){0};
+		return -ENOMEM;
+	}
+	if (from->count)
+		memcpy(to->pieces, from->pieces, from->count * sizeof(*to->pieces));
+	s->pieces += from->count;
+	k->apart |= (uint8_t)(1u << cover);
+	return 0;
+}
+
+/* A time of this cover, and of those behind it. */
+static int span_cover(struct spans *s, struct span *k, unsigned int cover, int64_t start,
 		      int64_t stop)
 {
-	int r = 0;
+	struct span_sums *m = &k->sums;
+	int r;
 
-	if (s->sched)
-		r = cover_add(&k->sums.off, start, stop, &s->pieces, &k->sums.blurred);
-	if (r >= 0 && s->selecting)
-		r = cover_add(&k->sums.all, start, stop, &s->pieces, &k->sums.blurred);
-	if (r < 0 || c->unselected)
-		return r;
-	return cover_add(&k->sums.any, start, stop, &s->pieces, &k->sums.blurred);
+	if (start >= stop)
+		return 0;
+	r = span_cover_part(s, m, cover);
+	for (unsigned int c = cover; c < SPAN_COVERS && r >= 0; c++) {
+		if (c == cover || m->apart >> c & 1)
+			r = cover_add(&m->covers[c], start, stop, &s->pieces, &m->blurred);
+	}
+	return r;
 }
 
 /* The first piece of the spans directly below that ends after `at`. */
@@ -237,7 +267,7 @@ static int span_sum_wait(struct spans *s, struct span *k, const struct span_call
 		int64_t until = last ? stop : MAX(s->below[i].start, start);
 		int64_t *alone = &k->sums.alone[t - SPAN_LOCK];
 
-		r = span_cover(s, k, c, start, until);
+		r = span_cover(s, k, c->unselected ? SPAN_ALL : SPAN_CALLS, start, until);
 		if (!c->unselected)
 			*alone = add_sat_signed(*alone, until - start);
 		start = last ? stop : s->below[i].stop;
@@ -277,13 +307,10 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 		span_count(k, c, t, MAX(stop - start, (int64_t)0));
 	if (span_waits(t)) {
 		woken = span_woken(s, c, start, stop);
-		r = cover_add(&k->sums.off, woken, stop, &s->pieces, &k->sums.blurred);
+		r = span_cover(s, k, SPAN_OFF, woken, stop);
 		return r < 0 ? r : span_sum_wait(s, k, c, start, woken, t);
 	}
-	r = span_cover(s, k, c, start, stop);
-	if (r < 0 || c->unselected)
-		return r;
-	return cover_add(&k->sums.busy, start, stop, &s->pieces, &k->sums.blurred);
+	return span_cover(s, k, c->unselected ? SPAN_ALL : SPAN_BUSY, start, stop);
 }
 
 /* Of another thread, for which the span waited: beside its own sums. Once for each span, also if several below it waited. */
@@ -333,8 +360,7 @@ int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
 
 		r = span_list(s, k);
 		if (r >= 0)
-			r = cover_add(&k->sums.off, MAX(start, k->start), MIN(stop, k->stop),
-				      &s->pieces, &k->sums.blurred);
+			r = span_cover(s, k, SPAN_OFF, MAX(start, k->start), MIN(stop, k->stop));
 	}
 	if (s->pieces > s->pieces_most)
 		spanset_forget(s, stop);
@@ -361,13 +387,14 @@ static void span_share(struct span_sums *k, unsigned int from, unsigned int to, 
 static void span_settle_one(struct span *k)
 {
 	struct span_sums *m = &k->sums;
-	int64_t any = MIN(cover_length(&m->any), span_dur(k)),
-		busy = MIN(cover_length(&m->busy), any),
-		all = MIN(cover_length(&m->all), span_dur(k)),
-		off = MIN(cover_length(&m->off), span_dur(k));
+	int64_t length[SPAN_COVERS], busy, any, all, off;
 
-	all = MAX(all, any); /* both are empty where nothing needs them */
-	off = MAX(off, all);
+	for (unsigned int c = 0; c < SPAN_COVERS; c++)
+		length[c] = MIN(cover_length(&m->covers[span_cover_in(m, c)]), span_dur(k));
+	any = length[SPAN_CALLS];
+	busy = MIN(length[SPAN_BUSY], any);
+	all = MAX(length[SPAN_ALL], any); /* estimates may be shorter */
+	off = MAX(length[SPAN_OFF], all);
 	memcpy(m->time, m->summed, sizeof(m->time));
 	m->time[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* next to those that do not wait */
 	span_share(m, SPAN_DATA, SPAN_LOCK + 1, busy);
@@ -378,10 +405,8 @@ static void span_settle_one(struct span *k)
 	m->time[SPAN_UNSELECTED] = all - any;
 	m->time[SPAN_STALLED] = off - all;
 	m->time[SPAN_PROGRAM] = span_dur(k) - off;
-	cover_free(&m->any);
-	cover_free(&m->all);
-	cover_free(&m->busy);
-	cover_free(&m->off);
+	for (unsigned int c = 0; c < SPAN_COVERS; c++)
+		cover_free(&m->covers[c]);
 }
 
 void spanset_settle(struct spans *s)
@@ -405,7 +430,7 @@ static int64_t pass_part(const struct span *k, const struct span_call *c)
 struct span_passing {
 	struct spans *s;
 	const struct span_pass *p;
-	/* of the run's selection; NULL where it has none */
+	/* of the run's selection, where those that it leaves out come, too; else NULL */
 	struct eval *eval;
 	struct eval_scratch *scratch;
 	uint32_t *selected; /* [BATCH_ROWS_MAX] */
@@ -504,8 +529,8 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 			      .unselected = unselected,
 			      .seen = ++at->seen};
 	size_t n = span_places_of(at->s->places, b, row, start, members);
-	bool told = !unselected || at->p->unselected, is_of = false;
-	int r = 0;
+	bool told = at->p->call && (!unselected || at->p->unselected), is_of = false;
+	int r = at->p->row && !unselected ? at->p->row(at->p->arg, &c, members, n) : 0;
 
 	for (size_t i = 0; i < n && told && r >= 0; i++) {
 		const struct span *k = &at->s->all[members[i].span];
@@ -516,7 +541,7 @@ static int span_pass_row(struct span_passing *at, const struct batch *b, size_t 
 		c.part = pass_part(k, &c);
 		r = at->p->call(at->p->arg, &c);
 	}
-	if (r >= 0)
+	if (r >= 0 && at->p->call)
 		r = span_pass_waits(at, &c, members, n, &is_of);
 	if (r >= 0 && at->p->time && !unselected && !is_of && c.start < at->p->to &&
 	    c.stop > at->p->from) {
@@ -604,16 +629,19 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 	bool open = to > run->last;
 	const struct scan_request q[] = {
 		{.table = TABLE_OP,
-		 .columns = pass_columns() | (run->where ? expr_columns(run->where) : 0),
-		 .from = open ? INT64_MIN : p->from,
-		 .to = open ? INT64_MAX : to},
+		 .columns =
+			 p->columns | pass_columns() | (run->where ? expr_columns(run->where) : 0),
+		 .from = open ? MIN(p->from, s->earliest) : p->from,
+		 .to = open ? INT64_MAX : to,
+		 .unended = open,
+		 .filter = p->unselected ? NULL : run->where},
 		{.table = TABLE_SCHED,
 		 .columns = 1ull << SCHED_START | 1ull << SCHED_DUR | 1ull << SCHED_THREAD_ID |
 			    1ull << SCHED_OP | 1ull << SCHED_WHY,
 		 .from = p->from,
 		 .to = to},
 	};
-	int r = span_passing_select(&at, run, err);
+	int r = p->unselected ? span_passing_select(&at, run, err) : 0;
 
 	if (r >= 0)
 		r = engine_merge_new(&m, run->store, NULL, q, p->stall && s->sched ? 2 : 1, err);

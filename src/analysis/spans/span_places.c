@@ -15,6 +15,7 @@
 
 #define FUTEX_COMMAND	  0x7f /* of its second argument, without the bits for private and clock */
 #define FUTEX_WAIT_BITSET 9
+#define TASKS_RECENT	  256 /* a power of two */
 
 struct span_step {
 	int64_t at;
@@ -33,6 +34,12 @@ struct span_carry {
 	uint32_t span;
 };
 
+/* What it was given to do. */
+struct span_handed {
+	int64_t at;
+	uint32_t span; /* SPAN_NONE: nothing goes on from here */
+};
+
 /* A span, and the lane it lies in. */
 struct span_found {
 	uint32_t span;
@@ -44,12 +51,15 @@ struct span_task {
 	uint32_t lanes; /* the first, + 1 */
 	struct span_carry *carries;
 	size_t carry_count, carry_cap, carry_at;
-	/* what it was given to do, in order of time; several of one time are of several lanes */
-	struct span_handed {
-		int64_t at;
-		uint32_t span; /* SPAN_NONE: nothing goes on from here */
-	} *handed;
+	struct span_handed *handed; /* in order of time; several of one time are of several lanes */
 	size_t handed_count, handed_cap, handed_at;
+};
+
+/* What a version of a thread was found to be. */
+struct span_recent {
+	int64_t thread_id;
+	size_t task;  /* + 1; 0: it had none */
+	size_t tasks; /* when there were so many */
 };
 
 struct span_places {
@@ -61,8 +71,9 @@ struct span_places {
 	size_t lane_count, lane_cap;
 	struct span_task *tasks;
 	size_t task_count, task_cap;
-	struct map by_thread, by_task; /* -> task */
-	struct map by_lane;	       /* hash of task and name -> lane */
+	struct map by_thread, by_task;		 /* -> task */
+	struct map by_lane;			 /* hash of task and name -> lane */
+	struct span_recent recent[TASKS_RECENT]; /* by the low bits of the thread's id */
 	int64_t futex, futex_wait;
 };
 
@@ -81,28 +92,33 @@ void span_places_free(struct span_places *p)
 	free(p);
 }
 
+static int place_task_make(struct span_places *p, uint64_t task)
+{
+	if (grow((void **)&p->tasks, &p->task_cap, p->task_count + 1, sizeof(*p->tasks)) < 0 ||
+	    map_set(&p->by_task, task, p->task_count + 1) < 0)
+		return -ENOMEM;
+	p->tasks[p->task_count++] = (struct span_task){.thread_id = (int64_t)task};
+	return 0;
+}
+
 /* The task of a version of a thread; with `make` it is there afterwards, else NULL is also without memory. */
 static struct span_task *place_task(struct span_places *p, int64_t thread_id, bool make)
 {
-	uint64_t at, task;
+	struct span_recent *recent = &p->recent[(uint64_t)thread_id % TASKS_RECENT];
+	uint64_t at = 0, task;
 
-	if (map_get(&p->by_thread, (uint64_t)thread_id, &at))
-		return at ? &p->tasks[at - 1] : NULL;
-	task = (uint64_t)names_task(p->dims, thread_id);
-	if (!map_get(&p->by_task, task, &at)) {
-		at = 0;
-		if (make) {
-			if (grow((void **)&p->tasks, &p->task_cap, p->task_count + 1,
-				 sizeof(*p->tasks)) < 0 ||
-			    map_set(&p->by_task, task, p->task_count + 1) < 0)
-				return NULL;
-			p->tasks[p->task_count++] = (struct span_task){.thread_id = (int64_t)task};
+	if (recent->thread_id == thread_id &&
+	    (recent->task || (!make && recent->tasks == p->task_count)))
+		return recent->task ? &p->tasks[recent->task - 1] : NULL;
+	if (!map_get(&p->by_thread, (uint64_t)thread_id, &at)) {
+		task = (uint64_t)names_task(p->dims, thread_id);
+		if (!map_get(&p->by_task, task, &at) && make && !place_task_make(p, task))
 			at = p->task_count;
-		}
+		/* a thread without a task is looked at again once there are more */
+		if (at && map_set(&p->by_thread, (uint64_t)thread_id, at) < 0)
+			return NULL;
 	}
-	/* a thread without a task is looked at again once there are more */
-	if (at && map_set(&p->by_thread, (uint64_t)thread_id, at) < 0)
-		return NULL;
+	*recent = (struct span_recent){thread_id, at, p->task_count};
 	return at ? &p->tasks[at - 1] : NULL;
 }
 
@@ -294,48 +310,51 @@ void span_places_restart(struct span_places *p)
 
 /* ---- looking ---- */
 
-static uint32_t place_carried(struct span_task *t, int64_t at)
+/*
+ * The last of the entries [low, high), in order of time, that begins by then; low, where none does. Each begins with its time.
+ * `was` is where the last look ended: mostly it is the same one or the next.
+ */
+static size_t place_find(const void *entries, size_t size, size_t low, size_t high, size_t was,
+			 int64_t at)
 {
-	size_t low = 0, high = t->carry_count;
+	const uint8_t *all = entries;
 
-	if (!high)
-		return SPAN_NONE;
-	if (t->carries[t->carry_at].start <= at)
-		low = t->carry_at;
+	if (*(const int64_t *)(all + was * size) <= at)
+		low = was;
 	while (high - low > 1) {
-		size_t middle = low + 1 == high - 1 || t->carries[low + 1].start > at
-					? low + 1
-					: low + (high - low) / 2;
+		bool near = low + 1 == high - 1 || *(const int64_t *)(all + (low + 1) * size) > at;
+		size_t middle = near ? low + 1 : low + (high - low) / 2;
 
-		if (t->carries[middle].start <= at)
+		if (*(const int64_t *)(all + middle * size) <= at)
 			low = middle;
 		else
 			high = middle;
 	}
-	t->carry_at = low;
-	return t->carries[low].start <= at && at <= t->carries[low].stop ? t->carries[low].span
-									 : SPAN_NONE;
+	return low;
+}
+
+static_assert(!offsetof(struct span_step, at) && !offsetof(struct span_carry, start) &&
+		      !offsetof(struct span_handed, at),
+	      "place_find() reads the time of an entry at its beginning");
+
+static uint32_t place_carried(struct span_task *t, int64_t at)
+{
+	const struct span_carry *c;
+
+	if (!t->carry_count)
+		return SPAN_NONE;
+	t->carry_at =
+		place_find(t->carries, sizeof(*t->carries), 0, t->carry_count, t->carry_at, at);
+	c = &t->carries[t->carry_at];
+	return c->start <= at && at <= c->stop ? c->span : SPAN_NONE;
 }
 
 static uint32_t place_open(const struct span_places *p, struct span_lane *l, int64_t at)
 {
-	size_t low = l->from, high = l->to;
-
-	if (low == high || at < p->steps[low].at)
+	if (l->from == l->to || at < p->steps[l->from].at)
 		return SPAN_NONE;
-	if (p->steps[l->at].at <= at)
-		low = l->at;
-	/* mostly it is the same step or the next */
-	while (high - low > 1) {
-		size_t middle = p->steps[low + 1].at > at ? low + 1 : low + (high - low) / 2;
-
-		if (p->steps[middle].at <= at)
-			low = middle;
-		else
-			high = middle;
-	}
-	l->at = low;
-	return p->steps[low].span;
+	l->at = place_find(p->steps, sizeof(*p->steps), l->from, l->to, l->at, at);
+	return p->steps[l->at].span;
 }
 
 static bool place_has_lane(const struct span_found *h, size_t count, uint64_t lane)
@@ -350,26 +369,16 @@ static bool place_has_lane(const struct span_found *h, size_t count, uint64_t la
 /* The first of what was handed last by then; handed_count: nothing was. */
 static size_t place_handed(struct span_task *t, int64_t at)
 {
-	size_t low = 0, high = t->handed_count;
+	size_t i;
 
-	if (!high || t->handed[0].at > at)
+	if (!t->handed_count || t->handed[0].at > at)
 		return t->handed_count;
-	if (t->handed[t->handed_at].at <= at)
-		low = t->handed_at;
-	while (high - low > 1) {
-		size_t middle = low + 1 == high - 1 || t->handed[low + 1].at > at
-					? low + 1
-					: low + (high - low) / 2;
-
-		if (t->handed[middle].at <= at)
-			low = middle;
-		else
-			high = middle;
-	}
-	while (low && t->handed[low - 1].at == t->handed[low].at)
-		low--;
-	t->handed_at = low;
-	return low;
+	i = MIN(t->handed_at, t->handed_count - 1); /* some may have been taken back */
+	i = place_find(t->handed, sizeof(*t->handed), 0, t->handed_count, i, at);
+	while (i && t->handed[i - 1].at == t->handed[i].at)
+		i--;
+	t->handed_at = i;
+	return i;
 }
 
 /* What a thread works on at a time, by its own spans and contexts, and by what it was given. */

@@ -152,7 +152,7 @@ static int stream_names_of(struct span_streams *q, int64_t file_id, const struct
 	return 0;
 }
 
-int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64_t process_id,
+int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64_t thread_id,
 		      bool write, uint32_t *ret)
 {
 	const struct stream_names *n;
@@ -166,7 +166,9 @@ int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64
 	if (!name || (n->counter && fd < 0))
 		return 0;
 	if (n->counter)
-		name = hash_u64((uint64_t)process_id ^ hash_u64((uint64_t)fd)) | 1;
+		name = hash_u64((uint64_t)names_process_of(q->dims, thread_id) ^
+				hash_u64((uint64_t)fd)) |
+		       1;
 	if (!map_get(&q->by_name, name, &at)) {
 		at = q->count;
 		if (at == SPAN_NONE ||

@@ -48,9 +48,9 @@ int span_streams_new(struct span_streams *q, const struct dims *d);
 void span_streams_free(struct span_streams *q);
 /*
  * The stream that a call reads, or writes to, made where it is new; SPAN_NONE: its file is none. An eventfd takes the descriptor
- * and process. 0 or -ENOMEM.
+ * and the thread, for its process. 0 or -ENOMEM.
  */
-int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64_t process_id,
+int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64_t thread_id,
 		      bool write, uint32_t *ret);
 /* 0 or -ENOMEM. */
 int span_stream_wrote(struct span_stream *q, const struct span_written *w);

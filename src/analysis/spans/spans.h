@@ -2,7 +2,7 @@
 /*
  * spans.h: the spans of a trace in memory, and which calls belong to them. Two passes: the first reads the spans (tables span and
  * period, and contexts whose span nobody recorded), the second streams the calls, so that no call is held back until a span
- * has ended. Memory: some 450 bytes a span, and 32 for each gap between the calls of spans that are open.
+ * has ended. Memory: some 700 bytes a span, and 16 for each gap between the calls of spans that are open.
  *
  * A call belongs to
  *   the span whose ids its thread carried when the call began (via context), else
@@ -59,6 +59,15 @@ struct span_cover {
 	int64_t before, until; /* length of what was added up and forgotten, and its end */
 };
 
+/* Times of a span that are covered: each has what the one before it has, and more. */
+enum span_covered {
+	SPAN_BUSY,  /* in a selected call that does not wait */
+	SPAN_CALLS, /* in a selected call */
+	SPAN_ALL,   /* in a call, selected or not */
+	SPAN_OFF,   /* in a call or without a CPU */
+	SPAN_COVERS,
+};
+
 /*
  * All of it with the calls of the spans below it, cut to the span's time. A call that waits (lock, wait) counts in parts of dur
  * only while none of the spans directly below its own is open: then what that one does is what it waits for.
@@ -76,10 +85,9 @@ struct span_sums {
 	uint64_t waited_seen;		   /* the call that was counted last */
 	int64_t waited;			   /* of calls that it waited for, added up */
 	uint32_t waited_calls;
-	bool blurred;		     /* more pieces than memory allows: parts are estimates */
-	struct span_cover any, busy; /* in a selected call; in one that does not wait */
-	struct span_cover all;	     /* in a call, selected or not; with a selection alone */
-	struct span_cover off;	     /* in a call or without a CPU; with sched alone */
+	bool blurred;  /* more pieces than memory allows: parts are estimates */
+	uint8_t apart; /* a bit for each cover that differs from the one before it */
+	struct span_cover covers[SPAN_COVERS]; /* those that do not are empty */
 };
 
 struct span {
@@ -115,9 +123,9 @@ struct spans {
 	struct span_places *places;
 	struct span_piece *below; /* [count] at most, of each span together and in order */
 	struct span_joins *joins;
+	int64_t earliest; /* from when on a thread carried the ids of one; INT64_MAX: none did */
 	/* what was found about them */
-	bool sched;	/* the trace has rows of sched */
-	bool selecting; /* the run has a selection of calls */
+	bool sched; /* the trace has rows of sched */
 	uint32_t running, cut;
 	uint32_t orphans; /* their parent is not in this trace */
 	uint32_t loops;	  /* their parents lead back to them: taken for spans without one */
@@ -157,18 +165,20 @@ struct span_call {
 	bool unselected; /* left out by the run's selection */
 };
 
-/*
- * For each call that a span has; rows come in order of their end. Negative ends the pass. All calls are read whatever the
- * selection: those that it leaves out hand work on, too.
- */
+/* For each call that a span has; rows come in order of their end. Negative ends the pass. */
 typedef int span_call_fn(void *arg, const struct span_call *c);
+struct span_member;
 struct span_pass {
-	int64_t from,
-		to; /* calls that overlap [from, to) come; others may, and those that end a second later may not */
-	bool time;	 /* also calls that merely overlap: only of `of` */
-	bool unselected; /* also those that the selection leaves out, but for `time` */
-	uint32_t of;	 /* SPAN_NONE: of every span */
-	span_call_fn *call;
+	/* calls that overlap [from, to) come; others may, and those that end a second later may not */
+	int64_t from, to;
+	bool time;	    /* also calls that merely overlap: only of `of` */
+	bool unselected;    /* also those that the selection leaves out, but for `time` */
+	uint32_t of;	    /* SPAN_NONE: of every span */
+	uint64_t columns;   /* of op, that are read beside those that are anyway */
+	span_call_fn *call; /* NULL: not wanted */
+	/* May be NULL: once for each selected call, with the spans that have it, but for `wait` and `time`; there may be none. */
+	int (*row)(void *arg, const struct span_call *c, const struct span_member *members,
+		   size_t count);
 	/* May be NULL: for each time for which a span's thread had no CPU, in calls and not, in one order with them. */
 	int (*stall)(void *arg, uint32_t span, int64_t start, int64_t stop);
 	void *arg;

@@ -34,6 +34,12 @@ static const struct option side_options[] = {
 	{0},
 };
 
+static const struct option follow_options[] = {
+	{0, "follow", OPTION_FLAG, NULL, "print what is found as it comes, while the trace grows",
+	 offsetof(struct analysis_opts, follow)},
+	{0},
+};
+
 static const struct option common_options[] = {
 	READ_FLAGS(struct analysis_opts, read),
 	{0, "csv", OPTION_FLAG, NULL,
@@ -61,6 +67,8 @@ static size_t analysis_all_options(const struct analysis *a, struct option *to)
 	size_t count = analysis_add_options(to, 0, a->sides == 2 ? side_options : NULL, 0);
 
 	count = analysis_add_options(to, count, a->options, sizeof(struct analysis_opts));
+	if (a->follow)
+		count = analysis_add_options(to, count, follow_options, 0);
 	return analysis_add_options(to, count, common_options, 0);
 }
 
@@ -124,19 +132,38 @@ static int analysis_put_out(void *arg _unused_, const void *data, size_t len)
 	return ferror(stdout) ? -EIO : 0;
 }
 
-static int analysis_print(struct analysis_view *v, struct error *err)
+/* On one line: no text of JSON has a line break in it. */
+static int analysis_put_line(void *arg _unused_, const void *data, size_t len)
+{
+	const char *text = data;
+
+	for (size_t i = 0; i < len; i++)
+		putchar(text[i] == '\n' ? ' ' : text[i]);
+	return ferror(stdout) ? -EIO : 0;
+}
+
+int analysis_document(struct analysis_view *v, bool compact, struct error *err)
 {
 	const struct answer_json document = {.origin = v->origin,
+					     .compact = compact,
 					     .put_loss = analysis_put_loss,
-					     .put = analysis_put_out,
+					     .put = compact ? analysis_put_line : analysis_put_out,
 					     .arg = v};
+	int r = analysis_json(v->in, v->result, &document, err);
+
+	if (compact)
+		putchar('\n');
+
+	return r == -EIO ? 0 : r; /* main() says that a reader went away */
+}
+
+static int analysis_print(struct analysis_view *v, struct error *err)
+{
 	_cleanup_answer_ struct answer rows = {0};
 	int r;
 
-	if (v->opts->read.json) {
-		r = analysis_json(v->in, v->result, &document, err);
-		return r == -EIO ? 0 : r; /* main() says that a reader went away */
-	}
+	if (v->opts->read.json)
+		return analysis_document(v, false, err);
 	if (v->opts->csv) {
 		r = answer_of_list(&rows, &v->result->tables[0].rows, false);
 		if (r < 0)
@@ -215,9 +242,10 @@ static int analysis_run_command(struct analysis_view *v, int argc, char **argv, 
 
 	if (r < 0)
 		return r;
+	v->it = sums ? NULL : &it;
 	r = analysis_open(v, argc, argv, err);
 	if (r >= 0)
-		r = analysis_run_all(v, sums ? NULL : &it, err);
+		r = v->opts->follow ? analysis_follow(v, err) : analysis_run_all(v, v->it, err);
 	if (sums)
 		return r;
 	interrupt_release(&it);

@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "cli/options/choose.h"
+#include "cli/terminal/cell.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/loss_text.h"
 
@@ -11,6 +12,7 @@
 struct analysis_opts {
 	struct read_flags read;
 	bool csv;
+	bool follow; /* where the analysis can */
 	/* of two sides */
 	struct option_list sides[2]; /* -a, -b */
 	const char *from[2], *to[2]; /* --a-from, ... */
@@ -40,7 +42,8 @@ struct analysis_view {
 	const struct analysis_input *in;
 	struct analysis_result *result;
 	struct loss loss; /* of all runs */
-	int status;	  /* the exit status that the analysis gives */
+	struct interrupt *it;
+	int status; /* the exit status that the analysis gives */
 };
 
 /* The command of analyses[i]; NULL past the last. */
@@ -59,7 +62,16 @@ int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *
 int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *err);
 void analysis_close(struct analysis_view *v);
 
+/* analysis_follow.c: prints rows as they come, until the trace ends. 0 or negative. */
+int analysis_follow(struct analysis_view *v, struct error *err);
+/* Prints the result as one document. 0 or negative; a reader that went away is none. */
+int analysis_document(struct analysis_view *v, bool compact, struct error *err);
+
 /* analysis_screen.c: prints findings and tables, or the screen that the analysis has. 0 or negative. */
 int analysis_screen(const struct analysis_view *v, struct error *err);
+/* How times are written. */
+struct cell_style analysis_style(const struct analysis_view *v);
+/* Prints the findings, if there are any. 0 or negative. */
+int analysis_put_findings(const struct analysis_view *v, struct error *err);
 /* Prints one table of the result. 0 or negative. */
 int analysis_put_table(const struct analysis_view *v, size_t i, struct error *err);

@@ -38,7 +38,7 @@ static int analysis_put_sentence(enum text_style style, struct bytes text, size_
 	return r;
 }
 
-static int analysis_put_findings(const struct analysis_view *v, struct error *err)
+int analysis_put_findings(const struct analysis_view *v, struct error *err)
 {
 	_cleanup_answer_ struct answer rows = {0};
 	int r = answer_of_list(&rows, &v->result->findings, true);
@@ -61,16 +61,22 @@ static int analysis_put_findings(const struct analysis_view *v, struct error *er
 	return r;
 }
 
-int analysis_put_table(const struct analysis_view *v, size_t i, struct error *err)
+struct cell_style analysis_style(const struct analysis_view *v)
 {
 	const struct read_flags *f = &v->opts->read;
+
+	return (struct cell_style){.origin = v->origin,
+				   .times = f->rel	    ? CELL_REL
+					    : f->utc	    ? CELL_UTC
+					    : text_narrow() ? CELL_REL
+							    : CELL_LOCAL};
+}
+
+int analysis_put_table(const struct analysis_view *v, size_t i, struct error *err)
+{
 	bool terminal = text_terminal();
 	const struct answer_print print = {.out = stdout,
-					   .style = {.origin = v->origin,
-						     .times = f->rel	      ? CELL_REL
-							      : f->utc	      ? CELL_UTC
-							      : text_narrow() ? CELL_REL
-									      : CELL_LOCAL},
+					   .style = analysis_style(v),
 					   .width = terminal ? text_width() : 0,
 					   .rows_max = terminal ? TEXT_ROWS_MAX : 0,
 					   .more = "pipe the output, or use --csv, to get them all",

@@ -13,8 +13,7 @@
 #include "cli/commands.h"
 #include "cli/terminal/text.h"
 
-#define THREADS_MAX   256
-#define BEGIN_POLL_NS (50 * NSEC_PER_MSEC)
+#define THREADS_MAX 256
 
 /* ---- the plan ---- */
 
@@ -36,20 +35,6 @@ static int query_parse_or_fail(struct query_session *s, const char *text, size_t
 	return r;
 }
 
-/* A trace that is only beginning has no first time yet, from which others are told. */
-static void wait_for_begin(struct query_session *s)
-{
-	int64_t first, last;
-
-	for (;;) {
-		store_range(s->store, &first, &last);
-		if (first != INT64_MIN || !store_is_open_ended(s->store) ||
-		    interrupt_signal(s->it) || store_refresh(s->store, NULL) < 0)
-			return;
-		nanosleep(&(struct timespec){.tv_nsec = BEGIN_POLL_NS}, NULL);
-	}
-}
-
 /* --from and --to, over what the trace holds by now. */
 static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_to,
 		      struct error *err)
@@ -61,7 +46,7 @@ static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_t
 	int r;
 
 	if (s->opts->follow && s->store)
-		wait_for_begin(s);
+		interrupt_wait_rows(s->it, s->store);
 	if (s->store)
 		store_range(s->store, &first, &last);
 	r = s->store || !wanted ? 0 : engine_range(s->engine, &first, &last, err);

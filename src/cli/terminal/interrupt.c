@@ -11,6 +11,7 @@
 
 #define GRACE_NS (25 * NSEC_PER_MSEC) /* to stop after a signal; then the process just ends */
 #define POLL_NS	 (5 * NSEC_PER_MSEC)
+#define BEGIN_NS (50 * NSEC_PER_MSEC)
 #define TICK_NS	 (100 * NSEC_PER_MSEC)
 /* what is done sooner needs no progress */
 #define PROGRESS_AFTER_NS (400 * NSEC_PER_MSEC)
@@ -183,6 +184,19 @@ int interrupt_signal(struct interrupt *it)
 	sig = it->signal;
 	pthread_mutex_unlock(&it->lock);
 	return sig;
+}
+
+void interrupt_wait_rows(struct interrupt *it, struct store *s)
+{
+	int64_t first, last;
+
+	for (;;) {
+		store_range(s, &first, &last);
+		if (first != INT64_MIN || !store_is_open_ended(s) || interrupt_signal(it) ||
+		    store_refresh(s, NULL) < 0)
+			return;
+		sleep_ns(BEGIN_NS);
+	}
 }
 
 void interrupt_forget(struct interrupt *it)

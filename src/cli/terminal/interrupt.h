@@ -52,6 +52,8 @@ void interrupt_progress(struct interrupt *it,
 void interrupt_mode(struct interrupt *it, enum interrupt_mode mode);
 /* The signal that came, 0 for none: what loops of one's own look at. */
 int interrupt_signal(struct interrupt *it);
+/* Until there are rows or a signal comes: a trace that is only beginning has no first time yet, from which others are told. */
+void interrupt_wait_rows(struct interrupt *it, struct store *s);
 /* Forgets the signal: the next statement of a prompt. */
 void interrupt_forget(struct interrupt *it);
 /* Takes the progress line away before something is printed; none is drawn until the next

@@ -216,7 +216,7 @@ static ssize_t click_scan_next(struct engine_scan *scan, const struct batch **re
 	if (!scan_by_time(s))
 		return scan_next_kept(s, ret_batch, ret_rows, err);
 	while ((n = click_scan_take(s, err)) > 0) {
-		kept = (ssize_t)order_rows_in(s->batch, s->q.from, s->q.to, NULL, (size_t)n,
+		kept = (ssize_t)order_rows_in(s->batch, s->q.from, s->q.to, false, NULL, (size_t)n,
 					      s->rows);
 		if (s->eval && kept > 0)
 			kept = eval_filter(s->eval, s->scratch, 0, s->batch, s->rows, (size_t)kept,

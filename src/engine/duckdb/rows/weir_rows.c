@@ -331,7 +331,7 @@ static int weir_rows_choose_rows(struct rows_shared *s, struct rows_local *l,
 		n = (ssize_t)(b->live->from[block->at + 1] - b->live->from[block->at]);
 	}
 	if (!order_open(b->from, b->to) && !l->slice.sums) {
-		n = (ssize_t)order_rows_in(batch, b->from, b->to, in, (size_t)n, l->chosen);
+		n = (ssize_t)order_rows_in(batch, b->from, b->to, false, in, (size_t)n, l->chosen);
 		in = l->chosen;
 	}
 	if (n > 0 && b->x->filter) {
