@@ -89,7 +89,7 @@ void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index);
 /* ---- links ---- */
 
 #define FLOW_LINKS_MAX	     (1u << 20)
-#define FLOW_DIFFERENCES_MAX 2000
+#define FLOW_DIFFERENCES_MAX (1u << 17)
 #define FLOW_LINK_LEAST	     64 /* bytes: what is shorter is in many places by chance */
 
 /* Where bytes came into a process, or left it: a file (FLOW_SPOT_FILE set) or a channel. */

@@ -104,12 +104,12 @@ static void files_remember(struct flow_state *s, struct flow_file *f, uint32_t n
 		if (f->writers[i] < f->writers[at])
 			at = i;
 	}
-	s->graph.left_out++;
+	f->unkept++;
 	f->writers[at] = node;
 }
 
 /* Whether a write of the same bytes shares a moment with this one. */
-static bool files_overlap(const struct flow_state *s, const struct flow_file *f,
+static bool files_overlap(const struct flow_state *s, struct flow_file *f,
 			  const struct flow_call *c, int64_t pos, int64_t to)
 {
 	struct flow_extent e;
@@ -117,6 +117,7 @@ static bool files_overlap(const struct flow_state *s, const struct flow_file *f,
 	while (flow_extents_next(&f->written, &pos, to, &e)) {
 		const struct flow_node *n = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
 
+		f->rewritten = true;
 		if (n->task != c->number && flow_node_end(n) > c->start)
 			return true;
 	}
@@ -143,7 +144,10 @@ static int files_written(struct flow_state *s, struct flow_call *c, struct flow_
 	f->last = writer;
 	f->size = MAX(f->size, to);
 	files_remember(s, f, writer);
-	if (is_contested(c) || files_overlap(s, f, c, pos, to))
+	if (f->process_id < 0)
+		f->process_id = s->tasks[c->task].process_id;
+	f->mixed |= f->process_id != s->tasks[c->task].process_id;
+	if (files_overlap(s, f, c, pos, to) || is_contested(c))
 		writer |= FLOW_OVERLAPPED;
 	r = flow_extents_put(&f->written, &s->room, pos, to, writer);
 	if (r == -ENOSPC) {
@@ -262,6 +266,8 @@ static int files_synced(struct flow_state *s, struct flow_call *c)
 									     : CERTAINTY_CERTAIN});
 		f->writers[i] = FLOW_NONE;
 	}
+	s->graph.left_out += f->unkept;
+	f->unkept = 0;
 	return r;
 }
 

@@ -200,6 +200,8 @@ static int from_taken(struct from_walk *w, int depth, const struct flow_edge *e)
 			     e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
 							       : "contested",
 			     e->file_id, e->pos, e->bytes);
+	if (r >= 0 && op_copy(w->v->s->graph.nodes[e->to].op))
+		return from_given(w, depth + 1, e->to); /* it gave away what it took */
 	if (r >= 0)
 		r = from_put_aside(w, depth + 1, &w->v->stored, e);
 	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, e);

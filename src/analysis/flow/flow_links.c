@@ -199,6 +199,18 @@ static int links_difference(const struct links_out *o, const struct spot *in, si
 	return 0;
 }
 
+/* A block that goes out at `at` and came in elsewhere than on the spot to which it goes. */
+static bool links_block(const struct links_out *o, size_t at, uint64_t hash, struct spot *ret)
+{
+	uint64_t found;
+
+	if (!map_get(&o->l->blocks, links_key(o->process_id, hash), &found))
+		return false;
+	*ret = (struct spot){(uint32_t)(found >> OFFSET_BITS), (uint32_t)found & (SEGMENT_MAX - 1)};
+	return !memcmp(o->l->segments[ret->segment].bytes + ret->at, o->bytes + at, BLOCK) &&
+	       o->l->segments[ret->segment].spot != o->spot;
+}
+
 /* How long a difference is that begins here; 0: nothing equal follows it. */
 static size_t links_resync(const struct links_out *o, struct spot in, size_t at)
 {
@@ -212,6 +224,18 @@ static size_t links_resync(const struct links_out *o, struct spot in, size_t at)
 			break;
 	}
 	return 0;
+}
+
+/* Whether bytes came in that go out here, at another place than what is around them: then these were put together anew. */
+static bool links_elsewhere(const struct links_out *o, size_t from, size_t to)
+{
+	struct spot in;
+
+	for (size_t i = from; i + BLOCK <= to; i++) {
+		if (!is_dull(o->bytes + i) && links_block(o, i, block_hash(o->bytes + i), &in))
+			return true;
+	}
+	return false;
 }
 
 /* From a place that both have: onwards, over differences. The end of what is equal. */
@@ -229,6 +253,8 @@ static int links_onwards(const struct links_out *o, struct spot in, size_t at, s
 		}
 		size_t len = links_resync(o, in, at);
 
+		if (links_elsewhere(o, at, MIN(at + (len ? len : RESYNC_MAX), o->size)))
+			break;
 		if (!len) {
 			r = links_difference(o, &in, at, o->size, true);
 			break;
@@ -316,7 +342,8 @@ static int links_found(struct links_out *o, struct spot in, size_t at)
 
 static int links_scan(struct links_out *o)
 {
-	uint64_t top = 1, hash = 0, at;
+	uint64_t top = 1, hash = 0;
+	struct spot in;
 	int r = 0;
 
 	for (size_t i = 1; i < BLOCK; i++)
@@ -327,15 +354,9 @@ static int links_scan(struct links_out *o)
 		else
 			have++;
 		hash = hash * PRIME + o->bytes[i] + 1;
-		if (have < BLOCK || !map_get(&o->l->blocks, links_key(o->process_id, hash), &at))
+		if (have < BLOCK || !links_block(o, i + 1 - BLOCK, hash, &in))
 			continue;
-		struct spot in = {(uint32_t)(at >> OFFSET_BITS), (uint32_t)at & (SEGMENT_MAX - 1)};
-		size_t from = i + 1 - BLOCK;
-
-		if (memcmp(o->l->segments[in.segment].bytes + in.at, o->bytes + from, BLOCK) != 0 ||
-		    o->l->segments[in.segment].spot == o->spot)
-			continue;
-		r = links_found(o, in, from);
+		r = links_found(o, in, i + 1 - BLOCK);
 		i = o->done - 1;
 		have = 0;
 		hash = 0;

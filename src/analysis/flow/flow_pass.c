@@ -149,6 +149,7 @@ static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation
 		s->files[s->file_count] =
 			(struct flow_file){.published = FLOW_NONE,
 					   .renamed = -1,
+					   .process_id = -1,
 					   .first = FLOW_NONE,
 					   .last = FLOW_NONE,
 					   .writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};

@@ -102,6 +102,7 @@ struct flow_task {
 	size_t loose_count, loose_cap, done_count, done_cap;
 	struct flow_chunks chunks;
 	struct flow_wake killed; /* by the last signal that was sent to it */
+	uint32_t heard;		 /* the object from which it received last; FLOW_NONE */
 	uint32_t next_of_process;
 	uint32_t by_tid; /* the next with the same tid and machine */
 	uint16_t place;
@@ -140,11 +141,14 @@ struct flow_reader {
 /* Of a regular file. */
 struct flow_file {
 	struct flow_extents written;
-	uint32_t published;   /* node of the last rename or link; FLOW_NONE */
-	int64_t renamed;      /* row of file with the name that it got last; -1 */
-	struct map pieces;    /* index of a piece that calls wrote -> of flow_state.pieces */
-	uint32_t first, last; /* nodes of writes; FLOW_NONE */
-	int64_t size;	      /* where the last byte that was written ends */
+	uint32_t published;    /* node of the last rename or link; FLOW_NONE */
+	int64_t renamed;       /* row of file with the name that it got last; -1 */
+	struct map pieces;     /* index of a piece that calls wrote -> of flow_state.pieces */
+	uint32_t first, last;  /* nodes of writes; FLOW_NONE */
+	int64_t size;	       /* where the last byte that was written ends */
+	int64_t process_id;    /* who wrote first; -1: nobody */
+	bool mixed, rewritten; /* others wrote too; bytes were written twice */
+	uint32_t unkept;       /* writers that had no place since the last fsync */
 	uint32_t writers
 		[4]; /* nodes of the last writes of up to so many tasks since the last fsync */
 };

@@ -13,6 +13,9 @@
 #include "schema/content_hash.h"
 
 #define FOLDERS_MAX 16
+#define LINKS_BEFORE \
+	64 /* links that are looked at before a position, as one of them may reach beyond it */
+#define COMMON_LEAST 3 /* files that two folders have both */
 
 /* A folder of one recording in which files were written. */
 struct flow_folder {
@@ -96,6 +99,18 @@ static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct byt
 	}
 	p->folders[p->folder_count] = (struct flow_folder){key, place, path};
 	return p->folder_count++;
+}
+
+/*
+ * Whether a file that differs from another of its name shows that something is wrong: one process wrote it, once; or more than
+ * once, but what came over a stream. Files that several processes change, as databases do, begin as copies and then part.
+ */
+static bool is_steady(const struct flow_verdicts *v, uint32_t object)
+{
+	const struct flow_file *f = replica_file(v, object);
+
+	return !f->mixed &&
+	       (!f->rewritten || map_get(&v->stored_from, object | FLOW_SPOT_FILE, NULL));
 }
 
 static int replicas_list(struct flow_verdicts *v)
@@ -185,7 +200,7 @@ static void replicas_relate(struct flow_verdicts *v)
 
 static bool are_replicas(const struct flow_replicas *p, size_t a, size_t b)
 {
-	return a != b && p->equal[a][b] && p->equal[a][b] * 2 >= p->common[a][b];
+	return a != b && p->equal[a][b] && p->equal[a][b] * 4 >= p->common[a][b] * 3;
 }
 
 int flow_replicas_make(struct flow_verdicts *v)
@@ -381,18 +396,22 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 /* Whether the process stored these bytes as they came in. */
 static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const int64_t range[2])
 {
-	int64_t at = range[0], before;
+	const struct flow_links *l = &v->s->links;
+	uint32_t spot = object | FLOW_SPOT_FILE;
+	size_t i = flow_out_at(v, spot, range[0]);
+	int64_t at = range[0];
 
-	do { /* one call after another has a part of them */
-		before = at;
-		for (size_t i = 0; i < v->stored.count && at < range[1]; i++) {
-			const struct flow_range *k = &v->stored.all[i];
+	for (size_t n = 0; n < LINKS_BEFORE && i && l->links[v->by_out[i - 1]].out_spot == spot;
+	     n++)
+		i--;
+	/* one call after another has a part of them */
+	for (; i < l->link_count && at < range[1]; i++) {
+		const struct flow_link *k = &l->links[v->by_out[i]];
 
-			if (k->out_spot == (object | FLOW_SPOT_FILE) && !k->differs &&
-			    k->out_pos <= at)
-				at = MAX(at, k->out_pos + k->to - k->from);
-		}
-	} while (at > before && at < range[1]);
+		if (k->out_spot != spot || k->out_pos > at)
+			break;
+		at = MAX(at, k->out_pos + k->bytes);
+	}
 	/* what is too short to be found is nothing that it lacks */
 	return at >= range[1] || (at > range[0] && range[1] - at < FLOW_LINK_LEAST);
 }
@@ -487,6 +506,9 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		int64_t range[2];
 
 		if (i == right || !are_replicas(v->replicas, g[i]->folder, other->folder) ||
+		    !is_steady(v, g[i]->object) || !is_steady(v, other->object) ||
+		    (right == n &&
+		     replica_file(v, g[i]->object)->size != replica_file(v, other->object)->size) ||
 		    !stretch(v, g[i]->object, other->object, range, &row.second) ||
 		    flow_verdicts_full(v))
 			continue;
@@ -511,6 +533,22 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 	return r;
 }
 
+bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_difference *d)
+{
+	const int64_t range[] = {d->out_pos, d->out_pos + d->bytes};
+	const struct flow_replica *g[FOLDERS_MAX];
+	size_t n = flow_spot_local(v, d->in_spot)
+			   ? 0
+			   : replica_group(v, d->out_spot & ~FLOW_SPOT_FILE, g);
+	bool received = false;
+
+	for (size_t i = 0; i < n && !received; i++)
+		received = (g[i]->object | FLOW_SPOT_FILE) != d->out_spot &&
+			   map_get(&v->stored_from, g[i]->object | FLOW_SPOT_FILE, NULL) &&
+			   is_as_received(v, g[i]->object, range);
+	return received;
+}
+
 uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id)
 {
 	const struct flow_replica *g[FOLDERS_MAX];
@@ -530,6 +568,30 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 			   int64_t range[2], uint32_t *ret_node)
 {
 	return stretch(v, object, other, range, ret_node);
+}
+
+/* One process writes the files of the folder, and wrote another after `object` was there elsewhere: it is not merely late. */
+static bool goes_on(const struct flow_verdicts *v, size_t folder, uint32_t object)
+{
+	const struct flow_replicas *p = v->replicas;
+	const struct flow_graph *g = &v->s->graph;
+	int64_t process_id = -1, after = INT64_MIN;
+	uint32_t last;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct flow_file *f = replica_file(v, p->all[i].object);
+
+		if (p->all[i].folder != folder || f->last == FLOW_NONE)
+			continue;
+		if (f->mixed || (process_id >= 0 && f->process_id != process_id))
+			return false;
+		process_id = f->process_id;
+		after = MAX(after, flow_clock_corrected(v->s->clocks, g->nodes[f->last].place,
+							g->nodes[f->last].start));
+	}
+	last = replica_file(v, object)->last;
+	return last != FLOW_NONE && after > flow_clock_corrected(v->s->clocks, g->nodes[last].place,
+								 g->nodes[last].start);
 }
 
 static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
@@ -552,8 +614,10 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 
 		for (size_t i = 0; i < n; i++) {
 			has |= g[i]->folder == f;
-			related &= g[i]->folder == f || (are_replicas(p, g[i]->folder, f) &&
-							 p->common[g[i]->folder][f] > 1);
+			related &= g[i]->folder == f ||
+				   (are_replicas(p, g[i]->folder, f) &&
+				    p->common[g[i]->folder][f] >= COMMON_LEAST &&
+				    is_steady(v, g[i]->object) && goes_on(v, f, g[i]->object));
 		}
 		if (has || !related || flow_verdicts_full(v))
 			continue;

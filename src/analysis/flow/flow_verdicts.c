@@ -3,7 +3,8 @@
  * flow_verdicts.c: what the content says that became of the bytes, at the end of the pass.
  *
  * A process alters bytes where what it wrote or sent differs from what it had received, with equal bytes around the difference.
- * Headers that a program makes anew differ too, so that a difference on a stream counts only in bytes that are stored in a
+ * Programs that make something new of what they read do the same: flow_roles.c tells them apart. And headers that a program
+ * makes anew differ, so that a difference on a stream counts only in bytes that are stored in a
  * file as well, and one at the edge of a write only where another file shows that the program stores what it
  * receives from the first byte on.
  */
@@ -17,7 +18,9 @@
 #include "schema/ops.h"
 
 #define VERDICTS_MAX 1000
-#define OUT_NEAR     16 /* links of one spot that are looked at on each side */
+#define PUSH_TIMES \
+	8 /* sends that follow on what came from elsewhere, for one that follows on a request */
+#define OUT_NEAR 16 /* links of one spot that are looked at on each side */
 
 /* ---- names ---- */
 
@@ -252,6 +255,14 @@ static int range_add(struct flow_ranges *to, const struct flow_range *r)
 	return 0;
 }
 
+/* Whether what goes out on a stream answers to requests from it, but for few. */
+static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
+{
+	const struct flow_channel *c = &v->s->channels[spot];
+
+	return !(spot & FLOW_SPOT_FILE) && c->pulled * PUSH_TIMES > c->pushed;
+}
+
 /* What each process stored in files, and what it sent on, by where it came in; differences are part of it. */
 static int ranges_make(struct flow_verdicts *v)
 {
@@ -262,10 +273,10 @@ static int ranges_make(struct flow_verdicts *v)
 		const struct flow_link *k = &l->links[i];
 
 		r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
-			      &(struct flow_range){k->process_id, k->in_spot, k->out_spot,
-						   k->in_pos, k->in_pos + k->bytes, k->out_pos,
-						   k->in, k->out, false,
-						   l->segments[k->segment].copied});
+			      &(struct flow_range){
+				      k->process_id, k->in_spot, k->out_spot, k->in_pos,
+				      k->in_pos + k->bytes, k->out_pos, k->in, k->out, false,
+				      l->segments[k->segment].copied, is_pulled(v, k->out_spot)});
 	}
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
 		const struct flow_difference *k = &l->differences[i];
@@ -274,7 +285,8 @@ static int ranges_make(struct flow_verdicts *v)
 			r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
 				      &(struct flow_range){k->process_id, k->in_spot, k->out_spot,
 							   k->in_pos, k->in_pos + k->bytes,
-							   k->out_pos, k->in, k->out, true, false});
+							   k->out_pos, k->in, k->out, true, false,
+							   is_pulled(v, k->out_spot)});
 	}
 	v->by_out = malloc((l->link_count + 1) * sizeof(*v->by_out));
 	if (!v->by_out)
@@ -331,8 +343,7 @@ static bool stores_from_start(const struct flow_verdicts *v, const struct flow_d
 	return false;
 }
 
-/* The first link at or behind a position of a spot. */
-static size_t out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
+size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
 {
 	const struct flow_links *l = &v->s->links;
 	size_t low = 0, high = l->link_count;
@@ -359,7 +370,7 @@ static bool is_same_distance(const struct flow_link *k, const struct flow_differ
 static bool is_joined(const struct flow_verdicts *v, const struct flow_difference *d)
 {
 	const struct flow_links *l = &v->s->links;
-	size_t at = out_at(v, d->out_spot, d->out_pos);
+	size_t at = flow_out_at(v, d->out_spot, d->out_pos);
 	bool before = false, behind = false;
 
 	for (size_t i = at; i < l->link_count && i < at + OUT_NEAR && !behind; i++) {
@@ -404,12 +415,14 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 	int r = 0;
 
 	if (d->out_spot & FLOW_SPOT_FILE) {
+		if (!flow_role_passes(v, d) && !flow_replicas_received(v, d))
+			return 0;
 		if (d->edge && !is_joined(v, d) && !(d->out_pos == 0 && stores_from_start(v, d)))
 			return 0;
 		return hit_add(h, &(struct flow_hit){d, from, to, d->out_spot & ~FLOW_SPOT_FILE,
 						     d->out_pos});
 	}
-	if (d->edge && !is_joined(v, d))
+	if ((d->edge && !is_joined(v, d)) || !flow_role_passes(v, d))
 		return 0;
 	/* on a stream: the bytes of it that are stored as well, by this process */
 	while (from < to && r >= 0 &&
@@ -541,6 +554,7 @@ void flow_verdicts_free(struct flow_verdicts *v)
 	free(v->sent.all);
 	free(v->by_out);
 	map_free(&v->stored_from);
+	flow_roles_free(v);
 	flow_replicas_free(v);
 }
 
@@ -549,6 +563,8 @@ int flow_verdicts_make(struct flow_verdicts *v)
 	const struct flow_state *s = v->s;
 	int r = ranges_make(v);
 
+	if (r >= 0)
+		r = flow_roles_make(v);
 	if (r >= 0)
 		r = flow_replicas_make(v);
 	for (size_t i = 0; i < s->suspect_count && r >= 0; i++) {
