@@ -111,6 +111,7 @@ struct flow_difference {
 	int64_t in_pos, out_pos, bytes;
 	int64_t process_id;
 	bool edge; /* nothing equal lies on one side of it within the call */
+	bool weak; /* what is equal beside it does not say much, as zeros do not */
 };
 
 /* What came into a process: bytes of one call. */

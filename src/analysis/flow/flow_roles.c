@@ -10,6 +10,7 @@
 #include "analysis/flow/flow_verdicts.h"
 
 #define ROLE_TIMES 4
+#define CROWD	   4096 /* bytes within which one difference is a fault, two are a program's work */
 
 /* What one process does with bytes of files, of pipes, or of sockets, in files or on streams. */
 struct flow_role {
@@ -96,10 +97,45 @@ int flow_roles_make(struct flow_verdicts *v)
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
 		const struct flow_difference *d = &l->differences[i];
 
-		if (!d->edge)
+		if (!d->edge && !d->weak)
 			r = role_count(v, d->process_id, d->in_spot, d->out_spot, true);
 	}
 	return r;
+}
+
+/* Whether three quarters of the file are what was read from one file or pipe, each byte as far behind where it came from. */
+static bool is_copy(const struct flow_verdicts *v, const struct flow_difference *d)
+{
+	const struct flow_links *l = &v->s->links;
+	const struct flow_object *o = &v->s->objects[d->out_spot & ~FLOW_SPOT_FILE];
+	int64_t bytes = 0;
+
+	for (size_t i = flow_out_at(v, d->out_spot, 0); i < l->link_count; i++) {
+		const struct flow_link *k = &l->links[v->by_out[i]];
+
+		if (k->out_spot != d->out_spot)
+			break;
+		if (k->in_spot == d->in_spot && k->in_pos - k->out_pos == d->in_pos - d->out_pos)
+			bytes += k->bytes;
+	}
+	return bytes >= v->s->files[o->file].size / 4 * 3;
+}
+
+/* Whether another difference is near: a record was made anew. */
+static bool is_crowded(const struct flow_verdicts *v, const struct flow_difference *d)
+{
+	const struct flow_difference *all = v->s->links.differences,
+				     *end = all + v->s->links.difference_count;
+	const struct flow_difference *const beside[] = {d > all ? d - 1 : d,
+							d + 1 < end ? d + 1 : d};
+
+	for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
+		int64_t apart = beside[i]->out_pos - d->out_pos;
+
+		if (beside[i] != d && beside[i]->out == d->out && apart < CROWD && -apart < CROWD)
+			return true;
+	}
+	return false;
 }
 
 bool flow_role_passes(const struct flow_verdicts *v, const struct flow_difference *d)
@@ -107,9 +143,14 @@ bool flow_role_passes(const struct flow_verdicts *v, const struct flow_differenc
 	uint64_t at;
 	const struct flow_role *role;
 
+	if (d->weak || is_crowded(v, d))
+		return false;
+
 	if (!map_get(&v->roles->of, role_key(v, d->process_id, d->in_spot, d->out_spot), &at))
 		return false;
 	role = &v->roles->all[at];
+	if ((d->out_spot & FLOW_SPOT_FILE) && flow_spot_local(v, d->in_spot) && !is_copy(v, d))
+		return false;
 	return role->equal >= ROLE_TIMES * role->differ &&
 	       (!flow_spot_local(v, d->in_spot) ||
 		(role->sources > role->sources_differ &&

@@ -415,7 +415,7 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 	int r = 0;
 
 	if (d->out_spot & FLOW_SPOT_FILE) {
-		if (!flow_role_passes(v, d) && !flow_replicas_received(v, d))
+		if (!flow_role_passes(v, d) && (d->weak || !flow_replicas_received(v, d)))
 			return 0;
 		if (d->edge && !is_joined(v, d) && !(d->out_pos == 0 && stores_from_start(v, d)))
 			return 0;
