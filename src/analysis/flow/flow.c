@@ -301,10 +301,17 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 			struct buf *to)
 {
 	const struct flow_state *s = &((const struct flow_result *)r->own)->state;
+	const struct flow_content_sums *c = &s->content_sums;
+	int e = buf_printf(to, ",\n\"content\": {\"bytes\": %llu", (unsigned long long)c->bytes);
 
+	for (int i = 0; i < OUTCOME_COUNT && e >= 0; i++)
+		e = buf_printf(to, ", \"%s\": %llu", vocab_word("outcome", i),
+			       (unsigned long long)c->by_outcome[i]);
+	if (e < 0)
+		return e;
 	return buf_printf(
 		to,
-		",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
+		"},\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
 		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"unfollowed\": %llu, \"alone\": "
 		"%llu, \"left_out\": %llu",
 		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,

@@ -51,6 +51,31 @@ static void files_taken(struct flow_state *s, const struct flow_call *c, struct 
 	}
 }
 
+/* For --of each write counts, not the last of each task alone. */
+static int files_follow(struct flow_state *s, struct flow_call *c, const struct flow_extent *e,
+			bool contested)
+{
+	int64_t n = flow_call_node(s, c);
+
+	if (n < 0 || n == FLOW_NONE || s->graph.nodes[e->writer].task == c->number)
+		return n < 0 ? (int)n : 0;
+	if (s->taking_count == FLOW_TAKINGS_MAX) {
+		s->from_left_out++;
+		return 0;
+	}
+	if (grow((void **)&s->takings, &s->taking_cap, s->taking_count + 1, sizeof(*s->takings)) <
+	    0)
+		return -ENOMEM;
+	s->takings[s->taking_count++] =
+		(struct flow_taking){.writer = e->writer,
+				     .reader = (uint32_t)n,
+				     .bytes = (uint32_t)MIN(e->to - e->from, (int64_t)UINT32_MAX),
+				     .contested = contested,
+				     .file_id = c->file_id,
+				     .pos = e->from};
+	return 0;
+}
+
 static int files_read(struct flow_state *s, struct flow_call *c, struct flow_object *o, int64_t pos)
 {
 	struct flow_file *f = &s->files[o->file];
@@ -63,13 +88,15 @@ static int files_read(struct flow_state *s, struct flow_call *c, struct flow_obj
 	if (pos < 0 || pos > FLOW_POS_MAX)
 		return 0;
 	to = pos + c->bytes;
-	while (flow_extents_next(&f->written, &pos, to, &e)) {
+	while (r >= 0 && flow_extents_next(&f->written, &pos, to, &e)) {
 		const struct flow_node *w = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
 		bool contested = is_contested(c) || (e.writer & FLOW_OVERLAPPED) ||
 				 flow_node_end(w) > c->start;
 
 		e.writer &= ~FLOW_OVERLAPPED;
 		files_taken(s, c, list, &count, &e, contested);
+		if (s->from.count)
+			r = files_follow(s, c, &e, contested);
 	}
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		n = flow_call_node(s, c);

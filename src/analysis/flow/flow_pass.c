@@ -534,6 +534,7 @@ void flow_state_free(struct flow_state *s)
 	free(s->channels);
 	free(s->files);
 	free(s->losses);
+	free(s->takings);
 	free(s->acts);
 	idmap_free(&s->object_of_version);
 	map_free(&s->object_of);

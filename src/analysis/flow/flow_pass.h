@@ -178,6 +178,15 @@ struct flow_suspect {
 	int64_t from, to;
 };
 
+/* With --of: a read took bytes that a write had stored, whoever wrote others of them later. */
+struct flow_taking {
+	uint32_t writer, reader, bytes;
+	bool contested;
+	int64_t file_id, pos;
+};
+
+#define FLOW_TAKINGS_MAX (4u << 20) /* 128 MiB */
+
 struct flow_locks;
 struct flow_clocks;
 
@@ -223,6 +232,8 @@ struct flow_state {
 	uint64_t calls;
 	uint64_t contradictions; /* receives that ended before their send began, by one clock */
 	struct map from;	 /* row of a call of --of -> its node */
+	struct flow_taking *takings;
+	size_t taking_count, taking_cap;
 	uint64_t from_left_out;
 	uint64_t unfollowed; /* calls that moved datagrams over IP */
 	uint64_t unplaced;   /* calls on streams that began before recording did */

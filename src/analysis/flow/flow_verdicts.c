@@ -305,11 +305,10 @@ static int ranges_make(struct flow_verdicts *v)
 	return r;
 }
 
-/* The first range of the list that ends behind `from`, of the same process and spot. NULL: none begins before `to`. */
-const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
-				       uint32_t in_spot, int64_t from, int64_t to)
+size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
+		     int64_t from)
 {
-	const struct flow_range key = {.process_id = process_id, .in_spot = in_spot, .from = to};
+	const struct flow_range key = {.process_id = process_id, .in_spot = in_spot, .from = from};
 	size_t low = 0, high = l->count;
 
 	while (low < high) {
@@ -320,6 +319,14 @@ const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t proc
 		else
 			high = middle;
 	}
+	return low;
+}
+
+/* The first range of the list that ends behind `from`, of the same process and spot. NULL: none begins before `to`. */
+const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
+				       uint32_t in_spot, int64_t from, int64_t to)
+{
+	size_t low = flow_range_at(l, process_id, in_spot, to), high = low;
 	const struct flow_range *best = NULL;
 
 	while (low-- > 0 && l->all[low].process_id == process_id &&

@@ -64,6 +64,9 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
 /* A line below the verdict that was put last. */
 int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
 			  enum flow_side mine, const char *text);
+/* The first range of a process and spot that begins at or behind `from`, or of those behind them. */
+size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
+		     int64_t from);
 const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
 				       uint32_t in_spot, int64_t from, int64_t to);
 
