@@ -247,13 +247,13 @@ static void flow_free(void *own)
 	free(f);
 }
 
-static int flow_run(const struct analysis_input *in, struct analysis_result *out, struct error *err)
+int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
+		const struct flow_options *o, struct analysis_result *out, struct batch *keep,
+		struct error *err)
 {
-	const struct flow_options *o = in->options;
-	const struct analysis_run *run = &in->runs[0];
 	bool part = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
 	struct flow_result *f = calloc(1, sizeof(*f));
-	struct flow_verdicts v = {.s = NULL};
+	struct flow_verdicts v = {.keep = keep};
 	struct answer_list *edges, *clocks;
 	int r;
 
@@ -295,6 +295,11 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 		r = put_list(analysis_table(out, "list", list_columns, ARRAY_SIZE(list_columns)),
 			     &f->state, (size_t)o->most);
 	return r;
+}
+
+static int flow_run(const struct analysis_input *in, struct analysis_result *out, struct error *err)
+{
+	return flow_tables(in, &in->runs[0], in->options, out, NULL, err);
 }
 
 static int flow_members(const struct analysis_input *in _unused_, const struct analysis_result *r,

@@ -196,12 +196,17 @@ int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, 
 
 /* ---- names, sync, sizes ---- */
 
-struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
+int64_t flow_object_file(const struct flow_state *s, uint32_t object)
 {
 	const struct flow_object *o = &s->objects[object];
 	int64_t renamed = o->kind == FLOW_IS_FILE ? s->files[o->file].renamed : -1;
 
-	return dims_file_name(s->dims, renamed >= 0 ? renamed : o->file_id);
+	return renamed >= 0 ? renamed : o->file_id;
+}
+
+struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
+{
+	return dims_file_name(s->dims, flow_object_file(s, object));
 }
 
 static int files_published(struct flow_state *s, struct flow_call *c)

@@ -280,6 +280,7 @@ int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 
 /* flow_files.c */
 /* What a file is called in the end, or any other object. */
+int64_t flow_object_file(const struct flow_state *s, uint32_t object);
 struct bytes flow_object_name(const struct flow_state *s, uint32_t object);
 int flow_files_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t pos,

@@ -34,6 +34,7 @@ struct flow_roles;
 struct flow_verdicts {
 	const struct flow_state *s;
 	struct answer_list *rows, *evidence, *replication;
+	struct batch *keep; /* of table verdict; NULL */
 	int64_t count;
 	uint64_t left_out;
 	struct flow_ranges stored, sent;
