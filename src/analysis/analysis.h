@@ -146,6 +146,8 @@ struct analysis {
 	/* What options ask for that needs no trace: 1 with the text, which is then all that is printed; 0: nothing. NULL: there
 	 * is no option for it. */
 	int (*instead)(const void *options, struct buf *text, struct error *err);
+	/* Whether options ask for the answer again, each second, while a trace grows. NULL: never. */
+	bool (*follows)(const void *options);
 	/* Fills the result, which is empty. 0 or negative with a message; -EINVAL: the question means nothing here. */
 	int (*run)(const struct analysis_input *in, struct analysis_result *out, struct error *err);
 	/* The exit status of the command. NULL: 0. */

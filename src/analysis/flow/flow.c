@@ -333,10 +333,17 @@ static const char *as_word(size_t i)
 	return i < ARRAY_SIZE(words) ? words[i] : NULL;
 }
 
+static bool flow_follows(const void *options)
+{
+	return ((const struct flow_options *)options)->follow;
+}
+
 static int flow_check(const void *options, struct error *err)
 {
 	const struct flow_options *o = options;
 
+	if (o->follow && (o->keep || o->as))
+		return error_set(err, -EINVAL, "--follow goes with neither --keep nor --as");
 	for (size_t i = 0; o->as && as_word(i); i++) {
 		if (!strcmp(as_word(i), o->as))
 			return 0;
@@ -355,6 +362,9 @@ static const struct option flow_option_table[] = {
 	{0, "as", OPTION_STRING, "FORMAT",
 	 "print what happened because of what for another tool: dot (GraphViz) or shiviz",
 	 offsetof(struct flow_options, as), .words = as_word},
+	{0, "follow", OPTION_FLAG, NULL,
+	 "while traces are recorded: again each second, of all that they hold by then",
+	 offsetof(struct flow_options, follow)},
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
 	{0, "most", OPTION_COUNT, "N",
@@ -367,6 +377,8 @@ static const struct command_example flow_examples[] = {
 	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
 	 "keep what happened because of what in the trace, and ask"},
+	{"weir flow --follow n1.weir n2.weir",
+	 "the same, again each second, while both are recorded"},
 	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
 	 "every later place of what a client wrote"},
 	{0},
@@ -390,6 +402,7 @@ const struct analysis analysis_flow = {
 	.options = flow_option_table,
 	.options_size = sizeof(struct flow_options),
 	.check = flow_check,
+	.follows = flow_follows,
 	.run = flow_run,
 	.put_members = flow_members,
 	.free = flow_free,

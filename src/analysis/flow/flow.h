@@ -7,7 +7,7 @@
 #include "analysis/flow/flow_pass.h"
 
 struct flow_options {
-	bool keep, list;
+	bool keep, list, follow;
 	int64_t most; /* of list; 0: all */
 	const char *from;
 	const char *as; /* the graph for another tool; NULL: none */

@@ -3,14 +3,17 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "cli/analysis/analysis_command.h"
 #include "cli/commands.h"
 #include "cli/record/record_live.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
-#define COMMANDS_MAX 32 /* analyses of one binary */
+#define FOLLOW_POLL_NS 20000000
+#define COMMANDS_MAX   32 /* analyses of one binary */
 
 /* ---- the command ---- */
 
@@ -124,6 +127,13 @@ static int analysis_put_out(void *arg _unused_, const void *data, size_t len)
 	return ferror(stdout) ? -EIO : 0;
 }
 
+static bool is_followed(const struct analysis_view *v)
+{
+	const struct analysis *a = v->analysis;
+
+	return a->follows && a->follows(analysis_own_options(v->opts));
+}
+
 static int analysis_print(struct analysis_view *v, struct error *err)
 {
 	const struct answer_json document = {.origin = v->origin,
@@ -145,9 +155,13 @@ static int analysis_print(struct analysis_view *v, struct error *err)
 		loss_warn(&v->loss); /* there is no room for it in the rows */
 		return r;
 	}
-	text_pager_begin();
+	if (is_followed(v) && text_terminal())
+		fputs("\033[H\033[J", stdout); /* over the answer before */
+	else if (!is_followed(v))
+		text_pager_begin();
 	r = analysis_screen(v, err);
-	text_pager_end();
+	if (!is_followed(v))
+		text_pager_end();
 	return r;
 }
 
@@ -188,8 +202,8 @@ static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struc
 	r = analysis_answer(&in, &result, err);
 	if (it) {
 		interrupt_engine(it, NULL);
-		/* the answer is there: from now on Ctrl-C is the pager's */
-		interrupt_mode(it, INTERRUPT_IGNORE);
+		if (!is_followed(v)) /* the answer is there: from now on Ctrl-C is the pager's */
+			interrupt_mode(it, INTERRUPT_IGNORE);
 	}
 	v->in = &in;
 	v->result = &result;
@@ -204,6 +218,34 @@ static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struc
 }
 
 /*
+ * The answer again each second while a trace grows; what came last is in the last one. The traces are opened anew, so that each
+ * answer is of one moment of all of them.
+ */
+static int analysis_follow(struct analysis_view *v, int argc, char **argv, struct interrupt *it,
+			   struct error *err)
+{
+	bool grows = true;
+	int r = 0;
+
+	while (r >= 0 && grows && !interrupt_signal(it) && !ferror(stdout)) {
+		int64_t next = clock_monotonic_ns() + NSEC_PER_SEC;
+
+		r = analysis_open(v, argc, argv, err);
+		grows = r >= 0 && v->runs[0].store && store_is_open_ended(v->runs[0].store);
+		if (r >= 0)
+			r = analysis_run_all(v, it, err);
+		fflush(stdout);
+		while (grows && clock_monotonic_ns() < next && !interrupt_signal(it))
+			nanosleep(&(struct timespec){.tv_nsec = FOLLOW_POLL_NS}, NULL);
+		if (grows && r >= 0) {
+			analysis_close(v);
+			*v = (struct analysis_view){.analysis = v->analysis, .opts = v->opts};
+		}
+	}
+	return r;
+}
+
+/*
  * A signal must reach an engine, whose threads are made behind interrupt_start(); sums use none, and the process just ends.
  * The exit status, or negative.
  */
@@ -215,8 +257,11 @@ static int analysis_run_command(struct analysis_view *v, int argc, char **argv, 
 
 	if (r < 0)
 		return r;
-	r = analysis_open(v, argc, argv, err);
-	if (r >= 0)
+	if (is_followed(v))
+		r = analysis_follow(v, argc, argv, &it, err);
+	else
+		r = analysis_open(v, argc, argv, err);
+	if (r >= 0 && !is_followed(v))
 		r = analysis_run_all(v, sums ? NULL : &it, err);
 	if (sums)
 		return r;
