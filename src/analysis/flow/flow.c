@@ -20,7 +20,7 @@ static const struct analysis_reads flow_reads[] = {
 			   OP_BIT(RET) | OP_BIT(BYTES) | OP_BIT(FD) | OP_BIT(FILE_ID) |
 			   OP_BIT(POS) | OP_BIT(SIZE) | OP_BIT(FLAGS) | OP_BIT(FILE2_ID) |
 			   OP_BIT(POS2) | OP_BIT(A0) | OP_BIT(A1) | OP_BIT(A2) | OP_BIT(STATUS) |
-			   OP_BIT(WAKER_ID)},
+			   OP_BIT(WAKER_ID) | OP_BIT(PEER_ID)},
 	{TABLE_COUNT},
 };
 

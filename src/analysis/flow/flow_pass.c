@@ -236,8 +236,7 @@ static int call_moved(struct flow_state *s, struct flow_call *c, int64_t file_id
 	case FLOW_IS_EVENTFD:
 		return flow_eventfd_move(s, c, side);
 	case FLOW_IS_DATAGRAM:
-		s->unfollowed++;
-		return 0;
+		return flow_datagrams_move(s, c, (uint32_t)at, side);
 	default:
 		return 0;
 	}
@@ -317,6 +316,7 @@ static int pass_call(struct flow_state *s, const struct batch *b, uint32_t row, 
 		.a = {(uint64_t)batch_get(b, OP_A0, row, 0), (uint64_t)batch_get(b, OP_A1, row, 0),
 		      (uint64_t)batch_get(b, OP_A2, row, 0)},
 		.fd = batch_get(b, OP_FD, row, -1),
+		.peer_id = batch_get(b, OP_PEER_ID, row, -1),
 		.status = (uint64_t)batch_get(b, OP_STATUS, row, 0),
 		.node = FLOW_NONE,
 		.kind = (uint8_t)batch_get(b, OP_KIND, row, KIND_SYSCALL),
@@ -506,6 +506,7 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 		return (int)n;
 	if (r >= 0)
 		r = flow_tasks_end(s);
+	flow_datagrams_free(s);
 	for (size_t i = 0; i < s->channel_count; i++) {
 		if (!s->channels[i].shared)
 			s->contradictions += s->channels[i].late;
@@ -530,6 +531,7 @@ void flow_state_free(struct flow_state *s)
 	flow_clocks_free(s->clocks);
 	flow_tasks_free(s);
 	flow_locks_free(s);
+	flow_datagrams_free(s);
 	free(s->objects);
 	free(s->channels);
 	free(s->files);

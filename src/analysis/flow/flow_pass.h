@@ -5,6 +5,7 @@
  *
  *   flow_tasks.c      fork, join, exec, futex, signals
  *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
+ *   flow_datagrams.c  datagrams over IP
  *   flow_files.c      storage, publication, sync
  *   flow_locks.c      flock
  *   flow_requests.c   io_uring
@@ -49,7 +50,7 @@ enum flow_act {
 /* A row of op. */
 struct flow_call {
 	int64_t row_id, start, end, thread_id, ret, bytes, size, file_id, file2_id, pos, pos2,
-		waker_id, fd;
+		waker_id, fd, peer_id;
 	uint64_t flags, a[3], status;
 	uint32_t task;	 /* of flow_state.tasks */
 	uint32_t number; /* of the graph's tasks: a request has one of its own */
@@ -115,7 +116,7 @@ enum flow_object_kind {
 	FLOW_IS_TCP,
 	FLOW_IS_UNIX,
 	FLOW_IS_EVENTFD,
-	FLOW_IS_DATAGRAM, /* over IP: not followed */
+	FLOW_IS_DATAGRAM, /* over IP */
 };
 
 /* A file, socket or pipe: one generation. */
@@ -188,6 +189,7 @@ struct flow_taking {
 #define FLOW_TAKINGS_MAX (4u << 20) /* 128 MiB */
 
 struct flow_locks;
+struct flow_ports;
 struct flow_clocks;
 
 struct flow_state {
@@ -219,6 +221,7 @@ struct flow_state {
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;
 	struct flow_locks *locks;
+	struct flow_ports *ports;
 	struct flow_content_sums content_sums;
 	struct flow_pieces pieces;
 	struct flow_links links;
@@ -235,11 +238,12 @@ struct flow_state {
 	struct flow_taking *takings;
 	size_t taking_count, taking_cap;
 	uint64_t from_left_out;
-	uint64_t unfollowed; /* calls that moved datagrams over IP */
-	uint64_t unplaced;   /* calls on streams that began before recording did */
-	uint64_t alone;	     /* on streams of which the other end was not recorded */
-	uint64_t forgotten;  /* ranges of files beyond the limit */
-	uint8_t *acts;	     /* by code */
+	uint64_t
+		unfollowed; /* calls that moved datagrams over IP, of which the other end was not found */
+	uint64_t unplaced;  /* calls on streams that began before recording did */
+	uint64_t alone;	    /* on streams of which the other end was not recorded */
+	uint64_t forgotten; /* ranges of files beyond the limit */
+	uint8_t *acts;	    /* by code */
 };
 
 /* All of it. flow_state_free() in either case. */
@@ -278,6 +282,12 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 /* A write that was still running: some of its bytes may be among those that others took. */
 int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 
+/* flow_datagrams.c */
+int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+			enum flow_side side) _must_check_;
+/* What still waits is counted as not followed. */
+void flow_datagrams_free(struct flow_state *s);
+
 /* flow_files.c */
 /* What a file is called in the end, or any other object. */
 int64_t flow_object_file(const struct flow_state *s, uint32_t object);
@@ -292,6 +302,9 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row) 
 /* Where in its stream the bytes of the call begin, -1: not known; *ret_sure: no other call may have that place. */
 int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
 			 bool *ret_sure);
+/* The hash of all that the call moved; false: it is not known. */
+bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flow_side side,
+		       uint64_t *ret);
 /* The call moved its bytes at `pos` of the spot (flow_content.h). */
 int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 		       enum flow_side side, int64_t pos) _must_check_;
