@@ -354,6 +354,8 @@ static int call_take(struct flow_state *s, struct flow_call *c)
 		return r < 0 ? r : call_act(s, c);
 	}
 	r = flow_tasks_any(s, c);
+	if (r >= 0 && s->tasks[c->task].span != FLOW_NONE)
+		r = flow_contexts_call(s, c);
 	if (r >= 0 && c->act == FLOW_ENTER)
 		r = flow_requests_enter(s, c);
 	if (r >= 0)
@@ -496,6 +498,8 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 	if (r >= 0)
 		r = flow_clocks_new(&s->clocks);
 	if (r >= 0)
+		r = flow_contexts_load(s, err);
+	if (r >= 0)
 		r = analysis_stream(&m, in, run, err);
 	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) > 0) {
 		if (analysis_stopped(in))
@@ -506,6 +510,8 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 		return (int)n;
 	if (r >= 0)
 		r = flow_tasks_end(s);
+	if (r >= 0)
+		r = flow_contexts_end(s);
 	flow_datagrams_free(s);
 	for (size_t i = 0; i < s->channel_count; i++) {
 		if (!s->channels[i].shared)
@@ -531,6 +537,7 @@ void flow_state_free(struct flow_state *s)
 	flow_clocks_free(s->clocks);
 	flow_tasks_free(s);
 	flow_locks_free(s);
+	flow_contexts_free(s);
 	flow_datagrams_free(s);
 	free(s->objects);
 	free(s->channels);

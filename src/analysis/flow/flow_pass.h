@@ -9,6 +9,7 @@
  *   flow_files.c      storage, publication, sync
  *   flow_locks.c      flock
  *   flow_requests.c   io_uring
+ *   flow_contexts.c   spans whose parents are of another process
  */
 #pragma once
 
@@ -104,6 +105,7 @@ struct flow_task {
 	struct flow_chunks chunks;
 	struct flow_wake killed; /* by the last signal that was sent to it */
 	uint32_t heard;		 /* the object from which it received last; FLOW_NONE */
+	uint32_t span;		 /* of flow_contexts.c: the next that has no call yet; FLOW_NONE */
 	uint32_t next_of_process;
 	uint32_t by_tid; /* the next with the same tid and machine */
 	uint16_t place;
@@ -190,6 +192,7 @@ struct flow_taking {
 
 struct flow_locks;
 struct flow_ports;
+struct flow_contexts;
 struct flow_clocks;
 
 struct flow_state {
@@ -222,6 +225,7 @@ struct flow_state {
 	size_t fork_count, fork_cap, wait_count, wait_cap;
 	struct flow_locks *locks;
 	struct flow_ports *ports;
+	struct flow_contexts *contexts;
 	struct flow_content_sums content_sums;
 	struct flow_pieces pieces;
 	struct flow_links links;
@@ -313,6 +317,13 @@ void flow_content_free(struct flow_state *s);
 /* flow_requests.c */
 int flow_requests_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_requests_enter(struct flow_state *s, struct flow_call *c) _must_check_;
+
+/* flow_contexts.c */
+/* Before the pass: the spans of the traces. */
+int flow_contexts_load(struct flow_state *s, struct error *err);
+int flow_contexts_call(struct flow_state *s, struct flow_call *c) _must_check_;
+int flow_contexts_end(struct flow_state *s) _must_check_;
+void flow_contexts_free(struct flow_state *s);
 
 /* flow_locks.c: flock and eventfd */
 int flow_locks_take(struct flow_state *s, struct flow_call *c) _must_check_;
