@@ -38,7 +38,7 @@ static uint64_t context_ids(struct bytes trace, struct bytes span)
 				     : 0;
 }
 
-static int context_row(struct flow_state *s, const struct batch *b, uint32_t row)
+static int flow_context_row(struct flow_state *s, const struct batch *b, uint32_t row)
 {
 	struct flow_contexts *x = s->contexts;
 	struct bytes trace = batch_get_bytes(b, SPAN_TRACE_ID, row);
@@ -94,7 +94,7 @@ int flow_contexts_load(struct flow_state *s, struct error *err)
 	r = engine_scan_new(&scan, s->run->store, &q, err);
 	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
 		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = context_row(s, b, rows[i]);
+			r = flow_context_row(s, b, rows[i]);
 	}
 	if (r < 0 || n < 0)
 		return r < 0 ? r : (int)n;

@@ -41,8 +41,8 @@ bool flow_spot_local(const struct flow_verdicts *v, uint32_t spot)
 	return (spot & FLOW_SPOT_FILE) || v->s->channels[spot].via == VIA_PIPE;
 }
 
-static uint64_t role_key(const struct flow_verdicts *v, int64_t process_id, uint32_t in_spot,
-			 uint32_t out_spot)
+static uint64_t flow_role_key(const struct flow_verdicts *v, int64_t process_id, uint32_t in_spot,
+			      uint32_t out_spot)
 {
 	bool pipe = flow_spot_local(v, in_spot) && !(in_spot & FLOW_SPOT_FILE);
 	uint64_t kind = (uint64_t)flow_spot_local(v, in_spot) << 2 | (uint64_t)pipe << 1 |
@@ -55,7 +55,7 @@ static int role_count(struct flow_verdicts *v, int64_t process_id, uint32_t in_s
 		      uint32_t out_spot, bool differs)
 {
 	struct flow_roles *roles = v->roles;
-	uint64_t key = role_key(v, process_id, in_spot, out_spot), at, before,
+	uint64_t key = flow_role_key(v, process_id, in_spot, out_spot), at, before,
 		 source = hash_u64(key ^ (uint64_t)in_spot << 3);
 	struct flow_role *role;
 	int r;
@@ -146,7 +146,7 @@ bool flow_role_passes(const struct flow_verdicts *v, const struct flow_differenc
 	if (d->weak || is_crowded(v, d))
 		return false;
 
-	if (!map_get(&v->roles->of, role_key(v, d->process_id, d->in_spot, d->out_spot), &at))
+	if (!map_get(&v->roles->of, flow_role_key(v, d->process_id, d->in_spot, d->out_spot), &at))
 		return false;
 	role = &v->roles->all[at];
 	if ((d->out_spot & FLOW_SPOT_FILE) && flow_spot_local(v, d->in_spot) && !is_copy(v, d))

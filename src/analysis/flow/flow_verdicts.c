@@ -154,13 +154,13 @@ static const char *verdict_note(const struct flow_verdicts *v, const struct flow
 	return w->note;
 }
 
-static int keep_text(struct batch *b, unsigned int column, size_t row, const char *text)
+static int verdict_keep_text(struct batch *b, unsigned int column, size_t row, const char *text)
 {
 	return text ? batch_set_bytes(b, column, row, text, strlen(text)) : 0;
 }
 
-static int keep_call(const struct flow_verdicts *v, unsigned int op, unsigned int name, size_t row,
-		     uint32_t node, uint32_t spot, enum flow_side side)
+static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, unsigned int name,
+			     size_t row, uint32_t node, uint32_t spot, enum flow_side side)
 {
 	_cleanup_buf_ struct buf call = {0};
 	int r = node == FLOW_NONE ? 0 : verdict_put_call(v, node, spot, side, &call);
@@ -190,7 +190,7 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 	if (r >= 0)
 		r = batch_set(b, VERDICT_DUR, at, MAX(dur, (int64_t)0));
 	if (r >= 0)
-		r = keep_text(b, VERDICT_VERDICT, at, w->what);
+		r = verdict_keep_text(b, VERDICT_VERDICT, at, w->what);
 	if (r >= 0 && process >= 0)
 		r = batch_set(b, VERDICT_PROCESS_ID, at, process);
 	if (r >= 0)
@@ -202,14 +202,14 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 	if (r >= 0)
 		r = batch_set(b, VERDICT_STOP_POS, at, w->to);
 	if (r >= 0)
-		r = keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, at, w->first, w->first_spot,
-			      w->first_side);
+		r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, at, w->first,
+				      w->first_spot, w->first_side);
 	if (r >= 0)
-		r = keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, at, w->second, w->second_spot,
-			      w->second_side);
+		r = verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, at, w->second,
+				      w->second_spot, w->second_side);
 	if (r >= 0)
-		r = keep_text(b, VERDICT_SEEN, at, w->second_observation);
-	return r < 0 ? r : keep_text(b, VERDICT_NOTE, at, verdict_note(v, w));
+		r = verdict_keep_text(b, VERDICT_SEEN, at, w->second_observation);
+	return r < 0 ? r : verdict_keep_text(b, VERDICT_NOTE, at, verdict_note(v, w));
 }
 
 int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)

@@ -5,7 +5,8 @@
  *   flow_verdicts.c     bytes that a process or what lies between two altered
  *   flow_roles.c        which processes pass on what they receive, so that a difference is a fault
  *   flow_deliveries.c   bytes that were stored and not sent, sent and not stored, sent twice, or in another order
- *   flow_replicas.c     files of one name in several places: which differ, which are missing, in which order they were written
+ *   flow_replicas.c     files of one name in several places: which differ, which are missing
+ *   flow_replication.c  in which order they were written
  */
 #pragma once
 

@@ -102,10 +102,13 @@ static __always_inline int cache_read(void *to, __u64 size, __u64 mapping, __u64
 	if (!folio || folio < content_tables.pages)
 		return 1;
 	begins = knum(struct folio___cache, folio, index);
+	if (begins > index)
+		return 1;
 	at = content_tables.memory + (folio - content_tables.pages) / PAGE_STRUCT * PAGE_BYTES +
 	     (index - begins) * PAGE_BYTES + pos % PAGE_BYTES;
+	barrier_var(at);
 	barrier_var(size); /* compared and used at once, so that 6.1 follows it */
-	if (begins > index || size > PAGE_BYTES || bpf_probe_read_kernel(to, size, (void *)at))
+	if (size > PAGE_BYTES || bpf_probe_read_kernel(to, size, (void *)at))
 		return 1;
 	return knum(struct folio___cache, folio, mapping) != mapping ||
 	       knum(struct folio___cache, folio, index) != begins;
