@@ -90,6 +90,7 @@ struct analysis_input {
 	size_t count;
 	const void *options;  /* analysis.options_size bytes, checked */
 	unsigned int threads; /* at most; 0: one per CPU */
+	bool follow; /* of traces that grow: the answer is one of several */
 	bool screen;	      /* a person looks: what its screen does not show need not be there */
 	bool shared; /* others read the stores meanwhile: they are not refreshed, and nothing is made in them */
 	/* True where nobody waits for the result any more: return -EINTR. From any thread. NULL: never. */
@@ -139,6 +140,7 @@ struct analysis {
 	 * traces. */
 	const char *takes;
 	bool files; /* reads trace files, though its order is a stream's: of an engine the rows are fetched first */
+	bool follow_anew; /* --follow runs it again, each second, while a trace grows */
 	bool finds; /* gives findings: the document has the member, also where there are none */
 
 	/* Before anything is opened: -EINVAL with a message where options mean nothing. NULL: they always do. */
@@ -150,7 +152,8 @@ struct analysis {
 	int (*run)(const struct analysis_input *in, struct analysis_result *out, struct error *err);
 	/*
 	 * Instead of run(), of a trace that grows: the first table has the rows that came since the last call, and those alone.
-	 * 1: there may be more, 0: they were the last, or negative with a message. NULL: it cannot follow; else --follow is there.
+	 * 1: there may be more, 0: they were the last, or negative with a message. NULL: it cannot follow so.
+	 * The option --follow is there where it can, one way or the other.
 	 */
 	int (*follow)(const struct analysis_input *in, struct analysis_result *out,
 		      struct error *err);

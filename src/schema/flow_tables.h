@@ -5,11 +5,13 @@
  */
 #pragma once
 
-#define SCHEMA_FLOW_TABLES(TABLE)                                          \
-	TABLE(CHUNK, chunk, EVENTS, CHUNK_START, CHUNK_DUR, NO_COLUMN,     \
-	      "the fingerprint of one piece of content that a call moved") \
-	TABLE(EDGE, edge, MADE, EDGE_START, EDGE_DUR, NO_COLUMN,           \
-	      "one operation that happened because of, or after, another")
+#define SCHEMA_FLOW_TABLES(TABLE)                                            \
+	TABLE(CHUNK, chunk, EVENTS, CHUNK_START, CHUNK_DUR, NO_COLUMN,       \
+	      "the fingerprint of one piece of content that a call moved")   \
+	TABLE(EDGE, edge, MADE, EDGE_START, EDGE_DUR, NO_COLUMN,             \
+	      "one operation that happened because of, or after, another")   \
+	TABLE(VERDICT, verdict, MADE, VERDICT_START, VERDICT_DUR, NO_COLUMN, \
+	      "what became of bytes that is wrong, as weir flow finds it")
 
 #define SCHEMA_CHUNK(C)                                                                            \
 	C(CHUNK, chunk, START, start, TIME, "ns", "of the call, with thread_id: that of its row")  \
@@ -57,3 +59,21 @@
 	  "the file or stream that joins them, where there is one")                               \
 	C(EDGE, edge, POS, pos, INT, "bytes", "where in it the bytes begin that both moved")      \
 	C(EDGE, edge, BYTES, bytes, SIZE, "bytes", "how many")
+
+#define SCHEMA_VERDICT(C)                                                                         \
+	C(VERDICT, verdict, START, start, TIME, "ns", "start of the first of the two calls")      \
+	C(VERDICT, verdict, DUR, dur, DUR, "ns", "from there to the end of the second")           \
+	C(VERDICT, verdict, VERDICT, verdict, BYTES, "",                                          \
+	  "altered, altered-between, sent-never-stored, stored-never-sent, never-stored, "        \
+	  "replicas-differ, sent-twice, re-ordered or read-back-differs")                         \
+	C(VERDICT, verdict, PROCESS_ID, process_id, ID, ">process", "the process at fault")       \
+	C(VERDICT, verdict, THREAD_ID, thread_id, ID, ">thread", "its thread")                    \
+	C(VERDICT, verdict, FILE_ID, file_id, ID, ">file", "the file that the bytes are of")      \
+	C(VERDICT, verdict, POS, pos, SIZE, "bytes", "where in it they begin")                    \
+	C(VERDICT, verdict, STOP_POS, stop_pos, SIZE, "bytes", "where they end")                  \
+	C(VERDICT, verdict, FIRST, first_op, INT, ">op", "the first call; null: there is one")    \
+	C(VERDICT, verdict, SECOND, second_op, INT, ">op", "the second")                          \
+	C(VERDICT, verdict, FIRST_CALL, first_call, BYTES, "", "the first, and whom it was with") \
+	C(VERDICT, verdict, SECOND_CALL, second_call, BYTES, "", "the second, likewise")          \
+	C(VERDICT, verdict, SEEN, seen, BYTES, "", "a second observation: what replicas hold")    \
+	C(VERDICT, verdict, NOTE, note, BYTES, "", "what else may explain it")

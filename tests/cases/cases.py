@@ -21,7 +21,7 @@ and peer are globs (** crosses folders), evidence is one of the whole text, proc
 (pos and stop_pos), of which null is not compared. Findings that are not expected fail the test, unless their rule is in "allow" and
 the twin is the faulty one: those are the same fault seen from another side, and README.md gives the reason. In "needs", root is
 the user, disk a file system that is not in memory, loop a loop device, of which one case at a time has some, and everything else a
-program. "with" is what weir record --with records beside calls. "alone": true is for a case that would find another one on its device:
+program. "with" is what weir record --with records beside calls, "content" the mode of --content. "alone": true is for a case that would find another one on its device:
 it runs when the others have ended.
 """
 import argparse
@@ -46,7 +46,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, '..', 'common')]
 from tap import Tap  # noqa: E402
 
 TWINS = ('faulty', 'healthy')
-MEMBERS = {'faulty', 'healthy', 'allow', 'needs', 'with', 'alone'}
+MEMBERS = {'faulty', 'healthy', 'allow', 'needs', 'with', 'content', 'alone'}
 FINDING_MEMBERS = {'rule', 'path', 'peer', 'process', 'thread', 'range', 'evidence'}
 PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 STEP_S = 60  # a step that takes longer hangs
@@ -172,6 +172,8 @@ class Twin:
             if status:
                 raise Failed(f'prepare: exit status {status}', *said)
             beside = ['--with', self.case.expect['with']] if 'with' in self.case.expect else []
+            if 'content' in self.case.expect:
+                beside.append('--content=' + self.case.expect['content'])
             status, said = self.step('run', self.weir, 'record', '-q', *beside, '-o', self.trace, '--')
             why = [line for line in said if 'cannot load the kernel programs' in line or 'this kernel does not show' in line]
             if why:
@@ -232,7 +234,7 @@ class Twin:
         """What was done, and the trace without 1 % of its rows."""
         trace = self.trace + '.thin'
         words = self.case.expect['with'].split(',') if 'with' in self.case.expect else []
-        tables = ['op'] + [table for word in words for table in BESIDE[word]]
+        tables = ['op'] + [table for word in words for table in BESIDE[word]] + (['chunk'] if 'content' in self.case.expect else [])
         r = subprocess.run([self.thin, self.trace, trace, str(SEED), str(burst), *tables], capture_output=True, text=True, timeout=STEP_S,
                            check=False)
         if r.returncode:

@@ -250,9 +250,9 @@ def beside():
     subprocess.run([thin, 'with.trace', 'lost.trace', '7', '1', 'sched'], capture_output=True, check=True)
     doc = json.loads(run('diagnose', '-i', 'with.trace', '--json').stdout)
     check('on a trace that has them they run, all but those that need another', doc['not_run'] and
-          all(n['needs'] in ('phases', 'spans') for n in doc['not_run']), doc['not_run'])
+          all(n['needs'] in ('content', 'phases', 'spans') for n in doc['not_run']), doc['not_run'])
     r = run('diagnose', '-i', 'with.trace')
-    check('what did not run is said, with what to record', 'not run: ' in r.stdout and '--with phases' in r.stdout, r.stdout)
+    check('what did not run is said, with what to record', 'not run: ' in r.stdout and '--with content,phases' in r.stdout, r.stdout)
     doc = json.loads(run('diagnose', '-i', 'with.trace', '--json', '--where', 'op == read').stdout)
     check('none of them runs on a selection of calls', len(doc['not_run']) > 5 and not any(n['needs'] for n in doc['not_run']), doc['not_run'])
     sql = "SELECT count(*) AS calls, 0 AS bytes, 1 AS each, '' AS word FROM sched HAVING count(*) > 0"

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 from tap import Tap  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
-relay = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'relay.py')
+relay = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cases', 'relay.py')
 tap = Tap()
 # fault: verdict, from, to, the call at fault
 WANT = {

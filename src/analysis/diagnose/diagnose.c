@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "analysis/features/feature_pass.h"
+#include "analysis/flow/flow_table.h"
 #include "analysis/spans/span_table.h"
 #include "base/clock.h"
 
@@ -236,6 +237,17 @@ static int diagnose_spans(const struct diagnose_context *c, bool fresh, struct e
 	return span_table_make(c->in, run, err);
 }
 
+/* What became of bytes that is wrong, where content was recorded. */
+static int diagnose_content(const struct diagnose_context *c, bool fresh, struct error *err)
+{
+	const struct analysis_run *run = c->run;
+
+	if (run->where || !flow_table_has_content(run->store) ||
+	    (diagnose_is_whole(run) && !fresh && flow_table_is_current(run->store)))
+		return 0;
+	return flow_table_make(c->in, run, err);
+}
+
 static int diagnose_one(const struct analysis_input *in, const struct analysis_run *run,
 			struct diagnosis **ret, struct error *err)
 {
@@ -261,6 +273,8 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 		r = diagnose_features(&c, f->fresh, err);
 	if (r >= 0)
 		r = diagnose_spans(&c, f->fresh, err);
+	if (r >= 0)
+		r = diagnose_content(&c, f->fresh, err);
 	if (r >= 0)
 		r = diagnose_confine(&c, err);
 	if (r >= 0)

@@ -13,9 +13,10 @@ static const struct {
 	const char *word;
 	enum table_id table; /* TABLE_COUNT: columns of op */
 } needs[] = {
-	{"block", TABLE_REQUEST}, {"net", TABLE_NET_SAMPLE}, {"sched", TABLE_SCHED},
-	{"irq", TABLE_IRQ},	  {"mem", TABLE_MEM},	     {"stacks", TABLE_STACK},
-	{"phases", TABLE_COUNT},  {"faults", TABLE_COUNT},   {NEEDS_SPANS, TABLE_SPAN},
+	{"block", TABLE_REQUEST},  {"net", TABLE_NET_SAMPLE}, {"sched", TABLE_SCHED},
+	{"irq", TABLE_IRQ},	   {"mem", TABLE_MEM},	      {"stacks", TABLE_STACK},
+	{"phases", TABLE_COUNT},   {"faults", TABLE_COUNT},   {"content", TABLE_CHUNK},
+	{NEEDS_SPANS, TABLE_SPAN},
 };
 
 int rule_next_need(const char **at, const char **ret_word, size_t *ret_len,

@@ -20,7 +20,7 @@ static const struct analysis_reads flow_reads[] = {
 			   OP_BIT(RET) | OP_BIT(BYTES) | OP_BIT(FD) | OP_BIT(FILE_ID) |
 			   OP_BIT(POS) | OP_BIT(SIZE) | OP_BIT(FLAGS) | OP_BIT(FILE2_ID) |
 			   OP_BIT(POS2) | OP_BIT(A0) | OP_BIT(A1) | OP_BIT(A2) | OP_BIT(STATUS) |
-			   OP_BIT(WAKER_ID)},
+			   OP_BIT(WAKER_ID) | OP_BIT(PEER_ID)},
 	{TABLE_COUNT},
 };
 
@@ -248,13 +248,13 @@ static void flow_free(void *own)
 	free(f);
 }
 
-static int flow_run(const struct analysis_input *in, struct analysis_result *out, struct error *err)
+int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
+		const struct flow_options *o, struct analysis_result *out, struct batch *keep,
+		struct error *err)
 {
-	const struct flow_options *o = in->options;
-	const struct analysis_run *run = &in->runs[0];
 	bool part = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
 	struct flow_result *f = calloc(1, sizeof(*f));
-	struct flow_verdicts v = {.s = NULL};
+	struct flow_verdicts v = {.keep = keep};
 	struct answer_list *edges, *clocks;
 	int r;
 
@@ -305,17 +305,34 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	return r;
 }
 
+static int flow_run(const struct analysis_input *in, struct analysis_result *out, struct error *err)
+{
+	const struct flow_options *o = in->options;
+
+	if (in->follow && (o->keep || o->as))
+		return error_set(err, -EINVAL, "--follow goes with neither --keep nor --as");
+	return flow_tables(in, &in->runs[0], o, out, NULL, err);
+}
+
 static int flow_members(const struct analysis_input *in _unused_, const struct analysis_result *r,
 			struct buf *to)
 {
 	const struct flow_result *f = r->own;
 	const struct flow_state *s = &f->state;
+	const struct flow_content_sums *c = &s->content_sums;
+	int e;
 
 	if (f->alike)
 		return alike_members(f->alike, to);
+	e = buf_printf(to, ",\n\"content\": {\"bytes\": %llu", (unsigned long long)c->bytes);
+	for (int i = 0; i < OUTCOME_COUNT && e >= 0; i++)
+		e = buf_printf(to, ", \"%s\": %llu", vocab_word("outcome", i),
+			       (unsigned long long)c->by_outcome[i]);
+	if (e < 0)
+		return e;
 	return buf_printf(
 		to,
-		",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
+		"},\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
 		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"unfollowed\": %llu, \"alone\": "
 		"%llu, \"left_out\": %llu",
 		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
@@ -396,6 +413,8 @@ static const struct command_example flow_examples[] = {
 	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
 	 "keep what happened because of what in the trace, and ask"},
+	{"weir flow --follow n1.weir n2.weir",
+	 "the same, again each second, while both are recorded"},
 	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
 	 "every later place of what a client wrote"},
 	{"weir flow --similar 'path ~ \"**/model.bin\" && op == read' --by file",
@@ -423,6 +442,7 @@ const struct analysis analysis_flow = {
 	.options = flow_option_table,
 	.options_size = sizeof(struct flow_options),
 	.check = flow_check,
+	.follow_anew = true,
 	.run = flow_run,
 	.put_members = flow_members,
 	.free = flow_free,

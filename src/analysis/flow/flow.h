@@ -53,12 +53,17 @@ enum flow_evidence_column {
 	FLOW_EVIDENCE_TEXT,
 };
 
+struct flow_verdicts;
 struct flow_result {
 	struct flow_state state;
 	uint64_t tree_left_out;
 	struct alike *alike; /* instead of all else, where that was wanted; NULL */
 };
 
+/* All tables of the result. `keep`: rows of table verdict go there too; NULL. 0 or negative. */
+int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
+		const struct flow_options *o, struct analysis_result *out, struct batch *keep,
+		struct error *err);
 /* flow_keep.c: stores the edges as table `edge` of the trace. */
 int flow_keep(struct store *s, const struct flow_state *f, bool part, struct error *err);
 /* What a recording is called: its host, or the name of its file where several are of one host. */

@@ -52,6 +52,8 @@ struct flow_channel {
 	bool apart;	/* the ends have clocks of their own */
 	bool ambiguous; /* the other end may be another one: all is contested */
 	int64_t born;	/* when the first call began */
+	/* sends whose task had last received from somewhere else; and from the other end, as an answer follows a request */
+	uint64_t pushed, pulled;
 	bool shared;   /* calls of one end shared a moment: counted positions may have been wrong */
 	uint32_t late; /* receives that ended before their send began, by one clock */
 };

@@ -163,6 +163,14 @@ static bool content_call_hash(const struct flow_chunks *all, enum flow_side side
 	return done == bytes && bytes > 0;
 }
 
+bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flow_side side,
+		       uint64_t *ret)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+
+	return all && content_call_hash(all, side, c->bytes, ret);
+}
+
 /* ---- pieces ---- */
 
 static bool piece_known(const struct flow_piece *p)

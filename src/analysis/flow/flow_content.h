@@ -89,7 +89,7 @@ void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index);
 /* ---- links ---- */
 
 #define FLOW_LINKS_MAX	     (1u << 20)
-#define FLOW_DIFFERENCES_MAX 2000
+#define FLOW_DIFFERENCES_MAX (1u << 17)
 #define FLOW_LINK_LEAST	     64 /* bytes: what is shorter is in many places by chance */
 
 /* Where bytes came into a process, or left it: a file (FLOW_SPOT_FILE set) or a channel. */
@@ -111,6 +111,7 @@ struct flow_difference {
 	int64_t in_pos, out_pos, bytes;
 	int64_t process_id;
 	bool edge; /* nothing equal lies on one side of it within the call */
+	bool weak; /* what is equal beside it does not say much, as zeros do not */
 };
 
 /* What came into a process: bytes of one call. */

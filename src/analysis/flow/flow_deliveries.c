@@ -7,6 +7,7 @@
 
 #include "analysis/flow/flow_verdicts.h"
 
+#define MOST  8			    /* all but an eighth */
 #define LEAST (2 * FLOW_LINK_LEAST) /* bytes: what is shorter may be a part of a header */
 
 /* Consecutive ranges of one process and one stream. */
@@ -63,7 +64,7 @@ static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t
 	for (size_t i = deliveries_at(d, from); i < d->count && at < to; i++) {
 		const struct flow_range *k = &d->all[i];
 
-		if (k->to <= at)
+		if (k->to <= at || k->pulled)
 			continue;
 		if (k->from > at && MIN(k->from, to) - at > gap[1] - gap[0]) {
 			gap[0] = at;
@@ -86,7 +87,7 @@ static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t
 /* Whether a range is part of a delivery: not what merely looks so, as headers do. */
 static bool is_delivery(const struct flow_range *k)
 {
-	return !k->doubtful && !k->differs && k->to - k->from >= LEAST;
+	return !k->doubtful && !k->differs && !k->pulled && k->to - k->from >= LEAST;
 }
 
 /* Whether who sent these bytes to the process sent them twice as well: then it sends on what came. */
@@ -264,10 +265,12 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 	int r = 0;
 
 	for (size_t i = 0; i < have->count; i++) {
+		if (have->all[i].pulled)
+			continue;
 		all += have->all[i].to - have->all[i].from;
 		both += deliveries_have(lack, have->all[i].from, have->all[i].to, gap);
 	}
-	if (both * 2 < all)
+	if (both < all - all / MOST)
 		return 0;
 	for (size_t i = 0; i < lack->count; i++)
 		last = MAX(last, lack->all[i].from);
@@ -276,8 +279,8 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 
 		deliveries_have(lack, k->from, k->to, gap);
 		/* what came after it was dealt with, so that this is not merely under way */
-		if (gap[1] - gap[0] < LEAST || k->doubtful || gap[1] > last || k->from < until ||
-		    came_twice(v, k))
+		if (gap[1] - gap[0] < LEAST || k->doubtful || k->pulled || gap[1] > last ||
+		    k->from < until || came_twice(v, k))
 			continue;
 		for (size_t n = i + 1; n < have->count && have->all[n].from <= gap[1] &&
 				       have->all[n].out_spot == k->out_spot;

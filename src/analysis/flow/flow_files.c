@@ -51,6 +51,31 @@ static void files_taken(struct flow_state *s, const struct flow_call *c, struct 
 	}
 }
 
+/* For --of each write counts, not the last of each task alone. */
+static int files_follow(struct flow_state *s, struct flow_call *c, const struct flow_extent *e,
+			bool contested)
+{
+	int64_t n = flow_call_node(s, c);
+
+	if (n < 0 || n == FLOW_NONE || s->graph.nodes[e->writer].task == c->number)
+		return n < 0 ? (int)n : 0;
+	if (s->taking_count == FLOW_TAKINGS_MAX) {
+		s->from_left_out++;
+		return 0;
+	}
+	if (grow((void **)&s->takings, &s->taking_cap, s->taking_count + 1, sizeof(*s->takings)) <
+	    0)
+		return -ENOMEM;
+	s->takings[s->taking_count++] =
+		(struct flow_taking){.writer = e->writer,
+				     .reader = (uint32_t)n,
+				     .bytes = (uint32_t)MIN(e->to - e->from, (int64_t)UINT32_MAX),
+				     .contested = contested,
+				     .file_id = c->file_id,
+				     .pos = e->from};
+	return 0;
+}
+
 static int files_read(struct flow_state *s, struct flow_call *c, struct flow_object *o, int64_t pos)
 {
 	struct flow_file *f = &s->files[o->file];
@@ -63,13 +88,15 @@ static int files_read(struct flow_state *s, struct flow_call *c, struct flow_obj
 	if (pos < 0 || pos > FLOW_POS_MAX)
 		return 0;
 	to = pos + c->bytes;
-	while (flow_extents_next(&f->written, &pos, to, &e)) {
+	while (r >= 0 && flow_extents_next(&f->written, &pos, to, &e)) {
 		const struct flow_node *w = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
 		bool contested = is_contested(c) || (e.writer & FLOW_OVERLAPPED) ||
 				 flow_node_end(w) > c->start;
 
 		e.writer &= ~FLOW_OVERLAPPED;
 		files_taken(s, c, list, &count, &e, contested);
+		if (s->from.count)
+			r = files_follow(s, c, &e, contested);
 	}
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		n = flow_call_node(s, c);
@@ -104,12 +131,12 @@ static void files_remember(struct flow_state *s, struct flow_file *f, uint32_t n
 		if (f->writers[i] < f->writers[at])
 			at = i;
 	}
-	s->graph.left_out++;
+	f->unkept++;
 	f->writers[at] = node;
 }
 
 /* Whether a write of the same bytes shares a moment with this one. */
-static bool files_overlap(const struct flow_state *s, const struct flow_file *f,
+static bool files_overlap(const struct flow_state *s, struct flow_file *f,
 			  const struct flow_call *c, int64_t pos, int64_t to)
 {
 	struct flow_extent e;
@@ -117,6 +144,7 @@ static bool files_overlap(const struct flow_state *s, const struct flow_file *f,
 	while (flow_extents_next(&f->written, &pos, to, &e)) {
 		const struct flow_node *n = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
 
+		f->rewritten = true;
 		if (n->task != c->number && flow_node_end(n) > c->start)
 			return true;
 	}
@@ -143,7 +171,10 @@ static int files_written(struct flow_state *s, struct flow_call *c, struct flow_
 	f->last = writer;
 	f->size = MAX(f->size, to);
 	files_remember(s, f, writer);
-	if (is_contested(c) || files_overlap(s, f, c, pos, to))
+	if (f->process_id < 0)
+		f->process_id = s->tasks[c->task].process_id;
+	f->mixed |= f->process_id != s->tasks[c->task].process_id;
+	if (files_overlap(s, f, c, pos, to) || is_contested(c))
 		writer |= FLOW_OVERLAPPED;
 	r = flow_extents_put(&f->written, &s->room, pos, to, writer);
 	if (r == -ENOSPC) {
@@ -165,12 +196,17 @@ int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, 
 
 /* ---- names, sync, sizes ---- */
 
-struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
+int64_t flow_object_file(const struct flow_state *s, uint32_t object)
 {
 	const struct flow_object *o = &s->objects[object];
 	int64_t renamed = o->kind == FLOW_IS_FILE ? s->files[o->file].renamed : -1;
 
-	return dims_file_name(s->dims, renamed >= 0 ? renamed : o->file_id);
+	return renamed >= 0 ? renamed : o->file_id;
+}
+
+struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
+{
+	return dims_file_name(s->dims, flow_object_file(s, object));
 }
 
 static int files_published(struct flow_state *s, struct flow_call *c)
@@ -262,6 +298,8 @@ static int files_synced(struct flow_state *s, struct flow_call *c)
 									     : CERTAINTY_CERTAIN});
 		f->writers[i] = FLOW_NONE;
 	}
+	s->graph.left_out += f->unkept;
+	f->unkept = 0;
 	return r;
 }
 

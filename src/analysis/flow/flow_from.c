@@ -13,9 +13,10 @@
 #include "query/query.h"
 #include "schema/ops.h"
 
-#define FROM_MAX  10000 /* calls to begin at */
-#define ROWS_MAX  5000
-#define DEPTH_MAX 64
+#define FROM_MAX      10000 /* calls to begin at */
+#define ROWS_MAX      20000
+#define DEPTH_MAX     64
+#define RANGES_BEFORE 1024
 
 int flow_from_read(struct flow_state *s, const char *text, struct error *err)
 {
@@ -50,33 +51,64 @@ int flow_from_read(struct flow_state *s, const char *text, struct error *err)
 
 /* ---- the tree ---- */
 
-/* Edges by the node that they come from. */
-struct from_edges {
+/* Edges over streams, and what reads took out of files, each by the node that it comes from. */
+struct from_lists {
 	uint32_t *first, *next;
+};
+
+/* A call took bytes that another gave away. */
+struct from_place {
+	uint32_t node;
+	int64_t file_id, pos, bytes;
+	const char *via;
 };
 
 struct from_walk {
 	struct flow_verdicts *v;
 	struct answer_list *rows;
-	struct from_edges by;
-	struct map seen; /* nodes that were listed */
+	struct from_lists edges, takings;
+	struct map seen; /* places that were listed */
 	int64_t origin;
 	uint64_t left_out;
 	size_t count;
 };
 
-static int edges_by_source(struct from_edges *by, const struct flow_graph *g)
+static bool moves_bytes(const struct flow_edge *e)
 {
-	by->first = malloc((g->node_count + 1) * sizeof(*by->first));
-	by->next = malloc((g->edge_count + 1) * sizeof(*by->next));
+	return e->via == VIA_STREAM || e->via == VIA_PIPE || e->via == VIA_DATAGRAM;
+}
+
+static int lists_new(struct from_lists *by, size_t nodes, size_t count)
+{
+	by->first = malloc((nodes + 1) * sizeof(*by->first));
+	by->next = malloc((count + 1) * sizeof(*by->next));
 	if (!by->first || !by->next)
 		return -ENOMEM;
-	memset(by->first, 0xff, (g->node_count + 1) * sizeof(*by->first));
-	for (size_t i = g->edge_count; i-- > 0;) {
-		by->next[i] = by->first[g->edges[i].from];
-		by->first[g->edges[i].from] = (uint32_t)i;
-	}
+	memset(by->first, 0xff, (nodes + 1) * sizeof(*by->first));
 	return 0;
+}
+
+static void lists_add(struct from_lists *by, uint32_t node, size_t i)
+{
+	by->next[i] = by->first[node];
+	by->first[node] = (uint32_t)i;
+}
+
+static int lists_make(struct from_walk *w)
+{
+	const struct flow_state *s = w->v->s;
+	const struct flow_graph *g = &s->graph;
+	int r = lists_new(&w->edges, g->node_count, g->edge_count);
+
+	if (r >= 0)
+		r = lists_new(&w->takings, g->node_count, s->taking_count);
+	for (size_t i = g->edge_count; i-- > 0 && r >= 0;) {
+		if (moves_bytes(&g->edges[i]))
+			lists_add(&w->edges, g->edges[i].from, i);
+	}
+	for (size_t i = s->taking_count; i-- > 0 && r >= 0;)
+		lists_add(&w->takings, s->takings[i].writer, i);
+	return r;
 }
 
 static int from_row(struct from_walk *w, int depth, uint32_t node, const char *via, int64_t file_id,
@@ -111,20 +143,19 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 	return r;
 }
 
-static bool from_full(struct from_walk *w, int depth, uint32_t node)
+/* 1: the place is listed already, or there is no room. 0: it is now. Or -ENOMEM. */
+static int from_full(struct from_walk *w, int depth, uint32_t node, int64_t pos, int64_t bytes)
 {
-	if (map_get(&w->seen, node, NULL))
-		return true;
-	if (w->count < ROWS_MAX && depth < DEPTH_MAX)
-		return false;
-	w->left_out++;
-	return true;
-}
+	const int64_t place[] = {node, pos, bytes};
+	uint64_t key = hash_bytes(place, sizeof(place));
 
-static bool moves_bytes(const struct flow_edge *e)
-{
-	return e->via == VIA_STREAM || e->via == VIA_PIPE || e->via == VIA_DATAGRAM ||
-	       e->via == VIA_STORAGE;
+	if (map_get(&w->seen, key, NULL))
+		return 1;
+	if (w->count >= ROWS_MAX || depth >= DEPTH_MAX) {
+		w->left_out++;
+		return 1;
+	}
+	return map_set(&w->seen, key, 1);
 }
 
 static int64_t spot_file(const struct flow_state *s, uint32_t spot)
@@ -133,25 +164,54 @@ static int64_t spot_file(const struct flow_state *s, uint32_t spot)
 				     : s->channels[spot].ends[FLOW_SEND].file_id;
 }
 
-static int from_taken(struct from_walk *w, int depth, const struct flow_edge *e);
-
-/* A call gave bytes away: who took them. */
-static int from_given(struct from_walk *w, int depth, uint32_t node)
+/* Whether the two ends of a spot count its bytes alike, so that places of it can be compared. */
+static bool is_comparable(const struct flow_state *s, uint32_t spot)
 {
-	const struct flow_graph *g = &w->v->s->graph;
+	const struct flow_channel *c;
+
+	if (spot & FLOW_SPOT_FILE)
+		return true;
+	c = &s->channels[spot];
+	return !c->messages && c->ends[0].known == c->ends[1].known;
+}
+
+static int from_taken(struct from_walk *w, int depth, const struct from_place *p);
+
+/* A call gave bytes [from, to) of a spot away, or all that it moved (FLOW_NONE): who took them. */
+static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t spot, int64_t from,
+		      int64_t to)
+{
+	const struct flow_state *s = w->v->s;
+	bool all = spot == FLOW_NONE || !is_comparable(s, spot);
 	int r = 0;
 
-	for (uint32_t e = w->by.first[node]; e != FLOW_NONE && r >= 0; e = w->by.next[e]) {
-		if (moves_bytes(&g->edges[e]))
-			r = from_taken(w, depth, &g->edges[e]);
+	for (uint32_t i = w->edges.first[node]; i != FLOW_NONE && r >= 0; i = w->edges.next[i]) {
+		const struct flow_edge *e = &s->graph.edges[i];
+		struct from_place p = {e->to, e->file_id, e->pos, e->bytes,
+				       e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
+									 : "contested"};
+
+		if (all || (p.pos < to && from < p.pos + p.bytes))
+			r = from_taken(w, depth, &p);
+	}
+	for (uint32_t i = w->takings.first[node]; i != FLOW_NONE && r >= 0;
+	     i = w->takings.next[i]) {
+		const struct flow_taking *t = &s->takings[i];
+		int64_t first = all ? t->pos : MAX(t->pos, from),
+			last = all ? t->pos + t->bytes : MIN(t->pos + (int64_t)t->bytes, to);
+		struct from_place p = {t->reader, t->file_id, first, last - first,
+				       t->contested ? "contested" : vocab_word("via", VIA_STORAGE)};
+
+		if (first < last)
+			r = from_taken(w, depth, &p);
 	}
 	return r;
 }
 
-/* Where the bytes of an edge came into their process; FLOW_NONE: not known. */
-static uint32_t spot_of(const struct flow_state *s, const struct flow_edge *e)
+/* Where bytes came into their process; FLOW_NONE: not known. */
+static uint32_t spot_of(const struct flow_state *s, int64_t file_id)
 {
-	int64_t at = e->file_id < 0 ? -1 : idmap_find(&s->object_of_version, e->file_id);
+	int64_t at = file_id < 0 ? -1 : idmap_find(&s->object_of_version, file_id);
 
 	if (at < 0)
 		return FLOW_NONE;
@@ -159,50 +219,58 @@ static uint32_t spot_of(const struct flow_state *s, const struct flow_edge *e)
 						   : s->objects[at].channels[FLOW_RECEIVE];
 }
 
-static int from_put_aside(struct from_walk *w, int depth, const struct flow_ranges *list,
-			  const struct flow_edge *e)
+/* Bytes of a range that a process gave away, as they came in at the place. */
+static int from_put_range(struct from_walk *w, int depth, const struct flow_range *k,
+			  const struct from_place *p)
+{
+	int64_t first = MAX(p->pos, k->from), bytes = MIN(p->pos + p->bytes, k->to) - first,
+		pos = k->out_pos + first - k->from;
+	int r = bytes > 0 ? from_full(w, depth, k->out, pos, bytes) : 1;
+
+	if (r)
+		return MIN(r, 0);
+	r = from_row(w, depth, k->out, k->differs ? "altered" : "content",
+		     spot_file(w->v->s, k->out_spot), pos, bytes);
+	return r < 0 ? r : from_given(w, depth + 1, k->out, k->out_spot, pos, pos + bytes);
+}
+
+/* All ranges that begin before the place ends; those that begin before it and reach into it are near. */
+static int from_put_aside(struct from_walk *w, int depth, const struct flow_ranges *l,
+			  const struct from_place *p)
 {
 	const struct flow_state *s = w->v->s;
-	int64_t process = names_process_of(s->dims, s->graph.nodes[e->to].thread_id), from = e->pos,
-		to = e->pos + (int64_t)e->bytes;
-	uint32_t spot = spot_of(s, e);
-	const struct flow_range *k;
+	int64_t process = names_process_of(s->dims, s->graph.nodes[p->node].thread_id);
+	uint32_t spot = spot_of(s, p->file_id);
+	size_t i = flow_range_at(l, process, spot, p->pos);
 	int r = 0;
 
-	while (spot != FLOW_NONE && from < to && r >= 0 &&
-	       (k = flow_range_in(list, process, spot, from, to))) {
-		int64_t first = MAX(from, k->from), last = MIN(to, k->to);
+	for (size_t n = 0; n < RANGES_BEFORE && i && l->all[i - 1].process_id == process &&
+			   l->all[i - 1].in_spot == spot;
+	     n++)
+		i--;
+	for (; i < l->count && spot != FLOW_NONE && r >= 0; i++) {
+		const struct flow_range *k = &l->all[i];
 
-		from = k->to;
-		if (first >= last || from_full(w, depth, k->out))
-			continue;
-		r = map_set(&w->seen, k->out, 1);
-		if (r >= 0)
-			r = from_row(w, depth, k->out, k->differs ? "altered" : "content",
-				     spot_file(s, k->out_spot), k->out_pos + first - k->from,
-				     last - first);
-		if (r >= 0)
-			r = from_given(w, depth + 1, k->out);
+		if (k->process_id != process || k->in_spot != spot || k->from >= p->pos + p->bytes)
+			break;
+		r = from_put_range(w, depth, k, p);
 	}
 	return r;
 }
 
 /* A call took bytes: where its process put them. */
-static int from_taken(struct from_walk *w, int depth, const struct flow_edge *e)
+static int from_taken(struct from_walk *w, int depth, const struct from_place *p)
 {
-	int r;
+	int r = from_full(w, depth, p->node, p->pos, p->bytes);
 
-	if (from_full(w, depth, e->to))
-		return 0;
-	r = map_set(&w->seen, e->to, 1);
+	if (r)
+		return MIN(r, 0);
+	r = from_row(w, depth, p->node, p->via, p->file_id, p->pos, p->bytes);
+	if (r >= 0 && op_copy(w->v->s->graph.nodes[p->node].op)) /* it gave away what it took */
+		return from_given(w, depth + 1, p->node, FLOW_NONE, 0, 0);
 	if (r >= 0)
-		r = from_row(w, depth, e->to,
-			     e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
-							       : "contested",
-			     e->file_id, e->pos, e->bytes);
-	if (r >= 0)
-		r = from_put_aside(w, depth + 1, &w->v->stored, e);
-	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, e);
+		r = from_put_aside(w, depth + 1, &w->v->stored, p);
+	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, p);
 }
 
 static int from_compare(const void *a, const void *b)
@@ -235,22 +303,25 @@ int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *r
 	struct from_walk w = {.v = v, .rows = rows};
 	_cleanup_free_ uint32_t *roots = NULL;
 	size_t count = 0;
-	int r = edges_by_source(&w.by, &v->s->graph);
+	int r = lists_make(&w);
 
 	if (r >= 0)
 		r = from_roots(&v->s->from, &roots, &count);
 	for (size_t i = 0; i < count && r >= 0; i++) {
-		if (from_full(&w, 0, roots[i]))
+		r = from_full(&w, 0, roots[i], -1, -1);
+		if (r) {
+			r = MIN(r, 0);
 			continue;
-		r = map_set(&w.seen, roots[i], 1);
+		}
+		r = from_row(&w, 0, roots[i], NULL, -1, -1, -1);
 		if (r >= 0)
-			r = from_row(&w, 0, roots[i], NULL, -1, -1, -1);
-		if (r >= 0)
-			r = from_given(&w, 1, roots[i]);
+			r = from_given(&w, 1, roots[i], FLOW_NONE, 0, 0);
 	}
 	*ret_left_out = w.left_out + v->s->from_left_out;
-	free(w.by.first);
-	free(w.by.next);
+	free(w.edges.first);
+	free(w.edges.next);
+	free(w.takings.first);
+	free(w.takings.next);
 	map_free(&w.seen);
 	return r;
 }

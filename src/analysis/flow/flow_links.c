@@ -13,13 +13,17 @@
 #include "analysis/flow/flow_content.h"
 #include "analysis/flow/flow_graph.h"
 
-#define BLOCK	    32u
-#define GRID	    64u
-#define PRIME	    0x100000001b3ull
-#define RESYNC	    16u	  /* equal bytes that end a difference */
-#define RESYNC_MAX  8192u /* of which it is at most so long */
-#define OFFSET_BITS 20
-#define SEGMENT_MAX (1u << OFFSET_BITS)
+#define BLOCK	     32u
+#define GRID	     64u
+#define PRIME	     0x100000001b3ull
+#define RESYNC	     16u   /* equal bytes that end a difference */
+#define RESYNC_MAX   8192u /* of which it is at most so long */
+#define OFFSET_BITS  20
+#define SEGMENT_MAX  (1u << OFFSET_BITS)
+#define KNOWN_TWICE  (1ull << 63) /* of what is in a map: the same came in elsewhere before */
+#define BESIDE	     256u	  /* bytes beside a difference that must say something */
+#define UNLIKE_LEAST 48u
+#define AROUND	     128u /* bytes beside a difference in which its true source is looked for */
 
 void flow_links_free(struct flow_links *l)
 {
@@ -46,6 +50,16 @@ static uint64_t block_hash(const uint8_t *b)
 	for (size_t i = 0; i < BLOCK; i++)
 		h = h * PRIME + b[i] + 1;
 	return h;
+}
+
+/* What the first byte of a block is multiplied with. */
+static uint64_t hash_top(void)
+{
+	uint64_t top = 1;
+
+	for (size_t i = 1; i < BLOCK; i++)
+		top *= PRIME;
+	return top;
 }
 
 /* All alike, as zeros are: they are everywhere. */
@@ -81,8 +95,9 @@ static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint6
 	uint64_t before;
 
 	if (map_get(in, key, &before)) {
-		l->segments[before >> OFFSET_BITS].copied = true;
+		l->segments[(before & ~KNOWN_TWICE) >> OFFSET_BITS].copied = true;
 		l->segments[segment].copied = true;
+		segment |= KNOWN_TWICE >> OFFSET_BITS;
 	}
 	return map_set(in, key, segment << OFFSET_BITS | at);
 }
@@ -174,6 +189,30 @@ struct links_out {
 	size_t size, done; /* done: up to where it has been found */
 };
 
+/*
+ * Whether the equal bytes beside a difference say that both sides belong together: so many of them are unlike the one
+ * before. Zeros, and other long repetitions, are beside everything.
+ */
+static bool links_belong(const struct links_out *o, struct spot in, size_t from, size_t to)
+{
+	struct spot at = in;
+	size_t i = from, unlike = 0;
+	bool more = true;
+
+	while (i && from - i < BESIDE && spot_back(o->l, &at)) {
+		i--;
+		unlike += spot_byte(o->l, &at) == o->bytes[i] && o->bytes[i] != o->bytes[i + 1];
+	}
+	for (i = from; i < to && more; i++)
+		more = spot_step(o->l, &in);
+	for (i = to; more && i < o->size && i - to < BESIDE; i++) {
+		unlike +=
+			spot_byte(o->l, &in) == o->bytes[i] && i && o->bytes[i] != o->bytes[i - 1];
+		more = spot_step(o->l, &in);
+	}
+	return unlike >= UNLIKE_LEAST;
+}
+
 static int links_difference(const struct links_out *o, const struct spot *in, size_t from,
 			    size_t to, bool edge)
 {
@@ -195,8 +234,24 @@ static int links_difference(const struct links_out *o, const struct spot *in, si
 					 .out_pos = o->pos + (int64_t)from,
 					 .bytes = (int64_t)(to - from),
 					 .process_id = o->process_id,
-					 .edge = edge};
+					 .edge = edge,
+					 .weak = !links_belong(o, *in, from, to)};
 	return 0;
+}
+
+/* A block that goes out at `at` and came in elsewhere than on the spot to which it goes. */
+static bool links_block(const struct links_out *o, size_t at, uint64_t hash, struct spot *ret,
+			bool *ret_twice)
+{
+	uint64_t found;
+
+	if (!map_get(&o->l->blocks, links_key(o->process_id, hash), &found))
+		return false;
+	*ret_twice = found & KNOWN_TWICE;
+	found &= ~KNOWN_TWICE;
+	*ret = (struct spot){(uint32_t)(found >> OFFSET_BITS), (uint32_t)found & (SEGMENT_MAX - 1)};
+	return !memcmp(o->l->segments[ret->segment].bytes + ret->at, o->bytes + at, BLOCK) &&
+	       o->l->segments[ret->segment].spot != o->spot;
 }
 
 /* How long a difference is that begins here; 0: nothing equal follows it. */
@@ -214,6 +269,54 @@ static size_t links_resync(const struct links_out *o, struct spot in, size_t at)
 	return 0;
 }
 
+/* Whether the bytes [from, to) that go out are those of another place, where the block of `i` is. */
+static bool links_explains(const struct links_out *o, struct spot in, size_t i, size_t from,
+			   size_t to)
+{
+	if (i >= from && i + BLOCK <= to)
+		return true; /* a part of them at least */
+	for (; i > from; i--) {
+		if (!spot_back(o->l, &in))
+			return false;
+	}
+	for (; i < to; i++) {
+		if (i >= from && spot_byte(o->l, &in) != o->bytes[i])
+			return false;
+		if (!spot_step(o->l, &in))
+			return i + 1 == to;
+	}
+	return true;
+}
+
+/*
+ * Whether bytes [from, to) that go out, and differ from what came in at `in`, came in at another place: then what goes out was
+ * put together from several, or `in` is a copy of the true source that is not quite equal. What came in more often than is
+ * known is taken to explain them.
+ */
+static bool links_elsewhere(const struct links_out *o, struct spot in, size_t from, size_t to)
+{
+	size_t i = from > AROUND ? from - AROUND : 0, end = MIN(to + AROUND, o->size);
+	uint64_t top = hash_top(), hash = end - i >= BLOCK ? block_hash(o->bytes + i) : 0;
+	int64_t pos = spot_pos(o->l, &in) - (int64_t)from;
+	struct spot other;
+	bool twice;
+
+	for (; i + BLOCK <= end; i++) {
+		if (!is_dull(o->bytes + i) && links_block(o, i, hash, &other, &twice)) {
+			bool same = o->l->segments[other.segment].spot ==
+					    o->l->segments[in.segment].spot &&
+				    spot_pos(o->l, &other) == pos + (int64_t)i;
+
+			if (twice || (!same && links_explains(o, other, i, from, to)))
+				return true;
+		}
+		if (i + BLOCK < end)
+			hash = (hash - (o->bytes[i] + 1ull) * top) * PRIME + o->bytes[i + BLOCK] +
+			       1;
+	}
+	return false;
+}
+
 /* From a place that both have: onwards, over differences. The end of what is equal. */
 static int links_onwards(const struct links_out *o, struct spot in, size_t at, size_t *ret_end)
 {
@@ -229,6 +332,8 @@ static int links_onwards(const struct links_out *o, struct spot in, size_t at, s
 		}
 		size_t len = links_resync(o, in, at);
 
+		if (links_elsewhere(o, in, at, MIN(at + (len ? len : RESYNC_MAX), o->size)))
+			break;
 		if (!len) {
 			r = links_difference(o, &in, at, o->size, true);
 			break;
@@ -287,7 +392,7 @@ static int links_before(struct links_out *o, struct spot in, size_t from)
 
 	while (i && spot_back(o->l, &in))
 		i--;
-	if (i)
+	if (i || links_elsewhere(o, in, 0, from))
 		return 0;
 	start = differs = in;
 	while (equal < from && spot_byte(o->l, &differs) == o->bytes[equal] &&
@@ -316,26 +421,19 @@ static int links_found(struct links_out *o, struct spot in, size_t at)
 
 static int links_scan(struct links_out *o)
 {
-	uint64_t top = 1, hash = 0, at;
+	uint64_t top = hash_top(), hash = 0;
+	struct spot in;
+	bool twice;
 	int r = 0;
-
-	for (size_t i = 1; i < BLOCK; i++)
-		top *= PRIME;
 	for (size_t i = 0, have = 0; i < o->size && r >= 0; i++) {
 		if (have == BLOCK)
 			hash -= (o->bytes[i - BLOCK] + 1ull) * top;
 		else
 			have++;
 		hash = hash * PRIME + o->bytes[i] + 1;
-		if (have < BLOCK || !map_get(&o->l->blocks, links_key(o->process_id, hash), &at))
+		if (have < BLOCK || !links_block(o, i + 1 - BLOCK, hash, &in, &twice))
 			continue;
-		struct spot in = {(uint32_t)(at >> OFFSET_BITS), (uint32_t)at & (SEGMENT_MAX - 1)};
-		size_t from = i + 1 - BLOCK;
-
-		if (memcmp(o->l->segments[in.segment].bytes + in.at, o->bytes + from, BLOCK) != 0 ||
-		    o->l->segments[in.segment].spot == o->spot)
-			continue;
-		r = links_found(o, in, from);
+		r = links_found(o, in, i + 1 - BLOCK);
 		i = o->done - 1;
 		have = 0;
 		hash = 0;
@@ -358,8 +456,10 @@ int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int6
 	if (bytes)
 		return links_scan(&o);
 	if (!hash || size < FLOW_LINK_LEAST ||
-	    !map_get(&l->calls, links_key(process_id, *hash + size), &at) ||
-	    l->segments[at >> OFFSET_BITS].spot == spot)
+	    !map_get(&l->calls, links_key(process_id, *hash + size), &at))
+		return 0;
+	at &= ~KNOWN_TWICE;
+	if (l->segments[at >> OFFSET_BITS].spot == spot)
 		return 0;
 	return links_add(&o, &(struct spot){(uint32_t)(at >> OFFSET_BITS), 0}, 0, size);
 }

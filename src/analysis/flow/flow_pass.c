@@ -149,6 +149,7 @@ static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation
 		s->files[s->file_count] =
 			(struct flow_file){.published = FLOW_NONE,
 					   .renamed = -1,
+					   .process_id = -1,
 					   .first = FLOW_NONE,
 					   .last = FLOW_NONE,
 					   .writers = {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};
@@ -235,8 +236,7 @@ static int call_moved(struct flow_state *s, struct flow_call *c, int64_t file_id
 	case FLOW_IS_EVENTFD:
 		return flow_eventfd_move(s, c, side);
 	case FLOW_IS_DATAGRAM:
-		s->unfollowed++;
-		return 0;
+		return flow_datagrams_move(s, c, (uint32_t)at, side);
 	default:
 		return 0;
 	}
@@ -316,6 +316,7 @@ static int pass_call(struct flow_state *s, const struct batch *b, uint32_t row, 
 		.a = {(uint64_t)batch_get(b, OP_A0, row, 0), (uint64_t)batch_get(b, OP_A1, row, 0),
 		      (uint64_t)batch_get(b, OP_A2, row, 0)},
 		.fd = batch_get(b, OP_FD, row, -1),
+		.peer_id = batch_get(b, OP_PEER_ID, row, -1),
 		.status = (uint64_t)batch_get(b, OP_STATUS, row, 0),
 		.node = FLOW_NONE,
 		.kind = (uint8_t)batch_get(b, OP_KIND, row, KIND_SYSCALL),
@@ -353,6 +354,8 @@ static int call_take(struct flow_state *s, struct flow_call *c)
 		return r < 0 ? r : call_act(s, c);
 	}
 	r = flow_tasks_any(s, c);
+	if (r >= 0 && s->tasks[c->task].span != FLOW_NONE)
+		r = flow_contexts_call(s, c);
 	if (r >= 0 && c->act == FLOW_ENTER)
 		r = flow_requests_enter(s, c);
 	if (r >= 0)
@@ -495,6 +498,8 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 	if (r >= 0)
 		r = flow_clocks_new(&s->clocks);
 	if (r >= 0)
+		r = flow_contexts_load(s, err);
+	if (r >= 0)
 		r = analysis_stream(&m, in, run, err);
 	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) > 0) {
 		if (analysis_stopped(in))
@@ -505,6 +510,9 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 		return (int)n;
 	if (r >= 0)
 		r = flow_tasks_end(s);
+	if (r >= 0)
+		r = flow_contexts_end(s);
+	flow_datagrams_free(s);
 	for (size_t i = 0; i < s->channel_count; i++) {
 		if (!s->channels[i].shared)
 			s->contradictions += s->channels[i].late;
@@ -529,10 +537,13 @@ void flow_state_free(struct flow_state *s)
 	flow_clocks_free(s->clocks);
 	flow_tasks_free(s);
 	flow_locks_free(s);
+	flow_contexts_free(s);
+	flow_datagrams_free(s);
 	free(s->objects);
 	free(s->channels);
 	free(s->files);
 	free(s->losses);
+	free(s->takings);
 	free(s->acts);
 	idmap_free(&s->object_of_version);
 	map_free(&s->object_of);

@@ -5,9 +5,11 @@
  *
  *   flow_tasks.c      fork, join, exec, futex, signals
  *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
+ *   flow_datagrams.c  datagrams over IP
  *   flow_files.c      storage, publication, sync
  *   flow_locks.c      flock
  *   flow_requests.c   io_uring
+ *   flow_contexts.c   spans whose parents are of another process
  */
 #pragma once
 
@@ -49,7 +51,7 @@ enum flow_act {
 /* A row of op. */
 struct flow_call {
 	int64_t row_id, start, end, thread_id, ret, bytes, size, file_id, file2_id, pos, pos2,
-		waker_id, fd;
+		waker_id, fd, peer_id;
 	uint64_t flags, a[3], status;
 	uint32_t task;	 /* of flow_state.tasks */
 	uint32_t number; /* of the graph's tasks: a request has one of its own */
@@ -102,6 +104,8 @@ struct flow_task {
 	size_t loose_count, loose_cap, done_count, done_cap;
 	struct flow_chunks chunks;
 	struct flow_wake killed; /* by the last signal that was sent to it */
+	uint32_t heard;		 /* the object from which it received last; FLOW_NONE */
+	uint32_t span;		 /* of flow_contexts.c: the next that has no call yet; FLOW_NONE */
 	uint32_t next_of_process;
 	uint32_t by_tid; /* the next with the same tid and machine */
 	uint16_t place;
@@ -114,7 +118,7 @@ enum flow_object_kind {
 	FLOW_IS_TCP,
 	FLOW_IS_UNIX,
 	FLOW_IS_EVENTFD,
-	FLOW_IS_DATAGRAM, /* over IP: not followed */
+	FLOW_IS_DATAGRAM, /* over IP */
 };
 
 /* A file, socket or pipe: one generation. */
@@ -140,11 +144,14 @@ struct flow_reader {
 /* Of a regular file. */
 struct flow_file {
 	struct flow_extents written;
-	uint32_t published;   /* node of the last rename or link; FLOW_NONE */
-	int64_t renamed;      /* row of file with the name that it got last; -1 */
-	struct map pieces;    /* index of a piece that calls wrote -> of flow_state.pieces */
-	uint32_t first, last; /* nodes of writes; FLOW_NONE */
-	int64_t size;	      /* where the last byte that was written ends */
+	uint32_t published;    /* node of the last rename or link; FLOW_NONE */
+	int64_t renamed;       /* row of file with the name that it got last; -1 */
+	struct map pieces;     /* index of a piece that calls wrote -> of flow_state.pieces */
+	uint32_t first, last;  /* nodes of writes; FLOW_NONE */
+	int64_t size;	       /* where the last byte that was written ends */
+	int64_t process_id;    /* who wrote first; -1: nobody */
+	bool mixed, rewritten; /* others wrote too; bytes were written twice */
+	uint32_t unkept;       /* writers that had no place since the last fsync */
 	uint32_t writers
 		[4]; /* nodes of the last writes of up to so many tasks since the last fsync */
 };
@@ -174,7 +181,18 @@ struct flow_suspect {
 	int64_t from, to;
 };
 
+/* With --of: a read took bytes that a write had stored, whoever wrote others of them later. */
+struct flow_taking {
+	uint32_t writer, reader, bytes;
+	bool contested;
+	int64_t file_id, pos;
+};
+
+#define FLOW_TAKINGS_MAX (4u << 20) /* 128 MiB */
+
 struct flow_locks;
+struct flow_ports;
+struct flow_contexts;
 struct flow_clocks;
 
 struct flow_state {
@@ -206,6 +224,8 @@ struct flow_state {
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;
 	struct flow_locks *locks;
+	struct flow_ports *ports;
+	struct flow_contexts *contexts;
 	struct flow_content_sums content_sums;
 	struct flow_pieces pieces;
 	struct flow_links links;
@@ -219,12 +239,15 @@ struct flow_state {
 	uint64_t calls;
 	uint64_t contradictions; /* receives that ended before their send began, by one clock */
 	struct map from;	 /* row of a call of --of -> its node */
+	struct flow_taking *takings;
+	size_t taking_count, taking_cap;
 	uint64_t from_left_out;
-	uint64_t unfollowed; /* calls that moved datagrams over IP */
-	uint64_t unplaced;   /* calls on streams that began before recording did */
-	uint64_t alone;	     /* on streams of which the other end was not recorded */
-	uint64_t forgotten;  /* ranges of files beyond the limit */
-	uint8_t *acts;	     /* by code */
+	uint64_t
+		unfollowed; /* calls that moved datagrams over IP, of which the other end was not found */
+	uint64_t unplaced;  /* calls on streams that began before recording did */
+	uint64_t alone;	    /* on streams of which the other end was not recorded */
+	uint64_t forgotten; /* ranges of files beyond the limit */
+	uint8_t *acts;	    /* by code */
 };
 
 /* All of it. flow_state_free() in either case. */
@@ -263,8 +286,15 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 /* A write that was still running: some of its bytes may be among those that others took. */
 int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 
+/* flow_datagrams.c */
+int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+			enum flow_side side) _must_check_;
+/* What still waits is counted as not followed. */
+void flow_datagrams_free(struct flow_state *s);
+
 /* flow_files.c */
 /* What a file is called in the end, or any other object. */
+int64_t flow_object_file(const struct flow_state *s, uint32_t object);
 struct bytes flow_object_name(const struct flow_state *s, uint32_t object);
 int flow_files_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t pos,
@@ -276,6 +306,9 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row) 
 /* Where in its stream the bytes of the call begin, -1: not known; *ret_sure: no other call may have that place. */
 int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
 			 bool *ret_sure);
+/* The hash of all that the call moved; false: it is not known. */
+bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flow_side side,
+		       uint64_t *ret);
 /* The call moved its bytes at `pos` of the spot (flow_content.h). */
 int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 		       enum flow_side side, int64_t pos) _must_check_;
@@ -284,6 +317,13 @@ void flow_content_free(struct flow_state *s);
 /* flow_requests.c */
 int flow_requests_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_requests_enter(struct flow_state *s, struct flow_call *c) _must_check_;
+
+/* flow_contexts.c */
+/* Before the pass: the spans of the traces. */
+int flow_contexts_load(struct flow_state *s, struct error *err);
+int flow_contexts_call(struct flow_state *s, struct flow_call *c) _must_check_;
+int flow_contexts_end(struct flow_state *s) _must_check_;
+void flow_contexts_free(struct flow_state *s);
 
 /* flow_locks.c: flock and eventfd */
 int flow_locks_take(struct flow_state *s, struct flow_call *c) _must_check_;

@@ -7,38 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/flow/flow_verdicts.h"
-#include "base/amount.h"
+#include "analysis/flow/flow_replicas.h"
 #include "names/names.h"
 #include "schema/content_hash.h"
 
-#define FOLDERS_MAX 16
+#define LINKS_BEFORE \
+	64 /* links that are looked at before a position, as one of them may reach beyond it */
+#define COMMON_LEAST 3 /* files that two folders have both */
 
-/* A folder of one recording in which files were written. */
-struct flow_folder {
-	uint64_t key;
-	uint16_t place;
-	struct bytes path;
-};
-
-struct flow_replica {
-	uint64_t name; /* hash of the last part of the path */
-	uint32_t object, folder;
-	bool last; /* the last of its name in this folder */
-};
-
-struct flow_replicas {
-	struct flow_replica *all; /* by name, folder, time */
-	size_t count, cap;
-	struct flow_folder folders[FOLDERS_MAX];
-	size_t folder_count;
-	uint64_t common[FOLDERS_MAX][FOLDERS_MAX], equal[FOLDERS_MAX][FOLDERS_MAX];
-	uint64_t left_out;
-	struct map named; /* names that a verdict is about */
-	struct buf said;  /* text of flow_replicas_say() */
-};
-
-static const struct flow_file *replica_file(const struct flow_verdicts *v, uint32_t object)
+const struct flow_file *flow_replica_file(const struct flow_verdicts *v, uint32_t object)
 {
 	return &v->s->files[v->s->objects[object].file];
 }
@@ -90,12 +67,24 @@ static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct byt
 		if (p->folders[i].key == key)
 			return i;
 	}
-	if (p->folder_count == FOLDERS_MAX) {
+	if (p->folder_count == FLOW_FOLDERS_MAX) {
 		p->left_out++;
-		return FOLDERS_MAX;
+		return FLOW_FOLDERS_MAX;
 	}
 	p->folders[p->folder_count] = (struct flow_folder){key, place, path};
 	return p->folder_count++;
+}
+
+/*
+ * Whether a file that differs from another of its name shows that something is wrong: one process wrote it, once; or more than
+ * once, but what came over a stream. Files that several processes change, as databases do, begin as copies and then part.
+ */
+static bool is_steady(const struct flow_verdicts *v, uint32_t object)
+{
+	const struct flow_file *f = flow_replica_file(v, object);
+
+	return !f->mixed &&
+	       (!f->rewritten || map_get(&v->stored_from, object | FLOW_SPOT_FILE, NULL));
 }
 
 static int replicas_list(struct flow_verdicts *v)
@@ -113,7 +102,7 @@ static int replicas_list(struct flow_verdicts *v)
 		base = names_base(path);
 		path.len -= base.len;
 		folder = replica_folder(p, o->place, path);
-		if (folder == FOLDERS_MAX)
+		if (folder == FLOW_FOLDERS_MAX)
 			continue;
 		if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
 			return -ENOMEM;
@@ -132,7 +121,7 @@ static int replicas_list(struct flow_verdicts *v)
 static bool differ_from(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 			uint64_t *ret)
 {
-	const struct flow_file *x = replica_file(v, a), *y = replica_file(v, b);
+	const struct flow_file *x = flow_replica_file(v, a), *y = flow_replica_file(v, b);
 	uint64_t end = (uint64_t)MAX(x->size, y->size);
 
 	for (; index * CONTENT_PIECE < end; index++) {
@@ -149,14 +138,13 @@ static bool differ_from(const struct flow_verdicts *v, uint32_t a, uint32_t b, u
 	return false;
 }
 
-/* The replicas of a name, one of each folder: how many. */
-static size_t replicas_group(const struct flow_replicas *p, size_t from,
-			     const struct flow_replica **to, size_t *ret_next)
+size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
+			   const struct flow_replica **to, size_t *ret_next)
 {
 	size_t n = 0, i = from;
 
 	for (; i < p->count && p->all[i].name == p->all[from].name; i++) {
-		if (p->all[i].last && n < FOLDERS_MAX)
+		if (p->all[i].last && n < FLOW_FOLDERS_MAX)
 			to[n++] = &p->all[i];
 	}
 	*ret_next = i;
@@ -166,10 +154,10 @@ static size_t replicas_group(const struct flow_replicas *p, size_t from,
 static void replicas_relate(struct flow_verdicts *v)
 {
 	struct flow_replicas *p = v->replicas;
-	const struct flow_replica *g[FOLDERS_MAX];
+	const struct flow_replica *g[FLOW_FOLDERS_MAX];
 
 	for (size_t i = 0, next; i < p->count; i = next) {
-		size_t n = replicas_group(p, i, g, &next);
+		size_t n = flow_replicas_group(p, i, g, &next);
 
 		for (size_t a = 0; a < n; a++) {
 			for (size_t b = 0; b < n; b++) {
@@ -183,9 +171,9 @@ static void replicas_relate(struct flow_verdicts *v)
 	}
 }
 
-static bool are_replicas(const struct flow_replicas *p, size_t a, size_t b)
+bool flow_are_replicas(const struct flow_replicas *p, size_t a, size_t b)
 {
-	return a != b && p->equal[a][b] && p->equal[a][b] * 2 >= p->common[a][b];
+	return a != b && p->equal[a][b] && p->equal[a][b] * 4 >= p->common[a][b] * 3;
 }
 
 int flow_replicas_make(struct flow_verdicts *v)
@@ -219,8 +207,9 @@ static size_t replica_group(const struct flow_verdicts *v, uint32_t object,
 		else
 			high = middle;
 	}
-	return low < p->count && p->all[low].name == key.name ? replicas_group(p, low, to, &next)
-							      : 0;
+	return low < p->count && p->all[low].name == key.name
+		       ? flow_replicas_group(p, low, to, &next)
+		       : 0;
 }
 
 static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t from,
@@ -247,8 +236,7 @@ static size_t majority_of(const struct flow_verdicts *v, const struct flow_repli
 	return n;
 }
 
-/* The host where its recording has one such folder, else the folder. */
-static int replica_put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to)
+int flow_replica_put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to)
 {
 	const struct flow_replicas *p = v->replicas;
 	const struct flow_folder *f = &p->folders[folder];
@@ -256,7 +244,7 @@ static int replica_put_folder(const struct flow_verdicts *v, size_t folder, stru
 
 	for (size_t i = 0; i < p->folder_count && alone; i++) {
 		for (size_t k = 0; k < p->folder_count && i != folder && alone; k++)
-			alone = p->folders[i].place != f->place || !are_replicas(p, i, k);
+			alone = p->folders[i].place != f->place || !flow_are_replicas(p, i, k);
 	}
 	if (alone || f->path.len < 2)
 		return flow_place_name(v->s, f->place, to);
@@ -266,7 +254,7 @@ static int replica_put_folder(const struct flow_verdicts *v, size_t folder, stru
 static int replicas_text(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
 			 int64_t to, struct buf *out)
 {
-	const struct flow_replica *g[FOLDERS_MAX];
+	const struct flow_replica *g[FLOW_FOLDERS_MAX];
 	size_t n = replica_group(v, ref->object, g), right = n;
 	bool known = false;
 	int r = 0;
@@ -280,7 +268,7 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 		bool differs = differ_within(v, g[i]->object, other, from, to);
 
 		r = buf_printf(out, "%s", i ? ", " : "");
-		r = r < 0 ? r : replica_put_folder(v, g[i]->folder, out);
+		r = r < 0 ? r : flow_replica_put_folder(v, g[i]->folder, out);
 		r = r < 0 ? r
 			  : buf_printf(out, "%s",
 				       (known && ref->wrong ? !differs : differs) ? " differs"
@@ -320,15 +308,15 @@ int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference 
 static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 		   int64_t range[2])
 {
-	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &replica_file(v, a)->pieces,
+	const struct flow_piece *p = flow_piece_at(&v->s->pieces, &flow_replica_file(v, a)->pieces,
 						   index),
-				*q = flow_piece_at(&v->s->pieces, &replica_file(v, b)->pieces,
+				*q = flow_piece_at(&v->s->pieces, &flow_replica_file(v, b)->pieces,
 						   index);
 	uint32_t from = 0, to = CONTENT_PIECE;
 	int64_t end;
 
 	range[0] = (int64_t)index * CONTENT_PIECE;
-	end = MAX(replica_file(v, a)->size, replica_file(v, b)->size);
+	end = MAX(flow_replica_file(v, a)->size, flow_replica_file(v, b)->size);
 	range[1] = MIN(range[0] + CONTENT_PIECE, end);
 	if (!p || !q || !p->payload || !q->payload || p->covered != q->covered)
 		return;
@@ -352,8 +340,8 @@ static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64
 	if (!differ_from(v, a, b, 0, &at))
 		return false;
 	refine(v, a, b, at, range);
-	p = flow_piece_at(&v->s->pieces, &replica_file(v, a)->pieces, at);
-	*ret_node = p ? p->node : replica_file(v, a)->last;
+	p = flow_piece_at(&v->s->pieces, &flow_replica_file(v, a)->pieces, at);
+	*ret_node = p ? p->node : flow_replica_file(v, a)->last;
 	while (differ_from(v, a, b, at + 1, &next) && next == at + 1) {
 		refine(v, a, b, next, more);
 		range[1] = more[1];
@@ -370,7 +358,7 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		r = buf_printf(&text, "%s", i ? ", " : "");
-		r = r < 0 ? r : replica_put_folder(v, g[i]->folder, &text);
+		r = r < 0 ? r : flow_replica_put_folder(v, g[i]->folder, &text);
 	}
 	r = r < 0 ? r : buf_printf(&text, " differ: which is right is not known");
 	return r < 0 ? r
@@ -381,18 +369,22 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 /* Whether the process stored these bytes as they came in. */
 static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const int64_t range[2])
 {
-	int64_t at = range[0], before;
+	const struct flow_links *l = &v->s->links;
+	uint32_t spot = object | FLOW_SPOT_FILE;
+	size_t i = flow_out_at(v, spot, range[0]);
+	int64_t at = range[0];
 
-	do { /* one call after another has a part of them */
-		before = at;
-		for (size_t i = 0; i < v->stored.count && at < range[1]; i++) {
-			const struct flow_range *k = &v->stored.all[i];
+	for (size_t n = 0; n < LINKS_BEFORE && i && l->links[v->by_out[i - 1]].out_spot == spot;
+	     n++)
+		i--;
+	/* one call after another has a part of them */
+	for (; i < l->link_count && at < range[1]; i++) {
+		const struct flow_link *k = &l->links[v->by_out[i]];
 
-			if (k->out_spot == (object | FLOW_SPOT_FILE) && !k->differs &&
-			    k->out_pos <= at)
-				at = MAX(at, k->out_pos + k->to - k->from);
-		}
-	} while (at > before && at < range[1]);
+		if (k->out_spot != spot || k->out_pos > at)
+			break;
+		at = MAX(at, k->out_pos + k->bytes);
+	}
 	/* what is too short to be found is nothing that it lacks */
 	return at >= range[1] || (at > range[0] && range[1] - at < FLOW_LINK_LEAST);
 }
@@ -438,7 +430,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 			return 0;
 		odd = g[i];
 	}
-	p = odd ? flow_piece_at(&v->s->pieces, &replica_file(v, odd->object)->pieces,
+	p = odd ? flow_piece_at(&v->s->pieces, &flow_replica_file(v, odd->object)->pieces,
 				(uint64_t)range[0] / CONTENT_PIECE)
 		: NULL;
 	if (!p || flow_verdicts_full(v))
@@ -486,7 +478,10 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		struct flow_reference ref;
 		int64_t range[2];
 
-		if (i == right || !are_replicas(v->replicas, g[i]->folder, other->folder) ||
+		if (i == right || !flow_are_replicas(v->replicas, g[i]->folder, other->folder) ||
+		    !is_steady(v, g[i]->object) || !is_steady(v, other->object) ||
+		    (right == n && flow_replica_file(v, g[i]->object)->size !=
+					   flow_replica_file(v, other->object)->size) ||
 		    !stretch(v, g[i]->object, other->object, range, &row.second) ||
 		    flow_verdicts_full(v))
 			continue;
@@ -511,13 +506,29 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 	return r;
 }
 
+bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_difference *d)
+{
+	const int64_t range[] = {d->out_pos, d->out_pos + d->bytes};
+	const struct flow_replica *g[FLOW_FOLDERS_MAX];
+	size_t n = flow_spot_local(v, d->in_spot)
+			   ? 0
+			   : replica_group(v, d->out_spot & ~FLOW_SPOT_FILE, g);
+	bool received = false;
+
+	for (size_t i = 0; i < n && !received; i++)
+		received = (g[i]->object | FLOW_SPOT_FILE) != d->out_spot &&
+			   map_get(&v->stored_from, g[i]->object | FLOW_SPOT_FILE, NULL) &&
+			   is_as_received(v, g[i]->object, range);
+	return received;
+}
+
 uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id)
 {
-	const struct flow_replica *g[FOLDERS_MAX];
+	const struct flow_replica *g[FLOW_FOLDERS_MAX];
 	size_t n = replica_group(v, object, g);
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t last = replica_file(v, g[i]->object)->last;
+		uint32_t last = flow_replica_file(v, g[i]->object)->last;
 
 		if (last != FLOW_NONE &&
 		    names_process_of(v->s->dims, v->s->graph.nodes[last].thread_id) == process_id)
@@ -532,6 +543,30 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 	return stretch(v, object, other, range, ret_node);
 }
 
+/* One process writes the files of the folder, and wrote another after `object` was there elsewhere: it is not merely late. */
+static bool folder_goes_on(const struct flow_verdicts *v, size_t folder, uint32_t object)
+{
+	const struct flow_replicas *p = v->replicas;
+	const struct flow_graph *g = &v->s->graph;
+	int64_t process_id = -1, after = INT64_MIN;
+	uint32_t last;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct flow_file *f = flow_replica_file(v, p->all[i].object);
+
+		if (p->all[i].folder != folder || f->last == FLOW_NONE)
+			continue;
+		if (f->mixed || (process_id >= 0 && f->process_id != process_id))
+			return false;
+		process_id = f->process_id;
+		after = MAX(after, flow_clock_corrected(v->s->clocks, g->nodes[f->last].place,
+							g->nodes[f->last].start));
+	}
+	last = flow_replica_file(v, object)->last;
+	return last != FLOW_NONE && after > flow_clock_corrected(v->s->clocks, g->nodes[last].place,
+								 g->nodes[last].start);
+}
+
 static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	struct flow_replicas *p = v->replicas;
@@ -543,21 +578,24 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		struct flow_verdict row = {.what = "never-stored",
 					   .object = g[0]->object,
 					   .second = FLOW_NONE,
-					   .first = replica_file(v, g[0]->object)->last,
+					   .first = flow_replica_file(v, g[0]->object)->last,
 					   .first_spot = g[0]->object | FLOW_SPOT_FILE,
 					   .first_side = FLOW_SEND,
-					   .to = replica_file(v, g[0]->object)->size,
-					   .bytes = replica_file(v, g[0]->object)->size,
+					   .to = flow_replica_file(v, g[0]->object)->size,
+					   .bytes = flow_replica_file(v, g[0]->object)->size,
 					   .absence = true};
 
 		for (size_t i = 0; i < n; i++) {
 			has |= g[i]->folder == f;
-			related &= g[i]->folder == f || (are_replicas(p, g[i]->folder, f) &&
-							 p->common[g[i]->folder][f] > 1);
+			related &=
+				g[i]->folder == f ||
+				(flow_are_replicas(p, g[i]->folder, f) &&
+				 p->common[g[i]->folder][f] >= COMMON_LEAST &&
+				 is_steady(v, g[i]->object) && folder_goes_on(v, f, g[i]->object));
 		}
 		if (has || !related || flow_verdicts_full(v))
 			continue;
-		r = replica_put_folder(v, f, &text);
+		r = flow_replica_put_folder(v, f, &text);
 		if (r >= 0)
 			r = buf_printf(&text, " has other files of these, not this one");
 		if (r >= 0)
@@ -575,11 +613,11 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 int flow_replicas_verdicts(struct flow_verdicts *v)
 {
 	struct flow_replicas *p = v->replicas;
-	const struct flow_replica *g[FOLDERS_MAX];
+	const struct flow_replica *g[FLOW_FOLDERS_MAX];
 	int r = 0;
 
 	for (size_t i = 0, next; i < p->count && r >= 0; i = next) {
-		size_t n = replicas_group(p, i, g, &next);
+		size_t n = flow_replicas_group(p, i, g, &next);
 
 		if (map_get(&p->named, p->all[i].name, NULL))
 			continue;
@@ -587,186 +625,6 @@ int flow_replicas_verdicts(struct flow_verdicts *v)
 			r = verdict_differs(v, g, n);
 		if (r >= 0)
 			r = verdict_absent(v, g, n);
-	}
-	return r;
-}
-
-/* ---- replication ---- */
-
-struct chain {
-	char text[256];
-	uint64_t objects, bytes;
-	double lags[FOLDERS_MAX];
-	size_t members;
-};
-
-struct member {
-	const struct flow_replica *replica;
-	int64_t at;
-	uint32_t source; /* the call that sent it */
-	int64_t process;
-};
-
-static int compare_members(const void *a, const void *b)
-{
-	const struct member *p = a, *q = b;
-
-	return p->at < q->at ? -1 : p->at > q->at;
-}
-
-/* The call that sent what the file holds; FLOW_NONE where that is not known. */
-static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
-{
-	const struct flow_graph *g = &v->s->graph;
-
-	uint32_t best = FLOW_NONE;
-	uint64_t at;
-
-	if (!map_get(&v->stored_from, object | FLOW_SPOT_FILE, &at))
-		return FLOW_NONE;
-	for (uint32_t e = g->nodes[v->stored.all[at].in].in; e != FLOW_NONE;
-	     e = g->edges[e].next_in) {
-		uint32_t from = g->edges[e].from;
-
-		if (g->edges[e].via == VIA_STREAM &&
-		    (best == FLOW_NONE || g->nodes[from].start < g->nodes[best].start))
-			best = from;
-	}
-	return best;
-}
-
-static int64_t replica_process(const struct flow_verdicts *v, uint32_t node)
-{
-	return names_process_of(v->s->dims, v->s->graph.nodes[node].thread_id);
-}
-
-/* By who sent to whom: each behind the one from which it got the bytes, as far as that is known; else by time. */
-static void chain_order(const struct flow_verdicts *v, struct member *m, size_t n)
-{
-	bool known = false;
-
-	for (size_t i = 0; i < n; i++)
-		known |= m[i].source != FLOW_NONE;
-	if (!known)
-		return; /* as they stand in the list of folders */
-	qsort(m, n, sizeof(*m), compare_members);
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = i; k < n; k++) {
-			bool root = m[k].source == FLOW_NONE;
-
-			for (size_t j = 0; j < n && !i && !root; j++)
-				root |= m[j].process == replica_process(v, m[k].source);
-			if (i ? m[k].source == FLOW_NONE ||
-					    replica_process(v, m[k].source) != m[i - 1].process
-			      : root)
-				continue;
-			struct member next = m[k];
-
-			memmove(&m[i + 1], &m[i], (k - i) * sizeof(*m));
-			m[i] = next;
-			break;
-		}
-	}
-}
-
-static int chain_text(const struct flow_verdicts *v, const struct member *m, size_t n,
-		      struct buf *to)
-{
-	int r = 0;
-
-	if (m[0].source != FLOW_NONE) {
-		const struct flow_node *s = &v->s->graph.nodes[m[0].source];
-
-		r = store_recording_count(v->s->run->store) > 1
-			    ? flow_place_name(v->s, s->place, to)
-			    : names_process(v->s->dims, replica_process(v, m[0].source), to);
-	}
-	for (size_t i = 0; i < n && r >= 0; i++) {
-		bool chained = i ? m[i].source != FLOW_NONE &&
-					       replica_process(v, m[i].source) == m[i - 1].process
-				 : m[0].source != FLOW_NONE;
-
-		r = buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
-		r = r < 0 ? r : replica_put_folder(v, m[i].replica->folder, to);
-	}
-	return r;
-}
-
-static int64_t first_of(const struct member *m, size_t n)
-{
-	int64_t at = m[0].at;
-
-	for (size_t i = 1; i < n; i++)
-		at = MIN(at, m[i].at);
-	return at;
-}
-
-static int replication_add(const struct flow_verdicts *v, struct chain *chains, size_t *count,
-			   const struct flow_replica *const *g, size_t n)
-{
-	_cleanup_buf_ struct buf text = {0};
-	struct member m[FOLDERS_MAX];
-	int64_t origin;
-	size_t at = 0;
-	int r;
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t last = replica_file(v, g[i]->object)->last;
-		const struct flow_node *w = &v->s->graph.nodes[last];
-
-		m[i] = (struct member){
-			g[i], flow_clock_corrected(v->s->clocks, w->place, flow_node_end(w)),
-			source_of(v, g[i]->object), replica_process(v, last)};
-	}
-	chain_order(v, m, n);
-	origin = m[0].source == FLOW_NONE
-			 ? first_of(m, n)
-			 : flow_clock_corrected(v->s->clocks, v->s->graph.nodes[m[0].source].place,
-						v->s->graph.nodes[m[0].source].start);
-	r = chain_text(v, m, n, &text);
-	if (r < 0)
-		return r;
-	while (at < *count &&
-	       strncmp(chains[at].text, buf_str(&text), sizeof(chains[at].text) - 1) != 0)
-		at++;
-	if (at == FOLDERS_MAX)
-		return 0;
-	if (at == *count) {
-		chains[(*count)++] = (struct chain){.members = n};
-		snprintf(chains[at].text, sizeof(chains[at].text), "%s", buf_str(&text));
-	}
-	chains[at].objects++;
-	chains[at].bytes += (uint64_t)replica_file(v, m[0].replica->object)->size;
-	for (size_t i = 0; i < n; i++)
-		chains[at].lags[i] += (double)(m[i].at - origin);
-	return 0;
-}
-
-int flow_replicas_put(struct flow_verdicts *v)
-{
-	struct flow_replicas *p = v->replicas;
-	const struct flow_replica *g[FOLDERS_MAX];
-	struct chain chains[FOLDERS_MAX];
-	size_t count = 0;
-	int r = 0;
-
-	for (size_t i = 0, next; i < p->count && r >= 0; i = next) {
-		size_t n = replicas_group(p, i, g, &next);
-
-		if (n > 1 && are_replicas(p, g[0]->folder, g[1]->folder))
-			r = replication_add(v, chains, &count, g, n);
-	}
-	for (size_t i = 0; i < count && r >= 0; i++) {
-		_cleanup_buf_ struct buf lags = {0};
-		const struct chain *c = &chains[i];
-
-		for (size_t k = 0; k < c->members && r >= 0; k++)
-			r = buf_printf(&lags, "%s%s", k ? " / " : "",
-				       format_dur((int64_t)(c->lags[k] / (double)c->objects)).s);
-		answer_list_str(v->replication, c->text);
-		answer_list_uint(v->replication, c->objects);
-		answer_list_uint(v->replication, c->bytes);
-		answer_list_text(v->replication, (struct bytes){lags.data, lags.len});
 	}
 	return r;
 }

@@ -257,6 +257,18 @@ int flow_sockets_take(struct flow_state *s, struct flow_call *c)
 	}
 }
 
+/* Whether a send follows on something that came from whom it goes to. */
+static void sockets_heard(struct flow_state *s, const struct flow_call *c, struct flow_channel *ch,
+			  uint32_t object, enum flow_side side)
+{
+	if (side == FLOW_RECEIVE)
+		s->tasks[c->task].heard = object;
+	else if (s->tasks[c->task].heard == object)
+		ch->pulled++;
+	else
+		ch->pushed++;
+}
+
 int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 		      enum flow_side side)
 {
@@ -291,6 +303,7 @@ int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object
 	ch->ends[side].place = c->place;
 	ch->ends[side].task = c->task;
 	ch->ends[side].file_id = o->file_id;
+	sockets_heard(s, c, ch, object, side);
 	r = flow_channel_take(&s->streams, ch, side, &item, pos, sure);
 	return r < 0 || ch->messages ? r
 				     : flow_content_moved(s, c, o->channels[side], side,

@@ -40,6 +40,8 @@ static int task_add(struct flow_state *s, int64_t thread_id, int64_t key)
 		.machine = (uint64_t)dims_machine(s->dims, thread_id),
 		.first = FLOW_NONE,
 		.exec = FLOW_NONE,
+		.heard = FLOW_NONE,
+		.span = FLOW_NONE,
 		.last = {.row_id = -1, .node = FLOW_NONE},
 		.stopped = t ? t->stopped : INT64_MIN,
 		.killed = {.node = FLOW_NONE},

@@ -3,7 +3,8 @@
  * flow_verdicts.c: what the content says that became of the bytes, at the end of the pass.
  *
  * A process alters bytes where what it wrote or sent differs from what it had received, with equal bytes around the difference.
- * Headers that a program makes anew differ too, so that a difference on a stream counts only in bytes that are stored in a
+ * Programs that make something new of what they read do the same: flow_roles.c tells them apart. And headers that a program
+ * makes anew differ, so that a difference on a stream counts only in bytes that are stored in a
  * file as well, and one at the edge of a write only where another file shows that the program stores what it
  * receives from the first byte on.
  */
@@ -17,7 +18,9 @@
 #include "schema/ops.h"
 
 #define VERDICTS_MAX 1000
-#define OUT_NEAR     16 /* links of one spot that are looked at on each side */
+#define PUSH_TIMES \
+	8 /* sends that follow on what came from elsewhere, for one that follows on a request */
+#define OUT_NEAR 16 /* links of one spot that are looked at on each side */
 
 /* ---- names ---- */
 
@@ -151,6 +154,64 @@ static const char *verdict_note(const struct flow_verdicts *v, const struct flow
 	return w->note;
 }
 
+static int verdict_keep_text(struct batch *b, unsigned int column, size_t row, const char *text)
+{
+	return text ? batch_set_bytes(b, column, row, text, strlen(text)) : 0;
+}
+
+static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, unsigned int name,
+			     size_t row, uint32_t node, uint32_t spot, enum flow_side side)
+{
+	_cleanup_buf_ struct buf call = {0};
+	int r = node == FLOW_NONE ? 0 : verdict_put_call(v, node, spot, side, &call);
+
+	if (r >= 0 && node != FLOW_NONE)
+		r = batch_set_bytes(v->keep, name, row, call.data, call.len);
+	if (r >= 0 && node != FLOW_NONE && node_of(v, node)->row_id >= 0)
+		r = batch_set(v->keep, op, row, node_of(v, node)->row_id);
+	return r;
+}
+
+/* The same as a row of table verdict. */
+static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict *w,
+			const struct flow_node *by)
+{
+	const struct flow_node *first = node_of(v, w->first == FLOW_NONE ? w->second : w->first);
+	int64_t process = names_process_of(v->s->dims, by->thread_id),
+		dur = flow_node_end(by) - first->start;
+	struct batch *b = v->keep;
+	ssize_t row = b ? batch_add_row(b) : 0;
+	size_t at = (size_t)row;
+	int r = (int)MIN(row, (ssize_t)0);
+
+	if (!b || r < 0)
+		return r;
+	r = batch_set(b, VERDICT_START, at, first->start);
+	if (r >= 0)
+		r = batch_set(b, VERDICT_DUR, at, MAX(dur, (int64_t)0));
+	if (r >= 0)
+		r = verdict_keep_text(b, VERDICT_VERDICT, at, w->what);
+	if (r >= 0 && process >= 0)
+		r = batch_set(b, VERDICT_PROCESS_ID, at, process);
+	if (r >= 0)
+		r = batch_set(b, VERDICT_THREAD_ID, at, by->thread_id);
+	if (r >= 0 && w->object != FLOW_NONE)
+		r = batch_set(b, VERDICT_FILE_ID, at, flow_object_file(v->s, w->object));
+	if (r >= 0)
+		r = batch_set(b, VERDICT_POS, at, w->from);
+	if (r >= 0)
+		r = batch_set(b, VERDICT_STOP_POS, at, w->to);
+	if (r >= 0)
+		r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, at, w->first,
+				      w->first_spot, w->first_side);
+	if (r >= 0)
+		r = verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, at, w->second,
+				      w->second_spot, w->second_side);
+	if (r >= 0)
+		r = verdict_keep_text(b, VERDICT_SEEN, at, w->second_observation);
+	return r < 0 ? r : verdict_keep_text(b, VERDICT_NOTE, at, verdict_note(v, w));
+}
+
 int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 {
 	const struct flow_node *by = node_of(v, w->second == FLOW_NONE ? w->first : w->second);
@@ -179,7 +240,7 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	verdict_put_op(t, v, w->second, w->second_spot, w->second_side, &r);
 	answer_list_str(t, w->second_observation);
 	answer_list_str(t, verdict_note(v, w));
-	return r;
+	return r < 0 ? r : verdict_keep(v, w, by);
 }
 
 bool flow_verdicts_full(struct flow_verdicts *v)
@@ -252,6 +313,14 @@ static int range_add(struct flow_ranges *to, const struct flow_range *r)
 	return 0;
 }
 
+/* Whether what goes out on a stream answers to requests from it, but for few. */
+static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
+{
+	const struct flow_channel *c = &v->s->channels[spot];
+
+	return !(spot & FLOW_SPOT_FILE) && c->pulled * PUSH_TIMES > c->pushed;
+}
+
 /* What each process stored in files, and what it sent on, by where it came in; differences are part of it. */
 static int ranges_make(struct flow_verdicts *v)
 {
@@ -262,10 +331,10 @@ static int ranges_make(struct flow_verdicts *v)
 		const struct flow_link *k = &l->links[i];
 
 		r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
-			      &(struct flow_range){k->process_id, k->in_spot, k->out_spot,
-						   k->in_pos, k->in_pos + k->bytes, k->out_pos,
-						   k->in, k->out, false,
-						   l->segments[k->segment].copied});
+			      &(struct flow_range){
+				      k->process_id, k->in_spot, k->out_spot, k->in_pos,
+				      k->in_pos + k->bytes, k->out_pos, k->in, k->out, false,
+				      l->segments[k->segment].copied, is_pulled(v, k->out_spot)});
 	}
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
 		const struct flow_difference *k = &l->differences[i];
@@ -274,7 +343,8 @@ static int ranges_make(struct flow_verdicts *v)
 			r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
 				      &(struct flow_range){k->process_id, k->in_spot, k->out_spot,
 							   k->in_pos, k->in_pos + k->bytes,
-							   k->out_pos, k->in, k->out, true, false});
+							   k->out_pos, k->in, k->out, true, false,
+							   is_pulled(v, k->out_spot)});
 	}
 	v->by_out = malloc((l->link_count + 1) * sizeof(*v->by_out));
 	if (!v->by_out)
@@ -293,11 +363,10 @@ static int ranges_make(struct flow_verdicts *v)
 	return r;
 }
 
-/* The first range of the list that ends behind `from`, of the same process and spot. NULL: none begins before `to`. */
-const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
-				       uint32_t in_spot, int64_t from, int64_t to)
+size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
+		     int64_t from)
 {
-	const struct flow_range key = {.process_id = process_id, .in_spot = in_spot, .from = to};
+	const struct flow_range key = {.process_id = process_id, .in_spot = in_spot, .from = from};
 	size_t low = 0, high = l->count;
 
 	while (low < high) {
@@ -308,6 +377,14 @@ const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t proc
 		else
 			high = middle;
 	}
+	return low;
+}
+
+/* The first range of the list that ends behind `from`, of the same process and spot. NULL: none begins before `to`. */
+const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
+				       uint32_t in_spot, int64_t from, int64_t to)
+{
+	size_t low = flow_range_at(l, process_id, in_spot, to), high = low;
 	const struct flow_range *best = NULL;
 
 	while (low-- > 0 && l->all[low].process_id == process_id &&
@@ -331,8 +408,7 @@ static bool stores_from_start(const struct flow_verdicts *v, const struct flow_d
 	return false;
 }
 
-/* The first link at or behind a position of a spot. */
-static size_t out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
+size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
 {
 	const struct flow_links *l = &v->s->links;
 	size_t low = 0, high = l->link_count;
@@ -359,7 +435,7 @@ static bool is_same_distance(const struct flow_link *k, const struct flow_differ
 static bool is_joined(const struct flow_verdicts *v, const struct flow_difference *d)
 {
 	const struct flow_links *l = &v->s->links;
-	size_t at = out_at(v, d->out_spot, d->out_pos);
+	size_t at = flow_out_at(v, d->out_spot, d->out_pos);
 	bool before = false, behind = false;
 
 	for (size_t i = at; i < l->link_count && i < at + OUT_NEAR && !behind; i++) {
@@ -404,12 +480,14 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 	int r = 0;
 
 	if (d->out_spot & FLOW_SPOT_FILE) {
+		if (!flow_role_passes(v, d) && (d->weak || !flow_replicas_received(v, d)))
+			return 0;
 		if (d->edge && !is_joined(v, d) && !(d->out_pos == 0 && stores_from_start(v, d)))
 			return 0;
 		return hit_add(h, &(struct flow_hit){d, from, to, d->out_spot & ~FLOW_SPOT_FILE,
 						     d->out_pos});
 	}
-	if (d->edge && !is_joined(v, d))
+	if ((d->edge && !is_joined(v, d)) || !flow_role_passes(v, d))
 		return 0;
 	/* on a stream: the bytes of it that are stored as well, by this process */
 	while (from < to && r >= 0 &&
@@ -541,6 +619,7 @@ void flow_verdicts_free(struct flow_verdicts *v)
 	free(v->sent.all);
 	free(v->by_out);
 	map_free(&v->stored_from);
+	flow_roles_free(v);
 	flow_replicas_free(v);
 }
 
@@ -549,6 +628,8 @@ int flow_verdicts_make(struct flow_verdicts *v)
 	const struct flow_state *s = v->s;
 	int r = ranges_make(v);
 
+	if (r >= 0)
+		r = flow_roles_make(v);
 	if (r >= 0)
 		r = flow_replicas_make(v);
 	for (size_t i = 0; i < s->suspect_count && r >= 0; i++) {

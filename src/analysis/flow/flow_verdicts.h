@@ -3,8 +3,10 @@
  * flow_verdicts.h: verdicts at the end of the pass.
  *
  *   flow_verdicts.c     bytes that a process or what lies between two altered
+ *   flow_roles.c        which processes pass on what they receive, so that a difference is a fault
  *   flow_deliveries.c   bytes that were stored and not sent, sent and not stored, sent twice, or in another order
- *   flow_replicas.c     files of one name in several places: which differ, which are missing, in which order they were written
+ *   flow_replicas.c     files of one name in several places: which differ, which are missing
+ *   flow_replication.c  in which order they were written
  */
 #pragma once
 
@@ -18,6 +20,7 @@ struct flow_range {
 	int64_t out_pos;
 	uint32_t in, out;
 	bool differs, doubtful;
+	bool pulled; /* on a stream that answers requests: what goes out on it is no forwarding */
 };
 
 /* By process, spot and from. */
@@ -27,10 +30,12 @@ struct flow_ranges {
 };
 
 struct flow_replicas;
+struct flow_roles;
 
 struct flow_verdicts {
 	const struct flow_state *s;
 	struct answer_list *rows, *evidence, *replication;
+	struct batch *keep; /* of table verdict; NULL */
 	int64_t count;
 	uint64_t left_out;
 	struct flow_ranges stored, sent;
@@ -38,6 +43,7 @@ struct flow_verdicts {
 	struct map
 		stored_from; /* spot of a file -> the first of `stored` that came over a stream */
 	struct flow_replicas *replicas;
+	struct flow_roles *roles;
 };
 
 struct flow_verdict {
@@ -60,8 +66,21 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
 /* A line below the verdict that was put last. */
 int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
 			  enum flow_side mine, const char *text);
+/* The first range of a process and spot that begins at or behind `from`, or of those behind them. */
+size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
+		     int64_t from);
 const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
 				       uint32_t in_spot, int64_t from, int64_t to);
+
+/* The first link of flow_verdicts.by_out at or behind a position of a spot. */
+size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
+
+int flow_roles_make(struct flow_verdicts *v) _must_check_;
+void flow_roles_free(struct flow_verdicts *v);
+/* Whether a spot is a file or a pipe, which programs of one machine share. */
+bool flow_spot_local(const struct flow_verdicts *v, uint32_t spot);
+/* Whether the process passes on what it receives as in the difference, but for few of them. */
+bool flow_role_passes(const struct flow_verdicts *v, const struct flow_difference *d);
 
 int flow_deliveries_verdicts(struct flow_verdicts *v);
 
@@ -79,6 +98,8 @@ const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_referen
 			      int64_t from, int64_t to);
 int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
 			   int64_t to);
+/* Whether another file of the name has these bytes as they came over a socket, as they did here. */
+bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_difference *d);
 /* The file of the same name that a process wrote last; FLOW_NONE: there is none. */
 uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id);
 /* The first stretch in which the file differs from another, and the call that wrote it. False: there is none. */

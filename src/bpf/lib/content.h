@@ -288,10 +288,13 @@ verified_alone int content_piece(struct content_room *m)
 /* Copies from where the walk stands. Not 0: it cannot be read. */
 verified_alone int content_read(struct content_room *m, __u64 into, __u64 size)
 {
-	if (!m || into >= CONTENT_PIECE || size > CONTENT_PIECE)
+	if (!m || into >= CONTENT_PIECE)
 		return 1;
-	return m->cache ? cache_read(m->piece + into, size, m->cache, m->user)
-			: bpf_probe_read_user(m->piece + into, size, (void *)m->user) != 0;
+	if (m->cache)
+		return cache_read(m->piece + into, size, m->cache, m->user);
+	barrier_var(size); /* as in cache_read() */
+	return size > CONTENT_PIECE ||
+	       bpf_probe_read_user(m->piece + into, size, (void *)m->user) != 0;
 }
 
 /* Copies up to the end of the piece, of a page, or of the present part of a vector. 1: all was looked at. */

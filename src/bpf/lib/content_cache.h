@@ -96,15 +96,19 @@ static __always_inline int cache_read(void *to, __u64 size, __u64 mapping, __u64
 {
 	__u64 index = pos / PAGE_BYTES, folio, begins, at;
 
-	if (!content_tables.memory || size > PAGE_BYTES)
+	if (!content_tables.memory)
 		return 1;
 	folio = cache_folio(mapping, index);
 	if (!folio || folio < content_tables.pages)
 		return 1;
 	begins = knum(struct folio___cache, folio, index);
+	if (begins > index)
+		return 1;
 	at = content_tables.memory + (folio - content_tables.pages) / PAGE_STRUCT * PAGE_BYTES +
 	     (index - begins) * PAGE_BYTES + pos % PAGE_BYTES;
-	if (begins > index || bpf_probe_read_kernel(to, size, (void *)at))
+	barrier_var(at);
+	barrier_var(size); /* compared and used at once, so that 6.1 follows it */
+	if (size > PAGE_BYTES || bpf_probe_read_kernel(to, size, (void *)at))
 		return 1;
 	return knum(struct folio___cache, folio, mapping) != mapping ||
 	       knum(struct folio___cache, folio, index) != begins;

@@ -3,14 +3,17 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "cli/analysis/analysis_command.h"
 #include "cli/commands.h"
 #include "cli/record/record_live.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
-#define COMMANDS_MAX 32 /* analyses of one binary */
+#define FOLLOW_POLL_NS 20000000
+#define COMMANDS_MAX   32 /* analyses of one binary */
 
 /* ---- the command ---- */
 
@@ -35,7 +38,7 @@ static const struct option side_options[] = {
 };
 
 static const struct option follow_options[] = {
-	{0, "follow", OPTION_FLAG, NULL, "print what is found as it comes, while the trace grows",
+	{0, "follow", OPTION_FLAG, NULL, "print what is found while traces grow, until they end",
 	 offsetof(struct analysis_opts, follow)},
 	{0},
 };
@@ -67,7 +70,7 @@ static size_t analysis_all_options(const struct analysis *a, struct option *to)
 	size_t count = analysis_add_options(to, 0, a->sides == 2 ? side_options : NULL, 0);
 
 	count = analysis_add_options(to, count, a->options, sizeof(struct analysis_opts));
-	if (a->follow)
+	if (a->follow || a->follow_anew)
 		count = analysis_add_options(to, count, follow_options, 0);
 	return analysis_add_options(to, count, common_options, 0);
 }
@@ -157,6 +160,12 @@ int analysis_document(struct analysis_view *v, bool compact, struct error *err)
 	return r == -EIO ? 0 : r; /* main() says that a reader went away */
 }
 
+/* Whether this answer is one of several. */
+static bool is_followed(const struct analysis_view *v)
+{
+	return v->opts->follow && v->analysis->follow_anew;
+}
+
 static int analysis_print(struct analysis_view *v, struct error *err)
 {
 	_cleanup_answer_ struct answer rows = {0};
@@ -172,9 +181,13 @@ static int analysis_print(struct analysis_view *v, struct error *err)
 		loss_warn(&v->loss); /* there is no room for it in the rows */
 		return r;
 	}
-	text_pager_begin();
+	if (is_followed(v) && text_terminal())
+		fputs("\033[H\033[J", stdout); /* over the answer before */
+	else if (!is_followed(v))
+		text_pager_begin();
 	r = analysis_screen(v, err);
-	text_pager_end();
+	if (!is_followed(v))
+		text_pager_end();
 	return r;
 }
 
@@ -206,7 +219,8 @@ static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struc
 				    .runs = v->runs,
 				    .count = v->count,
 				    .options = analysis_own_options(v->opts),
-				    .screen = !v->opts->read.json && !v->opts->csv};
+				    .screen = !v->opts->read.json && !v->opts->csv,
+				    .follow = is_followed(v)};
 	struct analysis_result result = {0};
 	int r;
 
@@ -215,8 +229,8 @@ static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struc
 	r = analysis_answer(&in, &result, err);
 	if (it) {
 		interrupt_engine(it, NULL);
-		/* the answer is there: from now on Ctrl-C is the pager's */
-		interrupt_mode(it, INTERRUPT_IGNORE);
+		if (!is_followed(v)) /* the answer is there: from now on Ctrl-C is the pager's */
+			interrupt_mode(it, INTERRUPT_IGNORE);
 	}
 	v->in = &in;
 	v->result = &result;
@@ -228,6 +242,34 @@ static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struc
 		v->status = v->analysis->status(in.options, &result);
 	analysis_result_free(v->analysis, &result);
 	return MIN(r, 0);
+}
+
+/*
+ * The answer again each second while a trace grows; what came last is in the last one. The traces are opened anew, so that each
+ * answer is of one moment of all of them.
+ */
+static int analysis_follow_anew(struct analysis_view *v, int argc, char **argv, struct error *err)
+{
+	struct interrupt *it = v->it;
+	bool grows = true;
+	int r = 0;
+
+	while (r >= 0 && grows && !interrupt_signal(it) && !ferror(stdout)) {
+		int64_t next = clock_monotonic_ns() + NSEC_PER_SEC;
+
+		r = analysis_open(v, argc, argv, err);
+		grows = r >= 0 && v->runs[0].store && store_is_open_ended(v->runs[0].store);
+		if (r >= 0)
+			r = analysis_run_all(v, it, err);
+		fflush(stdout);
+		while (grows && clock_monotonic_ns() < next && !interrupt_signal(it))
+			nanosleep(&(struct timespec){.tv_nsec = FOLLOW_POLL_NS}, NULL);
+		if (grows && r >= 0) {
+			analysis_close(v);
+			*v = (struct analysis_view){.analysis = v->analysis, .opts = v->opts, .it = it};
+		}
+	}
+	return r;
 }
 
 /*
@@ -243,9 +285,14 @@ static int analysis_run_command(struct analysis_view *v, int argc, char **argv, 
 	if (r < 0)
 		return r;
 	v->it = sums ? NULL : &it;
-	r = analysis_open(v, argc, argv, err);
-	if (r >= 0)
-		r = v->opts->follow ? analysis_follow(v, err) : analysis_run_all(v, v->it, err);
+	if (is_followed(v)) {
+		r = analysis_follow_anew(v, argc, argv, err);
+	} else {
+		r = analysis_open(v, argc, argv, err);
+		if (r >= 0)
+			r = v->opts->follow ? analysis_follow(v, err)
+					    : analysis_run_all(v, v->it, err);
+	}
 	if (sums)
 		return r;
 	interrupt_release(&it);

@@ -298,8 +298,9 @@ static int print_edges(const struct flow_view *f)
 		printf("%17s%s call%s on streams that began before recording did\n", "",
 		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
 	if (f->s->unfollowed)
-		printf("%17s%s call%s that moved datagrams over IP, which are not followed\n", "",
-		       format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
+		printf("%17s%s call%s that moved datagrams over IP, of which the other end was not "
+		       "found\n",
+		       "", format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
 	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
 		       format_count(f->s->contradictions + g->cycles).s, text_style(TEXT_PLAIN));

@@ -35,6 +35,9 @@ def store(folder, number, data):
     os.fsync(fd)
     os.close(fd)
     os.rename(f'{folder}/part', f'{folder}/object-{number}')
+    fd = os.open(folder, os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
 
 
 def altered(data, at, size):

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_datagrams.c: datagrams over IP, as well as they can be joined: no number is theirs, and they may be lost, sent twice by the
+ * network, and overtake each other. A receive follows a send to the port of its socket, of as many bytes and of equal content, from
+ * the sender's address where both know it. That is certain where content was recorded and one send alone fits; else the
+ * earliest that fits is contested.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/flow/flow_pass.h"
+
+#define DATAGRAMS_MAX 1024 /* of one port that wait for their other end; older ones are given up */
+
+/* What one call moved. */
+struct flow_datagram {
+	uint32_t node, task;
+	bool hashed, apart; /* its content is known; it is to an address of the loopback device */
+	int64_t bytes, start, end, file_id;
+	uint64_t hash;
+	struct bytes from, to; /* addresses; empty: not known */
+};
+
+/* Sends and receives of one port. */
+struct flow_port {
+	struct flow_datagram *waiting[2];
+	size_t count[2], cap[2];
+};
+
+struct flow_ports {
+	struct flow_port *all;
+	size_t count, cap;
+	struct map of; /* port -> its place */
+};
+
+void flow_datagrams_free(struct flow_state *s)
+{
+	struct flow_ports *p = s->ports;
+
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->count; i++) {
+		s->unfollowed += p->all[i].count[0] + p->all[i].count[1];
+		free(p->all[i].waiting[0]);
+		free(p->all[i].waiting[1]);
+	}
+	free(p->all);
+	map_free(&p->of);
+	free(p);
+	s->ports = NULL;
+}
+
+/* How long the host is in "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 where there is none. */
+static size_t datagram_host(struct bytes a, uint64_t *ret_port)
+{
+	size_t at = a.len;
+
+	*ret_port = 0;
+	while (at && a.data[at - 1] != ':')
+		at--;
+	for (size_t i = at; at && i < a.len && i < at + 5; i++)
+		*ret_port = *ret_port * 10 + (uint64_t)(a.data[i] - '0') % 10;
+	return at ? at - 1 : 0;
+}
+
+static bool datagram_is_any(struct bytes host)
+{
+	return (host.len == 7 && !memcmp(host.data, "0.0.0.0", 7)) ||
+	       (host.len == 4 && !memcmp(host.data, "[::]", 4));
+}
+
+/* Whether two addresses may be the same: one is not known, or a socket's of any host. */
+static bool datagram_may_be(struct bytes a, struct bytes b)
+{
+	uint64_t x, y;
+	struct bytes p = {a.data, datagram_host(a, &x)}, q = {b.data, datagram_host(b, &y)};
+
+	if (!a.len || !b.len)
+		return true;
+	return x == y && (datagram_is_any(p) || datagram_is_any(q) || !bytes_compare(p, q));
+}
+
+static bool datagram_fits(const struct flow_state *s, const struct flow_datagram *send,
+			  const struct flow_datagram *receive)
+{
+	const struct flow_task *a = &s->tasks[send->task], *b = &s->tasks[receive->task];
+	bool same = a->machine == b->machine && a->net_ns == b->net_ns;
+
+	return send->bytes == receive->bytes &&
+	       (!send->hashed || !receive->hashed || send->hash == receive->hash) &&
+	       (!send->apart || same) && datagram_may_be(send->from, receive->from) &&
+	       datagram_may_be(send->to, receive->to) &&
+	       (a->machine != b->machine || send->start < receive->end);
+}
+
+static int datagram_edge(struct flow_state *s, const struct flow_datagram *send,
+			 const struct flow_datagram *receive, bool certain)
+{
+	return flow_edge(s,
+			 &(struct flow_edge){
+				 .from = send->node,
+				 .to = receive->node,
+				 .pos = -1,
+				 .bytes = (uint32_t)MIN(receive->bytes, (int64_t)UINT32_MAX),
+				 .file_id = receive->file_id,
+				 .via = VIA_DATAGRAM,
+				 .certainty = certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED});
+}
+
+static struct flow_port *port_of(struct flow_state *s, uint64_t port)
+{
+	struct flow_ports *p = s->ports ? s->ports : calloc(1, sizeof(*p));
+	uint64_t at;
+
+	s->ports = p;
+	if (!p)
+		return NULL;
+	if (map_get(&p->of, port, &at))
+		return &p->all[at];
+	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0 ||
+	    map_set(&p->of, port, p->count) < 0)
+		return NULL;
+	p->all[p->count] = (struct flow_port){.count = {0}};
+	return &p->all[p->count++];
+}
+
+static int port_wait(struct flow_state *s, struct flow_port *p, enum flow_side side,
+		     const struct flow_datagram *d)
+{
+	if (p->count[side] == DATAGRAMS_MAX) {
+		memmove(p->waiting[side], p->waiting[side] + 1,
+			(DATAGRAMS_MAX - 1) * sizeof(*p->waiting[side]));
+		p->count[side]--;
+		s->unfollowed++;
+	}
+	if (grow((void **)&p->waiting[side], &p->cap[side], p->count[side] + 1,
+		 sizeof(*p->waiting[side])) < 0)
+		return -ENOMEM;
+	p->waiting[side][p->count[side]++] = *d;
+	return 0;
+}
+
+/* Joins it to the earliest of the other side that fits, or has it wait. */
+static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side side,
+		     const struct flow_datagram *d)
+{
+	struct flow_datagram *other = p->waiting[!side];
+	size_t first = SIZE_MAX, fits = 0;
+	struct flow_datagram x;
+
+	for (size_t i = 0; i < p->count[!side]; i++) {
+		if (!(side == FLOW_SEND ? datagram_fits(s, d, &other[i])
+					: datagram_fits(s, &other[i], d)))
+			continue;
+		first = fits++ ? first : i;
+	}
+	if (!fits)
+		return port_wait(s, p, side, d);
+	x = other[first];
+	memmove(&other[first], &other[first + 1], (p->count[!side] - first - 1) * sizeof(*other));
+	p->count[!side]--;
+	return datagram_edge(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
+			     fits == 1 && d->hashed && x.hashed);
+}
+
+int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+			enum flow_side side)
+{
+	struct dims_file room, peer_room;
+	int64_t generation, n = flow_call_node(s, c);
+	const struct dims_file *f = dims_newest_file(s->dims, s->objects[object].file_id,
+						     &generation, &room),
+			       *peer = c->peer_id < 0 ? NULL
+						      : dims_file(s->dims, c->peer_id, &peer_room);
+	struct flow_datagram d = {.task = c->task,
+				  .bytes = c->bytes,
+				  .start = c->start,
+				  .end = c->end,
+				  .file_id = s->objects[object].file_id};
+	struct flow_port *p;
+	uint64_t port;
+
+	if (n < 0 || n == FLOW_NONE || !f)
+		return n < 0 ? (int)n : 0;
+	d.node = (uint32_t)n;
+	d.from = side == FLOW_SEND ? f->local : peer ? peer->peer : f->peer;
+	d.to = side == FLOW_RECEIVE ? f->local : peer ? peer->peer : f->peer;
+	d.apart = (d.to.len > 4 && !memcmp(d.to.data, "127.", 4)) ||
+		  (d.to.len > 5 && !memcmp(d.to.data, "[::1]", 5));
+	d.hashed = flow_content_hash(s, c, side, &d.hash);
+	datagram_host(d.to, &port);
+	if (!port) {
+		s->unfollowed++;
+		return 0;
+	}
+	p = port_of(s, port);
+	return p ? port_join(s, p, side, &d) : -ENOMEM;
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""datagrams.py WEIR: datagrams over IP: of every one that arrives the sender is found, by two senders at once, over IPv4 and IPv6, while others
+are lost; certain where content tells them apart, contested where they are equal or content was not recorded. TAP on standard output."""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
+weir = os.path.abspath(sys.argv[1])
+tap = Tap()
+# Sizes are all different, but for those of 64 bytes, which are equal. Each hundredth goes to a port where nobody is. Prints "size sent
+# received", with the numbers of threads.
+WORK = '''
+import os, socket
+def run(family, host, first, connected):
+    r = socket.socket(family, socket.SOCK_DGRAM)
+    r.bind((host, 0))
+    r.settimeout(5)
+    nobody = socket.socket(family, socket.SOCK_DGRAM)
+    nobody.bind((host, 0))
+    lost = nobody.getsockname()
+    nobody.close()
+    ready, go = os.pipe()
+    pid = os.fork()
+    if not pid:
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        if connected:
+            s.connect(r.getsockname())
+        for i in range(200):
+            data = os.urandom(first + i) if i % 10 else bytes(64)
+            if i % 100 == 99:
+                socket.socket(family, socket.SOCK_DGRAM).sendto(data, lost)
+            elif connected:
+                s.send(data)
+            else:
+                s.sendto(data, r.getsockname())
+            if i % 20 == 19:
+                os.read(ready, 1)
+        os._exit(0)
+    for i in range(198):
+        data = r.recv(4000) if connected else r.recvfrom(4000)[0]
+        os.write(1, f'{len(data)} {pid} {os.getpid()}\\n'.encode())
+        if i % 20 == 0:
+            os.write(go, b'x')
+    os.waitpid(pid, 0)
+if not os.fork():
+    run(socket.AF_INET6, '::1', 1000, True)
+    os._exit(0)
+run(socket.AF_INET, '127.0.0.1', 500, False)
+os.wait()
+'''
+
+for mode in ('content', 'plain'):
+    with tempfile.TemporaryDirectory() as folder:
+        args = [weir, 'record', '--lossless', '-q', *(['--content'] if mode == 'content' else []), '-o', 't.weir', '--', sys.executable, '-c', WORK]
+        out = subprocess.run(args, cwd=folder, check=True, timeout=60, capture_output=True, text=True).stdout
+        r = subprocess.run([weir, 'flow', 't.weir', '--list', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+    document = json.loads(r.stdout)
+    truth = collections.Counter(tuple(map(int, line.split())) for line in out.splitlines())
+    rows = [row for row in document['tables']['list']['rows'] if row['via'] == 'datagram']
+    found = collections.Counter((row['bytes'], row['from_tid'], row['to_tid']) for row in rows)
+    tap.check(f'{mode}: 396 datagrams arrive, and each has its sender', truth.total() == 396 and found == truth, truth - found, found - truth)
+    certain = [row for row in rows if row['certainty'] == 'certain']
+    if mode == 'content':
+        tap.check(f'certain are those whose content is theirs alone: {len(certain)}', len(certain) >= 396 - 40, len(certain))
+    else:
+        tap.check('without content none is certain', not certain, *certain[:5])
+    tap.check('those that nobody received are counted', document['unfollowed'] >= 4, document['unfollowed'])
+sys.exit(tap.end())
