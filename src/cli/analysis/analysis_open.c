@@ -208,7 +208,8 @@ static int analysis_open_engine(struct analysis_view *v, const char *address, st
 	r = analysis_new_run(v, 0, address, &t, err);
 	if (r < 0)
 		return r;
-	r = live_at_work(engine_connect(&v->engine, address, &(struct engine_options){0}, err));
+	r = live_at_work(read_flags_connect(&v->opts->read, address, (struct engine_options){0},
+					    &v->engine, err));
 	return r < 0 ? r : analysis_finish_run(v, t, err);
 }
 

@@ -15,6 +15,7 @@ static void click_engine_free(struct engine *engine)
 
 	clickhouse_close(&e->server);
 	dims_free(e->dims);
+	buf_free(&e->hosts);
 	free(e->recordings);
 	map_free(&e->by_number);
 	free(e);
@@ -41,6 +42,8 @@ static int click_engine_connect(struct engine **ret, const char *address,
 	/* a database without traces is an error at once */
 	if (r >= 0)
 		r = clickhouse_do(&e->server, "SELECT count() FROM recording", NULL, err);
+	if (r >= 0 && opt->host_count)
+		r = click_choose_hosts(e, opt->hosts, opt->host_count, err);
 	if (r < 0) {
 		click_engine_free(&e->engine);
 		return r;
@@ -121,21 +124,25 @@ static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_l
 		       struct error *err)
 {
 	struct click_engine *e = click_engine_of(engine);
-	_cleanup_buf_ struct buf answer = {0};
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	const char *hosts = buf_str(&e->hosts);
 	long long first, last, count, start;
-	int r = clickhouse_do(&e->server,
-			      "SELECT sum(n), min(a), max(b), min(a) FROM ("
-			      "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
-			      "WHERE start_kind "
-			      "IN (0, 3) UNION ALL SELECT count() AS n, "
-			      "toNullable(min(if(start_kind = 2, start_odd, "
-			      "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
-			      "3) AND ended != 0 "
-			      "UNION ALL SELECT count() AS n, toNullable(min(ended)) AS a, "
-			      "max(ended) AS b FROM mark "
-			      "WHERE ended != 0) WHERE n > 0",
-			      &answer, err);
+	int r = buf_printf(&sql,
+			   "SELECT sum(n), min(a), max(b), min(a) FROM ("
+			   "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
+			   "WHERE start_kind "
+			   "IN (0, 3)%s UNION ALL SELECT count() AS n, "
+			   "toNullable(min(if(start_kind = 2, start_odd, "
+			   "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
+			   "3) AND ended != 0%s "
+			   "UNION ALL SELECT count() AS n, toNullable(min(ended)) AS a, "
+			   "max(ended) AS b FROM mark "
+			   "WHERE ended != 0%s) WHERE n > 0",
+			   hosts, hosts, hosts);
 
+	if (r < 0)
+		return error_errno(err, r, "the range");
+	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
 	if (r < 0)
 		return r;
 	*ret_first = *ret_last = INT64_MIN;
@@ -225,6 +232,12 @@ static int click_env(struct click_engine *e, const struct plan *p, struct local_
 	return r < 0 ? r : click_seconds(e, p, &ret->seconds, err);
 }
 
+/* Of rows that describe something the newest one counts, which the scan alone finds. */
+static bool click_counts_rows(const struct plan *p)
+{
+	return (unsigned int)p->table < TABLE_COUNT && !schema_is_dimension(p->table);
+}
+
 static int click_ask(struct engine *engine, const struct plan *p, const struct ask_options *opt,
 		     struct engine_result **ret, struct error *err)
 {
@@ -233,7 +246,7 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 	struct click_top top;
 	struct local_env env;
 	/* tests compare both ways to one answer */
-	bool group = p->grouped && !(opt && opt->filter_in_sql);
+	bool group = p->grouped && click_counts_rows(p) && !(opt && opt->filter_in_sql);
 	int r = click_env(e, p, &env, err);
 
 	e->asking = true;
@@ -258,7 +271,7 @@ static int click_explain(struct engine *engine, const struct plan *p, struct buf
 	struct local_env env;
 	int r = click_env(e, p, &env, err);
 
-	if (r >= 0 && p->grouped) {
+	if (r >= 0 && p->grouped && click_counts_rows(p)) {
 		r = click_group_sql(e, p, out, err);
 		if (r != -EOPNOTSUPP)
 			return r;

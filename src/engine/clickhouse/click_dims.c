@@ -24,14 +24,62 @@ int click_recording_order(const struct click_engine *e, struct buf *out)
 	return r < 0 || e->recording_count <= 1 ? r : buf_printf(out, "], 0)");
 }
 
+/* Every machine that is named must be there: a name that is misspelt is no empty answer. */
+static int check_host(struct click_engine *e, const char *sql, const char *host, struct error *err)
+{
+	static const char all[] = "SELECT arrayStringConcat(arraySlice(groupUniqArray(host), 1, "
+				  "20), ', ') FROM recording";
+	_cleanup_buf_ struct buf answer = {0};
+	int r = clickhouse_do(&e->server, sql, &answer, err);
+
+	if (r < 0 || strcmp(buf_str(&answer), "0\n"))
+		return r;
+	buf_clear(&answer);
+	r = clickhouse_do(&e->server, all, &answer, err);
+	if (r < 0)
+		return r;
+	return error_set(err, -ENOENT, "%s has no recording of host '%.100s'; there are: %.*s",
+			 net_client_node(e->server.client), host,
+			 (int)strcspn(buf_str(&answer), "\n"), buf_str(&answer));
+}
+
+int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t count,
+		       struct error *err)
+{
+	int r = buf_printf(&e->hosts,
+			   " AND recording IN (SELECT recording FROM recording WHERE host IN (");
+
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const struct bytes name = {(const uint8_t *)hosts[i], (uint32_t)strlen(hosts[i])};
+		_cleanup_buf_ struct buf sql = {0};
+
+		r = buf_printf(&sql, "SELECT count() FROM recording WHERE host = ");
+		if (r >= 0)
+			r = clickhouse_literal(name, &sql);
+		if (r >= 0)
+			r = check_host(e, buf_str(&sql), hosts[i], err);
+		if (r >= 0)
+			r = buf_printf(&e->hosts, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = clickhouse_literal(name, &e->hosts);
+	}
+	if (r >= 0)
+		r = buf_printf(&e->hosts, "))");
+	return r < 0 ? error_errno(err, r, "the hosts") : 0;
+}
+
 static int read_recordings(struct click_engine *e, struct error *err)
 {
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
-	int r = click_begin_query(
-		e, &e->server,
-		"SELECT recording, min(began), count(DISTINCT part) FROM recording "
-		"GROUP BY recording ORDER BY min(began), recording FORMAT Native",
-		NULL, err);
+	_cleanup_buf_ struct buf sql = {0};
+	int r = buf_printf(&sql,
+			   "SELECT recording, min(began), count(DISTINCT part) FROM recording "
+			   "WHERE 1%s GROUP BY recording ORDER BY min(began), recording "
+			   "FORMAT Native",
+			   buf_str(&e->hosts));
+
+	if (r >= 0)
+		r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
 
 	e->recording_count = e->files = 0;
 	map_clear(&e->by_number);
@@ -89,8 +137,9 @@ static int click_dims_read_table(struct click_engine *e, enum table_id table, st
 		r = click_columns(table, columns, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
-			       " FROM `%s` ORDER BY recording, block_no, row_no FORMAT Native",
-			       schema_table(table)->name);
+			       " FROM `%s` WHERE 1%s ORDER BY recording, block_no, row_no FORMAT "
+			       "Native",
+			       schema_table(table)->name, buf_str(&e->hosts));
 	if (r < 0)
 		return error_errno(err, r, "the names");
 	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);

@@ -702,7 +702,7 @@ static int expr_put_parts(struct click_writer *w, const struct expr *e, bool *al
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,
 		bool *ret_all)
 {
-	int r = buf_printf(w->out, " WHERE 1");
+	int r = buf_printf(w->out, " WHERE 1%s", buf_str(&w->engine->hosts));
 
 	*ret_all = true;
 	if (r >= 0)

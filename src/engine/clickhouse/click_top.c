@@ -14,6 +14,9 @@ static const struct plan_field *top_key(const struct plan *p, bool *ret_desc, in
 	const struct plan_stage *sort = p->stages, *head = p->stages + 1;
 	const struct plan_field *f;
 
+	/* of rows that describe something the newest one counts */
+	if ((unsigned int)p->table >= TABLE_COUNT || schema_is_dimension(p->table))
+		return NULL;
 	if (p->grouped || p->stage_count < 2 || sort->kind != STAGE_SORT ||
 	    head->kind != STAGE_HEAD || head->tail || head->count <= 0 || !sort->key_count)
 		return NULL;

@@ -26,6 +26,7 @@ struct click_engine {
 	struct clickhouse server;
 	uint64_t memory_max;
 	unsigned int threads;
+	struct buf hosts; /* " AND recording IN (...)": of the machines that were chosen; empty: all */
 	struct click_recording *recordings;
 	size_t recording_count, recording_cap;
 	struct map by_number;
@@ -58,6 +59,9 @@ ssize_t click_recording_at(const struct click_engine *e, uint32_t number);
 /* SQL by which rows are ordered as their recordings are. */
 int click_recording_order(const struct click_engine *e, struct buf *out) _must_check_;
 
+/* click_dims.c: takes the machines; connect()'s errors. */
+int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t count,
+		       struct error *err);
 /* click_dims.c: brings e->recordings and the tables of the set into e->dims, if that changed since. */
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err);
 
