@@ -169,6 +169,7 @@ static int serve_main(const void *opts, int argc, char **argv)
 		.memory_max = o->memory,
 		.download_max = o->download_max,
 		.threads = (unsigned int)o->threads,
+		.shown = input_shown,
 		.call_text = serve_put_call,
 		.loss_json = serve_put_loss,
 	};

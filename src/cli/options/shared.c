@@ -463,8 +463,17 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 	_cleanup_(engine_freep) struct engine *e = NULL;
 	const char *host = strstr(address, "://") + 3;
 	int64_t from, to;
-	int r = read_flags_connect(f, address, (struct engine_options){0}, &e, err);
+	int r;
 
+	if (fetched_address) { /* for the other side of a comparison */
+		*ret = fetched_name;
+		return strcmp(fetched_address, address) == 0
+			       ? 0
+			       : error_set(err, -EINVAL,
+					   "'%.200s' is the second address; rows of one are fetched",
+					   address);
+	}
+	r = read_flags_connect(f, address, (struct engine_options){0}, &e, err);
 	if (r >= 0)
 		r = fetched_range(f, e, &from, &to, err);
 	if (r >= 0 && !fetched.path) {
@@ -474,8 +483,6 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 	}
 	if (r < 0)
 		return r;
-	free(fetched_name);
-	free(fetched_address);
 	fetched_address = strdup(address);
 	if (asprintf(&fetched_name, "%s/%.*s.weir", fetched.path, (int)strcspn(host, "/?"), host) <
 	    0)

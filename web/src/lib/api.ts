@@ -3,6 +3,7 @@
 
 import { decodeColumns, type Columns } from './columns';
 import { damage } from './damage.svelte';
+import type { Diff } from './compare';
 import type { Disks } from './disks';
 import type { Flow } from './flow';
 import type { RequestClusters, RequestCompare, RequestHeat, RequestLog, RequestNames, RequestTree } from './requests';
@@ -49,6 +50,7 @@ export interface TraceInfo {
 	follow: boolean;
 	generation: number;
 	command: string;
+	/** A path with a scheme is the address of a store: its rows were fetched into a file when the server began. */
 	traces: { path: string; bytes: number }[];
 	hosts: { name: string; kernel: string; machine: string; cpus: number }[];
 	ops: number;
@@ -445,6 +447,7 @@ export const api = {
 	requests: async <T extends RequestNames | RequestLog | RequestTree | RequestCompare | RequestHeat | RequestClusters>(what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<T> =>
 		(await get('analysis/requests', { ...what }, signal)).json(),
 	flow: async (what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Flow> => (await get('analysis/flow', { ...what }, signal)).json(),
+	diff: async (what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Diff> => (await get('analysis/diff', { ...what }, signal)).json(),
 	disks: async (scope: Scope, signal?: AbortSignal): Promise<Disks> => (await get('analysis/disks', { ...scope }, signal)).json(),
 	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
 		(await get('check', params, signal)).json(),
