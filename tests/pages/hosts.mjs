@@ -2,11 +2,10 @@
 // hosts.mjs WEIR ROOT: the pages of `weir serve -i clickhouse://...`: two recordings of machines of different names are loaded into
 // a ClickHouse that the test starts. Every page is visited; its figures are those of the commands on the same address.
 
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { execFileSync } from 'node:child_process';
 import { ask, children, dir, equal, inAddress, main, newPage, problems, rest, run, serve, skip, stop, test, view, weir } from './common.mjs';
 
 const program = ['/usr/sbin/clickhouse-server', '/usr/bin/clickhouse-server'].find(existsSync);
@@ -190,7 +189,7 @@ async function pages(browser, address) {
 		}
 		await page.getByLabel('Compare', { exact: true }).selectOption('time');
 		await rest(page);
-		const halves = await page.locator('[aria-label^="Totals of"] b:first-child').allTextContents();
+		const halves = await Promise.all(['A', 'B'].map((s) => page.getByLabel(`Totals of ${s}`).locator('b').first().textContent()));
 		const [all] = of('where stop is not null | count() as n').rows;
 		const sum = digits(halves[0]) + digits(halves[1]);
 		if (Math.abs(sum - all.n) > of('where stop is null | count() as n').rows[0].n) throw new Error(`both halves have ${sum} calls of ${all.n}`);
