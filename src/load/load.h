@@ -65,6 +65,9 @@ struct load_target_ops {
 	int (*put)(struct load_target *t, const struct load_block *b, struct error *err);
 	/* All that was put is in the store when it returns. */
 	int (*flush)(struct load_target *t, struct error *err);
+	/* All blocks of a file that is closed were put and flushed: what is made of them together, spans in another tool's layout.
+	 * *ret: how many rows. May be NULL. */
+	int (*finish)(struct load_target *t, struct store *s, uint64_t *ret, struct error *err);
 	void (*interrupt)(struct load_target *t); /* any thread: what runs ends with -EINTR */
 	void (*free)(struct load_target *t);	  /* never of NULL */
 };
@@ -92,6 +95,7 @@ struct load_totals {
 	_Atomic uint64_t damaged;   /* blocks that cannot be read: they are rows of loss now */
 	_Atomic uint64_t seen, all; /* blocks looked at, and those known of, for progress */
 	_Atomic uint64_t made;	    /* blocks of tables made after recording, which stay behind */
+	_Atomic uint64_t spans; /* that were added in another tool's layout */
 	_Atomic uint64_t traces;
 	_Atomic uint64_t retries;
 	_Atomic uint64_t missing; /* files that the recorder removed before they were loaded */

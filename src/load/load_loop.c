@@ -181,13 +181,27 @@ static bool load_may_pass(int r)
 	return r == -EIO || r == -ECONNREFUSED || r == -ETIMEDOUT;
 }
 
+/* Of a file that is complete, and not of one that is read while it grows. */
+static int load_finish(struct load *l, struct error *err)
+{
+	uint64_t spans = 0;
+	int r = 0;
+
+	if (l->target->ops->finish && !store_is_growing(l->store) && !load_is_stopped(l))
+		r = l->target->ops->finish(l->target, l->store, &spans, err);
+	atomic_fetch_add(&l->totals->spans, spans);
+	return r;
+}
+
 static int load_try(struct load *l, struct error *err)
 {
 	int r = load_begin(l, err);
 
 	if (r >= 0)
 		r = load_blocks(l, err);
-	return r >= 0 && l->loop->follow ? load_follow(l, err) : r;
+	if (r >= 0 && l->loop->follow)
+		r = load_follow(l, err);
+	return r < 0 ? r : load_finish(l, err);
 }
 
 int load_trace(struct load_target *t, const char *path, const struct load_loop *loop,

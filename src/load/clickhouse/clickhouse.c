@@ -20,6 +20,7 @@
 #include "clickhouse/native.h"
 #include "clickhouse/server.h"
 #include "clickhouse/tables.h"
+#include "load/clickhouse/otel_traces.h"
 
 #define ROWS_AT_ONCE  (256u << 10) /* of a table in a request: parts of tens of MB, few to merge */
 #define BYTES_AT_ONCE (64u << 20)  /* compressed */
@@ -47,6 +48,7 @@ struct click {
 	uint64_t part;
 	int64_t began;
 	char id[64]; /* of inserts */
+	struct buf host;
 	struct pending tables[TABLE_COUNT];
 	struct buf raw;
 };
@@ -60,6 +62,7 @@ static void click_load_free(struct load_target *t)
 		map_free(&c->tables[i].there);
 	}
 	buf_free(&c->raw);
+	buf_free(&c->host);
 	clickhouse_close(&c->server);
 	free(c);
 }
@@ -70,7 +73,9 @@ static int click_schema(const struct load_options *opt, const char *version, str
 
 	if (version && sscanf(version, "%u.%u", &major, &minor) != 2)
 		return -EINVAL;
-	return clickhouse_ddl("weir", major * 1000 + minor, opt->keep_ns, out);
+	return clickhouse_ddl("weir", major * 1000 + minor, opt->keep_ns, out) < 0
+		       ? -ENOMEM
+		       : otel_ddl(major * 1000 + minor, opt->keep_ns, out);
 }
 
 /* Statement by statement: HTTP takes one at a time. */
@@ -81,6 +86,8 @@ static int make_tables(struct click *c, const struct load_options *opt, struct e
 	int r = clickhouse_ddl(net_client_database(c->server.client), c->server.version,
 			       opt->keep_ns, &ddl);
 
+	if (r >= 0)
+		r = otel_ddl(c->server.version, opt->keep_ns, &ddl);
 	if (r < 0)
 		return error_errno(err, r, "the tables");
 	at = (char *)buf_str(&ddl) ? (char *)ddl.data : NULL;
@@ -275,6 +282,9 @@ static int click_begin(struct load_target *t, const struct load_recording *rec, 
 	}
 	c->part = part;
 	c->began = rec->began;
+	buf_clear(&c->host);
+	if (rec->host.len && buf_append(&c->host, rec->host.data, rec->host.len) < 0)
+		return error_errno(err, -ENOMEM, "the recording");
 	r = find_number(c, rec, &known, err);
 	if (r < 0)
 		return r;
@@ -390,6 +400,17 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	return 0;
 }
 
+static int click_finish(struct load_target *t, struct store *s, uint64_t *ret, struct error *err)
+{
+	struct click *c = (struct click *)t;
+	const struct otel_of of = {.recording = c->recording,
+				   .part = c->part,
+				   .id = c->id,
+				   .host = {c->host.data, (uint32_t)c->host.len}};
+
+	return otel_load(&c->server, &of, s, ret, err);
+}
+
 static void click_load_interrupt(struct load_target *t)
 {
 	net_client_stop(((struct click *)t)->server.client);
@@ -404,6 +425,7 @@ const struct load_target_ops clickhouse_target = {
 	.has = click_has,
 	.put = click_put,
 	.flush = click_flush,
+	.finish = click_finish,
 	.interrupt = click_load_interrupt,
 	.free = click_load_free,
 };
