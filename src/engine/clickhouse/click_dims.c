@@ -73,7 +73,7 @@ static int read_recordings(struct click_engine *e, struct error *err)
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
 	_cleanup_buf_ struct buf sql = {0};
 	int r = buf_printf(&sql,
-			   "SELECT recording, min(began), count(DISTINCT part) FROM recording "
+			   "SELECT recording, min(began), min(part), max(part) FROM recording "
 			   "WHERE 1%s GROUP BY recording ORDER BY min(began), recording "
 			   "FORMAT Native",
 			   buf_str(&e->hosts));
@@ -81,7 +81,8 @@ static int read_recordings(struct click_engine *e, struct error *err)
 	if (r >= 0)
 		r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
 
-	e->recording_count = e->files = 0;
+	e->recording_count = 0;
+	e->files = 0;
 	map_clear(&e->by_number);
 	while (r >= 0 && (r = click_read(&e->server, &in, err)) > 0) {
 		r = grow((void **)&e->recordings, &e->recording_cap, e->recording_count + in.rows,
@@ -91,8 +92,12 @@ static int read_recordings(struct click_engine *e, struct error *err)
 
 			r = map_set(&e->by_number, number, e->recording_count);
 			e->recordings[e->recording_count++] = (struct click_recording){
-				.number = number, .began = native_int(&in.columns[1], i)};
-			e->files += (size_t)native_int(&in.columns[2], i);
+				.number = number,
+				.began = native_int(&in.columns[1], i),
+				.first_file = e->files,
+				.first_part = (uint64_t)native_int(&in.columns[2], i)};
+			e->files += (uint64_t)native_int(&in.columns[3], i) -
+				    (uint64_t)native_int(&in.columns[2], i) + 1;
 		}
 	}
 	return r;

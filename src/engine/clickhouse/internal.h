@@ -19,6 +19,8 @@
 struct click_recording {
 	uint32_t number; /* in the database */
 	int64_t began;	 /* by which they are ordered */
+	/* its files are numbered from here on among those of all; a part that is gone leaves a gap */
+	uint64_t first_file, first_part;
 };
 
 struct click_engine {
@@ -26,11 +28,12 @@ struct click_engine {
 	struct clickhouse server;
 	uint64_t memory_max;
 	unsigned int threads;
-	struct buf hosts; /* " AND recording IN (...)": of the machines that were chosen; empty: all */
+	struct buf
+		hosts; /* " AND recording IN (...)": of the machines that were chosen; empty: all */
 	struct click_recording *recordings;
 	size_t recording_count, recording_cap;
 	struct map by_number;
-	size_t files; /* of all recordings */
+	uint64_t files; /* of all recordings */
 	struct dims *dims;
 	uint32_t dims_tables; /* that are in it */
 	uint64_t dims_rows;   /* rows of these tables and of `recording` when they were read */
