@@ -54,7 +54,7 @@ static int click_engine_connect(struct engine **ret, const char *address,
 
 int click_open(struct click_engine *e, struct clickhouse *ret, struct error *err)
 {
-	int r = clickhouse_connect(ret, e->server.address, err);
+	int r = clickhouse_again(&e->server, ret, err);
 
 	if (r >= 0)
 		net_client_stop_with(ret->client, &e->interrupted);
@@ -107,7 +107,7 @@ static void click_engine_interrupt(struct engine *engine)
 
 	atomic_store(&e->interrupted, true);
 	snprintf(sql, sizeof(sql), "KILL QUERY WHERE query_id LIKE '%s%%' ASYNC", e->prefix);
-	if (clickhouse_connect(&c, e->server.address, NULL) >= 0)
+	if (clickhouse_again(&e->server, &c, NULL) >= 0)
 		(void)clickhouse_do(&c, sql, NULL, NULL);
 	clickhouse_close(&c);
 }
@@ -190,20 +190,28 @@ static bool click_stopped(void *arg)
 	return atomic_load(&e->interrupted);
 }
 
+/* rate() of windows is by their length. */
+static bool has_range_rate(const struct plan_field *fields, size_t count)
+{
+	bool rate = false, window = false;
+
+	for (size_t i = 0; i < count; i++) {
+		rate |= fields[i].aggregate == AGGREGATE_RATE;
+		window |= fields[i].kind == FIELD_WINDOW;
+	}
+	return rate && !window;
+}
+
 /* For rate(): the range that rows can have ended in. */
 static int click_seconds(struct click_engine *e, const struct plan *p, double *ret,
 			 struct error *err)
 {
 	int64_t first, last;
-	bool wanted = false;
+	bool wanted = has_range_rate(p->fields, p->field_count);
 	int r;
 
-	for (size_t i = 0; i < p->field_count; i++)
-		wanted |= p->fields[i].aggregate == AGGREGATE_RATE;
-	for (size_t s = 0; s < p->stage_count; s++) {
-		for (size_t i = 0; i < p->stages[s].field_count; i++)
-			wanted |= p->stages[s].fields[i].aggregate == AGGREGATE_RATE;
-	}
+	for (size_t s = 0; s < p->stage_count; s++)
+		wanted |= has_range_rate(p->stages[s].fields, p->stages[s].field_count);
 	*ret = 0;
 	r = wanted ? click_range(&e->engine, &first, &last, err) : 0;
 	if (r < 0 || !wanted || first == INT64_MIN)

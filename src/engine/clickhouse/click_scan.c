@@ -271,6 +271,20 @@ static int scan_filter(struct click_scan *s, struct error *err)
 	return r < 0 ? r : eval_scratch_new(&s->scratch, s->eval);
 }
 
+/* Whether rows of the columns have ids that names are looked up by. */
+static bool scan_refers(const struct click_scan *s)
+{
+	const struct table_def *t = schema_table(s->q.table);
+
+	for (unsigned int i = 0; i < t->column_count; i++) {
+		int to = schema_refers(t, i);
+
+		if (to >= 0 && schema_is_dimension((enum table_id)to) && s->columns >> i & 1)
+			return true;
+	}
+	return schema_is_dimension(s->q.table);
+}
+
 static int click_scan_open(struct click_scan *s, struct error *err)
 {
 	const struct table_def *t = schema_table(s->q.table);
@@ -286,8 +300,9 @@ static int click_scan_open(struct click_scan *s, struct error *err)
 				 "%s cannot follow rows as they come: ask again, or follow the "
 				 "trace's file",
 				 engine_name(&s->engine->engine));
-	r = click_dims(s->engine, tables, err);
 	s->columns = s->q.columns & ((1ull << t->column_count) - 1);
+	r = tables || scan_refers(s) ? click_dims(s->engine, tables, err)
+				     : click_recordings(s->engine, err);
 	if (!order_open(s->q.from, s->q.to))
 		s->columns |= order_columns(s->q.table);
 	if (schema_is_dimension(s->q.table))

@@ -67,6 +67,8 @@ int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t 
 		       struct error *err);
 /* click_dims.c: brings e->recordings and the tables of the set into e->dims, if that changed since. */
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err);
+/* click_dims.c: the same for rows that refer to none of these tables: e->recordings alone. */
+int click_recordings(struct click_engine *e, struct error *err);
 
 /* click_batch.c: rows of a block that click_columns() asked for, [from, to), as a batch; ends and numbers of rows may be NULL. */
 int click_columns(enum table_id table, uint64_t columns, struct buf *out) _must_check_;
