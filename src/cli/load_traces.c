@@ -78,9 +78,7 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 	if (t->retries)
 		fprintf(stderr, "; tried %s times more", format_count(t->retries).s);
 	if (t->made)
-		fprintf(stderr,
-			"; %s blocks of tables made after recording are left out: make them of the "
-			"file",
+		fprintf(stderr, "; %s tables made after recording are left out: ask the file",
 			format_count(t->made).s);
 	fputc('\n', stderr);
 }

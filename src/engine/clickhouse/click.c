@@ -120,6 +120,25 @@ static void click_progress(const struct engine *engine, uint64_t *ret_done, uint
 	*ret_total = atomic_load(&e->total);
 }
 
+/* When rows of the other tables of events began, and ended. */
+static int click_range_put_others(const char *hosts, struct buf *sql)
+{
+	int r = 0;
+
+	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+		const struct table_def *t = schema_table(i);
+
+		/* what is missing happened within what was recorded (store_range()) */
+		if (t->kind == TABLE_IS_EVENTS && i != TABLE_OP && i != TABLE_LOSS)
+			r = buf_printf(
+				sql,
+				" UNION ALL SELECT count() AS n, toNullable(min(`%s`)) AS a, "
+				"max(ended) AS b FROM `%s` WHERE ended != 0%s",
+				t->columns[t->start].name, t->name, hosts);
+	}
+	return r;
+}
+
 static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_last,
 		       struct error *err)
 {
@@ -134,12 +153,13 @@ static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_l
 			   "IN (0, 3)%s UNION ALL SELECT count() AS n, "
 			   "toNullable(min(if(start_kind = 2, start_odd, "
 			   "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
-			   "3) AND ended != 0%s "
-			   "UNION ALL SELECT count() AS n, toNullable(min(ended)) AS a, "
-			   "max(ended) AS b FROM mark "
-			   "WHERE ended != 0%s) WHERE n > 0",
-			   hosts, hosts, hosts);
+			   "3) AND ended != 0%s",
+			   hosts, hosts);
 
+	if (r >= 0)
+		r = click_range_put_others(hosts, &sql);
+	if (r >= 0)
+		r = buf_printf(&sql, ") WHERE n > 0");
 	if (r < 0)
 		return error_errno(err, r, "the range");
 	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
@@ -230,6 +250,8 @@ static int click_env(struct click_engine *e, const struct plan *p, struct local_
 	atomic_store(&e->interrupted, false);
 	atomic_store(&e->done, 0);
 	atomic_store(&e->total, 0);
+	if (r >= 0)
+		r = click_need_made(e, p->table, err);
 	if (r >= 0)
 		r = click_dims(e, plan_tables(p), err);
 	*ret = (struct local_env){.engine = &e->engine,

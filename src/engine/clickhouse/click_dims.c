@@ -103,6 +103,27 @@ static int read_recordings(struct click_engine *e, struct error *err)
 	return r;
 }
 
+int click_need_made(struct click_engine *e, enum table_id table, struct error *err)
+{
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	const char *name = (unsigned int)table < TABLE_COUNT ? schema_table(table)->name : NULL;
+	int r;
+
+	if (!name || schema_table(table)->kind != TABLE_IS_MADE)
+		return 0;
+	r = buf_printf(&sql, "SELECT count() FROM made WHERE name = '%s'%s", name,
+		       buf_str(&e->hosts));
+	if (r < 0)
+		return error_errno(err, r, "table %s", name);
+	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
+	if (r < 0 || strcmp(buf_str(&answer), "0\n"))
+		return r;
+	return error_set(err, -ENOENT,
+			 "no trace that was loaded has a table %s: it is made of a trace after "
+			 "recording; load that again then",
+			 name);
+}
+
 int click_recordings(struct click_engine *e, struct error *err)
 {
 	/* ids of rows in e->dims are composed with places of these */

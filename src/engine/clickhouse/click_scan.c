@@ -213,7 +213,7 @@ static ssize_t click_scan_next(struct engine_scan *scan, const struct batch **re
 	struct click_scan *s = click_scan_of(scan);
 	ssize_t n, kept;
 
-	if (!scan_by_time(s))
+	if (schema_is_dimension(s->q.table))
 		return scan_next_kept(s, ret_batch, ret_rows, err);
 	while ((n = click_scan_take(s, err)) > 0) {
 		kept = (ssize_t)order_rows_in(s->batch, s->q.from, s->q.to, NULL, (size_t)n,
@@ -258,7 +258,7 @@ static int scan_filter(struct click_scan *s, struct error *err)
 	struct click_writer w = {
 		.engine = s->engine, .table = s->q.table, .out = &s->where, .err = err};
 	const struct expr *filter = s->q.filter;
-	bool all = true, events = scan_by_time(s);
+	bool all = true, events = !schema_is_dimension(s->q.table);
 	/* of a dimension's rows only those that hold are tested */
 	int r = click_where(&w, events ? filter : NULL, s->q.from, s->q.to, &all);
 

@@ -70,6 +70,8 @@ int click_dims(struct click_engine *e, uint32_t tables, struct error *err);
 /* click_dims.c: the same for rows that refer to none of these tables: e->recordings alone. */
 int click_recordings(struct click_engine *e, struct error *err);
 
+/* click_dims.c: -ENOENT where a table that is made after recording was never loaded. */
+int click_need_made(struct click_engine *e, enum table_id table, struct error *err);
 /* click_batch.c: rows of a block that click_columns() asked for, [from, to), as a batch; ends and numbers of rows may be NULL. */
 int click_columns(enum table_id table, uint64_t columns, struct buf *out) _must_check_;
 int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,

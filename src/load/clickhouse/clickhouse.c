@@ -51,6 +51,7 @@ struct click {
 	struct buf host;
 	struct pending tables[TABLE_COUNT];
 	struct buf raw;
+	int64_t *generations; /* [BATCH_ROWS_MAX] of the block at hand */
 };
 
 static void click_load_free(struct load_target *t)
@@ -62,6 +63,7 @@ static void click_load_free(struct load_target *t)
 		map_free(&c->tables[i].there);
 	}
 	buf_free(&c->raw);
+	free(c->generations);
 	buf_free(&c->host);
 	clickhouse_close(&c->server);
 	free(c);
@@ -110,6 +112,11 @@ static int click_load_connect(struct load_target **ret, const char *address,
 	if (!c)
 		return error_errno(err, -ENOMEM, "%.200s", address);
 	c->target.ops = &clickhouse_target;
+	c->generations = calloc(BATCH_ROWS_MAX, sizeof(*c->generations));
+	if (!c->generations) {
+		free(c);
+		return error_errno(err, -ENOMEM, "%.200s", address);
+	}
 	r = clickhouse_connect(&c->server, address, err);
 	if (r >= 0)
 		r = make_tables(c, opt, err);
@@ -351,7 +358,7 @@ static uint16_t block_day(const struct click *c, const struct load_block *b)
 		first = MIN(first, b->ends[i]);
 		last = MAX(last, b->ends[i]);
 	}
-	if (first > last)
+	if (first > last || b->generation != UINT64_MAX)
 		return click_load_day_of(c->began);
 	return first < 0 || last - first >= DAY_NS ? CLICKHOUSE_DAY_NONE : click_load_day_of(first);
 }
@@ -369,6 +376,39 @@ static int click_flush(struct load_target *t, struct error *err)
 	return r;
 }
 
+/* Rows of a table that was made after recording know their generation instead of when they ended. */
+static const int64_t *click_ends(struct click *c, const struct load_block *b)
+{
+	if (b->generation == UINT64_MAX)
+		return b->ends;
+	for (size_t i = 0; i < b->rows->rows; i++)
+		c->generations[i] = (int64_t)clickhouse_block_no(b->part, false, b->generation);
+	return c->generations;
+}
+
+static int click_made(struct load_target *t, enum table_id table, uint64_t generation,
+		      struct error *err)
+{
+	struct click *c = (struct click *)t;
+	const char *name = schema_table(table)->name;
+	long long number = (long long)clickhouse_block_no(c->part, false, generation);
+	_cleanup_buf_ struct buf answer = {0};
+	char sql[400];
+	int r;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT count() FROM made WHERE recording = %u AND part = %llu AND name = '%s' "
+		 "AND generation = %lld",
+		 c->recording, (unsigned long long)c->part, name, number);
+	r = clickhouse_do(&c->server, sql, &answer, err);
+	if (r < 0 || strcmp(buf_str(&answer), "0\n"))
+		return r;
+	snprintf(sql, sizeof(sql), "INSERT INTO made VALUES (%u, %llu, '%s', %lld, toDate(%u))",
+		 c->recording, (unsigned long long)c->part, name, number,
+		 click_load_day_of(c->began));
+	return clickhouse_do(&c->server, sql, NULL, err);
+}
+
 static int click_put(struct load_target *t, const struct load_block *b, struct error *err)
 {
 	struct click *c = (struct click *)t;
@@ -377,7 +417,7 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	struct native_keys keys = {.recording = c->recording,
 				   .block_no = clickhouse_block_no(b->part, b->long_calls, b->seq),
 				   .day = block_day(c, b),
-				   .ended = b->ends};
+				   .ended = click_ends(c, b)};
 	int r = 0;
 
 	if (b->seq > UINT32_MAX || b->part > 1u << 30)
@@ -425,6 +465,7 @@ const struct load_target_ops clickhouse_target = {
 	.has = click_has,
 	.put = click_put,
 	.flush = click_flush,
+	.made = click_made,
 	.finish = click_finish,
 	.interrupt = click_load_interrupt,
 	.free = click_load_free,
