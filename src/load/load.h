@@ -67,8 +67,8 @@ struct load_target_ops {
 	int (*put)(struct load_target *t, const struct load_block *b, struct error *err);
 	/* All that was put is in the store when it returns. */
 	int (*flush)(struct load_target *t, struct error *err);
-	/* All rows of a generation are flushed: it replaces what was made of that table of the file before. May be NULL: such tables
-	 * stay behind. */
+	/* All rows of a generation are flushed: it replaces what was made of that table of the file before. May be NULL: such
+	 * tables stay behind. */
 	int (*made)(struct load_target *t, enum table_id table, uint64_t generation,
 		    struct error *err);
 	/* All blocks of a file that is closed were put and flushed: what is made of them together, spans in another tool's layout.

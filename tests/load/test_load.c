@@ -107,7 +107,7 @@ static void loads_once(void **state)
 static void loader_is_killed(void **state)
 {
 	const char *given = getenv("WEIR_KILLS");
-	int kills = given ? atoi(given) : KILLS, hit = 0;
+	int kills = given ? (int)strtol(given, NULL, 10) : KILLS, hit = 0;
 	char database[32];
 
 	for (int i = 0; i < kills; i++) {

@@ -469,9 +469,10 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 		*ret = fetched_name;
 		return strcmp(fetched_address, address) == 0
 			       ? 0
-			       : error_set(err, -EINVAL,
-					   "'%.200s' is the second address; rows of one are fetched",
-					   address);
+			       : error_set(
+					 err, -EINVAL,
+					 "'%.200s' is the second address; rows of one are fetched",
+					 address);
 	}
 	r = read_flags_connect(f, address, (struct engine_options){0}, &e, err);
 	if (r >= 0)

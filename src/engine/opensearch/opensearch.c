@@ -39,8 +39,8 @@ static int choose_host(struct search_engine *e, const char *host, struct error *
 			&answer, err);
 	if (r < 0)
 		return r;
-	buckets = json_object_get(
-		json_object_get(json_object_get(answer, "aggregations"), "recs"), "buckets");
+	buckets = json_object_get(json_object_get(json_object_get(answer, "aggregations"), "recs"),
+				  "buckets");
 	if (!json_array_size(buckets))
 		return error_set(err, -ENOENT, "OpenSearch has no recording of host '%.100s'",
 				 host);
@@ -122,12 +122,12 @@ static json_t *hits_of(const json_t *answer)
 static int range_end(struct search_engine *e, bool last, int64_t *ret, struct error *err)
 {
 	_cleanup_json_ json_t *answer = NULL;
-	_cleanup_json_ json_t *body = json_pack(
-		"{si,sb,s[s],so,s[{ss}]}", "size", 1, "_source", 0, "docvalue_fields",
-		last ? "end" : "start", "query",
-		search_of_hosts(e, json_pack("{s{s[{s{sb}}]}}", "bool", "must_not", "term",
-					     "unended", 1)),
-		"sort", last ? "end" : "start", last ? "desc" : "asc");
+	_cleanup_json_ json_t *body =
+		json_pack("{si,sb,s[s],so,s[{ss}]}", "size", 1, "_source", 0, "docvalue_fields",
+			  last ? "end" : "start", "query",
+			  search_of_hosts(e, json_pack("{s{s[{s{sb}}]}}", "bool", "must_not",
+						       "term", "unended", 1)),
+			  "sort", last ? "end" : "start", last ? "desc" : "asc");
 	const json_t *values;
 	int r = ask_stream(e, TABLE_OP, "", body, &answer, err);
 
