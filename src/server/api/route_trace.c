@@ -113,6 +113,8 @@ static void put_hosts(const struct server *s, struct js *j)
 		js_key_bytes(j, "kernel", h->kernel);
 		js_key_bytes(j, "machine", h->machine);
 		js_key_int(j, "cpus", h->cpus);
+		if (h->end_at != INT64_MIN) /* it ended in order */
+			js_key_int(j, "drift", h->end_offset - h->clock_offset);
 		js_close(j, '}');
 	}
 	js_close(j, ']');

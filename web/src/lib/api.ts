@@ -52,7 +52,8 @@ export interface TraceInfo {
 	command: string;
 	/** A path with a scheme is the address of a store: its rows were fetched into a file when the server began. */
 	traces: { path: string; bytes: number }[];
-	hosts: { name: string; kernel: string; machine: string; cpus: number }[];
+	/** `drift`: how far its wall clock went from the one of the trace until recording ended, ns. */
+	hosts: { name: string; kernel: string; machine: string; cpus: number; drift?: number }[];
 	ops: number;
 	loss: Loss & { windows?: LossWindow[] };
 }
