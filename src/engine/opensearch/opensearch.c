@@ -22,7 +22,7 @@ static void search_engine_free(struct engine *e)
 	free(e);
 }
 
-/* Of one machine, added to the recordings that were chosen. */
+/* Of one machine, by its calls; added to the recordings that were chosen. */
 static int choose_host(struct search_engine *e, const char *host, struct error *err)
 {
 	_cleanup_json_ json_t *answer = NULL;
@@ -31,7 +31,7 @@ static int choose_host(struct search_engine *e, const char *host, struct error *
 	size_t i;
 	int r;
 
-	snprintf(path, sizeof(path), "/%.100s-blocks/_search", e->server.prefix);
+	snprintf(path, sizeof(path), "/%.100s-op/_search", e->server.prefix);
 	r = search_json(&e->server, "POST", path,
 			json_pack("{si,s{s{ss}},s{s{s{ss,si}}}}", "size", 0, "query", "term",
 				  "host", host, "aggs", "recs", "terms", "field", "rec", "size",
