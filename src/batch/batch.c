@@ -66,6 +66,7 @@ void batch_free(struct batch *b)
 	for (unsigned int i = 0; i < b->def->column_count; i++)
 		column_free(&b->columns[i]);
 	free(b->numbers);
+	free(b->row_ids);
 	free(b);
 }
 

@@ -42,6 +42,7 @@ struct batch {
 	size_t cap; /* rows for which the present columns have room; kept by batch_clear() */
 	size_t ready; /* rows [rows, ready) of the present columns are null already: batch_add_row() is then free */
 	int64_t row_id; /* of row 0, the others follow: identifies a stored call; -1: no stored block */
+	int64_t *row_ids;  /* row i's own, of rows of several traces; NULL: they follow row_id */
 	uint32_t *numbers; /* row i is the numbers[i]-th of those that follow; NULL: the i-th */
 	bool has_bytes;	   /* some byte column is present */
 	struct column columns[]; /* def->column_count */
@@ -133,6 +134,8 @@ static inline int64_t batch_row_id(const struct batch *b, size_t row)
 {
 	if (b->row_id < 0)
 		return -1;
+	if (b->row_ids)
+		return b->row_ids[row];
 	return b->row_id + (int64_t)(b->numbers ? b->numbers[row] : row);
 }
 

@@ -99,5 +99,11 @@ int batch_seconds(const struct batch *b, struct batch *to)
 		to->columns[p[i].second] = first;
 	}
 	to->row_id = b->row_id;
-	return 0;
+	if (!b->row_ids || b->row_id < 0)
+		return 0;
+	free(to->row_ids);
+	to->row_ids = calloc(to->rows + 1, sizeof(*to->row_ids));
+	for (size_t i = 0; i < to->rows && to->row_ids; i++)
+		to->row_ids[i] = b->row_ids[numbers[i]];
+	return to->row_ids ? 0 : -ENOMEM;
 }

@@ -14,7 +14,7 @@
 #define WRITE_BYTES (256u << 10)
 
 struct export_opts {
-	struct option_list inputs;
+	struct option_list inputs, hosts;
 	struct select_flags sel;
 	const char *output, *from, *to, *service, *name, *sample;
 	bool otlp, protobuf, zipkin, jaeger, perfetto, chrome, profiles, no_io;
@@ -130,7 +130,8 @@ static int export_all(const struct export_opts *o, struct spans_out *out, struct
 static int export_open(const struct export_opts *o, const struct sample_rules *sample, int argc,
 		       char **argv, struct error *err)
 {
-	const struct read_flags flags = {.inputs = o->inputs, .from = o->from, .to = o->to};
+	const struct read_flags flags = {
+		.inputs = o->inputs, .hosts = o->hosts, .from = o->from, .to = o->to};
 	_cleanup_(store_freep) struct store *s = NULL;
 	_cleanup_(spans_out_freep) struct spans_out *out = NULL;
 	struct spans_out_options options = {.apart = !o->zipkin,
@@ -173,12 +174,15 @@ static int export_selects_none(const struct export_opts *o, struct error *err)
 static int export_run_timeline(const struct export_opts *o, int argc, char **argv,
 			       struct error *err)
 {
-	const struct export_timeline t = {
-		.flags = {.inputs = o->inputs, .sel = o->sel, .from = o->from, .to = o->to},
-		.output = o->output,
-		.chrome = o->chrome,
-		.profiles = o->profiles,
-		.protobuf = o->protobuf};
+	const struct export_timeline t = {.flags = {.inputs = o->inputs,
+						    .hosts = o->hosts,
+						    .sel = o->sel,
+						    .from = o->from,
+						    .to = o->to},
+					  .output = o->output,
+					  .chrome = o->chrome,
+					  .profiles = o->profiles,
+					  .protobuf = o->protobuf};
 
 	if (o->calls_ns || o->no_io || o->service || o->name || o->sample)
 		return fail_usage(
@@ -219,6 +223,7 @@ static const struct option export_options[] = {
 	 "read this trace, or every trace in this folder; repeatable; weir.trace where none is "
 	 "named",
 	 offsetof(struct export_opts, inputs)},
+	HOST_FLAG(struct export_opts, hosts),
 	{'o', "output", OPTION_STRING, "FILE", "write to this file (default: standard output)",
 	 offsetof(struct export_opts, output)},
 	{0, "otlp", OPTION_FLAG, NULL,

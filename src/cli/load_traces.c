@@ -71,14 +71,14 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 	fprintf(stderr, "loaded %s calls and %s other rows of %s traces in %s (%s)",
 		format_count(calls).s, format_count(rows - calls).s, format_count(t->traces).s,
 		format_dur(took).s, format_rate(calls, took, false).s);
+	if (t->spans)
+		fprintf(stderr, "; %s spans into otel_traces", format_count(t->spans).s);
 	if (t->known)
 		fprintf(stderr, "; %s blocks were there already", format_count(t->known).s);
 	if (t->retries)
 		fprintf(stderr, "; tried %s times more", format_count(t->retries).s);
 	if (t->made)
-		fprintf(stderr,
-			"; %s blocks of tables made after recording are left out: make them of the "
-			"file",
+		fprintf(stderr, "; %s tables made after recording are left out: ask the file",
 			format_count(t->made).s);
 	fputc('\n', stderr);
 }

@@ -27,7 +27,7 @@
 #define MEMORY_MIN  (32ull << 20) /* with less the engine answers nothing */
 
 struct serve_opts {
-	struct option_list inputs;
+	struct option_list inputs, hosts;
 	const char *listen;
 	int64_t port, threads;
 	uint64_t memory, download_max;
@@ -159,7 +159,7 @@ static int serve_main(const void *opts, int argc, char **argv)
 {
 	const struct serve_opts *o = opts;
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-	const struct read_flags inputs = {.inputs = o->inputs};
+	const struct read_flags inputs = {.inputs = o->inputs, .hosts = o->hosts};
 	_cleanup_free_ const char **paths = NULL;
 	_cleanup_(output_free) struct output spans = {0}; /* closed after the server has stopped */
 	_cleanup_(server_stopp) struct server *server = NULL;
@@ -169,6 +169,7 @@ static int serve_main(const void *opts, int argc, char **argv)
 		.memory_max = o->memory,
 		.download_max = o->download_max,
 		.threads = (unsigned int)o->threads,
+		.shown = input_shown,
 		.call_text = serve_put_call,
 		.loss_json = serve_put_loss,
 	};
@@ -219,6 +220,7 @@ static const struct option serve_options[] = {
 	 "show this trace, or every trace in this folder; repeatable; weir.trace where none is "
 	 "named",
 	 offsetof(struct serve_opts, inputs)},
+	HOST_FLAG(struct serve_opts, hosts),
 	{0, "port", OPTION_COUNT, "PORT",
 	 "listen on this port (default: 7373, or the next free one)",
 	 offsetof(struct serve_opts, port)},

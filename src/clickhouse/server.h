@@ -20,6 +20,8 @@ struct clickhouse {
 /* Parses the address and learns the version; the database need not be there. Errors as net_client_begin()'s; -EPROTO: what
  * answers is no ClickHouse. */
 int clickhouse_connect(struct clickhouse *c, const char *address, struct error *err);
+/* A second connection, whose server is known. */
+int clickhouse_again(const struct clickhouse *c, struct clickhouse *ret, struct error *err);
 void clickhouse_close(struct clickhouse *c);
 
 struct clickhouse_query {

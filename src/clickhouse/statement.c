@@ -173,6 +173,15 @@ int clickhouse_connect(struct clickhouse *c, const char *address, struct error *
 	return 0;
 }
 
+int clickhouse_again(const struct clickhouse *c, struct clickhouse *ret, struct error *err)
+{
+	int r = net_client_new(&ret->client, c->address, &defaults, err);
+
+	ret->version = c->version;
+	ret->address = r < 0 ? NULL : strdup(c->address);
+	return r < 0 || ret->address ? r : error_errno(err, -ENOMEM, "%.200s", c->address);
+}
+
 void clickhouse_close(struct clickhouse *c)
 {
 	net_client_free(c->client);

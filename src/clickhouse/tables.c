@@ -16,7 +16,7 @@ bool clickhouse_has_table(enum table_id table)
 {
 	enum schema_kind kind = schema_table(table)->kind;
 
-	return kind == TABLE_IS_EVENTS || kind == TABLE_IS_DIMENSION;
+	return kind == TABLE_IS_EVENTS || kind == TABLE_IS_DIMENSION || kind == TABLE_IS_MADE;
 }
 
 int clickhouse_column(enum table_id table, unsigned int column, struct buf *out)
@@ -124,6 +124,12 @@ int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, 
 			       "UInt64,\n  `began` Int64,\n  `day` Date");
 	if (r >= 0)
 		r = ddl_put_end(version, keep_ns, "(recording, part)", out);
+	if (r >= 0)
+		r = buf_printf(
+			out, "CREATE TABLE IF NOT EXISTS `made` (\n  `recording` UInt32,\n  `part` "
+			     "UInt64,\n  `name` String,\n  `generation` Int64,\n  `day` Date");
+	if (r >= 0)
+		r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
 	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++)
 		r = clickhouse_has_table(i) ? ddl_put_table(i, version, keep_ns, out) : 0;
 	return r;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables.h: in which tables traces lie in ClickHouse. Each table of events or dimensions has one of its name, with the columns
+ * tables.h: in which tables traces lie in ClickHouse. Each table but those of sums has one of its name, with the columns
  * of the schema and these:
  *
  *   recording  UInt32  which recording (table `recording`)
  *   block_no   UInt64  which block of which of its files: clickhouse_block_no(); with `recording` a block is loaded once
  *   row_no     UInt64  of op the call's row_id, else the row's place in its block
- *   ended      Int64   when it ended, ns (sums/order.h); 0 where rows are not events
+ *   ended      Int64   when it ended, ns (sums/order.h); 0 of rows that describe; of a table that was made
+ *                      after recording which generation the row is of: the newest that is in table `made` counts
  *   day        Date    of the block's first row: it is in one partition, so that it is there as a whole or not at all; the
  *                      others ended within a day of it, or it is CLICKHOUSE_DAY_NONE
  *

@@ -43,13 +43,17 @@ struct engine;
 struct engine_result;
 struct engine_statements;
 
-/* For the embedded engine; one behind an address may use memory_max and threads. */
+/* For the embedded engine; one behind an address uses hosts, and may use memory_max and threads. */
 struct engine_options {
 	const char *library;  /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
 	uint64_t memory_max;  /* bytes; 0: ENGINE_MEMORY_DEFAULT. Histograms are counted beside it,
 				 to the same bound */
 	uint64_t spill_max;   /* bytes; 0: ENGINE_SPILL_DEFAULT */
 	unsigned int threads; /* 0: one per CPU */
+	/* Behind an address: rows of recordings of these machines alone, whatever is asked. -ENOENT where there is none of one
+	 * of them; the message names those there are. 0: all */
+	const char *const *hosts;
+	size_t host_count;
 	struct annotations *annotations; /* of the store, shared; NULL: the engine makes its own */
 	bool borrowed; /* the store is refreshed by its owner alone, while nothing runs here */
 	bool confined; /* for SQL of other people: statements that read the trace, settings locked */

@@ -33,6 +33,8 @@ struct load_block {
 	enum table_id table;
 	uint64_t part; /* number of the file in its recording */
 	uint64_t seq;  /* number of the block in the file */
+	/* Of a table that was made after recording: where its generation begins (store_made.first_block); else UINT64_MAX. */
+	uint64_t generation;
 	bool long_calls; /* rows behind those of other blocks, where they ended at one time (sums/order.h) */
 	const struct batch *rows; /* ids are those of the recording: 0, 1, 2, ... */
 	const int64_t *ends; /* when each row ended (order_ends()), 0 where rows are not events */
@@ -65,6 +67,13 @@ struct load_target_ops {
 	int (*put)(struct load_target *t, const struct load_block *b, struct error *err);
 	/* All that was put is in the store when it returns. */
 	int (*flush)(struct load_target *t, struct error *err);
+	/* All rows of a generation are flushed: it replaces what was made of that table of the file before. May be NULL: such
+	 * tables stay behind. */
+	int (*made)(struct load_target *t, enum table_id table, uint64_t generation,
+		    struct error *err);
+	/* All blocks of a file that is closed were put and flushed: what is made of them together, spans in another tool's layout.
+	 * *ret: how many rows. May be NULL. */
+	int (*finish)(struct load_target *t, struct store *s, uint64_t *ret, struct error *err);
 	void (*interrupt)(struct load_target *t); /* any thread: what runs ends with -EINTR */
 	void (*free)(struct load_target *t);	  /* never of NULL */
 };
@@ -91,7 +100,8 @@ struct load_totals {
 	_Atomic uint64_t known;		      /* blocks that were there already */
 	_Atomic uint64_t damaged;   /* blocks that cannot be read: they are rows of loss now */
 	_Atomic uint64_t seen, all; /* blocks looked at, and those known of, for progress */
-	_Atomic uint64_t made;	    /* blocks of tables made after recording, which stay behind */
+	_Atomic uint64_t made;	    /* tables made after recording, which stay behind */
+	_Atomic uint64_t spans;	    /* that were added in another tool's layout */
 	_Atomic uint64_t traces;
 	_Atomic uint64_t retries;
 	_Atomic uint64_t missing; /* files that the recorder removed before they were loaded */

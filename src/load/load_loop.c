@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "schema/vocab.h"
+#include "store/made/made.h"
 #include "sums/order.h"
 
 #define FOLLOW_NS (250 * NSEC_PER_MSEC)
@@ -34,14 +35,53 @@ static bool load_is_stopped(const struct load *l)
 	return l->loop->stopped && l->loop->stopped(l->loop->arg);
 }
 
-/* Summaries are made of the rows; tables that are made after recording replace each other. */
-static bool load_wants(struct load *l, const struct store_block *b)
+/* Tables of the schema that were made after recording, where the target takes such; of users' own it knows no columns. */
+static bool load_wants_made(const struct load *l, enum table_id table)
 {
-	bool made = b->table == TABLE_OWN || schema_table(b->table)->kind == TABLE_IS_MADE;
+	return table != TABLE_OWN && l->target->ops->made;
+}
 
-	if (made)
-		atomic_fetch_add(&l->totals->made, 1);
-	return !made && schema_table(b->table)->kind != TABLE_IS_SUMS && store_block_counts(b);
+/* Summaries are made of the rows; of tables that are made after recording the newest generation counts. */
+static bool load_wants(const struct load *l, const struct store_block *b)
+{
+	if (b->table == TABLE_OWN || !store_block_counts(b))
+		return false;
+	switch (schema_table(b->table)->kind) {
+	case TABLE_IS_MADE:
+		return load_wants_made(l, b->table);
+	case TABLE_IS_SUMS:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Where the generation of a block begins. */
+static uint64_t load_generation(const struct load *l, const struct store_block *b)
+{
+	for (size_t i = 0; i < store_made_count(l->store); i++) {
+		const struct store_made *m = store_made(l->store, i);
+
+		if (m && m->table == b->table)
+			return m->first_block;
+	}
+	return 0;
+}
+
+/* What was made of the file, all of whose rows are there by now. */
+static int load_made(struct load *l, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < store_made_count(l->store) && r >= 0; i++) {
+		const struct store_made *m = store_made(l->store, i);
+
+		if (m && load_wants_made(l, m->table))
+			r = l->target->ops->made(l->target, m->table, m->first_block, err);
+		else if (m)
+			atomic_fetch_add(&l->totals->made, 1);
+	}
+	return r;
 }
 
 /* What a block held that cannot be read. */
@@ -69,6 +109,7 @@ static int load_put_damage(struct load *l, const struct store_block *b, struct e
 				   &(struct load_block){.table = TABLE_LOSS,
 							.part = l->part,
 							.seq = b->seq,
+							.generation = UINT64_MAX,
 							.rows = rows,
 							.ends = &end,
 							.store = l->store},
@@ -81,6 +122,7 @@ static int load_block(struct load *l, size_t i, struct error *err)
 	struct load_block out = {.table = b->table,
 				 .part = l->part,
 				 .seq = b->seq,
+				 .generation = UINT64_MAX,
 				 .long_calls = b->long_calls,
 				 .ends = l->ends,
 				 .store = l->store};
@@ -100,6 +142,8 @@ static int load_block(struct load *l, size_t i, struct error *err)
 	if (r < 0)
 		return r;
 	order_ends(out.rows, l->ends);
+	if (schema_table(b->table)->kind == TABLE_IS_MADE)
+		out.generation = load_generation(l, b);
 	r = l->target->ops->put(l->target, &out, err);
 	if (r < 0)
 		return r;
@@ -181,13 +225,29 @@ static bool load_may_pass(int r)
 	return r == -EIO || r == -ECONNREFUSED || r == -ETIMEDOUT;
 }
 
+/* Of a file that is complete, and not of one that is read while it grows. */
+static int load_finish(struct load *l, struct error *err)
+{
+	uint64_t spans = 0;
+	int r = 0;
+
+	if (!store_is_growing(l->store))
+		r = load_made(l, err);
+	if (r >= 0 && l->target->ops->finish && !store_is_growing(l->store) && !load_is_stopped(l))
+		r = l->target->ops->finish(l->target, l->store, &spans, err);
+	atomic_fetch_add(&l->totals->spans, spans);
+	return r;
+}
+
 static int load_try(struct load *l, struct error *err)
 {
 	int r = load_begin(l, err);
 
 	if (r >= 0)
 		r = load_blocks(l, err);
-	return r >= 0 && l->loop->follow ? load_follow(l, err) : r;
+	if (r >= 0 && l->loop->follow)
+		r = load_follow(l, err);
+	return r < 0 ? r : load_finish(l, err);
 }
 
 int load_trace(struct load_target *t, const char *path, const struct load_loop *loop,

@@ -306,7 +306,7 @@ void store_events(const struct store *s, struct store_events *ret);
 #define STORE_TIME_MAX (INT64_MAX / 8 * 6)
 /* t brought within these, whatever a trace or a client says: the time between two such fits, with room to round. */
 int64_t store_time_near(int64_t t);
-/* Times of the first and last op and mark, as store_time_near() has them; INT64_MIN where there is none. */
+/* Times of the first and last row of all tables of events but loss, as store_time_near() has them; INT64_MIN: there is none. */
 void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last);
 uint64_t store_bytes(const struct store *s);
 size_t store_trace_count(const struct store *s);

@@ -115,7 +115,7 @@ def addresses(folder):
     check('an analysis reads its stream', of_engine == json.loads(out('gaps', 't.trace', '--json', cwd=folder)), of_engine)
     fetched, same = (json.loads(out('report', 'ops', '-i', i, '--json', cwd=folder))['rows'] for i in (address, 't.trace'))
     check('report fetches its rows', fetched == same and same, fetched[:2], same[:2])
-    for args, part in ((('diff', address, address), 'this command reads trace files'),
+    for args, part in ((('diff', address, 'counts:///other.trace'), 'second address'),
                        (('query', '-i', address, '-i', 't.trace', 'count()'), 'without another trace'),
                        (('query', '-i', address, 'by op | count()'), 'counts:// answers count() alone'),
                        (('query', '-i', address, '--explain', 'count()'), 'counts cannot explain a pipeline'),

@@ -311,6 +311,21 @@ def check_percentiles(server, trace):
     tap.none('distinct is near', [str(x) for x in off])
 
 
+def check_hosts(server, trace):
+    """Two machines in one store: --host reads the rows of one alone, whatever is asked."""
+    other = os.path.join(FOLDER, 'other.weir')
+    subprocess.run(['unshare', '--uts', 'sh', '-c', 'hostname other; exec "$0" "$@"', WEIR, 'record', '-q', '-o', other, '--', 'cat', trace],
+                   cwd=FOLDER, stdout=subprocess.DEVNULL, check=True)
+    load(server.address('h'), trace, other)
+    at = server.address('h')
+    for question in ('by host | count()', 'by op | count(), sum(bytes) | sort count desc, op', 'from mark | by name | count() | sort name'):
+        want = run(WEIR, 'query', '--csv', '-i', other, question)
+        got = run(WEIR, 'query', '--csv', '--host', 'other', '-i', at, question)
+        tap.check(f'--host: {question}', want.returncode == 0 and want.stdout == got.stdout, want.stdout, got.stdout, got.stderr)
+    done = run(WEIR, 'query', '--host', 'nobody', '-i', at, 'count()')
+    tap.check('--host of a machine that is not there', done.returncode == 1 and "'nobody'" in done.stderr and not done.stdout, done.stderr)
+
+
 def check_refused(server):
     before = server.searches()
     run(WEIR, 'query', '-i', server.address('w'), 'where')
@@ -444,6 +459,7 @@ def main():
         check_percentiles(server, trace)
         check_refused(server)
         check_dashboards(server)
+        check_hosts(server, trace)
         check_kills(server, trace, everything)
         check_wrong(trace)
     finally:

@@ -7,7 +7,7 @@ import { clock, compact, count, day, duration, plain, relative, size, statusWord
 import { chartsFor, linesOf, nameOf, shapeOf } from '../src/lib/result';
 import { binaryTicks, fitRange, histBucket, histLower, histWidth, linear, linearTicks, logarithmic, percentileOf, percentilesOf, SHORTEST } from '../src/lib/scales';
 import { fillWindow, windowFor } from '../src/lib/window';
-import { bothOf, formatView, parseView, quote } from '../src/lib/state.svelte';
+import { bothOf, formatView, hostedFilter, parseView, quote } from '../src/lib/state.svelte';
 
 describe('scales', () => {
 	it('go there and back', () => {
@@ -273,10 +273,16 @@ describe('filters', () => {
 
 describe('a view', () => {
 	it('survives the address', () => {
-		const view = { page: 'timeline', from: 5, to: 17, filter: 'path ~ "a&b=c"', own: { row: '12', sort: 'p99' } };
+		const view = { page: 'timeline', from: 5, to: 17, filter: 'path ~ "a&b=c"', host: 'db 1', own: { row: '12', sort: 'p99' } };
 		expect(parseView(formatView(view))).toEqual(view);
 		expect(formatView(parseView(''))).toBe('');
 		expect(parseView('?from=x&to=1e3')).toMatchObject({ from: undefined, to: undefined });
+	});
+	it('is of the host that is chosen, whatever filter is typed', () => {
+		const view = { page: 'files', filter: 'a == 1 || b == 2', host: 'db1', own: {} };
+		expect(hostedFilter(view)).toBe('(a == 1 || b == 2) && host == "db1"');
+		expect(hostedFilter({ ...view, filter: '' })).toBe('host == "db1"');
+		expect(hostedFilter({ ...view, host: '' })).toBe(view.filter);
 	});
 	it('quotes what names hold', () => expect(quote('a"b\\c')).toBe('"a\\"b\\\\c"'));
 });

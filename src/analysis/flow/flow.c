@@ -438,6 +438,7 @@ const struct analysis analysis_flow = {
 		"trusted: what passes between two hosts bounds how far theirs are apart.",
 	.examples = flow_examples,
 	.order = ANALYSIS_STREAM,
+	.files = true,
 	.reads = flow_reads,
 	.options = flow_option_table,
 	.options_size = sizeof(struct flow_options),

@@ -210,7 +210,8 @@ static int analysis_open_engine(struct analysis_view *v, const char *address, st
 	r = analysis_new_run(v, 0, address, &t, err);
 	if (r < 0)
 		return r;
-	r = live_at_work(engine_connect(&v->engine, address, &(struct engine_options){0}, err));
+	r = live_at_work(read_flags_connect(&v->opts->read, address, (struct engine_options){0},
+					    &v->engine, err));
 	return r < 0 ? r : analysis_finish_run(v, t, err);
 }
 
@@ -218,12 +219,24 @@ static int analysis_open_engine(struct analysis_view *v, const char *address, st
 static int analysis_open_path(struct analysis_view *v, unsigned int side, const char *path,
 			      struct error *err)
 {
+	struct read_flags one_of = v->opts->read;
 	_cleanup_(store_freep) struct store *all = NULL;
+	_cleanup_free_ const char **paths = NULL;
 	struct stat st;
-	int r = live_at_work(input_is_path(path, err));
+	size_t count;
+	int r;
 
+	/* an address, or the traces of the hosts that were chosen */
+	one_of.inputs = (struct option_list){.items = &path, .count = 1};
+	r = live_at_work(read_flags_paths(&one_of, 0, NULL, &paths, &count, err));
 	if (r < 0)
 		return r;
+	if (one_of.hosts.count && count > 1) {
+		for (size_t i = 0; r >= 0 && i < count; i++)
+			r = analysis_open_run(v, side, &paths[i], 1, err);
+		return r;
+	}
+	path = paths[0];
 	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return analysis_open_run(v, side, &path, 1, err);
 	r = live_at_work(store_open(&all, &path, 1, err));
@@ -253,6 +266,23 @@ static int analysis_open_sides(struct analysis_view *v, int argc, char **argv, s
 	return r;
 }
 
+/* What is found is kept in the file of a trace. */
+static int analysis_keeps_nothing(const struct analysis_view *v, const char *address,
+				  struct error *err)
+{
+	const char *own = analysis_own_options(v->opts);
+
+	for (const struct option *o = v->analysis->options; !option_end(o); o++) {
+		if (o->type == OPTION_FLAG && o->long_name && !strcmp(o->long_name, "keep") &&
+		    *(const bool *)(own + o->offset))
+			return error_set(err, -EINVAL,
+					 "--keep writes into a trace file, and %.200s is a store: "
+					 "keep it in the traces, and load them again",
+					 address);
+	}
+	return 0;
+}
+
 int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *err)
 {
 	_cleanup_free_ const char **paths = NULL;
@@ -268,6 +298,8 @@ int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *
 	if (v->analysis->sides == 2)
 		return analysis_open_sides(v, argc, argv, err);
 	r = read_flags_address(&v->opts->read, argc, argv, &address, err);
+	if (r >= 0 && address)
+		r = analysis_keeps_nothing(v, address, err);
 	if (r < 0)
 		return live_at_work(r);
 	if (address && v->analysis->order != ANALYSIS_SUMS && !v->analysis->files)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared.c: what the shared options mean. */
 #include "cli/options/shared.h"
+#include "cli/options/hosts.h"
 #include "base/clock.h"
 #include "base/nearest.h"
 #include "base/when.h"
-#include "engine/engine.h"
 #include "engine/fetch.h"
 #include "engine/spill.h"
 #include "record/cgroups.h"
@@ -448,6 +448,14 @@ const char *input_shown(const char *path)
 	return fetched_address && !strcmp(path, fetched_name) ? fetched_address : path;
 }
 
+int read_flags_connect(const struct read_flags *f, const char *address,
+		       struct engine_options options, struct engine **ret, struct error *err)
+{
+	options.hosts = f->hosts.items;
+	options.host_count = f->hosts.count;
+	return engine_connect(ret, address, &options, err);
+}
+
 /* The rows behind an address as a trace of this process alone, which ends with it. */
 static int fetched_path(const struct read_flags *f, const char *address, const char **ret,
 			struct error *err)
@@ -455,8 +463,18 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 	_cleanup_(engine_freep) struct engine *e = NULL;
 	const char *host = strstr(address, "://") + 3;
 	int64_t from, to;
-	int r = engine_connect(&e, address, &(struct engine_options){0}, err);
+	int r;
 
+	if (fetched_address) { /* for the other side of a comparison */
+		*ret = fetched_name;
+		return strcmp(fetched_address, address) == 0
+			       ? 0
+			       : error_set(
+					 err, -EINVAL,
+					 "'%.200s' is the second address; rows of one are fetched",
+					 address);
+	}
+	r = read_flags_connect(f, address, (struct engine_options){0}, &e, err);
 	if (r >= 0)
 		r = fetched_range(f, e, &from, &to, err);
 	if (r >= 0 && !fetched.path) {
@@ -466,8 +484,6 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 	}
 	if (r < 0)
 		return r;
-	free(fetched_name);
-	free(fetched_address);
 	fetched_address = strdup(address);
 	if (asprintf(&fetched_name, "%s/%.*s.weir", fetched.path, (int)strcspn(host, "/?"), host) <
 	    0)
@@ -502,6 +518,12 @@ int read_flags_paths(const struct read_flags *f, int argc, char **argv, const ch
 			return error_set(err, -ENOENT,
 					 "no " TRACE_DEFAULT " in this folder; name a trace with "
 					 "-i, or make one: weir record -- CMD");
+	}
+	if (f->hosts.count && !fetched_address) {
+		int r = hosts_choose(&f->hosts, &paths, &count, err);
+
+		if (r < 0)
+			return r;
 	}
 	*ret = TAKE_PTR(paths);
 	*ret_count = count;

@@ -9,6 +9,7 @@
 
 #include "capture/ebpf/ebpf.h"
 #include "cli/options/command.h"
+#include "engine/engine.h"
 #include "schema/select.h"
 #include "store/store.h"
 
@@ -38,6 +39,7 @@ struct record_flags {
 struct read_flags {
 	struct select_flags sel;
 	struct option_list inputs; /* -i; see read_flags_open() */
+	struct option_list hosts;  /* --host; likewise */
 	bool json, utc, rel;
 	const char *from, *to; /* as given; see read_flags_range() */
 };
@@ -119,10 +121,20 @@ struct read_flags {
 		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),           \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
 
+/* For the tables of options that do not have all READ_FLAGS. */
+#define HOST_FLAG(type, field)                                                                    \
+	{                                                                                         \
+		0, "host", OPTION_LIST, "NAME",                                                   \
+			"of several traces, or of a store of many machines, only what this host " \
+			"recorded; repeatable",                                                   \
+			offsetof(type, field)                                                     \
+	}
+
 #define READ_FLAGS(type, member)                                                                   \
 	SHARED_ROW(type, member, 'i', "input", OPTION_LIST, "TRACE", inputs,                       \
 		   "read this trace, or every trace in this folder; repeatable; weir.trace where " \
 		   "none is named"),                                                               \
+		HOST_FLAG(type, member.hosts),                                                     \
 		SHARED_ROW(type, member, 0, "json", OPTION_FLAG, NULL, json,                       \
 			   "print one JSON document; sizes in bytes, durations in nanoseconds"),   \
 		SHARED_ROW(type, member, 0, "from", OPTION_STRING, "TIME", from,                   \
@@ -166,6 +178,9 @@ bool record_flags_no_target(const struct record_flags *f);
  */
 int read_flags_address(const struct read_flags *f, int argc, char **argv, const char **ret,
 		       struct error *err);
+/* Connects to the engine at an address, for the hosts that were chosen. */
+int read_flags_connect(const struct read_flags *f, const char *address,
+		       struct engine_options options, struct engine **ret, struct error *err);
 /* For commands that read trace files: -EINVAL where the text is an address. */
 int input_is_path(const char *text, struct error *err);
 /* What the user wrote: the address where the path is that of what was fetched from one. */

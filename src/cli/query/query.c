@@ -279,7 +279,7 @@ static int query_open(struct query_session *s, int argc, char **argv, struct err
 	if (r < 0)
 		return r;
 	if (s->name) {
-		r = engine_connect(&s->engine, s->name, &options, err);
+		r = read_flags_connect(&s->opts->read, s->name, options, &s->engine, err);
 		return r < 0 ? r : loss_read_engine(&s->loss, s->engine, err);
 	}
 	r = read_flags_open(&s->opts->read, argc, argv, &s->store, err);

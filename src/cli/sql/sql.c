@@ -146,7 +146,7 @@ static int sql_need_tables(struct store *s, const char *sql, struct error *err)
 static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const char *sql, int argc,
 		       char **argv, struct error *err)
 {
-	const struct read_flags flags = {.inputs = o->inputs};
+	const struct read_flags flags = {.inputs = o->inputs, .hosts = o->hosts};
 	const struct engine_options options = {.library = o->library,
 					       .memory_max = o->memory,
 					       .spill_max = o->spill,
@@ -246,6 +246,7 @@ static const struct option sql_options[] = {
 	 "ask this trace, or every trace in this folder; repeatable; weir.trace where "
 	 "none is named",
 	 offsetof(struct sql_opts, inputs)},
+	HOST_FLAG(struct sql_opts, hosts),
 	{0, "csv", OPTION_FLAG, NULL,
 	 "print comma-separated values; a text like =1 gets an apostrophe in front, so that no "
 	 "spreadsheet runs it",

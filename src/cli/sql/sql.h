@@ -9,7 +9,7 @@
 
 struct sql_opts {
 	FILE *answer; /* where --json prints */
-	struct option_list inputs;
+	struct option_list inputs, hosts;
 	bool json, csv, confined;
 	const char *library;
 	uint64_t memory;

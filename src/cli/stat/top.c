@@ -20,7 +20,7 @@
 
 struct top_opts {
 	struct record_flags rec;
-	struct option_list inputs;
+	struct option_list inputs, hosts;
 	const char *by, *sort;
 	int64_t every_ns;
 };
@@ -319,7 +319,8 @@ static int run_trace(const struct top_opts *o, struct top *t)
 	r = read_flags_select(&t->flags, &t->select, &err);
 	if (r < 0)
 		return live_fail(-EINVAL, &err);
-	r = read_flags_open(&(struct read_flags){.inputs = o->inputs}, 0, NULL, &s, &err);
+	r = read_flags_open(&(struct read_flags){.inputs = o->inputs, .hosts = o->hosts}, 0, NULL,
+			    &s, &err);
 	if (r >= 0)
 		r = top_choice(t, s, &err);
 	if (r < 0)
@@ -349,6 +350,8 @@ static int top_main(const void *opts, int argc, char **argv)
 	if (o->inputs.count && (argc || !record_flags_no_target(&o->rec)))
 		return fail_usage("top: -i shows a trace; a command, -p or -a what happens now: "
 				  "use one of them");
+	if (o->hosts.count && !o->inputs.count)
+		return fail_usage("top: --host chooses among traces: it goes with -i");
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return fail(&(struct error){
 			.code = -ENOTTY,
@@ -363,6 +366,7 @@ static const struct option top_options[] = {
 	RECORD_FLAGS(struct top_opts, rec),
 	{'i', "input", OPTION_LIST, "TRACE", "show this trace, which may still be growing",
 	 offsetof(struct top_opts, inputs)},
+	HOST_FLAG(struct top_opts, hosts),
 	{0, "every", OPTION_DURATION, "TIME", "refresh so often (default 1s)",
 	 offsetof(struct top_opts, every_ns)},
 	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",

@@ -35,8 +35,9 @@ static int trace_check(const struct trace_opts *o)
 		if (o->lossless || o->duration_ns || o->rec.ring_bytes || o->keep_secrets)
 			return fail_usage("trace: --lossless, --duration, --ring and "
 					  "--keep-secrets are for recording, and -i reads a trace");
-	} else if (o->from || o->to) {
-		return fail_usage("trace: --from and --to choose within a trace: name one with -i");
+	} else if (o->from || o->to || o->hosts.count) {
+		return fail_usage(
+			"trace: --from, --to and --host choose within traces: name one with -i");
 	}
 	if (o->rec.strace_f > 1 && o->summary)
 		return fail_usage("trace: -ff writes lines into a file for each thread, -c sums "
@@ -122,6 +123,7 @@ static const struct option trace_options[] = {
 	{'i', "input", OPTION_LIST, "TRACE",
 	 "print this trace, or every trace in this folder, instead of recording",
 	 offsetof(struct trace_opts, inputs)},
+	HOST_FLAG(struct trace_opts, hosts),
 	RECORD_FLAGS(struct trace_opts, rec),
 	{'o', "output", OPTION_STRING, "FILE",
 	 "print into this file, which is overwritten unless it is a trace; with -ff into FILE.TID, "

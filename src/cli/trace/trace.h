@@ -12,6 +12,7 @@
 struct trace_opts {
 	struct record_flags rec;
 	struct option_list inputs; /* -i */
+	struct option_list hosts;
 	const char *from, *to;
 	const char *output;
 	bool relative; /* -r */

@@ -91,6 +91,7 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 {
 	const struct read_flags read = {.sel = o->rec.sel,
 					.inputs = o->inputs,
+					.hosts = o->hosts,
 					.utc = o->utc,
 					.from = o->from,
 					.to = o->to};

@@ -15,6 +15,7 @@ static void click_engine_free(struct engine *engine)
 
 	clickhouse_close(&e->server);
 	dims_free(e->dims);
+	buf_free(&e->hosts);
 	free(e->recordings);
 	map_free(&e->by_number);
 	free(e);
@@ -41,6 +42,8 @@ static int click_engine_connect(struct engine **ret, const char *address,
 	/* a database without traces is an error at once */
 	if (r >= 0)
 		r = clickhouse_do(&e->server, "SELECT count() FROM recording", NULL, err);
+	if (r >= 0 && opt->host_count)
+		r = click_choose_hosts(e, opt->hosts, opt->host_count, err);
 	if (r < 0) {
 		click_engine_free(&e->engine);
 		return r;
@@ -51,7 +54,7 @@ static int click_engine_connect(struct engine **ret, const char *address,
 
 int click_open(struct click_engine *e, struct clickhouse *ret, struct error *err)
 {
-	int r = clickhouse_connect(ret, e->server.address, err);
+	int r = clickhouse_again(&e->server, ret, err);
 
 	if (r >= 0)
 		net_client_stop_with(ret->client, &e->interrupted);
@@ -104,7 +107,7 @@ static void click_engine_interrupt(struct engine *engine)
 
 	atomic_store(&e->interrupted, true);
 	snprintf(sql, sizeof(sql), "KILL QUERY WHERE query_id LIKE '%s%%' ASYNC", e->prefix);
-	if (clickhouse_connect(&c, e->server.address, NULL) >= 0)
+	if (clickhouse_again(&e->server, &c, NULL) >= 0)
 		(void)clickhouse_do(&c, sql, NULL, NULL);
 	clickhouse_close(&c);
 }
@@ -117,25 +120,49 @@ static void click_progress(const struct engine *engine, uint64_t *ret_done, uint
 	*ret_total = atomic_load(&e->total);
 }
 
+/* When rows of the other tables of events began, and ended. */
+static int click_range_put_others(const char *hosts, struct buf *sql)
+{
+	int r = 0;
+
+	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+		const struct table_def *t = schema_table(i);
+
+		/* what is missing happened within what was recorded (store_range()) */
+		if (t->kind == TABLE_IS_EVENTS && i != TABLE_OP && i != TABLE_LOSS)
+			r = buf_printf(
+				sql,
+				" UNION ALL SELECT count() AS n, toNullable(min(`%s`)) AS a, "
+				"max(ended) AS b FROM `%s` WHERE ended != 0%s",
+				t->columns[t->start].name, t->name, hosts);
+	}
+	return r;
+}
+
 static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_last,
 		       struct error *err)
 {
 	struct click_engine *e = click_engine_of(engine);
-	_cleanup_buf_ struct buf answer = {0};
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	const char *hosts = buf_str(&e->hosts);
 	long long first, last, count, start;
-	int r = clickhouse_do(&e->server,
-			      "SELECT sum(n), min(a), max(b), min(a) FROM ("
-			      "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
-			      "WHERE start_kind "
-			      "IN (0, 3) UNION ALL SELECT count() AS n, "
-			      "toNullable(min(if(start_kind = 2, start_odd, "
-			      "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
-			      "3) AND ended != 0 "
-			      "UNION ALL SELECT count() AS n, toNullable(min(ended)) AS a, "
-			      "max(ended) AS b FROM mark "
-			      "WHERE ended != 0) WHERE n > 0",
-			      &answer, err);
+	int r = buf_printf(&sql,
+			   "SELECT sum(n), min(a), max(b), min(a) FROM ("
+			   "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
+			   "WHERE start_kind "
+			   "IN (0, 3)%s UNION ALL SELECT count() AS n, "
+			   "toNullable(min(if(start_kind = 2, start_odd, "
+			   "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
+			   "3) AND ended != 0%s",
+			   hosts, hosts);
 
+	if (r >= 0)
+		r = click_range_put_others(hosts, &sql);
+	if (r >= 0)
+		r = buf_printf(&sql, ") WHERE n > 0");
+	if (r < 0)
+		return error_errno(err, r, "the range");
+	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
 	if (r < 0)
 		return r;
 	*ret_first = *ret_last = INT64_MIN;
@@ -183,20 +210,28 @@ static bool click_stopped(void *arg)
 	return atomic_load(&e->interrupted);
 }
 
+/* rate() of windows is by their length. */
+static bool has_range_rate(const struct plan_field *fields, size_t count)
+{
+	bool rate = false, window = false;
+
+	for (size_t i = 0; i < count; i++) {
+		rate |= fields[i].aggregate == AGGREGATE_RATE;
+		window |= fields[i].kind == FIELD_WINDOW;
+	}
+	return rate && !window;
+}
+
 /* For rate(): the range that rows can have ended in. */
 static int click_seconds(struct click_engine *e, const struct plan *p, double *ret,
 			 struct error *err)
 {
 	int64_t first, last;
-	bool wanted = false;
+	bool wanted = has_range_rate(p->fields, p->field_count);
 	int r;
 
-	for (size_t i = 0; i < p->field_count; i++)
-		wanted |= p->fields[i].aggregate == AGGREGATE_RATE;
-	for (size_t s = 0; s < p->stage_count; s++) {
-		for (size_t i = 0; i < p->stages[s].field_count; i++)
-			wanted |= p->stages[s].fields[i].aggregate == AGGREGATE_RATE;
-	}
+	for (size_t s = 0; s < p->stage_count; s++)
+		wanted |= has_range_rate(p->stages[s].fields, p->stages[s].field_count);
 	*ret = 0;
 	r = wanted ? click_range(&e->engine, &first, &last, err) : 0;
 	if (r < 0 || !wanted || first == INT64_MIN)
@@ -216,6 +251,8 @@ static int click_env(struct click_engine *e, const struct plan *p, struct local_
 	atomic_store(&e->done, 0);
 	atomic_store(&e->total, 0);
 	if (r >= 0)
+		r = click_need_made(e, p->table, err);
+	if (r >= 0)
 		r = click_dims(e, plan_tables(p), err);
 	*ret = (struct local_env){.engine = &e->engine,
 				  .dims = e->dims,
@@ -223,6 +260,12 @@ static int click_env(struct click_engine *e, const struct plan *p, struct local_
 				  .stopped = click_stopped,
 				  .arg = e};
 	return r < 0 ? r : click_seconds(e, p, &ret->seconds, err);
+}
+
+/* Of rows that describe something the newest one counts, which the scan alone finds. */
+static bool click_counts_rows(const struct plan *p)
+{
+	return (unsigned int)p->table < TABLE_COUNT && !schema_is_dimension(p->table);
 }
 
 static int click_ask(struct engine *engine, const struct plan *p, const struct ask_options *opt,
@@ -233,7 +276,7 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 	struct click_top top;
 	struct local_env env;
 	/* tests compare both ways to one answer */
-	bool group = p->grouped && !(opt && opt->filter_in_sql);
+	bool group = p->grouped && click_counts_rows(p) && !(opt && opt->filter_in_sql);
 	int r = click_env(e, p, &env, err);
 
 	e->asking = true;
@@ -258,7 +301,7 @@ static int click_explain(struct engine *engine, const struct plan *p, struct buf
 	struct local_env env;
 	int r = click_env(e, p, &env, err);
 
-	if (r >= 0 && p->grouped) {
+	if (r >= 0 && p->grouped && click_counts_rows(p)) {
 		r = click_group_sql(e, p, out, err);
 		if (r != -EOPNOTSUPP)
 			return r;

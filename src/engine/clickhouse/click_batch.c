@@ -2,12 +2,16 @@
 /* click_batch.c: rows of the server as batches. */
 #include <errno.h>
 
+#include "batch/ids.h"
 #include "engine/clickhouse/internal.h"
 
-/* recording, ended, row_no, then the columns of the set in order. */
+/* recording, ended, which row of which file, then the columns of the set in order. */
 int click_columns(enum table_id table, uint64_t columns, struct buf *out)
 {
-	int r = buf_printf(out, "recording, ended, row_no");
+	int r = buf_printf(out, "recording, ended, %s",
+			   table == TABLE_OP
+				   ? "bitShiftLeft(bitShiftRight(block_no, 33), 40) + row_no"
+				   : "row_no");
 
 	for (unsigned int i = 0; i < schema_table(table)->column_count && r >= 0; i++) {
 		if (!(columns >> i & 1))
@@ -123,6 +127,25 @@ static int put_cells(const struct click_engine *e, const struct click_column *co
 	return r;
 }
 
+/* As of trace files that are read together: which file, and which row of it (batch/ids.h). */
+static int put_row_ids(const struct click_engine *e, const struct native_reader *in, size_t from,
+		       size_t to, const ssize_t *recordings, struct batch *b)
+{
+	free(b->row_ids);
+	b->row_ids = calloc(to - from + 1, sizeof(*b->row_ids));
+	if (!b->row_ids)
+		return -ENOMEM;
+	for (size_t i = from; i < to; i++) {
+		const struct click_recording *rec = &e->recordings[recordings[i - from]];
+		uint64_t no = (uint64_t)native_int(&in->columns[2], i);
+		uint64_t file = rec->first_file + (no >> ID_SHIFT) - rec->first_part;
+
+		b->row_ids[i - from] = id_compose((int64_t)id_own((int64_t)no), file);
+	}
+	b->row_id = 0;
+	return 0;
+}
+
 int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,
 		size_t to, uint64_t columns, struct batch *b, int64_t *ends)
 {
@@ -151,22 +174,5 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 			ends[i - from] = native_int(&in->columns[1], i);
 	}
 	r = put_cells(e, found, count, bytes, from, to, recordings, b);
-	if (r < 0 || b->table != TABLE_OP || e->files != 1)
-		return r;
-	/* ids of calls are those of the file, where there is only one */
-	free(b->numbers);
-	b->numbers = calloc(to - from + 1, sizeof(*b->numbers));
-	if (!b->numbers)
-		return -ENOMEM;
-	for (size_t i = from; i < to; i++) {
-		uint64_t no = (uint64_t)native_int(&in->columns[2], i);
-
-		if (no > UINT32_MAX) {
-			b->row_id = -1;
-			return 0;
-		}
-		b->numbers[i - from] = (uint32_t)no;
-	}
-	b->row_id = 0;
-	return 0;
+	return r < 0 || b->table != TABLE_OP ? r : put_row_ids(e, in, from, to, recordings, b);
 }

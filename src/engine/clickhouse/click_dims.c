@@ -24,16 +24,65 @@ int click_recording_order(const struct click_engine *e, struct buf *out)
 	return r < 0 || e->recording_count <= 1 ? r : buf_printf(out, "], 0)");
 }
 
+/* Every machine that is named must be there: a name that is misspelt is no empty answer. */
+static int check_host(struct click_engine *e, const char *sql, const char *host, struct error *err)
+{
+	static const char all[] = "SELECT arrayStringConcat(arraySlice(groupUniqArray(host), 1, "
+				  "20), ', ') FROM recording";
+	_cleanup_buf_ struct buf answer = {0};
+	int r = clickhouse_do(&e->server, sql, &answer, err);
+
+	if (r < 0 || strcmp(buf_str(&answer), "0\n"))
+		return r;
+	buf_clear(&answer);
+	r = clickhouse_do(&e->server, all, &answer, err);
+	if (r < 0)
+		return r;
+	return error_set(err, -ENOENT, "%s has no recording of host '%.100s'; there are: %.*s",
+			 net_client_node(e->server.client), host,
+			 (int)strcspn(buf_str(&answer), "\n"), buf_str(&answer));
+}
+
+int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t count,
+		       struct error *err)
+{
+	int r = buf_printf(&e->hosts,
+			   " AND recording IN (SELECT recording FROM recording WHERE host IN (");
+
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const struct bytes name = {(const uint8_t *)hosts[i], (uint32_t)strlen(hosts[i])};
+		_cleanup_buf_ struct buf sql = {0};
+
+		r = buf_printf(&sql, "SELECT count() FROM recording WHERE host = ");
+		if (r >= 0)
+			r = clickhouse_literal(name, &sql);
+		if (r >= 0)
+			r = check_host(e, buf_str(&sql), hosts[i], err);
+		if (r >= 0)
+			r = buf_printf(&e->hosts, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = clickhouse_literal(name, &e->hosts);
+	}
+	if (r >= 0)
+		r = buf_printf(&e->hosts, "))");
+	return r < 0 ? error_errno(err, r, "the hosts") : 0;
+}
+
 static int read_recordings(struct click_engine *e, struct error *err)
 {
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
-	int r = click_begin_query(
-		e, &e->server,
-		"SELECT recording, min(began), count(DISTINCT part) FROM recording "
-		"GROUP BY recording ORDER BY min(began), recording FORMAT Native",
-		NULL, err);
+	_cleanup_buf_ struct buf sql = {0};
+	int r = buf_printf(&sql,
+			   "SELECT recording, min(began), min(part), max(part) FROM recording "
+			   "WHERE 1%s GROUP BY recording ORDER BY min(began), recording "
+			   "FORMAT Native",
+			   buf_str(&e->hosts));
 
-	e->recording_count = e->files = 0;
+	if (r >= 0)
+		r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
+
+	e->recording_count = 0;
+	e->files = 0;
 	map_clear(&e->by_number);
 	while (r >= 0 && (r = click_read(&e->server, &in, err)) > 0) {
 		r = grow((void **)&e->recordings, &e->recording_cap, e->recording_count + in.rows,
@@ -43,11 +92,42 @@ static int read_recordings(struct click_engine *e, struct error *err)
 
 			r = map_set(&e->by_number, number, e->recording_count);
 			e->recordings[e->recording_count++] = (struct click_recording){
-				.number = number, .began = native_int(&in.columns[1], i)};
-			e->files += (size_t)native_int(&in.columns[2], i);
+				.number = number,
+				.began = native_int(&in.columns[1], i),
+				.first_file = e->files,
+				.first_part = (uint64_t)native_int(&in.columns[2], i)};
+			e->files += (uint64_t)native_int(&in.columns[3], i) -
+				    (uint64_t)native_int(&in.columns[2], i) + 1;
 		}
 	}
 	return r;
+}
+
+int click_need_made(struct click_engine *e, enum table_id table, struct error *err)
+{
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	const char *name = (unsigned int)table < TABLE_COUNT ? schema_table(table)->name : NULL;
+	int r;
+
+	if (!name || schema_table(table)->kind != TABLE_IS_MADE)
+		return 0;
+	r = buf_printf(&sql, "SELECT count() FROM made WHERE name = '%s'%s", name,
+		       buf_str(&e->hosts));
+	if (r < 0)
+		return error_errno(err, r, "table %s", name);
+	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
+	if (r < 0 || strcmp(buf_str(&answer), "0\n"))
+		return r;
+	return error_set(err, -ENOENT,
+			 "no trace that was loaded has a table %s: it is made of a trace after "
+			 "recording; load that again then",
+			 name);
+}
+
+int click_recordings(struct click_engine *e, struct error *err)
+{
+	/* ids of rows in e->dims are composed with places of these */
+	return e->dims ? click_dims(e, 0, err) : read_recordings(e, err);
 }
 
 /* How many rows there are: they are never changed, and more come. */
@@ -89,8 +169,9 @@ static int click_dims_read_table(struct click_engine *e, enum table_id table, st
 		r = click_columns(table, columns, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
-			       " FROM `%s` ORDER BY recording, block_no, row_no FORMAT Native",
-			       schema_table(table)->name);
+			       " FROM `%s` WHERE 1%s ORDER BY recording, block_no, row_no FORMAT "
+			       "Native",
+			       schema_table(table)->name, buf_str(&e->hosts));
 	if (r < 0)
 		return error_errno(err, r, "the names");
 	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);

@@ -648,11 +648,45 @@ static int64_t click_day(int64_t t, int64_t more)
 	return t < 0 ? 0 : MIN(day, (int64_t)CLICKHOUSE_DAY_NONE);
 }
 
+/* When a row of a table that was made after recording ended, as order.h has it. */
+static int put_made_range(struct click_writer *w, int64_t from, int64_t to)
+{
+	const struct table_def *t = schema_table(w->table);
+	const char *start = t->columns[t->stop != NO_COLUMN ? t->stop : t->start].name;
+	const char *dur =
+		t->stop == NO_COLUMN && t->dur != NO_COLUMN ? t->columns[t->dur].name : NULL;
+	char end[160];
+	int r;
+
+	snprintf(end, sizeof(end), dur ? "`%s` + `%s`" : "`%s`", start, dur);
+	r = buf_printf(w->out, " AND isNotNull(%s)", end);
+	if (r >= 0 && from != INT64_MIN)
+		r = buf_printf(w->out, " AND %s >= %lld", end, (long long)from);
+	if (r >= 0 && to != INT64_MAX)
+		r = buf_printf(w->out, " AND %s < %lld", end, (long long)to);
+	return r;
+}
+
+/* Of what was made of a file the newest generation that is there as a whole. */
+static int put_made(struct click_writer *w, int64_t from, int64_t to)
+{
+	int r = buf_printf(w->out,
+			   " AND (recording, ended) IN (SELECT recording, max(generation) FROM "
+			   "made WHERE name = '%s' GROUP BY recording, part)",
+			   schema_table(w->table)->name);
+
+	if (r < 0 || (from == INT64_MIN && to == INT64_MAX) || !schema_end_columns(w->table))
+		return r;
+	return put_made_range(w, from, to);
+}
+
 static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 {
 	const struct table_def *t = schema_table(w->table);
 	int r = 0;
 
+	if (t->kind == TABLE_IS_MADE)
+		return put_made(w, from, to);
 	if ((from == INT64_MIN && to == INT64_MAX) || schema_is_dimension(w->table) ||
 	    !schema_end_columns(w->table))
 		return 0;
@@ -702,7 +736,7 @@ static int expr_put_parts(struct click_writer *w, const struct expr *e, bool *al
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,
 		bool *ret_all)
 {
-	int r = buf_printf(w->out, " WHERE 1");
+	int r = buf_printf(w->out, " WHERE 1%s", buf_str(&w->engine->hosts));
 
 	*ret_all = true;
 	if (r >= 0)

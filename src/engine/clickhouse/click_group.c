@@ -40,6 +40,7 @@ struct group_query {
 	struct batch *ids;
 	struct value *cells;
 	size_t weight, recording; /* the answer's columns */
+	const char *where;	  /* of the statement, while it is written */
 };
 
 static void group_query_free(struct group_query *g)
@@ -319,10 +320,26 @@ static unsigned int second_of(unsigned int column, bool exchanged)
 /* The columns that are read: as they lie in the table; as y0, y1, ... of what they are exchanged with; by these. */
 enum half { HALF_PLAIN, HALF_INNER, HALF_OUTER };
 
+/* Of the columns beside the schema's those that the statement around it names. */
+static int put_half_keys(struct group_query *g, struct buf *out)
+{
+	static const char *const keys[] = {"block_no", "row_no", "ended", "day", "start_kind"};
+	int r = buf_printf(out, "SELECT recording");
+
+	for (size_t k = 0; k < ARRAY_SIZE(keys) && r >= 0; k++) {
+		bool named = strstr(g->where, keys[k]) != NULL;
+
+		for (size_t i = 0; i < g->column_count; i++)
+			named |= strstr(g->columns[i], keys[k]) != NULL;
+		r = named ? buf_printf(out, ", %s", keys[k]) : 0;
+	}
+	return r;
+}
+
 static int put_half(struct group_query *g, enum half half, struct buf *out)
 {
 	uint64_t columns = plan_columns(g->p);
-	int r = buf_printf(out, "SELECT recording, block_no, row_no, ended, day, start_kind");
+	int r = put_half_keys(g, out);
 
 	for (unsigned int i = 0; i < OP_COLUMNS && r >= 0; i++) {
 		if (!(columns >> i & 1))
@@ -390,6 +407,7 @@ static int write_statement(struct group_query *g, struct buf *out, struct error 
 		r = add_dimensions(g);
 	if (r >= 0)
 		r = add_aggregates(g);
+	g->where = buf_str(&where);
 	for (size_t i = 0; i < g->column_count && r >= 0; i++)
 		r = buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
 	if (r >= 0)

@@ -213,7 +213,7 @@ static ssize_t click_scan_next(struct engine_scan *scan, const struct batch **re
 	struct click_scan *s = click_scan_of(scan);
 	ssize_t n, kept;
 
-	if (!scan_by_time(s))
+	if (schema_is_dimension(s->q.table))
 		return scan_next_kept(s, ret_batch, ret_rows, err);
 	while ((n = click_scan_take(s, err)) > 0) {
 		kept = (ssize_t)order_rows_in(s->batch, s->q.from, s->q.to, false, NULL, (size_t)n,
@@ -258,7 +258,7 @@ static int scan_filter(struct click_scan *s, struct error *err)
 	struct click_writer w = {
 		.engine = s->engine, .table = s->q.table, .out = &s->where, .err = err};
 	const struct expr *filter = s->q.filter;
-	bool all = true, events = scan_by_time(s);
+	bool all = true, events = !schema_is_dimension(s->q.table);
 	/* of a dimension's rows only those that hold are tested */
 	int r = click_where(&w, events ? filter : NULL, s->q.from, s->q.to, &all);
 
@@ -269,6 +269,20 @@ static int scan_filter(struct click_scan *s, struct error *err)
 	if (r >= 0)
 		r = eval_names(s->eval, s->engine->dims, err);
 	return r < 0 ? r : eval_scratch_new(&s->scratch, s->eval);
+}
+
+/* Whether rows of the columns have ids that names are looked up by. */
+static bool scan_refers(const struct click_scan *s)
+{
+	const struct table_def *t = schema_table(s->q.table);
+
+	for (unsigned int i = 0; i < t->column_count; i++) {
+		int to = schema_refers(t, i);
+
+		if (to >= 0 && schema_is_dimension((enum table_id)to) && s->columns >> i & 1)
+			return true;
+	}
+	return schema_is_dimension(s->q.table);
 }
 
 static int click_scan_open(struct click_scan *s, struct error *err)
@@ -286,8 +300,9 @@ static int click_scan_open(struct click_scan *s, struct error *err)
 				 "%s cannot follow rows as they come: ask again, or follow the "
 				 "trace's file",
 				 engine_name(&s->engine->engine));
-	r = click_dims(s->engine, tables, err);
 	s->columns = s->q.columns & ((1ull << t->column_count) - 1);
+	r = tables || scan_refers(s) ? click_dims(s->engine, tables, err)
+				     : click_recordings(s->engine, err);
 	if (!order_open(s->q.from, s->q.to))
 		s->columns |= order_columns(s->q.table);
 	if (schema_is_dimension(s->q.table))

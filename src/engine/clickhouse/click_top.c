@@ -13,6 +13,9 @@ static const struct plan_field *top_key(const struct plan *p, bool *ret_desc, in
 {
 	const struct plan_field *f = plan_first_key(p, ret_desc, ret_count);
 
+	/* of rows that describe something the newest one counts */
+	if ((unsigned int)p->table >= TABLE_COUNT || schema_is_dimension(p->table))
+		return NULL;
 	return f && f->type.type != QUERY_UINT ? f : NULL;
 }
 

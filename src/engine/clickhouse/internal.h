@@ -19,6 +19,8 @@
 struct click_recording {
 	uint32_t number; /* in the database */
 	int64_t began;	 /* by which they are ordered */
+	/* its files are numbered from here on among those of all; a part that is gone leaves a gap */
+	uint64_t first_file, first_part;
 };
 
 struct click_engine {
@@ -26,10 +28,12 @@ struct click_engine {
 	struct clickhouse server;
 	uint64_t memory_max;
 	unsigned int threads;
+	struct buf
+		hosts; /* " AND recording IN (...)": of the machines that were chosen; empty: all */
 	struct click_recording *recordings;
 	size_t recording_count, recording_cap;
 	struct map by_number;
-	size_t files; /* of all recordings */
+	uint64_t files; /* of all recordings */
 	struct dims *dims;
 	uint32_t dims_tables; /* that are in it */
 	uint64_t dims_rows;   /* rows of these tables and of `recording` when they were read */
@@ -58,9 +62,16 @@ ssize_t click_recording_at(const struct click_engine *e, uint32_t number);
 /* SQL by which rows are ordered as their recordings are. */
 int click_recording_order(const struct click_engine *e, struct buf *out) _must_check_;
 
+/* click_dims.c: takes the machines; connect()'s errors. */
+int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t count,
+		       struct error *err);
 /* click_dims.c: brings e->recordings and the tables of the set into e->dims, if that changed since. */
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err);
+/* click_dims.c: the same for rows that refer to none of these tables: e->recordings alone. */
+int click_recordings(struct click_engine *e, struct error *err);
 
+/* click_dims.c: -ENOENT where a table that is made after recording was never loaded. */
+int click_need_made(struct click_engine *e, enum table_id table, struct error *err);
 /* click_batch.c: rows of a block that click_columns() asked for, [from, to), as a batch; ends and numbers of rows may be NULL. */
 int click_columns(enum table_id table, uint64_t columns, struct buf *out) _must_check_;
 int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,

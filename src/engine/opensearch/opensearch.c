@@ -17,8 +17,59 @@ static struct search_engine *search_engine_of(struct engine *e)
 
 static void search_engine_free(struct engine *e)
 {
+	json_decref(search_engine_of(e)->recordings);
 	search_close(&search_engine_of(e)->server);
 	free(e);
+}
+
+/* Of one machine, by its calls; added to the recordings that were chosen. */
+static int choose_host(struct search_engine *e, const char *host, struct error *err)
+{
+	_cleanup_json_ json_t *answer = NULL;
+	char path[PATH_BYTES];
+	json_t *buckets, *bucket;
+	size_t i;
+	int r;
+
+	snprintf(path, sizeof(path), "/%.100s-op/_search", e->server.prefix);
+	r = search_json(&e->server, "POST", path,
+			json_pack("{si,s{s{ss}},s{s{s{ss,si}}}}", "size", 0, "query", "term",
+				  "host", host, "aggs", "recs", "terms", "field", "rec", "size",
+				  SEARCH_PAGE),
+			&answer, err);
+	if (r < 0)
+		return r;
+	buckets = json_object_get(json_object_get(json_object_get(answer, "aggregations"), "recs"),
+				  "buckets");
+	if (!json_array_size(buckets))
+		return error_set(err, -ENOENT, "OpenSearch has no recording of host '%.100s'",
+				 host);
+	json_array_foreach(buckets, i, bucket)
+		json_array_append(e->recordings, json_object_get(bucket, "key"));
+	return 0;
+}
+
+static int search_choose_hosts(struct search_engine *e, const struct engine_options *opt,
+			       struct error *err)
+{
+	int r = 0;
+
+	if (!opt || !opt->host_count)
+		return 0;
+	e->recordings = json_array();
+	if (!e->recordings)
+		return error_errno(err, -ENOMEM, "the hosts");
+	for (size_t i = 0; i < opt->host_count && r >= 0; i++)
+		r = choose_host(e, opt->hosts[i], err);
+	return r;
+}
+
+json_t *search_of_hosts(const struct search_engine *e, json_t *query)
+{
+	if (!e->recordings || !query)
+		return query;
+	return json_pack("{s{s[o,{s{sO}}]}}", "bool", "filter", query, "terms", "rec",
+			 e->recordings);
 }
 
 static int search_engine_connect(struct engine **ret, const char *address,
@@ -32,6 +83,8 @@ static int search_engine_connect(struct engine **ret, const char *address,
 	e->engine.ops = &opensearch_engine;
 	e->memory_max = opt && opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
 	r = search_connect(&e->server, address, err);
+	if (r >= 0)
+		r = search_choose_hosts(e, opt, err);
 	if (r < 0) {
 		search_engine_free(&e->engine);
 		return r;
@@ -69,10 +122,12 @@ static json_t *hits_of(const json_t *answer)
 static int range_end(struct search_engine *e, bool last, int64_t *ret, struct error *err)
 {
 	_cleanup_json_ json_t *answer = NULL;
-	_cleanup_json_ json_t *body = json_pack(
-		"{si,sb,s[s],s{s{s[{s{sb}}]}},s[{ss}]}", "size", 1, "_source", 0, "docvalue_fields",
-		last ? "end" : "start", "query", "bool", "must_not", "term", "unended", 1, "sort",
-		last ? "end" : "start", last ? "desc" : "asc");
+	_cleanup_json_ json_t *body =
+		json_pack("{si,sb,s[s],so,s[{ss}]}", "size", 1, "_source", 0, "docvalue_fields",
+			  last ? "end" : "start", "query",
+			  search_of_hosts(e, json_pack("{s{s[{s{sb}}]}}", "bool", "must_not",
+						       "term", "unended", 1)),
+			  "sort", last ? "end" : "start", last ? "desc" : "asc");
 	const json_t *values;
 	int r = ask_stream(e, TABLE_OP, "", body, &answer, err);
 
@@ -186,6 +241,15 @@ static void search_requests_done(struct search_requests *q)
 	json_decref(q->unended);
 }
 
+/* Every request is of the recordings that were chosen. */
+static void requests_of_hosts(const struct search_engine *e, json_t *body)
+{
+	json_t *query = e->recordings ? json_incref(json_object_get(body, "query")) : NULL;
+
+	if (query)
+		json_object_set_new(body, "query", search_of_hosts(e, query));
+}
+
 static int make_requests(struct search_requests *q, const struct search_fields *f,
 			 const struct plan *p, struct error *err)
 {
@@ -216,6 +280,8 @@ static int search_engine_ask(struct engine *engine, const struct plan *p,
 	atomic_store(&e->stopped, false);
 	search_fields_of(p->table, &f);
 	r = make_requests(&q, &f, p, err);
+	requests_of_hosts(e, q.main);
+	requests_of_hosts(e, q.unended);
 	if (r >= 0 && search_rows_new(&t, e, p) < 0)
 		r = error_errno(err, -ENOMEM, "an answer");
 	if (r < 0)
@@ -256,6 +322,8 @@ static int search_engine_explain(struct engine *engine, const struct plan *p, st
 	r = make_requests(&q, &f, p, err);
 	if (r < 0)
 		return r;
+	requests_of_hosts(search_engine_of(engine), q.main);
+	requests_of_hosts(search_engine_of(engine), q.unended);
 	r = explain_request(search_engine_of(engine), p, q.main, out);
 	if (r >= 0)
 		r = explain_request(search_engine_of(engine), p, q.unended, out);

@@ -17,6 +17,7 @@ struct search_engine {
 	struct engine engine;
 	struct search_server server;
 	uint64_t memory_max;
+	json_t *recordings; /* of the machines that were chosen; NULL: all */
 	atomic_bool stopped;
 };
 
@@ -37,6 +38,9 @@ int search_refuse(const struct search_fields *f, const char *what, const struct 
 /* The field of a plain column or name; NULL with a message where there is none. */
 const struct search_field *search_plain(const struct search_fields *f, const char *what,
 					const struct expr *e, struct error *err);
+
+/* The same of the recordings that were chosen alone; takes the reference. NULL: -ENOMEM. */
+json_t *search_of_hosts(const struct search_engine *e, json_t *query);
 
 /* ---- search_values.c: what a server sends, as rows ---- */
 

@@ -167,6 +167,8 @@ int search_scan_new(struct search_engine *e, const struct scan_request *q, struc
 		r = error_errno(err, -ENOMEM, "rows");
 	else if (!s->over)
 		r = search_plan_filter(&s->fields, &p, &s->query, err);
+	if (r >= 0 && !s->over)
+		s->query = search_of_hosts(e, s->query);
 	if (r < 0) {
 		search_scan_free(&s->scan);
 		return r;

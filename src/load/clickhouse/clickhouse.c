@@ -20,6 +20,7 @@
 #include "clickhouse/native.h"
 #include "clickhouse/server.h"
 #include "clickhouse/tables.h"
+#include "load/clickhouse/otel_traces.h"
 
 #define ROWS_AT_ONCE  (256u << 10) /* of a table in a request: parts of tens of MB, few to merge */
 #define BYTES_AT_ONCE (64u << 20)  /* compressed */
@@ -47,8 +48,10 @@ struct click {
 	uint64_t part;
 	int64_t began;
 	char id[64]; /* of inserts */
+	struct buf host;
 	struct pending tables[TABLE_COUNT];
 	struct buf raw;
+	int64_t *generations; /* [BATCH_ROWS_MAX] of the block at hand */
 };
 
 static void click_load_free(struct load_target *t)
@@ -60,6 +63,8 @@ static void click_load_free(struct load_target *t)
 		map_free(&c->tables[i].there);
 	}
 	buf_free(&c->raw);
+	free(c->generations);
+	buf_free(&c->host);
 	clickhouse_close(&c->server);
 	free(c);
 }
@@ -70,7 +75,9 @@ static int click_schema(const struct load_options *opt, const char *version, str
 
 	if (version && sscanf(version, "%u.%u", &major, &minor) != 2)
 		return -EINVAL;
-	return clickhouse_ddl("weir", major * 1000 + minor, opt->keep_ns, out);
+	return clickhouse_ddl("weir", major * 1000 + minor, opt->keep_ns, out) < 0
+		       ? -ENOMEM
+		       : otel_ddl(major * 1000 + minor, opt->keep_ns, out);
 }
 
 /* Statement by statement: HTTP takes one at a time. */
@@ -81,6 +88,8 @@ static int make_tables(struct click *c, const struct load_options *opt, struct e
 	int r = clickhouse_ddl(net_client_database(c->server.client), c->server.version,
 			       opt->keep_ns, &ddl);
 
+	if (r >= 0)
+		r = otel_ddl(c->server.version, opt->keep_ns, &ddl);
 	if (r < 0)
 		return error_errno(err, r, "the tables");
 	at = (char *)buf_str(&ddl) ? (char *)ddl.data : NULL;
@@ -103,6 +112,11 @@ static int click_load_connect(struct load_target **ret, const char *address,
 	if (!c)
 		return error_errno(err, -ENOMEM, "%.200s", address);
 	c->target.ops = &clickhouse_target;
+	c->generations = calloc(BATCH_ROWS_MAX, sizeof(*c->generations));
+	if (!c->generations) {
+		free(c);
+		return error_errno(err, -ENOMEM, "%.200s", address);
+	}
 	r = clickhouse_connect(&c->server, address, err);
 	if (r >= 0)
 		r = make_tables(c, opt, err);
@@ -275,6 +289,9 @@ static int click_begin(struct load_target *t, const struct load_recording *rec, 
 	}
 	c->part = part;
 	c->began = rec->began;
+	buf_clear(&c->host);
+	if (rec->host.len && buf_append(&c->host, rec->host.data, rec->host.len) < 0)
+		return error_errno(err, -ENOMEM, "the recording");
 	r = find_number(c, rec, &known, err);
 	if (r < 0)
 		return r;
@@ -341,7 +358,7 @@ static uint16_t block_day(const struct click *c, const struct load_block *b)
 		first = MIN(first, b->ends[i]);
 		last = MAX(last, b->ends[i]);
 	}
-	if (first > last)
+	if (first > last || b->generation != UINT64_MAX)
 		return click_load_day_of(c->began);
 	return first < 0 || last - first >= DAY_NS ? CLICKHOUSE_DAY_NONE : click_load_day_of(first);
 }
@@ -359,6 +376,39 @@ static int click_flush(struct load_target *t, struct error *err)
 	return r;
 }
 
+/* Rows of a table that was made after recording know their generation instead of when they ended. */
+static const int64_t *click_ends(struct click *c, const struct load_block *b)
+{
+	if (b->generation == UINT64_MAX)
+		return b->ends;
+	for (size_t i = 0; i < b->rows->rows; i++)
+		c->generations[i] = (int64_t)clickhouse_block_no(b->part, false, b->generation);
+	return c->generations;
+}
+
+static int click_made(struct load_target *t, enum table_id table, uint64_t generation,
+		      struct error *err)
+{
+	struct click *c = (struct click *)t;
+	const char *name = schema_table(table)->name;
+	long long number = (long long)clickhouse_block_no(c->part, false, generation);
+	_cleanup_buf_ struct buf answer = {0};
+	char sql[400];
+	int r;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT count() FROM made WHERE recording = %u AND part = %llu AND name = '%s' "
+		 "AND generation = %lld",
+		 c->recording, (unsigned long long)c->part, name, number);
+	r = clickhouse_do(&c->server, sql, &answer, err);
+	if (r < 0 || strcmp(buf_str(&answer), "0\n"))
+		return r;
+	snprintf(sql, sizeof(sql), "INSERT INTO made VALUES (%u, %llu, '%s', %lld, toDate(%u))",
+		 c->recording, (unsigned long long)c->part, name, number,
+		 click_load_day_of(c->began));
+	return clickhouse_do(&c->server, sql, NULL, err);
+}
+
 static int click_put(struct load_target *t, const struct load_block *b, struct error *err)
 {
 	struct click *c = (struct click *)t;
@@ -367,7 +417,7 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	struct native_keys keys = {.recording = c->recording,
 				   .block_no = clickhouse_block_no(b->part, b->long_calls, b->seq),
 				   .day = block_day(c, b),
-				   .ended = b->ends};
+				   .ended = click_ends(c, b)};
 	int r = 0;
 
 	if (b->seq > UINT32_MAX || b->part > 1u << 30)
@@ -390,6 +440,17 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	return 0;
 }
 
+static int click_finish(struct load_target *t, struct store *s, uint64_t *ret, struct error *err)
+{
+	struct click *c = (struct click *)t;
+	const struct otel_of of = {.recording = c->recording,
+				   .part = c->part,
+				   .id = c->id,
+				   .host = {c->host.data, (uint32_t)c->host.len}};
+
+	return otel_load(&c->server, &of, s, ret, err);
+}
+
 static void click_load_interrupt(struct load_target *t)
 {
 	net_client_stop(((struct click *)t)->server.client);
@@ -404,6 +465,8 @@ const struct load_target_ops clickhouse_target = {
 	.has = click_has,
 	.put = click_put,
 	.flush = click_flush,
+	.made = click_made,
+	.finish = click_finish,
 	.interrupt = click_load_interrupt,
 	.free = click_load_free,
 };

@@ -88,7 +88,9 @@ static void route_trace_put_traces(const struct server *s, struct js *j)
 	js_open(j, '[');
 	for (size_t i = 0; i < store_trace_count(s->store); i++) {
 		js_open(j, '{');
-		js_key_string(j, "path", store_trace_path(s->store, i));
+		js_key_string(j, "path",
+			      s->opt.shown ? s->opt.shown(store_trace_path(s->store, i))
+					   : store_trace_path(s->store, i));
 		js_key_uint(j, "bytes", store_trace_bytes(s->store, i));
 		js_close(j, '}');
 	}
@@ -111,6 +113,8 @@ static void put_hosts(const struct server *s, struct js *j)
 		js_key_bytes(j, "kernel", h->kernel);
 		js_key_bytes(j, "machine", h->machine);
 		js_key_int(j, "cpus", h->cpus);
+		if (h->end_at != INT64_MIN) /* it ended in order */
+			js_key_int(j, "drift", h->end_offset - h->clock_offset);
 		js_close(j, '}');
 	}
 	js_close(j, ']');

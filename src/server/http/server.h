@@ -16,11 +16,12 @@
 struct server_options {
 	const char *const *paths; /* files, or directories of them */
 	size_t path_count;
-	uint16_t port;		    /* 0: SERVER_PORT or the next free one */
-	const char *library;	    /* the engine's; NULL: looked for */
-	uint64_t memory_max;	    /* of all questions that run, together; 0: 512 MiB */
-	uint64_t download_max;	    /* bytes of a file that is made for a download; 0: 4 GiB */
-	unsigned int threads;	    /* of one question; 0: one per CPU */
+	uint16_t port;	       /* 0: SERVER_PORT or the next free one */
+	const char *library;   /* the engine's; NULL: looked for */
+	uint64_t memory_max;   /* of all questions that run, together; 0: 512 MiB */
+	uint64_t download_max; /* bytes of a file that is made for a download; 0: 4 GiB */
+	unsigned int threads;  /* of one question; 0: one per CPU */
+	const char *(*shown)(const char *path); /* what a path is told as; NULL: as it is */
 	struct store_writer *spans; /* where spans go that are sent; NULL: none are taken */
 	/* What the command line has words for: one call as strace's line, and what is missing from a
 	 * trace as the member "loss" of every document. 0 or negative. */

@@ -3,6 +3,7 @@
 
 import { decodeColumns, type Columns } from './columns';
 import { damage } from './damage.svelte';
+import type { Diff } from './compare';
 import type { Disks } from './disks';
 import type { Alike, Order } from './alike';
 import type { Flow, FlowPlace } from './flow';
@@ -50,8 +51,10 @@ export interface TraceInfo {
 	follow: boolean;
 	generation: number;
 	command: string;
+	/** A path with a scheme is the address of a store: its rows were fetched into a file when the server began. */
 	traces: { path: string; bytes: number }[];
-	hosts: { name: string; kernel: string; machine: string; cpus: number }[];
+	/** `drift`: how far its wall clock went from the one of the trace until recording ended, ns. */
+	hosts: { name: string; kernel: string; machine: string; cpus: number; drift?: number }[];
 	ops: number;
 	/** Of each table that has some. */
 	rows: Record<string, number>;
@@ -473,6 +476,7 @@ export const api = {
 	/** Every later place of the bytes that these calls moved. */
 	places: async (what: Scope & { of: string }, signal?: AbortSignal): Promise<FlowPlace[]> =>
 		((await (await get('analysis/flow', { ...what }, signal)).json()) as { tables: { tree?: { rows: FlowPlace[] } } }).tables.tree?.rows ?? [],
+	diff: async (what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Diff> => (await get('analysis/diff', { ...what }, signal)).json(),
 	disks: async (scope: Scope, signal?: AbortSignal): Promise<Disks> => (await get('analysis/disks', { ...scope }, signal)).json(),
 	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
 		(await get('check', params, signal)).json(),

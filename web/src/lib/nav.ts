@@ -21,6 +21,7 @@ export const pages: Page[] = [
 	{ id: 'stacks', title: 'Stacks', key: 's', hint: 'which functions led to the calls', load: () => import('../pages/Stacks.svelte') },
 	{ id: 'requests', title: 'Requests', key: 'r', hint: 'where the time of requests went', load: () => import('../pages/Requests.svelte') },
 	{ id: 'flow', title: 'Flow', key: 'c', hint: 'what became of the bytes, and what happened because of what', load: () => import('../pages/Flow.svelte') },
+	{ id: 'compare', title: 'Compare', key: 'm', hint: 'two hosts, containers, programs or times side by side', load: () => import('../pages/Compare.svelte') },
 	{ id: 'explore', title: 'Explore', key: 'e', hint: 'ask anything', load: () => import('../pages/Explore.svelte') },
 	{ id: 'dashboards', title: 'Dashboards', key: 'd', hint: 'charts that were kept', load: () => import('../pages/Dashboards.svelte') },
 ];

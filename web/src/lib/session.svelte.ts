@@ -118,3 +118,9 @@ class Session {
 }
 
 export const session = new Session();
+
+/** The names of the machines, each once. */
+export const hostsOf = (trace: TraceInfo): string[] => [...new Set(trace.hosts.map((h) => h.name))].filter((n) => n !== '').sort();
+
+/** The address of the store whose rows are shown; undefined where they are those of trace files. */
+export const storeOf = (trace: TraceInfo): string | undefined => trace.traces.find((t) => t.path.includes('://'))?.path;

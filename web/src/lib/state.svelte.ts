@@ -7,6 +7,7 @@ export interface View {
 	from?: number;
 	to?: number;
 	filter: string; // an expression of the query language
+	host: string; // of several machines the one that is looked at; '': all
 	/** What belongs to one page alone: the file shown, the query typed, the lane, the selected call. */
 	own: Record<string, string>;
 }
@@ -20,12 +21,13 @@ export function parseView(search: string): View {
 		const text = params.get(name);
 		return text !== null && NUMBER.test(text) ? Number(text) : undefined;
 	};
-	for (const [name, value] of params) if (!['page', 'from', 'to', 'filter'].includes(name)) own[name] = value;
+	for (const [name, value] of params) if (!['page', 'from', 'to', 'filter', 'host'].includes(name)) own[name] = value;
 	return {
 		page: params.get('page') ?? 'overview',
 		from: whole('from'),
 		to: whole('to'),
 		filter: params.get('filter') ?? '',
+		host: params.get('host') ?? '',
 		own,
 	};
 }
@@ -36,18 +38,25 @@ export function formatView(view: View): string {
 	if (view.from !== undefined) params.set('from', String(Math.round(view.from)));
 	if (view.to !== undefined) params.set('to', String(Math.round(view.to)));
 	if (view.filter) params.set('filter', view.filter);
+	if (view.host) params.set('host', view.host);
 	for (const [name, value] of Object.entries(view.own)) if (value !== '') params.set(name, value);
 	const text = params.toString();
 	return text ? `?${text}` : '';
 }
 
+/** The filter that is typed, of the host that is looked at. */
+export function hostedFilter(view: View): string {
+	if (!view.host) return view.filter;
+	return bothOf(view.filter, `host == ${quote(view.host)}`);
+}
+
 /** What every question about what is looked at carries. */
 export function scopeOf(view: View): { filter: string; from: number | undefined; to: number | undefined } {
-	return { filter: view.filter, from: view.from, to: view.to };
+	return { filter: hostedFilter(view), from: view.from, to: view.to };
 }
 
 class State {
-	view = $state<View>({ page: 'overview', filter: '', own: {} });
+	view = $state<View>({ page: 'overview', filter: '', host: '', own: {} });
 	/** The time under the pointer, shown by every chart; null where there is none. Not in the address. */
 	cross = $state<number | null>(null);
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/hosts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "store/store.h"
+
+#define NAMES_MAX 20 /* told in a message */
+
+struct hosts {
+	const struct option_list *wanted;
+	const char **paths; /* that were chosen */
+	size_t count, cap;
+	uint64_t found;	  /* of the first 64 that are wanted: a trace is of it */
+	struct buf names; /* of all traces */
+	size_t told;
+};
+
+static bool host_is(struct bytes name, const char *text)
+{
+	return name.data && name.len == strlen(text) && !memcmp(name.data, text, name.len);
+}
+
+/* For the message: each once. */
+static int hosts_note(struct hosts *h, struct bytes name)
+{
+	_cleanup_buf_ struct buf one = {0};
+	int r = buf_printf(&one, " %.*s,", (int)MIN(name.len, 100u), (const char *)name.data);
+
+	if (r < 0 || h->told >= NAMES_MAX || strstr(buf_str(&h->names), buf_str(&one)))
+		return r;
+	h->told++;
+	return buf_append(&h->names, one.data, one.len);
+}
+
+/* Whether the only trace of a store is of a host that is wanted. */
+static int hosts_wants(struct hosts *h, struct store *s, bool *ret, struct error *err)
+{
+	const struct dims *d = store_dims_few(s);
+	struct bytes name = {0};
+
+	*ret = false;
+	for (size_t i = 0; i < dims_rows(d, TABLE_HOST); i++) {
+		const struct dims_host *row = dims_host(d, dims_id_at(d, TABLE_HOST, i));
+
+		if (!row || !row->name.data)
+			continue;
+		if (name.data &&
+		    (name.len != row->name.len || memcmp(name.data, row->name.data, name.len)))
+			return error_set(err, -EINVAL,
+					 "%.500s is of several hosts; choose of its calls: --where "
+					 "'host == \"%.100s\"'",
+					 store_trace_path(s, 0), h->wanted->items[0]);
+		name = row->name;
+	}
+	if (!name.data)
+		return 0;
+	for (size_t i = 0; i < h->wanted->count; i++) {
+		if (!host_is(name, h->wanted->items[i]))
+			continue;
+		h->found |= i < 64 ? 1ull << i : 0;
+		*ret = true;
+	}
+	return hosts_note(h, name) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int hosts_look(struct hosts *h, const char *path, struct error *err)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	bool wanted;
+	int r = store_open(&s, &path, 1, err);
+
+	if (r >= 0)
+		r = hosts_wants(h, s, &wanted, err);
+	if (r < 0 || !wanted)
+		return r;
+	r = grow((void **)&h->paths, &h->cap, h->count + 1, sizeof(*h->paths));
+	if (r >= 0) {
+		h->paths[h->count] = strdup(path);
+		r = h->paths[h->count] ? 0 : -ENOMEM;
+	}
+	h->count += r >= 0;
+	return r < 0 ? error_set(err, r, "out of memory") : 0;
+}
+
+static int hosts_missing(struct hosts *h, struct error *err)
+{
+	for (size_t i = 0; i < MIN(h->wanted->count, 64u); i++) {
+		if (h->found >> i & 1)
+			continue;
+		if (h->names.len) /* the last comma */
+			h->names.len--;
+		return error_set(
+			err, -ENOENT, "--host: no trace here is of host '%.100s'; %s%.600s",
+			h->wanted->items[i], h->names.len ? "there are:" : "none names its host",
+			buf_str(&h->names));
+	}
+	return 0;
+}
+
+int hosts_choose(const struct option_list *hosts, const char ***paths, size_t *count,
+		 struct error *err)
+{
+	_cleanup_(store_freep) struct store *all = NULL;
+	struct hosts h = {.wanted = hosts};
+	int r = store_open(&all, *paths, *count, err);
+
+	for (size_t i = 0; r >= 0 && i < store_trace_count(all); i++)
+		r = hosts_look(&h, store_trace_path(all, i), err);
+	if (r >= 0)
+		r = hosts_missing(&h, err);
+	buf_free(&h.names);
+	if (r < 0) {
+		free(h.paths);
+		return r;
+	}
+	free(*paths);
+	*paths = h.paths;
+	*count = h.count;
+	return 0;
+}

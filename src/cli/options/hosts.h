@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hosts.h: --host: of several traces those that were recorded on machines of these names. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/option.h"
+
+/*
+ * Replaces paths of traces and folders (the texts are borrowed, the array is freed) by those of the traces that are of one of
+ * the hosts; their texts live as long as the process. -ENOENT: no trace is of one of them; the message names the hosts there are.
+ */
+int hosts_choose(const struct option_list *hosts, const char ***paths, size_t *count,
+		 struct error *err);

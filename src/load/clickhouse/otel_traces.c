@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+/* otel_traces.c: spans as rows of otel_traces, one JSON object each. */
+#include "load/clickhouse/otel_traces.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "exchange/span_out.h"
+#include "exchange/spans_out.h"
+
+#define DAY_NS	      86400000000000ll
+#define BYTES_AT_ONCE (16u << 20)
+
+/* Times are since the epoch; one request makes one part a partition. */
+#define OTEL_SETTINGS                                                       \
+	"&date_time_input_format=basic&input_format_parallel_parsing=0"     \
+	"&max_insert_block_size=4194304&min_insert_block_size_rows=4194304" \
+	"&min_insert_block_size_bytes=4294967296"
+
+static const char otel_table[] =
+	"CREATE TABLE IF NOT EXISTS `otel_traces` (\n"
+	"  `Timestamp` DateTime64(9) CODEC(Delta, ZSTD(1)),\n"
+	"  `TraceId` String CODEC(ZSTD(1)),\n"
+	"  `SpanId` String CODEC(ZSTD(1)),\n"
+	"  `ParentSpanId` String CODEC(ZSTD(1)),\n"
+	"  `TraceState` String CODEC(ZSTD(1)),\n"
+	"  `SpanName` LowCardinality(String) CODEC(ZSTD(1)),\n"
+	"  `SpanKind` LowCardinality(String) CODEC(ZSTD(1)),\n"
+	"  `ServiceName` LowCardinality(String) CODEC(ZSTD(1)),\n"
+	"  `ResourceAttributes` Map(LowCardinality(String), String) CODEC(ZSTD(1)),\n"
+	"  `ScopeName` String CODEC(ZSTD(1)),\n"
+	"  `ScopeVersion` String CODEC(ZSTD(1)),\n"
+	"  `SpanAttributes` Map(LowCardinality(String), String) CODEC(ZSTD(1)),\n"
+	"  `Duration` UInt64 CODEC(ZSTD(1)),\n"
+	"  `StatusCode` LowCardinality(String) CODEC(ZSTD(1)),\n"
+	"  `StatusMessage` String CODEC(ZSTD(1)),\n"
+	"  `Events` Nested(Timestamp DateTime64(9), Name LowCardinality(String), Attributes "
+	"Map(LowCardinality(String), String)) CODEC(ZSTD(1)),\n"
+	"  `Links` Nested(TraceId String, SpanId String, TraceState String, Attributes "
+	"Map(LowCardinality(String), String)) CODEC(ZSTD(1)),\n"
+	"  INDEX idx_trace_id TraceId TYPE bloom_filter(0.001) GRANULARITY 1,\n"
+	"  INDEX idx_res_attr_key mapKeys(ResourceAttributes) TYPE bloom_filter(0.01) "
+	"GRANULARITY 1,\n"
+	"  INDEX idx_res_attr_value mapValues(ResourceAttributes) TYPE bloom_filter(0.01) "
+	"GRANULARITY 1,\n"
+	"  INDEX idx_span_attr_key mapKeys(SpanAttributes) TYPE bloom_filter(0.01) GRANULARITY "
+	"1,\n"
+	"  INDEX idx_span_attr_value mapValues(SpanAttributes) TYPE bloom_filter(0.01) "
+	"GRANULARITY 1,\n"
+	"  INDEX idx_duration Duration TYPE minmax GRANULARITY 1\n"
+	") ENGINE = MergeTree PARTITION BY toDate(Timestamp) ORDER BY (ServiceName, SpanName, "
+	"toDateTime(Timestamp), Timestamp)";
+
+static const char otel_times[] =
+	"CREATE TABLE IF NOT EXISTS `otel_traces_trace_id_ts` (\n"
+	"  `TraceId` String CODEC(ZSTD(1)),\n"
+	"  `Start` DateTime CODEC(Delta, ZSTD(1)),\n"
+	"  `End` DateTime CODEC(Delta, ZSTD(1)),\n"
+	"  INDEX idx_trace_id TraceId TYPE bloom_filter(0.01) GRANULARITY 1\n"
+	") ENGINE = MergeTree PARTITION BY toDate(Start) ORDER BY (TraceId, Start)";
+
+/* Columns that a collector's table lacks, and which spans are of which time. */
+static const char otel_rest[] =
+	"ALTER TABLE `otel_traces` ADD COLUMN IF NOT EXISTS `WeirRecording` UInt32, ADD COLUMN IF "
+	"NOT EXISTS `WeirPart` UInt64;\n"
+	"CREATE MATERIALIZED VIEW IF NOT EXISTS `otel_traces_trace_id_ts_mv` TO "
+	"`otel_traces_trace_id_ts` AS SELECT TraceId, min(Timestamp) AS Start, max(Timestamp) AS "
+	"End FROM `otel_traces` WHERE TraceId != '' GROUP BY TraceId;\n";
+
+static int otel_put_end(const char *time, int64_t keep_ns, struct buf *out)
+{
+	int r = 0;
+
+	if (keep_ns)
+		r = buf_printf(out, " TTL toDate(%s) + toIntervalDay(%lld)", time,
+			       (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
+	return r < 0 ? r : buf_printf(out, " SETTINGS ttl_only_drop_parts = 1;\n");
+}
+
+int otel_ddl(unsigned int version, int64_t keep_ns, struct buf *out)
+{
+	int r;
+
+	if (version < OTEL_VERSION)
+		return 0;
+	r = buf_append(out, otel_table, sizeof(otel_table) - 1);
+	if (r >= 0)
+		r = otel_put_end("Timestamp", keep_ns, out);
+	if (r >= 0)
+		r = buf_append(out, otel_times, sizeof(otel_times) - 1);
+	if (r >= 0)
+		r = otel_put_end("Start", keep_ns, out);
+	return r < 0 ? r : buf_append(out, otel_rest, sizeof(otel_rest) - 1);
+}
+
+/* ---- a row ---- */
+
+/* "1795537438.492724213" */
+static json_t *otel_time(int64_t ns)
+{
+	char text[40];
+
+	ns = MAX(ns, (int64_t)0);
+	snprintf(text, sizeof(text), "%lld.%09lld", (long long)(ns / NSEC_PER_SEC),
+		 (long long)(ns % NSEC_PER_SEC));
+	return json_string(text);
+}
+
+/* The values of an object as texts: what is no text as JSON. Takes it; NULL: no memory. */
+static json_t *otel_map(json_t *attributes)
+{
+	_cleanup_json_ json_t *from = attributes;
+	json_t *to = json_object(), *value;
+	const char *key;
+
+	json_object_foreach(from, key, value)
+	{
+		_cleanup_free_ char *text =
+			json_is_string(value) ? NULL
+					      : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+		json_t *own = text ? json_string(text) : json_incref(value);
+
+		if ((!text && !json_is_string(value)) || json_object_set_new(to, key, own) < 0) {
+			json_decref(to);
+			return NULL;
+		}
+	}
+	return to;
+}
+
+static json_t *otel_resource(const struct otel_of *of, const struct span_out *s)
+{
+	_cleanup_json_ json_t *kept = json_take(s->attributes, NAME_RESOURCE);
+	json_t *all = json_is_object(kept) ? json_copy(kept) : json_object();
+	int r = all ? 0 : -ENOMEM;
+
+	if (r >= 0 && s->service.data)
+		r = json_set_some(all, "service.name", json_mended(s->service));
+	if (r >= 0 && of->host.len && !json_object_get(all, "host.name"))
+		r = json_set_some(all, "host.name", json_mended(of->host));
+	if (r >= 0)
+		return otel_map(all);
+	json_decref(all);
+	return NULL;
+}
+
+/* A list of the row, as long as its neighbours. */
+static int otel_add(json_t *row, const char *list, json_t *value)
+{
+	return value && json_array_append_new(json_object_get(row, list), value) == 0 ? 0 : -ENOMEM;
+}
+
+static int otel_events(json_t *row, const struct span_out *s)
+{
+	static const char *const lists[] = {"Events.Timestamp", "Events.Name", "Events.Attributes"};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && r >= 0; i++)
+		r = json_set_some(row, lists[i], json_array());
+	for (size_t i = 0; i < s->note_count && r >= 0; i++) {
+		r = otel_add(row, lists[0], otel_time(s->notes[i].at));
+		if (r >= 0)
+			r = otel_add(row, lists[1], json_mended(s->notes[i].name));
+		if (r >= 0)
+			r = otel_add(row, lists[2], otel_map(note_attributes(&s->notes[i])));
+	}
+	return r;
+}
+
+static json_t *otel_text(const json_t *object, const char *name)
+{
+	const json_t *v = json_object_get(object, name);
+
+	return json_is_string(v) ? json_copy((json_t *)v) : json_string("");
+}
+
+static int otel_links(json_t *row, const struct span_out *s)
+{
+	static const char *const lists[] = {"Links.TraceId", "Links.SpanId", "Links.TraceState"};
+	static const char *const names[] = {"traceId", "spanId", "traceState"};
+	_cleanup_json_ json_t *links = json_take(s->attributes, NAME_LINKS);
+	json_t *link;
+	size_t i;
+	int r = json_set_some(row, "Links.Attributes", json_array());
+
+	for (size_t k = 0; k < ARRAY_SIZE(lists) && r >= 0; k++)
+		r = json_set_some(row, lists[k], json_array());
+	json_array_foreach(links, i, link)
+	{
+		json_t *attributes = json_object_get(link, "attributes");
+
+		for (size_t k = 0; k < ARRAY_SIZE(lists) && r >= 0; k++)
+			r = otel_add(row, lists[k], otel_text(link, names[k]));
+		if (r >= 0)
+			r = otel_add(row, "Links.Attributes",
+				     otel_map(json_is_object(attributes) ? json_incref(attributes)
+									 : json_object()));
+	}
+	return r;
+}
+
+/* What is in places of its own; the rest of the attributes stays. */
+static int otel_scope(json_t *row, const struct span_out *s)
+{
+	_cleanup_json_ json_t *scope = json_take(s->attributes, NAME_SCOPE);
+	json_t *state = json_take(s->attributes, NAME_TRACE_STATE),
+	       *message = json_take(s->attributes, NAME_DESCRIPTION);
+	int r = json_set_some(row, "TraceState", state);
+
+	if (r >= 0)
+		r = json_set_some(row, "StatusMessage", message);
+	if (r >= 0)
+		r = json_set_some(row, "ScopeName", otel_text(scope, "name"));
+	return r < 0 ? r : json_set_some(row, "ScopeVersion", otel_text(scope, "version"));
+}
+
+static int otel_set_row(json_t *row, const struct otel_of *of, const struct span_out *s)
+{
+	static const char *const kinds[] = {"Internal", "Server", "Client", "Producer", "Consumer"};
+	static const char *const states[] = {"Unset", "Ok", "Error"};
+	const char *kind =
+		s->kind >= 0 && s->kind < (int)ARRAY_SIZE(kinds) ? kinds[s->kind] : "Unspecified";
+	const char *status = s->status >= 0 && s->status < (int)ARRAY_SIZE(states)
+				     ? states[s->status]
+				     : states[0];
+	int r = json_set_some(row, "Timestamp", otel_time(s->start));
+
+	if (r >= 0)
+		r = json_set_some(row, "SpanName", json_mended(s->name));
+	if (r >= 0)
+		r = json_set_some(row, "ServiceName",
+				  s->service.data ? json_mended(s->service) : json_string(""));
+	if (r >= 0)
+		r = json_object_update_new(row, json_pack("{ss,ss,ss,ss,ss,sI,sI,sI}", "TraceId",
+							  s->ids.trace, "SpanId", s->ids.span,
+							  "ParentSpanId", s->ids.parent, "SpanKind",
+							  kind, "StatusCode", status, "Duration",
+							  (json_int_t)s->dur, "WeirRecording",
+							  (json_int_t)of->recording, "WeirPart",
+							  (json_int_t)of->part)) < 0
+			    ? -ENOMEM
+			    : 0;
+	if (r >= 0)
+		r = json_set_some(row, "ResourceAttributes", otel_resource(of, s));
+	if (r >= 0)
+		r = otel_scope(row, s);
+	if (r >= 0)
+		r = otel_events(row, s);
+	if (r >= 0)
+		r = otel_links(row, s);
+	return r < 0 ? r
+		     : json_set_some(row, "SpanAttributes", otel_map(json_incref(s->attributes)));
+}
+
+/* ---- all of them ---- */
+
+struct otel_loading {
+	struct clickhouse *server;
+	const struct otel_of *of;
+	struct map there; /* hash of an id -> 1 */
+	struct buf body;
+	uint64_t added;
+	struct error *err;
+};
+
+static uint64_t otel_key(const char *id)
+{
+	return strtoull(id, NULL, 16);
+}
+
+static int otel_learn(struct otel_loading *l)
+{
+	_cleanup_buf_ struct buf answer = {0};
+	char sql[160];
+	int r;
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT SpanId FROM otel_traces WHERE WeirRecording = %u AND WeirPart = %llu",
+		 l->of->recording, (unsigned long long)l->of->part);
+	r = clickhouse_do(l->server, sql, &answer, l->err);
+	if (r < 0)
+		return r;
+	for (const char *at = buf_str(&answer); *at && r >= 0;) {
+		r = map_set(&l->there, otel_key(at), 1);
+		at += strcspn(at, "\n");
+		at += *at == '\n';
+	}
+	return r < 0 ? error_errno(l->err, r, "the spans that are there") : 0;
+}
+
+static int otel_send(struct otel_loading *l)
+{
+	const struct clickhouse_query q = {
+		.sql = "INSERT INTO otel_traces FORMAT JSONEachRow",
+		.settings = OTEL_SETTINGS,
+		.id = l->of->id,
+		.data = {l->body.data, (uint32_t)l->body.len},
+	};
+	_cleanup_buf_ struct buf answer = {0};
+	int r = l->body.len ? clickhouse_run(l->server, &q, &answer, l->err) : 0;
+
+	buf_clear(&l->body);
+	return r;
+}
+
+static int otel_take(void *arg, const struct span_out *s)
+{
+	struct otel_loading *l = arg;
+	_cleanup_json_ json_t *row = NULL;
+	_cleanup_free_ char *text = NULL;
+	uint64_t one;
+	int r;
+
+	if (map_get(&l->there, otel_key(s->ids.span), &one))
+		return 0;
+	row = json_object();
+	r = row ? otel_set_row(row, l->of, s) : -ENOMEM;
+	text = r < 0 ? NULL : json_dumps(row, JSON_COMPACT);
+	if (!text)
+		return error_errno(l->err, r < 0 ? r : -ENOMEM, "a span");
+	r = map_set(&l->there, otel_key(s->ids.span), 1);
+	if (r >= 0)
+		r = buf_printf(&l->body, "%s\n", text);
+	if (r < 0)
+		return error_errno(l->err, r, "a span");
+	l->added++;
+	return l->body.len < BYTES_AT_ONCE ? 0 : otel_send(l);
+}
+
+static bool otel_has(const struct store *s, enum table_id table)
+{
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		if (store_block(s, i)->table == table)
+			return true;
+	}
+	return false;
+}
+
+int otel_load(struct clickhouse *c, const struct otel_of *of, struct store *s, uint64_t *ret_spans,
+	      struct error *err)
+{
+	const struct spans_out_options opt = {.from = INT64_MIN,
+					      .to = INT64_MAX,
+					      .apart = true,
+					      .calls = otel_has(s, TABLE_OP),
+					      .calls_ns = -1};
+	struct otel_loading l = {.server = c, .of = of, .err = err};
+	_cleanup_(spans_out_freep) struct spans_out *spans = NULL;
+	struct error why = {0};
+	int r = 0;
+
+	*ret_spans = 0;
+	if (c->version < OTEL_VERSION || !(otel_has(s, TABLE_SPAN) || otel_has(s, TABLE_PERIOD)))
+		return 0;
+	r = spans_out_new(&spans, s, &opt, err);
+	if (r >= 0)
+		r = otel_learn(&l);
+	if (r >= 0) {
+		r = spans_out_each(spans, otel_take, &l, &why);
+		if (r < 0 && err && !err->code)
+			*err = why;
+	}
+	if (r >= 0)
+		r = otel_send(&l);
+	map_free(&l.there);
+	buf_free(&l.body);
+	*ret_spans = r < 0 ? 0 : l.added;
+	return r;
+}
