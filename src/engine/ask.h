@@ -102,7 +102,7 @@ static inline int engine_scan_of(struct engine_scan **ret, struct engine *e,
 struct engine_scan_ops {
 	ssize_t (*next)(struct engine_scan *s, const struct batch **ret_batch,
 			const uint32_t **ret_rows, struct error *err);
-	int64_t (*end)(const struct engine_scan *s, uint32_t row);
+	const int64_t *(*ends)(const struct engine_scan *s);
 	void (*progress)(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total);
 	void (*free)(struct engine_scan *s);
 };
@@ -124,10 +124,14 @@ static inline ssize_t engine_scan_next(struct engine_scan *s, const struct batch
 {
 	return s->ops->next(s, ret_batch, ret_rows, err);
 }
-/* When a row of the batch that engine_scan_next() gave last ended, as order.h has it; 0 where rows are not events. */
+/* By row of the batch that engine_scan_next() gave last: when it ended, as order.h has it; 0 where rows are not events. */
+static inline const int64_t *engine_scan_ends(const struct engine_scan *s)
+{
+	return s->ops->ends(s);
+}
 static inline int64_t engine_scan_end(const struct engine_scan *s, uint32_t row)
 {
-	return s->ops->end(s, row);
+	return engine_scan_ends(s)[row];
 }
 /* Blocks looked at and all; any thread. */
 static inline void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done,
@@ -157,5 +161,9 @@ DEFINE_CLEANUP(struct engine_merge *, engine_merge_free)
 /* The next run of rows of one table, valid until the next call. How many; 0 at the end, negative on failure. */
 ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struct batch **ret_batch,
 			  const uint32_t **ret_rows, struct error *err);
-/* When a row of the batch that came last ended. */
-int64_t engine_merge_end(const struct engine_merge *m, uint32_t row);
+/* By row of the batch that came last: when it ended. */
+const int64_t *engine_merge_ends(const struct engine_merge *m);
+static inline int64_t engine_merge_end(const struct engine_merge *m, uint32_t row)
+{
+	return engine_merge_ends(m)[row];
+}

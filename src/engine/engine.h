@@ -349,6 +349,8 @@ static inline bool engine_result_estimated(const struct engine_result *r, size_t
  * or -ENOMEM.
  */
 int engine_escape(const void *data, size_t len, struct buf *out);
+/* True where engine_escape() changes nothing, as is seen at a glance: ASCII without a backslash. */
+bool engine_is_plain(const void *data, size_t len);
 int engine_unescape(const char *text, size_t len, struct buf *out);
 /* True where all of it is valid UTF-8 (no surrogates, no overlong forms). */
 bool engine_is_utf8(const void *data, size_t len);

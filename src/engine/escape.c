@@ -49,14 +49,34 @@ static int escaped_byte(const char *text, size_t len)
 	return byte == 0 || byte == '\\' || byte >= 0x80 ? byte : -1;
 }
 
+#define EACH_BYTE 0x0101010101010101ull
+#define EACH_TOP  0x8080808080808080ull
+
+/* Whether one of the eight bytes is 0, a backslash, or no ASCII; it may say so of a byte above one of these, too. */
+static bool escape_is_special(const uint8_t *p)
+{
+	uint64_t v, no_backslash;
+
+	memcpy(&v, p, sizeof(v));
+	no_backslash = v ^ EACH_BYTE * '\\';
+	return (v | (v - EACH_BYTE) | (no_backslash - EACH_BYTE)) & EACH_TOP;
+}
+
 /* How many bytes at p are characters of one byte that stay as they are: all of most names. */
 static size_t plain_length(const uint8_t *p, size_t len)
 {
 	size_t n = 0;
 
+	while (n + 8 <= len && !escape_is_special(p + n))
+		n += 8;
 	while (n < len && p[n] && p[n] < 0x80 && p[n] != '\\')
 		n++;
 	return n;
+}
+
+bool engine_is_plain(const void *data, size_t len)
+{
+	return plain_length(data, len) == len;
 }
 
 int engine_escape(const void *data, size_t len, struct buf *out)

@@ -9,6 +9,7 @@ struct merge_source {
 	struct engine_scan *scan;
 	const struct batch *batch;
 	const uint32_t *rows;
+	const int64_t *ends; /* by row */
 	size_t at, count;
 	bool ended;
 };
@@ -64,12 +65,13 @@ static int merge_fill(struct merge_source *t, struct error *err)
 	t->at = 0;
 	t->count = (size_t)n;
 	t->ended = n == 0;
+	t->ends = n ? engine_scan_ends(t->scan) : NULL;
 	return 0;
 }
 
 static int64_t merge_source_end(const struct merge_source *t, size_t at)
 {
-	return engine_scan_end(t->scan, t->rows[at]);
+	return t->ends[t->rows[at]];
 }
 
 /* True where the row at `at` of a comes before all that b still has, which begins at the time `y`. */
@@ -122,8 +124,8 @@ ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struc
 	return (ssize_t)end;
 }
 
-int64_t engine_merge_end(const struct engine_merge *m, uint32_t row)
+const int64_t *engine_merge_ends(const struct engine_merge *m)
 {
 	assert(m->given);
-	return engine_scan_end(m->given->scan, row);
+	return m->given->ends;
 }

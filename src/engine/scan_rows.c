@@ -351,9 +351,9 @@ static ssize_t scan_rows_next(struct engine_scan *scan, const struct batch **ret
 	return (ssize_t)n;
 }
 
-static int64_t scan_rows_end(const struct engine_scan *scan, uint32_t row)
+static const int64_t *scan_rows_ends(const struct engine_scan *scan)
 {
-	return ((const struct scan_rows *)scan)->given->ends[row];
+	return ((const struct scan_rows *)scan)->given->ends;
 }
 
 static void scan_rows_progress(const struct engine_scan *scan, uint64_t *ret_done,
@@ -367,7 +367,7 @@ static void scan_rows_progress(const struct engine_scan *scan, uint64_t *ret_don
 
 static const struct engine_scan_ops scan_rows_ops = {
 	.next = scan_rows_next,
-	.end = scan_rows_end,
+	.ends = scan_rows_ends,
 	.progress = scan_rows_progress,
 	.free = scan_rows_free,
 };

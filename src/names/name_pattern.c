@@ -27,47 +27,53 @@ static bool pattern_is_random(const uint8_t *s, size_t len, bool after_mark, boo
 	return temporary && len >= RANDOM_MIN && turns >= 3;
 }
 
-static int pattern_put_word(struct buf *out, const uint8_t *s, size_t len, bool random,
-			    bool *changed)
+/* Returns the end of what was written. */
+static uint8_t *pattern_put_word(uint8_t *to, const uint8_t *s, size_t len, bool random,
+				 bool *changed)
 {
-	int r = 0;
-
 	if (random) {
 		*changed = true;
-		return buf_append(out, "#", 1);
+		*to++ = '#';
+		return to;
 	}
-	for (size_t i = 0; i < len && r >= 0; i++) {
+	for (size_t i = 0; i < len; i++) {
 		if (!isdigit(s[i])) {
-			r = buf_append(out, s + i, 1);
+			*to++ = s[i];
 		} else if (i == 0 || !isdigit(s[i - 1])) {
 			*changed = true;
-			r = buf_append(out, "#", 1);
+			*to++ = '#';
 		}
 	}
-	return r;
+	return to;
 }
 
 int names_pattern(struct bytes text, struct buf *out, bool *ret_changed)
 {
 	bool changed = false, temporary = memmem(text.data, text.len, "/tmp/", 5) ||
 					  memmem(text.data, text.len, "/shm/", 5);
-	int r = 0;
+	int r = buf_reserve(out, text.len + 1); /* a pattern is no longer */
+	uint8_t *to;
 
-	for (size_t i = 0; i < text.len && r >= 0;) {
+	if (r < 0)
+		return r;
+	to = out->data + out->len;
+	for (size_t i = 0; i < text.len;) {
 		size_t end = i;
-		bool mark = i && strchr(".-_", text.data[i - 1]);
+		uint8_t before = i ? text.data[i - 1] : '/';
+		bool mark = !before || before == '.' || before == '-' || before == '_';
 
 		while (end < text.len && isalnum(text.data[end]))
 			end++;
 		if (end == i)
-			r = buf_append(out, text.data + end++, 1);
+			*to++ = text.data[end++];
 		else
-			r = pattern_put_word(
-				out, text.data + i, end - i,
+			to = pattern_put_word(
+				to, text.data + i, end - i,
 				pattern_is_random(text.data + i, end - i, mark, temporary),
 				&changed);
 		i = end;
 	}
+	out->len = (size_t)(to - out->data);
 	*ret_changed = changed;
-	return r;
+	return 0;
 }

@@ -172,7 +172,17 @@ void feed_one(struct feed *f, const char *op, const struct feed_call *c)
 		f->now = c->at;
 	start = f->now - c->back;
 	f->now += dur;
-	f->calls[f->count++] = (struct feature_call){
+	f->rests[f->count] = (struct feature_rest){
+		.pos2 = FEATURE_NULL,
+		.fd2 = feed_or_null(c->fd2),
+		.peer_id = c->peer ? c->peer - 1 : FEATURE_NULL,
+		.a0 = c->a0,
+		.a1 = c->a1,
+		.a2 = c->a2,
+		.waker_id = feed_or_null(c->waker),
+		.runq = feed_or_null(c->runq),
+	};
+	f->calls[f->count] = (struct feature_call){
 		.start = c->no_start ? FEATURE_NULL : start,
 		.stop = f->now,
 		.dur = dur + c->back,
@@ -189,19 +199,13 @@ void feed_one(struct feed *f, const char *op, const struct feed_call *c)
 		.process = c->process,
 		.file = c->file ? (uint32_t)c->file - 1 : FEATURE_NONE,
 		.file2 = c->file2 ? (uint32_t)c->file2 - 1 : FEATURE_NONE,
-		.status = (uint32_t)c->status,
+		.status = (uint16_t)c->status,
 		.op = (uint16_t)code,
 		.err = c->err,
 		.class = c->waits ? CLASS_WAIT : op_def((uint32_t)code)->class,
-		.pos2 = FEATURE_NULL,
-		.fd2 = feed_or_null(c->fd2),
-		.peer_id = c->peer ? c->peer - 1 : FEATURE_NULL,
-		.a0 = c->a0,
-		.a1 = c->a1,
-		.a2 = c->a2,
-		.waker_id = feed_or_null(c->waker),
-		.runq = feed_or_null(c->runq),
+		.rest = &f->rests[f->count],
 	};
+	f->count++;
 	f->world.last = f->now;
 	f->now += 1000;
 	if (f->count == FEATURE_CALLS_MAX)

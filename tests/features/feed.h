@@ -49,6 +49,7 @@ struct feed {
 	int64_t *id_parts[FEED_THINGS / FEATURE_IDS + 1];
 	size_t count;
 	struct feature_call calls[FEATURE_CALLS_MAX];
+	struct feature_rest rests[FEATURE_CALLS_MAX];
 };
 
 void feed_init(struct feed *f, const struct feature *feature);

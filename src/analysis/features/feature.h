@@ -26,24 +26,26 @@
 /*
  * A call. Numbers are given as things first appear, 0, 1, 2, ...: of a task (a thread over its versions), a process, a file
  * (a generation over its versions); FEATURE_NONE where there is none. Other values that are null, or of which an old trace has
- * no column, are FEATURE_NULL. All of it is in three cache lines, of which the third has what few calls need.
+ * no column, are FEATURE_NULL. It has two cache lines; what few calls have is in a third one, which those without it share.
  */
+struct feature_rest {
+	int64_t pos2, fd2, peer_id, a0, a1, a2, waker_id, runq;
+} __attribute__((aligned(64)));
 struct feature_call {
 	int64_t start; /* ns since the epoch; of a call that was entered before recording: null */
 	int64_t stop;  /* of a call that still runs: when recording ended */
 	int64_t dur, bytes, flags;  /* 0: none */
 	int64_t thread_id, file_id; /* ids as the trace has them: of versions */
 	int64_t ret, pos, size, fd;
-	int64_t file_size; /* of an open that succeeded */
+	int64_t file_size;		 /* of an open that succeeded */
+	const struct feature_rest *rest; /* as long as the call */
 	uint32_t task, process, file, file2;
-	uint32_t status;  /* 0: none */
 	uint16_t op, err; /* enum op; errno, 0: success */
+	uint16_t status;  /* 0: none */
 	uint8_t class;	  /* enum op_class */
 	bool no_bytes;	  /* it is not known whether it moved any */
-	int64_t pos2 __attribute__((aligned(64)));
-	int64_t fd2, peer_id, a0, a1, a2, waker_id, runq;
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct feature_call) == 192, "three lines");
+_Static_assert(sizeof(struct feature_call) == 128, "two lines");
 
 /* What the numbers stand for. Grows with each stretch; a feature reads it at any time. */
 struct feature_world {

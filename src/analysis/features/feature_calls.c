@@ -24,17 +24,29 @@ static const struct {
 	{OP_SIZE, offsetof(struct feature_call, size), FEATURE_NULL},
 	{OP_FD, offsetof(struct feature_call, fd), FEATURE_NULL},
 	{OP_FILE_SIZE, offsetof(struct feature_call, file_size), FEATURE_NULL},
-	{OP_POS2, offsetof(struct feature_call, pos2), FEATURE_NULL},
-	{OP_FD2, offsetof(struct feature_call, fd2), FEATURE_NULL},
-	{OP_PEER_ID, offsetof(struct feature_call, peer_id), FEATURE_NULL},
-	{OP_A0, offsetof(struct feature_call, a0), FEATURE_NULL},
-	{OP_A1, offsetof(struct feature_call, a1), FEATURE_NULL},
-	{OP_A2, offsetof(struct feature_call, a2), FEATURE_NULL},
-	{OP_WAKER_ID, offsetof(struct feature_call, waker_id), FEATURE_NULL},
-	{OP_RUNQ, offsetof(struct feature_call, runq), FEATURE_NULL},
 };
 
 static_assert(ARRAY_SIZE(values) <= STRETCH_COLUMNS, "each has its place in blank[]");
+
+/* Those of struct feature_rest. */
+static const struct {
+	unsigned int column;
+	size_t offset;
+} rests[] = {
+	{OP_POS2, offsetof(struct feature_rest, pos2)},
+	{OP_FD2, offsetof(struct feature_rest, fd2)},
+	{OP_PEER_ID, offsetof(struct feature_rest, peer_id)},
+	{OP_A0, offsetof(struct feature_rest, a0)},
+	{OP_A1, offsetof(struct feature_rest, a1)},
+	{OP_A2, offsetof(struct feature_rest, a2)},
+	{OP_WAKER_ID, offsetof(struct feature_rest, waker_id)},
+	{OP_RUNQ, offsetof(struct feature_rest, runq)},
+};
+
+static const struct feature_rest rest_blank = {
+	FEATURE_NULL, FEATURE_NULL, FEATURE_NULL, FEATURE_NULL,
+	FEATURE_NULL, FEATURE_NULL, FEATURE_NULL, FEATURE_NULL,
+};
 
 uint64_t feature_columns(void)
 {
@@ -43,6 +55,8 @@ uint64_t feature_columns(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		set |= 1ull << values[i].column;
+	for (size_t i = 0; i < ARRAY_SIZE(rests); i++)
+		set |= 1ull << rests[i].column;
 	return set;
 }
 
@@ -50,7 +64,9 @@ int feature_stretch_init(struct feature_stretch *s)
 {
 	s->calls =
 		aligned_alloc(_Alignof(struct feature_call), FEATURE_CALLS_MAX * sizeof(*s->calls));
-	return s->calls ? 0 : -ENOMEM;
+	s->rests =
+		aligned_alloc(_Alignof(struct feature_rest), FEATURE_CALLS_MAX * sizeof(*s->rests));
+	return s->calls && s->rests ? 0 : -ENOMEM;
 }
 
 static void feature_numbers_end(struct feature_numbers *n)
@@ -73,6 +89,7 @@ void feature_stretch_free(struct feature_stretch *s)
 {
 	batch_free(TAKE_PTR(s->events));
 	free(TAKE_PTR(s->calls));
+	free(TAKE_PTR(s->rests));
 }
 
 void feature_numbering_end(struct feature_numbering *n)
@@ -292,6 +309,9 @@ static void stretch_gather(const struct column *c, const struct stretch_rows *r,
 	if (r->follow) {
 		const int64_t *from = c->val + r->rows[0];
 
+		/* the next part's, of as many columns as there are: more than the processor foresees */
+		for (size_t i = 0; i < STRETCH_PART; i += 8)
+			__builtin_prefetch(&from[STRETCH_PART + i]);
 		for (size_t i = 0; i < r->count; i++)
 			*stretch_cell(&calls[i], offset) = from[i];
 	} else {
@@ -317,6 +337,31 @@ static void stretch_codes(const struct column *c, const struct stretch_rows *r, 
 		to[__builtin_ctzll(nulls)] = otherwise;
 }
 
+/* What few calls have. */
+static void stretch_rests(struct feature_stretch *s, const struct batch *b,
+			  const struct stretch_rows *r, struct feature_call *calls)
+{
+	uint64_t nulls[ARRAY_SIZE(rests)], some = 0;
+
+	for (size_t k = 0; k < ARRAY_SIZE(rests); k++) {
+		nulls[k] = stretch_nulls(&b->columns[rests[k].column], r);
+		some |= ~nulls[k];
+	}
+	some &= ~0ull >> (64 - r->count);
+	for (size_t i = 0; i < r->count; i++)
+		calls[i].rest = &rest_blank;
+	for (; some; some &= some - 1) {
+		size_t i = (size_t)__builtin_ctzll(some);
+		struct feature_rest *to = &s->rests[s->rest_count++];
+
+		for (size_t k = 0; k < ARRAY_SIZE(rests); k++)
+			*(int64_t *)((char *)to + rests[k].offset) =
+				nulls[k] >> i & 1 ? FEATURE_NULL
+						  : b->columns[rests[k].column].val[r->rows[i]];
+		calls[i].rest = to;
+	}
+}
+
 /* What is not as in op. */
 static void stretch_derive(const struct batch *b, const struct stretch_rows *r, const int64_t *ends,
 			   struct feature_call *calls)
@@ -331,7 +376,7 @@ static void stretch_derive(const struct batch *b, const struct stretch_rows *r, 
 	for (size_t i = 0; i < r->count; i++) {
 		struct feature_call *c = &calls[i];
 
-		c->stop = ends[i];
+		c->stop = ends[r->rows[i]];
 		c->op = ops[i];
 		c->err = errs[i];
 		c->class = (uint8_t)classes[i];
@@ -379,7 +424,7 @@ void feature_stretch_look(struct feature_stretch *s, const struct feature_number
 
 void feature_stretch_clear(struct feature_stretch *s)
 {
-	s->count = 0;
+	s->count = s->rest_count = 0;
 	if (s->events)
 		batch_clear(s->events);
 }
@@ -399,7 +444,8 @@ int feature_stretch_take(struct feature_stretch *s, struct feature_numbering *n,
 		for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 			stretch_gather(&b->columns[values[i].column], &part, values[i].null,
 				       values[i].offset, n->part, &n->blank[i]);
-		stretch_derive(b, &part, ends + from, n->part);
+		stretch_rests(s, b, &part, n->part);
+		stretch_derive(b, &part, ends, n->part);
 		r = stretch_number(n, b, part.rows, part.count, n->part);
 		memcpy(s->calls + s->count, n->part, part.count * sizeof(*n->part));
 		s->count += part.count;

@@ -32,7 +32,8 @@ struct feature_numbering {
 struct feature_stretch {
 	struct feature_world world; /* as it was then */
 	struct feature_call *calls; /* [FEATURE_CALLS_MAX] */
-	size_t count;
+	struct feature_rest *rests; /* [FEATURE_CALLS_MAX], of the calls that have some */
+	size_t count, rest_count;
 	struct batch *events; /* NULL: there were none so far */
 	/* Of each row of events: how many of the calls came before it, the number of its file */
 	uint32_t before[FEATURE_CALLS_MAX];
@@ -48,7 +49,7 @@ void feature_numbering_free(struct feature_numbering *n);
 void feature_numbering_end(struct feature_numbering *n);
 /* Empties it. */
 void feature_stretch_clear(struct feature_stretch *s);
-/* Adds rows of op, which ended at ends[0 .. count); at most FEATURE_CALLS_MAX in all. 0 or -ENOMEM. */
+/* Adds rows of op, of which rows[i] ended at ends[rows[i]]; at most FEATURE_CALLS_MAX in all. 0 or -ENOMEM. */
 int feature_stretch_take(struct feature_stretch *s, struct feature_numbering *n,
 			 const struct batch *b, const uint32_t *rows, const int64_t *ends,
 			 size_t count) _must_check_;

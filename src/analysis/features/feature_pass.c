@@ -95,15 +95,13 @@ static int features_give(struct features_pass *p)
 static int features_take_calls(struct features_pass *p, struct engine_merge *m,
 			       const struct batch *b, const uint32_t *rows, size_t count)
 {
-	int64_t ends[FEATURE_CALLS_MAX];
+	const int64_t *ends = engine_merge_ends(m);
 	int r = 0;
 
 	for (size_t from = 0, n; from < count && r >= 0; from += n) {
 		struct feature_stretch *s = features_stretch(p);
 
 		n = MIN(count - from, FEATURE_CALLS_MAX - s->count);
-		for (size_t i = 0; i < n; i++)
-			ends[i] = engine_merge_end(m, rows[from + i]);
 		r = feature_stretch_take(s, &p->numbering, b, rows + from, ends, n);
 		if (r >= 0 && s->count == FEATURE_CALLS_MAX)
 			r = features_give(p);

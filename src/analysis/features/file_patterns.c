@@ -252,7 +252,7 @@ static struct bytes pattern_ending(struct bytes text)
 	return (struct bytes){dot, (size_t)(text.data + text.len - dot)};
 }
 
-int file_patterns_common(struct file_patterns *p, uint32_t a, uint32_t b, uint32_t *ret)
+static int patterns_join(struct file_patterns *p, uint32_t a, uint32_t b, uint32_t *ret)
 {
 	struct bytes x = file_patterns_text(p, a), y = file_patterns_text(p, b), end_x, end_y;
 	size_t same = 0, cut;
@@ -273,4 +273,19 @@ int file_patterns_common(struct file_patterns *p, uint32_t a, uint32_t b, uint32
 	if (r >= 0 && end_x.len && !bytes_compare(end_x, end_y))
 		r = buf_append(&p->room, end_x.data, end_x.len);
 	return r < 0 ? r : pattern_number(p, ret);
+}
+
+int file_patterns_common(struct file_patterns *p, uint32_t a, uint32_t b, uint32_t *ret)
+{
+	struct file_patterns_pair *known = &p->pairs[(a * 31 + b) % FILE_PATTERNS_PAIRS];
+	int r;
+
+	if (known->a == a + 1 && known->b == b) {
+		*ret = known->common;
+		return 0;
+	}
+	r = patterns_join(p, a, b, ret);
+	if (r >= 0)
+		*known = (struct file_patterns_pair){a + 1, b, *ret};
+	return r;
 }

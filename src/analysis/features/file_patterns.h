@@ -21,6 +21,8 @@
 #define FILE_PATTERNS_MORE 16384
 #define FILE_PATTERN_ANY   0u /* the number of "*" */
 
+#define FILE_PATTERNS_PAIRS 256 /* of which it is remembered what they have in common */
+
 struct file_patterns {
 	const struct feature_world *world;
 	uint32_t *
@@ -28,6 +30,9 @@ struct file_patterns {
 	size_t cap;
 	struct intern texts;
 	struct buf room;
+	struct file_patterns_pair {
+		uint32_t a, b, common; /* a: number + 1; 0: none */
+	} pairs[FILE_PATTERNS_PAIRS];
 };
 
 /* 0 or -ENOMEM. The world outlives it. */

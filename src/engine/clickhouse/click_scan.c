@@ -232,9 +232,9 @@ static ssize_t click_scan_next(struct engine_scan *scan, const struct batch **re
 	return n;
 }
 
-static int64_t click_scan_end(const struct engine_scan *scan, uint32_t row)
+static const int64_t *click_scan_ends(const struct engine_scan *scan)
 {
-	return ((const struct click_scan *)scan)->ends[row];
+	return ((const struct click_scan *)scan)->ends;
 }
 
 static void click_scan_progress(const struct engine_scan *scan, uint64_t *ret_done,
@@ -248,7 +248,7 @@ static void click_scan_progress(const struct engine_scan *scan, uint64_t *ret_do
 
 static const struct engine_scan_ops click_scan_ops = {
 	.next = click_scan_next,
-	.end = click_scan_end,
+	.ends = click_scan_ends,
 	.progress = click_scan_progress,
 	.free = click_scan_free,
 };

@@ -120,9 +120,9 @@ static ssize_t search_scan_next(struct engine_scan *scan, const struct batch **r
 	return (ssize_t)s->rows->rows;
 }
 
-static int64_t search_scan_end(const struct engine_scan *scan, uint32_t row)
+static const int64_t *search_scan_ends(const struct engine_scan *scan)
 {
-	return scan_of(scan)->ends[row];
+	return scan_of(scan)->ends;
 }
 
 static void search_scan_progress(const struct engine_scan *s _unused_, uint64_t *ret_done,
@@ -133,7 +133,7 @@ static void search_scan_progress(const struct engine_scan *s _unused_, uint64_t 
 
 static const struct engine_scan_ops search_scan_ops = {
 	.next = search_scan_next,
-	.end = search_scan_end,
+	.ends = search_scan_ends,
 	.progress = search_scan_progress,
 	.free = search_scan_free,
 };

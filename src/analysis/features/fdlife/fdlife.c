@@ -346,7 +346,7 @@ static int fd_dup(struct fd_event *ev, uint32_t flags)
 
 static int fd_fcntl(struct fd_event *ev)
 {
-	int64_t command = ev->call->a1;
+	int64_t command = ev->call->rest->a1;
 	struct fd_entry *e;
 	int r;
 
@@ -354,18 +354,18 @@ static int fd_fcntl(struct fd_event *ev)
 		return fd_dup(ev, command == F_DUPFD_CLOEXEC ? FD_CLOEXEC_SET : 0);
 	r = fd_use(ev, &e);
 	if (r >= 0 && e && command == F_SETFD)
-		e->flags = ev->call->a2 & FD_CLOEXEC ? e->flags | FD_CLOEXEC_SET
-						     : e->flags & ~(uint32_t)FD_CLOEXEC_SET;
+		e->flags = ev->call->rest->a2 & FD_CLOEXEC ? e->flags | FD_CLOEXEC_SET
+							   : e->flags & ~(uint32_t)FD_CLOEXEC_SET;
 	return r;
 }
 
 static int fd_close_range(struct fd_event *ev)
 {
 	const struct feature_call *c = ev->call;
-	uint32_t first = (uint32_t)c->a0, last = (uint32_t)c->a1;
+	uint32_t first = (uint32_t)c->rest->a0, last = (uint32_t)c->rest->a1;
 	int r = 0;
 
-	if (c->a0 == FEATURE_NULL || c->a1 == FEATURE_NULL)
+	if (c->rest->a0 == FEATURE_NULL || c->rest->a1 == FEATURE_NULL)
 		return 0;
 	for (size_t fd = first; fd <= last && fd < ev->process->count && r >= 0; fd++) {
 		struct fd_entry *e = &ev->process->entries[fd];
@@ -493,8 +493,8 @@ static int fdlife_use(struct fd_event *ev, enum fd_act act)
 		return r;
 	if (act == FD_SEND || act == FD_RECEIVE)
 		r = fd_move(ev, e, act == FD_SEND);
-	else if (act == FD_CONNECT && c->peer_id >= 0)
-		r = file_patterns_connected(&ev->life->patterns, e->file, c->peer_id);
+	else if (act == FD_CONNECT && c->rest->peer_id >= 0)
+		r = file_patterns_connected(&ev->life->patterns, e->file, c->rest->peer_id);
 	if (r >= 0 && fd_row(ev->life, e))
 		fd_row(ev->life, e)->last = MAX(fd_row(ev->life, e)->last, c->stop);
 	return r < 0 || act != FD_CLOSE ? r : fdlife_lose(ev, e, false);
@@ -515,8 +515,8 @@ static int fdlife_open(struct fd_event *ev, enum fd_act act)
 	if (act == FD_PAIR) {
 		r = fdlife_gain(ev, c->fd, c->file, flags);
 		return r < 0 ? r
-			     : fdlife_gain(ev, c->fd2, second == FEATURE_NONE ? c->file : second,
-					   flags);
+			     : fdlife_gain(ev, c->rest->fd2,
+					   second == FEATURE_NONE ? c->file : second, flags);
 	}
 	assert(act == FD_ACCEPT);
 	r = fdlife_use(ev, FD_USE);

@@ -552,8 +552,8 @@ static int habit_call(struct habit *h, const struct feature_call *call)
 		if (r < 0)
 			return r;
 	}
-	if (c.connects && c.file != FEATURE_NONE && call->peer_id >= 0) {
-		r = file_patterns_connected(&h->patterns, c.file, call->peer_id);
+	if (c.connects && c.file != FEATURE_NONE && call->rest->peer_id >= 0) {
+		r = file_patterns_connected(&h->patterns, c.file, call->rest->peer_id);
 		if (r < 0)
 			return r;
 	}

@@ -196,7 +196,7 @@ static int press_call(struct press *p, const struct feature_call *c, enum press_
 	struct press_call call = {.stop = c->stop,
 				  .start = add_sat_signed(c->stop, -c->dur),
 				  .bytes = c->bytes,
-				  .runq = MAX(c->runq, 0),
+				  .runq = MAX(c->rest->runq, 0),
 				  .kind = kind,
 				  .ended = !(c->status & STATUS_UNFINISHED)};
 	uint16_t device;

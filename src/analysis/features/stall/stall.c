@@ -73,10 +73,11 @@ enum stall_act stall_act(const struct stall *s, const struct feature_call *c)
 	enum stall_act act = (enum stall_act)s->acts[c->op % OP_CODE_MAX];
 	bool select = c->op == STALL_OP_SELECT || c->op == STALL_OP_PSELECT6;
 
-	if (act == ACT_MULTI && ((stall_is_poll(c->op) && c->a1 == 0) || (select && c->a0 == 0)))
+	if (act == ACT_MULTI &&
+	    ((stall_is_poll(c->op) && c->rest->a1 == 0) || (select && c->rest->a0 == 0)))
 		return ACT_SLEEP;
-	if (act == ACT_FCNTL && c->a1 != F_SETLK && c->a1 != F_SETLKW && c->a1 != F_OFD_SETLK &&
-	    c->a1 != F_OFD_SETLKW)
+	if (act == ACT_FCNTL && c->rest->a1 != F_SETLK && c->rest->a1 != F_SETLKW &&
+	    c->rest->a1 != F_OFD_SETLK && c->rest->a1 != F_OFD_SETLKW)
 		return ACT_NONE;
 	return act;
 }
@@ -268,8 +269,8 @@ struct stall_sample stall_sample(const struct feature_call *c)
 				     .thread_id = c->thread_id,
 				     .file_id = c->file == FEATURE_NONE ? -1 : c->file_id,
 				     .peer_id = -1,
-				     .waker_id = MAX(c->waker_id, -1),
-				     .runq = c->runq,
+				     .waker_id = MAX(c->rest->waker_id, -1),
+				     .runq = c->rest->runq,
 				     .process = c->process,
 				     .file = c->file,
 				     .times = 1,
@@ -294,9 +295,9 @@ static void stall_sent(struct stall_task *t, struct stall_file *f, const struct 
 			f->datagrams ? (uint8_t)MIN(f->unanswered + messages, UINT8_MAX) : 1;
 	t->sent = c->file;
 	t->sent_id = c->file_id;
-	if (c->peer_id >= 0) {
+	if (c->rest->peer_id >= 0) {
 		t->given_to = c->file;
-		t->given = c->peer_id;
+		t->given = c->rest->peer_id;
 	}
 }
 
@@ -359,7 +360,7 @@ static void stall_connected(struct stall *s, struct stall_task *t, const struct 
 	f->unanswered = 0;
 	t->hard++;
 	t->given_to = c->file;
-	t->given = c->peer_id;
+	t->given = c->rest->peer_id;
 	if (f->connecting) {
 		t->sent = c->file;
 		t->sent_id = c->file_id;
@@ -430,9 +431,9 @@ static int stall_call(struct stall *s, const struct feature_call *c, enum stall_
 		return r;
 	if (act == ACT_EXIT)
 		return stall_task_end(s, t);
-	if (act == ACT_CONNECT && c->peer_id >= 0) {
+	if (act == ACT_CONNECT && c->rest->peer_id >= 0) {
 		t->given_to = c->file;
-		t->given = c->peer_id;
+		t->given = c->rest->peer_id;
 	}
 	if (stall_is_wait(s, c, act)) {
 		r = stall_waited(s, t, c, act);

@@ -81,7 +81,7 @@ static int stall_question(struct stall *s, const struct feature_call *c, struct 
 	key->kind = c->file == FEATURE_NONE ? STALL_NOTHING : STALL_FILE;
 	key->object = c->file == FEATURE_NONE ? 0 : c->file;
 	if (s->acts[c->op] == ACT_CONNECT) {
-		r = stall_peer(s, c->file_id, c->peer_id, &key->object, peer);
+		r = stall_peer(s, c->file_id, c->rest->peer_id, &key->object, peer);
 		key->kind = *peer >= 0 ? STALL_PEER : key->kind;
 	}
 	*ret = hash_u64((uint64_t)key->object << 32 | (uint64_t)c->op << 16 |

@@ -209,7 +209,7 @@ int stall_judge(struct stall *s, struct stall_task *t, uint32_t file, int64_t fi
 
 static int64_t stall_futex_cmd(const struct feature_call *c)
 {
-	return c->a1 == FEATURE_NULL ? -1 : c->a1 & FUTEX_CMD;
+	return c->rest->a1 == FEATURE_NULL ? -1 : c->rest->a1 & FUTEX_CMD;
 }
 
 static bool stall_futex_is_lock(const struct feature_call *c)
@@ -217,7 +217,7 @@ static bool stall_futex_is_lock(const struct feature_call *c)
 	int64_t cmd = stall_futex_cmd(c);
 
 	return cmd == LOCK_PI || cmd == LOCK_PI2 ||
-	       (cmd == WAIT && (c->a2 & UINT32_MAX) == FUTEX_HAS_WAITERS);
+	       (cmd == WAIT && (c->rest->a2 & UINT32_MAX) == FUTEX_HAS_WAITERS);
 }
 
 /* Whether what it writes goes to somebody, who may be slow; a file's time is the device's. */
@@ -283,7 +283,7 @@ static bool stall_is_event(const struct stall_wait *w)
 
 static int stall_lock(struct stall *s, const struct feature_call *c, struct stall_wait *w)
 {
-	const uint64_t name[] = {c->process, (uint64_t)c->a0};
+	const uint64_t name[] = {c->process, (uint64_t)c->rest->a0};
 
 	w->lock = !w->sample.timed_out && stall_futex_is_lock(c);
 	return w->lock ? stall_object(s, name, sizeof(name), &w->futex) : 0;
@@ -331,7 +331,7 @@ int stall_waited(struct stall *s, struct stall_task *t, const struct feature_cal
 				 .op = c->op,
 				 .act = (uint8_t)act};
 	w->sample.timed_out = stall_timed_out(c, act);
-	w->one = act == ACT_MULTI && stall_is_poll(c->op) && c->a1 == 1;
+	w->one = act == ACT_MULTI && stall_is_poll(c->op) && c->rest->a1 == 1;
 	if (act == ACT_FUTEX)
 		r = stall_lock(s, c, w);
 	if (act == ACT_MULTI && w->file == FEATURE_NONE)

@@ -400,7 +400,8 @@ static int use_copy(struct use_state *s, struct use_task *t, struct use *u,
 	bool to_first = op_copy(c->op) == OP_COPY_TO_FIRST;
 	struct use *second = c->file2 == FEATURE_NONE ? NULL : use_of(s, c->process, c->file2),
 		   *in = to_first ? second : u, *out = to_first ? u : second;
-	int64_t in_pos = to_first ? c->pos2 : c->pos, out_pos = to_first ? c->pos : c->pos2;
+	int64_t in_pos = to_first ? c->rest->pos2 : c->pos,
+		out_pos = to_first ? c->pos : c->rest->pos2;
 	struct use_task none;
 	uint32_t flags = 0;
 	int r = 0;
@@ -414,11 +415,11 @@ static int use_copy(struct use_state *s, struct use_task *t, struct use *u,
 	if (!use_ok(c))
 		return r;
 	if (r >= 0 && in)
-		r = use_fd_flags(s, in, c->process, to_first ? c->fd2 : c->fd, &flags);
+		r = use_fd_flags(s, in, c->process, to_first ? c->rest->fd2 : c->fd, &flags);
 	if (r >= 0 && in)
 		r = use_data_read(s, in == u ? t : &none, in, c, in_pos, flags);
 	if (r >= 0 && out)
-		r = use_fd_flags(s, out, c->process, to_first ? c->fd : c->fd2, &flags);
+		r = use_fd_flags(s, out, c->process, to_first ? c->fd : c->rest->fd2, &flags);
 	if (r >= 0 && out)
 		r = use_data_write(s, out == u ? t : &none, out, c, out_pos, flags);
 	return r;

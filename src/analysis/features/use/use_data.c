@@ -140,7 +140,7 @@ int use_data_write(struct use_state *s, struct use_task *t, struct use *u,
  */
 int use_data_map(struct use_state *s, struct use *u, const struct feature_call *c)
 {
-	int64_t prot = c->a2 == FEATURE_NULL ? PROT_READ : c->a2, from = c->pos, to;
+	int64_t prot = c->rest->a2 == FEATURE_NULL ? PROT_READ : c->rest->a2, from = c->pos, to;
 	bool shared = c->flags & MAP_SHARED; /* MAP_SHARED_VALIDATE has the bit, too */
 	struct use_rest *rest;
 	struct use_file *f;

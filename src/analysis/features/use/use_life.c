@@ -145,10 +145,11 @@ static void use_process_close(struct use_state *s, uint32_t process, int64_t fro
 /* The kernel takes the lower 32 bits: a last one of -1 means all. */
 static void use_close_range_of(struct use_state *s, const struct feature_call *c)
 {
-	int64_t first = (uint32_t)c->a0, last = (uint32_t)c->a1;
+	int64_t first = (uint32_t)c->rest->a0, last = (uint32_t)c->rest->a1;
 	struct use_process *p;
 
-	if (c->a0 == FEATURE_NULL || c->a1 == FEATURE_NULL || c->process >= s->process_cap)
+	if (c->rest->a0 == FEATURE_NULL || c->rest->a1 == FEATURE_NULL ||
+	    c->process >= s->process_cap)
 		return;
 	if (!(c->flags & CLOSE_RANGE_CLOEXEC_BIT)) {
 		use_process_close(s, c->process, first, last, 0);
@@ -165,23 +166,23 @@ static int use_descriptor_control(struct use_state *s, struct use *u, const stru
 	struct use_fd *d;
 	int r;
 
-	if (!use_ok(c) || c->a1 == FEATURE_NULL)
+	if (!use_ok(c) || c->rest->a1 == FEATURE_NULL)
 		return 0;
 	r = use_fd_flags(s, u, c->process, c->fd, &flags);
 	if (r < 0)
 		return r;
-	if (c->a1 == F_DUPFD || c->a1 == F_DUPFD_CLOEXEC)
+	if (c->rest->a1 == F_DUPFD || c->rest->a1 == F_DUPFD_CLOEXEC)
 		return use_fd_open(s, u, c->process, c->ret,
 				   (flags & ~(uint32_t)USE_FD_EXEC) |
-					   (c->a1 == F_DUPFD_CLOEXEC ? USE_FD_EXEC : 0));
+					   (c->rest->a1 == F_DUPFD_CLOEXEC ? USE_FD_EXEC : 0));
 	d = use_fd_known(&s->processes[c->process], c->fd);
-	if (!d || c->a2 == FEATURE_NULL)
+	if (!d || c->rest->a2 == FEATURE_NULL)
 		return 0;
-	if (c->a1 == F_SETFD)
+	if (c->rest->a1 == F_SETFD)
 		d->flags = (d->flags & ~(uint32_t)USE_FD_EXEC) |
-			   (c->a2 & FD_CLOEXEC ? USE_FD_EXEC : 0);
-	else if (c->a1 == F_SETFL)
-		d->flags = (d->flags & keep) | (use_flags_of(c->a2) & ~keep);
+			   (c->rest->a2 & FD_CLOEXEC ? USE_FD_EXEC : 0);
+	else if (c->rest->a1 == F_SETFL)
+		d->flags = (d->flags & keep) | (use_flags_of(c->rest->a2) & ~keep);
 	return 0;
 }
 
@@ -408,7 +409,7 @@ static int use_open_call(struct use_state *s, struct use_task *t, struct use *u,
 		second->first = MIN(second->first, c->stop);
 		second->last = MAX(second->last, c->stop);
 		second->opens += second != u;
-		return use_fd_open(s, second, c->process, c->fd2, flags);
+		return use_fd_open(s, second, c->process, c->rest->fd2, flags);
 	}
 	r = use_fd_open(s, u, c->process, c->ret, flags);
 	return r < 0 || c->op == USE_OP_SOCKET ? r : use_opened_file(s, t, u, c);
@@ -549,7 +550,7 @@ static void use_map_remove(struct use_process *p, const struct feature_call *c)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < p->map_count; i++) {
-		if (p->maps[i].at - (uint64_t)c->a0 >= (uint64_t)c->size)
+		if (p->maps[i].at - (uint64_t)c->rest->a0 >= (uint64_t)c->size)
 			p->maps[kept++] = p->maps[i];
 	}
 	p->map_count = kept;
@@ -564,7 +565,7 @@ static int use_map_sync(struct use_state *s, const struct use_process *p,
 		struct use_task none = {.space = 0};
 		struct use *u;
 
-		if ((uint64_t)c->a0 - m->at >= m->len)
+		if ((uint64_t)c->rest->a0 - m->at >= m->len)
 			continue;
 		u = use_of(s, m->process, m->file);
 		if (!u)

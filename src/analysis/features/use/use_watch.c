@@ -65,7 +65,7 @@ static bool use_watch_step(struct use_state *s, struct use_task *t, struct use_w
 	uint32_t *habit = use_habit_of(t, u, w->kind);
 
 	if (w->failed && use_act_of(s, c) == ACT_EXIT) {
-		if (c->a0 == 0)
+		if (c->rest->a0 == 0)
 			use_count_ignored(s, u);
 		return true;
 	}

@@ -221,6 +221,8 @@ enum {
 	F(uint64_t *, vector_get_validity, (duckdb_vector))                                       \
 	F(void, vector_ensure_validity_writable, (duckdb_vector))                                 \
 	F(void, vector_assign_string_element_len, (duckdb_vector, idx_t, const char *, idx_t))    \
+	F(void, unsafe_vector_assign_string_element_len,                                          \
+	  (duckdb_vector, idx_t, const char *, idx_t)) /* of what is known to be UTF-8 */         \
 	F(duckdb_vector, list_vector_get_child, (duckdb_vector))                                  \
 	F(duckdb_vector, struct_vector_get_child, (duckdb_vector, idx_t))                         \
 	F(duckdb_vector, array_vector_get_child, (duckdb_vector))                                 \

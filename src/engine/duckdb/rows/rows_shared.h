@@ -29,6 +29,11 @@ struct rows_shared {
 
 /* rows_sums.c: chooses summaries and digests, which take the place of their blocks. 0 or -ENOMEM. */
 int rows_sums_choose(struct rows_shared *s);
+/*
+ * Leaves out the blocks of whose digest no row has an operation, class and error that the filter may pass, so that questions for
+ * what is rare read a thousandth of the trace. 0 or -ENOMEM.
+ */
+int rows_sums_leave_out(struct rows_shared *s);
 /* The column of a summary behind a cell, as a set. */
 uint64_t rows_sums_of_cell(enum rows_cell cell);
 /* True where a block of it may have calls that move bytes between two files. */

@@ -125,6 +125,134 @@ static const struct store_digest *rows_sums_digest(const struct rows_shared *s, 
 	return d;
 }
 
+/* ---- blocks that digests leave out ---- */
+
+#define KEY_COLUMNS (1ull << OP_OP | 1ull << OP_CLASS | 1ull << OP_ERR)
+#define KEYS_MAX    8
+
+/* What is true of a digest's row by its key, and which of its blocks were looked at. */
+struct rows_keys {
+	const struct expr *parts[KEYS_MAX]; /* of the filter: without one of which nothing passes */
+	size_t count;
+	struct eval *eval;
+	struct eval_scratch *scratch;
+	struct sums_view *view;
+	struct store_cursor *cursor;
+	uint32_t *rows;
+	uint8_t *known; /* by block: KEY_PASSES, KEY_FAILS; 0: its digest was not looked at */
+};
+enum { KEY_PASSES = 1, KEY_FAILS };
+
+static void rows_keys_free(struct rows_keys *k)
+{
+	if (k->scratch)
+		eval_scratch_free(k->scratch);
+	eval_free(k->eval);
+	sums_view_free(k->view);
+	store_cursor_free(k->cursor);
+	free(k->rows);
+	free(k->known);
+}
+
+static bool rows_keys_only_codes(const struct expr *e)
+{
+	bool only = e->kind == EXPR_CONST || e->kind == EXPR_COLUMN || e->kind == EXPR_COMPARE ||
+		    e->kind == EXPR_IN || e->kind == EXPR_OR || e->kind == EXPR_AND ||
+		    e->kind == EXPR_NOT || e->kind == EXPR_IS_NULL;
+
+	for (unsigned int i = 0; i < e->arg_count && only; i++)
+		only = rows_keys_only_codes(e->arg[i]);
+	return only;
+}
+
+static void rows_keys_find(struct rows_keys *k, const struct expr *e)
+{
+	if (e->kind == EXPR_AND) {
+		rows_keys_find(k, e->arg[0]);
+		rows_keys_find(k, e->arg[1]);
+		return;
+	}
+	if (k->count < KEYS_MAX && expr_columns(e) && !(expr_columns(e) & ~KEY_COLUMNS) &&
+	    rows_keys_only_codes(e))
+		k->parts[k->count++] = e;
+}
+
+static int rows_keys_prepare(struct rows_keys *k, const struct rows_bind *b)
+{
+	struct error unused;
+	int r = eval_new(&k->eval, k->parts, k->count, &unused);
+
+	if (r >= 0)
+		r = eval_scratch_new(&k->scratch, k->eval);
+	if (r >= 0)
+		r = sums_view_new(&k->view);
+	if (r >= 0)
+		r = store_cursor_new(&k->cursor, b->e->store);
+	k->rows = malloc(BATCH_ROWS_MAX * sizeof(*k->rows));
+	k->known = calloc(b->pin + 1, 1);
+	return r >= 0 && (!k->rows || !k->known) ? -ENOMEM : r;
+}
+
+/* Whether a row of the digest may be one of a call that passes; true also where it cannot be read. */
+static bool rows_keys_digest(struct rows_keys *k, const struct store_digest *d)
+{
+	const struct batch *sums;
+	struct error unused = {0};
+	ssize_t n;
+	int r = store_decode_digest(k->cursor, d, STORE_DIGEST_TIMES, sums_columns_of(KEY_COLUMNS),
+				    &sums, &unused);
+
+	if (r < 0)
+		return true;
+	n = (ssize_t)sums->rows;
+	sums = sums_view_rows(k->view, sums);
+	for (size_t i = 0; i < k->count && n > 0; i++)
+		n = eval_filter(k->eval, k->scratch, i, sums, i ? k->rows : NULL, (size_t)n,
+				k->rows);
+	return n != 0;
+}
+
+static bool rows_keys_block(struct rows_keys *k, const struct rows_bind *b, size_t block)
+{
+	const struct store_digest *d = store_digest_of(b->e->store, block);
+
+	/* calls that had not ended are in no digest */
+	if (!d || store_block(b->e->store, block)->nulls[OP_RET])
+		return true;
+	if (!k->known[block]) {
+		uint8_t known = rows_keys_digest(k, d) ? KEY_PASSES : KEY_FAILS;
+
+		for (size_t i = 0; i < d->count; i++) {
+			if (d->blocks[i] < b->pin)
+				k->known[d->blocks[i]] = known;
+		}
+		k->known[block] = known;
+	}
+	return k->known[block] == KEY_PASSES;
+}
+
+int rows_sums_leave_out(struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+	_cleanup_(rows_keys_free) struct rows_keys k = {0};
+	size_t kept = 0;
+	int r;
+
+	if (b->table != TABLE_OP || b->each_file || !b->x->filter)
+		return 0;
+	rows_keys_find(&k, b->x->filter);
+	if (!k.count)
+		return 0;
+	r = rows_keys_prepare(&k, b);
+	for (size_t i = 0; i < s->block_count && r >= 0; i++) {
+		if (rows_keys_block(&k, b, s->blocks[i].block))
+			s->blocks[kept++] = s->blocks[i];
+	}
+	if (r >= 0)
+		s->block_count = kept;
+	return r;
+}
+
 int rows_sums_choose(struct rows_shared *s)
 {
 	_cleanup_free_ uint8_t *done = calloc(s->bind->pin + 1, 1);

@@ -199,6 +199,8 @@ static int weir_rows_prepare(struct rows_shared *s)
 
 	weir_rows_choose_columns(s);
 	r = weir_rows_choose_blocks(s);
+	if (r >= 0 && !s->bind->from_summaries && !s->bind->picked)
+		r = rows_sums_leave_out(s);
 	if (r >= 0)
 		r = prepare_top(s);
 	if (r >= 0 && s->bind->from_summaries)

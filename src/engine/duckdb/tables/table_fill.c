@@ -258,12 +258,33 @@ static int table_fill_argv_text(struct bytes v, struct buf *out)
 	return r < 0 ? r : 0;
 }
 
+/* The text of one cell. 0 or -ENOMEM. */
+static int table_fill_text(const struct duckdb_api *d, const struct scan_column *c, struct bytes v,
+			   size_t i, duckdb_vector out, struct buf *scratch)
+{
+	bool raw = c->cell == CELL_BLOB || (c->cell == CELL_SQL && engine_is_utf8(v.data, v.len));
+	int r = 0;
+
+	buf_clear(scratch);
+	if (c->cell == CELL_ARGV)
+		r = table_fill_argv_text(v, scratch);
+	else if (!raw)
+		r = engine_escape(v.data, v.len, scratch);
+	if (!raw)
+		v = (struct bytes){scratch->data, scratch->len};
+	if (r >= 0)
+		d->vector_assign_string_element_len(out, i, v.data ? (const char *)v.data : "",
+						    v.len);
+	return r;
+}
+
 static int table_fill_bytes(const struct duckdb_api *d, const struct scan_column *c,
 			    const struct rows *r, duckdb_vector out, struct buf *scratch)
 {
+	duckdb_string_t *texts = d->vector_get_data(out);
+	struct bytes before = {NULL, 0};
 	uint64_t *validity = NULL;
 	int error = 0;
-	bool raw;
 
 	for (size_t i = 0; i < r->count && error >= 0; i++) {
 		size_t row = row_of(r, i);
@@ -273,20 +294,17 @@ static int table_fill_bytes(const struct duckdb_api *d, const struct scan_column
 			if (!validity)
 				validity = writable_validity(d, out);
 			table_fill_set_null(validity, i);
+			before.len = 0;
 			continue;
 		}
-		buf_clear(scratch);
-		raw = c->cell == CELL_BLOB ||
-		      (c->cell == CELL_SQL && engine_is_utf8(v.data, v.len));
-		if (c->cell == CELL_ARGV)
-			error = table_fill_argv_text(v, scratch);
-		else if (!raw)
-			error = engine_escape(v.data, v.len, scratch);
-		if (!raw)
-			v = (struct bytes){scratch->data, scratch->len};
-		if (error >= 0)
-			d->vector_assign_string_element_len(
-				out, i, v.data ? (const char *)v.data : "", v.len);
+		if (v.len && v.len == before.len && !memcmp(v.data, before.data, v.len))
+			texts[i] = texts[i - 1]; /* which points to the same text */
+		else if (c->cell != CELL_ARGV && engine_is_plain(v.data, v.len))
+			d->unsafe_vector_assign_string_element_len(
+				out, i, v.len ? (const char *)v.data : "", v.len);
+		else
+			error = table_fill_text(d, c, v, i, out, scratch);
+		before = v;
 	}
 	return error;
 }
