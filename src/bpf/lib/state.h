@@ -230,7 +230,7 @@ verified_alone int missing_count(__u32 kind)
 	return 0;
 }
 
-static noinline struct scratch *scratch_get(void)
+static noinline __attribute__((unused)) struct scratch *scratch_get(void)
 {
 	__u32 base = bpf_get_smp_processor_id() * SCRATCH_SLOTS;
 

@@ -56,6 +56,7 @@ struct decode {
 	struct contexts *contexts; /* that threads carry; NULL: no process announced any */
 	struct spans *spans;	   /* that programs mark */
 	struct markers *markers;   /* that scripts set; NULL: none was seen */
+	struct probe_stacks *probes; /* spans between probes; NULL: none was seen */
 	uint64_t began_boot;	   /* when recording began, ns since boot */
 	struct map announcers;	 /* hash of (tgid, start) -> a bit for each kind of announcement */
 	struct map announced_at; /* the same and the kind -> when the last one was made */

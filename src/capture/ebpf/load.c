@@ -455,6 +455,9 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	content_find_pages(&l->objects);
 	l->uring_left_out = !requests_selected(opt);
 	load_faults(l);
+	r = probes_attach(&l->probes, &l->objects, opt->spans, err);
+	if (r < 0)
+		return r;
 	fill_plans(l, opt->select, opt->filter);
 	return fill_selection(l, opt->select, err);
 }
@@ -463,6 +466,7 @@ void loaded_free(struct loaded *l)
 {
 	free(l->plans);
 	faults_free(&l->faults);
+	probes_detach(&l->probes);
 	objects_free(&l->objects);
 	calls_bpf__destroy(l->skel);
 	*l = (struct loaded){0};
@@ -493,6 +497,7 @@ void load_detach(struct loaded *l)
 {
 	calls_bpf__detach(l->skel);
 	faults_detach(&l->faults);
+	probes_detach(&l->probes);
 	objects_detach(&l->objects);
 }
 

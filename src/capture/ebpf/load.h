@@ -5,6 +5,7 @@
 #include "capture/ebpf/faults.h"
 #include "capture/ebpf/internal.h"
 #include "capture/ebpf/objects.h"
+#include "capture/ebpf/probe_attach.h"
 
 struct calls_bpf;
 
@@ -16,6 +17,7 @@ struct loaded {
 	struct objects objects; /* beside that of calls */
 	bool uring_left_out;	/* the selection takes no requests of io_uring */
 	struct faults faults;	/* with OBJECT_FAULTS */
+	struct probe_links probes; /* with OBJECT_PROBES */
 	int rings_fd;		/* map of the rings of all possible CPUs, one behind the other */
 	int bell_fd;		/* ring buffer whose wake-ups say that a ring fills */
 	int side_fd;		/* the side ring */

@@ -31,10 +31,12 @@ enum object_id {
 	OBJECT_URING,	/* uring.bpf.c */
 	OBJECT_STACKS,	/* stacks.bpf.c */
 	OBJECT_CONTENT, /* content.bpf.c */
+	OBJECT_PROBES,	/* probes.bpf.c */
 	OBJECT_COUNT,
 };
 
 #define OBJECT_PROGRAMS_MAX 16 /* of one object */
+#define OBJECT_UPROBES	    "uprobes" /* what an object needs in place of a tracepoint */
 
 struct objects {
 	struct object {

@@ -124,9 +124,7 @@ static int open_add(struct span_rows *s, const struct span_process *p, const str
 		.thread = thread,
 		.kind = blkin ? SPAN_KIND_INTERNAL
 			      : MIN(e->flags >> SPAN_KIND_SHIFT, SPAN_KIND_COUNT - 1),
-		.source = blkin	     ? SPAN_SOURCE_BLKIN
-			  : p->marks ? SPAN_SOURCE_MARKER
-				     : SPAN_SOURCE_WEIR,
+		.source = blkin ? SPAN_SOURCE_BLKIN : p->source,
 		.name_len = e->name_len,
 		.service_len = (uint16_t)service_len};
 	memcpy(o->text, name, e->name_len);
@@ -334,14 +332,16 @@ static int event_note(struct span_rows *s, const struct span_process *p, const s
 }
 
 static int event_end(struct span_rows *s, const struct span_process *p, const struct span_event *e,
-		     int64_t offset, struct batch_set *out)
+		     int64_t thread, int64_t offset, struct batch_set *out)
 {
 	struct open_span *o = open_find(s, p, e);
-	bool cut = p->marks && e->flags & SPAN_CUT;
+	bool cut = p->source != SPAN_SOURCE_WEIR && e->flags & SPAN_CUT;
 	int r;
 
 	if (!o) /* it began before recording did, or in the process that forked this one */
 		return 0;
+	if (o->thread < 0 && p->source == SPAN_SOURCE_PROBE) /* it ends on the thread that began it */
+		o->thread = thread;
 	r = span_row(s, o,
 		     e->flags & SPAN_ERROR ? SPAN_STATUS_ERROR
 		     : cut		   ? SPAN_STATUS_CUT
@@ -394,7 +394,7 @@ int span_rows_event(struct span_rows *s, const struct span_process *p, const str
 	case SPAN_NOTE:
 		return event_note(s, p, e, thread, offset, out);
 	case SPAN_END:
-		return event_end(s, p, e, offset, out);
+		return event_end(s, p, e, thread, offset, out);
 	default:
 		return event_blkin(s, p, e, thread, offset, out);
 	}

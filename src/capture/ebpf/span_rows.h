@@ -31,6 +31,7 @@ struct span_rows {
 	struct map per_process; /* span_process.number -> how many are open */
 	struct recent numbers;	/* hash of (trace, id), of libweir-span's the id too -> number */
 	uint64_t next_number;
+	uint64_t stacks, stack_ids; /* how many span_stack.h made */
 	size_t attribute_bytes; /* of all open spans */
 	uint64_t
 		refused; /* that began when SPANS_OPEN_MAX were open, or with the hash of an open one */

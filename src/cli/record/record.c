@@ -27,6 +27,7 @@
 struct record_opts {
 	struct record_flags rec;
 	const char *output, *sync;
+	struct option_list spans;
 	bool lossless, no_argv, keep_secrets, quiet, diagnose;
 	int64_t duration_ns;
 	uint64_t size_max;
@@ -367,7 +368,8 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .no_argv = o->no_argv,
 				  .stored = true,
 				  .verbose = !o->quiet,
-				  .keep_secrets = o->keep_secrets};
+				  .keep_secrets = o->keep_secrets,
+				  .spans = &o->spans};
 	const char *path = o->output ? o->output : TRACE_DEFAULT;
 	struct record_rotation rotation = {.base = path};
 	struct error err = {0};
@@ -402,6 +404,10 @@ static const struct option record_options[] = {
 	 "(default: weir.trace)",
 	 offsetof(struct record_opts, output)},
 	RECORD_FLAGS(struct record_opts, rec),
+	{0, "span", OPTION_LIST, "SPAN",
+	 "record spans that begin and end at probes in programs: 'NAME : BEGIN : END', where each is "
+	 "usdt:FILE:PROBE, uprobe:FILE:FUNCTION or uretprobe:FILE:FUNCTION; repeatable",
+	 offsetof(struct record_opts, spans)},
 	{0, "lossless", OPTION_FLAG, NULL,
 	 "lose nothing: slow the program down when it is faster than the recorder",
 	 offsetof(struct record_opts, lossless)},

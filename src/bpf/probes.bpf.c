@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * probes.bpf.c: threads that come upon a probe in their program: a function's entry or return, or one that the program's author
+ * put there (USDT). What it means is the recorder's matter (capture/ebpf/probe_rows.h). The programs run for every process
+ * that uses the file; one that is not recorded costs a look into its thread's storage.
+ *
+ * They may sleep (Linux 6.0): a string that is not in memory is read in. Others may run on the CPU meanwhile, so that records
+ * go through the side ring. A thread that was not seen in a call yet has no version, and is named by its numbers.
+ */
+#include "bpf/lib/state.h"
+#include "schema/wire_probe.h"
+
+#define BPF_USDT_MAX_SPEC_CNT 1024 /* places of probes: a probe may be in many */
+/* That of kernels without cookies, which are too old to be used here, and what it needs. */
+#define BPF_USDT_MAX_IP_CNT 1
+#undef PT_REGS_IP
+#define PT_REGS_IP(ctx) 0
+#include <bpf/usdt.bpf.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Set before loading. */
+const volatile struct wire_probe_how hows[2 * WIRE_PROBE_SPANS] SEC(".rodata.probes") = {};
+
+enum hit { HIT_ENTRY, HIT_RETURN, HIT_USDT };
+
+#if defined(__TARGET_ARCH_x86)
+#	define RETURNED 8 /* a return takes its address off the stack */
+
+#	pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct pt_regs___program {
+	unsigned long di, si, dx, cx, r8, r9, ax, sp;
+};
+#	pragma clang attribute pop
+
+#	define REG(ctx, name) \
+		kread_ptr((__u64)(ctx) + bpf_core_field_offset(struct pt_regs___program, name))
+#	define STACK(ctx)  REG(ctx, sp)
+#	define RESULT(ctx) REG(ctx, ax)
+
+static __always_inline __u64 function_arg(void *ctx, __u32 number)
+{
+	switch (number) {
+	case 0:
+		return REG(ctx, di);
+	case 1:
+		return REG(ctx, si);
+	case 2:
+		return REG(ctx, dx);
+	case 3:
+		return REG(ctx, cx);
+	case 4:
+		return REG(ctx, r8);
+	default:
+		return REG(ctx, r9);
+	}
+}
+#else
+#	define RETURNED    0
+#	define STACK(ctx)  kread(struct pt_regs, ctx, sp)
+#	define RESULT(ctx) kread(struct pt_regs, ctx, regs[0])
+
+static __always_inline __u64 function_arg(void *ctx, __u32 number)
+{
+	return kread_ptr((__u64)ctx + bpf_core_field_offset(struct pt_regs, regs) +
+			 8 * (__u64)(number & 7));
+}
+#endif
+
+/* Whether the thread is recorded, and its version. */
+static __always_inline bool probe_selected(struct task_struct *task, __u32 *ret_version)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+
+	*ret_version = ts && thread_is_known(ts) ? ts->version : 0;
+	if (ts && ts->select_epoch == select_epoch)
+		return ts->flags & THREAD_SELECTED;
+	return selected(task, (__u64)task, false);
+}
+
+struct taken {
+	__u64 values[WIRE_PROBE_ARGS];
+	__u32 unread;
+};
+
+/* The values of arguments; the strings that they lead to are read into memory. */
+static __always_inline void values_take(void *ctx, const volatile struct wire_probe_how *how,
+					enum hit hit, struct taken *t)
+{
+	for (__u32 i = 0; i < WIRE_PROBE_ARGS && i < how->count; i++) {
+		__u32 number = how->args[i].number, type = how->args[i].type;
+		long value = 0;
+		char byte;
+
+		if (hit == HIT_USDT) {
+			if (bpf_usdt_arg(ctx, number, &value))
+				t->unread |= 1u << i;
+		} else {
+			value = hit == HIT_RETURN ? RESULT(ctx) : function_arg(ctx, number);
+		}
+		if (type == WIRE_PROBE_INT)
+			value = (__s32)value;
+		else if (type == WIRE_PROBE_STRING)
+			bpf_copy_from_user(&byte, sizeof(byte), (void *)value);
+		t->values[i] = value;
+	}
+}
+
+/* texts: how many slots the record has, a constant. */
+static __always_inline void probe_send(struct wire_probe *r, __u32 texts,
+				       const volatile struct wire_probe_how *how, struct taken *t)
+{
+	__u32 slot = 0;
+
+	r->head.parts = texts;
+	r->unread = t->unread;
+	r->cut = 0;
+	for (__u32 i = 0; i < WIRE_PROBE_ARGS; i++) {
+		char *text = (char *)(r + 1) + slot * WIRE_PROBE_TEXT;
+		char after = 0;
+		long len;
+
+		r->values[i] = t->values[i];
+		if (i >= how->count || how->args[i].type != WIRE_PROBE_STRING || slot >= texts)
+			continue;
+		len = bpf_probe_read_user_str(text, WIRE_PROBE_TEXT, (void *)t->values[i]);
+		if (len <= 0)
+			r->unread |= 1u << i;
+		if (len > 0)
+			r->values[i] = len - 1;
+		if (len == WIRE_PROBE_TEXT &&
+		    !bpf_probe_read_user(&after, 1, (void *)(t->values[i] + len - 1)) && after)
+			r->cut |= 1u << i;
+		slot++;
+	}
+	side_commit(r);
+}
+
+static __always_inline int probe_hit(void *ctx, __u64 index, enum hit hit)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const volatile struct wire_probe_how *how;
+	__u64 now = bpf_ktime_get_ns();
+	struct taken t = {};
+	struct wire_probe *r;
+	__u32 version, texts;
+
+	if (!select_epoch || shared.over || !probe_selected(task, &version))
+		return 0;
+	index &= 2 * WIRE_PROBE_SPANS - 1;
+	how = &hows[index];
+	values_take(ctx, how, hit, &t);
+	texts = how->texts;
+	if (!texts)
+		r = side_take(WIRE_PROBE, sizeof(*r), now);
+	else if (texts == 1)
+		r = side_take(WIRE_PROBE, sizeof(*r) + WIRE_PROBE_TEXT, now);
+	else
+		r = side_take(WIRE_PROBE, sizeof(*r) + WIRE_PROBE_TEXTS * WIRE_PROBE_TEXT, now);
+	if (!r)
+		return 0;
+	r->start = tread(struct task_struct, task, start_boottime);
+	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	r->stack = STACK(ctx) - (hit == HIT_RETURN ? RETURNED : 0);
+	r->thread = version;
+	r->tid = tid_of(task);
+	r->tgid = tgid_of(task);
+	r->index = index;
+	if (!texts)
+		probe_send(r, 0, how, &t);
+	else if (texts == 1)
+		probe_send(r, 1, how, &t);
+	else
+		probe_send(r, WIRE_PROBE_TEXTS, how, &t);
+	return 0;
+}
+
+SEC("uprobe.s")
+int weir_probe_entry(struct pt_regs *ctx)
+{
+	return probe_hit(ctx, bpf_get_attach_cookie(ctx), HIT_ENTRY);
+}
+
+SEC("uretprobe.s")
+int weir_probe_return(struct pt_regs *ctx)
+{
+	return probe_hit(ctx, bpf_get_attach_cookie(ctx), HIT_RETURN);
+}
+
+SEC("uprobe.s")
+int weir_probe_usdt(struct pt_regs *ctx)
+{
+	return probe_hit(ctx, bpf_usdt_cookie(ctx), HIT_USDT);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probes.c ROUNDS: a program with probes (USDT) and functions for probes.py. Prints what it does, a line each: a span that begins,
+ * with its values, one that ends, a file that is opened: thread, word, name, value. Threads print their own lines.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sdt.h>
+#include <unistd.h>
+
+#define THREADS 3
+
+/* Written at the end, so that a thread makes no call for it between its probes. */
+struct lines {
+	size_t len;
+	char text[1 << 20];
+};
+
+static _Thread_local struct lines *lines;
+
+static void line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void line(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	lines->len += (size_t)vsnprintf(lines->text + lines->len, sizeof(lines->text) - lines->len,
+					fmt, args);
+	va_end(args);
+}
+
+static void opens(const char *what, int number)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/null/%s%d-%d", what, gettid(), number);
+	fd = open(path, O_RDONLY); /* fails, as every path below /dev/null */
+	line("open\t%s\t%d\n", path, fd);
+}
+
+__attribute__((noipa)) int work(int depth, const char *why, long big)
+{
+	line("begin\twork\t%d,%s,%ld\n", depth, why, big);
+	opens("work", depth);
+	if (depth > 0)
+		work(depth - 1, "again", -big);
+	line("end\twork\t%d\n", -depth);
+	return -depth;
+}
+
+static void request(int i)
+{
+	const char *key = i % 2 ? "odd" : "even";
+	short small = (short)-i;
+
+	line("begin\trequest\t%s,%d,%ld\n", key, small, (long)i << 33);
+	DTRACE_PROBE3(probes, request__start, key, small, (long)i << 33);
+	opens("before", i);
+	for (int k = 0; k < i % 3; k++) {
+		line("begin\tstep\t%d\n", k);
+		DTRACE_PROBE1(probes, step__start, k);
+		opens("step", i * 10 + k);
+		DTRACE_PROBE(probes, step__done);
+		line("end\tstep\t\n");
+	}
+	work(i % 4, "request", (long)i << 40);
+	opens("after", i);
+	DTRACE_PROBE1(probes, request__done, i);
+	line("end\trequest\t%d\n", i);
+}
+
+static void *thread(void *arg)
+{
+	lines = calloc(1, sizeof(*lines));
+	for (int i = 0; i < *(int *)arg; i++)
+		request(i);
+	opens("none", 0);
+	printf("thread\t%d\t\n%s", gettid(), lines->text);
+	fflush(stdout);
+	return NULL;
+}
+
+/* ---- what is left without an end ---- */
+
+static jmp_buf back;
+
+__attribute__((noipa)) void deep(int n)
+{
+	if (n)
+		deep(n - 1);
+	else
+		longjmp(back, 1);
+	__asm__ volatile("");
+}
+
+__attribute__((noipa)) void outer(void)
+{
+	if (!setjmp(back))
+		deep(3);
+}
+
+static void jumps(int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		outer();
+	DTRACE_PROBE1(probes, request__done, 0); /* no such span is open */
+	DTRACE_PROBE3(probes, request__start, NULL, 1, 1l);
+	DTRACE_PROBE3(probes, request__start, (char *)8, 2, 2l);
+}
+
+/* ---- what a probe costs ---- */
+
+__attribute__((noipa)) void nothing(void)
+{
+	__asm__ volatile("");
+}
+
+static void costs(int rounds)
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (int i = 0; i < rounds; i++)
+		DTRACE_PROBE1(probes, hit, i);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	printf("usdt %.1f\n",
+	       ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / rounds);
+	a = b;
+	for (int i = 0; i < rounds; i++)
+		nothing();
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	printf("function %.1f\n",
+	       ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / rounds);
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 2 ? atoi(argv[2]) : 0;
+	pthread_t threads[THREADS];
+	char c;
+
+	if (argc < 3)
+		return 2;
+	if (argc > 3) { /* it runs before it is recorded: goes on when something is to be read */
+		printf("%d\n", getpid());
+		fflush(stdout);
+		if (read(STDIN_FILENO, &c, 1) < 0)
+			return 1;
+	}
+	if (!strcmp(argv[1], "jumps")) {
+		jumps(rounds);
+		return 0;
+	}
+	if (!strcmp(argv[1], "costs")) {
+		costs(rounds);
+		return 0;
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, thread, &rounds);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
