@@ -29,13 +29,14 @@ enum hit { HIT_ENTRY, HIT_RETURN, HIT_USDT };
 
 #	pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct pt_regs___program {
-	unsigned long di, si, dx, cx, r8, r9, ax, sp;
+	unsigned long di, si, dx, cx, r8, r9, ax, sp, ip;
 };
 #	pragma clang attribute pop
 
 #	define REG(ctx, name) \
 		kread_ptr((__u64)(ctx) + bpf_core_field_offset(struct pt_regs___program, name))
 #	define STACK(ctx)  REG(ctx, sp)
+#	define PLACE(ctx)  REG(ctx, ip)
 #	define RESULT(ctx) REG(ctx, ax)
 
 static __always_inline __u64 function_arg(void *ctx, __u32 number)
@@ -58,6 +59,7 @@ static __always_inline __u64 function_arg(void *ctx, __u32 number)
 #else
 #	define RETURNED    0
 #	define STACK(ctx)  kread(struct pt_regs, ctx, sp)
+#	define PLACE(ctx)  kread(struct pt_regs, ctx, pc)
 #	define RESULT(ctx) kread(struct pt_regs, ctx, regs[0])
 
 static __always_inline __u64 function_arg(void *ctx, __u32 number)
@@ -162,6 +164,7 @@ static __always_inline int probe_hit(void *ctx, __u64 index, enum hit hit)
 	r->start = tread(struct task_struct, task, start_boottime);
 	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	r->stack = STACK(ctx) - (hit == HIT_RETURN ? RETURNED : 0);
+	r->place = PLACE(ctx);
 	r->thread = version;
 	r->tid = tid_of(task);
 	r->tgid = tgid_of(task);

@@ -30,7 +30,8 @@ _Static_assert(sizeof(struct wire_probe_how) == 14, "struct wire_probe_how");
 struct wire_probe {
 	struct wire_head head;
 	__u64 start, process_start; /* as in struct wire_thread */
-	__u64 stack;		    /* the stack pointer as the function was called, also at its return */
+	__u64 stack;		    /* the stack pointer; at a return as it was at the entry */
+	__u64 place;		    /* the instruction pointer */
 	__u32 thread;		    /* 0: it was not seen in a call yet */
 	__s32 tid, tgid;
 	__u16 index;  /* of struct wire_probe_how: twice that of the span, and 1 more at its end */
@@ -38,4 +39,4 @@ struct wire_probe {
 	__u8 cut;     /* and was longer */
 	__u64 values[WIRE_PROBE_ARGS]; /* of a string its length, without NUL; unread its address */
 };
-_Static_assert(sizeof(struct wire_probe) == 104, "struct wire_probe");
+_Static_assert(sizeof(struct wire_probe) == 112, "struct wire_probe");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes.c ROUNDS: a program with probes (USDT) and functions for probes.py. Prints what it does, a line each: a span that begins,
- * with its values, one that ends, a file that is opened: thread, word, name, value. Threads print their own lines.
+ * probes.c truth|jumps|costs N [WAIT]: a program with probes (USDT) and functions, for probes.py. truth: its threads print what they did,
+ * a line each: a span that begins, with its values, one that ends, a file that is opened. With WAIT it prints its number and goes on
+ * when it is given something to read.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,9 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sdt.h>
+#include <time.h>
 #include <unistd.h>
 
 #define THREADS 3
+
+int work(int depth, const char *why, long big);
+int deep(int n);
+int outer(int depth);
+void nothing(void);
 
 /* Written at the end, so that a thread makes no call for it between its probes. */
 struct lines {
@@ -48,9 +55,13 @@ static void opens(const char *what, int number)
 __attribute__((noipa)) int work(int depth, const char *why, long big)
 {
 	line("begin\twork\t%d,%s,%ld\n", depth, why, big);
+	line("begin\tlevel\t%d\n", depth);
+	DTRACE_PROBE1(probes, level__start, depth);
 	opens("work", depth);
 	if (depth > 0)
 		work(depth - 1, "again", -big);
+	DTRACE_PROBE(probes, level__done);
+	line("end\tlevel\t\n");
 	line("end\twork\t%d\n", -depth);
 	return -depth;
 }
@@ -91,25 +102,30 @@ static void *thread(void *arg)
 
 static jmp_buf back;
 
-__attribute__((noipa)) void deep(int n)
+__attribute__((noipa)) int deep(int n)
 {
-	if (n)
-		deep(n - 1);
-	else
+	volatile int last = 0; /* so that the compiler does not say that it never ends */
+
+	if (n == last)
 		longjmp(back, 1);
-	__asm__ volatile("");
+	n = n < last ? 0 : deep(n - 1);
+	__asm__ volatile("" : "+r"(n)); /* no loop is made of it */
+	return n;
 }
 
-__attribute__((noipa)) void outer(void)
+__attribute__((noipa)) int outer(int depth)
 {
-	if (!setjmp(back))
-		deep(3);
+	return setjmp(back) ? 0 : deep(depth);
 }
 
 static void jumps(int rounds)
 {
 	for (int i = 0; i < rounds; i++)
-		outer();
+		outer(3);
+	for (int i = 0; i < rounds; i++) { /* from here on nobody returns but by a jump */
+		if (!setjmp(back))
+			deep(2);
+	}
 	DTRACE_PROBE1(probes, request__done, 0); /* no such span is open */
 	DTRACE_PROBE3(probes, request__start, NULL, 1, 1l);
 	DTRACE_PROBE3(probes, request__start, (char *)8, 2, 2l);
@@ -117,25 +133,26 @@ static void jumps(int rounds)
 
 /* ---- what a probe costs ---- */
 
+/* Its first instruction is one that most functions begin with, and that the kernel need not single-step. */
 __attribute__((noipa)) void nothing(void)
 {
-	__asm__ volatile("");
+	__asm__ volatile("push %%rax\n\tpop %%rax" ::: "memory");
 }
 
 static void costs(int rounds)
 {
 	struct timespec a, b;
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 	for (int i = 0; i < rounds; i++)
 		DTRACE_PROBE1(probes, hit, i);
-	clock_gettime(CLOCK_MONOTONIC, &b);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
 	printf("usdt %.1f\n",
 	       ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / rounds);
 	a = b;
 	for (int i = 0; i < rounds; i++)
 		nothing();
-	clock_gettime(CLOCK_MONOTONIC, &b);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
 	printf("function %.1f\n",
 	       ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / rounds);
 }

@@ -150,6 +150,13 @@ static bool is_function(const struct probe_span *s)
 	       !strcmp(s->begin.name, s->end.name) && !strcmp(s->begin.path, s->end.path);
 }
 
+#define FUNCTION (1ull << 32) /* of the key of a span that is one */
+
+static uint64_t span_key(const struct wire_probe *w, const struct probe_span *span)
+{
+	return w->index / 2u | (is_function(span) ? FUNCTION : 0);
+}
+
 /* Cuts functions that cannot return any more, as one begins above their place on the stack, or the same one in it. */
 static int functions_left(struct decode *d, struct probe_stack *s, const struct wire_probe *w,
 			  uint64_t key, struct batch_set *out)
@@ -160,7 +167,8 @@ static int functions_left(struct decode *d, struct probe_stack *s, const struct 
 	while (at) {
 		const struct span_stack_open *o = &stack->open[at - 1];
 
-		if (!o->at || o->at > w->stack || (o->at == w->stack && o->key != key))
+		if (!(o->key & FUNCTION) || o->at > w->stack ||
+		    (o->at == w->stack && o->key != key))
 			break;
 		at--;
 	}
@@ -169,21 +177,41 @@ static int functions_left(struct decode *d, struct probe_stack *s, const struct 
 						   (int64_t)w->head.time, out);
 }
 
+/* Where a span begins that is no function. */
+static uint64_t begin_place(const struct wire_probe *w)
+{
+	const uint64_t ident[2] = {w->stack, w->place};
+
+	return hash_bytes(ident, sizeof(ident)) | 1;
+}
+
+/* Cuts what the span that begins proves to be over. */
+static int begin_cuts(struct decode *d, struct probe_stack *s, const struct wire_probe *w,
+		      const struct span_stack_open *what, struct batch_set *out)
+{
+	size_t at = 0;
+
+	if (what->key & FUNCTION)
+		return functions_left(d, s, w, what->key, out);
+	return span_stack_find(&s->stack, what->key, what->at, &at)
+		       ? span_stack_end(d, &s->stack, at, true, probe_thread(d, w),
+					(int64_t)w->head.time, out)
+		       : 0;
+}
+
 static int probe_begin(struct decode *d, const struct wire_probe *w, const struct probe_span *span,
 		       struct batch_set *out)
 {
 	const struct bytes name = {(const uint8_t *)span->name, strlen(span->name)};
 	struct probe_stack *s = probe_stack_of(d, w->tid, w->start);
-	struct span_stack_open what = {.key = w->index / 2};
+	struct span_stack_open what = {.key = span_key(w, span)};
 	size_t before;
 	int r = s ? 0 : probe_stack_add(d, w, &s);
 
 	if (r < 0)
 		return r;
-	if (is_function(span)) {
-		what.at = w->stack;
-		r = functions_left(d, s, w, what.key, out);
-	}
+	what.at = what.key & FUNCTION ? w->stack : begin_place(w);
+	r = begin_cuts(d, s, w, &what, out);
 	before = s->stack.count;
 	r = r ? r
 	      : span_stack_begin(d, &s->stack, what, name, probe_thread(d, w),
@@ -212,7 +240,7 @@ static int probe_end(struct decode *d, const struct wire_probe *w, const struct 
 	size_t at = 0;
 	int r;
 
-	if (!s || !span_stack_find(&s->stack, w->index / 2, place, &at)) {
+	if (!s || !span_stack_find(&s->stack, span_key(w, span), place, &at)) {
 		if (!s || !s->stack.beyond)
 			return probe_no_begin(d, w, span, out);
 		s->stack.beyond--;

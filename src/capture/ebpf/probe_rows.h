@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_rows.h: what threads came upon at probes (bpf/probes.bpf.c) becomes rows of `span` and `note`. Spans of a thread nest.
- * The end of a function is found by its stack pointer: a function that was left without its return (longjmp(), exceptions) is cut
- * when one that began before returns, or when the same or an outer one begins again in its place.
+ * The return of a function is found by the stack pointer of its entry. A function that was left without its return (longjmp(),
+ * exceptions) is cut when one that began before returns, or when the same one begins again in its place on the stack, or any above
+ * it. A span of other probes is cut when it begins again at the same instruction with the same stack pointer, since its end was
+ * left out then (an error that PostgreSQL jumps back from); one that begins in a recursion is nested.
  */
 #pragma once
 
