@@ -66,7 +66,7 @@
 	C(CONTEXT, context, TRACE_ID, trace_id, BYTES, "", "32 digits")                      \
 	C(CONTEXT, context, SPAN_ID, span_id, BYTES, "", "16 digits")                        \
 	C(CONTEXT, context, SERVICE, service, BYTES, "", "of the process; null: not known")  \
-	C(CONTEXT, context, SOURCE, source, CODE, "", "who published it: otel, ...")         \
+	C(CONTEXT, context, SOURCE, source, CODE, "", "who published it: otel, obi")         \
 	C(CONTEXT, context, UNSURE, unsure, INT, "",                                         \
 	  "1: another request's perhaps: the thread runs a loop, or was forked with it")
 

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "capture/ebpf/content.h"
+#include "capture/ebpf/contexts.h"
 #include "capture/ebpf/request.h"
 #include "privilege/privilege.h"
 #include "schema/wire_context.h"
@@ -405,6 +406,18 @@ static void load_faults(struct loaded *l)
 		objects_miss(&l->objects, OBJECT_FAULTS, r);
 }
 
+static void load_obi(struct loaded *l)
+{
+	bool there;
+	int r = contexts_share(l->skel->maps.obi_contexts, &there);
+
+	l->skel->rodata_calls_shared->obi = r >= 0 && there;
+	if (r < 0)
+		l->objects.missing[l->objects.missing_count++] = (struct ebpf_missing){
+			"contexts of OpenTelemetry's eBPF instrumentation",
+			"its map " WIRE_OBI_MAP, r};
+}
+
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
 	_privileged_(PRIVILEGE_LOAD);
@@ -439,6 +452,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
 	l->side_bytes = objects_side_bytes(opt);
 	bpf_map__set_max_entries(l->skel->maps.side, l->side_bytes);
+	load_obi(l);
 	r = calls_bpf__load(l->skel);
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");

@@ -43,7 +43,7 @@ struct objects {
 		struct bpf_object *bpf; /* NULL: not requested, or refused */
 		struct bpf_link *links[OBJECT_PROGRAMS_MAX];
 	} all[OBJECT_COUNT];
-	struct ebpf_missing missing[OBJECT_COUNT];
+	struct ebpf_missing missing[OBJECT_COUNT + 1]; /* and what load.c adds */
 	size_t missing_count;
 };
 
