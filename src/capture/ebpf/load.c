@@ -425,7 +425,9 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 
 	if (!secure_getenv("WEIR_BPF_LOG"))
 		libbpf_set_print(quiet);
-	r = check_proc(err);
+	r = probes_check(opt->spans, err);
+	if (r >= 0)
+		r = check_proc(err);
 	if (r >= 0)
 		r = privilege_prepare_load(err);
 	if (r < 0)

@@ -69,23 +69,31 @@ static const char *refusal(int code)
 		       : "";
 }
 
-int probes_attach(struct probe_links *links, const struct objects *o, struct probe_spans *spans,
-		  struct error *err)
+int probes_check(struct probe_spans *spans, struct error *err)
 {
 	for (size_t i = 0; spans && i < 2 * spans->count; i++) {
 		struct probe_span *s = &spans->list[i / 2];
-		struct probe_point *p = i % 2 ? &s->end : &s->begin;
-		int r = probe_file_check(p, err);
 
-		if (r >= 0 && o->all[OBJECT_PROBES].bpf) {
-			links->all[i] = point_attach(o, p, i);
-			r = links->all[i] ? 0 : -errno;
-			if (r < 0)
-				error_errno(err, r, "cannot use %s of %.400s%s", p->name, p->path,
-					    refusal(r));
-		}
-		if (r < 0)
+		if (probe_file_check(i % 2 ? &s->end : &s->begin, err) < 0)
 			return error_prefix(err, "--span '%.200s'", s->name);
+	}
+	return 0;
+}
+
+int probes_attach(struct probe_links *links, const struct objects *o,
+		  const struct probe_spans *spans, struct error *err)
+{
+	for (size_t i = 0; spans && i < 2 * spans->count && o->all[OBJECT_PROBES].bpf; i++) {
+		const struct probe_span *s = &spans->list[i / 2];
+		const struct probe_point *p = point_of(s, i % 2);
+		int r;
+
+		links->all[i] = point_attach(o, p, i);
+		if (links->all[i])
+			continue;
+		r = -errno;
+		error_errno(err, r, "cannot use %s of %.400s%s", p->name, p->path, refusal(r));
+		return error_prefix(err, "--span '%.200s'", s->name);
 	}
 	return 0;
 }

@@ -450,6 +450,8 @@ static const struct command_example record_examples[] = {
 	{"weir record --diagnose -- ./backup.sh", "a command, and then what is wrong with it"},
 	{"weir record --content -- ./import data.csv",
 	 "with a hash of every 4 KiB that its calls move"},
+	{"weir record --span 'step : uprobe:/usr/lib/x86_64-linux-gnu/libsqlite3.so.0:sqlite3_step' -- ./shop",
+	 "and each call of a function as a span, with what it did"},
 	{"weir record --lossless -o fio.trace -- fio job.fio",
 	 "nothing may be missing, whatever the rate"},
 	{0},
@@ -497,6 +499,12 @@ const struct command command_record = {
 		"gigabyte. A hash gives away what somebody guesses, and up to 7 bytes at either "
 		"end "
 		"of a call are kept as they are; report content says what could not be read.\n\n"
+		"--span records spans that begin and end where a thread comes upon a probe: "
+		"usdt:FILE:PROBE, one that the program's author put there; uprobe:FILE:FUNCTION, "
+		"the entry of a function; uretprobe:FILE:FUNCTION, its return. A function without "
+		"END ends as it returns; END may leave out the file. (sql:string, rows:int) behind "
+		"a probe names its arguments, which become attributes. Each hit costs the program "
+		"a trap, recorded or not. weir requests shows what the spans were made of.\n\n"
 		"Ctrl-C reaches the command too, and recording goes on until it has ended; "
 		"a second one stops at once. "
 		"Other signals are passed on to the command, unless they were sent to its whole "
