@@ -81,69 +81,76 @@ static __always_inline bool probe_selected(struct task_struct *task, __u32 *ret_
 }
 
 struct taken {
+	struct pt_regs *ctx;
+	__u64 index;
 	__u64 values[WIRE_PROBE_ARGS];
 	__u32 unread;
+	__u32 hit; /* enum hit */
 };
 
-/* The values of arguments; the strings that they lead to are read into memory. */
-static __always_inline void values_take(void *ctx, const volatile struct wire_probe_how *how,
-					enum hit hit, struct taken *t)
+/* The value of an argument; a string that it leads to is read into memory. Nonzero: there are no further ones. */
+static long value_take(__u32 i, struct taken *t)
 {
-	for (__u32 i = 0; i < WIRE_PROBE_ARGS && i < how->count; i++) {
-		__u32 number = how->args[i].number, type = how->args[i].type;
-		long value = 0;
-		char byte;
+	const volatile struct wire_probe_how *how = &hows[t->index & (2 * WIRE_PROBE_SPANS - 1)];
+	__u32 number, type;
+	long value = 0;
+	char byte;
 
-		if (hit == HIT_USDT) {
-			if (bpf_usdt_arg(ctx, number, &value))
-				t->unread |= 1u << i;
-		} else {
-			value = hit == HIT_RETURN ? RESULT(ctx) : function_arg(ctx, number);
-		}
-		if (type == WIRE_PROBE_INT)
-			value = (__s32)value;
-		else if (type == WIRE_PROBE_STRING)
-			bpf_copy_from_user(&byte, sizeof(byte), (void *)value);
-		t->values[i] = value;
+	if (i >= WIRE_PROBE_ARGS || i >= how->count)
+		return 1;
+	number = how->args[i].number;
+	type = how->args[i].type;
+	if (t->hit == HIT_USDT) {
+		if (bpf_usdt_arg(t->ctx, number, &value))
+			t->unread |= 1u << i;
+	} else {
+		value = t->hit == HIT_RETURN ? RESULT(t->ctx) : function_arg(t->ctx, number);
 	}
+	if (type == WIRE_PROBE_INT)
+		value = (__s32)value;
+	else if (type == WIRE_PROBE_STRING)
+		bpf_copy_from_user(&byte, sizeof(byte), (void *)value);
+	t->values[i] = value;
+	return 0;
 }
 
 /* texts: how many slots the record has, a constant. */
 static __always_inline void probe_send(struct wire_probe *r, __u32 texts,
 				       const volatile struct wire_probe_how *how, struct taken *t)
 {
-	__u32 slot = 0;
-
 	r->head.parts = texts;
 	r->unread = t->unread;
 	r->cut = 0;
-	for (__u32 i = 0; i < WIRE_PROBE_ARGS; i++) {
+	__builtin_memcpy(r->values, t->values, sizeof(r->values));
+	for (__u32 slot = 0; slot < texts; slot++) {
 		char *text = (char *)(r + 1) + slot * WIRE_PROBE_TEXT;
+		__u32 i = how->text_args[slot];
 		char after = 0;
+		__u64 from;
 		long len;
 
-		r->values[i] = t->values[i];
-		if (i >= how->count || how->args[i].type != WIRE_PROBE_STRING || slot >= texts)
-			continue;
-		len = bpf_probe_read_user_str(text, WIRE_PROBE_TEXT, (void *)t->values[i]);
+		barrier_var(i);
+		if (i >= WIRE_PROBE_ARGS)
+			break;
+		from = r->values[i];
+		len = bpf_probe_read_user_str(text, WIRE_PROBE_TEXT, (void *)from);
 		if (len <= 0)
 			r->unread |= 1u << i;
-		if (len > 0)
+		else
 			r->values[i] = len - 1;
 		if (len == WIRE_PROBE_TEXT &&
-		    !bpf_probe_read_user(&after, 1, (void *)(t->values[i] + len - 1)) && after)
+		    !bpf_probe_read_user(&after, 1, (void *)(from + len - 1)) && after)
 			r->cut |= 1u << i;
-		slot++;
 	}
 	side_commit(r);
 }
 
-static __always_inline int probe_hit(void *ctx, __u64 index, enum hit hit)
+static __always_inline int probe_hit(struct pt_regs *ctx, __u64 index, enum hit hit)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const volatile struct wire_probe_how *how;
 	__u64 now = bpf_ktime_get_ns();
-	struct taken t = {};
+	struct taken t = {.ctx = ctx, .hit = hit};
 	struct wire_probe *r;
 	__u32 version, texts;
 
@@ -151,7 +158,9 @@ static __always_inline int probe_hit(void *ctx, __u64 index, enum hit hit)
 		return 0;
 	index &= 2 * WIRE_PROBE_SPANS - 1;
 	how = &hows[index];
-	values_take(ctx, how, hit, &t);
+	t.index = index;
+	if (how->count)
+		bpf_loop(WIRE_PROBE_ARGS, value_take, &t, 0);
 	texts = how->texts;
 	if (!texts)
 		r = side_take(WIRE_PROBE, sizeof(*r), now);

@@ -23,8 +23,9 @@ struct wire_probe_how {
 		__u8 number; /* of the argument: 0, 1, ... */
 		__u8 type;   /* enum wire_probe_type */
 	} args[WIRE_PROBE_ARGS];
+	__u8 text_args[WIRE_PROBE_TEXTS]; /* which of them are strings; WIRE_PROBE_ARGS: no further one */
 };
-_Static_assert(sizeof(struct wire_probe_how) == 14, "struct wire_probe_how");
+_Static_assert(sizeof(struct wire_probe_how) == 18, "struct wire_probe_how");
 
 /* A thread came upon a probe. head.parts: so many slots of WIRE_PROBE_TEXT bytes follow, one for each string in order. */
 struct wire_probe {

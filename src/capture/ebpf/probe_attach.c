@@ -18,6 +18,21 @@ static const struct probe_point *point_of(const struct probe_span *s, size_t end
 	return end ? &s->end : &s->begin;
 }
 
+static void how_fill(struct wire_probe_how *how, const struct probe_point *p)
+{
+	size_t texts = 0;
+
+	*how = (struct wire_probe_how){.count = p->arg_count, .texts = p->texts};
+	for (size_t i = 0; i < p->arg_count; i++) {
+		how->args[i].number = p->args[i].number;
+		how->args[i].type = (uint8_t)p->args[i].type;
+		if (p->args[i].type == WIRE_PROBE_STRING)
+			how->text_args[texts++] = (uint8_t)i;
+	}
+	while (texts < WIRE_PROBE_TEXTS)
+		how->text_args[texts++] = WIRE_PROBE_ARGS;
+}
+
 int probes_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(bpf, ".rodata.probes");
@@ -27,16 +42,8 @@ int probes_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 
 	if (!hows || size < 2 * WIRE_PROBE_SPANS * sizeof(*hows))
 		return -ENOENT;
-	for (size_t i = 0; opt->spans && i < 2 * opt->spans->count; i++) {
-		const struct probe_point *p = point_of(&opt->spans->list[i / 2], i % 2);
-
-		hows[i].count = p->arg_count;
-		hows[i].texts = p->texts;
-		for (size_t n = 0; n < p->arg_count; n++) {
-			hows[i].args[n].number = p->args[n].number;
-			hows[i].args[n].type = (uint8_t)p->args[n].type;
-		}
-	}
+	for (size_t i = 0; opt->spans && i < 2 * opt->spans->count; i++)
+		how_fill(&hows[i], point_of(&opt->spans->list[i / 2], i % 2));
 	return 0;
 }
 

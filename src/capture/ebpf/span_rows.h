@@ -15,6 +15,7 @@
 
 struct open_span {
 	uint64_t process, key; /* span_process.number; in span_rows.open */
+	struct open_span *older, *newer; /* of BlkKin's: by their last annotation */
 	uint64_t number, span, parent, trace[2];
 	int64_t start, last; /* monotonic; last: of the last annotation of BlkKin's */
 	int64_t thread;	     /* version; -1: not known */
@@ -28,6 +29,7 @@ struct open_span {
 
 struct span_rows {
 	struct map open;	/* by hash of (process, source, trace, id) -> struct open_span */
+	struct open_span *oldest, *newest; /* of BlkKin's */
 	struct map per_process; /* span_process.number -> how many are open */
 	struct recent numbers;	/* hash of (trace, id), of libweir-span's the id too -> number */
 	uint64_t next_number;
