@@ -69,12 +69,8 @@ static __always_inline __u64 function_arg(void *ctx, __u32 number)
 }
 #endif
 
-/* Whether the thread is recorded, and its version. */
-static __always_inline bool probe_selected(struct task_struct *task, __u32 *ret_version)
+static __always_inline bool probe_selected(struct task_struct *task, struct thread_state *ts)
 {
-	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
-
-	*ret_version = ts && thread_is_known(ts) ? ts->version : 0;
 	if (ts && ts->select_epoch == select_epoch)
 		return ts->flags & THREAD_SELECTED;
 	return selected(task, (__u64)task, false);
@@ -110,7 +106,9 @@ static long value_take(__u32 i, struct taken *t)
 		value = (__s32)value;
 	else if (type == WIRE_PROBE_STRING)
 		bpf_copy_from_user(&byte, sizeof(byte), (void *)value);
-	t->values[i] = value;
+	barrier_var(i); /* compared and used at once, so that 6.1 follows it */
+	if (i < WIRE_PROBE_ARGS)
+		t->values[i] = value;
 	return 0;
 }
 
@@ -148,13 +146,14 @@ static __always_inline void probe_send(struct wire_probe *r, __u32 texts,
 static __always_inline int probe_hit(struct pt_regs *ctx, __u64 index, enum hit hit)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
 	const volatile struct wire_probe_how *how;
 	__u64 now = bpf_ktime_get_ns();
 	struct taken t = {.ctx = ctx, .hit = hit};
 	struct wire_probe *r;
-	__u32 version, texts;
+	__u32 texts;
 
-	if (!select_epoch || shared.over || !probe_selected(task, &version))
+	if (!select_epoch || shared.over || !probe_selected(task, ts))
 		return 0;
 	index &= 2 * WIRE_PROBE_SPANS - 1;
 	how = &hows[index];
@@ -171,12 +170,19 @@ static __always_inline int probe_hit(struct pt_regs *ctx, __u64 index, enum hit 
 	if (!r)
 		return 0;
 	r->start = tread(struct task_struct, task, start_boottime);
-	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	if (ts && thread_is_known(ts)) {
+		r->thread = ts->version;
+		r->tid = ts->tid;
+		r->tgid = 0;
+		r->process_start = 0;
+	} else {
+		r->thread = 0;
+		r->tid = tid_of(task);
+		r->tgid = tgid_of(task);
+		r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	}
 	r->stack = STACK(ctx) - (hit == HIT_RETURN ? RETURNED : 0);
 	r->place = PLACE(ctx);
-	r->thread = version;
-	r->tid = tid_of(task);
-	r->tgid = tgid_of(task);
 	r->index = index;
 	if (!texts)
 		probe_send(r, 0, how, &t);

@@ -41,7 +41,7 @@
 	C(T, t, SPAN_STATUS, span_status, CODE, "",                                                \
 	  "unset, ok, error, running (recording ended before it did), cut (by its parent's end, "  \
 	  "by loss, by the end of its process)")                                                   \
-	C(T, t, SOURCE, source, CODE, "", "weir, blkin, otel, marker, probe, import, period")       \
+	C(T, t, SOURCE, source, CODE, "", "weir, blkin, otel, marker, probe, import, period")      \
 	C(T, t, THREAD_ID, thread_id, ID, ">thread", "the thread that began it; null: not known")  \
 	C(T, t, ATTRIBUTES, attributes, BYTES, "",                                                 \
 	  "what it was given as key and value: one JSON object; null: nothing")

@@ -413,9 +413,9 @@ static void load_obi(struct loaded *l)
 
 	l->skel->rodata_calls_shared->obi = r >= 0 && there;
 	if (r < 0)
-		l->objects.missing[l->objects.missing_count++] = (struct ebpf_missing){
-			"contexts of OpenTelemetry's eBPF instrumentation",
-			"its map " WIRE_OBI_MAP, r};
+		l->objects.missing[l->objects.missing_count++] =
+			(struct ebpf_missing){"contexts of OpenTelemetry's eBPF instrumentation",
+					      "its map " WIRE_OBI_MAP, r};
 }
 
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)

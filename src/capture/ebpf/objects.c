@@ -290,7 +290,7 @@ static int object_attach(struct object *o)
 	{
 		if (bpf_program__expected_attach_type(program) == BPF_TRACE_ITER ||
 		    bpf_program__type(program) == BPF_PROG_TYPE_PERF_EVENT || /* faults.h */
-		    bpf_program__type(program) == BPF_PROG_TYPE_KPROBE || /* probe_attach.h */
+		    bpf_program__type(program) == BPF_PROG_TYPE_KPROBE ||     /* probe_attach.h */
 		    !bpf_program__autoload(program))
 			continue;
 		assert(n < OBJECT_PROGRAMS_MAX);

@@ -35,7 +35,7 @@ enum object_id {
 	OBJECT_COUNT,
 };
 
-#define OBJECT_PROGRAMS_MAX 16 /* of one object */
+#define OBJECT_PROGRAMS_MAX 16	      /* of one object */
 #define OBJECT_UPROBES	    "uprobes" /* what an object needs in place of a tracepoint */
 
 struct objects {

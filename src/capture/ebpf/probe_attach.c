@@ -55,8 +55,8 @@ static struct bpf_link *point_attach(const struct objects *o, const struct probe
 		[PROBE_ENTRY] = "weir_probe_entry",
 		[PROBE_RETURN] = "weir_probe_return",
 	};
-	struct bpf_program *program = bpf_object__find_program_by_name(
-		o->all[OBJECT_PROBES].bpf, programs[p->kind]);
+	struct bpf_program *program =
+		bpf_object__find_program_by_name(o->all[OBJECT_PROBES].bpf, programs[p->kind]);
 	LIBBPF_OPTS(bpf_usdt_opts, usdt, .usdt_cookie = index);
 	LIBBPF_OPTS(bpf_uprobe_opts, uprobe, .bpf_cookie = index, .func_name = p->name,
 		    .retprobe = p->kind == PROBE_RETURN);
@@ -69,7 +69,8 @@ static struct bpf_link *point_attach(const struct objects *o, const struct probe
 
 static const char *refusal(int code)
 {
-	return code == -EINVAL	  ? ": its place, or the form of its arguments, is none that can be used"
+	return code == -EINVAL
+		       ? ": its place, or the form of its arguments, is none that can be used"
 	       : code == -ENOTSUP ? ": the kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
 	       : code == -EPERM || code == -EACCES
 		       ? ": the kernel refuses it, which takes CAP_PERFMON and CAP_SYS_ADMIN"

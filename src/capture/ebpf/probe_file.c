@@ -195,8 +195,9 @@ static int usdt_check(const struct probe_file *f, struct probe_point *p, struct 
 	if (!found)
 		return usdt_missing(f, p, err);
 	if (wanted > has)
-		return error_set(err, -EINVAL, "the probe %s:%s of %.400s has %u argument%s, not %u",
-				 p->provider, p->name, p->path, has, has == 1 ? "" : "s", wanted);
+		return error_set(err, -EINVAL,
+				 "the probe %s:%s of %.400s has %u argument%s, not %u", p->provider,
+				 p->name, p->path, has, has == 1 ? "" : "s", wanted);
 	return 0;
 }
 

@@ -56,8 +56,23 @@ static struct probe_stack *probe_stack_of(const struct decode *d, int32_t tid, u
 		       : NULL;
 }
 
+/* Its process; 0 where its thread is not known any more. */
+static int32_t probe_process(const struct decode *d, const struct wire_probe *w,
+			     uint64_t *ret_start)
+{
+	const struct wire_thread *t = NULL;
+	uint64_t record;
+
+	if (w->thread && map_get(&d->thread_records, w->thread, &record))
+		t = (const void *)(uintptr_t)record;
+	*ret_start = t ? t->process_start : w->process_start;
+	return t ? t->tgid : w->tgid;
+}
+
 static int probe_stack_add(struct decode *d, const struct wire_probe *w, struct probe_stack **ret)
 {
+	uint64_t start;
+	int32_t pid = probe_process(d, w, &start);
 	struct probe_stack *s;
 	int r;
 
@@ -66,7 +81,7 @@ static int probe_stack_add(struct decode *d, const struct wire_probe *w, struct 
 	s = d->probes ? calloc(1, sizeof(*s)) : NULL;
 	if (!s)
 		return -ENOMEM;
-	span_stack_init(d, &s->stack, SPAN_SOURCE_PROBE, w->tgid, w->process_start);
+	span_stack_init(d, &s->stack, SPAN_SOURCE_PROBE, pid, start);
 	s->tid = w->tid;
 	s->start = w->start;
 	r = map_set(&d->probes->threads, probe_thread_key(w->tid, w->start), (uintptr_t)s);
@@ -103,8 +118,9 @@ static int probe_unread(struct decode *d, const struct wire_probe *w, const char
 			const char *arg, struct batch_set *out)
 {
 	char line[SPAN_NAME_LEN + PROBE_WORD_MAX + 128];
+	uint64_t start;
 	int n = snprintf(line, sizeof(line), "process %d, thread %d: %s of '%s' could not be read",
-			 w->tgid, w->tid, arg, name);
+			 probe_process(d, w, &start), w->tid, arg, name);
 
 	return spans_not_marked(d, line, (size_t)n, out);
 }
@@ -130,7 +146,8 @@ static int probe_notes(struct decode *d, const struct probe_stack *s, const stru
 			text += WIRE_PROBE_TEXT;
 		}
 		if (w->unread >> i & 1) {
-			if (w->values[i] || !string) /* else a pointer to nothing, which is no loss */
+			if (w->values[i] ||
+			    !string) /* else a pointer to nothing, which is no loss */
 				r = probe_unread(d, w, name, arg->name, out);
 			continue;
 		}
@@ -216,17 +233,20 @@ static int probe_begin(struct decode *d, const struct wire_probe *w, const struc
 	r = r ? r
 	      : span_stack_begin(d, &s->stack, what, name, probe_thread(d, w),
 				 (int64_t)w->head.time, out);
-	return r || s->stack.count == before ? r : probe_notes(d, s, w, &span->begin, span->name, out);
+	return r || s->stack.count == before ? r
+					     : probe_notes(d, s, w, &span->begin, span->name, out);
 }
 
 static int probe_no_begin(struct decode *d, const struct wire_probe *w,
 			  const struct probe_span *span, struct batch_set *out)
 {
 	char line[SPAN_NAME_LEN + 128];
-	int n = snprintf(line, sizeof(line),
-			 "process %d, thread %d: an end of '%s' has no begin on its thread while it "
-			 "was recorded",
-			 w->tgid, w->tid, span->name);
+	uint64_t start;
+	int n = snprintf(
+		line, sizeof(line),
+		"process %d, thread %d: an end of '%s' has no begin on its thread while it "
+		"was recorded",
+		probe_process(d, w, &start), w->tid, span->name);
 
 	return spans_not_marked(d, line, (size_t)n, out);
 }

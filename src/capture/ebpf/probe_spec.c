@@ -6,8 +6,9 @@
 
 #include "span/layout.h"
 
-#define FORMS                                                                                      \
-	"write usdt:FILE:[PROVIDER:]PROBE, uprobe:FILE:FUNCTION[+OFFSET] or uretprobe:FILE:FUNCTION"
+#define FORMS                                                                 \
+	"write usdt:FILE:[PROVIDER:]PROBE, uprobe:FILE:FUNCTION[+OFFSET] or " \
+	"uretprobe:FILE:FUNCTION"
 
 static char *trimmed(char *text)
 {
@@ -131,9 +132,7 @@ static int point_parse(char *text, const struct probe_point *begin, struct probe
 	static const struct {
 		const char *word;
 		enum probe_kind kind;
-	} kinds[] = {{"usdt:", PROBE_USDT},
-		     {"uprobe:", PROBE_ENTRY},
-		     {"uretprobe:", PROBE_RETURN}};
+	} kinds[] = {{"usdt:", PROBE_USDT}, {"uprobe:", PROBE_ENTRY}, {"uretprobe:", PROBE_RETURN}};
 	char *args = strchr(text, '('), *place;
 	size_t len = strlen(text), i = 0;
 	int r;

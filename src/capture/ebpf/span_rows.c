@@ -379,7 +379,8 @@ static int event_end(struct span_rows *s, const struct span_process *p, const st
 
 	if (!o) /* it began before recording did, or in the process that forked this one */
 		return 0;
-	if (o->thread < 0 && p->source == SPAN_SOURCE_PROBE) /* it ends on the thread that began it */
+	if (o->thread < 0 &&
+	    p->source == SPAN_SOURCE_PROBE) /* it ends on the thread that began it */
 		o->thread = thread;
 	r = span_row(s, o,
 		     e->flags & SPAN_ERROR ? SPAN_STATUS_ERROR

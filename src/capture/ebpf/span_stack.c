@@ -105,8 +105,8 @@ int span_stack_end(struct decode *d, struct span_stack *s, size_t at, bool cut, 
 }
 
 int span_stack_note(struct decode *d, const struct span_stack *s, struct bytes name,
-		    struct bytes value, int64_t integer, uint8_t flags, int64_t thread, int64_t time,
-		    struct batch_set *out)
+		    struct bytes value, int64_t integer, uint8_t flags, int64_t thread,
+		    int64_t time, struct batch_set *out)
 {
 	struct span_event e = {.type = SPAN_NOTE, .time = time, .integer = integer, .flags = flags};
 

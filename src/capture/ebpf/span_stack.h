@@ -17,8 +17,9 @@ struct span_stack_open {
 };
 
 struct span_stack {
-	struct span_process as; /* what span_rows.h needs of it: pid, process_start, number, source */
-	uint64_t trace[2];	/* of the outermost span, and so of all */
+	struct span_process
+		as;	   /* what span_rows.h needs of it: pid, process_start, number, source */
+	uint64_t trace[2]; /* of the outermost span, and so of all */
 	size_t count, cap;
 	size_t beyond; /* how many began with SPAN_STACK_MAX open, whose ends are to come */
 	struct span_stack_open *open;
@@ -37,8 +38,8 @@ int span_stack_end(struct decode *d, struct span_stack *s, size_t at, bool cut, 
 		   int64_t time, struct batch_set *out);
 /* A note of the innermost span; of none where none is open. flags: enum span_flag; integer with SPAN_INTEGER, else value. */
 int span_stack_note(struct decode *d, const struct span_stack *s, struct bytes name,
-		    struct bytes value, int64_t integer, uint8_t flags, int64_t thread, int64_t time,
-		    struct batch_set *out);
+		    struct bytes value, int64_t integer, uint8_t flags, int64_t thread,
+		    int64_t time, struct batch_set *out);
 /* Rows for all that is open, as SPAN_STATUS_CUT or SPAN_STATUS_RUNNING. */
 int span_stack_close(struct decode *d, struct span_stack *s, enum span_status status, int64_t time,
 		     struct batch_set *out);

@@ -405,7 +405,8 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, output)},
 	RECORD_FLAGS(struct record_opts, rec),
 	{0, "span", OPTION_LIST, "SPAN",
-	 "record spans that begin and end at probes in programs: 'NAME : BEGIN : END', where each is "
+	 "record spans that begin and end at probes in programs: 'NAME : BEGIN : END', where each "
+	 "is "
 	 "usdt:FILE:PROBE, uprobe:FILE:FUNCTION or uretprobe:FILE:FUNCTION; repeatable",
 	 offsetof(struct record_opts, spans)},
 	{0, "lossless", OPTION_FLAG, NULL,
@@ -450,7 +451,8 @@ static const struct command_example record_examples[] = {
 	{"weir record --diagnose -- ./backup.sh", "a command, and then what is wrong with it"},
 	{"weir record --content -- ./import data.csv",
 	 "with a hash of every 4 KiB that its calls move"},
-	{"weir record --span 'step : uprobe:/usr/lib/x86_64-linux-gnu/libsqlite3.so.0:sqlite3_step' -- ./shop",
+	{"weir record --span 'step : "
+	 "uprobe:/usr/lib/x86_64-linux-gnu/libsqlite3.so.0:sqlite3_step' -- ./shop",
 	 "and each call of a function as a span, with what it did"},
 	{"weir record --lossless -o fio.trace -- fio job.fio",
 	 "nothing may be missing, whatever the rate"},
