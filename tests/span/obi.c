@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	pthread_t threads[THREADS];
 
 	map = argc == 3 ? bpf_obj_get(argv[1]) : -1;
-	rounds = argc == 3 ? atoi(argv[2]) : 0;
+	rounds = argc == 3 ? (int)strtol(argv[2], NULL, 10) : 0;
 	if (map < 0)
 		return 1;
 	for (int i = 0; i < THREADS; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes.c truth|jumps|costs N [WAIT]: a program with probes (USDT) and functions, for probes.py. truth: its threads print what they did,
- * a line each: a span that begins, with its values, one that ends, a file that is opened. With WAIT it prints its number and goes on
- * when it is given something to read.
+ * probes.c truth|jumps|costs N [WAIT]: a program with probes (USDT) and functions, for probes.py. truth: its threads print what they
+ * did, a line each: a span that begins, with its values, one that ends, a file that is opened. costs: what a hit costs. With WAIT it
+ * prints its number and goes on when it is given something to read.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -189,7 +189,7 @@ static void costs(int rounds)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc > 2 ? atoi(argv[2]) : 0;
+	int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
 	pthread_t threads[THREADS];
 	char c;
 

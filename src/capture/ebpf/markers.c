@@ -116,7 +116,7 @@ static bool marker_parse(struct bytes text, struct marker *ret)
 	return true;
 }
 
-static uint64_t name_key(const struct marker *m)
+static uint64_t marker_key(const struct marker *m)
 {
 	return hash_bytes(m->name.data, m->name.len);
 }
@@ -172,7 +172,7 @@ static int marker_take(struct decode *d, const struct wire_op *w, struct bytes t
 	case MARKER_BEGIN:
 		r = p ? 0 : marking_add(d, t, &p);
 		return r ? r
-			 : span_stack_begin(d, p, (struct span_stack_open){.key = name_key(&m)},
+			 : span_stack_begin(d, p, (struct span_stack_open){.key = marker_key(&m)},
 					    m.name, thread, end, out);
 	case MARKER_NOTE:
 		return marker_note(d, p, &m, thread, start, out);
@@ -181,7 +181,7 @@ static int marker_take(struct decode *d, const struct wire_op *w, struct bytes t
 			p->beyond--;
 			return 0;
 		}
-		if (!p || !span_stack_find(p, name_key(&m), 0, &at))
+		if (!p || !span_stack_find(p, marker_key(&m), 0, &at))
 			return marker_unused(d, t->tgid, text,
 					     "has no begin in this process while it was recorded",
 					     out);

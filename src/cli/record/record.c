@@ -451,9 +451,8 @@ static const struct command_example record_examples[] = {
 	{"weir record --diagnose -- ./backup.sh", "a command, and then what is wrong with it"},
 	{"weir record --content -- ./import data.csv",
 	 "with a hash of every 4 KiB that its calls move"},
-	{"weir record --span 'step : "
-	 "uprobe:/usr/lib/x86_64-linux-gnu/libsqlite3.so.0:sqlite3_step' -- ./shop",
-	 "and each call of a function as a span, with what it did"},
+	{"weir record --span 'save : uprobe:./shop:save_order(id)' -- ./shop",
+	 "each call of a function as a span, with what it did"},
 	{"weir record --lossless -o fio.trace -- fio job.fio",
 	 "nothing may be missing, whatever the rate"},
 	{0},
