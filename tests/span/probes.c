@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes.c truth|jumps|costs N [WAIT]: a program with probes (USDT) and functions, for probes.py. truth: its threads print what they
- * did, a line each: a span that begins, with its values, one that ends, a file that is opened. costs: what a hit costs. With WAIT it
- * prints its number and goes on when it is given something to read.
+ * probes.c truth|jumps|costs N [WAIT]: a program with probes (USDT) and functions, for probes.py. truth: its threads print what
+ * they did, a line each: a span that begins, with its values, one that ends, a file that is opened. costs: what a hit costs.
+ * With WAIT it prints its number and goes on when it is given something to read.
  */
 #include <fcntl.h>
 #include <pthread.h>
