@@ -191,7 +191,7 @@ def wrong(t, folder):
             ('x : usdt:/nope:a : b', 1, 'cannot open /nope: No such file'),
             (f'x : usdt:{script}:a : b', 1, 'no program or library (ELF)'),
             (f'x : usdt:{folder}/:a : b', 1, 'is no file of a program'),
-            (f'x : usdt:{PROBES}:requst__start : b', 1, 'did you mean request__start?): it has probes:level__start, probes:level__done, probes:request__start,'),
+            (f'x : usdt:{PROBES}:requst__start : b', 1, 'did you mean request__start?): it has probes:'),
             (f'x : usdt:{PROBES}:other:request__start : b', 1, 'no probe other:request__start'),
             (f'x : usdt:{PROBES}:request__start : request_done', 1, 'did you mean request__done?'),
             (f'x : usdt:{PROBES}:request__start(a, b, c, d) : request__done', 1, 'has 3 arguments, not 4'),
