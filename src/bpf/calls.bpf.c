@@ -159,7 +159,7 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 					struct wire_plan *p)
 {
 	ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
-	if (unlikely(ts->flags & THREAD_PUBLISHES) && waits_on_many(p, regs))
+	if (unlikely(context_wanted(ts)) && waits_on_many(p, regs))
 		context_take(ts, 1, 0);
 	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !select_paths)
 		sock_skipped(ts, call_arg_at(regs, 0));
@@ -258,7 +258,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	}
 	if (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p, ret))
 		return 0;
-	if (unlikely(ts->flags & THREAD_PUBLISHES))
+	if (unlikely(context_wanted(ts)))
 		context_take(ts, waits_on_many(p, regs), end);
 	stacks_take(ts, p, regs, ret, end);
 	if ((p->flags & WIRE_PLAN_RICH) || held || call_on_several(ts, p)) {

@@ -41,7 +41,7 @@
 	C(T, t, SPAN_STATUS, span_status, CODE, "",                                                \
 	  "unset, ok, error, running (recording ended before it did), cut (by its parent's end, "  \
 	  "by loss, by the end of its process)")                                                   \
-	C(T, t, SOURCE, source, CODE, "", "weir, blkin, otel, marker, usdt, import, period")       \
+	C(T, t, SOURCE, source, CODE, "", "weir, blkin, otel, marker, probe, import, period")      \
 	C(T, t, THREAD_ID, thread_id, ID, ">thread", "the thread that began it; null: not known")  \
 	C(T, t, ATTRIBUTES, attributes, BYTES, "",                                                 \
 	  "what it was given as key and value: one JSON object; null: nothing")
@@ -66,7 +66,7 @@
 	C(CONTEXT, context, TRACE_ID, trace_id, BYTES, "", "32 digits")                      \
 	C(CONTEXT, context, SPAN_ID, span_id, BYTES, "", "16 digits")                        \
 	C(CONTEXT, context, SERVICE, service, BYTES, "", "of the process; null: not known")  \
-	C(CONTEXT, context, SOURCE, source, CODE, "", "who published it: otel, ...")         \
+	C(CONTEXT, context, SOURCE, source, CODE, "", "who published it: otel, obi")         \
 	C(CONTEXT, context, UNSURE, unsure, INT, "",                                         \
 	  "1: another request's perhaps: the thread runs a loop, or was forked with it")
 

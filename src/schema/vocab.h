@@ -79,8 +79,8 @@
 	V(SPAN_STATUS, RUNNING, "running") V(SPAN_STATUS, CUT, "cut")
 #define VOCAB_SPAN_SOURCE(V) \
 	V(SPAN_SOURCE, WEIR, "weir") V(SPAN_SOURCE, BLKIN, "blkin") V(SPAN_SOURCE, OTEL, "otel") \
-	V(SPAN_SOURCE, MARKER, "marker") V(SPAN_SOURCE, USDT, "usdt") V(SPAN_SOURCE, IMPORT, "import") \
-	V(SPAN_SOURCE, PERIOD, "period")
+	V(SPAN_SOURCE, MARKER, "marker") V(SPAN_SOURCE, PROBE, "probe") V(SPAN_SOURCE, IMPORT, "import") \
+	V(SPAN_SOURCE, PERIOD, "period") V(SPAN_SOURCE, OBI, "obi")
 /* Of content and causality: schema/flow_tables.h. */
 #define VOCAB_WAY(V) V(WAY, IN, "in") V(WAY, OUT, "out")
 #define VOCAB_FORM(V) \

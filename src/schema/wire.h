@@ -61,6 +61,7 @@ enum wire_type {
 	WIRE_SCHED = 46,
 	WIRE_IRQ = 47,
 	WIRE_MEM = 48,
+	WIRE_PROBE = 49, /* schema/wire_probe.h */
 	WIRE_SIDE_END = 64,
 };
 

@@ -40,6 +40,13 @@ enum wire_context_flag {
 	WIRE_CONTEXT_LOOP = 1 << 0, /* the thread was seen to wait for many with a context set */
 	WIRE_CONTEXT_INHERITED = 1 << 2, /* this context was its parent's when it was forked */
 	WIRE_CONTEXT_UNREAD = 1 << 1,	 /* the record could not be read, which was counted */
+	WIRE_CONTEXT_OBI = 1 << 3, /* of the map that OpenTelemetry's eBPF instrumentation pins */
+};
+
+/* What that map holds, by bpf_get_current_pid_tgid(). */
+#define WIRE_OBI_MAP "otel/traces_ctx_v1" /* where, in the file system of BPF */
+struct wire_obi_context {
+	__u64 ids[3]; /* as in struct wire_context */
 };
 
 /* A thread carries another context than at its last recorded call. */

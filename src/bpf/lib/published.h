@@ -7,6 +7,9 @@
  *
  * Another call that carries the same context costs two reads of the program's memory. None of them faults a page in: what is
  * not in memory counts as not known.
+ *
+ * Of a process that publishes nothing, contexts come from the map in which OpenTelemetry's eBPF instrumentation (OBI) has which
+ * request a thread serves, where that is pinned: a lookup for each call.
  */
 #pragma once
 
@@ -185,17 +188,43 @@ static __always_inline bool context_is(const struct published *p)
 	return (p->ids[0] | p->ids[1]) && p->ids[2];
 }
 
-/* The exit of a call of a thread whose process publishes contexts. end 0: the call is not recorded. */
+static __always_inline void obi_read(struct published *ret)
+{
+	__u64 key = bpf_get_current_pid_tgid();
+	struct wire_obi_context *o = bpf_map_lookup_elem(&obi_contexts, &key);
+
+	if (!o)
+		return;
+	ret->ids[0] = o->ids[0];
+	ret->ids[1] = o->ids[1];
+	ret->ids[2] = o->ids[2];
+}
+
+/* Whether the exit of a call has to look for a context. */
+static __always_inline bool context_wanted(const struct thread_state *ts)
+{
+	return obi || ts->flags & THREAD_PUBLISHES;
+}
+
+/* The exit of a call of a thread whose context is known. end 0: the call is not recorded. */
 verified_alone int context_take(struct thread_state *ts, __u32 waits, __u64 end)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct published now = {};
 	struct thread_context *c;
 
-	if (!ts || !context_find(ts, task))
+	if (!ts)
 		return 0;
 	c = &ts->context;
-	context_read(ts, &now);
+	if (obi && !(ts->flags & THREAD_PUBLISHES)) {
+		obi_read(&now);
+		c->flags |= WIRE_CONTEXT_OBI;
+	} else {
+		if (!context_find(ts, task))
+			return 0;
+		context_read(ts, &now);
+		c->flags &= ~WIRE_CONTEXT_OBI;
+	}
 	/* It waits for others with a context set: it runs a loop, and the context may be of a task that it put aside. */
 	if (waits && context_is(&now))
 		c->flags |= WIRE_CONTEXT_LOOP;

@@ -41,6 +41,7 @@ CONFIG bool no_argv = 0;
 CONFIG bool lossless = 0;
 CONFIG bool phases = 0;	      /* the object of phases is loaded with this one */
 CONFIG bool content = 0;      /* so is that of content */
+CONFIG bool obi = 0;	      /* the map of contexts that another instrumentation pins is there */
 CONFIG bool phases_split = 0; /* and that of requests to block devices */
 CONFIG __u64 min_dur_ns = 0;
 /* lossless: how long threads are held up while the reader is away */
@@ -92,6 +93,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct wire_publisher);
 } publishers SEC(".maps");
+
+/* Of the loader's: that of OpenTelemetry's eBPF instrumentation, or an empty one; see published.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct wire_obi_context);
+} obi_contexts SEC(".maps");
 
 #define SET_WORDS \
 	16 /* the kernel's FD_SETSIZE, and the C library's: larger sets are seen in part */
@@ -230,7 +239,7 @@ verified_alone int missing_count(__u32 kind)
 	return 0;
 }
 
-static noinline struct scratch *scratch_get(void)
+static noinline __attribute__((unused)) struct scratch *scratch_get(void)
 {
 	__u32 base = bpf_get_smp_processor_id() * SCRATCH_SLOTS;
 

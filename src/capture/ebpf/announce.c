@@ -2,6 +2,7 @@
 #include "capture/ebpf/announce.h"
 #include "capture/ebpf/contexts.h"
 #include "capture/ebpf/markers.h"
+#include "capture/ebpf/probe_rows.h"
 #include "capture/ebpf/remote_tls.h"
 #include "capture/ebpf/spans.h"
 #include "privilege/privilege.h"
@@ -126,6 +127,7 @@ static int announcer_ends(struct decode *d, struct announcement *a, struct batch
 	uint64_t hash = announcer_hash(a->pid, a->process_start), kinds = 0;
 	int r = markers_gone(d, a->pid, a->process_start, a->time, out);
 
+	r = r ? r : probes_gone(d, a->pid, a->process_start, a->time, out);
 	if (r || !map_get(&d->announcers, hash, &kinds))
 		return r;
 	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/contexts.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +237,31 @@ int contexts_announced(struct decode *d, const struct announcement *a, struct ba
 	return 0;
 }
 
+/* ---- the map of another instrumentation ---- */
+
+int contexts_share(struct bpf_map *map, bool *ret_there)
+{
+	const char *mount = secure_getenv("OTEL_EBPF_BPF_FS_PATH"); /* as OBI itself has it */
+	_cleanup_close_ int fd = -1;
+	struct bpf_map_info info = {0};
+	uint32_t len = sizeof(info);
+	char path[PATH_MAX];
+
+	*ret_there = false;
+	snprintf(path, sizeof(path), "%s/" WIRE_OBI_MAP, mount ? mount : "/sys/fs/bpf");
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		/* without the right to look nothing is known, as on most hosts */
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return -errno;
+	if (info.type != BPF_MAP_TYPE_LRU_HASH || info.key_size != sizeof(uint64_t) ||
+	    info.value_size != sizeof(struct wire_obi_context))
+		return -EINVAL;
+	*ret_there = true;
+	return bpf_map__reuse_fd(map, fd);
+}
+
 /* ---- rows ---- */
 
 static void hex_text(char *to, const void *data, size_t len)
@@ -261,7 +288,7 @@ static int context_row(struct decode *d, uint32_t thread, const struct carried *
 	SET_BYTES(CONTEXT_SPAN_ID, span, 16);
 	if (p && p->service_len)
 		SET_BYTES(CONTEXT_SERVICE, p->service, p->service_len);
-	SET(CONTEXT_SOURCE, SPAN_SOURCE_OTEL);
+	SET(CONTEXT_SOURCE, c->flags & WIRE_CONTEXT_OBI ? SPAN_SOURCE_OBI : SPAN_SOURCE_OTEL);
 	SET(CONTEXT_UNSURE, ((c->flags | flags) & WIRE_CONTEXT_LOOP) != 0 ||
 				    (c->flags & WIRE_CONTEXT_INHERITED) != 0);
 	return r;
@@ -284,28 +311,37 @@ int contexts_end_of(struct decode *d, uint32_t thread, uint64_t until, uint32_t 
 	return r;
 }
 
-static uint64_t process_of_thread(const struct decode *d, uint32_t thread)
+static const struct wire_thread *context_thread(const struct decode *d, uint32_t thread)
 {
 	uint64_t value;
-	const struct wire_thread *t;
 
-	if (!map_get(&d->thread_records, thread, &value))
-		return 0;
-	t = (void *)(uintptr_t)value;
-	return publisher_key(t->tgid, t->process_start);
+	return map_get(&d->thread_records, thread, &value) ? (void *)(uintptr_t)value : NULL;
+}
+
+/* Contexts of a process that marks its spans itself: those are known better. */
+static bool context_is_idle(const struct decode *d, const struct wire_context *w,
+			    const struct wire_thread *t)
+{
+	return w->flags & WIRE_CONTEXT_OBI && t &&
+	       decode_announcer_has(d, WIRE_ANNOUNCE_SPAN, t->tgid, t->process_start);
 }
 
 int decode_context(struct decode *d, const struct wire_context *w, struct batch_set *out)
 {
+	const struct wire_thread *t = context_thread(d, w->thread);
 	struct carried *c;
 	int r;
 
 	if (w->head.size != sizeof(*w) || w->start > w->head.time || w->until > w->head.time)
 		return -EBADMSG;
-	if (!d->contexts) /* of a process that announced nothing: cannot be */
+	if (!d->contexts && !(w->flags & WIRE_CONTEXT_OBI)) /* nobody announced any: cannot be */
 		return -EBADMSG;
+	if (!d->contexts)
+		d->contexts = calloc(1, sizeof(*d->contexts));
+	if (!d->contexts)
+		return -ENOMEM;
 	r = contexts_end_of(d, w->thread, w->until, w->flags, out);
-	if (r < 0 || !(w->ids[0] | w->ids[1] | w->ids[2]))
+	if (r < 0 || !(w->ids[0] | w->ids[1] | w->ids[2]) || context_is_idle(d, w, t))
 		return r;
 	c = malloc(sizeof(*c));
 	if (!c)
@@ -313,7 +349,7 @@ int decode_context(struct decode *d, const struct wire_context *w, struct batch_
 	*c = (struct carried){.start = w->start,
 			      .until = w->head.time,
 			      .ids = {w->ids[0], w->ids[1], w->ids[2]},
-			      .process = process_of_thread(d, w->thread),
+			      .process = t ? publisher_key(t->tgid, t->process_start) : 0,
 			      .flags = w->flags};
 	r = map_set(&d->contexts->carried, w->thread, (uint64_t)(uintptr_t)c);
 	if (r < 0)

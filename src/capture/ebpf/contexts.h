@@ -10,6 +10,13 @@
 #include "capture/ebpf/announce.h"
 
 struct contexts;
+struct bpf_map;
+
+/*
+ * Before the programs are loaded: the map becomes that in which OpenTelemetry's eBPF instrumentation (OBI) has the contexts of
+ * threads, if it is pinned. 0, also where there is none; -EINVAL: it is another one, or another negative errno.
+ */
+int contexts_share(struct bpf_map *map, bool *ret_there);
 
 void contexts_free(struct contexts *c);
 /* A process that publishes announced that, ran exec, or ended: for the table of announce.c. */

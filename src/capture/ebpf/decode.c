@@ -15,6 +15,7 @@
 #include "capture/ebpf/content.h"
 #include "capture/ebpf/contexts.h"
 #include "capture/ebpf/markers.h"
+#include "capture/ebpf/probe_rows.h"
 #include "capture/ebpf/spans.h"
 
 #define SOCKETS_MAX 32768 /* whose peers are remembered */
@@ -99,6 +100,7 @@ void decode_free(struct decode *d)
 	contexts_free(d->contexts);
 	spans_free(d->spans);
 	markers_free(d->markers);
+	probe_stacks_free(d->probes);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);
 	recent_free(&d->sock_keys);

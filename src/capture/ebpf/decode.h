@@ -52,11 +52,12 @@ struct decode {
 	struct block *block;	   /* of requests to block devices; NULL: none came */
 	struct btf *btf;	   /* the kernel's, for its words; NULL: not needed yet */
 	bool btf_failed;
-	struct io_split io_split;  /* of requests that calls wait for, where phases come too */
-	struct contexts *contexts; /* that threads carry; NULL: no process announced any */
-	struct spans *spans;	   /* that programs mark */
-	struct markers *markers;   /* that scripts set; NULL: none was seen */
-	uint64_t began_boot;	   /* when recording began, ns since boot */
+	struct io_split io_split;    /* of requests that calls wait for, where phases come too */
+	struct contexts *contexts;   /* that threads carry; NULL: no process announced any */
+	struct spans *spans;	     /* that programs mark */
+	struct markers *markers;     /* that scripts set; NULL: none was seen */
+	struct probe_stacks *probes; /* spans between probes; NULL: none was seen */
+	uint64_t began_boot;	     /* when recording began, ns since boot */
 	struct map announcers;	 /* hash of (tgid, start) -> a bit for each kind of announcement */
 	struct map announced_at; /* the same and the kind -> when the last one was made */
 	uint16_t codes[WIRE_CALLS_MAX];

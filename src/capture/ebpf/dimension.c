@@ -15,6 +15,7 @@
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/content.h"
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/probe_rows.h"
 #include "capture/ebpf/spans.h"
 
 #define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
@@ -774,7 +775,8 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		r = r ? r : thread_keep(d, (const void *)h, out);
 		return r ? r : spans_look(d, (const void *)h, out);
 	case WIRE_THREAD_END:
-		r = decode_thread_end(d, (const void *)h, out);
+		r = probes_thread_gone(d, (const void *)h, out);
+		r = r ? r : decode_thread_end(d, (const void *)h, out);
 		if (!r && ((const struct wire_thread_end *)h)->process_ended)
 			r = decode_announcer_end(d, (const void *)h, out);
 		return r;

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "capture/ebpf/probe_spec.h"
 #include "capture/source.h"
 #include "schema/call_filter.h"
 #include "schema/wire_content.h"
@@ -31,6 +32,8 @@ struct ebpf_options {
 	int64_t hold_limit_ns; /* for so long back-pressure waits for a reader that is away; 0: 10 s; tests make it short */
 	struct wire_stacks stacks;	 /* which calls get stacks */
 	struct wire_content_how content; /* what is kept of the bytes that calls move */
+	struct probe_spans
+		*spans; /* that begin and end at probes, completed; borrowed; NULL: none */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */

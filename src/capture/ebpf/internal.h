@@ -103,6 +103,7 @@ struct decode_options {
 	bool little_memory;		  /* a quarter of the limits */
 	bool block;			  /* requests to block devices come */
 	struct decode_limits limits;
+	const struct probe_spans *probe_spans; /* borrowed; NULL: none */
 	struct loaded *loaded; /* the programs, which are told who publishes contexts; NULL: none */
 };
 

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "capture/ebpf/content.h"
+#include "capture/ebpf/contexts.h"
 #include "capture/ebpf/request.h"
 #include "privilege/privilege.h"
 #include "schema/wire_context.h"
@@ -405,6 +406,18 @@ static void load_faults(struct loaded *l)
 		objects_miss(&l->objects, OBJECT_FAULTS, r);
 }
 
+static void load_obi(struct loaded *l)
+{
+	bool there;
+	int r = contexts_share(l->skel->maps.obi_contexts, &there);
+
+	l->skel->rodata_calls_shared->obi = r >= 0 && there;
+	if (r < 0)
+		l->objects.missing[l->objects.missing_count++] =
+			(struct ebpf_missing){"contexts of OpenTelemetry's eBPF instrumentation",
+					      "its map " WIRE_OBI_MAP, r};
+}
+
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
 	_privileged_(PRIVILEGE_LOAD);
@@ -412,7 +425,9 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 
 	if (!secure_getenv("WEIR_BPF_LOG"))
 		libbpf_set_print(quiet);
-	r = check_proc(err);
+	r = probes_check(opt->spans, err);
+	if (r >= 0)
+		r = check_proc(err);
 	if (r >= 0)
 		r = privilege_prepare_load(err);
 	if (r < 0)
@@ -439,6 +454,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
 	l->side_bytes = objects_side_bytes(opt);
 	bpf_map__set_max_entries(l->skel->maps.side, l->side_bytes);
+	load_obi(l);
 	r = calls_bpf__load(l->skel);
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");
@@ -455,6 +471,9 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	content_find_pages(&l->objects);
 	l->uring_left_out = !requests_selected(opt);
 	load_faults(l);
+	r = probes_attach(&l->probes, &l->objects, opt->spans, err);
+	if (r < 0)
+		return r;
 	fill_plans(l, opt->select, opt->filter);
 	return fill_selection(l, opt->select, err);
 }
@@ -463,6 +482,7 @@ void loaded_free(struct loaded *l)
 {
 	free(l->plans);
 	faults_free(&l->faults);
+	probes_detach(&l->probes);
 	objects_free(&l->objects);
 	calls_bpf__destroy(l->skel);
 	*l = (struct loaded){0};
@@ -493,6 +513,7 @@ void load_detach(struct loaded *l)
 {
 	calls_bpf__detach(l->skel);
 	faults_detach(&l->faults);
+	probes_detach(&l->probes);
 	objects_detach(&l->objects);
 }
 

@@ -5,6 +5,7 @@
 #include "capture/ebpf/faults.h"
 #include "capture/ebpf/internal.h"
 #include "capture/ebpf/objects.h"
+#include "capture/ebpf/probe_attach.h"
 
 struct calls_bpf;
 
@@ -13,12 +14,13 @@ bool load_has_ended(uint32_t id);
 
 struct loaded {
 	struct calls_bpf *skel;
-	struct objects objects; /* beside that of calls */
-	bool uring_left_out;	/* the selection takes no requests of io_uring */
-	struct faults faults;	/* with OBJECT_FAULTS */
-	int rings_fd;		/* map of the rings of all possible CPUs, one behind the other */
-	int bell_fd;		/* ring buffer whose wake-ups say that a ring fills */
-	int side_fd;		/* the side ring */
+	struct objects objects;	   /* beside that of calls */
+	bool uring_left_out;	   /* the selection takes no requests of io_uring */
+	struct faults faults;	   /* with OBJECT_FAULTS */
+	struct probe_links probes; /* with OBJECT_PROBES */
+	int rings_fd;		   /* map of the rings of all possible CPUs, one behind the other */
+	int bell_fd;		   /* ring buffer whose wake-ups say that a ring fills */
+	int side_fd;		   /* the side ring */
 	size_t side_bytes;
 	size_t cpus;
 	size_t ring_bytes;	   /* of each; a power of two */

@@ -9,8 +9,6 @@
 
 #include "capture/ebpf/decode.h"
 
-#define MARKERS_OPEN_MAX 1024 /* spans of a process at once; what begins beyond is counted */
-
 struct markers;
 
 void markers_free(struct markers *m);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/content.h"
+#include "capture/ebpf/probe_attach.h"
 #include "capture/ebpf/request.h"
 #include "schema/ops.h"
 #include "schema/wire.h"
@@ -19,6 +20,7 @@
 #include "phases.skel.h"
 #include "faults.skel.h"
 #include "polled.skel.h"
+#include "probes.skel.h"
 #include "sched.skel.h"
 #include "signals.skel.h"
 #include "uring.skel.h"
@@ -119,6 +121,12 @@ static const struct object_row {
 			    .with = "content",
 			    .prepare = content_prepare,
 			    .before = true},
+	[OBJECT_PROBES] = {.shows = "spans that begin and end at probes (--span)",
+			   .tracepoint = OBJECT_UPROBES,
+			   .elf = probes_bpf__elf_bytes,
+			   .requested = probes_requested,
+			   .side_bytes = 4u << 20,
+			   .prepare = probes_prepare},
 };
 
 const char *object_shows(size_t i, const char **ret_tracepoint)
@@ -282,6 +290,7 @@ static int object_attach(struct object *o)
 	{
 		if (bpf_program__expected_attach_type(program) == BPF_TRACE_ITER ||
 		    bpf_program__type(program) == BPF_PROG_TYPE_PERF_EVENT || /* faults.h */
+		    bpf_program__type(program) == BPF_PROG_TYPE_KPROBE ||     /* probe_attach.h */
 		    !bpf_program__autoload(program))
 			continue;
 		assert(n < OBJECT_PROGRAMS_MAX);

@@ -31,17 +31,19 @@ enum object_id {
 	OBJECT_URING,	/* uring.bpf.c */
 	OBJECT_STACKS,	/* stacks.bpf.c */
 	OBJECT_CONTENT, /* content.bpf.c */
+	OBJECT_PROBES,	/* probes.bpf.c */
 	OBJECT_COUNT,
 };
 
-#define OBJECT_PROGRAMS_MAX 16 /* of one object */
+#define OBJECT_PROGRAMS_MAX 16	      /* of one object */
+#define OBJECT_UPROBES	    "uprobes" /* what an object needs in place of a tracepoint */
 
 struct objects {
 	struct object {
 		struct bpf_object *bpf; /* NULL: not requested, or refused */
 		struct bpf_link *links[OBJECT_PROGRAMS_MAX];
 	} all[OBJECT_COUNT];
-	struct ebpf_missing missing[OBJECT_COUNT];
+	struct ebpf_missing missing[OBJECT_COUNT + 1]; /* and what load.c adds */
 	size_t missing_count;
 };
 

@@ -125,7 +125,9 @@ static void probe_object(struct ebpf_probe *p, const struct btf *vmlinux, const 
 
 	p->need = PROBE_PART;
 	snprintf(type, sizeof(type), "btf_trace_%s", tracepoint);
-	id = vmlinux ? btf__find_by_name_kind(vmlinux, type, BTF_KIND_TYPEDEF) : -ENOENT;
+	id = !strcmp(tracepoint, OBJECT_UPROBES) ? 0
+	     : vmlinux ? btf__find_by_name_kind(vmlinux, type, BTF_KIND_TYPEDEF)
+		       : -ENOENT;
 	if (id < 0)
 		result(p, tracepoint, id, "", "not in this kernel, which does not show %s", shows);
 	else if (refused)

@@ -5,6 +5,7 @@
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/objects.h"
+#include "capture/ebpf/probe_rows.h"
 
 static const struct side_type {
 	int (*decode)(struct decode *d, const struct wire_head *h, struct batch_set *out);
@@ -19,6 +20,7 @@ static const struct side_type {
 	[WIRE_SCHED - WIRE_SIDE_FIRST] = {decode_sched, TABLE_SCHED},
 	[WIRE_IRQ - WIRE_SIDE_FIRST] = {decode_irq, TABLE_IRQ},
 	[WIRE_MEM - WIRE_SIDE_FIRST] = {decode_mem, TABLE_MEM},
+	[WIRE_PROBE - WIRE_SIDE_FIRST] = {decode_probe, TABLE_SPAN},
 };
 
 static const struct side_type *side_type_of(int type)

@@ -718,6 +718,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 				   .no_argv = opt->no_argv,
 				   .mnt_ns = own_mnt_ns(),
 				   .select = opt->select,
+				   .probe_spans = opt->spans,
 				   .kallsyms_fd = -1,
 				   .little_memory = opt->little_memory};
 	int r;

@@ -42,9 +42,9 @@ struct span_process {
 	uint32_t ring_max, ring_bytes, name_bytes, clock;
 	int64_t attached, born; /* monotonic; when the program made it, as it says */
 	int64_t announced;	/* that it was, of the kernel's record where there is one */
-	bool asks;     /* the memory of a parent, which was not recorded: only its word was set */
-	bool left;     /* nothing more is copied */
-	bool marks;    /* by calls, and has no memory for it: markers.h */
+	bool asks; /* the memory of a parent, which was not recorded: only its word was set */
+	bool left; /* nothing more is copied */
+	uint8_t source; /* enum span_source; of others than SPAN_SOURCE_WEIR there is no memory: span_stack.h */
 	uint64_t lost; /* of threads without a ring, as counted when it was looked at last */
 	bool lost_ends;
 	struct map threads; /* tid as the program has it -> version, as it was last */

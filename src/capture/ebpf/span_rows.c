@@ -76,10 +76,38 @@ static int number_set(struct span_rows *s, const struct open_span *o)
 	return r || o->source != SPAN_SOURCE_WEIR ? r : recent_set(&s->numbers, o->span, o->number);
 }
 
+static void rest_remove(struct span_rows *s, struct open_span *o)
+{
+	if (o->older)
+		o->older->newer = o->newer;
+	else if (s->oldest == o)
+		s->oldest = o->newer;
+	if (o->newer)
+		o->newer->older = o->older;
+	else if (s->newest == o)
+		s->newest = o->older;
+	o->older = o->newer = NULL;
+}
+
+/* It had an annotation just now. */
+static void rest_last(struct span_rows *s, struct open_span *o)
+{
+	if (s->newest == o)
+		return;
+	rest_remove(s, o);
+	o->older = s->newest;
+	if (s->newest)
+		s->newest->newer = o;
+	else
+		s->oldest = o;
+	s->newest = o;
+}
+
 static void open_remove(struct span_rows *s, struct open_span *o)
 {
 	uint64_t count = 0;
 
+	rest_remove(s, o);
 	assert(s->attribute_bytes >= o->attributes.len);
 	s->attribute_bytes -= o->attributes.len;
 	map_del(&s->open, o->key);
@@ -124,9 +152,7 @@ static int open_add(struct span_rows *s, const struct span_process *p, const str
 		.thread = thread,
 		.kind = blkin ? SPAN_KIND_INTERNAL
 			      : MIN(e->flags >> SPAN_KIND_SHIFT, SPAN_KIND_COUNT - 1),
-		.source = blkin	     ? SPAN_SOURCE_BLKIN
-			  : p->marks ? SPAN_SOURCE_MARKER
-				     : SPAN_SOURCE_WEIR,
+		.source = blkin ? SPAN_SOURCE_BLKIN : p->source,
 		.name_len = e->name_len,
 		.service_len = (uint16_t)service_len};
 	memcpy(o->text, name, e->name_len);
@@ -232,17 +258,28 @@ static int attributes_json(const struct open_span *o, struct buf *to)
 
 /* ---- rows ---- */
 
+#define ID_DIGITS 16
+
+/* An id in digits, without NUL: several of each row, for which snprintf() takes long. */
+static void id_digits(char to[ID_DIGITS], uint64_t id)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (int i = ID_DIGITS; i > 0; id >>= 4)
+		to[--i] = digits[id & 15];
+}
+
 static int ids_set(struct batch *b, size_t row, unsigned int trace_column, unsigned int span_column,
 		   const uint64_t trace[2], uint64_t span)
 {
-	char text[33];
+	char text[2 * ID_DIGITS];
 	int r = 0;
 
-	snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)trace[0],
-		 (unsigned long long)trace[1]);
-	SET_BYTES(trace_column, text, 32);
-	snprintf(text, sizeof(text), "%016llx", (unsigned long long)span);
-	SET_BYTES(span_column, text, 16);
+	id_digits(text, trace[0]);
+	id_digits(text + ID_DIGITS, trace[1]);
+	SET_BYTES(trace_column, text, sizeof(text));
+	id_digits(text, span);
+	SET_BYTES(span_column, text, ID_DIGITS);
 	return r;
 }
 
@@ -253,7 +290,7 @@ static int span_row(struct span_rows *s, const struct open_span *o, enum span_st
 	_cleanup_buf_ struct buf json = {0};
 	struct batch *b = NULL;
 	uint64_t parent;
-	char text[17];
+	char text[ID_DIGITS];
 	size_t row = 0;
 	int r = batch_set_add_row(out, TABLE_SPAN, &b, &row);
 
@@ -264,9 +301,9 @@ static int span_row(struct span_rows *s, const struct open_span *o, enum span_st
 	if (o->parent && recent_get(&s->numbers, number_key(o->trace, o->parent), &parent))
 		SET(SPAN_PARENT, (int64_t)parent);
 	r = r ? r : ids_set(b, row, SPAN_TRACE_ID, SPAN_SPAN_ID, o->trace, o->span);
-	snprintf(text, sizeof(text), "%016llx", (unsigned long long)o->parent);
+	id_digits(text, o->parent);
 	if (o->parent)
-		SET_BYTES(SPAN_PARENT_ID, text, 16);
+		SET_BYTES(SPAN_PARENT_ID, text, ID_DIGITS);
 	SET_BYTES(SPAN_NAME, o->text, o->name_len);
 	if (o->service_len)
 		SET_BYTES(SPAN_SERVICE, o->text + o->name_len, o->service_len);
@@ -334,14 +371,17 @@ static int event_note(struct span_rows *s, const struct span_process *p, const s
 }
 
 static int event_end(struct span_rows *s, const struct span_process *p, const struct span_event *e,
-		     int64_t offset, struct batch_set *out)
+		     int64_t thread, int64_t offset, struct batch_set *out)
 {
 	struct open_span *o = open_find(s, p, e);
-	bool cut = p->marks && e->flags & SPAN_CUT;
+	bool cut = p->source != SPAN_SOURCE_WEIR && e->flags & SPAN_CUT;
 	int r;
 
 	if (!o) /* it began before recording did, or in the process that forked this one */
 		return 0;
+	if (o->thread < 0 &&
+	    p->source == SPAN_SOURCE_PROBE) /* it ends on the thread that began it */
+		o->thread = thread;
 	r = span_row(s, o,
 		     e->flags & SPAN_ERROR ? SPAN_STATUS_ERROR
 		     : cut		   ? SPAN_STATUS_CUT
@@ -376,6 +416,7 @@ static int event_blkin(struct span_rows *s, const struct span_process *p,
 	if (r || !o)
 		return r;
 	o->last = e->time;
+	rest_last(s, o);
 	if (e->flags & SPAN_EVENT)
 		blkin_kind(o, key, e->key_len);
 	else
@@ -394,14 +435,14 @@ int span_rows_event(struct span_rows *s, const struct span_process *p, const str
 	case SPAN_NOTE:
 		return event_note(s, p, e, thread, offset, out);
 	case SPAN_END:
-		return event_end(s, p, e, offset, out);
+		return event_end(s, p, e, thread, offset, out);
 	default:
 		return event_blkin(s, p, e, thread, offset, out);
 	}
 }
 
-/* Those of a process (NULL: all), or of BlkKin's alone those that rest since `idle`, by their numbers. */
-static struct open_span **open_list(struct span_rows *s, const struct span_process *p, int64_t idle,
+/* Those of a process (NULL: all). */
+static struct open_span **open_list(struct span_rows *s, const struct span_process *p,
 				    size_t *ret_count)
 {
 	struct open_span **list = calloc(s->open.count + 1, sizeof(struct open_span *));
@@ -412,8 +453,7 @@ static struct open_span **open_list(struct span_rows *s, const struct span_proce
 	while (list && *ret_count < SPANS_OPEN_MAX && map_next(&s->open, &pos, &key, &value)) {
 		struct open_span *o = (void *)(uintptr_t)value;
 
-		if ((!p || o->process == p->number) &&
-		    (idle == INT64_MAX || (o->source == SPAN_SOURCE_BLKIN && o->last <= idle)))
+		if (!p || o->process == p->number)
 			list[(*ret_count)++] = o;
 	}
 	return list;
@@ -427,11 +467,11 @@ static int by_span_number(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int open_give(struct span_rows *s, const struct span_process *p, int64_t idle,
-		     enum span_status status, int64_t time, int64_t offset, struct batch_set *out)
+int span_rows_close(struct span_rows *s, const struct span_process *p, enum span_status status,
+		    int64_t time, int64_t offset, struct batch_set *out)
 {
 	size_t count;
-	_cleanup_free_ struct open_span **list = open_list(s, p, idle, &count);
+	_cleanup_free_ struct open_span **list = open_list(s, p, &count);
 	int r = list ? 0 : -ENOMEM;
 
 	if (list)
@@ -452,13 +492,15 @@ static int open_give(struct span_rows *s, const struct span_process *p, int64_t 
 	return r;
 }
 
-int span_rows_close(struct span_rows *s, const struct span_process *p, enum span_status status,
-		    int64_t time, int64_t offset, struct batch_set *out)
-{
-	return open_give(s, p, INT64_MAX, status, time, offset, out);
-}
-
 int span_rows_idle(struct span_rows *s, int64_t now, int64_t offset, struct batch_set *out)
 {
-	return open_give(s, NULL, now - BLKIN_IDLE_NS, SPAN_STATUS_UNSET, now, offset, out);
+	int r = 0;
+
+	while (s->oldest && s->oldest->last <= now - BLKIN_IDLE_NS && !r) {
+		struct open_span *o = s->oldest;
+
+		r = span_row(s, o, SPAN_STATUS_UNSET, o->last - o->start, offset, out);
+		open_remove(s, o);
+	}
+	return r;
 }

@@ -14,7 +14,8 @@
 #define BLKIN_IDLE_NS (2 * NSEC_PER_SEC) /* without an annotation: it has ended */
 
 struct open_span {
-	uint64_t process, key; /* span_process.number; in span_rows.open */
+	uint64_t process, key;		 /* span_process.number; in span_rows.open */
+	struct open_span *older, *newer; /* of BlkKin's: by their last annotation */
 	uint64_t number, span, parent, trace[2];
 	int64_t start, last; /* monotonic; last: of the last annotation of BlkKin's */
 	int64_t thread;	     /* version; -1: not known */
@@ -27,11 +28,13 @@ struct open_span {
 };
 
 struct span_rows {
-	struct map open;	/* by hash of (process, source, trace, id) -> struct open_span */
-	struct map per_process; /* span_process.number -> how many are open */
-	struct recent numbers;	/* hash of (trace, id), of libweir-span's the id too -> number */
+	struct map open; /* by hash of (process, source, trace, id) -> struct open_span */
+	struct open_span *oldest, *newest; /* of BlkKin's */
+	struct map per_process;		   /* span_process.number -> how many are open */
+	struct recent numbers; /* hash of (trace, id), of libweir-span's the id too -> number */
 	uint64_t next_number;
-	size_t attribute_bytes; /* of all open spans */
+	uint64_t stacks, stack_ids; /* how many span_stack.h made */
+	size_t attribute_bytes;	    /* of all open spans */
 	uint64_t
 		refused; /* that began when SPANS_OPEN_MAX were open, or with the hash of an open one */
 };

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "capture/ebpf/markers.h"
+#include "capture/ebpf/probe_rows.h"
 #include "capture/ebpf/span_rows.h"
 
 #define LOOKED_MAX 65536 /* processes whose mappings are not looked at again */
@@ -534,8 +535,10 @@ int spans_end(struct decode *d, struct batch_set *out)
 	if (r)
 		return r;
 	p = span_rings_next(s->rings, &pos);
-	if (!p)
-		return markers_end(d, out);
+	if (!p) {
+		r = markers_end(d, out);
+		return r ? r : probes_end(d, out);
+	}
 	/* its end may have found no room in a ring */
 	gone = kill(p->pid, 0) && errno == ESRCH;
 	r = process_close(d, p, gone ? SPAN_STATUS_CUT : SPAN_STATUS_RUNNING, clock_monotonic_ns(),

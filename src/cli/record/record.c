@@ -27,6 +27,7 @@
 struct record_opts {
 	struct record_flags rec;
 	const char *output, *sync;
+	struct option_list spans;
 	bool lossless, no_argv, keep_secrets, quiet, diagnose;
 	int64_t duration_ns;
 	uint64_t size_max;
@@ -367,7 +368,8 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .no_argv = o->no_argv,
 				  .stored = true,
 				  .verbose = !o->quiet,
-				  .keep_secrets = o->keep_secrets};
+				  .keep_secrets = o->keep_secrets,
+				  .spans = &o->spans};
 	const char *path = o->output ? o->output : TRACE_DEFAULT;
 	struct record_rotation rotation = {.base = path};
 	struct error err = {0};
@@ -402,6 +404,11 @@ static const struct option record_options[] = {
 	 "(default: weir.trace)",
 	 offsetof(struct record_opts, output)},
 	RECORD_FLAGS(struct record_opts, rec),
+	{0, "span", OPTION_LIST, "SPAN",
+	 "record spans that begin and end at probes in programs: 'NAME : BEGIN : END', where each "
+	 "is "
+	 "usdt:FILE:PROBE, uprobe:FILE:FUNCTION or uretprobe:FILE:FUNCTION; repeatable",
+	 offsetof(struct record_opts, spans)},
 	{0, "lossless", OPTION_FLAG, NULL,
 	 "lose nothing: slow the program down when it is faster than the recorder",
 	 offsetof(struct record_opts, lossless)},
@@ -444,6 +451,8 @@ static const struct command_example record_examples[] = {
 	{"weir record --diagnose -- ./backup.sh", "a command, and then what is wrong with it"},
 	{"weir record --content -- ./import data.csv",
 	 "with a hash of every 4 KiB that its calls move"},
+	{"weir record --span 'save : uprobe:./shop:save_order(id)' -- ./shop",
+	 "each call of a function as a span, with what it did"},
 	{"weir record --lossless -o fio.trace -- fio job.fio",
 	 "nothing may be missing, whatever the rate"},
 	{0},
@@ -491,6 +500,12 @@ const struct command command_record = {
 		"gigabyte. A hash gives away what somebody guesses, and up to 7 bytes at either "
 		"end "
 		"of a call are kept as they are; report content says what could not be read.\n\n"
+		"--span records spans that begin and end where a thread comes upon a probe: "
+		"usdt:FILE:PROBE, one that the program's author put there; uprobe:FILE:FUNCTION, "
+		"the entry of a function; uretprobe:FILE:FUNCTION, its return. A function without "
+		"END ends as it returns; END may leave out the file. (sql:string, rows:int) behind "
+		"a probe names its arguments, which become attributes. Each hit costs the program "
+		"a trap, recorded or not. weir requests shows what the spans were made of.\n\n"
 		"Ctrl-C reaches the command too, and recording goes on until it has ended; "
 		"a second one stops at once. "
 		"Other signals are passed on to the command, unless they were sent to its whole "

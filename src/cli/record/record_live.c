@@ -230,6 +230,20 @@ static int live_check_stacks(const struct live_options *o, struct error *err)
 	return 0;
 }
 
+/* Those of --span. */
+static int live_spans(struct live *l, const struct option_list *list, struct error *err)
+{
+	for (size_t i = 0; list && i < list->count; i++) {
+		int r = probe_spans_add(&l->spans, list->items[i], err);
+
+		if (r < 0) {
+			error_prefix(err, "--span");
+			return r;
+		}
+	}
+	return 0;
+}
+
 int live_open(struct live *l, const struct live_options *o, struct error *err)
 {
 	struct recording_options opt = {.argv = o->argc ? o->argv : NULL,
@@ -254,11 +268,14 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r >= 0)
 		r = record_flags_content(o->rec, opt.with, &opt.content, err);
 	if (r >= 0)
+		r = live_spans(l, o->spans, err);
+	if (r >= 0)
 		r = record_live_choose(l, o, err);
 	if (r != 0)
 		return r;
 	catch_signals();
 	opt.selection = l->selection;
+	opt.spans = &l->spans;
 	r = recording_open(&l->rec, &opt, err);
 	record_live_warn_memory(&l->rec, o->verbose);
 	if (r < 0)
@@ -295,6 +312,7 @@ void live_close(struct live *l)
 {
 	recording_close(&l->rec);
 	free(l->selection);
+	probe_spans_free(&l->spans);
 	*l = (struct live){0};
 }
 

@@ -21,6 +21,7 @@ struct live_options {
 	char **argv;
 	const char *usage; /* "weir record": named where nothing says what to record */
 	bool lossless, no_argv, keep_secrets, raw_args;
+	const struct option_list *spans; /* of --span; NULL: the command has no such option */
 	/* of the words of --with those whose rows the command shows, each behind a blank; NULL: all of them */
 	const char *with;
 	bool stored;  /* in a trace, which others may read as it grows */
@@ -31,6 +32,7 @@ struct live {
 	struct recording rec;
 	struct privilege_user user; /* -u */
 	struct user account;
+	struct probe_spans spans;
 	char *selection;     /* in words */
 	size_t missing_told; /* of ebpf_source_missing() */
 	bool quiet;	     /* nothing is said where all went well */
