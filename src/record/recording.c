@@ -77,6 +77,7 @@ int recording_open(struct recording *r, const struct recording_options *o, struc
 				   .with = o->with,
 				   .stacks = o->stacks,
 				   .content = o->content,
+				   .detail_bytes = o->detail_bytes,
 				   .no_argv = o->no_argv,
 				   .select = &r->select,
 				   .filter = &r->kernel};

@@ -27,6 +27,7 @@ struct recording_options {
 	uint32_t with;			      /* further data: ebpf_with() */
 	struct wire_stacks stacks;	      /* which calls get stacks */
 	struct wire_content_how content;      /* what is kept of the bytes that calls move */
+	uint32_t detail_bytes;		      /* of a buffer, with details */
 	bool lossless, no_argv, keep_secrets, raw_args;
 	bool stored; /* rows go into a trace, which may be read meanwhile */
 };

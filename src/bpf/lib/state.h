@@ -40,7 +40,7 @@ CONFIG bool raw_args = 0;
 CONFIG bool no_argv = 0;
 CONFIG bool lossless = 0;
 CONFIG bool phases = 0;	      /* the object of phases is loaded with this one */
-CONFIG bool content = 0;      /* so is that of content */
+CONFIG bool content = 0;      /* so is that of content, or of details */
 CONFIG bool phases_split = 0; /* and that of requests to block devices */
 CONFIG __u64 min_dur_ns = 0;
 /* lossless: how long threads are held up while the reader is away */

@@ -31,6 +31,7 @@ struct ebpf_options {
 	int64_t hold_limit_ns; /* for so long back-pressure waits for a reader that is away; 0: 10 s; tests make it short */
 	struct wire_stacks stacks;	 /* which calls get stacks */
 	struct wire_content_how content; /* what is kept of the bytes that calls move */
+	uint32_t detail_bytes; /* of each buffer, where `with` has details; it goes with raw_args */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */

@@ -8,11 +8,13 @@
 #include "base/buf.h"
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/content.h"
+#include "capture/ebpf/details.h"
 #include "capture/ebpf/request.h"
 #include "schema/ops.h"
 #include "schema/wire.h"
 #include "block.skel.h"
 #include "content.skel.h"
+#include "details.skel.h"
 #include "irq.skel.h"
 #include "mem.skel.h"
 #include "net.skel.h"
@@ -118,6 +120,13 @@ static const struct object_row {
 			    .requested = object_with_content,
 			    .with = "content",
 			    .prepare = content_prepare,
+			    .before = true},
+	[OBJECT_DETAILS] = {.shows = "what arguments of calls point to, and signals",
+			    .tracepoint = "sys_exit",
+			    .elf = details_bpf__elf_bytes,
+			    .with = "details",
+			    .side_bytes = 1u << 20,
+			    .prepare = details_prepare,
 			    .before = true},
 };
 

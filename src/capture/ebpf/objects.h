@@ -31,6 +31,7 @@ enum object_id {
 	OBJECT_URING,	/* uring.bpf.c */
 	OBJECT_STACKS,	/* stacks.bpf.c */
 	OBJECT_CONTENT, /* content.bpf.c */
+	OBJECT_DETAILS, /* details.bpf.c */
 	OBJECT_COUNT,
 };
 

@@ -4,6 +4,7 @@
 
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/details.h"
 #include "capture/ebpf/objects.h"
 
 static const struct side_type {
@@ -19,6 +20,7 @@ static const struct side_type {
 	[WIRE_SCHED - WIRE_SIDE_FIRST] = {decode_sched, TABLE_SCHED},
 	[WIRE_IRQ - WIRE_SIDE_FIRST] = {decode_irq, TABLE_IRQ},
 	[WIRE_MEM - WIRE_SIDE_FIRST] = {decode_mem, TABLE_MEM},
+	[WIRE_SIGNAL - WIRE_SIDE_FIRST] = {decode_signal, TABLE_SIGNAL},
 };
 
 static const struct side_type *side_type_of(int type)

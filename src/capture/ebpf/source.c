@@ -527,6 +527,10 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	if (lost)
 		e->beside[e->beside_count++] =
 			(struct source_beside){CAUSE_RING_FULL, TABLE_CHUNK, lost};
+	lost = __atomic_load_n(&e->loaded.skel->data_shared->shared.details_lost, __ATOMIC_RELAXED);
+	if (lost)
+		e->beside[e->beside_count++] =
+			(struct source_beside){CAUSE_RING_FULL, TABLE_DETAIL, lost};
 	if (contexts)
 		e->beside[e->beside_count++] =
 			(struct source_beside){CAUSE_CONTEXT, TABLE_CONTEXT, contexts};

@@ -127,6 +127,9 @@ static const struct option trace_options[] = {
 	 "print into this file, which is overwritten unless it is a trace; with -ff into FILE.TID, "
 	 "one for each thread",
 	 offsetof(struct trace_opts, output)},
+	{'s', "string-limit", OPTION_SIZE, "N",
+	 "show the first N bytes (at most 4096) of each buffer that a call reads or writes",
+	 offsetof(struct trace_opts, string_bytes)},
 	{'c', "summary", OPTION_FLAG, NULL,
 	 "count calls, errors and time of each call instead of printing lines",
 	 offsetof(struct trace_opts, summary)},

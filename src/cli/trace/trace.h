@@ -17,6 +17,7 @@ struct trace_opts {
 	bool relative; /* -r */
 	bool summary;  /* -c */
 	bool utc, rel;
+	uint64_t string_bytes; /* -s */
 	bool lossless, keep_secrets;
 	int64_t duration_ns;
 };

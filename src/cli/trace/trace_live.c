@@ -80,7 +80,9 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 					.argc = argc,
 					.argv = argv,
 					.usage = "weir trace",
-					.with = " phases faults ",
+					.with = " phases faults details stacks ",
+					.details = true,
+					.detail_bytes = (uint32_t)o->string_bytes,
 					.lossless = o->lossless,
 					.keep_secrets = o->keep_secrets};
 	struct session s = {.out = t, .live = &live};
