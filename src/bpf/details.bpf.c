@@ -292,6 +292,64 @@ int BPF_PROG(weir_details, struct pt_regs *regs, long ret)
 	return 0;
 }
 
+/* What a program is executed by, as its caller named it; how many variables it gets. */
+verified_alone int detail_exec(struct thread_state *ts, __u64 filename, __u32 variables)
+{
+	struct wire_region *g;
+	struct wire_detail *r;
+	struct scratch *s;
+	long len;
+
+	if (!ts)
+		return 0;
+	s = scratch_get();
+	if (!s) {
+		__sync_fetch_and_add(&shared.details_lost, 1);
+		return 0;
+	}
+	r = (struct wire_detail *)s->data;
+	r->thread = ts->call.op.thread;
+	r->call = ts->call.op.call;
+	r->nr = ts->call.op.nr & (WIRE_CALLS_MAX - 1);
+	r->pad[0] = r->pad[1] = r->pad[2] = 0;
+	head_fill(&r->head, WIRE_DETAIL, 0, 0, 0, bpf_ktime_get_ns());
+	g = (struct wire_region *)(r + 1);
+	g->address = ts->call.args[2];
+	g->len = sizeof(variables);
+	g->was = 0;
+	*(__u64 *)(g + 1) = variables;
+	g = (struct wire_region *)((__u8 *)(g + 1) + 8);
+	g->address = ts->call.args[0];
+	g->was = 0;
+	len = bpf_probe_read_kernel_str(g + 1, WIRE_DETAIL_MOST, (void *)filename);
+	if (len > 0 && len <= WIRE_DETAIL_MOST) {
+		g->len = len;
+		if (!ring_send(s, (__u8 *)(g + 1) - s->data + ((len + 7) & ~7ul)))
+			__sync_fetch_and_add(&shared.details_lost, 1);
+	}
+	scratch_put(s);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(weir_details_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct wire_plan *p;
+	__u64 filename = 0;
+
+	if (!ts || !thread_in_call(ts))
+		return 0;
+	p = plan_of(ts->call.op.nr);
+	/* execveat has a descriptor first */
+	if (!p || !(p->flags & WIRE_PLAN_EXEC) || p->path != 0 || call_is_unsent(ts) ||
+	    !detail_plans[ts->call.op.nr & (WIRE_CALLS_MAX - 1)].count)
+		return 0;
+	/* copied, as a function that is verified alone takes numbers */
+	bpf_core_read(&filename, sizeof(filename), &bprm->filename);
+	return detail_exec(ts, filename, bprm->envc);
+}
+
 /* ---- signals ---- */
 
 /* As struct kernel_siginfo, whose layout user space has, too. */
@@ -350,12 +408,15 @@ int BPF_PROG(weir_signal_taken, int sig, struct kernel_siginfo *info)
 	return 0;
 }
 
-/* One that its process ignores is never delivered. */
+/* One that its process ignores is never delivered, nor is one that ends it: SIGKILL takes its place then. */
 SEC("tp_btf/signal_generate")
-int BPF_PROG(weir_signal_ignored, int sig, struct kernel_siginfo *info, struct task_struct *task,
+int BPF_PROG(weir_signal_sent, int sig, struct kernel_siginfo *info, struct task_struct *task,
 	     int group, int result)
 {
-	if (result == SIGNAL_IGNORED)
-		signal_send(task, sig, (__u64)info, 1);
+	struct signal_struct *s = task->signal;
+
+	if (result == SIGNAL_IGNORED ||
+	    (!result && (s->flags & SIGNAL_GROUP_EXIT) && s->group_exit_code == sig))
+		signal_send(task, sig, (__u64)info, result == SIGNAL_IGNORED);
 	return 0;
 }

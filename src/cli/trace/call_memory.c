@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "schema/vocab.h"
 
 #define CONTENT_SHOWN 32 /* bytes, as strace shows them, where -s says nothing else */
@@ -66,12 +67,30 @@ uint64_t call_memory_address(const struct call_writer *w, unsigned int i)
 	return (uint64_t)call_value(w, OP_A0 + i, 0);
 }
 
+/* Whether all bytes are characters, but for a last one that is cut. */
+static bool is_text(struct bytes b)
+{
+	uint32_t c;
+
+	for (size_t i = 0, len; i < b.len; i += len) {
+		len = utf8_decode(b.data + i, b.len - i, &c);
+		if (!len && b.len - i < 4 && b.data[i] >= 0xc2)
+			return true;
+		if (!len)
+			return false;
+	}
+	return true;
+}
+
 void call_put_content(struct call_writer *w, struct bytes text, uint64_t whole)
 {
 	size_t most = w->style->content_max ? w->style->content_max : CONTENT_SHOWN;
 	struct bytes shown = {text.data, MIN(text.len, most)};
 
+	bool text_only = is_text(shown);
+
 	call_put(w, "\"");
-	call_note(w, call_text_escape(w->to, shown, "\""));
+	call_note(w, text_only ? call_text_escape(w->to, shown, "\"")
+			       : call_text_escape_bytes(w->to, shown));
 	call_put(w, shown.len < whole ? "\"..." : "\"");
 }

@@ -90,8 +90,10 @@ static void put_name(struct call_writer *w, struct bytes m)
 	call_put(w, "msg_name=");
 	if (memory_u64(m, 0) && peer >= 0)
 		call_put_address(w, peer);
+	else if (memory_u64(m, 0))
+		call_put(w, "%#llx", (unsigned long long)memory_u64(m, 0));
 	else
-		call_put(w, memory_u64(m, 0) ? "..." : "NULL");
+		call_put(w, "NULL");
 	call_put(w, ", msg_namelen=");
 	call_memory_was(w, call_memory_address(w, 1), &was);
 	if (was && was != len)

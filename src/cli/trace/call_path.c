@@ -55,9 +55,10 @@ static void put_led_to(struct call_writer *w, struct bytes given, int64_t file_i
 	struct dims_file room;
 	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id, &room) : NULL;
 	_cleanup_buf_ struct buf folder = {0};
+	bool opens = w->def->ret == RET_FD || !strcmp(w->def->name, "execve");
 	struct bytes own;
 
-	if (!f || f->name_only || f->family >= 0 || w->def->ret != RET_FD ||
+	if (!f || f->name_only || f->family >= 0 || !opens ||
 	    call_value(w, OP_RET, -1) < 0 || call_folder(w, file_id, &folder) < 0)
 		return;
 	own = dims_file_version_name(w->dims, file_id);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/trace/call_text.h"
 
+#include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -88,9 +89,12 @@ static void put_pair(struct call_writer *w)
 	call_put(w, "]");
 }
 
-static void put_position(struct call_writer *w, unsigned int column)
+static void put_position(struct call_writer *w, unsigned int column, unsigned int i)
 {
-	if (call_has(w, column))
+	bool none = call_memory_recorded(w) && call_has(w, OP_A0 + i) &&
+		    !call_value(w, OP_A0 + i, 0); /* the file's own position */
+
+	if (call_has(w, column) && !none)
 		call_put(w, "[%lld]", (long long)call_value(w, column, 0));
 	else
 		call_put(w, "NULL");
@@ -107,7 +111,8 @@ static void put_raw(struct call_writer *w, unsigned int column, enum arg_role ro
 		call_put(w, pointer ? "..." : "?");
 	else if (!v)
 		call_put(w, pointer ? "NULL" : "0");
-	else if (role == ARG_HEX || call_memory_recorded(w))
+	else if (role == ARG_HEX || (role == ARG_BUF ? w->style->content_max > 0
+						     : call_memory_recorded(w)))
 		call_put(w, "%#llx", (unsigned long long)v);
 	else
 		call_put(w, "...");
@@ -132,20 +137,24 @@ static bool is_unread(const struct call_writer *w)
 }
 
 /* The address that a call was given or gave. Of receiving calls none is the usual thing. */
-static void put_address(struct call_writer *w, enum arg_role role)
+static void put_address(struct call_writer *w, enum arg_role role, unsigned int i)
 {
 	bool absent = role == ARG_ADDROUT ? call_value(w, OP_RET, -1) >= 0
 					  : call_text_has_role(w, ARG_BUF);
 
 	if (call_value(w, OP_PEER_ID, -1) >= 0)
 		call_put_address(w, call_value(w, OP_PEER_ID, -1));
+	else if (call_memory_recorded(w))
+		put_raw(w, OP_A0 + i, ARG_PTR);
 	else /* of one that could not be read, or that the program's room cut, nothing is known */
 		call_put(w, absent && !is_unread(w) ? "NULL" : "...");
 }
 
-static void put_address_len(struct call_writer *w)
+static void put_address_len(struct call_writer *w, unsigned int i)
 {
-	if (call_value(w, OP_PEER_ID, -1) >= 0)
+	if (call_memory_recorded(w) && call_has(w, OP_A0 + i))
+		call_put(w, "%d", (int32_t)call_value(w, OP_A0 + i, 0));
+	else if (call_value(w, OP_PEER_ID, -1) >= 0)
 		call_put_address_len(w, call_value(w, OP_PEER_ID, -1));
 	else
 		call_put(w, call_text_has_role(w, ARG_BUF) && !is_unread(w) ? "0" : "...");
@@ -282,6 +291,11 @@ static bool is_left_out(const struct call_writer *w, unsigned int i)
 		return !is_device(w, OP_A0 + i - 1);
 	if (call_text_is_call(w, "futex") && !is_futex_argument(w, i))
 		return true;
+	if (call_text_is_call(w, "ioctl") && i == 2) {
+		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
+
+		return command == FIOCLEX || command == FIONCLEX;
+	}
 	if (call_text_is_call(w, "fcntl") && i == 2) {
 		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
 
@@ -408,6 +422,16 @@ static bool put_memfd_name(struct call_writer *w)
 	return true;
 }
 
+/* The environment: its address, and how many variables it has. */
+static void put_environment(struct call_writer *w, unsigned int i)
+{
+	struct bytes count = call_memory(w, call_memory_address(w, i));
+
+	put_raw(w, OP_A0 + i, ARG_PTR);
+	if (count.len == 4 && call_value(w, OP_RET, -1) == 0)
+		call_put(w, " /* %u vars */", memory_u32(count, 0));
+}
+
 static bool is_exec(const struct call_writer *w)
 {
 	return call_text_is_call(w, "execve") || call_text_is_call(w, "execveat");
@@ -426,6 +450,8 @@ static bool put_special(struct call_writer *w, unsigned int i)
 	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH &&
 		 is_exec(w))
 		put_argv(w);
+	else if (w->def->args[i].role == ARG_PTR && is_exec(w))
+		put_environment(w, i);
 	else if ((call_text_is_call(w, "socket") || call_text_is_call(w, "socketpair")) && i == 2)
 		put_protocol(w, OP_A2);
 	else if (call_text_is_call(w, "memfd_create") && i == 0)
@@ -495,20 +521,20 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		call_text_put_number(w, OP_POS2, "?");
 		break;
 	case ARG_POSP:
-		put_position(w, OP_POS);
+		put_position(w, OP_POS, i);
 		break;
 	case ARG_POSP2:
-		put_position(w, OP_POS2);
+		put_position(w, OP_POS2, i);
 		break;
 	case ARG_MSG:
 		put_message(w);
 		break;
 	case ARG_ADDR:
 	case ARG_ADDROUT:
-		put_address(w, arg->role);
+		put_address(w, arg->role, i);
 		break;
 	case ARG_ADDRLEN:
-		put_address_len(w);
+		put_address_len(w, i);
 		break;
 	case ARG_FDPAIR:
 		put_pair(w);

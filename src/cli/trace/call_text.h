@@ -58,3 +58,5 @@ int call_text_signal(struct buf *to, const struct batch *signal, size_t row);
  * descriptors, "\"" in quotes).
  */
 int call_text_escape(struct buf *to, struct bytes text, const char *also);
+/* The same of bytes that are no text: octal for all that are not ASCII. */
+int call_text_escape_bytes(struct buf *to, struct bytes text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_live.c: calls as they happen, a line each. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "cli/record/record_live.h"
@@ -57,6 +58,18 @@ static int64_t trace_live_turn(const struct trace_out *t)
 	return t->by_start ? clock_realtime_ns() - TRACE_HOLD_NS : INT64_MAX;
 }
 
+/* The kernel may refuse what details take: what the recording has is in its mark. */
+static void note_details(struct trace_out *t, const struct batch *mark)
+{
+	for (size_t row = 0; mark && row < mark->rows; row++) {
+		struct bytes name = batch_get_bytes(mark, MARK_NAME, row),
+			     text = batch_get_bytes(mark, MARK_TEXT, row);
+
+		if (name.len == strlen("weir.with") && !memcmp(name.data, "weir.with", name.len))
+			t->detailed = memmem(text.data, text.len, "details", strlen("details"));
+	}
+}
+
 static int trace_live_take(void *arg, const struct batch_set *rows, const struct dims *dims,
 			   struct error *err)
 {
@@ -68,6 +81,7 @@ static int trace_live_take(void *arg, const struct batch_set *rows, const struct
 		r = op ? rollup_add(s->out->rollup, op) : 0;
 		return r < 0 ? error_errno(err, r, "summing up") : 0;
 	}
+	note_details(s->out, rows->tables[TABLE_MARK]);
 	note_threads(s->out, rows->tables[TABLE_THREAD]);
 	r = print_calls(s, rows, dims);
 	if (r == 0)
@@ -141,7 +155,6 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 	t->origin = clock_realtime_ns();
 	/* of a host, or all of a user or group, most processes have nothing to do with what was asked for */
 	t->only_shown = !argc && !o->rec.sel.pids.count;
-	t->detailed = true;
 	r = live_run(&live, &totals, err);
 	if (r >= 0 && trace_release(t, INT64_MAX) < 0)
 		s.failed = s.failed < 0 ? s.failed : -EIO;

@@ -151,16 +151,18 @@ static void stored_threads(const struct store *store, struct trace_out *t)
  * One line a call, in the order in which they began. Those that take long are read first and wait for their turn; where they are too
  * many they come when they ended.
  */
-static int trace_stored_lines(struct stored_calls *c, const struct select_flags *sel,
-			      const struct select *select, struct error *err)
+static int trace_stored_lines(struct stored_calls *c, const struct read_flags *read,
+			      struct error *err)
 {
 	_cleanup_(choice_free) struct choice longer = {0};
+	_cleanup_(select_free) struct select select = {0};
 	_cleanup_(stored_ends_free) struct stored_ends ends = {0};
-	struct select_flags slow = *sel;
+	struct read_flags slow = *read;
 	int r;
 
-	slow.slower_ns = MAX(slow.slower_ns, TRACE_HOLD_NS + 1);
-	r = choice_make(&longer, &slow, select, &slow.where, c->store, err);
+	slow.sel.slower_ns = MAX(slow.sel.slower_ns, TRACE_HOLD_NS + 1);
+	r = read_flags_select(&slow, &select, err);
+	r = r < 0 ? r : choice_make(&longer, &slow.sel, &select, &slow.sel.where, c->store, err);
 	if (r < 0)
 		return r;
 	c->ends = &ends;
@@ -263,7 +265,7 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 		      : trace_stored_lines(&(struct stored_calls){.store = store,
 								  .choice = &choice,
 								  .out = t},
-					   &read.sel, &select, err);
+					   &read, err);
 	if (r >= 0 && !t->rollup && (read.from || read.to))
 		r = trace_stored_running(store, &choice.filter, t, err);
 	if (r >= 0)
