@@ -18,16 +18,16 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile struct wire_detail_plan detail_plans[WIRE_CALLS_MAX];
 const volatile __u32 detail_limit; /* bytes of one buffer */
 
-#define IOV_PARTS	 8  /* elements of a vector whose bytes are read */
-#define IOV_ELEMENTS	 64 /* that are read themselves */
-#define MSG_BYTES	 56
-#define MMSG_BYTES	 64
-#define MSG_PARTS	 4
-#define MSG_CONTROL	 256
-#define SIGNAL_IGNORED	 1 /* TRACE_SIGNAL_IGNORED */
-#define SIGNAL_KILL	 9
-#define SIGNAL_CHILD	 17
-#define CODE_KERNEL	 0x80
+#define IOV_PARTS      8  /* elements of a vector whose bytes are read */
+#define IOV_ELEMENTS   64 /* that are read themselves */
+#define MSG_BYTES      56
+#define MMSG_BYTES     64
+#define MSG_PARTS      4
+#define MSG_CONTROL    256
+#define SIGNAL_IGNORED 1 /* TRACE_SIGNAL_IGNORED */
+#define SIGNAL_KILL    9
+#define SIGNAL_CHILD   17
+#define CODE_KERNEL    0x80
 
 /* Reads memory of the program into a region behind those that are there. */
 verified_alone int detail_read(struct scratch *s, __u64 user, __u32 bytes, __u32 was)

@@ -9,9 +9,9 @@
 	TABLE(CHUNK, chunk, EVENTS, CHUNK_START, CHUNK_DUR, NO_COLUMN,     \
 	      "the fingerprint of one piece of content that a call moved") \
 	TABLE(EDGE, edge, MADE, EDGE_START, EDGE_DUR, NO_COLUMN,           \
-	      "one operation that happened because of, or after, another")           \
+	      "one operation that happened because of, or after, another") \
 	TABLE(DETAIL, detail, EVENTS, DETAIL_START, DETAIL_DUR, NO_COLUMN, \
-	      "a piece of memory that an argument of a call pointed to")           \
+	      "a piece of memory that an argument of a call pointed to")   \
 	TABLE(SIGNAL, signal, EVENTS, SIGNAL_AT, NO_COLUMN, NO_COLUMN,     \
 	      "a signal that a thread took, or that its process ignored")
 
@@ -45,15 +45,16 @@
 	C(CHUNK, chunk, CONTENT, content, BYTES, "", "the bytes (--content=bytes)")
 
 /* The address is found in an argument of the call (a0 to a5), or in another row of the call. */
-#define SCHEMA_DETAIL(C)                                                                            \
-	C(DETAIL, detail, START, start, TIME, "ns", "of the call, with thread_id: that of its row") \
-	C(DETAIL, detail, DUR, dur, DUR, "ns", "of the call")                                       \
-	C(DETAIL, detail, THREAD_ID, thread_id, ID, ">thread", "the thread's version")              \
-	C(DETAIL, detail, OP, op, CODE, "", "the operation: newfstatat, poll, sendmsg, ...")        \
-	C(DETAIL, detail, ADDRESS, address, UINT, "", "where in the program's memory it is")        \
-	C(DETAIL, detail, WAS, was, INT, "",                                                        \
-	  "of a length that the call changed: as it was given; of a set of descriptors 1: as it "   \
-	  "was given; else null")                                                                   \
+#define SCHEMA_DETAIL(C)                                                                          \
+	C(DETAIL, detail, START, start, TIME, "ns",                                               \
+	  "of the call, with thread_id: that of its row")                                         \
+	C(DETAIL, detail, DUR, dur, DUR, "ns", "of the call")                                     \
+	C(DETAIL, detail, THREAD_ID, thread_id, ID, ">thread", "the thread's version")            \
+	C(DETAIL, detail, OP, op, CODE, "", "the operation: newfstatat, poll, sendmsg, ...")      \
+	C(DETAIL, detail, ADDRESS, address, UINT, "", "where in the program's memory it is")      \
+	C(DETAIL, detail, WAS, was, INT, "",                                                      \
+	  "of a length that the call changed: as it was given; of a set of descriptors 1: as it " \
+	  "was given; else null")                                                                 \
 	C(DETAIL, detail, CONTENT, content, BYTES, "", "the bytes, as the call left them")
 
 #define SCHEMA_SIGNAL(C)                                                                           \

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define IN	     0
-#define OUT	     WIRE_DETAIL_OUT
-#define FIXED(size)  WIRE_DETAIL_FIXED, size, 0
+#define IN	       0
+#define OUT	       WIRE_DETAIL_OUT
+#define FIXED(size)    WIRE_DETAIL_FIXED, size, 0
 #define TIMES(size, n) WIRE_DETAIL_COUNTED, size, n
 #define RETURNED(size) WIRE_DETAIL_RETURNED, size, 0
 
@@ -141,14 +141,14 @@ static struct struct_arg struct_by_role(uint32_t code, const struct op_def *def,
 					    (uint8_t)i, arg_of_role(def, ARG_SIZE),
 					    flags | WIRE_DETAIL_DATA, 1, 0}};
 	case ARG_IOV:
-		return (struct struct_arg){
-			STRUCT_VECTOR, {WIRE_DETAIL_VECTOR, (uint8_t)i, next, flags, 0, 0}};
+		return (struct struct_arg){STRUCT_VECTOR,
+					   {WIRE_DETAIL_VECTOR, (uint8_t)i, next, flags, 0, 0}};
 	case ARG_MSG:
-		return (struct struct_arg){
-			STRUCT_MESSAGE, {WIRE_DETAIL_MESSAGE, (uint8_t)i, 0, flags, 0, 0}};
+		return (struct struct_arg){STRUCT_MESSAGE,
+					   {WIRE_DETAIL_MESSAGE, (uint8_t)i, 0, flags, 0, 0}};
 	case ARG_MMSG:
-		return (struct struct_arg){
-			STRUCT_MESSAGES, {WIRE_DETAIL_MESSAGES, (uint8_t)i, next, flags, 0, 0}};
+		return (struct struct_arg){STRUCT_MESSAGES,
+					   {WIRE_DETAIL_MESSAGES, (uint8_t)i, next, flags, 0, 0}};
 	default:
 		return (struct struct_arg){.type = STRUCT_NONE};
 	}

@@ -4,24 +4,25 @@
 
 #include "schema/wire.h"
 
-#define WIRE_DETAIL_STEPS 6    /* of a call: one for each argument at most */
-#define WIRE_DETAIL_MOST  4096 /* bytes of one region; also where the last region of a record may begin */
-#define WIRE_DETAIL_LIST  1024 /* bytes of an array of structures */
-#define WIRE_DETAIL_TEXT  256  /* bytes of text that is no path */
+#define WIRE_DETAIL_STEPS 6 /* of a call: one for each argument at most */
+#define WIRE_DETAIL_MOST \
+	4096 /* bytes of one region; also where the last region of a record may begin */
+#define WIRE_DETAIL_LIST 1024 /* bytes of an array of structures */
+#define WIRE_DETAIL_TEXT 256  /* bytes of text that is no path */
 
 /* How much memory an argument points to. */
 enum wire_detail_how {
 	WIRE_DETAIL_NONE,
-	WIRE_DETAIL_FIXED,     /* `size` bytes */
-	WIRE_DETAIL_COUNTED,   /* so many times `size` as the argument `len` says */
-	WIRE_DETAIL_RETURNED,  /* so many times `size` as the call returned */
+	WIRE_DETAIL_FIXED,    /* `size` bytes */
+	WIRE_DETAIL_COUNTED,  /* so many times `size` as the argument `len` says */
+	WIRE_DETAIL_RETURNED, /* so many times `size` as the call returned */
 	WIRE_DETAIL_LENGTH_AT, /* as many bytes as the number says to which the argument `len` points */
-	WIRE_DETAIL_STRING,    /* up to a NUL, `size` bytes at most */
-	WIRE_DETAIL_SET,       /* a set of descriptors, of which the argument `len` says how many it has */
-	WIRE_DETAIL_ROOM,      /* a number that the call changed: wire_region.was is what it was before */
-	WIRE_DETAIL_VECTOR,    /* struct iovec[], as many as the argument `len` says, and what these point to */
-	WIRE_DETAIL_MESSAGE,   /* struct msghdr, and what it points to */
-	WIRE_DETAIL_MESSAGES,  /* struct mmsghdr[], as many as the argument `len` says */
+	WIRE_DETAIL_STRING, /* up to a NUL, `size` bytes at most */
+	WIRE_DETAIL_SET, /* a set of descriptors, of which the argument `len` says how many it has */
+	WIRE_DETAIL_ROOM, /* a number that the call changed: wire_region.was is what it was before */
+	WIRE_DETAIL_VECTOR, /* struct iovec[], as many as the argument `len` says, and what these point to */
+	WIRE_DETAIL_MESSAGE,  /* struct msghdr, and what it points to */
+	WIRE_DETAIL_MESSAGES, /* struct mmsghdr[], as many as the argument `len` says */
 };
 
 enum wire_detail_flag {

@@ -736,7 +736,8 @@ int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set
 	_Static_assert(sizeof(w->comm) == 2 * sizeof(*ident), "it fits");
 	memcpy(&ident[2], w->comm, sizeof(w->comm));
 	hash = hash_bytes(ident, sizeof(ident));
-	t = map_get(&d->tids, (uint32_t)w->tid, &known) ? kept_get(&d->thread_records, known) : NULL;
+	t = map_get(&d->tids, (uint32_t)w->tid, &known) ? kept_get(&d->thread_records, known)
+							: NULL;
 	if ((t && t->start == w->start) || recent_get(&d->owner_threads, hash, &known)) {
 		*ret_thread = (uint32_t)known;
 		return 0;

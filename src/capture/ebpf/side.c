@@ -93,6 +93,15 @@ size_t side_missing(const volatile uint64_t lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYP
 	return count;
 }
 
+void side_unroomed(const struct wire_shared *s, struct source_beside list[SOURCE_BESIDE_MAX],
+		   size_t *count)
+{
+	side_add(list, count, CAUSE_RING_FULL, TABLE_CHUNK,
+		 __atomic_load_n(&s->content_lost, __ATOMIC_RELAXED));
+	side_add(list, count, CAUSE_RING_FULL, TABLE_DETAIL,
+		 __atomic_load_n(&s->details_lost, __ATOMIC_RELAXED));
+}
+
 int decode_side(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct side_type *t = side_type_of(h->type);

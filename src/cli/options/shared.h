@@ -98,7 +98,8 @@ struct read_flags {
 		SHARED_ROW(                                                                       \
 			type, member, 0, "with", OPTION_LIST, "WHAT", with,                       \
 			"record this beside calls: block, net, phases, sched, irq, mem, faults, " \
-			"stacks, content; repeatable, or WHAT,WHAT; weir doctor shows what this " \
+			"stacks, content, details; repeatable, or WHAT,WHAT; weir doctor shows "  \
+			"what this "                                                              \
 			"kernel "                                                                 \
 			"allows",                                                                 \
 			.words = ebpf_with_word),                                                 \

@@ -252,7 +252,7 @@ static int put_also(struct buf *b, uint32_t with)
 
 	for (size_t i = 0; (word = ebpf_with_word(i)) && r >= 0; i++) {
 		if (!(with & ebpf_with(word, strlen(word))) || !strcmp(word, "faults") ||
-		    !strcmp(word, "content"))
+		    !strcmp(word, "content") || !strcmp(word, "details"))
 			continue;
 		r = buf_printf(b, "%s%s%s", separator, word,
 			       strcmp(word, "block") == 0 ? ", disks" : "");
@@ -481,7 +481,9 @@ const struct command command_record = {
 		"owners (weir disks, weir report block); net connections and what goes wrong with "
 		"them (report net); sched, irq and mem the times for which threads had no CPU, "
 		"interrupt handlers, and pages (report sched, irq, mem). phases and stacks are as "
-		"--phases and --stacks. faults adds page faults that read a mapped file, which are "
+		"--phases and --stacks. details adds what arguments of calls point to (structures, "
+		"paths as they were given) and signals, which weir trace -i shows. faults adds "
+		"page faults that read a mapped file, which are "
 		"rows of op with kind == fault: weir trace -i TRACE --where 'kind == fault'.\n\n"
 		"--content adds what the bytes are that calls move, as rows of table chunk: hashes "
 		"of "

@@ -23,10 +23,10 @@ struct live_options {
 	bool lossless, no_argv, keep_secrets;
 	/* of the words of --with those whose rows the command shows, each behind a blank; NULL: all of them */
 	const char *with;
-	bool details; /* what arguments point to, and signals, without --with details */
+	bool details;	       /* what arguments point to, and signals, without --with details */
 	uint32_t detail_bytes; /* of each buffer */
-	bool stored;  /* in a trace, which others may read as it grows */
-	bool verbose; /* say that rings were made smaller, too */
+	bool stored;	       /* in a trace, which others may read as it grows */
+	bool verbose;	       /* say that rings were made smaller, too */
 };
 
 struct live {

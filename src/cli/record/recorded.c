@@ -62,6 +62,7 @@ static const char *what_of(const char *word)
 		{"faults", "no page fault read a mapped file"},
 		{"stacks", "no call that it takes had a stack"},
 		{"content", "no call moved a byte"},
+		{"details", "no call pointed to anything"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {

@@ -68,7 +68,7 @@ uint64_t call_memory_address(const struct call_writer *w, unsigned int i)
 }
 
 /* Whether all bytes are characters, but for a last one that is cut. */
-static bool is_text(struct bytes b)
+static bool memory_is_text(struct bytes b)
 {
 	uint32_t c;
 
@@ -87,7 +87,7 @@ void call_put_content(struct call_writer *w, struct bytes text, uint64_t whole)
 	size_t most = w->style->content_max ? w->style->content_max : CONTENT_SHOWN;
 	struct bytes shown = {text.data, MIN(text.len, most)};
 
-	bool text_only = is_text(shown);
+	bool text_only = memory_is_text(shown);
 
 	call_put(w, "\"");
 	call_note(w, text_only ? call_text_escape(w->to, shown, "\"")

@@ -82,7 +82,7 @@ static void put_control(struct call_writer *w, struct bytes b)
 	call_put(w, "]");
 }
 
-static void put_name(struct call_writer *w, struct bytes m)
+static void message_put_name(struct call_writer *w, struct bytes m)
 {
 	int64_t peer = call_value(w, OP_PEER_ID, -1), was = 0;
 	uint32_t len = memory_u32(m, 8);
@@ -102,13 +102,13 @@ static void put_name(struct call_writer *w, struct bytes m)
 }
 
 /* What is behind the head of a message, which may be a part of an array. */
-static void put_head(struct call_writer *w, struct bytes m, uint64_t moved)
+static void message_put_head(struct call_writer *w, struct bytes m, uint64_t moved)
 {
 	uint64_t control = memory_u64(m, 32), control_len = memory_u64(m, 40);
 	struct bytes b = call_memory(w, control);
 
 	call_put(w, "{");
-	put_name(w, m);
+	message_put_name(w, m);
 	call_put(w, ", msg_iov=");
 	call_put_vector(w, memory_u64(m, 16), memory_u64(m, 24), moved);
 	call_put(w, ", msg_iovlen=%llu", (unsigned long long)memory_u64(m, 24));
@@ -128,7 +128,7 @@ void call_put_message(struct call_writer *w, uint64_t address, uint64_t moved)
 	if (m.len < MSGHDR_BYTES)
 		call_put(w, "...");
 	else
-		put_head(w, m, moved);
+		message_put_head(w, m, moved);
 }
 
 void call_put_messages(struct call_writer *w, uint64_t address)
@@ -143,7 +143,7 @@ void call_put_messages(struct call_writer *w, uint64_t address)
 		uint32_t len = memory_u32(list, i * MMSGHDR_BYTES + MSGHDR_BYTES);
 
 		call_put(w, "%s{msg_hdr=", i ? ", " : "");
-		put_head(w, m, len);
+		message_put_head(w, m, len);
 		call_put(w, ", msg_len=%u}", len);
 	}
 	call_put(w, ret >= 0 && (size_t)ret > count ? ", ...]" : "]");

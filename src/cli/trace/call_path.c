@@ -58,8 +58,8 @@ static void put_led_to(struct call_writer *w, struct bytes given, int64_t file_i
 	bool opens = w->def->ret == RET_FD || !strcmp(w->def->name, "execve");
 	struct bytes own;
 
-	if (!f || f->name_only || f->family >= 0 || !opens ||
-	    call_value(w, OP_RET, -1) < 0 || call_folder(w, file_id, &folder) < 0)
+	if (!f || f->name_only || f->family >= 0 || !opens || call_value(w, OP_RET, -1) < 0 ||
+	    call_folder(w, file_id, &folder) < 0)
 		return;
 	own = dims_file_version_name(w->dims, file_id);
 	if (!own.len || *own.data != '/' ||

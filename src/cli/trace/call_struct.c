@@ -139,8 +139,10 @@ static void put_rusage(struct call_writer *w, struct bytes b)
 	call_put(w, ", ...}");
 }
 
-static void put_poll(struct call_writer *w, struct bytes b, uint64_t count)
+static void put_poll(struct call_writer *w, struct bytes b)
 {
+	uint64_t count = (uint64_t)call_value(w, OP_A1, 0);
+
 	call_put(w, "[");
 	for (size_t at = 0; at + POLL_BYTES <= b.len; at += POLL_BYTES) {
 		call_put(w, "%s{fd=%d", at ? ", " : "", (int32_t)memory_u32(b, at));
@@ -221,8 +223,10 @@ static void put_stack(struct call_writer *w, struct bytes b)
 }
 
 /* What wait4() says of a child. */
-static void put_status(struct call_writer *w, int status)
+static void struct_put_status(struct call_writer *w, struct bytes b)
 {
+	int status = (int)memory_u32(b, 0);
+
 	call_put(w, "[{");
 	if (WIFSTOPPED(status)) {
 		call_put(w, "WIFSTOPPED(s) && WSTOPSIG(s) == ");
@@ -239,7 +243,7 @@ static void put_status(struct call_writer *w, int status)
 	call_put(w, "}]");
 }
 
-static void put_text(struct call_writer *w, struct bytes b)
+static void struct_put_text(struct call_writer *w, struct bytes b)
 {
 	const uint8_t *end = memchr(b.data, 0, b.len);
 
@@ -255,10 +259,10 @@ static void put_uname(struct call_writer *w, struct bytes b)
 	size_t field = sizeof(((struct utsname *)NULL)->sysname);
 
 	call_put(w, "{sysname=");
-	put_text(w, (struct bytes){b.data, MIN(field, b.len)});
+	struct_put_text(w, (struct bytes){b.data, MIN(field, b.len)});
 	call_put(w, ", nodename=");
 	if (b.len > field)
-		put_text(w, (struct bytes){b.data + field, MIN(field, b.len - field)});
+		struct_put_text(w, (struct bytes){b.data + field, MIN(field, b.len - field)});
 	call_put(w, ", ...}");
 }
 
@@ -281,15 +285,17 @@ static void put_sysinfo(struct call_writer *w, struct bytes b)
 		 memory_u32(b, 104));
 }
 
-static void put_random(struct call_writer *w, struct bytes b, uint64_t whole)
+static void put_random(struct call_writer *w, struct bytes b)
 {
+	uint64_t whole = (uint64_t)MAX(call_value(w, OP_RET, 0), 0);
+
 	call_put(w, "\"");
 	for (size_t i = 0; i < b.len; i++)
 		call_put(w, "\\x%02x", b.data[i]);
 	call_put(w, b.len < whole ? "\"..." : "\"");
 }
 
-static void put_option(struct call_writer *w, struct bytes b)
+static void struct_put_option(struct call_writer *w, struct bytes b)
 {
 	bool linger = call_value(w, OP_A1, -1) == SOL_SOCKET &&
 		      call_value(w, OP_A2, -1) == SO_LINGER && b.len == 8;
@@ -417,105 +423,98 @@ static bool is_left_alone(const struct call_writer *w, unsigned int i)
 	       (struct_is_call(w, "wait4") && i == 1 && call_value(w, OP_RET, 0) == 0);
 }
 
+/* Structures whose bytes say everything. */
+static void put_timespec(struct call_writer *w, struct bytes b)
+{
+	put_pair_of(w, b, 0, "tv_nsec");
+}
+
+static void put_timeval(struct call_writer *w, struct bytes b)
+{
+	put_pair_of(w, b, 0, "tv_usec");
+}
+
+static void put_timespecs(struct call_writer *w, struct bytes b)
+{
+	put_times(w, b, "tv_nsec");
+}
+
+static void put_timevals(struct call_writer *w, struct bytes b)
+{
+	put_times(w, b, "tv_usec");
+}
+
+static void put_itimerspec(struct call_writer *w, struct bytes b)
+{
+	put_interval(w, b, "tv_nsec");
+}
+
+static void put_itimerval(struct call_writer *w, struct bytes b)
+{
+	put_interval(w, b, "tv_usec");
+}
+
+static void put_int(struct call_writer *w, struct bytes b)
+{
+	call_put(w, "[%d]", (int32_t)memory_u32(b, 0));
+}
+
+static void put_sigset(struct call_writer *w, struct bytes b)
+{
+	struct_put_sigset(w, memory_u64(b, 0));
+}
+
+static void put_fd_set_given(struct call_writer *w, uint64_t address, struct bytes b)
+{
+	struct bytes given = call_memory_was(w, address, NULL);
+
+	put_fd_set(w, given.data ? given : b);
+}
+
 static bool put_struct_of(struct call_writer *w, enum struct_type type, uint64_t address,
 			  struct bytes b)
 {
-	uint64_t count = (uint64_t)call_value(w, OP_A1, 0);
+	static void (*const printers[])(struct call_writer *w, struct bytes b) = {
+		[STRUCT_TEXT] = struct_put_text,
+		[STRUCT_RANDOM] = put_random,
+		[STRUCT_INT] = put_int,
+		[STRUCT_STATUS] = struct_put_status,
+		[STRUCT_STAT] = put_stat,
+		[STRUCT_STATX] = put_statx,
+		[STRUCT_STATFS] = put_statfs,
+		[STRUCT_TIMESPEC] = put_timespec,
+		[STRUCT_TIMESPECS] = put_timespecs,
+		[STRUCT_TIMEVAL] = put_timeval,
+		[STRUCT_TIMEVALS] = put_timevals,
+		[STRUCT_ITIMERSPEC] = put_itimerspec,
+		[STRUCT_ITIMERVAL] = put_itimerval,
+		[STRUCT_RLIMIT] = put_rlimit,
+		[STRUCT_RUSAGE] = put_rusage,
+		[STRUCT_POLL] = put_poll,
+		[STRUCT_EPOLL] = put_epoll,
+		[STRUCT_SIGSET] = put_sigset,
+		[STRUCT_SIGACTION] = put_sigaction,
+		[STRUCT_SIGINFO] = struct_put_siginfo,
+		[STRUCT_STACK] = put_stack,
+		[STRUCT_UNAME] = put_uname,
+		[STRUCT_SYSINFO] = put_sysinfo,
+		[STRUCT_OPTION] = struct_put_option,
+		[STRUCT_HOW] = put_how,
+		[STRUCT_CLONE] = put_clone_args,
+	};
 
-	switch (type) {
-	case STRUCT_TEXT:
-		put_text(w, b);
-		break;
-	case STRUCT_RANDOM:
-		put_random(w, b, (uint64_t)MAX(call_value(w, OP_RET, 0), 0));
-		break;
-	case STRUCT_INT:
-		call_put(w, "[%d]", (int32_t)memory_u32(b, 0));
-		break;
-	case STRUCT_ROOM:
-		put_room(w, address, b);
-		break;
-	case STRUCT_STATUS:
-		put_status(w, (int)memory_u32(b, 0));
-		break;
-	case STRUCT_STAT:
-		put_stat(w, b);
-		break;
-	case STRUCT_STATX:
-		put_statx(w, b);
-		break;
-	case STRUCT_STATFS:
-		put_statfs(w, b);
-		break;
-	case STRUCT_TIMESPEC:
-		put_pair_of(w, b, 0, "tv_nsec");
-		break;
-	case STRUCT_TIMEVAL:
-		put_pair_of(w, b, 0, "tv_usec");
-		break;
-	case STRUCT_TIMESPECS:
-		put_times(w, b, "tv_nsec");
-		break;
-	case STRUCT_TIMEVALS:
-		put_times(w, b, "tv_usec");
-		break;
-	case STRUCT_ITIMERSPEC:
-		put_interval(w, b, "tv_nsec");
-		break;
-	case STRUCT_ITIMERVAL:
-		put_interval(w, b, "tv_usec");
-		break;
-	case STRUCT_RLIMIT:
-		put_rlimit(w, b);
-		break;
-	case STRUCT_RUSAGE:
-		put_rusage(w, b);
-		break;
-	case STRUCT_POLL:
-		put_poll(w, b, count);
-		break;
-	case STRUCT_EPOLL:
-		put_epoll(w, b);
-		break;
-	case STRUCT_FD_SET:
-		if (call_memory_was(w, address, NULL).data)
-			b = call_memory_was(w, address, NULL);
-		put_fd_set(w, b);
-		break;
-	case STRUCT_SIGSET:
-		struct_put_sigset(w, memory_u64(b, 0));
-		break;
-	case STRUCT_SIGACTION:
-		put_sigaction(w, b);
-		break;
-	case STRUCT_SIGINFO:
-		struct_put_siginfo(w, b);
-		break;
-	case STRUCT_STACK:
-		put_stack(w, b);
-		break;
-	case STRUCT_UNAME:
-		put_uname(w, b);
-		break;
-	case STRUCT_SYSINFO:
-		put_sysinfo(w, b);
-		break;
-	case STRUCT_OPTION:
-		put_option(w, b);
-		break;
-	case STRUCT_FCNTL:
+	if (type == STRUCT_FCNTL)
 		return put_fcntl(w, b);
-	case STRUCT_IOCTL:
+	if (type == STRUCT_IOCTL)
 		return struct_put_ioctl(w, (uint32_t)call_value(w, OP_A1, 0), b);
-	case STRUCT_HOW:
-		put_how(w, b);
-		break;
-	case STRUCT_CLONE:
-		put_clone_args(w, b);
-		break;
-	default:
+	if (type == STRUCT_ROOM)
+		put_room(w, address, b);
+	else if (type == STRUCT_FD_SET)
+		put_fd_set_given(w, address, b);
+	else if (type < ARRAY_SIZE(printers) && printers[type])
+		printers[type](w, b);
+	else
 		return false;
-	}
 	return true;
 }
 

@@ -89,10 +89,10 @@ void struct_put_mount_flags(struct call_writer *w, uint64_t flags)
 void struct_put_action_flags(struct call_writer *w, uint64_t flags)
 {
 	static const struct bit_name names[] = {
-		{0x04000000, "SA_RESTORER"},	  {SA_ONSTACK, "SA_ONSTACK"},
-		{SA_RESTART, "SA_RESTART"},	  {SA_INTERRUPT, "SA_INTERRUPT"},
-		{SA_NODEFER, "SA_NODEFER"},	  {SA_RESETHAND, "SA_RESETHAND"},
-		{SA_SIGINFO, "SA_SIGINFO"},	  {SA_NOCLDSTOP, "SA_NOCLDSTOP"},
+		{0x04000000, "SA_RESTORER"},	{SA_ONSTACK, "SA_ONSTACK"},
+		{SA_RESTART, "SA_RESTART"},	{SA_INTERRUPT, "SA_INTERRUPT"},
+		{SA_NODEFER, "SA_NODEFER"},	{SA_RESETHAND, "SA_RESETHAND"},
+		{SA_SIGINFO, "SA_SIGINFO"},	{SA_NOCLDSTOP, "SA_NOCLDSTOP"},
 		{SA_NOCLDWAIT, "SA_NOCLDWAIT"},
 	};
 
@@ -132,8 +132,8 @@ struct signal_codes {
 
 static const char *code_name(int32_t number, int32_t code)
 {
-	static const char *const sent[] = {"SI_TKILL",	 "SI_SIGIO", "SI_ASYNCIO", "SI_MESGQ",
-					   "SI_TIMER",	 "SI_QUEUE", "SI_USER"};
+	static const char *const sent[] = {"SI_TKILL", "SI_SIGIO", "SI_ASYNCIO", "SI_MESGQ",
+					   "SI_TIMER", "SI_QUEUE", "SI_USER"};
 	static const char *const child[] = {"CLD_EXITED",  "CLD_KILLED",  "CLD_DUMPED",
 					    "CLD_TRAPPED", "CLD_STOPPED", "CLD_CONTINUED"};
 	static const char *const segv[] = {"SEGV_MAPERR", "SEGV_ACCERR", "SEGV_BNDERR",
@@ -149,10 +149,10 @@ static const char *code_name(int32_t number, int32_t code)
 	static const char *const poll[] = {"POLL_IN",  "POLL_OUT", "POLL_MSG",
 					   "POLL_ERR", "POLL_PRI", "POLL_HUP"};
 	static const struct signal_codes all[] = {
-		{0, sent, -6, ARRAY_SIZE(sent)},	{SIGCHLD, child, 1, ARRAY_SIZE(child)},
-		{SIGSEGV, segv, 1, ARRAY_SIZE(segv)},	{SIGFPE, fpe, 1, ARRAY_SIZE(fpe)},
-		{SIGBUS, bus, 1, ARRAY_SIZE(bus)},	{SIGILL, ill, 1, ARRAY_SIZE(ill)},
-		{SIGTRAP, trap, 1, ARRAY_SIZE(trap)},	{SIGIO, poll, 1, ARRAY_SIZE(poll)},
+		{0, sent, -6, ARRAY_SIZE(sent)},      {SIGCHLD, child, 1, ARRAY_SIZE(child)},
+		{SIGSEGV, segv, 1, ARRAY_SIZE(segv)}, {SIGFPE, fpe, 1, ARRAY_SIZE(fpe)},
+		{SIGBUS, bus, 1, ARRAY_SIZE(bus)},    {SIGILL, ill, 1, ARRAY_SIZE(ill)},
+		{SIGTRAP, trap, 1, ARRAY_SIZE(trap)}, {SIGIO, poll, 1, ARRAY_SIZE(poll)},
 	};
 
 	if (code == SI_KERNEL)
@@ -167,8 +167,9 @@ static const char *code_name(int32_t number, int32_t code)
 
 static void put_signal(struct call_writer *w, int32_t number)
 {
-	const char *name =
-		number > 0 && number < SIGNAL_RT ? flags_word(WORDS_SIGNAL, (uint64_t)number) : NULL;
+	const char *name = number > 0 && number < SIGNAL_RT
+				   ? flags_word(WORDS_SIGNAL, (uint64_t)number)
+				   : NULL;
 
 	if (name)
 		call_put(w, "%s", name);
@@ -258,9 +259,9 @@ static const char *speed_name(uint32_t cflag)
 	static const struct {
 		uint32_t bits;
 		const char *name;
-	} speeds[] = {{0, "B0"},	 {11, "B2400"},	     {12, "B4800"},	 {13, "B9600"},
-		      {14, "B19200"},	 {15, "B38400"},     {0x1001, "B57600"}, {0x1002, "B115200"},
-		      {0x1003, "B230400"}};
+	} speeds[] = {{0, "B0"},	  {11, "B2400"},       {12, "B4800"},
+		      {13, "B9600"},	  {14, "B19200"},      {15, "B38400"},
+		      {0x1001, "B57600"}, {0x1002, "B115200"}, {0x1003, "B230400"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(speeds); i++) {
 		if ((cflag & 0x100f) == speeds[i].bits)

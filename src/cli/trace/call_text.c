@@ -111,8 +111,8 @@ static void put_raw(struct call_writer *w, unsigned int column, enum arg_role ro
 		call_put(w, pointer ? "..." : "?");
 	else if (!v)
 		call_put(w, pointer ? "NULL" : "0");
-	else if (role == ARG_HEX || (role == ARG_BUF ? w->style->content_max > 0
-						     : call_memory_recorded(w)))
+	else if (role == ARG_HEX ||
+		 (role == ARG_BUF ? w->style->content_max > 0 : call_memory_recorded(w)))
 		call_put(w, "%#llx", (unsigned long long)v);
 	else
 		call_put(w, "...");
@@ -232,16 +232,16 @@ static bool is_device(const struct call_writer *w, unsigned int mode_column)
 static bool is_futex_argument(const struct call_writer *w, unsigned int i)
 {
 	static const uint8_t has[] = {
-		[0] = 0x0f, /* WAIT: address, operation, value, time */
-		[1] = 0x07, /* WAKE */
-		[2] = 0x07, /* FD */
-		[3] = 0x1f, /* REQUEUE: a second value and address */
-		[4] = 0x3f, /* CMP_REQUEUE */
-		[5] = 0x3f, /* WAKE_OP */
-		[6] = 0x0b, /* LOCK_PI */
-		[7] = 0x03, /* UNLOCK_PI */
-		[8] = 0x03, /* TRYLOCK_PI */
-		[9] = 0x2f, /* WAIT_BITSET */
+		[0] = 0x0f,  /* WAIT: address, operation, value, time */
+		[1] = 0x07,  /* WAKE */
+		[2] = 0x07,  /* FD */
+		[3] = 0x1f,  /* REQUEUE: a second value and address */
+		[4] = 0x3f,  /* CMP_REQUEUE */
+		[5] = 0x3f,  /* WAKE_OP */
+		[6] = 0x0b,  /* LOCK_PI */
+		[7] = 0x03,  /* UNLOCK_PI */
+		[8] = 0x03,  /* TRYLOCK_PI */
+		[9] = 0x2f,  /* WAIT_BITSET */
 		[10] = 0x27, /* WAKE_BITSET */
 		[11] = 0x1f, /* WAIT_REQUEUE_PI */
 		[12] = 0x3f, /* CMP_REQUEUE_PI */

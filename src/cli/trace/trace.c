@@ -172,20 +172,28 @@ const struct command command_trace = {
 	.name = "trace",
 	.summary = "print every call, live or of a stored trace, as strace does",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
-	.description = "Prints a line per call when it has ended: when it began, its thread, the "
-		       "call in strace's spelling with "
-		       "the names of descriptors, its result, how long it took. The content of "
-		       "buffers and structures is not "
-		       "recorded and stands as '...'. A path that was opened is that of the file: "
-		       "where the program named a link, the line has what the link led to. A call "
-		       "that has not returned for a second is shown ('... still in').\n\n"
-		       "With a command lines go to standard error, else to standard output; -o "
-		       "names a file. strace's -f, -tt, -T "
-		       "and -y are what weir does anyway; with -ff -o FILE the lines of each "
-		       "thread go into FILE.TID; -ttt gives seconds since the epoch.\n\n"
-		       "Exit status: the command's own (128 + n where signal n ended it); without "
-		       "a command 0. 1 where recording "
-		       "or reading failed, 2 for wrong options.",
+	.description =
+		"Prints a line per call when it has ended: when it began, its thread, the "
+		"call in strace's spelling with "
+		"the names of descriptors, structures that it was given or filled, its "
+		"result, how long it took. -s N adds the first N bytes of each buffer, which "
+		"are left out otherwise ('...'). A path is as the program gave it; where an "
+		"opened one leads to another file, that follows behind an arrow. Lines name "
+		"their thread once there are several. Signals are lines too "
+		"('--- SIGCHLD ... ---'), and ends of processes ('+++ exited with 0 +++'). "
+		"A call that has not returned for a second is shown ('... still in').\n\n"
+		"Memory is read as a call ends: what it was given and overwrote is shown as "
+		"it left it. A stored trace has structures and signals if it was recorded "
+		"with --with details, and content with --content=bytes.\n\n"
+		"With a command lines go to standard error, else to standard output; -o "
+		"names a file. strace's -f, -T and -y are what weir does anyway. Lines come "
+		"as calls end; with -tt they wait 100 ms, so that calls are in the order in "
+		"which they began, as those of a stored trace are. With -ff -o FILE the lines of "
+		"each "
+		"thread go into FILE.TID; -ttt gives seconds since the epoch.\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without "
+		"a command 0. 1 where recording "
+		"or reading failed, 2 for wrong options.",
 	.options = trace_options,
 	.options_size = sizeof(struct trace_opts),
 	.examples = trace_examples,

@@ -48,10 +48,10 @@ struct trace_out {
 	struct trace_files *files; /* -ff: lines of threads go there; else NULL */
 	enum trace_times times;
 	bool utc, colour;
-	bool phases;		/* each line ends with where the time went */
-	bool stacks;		/* each is followed by the functions that led to the call */
-	bool by_start;		/* in the order in which calls began, else in that of their ends */
-	bool detailed;		/* details of calls were recorded */
+	bool phases;   /* each line ends with where the time went */
+	bool stacks;   /* each is followed by the functions that led to the call */
+	bool by_start; /* in the order in which calls began, else in that of their ends */
+	bool detailed; /* details of calls were recorded */
 	unsigned int content_max;
 	int64_t one_tid;	/* of all lines so far; -1: none, -2: there are several threads */
 	int64_t origin, before; /* starts: of the trace, of the line before; INT64_MIN: none yet */

@@ -145,9 +145,8 @@ static int scan_find(struct beside_table *t, enum beside_kind kind, int64_t end,
 		if (kind == BESIDE_CONTENT &&
 		    batch_get(t->batch, CHUNK_FORM, at, -1) != FORM_PAYLOAD)
 			continue;
-		r = row_end(kind, t->batch, at) == end
-			    ? batch_append(t->held, t->batch, at, at + 1)
-			    : 0;
+		r = row_end(kind, t->batch, at) == end ? batch_append(t->held, t->batch, at, at + 1)
+						       : 0;
 		if (r < 0)
 			return error_errno(err, r, "reading what belongs to calls");
 	}

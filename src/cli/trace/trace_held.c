@@ -23,8 +23,7 @@ int held_add(struct held_lines *h, int64_t turn, int64_t at, int64_t tid, struct
 	struct held_line line = {turn, h->added, at, tid, malloc(text.len + 1), text.len};
 	size_t i = h->count;
 
-	if (!line.text ||
-	    grow((void **)&h->items, &h->cap, h->count + 1, sizeof(*h->items)) < 0) {
+	if (!line.text || grow((void **)&h->items, &h->cap, h->count + 1, sizeof(*h->items)) < 0) {
 		free(line.text);
 		return -ENOMEM;
 	}

@@ -11,7 +11,7 @@
 #define TRACE_HOLD_NS (100 * NSEC_PER_MSEC)
 
 struct held_line {
-	int64_t turn; /* ns since the epoch, by which lines are ordered */
+	int64_t turn;	 /* ns since the epoch, by which lines are ordered */
 	uint64_t number; /* of those of one time the first came first */
 	int64_t at;	 /* the time that the line shows */
 	int64_t tid;	 /* -1: of no thread */

@@ -138,8 +138,7 @@ static int trace_line_hold(struct trace_out *t, int64_t turn, int64_t at, int64_
 	if (r == 0)
 		r = buf_append(&t->line, "\n", 1);
 	return r < 0 ? r
-		     : held_add(&t->held, turn, at, tid,
-				(struct bytes){t->line.data, t->line.len});
+		     : held_add(&t->held, turn, at, tid, (struct bytes){t->line.data, t->line.len});
 }
 
 static int trace_line_print(struct trace_out *t, const struct held_line *l)
@@ -290,7 +289,8 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 	       const struct trace_beside *beside, const struct dims *dims)
 {
 	const struct dims_thread *thread = dims_thread(dims, batch_get(op, OP_THREAD_ID, row, -1));
-	int64_t tid = batch_get(op, OP_TID, row, -1), start = batch_get(op, OP_START, row, INT64_MIN);
+	int64_t tid = batch_get(op, OP_TID, row, -1),
+		start = batch_get(op, OP_START, row, INT64_MIN);
 	int64_t end = start == INT64_MIN ? start : start + MAX(batch_get(op, OP_DUR, row, 0), 0);
 	struct call_text_style s = {.detailed = t->detailed, .content_max = t->content_max};
 	size_t at;
@@ -303,8 +303,7 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 	buf_clear(&t->line);
 	trace_thread(t, tid);
 	r = trace_line_put_thread(t, tid,
-				  thread ? thread->comm
-					 : (struct bytes){(const uint8_t *)"?", 1});
+				  thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
 	at = t->line.len;
 	if (r == 0 && t->only_shown && thread && thread->process_id >= 0)
 		r = map_set(&t->shown, (uint64_t)thread->process_id, 1);

@@ -5,7 +5,7 @@
 #include "cli/trace/call_text.h"
 #include "cli/trace/trace.h"
 
-static int put_frame(struct buf *to, struct bytes name)
+static int trace_stack_put_frame(struct buf *to, struct bytes name)
 {
 	int r = buf_append(to, "\n > ", 4);
 
@@ -13,7 +13,7 @@ static int put_frame(struct buf *to, struct bytes name)
 }
 
 /* Functions stand outermost first, with a semicolon between them. */
-static int put_names(struct buf *to, struct bytes names)
+static int trace_stack_put_names(struct buf *to, struct bytes names)
 {
 	int r = 0;
 
@@ -21,7 +21,7 @@ static int put_names(struct buf *to, struct bytes names)
 		const uint8_t *at = memrchr(names.data, ';', names.len);
 		size_t from = at ? (size_t)(at - names.data) + 1 : 0;
 
-		r = put_frame(to, (struct bytes){names.data + from, names.len - from});
+		r = trace_stack_put_frame(to, (struct bytes){names.data + from, names.len - from});
 		names.len = from ? from - 1 : 0;
 	}
 	return r;
@@ -46,7 +46,7 @@ static struct bytes module_path(struct bytes modules, uint64_t number)
 }
 
 /* "0+0x1234": in the first module. While recording goes on functions have no names yet. */
-static int put_place(struct buf *to, struct bytes place, struct bytes modules)
+static int trace_stack_put_place(struct buf *to, struct bytes place, struct bytes modules)
 {
 	const uint8_t *plus = memchr(place.data, '+', place.len);
 	char *end;
@@ -55,15 +55,15 @@ static int put_place(struct buf *to, struct bytes place, struct bytes modules)
 	int r;
 
 	if (!path.len)
-		return put_frame(to, place);
-	r = put_frame(to, path);
+		return trace_stack_put_frame(to, place);
+	r = trace_stack_put_frame(to, path);
 	return r == 0 ? call_text_escape(
-				to,
-				(struct bytes){plus, place.len - (size_t)(plus - place.data)}, "")
+				to, (struct bytes){plus, place.len - (size_t)(plus - place.data)},
+				"")
 		      : r;
 }
 
-static int put_places(struct buf *to, struct bytes places, struct bytes modules)
+static int trace_stack_put_places(struct buf *to, struct bytes places, struct bytes modules)
 {
 	int r = 0;
 
@@ -76,8 +76,8 @@ static int put_places(struct buf *to, struct bytes places, struct bytes modules)
 		at = places.len ? memrchr(places.data, '\n', places.len) : NULL;
 		from = at ? (size_t)(at - places.data) + 1 : 0;
 		if (places.len)
-			r = put_place(to, (struct bytes){places.data + from, places.len - from},
-				      modules);
+			r = trace_stack_put_place(
+				to, (struct bytes){places.data + from, places.len - from}, modules);
 		places.len = from;
 	}
 	return r;
@@ -89,5 +89,6 @@ int trace_put_stack(struct buf *to, const struct dims *dims, int64_t stack_id)
 
 	if (!s)
 		return 0;
-	return s->names.len ? put_names(to, s->names) : put_places(to, s->frames, s->modules);
+	return s->names.len ? trace_stack_put_names(to, s->names)
+			    : trace_stack_put_places(to, s->frames, s->modules);
 }

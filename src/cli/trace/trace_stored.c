@@ -148,8 +148,8 @@ static void stored_threads(const struct store *store, struct trace_out *t)
 }
 
 /*
- * One line a call, in the order in which they began. Those that take long are read first and wait for their turn; where they are too
- * many they come when they ended.
+ * One line a call, in the order in which they began. Those that take long are read first and wait for their turn; where they are
+ * too many they come when they ended.
  */
 static int trace_stored_lines(struct stored_calls *c, const struct read_flags *read,
 			      struct error *err)
@@ -262,10 +262,9 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 	t->detailed = recorded_with(store, "details") > RECORDED_NOT;
 	t->only_shown = choice.expr;
 	r = t->rollup ? trace_stored_sum_up(store, &choice.filter, t, err)
-		      : trace_stored_lines(&(struct stored_calls){.store = store,
-								  .choice = &choice,
-								  .out = t},
-					   &read, err);
+		      : trace_stored_lines(
+				&(struct stored_calls){.store = store, .choice = &choice, .out = t},
+				&read, err);
 	if (r >= 0 && !t->rollup && (read.from || read.to))
 		r = trace_stored_running(store, &choice.filter, t, err);
 	if (r >= 0)
