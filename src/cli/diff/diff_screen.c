@@ -247,8 +247,9 @@ struct layout {
 };
 
 /* A line of the table; a side that has none of it is empty. */
-static void put_figures(const struct layout *l, const char *what, const char *a, const char *b,
-			const char *change, const char *range, const char *sure)
+static void diff_screen_put_figures(const struct layout *l, const char *what, const char *a,
+				    const char *b, const char *change, const char *range,
+				    const char *sure)
 {
 	printf("    %-*s %9s %10s", (int)l->metric, what, a, b);
 	if (*change)
@@ -268,16 +269,16 @@ static void diff_screen_put_test(const struct diff *d, const struct layout *l,
 
 	snprintf(range, sizeof(range), "%s .. %s", diff_change_text(t->low).s,
 		 diff_change_text(t->high).s);
-	put_figures(l, words[m], diff_value_text(m, t->a * scale).s,
-		    diff_value_text(m, t->b * scale).s, diff_change_text(t->effect).s, range,
-		    diff_confidence_text(t->q).s);
+	diff_screen_put_figures(l, words[m], diff_value_text(m, t->a * scale).s,
+				diff_value_text(m, t->b * scale).s, diff_change_text(t->effect).s,
+				range, diff_confidence_text(t->q).s);
 }
 
 /* What is not tested, and shows what the tests mean: time in all, the slowest calls. */
 static void put_untested(const struct layout *l, const char *what, double a, double b)
 {
-	put_figures(l, what, format_dur((int64_t)a).s, format_dur((int64_t)b).s,
-		    a > 0 && b > 0 ? diff_change_text(log(b / a)).s : "", "", "");
+	diff_screen_put_figures(l, what, format_dur((int64_t)a).s, format_dur((int64_t)b).s,
+				a > 0 && b > 0 ? diff_change_text(log(b / a)).s : "", "", "");
 }
 
 static int diff_screen_put_names(struct buf *out, const struct diff *d, const struct diff_row *row)
@@ -344,10 +345,11 @@ static int print_alone(const struct diff *d, const struct layout *l, const struc
 		    bytes = format_size(
 			    (uint64_t)(diff_of_run(d, s, (double)row->side[s].bytes) + 0.5));
 
-	put_figures(l, "calls", s ? "-" : calls.s, s ? calls.s : "-", "", "", "");
-	put_figures(l, "time in all", s ? "-" : time.s, s ? time.s : "-", "", "", "");
+	diff_screen_put_figures(l, "calls", s ? "-" : calls.s, s ? calls.s : "-", "", "", "");
+	diff_screen_put_figures(l, "time in all", s ? "-" : time.s, s ? time.s : "-", "", "", "");
 	if (row->side[s].bytes)
-		put_figures(l, "bytes", s ? "-" : bytes.s, s ? bytes.s : "-", "", "", "");
+		diff_screen_put_figures(l, "bytes", s ? "-" : bytes.s, s ? bytes.s : "-", "", "",
+					"");
 	return row->side[s].bytes ? 3 : 2;
 }
 

@@ -30,12 +30,14 @@ static struct text sentence_much(double effect)
 		snprintf(t.s, sizeof(t.s), "%.*f times", factor < 10 ? 1 : 0, factor);
 	else
 		snprintf(t.s, sizeof(t.s), "%.*f %%",
-			 effect < 0 ? 0 : (factor - 1) * 100 < 9.95 ? 1 : 0,
+			 effect < 0		     ? 0
+			 : (factor - 1) * 100 < 9.95 ? 1
+						     : 0,
 			 (effect < 0 ? 1 - 1 / factor : factor - 1) * 100);
 	return t;
 }
 
-static int put_range(struct buf *out, const char *what, struct text a, struct text b)
+static int sentence_put_range(struct buf *out, const char *what, struct text a, struct text b)
 {
 	return buf_printf(out, " (%s%s%s to %s)", what, *what ? " " : "", a.s, b.s);
 }
@@ -52,9 +54,10 @@ static int put_latency(struct buf *out, const struct diff_row *row, const struct
 
 	if (r < 0)
 		return r;
-	return slowest ? put_range(out, "p99", format_dur((int64_t)from), format_dur((int64_t)to))
-		       : put_range(out, "a typical call", format_dur((int64_t)t->a),
-				   format_dur((int64_t)t->b));
+	return slowest ? sentence_put_range(out, "p99", format_dur((int64_t)from),
+					    format_dur((int64_t)to))
+		       : sentence_put_range(out, "a typical call", format_dur((int64_t)t->a),
+					    format_dur((int64_t)t->b));
 }
 
 static int sentence_put_effect(struct buf *out, const struct diff *d, const struct diff_row *row,
@@ -62,10 +65,10 @@ static int sentence_put_effect(struct buf *out, const struct diff *d, const stru
 {
 	bool more = t->effect > 0, twice = fabs(t->effect) >= log(2);
 	double scale = m == DIFF_CALLS || m == DIFF_ERRORS ? diff_scale(d) : 1;
-	const char *what = m == DIFF_CALLS   ? "calls"
-			   : m == DIFF_SIZE  ? "bytes a call"
-			   : m == DIFF_MEAN  ? "time a call"
-					     : "errors";
+	const char *what = m == DIFF_CALLS  ? "calls"
+			   : m == DIFF_SIZE ? "bytes a call"
+			   : m == DIFF_MEAN ? "time a call"
+					    : "errors";
 	int r;
 
 	if (m == DIFF_LATENCY)
@@ -78,10 +81,13 @@ static int sentence_put_effect(struct buf *out, const struct diff *d, const stru
 			       what);
 	else
 		r = buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
-			       more ? "more" : m == DIFF_MEAN ? "less" : "fewer", what);
+			       more		? "more"
+			       : m == DIFF_MEAN ? "less"
+						: "fewer",
+			       what);
 	return r < 0 ? r
-		     : put_range(out, "", diff_value_text(m, t->a * scale),
-				 diff_value_text(m, t->b * scale));
+		     : sentence_put_range(out, "", diff_value_text(m, t->a * scale),
+					  diff_value_text(m, t->b * scale));
 }
 
 /* " is in B alone (93 calls)" */
@@ -90,12 +96,11 @@ static int put_alone(struct buf *out, const struct diff *d, const struct diff_ro
 	unsigned int s = row->presence == DIFF_ONLY_B;
 	double calls = diff_of_run(d, s, (double)row->side[s].calls);
 
-	return buf_printf(out, " %s in %c only (%s call%s)",
-			  row->by == DIFF_PROCESS ? "are" : "is", s ? 'B' : 'A',
-			  diff_number_text(calls).s, calls == 1 ? "" : "s");
+	return buf_printf(out, " %s in %c only (%s call%s)", row->by == DIFF_PROCESS ? "are" : "is",
+			  s ? 'B' : 'A', diff_number_text(calls).s, calls == 1 ? "" : "s");
 }
 
-static int by_time(const void *a, const void *b)
+static int sentence_by_time(const void *a, const void *b)
 {
 	const struct diff_row *x = *(const struct diff_row *const *)a,
 			      *y = *(const struct diff_row *const *)b;
@@ -107,8 +112,11 @@ static int by_time(const void *a, const void *b)
 /* "; three files account for it" */
 static int put_accounts(struct buf *out, const struct diff *d, const struct diff_row *top)
 {
-	static const char *const words[] = {"", "one file accounts", "two files account",
-					    "three files account", "four files account",
+	static const char *const words[] = {"",
+					    "one file accounts",
+					    "two files account",
+					    "three files account",
+					    "four files account",
 					    "five files account"};
 	_cleanup_free_ const struct diff_row **files =
 		calloc(d->count + 1, sizeof(const struct diff_row *));
@@ -124,9 +132,8 @@ static int put_accounts(struct buf *out, const struct diff *d, const struct diff
 		    row->time_diff * top->time_diff > 0)
 			files[count++] = row;
 	}
-	qsort(files, count, sizeof(const struct diff_row *), by_time);
-	while (n < MIN(count, (size_t)ACCOUNTS_MAX) &&
-	       sum < ACCOUNTS_SHARE * fabs(top->time_diff))
+	qsort(files, count, sizeof(const struct diff_row *), sentence_by_time);
+	while (n < MIN(count, (size_t)ACCOUNTS_MAX) && sum < ACCOUNTS_SHARE * fabs(top->time_diff))
 		sum += fabs(files[n++]->time_diff);
 	if (!n || sum < ACCOUNTS_SHARE * fabs(top->time_diff))
 		return 0;
@@ -163,10 +170,10 @@ int diff_put_sentence(struct buf *out, const struct diff *d)
 	if (r >= 0 && top->presence == DIFF_BOTH)
 		r = put_accounts(out, d, top);
 	if (r >= 0)
-		r = buf_printf(out, ". Its time: %s to %s%s, %.0f %% of all that changed.",
-			       format_dur((int64_t)diff_of_run(d, 0, (double)top->side[0].time_ns)).s,
-			       format_dur((int64_t)diff_of_run(d, 1, (double)top->side[1].time_ns)).s,
-			       d->runs[0] > 1 || d->runs[1] > 1 ? " a run" : "",
-			       fabs(top->share) * 100);
+		r = buf_printf(
+			out, ". Its time: %s to %s%s, %.0f %% of all that changed.",
+			format_dur((int64_t)diff_of_run(d, 0, (double)top->side[0].time_ns)).s,
+			format_dur((int64_t)diff_of_run(d, 1, (double)top->side[1].time_ns)).s,
+			d->runs[0] > 1 || d->runs[1] > 1 ? " a run" : "", fabs(top->share) * 100);
 	return r;
 }

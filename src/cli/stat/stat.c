@@ -298,7 +298,7 @@ static const struct option stat_options[] = {
 	{0, "by", OPTION_STRING, "KEY", "op (default), process, thread, file, error",
 	 offsetof(struct stat_opts, by), .words = stat_table_by_word},
 	{0, "sort", OPTION_STRING, "WORD",
-	 "time (default), calls, bytes, errors, max, read, written",
+	 "time (default), calls, bytes, errors, max, read, written, p99",
 	 offsetof(struct stat_opts, sort), .words = stat_table_sort_word},
 	{'n', "rows", OPTION_COUNT, "N", "at most so many rows (default 20)",
 	 offsetof(struct stat_opts, rows)},

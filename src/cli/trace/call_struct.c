@@ -454,7 +454,7 @@ static void put_itimerval(struct call_writer *w, struct bytes b)
 	put_interval(w, b, "tv_usec");
 }
 
-static void put_int(struct call_writer *w, struct bytes b)
+static void struct_put_int(struct call_writer *w, struct bytes b)
 {
 	call_put(w, "[%d]", (int32_t)memory_u32(b, 0));
 }
@@ -477,7 +477,7 @@ static bool put_struct_of(struct call_writer *w, enum struct_type type, uint64_t
 	static void (*const printers[])(struct call_writer *w, struct bytes b) = {
 		[STRUCT_TEXT] = struct_put_text,
 		[STRUCT_RANDOM] = put_random,
-		[STRUCT_INT] = put_int,
+		[STRUCT_INT] = struct_put_int,
 		[STRUCT_STATUS] = struct_put_status,
 		[STRUCT_STAT] = put_stat,
 		[STRUCT_STATX] = put_statx,
