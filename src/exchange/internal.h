@@ -50,6 +50,8 @@ static inline struct bytes json_text(const json_t *j)
 						  json_string_length(j)}
 				 : (struct bytes){NULL, 0};
 }
+/* Appends text with U+FFFD for what is not UTF-8, and for NUL unless `nul`. 1 where there was any, 0, or -ENOMEM. */
+int text_mend(struct bytes text, bool nul, struct buf *to);
 /* A string of any bytes: what is no UTF-8 becomes U+FFFD, which sets *mended. NULL: no memory. */
 json_t *json_of_bytes(const void *data, size_t len, bool *mended);
 /* Sets a member, whose name may be any bytes but is kept without NUL; takes the value. 0 or -ENOMEM. */

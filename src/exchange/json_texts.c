@@ -9,8 +9,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* The same with U+FFFD for what is no UTF-8, and for NUL where that is not allowed. 1 where there was any. */
-static int mend(struct bytes text, bool nul, struct buf *to)
+int text_mend(struct bytes text, bool nul, struct buf *to)
 {
 	int r = 0, mended = 0;
 
@@ -35,7 +34,7 @@ json_t *json_of_bytes(const void *data, size_t len, bool *mended)
 
 	if (j)
 		return j;
-	if (mend((struct bytes){data, len}, true, &text) <= 0)
+	if (text_mend((struct bytes){data, len}, true, &text) <= 0)
 		return NULL;
 	*mended = true;
 	return json_stringn_nocheck((const char *)text.data, text.len);
@@ -44,7 +43,7 @@ json_t *json_of_bytes(const void *data, size_t len, bool *mended)
 int json_put(json_t *object, struct bytes name, json_t *value)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r = mend(name, false, &text);
+	int r = text_mend(name, false, &text);
 
 	if (r < 0 || !value) {
 		json_decref(value);

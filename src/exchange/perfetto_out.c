@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "base/utf8.h"
 #include "base/varint.h"
+#include "exchange/internal.h"
 #include "exchange/timeline.h"
 
 #define CLOCK_REAL 1 /* BuiltinClock */
@@ -50,17 +50,10 @@ static int perfetto_bytes(struct buf *to, uint32_t field, const void *data, size
 /* Text that programs chose is any bytes; a proto3 string is UTF-8. */
 static int perfetto_text(struct perfetto *p, struct buf *to, uint32_t field, struct bytes text)
 {
-	static const uint8_t bad[] = {0xef, 0xbf, 0xbd}; /* U+FFFD */
-	int r = 0;
+	int r;
 
 	buf_clear(&p->text);
-	for (size_t i = 0, n; i < text.len && r >= 0; i += n ? n : 1) {
-		uint32_t c;
-
-		n = utf8_decode(text.data + i, text.len - i, &c);
-		r = n ? buf_append(&p->text, text.data + i, n)
-		      : buf_append(&p->text, bad, sizeof(bad));
-	}
+	r = text_mend(text, true, &p->text);
 	return r < 0 ? r : perfetto_bytes(to, field, p->text.data, p->text.len);
 }
 

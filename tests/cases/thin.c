@@ -3,13 +3,12 @@
  * thin FROM TO SEED BURST [TABLE...]: copies a trace as if its recorder had lost 1 % of the rows of these tables (op), so many
  * after each other at a time, and had counted them. Prints how many.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/copy_trace.h"
 #include "schema/vocab.h"
-#include "store/store.h"
 
 #define LOST_SHARE 0.01
 
@@ -81,12 +80,15 @@ static bool is_thinned(const struct thinner *t, enum table_id table)
 	return table == TABLE_OP && !*t->tables;
 }
 
-static int thin_block(struct thinner *t, const struct batch *b, struct store_writer *to,
-		      struct error *err)
+static int thin_block(void *arg, const struct batch *b, struct store_writer *to, struct error *err)
 {
+	struct thinner *t = arg;
 	_cleanup_(batch_freep) struct batch *kept = NULL, *losses = NULL;
-	int r = batch_new(&kept, b->table);
+	int r;
 
+	if (!is_thinned(t, b->table))
+		return store_append(to, b, err);
+	r = batch_new(&kept, b->table);
 	if (r >= 0)
 		r = batch_new(&losses, TABLE_LOSS);
 	for (size_t row = 0; row < b->rows && r >= 0; row++)
@@ -100,32 +102,10 @@ static int thin_block(struct thinner *t, const struct batch *b, struct store_wri
 	return r;
 }
 
-static int thin(struct thinner *t, struct store *from, struct store_writer *to, struct error *err)
-{
-	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
-	int r = store_cursor_new(&c, from);
-
-	for (size_t i = 0; r >= 0 && i < store_block_count(from); i++) {
-		enum table_id table = store_block(from, i)->table;
-		const struct batch *b;
-
-		if (table == TABLE_SUMMARY)
-			continue;
-		r = store_decode(c, i, ~0ull, &b, err);
-		if (r >= 0)
-			r = is_thinned(t, table) ? thin_block(t, b, to, err)
-						 : store_append(to, b, err);
-	}
-	return r;
-}
-
 int main(int argc, char **argv)
 {
-	_cleanup_(store_freep) struct store *from = NULL;
-	struct store_writer *to = NULL;
 	struct thinner t = {0};
 	struct error err = {0};
-	const char *path = argc > 1 ? argv[1] : "";
 	int r;
 
 	if (argc < 5 || (t.burst = (int)strtol(argv[4], NULL, 10)) < 1) {
@@ -134,13 +114,7 @@ int main(int argc, char **argv)
 	}
 	t.tables = argv + 5;
 	t.state[0] = (unsigned short)strtol(argv[3], NULL, 10);
-	r = store_open(&from, &path, 1, &err);
-	if (r >= 0)
-		r = store_create(&to, argv[2], NULL, &err);
-	if (r >= 0)
-		r = thin(&t, from, to, &err);
-	if (to && store_close(to, r < 0 ? NULL : &err) < 0)
-		r = -EIO;
+	r = copy_trace(argv[1], argv[2], thin_block, &t, &err);
 	if (r < 0)
 		fprintf(stderr, "thin: %s\n", err.message);
 	else

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/store.h"
+#include "../common/copy_trace.h"
 
 struct shift {
 	int64_t at, skew, begin, end;
@@ -57,39 +57,22 @@ static int shift_row(const struct shift *s, struct batch *b, size_t row)
 	return r;
 }
 
-static int shift_all(const struct shift *s, struct store *from, struct store_writer *to,
-		     struct error *err)
+static int shift_block(void *arg, const struct batch *b, struct store_writer *to, struct error *err)
 {
-	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
-	int r = store_cursor_new(&c, from);
+	_cleanup_(batch_freep) struct batch *copy = NULL;
+	int r = batch_new(&copy, b->table);
 
-	for (size_t i = 0; r >= 0 && i < store_block_count(from); i++) {
-		_cleanup_(batch_freep) struct batch *copy = NULL;
-		enum table_id table = store_block(from, i)->table;
-		const struct batch *b;
-
-		if (table == TABLE_SUMMARY)
-			continue;
-		r = store_decode(c, i, ~0ull, &b, err);
-		if (r >= 0)
-			r = batch_new(&copy, table);
-		if (r >= 0)
-			r = batch_append(copy, b, 0, b->rows);
-		for (size_t row = 0; r >= 0 && row < copy->rows; row++)
-			r = shift_row(s, copy, row);
-		if (r >= 0)
-			r = store_append(to, copy, err);
-	}
-	return r;
+	if (r >= 0)
+		r = batch_append(copy, b, 0, b->rows);
+	for (size_t row = 0; r >= 0 && row < copy->rows; row++)
+		r = shift_row(arg, copy, row);
+	return r < 0 ? r : store_append(to, copy, err);
 }
 
 int main(int argc, char **argv)
 {
-	_cleanup_(store_freep) struct store *from = NULL;
-	struct store_writer *to = NULL;
 	struct shift s = {0};
 	struct error err = {0};
-	const char *path = argc > 1 ? argv[1] : "";
 	int r;
 
 	if (argc != 6 && argc != 9) {
@@ -104,13 +87,7 @@ int main(int argc, char **argv)
 		s.begin = strtoll(argv[7], NULL, 10);
 		s.end = strtoll(argv[8], NULL, 10);
 	}
-	r = store_open(&from, &path, 1, &err);
-	if (r >= 0)
-		r = store_create(&to, argv[2], NULL, &err);
-	if (r >= 0)
-		r = shift_all(&s, from, to, &err);
-	if (to && store_close(to, r < 0 ? NULL : &err) < 0)
-		r = -1;
+	r = copy_trace(argv[1], argv[2], shift_block, &s, &err);
 	if (r < 0)
 		fprintf(stderr, "clock: %d %s\n", r, err.message);
 	return r < 0;

@@ -13,39 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../programs/ring.h"
+#include "span_clock.h"
 
 static int file;
 static atomic_int positions, numbers;
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
-
-static long long now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
-/* So that no call is next to the edge of a span: clocks may be apart by some microseconds. */
-static long long apart(void)
-{
-	long long from = now(), at;
-
-	do
-		at = now();
-	while (at < from + 100000);
-	return from + 50000;
-}
-
-struct mark {
-	int number, parent;
-	const char *name;
-	long long start;
-};
 
 static struct mark begin(const char *name, int parent)
 {

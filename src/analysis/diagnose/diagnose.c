@@ -150,6 +150,16 @@ static void diagnose_drop_covered(struct diagnosis *d)
 	free(drop);
 }
 
+/* Rules with a finding; those of one rule still come one after the other. */
+static size_t diagnose_count_found(const struct diagnosis *d)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < d->count; i++)
+		count += !i || d->findings[i].rule != d->findings[i - 1].rule;
+	return count;
+}
+
 static int diagnose_order(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
@@ -182,7 +192,6 @@ static int diagnose_rule(const struct diagnose_context *c, const struct rule *ru
 			 struct error *err)
 {
 	struct diagnose_rows rows = {0};
-	size_t before = c->out->count;
 	int r = diagnose_lacks(c, rule, err);
 
 	if (r)
@@ -192,7 +201,6 @@ static int diagnose_rule(const struct diagnose_context *c, const struct rule *ru
 		r = diagnose_group(c, rule, &rows, err);
 	diagnose_rows_free(&rows);
 	c->out->ran++;
-	c->out->found += c->out->count > before;
 	return r;
 }
 
@@ -272,6 +280,7 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 	if (r < 0)
 		return r;
 	diagnose_drop_covered(d);
+	d->found = diagnose_count_found(d);
 	if (d->count)
 		qsort(d->findings, d->count, sizeof(*d->findings), diagnose_order);
 	diagnose_sum_cost(d);

@@ -90,7 +90,7 @@ struct diagnosis {
 	struct finding *findings; /* the most expensive first */
 	size_t count, cap;
 	size_t mended;	   /* with --against: of them, the last, which are of the old trace */
-	size_t ran, found; /* rules that ran, that found something */
+	size_t ran, found; /* rules that ran; those of them that findings are of */
 	struct diagnose_lack *lacks; /* rules that did not run */
 	size_t lack_count, lack_cap;
 	struct buf

@@ -23,17 +23,30 @@ static size_t diagnose_width(void)
 	return MAX(text_width(), (size_t)TEXT_WIDTH_MIN);
 }
 
-/* A text that may hold names of files, safe to print. */
-static int diagnose_safe(struct buf *out, const struct buf *text)
+/* A text that may hold names of files, safe to print; what has no space in it takes up at most `width` columns. */
+static int diagnose_safe(struct buf *out, const struct buf *text, size_t width)
 {
-	return format_safe(out, text->data, text->len);
+	const uint8_t *at = text->data, *end = text->data + text->len;
+	int r = 0;
+
+	while (at < end && r >= 0) {
+		const uint8_t *space = memchr(at, ' ', (size_t)(end - at)),
+			      *stop = space ? space : end;
+
+		r = (size_t)(stop - at) > width ? format_path(out, at, (size_t)(stop - at), width)
+						: format_safe(out, at, (size_t)(stop - at));
+		if (r >= 0 && space)
+			r = buf_append(out, " ", 1);
+		at = space ? space + 1 : end;
+	}
+	return r;
 }
 
 /* "   change   words, broken below one another" */
 static int diagnose_put_part(const char *word, const struct buf *text)
 {
 	_cleanup_buf_ struct buf safe = {0}, lines = {0};
-	int r = text->len ? diagnose_safe(&safe, text) : 0;
+	int r = text->len ? diagnose_safe(&safe, text, diagnose_width() - INDENT - WORD) : 0;
 
 	if (r < 0 || !text->len)
 		return r;
@@ -77,7 +90,7 @@ static int diagnose_put_sentence(const struct finding *f, size_t number)
 	struct text cost = diagnose_cost_text(f);
 	_cleanup_buf_ struct buf safe = {0}, lines = {0}, first = {0};
 	const char *rest;
-	int r = diagnose_safe(&safe, &f->sentence);
+	int r = diagnose_safe(&safe, &f->sentence, width - INDENT);
 
 	if (r >= 0)
 		r = format_wrapped(&lines, buf_str(&safe), INDENT, width);
@@ -88,11 +101,12 @@ static int diagnose_put_sentence(const struct finding *f, size_t number)
 		       rest ? (size_t)(rest - (const char *)lines.data) : lines.len);
 	if (r < 0)
 		return r;
-	printf("%-*zu%s%s%s%*s\n", INDENT, number, text_style(diagnose_style(f)), buf_str(&first),
-	       text_style(TEXT_PLAIN),
-	       (int)(diagnose_width() - INDENT -
-		     MIN(format_width(buf_str(&first)), diagnose_width() - INDENT - 1)),
-	       cost.s);
+	printf("%-*zu%s%s%s", INDENT, number, text_style(diagnose_style(f)), buf_str(&first),
+	       text_style(TEXT_PLAIN));
+	if (*cost.s)
+		printf("%*s", (int)(diagnose_width() - INDENT - format_width(buf_str(&first))),
+		       cost.s);
+	putchar('\n');
 	if (rest && rest[1])
 		printf("%s%s%s", text_style(diagnose_style(f)), rest + 1, text_style(TEXT_PLAIN));
 	return 0;
@@ -125,7 +139,7 @@ static int diagnose_put_show(const struct analysis_view *v, const struct finding
 	if (r >= 0)
 		r = shell_word(&line, f->show.data, f->show.len);
 	if (r >= 0)
-		r = diagnose_safe(&safe, &line);
+		r = format_safe(&safe, line.data, line.len);
 	if (r >= 0)
 		printf("%*s%s%-*s%s%s\n", INDENT, "", text_style(TEXT_DIM), WORD, "show",
 		       text_style(TEXT_PLAIN), buf_str(&safe));
@@ -157,14 +171,14 @@ static int diagnose_put_finding(const struct analysis_view *v, const struct find
 	return r < 0 ? r : diagnose_put_show(v, f);
 }
 
-/* "2 findings cost 21.3 s of 24.0 s that work waited               (37 rules ran, 35 found nothing)" */
+/* "2 findings cost 21.3 s of 24.0 s that work waited               (37 rules ran, 35 found nothing else)" */
 static void diagnose_put_headline(const struct diagnosis *d)
 {
 	size_t now = d->count - d->mended;
 	char rules[96], line[160];
 
-	snprintf(rules, sizeof(rules), "(%zu rules ran, %zu found nothing)", d->ran,
-		 d->ran - d->found);
+	snprintf(rules, sizeof(rules), "(%zu rules ran, %zu found nothing%s)", d->ran,
+		 d->ran - d->found, d->found ? " else" : "");
 	if (!now)
 		snprintf(line, sizeof(line), "no findings");
 	else if (d->cost > 0)
@@ -241,9 +255,9 @@ static void diagnose_put_certainty(const struct diagnosis *d)
 		       format_count(d->lost_beside).s, d->lost_beside == 1 ? "" : "s",
 		       d->lost_beside == 1 ? "is" : "are");
 	if (!calls && !d->lost_beside)
-		printf("certain: no call is missing%s\n",
-		       d->count ? "              weir diagnose --explain RULE says more of a rule"
-				: "");
+		printf("certain: no call is missing\n");
+	if (d->count)
+		printf("next: weir diagnose --explain RULE explains a rule\n");
 }
 
 int diagnose_screen(const struct analysis_view *v)

@@ -11,10 +11,9 @@
 #include "names/names.h"
 
 #define STANDS_OUT 3  /* 1 / this of the time in I/O is a large part */
-#define PATH_LEAST 24 /* columns of a path, however narrow the page is */
+#define PATH_LEAST 20 /* columns of a path, however narrow the page is */
 #define NAME_MOST  24 /* of a process */
 #define ALL_BUT	   20 /* less than 1 / this of somebody else's is not worth a word */
-#define OP_WORDS   20 /* columns of an operation and " on " */
 #define NOTHING	   "nothing stands out; most is "
 
 /* Files are lines of the page already: the sums were made so. */
@@ -81,7 +80,7 @@ static int verdict_sum(const struct report *r, struct verdict *v, uint64_t io_ns
 	return 0;
 }
 
-/* "fdatasync on ./aof", "openat on 1,996 files" */
+/* "fdatasync on ./aof", "openat on 1,996 files", in so many columns where that can be */
 static int verdict_subject(const struct report *r, const struct verdict *v, size_t width,
 			   struct buf *to)
 {
@@ -93,10 +92,11 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 	if (e < 0)
 		return e;
 	if (v->of_file) {
+		size_t left = width - MIN(width, to->len);
+
 		e = file_lines_name(r->lines, r->dims, v->most->file_id, &name);
 		return e < 0 ? e
-			     : format_path(to, name.data, name.len,
-					   (unsigned int)MAX(width, (size_t)PATH_LEAST));
+			     : format_path(to, name.data, name.len, MAX(left, (size_t)PATH_LEAST));
 	}
 	for (size_t i = 0; i < rollup_count(v->by_file); i++)
 		files += rollup_row(v->by_file, i)->op == v->most->op;
@@ -126,7 +126,6 @@ static int verdict_write(const struct report *r, const struct verdict *v, uint64
 {
 	_cleanup_buf_ struct buf rest = {0};
 	bool stands_out = v->most->time_ns >= io_ns / STANDS_OUT;
-	size_t room;
 	int e = verdict_who(r, v, &rest);
 
 	if (e >= 0)
@@ -135,9 +134,8 @@ static int verdict_write(const struct report *r, const struct verdict *v, uint64
 			       report_time(io_ns).s);
 	if (e >= 0 && !stands_out)
 		e = buf_printf(to, NOTHING);
-	room = rest.len + OP_WORDS + (stands_out ? 0 : strlen(NOTHING));
 	if (e >= 0)
-		e = verdict_subject(r, v, page_width() > room ? page_width() - room : 0, to);
+		e = verdict_subject(r, v, page_width() - MIN(page_width(), rest.len), to);
 	return e < 0 ? e : buf_append(to, rest.data, rest.len);
 }
 

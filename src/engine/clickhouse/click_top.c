@@ -8,27 +8,12 @@
 
 #include "engine/clickhouse/internal.h"
 
-/* The first key of the sort, where it is a whole number; NULL: the plan keeps all, or is ordered otherwise. */
+/* Numbers above what a signed one holds would not be read back right. */
 static const struct plan_field *top_key(const struct plan *p, bool *ret_desc, int64_t *ret_count)
 {
-	const struct plan_stage *sort = p->stages, *head = p->stages + 1;
-	const struct plan_field *f;
+	const struct plan_field *f = plan_first_key(p, ret_desc, ret_count);
 
-	if (p->grouped || p->stage_count < 2 || sort->kind != STAGE_SORT ||
-	    head->kind != STAGE_HEAD || head->tail || head->count <= 0 || !sort->key_count)
-		return NULL;
-	f = &p->fields[sort->keys[0].field];
-	*ret_desc = sort->keys[0].desc;
-	*ret_count = head->count;
-	switch (f->type.type) {
-	case QUERY_INT:
-	case QUERY_DUR:
-	case QUERY_SIZE:
-	case QUERY_TIME:
-		return f->expr->kind == EXPR_CONST ? NULL : f;
-	default:
-		return NULL;
-	}
+	return f && f->type.type != QUERY_UINT ? f : NULL;
 }
 
 static int top_sql(struct click_engine *e, const struct plan *p, const struct plan_field *f,

@@ -134,6 +134,10 @@ const struct plan_field *plan_output(const struct plan *p, size_t *ret_count);
 bool plan_is_key(const struct plan *p, size_t field);
 /* True if the plan needs no engine: a filter, fields and heads over rows in the trace's order. */
 bool plan_is_stream(const struct plan *p);
+/* Where the plan sorts rows of its table by a number that the table holds or that is computed from it, and takes the first
+ * of them: the field that comes first in the order, how it is sorted, and how many rows are taken. NULL: it keeps all, or
+ * is ordered by something else. */
+const struct plan_field *plan_first_key(const struct plan *p, bool *ret_desc, int64_t *ret_count);
 /* Joins the condition `text` to the plan's filter by `and`, for -p, -e, --slower and the like on a
  * command line. It is parsed as by query_parse_expr(), over the plan's table. */
 struct query_error;

@@ -493,3 +493,26 @@ bool plan_is_stream(const struct plan *p)
 	}
 	return true;
 }
+
+const struct plan_field *plan_first_key(const struct plan *p, bool *ret_desc, int64_t *ret_count)
+{
+	const struct plan_stage *sort = p->stages, *head = p->stages + 1;
+	const struct plan_field *f;
+
+	if (p->grouped || p->stage_count < 2 || sort->kind != STAGE_SORT ||
+	    head->kind != STAGE_HEAD || head->tail || head->count <= 0 || !sort->key_count)
+		return NULL;
+	f = &p->fields[sort->keys[0].field];
+	*ret_desc = sort->keys[0].desc;
+	*ret_count = head->count;
+	switch (f->type.type) {
+	case QUERY_INT:
+	case QUERY_UINT:
+	case QUERY_DUR:
+	case QUERY_SIZE:
+	case QUERY_TIME:
+		return f->expr->kind == EXPR_CONST ? NULL : f;
+	default:
+		return NULL;
+	}
+}

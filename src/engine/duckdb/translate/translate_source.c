@@ -82,29 +82,11 @@ static int asked_leaf(void *asked, const struct expr *e, struct buf *out)
 	return ask_expr(asked, e, out);
 }
 
-/* Where the plan sorts rows and takes the first: the field that comes first in the order. */
+/* The scan keeps only rows that can be among the first where it also filters them. */
 static const struct plan_field *top_field(const struct plan *p, const struct translate_options *opt,
-					  const struct plan_stage **ret_sort, int64_t *ret_count)
+					  bool *ret_desc, int64_t *ret_count)
 {
-	const struct plan_stage *sort = p->stages, *head = p->stages + 1;
-	const struct plan_field *f;
-
-	if (p->grouped || opt->filter_in_sql || p->stage_count < 2 || sort->kind != STAGE_SORT ||
-	    head->kind != STAGE_HEAD || head->tail || head->count <= 0 || !sort->key_count)
-		return NULL;
-	f = &p->fields[sort->keys[0].field];
-	switch (f->type.type) {
-	case QUERY_INT:
-	case QUERY_UINT:
-	case QUERY_DUR:
-	case QUERY_SIZE:
-	case QUERY_TIME:
-		*ret_sort = sort;
-		*ret_count = head->count;
-		return f->expr->kind == EXPR_CONST ? NULL : f;
-	default:
-		return NULL;
-	}
+	return opt->filter_in_sql ? NULL : plan_first_key(p, ret_desc, ret_count);
 }
 
 /* What the scan tests; empty: nothing. */
@@ -131,7 +113,7 @@ int source_rows(const struct plan *p, const struct translate_options *opt, struc
 		const struct source_part *part, struct buf *out)
 {
 	_cleanup_buf_ struct buf filter = {0};
-	const struct plan_stage *sort = NULL;
+	bool desc = false;
 	int64_t top = 0;
 	/* count() alone: any column, of which none is read */
 	int r = a->count ? 0 : asked_text(a, "row_number", NULL);
@@ -161,9 +143,9 @@ int source_rows(const struct plan *p, const struct translate_options *opt, struc
 		r = buf_printf(out, ", summed := true");
 	if (r >= 0 && opt->first_block)
 		r = buf_printf(out, ", first_block := %zu", opt->first_block);
-	if (r >= 0 && top_field(p, opt, &sort, &top))
+	if (r >= 0 && top_field(p, opt, &desc, &top))
 		r = buf_printf(out, ", top := %" PRId64 ", top_order := '%s'", top,
-			       sort->keys[0].desc ? "desc" : "asc");
+			       desc ? "desc" : "asc");
 	if (r >= 0)
 		r = buf_printf(out, ") AS r(");
 	for (size_t i = 0; i < a->count && r >= 0; i++) {
@@ -295,14 +277,14 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 						.from_summaries = !opt->filter_in_sql &&
 								  from_summaries_answer(p)};
 	_cleanup_buf_ struct buf head = {0}, tail = {0}, where = {0};
-	const struct plan_stage *sort;
+	bool desc;
 	int64_t top;
 	const struct plan_field *key;
 	int r;
 
 	if (p->user)
 		return user_translate(p, l, sql);
-	key = top_field(p, opt, &sort, &top);
+	key = top_field(p, opt, &desc, &top);
 	r = level_name(l, p->fields, p->field_count);
 	if (r >= 0 && key) /* the hint is about the first column */
 		r = ask_expr(&a, key->expr, NULL);
