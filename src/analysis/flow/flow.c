@@ -346,7 +346,7 @@ static const struct option flow_option_table[] = {
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
 	{0, "most", OPTION_COUNT, "N",
-	 "with --list: at most N edges, of more every so many-th, as a picture needs them",
+	 "with --list: at most N edges; of more, evenly chosen ones, as for a picture",
 	 offsetof(struct flow_options, most)},
 	{0},
 };

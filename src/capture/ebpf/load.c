@@ -49,7 +49,7 @@ int load_error(int code, struct error *err, const char *what)
 		return error_set(err, code,
 				 "%s: the kernel refuses BPF programs: in a container add CAP_BPF, "
 				 "CAP_PERFMON and "
-				 "CAP_SYS_ADMIN; `weir doctor` tells more",
+				 "CAP_SYS_ADMIN; `weir doctor` shows more",
 				 what);
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return error_set(

@@ -17,7 +17,7 @@
 static const struct option side_options[] = {
 	{'a', "a", OPTION_LIST, "TRACE", "a run of side A, or a folder of them; repeatable",
 	 offsetof(struct analysis_opts, sides[0])},
-	{'b', "b", OPTION_LIST, "TRACE", "a run of side B, likewise",
+	{'b', "b", OPTION_LIST, "TRACE", "a run of side B, or a folder of them; repeatable",
 	 offsetof(struct analysis_opts, sides[1])},
 	{0, "a-from", OPTION_STRING, "TIME", "side A from this time on, as --from has it",
 	 offsetof(struct analysis_opts, from[0])},

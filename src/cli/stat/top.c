@@ -364,7 +364,7 @@ static const struct option top_options[] = {
 	RECORD_FLAGS(struct top_opts, rec),
 	{'i', "input", OPTION_LIST, "TRACE", "show this trace, which may still be growing",
 	 offsetof(struct top_opts, inputs)},
-	{0, "every", OPTION_DURATION, "TIME", "refresh so often (default 1s)",
+	{0, "every", OPTION_DURATION, "TIME", "refresh interval (default 1s)",
 	 offsetof(struct top_opts, every_ns)},
 	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",
 	 offsetof(struct top_opts, by), .words = stat_table_by_word},

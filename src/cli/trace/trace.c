@@ -64,7 +64,7 @@ static int check_command(const struct trace_opts *o, int argc, char **argv)
 		fclose(f);
 	if (!is_trace)
 		return 0;
-	return fail_usage("trace: %s is a trace, no command: weir trace -i %s", argv[0],
+	return fail_usage("trace: %s is a trace, not a command: weir trace -i %s", argv[0],
 			  shell_word(&word, argv[0], strlen(argv[0])) < 0 ? "TRACE"
 									  : buf_str(&word));
 }
@@ -145,7 +145,7 @@ static const struct option trace_options[] = {
 	{0, "from", OPTION_STRING, "TIME",
 	 "with -i, from this time: +1.5s after the start, -2s before the end, 09:55:03.5",
 	 offsetof(struct trace_opts, from)},
-	{0, "to", OPTION_STRING, "TIME", "with -i, up to this time, written likewise",
+	{0, "to", OPTION_STRING, "TIME", "with -i, up to this time, in the same forms",
 	 offsetof(struct trace_opts, to)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
 	 offsetof(struct trace_opts, duration_ns)},
