@@ -27,7 +27,7 @@ static int trace_stack_put_names(struct buf *to, struct bytes names)
 	return r;
 }
 
-/* The line of that number, without its build-id; of length 0: there is none. */
+/* The line of that number, from 1 on, without its build-id; of length 0: there is none. */
 static struct bytes module_path(struct bytes modules, uint64_t number)
 {
 	while (modules.len) {
@@ -35,7 +35,7 @@ static struct bytes module_path(struct bytes modules, uint64_t number)
 		size_t len = end ? (size_t)(end - modules.data) : modules.len;
 		const uint8_t *path = memchr(modules.data, ' ', len);
 
-		if (!number--)
+		if (!--number)
 			return path ? (struct bytes){path + 1,
 						     len - (size_t)(path + 1 - modules.data)}
 				    : (struct bytes){modules.data, len};

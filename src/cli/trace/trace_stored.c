@@ -261,6 +261,7 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 	t->origin = first;
 	t->detailed = recorded_with(store, "details") > RECORDED_NOT;
 	t->only_shown = choice.expr;
+	t->by_start = true;
 	r = t->rollup ? trace_stored_sum_up(store, &choice.filter, t, err)
 		      : trace_stored_lines(
 				&(struct stored_calls){.store = store, .choice = &choice, .out = t},
