@@ -26,7 +26,7 @@ PROGRAMS = {
     "sh": ["sh", "-c", "cat data; exit 3"],
     "git": ["git", "-C", "repo", "status"],
     "curl": ["curl", "-s", "--noproxy", "*", "http://127.0.0.1:%d/" % PORT],
-    "structures": ["python3", "-S", "structures.py"],
+    "structures": ["./python", "-S", "structures.py"],
 }
 
 # What the one knows and the other does not, or what two runs do not share.
@@ -55,10 +55,14 @@ ALIKE = [
 ]
 
 
+# Lines in which a number may be that of a process; elsewhere it is another that happens to be the same.
+WITH_PIDS = re.compile(r"---|kill|tgkill|wait|clone|vfork|fork|get[pt]id|set_tid_address|getpgrp|prlimit")
+
+
 def alike(line, pids):
     for pattern, by in ALIKE:
         line = re.sub(pattern, by, line)
-    for n, pid in enumerate(pids):
+    for n, pid in enumerate(pids if WITH_PIDS.match(line) else ()):
         line = re.sub(r"(?<![\w.])%s(?![\w.])" % pid, "PID%d" % n, line)
     return line.strip()
 
@@ -93,6 +97,8 @@ def run(program, folder):
         with open(work + "/data", "w") as f:
             f.write("one line\n")
         shutil.copy(os.path.join(HERE, "structures.py"), work)
+        # not what PATH leads to, which may be a script
+        os.symlink(os.path.realpath(sys.executable), work + "/python")
         os.utime(work + "/data", (1000000000, 1000000000))
         subprocess.run("git init -q repo && cd repo && echo a > a", shell=True, cwd=work, check=True)
         with open(folder + "/stdout", "w") as f:
