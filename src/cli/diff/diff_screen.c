@@ -77,7 +77,13 @@ static int diff_screen_put_unit(const struct diff *d)
 			       : 1;
 	int r = 0;
 
-	if (d->unit != DIFF_UNIT_RUN)
+	if (d->unit == DIFF_UNIT_SECOND)
+		r = buf_printf(
+			&b,
+			"B lasted %s times as long as A: its calls and times are given for as "
+			"long as A lasted",
+			diff_number_text(ratio).s);
+	else if (d->unit == DIFF_UNIT_OP)
 		r = buf_printf(&b,
 			       "B did %s times the work of A, counted in %ss: its calls and times "
 			       "are given for as much as A did",

@@ -12,6 +12,7 @@
 #include "cli/record/record_live.h"
 #include "cli/terminal/text.h"
 #include "privilege/privilege.h"
+#include "schema/wire_detail.h"
 
 static bool reads_stored(const struct trace_opts *o)
 {
@@ -41,6 +42,9 @@ static int trace_check(const struct trace_opts *o)
 	if (o->rec.strace_f > 1 && o->summary)
 		return fail_usage("trace: -ff writes lines into a file for each thread, -c sums "
 				  "all up: use one of them");
+	if (o->string_bytes > WIRE_DETAIL_MOST)
+		return fail_usage("trace: --string-limit: at most %d bytes of a buffer are read",
+				  WIRE_DETAIL_MOST);
 	if (o->relative && o->rel)
 		return fail_usage("trace: -r counts from the line before, --rel from the start: "
 				  "use one of them");
@@ -127,7 +131,7 @@ static const struct option trace_options[] = {
 	 "print into this file, which is overwritten unless it is a trace; with -ff into FILE.TID, "
 	 "one for each thread",
 	 offsetof(struct trace_opts, output)},
-	{'s', "string-limit", OPTION_SIZE, "N",
+	{'s', "string-limit", OPTION_COUNT, "N",
 	 "show the first N bytes (at most 4096) of each buffer that a call reads or writes",
 	 offsetof(struct trace_opts, string_bytes)},
 	{'k', "stack-trace", OPTION_FLAG, NULL,

@@ -18,8 +18,8 @@ struct trace_opts {
 	bool relative; /* -r */
 	bool summary;  /* -c */
 	bool utc, rel;
-	uint64_t string_bytes; /* -s */
-	bool stacks;	       /* -k */
+	int64_t string_bytes; /* -s */
+	bool stacks;	      /* -k */
 	bool lossless, keep_secrets;
 	int64_t duration_ns;
 };
