@@ -40,6 +40,7 @@ ALIKE = [
     (r'(fd=-?\d+)<[^>]*>', r"\1"),
     (r' \(waited on .*\)$', ""),
     (r'(?<=[^\w"])0x[0-9a-f]{5,}', "ADDR"),
+    (r'(data=\{u32=\d+, u64)=\d+', r"\1=D"),                # of which a program may set half
     (r'getrandom\("[^"]*"(?:\.\.\.)?', 'getrandom("R"'),
     (r'htons\(\d+\)', "htons(P)"),
     (r'(tv_n?sec|tv_usec|si_utime|si_stime|l_pid)=-?\d+', r"\1=T"),
