@@ -39,6 +39,8 @@ static int export_timeline_tell(const struct export_timeline *o, const struct ti
 	loss_warn(&loss);
 	fprintf(stderr, "weir: %s slices on %s tracks", format_count(stats->slices).s,
 		format_count(stats->tracks).s);
+	if (stats->arrows)
+		fprintf(stderr, ", %s arrows", format_count(stats->arrows).s);
 	if (stats->early)
 		fprintf(stderr, "; of %s the start is not known, drawn from where it is",
 			format_count(stats->early).s);

@@ -242,6 +242,24 @@ static int perfetto_event(struct perfetto *p, int64_t at, uint32_t flags)
 	return r < 0 ? r : perfetto_put_packet(p, flags);
 }
 
+/* Arrows, as fixed64: viewers join the slices of events that have one number, in the order of time. */
+static int perfetto_arrows(struct buf *to, uint32_t field, const struct timeline_arrow *all,
+			   size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		uint8_t number[8];
+
+		for (size_t k = 0; k < sizeof(number); k++)
+			number[k] = (uint8_t)(all[i].number >> 8 * k);
+		r = buf_varint(to, (uint64_t)field << 3 | 1);
+		if (r >= 0)
+			r = buf_append(to, number, sizeof(number));
+	}
+	return r;
+}
+
 static int perfetto_slice_begin(struct perfetto *p, const struct timeline_slice *l)
 {
 	uint64_t name, category;
@@ -261,6 +279,8 @@ static int perfetto_slice_begin(struct perfetto *p, const struct timeline_slice 
 		r = perfetto_uint(&p->event, 3, category);
 	for (size_t i = 0; i < l->count && r >= 0; i++)
 		r = perfetto_arg(p, &l->args[i]);
+	if (r >= 0)
+		r = perfetto_arrows(&p->event, 47, l->out, l->out_count);
 	return r < 0 ? r : perfetto_event(p, l->start, NEEDED);
 }
 
@@ -274,6 +294,9 @@ static int perfetto_slice(struct timeline_sink *s, const struct timeline_slice *
 		r = perfetto_uint(&p->event, 9, 2); /* TYPE_SLICE_END */
 	if (r >= 0)
 		r = perfetto_uint(&p->event, 11, l->track->id);
+	/* at its end, which is behind the other's start: it may have begun to wait before */
+	if (r >= 0)
+		r = perfetto_arrows(&p->event, 48, l->in, l->in_count);
 	return r < 0 ? r : perfetto_event(p, l->stop, 0);
 }
 
@@ -314,6 +337,7 @@ static void perfetto_free(struct timeline_sink *s)
 
 const struct timeline_ops perfetto_ops = {
 	.size = sizeof(struct perfetto),
+	.arrows = true,
 	.begin = perfetto_begin,
 	.track = perfetto_track,
 	.slice = perfetto_slice,

@@ -51,6 +51,10 @@ struct timeline {
 	int64_t first, last; /* of the trace */
 	uint64_t tracks;
 	struct buf text, flags;
+	/* of edges, by op; NULL where they are not drawn */
+	struct timeline_arrow *out, *in;
+	size_t arrow_count, out_cap, in_cap;
+	struct map drawn; /* arrows of which one end was drawn */
 };
 
 /* ---- tracks ---- */
@@ -283,6 +287,98 @@ static int64_t timeline_start(struct timeline *t, const struct batch *b, unsigne
 	return MAX(began, 0ll);
 }
 
+/* ---- arrows ---- */
+
+static int arrow_compare(const void *a, const void *b)
+{
+	const struct timeline_arrow *x = a, *y = b;
+
+	if (x->op != y->op)
+		return x->op < y->op ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int arrow_add(struct timeline *t, const struct batch *b, size_t row)
+{
+	int64_t from = batch_get(b, EDGE_FROM, row, -1), to = batch_get(b, EDGE_TO, row, -1);
+	size_t n = t->arrow_count;
+
+	if (from < 0 || to < 0)
+		return 0;
+	if (grow((void **)&t->out, &t->out_cap, n + 1, sizeof(*t->out)) < 0 ||
+	    grow((void **)&t->in, &t->in_cap, n + 1, sizeof(*t->in)) < 0)
+		return -ENOMEM;
+	t->out[n] = (struct timeline_arrow){from, n + 1};
+	t->in[n] = (struct timeline_arrow){to, n + 1};
+	t->arrow_count++;
+	return 0;
+}
+
+static int timeline_arrows(struct timeline *t, struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct scan_request q = {.table = TABLE_EDGE,
+				       .columns = 1ull << EDGE_FROM | 1ull << EDGE_TO,
+				       .from = INT64_MIN,
+				       .to = INT64_MAX};
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int r = t->sink->ops->arrows ? engine_scan_new(&scan, t->store, &q, err) : 0;
+
+	while (r >= 0 && scan && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = arrow_add(t, b, rows[i]);
+	}
+	if (r >= 0 && n < 0)
+		return (int)n;
+	if (t->arrow_count) {
+		qsort(t->out, t->arrow_count, sizeof(*t->out), arrow_compare);
+		qsort(t->in, t->arrow_count, sizeof(*t->in), arrow_compare);
+	}
+	return r;
+}
+
+/* Those of one call. */
+static const struct timeline_arrow *arrows_of(const struct timeline_arrow *all, size_t count,
+					      int64_t op, size_t *ret_count)
+{
+	size_t low = 0, high = count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (all[middle].op < op)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < count && all[end].op == op; end++)
+		;
+	*ret_count = end - low;
+	return all + low;
+}
+
+static int timeline_call_arrows(struct timeline *t, int64_t op, struct timeline_slice *l)
+{
+	int r = 0;
+
+	if (!t->arrow_count || op < 0)
+		return 0;
+	l->out = arrows_of(t->out, t->arrow_count, op, &l->out_count);
+	l->in = arrows_of(t->in, t->arrow_count, op, &l->in_count);
+	for (size_t i = 0; i < l->out_count + l->in_count && r >= 0; i++) {
+		uint64_t number =
+			i < l->out_count ? l->out[i].number : l->in[i - l->out_count].number;
+
+		if (map_del(&t->drawn, number))
+			t->stats->arrows++;
+		else
+			r = map_set(&t->drawn, number, 1);
+	}
+	return r;
+}
+
 /* ---- calls ---- */
 
 static int timeline_flags(struct timeline *t, const struct batch *b, size_t row,
@@ -380,6 +476,8 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 	l.name = timeline_str(op_name(op, room));
 	l.category = vocab_word("class", batch_get(b, OP_CLASS, row, CLASS_OTHER)) ?: "other";
 	r = timeline_call_args(t, b, row, &l);
+	if (r >= 0)
+		r = timeline_call_arrows(t, batch_row_id(b, row), &l);
 	beside = (struct timeline_track){
 		.parent = task->track.id,
 		.kind = TIMELINE_LANE,
@@ -529,6 +627,8 @@ static int timeline_all(struct timeline *t, struct error *err)
 	int r = engine_merge_new(&m, t->store, NULL, q, DRAWN_COUNT, err);
 
 	if (r >= 0)
+		r = timeline_arrows(t, err);
+	if (r >= 0)
 		r = t->sink->ops->begin(t->sink, t->first);
 	if (r >= 0)
 		r = timeline_rows(t, m, err);
@@ -561,6 +661,9 @@ static void timeline_free(struct timeline *t)
 	map_free(&t->processes);
 	map_free(&t->tasks);
 	map_free(&t->machines);
+	map_free(&t->drawn);
+	free(t->out);
+	free(t->in);
 	intern_free(&t->disk_names);
 	buf_free(&t->text);
 	buf_free(&t->flags);

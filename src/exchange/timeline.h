@@ -6,7 +6,8 @@
  *   a track for each process, below it one for each thread with its calls as slices, their arguments and files;
  *   below a thread further tracks ("io_uring", "spans") for what overlaps its calls;
  *   a track for each disk with its requests (record --with block);
- *   counters for each process: bytes read and written a second, in steps of 100 ms.
+ *   counters for each process: bytes read and written a second, in steps of 100 ms;
+ *   Perfetto's: an arrow from call to call for each row of table edge (weir flow --keep).
  *
  * Slices of a track are nested or apart: viewers draw nothing else right. What would cross another slice of its track goes to a
  * further track of the same name. Slices come in the order of their ends, in bounded memory but for one number a file.
@@ -33,6 +34,7 @@ struct timeline_options {
 
 struct timeline_stats {
 	uint64_t slices, tracks;
+	uint64_t arrows; /* of which both ends were drawn */
 	uint64_t
 		running; /* slices without an end in the trace: drawn up to where recording ended */
 	uint64_t
@@ -78,6 +80,15 @@ struct timeline_slice {
 	struct bytes name;
 	size_t count;
 	struct timeline_arg args[TIMELINE_ARGS_MAX];
+	/* arrows that leave it and that come to it, of those of one slice; an arrow has the number of its row of `edge` */
+	const struct timeline_arrow *out, *in;
+	size_t out_count, in_count;
+};
+
+/* An end of an arrow: the row of op that is drawn there. */
+struct timeline_arrow {
+	int64_t op;
+	uint64_t number; /* not 0 */
 };
 
 struct timeline_sink;
@@ -85,6 +96,7 @@ struct timeline_sink;
 /* A format. Each appends to the sink's buffer; 0 or -ENOMEM. */
 struct timeline_ops {
 	size_t size; /* of its struct, which begins with struct timeline_sink */
+	bool arrows; /* slices have those of edges */
 	int (*begin)(struct timeline_sink *s, int64_t at);
 	int (*track)(struct timeline_sink *s, const struct timeline_track *t);
 	int (*slice)(struct timeline_sink *s, const struct timeline_slice *l);

@@ -51,8 +51,11 @@ def message(data):
     out, at = collections.defaultdict(list), 0
     while at < len(data):
         key, at = varint(data, at)
+        assert (key & 7 == 1) == (key >> 3 in (47, 48)), f'field {key >> 3} of wire type {key & 7}'
         if key & 7 == 0:
             value, at = varint(data, at)
+        elif key & 7 == 1:
+            value, at = int.from_bytes(data[at:at + 8], 'little'), at + 8
         else:
             assert key & 7 == 2, f'wire type {key & 7} at {at}'
             size, at = varint(data, at)
@@ -70,7 +73,7 @@ class Perfetto:
     """What a viewer makes of the file: tracks, slices with their arguments, counters."""
 
     def __init__(self, data):
-        self.tracks, self.slices, self.counts, events = {}, [], [], []
+        self.tracks, self.slices, self.counts, self.arrows, events = {}, [], [], {}, []
         names, args, texts = {}, {}, {}
         for n, packet in enumerate(message(data)[1]):
             p = message(packet)
@@ -87,7 +90,7 @@ class Perfetto:
                 for note in e[4]:
                     m = message(note)
                     notes[args[m[1][0]]] = (texts[m[17][0]] if m[17] else m[6][0].decode('utf-8') if m[6] else signed(m[4][0]))
-                events.append((p[8][0], n, e[9][0], e[11][0], names[e[10][0]] if e[10] else None, notes, e[30]))
+                events.append((p[8][0], n, e[9][0], e[11][0], names[e[10][0]] if e[10] else None, notes, e[30], e[47], e[48]))
         self.play(sorted(events, key=lambda e: e[:2]))
 
     def track(self, t):
@@ -99,13 +102,17 @@ class Perfetto:
     def play(self, events):
         """As the viewer does: sorted by time, an end closes what was begun last on its track."""
         open_slices = collections.defaultdict(list)
-        for at, _, kind, track, name, notes, count in events:
+        for at, _, kind, track, name, notes, count, leave, arrive in events:
             assert track in self.tracks, 'an event of a track that was not described'
             if kind == BEGIN:
                 open_slices[track].append((at, name, notes))
+                for number in leave:
+                    self.arrows.setdefault(number, []).append((at, name))
             elif kind == END:
                 start, name, notes = open_slices[track].pop()
                 self.slices.append((track, start, at, name, notes))
+                for number in arrive:
+                    self.arrows.setdefault(number, []).append((start, name, at))
             else:
                 assert kind == COUNTER and self.tracks[track]['kind'] == 'counter'
                 self.counts.append((track, at, signed(count[0])))
@@ -174,9 +181,31 @@ def compare_with_package(t, data, ours):
     equal(t, begins, len(ours.slices), "Perfetto's own package reads the same")
 
 
+def compare_arrows(t, folder):
+    """An arrow for each edge that is kept: from the start of the first call to the end of the second."""
+    if os.geteuid():
+        t.skip('an arrow for each edge', 'recording needs root')
+        return
+    trace = os.path.join(folder, 'pipe')
+    weir('record', '-q', '-o', trace, '--', 'sh', '-c', 'head -c 300000 /dev/zero | cat | wc -c')
+    equal(t, Perfetto(export(trace, folder, '--perfetto')[0]).arrows, {}, 'no arrows without edges')
+    listed = json.loads(weir('flow', trace, '--keep', '--list', '--json').stdout)
+    origin = int(listed['origin'])
+    want = sorted((origin + e['from_start'], e['from_call'], e['to_call'], origin + e['to_end']) for e in listed['tables']['list']['rows'])
+    data, said = export(trace, folder, '--perfetto')
+    p = Perfetto(data)
+    got = sorted((first[0], first[1], *second[1:]) for first, second in p.arrows.values())
+    equal(t, (len(want) > 10, got), (True, want), 'an arrow for each edge, from the first call to the end of the second')
+    equal(t, f'{len(want)} arrows' in said, True, 'the message has the number of arrows')
+    late = sum(first[0] < second[0] for first, second in p.arrows.values())
+    equal(t, 0 < late <= len(want), True, 'and some lead to calls that began later')
+    compare_with_package(t, data, p)
+
+
 def main():
     t = Tap()
     with tempfile.TemporaryDirectory(prefix='weir-timeline.') as folder:
+        compare_arrows(t, folder)
         for profile, n in (('mixed', 100000), ('network', 20000), ('hostile', 20000)):
             trace = os.path.join(folder, profile)
             weir('synth', '-q', '-o', trace, '--rows', str(n), '--seed', '3', '--profile', profile)

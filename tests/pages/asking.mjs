@@ -58,7 +58,7 @@ async function whole(browser) {
 
 	for (const [name, search, wanted] of [
 		['the overview', '?page=overview', [/^trace$/, /^overview\?.*brief=1/, /^overview\?(?!.*brief)/]],
-		['the timeline', '?page=timeline', [/^trace$/, /^lanes/, /^timeline/]],
+		['the timeline', '?page=timeline', [/^trace$/, /^lanes/, /^timeline/, /^overview\?(?!.*from).*brief=1/]],
 		['latency', '?page=latency', [/^trace$/, /^latency\?(?!.*by=)/, /^latency\?.*by=op/, /^query\?q=where class != wait && cpu_time/]],
 		['a file', `?page=files&file=${file}`, [/^trace$/, /^files/, new RegExp(`^file/${file}(\\?|$)`), /density/]],
 		['Explore', `?page=explore&q=${encodeURIComponent(q)}`, [/^trace$/, /^queries$/, /^query\?/]],
@@ -211,7 +211,7 @@ async function whole(browser) {
 		const before = queries();
 		equal(before <= 2, true, `${before} questions: two at once, then none`);
 		await page.getByRole('button', { name: 'Storage engine' }).click();
-		await page.getByText('not without DuckDB').first().waitFor();
+		await page.getByText('needs DuckDB').first().waitFor();
 		await rest(page);
 		equal(queries(), before, 'questions of another dashboard');
 		problems.length = 0; // the browser reports the 503 on its console

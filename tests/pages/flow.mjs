@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // flow.mjs WEIR ROOT: the page of what became of the bytes, over a recorded pipeline. What it shows is compared with `weir flow`.
 
-import { equal, main, newPage, rest, run, serve, skipped, stop, test, view } from './common.mjs';
+import { ask, equal, main, newPage, rest, run, serve, skipped, stop, test, view } from './common.mjs';
 
 const digits = (text) => Number(String(text).replace(/[^\d]/g, ''));
+
+// A file that goes through a pipe and is copied; four files that are read three times, the last time in the other order.
+const CONTENT = `
+	head -c 300000 /dev/urandom | tee copy | wc -c >size
+	tee second <copy >/dev/null; { head -c 8192 second; head -c 4096 size; tail -c +12289 second; } >third; cat third >fourth
+	for i in 1 2 3 4; do head -c 50000 /dev/urandom >data-$i; done
+	cat data-1 data-2 data-3 data-4 >/dev/null; cat data-1 data-2 data-3 data-4 >/dev/null; cat data-4 data-3 data-2 data-1 >/dev/null
+`;
 
 async function recorded(browser) {
 	const { child, url } = await serve('pipe.trace');
@@ -54,6 +62,131 @@ async function recorded(browser) {
 		await page.getByRole('button', { name: 'show all' }).click();
 		equal(await page.getByRole('button', { name: 'show all' }).count(), 0, 'buttons');
 	});
+	await page.close();
+	await stop(child);
+}
+
+/** The pointer goes over a picture until the line below it says something of the kind. */
+async function point(page, picture, line, wanted, [left, right] = [165, 10]) {
+	const box = await picture.boundingBox();
+	for (let x = left; x < box.width - right; x += 3) {
+		for (let y = 5; y < box.height - 5; y += 6) {
+			await page.mouse.move(box.x + x, box.y + y);
+			const text = await page.locator(line).innerText();
+			if (wanted.test(text)) return text;
+		}
+	}
+	throw new Error(`nothing there says ${wanted}`);
+}
+
+async function content(browser) {
+	const { child, url } = await serve('content.trace');
+	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 900 } }));
+	const picture = page.getByLabel(/^what happened because of what/);
+	const legend = page.getByLabel('groups of data');
+
+	await test('data is coloured by what is like it, from a similarity on that is chosen', async () => {
+		await page.goto(view(url, '?page=flow'));
+		await picture.waitFor();
+		await page.getByLabel('colours by content').check();
+		await legend.locator('span i').first().waitFor();
+		await rest(page);
+		const calls = async () => (await legend.locator('span > span.quiet').allInnerTexts()).filter((t) => t.endsWith('calls')).map(digits);
+		const drawn = new Set(JSON.parse(run('flow', '--json', '--list', 'content.trace')).tables.list.rows.flatMap((e) => [e.from_op, e.to_op]));
+		for (const least of [80, 100, 50]) {
+			await page.getByLabel(/^alike from/).fill(String(least));
+			const { rows, tables } = JSON.parse(run('flow', '--json', '--groups', '--list', '--least', String(least), 'content.trace'));
+			const often = new Map();
+			for (const m of tables.members.rows) if (drawn.has(m.op)) often.set(m.group, (often.get(m.group) ?? 0) + 1);
+			const first = (await legend.innerText()).match(/([\d,]+) more/);
+			const shown = await calls();
+			equal(shown.length + (first ? digits(first[1]) : 0), often.size, `groups from ${least} % on that are drawn`);
+			// the group that is drawn most often, or one that is as often
+			const most = Math.max(...often.values());
+			const wanted = rows.filter((r) => often.get(r.group) === most).map((r) => r.members);
+			if (!wanted.includes(shown[0])) throw new Error(`from ${least} %: ${shown[0]} instead of one of ${wanted}`);
+		}
+	});
+
+	await test('the arrow under the pointer says what else has its data', async () => {
+		const said = await point(page, picture, 'p.near', /; data: equal in \d+ calls/);
+		const equals = new Set(JSON.parse(run('flow', '--json', '--groups', '--least', '100', '--list', 'content.trace')).tables.members.rows.reduce((m, r) => m.set(r.kind, (m.get(r.kind) ?? 0) + 1), new Map()).values());
+		if (!equals.has(digits(said.match(/equal in (\d+)/)[1]))) throw new Error(said);
+	});
+
+	await test('the places where the bytes of a file went are a tree', async () => {
+		const path = ask('from file | where path ~ "**/copy" | by path | count()', '-i', 'content.trace').rows[0].path;
+		await page.getByLabel('of the file').fill(path);
+		await page.getByRole('button', { name: 'follow' }).click();
+		const rows = page.getByLabel('lineage').locator('tbody tr');
+		await rows.first().waitFor();
+		const tree = JSON.parse(run('flow', '--json', '--of', `path == "${path}" and bytes > 0`, 'content.trace')).tables.tree.rows;
+		const said = (await rows.allInnerTexts()).join('\n');
+		for (const r of tree) if (!said.includes(r.who) || !said.includes(r.call)) throw new Error(`no ${r.who} ${r.call} in ${said}`);
+		if (!/second/.test(said)) throw new Error(`not where it went: ${said}`);
+		equal(digits(await rows.nth(1).locator('td').nth(1).innerText() || '1') > 0, true, 'calls');
+	});
+
+	await test('reads by epoch are those of weir flow --order', async () => {
+		const filter = 'path ~ "**/data-*"';
+		const want = JSON.parse(run('flow', '--json', '--order', '--where', filter, 'content.trace'));
+		equal(want.rows.map((r) => r.order), [null, 'same', 'reversed'], 'orders');
+		await page.goto(view(url, `?page=flow&filter=${encodeURIComponent(filter)}`));
+		const strip = page.getByLabel(/^reads by epoch/);
+		await strip.waitFor();
+		await rest(page);
+		equal((await strip.getAttribute('aria-label')).match(/\d+/g), [3, want.tables.reads.rows.length], 'epochs and reads');
+		const said = await point(page, strip, 'p.strip', /^1\. of epoch 3/, [88, 240]);
+		const first = want.tables.reads.rows.find((r) => r.epoch === 3 && r.place === 1);
+		if (!said.includes(first.file) || !said.includes(`data no. ${first.data} `)) throw new Error(said);
+	});
+
+	await test('ready questions of content and edges are there, and are answered', async () => {
+		run('flow', '--keep', 'content.trace');
+		await stop(child);
+		const again = await serve('content.trace');
+		await page.goto(view(again.url, '?page=explore'));
+		const cards = page.locator('.cards button').filter({ has: page.locator('b', { hasText: /^(Content|Flow): / }) });
+		await cards.first().waitFor();
+		equal(await cards.count(), 10, 'questions');
+		const titles = await cards.locator('b').allInnerTexts();
+		for (const title of titles) {
+			await page.locator('.more button', { hasText: title }).first().click();
+			await page.locator('section.result [role=status]').waitFor();
+			await rest(page);
+			equal((await page.locator('[role=alert]').allInnerTexts()).join(''), '', `errors of ${title}`);
+			if (!/\d rows?/.test(await page.locator('section.result [role=status]').innerText())) throw new Error(`no answer to ${title}`);
+		}
+		await page.close();
+		await stop(again.child);
+	});
+}
+
+/** As many arrows as the page draws at most. */
+async function many(browser) {
+	const { child, url } = await serve('many.trace');
+	const page = await newPage(await browser.newContext({ viewport: { width: 1920, height: 1080 } }));
+	const picture = page.getByLabel(/^what happened because of what/);
+
+	await test('of many arrows those that lie together are one line, until they are zoomed into', async () => {
+		const { edges } = JSON.parse(run('flow', '--json', 'many.trace'));
+		if (edges < 20000) throw new Error(`only ${edges} edges`);
+		await page.goto(view(url, '?page=flow'));
+		await picture.waitFor();
+		await rest(page);
+		const said = await page.locator('p.near').innerText();
+		const [inView, lines] = said.match(/[\d,]+/g).map(digits);
+		equal(inView, edges, 'arrows in view');
+		if (!(lines < 15000)) throw new Error(said);
+		const box = await picture.boundingBox();
+		await page.mouse.move(box.x + box.width / 2, box.y + 30);
+		for (let i = 0; i < 60 && (await page.locator('p.near').innerText()).includes('drawn as'); i++) {
+			await page.mouse.wheel(0, -100);
+			await page.mouse.move(box.x + box.width / 2, box.y + 3 + (i % 2));
+		}
+		equal((await page.locator('p.near').innerText()).includes('drawn as'), false, 'lines that stand for several');
+	});
+	await page.close();
 	await stop(child);
 }
 
@@ -61,4 +194,8 @@ await main(async (browser) => {
 	if (process.getuid() !== 0) return skipped('the page of what became of the bytes', 'needs root');
 	run('record', '-q', '--content', '-o', 'pipe.trace', '--', 'sh', '-c', 'head -c 300000 /dev/zero | cat | wc -c >out; cat out');
 	await recorded(browser);
+	run('record', '-q', '--content', '-o', 'content.trace', '--', 'sh', '-c', CONTENT);
+	await content(browser);
+	run('record', '-q', '-o', 'many.trace', '--', 'sh', '-c', 'dd if=/dev/zero bs=100 count=25000 status=none | dd bs=100 of=/dev/null status=none');
+	await many(browser);
 });

@@ -107,7 +107,7 @@ async function synthetic(browser) {
 	});
 
 	for (const [id, sign] of [
-		['timeline', 'only threads that do something'],
+		['timeline', 'only threads active'],
 		['files', 'folder or file'],
 		['latency', 'Percentiles over time'],
 		['explore', 'Ask anything'],
@@ -149,7 +149,7 @@ async function synthetic(browser) {
 	await test('charts of explore show the numbers of weir query, whatever rows were grouped by', async () => {
 		for (const q of ['by pid | count()', 'by log2(bytes) as size | count()', 'by ret | count() | head 20', 'by op, cpu | count(), sum(dur) as t | head 30']) {
 			const { columns, rows } = ask(q, 'synth.trace');
-			await page.goto(view(url, `?page=explore&q=${encodeURIComponent(q)}`));
+			await page.goto(view(url, `?page=explore&chart=bars&q=${encodeURIComponent(q)}`));
 			const bars = page.getByRole('list', { name: q }).getByRole('listitem');
 			await bars.first().waitFor();
 			const shown = rows.slice(0, 40);
@@ -551,7 +551,7 @@ async function recorded(browser) {
 	await context.close();
 	await stop(child);
 
-	const recorder = spawn(weir, ['record', '-q', '-o', 'live.trace', '--', 'sh', '-c', 'while :; do cat /etc/hostname > /dev/null; sleep 0.05; done'], { cwd: dir, stdio: 'ignore' });
+	const recorder = spawn(weir, ['record', '-q', '-o', 'live.trace', '--', 'sh', '-c', 'sleep 30 & while :; do cat /etc/hostname > /dev/null; sleep 0.05; done'], { cwd: dir, stdio: 'ignore' });
 	children.add(recorder);
 	const begun = () => {
 		try {
@@ -570,6 +570,29 @@ async function recorded(browser) {
 		await grows.getByText('Operations').waitFor();
 		const before = await tile(grows, 'calls');
 		await grows.waitForFunction((n) => Number(document.querySelector('[aria-label=Totals] b')?.textContent?.replaceAll(',', '')) > n, before);
+	});
+	await test('a call that does not return grows', async () => {
+		const blocked = grows.getByRole('region', { name: 'Calls that have not returned' }).locator('tbody tr').first();
+		await blocked.waitFor();
+		const before = await blocked.innerText();
+		await grows.waitForFunction((was) => (document.querySelector('section[aria-label="Calls that have not returned"] tbody tr')?.innerText ?? was) !== was, before);
+	});
+	await test('paused, what is shown stays; it goes on with what came', async () => {
+		await grows.getByRole('button', { name: 'pause' }).click();
+		await rest(grows);
+		const before = await tile(grows, 'calls');
+		await grows.getByText('calls since').waitFor();
+		equal(await tile(grows, 'calls'), before, 'calls while it is paused');
+		await grows.getByRole('button', { name: 'resume' }).click();
+		await grows.waitForFunction((n) => Number(document.querySelector('[aria-label=Totals] b')?.textContent?.replaceAll(',', '')) > n, before);
+	});
+	await test('the end of it is followed, until another range is wanted', async () => {
+		await grows.getByLabel('Follow the end').selectOption('last 1 s');
+		const from = () => grows.evaluate(() => Number(new URL(location.href).searchParams.get('from')));
+		const first = await from();
+		await grows.waitForFunction((was) => Number(new URL(location.href).searchParams.get('from')) > was, first);
+		await grows.getByRole('button', { name: 'all of it' }).click();
+		await grows.waitForFunction(() => document.querySelector('[aria-label="Follow the end"]').value === '');
 	});
 	await test('and its end is seen', async () => {
 		recorder.kill('SIGINT');

@@ -329,6 +329,11 @@ def timeline(s):
     lanes = s.get('lanes')['lanes']
     total = s.get('overview')['totals']
     check('/lanes: every call is on one', sum(l['calls'] for l in lanes) == total['calls'] + total['running'])
+    check('/lanes: all time of waiting is on one', sum(l['wait_time'] for l in lanes) == total['wait_time'])
+    if has_engine:
+        busiest = max(lanes, key=lambda l: l['calls'])
+        rows = query(f'id(thread) == {busiest["thread"]} | count() as n')
+        check('/lanes: what a thread is called in the query language', rows[0]['n'] == busiest['calls'], rows, busiest)
     ids = ','.join(str(l['id']) for l in lanes)
     t = s.columns('timeline', lanes=ids, width=1000)
     check('/timeline: every call is in it once, far away', sum(t['count']) == ROWS, sum(t['count']))
@@ -396,6 +401,23 @@ def calls(s, o):
             break
         at = json.loads(body)['row']
     check('/op/next: each call of the kind, once', len(seen) == want == len(set(seen)), len(seen), want)
+    searched(s, filter_)
+
+
+def searched(s, filter_):
+    """A search begins at a time, and finds what ended then or later, or before it."""
+    trace = s.get('trace')
+    time = (trace['first'] + trace['last']) // 2
+    status, _, body = s.ask('op/0/next', at=trace['first'], filter=filter_)
+    check('/op/next with at: needs no call to begin with', status == 200, status, body)
+    stops = [s.get(f'op/{json.loads(s.ask("op/0/next", at=time, filter=filter_, **back)[2])["row"]}')['call']['stop']
+             for back in ({'back': '1'}, {})]
+    check('/op/next with at: what ended before and what ended later', stops[0] < time <= stops[1], stops, time)
+    if has_engine:
+        want = sorted(r['stop'] for r in query(f'{filter_} && !(status has unfinished) | select stop'))
+        check('/op/next with at: the nearest of each', stops == [max(x for x in want if x < time), min(x for x in want if x >= time)], stops)
+    status, _, _ = s.ask('op/0/next', at='x')
+    check('/op/next: at is a time', status == 400, status)
 
 
 def files(s):
@@ -415,8 +437,31 @@ def files(s):
     check('density: every byte that was read at a position', sum(d['reads']) == reads, sum(d['reads']), reads)
     check('density: within the picture', all(0 <= t < 200 for t in d['t']) and all(0 <= p < 100 for p in d['p']))
     parts(s, known['files']['rows'][1]['id'])
+    listed(s)
     status, _, _ = s.ask('file/123456789')
     check('a file that is none', status == 404, status)
+
+
+def listed(s):
+    """Files as a list: a row for each line, those of the overview first, and sections that add up to the whole."""
+    o = s.get('overview')
+    all_ = s.get('files', section='all')
+    top = o['files']['rows']
+    check('/files with section: as the overview', [{k: r[k] for k in ('id', 'name', 'calls', 'bytes', 'time', 'p99', 'max')} for r in all_['rows'][:len(top)]] ==
+          [{k: r[k] for k in ('id', 'name', 'calls', 'bytes', 'time', 'p99', 'max')} for r in top])
+    check('/files with section: all that are more', len(all_['rows']) + all_['others'] == len(top) + o['files']['others'])
+    check('/files with section: the sections are the whole', sum(x['files'] for x in all_['sections'].values()) == len(all_['rows']) + all_['others'])
+    for section in all_['sections']:
+        rows = s.get('files', section=section)
+        check(f'/files of section {section}', all(r['section'] == section for r in rows['rows']) and
+              len(rows['rows']) + rows['others'] == all_['sections'][section]['files'])
+    word = top[0]['name'][1:-1]
+    found = s.get('files', find=word)
+    check('/files with find: what has it in its name', found['rows'] and all(word in r['name'] for r in found['rows']) and
+          top[0]['id'] in [r['id'] for r in found['rows']], word)
+    check('/files with find: nothing', s.get('files', find='no such name')['rows'] == [])
+    status, _, _ = s.ask('files', section='x')
+    check('/files: no such section', status == 400, status)
 
 
 def together(s):

@@ -25,7 +25,7 @@ rnd = random.Random(args.seed)
 PATHS = ['trace', 'query', 'explain', 'check', 'complete', 'overview', 'latency', 'lanes', 'timeline', 'op/1', 'op/65536/next',
          'files', 'file/0', 'file/0/density', 'dashboards', 'dashboards/x', 'queries', 'queries/x', 'sql', 'session', 'openapi.yaml']
 NAMES = ['q', 'filter', 'from', 'to', 'width', 'limit', 'format', 'lanes', 'near', 'same', 'back', 'dir', 'by', 'pos', 'height',
-         'pos_from', 'pos_to', 'brief', 'within', 'download']
+         'pos_from', 'pos_to', 'brief', 'within', 'download', 'at', 'find', 'section']
 UNKNOWN = ['where', 'widht', 'x', '<b>', '%f0%9f%92%a9']
 VALUES = ['', '0', '1', '-1', '9223372036854775807', '-9223372036854775808', '99999999999999999999', '1e9', 'NaN', '%00', '%ff%fe',
           '%f0%9f%92%a9', "'", '"', '(((((((', '))', 'op', 'op==read', 'dur>1ms', 'by op|count()', '|', '||', 'a' * 3000, '(' * 500,

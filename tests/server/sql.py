@@ -200,6 +200,17 @@ def bounded():
         subprocess.run(['umount', small], check=True)
 
 
+def worded(s):
+    """What is wrong is said in words of the trace, with the nearest name, not in those of the engine."""
+    for statement, want in (('SELECT byts FROM op', 'there is no column "byts"; near it are "bytes"'),
+                            ('SELECT * FROM fle', 'there is no table fle; did you mean "file"?'),
+                            ('SELECT cuont(*) FROM op', 'there is no function cuont; did you mean "count"?'),
+                            ('SELECT sum(comm) FROM op_named', 'no function takes these arguments: sum(text)')):
+        status, body = sql(s, statement)
+        message = json.loads(body)['error']['message']
+        check(f'the error of {statement}', status == 400 and message.startswith(want) and 'ENUM' not in message, message)
+
+
 def main():
     subprocess.run([weir, 'synth', '-q', '-o', trace, '--rows', '5000', '--seed', '3'], check=True)
     s = Serve(weir, '--memory', '64MiB', trace)
@@ -209,6 +220,7 @@ def main():
             print(f'1..0 # SKIP {body}')
             return 0
         refusals(s)
+        worded(s)
         healthy(s)
         if not sanitized:
             confined(s)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Level of detail: what the timeline draws of answers that are finer or coarser than the screen.
 import { describe, expect, it } from 'vitest';
-import { BAR, Bars, drawn, keep, LOOKS, palette, place, stack } from '../src/charts/lanes';
-import type { Lane } from '../src/lib/api';
+import { BAR, Bars, drawn, keep, LOOKS, palette, stack } from '../src/charts/lanes';
 import type { Columns } from '../src/lib/columns';
 
 interface Bar {
@@ -52,7 +51,7 @@ const faint = (colour: number) => ((colour & 0xffffff) | (0x80 << 24)) >>> 0;
 /** The lowest row of a lane's pixels; `column` are those of one place, from the bottom. */
 function raster(of: Bars, from: number, to: number, width: number, into = new Uint32Array(width * BAR)) {
 	const seen: number[] = [];
-	of.raster(1, from, to, into, colours, BAD, (i) => seen.push(i), 40, null);
+	of.raster(1, from, to, into, colours, BAD, (i) => seen.push(i), 40);
 	const column = (x: number) => Array.from({ length: BAR }, (_, y) => into[(BAR - 1 - y) * width + x]!);
 	return { row: into.slice((BAR - 1) * width), top: into.slice(0, width), column, seen };
 }
@@ -172,7 +171,7 @@ describe('answers of different detail', () => {
 	const near = bars([{ start: 400, dur: 10, op: 'write' }], 400, 500, 1);
 	it('are drawn fine over coarse', () => {
 		const all = new Uint32Array(10 * BAR);
-		for (const layer of drawn([near, whole])) layer.raster(1, 0, 1000, all, colours, BAD, () => {}, 40, null);
+		for (const layer of drawn([near, whole])) layer.raster(1, 0, 1000, all, colours, BAD, () => {}, 40);
 		const row = all.slice(-10);
 		expect([...row]).toEqual([READ, READ, READ, READ, WRITE, READ, READ, READ, READ, READ]);
 	});
@@ -187,20 +186,4 @@ describe('answers of different detail', () => {
 		expect(kept.length).toBeLessThanOrEqual(4);
 		expect(kept).toContain(whole);
 	});
-});
-
-describe('lanes', () => {
-	const lane = (id: number, pid: number, calls: number, more: Partial<Lane> = {}): Lane => ({ id, tid: id, comm: 'c', pid, process: 'p', argument: null, container: null, host: 'h', calls, ...more });
-	it('stand under their process, the main thread first, then who called most', () => {
-		const { places } = place([lane(11, 10, 5), lane(12, 10, 50), lane(10, 10, 1), lane(20, 20, 9), lane(21, 20, 8)]);
-		expect(places.map((p) => (p.kind === 'group' ? p.title : p.lane.id))).toEqual(['p 10', 10, 12, 11, 'p 20', 20, 21]);
-	});
-	it('tell hosts and containers where there are several, and a process of one thread has no head', () => {
-		const { places } = place([lane(1, 1, 1, { host: 'a', container: '0123456789abcdef' }), lane(2, 2, 1, { host: 'b' })]);
-		expect(places.map((p) => [p.kind, p.title])).toEqual([
-			['lane', 'a / 0123456789ab / p 1'],
-			['lane', 'b / p 2'],
-		]);
-	});
-	it('are none where nobody called', () => expect(place([])).toEqual({ places: [], height: 0 }));
 });

@@ -244,6 +244,7 @@ static void flow_free(void *own)
 	struct flow_result *f = own;
 
 	flow_state_free(&f->state);
+	alike_free(f->alike);
 	free(f);
 }
 
@@ -263,6 +264,13 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	if (!run->store)
 		return error_set(err, -EOPNOTSUPP,
 				 "%s: flow reads trace files, not what an engine holds", run->name);
+	if (alike_wanted(&o->alike)) {
+		struct alike_options alike = o->alike;
+
+		alike.list = o->list;
+		alike.most = o->most;
+		return alike_run(&f->alike, in, &alike, out, err);
+	}
 	if (o->keep && in->shared)
 		return error_set(err, -EINVAL, "--keep is for the command line");
 	v.rows = analysis_table(out, "verdicts", verdict_columns, ARRAY_SIZE(verdict_columns));
@@ -300,8 +308,11 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 static int flow_members(const struct analysis_input *in _unused_, const struct analysis_result *r,
 			struct buf *to)
 {
-	const struct flow_state *s = &((const struct flow_result *)r->own)->state;
+	const struct flow_result *f = r->own;
+	const struct flow_state *s = &f->state;
 
+	if (f->alike)
+		return alike_members(f->alike, to);
 	return buf_printf(
 		to,
 		",\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
@@ -321,10 +332,22 @@ static const char *as_word(size_t i)
 	return i < ARRAY_SIZE(words) ? words[i] : NULL;
 }
 
+static const char *by_word(size_t i)
+{
+	static const char *const words[] = {"call", "file"};
+
+	return i < ARRAY_SIZE(words) ? words[i] : NULL;
+}
+
 static int flow_check(const void *options, struct error *err)
 {
 	const struct flow_options *o = options;
 
+	if (alike_wanted(&o->alike) && (o->keep || o->from || o->as))
+		return error_set(err, -EINVAL,
+				 "--similar, --groups, --order: not with --keep, --of or --as");
+	if (alike_check(&o->alike, err) < 0)
+		return -EINVAL;
 	for (size_t i = 0; o->as && as_word(i); i++) {
 		if (!strcmp(as_word(i), o->as))
 			return 0;
@@ -346,8 +369,25 @@ static const struct option flow_option_table[] = {
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
 	{0, "most", OPTION_COUNT, "N",
-	 "with --list: at most N edges; of more, evenly chosen ones, as for a picture",
+	 "with --list or --order: at most N rows; of more, evenly chosen ones, as for a picture",
 	 offsetof(struct flow_options, most)},
+	{0, "similar", OPTION_STRING, "CALL",
+	 "list the calls whose data is equal or similar to what this call moved: its number, as "
+	 "columns "
+	 "op have it, or an expression",
+	 offsetof(struct flow_options, alike.similar)},
+	{0, "groups", OPTION_FLAG, NULL,
+	 "list groups of equal and similar data; with --list their members too",
+	 offsetof(struct flow_options, alike.groups)},
+	{0, "by", OPTION_STRING, "WHAT",
+	 "with --similar and --groups: compare the data of each call, or of each file as a whole",
+	 offsetof(struct flow_options, alike.by), .words = by_word},
+	{0, "least", OPTION_COUNT, "PERCENT",
+	 "with --similar and --groups: from this share of common parts on, 50 to 100; 80 if not "
+	 "given",
+	 offsetof(struct flow_options, alike.least)},
+	{0, "order", OPTION_FLAG, NULL, "show in which order data is read again, in each epoch",
+	 offsetof(struct flow_options, alike.order)},
 	{0},
 };
 
@@ -357,6 +397,10 @@ static const struct command_example flow_examples[] = {
 	 "keep what happened because of what in the trace, and ask"},
 	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
 	 "every later place of what a client wrote"},
+	{"weir flow --similar 'path ~ \"**/model.bin\" && op == read' --by file",
+	 "files that hold much of the same data"},
+	{"weir flow --order --where 'path ~ \"**/*.tfrecord\"'",
+	 "whether a second epoch reads in the same order"},
 	{0},
 };
 

@@ -2,6 +2,7 @@
 /* flow.h: `weir flow`: what happened because of what, and what became of the bytes, across processes and hosts. */
 #pragma once
 
+#include "analysis/alike/alike.h"
 #include "analysis/analysis.h"
 #include "analysis/flow/flow_clocks.h"
 #include "analysis/flow/flow_pass.h"
@@ -11,6 +12,7 @@ struct flow_options {
 	int64_t most; /* of list; 0: all */
 	const char *from;
 	const char *as; /* the graph for another tool; NULL: none */
+	struct alike_options alike;
 };
 
 /* Tables of the result, and their columns that the screen reads. */
@@ -54,6 +56,7 @@ enum flow_evidence_column {
 struct flow_result {
 	struct flow_state state;
 	uint64_t tree_left_out;
+	struct alike *alike; /* instead of all else, where that was wanted; NULL */
 };
 
 /* flow_keep.c: stores the edges as table `edge` of the trace. */

@@ -370,8 +370,12 @@ int flow_screen(const struct analysis_view *v)
 				    .s = &((const struct flow_result *)v->result->own)->state,
 				    .width = MAX(text_width(), (size_t)TEXT_WIDTH_MIN)};
 	const struct flow_options *o = analysis_own_options(v->opts);
-	int r = o->as ? flow_export(f.s, o->as) : print_flow_head(&f);
+	const struct flow_result *own = v->result->own;
+	int r;
 
+	if (own->alike)
+		return alike_screen(v, own->alike, &o->alike);
+	r = o->as ? flow_export(f.s, o->as) : print_flow_head(&f);
 	if (o->as) {
 		loss_warn(&v->loss);
 		return r;

@@ -153,7 +153,7 @@ static int route_call_put_call(struct question *q, struct js *j, const struct ba
 struct step {
 	struct question *q;
 	const struct sums_filter *filter;
-	bool back;
+	bool back, any_trace;
 	int64_t end, number; /* the row to go on from */
 	uint32_t trace;
 	int64_t thread_task; /* -1: any */
@@ -198,7 +198,7 @@ static bool can_have(const struct step *s, size_t block)
 	int64_t from = s->back ? (s->found ? s->found_end : INT64_MIN) : s->end;
 	int64_t to = s->back ? s->end : (s->found ? s->found_end : INT64_MAX);
 
-	if (b->table != TABLE_OP || b->damaged || b->trace != s->trace ||
+	if (b->table != TABLE_OP || b->damaged || (b->trace != s->trace && !s->any_trace) ||
 	    !order_block_in(b, from, to == INT64_MAX ? to : to + 1))
 		return false;
 	return facts_may_pass(s->filter->eval, store, block);
@@ -441,35 +441,52 @@ static int make_kind(struct question *q, const struct batch *b, size_t row, stru
 	return r;
 }
 
+/* The call that is asked about; the search has another cursor. */
+static int next_read(struct question *q, struct step *s, size_t *ret_block, size_t *ret_row,
+		     const struct batch **ret)
+{
+	int r = route_call_find(q, ret_block, ret_row);
+
+	if (r >= 0)
+		r = store_cursor_new(&s->cursor, q->server->store);
+	return r < 0 ? r : read_block(q, s->cursor, *ret_block, ret);
+}
+
 static int next_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0}, given = {0};
 	_cleanup_(step_free) struct step s = {0}; /* freed before the filter that it uses */
 	_cleanup_buf_ struct buf kind = {0};
 	struct js j = {.to = &q->out};
-	const struct batch *b;
-	size_t block, row;
-	int64_t back;
+	const char *same = http_param(q->request, "same");
+	const struct batch *b = NULL;
+	size_t block = 0, row = 0;
+	int64_t back, at = INT64_MIN;
 	int r = question_number(q, "back", 0, 1, 0, &back);
 
+	if (r >= 0)
+		r = question_time(q, "at", INT64_MIN, &at);
 	if (r >= 0) /* by itself first: its errors are at places of the filter as it was given */
 		r = question_filter(q, q->filter, &given);
-	if (r >= 0)
-		r = route_call_find(q, &block, &row);
-	if (r >= 0)
-		r = store_cursor_new(&s.cursor, q->server->store);
-	if (r >= 0)
-		r = read_block(q, s.cursor, block, &b);
+	if (r >= 0 && (same || at == INT64_MIN))
+		r = next_read(q, &s, &block, &row, &b);
 	if (r >= 0)
 		r = make_kind(q, b, row, &kind);
 	if (r >= 0)
 		r = question_filter(q, buf_str(&kind), &filter);
 	if (r < 0)
 		return r;
-	store_cursor_free(TAKE_PTR(s.cursor));
+	if (s.cursor)
+		store_cursor_free(TAKE_PTR(s.cursor));
+	if (!store_block_count(q->server->store))
+		return question_error(q, -ENOENT, "there is no call in this trace");
 	r = step_init(&s, q, &filter, block);
 	s.back = back;
-	if (r >= 0)
+	s.any_trace = !same; /* a search, not the next of a kind */
+	/* from between the calls that ended before that time and those that ended later */
+	s.end = at;
+	s.number = -1;
+	if (r >= 0 && at == INT64_MIN)
 		r = step_from(&s, block, row);
 	if (r >= 0)
 		r = step_run(&s, block);

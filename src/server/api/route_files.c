@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "server/api/route_file_list.h"
 #include "server/sums/catalog.h"
 #include "server/sums/file_sums.h"
 #include "server/sums/who.h"
@@ -356,5 +357,7 @@ static int files_answer(struct question *q)
 
 void files_get(void *arg, struct http_request *r)
 {
-	question_run(arg, r, files_answer);
+	bool list = http_param(r, "find") || http_param(r, "section");
+
+	question_run(arg, r, list ? file_list_answer : files_answer);
 }

@@ -14,8 +14,8 @@ struct lane {
 	const struct dims_process *process;
 	const struct dims_cgroup *cgroup;
 	const struct dims_host *host;
-	uint64_t calls;
-	struct bytes argument; /* distinguishes the process from others of its name */
+	uint64_t calls, time, wait_time; /* time: in calls that did more than wait */
+	struct bytes argument;		 /* distinguishes the process from others of its name */
 };
 
 static struct bytes text_or(struct bytes t, const char *otherwise)
@@ -47,9 +47,25 @@ static int route_lanes_by_place(const void *a, const void *b)
 	return c ? c : (x->task > y->task) - (x->task < y->task);
 }
 
-static void route_lanes_fill(struct lane *l, const struct dims *d, int64_t task, uint64_t calls)
+/* Sums by thread. */
+struct lane_sums {
+	struct map calls, time, wait_time;
+};
+
+static void lane_sums_free(struct lane_sums *s)
 {
-	*l = (struct lane){.task = task, .calls = calls};
+	map_free(&s->calls);
+	map_free(&s->time);
+	map_free(&s->wait_time);
+}
+
+static void route_lanes_fill(struct lane *l, const struct dims *d, int64_t task,
+			     const struct lane_sums *sums)
+{
+	*l = (struct lane){.task = task};
+	map_get(&sums->calls, (uint64_t)task, &l->calls);
+	map_get(&sums->time, (uint64_t)task, &l->time);
+	map_get(&sums->wait_time, (uint64_t)task, &l->wait_time);
 	l->thread = dims_thread(d, dims_latest_thread(d, task));
 	l->tid = l->thread ? l->thread->tid : -1;
 	l->process = l->thread ? dims_process(d, l->thread->process_id) : NULL;
@@ -67,14 +83,18 @@ static void put_lane(struct js *j, const struct dims *d, const struct lane *l)
 
 	js_open(j, '{');
 	js_key_int(j, "id", l->task);
+	js_key_int(j, "thread", query_entity_id(TABLE_THREAD, d, l->task));
 	js_key_int(j, "tid", l->tid);
 	js_key_bytes(j, "comm", text_or(comm, ""));
 	js_key_int(j, "pid", l->pid);
+	js_key_int(j, "ppid", l->process ? l->process->ppid : -1);
 	js_key_bytes(j, "process", program.len ? program : text_or(comm, ""));
 	js_key_bytes(j, "argument", l->argument);
 	js_key_bytes(j, "container", l->cgroup ? l->cgroup->container : (struct bytes){0});
 	js_key_bytes(j, "host", route_lanes_host_of(l));
 	js_key_uint(j, "calls", l->calls);
+	js_key_uint(j, "time", l->time);
+	js_key_uint(j, "wait_time", l->wait_time);
 	js_close(j, '}');
 }
 
@@ -94,29 +114,34 @@ static int route_lanes_arguments(const struct dims *d, struct lane *lanes, size_
 	return r;
 }
 
-/* Calls by thread, those that never finished too: what hangs must not be unseen. */
-static int count_calls(const struct dims *d, const struct sums *s, struct map *ret)
+static int route_lanes_add(struct map *to, const struct dims *d, int64_t thread_id, uint64_t n)
 {
-	uint64_t id, n, before;
+	uint64_t task = (uint64_t)names_task(d, thread_id), before = 0;
+
+	map_get(to, task, &before);
+	return map_set(to, task, before + n);
+}
+
+/* Calls by thread, those that never finished too: what hangs must not be unseen. */
+static int count_calls(const struct dims *d, const struct sums *s, struct lane_sums *ret)
+{
+	uint64_t id, n;
 	size_t pos = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < rollup_count(s->rollup) && r >= 0; i++) {
 		const struct rollup_row *row = rollup_row(s->rollup, i);
 
-		id = (uint64_t)names_task(d, row->thread_id);
-		before = 0;
-		map_get(ret, id, &before);
-		if (row->thread_id >= 0)
-			r = map_set(ret, id, before + row->calls);
+		if (row->thread_id < 0)
+			continue;
+		r = route_lanes_add(&ret->calls, d, row->thread_id, row->calls);
+		if (r >= 0)
+			r = route_lanes_add(row->class == CLASS_WAIT ? &ret->wait_time : &ret->time,
+					    d, row->thread_id, row->time_ns);
 	}
 	while (r >= 0 && map_next(&s->running_by, &pos, &id, &n)) {
-		before = 0;
-		if ((int64_t)id < 0)
-			continue;
-		id = (uint64_t)names_task(d, (int64_t)id);
-		map_get(ret, id, &before);
-		r = map_set(ret, id, before + n);
+		if ((int64_t)id >= 0)
+			r = route_lanes_add(&ret->calls, d, (int64_t)id, n);
 	}
 	return r;
 }
@@ -128,12 +153,8 @@ static int count_running(struct question *q, const struct sums_filter *filter, s
 	const struct dims *d = store_dims(q->server->store);
 	int r = running_calls_find(q, filter, &running);
 
-	for (size_t i = 0; i < running.count && r >= 0; i++) {
-		uint64_t task = (uint64_t)names_task(d, running.calls[i].thread_id), n = 0;
-
-		map_get(ret, task, &n);
-		r = map_set(ret, task, n + 1);
-	}
+	for (size_t i = 0; i < running.count && r >= 0; i++)
+		r = route_lanes_add(ret, d, running.calls[i].thread_id, 1);
 	return r;
 }
 
@@ -142,27 +163,27 @@ static int lanes_answer(struct question *q)
 	const struct dims *d = store_dims(q->server->store);
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
-	_cleanup_(map_free) struct map calls = {0};
+	_cleanup_(lane_sums_free) struct lane_sums sums = {0};
 	_cleanup_free_ struct lane *lanes = NULL;
 	struct js j = {.to = &q->out};
 	int r = question_filter(q, q->filter, &filter);
-	const struct sums_want want = {.keys = ROLLUP_THREAD};
+	const struct sums_want want = {.keys = ROLLUP_THREAD | ROLLUP_CLASS};
 	uint64_t task, count;
 	size_t n = 0, pos = 0;
 
 	if (r >= 0)
 		r = sums_run(q, &filter, &want, &s);
 	if (r >= 0)
-		r = count_calls(d, s, &calls);
+		r = count_calls(d, s, &sums);
 	if (r >= 0)
-		r = count_running(q, &filter, &calls);
+		r = count_running(q, &filter, &sums.calls);
 	if (r < 0)
 		return r;
-	lanes = calloc(calls.count + 1, sizeof(*lanes));
+	lanes = calloc(sums.calls.count + 1, sizeof(*lanes));
 	if (!lanes)
 		return -ENOMEM;
-	while (map_next(&calls, &pos, &task, &count))
-		route_lanes_fill(&lanes[n++], d, (int64_t)task, count);
+	while (map_next(&sums.calls, &pos, &task, &count))
+		route_lanes_fill(&lanes[n++], d, (int64_t)task, &sums);
 	qsort(lanes, n, sizeof(*lanes), route_lanes_by_place);
 	r = route_lanes_arguments(d, lanes, n);
 	if (r < 0)

@@ -16,7 +16,7 @@
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"
 
-#define RATE_OPS  8u /* with a band of their own; the others are one */
+#define RATE_OPS  10u /* with a band of their own; the others are one */
 #define SLOW_ROWS 20u
 
 #define FILES_UNKNOWN SIZE_MAX /* were not looked at */
@@ -458,38 +458,60 @@ static void route_overview_put_numbers(struct js *j, const uint64_t *numbers, un
 	js_close(j, ']');
 }
 
-/* The busiest operations first; those beyond RATE_OPS are added to `others`. */
+/*
+ * How much of the picture is the operation's: its share of the calls and of the bytes of each bucket, so that one that has
+ * a short time for itself is not hidden by what made more calls in all the other time.
+ */
+static double op_weight(const struct sums *s, unsigned int op, const struct sums_series *all)
+{
+	double weight = 0;
+
+	for (unsigned int i = 0; i < s->axis->count; i++) {
+		if (all->calls[i])
+			weight += (double)s->series[op].calls[i] / (double)all->calls[i];
+		if (all->bytes[i])
+			weight += (double)s->series[op].bytes[i] / (double)all->bytes[i];
+	}
+	return weight;
+}
+
+/* Those with most weight first; those beyond RATE_OPS are left in `others`, which begins as all of them. */
 static unsigned int choose_ops(const struct sums *s, unsigned int top[static RATE_OPS],
 			       struct sums_series *others)
 {
+	double weights[RATE_OPS + 1], weight;
 	unsigned int n = 0;
 
+	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
+		for (unsigned int i = 0; s->series[op].all && i < s->axis->count; i++) {
+			others->calls[i] += s->series[op].calls[i];
+			others->bytes[i] += s->series[op].bytes[i];
+		}
+		others->all += s->series[op].all;
+	}
 	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
 		unsigned int at = n;
 
 		if (!s->series[op].all)
 			continue;
-		while (at > 0 && s->series[op].all > s->series[top[at - 1]].all)
+		weight = op_weight(s, op, others);
+		while (at > 0 && weight > weights[at - 1])
 			at--;
 		if (n < RATE_OPS)
 			n++;
 		else if (at == RATE_OPS)
 			continue;
 		memmove(&top[at + 1], &top[at], (n - 1 - at) * sizeof(*top));
+		memmove(&weights[at + 1], &weights[at], (n - 1 - at) * sizeof(*weights));
 		top[at] = op;
+		weights[at] = weight;
 	}
-	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
-		bool chosen = false;
-
-		for (unsigned int k = 0; k < n; k++)
-			chosen |= top[k] == op;
-		if (chosen || !s->series[op].all)
-			continue;
+	for (unsigned int k = 0; k < n; k++) {
 		for (unsigned int i = 0; i < s->axis->count; i++) {
-			others->calls[i] += s->series[op].calls[i];
-			others->bytes[i] += s->series[op].bytes[i];
+			others->calls[i] -= s->series[top[k]].calls[i];
+			others->bytes[i] -= s->series[top[k]].bytes[i];
 		}
-		others->all += s->series[op].all;
+		others->all -= s->series[top[k]].all;
 	}
 	return n;
 }

@@ -141,17 +141,25 @@ static void route_trace_put_loss(const struct question *q, struct js *j)
 	js_close(j, '}');
 }
 
-static uint64_t route_trace_count_rows(const struct server *s)
+/* Rows of each table of events, where there are any; "ops" are those of calls. */
+static void route_trace_put_rows(const struct server *s, struct js *j)
 {
-	uint64_t rows = 0;
+	uint64_t rows[TABLE_COUNT] = {0};
 
 	for (size_t i = 0; i < store_block_count(s->store); i++) {
 		const struct store_block *b = store_block(s->store, i);
 
-		if (b->table == TABLE_OP && !b->damaged)
-			rows += b->rows;
+		if (!b->damaged)
+			rows[b->table] += b->rows;
 	}
-	return rows;
+	js_key_uint(j, "ops", rows[TABLE_OP]);
+	js_key(j, "rows");
+	js_open(j, '{');
+	for (int t = 0; t < TABLE_COUNT; t++) {
+		if (rows[t])
+			js_key_uint(j, schema_table((enum table_id)t)->name, rows[t]);
+	}
+	js_close(j, '}');
 }
 
 /* Seconds east of UTC where the server runs, as it understands times in questions; at the trace's beginning. */
@@ -199,7 +207,7 @@ static int put_document(const struct question *q, struct buf *to)
 	struct js j = {.to = to};
 
 	js_raw(&j, s->document.data, s->document.len);
-	js_key_uint(&j, "ops", route_trace_count_rows(s));
+	route_trace_put_rows(s, &j);
 	route_trace_put_loss(q, &j);
 	js_close(&j, '}');
 	return j.error;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lanes of the timeline: where they stand, and what the server gave for them as rows of pixels.
+// The lanes of the timeline: what the server gave for them as rows of pixels.
 
-import type { Lane } from '../lib/api';
 import type { Columns } from '../lib/columns';
 import { opColour } from '../lib/theme.svelte';
 
@@ -15,35 +14,6 @@ export const BAR = 14;
 const STRIPE = 3; // of it: red where a call failed
 const GAP_FROM = 3; // pixels: of calls wider than this the last pixel is fainter, so that they are told apart
 const FAINT = 0x80; // of 0xff
-
-export type Place = { kind: 'group'; title: string; y: number } | { kind: 'lane'; lane: Lane; title: string; alone: boolean; y: number };
-
-/** Lanes under the heads of their processes (containers and hosts are part of a head where there are several): the main
- * thread first, then who called most. A process of one thread is that lane alone. */
-export function place(given: Lane[]): { places: Place[]; height: number } {
-	const order = new Map<string, number>();
-	for (const l of given) {
-		const process = `${l.host}/${l.pid}`;
-		if (!order.has(process)) order.set(process, order.size);
-	}
-	const main = (l: Lane) => (l.tid === l.pid ? 1 : 0);
-	const lanes = [...given].sort((a, b) => order.get(`${a.host}/${a.pid}`)! - order.get(`${b.host}/${b.pid}`)! || main(b) - main(a) || b.calls - a.calls);
-	const hosts = new Set(lanes.map((l) => l.host)).size > 1;
-	const titles = lanes.map((l) => [hosts ? l.host : '', l.container ? l.container.slice(0, 12) : '', `${l.process} ${l.pid} ${l.argument ?? ''}`.trimEnd()].filter(Boolean).join(' / '));
-	const places: Place[] = [];
-	let y = 0;
-	lanes.forEach((lane, i) => {
-		const title = titles[i]!;
-		const alone = title !== titles[i - 1] && title !== titles[i + 1];
-		if (!alone && title !== titles[i - 1]) {
-			places.push({ kind: 'group', title, y });
-			y += GROUP;
-		}
-		places.push({ kind: 'lane', lane, alone, title: alone ? title : `${lane.comm}  ${lane.tid}`, y });
-		y += LANE;
-	});
-	return { places, height: y };
-}
 
 /** The colours of bars as pixels. */
 export function palette(pixel: (name: string) => number): Uint32Array {
@@ -202,9 +172,9 @@ export class Bars {
 	/**
 	 * Draws a lane between two times into BAR rows of pixels, from the top: in each column what calls did share the height by
 	 * their time, and the lowest are red where a call failed. `seen` is told of bars that are calls of their own and wide
-	 * enough for a text, or chosen.
+	 * enough for a text.
 	 */
-	raster(lane: number, from: number, to: number, pixels: Uint32Array, colours: Uint32Array, bad: number, seen: (i: number, left: number, right: number) => void, wide: number, chosen: number | null) {
+	raster(lane: number, from: number, to: number, pixels: Uint32Array, colours: Uint32Array, bad: number, seen: (i: number, left: number, right: number) => void, wide: number) {
 		const width = pixels.length / BAR;
 		const per = width / (to - from);
 		const clip = (t: number) => Math.max(0, Math.min(width, Math.round((t - from) * per)));
@@ -230,7 +200,7 @@ export class Bars {
 			for (let x = p; x < q; x++) parts[x * LOOKS.length + looks[i]!]! += Math.max(Math.min(b, x + 1) - Math.max(a, x), 1e-6) * weight || 1e-6;
 			if (errs[err[i]!] !== undefined) for (let x = p; x < q; x++) marks[x]! |= 1;
 			if (single && b - a > GAP_FROM && q < right) marks[q - 1]! |= 2;
-			if ((q - p >= wide || this.row[i] === chosen) && single) seen(i, p, q);
+			if (q - p >= wide && single) seen(i, p, q);
 		}
 		paint(pixels, width, left, right, parts, marks, colours, bad);
 	}

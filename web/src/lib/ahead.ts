@@ -19,7 +19,10 @@ export function askFirst(view: View): void {
 	const { own } = view;
 	if (!hasToken()) return;
 	if (view.page === 'overview') askAhead('overview', { ...scope, width: BUCKETS, brief: 1, within: WITHIN_MS });
-	else if (view.page === 'timeline') askAhead('lanes', own.busy === '1' ? scope : { filter: scope.filter });
+	else if (view.page === 'timeline') {
+		// which lanes of a part of the trace are wanted is known with the trace
+		if (own.busy !== undefined || (scope.from === undefined && scope.to === undefined)) askAhead('lanes', own.busy === '1' ? scope : { filter: scope.filter });
+	}
 	else if (view.page === 'latency') askAhead('latency', { ...scope, width: BUCKETS });
 	else if (view.page === 'files' && own.file !== undefined) askAhead(`file/${Number(own.file)}`, scope);
 	else if (view.page === 'files') askAhead('files', scope);

@@ -4,7 +4,8 @@
 import { decodeColumns, type Columns } from './columns';
 import { damage } from './damage.svelte';
 import type { Disks } from './disks';
-import type { Flow } from './flow';
+import type { Alike, Order } from './alike';
+import type { Flow, FlowPlace } from './flow';
 import type { RequestClusters, RequestCompare, RequestHeat, RequestLog, RequestNames, RequestTree } from './requests';
 import { engine } from './engine.svelte';
 
@@ -52,6 +53,9 @@ export interface TraceInfo {
 	traces: { path: string; bytes: number }[];
 	hosts: { name: string; kernel: string; machine: string; cpus: number }[];
 	ops: number;
+	/** Of each table that has some. */
+	rows: Record<string, number>;
+	threads: number;
 	loss: Loss & { windows?: LossWindow[] };
 }
 
@@ -190,6 +194,13 @@ export interface Lane {
 	container: string | null;
 	host: string;
 	calls: number;
+	/** In calls that did more than wait, and in those that only waited, ns. */
+	time: number;
+	wait_time: number;
+	/** As id(thread) of the query language. */
+	thread: number;
+	/** Of the parent process; -1: not known. */
+	ppid: number;
 }
 
 export interface FileNode {
@@ -207,6 +218,16 @@ export interface FileNode {
 	errors: number;
 	bytes: number;
 	time: number;
+}
+
+export const SECTIONS = ['paths', 'sockets', 'pipes', 'anon', 'others'] as const;
+export type Section = (typeof SECTIONS)[number];
+
+/** Files by a part of their name, a row for each path. */
+export interface FileList {
+	rows: (Record<string, unknown> & { id: number; name: string | null; section: Section; files?: number; kind?: string })[];
+	others: number;
+	sections: Record<Section, { files: number; calls: number; bytes: number; time: number }>;
 }
 
 export interface OneFile {
@@ -425,10 +446,10 @@ export const api = {
 	explain: async (q: string, scope: Scope): Promise<string> => ((await (await get('explain', { q, ...scope })).json()) as { text: string }).text,
 	lanes: async (params: Scope, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
 	call: async (row: number, near = 0, signal?: AbortSignal): Promise<Call> => (await get(`op/${row}`, { near }, signal)).json(),
-	/** The next (or previous) call that has the same of what `same` lists; null at the end. */
-	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string }): Promise<number | null> => {
+	/** The next (or previous) call that has the same of what `same` lists, from the call or from the time `at` on; null at the end. */
+	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string; at?: number }): Promise<number | null> => {
 		try {
-			const answer = await get(`op/${row}/next`, { same: params.same, back: params.back ? 1 : undefined, filter: params.filter });
+			const answer = await get(`op/${row}/next`, { same: params.same, back: params.back ? 1 : undefined, filter: params.filter, at: params.at });
 			return ((await answer.json()) as { row: number }).row;
 		} catch (e) {
 			if (e instanceof ApiError && e.status === 404) return null;
@@ -436,6 +457,7 @@ export const api = {
 		}
 	},
 	files: async (dir: string, scope: Scope, signal?: AbortSignal): Promise<{ entries: FileNode[]; others: number }> => (await get('files', { dir, ...scope }, signal)).json(),
+	fileList: async (what: Scope & { find: string; section: Section | 'all' }, signal?: AbortSignal): Promise<FileList> => (await get('files', { ...what }, signal)).json(),
 	file: async (id: number, scope: Scope, signal?: AbortSignal): Promise<OneFile> => (await get(`file/${id}`, { ...scope }, signal)).json(),
 	latency: async (params: Scope & { width: number; by?: string }, signal?: AbortSignal): Promise<Latency> =>
 		(await get('latency', { ...params }, signal)).json(),
@@ -445,6 +467,12 @@ export const api = {
 	requests: async <T extends RequestNames | RequestLog | RequestTree | RequestCompare | RequestHeat | RequestClusters>(what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<T> =>
 		(await get('analysis/requests', { ...what }, signal)).json(),
 	flow: async (what: Scope & Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Flow> => (await get('analysis/flow', { ...what }, signal)).json(),
+	/** Groups of equal and similar data, with their members and links. */
+	alike: async (what: Scope & { least: number; most: number }, signal?: AbortSignal): Promise<Alike> => (await get('analysis/flow', { ...what, groups: '1', list: '1' }, signal)).json(),
+	order: async (what: Scope & { most: number }, signal?: AbortSignal): Promise<Order> => (await get('analysis/flow', { ...what, order: '1' }, signal)).json(),
+	/** Every later place of the bytes that these calls moved. */
+	places: async (what: Scope & { of: string }, signal?: AbortSignal): Promise<FlowPlace[]> =>
+		((await (await get('analysis/flow', { ...what }, signal)).json()) as { tables: { tree?: { rows: FlowPlace[] } } }).tables.tree?.rows ?? [],
 	disks: async (scope: Scope, signal?: AbortSignal): Promise<Disks> => (await get('analysis/disks', { ...scope }, signal)).json(),
 	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
 		(await get('check', params, signal)).json(),

@@ -82,6 +82,8 @@ export function inkOn(colour: string): string {
 	return light > 110 ? '#0b1014' : '#ffffff';
 }
 
+const LIGHTEST = 0.74; // of the way to yellow: lighter is not seen on white
+
 /** Colours of a density from nothing (0) to much (1): dark to light in the dark theme, the other way in the light one. */
 export function densityColours(light: boolean): Uint32Array {
 	// from Viridis: even steps of lightness, the same for every colour vision
@@ -94,7 +96,7 @@ export function densityColours(light: boolean): Uint32Array {
 	];
 	const colours = new Uint32Array(256);
 	for (let i = 0; i < 256; i++) {
-		const x = ((light ? 255 - i : i) / 255) * (stops.length - 1);
+		const x = (light ? (1 - i / 255) * LIGHTEST : i / 255) * (stops.length - 1);
 		const at = Math.min(stops.length - 2, Math.floor(x));
 		const [a, b, f] = [stops[at]!, stops[at + 1]!, x - at];
 		const mix = (c: 0 | 1 | 2) => Math.round(a[c] + (b[c] - a[c]) * f);

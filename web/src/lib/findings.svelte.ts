@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `weir diagnose` finds in the trace: asked once, for the page and for the count in the navigation.
 
-import { api, type Diagnosis } from './api';
+import { api, type Diagnosis, type Finding } from './api';
 import { session } from './session.svelte';
 import { state as shared } from './state.svelte';
 
@@ -10,10 +10,13 @@ const SMALL = 2e6; // calls: of a trace with more the pass over all of them take
 class Findings {
 	/** How many; null: not known. */
 	count = $state<number | null>(null);
+	/** The one that costs most; null: there is none, or it is not known. */
+	worst = $state.raw<Finding | null>(null);
 	private asked = false;
 
 	learn(d: Diagnosis) {
 		this.count = d.rows.length;
+		this.worst = d.rows[0] ?? null;
 	}
 
 	/** Where the first page is looked at and something is wrong, that is the first page. */

@@ -43,6 +43,8 @@ export interface FlowEdge {
 	to_tid: number | null;
 	to_call: string;
 	to_end: number;
+	from_op: number | null;
+	to_op: number | null;
 	file: string | null;
 	pos: number | null;
 	bytes: number | null;
@@ -126,4 +128,76 @@ export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>): Space
 /** "bytes 65,536..65,551" */
 export function rangeOf(v: { from: number | null; to: number | null }): string {
 	return v.from === null || v.to === null ? '' : `bytes ${v.from.toLocaleString('en')}..${v.to.toLocaleString('en')}`;
+}
+
+/** A row of `weir flow --of`. */
+export interface FlowPlace {
+	depth: number;
+	host: string;
+	who: string;
+	call: string;
+	file: string | null;
+	at: number;
+	delay: number;
+	bytes: number | null;
+	via: string | null;
+}
+
+/** Places of one kind under one place: the same calls of the same process on the same file. */
+export interface Lineage {
+	place: FlowPlace;
+	calls: number;
+	bytes: number;
+	first: number;
+	last: number;
+	below: Lineage[];
+}
+
+/** The tree of places, given as rows in depth-first order, with equal places put together. */
+export function lineage(rows: FlowPlace[]): Lineage[] {
+	const roots: Lineage[] = [];
+	const keys = new WeakMap<Lineage[], Map<string, Lineage>>();
+	const path: Lineage[] = [];
+	for (const p of rows) {
+		path.length = Math.min(path.length, p.depth);
+		const under = path.length ? path[path.length - 1]!.below : roots;
+		const key = [p.via, p.host, p.who, p.call, p.file].join('\n');
+		let known = keys.get(under);
+		if (!known) keys.set(under, (known = new Map<string, Lineage>()));
+		let l = known.get(key);
+		if (!l) {
+			known.set(key, (l = { place: p, calls: 0, bytes: 0, first: p.delay, last: p.delay, below: [] }));
+			under.push(l);
+		}
+		l.calls++;
+		l.bytes += Math.max(0, p.bytes ?? 0);
+		l.first = Math.min(l.first, p.delay);
+		l.last = Math.max(l.last, p.delay);
+		path.push(l);
+	}
+	return roots;
+}
+
+/** Arrows that a few pixels do not tell apart, drawn as one. */
+export interface Bundle {
+	from: number;
+	to: number;
+	x0: number;
+	x1: number;
+	colour: string;
+	count: number;
+}
+
+/** Puts arrows together whose ends lie within `step` pixels of each other, of the same lanes and colour. */
+export function bundles(arrows: Arrow[], ends: (a: Arrow) => [number, number], colour: (a: Arrow) => string, step: number): Bundle[] {
+	const known = new Map<string, Bundle>();
+	for (const a of arrows) {
+		const [x0, x1] = ends(a);
+		const c = colour(a);
+		const key = `${a.from} ${a.to} ${Math.round(x0 / step)} ${Math.round(x1 / step)} ${c}`;
+		const b = known.get(key);
+		if (b) b.count++;
+		else known.set(key, { from: a.from, to: a.to, x0, x1, colour: c, count: 1 });
+	}
+	return [...known.values()];
 }

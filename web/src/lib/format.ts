@@ -74,6 +74,8 @@ export function rate(perSecond: number): string {
 /** A value by the type that the API names. */
 export function value(v: unknown, type: string, unit = ''): string {
 	if (v === null || v === undefined) return MISSING;
+	if (unit === '/s') return rate(Number(v));
+	if (unit.endsWith('/s')) return `${value(v, '', unit.slice(0, -2))}/s`;
 	if (type === 'dur' || unit === 'ns') return type === 'time' ? relative(Number(v)) : duration(Number(v));
 	if (type === 'size' || unit === 'bytes') return size(Number(v));
 	if (typeof v === 'number') return count(v);

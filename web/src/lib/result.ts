@@ -78,6 +78,8 @@ export function chartsFor(table: Table, sql = false): ChartKind[] {
 	if (window && numbers.length && distinct) kinds.push('lines');
 	if (!window && hist) kinds.push('hist');
 	if (!window && numbers.length && keys.length) kinds.push('bars');
+	// who asked for several numbers of each group wants to read them all; a picture shows one
+	if (told && !window && numbers.length > 1) return ['table', ...kinds];
 	// rows one by one are a table; drawn, too, where that is wished
 	const drawn = told || hist !== undefined || (sql && distinct && !keys.some(isNumber) && !ROWS_BY.includes(window?.name ?? ''));
 	return drawn ? [...kinds, 'table'] : ['table', ...kinds];

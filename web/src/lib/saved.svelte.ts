@@ -12,6 +12,8 @@ export interface Saved {
 	language: 'query' | 'sql';
 	/** Of its file; without one it is in this browser alone. */
 	name?: string;
+	/** The table without which there is nothing to ask: of ready questions. */
+	of?: string;
 }
 
 const EVERY_TRACE = 'weir-saved'; // where all were kept before they were files
@@ -120,13 +122,27 @@ class SavedQueries {
 
 export const saved = new SavedQueries();
 
-export const examples: Saved[] = [
+const ready: Saved[] = [
 	{ language: 'query', title: 'Slowest calls', q: 'class != wait | select start, dur, comm, op, file | sort dur desc | head 100' },
-	{ language: 'query', title: 'By operation', q: 'by op | count(), sum(bytes), sum(dur) as time, p50(dur), p99(dur), hist(dur)' },
-	{ language: 'query', title: 'Rate by operation', q: 'by op every $window | count()' },
+	{ language: 'query', title: 'By operation', q: 'by op | p50(dur), p99(dur), count(), sum(bytes), sum(dur) as time, hist(dur) | sort time desc' },
+	{ language: 'query', title: 'Rate by operation', q: 'by op every $window | rate() as calls' },
 	{ language: 'query', title: 'Latency over time', q: 'class in (data, meta, sync) | by every $window | hist(dur)' },
 	{ language: 'query', title: 'By file', q: 'by file | count(), sum(bytes), sum(dur) as time, p99(dur) | sort time desc | head 50' },
 	{ language: 'query', title: 'Errors', q: 'err is not null | by op, err, file | count()' },
 	{ language: 'query', title: 'Folders written to', q: 'op ~ "*write*" | by dir(path) as folder | sum(bytes), count() | sort sum desc' },
 	{ language: 'sql', title: 'SQL: calls by process', q: 'SELECT pid, comm, count(*) AS calls, sum(bytes) AS bytes FROM op_named GROUP BY ALL ORDER BY calls DESC LIMIT 20' },
+	// what became of the bytes: of weir record --content and weir flow --keep
+	{ language: 'query', of: 'chunk', title: 'Content: what became of it', q: 'from chunk | by outcome | count(), sum(size)' },
+	{ language: 'query', of: 'chunk', title: 'Content: data that is there again', q: 'from chunk | where form == piece and hash != 0 | by hash | count() as n, distinct(file) as files, sum(size) | where n > 1 | sort n desc | head 100' },
+	{ language: 'query', of: 'chunk', title: 'Content: by file and way', q: 'from chunk | where outcome is not null | by file, way | sum(size) as bytes, distinct(hash) as different | sort bytes desc | head 50' },
+	{ language: 'query', of: 'chunk', title: 'Content: zeros', q: 'from chunk | where hash == 0 and head is null and tail is null and outcome is not null | by file, way | sum(size) as zeros | sort zeros desc | head 50' },
+	{ language: 'query', of: 'edge', title: 'Flow: by reason', q: 'from edge | by via, certainty | count(), p50(dur), p99(dur)' },
+	{ language: 'query', of: 'edge', title: 'Flow: over time', q: 'from edge | by via every $window | count()' },
+	{ language: 'query', of: 'edge', title: 'Flow: files that processes share', q: 'from edge | where via == storage | by file | count() as reads, sum(bytes) | sort reads desc | head 50' },
+	{ language: 'query', of: 'edge', title: 'Flow: time on the way', q: 'from edge | where via in (stream, pipe) | by file | sum(bytes), p50(dur), p99(dur) as slow, max(dur) | sort slow desc | head 50' },
+	{ language: 'query', of: 'edge', title: 'Flow: who waits for whom', q: 'from edge | where via in (futex, lock) | by from_thread_id, to_thread_id | count() as n, p99(dur) | sort n desc | head 50' },
+	{ language: 'query', of: 'edge', title: 'Flow: what is contested', q: 'from edge | where certainty == contested | by via, file | count() as n, min(start), max(start) | sort n desc | head 50' },
 ];
+
+/** Ready questions that this trace can answer. */
+export const examples = (): Saved[] => ready.filter((s) => !s.of || session.trace?.rows[s.of]);

@@ -41,3 +41,55 @@ export function opColour(op: string, cls: string): string {
 	if (cls === 'data') return WRITES.test(op) ? 'write' : 'read';
 	return ['meta', 'sync', 'net', 'process', 'wait'].includes(cls) ? cls : 'other';
 }
+
+declare const __OPS__: string; // of vite.config.ts
+
+export interface Look {
+	/** By name. */
+	colour: string;
+	/** How strong: operations of one class are told apart by it. */
+	alpha: number;
+}
+
+const STRENGTHS = [1, 0.72, 0.52, 0.36];
+
+/** Of each operation its class, and how many before it have its colour. */
+const known = new Map<string, { cls: string; nth: number }>();
+const counts = new Map<string, number>();
+for (const of of __OPS__.split(',')) {
+	const [op, cls] = of.split(' ') as [string, string];
+	const colour = opColour(op, cls);
+	const nth = counts.get(colour) ?? 0;
+	known.set(op, { cls, nth });
+	counts.set(colour, nth + 1);
+}
+
+/** What operations look like, on every page alike; those of one chart that would look the same are told apart. */
+export function looksOf(ops: { name: string; class?: string }[]): Look[] {
+	const taken = new Set<string>();
+	return ops.map(({ name, class: cls }) => {
+		const of = known.get(name);
+		const colour = opColour(name, cls ?? of?.cls ?? 'other');
+		const own = of?.nth ?? 0;
+		const nth = STRENGTHS.map((_, i) => (own + i) % STRENGTHS.length).find((n) => !taken.has(`${colour} ${n}`)) ?? own % STRENGTHS.length;
+		taken.add(`${colour} ${nth}`);
+		return { colour, alpha: STRENGTHS[nth]! };
+	});
+}
+
+const NAMES = ['read', 'write', 'meta', 'sync', 'net', 'process', 'other', 'more1', 'more2', 'more3', 'more4', 'more5'];
+
+/** Colours of names that are neither operations nor classes, as of processes: a name has the same on every page, unless one before it in the chart has it. */
+export function looksOfNames(names: string[]): Look[] {
+	const taken = new Set<string>();
+	return names.map((name) => {
+		let hash = 0;
+		for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) >>> 0;
+		const colour = NAMES.map((_, i) => NAMES[(hash + i) % NAMES.length]!).find((c) => !taken.has(c)) ?? NAMES[hash % NAMES.length]!;
+		taken.add(colour);
+		return { colour, alpha: 1 };
+	});
+}
+
+/** The colours of a class. */
+export const classLook = (cls: string): Look => ({ colour: cls === 'data' ? 'read' : opColour('', cls), alpha: 1 });

@@ -37,6 +37,92 @@ static int append_line(struct buf *out, const char *text)
 	return r;
 }
 
+/* The names that DuckDB offers instead; 1 or negative. */
+static int append_near(struct buf *out, const char *text)
+{
+	static const char *const words[][2] = {{" Candidate bindings: ", " near it are "},
+					       {" Candidate tables: ", " near it are "},
+					       {" Did you mean ", " did you mean "}};
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		size_t len = strlen(words[i][0]);
+
+		while (text[0] == '\n' && text[1])
+			text++;
+		if (strncmp(text, words[i][0], len) != 0 &&
+		    strncmp(text, words[i][0] + 1, len - 1) != 0)
+			continue;
+		text += strncmp(text, words[i][0], len) == 0 ? len : len - 1;
+		r = buf_printf(out, "%s", words[i][1]);
+		r = r < 0 ? r : append_line(out, text);
+		return r < 0 ? r : 1;
+	}
+	r = append_line(out, text);
+	return r < 0 ? r : 1;
+}
+
+/* Messages that name parts of DuckDB or of a grammar, and what they say to who asked about a trace. */
+static const struct {
+	const char *before, *after; /* around the name that is kept */
+	const char *said;	    /* before it */
+	const char *end;	    /* behind it; NULL: near names follow */
+} plain[] = {
+	{"Referenced column ", " not found in FROM clause!", "there is no column ", NULL},
+	{"Referenced table ", " not found!", "there is no table ", NULL},
+	{"Table with name ", " does not exist!", "there is no table ", NULL},
+	{"Scalar Function with name ", " does not exist!", "there is no function ", NULL},
+	{"Aggregate Function with name ", " does not exist!", "there is no function ", NULL},
+	{"Table Function with name ", " does not exist!", "there is no function ", NULL},
+	{"No function matches the given name and argument types '", "'.",
+	 "no function takes these arguments: ", "; CAST(x AS ...) changes a type"},
+};
+
+/* Types whose values are listed are texts to who reads: ENUM('a', 'b', ...). */
+static int append_types(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len;
+	int r = 0;
+
+	while (text < end && r >= 0) {
+		const char *list = memmem(text, (size_t)(end - text), "ENUM(", 5);
+		const char *close = list;
+
+		r = buf_append(out, text, (size_t)((list ? list : end) - text));
+		if (!list || r < 0)
+			return r;
+		while (close < end && !(close[0] == '\'' && close[1] == ')'))
+			close++;
+		r = buf_append(out, "text", 4);
+		text = close < end ? close + 2 : end;
+	}
+	return r;
+}
+
+/* 1 where the message is one that is said in other words, 0 where it is not, or negative. */
+static int append_other_words(struct buf *out, const char *text)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		size_t before = strlen(plain[i].before);
+		const char *after = strstr(text, plain[i].after);
+		_cleanup_buf_ struct buf name = {0};
+		int r;
+
+		if (strncmp(text, plain[i].before, before) != 0 || !after || after < text + before)
+			continue;
+		r = append_types(&name, text + before, (size_t)(after - text) - before);
+		if (r >= 0)
+			r = buf_printf(out, "%s%s%s", plain[i].said, buf_str(&name),
+				       plain[i].end ? plain[i].end : "");
+		after += strlen(plain[i].after);
+		if (r < 0 || plain[i].end || !*after)
+			return r < 0 ? r : 1;
+		r = buf_append(out, ";", 1);
+		return r < 0 ? r : append_near(out, after);
+	}
+	return 0;
+}
+
 void message_place(const char *sql, size_t offset, char *out, size_t size)
 {
 	size_t line = 1, column = 1;
@@ -109,7 +195,7 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 		advice = strstr(text, "This limit was set by");
 	if (advice)
 		(void)put_memory(&line, text, advice);
-	else
+	else if (append_other_words(&line, text) == 0)
 		(void)append_line(&line, text);
 	if (position >= 0)
 		message_place(sql, (size_t)position, place, sizeof(place));

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/* alike.c: what `weir flow` --similar, --groups and --order answer. */
+#include "analysis/alike/alike.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/query.h"
+
+#define PERCENT_LEAST	50
+#define PERCENT_DEFAULT 80
+
+int alike_check(const struct alike_options *o, struct error *err)
+{
+	if (!alike_wanted(o)) {
+		if (o->by || o->least)
+			return error_set(err, -EINVAL, "%s is for --similar and --groups",
+					 o->by ? "--by" : "--least");
+		return 0;
+	}
+	if (!!o->similar + o->groups + o->order > 1)
+		return error_set(err, -EINVAL,
+				 "--similar, --groups, --order: one of them at a time");
+	if (o->by && strcmp(o->by, "call") != 0 && strcmp(o->by, "file") != 0)
+		return error_set(err, -EINVAL, "--by '%.40s': there are call and file", o->by);
+	if (o->by && o->order)
+		return error_set(err, -EINVAL, "--by is for --similar and --groups");
+	if (o->least && (o->least < PERCENT_LEAST || o->least > 100))
+		return error_set(err, -EINVAL, "--least %lld: from %d to 100 percent",
+				 (long long)o->least, PERCENT_LEAST);
+	return 0;
+}
+
+/* The calls for which an expression holds, by row; or the one call whose row it is. */
+static int alike_select(const struct alike *a, const char *text, struct map *ret, struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	_cleanup_(plan_freep) struct plan *plan = NULL;
+	struct query_error why = {0};
+	const struct batch *b;
+	const uint32_t *rows;
+	struct error no_number = {0};
+	ssize_t n = 0;
+	int64_t row;
+	int r;
+
+	if (parse_int(text, &row, &no_number) >= 0)
+		return map_set(ret, (uint64_t)row, 1);
+	r = query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why);
+
+	if (r < 0)
+		return error_set(err, r, "--similar '%s': %s", text, why.err.message);
+	const struct scan_request q = {.table = TABLE_OP,
+				       .columns = 1ull << OP_START,
+				       .from = a->run->from,
+				       .to = a->run->to,
+				       .filter = plan->where};
+
+	r = engine_scan_new(&scan, a->run->store, &q, err);
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = map_set(ret, (uint64_t)batch_row_id(b, rows[i]), 1);
+	}
+	if (r >= 0 && n < 0)
+		return (int)n;
+	if (r >= 0 && !ret->count)
+		return error_set(err, -EINVAL, "--similar '%s': there is no such call", text);
+	return r;
+}
+
+static int alike_answer(struct alike *a, const struct alike_options *o, const struct map *of,
+			struct analysis_result *out)
+{
+	double least = (double)(o->least ? o->least : PERCENT_DEFAULT) / 100;
+	int r = alike_make_kinds(a);
+
+	if (r < 0)
+		return r;
+	if (o->similar)
+		return alike_put_similar(a, of, least, out);
+	if (o->order) {
+		r = alike_make_order(a);
+		return r < 0 ? r : alike_put_order(a, o, out);
+	}
+	r = alike_link_kinds(a);
+	if (r >= 0)
+		r = alike_make_groups(a, least);
+	return r < 0 ? r : alike_put_groups(a, o, out);
+}
+
+int alike_run(struct alike **ret, const struct analysis_input *in, const struct alike_options *o,
+	      struct analysis_result *out, struct error *err)
+{
+	struct alike *a = *ret = calloc(1, sizeof(*a));
+	_cleanup_(map_free) struct map of = {0};
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->in = in;
+	a->run = &in->runs[0];
+	a->dims = store_dims(a->run->store);
+	a->unit = o->by && !strcmp(o->by, "file") ? ALIKE_FILES : ALIKE_CALLS;
+	r = o->similar ? alike_select(a, o->similar, &of, err) : 0;
+	if (r >= 0)
+		r = alike_read_calls(a, err);
+	if (r < 0)
+		return r;
+	r = alike_answer(a, o, &of, out);
+	if (r == -ENODATA)
+		return error_set(err, -EINVAL,
+				 "--similar '%s': what these calls moved was not recorded "
+				 "(weir record --content=chunks)",
+				 o->similar);
+	if (r == -E2BIG)
+		return error_set(
+			err, -EINVAL,
+			"--similar '%s': these calls moved more than 1,000 different data; "
+			"select fewer",
+			o->similar);
+	if (r == -EINTR)
+		return error_set(err, r, "interrupted");
+	return r < 0 ? error_errno(err, r, "comparing content") : 0;
+}
+
+void alike_free(struct alike *a)
+{
+	if (!a)
+		return;
+	free(a->calls);
+	map_free(&a->by_start);
+	map_free(&a->last);
+	free(a->parts);
+	free(a->elements);
+	free(a->kinds);
+	free(a->signatures);
+	free(a->links);
+	free(a->groups);
+	free(a->reads);
+	free(a->epochs);
+	free(a);
+}
+
+int alike_members(const struct alike *a, struct buf *to)
+{
+	return buf_printf(
+		to,
+		",\n\"parts\": \"%s\", \"hashes\": %d, \"error\": %.4f, \"calls\": %llu, "
+		"\"unknown\": %llu, \"kinds\": %zu, \"compared\": %llu, \"once\": %llu, "
+		"\"calls_left_out\": %llu, \"parts_left_out\": %llu, \"sets_left_out\": "
+		"%llu, \"pairs_left_out\": %llu, \"rows_left_out\": %llu",
+		a->cuts ? "cut" : "piece", ALIKE_HASHES, 0.5 / 16, (unsigned long long)a->content,
+		(unsigned long long)a->unknown, a->kind_count, (unsigned long long)a->compared,
+		(unsigned long long)a->once, (unsigned long long)a->calls_left_out,
+		(unsigned long long)a->parts_left_out, (unsigned long long)a->sets_left_out,
+		(unsigned long long)a->pairs_left_out, (unsigned long long)a->rows_left_out);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alike.h: which data is equal or similar, and in which order it is read again, from the hashes of a recording with --content.
+ *
+ *   alike_calls.c   calls that moved bytes, and the hashes of their parts (table chunk)
+ *   alike_kinds.c   calls with equal bytes are one kind; of each kind, or of each file, the set of its parts
+ *   alike_links.c   pairs of sets that are similar
+ *   alike_order.c   reads by epoch, and how alike the orders of two epochs are
+ *   alike_rows.c    tables
+ *
+ * What is compared is a set of parts: cuts by content (record --content=chunks), else pieces of 4 KiB by position. Similarity is
+ * Jaccard's: parts that two sets have in common, of those that one of them has; a part counts once, whatever its size. It is
+ * estimated by MinHash (Broder, "On the resemblance and containment of documents", 1997) with 256 hash functions, whose
+ * standard error is sqrt(J (1 - J) / 256), 3.1 % at most; pairs to compare are found by bands of four of them (locality-sensitive
+ * hashing: Indyk and Motwani, 1998). All that is shown is exact: the pair's sets are compared.
+ */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "base/map.h"
+
+#define ALIKE_NONE	 UINT32_MAX
+#define ALIKE_CALLS_MAX	 (3u << 20)  /* calls with content: 360 MB */
+#define ALIKE_PARTS_MAX	 (20u << 20) /* parts of all of them: 320 MB while they are gathered */
+#define ALIKE_SIGNED_MAX (1u << 18)  /* sets of two parts or more: 256 MB */
+#define ALIKE_LINKS_MAX	 (4u << 20)
+#define ALIKE_NEAR_MAX	 64 /* of one band with equal hashes: that many are compared with the next */
+
+#define ALIKE_HASHES 256
+#define ALIKE_BAND   4
+#define ALIKE_BANDS  (ALIKE_HASHES / ALIKE_BAND)
+#define ALIKE_LEAST \
+	0.5 /* pairs below are not looked for; at it 1.6 % are not found, at 0.6 0.014 % */
+#define ALIKE_MARGIN \
+	0.125 /* four standard errors: what is estimated that far below is not compared */
+
+/* What is compared: the data of a call, or all that went into or came from a file. */
+enum alike_unit { ALIKE_CALLS, ALIKE_FILES };
+
+struct alike_call {
+	int64_t row_id, start, end, thread_id, file_id, pos, bytes;
+	uint64_t joined;  /* hash of its bytes from the first on, up to `done` */
+	uint64_t ordered; /* of its parts in order */
+	int64_t done;	  /* bytes whose hash is known */
+	uint32_t before;  /* the call before it on the same file, the same way; ALIKE_NONE */
+	uint32_t kind;
+	uint16_t op;
+	uint8_t way; /* enum chunk_way */
+	bool copies : 1, whole : 1, odd : 1, missing : 1;
+};
+
+/* A part of a call, until sets are made. */
+struct alike_part {
+	uint64_t hash;
+	uint32_t call;
+};
+
+struct alike_kind {
+	uint64_t at;	/* of its set in `elements` */
+	uint32_t len;	/* of the set */
+	uint32_t first; /* call */
+	uint32_t calls;
+	uint32_t group;	    /* ALIKE_NONE: it is alone */
+	int64_t bytes;	    /* of one of its calls; of a file: of all */
+	uint32_t signature; /* ALIKE_NONE: none */
+	bool zeros;	    /* all of its bytes are 0 */
+};
+
+/* Two kinds whose sets are similar. */
+struct alike_link {
+	uint32_t a, b;
+	float exact, estimate;
+};
+
+struct alike_group {
+	uint32_t number, kinds;
+	uint64_t calls, bytes;
+	uint32_t first; /* its first kind */
+	float least;	/* of the links that hold it together */
+};
+
+/* How the reads of an epoch are ordered, against those of the epoch before. */
+struct alike_epoch {
+	uint64_t reads, bytes;
+	int64_t from, to;
+	uint32_t common;	/* kinds that are read once in both */
+	double tau, neighbours; /* NAN: fewer than two are common */
+	const char *order;	/* NULL likewise */
+};
+
+struct alike_read {
+	uint32_t call, epoch, place;
+};
+
+struct alike {
+	const struct analysis_input *in;
+	const struct analysis_run *run;
+	const struct dims *dims;
+	enum alike_unit unit;
+	bool cuts; /* parts are cuts */
+
+	struct alike_call *calls;
+	size_t call_count, call_cap;
+	struct map by_start; /* of a call -> its number */
+	struct map last;     /* file and way -> call, while calls are read */
+	struct alike_part *parts;
+	size_t part_count, part_cap;
+
+	uint64_t *elements;
+	struct alike_kind *kinds;
+	size_t kind_count, kind_cap;
+	uint32_t *signatures; /* [ALIKE_HASHES] each */
+	size_t signature_count;
+	struct alike_link *links; /* enough of them to join what is joined at any threshold */
+	size_t link_count, link_cap;
+	struct alike_group *groups; /* largest first */
+	size_t group_count;
+
+	struct alike_read *reads; /* by epoch, in order */
+	size_t read_count;
+	struct alike_epoch *epochs;
+	size_t epoch_count;
+	uint64_t once; /* reads whose data is not read again */
+
+	/* counted */
+	uint64_t content;	 /* calls that have any */
+	uint64_t unknown;	 /* calls of which not all bytes have a hash */
+	uint64_t calls_left_out; /* beyond the limits */
+	uint64_t parts_left_out, sets_left_out, pairs_left_out, rows_left_out;
+	uint64_t compared; /* pairs, exactly */
+};
+
+/* What is wanted of it: of weir flow's options. */
+struct alike_options {
+	const char *similar; /* an expression, or the row of a call; NULL */
+	const char *by;	     /* "call", "file"; NULL: call */
+	bool groups, order, list;
+	int64_t least, most;
+};
+static inline bool alike_wanted(const struct alike_options *o)
+{
+	return o->similar || o->groups || o->order;
+}
+
+/* -EINVAL with a message where options mean nothing. */
+int alike_check(const struct alike_options *o, struct error *err);
+/* All of it into tables of the result. *ret is alike_free()'d by the caller in either case. 0 or negative with a message. */
+int alike_run(struct alike **ret, const struct analysis_input *in, const struct alike_options *o,
+	      struct analysis_result *out, struct error *err);
+void alike_free(struct alike *a);
+/* Appends the members of the document. */
+int alike_members(const struct alike *a, struct buf *to);
+
+/* ---- between its files ---- */
+
+/* Reads calls, then their parts. */
+int alike_read_calls(struct alike *a, struct error *err);
+/* Makes kinds and their sets of what was read, and signatures. 0 or -ENOMEM. */
+int alike_make_kinds(struct alike *a);
+/* The share of parts that two kinds have in common, estimated and exactly; the first is -1 where a kind has no signature. */
+double alike_estimate(const struct alike *a, uint32_t x, uint32_t y);
+double alike_exact(const struct alike *a, uint32_t x, uint32_t y);
+/* Whether sets of so many parts can have that much in common. */
+static inline bool alike_can(const struct alike *a, uint32_t x, uint32_t y, double least)
+{
+	uint32_t p = a->kinds[x].len, q = a->kinds[y].len;
+
+	return (double)MIN(p, q) >= least * (double)MAX(p, q);
+}
+/* Finds links, and groups of at least so much. 0, -ENOMEM, or -EINTR. */
+int alike_link_kinds(struct alike *a);
+int alike_make_groups(struct alike *a, double least);
+/* Epochs of reads. 0 or -ENOMEM. */
+int alike_make_order(struct alike *a);
+
+/* alike_rows.c: the tables. -ENODATA: the calls in `of` have no content; -E2BIG: too many different data. */
+int alike_put_similar(struct alike *a, const struct map *of, double least,
+		      struct analysis_result *out);
+int alike_put_groups(struct alike *a, const struct alike_options *o, struct analysis_result *out);
+int alike_put_order(struct alike *a, const struct alike_options *o, struct analysis_result *out);

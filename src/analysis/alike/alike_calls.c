@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/* alike_calls.c: calls that moved bytes, in the order of their ends, and the hashes of what they moved. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/alike/alike.h"
+#include "names/names.h"
+#include "schema/content_hash.h"
+#include "schema/ops.h"
+
+#define CALL_COLUMNS                                                                  \
+	(1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_KIND | \
+	 1ull << OP_OP | 1ull << OP_BYTES | 1ull << OP_FILE_ID | 1ull << OP_POS)
+#define PART_COLUMNS                                                                             \
+	(1ull << CHUNK_START | 1ull << CHUNK_THREAD_ID | 1ull << CHUNK_WAY | 1ull << CHUNK_POS | \
+	 1ull << CHUNK_CALL_POS | 1ull << CHUNK_SIZE | 1ull << CHUNK_FORM | 1ull << CHUNK_HASH | \
+	 1ull << CHUNK_HEAD | 1ull << CHUNK_TAIL)
+
+#define CUT_BYTES_MOST	 32768
+#define CALL_BYTES_LIMIT (1ll << 38) /* more was never moved by one call */
+
+/* By which rows of chunk name their call. Of two calls in 10^13 it is the same by accident. */
+static uint64_t start_key(int64_t thread_id, int64_t start)
+{
+	return hash_u64(hash_u64((uint64_t)thread_id) ^ (uint64_t)start);
+}
+
+/* ---- calls ---- */
+
+static int alike_call_add(struct alike *a, const struct batch *b, uint32_t row, int64_t end)
+{
+	int64_t op = batch_get(b, OP_OP, row, -1);
+	struct alike_call c = {
+		.row_id = batch_row_id(b, row),
+		.end = end,
+		.start = batch_get(b, OP_START, row, INT64_MIN),
+		.thread_id = batch_get(b, OP_THREAD_ID, row, -1),
+		.file_id = batch_get(b, OP_FILE_ID, row, -1),
+		.pos = batch_get(b, OP_POS, row, -1),
+		.bytes = MIN(batch_get(b, OP_BYTES, row, 0), (int64_t)CALL_BYTES_LIMIT),
+		.kind = ALIKE_NONE,
+		.before = ALIKE_NONE,
+		.op = (uint16_t)(op >= 0 && op < OP_CODE_MAX ? op : OP_CODE_NUMBERED),
+	};
+	uint64_t key, before;
+	int r;
+
+	if (c.bytes <= 0 || c.thread_id < 0 || c.start == INT64_MIN ||
+	    batch_get(b, OP_KIND, row, KIND_SYSCALL) != KIND_SYSCALL)
+		return 0;
+	if (a->call_count >= ALIKE_CALLS_MAX) {
+		a->calls_left_out++;
+		return 0;
+	}
+	c.copies = op_copy(c.op) != OP_COPY_NONE;
+	c.way = op_way(c.op) == OP_WAY_OUT ? WAY_OUT : WAY_IN;
+	key = hash_u64((uint64_t)c.file_id) ^ c.way;
+	if (c.file_id >= 0 && map_get(&a->last, key, &before))
+		c.before = (uint32_t)before;
+	if (grow((void **)&a->calls, &a->call_cap, a->call_count + 1, sizeof(*a->calls)) < 0)
+		return -ENOMEM;
+	a->calls[a->call_count] = c;
+	r = map_set(&a->by_start, start_key(c.thread_id, c.start), a->call_count);
+	if (r >= 0)
+		r = map_set(&a->last, key, a->call_count);
+	a->call_count++;
+	return r;
+}
+
+/* ---- parts ---- */
+
+static int alike_part_add(struct alike *a, uint32_t call, uint64_t hash)
+{
+	if (a->part_count >= ALIKE_PARTS_MAX) {
+		a->parts_left_out++;
+		return 0;
+	}
+	if (grow((void **)&a->parts, &a->part_cap, a->part_count + 1, sizeof(*a->parts)) < 0)
+		return -ENOMEM;
+	a->parts[a->part_count++] = (struct alike_part){hash, call};
+	return 0;
+}
+
+/* A cut belongs to each call that moved some of it: the one that ended it and those before, where it began in them. */
+static int alike_cut(struct alike *a, uint32_t call, int64_t call_pos, uint64_t hash)
+{
+	int r = alike_part_add(a, call, hash);
+
+	if (call_pos < -CUT_BYTES_MOST) /* no cut is as long */
+		return r;
+	for (uint32_t c = a->calls[call].before; call_pos < 0 && c != ALIKE_NONE && r >= 0;
+	     c = a->calls[c].before) {
+		r = alike_part_add(a, c, hash);
+		call_pos += a->calls[c].bytes;
+		if (a->parts_left_out)
+			break;
+	}
+	return r;
+}
+
+/* A piece, or a part of one: what it is by its bytes and by where in its piece they lie. */
+static uint64_t part_hash(uint64_t hash, int64_t size, int64_t pos, struct bytes head,
+			  struct bytes tail)
+{
+	uint64_t x = hash_u64(hash) + (uint64_t)size;
+
+	if (size == CONTENT_PIECE)
+		return x;
+	x = hash_u64(x) + (uint64_t)pos % CONTENT_PIECE;
+	if (head.len)
+		x = hash_u64(x) ^ hash_bytes(head.data, head.len);
+	return tail.len ? hash_u64(x + 1) ^ hash_bytes(tail.data, tail.len) : x;
+}
+
+/* Goes on with the hash of the call's bytes, where its pieces begin at its first byte. */
+static void call_join(struct alike_call *c, uint64_t hash, int64_t size, int64_t pos,
+		      int64_t call_pos, struct bytes head, struct bytes tail)
+{
+	uint64_t word = 0;
+
+	if (c->odd || pos % CONTENT_PIECE || call_pos != c->done || head.len) {
+		c->odd = true;
+		return;
+	}
+	if (tail.len) {
+		memcpy(&word, tail.data, MIN(tail.len, sizeof(word)));
+		hash += content_hash_word(word, (uint32_t)(size / 8));
+	}
+	c->joined = content_hash_join(c->joined, hash, (uint64_t)(c->done / CONTENT_PIECE));
+}
+
+static int alike_piece(struct alike *a, uint32_t call, const struct batch *b, uint32_t row,
+		       uint64_t hash, int64_t size)
+{
+	struct alike_call *c = &a->calls[call];
+	struct bytes head = batch_get_bytes(b, CHUNK_HEAD, row),
+		     tail = batch_get_bytes(b, CHUNK_TAIL, row);
+	int64_t pos = batch_get(b, CHUNK_POS, row, -1);
+	uint64_t part;
+
+	if (pos < 0 || size > CONTENT_PIECE)
+		return 0;
+	part = part_hash(hash, size, pos, head, tail);
+	if (!c->whole)
+		call_join(c, hash, size, pos, batch_get(b, CHUNK_CALL_POS, row, -1), head, tail);
+	c->ordered = hash_u64(c->ordered + part);
+	c->done += size;
+	return a->cuts ? 0 : alike_part_add(a, call, part);
+}
+
+static int alike_part_row(struct alike *a, const struct batch *b, uint32_t row)
+{
+	int64_t thread_id = batch_get(b, CHUNK_THREAD_ID, row, -1),
+		size = batch_get(b, CHUNK_SIZE, row, 0),
+		call_pos = batch_get(b, CHUNK_CALL_POS, row, 0),
+		way = batch_get(b, CHUNK_WAY, row, WAY_COUNT);
+	uint64_t hash = (uint64_t)batch_get(b, CHUNK_HASH, row, 0), at;
+	struct alike_call *c;
+
+	if (!map_get(&a->by_start, start_key(thread_id, batch_get(b, CHUNK_START, row, INT64_MIN)),
+		     &at))
+		return 0; /* of a call that was not selected */
+	c = &a->calls[at];
+	if (size <= 0 ||
+	    (c->copies && way == WAY_OUT)) /* what was copied has rows for both files */
+		return 0;
+	if (batch_is_null(b, CHUNK_HASH, row)) {
+		c->missing = true;
+		return 0;
+	}
+	switch ((enum chunk_form)batch_get(b, CHUNK_FORM, row, FORM_COUNT)) {
+	case FORM_PIECE:
+	case FORM_PART:
+		return alike_piece(a, (uint32_t)at, b, row, hash, size);
+	case FORM_BUFFER:
+		if (call_pos == 0 && size == c->bytes) {
+			c->whole = true;
+			c->joined = hash;
+		}
+		return 0;
+	case FORM_CUT:
+		return a->cuts ? alike_cut(a, (uint32_t)at, call_pos,
+					   hash_u64(hash) + (uint64_t)size)
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+/* ---- the passes ---- */
+
+/* Whether the trace has cuts by content: then parts are these. */
+static int alike_look_for_cuts(struct alike *a, struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct scan_request q = {.table = TABLE_CHUNK,
+				       .columns = 1ull << CHUNK_FORM,
+				       .from = a->run->from,
+				       .to = a->run->to};
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int r = engine_scan_new(&scan, a->run->store, &q, err);
+
+	while (r >= 0 && !a->cuts && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		for (ssize_t i = 0; i < n && !a->cuts; i++)
+			a->cuts = batch_get(b, CHUNK_FORM, rows[i], FORM_COUNT) == FORM_CUT;
+	}
+	return r < 0 ? r : (int)MIN(n, (ssize_t)0);
+}
+
+int alike_read_calls(struct alike *a, struct error *err)
+{
+	const struct scan_request q[] = {
+		{.table = TABLE_OP,
+		 .columns = CALL_COLUMNS,
+		 .from = a->run->from,
+		 .to = a->run->to,
+		 .filter = a->run->where},
+		/* the cut that a call began may end in one behind the range */
+		{.table = TABLE_CHUNK,
+		 .columns = PART_COLUMNS,
+		 .from = a->run->from,
+		 .to = INT64_MAX},
+	};
+	int r = alike_look_for_cuts(a, err);
+
+	for (size_t i = 0; i < ARRAY_SIZE(q) && r >= 0; i++) {
+		_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+		const struct batch *b;
+		const uint32_t *rows;
+		ssize_t n = 0;
+
+		r = engine_scan_new(&scan, a->run->store, &q[i], err);
+		while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+			if (analysis_stopped(a->in))
+				return error_set(err, -EINTR, "interrupted");
+			for (ssize_t k = 0; k < n && r >= 0; k++)
+				r = i ? alike_part_row(a, b, rows[k])
+				      : alike_call_add(a, b, rows[k],
+						       engine_scan_end(scan, rows[k]));
+		}
+		if (r >= 0 && n < 0)
+			return (int)n;
+		map_free(&a->last);
+	}
+	map_free(&a->by_start);
+	return r;
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/* alike_kinds.c: what is compared: calls whose bytes are equal are one kind, or all calls of a file are. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/alike/alike.h"
+#include "names/names.h"
+
+#define FILE_KEY (1ull << 63)
+
+/* What calls with the same bytes have in common, and no others; false: not all of the call's bytes have a hash. */
+static bool kind_key(const struct alike_call *c, uint64_t *ret)
+{
+	bool all = !c->missing && c->done == c->bytes;
+
+	if (!c->whole && !all)
+		return false;
+	if (c->whole || !c->odd)
+		*ret = hash_u64(c->joined + hash_u64((uint64_t)c->bytes));
+	else
+		*ret = hash_u64(c->ordered ^ hash_u64((uint64_t)c->bytes) ^ FILE_KEY);
+	return true;
+}
+
+static uint64_t alike_file_key(const struct alike *a, const struct alike_call *c)
+{
+	return (uint64_t)names_inode(a->dims, c->file_id) << 1 | c->way;
+}
+
+/* The kind of a key, made on first use. Its number or -ENOMEM. */
+static int64_t kind_under(struct alike *a, struct map *by_key, uint64_t key, uint32_t call)
+{
+	uint64_t at;
+
+	if (map_get(by_key, key, &at))
+		return (int64_t)at;
+	if (grow((void **)&a->kinds, &a->kind_cap, a->kind_count + 1, sizeof(*a->kinds)) < 0)
+		return -ENOMEM;
+	at = a->kind_count++;
+	a->kinds[at] = (struct alike_kind){
+		.first = call, .group = ALIKE_NONE, .signature = ALIKE_NONE, .zeros = true};
+	return map_set(by_key, key, at) < 0 ? -ENOMEM : (int64_t)at;
+}
+
+static int kinds_find(struct alike *a)
+{
+	_cleanup_(map_free) struct map by_key = {0};
+
+	for (size_t i = 0; i < a->call_count; i++) {
+		struct alike_call *c = &a->calls[i];
+		bool any = c->done || c->whole, known;
+		struct alike_kind *k;
+		uint64_t key = 0;
+		int64_t at;
+
+		a->content += any || c->missing;
+		known = kind_key(c, &key);
+		a->unknown += (any || c->missing) && !known;
+		if (a->unit == ALIKE_FILES)
+			key = alike_file_key(a, c);
+		if (a->unit == ALIKE_FILES ? !any || c->file_id < 0 : !known)
+			continue;
+		at = kind_under(a, &by_key, key, (uint32_t)i);
+		if (at < 0)
+			return (int)at;
+		c->kind = (uint32_t)at;
+		k = &a->kinds[at];
+		k->calls++;
+		k->zeros &= known && !c->joined && (c->whole || !c->odd);
+		k->bytes = a->unit == ALIKE_FILES ? k->bytes + c->bytes : c->bytes;
+	}
+	return 0;
+}
+
+/* ---- sets ---- */
+
+/* Parts count for a kind where they are of its first call, or it is a file. */
+static bool part_is_compared(const struct alike *a, const struct alike_part *p)
+{
+	uint32_t kind = a->calls[p->call].kind;
+
+	return kind != ALIKE_NONE && (a->unit == ALIKE_FILES || a->kinds[kind].first == p->call);
+}
+
+static int element_compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Sorts a set and leaves each element once. */
+static uint32_t set_make(uint64_t *set, uint32_t len)
+{
+	uint32_t n = 0;
+
+	qsort(set, len, sizeof(*set), element_compare);
+	for (uint32_t i = 0; i < len; i++) {
+		if (!n || set[n - 1] != set[i])
+			set[n++] = set[i];
+	}
+	return n;
+}
+
+static int sets_make(struct alike *a)
+{
+	uint64_t at = 0;
+
+	a->elements = malloc((a->part_count + a->kind_count + 1) * sizeof(*a->elements));
+	if (!a->elements)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->part_count; i++) {
+		if (part_is_compared(a, &a->parts[i]))
+			a->kinds[a->calls[a->parts[i].call].kind].len++;
+	}
+	for (size_t i = 0; i < a->kind_count; i++) {
+		struct alike_kind *k = &a->kinds[i];
+		const struct alike_call *c = &a->calls[k->first];
+
+		k->at = at;
+		at += k->len ? k->len : 1;
+		if (!k->len) /* its parts are not known: all of it is one */
+			a->elements[k->at] = hash_u64(c->joined) + (uint64_t)c->bytes;
+		k->signature = 0; /* filled so far */
+	}
+	for (size_t i = 0; i < a->part_count; i++) {
+		if (part_is_compared(a, &a->parts[i])) {
+			struct alike_kind *k = &a->kinds[a->calls[a->parts[i].call].kind];
+
+			a->elements[k->at + k->signature++] = a->parts[i].hash;
+		}
+	}
+	free(a->parts);
+	a->parts = NULL;
+	for (size_t i = 0; i < a->kind_count; i++) {
+		struct alike_kind *k = &a->kinds[i];
+
+		k->len = k->len ? set_make(a->elements + k->at, k->len) : 1;
+		k->signature = ALIKE_NONE;
+	}
+	return 0;
+}
+
+/* ---- signatures ---- */
+
+/*
+ * The least value of each of 256 hash functions over a set: x -> the high half of a * x + b, with odd a (Dietzfelbinger et al., "A
+ * reliable randomized algorithm for the closest-pair problem", 1997). Elements are hashes already.
+ */
+struct hashers {
+	uint64_t a[ALIKE_HASHES], b[ALIKE_HASHES];
+};
+
+static void sign(const struct hashers *f, const uint64_t *set, uint32_t len, uint32_t *to)
+{
+	memset(to, 0xff, ALIKE_HASHES * sizeof(*to));
+	for (uint32_t k = 0; k < len; k++) {
+		uint64_t x = hash_u64(set[k]);
+
+		for (uint32_t i = 0; i < ALIKE_HASHES; i++) {
+			uint32_t h = (uint32_t)((f->a[i] * x + f->b[i]) >> 32);
+
+			to[i] = MIN(to[i], h);
+		}
+	}
+}
+
+static int kinds_sign(struct alike *a)
+{
+	struct hashers f;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < ALIKE_HASHES; i++) {
+		f.a[i] = hash_u64(2 * i) | 1;
+		f.b[i] = hash_u64(2 * i + 1);
+	}
+	for (size_t i = 0; i < a->kind_count; i++) {
+		if (a->kinds[i].len < 2 || a->kinds[i].zeros)
+			continue; /* equal or nothing */
+		if (count < ALIKE_SIGNED_MAX)
+			a->kinds[i].signature = (uint32_t)count++;
+		else
+			a->sets_left_out++;
+	}
+	a->signatures = malloc((count + 1) * ALIKE_HASHES * sizeof(*a->signatures));
+	if (!a->signatures)
+		return -ENOMEM;
+	a->signature_count = count;
+	for (size_t i = 0; i < a->kind_count; i++) {
+		const struct alike_kind *k = &a->kinds[i];
+
+		if (k->signature != ALIKE_NONE)
+			sign(&f, a->elements + k->at, k->len,
+			     a->signatures + (size_t)k->signature * ALIKE_HASHES);
+	}
+	return 0;
+}
+
+int alike_make_kinds(struct alike *a)
+{
+	int r = kinds_find(a);
+
+	if (r >= 0)
+		r = sets_make(a);
+	return r < 0 ? r : kinds_sign(a);
+}
+
+double alike_estimate(const struct alike *a, uint32_t x, uint32_t y)
+{
+	uint32_t p = a->kinds[x].signature, q = a->kinds[y].signature, same = 0;
+
+	if (p == ALIKE_NONE || q == ALIKE_NONE)
+		return -1;
+	for (size_t i = 0; i < ALIKE_HASHES; i++)
+		same += a->signatures[(size_t)p * ALIKE_HASHES + i] ==
+			a->signatures[(size_t)q * ALIKE_HASHES + i];
+	return (double)same / ALIKE_HASHES;
+}
+
+double alike_exact(const struct alike *a, uint32_t x, uint32_t y)
+{
+	const struct alike_kind *p = &a->kinds[x], *q = &a->kinds[y];
+	const uint64_t *s = a->elements + p->at, *t = a->elements + q->at;
+	uint32_t i = 0, k = 0, same = 0;
+
+	while (i < p->len && k < q->len) {
+		if (s[i] == t[k])
+			same++, i++, k++;
+		else if (s[i] < t[k])
+			i++;
+		else
+			k++;
+	}
+	return (double)same / (double)(p->len + q->len - same);
+}

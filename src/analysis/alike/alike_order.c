@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * alike_order.c: which data is read again, and in which order. Of data that is read n times the k-th read is of epoch k; of data
+ * that is there several times (copies of a block are common) as many reads are of one epoch as there are copies. So epochs need no
+ * marks, and may overlap where the last reads of one come after the first of the next.
+ *
+ * Two orders are compared over the kinds of data that both have once:
+ *
+ *   tau          Kendall, "A new measure of rank correlation", Biometrika 30, 1938: pairs in the same order less pairs in the
+ *                other, of all: 1 the same order, -1 reversed, near 0 shuffled. A random order of n has the variance
+ *                2(2n + 5) / 9n(n - 1); up to three standard deviations from 0 are called shuffled.
+ *   neighbours   of the pairs that follow each other directly in one, the share that does so in the other: 1 less the R-distance of
+ *                Campos, Laguna and Marti, "Context-independent scatter and tabu search for permutation problems", 2005, of its
+ *                most. It shows runs: files in a random order, each read from its beginning, keep neighbours and lose tau.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/alike/alike.h"
+#include "names/names.h"
+#include "schema/vocab.h"
+
+#define EPOCHS_MAX 10000
+
+static bool read_is(const struct alike *a, const struct alike_call *c)
+{
+	struct dims_file room;
+	const struct dims_file *f;
+
+	if (c->way != WAY_IN || c->copies || c->kind == ALIKE_NONE)
+		return false;
+	f = c->file_id >= 0 ? dims_file(a->dims, c->file_id, &room) : NULL;
+	return f && (f->type == FILE_TYPE_REGULAR || f->type == FILE_TYPE_BLOCK);
+}
+
+/* ---- epochs ---- */
+
+/* How often each kind is read. */
+static uint32_t *reads_count(struct alike *a)
+{
+	uint32_t *reads = calloc(a->kind_count + 1, sizeof(*reads));
+
+	for (size_t i = 0; reads && i < a->call_count; i++) {
+		if (read_is(a, &a->calls[i])) {
+			reads[a->calls[i].kind]++;
+			a->read_count++;
+		}
+	}
+	return reads;
+}
+
+/* The number of times that most of the data, by size, is read; 1: nothing is read again. */
+static int epochs_count(const struct alike *a, const uint32_t *reads, uint32_t *ret)
+{
+	_cleanup_(map_free) struct map bytes = {0};
+	uint64_t times, sum, most = 0;
+	size_t pos = 0;
+	int r = 0;
+
+	*ret = 1;
+	for (size_t i = 0; i < a->kind_count && r >= 0; i++) {
+		sum = 0;
+		if (reads[i] < 2)
+			continue;
+		map_get(&bytes, reads[i], &sum);
+		r = map_set(&bytes, reads[i], sum + (uint64_t)a->kinds[i].bytes);
+	}
+	while (map_next(&bytes, &pos, &times, &sum)) {
+		if (sum > most || (sum == most && times < *ret)) {
+			most = sum;
+			*ret = (uint32_t)MIN(times, (uint64_t)EPOCHS_MAX);
+		}
+	}
+	return r;
+}
+
+static int read_compare(const void *a, const void *b)
+{
+	const struct alike_read *x = a, *y = b;
+
+	if (x->epoch != y->epoch)
+		return x->epoch < y->epoch ? -1 : 1;
+	return (x->call > y->call) - (x->call < y->call);
+}
+
+/* Gives each read its epoch; what is read once has none. */
+static int reads_find(struct alike *a, const uint32_t *reads, uint32_t epochs)
+{
+	_cleanup_free_ uint32_t *done = calloc(a->kind_count + 1, sizeof(*done));
+	size_t n = 0;
+
+	a->reads = malloc((a->read_count + 1) * sizeof(*a->reads));
+	if (!done || !a->reads)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->call_count; i++) {
+		uint32_t kind = a->calls[i].kind, copies, epoch;
+
+		if (!read_is(a, &a->calls[i]))
+			continue;
+		if (reads[kind] < 2) {
+			a->once++;
+			continue;
+		}
+		copies = MAX((reads[kind] + epochs / 2) / epochs, 1u);
+		epoch = MIN(done[kind]++ / copies, (uint32_t)EPOCHS_MAX - 1);
+		a->epoch_count = MAX(a->epoch_count, (size_t)epoch + 1);
+		a->reads[n++] = (struct alike_read){.call = (uint32_t)i, .epoch = epoch};
+	}
+	a->read_count = n;
+	qsort(a->reads, n, sizeof(*a->reads), read_compare);
+	for (size_t i = 0; i < n; i++)
+		a->reads[i].place = i && a->reads[i - 1].epoch == a->reads[i].epoch
+					    ? a->reads[i - 1].place + 1
+					    : 0;
+	return 0;
+}
+
+/* ---- orders ---- */
+
+/* Pairs of [from, to) that are not in ascending order; sorts it. */
+static uint64_t inversions(uint32_t *v, uint32_t *room, size_t count)
+{
+	uint64_t n = 0;
+
+	for (size_t width = 1; width < count; width *= 2) {
+		for (size_t from = 0; from < count; from += 2 * width) {
+			size_t middle = MIN(from + width, count), to = MIN(from + 2 * width, count),
+			       i = from, k = middle;
+
+			for (size_t at = from; at < to; at++) {
+				bool left = i < middle && (k == to || v[i] <= v[k]);
+
+				n += left ? 0 : middle - i;
+				room[at] = left ? v[i++] : v[k++];
+			}
+		}
+		memcpy(v, room, count * sizeof(*v));
+	}
+	return n;
+}
+
+static const char *tau_word(double tau, double neighbours, size_t n)
+{
+	double chance = sqrt(2.0 * (2.0 * (double)n + 5) / (9.0 * (double)n * ((double)n - 1)));
+
+	if (tau == 1)
+		return "same";
+	if (tau == -1)
+		return "reversed";
+	if (fabs(tau) <= 3 * chance)
+		return neighbours >= 0.5 ? "shuffled in runs" : "shuffled";
+	return tau > 0 ? "much the same" : "much reversed";
+}
+
+/* `v`: for each kind in common, in the order of the later epoch, its place in the earlier. */
+static int order_compare(struct alike_epoch *e, uint32_t *v, size_t n)
+{
+	_cleanup_free_ uint32_t *room = malloc((n + 1) * sizeof(*room));
+	uint64_t kept = 0;
+
+	if (!room)
+		return -ENOMEM;
+	e->common = (uint32_t)n;
+	e->tau = e->neighbours = NAN;
+	if (n < 2)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		kept += v[i] == v[i - 1] + 1;
+	e->neighbours = (double)kept / (double)(n - 1);
+	e->tau = 1 - 4.0 * (double)inversions(v, room, n) / ((double)n * (double)(n - 1));
+	e->order = tau_word(e->tau, e->neighbours, n);
+	return 0;
+}
+
+/* Reads of an epoch: from the first to behind the last. */
+static size_t epoch_end(const struct alike *a, size_t from)
+{
+	size_t to = from;
+
+	while (to < a->read_count && a->reads[to].epoch == a->reads[from].epoch)
+		to++;
+	return to;
+}
+
+static uint32_t kind_read(const struct alike *a, size_t read)
+{
+	return a->calls[a->reads[read].call].kind;
+}
+
+/* What an epoch and the one before it have once each, in the order of both. */
+static int epochs_compare(struct alike *a, struct alike_epoch *e, size_t before, size_t from,
+			  size_t to)
+{
+	_cleanup_(map_free) struct map seen = {
+		0}; /* kind -> times in the earlier << 32 | in the later */
+	_cleanup_(map_free) struct map places = {0};
+	_cleanup_free_ uint32_t *v = malloc((to - from + 1) * sizeof(*v));
+	size_t n = 0, place = 0;
+	int r = v ? 0 : -ENOMEM;
+
+	for (size_t i = before; i < to && r >= 0; i++) {
+		uint64_t times = 0;
+
+		map_get(&seen, kind_read(a, i), &times);
+		r = map_set(&seen, kind_read(a, i), times + (i < from ? 1ull << 32 : 1));
+	}
+	for (size_t i = before; i < to && r >= 0; i++) {
+		uint64_t times = 0, at = 0;
+
+		map_get(&seen, kind_read(a, i), &times);
+		if (times != (1ull << 32 | 1))
+			continue;
+		if (i < from)
+			r = map_set(&places, kind_read(a, i), place++);
+		else if (map_get(&places, kind_read(a, i), &at))
+			v[n++] = (uint32_t)at;
+	}
+	return r < 0 ? r : order_compare(e, v, n);
+}
+
+static int epochs_make(struct alike *a)
+{
+	size_t before = 0, from = 0;
+	int r = 0;
+
+	a->epochs = calloc(a->epoch_count + 1, sizeof(*a->epochs));
+	if (!a->epochs)
+		return -ENOMEM;
+	for (size_t k = 0; k < a->epoch_count && r >= 0; k++) {
+		struct alike_epoch *e = &a->epochs[k];
+		size_t to = epoch_end(a, from);
+
+		*e = (struct alike_epoch){
+			.reads = to - from, .from = INT64_MAX, .tau = NAN, .neighbours = NAN};
+		for (size_t i = from; i < to; i++) {
+			const struct alike_call *c = &a->calls[a->reads[i].call];
+
+			e->bytes += (uint64_t)c->bytes;
+			e->from = MIN(e->from, c->start);
+			e->to = MAX(e->to, c->end);
+		}
+		if (k)
+			r = epochs_compare(a, e, before, from, to);
+		before = from;
+		from = to;
+	}
+	return r;
+}
+
+int alike_make_order(struct alike *a)
+{
+	_cleanup_free_ uint32_t *reads = reads_count(a);
+	uint32_t epochs;
+	int r = reads ? epochs_count(a, reads, &epochs) : -ENOMEM;
+
+	if (r >= 0)
+		r = reads_find(a, reads, epochs);
+	return r < 0 ? r : epochs_make(a);
+}

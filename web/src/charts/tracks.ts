@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the lanes of the timeline stand: processes under their parents, pinned lanes first, what is folded in one line.
+
+import type { Lane } from '../lib/api';
+import { count } from '../lib/format';
+import { GROUP, LANE } from './lanes';
+
+const INDENT = 10; // pixels for each level of processes
+const DEEPEST = 6; // levels beyond are drawn as this one
+/** Lanes of a folded process are drawn small, so many at most. */
+export const SMALL_MOST = 8;
+
+interface Stands {
+	/** What is moved, folded and remembered by: that of a process, of a lane, or of what is folded away. */
+	key: string;
+	title: string;
+	y: number;
+	indent: number;
+	/** Stands at the top, whatever is scrolled. */
+	pinned?: boolean;
+}
+export type Place =
+	| (Stands & { kind: 'group'; open: boolean; lanes: Lane[]; movable: boolean })
+	| (Stands & { kind: 'lane'; lane: Lane; alone: boolean; movable: boolean; opens: boolean; open: boolean })
+	| (Stands & { kind: 'idle'; lanes: Lane[]; open: boolean });
+
+export const highOf = (p: Place) => (p.kind === 'lane' ? LANE : GROUP);
+
+/** How the reader wants it: what is folded (and what is folded by itself, unfolded), pinned, and moved. */
+export interface Wishes {
+	folded: ReadonlySet<string>;
+	unfolded: ReadonlySet<string>;
+	pinned: readonly number[];
+	/** Keys of processes in the order that is wanted; others keep theirs. */
+	order: readonly string[];
+}
+export const NO_WISHES: Wishes = { folded: new Set(), unfolded: new Set(), pinned: [], order: [] };
+
+interface Process {
+	key: string;
+	parent: Process | null;
+	lanes: Lane[];
+	children: Process[];
+	title: string;
+}
+
+const keyOf = (l: Lane) => `${l.host}/${l.pid}`;
+const IDLE = 0.001; // of the time in calls: who did no more than that besides waiting is idle
+const waited = (l: Lane) => l.wait_time > 0 && l.time <= IDLE * l.wait_time;
+/** Where all of them only wait, as with a filter for such calls, none is folded away for it. */
+const idleOf = (lanes: readonly Lane[]): ((l: Lane) => boolean) => (lanes.every(waited) ? () => false : waited);
+const laneKey = (l: Lane) => `t${l.id}`;
+
+/** Processes with their threads, the main thread first, then who called most; each under its parent where that is here. */
+function processesOf(lanes: readonly Lane[]): Process[] {
+	const by = new Map<string, Process>();
+	for (const lane of lanes) {
+		const process = by.get(keyOf(lane));
+		if (process) process.lanes.push(lane);
+		else by.set(keyOf(lane), { key: '', parent: null, lanes: [lane], children: [], title: '' });
+	}
+	const hosts = new Set(lanes.map((l) => l.host)).size > 1;
+	const main = (l: Lane) => (l.tid === l.pid ? 1 : 0);
+	for (const p of by.values()) {
+		p.lanes.sort((a, b) => main(b) - main(a) || b.calls - a.calls);
+		const l = p.lanes[0]!;
+		p.key = `p${p.lanes.reduce((least, o) => Math.min(least, o.id), l.id)}`;
+		p.title = [hosts ? l.host : '', l.container ? l.container.slice(0, 12) : '', `${l.process} ${l.pid} ${l.argument ?? ''}`.trimEnd()].filter(Boolean).join(' / ');
+	}
+	for (const p of by.values()) {
+		const parent = by.get(`${p.lanes[0]!.host}/${p.lanes[0]!.ppid}`) ?? null;
+		// numbers are used again: whoever is among one's own descendants is no parent
+		let above = parent;
+		while (above && above !== p) above = above.parent;
+		if (above === p) continue;
+		p.parent = parent;
+		parent?.children.push(p);
+	}
+	return [...by.values()];
+}
+
+/** Those that were moved, in their order; others stay where they are. */
+function inOrder(list: readonly Process[], order: readonly string[]): Process[] {
+	const rank = new Map(order.map((key, i) => [key, i]));
+	const known = list.filter((p) => rank.has(p.key)).sort((a, b) => rank.get(a.key)! - rank.get(b.key)!);
+	return list.map((p) => (rank.has(p.key) ? known.shift()! : p));
+}
+
+/** In the order in which they are drawn. */
+export function place(given: readonly Lane[], wishes: Wishes = NO_WISHES): { places: Place[]; height: number; pinnedHeight: number } {
+	const { folded, unfolded, pinned, order } = wishes;
+	const processes = processesOf(given);
+	const isIdle = idleOf(given);
+	const places: Place[] = [];
+	let y = 0;
+	const put = (p: Place) => {
+		places.push({ ...p, y });
+		y += highOf(p);
+	};
+	const lane = (l: Lane, title: string, alone: boolean, indent: number, process: Process | null) => put({ kind: 'lane', key: process ? process.key : laneKey(l), lane: l, title, alone, indent, y: 0, movable: process !== null, opens: (process?.children.length ?? 0) > 0, open: !folded.has(process?.key ?? '') });
+	/** The line for what is folded away; whether it is unfolded. */
+	const idle = (key: string, lanes: Lane[], indent: number): boolean => {
+		const open = unfolded.has(key);
+		if (lanes.length) put({ kind: 'idle', key, lanes, open, title: `${count(lanes.length)} idle ${lanes.length === 1 ? 'thread' : 'threads'}`, indent, y: 0 });
+		return lanes.length > 0 && open;
+	};
+
+	const ids = new Map(given.map((l) => [l.id, l]));
+	const titles = new Map(processes.map((p) => [keyOf(p.lanes[0]!), p.title]));
+	for (const id of pinned) {
+		const l = ids.get(id);
+		if (!l) continue;
+		put({ kind: 'lane', key: laneKey(l), lane: l, title: l.tid === l.pid ? titles.get(keyOf(l))! : `${l.comm}  ${l.tid}`, alone: true, indent: 0, y: 0, pinned: true, movable: false, opens: false, open: true });
+	}
+	const pinnedHeight = y;
+
+	const sorted = (list: Process[]) => inOrder(list, order);
+	const isPinned = (l: Lane) => pinned.includes(l.id);
+	/** Neither the process nor any below it did anything but wait. */
+	const sleeps = (p: Process): boolean => p.lanes.every(isIdle) && p.children.every(sleeps);
+	const lanesOf = (p: Process): Lane[] => [...p.lanes, ...p.children.flatMap(lanesOf)];
+	/** Processes that stand beside each other; those that are idle in one line behind them. */
+	const walkAll = (list: Process[], depth: number, key: string) => {
+		const asleep = list.filter(sleeps);
+		for (const p of sorted(list)) if (!asleep.includes(p)) walk(p, depth);
+		if (idle(key, asleep.flatMap(lanesOf), INDENT * Math.min(depth, DEEPEST))) for (const p of asleep) walk(p, depth + 1);
+	};
+	const walk = (p: Process, depth: number) => {
+		const indent = INDENT * Math.min(depth, DEEPEST);
+		const open = !folded.has(p.key);
+		const [first, ...more] = p.lanes;
+		if (more.length === 0) {
+			if (!isPinned(first!)) lane(first!, p.title, true, indent, p);
+		} else {
+			put({ kind: 'group', key: p.key, title: p.title, indent, open, lanes: p.lanes, y: 0, movable: true });
+			if (open) {
+				const shown = p.lanes.filter((l) => !isPinned(l));
+				// of a process that is unfolded though it is idle all are wanted
+				const idles = sleeps(p) ? [] : shown.filter(isIdle);
+				const title = (l: Lane) => `${l.comm}  ${l.tid}`;
+				for (const l of shown) if (!idles.includes(l)) lane(l, title(l), false, indent + INDENT, null);
+				if (idle(`i${p.key}`, idles, indent + INDENT)) for (const l of idles) lane(l, title(l), false, indent + 2 * INDENT, null);
+			}
+		}
+		if (open) walkAll(p.children, depth + 1, `c${p.key}`);
+	};
+	walkAll(
+		processes.filter((p) => p.parent === null),
+		0,
+		'idle',
+	);
+	return { places, height: y, pinnedHeight };
+}
+
+/** What must be unfolded for a lane to be seen; empty where it is. */
+export function hiding(given: readonly Lane[], wishes: Wishes, id: number): { unfold: string[]; open: string[] } {
+	const processes = processesOf(given);
+	const own = processes.find((p) => p.lanes.some((l) => l.id === id));
+	const lane = own?.lanes.find((l) => l.id === id);
+	if (!own || !lane || place(given, wishes).places.some((p) => p.kind === 'lane' && p.lane.id === id)) return { unfold: [], open: [] };
+	const unfold: string[] = [];
+	const open = [`i${own.key}`];
+	for (let p: Process | null = own; p; p = p.parent) {
+		unfold.push(p.key);
+		open.push(p.parent ? `c${p.parent.key}` : 'idle');
+	}
+	return { unfold, open: idleOf(given)(lane) ? open : [] };
+}
+
+/** The order after a process was moved: by so many places among those that stand beside it, or to where the first of `to` stands that does. */
+export function moved(given: readonly Lane[], wishes: Wishes, key: string, to: number | readonly string[]): string[] {
+	const processes = processesOf(given);
+	const own = processes.find((p) => p.key === key);
+	if (!own) return [...wishes.order];
+	const beside = inOrder(
+		processes.filter((p) => p.parent === own.parent),
+		wishes.order,
+	);
+	const at = beside.indexOf(own);
+	const target = typeof to === 'number' ? at + to : to.map((k) => beside.findIndex((p) => p.key === k)).find((i) => i >= 0);
+	if (target === undefined) return [...wishes.order];
+	beside.splice(at, 1);
+	beside.splice(Math.max(0, Math.min(beside.length, target)), 0, own);
+	const keys = beside.map((p) => p.key);
+	return [...wishes.order.filter((k) => !keys.includes(k)), ...keys];
+}

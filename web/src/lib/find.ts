@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is typed into a search box: a word, which is looked for in names, or a condition of the query language.
+
+import { quote } from './state.svelte';
+
+const CONDITION = /[=<>~&|!?]|\b(in|is|has|not|and|or)\b/;
+
+/** The condition for calls whose operation, file, thread or numbers are as typed; "" where nothing is. */
+export function searched(text: string): string {
+	const word = text.trim();
+	if (!word) return '';
+	if (CONDITION.test(word)) return word;
+	const pattern = quote(word.includes('*') ? word : `*${word}*`);
+	const names = `op ~ ${pattern} || file ~ ${pattern} || comm ~ ${pattern}`;
+	return /^\d{1,9}$/.test(word) ? `${names} || tid == ${word} || pid == ${word}` : names;
+}
