@@ -90,7 +90,7 @@ struct analysis_input {
 	size_t count;
 	const void *options;  /* analysis.options_size bytes, checked */
 	unsigned int threads; /* at most; 0: one per CPU */
-	bool follow; /* of traces that grow: the answer is one of several */
+	bool follow;	      /* of traces that grow: the answer is one of several */
 	bool screen;	      /* a person looks: what its screen does not show need not be there */
 	bool shared; /* others read the stores meanwhile: they are not refreshed, and nothing is made in them */
 	/* True where nobody waits for the result any more: return -EINTR. From any thread. NULL: never. */

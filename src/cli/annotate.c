@@ -364,7 +364,7 @@ static const struct option annotate_options[] = {
 	 offsetof(struct annotate_opts, list)},
 	{0, "drop", OPTION_STRING, "NAME", "hide this table from now on",
 	 offsetof(struct annotate_opts, drop)},
-	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)",
+	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
 	 offsetof(struct annotate_opts, memory)},
 	{0, "spill", OPTION_SIZE, "SIZE",
 	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",

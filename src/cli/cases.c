@@ -93,7 +93,8 @@ static int cases_run(const void *opts, int argc, char **argv)
 		return fail_usage("cases: '%.80s' is unknown; there are list, run and export DIR",
 				  action);
 	if (export && argc < 2)
-		return fail_usage("cases: export to which folder? Say weir cases export DIR");
+		return fail_usage(
+			"cases: the folder to export to is missing: weir cases export DIR");
 	if (argc > 1 + export)
 		return fail_extra("cases", argv[1 + export]);
 	return cases_become(opts, action, export ? argv[1] : NULL);

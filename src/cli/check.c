@@ -338,7 +338,7 @@ static const struct option options[] = {
 	{0, "json", OPTION_FLAG, NULL, "print one JSON document",
 	 offsetof(struct check_opts, json)},
 	{0, "head", OPTION_COUNT, "N",
-	 "list at most so many damaged places of a trace (default: 20; JSON: all)",
+	 "list at most N damaged places of a trace (default: 20; JSON: all)",
 	 offsetof(struct check_opts, head)},
 	{0, "utc", OPTION_FLAG, NULL, "times in UTC instead of local time",
 	 offsetof(struct check_opts, utc)},

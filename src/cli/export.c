@@ -98,10 +98,11 @@ static int export_tell(const struct export_out *e, struct spans_out *out, struct
 	export_tell_sample(spans_out_sample(out));
 	if (spans_out_calls_lost(out))
 		fprintf(stderr,
-			"weir: %llu calls are left out: at most %u become spans; raise --calls\n",
+			"weir: %llu calls are left out, as at most %u become spans; raise "
+			"--calls\n",
 			(unsigned long long)spans_out_calls_lost(out), SPANS_CALLS_MAX);
 	if (!e->spans)
-		fputs("weir: there is no span in it\n", stderr);
+		fputs("weir: it has no spans\n", stderr);
 	return 0;
 }
 
@@ -266,7 +267,7 @@ static const struct option export_options[] = {
 	 "from this time: +1.5s after the start, -2s before the end, 09:55:03.5, "
 	 "2026-11-21T09:55:03",
 	 offsetof(struct export_opts, from)},
-	{0, "to", OPTION_STRING, "TIME", "up to this time, written likewise",
+	{0, "to", OPTION_STRING, "TIME", "up to this time, in the same forms",
 	 offsetof(struct export_opts, to)},
 	SELECT_FLAGS(struct export_opts, sel,
 		     "with --perfetto, --chrome and --otlp-profiles: only calls of these "

@@ -130,7 +130,8 @@ static int import_run(const void *opts, int argc, char **argv)
 				  "zipkin",
 				  o.format);
 	if (!argc)
-		return fail_usage("import: which file? weir import spans.json -o spans.weir");
+		return fail_usage(
+			"import: the file is missing: weir import spans.json -o spans.weir");
 	if (!o.output)
 		return fail_usage("import: -o is missing: the trace to write, as in weir import "
 				  "%.200s -o spans.weir",

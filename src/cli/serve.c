@@ -49,7 +49,7 @@ static int serve_put_loss(struct buf *to, const struct store *s, struct error *e
 	int r = loss_read(&loss, s, err);
 
 	if (r >= 0 && loss_put_text(to, &loss) < 0)
-		r = error_errno(err, -ENOMEM, "cannot say what is missing");
+		r = error_errno(err, -ENOMEM, "cannot find out what is missing");
 	return r;
 }
 
@@ -75,8 +75,9 @@ static int check_listen(const struct serve_opts *o)
 					  o->listen, o->listen + len + 1);
 	}
 	return fail_usage(
-		"serve: --listen %s: only 127.0.0.1 is served, so that nobody on the net reads the "
-		"trace; from your machine: ssh -L %d:127.0.0.1:%d HOST, then open the link there",
+		"serve: --listen %s: only 127.0.0.1 is served, so that no one on the network can "
+		"read the trace; from your machine: ssh -L %d:127.0.0.1:%d HOST, then open the "
+		"link there",
 		o->listen, (int)(o->port ? o->port : SERVER_PORT),
 		(int)(o->port ? o->port : SERVER_PORT));
 }
@@ -91,9 +92,8 @@ static int check_limits(const struct serve_opts *o)
 	if (o->threads > THREADS_MAX)
 		return fail_usage("serve: --threads: at most %d", THREADS_MAX);
 	if (o->memory && o->memory < MEMORY_MIN)
-		return fail_usage(
-			"serve: --memory: at least %lluMiB, or no question can be answered",
-			MEMORY_MIN >> 20);
+		return fail_usage("serve: --memory: at least %lluMiB, or no query can be answered",
+				  MEMORY_MIN >> 20);
 	if (o->library && engine_probe(o->library, NULL, NULL, &err) < 0)
 		return fail_usage("serve: --duckdb: %s", err.message);
 	return check_listen(o);
@@ -230,13 +230,12 @@ static const struct option serve_options[] = {
 	 offsetof(struct serve_opts, open)},
 	{0, "json", OPTION_FLAG, NULL, "print the link as {\"url\": ...}, for scripts",
 	 offsetof(struct serve_opts, json)},
-	{0, "memory", OPTION_SIZE, "SIZE",
-	 "memory that questions may take together (default 512MiB)",
+	{0, "memory", OPTION_SIZE, "SIZE", "memory that queries may use together (default 512MiB)",
 	 offsetof(struct serve_opts, memory)},
 	{0, "download-max", OPTION_SIZE, "SIZE",
 	 "refuse downloads that are larger (default 4GiB; they are made in $TMPDIR or /var/tmp)",
 	 offsetof(struct serve_opts, download_max)},
-	{0, "threads", OPTION_COUNT, "N", "threads of one question (default: one per CPU)",
+	{0, "threads", OPTION_COUNT, "N", "threads of one query (default: one per CPU)",
 	 offsetof(struct serve_opts, threads)},
 	{0, "spans", OPTION_STRING, "TRACE",
 	 "take spans that programs send (OTLP/HTTP, Zipkin) into this trace, which is shown with "

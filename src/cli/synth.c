@@ -116,14 +116,14 @@ static const struct option options[] = {
 	 "write this trace; an existing one is moved to TRACE.old, any other file is left alone "
 	 "(default: weir.trace)",
 	 offsetof(struct synth_opts, output)},
-	{'n', "rows", OPTION_COUNT, "N", "so many calls (default: 1,000,000)",
+	{'n', "rows", OPTION_COUNT, "N", "number of calls (default: 1,000,000)",
 	 offsetof(struct synth_opts, rows)},
 	{'s', "seed", OPTION_COUNT, "N", "the same number gives the same calls (default: 1)",
 	 offsetof(struct synth_opts, seed)},
 	{0, "profile", OPTION_STRING, "NAME",
 	 "mixed (default), redis, rocksdb, fio, network or hostile",
 	 offsetof(struct synth_opts, profile), .words = synth_profile_name},
-	{'q', "quiet", OPTION_FLAG, NULL, "say nothing at the end",
+	{'q', "quiet", OPTION_FLAG, NULL, "print nothing at the end",
 	 offsetof(struct synth_opts, quiet)},
 	{0},
 };
@@ -138,9 +138,9 @@ static const struct command_example examples[] = {
 
 const struct command command_synth = {
 	.name = "synth",
-	.summary = "write a synthetic trace, for tests and for trying things",
+	.summary = "write a synthetic trace, for tests and experiments",
 	.usage = "[-o TRACE] [--rows N] [--seed S] [--profile NAME]",
-	.description = "Writes a trace of calls that nobody made: streams like those of Redis, "
+	.description = "Writes a trace of made-up calls: streams like those of Redis, "
 		       "RocksDB, fio and a web server, or "
 		       "hostile ones. The same rows, seed and profile give the same calls on every "
 		       "machine.\n\n"

@@ -165,7 +165,7 @@ int clickhouse_connect(struct clickhouse *c, const char *address, struct error *
 	if (r < 0)
 		return r;
 	if (sscanf(buf_str(&answer), "%u.%u", &major, &minor) != 2 || major > 9999 || minor > 999)
-		return error_set(err, -EPROTO, "%s: what answers there is no ClickHouse: '%.*s'",
+		return error_set(err, -EPROTO, "%s: the server there is not ClickHouse: '%.*s'",
 				 net_client_node(c->client),
 				 (int)MIN(strcspn(buf_str(&answer), "\n"), (size_t)80),
 				 buf_str(&answer));

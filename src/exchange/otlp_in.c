@@ -126,7 +126,7 @@ static int put_links(const struct otlp_group *g, const json_t *links, json_t *to
 	size_t i;
 
 	if (links && !json_is_array(links))
-		return otlp_wrong(&g->at, "links is no array", err);
+		return otlp_wrong(&g->at, "links is not an array", err);
 	json_array_foreach((json_t *)links, i, link)
 	{
 		_cleanup_json_ json_t *attributes = json_object(), *one = json_object();
@@ -194,7 +194,7 @@ static int put_events(struct otlp_group *g, const json_t *events, struct error *
 	size_t i;
 
 	if (events && !json_is_array(events))
-		return otlp_wrong(&g->at, "events is no array", err);
+		return otlp_wrong(&g->at, "events is not an array", err);
 	json_array_foreach((json_t *)events, i, event)
 	{
 		_cleanup_json_ json_t *attributes = json_object();
@@ -210,7 +210,7 @@ static int put_events(struct otlp_group *g, const json_t *events, struct error *
 		if (r < 0)
 			return wrong_value(&g->at, r, err);
 		if (time && !json_u64(time, &at))
-			return otlp_wrong(&g->at, "timeUnixNano of an event is no number", err);
+			return otlp_wrong(&g->at, "timeUnixNano of an event is not a number", err);
 		r = spans_in_put_note(g->to, at, json_text(json_object_get(event, "name")),
 				      attributes);
 		if (r < 0)
@@ -288,9 +288,9 @@ int otlp_group_span(struct otlp_group *g, const json_t *span, struct error *err)
 	int r;
 
 	if (!json_is_object(span))
-		return otlp_wrong(&g->at, "is no object", err);
+		return otlp_wrong(&g->at, "is not an object", err);
 	if ((start && !json_u64(start, &in.start)) || (end && !json_u64(end, &in.end)))
-		return otlp_wrong(&g->at, "a time is no number of nanoseconds", err);
+		return otlp_wrong(&g->at, "a time is not a number of nanoseconds", err);
 	r = attributes ? otlp_plain_list(json_object_get(span, "attributes"), attributes, 0)
 		       : -ENOMEM;
 	if (r < 0)
@@ -318,7 +318,7 @@ static int read_scope(struct otlp_group *g, const json_t *scope_spans, struct er
 				 json_object_get(scope_spans, "schemaUrl"), err);
 
 	if (r >= 0 && spans && !json_is_array(spans))
-		return otlp_wrong(&g->at, "spans is no array", err);
+		return otlp_wrong(&g->at, "spans is not an array", err);
 	for (g->at.span = 0; r >= 0 && g->at.span < json_array_size(spans); g->at.span++)
 		r = otlp_group_span(g, json_array_get(spans, g->at.span), err);
 	return r;
@@ -331,7 +331,7 @@ static int read_resource(struct otlp_group *g, const json_t *resource_spans, str
 				    json_object_get(resource_spans, "schemaUrl"), err);
 
 	if (r >= 0 && scopes && !json_is_array(scopes))
-		return otlp_wrong(&g->at, "scopeSpans is no array", err);
+		return otlp_wrong(&g->at, "scopeSpans is not an array", err);
 	for (g->at.scope = 0; r >= 0 && g->at.scope < json_array_size(scopes); g->at.scope++)
 		r = read_scope(g, json_array_get(scopes, g->at.scope), err);
 	return r;
@@ -344,7 +344,7 @@ int otlp_json_read(struct spans_in *s, const json_t *document, struct error *err
 	int r = 0;
 
 	if (all && !json_is_array(all))
-		return error_set(err, -EINVAL, "resourceSpans is no array");
+		return error_set(err, -EINVAL, "resourceSpans is not an array");
 	for (; r >= 0 && g.at.resource < json_array_size(all); g.at.resource++) {
 		g.at.scope = g.at.span = 0;
 		r = read_resource(&g, json_array_get(all, g.at.resource), err);

@@ -62,7 +62,7 @@ static int read_document(struct spans_in *s, enum spans_format *format, const js
 	if (*format == SPANS_OTLP_JSON)
 		r = json_is_object(document)
 			    ? otlp_json_read(s, document, err)
-			    : error_set(err, -EINVAL, "is no object, as OTLP's JSON is");
+			    : error_set(err, -EINVAL, "is not an object, as OTLP's JSON is");
 	else
 		r = zipkin_read(s, document, err);
 	return r == -EINVAL ? error_prefix(err, "document at byte %zu", at) : r;

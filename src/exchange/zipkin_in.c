@@ -138,11 +138,11 @@ static int zipkin_read_span(struct spans_in *s, const json_t *span, size_t i, st
 	uint64_t dur;
 
 	if (!json_is_object(span))
-		return zipkin_wrong(i, "is no object", err);
+		return zipkin_wrong(i, "is not an object", err);
 	if (tags && !json_is_object(tags))
-		return zipkin_wrong(i, "tags is no object", err);
+		return zipkin_wrong(i, "tags is not an object", err);
 	if (!read_us(span, "timestamp", &in.start) || !read_us(span, "duration", &dur))
-		return zipkin_wrong(i, "a time is no number of microseconds", err);
+		return zipkin_wrong(i, "a time is not a number of microseconds", err);
 	in.dur = json_object_get(span, "duration") ? (int64_t)dur : -1;
 	if (!attributes || zipkin_read_attributes(span, attributes) < 0)
 		return error_set(err, -ENOMEM, "out of memory");

@@ -42,9 +42,10 @@ static int add_node(struct net_address *a, const char *text, size_t len,
 
 	for (size_t i = 0; i < len; i++) {
 		if (!is_host_char(text[i]))
-			return error_set(err, -EINVAL,
-					 "'%.*s' is no host: %s://HOST[:PORT][,HOST...]/DATABASE",
-					 (int)MIN(len, (size_t)100), text, d->scheme);
+			return error_set(
+				err, -EINVAL,
+				"'%.*s' is not a host: %s://HOST[:PORT][,HOST...]/DATABASE",
+				(int)MIN(len, (size_t)100), text, d->scheme);
 	}
 	if (!len || colon == text)
 		return error_set(err, -EINVAL, "a host is missing: %s://HOST[:PORT]/DATABASE",
@@ -52,7 +53,7 @@ static int add_node(struct net_address *a, const char *text, size_t len,
 	if (colon) {
 		port = (unsigned int)strtoul(colon + 1, &end, 10);
 		if (end != text + len || port == 0 || port > 65535)
-			return error_set(err, -EINVAL, "'%.*s' is no port",
+			return error_set(err, -EINVAL, "'%.*s' is not a port",
 					 (int)MIN((size_t)(text + len - colon - 1), (size_t)20),
 					 colon + 1);
 		len = (size_t)(colon - text);
@@ -134,10 +135,11 @@ static int put_option(struct net_address *a, char *option, char **login, struct 
 				 "user and password are not part of an address, which others can "
 				 "see: set $WEIR_USER and $WEIR_PASSWORD, or login=FILE");
 	else
-		return error_set(err, -EINVAL,
-				 "'%.50s' is no option of an address: there are tls=1, ca=FILE, "
-				 "login=FILE and timeout=TIME",
-				 option);
+		return error_set(
+			err, -EINVAL,
+			"'%.50s' is not an option of an address: the options are tls=1, ca=FILE, "
+			"login=FILE and timeout=TIME",
+			option);
 	return 0;
 }
 
@@ -169,8 +171,10 @@ static int put_database(struct net_address *a, const char *name, const struct ne
 	for (const char *c = name; *c; c++) {
 		if (!(*c >= 'a' && *c <= 'z') && !(*c >= 'A' && *c <= 'Z') &&
 		    !(*c >= '0' && *c <= '9') && *c != '_' && *c != '-')
-			return error_set(err, -EINVAL,
-					 "'%.100s' is no database: letters, digits, - and _", name);
+			return error_set(
+				err, -EINVAL,
+				"'%.100s' is not a database name: use letters, digits, - and _",
+				name);
 	}
 	a->database = strdup(name);
 	return a->database ? 0 : -ENOMEM;
@@ -187,7 +191,8 @@ int net_address_parse(struct net_address *a, const char *text, const struct net_
 		return -ENOMEM;
 	nodes = strstr(copy, "://");
 	if (!nodes)
-		return error_set(err, -EINVAL, "it is no address: %s://HOST/DATABASE", d->scheme);
+		return error_set(err, -EINVAL, "it is not an address: %s://HOST/DATABASE",
+				 d->scheme);
 	nodes += 3;
 	options = strchr(nodes, '?');
 	if (options)

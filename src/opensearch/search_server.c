@@ -94,7 +94,7 @@ int search_send(struct search_server *s, const char *method, const char *path, s
 	if (status >= 300)
 		return search_fail(s, status, answer, &raw, err);
 	if (!answer && ret)
-		return error_set(err, -EPROTO, "%s: the answer is no JSON: %.200s",
+		return error_set(err, -EPROTO, "%s: the answer is not JSON: %.200s",
 				 net_client_node(s->client), why.text);
 	if (ret)
 		*ret = TAKE_PTR(answer);

@@ -74,7 +74,7 @@ int privilege_become_caller(struct error *err)
 	else
 		r = privilege_become(&user, &groups);
 	prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
-	return r < 0 ? error_errno(err, r, "cannot become user %u, who called sudo",
+	return r < 0 ? error_errno(err, r, "cannot become user %u, who ran sudo",
 				   (unsigned int)user.uid)
 		     : 0;
 }

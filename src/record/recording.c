@@ -78,6 +78,7 @@ int recording_open(struct recording *r, const struct recording_options *o, struc
 				   .stacks = o->stacks,
 				   .content = o->content,
 				   .spans = o->spans,
+				   .detail_bytes = o->detail_bytes,
 				   .no_argv = o->no_argv,
 				   .select = &r->select,
 				   .filter = &r->kernel};

@@ -28,6 +28,7 @@ struct recording_options {
 	struct wire_stacks stacks;	      /* which calls get stacks */
 	struct wire_content_how content;      /* what is kept of the bytes that calls move */
 	struct probe_spans *spans; /* that begin and end at probes; borrowed; NULL: none */
+	uint32_t detail_bytes;	   /* of a buffer, with details */
 	bool lossless, no_argv, keep_secrets, raw_args;
 	bool stored; /* rows go into a trace, which may be read meanwhile */
 };

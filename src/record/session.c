@@ -74,24 +74,25 @@ static uint64_t call_hash(const struct batch *b, size_t row, unsigned int thread
 	return hash_bytes(call, sizeof(call));
 }
 
-/* The content of calls goes with them: of those in `all` that are not kept. What a large call moved may have gone before. */
-static int drop_content(struct batch_set *set, const struct batch *all, const struct batch *kept)
+/* What a table has of calls, by their thread and start, goes with those in `all` that are not kept. */
+static int drop_of_calls(struct batch_set *set, enum table_id table, unsigned int thread,
+			 unsigned int start, const struct batch *all, const struct batch *kept)
 {
 	_cleanup_(batch_freep) struct batch *rest = NULL;
 	_cleanup_(map_free) struct map gone = {0};
-	struct batch *chunk = set->tables[TABLE_CHUNK];
+	struct batch *chunk = set->tables[table];
 	size_t from = 0;
 	int r;
 
 	if (!chunk || !chunk->rows || all->rows == kept->rows)
 		return 0;
-	r = batch_new(&rest, TABLE_CHUNK);
+	r = batch_new(&rest, table);
 	for (size_t i = 0; i < all->rows && r >= 0; i++)
 		r = map_set(&gone, call_hash(all, i, OP_THREAD_ID, OP_START), 1);
 	for (size_t i = 0; i < kept->rows; i++)
 		map_del(&gone, call_hash(kept, i, OP_THREAD_ID, OP_START));
 	for (size_t i = 0; i < chunk->rows && r >= 0; i++) {
-		if (!map_get(&gone, call_hash(chunk, i, CHUNK_THREAD_ID, CHUNK_START), NULL))
+		if (!map_get(&gone, call_hash(chunk, i, thread, start), NULL))
 			continue;
 		r = batch_append(rest, chunk, from, i);
 		from = i + 1;
@@ -100,9 +101,18 @@ static int drop_content(struct batch_set *set, const struct batch *all, const st
 		r = batch_append(rest, chunk, from, chunk->rows);
 	if (r < 0)
 		return r;
-	set->tables[TABLE_CHUNK] = TAKE_PTR(rest);
+	set->tables[table] = TAKE_PTR(rest);
 	batch_free(chunk);
 	return 0;
+}
+
+/* Their content, where what a large call moved may have gone before, and details. */
+static int drop_content(struct batch_set *set, const struct batch *all, const struct batch *kept)
+{
+	int r = drop_of_calls(set, TABLE_CHUNK, CHUNK_THREAD_ID, CHUNK_START, all, kept);
+
+	return r < 0 ? r
+		     : drop_of_calls(set, TABLE_DETAIL, DETAIL_THREAD_ID, DETAIL_START, all, kept);
 }
 
 /* Takes out the calls that the child made before it was let go: they are the recorder's doing, not

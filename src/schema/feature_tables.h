@@ -45,7 +45,7 @@
 	C(USE, use, OPEN_TIME, open_time, DUR, "ns", "time in open and close")                     \
 	C(USE, use, OPEN_MOST, open_most, INT, "", "most descriptors of it open at once")          \
 	C(USE, use, MISSING, missing, INT, "", "calls that failed because there is no such file")  \
-	C(USE, use, STATS, stats, INT, "", "calls that asked for its attributes")                  \
+	C(USE, use, STATS, stats, INT, "", "calls that read its attributes")                       \
 	C(USE, use, STAT_TIME, stat_time, DUR, "ns", "time in them")                               \
 	C(USE, use, READS, reads, INT, "",                                                         \
 	  "reads that succeeded, those at the end and sendfile, splice, copy_file_range included") \
@@ -66,7 +66,7 @@
 	C(USE, use, READ_RANGES, read_ranges, INT, "", "separate ranges that were read")           \
 	C(USE, use, READ_COVERED, read_covered, SIZE, "bytes", "different bytes that were read")   \
 	C(USE, use, REREAD, reread, SIZE, "bytes",                                                 \
-	  "bytes read that the process had read before and nobody had written since")              \
+	  "bytes read that the process had read before and that had not been written since")       \
 	C(USE, use, WRITES, writes, INT, "", "writes that succeeded, and copies into it")          \
 	C(USE, use, WRITE_BYTES, write_bytes, SIZE, "bytes",                                       \
 	  "bytes written; a range mapped shared and writable counts once, likewise")               \
@@ -81,11 +81,11 @@
 	C(USE, use, WRITE_COVERED, write_covered, SIZE, "bytes",                                   \
 	  "different bytes that were written")                                                     \
 	C(USE, use, UNREAD, unread, SIZE, "bytes",                                                 \
-	  "bytes that it was the last to write, and that nobody read afterwards; mapped ranges "   \
+	  "bytes that it was the last to write, and that were not read afterwards; mapped ranges " \
 	  "count as read")                                                                         \
 	C(USE, use, UNREAD_FIRST, unread_first, SIZE, "bytes", "position of the first of them")    \
 	C(USE, use, SKIPPED, skipped, SIZE, "bytes",                                               \
-	  "bytes before its first read that another process wrote before, and nobody read")        \
+	  "bytes before its first read that another process wrote before, and that were not read") \
 	C(USE, use, WRITER_ID, writer_id, ID, ">process",                                          \
 	  "which other process wrote most of them, or wrote last before its first read")           \
 	C(USE, use, OTHERS, others, INT, "", "other processes that used the file")                 \
@@ -104,7 +104,8 @@
 	C(USE, use, UNSYNCED, unsynced, INT, "",                                                   \
 	  "of these, over a file that was known to be there, with its own bytes not synced")       \
 	C(USE, use, FOLDER_UNSYNCED, folder_unsynced, INT, "",                                     \
-	  "1: it synced the file that it created or renamed, and nobody the folder afterwards")    \
+	  "1: it synced the file that it created or renamed, and no one synced the folder "        \
+	  "afterwards")                                                                            \
 	C(USE, use, CREATED, created, INT, "",                                                     \
 	  "1: the process created it, by O_EXCL or by its time of birth")                          \
 	C(USE, use, REMOVED, removed, INT, "", "1: the process removed it")                        \

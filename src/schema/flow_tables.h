@@ -11,7 +11,11 @@
 	TABLE(EDGE, edge, MADE, EDGE_START, EDGE_DUR, NO_COLUMN,             \
 	      "one operation that happened because of, or after, another")   \
 	TABLE(VERDICT, verdict, MADE, VERDICT_START, VERDICT_DUR, NO_COLUMN, \
-	      "what became of bytes that is wrong, as weir flow finds it")
+	      "what became of bytes that is wrong, as weir flow finds it")   \
+	TABLE(DETAIL, detail, EVENTS, DETAIL_START, DETAIL_DUR, NO_COLUMN,   \
+	      "a piece of memory that an argument of a call pointed to")     \
+	TABLE(SIGNAL, signal, EVENTS, SIGNAL_AT, NO_COLUMN, NO_COLUMN,       \
+	      "a signal that a thread took, or that its process ignored")
 
 #define SCHEMA_CHUNK(C)                                                                            \
 	C(CHUNK, chunk, START, start, TIME, "ns", "of the call, with thread_id: that of its row")  \
@@ -41,6 +45,34 @@
 	  "of a part: the bytes before its first whole word, which no hash has")                   \
 	C(CHUNK, chunk, TAIL, tail, BYTES, "", "of a part: the bytes behind its last whole word")  \
 	C(CHUNK, chunk, CONTENT, content, BYTES, "", "the bytes (--content=bytes)")
+
+/* The address is found in an argument of the call (a0 to a5), or in another row of the call. */
+#define SCHEMA_DETAIL(C)                                                                          \
+	C(DETAIL, detail, START, start, TIME, "ns",                                               \
+	  "of the call, with thread_id: that of its row")                                         \
+	C(DETAIL, detail, DUR, dur, DUR, "ns", "of the call")                                     \
+	C(DETAIL, detail, THREAD_ID, thread_id, ID, ">thread", "the thread's version")            \
+	C(DETAIL, detail, OP, op, CODE, "", "the operation: newfstatat, poll, sendmsg, ...")      \
+	C(DETAIL, detail, ADDRESS, address, UINT, "", "where in the program's memory it is")      \
+	C(DETAIL, detail, WAS, was, INT, "",                                                      \
+	  "of a length that the call changed: as it was given; of a set of descriptors 1: as it " \
+	  "was given; else null")                                                                 \
+	C(DETAIL, detail, CONTENT, content, BYTES, "", "the bytes, as the call left them")
+
+#define SCHEMA_SIGNAL(C)                                                                           \
+	C(SIGNAL, signal, AT, time, TIME, "ns", "when it was taken, or ignored")                   \
+	C(SIGNAL, signal, THREAD_ID, thread_id, ID, ">thread", "the thread's version")             \
+	C(SIGNAL, signal, NUMBER, number, INT, "", "which: 17 is SIGCHLD")                         \
+	C(SIGNAL, signal, CODE, code, INT, "", "why, si_code: SI_USER, CLD_EXITED, SEGV_MAPERR")   \
+	C(SIGNAL, signal, ERROR, error, INT, "", "si_errno, where not 0")                          \
+	C(SIGNAL, signal, PID, pid, INT, "",                                                       \
+	  "the process that sent it, or of SIGCHLD the child, in the pid namespace of the thread") \
+	C(SIGNAL, signal, UID, uid, INT, "", "the user of that process")                           \
+	C(SIGNAL, signal, STATUS, status, INT, "", "of SIGCHLD: exit status or signal")            \
+	C(SIGNAL, signal, UTIME, utime, INT, "", "of SIGCHLD: the child's user time, in ticks")    \
+	C(SIGNAL, signal, STIME, stime, INT, "", "of SIGCHLD: its system time, in ticks")          \
+	C(SIGNAL, signal, ADDRESS, address, UINT, "", "of a fault: the address")                   \
+	C(SIGNAL, signal, IGNORED, ignored, INT, "", "1: the process ignores it")
 
 /* Operations are named by row_id, as in span_op: those of calls in the traces that were joined. */
 #define SCHEMA_EDGE(C)                                                                            \

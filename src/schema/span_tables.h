@@ -15,7 +15,7 @@
 	TABLE(CONTEXT, context, EVENTS, CONTEXT_START, CONTEXT_DUR, NO_COLUMN,    \
 	      "a time for which a thread carried the context of a span")          \
 	TABLE(PERIOD, period, MADE, PERIOD_START, PERIOD_DUR, NO_COLUMN,          \
-	      "a match of a period's definition: a span that nobody marked")      \
+	      "a match of a period's definition: a span that no program marked")  \
 	TABLE(SPAN_OP, span_op, MADE, SPAN_OP_START, SPAN_OP_DUR, NO_COLUMN,      \
 	      "a call that belongs to a span, and why")                           \
 	TABLE(SPAN_SUM, span_sum, MADE, SPAN_SUM_START, SPAN_SUM_DUR, NO_COLUMN,  \

@@ -50,6 +50,7 @@ enum wire_type {
 	WIRE_ANNOUNCE = 22, /* these two: schema/wire_context.h */
 	WIRE_CONTEXT = 23,
 	WIRE_CONTENT = 24, /* schema/wire_content.h */
+	WIRE_DETAIL = 25,  /* schema/wire_detail.h, as WIRE_SIGNAL */
 	/* From here on in the side ring alone, see src/bpf/lib/side.h. */
 	WIRE_SIDE_FIRST = 32,
 	WIRE_BLOCK = 40, /* these four: schema/wire_block.h */
@@ -62,6 +63,7 @@ enum wire_type {
 	WIRE_IRQ = 47,
 	WIRE_MEM = 48,
 	WIRE_PROBE = 49, /* schema/wire_probe.h */
+	WIRE_SIGNAL = 50,
 	WIRE_SIDE_END = 64,
 };
 
@@ -515,6 +517,7 @@ struct wire_shared {
 	__u32 io_counted; /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
 	__u64 content_lost;			 /* records of content that found no room */
+	__u64 details_lost;			 /* the same of details */
 	__u64 block_lost_first, block_lost_last; /* when records of requests found none; 0: never */
 	__u64 over; /* when recording stopped: what begins later is in no table beside calls; 0: it goes on */
 };

@@ -157,7 +157,7 @@ def api(folder):
         for path, params, status, part in (('gaps', {'nonsense': 1}, 400, 'nonsense=: there is no such parameter here'),
                                            ('gaps', {'least': 'x'}, 400, 'least=: '), ('gaps', {'of': 'x'}, 400, "--of 'x'"),
                                            ('gaps', {'filter': 'nonsense'}, 400, 'nonsense'),
-                                           ('diff', {}, 400, 'compared with what'), ('diff', {'from': 1000}, 400, 'compared with what'),
+                                           ('diff', {}, 400, 'what to compare it with is missing'), ('diff', {'from': 1000}, 400, 'what to compare it with is missing'),
                                            ('diff', {'a_filter': 'op == "read") or (op == "write"', 'b_from': 1}, 400, ''),
                                            ('diff', {'a_filter': ' ' * 9000 + 'err == 2'}, 413, 'longer than 8 KiB'),
                                            ('nothing', {}, 404, 'no analysis')):

@@ -134,8 +134,8 @@ FILES = [  # name, text of a file that is no rule, what the message must have
 ]
 
 QUESTIONS = [  # likewise, of rules that can be read
-    ('a $name that is unknown', rule_text(sql='SELECT $nothing AS calls'), '$nothing is no threshold'),
-    ('a {name} that is unknown', rule_text(sentence='{nothing} is wrong'), '{nothing} is no column'),
+    ('a $name that is unknown', rule_text(sql='SELECT $nothing AS calls'), '$nothing is not one of its thresholds'),
+    ('a {name} that is unknown', rule_text(sentence='{nothing} is wrong'), '{nothing} is not a column'),
     ('a {name} that does not end', rule_text(sentence='{calls is wrong'), '{calls is wrong'),
     ('a text as a size', rule_text(sentence='{word:size}'), '{word:size}'),
     ('a number as a text', rule_text(sentence='{calls:quoted}'), '{calls:quoted}'),

@@ -81,8 +81,11 @@ def make(folder):
             run("cp", "fio%d.trace" % seed, side)
 
 
-def output(folder, args):
-    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C.UTF-8", NO_COLOR="1")
+WIDTHS = {"slow": (80, 120, 200), "fsync": (80, 120, 200), "strangers": (80, 120, 200)}  # beside COLUMNS_MAX
+
+
+def output(folder, args, columns=COLUMNS_MAX):
+    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS=str(columns))
     p = subprocess.run([weir, "diff"] + args, cwd=folder, env=env, capture_output=True)
     return p.stdout.decode(), "status %d\n%s%s" % (p.returncode, p.stdout.decode(), p.stderr.decode())
 
@@ -98,9 +101,11 @@ def same_json(got, want):
     return got == want
 
 
-def compare(name, args, folder):
+def compare(name, args, folder, columns=COLUMNS_MAX):
+    if columns != COLUMNS_MAX:
+        name += "-%d" % columns
     path = os.path.join(GOLDEN, name + ".txt")
-    text, whole = output(folder, args)
+    text, whole = output(folder, args, columns)
     if update:
         with open(path, "w") as f:
             f.write(whole)
@@ -111,7 +116,7 @@ def compare(name, args, folder):
         check(name, same_json(json.loads(text), json.loads(want.split("\n", 1)[1])), "differs from %s" % path)
         return
     check(name, whole == want, "differs from %s, it is now:\n%s" % (path, whole))
-    wide = [line for line in whole.splitlines() if len(line) > COLUMNS_MAX and not line.startswith("weir: ")]
+    wide = [line for line in whole.splitlines() if len(line) > columns and not line.startswith("weir: ")]
     check(name + ": fits a screen", not wide and whole.count("\n") <= LINES_MAX + 1, "\n".join(wide))
 
 
@@ -144,4 +149,6 @@ with tempfile.TemporaryDirectory(prefix="weir-compare-") as folder:
             csv_is_json(folder, CASES[name])
     for name, args in CASES.items():
         compare(name, args, folder)
+        for columns in WIDTHS.get(name, ()):
+            compare(name, args, folder, columns)
 sys.exit(tap.end())

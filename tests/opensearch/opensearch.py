@@ -363,7 +363,7 @@ def check_wrong(trace):
     at = f'opensearch://127.0.0.1:{server.server_address[1]}/w'
     old = b'{"version":{"number":"6.8.0"}}'
     for name, answer, status, why in (
-            ('another program', b'{}', 200, 'neither'), ('no JSON', b'<html>', 200, 'no JSON'), ('deep JSON', b'[' * 100000, 200, 'JSON'),
+            ('another program', b'{}', 200, 'neither'), ('no JSON', b'<html>', 200, 'not JSON'), ('deep JSON', b'[' * 100000, 200, 'JSON'),
             ('too old', old, 200, 'no data streams'), ('a wrong password', b'{"error":"Unauthorized"}', 401, 'password'),
             ('a failure', b'oops', 500, '500'), ('an empty answer', b'', 200, 'JSON'), ('a type of its own', b'{"version":7}', 200, 'neither')):
         Wrong.answer, Wrong.status = answer, status

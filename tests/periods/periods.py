@@ -350,7 +350,7 @@ WRONG = [  # text, the character that the message gives, a word of it
     ('w : op == read : op == read : fd : fd', 34, 'nothing follows'),
     ('w : op == read : fd', 18, 'expected a condition'),
     ('w : (op == read : op == read', 17, "':'"),
-    ('w : $evt.$name == "sched_switch"', 19, 'no event of a call'),
+    ('w : $evt.$name == "sched_switch"', 19, 'not an event of a call'),
     ('w : $evt.$name == "syscall_exit_read" && $evt.prio == 3', 47, "no field 'prio'"),
     ('w : $evt.fd == 3', 4, 'which event'),
     ('w : $evt.$name == "syscall_exit_read" || $evt.$name == "syscall_entry_read"', 56, 'entries and exits'),

@@ -141,7 +141,7 @@ ok "and the command gets it once" [ "$(wc -l <got)" = 1 ]
 run record -q -P '*here.txt' -o "a star.trace" -- sh -c 'mkdir -p deep/er; echo 1 >deep/er/there.txt; echo 1 >deep/er/other'
 "$weir" trace -i "a star.trace" >out 2>err
 ok "a glob that begins with a star is looked for anywhere" grep -q 'there.txt' out
-ok "and takes nothing else" [ "$(grep -vc 'there.txt' out)" = 0 ]
+ok "and takes nothing else" [ "$(grep -vc 'there.txt\|+++' out)" = 0 ]
 run record -o "a star.trace" -- true
 ok "a name with a blank is quoted" grep -q "next: weir report 'a star.trace'" err
 run record -q -u nobody -- id -u

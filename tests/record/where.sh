@@ -16,7 +16,7 @@ engine=
 # knows of a file stands there in full, else as it was given: which of them knew it in time is not the question here.
 lines() { # lines TRACE [FILTER]
 	"$weir" trace -i "$1" --where 'exe ~ "**/workload"' ${2:+--where "$2"} -o /dev/stdout 2>&1 |
-		sed -E 's/^[0-9:.]+ //; s/ <[0-9.]+>$//; s/ +=/ =/' | sed "s|$dir/w/||g" | grep -v '^+++' | sort
+		sed -E 's/^[0-9:.]+ (\[pid[^]]*\] )?//; s/ <[0-9.]+>$//; s/ +=/ =/' | sed "s|$dir/w/||g" | grep -v '^+++' | sort
 }
 
 within=() # what starts the workload

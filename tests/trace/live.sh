@@ -42,7 +42,7 @@ check "no escape sequences" "$(tr -d '\n\40-\176' <lines | wc -c)" 0
 
 "$weir" trace -o lines -e %file -Z -- cat nonexistent 2>/dev/null
 check "-Z: exit status of the command" $? 1
-check "-Z, -e" "$(grep -v '+++\|\] [a-z0-9_]*(.* = -1 E' lines)" ""
+check "-Z, -e" "$(grep -v '+++\|^[0-9:.]* [a-z0-9_]*(.* = -1 E' lines)" ""
 has "-Z" '"nonexistent"'
 
 "$weir" trace -o lines -e getdents64 -- ls / >/dev/null
@@ -61,7 +61,7 @@ if command -v strace >/dev/null && strace -qq -o s.txt true 2>/dev/null; then
 	strace -qq -f -o s.txt -e trace=all sh -c 'ls /; ls /nonexistent' >/dev/null 2>&1
 	"$weir" trace -o lines -- sh -c 'ls /; ls /nonexistent' >/dev/null 2>&1
 	sed -n 's/^[0-9]* *\([a-z0-9_]*\)(.*/\1/p' s.txt | grep -v unfinished | sort | uniq -c >theirs
-	sed -n 's/.*\] \([a-z0-9_]*\)(.*/\1/p' lines | sort | uniq -c >ours
+	sed -n 's/^[0-9:.]* \(\[pid[^]]*\] \)\{0,1\}\([a-z0-9_]*\)(.*/\2/p' lines | sort | uniq -c >ours
 	check "the same calls as under strace" "$(diff theirs ours)" ""
 fi
 
@@ -72,12 +72,12 @@ if strace -qq -y -o s.txt true 2>/dev/null; then
 	"$weir" trace -o lines -e openat,unlinkat,symlinkat -- sh -c "$walk"
 	# what is there with a folder's descriptor: up to the path
 	sed -n 's/^[0-9]* *\([a-z]*at([0-9]*<[^>]*>, "[^"]*"\).*/\1/p; s/^[0-9]* *symlinkat("\([^"]*\)".*/link \1/p' s.txt >theirs
-	sed -n 's/.*\] \([a-z]*at([0-9]*<[^>]*>, "[^"]*"\).*/\1/p; s/.*\] symlinkat("\([^"]*\)".*/link \1/p' lines >ours
+	sed -n 's/^[0-9:.]* \(\[pid[^]]*\] \)\{0,1\}\([a-z]*at([0-9]*<[^>]*>, "[^"]*"\).*/\2/p; s/.* symlinkat("\([^"]*\)".*/link \1/p' lines >ours
 	check "folders and links as under strace" "$(diff theirs ours)" ""
 	check "there are some" "$(grep -c "^openat([0-9]*<$dir/a[^>]*>, \"\|^link" ours | sed 's/^[3-9]$/some/')" some
 fi
 "$weir" trace -o lines --where 'path2 ~ "../*"' -- sh -c 'ln -s ../up l; ln -s /up m; rm l m'
-check "what a link says is path2" "$(sed -n 's/.*\] \(.*\) *= 0 <.*/\1/p' lines | grep -v '^ln\|execve' | sed 's/ *$//')" "symlinkat(\"../up\", AT_FDCWD<$dir>, \"l\")"
+check "what a link says is path2" "$(sed -n 's/^[0-9:.]* \(\[pid[^]]*\] \)\{0,1\}\(.*\) *= 0 <.*/\2/p' lines | grep -v '^ln\|execve' | sed 's/ *$//')" "symlinkat(\"../up\", AT_FDCWD<$dir>, \"l\")"
 
 # of the whole host the ends of those processes that had a line
 "$weir" trace -a -P "$dir/only" --duration 2 >lines 2>err &

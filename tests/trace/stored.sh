@@ -40,7 +40,7 @@ check "--from and --to" "$(($(wc -l <late) + $(wc -l <early)))" 5000
 check "-P with a star first" "$(cat anywhere)" "$(cat sst)"
 cp t.trace 'a trace'
 "$weir" trace 'a trace' >out 2>err
-check "a trace in place of a command" "$?: $(cat err)" "2: weir: trace: a trace is a trace, no command: weir trace -i 'a trace'"
+check "a trace in place of a command" "$?: $(cat err)" "2: weir: trace: a trace is a trace, not a command: weir trace -i 'a trace'"
 
 running=$(grep -c 'still running' all)
 "$weir" trace -i t.trace -c >sums

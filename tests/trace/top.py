@@ -4,6 +4,7 @@
 nothing. Speaks TAP."""
 import fcntl
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -29,6 +30,37 @@ def headings(t, what):
     for key, heading in (('o', 'OPERATION'), ('t', 'THREAD'), ('f', 'FILE'), ('e', 'ERROR'), ('p', 'PROCESS')):
         t.send(key)
         ok(f'{what}: {key}', t.expect(heading, SLOW_S), t.output[-500:].decode(errors='replace'))
+
+
+def goes_into(weir, folder):
+    """What iotop shows; the processes of a file, the files of a process; nothing that is opened is empty."""
+    for columns in (80, 200):
+        load = subprocess.Popen(['sh', '-c', 'while :; do cat /etc/passwd >kept; done'], cwd=folder, start_new_session=True)
+        try:
+            t = Terminal([weir, 'top', '-p', str(load.pid), '--every', '200ms'], folder, os.environ)
+            resize(t, 30, columns)
+            what = f'{columns} columns'
+            for heading in ('calls/s', 'read/s', 'write/s', 'I/O %', 'p99'):
+                ok(f'{what}: {heading}', t.expect(heading, SLOW_S), t.output[-500:].decode(errors='replace'))
+            t.send('f')
+            ok(f'{what}: files', t.expect('FILES', SLOW_S))
+            t.send('W\n')
+            ok(f'{what}: the processes of a file', t.expect('PROCESSES', SLOW_S))
+            t.send('\x7f')
+            ok(f'{what}: back', t.expect('FILES', SLOW_S))
+            t.send('p')
+            ok(f'{what}: processes', t.expect('PROCESSES', SLOW_S))
+            t.send('c\n')
+            ok(f'{what}: the files of a process', t.expect('FILES', SLOW_S))
+            os.killpg(load.pid, signal.SIGSTOP)
+            ok(f'{what}: never empty', b'nothing here' in t.output or t.expect('nothing here', SLOW_S))
+            t.send('/kept')
+            ok(f'{what}: a filter, as it is typed', t.expect('kept_', SLOW_S))
+            t.send('\x1bq')
+            t.wait()
+        finally:
+            os.killpg(load.pid, signal.SIGKILL)
+            load.wait()
 
 
 def play(t, what):
@@ -74,6 +106,7 @@ def main():
         if t.expect('PROCESS', SLOW_S):
             headings(t, 'a command')
         play(t, 'a command')
+        goes_into(weir, folder)
         trace = os.path.join(folder, 'trace')
         made = subprocess.run([weir, 'synth', '-o', trace, '--rows', '200000', '--seed', '3'], capture_output=True, text=True)
         ok('a trace is made', made.returncode == 0, made.stderr)

@@ -83,8 +83,8 @@ static int ask_fill(const struct diagnose_context *c, const struct rule *rule, c
 		r = len ? ask_put_parameter(c, rule, p + 1, len, out) : buf_append(out, "$", 1);
 		if (r == -EINVAL)
 			return error_set(err, -EINVAL,
-					 "rule %s (%s): $%.*s is no threshold of it; there are "
-					 "$work_time, $span, $begin, $finish and $lost besides",
+					 "rule %s (%s): $%.*s is not one of its thresholds: it has "
+					 "$work_time, $span, $begin, $finish and $lost as well",
 					 rule->name, rule->file, (int)MIN(len, (size_t)64), p + 1);
 		if (r < 0)
 			return error_errno(err, r, "rule %s", rule->name);

@@ -7,9 +7,8 @@
 
 static const char *explain_loss(const struct rule *rule)
 {
-	return rule->loss == RULE_LOSS_WRONG
-		       ? "one of them may be the one that refutes it: the finding says so"
-		       : "there may be more of it; what is found is right";
+	return rule->loss == RULE_LOSS_WRONG ? "one of them may refute it: the finding says so"
+					     : "there may be more of it; what is found is right";
 }
 
 /* The lines of a text, each behind `margin`. */

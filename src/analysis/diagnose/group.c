@@ -350,7 +350,7 @@ static int finding_fill(const struct finding *f, const char *form,
 
 	if (r == -EINVAL)
 		return error_set(err, r,
-				 "rule %s (%s): %.*s is no column of its question, or not to be "
+				 "rule %s (%s): %.*s is not a column of its question, or not to be "
 				 "shown so",
 				 f->rule->name, f->rule->file, (int)MIN(len, (size_t)64), unknown);
 	return r < 0 ? error_errno(err, r, "rule %s", f->rule->name) : 0;

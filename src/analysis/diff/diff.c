@@ -71,8 +71,7 @@ static const struct option diff_options[] = {
 	 "calls, bytes and time per run, per second, or per call of an operation: --per fdatasync; "
 	 "auto: that in which most counts agree",
 	 offsetof(struct diff_flags, per), .words = diff_unit_word, .otherwise = "auto"},
-	{0, "head", OPTION_COUNT, "N",
-	 "at most so many changes on the screen (10 where it is left out)",
+	{0, "head", OPTION_COUNT, "N", "show at most N changes (default 10)",
 	 offsetof(struct diff_flags, head)},
 	{0},
 };

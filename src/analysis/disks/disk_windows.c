@@ -431,7 +431,7 @@ static const struct command_example disks_examples[] = {
 
 const struct analysis analysis_disks = {
 	.name = "disks",
-	.summary = "show disks over time: depth, latency, sequence, who and for which files",
+	.summary = "show disks over time: depth, latency, sequence, by whom and for which files",
 	.description =
 		"Of each disk for which record --with block kept requests: its load (requests "
 		"under way "

@@ -386,8 +386,7 @@ static const struct option flow_option_table[] = {
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
 	{0, "most", OPTION_COUNT, "N",
-	 "with --list or --order: at most N rows, of more every so many-th, as a picture needs "
-	 "them",
+	 "with --list or --order: at most N rows; of more, evenly chosen ones, as for a picture",
 	 offsetof(struct flow_options, most)},
 	{0, "similar", OPTION_STRING, "CALL",
 	 "list the calls whose data is equal or similar to what this call moved: its number, as "

@@ -252,7 +252,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	if (r >= 0)
 		r = flow_verdict_evidence(v, stored ? "stored" : "forwarded", k->out, k->out_spot,
 					  FLOW_SEND,
-					  stored ? "and sent to nobody, as other bytes are"
+					  stored ? "and not sent on, as other bytes are"
 						 : "and written to no file, as other bytes are");
 	return r < 0 || object == FLOW_NONE ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
 }

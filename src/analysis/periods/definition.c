@@ -285,7 +285,7 @@ int period_capture(struct period_set *s, struct period *p, const char *name, con
 		return r;
 	type = plan->fields[0].type.type;
 	if (type == QUERY_HIST || type == QUERY_TALLY)
-		return definition_fail(err, text, at, "a histogram is no attribute");
+		return definition_fail(err, text, at, "a histogram is not an attribute");
 	c->number = type != QUERY_TEXT && type != QUERY_CODE && type != QUERY_ENTITY;
 	c->name = strdup(name);
 	p->capture_count += c->name != NULL;

@@ -236,7 +236,7 @@ static int lttng_name(struct lttng *l, const struct lttng_operand *name, const c
 
 	if (!prefix)
 		return lttng_fail(l, text->at,
-				  "'%.*s' is no event of a call: syscall_entry_NAME or "
+				  "'%.*s' is not an event of a call: syscall_entry_NAME or "
 				  "syscall_exit_NAME expected",
 				  (int)MIN(text->len, 60u), text->from);
 	if (own && l->kind != KIND_OPEN && l->kind != kind)

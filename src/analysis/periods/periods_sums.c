@@ -61,7 +61,8 @@ static int group_part_find(struct sums *s, const char *text, size_t len, struct 
 			return 0;
 		}
 	}
-	return error_set(err, -EINVAL, "--group-by: '%.*s' is no PERIOD.CAPTURE", (int)len, text);
+	return error_set(err, -EINVAL, "--group-by: '%.*s' is not of the form PERIOD.CAPTURE",
+			 (int)len, text);
 }
 
 static int groups_parse(struct sums *s, const char *text, struct error *err)

@@ -115,6 +115,6 @@ int period_file(struct period_set *s, const char *path, struct error *err)
 	if (n < 0 || r < 0)
 		return error_errno(err, r < 0 ? r : -errno, "-f %.500s", path);
 	if (memchr(text.data ? text.data : (const uint8_t *)"", '\0', text.len))
-		return error_set(err, -EINVAL, "-f %.500s: it is no text", path);
+		return error_set(err, -EINVAL, "-f %.500s: it is not text", path);
 	return set_lines(s, buf_str(&text), text.len, path, err);
 }

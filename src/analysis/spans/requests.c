@@ -274,7 +274,7 @@ static int requests_put_members(const struct analysis_input *in _unused_,
 static const struct option requests_table[] = {
 	{0, "name", OPTION_STRING, "GLOB", "spans of this name alone, with or without a parent",
 	 offsetof(struct requests_options, name)},
-	{0, "min", OPTION_DURATION, "TIME", "those that took at least so long",
+	{0, "min", OPTION_DURATION, "TIME", "only those that took this long or longer",
 	 offsetof(struct requests_options, least)},
 	{0, "log", OPTION_FLAG, NULL, "list them one by one, the slowest first",
 	 offsetof(struct requests_options, log)},
@@ -304,7 +304,7 @@ static const struct option requests_table[] = {
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store which calls belong to which span, and why, in the trace: table span_op",
 	 offsetof(struct requests_options, keep)},
-	{0, "top", OPTION_COUNT, "N", "at most so many rows",
+	{0, "top", OPTION_COUNT, "N", "print at most N rows",
 	 offsetof(struct requests_options, top), .otherwise = "5000"},
 	{0},
 };

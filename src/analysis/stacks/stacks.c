@@ -465,7 +465,7 @@ static const struct option stacks_options_table[] = {
 	{0, "pprof", OPTION_STRING, "FILE", "write a profile that pprof reads",
 	 offsetof(struct stacks_options, pprof)},
 	/* STACKS_TOP */
-	{0, "top", OPTION_COUNT, "N", "at most so many stacks in the table",
+	{0, "top", OPTION_COUNT, "N", "print at most N stacks",
 	 offsetof(struct stacks_options, top), .otherwise = "5000"},
 	{0, "head", OPTION_COUNT, "N", NULL, offsetof(struct stacks_options, top)}, /* report's */
 	{0},

@@ -214,6 +214,7 @@ typedef struct {
 
 struct signal_struct {
 	atomic_t live;
+	int group_exit_code;
 	unsigned int flags;
 };
 
@@ -360,6 +361,7 @@ struct unix_sock {
 struct kernel_siginfo;
 
 struct linux_binprm {
+	int envc;
 	const char *filename;
 };
 

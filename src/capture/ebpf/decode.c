@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decode.c: the kernel's records of calls become rows of op. */
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/details.h"
 
 #include <bpf/btf.h>
 #include <errno.h>
@@ -110,6 +111,7 @@ void decode_free(struct decode *d)
 	free(d->threads);
 	block_free(d->block);
 	contents_free(d->contents);
+	kept_free(&d->details);
 	btf__free(d->btf);
 	io_split_free(&d->io_split);
 	free(d);
@@ -564,6 +566,7 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	r = r ? r : op_where(d, w, &p, &f, b, row);
 	r = r ? r : op_rest(d, w, &p, &f, b, row);
 	r = r ? r : op_ready(d, w, &p, out);
+	r = r ? r : decode_take_detail(d, w, out);
 	if (d->contents)
 		r = r ? r : decode_content_rest(d, w, f.file.key, op_moved(d, w, &p), out);
 	return r < 0 ? r : 1;

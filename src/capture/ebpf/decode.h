@@ -12,7 +12,10 @@ struct contents;
 
 #define DECODE_NO_CPU UINT32_MAX
 
-/* Frees a map of copies of records. */
+/* A map of copies of records by a number: keeps one in place of that which is there, 0 or -ENOMEM; finds it, NULL: none. */
+int kept_put(struct map *kept, uint64_t number, const void *record, size_t size);
+void *kept_get(const struct map *kept, uint64_t number);
+void kept_forget(struct map *kept, uint64_t number);
 void kept_free(struct map *kept);
 
 struct decode {
@@ -49,8 +52,10 @@ struct decode {
 	uint64_t stacks_left_out;  /* calls whose stack is not kept */
 	struct bytes unseen_exe;   /* of decode_unseen() */
 	struct contents *contents; /* of what calls moved; NULL: it is not recorded */
-	struct block *block;	   /* of requests to block devices; NULL: none came */
-	struct btf *btf;	   /* the kernel's, for its words; NULL: not needed yet */
+	struct map
+		details; /* thread -> copy of its last struct wire_detail, until its call comes */
+	struct block *block; /* of requests to block devices; NULL: none came */
+	struct btf *btf;     /* the kernel's, for its words; NULL: not needed yet */
 	bool btf_failed;
 	struct io_split io_split;    /* of requests that calls wait for, where phases come too */
 	struct contexts *contexts;   /* that threads carry; NULL: no process announced any */

@@ -16,6 +16,7 @@
 #include "capture/ebpf/content.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/probe_rows.h"
+#include "capture/ebpf/details.h"
 #include "capture/ebpf/spans.h"
 
 #define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
@@ -144,7 +145,7 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 }
 
 /* Keeps a copy of a record under a number, for when its row must be given again. */
-static int keep(struct map *kept, uint64_t number, const void *record, size_t size)
+int kept_put(struct map *kept, uint64_t number, const void *record, size_t size)
 {
 	void *copy = malloc(size);
 	uint64_t old = 0;
@@ -159,16 +160,16 @@ static int keep(struct map *kept, uint64_t number, const void *record, size_t si
 	return r;
 }
 
-static void *kept(const struct map *kept, uint64_t number)
+void *kept_get(const struct map *kept, uint64_t number)
 {
 	uint64_t record;
 
 	return map_get(kept, number, &record) ? (void *)(uintptr_t)record : NULL;
 }
 
-static void forget(struct map *records, uint64_t number)
+void kept_forget(struct map *records, uint64_t number)
 {
-	free(kept(records, number));
+	free(kept_get(records, number));
 	map_del(records, number);
 }
 
@@ -344,15 +345,15 @@ static int sock_peers(struct decode *d, const struct wire_sock *w, struct batch_
 
 	if (w->family != AF_UNIX || !w->ino)
 		return 0;
-	forget(&d->alone, w->ino);
+	kept_forget(&d->alone, w->ino);
 	if (!w->peer_ino)
-		return d->alone.count < ALONE_MAX ? keep(&d->alone, w->ino, w, sizeof(*w)) : 0;
-	waits = kept(&d->alone, w->peer_ino);
+		return d->alone.count < ALONE_MAX ? kept_put(&d->alone, w->ino, w, sizeof(*w)) : 0;
+	waits = kept_get(&d->alone, w->peer_ino);
 	if (!waits)
 		return 0;
 	other = *waits;
 	other.peer_ino = w->ino;
-	forget(&d->alone, w->peer_ino);
+	kept_forget(&d->alone, w->peer_ino);
 	return decode_sock(d, &other, out);
 }
 
@@ -501,7 +502,7 @@ static int process_of(struct decode *d, const struct wire_thread *w, struct batc
 	d->argvs_cut +=
 		w->argv_cut && (w->reason == WIRE_THREAD_EXEC || w->ppid != (int32_t)getpid());
 	r = process_row(d, w, *ret, out);
-	return r ? r : keep(&d->process_records, key, w, w->head.size);
+	return r ? r : kept_put(&d->process_records, key, w, w->head.size);
 }
 
 static int decode_thread(struct decode *d, const struct wire_thread *w, struct batch_set *out)
@@ -576,11 +577,11 @@ static int thread_follows(struct decode *d, const struct wire_thread *w, struct 
 
 	if (!map_get(&d->versions, w->task, &before) || before == w->thread)
 		return 0;
-	t = kept(&d->thread_records, before);
+	t = kept_get(&d->thread_records, before);
 	if (!t)
 		return 0;
 	r = thread_again(d, t, w->run_delay, out);
-	forget(&d->thread_records, before);
+	kept_forget(&d->thread_records, before);
 	return r;
 }
 
@@ -593,7 +594,7 @@ static int thread_keep(struct decode *d, const struct wire_thread *w, struct bat
 	copy.argv_len = 0;
 	copy.reason = WIRE_THREAD_SEEN;
 	r = r ? r : map_set(&d->versions, w->task, w->thread);
-	return r ? r : keep(&d->thread_records, w->thread, &copy, sizeof(copy));
+	return r ? r : kept_put(&d->thread_records, w->thread, &copy, sizeof(copy));
 }
 
 int decode_waited(struct decode *d, const struct buf *waited, struct batch_set *out)
@@ -602,7 +603,7 @@ int decode_waited(struct decode *d, const struct buf *waited, struct batch_set *
 	int r = 0;
 
 	for (size_t i = 0; i < waited->len / sizeof(*w) && !r; i++) {
-		const struct wire_thread *t = kept(&d->thread_records, w[i].thread);
+		const struct wire_thread *t = kept_get(&d->thread_records, w[i].thread);
 
 		r = t ? thread_again(d, t, w[i].run_delay, out) : 0;
 		r = r ? r
@@ -615,7 +616,7 @@ int decode_waited(struct decode *d, const struct buf *waited, struct batch_set *
 static int process_end(struct decode *d, const struct wire_thread_end *w, uint64_t key,
 		       struct batch_set *out)
 {
-	const struct wire_thread *p = kept(&d->process_records, key);
+	const struct wire_thread *p = kept_get(&d->process_records, key);
 	struct batch *b = NULL;
 	size_t row = 0;
 	int r;
@@ -629,7 +630,7 @@ static int process_end(struct decode *d, const struct wire_thread_end *w, uint64
 	row = b->rows - 1;
 	SET(PROCESS_STOPPED, (int64_t)w->head.time + d->opt.clock_offset);
 	SET(PROCESS_STATUS, w->status);
-	forget(&d->process_records, key);
+	kept_forget(&d->process_records, key);
 	/* Records of other CPUs that are older may still come. */
 	map_del(&d->processes, process_hash(w->tgid, w->process_start));
 	return r ? r : recent_set(&d->ended, process_hash(w->tgid, w->process_start), key);
@@ -645,7 +646,7 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 
 	if (w->head.size < sizeof(*w))
 		return -EBADMSG;
-	t = kept(&d->thread_records, w->thread);
+	t = kept_get(&d->thread_records, w->thread);
 	r = contexts_end_of(d, w->thread, 0, 0, out); /* where the program could not send it */
 	if (t && !r) {
 		r = thread_again(d, t, w->run_delay, out);
@@ -654,7 +655,7 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 			r = batch_set(b, THREAD_STOPPED, b->rows - 1,
 				      (int64_t)w->head.time + d->opt.clock_offset);
 		map_del(&d->versions, t->task);
-		forget(&d->thread_records, w->thread);
+		kept_forget(&d->thread_records, w->thread);
 	}
 	if (r || !w->process_ended)
 		return r;
@@ -736,7 +737,8 @@ int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set
 	_Static_assert(sizeof(w->comm) == 2 * sizeof(*ident), "it fits");
 	memcpy(&ident[2], w->comm, sizeof(w->comm));
 	hash = hash_bytes(ident, sizeof(ident));
-	t = map_get(&d->tids, (uint32_t)w->tid, &known) ? kept(&d->thread_records, known) : NULL;
+	t = map_get(&d->tids, (uint32_t)w->tid, &known) ? kept_get(&d->thread_records, known)
+							: NULL;
 	if ((t && t->start == w->start) || recent_get(&d->owner_threads, hash, &known)) {
 		*ret_thread = (uint32_t)known;
 		return 0;
@@ -788,6 +790,8 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		return decode_stack(d, (const void *)h, out);
 	case WIRE_CONTENT:
 		return decode_content(d, (const void *)h, out);
+	case WIRE_DETAIL:
+		return decode_detail(d, (const void *)h);
 	case WIRE_CALL_STACKS:
 		return decode_call_stacks(d, (const void *)h);
 	default:

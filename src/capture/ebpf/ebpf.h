@@ -33,7 +33,8 @@ struct ebpf_options {
 	struct wire_stacks stacks;	 /* which calls get stacks */
 	struct wire_content_how content; /* what is kept of the bytes that calls move */
 	struct probe_spans
-		*spans; /* that begin and end at probes, completed; borrowed; NULL: none */
+		*spans;	       /* that begin and end at probes, completed; borrowed; NULL: none */
+	uint32_t detail_bytes; /* of each buffer, where `with` has details; it goes with raw_args */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */

@@ -123,6 +123,9 @@ struct objects;
 /* What is missing beside calls so far: records of the side ring, and events at which a program was running already. */
 size_t side_missing(const volatile uint64_t lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES],
 		    const struct objects *o, struct source_beside list[SOURCE_BESIDE_MAX]);
+/* Adds what beside calls found no room in the rings of calls: content, details. */
+void side_unroomed(const struct wire_shared *s, struct source_beside list[SOURCE_BESIDE_MAX],
+		   size_t *count);
 /* A file's record, decoded before, has its turn: what happened before it ended was given. 0 or -ENOMEM. */
 int decode_file_turn(struct decode *d, const struct wire_file *w);
 /* Adds the row of a call. 1: added, 0: the selection left it out. */

@@ -50,7 +50,7 @@ int load_error(int code, struct error *err, const char *what)
 		return error_set(err, code,
 				 "%s: the kernel refuses BPF programs: in a container add CAP_BPF, "
 				 "CAP_PERFMON and "
-				 "CAP_SYS_ADMIN; `weir doctor` tells more",
+				 "CAP_SYS_ADMIN; `weir doctor` shows more",
 				 what);
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return error_set(
@@ -204,7 +204,8 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
 	ro->phases = opt->with & 1u << OBJECT_PHASES;
-	ro->content = opt->content.mode != WIRE_CONTENT_NONE;
+	/* objects that take the end of calls */
+	ro->content = opt->content.mode != WIRE_CONTENT_NONE || opt->with & 1u << OBJECT_DETAILS;
 	ro->phases_split = ro->phases && opt->with & 1u << OBJECT_BLOCK;
 	ro->hold_limit_ns = opt->hold_limit_ns ? (uint64_t)opt->hold_limit_ns : HOLD_LIMIT_NS;
 	ro->fill_mark = l->ring_bytes / 8;

@@ -9,11 +9,13 @@
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/content.h"
 #include "capture/ebpf/probe_attach.h"
+#include "capture/ebpf/details.h"
 #include "capture/ebpf/request.h"
 #include "schema/ops.h"
 #include "schema/wire.h"
 #include "block.skel.h"
 #include "content.skel.h"
+#include "details.skel.h"
 #include "irq.skel.h"
 #include "mem.skel.h"
 #include "net.skel.h"
@@ -127,6 +129,13 @@ static const struct object_row {
 			   .requested = probes_requested,
 			   .side_bytes = 4u << 20,
 			   .prepare = probes_prepare},
+	[OBJECT_DETAILS] = {.shows = "what arguments of calls point to, and signals",
+			    .tracepoint = "sys_exit",
+			    .elf = details_bpf__elf_bytes,
+			    .with = "details",
+			    .side_bytes = 1u << 20,
+			    .prepare = details_prepare,
+			    .before = true},
 };
 
 const char *object_shows(size_t i, const char **ret_tracepoint)

@@ -32,6 +32,7 @@ enum object_id {
 	OBJECT_STACKS,	/* stacks.bpf.c */
 	OBJECT_CONTENT, /* content.bpf.c */
 	OBJECT_PROBES,	/* probes.bpf.c */
+	OBJECT_DETAILS, /* details.bpf.c */
 	OBJECT_COUNT,
 };
 

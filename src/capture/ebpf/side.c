@@ -4,6 +4,7 @@
 
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/details.h"
 #include "capture/ebpf/objects.h"
 #include "capture/ebpf/probe_rows.h"
 
@@ -21,6 +22,7 @@ static const struct side_type {
 	[WIRE_IRQ - WIRE_SIDE_FIRST] = {decode_irq, TABLE_IRQ},
 	[WIRE_MEM - WIRE_SIDE_FIRST] = {decode_mem, TABLE_MEM},
 	[WIRE_PROBE - WIRE_SIDE_FIRST] = {decode_probe, TABLE_SPAN},
+	[WIRE_SIGNAL - WIRE_SIDE_FIRST] = {decode_signal, TABLE_SIGNAL},
 };
 
 static const struct side_type *side_type_of(int type)
@@ -91,6 +93,15 @@ size_t side_missing(const volatile uint64_t lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYP
 		side_add(list, &count, CAUSE_SIDE_SKIPPED, skipped[i].table,
 			 object_misses(o, skipped[i].object));
 	return count;
+}
+
+void side_unroomed(const struct wire_shared *s, struct source_beside list[SOURCE_BESIDE_MAX],
+		   size_t *count)
+{
+	side_add(list, count, CAUSE_RING_FULL, TABLE_CHUNK,
+		 __atomic_load_n(&s->content_lost, __ATOMIC_RELAXED));
+	side_add(list, count, CAUSE_RING_FULL, TABLE_DETAIL,
+		 __atomic_load_n(&s->details_lost, __ATOMIC_RELAXED));
 }
 
 int decode_side(struct decode *d, const struct wire_head *h, struct batch_set *out)

@@ -505,7 +505,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
 	uint64_t contexts = contexts_unfound(e->decode);
-	uint64_t children = unfollowed(e), lost;
+	uint64_t children = unfollowed(e);
 	size_t count = 0;
 	int r = give_polled(e, out, now);
 
@@ -523,10 +523,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		r = loss_threads(bpf_map__fd(e->loaded.skel->maps.missing), &threads, &count);
 	e->beside_count = side_missing((const void *)e->loaded.skel->data_shared->shared.side_lost,
 				       &e->loaded.objects, e->beside);
-	lost = __atomic_load_n(&e->loaded.skel->data_shared->shared.content_lost, __ATOMIC_RELAXED);
-	if (lost)
-		e->beside[e->beside_count++] =
-			(struct source_beside){CAUSE_RING_FULL, TABLE_CHUNK, lost};
+	side_unroomed(&e->loaded.skel->data_shared->shared, e->beside, &e->beside_count);
 	if (contexts)
 		e->beside[e->beside_count++] =
 			(struct source_beside){CAUSE_CONTEXT, TABLE_CONTEXT, contexts};

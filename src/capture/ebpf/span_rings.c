@@ -298,7 +298,7 @@ static int layout_take(struct span_process *p, const char **ret_why)
 	    c.name_bytes % SPAN_PAGE || c.name_bytes > SPAN_NAME_BYTES ||
 	    (c.clock != SPAN_CLOCK_TSC && c.clock != SPAN_CLOCK_MONOTONIC) ||
 	    span_ring_at(c.name_bytes, c.ring_bytes, c.ring_max) > p->size) {
-		*ret_why = "what they say of their layout makes no sense";
+		*ret_why = "the description of their layout makes no sense";
 		return -EBADMSG;
 	}
 	p->ring_max = c.ring_max;
@@ -369,7 +369,7 @@ static int memfd_open(const struct span_rings *r, int32_t pid, const char *range
 	}
 	if (statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) ||
 	    st.stx_dev_major != r->memfd_major || st.stx_dev_minor != r->memfd_minor) {
-		*ret_why = "their memory is no memfd";
+		*ret_why = "their memory is not a memfd";
 		close(file);
 		return -EPERM;
 	}

@@ -20,7 +20,7 @@
 static const struct option side_options[] = {
 	{'a', "a", OPTION_LIST, "TRACE", "a run of side A, or a folder of them; repeatable",
 	 offsetof(struct analysis_opts, sides[0])},
-	{'b', "b", OPTION_LIST, "TRACE", "a run of side B, likewise",
+	{'b', "b", OPTION_LIST, "TRACE", "a run of side B, or a folder of them; repeatable",
 	 offsetof(struct analysis_opts, sides[1])},
 	{0, "a-from", OPTION_STRING, "TIME", "side A from this time on, as --from has it",
 	 offsetof(struct analysis_opts, from[0])},
@@ -266,7 +266,8 @@ static int analysis_follow_anew(struct analysis_view *v, int argc, char **argv, 
 			nanosleep(&(struct timespec){.tv_nsec = FOLLOW_POLL_NS}, NULL);
 		if (grows && r >= 0) {
 			analysis_close(v);
-			*v = (struct analysis_view){.analysis = v->analysis, .opts = v->opts, .it = it};
+			*v = (struct analysis_view){
+				.analysis = v->analysis, .opts = v->opts, .it = it};
 		}
 	}
 	return r;

@@ -44,7 +44,8 @@ int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *
 		return fail_usage("%s: -i is for two parts of one trace; else: weir %s A B",
 				  a->name, a->name);
 	if (!sides && argc < 2 && !ranges)
-		return fail_usage("%s: compared with what? weir %s A B, or parts of one trace: "
+		return fail_usage("%s: what to compare it with is missing: weir %s A B, or parts "
+				  "of one trace: "
 				  "--a-to +5s --b-from +5s",
 				  a->name, a->name);
 	return 0;

@@ -21,5 +21,12 @@ struct text diff_number_text(double v);
 struct text diff_value_text(enum diff_metric m, double v);
 struct text diff_time_text(double ns);
 
+/* What figures per unit of work are multiplied by: units of work in a run of A. */
+double diff_scale(const struct diff *d);
+/* A sum over all runs of a side, for a run with as much work as one of A does. */
+double diff_of_run(const struct diff *d, unsigned int side, double sum);
+/* "pread64 got 30 % slower (p99 1.1 ms to 2.6 ms); three files account for it. ..." 0 or -ENOMEM. */
+int diff_put_sentence(struct buf *out, const struct diff *d);
+
 /* The screen of analysis_diff. 0 or negative. */
 int diff_screen(const struct analysis_view *v);

@@ -19,7 +19,7 @@
 #define BARS_REST     26 /* columns of a line of the picture beside its two bars */
 #define OCTAVES	      64
 #define PICTURE_LINES 9
-#define WHAT_REST     25 /* columns of a change beside its name: number, time, share */
+#define WHAT_REST     25 /* columns of a change beside its name: number, share */
 #define METRIC_MIN    14
 #define SPREAD	      20 /* columns that the figures of a change take more where there is room */
 
@@ -72,49 +72,63 @@ static int put_side(const struct analysis_view *v, unsigned int side)
 static int diff_screen_put_unit(const struct diff *d)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = buf_printf(&b, "figures per %s: %.0f of %zu counts by operation and file agree",
-			   diff_unit_text(d).s, d->agree * (double)d->agree_of, d->agree_of);
+	double ratio = d->work[0] > 0 && d->runs[1]
+			       ? d->work[1] / (double)d->runs[1] / (d->work[0] / (double)d->runs[0])
+			       : 1;
+	int r = 0;
 
-	if (r >= 0 && d->unit == DIFF_UNIT_OP)
-		r = buf_printf(&b, "; A has %s of them, B %s", diff_number_text(d->work[0]).s,
-			       diff_number_text(d->work[1]).s);
+	if (d->unit == DIFF_UNIT_SECOND)
+		r = buf_printf(
+			&b,
+			"B lasted %s times as long as A: its calls and times are given for as "
+			"long as A lasted",
+			diff_number_text(ratio).s);
+	else if (d->unit == DIFF_UNIT_OP)
+		r = buf_printf(&b,
+			       "B did %s times the work of A, counted in %ss: its calls and times "
+			       "are given for as much as A did",
+			       diff_number_text(ratio).s, diff_unit_text(d).s);
 	if (r < 0)
 		return r;
-	put_wrapped(TEXT_PLAIN, buf_str(&b));
+	if (b.len)
+		put_wrapped(TEXT_PLAIN, buf_str(&b));
 	if (!d->common && d->agree_of >= STRANGERS)
 		put_wrapped(TEXT_YELLOW,
 			    "The sides have nothing in common: are they the same program?");
 	if (!d->shift_known || fabs(d->shift.effect) < log(1.01))
 		return 0;
 	buf_clear(&b);
-	r = buf_printf(&b, "all calls take %s in B%s; taken out of the latencies below",
+	r = buf_printf(&b, "all calls take %s in B%s; this is taken out of the latencies below",
 		       diff_change_text(d->shift.effect).s,
 		       d->shift.changed ? ", more than repeated runs differ"
-					: ": the machine, as far as runs can show");
+					: ", because of the machine as far as runs can show");
 	if (r >= 0)
 		put_wrapped(TEXT_PLAIN, buf_str(&b));
 	return r;
 }
 
-static int diff_screen_put_time(struct buf *b, const char *what, double a, double other)
+static int diff_screen_put_time(struct buf *b, const struct diff *d, const char *what,
+				const struct diff_total total[static 2])
 {
-	if (a <= 0 && other <= 0)
+	double scale = diff_scale(d), from = total[0].time * scale, to = total[1].time * scale;
+
+	if (from <= 0 && to <= 0)
 		return 0;
-	return format_next(b, screen_width(), "%s %s %s", what, format_dur((int64_t)a).s,
-			   diff_time_text(other - a).s);
+	return format_next(b, screen_width(), "%s %s to %s (%s)", what, format_dur((int64_t)from).s,
+			   format_dur((int64_t)to).s, diff_time_text(to - from).s);
 }
 
 static int diff_screen_put_times(const struct diff *d)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = buf_printf(&b, "time per %s in A, change in B:", diff_unit_text(d).s);
+	int r = buf_printf(&b, "%s", d->runs[0] > 1 || d->runs[1] > 1 ? "time of a run:" : "time:");
 
 	if (r >= 0)
-		r = diff_screen_put_time(&b, "I/O", d->io[0].time, d->io[1].time);
+		r = diff_screen_put_time(&b, d, "I/O", d->io);
 	if (r >= 0)
-		r = diff_screen_put_time(&b, "waiting", d->waiting[0].time, d->waiting[1].time);
+		r = diff_screen_put_time(&b, d, "waiting", d->waiting);
 	if (r >= 0)
-		r = diff_screen_put_time(&b, "other", d->other[0].time, d->other[1].time);
+		r = diff_screen_put_time(&b, d, "other", d->other);
 	printf("%s\n", buf_str(&b));
 	return r;
 }
@@ -152,75 +166,7 @@ static int diff_screen_put_loss(const struct analysis_view *v)
 	return 0;
 }
 
-/* ---- the sentence ---- */
-
-static const char *more_less(double effect, const char *more, const char *less)
-{
-	return effect > 0 ? more : less;
-}
-
-/* Of one unit of work, as the time beside it; in all where none was counted. */
-static int put_presence(const struct diff *d, struct buf *out, const struct diff_row *row,
-			bool sizes)
-{
-	unsigned int s = row->presence == DIFF_ONLY_B;
-	double work = d->work[s] > 0 ? d->work[s] : 1, calls = (double)row->side[s].calls / work;
-	int r = buf_printf(out, "only in %c, %s call%s", s ? 'B' : 'A', diff_number_text(calls).s,
-			   calls == 1 ? "" : "s");
-
-	if (r >= 0 && sizes && row->side[s].bytes)
-		r = buf_printf(out, ", %s",
-			       format_size((uint64_t)((double)row->side[s].bytes / work + 0.5)).s);
-	if (r < 0 || work == 1)
-		return r;
-	return buf_printf(out, " per %s", diff_unit_text(d).s);
-}
-
-/* "calls +100 %" */
-static int put_effect(struct buf *out, const struct diff_test *t, enum diff_metric m)
-{
-	static const char *const words[][2] = {
-		[DIFF_CALLS] = {"more calls", "fewer calls"},
-		[DIFF_LATENCY] = {"slower", "faster"},
-		[DIFF_MEAN] = {"more time per call", "less time per call"},
-		[DIFF_SIZE] = {"more bytes per call", "fewer bytes per call"},
-		[DIFF_ERRORS] = {"more errors", "fewer errors"},
-	};
-
-	return buf_printf(out, "%s (%s)", more_less(t->effect, words[m][0], words[m][1]),
-			  diff_change_text(t->effect).s);
-}
-
-static int put_sentence(const struct diff *d, struct buf *out)
-{
-	const struct diff_row *top = d->listed ? &d->rows[0] : NULL;
-	enum diff_metric m;
-	const struct diff_test *t = top ? diff_best(top, &m) : NULL;
-	int r;
-
-	if (d->lossy[0] || d->lossy[1])
-		return buf_printf(out, "Too much is missing from %s to say what changed.",
-				  d->lossy[0] && d->lossy[1] ? "both sides"
-				  : d->lossy[0]		     ? "A"
-							     : "B");
-	if (!top && d->shift.changed)
-		return buf_printf(out, "All calls take %s in B; none of them by itself.",
-				  diff_change_text(d->shift.effect).s);
-	if (!top)
-		return buf_printf(out,
-				  "No change is larger than the difference between repeated runs.");
-	r = diff_put_what(out, top, 40);
-	if (r >= 0)
-		r = buf_printf(out, ": ");
-	if (r >= 0)
-		r = t && top->presence == DIFF_BOTH ? put_effect(out, t, m)
-						    : put_presence(d, out, top, false);
-	if (r >= 0)
-		r = buf_printf(out, "; %s per %s, %.0f %% of what changed in time.",
-			       diff_time_text(top->time_diff).s, diff_unit_text(d).s,
-			       fabs(top->share) * 100);
-	return r;
-}
+/* ---- the answer ---- */
 
 /* The test that would say most about where the time went. */
 static bool unsure_test(const struct diff_row *row, enum diff_metric *ret)
@@ -277,7 +223,7 @@ static int print_answer(const struct analysis_view *v)
 {
 	const struct diff *d = v->result->own;
 	_cleanup_buf_ struct buf b = {0}, larger = {0};
-	int r = put_sentence(d, &b);
+	int r = diff_put_sentence(&b, d);
 
 	if (r >= 0)
 		r = put_larger(d, &larger);
@@ -287,16 +233,16 @@ static int print_answer(const struct analysis_view *v)
 	put_wrapped(TEXT_BOLD, buf_str(&b));
 	if (larger.len)
 		put_wrapped(TEXT_PLAIN, buf_str(&larger));
-	if (MIN(d->runs[0], d->runs[1]) >= DIFF_REPLICATES)
-		return 0;
-	buf_clear(&b);
-	r = buf_printf(&b,
-		       "Fewer than %d runs a side: latencies are listed only where they differ by "
-		       "far more than parts of a run do.",
-		       DIFF_REPLICATES);
-	if (r >= 0)
-		put_wrapped(TEXT_DIM, buf_str(&b));
-	return r;
+	if (MIN(d->runs[0], d->runs[1]) < DIFF_REPLICATES)
+		put_wrapped(TEXT_YELLOW,
+			    MIN(d->runs[0], d->runs[1]) > 1
+				    ? "Two runs of a side prove little: runs of the same program "
+				      "differ as well. Compare three or more: -a A1 -a A2 -a A3 "
+				      "-b B1 -b B2 -b B3."
+				    : "One run of a side proves nothing: runs of the same program "
+				      "differ as well. Compare three or more: -a A1 -a A2 -a A3 "
+				      "-b B1 -b B2 -b B3.");
+	return 0;
 }
 
 /* ---- changes ---- */
@@ -306,24 +252,50 @@ struct layout {
 	size_t width, metric;
 };
 
-static void diff_screen_put_test(const struct layout *l, const struct diff_test *t,
-				 enum diff_metric m)
+/* A line of the table; a side that has none of it is empty. */
+static void diff_screen_put_figures(const struct layout *l, const char *what, const char *a,
+				    const char *b, const char *change, const char *range,
+				    const char *sure)
+{
+	printf("    %-*s %9s %10s", (int)l->metric, what, a, b);
+	if (*change)
+		printf(" %8s", change);
+	if (*sure)
+		printf("  %-18s %9s", range, sure);
+	printf("\n");
+}
+
+static void diff_screen_put_test(const struct diff *d, const struct layout *l,
+				 const struct diff_test *t, enum diff_metric m)
 {
 	static const char *const words[DIFF_METRICS] = {"calls", "typical call", "time per call",
 							"bytes per call", "errors"};
+	double scale = m == DIFF_CALLS || m == DIFF_ERRORS ? diff_scale(d) : 1;
 	char range[2 * FORMAT_TEXT_MAX + 8];
 
 	snprintf(range, sizeof(range), "%s .. %s", diff_change_text(t->low).s,
 		 diff_change_text(t->high).s);
-	printf("    %-*s %9s %10s %8s  %-18s %9s\n", (int)l->metric, words[m],
-	       diff_value_text(m, t->a).s, diff_value_text(m, t->b).s,
-	       diff_change_text(t->effect).s, range, diff_confidence_text(t->q).s);
+	diff_screen_put_figures(l, words[m], diff_value_text(m, t->a * scale).s,
+				diff_value_text(m, t->b * scale).s, diff_change_text(t->effect).s,
+				range, diff_confidence_text(t->q).s);
 }
 
-static int diff_screen_put_names(struct buf *out, const struct diff_row *row)
+/* What is not tested, and shows what the tests mean: time in all, the slowest calls. */
+static void put_untested(const struct layout *l, const char *what, double a, double b)
+{
+	diff_screen_put_figures(l, what, format_dur((int64_t)a).s, format_dur((int64_t)b).s,
+				a > 0 && b > 0 ? diff_change_text(log(b / a)).s : "", "", "");
+}
+
+static int diff_screen_put_names(struct buf *out, const struct diff *d, const struct diff_row *row)
 {
 	unsigned long long a = row->side[0].names, b = row->side[1].names;
+	unsigned int s = row->presence == DIFF_ONLY_B;
 
+	if (row->presence != DIFF_BOTH)
+		return buf_printf(out, "  (%c only, in %llu of %zu run%s)", s ? 'B' : 'A',
+				  (unsigned long long)row->side[s].runs, d->runs[s],
+				  d->runs[s] == 1 ? "" : "s");
 	if (!row->pattern || (a <= 1 && b <= 1))
 		return 0;
 	return buf_printf(out, "  (%llu names, %llu in B)", a, b);
@@ -339,7 +311,7 @@ static int find_layout(const struct diff *d, size_t from, size_t count, struct l
 		int r = diff_put_what(&what, &d->rows[i], SIZE_MAX / 2);
 
 		if (r >= 0)
-			r = diff_screen_put_names(&what, &d->rows[i]);
+			r = diff_screen_put_names(&what, d, &d->rows[i]);
 		if (r < 0)
 			return r;
 		width = MAX(width, format_width(buf_str(&what)) + WHAT_REST);
@@ -349,13 +321,13 @@ static int find_layout(const struct diff *d, size_t from, size_t count, struct l
 	return 0;
 }
 
-/* "write  /srv/x.log      -204 ms   -22 %" behind its first columns. */
-static int put_what_changed(const struct layout *l, const struct diff_row *row)
+/* "write  /srv/x.log        22 % of the change in time" behind its number. */
+static int put_what_changed(const struct diff *d, const struct layout *l,
+			    const struct diff_row *row)
 {
 	_cleanup_buf_ struct buf what = {0}, names = {0}, line = {0};
 	size_t room = l->width - WHAT_REST;
-	char share[24];
-	int r = diff_screen_put_names(&names, row);
+	int r = diff_screen_put_names(&names, d, row);
 
 	if (r >= 0)
 		r = diff_put_what(&what, row, room - MIN(names.len, room));
@@ -365,39 +337,54 @@ static int put_what_changed(const struct layout *l, const struct diff_row *row)
 		r = format_pad(&line, buf_str(&what), room, false);
 	if (r < 0)
 		return r;
-	/* the share in parentheses: the column of the lines below is how sure they are */
-	snprintf(share, sizeof(share), "(%.0f %%)", percent_of(row->share));
-	printf("%s%s%s %11s %8s\n", text_style(TEXT_BOLD), buf_str(&line), text_style(TEXT_PLAIN),
-	       diff_time_text(row->time_diff).s, share);
+	printf("%s%s%s %4.0f %% of the change\n", text_style(TEXT_BOLD), buf_str(&line),
+	       text_style(TEXT_PLAIN), percent_of(fabs(row->share)));
 	return 0;
+}
+
+/* A row that one side alone has. Lines printed. */
+static int print_alone(const struct diff *d, const struct layout *l, const struct diff_row *row)
+{
+	unsigned int s = row->presence == DIFF_ONLY_B;
+	struct text calls = diff_number_text(diff_of_run(d, s, (double)row->side[s].calls)),
+		    time = format_dur((int64_t)diff_of_run(d, s, (double)row->side[s].time_ns)),
+		    bytes = format_size(
+			    (uint64_t)(diff_of_run(d, s, (double)row->side[s].bytes) + 0.5));
+
+	diff_screen_put_figures(l, "calls", s ? "-" : calls.s, s ? calls.s : "-", "", "", "");
+	diff_screen_put_figures(l, "time in all", s ? "-" : time.s, s ? time.s : "-", "", "", "");
+	if (row->side[s].bytes)
+		diff_screen_put_figures(l, "bytes", s ? "-" : bytes.s, s ? bytes.s : "-", "", "",
+					"");
+	return row->side[s].bytes ? 3 : 2;
 }
 
 /* Lines printed, or negative. */
 static int print_change(const struct diff *d, const struct layout *l, const struct diff_row *row,
 			size_t number)
 {
-	unsigned int side = row->presence == DIFF_ONLY_B;
-	_cleanup_buf_ struct buf line = {0};
-	int r, lines = 1;
+	const struct diff_sum *a = &row->side[0], *b = &row->side[1];
+	int r, lines = 2;
 
 	printf("%2zu  ", number);
-	r = put_what_changed(l, row);
+	r = put_what_changed(d, l, row);
 	if (r < 0)
 		return r;
-	if (row->presence != DIFF_BOTH) {
-		r = put_presence(d, &line, row, true);
-		if (r < 0)
-			return r;
-		printf("    %s, in %llu of %zu runs\n", buf_str(&line),
-		       (unsigned long long)row->side[side].runs, d->runs[side]);
-		return 2;
-	}
+	if (row->presence != DIFF_BOTH)
+		return 1 + print_alone(d, l, row);
 	for (unsigned int m = 0; m < DIFF_METRICS; m++) {
 		if (!row->test[m].changed)
 			continue;
-		diff_screen_put_test(l, &row->test[m], m);
+		diff_screen_put_test(d, l, &row->test[m], m);
+		lines++;
+		if (m != DIFF_LATENCY)
+			continue;
+		put_untested(l, "p99", (double)hist_quantile(&a->hist, 0.99),
+			     (double)hist_quantile(&b->hist, 0.99));
 		lines++;
 	}
+	put_untested(l, "time in all", diff_of_run(d, 0, (double)a->time_ns),
+		     diff_of_run(d, 1, (double)b->time_ns));
 	return lines;
 }
 
@@ -449,10 +436,10 @@ static int print_unsure(const struct diff *d)
 		if (r < 0)
 			return r;
 		printf("    ");
-		r = put_what_changed(&l, row);
+		r = put_what_changed(d, &l, row);
 		if (r < 0)
 			return r;
-		diff_screen_put_test(&l, &row->test[m], m);
+		diff_screen_put_test(d, &l, &row->test[m], m);
 	}
 	return 0;
 }

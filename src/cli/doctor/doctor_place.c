@@ -172,7 +172,7 @@ static void check_grant(struct doctor *d)
 			 "anew",
 			 exe);
 		doctor_add(d, DOCTOR_WARN, "file capabilities", all ? remedy : NULL,
-			   "set: whoever may run %.120s (%s) sees " SIGHT, exe,
+			   "set: everyone who may run %.120s (%s) sees " SIGHT, exe,
 			   all ? "every user" : "its owner and group");
 		return;
 	}
@@ -181,7 +181,7 @@ static void check_grant(struct doctor *d)
 		"as a service: systemctl start weir-record; or for a group: chgrp and chmod 750 on "
 		"%.120s, then setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace,"
 		"cap_checkpoint_restore+p on it: "
-		"whoever may run it then sees " SIGHT,
+		"everyone who may run it then sees " SIGHT,
 		exe);
 	doctor_add(d, DOCTOR_NONE, "other users", remedy,
 		   "only root can record: CAP_BPF, CAP_PERFMON are not granted");

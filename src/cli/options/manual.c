@@ -74,7 +74,7 @@ static void man_weir(FILE *out)
 	      ".TP\n.B weir query \\(aqby path | sum(bytes)\\(aq\nAny other question.\n"
 	      ".TP\n.B weir diff before.trace after.trace\nWhat changed between two runs.\n",
 	      out);
-	fputs(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nThe thing asked for failed.\n.TP\n.B "
+	fputs(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nThe command failed.\n.TP\n.B "
 	      "2\n"
 	      "The command line is wrong.\n.PP\n.B weir record \\-\\- CMD\nends with the status of "
 	      "CMD.\n"

@@ -101,7 +101,7 @@ static int completion_run(const void *opts, int argc, char **argv)
 	if (o->words)
 		return complete_words(argc, argv);
 	if (argc == 0)
-		return fail_usage("completion: for which shell? Say bash, zsh or fish");
+		return fail_usage("completion: the shell is missing: bash, zsh or fish");
 	if (argc > 1)
 		return fail_extra("completion", argv[1]);
 	if (!help_completion(stdout, argv[0]))

@@ -100,7 +100,8 @@ struct read_flags {
 		SHARED_ROW(                                                                       \
 			type, member, 0, "with", OPTION_LIST, "WHAT", with,                       \
 			"record this beside calls: block, net, phases, sched, irq, mem, faults, " \
-			"stacks, content; repeatable, or WHAT,WHAT; weir doctor shows what this " \
+			"stacks, content, details; repeatable, or WHAT,WHAT; weir doctor shows "  \
+			"what this "                                                              \
 			"kernel "                                                                 \
 			"allows",                                                                 \
 			.words = ebpf_with_word),                                                 \
@@ -141,7 +142,7 @@ struct read_flags {
 			   "from this time: +1.5s after the start, -2s before the end, "           \
 			   "09:55:03.5, 2026-11-21T09:55:03"),                                     \
 		SHARED_ROW(type, member, 0, "to", OPTION_STRING, "TIME", to,                       \
-			   "up to this time, written likewise"),                                   \
+			   "up to this time, in the same forms"),                                  \
 		SHARED_ROW(type, member, 0, "utc", OPTION_FLAG, NULL, utc,                         \
 			   "times in UTC instead of local time"),                                  \
 		SHARED_ROW(type, member, 0, "rel", OPTION_FLAG, NULL, rel,                         \

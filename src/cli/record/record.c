@@ -59,8 +59,8 @@ static int open_output(const char *path, int64_t sync_ns, bool parts, struct out
 		return r;
 	*err = (struct error){0};
 	return error_set(err, r,
-			 "%.700s: the trace is written as %.64s, who called sudo: name a folder of "
-			 "that user's with -o, or unset SUDO_UID",
+			 "%.700s: the trace is written as %.64s, who ran sudo: name a folder of "
+			 "that user with -o, or unset SUDO_UID",
 			 why.message, sudo_user);
 }
 
@@ -253,7 +253,7 @@ static int put_also(struct buf *b, uint32_t with)
 
 	for (size_t i = 0; (word = ebpf_with_word(i)) && r >= 0; i++) {
 		if (!(with & ebpf_with(word, strlen(word))) || !strcmp(word, "faults") ||
-		    !strcmp(word, "content"))
+		    !strcmp(word, "content") || !strcmp(word, "details"))
 			continue;
 		r = buf_printf(b, "%s%s%s", separator, word,
 			       strcmp(word, "block") == 0 ? ", disks" : "");
@@ -422,11 +422,12 @@ static const struct option record_options[] = {
 	 "read alone, TRACE names them all: 100MiB, 10m",
 	 offsetof(struct record_opts, rotate)},
 	{0, "keep", OPTION_COUNT, "N",
-	 "with --rotate: keep so many files, and remove the oldest (default: all)",
+	 "with --rotate: keep N files and remove the oldest (default: all)",
 	 offsetof(struct record_opts, keep)},
 	{0, "sync", OPTION_STRING, "TIME",
-	 "write to the disk so often what a power cut would take; off: only at the end (default: "
-	 "1s)",
+	 "flush to the disk at this interval, which bounds what a power cut loses; off: only at "
+	 "the "
+	 "end (default: 1s)",
 	 offsetof(struct record_opts, sync)},
 	{0, "no-argv", OPTION_FLAG, NULL, "keep the arguments of commands out of the trace",
 	 offsetof(struct record_opts, no_argv)},
@@ -490,7 +491,9 @@ const struct command command_record = {
 		"owners (weir disks, weir report block); net connections and what goes wrong with "
 		"them (report net); sched, irq and mem the times for which threads had no CPU, "
 		"interrupt handlers, and pages (report sched, irq, mem). phases and stacks are as "
-		"--phases and --stacks. faults adds page faults that read a mapped file, which are "
+		"--phases and --stacks. details adds what arguments of calls point to (structures, "
+		"paths as they were given) and signals, which weir trace -i shows. faults adds "
+		"page faults that read a mapped file, which are "
 		"rows of op with kind == fault: weir trace -i TRACE --where 'kind == fault'.\n\n"
 		"--content adds what the bytes are that calls move, as rows of table chunk: hashes "
 		"of "
@@ -510,9 +513,9 @@ const struct command command_record = {
 		"a second one stops at once. "
 		"Other signals are passed on to the command, unless they were sent to its whole "
 		"process group and so reached it already.\n\n"
-		"The command runs as whoever started weir, by sudo as root, and keeps all "
+		"The command runs as the user who started weir (with sudo: root) and keeps all "
 		"rights; the recorder gives up what it does not need, becomes the user who "
-		"called sudo, and writes the trace as that user.\n\n"
+		"ran sudo, and writes the trace as that user.\n\n"
 		"Where the trace is deleted or unmounted while it is written, record warns at "
 		"once and saves a copy at the end, as TRACE.saved, beside it or in the "
 		"working directory.\n\n"

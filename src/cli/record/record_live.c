@@ -253,12 +253,15 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 					.lossless = o->lossless,
 					.no_argv = o->no_argv,
 					.keep_secrets = o->keep_secrets,
-					.raw_args = o->raw_args,
+					.detail_bytes = o->detail_bytes,
 					.stored = o->stored};
 	int r;
 
 	*l = (struct live){0};
 	r = record_flags_with(o->rec, &opt.with, err);
+	if (o->details)
+		opt.with |= ebpf_with("details", strlen("details"));
+	opt.raw_args = opt.with & ebpf_with("details", strlen("details"));
 	if (r >= 0)
 		r = live_check_with(o, opt.with, err);
 	if (r >= 0)

@@ -20,12 +20,14 @@ struct live_options {
 	int argc; /* the command; 0: none */
 	char **argv;
 	const char *usage; /* "weir record": named where nothing says what to record */
-	bool lossless, no_argv, keep_secrets, raw_args;
+	bool lossless, no_argv, keep_secrets;
 	const struct option_list *spans; /* of --span; NULL: the command has no such option */
 	/* of the words of --with those whose rows the command shows, each behind a blank; NULL: all of them */
 	const char *with;
-	bool stored;  /* in a trace, which others may read as it grows */
-	bool verbose; /* say that rings were made smaller, too */
+	bool details;	       /* what arguments point to, and signals, without --with details */
+	uint32_t detail_bytes; /* of each buffer */
+	bool stored;	       /* in a trace, which others may read as it grows */
+	bool verbose;	       /* say that rings were made smaller, too */
 };
 
 struct live {

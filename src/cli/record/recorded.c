@@ -60,15 +60,16 @@ static const char *what_of(const char *word)
 		{"irq", "no interrupt handler ran"},
 		{"mem", "no page was allocated or freed"},
 		{"faults", "no page fault read a mapped file"},
-		{"stacks", "no call that it takes had a stack"},
+		{"stacks", "no call that it selects had a stack"},
 		{"content", "no call moved a byte"},
+		{"details", "no call pointed to anything"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		if (!strcmp(known[i].word, word))
 			return known[i].what;
 	}
-	return "there was nothing of the kind";
+	return "there were no such events";
 }
 
 int recorded_put_none(FILE *to, const struct store *s, const char *word)

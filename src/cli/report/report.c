@@ -108,7 +108,7 @@ static const struct option options[] = {
 	{0, "sort", OPTION_STRING, "COLUMN",
 	 "sort a table by this column: time (default), calls, errors, bytes, p50, ...",
 	 offsetof(struct report_opts, sort), .words = report_column_name},
-	{0, "head", OPTION_COUNT, "N", "at most so many rows of a table",
+	{0, "head", OPTION_COUNT, "N", "print at most N rows of a table",
 	 offsetof(struct report_opts, head)},
 	{0},
 };

@@ -254,7 +254,7 @@ static const struct option sql_options[] = {
 	{0, "json", OPTION_FLAG, NULL,
 	 "print one JSON document; sizes in bytes, durations in nanoseconds",
 	 offsetof(struct sql_opts, json)},
-	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)",
+	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
 	 offsetof(struct sql_opts, memory)},
 	{0, "spill", OPTION_SIZE, "SIZE",
 	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",

@@ -131,7 +131,7 @@ static bool sql_prompt_helper(void *arg, const char *word, const char *rest)
 
 static const char help[] =
 	"\\d          the tables; \\d NAME: the columns of one\n"
-	"\\timing     show how long each statement takes, or no longer\n"
+	"\\timing     show how long each statement takes, on or off\n"
 	"\\q          leave (also Ctrl-D)\n"
 	"Statements end with a semicolon. Tab completes, the arrows call back, Ctrl-R searches,\n"
 	"Ctrl-C stops what runs.";

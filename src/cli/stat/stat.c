@@ -261,7 +261,8 @@ static int stat_main(const void *opts, int argc, char **argv)
 	if (r < 0)
 		return fail_usage("stat: %s", err.message);
 	if (o->every_ns && o->every_ns < RECORD_TICK_MIN_NS)
-		return fail_usage("stat: --every takes 20ms or more: so often calls are fetched");
+		return fail_usage(
+			"stat: --every takes 20ms or more: calls are fetched no more often");
 	/* The command has standard output for itself, as under strace -c and perf stat. */
 	if (!argc)
 		s.out = stdout;
@@ -290,7 +291,7 @@ static int stat_main(const void *opts, int argc, char **argv)
 
 static const struct option stat_options[] = {
 	RECORD_FLAGS(struct stat_opts, rec),
-	{0, "every", OPTION_DURATION, "TIME", "print a table every so often: 1s, 5s",
+	{0, "every", OPTION_DURATION, "TIME", "print a table at this interval: 1s, 5s",
 	 offsetof(struct stat_opts, every_ns)},
 	{0, "total", OPTION_FLAG, NULL,
 	 "with --every: sums since the start, not since the last table",
@@ -298,9 +299,9 @@ static const struct option stat_options[] = {
 	{0, "by", OPTION_STRING, "KEY", "op (default), process, thread, file, error",
 	 offsetof(struct stat_opts, by), .words = stat_table_by_word},
 	{0, "sort", OPTION_STRING, "WORD",
-	 "time (default), calls, bytes, errors, max, read, written",
+	 "time (default), calls, bytes, errors, max, read, written, p99",
 	 offsetof(struct stat_opts, sort), .words = stat_table_sort_word},
-	{'n', "rows", OPTION_COUNT, "N", "at most so many rows (default 20)",
+	{'n', "rows", OPTION_COUNT, "N", "print at most N rows (default 20)",
 	 offsetof(struct stat_opts, rows)},
 	{0, "json", OPTION_FLAG, NULL,
 	 "print one JSON document, with --every one a line; sizes in bytes, durations in "

@@ -13,8 +13,8 @@
 #define REST_SHOWN 4 /* kinds of calls outside the table that are named */
 #define LABEL_MAX  4096
 static const char *const by_words[] = {"op", "process", "thread", "file", "error"};
-static const char *const sort_words[] = {"time", "calls", "bytes",  "errors",
-					 "max",	 "read",  "written"};
+static const char *const sort_words[] = {"time", "calls", "bytes",   "errors",
+					 "max",	 "read",  "written", "p99"};
 
 static_assert(ARRAY_SIZE(by_words) == FIGURES_BY_COUNT, "a word for each grouping");
 static_assert(ARRAY_SIZE(sort_words) == FIGURES_SORT_COUNT, "a word for each order");
@@ -131,9 +131,10 @@ static bool stat_table_takes(const struct grouping *g, const struct rollup_row *
 {
 	enum part part = stat_table_part_of(row->class);
 
+	bool errors = g->opt->by == FIGURES_ERROR || g->opt->only[FIGURES_ERROR] >= 0;
+
 	/* An error of any call that does not wait is worth a line; all else is I/O. */
-	if (g->opt->by == FIGURES_ERROR && g->part == PART_IO ? part == PART_WAITING
-							      : part != g->part)
+	if (errors && g->part == PART_IO ? part == PART_WAITING : part != g->part)
 		return false;
 	for (unsigned int by = 0; by < FIGURES_BY_COUNT; by++) {
 		if (g->opt->only[by] >= 0 && stat_table_key_of(g, by, row) != g->opt->only[by])
@@ -250,6 +251,11 @@ static int make_label(char **ret, const struct grouping *g, int64_t key)
 
 /* ---- order ---- */
 
+uint64_t stat_table_quantile(const struct rollup_row *row, double q)
+{
+	return MIN(hist_quantile(&row->hist, q), row->max_ns);
+}
+
 static uint64_t sort_value(const struct figure *f, enum stat_table_sort sort)
 {
 	const struct rollup_row *row = f->row;
@@ -267,6 +273,8 @@ static uint64_t sort_value(const struct figure *f, enum stat_table_sort sort)
 		return f->read;
 	case FIGURES_WRITTEN:
 		return f->written;
+	case FIGURES_P99:
+		return stat_table_quantile(row, 0.99);
 	default:
 		return row->time_ns;
 	}
@@ -449,12 +457,6 @@ static const struct {
 	[FIGURES_ERROR] = {error_columns, ARRAY_SIZE(error_columns)},
 };
 
-/* A percentile is the middle of its bucket: never more than the largest value. */
-static uint64_t quantile(const struct rollup_row *row, double q)
-{
-	return MIN(hist_quantile(&row->hist, q), row->max_ns);
-}
-
 void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum stat_table_by by,
 		     size_t rows)
 {
@@ -472,9 +474,9 @@ void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum s
 		answer_list_uint(ret, f->items[i].written);
 		answer_list_uint(ret, row->time_ns);
 		answer_list_str(ret, format_percent(row->time_ns, f->time_ns).s);
-		answer_list_uint(ret, quantile(row, 0.5));
-		answer_list_uint(ret, quantile(row, 0.9));
-		answer_list_uint(ret, quantile(row, 0.99));
+		answer_list_uint(ret, stat_table_quantile(row, 0.5));
+		answer_list_uint(ret, stat_table_quantile(row, 0.9));
+		answer_list_uint(ret, stat_table_quantile(row, 0.99));
 		answer_list_uint(ret, row->max_ns);
 		answer_list_str(ret, format_spark(&row->hist).s);
 		if (by == FIGURES_PROCESS)

@@ -29,6 +29,7 @@ enum stat_table_sort {
 	FIGURES_MAX,
 	FIGURES_READ,
 	FIGURES_WRITTEN,
+	FIGURES_P99,
 	FIGURES_SORT_COUNT
 };
 
@@ -81,6 +82,8 @@ int stat_table_options_parse(struct stat_table_options *ret, const char *by,
 int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct dims *d,
 		    struct file_lines *lines, const struct stat_table_options *opt);
 void stat_table_free(struct stat_table *f);
+/* A percentile is the middle of its bucket: never more than the largest value. */
+uint64_t stat_table_quantile(const struct rollup_row *row, double q);
 #define _cleanup_figures_ _cleanup_(stat_table_free)
 
 /* The first rows, for people and for programs; ret->error where memory is short. */

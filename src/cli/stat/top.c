@@ -123,6 +123,7 @@ static int top_step(struct top *t)
 	if (r >= 0 && due)
 		r = turn(t, now);
 	t->view.disks = t->view.show_total ? &t->disks_total : &t->disks_last;
+	t->view.total = t->total;
 	if (r >= 0 && (due || wish != TOP_NOTHING))
 		r = top_screen_draw(&t->view, t->view.show_total ? t->total : t->last);
 	t->failed = MIN(t->failed, r);
@@ -367,12 +368,12 @@ static const struct option top_options[] = {
 	{'i', "input", OPTION_LIST, "TRACE", "show this trace, which may still be growing",
 	 offsetof(struct top_opts, inputs)},
 	HOST_FLAG(struct top_opts, hosts),
-	{0, "every", OPTION_DURATION, "TIME", "refresh so often (default 1s)",
+	{0, "every", OPTION_DURATION, "TIME", "refresh interval (default 1s)",
 	 offsetof(struct top_opts, every_ns)},
 	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",
 	 offsetof(struct top_opts, by), .words = stat_table_by_word},
 	{0, "sort", OPTION_STRING, "WORD",
-	 "begin with time (default), calls, bytes, errors, max, read, written",
+	 "begin with time (default), calls, bytes, errors, max, read, written, p99",
 	 offsetof(struct top_opts, sort), .words = stat_table_sort_word},
 	{0},
 };
@@ -389,20 +390,23 @@ const struct command command_top = {
 	.name = "top",
 	.summary = "show what happens now, on a full screen",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
-	.description = "Shows calls, errors, bytes, time and its distribution by process, thread, "
-		       "file, operation or error, refreshed "
-		       "every second. Keys: o p t f e choose the grouping, c b T x m R W the order "
-		       "(calls, bytes, time, errors, max, bytes read, written), "
-		       "Enter goes into the chosen line, Backspace back out, / filters by text, i "
-		       "switches between the last interval "
-		       "and everything since the start, r begins anew, space pauses, ? helps, q "
-		       "leaves.\n\n"
-		       "With --with block, or of a trace that has requests to disks, there is a "
-		       "line for each disk: its load (requests under way on average, the sum of "
-		       "their times a second), how much of the time one was in the device, reads "
-		       "and writes with their bytes and 99th percentile.\n\n"
-		       "Calls that wait for work are a line of their own and in no percentage.\n\n"
-		       "Exit status: as weir stat; 1 also where standard output is no terminal.",
+	.description =
+		"Shows calls, bytes read and written a second, the part of the time spent in "
+		"I/O, the 99th percentile and the distribution of latencies by process, "
+		"thread, file, operation or error, refreshed "
+		"every second. Keys: o p t f e choose the grouping, c b T x m R W P the order "
+		"(calls, bytes, time, errors, max, bytes read, written, p99), "
+		"Enter goes into the chosen line (the files of a process, the processes of a "
+		"file), Backspace back out, / filters by text as it is typed, i "
+		"switches between the last interval "
+		"and everything since the start, r begins anew, space pauses, ? helps, q "
+		"leaves.\n\n"
+		"With --with block, or of a trace that has requests to disks, there is a "
+		"line for each disk: its load (requests under way on average, the sum of "
+		"their times a second), how much of the time one was in the device, reads "
+		"and writes with their bytes and 99th percentile.\n\n"
+		"Calls that wait for work are a line of their own and in no percentage.\n\n"
+		"Exit status: as weir stat; 1 also where standard output is no terminal.",
 	.options = top_options,
 	.options_size = sizeof(struct top_opts),
 	.examples = top_examples,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/stat/top_screen.h"
+#include "cli/stat/top_table.h"
 
 #include <curses.h>
 #include <errno.h>
@@ -67,7 +68,7 @@ static void top_screen_enter(struct top_view *v)
 {
 	static const enum stat_table_by next[] = {
 		[FIGURES_OP] = FIGURES_FILE,	 [FIGURES_PROCESS] = FIGURES_FILE,
-		[FIGURES_THREAD] = FIGURES_FILE, [FIGURES_FILE] = FIGURES_OP,
+		[FIGURES_THREAD] = FIGURES_FILE, [FIGURES_FILE] = FIGURES_PROCESS,
 		[FIGURES_ERROR] = FIGURES_OP,
 	};
 	enum stat_table_by by = v->figures.by;
@@ -125,7 +126,7 @@ static bool set_grouping(struct top_view *v, int key)
 
 static bool set_order(struct top_view *v, int key)
 {
-	static const char keys[] = "TcbxmRW"; /* enum figures_sort */
+	static const char keys[] = "TcbxmRWP"; /* enum figures_sort */
 	const char *p = strchr(keys, key);
 
 	if (!p || !*p)
@@ -213,13 +214,17 @@ static void top_screen_put(int y, const char *text, attr_t attributes)
 static int draw_head(const struct top_view *v, const struct stat_table *f)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int64_t span = v->show_total ? v->total_ns : v->interval_ns;
+	bool all = v->show_total || v->fell_back;
+	int64_t span = all ? v->total_ns : v->interval_ns;
 	int r = buf_printf(&b, "weir top  ");
 
 	if (r >= 0)
 		r = format_safe(&b, v->what, strnlen(v->what, 60));
+	if (r >= 0 && v->fell_back)
+		r = buf_printf(&b, "   nothing here in the last %.1f s:",
+			       (double)v->interval_ns / NSEC_PER_SEC);
 	if (r >= 0)
-		r = buf_printf(&b, "   %s %.1f s%s   lost %s%s", v->show_total ? "all of" : "last",
+		r = buf_printf(&b, "   %s %.1f s%s   lost %s%s", all ? "all of" : "last",
 			       (double)span / NSEC_PER_SEC, v->paused ? "   PAUSED" : "",
 			       format_count(v->loss.lost).s, v->loss.at_least ? "+ " : " ");
 	if (r >= 0 && loss_of_calls(&v->loss))
@@ -295,7 +300,7 @@ static int draw_foot(const struct top_view *v)
 	top_screen_put(LINES - 2, buf_str(&b), A_DIM);
 	top_screen_put(
 		LINES - 1,
-		"optfe group  TcbxmRW sort  Enter into  Bksp out  / filter  i all/last  ? help  "
+		"optfe group  TcbxmRWP sort  Enter into  Bksp out  / filter  i all/last  ? help "
 		"q",
 		A_REVERSE);
 	return 0;
@@ -306,15 +311,16 @@ static void draw_help(void)
 	static const char *const lines[] = {
 		"o p t f e   group by operation, process, thread, file, error",
 		"T c b x m   sort by time, calls, bytes, errors, longest call",
-		"R W         sort by bytes read, bytes written",
+		"R W P       sort by bytes read, bytes written, 99th percentile",
 		"up down     choose a line",
-		"Enter       only that line's calls, by file or operation; Backspace goes back out",
+		"Enter       only that line: the files of a process, the processes of a file; "
+		"Backspace goes back",
 		"/ text      only lines that contain the text; Esc shows all again",
 		"i           the last interval, or everything since the start",
 		"r           begin anew      space  pause      q  leave",
 		"",
-		"time is the time between enter and exit of the calls; waiting for work is kept "
-		"apart",
+		"I/O % is the part of the time that was spent between enter and exit of I/O calls, "
+		"of all threads together",
 		"lost is what could not be recorded: where it is not 0 the figures are too low",
 		"disks are shown with --with block: load is the requests under way on average, the "
 		"sum of their times a second",
@@ -349,7 +355,8 @@ static int draw_table(struct top_view *v, const struct stat_table *f)
 	v->selected = v->lines ? MIN(v->selected, v->lines - 1) : 0;
 	if (!out)
 		return -ENOMEM;
-	r = stat_table_print(out, f, v->figures.by, v->lines, (size_t)COLS, false, NULL);
+	r = top_table_print(out, f, v->figures.by, v->lines, (size_t)COLS,
+			    v->show_total || v->fell_back ? v->total_ns : v->interval_ns);
 	fclose(out);
 	if (r >= 0)
 		top_screen_put_lines(v, text);
@@ -373,6 +380,13 @@ int top_screen_draw(struct top_view *v, const struct rollup *r)
 	}
 	v->figures.text = v->filter[0] ? v->filter : NULL;
 	ret = stat_table_make(&f, r, v->dims, v->file_lines, &v->figures);
+	v->fell_back = false;
+	if (ret >= 0 && !f.count && v->depth && v->total && r != v->total) {
+		/* what was chosen did nothing since: what it did before is not nothing */
+		stat_table_free(&f);
+		ret = stat_table_make(&f, v->total, v->dims, v->file_lines, &v->figures);
+		v->fell_back = f.count > 0;
+	}
 	if (ret >= 0)
 		ret = draw_head(v, &f);
 	if (ret >= 0 && v->help)

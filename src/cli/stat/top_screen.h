@@ -17,7 +17,9 @@ struct top_view {
 	struct loss loss;	       /* since the start */
 	const struct top_disks *disks; /* of what is shown; NULL: none had a request yet */
 	int64_t interval_ns, total_ns;
+	const struct rollup *total; /* since the start; NULL: not yet */
 	bool show_total, paused, help, typing;
+	bool fell_back; /* to all since the start, as the last interval has nothing of what was gone into */
 	char filter[TOP_FILTER_MAX];
 	size_t selected; /* line */
 	int64_t selected_key;

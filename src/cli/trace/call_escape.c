@@ -27,12 +27,13 @@ static int escape_byte(struct buf *to, uint8_t byte, bool digit_follows)
 	return buf_printf(to, digit_follows ? "\\%03o" : "\\%o", byte);
 }
 
-int call_text_escape(struct buf *to, struct bytes text, const char *also)
+static int escape(struct buf *to, struct bytes text, const char *also, bool characters)
 {
 	for (size_t i = 0; i < text.len;) {
 		uint8_t c = text.data[i];
-		size_t len = c < 0x80 ? c >= 0x20 && c != 0x7f && c != '\\' && !strchr(also, c)
-				      : call_escape_character(text.data + i, text.len - i);
+		size_t len = c < 0x80	  ? c >= 0x20 && c != 0x7f && c != '\\' && !strchr(also, c)
+			     : characters ? call_escape_character(text.data + i, text.len - i)
+					  : 0;
 		bool digit = i + 1 < text.len && text.data[i + 1] >= '0' && text.data[i + 1] <= '9';
 		int r = len ? buf_append(to, text.data + i, len) : escape_byte(to, c, digit);
 
@@ -41,4 +42,14 @@ int call_text_escape(struct buf *to, struct bytes text, const char *also)
 		i += len ? len : 1;
 	}
 	return 0;
+}
+
+int call_text_escape(struct buf *to, struct bytes text, const char *also)
+{
+	return escape(to, text, also, true);
+}
+
+int call_text_escape_bytes(struct buf *to, struct bytes text)
+{
+	return escape(to, text, "\"", false);
 }

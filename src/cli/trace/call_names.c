@@ -146,6 +146,17 @@ static struct bytes folder_of_call(const struct call_writer *w)
 	return w->dims && id >= 0 ? dims_file_version_name(w->dims, id) : (struct bytes){NULL, 0};
 }
 
+int call_folder(const struct call_writer *w, int64_t file_id, struct buf *to)
+{
+	struct dims_file room;
+	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id, &room) : NULL;
+	struct bytes folder = folder_of_call(w);
+
+	if (!folder.len && f)
+		folder = f->base;
+	return buf_append(to, folder.data, folder.len);
+}
+
 void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id, bool second)
 {
 	struct dims_file room;

@@ -37,6 +37,8 @@ void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id);
 /* "AT_FDCWD</tmp>": the folder that the path of `file_id` starts from, where that is known; `second`: of the
  * call's second path. */
 void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id, bool second);
+/* The folder that the path of `file_id`, the call's first, starts from: appended where it is known. 0 or -ENOMEM. */
+int call_folder(const struct call_writer *w, int64_t file_id, struct buf *to);
 /* A path argument in quotes, as given where the trace has that; `whole`: with the folder that it
  * starts from, for calls that have no descriptor that says it. */
 void call_put_path(struct call_writer *w, int64_t file_id, bool whole);

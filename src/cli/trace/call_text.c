@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/trace/call_text.h"
 
+#include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "cli/trace/call_memory.h"
 #include "cli/trace/call_names.h"
 #include "cli/terminal/format.h"
 #include "schema/flags.h"
@@ -87,9 +89,12 @@ static void put_pair(struct call_writer *w)
 	call_put(w, "]");
 }
 
-static void put_position(struct call_writer *w, unsigned int column)
+static void put_position(struct call_writer *w, unsigned int column, unsigned int i)
 {
-	if (call_has(w, column))
+	bool none = call_memory_recorded(w) && call_has(w, OP_A0 + i) &&
+		    !call_value(w, OP_A0 + i, 0); /* the file's own position */
+
+	if (call_has(w, column) && !none)
 		call_put(w, "[%lld]", (long long)call_value(w, column, 0));
 	else
 		call_put(w, "NULL");
@@ -99,14 +104,15 @@ static void put_position(struct call_writer *w, unsigned int column)
 static void put_raw(struct call_writer *w, unsigned int column, enum arg_role role)
 {
 	uint64_t v = (uint64_t)call_value(w, column, 0);
-	bool pointer = role == ARG_PTR || role == ARG_STR ||
+	bool pointer = role == ARG_PTR || role == ARG_STR || role == ARG_BUF ||
 		       (role == ARG_HEX && w->def->sets & OP_SET_MEMORY);
 
 	if (!call_has(w, column))
-		call_put(w, role == ARG_PTR || role == ARG_STR ? "..." : "?");
+		call_put(w, pointer ? "..." : "?");
 	else if (!v)
 		call_put(w, pointer ? "NULL" : "0");
-	else if (role == ARG_HEX)
+	else if (role == ARG_HEX ||
+		 (role == ARG_BUF ? w->style->content_max > 0 : call_memory_recorded(w)))
 		call_put(w, "%#llx", (unsigned long long)v);
 	else
 		call_put(w, "...");
@@ -131,20 +137,24 @@ static bool is_unread(const struct call_writer *w)
 }
 
 /* The address that a call was given or gave. Of receiving calls none is the usual thing. */
-static void put_address(struct call_writer *w, enum arg_role role)
+static void put_address(struct call_writer *w, enum arg_role role, unsigned int i)
 {
 	bool absent = role == ARG_ADDROUT ? call_value(w, OP_RET, -1) >= 0
 					  : call_text_has_role(w, ARG_BUF);
 
 	if (call_value(w, OP_PEER_ID, -1) >= 0)
 		call_put_address(w, call_value(w, OP_PEER_ID, -1));
+	else if (call_memory_recorded(w))
+		put_raw(w, OP_A0 + i, ARG_PTR);
 	else /* of one that could not be read, or that the program's room cut, nothing is known */
 		call_put(w, absent && !is_unread(w) ? "NULL" : "...");
 }
 
-static void put_address_len(struct call_writer *w)
+static void put_address_len(struct call_writer *w, unsigned int i)
 {
-	if (call_value(w, OP_PEER_ID, -1) >= 0)
+	if (call_memory_recorded(w) && call_has(w, OP_A0 + i))
+		call_put(w, "%d", (int32_t)call_value(w, OP_A0 + i, 0));
+	else if (call_value(w, OP_PEER_ID, -1) >= 0)
 		call_put_address_len(w, call_value(w, OP_PEER_ID, -1));
 	else
 		call_put(w, call_text_has_role(w, ARG_BUF) && !is_unread(w) ? "0" : "...");
@@ -218,6 +228,50 @@ static bool is_device(const struct call_writer *w, unsigned int mode_column)
 	return S_ISCHR((mode_t)mode) || S_ISBLK((mode_t)mode);
 }
 
+/* Which arguments an operation on a futex has: a bit for each. */
+static bool is_futex_argument(const struct call_writer *w, unsigned int i)
+{
+	static const uint8_t has[] = {
+		[0] = 0x0f,  /* WAIT: address, operation, value, time */
+		[1] = 0x07,  /* WAKE */
+		[2] = 0x07,  /* FD */
+		[3] = 0x1f,  /* REQUEUE: a second value and address */
+		[4] = 0x3f,  /* CMP_REQUEUE */
+		[5] = 0x3f,  /* WAKE_OP */
+		[6] = 0x0b,  /* LOCK_PI */
+		[7] = 0x03,  /* UNLOCK_PI */
+		[8] = 0x03,  /* TRYLOCK_PI */
+		[9] = 0x2f,  /* WAIT_BITSET */
+		[10] = 0x27, /* WAKE_BITSET */
+		[11] = 0x1f, /* WAIT_REQUEUE_PI */
+		[12] = 0x3f, /* CMP_REQUEUE_PI */
+		[13] = 0x0b, /* LOCK_PI2 */
+	};
+	uint64_t operation = (uint64_t)call_value(w, OP_A1, 0) & 0x7f;
+
+	return operation >= ARRAY_SIZE(has) || has[operation] >> i & 1;
+}
+
+/* The time that a futex is waited for, and the bits that a wait or a wake-up is for. */
+static bool put_futex_argument(struct call_writer *w, unsigned int i)
+{
+	uint64_t operation = (uint64_t)call_value(w, OP_A1, 0) & 0x7f;
+	uint32_t v = (uint32_t)call_value(w, OP_A0 + i, 0);
+	bool second = (operation >= 3 && operation <= 5) || operation == 12;
+
+	if (i == 3 && second)
+		call_put(w, "%u", v);
+	else if (i == 3 && !call_value(w, OP_A3, 0))
+		call_put(w, "NULL");
+	else if (i == 5 && (operation == 9 || operation == 10) && v == UINT32_MAX)
+		call_put(w, "FUTEX_BITSET_MATCH_ANY");
+	else if (i == 5)
+		call_put(w, "%#x", v);
+	else
+		return false;
+	return true;
+}
+
 /* Arguments that strace leaves out as well. */
 static bool is_left_out(const struct call_writer *w, unsigned int i)
 {
@@ -235,6 +289,13 @@ static bool is_left_out(const struct call_writer *w, unsigned int i)
 		return !creates(w);
 	if (role == ARG_DEV && i && w->def->args[i - 1].role == ARG_MODE)
 		return !is_device(w, OP_A0 + i - 1);
+	if (call_text_is_call(w, "futex") && !is_futex_argument(w, i))
+		return true;
+	if (call_text_is_call(w, "ioctl") && i == 2) {
+		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
+
+		return command == FIOCLEX || command == FIONCLEX;
+	}
 	if (call_text_is_call(w, "fcntl") && i == 2) {
 		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
 
@@ -361,6 +422,16 @@ static bool put_memfd_name(struct call_writer *w)
 	return true;
 }
 
+/* The environment: its address, and how many variables it has. */
+static void put_environment(struct call_writer *w, unsigned int i)
+{
+	struct bytes count = call_memory(w, call_memory_address(w, i));
+
+	put_raw(w, OP_A0 + i, ARG_PTR);
+	if (count.len == 4 && call_value(w, OP_RET, -1) == 0)
+		call_put(w, " /* %u vars */", memory_u32(count, 0));
+}
+
 static bool is_exec(const struct call_writer *w)
 {
 	return call_text_is_call(w, "execve") || call_text_is_call(w, "execveat");
@@ -371,12 +442,16 @@ static bool put_special(struct call_writer *w, unsigned int i)
 {
 	if (call_text_is_call(w, "fcntl") && i == 2 && call_has(w, OP_A2))
 		put_fcntl_argument(w);
+	else if (call_text_is_call(w, "futex"))
+		return put_futex_argument(w, i);
 	else if ((call_text_is_call(w, "setsockopt") || call_text_is_call(w, "getsockopt")) &&
 		 i == 2)
 		put_socket_option(w);
 	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH &&
 		 is_exec(w))
 		put_argv(w);
+	else if (w->def->args[i].role == ARG_PTR && is_exec(w))
+		put_environment(w, i);
 	else if ((call_text_is_call(w, "socket") || call_text_is_call(w, "socketpair")) && i == 2)
 		put_protocol(w, OP_A2);
 	else if (call_text_is_call(w, "memfd_create") && i == 0)
@@ -402,6 +477,8 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		put_dirfd(w, i, arg->role == ARG_DIRFD2);
 		break;
 	case ARG_PATH:
+		if (call_put_path_given(w, i, call_value(w, OP_FILE_ID, -1)))
+			break;
 		if (is_empty_path(w))
 			call_put(w, "\"\"");
 		else if (call_text_has_role(w, ARG_DIRFD))
@@ -410,17 +487,21 @@ static void put_argument(struct call_writer *w, unsigned int i)
 			call_put_path(w, call_value(w, OP_FILE_ID, -1), true);
 		break;
 	case ARG_PATH2:
+		if (call_put_path_given(w, i, call_value(w, OP_FILE2_ID, -1)))
+			break;
 		call_put_path(w, call_value(w, OP_FILE2_ID, -1),
 			      !call_text_has_role(w, ARG_DIRFD2));
 		break;
 	case ARG_TARGET: /* traces recorded before it was kept have its address */
-		if (call_has(w, OP_A0 + i))
+		if (call_put_path_given(w, i, -1))
+			break;
+		if (call_has(w, OP_A0 + i) && !call_has(w, OP_FILE2_ID))
 			call_put(w, "...");
 		else
 			call_put_path(w, call_value(w, OP_FILE2_ID, -1), false);
 		break;
 	case ARG_BUF:
-		call_put(w, "...");
+		put_raw(w, OP_A0 + i, ARG_BUF);
 		break;
 	case ARG_IOV:
 	case ARG_MMSG:
@@ -431,26 +512,29 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		put_size(w);
 		break;
 	case ARG_POS:
-		call_text_put_number(w, OP_POS, "?");
+		if (call_text_is_call(w, "mmap") && call_value(w, OP_POS, 0) > 0)
+			call_put(w, "%#llx", (unsigned long long)call_value(w, OP_POS, 0));
+		else
+			call_text_put_number(w, OP_POS, "?");
 		break;
 	case ARG_POS2:
 		call_text_put_number(w, OP_POS2, "?");
 		break;
 	case ARG_POSP:
-		put_position(w, OP_POS);
+		put_position(w, OP_POS, i);
 		break;
 	case ARG_POSP2:
-		put_position(w, OP_POS2);
+		put_position(w, OP_POS2, i);
 		break;
 	case ARG_MSG:
 		put_message(w);
 		break;
 	case ARG_ADDR:
 	case ARG_ADDROUT:
-		put_address(w, arg->role);
+		put_address(w, arg->role, i);
 		break;
 	case ARG_ADDRLEN:
-		put_address_len(w);
+		put_address_len(w, i);
 		break;
 	case ARG_FDPAIR:
 		put_pair(w);
@@ -544,6 +628,14 @@ static void call_text_put_name(struct call_writer *w)
 		call_put(w, "%s(", code < 0 ? "?" : op_name((uint32_t)code, name));
 }
 
+/* Of paths more is known than their text. */
+static bool is_struct(struct call_writer *w, unsigned int i)
+{
+	enum arg_role role = w->def->args[i].role;
+
+	return role != ARG_PATH && role != ARG_PATH2 && role != ARG_TARGET && call_put_struct(w, i);
+}
+
 static void call_text_put_call(struct call_writer *w)
 {
 	bool any = false;
@@ -560,7 +652,7 @@ static void call_text_put_call(struct call_writer *w)
 			if (any)
 				call_put(w, ", ");
 			any = true;
-			if (!put_special(w, i))
+			if (!is_struct(w, i) && !put_special(w, i))
 				put_argument(w, i);
 		}
 	}
@@ -603,6 +695,23 @@ int call_text_entry(struct buf *to, const struct batch *op, size_t row, const st
 	struct call_writer w = writer(to, op, row, dims, style);
 
 	call_text_put_call(&w);
+	return w.error;
+}
+
+int call_text_returned(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
+		       const struct call_text_style *style)
+{
+	struct call_writer w = writer(to, op, row, dims, style);
+
+	call_put_result_struct(&w);
+	return w.error;
+}
+
+int call_text_signal(struct buf *to, const struct batch *signal, size_t row)
+{
+	struct call_writer w = {.to = to, .style = &plain_style};
+
+	call_put_siginfo(&w, signal, row);
 	return w.error;
 }
 

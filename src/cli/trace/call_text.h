@@ -7,7 +7,8 @@
  *   pread64(3</tmp/x>, ..., 4096, 8192) = 4096
  *   read(5<pipe:[4711]>, ..., 64) = ? ERESTARTSYS (To be restarted if SA_RESTART is set)
  *
- * What a trace does not hold (content of buffers and structures) is "...". Names that programs
+ * What a trace does not hold is "...": of buffers and structures it has what was recorded with details (--with details, as
+ * `weir trace` does) or content (--content=bytes). Names that programs
  * chose are escaped: nothing in them reaches a terminal as a control sequence.
  */
 #pragma once
@@ -16,12 +17,22 @@
 #include "batch/batch.h"
 #include "batch/dims.h"
 
+/* Rows of another table that belong to the call. */
+struct call_rows {
+	const struct batch *batch;
+	const uint32_t *rows;
+	size_t count;
+};
+
 struct call_text_style {
 	bool brief;	       /* leaves buffers, structures and the words for an error out, sizes
 				  as "1,812 B" */
 	unsigned int path_max; /* names get at most so many columns, cut in the middle; 0: whole */
 	unsigned int align;    /* the result begins at least at this column of the call's text; 0:
 				  right behind it */
+	bool detailed;	       /* details of calls were recorded: rows of detail, of chunk */
+	struct call_rows details, content;
+	unsigned int content_max; /* bytes of a buffer; 0: 32 */
 };
 
 /* "name(arguments) = result". 0 or -ENOMEM. */
@@ -35,11 +46,17 @@ int call_text_result(struct buf *to, const struct batch *op, size_t row, const s
 		     const struct call_text_style *style);
 /* " ([{fd=3</tmp/p>, revents=POLLIN}])", or " (waited on [{fd=3</tmp/p>, events=POLLIN}, ...])" where none was ready: rows of the
  * table poll, behind the result of their call. */
-int call_text_waited(struct buf *to, const struct batch *poll, const size_t *rows, size_t count,
-		     const struct dims *dims);
+int call_text_waited(struct buf *to, const struct call_rows *poll, const struct dims *dims);
+/* " (in [3], left {tv_sec=0, tv_usec=998})": what the call returned in its arguments, where details were recorded. */
+int call_text_returned(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
+		       const struct call_text_style *style);
+/* "SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, ...}": a row of the table signal. */
+int call_text_signal(struct buf *to, const struct batch *signal, size_t row);
 /*
  * Text as strace writes it in a string: \n, \t, octal for control bytes, invalid UTF-8 and
  * characters that turn the text round or are invisible; also for those of `also` ("<>" in
  * descriptors, "\"" in quotes).
  */
 int call_text_escape(struct buf *to, struct bytes text, const char *also);
+/* The same of bytes that are no text: octal for all that are not ASCII. */
+int call_text_escape_bytes(struct buf *to, struct bytes text);

@@ -24,23 +24,22 @@ static void put_descriptor(struct call_writer *w, bool ready)
 	call_put(w, "}");
 }
 
-int call_text_waited(struct buf *to, const struct batch *poll, const size_t *rows, size_t count,
-		     const struct dims *dims)
+int call_text_waited(struct buf *to, const struct call_rows *poll, const struct dims *dims)
 {
 	static const struct call_text_style plain = {0};
-	struct call_writer w = {.to = to, .op = poll, .dims = dims, .style = &plain};
+	struct call_writer w = {.to = to, .op = poll->batch, .dims = dims, .style = &plain};
 	bool ready;
 
-	if (!count)
+	if (!poll->count)
 		return 0;
-	ready = !batch_is_null(poll, POLL_REVENTS, rows[0]);
+	ready = !batch_is_null(poll->batch, POLL_REVENTS, poll->rows[0]);
 	call_put(&w, ready ? " ([" : " (waited on [");
-	for (size_t i = 0; i < count; i++) {
-		w.row = rows[i];
+	for (size_t i = 0; i < poll->count; i++) {
+		w.row = poll->rows[i];
 		if (i)
 			call_put(&w, ", ");
 		put_descriptor(&w, ready);
 	}
-	call_put(&w, batch_get(poll, POLL_LEFT_OUT, rows[0], 1) ? ", ...])" : "])");
+	call_put(&w, batch_get(poll->batch, POLL_LEFT_OUT, poll->rows[0], 1) ? ", ...])" : "])");
 	return w.error;
 }

@@ -12,6 +12,7 @@
 #include "cli/record/record_live.h"
 #include "cli/terminal/text.h"
 #include "privilege/privilege.h"
+#include "schema/wire_detail.h"
 
 static bool reads_stored(const struct trace_opts *o)
 {
@@ -42,6 +43,9 @@ static int trace_check(const struct trace_opts *o)
 	if (o->rec.strace_f > 1 && o->summary)
 		return fail_usage("trace: -ff writes lines into a file for each thread, -c sums "
 				  "all up: use one of them");
+	if (o->string_bytes > WIRE_DETAIL_MOST)
+		return fail_usage("trace: --string-limit: at most %d bytes of a buffer are read",
+				  WIRE_DETAIL_MOST);
 	if (o->relative && o->rel)
 		return fail_usage("trace: -r counts from the line before, --rel from the start: "
 				  "use one of them");
@@ -65,7 +69,7 @@ static int check_command(const struct trace_opts *o, int argc, char **argv)
 		fclose(f);
 	if (!is_trace)
 		return 0;
-	return fail_usage("trace: %s is a trace, no command: weir trace -i %s", argv[0],
+	return fail_usage("trace: %s is a trace, not a command: weir trace -i %s", argv[0],
 			  shell_word(&word, argv[0], strlen(argv[0])) < 0 ? "TRACE"
 									  : buf_str(&word));
 }
@@ -129,6 +133,12 @@ static const struct option trace_options[] = {
 	 "print into this file, which is overwritten unless it is a trace; with -ff into FILE.TID, "
 	 "one for each thread",
 	 offsetof(struct trace_opts, output)},
+	{'s', "string-limit", OPTION_COUNT, "N",
+	 "show the first N bytes (at most 4096) of each buffer that a call reads or writes",
+	 offsetof(struct trace_opts, string_bytes)},
+	{'k', "stack-trace", OPTION_FLAG, NULL,
+	 "behind each call the functions that led to it; of a trace where it has stacks",
+	 offsetof(struct trace_opts, stacks)},
 	{'c', "summary", OPTION_FLAG, NULL,
 	 "count calls, errors and time of each call instead of printing lines",
 	 offsetof(struct trace_opts, summary)},
@@ -141,7 +151,7 @@ static const struct option trace_options[] = {
 	{0, "from", OPTION_STRING, "TIME",
 	 "with -i, from this time: +1.5s after the start, -2s before the end, 09:55:03.5",
 	 offsetof(struct trace_opts, from)},
-	{0, "to", OPTION_STRING, "TIME", "with -i, up to this time, written likewise",
+	{0, "to", OPTION_STRING, "TIME", "with -i, up to this time, in the same forms",
 	 offsetof(struct trace_opts, to)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
 	 offsetof(struct trace_opts, duration_ns)},
@@ -168,20 +178,28 @@ const struct command command_trace = {
 	.name = "trace",
 	.summary = "print every call, live or of a stored trace, as strace does",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
-	.description = "Prints a line per call when it has ended: when it began, its thread, the "
-		       "call in strace's spelling with "
-		       "the names of descriptors, its result, how long it took. The content of "
-		       "buffers and structures is not "
-		       "recorded and stands as '...'. A path that was opened is that of the file: "
-		       "where the program named a link, the line has what the link led to. A call "
-		       "that has not returned for a second is shown ('... still in').\n\n"
-		       "With a command lines go to standard error, else to standard output; -o "
-		       "names a file. strace's -f, -tt, -T "
-		       "and -y are what weir does anyway; with -ff -o FILE the lines of each "
-		       "thread go into FILE.TID; -ttt gives seconds since the epoch.\n\n"
-		       "Exit status: the command's own (128 + n where signal n ended it); without "
-		       "a command 0. 1 where recording "
-		       "or reading failed, 2 for wrong options.",
+	.description =
+		"Prints a line per call when it has ended: when it began, its thread, the "
+		"call in strace's spelling with "
+		"the names of descriptors, structures that it was given or filled, its "
+		"result, how long it took. -s N adds the first N bytes of each buffer, which "
+		"are left out otherwise ('...'). A path is as the program gave it; where an "
+		"opened one leads to another file, that follows behind an arrow. Lines name "
+		"their thread once there are several. Signals are lines too "
+		"('--- SIGCHLD ... ---'), and ends of processes ('+++ exited with 0 +++'). "
+		"A call that has not returned for a second is shown ('... still in').\n\n"
+		"Memory is read as a call ends: what it was given and overwrote is shown as "
+		"it left it. A stored trace has structures and signals if it was recorded "
+		"with --with details, and content with --content=bytes.\n\n"
+		"With a command lines go to standard error, else to standard output; -o "
+		"names a file. strace's -f, -T and -y are what weir does anyway. Lines come "
+		"as calls end; with -tt they wait 100 ms, so that calls are in the order in "
+		"which they began, as those of a stored trace are. With -ff -o FILE the lines of "
+		"each "
+		"thread go into FILE.TID; -ttt gives seconds since the epoch.\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without "
+		"a command 0. 1 where recording "
+		"or reading failed, 2 for wrong options.",
 	.options = trace_options,
 	.options_size = sizeof(struct trace_opts),
 	.examples = trace_examples,

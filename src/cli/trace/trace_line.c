@@ -24,10 +24,15 @@ int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file)
 	*t = (struct trace_out){
 		.file = file, .utc = o->utc, .origin = INT64_MIN, .before = INT64_MIN};
 	t->phases = o->rec.phases;
+	t->stacks = o->stacks || o->rec.stacks;
+	t->content_max = (unsigned int)o->string_bytes;
+	t->one_tid = -1;
 	t->colour = !o->output && isatty(fileno(file)) && *text_style(TEXT_RED);
 	for (size_t i = 0; i < o->rec.sel.tids.count; i++) {
 		if (!strcmp(o->rec.sel.tids.items[i], "tt"))
 			t->times = TRACE_EPOCH; /* -ttt, taken apart as -t and its value */
+		if (*o->rec.sel.tids.items[i] == 't')
+			t->by_start = true;
 	}
 	if (o->relative)
 		t->times = TRACE_DELTA;
@@ -64,6 +69,7 @@ void trace_out_close(struct trace_out *t)
 	trace_files_free(t->files);
 	map_free(&t->ended);
 	map_free(&t->shown);
+	held_free(&t->held);
 	buf_free(&t->line);
 }
 
@@ -110,7 +116,7 @@ static int trace_line_put_thread(struct trace_out *t, int64_t tid, struct bytes 
 {
 	int r;
 
-	if (t->files) /* the file's name says it */
+	if (t->files || t->one_tid == tid) /* the file's name says it, or there is no other */
 		return 0;
 	r = buf_printf(&t->line, "%s[pid %5lld<", style(t, TEXT_DIM), (long long)tid);
 	if (r == 0)
@@ -118,16 +124,49 @@ static int trace_line_put_thread(struct trace_out *t, int64_t tid, struct bytes 
 	return r < 0 ? r : buf_printf(&t->line, ">]%s ", style(t, TEXT_PLAIN));
 }
 
-/* tid -1: of no thread. */
-static int trace_line_put_line(struct trace_out *t, int64_t tid, int r)
+void trace_thread(struct trace_out *t, int64_t tid)
+{
+	if (t->one_tid == -1)
+		t->one_tid = tid;
+	else if (t->one_tid != tid)
+		t->one_tid = -2;
+}
+
+/* The line is complete but for its time, `at`; tid -1: of no thread, and it has none. */
+static int trace_line_hold(struct trace_out *t, int64_t turn, int64_t at, int64_t tid, int r)
 {
 	if (r == 0)
 		r = buf_append(&t->line, "\n", 1);
+	return r < 0 ? r
+		     : held_add(&t->held, turn, at, tid, (struct bytes){t->line.data, t->line.len});
+}
+
+static int trace_line_print(struct trace_out *t, const struct held_line *l)
+{
+	int r;
+
+	buf_clear(&t->line);
+	r = l->tid >= 0 ? trace_line_put_time(t, l->at) : 0;
+	if (r == 0)
+		r = buf_append(&t->line, l->text, l->len);
 	if (r < 0)
 		return r;
-	if (t->files && tid >= 0)
-		return trace_files_line(t->files, tid, (struct bytes){t->line.data, t->line.len});
+	if (t->files && l->tid >= 0)
+		return trace_files_line(t->files, l->tid,
+					(struct bytes){t->line.data, t->line.len});
 	return fwrite(t->line.data, 1, t->line.len, t->file) == t->line.len ? 0 : -errno;
+}
+
+int trace_release(struct trace_out *t, int64_t until)
+{
+	struct held_line line;
+	int r = 0;
+
+	while (r == 0 && held_take(&t->held, until, &line)) {
+		r = trace_line_print(t, &line);
+		free(line.text);
+	}
+	return r;
 }
 
 /* ---- lines ---- */
@@ -224,51 +263,99 @@ static int put_call_kind(struct trace_out *t, const struct batch *op, size_t row
 	return r < 0 ? r : buf_printf(&t->line, ")");
 }
 
+/* " <0.000012345>". Without a start it was running when recording began: it lasted longer. */
+static int put_dur(struct trace_out *t, const struct batch *op, size_t row)
+{
+	int64_t dur = batch_get(op, OP_DUR, row, -1);
+
+	if (dur < 0)
+		return 0;
+	return buf_printf(&t->line, " <%s%lld.%09lld>",
+			  batch_is_null(op, OP_START, row) ? "at least " : "",
+			  (long long)(dur / NSEC_PER_SEC), (long long)(dur % NSEC_PER_SEC));
+}
+
+/* What the call returned beside its result: descriptors with their files where they are known. */
+static int put_returned(struct trace_out *t, const struct batch *op, size_t row,
+			const struct trace_beside *beside, const struct dims *dims,
+			const struct call_text_style *s)
+{
+	if (beside && beside->tables[BESIDE_POLL].count)
+		return call_text_waited(&t->line, &beside->tables[BESIDE_POLL], dims);
+	return beside ? call_text_returned(&t->line, op, row, dims, s) : 0;
+}
+
 int trace_call(struct trace_out *t, const struct batch *op, size_t row,
-	       const struct trace_waited *waited, const struct dims *dims)
+	       const struct trace_beside *beside, const struct dims *dims)
 {
 	const struct dims_thread *thread = dims_thread(dims, batch_get(op, OP_THREAD_ID, row, -1));
-	int64_t dur = batch_get(op, OP_DUR, row, -1), tid = batch_get(op, OP_TID, row, -1);
+	int64_t tid = batch_get(op, OP_TID, row, -1),
+		start = batch_get(op, OP_START, row, INT64_MIN);
+	int64_t end = start == INT64_MIN ? start : start + MAX(batch_get(op, OP_DUR, row, 0), 0);
+	struct call_text_style s = {.detailed = t->detailed, .content_max = t->content_max};
 	size_t at;
 	int r;
 
+	if (beside) {
+		s.details = beside->tables[BESIDE_DETAIL];
+		s.content = beside->tables[BESIDE_CONTENT];
+	}
 	buf_clear(&t->line);
-	r = trace_line_put_time(t, batch_get(op, OP_START, row, INT64_MIN));
-	if (r == 0)
-		r = trace_line_put_thread(
-			t, tid, thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
+	trace_thread(t, tid);
+	r = trace_line_put_thread(t, tid,
+				  thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
 	at = t->line.len;
 	if (r == 0 && t->only_shown && thread && thread->process_id >= 0)
 		r = map_set(&t->shown, (uint64_t)thread->process_id, 1);
 	if (r == 0)
-		r = call_text_entry(&t->line, op, row, dims, NULL);
+		r = call_text_entry(&t->line, op, row, dims, &s);
 	for (size_t used = t->line.len - at; used + 1 < CALL_COLUMN && r == 0; used++)
 		r = buf_append(&t->line, " ", 1);
 	if (r == 0)
 		r = put_result(t, op, row, dims);
 	if (r == 0)
 		r = put_call_kind(t, op, row);
-	if (r == 0 && waited && waited->count)
-		r = call_text_waited(&t->line, waited->poll, waited->rows, waited->count, dims);
-	/* Without a start it was running when recording began: it lasted longer. */
-	if (r == 0 && dur >= 0)
-		r = buf_printf(&t->line, " <%s%lld.%06lld>",
-			       batch_is_null(op, OP_START, row) ? "at least " : "",
-			       (long long)(dur / NSEC_PER_SEC),
-			       (long long)(dur % NSEC_PER_SEC / NSEC_PER_USEC));
+	if (r == 0)
+		r = put_returned(t, op, row, beside, dims, &s);
+	if (r == 0)
+		r = put_dur(t, op, row);
 	if (r == 0 && t->phases)
 		r = put_phases(t, op, row);
-	return trace_line_put_line(t, tid, r);
+	if (r == 0 && t->stacks)
+		r = trace_put_stack(&t->line, dims, batch_get(op, OP_STACK_ID, row, -1));
+	return trace_line_hold(t, t->by_start ? start : end, start, tid, r);
+}
+
+int trace_signal(struct trace_out *t, const struct batch *signal, size_t row,
+		 const struct dims *dims)
+{
+	const struct dims_thread *thread =
+		dims_thread(dims, batch_get(signal, SIGNAL_THREAD_ID, row, -1));
+	int64_t at = batch_get(signal, SIGNAL_AT, row, INT64_MIN);
+	int r;
+
+	if (!thread)
+		return 0;
+	buf_clear(&t->line);
+	trace_thread(t, thread->tid);
+	r = trace_line_put_thread(t, thread->tid, thread->comm);
+	if (r == 0)
+		r = buf_printf(&t->line, "%s--- ", style(t, TEXT_YELLOW));
+	if (r == 0)
+		r = call_text_signal(&t->line, signal, row);
+	if (r == 0)
+		r = buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
+	return trace_line_hold(t, at, at, thread->tid, r);
 }
 
 int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct bytes call, int64_t ns)
 {
+	int64_t now = clock_realtime_ns();
 	int r;
 
 	buf_clear(&t->line);
-	r = trace_line_put_time(t, clock_realtime_ns());
-	if (r == 0)
-		r = trace_line_put_thread(t, tid, comm);
+	trace_thread(t, tid);
+	r = trace_line_put_thread(t, tid, comm);
 	if (r == 0)
 		r = buf_printf(&t->line, "%s... still in ", style(t, TEXT_YELLOW));
 	if (r == 0)
@@ -276,7 +363,7 @@ int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct byte
 	if (r == 0)
 		r = buf_printf(&t->line, " %.1f s%s", (double)ns / NSEC_PER_SEC,
 			       style(t, TEXT_PLAIN));
-	return trace_line_put_line(t, tid, r);
+	return trace_line_hold(t, now, now, tid, r);
 }
 
 int trace_loss(struct trace_out *t, const struct batch *loss)
@@ -299,15 +386,11 @@ int trace_loss(struct trace_out *t, const struct batch *loss)
 		return 0;
 	if (r == 0)
 		r = buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
-	return trace_line_put_line(t, -1, r);
+	return trace_line_hold(t, clock_realtime_ns(), INT64_MIN, -1, r);
 }
 
-int trace_process(struct trace_out *t, const struct batch *process, size_t row)
+static int put_ended(struct trace_out *t, int64_t id, int64_t pid, int64_t stopped, int64_t status)
 {
-	int64_t id = batch_get(process, PROCESS_ID, row, -1),
-		status = batch_get(process, PROCESS_STATUS, row, -1);
-	int64_t pid = batch_get(process, PROCESS_PID, row, -1),
-		stopped = batch_get(process, PROCESS_STOPPED, row, INT64_MIN);
 	int r;
 
 	if (id < 0 || status < 0 || stopped == INT64_MIN || map_get(&t->ended, (uint64_t)id, NULL))
@@ -317,9 +400,8 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 		return r;
 	map_del(&t->shown, (uint64_t)id);
 	buf_clear(&t->line);
-	if (r == 0)
-		r = trace_line_put_time(t, stopped);
-	if (r == 0 && !t->files)
+	trace_thread(t, pid);
+	if (r == 0 && !t->files && t->one_tid != pid)
 		r = buf_printf(&t->line, "%s[pid %5lld]%s ", style(t, TEXT_DIM), (long long)pid,
 			       style(t, TEXT_PLAIN));
 	if (r == 0 && WIFSIGNALED((int)status)) {
@@ -330,7 +412,22 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 	} else if (r == 0) {
 		r = buf_printf(&t->line, "+++ exited with %d +++", WEXITSTATUS((int)status));
 	}
-	return trace_line_put_line(t, pid, r);
+	return trace_line_hold(t, stopped, stopped, pid, r);
+}
+
+int trace_process(struct trace_out *t, const struct batch *process, size_t row)
+{
+	return put_ended(t, batch_get(process, PROCESS_ID, row, -1),
+			 batch_get(process, PROCESS_PID, row, -1),
+			 batch_get(process, PROCESS_STOPPED, row, INT64_MIN),
+			 batch_get(process, PROCESS_STATUS, row, -1));
+}
+
+int trace_ended(struct trace_out *t, int64_t process_id, const struct dims *dims)
+{
+	const struct dims_process *p = dims_process(dims, process_id);
+
+	return p ? put_ended(t, process_id, p->pid, p->stopped, p->status) : 0;
 }
 
 /* ---- -c ---- */

@@ -186,7 +186,7 @@ static int range_filter(const struct search_fields *f, const struct expr *e, boo
 
 	if (e->arg[1]->kind != EXPR_CONST || e->arg[2]->kind != EXPR_CONST ||
 	    e->arg[0]->type.type == QUERY_UINT)
-		return search_refuse(f, "test", e, "its ends are no plain numbers", err);
+		return search_refuse(f, "test", e, "its bounds are not plain numbers", err);
 	r = leaf_of(f, e->arg[0], &l, err);
 	if (r >= 0)
 		*ret = leaf_query(&l,

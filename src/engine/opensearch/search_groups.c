@@ -50,7 +50,7 @@ static int search_add_key(const struct search_fields *f, const struct plan_field
 	if (field->kind == FIELD_WINDOW) {
 		if (field->param[0] % MS_NS)
 			return error_set(err, -EOPNOTSUPP,
-					 "OpenSearch cannot group by windows that are no whole "
+					 "OpenSearch cannot group by windows that are not whole "
 					 "milliseconds");
 		snprintf(width, sizeof(width), "%lldms", (long long)(field->param[0] / MS_NS));
 		by = json_pack("{s{s{ss,ss}}}", name, "date_histogram", "field", "@timestamp",

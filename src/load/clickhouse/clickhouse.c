@@ -421,7 +421,7 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	int r = 0;
 
 	if (b->seq > UINT32_MAX || b->part > 1u << 30)
-		return error_set(err, -E2BIG, "block %llu of file %llu: a recording has no so many",
+		return error_set(err, -E2BIG, "block %llu of file %llu: a recording has fewer",
 				 (unsigned long long)b->seq, (unsigned long long)b->part);
 	if (columns & ~p->columns || p->rows >= ROWS_AT_ONCE || p->body.len >= BYTES_AT_ONCE)
 		r = click_flush(t, err);

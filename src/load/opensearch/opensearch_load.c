@@ -87,8 +87,8 @@ static json_t *keep_policy(bool elastic, int64_t keep_ns)
 				 "max_age", "1d", "delete", "min_age", age, "actions", "delete");
 	return json_pack("{s{ss,ss,s[{ss,s[{s{ss,ss}}],s[{ss,s{ss}}]},{ss,s[{s{}}],s[]}]}}",
 			 "policy", "description",
-			 "weir: rows are dropped so long after they were recorded", "default_state",
-			 "hot", "states", "name", "hot", "actions", "rollover",
+			 "weir: rows are dropped this long after they were recorded",
+			 "default_state", "hot", "states", "name", "hot", "actions", "rollover",
 			 "min_primary_shard_size", "30gb", "min_index_age", "1d", "transitions",
 			 "state_name", "delete", "conditions", "min_index_age", age, "name",
 			 "delete", "actions", "delete", "transitions");

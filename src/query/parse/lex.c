@@ -210,7 +210,7 @@ static size_t lex_number(struct query_source *s, struct query_token *t, const ch
 	n = plain_number(p, digits, &fraction);
 	t->len = (uint32_t)n;
 	if (n >= DIGITS_MAX) {
-		lex_bad(s, t, "a number of so many digits is nothing that a column holds");
+		lex_bad(s, t, "a number with this many digits fits no column");
 		return n;
 	}
 	if (n > 1 && *p == '0' && isdigit((unsigned char)p[1])) {

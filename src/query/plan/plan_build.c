@@ -427,7 +427,7 @@ int plan_and_where(struct plan *p, const char *text, struct query_error *err)
 		return r;
 	if (p->user)
 		return query_fail(&s, 0, s.len,
-				  "rows of %s are no calls: from a table of your own "
+				  "rows of %s are not calls: from a table of your own "
 				  "choose by its columns",
 				  p->user->name);
 	both[1] = parse_alone(&s, p->table, true);

@@ -258,8 +258,8 @@ static int check_busy(struct group_planner *g, const struct node *n, struct plan
 
 	if (pl->staged || pl->plan->user || pl->plan->table != TABLE_OP)
 		return query_fail(pl->c.s, n->pos, n->len,
-				  "busy() is of calls: it stands in the first group of a query of "
-				  "them");
+				  "busy() works on calls: it stands in the first group of a query "
+				  "of calls");
 	f->expr = check_table_name(pl->c.s, TABLE_OP, dur, n->pos, n->len);
 	if (!f->expr)
 		return pl->c.s->failed;

@@ -242,7 +242,7 @@ static int route_analysis_answer(struct question *q)
 	if (a.analysis->sides == SIDES && !a.parted)
 		return question_error(
 			q, -EINVAL,
-			"compared with what? Parts of the traces: "
+			"what to compare it with is missing: parts of the traces: "
 			"a_to=5000000000&b_from=5000000000, or a_filter= and b_filter=");
 	if (a.analysis->order != ANALYSIS_ASKS) {
 		r = memory_budget_take_files(q);

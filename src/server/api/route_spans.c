@@ -54,7 +54,7 @@ static int plain_body(struct http_request *r, bool protobuf, struct buf *room, s
 		refuse(r, e == -E2BIG ? 413 : 400, protobuf,
 		       e == -E2BIG
 			       ? "the body inflates to more than 16 MiB: send fewer spans at once"
-			       : "the body is no gzip");
+			       : "the body is not gzip");
 		return e;
 	}
 	*ret = (struct bytes){room->data, room->len};

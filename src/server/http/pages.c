@@ -28,8 +28,8 @@ void pages_get(void *arg, struct http_request *r)
 
 	if (strncmp(path, "/api", 4) == 0) {
 		http_reply_text(r, 404, "application/json",
-				"{\"error\":{\"message\":\"there is no such thing; "
-				"/api/v1/openapi.yaml tells what there is\"}}");
+				"{\"error\":{\"message\":\"not found; "
+				"/api/v1/openapi.yaml lists what there is\"}}");
 		return;
 	}
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {

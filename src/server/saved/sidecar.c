@@ -279,7 +279,7 @@ void sidecar_fail(struct http_request *r, unsigned int status, const char *fmt, 
 void sidecar_answer_save(struct http_request *r, const struct sidecar_kind *kind, int result)
 {
 	if (result == -EDQUOT)
-		sidecar_fail(r, 409, "there are %u of them beside the trace: remove one first",
+		sidecar_fail(r, 409, "%u are already saved with the trace: remove one first",
 			     BESIDE_COUNT_MAX);
 	else if (result < 0)
 		sidecar_fail(r, 500, "the %s cannot be saved beside the trace: %s", kind->one,

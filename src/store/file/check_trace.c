@@ -368,7 +368,7 @@ static int check_blob(struct checker *v, const struct block_view *view, uint64_t
 	int r = decode_blob(v->decoder, &src, &text, &why);
 
 	if (r >= 0 && view->head->kind == BLOCK_MADE) {
-		why = "it does not say which table it begins";
+		why = "it does not name the table that it begins";
 		r = made_check_head(text);
 	} else if (r >= 0 && !index) {
 		why = "the names of its tables cannot be read";
@@ -395,8 +395,7 @@ static int check_digest(struct checker *v, const struct block_view *view, uint64
 
 	assert(view->head->kind == BLOCK_DIGEST);
 	if (!b) {
-		flaw(v, view, NULL, offset,
-		     "it does not say of which blocks it is: readers do without it");
+		flaw(v, view, NULL, offset, "it does not name its blocks: readers do without it");
 		return 0;
 	}
 	r = digest_compare(v->s, v->decoder, d, b, &same, &why);
@@ -421,7 +420,7 @@ static void check_number(struct checker *v, const struct block_view *view, const
 	if (view->head->last_index != v->t.last_index && v->index_faults == v->ret->faults &&
 	    !v->open.blocks)
 		flaw(v, view, b, offset,
-		     "it says that the index before it is at byte %llu, which is at %llu",
+		     "it gives the index before it at byte %llu, which is at %llu",
 		     (unsigned long long)view->head->last_index,
 		     (unsigned long long)v->t.last_index);
 }

@@ -37,7 +37,7 @@ static void distinct_functions_state_free(void *state)
 
 static const struct aggregate_sum sum = {
 	.what = "the sets of distinct()",
-	.bad_blob = "distinct_merge(): this BLOB is no set made by distinct_set()",
+	.bad_blob = "distinct_merge(): this BLOB is not a set made by distinct_set()",
 	.memory = distinct_functions_state_memory,
 	.unpack = distinct_functions_state_unpack,
 	.merge = distinct_functions_state_merge,
@@ -124,7 +124,7 @@ static const char *distinct_functions_unpack(struct bytes packed, struct distinc
 	int r = distinct_unpack(set, packed.data, packed.len);
 
 	if (r == -EBADMSG)
-		return "this BLOB is no set made by distinct_set()";
+		return "this BLOB is not a set made by distinct_set()";
 	return r < 0 ? "Out of Memory Error: no memory for a set" : NULL;
 }
 

@@ -39,7 +39,7 @@ static void tally_functions_state_free(void *state)
 
 static const struct aggregate_sum sum = {
 	.what = "the tallies of quantize() and its kin",
-	.bad_blob = "tally_merge(): this BLOB is no tally made by quantize(), lquantize() or "
+	.bad_blob = "tally_merge(): this BLOB is not a tally made by quantize(), lquantize() or "
 		    "llquantize()",
 	.too_large = "a tally has at most 4096 buckets: take larger steps",
 	.memory = tally_functions_state_memory,

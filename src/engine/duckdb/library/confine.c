@@ -315,7 +315,7 @@ static int end_with_parent(struct error *err)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (poll(&reader, 1, 0) > 0 && reader.revents & POLLERR)
-		return error_set(err, -EPIPE, "nobody reads the answer");
+		return error_set(err, -EPIPE, "no one reads the answer");
 	return 0;
 }
 

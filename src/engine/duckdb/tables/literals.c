@@ -139,7 +139,8 @@ static int literals_unknown_word(const char *sql, const char *vocabulary,
 		snprintf(hint, sizeof(hint), "; nearest: %s", n.best);
 	message_place(sql, word->offset, text, sizeof(text));
 	return error_set(err, -EINVAL,
-			 "'%s' is no word of %s%s%s; to compare with any text write %s::VARCHAR",
+			 "'%s' is not one of the words of %s%s%s; to compare with any text write "
+			 "%s::VARCHAR",
 			 word->text, column->text, text, hint, column->text);
 }
 
