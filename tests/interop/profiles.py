@@ -8,12 +8,12 @@ Python package where that is installed.
 import collections
 import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+from protobuf import fields  # noqa: E402
 from tap import Tap  # noqa: E402
 
 WEIR, MARK = map(os.path.abspath, sys.argv[1:3])
@@ -47,33 +47,12 @@ def rows(trace, query, *more):
     return json.loads(weir('query', '-i', trace, *more, query, '--json').stdout)['rows']
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7f) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
 def message(data, name):
-    out, at = {}, 0
-    while at < len(data):
-        key, at = varint(data, at)
-        field, kind, inner = FIELDS[name][key >> 3]  # another field is a failure
-        if kind[0] == 'u':
-            assert key & 7 == 0
-            value, at = varint(data, at)
-        elif kind[0] == 'f':
-            assert key & 7 == 1
-            value, at = struct.unpack_from('<Q', data, at)[0], at + 8
-        else:
-            assert key & 7 == 2
-            size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-            assert len(value) == size, 'cut'
+    out = {}
+    for number, wire, value in fields(data):
+        field, kind, inner = FIELDS[name][number]  # another field is a failure
+        assert wire == {'u': 0, 'f': 1}.get(kind[0], 2), field
+        if wire == 2:
             value = message(value, inner) if kind[0] == 'm' else value.decode('utf-8') if kind[0] == 's' else value.hex()
         if kind[-1] == '*':
             out.setdefault(field, []).append(value)

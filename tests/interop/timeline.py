@@ -15,6 +15,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'common')]
+from protobuf import fields  # noqa: E402
 from tap import Tap  # noqa: E402
 
 WEIR = os.path.abspath(sys.argv[1])
@@ -35,33 +36,12 @@ def rows(trace, query):
     return json.loads(weir('query', '-i', trace, query, '--json').stdout)['rows']
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7f) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
 def message(data):
     """Fields of a message: number -> list of numbers or bytes."""
-    out, at = collections.defaultdict(list), 0
-    while at < len(data):
-        key, at = varint(data, at)
-        assert (key & 7 == 1) == (key >> 3 in (47, 48)), f'field {key >> 3} of wire type {key & 7}'
-        if key & 7 == 0:
-            value, at = varint(data, at)
-        elif key & 7 == 1:
-            value, at = int.from_bytes(data[at:at + 8], 'little'), at + 8
-        else:
-            assert key & 7 == 2, f'wire type {key & 7} at {at}'
-            size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-            assert len(value) == size, 'cut'
-        out[key >> 3].append(value)
+    out = collections.defaultdict(list)
+    for field, kind, value in fields(data):
+        assert (kind == 1) == (field in (47, 48)), f'field {field} of wire type {kind}'
+        out[field].append(value)
     return out
 
 

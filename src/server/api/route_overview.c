@@ -343,13 +343,7 @@ static void route_overview_put_file(const struct server *s, struct js *j, const 
 		js_key_uint(j, "files", members);
 		js_key_string(j, "kind", names_line_kind(s, f->id));
 	}
-	js_key_uint(j, "calls", f->calls);
-	js_key_uint(j, "errors", f->errors);
-	js_key_uint(j, "bytes", f->bytes);
-	js_key_uint(j, "time", f->time);
-	sums_put_quantile(j, "p50", h, 0.5, f->max);
-	sums_put_quantile(j, "p99", h, 0.99, f->max);
-	js_key_uint(j, "max", f->max);
+	file_sums_put(j, f, h);
 	js_close(j, '}');
 }
 

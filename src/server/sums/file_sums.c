@@ -403,3 +403,14 @@ int file_sums_hists(struct question *q, const struct sums_filter *filter, const 
 	r = file_sums_number(q->server, top, count, &index, &numbers);
 	return r < 0 ? r : run_hists(q, filter, numbers, count, ret);
 }
+
+void file_sums_put(struct js *j, const struct sums_file *f, const struct hist *h)
+{
+	js_key_uint(j, "calls", f->calls);
+	js_key_uint(j, "errors", f->errors);
+	js_key_uint(j, "bytes", f->bytes);
+	js_key_uint(j, "time", f->time);
+	sums_put_quantile(j, "p50", h, 0.5, f->max);
+	sums_put_quantile(j, "p99", h, 0.99, f->max);
+	js_key_uint(j, "max", f->max);
+}

@@ -22,3 +22,5 @@ size_t file_sums_top(struct sums_file *files, size_t count, size_t max);
  */
 int file_sums_hists(struct question *q, const struct sums_filter *filter, const struct sums *s,
 		    const struct sums_file *top, size_t count, struct hist *ret);
+/* Members of a file's row: calls, errors, bytes, time, p50, p99, max. */
+void file_sums_put(struct js *j, const struct sums_file *f, const struct hist *h);
