@@ -15,37 +15,37 @@
 #define ASKED_MOST 1000 /* kinds that --similar may select */
 
 /* Where data was moved: the columns that every table of calls has behind its own. */
-#define PLACE_COLUMNS                                                                 \
-	{"host", {QUERY_TEXT}}, {"process", {QUERY_TEXT}}, {"call", {QUERY_TEXT}},    \
-		{"way", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"pos", {QUERY_SIZE}}, \
-		{"bytes", {QUERY_SIZE}}, {"calls", {QUERY_INT}, ANSWER_COUNT},        \
-		{"at", {QUERY_TIME}},                                                 \
-	{                                                                             \
-		"op",                                                                 \
-		{                                                                     \
-			QUERY_INT                                                     \
-		}                                                                     \
+#define PLACE_COLUMNS                                                                              \
+	{"host", {QUERY_TEXT}, .gives = 8}, {"process", {QUERY_TEXT}, .fixed = true},              \
+		{"call", {QUERY_TEXT}}, {"way", {QUERY_TEXT}, .gives = 6}, {"file", {QUERY_TEXT}}, \
+		{"pos", {QUERY_SIZE}, .gives = 4}, {"bytes", {QUERY_SIZE}},                        \
+		{"calls", {QUERY_INT}, ANSWER_COUNT, .gives = 7}, {"at", {QUERY_TIME}},            \
+	{                                                                                          \
+		"op",                                                                              \
+		{                                                                                  \
+			QUERY_INT                                                                  \
+		}                                                                                  \
 	}
 
 static const struct answer_column similar_columns[] = {
-	{"data", {QUERY_TEXT}},
+	{"data", {QUERY_TEXT}, .fixed = true},
 	{"similarity", {QUERY_FLOAT}, ANSWER_SHARE},
 	{"estimate", {QUERY_FLOAT}, ANSWER_SHARE},
-	{"of_op", {QUERY_INT}},
+	{"of_op", {QUERY_INT}, .gives = 9},
 	PLACE_COLUMNS,
 };
 
 static const struct answer_column group_columns[] = {
 	{"group", {QUERY_INT}},
-	{"data", {QUERY_TEXT}},
+	{"data", {QUERY_TEXT}, .fixed = true},
 	{"similarity", {QUERY_FLOAT}, ANSWER_SHARE},
 	{"members", {QUERY_INT}, ANSWER_COUNT},
-	{"kinds", {QUERY_INT}, ANSWER_COUNT},
+	{"kinds", {QUERY_INT}, ANSWER_COUNT, .gives = 5},
 	{"bytes", {QUERY_SIZE}},
 	{"files", {QUERY_INT}, ANSWER_COUNT},
 	{"file", {QUERY_TEXT}},
 	{"first", {QUERY_TIME}},
-	{"last", {QUERY_TIME}},
+	{"last", {QUERY_TIME}, .gives = 6},
 };
 
 static const struct answer_column member_columns[] = {

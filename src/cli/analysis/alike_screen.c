@@ -32,12 +32,18 @@ static int alike_head(const struct alike *a, const struct alike_options *o, size
 		printf("no content recorded: weir record --content=chunks\n");
 	if (r < 0 || o->order)
 		return r;
-	printf("compared by %s; estimates: %d hashes, standard error at most 3.1 %%\n",
-	       a->cuts ? "cuts, wherever they lie"
-		       : "pieces of 4 KiB at multiples of 4,096 (--content=chunks: wherever they "
-			 "lie)",
-	       ALIKE_HASHES);
-	return 0;
+	buf_clear(&line);
+	r = format_next(&line, width, "compared by %s",
+			a->cuts ? "cuts, wherever they lie" : "4-KiB pieces at multiples of 4,096");
+	if (r >= 0 && !a->cuts)
+		r = format_next(&line, width,
+				"record --content=chunks finds data wherever it lies");
+	if (r >= 0)
+		r = format_next(&line, width, "estimates: %d hashes, standard error at most 3.1 %%",
+				ALIKE_HASHES);
+	if (r >= 0)
+		printf("%s\n", buf_str(&line));
+	return r;
 }
 
 static void alike_left_out(uint64_t n, const char *what)
