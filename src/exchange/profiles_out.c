@@ -2,6 +2,7 @@
 /* profiles_out.c: calls summed up by process, stack, class and span; then the request, from its dictionary to its samples. */
 #include "exchange/profiles_out.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,6 +131,15 @@ static int profile_stack(struct profiling *p, const struct batch *b, size_t row,
 
 /* ---- links ---- */
 
+static bool profile_is_hex(struct bytes text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		if (!isxdigit(text.data[i]))
+			return false;
+	}
+	return true;
+}
+
 static void profile_span_ids(const struct profiling *p, const struct span *k, struct span_ids *ids)
 {
 	struct bytes trace = spanset_text(&p->spans, k->trace_id),
@@ -138,7 +148,8 @@ static void profile_span_ids(const struct profiling *p, const struct span *k, st
 	*ids = (struct span_ids){0};
 	if (!k->of_context) {
 		spans_out_ids(p->ids, id_recording(k->thread_id), k->number, ids);
-	} else if (trace.len == TRACE_ID_TEXT && span.len == SPAN_ID_TEXT) {
+	} else if (trace.len == TRACE_ID_TEXT && span.len == SPAN_ID_TEXT &&
+		   profile_is_hex(trace) && profile_is_hex(span)) {
 		memcpy(ids->trace, trace.data, trace.len);
 		memcpy(ids->span, span.data, span.len);
 	}
@@ -228,6 +239,7 @@ static int profile_row(void *arg, const struct span_call *c, const struct span_m
 	int64_t what = batch_get(c->b, OP_CLASS, c->row, CLASS_OTHER),
 		dur = MAX(batch_get(c->b, OP_DUR, c->row, 0), (int64_t)0);
 	struct profile_sample like = {0}, *s;
+	int64_t *time;
 	int r;
 
 	if (!profile_is_in(p, c))
@@ -246,7 +258,8 @@ static int profile_row(void *arg, const struct span_call *c, const struct span_m
 		r = profile_sample_of(p, &like, &s);
 	if (r < 0)
 		return r;
-	s->values[what == CLASS_WAIT ? PROFILE_WAIT_TIME : PROFILE_IO_TIME] += dur;
+	time = &s->values[what == CLASS_WAIT ? PROFILE_WAIT_TIME : PROFILE_IO_TIME];
+	*time = add_sat_signed(*time, dur);
 	s->values[PROFILE_BYTES] =
 		add_sat_signed(s->values[PROFILE_BYTES], batch_get(c->b, OP_BYTES, c->row, 0));
 	s->values[PROFILE_CALLS]++;

@@ -59,6 +59,13 @@ static int alike_select(const struct alike *a, const char *text, struct map *ret
 
 	r = engine_scan_new(&scan, a->run->store, &q, err);
 	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		if (analysis_stopped(a->in))
+			return error_set(err, -EINTR, "interrupted");
+		if (ret->count + (size_t)n > ALIKE_CALLS_MAX)
+			return error_set(err, -EINVAL,
+					 "--similar '%s': these are more than %d calls; "
+					 "select fewer",
+					 text, ALIKE_CALLS_MAX);
 		for (ssize_t i = 0; i < n && r >= 0; i++)
 			r = map_set(ret, (uint64_t)batch_row_id(b, rows[i]), 1);
 	}
@@ -109,10 +116,12 @@ int alike_run(struct alike **ret, const struct analysis_input *in, const struct 
 		return r;
 	r = alike_answer(a, o, &of, out);
 	if (r == -ENODATA)
-		return error_set(err, -EINVAL,
-				 "--similar '%s': what these calls moved was not recorded "
-				 "(weir record --content=chunks)",
-				 o->similar);
+		return error_set(
+			err, -EINVAL, "--similar '%s': %s (weir record --content=chunks)",
+			o->similar,
+			a->call_count ? "no such call in what is selected, or it is not known what "
+					"all of its bytes were"
+				      : "what these calls moved was not recorded");
 	if (r == -E2BIG)
 		return error_set(
 			err, -EINVAL,

@@ -116,12 +116,11 @@ static int sets_make(struct alike *a)
 	}
 	for (size_t i = 0; i < a->kind_count; i++) {
 		struct alike_kind *k = &a->kinds[i];
-		const struct alike_call *c = &a->calls[k->first];
 
 		k->at = at;
 		at += k->len ? k->len : 1;
-		if (!k->len) /* its parts are not known: all of it is one */
-			a->elements[k->at] = hash_u64(c->joined) + (uint64_t)c->bytes;
+		if (!k->len) /* its parts are not known: it is like no other kind */
+			a->elements[k->at] = hash_u64(~(uint64_t)i);
 		k->signature = 0; /* filled so far */
 	}
 	for (size_t i = 0; i < a->part_count; i++) {

@@ -186,10 +186,12 @@ static bool similar_match(struct alike *a, uint32_t kind, const struct map *aske
 		return true;
 	}
 	while (map_next(asked, &pos, &of, &call)) {
-		double estimate = alike_estimate(a, kind, (uint32_t)of), exact;
+		double estimate, exact;
 
-		if (!alike_can(a, kind, (uint32_t)of, least) ||
-		    (estimate >= 0 && estimate < least - ALIKE_MARGIN))
+		if (!alike_can(a, kind, (uint32_t)of, least))
+			continue;
+		estimate = alike_estimate(a, kind, (uint32_t)of);
+		if (estimate >= 0 && estimate < least - ALIKE_MARGIN)
 			continue;
 		exact = alike_exact(a, kind, (uint32_t)of);
 		a->compared++;

@@ -9,13 +9,14 @@
 #include <stdlib.h>
 
 #include "analysis/flow/flow_pass.h"
+#include "base/saturate.h"
 
 #define SPANS_MAX (1u << 20) /* 48 MiB; those beyond are counted as left out */
 
 struct flow_span {
 	uint64_t ids, parent_ids; /* of trace and span, hashed; 0: not known */
-	int64_t start;
-	uint32_t task, node; /* its first call; FLOW_NONE: none yet */
+	int64_t start, stop;	  /* INT64_MAX: not known */
+	uint32_t task, node;	  /* its first call; FLOW_NONE: none yet */
 };
 
 struct flow_contexts {
@@ -47,9 +48,11 @@ static int flow_context_row(struct flow_state *s, const struct batch *b, uint32_
 				      context_ids(trace, batch_get_bytes(b, SPAN_PARENT_ID, row)),
 			      .start = batch_get(b, SPAN_START, row, INT64_MIN),
 			      .node = FLOW_NONE};
-	int64_t thread = batch_get(b, SPAN_THREAD_ID, row, -1),
+	int64_t dur = batch_get(b, SPAN_DUR, row, -1),
+		thread = batch_get(b, SPAN_THREAD_ID, row, -1),
 		task = thread < 0 ? -1 : flow_task_of(s, thread);
 
+	k.stop = dur < 0 ? INT64_MAX : add_sat_signed(k.start, dur);
 	if (thread < 0 || !k.ids)
 		return 0;
 	if (task < 0)
@@ -78,9 +81,9 @@ int flow_contexts_load(struct flow_state *s, struct error *err)
 {
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	const struct scan_request q = {.table = TABLE_SPAN,
-				       .columns = 1ull << SPAN_START | 1ull << SPAN_THREAD_ID |
-						  1ull << SPAN_TRACE_ID | 1ull << SPAN_SPAN_ID |
-						  1ull << SPAN_PARENT_ID,
+				       .columns = 1ull << SPAN_START | 1ull << SPAN_DUR |
+						  1ull << SPAN_THREAD_ID | 1ull << SPAN_TRACE_ID |
+						  1ull << SPAN_SPAN_ID | 1ull << SPAN_PARENT_ID,
 				       .from = s->run->from,
 				       .to = s->run->to};
 	const struct batch *b;
@@ -113,10 +116,12 @@ int flow_contexts_call(struct flow_state *s, struct flow_call *c)
 	int64_t n;
 
 	while (t->span != FLOW_NONE && x->all[t->span].start <= c->start) {
-		n = flow_call_node(s, c);
-		if (n < 0)
-			return (int)n;
-		x->all[t->span].node = (uint32_t)n;
+		if (x->all[t->span].stop > c->start) { /* else no call began in it */
+			n = flow_call_node(s, c);
+			if (n < 0)
+				return (int)n;
+			x->all[t->span].node = (uint32_t)n;
+		}
 		t->span = t->span + 1 < x->count && x->all[t->span + 1].task == c->task
 				  ? t->span + 1
 				  : FLOW_NONE;

@@ -16,6 +16,7 @@
 
 /* Times are since the epoch; one request makes one part a partition. */
 #define OTEL_SETTINGS                                                       \
+	"&max_partitions_per_insert_block=0"                                \
 	"&date_time_input_format=basic&input_format_parallel_parsing=0"     \
 	"&max_insert_block_size=4194304&min_insert_block_size_rows=4194304" \
 	"&min_insert_block_size_bytes=4294967296"
@@ -260,15 +261,16 @@ static int otel_set_row(json_t *row, const struct otel_of *of, const struct span
 struct otel_loading {
 	struct clickhouse *server;
 	const struct otel_of *of;
-	struct map there; /* hash of an id -> 1 */
+	struct map there; /* otel_key() -> 1 */
 	struct buf body;
 	uint64_t added;
 	struct error *err;
 };
 
-static uint64_t otel_key(const char *id)
+/* Ids of spans are of one trace each. */
+static uint64_t otel_key(const char *trace, size_t len, const char *span)
 {
-	return strtoull(id, NULL, 16);
+	return hash_u64(hash_bytes(trace, len)) ^ strtoull(span, NULL, 16);
 }
 
 static int otel_learn(struct otel_loading *l)
@@ -278,13 +280,17 @@ static int otel_learn(struct otel_loading *l)
 	int r;
 
 	snprintf(sql, sizeof(sql),
-		 "SELECT SpanId FROM otel_traces WHERE WeirRecording = %u AND WeirPart = %llu",
+		 "SELECT TraceId, SpanId FROM otel_traces WHERE WeirRecording = %u AND WeirPart = "
+		 "%llu",
 		 l->of->recording, (unsigned long long)l->of->part);
 	r = clickhouse_do(l->server, sql, &answer, l->err);
 	if (r < 0)
 		return r;
 	for (const char *at = buf_str(&answer); *at && r >= 0;) {
-		r = map_set(&l->there, otel_key(at), 1);
+		size_t len = strcspn(at, "\t\n");
+
+		if (at[len] == '\t')
+			r = map_set(&l->there, otel_key(at, len, at + len + 1), 1);
 		at += strcspn(at, "\n");
 		at += *at == '\n';
 	}
@@ -311,17 +317,17 @@ static int otel_take(void *arg, const struct span_out *s)
 	struct otel_loading *l = arg;
 	_cleanup_json_ json_t *row = NULL;
 	_cleanup_free_ char *text = NULL;
-	uint64_t one;
+	uint64_t one, key = otel_key(s->ids.trace, strlen(s->ids.trace), s->ids.span);
 	int r;
 
-	if (map_get(&l->there, otel_key(s->ids.span), &one))
+	if (map_get(&l->there, key, &one))
 		return 0;
 	row = json_object();
 	r = row ? otel_set_row(row, l->of, s) : -ENOMEM;
 	text = r < 0 ? NULL : json_dumps(row, JSON_COMPACT);
 	if (!text)
 		return error_errno(l->err, r < 0 ? r : -ENOMEM, "a span");
-	r = map_set(&l->there, otel_key(s->ids.span), 1);
+	r = map_set(&l->there, key, 1);
 	if (r >= 0)
 		r = buf_printf(&l->body, "%s\n", text);
 	if (r < 0)

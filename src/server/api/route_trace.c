@@ -153,7 +153,7 @@ static void route_trace_put_rows(const struct server *s, struct js *j)
 	for (size_t i = 0; i < store_block_count(s->store); i++) {
 		const struct store_block *b = store_block(s->store, i);
 
-		if (!b->damaged)
+		if (!b->damaged && b->table < TABLE_COUNT && store_block_counts(b))
 			rows[b->table] += b->rows;
 	}
 	js_key_uint(j, "ops", rows[TABLE_OP]);
