@@ -116,12 +116,11 @@ int alike_run(struct alike **ret, const struct analysis_input *in, const struct 
 		return r;
 	r = alike_answer(a, o, &of, out);
 	if (r == -ENODATA)
-		return error_set(
-			err, -EINVAL, "--similar '%s': %s (weir record --content=chunks)",
-			o->similar,
-			a->call_count ? "no such call in what is selected, or it is not known what "
-					"all of its bytes were"
-				      : "what these calls moved was not recorded");
+		return error_set(err, -EINVAL,
+				 "--similar '%s': what these calls moved was not recorded, or not "
+				 "all of it (weir record --content=chunks), or no such call is in "
+				 "what is selected",
+				 o->similar);
 	if (r == -E2BIG)
 		return error_set(
 			err, -EINVAL,
