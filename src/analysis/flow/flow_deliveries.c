@@ -7,7 +7,7 @@
 
 #include "analysis/flow/flow_verdicts.h"
 
-#define MOST  8			    /* all but an eighth */
+#define MOST  4			    /* all but a quarter */
 #define LEAST (2 * FLOW_LINK_LEAST) /* bytes: what is shorter may be a part of a header */
 
 /* Consecutive ranges of one process and one stream. */
