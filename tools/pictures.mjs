@@ -20,7 +20,7 @@ const [slow] = ask('class == sync | select start, dur | sort dur desc | head 1')
 const answer = await fetch(`${new URL(url).origin}/api/v1/overview?width=10&filter=${encodeURIComponent('class == sync')}`, { headers: { Authorization: `Bearer ${url.split('token=')[1]}` } });
 const { row } = (await answer.json()).slowest.rows[0];
 const views = {
-	overview: '',
+	overview: '?page=overview',
 	timeline: `?page=timeline&from=${Math.round(slow.start - slow.dur)}&to=${Math.round(slow.start + 2.5 * slow.dur)}&busy=1&row=${row}`,
 	file: `?page=files&file=${busiest.number}`,
 	latency: '?page=latency&by=op',

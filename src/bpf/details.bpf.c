@@ -58,6 +58,7 @@ verified_alone int detail_read(struct scratch *s, __u64 user, __u32 bytes, __u32
 verified_alone int detail_text(struct scratch *s, __u64 user, __u32 most)
 {
 	struct wire_region *r;
+	char after = 0;
 	__u64 at;
 	long len;
 
@@ -73,6 +74,9 @@ verified_alone int detail_text(struct scratch *s, __u64 user, __u32 most)
 	len = bpf_probe_read_user_str(r + 1, most & (2 * WIRE_DETAIL_MOST - 1), (void *)user);
 	if (len <= 0 || len > WIRE_DETAIL_MOST)
 		return 0;
+	/* where it was cut there is no NUL */
+	if (len == most && !bpf_probe_read_user(&after, 1, (void *)(user + most - 1)) && after)
+		len = most - 1;
 	r->address = user;
 	r->len = len;
 	r->was = 0;
@@ -206,7 +210,8 @@ verified_alone int detail_step(struct scratch *s, struct thread_state *ts, __u32
 		detail_read(s, user, MSG_BYTES, ts->call.room);
 		return detail_message(s, user, detail_moved(flags, ret));
 	case WIRE_DETAIL_MESSAGES:
-		return detail_messages(s, user, ret >= 0 ? ret : (__s64)(count & 0xff));
+		return detail_messages(s, user,
+				       ret >= 0 ? ret : (__s64)detail_least(count, MSG_PARTS));
 	case WIRE_DETAIL_ROOM:
 		return detail_read(s, user, sizeof(at), ts->call.room);
 	case WIRE_DETAIL_FIXED:

@@ -97,8 +97,10 @@ static long value_take(__u32 i, struct taken *t)
 	number = how->args[i].number;
 	type = how->args[i].type;
 	if (t->hit == HIT_USDT) {
-		if (bpf_usdt_arg(t->ctx, number, &value))
+		if (bpf_usdt_arg(t->ctx, number, &value)) {
 			t->unread |= 1u << i;
+			value = -1; /* no pointer to nothing */
+		}
 	} else {
 		value = t->hit == HIT_RETURN ? RESULT(t->ctx) : function_arg(t->ctx, number);
 	}

@@ -562,4 +562,4 @@
 	  "places, as names, a line each: module number+0xoffset in its file; without a module "  \
 	  "0xaddress")                                                                            \
 	C(STACK, stack, MODULES, modules, BYTES, "",                                              \
-	  "modules, a line each: build-id, - where there is none, and path")
+	  "modules, a line each: number, build-id, - where there is none, and path")

@@ -111,13 +111,17 @@ int decode_take_detail(struct decode *d, const struct wire_op *w, struct batch_s
 int decode_signal(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct wire_signal_taken *w = (const void *)h;
-	bool sent = w->code <= 0, child = w->number == SIGCHLD && !sent;
 	struct batch *b = NULL;
+	bool sent, child;
 	size_t row = 0;
 	int r;
 
 	if (h->size < sizeof(*w))
 		return -EBADMSG;
+	/* others have a timer or a descriptor where these have who sent them */
+	sent = w->code == SI_USER || w->code == SI_QUEUE || w->code == SI_TKILL ||
+	       w->code == SI_MESGQ;
+	child = w->number == SIGCHLD && w->code > 0;
 	r = batch_set_add_row(out, TABLE_SIGNAL, &b, &row);
 	SET(SIGNAL_AT, (int64_t)h->time + d->opt.clock_offset);
 	SET(SIGNAL_THREAD_ID, w->thread);

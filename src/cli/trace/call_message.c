@@ -49,7 +49,8 @@ static void put_rights(struct call_writer *w, struct bytes data)
 	call_put(w, "]");
 }
 
-static void put_control(struct call_writer *w, struct bytes b)
+/* Of `whole` bytes, of which there may be fewer. */
+static void put_control(struct call_writer *w, struct bytes b, uint64_t whole)
 {
 	size_t at = 0;
 
@@ -79,7 +80,7 @@ static void put_control(struct call_writer *w, struct bytes b)
 			break;
 		at += align_up(len, 8);
 	}
-	call_put(w, "]");
+	call_put(w, whole > b.len ? ", ...]" : "]");
 }
 
 static void message_put_name(struct call_writer *w, struct bytes m)
@@ -114,7 +115,7 @@ static void message_put_head(struct call_writer *w, struct bytes m, uint64_t mov
 	call_put(w, ", msg_iovlen=%llu", (unsigned long long)memory_u64(m, 24));
 	if (b.len) {
 		call_put(w, ", msg_control=");
-		put_control(w, b);
+		put_control(w, b, control_len);
 	}
 	call_put(w, ", msg_controllen=%llu, msg_flags=", (unsigned long long)control_len);
 	call_note(w, flags_print(w->to, WORDS_MSG, memory_u32(m, 48)));

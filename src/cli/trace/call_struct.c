@@ -188,7 +188,9 @@ static void put_fd_set(struct call_writer *w, struct bytes b)
 		call_put(w, "%s%llu", separator, (unsigned long long)fd);
 		separator = " ";
 	}
-	call_put(w, *separator == '[' ? "[]" : "]");
+	if (count > b.len * 8)
+		call_put(w, "%s...", separator);
+	call_put(w, *separator == '[' && count <= b.len * 8 ? "[]" : "]");
 }
 
 static void put_sigaction(struct call_writer *w, struct bytes b)
@@ -570,7 +572,9 @@ static void put_poll_result(struct call_writer *w)
 		call_put(w, "}");
 		separator = ", ";
 	}
-	call_put(w, *separator == ',' ? "])" : "");
+	if (*separator == ',')
+		call_put(w, "%s",
+			 (uint64_t)call_value(w, OP_A1, 0) > b.len / POLL_BYTES ? ", ...])" : "])");
 }
 
 /* " (in [3], left {tv_sec=0, tv_usec=999998})" */

@@ -176,7 +176,7 @@ static void put_signal(struct call_writer *w, int32_t number)
 	else if (number == SIGNAL_RT)
 		call_put(w, "SIGRTMIN");
 	else
-		call_put(w, "SIGRT_%d", number - SIGNAL_RT);
+		call_put(w, "SIGRT_%lld", (long long)number - SIGNAL_RT);
 }
 
 struct signal_parts {
@@ -185,6 +185,12 @@ struct signal_parts {
 	int64_t utime, stime;
 	uint64_t address;
 };
+
+/* Others have a timer, or a descriptor, where these say who sent them. */
+static bool code_has_sender(int32_t code)
+{
+	return code == SI_USER || code == SI_QUEUE || code == SI_TKILL || code == SI_MESGQ;
+}
 
 static void put_siginfo(struct call_writer *w, const struct signal_parts *s)
 {
@@ -196,7 +202,7 @@ static void put_siginfo(struct call_writer *w, const struct signal_parts *s)
 		call_put(w, ", si_code=%s", name);
 	else
 		call_put(w, ", si_code=%#x", (uint32_t)s->code);
-	if (s->code <= 0 || s->number == SIGCHLD)
+	if (code_has_sender(s->code) || s->number == SIGCHLD)
 		call_put(w, ", si_pid=%d, si_uid=%u", s->pid, s->uid);
 	if (s->number == SIGCHLD && s->code > 0) {
 		call_put(w, ", si_status=");
@@ -206,7 +212,7 @@ static void put_siginfo(struct call_writer *w, const struct signal_parts *s)
 			put_signal(w, s->status);
 		call_put(w, ", si_utime=%lld, si_stime=%lld", (long long)s->utime,
 			 (long long)s->stime);
-	} else if (s->code > 0 && s->code != SI_KERNEL) {
+	} else if (s->code > 0 && s->code != SI_KERNEL && s->number != SIGIO) {
 		if (s->address)
 			call_put(w, ", si_addr=%#llx", (unsigned long long)s->address);
 		else

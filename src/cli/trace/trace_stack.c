@@ -27,25 +27,29 @@ static int trace_stack_put_names(struct buf *to, struct bytes names)
 	return r;
 }
 
-/* The line of that number, from 1 on, without its build-id; of length 0: there is none. */
+/* The path in the line "NUMBER BUILD-ID PATH"; of length 0: there is none. */
 static struct bytes module_path(struct bytes modules, uint64_t number)
 {
 	while (modules.len) {
 		const uint8_t *end = memchr(modules.data, '\n', modules.len);
 		size_t len = end ? (size_t)(end - modules.data) : modules.len;
-		const uint8_t *path = memchr(modules.data, ' ', len);
+		const uint8_t *id = memchr(modules.data, ' ', len), *path;
+		char *stop;
 
-		if (!--number)
-			return path ? (struct bytes){path + 1,
-						     len - (size_t)(path + 1 - modules.data)}
-				    : (struct bytes){modules.data, len};
+		if (id && strtoul((const char *)modules.data, &stop, 10) == number &&
+		    (const uint8_t *)stop == id) {
+			path = memchr(id + 1, ' ', len - (size_t)(id + 1 - modules.data));
+			if (path)
+				return (struct bytes){path + 1,
+						      len - (size_t)(path + 1 - modules.data)};
+		}
 		modules.data += MIN(len + 1, modules.len);
 		modules.len -= MIN(len + 1, modules.len);
 	}
 	return (struct bytes){NULL, 0};
 }
 
-/* "0+0x1234": in the first module. While recording goes on functions have no names yet. */
+/* "0+0x1234": in module 0. While recording goes on functions have no names yet. */
 static int trace_stack_put_place(struct buf *to, struct bytes place, struct bytes modules)
 {
 	const uint8_t *plus = memchr(place.data, '+', place.len);
