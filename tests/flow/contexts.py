@@ -44,8 +44,9 @@ if not answers:
 with tempfile.TemporaryDirectory() as folder:
     with open(f'{folder}/work.py', 'w', encoding='utf-8') as f:
         f.write(WORK.replace('\\\\n', '\\n'))
+    # the processes end soon: they wait until the recorder has their spans
     out = subprocess.run([weir, 'record', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, 'work.py', library], cwd=folder, check=True,
-                         timeout=60, capture_output=True, text=True).stdout
+                         timeout=60, capture_output=True, text=True, env={**os.environ, 'WEIR_SPAN_WAIT_MS': '2000'}).stdout
     r = subprocess.run([weir, 'flow', 't.weir', '--list', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
 tid = {line.split()[1]: int(line.split()[0]) for line in out.splitlines()}
 rows = [row for row in json.loads(r.stdout)['tables']['list']['rows'] if row['via'] == 'context']
