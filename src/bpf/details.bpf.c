@@ -29,6 +29,16 @@ const volatile __u32 detail_limit; /* bytes of one buffer */
 #define SIGNAL_CHILD   17
 #define CODE_KERNEL    0x80
 
+/* Closes a region of `len` bytes that were read at `at` into the record. */
+static __always_inline void region_close(struct scratch *s, struct wire_region *r, __u64 at,
+					 __u64 user, __u64 len, __u32 was)
+{
+	r->address = user;
+	r->len = len;
+	r->was = was;
+	s->len = at + sizeof(*r) + ((len + 7) & ~7ull);
+}
+
 /* Reads memory of the program into a region behind those that are there. */
 verified_alone int detail_read(struct scratch *s, __u64 user, __u32 bytes, __u32 was)
 {
@@ -47,10 +57,7 @@ verified_alone int detail_read(struct scratch *s, __u64 user, __u32 bytes, __u32
 	barrier_var(len); /* compared and used at once, so that 6.1 follows it */
 	if (len > WIRE_DETAIL_MOST || bpf_probe_read_user(r + 1, len, (void *)user))
 		return 0;
-	r->address = user;
-	r->len = len;
-	r->was = was;
-	s->len = at + sizeof(*r) + ((len + 7) & ~7ull);
+	region_close(s, r, at, user, len, was);
 	return 1;
 }
 
@@ -77,10 +84,7 @@ verified_alone int detail_text(struct scratch *s, __u64 user, __u32 most)
 	/* where it was cut there is no NUL */
 	if (len == most && !bpf_probe_read_user(&after, 1, (void *)(user + most - 1)) && after)
 		len = most - 1;
-	r->address = user;
-	r->len = len;
-	r->was = 0;
-	s->len = at + sizeof(*r) + ((len + 7) & ~7ull);
+	region_close(s, r, at, user, len, 0);
 	return 1;
 }
 
@@ -102,11 +106,8 @@ verified_alone int detail_set(struct scratch *s, struct thread_state *ts, __u32 
 		return 0;
 	if (k && k->version == ts->version && k->call == ts->call.op.call && !k->unread) {
 		r = (struct wire_region *)(s->data + at);
-		r->address = user;
-		r->len = len;
-		r->was = 1;
 		bpf_probe_read_kernel(r + 1, sizeof(k->words[0]), k->words[which]);
-		s->len = at + sizeof(*r) + ((len + 7) & ~7u);
+		region_close(s, r, at, user, len, 1);
 	}
 	return detail_read(s, user, len, 0);
 }

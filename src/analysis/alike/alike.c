@@ -72,7 +72,7 @@ static int alike_select(const struct alike *a, const char *text, struct map *ret
 	if (r >= 0 && n < 0)
 		return (int)n;
 	if (r >= 0 && !ret->count)
-		return error_set(err, -EINVAL, "--similar '%s': there is no such call", text);
+		return error_set(err, -EINVAL, "--similar '%s': no call matches", text);
 	return r;
 }
 

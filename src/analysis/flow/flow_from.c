@@ -143,7 +143,7 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 	return r;
 }
 
-/* 1: the place is listed already, or there is no room. 0: it is now. Or -ENOMEM. */
+/* Lists a place. 0; 1 if it was listed before or the list is full; or -ENOMEM. */
 static int from_full(struct from_walk *w, int depth, uint32_t node, int64_t pos, int64_t bytes)
 {
 	const int64_t place[] = {node, pos, bytes};

@@ -181,7 +181,7 @@ struct flow_suspect {
 	int64_t from, to;
 };
 
-/* With --of: a read took bytes that a write had stored, whoever wrote others of them later. */
+/* For --of: records that a read returned bytes that a write stored, even if others wrote to the range since. */
 struct flow_taking {
 	uint32_t writer, reader, bytes;
 	bool contested;

@@ -4,7 +4,7 @@
 
 #include "analysis/analysis.h"
 
-/* True where content was recorded, without which there are no verdicts. */
+/* True if content was recorded; verdicts need it. */
 bool flow_table_has_content(const struct store *s);
 /* True where the table is there, of all calls and content that are recorded by now. */
 bool flow_table_is_current(const struct store *s);

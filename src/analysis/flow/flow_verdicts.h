@@ -20,7 +20,7 @@ struct flow_range {
 	int64_t out_pos;
 	uint32_t in, out;
 	bool differs, doubtful;
-	bool pulled; /* on a stream that answers requests: what goes out on it is no forwarding */
+	bool pulled; /* on a stream that answers requests: what is sent on it is not forwarded data */
 };
 
 /* By process, spot and from. */
