@@ -2,7 +2,7 @@
 /*
  * stacked: makes calls from known functions and prints which, by the C library's backtrace() and the program's own symbols.
  *
- *   stacked CASE    nested, threads, deep, sleep, jit
+ *   stacked CASE    nested, threads, mapping, deep, sleep, jit
  *
  * A line for each call of pread64, which its position names: "POS main;alpha;beta;gamma". Built with frame pointers and without.
  */
@@ -10,6 +10,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,37 @@ static int case_threads(void)
 	return 0;
 }
 
+static atomic_int mapping_state; /* 1: mappings change, 2: no more */
+
+static void *change_mappings(void *arg)
+{
+	const size_t bytes = 32 << 20;
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	for (mapping_state = 1; mapping_state == 1;) {
+		mprotect(p, bytes, PROT_READ);
+		mprotect(p, bytes, PROT_READ | PROT_WRITE);
+	}
+	return arg;
+}
+
+/* Calls while another thread holds the lock of the process's mappings almost all the time. */
+static int case_mapping(void)
+{
+	pthread_t changer;
+
+	if (pthread_create(&changer, NULL, change_mappings, NULL))
+		return 1;
+	while (!mapping_state)
+		usleep(1000);
+	for (long i = 0; i < 8; i++)
+		thread_main((void *)i);
+	mapping_state = 2;
+	pthread_join(changer, NULL);
+	return 0;
+}
+
 static void *write_later(void *arg)
 {
 	usleep(20000);
@@ -174,6 +206,8 @@ int main(int argc, char **argv)
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	if (!strcmp(name, "threads"))
 		return case_threads();
+	if (!strcmp(name, "mapping"))
+		return case_mapping();
 	if (!strcmp(name, "sleep"))
 		return case_sleep();
 	if (!strcmp(name, "jit"))

@@ -126,6 +126,8 @@ def cases(t, weir, framed, plain, folder):
     compare(t, 'threads have their own stacks', record([framed, 'threads']), True)
     compare(t, 'threads without frame pointers have no wrong one', record([plain, 'threads']), False)
 
+    compare(t, 'while another thread changes the mappings', record([framed, 'mapping']), True)
+
     r = record([framed, 'deep'])
     reads = compare(t, 'of a deep recursion the innermost functions are right', r, False)
     rows = r.rows('from stack')

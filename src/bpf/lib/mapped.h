@@ -2,7 +2,7 @@
 /*
  * mapped.h: which file is mapped at an address of the current thread, and where in it that lies. The tree of mappings is
  * walked here, as the kernel does it without a lock: bpf_find_vma() takes 13 us in a page fault, as it lets go of its lock by
- * an interrupt, and fails where another thread maps or unmaps something.
+ * an interrupt, and fails for as long as another thread maps or unmaps something.
  */
 #pragma once
 
@@ -45,6 +45,7 @@ struct mapping {
 	__u64 file; /* struct file *; 0: none */
 	__u64 pos;  /* of the address's page */
 	__u64 flags;
+	__u64 start, end; /* the addresses that are mapped with it */
 };
 
 #define MAPLE_MASK   0xffull /* of an entry: what is not the node's address */
@@ -89,12 +90,14 @@ verified_alone __u64 maple_next(__u64 entry, __u64 address)
 /* m->address is given. 0; -ENOENT: nothing is mapped there; -EBUSY: another thread maps or unmaps something just now. */
 static __always_inline long mapping_find(struct task_struct *task, struct mapping *m)
 {
-	__u64 page = page_bytes, vma = 0, entry, start, mm;
+	__u64 page = page_bytes, vma = 0, entry, mm;
 	__u32 type = MAPLE_RANGE;
 
 	m->file = 0;
 	m->pos = 0;
 	m->flags = 0;
+	m->start = 0;
+	m->end = 0;
 	mm = (__u64)tread(struct task_struct, task, mm);
 	if (!mm || !bpf_core_field_exists(struct mm_struct___mapped, mm_mt))
 		return -ENOENT;
@@ -108,13 +111,14 @@ static __always_inline long mapping_find(struct task_struct *task, struct mappin
 	vma = entry;
 	if (type >= MAPLE_RANGE || vma <= MAPLE_MASK)
 		return vma == MAPLE_DEAD ? -EBUSY : -ENOENT;
-	start = kread(struct vm_area_struct, vma, vm_start);
-	if (m->address < start || m->address >= kread(struct vm_area_struct, vma, vm_end))
+	m->start = kread(struct vm_area_struct, vma, vm_start);
+	m->end = kread(struct vm_area_struct, vma, vm_end);
+	if (m->address < m->start || m->address >= m->end)
 		return -EBUSY;
 	/* as a number, which a function that is verified alone takes */
 	m->file = kread_ptr(vma + bpf_core_field_offset(struct vm_area_struct, vm_file));
 	m->pos = kread(struct vm_area_struct, vma, vm_pgoff) * page +
-		 ((m->address - start) & ~(page - 1));
+		 ((m->address - m->start) & ~(page - 1));
 	m->flags = kread(struct vm_area_struct, vma, vm_flags);
 	return 0;
 }

@@ -4,7 +4,8 @@
  * stack pointer (0.2 us for 21 frames; bpf_get_stack() takes 1.8 us), the kernel stack as stacks.bpf.c kept it.
  *
  * A stack is sent once, under a hash of its frames and of the process's image; then only the hash is. What is mapped where
- * is looked up as it is sent, while the process is there: it may have ended before the recorder comes to look.
+ * is looked up as it is sent, while the process is there: it may have ended before the recorder comes to look. One for which
+ * that failed is sent again when it is met again.
  *
  * The walk follows frame pointers, but functions of libraries often have none: the innermost ones are left by what they pop
  * before they return (site.h). Where the walk was wrong, or may have skipped functions, the recorder finds in the modules'
@@ -12,6 +13,7 @@
  */
 #pragma once
 
+#include "bpf/lib/mapped.h"
 #include "bpf/lib/site.h"
 #include "bpf/lib/sleep.h"
 #include "bpf/lib/thread.h"
@@ -21,6 +23,7 @@
 #define STACK_WALK_AT	 3072
 #define STACK_POPS_MAX	 12 /* frames that are found by what functions pop */
 #define STACK_COPIES_MAX 16 /* of one stack */
+#define STACK_TRIES	 4  /* to find a mapping while another thread changes the tree */
 #define STACK_SEEN	 16384
 #define USER_LEAST	 0x1000
 #define USER_END	 (1ull << 56)
@@ -44,6 +47,7 @@ struct stack_walk {
 	__u64 base, low;   /* where the copy begins; below it no frame can be any more */
 	__u32 frames, flags;
 	__u32 copied, copies;
+	__u32 busy; /* a mapping was not found, as another thread changed them */
 };
 
 static __always_inline __u64 stack_mix(__u64 hash, __u64 v)
@@ -112,7 +116,11 @@ static __always_inline bool stack_step(struct scratch *s, volatile struct stack_
 	return true;
 }
 
-/* What is mapped at an address. */
+static __always_inline volatile struct stack_walk *stack_walk(struct scratch *s)
+{
+	return (volatile struct stack_walk *)(s->data + STACK_WALK_AT);
+}
+
 static long module_take(struct task_struct *task, struct vm_area_struct *vma, struct wire_module *m)
 {
 	m->start = vma->vm_start;
@@ -120,6 +128,27 @@ static long module_take(struct task_struct *task, struct vm_area_struct *vma, st
 	m->pos = vma->vm_pgoff << 12;
 	m->file = (__u64)vma->vm_file;
 	return 0;
+}
+
+/* What is mapped at an address of the current thread: 0, -ENOENT, -EBUSY. */
+verified_alone int module_find(__u64 address, struct wire_module *m)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mapping at = {.address = address};
+	__u64 page = page_bytes;
+	long r = -EBUSY;
+
+	if (!m)
+		return -ENOENT;
+	if (!bpf_core_field_exists(struct mm_struct___mapped, mm_mt))
+		return (int)bpf_find_vma(task, address, module_take, m, 0);
+	for (int i = 0; i < STACK_TRIES && r == -EBUSY; i++)
+		r = mapping_find(task, &at);
+	m->start = at.start;
+	m->end = at.end;
+	m->pos = at.pos - ((address - at.start) & ~(page - 1));
+	m->file = at.file;
+	return (int)r;
 }
 
 static __always_inline struct wire_module *module_at(struct scratch *s, struct wire_stack *r,
@@ -133,10 +162,10 @@ static __always_inline struct wire_module *module_at(struct scratch *s, struct w
 /* 1 + the index of the module of an address, which is added where it is new; 0: not known. */
 verified_alone __u32 module_of(struct scratch *s, __u64 address)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct wire_module m = {};
 	struct wire_stack *r;
 	__u32 count;
+	int found;
 
 	if (!s)
 		return 0;
@@ -148,8 +177,12 @@ verified_alone __u32 module_of(struct scratch *s, __u64 address)
 		if (address >= known->start && address < known->end)
 			return 1 + i;
 	}
-	if (count >= WIRE_STACK_MODULES || bpf_find_vma(task, address, module_take, &m, 0) ||
-	    address < m.start)
+	if (count >= WIRE_STACK_MODULES)
+		return 0;
+	found = module_find(address, &m);
+	if (found == -EBUSY)
+		stack_walk(s)->busy = 1;
+	if (found || address < m.start)
 		return 0;
 	*module_at(s, r, count) = m;
 	r->modules = count + 1;
@@ -219,6 +252,7 @@ static __always_inline struct wire_stack *stack_head(struct scratch *s, struct t
 	r->flags = w->flags;
 	r->frames = w->frames & (WIRE_STACK_FRAMES - 1);
 	r->modules = 0;
+	w->busy = 0;
 	return r;
 }
 
@@ -245,13 +279,9 @@ static __always_inline bool stack_send(struct scratch *s, struct thread_state *t
 				  (r->modules & (2 * WIRE_STACK_MODULES - 1)) *
 					  sizeof(struct wire_module)))
 		return false;
-	bpf_map_update_elem(&stacks_seen, &hash, &one, BPF_ANY);
+	if (!w->busy)
+		bpf_map_update_elem(&stacks_seen, &hash, &one, BPF_ANY);
 	return true;
-}
-
-static __always_inline volatile struct stack_walk *stack_walk(struct scratch *s)
-{
-	return (volatile struct stack_walk *)(s->data + STACK_WALK_AT);
 }
 
 /*
