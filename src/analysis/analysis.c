@@ -88,6 +88,45 @@ int analysis_ask(struct analysis_asked *ret, const struct analysis_run *run, con
 	return r < 0 ? r : answer_of_result(&ret->rows, ret->plan, ret->result);
 }
 
+int analysis_calls(const struct analysis_input *in, const struct analysis_run *run,
+		   const char *option, const char *text, size_t most, struct map *ret,
+		   struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	_cleanup_(plan_freep) struct plan *plan = NULL;
+	struct query_error why = {0};
+	struct error no_number = {0};
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int64_t row;
+	int r;
+
+	if (parse_int(text, &row, &no_number) >= 0)
+		return map_set(ret, (uint64_t)row, 0);
+	r = query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why);
+	if (r < 0)
+		return error_set(err, r, "%s '%s': %s", option, text, why.err.message);
+	const struct scan_request q = {.table = TABLE_OP,
+				       .columns = 1ull << OP_START,
+				       .from = run->from,
+				       .to = run->to,
+				       .filter = plan->where};
+
+	r = engine_scan_new(&scan, run->store, &q, err);
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		if (ret->count + (size_t)n > most)
+			return error_set(err, -EINVAL,
+					 "%s '%s': more than %zu calls match; select fewer", option,
+					 text, most);
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = map_set(ret, (uint64_t)batch_row_id(b, rows[i]), 0);
+	}
+	return r < 0 ? r : (int)MIN(n, (ssize_t)0);
+}
+
 /* ---- for callers ---- */
 
 int analysis_answer(const struct analysis_input *in, struct analysis_result *ret, struct error *err)

@@ -195,6 +195,13 @@ struct analysis_asked {
 int analysis_ask(struct analysis_asked *ret, const struct analysis_run *run, const char *pipeline,
 		 struct error *err);
 void analysis_asked_free(struct analysis_asked *a);
+/*
+ * Puts the rows of op that `text` selects into ret, each with value 0: a call's number or an expression, over the run's
+ * range. More than `most` calls are an error that names the option. 0 or negative.
+ */
+int analysis_calls(const struct analysis_input *in, const struct analysis_run *run,
+		   const char *option, const char *text, size_t most, struct map *ret,
+		   struct error *err);
 static inline bool analysis_stopped(const struct analysis_input *in)
 {
 	return in->stopped && in->stopped(in->arg);

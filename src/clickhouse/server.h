@@ -50,4 +50,3 @@ int clickhouse_exception(const struct clickhouse *c, const char *text, struct er
 
 /* 'text' as a literal; `name` in backquotes. 0 or -ENOMEM. */
 int clickhouse_literal(struct bytes text, struct buf *out) _must_check_;
-int clickhouse_name(const char *name, struct buf *out) _must_check_;

@@ -43,12 +43,6 @@ int clickhouse_literal(struct bytes text, struct buf *out)
 	return r < 0 ? r : buf_append(out, "'", 1);
 }
 
-int clickhouse_name(const char *name, struct buf *out)
-{
-	assert(!strchr(name, '`') && !strchr(name, '\\'));
-	return buf_printf(out, "`%s`", name);
-}
-
 /* "Code: 60, e.displayText() = DB::Exception: Table weir.op doesn't exist., e.what() = ..." (18), "Code: 60. DB::Exception:
  * Table ... (UNKNOWN_TABLE) (version ...)" (today). */
 int clickhouse_exception(const struct clickhouse *c, const char *text, struct error *err)

@@ -90,13 +90,6 @@ void privilege_lower(const struct privilege *p)
 	(void)!caps_set(&c);
 }
 
-bool privilege_have(uint64_t set)
-{
-	struct caps c;
-
-	return caps_get(&c) >= 0 && !(set & ~c.effective);
-}
-
 void privilege_rest(uint64_t set)
 {
 	struct caps c;

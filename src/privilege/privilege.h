@@ -69,8 +69,6 @@ struct privilege {
 struct privilege privilege_raise(uint64_t set);
 void privilege_lower(const struct privilege *p);
 
-/* True if all of the set is effective in this thread. */
-bool privilege_have(uint64_t set);
 /* Makes the set ineffective until privilege_raise(), in this thread and those that it starts. */
 void privilege_rest(uint64_t set);
 

@@ -155,7 +155,7 @@ def one_trace(folder):
     tap.check('Lamport numbers rise along each certain edge', lamport)
     tap.check('nothing contradicts, nothing is left out', not any(document[k] for k in ('contradictions', 'cycles', 'left_out')),
               {k: document[k] for k in ('contradictions', 'cycles', 'left_out')})
-    return found
+    return found, document
 
 
 def kept(folder, found):
@@ -177,6 +177,35 @@ def exported(folder, found):
         last[host] += 1
         bad += [host, clock] if clock[host] != last[host] or any(n > last[h] for h, n in clock.items()) else []
     tap.none('ShiViz: clocks count events, and know of none that comes later', bad)
+
+
+def past(folder, found, document):
+    """--past against a plain walk over the certain edges and the order of each thread's calls."""
+    certain = [(a, b) for (_, a, b), k in found.items() if k == 'certain']
+    numbers = sorted({row['to_op'] for row in document['tables']['list']['rows'] if row['to_op'] is not None and row['certainty'] == 'certain'})
+    wrong, threads = [], 0
+    for number in numbers[::len(numbers) // 8]:
+        told = json.loads(run(folder, weir, 'flow', 'one.weir', '--past', str(number), '--json'))
+        row = next(r for r in document['tables']['list']['rows'] if r['to_op'] == number)
+        key = row['to_tid'], row['to_call'], int(document['origin']) + row['to_end']
+        reached = {key[0]: max(b[2] for a, b in certain if b[:2] == key[:2] and b[2] <= key[2])}
+        more = True
+        while more:
+            more = False
+            for a, b in certain:
+                if b[2] <= reached.get(b[0], -1) and a[2] > reached.get(a[0], -1):
+                    reached[a[0]], more = a[2], True
+        del reached[key[0]]
+        rows = [r for r in told['tables']['past']['rows'] if r['certainty'] == 'certain']
+        got = {r['tid']: int(told['origin']) + r['start'] for r in rows}
+        threads += len(got)
+        wrong += [] if got == reached else [(number, {k: (got.get(k), reached.get(k)) for k in got.keys() ^ reached.keys()})]
+        wrong += [r for r in rows if r['before'] <= 0]
+    tap.check(f'--past: of {threads} threads the last call before', threads >= 8)
+    tap.none('--past: as a walk over the edges finds them', wrong)
+    bad = subprocess.run([weir, 'flow', 'one.weir', '--past', 'op == read'], capture_output=True, text=True, cwd=folder, check=False)
+    tap.check('--past of several calls: one line says which to name', bad.returncode != 0 and ' calls match; name one of them: --past ' in bad.stderr,
+              bad.stderr)
 
 
 def two_traces(folder):
@@ -202,7 +231,8 @@ def two_traces(folder):
 
 
 with tempfile.TemporaryDirectory() as room:
-    edges = one_trace(room)
+    edges, listed = one_trace(room)
+    past(room, edges, listed)
     kept(room, edges)
     exported(room, edges)
     two_traces(room)

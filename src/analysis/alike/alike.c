@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/query.h"
-
 #define PERCENT_LEAST	50
 #define PERCENT_DEFAULT 80
 
@@ -30,50 +28,6 @@ int alike_check(const struct alike_options *o, struct error *err)
 		return error_set(err, -EINVAL, "--least %lld: from %d to 100 percent",
 				 (long long)o->least, PERCENT_LEAST);
 	return 0;
-}
-
-/* The calls for which an expression holds, by row; or the one call whose row it is. */
-static int alike_select(const struct alike *a, const char *text, struct map *ret, struct error *err)
-{
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
-	_cleanup_(plan_freep) struct plan *plan = NULL;
-	struct query_error why = {0};
-	const struct batch *b;
-	const uint32_t *rows;
-	struct error no_number = {0};
-	ssize_t n = 0;
-	int64_t row;
-	int r;
-
-	if (parse_int(text, &row, &no_number) >= 0)
-		return map_set(ret, (uint64_t)row, 1);
-	r = query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why);
-
-	if (r < 0)
-		return error_set(err, r, "--similar '%s': %s", text, why.err.message);
-	const struct scan_request q = {.table = TABLE_OP,
-				       .columns = 1ull << OP_START,
-				       .from = a->run->from,
-				       .to = a->run->to,
-				       .filter = plan->where};
-
-	r = engine_scan_new(&scan, a->run->store, &q, err);
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-		if (analysis_stopped(a->in))
-			return error_set(err, -EINTR, "interrupted");
-		if (ret->count + (size_t)n > ALIKE_CALLS_MAX)
-			return error_set(err, -EINVAL,
-					 "--similar '%s': these are more than %d calls; "
-					 "select fewer",
-					 text, ALIKE_CALLS_MAX);
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = map_set(ret, (uint64_t)batch_row_id(b, rows[i]), 1);
-	}
-	if (r >= 0 && n < 0)
-		return (int)n;
-	if (r >= 0 && !ret->count)
-		return error_set(err, -EINVAL, "--similar '%s': no call matches", text);
-	return r;
 }
 
 static int alike_answer(struct alike *a, const struct alike_options *o, const struct map *of,
@@ -109,7 +63,11 @@ int alike_run(struct alike **ret, const struct analysis_input *in, const struct 
 	a->run = &in->runs[0];
 	a->dims = store_dims(a->run->store);
 	a->unit = o->by && !strcmp(o->by, "file") ? ALIKE_FILES : ALIKE_CALLS;
-	r = o->similar ? alike_select(a, o->similar, &of, err) : 0;
+	r = o->similar
+		    ? analysis_calls(in, a->run, "--similar", o->similar, ALIKE_CALLS_MAX, &of, err)
+		    : 0;
+	if (r >= 0 && o->similar && !of.count)
+		return error_set(err, -EINVAL, "--similar '%s': no call matches", o->similar);
 	if (r >= 0)
 		r = alike_read_calls(a, err);
 	if (r < 0)

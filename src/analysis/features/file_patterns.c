@@ -38,13 +38,6 @@ void file_patterns_free(struct file_patterns *p)
 	buf_free(&p->room);
 }
 
-size_t file_patterns_memory(const struct file_patterns *p)
-{
-	return p->cap * sizeof(*p->of_file) + p->texts.cap +
-	       p->texts.ends_cap * sizeof(*p->texts.ends) +
-	       p->texts.slots_cap * sizeof(*p->texts.slots);
-}
-
 static int file_patterns_need(struct file_patterns *p, uint32_t file)
 {
 	assert(file != FEATURE_NONE);

@@ -40,8 +40,6 @@ int file_patterns_init(struct file_patterns *p, const struct feature_world *w) _
 void file_patterns_free(struct file_patterns *p);
 /* Frees what it knows of files; the patterns stay. */
 void file_patterns_forget(struct file_patterns *p);
-/* Bytes that it holds. */
-size_t file_patterns_memory(const struct file_patterns *p);
 /* The file is a connection that was accepted: called before its pattern is asked for. 0 or -ENOMEM. */
 int file_patterns_accepted(struct file_patterns *p, uint32_t file) _must_check_;
 /* The socket was connected to the address of a file row: likewise. A connection that fails has no other name. 0 or -ENOMEM. */

@@ -12,6 +12,7 @@
 #include "schema/ops.h"
 
 #define OP_BIT(c) (1ull << OP_##c)
+#define FROM_MAX  10000 /* calls of --of */
 
 static const struct analysis_reads flow_reads[] = {
 	{TABLE_LOSS, ~0ull},
@@ -147,8 +148,8 @@ static void put_edges(struct answer_list *t, const struct flow_graph *g)
 	}
 }
 
-static int flow_put_end(struct answer_list *t, const struct flow_state *s,
-			const struct flow_node *n, struct bytes host, bool end)
+int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
+		 struct bytes host, bool end)
 {
 	const struct dims_thread *thread = dims_thread(s->dims, n->thread_id);
 	int64_t process = names_process_of(s->dims, n->thread_id);
@@ -281,7 +282,9 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 	edges = analysis_table(out, "edges", edge_columns, ARRAY_SIZE(edge_columns));
 	clocks = analysis_table(out, "clocks", clock_columns, ARRAY_SIZE(clock_columns));
 	f->state.run = run;
-	r = o->from ? flow_from_read(&f->state, o->from, err) : 0;
+	r = o->from ? analysis_calls(in, run, "--of", o->from, FROM_MAX, &f->state.from, err) : 0;
+	if (o->past)
+		r = flow_past_read(&f->state, in, o->past, err);
 	if (r >= 0)
 		r = flow_pass_run(&f->state, in, run, err);
 	if (r >= 0 && o->keep)
@@ -299,6 +302,8 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 		return r;
 	put_edges(edges, &f->state.graph);
 	r = put_clocks(clocks, &f->state);
+	if (r >= 0 && o->past)
+		r = flow_past_put(&f->state, out, err);
 	if (r >= 0 && o->list)
 		r = put_list(analysis_table(out, "list", list_columns, ARRAY_SIZE(list_columns)),
 			     &f->state, (size_t)o->most);
@@ -309,8 +314,8 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 {
 	const struct flow_options *o = in->options;
 
-	if (in->follow && (o->keep || o->as))
-		return error_set(err, -EINVAL, "--follow goes with neither --keep nor --as");
+	if (in->follow && (o->keep || o->as || o->past))
+		return error_set(err, -EINVAL, "--follow: not with --keep, --as or --past");
 	return flow_tables(in, &in->runs[0], o, out, NULL, err);
 }
 
@@ -360,9 +365,12 @@ static int flow_check(const void *options, struct error *err)
 {
 	const struct flow_options *o = options;
 
-	if (alike_wanted(&o->alike) && (o->keep || o->from || o->as))
-		return error_set(err, -EINVAL,
-				 "--similar, --groups, --order: not with --keep, --of or --as");
+	if (alike_wanted(&o->alike) && (o->keep || o->from || o->past || o->as))
+		return error_set(
+			err, -EINVAL,
+			"--similar, --groups, --order: not with --keep, --of, --past or --as");
+	if (o->from && o->past)
+		return error_set(err, -EINVAL, "--of, --past: one of them at a time");
 	if (alike_check(&o->alike, err) < 0)
 		return -EINVAL;
 	for (size_t i = 0; o->as && as_word(i); i++) {
@@ -380,6 +388,11 @@ static const struct option flow_option_table[] = {
 	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
 	 "sendto'",
 	 offsetof(struct flow_options, from)},
+	{0, "past", OPTION_STRING, "CALL",
+	 "list what this call follows from: the last call of each thread that happened before it; "
+	 "its "
+	 "number, as column op has it, or an expression",
+	 offsetof(struct flow_options, past)},
 	{0, "as", OPTION_STRING, "FORMAT",
 	 "print what happened because of what for another tool: dot (GraphViz) or shiviz",
 	 offsetof(struct flow_options, as), .words = as_word},
@@ -416,6 +429,8 @@ static const struct command_example flow_examples[] = {
 	 "the same, again each second, while both are recorded"},
 	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
 	 "every later place of what a client wrote"},
+	{"weir flow --past 'op == \"fsync\" && dur > 1s'",
+	 "which calls of other threads and hosts led to a slow one"},
 	{"weir flow --similar 'path ~ \"**/model.bin\" && op == read' --by file",
 	 "files that hold much of the same data"},
 	{"weir flow --order --where 'path ~ \"**/*.tfrecord\"'",

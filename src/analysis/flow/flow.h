@@ -9,9 +9,9 @@
 
 struct flow_options {
 	bool keep, list;
-	int64_t most; /* of list; 0: all */
-	const char *from;
-	const char *as; /* the graph for another tool; NULL: none */
+	int64_t most;		 /* of list; 0: all */
+	const char *from, *past; /* expressions, or a call's number; NULL */
+	const char *as;		 /* the graph for another tool; NULL: none */
 	struct alike_options alike;
 };
 
@@ -22,7 +22,7 @@ enum flow_table {
 	FLOW_REPLICATION,
 	FLOW_EDGES,
 	FLOW_CLOCKS,
-	FLOW_MORE, /* with --of or --list: the tree, every edge */
+	FLOW_MORE, /* with --of, --past or --list: the tree, the past, every edge */
 };
 enum flow_verdict_column {
 	FLOW_VERDICT_NUMBER,
@@ -43,6 +43,14 @@ enum flow_tree_column {
 	FLOW_TREE_POS,
 	FLOW_TREE_BYTES,
 	FLOW_TREE_VIA,
+};
+enum flow_past_column {
+	FLOW_PAST_BEFORE,
+	FLOW_PAST_HOST, /* then process, tid, call */
+	FLOW_PAST_VIA = 7,
+	FLOW_PAST_CERTAINTY,
+	FLOW_PAST_FILE,
+	FLOW_PAST_TO_HOST, /* then process, tid, call */
 };
 enum flow_evidence_column {
 	FLOW_EVIDENCE_VERDICT,
@@ -70,5 +78,10 @@ int flow_keep(struct store *s, const struct flow_state *f, bool part, struct err
 int flow_place_name(const struct flow_state *s, size_t place, struct buf *out);
 /* How many machines. */
 size_t flow_hosts(const struct flow_state *s);
-/* flow_from.c: the calls that an expression selects, before the pass. */
-int flow_from_read(struct flow_state *s, const char *text, struct error *err);
+/* flow_past.c: --past: finds its call in s->from, before the pass; then its rows. */
+int flow_past_read(struct flow_state *s, const struct analysis_input *in, const char *text,
+		   struct error *err);
+int flow_past_put(const struct flow_state *s, struct analysis_result *out, struct error *err);
+/* The columns host, process, tid, call, time and op of one end of an edge. */
+int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
+		 struct bytes host, bool end);

@@ -7,9 +7,8 @@
 
 #define WALK_MAX   4096 /* edges that a late call can make contested */
 #define WALK_TRIES 128	/* edges that lie before it, in a row, until the walk ends */
-#define GHOSTS	   64
-#define PAST_MAX   256 /* pieces that a late call may have moved */
-#define SAME_MAX   64  /* edges of a node that are looked at for one that is there already */
+#define GHOSTS	   512
+#define SAME_MAX   64 /* edges of a node that are looked at for one that is there already */
 
 static bool is_same_clock(const struct flow_channel *c)
 {
@@ -118,7 +117,7 @@ struct channel_ghosts {
 	struct channel_past {
 		uint32_t mine, theirs;
 		int64_t from, to, file_id;
-	} past[PAST_MAX];
+	} past[WALK_MAX];
 	size_t past_count;
 };
 
@@ -175,7 +174,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 	struct flow_end *end = &c->ends[side];
 	struct flow_graph *g = all->graph;
 	uint32_t e = c->chain, other = FLOW_NONE;
-	int misses = 0, r = 0;
+	int misses = 0, steps = 0, r = 0;
 
 	c->shared = true;
 	x->exact = false;
@@ -185,8 +184,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		item_widen(&end->items[i], x->bytes);
 		x->low = MIN(x->low, end->items[i].pos);
 	}
-	for (int steps = 0; e != FLOW_NONE && steps < WALK_MAX && misses < WALK_TRIES && r >= 0;
-	     steps++) {
+	for (; e != FLOW_NONE && steps < WALK_MAX && misses < WALK_TRIES && r >= 0; steps++) {
 		const struct flow_edge *edge = &g->edges[e];
 		uint32_t mine = side == FLOW_SEND ? edge->from : edge->to,
 			 theirs = side == FLOW_SEND ? edge->to : edge->from, next = edge->chain;
@@ -202,12 +200,8 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		if (!before && mine != x->node) {
 			flow_graph_contest(g, e);
 			ghost_add(ghosts, g, mine, edge->file_id);
-			if (ghosts->past_count < PAST_MAX)
-				ghosts->past[ghosts->past_count++] = (struct channel_past){
-					mine, theirs, edge->pos, edge->pos + edge->bytes,
-					edge->file_id};
-			else
-				g->left_out++;
+			ghosts->past[ghosts->past_count++] = (struct channel_past){
+				mine, theirs, edge->pos, edge->pos + edge->bytes, edge->file_id};
 			if (!c->ends[side].known)
 				x->low = MIN(x->low, edge->pos);
 			if (theirs != other)
@@ -216,6 +210,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		}
 		e = next;
 	}
+	g->left_out += steps == WALK_MAX;
 	return r < 0 ? r : channel_shifted(all, c, side, x, ghosts);
 }
 
@@ -380,8 +375,10 @@ static int channel_match(struct flow_channels *all, struct flow_channel *c, enum
 int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 		      struct flow_item *item, int64_t pos, bool sure)
 {
-	struct channel_ghosts ghosts = {.count = 0};
+	struct channel_ghosts ghosts; /* 180 KiB: not zeroed for each call */
 	int r;
+
+	ghosts.count = ghosts.past_count = 0;
 
 	if (c->messages)
 		item->bytes = 1;

@@ -10,44 +10,11 @@
 #include "analysis/flow/flow.h"
 #include "analysis/flow/flow_verdicts.h"
 #include "names/names.h"
-#include "query/query.h"
 #include "schema/ops.h"
 
-#define FROM_MAX      10000 /* calls to begin at */
 #define ROWS_MAX      20000
 #define DEPTH_MAX     64
 #define RANGES_BEFORE 1024
-
-int flow_from_read(struct flow_state *s, const char *text, struct error *err)
-{
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
-	_cleanup_(plan_freep) struct plan *plan = NULL;
-	struct query_error why = {0};
-	const struct batch *b;
-	const uint32_t *rows;
-	ssize_t n = 0;
-	int r = query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why);
-
-	if (r < 0)
-		return error_set(err, r, "--of '%s': %s", text, why.err.message);
-	const struct scan_request q = {.table = TABLE_OP,
-				       .columns = 1ull << OP_START,
-				       .from = s->run->from,
-				       .to = s->run->to,
-				       .filter = plan->where};
-
-	r = engine_scan_new(&scan, s->run->store, &q, err);
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-		for (ssize_t i = 0; i < n && r >= 0; i++) {
-			if (s->from.count >= FROM_MAX)
-				s->from_left_out++;
-			else
-				r = map_set(&s->from, (uint64_t)batch_row_id(b, rows[i]),
-					    FLOW_NONE);
-		}
-	}
-	return r < 0 ? r : (int)MIN(n, (ssize_t)0);
-}
 
 /* ---- the tree ---- */
 
@@ -291,8 +258,8 @@ static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
 	if (!*ret)
 		return -ENOMEM;
 	while (map_next(from, &at, &row, &node)) {
-		if (node != FLOW_NONE)
-			(*ret)[(*ret_count)++] = (uint32_t)node;
+		if (node)
+			(*ret)[(*ret_count)++] = (uint32_t)node - 1;
 	}
 	qsort(*ret, *ret_count, sizeof(**ret), from_compare);
 	return 0;

@@ -176,26 +176,28 @@ int flow_graph_number(struct flow_graph *g)
 
 /* ---- the past ---- */
 
-void flow_graph_past(const struct flow_graph *g, uint32_t node, bool certain, uint32_t *ret)
+void flow_graph_past(const struct flow_graph *g, uint32_t node, bool certain, struct flow_past *ret)
 {
 	size_t i = g->node_count;
 
 	for (uint32_t t = 0; t < g->tasks; t++)
-		ret[t] = 0;
+		ret[t] = (struct flow_past){FLOW_NONE, FLOW_NONE};
 	while (i && g->order[i - 1] != node)
 		i--;
-	ret[g->nodes[node].task] = node + 1;
+	ret[g->nodes[node].task].node = node;
 	while (i-- > 0) {
-		uint32_t at = g->order[i];
-		const struct flow_node *v = &g->nodes[at];
+		uint32_t at = g->order[i], last = ret[g->nodes[at].task].node;
 
-		for (uint32_t e = at < ret[v->task] ? v->in : FLOW_NONE; e != FLOW_NONE;
-		     e = g->edges[e].next_in) {
+		if (last == FLOW_NONE || at > last)
+			continue;
+		for (uint32_t e = g->nodes[at].in; e != FLOW_NONE; e = g->edges[e].next_in) {
 			const struct flow_edge *edge = &g->edges[e];
-			uint32_t task = g->nodes[edge->from].task;
+			struct flow_past *p = &ret[g->nodes[edge->from].task];
 
-			if (!certain || edge->certainty == CERTAINTY_CERTAIN)
-				ret[task] = MAX(ret[task], edge->from + 1);
+			if (certain && edge->certainty != CERTAINTY_CERTAIN)
+				continue;
+			if (p->node == FLOW_NONE || edge->from > p->node)
+				*p = (struct flow_past){edge->from, e};
 		}
 	}
 }

@@ -66,11 +66,17 @@ int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e) _must_check
 void flow_graph_contest(struct flow_graph *g, uint32_t edge);
 /* Lamport numbers and order[]. 0 or -ENOMEM. */
 int flow_graph_number(struct flow_graph *g) _must_check_;
+/* What precedes an operation in another task: the last node of that task from which it follows, by which edge. */
+struct flow_past {
+	uint32_t node; /* FLOW_NONE: it follows from none */
+	uint32_t edge; /* FLOW_NONE: in the operation's own task */
+};
 /*
- * The past of `node`: ret[t] is one past the highest node of task t from which it follows, 0: none. With `certain` over
- * certain edges only. ret has g->tasks elements. After flow_graph_number().
+ * The past of `node`, for each of g->tasks. With `certain` over certain edges only; else the contested ones that contradict
+ * no certain one count as well. After flow_graph_number().
  */
-void flow_graph_past(const struct flow_graph *g, uint32_t node, bool certain, uint32_t *ret);
+void flow_graph_past(const struct flow_graph *g, uint32_t node, bool certain,
+		     struct flow_past *ret);
 static inline int64_t flow_node_end(const struct flow_node *n)
 {
 	return n->start + n->dur;

@@ -344,7 +344,7 @@ static int call_take(struct flow_state *s, struct flow_call *c)
 	if (unlikely(s->from.count) && map_get(&s->from, (uint64_t)c->row_id, NULL)) {
 		int64_t n = flow_call_node(s, c);
 
-		r = n < 0 ? (int)n : map_set(&s->from, (uint64_t)c->row_id, (uint64_t)n);
+		r = n < 0 ? (int)n : map_set(&s->from, (uint64_t)c->row_id, (uint64_t)n + 1);
 		if (r < 0)
 			return r;
 	}

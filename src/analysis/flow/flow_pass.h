@@ -238,7 +238,7 @@ struct flow_state {
 
 	uint64_t calls;
 	uint64_t contradictions; /* receives that ended before their send began, by one clock */
-	struct map from;	 /* row of a call of --of -> its node */
+	struct map from; /* row of a call of --of or --past -> its node + 1; 0: not met yet */
 	struct flow_taking *takings;
 	size_t taking_count, taking_cap;
 	uint64_t from_left_out;

@@ -471,13 +471,3 @@ uint32_t spanset_find(const struct spans *s, int64_t number)
 	return SPAN_NONE;
 }
 
-unsigned int spanset_depth(const struct spans *s, uint32_t span)
-{
-	unsigned int depth = 0;
-
-	while (s->all[span].parent != SPAN_NONE) {
-		span = s->all[span].parent;
-		depth++;
-	}
-	return depth;
-}

@@ -150,8 +150,6 @@ struct bytes spanset_text(const struct spans *s, uint32_t text);
 uint32_t spanset_find(const struct spans *s, int64_t number);
 /* A number among those of all recordings, as that of the thread has it (-1: not known), and of both tables. */
 uint64_t spanset_number_key(int64_t number, int64_t thread_id, bool period);
-/* The number of spans above it. */
-unsigned int spanset_depth(const struct spans *s, uint32_t span);
 
 /* A call that belongs to a span. */
 struct span_call {

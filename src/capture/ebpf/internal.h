@@ -56,8 +56,6 @@ struct reader_options {
 int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err);
 void reader_free(struct reader *r);
 DEFINE_CLEANUP(struct reader *, reader_free)
-/* Whether the thread runs under SCHED_FIFO. */
-bool reader_is_fifo(const struct reader *r);
 /*
  * Takes all finished rounds, waiting at most timeout_ms for one; NULL: none. *ret_horizon, of the monotonic clock: what
  * happened before it is in what was taken until now. It moves on while nothing happens, else the last calls of a program

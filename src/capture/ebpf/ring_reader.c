@@ -48,7 +48,7 @@ struct reader {
 	unsigned long *bell_read;	   /* how far the bell's ring was read, */
 	const unsigned long *bell_written; /* and written */
 	int epoll, wake;
-	bool fifo, running, hasty;
+	bool running, hasty;
 	struct wire_cpu *counters;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -396,7 +396,6 @@ static int thread_start(struct reader *r, struct error *err)
 	pthread_attr_setschedparam(&attr, &param);
 	e = pthread_create(&r->thread, &attr, reader_main, r);
 	pthread_attr_destroy(&attr);
-	r->fifo = !e;
 	if (e)
 		e = pthread_create(&r->thread, NULL, reader_main, r);
 	if (e)
@@ -454,11 +453,6 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 		return e;
 	*ret = TAKE_PTR(r);
 	return 0;
-}
-
-bool reader_is_fifo(const struct reader *r)
-{
-	return r->fifo;
 }
 
 uint64_t reader_bytes(const struct reader *r)

@@ -365,6 +365,74 @@ static int print_tree(const struct flow_view *f, size_t table)
 	return r;
 }
 
+/* "n1 redis-server 4711  write": one end of an edge, from its first column on. */
+static int put_past_end(struct buf *line, const struct flow_view *f, size_t table, size_t row,
+			size_t first)
+{
+	const struct value *host = flow_cell(f, table, row, first),
+			   *who = flow_cell(f, table, row, first + 1),
+			   *tid = flow_cell(f, table, row, first + 2),
+			   *call = flow_cell(f, table, row, first + 3);
+	_cleanup_buf_ struct buf name = {0};
+	int r = 0;
+
+	if (store_recording_count(f->v->runs[0].store) > 1) {
+		r = format_safe(line, host->t.data, host->t.len);
+		r = r < 0 ? r : buf_printf(line, " ");
+	}
+	r = r < 0 ? r : format_safe(&name, who->t.data, who->t.len);
+	r = r < 0 ? r : buf_append(line, name.data, name.len);
+	if (r >= 0 && !tid->null) {
+		char number[32];
+
+		(void)snprintf(number, sizeof(number), "%lld", (long long)tid->i);
+		if (!name.len || !strstr(buf_str(&name), number))
+			r = buf_printf(line, " thread %s", number);
+	}
+	return r < 0 ? r : buf_printf(line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
+}
+
+static int print_past_row(const struct flow_view *f, size_t table, size_t row)
+{
+	const struct value *via = flow_cell(f, table, row, FLOW_PAST_VIA),
+			   *certainty = flow_cell(f, table, row, FLOW_PAST_CERTAINTY),
+			   *file = flow_cell(f, table, row, FLOW_PAST_FILE);
+	const struct bytes contested = {(const uint8_t *)"contested", 9};
+	_cleanup_buf_ struct buf line = {0}, lines = {0};
+	int r = put_past_end(&line, f, table, row, FLOW_PAST_HOST);
+
+	if (r >= 0 && !file->null) {
+		_cleanup_buf_ struct buf name = {0};
+
+		r = format_path(&name, file->t.data, file->t.len, 40);
+		r = r < 0 ? r : buf_printf(&line, "(%s)", buf_str(&name));
+	}
+	r = r < 0 ? r
+		  : buf_printf(&line, ", by %.*s before ", (int)via->t.len,
+			       (const char *)via->t.data);
+	r = r < 0 ? r : put_past_end(&line, f, table, row, FLOW_PAST_TO_HOST);
+	if (r >= 0 && !bytes_compare(certainty->t, contested))
+		r = buf_printf(&line, ", contested");
+	r = r < 0 ? r : format_wrapped(&lines, buf_str(&line), 13, f->width);
+	if (r >= 0)
+		printf("%11s  %s", format_dur(flow_cell(f, table, row, FLOW_PAST_BEFORE)->i).s,
+		       buf_str(&lines));
+	return r;
+}
+
+static int print_past(const struct flow_view *f, size_t table)
+{
+	size_t rows = flow_rows(f, table);
+	int r = 0;
+
+	printf("\n%s\n",
+	       rows ? "the last call of each thread that happened before it, and how long before"
+		    : "no call of another thread happened before it");
+	for (size_t i = 0; i < rows && r >= 0; i++)
+		r = print_past_row(f, table, i);
+	return r;
+}
+
 int flow_screen(const struct analysis_view *v)
 {
 	const struct flow_view f = {.v = v,
@@ -390,9 +458,13 @@ int flow_screen(const struct analysis_view *v)
 		r = print_replication(&f);
 	if (r >= 0)
 		r = print_edges(&f);
-	for (size_t i = FLOW_MORE; r >= 0 && i < v->result->count; i++)
-		r = strcmp(v->result->tables[i].name, "tree") != 0 ? analysis_put_table(v, i, NULL)
-								   : print_tree(&f, i);
+	for (size_t i = FLOW_MORE; r >= 0 && i < v->result->count; i++) {
+		const char *name = v->result->tables[i].name;
+
+		r = !strcmp(name, "tree")   ? print_tree(&f, i)
+		    : !strcmp(name, "past") ? print_past(&f, i)
+					    : analysis_put_table(v, i, NULL);
+	}
 	fflush(stdout);
 	loss_warn(&v->loss);
 	return r;
