@@ -447,6 +447,7 @@ enum wire_plan_flag {
 	WIRE_PLAN_MARKS =
 		1 << 24, /* its path may mark a span (capture/ebpf/markers.h), where it is below a
 			  * file: sent then whatever the selection says */
+	WIRE_PLAN_LOCKS = 1 << 25, /* fcntl: of locks pos, size and flags are range and type */
 };
 
 /* Calls that wait on several descriptors. */

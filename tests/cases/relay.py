@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""relay.py FAULT [CUT]: a client sends objects to a first node, which stores them and sends them on to a second, which stores them too. The
-first node does one thing wrong with object 5. Each message has a head that each sender makes anew. CUT: bytes of one recv."""
+"""relay.py FAULT [CUT [late]]: a client sends objects to a first node, which stores them and sends them on to a second, which stores them too. The
+first node does one thing wrong with object 5. Each message has a head that each sender makes anew. CUT: bytes of one recv.
+late: the second node begins when the first has stored everything."""
 import os
 import random
 import socket
 import struct
 import sys
+import time
 
 OBJECTS, SIZE, BAD = 12, 20000, 5
 fault = sys.argv[1]
 cut = int(sys.argv[2]) if len(sys.argv) > 2 else 1 << 20
+late = sys.argv[3:] == ['late']
 
 
 def head(number, size, sender):
@@ -47,6 +50,8 @@ def altered(data, at, size):
 def node(name, listener, following):
     os.mkdir(name)
     down = socket.create_connection(following) if following else None
+    while not following and late and not os.path.exists(f'n1/object-{OBJECTS - 1}'):
+        time.sleep(0.01)
     s = listener.accept()[0]
     held = None
     while True:

@@ -27,19 +27,19 @@ WANT = {
 }
 
 
-def flow(fault, mode, cut):
+def flow(fault, mode, cut, late):
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([weir, 'record', f'--content={mode}', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, relay, fault, str(cut)],
+        subprocess.run([weir, 'record', f'--content={mode}', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, relay, fault, str(cut)] + late,
                        cwd=folder, check=True, timeout=60)
         r = subprocess.run([weir, 'flow', 't.weir', '--json', '--of', 'op == "sendto" && bytes > 20000'], cwd=folder, check=True, timeout=60,
                            capture_output=True, text=True)
     return json.loads(r.stdout)
 
 
-def check(fault, mode, cut, exact, want):
-    document = flow(fault, mode, cut)
+def check(fault, mode, cut, exact, want, late=()):
+    document = flow(fault, mode, cut, list(late))
     rows = document['rows']
-    name = f'{fault}, {mode}, cut {cut}'
+    name = ', '.join([fault, mode, f'cut {cut}', *late])
     if not want:
         tap.check(f'{name}: clean', not rows, *rows)
         return document
@@ -67,5 +67,7 @@ for fault in ('none', 'forward'):
     check(fault, 'bytes', 3001, True, WANT[fault])
 check('none', 'hash', 8192, False, None)
 check('store', 'hash', 8192, False, WANT['store'])
-check('drop', 'hash', 8192, False, ('never-stored', 0, 20000, 'pwrite64'))
+for late in ((), ('late',)):
+    check('drop', 'hash', 8192, False, ('never-stored', 0, 20000, 'pwrite64'), late)
+check('none', 'hash', 8192, False, None, ('late',))
 sys.exit(tap.end())

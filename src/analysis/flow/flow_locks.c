@@ -1,256 +1,534 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_locks.c: edges through flock and eventfd.
+ * flow_locks.c: edges through locks of files: of flock(2), which are of an open file description and of the whole file, and
+ * of fcntl(2), which are of a range, and of a process or (F_OFD_SETLK) of a description.
  *
- * An unlock precedes the next conflicting lock of the file; where the lock is seen to return before the unlock does, it
- * waits for it here. A close releases as well, unless another descriptor has the same open file, which is not known:
- * contested. What fcntl locks is in a structure that is not recorded.
+ * An unlock precedes every later lock that conflicts with what it released: one of another owner, of a common range, one of the
+ * two exclusive. Where such a lock returns while the unlock has not yet, it had waited for it. The same holds for an exclusive
+ * lock that its owner makes a shared one.
  *
- * A read of an eventfd takes the sum of all writes since the read before: it follows them all. Descriptors are told apart
- * within one process.
+ * A close releases too: with fcntl all that the process holds of the file, else nothing until the last descriptor of the
+ * description is closed, in whatever process. Which that is need not be known: when a conflicting lock returns without an
+ * unlock, all closes have been, so that each of them precedes it. So do an exec and the end of a process.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 
 #include "analysis/flow/flow_pass.h"
+#include "schema/ops.h"
 
-#define LOCK_FEW 8
+#define HELD_MAX     256 /* of one file: of more, what was closed first is forgotten */
+#define RELEASED_MAX 128
+#define WAITS_FEW    8
 
-struct flow_holder {
-	uint64_t who; /* process and descriptor; 0: free */
-	bool exclusive;
-	int64_t since;
+enum lock_end {
+	LOCK_UNLOCKED,
+	LOCK_CLOSED, /* the owner's last */
+	LOCK_LEFT,   /* one of perhaps many that have it */
 };
 
-struct flow_moment {
+/* Who locks what. */
+struct lock_wish {
+	uint64_t owner;
+	int64_t from, to;
+	bool exclusive, unknown;
+};
+
+/* A lock that returned though another is not released yet: it is about to be. */
+struct lock_wait {
 	uint32_t node;
-	bool exclusive, contested;
-	int64_t start, end;
+	int64_t from, to, end;
+	bool exclusive, unknown;
 };
 
-/* Of one file, or one eventfd. */
-struct flow_lock {
-	struct flow_holder holders[LOCK_FEW];
-	struct flow_moment released[LOCK_FEW]; /* or writes; in order */
-	unsigned int released_count;
-	struct flow_moment
-		waits[LOCK_FEW]; /* locks that returned before what they waited for; or reads */
+struct lock_held {
+	struct lock_wish what;
+	uint32_t node, task;
+	int64_t since, fd;
+	bool left;
+	struct lock_wait waits[WAITS_FEW];
 	unsigned int wait_count;
-	bool semaphore;
+};
+
+struct lock_released {
+	struct lock_wish what;
+	uint32_t node, task;
+	bool left; /* not if an unlock follows */
+};
+
+/* Of one file, by one of the two interfaces. */
+struct flow_lock {
+	uint32_t object;
+	int64_t left; /* row of the last call that left it */
+	struct lock_held *held;
+	size_t held_count, held_cap;
+	struct lock_released *released; /* in order */
+	size_t released_count, released_cap;
+};
+
+/* A process has locked the file: the next such file of the process. */
+struct lock_user {
+	uint32_t lock, next;
 };
 
 struct flow_locks {
 	struct flow_lock *all;
 	size_t count, cap;
-	struct map by_object, by_eventfd, of_fd; /* of_fd: holders that a close may release */
+	struct map by_object;
+	struct lock_user *users;
+	size_t user_count, user_cap;
+	struct map by_process; /* -> the last of its users */
 };
 
 void flow_locks_free(struct flow_state *s)
 {
-	if (!s->locks)
+	struct flow_locks *l = s->locks;
+
+	if (!l)
 		return;
-	free(s->locks->all);
-	map_free(&s->locks->by_object);
-	map_free(&s->locks->by_eventfd);
-	map_free(&s->locks->of_fd);
-	free(s->locks);
+	for (size_t i = 0; i < l->count; i++) {
+		free(l->all[i].held);
+		free(l->all[i].released);
+	}
+	free(l->all);
+	free(l->users);
+	map_free(&l->by_object);
+	map_free(&l->by_process);
+	free(l);
 	s->locks = NULL;
 }
 
-static uint64_t who_of(const struct flow_state *s, const struct flow_call *c)
+static uint64_t lock_key(uint32_t object, bool whole)
 {
-	const uint64_t key[] = {(uint64_t)s->tasks[c->task].process_id, (uint64_t)c->fd};
-
-	return hash_bytes(key, sizeof(key)) | 1;
+	return (uint64_t)object << 1 | whole;
 }
 
-static struct flow_lock *lock_of(struct flow_state *s, struct map *by, uint64_t key)
+static struct flow_lock *lock_find(const struct flow_state *s, uint32_t object, bool whole)
 {
-	struct flow_locks *l = s->locks;
 	uint64_t at;
 
-	if (map_get(by, key, &at))
-		return &l->all[at];
-	if (grow((void **)&l->all, &l->cap, l->count + 1, sizeof(*l->all)) < 0 ||
-	    map_set(by, key, l->count) < 0)
+	return s->locks && map_get(&s->locks->by_object, lock_key(object, whole), &at)
+		       ? &s->locks->all[at]
+		       : NULL;
+}
+
+static struct flow_lock *lock_make(struct flow_state *s, uint32_t object, bool whole)
+{
+	struct flow_lock *found = lock_find(s, object, whole);
+	struct flow_locks *l;
+
+	if (found)
+		return found;
+	if (!s->locks)
+		s->locks = calloc(1, sizeof(*s->locks));
+	l = s->locks;
+	if (!l || grow((void **)&l->all, &l->cap, l->count + 1, sizeof(*l->all)) < 0 ||
+	    map_set(&l->by_object, lock_key(object, whole), l->count) < 0)
 		return NULL;
-	l->all[l->count] = (struct flow_lock){0};
+	l->all[l->count] = (struct flow_lock){.object = object, .left = -1};
 	return &l->all[l->count++];
 }
 
-static void moment_add(struct flow_moment *list, unsigned int *count, const struct flow_moment *m)
+static int lock_use(struct flow_state *s, const struct flow_call *c, const struct flow_lock *lock)
 {
-	if (*count == LOCK_FEW) { /* the oldest is implied by none, but is the least likely */
-		memmove(list, list + 1, (LOCK_FEW - 1) * sizeof(*list));
-		--*count;
+	struct flow_locks *l = s->locks;
+	uint64_t process = (uint64_t)s->tasks[c->task].process_id, before;
+	uint32_t number = (uint32_t)(lock - l->all);
+	bool any = map_get(&l->by_process, process, &before);
+
+	for (uint32_t i = any ? (uint32_t)before : FLOW_NONE; i != FLOW_NONE;
+	     i = l->users[i].next) {
+		if (l->users[i].lock == number)
+			return 0;
 	}
-	list[(*count)++] = *m;
+	if (grow((void **)&l->users, &l->user_cap, l->user_count + 1, sizeof(*l->users)) < 0 ||
+	    map_set(&l->by_process, process, l->user_count) < 0)
+		return -ENOMEM;
+	l->users[l->user_count++] = (struct lock_user){number, any ? (uint32_t)before : FLOW_NONE};
+	return 0;
 }
 
-static int lock_edge(struct flow_state *s, const struct flow_moment *from, uint32_t to,
-		     int64_t file_id, enum block_via via, bool contested)
+/* ---- ranges ---- */
+
+static bool wish_meets(const struct lock_wish *a, const struct lock_wish *b)
 {
-	return flow_edge(s, &(struct flow_edge){.from = from->node,
-						.to = to,
-						.pos = -1,
-						.file_id = file_id,
-						.via = (uint8_t)via,
-						.certainty = contested || from->contested
-								     ? CERTAINTY_CONTESTED
-								     : CERTAINTY_CERTAIN});
+	return a->from < b->to && b->from < a->to;
 }
 
-/* ---- flock ---- */
-
-static int lock_taken(struct flow_state *s, struct flow_call *c, struct flow_lock *l,
-		      bool exclusive)
+static bool wish_conflicts(const struct lock_wish *a, const struct lock_wish *b)
 {
-	int64_t n = flow_call_node(s, c);
-	uint64_t who = who_of(s, c);
-	bool waits = false;
-	int r = n < 0 ? (int)n : 0;
+	return a->owner != b->owner && wish_meets(a, b) && (a->exclusive || b->exclusive);
+}
 
-	for (unsigned int i = 0; i < l->released_count && r >= 0; i++) {
-		struct flow_moment *m = &l->released[i];
+static int held_add(struct flow_lock *l, const struct lock_held *h)
+{
+	size_t at = 0;
 
-		if (exclusive || m->exclusive)
-			r = lock_edge(s, m, (uint32_t)n, c->file_id, VIA_LOCK, false);
+	if (l->held_count == HELD_MAX) {
+		while (at + 1 < l->held_count && !l->held[at].left)
+			at++;
+		memmove(&l->held[at], &l->held[at + 1], (--l->held_count - at) * sizeof(*l->held));
 	}
-	for (size_t i = 0; i < LOCK_FEW; i++) {
-		struct flow_holder *h = &l->holders[i];
+	if (grow((void **)&l->held, &l->held_cap, l->held_count + 1, sizeof(*l->held)) < 0)
+		return -ENOMEM;
+	l->held[l->held_count++] = *h;
+	return 0;
+}
 
-		if (h->who == who)
-			h->who = 0; /* converted */
-		waits |= h->who && (exclusive || h->exclusive) && h->since <= c->start;
+/* What is left of a lock beside a range; it may become two. */
+static int held_cut(struct flow_lock *l, size_t at, int64_t from, int64_t to)
+{
+	struct lock_held behind = l->held[at];
+
+	if (l->held[at].what.from < from)
+		l->held[at].what.to = from;
+	else
+		l->held[at] = l->held[--l->held_count];
+	if (behind.what.to <= to)
+		return 0;
+	behind.what.from = to;
+	return held_add(l, &behind);
+}
+
+static int released_add(struct flow_lock *l, const struct lock_released *n)
+{
+	size_t at = 0;
+
+	/* what the same task released before of no more precedes it */
+	while (at < l->released_count) {
+		const struct lock_released *m = &l->released[at];
+
+		if (m->task == n->task && m->what.owner == n->what.owner && m->left == n->left &&
+		    m->what.from >= n->what.from && m->what.to <= n->what.to &&
+		    m->what.exclusive <= n->what.exclusive && m->what.unknown >= n->what.unknown)
+			break;
+		at++;
 	}
-	if (waits)
-		moment_add(l->waits, &l->wait_count,
-			   &(struct flow_moment){(uint32_t)n, exclusive, false, c->start, c->end});
-	if (exclusive)
-		l->released_count = 0;
-	for (size_t i = 0; i < LOCK_FEW; i++) {
-		if (l->holders[i].who)
+	if (at == l->released_count && at == RELEASED_MAX)
+		at = 0;
+	if (at < l->released_count)
+		memmove(&l->released[at], &l->released[at + 1],
+			(--l->released_count - at) * sizeof(*l->released));
+	if (grow((void **)&l->released, &l->released_cap, l->released_count + 1,
+		 sizeof(*l->released)) < 0)
+		return -ENOMEM;
+	l->released[l->released_count++] = *n;
+	return 0;
+}
+
+/* Leaves nothing of what was released within the range, of those for which `gone` holds. */
+static int released_cut(struct flow_lock *l, const struct lock_wish *w, uint32_t task,
+			bool (*gone)(const struct lock_released *, const struct lock_wish *,
+				     uint32_t))
+{
+	for (size_t i = l->released_count; i-- > 0;) {
+		struct lock_released behind = l->released[i];
+
+		if (!wish_meets(&behind.what, w) || !gone(&behind, w, task))
 			continue;
-		l->holders[i] = (struct flow_holder){who, exclusive, c->end};
-		break;
+		if (behind.what.from < w->from)
+			l->released[i].what.to = w->from;
+		else
+			memmove(&l->released[i], &l->released[i + 1],
+				(--l->released_count - i) * sizeof(behind));
+		if (behind.what.to <= w->to || l->released_count == RELEASED_MAX)
+			continue;
+		behind.what.from = w->to;
+		if (grow((void **)&l->released, &l->released_cap, l->released_count + 1,
+			 sizeof(*l->released)) < 0)
+			return -ENOMEM;
+		l->released[l->released_count++] = behind;
 	}
-	return r < 0 ? r : map_set(&s->locks->of_fd, who, (uint64_t)(l - s->locks->all));
+	return 0;
 }
 
-static int lock_released(struct flow_state *s, struct flow_call *c, struct flow_lock *l, bool sure)
+/* The lock `w` follows it: what follows on the lock does too. */
+static bool is_passed(const struct lock_released *m, const struct lock_wish *w, uint32_t task)
 {
-	uint64_t who = who_of(s, c);
-	struct flow_holder *h = NULL;
-	int64_t n;
+	return !w->unknown && !m->what.unknown && (m->what.owner != w->owner || m->task == task);
+}
+
+/* Descriptors were closed, and then the lock was released by an unlock after all. */
+static bool is_undone(const struct lock_released *m, const struct lock_wish *w,
+		      uint32_t task _unused_)
+{
+	return m->left && m->what.owner == w->owner;
+}
+
+static int lock_edge(struct flow_state *s, uint32_t from, uint32_t to, uint32_t object,
+		     const struct lock_wish *a, const struct lock_wish *b)
+{
+	int64_t pos = MAX(a->from, b->from), end = MIN(a->to, b->to);
+	bool whole = !pos && end == INT64_MAX;
+
+	return flow_edge(s,
+			 &(struct flow_edge){
+				 .from = from,
+				 .to = to,
+				 .pos = whole ? -1 : pos,
+				 .bytes = whole ? 0 : (uint32_t)MIN(end - pos, (int64_t)UINT32_MAX),
+				 .file_id = s->objects[object].file_id,
+				 .via = VIA_LOCK,
+				 .certainty = a->unknown || b->unknown ? CERTAINTY_CONTESTED
+								       : CERTAINTY_CERTAIN});
+}
+
+/* ---- release ---- */
+
+/* The call releases a range of what is held, or weakens it where `exclusive` is all that ends. */
+static int held_released(struct flow_state *s, const struct flow_call *c, struct flow_lock *l,
+			 const struct lock_held *h, const struct lock_wish *w, enum lock_end how)
+{
+	const struct lock_wish part = {h->what.owner, MAX(h->what.from, w->from),
+				       MIN(h->what.to, w->to), h->what.exclusive,
+				       h->what.unknown || w->unknown};
 	int r = 0;
 
-	for (size_t i = 0; i < LOCK_FEW && !h; i++)
-		h = l->holders[i].who == who ? &l->holders[i] : NULL;
-	if (!h)
-		return 0;
-	n = flow_call_node(s, c);
-	if (n < 0)
-		return (int)n;
-	struct flow_moment m = {(uint32_t)n, h->exclusive, !sure, c->start, c->end};
+	/* who unlocks it found it locked */
+	if (how != LOCK_LEFT && h->task != c->task && h->since <= c->start)
+		r = lock_edge(s, h->node, c->node, l->object, &h->what, &part);
+	for (unsigned int i = 0; i < h->wait_count && r >= 0; i++) {
+		const struct lock_wait *k = &h->waits[i];
+		const struct lock_wish wait = {0, k->from, k->to, k->exclusive, k->unknown};
 
-	for (unsigned int i = 0; i < l->wait_count && r >= 0; i++) {
-		const struct flow_moment *w = &l->waits[i];
-
-		if (w->end > c->start && w->start < c->end && (w->exclusive || h->exclusive))
-			r = lock_edge(s, &m, w->node, c->file_id, VIA_LOCK, false);
+		if (k->end > c->start && wish_conflicts(&wait, &part))
+			r = lock_edge(s, c->node, k->node, l->object, &part, &wait);
 	}
-	l->wait_count = 0;
-	h->who = 0;
-	(void)map_del(&s->locks->of_fd, who);
-	moment_add(l->released, &l->released_count, &m);
+	return r < 0 ? r
+		     : released_add(l, &(struct lock_released){part, c->node, c->task,
+							       how == LOCK_LEFT});
+}
+
+/* The owner gives up what it has within the range. */
+static int lock_end(struct flow_state *s, struct flow_call *c, struct flow_lock *l,
+		    const struct lock_wish *w, enum lock_end how)
+{
+	int r = how == LOCK_LEFT ? 0 : released_cut(l, w, c->task, is_undone);
+
+	for (size_t i = l->held_count; i-- > 0 && r >= 0;) {
+		struct lock_held h = l->held[i];
+		int64_t n;
+
+		if (h.what.owner != w->owner || !wish_meets(&h.what, w))
+			continue;
+		n = flow_call_node(s, c);
+		r = n < 0 ? (int)n : held_released(s, c, l, &h, w, how);
+		if (r >= 0 && how == LOCK_LEFT)
+			l->held[i].left = true;
+		else if (r >= 0)
+			r = held_cut(l, i, w->from, w->to);
+	}
 	return r;
+}
+
+/* ---- locks ---- */
+
+/* One that conflicts is held, though this returned: it is about to be released, or was in a way that no call shows. */
+static int held_passed(struct flow_state *s, struct flow_call *c, struct flow_lock *l, size_t at,
+		       const struct lock_wish *w)
+{
+	struct lock_held *h = &l->held[at];
+	struct flow_task *t = &s->tasks[h->task];
+	int64_t n;
+	int r;
+
+	if (h->wait_count && h->waits[0].end <= c->start) /* for another before */
+		return held_cut(l, at, w->from, w->to);
+	if (!h->left && !h->wait_count && t->stopped != INT64_MIN &&
+	    t->stopped <= c->end) { /* killed */
+		n = flow_task_last(s, t);
+		r = n < 0 ? (int)n : lock_edge(s, (uint32_t)n, c->node, l->object, &h->what, w);
+		if (r < 0)
+			return r;
+	}
+	if (h->wait_count == WAITS_FEW)
+		return 0;
+	h->waits[h->wait_count++] =
+		(struct lock_wait){c->node, w->from, w->to, c->end, w->exclusive, w->unknown};
+	return 0;
+}
+
+static int lock_begin(struct flow_state *s, struct flow_call *c, struct flow_lock *l,
+		      const struct lock_wish *w)
+{
+	int64_t n = flow_call_node(s, c);
+	int r = n < 0 ? (int)n : 0;
+
+	for (size_t i = 0; i < l->released_count && r >= 0; i++) {
+		if (wish_conflicts(&l->released[i].what, w))
+			r = lock_edge(s, l->released[i].node, c->node, l->object,
+				      &l->released[i].what, w);
+	}
+	if (r >= 0 && w->exclusive)
+		r = released_cut(l, w, c->task, is_passed);
+	for (size_t i = l->held_count; i-- > 0 && r >= 0;) {
+		const struct lock_held h = l->held[i];
+
+		if (h.what.owner != w->owner) {
+			r = wish_conflicts(&h.what, w) ? held_passed(s, c, l, i, w) : 0;
+			continue;
+		}
+		if (!wish_meets(&h.what, w))
+			continue;
+		if (h.what.exclusive && !w->exclusive)
+			r = held_released(s, c, l, &h, w, LOCK_UNLOCKED);
+		if (r >= 0)
+			r = held_cut(l, i, w->from, w->to);
+	}
+	if (r >= 0)
+		r = lock_use(s, c, l);
+	return r < 0 ? r
+		     : held_add(l, &(struct lock_held){.what = *w,
+						       .node = c->node,
+						       .task = c->task,
+						       .since = c->end,
+						       .fd = c->fd});
 }
 
 static int locks_flock(struct flow_state *s, struct flow_call *c)
 {
 	unsigned int what = (unsigned int)c->flags & (LOCK_SH | LOCK_EX | LOCK_UN);
-	int64_t at = flow_object(s, c->file_id);
+	struct lock_wish w = {.to = INT64_MAX, .exclusive = what == LOCK_EX};
+	struct flow_opened of;
 	struct flow_lock *l;
+	int r = flow_opened_find(s, c, c->fd, &of);
 
-	if (at < 0 || at == FLOW_NONE)
-		return at < 0 ? (int)at : 0;
-	l = lock_of(s, &s->locks->by_object, (uint64_t)at);
+	if (r < 0 || of.object == FLOW_NONE)
+		return r;
+	l = lock_make(s, of.object, true);
 	if (!l)
 		return -ENOMEM;
-	return what == LOCK_UN ? lock_released(s, c, l, true)
-			       : lock_taken(s, c, l, what == LOCK_EX);
+	w.owner = of.number;
+	w.unknown = of.unknown;
+	return what == LOCK_UN ? lock_end(s, c, l, &w, LOCK_UNLOCKED) : lock_begin(s, c, l, &w);
 }
 
-/* ---- eventfd ---- */
-
-int flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side side)
+static uint64_t process_owner(const struct flow_state *s, const struct flow_call *c)
 {
+	return hash_u64((uint64_t)s->tasks[c->task].process_id) | 1;
+}
+
+static int locks_fcntl(struct flow_state *s, struct flow_call *c)
+{
+	unsigned int command = (unsigned int)c->a[1];
+	bool shared = command == F_OFD_SETLK || command == F_OFD_SETLKW;
+	struct lock_wish w = {process_owner(s, c), c->pos,
+			      c->size > 0 && c->pos <= INT64_MAX - c->size ? c->pos + c->size
+									   : INT64_MAX,
+			      c->flags == F_WRLCK, false};
+	struct flow_opened of;
 	struct flow_lock *l;
-	int64_t n;
-	unsigned int left = 0;
-	int r = 0;
-	uint64_t at;
+	int r;
 
-	if (!s->locks || !map_get(&s->locks->by_eventfd, who_of(s, c), &at))
-		return 0; /* made before recording, or by another process */
-	l = &s->locks->all[at];
-	n = flow_call_node(s, c);
-	if (n < 0)
-		return (int)n;
-	const struct flow_moment me = {(uint32_t)n, false, l->semaphore, c->start, c->end};
-
-	if (side == FLOW_SEND) {
-		for (unsigned int i = 0; i < l->wait_count && r >= 0; i++) {
-			if (l->waits[i].end > c->start)
-				r = lock_edge(s, &me, l->waits[i].node, c->file_id, VIA_EVENTFD,
-					      l->wait_count > 1);
-		}
-		l->wait_count = 0;
-		moment_add(l->released, &l->released_count, &me);
-		return r;
+	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+		return flow_opened_same(s, c);
+	if (!shared && command != F_SETLK && command != F_SETLKW)
+		return 0;
+	r = flow_opened_find(s, c, c->fd, &of);
+	if (r < 0 || of.object == FLOW_NONE || c->pos < 0)
+		return r; /* of earlier recordings the range is not known */
+	l = lock_make(s, of.object, false);
+	if (!l)
+		return -ENOMEM;
+	if (shared) {
+		w.owner = of.number;
+		w.unknown = of.unknown;
 	}
-	for (unsigned int i = 0; i < l->released_count && r >= 0; i++) {
-		bool before = l->released[i].end <= c->start;
+	return c->flags == F_UNLCK ? lock_end(s, c, l, &w, LOCK_UNLOCKED) : lock_begin(s, c, l, &w);
+}
 
-		r = lock_edge(s, &l->released[i], me.node, c->file_id, VIA_EVENTFD,
-			      !before && l->released_count > 1);
-		if (!before && l->released_count > 1)
-			l->released[left++] = l->released[i];
+/* ---- descriptors ---- */
+
+static int locks_close(struct flow_state *s, struct flow_call *c, int64_t fd)
+{
+	struct lock_wish w = {.to = INT64_MAX};
+	struct flow_opened of;
+	bool known = flow_opened_has(s, s->tasks[c->task].process_id, fd, &of);
+	int64_t object = known ? of.object : flow_object(s, c->file_id);
+	int r = object < 0 ? (int)object : 0;
+
+	for (int whole = 0; whole < 2 && r >= 0 && object != FLOW_NONE; whole++) {
+		struct flow_lock *l = lock_find(s, (uint32_t)object, whole);
+
+		if (!l)
+			continue;
+		w.owner = process_owner(s, c);
+		if (!whole)
+			r = lock_end(s, c, l, &w, LOCK_CLOSED);
+		w.owner = of.number;
+		w.unknown = known && of.unknown;
+		if (known && r >= 0)
+			r = lock_end(s, c, l, &w, LOCK_LEFT);
 	}
-	if (!l->released_count)
-		moment_add(l->waits, &l->wait_count, &me);
-	l->released_count = left;
-	return r;
+	return r < 0 ? r : flow_opened_end(s, c, fd);
 }
 
 int flow_locks_take(struct flow_state *s, struct flow_call *c)
 {
-	uint64_t at;
-	struct flow_lock *l;
+	int r = 0;
 
 	if (c->failed)
 		return 0;
-	if (!s->locks) {
-		if (c->act == FLOW_CLOSE)
-			return 0;
-		s->locks = calloc(1, sizeof(*s->locks));
-		if (!s->locks)
-			return -ENOMEM;
-	}
 	switch (c->act) {
 	case FLOW_FLOCK:
 		return locks_flock(s, c);
-	case FLOW_EVENTFD:
-		l = lock_of(s, &s->locks->by_eventfd, who_of(s, c));
-		if (!l)
-			return -ENOMEM;
-		*l = (struct flow_lock){.semaphore = (c->flags & EFD_SEMAPHORE) != 0};
-		return 0;
-	default:
-		if (!map_get(&s->locks->of_fd, who_of(s, c), &at))
+	case FLOW_FCNTL:
+		return locks_fcntl(s, c);
+	case FLOW_DUP:
+		if (c->ret == c->fd)
 			return 0;
-		return lock_released(s, c, &s->locks->all[at], false);
+		if (strcmp(op_def(c->op)->name, "dup") != 0)
+			r = locks_close(s, c, c->ret);
+		return r < 0 ? r : flow_opened_same(s, c);
+	default:
+		return locks_close(s, c, c->fd);
 	}
+}
+
+/* Whether the process has what is held, or had it when it began. */
+static bool process_has(struct flow_state *s, const struct flow_call *c, const struct flow_lock *l,
+			const struct lock_held *h)
+{
+	struct flow_opened of;
+
+	return h->what.owner == process_owner(s, c) ||
+	       (flow_opened_has(s, s->tasks[c->task].process_id, h->fd, &of) &&
+		of.number == h->what.owner && of.object == l->object);
+}
+
+int flow_locks_left(struct flow_state *s, struct flow_call *c)
+{
+	struct flow_locks *l = s->locks;
+	int64_t process = s->tasks[c->task].process_id;
+	bool ends = c->act == FLOW_EXIT || (c->status & STATUS_NORETURN);
+	uint64_t at;
+	int r = 0;
+
+	if (!ends && (c->act != FLOW_EXEC || c->failed))
+		return 0;
+	/* the end of one thread of several releases nothing */
+	if (ends && !strcmp(op_def(c->op)->name, "exit") &&
+	    map_get(&s->by_process, (uint64_t)process, &at) &&
+	    s->tasks[at].next_of_process != FLOW_NONE)
+		return 0;
+	for (int64_t of = process, next; of >= 0 && r >= 0; of = next) {
+		next = flow_task_parent(s, of);
+		next = next == of ? -1 : next;
+		if (!map_get(&l->by_process, (uint64_t)of, &at))
+			continue;
+		for (uint32_t i = (uint32_t)at; i != FLOW_NONE && r >= 0; i = l->users[i].next) {
+			struct flow_lock *lock = &l->all[l->users[i].lock];
+
+			if (lock->left == c->row_id)
+				continue; /* as its parent, which locked the same file */
+			lock->left = c->row_id;
+			for (size_t k = lock->held_count; k-- > 0 && r >= 0;) {
+				if (process_has(s, c, lock, &lock->held[k]))
+					r = lock_end(s, c, lock, &lock->held[k].what, LOCK_LEFT);
+			}
+		}
+	}
+	return r;
 }

@@ -68,6 +68,10 @@ static const struct {
 	{"ftruncate", FLOW_TRUNCATE},
 	{"futex", FLOW_FUTEX},
 	{"flock", FLOW_FLOCK},
+	{"fcntl", FLOW_FCNTL},
+	{"dup", FLOW_DUP},
+	{"dup2", FLOW_DUP},
+	{"dup3", FLOW_DUP},
 	{"eventfd", FLOW_EVENTFD},
 	{"eventfd2", FLOW_EVENTFD},
 	{"kill", FLOW_KILL},
@@ -255,6 +259,8 @@ static int call_copied(struct flow_state *s, struct flow_call *c)
 
 static int call_act(struct flow_state *s, struct flow_call *c)
 {
+	int r;
+
 	switch ((enum flow_act)c->act) {
 	case FLOW_READ:
 		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_RECEIVE) : 0;
@@ -264,10 +270,10 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_SEND) : 0;
 	case FLOW_COPY:
 		return c->bytes > 0 ? call_copied(s, c) : 0;
+	case FLOW_EXEC:
 	case FLOW_FORK:
 	case FLOW_WAIT:
 	case FLOW_EXIT:
-	case FLOW_EXEC:
 	case FLOW_FUTEX:
 	case FLOW_KILL:
 	case FLOW_SIGNALLED:
@@ -277,14 +283,19 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 	case FLOW_PAIR:
 		return flow_sockets_take(s, c);
 	case FLOW_OPEN:
+		r = c->failed ? 0 : flow_opened_new(s, c);
+		return r < 0 ? r : flow_files_take(s, c);
 	case FLOW_RENAME:
 	case FLOW_FSYNC:
 	case FLOW_TRUNCATE:
 		return flow_files_take(s, c);
 	case FLOW_FLOCK:
+	case FLOW_FCNTL:
+	case FLOW_DUP:
 	case FLOW_CLOSE:
-	case FLOW_EVENTFD:
 		return flow_locks_take(s, c);
+	case FLOW_EVENTFD:
+		return flow_eventfd_made(s, c);
 	default:
 		return 0;
 	}
@@ -360,6 +371,8 @@ static int call_take(struct flow_state *s, struct flow_call *c)
 		r = flow_requests_enter(s, c);
 	if (r >= 0)
 		r = call_act(s, c);
+	if (r >= 0 && s->locks)
+		r = flow_locks_left(s, c);
 	if (r >= 0)
 		flow_tasks_last(s, c);
 	return r;
@@ -537,6 +550,8 @@ void flow_state_free(struct flow_state *s)
 	flow_clocks_free(s->clocks);
 	flow_tasks_free(s);
 	flow_locks_free(s);
+	flow_opened_free(s);
+	flow_eventfds_free(s);
 	flow_contexts_free(s);
 	flow_datagrams_free(s);
 	free(s->objects);
@@ -548,6 +563,5 @@ void flow_state_free(struct flow_state *s)
 	idmap_free(&s->object_of_version);
 	map_free(&s->object_of);
 	map_free(&s->waiting);
-	map_free(&s->eventfds);
 	map_free(&s->from);
 }

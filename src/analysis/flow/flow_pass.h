@@ -7,7 +7,9 @@
  *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
  *   flow_datagrams.c  datagrams over IP
  *   flow_files.c      storage, publication, sync
- *   flow_locks.c      flock
+ *   flow_locks.c      locks of files: flock, fcntl
+ *   flow_opened.c     which descriptors are of one open file
+ *   flow_eventfd.c    eventfd
  *   flow_requests.c   io_uring
  *   flow_contexts.c   spans whose parents are of another process
  */
@@ -42,6 +44,8 @@ enum flow_act {
 	FLOW_TRUNCATE,
 	FLOW_FUTEX,
 	FLOW_FLOCK,
+	FLOW_FCNTL,
+	FLOW_DUP,
 	FLOW_EVENTFD,
 	FLOW_KILL,
 	FLOW_SIGNALLED,
@@ -191,6 +195,8 @@ struct flow_taking {
 #define FLOW_TAKINGS_MAX (4u << 20) /* 128 MiB */
 
 struct flow_locks;
+struct flow_descriptors;
+struct flow_counters;
 struct flow_ports;
 struct flow_contexts;
 struct flow_clocks;
@@ -214,8 +220,7 @@ struct flow_state {
 	struct map object_of;		/* generation -> number */
 	struct flow_channel *channels;
 	size_t channel_count, channel_cap;
-	struct map waiting;  /* hash of addresses -> object that waits for its other end */
-	struct map eventfds; /* process and fd -> object */
+	struct map waiting; /* hash of addresses -> object that waits for its other end */
 
 	struct flow_file *files;
 	size_t file_count, file_cap;
@@ -224,6 +229,8 @@ struct flow_state {
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;
 	struct flow_locks *locks;
+	struct flow_descriptors *descriptors;
+	struct flow_counters *counters;
 	struct flow_ports *ports;
 	struct flow_contexts *contexts;
 	struct flow_content_sums content_sums;
@@ -276,6 +283,10 @@ int flow_tasks_any(struct flow_state *s, struct flow_call *c) _must_check_;
 void flow_tasks_last(struct flow_state *s, const struct flow_call *c);
 int flow_tasks_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_tasks_end(struct flow_state *s) _must_check_;
+/* What the task called last, as a node. A number, FLOW_NONE: nothing, or -ENOMEM. */
+int64_t flow_task_last(struct flow_state *s, struct flow_task *t) _must_check_;
+/* The process that forked a process; -1: it is not known. */
+int64_t flow_task_parent(const struct flow_state *s, int64_t process_id);
 void flow_tasks_free(struct flow_state *s);
 
 /* flow_sockets.c */
@@ -325,7 +336,33 @@ int flow_contexts_call(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_contexts_end(struct flow_state *s) _must_check_;
 void flow_contexts_free(struct flow_state *s);
 
-/* flow_locks.c: flock and eventfd */
+/* flow_opened.c */
+struct flow_opened {
+	uint64_t number; /* of the description: of those that share it */
+	uint32_t object;
+	bool unknown; /* how the descriptor came there, so that others may share it */
+};
+uint64_t flow_fd_key(const struct flow_state *s, uint32_t task, int64_t fd);
+/* A call returned a descriptor: of an open of its own, or the same as c->fd. 0 or -ENOMEM. */
+int flow_opened_new(struct flow_state *s, const struct flow_call *c) _must_check_;
+int flow_opened_same(struct flow_state *s, const struct flow_call *c) _must_check_;
+/* It is closed. 0 or -ENOMEM. */
+int flow_opened_end(struct flow_state *s, const struct flow_call *c, int64_t fd) _must_check_;
+/* What a descriptor of c->file_id is of. 0 or -ENOMEM. */
+int flow_opened_find(struct flow_state *s, const struct flow_call *c, int64_t fd,
+		     struct flow_opened *ret) _must_check_;
+/* The same at the end of a process, which may have inherited it. False: it has none, or nothing is known of it. */
+bool flow_opened_has(struct flow_state *s, int64_t process_id, int64_t fd, struct flow_opened *ret);
+void flow_opened_free(struct flow_state *s);
+
+/* flow_locks.c */
+/* Whatever may lock or unlock: of a failed call too. */
 int flow_locks_take(struct flow_state *s, struct flow_call *c) _must_check_;
-int flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side side) _must_check_;
+/* The process executes another program, or ends. */
+int flow_locks_left(struct flow_state *s, struct flow_call *c) _must_check_;
 void flow_locks_free(struct flow_state *s);
+
+/* flow_eventfd.c */
+int flow_eventfd_made(struct flow_state *s, const struct flow_call *c) _must_check_;
+int flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side side) _must_check_;
+void flow_eventfds_free(struct flow_state *s);

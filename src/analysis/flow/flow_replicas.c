@@ -71,7 +71,7 @@ static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct byt
 		p->left_out++;
 		return FLOW_FOLDERS_MAX;
 	}
-	p->folders[p->folder_count] = (struct flow_folder){key, place, path};
+	p->folders[p->folder_count] = (struct flow_folder){key, place, path, -1, false};
 	return p->folder_count++;
 }
 
@@ -94,6 +94,7 @@ static int replicas_list(struct flow_verdicts *v)
 	for (uint32_t i = 0; i < v->s->object_count; i++) {
 		const struct flow_object *o = &v->s->objects[i];
 		struct bytes path, base;
+		const struct flow_file *f;
 		size_t folder;
 
 		if (o->kind != FLOW_IS_FILE || !v->s->files[o->file].pieces.count)
@@ -104,6 +105,11 @@ static int replicas_list(struct flow_verdicts *v)
 		folder = replica_folder(p, o->place, path);
 		if (folder == FLOW_FOLDERS_MAX)
 			continue;
+		f = flow_replica_file(v, i);
+		if (p->folders[folder].process_id < 0)
+			p->folders[folder].process_id = f->process_id;
+		p->folders[folder].mixed |=
+			f->mixed || f->process_id != p->folders[folder].process_id;
 		if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
 			return -ENOMEM;
 		p->all[p->count++] = (struct flow_replica){hash_bytes(base.data, base.len), i,
@@ -156,13 +162,21 @@ static void replicas_relate(struct flow_verdicts *v)
 	struct flow_replicas *p = v->replicas;
 	const struct flow_replica *g[FLOW_FOLDERS_MAX];
 
+	for (size_t i = 0; i < ARRAY_SIZE(p->newest); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(p->newest[i]); k++)
+			p->newest[i][k] = INT64_MIN;
+	}
 	for (size_t i = 0, next; i < p->count; i = next) {
 		size_t n = flow_replicas_group(p, i, g, &next);
 
 		for (size_t a = 0; a < n; a++) {
 			for (size_t b = 0; b < n; b++) {
+				uint32_t first = flow_replica_file(v, g[b]->object)->first;
+				int64_t *newest = &p->newest[g[a]->folder][g[b]->folder];
 				uint64_t at;
 
+				if (first != FLOW_NONE)
+					*newest = MAX(*newest, v->s->graph.nodes[first].start);
 				p->common[g[a]->folder][g[b]->folder]++;
 				p->equal[g[a]->folder][g[b]->folder] +=
 					!differ_from(v, g[a]->object, g[b]->object, 0, &at);
@@ -543,28 +557,19 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 	return stretch(v, object, other, range, ret_node);
 }
 
-/* One process writes the files of the folder, and wrote another after `object` was there elsewhere: it is not merely late. */
-static bool folder_goes_on(const struct flow_verdicts *v, size_t folder, uint32_t object)
+/*
+ * Whether a folder that lacks the file is not merely late: one process writes its files, and has written one that came behind
+ * this file in the other folder. Times of the two folders are not compared: the first node of a chain may have stored
+ * everything before the second stored anything.
+ */
+static bool folder_skipped(const struct flow_verdicts *v, size_t folder,
+			   const struct flow_replica *other)
 {
 	const struct flow_replicas *p = v->replicas;
-	const struct flow_graph *g = &v->s->graph;
-	int64_t process_id = -1, after = INT64_MIN;
-	uint32_t last;
+	uint32_t last = flow_replica_file(v, other->object)->last;
 
-	for (size_t i = 0; i < p->count; i++) {
-		const struct flow_file *f = flow_replica_file(v, p->all[i].object);
-
-		if (p->all[i].folder != folder || f->last == FLOW_NONE)
-			continue;
-		if (f->mixed || (process_id >= 0 && f->process_id != process_id))
-			return false;
-		process_id = f->process_id;
-		after = MAX(after, flow_clock_corrected(v->s->clocks, g->nodes[f->last].place,
-							g->nodes[f->last].start));
-	}
-	last = flow_replica_file(v, object)->last;
-	return last != FLOW_NONE && after > flow_clock_corrected(v->s->clocks, g->nodes[last].place,
-								 g->nodes[last].start);
+	return !p->folders[folder].mixed && last != FLOW_NONE &&
+	       p->newest[folder][other->folder] > v->s->graph.nodes[last].start;
 }
 
 static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
@@ -587,11 +592,9 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 
 		for (size_t i = 0; i < n; i++) {
 			has |= g[i]->folder == f;
-			related &=
-				g[i]->folder == f ||
-				(flow_are_replicas(p, g[i]->folder, f) &&
-				 p->common[g[i]->folder][f] >= COMMON_LEAST &&
-				 is_steady(v, g[i]->object) && folder_goes_on(v, f, g[i]->object));
+			related &= flow_are_replicas(p, g[i]->folder, f) &&
+				   p->common[g[i]->folder][f] >= COMMON_LEAST &&
+				   is_steady(v, g[i]->object) && folder_skipped(v, f, g[i]);
 		}
 		if (has || !related || flow_verdicts_full(v))
 			continue;

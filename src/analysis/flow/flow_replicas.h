@@ -10,6 +10,8 @@ struct flow_folder {
 	uint64_t key;
 	uint16_t place;
 	struct bytes path;
+	int64_t process_id; /* who wrote its first file; -1: nobody yet */
+	bool mixed;	    /* others wrote in it too */
 };
 
 struct flow_replica {
@@ -25,6 +27,8 @@ struct flow_replicas {
 	size_t folder_count;
 	uint64_t common[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX],
 		equal[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
+	/* [a][b]: when the last of the files that both have was begun in b; INT64_MIN: never */
+	int64_t newest[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
 	uint64_t left_out;
 	struct map named; /* names that a verdict is about */
 	struct buf said;  /* text of flow_replicas_say() */

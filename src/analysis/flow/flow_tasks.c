@@ -97,6 +97,24 @@ void flow_tasks_free(struct flow_state *s)
 	idmap_free(&s->task_of_version);
 }
 
+int64_t flow_task_parent(const struct flow_state *s, int64_t process_id)
+{
+	const struct dims_process *p = dims_process(s->dims, process_id);
+	uint64_t at;
+
+	if (!p || !map_get(&s->by_process, (uint64_t)process_id, &at) ||
+	    !map_get(&s->by_tid, key_of(s->tasks[at].machine, p->ppid), &at))
+		return -1;
+	for (uint32_t i = (uint32_t)at; i != FLOW_NONE; i = s->tasks[i].by_tid) {
+		const struct dims_process *q = dims_process(s->dims, s->tasks[i].process_id);
+
+		if (s->tasks[i].tid == p->ppid && q && q->pid == p->ppid &&
+		    q->started <= p->started)
+			return s->tasks[i].process_id;
+	}
+	return -1;
+}
+
 /* ---- futex ---- */
 
 static bool wake_fits(const struct flow_wake *k, const struct flow_woken *w)
@@ -384,11 +402,11 @@ static struct flow_task *ended_child(struct flow_state *s, const struct flow_nam
 	return best;
 }
 
-static int64_t last_node(struct flow_state *s, struct flow_task *t)
+int64_t flow_task_last(struct flow_state *s, struct flow_task *t)
 {
 	int64_t n = t->last.node;
 
-	if (n != FLOW_NONE)
+	if (n != FLOW_NONE || t->last.row_id < 0)
 		return n;
 	n = flow_graph_node(&s->graph, &(struct flow_node){.row_id = t->last.row_id,
 							   .start = t->last.start,
@@ -413,8 +431,7 @@ static int tasks_join(struct flow_state *s, const struct flow_named *w)
 		return 0;
 	for (uint32_t i = (uint32_t)at; i != FLOW_NONE && r >= 0; i = s->tasks[i].next_of_process) {
 		struct flow_task *t = &s->tasks[i];
-		int64_t n = t->last.row_id < 0 || t->machine != child->machine ? FLOW_NONE
-									       : last_node(s, t);
+		int64_t n = t->machine != child->machine ? FLOW_NONE : flow_task_last(s, t);
 
 		r = n < 0 ? (int)n
 			  : flow_edge(s, &(struct flow_edge){.from = (uint32_t)n,

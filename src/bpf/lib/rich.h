@@ -11,6 +11,12 @@
 #define AT_CWD_BEFORE (-101) /* as it was at enter */
 #define NO_FOLDER     (-1)
 #define EFAULT	      14
+#define F_SETLK	      6
+#define F_SETLKW      7
+#define F_OFD_SETLK   37
+#define F_OFD_SETLKW  38
+#define SEEK_SET      0
+#define SEEK_CUR      1
 #define MSGS_MAX      1024
 #define MSG_PARTS_MAX \
 	4096 /* of all messages of a call; there may be a million, and no other thread runs meanwhile */
@@ -317,6 +323,51 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 	return 0;
 }
 
+/* As 64-bit programs have it. */
+struct lock_range {
+	__s16 type, whence;
+	__s64 start, len;
+};
+
+/* What fcntl locks or unlocks: size 0 is up to the end of all positions. */
+verified_alone int rich_lock(struct scratch *s, struct thread_state *ts)
+{
+	__u32 command;
+	struct lock_range l;
+	struct rich *r;
+	struct call *c;
+
+	if (!s || !ts)
+		return 0;
+	r = (struct rich *)s->data;
+	c = &ts->call;
+	command = arg(c, 1);
+	if (command != F_SETLK && command != F_SETLKW && command != F_OFD_SETLK &&
+	    command != F_OFD_SETLKW)
+		return 0;
+	if (bpf_probe_read_user(&l, sizeof(l), (void *)arg(c, 2))) {
+		r->op.status |= STATUS_ARG_UNREAD;
+		if (r->op.ret != -EFAULT) /* else the kernel could not read it either */
+			__sync_fetch_and_add(&this_cpu()->unread, 1);
+		return 0;
+	}
+	if (l.whence != SEEK_SET &&
+	    (!(c->kind & FILE_SEEKABLE) || fd_file_apart(c->op.fd) != c->file))
+		return 0;
+	if (l.whence == SEEK_CUR)
+		l.start += c->pos;
+	else if (l.whence != SEEK_SET)
+		l.start += pos_append(c->file, 0);
+	if (l.len < 0) {
+		l.start += l.len;
+		l.len = -l.len;
+	}
+	r->op.pos = l.start;
+	r->op.size = l.len;
+	r->op.flags = l.type;
+	return 0;
+}
+
 verified_alone int rich_address(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
 				__s64 ret)
 {
@@ -494,6 +545,8 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		rich_positions(s, ts, p, ret);
 	if (p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0 || p->how >= 0)
 		rich_sizes(s, ts, p);
+	if (p->flags & WIRE_PLAN_LOCKS)
+		rich_lock(s, ts);
 	if (p->addr >= 0 || p->addrout >= 0)
 		rich_address(s, ts, p, ret);
 	if (p->flags & WIRE_PLAN_EXEC && ret >= 0)

@@ -362,7 +362,8 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
 	/* of a call that has not ended vectors were not summed */
 	bool vector = plan->iov >= 0 || plan->msg >= 0 || plan->mmsg >= 0,
-	     summed = p->second && w->size != WIRE_SIZE_UNKNOWN;
+	     summed = p->second && w->size != WIRE_SIZE_UNKNOWN,
+	     lock = plan->flags & WIRE_PLAN_LOCKS && w->pos != WIRE_NONE;
 	int r = 0;
 
 	/* of a call that waited on one alone it is that one */
@@ -372,9 +373,9 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 		SET(OP_FILE_ID, f->file.key);
 	if (w->pos != WIRE_NONE)
 		SET(OP_POS, w->pos);
-	if (vector ? summed : plan->size >= 0)
+	if (vector ? summed : plan->size >= 0 || lock)
 		SET(OP_SIZE, (int64_t)w->size);
-	if (plan->opflags >= 0 || plan->how >= 0 || w->nr == WIRE_CALL_OTHER)
+	if (plan->opflags >= 0 || plan->how >= 0 || w->nr == WIRE_CALL_OTHER || lock)
 		SET(OP_FLAGS, w->flags);
 	if (p->second && descriptor_given(p->second->fd, plan->fd2, plan->dirfd2))
 		SET(OP_FD2, p->second->fd);

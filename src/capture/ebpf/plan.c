@@ -66,6 +66,7 @@ static const struct {
 	{"io_getevents", WIRE_PLAN_REAPS},
 	{"io_pgetevents", WIRE_PLAN_REAPS},
 	{"prctl", WIRE_PLAN_ANNOUNCES},
+	{"fcntl", WIRE_PLAN_LOCKS},
 	{"access", WIRE_PLAN_MARKS},
 	{"faccessat", WIRE_PLAN_MARKS},
 	{"faccessat2", WIRE_PLAN_MARKS},
@@ -182,7 +183,7 @@ static bool is_rich(const struct wire_plan *p)
 	       p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0 || p->addr >= 0 || p->addrout >= 0 ||
 	       p->fdpair >= 0 || p->how >= 0 || p->ret == RET_FD ||
 	       (p->flags & (WIRE_PLAN_SOCK | WIRE_PLAN_EXEC | WIRE_PLAN_SELECT | WIRE_PLAN_MAPPED |
-			    WIRE_PLAN_SUBMITS));
+			    WIRE_PLAN_SUBMITS | WIRE_PLAN_LOCKS));
 }
 
 static void plan_fields(struct wire_plan *p)
