@@ -424,8 +424,8 @@ static const struct command_example flow_examples[] = {
 	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
 	 "keep what happened because of what in the trace, and ask"},
-	{"weir flow --keep n1.weir n2.weir && weir query -i n1.weir -i n2.weir 'by 1s, host | "
-	 "count()'",
+	{"weir flow --keep n1.weir n2.weir && weir query 'by host every 1s | count()' "
+	 "n1.weir n2.weir",
 	 "put the clocks of two hosts right, and ask by time"},
 	{"weir flow --follow n1.weir n2.weir",
 	 "the same, again each second, while both are recorded"},
