@@ -97,6 +97,8 @@ with tempfile.TemporaryDirectory() as folder:
     since = [json.loads(run('sql', '--json', 'SELECT min(since) AS t FROM thread', *paths))['rows'] for paths in (skewed, truth)]
     tap.check('threads, too, where their rows have times', since[0] == since[1], since)
 
+    text = run('report', *skewed)
+    tap.check('report: whose times were corrected, and by how much', 'clocks: alpha as recorded, beta corrected by -5.0371' in text, text[:600])
     text = run('flow', *skewed)
     tap.check('flow: the same offset, and that it is corrected', 'beta +5.0371' in text and '(corrected)' in text, text)
     run('flow', '--keep', *skewed)
