@@ -46,7 +46,8 @@ struct dims {
 	struct file_pack files;
 	bool united;
 	struct identity identity;
-	struct map began; /* recording -> when */
+	struct map began;  /* recording -> when */
+	struct map shifts; /* recording -> what is taken from its times */
 };
 
 int64_t dims_machine(const struct dims *d, int64_t id)
@@ -108,6 +109,7 @@ void dims_free(struct dims *d)
 	file_pack_free(&d->files);
 	identity_free(&d->identity);
 	map_free(&d->began);
+	map_free(&d->shifts);
 	free(d);
 }
 
@@ -121,6 +123,11 @@ void dims_unite(struct dims *d)
 int dims_recording(struct dims *d, uint64_t recording, int64_t began)
 {
 	return map_set(&d->began, recording, (uint64_t)began);
+}
+
+int dims_shift(struct dims *d, uint64_t recording, int64_t shift)
+{
+	return map_set(&d->shifts, recording, (uint64_t)shift);
 }
 
 int64_t dims_same(const struct dims *d, enum table_id table, int64_t id)
@@ -268,6 +275,7 @@ struct row_reader {
 	struct dims *d;
 	const struct batch *b;
 	size_t row;
+	int64_t shift; /* of the recording that the row is of */
 	int error;
 };
 
@@ -283,6 +291,14 @@ static int64_t read_same(const struct row_reader *r, unsigned int column, enum t
 }
 
 static int64_t read_time(const struct row_reader *r, unsigned int column)
+{
+	if (batch_is_null(r->b, column, r->row))
+		return INT64_MIN;
+	return (int64_t)((uint64_t)read_int(r, column) - (uint64_t)r->shift);
+}
+
+/* A time that no event has. */
+static int64_t read_other_time(const struct row_reader *r, unsigned int column)
 {
 	return batch_get(r->b, column, r->row, INT64_MIN);
 }
@@ -361,9 +377,9 @@ static void read_host(struct row_reader *r, struct dims_host *h)
 	*h = (struct dims_host){
 		.cpus = read_int(r, HOST_CPUS),
 		.clock_offset = read_int(r, HOST_CLOCK_OFFSET),
-		.clock_at = read_time(r, HOST_CLOCK_AT),
+		.clock_at = read_other_time(r, HOST_CLOCK_AT),
 		.end_offset = read_int(r, HOST_END_OFFSET),
-		.end_at = read_time(r, HOST_END_AT),
+		.end_at = read_other_time(r, HOST_END_AT),
 		.name = read_bytes(r, HOST_NAME),
 		.boot = read_bytes(r, HOST_BOOT),
 		.kernel = read_bytes(r, HOST_KERNEL),
@@ -390,7 +406,7 @@ static void read_file(struct row_reader *r, struct dims_file *f)
 		.dev = read_int(r, FILE_DEV),
 		.type = read_int(r, FILE_TYPE),
 		.deleted = read_time(r, FILE_DELETED),
-		.birth = read_time(r, FILE_BIRTH),
+		.birth = read_other_time(r, FILE_BIRTH),
 		.family = read_int(r, FILE_FAMILY),
 		.proto = read_int(r, FILE_PROTO),
 		.since = read_time(r, FILE_SINCE),
@@ -607,7 +623,12 @@ int dims_apply(struct dims *d, const struct batch *b)
 		      "column 0 is the id");
 	for (r.row = 0; r.row < b->rows; r.row++) {
 		int64_t id = batch_get(b, 0, r.row, -1);
-		int e = id < 0 ? 0 : apply_row(&r, id);
+		uint64_t shift = 0;
+		int e;
+
+		map_get(&d->shifts, id_recording(id), &shift);
+		r.shift = (int64_t)shift;
+		e = id < 0 ? 0 : apply_row(&r, id);
 
 		if (e < 0)
 			return e;

@@ -24,6 +24,9 @@ void dims_unite(struct dims *d);
 /* Sets when a recording began, ns since the epoch, before its first row: of two rows about one process the later recording's
  * holds. */
 int dims_recording(struct dims *d, uint64_t recording, int64_t began) _must_check_;
+/* Sets what is taken from the times of a recording's rows, ns, before its first row; not from those by which they are
+ * identified. */
+int dims_shift(struct dims *d, uint64_t recording, int64_t shift) _must_check_;
 /* The id that stands for a host, control group or process; of threads and files for a task, or generation. */
 int64_t dims_same(const struct dims *d, enum table_id table, int64_t id);
 /* Identifies the machine of an id of a thread, file or control group: equal for ids of one recording, and for two recordings

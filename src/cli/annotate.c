@@ -291,7 +291,7 @@ static int annotate_open_trace(const char *path, struct store **ret, struct erro
 	int r = input_is_path(path, err);
 
 	if (r >= 0)
-		r = store_open(ret, &path, 1, err);
+		r = store_open_corrected(ret, &path, 1, err);
 	if (r < 0)
 		return r;
 	if (store_trace_count(*ret) != 1)

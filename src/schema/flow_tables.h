@@ -15,7 +15,9 @@
 	TABLE(DETAIL, detail, EVENTS, DETAIL_START, DETAIL_DUR, NO_COLUMN,   \
 	      "a piece of memory that an argument of a call pointed to")     \
 	TABLE(SIGNAL, signal, EVENTS, SIGNAL_AT, NO_COLUMN, NO_COLUMN,       \
-	      "a signal that a thread took, or that its process ignored")
+	      "a signal that a thread took, or that its process ignored")    \
+	TABLE(CLOCK, clock, MADE, CLOCK_SINCE, NO_COLUMN, CLOCK_UNTIL,       \
+	      "how far the clock of one recording is ahead of another's")
 
 #define SCHEMA_CHUNK(C)                                                                            \
 	C(CHUNK, chunk, START, start, TIME, "ns", "of the call, with thread_id: that of its row")  \
@@ -109,3 +111,19 @@
 	C(VERDICT, verdict, SECOND_CALL, second_call, BYTES, "", "the second, likewise")          \
 	C(VERDICT, verdict, SEEN, seen, BYTES, "", "a second observation: what replicas hold")    \
 	C(VERDICT, verdict, NOTE, note, BYTES, "", "what else may explain it")
+
+/* One row for each recording whose times are corrected. All of its times are less `ahead`: what is within it stays as it was. */
+#define SCHEMA_CLOCK(C)                                                                            \
+	C(CLOCK, clock, SINCE, since, TIME, "ns",                                                  \
+	  "when the first bytes passed that the bounds come from")                                 \
+	C(CLOCK, clock, UNTIL, until, TIME, "ns", "when the last did")                             \
+	C(CLOCK, clock, OF_HOST, of_host, BYTES, "", "its host")                                   \
+	C(CLOCK, clock, RECORDING, recording, UINT, "", "which recording: its key")                \
+	C(CLOCK, clock, AGAINST, against, BYTES, "", "the host whose clock it is measured by")     \
+	C(CLOCK, clock, AHEAD, ahead, DUR, "ns", "what is taken from every time of the recording") \
+	C(CLOCK, clock, BOUND, bound, DUR, "ns",                                                   \
+	  "how far a corrected time can be off, from since to until")                              \
+	C(CLOCK, clock, DRIFT_LOW, drift_low, INT, "ppb",                                          \
+	  "bounds of how fast it gains on the other; null: it was set or slewed on the way")       \
+	C(CLOCK, clock, DRIFT_HIGH, drift_high, INT, "ppb", "likewise")                            \
+	C(CLOCK, clock, PAIRS, pairs, INT, "", "sends and receives that the bounds come from")

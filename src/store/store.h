@@ -116,8 +116,24 @@ struct store;
  * others such a trace is left out and counts as damage.
  */
 int store_open(struct store **ret, const char *const *paths, size_t count, struct error *err);
+/*
+ * The same, with the times of recordings corrected by what their tables `clock` say: for callers that show or compare times,
+ * also of one trace, so that they are those of the same trace among others. Tables that come while the store is open are not
+ * looked at. What is written by store_reopen() is put back on the recording's own clock.
+ */
+int store_open_corrected(struct store **ret, const char *const *paths, size_t count,
+			 struct error *err);
 void store_free(struct store *s);
 DEFINE_CLEANUP(struct store *, store_free)
+
+/* What is taken from the times of a recording (schema/flow_tables.h, clock). */
+struct store_clock {
+	bool known;	      /* there is such a table, and it is applied */
+	int64_t ahead, bound; /* ns */
+};
+struct store_clock store_recording_clock(const struct store *s, size_t recording);
+/* Which of the recordings a file is of. */
+size_t store_trace_recording(const struct store *s, size_t trace);
 /*
  * Looks for blocks that were committed since; the number of new ones, or negative. They come behind those known, so that
  * a block keeps its number. If a file that is not being recorded was changed in place, blocks that are gone count as
@@ -148,6 +164,8 @@ bool store_is_growing(const struct store *s);
 bool store_fd_is_written(int fd);
 /* True if an open file begins as a trace does, whatever follows. */
 bool store_fd_is_trace(int fd);
+
+#define SUMMARY_WINDOW_NS 100000000ll /* of the rows of a summary */
 
 /* The number of the file that holds made tables aside (store/made/made.h), which is none of the traces. */
 #define TRACE_ASIDE 4096u
@@ -189,6 +207,8 @@ bool store_block_has_id(const struct store *s, size_t i, unsigned int column, in
  * once it is decoded, whether it can stand for the calls.
  */
 size_t store_summary_of(const struct store *s, size_t block);
+/* True where windows of sums of a block begin at whole windows of the clock by which its times are read. */
+bool store_block_on_grid(const struct store *s, size_t block);
 /* False if, by the headers, no call of a block of op moves bytes between two files: batch_seconds() would find none. */
 bool store_block_has_seconds(const struct store *s, size_t block);
 

@@ -102,7 +102,8 @@ static bool level_is_whole(const struct sums_ask *a, size_t block, size_t count)
 {
 	const struct store_block *b = store_block(a->store, block);
 
-	return a->summaries && !b->nulls[OP_RET] && !(a->long_rows && b->long_calls) &&
+	return a->summaries && (a->windowless || store_block_on_grid(a->store, block)) &&
+	       !b->nulls[OP_RET] && !(a->long_rows && b->long_calls) &&
 	       level_is_exact(a, b, count) && level_takes_all(a, block);
 }
 

@@ -20,6 +20,7 @@ struct sums_ask {
 	enum sums_range range;
 	int64_t from, to; /* INT64_MIN, INT64_MAX: open */
 	bool summaries;	  /* rows of summary will do */
+	bool windowless;  /* the windows of their rows are not read: they may begin anywhere */
 	/* And digests: rows of the part by time, and those of the part by file. Calls that stand in that twice come once there. */
 	bool times, files;
 	/*

@@ -12,8 +12,9 @@
 #include "batch/dims.h"
 #include "hist/sparse.h"
 #include "schema/vocab.h"
+#include "store/store.h"
 
-#define ROLLUP_WINDOW_NS 100000000ll /* of a summary's rows */
+#define ROLLUP_WINDOW_NS SUMMARY_WINDOW_NS /* of a summary's rows */
 
 /* What rows are grouped by: a set of these bits. */
 enum rollup_key {

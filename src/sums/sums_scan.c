@@ -81,6 +81,7 @@ static struct sums_ask scan_ask(const struct store *s, const struct scan_options
 		.from = f ? f->from : INT64_MIN,
 		.to = f ? f->to : INT64_MAX,
 		.summaries = !o->rows_only && !(o->keys & ROLLUP_CPU),
+		.windowless = !(o->keys & ROLLUP_WINDOW),
 		.times = !(o->keys & ROLLUP_FILE) && !o->file_alias && !o->seconds && !not_io,
 		.seconds = o->seconds,
 	};

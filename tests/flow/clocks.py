@@ -10,51 +10,13 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'common')]
+from hosts import LENGTH, ORIGIN, Host, line, messages  # noqa: E402
 from tap import Tap  # noqa: E402
 
 weir, mark = map(os.path.abspath, sys.argv[1:3])
 tap = Tap()
-ORIGIN = 1700000000 * 10**9
-LENGTH = 60 * 10**9
-
-
-def line(table, **fields):
-    return '\t'.join((table, *(f'{k}={v}' for k, v in fields.items()))) + '\n'
-
-
-class Host:
-    """A recording with one thread, whose clock shows clock(t) at the time t."""
-
-    def __init__(self, name, number, clock):
-        self.name, self.clock, self.rows = name, clock, []
-        other = 3 - number
-        self.head = (line('host', id=0, name=name, boot=f'boot-{name}') + line('process', id=0, pid=100 + number, host_id=0) +
-                     line('thread', id=0, task=0, tid=100 + number, tid_ns=100 + number, process_id=0, comm=name, pid_ns=1, net_ns=number) +
-                     line('file', id=0, inode=0, type='socket', family='AF_INET', proto=1 << 16 | 6, ino=50 + number,
-                          local=f'10.0.0.{number}:{4000 + number}', peer=f'10.0.0.{other}:{4000 + other}'))
-
-    def call(self, op, start, end, **fields):
-        a, b = self.clock(start), self.clock(end)
-        self.rows.append((b, line('op', start=a, dur=b - a, thread_id=0, tid=101, op=op, kind='syscall', **fields)))
-
-    def write(self, folder, *more):
-        path = os.path.join(folder, f'{self.name}.weir')
-        text = self.head + ''.join(row for _, row in sorted(self.rows)) + ''.join(more)
-        subprocess.run([mark, '-', path], input=text, text=True, check=True, timeout=60)
-        return path
-
-
-def messages(a, b, count, rng):
-    """From a to b, each a send and a receive, which end in order."""
-    free_a = free_b = ORIGIN + 10**6
-    for at in sorted(rng.randrange(10**7, LENGTH - 10**8) for _ in range(count)):
-        send = max(ORIGIN + at, free_a)
-        delay = 50_000 + int(min(rng.expovariate(1 / 2e6), 2e7))
-        end = max(send + delay, free_b + 2000)
-        a.call('sendto', send, send + 5000, file_id=0, bytes=100, ret=100)
-        b.call('recvfrom', end - 1000, end, file_id=0, bytes=100, ret=100)
-        free_a, free_b = send + 6000, end
 
 
 def run(name, clock, both_ways=True, count=1000, lost=None):
@@ -66,7 +28,7 @@ def run(name, clock, both_ways=True, count=1000, lost=None):
         messages(a, b, count, rng)
         if both_ways:
             messages(b, a, count, rng)
-        traces = [a.write(folder), b.write(folder, *([line('loss', start=lost, stop=lost + 1000, cause='ring_full', events=10)] if lost else []))]
+        traces = [a.write(mark, folder), b.write(mark, folder, *([line('loss', start=lost, stop=lost + 1000, cause='ring_full', events=10)] if lost else []))]
         r = subprocess.run([weir, 'flow', *traces, '--json'], capture_output=True, text=True, check=True, timeout=120)
         screen = subprocess.run([weir, 'flow', *traces], capture_output=True, text=True, check=True, timeout=120)
     document = json.loads(r.stdout)

@@ -374,7 +374,7 @@ static int diagnose_paths(const struct analysis_input *in, const char *const *pa
 	_cleanup_(store_freep) struct store *s = NULL;
 	_cleanup_(engine_freep) struct engine *e = NULL;
 	int64_t first, last;
-	int r = store_open(&s, paths, count, err);
+	int r = store_open_corrected(&s, paths, count, err);
 
 	if (r >= 0)
 		r = engine_open(&e, s, &(struct engine_options){.threads = in->threads}, err);

@@ -118,6 +118,12 @@ int flow_place_name(const struct flow_state *s, size_t place, struct buf *out)
 	return buf_append(out, base.data, base.len);
 }
 
+int64_t flow_clock_applied(const struct flow_state *s, size_t place)
+{
+	return store_recording_clock(s->run->store, place).ahead -
+	       store_recording_clock(s->run->store, 0).ahead;
+}
+
 size_t flow_hosts(const struct flow_state *s)
 {
 	size_t count = 0;
@@ -219,6 +225,7 @@ static int put_clocks(struct answer_list *t, const struct flow_state *s)
 
 	for (size_t i = 1; i < store_recording_count(s->run->store) && r >= 0; i++) {
 		const struct flow_clock *k = flow_clock(s->clocks, i);
+		double applied = (double)flow_clock_applied(s, i);
 		_cleanup_buf_ struct buf name = {0};
 
 		r = flow_place_name(s, i, &name);
@@ -229,7 +236,8 @@ static int put_clocks(struct answer_list *t, const struct flow_state *s)
 			answer_list_int(t, v->from);
 			answer_list_int(t, v->to);
 			for (int e = 0; e < 2; e++) {
-				answer_list_int(t, (int64_t)((v->low[e] + v->high[e]) / 2));
+				answer_list_int(t,
+						(int64_t)(applied + (v->low[e] + v->high[e]) / 2));
 				answer_list_int(t, (int64_t)((v->high[e] - v->low[e]) / 2));
 			}
 			answer_list_float(t, v->drift_low * 1e6);
@@ -288,7 +296,9 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 	if (r >= 0)
 		r = flow_pass_run(&f->state, in, run, err);
 	if (r >= 0 && o->keep)
-		r = flow_keep(run->store, &f->state, part, err);
+		r = store_recording_count(run->store) > 1
+			    ? flow_keep_clocks(&f->state, &f->clocks_kept, err)
+			    : flow_keep(run->store, &f->state, part, err);
 	if (r < 0)
 		return r;
 	v.s = &f->state;
@@ -382,7 +392,9 @@ static int flow_check(const void *options, struct error *err)
 
 static const struct option flow_option_table[] = {
 	{0, "keep", OPTION_FLAG, NULL,
-	 "store the edges in the trace, as table edge, for weir query and sql",
+	 "of one recording: store the edges in the trace, as table edge, for weir query and sql; "
+	 "of "
+	 "several: store their clocks, as table clock, by which every command then corrects times",
 	 offsetof(struct flow_options, keep)},
 	{0, "of", OPTION_STRING, "EXPR",
 	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
@@ -425,6 +437,9 @@ static const struct command_example flow_examples[] = {
 	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
 	 "keep what happened because of what in the trace, and ask"},
+	{"weir flow --keep n1.weir n2.weir && weir query 'by host every 1s | count()' "
+	 "n1.weir n2.weir",
+	 "put the clocks of two hosts right, and ask by time"},
 	{"weir flow --follow n1.weir n2.weir",
 	 "the same, again each second, while both are recorded"},
 	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",

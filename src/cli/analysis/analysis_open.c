@@ -194,7 +194,7 @@ static int analysis_open_run(struct analysis_view *v, unsigned int side, const c
 		t->store = t->part ? v->traces[i].store : NULL;
 	}
 	if (!t->part)
-		r = live_at_work(store_open(&t->store, paths, count, err));
+		r = live_at_work(store_open_corrected(&t->store, paths, count, err));
 	if (r >= 0 && v->opts->follow)
 		interrupt_wait_rows(v->it, t->store);
 	if (r >= 0 && v->analysis->order == ANALYSIS_ASKS)

@@ -91,6 +91,7 @@ static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t pl
 	const struct flow_clock_window *w = k->windows, *last = &k->windows[k->window_count - 1];
 	_cleanup_buf_ struct buf name = {0};
 	double half, offset;
+	bool corrected = store_recording_clock(f->v->runs[0].store, place).known;
 	int r = flow_place_name(f->s, place, &name);
 
 	if (r < 0)
@@ -98,7 +99,8 @@ static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t pl
 	if (!k->known)
 		return buf_printf(line, " %s not known (%s)%s", buf_str(&name),
 				  k->linked ? "bytes went one way only" : "nothing passed", end);
-	offset = flow_clock_offset(k, w->from + (last->to - w->from) / 2, &half);
+	offset = flow_clock_offset(k, w->from + (last->to - w->from) / 2, &half) +
+		 (double)flow_clock_applied(f->s, place);
 	r = buf_printf(line, " %s %+.*f s (+-%s)", buf_str(&name), half < 1e3 ? 6 : 5, offset / 1e9,
 		       format_dur((int64_t)half).s);
 	if (r >= 0 && k->window_count == 1 && (w->drift_low > 0 || w->drift_high < 0))
@@ -109,12 +111,15 @@ static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t pl
 			       k->window_count);
 	if (r >= 0 && k->contradicts)
 		r = buf_printf(line, ", NO CLOCK FITS");
+	if (r >= 0 && corrected)
+		r = buf_printf(line, " (corrected)");
 	return r < 0 ? r : buf_printf(line, "%s", end);
 }
 
 static int print_clocks(const struct flow_view *f)
 {
 	size_t places = store_recording_count(f->v->runs[0].store), left = 0;
+	size_t kept = ((const struct flow_result *)f->v->result->own)->clocks_kept;
 	_cleanup_buf_ struct buf line = {0}, lines = {0}, name = {0};
 	int r = flow_place_name(f->s, 0, &name);
 
@@ -131,6 +136,9 @@ static int print_clocks(const struct flow_view *f)
 		r = format_wrapped(&lines, buf_str(&line), 0, f->width);
 	if (r >= 0)
 		printf("%s", buf_str(&lines));
+	if (r >= 0 && kept)
+		printf("%zu clock%s stored: from now on their times are corrected\n", kept,
+		       plural(kept));
 	return r;
 }
 

@@ -537,7 +537,7 @@ int read_flags_open(const struct read_flags *f, int argc, char **argv, struct st
 	size_t count;
 	int r = read_flags_paths(f, argc, argv, &paths, &count, err);
 
-	return r < 0 ? r : store_open(ret, paths, count, err);
+	return r < 0 ? r : store_open_corrected(ret, paths, count, err);
 }
 
 static int parse_time(const char *option, const char *text, const struct read_flags *f,

@@ -110,6 +110,31 @@ static int print_range(const struct report *r)
 	return e < 0 ? e : page_line(&b);
 }
 
+/* Of several hosts, which times were corrected (weir flow --keep). */
+static int print_host_clocks(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	size_t hosts = dims_rows(r->dims, TABLE_HOST), corrected = 0;
+	int e = buf_printf(&b, "clocks:");
+
+	for (size_t i = 0; i < hosts && e >= 0; i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_HOST, i);
+		struct store_clock c = store_recording_clock(r->store, id_recording(id));
+		const struct dims_host *h = dims_host(r->dims, id);
+
+		e = buf_printf(&b, "%s ", i ? "," : "");
+		if (e >= 0)
+			e = format_path(&b, h->name.data, h->name.len, 16);
+		if (e >= 0 && c.known)
+			e = buf_printf(&b, " corrected by %+.6f s (+-%s)", -(double)c.ahead / 1e9,
+				       format_dur(c.bound).s);
+		else if (e >= 0)
+			e = buf_printf(&b, " as recorded");
+		corrected += c.known;
+	}
+	return e < 0 || (hosts < 2 && !corrected) ? MIN(e, 0) : page_line(&b);
+}
+
 static int print_origin(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -732,6 +757,8 @@ int report_screen(struct report *r)
 		e = page_verdict(r, &t);
 	if (e >= 0)
 		e = print_origin(r);
+	if (e >= 0)
+		e = print_host_clocks(r);
 	if (e < 0)
 		return e;
 	e = print_size(r, &t);

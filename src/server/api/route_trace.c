@@ -104,7 +104,9 @@ static void put_hosts(const struct server *s, struct js *j)
 	js_key(j, "hosts");
 	js_open(j, '[');
 	for (size_t i = 0; i < dims_rows(d, TABLE_HOST); i++) {
-		const struct dims_host *h = dims_host(d, dims_id_at(d, TABLE_HOST, i));
+		int64_t id = dims_id_at(d, TABLE_HOST, i);
+		const struct dims_host *h = dims_host(d, id);
+		struct store_clock clock = store_recording_clock(s->store, id_recording(id));
 
 		if (!h)
 			continue;
@@ -115,6 +117,10 @@ static void put_hosts(const struct server *s, struct js *j)
 		js_key_int(j, "cpus", h->cpus);
 		if (h->end_at != INT64_MIN) /* it ended in order */
 			js_key_int(j, "drift", h->end_offset - h->clock_offset);
+		if (clock.known) {
+			js_key_int(j, "ahead", clock.ahead);
+			js_key_int(j, "bound", clock.bound);
+		}
 		js_close(j, '}');
 	}
 	js_close(j, ']');

@@ -312,7 +312,7 @@ static int server_read(struct server *s, struct error *err)
 static int server_open_all(struct server *s, struct error *err)
 {
 	uint16_t port = s->opt.port ? s->opt.port : SERVER_PORT;
-	int r = store_open(&s->store, s->opt.paths, s->opt.path_count, err), fd;
+	int r = store_open_corrected(&s->store, s->opt.paths, s->opt.path_count, err), fd;
 
 	if (r >= 0)
 		r = annotations_new(&s->annotations, s->store, err);

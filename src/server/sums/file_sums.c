@@ -348,7 +348,7 @@ static int run_hists(struct question *q, const struct sums_filter *filter,
 
 	of_files.files = NULL;
 	of_files.file_count = 0;
-	p.ask.summaries = p.ask.seconds = true;
+	p.ask.summaries = p.ask.windowless = p.ask.seconds = true;
 	p.ask.of_files = numbers->count < FILES_NAMED_MAX;
 	if (p.ask.of_files)
 		r = sums_filter_name_files(&of_files, numbers->ids, numbers->count);

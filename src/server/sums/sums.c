@@ -477,6 +477,7 @@ int sums_job_begin(struct sums_job *j, struct question *q, const struct sums_fil
 	};
 	j->pass.ask.summaries =
 		!by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0);
+	j->pass.ask.windowless = !want->axis;
 	j->pass.ask.times = want->axis || want->keys || want->other_keys || want->slowest;
 	j->pass.ask.files = want->files || want->failures;
 	j->pass.ask.seconds = want->files;

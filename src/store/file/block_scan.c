@@ -10,6 +10,7 @@
 
 #include "store/file/recordings.h"
 #include "store/file/block_scan.h"
+#include "store/made/clocks.h"
 
 #define SEARCH_BYTES (1u << 20) /* looked through at a time */
 #define SEARCH_EFFORT \
@@ -240,6 +241,7 @@ struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t of
 		free(b);
 		return NULL;
 	}
+	clocks_shift_block(b, t->clock.ahead);
 	b->header = TAKE_PTR(c->header);
 	return b;
 }

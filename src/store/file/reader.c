@@ -2,6 +2,7 @@
 /* reader.c: traces opened and read as one. */
 #include "store/file/folders.h"
 #include "store/file/recordings.h"
+#include "store/made/clocks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@ struct store_cursor {
 	struct decoder *decoder;
 	struct block *block; /* that was decoded last */
 	uint64_t columns;    /* of it */
+	const struct batch *rows;
 };
 
 /* ---- blocks and damage ---- */
@@ -250,6 +252,21 @@ int store_open(struct store **ret, const char *const *paths, size_t count, struc
 	return 0;
 }
 
+int store_open_corrected(struct store **ret, const char *const *paths, size_t count,
+			 struct error *err)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	int r = store_open(&s, paths, count, err);
+
+	if (r < 0)
+		return r;
+	r = clocks_apply(s);
+	if (r < 0)
+		return error_errno(err, r, "cannot correct the times of %s", paths[0]);
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
 void reader_block_free(struct block *b)
 {
 	if (!b)
@@ -326,8 +343,9 @@ void store_unclosed(const struct store *s, struct store_unclosed *ret)
 		if (t->ended || scan_is_growing(t))
 			continue;
 		ret->traces++;
-		if (!ret->path || t->until < ret->until) {
-			ret->until = t->until;
+		if (!ret->path || t->until - t->clock.ahead < ret->until) {
+			ret->until = t->until == UNTIL_UNKNOWN ? UNTIL_UNKNOWN
+							       : t->until - t->clock.ahead;
 			ret->path = t->path;
 		}
 	}
@@ -369,6 +387,11 @@ size_t store_summary_of(const struct store *s, size_t block)
 			       !knows_seconds(s, b, pair)
 		       ? SIZE_MAX
 		       : pair;
+}
+
+bool store_block_on_grid(const struct store *s, size_t block)
+{
+	return reader_trace(s, store_block(s, block)->trace)->clock.ahead % SUMMARY_WINDOW_NS == 0;
 }
 
 bool store_block_has_seconds(const struct store *s, size_t block)
@@ -424,6 +447,39 @@ int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b)
 		reader_block_damaged(s, b, why);
 		return 0;
 	}
+	return r;
+}
+
+int reader_apply_again(struct store *s)
+{
+	struct dims *before = s->dims;
+	int r = dims_new(&s->dims);
+
+	assert(!atomic_load(&s->files_loaded));
+	if (r < 0) {
+		s->dims = before;
+		return r;
+	}
+	dims_free(before);
+	if (s->united)
+		dims_unite(s->dims);
+	for (size_t i = s->trace_count;
+	     i-- > 0 && r >= 0;) { /* the first file's beginning counts */
+		const struct trace *t = &s->traces[i];
+
+		r = dims_recording(s->dims, t->recording, t->created);
+		if (r >= 0)
+			r = dims_shift(s->dims, t->recording, t->clock.ahead);
+	}
+	pthread_mutex_lock(&s->files_lock);
+	for (size_t i = 0; i < store_block_count(s) && r >= 0; i++) {
+		struct block *b = reader_block(s, i);
+
+		if (b->pub.def->kind == TABLE_IS_DIMENSION && b->pub.table != TABLE_FILE &&
+		    !b->pub.damaged)
+			r = reader_apply_rows(s, s->decoder, b);
+	}
+	pthread_mutex_unlock(&s->files_lock);
 	return r;
 }
 
@@ -659,6 +715,11 @@ static bool cursor_replaces(const struct store_cursor *c, uint64_t columns)
 	return false;
 }
 
+static int64_t cursor_shift(const struct store_cursor *c, const struct block *b)
+{
+	return reader_trace(c->store, b->pub.trace)->clock.ahead;
+}
+
 /* Decodes a block that was verified with the result r. */
 static int decode_verified(struct store_cursor *c, struct block *b, int r, const char *why,
 			   uint64_t columns, const struct batch **ret, struct error *err)
@@ -674,9 +735,11 @@ static int decode_verified(struct store_cursor *c, struct block *b, int r, const
 		r = decode_columns(c->decoder, &src, columns, ret, &why);
 	if (r < 0)
 		return decode_failed(c, b, r, why, err);
+	clocks_shift(*ret, columns, cursor_shift(c, b));
 	if (c->store->united)
 		r = cursor_replace(c, *ret);
 	c->block = r < 0 ? NULL : b;
+	c->rows = *ret;
 	return decode_failed(c, b, r, why, err);
 }
 
@@ -710,20 +773,29 @@ int store_decode_digest(struct store_cursor *c, const struct store_digest *d,
 
 int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err)
 {
-	const struct batch *same = NULL;
+	const struct batch *rows = NULL;
 	const char *why = "";
+	bool again = false;
+	int64_t shift;
 	int r;
 
 	assert(c->block);
-	c->columns |= columns;
-	if (c->store->united && cursor_replaces(c, c->columns)) {
+	shift = cursor_shift(c, c->block);
+	if (c->store->united && cursor_replaces(c, c->columns | columns)) {
 		struct decode_source src = reader_source(c->store, c->block);
 
-		r = decode_columns(c->decoder, &src, c->columns, &same, &why);
+		r = decode_columns(c->decoder, &src, c->columns | columns, &rows, &why);
+		again = true;
 	} else {
+		/* predictions are made from times as the file has them */
+		clocks_shift(c->rows, c->columns, -shift);
 		r = decode_more(c->decoder, columns, &why);
+		rows = c->rows;
 	}
-	if (r >= 0 && same)
-		r = cursor_replace(c, same);
+	c->columns |= columns;
+	if (r >= 0)
+		clocks_shift(rows, c->columns, shift);
+	if (r >= 0 && again)
+		r = cursor_replace(c, rows);
 	return decode_failed(c, c->block, r, why, err);
 }

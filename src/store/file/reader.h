@@ -33,6 +33,7 @@ struct trace {
 	uint32_t recording;	      /* which of those that are read: composed into ids */
 	uint64_t recording_key, part; /* struct file_header */
 	int64_t created;
+	struct store_clock clock; /* taken from its times */
 	uint8_t mark[STORE_MARK_LEN];
 	struct names *names; /* the last */
 	uint64_t next;	     /* where the next block is expected */
@@ -154,6 +155,8 @@ void reader_trace_free(struct trace *t);
 void reader_damage(struct store *s, const struct store_damage *found, uint64_t seq, uint64_t offset,
 		   const char *why);
 void reader_block_free(struct block *b);
+/* Builds the dimension rows anew from the blocks that were found; those of files when somebody needs them. 0 or negative. */
+int reader_apply_again(struct store *s) _must_check_;
 /* The source of a block for a decoder. */
 struct decode_source reader_source(const struct store *s, const struct block *b);
 /* Takes the rows of a dimension block into dims; a damaged one is counted. 0 or negative. */

@@ -103,6 +103,21 @@ void store_trace_identity(const struct store *s, size_t trace, uint64_t *ret_key
 	*ret_part = t->part;
 }
 
+struct store_clock store_recording_clock(const struct store *s, size_t recording)
+{
+	for (size_t i = 0; i < s->trace_count; i++) {
+		if (s->traces[i].recording == recording)
+			return s->traces[i].clock;
+	}
+	return (struct store_clock){.known = false};
+}
+
+size_t store_trace_recording(const struct store *s, size_t trace)
+{
+	assert(trace < s->trace_count);
+	return s->traces[trace].recording;
+}
+
 size_t store_recording_count(const struct store *s)
 {
 	return s->recordings;

@@ -39,6 +39,7 @@ struct store_writer {
 	uint64_t reopened; /* where the file ended when it was opened again; 0: it was created */
 	struct making *making; /* the table that is made; NULL: none */
 	uint64_t made_heads;   /* as trace.heads */
+	int64_t ahead; /* what was taken from the times of the trace that was opened again */
 	struct encoder *encoder;
 	struct summarizer *summarizer;
 	struct batch *summary;

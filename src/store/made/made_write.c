@@ -9,6 +9,7 @@
 #include "store/file/block_scan.h"
 #include "store/file/fit.h"
 #include "store/file/writer.h"
+#include "store/made/clocks.h"
 
 struct making {
 	struct buf head; /* written with the first block of rows */
@@ -98,6 +99,7 @@ int store_reopen(struct store_writer **ret, const struct store *s, struct error 
 	w->last_index = t->last_index;
 	w->recorded = t->recorded;
 	w->made_heads = t->heads;
+	w->ahead = t->clock.ahead;
 	r = reopen_index(w, t);
 	/* removes the part of a block that an interrupted append left behind */
 	if (r >= 0 && t->size > t->next && ftruncate(w->fd, (off_t)t->next) < 0)
@@ -229,6 +231,7 @@ static int made_cut(struct store_writer *w, uint8_t flags)
 	bool alone = !m->rows->rows;
 	int r = 0;
 
+	clocks_shift(m->rows, ~0ull, -w->ahead);
 	if (!m->headed)
 		r = writer_stage_blob(w, BLOCK_MADE, alone ? flags : 0,
 				      (struct bytes){m->head.data, m->head.len});

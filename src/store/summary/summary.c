@@ -14,7 +14,6 @@
 #include "schema/vocab.h"
 #include "store/store.h"
 
-#define WINDOW_NS 100000000ll
 #define SLOTS	  (2 * BATCH_ROWS_MAX)
 #define SORT_MAX  24 /* up to here buckets are sorted by insertion, above they are counted */
 #define KEYS	  7
@@ -88,8 +87,8 @@ static int64_t summary_window_of(int64_t start, int64_t dur)
 
 	if (start == KEY_NULL || __builtin_add_overflow(start, dur, &end))
 		return KEY_NULL;
-	rest = end % WINDOW_NS;
-	return (int64_t)((uint64_t)end - (uint64_t)(rest < 0 ? rest + WINDOW_NS : rest));
+	rest = end % SUMMARY_WINDOW_NS;
+	return (int64_t)((uint64_t)end - (uint64_t)(rest < 0 ? rest + SUMMARY_WINDOW_NS : rest));
 }
 
 static uint32_t group_find(struct summarizer *s, const int64_t key[KEYS])

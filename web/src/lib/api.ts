@@ -53,8 +53,11 @@ export interface TraceInfo {
 	command: string;
 	/** A path with a scheme is the address of a store: its rows were fetched into a file when the server began. */
 	traces: { path: string; bytes: number }[];
-	/** `drift`: how far its wall clock went from the one of the trace until recording ended, ns. */
-	hosts: { name: string; kernel: string; machine: string; cpus: number; drift?: number }[];
+	/**
+	 * `drift`: how far its wall clock went from the one of the trace until recording ended, ns. `ahead`: what was taken from its times, which
+	 * can be off by `bound` then; missing where they are as recorded.
+	 */
+	hosts: { name: string; kernel: string; machine: string; cpus: number; drift?: number; ahead?: number; bound?: number }[];
 	ops: number;
 	/** Of each table that has some. */
 	rows: Record<string, number>;

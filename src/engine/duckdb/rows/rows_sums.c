@@ -97,6 +97,7 @@ static void rows_sums_ask(struct rows_shared *s)
 		.to = b->to,
 		.end = b->pin,
 		.summaries = true,
+		.windowless = !(s->sums >> SUMMARY_WINDOW & 1),
 		.seconds = b->each_file,
 		.exact = s->sums,
 		/* an address given to the call: summaries know those of sockets alone */

@@ -368,6 +368,7 @@ static int topk_files_walk(struct topk_files *b, const struct rows_bind *bind, s
 			.to = bind->to,
 			.end = bind->pin,
 			.summaries = true,
+			.windowless = !(reads >> OP_START & 1),
 			.files = !b->values,
 			.seconds = bind->each_file,
 			.exact = b->values ? 0 : 1ull << b->summary,

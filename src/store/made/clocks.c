@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/made/clocks.h"
+
+#include <errno.h>
+
+#define SHIFT_MAX (INT64_MAX / 8) /* ns; a crafted file may claim more, which is none */
+
+bool clocks_is_shifted(const struct table_def *t, unsigned int column)
+{
+	if (t->columns[column].type != COLUMN_TIME)
+		return false;
+	if (t == schema_table(TABLE_HOST))
+		return column != HOST_CLOCK_AT && column != HOST_END_AT;
+	return t != schema_table(TABLE_FILE) || column != FILE_BIRTH;
+}
+
+/* Wraps where a crafted time would overflow, so that it can be taken back. */
+static int64_t clocks_less(int64_t t, int64_t shift)
+{
+	return (int64_t)((uint64_t)t - (uint64_t)shift);
+}
+
+void clocks_shift(const struct batch *b, uint64_t columns, int64_t shift)
+{
+	for (unsigned int i = 0; i < b->def->column_count; i++) {
+		int64_t *val = b->columns[i].val;
+
+		if (!(columns >> i & 1) || !val || !clocks_is_shifted(b->def, i))
+			continue;
+		for (size_t row = 0; row < b->rows; row++) {
+			if (!batch_is_null(b, i, row))
+				val[row] = clocks_less(val[row], shift);
+		}
+	}
+}
+
+static void clocks_shift_range(int64_t *min, int64_t *max, int64_t shift)
+{
+	if (*min > *max)
+		return;
+	*min = clocks_less(*min, shift);
+	*max = clocks_less(*max, shift);
+	if (*min > *max) {
+		*min = INT64_MIN;
+		*max = INT64_MAX;
+	}
+}
+
+void clocks_shift_block(struct block *b, int64_t shift)
+{
+	const struct table_def *t = b->pub.def;
+
+	if (!shift)
+		return;
+	clocks_shift_range(&b->first, &b->last, shift);
+	for (unsigned int i = 0; i < t->column_count; i++) {
+		if (clocks_is_shifted(t, i))
+			clocks_shift_range(&b->stats[i], &b->stats[t->column_count + i], shift);
+	}
+}
+
+/* ---- what the traces say ---- */
+
+/* Of a recording that is in several files all are corrected by what one of them says. */
+static bool clocks_take_row(struct store *s, const struct batch *b, size_t row)
+{
+	int64_t ahead = batch_get(b, CLOCK_AHEAD, row, 0);
+	bool any = false;
+
+	if (ahead < -SHIFT_MAX || ahead > SHIFT_MAX || batch_is_null(b, CLOCK_RECORDING, row))
+		return false;
+	for (size_t i = 0; i < s->trace_count; i++) {
+		uint64_t key, part;
+
+		store_trace_identity(s, i, &key, &part);
+		if (key != (uint64_t)batch_get(b, CLOCK_RECORDING, row, 0))
+			continue;
+		s->traces[i].clock = (struct store_clock){
+			.known = true,
+			.ahead = ahead,
+			.bound = batch_get(b, CLOCK_BOUND, row, 0),
+		};
+		any = true;
+	}
+	return any;
+}
+
+/* 1 where a recording is corrected. */
+static int clocks_read(struct store *s)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	int r = store_cursor_new(&cursor, s), any = 0;
+
+	for (size_t i = 0; r >= 0 && i < store_block_count(s); i++) {
+		const struct store_block *b = store_block(s, i);
+		const struct batch *rows;
+
+		if (b->table != TABLE_CLOCK || !store_block_counts(b) || b->trace == TRACE_ASIDE)
+			continue;
+		r = store_decode(cursor, i, ~0ull, &rows, NULL);
+		if (r == -EBADMSG) /* counted as damage */
+			r = 0;
+		else if (r >= 0)
+			for (size_t row = 0; row < rows->rows; row++)
+				any |= clocks_take_row(s, rows, row);
+	}
+	return r < 0 ? r : any;
+}
+
+int clocks_apply(struct store *s)
+{
+	int r = clocks_read(s);
+
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		struct block *b = reader_block(s, i);
+
+		clocks_shift_block(b, reader_trace(s, b->pub.trace)->clock.ahead);
+	}
+	return reader_apply_again(s);
+}
