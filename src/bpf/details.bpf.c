@@ -414,15 +414,18 @@ int BPF_PROG(weir_signal_taken, int sig, struct kernel_siginfo *info)
 	return 0;
 }
 
-/* One that its process ignores is never delivered, nor is one that ends it: SIGKILL takes its place then. */
+/*
+ * One that its process ignores is never delivered, nor is one that ends it: SIGKILL takes its place then. What a process gets that is
+ * ending already, or has ended, the kernel drops as if it were ignored (prepare_signal()).
+ */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(weir_signal_sent, int sig, struct kernel_siginfo *info, struct task_struct *task,
 	     int group, int result)
 {
 	struct signal_struct *s = task->signal;
+	bool ends = s->flags & SIGNAL_GROUP_EXIT;
 
-	if (result == SIGNAL_IGNORED ||
-	    (!result && (s->flags & SIGNAL_GROUP_EXIT) && s->group_exit_code == sig))
-		signal_send(task, sig, (__u64)info, result == SIGNAL_IGNORED);
+	if (ends ? !result && s->group_exit_code == sig : result == SIGNAL_IGNORED)
+		signal_send(task, sig, (__u64)info, !ends);
 	return 0;
 }

@@ -242,6 +242,10 @@ void jaeger_operations_get(void *arg, struct http_request *r);
 void jaeger_operations_of_get(void *arg, struct http_request *r);
 void jaeger_traces_get(void *arg, struct http_request *r);
 void jaeger_trace_get(void *arg, struct http_request *r);
+void jaeger_dependencies_get(void *arg, struct http_request *r);
+void jaeger_services_v3_get(void *arg, struct http_request *r);
+void jaeger_operations_v3_get(void *arg, struct http_request *r);
+void jaeger_summaries_get(void *arg, struct http_request *r);
 
 /* ---- cache.c: bodies by question; any thread ---- */
 struct cache_entry {

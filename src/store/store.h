@@ -304,9 +304,10 @@ void store_damage(const struct store *s, struct store_damage *ret);
 /* "deleted", "moved", ...: what each bit is called, NULL past the last. */
 const char *store_file_change_word(size_t i, unsigned int *ret_what);
 struct store_file_changes {
-	size_t traces;	   /* to which any of it happened; 0: none */
-	unsigned int what; /* all that happened to any of them */
-	const char *path;  /* of the first */
+	size_t traces;		/* to which any of it happened; 0: none */
+	unsigned int what;	/* all that happened to any of them */
+	const char *path;	/* of the first; of one that has its name no more, where one is */
+	unsigned int path_what; /* that happened to this one */
 };
 /* Looks at the files now: two system calls for each trace. */
 void store_file_changes(const struct store *s, struct store_file_changes *ret);

@@ -14,7 +14,7 @@ export const PATIENCE_MS = 120000;
 
 export function skip(why) {
 	console.log(`1..0 # skip ${why}`);
-	process.exit(77);
+	process.exit(0);
 }
 
 const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);

@@ -236,6 +236,20 @@ def renamed():
         check('who listens hears it', '"what":["deleted"]' in heard.replace(' ', ''), heard[:300])
 
 
+def one_of_two():
+    """SQL names the file that it cannot open, and what became of that one."""
+    for name in ('g.trace', 'h.trace', 'i.trace'):
+        run('synth', '-q', '-o', name, '--rows', '1000')
+    with Serve(weir, 'g.trace', 'h.trace', 'i.trace', folder=folder) as s:
+        s.get('overview')  # all are open
+        os.truncate(path('g.trace'), os.path.getsize(path('g.trace')) - 64)
+        os.rename(path('h.trace'), path('h.moved'))
+        os.rename(path('h.moved'), path('i.trace'))
+        status, _, body = s.ask('sql', method='POST', body='SELECT count(*) AS n FROM op')
+        said = json.loads(body)['error']['message']
+        check('SQL names the trace that is not where it was, and what became of it', status == 409 and 'h.trace was moved since' in said, status, said)
+
+
 def followed():
     """Commands that follow a file say it too."""
     for q in ('select op', 'by op | count()') if has_engine else ():
@@ -258,6 +272,8 @@ def main():
     first_answer()
     changed_meanwhile()
     renamed()
+    if has_engine:
+        one_of_two()
     followed()
     return tap.end()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Calls with structures, for beside_strace.py.
 import array
+import ctypes
 import fcntl
 import os
 import resource
@@ -72,6 +73,8 @@ os.sysconf("SC_PHYS_PAGES")
 child = os.fork()
 if not child:
     os._exit(7)
+ctypes.CDLL(None).waitid(os.P_PID, child, None, os.WEXITED | os.WNOWAIT)
+os.kill(child, signal.SIGUSR1)  # dropped: it has ended
 os.waitpid(child, 0)
 child = os.fork()
 if not child:

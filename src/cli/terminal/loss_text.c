@@ -405,7 +405,8 @@ int loss_put_changes(struct buf *out, const struct loss *l)
 		more = ", and another file has its name";
 	if (r >= 0)
 		r = c->traces == 1 ? buf_printf(out, " was ")
-				   : buf_printf(out, " and %zu more traces were ", c->traces - 1);
+				   : buf_printf(out, " and %zu more trace%s were ", c->traces - 1,
+						c->traces == 2 ? "" : "s");
 	if (r >= 0 && cut)
 		r = buf_printf(out, "cut short%s", c->what & ~STORE_FILE_CUT ? " and " : "");
 	if (r >= 0 && c->what & ~STORE_FILE_CUT)

@@ -28,7 +28,7 @@ struct stored_ends {
 		int64_t at, id;
 	} *processes;
 	size_t count, next;
-	struct map threads; /* that have a line */
+	struct map threads; /* that have a chosen call */
 	bool chosen;	    /* only of these, and of their processes */
 };
 
@@ -103,8 +103,6 @@ static int stored_line(const struct stored_calls *c, struct beside_scan *beside,
 	if (start == INT64_MIN ? c->long_ones : c->long_done && dur > TRACE_HOLD_NS)
 		return 0;
 	r = beside_scan_find(beside, b, row, &found, err);
-	if (r >= 0 && c->ends->chosen)
-		r = map_set(&c->ends->threads, (uint64_t)batch_get(b, OP_THREAD_ID, row, -1), 1);
 	r = r < 0 ? r : trace_call(c->out, b, row, &found, store_dims(c->store));
 	if (r < 0 || start == INT64_MIN || c->long_ones)
 		return r;
@@ -138,6 +136,32 @@ static int stored_pass(const struct stored_calls *c, const struct expr *filter, 
 	}
 	return (int)n;
 }
+
+/* The threads of the chosen calls, whose signals are shown from the first on. */
+static int stored_choose(const struct stored_calls *c, struct error *err)
+{
+	const struct scan_request q = {.table = TABLE_OP,
+				       .columns = 1ull << OP_THREAD_ID,
+				       .from = c->choice->filter.from,
+				       .to = c->choice->filter.to,
+				       .filter = c->choice->expr};
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int r = 0;
+
+	if (!c->ends->chosen || beside_peek(&c->ends->signals, err) <= 0)
+		return 0;
+	r = engine_scan_new(&scan, c->store, &q, err);
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = map_set(&c->ends->threads,
+				    (uint64_t)batch_get(b, OP_THREAD_ID, rows[i], -1), 1);
+	}
+	return r < 0 ? r : (int)n;
+}
+
 /* Whether the lines need the thread. */
 static void stored_threads(const struct store *store, struct trace_out *t)
 {
@@ -168,6 +192,7 @@ static int trace_stored_lines(struct stored_calls *c, const struct read_flags *r
 	c->ends = &ends;
 	stored_threads(c->store, c->out);
 	r = stored_ends_new(&ends, c->store, c->choice, err);
+	r = r < 0 ? r : stored_choose(c, err);
 	c->long_ones = true;
 	r = r < 0 ? r : stored_pass(c, longer.expr, err);
 	c->long_ones = false;

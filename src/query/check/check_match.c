@@ -311,21 +311,43 @@ static int check_regex(struct query_checker *c, const struct node *n)
 			  "the regular expression: %s", (char *)message);
 }
 
-/* "*" followed by "/" is one folder at the beginning, and the name of a file begins with "/": -P takes it for any folder. */
-static bool check_first_folder(struct query_checker *c, const struct node *subject,
-			       const struct node *pattern)
+/* The name of a file, or its folder: it begins with "/". */
+static bool is_path(const struct node *subject, const struct expr *what)
 {
-	static const char *const paths[] = {"path", "path2", "hostpath", "exe", "file"};
-	bool path = false;
+	static const char *const columns[] = {"path", "exe"}; /* of the tables file and process */
 
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
-		path |= subject->kind == NODE_NAME && token_text_is(subject->text, paths[i]);
-	if (!path || pattern->text.len < 2 || memcmp(pattern->text.data, "*/", 2))
+	while (what->kind == EXPR_CALL &&
+	       (what->function == FUNCTION_DIR || what->function == FUNCTION_LOWER ||
+		what->function == FUNCTION_TEXT))
+		what = what->arg[0];
+	if (what->kind == EXPR_NAME)
+		return what->name == QNAME_PATH || what->name == QNAME_PATH2 ||
+		       what->name == QNAME_HOSTPATH || what->name == QNAME_EXE ||
+		       what->name == QNAME_FILE || what->name == QNAME_FILE2 ||
+		       what->name == QNAME_CGROUP_PATH;
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		if (subject->kind == NODE_NAME && token_text_is(subject->text, columns[i]))
+			return true;
+	}
+	return false;
+}
+
+/* "*x/" is one folder at the beginning, where a path has none: -P takes it for any folder. A socket's name may begin with "unix:". */
+static bool check_first_folder(struct query_checker *c, const struct node *subject,
+			       const struct expr *what, const struct node *pattern)
+{
+	struct bytes t = pattern->text;
+	const uint8_t *slash = t.len ? memchr(t.data, '/', t.len) : NULL;
+	size_t first = slash ? (size_t)(slash - t.data) : 0;
+	bool whole = first == 1;
+
+	if (!first || t.data[0] != '*' || t.data[1] == '*' || memchr(t.data, ':', first) ||
+	    !is_path(subject, what))
 		return true;
 	query_fail(c->s, pattern->pos, pattern->len,
-		   "* stays within a folder, and paths begin with /: write \"**%.*s\"",
-		   (int)MIN(pattern->text.len - 1, (size_t)64),
-		   (const char *)pattern->text.data + 1);
+		   "* stays within a folder, and paths begin with /: write \"**%s%.*s\"",
+		   whole ? "" : "/", (int)MIN(t.len - whole, (size_t)64),
+		   (const char *)t.data + whole);
 	return false;
 }
 
@@ -339,7 +361,7 @@ static struct expr *make_match(struct query_checker *c, const struct node *n, st
 
 	assert((size_t)n->kind < ARRAY_SIZE(kinds));
 	if (!check_pattern(c, pattern, n->kind) ||
-	    (n->kind == NODE_GLOB && !check_first_folder(c, n->first, pattern)) ||
+	    (n->kind == NODE_GLOB && !check_first_folder(c, n->first, what, pattern)) ||
 	    (n->kind == NODE_REGEX && check_regex(c, pattern) < 0))
 		return NULL;
 	e = expr_make_unary(c->s, kinds[n->kind], query_kind_of(QUERY_BOOL), n, what);

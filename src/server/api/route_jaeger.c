@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * route_jaeger.c: what Jaeger's page and Grafana's source of that name ask of Jaeger: services, their operations, traces.
- * Times in parameters are microseconds since the epoch, durations as Go writes them.
+ * route_jaeger.c: what Jaeger's page and Grafana's source of that name ask of Jaeger: services, their operations, traces, and which
+ * service calls which. The page asks for lists by /api/v3/ since 2.19 and by /api/ before; a single trace comes from /api/ in both.
+ * Times in parameters are microseconds since the epoch (RFC 3339 in v3), durations as Go writes them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +11,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/when.h"
 #include "exchange/span_out.h"
+#include "server/api/jaeger_sums.h"
 #include "server/http/js.h"
 #include "server/http/memory_budget.h"
 #include "server/internal.h"
@@ -27,6 +30,7 @@ struct jaeger {
 	size_t newest_cap;
 	int64_t first, last; /* of what is chosen */
 	struct spans_sink *sink;
+	struct jaeger_sums sums;
 };
 
 static void jaeger_free(struct jaeger *j)
@@ -34,6 +38,7 @@ static void jaeger_free(struct jaeger *j)
 	intern_free(&j->names);
 	free(j->newest);
 	spans_sink_free(j->sink);
+	jaeger_sums_free(&j->sums);
 }
 
 static int each(struct jaeger *j, spans_out_fn *take)
@@ -55,6 +60,14 @@ static int jaeger_take_name(struct jaeger *j, struct bytes name)
 	return name.data ? intern_add(&j->names, name.data, name.len, &i) : 0;
 }
 
+/* As Jaeger has it: "" where it is not known. */
+static const char *kind_word(int kind)
+{
+	const char *word = vocab_word("span_kind", kind);
+
+	return word ? word : "";
+}
+
 static int take_service(void *arg, const struct span_out *span)
 {
 	static const struct bytes none = {(const uint8_t *)SPANS_NO_SERVICE,
@@ -68,32 +81,62 @@ static int take_operation(void *arg, const struct span_out *span)
 	return jaeger_take_name(arg, span->name);
 }
 
-/* {"data": [...], "total": N, ...}; operations of the newer route are objects. */
-static int jaeger_put_names(struct jaeger *j, bool objects)
+/* Of each kind apart: the name behind a byte that is the kind and 1. */
+static int take_operation_kind(void *arg, const struct span_out *span)
+{
+	struct jaeger *j = arg;
+	const char *kind = http_param(j->q->request, "spanKind"), *own = kind_word(span->kind);
+	_cleanup_buf_ struct buf name = {0};
+	uint8_t first = (uint8_t)(span->kind + 1);
+	int r;
+
+	if (kind && *kind && strcmp(kind, own) != 0)
+		return 0;
+	r = buf_append(&name, &first, 1);
+	r = r < 0 ? r : buf_append(&name, span->name.data, span->name.len);
+	return r < 0 ? r : jaeger_take_name(j, (struct bytes){name.data, name.len});
+}
+
+/* The end of what /api/ answers: {"data": [...], "total": N, ...} */
+static int jaeger_put_end(struct js *out, size_t total)
+{
+	js_key_uint(out, "total", total);
+	js_key_int(out, "limit", 0);
+	js_key_int(out, "offset", 0);
+	js_key(out, "errors");
+	js_null(out);
+	js_close(out, '}');
+	return out->error;
+}
+
+static void put_names(const struct jaeger *j, bool kinds, struct js *out)
+{
+	js_open(out, '[');
+	for (uint32_t i = 0; i < j->names.count; i++) {
+		struct bytes name = intern_get(&j->names, i);
+
+		if (!kinds) {
+			js_bytes(out, name.data, name.len);
+			continue;
+		}
+		js_open(out, '{');
+		js_key_bytes(out, "name", (struct bytes){name.data + 1, name.len - 1});
+		js_key_string(out, "spanKind", kind_word(name.data[0] - 1));
+		js_close(out, '}');
+	}
+	js_close(out, ']');
+}
+
+/* `v3`: the member of v3's answer, NULL: as /api/ has it. */
+static int jaeger_put_names(struct jaeger *j, bool kinds, const char *v3)
 {
 	struct js out = {.to = &j->q->out};
 
 	js_open(&out, '{');
-	js_key(&out, "data");
-	js_open(&out, '[');
-	for (uint32_t i = 0; i < j->names.count; i++) {
-		struct bytes name = intern_get(&j->names, i);
-
-		if (objects) {
-			js_open(&out, '{');
-			js_key_bytes(&out, "name", name);
-			js_key_string(&out, "spanKind", "");
-			js_close(&out, '}');
-		} else {
-			js_bytes(&out, name.data, name.len);
-		}
-	}
-	js_close(&out, ']');
-	js_key_uint(&out, "total", j->names.count);
-	js_key_int(&out, "limit", 0);
-	js_key_int(&out, "offset", 0);
-	js_key(&out, "errors");
-	js_null(&out);
+	js_key(&out, v3 ? v3 : "data");
+	put_names(j, kinds, &out);
+	if (!v3)
+		return jaeger_put_end(&out, j->names.count);
 	js_close(&out, '}');
 	return out.error;
 }
@@ -120,32 +163,47 @@ static const char *some_text(const char *name)
 	return name && *name ? name : NULL;
 }
 
-static int answer_services(struct question *q)
+static int put_services(struct question *q, const char *v3)
 {
 	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
 	int r = each(&j, take_service);
 
-	return r < 0 ? r : jaeger_put_names(&j, false);
+	return r < 0 ? r : jaeger_put_names(&j, false, v3);
 }
 
-static int put_operations(struct question *q, const char *service, bool objects)
+static int answer_services(struct question *q)
+{
+	return put_services(q, NULL);
+}
+
+static int answer_services_v3(struct question *q)
+{
+	return put_services(q, "services");
+}
+
+static int put_operations(struct question *q, const char *service, bool kinds, const char *v3)
 {
 	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
 	int r;
 
 	j.opt.service = some_text(service);
-	r = each(&j, take_operation);
-	return r < 0 ? r : jaeger_put_names(&j, objects);
+	r = each(&j, kinds ? take_operation_kind : take_operation);
+	return r < 0 ? r : jaeger_put_names(&j, kinds, v3);
 }
 
 static int answer_operations(struct question *q)
 {
-	return put_operations(q, http_param(q->request, "service"), true);
+	return put_operations(q, http_param(q->request, "service"), true, NULL);
+}
+
+static int answer_operations_v3(struct question *q)
+{
+	return put_operations(q, http_param(q->request, "service"), true, "operations");
 }
 
 static int answer_operations_of(struct question *q)
 {
-	return put_operations(q, http_part(q->request, 0), false);
+	return put_operations(q, http_part(q->request, 0), false, NULL);
 }
 
 /* ---- traces ---- */
@@ -184,22 +242,47 @@ static int take_us(struct question *q, const char *name, int64_t *ret)
 	return r;
 }
 
-static int take_criteria(struct jaeger *j, int64_t *ret_limit)
+/* "2026-11-21T14:00:03.5Z" */
+static int take_when(struct question *q, const char *name, int64_t *ret)
+{
+	const char *text = some_text(http_param(q->request, name));
+
+	if (!text || when_parse(text, strlen(text), NULL, ret) >= 0)
+		return 0;
+	return question_error(q, -EINVAL, "%s=%.40s: a time like 2026-11-21T14:00:03Z is wanted",
+			      name, text);
+}
+
+/* What the two interfaces call the same. */
+struct criteria {
+	const char *service, *operation, *start, *end, *dur_min, *dur_max, *limit, *tags;
+	int (*take_time)(struct question *q, const char *name, int64_t *ret);
+};
+
+static const struct criteria criteria_v1 = {"service", "operation",   "start",
+					    "end",     "minDuration", "maxDuration",
+					    "limit",   "tags",	      take_us};
+static const struct criteria criteria_v3 = {
+	"query.serviceName",  "query.operationName", "query.startTimeMin",
+	"query.startTimeMax", "query.durationMin",   "query.durationMax",
+	"query.searchDepth",  "query.attributes",    take_when};
+
+static int take_criteria(struct jaeger *j, const struct criteria *c, int64_t *ret_limit)
 {
 	struct question *q = j->q;
-	const char *tags = http_param(q->request, "tags");
-	int r = take_us(q, "start", &j->opt.from);
+	const char *tags = http_param(q->request, c->tags);
+	int r = c->take_time(q, c->start, &j->opt.from);
 
-	j->opt.service = some_text(http_param(q->request, "service"));
-	j->opt.name = some_text(http_param(q->request, "operation"));
+	j->opt.service = some_text(http_param(q->request, c->service));
+	j->opt.name = some_text(http_param(q->request, c->operation));
 	if (r >= 0)
-		r = take_us(q, "end", &j->opt.to);
+		r = c->take_time(q, c->end, &j->opt.to);
 	if (r >= 0)
-		r = take_go_duration(q, "minDuration", &j->opt.dur_min);
+		r = take_go_duration(q, c->dur_min, &j->opt.dur_min);
 	if (r >= 0)
-		r = take_go_duration(q, "maxDuration", &j->opt.dur_max);
+		r = take_go_duration(q, c->dur_max, &j->opt.dur_max);
 	if (r >= 0)
-		r = question_number(q, "limit", 1, TRACES_MAX, TRACES_DEFAULT, ret_limit);
+		r = question_number(q, c->limit, 1, TRACES_MAX, TRACES_DEFAULT, ret_limit);
 	if (r >= 0 && ((tags && *tags && strcmp(tags, "{}") != 0) || http_param(q->request, "tag")))
 		return question_error(q, -EINVAL,
 				      "tags: searching by tags is not supported; leave them out");
@@ -252,10 +335,10 @@ static int keep_newest(struct jaeger *j, size_t limit)
 	return r;
 }
 
-static int choose_search(struct jaeger *j)
+static int choose_search(struct jaeger *j, const struct criteria *c)
 {
 	int64_t limit;
-	int r = take_criteria(j, &limit);
+	int r = take_criteria(j, c, &limit);
 
 	if (r >= 0)
 		r = each(j, take_trace);
@@ -319,7 +402,7 @@ static int answer_chosen(struct question *q, const char *id)
 {
 	_cleanup_(jaeger_free) struct jaeger j = {
 		.q = q, .opt = any(q), .first = INT64_MAX, .last = INT64_MIN};
-	int r = id ? choose_id(&j, id) : choose_search(&j);
+	int r = id ? choose_id(&j, id) : choose_search(&j, &criteria_v1);
 
 	if (r < 0)
 		return r;
@@ -350,6 +433,67 @@ static int answer_trace(struct question *q)
 	return answer_chosen(q, http_part(q->request, 0));
 }
 
+/* ---- sums ---- */
+
+static int take_known(void *arg, const struct span_out *span)
+{
+	struct jaeger *j = arg;
+
+	return question_stopped(j->q) ? -EINTR : jaeger_sums_know(&j->sums, span);
+}
+
+static int jaeger_take_line(void *arg, const struct span_out *span)
+{
+	struct jaeger *j = arg;
+
+	return question_stopped(j->q) ? -EINTR : jaeger_sums_line(&j->sums, span);
+}
+
+static int jaeger_take_call(void *arg, const struct span_out *span)
+{
+	struct jaeger *j = arg;
+
+	return question_stopped(j->q) ? -EINTR : jaeger_sums_call(&j->sums, span);
+}
+
+static int answer_summaries(struct question *q)
+{
+	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
+	struct js out = {.to = &q->out};
+	int r = choose_search(&j, &criteria_v3);
+
+	j.opt = any(q);
+	j.opt.traces = &j.names;
+	r = r < 0 ? r : each(&j, take_known);
+	r = r < 0 ? r : each(&j, jaeger_take_line);
+	if (r < 0)
+		return r;
+	jaeger_sums_put_lines(&j.sums, &j.names, &out);
+	return out.error;
+}
+
+/* Of the spans that were there in the `lookback` milliseconds before `endTs`. */
+static int answer_dependencies(struct question *q)
+{
+	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
+	const int64_t most = INT64_MAX / NSEC_PER_MSEC;
+	struct js out = {.to = &q->out};
+	int64_t end, lookback;
+	int r = question_number(q, "endTs", 0, most, most, &end);
+
+	r = r < 0 ? r : question_number(q, "lookback", 0, most, most, &lookback);
+	r = r < 0 ? r : each(&j, take_known); /* all: a parent may have begun before */
+	j.opt.to = end * NSEC_PER_MSEC;
+	j.opt.from = (end - lookback) * NSEC_PER_MSEC;
+	r = r < 0 ? r : each(&j, jaeger_take_call);
+	if (r < 0)
+		return r;
+	js_open(&out, '{');
+	js_key(&out, "data");
+	jaeger_sums_put_calls(&j.sums, &out);
+	return jaeger_put_end(&out, j.sums.pairs.count);
+}
+
 /* ---- routes ---- */
 
 void jaeger_services_get(void *arg, struct http_request *r)
@@ -375,4 +519,24 @@ void jaeger_trace_get(void *arg, struct http_request *r)
 void jaeger_traces_get(void *arg, struct http_request *r)
 {
 	question_run(arg, r, answer_traces);
+}
+
+void jaeger_services_v3_get(void *arg, struct http_request *r)
+{
+	question_run_light(arg, r, answer_services_v3);
+}
+
+void jaeger_operations_v3_get(void *arg, struct http_request *r)
+{
+	question_run_light(arg, r, answer_operations_v3);
+}
+
+void jaeger_summaries_get(void *arg, struct http_request *r)
+{
+	question_run(arg, r, answer_summaries);
+}
+
+void jaeger_dependencies_get(void *arg, struct http_request *r)
+{
+	question_run(arg, r, answer_dependencies);
 }

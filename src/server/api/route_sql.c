@@ -253,9 +253,9 @@ static int check_files(struct question *q)
 			      "SQL opens the trace by its name, and %.200s was %s since weir serve "
 			      "opened it: put the file back, or start weir serve again",
 			      c.path,
-			      c.what & STORE_FILE_REPLACED  ? "replaced by another file"
-			      : c.what & STORE_FILE_DELETED ? "deleted"
-							    : "moved");
+			      c.path_what & STORE_FILE_REPLACED	 ? "replaced by another file"
+			      : c.path_what & STORE_FILE_DELETED ? "deleted"
+								 : "moved");
 }
 
 /* With half of the room, so that two run at once; what cannot be done with that has all of it. */

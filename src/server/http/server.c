@@ -84,6 +84,12 @@ static const struct http_route routes[] = {
 	{"GET", "/api/traces", 0, jaeger_traces_get,
 	 "service operation limit start end minDuration maxDuration lookback tags tag traceID"},
 	{"GET", "/api/traces/{}", 0, jaeger_trace_get, "start end prettyPrint raw"},
+	{"GET", "/api/dependencies", 0, jaeger_dependencies_get, "endTs lookback"},
+	{"GET", "/api/v3/services", 0, jaeger_services_v3_get, ""},
+	{"GET", "/api/v3/operations", 0, jaeger_operations_v3_get, "service spanKind"},
+	{"GET", "/api/v3/trace-summaries", 0, jaeger_summaries_get,
+	 "query.serviceName query.operationName query.startTimeMin query.startTimeMax "
+	 "query.durationMin query.durationMax query.searchDepth query.attributes"},
 	{0},
 };
 

@@ -55,8 +55,11 @@ void store_file_changes(const struct store *s, struct store_file_changes *ret)
 
 		if (!what)
 			continue;
-		if (!ret->traces++)
+		if (!ret->traces++ ||
+		    (what & ~STORE_FILE_CUT && !(ret->path_what & ~STORE_FILE_CUT))) {
 			ret->path = s->traces[i].path;
+			ret->path_what = what;
+		}
 		ret->what |= what;
 	}
 }

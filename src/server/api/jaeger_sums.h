@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jaeger_sums.h: spans summed up as Jaeger's page lists them: a line for each trace, and which service calls which.
+ * Spans are given twice, so that children find their parents whatever comes first.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "exchange/span_out.h"
+#include "server/http/js.h"
+
+/* What is known of one trace. */
+struct trace_sum {
+	int64_t first, last; /* its first span begins, its last one ends */
+	uint64_t spans, errors, orphans;
+	int64_t root_start;
+	bool has_root, root_whole; /* the root has no parent, else one that is not there */
+	uint32_t root_service, root_name;
+};
+
+/* Spans of one service in a trace, or calls from one service to another. */
+struct service_pair {
+	uint32_t first, second; /* trace and service, or parent and child */
+	uint64_t count, errors;
+};
+
+struct jaeger_sums {
+	struct intern traces, texts; /* texts: services and names of roots */
+	struct map spans;	     /* hash of trace and span -> service in texts */
+	struct trace_sum *sums;	     /* by number in traces */
+	struct map pairs;	     /* first and second -> number in pair */
+	struct service_pair *pair;
+	size_t sums_cap, pair_cap;
+};
+void jaeger_sums_free(struct jaeger_sums *s);
+
+/* The first time: makes it known. 0 or -ENOMEM. */
+int jaeger_sums_know(struct jaeger_sums *s, const struct span_out *span);
+/* The second time: for a line of its trace. */
+int jaeger_sums_line(struct jaeger_sums *s, const struct span_out *span);
+/* The second time: counts it where its parent is of another service. */
+int jaeger_sums_call(struct jaeger_sums *s, const struct span_out *span);
+
+/* {"summaries": [...]}: the line of each of `traces`, in their order, as of api_v3's TraceSummary. */
+void jaeger_sums_put_lines(struct jaeger_sums *s, const struct intern *traces, struct js *out);
+/* [{"parent", "child", "callCount"}, ...] */
+void jaeger_sums_put_calls(const struct jaeger_sums *s, struct js *out);
