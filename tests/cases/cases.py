@@ -185,17 +185,19 @@ class Twin:
         if status:
             raise Failed(f'clean: exit status {status}', *said)
 
-    def record(self):
-        """Records the twin. A trace that lost calls is no evidence of anything: it is recorded again."""
+    def record(self, look):
+        """Records the twin: what look() says of its trace, a document. A trace that lost calls is no evidence of anything: it is
+        recorded again."""
         why = self.case.why_not(os.path.dirname(self.folder))
         if why:
             raise Skipped(why)
         for _ in range(TRIES):
             with disks('loop' in self.case.expect.get('needs', [])):
                 self.record_once()
-            lost = self.ask(self.trace, 'query', 'head 1')['loss']
+            document = look()
+            lost = document['loss']
             if not lost['events'] and not lost['damaged_blocks']:
-                return
+                return document
         raise Failed(f'{TRIES} recordings lost calls', json.dumps(lost))
 
     def ask(self, trace, command, *args):
@@ -215,15 +217,20 @@ class Twin:
         return bad
 
     def complaints_once(self):
-        self.record()
+        burst = BURSTS[zlib.crc32(self.name.encode()) % len(BURSTS)]
+        thinned = []
+
+        def look():
+            thinned[:] = [self.thinned(burst)] if self.thin and burst else []  # before diagnose adds its tables
+            return self.ask(self.trace, 'diagnose')
+
+        rows = self.record(look)['rows']
         expected = self.case.expect[self.twin]
         missing = {finding['rule'] for finding in expected} - rules_of(self.weir)
         if missing:
             raise Skipped(f'recorded; this weir has no rule {", ".join(sorted(missing))}')
         allowed = self.case.allowed(self.twin)
-        burst = BURSTS[zlib.crc32(self.name.encode()) % len(BURSTS)]
-        thinned = [self.thinned(burst)] if self.thin and burst else []  # before diagnose adds its tables
-        bad = judge(self.ask(self.trace, 'diagnose')['rows'], expected, allowed)
+        bad = judge(rows, expected, allowed)
         for what, trace in thinned if not bad else ():
             rows = [row for row in self.ask(trace, 'diagnose')['rows'] if row['sure'] == 'yes']
             wrong = [row for row in rows if not is_expected(row, expected, allowed, without='range')]
@@ -311,7 +318,7 @@ def verdict(twin):
 def exported(twin, folder):
     """Writes FOLDER/CASE.TWIN.weir and .json, the label."""
     try:
-        twin.record()
+        twin.record(lambda: twin.ask(twin.trace, 'query', 'head 1'))
     except Skipped as e:
         return None, e.args[0]
     except Failed as e:

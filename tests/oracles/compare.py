@@ -16,6 +16,7 @@ import argparse
 import errno
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -28,9 +29,11 @@ import traces
 
 # strace prints what these return or get differently from what the kernel tells a tracer.
 STRACE_SKIPS = {"rt_sigreturn", "restart_syscall"}
-# Another root or mount namespace: strace's paths are the host's.
+STRACE_OPTIONS = {"raw": ["-e", "raw=all"], "decoded": ["-v", "-xx", "-X", "raw", "-yy", "-s", "5000"]}
+TOGETHER = 16  # cases under one recorder, whose rows are in memory together
 # What is recorded beside calls for a case.
 WITH = {"mapped": "faults", "mapped_busy": "faults"}
+# Another root or mount namespace: strace's paths are the host's.
 OTHER_ROOT = {"chroot", "mounts", "overlay", "container"}
 
 
@@ -223,30 +226,55 @@ class Runner:
 
     # ---- strace ----
 
-    def strace(self, name):
-        if name in ("never", "compat", "reuse", "attached"):
-            return
-        self.strace_command(name, [self.workload, name], True)
+    def strace(self, names):
+        """Several cases under one recorder, as to load its programs takes longer than a case; once with raw arguments, once with
+        decoded ones, each time weir sees the very same calls."""
+        runs = []
+        for name in names:
+            for mode, options in STRACE_OPTIONS.items():
+                work = self.folder(name, "strace-" + mode)
+                words = ["strace", "-f", "-o", os.path.join(work, "strace"), *options, self.workload, name, os.path.join(work, "w")]
+                runs.append((name, mode, work, words))
+        script = "".join(f"(cd {shlex.quote(work)}; timeout --foreground 120 {shlex.join(words)} 2>errors; echo $? >status)\n"
+                         for _, _, work, words in runs)
+        root = self.folder(names[0], "together")
+        with open(os.path.join(root, "script"), "w") as f:
+            f.write(script)
+        status, text = self.record(root, ["sh", "script"], timeout=1200)
+        if status:
+            return self.result(f"the recording of {names[0]} to {names[-1]}", [(f"exit status {status}", text.splitlines()[-5:])])
+        whole, calls = traces.Trace(self.dump, os.path.join(root, "trace")), {}
+        self.result(f"the recording of {names[0]} to {names[-1]}", self.loss(whole), f"{len(whole.ops)} rows")
+        for _, _, work, _ in runs:
+            calls[work] = traces.read_strace(os.path.join(work, "strace"))
+        parts = whole.parts(b"workload", {work: next(iter(own)) for work, own in calls.items() if own})
+        for name, mode, work, _ in runs:
+            label = f"{name} ({mode})"
+            status, text = (read(os.path.join(work, what)) for what in ("status", "errors"))
+            if status == "77\n":
+                self.skip(label, why_skipped(text))
+            elif status != "0\n":
+                self.result(label, [(f"exit status {status}", text.splitlines()[-5:])])
+            elif work not in parts:
+                self.result(label, [("trace", ["the program does not begin"])])
+            else:
+                self.compare(label, name, mode, calls[work], parts[work])
 
-    def strace_command(self, name, command, own_folder=False):
-        """Once with raw arguments, once with decoded ones, each time weir sees the very same calls."""
-        for mode in ("raw", "decoded"):
+    def strace_command(self, name, command):
+        """A command once with raw arguments, once with decoded ones."""
+        for mode, options in STRACE_OPTIONS.items():
             label = f"{name} ({mode})"
             work = self.folder(re.sub(r"\W+", "-", name), "strace-" + mode)
             out = os.path.join(work, "strace")
-            options = ["-e", "raw=all"] if mode == "raw" else ["-v", "-xx", "-X", "raw", "-yy", "-s", "5000"]
-            folder = [os.path.join(work, "w")] if own_folder else []
             try:
-                status, text = self.record(work, ["strace", "-f", "-o", out, *options, *command, *folder])
+                status, text = self.record(work, ["strace", "-f", "-o", out, *options, *command])
             except subprocess.TimeoutExpired:
                 self.result(label, [("record", ["did not end in 120 s"])])
                 continue
-            if status == 77:
-                self.skip(label, why_skipped(text))
-            elif status:
+            if status:
                 self.result(label, [(f"exit status {status}", text.splitlines()[-5:])])
             else:
-                self.compare(label, name, mode, out, os.path.join(work, "trace"))
+                self.compare(label, name, mode, traces.read_strace(out), traces.Trace(self.dump, os.path.join(work, "trace")))
 
     def programs(self):
         for name, (needs, script) in PROGRAMS.items():
@@ -257,9 +285,7 @@ class Runner:
                 script = script.replace(word, large if self.large else small)
             self.strace_command(name, ["sh", "-c", script])
 
-    def compare(self, label, name, mode, strace_path, trace_path):
-        trace = traces.Trace(self.dump, trace_path)
-        calls = traces.read_strace(strace_path)
+    def compare(self, label, name, mode, calls, trace):
         problems, count = self.loss(trace), 0
         for tid, own in calls.items():
             rows = trace.by_tid.get(tid, [])
@@ -335,6 +361,11 @@ class Runner:
         self.result("counts and bytes", problems + self.loss(trace))
 
 
+def read(path):
+    with open(path, errors="replace") as f:
+        return f.read()
+
+
 def file_is(row, *ends):
     name = traces.text_of((row.get("file") or {}).get("path")) or b""
     return any(name.endswith(e) for e in ends)
@@ -405,8 +436,9 @@ def main():
             if not shutil.which("strace"):
                 print("1..0 # SKIP no strace here")
                 return 0
-            for name in runner.cases(options.args):
-                runner.strace(name)
+            names = [n for n in runner.cases(options.args) if n not in ("never", "compat", "reuse", "attached")]
+            for i in range(0, len(names), TOGETHER):
+                runner.strace(names[i:i + TOGETHER])
         elif options.what == "programs":
             runner.programs()
         elif options.what == "command":

@@ -79,9 +79,9 @@ class Disk:
 
     def close(self):
         if self.over:
-            run('umount', self.over)
+            disks.unmount(self.over)
         if self.mounted:
-            run('umount', self.root)
+            disks.unmount(self.root)
         run('losetup', '-d', self.loop)
         os.unlink(self.image)
 

@@ -73,7 +73,7 @@ def mounted(folder, fs, then):
             with open(os.path.join(target, 'data'), 'wb') as f:
                 f.write(os.urandom(PAGES * PAGE))
         finally:
-            subprocess.run(['umount', target], check=True)
+            disks.unmount(target)
     return None
 
 
@@ -89,7 +89,7 @@ def overlay(folder, target):
         try:
             return touched(folder, os.path.join(over, 'data'))[1]
         finally:
-            subprocess.run(['umount', over], check=True)
+            disks.unmount(over)
 
 
 def selections(folder):

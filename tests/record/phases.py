@@ -157,7 +157,7 @@ class Disk:
 
     def close(self):
         if self.device:
-            run('umount', self.mount)
+            disks.unmount(self.mount)
             run('losetup', '-d', self.device)
         self.device = None
 
