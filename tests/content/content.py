@@ -234,6 +234,14 @@ for i in range(20):
             moved_by(trace), trace.done.stderr.decode())
     page = subprocess.run([WEIR, 'report', '-i', trace.path], capture_output=True, check=True).stdout.decode()
     t.check('the report says so', re.search(r'^CONTENT .* handled .* lost .*pwrite64', page, re.M) is not None, page[:600])
+    beside = trace.rows('from loss | by cause, of_table | sum(events)')
+    calls = [r for r in beside if r['of_table'] is None]
+    content = [r for r in beside if r['of_table'] == 'chunk']
+    t.check('that is a loss of content, not of calls, and every byte of it has its cause', not calls and len(content) == 1 and
+            content[0]['cause'] == 'side_full' and content[0]['sum(events)'] > 0 and
+            all(r['outcome'] != 'absent' for r in trace.rows('from chunk | where op == pwrite64')), beside)
+    said = trace.done.stderr.decode() + page
+    t.check('the recorder names the remedy', 'lost 0 calls' in said and '--lossless, or a larger --ring' in said, said)
     with_ring = Trace(folder, '--content', '--ring', '64KiB', program=program(folder, """
 f = os.open('/dev/zero', os.O_RDONLY)
 for i in range(300000):
