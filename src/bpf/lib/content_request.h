@@ -47,11 +47,13 @@ static __always_inline int vector_copy(struct vector_copy *v, const struct vecto
 verified_alone int vector_save(struct wire_live *p, const struct vector_key *k)
 {
 	struct content_room *m;
+	struct vector_key key;
 	struct msg msg;
 	__u64 at, count;
 
 	if (!p || !k)
 		return 0;
+	key = *k; /* 6.1 takes keys from the stack */
 	at = p->memory.at;
 	count = p->memory.count;
 	if (p->memory_state == WIRE_MEMORY_MESSAGE) {
@@ -68,7 +70,7 @@ verified_alone int vector_save(struct wire_live *p, const struct vector_key *k)
 	m = count <= VECTOR_PARTS ? content_room() : NULL;
 	if (!m)
 		return 0;
-	p->memory_state = vector_copy((struct vector_copy *)m->piece, k, at, count);
+	p->memory_state = vector_copy((struct vector_copy *)m->piece, &key, at, count);
 	m->busy = 0;
 	return 0;
 }
