@@ -13,6 +13,9 @@
  * operation makes of it.
  */
 #include "bpf/lib/request.h"
+#ifdef URING_CONTENT
+#	include "bpf/lib/content_uring.h"
+#endif
 
 #define SETUP_SQPOLL	 (1u << 1)
 #define SETUP_SQE128	 (1u << 10)
@@ -38,20 +41,6 @@
 #define SEARCH_MAX	 (8 * 1024 * 1024) /* entries looked at over a recording, some 0.2 s */
 
 char LICENSE[] SEC("license") = "GPL";
-
-/* An entry of the submission queue, as include/uapi/linux/io_uring.h has it. */
-struct sqe {
-	__u8 opcode, flags;
-	__u16 ioprio;
-	__s32 fd;
-	__u64 off, addr;
-	__u32 len, op_flags;
-	__u64 user_data;
-	__u16 buf_index, personality;
-	__u32 file_index;
-	__u64 rest[2];
-};
-_Static_assert(sizeof(struct sqe) == 64, "struct io_uring_sqe");
 
 struct bpf_map;
 
@@ -164,6 +153,9 @@ static __always_inline void request_fill(struct wire_live *p, const struct sqe *
 	if (what & WIRE_REQUEST_POS)
 		p->pos = s->off;
 	p->size = sqe_size(s, op->size);
+#ifdef URING_CONTENT
+	memory_fill(p, s, op);
+#endif
 	p->flags = what & WIRE_REQUEST_MODE ? s->len : s->op_flags;
 	if ((what & WIRE_REQUEST_WORDS) || s->opcode >= WIRE_REQUEST_OPS - 1)
 		p->parts |= WIRE_REQUEST_FLAGS;
@@ -252,6 +244,9 @@ verified_alone int request_replaced(__u64 request)
 		request_record(p, &e, KIND_IO_URING);
 	if (p->shots)
 		shot_end(p);
+#ifdef URING_CONTENT
+	memory_forget(request);
+#endif
 	bpf_map_delete_elem(&requests, &request);
 	return 0;
 }
@@ -308,6 +303,9 @@ static __always_inline int request_begin(__u64 request, __u64 sqe, struct task_s
 	}
 	if (bpf_get_current_task_btf()->flags & PF_IO_WORKER)
 		request_issuer(p, issuer);
+#ifdef URING_CONTENT
+	memory_keep(p, request);
+#endif
 	p->start = bpf_ktime_get_ns();
 	request_add(p, request);
 	scratch_put(room);
@@ -433,7 +431,7 @@ static __always_inline int request_ended(struct wire_live *p, struct request_end
 		if (!room)
 			return 0;
 		p = (struct wire_live *)room->data;
-		if (unstarted_fill(p, e))
+		if (unstarted_fill(p, e) && request_end_fill(p, e))
 			request_send(p, e);
 		scratch_put(room);
 		return 0;
@@ -442,13 +440,21 @@ static __always_inline int request_ended(struct wire_live *p, struct request_end
 		p->status |= STATUS_SHOT;
 		__sync_fetch_and_add(&counts()->shots, 1);
 	}
-	request_send(p, e);
+	if (request_end_fill(p, e)) {
+#ifdef URING_CONTENT
+		memory_take(p, e);
+#endif
+		request_send(p, e);
+	}
 	if (more) {
 		p->start = e->now;
 		return 0;
 	}
 	if (unlikely(p->shots))
 		shot_end(p);
+#ifdef URING_CONTENT
+	memory_forget(e->request);
+#endif
 	bpf_map_delete_elem(&requests, &e->request);
 	__sync_fetch_and_add(&counts()->ended, 1);
 	return 0;

@@ -145,9 +145,34 @@ struct wire_request {
 	__u8 kind;    /* enum call_kind */
 	__u8 opcode;  /* of the interface; WIRE_REQUEST_EVENT */
 	__u8 parts;   /* enum wire_request_part */
-	__u8 pad[5];
+	__u8 memory; /* enum wire_memory_state: why records of content do not have all of its bytes */
+	__u8 pad[4];
+	__u64 hashed; /* bytes of which records of content say what became of them; they came before */
 };
-_Static_assert(sizeof(struct wire_request) == 104, "struct wire_request");
+_Static_assert(sizeof(struct wire_request) == 112, "struct wire_request");
+
+/* What is known of where the bytes are that a request moves (record --content). */
+enum wire_memory_state {
+	WIRE_MEMORY_UNSEEN, /* nothing */
+	WIRE_MEMORY_BUFFER, /* `at` is the first byte */
+	WIRE_MEMORY_VECTOR, /* `at` is a struct iovec[], */
+	WIRE_MEMORY_MESSAGE, /* or a struct msghdr, which the program may change once the request is submitted */
+	WIRE_MEMORY_SAVED, /* a copy of the vector was made */
+	/* The bytes are not read, as */
+	WIRE_MEMORY_LONG, /* the vector has too many parts for a copy, or there is no room for one */
+	WIRE_MEMORY_CHOSEN,  /* the kernel chose one of the buffers that the program provided */
+	WIRE_MEMORY_FOREIGN, /* the request ended where the program's memory is not to be seen */
+	WIRE_MEMORY_TAKEN,   /* They were read: what no record has found no room in the ring. */
+};
+
+struct wire_memory {
+	__u64 at, count; /* count: of the elements of a vector */
+	__u64 mm;	 /* the kernel's description of the memory */
+	__u64 sample;	 /* inode number of the file; 0: not known */
+	__u64 tcp;	 /* the file where it is a socket of TCP, else 0, */
+	__u32 in, out;	 /* and its sequence numbers when the request was submitted */
+	__u64 hashed;	 /* as in struct wire_request */
+};
 
 /* One that has not ended, in the map of requests. */
 struct wire_live {
@@ -161,11 +186,13 @@ struct wire_live {
 	__u32 flags, status;
 	__u8 opcode;
 	__u8 sqe_flags;
-	__u8 parts; /* enum wire_request_part */
-	__u8 shots; /* it completes several times */
-	__s32 tgid; /* of libaio: the process that submitted it */
+	__u8 parts;	    /* enum wire_request_part */
+	__u8 shots;	    /* it completes several times */
+	__s32 tgid;	    /* of libaio: the process that submitted it */
+	__u32 memory_state; /* enum wire_memory_state */
+	struct wire_memory memory;
 };
-_Static_assert(sizeof(struct wire_live) == 88, "struct wire_live");
+_Static_assert(sizeof(struct wire_live) == 152, "struct wire_live");
 
 enum wire_request_part {
 	WIRE_REQUEST_FLAGS = 1 << 0, /* flags is there */
@@ -193,6 +220,7 @@ enum wire_request_what {
 	WIRE_REQUEST_MODE = 1 << 11,	/* flags of the call stand where others have a length */
 	WIRE_REQUEST_SPLICE = 1 << 12,	/* from one file to another */
 	WIRE_REQUEST_APPENDS = 1 << 9,	/* writes at the end under O_APPEND */
+	WIRE_REQUEST_OUT = 1 << 13,	/* from the program to the file */
 };
 
 enum wire_request_size {

@@ -21,6 +21,9 @@ enum wire_content_flag {
 	WIRE_CONTENT_JOINED =
 		1 << 4, /* `joined` is there: all of the call's bytes lie in one piece */
 	WIRE_CONTENT_MORE = 1 << 5, /* the next record of this form goes on */
+	WIRE_CONTENT_REQUEST =
+		1
+		<< 6, /* of a request of io_uring or libaio: `nr` is its kind << 8 | opcode, `call` is 0 */
 };
 
 enum wire_content_outcome {

@@ -7,83 +7,16 @@
  */
 #pragma once
 
+#include "bpf/lib/aio_map.h"
 #include "bpf/lib/call.h"
 #include "bpf/lib/request_record.h"
 #include "bpf/lib/vector.h"
-
-#define AIO_BATCH    65536 /* requests of a call that are looked at: as many as there may be at once */
-#define AIO_CONTEXTS 1024 /* of a process */
 
 /* Set before loading, by IOCB_CMD_*. */
 const volatile struct wire_request_op aio_ops[WIRE_AIO_OPS];
 
 /* Read by the recorder. */
 struct wire_requests aio_counts;
-
-/* struct iocb of include/uapi/linux/aio_abi.h, little-endian. */
-struct iocb {
-	__u64 data;
-	__u32 key, rw_flags;
-	__u16 opcode;
-	__s16 priority;
-	__u32 fd;
-	__u64 buf, bytes;
-	__s64 offset;
-	__u64 reserved;
-	__u32 flags, event_fd;
-};
-_Static_assert(sizeof(struct iocb) == 64, "struct iocb");
-
-/* struct io_event */
-struct aio_event {
-	__u64 data, obj;
-	__s64 res, res2;
-};
-
-struct aio_key {
-	__u64 context, iocb;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, REQUESTS_MAX);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct aio_key);
-	__type(value, struct wire_live);
-} aio_requests SEC(".maps");
-
-struct context_search {
-	__u64 table, id, found;
-};
-
-static long context_step(__u32 i, struct context_search *s)
-{
-	__u64 context = kread_ptr(s->table + bpf_core_field_offset(struct kioctx_table, table) +
-				  8 * (__u64)i);
-
-	if (!context || kread(struct kioctx, context, user_id) != s->id)
-		return 0;
-	s->found = context;
-	return 1;
-}
-
-/* The context that has a number in the current process; 0: none. */
-verified_alone __u64 aio_context(__u64 id)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct mm_struct *mm = tread(struct task_struct, task, mm);
-	struct context_search s = {.id = id};
-	__u32 count;
-
-	if (!mm)
-		return 0;
-	s.table = knum(struct mm_struct___aio, mm, ioctx_table);
-	if (!s.table)
-		return 0;
-	count = kread(struct kioctx_table, s.table, nr);
-	bpf_loop(count < AIO_CONTEXTS ? count : AIO_CONTEXTS, context_step, &s, 0);
-	return s.found;
-}
 
 static __always_inline const volatile struct wire_request_op *aio_op_of(__u32 opcode)
 {
@@ -166,10 +99,19 @@ verified_alone int aio_describe(struct wire_live *p, __u64 at)
 	p->fd2 = -1;
 	p->opcode = cb.opcode;
 	p->flags = cb.rw_flags;
-	if (op->size == WIRE_REQUEST_LEN)
+	p->memory.at = cb.buf;
+	p->memory.count = cb.bytes;
+	p->memory.mm = (__u64)tread(struct task_struct, bpf_get_current_task_btf(), mm);
+	p->memory.hashed = 0;
+	p->memory_state = WIRE_MEMORY_UNSEEN;
+	if (op->size == WIRE_REQUEST_LEN) {
 		p->size = cb.bytes;
-	if (op->size == WIRE_REQUEST_VECTOR && !is_compat(bpf_get_current_task_btf()))
+		p->memory_state = WIRE_MEMORY_BUFFER;
+	}
+	if (op->size == WIRE_REQUEST_VECTOR && !is_compat(bpf_get_current_task_btf())) {
 		p->size = vector_sum(cb.buf, cb.bytes);
+		p->memory_state = WIRE_MEMORY_VECTOR;
+	}
 	return 1;
 }
 
@@ -182,6 +124,8 @@ static __always_inline void aio_file(struct wire_live *p, struct thread_state *t
 		return;
 	l = file_of(ts, file, p->fd);
 	p->file = l->key;
+	if (content)
+		p->memory.sample = kread(struct inode, kread(struct file, file, f_inode), i_ino);
 	if (!(l->kind & FILE_SEEKABLE))
 		p->pos = WIRE_NONE;
 	/* At which end of the file the kernel writes nobody knows until then. */
@@ -222,7 +166,7 @@ static long submit_step(__u32 i, struct aio_call *c)
 	p->tid = c->ts->tid;
 	p->tgid = room->tgid;
 	aio_file(p, c->ts);
-	p->start = room->now;
+	p->start = bpf_ktime_get_ns(); /* no two of a thread have the same */
 	r = bpf_map_update_elem(&aio_requests, &k, p, BPF_NOEXIST);
 	__sync_fetch_and_add(&aio_counts.submitted, 1);
 	if (r == -EEXIST) {
@@ -332,6 +276,10 @@ verified_alone int aio_exit(struct thread_state *ts, struct wire_plan *p, __s64 
 	}
 	if (ret <= 0 || !aio_begin(&c, ts->call.args[0], ts->call.args[3]))
 		return 0;
+	if (content && ts->content.fetched) {
+		aio_room(&c)->now = ts->content.fetched;
+		ts->content.fetched = 0;
+	}
 	bpf_loop(ret < AIO_BATCH ? ret : AIO_BATCH, reap_step, &c, 0);
 	if (ret > AIO_BATCH)
 		__sync_fetch_and_add(&this_cpu()->unread, ret - AIO_BATCH);

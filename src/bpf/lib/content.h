@@ -19,8 +19,8 @@
 #define ROOM_PAYLOAD (sizeof(struct wire_content) + CONTENT_PIECE)
 
 /* Set before loading. */
-const volatile struct wire_content_how content_how;
-const volatile __u64 content_keys[CONTENT_WORDS];
+const volatile struct wire_content_how content_how SEC(".rodata.content") = {};
+const volatile __u64 content_keys[CONTENT_WORDS] SEC(".rodata.content") = {};
 
 /* The bytes of a call that is looked at. */
 struct content_room {
@@ -35,9 +35,11 @@ struct content_room {
 	__u64 from, to; /* bounds of the call's bytes within the piece */
 	__s64 pos;	/* of the first of the call's bytes */
 	__u64 total;	/* of the call */
+	__u64 sent;	/* bytes of which records say what became of them */
 	__u64 hash;
 	__u32 skip, payload;  /* the piece is left out; the bytes themselves are sent */
 	__u32 counts, stream; /* no other walk says what became of the bytes */
+	__u32 saved, pad;     /* the vector is a copy of the program's */
 	__u64 sample;	      /* what tells pieces of one file or stream from those of another */
 	struct wire_content c;
 	__u64 hashes[WIRE_CONTENT_PIECES];
@@ -167,6 +169,8 @@ verified_alone int content_send(struct content_room *m, bool more)
 		if (len <= ROOM_CONTENT)
 			bpf_probe_read_kernel(to, len, &m->c);
 		ring_commit(&p);
+		if (m->c.flags & WIRE_CONTENT_COUNTS)
+			m->sent += m->c.bytes;
 	}
 	m->c.bytes = 0;
 	m->c.pieces = 0;
@@ -307,7 +311,8 @@ static __always_inline int content_copy(struct content_room *m)
 	if (!m->left) {
 		struct iov e;
 
-		if (!m->parts || bpf_probe_read_user(&e, sizeof(e), (void *)m->vector))
+		if (!m->parts || (m->saved ? bpf_probe_read_kernel(&e, sizeof(e), (void *)m->vector)
+					   : bpf_probe_read_user(&e, sizeof(e), (void *)m->vector)))
 			return 1;
 		m->vector += sizeof(e);
 		m->parts--;
@@ -341,7 +346,8 @@ struct content_ctx {
 
 static long content_step(__u32 i, struct content_ctx *ctx)
 {
-	if (lossless)
+	/* the kernel may hold a lock as a request ends */
+	if (lossless && !(ctx->m->c.flags & WIRE_CONTENT_REQUEST))
 		hold(bpf_ktime_get_ns());
 	return content_copy(ctx->m);
 }

@@ -128,8 +128,8 @@ static __always_inline void end_descriptor(struct thread_state *ts, struct wire_
 	e->kind |= l->kind & FILE_WANTED;
 }
 
-/* Sends a request that has ended; what is known of the end but its file and position is there. */
-verified_alone int request_send(struct wire_live *p, struct request_end *e)
+/* Completes what is known of the end of a request by its file and position. 0: it is left out. */
+verified_alone int request_end_fill(struct wire_live *p, struct request_end *e)
 {
 	struct thread_state *ts;
 	__u32 what;
@@ -152,5 +152,11 @@ verified_alone int request_send(struct wire_live *p, struct request_end *e)
 	/* A place among the fixed files is no descriptor. */
 	if (ts && e->ret >= 0 && (what & WIRE_REQUEST_RETURNS) && !(p->parts & WIRE_REQUEST_SLOT))
 		end_descriptor(ts, p, e);
-	return request_record(p, e, KIND_IO_URING);
+	return 1;
+}
+
+/* Sends a request that has ended. */
+verified_alone int request_send(struct wire_live *p, struct request_end *e)
+{
+	return p && e ? request_record(p, e, KIND_IO_URING) : 0;
 }

@@ -61,3 +61,17 @@ struct mm_struct___aio {
 };
 
 #pragma clang attribute pop
+
+/* An entry of the submission queue, as include/uapi/linux/io_uring.h has it. */
+struct sqe {
+	__u8 opcode, flags;
+	__u16 ioprio;
+	__s32 fd;
+	__u64 off, addr;
+	__u32 len, op_flags;
+	__u64 user_data;
+	__u16 buf_index, personality;
+	__u32 file_index;
+	__u64 rest[2];
+};
+_Static_assert(sizeof(struct sqe) == 64, "struct io_uring_sqe");

@@ -92,7 +92,9 @@ static __always_inline int request_record(struct wire_live *p, struct request_en
 	r->kind = kind;
 	r->opcode = p->opcode;
 	r->parts = p->parts;
+	r->memory = p->memory_state;
 	__builtin_memset(r->pad, 0, sizeof(r->pad));
+	r->hashed = p->memory.hashed;
 	ring_commit(&at);
 	return 0;
 }

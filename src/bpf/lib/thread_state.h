@@ -140,6 +140,7 @@ struct thread_content {
 	__u64 end;     /* of the call, as that object took it; 0: it did not look */
 	__u32 in, out; /* of TCP at the call's beginning: the sequence numbers of what comes next */
 	__u32 tcp, pad;
+	__u64 fetched; /* when it fetched results of libaio, as that object took it; else 0 */
 };
 
 struct thread_state {

@@ -14,6 +14,8 @@
 
 /* Tells the object of content, before it is loaded, what to record of which calls. 0. */
 int content_prepare(struct bpf_object *bpf, const struct ebpf_options *opt);
+/* The same of any object that reads content: which form it has. */
+int content_prepare_how(struct bpf_object *bpf, const struct ebpf_options *opt);
 /*
  * Finds out where the kernel has its tables of pages, by a file of which the content is known. Where that fails what calls move
  * within the kernel is absent. Before recording begins, as root.
@@ -29,13 +31,15 @@ int decode_content(struct decode *d, const struct wire_content *w, struct batch_
 /* A call has come that moved so many bytes: adds a row for those of which nothing came. file: its key, -1: none. */
 int decode_content_rest(struct decode *d, const struct wire_op *w, int64_t file, uint64_t moved,
 			struct batch_set *out);
-/* Adds a row for bytes that something other than a call moved, which weir does not see. */
+/* Adds a row for bytes that something other than a call moved, of which no record came. */
 struct content_unseen {
 	uint64_t start, end; /* of the monotonic clock; start 0: not known */
 	uint64_t file;	     /* file number; 0: none */
 	int64_t pos;	     /* WIRE_NONE */
 	uint64_t bytes;
 	uint32_t thread, op;
+	uint64_t done; /* bytes before them */
+	bool lost;     /* there was no room for records */
 };
 int decode_content_unseen(struct decode *d, const struct content_unseen *u, struct batch_set *out);
 

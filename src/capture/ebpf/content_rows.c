@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "capture/ebpf/request.h"
 #include "capture/ebpf/running.h"
 #include "schema/content_hash.h"
 #include "schema/ops.h"
@@ -35,6 +36,11 @@ struct contents {
 	uint64_t zeros[CONTENT_WORDS + 1]; /* what the first words add to a hash where they are 0 */
 	struct cuts *cuts;		   /* where payload is cut; NULL: it is kept */
 	struct content_thread *threads;	   /* by version */
+	struct content_request {
+		uint64_t start;
+		uint32_t thread;
+		struct content_thread is;
+	} request; /* whose records came last: they come together */
 	size_t count, cap;
 };
 
@@ -81,44 +87,49 @@ static struct wire_content_plan content_plan(uint32_t code)
 	return (struct wire_content_plan){0};
 }
 
-static struct content_bpf__rodata *content_rodata(const struct bpf_object *bpf)
+/* A section of the object's own, as its programs begin with it; NULL: there is none. */
+static void *content_section(const struct bpf_object *bpf, const char *name, size_t least)
 {
-	struct bpf_map *map;
-	size_t size;
+	struct bpf_map *map = object_section(bpf, name);
+	size_t size = 0;
+	void *at = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
 
-	bpf_object__for_each_map(map, bpf)
-	{
-		const char *name = bpf_map__name(map);
-		const char *end = strstr(name, ".rodata");
+	assert(!at || size >= least);
+	return at;
+}
 
-		if (bpf_map__is_internal(map) && end && !strcmp(end, ".rodata")) {
-			const void *at = bpf_map__initial_value(map, &size);
+int content_prepare_how(struct bpf_object *bpf, const struct ebpf_options *opt)
+{
+	struct content_bpf__rodata_content *how =
+		content_section(bpf, ".rodata.content", sizeof(*how));
+	struct bpf_map *rooms = bpf_object__find_map_by_name(bpf, "content_rooms");
+	int cpus = libbpf_num_possible_cpus();
 
-			assert(at && size > offsetof(struct content_bpf__rodata, content_plans));
-			return (struct content_bpf__rodata *)at;
-		}
-	}
-	return NULL;
+	if (!how || !rooms || cpus < 1)
+		return -ENOENT;
+	memcpy(&how->content_how, &opt->content, sizeof(opt->content));
+	for (uint32_t i = 0; i < CONTENT_WORDS; i++)
+		how->content_keys[i] = content_key(i);
+	return bpf_map__set_max_entries(rooms, (uint32_t)cpus * CONTENT_ROOMS);
 }
 
 int content_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 {
-	struct content_bpf__rodata *ro = content_rodata(bpf);
-	struct bpf_map *rooms = bpf_object__find_map_by_name(bpf, "content_rooms");
-	int cpus = libbpf_num_possible_cpus();
+	struct content_bpf__rodata *ro = content_section(bpf, ".rodata", sizeof(*ro));
+	struct wire_request_op aio[WIRE_AIO_OPS];
 
-	if (!ro || !rooms || cpus < 1)
+	if (!ro)
 		return -ENOENT;
-	memcpy((void *)&ro->content_how, &opt->content, sizeof(opt->content));
-	for (uint32_t i = 0; i < CONTENT_WORDS; i++)
-		((uint64_t *)ro->content_keys)[i] = content_key(i);
 	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
 		uint32_t code = op_code_of_native(nr);
 
 		if (select_op(opt->select, code))
 			((struct wire_content_plan *)ro->content_plans)[nr] = content_plan(code);
 	}
-	return bpf_map__set_max_entries(rooms, (uint32_t)cpus * CONTENT_ROOMS);
+	requests_of_aio(opt->select, aio);
+	for (size_t i = 0; i < ARRAY_SIZE(aio); i++)
+		((uint8_t *)ro->content_aio_out)[i] = aio[i].what & WIRE_REQUEST_OUT ? 1 : 0;
+	return content_prepare_how(bpf, opt);
 }
 
 /* Tries a place of the tables. */
@@ -222,6 +233,13 @@ static uint64_t content_even(const struct contents *c, uint64_t hash, uint64_t f
 	return hash - (c->zeros[last] - c->zeros[first]);
 }
 
+/* The operation that a record is of. */
+static uint32_t content_op(const struct decode *d, const struct wire_content *w)
+{
+	return w->flags & WIRE_CONTENT_REQUEST ? request_op(w->nr >> 8, w->nr & 0xff, 0)
+					       : d->codes[w->nr];
+}
+
 int content_row(struct decode *d, const struct wire_content *w, const struct chunk_row *c,
 		struct batch_set *out)
 {
@@ -234,7 +252,7 @@ int content_row(struct decode *d, const struct wire_content *w, const struct chu
 		SET(CHUNK_DUR, (int64_t)(w->head.time - w->start));
 	}
 	SET(CHUNK_THREAD_ID, w->thread);
-	SET(CHUNK_OP, d->codes[w->nr]);
+	SET(CHUNK_OP, content_op(d, w));
 	if (w->file)
 		SET(CHUNK_FILE_ID, decode_file_key(d, w->file));
 	SET(CHUNK_WAY, w->flags & WIRE_CONTENT_OUT ? WAY_OUT : WAY_IN);
@@ -380,12 +398,33 @@ static int content_payload(struct decode *d, const struct wire_content *w, struc
 				 : content_row(d, w, &row, out);
 }
 
+/* What is known of the call or request of a record. */
+static int content_thread_of(struct contents *c, const struct wire_content *w,
+			     struct content_thread **ret)
+{
+	struct content_request *q = &c->request;
+
+	if (!(w->flags & WIRE_CONTENT_REQUEST))
+		return content_thread(c, w->thread, w->call, ret);
+	if (q->start != w->start || q->thread != w->thread)
+		*q = (struct content_request){.start = w->start, .thread = w->thread};
+	*ret = &q->is;
+	return 0;
+}
+
+static bool content_kind_is_known(const struct wire_content *w)
+{
+	return w->flags & WIRE_CONTENT_REQUEST
+		       ? w->nr >> 8 == KIND_IO_URING || w->nr >> 8 == KIND_LIBAIO
+		       : w->nr < WIRE_CALLS_MAX;
+}
+
 int decode_content(struct decode *d, const struct wire_content *w, struct batch_set *out)
 {
 	struct content_thread *t;
 	int r;
 
-	if (!d->contents || w->head.size < sizeof(*w) || w->nr >= WIRE_CALLS_MAX ||
+	if (!d->contents || w->head.size < sizeof(*w) || !content_kind_is_known(w) ||
 	    w->head_len > 7 || w->tail_len > 7 || !w->bytes ||
 	    (w->form == WIRE_CONTENT_PAYLOAD ? w->head.size - sizeof(*w) < w->bytes
 					     : w->head.size - sizeof(*w) < w->pieces * 8u) ||
@@ -395,7 +434,7 @@ int decode_content(struct decode *d, const struct wire_content *w, struct batch_
 				   ? (w->bytes + CONTENT_PIECE - 1) / CONTENT_PIECE
 				   : 0)))
 		return -EBADMSG;
-	r = content_thread(d->contents, w->thread, w->call, &t);
+	r = content_thread_of(d->contents, w, &t);
 	if (r < 0)
 		return r;
 	if (w->flags & WIRE_CONTENT_COUNTS)
@@ -443,8 +482,8 @@ int decode_content_unseen(struct decode *d, const struct content_unseen *u, stru
 {
 	if (!d->contents || !u->bytes)
 		return 0;
-	return chunk_unseen(d, u, u->file ? decode_file_key(d, u->file) : -1, 0, OUTCOME_ABSENT,
-			    out);
+	return chunk_unseen(d, u, u->file ? decode_file_key(d, u->file) : -1, (int64_t)u->done,
+			    u->lost ? OUTCOME_LOST : OUTCOME_ABSENT, out);
 }
 
 int decode_content_rest(struct decode *d, const struct wire_op *w, int64_t file, uint64_t moved,

@@ -26,6 +26,7 @@
 #include "sched.skel.h"
 #include "signals.skel.h"
 #include "uring.skel.h"
+#include "uring_content.skel.h"
 #include "stacks.skel.h"
 #include "wakers.skel.h"
 
@@ -70,6 +71,12 @@ static bool object_with_stacks(const struct ebpf_options *opt)
 	return opt->stacks.of != 0;
 }
 
+/* That of requests with their content, where this is recorded, and the other one. */
+static bool choose_requests(struct bpf_object *bpf, int attempt)
+{
+	return attempt < 2;
+}
+
 static bool object_with_content(const struct ebpf_options *opt)
 {
 	return opt->content.mode != WIRE_CONTENT_NONE;
@@ -88,6 +95,8 @@ static const struct object_row {
 	/* Chooses among the programs of an object that has several ways, the best first; false: there is no further one. */
 	bool (*choose)(struct bpf_object *bpf, int attempt);
 	bool before; /* its programs run before those of calls */
+	const void *(*elf_content)(
+		size_t *ret_size); /* in place of it with --content; NULL: the same */
 } object_rows[OBJECT_COUNT] = {
 	[OBJECT_POLLED] = {"processes with an io_uring that the kernel polls", "io_uring_create",
 			   polled_bpf__elf_bytes, object_with_threads},
@@ -112,6 +121,8 @@ static const struct object_row {
 	[OBJECT_URING] = {.shows = "requests of io_uring",
 			  .tracepoint = "io_uring_complete",
 			  .elf = uring_bpf__elf_bytes,
+			  .elf_content = uring_content_bpf__elf_bytes,
+			  .choose = choose_requests,
 			  .requested = requests_selected,
 			  .prepare = requests_prepare},
 	[OBJECT_STACKS] = {"where in the kernel a call waited (--stacks)", "sched_switch",
@@ -235,7 +246,8 @@ static int object_try(struct object *ret, const struct object_row *row, struct b
 {
 	struct bpf_object *bpf;
 	size_t size;
-	const void *elf = row->elf(&size);
+	bool with_content = row->elf_content && !attempt && object_with_content(opt);
+	const void *elf = with_content ? row->elf_content(&size) : row->elf(&size);
 	int r;
 
 	bpf = bpf_object__open_mem(elf, size, NULL);
@@ -351,6 +363,22 @@ void objects_miss(struct objects *o, enum object_id id, int error)
 	if (o->missing_count < OBJECT_COUNT)
 		o->missing[o->missing_count++] = (struct ebpf_missing){
 			object_rows[id].shows, object_rows[id].tracepoint, error};
+}
+
+struct bpf_map *object_section(const struct bpf_object *bpf, const char *name)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, bpf)
+	{
+		const char *of_map = bpf_map__name(map);
+		size_t len = strlen(of_map);
+
+		if (bpf_map__is_internal(map) && len >= strlen(name) &&
+		    !strcmp(of_map + len - strlen(name), name))
+			return map;
+	}
+	return NULL;
 }
 
 int object_map(const struct objects *o, enum object_id id, const char *name)

@@ -64,6 +64,8 @@ void objects_free(struct objects *o);
 /* The descriptor of a map or program of an object; -1 where the object is not there. */
 int object_map(const struct objects *o, enum object_id id, const char *name);
 int object_program(const struct objects *o, enum object_id id, const char *name);
+/* The map of a section that is an object's own, before it is loaded or after; NULL: there is none. */
+struct bpf_map *object_section(const struct bpf_object *bpf, const char *name);
 /* How often the kernel skipped a program of the object, as it was running on that CPU already. */
 uint64_t object_misses(const struct objects *o, enum object_id id);
 /* What an object shows, and the tracepoint that it needs: for probes. NULL past the last. */

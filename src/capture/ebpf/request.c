@@ -12,6 +12,7 @@
 #include "privilege/privilege.h"
 #include "calls.skel.h"
 #include "uring.skel.h"
+#include "uring_content.skel.h"
 
 _Static_assert(STATUS_NO_END == 1 << 16 && STATUS_SHOT == 1 << 17 && STATUS_POLLED == 1 << 18 &&
 		       STATUS_OVERFLOW == 1 << 20 && STATUS_UNSURE == 1 << 21 && KIND_IO_URING == 1,
@@ -29,6 +30,11 @@ LIES_ALIKE(data_calls_shared, probe_modes);
 LIES_ALIKE(rodata_calls_shared, min_dur_ns);
 LIES_ALIKE(rodata_calls_shared, filter);
 LIES_ALIKE(rodata_calls_shared, tests);
+_Static_assert(offsetof(struct uring_content_bpf__bss, request_counts) ==
+			       offsetof(struct uring_bpf__bss, request_counts) &&
+		       offsetof(struct uring_content_bpf__rodata, request_ops) ==
+			       offsetof(struct uring_bpf__rodata, request_ops),
+	       "both objects of requests have their own variables at the same place");
 
 #define AIO_MANY     32768     /* half of those that the programs remember */
 #define SKIP_SUCCESS (1u << 6) /* IOSQE_CQE_SKIP_SUCCESS */
@@ -176,7 +182,9 @@ static struct wire_request_op request_plan(const struct select *s, enum call_kin
 
 	return (struct wire_request_op){
 		.what = row->what |
-			(request_is_selected(s, kind, opcode) ? WIRE_REQUEST_RECORD : (uint16_t)0),
+			(request_is_selected(s, kind, opcode) ? WIRE_REQUEST_RECORD : (uint16_t)0) |
+			(op_way(request_op(kind, opcode, 0)) == OP_WAY_OUT ? WIRE_REQUEST_OUT
+									   : (uint16_t)0),
 		.size = row->size,
 	};
 }
@@ -198,23 +206,6 @@ void requests_of_aio(const struct select *s, struct wire_request_op *ret)
 	}
 }
 
-/* A section of the object's own. */
-static struct bpf_map *object_section(const struct bpf_object *bpf, const char *name)
-{
-	struct bpf_map *map;
-
-	bpf_object__for_each_map(map, bpf)
-	{
-		const char *of_map = bpf_map__name(map);
-		size_t len = strlen(of_map);
-
-		if (bpf_map__is_internal(map) && len >= strlen(name) &&
-		    !strcmp(of_map + len - strlen(name), name))
-			return map;
-	}
-	return NULL;
-}
-
 int requests_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 {
 	struct bpf_map *map = object_section(bpf, ".rodata");
@@ -226,7 +217,7 @@ int requests_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 	assert(ro && size >= sizeof(*ro));
 	for (uint8_t i = 0; i < WIRE_REQUEST_OPS; i++)
 		ro->request_ops[i] = request_plan(opt->select, KIND_IO_URING, i);
-	return 0;
+	return object_section(bpf, ".rodata.content") ? content_prepare_how(bpf, opt) : 0;
 }
 
 bool requests_seen(const struct loaded *l, enum call_kind kind)
@@ -296,24 +287,27 @@ static int request_where(struct decode *d, const struct wire_request *w, struct 
 	return r;
 }
 
-/* Its bytes, which weir does not see. */
+/* Those of its bytes of which no record of content came. */
 static int request_content(struct decode *d, const struct wire_request *w, uint32_t op,
 			   struct batch_set *out)
 {
 	const struct op_def *def = op_def(op);
 
-	if (!def || def->ret != RET_BYTES || w->ret <= 0 ||
+	if (!def || def->ret != RET_BYTES || w->ret <= 0 || w->hashed >= (uint64_t)w->ret ||
 	    w->status & (STATUS_UNFINISHED | STATUS_NO_END))
 		return 0;
-	return decode_content_unseen(d,
-				     &(struct content_unseen){.start = w->start,
-							      .end = w->head.time,
-							      .file = w->file,
-							      .pos = w->pos,
-							      .bytes = (uint64_t)w->ret,
-							      .thread = w->thread,
-							      .op = op},
-				     out);
+	return decode_content_unseen(
+		d,
+		&(struct content_unseen){.start = w->start,
+					 .end = w->head.time,
+					 .file = w->file,
+					 .pos = w->pos,
+					 .bytes = (uint64_t)w->ret - w->hashed,
+					 .thread = w->thread,
+					 .op = op,
+					 .done = w->hashed,
+					 .lost = w->memory == WIRE_MEMORY_TAKEN},
+		out);
 }
 
 int decode_request(struct decode *d, const struct wire_request *w, uint32_t cpu,

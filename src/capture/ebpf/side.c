@@ -98,9 +98,9 @@ size_t side_missing(const volatile uint64_t lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYP
 void side_unroomed(const struct wire_shared *s, struct source_beside list[SOURCE_BESIDE_MAX],
 		   size_t *count)
 {
-	side_add(list, count, CAUSE_RING_FULL, TABLE_CHUNK,
+	side_add(list, count, CAUSE_SIDE_FULL, TABLE_CHUNK,
 		 __atomic_load_n(&s->content_lost, __ATOMIC_RELAXED));
-	side_add(list, count, CAUSE_RING_FULL, TABLE_DETAIL,
+	side_add(list, count, CAUSE_SIDE_FULL, TABLE_DETAIL,
 		 __atomic_load_n(&s->details_lost, __ATOMIC_RELAXED));
 }
 

@@ -318,8 +318,11 @@ int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned 
 	return r < 0 ? r : loss_text_put_causes(out, l, parts, max);
 }
 
-static const char *beside_words(enum loss_cause cause)
+static const char *beside_words(enum loss_cause cause, enum table_id table)
 {
+	if (cause == CAUSE_SIDE_FULL && (table == TABLE_CHUNK || table == TABLE_DETAIL))
+		return "they came faster than the recorder took them: record with --lossless, or "
+		       "a larger --ring";
 	switch (cause) {
 	case CAUSE_SIDE_SKIPPED:
 		return "its program was running on that CPU already";
@@ -343,7 +346,7 @@ int loss_put_beside(struct buf *out, const struct loss *l, bool explain)
 
 	for (size_t i = 0; i < l->beside_count && r >= 0; i++) {
 		const struct loss_beside *b = &l->beside_of[i];
-		const char *word = explain ? beside_words(b->cause) : vocab_word("cause", b->cause);
+		const char *word = explain ? beside_words(b->cause, b->table) : vocab_word("cause", b->cause);
 
 		r = buf_printf(out, i ? ", " : "");
 		if (r >= 0 && b->rows)

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* content_uring.h: the bytes of requests of io_uring, which end in a thread of the program or in one that has its memory. */
+#pragma once
+
+#include "bpf/lib/content_begin.h"
+#include "bpf/lib/content_request.h"
+#include "bpf/lib/request.h"
+
+#define SQE_BUFFER_SELECT (1u << 5)
+
+/* What the program wrote into the queue of where the bytes are. */
+static __always_inline void memory_fill(struct wire_live *p, const struct sqe *s,
+					const volatile struct wire_request_op *op)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	p->memory.at = s->addr;
+	p->memory.count = s->len;
+	p->memory.mm = (__u64)tread(struct task_struct, task, mm);
+	if (s->flags & SQE_BUFFER_SELECT)
+		p->memory_state = WIRE_MEMORY_CHOSEN;
+	else if (op->size == WIRE_REQUEST_LEN)
+		p->memory_state = WIRE_MEMORY_BUFFER;
+	else if (op->size == WIRE_REQUEST_VECTOR && !is_compat(task))
+		p->memory_state = WIRE_MEMORY_VECTOR;
+	else if (op->size == WIRE_REQUEST_MSG && !is_compat(task))
+		p->memory_state = WIRE_MEMORY_MESSAGE;
+}
+
+/* Notes what will be another one once the request is submitted: its vector, and where a stream is. */
+verified_alone int memory_keep(struct wire_live *p, __u64 request)
+{
+	struct vector_key k = {.of = request};
+	struct thread_content c;
+	struct thread_state *ts;
+	__u64 file;
+
+	if (!p || p->memory_state == WIRE_MEMORY_UNSEEN)
+		return 0;
+	vector_save(p, &k);
+	if (p->fd < 0 || (p->parts & WIRE_REQUEST_FIXED))
+		return 0;
+	ts = thread_get(bpf_get_current_task_btf());
+	file = ts ? fd_file_apart(p->fd) : 0;
+	if (!file || !(file_of(ts, file, p->fd)->kind & FILE_SOCKET) ||
+	    !content_sequences(file, &c))
+		return 0;
+	p->memory.tcp = file;
+	p->memory.in = c.in;
+	p->memory.out = c.out;
+	return 0;
+}
+
+/* As content_pos_tcp() for calls: of a socket among the ring's files it is not known where the stream was. */
+static __always_inline void memory_pos_tcp(struct content_room *m, struct wire_live *p,
+					   struct request_end *e, bool out)
+{
+	__u64 file = knum(struct io_kiocb, e->request, file);
+	struct thread_content after;
+	__u32 began, ended, moved;
+
+	if (!content_sequences(file, &after))
+		return;
+	began = out ? p->memory.out : p->memory.in;
+	ended = out ? after.out : after.in;
+	moved = ended - began;
+	m->pos = began;
+	m->stream = 1;
+	if (p->memory.tcp == file && (moved == e->ret || (!out && moved == e->ret + 1)))
+		return;
+	m->pos = (__u32)(ended - (__u32)e->ret);
+	m->c.flags |= WIRE_CONTENT_CONTESTED;
+}
+
+/* Sends the bytes of a request that has ended. */
+static __always_inline int memory_take(struct wire_live *p, struct request_end *e)
+{
+	struct vector_key k = {.of = e->request};
+	bool out = op_of(p->opcode)->what & WIRE_REQUEST_OUT;
+	struct content_room *m;
+	__u64 file;
+
+	if (!memory_is_here(p, e))
+		return 0;
+	m = memory_begin(p, e, KIND_IO_URING, out);
+	if (!m)
+		return 0;
+	if (e->kind & FILE_SOCKET) {
+		memory_pos_tcp(m, p, e, out);
+	} else if (content_how.parts > 1 && m->pos != WIRE_NONE) {
+		file = knum(struct io_kiocb, e->request, file);
+		m->sample = kread(struct inode, kread(struct file, file, f_inode), i_ino);
+	}
+	memory_end(m, p, &k);
+	return 0;
+}
+
+/* The request is no more. */
+static __always_inline void memory_forget(__u64 request)
+{
+	struct vector_key k = {.of = request};
+
+	bpf_map_delete_elem(&content_vectors, &k);
+}
