@@ -63,6 +63,13 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 {
 	uint64_t calls = t->calls, rows = t->rows;
 
+	if (t->clocks)
+		fprintf(stderr,
+			"weir: %s traces were loaded before weir flow --keep found their clocks; "
+			"times of "
+			"these recordings stay as they were: load into another database to correct "
+			"them\n",
+			format_count(t->clocks).s);
 	if (t->damaged)
 		fprintf(stderr, "weir: %s damaged blocks cannot be read; they count as lost\n",
 			format_count(t->damaged).s);

@@ -121,7 +121,7 @@ int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, 
 		r = buf_printf(out,
 			       "CREATE TABLE IF NOT EXISTS `recording` (\n  `recording` UInt32,"
 			       "\n  `host` String,\n  `boot` String,\n  `key` UInt64,\n  `part` "
-			       "UInt64,\n  `began` Int64,\n  `day` Date");
+			       "UInt64,\n  `began` Int64,\n  `day` Date,\n  `ahead` Int64");
 	if (r >= 0)
 		r = ddl_put_end(version, keep_ns, "(recording, part)", out);
 	if (r >= 0)

@@ -25,6 +25,7 @@ struct load_recording {
 	struct bytes host, boot; /* {NULL, 0}: the trace names none */
 	uint64_t key;		 /* store_trace_identity() */
 	int64_t began;		 /* ns since the epoch */
+	int64_t ahead;		 /* taken from its times: store_recording_clock() */
 	int64_t first, last;	 /* of its calls so far in this file; INT64_MIN: none yet */
 };
 
@@ -81,6 +82,7 @@ struct load_target_ops {
 /* The head of every target's own struct. */
 struct load_target {
 	const struct load_target_ops *ops;
+	int64_t ahead; /* what is taken from times of the recording at hand: begin() sets what its rows there were loaded with */
 };
 
 /* Ends with NULL. */
@@ -100,8 +102,10 @@ struct load_totals {
 	_Atomic uint64_t known;		      /* blocks that were there already */
 	_Atomic uint64_t damaged;   /* blocks that cannot be read: they are rows of loss now */
 	_Atomic uint64_t seen, all; /* blocks looked at, and those known of, for progress */
-	_Atomic uint64_t made;	    /* tables made after recording, which stay behind */
-	_Atomic uint64_t spans;	    /* that were added in another tool's layout */
+	_Atomic uint64_t
+		clocks; /* files whose clock is another than that with which they were loaded */
+	_Atomic uint64_t made;	/* tables made after recording, which stay behind */
+	_Atomic uint64_t spans; /* that were added in another tool's layout */
 	_Atomic uint64_t traces;
 	_Atomic uint64_t retries;
 	_Atomic uint64_t missing; /* files that the recorder removed before they were loaded */

@@ -21,6 +21,7 @@ struct load {
 	uint64_t part;
 	size_t next; /* block */
 	int64_t *ends;
+	bool other_clock; /* than its rows were loaded with: they stay */
 };
 
 static void load_close(struct load *l)
@@ -38,7 +39,8 @@ static bool load_is_stopped(const struct load *l)
 /* Tables of the schema that were made after recording, where the target takes such; of users' own it knows no columns. */
 static bool load_wants_made(const struct load *l, enum table_id table)
 {
-	return table != TABLE_OWN && l->target->ops->made;
+	return table != TABLE_OWN && l->target->ops->made &&
+	       !(table == TABLE_CLOCK && l->other_clock);
 }
 
 /* Summaries are made of the rows; of tables that are made after recording the newest generation counts. */
@@ -175,7 +177,8 @@ void load_describe(struct store *s, struct load_recording *ret, uint64_t *ret_pa
 	const struct dims_host *h =
 		dims_rows(d, TABLE_HOST) ? dims_host(d, dims_id_at(d, TABLE_HOST, 0)) : NULL;
 
-	*ret = (struct load_recording){.began = store_trace_began(s, 0)};
+	*ret = (struct load_recording){.began = store_trace_began(s, 0),
+				       .ahead = store_recording_clock(s, 0).ahead};
 	store_trace_identity(s, 0, &ret->key, ret_part);
 	store_range(s, &ret->first, &ret->last);
 	if (h) {
@@ -186,7 +189,7 @@ void load_describe(struct store *s, struct load_recording *ret, uint64_t *ret_pa
 
 static int load_open(struct load *l, const char *path, struct error *err)
 {
-	int r = store_open(&l->store, &path, 1, err);
+	int r = store_open_corrected(&l->store, &path, 1, err);
 
 	if (r >= 0)
 		r = store_cursor_new(&l->cursor, l->store);
@@ -199,9 +202,17 @@ static int load_open(struct load *l, const char *path, struct error *err)
 static int load_begin(struct load *l, struct error *err)
 {
 	struct load_recording rec;
+	int r;
 
 	load_describe(l->store, &rec, &l->part);
-	return l->target->ops->begin(l->target, &rec, l->part, err);
+	l->target->ahead = rec.ahead;
+	r = l->target->ops->begin(l->target, &rec, l->part, err);
+	if (r < 0 || l->target->ahead == rec.ahead)
+		return r;
+	/* of one recording all times are of one clock */
+	l->other_clock = true;
+	r = store_correct(l->store, l->target->ahead);
+	return r < 0 ? error_errno(err, r, "the clock of the recording") : 0;
 }
 
 static int load_follow(struct load *l, struct error *err)
@@ -274,6 +285,8 @@ int load_trace(struct load_target *t, const char *path, const struct load_loop *
 		l.next = 0;
 		r = 0;
 	}
+	if (r >= 0)
+		atomic_fetch_add(&totals->clocks, l.other_clock);
 	if (r >= 0)
 		atomic_fetch_add(&totals->traces, 1);
 	return r;

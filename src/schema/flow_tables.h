@@ -118,7 +118,7 @@
 	  "when the first bytes passed that the bounds come from")                                 \
 	C(CLOCK, clock, UNTIL, until, TIME, "ns", "when the last did")                             \
 	C(CLOCK, clock, OF_HOST, of_host, BYTES, "", "its host")                                   \
-	C(CLOCK, clock, RECORDING, recording, UINT, "", "which recording: its key")                \
+	C(CLOCK, clock, OF_RECORDING, of_recording, UINT, "", "which recording: its key")          \
 	C(CLOCK, clock, AGAINST, against, BYTES, "", "the host whose clock it is measured by")     \
 	C(CLOCK, clock, AHEAD, ahead, DUR, "ns", "what is taken from every time of the recording") \
 	C(CLOCK, clock, BOUND, bound, DUR, "ns",                                                   \

@@ -131,6 +131,8 @@ struct store_clock {
 	bool known;	      /* there is such a table, and it is applied */
 	int64_t ahead, bound; /* ns */
 };
+/* Takes `ahead` from the times of the only recording of a store, in place of what its table says. 0 or negative. */
+int store_correct(struct store *s, int64_t ahead) _must_check_;
 struct store_clock store_recording_clock(const struct store *s, size_t recording);
 /* Which of the recordings a file is of. */
 size_t store_trace_recording(const struct store *s, size_t trace);

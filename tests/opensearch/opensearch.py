@@ -322,6 +322,14 @@ def check_hosts(server, trace):
         want = run(WEIR, 'query', '--csv', '-i', other, question)
         got = run(WEIR, 'query', '--csv', '--host', 'other', '-i', at, question)
         tap.check(f'--host: {question}', want.returncode == 0 and want.stdout == got.stdout, want.stdout, got.stdout, got.stderr)
+    many = 10_050  # recordings, beyond a page of the server's; a call each
+    lines = ''.join('{"create": {}}\n' + json.dumps({'@timestamp': '2026-11-21T09:55:02.114Z', 'host': 'many', 'rec': f'{i:016x}', 'op': 'read', 'start': i,
+                                                    'end': i + 1, 'dur': 1, 'part': 0, 'n': i}) + '\n' for i in range(many))
+    request = urllib.request.Request(f'http://127.0.0.1:{server.port}/h-op/_bulk?refresh=true', lines.encode(), {'Content-Type': 'application/x-ndjson'})
+    with urllib.request.urlopen(request) as answer:
+        failed = json.load(answer)['errors']
+    got = run(WEIR, 'query', '--csv', '--host', 'many', '-i', at, 'count()')
+    tap.check(f'--host with {many} recordings', not failed and got.stdout.split()[1:] == [str(many)], failed, got.stdout, got.stderr)
     done = run(WEIR, 'query', '--host', 'nobody', '-i', at, 'count()')
     tap.check('--host of a machine that is not there', done.returncode == 1 and "'nobody'" in done.stderr and not done.stdout, done.stderr)
 

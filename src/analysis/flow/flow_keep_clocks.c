@@ -56,7 +56,7 @@ static int clocks_fill(const struct clock_row *c, struct batch *b)
 	if (r >= 0)
 		r = batch_set_bytes(b, CLOCK_OF_HOST, 0, c->host.data, c->host.len);
 	if (r >= 0)
-		r = batch_set(b, CLOCK_RECORDING, 0, (int64_t)c->key);
+		r = batch_set(b, CLOCK_OF_RECORDING, 0, (int64_t)c->key);
 	if (r >= 0)
 		r = batch_set_bytes(b, CLOCK_AGAINST, 0, c->against.data, c->against.len);
 	if (r >= 0)

@@ -22,30 +22,49 @@ static void search_engine_free(struct engine *e)
 	free(e);
 }
 
-/* Of one machine, by its calls; added to the recordings that were chosen. */
-static int choose_host(struct search_engine *e, const char *host, struct error *err)
+/* A page of the recordings of one machine, by its calls; *after: where the next begins, NULL: that was the last. */
+static int choose_page(struct search_engine *e, const char *host, json_t **after, struct error *err)
 {
-	_cleanup_json_ json_t *answer = NULL;
+	_cleanup_json_ json_t *answer = NULL, *before = TAKE_PTR(*after);
+	json_t *body, *groups, *bucket;
 	char path[PATH_BYTES];
-	json_t *buckets, *bucket;
 	size_t i;
 	int r;
 
 	snprintf(path, sizeof(path), "/%.100s-op/_search", e->server.prefix);
-	r = search_json(&e->server, "POST", path,
-			json_pack("{si,s{s{ss}},s{s{s{ss,si}}}}", "size", 0, "query", "term",
-				  "host", host, "aggs", "recs", "terms", "field", "rec", "size",
-				  SEARCH_PAGE),
-			&answer, err);
+	body = json_pack("{si,s{s{ss}},s{s{s{si,s[{s{s{ss}}}],sO*}}}}", "size", 0, "query", "term",
+			 "host", host, "aggs", "recs", "composite", "size", SEARCH_PAGE, "sources",
+			 "rec", "terms", "field", "rec", "after", before);
+	r = search_json(&e->server, "POST", path, body, &answer, err);
 	if (r < 0)
 		return r;
-	buckets = json_object_get(json_object_get(json_object_get(answer, "aggregations"), "recs"),
-				  "buckets");
-	if (!json_array_size(buckets))
+	groups = json_object_get(json_object_get(answer, "aggregations"), "recs");
+	json_array_foreach(json_object_get(groups, "buckets"), i, bucket) json_array_append(
+		e->recordings, json_object_get(json_object_get(bucket, "key"), "rec"));
+	*after = json_incref(json_object_get(groups, "after_key"));
+	return 0;
+}
+
+/* Added to the recordings that were chosen. */
+static int choose_host(struct search_engine *e, const char *host, struct error *err)
+{
+	size_t before = json_array_size(e->recordings);
+	_cleanup_json_ json_t *after = NULL;
+	int r;
+
+	do
+		r = choose_page(e, host, &after, err);
+	while (r >= 0 && after);
+	if (r < 0)
+		return r;
+	if (json_array_size(e->recordings) == before)
 		return error_set(err, -ENOENT, "OpenSearch has no recording of host '%.100s'",
 				 host);
-	json_array_foreach(buckets, i, bucket)
-		json_array_append(e->recordings, json_object_get(bucket, "key"));
+	if (json_array_size(e->recordings) > SEARCH_TERMS_MAX)
+		return error_set(err, -E2BIG,
+				 "--host: %zu recordings are of these hosts, and OpenSearch takes "
+				 "at most %d in a question: ask with --where 'host == \"%.100s\"'",
+				 json_array_size(e->recordings), SEARCH_TERMS_MAX, host);
 	return 0;
 }
 

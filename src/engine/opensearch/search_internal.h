@@ -9,7 +9,8 @@
 #include "opensearch/search_fields.h"
 #include "opensearch/search_server.h"
 
-#define SEARCH_PAGE 10000 /* index.max_result_window, search.max_buckets is above */
+#define SEARCH_TERMS_MAX 65536 /* index.max_terms_count */
+#define SEARCH_PAGE	 10000 /* index.max_result_window, search.max_buckets is above */
 #define SEARCH_EXACT_MAX \
 	9007199254740992.0 /* whole numbers below are exact in a double, which sums of the server are */
 

@@ -161,23 +161,28 @@ static int find_number(struct click *c, const struct load_recording *rec, bool *
 	for (;; c->recording++) {
 		_cleanup_buf_ struct buf sql = {0}, answer = {0};
 		unsigned long long all, same, parts;
+		long long ahead;
 		int r = buf_printf(&sql, "SELECT count(), countIf(");
 
 		if (r >= 0)
 			r = click_load_put_identity(rec, &sql);
 		if (r >= 0)
-			r = buf_printf(
-				&sql, "), countIf(part = %llu) FROM recording WHERE recording = %u",
-				(unsigned long long)c->part, c->recording);
+			r = buf_printf(&sql,
+				       "), countIf(part = %llu), any(ahead) FROM recording WHERE "
+				       "recording = %u",
+				       (unsigned long long)c->part, c->recording);
 		if (r < 0)
 			return error_errno(err, r, "the recording");
 		r = clickhouse_do(&c->server, buf_str(&sql), &answer, err);
 		if (r < 0)
 			return r;
-		if (sscanf(buf_str(&answer), "%llu %llu %llu", &all, &same, &parts) != 3)
+		if (sscanf(buf_str(&answer), "%llu %llu %llu %lld", &all, &same, &parts, &ahead) !=
+		    4)
 			return error_set(err, -EPROTO, "%s: no counts: '%.100s'",
 					 net_client_node(c->server.client), buf_str(&answer));
 		*ret_known = parts > 0;
+		if (same)
+			c->target.ahead = ahead;
 		if (!all || same)
 			return 0;
 	}
@@ -195,9 +200,10 @@ static int put_recording(struct click *c, const struct load_recording *rec, stru
 	if (r >= 0)
 		r = clickhouse_literal(rec->boot, &sql);
 	if (r >= 0)
-		r = buf_printf(&sql, ", %llu, %llu, %lld, toDate(%u))",
+		r = buf_printf(&sql, ", %llu, %llu, %lld, toDate(%u), %lld)",
 			       (unsigned long long)rec->key, (unsigned long long)c->part,
-			       (long long)rec->began, click_load_day_of(rec->began));
+			       (long long)rec->began, click_load_day_of(rec->began),
+			       (long long)c->target.ahead);
 	return r < 0 ? error_errno(err, r, "the recording")
 		     : clickhouse_do(&c->server, buf_str(&sql), NULL, err);
 }

@@ -67,13 +67,13 @@ static bool clocks_take_row(struct store *s, const struct batch *b, size_t row)
 	int64_t ahead = batch_get(b, CLOCK_AHEAD, row, 0);
 	bool any = false;
 
-	if (ahead < -SHIFT_MAX || ahead > SHIFT_MAX || batch_is_null(b, CLOCK_RECORDING, row))
+	if (ahead < -SHIFT_MAX || ahead > SHIFT_MAX || batch_is_null(b, CLOCK_OF_RECORDING, row))
 		return false;
 	for (size_t i = 0; i < s->trace_count; i++) {
 		uint64_t key, part;
 
 		store_trace_identity(s, i, &key, &part);
-		if (key != (uint64_t)batch_get(b, CLOCK_RECORDING, row, 0))
+		if (key != (uint64_t)batch_get(b, CLOCK_OF_RECORDING, row, 0))
 			continue;
 		s->traces[i].clock = (struct store_clock){
 			.known = true,
@@ -105,6 +105,19 @@ static int clocks_read(struct store *s)
 				any |= clocks_take_row(s, rows, row);
 	}
 	return r < 0 ? r : any;
+}
+
+int store_correct(struct store *s, int64_t ahead)
+{
+	assert(s->recordings == 1);
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		struct block *b = reader_block(s, i);
+
+		clocks_shift_block(b, ahead - reader_trace(s, b->pub.trace)->clock.ahead);
+	}
+	for (size_t i = 0; i < s->trace_count; i++)
+		s->traces[i].clock.ahead = ahead;
+	return reader_apply_again(s);
 }
 
 int clocks_apply(struct store *s)
