@@ -33,11 +33,16 @@ static void refused(void **unused)
 					 .with = UINT32_MAX,
 					 .stacks = {.of = 1},
 					 .content = {.mode = WIRE_CONTENT_HASH}};
-	struct calls_bpf *calls = calls_bpf__open();
+	struct kernel_btf types = {0};
 	struct objects o = {0};
+	struct calls_bpf *calls;
 
+	assert_int_equal(kernel_btf_open(&types), 0);
+	calls = load_open_calls(&types);
 	assert_non_null(calls);
-	objects_load(&o, calls->obj, &opt);
+	assert_int_equal(objects_open(&o, &types, &opt), 0);
+	assert_int_equal(kernel_btf_write(&types), 0);
+	objects_load(&o, calls->obj, &types, &opt);
 	assert_int_equal(o.missing_count, OBJECT_COUNT);
 	for (size_t i = 0; i < o.missing_count; i++) {
 		assert_true(o.missing[i].error < 0);
@@ -50,6 +55,7 @@ static void refused(void **unused)
 	assert_int_equal(object_program(&o, OBJECT_POLLED, "weir_polled"), -1);
 	objects_free(&o);
 	calls_bpf__destroy(calls);
+	kernel_btf_free(&types);
 }
 
 static bool is_same_map(int fd, const struct bpf_map *map)
