@@ -33,11 +33,16 @@ static void refused(void **unused)
 					 .with = UINT32_MAX,
 					 .stacks = {.of = 1},
 					 .content = {.mode = WIRE_CONTENT_HASH}};
-	struct calls_bpf *calls = calls_bpf__open();
+	struct kernel_btf types = {0};
 	struct objects o = {0};
+	struct calls_bpf *calls;
 
+	assert_int_equal(kernel_btf_open(&types), 0);
+	calls = load_open_calls(&types);
 	assert_non_null(calls);
-	objects_load(&o, calls->obj, &opt);
+	assert_int_equal(objects_open(&o, &types, &opt), 0);
+	assert_int_equal(kernel_btf_write(&types), 0);
+	objects_load(&o, calls->obj, &types, &opt);
 	assert_int_equal(o.missing_count, OBJECT_COUNT);
 	for (size_t i = 0; i < o.missing_count; i++) {
 		assert_true(o.missing[i].error < 0);
@@ -50,6 +55,68 @@ static void refused(void **unused)
 	assert_int_equal(object_program(&o, OBJECT_POLLED, "weir_polled"), -1);
 	objects_free(&o);
 	calls_bpf__destroy(calls);
+	kernel_btf_free(&types);
+}
+
+static const struct btf_type *struct_of(const struct btf *btf, const char *name, int32_t *ret_id)
+{
+	*ret_id = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
+	assert_true(*ret_id > 0);
+	return btf__type_by_id(btf, (uint32_t)*ret_id);
+}
+
+/* The file of types against the kernel's own: fields of structs where they are, numbers of types, and only what is named. */
+static void types_written(void **unused)
+{
+	const char *const structs[] = {"task_struct", "file", "inode", "dentry", "sock"};
+	const struct select select = {.everything = true};
+	const struct ebpf_options opt = {.select = &select};
+	struct kernel_btf types = {0};
+	struct objects o = {0};
+	struct calls_bpf *calls;
+	struct btf *kernel = btf__load_vmlinux_btf(), *file;
+	const struct btf_type *ids, *here, *there;
+	int32_t id;
+
+	assert_int_equal(kernel_btf_open(&types), 0);
+	calls = load_open_calls(&types);
+	assert_int_equal(kernel_btf_add(&types, calls->obj), 0);
+	assert_int_equal(objects_open(&o, &types, &opt), 0);
+	assert_int_equal(kernel_btf_write(&types), 0);
+	file = btf__parse(types.path, NULL);
+	assert_non_null(file);
+	assert_true(btf__type_cnt(file) < btf__type_cnt(kernel) / 10);
+	for (size_t i = 0; i < ARRAY_SIZE(structs); i++) {
+		here = struct_of(file, structs[i], &id);
+		there = struct_of(kernel, structs[i], &id);
+		assert_int_equal(here->size, there->size);
+		assert_int_equal(btf_vlen(here), btf_vlen(there));
+		for (uint32_t m = 0; m < btf_vlen(here); m++) {
+			const struct btf_member *a = &btf_members(here)[m],
+						*b = &btf_members(there)[m];
+
+			assert_int_equal(a->offset, b->offset);
+			assert_string_equal(btf__name_by_offset(file, a->name_off),
+					    btf__name_by_offset(kernel, b->name_off));
+			assert_int_equal(btf__resolve_size(file, a->type),
+					 btf__resolve_size(kernel, b->type));
+		}
+	}
+	id = btf__find_by_name_kind(file, "kernel_type_id", BTF_KIND_ENUM);
+	assert_int_equal(types.casts, id > 0);
+	ids = types.casts ? btf__type_by_id(file, (uint32_t)id) : NULL;
+	assert_true(!ids || btf_vlen(ids) > 20);
+	for (uint32_t i = 0; ids && i < btf_vlen(ids); i++) {
+		const char *name = btf__name_by_offset(file, btf_enum(ids)[i].name_off);
+
+		struct_of(kernel, name + strlen("ID_OF_"), &id);
+		assert_int_equal(btf_enum(ids)[i].val, id);
+	}
+	btf__free(file);
+	btf__free(kernel);
+	objects_free(&o);
+	calls_bpf__destroy(calls);
+	kernel_btf_free(&types);
 }
 
 static bool is_same_map(int fd, const struct bpf_map *map)
@@ -269,9 +336,10 @@ static void over(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(requested),
-					   cmocka_unit_test(not_attached),
-					   cmocka_unit_test(bios_full), cmocka_unit_test(over)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refused),   cmocka_unit_test(types_written),
+		cmocka_unit_test(requested), cmocka_unit_test(not_attached),
+		cmocka_unit_test(bios_full), cmocka_unit_test(over)};
 
 	if (geteuid() != 0) {
 		printf("needs root\n");

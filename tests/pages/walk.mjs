@@ -202,6 +202,41 @@ await main(async (browser) => {
 		await rest(page);
 		equal((await names()).join(), after, 'after a reload');
 	});
+
+	await test('threads are dragged within their process, and stay in it', async () => {
+		await page.goto('about:blank');
+		await page.goto(view(url, '?page=timeline'));
+		await rest(page);
+		const heads = page.getByRole('group', { name: 'Threads' });
+		// the first process of several threads with its own ones, each by its title and place
+		const threads = () =>
+			page.evaluate(() => {
+				const all = [...document.querySelectorAll('.pane .head')].filter((h) => !h.classList.contains('pinned')).sort((a, b) => a.offsetTop - b.offsetTop);
+				const first = all.findIndex((h, i) => h.classList.contains('group') && [1, 2].every((k) => all[i + k]?.classList.contains('lane') && !all[i + k].classList.contains('alone')));
+				const rest = all.slice(first + 1);
+				const last = rest.findIndex((h) => !h.classList.contains('lane') || h.classList.contains('alone'));
+				return rest.slice(0, last < 0 ? undefined : last).map((h) => h.querySelector('.name').getAttribute('title'));
+			});
+		const before = await threads();
+		if (before.length < 2) throw new Error(`no process of several threads: ${before}`);
+		const head = (title) => heads.locator('.head.lane').filter({ has: page.locator(`.name[title="${title}"]`) });
+		const [from, to] = [await head(before.at(-1)).boundingBox(), await head(before[0]).boundingBox()];
+		await page.mouse.move(from.x + 60, from.y + from.height / 2);
+		await page.mouse.down();
+		await page.mouse.move(to.x + 60, to.y + to.height / 2, { steps: 4 });
+		await page.mouse.up();
+		await page.waitForFunction(() => new URL(location.href).searchParams.get('order')?.startsWith('t'));
+		const want = [before.at(-1), ...before.slice(0, -1)];
+		equal((await threads()).join(), want.join(), 'after a drag');
+		await heads.getByRole('button', { name: `move ${want[0]} down`, exact: true }).focus();
+		await page.keyboard.press('Enter');
+		const down = [want[1], want[0], ...want.slice(2)];
+		await page.waitForFunction((t) => document.querySelectorAll('.pane .head.lane:not(.alone) .name')[0].getAttribute('title') !== t, want[0]);
+		equal((await threads()).join(), down.join(), 'after a key');
+		await page.reload();
+		await rest(page);
+		equal((await threads()).join(), down.join(), 'after a reload');
+	});
 	await test('files are found by a part of their name, a row for each path, in sections', async () => {
 		await page.goto('about:blank');
 		await page.goto(view(url, '?page=files'));

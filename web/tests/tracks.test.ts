@@ -58,4 +58,17 @@ describe('lanes', () => {
 		expect(moved(all, NO_WISHES, 'p3', ['p4', 'p1'])).toEqual(['p3', 'p1', 'p2']);
 		expect(told(place(all, { ...NO_WISHES, order: ['p3', 'p1', 'p2'] }).places)).toEqual([3, 1, 4, 2]);
 	});
+	it('are moved within their process, idle ones among themselves', () => {
+		const idle = { time: 1, wait_time: 5000 };
+		const all = [lane(1, 1, 9), lane(2, 1, 8), lane(3, 1, 7), lane(4, 1, 6, idle), lane(5, 1, 5, idle), lane(6, 6, 5), lane(7, 6, 4)];
+		expect(moved(all, NO_WISHES, 't3', -1)).toEqual(['t1', 't3', 't2']);
+		expect(moved(all, NO_WISHES, 't3', ['t1', 'p1'])).toEqual(['t3', 't1', 't2']);
+		expect(moved(all, NO_WISHES, 't3', ['p1'])).toEqual(['t3', 't1', 't2']);
+		expect(moved(all, NO_WISHES, 't1', ['t7', 'p6', 't3', 't2'])).toEqual(['t2', 't3', 't1']);
+		expect(moved(all, NO_WISHES, 't5', -1)).toEqual(['t5', 't4']);
+		expect(moved(all, { ...NO_WISHES, pinned: [2] }, 't3', -1)).toEqual(['t3', 't1']);
+		expect(moved(all, NO_WISHES, 't99', 1)).toEqual([]);
+		const wishes = { ...NO_WISHES, unfolded: new Set(['ip1']), order: ['t3', 't1', 't2', 't5', 't4'] };
+		expect(told(place(all, wishes).places)).toEqual(['p 1', 3, 1, 2, '2 idle threads', 5, 4, 'p 6', 6, 7]);
+	});
 });

@@ -265,7 +265,7 @@ static __always_inline void source_btrfs(struct bio_source *s)
 	if (!inode)
 		return;
 	s->inode = inode + bpf_core_field_offset(struct btrfs_inode, vfs_inode);
-	s->pos = kread(struct btrfs_bio, b, file_offset);
+	s->pos = (__s64)knum(struct btrfs_bio, b, file_offset); /* maybe of a module: fs.h */
 	if (is_symbol(knum(struct btrfs_bio, b, end_io), btrfs_dio_end_io))
 		s->direct = 1;
 }

@@ -376,9 +376,38 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/* Reads a field through a pointer that the verifier does not know: a plain load from Linux 6.2 on,
- * where bpf_rdonly_cast() exists, else (6.1) a call of bpf_probe_read_kernel(). */
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
+/*
+ * Reads a field through a pointer that the verifier does not know: a plain load from Linux 6.2 on, where bpf_rdonly_cast()
+ * exists, else (6.1) a call of bpf_probe_read_kernel(). Each object is compiled for both (KERNEL_CASTS is 1 or 0): of a choice
+ * at load time the verifier would take out the other half, hundreds of times, and each time move all of the program.
+ * The loads are volatile: merged with one through another kind of pointer the verifier refuses them.
+ */
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym;
+
+/* The types that casts name; and flavours of these. */
+#define KERNEL_TYPES(x)                                                                           \
+	x(address_space) x(bio) x(bio_vec) x(block_device) x(block_device_operations) x(          \
+		css_set) x(dentry) x(epitem) x(file) x(file_system_type) x(folio) x(fs_struct)    \
+		x(gendisk) x(inode) x(io_kiocb) x(io_ring_ctx) x(iomap_dio) x(iov_iter) x(kiocb)  \
+			x(kioctx) x(kioctx_table) x(mm_struct) x(mnt_namespace) x(mount) x(net)   \
+				x(net_device) x(page) x(qstr) x(rb_node) x(request)               \
+					x(request_queue) x(sk_buff) x(skb_shared_info) x(sock)    \
+						x(socket) x(super_block) x(task_struct)           \
+							x(tcp_sock) x(tcphdr) x(upid) x(vfsmount) \
+								x(vm_area_struct) x(xa_node)
+#define KERNEL_FLAVOURS(x) \
+	x(file, cache) x(folio, cache) x(inode, cache) x(inode, names) x(mm_struct, aio)
+#define type_declared(name) struct name;
+#define type_id_of(name)    ID_OF_##name,
+KERNEL_TYPES(type_declared)
+/* The number of each in the running kernel's BTF, which kernel_btf.c gives. libbpf's own way to it would need all of the BTF. */
+enum kernel_type_id { KERNEL_TYPES(type_id_of) };
+#define type_case(name) struct name * : bpf_core_enum_value(enum kernel_type_id, ID_OF_##name),
+#define flavour_case(name, flavour) \
+	struct name##___##flavour * : bpf_core_enum_value(enum kernel_type_id, ID_OF_##name),
+#define kernel_id(type)     \
+	_Generic((type *)0, \
+		KERNEL_TYPES(type_case) KERNEL_FLAVOURS(flavour_case) struct thread_state *: 0)
 
 /* In a frame of its own, so that many reads do not fill the stack of one function. */
 static noinline __u64 probe_number(const void *at, __u32 size)
@@ -401,36 +430,36 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 	return v; /* little-endian machines only: x86-64, arm64 */
 }
 
-#define kcast(type, ptr)                                                         \
-	({                                                                       \
-		type *c_ = (type *)(ptr);                                        \
-		if (bpf_rdonly_cast)                                             \
-			c_ = bpf_rdonly_cast(c_, bpf_core_type_id_kernel(type)); \
-		c_;                                                              \
+#define kcast(type, ptr)                                           \
+	({                                                         \
+		type *c_ = (type *)(ptr);                          \
+		if (KERNEL_CASTS)                                  \
+			c_ = bpf_rdonly_cast(c_, kernel_id(type)); \
+		c_;                                                \
 	})
 /* Of a pointer from kcast(), or from a field that was read through one. */
 #define kfield(ptr, field)                                                                \
 	({                                                                                \
 		__typeof__(ptr) p_ = (ptr);                                               \
 		__typeof__(p_->field) v_;                                                 \
-		if (bpf_rdonly_cast)                                                      \
-			v_ = p_->field;                                                   \
+		if (KERNEL_CASTS)                                                         \
+			v_ = ((volatile __typeof__(*p_) *)p_)->field;                     \
 		else                                                                      \
 			v_ = (__typeof__(v_))probe_number(                                \
 				__builtin_preserve_access_index(&p_->field), sizeof(v_)); \
 		v_;                                                                       \
 	})
 /* Both at once: one question which of the two the kernel has, of whose answers the verifier takes one out. */
-#define kread(type, ptr, field)                                                                   \
-	({                                                                                        \
-		type *k_ = (type *)(ptr);                                                         \
-		__typeof__(((type *)0)->field) v_;                                                \
-		if (bpf_rdonly_cast)                                                              \
-			v_ = ((type *)bpf_rdonly_cast(k_, bpf_core_type_id_kernel(type)))->field; \
-		else                                                                              \
-			v_ = (__typeof__(v_))probe_number(                                        \
-				__builtin_preserve_access_index(&k_->field), sizeof(v_));         \
-		v_;                                                                               \
+#define kread(type, ptr, field)                                                              \
+	({                                                                                   \
+		type *k_ = (type *)(ptr);                                                    \
+		__typeof__(((type *)0)->field) v_;                                           \
+		if (KERNEL_CASTS)                                                            \
+			v_ = ((volatile type *)bpf_rdonly_cast(k_, kernel_id(type)))->field; \
+		else                                                                         \
+			v_ = (__typeof__(v_))probe_number(                                   \
+				__builtin_preserve_access_index(&k_->field), sizeof(v_));    \
+		v_;                                                                          \
 	})
 
 /*
@@ -438,15 +467,15 @@ static noinline __u64 probe_number(const void *at, __u32 size)
  * verifier asks whether the field is trusted, by searching all of BTF for a name: half of the time
  * that loading took. An untrusted pointer spares it that; 6.1, which has no cast, loads directly.
  */
-#define tread(type, ptr, field)                                                                   \
-	({                                                                                        \
-		type *t_ = (ptr);                                                                 \
-		__typeof__(((type *)0)->field) v_;                                                \
-		if (bpf_rdonly_cast)                                                              \
-			v_ = ((type *)bpf_rdonly_cast(t_, bpf_core_type_id_kernel(type)))->field; \
-		else                                                                              \
-			v_ = t_->field;                                                           \
-		v_;                                                                               \
+#define tread(type, ptr, field)                                                              \
+	({                                                                                   \
+		type *t_ = (ptr);                                                            \
+		__typeof__(((type *)0)->field) v_;                                           \
+		if (KERNEL_CASTS)                                                            \
+			v_ = ((volatile type *)bpf_rdonly_cast(t_, kernel_id(type)))->field; \
+		else                                                                         \
+			v_ = t_->field;                                                      \
+		v_;                                                                          \
 	})
 
 /* Reads a pointer that lies at an address, as a plain number (any struct with a 64-bit number will

@@ -48,6 +48,7 @@ struct reader_options {
 	size_t count;
 	size_t ring_bytes; /* of each, a power of two */
 	size_t backlog_max; /* bytes copied and not given back, at which rounds wait for the decoder */
+	int32_t command_pid;	   /* a child at whose end a round is made at once; 0: none */
 	struct priority *priority; /* of the thread that takes the rounds, begun; borrowed */
 	struct wire_cpu *counters; /* [count], borrowed */
 	bool lossless;		   /* programs wait for the reader: it looks more often */

@@ -23,6 +23,7 @@
 #include "privilege/privilege.h"
 #include "schema/wire_context.h"
 #include "calls.skel.h"
+#include "calls_probing.skel.h"
 
 #define RING_BYTES \
 	(4u << 20) /* with a SCHED_FIFO reader, which comes within 0.1 ms: 45,000 records */
@@ -419,9 +420,44 @@ static void load_obi(struct loaded *l)
 					      "its map " WIRE_OBI_MAP, r};
 }
 
+struct calls_bpf *load_open_calls(const struct kernel_btf *k)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = k->path);
+	struct calls_bpf *skel = calloc(1, sizeof(*skel));
+	int r = skel ? calls_bpf__create_skeleton(skel) : -ENOMEM;
+
+	/* Both have the same maps, programs and sections. */
+	if (!r && !k->casts)
+		skel->skeleton->data = calls_probing_bpf__elf_bytes(&skel->skeleton->data_sz);
+	r = r ? r : bpf_object__open_skeleton(skel->skeleton, &opts);
+	if (!r)
+		return skel;
+	calls_bpf__destroy(skel);
+	errno = -r;
+	return NULL;
+}
+
+/* Opens all objects that are needed, and writes the types that they name. */
+static int open_objects(struct loaded *l, struct kernel_btf *k, const struct ebpf_options *opt,
+			struct error *err)
+{
+	int r = kernel_btf_open(k);
+
+	if (r < 0)
+		return load_error(r, err, "cannot read the kernel's types");
+	l->skel = load_open_calls(k);
+	if (!l->skel)
+		return load_error(-errno, err, "cannot open the kernel programs");
+	r = kernel_btf_add(k, l->skel->obj);
+	r = r < 0 ? r : objects_open(&l->objects, k, opt);
+	r = r < 0 ? r : kernel_btf_write(k);
+	return r < 0 ? error_errno(err, r, "cannot open the kernel programs") : 0;
+}
+
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
 	_privileged_(PRIVILEGE_LOAD);
+	_cleanup_(kernel_btf_free) struct kernel_btf types = {0};
 	int cpus = libbpf_num_possible_cpus(), r;
 
 	if (!secure_getenv("WEIR_BPF_LOG"))
@@ -442,9 +478,9 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	l->plans = calloc(WIRE_CALLS_MAX, sizeof(*l->plans));
 	if (!l->plans)
 		return error_set(err, -ENOMEM, "out of memory");
-	l->skel = calls_bpf__open();
-	if (!l->skel)
-		return load_error(-errno, err, "cannot open the kernel programs");
+	r = open_objects(l, &types, opt, err);
+	if (r < 0)
+		return r;
 	configure(l, opt);
 	r = check_hierarchies(l, opt->select, err);
 	if (r < 0)
@@ -468,7 +504,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 		return r;
 	if (opt->with & (1u << OBJECT_SCHED | 1u << OBJECT_MEM))
 		l->skel->data_shared->shared.preempt_from_rq = sums_preempt_from_rq();
-	objects_load(&l->objects, l->skel->obj, opt);
+	objects_load(&l->objects, l->skel->obj, &types, opt);
 	content_find_pages(&l->objects);
 	l->uring_left_out = !requests_selected(opt);
 	load_faults(l);

@@ -34,6 +34,8 @@ struct loaded {
 /* The size of one of `possible` rings, a power of two: `want`, or less where there are far more CPUs than are online, or so
  * many that the rings together would take too much. */
 size_t load_ring_size(size_t want, size_t possible, size_t online);
+/* Opens the object of calls, for a kernel with casts or without them; NULL with errno. */
+struct calls_bpf *load_open_calls(const struct kernel_btf *k);
 /* Loads the programs for a selection; attaches nothing. Errors say what the kernel refuses and the remedy. */
 int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
 void loaded_free(struct loaded *l);

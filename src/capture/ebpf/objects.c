@@ -14,21 +14,37 @@
 #include "schema/ops.h"
 #include "schema/wire.h"
 #include "block.skel.h"
+#include "block_probing.skel.h"
 #include "content.skel.h"
+#include "content_probing.skel.h"
 #include "details.skel.h"
-#include "irq.skel.h"
-#include "mem.skel.h"
-#include "net.skel.h"
-#include "phases.skel.h"
+#include "details_probing.skel.h"
 #include "faults.skel.h"
+#include "faults_probing.skel.h"
+#include "irq.skel.h"
+#include "irq_probing.skel.h"
+#include "mem.skel.h"
+#include "mem_probing.skel.h"
+#include "net.skel.h"
+#include "net_probing.skel.h"
+#include "phases.skel.h"
+#include "phases_probing.skel.h"
 #include "polled.skel.h"
+#include "polled_probing.skel.h"
 #include "probes.skel.h"
+#include "probes_probing.skel.h"
 #include "sched.skel.h"
+#include "sched_probing.skel.h"
 #include "signals.skel.h"
+#include "signals_probing.skel.h"
+#include "stacks.skel.h"
+#include "stacks_probing.skel.h"
 #include "uring.skel.h"
 #include "uring_content.skel.h"
-#include "stacks.skel.h"
+#include "uring_content_probing.skel.h"
+#include "uring_probing.skel.h"
 #include "wakers.skel.h"
+#include "wakers_probing.skel.h"
 
 #define OBJECT_EXTRA \
 	"weir_extra_"	      /* begins the names of programs whose tracepoint may be missing */
@@ -82,11 +98,16 @@ static bool object_with_content(const struct ebpf_options *opt)
 	return opt->content.mode != WIRE_CONTENT_NONE;
 }
 
+#define ELF(name)                                                    \
+	{                                                            \
+		name##_probing_bpf__elf_bytes, name##_bpf__elf_bytes \
+	}
+
 /* Another kind of data is another row. */
 static const struct object_row {
 	const char *shows;	/* what is missing without it */
 	const char *tracepoint; /* that it needs; every other need is one of calls as well */
-	const void *(*elf)(size_t *ret_size);
+	const void *(*elf[2])(size_t *ret_size); /* for kernels without casts, with them */
 	bool (*requested)(const struct ebpf_options *opt); /* NULL: where `with` is */
 	const char *with; /* the word of record --with; NULL: none */
 	size_t side_bytes; /* of the side ring: what the reader's longest absence takes; 0: it sends none */
@@ -95,54 +116,54 @@ static const struct object_row {
 	/* Chooses among the programs of an object that has several ways, the best first; false: there is no further one. */
 	bool (*choose)(struct bpf_object *bpf, int attempt);
 	bool before; /* its programs run before those of calls */
-	const void *(*elf_content)(
-		size_t *ret_size); /* in place of it with --content; NULL: the same */
+	const void *(*elf_content[2])(
+		size_t *ret_size); /* in place of them with --content; NULL: the same */
 } object_rows[OBJECT_COUNT] = {
 	[OBJECT_POLLED] = {"processes with an io_uring that the kernel polls", "io_uring_create",
-			   polled_bpf__elf_bytes, object_with_threads},
+			   ELF(polled), object_with_threads},
 	[OBJECT_SIGNALS] = {"which signals to weir were sent to the command as well",
-			    "signal_generate", signals_bpf__elf_bytes, object_with_command},
+			    "signal_generate", ELF(signals), object_with_command},
 	[OBJECT_WAKERS] = {"which thread woke one that waited for a futex", "sched_waking",
-			   wakers_bpf__elf_bytes, object_with_futex},
+			   ELF(wakers), object_with_futex},
 	[OBJECT_BLOCK] = {"requests to block devices, with their files and owners", "block_getrq",
-			  block_bpf__elf_bytes, NULL, "block", SIDE_BLOCK, block_prepare},
-	[OBJECT_NET] = {"what happens to connections on the wire", "tcp_probe", net_bpf__elf_bytes,
+			  ELF(block), NULL, "block", SIDE_BLOCK, block_prepare},
+	[OBJECT_NET] = {"what happens to connections on the wire", "tcp_probe", ELF(net),
 			.with = "net", .side_bytes = 1u << 20},
 	[OBJECT_PHASES] = {"where the time of a call went", "mm_filemap_add_to_page_cache",
-			   phases_bpf__elf_bytes, .with = "phases"},
+			   ELF(phases), .with = "phases"},
 	[OBJECT_SCHED] = {"for how long threads had no CPU, and who woke them", "sched_switch",
-			  sched_bpf__elf_bytes, .with = "sched", .side_bytes = 16u << 20},
-	[OBJECT_IRQ] = {"interrupts and how long they took", "irq_handler_entry",
-			irq_bpf__elf_bytes, .with = "irq", .side_bytes = 1u << 20},
-	[OBJECT_MEM] = {"which thread allocated and freed pages", "mm_page_alloc",
-			mem_bpf__elf_bytes, .with = "mem", .side_bytes = 1u << 20},
-	[OBJECT_FAULTS] = {"page faults that read a mapped file", "page_fault_user",
-			   faults_bpf__elf_bytes, .with = "faults", .choose = choose_fault},
+			  ELF(sched), .with = "sched", .side_bytes = 16u << 20},
+	[OBJECT_IRQ] = {"interrupts and how long they took", "irq_handler_entry", ELF(irq),
+			.with = "irq", .side_bytes = 1u << 20},
+	[OBJECT_MEM] = {"which thread allocated and freed pages", "mm_page_alloc", ELF(mem),
+			.with = "mem", .side_bytes = 1u << 20},
+	[OBJECT_FAULTS] = {"page faults that read a mapped file", "page_fault_user", ELF(faults),
+			   .with = "faults", .choose = choose_fault},
 	[OBJECT_URING] = {.shows = "requests of io_uring",
 			  .tracepoint = "io_uring_complete",
-			  .elf = uring_bpf__elf_bytes,
-			  .elf_content = uring_content_bpf__elf_bytes,
+			  .elf = ELF(uring),
+			  .elf_content = ELF(uring_content),
 			  .choose = choose_requests,
 			  .requested = requests_selected,
 			  .prepare = requests_prepare},
 	[OBJECT_STACKS] = {"where in the kernel a call waited (--stacks)", "sched_switch",
-			   stacks_bpf__elf_bytes, object_with_stacks, "stacks"},
+			   ELF(stacks), object_with_stacks, "stacks"},
 	[OBJECT_CONTENT] = {.shows = "the content that calls moved (--content)",
 			    .tracepoint = "sys_exit",
-			    .elf = content_bpf__elf_bytes,
+			    .elf = ELF(content),
 			    .requested = object_with_content,
 			    .with = "content",
 			    .prepare = content_prepare,
 			    .before = true},
 	[OBJECT_PROBES] = {.shows = "spans that begin and end at probes (--span)",
 			   .tracepoint = OBJECT_UPROBES,
-			   .elf = probes_bpf__elf_bytes,
+			   .elf = ELF(probes),
 			   .requested = probes_requested,
 			   .side_bytes = 4u << 20,
 			   .prepare = probes_prepare},
 	[OBJECT_DETAILS] = {.shows = "what arguments of calls point to, and signals",
 			    .tracepoint = "sys_exit",
-			    .elf = details_bpf__elf_bytes,
+			    .elf = ELF(details),
 			    .with = "details",
 			    .side_bytes = 1u << 20,
 			    .prepare = details_prepare,
@@ -240,61 +261,76 @@ static void object_choose_programs(struct bpf_object *bpf)
 	}
 }
 
-/* -EAGAIN: there are no further programs to choose. */
-static int object_try(struct object *ret, const struct object_row *row, struct bpf_object *calls,
-		      const struct ebpf_options *opt, int attempt)
+static struct bpf_object *object_open(const struct object_row *row, const struct kernel_btf *k,
+				      const struct ebpf_options *opt, int attempt)
 {
-	struct bpf_object *bpf;
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = k->path);
 	size_t size;
-	bool with_content = row->elf_content && !attempt && object_with_content(opt);
-	const void *elf = with_content ? row->elf_content(&size) : row->elf(&size);
-	int r;
+	bool with_content = row->elf_content[0] && !attempt && object_with_content(opt);
+	const void *elf = (with_content ? row->elf_content : row->elf)[k->casts](&size);
 
-	bpf = bpf_object__open_mem(elf, size, NULL);
-	if (!bpf)
-		return -errno;
-	if (row->choose && !row->choose(bpf, attempt)) {
-		bpf_object__close(bpf);
-		return -EAGAIN;
-	}
-	object_choose_programs(bpf);
-	r = object_share_maps(bpf, calls);
-	if (r >= 0 && row->prepare)
-		r = row->prepare(bpf, opt);
-	if (r >= 0)
-		r = bpf_object__load(bpf);
-	if (r < 0) {
-		bpf_object__close(bpf);
-		return r;
-	}
-	ret->bpf = bpf;
-	return 0;
+	return bpf_object__open_mem(elf, size, &opts);
 }
 
-static int object_load(struct object *ret, const struct object_row *row, struct bpf_object *calls,
-		       const struct ebpf_options *opt)
+int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_options *opt)
 {
-	int r = object_try(ret, row, calls, opt, 0);
+	int r = 0;
 
-	for (int attempt = 1; r < 0 && row->choose; attempt++) {
-		int next = object_try(ret, row, calls, opt, attempt);
-
-		if (next == -EAGAIN)
-			break;
-		r = next;
+	for (size_t i = 0; i < OBJECT_COUNT && r >= 0; i++) {
+		if (!object_requested(i, opt))
+			continue;
+		o->all[i].bpf = object_open(&object_rows[i], k, opt, 0);
+		if (o->all[i].bpf)
+			r = kernel_btf_add(k, o->all[i].bpf);
+		else
+			objects_miss(o, i, -errno);
 	}
 	return r;
 }
 
-void objects_load(struct objects *o, struct bpf_object *calls, const struct ebpf_options *opt)
+/* -EAGAIN: there are no further programs to choose. */
+static int object_try(struct bpf_object *bpf, const struct object_row *row,
+		      struct bpf_object *calls, const struct ebpf_options *opt, int attempt)
+{
+	int r;
+
+	if (row->choose && !row->choose(bpf, attempt))
+		return -EAGAIN;
+	object_choose_programs(bpf);
+	r = object_share_maps(bpf, calls);
+	if (r >= 0 && row->prepare)
+		r = row->prepare(bpf, opt);
+	return r < 0 ? r : bpf_object__load(bpf);
+}
+
+static int object_load(struct object *o, const struct object_row *row, struct bpf_object *calls,
+		       const struct kernel_btf *k, const struct ebpf_options *opt)
+{
+	int r = object_try(o->bpf, row, calls, opt, 0);
+
+	for (int attempt = 1; r < 0 && row->choose; attempt++) {
+		struct bpf_object *bpf = object_open(row, k, opt, attempt);
+		int next = bpf ? object_try(bpf, row, calls, opt, attempt) : -errno;
+
+		if (next < 0)
+			bpf_object__close(bpf);
+		if (next == -EAGAIN)
+			break;
+		r = next;
+		if (r >= 0) {
+			bpf_object__close(o->bpf);
+			o->bpf = bpf;
+		}
+	}
+	return r;
+}
+
+void objects_load(struct objects *o, struct bpf_object *calls, const struct kernel_btf *k,
+		  const struct ebpf_options *opt)
 {
 	for (size_t i = 0; i < OBJECT_COUNT; i++) {
-		const struct object_row *row = &object_rows[i];
-		int r;
+		int r = o->all[i].bpf ? object_load(&o->all[i], &object_rows[i], calls, k, opt) : 0;
 
-		if (!object_requested(i, opt))
-			continue;
-		r = object_load(&o->all[i], row, calls, opt);
 		if (r < 0)
 			objects_miss(o, i, r);
 	}

@@ -112,6 +112,7 @@ static int ebpf_start(struct source *s, struct error *err)
 		.count = e->loaded.cpus,
 		.ring_bytes = e->loaded.ring_bytes,
 		.backlog_max = e->opt.backlog_bytes ? e->opt.backlog_bytes : BACKLOG_BYTES,
+		.command_pid = e->opt.command_pid,
 		.priority = &e->priority,
 		.counters = e->loaded.counters,
 		.lossless = e->opt.lossless,

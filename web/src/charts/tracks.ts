@@ -31,7 +31,7 @@ export interface Wishes {
 	folded: ReadonlySet<string>;
 	unfolded: ReadonlySet<string>;
 	pinned: readonly number[];
-	/** Keys of processes in the order that is wanted; others keep theirs. */
+	/** Keys of processes and of threads in the order that is wanted; others keep theirs. */
 	order: readonly string[];
 }
 export const NO_WISHES: Wishes = { folded: new Set(), unfolded: new Set(), pinned: [], order: [] };
@@ -80,10 +80,27 @@ function processesOf(lanes: readonly Lane[]): Process[] {
 }
 
 /** Those that were moved, in their order; others stay where they are. */
-function inOrder(list: readonly Process[], order: readonly string[]): Process[] {
+function inOrder<T>(list: readonly T[], keyed: (t: T) => string, order: readonly string[]): T[] {
 	const rank = new Map(order.map((key, i) => [key, i]));
-	const known = list.filter((p) => rank.has(p.key)).sort((a, b) => rank.get(a.key)! - rank.get(b.key)!);
-	return list.map((p) => (rank.has(p.key) ? known.shift()! : p));
+	const known = list.filter((t) => rank.has(keyed(t))).sort((a, b) => rank.get(keyed(a))! - rank.get(keyed(b))!);
+	return list.map((t) => (rank.has(keyed(t)) ? known.shift()! : t));
+}
+
+const processKey = (p: Process) => p.key;
+
+/** Neither the process nor any below it did anything but wait. */
+const sleeps = (p: Process, isIdle: (l: Lane) => boolean): boolean => p.lanes.every(isIdle) && p.children.every((c) => sleeps(c, isIdle));
+
+/** The threads of a process that are drawn below it, and those in one line, each in their order. */
+function threadsOf(p: Process, wishes: Wishes, isIdle: (l: Lane) => boolean): { busy: Lane[]; idle: Lane[] } {
+	const shown = inOrder(
+		p.lanes.filter((l) => !wishes.pinned.includes(l.id)),
+		laneKey,
+		wishes.order,
+	);
+	// of a process that is unfolded though it is idle all are wanted
+	const idle = sleeps(p, isIdle) ? [] : shown.filter(isIdle);
+	return { busy: shown.filter((l) => !idle.includes(l)), idle };
 }
 
 /** In the order in which they are drawn. */
@@ -97,7 +114,7 @@ export function place(given: readonly Lane[], wishes: Wishes = NO_WISHES): { pla
 		places.push({ ...p, y });
 		y += highOf(p);
 	};
-	const lane = (l: Lane, title: string, alone: boolean, indent: number, process: Process | null) => put({ kind: 'lane', key: process ? process.key : laneKey(l), lane: l, title, alone, indent, y: 0, movable: process !== null, opens: (process?.children.length ?? 0) > 0, open: !folded.has(process?.key ?? '') });
+	const lane = (l: Lane, title: string, alone: boolean, indent: number, process: Process | null) => put({ kind: 'lane', key: process ? process.key : laneKey(l), lane: l, title, alone, indent, y: 0, movable: true, opens: (process?.children.length ?? 0) > 0, open: !folded.has(process?.key ?? '') });
 	/** The line for what is folded away; whether it is unfolded. */
 	const idle = (key: string, lanes: Lane[], indent: number): boolean => {
 		const open = unfolded.has(key);
@@ -114,14 +131,12 @@ export function place(given: readonly Lane[], wishes: Wishes = NO_WISHES): { pla
 	}
 	const pinnedHeight = y;
 
-	const sorted = (list: Process[]) => inOrder(list, order);
+	const sorted = (list: Process[]) => inOrder(list, processKey, order);
 	const isPinned = (l: Lane) => pinned.includes(l.id);
-	/** Neither the process nor any below it did anything but wait. */
-	const sleeps = (p: Process): boolean => p.lanes.every(isIdle) && p.children.every(sleeps);
 	const lanesOf = (p: Process): Lane[] => [...p.lanes, ...p.children.flatMap(lanesOf)];
 	/** Processes that stand beside each other; those that are idle in one line behind them. */
 	const walkAll = (list: Process[], depth: number, key: string) => {
-		const asleep = list.filter(sleeps);
+		const asleep = list.filter((p) => sleeps(p, isIdle));
 		for (const p of sorted(list)) if (!asleep.includes(p)) walk(p, depth);
 		if (idle(key, asleep.flatMap(lanesOf), INDENT * Math.min(depth, DEEPEST))) for (const p of asleep) walk(p, depth + 1);
 	};
@@ -134,12 +149,10 @@ export function place(given: readonly Lane[], wishes: Wishes = NO_WISHES): { pla
 		} else {
 			put({ kind: 'group', key: p.key, title: p.title, indent, open, lanes: p.lanes, y: 0, movable: true });
 			if (open) {
-				const shown = p.lanes.filter((l) => !isPinned(l));
-				// of a process that is unfolded though it is idle all are wanted
-				const idles = sleeps(p) ? [] : shown.filter(isIdle);
+				const threads = threadsOf(p, wishes, isIdle);
 				const title = (l: Lane) => `${l.comm}  ${l.tid}`;
-				for (const l of shown) if (!idles.includes(l)) lane(l, title(l), false, indent + INDENT, null);
-				if (idle(`i${p.key}`, idles, indent + INDENT)) for (const l of idles) lane(l, title(l), false, indent + 2 * INDENT, null);
+				for (const l of threads.busy) lane(l, title(l), false, indent + INDENT, null);
+				if (idle(`i${p.key}`, threads.idle, indent + INDENT)) for (const l of threads.idle) lane(l, title(l), false, indent + 2 * INDENT, null);
 			}
 		}
 		if (open) walkAll(p.children, depth + 1, `c${p.key}`);
@@ -167,20 +180,34 @@ export function hiding(given: readonly Lane[], wishes: Wishes, id: number): { un
 	return { unfold, open: idleOf(given)(lane) ? open : [] };
 }
 
-/** The order after a process was moved: by so many places among those that stand beside it, or to where the first of `to` stands that does. */
-export function moved(given: readonly Lane[], wishes: Wishes, key: string, to: number | readonly string[]): string[] {
+/** The keys of those that stand beside a process or a thread, and its own, in their order; none where it is not there. */
+function besideOf(given: readonly Lane[], wishes: Wishes, key: string): string[] {
 	const processes = processesOf(given);
+	const isIdle = idleOf(given);
 	const own = processes.find((p) => p.key === key);
-	if (!own) return [...wishes.order];
-	const beside = inOrder(
-		processes.filter((p) => p.parent === own.parent),
-		wishes.order,
-	);
-	const at = beside.indexOf(own);
-	const target = typeof to === 'number' ? at + to : to.map((k) => beside.findIndex((p) => p.key === k)).find((i) => i >= 0);
-	if (target === undefined) return [...wishes.order];
+	if (own)
+		return inOrder(
+			processes.filter((p) => p.parent === own.parent),
+			processKey,
+			wishes.order,
+		).map(processKey);
+	for (const p of processes) {
+		const { busy, idle } = threadsOf(p, wishes, isIdle);
+		for (const list of [busy, idle]) if (list.some((l) => laneKey(l) === key)) return list.map(laneKey);
+	}
+	return [];
+}
+
+/**
+ * The order after a process or a thread was moved: by so many places among those that stand beside it, or to where the first of
+ * `to` stands that does; before all of them where none does.
+ */
+export function moved(given: readonly Lane[], wishes: Wishes, key: string, to: number | readonly string[]): string[] {
+	const beside = besideOf(given, wishes, key);
+	const at = beside.indexOf(key);
+	if (at < 0) return [...wishes.order];
+	const target = typeof to === 'number' ? at + to : (to.map((k) => beside.indexOf(k)).find((i) => i >= 0) ?? 0);
 	beside.splice(at, 1);
-	beside.splice(Math.max(0, Math.min(beside.length, target)), 0, own);
-	const keys = beside.map((p) => p.key);
-	return [...wishes.order.filter((k) => !keys.includes(k)), ...keys];
+	beside.splice(Math.max(0, Math.min(beside.length, target)), 0, key);
+	return [...wishes.order.filter((k) => !beside.includes(k)), ...beside];
 }
