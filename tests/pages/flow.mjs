@@ -13,6 +13,26 @@ const CONTENT = `
 	cat data-1 data-2 data-3 data-4 >/dev/null; cat data-1 data-2 data-3 data-4 >/dev/null; cat data-4 data-3 data-2 data-1 >/dev/null
 `;
 
+/** Points of a picture, far apart at first, then between those: where something is drawn is found soon, wherever that is. */
+function* points({ width, height }, [left, right]) {
+	for (let step = 96; step >= 3; step /= 2) {
+		for (let x = left, i = 0; x < width - right; x += step, i++) {
+			for (let y = 5, j = 0; y < height - 5; y += 2 * step, j++) if (step === 96 || i % 2 || j % 2) yield [x, y];
+		}
+	}
+}
+
+/** The pointer goes over a picture until the line below it says something of the kind. */
+async function point(page, picture, line, wanted, edges = [165, 10]) {
+	const box = await picture.boundingBox();
+	for (const [x, y] of points(box, edges)) {
+		await page.mouse.move(box.x + x, box.y + y);
+		const text = await page.locator(line).innerText();
+		if (wanted.test(text)) return text;
+	}
+	throw new Error(`nothing there says ${wanted}`);
+}
+
 async function recorded(browser) {
 	const { child, url } = await serve('pipe.trace');
 	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 900 } }));
@@ -44,15 +64,7 @@ async function recorded(browser) {
 	await test('the arrow under the pointer is named, by time and by order', async () => {
 		for (const logical of [false, true]) {
 			await page.getByLabel('by order instead of time').setChecked(logical);
-			const box = await picture.boundingBox();
-			let named = '';
-			for (let x = 200; x < box.width && !named; x += 3) {
-				for (let y = 20; y < box.height - 20 && !named; y += 6) {
-					await page.mouse.move(box.x + x, box.y + y);
-					const text = await page.locator('p.near').innerText();
-					if (text.includes(' led to ')) named = text;
-				}
-			}
+			const named = await point(page, picture, 'p.near', / led to /, [200, 0]);
 			if (!list.some((e) => named.startsWith(e.via))) throw new Error(`it says ${JSON.stringify(named)}`);
 		}
 	});
@@ -64,19 +76,6 @@ async function recorded(browser) {
 	});
 	await page.close();
 	await stop(child);
-}
-
-/** The pointer goes over a picture until the line below it says something of the kind. */
-async function point(page, picture, line, wanted, [left, right] = [165, 10]) {
-	const box = await picture.boundingBox();
-	for (let x = left; x < box.width - right; x += 3) {
-		for (let y = 5; y < box.height - 5; y += 6) {
-			await page.mouse.move(box.x + x, box.y + y);
-			const text = await page.locator(line).innerText();
-			if (wanted.test(text)) return text;
-		}
-	}
-	throw new Error(`nothing there says ${wanted}`);
 }
 
 async function content(browser) {

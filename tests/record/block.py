@@ -88,7 +88,7 @@ class Disk:
 
 def record(trace, *args, **more):
     r = run(weir, 'record', '-q', '--with', 'block', '-o', trace, *args, **more)
-    if r.returncode or 'not recorded here' in r.stderr:
+    if r.returncode or 'does not show' in r.stderr:
         sys.exit(f'record: {r.stderr}')
 
 

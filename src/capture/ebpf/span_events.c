@@ -230,7 +230,7 @@ void span_events_limit(struct span_events *e, uint64_t process, int64_t time)
 
 const struct span_event *span_events_next(struct span_events *e, int64_t until)
 {
-	if (!e->sorted)
+	if (!e->sorted && e->next < e->count)
 		qsort(e->order + e->next, e->count - e->next, sizeof(*e->order), by_time);
 	e->sorted = true;
 	if (e->next >= e->count || e->order[e->next].time > until) {
