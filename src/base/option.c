@@ -121,8 +121,8 @@ static int option_not_zero(const struct option *o, const char *value, uint64_t n
 {
 	if (o->zero || number)
 		return 0;
-	return error_set(err, -EINVAL, "'%s' is nothing: leave the option out, or name more",
-			 value);
+	return error_set(err, -EINVAL,
+			 "'%s' is not allowed: leave the option out, or give more than 0", value);
 }
 
 int option_take(const struct option *o, void *opts, const char *value, struct error *err)

@@ -121,7 +121,7 @@ static int annotate_rows(struct store_writer *w, struct annotate_table *t, struc
 			e = annotate_value(t, r, i, err);
 		t->count++;
 		if (e < 0)
-			return error_errno(err, e, "cannot keep the answer's row %llu",
+			return error_errno(err, e, "cannot store row %llu of the answer",
 					   (unsigned long long)t->count);
 		if (t->rows->rows < ANNOTATE_ROWS && t->bytes < ANNOTATE_BYTES)
 			continue;
@@ -140,7 +140,7 @@ static int annotate_columns(struct annotate_table *t, struct engine_result *r, s
 
 	t->columns = calloc(count + 1, sizeof(*t->columns));
 	if (!t->columns)
-		return error_errno(err, -ENOMEM, "cannot keep the answer");
+		return error_errno(err, -ENOMEM, "cannot store the answer");
 	t->def.columns = t->columns;
 	t->def.column_count = (unsigned int)count;
 	for (size_t i = 0; i < count; i++) {
@@ -171,7 +171,7 @@ static int annotate_append(struct annotate_table *t, struct store *s, struct eng
 	if (e >= 0)
 		e = store_made_begin(w, &what, err);
 	if (e >= 0 && r && batch_new_of(&t->rows, TABLE_OWN, &t->def) < 0)
-		e = error_errno(err, -ENOMEM, "cannot keep the answer");
+		e = error_errno(err, -ENOMEM, "cannot store the answer");
 	if (e >= 0 && r)
 		e = annotate_rows(w, t, r, it, err);
 	if (e >= 0)
@@ -229,7 +229,8 @@ static int drop_table(struct store *s, const char *name, struct error *err)
 	const struct store_made *m = find_table(s, name);
 
 	if (!m)
-		return error_set(err, -ENOENT, "the trace %s has no table '%.80s' of yours",
+		return error_set(err, -ENOENT,
+				 "the trace %s has no table '%.80s' that you appended",
 				 store_trace_path(s, 0), name);
 	return annotate_append(&(struct annotate_table){.def = made_own(m->name, NULL, 0)}, s, NULL,
 			       NULL, NULL, err);
@@ -247,7 +248,8 @@ static int annotate(const struct annotate_opts *o, struct interrupt *it, struct 
 	if (r >= 0)
 		r = engine_parse(e, sql, &statements, err);
 	if (r >= 0 && engine_statements_count(statements) != 1)
-		r = error_set(err, -EINVAL, "%zu statements; a table is the answer to one",
+		r = error_set(err, -EINVAL,
+			      "%zu statements; a table is the answer to one statement",
 			      engine_statements_count(statements));
 	if (r >= 0)
 		r = engine_execute(statements, 0, &result, err);
@@ -312,7 +314,8 @@ static int run_annotate(const struct annotate_opts *o, const char *path, const c
 	if (o->list)
 		return list_tables(s, &err) < 0 ? fail(&err) : 0;
 	if (!o->drop && store_is_growing(s)) {
-		error_set(&err, -EBUSY, "the trace %s is being recorded: annotate it when it ends",
+		error_set(&err, -EBUSY,
+			  "the trace %s is being recorded: annotate it when recording has ended",
 			  path);
 		return fail(&err);
 	}
@@ -338,7 +341,7 @@ static int annotate_main(const void *opts, int argc, char **argv)
 	if ((o->list != 0) + (o->drop != NULL) + (o->name != NULL) > 1)
 		return fail_usage("annotate: --name, --list and --drop exclude each other");
 	if (o->threads > THREADS_MAX)
-		return fail_usage("annotate: --threads: at most %d", THREADS_MAX);
+		return fail_usage("annotate: --threads: must be at most %d", THREADS_MAX);
 	if (is_bad_name(o->name) || is_bad_name(o->drop))
 		return fail_usage("annotate: --%s: '%.80s' cannot be the name of a table: a letter "
 				  "or _, then "
@@ -358,7 +361,7 @@ static int annotate_main(const void *opts, int argc, char **argv)
 }
 
 static const struct option annotate_options[] = {
-	{'n', "name", OPTION_STRING, "NAME", "what the table is called (default " NAME_DEFAULT ")",
+	{'n', "name", OPTION_STRING, "NAME", "name of the table (default " NAME_DEFAULT ")",
 	 offsetof(struct annotate_opts, name)},
 	{0, "list", OPTION_FLAG, NULL, "list the tables that were appended",
 	 offsetof(struct annotate_opts, list)},
@@ -367,12 +370,12 @@ static const struct option annotate_options[] = {
 	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
 	 offsetof(struct annotate_opts, memory)},
 	{0, "spill", OPTION_SIZE, "SIZE",
-	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",
+	 "size of its temporary files in $TMPDIR or /var/tmp (default 4GiB)",
 	 offsetof(struct annotate_opts, spill)},
 	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
 	 offsetof(struct annotate_opts, threads)},
 	{0, "duckdb", OPTION_STRING, "FILE",
-	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
+	 "use this DuckDB library instead of weir's own and of $WEIR_DUCKDB",
 	 offsetof(struct annotate_opts, library)},
 	{0},
 };
@@ -381,8 +384,8 @@ static const struct command_example annotate_examples[] = {
 	{"weir annotate -n aof redis.trace \"SELECT id AS file_id, path GLOB '*.aof' AS is_aof "
 	 "FROM "
 	 "file\"",
-	 "a mark for every file"},
-	{"weir query 'by is_aof | sum(bytes)' redis.trace", "ask by it"},
+	 "mark every file"},
+	{"weir query 'by is_aof | sum(bytes)' redis.trace", "query by the mark"},
 	{"weir sql 'SELECT is_aof, sum(bytes) FROM op JOIN aof USING (file_id) GROUP BY 1' "
 	 "redis.trace",
 	 "the same in SQL"},
@@ -396,19 +399,19 @@ const struct command command_annotate = {
 	.usage = "[options] TRACE ['STATEMENT']",
 	.description =
 		"Runs one SELECT over the trace, as weir sql does, and appends its answer to the "
-		"file as a table. From then on weir sql knows the table by its name and can join "
-		"it, and its columns are names of weir's language: in weir query, and in --where "
-		"of a stored trace. Nothing that was recorded is changed: bytes are added behind "
-		"the end of the "
+		"file as a table. From then on weir sql can query and join the table by its name, "
+		"and its columns are names of weir's language: in weir query, and in --where on a "
+		"stored trace. Recorded data is not changed: bytes are appended to the end of the "
 		"file. A later table of the same name replaces the earlier one.\n\n"
 		"weir_op(row_id := true) and weir_op_named(row_id := true) have a column row_id, "
-		"which names a call for good: select it, and join by it. The language joins by the "
-		"first column that calls have as well: row_id, file_id, thread_id, process_id, "
+		"which identifies a call permanently: select it, and join by it. The language "
+		"joins by the first column that calls also have: row_id, file_id, thread_id, "
+		"process_id, "
 		"path, comm, ...; each of its values stands once.\n\n"
-		"Columns may be numbers, texts, BLOBs, truth values and points in time. Whole "
-		"numbers are of 64 bits, DECIMAL becomes DOUBLE. A trace that is being "
-		"recorded, or was never closed, is refused. Where the disk is full the trace stays "
-		"as it was. The statement is kept beside the table.\n\n"
+		"Columns may be numbers, texts, BLOBs, booleans and points in time. Whole numbers "
+		"have 64 bits, DECIMAL becomes DOUBLE. A trace that is being recorded, or was "
+		"never closed, is refused. If the disk is full the trace stays unchanged. The "
+		"statement is stored with the table.\n\n"
 		"Exit status: 0 done, 1 it failed, 2 wrong options, 130 interrupted.",
 	.options = annotate_options,
 	.options_size = sizeof(struct annotate_opts),

@@ -41,8 +41,8 @@ static int cases_find(const char *from, const char *weir, char **ret, struct err
 	}
 	if (access(path, X_OK) < 0)
 		return error_errno(err, -errno,
-				   "the cases are not at %s; --from names their folder, "
-				   "tests/cases of weir's source",
+				   "no cases in %s; name their folder with --from: tests/cases in "
+				   "weir's source",
 				   path);
 	*ret = TAKE_PTR(path);
 	return 0;
@@ -90,7 +90,7 @@ static int cases_run(const void *opts, int argc, char **argv)
 	for (size_t i = 0; cases_action(i); i++)
 		known |= !strcmp(action, cases_action(i));
 	if (!known)
-		return fail_usage("cases: '%.80s' is unknown; there are list, run and export DIR",
+		return fail_usage("cases: unknown command '%.80s'; use list, run or export DIR",
 				  action);
 	if (export && argc < 2)
 		return fail_usage(
@@ -101,15 +101,16 @@ static int cases_run(const void *opts, int argc, char **argv)
 }
 
 static const struct option cases_options[] = {
-	{0, "from", OPTION_STRING, "FOLDER", "cases of this folder (default: those of this weir)",
+	{0, "from", OPTION_STRING, "FOLDER",
+	 "use the cases in this folder (default: those of this weir)",
 	 offsetof(struct cases_opts, from)},
-	{0, "only", OPTION_STRING, "NAME", "these cases; names or globs, separated by commas",
+	{0, "only", OPTION_STRING, "NAME", "only these cases: names or globs, separated by commas",
 	 offsetof(struct cases_opts, only)},
 	{0},
 };
 
 static const struct command_example cases_examples[] = {
-	{"weir cases export /tmp/labelled", "a trace and a label of each, for another tool"},
+	{"weir cases export /tmp/labelled", "a trace and a label for each, for another tool"},
 	{"weir cases run --only 'small-*'", "record these and judge what diagnose finds"},
 	{0},
 };

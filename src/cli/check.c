@@ -140,7 +140,7 @@ static void print_readable(const struct check_result *r)
 	if (bad && !r->rows_unknown)
 		printf(" (%.3g %%)", 100.0 * (double)calls / (double)(calls + bad));
 	if (!bad && r->rows_unknown)
-		printf(", an unknown number cannot");
+		printf(", an unknown number cannot be read");
 	printf(", %s of %s", format_size(r->bytes - r->bad_bytes).s, format_size(r->bytes).s);
 }
 
@@ -159,7 +159,7 @@ static void check_print_verdict(const struct check *c, const struct check_result
 	} else {
 		printf("%s   %s call%s   %s block%s   %s",
 		       r->closed    ? "intact"
-		       : r->growing ? "intact so far, it is being recorded"
+		       : r->growing ? "intact so far, still being recorded"
 				    : "NOT CLOSED (recorder killed, or file cut)",
 		       format_count(r->rows[TABLE_OP]).s, r->rows[TABLE_OP] == 1 ? "" : "s",
 		       format_count(r->blocks).s, r->blocks == 1 ? "" : "s",
@@ -277,7 +277,7 @@ static int check_folder(struct check *c, const char *path, struct error *err)
 	}
 	free(names);
 	if (r >= 0 && c->traces == before)
-		r = error_set(err, -ENOENT, "there is no trace in the folder %s", path);
+		r = error_set(err, -ENOENT, "no trace in the folder %s", path);
 	return r;
 }
 
@@ -332,8 +332,8 @@ static const struct option options[] = {
 	{'i', "input", OPTION_LIST, "TRACE", "check this trace, or every trace in this folder",
 	 offsetof(struct check_opts, inputs)},
 	{0, "fast", OPTION_FLAG, NULL,
-	 "checksums, numbers and references only: do not unpack blocks of calls whose checksums "
-	 "hold",
+	 "check only checksums, numbers and references: do not unpack blocks of calls whose "
+	 "checksums match",
 	 offsetof(struct check_opts, fast)},
 	{0, "json", OPTION_FLAG, NULL, "print one JSON document",
 	 offsetof(struct check_opts, json)},
@@ -360,11 +360,11 @@ const struct command command_check = {
 	.description =
 		"Reads traces from the first byte to the last and checks everything: the "
 		"checksums of headers and columns, that columns unpack, that blocks are numbered "
-		"without a gap, that the index matches the blocks, that every thread, process "
-		"and file that a row refers to is there, and the mark at the end. Each damaged "
-		"place is listed with the number and offset of its block, its table, the rows and "
-		"the time that are lost with it; then how much can be read. A folder stands for "
-		"the traces in it. A trace that is being recorded is checked as far as it goes.\n\n"
+		"without a gap, that the index matches the blocks, that every thread, process and "
+		"file that a row refers to exists, and the end mark. Each damaged place is listed "
+		"with the number and offset of its block, its table, and the rows and the time "
+		"range that are lost; then how much can be read. A folder stands for the traces in "
+		"it. A trace that is being recorded is checked up to its current end.\n\n"
 		"A trace without its end mark is not intact: its recorder was killed or the "
 		"file was cut, and its last calls may be missing.\n\n"
 		"Exit status: 0 all traces are intact, 1 some are not or cannot be read, 2 wrong "

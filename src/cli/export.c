@@ -98,11 +98,11 @@ static int export_tell(const struct export_out *e, struct spans_out *out, struct
 	export_tell_sample(spans_out_sample(out));
 	if (spans_out_calls_lost(out))
 		fprintf(stderr,
-			"weir: %llu calls are left out, as at most %u become spans; raise "
+			"weir: %llu calls were left out, as at most %u can become spans; raise "
 			"--calls\n",
 			(unsigned long long)spans_out_calls_lost(out), SPANS_CALLS_MAX);
 	if (!e->spans)
-		fputs("weir: it has no spans\n", stderr);
+		fputs("weir: the trace has no spans\n", stderr);
 	return 0;
 }
 
@@ -166,9 +166,10 @@ static int export_selects_none(const struct export_opts *o, struct error *err)
 	if (r >= 0)
 		r = choice_make(&choice, &flags.sel, &select, &flags.sel.where, NULL, err);
 	if (r >= 0 && choice.text.len)
-		r = error_set(err, -EINVAL,
-			      "export: calls can be chosen for --perfetto, --chrome and "
-			      "--otlp-profiles; spans by --name, --service, --from and --to");
+		r = error_set(
+			err, -EINVAL,
+			"export: a selection of calls works with --perfetto, --chrome and "
+			"--otlp-profiles; select spans by --name, --service, --from and --to");
 	return r;
 }
 
@@ -187,10 +188,10 @@ static int export_run_timeline(const struct export_opts *o, int argc, char **arg
 
 	if (o->calls_ns || o->no_io || o->service || o->name || o->sample)
 		return fail_usage(
-			"export: --calls, --no-io, --service, --name and --sample are for spans, "
-			"and not for --perfetto, --chrome or --otlp-profiles");
+			"export: --calls, --no-io, --service, --name and --sample select spans and "
+			"cannot be combined with --perfetto, --chrome or --otlp-profiles");
 	if (o->protobuf && !o->profiles)
-		return fail_usage("export: --protobuf is a form of --otlp and --otlp-profiles");
+		return fail_usage("export: --protobuf needs --otlp or --otlp-profiles");
 	return export_timeline(&t, argc, argv, err) < 0 ? fail(err) : 0;
 }
 
@@ -201,19 +202,19 @@ static int export_run(const void *opts, int argc, char **argv)
 	struct error err = {0};
 
 	if (o->otlp + o->zipkin + o->jaeger + o->perfetto + o->chrome + o->profiles > 1)
-		return fail_usage("export: one of --otlp, --zipkin, --jaeger, --perfetto, --chrome "
-				  "and --otlp-profiles at a time");
+		return fail_usage("export: --otlp, --zipkin, --jaeger, --perfetto, --chrome and "
+				  "--otlp-profiles exclude each other");
 	if (o->perfetto || o->chrome || o->profiles)
 		return export_run_timeline(o, argc, argv, &err);
 	if (export_selects_none(o, &err) < 0)
 		return fail(&err);
 	if (o->protobuf && (o->zipkin || o->jaeger))
-		return fail_usage("export: --protobuf is a form of --otlp and --otlp-profiles");
+		return fail_usage("export: --protobuf needs --otlp or --otlp-profiles");
 	if (o->no_io && o->calls_ns)
 		return fail_usage("export: --no-io and --calls exclude each other");
 	if (o->sample && (o->service || o->name))
-		return fail_usage("export: --sample keeps whole requests: without --service and "
-				  "--name");
+		return fail_usage("export: --sample keeps whole requests and cannot be combined "
+				  "with --service or --name");
 	if (o->sample && sample_rules_read(&rules, o->sample, &err) < 0)
 		return fail_usage("export: %s", err.message);
 	return export_open(o, o->sample ? &rules : NULL, argc, argv, &err) < 0 ? fail(&err) : 0;
@@ -221,42 +222,39 @@ static int export_run(const void *opts, int argc, char **argv)
 
 static const struct option export_options[] = {
 	{'i', "input", OPTION_LIST, "TRACE",
-	 "read this trace, or every trace in this folder; repeatable; weir.trace where none is "
-	 "named",
+	 "read this trace, or every trace in this folder; repeatable; weir.trace if none is named",
 	 offsetof(struct export_opts, inputs)},
 	HOST_FLAG(struct export_opts, hosts),
 	{'o', "output", OPTION_STRING, "FILE", "write to this file (default: standard output)",
 	 offsetof(struct export_opts, output)},
 	{0, "otlp", OPTION_FLAG, NULL,
-	 "OpenTelemetry's OTLP in JSON, a request of up to 512 spans a line (the default)",
+	 "write OpenTelemetry's OTLP as JSON, a request of up to 512 spans per line (the default)",
 	 offsetof(struct export_opts, otlp)},
 	{0, "otlp-profiles", OPTION_FLAG, NULL,
-	 "calls as OTLP's profiles (v1development of 1.10.0): time, bytes and number by stack, "
-	 "else by "
-	 "call and file, with links to spans",
+	 "write calls as OTLP profiles (v1development of 1.10.0): time, bytes and number by stack, "
+	 "else by call and file, with links to spans",
 	 offsetof(struct export_opts, profiles)},
-	{0, "protobuf", OPTION_FLAG, NULL, "OTLP as one request in protobuf instead",
+	{0, "protobuf", OPTION_FLAG, NULL, "write OTLP as one protobuf request instead",
 	 offsetof(struct export_opts, protobuf)},
-	{0, "zipkin", OPTION_FLAG, NULL, "Zipkin's JSON, version 2",
+	{0, "zipkin", OPTION_FLAG, NULL, "write Zipkin's JSON, version 2",
 	 offsetof(struct export_opts, zipkin)},
 	{0, "jaeger", OPTION_FLAG, NULL,
-	 "Jaeger's JSON, as its page opens it from a file; all of it is in memory",
+	 "write Jaeger's JSON, which Jaeger's UI opens from a file; it is built in memory",
 	 offsetof(struct export_opts, jaeger)},
 	{0, "perfetto", OPTION_FLAG, NULL,
-	 "all of the trace as a timeline for Perfetto's UI, in its protobuf: threads with their "
-	 "calls, disks, "
-	 "spans, counters",
+	 "write the whole trace as a timeline for Perfetto's UI, in its protobuf format: threads "
+	 "with their calls, disks, spans, counters",
 	 offsetof(struct export_opts, perfetto)},
 	{0, "chrome", OPTION_FLAG, NULL,
-	 "the same as Chrome's trace events in JSON, which more viewers open",
+	 "write the timeline as Chrome trace events in JSON, which more viewers can open",
 	 offsetof(struct export_opts, chrome)},
 	{0, "calls", OPTION_DURATION, "TIME",
-	 "calls that took this long or longer become spans, too, below the span that made them",
+	 "also write calls that took this long or longer as spans, below the span that made them",
 	 offsetof(struct export_opts, calls_ns)},
-	{0, "no-io", OPTION_FLAG, NULL, "leave out what calls the spans made (weir.io.*)",
+	{0, "no-io", OPTION_FLAG, NULL, "leave out the attributes about calls (weir.io.*)",
 	 offsetof(struct export_opts, no_io)},
 	{0, "sample", OPTION_STRING, "RULES",
-	 "keep some of the requests, each with the number that it stands for: 'failed, slow 1%, "
+	 "keep a sample of the requests, each with the number it stands for: 'failed, slow 1%, "
 	 "rare 10, 1/100'",
 	 offsetof(struct export_opts, sample)},
 	{0, "service", OPTION_STRING, "NAME", "only spans of this service",
@@ -270,27 +268,27 @@ static const struct option export_options[] = {
 	{0, "to", OPTION_STRING, "TIME", "up to this time, in the same forms",
 	 offsetof(struct export_opts, to)},
 	SELECT_FLAGS(struct export_opts, sel,
-		     "with --perfetto, --chrome and --otlp-profiles: only calls of these "
-		     "processes, with all their "
-		     "threads; "
+		     "with --perfetto, --chrome or --otlp-profiles: only calls of these processes, "
+		     "with all their threads; "
 		     "repeatable, or PID,PID"),
 	{0},
 };
 
 static const struct command_example export_examples[] = {
-	{"weir export -i app.weir --otlp -o spans.json", "spans with the calls that they made"},
+	{"weir export -i app.weir --otlp -o spans.json",
+	 "spans with totals of the calls that they made"},
 	{"weir export -i app.weir --protobuf -o spans.pb",
-	 "a body that curl --data-binary @spans.pb sends to a collector"},
+	 "a body that curl --data-binary @spans.pb can send to a collector"},
 	{"weir export -i app.weir --jaeger --calls 1ms -o spans.json",
-	 "for Jaeger's page, slow calls as spans of their own"},
+	 "for Jaeger's UI, with slow calls as spans of their own"},
 	{"weir export -i app.weir --sample 'failed, slow 1%, rare, 1/100' -o some.json",
-	 "what is worth a look, and a hundredth of the rest, with weights"},
+	 "the interesting requests, and a hundredth of the rest, with weights"},
 	{"weir export -i app.weir --otlp-profiles --protobuf -o profiles.pb",
 	 "where the time of I/O went, as profiles for a collector"},
 	{"weir export -i app.weir --perfetto -o app.perfetto-trace",
 	 "a file that Perfetto's UI opens"},
 	{"weir export -i app.weir --chrome --slower 1ms -o slow.json",
-	 "calls of a millisecond and longer alone"},
+	 "only calls of a millisecond or longer"},
 	{0},
 };
 
@@ -299,27 +297,29 @@ const struct command command_export = {
 	.summary = "write spans for OpenTelemetry, Zipkin and Jaeger, or a timeline for Perfetto",
 	.usage = "[--otlp | --zipkin | --perfetto | ...] [options] [TRACE...]",
 	.description =
-		"Writes the spans of a trace, marked or imported, and the matches of periods that "
-		"the trace has. Where calls were recorded, a span has how many it made, how many "
-		"bytes they moved and how long they took, by class: weir.io.calls, "
-		"weir.io.data.time_ns, ... Each call counts for one span. weir.io.by has how they "
-		"were found, as the column via of weir requests has it: context, thread, work.\n\n"
-		"A span without ids gets some, the same at each export. One that was still "
-		"running ends with the trace, and weir.status names it, as it does one that was "
+		"Writes the spans of a trace, marked or imported, and the matches of periods "
+		"stored in it. If calls were recorded, a span has their number, bytes and time by "
+		"class: weir.io.calls, weir.io.data.time_ns, ... Each call counts for one span. "
+		"weir.io.by names how they were found, as column via of weir requests does: "
+		"context, thread, work.\n\n"
+		"A span without ids gets some, the same at each export. A span that was still "
+		"running ends with the trace, and weir.status says so, as it does for one that was "
 		"cut. Zipkin and Jaeger keep microseconds.\n\n"
-		"--sample keeps whole requests by the first rule that they fit: failed, one of its "
-		"spans failed; slow P%, among the slowest of its name; rare N, at most N of its "
-		"name; the last, 1/N or P%, is of all others. weir.sample.weight is how many a "
-		"request stands for: weights of requests of one name add up to their number. "
+		"--sample keeps whole requests by the first rule that they match: failed, one of "
+		"its spans failed; slow P%, among the slowest of its name; rare N, at most N of "
+		"its name; the last rule, 1/N or P%, samples all others. weir.sample.weight is the "
+		"number of requests that a request stands for: the weights of one name add up to "
+		"the number of its requests. "
 		"OTLP's tracestate has the threshold (ot=th:).\n\n"
 		"--perfetto and --chrome write every call as a slice on the track of its thread, "
 		"with "
 		"arguments and file; requests of io_uring, spans and requests to disks have tracks "
 		"of "
-		"their own. What never ended is drawn up to the end of the trace.\n\n"
+		"their own. Calls and spans that never ended are drawn up to the end of the "
+		"trace.\n\n"
 		"--otlp-profiles sums calls up: io_time, wait_time (calls that wait for work), "
 		"io_bytes and io_calls of each process, by the functions that led to the call, "
-		"or by its file where no stack was recorded, with the call itself as the leaf, by "
+		"or by its file if no stack was recorded, with the call itself as the leaf, by "
 		"weir.io.class and by the span that it belongs to.\n\n"
 		"Exit status: 0 done, 1 the trace cannot be read or the file not be written, 2 "
 		"wrong options.",

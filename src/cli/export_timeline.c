@@ -43,10 +43,11 @@ static int export_timeline_tell(const struct export_timeline *o, const struct ti
 	if (stats->arrows)
 		fprintf(stderr, ", %s arrows", format_count(stats->arrows).s);
 	if (stats->early)
-		fprintf(stderr, "; of %s the start is not known, drawn from where it is",
+		fprintf(stderr,
+			"; %s have an unknown start and are drawn from the first known time",
 			format_count(stats->early).s);
 	if (stats->running)
-		fprintf(stderr, "; %s still ran, drawn up to the end",
+		fprintf(stderr, "; %s were still running and are drawn up to the end",
 			format_count(stats->running).s);
 	fprintf(stderr, "\n");
 	if (o->output && !o->chrome)
@@ -101,9 +102,9 @@ static int export_timeline_to(const struct export_timeline *o, struct store *s,
 	if (!f)
 		return err->code;
 	if (f == stdout && !o->chrome && isatty(STDOUT_FILENO))
-		return error_set(
-			err, -EINVAL,
-			"export: Perfetto's format is binary: name a file with -o, or send it on");
+		return error_set(err, -EINVAL,
+				 "export: Perfetto's format is binary: name a file with -o, or "
+				 "pipe the output");
 	r = timeline_write(s, &opt, &stats, err);
 	if (r >= 0 && fflush(f) != 0)
 		r = -errno;

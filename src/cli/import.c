@@ -126,8 +126,7 @@ static int import_run(const void *opts, int argc, char **argv)
 	int format = o.format ? spans_format_find(o.format) : SPANS_ANY;
 
 	if (format < 0)
-		return fail_usage("import: --format %.80s: there are otlp-json, otlp-protobuf, "
-				  "zipkin",
+		return fail_usage("import: --format %.80s: use otlp-json, otlp-protobuf or zipkin",
 				  o.format);
 	if (!argc)
 		return fail_usage(
@@ -144,9 +143,9 @@ static const struct option import_options[] = {
 	 "write this trace; an existing one is moved to TRACE.old, any other file is left alone",
 	 offsetof(struct import_opts, output)},
 	{0, "format", OPTION_STRING, "NAME",
-	 "otlp-json, otlp-protobuf or zipkin (default: found by the content of each file)",
+	 "otlp-json, otlp-protobuf or zipkin (default: detected from the content of each file)",
 	 offsetof(struct import_opts, format), .words = spans_format_name},
-	{'q', "quiet", OPTION_FLAG, NULL, "print only what was left out, nothing else",
+	{'q', "quiet", OPTION_FLAG, NULL, "print only what was left out",
 	 offsetof(struct import_opts, quiet)},
 	{0},
 };
@@ -155,9 +154,9 @@ static const struct command_example import_examples[] = {
 	{"weir import traces.json -o spans.weir",
 	 "what the file exporter of OpenTelemetry's collector wrote"},
 	{"weir query -i app.weir -i spans.weir 'from span | by name | count(), p99(dur)'",
-	 "ask for them, together with a recording"},
+	 "query them together with a recording"},
 	{"curl -s http://zipkin:9411/api/v2/trace/463ac35c9f6413ad | weir import - -o one.weir",
-	 "one trace out of Zipkin"},
+	 "import one trace from Zipkin"},
 	{0},
 };
 
@@ -168,11 +167,12 @@ const struct command command_import = {
 	.description =
 		"Writes a trace with the spans of these files (- is standard input): bodies of "
 		"OTLP/HTTP in protobuf or JSON, files of the collector's file exporter (a document "
-		"a line, or messages behind their lengths), or Zipkin's JSON, version 2. Events "
-		"and annotations become rows of note. What the table of spans has no column for "
-		"is kept in the attributes, and weir export puts it back in its place.\n\n"
-		"Spans without a usable time are left out, wrong ids too; both are counted, here "
-		"and in the trace's mark. A malformed file is an error that names the byte, and "
+		"per line, or length-prefixed messages), or Zipkin's JSON, version 2. Events "
+		"and annotations become rows of table note. Fields without a column in the table "
+		"of spans are kept as attributes, and weir export restores them.\n\n"
+		"Spans without a usable time, and invalid ids, are left out; both are counted, "
+		"here and in the trace's mark. A malformed file is an error that names the byte, "
+		"and "
 		"nothing is written.\n\n"
 		"Exit status: 0 done, 1 a file cannot be read or is malformed, or the trace cannot "
 		"be written, 2 wrong options.",

@@ -81,11 +81,12 @@ static void load_tell(const struct load_opts *o, const struct load_totals *t, in
 	if (t->spans)
 		fprintf(stderr, "; %s spans into otel_traces", format_count(t->spans).s);
 	if (t->known)
-		fprintf(stderr, "; %s blocks were there already", format_count(t->known).s);
+		fprintf(stderr, "; %s blocks had already been loaded", format_count(t->known).s);
 	if (t->retries)
-		fprintf(stderr, "; tried %s times more", format_count(t->retries).s);
+		fprintf(stderr, "; retried %s times", format_count(t->retries).s);
 	if (t->made)
-		fprintf(stderr, "; %s tables made after recording are left out: ask the file",
+		fprintf(stderr,
+			"; %s tables added after recording were left out: query the file for them",
 			format_count(t->made).s);
 	fputc('\n', stderr);
 }
@@ -124,7 +125,7 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 
 	if (r >= 0 && o->follow && count > 1)
 		return error_set(err, -EINVAL,
-				 "--follow loads one trace while it is recorded, not %zu", count);
+				 "--follow loads one trace during its recording, not %zu", count);
 	if (r >= 0)
 		r = ops->connect(&t, o->to, &options, err);
 	interrupt_progress(it, load_progress, &totals);
@@ -177,24 +178,27 @@ static int load_run(const void *opts, int argc, char **argv)
 static const struct option load_command_options[] = {
 	{0, "to", OPTION_STRING, "ADDRESS",
 	 "the store: clickhouse:// or opensearch://, "
-	 "HOST[:PORT][,HOST...]/DATABASE[?tls=1&ca=FILE&login=FILE]; of OpenSearch the database is "
-	 "a prefix of names",
+	 "HOST[:PORT][,HOST...]/DATABASE[?tls=1&ca=FILE&login=FILE]; for OpenSearch the database "
+	 "is a prefix of names",
 	 offsetof(struct load_opts, to)},
 	{'i', "input", OPTION_LIST, "TRACE",
 	 "load this trace, or every trace in this folder; repeatable",
 	 offsetof(struct load_opts, inputs)},
-	{0, "schema", OPTION_FLAG, NULL, "print what makes the tables, and load nothing",
+	{0, "schema", OPTION_FLAG, NULL,
+	 "print the statements that create the tables, and load nothing",
 	 offsetof(struct load_opts, schema)},
 	{0, "keep", OPTION_DURATION, "TIME",
-	 "tables that are created now drop rows this long after they ended (720h; default: never)",
+	 "tables created by this command drop rows this long after they ended (720h; default: "
+	 "never)",
 	 offsetof(struct load_opts, keep_ns)},
 	{'f', "follow", OPTION_FLAG, NULL,
-	 "go on while the trace is being recorded, in further files too (record --rotate)",
+	 "keep loading while the trace is being recorded, including further files (record "
+	 "--rotate)",
 	 offsetof(struct load_opts, follow)},
 	{0, "patience", OPTION_DURATION, "TIME",
 	 "keep trying for this long while the store does not answer (default 60s)",
 	 offsetof(struct load_opts, patience_ns)},
-	{'q', "quiet", OPTION_FLAG, NULL, "print only what is lost, nothing else",
+	{'q', "quiet", OPTION_FLAG, NULL, "print only what is lost",
 	 offsetof(struct load_opts, quiet)},
 	{0},
 };
@@ -202,7 +206,7 @@ static const struct option load_command_options[] = {
 static const struct command_example load_examples[] = {
 	{"weir load --to clickhouse://localhost/weir app.weir", "load a trace"},
 	{"weir load --to clickhouse://db1,db2/weir?tls=1 --follow app.weir",
-	 "while it is recorded, into whichever of two nodes answers"},
+	 "during the recording, into whichever of two nodes answers"},
 	{"weir load --to opensearch://localhost/weir app.weir",
 	 "as documents for OpenSearch Dashboards or Kibana (docs/howto/opensearch.md)"},
 	{"weir load --to clickhouse://localhost/weir --schema --keep 720h",
@@ -215,15 +219,15 @@ const struct command command_load = {
 	.summary = "load traces into a database of many machines",
 	.usage = "--to ADDRESS [--follow] [options] [TRACE...]",
 	.description =
-		"Loads every block of a trace once, whatever breaks on the way: a block is known "
-		"by "
-		"host, boot, recording and number, and the database by what it holds. To continue "
-		"after a failure, load again; a trace that was loaded changes nothing. What could "
-		"not be recorded, or not be read, is loaded as rows of loss.\n\n"
+		"Loads every block of a trace exactly once, even after failures: a block is "
+		"identified by host, boot, recording and number, and blocks that the database "
+		"already holds are skipped. To continue after a failure, load again; loading a "
+		"trace twice changes nothing. Data that could not be recorded or read is loaded as "
+		"rows of table loss.\n\n"
 		"User and password come from $WEIR_USER and $WEIR_PASSWORD, or from the file "
-		"login=FILE in the address, which its owner alone can read. The address is then "
-		"what -i of query, report and other commands takes.\n\n"
-		"Exit status: 0 done, 1 a trace cannot be read or the database not be reached, "
+		"login=FILE in the address, which must be readable only by its owner. Pass the "
+		"same address to -i of query, report and other commands.\n\n"
+		"Exit status: 0 done, 1 a trace cannot be read or the database cannot be reached, "
 		"2 wrong options.",
 	.options = load_command_options,
 	.options_size = sizeof(struct load_opts),

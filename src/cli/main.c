@@ -62,8 +62,8 @@ int main(int argc, char **argv)
 		return main_finish(0);
 	}
 	if (argv[1][0] == '-')
-		return fail_usage(
-			"a command comes first: weir COMMAND [options]; `weir --help` lists them");
+		return fail_usage("the command must come first: weir COMMAND [options]; `weir "
+				  "--help` lists them");
 	if (strcmp(argv[1], "report") == 0 && take_stacks(&argc, argv))
 		argv[1] = "stacks";
 	cmd = command_find(argv[1]);

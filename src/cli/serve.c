@@ -49,7 +49,7 @@ static int serve_put_loss(struct buf *to, const struct store *s, struct error *e
 	int r = loss_read(&loss, s, err);
 
 	if (r >= 0 && loss_put_text(to, &loss) < 0)
-		r = error_errno(err, -ENOMEM, "cannot find out what is missing");
+		r = error_errno(err, -ENOMEM, "cannot determine what is missing");
 	return r;
 }
 
@@ -70,13 +70,13 @@ static int check_listen(const struct serve_opts *o)
 		if (!o->listen[len])
 			return 0;
 		if (o->listen[len] == ':')
-			return fail_usage("serve: --listen %s: an address without a port; the port "
-					  "is --port %s",
+			return fail_usage("serve: --listen %s: give the address without a port, "
+					  "and the port as --port %s",
 					  o->listen, o->listen + len + 1);
 	}
 	return fail_usage(
-		"serve: --listen %s: only 127.0.0.1 is served, so that no one on the network can "
-		"read the trace; from your machine: ssh -L %d:127.0.0.1:%d HOST, then open the "
+		"serve: --listen %s: weir serves only on 127.0.0.1, so that no one on the network "
+		"can read the trace; from your machine: ssh -L %d:127.0.0.1:%d HOST, then open the "
 		"link there",
 		o->listen, (int)(o->port ? o->port : SERVER_PORT),
 		(int)(o->port ? o->port : SERVER_PORT));
@@ -88,9 +88,9 @@ static int check_limits(const struct serve_opts *o)
 	struct error err = {0};
 
 	if (o->port > PORT_MAX)
-		return fail_usage("serve: --port: at most %d", PORT_MAX);
+		return fail_usage("serve: --port: must be at most %d", PORT_MAX);
 	if (o->threads > THREADS_MAX)
-		return fail_usage("serve: --threads: at most %d", THREADS_MAX);
+		return fail_usage("serve: --threads: must be at most %d", THREADS_MAX);
 	if (o->memory && o->memory < MEMORY_MIN)
 		return fail_usage("serve: --memory: at least %lluMiB, or no query can be answered",
 				  MEMORY_MIN >> 20);
@@ -203,9 +203,8 @@ static int serve_main(const void *opts, int argc, char **argv)
 	if (server_start(&server, &options, &err) < 0)
 		return fail(&err);
 	if (!server_has_pages())
-		fprintf(stderr,
-			"weir: built without its pages, only the API answers; for the pages: "
-			"make pages && make\n");
+		fprintf(stderr, "weir: built without its pages, only the API is available; to "
+				"build them: make pages && make\n");
 	if (tell_link(o, server_url(server), &err) < 0)
 		return fail(&err);
 	if (o->open)
@@ -217,14 +216,14 @@ static int serve_main(const void *opts, int argc, char **argv)
 
 static const struct option serve_options[] = {
 	{'i', "input", OPTION_LIST, "TRACE",
-	 "show this trace, or every trace in this folder; repeatable; weir.trace where none is "
-	 "named",
+	 "show this trace, or every trace in this folder; repeatable; weir.trace if none is named",
 	 offsetof(struct serve_opts, inputs)},
 	HOST_FLAG(struct serve_opts, hosts),
 	{0, "port", OPTION_COUNT, "PORT",
 	 "listen on this port (default: 7373, or the next free one)",
 	 offsetof(struct serve_opts, port)},
-	{0, "listen", OPTION_STRING, "ADDRESS", "127.0.0.1, the only address that is served",
+	{0, "listen", OPTION_STRING, "ADDRESS",
+	 "the address to listen on: only 127.0.0.1 is allowed",
 	 offsetof(struct serve_opts, listen)},
 	{0, "open", OPTION_FLAG, NULL, "open the link in a browser",
 	 offsetof(struct serve_opts, open)},
@@ -233,12 +232,12 @@ static const struct option serve_options[] = {
 	{0, "memory", OPTION_SIZE, "SIZE", "memory that queries may use together (default 512MiB)",
 	 offsetof(struct serve_opts, memory)},
 	{0, "download-max", OPTION_SIZE, "SIZE",
-	 "refuse downloads that are larger (default 4GiB; they are made in $TMPDIR or /var/tmp)",
+	 "refuse larger downloads (default 4GiB; they are prepared in $TMPDIR or /var/tmp)",
 	 offsetof(struct serve_opts, download_max)},
 	{0, "threads", OPTION_COUNT, "N", "threads of one query (default: one per CPU)",
 	 offsetof(struct serve_opts, threads)},
 	{0, "spans", OPTION_STRING, "TRACE",
-	 "take spans that programs send (OTLP/HTTP, Zipkin) into this trace, which is shown with "
+	 "write spans that programs send (OTLP/HTTP, Zipkin) to this trace, which is shown with "
 	 "the others; an existing one is moved to TRACE.old",
 	 offsetof(struct serve_opts, spans)},
 	{0, "duckdb", OPTION_STRING, "FILE",
@@ -252,9 +251,9 @@ static const struct command_example serve_examples[] = {
 	{"weir serve app.weir --spans spans.weir",
 	 "OpenTelemetry's SDKs send spans to it: OTEL_EXPORTER_OTLP_HEADERS has the token"},
 	{"weir record -o live.trace -p 4711 & weir serve --open live.trace",
-	 "watch a recording that goes on"},
+	 "watch a running recording"},
 	{"ssh -t -L 7373:127.0.0.1:7373 HOST weir serve --port 7373 redis.trace",
-	 "a trace on another machine, its pages on this one"},
+	 "view a trace of another machine in a browser on this one"},
 	{0},
 };
 
@@ -263,22 +262,19 @@ const struct command command_serve = {
 	.summary = "show a trace in a browser",
 	.usage = "[options] [TRACE...]",
 	.description =
-		"Prints a link to pages that show what one or several traces hold, also while they "
-		"are being "
-		"recorded: overview, timeline, files, latency, queries. Ends with Ctrl-C.\n\n"
-		"Only programs of this machine can connect (127.0.0.1), and only with the link: it "
-		"ends in a token that is made anew at each start. To see a trace of another "
-		"machine, tunnel the port: "
+		"Prints a link to pages that show one or several traces, also while they are being "
+		"recorded: overview, timeline, files, latency, queries. Stop it with Ctrl-C.\n\n"
+		"Only programs on this machine can connect (127.0.0.1), and only with the link: it "
+		"ends in a token that changes at each start. To view a trace of another machine, "
+		"tunnel the port: "
 		"ssh -L 7373:127.0.0.1:7373 HOST.\n\n"
-		"The same answers are there for scripts: /api/v1/openapi.yaml describes them; the "
-		"token goes "
-		"into a header, Authorization: Bearer TOKEN.\n\n"
-		"Memory: sums over the trace take at most 384 MiB (what is beyond is read from the "
-		"file), answers that are kept 64 MiB, the calls of large files 96 MiB, the longest "
-		"calls some 50 MiB, each file "
-		"that the trace names some 100 bytes. Questions that run share --memory: one that "
-		"needs more than the others have left waits for them. SQL runs in a process of its "
-		"own, within the same.\n\n"
+		"Scripts can use the same API, described in /api/v1/openapi.yaml; pass the token "
+		"in a header, Authorization: Bearer TOKEN.\n\n"
+		"Memory: sums over the trace take at most 384 MiB (beyond that they are read from "
+		"the file), cached answers 64 MiB, the calls of large files 96 MiB, the longest "
+		"calls about 50 MiB, each file named in the trace about 100 bytes. Running queries "
+		"share --memory: a query that needs more than is free waits. SQL runs in a process "
+		"of its own, within the same limit.\n\n"
 		"Exit status: 0 stopped by a signal, 1 the trace cannot be read or the port is "
 		"taken, 2 wrong "
 		"options.",

@@ -97,7 +97,8 @@ static void start_browser(const char *path)
 		/* a grandchild, so that nobody needs to wait for the browser */
 		if (fork() == 0) {
 			execlp("xdg-open", "xdg-open", address, NULL);
-			fprintf(stderr, "weir: --open: no xdg-open (%s); open the link yourself\n",
+			fprintf(stderr,
+				"weir: --open: cannot run xdg-open (%s); open the link yourself\n",
 				strerror(errno));
 		}
 		_exit(0);
@@ -111,7 +112,7 @@ void serve_open(struct serve_open *o, const char *url)
 	int r;
 
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) {
-		fprintf(stderr, "weir: --open: there is no display here; open the link yourself\n");
+		fprintf(stderr, "weir: --open: no display; open the link yourself\n");
 		return;
 	}
 	r = make_page(o, url);

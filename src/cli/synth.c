@@ -100,8 +100,8 @@ static int synth_run(const void *opts, int argc, char **argv)
 	int profile = o.profile ? synth_profile_find(o.profile) : SYNTH_MIXED;
 
 	if (profile < 0)
-		return fail_usage("synth: --profile %.80s: there are mixed, redis, rocksdb, "
-				  "fio, network, hostile",
+		return fail_usage("synth: --profile %.80s: use mixed, redis, rocksdb, fio, network "
+				  "or hostile",
 				  o.profile);
 	o.output = o.output ? o.output : TRACE_DEFAULT;
 	synth.profile = (enum synth_profile)profile;
@@ -123,14 +123,14 @@ static const struct option options[] = {
 	{0, "profile", OPTION_STRING, "NAME",
 	 "mixed (default), redis, rocksdb, fio, network or hostile",
 	 offsetof(struct synth_opts, profile), .words = synth_profile_name},
-	{'q', "quiet", OPTION_FLAG, NULL, "print nothing at the end",
+	{'q', "quiet", OPTION_FLAG, NULL, "do not print a summary at the end",
 	 offsetof(struct synth_opts, quiet)},
 	{0},
 };
 
 static const struct command_example examples[] = {
 	{"weir synth -o big.trace --rows 10000000 --seed 7",
-	 "ten million calls to try commands on"},
+	 "ten million calls to try commands with"},
 	{"weir synth -o bad.trace --rows 100000 --profile hostile",
 	 "names and values that break careless readers"},
 	{0},

@@ -364,7 +364,7 @@ static int mark_failure(struct session *s, const struct error *why)
 	}
 	if (r >= 0 && store->changed) {
 		n = snprintf(text, sizeof(text),
-			     "another program cut this file to %llu bytes, or wrote into it",
+			     "another program truncated this file to %llu bytes, or wrote into it",
 			     (unsigned long long)store->changed_size);
 		r = session_mark(s, "weir.failed", text, (size_t)n);
 	}

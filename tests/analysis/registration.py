@@ -116,7 +116,7 @@ def addresses(folder):
     fetched, same = (json.loads(out('report', 'ops', '-i', i, '--json', cwd=folder))['rows'] for i in (address, 't.trace'))
     check('report fetches its rows', fetched == same and same, fetched[:2], same[:2])
     for args, part in ((('diff', address, 'counts:///other.trace'), 'second address'),
-                       (('query', '-i', address, '-i', 't.trace', 'count()'), 'without another trace'),
+                       (('query', '-i', address, '-i', 't.trace', 'count()'), 'cannot be combined with other traces'),
                        (('query', '-i', address, 'by op | count()'), 'counts:// answers count() alone'),
                        (('query', '-i', address, '--explain', 'count()'), 'counts cannot explain a pipeline'),
                        (('query', '-i', address, '--follow', 'count()'), 'counts cannot follow'),
@@ -144,7 +144,7 @@ def parts(folder):
     loss = [json.loads(out(*c, cwd=folder))['loss'] for c in (('diff', 'cut.trace', *apart), ('query', '-i', 'cut.trace', '--json', 'head 1'))]
     check('what is missing is missing once', loss[0] == loss[1] and loss[0]['unclosed']['traces'] == 1, loss)
     both = run('diff', '-a', 't.trace', '-b', 't.trace', '-i', 't.trace', cwd=folder)
-    check('-i beside -a and -b is refused', both.returncode == 2 and '-i is for two parts' in both.stderr, both.stderr)
+    check('-i beside -a and -b is refused', both.returncode == 2 and '-i compares two parts' in both.stderr, both.stderr)
     far = json.loads(out('diff', 't.trace', '--a-from', '+9000000000s', '--b-from', '+10ms', '--json', cwd=folder))
     check('a part behind the end is empty', far['a']['runs'][0]['dur'] == 1, far['a'])
 

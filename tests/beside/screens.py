@@ -174,17 +174,17 @@ def words(folder, trace):
     on = folder + '/on.trace'
     run('record', '-q', '--with', 'net,stacks', '-o', on, '--', 'true')
     cases = [
-        (('disks', '-i', plain), 'recorded without block: weir record --with block'),
-        (('report', 'net', '-i', plain), 'recorded without net: weir record --with net'),
+        (('disks', '-i', plain), 'recorded without block; use weir record --with block'),
+        (('report', 'net', '-i', plain), 'recorded without net; use weir record --with net'),
         (('report', 'net', '-i', on), '--with net was on, and no recorded thread used a TCP connection'),
         (('stacks', '-i', plain), 'weir record --stacks'),
         (('trace', '--phases', '-i', plain), 'recorded without phases'),
         (('report', 'irq', '-i', trace, '--comm', 'dd'), 'a selection of calls does not apply'),
-        (('record', '--with', 'blok', '--', 'true'), "there is no 'blok'; the nearest is block"),
-        (('record', '--with', 'block,,net', '--', 'true'), 'a word is missing beside a comma'),
+        (('record', '--with', 'blok', '--', 'true'), "unknown word 'blok'; did you mean block"),
+        (('record', '--with', 'block,,net', '--', 'true'), 'empty word next to a comma'),
         (('record', '--stacks', 'slow', '--', 'true'), '--stacks=slow'),
-        (('trace', '--with', 'block', '--', 'true'), 'weir record keeps it in a trace'),
-        (('stat', '--phases', '--', 'true'), 'weir stat does not show them'),
+        (('trace', '--with', 'block', '--', 'true'), 'use weir record, which stores it in a trace'),
+        (('stat', '--phases', '--', 'true'), 'weir stat does not show phases'),
         (('query', '-i', plain, 'from net_sample | by file, every 1s | count()'), 'no comma before every'),
         (('record', '--help'), 'kind == fault'),
         (('report', '--help'), 'report stacks'),
@@ -234,7 +234,7 @@ def lost(folder):
     number = f'{want[0]["rows"]:,}' if want else '?'
     counted = rows('query', '-i', trace, 'from loss | where cause == side_full | by of_table | sum(events) as n')
     tap.check('in the table loss', counted == [{'of_table': 'sched', 'n': want[0]['rows'] if want else 0}], counted)
-    text = f'{number} rows of sched (they came faster than the recorder took them'
+    text = f'{number} rows of sched (they came faster than the recorder could read them'
     tap.check("in record's last lines", text in said and 'lost 0 calls' in said, said)
     for args in (), ('sched',):
         out = run('report', *args, '-i', trace).stdout

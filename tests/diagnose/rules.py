@@ -107,20 +107,20 @@ FILES = [  # name, text of a file that is no rule, what the message must have
     ('no YAML', 'rule: [', 'bad.rule:2:1: '),
     ('a list', '- a\n', 'a rule is a list of NAME: VALUE'),
     ('nothing', '', 'bad.rule: '),
-    ('a binary file', b'\x7fELF\0\1\2', 'not a text in UTF-8'),
+    ('a binary file', b'\x7fELF\0\1\2', 'not valid UTF-8'),
     ('a NUL', rule_text(about='a\0b'), 'NUL'),
-    ('a byte that is no UTF-8', b'rule: \xff\n', 'not a text in UTF-8'),
-    ('a member that is unknown', rule_text(colour='red'), 'a rule has no member colour'),
+    ('a byte that is no UTF-8', b'rule: \xff\n', 'not valid UTF-8'),
+    ('a member that is unknown', rule_text(colour='red'), 'a rule has no field colour'),
     ('a member twice', rule_text() + 'rule: again\n', 'bad.rule:'),
     ('no sentence', rule_text(sentence=None), 'the rule lacks sentence'),
     ('an empty sentence', rule_text(sentence=''), 'empty'),
-    ('no question', rule_text(sql=None), 'one question'),
-    ('two questions', rule_text(query='by op | count()'), 'one question'),
+    ('no question', rule_text(sql=None), 'one query'),
+    ('two questions', rule_text(query='by op | count()'), 'one query'),
     ('a name with a blank', rule_text(rule='own rule'), 'a-z, 0-9 and -'),
     ('a level that is unknown', rule_text(level='high'), 'note, warning or problem, not high'),
     ('a loss that is unknown', rule_text(loss='none'), 'not none'),
-    ('a need that is unknown', rule_text(needs='block,colour'), 'which has no colour'),
-    ('a text that is a list', rule_text() + 'many:\n- a\n', 'a text is expected'),
+    ('a need that is unknown', rule_text(needs='block,colour'), 'which does not have colour'),
+    ('a text that is a list', rule_text() + 'many:\n- a\n', 'text expected'),
     ('a threshold without a reason', rule_text() + 'thresholds: {least: {is: 5}}\n', 'needs its reason'),
     ('a threshold that is no number', rule_text() + 'thresholds: {least: {is: many, why: a}}\n', 'a threshold is a number'),
     ('a threshold that is nan', rule_text() + 'thresholds: {least: {is: nan, why: a}}\n', 'a threshold is a number'),
@@ -128,13 +128,13 @@ FILES = [  # name, text of a file that is no rule, what the message must have
     ('thresholds that are a text', rule_text() + 'thresholds: 5\n', 'thresholds are'),
     ('too many thresholds', rule_text() + 'thresholds: {' + ', '.join(f't{i}: {{is: 1, why: a}}' for i in range(20)) + '}\n', 'too many'),
     ('an alias bomb', 'a0: &a0 [x, x, x, x, x, x, x, x, x]\n' +
-     ''.join(f'a{i}: &a{i} [{", ".join([f"*a{i - 1}"] * 9)}]\n' for i in range(1, 12)), 'a rule has no member a0'),
+     ''.join(f'a{i}: &a{i} [{", ".join([f"*a{i - 1}"] * 9)}]\n' for i in range(1, 12)), 'a rule has no field a0'),
     ('an alias', rule_text(summary=None) + 'summary: &a one\nmany: *a\n', 'a rule has no aliases'),
     ('a text that is too long', rule_text(about='x' * 70000), 'longer than 64 KiB'),
 ]
 
 QUESTIONS = [  # likewise, of rules that can be read
-    ('a $name that is unknown', rule_text(sql='SELECT $nothing AS calls'), '$nothing is not one of its thresholds'),
+    ('a $name that is unknown', rule_text(sql='SELECT $nothing AS calls'), '$nothing is neither one of its thresholds'),
     ('a {name} that is unknown', rule_text(sentence='{nothing} is wrong'), '{nothing} is not a column'),
     ('a {name} that does not end', rule_text(sentence='{calls is wrong'), '{calls is wrong'),
     ('a text as a size', rule_text(sentence='{word:size}'), '{word:size}'),
@@ -142,9 +142,9 @@ QUESTIONS = [  # likewise, of rules that can be read
     ('a {name} in what is shown', rule_text(show='where path == {nothing:quoted}'), '{nothing:quoted}'),
     ('SQL that is wrong', rule_text(sql='SELECT FROM WHERE'), 'rule own-rule'),
     ('a column that is unknown', rule_text(sql='SELECT nothing FROM op'), 'nothing'),
-    ('two statements', rule_text(sql='SELECT 1 AS calls; SELECT 2 AS calls'), 'asks one question'),
-    ('COPY', rule_text(sql="COPY (SELECT 1) TO 'made'"), 'asks one question'),
-    ('a table that is made', rule_text(sql='CREATE TABLE t AS SELECT 1'), 'asks one question'),
+    ('two statements', rule_text(sql='SELECT 1 AS calls; SELECT 2 AS calls'), 'a rule has one query'),
+    ('COPY', rule_text(sql="COPY (SELECT 1) TO 'made'"), 'a rule has one query'),
+    ('a table that is made', rule_text(sql='CREATE TABLE t AS SELECT 1'), 'a rule has one query'),
     ('a file that is read', rule_text(sql="SELECT content AS word FROM read_text('/etc/hostname')"), 'Cannot access file'),
     ('SQL of a comment', rule_text(sql='-- nothing'), 'own-rule'),
     ('a query that is wrong', rule_text(sql=None, query='by nothing | count()'), 'nothing'),
@@ -257,7 +257,7 @@ def beside():
     check('none of them runs on a selection of calls', len(doc['not_run']) > 5 and not any(n['needs'] for n in doc['not_run']), doc['not_run'])
     sql = "SELECT count(*) AS calls, 0 AS bytes, 1 AS each, '' AS word FROM sched HAVING count(*) > 0"
     only = ['--only', 'own-rule', '--rules', 'needs.rule']
-    for loss, want in (('less', 'at least'), ('wrong', 'rows beside calls are lost: one of them could change this')):
+    for loss, want in (('less', 'at least'), ('wrong', 'rows of other tables were lost: one of them could change this')):
         write('needs.rule', rule_text(needs='sched', loss=loss, sql=sql))
         lost = [x['sure'] for x in rows('-i', 'lost.trace', *only)]
         check(f'rows that are lost change the verdict of a rule with loss: {loss}', lost == [want], lost)

@@ -504,7 +504,7 @@ async function failedRecording(browser) {
 		const said = page.locator('p[role=status]', { hasText: 'Recording failed' });
 		await said.waitFor();
 		const text = await said.textContent();
-		for (const word of [/(\d+:\d+:\d+)/.exec(at[1])[1], 'another program cut this file to 0 bytes']) {
+		for (const word of [/(\d+:\d+:\d+)/.exec(at[1])[1], 'another program truncated this file to 0 bytes']) {
 			if (!text.includes(word)) throw new Error(`${word} is not in: ${text}`);
 		}
 	});

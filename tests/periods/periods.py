@@ -347,14 +347,14 @@ WRONG = [  # text, the character that the message gives, a word of it
     ('w', 2, 'BEGIN is missing'),
     ('w : op == read : op == read : a = fdd', 35, 'fdd'),
     ('w : op == read : op == read : a = fd, a = fd', 43, 'of this name'),
-    ('w : op == read : op == read : fd : fd', 34, 'nothing follows'),
+    ('w : op == read : op == read : fd : fd', 34, 'unexpected text'),
     ('w : op == read : fd', 18, 'expected a condition'),
     ('w : (op == read : op == read', 17, "':'"),
     ('w : $evt.$name == "sched_switch"', 19, 'not an event of a call'),
     ('w : $evt.$name == "syscall_exit_read" && $evt.prio == 3', 47, "no field 'prio'"),
     ('w : $evt.fd == 3', 4, 'which event'),
     ('w : $evt.$name == "syscall_exit_read" || $evt.$name == "syscall_entry_read"', 56, 'entries and exits'),
-    ('w : $evt.$name == "syscall_exit_read', 19, 'no end'),
+    ('w : $evt.$name == "syscall_exit_read', 19, 'not terminated'),
     ('w : $parent.$evt.fd == 3', 13, '$begin'),
 ]
 
@@ -366,7 +366,7 @@ def wrong(trace):
         place = f'character {at}:'
         if p.returncode != 2 or place not in p.stderr or word not in p.stderr or len(p.stderr.splitlines()) != 1:
             bad.append(f'{text!r}: exit {p.returncode}, {p.stderr!r}')
-    for args, word in ([['--use', 'nonsense'], 'there are'], [['-f', 'nowhere'], 'nowhere'], [[], 'what is a period'],
+    for args, word in ([['--use', 'nonsense'], 'use one of'], [['-f', 'nowhere'], 'nowhere'], [[], 'a definition is missing'],
                        [['--select', 'y', 'w : op == read'], '--select'], [['--group-by', 'w.x', 'w : op == read'], '--group-by'],
                        [['--order-by', 'size', 'w : op == read'], '--order-by'], [['w : op == read', 'w : op == read'], 'already'],
                        [['--period-captures', 'v : $evt.fd', 'w : op == read'], 'no period']):

@@ -19,7 +19,7 @@ ok "a time that is too short" says 2 "rotate: '1ms' is too short: at least 100ms
 run record --rotate often -- true
 ok "what is neither" says 2 "rotate: 'often' is neither a size nor a time"
 run record --keep 3 -- true
-ok "files to keep of one" says 2 "keep: is about the files of --rotate"
+ok "files to keep of one" says 2 "keep needs --rotate"
 run record --rotate 1m --keep 0 -- true
 ok "no file to keep" says 2 "keep"
 ok "and nothing was written" [ -z "$(ls | grep -v -e area -e out -e err)" ]

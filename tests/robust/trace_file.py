@@ -105,7 +105,7 @@ def trace_renamed(b):
 @case
 def trace_cut(b):
     """the trace is cut to nothing: said at once; what comes later can be read, and what is lost is counted"""
-    f, d, p = meddle(b, lambda d: os.truncate(os.path.join(d, "t"), 0), "another program cut")
+    f, d, p = meddle(b, lambda d: os.truncate(os.path.join(d, "t"), 0), "another program truncated")
     trace = os.path.join(d, "t")
     size = os.path.getsize(trace)
     wait_for("blocks behind the hole", 60, lambda: os.path.getsize(trace) > size)
@@ -114,7 +114,8 @@ def trace_cut(b):
     # the program's other calls, one sleep after every 100, are among the lost
     need(status == 1 and 0 < rows < calls <= rows + lost <= calls + calls // 100 + 200 and "gap-free" not in said, f"{status}, {rows} rows of {calls} calls: {said}")
     page = subprocess.run([b.weir, "report", trace], capture_output=True, text=True).stdout
-    need(page.startswith("RECORDING FAILED at ") and "another program cut this file to 0 bytes" in page.splitlines()[0], f"report says: {page[:300]}")
+    need(page.startswith("RECORDING FAILED at ") and "another program truncated this file to 0 bytes" in page.splitlines()[0],
+         f"report says: {page[:300]}")
 
 
 @case
@@ -164,7 +165,7 @@ def memory_bounded(b):
     """a control group that allows little memory: what that means is said before, and less is kept in memory"""
     if not b.own_memory:
         raise Skip("a sanitizer needs more")
-    for mib, word in (64, "may end the recorder"), (96, "rings of"):
+    for mib, word in (64, "may kill the recorder"), (96, "rings of"):
         group = memory_group(f"weir-robust-{os.getpid()}", mib << 20)
         if not group:
             raise Skip("no control group with a limit of memory can be made")

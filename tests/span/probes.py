@@ -189,23 +189,23 @@ def wrong(t, folder):
     for span, status, want in (
             ('x', 2, "write 'NAME : BEGIN : END'"),
             ('x : usdt:/nope:a : b', 1, 'cannot open /nope: No such file'),
-            (f'x : usdt:{script}:a : b', 1, 'no program or library (ELF)'),
-            (f'x : usdt:{folder}/:a : b', 1, 'is no file of a program'),
+            (f'x : usdt:{script}:a : b', 1, 'not a program or library (ELF)'),
+            (f'x : usdt:{folder}/:a : b', 1, 'is not a program or library'),
             (f'x : usdt:{PROBES}:requst__start : b', 1, 'did you mean request__start?): it has probes:'),
             (f'x : usdt:{PROBES}:other:request__start : b', 1, 'no probe other:request__start'),
             (f'x : usdt:{PROBES}:request__start : request_done', 1, 'did you mean request__done?'),
             (f'x : usdt:{PROBES}:request__start(a, b, c, d) : request__done', 1, 'has 3 arguments, not 4'),
             (f'x : usdt:{PROBES}:request__start', 2, 'needs no END'),
             (f'x : uprobe:{PROBES}:wrok', 1, 'has no function wrok: did you mean work?'),
-            (f'x : uprobe:{PROBES}:work+x', 2, "'+x' is no offset"),
+            (f'x : uprobe:{PROBES}:work+x', 2, "'+x' is not an offset"),
             (f'x : uprobe:{PROBES}:work+0x999999', 1, 'cannot use work of'),
             (f'x : uprobe:{PROBES}:work(a:strng)', 2, "'strng' is not number, int or string"),
             (f'x : uprobe:{PROBES}:work(a', 2, "do not end with ')'"),
             (f'x : uprobe:{PROBES}:work(a,b,c,d,e,f,g)', 2, 'beyond the first 6'),
-            (f'x : uprobe:{PROBES}:work : return(a,b)', 2, 'one result'),
-            ('x : uprobe:libc.so.6:open', 2, 'no path of a file'),
-            (f'x : {PROBES}:work', 2, 'is no probe: write usdt:FILE'),
-            (f'x : uprobe:{PROBES}:work : return : more', 2, 'more than NAME, BEGIN and END')):
+            (f'x : uprobe:{PROBES}:work : return(a,b)', 2, 'one value'),
+            ('x : uprobe:libc.so.6:open', 2, 'not the path of a file'),
+            (f'x : {PROBES}:work', 2, 'is not a probe: write usdt:FILE'),
+            (f'x : uprobe:{PROBES}:work : return : more', 2, 'unexpected text after')):
         trace, p = record(folder, [span], 'true')
         line = p.stderr.splitlines()[0] if p.stderr else ''
         t.check(f'{want}: one line', p.returncode == status and want in line and len(p.stderr.splitlines()) <= 2 and not os.path.exists(trace),

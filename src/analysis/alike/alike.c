@@ -13,19 +13,19 @@ int alike_check(const struct alike_options *o, struct error *err)
 {
 	if (!alike_wanted(o)) {
 		if (o->by || o->least)
-			return error_set(err, -EINVAL, "%s is for --similar and --groups",
+			return error_set(err, -EINVAL, "%s needs --similar or --groups",
 					 o->by ? "--by" : "--least");
 		return 0;
 	}
 	if (!!o->similar + o->groups + o->order > 1)
 		return error_set(err, -EINVAL,
-				 "--similar, --groups, --order: one of them at a time");
+				 "--similar, --groups and --order exclude each other");
 	if (o->by && strcmp(o->by, "call") != 0 && strcmp(o->by, "file") != 0)
-		return error_set(err, -EINVAL, "--by '%.40s': there are call and file", o->by);
+		return error_set(err, -EINVAL, "--by '%.40s': use call or file", o->by);
 	if (o->by && o->order)
-		return error_set(err, -EINVAL, "--by is for --similar and --groups");
+		return error_set(err, -EINVAL, "--by needs --similar or --groups");
 	if (o->least && (o->least < PERCENT_LEAST || o->least > 100))
-		return error_set(err, -EINVAL, "--least %lld: from %d to 100 percent",
+		return error_set(err, -EINVAL, "--least %lld: must be from %d to 100 percent",
 				 (long long)o->least, PERCENT_LEAST);
 	return 0;
 }
@@ -74,17 +74,16 @@ int alike_run(struct alike **ret, const struct analysis_input *in, const struct 
 		return r;
 	r = alike_answer(a, o, &of, out);
 	if (r == -ENODATA)
-		return error_set(err, -EINVAL,
-				 "--similar '%s': what these calls moved was not recorded, or not "
-				 "all of it (weir record --content=chunks), or no such call is in "
-				 "what is selected",
-				 o->similar);
-	if (r == -E2BIG)
 		return error_set(
 			err, -EINVAL,
-			"--similar '%s': these calls moved more than 1,000 different data; "
-			"select fewer",
+			"--similar '%s': the data of these calls was not recorded completely (weir "
+			"record --content=chunks), or the selection leaves these calls out",
 			o->similar);
+	if (r == -E2BIG)
+		return error_set(err, -EINVAL,
+				 "--similar '%s': these calls moved more than 1,000 different "
+				 "pieces of data; select fewer",
+				 o->similar);
 	if (r == -EINTR)
 		return error_set(err, r, "interrupted");
 	return r < 0 ? error_errno(err, r, "comparing content") : 0;

@@ -83,8 +83,8 @@ static int ask_fill(const struct diagnose_context *c, const struct rule *rule, c
 		r = len ? ask_put_parameter(c, rule, p + 1, len, out) : buf_append(out, "$", 1);
 		if (r == -EINVAL)
 			return error_set(err, -EINVAL,
-					 "rule %s (%s): $%.*s is not one of its thresholds: it has "
-					 "$work_time, $span, $begin, $finish and $lost as well",
+					 "rule %s (%s): $%.*s is neither one of its thresholds nor "
+					 "$work_time, $span, $begin, $finish or $lost",
 					 rule->name, rule->file, (int)MIN(len, (size_t)64), p + 1);
 		if (r < 0)
 			return error_errno(err, r, "rule %s", rule->name);
@@ -221,8 +221,8 @@ static int ask_take(struct diagnose_rows *rows, const struct rule *rule, struct 
 	while (engine_result_next(r)) {
 		if (rows->count == ASK_ROWS_MAX)
 			return error_set(err, -E2BIG,
-					 "rule %s (%s): more than %d rows; its question must group "
-					 "them, or set a limit",
+					 "rule %s (%s): more than %d rows; group them in its "
+					 "query, or set a limit",
 					 rule->name, rule->file, ASK_ROWS_MAX);
 		e = ask_take_row(rows, r, &scratch);
 		if (e < 0)
@@ -256,7 +256,7 @@ static int ask_sql(const struct diagnose_context *c, const char *sql, struct eng
 	int r = engine_parse(c->run->engine, sql, &s, err);
 
 	if (r >= 0 && (engine_statements_count(s) != 1 || !ask_only_reads(sql)))
-		r = error_set(err, -EINVAL, "a rule asks one question: SELECT, WITH or FROM");
+		r = error_set(err, -EINVAL, "a rule has one query: SELECT, WITH or FROM");
 	if (r >= 0)
 		r = engine_execute(s, 0, ret, err);
 	engine_statements_free(s);

@@ -58,10 +58,10 @@ static int diagnose_check_names(const struct rules *rules, const struct option_l
 {
 	for (size_t i = 0; i < names->count; i++) {
 		if (!rules_find(rules, names->items[i]))
-			return error_set(err, -EINVAL,
-					 "%s %.80s: there is no such rule; weir diagnose --explain "
-					 "all lists them",
-					 option, names->items[i]);
+			return error_set(
+				err, -EINVAL,
+				"%s %.80s: no such rule; weir diagnose --explain all lists them",
+				option, names->items[i]);
 	}
 	return 0;
 }
@@ -80,7 +80,7 @@ static int diagnose_check(const void *options, struct error *err)
 	const struct diagnose_flags *f = options;
 
 	if (f->level && rule_level_find(f->level) < 0)
-		return error_set(err, -EINVAL, "--level %.40s: there are note, warning and problem",
+		return error_set(err, -EINVAL, "--level %.40s: use note, warning or problem",
 				 f->level);
 	return 0;
 }
@@ -259,8 +259,7 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 	if (!d)
 		return -ENOMEM;
 	if (!run->store)
-		return error_set(err, -EOPNOTSUPP,
-				 "%s: diagnose reads trace files, not what an engine holds",
+		return error_set(err, -EOPNOTSUPP, "%s: diagnose reads trace files, not a store",
 				 run->name);
 	d->name = run->name;
 	d->first = run->first;
@@ -536,9 +535,10 @@ static int diagnose_run(const struct analysis_input *in, struct analysis_result 
 
 	/* who may read a trace over the network may read no other file */
 	if (in->shared && (f->against || f->rules.count))
-		return error_set(err, -EINVAL,
-				 "%s names files, which only weir diagnose on a command line takes",
-				 f->against ? "against=" : "rules=");
+		return error_set(
+			err, -EINVAL,
+			"%s names files: it works only in weir diagnose on the command line",
+			f->against ? "against=" : "rules=");
 	r = in->shared && run->store ? diagnose_shared(in, run, &d, err)
 				     : diagnose_one(in, run, &d, err);
 	if (r < 0)
@@ -606,36 +606,36 @@ static int diagnose_instead(const void *options, struct buf *text, struct error 
 
 static const struct option diagnose_options[] = {
 	{0, "rules", OPTION_LIST, "FILE",
-	 "further rules: a file, or a folder of *.rule; one of a name that exists replaces it",
+	 "additional rules: a file, or a folder of *.rule files; a rule of an existing name "
+	 "replaces that one",
 	 offsetof(struct diagnose_flags, rules)},
 	{0, "only", OPTION_LIST, "RULE", "run this rule alone; repeatable",
 	 offsetof(struct diagnose_flags, only)},
 	{0, "without", OPTION_LIST, "RULE", "leave this rule out; repeatable",
 	 offsetof(struct diagnose_flags, without)},
 	{0, "level", OPTION_STRING, "LEVEL",
-	 "exit with status 3 where something of this level or above is found: note, warning, "
-	 "problem",
+	 "exit with status 3 if a finding has this level or a higher one: note, warning, problem",
 	 offsetof(struct diagnose_flags, level)},
 	{0, "against", OPTION_STRING, "TRACE",
-	 "compare with what is found in this trace: what is new, what was mended",
+	 "compare with the findings of this trace: show which are new and which are fixed",
 	 offsetof(struct diagnose_flags, against)},
 	{0, "explain", OPTION_STRING, "RULE",
 	 "print what a rule looks for, why, and with which thresholds; all: list the rules; "
 	 "markdown: all of them as a page",
 	 offsetof(struct diagnose_flags, explain)},
-	{0, "fresh", OPTION_FLAG, NULL, "make the features anew, even where the trace has them",
+	{0, "fresh", OPTION_FLAG, NULL, "compute the features again, even if the trace has them",
 	 offsetof(struct diagnose_flags, fresh)},
 	{0},
 };
 
 static const struct command_example diagnose_examples[] = {
 	{"weir diagnose", "what is wrong with the program in weir.trace"},
-	{"weir record --diagnose -- ./server", "record a program, then say what is wrong with it"},
+	{"weir record --diagnose -- ./server", "record a program, then diagnose it"},
 	{"weir record --with block,phases,sched,net --diagnose -- ./server",
-	 "the same, with what disks, CPUs and the wire show"},
-	{"weir diagnose new.trace --against old.trace", "what a change mended, and what it broke"},
+	 "the same, with data about disks, CPUs and the network"},
+	{"weir diagnose new.trace --against old.trace", "what a change fixed, and what it broke"},
 	{"weir diagnose --level warning --json",
-	 "for a pipeline: exit status 3 where it finds something"},
+	 "for a CI pipeline: exit status 3 if there are findings"},
 	{"weir diagnose --explain small-writes", "what a rule looks for"},
 	{0},
 };
@@ -643,16 +643,16 @@ static const struct command_example diagnose_examples[] = {
 const struct analysis analysis_diagnose = {
 	.files = true,
 	.name = "diagnose",
-	.summary = "say what is wrong with a program's I/O",
+	.summary = "find what is wrong with a program's I/O",
 	.description =
 		"Lists findings, the most expensive first. Each says what is wrong, where, what it "
 		"costs, how certain it is, what to change, and which command shows more.\n\n"
-		"A pass over the trace makes features of it, tables that can be queried (from use, "
-		"habit, stall, press, rival, fdlife) and that are kept in the trace; rules ask "
-		"them "
-		"questions. Rules are files: docs/howto/write-a-rule.md says how to write one.\n\n"
-		"Some rules read what record --with block,phases,sched,net adds; where the trace "
-		"lacks it, they are listed as not run.",
+		"A pass over the trace computes its features: tables that are stored in the trace "
+		"and can be queried (from use, habit, stall, press, rival, fdlife). A rule is a "
+		"file with a query over these tables; docs/howto/write-a-rule.md describes how to "
+		"write one.\n\n"
+		"Some rules need the tables of record --with block,phases,sched,net; if the trace "
+		"lacks them, these rules are listed as not run.",
 	.examples = diagnose_examples,
 	.order = ANALYSIS_ASKS,
 	.options = diagnose_options,

@@ -7,8 +7,9 @@
 
 static const char *explain_loss(const struct rule *rule)
 {
-	return rule->loss == RULE_LOSS_WRONG ? "one of them may refute it: the finding says so"
-					     : "there may be more of it; what is found is right";
+	return rule->loss == RULE_LOSS_WRONG
+		       ? "a lost call may disprove a finding, which then says so"
+		       : "findings may be missing; those reported are right";
 }
 
 /* The lines of a text, each behind `margin`. */
@@ -98,13 +99,10 @@ static int explain_section(const struct rule *rule, struct buf *out)
 static int explain_page(const struct rules *rules, struct buf *out)
 {
 	int r = buf_printf(
-		out,
-		"# Rules of weir diagnose\n\n"
-		"Made of the files in `rules/` by `make docs`. `weir diagnose --explain RULE` "
-		"prints the\n"
-		"same with the question that a rule asks; "
-		"[howto/write-a-rule.md](howto/write-a-rule.md)\n"
-		"says how to write one. The examples are of recorded programs (`weir cases`).\n");
+		out, "# Rules of weir diagnose\n\nGenerated from the files in `rules/` by `make "
+		     "docs`. `weir diagnose --explain RULE` prints the\nsame with the query of the "
+		     "rule; [howto/write-a-rule.md](howto/write-a-rule.md)\ndescribes how to write "
+		     "one. The examples are findings in recorded programs (`weir cases`).\n");
 
 	if (r >= 0)
 		r = buf_printf(out, "\n| rule | level | what it finds |\n|---|---|---|\n");
@@ -128,8 +126,7 @@ int rules_explain(const struct rules *rules, const char *name, struct buf *out, 
 		return explain_page(rules, out);
 	if (strcmp(name, "all"))
 		return error_set(err, -EINVAL,
-				 "there is no rule %.80s; weir diagnose --explain all lists them",
-				 name);
+				 "no rule '%.80s'; weir diagnose --explain all lists them", name);
 	for (size_t i = 0; i < rules->count && r >= 0; i++)
 		r = buf_printf(out, "%-24s %-8s %s\n", rules->items[i].name,
 			       rule_level_word(rules->items[i].level), rules->items[i].summary);

@@ -350,8 +350,8 @@ static int finding_fill(const struct finding *f, const char *form,
 
 	if (r == -EINVAL)
 		return error_set(err, r,
-				 "rule %s (%s): %.*s is not a column of its question, or not to be "
-				 "shown so",
+				 "rule %s (%s): %.*s is not a column of its query, or cannot be "
+				 "shown in this form",
 				 f->rule->name, f->rule->file, (int)MIN(len, (size_t)64), unknown);
 	return r < 0 ? error_errno(err, r, "rule %s", f->rule->name) : 0;
 }
@@ -384,10 +384,10 @@ static const char *finding_sure(const struct diagnose_context *c, const struct f
 	     lost = calls || diagnose_lost_needs(c->out, f->rule);
 
 	if (lost && f->rule->loss == RULE_LOSS_WRONG)
-		return calls ? "calls are lost: one of them could change this"
-			     : "rows beside calls are lost: one of them could change this";
+		return calls ? "calls were lost: one of them could change this"
+			     : "rows of other tables were lost: one of them could change this";
 	if (f->row.inexact && f->rule->loss == RULE_LOSS_WRONG)
-		return "ranges were too many to keep: this could be otherwise";
+		return "there were too many ranges to keep: this may be inexact";
 	if (lost || f->row.inexact)
 		return "at least";
 	return "yes";
@@ -429,7 +429,7 @@ static int finding_add(const struct diagnose_context *c, const struct rule *rule
 static int finding_add_others(struct finding *f, size_t others)
 {
 	f->others = others;
-	return buf_printf(&f->evidence, "%sand %zu lesser case%s that this rule found",
+	return buf_printf(&f->evidence, "%sand %zu smaller case%s found by this rule",
 			  f->evidence.len ? "; " : "", others, others == 1 ? "" : "s");
 }
 

@@ -70,7 +70,7 @@ static int keep_put(void *arg, struct store_writer *w, uint64_t covered, struct 
 	for (size_t i = 0; i < d->count && r >= 0; i++)
 		r = keep_finding(rows, &d->findings[i]);
 	if (r < 0)
-		return error_errno(err, r, "cannot keep the findings");
+		return error_errno(err, r, "cannot store the findings");
 	r = store_made_begin(w, &what, err);
 	if (r >= 0)
 		r = store_made_rows(w, rows, err);

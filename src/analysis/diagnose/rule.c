@@ -86,11 +86,11 @@ static int rule_take_text(struct rule_reader *q, struct fy_node *n, const char *
 	if (text && fy_node_is_alias(n))
 		return rule_refuse(q, n, "a rule has no aliases", "");
 	if (!text)
-		return rule_refuse(q, n, "a text is expected here", "");
+		return rule_refuse(q, n, "text expected", "");
 	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		len--;
 	if (!len || memchr(text, 0, len))
-		return rule_refuse(q, n, "the text is empty, or holds a NUL", "");
+		return rule_refuse(q, n, "the text is empty or contains a NUL byte", "");
 	memcpy(q->to, text, len);
 	q->to[len] = '\0';
 	*ret = q->to;
@@ -166,7 +166,7 @@ static int rule_take_word(struct rule_reader *q, struct fy_node *name, struct fy
 					      (const char **)((char *)q->rule + texts[i].offset));
 	}
 	if (strcmp(member, "level") && strcmp(member, "loss"))
-		return rule_refuse(q, name, "a rule has no member ", member);
+		return rule_refuse(q, name, "a rule has no field ", member);
 	r = rule_take_text(q, value, &word);
 	if (r < 0)
 		return r;
@@ -196,9 +196,10 @@ static int rule_check_needs(const struct rule_reader *q)
 
 	while ((r = rule_next_need(&at, &word, &len, &table)) > 0)
 		;
-	return r < 0 ? rule_refuse(q, NULL,
-				   "needs are spans, or words of record --with, which has no ",
-				   word)
+	return r < 0 ? rule_refuse(
+			       q, NULL,
+			       "needs is spans, or words of record --with, which does not have ",
+			       word)
 		     : 0;
 }
 
@@ -210,12 +211,12 @@ static int rule_check(const struct rule_reader *q)
 			return rule_refuse(q, NULL, "the rule lacks ", texts[i].name);
 	}
 	if (!q->rule->sql == !q->rule->query)
-		return rule_refuse(q, NULL, "a rule has one question, sql or query", "");
+		return rule_refuse(q, NULL, "a rule has one query: either sql or query", "");
 	for (const char *p = q->rule->name; *p; p++) {
 		if (!(*p >= 'a' && *p <= 'z') && !(*p >= '0' && *p <= '9') && *p != '-')
 			return rule_refuse(
 				q, NULL,
-				"the name of a rule is made of a-z, 0-9 and -: ", q->rule->name);
+				"the name of a rule consists of a-z, 0-9 and -: ", q->rule->name);
 	}
 	return rule_check_needs(q);
 }
@@ -227,7 +228,7 @@ static int rule_refuse_yaml(const struct rule_reader *q, struct fy_diag *diag)
 	const struct fy_diag_error *e = fy_diag_errors_iterate(diag, &at);
 
 	if (!e)
-		return error_set(q->err, -EINVAL, "%s: this is not YAML", q->file);
+		return error_set(q->err, -EINVAL, "%s: not valid YAML", q->file);
 	return error_set(q->err, -EINVAL, "%s:%d:%d: %s", q->file, e->line, e->column, e->msg);
 }
 
@@ -263,7 +264,7 @@ int rule_read(struct rule *ret, const char *file, const char *text, size_t len, 
 
 	*ret = (struct rule){.level = RULE_WARNING, .file = file};
 	if (!rule_is_text(text, len))
-		return error_set(err, -EINVAL, "%s: this is not a text in UTF-8", file);
+		return error_set(err, -EINVAL, "%s: not valid UTF-8", file);
 	fy_diag_cfg_default(&how);
 	how.fp = NULL;
 	how.output_fn = rule_say_nothing;

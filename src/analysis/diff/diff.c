@@ -23,8 +23,8 @@ static int diff_parse_per(const char *text, struct diff_options *ret, struct err
 	op = op_find(text);
 	if (op < 0)
 		return error_set(err, -EINVAL,
-				 "--per '%.40s': there are run, second and the names of "
-				 "operations, as pread64",
+				 "--per '%.40s': use run, second or the name of an operation, such "
+				 "as pread64",
 				 text);
 	ret->unit = DIFF_UNIT_OP;
 	ret->unit_op = op;
@@ -68,8 +68,8 @@ static const char *diff_unit_word(size_t i)
 
 static const struct option diff_options[] = {
 	{0, "per", OPTION_STRING, "UNIT",
-	 "calls, bytes and time per run, per second, or per call of an operation: --per fdatasync; "
-	 "auto: that in which most counts agree",
+	 "give calls, bytes and time per run, per second, or per call of an operation (--per "
+	 "fdatasync); auto: the unit in which most counts agree",
 	 offsetof(struct diff_flags, per), .words = diff_unit_word, .otherwise = "auto"},
 	{0, "head", OPTION_COUNT, "N", "show at most N changes (default 10)",
 	 offsetof(struct diff_flags, head)},
@@ -79,7 +79,7 @@ static const struct option diff_options[] = {
 static const struct command_example diff_examples[] = {
 	{"weir diff old.trace new.trace", "what changed from one run to another"},
 	{"weir diff -a old.1 -a old.2 -a old.3 -b new.1 -b new.2 -b new.3",
-	 "three runs of each: the noise between runs is then known"},
+	 "three runs of each, so that the noise between runs is known"},
 	{"weir diff before/ after/", "the same: every trace in a folder is a run"},
 	{"weir diff weir.trace --a-to +5s --b-from +5s", "the first five seconds and the rest"},
 	{"weir diff weir.trace --a-where 'comm == \"old\"' --b-where 'comm == \"new\"'",
@@ -91,20 +91,23 @@ static const struct command_example diff_examples[] = {
 
 const struct analysis analysis_diff = {
 	.name = "diff",
-	.summary = "say what changed between two traces, or two groups of them",
+	.summary = "show what changed between two traces, or two groups of them",
 	.description =
 		"Compares calls, latency, bytes and errors by operation, file, program and error, "
-		"and names what is in one side only. Changes are ranked by how much of the "
-		"difference in time they explain. Waiting is kept apart and in no ranking.\n\n"
-		"The unit is the run: a million calls of one run are not a million witnesses. From "
-		"three runs a side on, a change is listed where it is larger than runs of one "
-		"side differ. With fewer, parts of the runs are compared with one another, and a "
-		"difference must be larger than two runs of one program may differ on one machine: "
-		"latencies then need a large change to be listed. False alarms among all that is "
-		"tested are held at 5 % (Benjamini and Hochberg).\n\n"
-		"What all calls have in common (a slower machine) is shown by itself and taken out "
-		"of the others. Names that differ in numbers or random letters alone (x.4711, "
-		"000012.sst) are one, with # for these, where not every run has each.",
+		"and lists what only one side has. Changes are ranked by how much of the "
+		"difference in time they explain. Waiting is shown separately and is not "
+		"ranked.\n\n"
+		"The unit is the run: a million calls of one run are not a million independent "
+		"samples. With three or more runs a side, a change is listed if it is larger than "
+		"the differences between runs of one side. With fewer, parts of the runs are "
+		"compared with one another, and a change must be larger than the differences that "
+		"two runs of one program may show on one machine: latencies are then listed only "
+		"if they change a lot. The false discovery rate over all tests is held at 5 % "
+		"(Benjamini and Hochberg).\n\n"
+		"A change that all calls share (a slower machine) is shown by itself and taken out "
+		"of the others. Names that differ only in numbers or random letters (x.4711, "
+		"000012.sst) count as one, with # in their place, unless every run has each of "
+		"them.",
 	.examples = diff_examples,
 	.sides = 2,
 	.order = ANALYSIS_SUMS,

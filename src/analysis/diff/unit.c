@@ -263,12 +263,11 @@ static int take_asked(struct work *w, struct error *err)
 
 		if (w->runs[i].work > 0)
 			continue;
-		return error_set(
-			err, -EINVAL,
-			"--per %s: %s has no such call on side %c, so nothing can be given "
-			"per call of it; leave --per out, or name another",
-			op_name((uint32_t)w->opt->unit_op, op), store_trace_path(in->store, 0),
-			in->side ? 'B' : 'A');
+		return error_set(err, -EINVAL,
+				 "--per %s: %s has no such call on side %c; leave out --per, or "
+				 "name another operation",
+				 op_name((uint32_t)w->opt->unit_op, op),
+				 store_trace_path(in->store, 0), in->side ? 'B' : 'A');
 	}
 	return 0;
 }

@@ -317,7 +317,7 @@ static int disks_select(struct disks *d, struct error *err)
 		return 0;
 	if (!run->filter)
 		return error_set(err, -EINVAL,
-				 "disks: a selection needs the trace file, not an engine's rows");
+				 "disks: a selection needs a trace file, not a store");
 	d->selected = true;
 	all.where = run->filter->where;
 	r = scan_run(run->store, &scan, &result, err);
@@ -406,9 +406,9 @@ static int disks_run(const struct analysis_input *in, struct analysis_result *ou
 }
 
 static const struct option disks_table[] = {
-	{0, "width", OPTION_COUNT, "N", "windows of time that depth and latency have",
+	{0, "width", OPTION_COUNT, "N", "give depth and latency in N time windows",
 	 offsetof(struct disks_options, width), .otherwise = "200"},
-	{0, "top", OPTION_COUNT, "N", "owners and files with most bytes",
+	{0, "top", OPTION_COUNT, "N", "list the N owners and files with the most bytes",
 	 offsetof(struct disks_options, top), .otherwise = "30"},
 	{0},
 };
@@ -418,36 +418,31 @@ static int disks_check(const void *options, struct error *err)
 	const struct disks_options *o = options;
 
 	if (o->width < 1 || o->width > 4096)
-		return error_set(err, -EINVAL, "--width: 1 to 4096 windows");
+		return error_set(err, -EINVAL, "--width: must be 1 to 4096 windows");
 	return 0;
 }
 
 static const struct command_example disks_examples[] = {
-	{"weir disks", "how the disks were used, of a trace of record --with block"},
-	{"weir disks --where 'comm == \"fio\"'", "the requests of which fio is the owner"},
+	{"weir disks", "how the disks were used, from a trace of record --with block"},
+	{"weir disks --where 'comm == \"fio\"'", "the requests owned by fio"},
 	{"weir disks --from +1s --to +2s --json", "with depth and latency over time, for a script"},
 	{0},
 };
 
 const struct analysis analysis_disks = {
 	.name = "disks",
-	.summary = "show disks over time: depth, latency, sequence, by whom and for which files",
+	.summary = "show disks over time: depth, latency, sequential share, owners and files",
 	.description =
-		"Of each disk for which record --with block kept requests: its load (requests "
-		"under way "
-		"on average: the sum of their times by the second), the share of the time in which "
-		"one "
-		"was in the device, requests and bytes a second, how long they took from queued to "
-		"completed, how many were under way over time, and the threads and files with most "
-		"bytes. "
-		"A selection takes the requests whose owner has selected calls, whatever its other "
-		"calls "
-		"are; of a request with several owners that of the largest part counts.\n\n"
-		"--json has the tables depth and latency, with a row for each of --width windows "
-		"of "
-		"time, owners and kinds; left_out counts what was too much: requests of more than "
-		"64 "
-		"disks, parts of more than 65,536 owners and files.",
+		"Shows for each disk with requests in a trace of record --with block: its load "
+		"(the average number of requests in flight: the sum of their times divided by the "
+		"time), the share of the time in which a request was in the device, requests and "
+		"bytes per second, the latency from queued to completed, the number of requests in "
+		"flight over time, and the threads and files with the most bytes. A selection "
+		"takes the requests whose owner has selected calls, regardless of its other calls; "
+		"if a request has several owners, the owner of its largest part counts.\n\n"
+		"--json has the tables depth and latency, with a row for each of --width time "
+		"windows, owners and kinds; left_out counts what exceeded a limit: requests of "
+		"more than 64 disks, parts of more than 65,536 owners and files.",
 	.examples = disks_examples,
 	.order = ANALYSIS_STREAM,
 	.reads = disks_reads,

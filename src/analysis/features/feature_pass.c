@@ -167,7 +167,7 @@ static int features_pass_run(struct features_pass *p, struct store *s, struct er
 		r = b->table == TABLE_OP ? features_take_calls(p, m, b, rows, (size_t)n)
 					 : features_take_events(p, b, rows, (size_t)n);
 		if (r < 0)
-			return error_errno(err, r, "cannot make the features of the trace");
+			return error_errno(err, r, "cannot compute the features of the trace");
 	}
 	if (n < 0)
 		return (int)n;
@@ -175,7 +175,7 @@ static int features_pass_run(struct features_pass *p, struct store *s, struct er
 	if (r >= 0)
 		r = feature_crew_end(p->crew);
 	feature_numbering_end(&p->numbering);
-	return r < 0 ? error_errno(err, r, "cannot make the features of the trace") : 0;
+	return r < 0 ? error_errno(err, r, "cannot compute the features of the trace") : 0;
 }
 
 /* ---- the tables ---- */
@@ -222,14 +222,16 @@ static int features_put_table(struct features_pass *p, size_t i, enum table_id t
 	int r = batch_new(&rows, table);
 
 	if (r < 0)
-		return error_errno(err, r, "cannot make the table %s", schema_table(table)->name);
+		return error_errno(err, r, "cannot compute the table %s",
+				   schema_table(table)->name);
 	r = store_made_begin(w, &what, err);
 	if (r < 0)
 		return r;
 	r = features[i]->end(feature_crew_state(p->crew, i), table,
 			     &(struct feature_rows){.to = w, .batch = rows, .err = err});
 	if (r < 0)
-		return error_errno(err, r, "cannot make the table %s", schema_table(table)->name);
+		return error_errno(err, r, "cannot compute the table %s",
+				   schema_table(table)->name);
 	r = store_made_rows(w, rows, err);
 	return r < 0 ? r : store_made_end(w, partial, err);
 }
@@ -264,7 +266,7 @@ int features_make(struct store *s, const struct features_request *q, struct erro
 	world->last = MIN(world->last, q->to);
 	r = feature_crew_new(&p.crew, world);
 	if (r < 0)
-		return error_errno(err, r, "cannot make the features of the trace");
+		return error_errno(err, r, "cannot compute the features of the trace");
 	r = features_pass_run(&p, s, err);
 	if (r < 0)
 		return r;
@@ -286,6 +288,6 @@ int features_need(struct store *s, enum table_id table, struct error *err)
 			return 0;
 	}
 	return error_set(err, -ENOENT,
-			 "the trace has no table finding: weir diagnose %.700s makes it",
+			 "the trace has no table finding: run weir diagnose %.700s first",
 			 store_trace_path(s, 0));
 }

@@ -271,8 +271,8 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 		return -ENOMEM;
 	out->own = f;
 	if (!run->store)
-		return error_set(err, -EOPNOTSUPP,
-				 "%s: flow reads trace files, not what an engine holds", run->name);
+		return error_set(err, -EOPNOTSUPP, "%s: flow reads trace files, not a store",
+				 run->name);
 	if (alike_wanted(&o->alike)) {
 		struct alike_options alike = o->alike;
 
@@ -281,7 +281,7 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 		return alike_run(&f->alike, in, &alike, out, err);
 	}
 	if (o->keep && in->shared)
-		return error_set(err, -EINVAL, "--keep is for the command line");
+		return error_set(err, -EINVAL, "--keep works only on the command line");
 	v.rows = analysis_table(out, "verdicts", verdict_columns, ARRAY_SIZE(verdict_columns));
 	v.evidence =
 		analysis_table(out, "evidence", evidence_columns, ARRAY_SIZE(evidence_columns));
@@ -325,7 +325,8 @@ static int flow_run(const struct analysis_input *in, struct analysis_result *out
 	const struct flow_options *o = in->options;
 
 	if (in->follow && (o->keep || o->as || o->past))
-		return error_set(err, -EINVAL, "--follow: not with --keep, --as or --past");
+		return error_set(err, -EINVAL,
+				 "--follow cannot be combined with --keep, --as or --past");
 	return flow_tables(in, &in->runs[0], o, out, NULL, err);
 }
 
@@ -376,18 +377,18 @@ static int flow_check(const void *options, struct error *err)
 	const struct flow_options *o = options;
 
 	if (alike_wanted(&o->alike) && (o->keep || o->from || o->past || o->as))
-		return error_set(
-			err, -EINVAL,
-			"--similar, --groups, --order: not with --keep, --of, --past or --as");
+		return error_set(err, -EINVAL,
+				 "--similar, --groups and --order cannot be combined with --keep, "
+				 "--of, --past or --as");
 	if (o->from && o->past)
-		return error_set(err, -EINVAL, "--of, --past: one of them at a time");
+		return error_set(err, -EINVAL, "--of and --past cannot be combined");
 	if (alike_check(&o->alike, err) < 0)
 		return -EINVAL;
 	for (size_t i = 0; o->as && as_word(i); i++) {
 		if (!strcmp(as_word(i), o->as))
 			return 0;
 	}
-	return o->as ? error_set(err, -EINVAL, "--as '%.40s': there are dot and shiviz", o->as) : 0;
+	return o->as ? error_set(err, -EINVAL, "--as '%.40s': use dot or shiviz", o->as) : 0;
 }
 
 static const struct option flow_option_table[] = {
@@ -406,17 +407,16 @@ static const struct option flow_option_table[] = {
 	 "number, as column op has it, or an expression",
 	 offsetof(struct flow_options, past)},
 	{0, "as", OPTION_STRING, "FORMAT",
-	 "print what happened because of what for another tool: dot (GraphViz) or shiviz",
+	 "print causes and effects as a graph for another tool: dot (GraphViz) or shiviz",
 	 offsetof(struct flow_options, as), .words = as_word},
 	{0, "list", OPTION_FLAG, NULL, "list every edge, with the two calls",
 	 offsetof(struct flow_options, list)},
 	{0, "most", OPTION_COUNT, "N",
-	 "with --list or --order: at most N rows; of more, evenly chosen ones, as for a picture",
+	 "with --list or --order: at most N rows, chosen evenly if there are more",
 	 offsetof(struct flow_options, most)},
 	{0, "similar", OPTION_STRING, "CALL",
-	 "list the calls whose data is equal or similar to what this call moved: its number, as "
-	 "columns "
-	 "op have it, or an expression",
+	 "list the calls whose data is equal or similar to what this call moved: its number, as in "
+	 "columns named op, or an expression",
 	 offsetof(struct flow_options, alike.similar)},
 	{0, "groups", OPTION_FLAG, NULL,
 	 "list groups of equal and similar data; with --list their members too",
@@ -425,23 +425,23 @@ static const struct option flow_option_table[] = {
 	 "with --similar and --groups: compare the data of each call, or of each file as a whole",
 	 offsetof(struct flow_options, alike.by), .words = by_word},
 	{0, "least", OPTION_COUNT, "PERCENT",
-	 "with --similar and --groups: from this share of common parts on, 50 to 100; 80 if not "
-	 "given",
+	 "with --similar and --groups: minimum share of common parts in percent, 50 to 100 "
+	 "(default 80)",
 	 offsetof(struct flow_options, alike.least)},
-	{0, "order", OPTION_FLAG, NULL, "show in which order data is read again, in each epoch",
+	{0, "order", OPTION_FLAG, NULL, "show in which order each epoch reads data again",
 	 offsetof(struct flow_options, alike.order)},
 	{0},
 };
 
 static const struct command_example flow_examples[] = {
-	{"weir flow client.weir n1.weir n2.weir", "what became of the bytes, across three hosts"},
+	{"weir flow client.weir n1.weir n2.weir", "follow the bytes across three hosts"},
 	{"weir flow --keep && weir query 'from edge | by via, certainty | count()'",
-	 "keep what happened because of what in the trace, and ask"},
+	 "store causes and effects in the trace, and query them"},
 	{"weir flow --keep n1.weir n2.weir && weir query 'by host every 1s | count()' "
 	 "n1.weir n2.weir",
-	 "put the clocks of two hosts right, and ask by time"},
+	 "correct the clocks of two hosts, and query them by time"},
 	{"weir flow --follow n1.weir n2.weir",
-	 "the same, again each second, while both are recorded"},
+	 "the same, refreshed every second while both are recorded"},
 	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
 	 "every later place of what a client wrote"},
 	{"weir flow --past 'op == \"fsync\" && dur > 1s'",
@@ -457,14 +457,13 @@ const struct analysis analysis_flow = {
 	.name = "flow",
 	.summary = "follow bytes and causes across processes and hosts",
 	.description =
-		"Joins the calls of one or several traces by what makes one follow another: fork "
-		"and "
-		"wait, pipes and sockets by the position of each byte, futexes, locks, signals, "
+		"Joins the calls of one or several traces by cause and effect: fork and wait, "
+		"pipes and sockets by the position of each byte, futexes, locks, signals, "
 		"files by "
-		"range. An edge is certain, or contested where another call may have been the one: "
-		"overlapping calls of several threads on one end of a stream, for instance. No "
-		"clock is "
-		"trusted: what passes between two hosts bounds how far theirs are apart.",
+		"range. An edge is certain, or contested if another call may have been the cause: "
+		"for instance, overlapping calls of several threads on one end of a stream. Clocks "
+		"are not trusted: messages between two hosts bound the offset between their "
+		"clocks.",
 	.examples = flow_examples,
 	.order = ANALYSIS_STREAM,
 	.files = true,

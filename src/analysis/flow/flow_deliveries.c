@@ -204,7 +204,8 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 					  row.second, row.second_spot, FLOW_SEND,
 					  v->s->pieces.payload
 						  ? NULL
-						  : "to 4 KiB: which bytes needs --content=bytes");
+						  : "known to 4 KiB; record with --content=bytes "
+						    "for the exact bytes");
 	if (r >= 0 && stored)
 		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
 					  "as it was received");
@@ -250,10 +251,10 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	if (r >= 0)
 		r = flow_verdict_evidence(v, "received", k->in, k->in_spot, FLOW_RECEIVE, NULL);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, stored ? "stored" : "forwarded", k->out, k->out_spot,
-					  FLOW_SEND,
-					  stored ? "and not sent on, as other bytes are"
-						 : "and written to no file, as other bytes are");
+		r = flow_verdict_evidence(
+			v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
+			stored ? "and not sent on, although the other bytes are"
+			       : "and not written to any file, although the other bytes are");
 	return r < 0 || object == FLOW_NONE ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 

@@ -92,8 +92,8 @@ int flow_keep(struct store *s, const struct flow_state *f, bool part, struct err
 		if (m && m->table == TABLE_EDGE && m->trace == TRACE_ASIDE)
 			return error_set(
 				err, -EROFS,
-				"--keep: the edges cannot be stored: the trace is one that still "
-				"grows, may not be written, or they are several");
+				"--keep: the edges cannot be stored: the trace is still being "
+				"recorded or not writable, or there are several traces");
 	}
 	return r;
 }

@@ -374,7 +374,7 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 		r = buf_printf(&text, "%s", i ? ", " : "");
 		r = r < 0 ? r : flow_replica_put_folder(v, g[i]->folder, &text);
 	}
-	r = r < 0 ? r : buf_printf(&text, " differ: which is right is not known");
+	r = r < 0 ? r : buf_printf(&text, " differ: it is not known which one is right");
 	return r < 0 ? r
 		     : flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND,
 					     buf_str(&text));
@@ -467,7 +467,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	if (r >= 0)
 		r = flow_verdict_evidence(
 			v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
-			"no call brought such bytes; the others stored what they received");
+			"no call delivered these bytes; the others stored what they received");
 	if (r >= 0)
 		r = flow_replicas_evidence(v, &ref, row.from, row.to);
 	return r < 0 ? r : 1;
@@ -487,8 +487,8 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 					   .second_side = FLOW_SEND,
 					   .absence =
 						   true, /* a write that is missing looks so too */
-					   .note = "where it was altered is not known: record with "
-						   "--content=bytes"};
+					   .note = "it is not known where it was altered: record "
+						   "with --content=bytes"};
 		struct flow_reference ref;
 		int64_t range[2];
 
@@ -600,7 +600,7 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 			continue;
 		r = flow_replica_put_folder(v, f, &text);
 		if (r >= 0)
-			r = buf_printf(&text, " has other files of these, not this one");
+			r = buf_printf(&text, " has other files of this set, but not this one");
 		if (r >= 0)
 			r = flow_verdict_put(v, &row);
 		if (r >= 0)

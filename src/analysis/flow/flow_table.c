@@ -64,5 +64,5 @@ int flow_table_make(const struct analysis_input *in, const struct analysis_run *
 	if (r >= 0)
 		r = store_made_keep(run->store, !t.part, flow_table_put, &t, err);
 	analysis_result_free(&analysis_flow, &out);
-	return r < 0 ? error_errno(err, r, "cannot make the table verdict") : 0;
+	return r < 0 ? error_errno(err, r, "cannot compute the table verdict") : 0;
 }

@@ -144,7 +144,7 @@ static const char *verdict_note(const struct flow_verdicts *v, const struct flow
 		to = MAX(to, flow_node_end(node_of(v, nodes[i])));
 	}
 	if (w->absence && (v->s->loss_count || v->s->run->lost || v->s->run->lost_unknown))
-		return "calls are missing from the recording: the one that is not found may be "
+		return "calls are missing from the recording: the call that was not found may be "
 		       "among them";
 	for (size_t i = 0; i < v->s->loss_count; i++) {
 		if (v->s->losses[i].from <= to && v->s->losses[i].to >= from)

@@ -146,7 +146,7 @@ static int definition_name(const struct period_set *s, struct period *p, const c
 	p->parent = -1;
 	if (!name_ok(text + name.at, name.len))
 		return definition_fail(err, text, name.at,
-				       "a name of letters, digits, '_', '-' and '.' expected");
+				       "expected a name of letters, digits, '_', '-' and '.'");
 	if (open < end) {
 		if (text[end - 1] != ')')
 			return definition_fail(err, text, end, "')' expected: NAME(PARENT)");
@@ -157,7 +157,8 @@ static int definition_name(const struct period_set *s, struct period *p, const c
 		return definition_fail(err, text, parent.at,
 				       "no period of this name is defined before it");
 	if (period_find(s, text + name.at, name.len) >= 0)
-		return definition_fail(err, text, name.at, "the period is defined already");
+		return definition_fail(err, text, name.at,
+				       "a period of this name is defined already");
 	p->depth = p->parent < 0 ? 0 : s->items[p->parent]->depth + 1;
 	if (p->depth >= PERIOD_DEPTH_MAX)
 		return definition_fail(err, text, parent.at, "periods are nested too deep");
@@ -197,8 +198,10 @@ static void row_names(struct row_names *n, const struct period *p, bool end)
 		names_add(n, bare, LEVEL_PARENT + up - 1, why);
 	}
 	names_add(n, "begin.", end ? LEVEL_BEGIN : LEVEL_EVENT, NULL);
-	names_add(n, "end.", LEVEL_EVENT,
-		  end ? NULL : "BEGIN is about the call that begins the period: it has no end yet");
+	names_add(
+		n, "end.", LEVEL_EVENT,
+		end ? NULL
+		    : "BEGIN describes the call that begins the period: the period has no end yet");
 }
 
 /* Parses a part; blanks in front make its places those of the whole text. */
@@ -272,10 +275,11 @@ int period_capture(struct period_set *s, struct period *p, const char *name, con
 	int r;
 
 	if (p->capture_count == PERIOD_CAPTURES_MAX)
-		return definition_fail(err, text, at, "a period has 16 captures at most");
+		return definition_fail(err, text, at, "a period has at most 16 captures");
 	for (size_t i = 0; i < p->capture_count; i++) {
 		if (strcmp(p->captures[i].name, name) == 0)
-			return definition_fail(err, text, at, "there is a capture of this name");
+			return definition_fail(err, text, at,
+					       "a capture of this name exists already");
 	}
 	row_names(&names, p, true);
 	r = definition_parse(p, text, (struct period_part){at, len}, &names, false, &plan, err);
@@ -338,9 +342,10 @@ int period_define(struct period_set *s, const char *text, struct error *err)
 	if (!p)
 		return error_set(err, -ENOMEM, "out of memory");
 	if (count > PARTS_MAX)
-		return definition_fail(err, text, end,
-				       "nothing follows the captures: NAME : BEGIN : END : NAME = "
-				       "EXPR, ...");
+		return definition_fail(
+			err, text, end,
+			"unexpected text after the captures: NAME : BEGIN : END : NAME = "
+			"EXPR, ...");
 	if (count < 2 || !parts[1].len)
 		return definition_fail(
 			err, text, count < 2 ? strlen(text) : parts[1].at,

@@ -123,8 +123,8 @@ static int lttng_field(struct lttng *l, struct lttng_operand *ret)
 		}
 	}
 	return lttng_fail(l, l->at,
-			  "no field '%.*s' of calls: there are procname, tid, pid, vtid, vpid, "
-			  "cpu_id, ret, fd, newfd, filename, count, offset, flags and their kin",
+			  "calls have no field '%.*s': known are procname, tid, pid, vtid, vpid, "
+			  "cpu_id, ret, fd, newfd, filename, count, offset, flags and similar ones",
 			  (int)MIN(n, 40u), l->text + l->at);
 }
 
@@ -133,7 +133,7 @@ static int lttng_event(struct lttng *l, struct lttng_operand *ret)
 	bool parent = lttng_take(l, "$parent."), begin = lttng_take(l, "$begin.");
 
 	if (parent && !begin)
-		return lttng_fail(l, l->at, "$parent is followed by $begin: $parent.$begin.$evt");
+		return lttng_fail(l, l->at, "$begin must follow $parent: $parent.$begin.$evt");
 	if (!lttng_take(l, "$evt."))
 		return lttng_fail(l, l->at, "$evt.FIELD, a text or a number expected");
 	ret->prefix = parent ? "parent." : begin || l->begins ? "begin." : "";
@@ -153,7 +153,7 @@ static int lttng_operand(struct lttng *l, struct lttng_operand *ret)
 			l->at += l->text[l->at] == '\\' && l->text[l->at + 1];
 		ret->len = (size_t)(l->text + l->at - ret->from);
 		if (!l->text[l->at])
-			return lttng_fail(l, ret->at, "the text has no end");
+			return lttng_fail(l, ret->at, "the text is not terminated");
 		l->at++;
 		return 0;
 	}
@@ -285,9 +285,9 @@ static int lttng_compare(struct lttng *l)
 	if (a.is == OPERAND_NAME || b.is == OPERAND_NAME)
 		return lttng_fail(l, a.at, "$name is compared with a text by ==, != or =*");
 	if (a.is != OPERAND_FIELD)
-		return lttng_fail(l, a.at, "a field stands first: $evt.FIELD");
+		return lttng_fail(l, a.at, "a field must come first: $evt.FIELD");
 	if (strcmp(cmp, "=*") == 0 && b.is != OPERAND_TEXT)
-		return lttng_fail(l, b.at, "=* is followed by a text");
+		return lttng_fail(l, b.at, "a text must follow =*");
 	r = put_operand(l, &a);
 	if (r >= 0 && strcmp(cmp, "=*") == 0)
 		return lttng_put_glob(l, b.from, b.len);
@@ -391,7 +391,8 @@ int period_from_lttng(const char *text, struct buf *ret, struct error *err)
 	if (r >= 0 && lttng_take(&l, ":"))
 		r = lttng_condition(&l);
 	if (r >= 0 && l.text[l.at])
-		r = lttng_fail(&l, l.at, "nothing follows END; captures: --period-captures");
+		r = lttng_fail(&l, l.at,
+			       "unexpected text after END; give captures with --period-captures");
 	return r;
 }
 

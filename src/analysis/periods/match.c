@@ -195,11 +195,11 @@ static int matcher_open(struct period_matcher *m, uint32_t period, const struct 
 			"those that BEGIN begins",
 			PERIODS_OPEN_MAX, p->name);
 	if (m->to->count == PERIODS_MATCHES_MAX && !m->to->spare_count)
-		return error_set(err, -E2BIG,
-				 "more than %u matches, the last of '%.64s': name a key "
-				 "(thread == parent.thread compares one), or a part of the time "
-				 "with --from and --to",
-				 PERIODS_MATCHES_MAX, p->name);
+		return error_set(
+			err, -E2BIG,
+			"more than %u matches, the last of '%.64s': add a key to compare, such as "
+			"thread == parent.thread, or select a range with --from and --to",
+			PERIODS_MATCHES_MAX, p->name);
 	o = period_open_new(k);
 	if (!o)
 		return error_set(err, -ENOMEM, "out of memory");

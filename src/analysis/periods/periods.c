@@ -62,12 +62,13 @@ static int periods_check(const void *options, struct error *err)
 	_cleanup_(period_set_free) struct period_set s = {0};
 
 	if (!f->define.count && !f->use.count && !f->file.count)
-		return error_set(err, -EINVAL,
-				 "what is a period? 'NAME : BEGIN : END', -f FILE or --use %s",
-				 period_texts[0].name ? period_texts[0].name : "NAME");
+		return error_set(
+			err, -EINVAL,
+			"a definition is missing: 'NAME : BEGIN : END', -f FILE or --use %s",
+			period_texts[0].name ? period_texts[0].name : "NAME");
 	if (f->order_by && strcmp(f->order_by, "time") != 0 &&
 	    strcmp(f->order_by, "hierarchy") != 0)
-		return error_set(err, -EINVAL, "--order-by %.40s: there are time and hierarchy",
+		return error_set(err, -EINVAL, "--order-by %.40s: use time or hierarchy",
 				 f->order_by);
 	return f->file.count ? 0 : load_all(&s, f, err);
 }
@@ -79,7 +80,8 @@ static int check_select(struct periods_found *f, const struct option_list *selec
 		f->shown[i] = !select->count;
 	for (size_t i = 0; i < select->count; i++) {
 		if (!*select->items[i])
-			return error_set(err, -EINVAL, "--select: which periods?");
+			return error_set(err, -EINVAL,
+					 "--select: the names of periods are missing");
 		for (const char *text = select->items[i]; *text;) {
 			size_t len;
 			int at;
@@ -280,7 +282,7 @@ static int periods_options(struct periods_found *f, const struct analysis_input 
 	int r;
 
 	if (in->shared && (flags->file.count || flags->keep))
-		return error_set(err, -EINVAL, "-f and --keep are for the command line");
+		return error_set(err, -EINVAL, "-f and --keep work only on the command line");
 	r = load_all(&f->set, flags, err);
 	if (r >= 0)
 		r = check_select(f, &flags->select, err);
@@ -307,8 +309,7 @@ int periods_begin(struct periods_found *f, const struct analysis_input *in,
 		return error_set(err, -ENOMEM, "out of memory");
 	out->own = f;
 	if (!run->store)
-		return error_set(err, -EOPNOTSUPP,
-				 "%s: periods reads trace files, not what an engine holds",
+		return error_set(err, -EOPNOTSUPP, "%s: periods reads trace files, not a store",
 				 run->name);
 	analysis_table(out, "matches", row_columns, ARRAY_SIZE(row_columns));
 	return periods_options(f, in, err);
@@ -361,13 +362,14 @@ static const char *order_word(size_t i)
 
 static const struct option periods_options_table[] = {
 	{0, "period", OPTION_LIST, "DEFINITION",
-	 "'NAME(PARENT) : BEGIN : END : CAPTURE = EXPR, ...', also as an argument, or as "
-	 "lttng-analyses has it ($evt.$name == \"syscall_exit_read\"); repeatable",
+	 "'NAME(PARENT) : BEGIN : END : CAPTURE = EXPR, ...', also as an argument, or in the "
+	 "syntax of lttng-analyses ($evt.$name == \"syscall_exit_read\"); repeatable",
 	 offsetof(struct periods_flags, define)},
-	{'f', "file", OPTION_LIST, "FILE", "definitions of a file, one a line; repeatable",
+	{'f', "file", OPTION_LIST, "FILE",
+	 "read definitions from this file, one per line; repeatable",
 	 offsetof(struct periods_flags, file)},
 	{0, "use", OPTION_LIST, "NAME",
-	 "definitions that come with weir: web (nginx, PHP-FPM, MariaDB as one tree), "
+	 "built-in definitions: web (nginx, PHP-FPM, MariaDB as one tree), "
 	 "http-server, fastcgi, redis, postgresql, mariadb; repeatable",
 	 offsetof(struct periods_flags, use), .words = use_word},
 	{0, "log", OPTION_FLAG, NULL, "print every match", offsetof(struct periods_flags, log)},
@@ -380,13 +382,14 @@ static const struct option periods_options_table[] = {
 	 "for each match of this period, sums of the matches within it",
 	 offsetof(struct periods_flags, aggregate_by)},
 	{0, "group-by", OPTION_STRING, "PERIOD.CAPTURE,...",
-	 "sums for each value of captures, also of periods around the match",
+	 "sums for each value of captures, also of enclosing periods",
 	 offsetof(struct periods_flags, group_by)},
 	{0, "order-by", OPTION_STRING, "ORDER",
-	 "of matches: time, or hierarchy (each with those within it)",
+	 "order of the matches: time, or hierarchy (each followed by those within it)",
 	 offsetof(struct periods_flags, order_by), .words = order_word},
 	{0, "period-captures", OPTION_LIST, "CAPTURES",
-	 "captures as lttng-analyses has them: 'NAME : a = $evt.FIELD, ... : b = $evt.FIELD, ...', "
+	 "captures in the syntax of lttng-analyses: 'NAME : a = $evt.FIELD, ... : b = $evt.FIELD, "
+	 "...', "
 	 "at "
 	 "the begin and at the end",
 	 offsetof(struct periods_flags, captures)},
@@ -401,10 +404,10 @@ static const struct command_example periods_examples[] = {
 	 "from the opening of a temporary file to its renaming"},
 	{"weir periods --log 'in : enter op == read : op == read && end.thread == begin.thread'",
 	 "each read, as it began and ended"},
-	{"weir periods --follow --use redis", "the same while it is recorded, as they end"},
+	{"weir periods --follow --use redis", "the same during a recording, as the queries end"},
 	{"weir periods --keep --use http-server && weir query 'from period | by name | count(), "
 	 "p99(dur)'",
-	 "keep them in the trace, and ask"},
+	 "store them in the trace, and query them"},
 	{0},
 };
 
@@ -426,18 +429,16 @@ const struct analysis analysis_periods = {
 		"call that began the period by `begin.`: end.file == begin.file. `parent.` is the "
 		"call "
 		"that began the period around it, `parent.parent.` one further out. Any number of "
-		"periods may be open at once; an END closes all that it fits. Where END is left "
-		"out, "
-		"BEGIN ends what is open and begins anew. A child begins under every open parent "
-		"that fits, NAME(last PARENT) under the one that began last. connection == "
+		"periods may be open at once; an END closes every one that it matches. Without "
+		"END, BEGIN ends the open period and begins a new one. A child begins under every "
+		"open parent that matches, with NAME(last PARENT) under the one that began last. "
+		"connection == "
 		"parent.connection joins the two ends of a connection.\n\n"
-		"Numbers are compared as what they stand for: fd with the process and the open "
-		"file, "
-		"tid and pid with the thread and process that have them. A null equals nothing. A "
-		"child that is open when its parent ends is cut, and so is what calls that are "
-		"missing "
-		"may have ended; what has no end in the recording is running. Sums are of complete "
-		"ones; the others are counted beside.",
+		"Numbers are compared by what they refer to: fd by the process and the open file, "
+		"tid and pid by the thread and the process. A null equals nothing. A child that is "
+		"open when its parent ends is cut, and so is a period that a missing call may have "
+		"ended; a period without an end in the recording is running. Sums cover complete "
+		"periods; the others are counted separately.",
 	.examples = periods_examples,
 	.order = ANALYSIS_STREAM,
 	.reads = periods_reads,

@@ -23,7 +23,7 @@ static int periods_follow_begin(const struct analysis_input *in, struct analysis
 			"--follow prints matches as they end: --keep, --aggregate-by, --group-by "
 			"and --order-by are for a trace that has ended");
 	if (store_trace_count(run->store) != 1)
-		return error_set(err, -EINVAL, "--follow: of one trace");
+		return error_set(err, -EINVAL, "--follow works on one trace");
 	f->matches.live = true;
 	return period_follow_new(&f->follow, &f->set, in, run, &f->matches, err);
 }
@@ -35,7 +35,7 @@ static void periods_find_late(const struct periods_found *f, struct analysis_res
 	if (!f->pass.late)
 		return;
 	snprintf(text, sizeof(text),
-		 "%llu of the events came behind later ones: calls took longer than %.1f s, and "
+		 "%llu of the events arrived out of order: calls took longer than %.1f s, and "
 		 "their beginnings were not known before",
 		 (unsigned long long)f->pass.late, (double)FOLLOW_HOLD_NS / 1e9);
 	analysis_find(out,

@@ -100,8 +100,8 @@ int periods_keep(struct store *s, struct periods_found *f, bool part, struct err
 		if (m && m->table == TABLE_PERIOD && m->trace == TRACE_ASIDE)
 			return error_set(
 				err, -EROFS,
-				"--keep: the periods cannot be stored: the trace is one "
-				"that still grows, may not be written, or they are several");
+				"--keep: the periods cannot be stored: the trace is still being "
+				"recorded or not writable, or there are several traces");
 	}
 	return r;
 }

@@ -67,7 +67,8 @@ static int group_part_find(struct sums *s, const char *text, size_t len, struct 
 
 static int groups_parse(struct sums *s, const char *text, struct error *err)
 {
-	int r = text && !*text ? error_set(err, -EINVAL, "--group-by: by which captures?") : 0;
+	int r = text && !*text ? error_set(err, -EINVAL, "--group-by: the captures are missing")
+			       : 0;
 
 	while (text && *text && r >= 0) {
 		size_t len;

@@ -93,7 +93,7 @@ int period_use(struct period_set *s, const char *name, struct error *err)
 			return set_lines(s, t->text, strlen(t->text), name, err);
 		buf_printf(&names, "%s%s", names.len ? ", " : "", t->name);
 	}
-	return error_set(err, -EINVAL, "--use %.80s: there are %s", name, buf_str(&names));
+	return error_set(err, -EINVAL, "--use %.80s: use one of %s", name, buf_str(&names));
 }
 
 int period_file(struct period_set *s, const char *path, struct error *err)
@@ -115,6 +115,6 @@ int period_file(struct period_set *s, const char *path, struct error *err)
 	if (n < 0 || r < 0)
 		return error_errno(err, r < 0 ? r : -errno, "-f %.500s", path);
 	if (memchr(text.data ? text.data : (const uint8_t *)"", '\0', text.len))
-		return error_set(err, -EINVAL, "-f %.500s: it is not text", path);
+		return error_set(err, -EINVAL, "-f %.500s: not a text file", path);
 	return set_lines(s, buf_str(&text), text.len, path, err);
 }

@@ -105,7 +105,8 @@ int requests_keep(struct requests *q, const struct analysis_input *in, struct er
 	int r;
 
 	if (in->shared)
-		return error_set(err, -EINVAL, "keep: nothing is stored in a trace that is served");
+		return error_set(err, -EINVAL,
+				 "keep: a trace that is being served cannot be changed");
 	r = batch_new(&rows, TABLE_SPAN_OP);
 	if (r < 0)
 		return r;
@@ -115,9 +116,10 @@ int requests_keep(struct requests *q, const struct analysis_input *in, struct er
 		const struct store_made *m = store_made(in->runs[0].store, i);
 
 		if (m && m->table == TABLE_SPAN_OP && m->trace == TRACE_ASIDE)
-			return error_set(err, -EROFS,
-					 "--keep: the calls of spans cannot be stored: the trace "
-					 "still grows, may not be written, or is one of several");
+			return error_set(
+				err, -EROFS,
+				"--keep: the calls of spans cannot be stored: the trace is still "
+				"being recorded or not writable, or there are several traces");
 	}
 	if (r >= 0)
 		spanset_settle(&q->spans);

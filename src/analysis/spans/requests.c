@@ -147,14 +147,14 @@ static int requests_check(const void *options, struct error *err)
 				 "--log, --stats, --freq, --heat, --tree, --compare and --clusters "
 				 "exclude one another");
 	if (o->by && !o->freq && !o->stats)
-		return error_set(err, -EINVAL, "--by goes with --freq or --stats");
+		return error_set(err, -EINVAL, "--by needs --freq or --stats");
 	if (o->by && (strncmp(o->by, "attr.", 5) != 0 || !o->by[5]) && strcmp(o->by, "name") != 0)
 		return error_set(err, -EINVAL,
 				 "--by '%.60s': name, or attr.KEY as in attr.customer", o->by);
 	if (o->overlap && !o->tree)
 		return error_set(
 			err, -EINVAL,
-			"--overlap goes with --tree: what merely overlaps is never summed");
+			"--overlap needs --tree: calls that only overlap are never summed");
 	return 0;
 }
 
@@ -272,34 +272,33 @@ static int requests_put_members(const struct analysis_input *in _unused_,
 }
 
 static const struct option requests_table[] = {
-	{0, "name", OPTION_STRING, "GLOB", "spans of this name alone, with or without a parent",
+	{0, "name", OPTION_STRING, "GLOB", "only spans of this name, with or without a parent",
 	 offsetof(struct requests_options, name)},
 	{0, "min", OPTION_DURATION, "TIME", "only those that took this long or longer",
 	 offsetof(struct requests_options, least)},
 	{0, "log", OPTION_FLAG, NULL, "list them one by one, the slowest first",
 	 offsetof(struct requests_options, log)},
 	{0, "tree", OPTION_STRING, "NUMBER",
-	 "one of them with the spans, calls and waits in it: its number, its id, or `slowest`",
+	 "show one request with its spans, calls and waits: its number, its id, or `slowest`",
 	 offsetof(struct requests_options, tree)},
 	{0, "overlap", OPTION_FLAG, NULL,
-	 "with --tree: also calls of other threads that overlap it, of which no more is known",
+	 "with --tree: also calls of other threads that only overlap it in time",
 	 offsetof(struct requests_options, overlap)},
-	{0, "stats", OPTION_FLAG, NULL, "all figures by name: least, mean, percentiles, phases",
+	{0, "stats", OPTION_FLAG, NULL, "all figures by name: minimum, mean, percentiles, phases",
 	 offsetof(struct requests_options, stats)},
-	{0, "freq", OPTION_FLAG, NULL, "how often they took how long",
+	{0, "freq", OPTION_FLAG, NULL, "the distribution of their durations",
 	 offsetof(struct requests_options, freq)},
 	{0, "heat", OPTION_FLAG, NULL,
-	 "how many took how long over time, and the slowest of each cell",
+	 "their durations over time, as a heat map with the slowest of each cell",
 	 offsetof(struct requests_options, heat)},
 	{0, "by", OPTION_STRING, "WHAT",
 	 "with --freq or --stats: name, or attr.KEY for an attribute",
 	 offsetof(struct requests_options, by)},
 	{0, "compare", OPTION_FLAG, NULL,
-	 "what is different in the slowest hundredth of one name: parts of the time, files, "
-	 "attributes",
+	 "what differs in the slowest hundredth of one name: parts of the time, files, attributes",
 	 offsetof(struct requests_options, compare)},
 	{0, "clusters", OPTION_FLAG, NULL,
-	 "groups of one name by where their time went, and outliers",
+	 "group requests of one name by where their time went, and show outliers",
 	 offsetof(struct requests_options, clusters)},
 	{0, "keep", OPTION_FLAG, NULL,
 	 "store which calls belong to which span, and why, in the trace: table span_op",
@@ -312,7 +311,7 @@ static const struct option requests_table[] = {
 static const struct command_example requests_examples[] = {
 	{"weir requests", "where the time of requests went, by name"},
 	{"weir requests --log --name checkout --min 10ms", "the slow ones of one name"},
-	{"weir requests --tree slowest", "the slowest with all that it did"},
+	{"weir requests --tree slowest", "the slowest request with everything it did"},
 	{"weir requests --compare --name checkout", "what is different in the slow ones"},
 	{"weir requests --freq --by attr.customer", "durations by an attribute"},
 	{0},
@@ -322,17 +321,16 @@ const struct analysis analysis_requests = {
 	.files = true,
 	.name = "requests",
 	.summary = "show requests: where their time went, in the program, in calls, in waits",
-	.description = "Of spans, which a program marks (table span), an OpenTelemetry SDK "
-		       "publishes (context) or "
-		       "the definition of a period finds (period, weir periods --keep): how long "
-		       "they took, and "
-		       "where: in the program, in calls by their class, in waits. A call belongs "
+	.description = "Shows how long spans took, and where: in the program, in calls by class, "
+		       "in waits. Spans are marked by a program (table span), published by an "
+		       "OpenTelemetry SDK (context) or found by the definition of a period "
+		       "(period, weir periods --keep). A call belongs "
 		       "to the span whose "
 		       "id its thread carried, else to the innermost one open on its thread; "
 		       "requests of io_uring and libaio "
-		       "belong to the span that submitted them; a thread that another woke from a "
-		       "wait for work "
-		       "goes on with that one's span. The parts of a span add up to its time: a "
+		       "belong to the span that submitted them; a thread that another thread wakes "
+		       "from a wait for work continues that thread's span. The parts of a span add "
+		       "up to its time: a "
 		       "wait counts where no "
 		       "other call of the request ran, and where calls ran side by side the time "
 		       "is split in "

@@ -277,5 +277,5 @@ int span_table_make(const struct analysis_input *in, const struct analysis_run *
 	}
 	if (r >= 0)
 		r = store_made_keep(run->store, !t.partial, tabling_put, &t, err);
-	return r < 0 ? error_errno(err, r, "cannot make the table span_sum") : 0;
+	return r < 0 ? error_errno(err, r, "cannot compute the table span_sum") : 0;
 }

@@ -181,18 +181,18 @@ static int lined_make(struct lined *l, const struct pairs *p, const struct dims 
 	}
 	r = r < 0 ? r : symbols_look_up(l->texts, l->count, STACKS_LINES_LIMIT_NS, lined_take, l);
 	if (r == -ETIME)
-		return error_set(
-			err, r,
-			"the names of %zu of %zu stacks were not found within %d s: select "
-			"fewer calls, or leave out --lines",
-			l->count - l->given, l->count,
-			(int)(2 * STACKS_LINES_LIMIT_NS / NSEC_PER_SEC));
-	return r == -ECHILD ? error_set(err, -EIO,
-					"looking names up failed at stack %zu of %zu: a program "
-					"file or its "
-					"debug information is damaged; leave out --lines",
-					l->given + 1, l->count)
-			    : r;
+		return error_set(err, r,
+				 "the functions of %zu of %zu stacks were not looked up within %d "
+				 "s: select fewer calls, or leave out --lines",
+				 l->count - l->given, l->count,
+				 (int)(2 * STACKS_LINES_LIMIT_NS / NSEC_PER_SEC));
+	return r == -ECHILD
+		       ? error_set(err, -EIO,
+				   "looking up functions failed at stack %zu of %zu: a program "
+				   "file or its "
+				   "debug information is damaged; leave out --lines",
+				   l->given + 1, l->count)
+		       : r;
 }
 
 /* ---- sums by names ---- */
@@ -341,7 +341,7 @@ static int stacks_check(const void *options, struct error *err)
 		if (!strcmp(weight_words[i], o->weight))
 			return 0;
 	}
-	return error_set(err, -EINVAL, "--weight '%.40s': there are time, bytes, calls and errors",
+	return error_set(err, -EINVAL, "--weight '%.40s': use time, bytes, calls or errors",
 			 o->weight);
 }
 
@@ -449,20 +449,20 @@ int stacks_put_folded(const struct stacks_sums *s, struct buf *out)
 }
 
 static const struct option stacks_options_table[] = {
-	{0, "weight", OPTION_STRING, "WHAT", "what a stack counts by: time, bytes, calls or errors",
+	{0, "weight", OPTION_STRING, "WHAT", "weight of a stack: time, bytes, calls or errors",
 	 offsetof(struct stacks_options, weight), .words = stacks_weight_word, .otherwise = "time"},
 	{0, "kernel", OPTION_FLAG, NULL,
-	 "tell stacks apart by where in the kernel their calls slept for longest, too",
+	 "also distinguish stacks by where in the kernel their calls slept longest",
 	 offsetof(struct stacks_options, kernel)},
 	{0, "lines", OPTION_FLAG, NULL,
-	 "look functions up again, with their lines of source: in the debug information of this "
-	 "machine or, where DEBUGINFOD_URLS is set, of a server",
+	 "look up functions again, with source lines: in the debug information of this machine or, "
+	 "if DEBUGINFOD_URLS is set, of a server",
 	 offsetof(struct stacks_options, lines)},
 	{0, "folded", OPTION_FLAG, NULL,
 	 "print a line for each stack, as flamegraph.pl and speedscope read it: main;load;read "
 	 "4711",
 	 offsetof(struct stacks_options, folded)},
-	{0, "pprof", OPTION_STRING, "FILE", "write a profile that pprof reads",
+	{0, "pprof", OPTION_STRING, "FILE", "write a profile for pprof",
 	 offsetof(struct stacks_options, pprof)},
 	/* STACKS_TOP */
 	{0, "top", OPTION_COUNT, "N", "print at most N stacks",
@@ -477,7 +477,7 @@ static const struct command_example stacks_examples[] = {
 	{"weir stacks", "where in the program the time of its calls comes from"},
 	{"weir stacks --weight bytes -e write,pwrite64", "which functions write most"},
 	{"weir stacks --lines -e fsync", "the lines of source that lead to fsync"},
-	{"weir stacks --folded | flamegraph.pl > io.svg", "a flame graph by another tool"},
+	{"weir stacks --folded | flamegraph.pl > io.svg", "a flame graph, drawn by another tool"},
 	{0},
 };
 
@@ -485,16 +485,12 @@ const struct analysis analysis_stacks = {
 	.files = true,
 	.name = "stacks",
 	.summary = "show which functions of a program led to its calls",
-	.description =
-		"Sums calls up by the stack of functions that led to them, of a trace that was "
-		"recorded "
-		"with weir record --stacks; weir report stacks is the same. By default stacks are "
-		"recorded of calls that failed or took 1 ms or longer; the others are counted as "
-		"calls "
-		"without a stack. `[...]` in a stack stands for functions that may be missing: a "
-		"program "
-		"or library there keeps no frame pointers, and what its functions pop could not be "
-		"followed.",
+	.description = "Sums up calls by the stack of functions that led to them, in a trace "
+		       "recorded with weir record --stacks; weir report stacks is the same. By "
+		       "default stacks are recorded for calls that failed or took 1 ms or longer; "
+		       "the others are counted as calls without a stack. `[...]` in a stack stands "
+		       "for functions that may be missing: a program or library there keeps no "
+		       "frame pointers and could not be unwound.",
 	.examples = stacks_examples,
 	.order = ANALYSIS_STREAM,
 	.reads = stacks_reads,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* details.h: what arguments of calls point to, and signals (src/bpf/details.bpf.c). */
+/* details.h: the data that arguments of calls point to, and signals (src/bpf/details.bpf.c). */
 #pragma once
 
 #include <bpf/libbpf.h>

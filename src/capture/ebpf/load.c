@@ -54,11 +54,10 @@ int load_error(int code, struct error *err, const char *what)
 				 "CAP_SYS_ADMIN; `weir doctor` shows more",
 				 what);
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		return error_set(
-			err, code,
-			"%s: this kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
-			"CONFIG_DEBUG_INFO_BTF is needed, Linux 5.17 or later",
-			what);
+		return error_set(err, code,
+				 "%s: this kernel has no BTF (/sys/kernel/btf/vmlinux): weir needs "
+				 "Linux 5.17 or later, built with CONFIG_DEBUG_INFO_BTF",
+				 what);
 	return error_errno(err, code, "%s", what);
 }
 
@@ -71,9 +70,8 @@ static int check_proc(struct error *err)
 	    strtol(self, NULL, 10) == getpid())
 		return 0;
 	return error_set(err, -ENOTSUP,
-			 "/proc is not that of weir's own pid namespace: mount it (mount -t proc "
-			 "proc /proc), "
-			 "or start weir by `unshare --mount-proc`");
+			 "/proc belongs to another pid namespace: mount it (mount -t proc proc "
+			 "/proc), or start weir with `unshare --mount-proc`");
 }
 
 /* The names of a path from the last to the first, each with a NUL; returns their length. */
@@ -260,15 +258,14 @@ static int check_hierarchies(const struct loaded *l, const struct select *s, str
 	for (size_t i = 0; i < s->cgroup_count; i++) {
 		if (cgroup_choose(s->cgroups[i], &h))
 			return error_set(err, -EINVAL,
-					 "%s is in no mounted hierarchy of control groups by which "
+					 "%s is not in a mounted control group hierarchy by which "
 					 "weir can select",
 					 s->cgroups[i]);
 		if (strcmp(h.mount, l->cgroups.mount))
-			return error_set(
-				err, -EINVAL,
-				"%s and %s are in different hierarchies of control groups: "
-				"give groups of one",
-				s->cgroups[0], s->cgroups[i]);
+			return error_set(err, -EINVAL,
+					 "%s and %s are in different control group hierarchies: "
+					 "name groups of one hierarchy",
+					 s->cgroups[0], s->cgroups[i]);
 	}
 	return 0;
 }
@@ -374,7 +371,7 @@ static int look_at_self(struct loaded *l, struct error *err)
 		;
 	if (!l->skel->data_shared->shared.pidns)
 		return load_error(iter < 0 ? -errno : -ENOTSUP, err,
-				  "cannot find out weir's own pid namespace");
+				  "cannot determine weir's own pid namespace");
 	return 0;
 }
 
@@ -471,7 +468,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 		return r;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	if (cpus < 1 || cpus > WIRE_CPUS_MAX)
-		return error_set(err, -ENOTSUP, "this machine has %d CPUs, weir handles 1 to %d",
+		return error_set(err, -ENOTSUP, "this machine has %d CPUs, weir supports 1 to %d",
 				 cpus, WIRE_CPUS_MAX);
 	l->cpus = cpus;
 	l->ring_bytes = ring_size(opt->ring_bytes, opt->lossless, l->cpus);

@@ -166,7 +166,7 @@ static int marker_take(struct decode *d, const struct wire_op *w, struct bytes t
 
 	if (!marker_parse(text, &m))
 		return marker_unused(d, t->tgid, text,
-				     "marks nothing: write begin:NAME, end:NAME or note:KEY=VALUE",
+				     "is not a mark: write begin:NAME, end:NAME or note:KEY=VALUE",
 				     out);
 	switch (m.kind) {
 	case MARKER_BEGIN:
@@ -183,7 +183,7 @@ static int marker_take(struct decode *d, const struct wire_op *w, struct bytes t
 		}
 		if (!p || !span_stack_find(p, marker_key(&m), 0, &at))
 			return marker_unused(d, t->tgid, text,
-					     "has no begin in this process while it was recorded",
+					     "has no begin in this process during the recording",
 					     out);
 		return marker_end(d, p, at, thread, start, out);
 	}
@@ -201,7 +201,8 @@ int markers_call(struct decode *d, const struct wire_op *w, const struct wire_na
 	    !text_after(whole, PREFIX, &text))
 		return 0;
 	if (!map_get(&d->thread_records, w->thread, &record))
-		return marker_unused(d, (int32_t)w->tid, text, "is of an unknown process", out);
+		return marker_unused(d, (int32_t)w->tid, text, "belongs to an unknown process",
+				     out);
 	return marker_take(d, w, text, (const void *)(uintptr_t)record, out);
 }
 

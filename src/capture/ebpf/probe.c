@@ -61,7 +61,7 @@ static void probe_extra(struct ebpf_probe *p, const char *name, int r)
 {
 	p->need = PROBE_EXTRA;
 	if (r)
-		result(p, name, r, "nothing in this version needs it", "refused: %s", strerror(-r));
+		result(p, name, r, "not needed by this version", "refused: %s", strerror(-r));
 	else
 		result(p, name, 0, "", "allowed");
 }
@@ -70,7 +70,7 @@ static void probe_kprobes(struct ebpf_probe *p)
 {
 	p->need = PROBE_EXTRA;
 	if (access("/sys/bus/event_source/devices/kprobe", F_OK))
-		result(p, "kprobes", -ENOTSUP, "nothing in this version needs it",
+		result(p, "kprobes", -ENOTSUP, "not needed by this version",
 		       "not built into this kernel");
 	else
 		result(p, "kprobes", 0, "", "allowed");
@@ -85,7 +85,8 @@ static void probe_cgroup(struct ebpf_probe *p)
 		result(p, "--cgroup", r, "mount the cgroup file system",
 		       "no control groups are mounted");
 	else if (h.controller)
-		result(p, "--cgroup", 0, "", "v1 and v2 side by side: ids of the v1 controller %s",
+		result(p, "--cgroup", 0, "",
+		       "v1 and v2 side by side: ids are those of the v1 controller %s",
 		       cgroup_controller_name(h.controller));
 	else
 		result(p, "--cgroup", 0, "", "v2 at %s", h.mount);
@@ -95,7 +96,7 @@ static void probe_btf(struct ebpf_probe *p)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		result(p, "BTF", -errno,
-		       "boot a kernel built with CONFIG_DEBUG_INFO_BTF, Linux 5.17 or later",
+		       "boot Linux 5.17 or later, built with CONFIG_DEBUG_INFO_BTF",
 		       "/sys/kernel/btf/vmlinux is missing");
 	else
 		result(p, "BTF", 0, "", "/sys/kernel/btf/vmlinux");
@@ -109,7 +110,7 @@ static void probe_priority(struct ebpf_probe *p)
 	p->need = PROBE_EXTRA;
 	if (r)
 		result(p, "real-time", r,
-		       "beside more than 30 busy threads calls may be lost: add CAP_SYS_NICE",
+		       "with more than 30 busy threads calls may be lost: add CAP_SYS_NICE",
 		       "refused: %s", strerror(-r));
 	else
 		result(p, "real-time", 0, "", "allowed");
@@ -129,9 +130,9 @@ static void probe_object(struct ebpf_probe *p, const struct btf *vmlinux, const 
 	     : vmlinux ? btf__find_by_name_kind(vmlinux, type, BTF_KIND_TYPEDEF)
 		       : -ENOENT;
 	if (id < 0)
-		result(p, tracepoint, id, "", "not in this kernel, which does not show %s", shows);
+		result(p, tracepoint, id, "", "not in this kernel; not available: %s", shows);
 	else if (refused)
-		result(p, tracepoint, refused, "", "refused (%s): this kernel does not show %s",
+		result(p, tracepoint, refused, "", "refused (%s); not available: %s",
 		       strerror(-refused), shows);
 	else
 		result(p, tracepoint, 0, "", "shows %s", shows);

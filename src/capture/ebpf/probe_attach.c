@@ -69,11 +69,10 @@ static struct bpf_link *point_attach(const struct objects *o, const struct probe
 
 static const char *refusal(int code)
 {
-	return code == -EINVAL
-		       ? ": its place, or the form of its arguments, is none that can be used"
+	return code == -EINVAL	  ? ": its location, or the form of its arguments, is not supported"
 	       : code == -ENOTSUP ? ": the kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
 	       : code == -EPERM || code == -EACCES
-		       ? ": the kernel refuses it, which takes CAP_PERFMON and CAP_SYS_ADMIN"
+		       ? ": the kernel refuses it; CAP_PERFMON and CAP_SYS_ADMIN are needed"
 		       : "";
 }
 

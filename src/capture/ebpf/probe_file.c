@@ -38,17 +38,17 @@ static int probe_file_open(struct probe_file *f, const char *path, struct error 
 	if (f->fd < 0)
 		return error_errno(err, -errno, "cannot open %.700s", path);
 	if (fstat(f->fd, &st) || !S_ISREG(st.st_mode))
-		return error_set(err, -ENOEXEC, "%.700s is no file of a program or library", path);
+		return error_set(err, -ENOEXEC, "%.700s is not a program or library", path);
 	elf_version(EV_CURRENT);
 	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
 	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF)
 		return error_set(err, -ENOEXEC,
-				 "%.700s is no program or library (ELF): of a script, name its "
+				 "%.700s is not a program or library (ELF); for a script, name its "
 				 "interpreter",
 				 path);
 	if (gelf_getclass(f->elf) != ELFCLASS64)
-		return error_set(err, -ENOTSUP, "%.700s is of 32 bits: its probes cannot be used",
-				 path);
+		return error_set(err, -ENOTSUP,
+				 "%.700s is a 32-bit file: its probes cannot be used", path);
 	return 0;
 }
 
@@ -184,8 +184,9 @@ static int usdt_check(const struct probe_file *f, struct probe_point *p, struct 
 		    (*p->provider && strcmp(n.provider, p->provider) != 0))
 			continue;
 		if (found && strcmp(n.provider, p->provider) != 0)
-			return error_set(err, -EINVAL, "%.200s has %s:%s and %s:%s: name one",
-					 p->path, p->provider, p->name, n.provider, n.name);
+			return error_set(err, -EINVAL,
+					 "%.200s has %s:%s and %s:%s: name the provider", p->path,
+					 p->provider, p->name, n.provider, n.name);
 		if (strlen(n.provider) >= sizeof(p->provider))
 			continue;
 		memcpy(p->provider, n.provider, strlen(n.provider) + 1);
@@ -248,8 +249,7 @@ static int function_check(const struct probe_file *f, const struct probe_point *
 	return count ? error_set(err, -ENOENT, "%.400s has no function %.200s%s%s%s", p->path,
 				 p->name, near.best ? ": did you mean " : "",
 				 near.best ? near.best : "", near.best ? "?" : "")
-		     : error_set(err, -ENOENT, "%.400s names no functions (it is stripped)",
-				 p->path);
+		     : error_set(err, -ENOENT, "%.400s has no symbols (it is stripped)", p->path);
 }
 
 int probe_file_check(struct probe_point *p, struct error *err)

@@ -242,11 +242,10 @@ static int probe_no_begin(struct decode *d, const struct wire_probe *w,
 {
 	char line[SPAN_NAME_LEN + 128];
 	uint64_t start;
-	int n = snprintf(
-		line, sizeof(line),
-		"process %d, thread %d: an end of '%s' has no begin on its thread while it "
-		"was recorded",
-		probe_process(d, w, &start), w->tid, span->name);
+	int n = snprintf(line, sizeof(line),
+			 "process %d, thread %d: an end of '%s' has no begin on its thread during "
+			 "the recording",
+			 probe_process(d, w, &start), w->tid, span->name);
 
 	return spans_not_marked(d, line, (size_t)n, out);
 }

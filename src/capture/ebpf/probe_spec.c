@@ -59,15 +59,16 @@ static int arg_parse(char *text, unsigned int number, struct probe_point *p, str
 		arg.type = (enum wire_probe_type)i;
 	}
 	if (!*text || strlen(text) >= PROBE_WORD_MAX)
-		return error_set(err, -EINVAL,
-				 "argument %u has no name of up to %d bytes; - leaves one out",
-				 number + 1, PROBE_WORD_MAX - 1);
+		return error_set(
+			err, -EINVAL,
+			"argument %u needs a name of at most %d bytes; - leaves an argument out",
+			number + 1, PROBE_WORD_MAX - 1);
 	arg.name = text;
 	p->texts += arg.type == WIRE_PROBE_STRING;
 	if (p->arg_count == WIRE_PROBE_ARGS || p->texts > WIRE_PROBE_TEXTS)
 		return error_set(err, -EINVAL,
-				 "more than %d arguments of a probe, or %d strings, cannot be "
-				 "recorded; - leaves one out",
+				 "at most %d arguments of a probe, %d of them strings, can be "
+				 "recorded; - leaves an argument out",
 				 WIRE_PROBE_ARGS, WIRE_PROBE_TEXTS);
 	p->args[p->arg_count++] = arg;
 	return 0;
@@ -89,7 +90,8 @@ static int args_parse(char *text, struct probe_point *p, struct error *err)
 		if (number == most[p->kind])
 			return error_set(err, -EINVAL,
 					 p->kind == PROBE_RETURN
-						 ? "a return has one result, and no arguments"
+						 ? "a return probe has one value, the result, and "
+						   "no arguments"
 						 : "arguments beyond the first %u cannot be "
 						   "recorded",
 					 most[p->kind]);
@@ -108,20 +110,21 @@ static int place_parse(char *text, struct probe_point *p, struct error *err)
 		*at = 0;
 		p->name = at + 1;
 		if (!*text || strlen(text) >= sizeof(p->provider))
-			return error_set(err, -EINVAL, "'%.40s' is no provider of a probe", text);
+			return error_set(err, -EINVAL, "'%.40s' is not the name of a provider",
+					 text);
 		memcpy(p->provider, text, strlen(text) + 1);
 	} else if (at) {
 		*at = 0;
 		p->offset = strtoull(at + 1, &end, 0);
 		if (p->kind == PROBE_RETURN || !at[1] || *end)
 			return error_set(err, -EINVAL,
-					 "'+%s' is no offset, which the entry of a function can "
-					 "have: +16, +0x10",
+					 "'+%s' is not an offset from the entry of a function: "
+					 "write +16 or +0x10",
 					 at + 1);
 	}
 	if (!*p->name || strchr(p->name, ':'))
-		return error_set(err, -EINVAL, "'%s' is no name of a probe or function: " FORMS,
-				 p->name);
+		return error_set(err, -EINVAL,
+				 "'%s' is not the name of a probe or function: " FORMS, p->name);
 	return 0;
 }
 
@@ -151,16 +154,16 @@ static int point_parse(char *text, const struct probe_point *begin, struct probe
 		ret->path = text + strlen(kinds[i].word);
 		place = strchr(ret->path, ':');
 		if (!place)
-			return error_set(err, -EINVAL, "'%s' names no probe: " FORMS, text);
+			return error_set(err, -EINVAL, "'%s' does not name a probe: " FORMS, text);
 		*place++ = 0;
 		if (!strchr(ret->path, '/'))
 			return error_set(err, -EINVAL,
-					 "'%s' is no path of a file: write it with its folder, as "
-					 "/usr/lib/...",
+					 "'%s' is not the path of a file: write it with its "
+					 "folder, as in /usr/lib/...",
 					 ret->path);
 		r = place_parse(place, ret, err);
 	} else if (!begin) {
-		return error_set(err, -EINVAL, "'%s' is no probe: " FORMS, text);
+		return error_set(err, -EINVAL, "'%s' is not a probe: " FORMS, text);
 	} else {
 		ret->kind = begin->kind;
 		ret->path = begin->path;
@@ -192,7 +195,7 @@ static int span_parse(char *text, struct probe_span *ret, struct error *err)
 		return r;
 	if (end)
 		return part_cut(end)
-			       ? error_set(err, -EINVAL, "there is more than NAME, BEGIN and END")
+			       ? error_set(err, -EINVAL, "unexpected text after NAME : BEGIN : END")
 			       : point_parse(trimmed(end), &ret->begin, &ret->end, err);
 	if (ret->begin.kind != PROBE_ENTRY)
 		return error_set(err, -EINVAL,
@@ -209,7 +212,7 @@ int probe_spans_add(struct probe_spans *to, const char *text, struct error *err)
 	int r;
 
 	if (to->count == WIRE_PROBE_SPANS)
-		return error_set(err, -EINVAL, "more than %d cannot be recorded at once",
+		return error_set(err, -EINVAL, "at most %d can be recorded at once",
 				 WIRE_PROBE_SPANS);
 	*span = (struct probe_span){.text = strdup(text)};
 	if (!span->text)

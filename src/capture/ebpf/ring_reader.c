@@ -447,7 +447,7 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->epoll < 0 || r->wake < 0)
-		return error_errno(err, -errno, "cannot make an epoll descriptor");
+		return error_errno(err, -errno, "cannot create an epoll descriptor");
 	r->count = opt->count;
 	e = rings_map(r, opt->rings_fd, err);
 	e = e ? e : bell_map(r, opt->bell_fd, err);

@@ -138,7 +138,7 @@ static int ebpf_start(struct source *s, struct error *err)
 	e->began_at = e->until = clock_monotonic_ns();
 	e->losses.since = wall_now(e);
 	r = polled_look(&e->loaded);
-	return r < 0 ? error_errno(err, r, "cannot look at all tasks") : 0;
+	return r < 0 ? error_errno(err, r, "cannot list all tasks") : 0;
 }
 
 static bool of_side(const struct ebpf *e, const struct chunk *c)

@@ -175,7 +175,7 @@ int span_events_add(struct span_events *e, const struct span_chunk *c)
 		return r;
 	e->bad++;
 	ring->stopped = true;
-	ring->reason = "a record makes no sense";
+	ring->reason = "a record is malformed";
 	return 0;
 }
 

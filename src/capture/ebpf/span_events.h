@@ -30,7 +30,7 @@ struct span_events {
 };
 
 void span_events_free(struct span_events *e);
-/* Takes a chunk apart. A ring in which a record makes no sense is stopped. 0 or -ENOMEM. */
+/* Takes a chunk apart. A ring in which a record is malformed is stopped. 0 or -ENOMEM. */
 int span_events_add(struct span_events *e, const struct span_chunk *c) _must_check_;
 /* What a process wrote happened no later than this, when it ended. */
 void span_events_limit(struct span_events *e, uint64_t process, int64_t time);

@@ -188,8 +188,8 @@ static bool span_ring_copy(struct span_rings *r, struct span_process *p, uint32_
 	if (len > p->ring_bytes || head % 8) {
 		ring->stopped = true;
 		ring->reason = head < ring->tail ? "its head moved back"
-			       : head % 8	 ? "its head is crooked"
-						 : "its head is further on than there is room";
+			       : head % 8	 ? "its head is misaligned"
+						 : "its head is beyond the end of the ring";
 		return true;
 	}
 	if (a->len + sizeof(*c) + len > AREA_BYTES)
@@ -290,7 +290,7 @@ static int layout_take(struct span_process *p, const char **ret_why)
 	const struct span_control c = *(const struct span_control *)p->map;
 
 	if (c.magic != SPAN_MAGIC || c.version != SPAN_VERSION) {
-		*ret_why = "their layout is of another version of libweir-span";
+		*ret_why = "their layout belongs to another version of libweir-span";
 		return -EPROTO;
 	}
 	if (c.ring_max < 1 || c.ring_max > SPAN_RING_MAX || c.ring_bytes < SPAN_RING_LEAST ||
@@ -298,7 +298,7 @@ static int layout_take(struct span_process *p, const char **ret_why)
 	    c.name_bytes % SPAN_PAGE || c.name_bytes > SPAN_NAME_BYTES ||
 	    (c.clock != SPAN_CLOCK_TSC && c.clock != SPAN_CLOCK_MONOTONIC) ||
 	    span_ring_at(c.name_bytes, c.ring_bytes, c.ring_max) > p->size) {
-		*ret_why = "the description of their layout makes no sense";
+		*ret_why = "the description of their layout is malformed";
 		return -EBADMSG;
 	}
 	p->ring_max = c.ring_max;
@@ -321,7 +321,7 @@ static int memfd_check(struct span_process *p, const char **ret_why)
 	}
 	if (st.st_size < SPAN_PAGE ||
 	    (uint64_t)st.st_size > span_ring_at(SPAN_NAME_BYTES, SPAN_RING_MOST, SPAN_RING_MAX)) {
-		*ret_why = "their memory has no size that makes sense";
+		*ret_why = "the size of their memory is invalid";
 		return -EBADMSG;
 	}
 	if (flock(p->fd, LOCK_EX | LOCK_NB)) {
@@ -363,7 +363,7 @@ static int memfd_open(const struct span_rings *r, int32_t pid, const char *range
 	file = open(path, O_PATH | O_CLOEXEC);
 	if (file < 0) {
 		*ret_why = errno == EPERM || errno == EACCES
-				   ? "opening their memory takes CAP_CHECKPOINT_RESTORE"
+				   ? "opening their memory requires CAP_CHECKPOINT_RESTORE"
 				   : "their memory cannot be opened";
 		return -errno;
 	}
@@ -504,7 +504,7 @@ static bool rings_have_room(const struct span_rings *r, int32_t pid, const char 
 	if (count < SPAN_MEMORIES_MAX && r->count < SPAN_PROCESSES_MAX)
 		return true;
 	*ret_why = count < SPAN_MEMORIES_MAX ? "too many processes mark spans"
-					     : "it has more memories of spans than are read";
+					     : "it has more span buffers than can be read";
 	return false;
 }
 

@@ -55,10 +55,10 @@ static void alike_left_out(uint64_t n, const char *what)
 
 static void alike_counted(const struct alike *a)
 {
-	alike_left_out(a->calls_left_out, "calls beyond what fits into memory; select a range");
-	alike_left_out(a->parts_left_out, "parts beyond what fits into memory; select a range");
-	alike_left_out(a->sets_left_out, "sets beyond what fits into memory; select a range");
-	alike_left_out(a->pairs_left_out, "pairs of data of which there is very much alike");
+	alike_left_out(a->calls_left_out, "calls that do not fit into memory; select a range");
+	alike_left_out(a->parts_left_out, "parts that do not fit into memory; select a range");
+	alike_left_out(a->sets_left_out, "sets that do not fit into memory; select a range");
+	alike_left_out(a->pairs_left_out, "pairs of data with too many similar ones");
 	alike_left_out(a->rows_left_out, "rows; select more narrowly");
 }
 
@@ -112,11 +112,10 @@ static int order_screen(const struct analysis_view *v, const struct alike *a, si
 		return 0;
 	r = analysis_put_table(v, 0, NULL);
 	printf("\ntau: 1 the order of the epoch before, -1 reversed, near 0 shuffled; neighbours: "
-	       "data "
-	       "that still\nfollows the same data; both over what is read once in both epochs\n\n");
+	       "data that still\nfollows the same data; both cover the data that is read once in "
+	       "both epochs\n\n");
 	printf("%7s   %s\n", "epoch",
-	       "what is read, from the first read to the last: a to z by its place in the first "
-	       "epoch");
+	       "the order of reads, first to last: a to z by position in the first epoch");
 	return r < 0 ? r : alike_strip(v, a, width);
 }
 

@@ -22,7 +22,7 @@ static const struct option side_options[] = {
 	 offsetof(struct analysis_opts, sides[0])},
 	{'b', "b", OPTION_LIST, "TRACE", "a run of side B, or a folder of them; repeatable",
 	 offsetof(struct analysis_opts, sides[1])},
-	{0, "a-from", OPTION_STRING, "TIME", "side A from this time on, as --from has it",
+	{0, "a-from", OPTION_STRING, "TIME", "side A from this time on, in the forms of --from",
 	 offsetof(struct analysis_opts, from[0])},
 	{0, "a-to", OPTION_STRING, "TIME", "side A up to this time",
 	 offsetof(struct analysis_opts, to[0])},
@@ -38,7 +38,7 @@ static const struct option side_options[] = {
 };
 
 static const struct option follow_options[] = {
-	{0, "follow", OPTION_FLAG, NULL, "print what is found while traces grow, until they end",
+	{0, "follow", OPTION_FLAG, NULL, "print findings while traces grow, until they end",
 	 offsetof(struct analysis_opts, follow)},
 	{0},
 };
@@ -85,8 +85,8 @@ static struct command *analysis_make_command(const struct analysis *a)
 	if (!options || !c ||
 	    asprintf(&description,
 		     "%s\n\nExit status: 0 done%s, 1 a trace cannot be read, 2 wrong options%s.",
-		     a->description, a->status ? "" : ", whatever was found",
-		     a->status ? "; another where an option says so" : "") < 0) {
+		     a->description, a->status ? "" : ", with or without findings",
+		     a->status ? "; others as described at the options" : "") < 0) {
 		free(options);
 		free(c);
 		return NULL;

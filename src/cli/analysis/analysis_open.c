@@ -30,23 +30,23 @@ int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *
 	if (a->sides != 2)
 		return analysis_check_selection(a, o);
 	if (sides && argc)
-		return fail_usage("%s: '%.200s' belongs to no side: with -a and -b every trace "
-				  "has one of them in front",
+		return fail_usage("%s: '%.200s' belongs to neither side: with -a and -b, put one "
+				  "of them before every trace",
 				  a->name, argv[0]);
 	if (sides && (!o->sides[0].count || !o->sides[1].count))
 		return fail_usage("%s: -%c is missing: -a A1 -a A2 ... -b B1 -b B2 ...", a->name,
 				  o->sides[0].count ? 'b' : 'a');
 	if (argc > 2)
-		return fail_usage("%s: '%.200s' is the third trace; several runs of a side: -a A1 "
-				  "-a A2 -b B1 -b B2, or folders",
+		return fail_usage("%s: '%.200s' is a third trace; for several runs of a side write "
+				  "-a A1 -a A2 -b B1 -b B2, or name folders",
 				  a->name, argv[2]);
 	if (o->read.inputs.count && (sides || argc + (int)o->read.inputs.count > 1))
-		return fail_usage("%s: -i is for two parts of one trace; else: weir %s A B",
-				  a->name, a->name);
+		return fail_usage(
+			"%s: -i compares two parts of one trace; for two traces: weir %s A B",
+			a->name, a->name);
 	if (!sides && argc < 2 && !ranges)
-		return fail_usage("%s: what to compare it with is missing: weir %s A B, or parts "
-				  "of one trace: "
-				  "--a-to +5s --b-from +5s",
+		return fail_usage("%s: the second side is missing: weir %s A B, or two parts of "
+				  "one trace: --a-to +5s --b-from +5s",
 				  a->name, a->name);
 	return 0;
 }
@@ -277,8 +277,8 @@ static int analysis_keeps_nothing(const struct analysis_view *v, const char *add
 		if (o->type == OPTION_FLAG && o->long_name && !strcmp(o->long_name, "keep") &&
 		    *(const bool *)(own + o->offset))
 			return error_set(err, -EINVAL,
-					 "--keep writes into a trace file, and %.200s is a store: "
-					 "keep it in the traces, and load them again",
+					 "--keep writes to a trace file, and %.200s is a store: "
+					 "use --keep on the traces, and load them again",
 					 address);
 	}
 	return 0;

@@ -57,7 +57,7 @@ int analysis_put_findings(const struct analysis_view *v, struct error *err)
 			r = analysis_put_sentence(TEXT_PLAIN, advice.t, 4);
 	}
 	if (r >= 0 && v->analysis->finds && !any)
-		puts("nothing was found");
+		puts("nothing found");
 	return r;
 }
 

@@ -78,7 +78,7 @@ static int print_disk_head(const struct disks_view *d, size_t row)
 				    .s);
 	len = buf_str(&name) ? strlen(buf_str(&name)) : 0;
 	e = e < 0 ? e
-		  : format_next(&b, d->width, "load %.2f (requests under way, on average)",
+		  : format_next(&b, d->width, "load %.2f (requests in flight, on average)",
 				named(t, row, "load")->f);
 	if (e >= 0 && !sequential->null)
 		e = format_next(&b, d->width, "%s in sequence",
@@ -182,7 +182,7 @@ static int print_disk_depth(const struct disks_view *d, struct bytes disk)
 		return 0;
 	e = bars_spark(&line, heights, room);
 	if (e >= 0)
-		printf("  %sUNDER WAY%s  most %.1f at %s, over %s\n  %s\n", text_style(TEXT_BOLD),
+		printf("  %sIN FLIGHT%s  most %.1f at %s, over %s\n  %s\n", text_style(TEXT_BOLD),
 		       text_style(TEXT_PLAIN), highest, format_rel(when - d->v->origin, 3).s,
 		       format_dur(d->span).s, buf_str(&line));
 	return e;
@@ -255,7 +255,7 @@ static int print_none(const struct analysis_view *v)
 	const struct analysis_run *run = &v->runs[0];
 
 	if (run->where || run->from != INT64_MIN || run->to != INT64_MAX) {
-		printf("no request to a disk %s\n",
+		printf("no disk request %s\n",
 		       run->where ? "belongs to a thread with selected calls" : "is in the range");
 		return 0;
 	}

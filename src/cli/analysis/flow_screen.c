@@ -107,10 +107,10 @@ static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t pl
 		r = buf_printf(line, " drifts %.0f..%.0f ppm", w->drift_low * 1e6,
 			       w->drift_high * 1e6);
 	if (r >= 0 && k->window_count > 1)
-		r = buf_printf(line, " in %zu stretches, in which it was set or slewed",
+		r = buf_printf(line, " in %zu stretches, between which it was set or slewed",
 			       k->window_count);
 	if (r >= 0 && k->contradicts)
-		r = buf_printf(line, ", NO CLOCK FITS");
+		r = buf_printf(line, ", CLOCKS CONTRADICT");
 	if (r >= 0 && corrected)
 		r = buf_printf(line, " (corrected)");
 	return r < 0 ? r : buf_printf(line, "%s", end);
@@ -243,9 +243,9 @@ static int print_verdicts(const struct flow_view *f)
 	if (count > most)
 		printf("\n%zu more: weir flow --json\n", count - most);
 	if (!count && f->s->content_sums.bytes)
-		printf("\nnothing was altered, lost on the way, or delivered twice%s\n",
+		printf("\nno data was altered, lost on the way, or delivered twice%s\n",
 		       f->v->runs[0].lost || f->v->runs[0].lost_unknown
-			       ? ", as far as what was recorded shows: calls are missing"
+			       ? ", as far as the recording shows: calls are missing"
 			       : "");
 	return r;
 }
@@ -294,7 +294,7 @@ static int print_edges(const struct flow_view *f)
 	}
 	if (r < 0)
 		return r;
-	printf("\n%-15s  %s, certain + contested where another call may have been the one\n",
+	printf("\n%-15s  %s, certain + contested (another call may have been the cause)\n",
 	       "because", format_count(g->edge_count).s);
 	for (const char *at = buf_str(&line); line.len && *at;) {
 		size_t len = strcspn(at, "\n");
@@ -303,17 +303,16 @@ static int print_edges(const struct flow_view *f)
 		at += len + (at[len] == '\n');
 	}
 	if (f->s->unplaced)
-		printf("%17s%s call%s on streams that began before recording did\n", "",
+		printf("%17s%s call%s on streams that began before the recording\n", "",
 		       format_count(f->s->unplaced).s, plural(f->s->unplaced));
 	if (f->s->unfollowed)
-		printf("%17s%s call%s that moved datagrams over IP, of which the other end was not "
-		       "found\n",
+		printf("%17s%s call%s that moved datagrams over IP whose other end was not found\n",
 		       "", format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
 	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
 		       format_count(f->s->contradictions + g->cycles).s, text_style(TEXT_PLAIN));
 	if (g->left_out + f->s->streams.dropped + f->s->forgotten)
-		printf("%17s%sleft out, beyond what fits into memory: %s; select a range%s\n", "",
+		printf("%17s%sleft out, as they do not fit into memory: %s; select a range%s\n", "",
 		       text_style(TEXT_RED),
 		       format_count(g->left_out + f->s->streams.dropped + f->s->forgotten).s,
 		       text_style(TEXT_PLAIN));
@@ -364,7 +363,7 @@ static int print_tree(const struct flow_view *f, size_t table)
 	int r = 0;
 
 	printf("\n%s\n",
-	       rows ? "every later place of these bytes, with the time since they were moved first"
+	       rows ? "every later place of these bytes, with the time since they were first moved"
 		    : "--of: no such call moved bytes");
 	for (size_t i = 0; i < rows && r >= 0; i++)
 		r = print_place(f, table, i);

@@ -85,7 +85,7 @@ int requests_compare_screen(const struct requests *q)
 	int r;
 
 	if (!c->slow_count) {
-		puts("\nless than two requests of a name: there is nothing to compare");
+		puts("\nfewer than two requests of a name: nothing to compare");
 		return 0;
 	}
 	r = requests_put_name(&name, c->name, 40);

@@ -177,7 +177,7 @@ static int requests_head(const struct requests *q)
 	r = r < 0 ? r : head_count(&b, "loops of parents", s->loops);
 	r = r < 0 ? r : head_count(&b, "crossing others on their thread", s->crossed);
 	r = r < 0 ? r : head_count(&b, "waits and hand-overs left out", s->unjoined);
-	r = r < 0 ? r : head_count(&b, "contexts of event loops, which may be wrong", s->unsure);
+	r = r < 0 ? r : head_count(&b, "contexts of event loops, possibly wrong", s->unsure);
 	r = r < 0 ? r : head_count(&b, "estimated", blurred);
 	for (size_t at = 0; b.len > at && b.data[at] == ' ';)
 		memmove(b.data, b.data + 1, --b.len);
@@ -404,9 +404,9 @@ int requests_screen(const struct analysis_view *v)
 	int r;
 
 	if (!q->spans.count) {
-		puts("no spans in this trace: a program marks them "
-		     "(docs/howto/requests-of-a-program.md), "
-		     "or weir periods --keep finds them");
+		puts("no spans in this trace: mark them in the program "
+		     "(docs/howto/requests-of-a-program.md), or find them with weir periods "
+		     "--keep");
 		loss_warn(&v->loss);
 		return 0;
 	}

@@ -251,7 +251,7 @@ int requests_tree_screen(const struct analysis_view *v, const struct requests *q
 		printf("%s%zu more lines: pipe the output, or use --csv, to get them all%s\n",
 		       text_style(TEXT_DIM), q->tree.count - most, text_style(TEXT_PLAIN));
 	if (q->tree.left_out)
-		printf("%s calls are left out: it has more than %s\n",
+		printf("%s calls are left out: the request has more than %s\n",
 		       format_count(q->tree.left_out).s, format_count(REQUESTS_TREE_CALLS).s);
 	return r;
 }

@@ -182,8 +182,8 @@ static void diagnose_put_headline(const struct diagnosis *d)
 	if (!now)
 		snprintf(line, sizeof(line), "no findings");
 	else if (d->cost > 0)
-		snprintf(line, sizeof(line), "%zu finding%s cost%s %.40s of %.40s that work waited",
-			 now, now == 1 ? "" : "s", now == 1 ? "s" : "", format_dur(d->cost).s,
+		snprintf(line, sizeof(line), "%zu finding%s cost%s %.40s of %.40s of waiting", now,
+			 now == 1 ? "" : "s", now == 1 ? "s" : "", format_dur(d->cost).s,
 			 format_dur(d->work_time).s);
 	else
 		snprintf(line, sizeof(line), "%zu finding%s", now, now == 1 ? "" : "s");
@@ -234,7 +234,8 @@ static int diagnose_put_lacks(const struct diagnosis *d)
 	else if (count)
 		r = buf_printf(&line, "; they read more than the selected calls");
 	if (r >= 0 && of_spans)
-		r = buf_printf(&spans, "; the trace has no spans (weir periods --keep finds some)");
+		r = buf_printf(&spans,
+			       "; the trace has no spans (weir periods --keep can find some)");
 	if (r >= 0 && count)
 		r = diagnose_put_lack(&line);
 	return r < 0 || !of_spans ? r : diagnose_put_lack(&spans);
@@ -246,12 +247,11 @@ static void diagnose_put_certainty(const struct diagnosis *d)
 
 	putchar('\n');
 	if (calls)
-		printf("not certain: %s%s calls are lost; what would have been found in them is "
-		       "not known\n",
+		printf("not certain: %s%s calls were lost; findings in them are missing\n",
 		       d->lost_unknown ? bars_at_least() : "", format_count(d->lost).s);
 	if (d->lost_beside)
-		printf("not certain: %s row%s beside calls %s lost; rules that need them may have "
-		       "found less\n",
+		printf("not certain: %s row%s of other tables %s lost; rules that need them may "
+		       "have missed findings\n",
 		       format_count(d->lost_beside).s, d->lost_beside == 1 ? "" : "s",
 		       d->lost_beside == 1 ? "is" : "are");
 	if (!calls && !d->lost_beside)

@@ -144,7 +144,8 @@ static void doctor_print_verdict(const struct doctor *d, int status)
 		r = buf_printf(&said, "Not everything works here: %s.", buf_str(&missing));
 	else
 		r = buf_printf(&said,
-			       "All that weir " WEIR_VERSION " records can be recorded here%s%s.",
+			       "Everything that weir " WEIR_VERSION
+			       " records can be recorded here%s%s.",
 			       in_part.len ? "; warnings: " : "", buf_str(&in_part));
 	if (r >= 0)
 		r = buf_printf(&said, "   exit %d", status);
@@ -235,22 +236,21 @@ static const struct option doctor_options[] = {
 };
 
 static const struct command_example doctor_examples[] = {
-	{"sudo weir doctor", "what can be recorded here, and what to do where it cannot"},
+	{"sudo weir doctor", "test what can be recorded here, and how to fix what cannot"},
 	{0},
 };
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.summary = "try what this machine allows, and say what to do where it does not",
+	.summary = "test what can be recorded on this machine, and how to fix what cannot",
 	.usage = "[options]",
-	.description = "Records a process of its own whose calls are known, checks that every one "
-		       "was seen with the right arguments "
-		       "and paths, measures what recording a call costs, and looks at what "
-		       "surrounds weir here: the kernel's "
-		       "permissions, control groups, other tracers, the query engine, room on the "
-		       "disk, and whether a weir.trace in the working folder is complete.\n\n"
-		       "Exit status: 0 where everything works (warnings included), 1 where "
-		       "something does not, 2 for wrong options.",
+	.description = "Records a test process whose calls are known, checks that every call was "
+		       "seen with the right arguments and paths, measures the cost of recording a "
+		       "call, and checks the environment: kernel permissions, control groups, "
+		       "other tracers, the query engine, free disk space, and whether a weir.trace "
+		       "in the working folder is complete.\n\n"
+		       "Exit status: 0 everything works (also with warnings), 1 something does "
+		       "not, 2 wrong options.",
 	.options = doctor_options,
 	.options_size = sizeof(struct doctor_opts),
 	.examples = doctor_examples,

@@ -35,7 +35,7 @@ void doctor_check_tracers(struct doctor *d)
 	(void)!tracers_each(add_tracer, &found);
 	if (found.len)
 		doctor_add(d, DOCTOR_WARN, "other tracers", NULL,
-			   "%s running; weir loses nothing, tracers that attach through "
+			   "%s running; weir loses nothing by it, but tracers that attach through "
 			   "perf may",
 			   buf_str(&found));
 	else
@@ -98,7 +98,7 @@ static void check_disk(struct doctor *d)
 	double hours;
 
 	if (statvfs(".", &fs) < 0) {
-		doctor_add(d, DOCTOR_WARN, "disk", NULL, "free space is not known: %s",
+		doctor_add(d, DOCTOR_WARN, "disk", NULL, "cannot determine the free space: %s",
 			   strerror(errno));
 		return;
 	}
@@ -153,8 +153,9 @@ void doctor_check_reading(struct doctor *d)
 
 /* ---- rights ---- */
 
-#define SIGHT \
-	"the calls, file names, arguments and peers of every process, passwords in arguments too"
+#define SIGHT                                                                                  \
+	"the calls, file names, arguments and peers of every process, including passwords in " \
+	"arguments"
 
 /* What is granted, or could be, to whom, and what follows from it. */
 static void check_grant(struct doctor *d)
@@ -167,12 +168,12 @@ static void check_grant(struct doctor *d)
 	if (getxattr(exe, "security.capability", caps, sizeof(caps)) > 0) {
 		bool all = stat(exe, &st) < 0 || st.st_mode & S_IXOTH;
 
-		snprintf(remedy, sizeof(remedy),
-			 "take it back: setcap -r %.200s; then chgrp and chmod 750, and grant it "
-			 "anew",
-			 exe);
+		snprintf(
+			remedy, sizeof(remedy),
+			"revoke it: setcap -r %.200s; then chgrp and chmod 750, and grant it again",
+			exe);
 		doctor_add(d, DOCTOR_WARN, "file capabilities", all ? remedy : NULL,
-			   "set: everyone who may run %.120s (%s) sees " SIGHT, exe,
+			   "set: everyone who can run %.120s (%s) can see " SIGHT, exe,
 			   all ? "every user" : "its owner and group");
 		return;
 	}
@@ -180,8 +181,7 @@ static void check_grant(struct doctor *d)
 		remedy, sizeof(remedy),
 		"as a service: systemctl start weir-record; or for a group: chgrp and chmod 750 on "
 		"%.120s, then setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace,"
-		"cap_checkpoint_restore+p on it: "
-		"everyone who may run it then sees " SIGHT,
+		"cap_checkpoint_restore+p on it: everyone who can run it can then see " SIGHT,
 		exe);
 	doctor_add(d, DOCTOR_NONE, "other users", remedy,
 		   "only root can record: CAP_BPF, CAP_PERFMON are not granted");
@@ -191,13 +191,12 @@ void doctor_check_rights(struct doctor *d)
 {
 	check_grant(d);
 	if (privilege_can_filter())
-		doctor_add(
-			d, DOCTOR_OK, "confinement", NULL,
-			"once its programs are loaded a recorder keeps little of root's rights and "
-			"cannot start programs");
+		doctor_add(d, DOCTOR_OK, "confinement", NULL,
+			   "after loading its BPF programs the recorder drops most of root's "
+			   "privileges and cannot start programs");
 	else
-		doctor_add(
-			d, DOCTOR_WARN, "confinement", "boot a kernel with CONFIG_SECCOMP_FILTER",
-			"this kernel has no filters of system calls: a recorder lets root's rights "
-			"go, but can start programs");
+		doctor_add(d, DOCTOR_WARN, "confinement",
+			   "boot a kernel with CONFIG_SECCOMP_FILTER",
+			   "this kernel has no seccomp filters: the recorder drops root's "
+			   "privileges, but can start programs");
 }

@@ -320,7 +320,7 @@ static int order(struct trial *t, char what, bool recording, struct answer *ret,
 		if (poll(&p, 1, recording ? 0 : 1000) == 1)
 			break;
 		if (clock_monotonic_ns() > t->deadline)
-			return error_set(err, -ETIMEDOUT, "the test process does not answer");
+			return error_set(err, -ETIMEDOUT, "the test process does not respond");
 		if (is_asked_to_end())
 			return error_set(err, -EINTR, "the test was ended by a signal");
 	}
@@ -387,7 +387,7 @@ static void tell_paths(struct doctor *d, const struct trial *t)
 			   buf_str(&wrong));
 	else
 		doctor_add(d, DOCTOR_OK, "arguments, paths", NULL,
-			   "open, failed open, rename, 9 folders deep: all right");
+			   "open, failed open, rename, 9 folders deep: all correct");
 	if (t->old_path)
 		doctor_add(d, DOCTOR_OK, "already open", NULL,
 			   "a file that was open before the start has its path");
@@ -414,13 +414,12 @@ static void tell_rings(struct doctor *d, const struct trial *t, int64_t call_ns)
 	if (online > 0 && online < (long)t->rings)
 		snprintf(there, sizeof(there), " of memory (%ld CPUs are online, %u may be)",
 			 online, t->rings);
-	doctor_add(
-		d, late ? DOCTOR_WARN : DOCTOR_OK, "rings",
-		late ? "where this machine stalls, larger rings help: --ring 64MiB, or --lossless"
-		     : NULL,
-		"%u x %s = %s%s, about %.0f ms of headroom at full rate per CPU%s", t->rings,
-		format_size(t->ring_bytes).s, format_size(t->rings * t->ring_bytes).s, there,
-		(double)(t->ring_bytes / record) * (double)call_ns / NSEC_PER_MSEC, lost);
+	doctor_add(d, late ? DOCTOR_WARN : DOCTOR_OK, "rings",
+		   late ? "if this machine stalls, use larger rings: --ring 64MiB, or --lossless"
+			: NULL,
+		   "%u x %s = %s%s, about %.0f ms of headroom at full rate per CPU%s", t->rings,
+		   format_size(t->ring_bytes).s, format_size(t->rings * t->ring_bytes).s, there,
+		   (double)(t->ring_bytes / record) * (double)call_ns / NSEC_PER_MSEC, lost);
 }
 
 static void doctor_try_tell(struct doctor *d, const struct trial *t, int64_t alone_ns,

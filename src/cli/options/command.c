@@ -51,8 +51,8 @@ int fail_usage(const char *fmt, ...)
 
 int fail_extra(const char *command, const char *argument)
 {
-	return fail_usage("'%s' is one argument too many; `weir %s --help` shows the usage",
-			  argument, command);
+	return fail_usage("unexpected argument '%s'; `weir %s --help` shows the usage", argument,
+			  command);
 }
 
 const struct command command_analyses;
@@ -126,7 +126,7 @@ static int option_store(struct parse *p, const struct option *o, const char *sho
 	int r;
 
 	if (value && !*value)
-		return fail_usage("%s: %s: '' is no %s", p->cmd->name, shown, o->value);
+		return fail_usage("%s: %s: '' is not a %s", p->cmd->name, shown, o->value);
 	r = option_take(o, p->opts, value, &err);
 	if (r == -ENOMEM)
 		return fail(&err);

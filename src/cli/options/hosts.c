@@ -50,8 +50,8 @@ static int hosts_wants(struct hosts *h, struct store *s, bool *ret, struct error
 		if (name.data &&
 		    (name.len != row->name.len || memcmp(name.data, row->name.data, name.len)))
 			return error_set(err, -EINVAL,
-					 "%.500s is of several hosts; choose of its calls: --where "
-					 "'host == \"%.100s\"'",
+					 "%.500s holds several hosts; select the calls of one: "
+					 "--where 'host == \"%.100s\"'",
 					 store_trace_path(s, 0), h->wanted->items[0]);
 		name = row->name;
 	}
@@ -92,10 +92,11 @@ static int hosts_missing(struct hosts *h, struct error *err)
 			continue;
 		if (h->names.len) /* the last comma */
 			h->names.len--;
-		return error_set(
-			err, -ENOENT, "--host: no trace here is of host '%.100s'; %s%.600s",
-			h->wanted->items[i], h->names.len ? "there are:" : "none names its host",
-			buf_str(&h->names));
+		return error_set(err, -ENOENT,
+				 "--host: no trace here was recorded on host '%.100s'; %s%.600s",
+				 h->wanted->items[i],
+				 h->names.len ? "hosts are:" : "none has the name of its host",
+				 buf_str(&h->names));
 	}
 	return 0;
 }

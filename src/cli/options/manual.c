@@ -54,9 +54,9 @@ static void man_weir(FILE *out)
 	      ".SH DESCRIPTION\n"
 	      "weir records the calls of a program, a container or a whole host that touch files, "
 	      "sockets, pipes and\n"
-	      "memory maps, in the kernel, with BPF, and keeps them in a trace file. Reports, live "
-	      "lines and SQL are\n"
-	      "made from it. What could not be recorded is counted, kept in the trace and shown.\n"
+	      "memory maps, in the kernel, with BPF, and stores them in a trace file for reports, "
+	      "queries and SQL.\nAnything that could not be recorded is counted, stored in the "
+	      "trace and reported.\n"
 	      ".PP\nRecording needs root, or the capabilities that\n.B weir doctor\nnames. Reading "
 	      "a trace needs neither.\n"
 	      ".SH COMMANDS\n",
@@ -67,7 +67,7 @@ static void man_weir(FILE *out)
 	}
 	fputs(".SH EXAMPLES\n"
 	      ".TP\n.B weir record \\-\\- make\nRecords a command into weir.trace.\n"
-	      ".TP\n.B weir report\nTells on one page where its I/O went.\n"
+	      ".TP\n.B weir report\nShows on one page where its I/O went.\n"
 	      ".TP\n.B weir report slow \\-e fdatasync\nThe slowest calls of a kind.\n"
 	      ".TP\n.B weir trace \\-p 4711 \\-Z\nA line for each failed call of a running "
 	      "process.\n"
@@ -78,9 +78,8 @@ static void man_weir(FILE *out)
 	      "2\n"
 	      "The command line is wrong.\n.PP\n.B weir record \\-\\- CMD\nends with the status of "
 	      "CMD.\n"
-	      ".SH FILES\n.TP\n.I weir.trace\nThe trace that is written and read unless another is "
-	      "named; an older one\n"
-	      "becomes\n.IR weir.trace.old .\n"
+	      ".SH FILES\n.TP\n.I weir.trace\nThe trace that is written and read by default; an "
+	      "existing one is renamed to\n.IR weir.trace.old .\n"
 	      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours, also on a terminal.\n"
 	      ".TP\n.B WEIR_PAGER, PAGER\nShows long output on a terminal;\n.I cat\nturns it "
 	      "off.\n.SH SEE ALSO\n",
@@ -123,7 +122,7 @@ void help_man(FILE *out, const struct command *cmd)
 		if (o->help)
 			roff_option(out, o);
 	}
-	fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nTells usage, options and examples.\n", out);
+	fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nShows usage, options and examples.\n", out);
 	if (cmd->examples && cmd->examples[0].line) {
 		fputs(".SH EXAMPLES\n", out);
 		for (const struct command_example *e = cmd->examples; e->line; e++) {

@@ -13,8 +13,8 @@ struct help_options {
 /* For the build: every page from the tables. */
 static int help_all_markdown(void)
 {
-	printf("# Commands\n\nMade from the option tables by `weir help --markdown`; `make docs` "
-	       "renews it.\n");
+	printf("# Commands\n\nGenerated from the option tables by `weir help --markdown`; `make "
+	       "docs` updates it.\n");
 	for (size_t i = 0; command_at(i); i++)
 		help_markdown(stdout, command_at(i));
 	return 0;
@@ -105,7 +105,7 @@ static int completion_run(const void *opts, int argc, char **argv)
 	if (argc > 1)
 		return fail_extra("completion", argv[1]);
 	if (!help_completion(stdout, argv[0]))
-		return fail_usage("completion: no script for '%.80s'; there are bash, zsh and fish",
+		return fail_usage("completion: no script for '%.80s'; use bash, zsh or fish",
 				  argv[0]);
 	return 0;
 }

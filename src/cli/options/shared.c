@@ -37,7 +37,7 @@ int user_find(const char *text, struct user *ret, struct error *err)
 		if (f)
 			fclose(f);
 		return error_set(err, -EINVAL,
-				 "no user '%s' in /etc/passwd; a number is taken as it is", text);
+				 "no user '%s' in /etc/passwd; give a name or a number", text);
 	}
 	*ret = (struct user){.uid = entry ? entry->pw_uid : (uid_t)number,
 			     .gid = entry ? entry->pw_gid : (gid_t)number};
@@ -63,15 +63,15 @@ static int add_id(const char *option, const char *word, int32_t *ids, size_t *co
 
 	if (parse_int(word, &id, NULL) < 0 || id <= 0 || id > INT32_MAX)
 		return error_set(err, -EINVAL,
-				 "%s: '%s' is not a %s id; to choose by name use --comm NAME",
+				 "%s: '%s' is not a %s id; to select by name use --comm NAME",
 				 option, word, strcmp(option, "-t") ? "process" : "thread");
 	snprintf(folder, sizeof(folder), "/proc/%d", (int)id);
 	if (must_exist && access(folder, F_OK) < 0)
-		return error_set(err, -ESRCH, "%s: there is no process %d (any more)", option,
+		return error_set(err, -ESRCH, "%s: no process %d, or it has exited", option,
 				 (int)id);
 	if (*count >= SELECT_LIST_MAX)
 		return error_set(err, -E2BIG,
-				 "%s: more than %d; choose by --comm, --cgroup or -a instead",
+				 "%s: more than %d; select by --comm, --cgroup or -a instead",
 				 option, SELECT_LIST_MAX);
 	ids[(*count)++] = (int32_t)id;
 	return 0;
@@ -190,11 +190,11 @@ int record_flags_select(const struct record_flags *f, struct select *ret, struct
 	if (f->ring_bytes && (f->ring_bytes < RING_BYTES_MIN || f->ring_bytes > RING_BYTES_MAX ||
 			      (f->ring_bytes & (f->ring_bytes - 1))))
 		r = error_set(err, -EINVAL,
-			      "--ring: %llu bytes: a power of two from 64KiB to 1GiB is wanted",
+			      "--ring: %llu bytes: must be a power of two from 64KiB to 1GiB",
 			      (unsigned long long)f->ring_bytes);
 	else if (f->everything && f->sel.pids.count)
 		r = error_set(err, -EINVAL,
-			      "-a is the whole host and -p one process of it: use one of them");
+			      "-a (the whole host) and -p (one process) exclude each other");
 	if (r == 0)
 		r = select_fill(&f->sel, true, &s, err);
 	if (r < 0) {
@@ -220,10 +220,10 @@ static int with_error(const char *all, const char *at, size_t len, struct error 
 	}
 	if (!len)
 		return error_set(err, -EINVAL,
-				 "--with '%.100s': a word is missing beside a comma; words are %s",
-				 all, words);
-	return error_set(err, -EINVAL, "--with: there is no '%s'%s%s; words are %s", word,
-			 near.best ? "; the nearest is " : "", near.best ? near.best : "", words);
+				 "--with '%.100s': empty word next to a comma; words are %s", all,
+				 words);
+	return error_set(err, -EINVAL, "--with: unknown word '%s'%s%s; words are %s", word,
+			 near.best ? "; did you mean " : "", near.best ? near.best : "", words);
 }
 
 int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error *err)
@@ -318,8 +318,8 @@ static int content_word(const char *text, size_t len, struct wire_content_how *r
 		if (!word[2] || *end || parts < 1 || parts > CONTENT_PARTS_MAX ||
 		    parts & (parts - 1))
 			return error_set(err, -EINVAL,
-					 "--content: '%s' is not one piece in 2, 4, 8, ... 65536: "
-					 "write 1/16",
+					 "--content: '%s' is not a sampling rate of 1/2, 1/4, 1/8, "
+					 "... 1/65536: write 1/16",
 					 word);
 		ret->parts = (uint32_t)parts;
 	} else {
@@ -348,8 +348,7 @@ int record_flags_content(const struct record_flags *f, uint32_t with, struct wir
 	} while (r >= 0 && *at++ == ',');
 	if (r >= 0 && ret->parts > 1 && ret->mode != WIRE_CONTENT_HASH)
 		return error_set(err, -EINVAL,
-				 "--content: 1/%u goes with hash: bytes and chunks are of whole "
-				 "calls",
+				 "--content: 1/%u needs hash: bytes and chunks cover whole calls",
 				 ret->parts);
 	return r;
 }
@@ -397,8 +396,8 @@ int read_flags_address(const struct read_flags *f, int argc, char **argv, const 
 			return r;
 		if (r > 0 && count > 1)
 			return error_set(err, -EINVAL,
-					 "'%.200s' is an engine's address: it is asked by itself, "
-					 "without another trace",
+					 "'%.200s' is the address of a store: it cannot be "
+					 "combined with other traces",
 					 text);
 		if (r > 0)
 			*ret = text;
@@ -412,8 +411,8 @@ int input_is_path(const char *text, struct error *err)
 
 	return r <= 0 ? r
 		      : error_set(err, -EINVAL,
-				  "'%.200s' is an engine's address, and this command reads trace "
-				  "files; weir query takes it",
+				  "'%.200s' is the address of a store, and this command reads "
+				  "trace files; use weir query",
 				  text);
 }
 
@@ -469,10 +468,8 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 		*ret = fetched_name;
 		return strcmp(fetched_address, address) == 0
 			       ? 0
-			       : error_set(
-					 err, -EINVAL,
-					 "'%.200s' is the second address; rows of one are fetched",
-					 address);
+			       : error_set(err, -EINVAL,
+					   "'%.200s' is a second address; give only one", address);
 	}
 	r = read_flags_connect(f, address, (struct engine_options){0}, &e, err);
 	if (r >= 0)
@@ -516,8 +513,9 @@ int read_flags_paths(const struct read_flags *f, int argc, char **argv, const ch
 		paths[count++] = TRACE_DEFAULT;
 		if (access(TRACE_DEFAULT, F_OK) < 0)
 			return error_set(err, -ENOENT,
-					 "no " TRACE_DEFAULT " in this folder; name a trace with "
-					 "-i, or make one: weir record -- CMD");
+					 "no " TRACE_DEFAULT
+					 " in this folder; name a trace with -i, or record one: "
+					 "weir record -- CMD");
 	}
 	if (f->hosts.count && !fetched_address) {
 		int r = hosts_choose(&f->hosts, &paths, &count, err);
@@ -558,8 +556,8 @@ static int parse_time(const char *option, const char *text, const struct read_fl
 	r = when_parse(text, strlen(text), &frame, ret);
 	if (r == -ERANGE)
 		return error_set(err, -EINVAL,
-				 "%s: '%s' came more than once in the trace; write the day and "
-				 "the zone too: 2026-11-21T09:55:03+01:00",
+				 "%s: '%s' occurs more than once in the trace; add the day and the "
+				 "time zone: 2026-11-21T09:55:03+01:00",
 				 option, text);
 	if (r < 0)
 		return error_set(

@@ -68,58 +68,59 @@ struct read_flags {
 			   "only these calls, as strace spells them: openat,%file; !%network; "    \
 			   "trace=%desc; /^p.*64$",                                                \
 			   .words = select_op_word),                                               \
-		SHARED_ROW(                                                                        \
-			type, member, 'P', "path", OPTION_LIST, "PATH", paths,                     \
-			"only calls on this file, below this folder, or on files that match a "    \
-			"glob (** crosses folders); what begins with * is looked for anywhere, "   \
-			"else a relative one starts from the working directory"),                  \
+		SHARED_ROW(type, member, 'P', "path", OPTION_LIST, "PATH", paths,                  \
+			   "only calls on this file, below this folder, or on files that match a " \
+			   "glob (** crosses folders); a glob that begins with * matches "         \
+			   "anywhere, any other relative path starts from the working directory"), \
 		SHARED_ROW(type, member, 'Z', "failed-only", OPTION_FLAG, NULL, failed_only,       \
 			   "only calls that failed"),                                              \
 		SHARED_ROW(type, member, 0, "slower", OPTION_DURATION, "TIME", slower_ns,          \
 			   "only calls that took this long or longer: 1ms, 200us", .zero = true),  \
-		SHARED_ROW(                                                                        \
-			type, member, 0, "where", OPTION_LIST, "EXPR", where,                      \
-			"only calls for which this holds, as in weir query: 'dur > 1ms && path ~ " \
-			"\"*.sst\"'")
+		SHARED_ROW(type, member, 0, "where", OPTION_LIST, "EXPR", where,                   \
+			   "only calls for which this is true, as in weir query: 'dur > 1ms && "   \
+			   "path ~ "                                                               \
+			   "\"*.sst\"'")
 
-#define RECORD_FLAGS(type, member)                                                                \
-	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,                       \
-		   "the whole host, weir's own calls left out; in a pid namespace (a container) " \
-		   "that namespace and those below it"),                                          \
-		SELECT_FLAGS(type, member.sel,                                                    \
-			     "these processes with all their threads, and what they started or "  \
-			     "start; --no-follow: without that; repeatable, or PID,PID"),         \
-		SHARED_ROW(type, member, 0, "no-follow", OPTION_FLAG, NULL, no_follow,            \
-			   "leave out the children of the chosen processes"),                     \
-		SHARED_ROW(type, member, 0, "explain", OPTION_FLAG, NULL, explain,                \
-			   "say which part of --where the kernel tests, and record nothing"),     \
-		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,                \
-			   "run the command as this user"),                                       \
-		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,              \
-			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),             \
-		SHARED_ROW(                                                                       \
-			type, member, 0, "with", OPTION_LIST, "WHAT", with,                       \
-			"record this beside calls: block, net, phases, sched, irq, mem, faults, " \
-			"stacks, content, details; repeatable, or WHAT,WHAT; weir doctor shows "  \
-			"what this "                                                              \
-			"kernel "                                                                 \
-			"allows",                                                                 \
-			.words = ebpf_with_word),                                                 \
-		SHARED_ROW(type, member, 0, "phases", OPTION_FLAG, NULL, phases,                  \
-			   "where the time of each call went: CPU, run queue, I/O, sleep"),       \
-		SHARED_ROW(type, member, 0, "stacks", OPTION_STRING, "CALLS", stacks,             \
-			   "record which functions led to a call, and where the kernel slept: "   \
-			   "=slow (1 ms and longer), =5ms, =failed, =slow,failed (the default), " \
-			   "=all",                                                                \
-			   .bare = "slow,failed"),                                                \
-		SHARED_ROW(type, member, 0, "content", OPTION_STRING, "WHAT", content,            \
-			   "record what the bytes are that calls move: =hash, a hash of each "    \
-			   "4 KiB of a file or stream (the default); =bytes, the bytes "          \
-			   "themselves; =bytes:4KiB, up to so many of each call; =chunks, "       \
-			   "hashes of parts cut by content; =hash,1/16, of one piece in 16",      \
-			   .bare = "hash"),                                                       \
-		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),          \
-		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),           \
+#define RECORD_FLAGS(type, member)                                                                 \
+	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,                        \
+		   "the whole host except weir's own calls; in a pid namespace (a container) "     \
+		   "that namespace and those below it"),                                           \
+		SELECT_FLAGS(                                                                      \
+			type, member.sel,                                                          \
+			"these processes with all their threads and their children, existing and " \
+			"future (without them: --no-follow); repeatable, or PID,PID"),             \
+		SHARED_ROW(type, member, 0, "no-follow", OPTION_FLAG, NULL, no_follow,             \
+			   "leave out the children of the selected processes"),                    \
+		SHARED_ROW(type, member, 0, "explain", OPTION_FLAG, NULL, explain,                 \
+			   "show which part of --where the kernel tests, and record nothing"),     \
+		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,                 \
+			   "run the command as this user"),                                        \
+		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,               \
+			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),              \
+		SHARED_ROW(                                                                        \
+			type, member, 0, "with", OPTION_LIST, "WHAT", with,                        \
+			"record this in addition to calls: block, net, phases, sched, irq, mem, "  \
+			"faults, "                                                                 \
+			"stacks, content, details; repeatable, or WHAT,WHAT; weir doctor shows "   \
+			"what this "                                                               \
+			"kernel "                                                                  \
+			"allows",                                                                  \
+			.words = ebpf_with_word),                                                  \
+		SHARED_ROW(type, member, 0, "phases", OPTION_FLAG, NULL, phases,                   \
+			   "where the time of each call went: CPU, run queue, I/O, sleep"),        \
+		SHARED_ROW(type, member, 0, "stacks", OPTION_STRING, "CALLS", stacks,              \
+			   "record which functions led to a call, and where the kernel slept: "    \
+			   "=slow (1 ms and longer), =5ms, =failed, =slow,failed (the default), "  \
+			   "=all",                                                                 \
+			   .bare = "slow,failed"),                                                 \
+		SHARED_ROW(type, member, 0, "content", OPTION_STRING, "WHAT", content,             \
+			   "record the content that calls move: =hash, a hash of each 4 KiB of a " \
+			   "file or stream (the default); =bytes, the bytes themselves; "          \
+			   "=bytes:4KiB, at most 4 KiB of each call; =chunks, hashes of "          \
+			   "content-defined chunks; =hash,1/16, hashes of one piece in 16",        \
+			   .bare = "hash"),                                                        \
+		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),           \
+		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),            \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
 
 /* For the tables of options that do not have all READ_FLAGS. */
@@ -131,25 +132,25 @@ struct read_flags {
 			offsetof(type, field)                                                     \
 	}
 
-#define READ_FLAGS(type, member)                                                                   \
-	SHARED_ROW(type, member, 'i', "input", OPTION_LIST, "TRACE", inputs,                       \
-		   "read this trace, or every trace in this folder; repeatable; weir.trace where " \
-		   "none is named"),                                                               \
-		HOST_FLAG(type, member.hosts),                                                     \
-		SHARED_ROW(type, member, 0, "json", OPTION_FLAG, NULL, json,                       \
-			   "print one JSON document; sizes in bytes, durations in nanoseconds"),   \
-		SHARED_ROW(type, member, 0, "from", OPTION_STRING, "TIME", from,                   \
-			   "from this time: +1.5s after the start, -2s before the end, "           \
-			   "09:55:03.5, 2026-11-21T09:55:03"),                                     \
-		SHARED_ROW(type, member, 0, "to", OPTION_STRING, "TIME", to,                       \
-			   "up to this time, in the same forms"),                                  \
-		SHARED_ROW(type, member, 0, "utc", OPTION_FLAG, NULL, utc,                         \
-			   "times in UTC instead of local time"),                                  \
-		SHARED_ROW(type, member, 0, "rel", OPTION_FLAG, NULL, rel,                         \
-			   "times as seconds since the start of the trace"),                       \
-		SELECT_FLAGS(type, member.sel,                                                     \
-			     "only these processes, with all their threads but without what they " \
-			     "started; repeatable, or PID,PID")
+#define READ_FLAGS(type, member)                                                                 \
+	SHARED_ROW(type, member, 'i', "input", OPTION_LIST, "TRACE", inputs,                     \
+		   "read this trace, or every trace in this folder; repeatable; weir.trace if "  \
+		   "none is named"),                                                             \
+		HOST_FLAG(type, member.hosts),                                                   \
+		SHARED_ROW(type, member, 0, "json", OPTION_FLAG, NULL, json,                     \
+			   "print one JSON document; sizes in bytes, durations in nanoseconds"), \
+		SHARED_ROW(type, member, 0, "from", OPTION_STRING, "TIME", from,                 \
+			   "from this time: +1.5s after the start, -2s before the end, "         \
+			   "09:55:03.5, 2026-11-21T09:55:03"),                                   \
+		SHARED_ROW(type, member, 0, "to", OPTION_STRING, "TIME", to,                     \
+			   "up to this time, in the same forms"),                                \
+		SHARED_ROW(type, member, 0, "utc", OPTION_FLAG, NULL, utc,                       \
+			   "times in UTC instead of local time"),                                \
+		SHARED_ROW(type, member, 0, "rel", OPTION_FLAG, NULL, rel,                       \
+			   "times as seconds since the start of the trace"),                     \
+		SELECT_FLAGS(type, member.sel,                                                   \
+			     "only these processes, with all their threads but without their "   \
+			     "children; repeatable, or PID,PID")
 
 #define TRACE_DEFAULT "weir.trace" /* in the working directory, as perf.data is */
 

@@ -327,24 +327,25 @@ static int query_check(const struct query_opts *o, bool prompt, int argc, char *
 {
 #ifndef WEIR_ENGINE
 	if (o->parquet)
-		return fail_usage("query: --parquet needs an engine, and this weir is built "
-				  "without one; there are --csv and --json");
+		return fail_usage("query: --parquet needs an engine, and this weir was built "
+				  "without one; use --csv or --json");
 	if (prompt)
 		return fail_usage("query: a pipeline is missing: weir query 'dur > 1ms'");
 #endif
 	if (o->read.json + o->csv + (o->parquet != NULL) > 1)
 		return fail_usage("query: --json, --csv and --parquet exclude each other");
 	if (o->explain && (o->read.json || o->csv || o->parquet || o->follow))
-		return fail_usage("query: --explain shows how, and prints no answer: without "
-				  "--json, --csv, --parquet and --follow");
+		return fail_usage("query: --explain prints the plan instead of the answer: it "
+				  "cannot be combined with --json, --csv, --parquet or --follow");
 	if (o->analyze && !o->explain)
-		return fail_usage("query: --analyze goes with --explain");
+		return fail_usage("query: --analyze needs --explain");
 	if (o->follow && o->parquet)
-		return fail_usage("query: --parquet writes a file once: without --follow");
+		return fail_usage(
+			"query: --parquet writes a file once and cannot be combined with --follow");
 	if (o->every_ns && !o->follow)
-		return fail_usage("query: --every goes with --follow");
+		return fail_usage("query: --every needs --follow");
 	if (o->threads > THREADS_MAX)
-		return fail_usage("query: --threads: at most %d", THREADS_MAX);
+		return fail_usage("query: --threads: must be at most %d", THREADS_MAX);
 	if (prompt && !isatty(STDOUT_FILENO))
 		return fail_usage("query: a pipeline is missing: weir query 'by op | count()'");
 	if (!prompt && argc > 0 && !o->file && access(argv[0], F_OK) == 0)
@@ -379,7 +380,7 @@ static int query_main(const void *opts, int argc, char **argv)
 
 static const struct option query_options[] = {
 	READ_FLAGS(struct query_opts, read),
-	{'f', "file", OPTION_STRING, "FILE", "take the pipeline from this file",
+	{'f', "file", OPTION_STRING, "FILE", "read the pipeline from this file",
 	 offsetof(struct query_opts, file)},
 	{0, "csv", OPTION_FLAG, NULL,
 	 "print comma-separated values; times in nanoseconds since the epoch; a text like =1 "
@@ -388,8 +389,8 @@ static const struct option query_options[] = {
 	{0, "parquet", OPTION_STRING, "FILE", "write the answer to this file as Parquet",
 	 offsetof(struct query_opts, parquet)},
 	{0, "follow", OPTION_FLAG, NULL,
-	 "ask a growing trace again and again: in place on a terminal, one answer after "
-	 "another on a pipe",
+	 "repeat the query on a growing trace: in place on a terminal, one answer after another on "
+	 "a pipe",
 	 offsetof(struct query_opts, follow)},
 	{0, "every", OPTION_DURATION, "TIME", "with --follow: refresh interval (default 1s)",
 	 offsetof(struct query_opts, every_ns)},
@@ -400,7 +401,7 @@ static const struct option query_options[] = {
 	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
 	 offsetof(struct query_opts, memory)},
 	{0, "spill", OPTION_SIZE, "SIZE",
-	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",
+	 "size of its temporary files in $TMPDIR or /var/tmp (default 4GiB)",
 	 offsetof(struct query_opts, spill)},
 	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
 	 offsetof(struct query_opts, threads)},
@@ -416,7 +417,7 @@ static const struct command_example query_examples[] = {
 	{"weir query 'path ~ \"*.sst\" && dur > 1ms | by comm, path | count() | head 10'",
 	 "where the slow calls on these files come from"},
 	{"weir query 'op in (fsync, fdatasync) | quantize(dur)'",
-	 "how long syncs take, drawn as DTrace does"},
+	 "how long syncs take, drawn as in DTrace"},
 	{"weir query 'by every 100ms | hist(dur)'", "a heat map of latency over time"},
 	{"weir query 'err is not null | select start, comm, op, err, path' --rel",
 	 "every call that failed, as lines"},
@@ -427,26 +428,27 @@ static const struct command_example query_examples[] = {
 
 const struct command command_query = {
 	.name = "query",
-	.summary = "ask a trace in weir's own language",
+	.summary = "query a trace in weir's own language",
 	.usage = "[options] ['PIPELINE' | - | -f FILE] [TRACE...]",
 	.description =
-		"A pipeline is stages with `|` between: conditions, `by` with keys and aggregates, "
-		"sort, head, select, join. Names are those of the trace's columns, and what hangs "
-		"on them: path, comm, exe, pid, cgroup, container, peer, ... Units are written "
-		"behind numbers: 1ms, 4KiB. A mistake is shown under its character, with the "
+		"A pipeline is a list of stages separated by `|`: conditions, `by` with keys and "
+		"aggregates, sort, head, select, join. Names are those of the trace's columns, and "
+		"names derived from them: path, comm, exe, pid, cgroup, container, peer, ... "
+		"Numbers take units: 1ms, 4KiB. A caret marks the position of an error, with the "
 		"nearest name.\n\n"
 		"The options of a selection (-p, -e, -P, --slower, ...) are further conditions; a "
-		"call belongs to the time in which it ended. `-` reads the pipeline from standard "
+		"call counts at the time when it ended. `-` reads the pipeline from standard "
 		"input; a terminal without one gets a prompt, with history and completion by "
 		"Tab.\n\n"
-		"One row with one histogram is drawn large, histograms by time alone as a heat "
-		"map; on a terminal counts by time and one key are a line for each key. `~` marks "
+		"A single row with one histogram is drawn large, histograms by time alone as a "
+		"heat map; on a terminal, counts by time and one key are drawn as a line for each "
+		"key. `~` marks "
 		"an "
-		"estimate. A terminal gets at most 50 rows, a pipe all. What is missing from the "
-		"trace is reported on standard error.\n\n"
-		"where, select and head are read straight from the trace and printed at once; they "
-		"need nothing but weir. Groups, order and joins are computed by DuckDB's library, "
-		"which is looked for with --duckdb, $WEIR_DUCKDB, and in weir's own folders.\n\n"
+		"estimate. A terminal shows at most 50 rows, a pipe gets all. Missing data is "
+		"reported on standard error.\n\n"
+		"where, select and head stream rows straight from the trace and need only weir. "
+		"Groups, order and joins are computed by DuckDB's library, which is searched for "
+		"in --duckdb, $WEIR_DUCKDB, and weir's own folders.\n\n"
 		"Exit status: 0 done, 1 it failed, 2 wrong options or a wrong pipeline, 130 "
 		"interrupted.",
 	.options = query_options,

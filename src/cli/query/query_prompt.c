@@ -57,7 +57,7 @@ static void query_prompt_describe(const char *name)
 	int table = *name ? schema_table_find(name) : -1;
 
 	if (*name && table < 0) {
-		fprintf(stderr, "weir: there is no table '%.40s'; \\d lists them\n", name);
+		fprintf(stderr, "weir: no table '%.40s'; \\d lists the tables\n", name);
 		return;
 	}
 	for (int t = 0; t < TABLE_COUNT && !*name; t++)
@@ -104,10 +104,10 @@ static bool query_prompt_helper(void *arg, const char *word, const char *rest)
 static const char help[] =
 	"\\d          the tables; \\d NAME: the names of one\n"
 	"\\f          aggregates and functions\n"
-	"\\timing     show how long each answer takes, or no longer\n"
-	"\\q          leave (also Ctrl-D)\n"
-	"A line is a pipeline; one that ends with | goes on. Tab completes, also values of the "
-	"trace;\nthe arrows call back, Ctrl-R searches, Ctrl-C stops what runs.";
+	"\\timing     show how long each answer takes, on or off\n\\q          leave (also "
+	"Ctrl-D)\n"
+	"A line is a pipeline; one that ends with | continues. Tab completes, also values from the "
+	"trace;\nthe arrows browse the history, Ctrl-R searches it, Ctrl-C stops a running query.";
 
 static int query_prompt_run(void *arg, char *text)
 {

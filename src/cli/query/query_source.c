@@ -188,7 +188,7 @@ static int scan_fill(struct query_scan *s, struct error *err)
 	}
 	s->at = 0;
 	s->rows = left > 0 ? (size_t)left : 0;
-	return left < 0 ? error_errno(err, (int)left, "cannot work out the rows") : left > 0;
+	return left < 0 ? error_errno(err, (int)left, "cannot compute the rows") : left > 0;
 }
 
 static int scan_next(struct answer *r, struct error *err)

@@ -193,8 +193,8 @@ static int query_trend_put_legend(const struct trend *t, size_t shown)
 		r = cell_put(&text, &as_time, &to, false, &t->print->style);
 	if (r < 0)
 		return r;
-	fprintf(t->print->out, "%s, %s a column, each line by its own highest", buf_str(&text),
-		format_dur(t->step * (int64_t)t->windows).s);
+	fprintf(t->print->out, "%s, %s a column, each line scaled to its own maximum",
+		buf_str(&text), format_dur(t->step * (int64_t)t->windows).s);
 	if (shown < t->keys.count)
 		fprintf(t->print->out, "; %s more keys", format_count(t->keys.count - shown).s);
 	if (t->untimed)
@@ -239,7 +239,7 @@ int query_draw_trend(const struct answer_print *p, struct answer *rows, struct e
 	int r;
 
 	if (!find_columns(rows, &t))
-		return error_set(err, -EINVAL, "no counts by time and one key");
+		return error_set(err, -EINVAL, "expected counts by time and one key");
 	t.key = &rows->columns[t.key_at];
 	t.value = &rows->columns[t.value_at];
 	t.step = rows->columns[t.time_at].field->param[0];

@@ -59,8 +59,8 @@ static int open_output(const char *path, int64_t sync_ns, bool parts, struct out
 		return r;
 	*err = (struct error){0};
 	return error_set(err, r,
-			 "%.700s: the trace is written as %.64s, who ran sudo: name a folder of "
-			 "that user with -o, or unset SUDO_UID",
+			 "%.700s: the trace is written as user %.64s, who ran sudo: use -o with a "
+			 "folder of that user, or unset SUDO_UID",
 			 why.message, sudo_user);
 }
 
@@ -98,10 +98,7 @@ static int parse_rotate(const struct record_opts *o, struct record_rotation *ret
 {
 	ret->keep = (uint64_t)o->keep;
 	if (!o->rotate)
-		return o->keep ? error_set(err, -EINVAL,
-					   "--keep: is about the files of --rotate, which is not "
-					   "given")
-			       : 0;
+		return o->keep ? error_set(err, -EINVAL, "--keep needs --rotate") : 0;
 	if (is_time(o->rotate)) {
 		if (parse_duration(o->rotate, &ret->every_ns, err) < 0)
 			return error_prefix(err, "--rotate");
@@ -208,7 +205,7 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
 		t->why_stopped ? t->why_stopped : "failed", format_dur(t->cpu_ns).s);
 	if (t->source.held_ns)
-		fprintf(stderr, "   the program was held for %s",
+		fprintf(stderr, "   the program was paused for %s",
 			format_dur((int64_t)t->source.held_ns).s);
 	if (t->source.raised_ns)
 		fprintf(stderr, "   the recorder had priority for %s",
@@ -225,7 +222,8 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 			t->masked == 1 ? "s" : "");
 	live_warn_lost(t, o->lossless);
 	if (t->command_pid && !t->command_ended)
-		fprintf(stderr, "      the command runs on, pid %d\n", (int)t->command_pid);
+		fprintf(stderr, "      the command is still running, pid %d\n",
+			(int)t->command_pid);
 }
 
 /* As a shell takes it; what a terminal would act on is spelt out: $'a\33b'. */
@@ -248,7 +246,7 @@ static int put_word(struct buf *to, const char *path)
 /* "beside calls: weir report block, disks, net": what shows these tables. */
 static int put_also(struct buf *b, uint32_t with)
 {
-	const char *word, *separator = "\n      beside calls: weir report ";
+	const char *word, *separator = "\n      further tables: weir report ";
 	int r = 0;
 
 	for (size_t i = 0; (word = ebpf_with_word(i)) && r >= 0; i++) {
@@ -405,24 +403,22 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, output)},
 	RECORD_FLAGS(struct record_opts, rec),
 	{0, "span", OPTION_LIST, "SPAN",
-	 "record spans that begin and end at probes in programs: 'NAME : BEGIN : END', where each "
+	 "record spans that begin and end at probes: 'NAME : BEGIN : END', where each "
 	 "is "
 	 "usdt:FILE:PROBE, uprobe:FILE:FUNCTION or uretprobe:FILE:FUNCTION; repeatable",
 	 offsetof(struct record_opts, spans)},
 	{0, "lossless", OPTION_FLAG, NULL,
-	 "lose nothing: slow the program down when it is faster than the recorder",
+	 "lose no calls: slow the program down when it is faster than the recorder",
 	 offsetof(struct record_opts, lossless)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
 	 offsetof(struct record_opts, duration_ns)},
 	{0, "size", OPTION_SIZE, "SIZE", "stop when the trace reaches this size: 500MiB, 2GiB",
 	 offsetof(struct record_opts, size_max)},
 	{0, "rotate", OPTION_STRING, "SIZE|TIME",
-	 "go on in another file when one is so large, or so old: TRACE.1, TRACE.2, ...; each can "
-	 "be "
-	 "read alone, TRACE names them all: 100MiB, 10m",
+	 "start a new file when the current one reaches this size or age: 100MiB, 10m; the files "
+	 "TRACE.1, TRACE.2, ... can be read alone, TRACE names them all",
 	 offsetof(struct record_opts, rotate)},
-	{0, "keep", OPTION_COUNT, "N",
-	 "with --rotate: keep N files and remove the oldest (default: all)",
+	{0, "keep", OPTION_COUNT, "N", "with --rotate: keep the newest N files (default: all)",
 	 offsetof(struct record_opts, keep)},
 	{0, "sync", OPTION_STRING, "TIME",
 	 "flush to the disk at this interval, which bounds what a power cut loses; off: only at "
@@ -435,9 +431,10 @@ static const struct option record_options[] = {
 	 "keep arguments that look like passwords, tokens or keys; by default *** stands in their "
 	 "place",
 	 offsetof(struct record_opts, keep_secrets)},
-	{0, "diagnose", OPTION_FLAG, NULL, "at the end say what is wrong, as weir diagnose does",
+	{0, "diagnose", OPTION_FLAG, NULL,
+	 "diagnose at the end what is wrong, as weir diagnose does",
 	 offsetof(struct record_opts, diagnose)},
-	{'q', "quiet", OPTION_FLAG, NULL, "print nothing where all went well",
+	{'q', "quiet", OPTION_FLAG, NULL, "print nothing if all went well",
 	 offsetof(struct record_opts, quiet)},
 	{0},
 };
@@ -451,11 +448,11 @@ static const struct command_example record_examples[] = {
 	 "a flight recorder: the last gigabyte, until Ctrl-C"},
 	{"weir record --diagnose -- ./backup.sh", "a command, and then what is wrong with it"},
 	{"weir record --content -- ./import data.csv",
-	 "with a hash of every 4 KiB that its calls move"},
+	 "a command, with a hash of every 4 KiB that its calls move"},
 	{"weir record --span 'save : uprobe:./shop:save_order(id)' -- ./shop",
-	 "each call of a function as a span, with what it did"},
+	 "record each call of a function as a span"},
 	{"weir record --lossless -o fio.trace -- fio job.fio",
-	 "nothing may be missing, whatever the rate"},
+	 "a command, without losing calls at any rate"},
 	{0},
 };
 
@@ -469,60 +466,57 @@ const struct command command_record = {
 		"processes, "
 		"a unit, a container, a control group, or the whole host, until Ctrl-C, a "
 		"limit, or the end of the chosen "
-		"processes. Anything that could not be recorded is counted and reported. Where "
-		"programs "
-		"keep every CPU busy and the recorder falls behind, it takes up to nine tenths "
-		"of one CPU before them, if the kernel allows it (CAP_SYS_NICE). Arguments that "
-		"look like "
-		"passwords, tokens or keys are recorded as ***, as far as their form gives them "
-		"away: "
+		"processes. Anything that could not be recorded is counted and reported. If "
+		"programs keep every CPU busy and the recorder falls behind, it takes up to nine "
+		"tenths of one CPU with priority over them, if the kernel allows it "
+		"(CAP_SYS_NICE). Arguments that can be recognized as passwords, tokens or keys are "
+		"recorded as ***: "
 		"--password=X, PGPASSWORD=X, user:X@host, Authorization: Bearer X, mysql -pX and "
 		"the "
-		"like. Requests of io_uring and libaio are rows beside those of calls, from "
-		"submission to end: -e read takes both, and kind tells them apart.\n\n"
+		"like. Requests of io_uring and libaio are recorded as rows of their own, from "
+		"submission to completion: -e read selects both, and column kind distinguishes "
+		"them.\n\n"
 		"--phases adds to each call how long its thread ran, waited for a CPU, was blocked "
 		"on "
-		"I/O and was blocked otherwise (weir report phases). It is not on by default "
-		"because "
-		"it costs every switch of the host some 100 ns, also of programs that are not "
-		"recorded; a call that does not block pays some 15 ns. With --with phases,block "
+		"I/O and was blocked otherwise (weir report phases). It is off by default because "
+		"it adds about 100 ns to every context switch of the host, also of programs that "
+		"are not recorded, and about 15 ns to a call that does not block. With --with "
+		"phases,block "
 		"the time blocked on I/O is split into queued and in the device.\n\n"
-		"--with adds tables beside the calls: block the requests to disks, their files and "
-		"owners (weir disks, weir report block); net connections and what goes wrong with "
-		"them (report net); sched, irq and mem the times for which threads had no CPU, "
-		"interrupt handlers, and pages (report sched, irq, mem). phases and stacks are as "
-		"--phases and --stacks. details adds what arguments of calls point to (structures, "
-		"paths as they were given) and signals, which weir trace -i shows. faults adds "
-		"page faults that read a mapped file, which are "
+		"--with adds tables: block has the requests to disks, their files and owners (weir "
+		"disks, weir report block); net the connections and their problems (report net); "
+		"sched, irq and mem the times for which threads had no CPU, interrupt handlers, "
+		"and pages (report sched, irq, mem). phases and stacks are the same as --phases "
+		"and --stacks. details adds the data that arguments of calls point to (structures, "
+		"paths as given) and signals, which weir trace -i shows. faults adds page faults "
+		"that read a mapped file, which are "
 		"rows of op with kind == fault: weir trace -i TRACE --where 'kind == fault'.\n\n"
-		"--content adds what the bytes are that calls move, as rows of table chunk: hashes "
-		"of "
-		"each 4 KiB of a file or stream, the bytes themselves (=bytes), or hashes of parts "
-		"that are cut by content (=chunks). It costs 0.2 us for a small call and 0.2 s for "
-		"a "
-		"gigabyte. A hash gives away what somebody guesses, and up to 7 bytes at either "
-		"end "
-		"of a call are kept as they are; report content says what could not be read.\n\n"
-		"--span records spans that begin and end where a thread comes upon a probe: "
-		"usdt:FILE:PROBE, one that the program's author put there; uprobe:FILE:FUNCTION, "
-		"the entry of a function; uretprobe:FILE:FUNCTION, its return. A function without "
+		"--content records the content that calls move, as rows of table chunk: hashes of "
+		"each 4 KiB of a file or stream, the bytes themselves (=bytes), or hashes of "
+		"content-defined chunks (=chunks). It costs 0.2 us for a small call and 0.2 s for "
+		"a gigabyte. A hash lets anyone confirm a guess of the content, and up to 7 bytes "
+		"at either end of a call are stored as they are; report content shows what could "
+		"not be read.\n\n"
+		"--span records spans that begin and end when a thread hits a probe: "
+		"usdt:FILE:PROBE, a probe defined in the program; uprobe:FILE:FUNCTION, the entry "
+		"of a function; uretprobe:FILE:FUNCTION, its return. A function without "
 		"END ends as it returns; END may leave out the file. (sql:string, rows:int) behind "
 		"a probe names its arguments, which become attributes. Each hit costs the program "
-		"a trap, recorded or not. weir requests shows what the spans were made of.\n\n"
+		"a trap, whether it is recorded or not. weir requests shows where the time of the "
+		"spans went.\n\n"
 		"Ctrl-C reaches the command too, and recording goes on until it has ended; "
 		"a second one stops at once. "
 		"Other signals are passed on to the command, unless they were sent to its whole "
-		"process group and so reached it already.\n\n"
+		"process group and so have reached it already.\n\n"
 		"The command runs as the user who started weir (with sudo: root) and keeps all "
-		"rights; the recorder gives up what it does not need, becomes the user who "
+		"privileges; the recorder drops those that it does not need, becomes the user who "
 		"ran sudo, and writes the trace as that user.\n\n"
-		"Where the trace is deleted or unmounted while it is written, record warns at "
-		"once and saves a copy at the end, as TRACE.saved, beside it or in the "
-		"working directory.\n\n"
-		"Exit status: the command's own (128 + n where signal n ended it); without "
-		"a command 0. 1 where recording "
-		"failed, the trace is not where it should be, or the command could not be run, 2 "
-		"for wrong options.",
+		"If the trace is deleted or unmounted during recording, record warns at once and "
+		"saves a copy at the end, as TRACE.saved, in the same folder or in the working "
+		"directory.\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without a "
+		"command 0. 1 if recording failed, the trace is not at its path, or the command "
+		"could not be run, 2 for wrong options.",
 	.options = record_options,
 	.options_size = sizeof(struct record_opts),
 	.examples = record_examples,

@@ -87,6 +87,6 @@ void record_after_free(struct record_after *a)
 	while (waitpid(a->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (asked && WIFSIGNALED(status))
-		fprintf(stderr, "weir: weir diagnose was ended by signal %d\n", WTERMSIG(status));
+		fprintf(stderr, "weir: weir diagnose was killed by signal %d\n", WTERMSIG(status));
 	*a = (struct record_after){.fd = -1};
 }

@@ -29,8 +29,8 @@ void record_tell(struct record_told *told, const char *trace, const struct recor
 	path = buf_str(&shown);
 	if (t->store.changed && !told->changed)
 		fprintf(stderr,
-			"weir: another program cut %s to %s or wrote into it: what was recorded "
-			"before may be lost; recording goes on\n",
+			"weir: another program truncated %s to %s or wrote to it: what was "
+			"recorded before may be lost; recording continues\n",
 			path, format_size(t->store.changed_size).s);
 	told->changed = t->store.changed;
 	if (t->place.fate == told->fate)
@@ -38,18 +38,17 @@ void record_tell(struct record_told *told, const char *trace, const struct recor
 	told->fate = t->place.fate;
 	switch (t->place.fate) {
 	case STORE_KEPT:
-		fprintf(stderr, "weir: %s has its name again\n", path);
+		fprintf(stderr, "weir: %s is back at its path\n", path);
 		break;
 	case STORE_MOVED:
-		fprintf(stderr, "weir: %s was renamed%s: recording goes on in %s\n", path, replaced,
-			buf_str(&now));
+		fprintf(stderr, "weir: %s was renamed%s: recording continues in %s\n", path,
+			replaced, buf_str(&now));
 		break;
 	case STORE_DELETED:
 	case STORE_HIDDEN:
 		fprintf(stderr,
-			"weir: %s was %s%s: recording goes on, and what it holds is copied to "
-			"another file at the end, where there is room; end it now to save what "
-			"there is\n",
+			"weir: %s was %s%s: recording continues, and the data is copied to another "
+			"file at the end if there is room; stop recording now to save it\n",
 			path,
 			t->place.fate == STORE_DELETED
 				? "deleted"
@@ -190,13 +189,12 @@ static void record_end_find(struct record_end *e, int fd)
 	r = save(fd, e->path, &e->saved);
 	e->found = e->saved;
 	if (r >= 0) {
-		error_set(&e->error, -ESTALE,
-			  "%s was %s while it was recorded; a copy was saved as %s", e->path, what,
-			  e->saved);
+		error_set(&e->error, -ESTALE, "%s was %s during recording; a copy was saved as %s",
+			  e->path, what, e->saved);
 		return;
 	}
 	error_errno(&e->error, r,
-		    "%s was %s while it was recorded, and its %s calls are lost: they could not be "
+		    "%s was %s during recording, and its %s calls are lost: they could not be "
 		    "saved elsewhere",
 		    e->path, what, format_count(e->calls).s);
 	e->missing = e->calls;
@@ -212,8 +210,8 @@ static void record_end_sum_up(struct record_end *e, const struct record_totals *
 			  "FAILED after %s: %s", format_dur(t->ran_ns).s, failed->message);
 	else if (t->store.changed)
 		error_set(&e->error, -EIO,
-			  "another program cut %s to %s or wrote into it: %s of %s calls can be "
-			  "read",
+			  "another program truncated %s to %s or wrote to it: %s of %s calls can "
+			  "be read",
 			  e->path, format_size(t->store.changed_size).s, format_count(e->calls).s,
 			  format_count(t->store.rows[TABLE_OP]).s);
 	else if (t->disk_full)

@@ -130,14 +130,13 @@ static int record_live_choose(struct live *l, const struct live_options *o, stru
 	if (o->rec->user && !o->argc)
 		return error_set(err, -EINVAL,
 				 "-u sets the user that a command runs as, and there is no "
-				 "command; to choose by user "
-				 "use --uid %s",
+				 "command; to select by user use --uid %s",
 				 o->rec->user);
 	if (!o->argc && record_flags_no_target(o->rec))
-		return error_set(err, -EINVAL,
-				 "what to record is missing: %s -- CMD, %s -p PID, or %s -a for "
-				 "the whole host",
-				 o->usage, o->usage, o->usage);
+		return error_set(
+			err, -EINVAL,
+			"nothing to record: give %s -- CMD, %s -p PID, or %s -a for the whole host",
+			o->usage, o->usage, o->usage);
 	if (o->rec->user) {
 		r = user_find(o->rec->user, &l->account, err);
 		if (r < 0)
@@ -156,13 +155,13 @@ static void record_live_warn_memory(const struct recording *r, bool verbose)
 	if (r->memory_limit < RECORDING_MEMORY_LEAST)
 		fprintf(stderr,
 			"weir: this control group allows %s of memory, and recording many files "
-			"takes up to %s: the kernel may end the recorder (allow more: memory.max, "
+			"takes up to %s: the kernel may kill the recorder (allow more: memory.max, "
 			"MemoryMax=)\n",
 			format_size(r->memory_limit).s, format_size(RECORDING_MEMORY_LEAST).s);
 	else if (verbose && r->memory_limit < RECORDING_MEMORY_ENOUGH)
 		fprintf(stderr,
 			"weir: this control group allows %s of memory: rings of %s and a small "
-			"backlog are used; with %s nothing is made smaller\n",
+			"backlog are used; with %s they are not reduced\n",
 			format_size(r->memory_limit).s, format_size(r->ring_bytes).s,
 			format_size(RECORDING_MEMORY_ENOUGH).s);
 }
@@ -198,13 +197,13 @@ static int live_check_with(const struct live_options *o, uint32_t with, struct e
 		if (!(with & ebpf_with(word, strlen(word))) || strstr(o->with, known))
 			continue;
 		if (o->rec->phases && !strcmp(word, "phases"))
-			return error_set(err, -EINVAL,
-					 "--phases: %s does not show them: weir trace and weir "
-					 "record do",
-					 o->usage);
+			return error_set(
+				err, -EINVAL,
+				"--phases: %s does not show phases; use weir trace or weir record",
+				o->usage);
 		return error_set(err, -EINVAL,
-				 "--%s%s: %s does not show what that records: weir record "
-				 "keeps it in a trace",
+				 "--%s%s: %s cannot show this data; use weir record, which stores "
+				 "it in a trace",
 				 (o->rec->stacks && !strcmp(word, "stacks")) ||
 						 (o->rec->content && !strcmp(word, "content"))
 					 ? ""
@@ -223,8 +222,8 @@ static int live_check_stacks(const struct live_options *o, struct error *err)
 	for (size_t i = 0; o->rec->stacks && i < ARRAY_SIZE(words); i++) {
 		if (!strcmp(first, words[i]))
 			return error_set(err, -EINVAL,
-					 "--stacks takes its value behind '=': --stacks=%s (a "
-					 "command of that name: ./%s)",
+					 "write the value of --stacks after '=': --stacks=%s (for "
+					 "a command of that name: ./%s)",
 					 first, first);
 	}
 	return 0;
@@ -296,9 +295,8 @@ void live_warn_left(const struct live *l, const struct record_totals *t)
 
 	if (left)
 		fprintf(stderr,
-			"weir: the command ended; %zu process%s that it started run%s on, "
-			"unrecorded: "
-			"weir record -p %d\n",
+			"weir: the command ended; %zu process%s that it started continue%s "
+			"unrecorded: weir record -p %d\n",
 			left, left > 1 ? "es" : "", left > 1 ? "" : "s", (int)first);
 }
 
@@ -375,7 +373,7 @@ static void warn_lost_beside(const struct record_totals *t)
 		loss_add_beside(&l, t->source.beside[i].table, t->source.beside[i].cause,
 				t->source.beside[i].count, !t->source.beside[i].count);
 	if (l.beside_count && loss_put_beside(&b, &l, true) >= 0)
-		fprintf(stderr, "weir: LOST beside calls: %s\n", buf_str(&b));
+		fprintf(stderr, "weir: LOST in other tables: %s\n", buf_str(&b));
 }
 
 void live_warn_lost(const struct record_totals *t, bool lossless)
@@ -386,8 +384,8 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 	warn_lost_beside(t);
 	if (t->source.compat)
 		fprintf(stderr,
-			"weir: %s 32-bit call%s counted and not recorded: only 64-bit calls "
-			"can be.\n",
+			"weir: %s 32-bit call%s counted but not recorded: only 64-bit calls can "
+			"be.\n",
 			format_count(t->source.compat).s,
 			t->source.compat == 1 ? " was" : "s were");
 	if (t->disk_full)
@@ -398,14 +396,13 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			format_count(t->store.lost_rows).s);
 	if (t->source.running_error)
 		fprintf(stderr,
-			"weir: the calls in which some threads were at the end could not be read "
+			"weir: the calls that some threads were in at the end could not be read "
 			"(%s)\n",
 			strerror(-t->source.running_error));
 	if (t->source.unfollowed)
 		fprintf(stderr,
 			"weir: %s process%s could not be followed, as there are too many at once: "
-			"their calls "
-			"are missing (choose them by --cgroup or --uid instead)\n",
+			"their calls are missing (select them by --cgroup or --uid instead)\n",
 			format_count(t->source.unfollowed).s,
 			t->source.unfollowed == 1 ? "" : "es");
 	if (!lost)
@@ -418,9 +415,8 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 		format_count(lost).s, 100.0 * (double)lost / (double)(lost + t->source.ops));
 	if (lossless)
 		fprintf(stderr,
-			"      --lossless holds programs up for 10 s at most while the recorder "
-			"stands still: give it more CPU or memory, or a larger ring (--ring "
-			"64MiB)\n");
+			"      --lossless pauses programs for at most 10 s while the recorder is "
+			"stuck: give it more CPU or memory, or a larger ring (--ring 64MiB)\n");
 	else if (t->source.raise_refused)
 		fprintf(stderr,
 			"      the kernel refused the recorder real-time priority (%s): add "
@@ -428,5 +424,5 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			strerror(t->source.raise_refused));
 	else
 		fprintf(stderr, "      record with --lossless, with a larger ring (--ring 64MiB), "
-				"or choose less (-p, -e, -P)\n");
+				"or select less (-p, -e, -P)\n");
 }

@@ -60,16 +60,16 @@ static const char *what_of(const char *word)
 		{"irq", "no interrupt handler ran"},
 		{"mem", "no page was allocated or freed"},
 		{"faults", "no page fault read a mapped file"},
-		{"stacks", "no call that it selects had a stack"},
+		{"stacks", "no selected call had a stack"},
 		{"content", "no call moved a byte"},
-		{"details", "no call pointed to anything"},
+		{"details", "no argument pointed to data"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		if (!strcmp(known[i].word, word))
 			return known[i].what;
 	}
-	return "there were no such events";
+	return "no such events occurred";
 }
 
 int recorded_put_none(FILE *to, const struct store *s, const char *word)
@@ -81,7 +81,8 @@ int recorded_put_none(FILE *to, const struct store *s, const char *word)
 		return r;
 	if (r == RECORDED_NOT)
 		fprintf(to,
-			"this trace was recorded without %s: weir record --%s%s -- CMD has it\n",
+			"this trace was recorded without %s; use weir record --%s%s -- "
+			"CMD\n",
 			word, stacks ? "" : "with ", word);
 	else
 		fprintf(to, "%s%s was on, and %s\n", stacks ? "--" : "--with ", word,

@@ -49,11 +49,11 @@ static int check_word(const char *word)
 		buf_printf(&names, "%s%s", i ? ", " : "", name);
 	}
 	if (report_table_known(word))
-		return fail_usage(
-			"report: '%s' is a second table: a report has one, or none for the page",
-			word);
-	return fail_usage("report: there is no table and no file '%s'%s%s; tables are %s", word,
-			  near.best ? "; the nearest is " : "", near.best ? near.best : "",
+		return fail_usage("report: '%s' is a second table: name one table, or none for the "
+				  "overview page",
+				  word);
+	return fail_usage("report: no table or file '%s'%s%s; tables are %s", word,
+			  near.best ? "; did you mean " : "", near.best ? near.best : "",
 			  buf_str(&names));
 }
 
@@ -118,74 +118,60 @@ static const struct command_example examples[] = {
 	{"weir report files --sort bytes", "every file, most bytes first"},
 	{"weir report slow -e fdatasync,fsync", "the slowest syncs"},
 	{"weir report phases --slower 1ms",
-	 "where the time of slow calls went, of a trace of record --phases"},
+	 "where the time of slow calls went, from a trace of record --phases"},
 	{"weir report ops --from +1s --to +2s --json", "one second of the trace, for a script"},
 	{0},
 };
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "say where the I/O of a trace went",
+	.summary = "show where the I/O of a trace went",
 	.words = report_table_name,
 	.or_files = true,
 	.usage = "[TABLE] [options] [TRACE...]",
 	.description =
-		"TABLE is ops, files, dirs, processes, threads, peers, errors or slow, or, of what "
-		"record --with adds, phases, block, disks, net, sched, irq, mem or content; report "
-		"stacks "
-		"is "
-		"weir stacks, with its options. Without one: "
-		"one page with what "
-		"was recorded and what is missing, the "
-		"time of threads, operations, "
-		"files and peers, the slowest calls and those still running. Waiting "
-		"(epoll_wait, futex, ...) is kept "
-		"apart and is ranked only where the selection names it: -e poll, --where 'class == "
-		"wait'. A terminal gets at most 50 rows of a table, a "
-		"pipe all.\n\n"
-		"A call belongs to the time in which it ended. The time of threads and processes "
-		"leaves out the requests of io_uring and libaio that they submitted, as these "
-		"overlap each other and what the thread does meanwhile: async I/O is for how long "
-		"at "
-		"least one was under way. The sums by operation and file have them.\n\n"
-		"net shows what --with net records: what each TCP connection moved, its round-trip "
-		"time, "
-		"segments that were sent again, how long bytes lay in the socket's queues (in_wait "
-		"until "
-		"they were read; ~out_wait, an estimate, until they were acknowledged), resets, "
-		"dropped "
-		"packets and for how long the peer's window was closed. A selection takes the "
-		"sockets "
-		"of selected calls. sched shows for how long threads were ready to run and had no "
-		"CPU "
-		"(runq), who had it instead for most of that time and who woke them most often; "
-		"irq how "
-		"long interrupt handlers and softirqs ran, on all CPUs; mem how many pages "
-		"processes "
-		"allocated, freed and reclaimed.\n\n"
-		"block and disks show what --with block records: who is behind the requests to "
-		"disks and for "
-		"which files, also where the kernel wrote them back later; and how busy each disk "
-		"was, its load (the sum of the requests' times by the second), how long reads and "
-		"writes took, queued and in the device, and how many went on where the one before "
-		"ended. A selection takes the owners of selected calls.\n\n"
-		"content shows what became of the bytes that calls moved, where record --content "
-		"hashed them: handled, incomplete (some of it could not be read), truncated (more "
-		"than "
+		"TABLE is ops, files, dirs, processes, threads, peers, errors or slow, or, for "
+		"data of record --with, phases, block, disks, net, sched, irq, mem or content; "
+		"report stacks is weir stacks, with its options. Without TABLE, one page shows "
+		"what was recorded and what is missing, the time of threads, operations, files and "
+		"peers, the slowest calls and those still running. Waiting (epoll_wait, futex, "
+		"...) is shown separately and is ranked only if the selection names it: -e poll, "
+		"--where 'class == "
+		"wait'. A terminal shows at most 50 rows of a table, a pipe gets all.\n\n"
+		"A call counts at the time when it ended. The time of threads and processes does "
+		"not include the io_uring and libaio requests that they submitted, as these "
+		"overlap each other and the thread's other work: async I/O is the time for which "
+		"at least one was in flight. The sums by operation and file include them.\n\n"
+		"net shows the data of --with net: bytes moved by each TCP connection, its "
+		"round-trip time, retransmitted segments, how long bytes stayed in the socket's "
+		"queues (in_wait until they were read; ~out_wait, an estimate, until they were "
+		"acknowledged), resets, dropped packets and how long the peer's window was closed. "
+		"A selection takes the sockets of selected calls. sched shows how long threads "
+		"were ready to run but had no CPU (runq), which thread ran instead for most of "
+		"that time and which thread woke them most often; irq how long interrupt handlers "
+		"and softirqs ran, on all CPUs; mem how many pages processes allocated, freed and "
+		"reclaimed.\n\n"
+		"block and disks show the data of --with block: the owners and files of the "
+		"requests to disks, also for data that the kernel wrote back later; and how busy "
+		"each disk was, its load (the sum of the requests' times divided by the time), how "
+		"long reads and writes took, queued and in the device, and how many were "
+		"sequential. A selection takes the owners of selected calls.\n\n"
+		"content shows how much of the content that calls moved record --content captured: "
+		"handled, incomplete (some of it could not be read), truncated (more than "
 		"--content=bytes:SIZE keeps), lost (on the way to the recorder), discarded (left "
-		"out "
-		"by sampling) and absent (not in the program's memory, or moved without a call). "
-		"The page has the sum.\n\n"
-		"What is missing is listed by cause: ring_full (calls came faster than the "
-		"recorder took them: --lossless), disk_full and write_failed (the trace could "
+		"out by sampling) and absent (not in the program's memory, or moved without a "
+		"call). The overview page has the sum.\n\n"
+		"Missing data is listed by cause: ring_full (calls came faster than the recorder "
+		"could read them: --lossless), disk_full and write_failed (the trace could "
 		"not be written), compat (32-bit calls, which are counted and not decoded), "
-		"storage_full and recursion (the kernel had no memory for a thread, or left "
-		"the programs out), unpaired, thread_gap and decode (one end of a call was "
-		"not seen, or a record made no sense), torn and corrupt (parts of the file "
-		"are missing or damaged). Tables beside calls name theirs: side_full (they came "
-		"faster than the recorder took them), side_unseen (switches that the kernel did "
-		"not show), side_storage (more at once than is followed), side_skipped (a program "
-		"was running on that CPU already) and side_unread (not read at the end).\n\n"
+		"storage_full and recursion (the kernel had no memory for a thread, or skipped the "
+		"BPF programs), unpaired, thread_gap and decode (one end of a call was not seen, "
+		"or a record was malformed), torn and corrupt (parts of the file are missing or "
+		"damaged). Other tables have their own causes: side_full (rows came faster than "
+		"the recorder could read them), side_unseen (switches that the kernel did not "
+		"show), side_storage (more at once than can be tracked), side_skipped (a BPF "
+		"program was already running on that CPU) and side_unread (not read at the "
+		"end).\n\n"
 		"Exit status: 0 done, 1 no call of the trace can be read, 2 wrong options.",
 	.options = options,
 	.options_size = sizeof(struct report_opts),

@@ -100,13 +100,13 @@ int page_next(const struct report *r, const struct page_totals *t)
 	if (t->calls)
 		return print_commands(r, errors);
 	if (r->filtered || r->ranged)
-		printf("NEXT   no call of the trace matches %s: without %s there may be some\n",
+		printf("NEXT   no call of the trace matches %s: try without %s\n",
 		       r->filtered ? "the selection" : "--from and --to",
 		       r->filtered ? "it" : "them");
 	else if (loss_of_calls(&r->loss) && remedy(&r->loss))
 		printf("NEXT   every call was lost: %s\n", remedy(&r->loss));
 	else if (page_selected(r))
-		printf("NEXT   no call matched what was to be recorded\n");
+		printf("NEXT   no call matched the selection of the recording\n");
 	else
 		printf("NEXT   nothing was recorded here: weir doctor shows what can be "
 		       "recorded\n");

@@ -239,7 +239,7 @@ int report_fill_phases(struct report *r, struct answer_list *t, struct error *er
 	}
 	if (e >= 0 && sums.keys.count && !known)
 		e = error_set(err, -ENODATA,
-			      "no call has phases: weir record --phases -- CMD has them");
+			      "no call has phases: record them with weir record --phases -- CMD");
 	phases_table_free(&sums);
 	grouping_free(&who);
 	grouping_free(&file);

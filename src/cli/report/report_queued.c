@@ -50,6 +50,6 @@ int queued_put(struct buf *out, const struct rollup *r, const struct loss_reques
 			       format_count(rows[i]->calls).s);
 	}
 	if (e >= 0 && out->len)
-		e = buf_printf(out, ": what they hand over is in no figure here");
+		e = buf_printf(out, ": the requests they submit are not included here");
 	return e < 0 ? e : 0;
 }

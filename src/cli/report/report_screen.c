@@ -80,7 +80,7 @@ static int print_selection(const struct report *r)
 	if (!page_selected(r))
 		return 0;
 	e = buf_printf(&b, "recorded: %s",
-		       r->selection.differ ? "by options that differ between the traces" : "");
+		       r->selection.differ ? "by options that differ between traces" : "");
 	if (e >= 0 && !r->selection.differ)
 		e = format_path(&b, r->selection.text, strlen(r->selection.text), SELECTION_MAX);
 	if (e >= 0 && r->left_out)
@@ -101,7 +101,7 @@ static int print_range(const struct report *r)
 		return 0;
 	e = buf_printf(&b, "shown: %s", r->filtered ? "the selection" : "everything");
 	if (e >= 0 && r->ranged && r->from > r->to)
-		e = buf_printf(&b, " in a range outside of the recording, which lasts %s",
+		e = buf_printf(&b, " in a range outside the recording, which lasts %s",
 			       format_dur(r->last - r->first).s);
 	else if (e >= 0 && r->ranged)
 		e = buf_printf(&b, " from %s to %s",
@@ -298,7 +298,7 @@ static int print_beside(const struct report *r)
 
 	if (!r->loss.beside_count)
 		return 0;
-	e = buf_printf(&b, "lost beside calls: ");
+	e = buf_printf(&b, "lost in other tables: ");
 	if (e >= 0)
 		e = loss_put_beside(&b, &r->loss, true);
 	printf("%s", text_style(TEXT_RED));
@@ -323,7 +323,7 @@ static int print_completeness(const struct report *r)
 
 	if (!loss_of_calls(&r->loss))
 		e = format_next(&b, page_width(), "lost 0%s",
-				r->loss.unclosed.traces			? " as far as it is known"
+				r->loss.unclosed.traces			? " as far as known"
 				: r->loss.failed.count			? " until it failed"
 				: !ended				? " so far"
 				: r->gap_free && !r->loss.damage.blocks ? " (sequence gap-free)"
@@ -351,12 +351,12 @@ static int print_completeness(const struct report *r)
 	if (e >= 0)
 		e = print_beside(r);
 	if (!ended && !r->loss.unclosed.traces)
-		printf("no end mark: it is still being recorded\n");
+		printf("no end mark: still being recorded\n");
 	/* Rows of calls that run are written when recording ends. */
 	if (!ended)
-		printf("which calls %s: their time counts as outside calls\n",
-		       r->loss.unclosed.traces ? "still ran was not written"
-					       : "still run is known when it ends");
+		printf("calls %s: their time counts as outside calls\n",
+		       r->loss.unclosed.traces ? "still running were not written"
+					       : "still running are known only when it ends");
 	return e;
 }
 

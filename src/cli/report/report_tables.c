@@ -87,9 +87,8 @@ static int note_beside(const struct report *r, const char *which)
 static void note_selection(const struct report *r, const char *which)
 {
 	if (r->filtered && report_table_beside(which) == TABLE_IRQ)
-		fprintf(stderr,
-			"weir: irq: a selection of calls does not apply, interrupts are of the "
-			"whole host; --from and --to do\n");
+		fprintf(stderr, "weir: irq: interrupts cover the whole host, so a selection of "
+				"calls does not apply; --from and --to do\n");
 }
 
 int report_table(struct report *r, const char *which, struct error *err)

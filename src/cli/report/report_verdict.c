@@ -14,7 +14,7 @@
 #define PATH_LEAST 20 /* columns of a path, however narrow the page is */
 #define NAME_MOST  24 /* of a process */
 #define ALL_BUT	   20 /* less than 1 / this of somebody else's is not worth a word */
-#define NOTHING	   "nothing stands out; most is "
+#define NOTHING	   "nothing stands out; most time is in "
 
 /* Files are lines of the page already: the sums were made so. */
 static bool verdict_map(void *arg, struct rollup_row *key)

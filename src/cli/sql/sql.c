@@ -31,7 +31,7 @@ static int read_stdin(struct buf *sql, struct error *err)
 			return error_errno(err, -ENOMEM, "cannot read the statement");
 	}
 	if (memchr(sql->data ? sql->data : (const uint8_t *)"", 0, sql->len))
-		return error_set(err, -EINVAL, "standard input holds a NUL byte: it is not SQL");
+		return error_set(err, -EINVAL, "standard input contains a NUL byte: it is not SQL");
 	return 0;
 }
 
@@ -218,7 +218,7 @@ static int sql_main(const void *opts, int argc, char **argv)
 	if (o.json && o.csv)
 		return fail_usage("sql: --json and --csv exclude each other");
 	if (o.threads > THREADS_MAX)
-		return fail_usage("sql: --threads: at most %d", THREADS_MAX);
+		return fail_usage("sql: --threads: must be at most %d", THREADS_MAX);
 	if (prompt && !isatty(STDOUT_FILENO))
 		return fail_usage("sql: a statement is missing: weir sql 'SELECT ...', or SQL on "
 				  "standard input; a prompt needs a terminal for its answers too");
@@ -243,8 +243,7 @@ static int sql_main(const void *opts, int argc, char **argv)
 
 static const struct option sql_options[] = {
 	{'i', "input", OPTION_LIST, "TRACE",
-	 "ask this trace, or every trace in this folder; repeatable; weir.trace where "
-	 "none is named",
+	 "query this trace, or every trace in this folder; repeatable; weir.trace if none is named",
 	 offsetof(struct sql_opts, inputs)},
 	HOST_FLAG(struct sql_opts, hosts),
 	{0, "csv", OPTION_FLAG, NULL,
@@ -257,7 +256,7 @@ static const struct option sql_options[] = {
 	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
 	 offsetof(struct sql_opts, memory)},
 	{0, "spill", OPTION_SIZE, "SIZE",
-	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",
+	 "size of its temporary files in $TMPDIR or /var/tmp (default 4GiB)",
 	 offsetof(struct sql_opts, spill)},
 	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
 	 offsetof(struct sql_opts, threads)},
@@ -283,7 +282,7 @@ static const struct command_example sql_examples[] = {
 
 const struct command command_sql = {
 	.name = "sql",
-	.summary = "ask a trace in SQL",
+	.summary = "query a trace in SQL",
 	.usage = "[options] ['STATEMENT' [TRACE...]]",
 	.description =
 		"Runs SQL (DuckDB's) over the tables of one or several traces, also while they are "
@@ -293,17 +292,15 @@ const struct command command_sql = {
 		"Times and durations are nanoseconds, sizes bytes; each point in time also has a "
 		"column of type TIMESTAMP_NS "
 		"(start and start_time), in UTC.\n\n"
-		"hist(x) is a histogram of which p50(h), p90(h), p95(h), p99(h), p999(h) and "
-		"hist_quantile(h, q) are read; "
-		"hist_merge(h) adds up histograms. On a terminal at most 50 rows are shown.\n\n"
+		"hist(x) is a histogram; p50(h), p90(h), p95(h), p99(h), p999(h) and "
+		"hist_quantile(h, q) read percentiles from it; hist_merge(h) adds up histograms. A "
+		"terminal shows at most 50 rows.\n\n"
 		"Without an argument the SQL comes from standard input; statements end with a "
 		"semicolon. A terminal gets a prompt, with history (in $XDG_STATE_HOME/weir or "
 		"~/.local/state/weir), completion by Tab, \\d for the tables and \\? for help; "
 		"Ctrl-C stops a statement, Ctrl-D leaves.\n\n"
-		"What is missing from a trace is reported on standard error. The engine is "
-		"DuckDB's "
-		"library, looked for with --duckdb, "
-		"$WEIR_DUCKDB, and in weir's own folders.\n\n"
+		"Missing data is reported on standard error. The engine is DuckDB's library, which "
+		"is searched for in --duckdb, $WEIR_DUCKDB, and weir's own folders.\n\n"
 		"Exit status: 0 done, 1 the statement failed, 2 wrong options, 130 interrupted.",
 	.options = sql_options,
 	.drops = true, /* with --confined it gives up more if it has more */

@@ -129,12 +129,11 @@ static bool sql_prompt_helper(void *arg, const char *word, const char *rest)
 	return true;
 }
 
-static const char help[] =
-	"\\d          the tables; \\d NAME: the columns of one\n"
-	"\\timing     show how long each statement takes, on or off\n"
-	"\\q          leave (also Ctrl-D)\n"
-	"Statements end with a semicolon. Tab completes, the arrows call back, Ctrl-R searches,\n"
-	"Ctrl-C stops what runs.";
+static const char help[] = "\\d          the tables; \\d NAME: the columns of one\n"
+			   "\\timing     show how long each statement takes, on or off\n"
+			   "\\q          leave (also Ctrl-D)\n"
+			   "Statements end with a semicolon. Tab completes, the arrows browse the "
+			   "history, Ctrl-R searches\nit, Ctrl-C stops a running statement.";
 
 static int sql_prompt_run(void *arg, char *text)
 {

@@ -262,7 +262,7 @@ static int stat_main(const void *opts, int argc, char **argv)
 		return fail_usage("stat: %s", err.message);
 	if (o->every_ns && o->every_ns < RECORD_TICK_MIN_NS)
 		return fail_usage(
-			"stat: --every takes 20ms or more: calls are fetched no more often");
+			"stat: --every must be at least 20ms: calls are not fetched more often");
 	/* The command has standard output for itself, as under strace -c and perf stat. */
 	if (!argc)
 		s.out = stdout;
@@ -294,7 +294,7 @@ static const struct option stat_options[] = {
 	{0, "every", OPTION_DURATION, "TIME", "print a table at this interval: 1s, 5s",
 	 offsetof(struct stat_opts, every_ns)},
 	{0, "total", OPTION_FLAG, NULL,
-	 "with --every: sums since the start, not since the last table",
+	 "with --every: print sums since the start instead of since the last table",
 	 offsetof(struct stat_opts, total)},
 	{0, "by", OPTION_STRING, "KEY", "op (default), process, thread, file, error",
 	 offsetof(struct stat_opts, by), .words = stat_table_by_word},
@@ -308,19 +308,19 @@ static const struct option stat_options[] = {
 	 "nanoseconds",
 	 offsetof(struct stat_opts, json)},
 	{'o', "output", OPTION_STRING, "FILE",
-	 "print into this file, which is overwritten unless it is a trace",
+	 "write to this file, which is overwritten unless it is a trace",
 	 offsetof(struct stat_opts, output)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time",
 	 offsetof(struct stat_opts, duration_ns)},
 	{0, "lossless", OPTION_FLAG, NULL,
-	 "lose nothing: slow the program down where it is too fast",
+	 "lose no calls: slow the program down when it is too fast",
 	 offsetof(struct stat_opts, lossless)},
 	{0},
 };
 
 static const struct command_example stat_examples[] = {
 	{"weir stat -- tar cf /tmp/x.tar /etc", "what tar did, by call"},
-	{"weir stat -p 4711 --every 1s --by file", "once a second: the files a process works on"},
+	{"weir stat -p 4711 --every 1s --by file", "every second, the files that a process uses"},
 	{"weir stat -a --duration 5s --by process", "five seconds of the whole host"},
 	{0},
 };
@@ -329,18 +329,17 @@ const struct command command_stat = {
 	.name = "stat",
 	.summary = "count and time the calls of a command, a process or the host, without a file",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
-	.description = "Prints calls, errors, bytes, time and its distribution by operation, "
-		       "process, thread, file or error, at the "
-		       "end or every few seconds. Calls that wait for work (epoll_wait, futex, "
-		       "reads of empty pipes and sockets) are "
-		       "a line of their own and in no percentage, as are calls that are no I/O "
-		       "(mmap, clone). Calls that have not ended when recording stops are in no "
-		       "sum; the last line names them.\n\n"
-		       "With a command the table goes to standard error, without one to standard "
-		       "output; -o names a file.\n\n"
-		       "Exit status: the command's own (128 + n where signal n ended it); without "
-		       "a command 0. 1 where recording "
-		       "failed, 2 for wrong options.",
+	.description =
+		"Prints calls, errors, bytes, time and its distribution by operation, "
+		"process, thread, file or error, at the "
+		"end or every few seconds. Calls that wait for work (epoll_wait, futex, reads of "
+		"empty pipes and sockets) have a line of their own and do not count in "
+		"percentages; the same holds for calls that do no I/O (mmap, clone). Calls that "
+		"have not ended when recording stops are not summed; the last line counts them.\n\n"
+		"With a command the table goes to standard error, otherwise to standard output; -o "
+		"names a file.\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without a "
+		"command 0. 1 if recording failed, 2 for wrong options.",
 	.options = stat_options,
 	.options_size = sizeof(struct stat_opts),
 	.examples = stat_examples,

@@ -43,7 +43,7 @@ static int word_find(const char *const *words, size_t count, const char *option,
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = buf_printf(&list, "%s%s", i ? ", " : "", words[i]);
 	return r < 0 ? error_errno(err, r, "%s", option)
-		     : error_set(err, -EINVAL, "%s %.80s: it is one of %s", option, word,
+		     : error_set(err, -EINVAL, "%s %.80s: use one of %s", option, word,
 				 buf_str(&list));
 }
 

@@ -347,12 +347,12 @@ static int top_main(const void *opts, int argc, char **argv)
 	if (stat_table_options_parse(&t.view.figures, o->by, FIGURES_PROCESS, o->sort, &err) < 0)
 		return fail_usage("top: %s", err.message);
 	if (o->every_ns && o->every_ns < RECORD_TICK_MIN_NS)
-		return fail_usage("top: --every takes 20ms or more");
+		return fail_usage("top: --every must be at least 20ms");
 	if (o->inputs.count && (argc || !record_flags_no_target(&o->rec)))
-		return fail_usage("top: -i shows a trace; a command, -p or -a what happens now: "
-				  "use one of them");
+		return fail_usage("top: -i shows a trace, and a command, -p or -a the running "
+				  "system: use one of them");
 	if (o->hosts.count && !o->inputs.count)
-		return fail_usage("top: --host chooses among traces: it goes with -i");
+		return fail_usage("top: --host selects among traces: it needs -i");
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return fail(&(struct error){
 			.code = -ENOTTY,
@@ -370,17 +370,18 @@ static const struct option top_options[] = {
 	HOST_FLAG(struct top_opts, hosts),
 	{0, "every", OPTION_DURATION, "TIME", "refresh interval (default 1s)",
 	 offsetof(struct top_opts, every_ns)},
-	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",
+	{0, "by", OPTION_STRING, "KEY",
+	 "start grouped by op, process (default), thread, file or error",
 	 offsetof(struct top_opts, by), .words = stat_table_by_word},
 	{0, "sort", OPTION_STRING, "WORD",
-	 "begin with time (default), calls, bytes, errors, max, read, written, p99",
+	 "start sorted by time (default), calls, bytes, errors, max, read, written or p99",
 	 offsetof(struct top_opts, sort), .words = stat_table_sort_word},
 	{0},
 };
 
 static const struct command_example top_examples[] = {
 	{"weir top -a", "the whole host, by process"},
-	{"weir top -p 4711 --by file", "the files that a process works on"},
+	{"weir top -p 4711 --by file", "the files that a process uses"},
 	{"weir top -a --with block", "the whole host, and how busy each disk is"},
 	{"weir top -i weir.trace", "a trace that another weir is writing"},
 	{0},
@@ -388,25 +389,24 @@ static const struct command_example top_examples[] = {
 
 const struct command command_top = {
 	.name = "top",
-	.summary = "show what happens now, on a full screen",
+	.summary = "show the running I/O, on a full screen",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
 	.description =
 		"Shows calls, bytes read and written a second, the part of the time spent in "
 		"I/O, the 99th percentile and the distribution of latencies by process, "
 		"thread, file, operation or error, refreshed "
-		"every second. Keys: o p t f e choose the grouping, c b T x m R W P the order "
-		"(calls, bytes, time, errors, max, bytes read, written, p99), "
-		"Enter goes into the chosen line (the files of a process, the processes of a "
-		"file), Backspace back out, / filters by text as it is typed, i "
-		"switches between the last interval "
-		"and everything since the start, r begins anew, space pauses, ? helps, q "
-		"leaves.\n\n"
-		"With --with block, or of a trace that has requests to disks, there is a "
-		"line for each disk: its load (requests under way on average, the sum of "
-		"their times a second), how much of the time one was in the device, reads "
-		"and writes with their bytes and 99th percentile.\n\n"
-		"Calls that wait for work are a line of their own and in no percentage.\n\n"
-		"Exit status: as weir stat; 1 also where standard output is no terminal.",
+		"every second. Keys: o p t f e select the grouping, c b T x m R W P the order "
+		"(calls, bytes, time, errors, max, bytes read, written, p99), Enter opens the "
+		"selected line (the files of a process, the processes of a file), Backspace goes "
+		"back, / filters by text as it is typed, i switches between the last interval and "
+		"everything since the start, r resets, space pauses, ? shows help, q quits.\n\n"
+		"With --with block, or for a trace with requests to disks, each disk has a line: "
+		"its load (the average number of requests in flight), the share of the time in "
+		"which one was in the device, reads and writes with their bytes and 99th "
+		"percentile.\n\n"
+		"Calls that wait for work have a line of their own and do not count in "
+		"percentages.\n\n"
+		"Exit status: as weir stat; also 1 if standard output is not a terminal.",
 	.options = top_options,
 	.options_size = sizeof(struct top_opts),
 	.examples = top_examples,

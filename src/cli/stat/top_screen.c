@@ -33,7 +33,7 @@ int top_screen_open(struct error *err)
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
 		return error_set(err, -ENOTTY,
-				 "the terminal type '%s' is unknown here (TERM); `weir stat "
+				 "unknown terminal type '%s' (TERM); `weir stat "
 				 "--every 1s` prints "
 				 "the same figures line by line",
 				 term ? term : "");
@@ -312,18 +312,19 @@ static void draw_help(void)
 		"o p t f e   group by operation, process, thread, file, error",
 		"T c b x m   sort by time, calls, bytes, errors, longest call",
 		"R W P       sort by bytes read, bytes written, 99th percentile",
-		"up down     choose a line",
-		"Enter       only that line: the files of a process, the processes of a file; "
+		"up down     select a line",
+		"Enter       open that line: the files of a process, the processes of a file; "
 		"Backspace goes back",
 		"/ text      only lines that contain the text; Esc shows all again",
 		"i           the last interval, or everything since the start",
-		"r           begin anew      space  pause      q  leave",
+		"r           reset           space  pause      q  quit",
 		"",
 		"I/O % is the part of the time that was spent between enter and exit of I/O calls, "
 		"of all threads together",
-		"lost is what could not be recorded: where it is not 0 the figures are too low",
-		"disks are shown with --with block: load is the requests under way on average, the "
-		"sum of their times a second",
+		"lost counts calls that could not be recorded: if it is not 0 the figures are too "
+		"low",
+		"disks are shown with --with block: load is the average number of requests in "
+		"flight",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)

@@ -174,7 +174,7 @@ int loss_read(struct loss *ret, const struct store *s, struct error *err)
 	int r = store_cursor_new(&cursor, s);
 
 	if (r < 0)
-		return error_errno(err, r, "cannot read what the trace lacks");
+		return error_errno(err, r, "cannot read what is missing from the trace");
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		const struct store_block *block = store_block(s, i);
 		const struct batch *b;
@@ -253,7 +253,7 @@ static int loss_text_gather(struct batch *to, struct engine *e, enum table_id ta
 	while ((n = engine_scan_next(scan, &b, &rows, err)) > 0) {
 		r = batch_append_rows(to, b, rows, (size_t)n);
 		if (r < 0)
-			return error_errno(err, r, "cannot read what the trace lacks");
+			return error_errno(err, r, "cannot read what is missing from the trace");
 	}
 	return (int)n;
 }
@@ -267,7 +267,7 @@ int loss_read_engine(struct loss *ret, struct engine *e, struct error *err)
 	if (r >= 0)
 		r = batch_new(&marks, TABLE_MARK);
 	if (r < 0)
-		return error_errno(err, r, "cannot read what the trace lacks");
+		return error_errno(err, r, "cannot read what is missing from the trace");
 	r = loss_text_gather(rows, e, TABLE_LOSS, err);
 	if (r < 0)
 		return r;
@@ -277,7 +277,7 @@ int loss_read_engine(struct loss *ret, struct engine *e, struct error *err)
 	loss_add(&l, rows);
 	r = add_marks(&l, marks);
 	if (r < 0)
-		return error_errno(err, r, "cannot read what the trace lacks");
+		return error_errno(err, r, "cannot read what is missing from the trace");
 	*ret = l;
 	return 0;
 }
@@ -325,18 +325,18 @@ static const char *beside_words(enum loss_cause cause, enum table_id table)
 		       "a larger --ring";
 	switch (cause) {
 	case CAUSE_SIDE_SKIPPED:
-		return "its program was running on that CPU already";
+		return "its BPF program was already running on that CPU";
 	case CAUSE_SIDE_UNSEEN:
 		return "the kernel did not show all of its switches";
 	case CAUSE_SIDE_STORAGE:
-		return "more at once than the kernel programs follow";
+		return "more at once than the BPF programs can track";
 	case CAUSE_SIDE_UNREAD:
 		return "the last of them could not be read at the end";
 	case CAUSE_SPAN_UNREAD:
-		return "what marked them could not be read or made no sense: weir query 'from "
-		       "mark'";
+		return "their marks could not be read or were malformed: weir query 'from mark'";
 	default:
-		return "they came faster than the recorder took them: record fewer tables at once";
+		return "they came faster than the recorder could read them: record fewer tables at "
+		       "once";
 	}
 }
 
@@ -405,7 +405,7 @@ int loss_put_changes(struct buf *out, const struct loss *l)
 	int r = format_safe(out, c->path, strlen(c->path));
 
 	if (c->what & STORE_FILE_REPLACED)
-		more = ", and another file has its name";
+		more = ", and replaced by another file";
 	if (r >= 0)
 		r = c->traces == 1 ? buf_printf(out, " was ")
 				   : buf_printf(out, " and %zu more trace%s were ", c->traces - 1,
@@ -445,7 +445,7 @@ int loss_put_polled(struct buf *out, const struct loss_polled *p)
 	return r < 0 ? r
 		     : buf_printf(out,
 				  " %s an io_uring that the kernel polls (SQPOLL): its requests "
-				  "make no calls and are not recorded",
+				  "are submitted without calls and are not recorded",
 				  p->processes > 1 ? "have" : "has");
 }
 
@@ -499,7 +499,7 @@ void loss_warn(const struct loss *l)
 		separator = "; ";
 	}
 	if (r >= 0 && has_parts(l)) {
-		r = buf_printf(&b, "%srows that lack something: ", separator);
+		r = buf_printf(&b, "%sincomplete rows: ", separator);
 		if (r >= 0)
 			r = loss_put_causes(&b, l, true, CAUSE_COUNT);
 		separator = "; ";

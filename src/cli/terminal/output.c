@@ -47,15 +47,16 @@ static int may_take(const char *path, const char *old_of, struct error *err)
 	if (kind < 0)
 		return error_errno(err, kind, "-o %s", path);
 	if (kind == KIND_OTHER && old_of)
-		return error_set(err, -EINVAL,
-				 "-o %s: that trace would be moved to %s, which is not a trace and "
-				 "would be lost: move it away, or name another with -o",
-				 old_of, path);
+		return error_set(
+			err, -EINVAL,
+			"-o %s: that trace would be moved to %s, which is not a trace and would be "
+			"lost: move that file away, or name another trace with -o",
+			old_of, path);
 	if (kind == KIND_OTHER)
-		return error_set(err, -EINVAL,
-				 "-o %s: exists and is not a trace: it is left alone, name another "
-				 "file",
-				 path);
+		return error_set(
+			err, -EINVAL,
+			"-o %s: exists and is not a trace: not overwritten, name another file",
+			path);
 	if (kind == KIND_WRITTEN)
 		return error_set(err, -EBUSY,
 				 "-o %s: is being recorded right now by another weir; name another "
@@ -148,10 +149,9 @@ int output_check(const char *path, bool parts, struct error *err)
 	if (!*path)
 		return error_set(err, -EINVAL, "-o: the name of the trace is empty");
 	if (strcmp(path, "-") == 0)
-		return error_set(
-			err, -EINVAL,
-			"-o -: a trace is a file, with an index behind its blocks; name one, "
-			"or use weir trace for lines on standard output");
+		return error_set(err, -EINVAL,
+				 "-o -: a trace cannot be written to standard output; name a file, "
+				 "or use weir trace for lines on standard output");
 	kind = may_take(path, NULL, err);
 	if (kind < 0)
 		return kind;

@@ -242,7 +242,7 @@ static int loop_begin(struct loop *l, struct error *err)
 {
 	l->edit = el_init("weir", stdin, stdout, stderr);
 	if (!l->edit)
-		return error_set(err, -ENOTTY, "no prompt on this terminal");
+		return error_set(err, -ENOTTY, "this terminal does not support a prompt");
 	el_set(l->edit, EL_CLIENTDATA, l);
 	el_set(l->edit, EL_PROMPT, prompt_text);
 	el_set(l->edit, EL_EDITOR, "emacs");
@@ -318,7 +318,7 @@ static int run_helper(struct loop *l, char *text)
 	} else if (strcmp(word, "?") == 0 || strcmp(word, "h") == 0) {
 		puts(p->help);
 	} else if (!p->helper(p->arg, word, rest)) {
-		fprintf(stderr, "weir: there is no \\%.40s; \\? lists what there is\n", word);
+		fprintf(stderr, "weir: unknown command \\%.40s; \\? lists the commands\n", word);
 	}
 	return 0;
 }

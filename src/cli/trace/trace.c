@@ -28,23 +28,23 @@ static int trace_check(const struct trace_opts *o)
 					  "one of them");
 		if (o->rec.user)
 			return fail_usage("trace: -u is for a command, and -i reads a trace; to "
-					  "choose by user use --uid %s",
+					  "select by user use --uid %s",
 					  o->rec.user);
 		if (o->rec.with.count || o->rec.stacks)
 			return fail_usage("trace: --with and --stacks are for recording, and -i "
-					  "reads a trace; --phases shows those that it has");
+					  "reads a trace; --phases shows the phases in it");
 		if (o->lossless || o->duration_ns || o->rec.ring_bytes || o->keep_secrets)
 			return fail_usage("trace: --lossless, --duration, --ring and "
 					  "--keep-secrets are for recording, and -i reads a trace");
 	} else if (o->from || o->to || o->hosts.count) {
 		return fail_usage(
-			"trace: --from, --to and --host choose within traces: name one with -i");
+			"trace: --from, --to and --host select within a trace: name one with -i");
 	}
 	if (o->rec.strace_f > 1 && o->summary)
-		return fail_usage("trace: -ff writes lines into a file for each thread, -c sums "
-				  "all up: use one of them");
+		return fail_usage("trace: -ff writes lines to a file for each thread, -c prints a "
+				  "summary: use one of them");
 	if (o->string_bytes > WIRE_DETAIL_MOST)
-		return fail_usage("trace: --string-limit: at most %d bytes of a buffer are read",
+		return fail_usage("trace: --string-limit: must be at most %d bytes",
 				  WIRE_DETAIL_MOST);
 	if (o->relative && o->rel)
 		return fail_usage("trace: -r counts from the line before, --rel from the start: "
@@ -130,14 +130,14 @@ static const struct option trace_options[] = {
 	HOST_FLAG(struct trace_opts, hosts),
 	RECORD_FLAGS(struct trace_opts, rec),
 	{'o', "output", OPTION_STRING, "FILE",
-	 "print into this file, which is overwritten unless it is a trace; with -ff into FILE.TID, "
-	 "one for each thread",
+	 "write to this file, which is overwritten unless it is a trace; with -ff to FILE.TID, one "
+	 "for each thread",
 	 offsetof(struct trace_opts, output)},
 	{'s', "string-limit", OPTION_COUNT, "N",
 	 "show the first N bytes (at most 4096) of each buffer that a call reads or writes",
 	 offsetof(struct trace_opts, string_bytes)},
 	{'k', "stack-trace", OPTION_FLAG, NULL,
-	 "behind each call the functions that led to it; of a trace where it has stacks",
+	 "after each call, print the functions that led to it; for a trace, if it has stacks",
 	 offsetof(struct trace_opts, stacks)},
 	{'c', "summary", OPTION_FLAG, NULL,
 	 "count calls, errors and time of each call instead of printing lines",
@@ -149,14 +149,14 @@ static const struct option trace_options[] = {
 	{0, "utc", OPTION_FLAG, NULL, "times in UTC instead of local time",
 	 offsetof(struct trace_opts, utc)},
 	{0, "from", OPTION_STRING, "TIME",
-	 "with -i, from this time: +1.5s after the start, -2s before the end, 09:55:03.5",
+	 "with -i: from this time: +1.5s after the start, -2s before the end, 09:55:03.5",
 	 offsetof(struct trace_opts, from)},
-	{0, "to", OPTION_STRING, "TIME", "with -i, up to this time, in the same forms",
+	{0, "to", OPTION_STRING, "TIME", "with -i: up to this time, in the same forms",
 	 offsetof(struct trace_opts, to)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
 	 offsetof(struct trace_opts, duration_ns)},
 	{0, "lossless", OPTION_FLAG, NULL,
-	 "lose nothing: slow the program down where it is faster than the lines",
+	 "lose no calls: slow the program down when it is faster than the output",
 	 offsetof(struct trace_opts, lossless)},
 	{0, "keep-secrets", OPTION_FLAG, NULL,
 	 "show arguments that look like passwords, tokens or keys; by default *** stands in their "
@@ -176,30 +176,27 @@ static const struct command_example trace_examples[] = {
 
 const struct command command_trace = {
 	.name = "trace",
-	.summary = "print every call, live or of a stored trace, as strace does",
+	.summary = "print every call, live or from a trace, as strace does",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
 	.description =
-		"Prints a line per call when it has ended: when it began, its thread, the "
-		"call in strace's spelling with "
-		"the names of descriptors, structures that it was given or filled, its "
-		"result, how long it took. -s N adds the first N bytes of each buffer, which "
-		"are left out otherwise ('...'). A path is as the program gave it; where an "
-		"opened one leads to another file, that follows behind an arrow. Lines name "
-		"their thread once there are several. Signals are lines too "
-		"('--- SIGCHLD ... ---'), and ends of processes ('+++ exited with 0 +++'). "
-		"A call that has not returned for a second is shown ('... still in').\n\n"
-		"Memory is read as a call ends: what it was given and overwrote is shown as "
-		"it left it. A stored trace has structures and signals if it was recorded "
-		"with --with details, and content with --content=bytes.\n\n"
-		"With a command lines go to standard error, else to standard output; -o "
-		"names a file. strace's -f, -T and -y are what weir does anyway. Lines come "
-		"as calls end; with -tt they wait 100 ms, so that calls are in the order in "
-		"which they began, as those of a stored trace are. With -ff -o FILE the lines of "
-		"each "
-		"thread go into FILE.TID; -ttt gives seconds since the epoch.\n\n"
-		"Exit status: the command's own (128 + n where signal n ended it); without "
-		"a command 0. 1 where recording "
-		"or reading failed, 2 for wrong options.",
+		"Prints a line per call when it has ended: its start time, thread, the call in "
+		"strace's format with the names of descriptors and the structures passed in or "
+		"filled, its result and its duration. -s N adds the first N bytes of each buffer, "
+		"which are left out otherwise ('...'). A path is printed as the program gave it; "
+		"if an opened path leads to another file, that file follows after an arrow. Lines "
+		"name their thread once there are several. Signals have lines too ('--- SIGCHLD "
+		"... ---'), and so have exits of processes ('+++ exited with 0 +++'). A call that "
+		"has not returned for a second is shown ('... still in').\n\n"
+		"Memory is read when a call ends: an argument that the call overwrote is shown "
+		"with its new value. A trace has structures and signals if it was recorded with "
+		"--with details, and content with --content=bytes.\n\n"
+		"With a command, lines go to standard error, otherwise to standard output; -o "
+		"names a file. strace's -f, -T and -y are always on. Lines are printed as calls "
+		"end; with -tt they are delayed by 100 ms, so that calls are in the order of their "
+		"start, as they are for a stored trace. With -ff -o FILE the lines of each thread "
+		"go to FILE.TID; -ttt prints seconds since the epoch.\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without a "
+		"command 0. 1 if recording or reading failed, 2 for wrong options.",
 	.options = trace_options,
 	.options_size = sizeof(struct trace_opts),
 	.examples = trace_examples,

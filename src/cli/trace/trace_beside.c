@@ -104,7 +104,7 @@ int beside_scan_new(struct beside_scan *s, struct store *store, int64_t from, in
 
 		r = batch_new(&s->tables[kind].held, beside_kinds[kind].table);
 		if (r < 0)
-			return error_errno(err, r, "reading what belongs to calls");
+			return error_errno(err, r, "reading the details of calls");
 		r = engine_scan_new(&s->tables[kind].scan, store, &q, err);
 	}
 	return r;
@@ -148,7 +148,7 @@ static int scan_find(struct beside_table *t, enum beside_kind kind, int64_t end,
 		r = row_end(kind, t->batch, at) == end ? batch_append(t->held, t->batch, at, at + 1)
 						       : 0;
 		if (r < 0)
-			return error_errno(err, r, "reading what belongs to calls");
+			return error_errno(err, r, "reading the details of calls");
 	}
 	return (int)MIN(n, (ssize_t)0);
 }

@@ -38,8 +38,9 @@ static int committed_look(struct store_committed *c, struct error *err)
 	if (fstat(c->t.fd, &st) < 0)
 		return committed_read_error(c, -errno, err);
 	if ((uint64_t)st.st_size < c->t.next)
-		return error_set(err, -ESTALE, "another program cut the trace %s to %llu bytes",
-				 c->t.path, (unsigned long long)st.st_size);
+		return error_set(err, -ESTALE,
+				 "another program truncated the trace %s to %llu bytes", c->t.path,
+				 (unsigned long long)st.st_size);
 	c->t.size = (uint64_t)st.st_size;
 	c->t.tail = 0;
 	return 0;

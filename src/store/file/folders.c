@@ -147,7 +147,7 @@ static int folders_add_folder(struct store *s, const char *path, struct error *e
 	int r = f.path ? folder_add(s, &f, &unread, err) : -ENOMEM;
 
 	if (r == 0)
-		r = error_set(err, -ENOENT, "there is no trace in the folder %s", path);
+		r = error_set(err, -ENOENT, "no trace in the folder %s", path);
 	if (r >= 0)
 		r = folder_remember(s, f);
 	else

@@ -54,7 +54,7 @@ export interface Disks extends Rows<Disk> {
 	};
 }
 
-/** The windows of time that depth and latency have: they are the same for all disks. */
+/** The time windows of depth and latency: they are the same for all disks. */
 export function windowsOf(d: Disks): { from: number; step: number; to: number } | null {
 	const [a, b] = d.tables.depth.rows;
 	if (!a) return null;
