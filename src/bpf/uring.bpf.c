@@ -485,10 +485,10 @@ static __always_inline int request_complete(__u64 ctx, __u64 request, __u64 user
 	if (e.request)
 		p = bpf_map_lookup_elem(&requests, &e.request);
 	/* What is sent without a copy completes, and then says that its buffer is free. */
-	return request_ended(p, &e,
-			     !request || ((flags & CQE_MORE) && opcode != OP_SEND_ZC &&
-					  opcode != OP_SENDMSG_ZC),
-			     true);
+	return request_ended(
+		p, &e,
+		!request || ((flags & CQE_MORE) && opcode != OP_SEND_ZC && opcode != OP_SENDMSG_ZC),
+		true);
 }
 
 /* Since Linux 6.15 a completion is a pointer to it, before it is its parts. */
