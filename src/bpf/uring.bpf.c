@@ -419,8 +419,9 @@ verified_alone int shot_find(struct request_end *e, __u64 ctx, __u64 user_data)
 	return 0;
 }
 
-/* The request has completed; `more`: and goes on. */
-static __always_inline int request_ended(struct wire_live *p, struct request_end *e, bool more)
+/* The request has completed; `more`: and goes on. `readable`: its bytes are read, where they are recorded. */
+static __always_inline int request_ended(struct wire_live *p, struct request_end *e, bool more,
+					 bool readable)
 {
 	struct scratch *room;
 
@@ -442,7 +443,8 @@ static __always_inline int request_ended(struct wire_live *p, struct request_end
 	}
 	if (request_end_fill(p, e)) {
 #ifdef URING_CONTENT
-		memory_take(p, e);
+		if (readable)
+			memory_take(p, e);
 #endif
 		request_send(p, e);
 	}
@@ -483,9 +485,10 @@ static __always_inline int request_complete(__u64 ctx, __u64 request, __u64 user
 	if (e.request)
 		p = bpf_map_lookup_elem(&requests, &e.request);
 	/* What is sent without a copy completes, and then says that its buffer is free. */
-	return request_ended(p, &e,
-			     !request || ((flags & CQE_MORE) && opcode != OP_SEND_ZC &&
-					  opcode != OP_SENDMSG_ZC));
+	return request_ended(
+		p, &e,
+		!request || ((flags & CQE_MORE) && opcode != OP_SEND_ZC && opcode != OP_SENDMSG_ZC),
+		true);
 }
 
 /* Since Linux 6.15 a completion is a pointer to it, before it is its parts. */
@@ -551,5 +554,5 @@ int BPF_PROG(weir_overflow, void *ring, __u64 user_data, __s32 res, __u32 flags)
 	p = s.found ? bpf_map_lookup_elem(&requests, &s.request) : NULL;
 	if (s.several)
 		e.status |= STATUS_UNSURE;
-	return request_ended(p, &e, flags & CQE_MORE);
+	return request_ended(p, &e, flags & CQE_MORE, false);
 }

@@ -42,11 +42,12 @@ static int alike_call_add(struct alike *a, const struct batch *b, uint32_t row, 
 		.before = ALIKE_NONE,
 		.op = (uint16_t)(op >= 0 && op < OP_CODE_MAX ? op : OP_CODE_NUMBERED),
 	};
+	int64_t kind = batch_get(b, OP_KIND, row, KIND_SYSCALL);
 	uint64_t key, before;
 	int r;
 
 	if (c.bytes <= 0 || c.thread_id < 0 || c.start == INT64_MIN ||
-	    batch_get(b, OP_KIND, row, KIND_SYSCALL) != KIND_SYSCALL)
+	    (kind != KIND_SYSCALL && kind != KIND_IO_URING && kind != KIND_LIBAIO))
 		return 0;
 	if (a->call_count >= ALIKE_CALLS_MAX) {
 		a->calls_left_out++;

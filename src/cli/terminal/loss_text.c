@@ -346,7 +346,8 @@ int loss_put_beside(struct buf *out, const struct loss *l, bool explain)
 
 	for (size_t i = 0; i < l->beside_count && r >= 0; i++) {
 		const struct loss_beside *b = &l->beside_of[i];
-		const char *word = explain ? beside_words(b->cause, b->table) : vocab_word("cause", b->cause);
+		const char *word =
+			explain ? beside_words(b->cause, b->table) : vocab_word("cause", b->cause);
 
 		r = buf_printf(out, i ? ", " : "");
 		if (r >= 0 && b->rows)
