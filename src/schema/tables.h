@@ -110,10 +110,14 @@
 	  "the descriptor that the call names or returns; null for the working directory")       \
 	C(OP, op, FILE_ID, file_id, ID, ">file", "the file or socket")                           \
 	C(OP, op, POS, pos, INT, "bytes",                                                        \
-	  "where in the file the call began; of lseek where it led")                             \
+	  "where in the file the call began; of lseek where it led; of a lock by fcntl "         \
+	  "where it begins")                                                                     \
 	C(OP, op, SIZE, size, SIZE, "bytes",                                                     \
-	  "bytes asked for; the sum of the parts of a vectored call")                            \
-	C(OP, op, FLAGS, flags, UINT, "", "the call's flags, words depend on op")                \
+	  "bytes asked for; the sum of the parts of a vectored call; of a lock by fcntl "        \
+	  "its length, 0: to the end")                                                           \
+	C(OP, op, FLAGS, flags, UINT, "",                                                        \
+	  "the call's flags, words depend on op; of a lock by fcntl 0: shared, "                 \
+	  "1: exclusive, 2: unlocked")                                                           \
 	C(OP, op, FD2, fd2, INT, "",                                                             \
 	  "second descriptor (splice, copy_file_range, dup2, socketpair, ...); null for the "    \
 	  "working directory")                                                                   \

@@ -21,10 +21,15 @@ struct flow_datagram {
 	struct bytes from, to; /* addresses; empty: not known */
 };
 
+/* A ring of those that wait, in order. */
+struct flow_queue {
+	struct flow_datagram *all;
+	size_t first, count, cap; /* cap: a power of two */
+};
+
 /* Sends and receives of one port. */
 struct flow_port {
-	struct flow_datagram *waiting[2];
-	size_t count[2], cap[2];
+	struct flow_queue waiting[2];
 };
 
 struct flow_ports {
@@ -40,9 +45,10 @@ void flow_datagrams_free(struct flow_state *s)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->count; i++) {
-		s->unfollowed += p->all[i].count[0] + p->all[i].count[1];
-		free(p->all[i].waiting[0]);
-		free(p->all[i].waiting[1]);
+		for (int side = 0; side < 2; side++) {
+			s->unfollowed += p->all[i].waiting[side].count;
+			free(p->all[i].waiting[side].all);
+		}
 	}
 	free(p->all);
 	map_free(&p->of);
@@ -120,45 +126,70 @@ static struct flow_port *port_of(struct flow_state *s, uint64_t port)
 	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0 ||
 	    map_set(&p->of, port, p->count) < 0)
 		return NULL;
-	p->all[p->count] = (struct flow_port){.count = {0}};
+	p->all[p->count] = (struct flow_port){.waiting = {{0}}};
 	return &p->all[p->count++];
 }
 
-static int port_wait(struct flow_state *s, struct flow_port *p, enum flow_side side,
-		     const struct flow_datagram *d)
+static struct flow_datagram *queue_at(const struct flow_queue *q, size_t i)
 {
-	if (p->count[side] == DATAGRAMS_MAX) {
-		memmove(p->waiting[side], p->waiting[side] + 1,
-			(DATAGRAMS_MAX - 1) * sizeof(*p->waiting[side]));
-		p->count[side]--;
+	return &q->all[(q->first + i) & (q->cap - 1)];
+}
+
+static int queue_add(struct flow_queue *q, const struct flow_datagram *d)
+{
+	size_t cap = q->cap ? 2 * q->cap : 16;
+
+	if (q->count == q->cap) {
+		struct flow_datagram *all = malloc(cap * sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		for (size_t i = 0; i < q->count; i++)
+			all[i] = *queue_at(q, i);
+		free(q->all);
+		*q = (struct flow_queue){all, 0, q->count, cap};
+	}
+	*queue_at(q, q->count++) = *d;
+	return 0;
+}
+
+/* Most often it is the first. */
+static void queue_take(struct flow_queue *q, size_t at)
+{
+	for (; at > 0; at--)
+		*queue_at(q, at) = *queue_at(q, at - 1);
+	q->first++;
+	q->count--;
+}
+
+static int port_wait(struct flow_state *s, struct flow_queue *q, const struct flow_datagram *d)
+{
+	if (q->count == DATAGRAMS_MAX) {
+		queue_take(q, 0);
 		s->unfollowed++;
 	}
-	if (grow((void **)&p->waiting[side], &p->cap[side], p->count[side] + 1,
-		 sizeof(*p->waiting[side])) < 0)
-		return -ENOMEM;
-	p->waiting[side][p->count[side]++] = *d;
-	return 0;
+	return queue_add(q, d);
 }
 
 /* Joins it to the earliest of the other side that fits, or has it wait. */
 static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side side,
 		     const struct flow_datagram *d)
 {
-	struct flow_datagram *other = p->waiting[!side];
+	struct flow_queue *other = &p->waiting[!side];
 	size_t first = SIZE_MAX, fits = 0;
 	struct flow_datagram x;
 
-	for (size_t i = 0; i < p->count[!side]; i++) {
-		if (!(side == FLOW_SEND ? datagram_fits(s, d, &other[i])
-					: datagram_fits(s, &other[i], d)))
+	for (size_t i = 0; i < other->count; i++) {
+		const struct flow_datagram *o = queue_at(other, i);
+
+		if (!(side == FLOW_SEND ? datagram_fits(s, d, o) : datagram_fits(s, o, d)))
 			continue;
 		first = fits++ ? first : i;
 	}
 	if (!fits)
-		return port_wait(s, p, side, d);
-	x = other[first];
-	memmove(&other[first], &other[first + 1], (p->count[!side] - first - 1) * sizeof(*other));
-	p->count[!side]--;
+		return port_wait(s, &p->waiting[side], d);
+	x = *queue_at(other, first);
+	queue_take(other, first);
 	return datagram_edge(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
 			     fits == 1 && d->hashed && x.hashed);
 }

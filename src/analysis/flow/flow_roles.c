@@ -23,9 +23,6 @@ struct flow_roles {
 	size_t count, cap;
 	struct map of;	    /* process and kind -> role */
 	struct map sources; /* the same and spot -> 0; 1: it differs */
-	/* What is_copy() was last asked, and found: neighbours are of one copy. */
-	int64_t copy_out, copy_in, copy_apart;
-	bool copied, asked;
 };
 
 void flow_roles_free(struct flow_verdicts *v)
@@ -111,12 +108,8 @@ static bool is_copy(const struct flow_verdicts *v, const struct flow_difference 
 {
 	const struct flow_links *l = &v->s->links;
 	const struct flow_object *o = &v->s->objects[d->out_spot & ~FLOW_SPOT_FILE];
-	struct flow_roles *roles = v->roles;
 	int64_t bytes = 0, apart = d->in_pos - d->out_pos;
 
-	if (roles->asked && roles->copy_out == (int64_t)d->out_spot &&
-	    roles->copy_in == (int64_t)d->in_spot && roles->copy_apart == apart)
-		return roles->copied;
 	for (size_t i = flow_out_at(v, d->out_spot, 0); i < l->link_count; i++) {
 		const struct flow_link *k = &l->links[v->by_out[i]];
 
@@ -125,12 +118,7 @@ static bool is_copy(const struct flow_verdicts *v, const struct flow_difference 
 		if (k->in_spot == d->in_spot && k->in_pos - k->out_pos == apart)
 			bytes += k->bytes;
 	}
-	roles->asked = true;
-	roles->copy_out = (int64_t)d->out_spot;
-	roles->copy_in = (int64_t)d->in_spot;
-	roles->copy_apart = apart;
-	roles->copied = bytes >= v->s->files[o->file].size / 4 * 3;
-	return roles->copied;
+	return bytes >= v->s->files[o->file].size / 4 * 3;
 }
 
 /* Whether another difference is near: a record was made anew. */

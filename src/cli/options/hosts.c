@@ -11,8 +11,8 @@
 
 struct hosts {
 	const struct option_list *wanted;
-	const char **paths; /* that were chosen */
-	size_t count, cap;
+	const char **paths; /* that were chosen: texts of the store of all */
+	size_t count, cap, bytes;
 	uint64_t found;	  /* of the first 64 that are wanted: a trace is of it */
 	struct buf names; /* of all traces */
 	size_t told;
@@ -77,12 +77,24 @@ static int hosts_look(struct hosts *h, const char *path, struct error *err)
 	if (r < 0 || !wanted)
 		return r;
 	r = grow((void **)&h->paths, &h->cap, h->count + 1, sizeof(*h->paths));
-	if (r >= 0) {
-		h->paths[h->count] = strdup(path);
-		r = h->paths[h->count] ? 0 : -ENOMEM;
+	if (r < 0)
+		return error_set(err, r, "out of memory");
+	h->paths[h->count++] = path;
+	h->bytes += strlen(path) + 1;
+	return 0;
+}
+
+/* The chosen paths with their texts behind them, so that one free() ends both. */
+static const char **hosts_paths(const struct hosts *h)
+{
+	const char **all = malloc((h->count + 1) * sizeof(*all) + h->bytes);
+	char *text = all ? (char *)(all + h->count + 1) : NULL;
+
+	for (size_t i = 0; all && i < h->count; i++) {
+		all[i] = text;
+		text = stpcpy(text, h->paths[i]) + 1;
 	}
-	h->count += r >= 0;
-	return r < 0 ? error_set(err, r, "out of memory") : 0;
+	return all;
 }
 
 static int hosts_missing(struct hosts *h, struct error *err)
@@ -106,19 +118,23 @@ int hosts_choose(const struct option_list *hosts, const char ***paths, size_t *c
 {
 	_cleanup_(store_freep) struct store *all = NULL;
 	struct hosts h = {.wanted = hosts};
+	const char **chosen = NULL;
 	int r = store_open(&all, *paths, *count, err);
 
 	for (size_t i = 0; r >= 0 && i < store_trace_count(all); i++)
 		r = hosts_look(&h, store_trace_path(all, i), err);
 	if (r >= 0)
 		r = hosts_missing(&h, err);
-	buf_free(&h.names);
-	if (r < 0) {
-		free(h.paths);
-		return r;
+	if (r >= 0) {
+		chosen = hosts_paths(&h);
+		r = chosen ? 0 : error_set(err, -ENOMEM, "out of memory");
 	}
+	buf_free(&h.names);
+	free(h.paths);
+	if (r < 0)
+		return r;
 	free(*paths);
-	*paths = h.paths;
+	*paths = chosen;
 	*count = h.count;
 	return 0;
 }

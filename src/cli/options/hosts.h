@@ -9,7 +9,7 @@
 
 /*
  * Replaces paths of traces and folders (the texts are borrowed, the array is freed) by those of the traces that are of one of
- * the hosts; their texts live as long as the process. -ENOENT: no trace is of one of them; the message names the hosts there are.
+ * the hosts; their texts live as long as the new array. -ENOENT: no trace is of one of them; the message names the hosts there are.
  */
 int hosts_choose(const struct option_list *hosts, const char ***paths, size_t *count,
 		 struct error *err);
