@@ -333,7 +333,8 @@ static bool match_is_path(const struct node *subject, const struct expr *what)
 }
 
 /*
- * "*x/" is one folder at the beginning, where a path has none: -P takes it for any folder. A socket's name may begin with "unix:".
+ * "*x/" is one folder at the beginning, where a path has none: -P takes it for any folder. A socket's name may begin with
+ * "unix:".
  */
 static bool check_first_folder(struct query_checker *c, const struct node *subject,
 			       const struct expr *what, const struct node *pattern)
