@@ -13,8 +13,8 @@
  * to, with the ids under which spans_out.h exports it.
  *
  * Written in pieces of PROFILE_SAMPLES_MAX samples, so that memory does not grow with the links. In JSON a piece is a request of
- * its own, on a line; in protobuf the pieces are one message: each adds to the tables of the dictionary what the earlier ones lack, as
- * parsers put the parts of a message together. What is alike may then stand in several pieces; its values add up.
+ * its own, on a line; in protobuf the pieces are one message: each adds to the tables of the dictionary what the earlier ones lack,
+ * as parsers put the parts of a message together. What is alike may then stand in several pieces; its values add up.
  */
 #pragma once
 
