@@ -415,8 +415,8 @@ int BPF_PROG(weir_signal_taken, int sig, struct kernel_siginfo *info)
 }
 
 /*
- * One that its process ignores is never delivered, nor is one that ends it: SIGKILL takes its place then. What a process gets that is
- * ending already, or has ended, the kernel drops as if it were ignored (prepare_signal()).
+ * One that its process ignores is never delivered, nor is one that ends it: SIGKILL takes its place then. What a process gets that
+ * is ending already, or has ended, the kernel drops as if it were ignored (prepare_signal()).
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(weir_signal_sent, int sig, struct kernel_siginfo *info, struct task_struct *task,

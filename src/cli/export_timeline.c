@@ -62,16 +62,16 @@ static int export_profiles_to(const struct export_timeline *o, struct store *s,
 	const struct profiles_options opt = {.from = choice->filter.from,
 					     .to = choice->filter.to,
 					     .where = choice->expr,
-					     .protobuf = o->protobuf};
-	_cleanup_buf_ struct buf out = {0};
+					     .protobuf = o->protobuf,
+					     .flush = export_timeline_flush,
+					     .arg = f};
 	struct profiles_stats stats;
 	struct loss loss;
-	int r = f ? profiles_write(s, &opt, &out, &stats, err) : err->code;
+	int r = f ? profiles_write(s, &opt, &stats, err) : err->code;
 
 	if (r < 0)
 		return r;
-	r = export_timeline_flush(f, &out);
-	if (r >= 0 && fflush(f) != 0)
+	if (fflush(f) != 0)
 		r = -errno;
 	if (r < 0)
 		return error_errno(err, r, "cannot write %.800s", o->output ?: "the profiles");

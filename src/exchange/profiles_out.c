@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* profiles_out.c: calls summed up by process, stack, class and span; then the request, from its dictionary to its samples. */
+/* profiles_out.c: calls summed up by process, stack, class and span; then a request, from its dictionary to its samples. */
 #include "exchange/profiles_out.h"
 
 #include <ctype.h>
@@ -48,7 +48,12 @@ struct profiling {
 	struct map stack_of;	       /* hash of call, file and stack -> number */
 	uint32_t classes[CLASS_COUNT]; /* numbers of attributes; 0: there is none of it */
 	uint32_t class_count;
-	struct buf room;
+	/* of a message whose pieces were written: how much of the dictionary is in them */
+	size_t functions_put, stacks_put, links_put, strings_put;
+	uint32_t classes_put;
+	bool begun; /* a piece was written */
+	struct buf room, out;
+	int64_t time[2]; /* of every profile: start, duration */
 };
 
 static void profiling_free(struct profiling *p)
@@ -66,6 +71,44 @@ static void profiling_free(struct profiling *p)
 	free(p->span_links);
 	map_free(&p->stack_of);
 	buf_free(&p->room);
+	buf_free(&p->out);
+}
+
+/* What the dictionary begins with. */
+static int profiling_begin(struct profiling *p)
+{
+	struct intern *const tables[] = {&p->strings, &p->functions, &p->stacks, &p->links};
+	uint32_t none;
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++)
+		r = intern_add(tables[i], "", 0, &none);
+	return r;
+}
+
+/* The samples were written. The next piece goes on with the dictionary, or begins another. */
+static int profiling_forget(struct profiling *p)
+{
+	map_free(&p->by_key);
+	p->count = 0;
+	p->begun = true;
+	if (p->opt->protobuf) {
+		p->functions_put = p->functions.count;
+		p->stacks_put = p->stacks.count;
+		p->links_put = p->links.count;
+		p->strings_put = p->strings.count;
+		p->classes_put = p->class_count;
+		return 0;
+	}
+	intern_free(&p->strings);
+	intern_free(&p->functions);
+	intern_free(&p->stacks);
+	intern_free(&p->links);
+	map_free(&p->stack_of);
+	memset(p->span_links, 0, (p->spans.count + 1ull) * sizeof(*p->span_links));
+	memset(p->classes, 0, sizeof(p->classes));
+	p->class_count = 0;
+	return profiling_begin(p);
 }
 
 /* ---- stacks ---- */
@@ -232,6 +275,8 @@ static bool profile_is_in(const struct profiling *p, const struct span_call *c)
 	       c->stop < o->to;
 }
 
+static int profiles_put_piece(struct profiling *p);
+
 static int profile_row(void *arg, const struct span_call *c, const struct span_member *members,
 		       size_t count)
 {
@@ -244,6 +289,9 @@ static int profile_row(void *arg, const struct span_call *c, const struct span_m
 
 	if (!profile_is_in(p, c))
 		return 0;
+	r = p->count < PROFILE_SAMPLES_MAX ? 0 : profiles_put_piece(p);
+	if (r < 0)
+		return r;
 	what = what < 0 || what >= CLASS_COUNT ? CLASS_OTHER : what;
 	if (!p->classes[what])
 		p->classes[what] = ++p->class_count;
@@ -279,23 +327,20 @@ static int profiling_read(struct profiling *p, struct store *s, struct error *er
 				       .columns = 1ull << OP_STACK_ID,
 				       .row = profile_row,
 				       .arg = p};
-	uint32_t none;
 	int r = spans_out_new(&p->ids, s, &brief, err);
 
 	store_range(s, &run.first, &run.last);
+	p->time[0] = MAX(run.first, p->opt->from);
+	p->time[0] = MAX(p->time[0], (int64_t)0);
+	p->time[1] = MIN(run.last, p->opt->to);
+	p->time[1] = MAX(p->time[1], p->time[0]) - p->time[0];
 	if (r >= 0)
 		r = spanset_load(&p->spans, &in, &run, err);
 	if (r < 0)
 		return r;
 	p->dims = store_dims(s);
 	p->span_links = calloc(p->spans.count + 1ull, sizeof(*p->span_links));
-	r = p->span_links ? intern_add(&p->strings, "", 0, &none) : -ENOMEM;
-	if (r >= 0)
-		r = intern_add(&p->functions, "", 0, &none);
-	if (r >= 0)
-		r = intern_add(&p->stacks, "", 0, &none);
-	if (r >= 0)
-		r = intern_add(&p->links, "", 0, &none);
+	r = p->span_links ? profiling_begin(p) : -ENOMEM;
 	return r < 0 ? error_errno(err, r, "reading calls")
 		     : spanset_pass(&p->spans, &in, &run, &pass, err);
 }
@@ -320,12 +365,13 @@ static json_t *profile_string(struct profiling *p, const void *data, size_t len,
 	return json_integer(id);
 }
 
-static json_t *profile_list(json_t *dictionary, const char *name)
+/* A table, of which `put` entries stand in earlier pieces. */
+static json_t *profile_list(json_t *dictionary, const char *name, size_t put)
 {
 	json_t *list = json_array();
 
 	if (json_object_set_new(dictionary, name, list) < 0 ||
-	    json_array_append_new(list, json_object()) < 0) /* the first is none */
+	    (!put && json_array_append_new(list, json_object()) < 0)) /* the first is none */
 		return NULL;
 	return list;
 }
@@ -338,12 +384,12 @@ static int profile_list_add(json_t *list, json_t *value)
 /* A function, and a location that is in it, for each name. */
 static int profiles_put_functions(struct profiling *p, json_t *dictionary)
 {
-	json_t *functions = profile_list(dictionary, "functionTable"),
-	       *locations = profile_list(dictionary, "locationTable");
+	json_t *functions = profile_list(dictionary, "functionTable", p->functions_put),
+	       *locations = profile_list(dictionary, "locationTable", p->functions_put);
 	int r = functions && locations ? 0 : -ENOMEM;
 
-	for (uint32_t i = 1; i < p->functions.count && r >= 0; i++) {
-		struct bytes name = intern_get(&p->functions, i);
+	for (size_t i = MAX(p->functions_put, 1u); i < p->functions.count && r >= 0; i++) {
+		struct bytes name = intern_get(&p->functions, (uint32_t)i);
 		json_t *index = profile_string(p, name.data, name.len, &r);
 
 		if (r >= 0)
@@ -357,11 +403,11 @@ static int profiles_put_functions(struct profiling *p, json_t *dictionary)
 
 static int profiles_put_stacks(struct profiling *p, json_t *dictionary)
 {
-	json_t *stacks = profile_list(dictionary, "stackTable");
+	json_t *stacks = profile_list(dictionary, "stackTable", p->stacks_put);
 	int r = stacks ? 0 : -ENOMEM;
 
-	for (uint32_t i = 1; i < p->stacks.count && r >= 0; i++) {
-		struct bytes all = intern_get(&p->stacks, i);
+	for (size_t i = MAX(p->stacks_put, 1u); i < p->stacks.count && r >= 0; i++) {
+		struct bytes all = intern_get(&p->stacks, (uint32_t)i);
 		json_t *list = json_array();
 
 		for (size_t k = 0; k < all.len && r >= 0; k += sizeof(uint32_t)) {
@@ -380,11 +426,11 @@ static int profiles_put_stacks(struct profiling *p, json_t *dictionary)
 
 static int profiles_put_links(struct profiling *p, json_t *dictionary)
 {
-	json_t *links = profile_list(dictionary, "linkTable");
+	json_t *links = profile_list(dictionary, "linkTable", p->links_put);
 	int r = links ? 0 : -ENOMEM;
 
-	for (uint32_t i = 1; i < p->links.count && r >= 0; i++) {
-		const char *text = (const char *)intern_get(&p->links, i).data;
+	for (size_t i = MAX(p->links_put, 1u); i < p->links.count && r >= 0; i++) {
+		const char *text = (const char *)intern_get(&p->links, (uint32_t)i).data;
 
 		r = profile_list_add(links,
 				     json_pack("{s:s#,s:s#}", "traceId", text, TRACE_ID_TEXT,
@@ -397,10 +443,11 @@ static int profiles_put_links(struct profiling *p, json_t *dictionary)
 static int profiles_put_classes(struct profiling *p, json_t *dictionary)
 {
 	static const char key[] = "weir.io.class";
-	json_t *attributes = profile_list(dictionary, "attributeTable");
+	json_t *attributes =
+		profile_list(dictionary, "attributeTable", p->begun && p->opt->protobuf);
 	int r = attributes ? 0 : -ENOMEM;
 
-	for (uint32_t n = 1; n <= p->class_count && r >= 0; n++) {
+	for (uint32_t n = p->classes_put + 1; n <= p->class_count && r >= 0; n++) {
 		json_t *index = profile_string(p, key, strlen(key), &r);
 		int64_t what = 0;
 
@@ -419,8 +466,8 @@ static int profiles_put_strings(struct profiling *p, json_t *dictionary)
 	json_t *strings = json_array();
 	int r = json_object_set_new(dictionary, "stringTable", strings) < 0 ? -ENOMEM : 0;
 
-	for (uint32_t i = 0; i < p->strings.count && r >= 0; i++)
-		r = profile_list_add(strings, json_mended(intern_get(&p->strings, i)));
+	for (size_t i = p->strings_put; i < p->strings.count && r >= 0; i++)
+		r = profile_list_add(strings, json_mended(intern_get(&p->strings, (uint32_t)i)));
 	return r;
 }
 
@@ -442,7 +489,7 @@ static int profiles_put_sample(json_t *samples, const struct profile_sample *s,
 
 /* Of the samples [from, to), which are of one process. A profile without values is left out. */
 static int profiles_put_profile(struct profiling *p, json_t *profiles, size_t from, size_t to,
-				enum profile_value v, const int64_t time[static 2])
+				enum profile_value v)
 {
 	_cleanup_json_ json_t *samples = json_array();
 	json_t *type, *unit;
@@ -461,8 +508,8 @@ static int profiles_put_profile(struct profiling *p, json_t *profiles, size_t fr
 		return profile_list_add(
 			profiles, json_pack("{s:{s:o,s:o},s:O,s:o,s:o}", "sampleType",
 					    "typeStrindex", type, "unitStrindex", unit, "samples",
-					    samples, "timeUnixNano", profile_number(time[0]),
-					    "durationNano", profile_number(time[1])));
+					    samples, "timeUnixNano", profile_number(p->time[0]),
+					    "durationNano", profile_number(p->time[1])));
 	json_decref(type);
 	json_decref(unit);
 	return r;
@@ -504,7 +551,7 @@ static int sample_order_process(const void *a, const void *b)
 	return 0;
 }
 
-static int profiles_put_resources(struct profiling *p, json_t *list, const int64_t time[static 2])
+static int profiles_put_resources(struct profiling *p, json_t *list)
 {
 	int r = 0;
 
@@ -515,7 +562,7 @@ static int profiles_put_resources(struct profiling *p, json_t *list, const int64
 		for (to = from; to < p->count && p->samples[to].process == process; to++)
 			;
 		for (unsigned int v = 0; v < PROFILES && r >= 0; v++)
-			r = profiles_put_profile(p, profiles, from, to, v, time);
+			r = profiles_put_profile(p, profiles, from, to, v);
 		resource = profile_resource(p, p->process_ids[process]);
 		r = r < 0 || !resource ? -ENOMEM : r;
 		if (r < 0) {
@@ -531,25 +578,19 @@ static int profiles_put_resources(struct profiling *p, json_t *list, const int64
 	return r;
 }
 
-static int profiles_put_request(struct profiling *p, struct store *s, json_t *request)
+static int profiles_put_request(struct profiling *p, json_t *request)
 {
 	json_t *resources = json_array(), *dictionary = json_object();
-	int64_t first, last;
 	int r = json_object_set_new(request, "resourceProfiles", resources) < 0 ||
 				json_object_set_new(request, "dictionary", dictionary) < 0
 			? -ENOMEM
 			: 0;
 
-	store_range(s, &first, &last);
-	first = MAX(first, p->opt->from);
-	last = MIN(last, p->opt->to);
-	first = MAX(first, (int64_t)0);
-	last = MAX(last, first);
 	if (p->count)
 		qsort(p->samples, p->count, sizeof(*p->samples), sample_order_process);
 	if (r >= 0)
-		r = profiles_put_resources(p, resources, (int64_t[]){first, last - first});
-	if (r >= 0 && !profile_list(dictionary, "mappingTable"))
+		r = profiles_put_resources(p, resources);
+	if (r >= 0 && !profile_list(dictionary, "mappingTable", p->begun && p->opt->protobuf))
 		r = -ENOMEM;
 	if (r >= 0)
 		r = profiles_put_functions(p, dictionary);
@@ -567,23 +608,32 @@ static int profiles_append(const char *data, size_t len, void *to)
 	return buf_append(to, data, len) < 0 ? -1 : 0;
 }
 
-int profiles_write(struct store *s, const struct profiles_options *opt, struct buf *out,
-		   struct profiles_stats *ret, struct error *err)
+static int profiles_put_piece(struct profiling *p)
+{
+	_cleanup_json_ json_t *request = json_object();
+	int r = profiles_put_request(p, request);
+
+	if (r >= 0 && p->opt->protobuf)
+		r = proto_write(&p->out, &proto_profiles, request);
+	else if (r >= 0)
+		r = json_dump_callback(request, profiles_append, &p->out, JSON_COMPACT) < 0
+			    ? -ENOMEM
+			    : buf_append(&p->out, "\n", 1);
+	if (r >= 0)
+		r = p->opt->flush(p->opt->arg, &p->out);
+	return r < 0 ? r : profiling_forget(p);
+}
+
+int profiles_write(struct store *s, const struct profiles_options *opt, struct profiles_stats *ret,
+		   struct error *err)
 {
 	_cleanup_(profiling_free) struct profiling p = {.opt = opt, .stats = ret};
-	_cleanup_json_ json_t *request = json_object();
 	int r;
 
 	*ret = (struct profiles_stats){0};
 	r = profiling_read(&p, s, err);
 	if (r < 0)
 		return r;
-	r = profiles_put_request(&p, s, request);
-	if (r >= 0 && opt->protobuf)
-		r = proto_write(out, &proto_profiles, request);
-	else if (r >= 0)
-		r = json_dump_callback(request, profiles_append, out, JSON_COMPACT) < 0
-			    ? -ENOMEM
-			    : buf_append(out, "\n", 1);
+	r = p.count || !p.begun ? profiles_put_piece(&p) : 0;
 	return r < 0 ? error_errno(err, r, "cannot write the profiles") : 0;
 }

@@ -11,6 +11,10 @@
  * Samples are summed up by stack, class (attribute weir.io.class) and span (link). The leaf of a stack is the name of the call;
  * below it are the functions that led to it where the call has a stack, else its file. The link is the span that the call belongs
  * to, with the ids under which spans_out.h exports it.
+ *
+ * Written in pieces of PROFILE_SAMPLES_MAX samples, so that memory does not grow with the links. In JSON a piece is a request of
+ * its own, on a line; in protobuf the pieces are one message: each adds to the tables of the dictionary what the earlier ones lack,
+ * as parsers put the parts of a message together. What is alike may then stand in several pieces; its values add up.
  */
 #pragma once
 
@@ -19,10 +23,15 @@
 
 struct expr; /* query/plan/expr.h */
 
+#define PROFILE_SAMPLES_MAX 16384u /* of a piece: some 30 MiB of memory, 6 MB of JSON */
+
 struct profiles_options {
 	int64_t from, to;	  /* calls that ended in [from, to); INT64_MIN, INT64_MAX: open */
 	const struct expr *where; /* those for which this holds; NULL: all */
 	bool protobuf;
+	/* Takes what was written, and clears it. 0 or negative. */
+	int (*flush)(void *arg, struct buf *out);
+	void *arg;
 };
 
 struct profiles_stats {
@@ -30,6 +39,6 @@ struct profiles_stats {
 	uint64_t stacked;		 /* calls that have a stack */
 };
 
-/* Appends the request. 0, -ENOMEM, -EIO, ... with a message. */
-int profiles_write(struct store *s, const struct profiles_options *opt, struct buf *out,
-		   struct profiles_stats *ret, struct error *err);
+/* 0, -ENOMEM, -EIO, ... with a message. */
+int profiles_write(struct store *s, const struct profiles_options *opt, struct profiles_stats *ret,
+		   struct error *err);

@@ -56,6 +56,9 @@ def message(data, name):
             value = message(value, inner) if kind[0] == 'm' else value.decode('utf-8') if kind[0] == 's' else value.hex()
         if kind[-1] == '*':
             out.setdefault(field, []).append(value)
+        elif kind == 'm' and field in out:  # a message that comes again goes on
+            for key, more in value.items():
+                out[field][key] = out[field].get(key, []) + more if isinstance(more, list) else more
         else:
             out[field] = value
     return out
@@ -154,9 +157,8 @@ def against_query(trace, p, name, *more):
     tap.check(f'{name}: {len(want)} sums are those of the calls', not bad and want, *bad[:5])
 
 
-def spans_linked(folder, trace):
-    """Calls by link are those that an export of spans counts."""
-    marked = os.path.join(folder, 'marked.trace')
+def mark_spans(trace, marked, of):
+    """A copy with a span for every `of` calls of a thread, over half of them."""
     calls = rows(trace, 'from op | select start, dur, id(thread) as thread_id')
     origin = int(json.loads(weir('query', '-i', trace, '--json', 'select start | head 1').stdout)['origin'])
     per, story = collections.defaultdict(list), []
@@ -165,11 +167,17 @@ def spans_linked(folder, trace):
             per[c['thread_id']].append(c['start'] + origin)
     for n, (thread, starts) in enumerate(sorted(per.items())):
         starts.sort()
-        for k in range(0, len(starts) - 20, 20):
+        for k in range(0, len(starts) - of, of):
             number = n * 100000 + k + 1
             ids = '' if k % 40 else f'\ttrace_id={number:032x}\tspan_id={number:016x}'
-            story.append(f'span\tstart={starts[k]}\tdur={starts[k + 10] - starts[k]}\tnumber={number}\tname=step\tthread_id={thread}\tsource=weir{ids}\n')
+            story.append(f'span\tstart={starts[k]}\tdur={starts[k + of // 2] - starts[k]}\tnumber={number}\tname=step\tthread_id={thread}\tsource=weir{ids}\n')
     subprocess.run([MARK, trace, marked], input=''.join(story), text=True, check=True)
+
+
+def spans_linked(folder, trace):
+    """Calls by link are those that an export of spans counts."""
+    marked = os.path.join(folder, 'marked.trace')
+    mark_spans(trace, marked, 20)
     want = {}
     for line in weir('export', '--otlp', '-i', marked).stdout.splitlines():
         for s in (s for r in json.loads(line)['resourceSpans'] for scope in r['scopeSpans'] for s in scope['spans']):
@@ -184,6 +192,40 @@ def spans_linked(folder, trace):
     tap.check('and how many there are is said', f'{linked:,} belong to a span' in said, said, linked)
     well_formed(p)
     against_query(marked, p, 'with spans')
+
+
+class Together:
+    """Several requests as one reader adds them up."""
+    def __init__(self, all_):
+        self.samples = [s for p in all_ for s in p.samples]
+
+    sums = Profiles.sums
+
+
+def in_pieces(folder, trace):
+    """Many samples come as several requests of JSON, each whole, or as one message whose tables come in pieces; memory is that of a piece"""
+    marked, out = os.path.join(folder, 'many.trace'), os.path.join(folder, 'many')
+    mark_spans(trace, marked, 4)
+    peaks = {}
+    for form in ([], ['--protobuf']):
+        args = [WEIR, 'export', '--otlp-profiles', '-i', marked, '-o', out + '.'.join(['', *form]), *form]
+        with subprocess.Popen(args, stderr=subprocess.DEVNULL) as child:
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = status
+        peaks['protobuf' if form else 'json'] = usage.ru_maxrss >> 10
+    with open(out, encoding='utf-8') as f:
+        pieces = [Profiles(as_numbers(json.loads(line))) for line in f]
+    with open(out + '.--protobuf', 'rb') as f:
+        whole = Profiles(message(f.read(), 'Request'))
+    sizes = [len({(s[0], s[2], s[3]['weir.io.class'], s[4]) for s in p.samples}) for p in pieces]
+    tap.check('many samples come in several requests, none of them large', len(pieces) > 3 and max(sizes) <= 16384, sizes)
+    for p in (pieces[0], pieces[-1], whole):
+        well_formed(p)
+    apart = Together(pieces)
+    key = lambda s: (s[0], s[1], s[2], s[3]['weir.io.class'], s[4])  # noqa: E731
+    tap.check('and both forms have the same sums', apart.sums(key) == whole.sums(key) and len(whole.samples) > 3 * 16384, len(whole.samples))
+    against_query(marked, apart, 'in pieces')
+    tap.check('and take the memory of a piece', max(peaks.values()) < 150, peaks)
 
 
 def package_reads(data, p):
@@ -237,6 +279,8 @@ def main():
             tap.skip('stacks of a recording', 'needs root')
         else:
             stacks(folder)
+        weir('synth', '-q', '-o', trace, '--rows', '150000', '--seed', '6')
+        in_pieces(folder, trace)
     return tap.end()
 
 

@@ -138,6 +138,18 @@ def ended(folder):
     tap.none('what needs a whole trace is refused', bad)
 
 
+def texts(folder):
+    """Texts that nothing needs any more are forgotten meanwhile: what is open and what waits keeps its own"""
+    subprocess.run([weir, 'synth', '-q', '-o', 's.trace', '--rows', '300000', '--seed', '3'], cwd=folder, check=True)
+    args = [weir, 'periods', '--csv', '-i', 's.trace',
+            'outer : op == openat : op == close && comm == begin.comm && path == begin.path : p = begin.path, s = text(begin.stop)',
+            'inner(outer) : op in (pread64, read, write, close) && text(dur) != "" && comm == parent.comm : thread == begin.thread && text(stop) != text(begin.stop) : s = text(begin.stop)']
+    got, want = (sorted(subprocess.run([*args, *more], cwd=folder, env=env(), capture_output=True, text=True, check=True, timeout=PATIENCE).stdout.splitlines())
+                 for more in (['--follow'], []))
+    tap.check(f'the same {len(want)} rows, with texts that are forgotten', got == want and len(want) > 1000, len(got),
+              *sorted(set(got) ^ set(want))[:6])
+
+
 def main():
     if os.geteuid() != 0:
         tap.skip('periods of a growing trace', 'needs root')
@@ -147,6 +159,7 @@ def main():
             f.write(bytes(1000))
         live(folder)
         ended(folder)
+        texts(folder)
     return tap.end()
 
 

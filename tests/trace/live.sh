@@ -88,6 +88,21 @@ while kill -0 $! 2>/dev/null; do
 done
 check "-a: ends of other processes" "$(sed 's/^[^[]*\[pid *//' lines | awk -F'[]<]' '/\+\+\+/ { if (!seen[$1]) print $1; next } { seen[$1] = 1 }')" ""
 
+# of a stored trace the signals of a thread from before its first call that is shown; of a thread without one none
+"$weir" record -q --with details -o s.trace -- python3 -c 'import os, signal, time
+signal.signal(signal.SIGUSR1, lambda *_: None)
+os.kill(os.getpid(), signal.SIGUSR1)
+if not os.fork():
+	time.sleep(0.5)
+	os.mkdir("other")
+	os._exit(0)
+os.wait()
+time.sleep(0.5)
+os.mkdir("made")'
+"$weir" trace -i s.trace --where 'op in (mkdir, mkdirat)' >lines
+check "signals before the first call shown" "$(sed -n 's/.*\(--- SIGUSR1\|mkdir\).*/\1/p' lines | tr '\n' ' ')" "--- SIGUSR1 mkdir mkdir "
+check "signals of threads that are not shown" "$("$weir" trace -i s.trace --where 'op == fchmod' | grep -c SIGUSR1)" 0
+
 # a file for each thread
 rm -f lines*
 "$weir" trace -ff -o lines -- sh -c 'cat /dev/null; cat /dev/null; exit 3' >out 2>err

@@ -418,6 +418,88 @@ int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 	return r < 0 ? error_errno(err, r, "matching periods") : 0;
 }
 
+/* ---- texts that nothing has any more ---- */
+
+int period_text_move(const struct intern *old, struct intern *to, int64_t *number)
+{
+	struct bytes text = intern_get(old, (uint32_t)*number);
+	uint32_t now;
+	int r = intern_add(to, text.data, text.len, &now);
+
+	*number = now;
+	return r;
+}
+
+/* Its place in an index, where it is in one, under the new numbers. */
+static int matcher_move_keys(struct period_matcher *m, const struct intern *old,
+			     const struct period_role *role, struct period_index *in,
+			     struct period_link *l, int64_t *keys)
+{
+	struct period_open *o = l->open;
+	int r = 0;
+
+	if (!o)
+		return 0;
+	period_index_del(in, l);
+	for (size_t i = 0; i < role->key_count && r >= 0; i++) {
+		if (role->keys[i].other.e->type.type == QUERY_TEXT)
+			r = period_text_move(old, &m->to->texts, &keys[i]);
+	}
+	return r < 0 ? r : period_index_add(in, l, o, period_hash(keys, role->key_count));
+}
+
+static int matcher_move_open(struct period_matcher *m, const struct intern *old,
+			     struct period_open *o)
+{
+	const struct period *p = m->set->items[o->period];
+	struct period_kind *k = &m->kinds[o->period];
+	int r = 0;
+
+	for (size_t i = 0; i < p->begin.take_count && r >= 0; i++) {
+		if (p->begin.takes[i].expr->type.type == QUERY_TEXT && !(o->nulls >> i & 1))
+			r = period_text_move(old, &m->to->texts, &o->val[i]);
+	}
+	if (r >= 0)
+		r = matcher_move_keys(m, old, &p->end, &k->ends, &o->links[0],
+				      o->val + k->end_keys);
+	for (size_t c = 0; c < k->child_count && r >= 0; c++)
+		r = matcher_move_keys(m, old, &m->set->items[k->children[c]]->begin,
+				      &m->kinds[k->children[c]].begins, &o->links[c + 1],
+				      o->val + k->child_keys[c]);
+	return r;
+}
+
+static size_t matcher_list(struct period_open *o, struct period_open **to, size_t n)
+{
+	for (; o; o = o->next) {
+		to[n++] = o;
+		n = matcher_list(o->children, to, n);
+	}
+	return n;
+}
+
+static int matcher_order(const void *a, const void *b)
+{
+	const struct period_open *x = *(struct period_open *const *)a,
+				 *y = *(struct period_open *const *)b;
+
+	return (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+int period_matcher_move(struct period_matcher *m, const struct intern *old)
+{
+	_cleanup_free_ struct period_open **all = calloc(m->open_count + 1, sizeof(*all));
+	int r = all ? 0 : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	/* as they began, so that each index has them in the same order as before */
+	qsort(all, matcher_list(m->roots, all, 0), sizeof(*all), matcher_order);
+	for (size_t i = 0; i < m->open_count && r >= 0; i++)
+		r = matcher_move_open(m, old, all[i]);
+	return r;
+}
+
 /* ---- loss, and the end ---- */
 
 static int matcher_cut_thread(struct period_matcher *m, struct period_open *list, int64_t thread,

@@ -57,6 +57,10 @@ DEFINE_CLEANUP(struct period_matcher *, period_matcher_free)
 int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 			 const struct period_event *ev, const int64_t *values, uint32_t nulls,
 			 struct error *err);
+/* The text of a number of `old` has another number in `to`. 0 or -ENOMEM. */
+int period_text_move(const struct intern *old, struct intern *to, int64_t *number);
+/* The texts of what is open were in `old`: those that it has still go into the texts of what is found. 0 or -ENOMEM. */
+int period_matcher_move(struct period_matcher *m, const struct intern *old);
 /* From `known` on calls of the thread (an entity's id; -1: of any) are missing: what it began before `at` is cut. */
 int period_matcher_lost(struct period_matcher *m, int64_t thread, int64_t at, int64_t known,
 			struct error *err);

@@ -13,6 +13,7 @@
 #define STOP_EVERY     65536 /* events between two looks at whether anybody still waits */
 #define ROLES_MAX      (2 * PERIODS_MAX)
 #define FOLLOW_LIVE_NS 5000000000ll /* so far behind the clock a trace is not just being recorded */
+#define TEXTS_LEN_MIN  (1u << 20)   /* of a trace that grows: so much of texts is kept at least */
 /* One filter and its values for each role. */
 #define EXPRS_MAX (ROLES_MAX * (1 + PERIOD_TAKES_MAX))
 
@@ -59,6 +60,7 @@ struct pass {
 	int64_t newest, given; /* ends of calls that were read; times that the matcher has got */
 	int64_t read;	       /* when there were rows last, by the monotonic clock */
 	int64_t behind, ahead; /* the newest of the clock then; that clock of the trace at most */
+	size_t texts_len;      /* of the texts that were still needed last */
 	uint64_t late;
 };
 
@@ -566,6 +568,43 @@ void period_follow_free(struct period_follow *f)
 	free(f);
 }
 
+static int store_move_texts(struct pass *p, struct role_store *s, const struct intern *old)
+{
+	const size_t stride = s->role->take_count;
+	int r = 0;
+
+	for (size_t take = 0; take < stride; take++) {
+		if (s->words_cap[take])
+			memset(s->words[take], 0, s->words_cap[take] * sizeof(*s->words[take]));
+		if (s->role->takes[take].expr->type.type != QUERY_TEXT)
+			continue;
+		for (size_t i = 0; i < s->count && r >= 0; i++) {
+			if (!(s->nulls[i] >> take & 1))
+				r = period_text_move(old, &p->to->texts,
+						     &s->val[i * stride + take]);
+		}
+	}
+	return r;
+}
+
+/* Forgets the texts that neither what is open has nor what waits for its turn, once they may be half of all. */
+static int pass_forget_texts(struct pass *p)
+{
+	struct intern old = p->to->texts;
+	int r = 0;
+
+	if (old.len + old.count < 2 * p->texts_len + TEXTS_LEN_MIN)
+		return 0;
+	p->to->texts = (struct intern){0};
+	for (size_t i = 0; i < p->role_count && r >= 0; i++)
+		r = store_move_texts(p, &p->roles[i], &old);
+	if (r >= 0)
+		r = period_matcher_move(p->matcher, &old);
+	intern_free(&old);
+	p->texts_len = p->to->texts.len + p->to->texts.count;
+	return r;
+}
+
 int period_follow_next(struct period_follow *f, struct period_pass *sums, struct error *err)
 {
 	struct pass *p = &f->pass;
@@ -585,6 +624,8 @@ int period_follow_next(struct period_follow *f, struct period_pass *sums, struct
 			pass_look_at_clock(p);
 		if (r >= 0 && (more || grows))
 			r = pass_flush(p, pass_until(p), err);
+		if (r >= 0 && (more || grows))
+			r = pass_forget_texts(p);
 		else if (r >= 0)
 			return pass_end(p, sums, err);
 	}

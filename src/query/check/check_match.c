@@ -312,7 +312,7 @@ static int check_regex(struct query_checker *c, const struct node *n)
 }
 
 /* The name of a file, or its folder: it begins with "/". */
-static bool is_path(const struct node *subject, const struct expr *what)
+static bool match_is_path(const struct node *subject, const struct expr *what)
 {
 	static const char *const columns[] = {"path", "exe"}; /* of the tables file and process */
 
@@ -332,7 +332,10 @@ static bool is_path(const struct node *subject, const struct expr *what)
 	return false;
 }
 
-/* "*x/" is one folder at the beginning, where a path has none: -P takes it for any folder. A socket's name may begin with "unix:". */
+/*
+ * "*x/" is one folder at the beginning, where a path has none: -P takes it for any folder. A socket's name may begin with
+ * "unix:".
+ */
 static bool check_first_folder(struct query_checker *c, const struct node *subject,
 			       const struct expr *what, const struct node *pattern)
 {
@@ -342,7 +345,7 @@ static bool check_first_folder(struct query_checker *c, const struct node *subje
 	bool whole = first == 1;
 
 	if (!first || t.data[0] != '*' || t.data[1] == '*' || memchr(t.data, ':', first) ||
-	    !is_path(subject, what))
+	    !match_is_path(subject, what))
 		return true;
 	query_fail(c->s, pattern->pos, pattern->len,
 		   "* stays within a folder, and paths begin with /: write \"**%s%.*s\"",

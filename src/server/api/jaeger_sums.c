@@ -41,8 +41,8 @@ int jaeger_sums_know(struct jaeger_sums *s, const struct span_out *span)
 }
 
 /* Whether its parent is there, and of which service that is. */
-static bool find_parent(const struct jaeger_sums *s, const struct span_out *span,
-			uint64_t *ret_service)
+static bool sums_find_parent(const struct jaeger_sums *s, const struct span_out *span,
+			     uint64_t *ret_service)
 {
 	return *span->ids.parent &&
 	       map_get(&s->spans, sums_key(&span->ids, span->ids.parent), ret_service);
@@ -104,7 +104,7 @@ int jaeger_sums_line(struct jaeger_sums *s, const struct span_out *span)
 	t->last = MAX(t->last, span->start + span->dur);
 	t->spans++;
 	t->errors += error;
-	if (find_parent(s, span, &parent))
+	if (sums_find_parent(s, span, &parent))
 		return 0;
 	t->orphans += *span->ids.parent != '\0';
 	return sums_take_root(s, t, span, service);
@@ -116,7 +116,7 @@ int jaeger_sums_call(struct jaeger_sums *s, const struct span_out *span)
 	uint64_t parent;
 	int r = add_service(s, span, &service);
 
-	if (r < 0 || !find_parent(s, span, &parent) || parent == service)
+	if (r < 0 || !sums_find_parent(s, span, &parent) || parent == service)
 		return r;
 	return pair_add(s, (uint32_t)parent, service, false);
 }
@@ -139,7 +139,7 @@ static void put_ns(struct js *out, const char *name, int64_t ns)
 	js_key_string(out, name, text);
 }
 
-static void put_line(const struct jaeger_sums *s, uint32_t i, size_t from, struct js *out)
+static void sums_put_line(const struct jaeger_sums *s, uint32_t i, size_t from, struct js *out)
 {
 	const struct trace_sum *t = &s->sums[i];
 
@@ -195,7 +195,7 @@ void jaeger_sums_put_lines(struct jaeger_sums *s, const struct intern *traces, s
 		uint32_t own;
 
 		if (intern_find(&s->traces, id.data, id.len, &own))
-			put_line(s, own, first_pair(s, own), out);
+			sums_put_line(s, own, first_pair(s, own), out);
 	}
 	js_close(out, ']');
 	js_close(out, '}');

@@ -109,7 +109,7 @@ static int jaeger_put_end(struct js *out, size_t total)
 	return out->error;
 }
 
-static void put_names(const struct jaeger *j, bool kinds, struct js *out)
+static void jaeger_put_list(const struct jaeger *j, bool kinds, struct js *out)
 {
 	js_open(out, '[');
 	for (uint32_t i = 0; i < j->names.count; i++) {
@@ -134,7 +134,7 @@ static int jaeger_put_names(struct jaeger *j, bool kinds, const char *v3)
 
 	js_open(&out, '{');
 	js_key(&out, v3 ? v3 : "data");
-	put_names(j, kinds, &out);
+	jaeger_put_list(j, kinds, &out);
 	if (!v3)
 		return jaeger_put_end(&out, j->names.count);
 	js_close(&out, '}');
