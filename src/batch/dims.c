@@ -46,8 +46,7 @@ struct dims {
 	struct file_pack files;
 	bool united;
 	struct identity identity;
-	struct map began;  /* recording -> when */
-	struct map shifts; /* recording -> what is taken from its times */
+	struct map began, shifts; /* recording -> when; what is taken from its times */
 };
 
 int64_t dims_machine(const struct dims *d, int64_t id)
@@ -292,9 +291,9 @@ static int64_t read_same(const struct row_reader *r, unsigned int column, enum t
 
 static int64_t read_time(const struct row_reader *r, unsigned int column)
 {
-	bool null = batch_is_null(r->b, column, r->row);
-
-	return null ? INT64_MIN : (int64_t)((uint64_t)read_int(r, column) - r->shift);
+	return batch_is_null(r->b, column, r->row)
+		       ? INT64_MIN
+		       : (int64_t)((uint64_t)read_int(r, column) - r->shift);
 }
 
 /* As it stands in the batch. */
