@@ -619,7 +619,6 @@ int dims_apply(struct dims *d, const struct batch *b)
 	for (r.row = 0; r.row < b->rows; r.row++) {
 		int64_t id = batch_get(b, 0, r.row, -1);
 		int e = id < 0 ? 0 : apply_row(&r, id);
-
 		if (e < 0)
 			return e;
 	}
