@@ -46,8 +46,7 @@ struct dims {
 	struct file_pack files;
 	bool united;
 	struct identity identity;
-	struct map began;  /* recording -> when */
-	struct map shifts; /* recording -> what is taken from its times */
+	struct map began, shifts; /* recording -> when; what is taken from its times */
 };
 
 int64_t dims_machine(const struct dims *d, int64_t id)
@@ -275,7 +274,7 @@ struct row_reader {
 	struct dims *d;
 	const struct batch *b;
 	size_t row;
-	int64_t shift; /* of the recording that the row is of */
+	uint64_t shift; /* of the recording that the row is of */
 	int error;
 };
 
@@ -292,15 +291,9 @@ static int64_t read_same(const struct row_reader *r, unsigned int column, enum t
 
 static int64_t read_time(const struct row_reader *r, unsigned int column)
 {
-	if (batch_is_null(r->b, column, r->row))
-		return INT64_MIN;
-	return (int64_t)((uint64_t)read_int(r, column) - (uint64_t)r->shift);
-}
-
-/* A time that no event has. */
-static int64_t read_other_time(const struct row_reader *r, unsigned int column)
-{
-	return batch_get(r->b, column, r->row, INT64_MIN);
+	return batch_is_null(r->b, column, r->row)
+		       ? INT64_MIN
+		       : (int64_t)((uint64_t)read_int(r, column) - r->shift);
 }
 
 /* As it stands in the batch. */
@@ -377,9 +370,9 @@ static void read_host(struct row_reader *r, struct dims_host *h)
 	*h = (struct dims_host){
 		.cpus = read_int(r, HOST_CPUS),
 		.clock_offset = read_int(r, HOST_CLOCK_OFFSET),
-		.clock_at = read_other_time(r, HOST_CLOCK_AT),
+		.clock_at = batch_get(r->b, HOST_CLOCK_AT, r->row, INT64_MIN),
 		.end_offset = read_int(r, HOST_END_OFFSET),
-		.end_at = read_other_time(r, HOST_END_AT),
+		.end_at = batch_get(r->b, HOST_END_AT, r->row, INT64_MIN),
 		.name = read_bytes(r, HOST_NAME),
 		.boot = read_bytes(r, HOST_BOOT),
 		.kernel = read_bytes(r, HOST_KERNEL),
@@ -406,7 +399,7 @@ static void read_file(struct row_reader *r, struct dims_file *f)
 		.dev = read_int(r, FILE_DEV),
 		.type = read_int(r, FILE_TYPE),
 		.deleted = read_time(r, FILE_DELETED),
-		.birth = read_other_time(r, FILE_BIRTH),
+		.birth = batch_get(r->b, FILE_BIRTH, r->row, INT64_MIN),
 		.family = read_int(r, FILE_FAMILY),
 		.proto = read_int(r, FILE_PROTO),
 		.since = read_time(r, FILE_SINCE),
@@ -531,12 +524,12 @@ static int apply_identity(struct row_reader *r, int64_t *id)
 	return e;
 }
 
-static int64_t recording_began(const struct dims *d, uint64_t recording)
+static int64_t recording_value(const struct map *m, uint64_t recording)
 {
-	uint64_t began = 0;
+	uint64_t value = 0;
 
-	map_get(&d->began, recording, &began);
-	return (int64_t)began;
+	map_get(m, recording, &value);
+	return (int64_t)value;
 }
 
 /* True where the row of a thing came from a recording that began after the one that describes it again. */
@@ -544,7 +537,8 @@ static bool is_outdated(const struct dims *d, enum table_id table, uint64_t numb
 			uint64_t recording)
 {
 	return known && is_united(d, table) &&
-	       recording_began(d, d->tables[table].origins[number]) > recording_began(d, recording);
+	       recording_value(&d->began, d->tables[table].origins[number]) >
+		       recording_value(&d->began, recording);
 }
 
 /* Of a process that ended while only one recording saw it, the others' rows do not know. */
@@ -575,6 +569,7 @@ static int apply_row(struct row_reader *r, int64_t id)
 	void *row;
 	int e = d->united ? apply_identity(r, &id) : 0;
 
+	r->shift = (uint64_t)recording_value(&d->shifts, recording);
 	if (e >= 0)
 		e = need_row(d, table, id, &number, &known);
 	if (e < 0)
@@ -623,13 +618,7 @@ int dims_apply(struct dims *d, const struct batch *b)
 		      "column 0 is the id");
 	for (r.row = 0; r.row < b->rows; r.row++) {
 		int64_t id = batch_get(b, 0, r.row, -1);
-		uint64_t shift = 0;
-		int e;
-
-		map_get(&d->shifts, id_recording(id), &shift);
-		r.shift = (int64_t)shift;
-		e = id < 0 ? 0 : apply_row(&r, id);
-
+		int e = id < 0 ? 0 : apply_row(&r, id);
 		if (e < 0)
 			return e;
 	}

@@ -224,10 +224,31 @@ static int list_tables(const struct store *s, struct error *err)
 	return 0;
 }
 
+/* A generation without rows: times are read as they were recorded. */
+static int drop_clock(struct store *s, const struct store_made *m, struct error *err)
+{
+	const struct store_making what = {
+		.table = TABLE_CLOCK, .origin = m->origin, .version = m->version};
+	_cleanup_(store_abandonp) struct store_writer *w = NULL;
+	int r = store_reopen(&w, s, err);
+
+	if (r >= 0)
+		r = store_made_begin(w, &what, err);
+	if (r >= 0)
+		r = store_made_end(w, false, err);
+	return r < 0 ? r : store_close(TAKE_PTR(w), err);
+}
+
 static int drop_table(struct store *s, const char *name, struct error *err)
 {
 	const struct store_made *m = find_table(s, name);
 
+	for (size_t i = 0; !m && i < store_made_count(s); i++) {
+		const struct store_made *of_weir = store_made(s, i);
+
+		if (of_weir && of_weir->table == TABLE_CLOCK && !strcasecmp(name, of_weir->name))
+			return drop_clock(s, of_weir, err);
+	}
 	if (!m)
 		return error_set(err, -ENOENT,
 				 "the trace %s has no table '%.80s' that you appended",
@@ -365,7 +386,8 @@ static const struct option annotate_options[] = {
 	 offsetof(struct annotate_opts, name)},
 	{0, "list", OPTION_FLAG, NULL, "list the tables that were appended",
 	 offsetof(struct annotate_opts, list)},
-	{0, "drop", OPTION_STRING, "NAME", "hide this table from now on",
+	{0, "drop", OPTION_STRING, "NAME",
+	 "hide this table from now on; also weir's table clock, by which times are corrected",
 	 offsetof(struct annotate_opts, drop)},
 	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may use (default 512MiB)",
 	 offsetof(struct annotate_opts, memory)},

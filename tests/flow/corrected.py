@@ -112,6 +112,9 @@ with tempfile.TemporaryDirectory() as folder:
     known = rows('where began == start | count() as n', skewed[1:])
     tap.check('a table of the user has the times that it was made with', mine[0]['n'] == 0 and known[0]['n'] > 1000, (mine, known))
 
+    run('annotate', '--drop', 'clock', skewed[1])
+    tap.check('without the table times are as they were recorded', set(starts(skewed)) == {t + SHIFT for t in starts(truth)})
+
     drift = traces(folder, lambda t: t + SHIFT + (t - ORIGIN) // 10000, 'drift')
     run('flow', '--keep', *drift)
     (clock,) = rows('from clock | select ahead, bound, drift_low, drift_high', drift)

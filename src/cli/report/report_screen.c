@@ -110,7 +110,7 @@ static int print_range(const struct report *r)
 	return e < 0 ? e : page_line(&b);
 }
 
-/* Of several hosts, which times were corrected (weir flow --keep). */
+/* Which hosts' times were corrected (weir flow --keep), where some were. */
 static int print_host_clocks(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -132,7 +132,7 @@ static int print_host_clocks(const struct report *r)
 			e = buf_printf(&b, " as recorded");
 		corrected += c.known;
 	}
-	return e < 0 || (hosts < 2 && !corrected) ? MIN(e, 0) : page_line(&b);
+	return e < 0 || !corrected ? MIN(e, 0) : page_line(&b);
 }
 
 static int print_origin(const struct report *r)

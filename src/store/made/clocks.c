@@ -133,3 +133,18 @@ int clocks_apply(struct store *s)
 	}
 	return reader_apply_again(s);
 }
+
+int store_open_corrected(struct store **ret, const char *const *paths, size_t count,
+			 struct error *err)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	int r = store_open(&s, paths, count, err);
+
+	if (r < 0)
+		return r;
+	r = clocks_apply(s);
+	if (r < 0)
+		return error_errno(err, r, "cannot correct the times of %s", paths[0]);
+	*ret = TAKE_PTR(s);
+	return 0;
+}

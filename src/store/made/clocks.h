@@ -9,7 +9,7 @@
 
 #include "store/file/reader.h"
 
-/* True for times that the machine's clock gave to events: of a file's birth and of measures of the clock itself nothing is taken. */
+/* True for times that the machine's clock gave to events; a file's birth and measures of the clock itself stay. */
 bool clocks_is_shifted(const struct table_def *t, unsigned int column);
 /* Takes `shift` from the times of a batch, in the columns of the set that it has. */
 void clocks_shift(const struct batch *b, uint64_t columns, int64_t shift);
