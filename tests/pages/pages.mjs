@@ -245,6 +245,47 @@ async function synthetic(browser) {
 		await rest(page);
 	});
 
+	await test('a dashboard declares its variables with defaults; its file has them, saved, exported and imported', async () => {
+		const asked = [];
+		const listen = (r) => r.url().includes('/query?') && asked.push(new URL(r.url()).searchParams.get('filter') ?? '');
+		const all = ask('by process | count() as n', 'synth.trace').rows;
+		const program = all[0].process.replace(/ \d+$/, '');
+		page.on('request', listen);
+		await page.getByRole('button', { name: 'edit' }).click();
+		await page.getByLabel('default process').fill(program);
+		await page.getByLabel('default process').press('Tab');
+		await page.getByRole('checkbox', { name: 'folder' }).uncheck();
+		await page.getByRole('button', { name: 'save', exact: true }).click();
+		await page.getByRole('button', { name: 'edit' }).waitFor();
+		const file = join(dir, 'synth.trace.dashboards/mine.json');
+		const declared = [{ name: 'process', default: program }];
+		equal(JSON.stringify(JSON.parse(readFileSync(file, 'utf8')).variables), JSON.stringify(declared), 'in the file');
+		asked.length = 0;
+		await page.reload();
+		await page.getByText('New here').waitFor();
+		await rest(page);
+		equal(await page.getByLabel('process', { exact: true }).inputValue(), program, 'the default is chosen');
+		equal(await page.getByLabel('folder', { exact: true }).count(), 0, 'variables that are not declared');
+		equal(asked.at(-1), `process ~ "${program} *"`, 'filter of a chart');
+		const those = all.filter((r) => r.process.startsWith(`${program} `)).reduce((sum, r) => sum + r.n, 0);
+		equal(ask(`${asked.at(-1)} | count() as n`, 'synth.trace').rows[0].n, those, 'its calls');
+		asked.length = 0;
+		await page.getByLabel('process', { exact: true }).selectOption('');
+		await page.waitForFunction(() => new URL(location.href).searchParams.get('process') === 'all');
+		await rest(page);
+		equal(asked.at(-1), '', 'no filter where all is chosen');
+		page.off('request', listen);
+
+		const waiting = page.waitForEvent('download');
+		await page.getByRole('button', { name: 'download', exact: true }).click();
+		const given = await (await waiting).path();
+		equal(JSON.stringify(JSON.parse(readFileSync(given, 'utf8')).variables), JSON.stringify(declared), 'in the file that is given');
+		await page.locator('input[type=file]').setInputFiles({ name: 'other.json', mimeType: 'application/json', buffer: readFileSync(given) });
+		await page.waitForFunction(() => new URL(location.href).searchParams.get('name') === 'mine-2');
+		equal(JSON.stringify(JSON.parse(readFileSync(join(dir, 'synth.trace.dashboards/mine-2.json'), 'utf8')).variables), JSON.stringify(declared), 'in the file that was opened');
+		await rest(page);
+	});
+
 	await test('a call has a next of the same kind, by keys alone', async () => {
 		await page.goto(view(url, '?page=timeline'));
 		await rest(page);

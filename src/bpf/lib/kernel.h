@@ -390,7 +390,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym;
 		css_set) x(dentry) x(epitem) x(file) x(file_system_type) x(folio) x(fs_struct)    \
 		x(gendisk) x(inode) x(io_kiocb) x(io_ring_ctx) x(iomap_dio) x(iov_iter) x(kiocb)  \
 			x(kioctx) x(kioctx_table) x(mm_struct) x(mnt_namespace) x(mount) x(net)   \
-				x(net_device) x(page) x(qstr) x(rb_node) x(request)               \
+				x(net_device) x(page) x(pt_regs) x(qstr) x(rb_node) x(request)    \
 					x(request_queue) x(sk_buff) x(skb_shared_info) x(sock)    \
 						x(socket) x(super_block) x(task_struct)           \
 							x(tcp_sock) x(tcphdr) x(upid) x(vfsmount) \

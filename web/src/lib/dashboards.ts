@@ -4,6 +4,7 @@
 import { get } from './api';
 import { COLUMNS, fit, settle } from './grid';
 import type { ChartKind } from './result';
+import { quote } from './state.svelte';
 
 export interface Tile {
 	title: string;
@@ -20,10 +21,20 @@ export interface Tile {
 	h: number;
 }
 
+/** What may restrict all charts of a dashboard: a process by its number or name, a folder by its path. */
+export const VARIABLES = ['process', 'folder'] as const;
+export interface Variable {
+	name: (typeof VARIABLES)[number];
+	/** Where the address has none; all where absent. */
+	default?: string;
+}
+
 export interface Dashboard {
 	version: 1;
 	title: string;
 	about?: string;
+	/** Both, without a default, where absent. */
+	variables?: Variable[];
 	tiles: Tile[];
 }
 
@@ -45,6 +56,39 @@ export async function loadDashboard(name: string): Promise<Dashboard> {
 
 const CHARTS: ChartKind[] = ['table', 'lines', 'bars', 'heat', 'hist'];
 
+export const variablesOf = (d: Dashboard): Variable[] => d.variables ?? VARIABLES.map((name) => ({ name }));
+
+/** In the address: not the default, but all. */
+export const ALL = 'all';
+
+/** What a variable is now, given what the address has; empty: all. */
+export function valueOf(variable: Variable, own: Record<string, string | undefined>): string {
+	const value = own[variable.name] ?? variable.default ?? '';
+	return value === ALL ? '' : value;
+}
+
+/** What the address has to have for a variable to be this. */
+export const ownOf = (variable: Variable, value: string) => ({ [variable.name]: value === (variable.default ?? '') ? undefined : value || ALL });
+
+/** The condition that the variables put to every question of the query language. */
+export function conditionsOf(variables: readonly Variable[], own: Record<string, string | undefined>): string {
+	return variables
+		.flatMap((v) => {
+			const value = valueOf(v, own);
+			if (!value) return [];
+			if (v.name === 'folder') return [`path ~ ${quote(`${value.replace(/\/+$/, '')}/**`)}`];
+			return [/^\d+$/.test(value) ? `pid == ${value}` : `process ~ ${quote(`${value} *`)}`];
+		})
+		.join(' && ');
+}
+
+function asVariables(given: unknown[]): Variable[] {
+	return VARIABLES.flatMap((name): Variable[] => {
+		const v = given.find((g) => (g as Variable | null)?.name === name) as Variable | undefined;
+		return v ? [{ name, ...(typeof v.default === 'string' && v.default ? { default: v.default } : {}) }] : [];
+	});
+}
+
 /** A dashboard from a file that anyone may have written: what is no tile is left out, what is missing is filled in. */
 export function asDashboard(given: unknown, name: string): Dashboard {
 	const from = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>;
@@ -58,7 +102,7 @@ export function asDashboard(given: unknown, name: string): Dashboard {
 		return [tile];
 	});
 	settle(tiles).forEach((box, i) => Object.assign(tiles[i]!, box));
-	return { version: 1, title: text(from.title, name), ...(typeof from.about === 'string' ? { about: from.about } : {}), tiles };
+	return { version: 1, title: text(from.title, name), ...(typeof from.about === 'string' ? { about: from.about } : {}), ...(Array.isArray(from.variables) ? { variables: asVariables(from.variables) } : {}), tiles };
 }
 
 /** The name of the file of a title. */
