@@ -269,7 +269,7 @@ def beside():
         found = [x['since'] for x in rows('-i', new, *only, '--against', old)]
         check(f'--against: what a rule could not look for is neither new nor mended: {new}, {old}', found == want, found)
     r = run('diagnose', '-i', 'lost.trace')
-    check('and the last line', 'beside calls' in r.stdout and 'not certain' in r.stdout, r.stdout)
+    check('and the last line', 'rows of other tables' in r.stdout and 'not certain' in r.stdout, r.stdout)
 
 
 with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
