@@ -135,7 +135,7 @@ static struct flow_datagram *queue_at(const struct flow_queue *q, size_t i)
 	return &q->all[(q->first + i) & (q->cap - 1)];
 }
 
-static int queue_add(struct flow_queue *q, const struct flow_datagram *d)
+static int datagram_queue_add(struct flow_queue *q, const struct flow_datagram *d)
 {
 	size_t cap = q->cap ? 2 * q->cap : 16;
 
@@ -154,7 +154,7 @@ static int queue_add(struct flow_queue *q, const struct flow_datagram *d)
 }
 
 /* Most often it is the first. */
-static void queue_take(struct flow_queue *q, size_t at)
+static void datagram_queue_take(struct flow_queue *q, size_t at)
 {
 	for (; at > 0; at--)
 		*queue_at(q, at) = *queue_at(q, at - 1);
@@ -165,10 +165,10 @@ static void queue_take(struct flow_queue *q, size_t at)
 static int port_wait(struct flow_state *s, struct flow_queue *q, const struct flow_datagram *d)
 {
 	if (q->count == DATAGRAMS_MAX) {
-		queue_take(q, 0);
+		datagram_queue_take(q, 0);
 		s->unfollowed++;
 	}
-	return queue_add(q, d);
+	return datagram_queue_add(q, d);
 }
 
 /* Joins it to the earliest of the other side that fits, or has it wait. */
@@ -189,7 +189,7 @@ static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side s
 	if (!fits)
 		return port_wait(s, &p->waiting[side], d);
 	x = *queue_at(other, first);
-	queue_take(other, first);
+	datagram_queue_take(other, first);
 	return datagram_edge(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
 			     fits == 1 && d->hashed && x.hashed);
 }

@@ -111,9 +111,8 @@ int flow_opened_end(struct flow_state *s, const struct flow_call *c, int64_t fd)
 
 	if (!d) /* its parent has it still */
 		return flow_opened_has(s, s->tasks[c->task].process_id, fd, &of)
-			       ? descriptor_put(
-					 s, key,
-					 &(struct flow_descriptor){of, INT64_MIN, c->end})
+			       ? descriptor_put(s, key,
+						&(struct flow_descriptor){of, INT64_MIN, c->end})
 			       : 0;
 	d->until = c->end;
 	return 0;

@@ -470,4 +470,3 @@ uint32_t spanset_find(const struct spans *s, int64_t number)
 	}
 	return SPAN_NONE;
 }
-

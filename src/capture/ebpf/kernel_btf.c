@@ -126,7 +126,7 @@ static size_t name_len(const char *name)
 }
 
 /* The name of a type by which programs may find it; NULL: it has none. */
-static const char *name_of(const struct btf *btf, const struct btf_type *t)
+static const char *name_of_type(const struct btf *btf, const struct btf_type *t)
 {
 	if (!btf_is_composite(t) && !btf_is_any_enum(t) && !btf_is_typedef(t))
 		return NULL;
@@ -142,7 +142,7 @@ static int copy_named(struct copy *c, const struct kernel_btf *k, uint32_t first
 
 	for (uint32_t id = first; id < count && r >= 0; id++) {
 		const struct btf_type *t = btf__type_by_id(c->from, id);
-		const char *text = name_of(c->from, t);
+		const char *text = name_of_type(c->from, t);
 
 		if (!text || !intern_find(&k->names, text, name_len(text), &name) ||
 		    (found_before && found_before[name]))
@@ -227,7 +227,7 @@ int kernel_btf_add(struct kernel_btf *k, const struct bpf_object *bpf)
 	int r = 0;
 
 	for (uint32_t id = 1; id < count && r >= 0; id++) {
-		const char *name = name_of(btf, btf__type_by_id(btf, id));
+		const char *name = name_of_type(btf, btf__type_by_id(btf, id));
 
 		r = name ? intern_add(&k->names, name, name_len(name), &unused) : 0;
 	}

@@ -279,6 +279,19 @@ static ssize_t search_read_marks(struct search_load *s, json_t **after, struct e
 	return (ssize_t)json_array_size(hits);
 }
 
+/*
+ * What a killed loader sent last may still be written when the next one looks: into another index than this one's, if the
+ * stream goes on in a new one between them. So those requests are waited for, where the server lists them.
+ */
+static void search_load_settle(struct search_load *s)
+{
+	static const char path[] =
+		"/_tasks?actions=indices:data/write/bulk*&wait_for_completion=true&timeout=20s";
+	struct error ignored = {0};
+
+	search_send(&s->server, "GET", path, (struct bytes){0}, NULL, &ignored);
+}
+
 static int search_load_begin(struct load_target *t, const struct load_recording *rec, uint64_t part,
 			     struct error *err)
 {
@@ -296,6 +309,7 @@ static int search_load_begin(struct load_target *t, const struct load_recording 
 	buf_clear(&s->marks);
 	map_clear(&s->there);
 	map_clear(&s->unmarked);
+	search_load_settle(s);
 	do {
 		n = search_read_marks(s, &after, err);
 	} while (n == PAGE);

@@ -69,9 +69,8 @@ static bool parking_take(const struct habit_owner *o, uint32_t file, struct habi
 
 /* ---- a session ---- */
 
-/* It is over: counts it if it was seen whole. 0 or -ENOMEM. Not inlined: most calls end none, and need not its room on the stack. */
-static __attribute__((noinline)) int session_end(struct habit_session *s,
-						 const struct habit_owner *o)
+/* It is over: counts it if it was seen whole. 0 or -ENOMEM. Not inlined: most calls end none and need no room for it. */
+static _noinline_ int session_end(struct habit_session *s, const struct habit_owner *o)
 {
 	struct habit_cycle c = {
 		.task = o->task, .process = o->process, .one_file = 1, .count = s->count};
@@ -176,9 +175,8 @@ static uint32_t sessions_oldest(const struct habit_sessions *s)
  * A place for a file that has none; HABIT_SESSIONS where it was not parked and nothing begins: the call is on what was opened
  * before, or elsewhere. 0 or -ENOMEM.
  */
-static __attribute__((noinline)) int sessions_make_place(struct habit_sessions *s,
-							 const struct habit_owner *o, uint32_t file,
-							 bool begins, uint32_t *ret)
+static _noinline_ int sessions_make_place(struct habit_sessions *s, const struct habit_owner *o,
+					  uint32_t file, bool begins, uint32_t *ret)
 {
 	struct habit_session parked;
 	bool found = parking_take(o, file, &parked);
