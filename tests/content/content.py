@@ -124,9 +124,11 @@ def check_call(fact, rows):
 
 
 def check_moves(t, folder, name, what):
-    trace = Trace(folder, '--content', program=[sys.executable, os.path.join(HERE, name), folder])
+    own = os.path.join(folder, what)
+    os.mkdir(own)
+    trace = Trace(folder, '--content', program=[sys.executable, os.path.join(HERE, name), own])
     t.check(f'{what}: a program is recorded with its content', trace.done.returncode == 0, trace.done.stderr.decode())
-    with open(os.path.join(folder, 'facts'), 'rb') as f:
+    with open(os.path.join(own, 'facts'), 'rb') as f:
         facts = pickle.load(f)
     calls, bad = [], []
     rows = chunks_of(trace)

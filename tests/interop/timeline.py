@@ -199,11 +199,11 @@ def main():
         equal(t, {v['tid'][0] for v in p.tracks.values() if v['kind'] == 'thread'}, threads, 'a track for each thread that made calls')
         compare_with_package(t, export(trace, folder, '--perfetto', '--where', where)[0], p)
         p = weir('export', '-i', trace, '--perfetto', '--zipkin', ok=False)
-        equal(t, (p.returncode, b'at a time' in p.stderr), (2, True), 'two formats at once are refused')
+        equal(t, (p.returncode, b'exclude each other' in p.stderr), (2, True), 'two formats at once are refused')
         p = weir('export', '-i', trace, '--zipkin', '-e', 'read', ok=False)
         equal(t, (p.returncode != 0, b'--perfetto' in p.stderr), (True, True), 'calls cannot be chosen for spans')
         p = weir('export', '-i', trace, '--chrome', '--name', 'x', ok=False)
-        equal(t, (p.returncode, b'are for spans' in p.stderr), (2, True), 'spans cannot be chosen for a timeline')
+        equal(t, (p.returncode, b'select spans' in p.stderr), (2, True), 'spans cannot be chosen for a timeline')
     return t.end()
 
 

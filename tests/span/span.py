@@ -266,7 +266,7 @@ def hostile(t, folder):
         marks = r.marks()
         causes = {x['cause'] for x in r.rows('from loss')}
         good = r.status == 0 and calls == int(r.out or 0) and len(marks) >= lines and all('\n' not in m for m in marks)
-        reason = {'many': 'more memories', 'file': 'not a memfd'}.get(way, '')
+        reason = {'many': 'more span buffers', 'file': 'not a memfd'}.get(way, '')
         good = good and (not reason or any(reason in m for m in marks))
         t.check(f'hostile memory ({way}) harms nobody', good and (not lines or 'span_unread' in causes), r.status, calls, r.out, r.err, marks[:3], causes)
 
