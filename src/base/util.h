@@ -34,7 +34,6 @@
 #define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
 #define _unused_	    __attribute__((unused))
 #define _must_check_	    __attribute__((warn_unused_result))
-#define _noinline_	    __attribute__((noinline))
 #define _cleanup_(f)	    __attribute__((cleanup(f)))
 
 /* Declares f##p(), the form that _cleanup_ calls, for a function that takes a pointer or NULL. */

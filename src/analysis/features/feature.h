@@ -47,13 +47,6 @@ struct feature_call {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct feature_call) == 128, "two lines");
 
-/* On its way from the cache of the processor that wrote it; there may be no such call. */
-static inline void feature_call_prefetch(const struct feature_call *c)
-{
-	__builtin_prefetch(c);
-	__builtin_prefetch(&c->task);
-}
-
 /* What the numbers stand for. Grows with each stretch; a feature reads it at any time. */
 struct feature_world {
 	const struct dims *dims;

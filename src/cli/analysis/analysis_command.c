@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis_command.c: a command from the registration of an analysis: its table of options, and what it prints. */
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -345,8 +344,6 @@ int analysis_main(const struct analysis *a, const struct analysis_opts *o, int a
 		argc = 0;
 	if (a->check && a->check(analysis_own_options(o), &err) < 0)
 		return fail_usage("%s: %s", a->name, err.message);
-	/* A heap of a thread of its own grows by single pages, a system call each: features have 100 MiB of small parts. */
-	mallopt(M_ARENA_MAX, 1);
 	r = analysis_instead(a, o, &err);
 	if (r <= 0)
 		r = r < 0 ? r : analysis_run_command(&v, argc, argv, &err);

@@ -572,10 +572,8 @@ static int habit_calls(void *self, const struct feature_call *calls, size_t coun
 {
 	int r = 0;
 
-	for (size_t i = 0; i < count && r >= 0; i++) {
-		feature_call_prefetch(&calls[i + 8]);
+	for (size_t i = 0; i < count && r >= 0; i++)
 		r = habit_call(self, &calls[i]);
-	}
 	return r;
 }
 

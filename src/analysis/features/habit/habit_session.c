@@ -10,8 +10,6 @@ void habit_sessions_init(struct habit_sessions *s)
 	s->tick = s->last = 0;
 	for (size_t i = 0; i < HABIT_SESSIONS; i++)
 		s->files[i] = FEATURE_NONE;
-	for (size_t i = 0; i < HABIT_ABSENT; i++)
-		s->absent[i] = FEATURE_NONE;
 }
 
 void habit_parking_free(struct habit_parking *p)
@@ -69,8 +67,8 @@ static bool parking_take(const struct habit_owner *o, uint32_t file, struct habi
 
 /* ---- a session ---- */
 
-/* It is over: counts it if it was seen whole. 0 or -ENOMEM. Not inlined: most calls end none and need no room for it. */
-static _noinline_ int session_end(struct habit_session *s, const struct habit_owner *o)
+/* It is over: counts it if it was seen whole. 0 or -ENOMEM. */
+static int session_end(struct habit_session *s, const struct habit_owner *o)
 {
 	struct habit_cycle c = {
 		.task = o->task, .process = o->process, .one_file = 1, .count = s->count};
@@ -171,32 +169,28 @@ static uint32_t sessions_oldest(const struct habit_sessions *s)
 	return oldest;
 }
 
-/*
- * A place for a file that has none; HABIT_SESSIONS where it was not parked and nothing begins: the call is on what was opened
- * before, or elsewhere. 0 or -ENOMEM.
- */
-static _noinline_ int sessions_make_place(struct habit_sessions *s, const struct habit_owner *o,
-					  uint32_t file, bool begins, uint32_t *ret)
+/* The place of the file of a call; HABIT_SESSIONS: the call is on what was opened before, or elsewhere. 0 or -ENOMEM. */
+static int sessions_place(struct habit_sessions *s, const struct habit_owner *o,
+			  const struct habit_call *c, uint32_t *ret)
 {
+	uint32_t place = sessions_find(s, c->file);
 	struct habit_session parked;
-	bool found = parking_take(o, file, &parked);
-	uint32_t place;
+	bool found;
 	int r;
 
-	if (!found && !begins) {
-		s->absent[file % HABIT_ABSENT] = file;
-		*ret = HABIT_SESSIONS;
+	*ret = place;
+	if (place < HABIT_SESSIONS)
 		return 0;
-	}
-	if (s->absent[file % HABIT_ABSENT] == file)
-		s->absent[file % HABIT_ABSENT] = FEATURE_NONE;
+	found = parking_take(o, c->file, &parked);
+	if (!found && !c->opens && !c->connects && !c->by_path)
+		return 0;
 	*ret = place = sessions_oldest(s);
 	r = sessions_empty(s, o, place);
 	if (found)
 		s->at[place] = parked;
 	else
-		session_clear(&s->at[place], file);
-	s->files[place] = file;
+		session_clear(&s->at[place], c->file);
+	s->files[place] = c->file;
 	return r;
 }
 
@@ -209,16 +203,9 @@ int habit_sessions_call(struct habit_sessions *s, const struct habit_owner *o,
 
 	assert(c->file != FEATURE_NONE);
 	if (s->files[place] != c->file) {
-		bool begins = c->opens || c->connects || c->by_path;
-
-		if (!begins && s->absent[c->file % HABIT_ABSENT] == c->file)
-			return 0;
-		place = sessions_find(s, c->file);
-		if (place == HABIT_SESSIONS) {
-			r = sessions_make_place(s, o, c->file, begins, &place);
-			if (r < 0 || place == HABIT_SESSIONS)
-				return r;
-		}
+		r = sessions_place(s, o, c, &place);
+		if (r < 0 || place == HABIT_SESSIONS)
+			return r;
 		s->last = place;
 	}
 	at = &s->at[place];

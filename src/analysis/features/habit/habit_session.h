@@ -11,8 +11,6 @@
 #define HABIT_SESSIONS 8 /* files of a thread at hand; further open ones are parked */
 #define HABIT_PARKED_MAX \
 	16384 /* of all threads; beyond it the oldest are forgotten, and rows are inexact */
-#define HABIT_ABSENT \
-	64 /* files of a thread of which it is remembered that they have no session, by number */
 #define HABIT_PREFIX_MAX 4 /* operations on a new file before it is opened that belong to it */
 
 /* A call, as habits see it. */
@@ -38,7 +36,6 @@ struct habit_sessions {
 	uint32_t tick, last;
 	uint32_t files[HABIT_SESSIONS]; /* FEATURE_NONE: the place is free */
 	uint32_t used[HABIT_SESSIONS];	/* the tick of the last call */
-	uint32_t absent[HABIT_ABSENT];	/* has no session, not even a parked one; FEATURE_NONE */
 	struct habit_session at[HABIT_SESSIONS];
 };
 
