@@ -45,26 +45,14 @@ static long message_take(__u32 i, struct messages *of)
 	return 0;
 }
 
-/* Where the bytes of a socket of TCP lie in its stream: certain where they are all that moved meanwhile. */
-static __always_inline void content_pos_tcp(struct content_room *m, struct thread_state *ts,
-					    bool out, __s64 ret)
+/* Of the socket that the descriptor of a call still is. */
+static __always_inline void call_pos_tcp(struct content_room *m, struct thread_state *ts, bool out,
+					 __s64 ret)
 {
-	struct thread_content after;
-	__u32 began, ended, moved;
+	__u64 file = ts->call.file;
 
-	if (fd_file_apart(ts->call.op.fd) != ts->call.file ||
-	    !content_sequences(ts->call.file, &after))
-		return;
-	began = out ? ts->content.out : ts->content.in;
-	ended = out ? after.out : after.in;
-	moved = ended - began;
-	m->pos = began;
-	m->stream = 1;
-	/* what reads the end of the stream, too, moves on by one more */
-	if (moved == ret || (!out && moved == ret + 1))
-		return;
-	m->pos = (__u32)(ended - (__u32)ret);
-	m->c.flags |= WIRE_CONTENT_CONTESTED;
+	if (fd_file_apart(ts->call.op.fd) == file)
+		content_pos_tcp(m, file, true, out ? ts->content.out : ts->content.in, out, ret);
 }
 
 static __always_inline void content_pos(struct content_room *m, struct thread_state *ts,
@@ -85,7 +73,7 @@ static __always_inline void content_pos(struct content_room *m, struct thread_st
 			m->sample = kread(struct inode, kread(struct file, ts->call.file, f_inode),
 					  i_ino);
 	} else if (ts->content.tcp) {
-		content_pos_tcp(m, ts, out, ret);
+		call_pos_tcp(m, ts, out, ret);
 	}
 }
 
@@ -149,7 +137,7 @@ verified_alone int content_files(struct content_room *m, struct thread_state *ts
 	m->c.other = from ? c->key2 : c->op.file;
 	m->pos = out;
 	if (out == WIRE_NONE && from && ts->content.tcp)
-		content_pos_tcp(m, ts, true, ret);
+		call_pos_tcp(m, ts, true, ret);
 	m->at = 0;
 	return content_bytes(m);
 }

@@ -15,6 +15,8 @@
 #include "bpf/lib/request.h"
 #ifdef URING_CONTENT
 #	include "bpf/lib/content_uring.h"
+#else
+#	include "bpf/lib/content_none.h"
 #endif
 
 #define SETUP_SQPOLL	 (1u << 1)
@@ -153,9 +155,7 @@ static __always_inline void request_fill(struct wire_live *p, const struct sqe *
 	if (what & WIRE_REQUEST_POS)
 		p->pos = s->off;
 	p->size = sqe_size(s, op->size);
-#ifdef URING_CONTENT
 	memory_fill(p, s, op);
-#endif
 	p->flags = what & WIRE_REQUEST_MODE ? s->len : s->op_flags;
 	if ((what & WIRE_REQUEST_WORDS) || s->opcode >= WIRE_REQUEST_OPS - 1)
 		p->parts |= WIRE_REQUEST_FLAGS;
@@ -244,9 +244,7 @@ verified_alone int request_replaced(__u64 request)
 		request_record(p, &e, KIND_IO_URING);
 	if (p->shots)
 		shot_end(p);
-#ifdef URING_CONTENT
 	memory_forget(request);
-#endif
 	bpf_map_delete_elem(&requests, &request);
 	return 0;
 }
@@ -303,9 +301,7 @@ static __always_inline int request_begin(__u64 request, __u64 sqe, struct task_s
 	}
 	if (bpf_get_current_task_btf()->flags & PF_IO_WORKER)
 		request_issuer(p, issuer);
-#ifdef URING_CONTENT
 	memory_keep(p, request);
-#endif
 	p->start = bpf_ktime_get_ns();
 	request_add(p, request);
 	scratch_put(room);
@@ -442,10 +438,8 @@ static __always_inline int request_ended(struct wire_live *p, struct request_end
 		__sync_fetch_and_add(&counts()->shots, 1);
 	}
 	if (request_end_fill(p, e)) {
-#ifdef URING_CONTENT
 		if (readable)
 			memory_take(p, e);
-#endif
 		request_send(p, e);
 	}
 	if (more) {
@@ -454,9 +448,7 @@ static __always_inline int request_ended(struct wire_live *p, struct request_end
 	}
 	if (unlikely(p->shots))
 		shot_end(p);
-#ifdef URING_CONTENT
 	memory_forget(e->request);
-#endif
 	bpf_map_delete_elem(&requests, &e->request);
 	__sync_fetch_and_add(&counts()->ended, 1);
 	return 0;

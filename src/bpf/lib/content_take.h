@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/lib/content.h"
+#include "bpf/lib/content_begin.h"
 
 #define BUFFER_MOST \
 	65536 /* of a file: what is longer is known by its pieces, and not hashed twice */
@@ -35,6 +36,29 @@ static __always_inline void content_rewind(struct content_room *m, __u32 form, _
 	m->c.form = form;
 	m->c.bytes = 0;
 	m->c.pieces = 0;
+}
+
+/*
+ * Where the bytes of a socket of TCP lie in its stream, which was at `began` before them: certain where that is known and they are
+ * all that moved since.
+ */
+static __always_inline void content_pos_tcp(struct content_room *m, __u64 file, bool known,
+					    __u32 began, bool out, __s64 ret)
+{
+	struct thread_content after;
+	__u32 ended, moved;
+
+	if (!content_sequences(file, &after))
+		return;
+	ended = out ? after.out : after.in;
+	moved = ended - began;
+	m->pos = began;
+	m->stream = 1;
+	/* what reads the end of the stream, too, moves on by one more */
+	if (known && (moved == ret || (!out && moved == ret + 1)))
+		return;
+	m->pos = (__u32)(ended - (__u32)ret);
+	m->c.flags |= WIRE_CONTENT_CONTESTED;
 }
 
 /* The hash from the call's beginning on, where its bytes are one part and one piece. */

@@ -51,27 +51,6 @@ verified_alone int memory_keep(struct wire_live *p, __u64 request)
 	return 0;
 }
 
-/* As content_pos_tcp() for calls: of a socket among the ring's files it is not known where the stream was. */
-static __always_inline void memory_pos_tcp(struct content_room *m, struct wire_live *p,
-					   struct request_end *e, bool out)
-{
-	__u64 file = knum(struct io_kiocb, e->request, file);
-	struct thread_content after;
-	__u32 began, ended, moved;
-
-	if (!content_sequences(file, &after))
-		return;
-	began = out ? p->memory.out : p->memory.in;
-	ended = out ? after.out : after.in;
-	moved = ended - began;
-	m->pos = began;
-	m->stream = 1;
-	if (p->memory.tcp == file && (moved == e->ret || (!out && moved == e->ret + 1)))
-		return;
-	m->pos = (__u32)(ended - (__u32)e->ret);
-	m->c.flags |= WIRE_CONTENT_CONTESTED;
-}
-
 /* Sends the bytes of a request that has ended. */
 static __always_inline int memory_take(struct wire_live *p, struct request_end *e)
 {
@@ -85,17 +64,19 @@ static __always_inline int memory_take(struct wire_live *p, struct request_end *
 	m = memory_begin(p, e, KIND_IO_URING, out);
 	if (!m)
 		return 0;
+	file = knum(struct io_kiocb, e->request, file);
 	if (e->kind & FILE_SOCKET) {
-		memory_pos_tcp(m, p, e, out);
+		/* of a socket among the ring's files it is not known where the stream was */
+		content_pos_tcp(m, file, p->memory.tcp == file, out ? p->memory.out : p->memory.in,
+				out, e->ret);
 	} else if (content_how.parts > 1 && m->pos != WIRE_NONE) {
-		file = knum(struct io_kiocb, e->request, file);
 		m->sample = kread(struct inode, kread(struct file, file, f_inode), i_ino);
 	}
 	memory_end(m, p, &k);
 	return 0;
 }
 
-/* The request is no more. */
+/* Drops what was kept for a request that has ended. */
 static __always_inline void memory_forget(__u64 request)
 {
 	struct vector_key k = {.of = request};
