@@ -160,16 +160,15 @@ static int annotate_columns(struct annotate_table *t, struct engine_result *r, s
 }
 
 /* Appends the rows of an answer, or nothing, which hides the table. All or nothing. */
-static int annotate_append(struct annotate_table *t, struct store *s, struct engine_result *r,
-			   const char *sql, struct interrupt *it, struct error *err)
+static int annotate_append(struct annotate_table *t, struct store *s,
+			   const struct store_making *what, struct engine_result *r,
+			   struct interrupt *it, struct error *err)
 {
-	const struct store_making what = {
-		.table = TABLE_OWN, .own = &t->def, .origin = MADE_BY_USER, .options = sql};
 	_cleanup_(store_abandonp) struct store_writer *w = NULL;
 	int e = store_reopen(&w, s, err);
 
 	if (e >= 0)
-		e = store_made_begin(w, &what, err);
+		e = store_made_begin(w, what, err);
 	if (e >= 0 && r && batch_new_of(&t->rows, TABLE_OWN, &t->def) < 0)
 		e = error_errno(err, -ENOMEM, "cannot store the answer");
 	if (e >= 0 && r)
@@ -181,12 +180,14 @@ static int annotate_append(struct annotate_table *t, struct store *s, struct eng
 
 /* ---- what is asked for ---- */
 
+/* A table that can be dropped. */
 static const struct store_made *find_table(const struct store *s, const char *name)
 {
 	for (size_t i = 0; i < store_made_count(s); i++) {
 		const struct store_made *m = store_made(s, i);
 
-		if (m && m->table == TABLE_OWN && !strcasecmp(m->name, name))
+		if (m && (m->table == TABLE_OWN || m->table == TABLE_CLOCK) &&
+		    !strcasecmp(m->name, name))
 			return m;
 	}
 	return NULL;
@@ -224,37 +225,23 @@ static int list_tables(const struct store *s, struct error *err)
 	return 0;
 }
 
-/* A generation without rows: times are read as they were recorded. */
-static int drop_clock(struct store *s, const struct store_made *m, struct error *err)
-{
-	const struct store_making what = {
-		.table = TABLE_CLOCK, .origin = m->origin, .version = m->version};
-	_cleanup_(store_abandonp) struct store_writer *w = NULL;
-	int r = store_reopen(&w, s, err);
-
-	if (r >= 0)
-		r = store_made_begin(w, &what, err);
-	if (r >= 0)
-		r = store_made_end(w, false, err);
-	return r < 0 ? r : store_close(TAKE_PTR(w), err);
-}
-
 static int drop_table(struct store *s, const char *name, struct error *err)
 {
 	const struct store_made *m = find_table(s, name);
+	struct annotate_table t = {.rows = NULL};
+	struct store_making what = {.own = &t.def, .origin = MADE_BY_USER};
 
-	for (size_t i = 0; !m && i < store_made_count(s); i++) {
-		const struct store_made *of_weir = store_made(s, i);
-
-		if (of_weir && of_weir->table == TABLE_CLOCK && !strcasecmp(name, of_weir->name))
-			return drop_clock(s, of_weir, err);
-	}
 	if (!m)
 		return error_set(err, -ENOENT,
 				 "the trace %s has no table '%.80s' that you appended",
 				 store_trace_path(s, 0), name);
-	return annotate_append(&(struct annotate_table){.def = made_own(m->name, NULL, 0)}, s, NULL,
-			       NULL, NULL, err);
+	t.def = made_own(m->name, NULL, 0);
+	what.table = m->table;
+	if (m->table == TABLE_CLOCK) {
+		what.origin = m->origin;
+		what.version = m->version;
+	}
+	return annotate_append(&t, s, &what, NULL, NULL, err);
 }
 
 static int annotate(const struct annotate_opts *o, struct interrupt *it, struct store *s,
@@ -280,7 +267,12 @@ static int annotate(const struct annotate_opts *o, struct interrupt *it, struct 
 		return error_set(err, -EINVAL, "the statement has no rows: write a SELECT");
 	r = annotate_columns(&t, result, err);
 	if (r >= 0)
-		r = annotate_append(&t, s, result, sql, it, err);
+		r = annotate_append(&t, s,
+				    &(struct store_making){.table = TABLE_OWN,
+							   .own = &t.def,
+							   .origin = MADE_BY_USER,
+							   .options = sql},
+				    result, it, err);
 	interrupt_quiet(it);
 	if (r >= 0)
 		printf("%s: %llu rows, %zu columns, in %s\n", name, (unsigned long long)t.count,

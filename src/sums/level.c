@@ -36,7 +36,7 @@ static bool level_windows_within(const struct store_block *summary, int64_t from
 	int64_t first = summary->min[SUMMARY_WINDOW], last = summary->max[SUMMARY_WINDOW];
 
 	return !summary->nulls[SUMMARY_WINDOW] && first <= last && first >= from &&
-	       last <= INT64_MAX - ROLLUP_WINDOW_NS && last + ROLLUP_WINDOW_NS <= to;
+	       last <= INT64_MAX - SUMMARY_WINDOW_NS && last + SUMMARY_WINDOW_NS <= to;
 }
 
 /* By the calls' own times. */

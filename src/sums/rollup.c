@@ -35,7 +35,7 @@ int rollup_new(struct rollup **ret, unsigned int keys)
 	if (!r)
 		return -ENOMEM;
 	r->keys = keys;
-	r->window_ns = ROLLUP_WINDOW_NS;
+	r->window_ns = SUMMARY_WINDOW_NS;
 	*ret = r;
 	return 0;
 }

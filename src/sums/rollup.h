@@ -14,8 +14,6 @@
 #include "schema/vocab.h"
 #include "store/store.h"
 
-#define ROLLUP_WINDOW_NS SUMMARY_WINDOW_NS /* of a summary's rows */
-
 /* What rows are grouped by: a set of these bits. */
 enum rollup_key {
 	ROLLUP_OP = 1 << 0,

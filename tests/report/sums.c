@@ -469,7 +469,7 @@ static void no_end(void **state)
 
 	craft(again_path, calls, ARRAY_SIZE(calls), true, &w);
 	s = open_crafted(again_path, w);
-	compare_all(s, &(struct filter){.from = START, .to = START + ROLLUP_WINDOW_NS});
+	compare_all(s, &(struct filter){.from = START, .to = START + SUMMARY_WINDOW_NS});
 	compare_all(s, &(struct filter){.from = START, .to = INT64_MAX});
 }
 

@@ -27,7 +27,7 @@ static int load_runs_scan(const struct work *w, const struct run *r, unsigned in
 		.filter = r->in->filter,
 		.threads = w->scan_threads,
 		.window_ns = window,
-		.rows_only = window && window % ROLLUP_WINDOW_NS,
+		.rows_only = window && window % SUMMARY_WINDOW_NS,
 		.file_alias = alias,
 		.file_alias_count = aliases,
 		.stopped = w->in->stopped,
@@ -494,9 +494,9 @@ static int64_t load_runs_window_of(const struct run *run)
 	int64_t span = MAX(run->in->last - run->in->first, (int64_t)1);
 	int64_t window = span / (BLOCKS - 1) + 1;
 
-	return window < ROLLUP_WINDOW_NS
+	return window < SUMMARY_WINDOW_NS
 		       ? window
-		       : (window + ROLLUP_WINDOW_NS - 1) / ROLLUP_WINDOW_NS * ROLLUP_WINDOW_NS;
+		       : (window + SUMMARY_WINDOW_NS - 1) / SUMMARY_WINDOW_NS * SUMMARY_WINDOW_NS;
 }
 
 static void load_runs_add_block(struct work *w, struct run *run, const struct rollup_row *row,

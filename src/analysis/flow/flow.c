@@ -154,6 +154,14 @@ static void put_edges(struct answer_list *t, const struct flow_graph *g)
 	}
 }
 
+void flow_put_file(struct answer_list *t, const struct flow_state *s, int64_t file_id)
+{
+	if (file_id >= 0)
+		answer_list_text(t, dims_file_name(s->dims, file_id));
+	else
+		answer_list_null(t);
+}
+
 int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
 		 struct bytes host, bool end)
 {
@@ -204,10 +212,7 @@ static int put_list(struct answer_list *t, const struct flow_state *s, size_t mo
 			r = flow_put_end(t, s, from, (struct bytes){a->data, a->len}, false);
 			r = r < 0 ? r
 				  : flow_put_end(t, s, to, (struct bytes){b->data, b->len}, true);
-			if (e->file_id >= 0)
-				answer_list_text(t, dims_file_name(s->dims, e->file_id));
-			else
-				answer_list_null(t);
+			flow_put_file(t, s, e->file_id);
 			answer_list_int(t, e->pos);
 			answer_list_int(t, e->bytes);
 			answer_list_int(t, from->lamport);

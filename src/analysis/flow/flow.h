@@ -89,6 +89,8 @@ size_t flow_hosts(const struct flow_state *s);
 int flow_past_read(struct flow_state *s, const struct analysis_input *in, const char *text,
 		   struct error *err);
 int flow_past_put(const struct flow_state *s, struct analysis_result *out, struct error *err);
+/* The name of a file; null where there is none (-1). */
+void flow_put_file(struct answer_list *t, const struct flow_state *s, int64_t file_id);
 /* The columns host, process, tid, call, time and op of one end of an edge. */
 int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
 		 struct bytes host, bool end);

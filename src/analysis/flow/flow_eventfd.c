@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * flow_eventfd.c: edges through eventfd. A read takes the sum of all writes since the read before: it follows them all.
- * Descriptors are told apart within one process.
+ * Descriptors are matched by number, within one process.
  */
 #include <errno.h>
 #include <string.h>

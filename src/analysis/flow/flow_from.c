@@ -97,10 +97,7 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 	answer_list_text(w->rows, (struct bytes){host.data, host.len});
 	answer_list_text(w->rows, (struct bytes){who.data, who.len});
 	answer_list_str(w->rows, op_name(n->op, room));
-	if (file_id >= 0)
-		answer_list_text(w->rows, dims_file_name(s->dims, file_id));
-	else
-		answer_list_null(w->rows);
+	flow_put_file(w->rows, s, file_id);
 	answer_list_int(w->rows, at);
 	answer_list_int(w->rows, at - w->origin);
 	answer_list_int(w->rows, pos);

@@ -270,10 +270,10 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_SEND) : 0;
 	case FLOW_COPY:
 		return c->bytes > 0 ? call_copied(s, c) : 0;
-	case FLOW_EXEC:
 	case FLOW_FORK:
 	case FLOW_WAIT:
 	case FLOW_EXIT:
+	case FLOW_EXEC:
 	case FLOW_FUTEX:
 	case FLOW_KILL:
 	case FLOW_SIGNALLED:

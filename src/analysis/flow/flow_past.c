@@ -117,10 +117,7 @@ static int past_put(struct answer_list *t, const struct flow_state *s, const str
 	answer_list_str(t, vocab_word("via", e->via));
 	answer_list_str(
 		t, vocab_word("certainty", p->certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED));
-	if (e->file_id >= 0)
-		answer_list_text(t, dims_file_name(s->dims, e->file_id));
-	else
-		answer_list_null(t);
+	flow_put_file(t, s, e->file_id);
 	return past_put_end(t, s, e->to, true);
 }
 

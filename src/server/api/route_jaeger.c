@@ -31,6 +31,7 @@ struct jaeger {
 	int64_t first, last; /* of what is chosen */
 	struct spans_sink *sink;
 	struct jaeger_sums sums;
+	int (*sum)(struct jaeger_sums *s, const struct span_out *span);
 };
 
 static void jaeger_free(struct jaeger *j)
@@ -435,25 +436,18 @@ static int answer_trace(struct question *q)
 
 /* ---- sums ---- */
 
-static int take_known(void *arg, const struct span_out *span)
+static int take_sum(void *arg, const struct span_out *span)
 {
 	struct jaeger *j = arg;
 
-	return question_stopped(j->q) ? -EINTR : jaeger_sums_know(&j->sums, span);
+	return question_stopped(j->q) ? -EINTR : j->sum(&j->sums, span);
 }
 
-static int jaeger_take_line(void *arg, const struct span_out *span)
+/* Gives each chosen span to the sums. */
+static int each_sum(struct jaeger *j, int (*sum)(struct jaeger_sums *, const struct span_out *))
 {
-	struct jaeger *j = arg;
-
-	return question_stopped(j->q) ? -EINTR : jaeger_sums_line(&j->sums, span);
-}
-
-static int jaeger_take_call(void *arg, const struct span_out *span)
-{
-	struct jaeger *j = arg;
-
-	return question_stopped(j->q) ? -EINTR : jaeger_sums_call(&j->sums, span);
+	j->sum = sum;
+	return each(j, take_sum);
 }
 
 static int answer_summaries(struct question *q)
@@ -464,8 +458,8 @@ static int answer_summaries(struct question *q)
 
 	j.opt = any(q);
 	j.opt.traces = &j.names;
-	r = r < 0 ? r : each(&j, take_known);
-	r = r < 0 ? r : each(&j, jaeger_take_line);
+	r = r < 0 ? r : each_sum(&j, jaeger_sums_know);
+	r = r < 0 ? r : each_sum(&j, jaeger_sums_line);
 	if (r < 0)
 		return r;
 	jaeger_sums_put_lines(&j.sums, &j.names, &out);
@@ -482,10 +476,10 @@ static int answer_dependencies(struct question *q)
 	int r = question_number(q, "endTs", 0, most, most, &end);
 
 	r = r < 0 ? r : question_number(q, "lookback", 0, most, most, &lookback);
-	r = r < 0 ? r : each(&j, take_known); /* all: a parent may have begun before */
+	r = r < 0 ? r : each_sum(&j, jaeger_sums_know); /* all: a parent may have begun before */
 	j.opt.to = end * NSEC_PER_MSEC;
 	j.opt.from = (end - lookback) * NSEC_PER_MSEC;
-	r = r < 0 ? r : each(&j, jaeger_take_call);
+	r = r < 0 ? r : each_sum(&j, jaeger_sums_call);
 	if (r < 0)
 		return r;
 	js_open(&out, '{');

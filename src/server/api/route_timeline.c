@@ -217,7 +217,7 @@ static int route_timeline_take_sum(struct painter *w, const struct walk_rows *ro
 	int64_t window = batch_get(b, SUMMARY_WINDOW, i, w->picture->from);
 	struct one_call call = {
 		.start = window,
-		.dur = ROLLUP_WINDOW_NS,
+		.dur = SUMMARY_WINDOW_NS,
 		.row = ROW_NONE,
 		.op = op_of(b, SUMMARY_OP, i),
 		.err = (int32_t)batch_get(b, SUMMARY_ERR, i, -1),
@@ -600,7 +600,7 @@ static int route_timeline_paint(struct question *q, const struct picture *p,
 			.from = p->from,
 			.to = p->to,
 			.summaries = ((uint64_t)p->to - (uint64_t)p->from) / p->width >=
-				     ROLLUP_WINDOW_NS,
+				     SUMMARY_WINDOW_NS,
 			.times = true,
 			.long_rows = true},
 		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_OP | 1ull << OP_ERR |
@@ -629,7 +629,7 @@ static int route_timeline_paint(struct question *q, const struct picture *p,
 static bool pixels_are_windows(const struct question *q, int64_t from, int64_t to)
 {
 	const struct store *s = q->server->store;
-	uint64_t rows = 0, windows = ((uint64_t)to - (uint64_t)from) / ROLLUP_WINDOW_NS;
+	uint64_t rows = 0, windows = ((uint64_t)to - (uint64_t)from) / SUMMARY_WINDOW_NS;
 
 	if (windows >= q->width)
 		return true;
@@ -648,7 +648,7 @@ static bool pixels_are_windows(const struct question *q, int64_t from, int64_t t
  */
 static void fit_windows(const struct question *q, struct picture *p)
 {
-	uint64_t window = ROLLUP_WINDOW_NS, span = (uint64_t)p->to - (uint64_t)p->from;
+	uint64_t window = SUMMARY_WINDOW_NS, span = (uint64_t)p->to - (uint64_t)p->from;
 	uint64_t step = (span / p->width + window - 1) / window * window;
 	int64_t from = p->from - (p->from % (int64_t)window + (int64_t)window) % (int64_t)window;
 

@@ -37,7 +37,7 @@ static int64_t least_step(const struct question *q, int64_t from, int64_t to)
 		if (b->table == TABLE_OP && sums_block_overlaps(b, from, to))
 			rows += b->rows;
 	}
-	return rows > most ? ROLLUP_WINDOW_NS : 1;
+	return rows > most ? SUMMARY_WINDOW_NS : 1;
 }
 
 void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct sums_axis *ret)
@@ -476,7 +476,7 @@ int sums_job_begin(struct sums_job *j, struct question *q, const struct sums_fil
 		.workers = question_workers(q),
 	};
 	j->pass.ask.summaries =
-		!by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0);
+		!by_cpu && (!want->axis || want->axis->step % SUMMARY_WINDOW_NS == 0);
 	j->pass.ask.windowless = !want->axis;
 	j->pass.ask.times = want->axis || want->keys || want->other_keys || want->slowest;
 	j->pass.ask.files = want->files || want->failures;

@@ -107,16 +107,23 @@ static int clocks_read(struct store *s)
 	return r < 0 ? r : any;
 }
 
-int store_correct(struct store *s, int64_t ahead)
+/* Takes from each block what its trace says, `sign` 1, or puts it back, -1. */
+static void clocks_shift_blocks(struct store *s, int sign)
 {
-	assert(s->recordings == 1);
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		struct block *b = reader_block(s, i);
 
-		clocks_shift_block(b, ahead - reader_trace(s, b->pub.trace)->clock.ahead);
+		clocks_shift_block(b, sign * reader_trace(s, b->pub.trace)->clock.ahead);
 	}
+}
+
+int store_correct(struct store *s, int64_t ahead)
+{
+	assert(s->recordings == 1);
+	clocks_shift_blocks(s, -1);
 	for (size_t i = 0; i < s->trace_count; i++)
 		s->traces[i].clock.ahead = ahead;
+	clocks_shift_blocks(s, 1);
 	return reader_apply_again(s);
 }
 
@@ -126,11 +133,7 @@ int clocks_apply(struct store *s)
 
 	if (r <= 0)
 		return r;
-	for (size_t i = 0; i < store_block_count(s); i++) {
-		struct block *b = reader_block(s, i);
-
-		clocks_shift_block(b, reader_trace(s, b->pub.trace)->clock.ahead);
-	}
+	clocks_shift_blocks(s, 1);
 	return reader_apply_again(s);
 }
 

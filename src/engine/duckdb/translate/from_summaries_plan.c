@@ -33,7 +33,7 @@ static bool is_window(const struct expr *e)
 	return e->kind == EXPR_CALL && e->function == FUNCTION_BUCKET && e->arg_count == 2 &&
 	       e->arg[0]->kind == EXPR_STOP && e->arg[1]->kind == EXPR_CONST &&
 	       !e->arg[1]->value.null && e->arg[1]->value.i > 0 &&
-	       query_kind_is_int(e->arg[1]->type) && e->arg[1]->value.i % ROLLUP_WINDOW_NS == 0;
+	       query_kind_is_int(e->arg[1]->type) && e->arg[1]->value.i % SUMMARY_WINDOW_NS == 0;
 }
 
 static bool from_summaries_plan_is_column(const struct expr *e, unsigned int column)
