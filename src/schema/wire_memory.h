@@ -12,7 +12,7 @@ enum wire_memory_state {
 	WIRE_MEMORY_MESSAGE, /* or a struct msghdr, which the program may change once the request is submitted */
 	WIRE_MEMORY_SAVED, /* a copy of the vector was made */
 	/* The bytes are not read, as */
-	WIRE_MEMORY_LONG, /* the vector has too many parts for a copy, or there is no room for one */
+	WIRE_MEMORY_LONG, /* the vector has too many parts to copy, or no memory is left for the copy */
 	WIRE_MEMORY_CHOSEN,  /* the kernel chose one of the buffers that the program provided */
 	WIRE_MEMORY_FOREIGN, /* the request ended where the program's memory is not to be seen */
 	WIRE_MEMORY_TAKEN,   /* They were read: what no record has found no room in the ring. */

@@ -39,7 +39,7 @@ static int tree_find(const struct requests *q, const char *which, uint32_t *ret,
 				*ret = q->chosen[i];
 		}
 		return *ret == SPAN_NONE
-			       ? error_set(err, -EINVAL, "--tree slowest: there are no requests")
+			       ? error_set(err, -EINVAL, "--tree slowest: no requests found")
 			       : 0;
 	}
 	*ret = tree_find_id(q, which);

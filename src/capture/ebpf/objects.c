@@ -288,7 +288,7 @@ int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_opti
 	return r;
 }
 
-/* -EAGAIN: there are no further programs to choose. */
+/* -EAGAIN: no further choice of programs is left. */
 static int object_try(struct bpf_object *bpf, const struct object_row *row,
 		      struct bpf_object *calls, const struct ebpf_options *opt, int attempt)
 {
