@@ -111,11 +111,11 @@ static int clustering_make(struct clustering *k)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < k->g->count; i++) {
 		const struct span *s = &k->q->spans.all[k->g->spans[i]];
-		int64_t dur = span_dur(s);
+		int64_t dur = span_dur(s), time[SPAN_TIMES];
 
+		spanset_times(s, time);
 		for (unsigned int t = 0; t < SPAN_TIMES; t++)
-			k->shares[i][t] =
-				dur ? (double)s->sums.time[t] / (double)dur : t == SPAN_PROGRAM;
+			k->shares[i][t] = dur ? (double)time[t] / (double)dur : t == SPAN_PROGRAM;
 	}
 	cluster_all(k);
 	return 0;

@@ -113,21 +113,36 @@ static int compare_files(struct comparing *k)
 	return r;
 }
 
+/* What a request of these has on average. */
+static void compare_time(const struct requests *q, const uint32_t *spans, uint32_t count,
+			 int64_t ret[static SPAN_TIMES])
+{
+	int64_t time[SPAN_TIMES];
+
+	memset(ret, 0, SPAN_TIMES * sizeof(*ret));
+	for (uint32_t i = 0; i < count; i++) {
+		spanset_times(&q->spans.all[spans[i]], time);
+		for (unsigned int t = 0; t < SPAN_TIMES; t++)
+			ret[t] = add_sat_signed(ret[t], time[t]);
+	}
+	for (unsigned int t = 0; t < SPAN_TIMES; t++)
+		ret[t] /= count;
+}
+
 static void compare_times(struct requests *q)
 {
 	struct requests_compare *c = &q->compare;
+	int64_t usual[SPAN_TIMES], slow[SPAN_TIMES];
 
+	compare_time(q, c->usual, c->usual_count, usual);
+	compare_time(q, c->slow, c->slow_count, slow);
 	for (unsigned int t = 0; t < SPAN_TIMES; t++) {
 		struct requests_difference *d = &c->times[t];
 
 		d->what = (struct bytes){(const uint8_t *)span_time_word(t),
 					 strlen(span_time_word(t))};
-		for (uint32_t i = 0; i < c->usual_count; i++)
-			d->usual = add_sat_signed(d->usual, q->spans.all[c->usual[i]].sums.time[t]);
-		for (uint32_t i = 0; i < c->slow_count; i++)
-			d->slow = add_sat_signed(d->slow, q->spans.all[c->slow[i]].sums.time[t]);
-		d->usual /= c->usual_count;
-		d->slow /= c->slow_count;
+		d->usual = usual[t];
+		d->slow = slow[t];
 	}
 }
 

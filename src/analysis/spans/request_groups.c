@@ -35,6 +35,8 @@ static int group_order(const void *a, const void *b)
 static int request_group_add(struct requests_group *g, const struct spans *s, uint32_t span)
 {
 	const struct span *k = &s->all[span];
+	const int64_t *phases = spanset_phases(s, k);
+	int64_t time[SPAN_TIMES];
 	size_t cap = g->cap;
 
 	if (grow((void **)&g->spans, &cap, g->count + 1, sizeof(*g->spans)) < 0)
@@ -49,12 +51,13 @@ static int request_group_add(struct requests_group *g, const struct spans *s, ui
 	g->calls += k->sums.calls;
 	g->unphased += k->sums.unphased;
 	g->bytes = add_sat_signed(g->bytes, k->sums.bytes);
+	spanset_times(k, time);
 	for (unsigned int i = 0; i < SPAN_TIMES; i++) {
-		g->time[i] = add_sat_signed(g->time[i], k->sums.time[i]);
+		g->time[i] = add_sat_signed(g->time[i], time[i]);
 		g->summed[i] = add_sat_signed(g->summed[i], k->sums.summed[i]);
 	}
 	for (unsigned int i = 0; i < SPAN_PHASES; i++)
-		g->phase[i] = add_sat_signed(g->phase[i], k->sums.phase[i]);
+		g->phase[i] = add_sat_signed(g->phase[i], phases[i]);
 	return 0;
 }
 

@@ -166,6 +166,7 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 {
 	const struct spans *s = &q->spans;
 	const struct span *k = &s->all[span];
+	int64_t time[SPAN_TIMES];
 	int r;
 
 	answer_list_int(t, k->start);
@@ -196,7 +197,8 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 	answer_list_int(t, k->sums.waited);
 	answer_list_int(t, k->sums.blurred);
 	request_put_text(t, spanset_text(s, k->attributes));
-	request_put_parts(t, k->sums.time, k->sums.phase, k->sums.unphased);
+	spanset_times(k, time);
+	request_put_parts(t, time, spanset_phases(s, k), k->sums.unphased);
 	return r;
 }
 

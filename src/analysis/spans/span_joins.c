@@ -24,7 +24,6 @@ enum join_kind {
 };
 
 struct join_event {
-	int64_t at; /* by which they are in order: a write at its start, what waits at its end */
 	int64_t start, stop, woken; /* woken: from then on it waited for a CPU alone */
 	uint32_t task, what, own;   /* own: of a write, the stream that this end reads */
 	uint32_t bytes : 30;
@@ -94,9 +93,14 @@ static void join_roles(struct joining *g)
 
 /* ---- gathering ---- */
 
+static bool join_is_full(const struct joining *g)
+{
+	return g->count == JOIN_EVENTS_MAX;
+}
+
 static int join_put(struct joining *g, const struct join_event *e)
 {
-	if (g->count == JOIN_EVENTS_MAX) {
+	if (join_is_full(g)) {
 		g->s->unjoined++;
 		return 0;
 	}
@@ -106,12 +110,20 @@ static int join_put(struct joining *g, const struct join_event *e)
 	return 0;
 }
 
+/* The stream that a call reads, or writes to; SPAN_NONE: none. Of events that there is no room for none is made: it is 0. */
 static int join_stream(struct joining *g, const struct batch *b, size_t row, unsigned int column,
 		       bool write, uint32_t *ret)
 {
-	return span_streams_find(&g->streams, batch_get(b, column, row, -1),
-				 batch_get(b, column == OP_FILE2_ID ? OP_FD2 : OP_FD, row, -1),
-				 batch_get(b, OP_THREAD_ID, row, -1), write, ret);
+	int64_t file = batch_get(b, column, row, -1),
+		fd = batch_get(b, column == OP_FILE2_ID ? OP_FD2 : OP_FD, row, -1);
+	int r;
+
+	if (!join_is_full(g))
+		return span_streams_find(&g->streams, file, fd, batch_get(b, OP_THREAD_ID, row, -1),
+					 write, ret);
+	r = span_streams_named(&g->streams, file, fd, write);
+	*ret = r > 0 ? 0 : SPAN_NONE;
+	return MIN(r, 0);
 }
 
 static int join_write(struct joining *g, const struct batch *b, size_t row, unsigned int column,
@@ -124,7 +136,6 @@ static int join_write(struct joining *g, const struct batch *b, size_t row, unsi
 	if (r < 0 || e->what == SPAN_NONE)
 		return r;
 	e->kind = JOIN_WRITE;
-	e->at = e->start;
 	return join_put(g, e);
 }
 
@@ -134,7 +145,8 @@ static int join_read(struct joining *g, const struct batch *b, size_t row, struc
 
 	if (r < 0 || e->what == SPAN_NONE)
 		return r;
-	g->streams.all[e->what].read = true;
+	if (!join_is_full(g))
+		g->streams.all[e->what].read = true;
 	e->kind = JOIN_READ;
 	e->waited = batch_get(b, OP_CLASS, row, CLASS_OTHER) == CLASS_WAIT;
 	return join_put(g, e);
@@ -153,7 +165,6 @@ static int join_futex(struct joining *g, const struct batch *b, size_t row, stru
 		return -ENOMEM;
 	e->kind = JOIN_WOKEN;
 	e->waited = idle;
-	e->at = e->woken;
 	return join_put(g, e);
 }
 
@@ -200,7 +211,7 @@ static int join_take(struct joining *g, const struct batch *b, size_t row, enum 
 			       .what = SPAN_NONE};
 	int r;
 
-	e.stop = e.at = add_sat_signed(e.start, dur);
+	e.stop = add_sat_signed(e.start, dur);
 	e.woken = MAX(e.stop - runq, e.start);
 	e.bytes = (uint32_t)MIN(bytes, (int64_t)(1 << 29));
 	e.task = span_places_task(g->s->places, thread, true);
@@ -397,10 +408,16 @@ static int join_follow(struct joining *g, const struct join_event *e)
 		if (r < 0 || !e->waited)
 			return r;
 		r = join_pause(g, e->task);
-		return r < 0 ? r : join_give(g, e, e->stop, e->what, e->at, SPAN_NONE);
+		return r < 0 ? r : join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
 	default:
 		return join_wait(g, e->task, e->what, e->start, e->woken, false);
 	}
+}
+
+/* By which they are in order: a write at its start, what waits at its end. */
+static int64_t join_at(const struct join_event *e)
+{
+	return e->kind == JOIN_WRITE ? e->start : e->kind == JOIN_WOKEN ? e->woken : e->stop;
 }
 
 static int join_order(const void *a, const void *b, void *events)
@@ -408,8 +425,10 @@ static int join_order(const void *a, const void *b, void *events)
 	const struct join_event *all = events, *x = &all[*(const uint32_t *)a],
 				*y = &all[*(const uint32_t *)b];
 
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
+	int64_t at = join_at(x), other = join_at(y);
+
+	if (at != other)
+		return at < other ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1; /* a write before its read */
 	if (x->task != y->task)

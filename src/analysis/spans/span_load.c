@@ -411,7 +411,6 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 	int r = intern_add(&s->texts, "", 0, &none);
 
 	assert(!s->count);
-	s->pieces_most = SPAN_PIECES_MAX;
 	if (!run->store)
 		return error_set(err, -ENOTSUP, "requests are read from trace files");
 	for (size_t i = 0; i < store_block_count(run->store); i++)
@@ -442,12 +441,9 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 
 void spanset_free(struct spans *s)
 {
-	for (uint32_t i = 0; i < s->count; i++) {
-		for (unsigned int c = 0; c < SPAN_COVERS; c++)
-			free(s->all[i].sums.covers[c].pieces);
-	}
+	spanset_settle(s);
 	free(s->all);
-	free(s->covered);
+	free(s->phases);
 	free(s->below);
 	intern_free(&s->texts);
 	if (s->places)

@@ -10,7 +10,6 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define SPAN_PIECES_OPEN 4096 /* kept of a span that is open, where there are too many */
 #define SPAN_AHEAD_MAX \
 	1000000000ll /* ns behind the end of the last span in which calls of it may end */
 
@@ -52,190 +51,36 @@ enum span_time span_time_of(const struct batch *b, size_t row)
 	}
 }
 
-/* ---- the union of intervals that come roughly in order of their end ---- */
-
-static void cover_free(struct span_cover *c)
-{
-	free(c->pieces);
-	c->pieces = NULL;
-	c->count = c->cap = 0;
-}
-
-static int64_t cover_length(const struct span_cover *c)
-{
-	int64_t sum = c->before;
-
-	for (uint32_t i = 0; i < c->count; i++)
-		sum += c->pieces[i].stop - c->pieces[i].start;
-	return sum;
-}
-
-/* Replaces the pieces [from, to) by one. 0 or -ENOMEM. */
-static int cover_put(struct span_cover *c, uint32_t from, uint32_t to, struct span_piece piece)
-{
-	size_t cap = c->cap;
-
-	if (grow((void **)&c->pieces, &cap, c->count + (size_t)1, sizeof(*c->pieces)) < 0)
-		return -ENOMEM;
-	c->cap = (uint32_t)cap;
-	if (to < c->count)
-		memmove(c->pieces + from + 1, c->pieces + to, (c->count - to) * sizeof(*c->pieces));
-	c->pieces[from] = piece;
-	c->count = c->count - to + from + 1;
-	return 0;
-}
-
-/* *pieces counts those of all covers. *blurred: it reaches back into what was forgotten. 0 or -ENOMEM. */
-static int cover_add(struct span_cover *c, int64_t start, int64_t stop, uint64_t *pieces,
-		     bool *blurred)
-{
-	uint32_t was = c->count, from, to = c->count;
-	int r;
-
-	*blurred |= start < c->until;
-	start = MAX(start, c->until);
-	if (start >= stop)
-		return 0;
-	while (to && c->pieces[to - 1].start > stop) /* parts of a wait may lie far back */
-		to--;
-	for (from = to; from && c->pieces[from - 1].stop >= start; from--) {
-		start = MIN(start, c->pieces[from - 1].start);
-		stop = MAX(stop, c->pieces[from - 1].stop);
-	}
-	r = cover_put(c, from, to, (struct span_piece){start, stop});
-	*pieces += c->count - (uint64_t)was;
-	return r;
-}
-
-/* Adds up all but the last pieces, and gives their memory back where none is kept. How many are gone. */
-static uint64_t cover_forget(struct span_cover *c, uint32_t keep)
-{
-	uint32_t gone = c->count > keep ? c->count - keep : 0;
-
-	if (!gone)
-		return 0;
-	for (uint32_t i = 0; i < gone; i++)
-		c->before += c->pieces[i].stop - c->pieces[i].start;
-	c->until = c->pieces[gone - 1].stop;
-	c->count -= gone;
-	if (c->count)
-		memmove(c->pieces, c->pieces + gone, c->count * sizeof(*c->pieces));
-	else
-		cover_free(c);
-	return gone;
-}
-
-/*
- * Too many pieces: those of spans that ended are added up, of those that are open as many are kept as memory has room for. A
- * call that began before what was added up ended, and ends later, makes an estimate of it.
- */
-static void spanset_forget(struct spans *s, int64_t now)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < s->covered_count; i++) {
-		struct span *k = &s->all[s->covered[i]];
-		bool open = k->stop >= now;
-
-		for (unsigned int c = 0; c < SPAN_COVERS; c++)
-			s->pieces -= cover_forget(&k->sums.covers[c], open ? SPAN_PIECES_OPEN : 0);
-		if (open)
-			s->covered[kept++] = s->covered[i];
-		else
-			k->sums.listed = false;
-	}
-	s->covered_count = kept;
-	if (s->pieces > s->pieces_most / 2) /* so many spans are open at once */
-		s->pieces_most *= 2;
-}
-
 /* ---- sums ---- */
 
-static void span_sum_phases(struct span_sums *k, const struct batch *b, size_t row, int64_t part,
-			    int64_t dur)
+static int span_sum_phases(struct spans *s, struct span *k, const struct batch *b, size_t row,
+			   int64_t part, int64_t dur)
 {
 	static const unsigned int columns[SPAN_PHASES] = {OP_CPU_TIME, OP_RUNQ,	     OP_IO_WAIT,
 							  OP_SLEEP,    OP_IO_QUEUED, OP_IO_DEVICE};
 
 	if (batch_is_null(b, OP_CPU_TIME, row)) {
-		k->unphased++;
-		return;
-	}
-	for (unsigned int i = 0; i < SPAN_PHASES; i++) {
-		int64_t v = batch_get(b, columns[i], row, 0);
-
-		k->phase[i] = add_sat_signed(
-			k->phase[i], part == dur || !dur
-					     ? v
-					     : (int64_t)((double)v * (double)part / (double)dur));
-	}
-}
-
-/* The span may get pieces from now on. */
-static int span_list(struct spans *s, struct span *k)
-{
-	int r;
-
-	if (k->sums.listed)
+		k->sums.unphased++;
 		return 0;
-	r = grow((void **)&s->covered, &s->covered_cap, s->covered_count + 1, sizeof(*s->covered));
-	if (r < 0)
-		return r;
-	s->covered[s->covered_count++] = (uint32_t)(k - s->all);
-	k->sums.listed = true;
+	}
+	if (!s->phases)
+		s->phases = calloc(s->count, sizeof(*s->phases));
+	if (!s->phases)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < SPAN_PHASES; i++) {
+		int64_t v = batch_get(b, columns[i], row, 0), *sum = &s->phases[k - s->all][i];
+
+		*sum = add_sat_signed(*sum,
+				      part == dur || !dur
+					      ? v
+					      : (int64_t)((double)v * (double)part / (double)dur));
+	}
 	return 0;
 }
 
 static bool span_waits(enum span_time t)
 {
 	return t == SPAN_LOCK || t == SPAN_WAIT;
-}
-
-/* The one in which the pieces of a cover are. */
-static unsigned int span_cover_in(const struct span_sums *k, unsigned int cover)
-{
-	while (cover && !(k->apart >> cover & 1))
-		cover--;
-	return cover;
-}
-
-/* From now on it differs from the one before it. */
-static int span_cover_part(struct spans *s, struct span_sums *k, unsigned int cover)
-{
-	const struct span_cover *from = &k->covers[span_cover_in(k, cover)];
-	struct span_cover *to = &k->covers[cover];
-
-	if (!cover || k->apart >> cover & 1)
-		return 0;
-	*to = *from;
-	to->cap = from->count;
-	to->pieces = from->count ? malloc(from->count * sizeof(*to->pieces)) : NULL;
-	if (from->count && !to->pieces) {
-		*to = (struct span_cover){0};
-		return -ENOMEM;
-	}
-	if (from->count)
-		memcpy(to->pieces, from->pieces, from->count * sizeof(*to->pieces));
-	s->pieces += from->count;
-	k->apart |= (uint8_t)(1u << cover);
-	return 0;
-}
-
-/* A time of this cover, and of those behind it. */
-static int span_cover(struct spans *s, struct span *k, unsigned int cover, int64_t start,
-		      int64_t stop)
-{
-	struct span_sums *m = &k->sums;
-	int r;
-
-	if (start >= stop)
-		return 0;
-	r = span_cover_part(s, m, cover);
-	for (unsigned int c = cover; c < SPAN_COVERS && r >= 0; c++) {
-		if (c == cover || m->apart >> c & 1)
-			r = cover_add(&m->covers[c], start, stop, &s->pieces, &m->blurred);
-	}
-	return r;
 }
 
 /* The first piece of the spans directly below that ends after `at`. */
@@ -267,7 +112,7 @@ static int span_sum_wait(struct spans *s, struct span *k, const struct span_call
 		int64_t until = last ? stop : MAX(s->below[i].start, start);
 		int64_t *alone = &k->sums.alone[t - SPAN_LOCK];
 
-		r = span_cover(s, k, c->unselected ? SPAN_ALL : SPAN_CALLS, start, until);
+		r = span_covers_add(s, k, c->unselected ? SPAN_ALL : SPAN_CALLS, start, until);
 		if (!c->unselected)
 			*alone = add_sat_signed(*alone, until - start);
 		start = last ? stop : s->below[i].stop;
@@ -286,31 +131,30 @@ static int64_t span_woken(const struct spans *s, const struct span_call *c, int6
 	return runq > stop - start ? start : stop - runq;
 }
 
-static void span_count(struct span *k, const struct span_call *c, enum span_time t, int64_t part)
+static int span_count(struct spans *s, struct span *k, const struct span_call *c, enum span_time t,
+		      int64_t part)
 {
 	k->sums.calls++;
 	k->sums.errors += !batch_is_null(c->b, OP_ERR, c->row);
 	k->sums.bytes = add_sat_signed(k->sums.bytes, batch_get(c->b, OP_BYTES, c->row, 0));
 	k->sums.summed[t] = add_sat_signed(k->sums.summed[t], part);
-	span_sum_phases(&k->sums, c->b, c->row, part, c->stop - c->start);
+	return span_sum_phases(s, k, c->b, c->row, part, c->stop - c->start);
 }
 
 static int span_sum_one(struct spans *s, struct span *k, const struct span_call *c,
 			enum span_time t)
 {
 	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop), woken;
-	int r = span_list(s, k);
+	int r = c->unselected ? 0 : span_count(s, k, c, t, MAX(stop - start, (int64_t)0));
 
 	if (r < 0)
 		return r;
-	if (!c->unselected)
-		span_count(k, c, t, MAX(stop - start, (int64_t)0));
 	if (span_waits(t)) {
 		woken = span_woken(s, c, start, stop);
-		r = span_cover(s, k, SPAN_OFF, woken, stop);
+		r = span_covers_add(s, k, SPAN_OFF, woken, stop);
 		return r < 0 ? r : span_sum_wait(s, k, c, start, woken, t);
 	}
-	return span_cover(s, k, c->unselected ? SPAN_ALL : SPAN_BUSY, start, stop);
+	return span_covers_add(s, k, c->unselected ? SPAN_ALL : SPAN_BUSY, start, stop);
 }
 
 /* Of another thread, for which the span waited: beside its own sums. Once for each span, also if several below it waited. */
@@ -345,8 +189,7 @@ int spanset_sum(void *arg, const struct span_call *c)
 	s->all[c->span].sums.own_calls += !c->unselected;
 	for (uint32_t at = c->span; at != SPAN_NONE && r >= 0; at = s->all[at].parent)
 		r = span_sum_one(s, &s->all[at], c, t);
-	if (s->pieces > s->pieces_most)
-		spanset_forget(s, c->stop);
+	span_covers_trim(s, c->stop);
 	return r;
 }
 
@@ -358,63 +201,59 @@ int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
 	for (uint32_t at = span; at != SPAN_NONE && r >= 0; at = s->all[at].parent) {
 		struct span *k = &s->all[at];
 
-		r = span_list(s, k);
-		if (r >= 0)
-			r = span_cover(s, k, SPAN_OFF, MAX(start, k->start), MIN(stop, k->stop));
+		r = span_covers_add(s, k, SPAN_OFF, MAX(start, k->start), MIN(stop, k->stop));
 	}
-	if (s->pieces > s->pieces_most)
-		spanset_forget(s, stop);
+	span_covers_trim(s, stop);
 	return r;
 }
 
-/* Parts of `all` in proportion to what was summed up for `from` up to `to`; what division leaves goes to the largest. */
-static void span_share(struct span_sums *k, unsigned int from, unsigned int to, int64_t all)
+/* Parts of `all` in proportion to what time[] has from `from` up to `to`; what division leaves goes to the largest. */
+static void span_share(int64_t time[static SPAN_TIMES], unsigned int from, unsigned int to,
+		       int64_t all)
 {
 	int64_t sum = 0, left = all;
 	unsigned int most = from;
 
 	for (unsigned int i = from; i < to; i++)
-		sum = add_sat_signed(sum, k->time[i]);
+		sum = add_sat_signed(sum, time[i]);
 	for (unsigned int i = from; i < to; i++) {
-		k->time[i] = sum ? (int64_t)((double)all * ((double)k->time[i] / (double)sum)) : 0;
-		left -= k->time[i];
-		if (k->time[i] > k->time[most])
+		time[i] = sum ? (int64_t)((double)all * ((double)time[i] / (double)sum)) : 0;
+		left -= time[i];
+		if (time[i] > time[most])
 			most = i;
 	}
-	k->time[most] += sum ? left : 0;
+	time[most] += sum ? left : 0;
 }
 
-static void span_settle_one(struct span *k)
+void spanset_times(const struct span *k, int64_t ret[static SPAN_TIMES])
 {
-	struct span_sums *m = &k->sums;
+	const struct span_sums *m = &k->sums;
 	int64_t length[SPAN_COVERS], busy, any, all, off;
 
+	assert(!m->covers);
 	for (unsigned int c = 0; c < SPAN_COVERS; c++)
-		length[c] = MIN(cover_length(&m->covers[span_cover_in(m, c)]), span_dur(k));
+		length[c] = MIN(m->length[c], span_dur(k));
 	any = length[SPAN_CALLS];
 	busy = MIN(length[SPAN_BUSY], any);
 	all = MAX(length[SPAN_ALL], any); /* estimates may be shorter */
 	off = MAX(length[SPAN_OFF], all);
-	memcpy(m->time, m->summed, sizeof(m->time));
-	m->time[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* next to those that do not wait */
-	span_share(m, SPAN_DATA, SPAN_LOCK + 1, busy);
-	m->time[SPAN_OTHER] = m->time[SPAN_LOCK];
-	m->time[SPAN_LOCK] = m->alone[0];
-	m->time[SPAN_WAIT] = m->alone[1];
-	span_share(m, SPAN_LOCK, SPAN_WAIT + 1, any - busy);
-	m->time[SPAN_UNSELECTED] = all - any;
-	m->time[SPAN_STALLED] = off - all;
-	m->time[SPAN_PROGRAM] = span_dur(k) - off;
-	for (unsigned int c = 0; c < SPAN_COVERS; c++)
-		cover_free(&m->covers[c]);
+	memcpy(ret, m->summed, sizeof(m->summed));
+	ret[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* next to those that do not wait */
+	span_share(ret, SPAN_DATA, SPAN_LOCK + 1, busy);
+	ret[SPAN_OTHER] = ret[SPAN_LOCK];
+	ret[SPAN_LOCK] = m->alone[0];
+	ret[SPAN_WAIT] = m->alone[1];
+	span_share(ret, SPAN_LOCK, SPAN_WAIT + 1, any - busy);
+	ret[SPAN_UNSELECTED] = all - any;
+	ret[SPAN_STALLED] = off - all;
+	ret[SPAN_PROGRAM] = span_dur(k) - off;
 }
 
-void spanset_settle(struct spans *s)
+const int64_t *spanset_phases(const struct spans *s, const struct span *k)
 {
-	for (uint32_t i = 0; i < s->count; i++)
-		span_settle_one(&s->all[i]);
-	s->pieces = 0;
-	s->covered_count = 0;
+	static const int64_t none[SPAN_PHASES];
+
+	return s->phases ? s->phases[k - s->all] : none;
 }
 
 /* ---- the pass ---- */

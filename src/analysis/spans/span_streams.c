@@ -152,19 +152,38 @@ static int stream_names_of(struct span_streams *q, int64_t file_id, const struct
 	return 0;
 }
 
+/* Names of its file; NULL: the end that a call reads, or writes to, has none. */
+static int stream_named(struct span_streams *q, int64_t file_id, int64_t fd, bool write,
+			const struct stream_names **ret)
+{
+	const struct stream_names *n = NULL;
+	int r = file_id < 0 ? 0 : stream_names_of(q, file_id, &n);
+
+	*ret = NULL;
+	if (r >= 0 && n && (write ? n->written : n->read) && (!n->counter || fd >= 0))
+		*ret = n;
+	return r;
+}
+
+int span_streams_named(struct span_streams *q, int64_t file_id, int64_t fd, bool write)
+{
+	const struct stream_names *n;
+	int r = stream_named(q, file_id, fd, write, &n);
+
+	return r < 0 ? r : n != NULL;
+}
+
 int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64_t thread_id,
 		      bool write, uint32_t *ret)
 {
 	const struct stream_names *n;
 	uint64_t name, at;
-	int r = file_id < 0 ? 0 : stream_names_of(q, file_id, &n);
+	int r = stream_named(q, file_id, fd, write, &n);
 
 	*ret = SPAN_NONE;
-	if (r < 0 || file_id < 0)
+	if (r < 0 || !n)
 		return r;
 	name = write ? n->written : n->read;
-	if (!name || (n->counter && fd < 0))
-		return 0;
 	if (n->counter)
 		name = hash_u64((uint64_t)names_process_of(q->dims, thread_id) ^
 				hash_u64((uint64_t)fd)) |

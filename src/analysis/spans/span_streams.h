@@ -52,6 +52,8 @@ void span_streams_free(struct span_streams *q);
  */
 int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64_t thread_id,
 		      bool write, uint32_t *ret);
+/* 1: span_streams_find() would find a stream, or make it; 0: it would not; or -ENOMEM. */
+int span_streams_named(struct span_streams *q, int64_t file_id, int64_t fd, bool write);
 /* 0 or -ENOMEM. */
 int span_stream_wrote(struct span_stream *q, const struct span_written *w);
 /* Takes bytes out, that were there before `stop`; if it waited from then on it was empty before. ret->task SPAN_NONE: not known. */

@@ -160,12 +160,14 @@ static int tabling_set(struct batch *b, size_t row, const struct spans *s, const
 		{SPAN_SUM_WAITED, k->sums.waited},
 	};
 	struct bytes name = spanset_text(s, k->name);
+	int64_t time[SPAN_TIMES];
 	int r = 0;
 
+	spanset_times(k, time);
 	for (size_t i = 0; i < ARRAY_SIZE(values) && r >= 0; i++)
 		r = batch_set(b, values[i].column, row, values[i].value);
 	for (unsigned int i = 0; i <= SPAN_OTHER && r >= 0; i++)
-		r = batch_set(b, SPAN_SUM_PROGRAM + i, row, k->sums.time[i]);
+		r = batch_set(b, SPAN_SUM_PROGRAM + i, row, time[i]);
 	if (r >= 0 && k->parent != SPAN_NONE)
 		r = batch_set(b, SPAN_SUM_PARENT, row, s->all[k->parent].number);
 	if (r >= 0 && k->thread_id >= 0)

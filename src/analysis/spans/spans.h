@@ -2,7 +2,7 @@
 /*
  * spans.h: the spans of a trace in memory, and which calls belong to them. Two passes: the first reads the spans (tables span and
  * period, and contexts whose span nobody recorded), the second streams the calls, so that no call is held back until a span
- * has ended. Memory: some 700 bytes a span, and 16 for each gap between the calls of spans that are open.
+ * has ended. Memory: some 450 bytes a span, and 16 for each gap between the calls of spans that are open.
  *
  * A call belongs to
  *   the span whose ids its thread carried when the call began (via context), else
@@ -18,8 +18,7 @@
 #include "analysis/analysis.h"
 #include "schema/vocab.h"
 
-#define SPAN_NONE	UINT32_MAX
-#define SPAN_PIECES_MAX (2u << 20) /* of all covers together, 16 bytes each */
+#define SPAN_NONE UINT32_MAX
 
 /* Where the time of a span goes. */
 enum span_time {
@@ -50,15 +49,6 @@ enum span_phase {
 };
 const char *span_phase_word(unsigned int p);
 
-/* A point of a union of intervals that grows. */
-struct span_cover {
-	struct span_piece {
-		int64_t start, stop;
-	} *pieces; /* apart from each other, in order */
-	uint32_t count, cap;
-	int64_t before, until; /* length of what was added up and forgotten, and its end */
-};
-
 /* Times of a span that are covered: each has what the one before it has, and more. */
 enum span_covered {
 	SPAN_BUSY,  /* in a selected call that does not wait */
@@ -68,26 +58,41 @@ enum span_covered {
 	SPAN_COVERS,
 };
 
+/* A union of intervals that grows. */
+struct span_cover {
+	struct span_piece {
+		int64_t start, stop;
+	} *pieces; /* apart from each other, in order */
+	uint32_t count, cap;
+	int64_t before, until; /* length of what was added up and forgotten, and its end */
+};
+
+/* The covers of a span while it gets calls. */
+struct span_covers {
+	struct span_cover by[SPAN_COVERS]; /* those that do not differ are empty */
+	uint32_t span;
+	uint8_t apart; /* a bit for each cover that differs from the one before it */
+};
+
 /*
  * All of it with the calls of the spans below it, cut to the span's time. A call that waits (lock, wait) counts in parts of dur
  * only while none of the spans directly below its own is open: then what that one does is what it waits for.
  */
 struct span_sums {
-	int64_t time[SPAN_TIMES];   /* parts of dur, which they add up to */
 	int64_t summed[SPAN_TIMES]; /* of calls, added up: more where they ran side by side */
-	int64_t phase[SPAN_PHASES];
-	int64_t alone[2]; /* of summed lock and wait, what counts in parts of dur */
+	int64_t length
+		[SPAN_COVERS]; /* of the unions that were given up; of all, after spanset_settle() */
+	int64_t until;	       /* the end of those that were given up */
+	int64_t alone[2];      /* of summed lock and wait, what counts in parts of dur */
 	int64_t bytes;
 	int64_t self;			   /* dur without the union of the spans directly below */
 	uint32_t calls, own_calls, errors; /* own: of this span alone */
 	uint32_t unphased;		   /* calls without phases */
-	bool listed;			   /* in spans.covered */
+	uint32_t covers;		   /* its place among spans.covers, + 1; 0: none */
 	uint64_t waited_seen;		   /* the call that was counted last */
 	int64_t waited;			   /* of calls that it waited for, added up */
 	uint32_t waited_calls;
-	bool blurred;  /* more pieces than memory allows: parts are estimates */
-	uint8_t apart; /* a bit for each cover that differs from the one before it */
-	struct span_cover covers[SPAN_COVERS]; /* those that do not are empty */
+	bool blurred; /* more pieces than memory allows: parts are estimates */
 };
 
 struct span {
@@ -135,9 +140,10 @@ struct spans {
 	/* what spanset_sum() found */
 	uint64_t calls_via[SPAN_VIAS];
 	int64_t time_via[SPAN_VIAS];
-	uint64_t pieces, pieces_most; /* of all covers */
-	uint32_t *covered;	      /* spans whose covers may be long */
-	size_t covered_count, covered_cap;
+	int64_t (*phases)[SPAN_PHASES]; /* [count], as sums; NULL: no call had phases */
+	struct span_covers *covers;
+	size_t covers_count, covers_cap;
+	size_t cover_bytes, cover_bytes_most; /* memory of all covers */
 };
 
 /* Reads the spans of a run that ended in its range, or were running. -EINTR, -ENOMEM, ... with a message. */
@@ -190,10 +196,20 @@ enum span_time span_time_of(const struct batch *b, size_t row);
 int spanset_sum(void *arg, const struct span_call *c);
 /* Likewise a time without a CPU. */
 int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop);
-/* After the last call: makes time[] of what was added up. */
+/* After the last call: gives up what only the pass needs. */
 void spanset_settle(struct spans *s);
+/* Then: the parts of a span's dur, which they add up to. */
+void spanset_times(const struct span *k, int64_t ret[static SPAN_TIMES]);
+/* Of its calls that were recorded with phases; [SPAN_PHASES]. */
+const int64_t *spanset_phases(const struct spans *s, const struct span *k);
 
 /* ---- between the files of this folder ---- */
+
+/* A time of this cover of a span, and of those behind it. 0 or -ENOMEM. */
+int span_covers_add(struct spans *s, struct span *k, unsigned int cover, int64_t start,
+		    int64_t stop);
+/* Where covers take too much memory: those of spans that ended by now are given up. */
+void span_covers_trim(struct spans *s, int64_t now);
 
 /* Which span a thread has at a time: made by spanset_load(). */
 int span_places_new(struct span_places **ret, struct spans *s, const struct dims *d);

@@ -255,6 +255,7 @@ static int names_screen(const struct requests *q)
 int requests_put_span(const struct analysis_view *v, const struct requests *q, uint32_t span)
 {
 	const struct span *k = &q->spans.all[span];
+	int64_t time[SPAN_TIMES];
 	_cleanup_buf_ struct buf line = {0}, at = {0}, number = {0};
 	size_t width = requests_width(), name = width >= WIDE ? 30 : TITLE_MIN;
 	const char *status = k->status == SPAN_STATUS_UNSET || k->status == SPAN_STATUS_OK
@@ -272,8 +273,9 @@ int requests_put_span(const struct analysis_view *v, const struct requests *q, u
 		r = requests_put_name(&line, requests_name(q, span), name);
 	if (r >= 0)
 		r = buf_printf(&line, " %10s %-7s ", buf_str(&number), status);
+	spanset_times(k, time);
 	if (r >= 0)
-		r = requests_where(&line, k->sums.time,
+		r = requests_where(&line, time,
 				   width - MIN(format_width(buf_str(&line)) + 2, width - 20));
 	requests_line(&line);
 	return r;

@@ -156,10 +156,12 @@ static int tree_put_parts(const struct span *k)
 {
 	_cleanup_buf_ struct buf b = {0};
 	double t[SPAN_TIMES];
+	int64_t time[SPAN_TIMES];
 	int r;
 
+	spanset_times(k, time);
 	for (unsigned int i = 0; i < SPAN_TIMES; i++)
-		t[i] = (double)k->sums.time[i];
+		t[i] = (double)time[i];
 	r = requests_parts(&b, t, span_dur(k), requests_width());
 	requests_line(&b);
 	return r;
