@@ -15,21 +15,26 @@ json_t *jaeger_document(void)
 	return NULL;
 }
 
+/* The text that a person types for a value: a string without quotes. NULL: no memory. */
+static json_t *tag_text(const json_t *v)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (json_is_string(v))
+		return json_incref((json_t *)v);
+	text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+	return text ? json_string(text) : NULL;
+}
+
 static json_t *make_tag(const char *key, size_t len, const json_t *v)
 {
 	const char *type = json_is_boolean(v)	? "bool"
 			   : json_is_integer(v) ? "int64"
 			   : json_is_real(v)	? "float64"
 						: "string";
-	json_t *tag = json_object(), *value = NULL;
+	json_t *tag = json_object(), *value;
 
-	if (json_is_boolean(v) || json_is_number(v) || json_is_string(v)) {
-		value = json_incref((json_t *)v);
-	} else {
-		_cleanup_free_ char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-
-		value = text ? json_string(text) : NULL;
-	}
+	value = json_is_boolean(v) || json_is_number(v) ? json_incref((json_t *)v) : tag_text(v);
 	if (json_object_set_new(tag, "key", json_stringn_nocheck(key, len)) >= 0 &&
 	    json_object_set_new(tag, "type", json_string(type)) >= 0 &&
 	    json_object_set_new(tag, "value", value) >= 0)
@@ -102,6 +107,51 @@ static int jaeger_set_tags(const struct span_out *s)
 		r = json_set_some(a, "otel.status_code",
 				  json_string(s->status == SPAN_STATUS_OK ? "OK" : "ERROR"));
 	return r;
+}
+
+/* 1: the object has that member; 0: not; or -ENOMEM. */
+static int has_tag(const json_t *object, const char *key, const json_t *wanted)
+{
+	const json_t *v = json_object_get(object, key);
+	_cleanup_json_ json_t *is = v ? tag_text(v) : NULL, *want = tag_text(wanted);
+
+	if (!want || (v && !is))
+		return -ENOMEM;
+	return v && json_equal(is, want);
+}
+
+static int span_has_tag(const struct span_out *s, const char *key, const json_t *wanted)
+{
+	int r = has_tag(s->attributes, key, wanted);
+
+	if (!r)
+		r = has_tag(json_object_get(s->attributes, NAME_RESOURCE), key, wanted);
+	for (size_t i = 0; i < s->note_count && !r; i++) {
+		_cleanup_json_ json_t *fields = note_attributes(&s->notes[i]);
+
+		r = fields ? json_set_some(fields, "event", json_mended(s->notes[i].name))
+			   : -ENOMEM;
+		if (r >= 0)
+			r = has_tag(fields, key, wanted);
+	}
+	return r;
+}
+
+int jaeger_has_tags(const struct span_out *s, const json_t *tags)
+{
+	const char *key;
+	json_t *wanted;
+	int r = jaeger_set_tags(s);
+
+	if (r < 0)
+		return r;
+	json_object_foreach((json_t *)tags, key, wanted)
+	{
+		r = span_has_tag(s, key, wanted);
+		if (r <= 0)
+			return r;
+	}
+	return 1;
 }
 
 /* The process of a service: "p1", ... A service with other attributes is another. */

@@ -106,6 +106,9 @@ json_t *zipkin_span(const struct span_out *s);
 /* Adds the span to a document of Jaeger's: an object with "data". 0 or -ENOMEM. */
 int jaeger_put(json_t *document, struct intern *traces, const struct span_out *s);
 json_t *jaeger_document(void);
+/* 1: the span has all tags of the object, each as an attribute of its own, of its service or of a note; 0: not; or -ENOMEM.
+ * Values are compared as texts. What Jaeger has as tags (span.kind, error) is added to its attributes. */
+int jaeger_has_tags(const struct span_out *s, const json_t *tags);
 /* Adds the span to a request of OTLP's, below its resource and scope. 0 or -ENOMEM. */
 int otlp_put(json_t *request, struct intern *groups, const struct span_out *s);
 /* The attributes of a note: its text if that is an object, else {"value": text}; NULL: no memory. */

@@ -81,13 +81,15 @@ def request():
     by_service = {}
     for trace, span, parent, service, name, kind, start, dur, failed in SPANS:
         s = {'traceId': trace, 'spanId': span * 16, 'name': name, 'kind': kind, 'startTimeUnixNano': str(T0 + start * MS),
-             'endTimeUnixNano': str(T0 + (start + dur) * MS), 'events': [{'timeUnixNano': str(T0 + start * MS), 'name': 'begun'}]}
+             'endTimeUnixNano': str(T0 + (start + dur) * MS),
+             'attributes': [{'key': 'began.ms', 'value': {'intValue': str(start)}}, {'key': 'of', 'value': {'stringValue': f'{service}/{name}'}}],
+             'events': [{'timeUnixNano': str(T0 + start * MS), 'name': 'begun', 'attributes': [{'key': 'note.ms', 'value': {'intValue': str(dur)}}]}]}
         if parent:
             s['parentSpanId'] = parent * 16
         if failed:
             s['status'] = {'code': 2}
         by_service.setdefault(service, []).append(s)
-    return {'resourceSpans': [{'resource': {'attributes': [{'key': 'service.name', 'value': {'stringValue': n}}]}, 'scopeSpans': [{'spans': s}]}
+    return {'resourceSpans': [{'resource': {'attributes': [{'key': 'service.name', 'value': {'stringValue': n}}, {'key': 'zone', 'value': {'stringValue': f'z-{n}'}}]}, 'scopeSpans': [{'spans': s}]}
                               for n, s in by_service.items()]}
 
 
@@ -132,6 +134,20 @@ class Asked:
         return answer
 
 
+def tag_searches():
+    """Tags, and the traces that have a span with all of them."""
+    def having(test):
+        return {s[0] for s in SPANS if test(s)}
+    first = SPANS[0]
+    of = f'{first[3]}/{first[4]}'
+    return [({'of': of}, having(lambda s: f'{s[3]}/{s[4]}' == of)), ({'began.ms': str(first[6])}, having(lambda s: s[6] == first[6])),
+            ({'began.ms': first[6], 'of': of}, having(lambda s: s[6] == first[6] and f'{s[3]}/{s[4]}' == of)),
+            ({'zone': 'z-db'}, having(lambda s: s[3] == 'db')), ({'note.ms': str(first[7])}, having(lambda s: s[7] == first[7])),
+            ({'event': 'begun', 'error': 'true'}, having(lambda s: s[8])), ({'error': True, 'zone': 'z-shop'}, having(lambda s: s[8] and s[3] == 'shop')),
+            ({'span.kind': 'server', 'zone': 'z-db'}, having(lambda s: KINDS[s[5]] == 'server' and s[3] == 'db')),
+            ({'of': 'nothing'}, set()), ({'began.ms': ''}, set()), ({}, having(lambda s: True))]
+
+
 def iso(ms):
     ns = T0 + ms * MS
     return time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(ns // 10**9)) + f'.{ns // MS % 1000:03}Z'
@@ -153,7 +169,13 @@ def newer_page(t, ask, serve):
     for more, want in searches:
         got = by_name(ask(SUMMARIES, '/api/v3/trace-summaries', **{**whole, **more})['summaries'])
         t.check(f'v3: traces with {more}', set(got) == want and all(got[x] == summary(x) for x in want), got)
-    for bad in ({'query.startTimeMin': 'soon'}, {'query.durationMin': 'long'}, {'query.searchDepth': '0'}, {'query.attributes': '{"a":"b"}'}):
+    for tags, want in tag_searches():
+        got = by_name(ask(SUMMARIES, '/api/v3/trace-summaries', **{**whole, 'query.attributes': json.dumps(tags)})['summaries'])
+        t.check(f'v3: traces with the tags {tags}', set(got) == want and all(got[x] == summary(x) for x in want), got)
+        found = ask(TRACES, '/api/traces', limit='20', tags=json.dumps(tags))['data']
+        t.check(f'traces with the tags {tags}', {d['traceID'] for d in found} == want, [d['traceID'] for d in found])
+    for bad in ({'query.startTimeMin': 'soon'}, {'query.durationMin': 'long'}, {'query.searchDepth': '0'}, {'query.attributes': 'a=b'}, {'query.attributes': '["a"]'},
+                {'query.attributes': '{"a":'}, {'tag': 'a:b'}):
         t.check(f'v3: {bad} is refused', serve.ask('/api/v3/trace-summaries', **bad)[0] == 400)
 
 

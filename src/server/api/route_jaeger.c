@@ -29,6 +29,7 @@ struct jaeger {
 	int64_t *newest;     /* of each trace: when its last span began */
 	size_t newest_cap;
 	int64_t first, last; /* of what is chosen */
+	json_t *tags;	     /* that a span must have; NULL: none */
 	struct spans_sink *sink;
 	struct jaeger_sums sums;
 	int (*sum)(struct jaeger_sums *s, const struct span_out *span);
@@ -38,6 +39,7 @@ static void jaeger_free(struct jaeger *j)
 {
 	intern_free(&j->names);
 	free(j->newest);
+	json_decref(j->tags);
 	spans_sink_free(j->sink);
 	jaeger_sums_free(&j->sums);
 }
@@ -268,10 +270,29 @@ static const struct criteria criteria_v3 = {
 	"query.startTimeMax", "query.durationMin",   "query.durationMax",
 	"query.searchDepth",  "query.attributes",    take_when};
 
+/* {"http.status_code": "500", ...} */
+static int take_tags(struct jaeger *j, const char *name)
+{
+	const char *text = some_text(http_param(j->q->request, name));
+	json_error_t error;
+
+	if (http_param(j->q->request, "tag"))
+		return question_error(j->q, -EINVAL,
+				      "tag: give tags as a JSON object, tags={\"NAME\":\"VALUE\"}");
+	if (!text)
+		return 0;
+	j->tags = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	if (!json_is_object(j->tags))
+		return question_error(j->q, -EINVAL,
+				      "%s=%.40s: expected a JSON object like {\"NAME\":\"VALUE\"}",
+				      name, text);
+	j->opt.brief = !json_object_size(j->tags);
+	return 0;
+}
+
 static int take_criteria(struct jaeger *j, const struct criteria *c, int64_t *ret_limit)
 {
 	struct question *q = j->q;
-	const char *tags = http_param(q->request, c->tags);
 	int r = c->take_time(q, c->start, &j->opt.from);
 
 	j->opt.service = some_text(http_param(q->request, c->service));
@@ -284,10 +305,7 @@ static int take_criteria(struct jaeger *j, const struct criteria *c, int64_t *re
 		r = take_go_duration(q, c->dur_max, &j->opt.dur_max);
 	if (r >= 0)
 		r = question_number(q, c->limit, 1, TRACES_MAX, TRACES_DEFAULT, ret_limit);
-	if (r >= 0 && ((tags && *tags && strcmp(tags, "{}") != 0) || http_param(q->request, "tag")))
-		return question_error(q, -EINVAL,
-				      "tags: searching by tags is not supported; leave them out");
-	return r;
+	return r < 0 ? r : take_tags(j, c->tags);
 }
 
 static int take_trace(void *arg, const struct span_out *span)
@@ -295,8 +313,11 @@ static int take_trace(void *arg, const struct span_out *span)
 	struct jaeger *j = arg;
 	size_t known = j->names.count;
 	uint32_t i;
-	int r = intern_add(&j->names, span->ids.trace, TRACE_ID_TEXT, &i);
+	int r = json_object_size(j->tags) ? jaeger_has_tags(span, j->tags) : 1;
 
+	if (r <= 0)
+		return r;
+	r = intern_add(&j->names, span->ids.trace, TRACE_ID_TEXT, &i);
 	if (r >= 0)
 		r = grow((void **)&j->newest, &j->newest_cap, j->names.count, sizeof(*j->newest));
 	if (r < 0)
