@@ -21,8 +21,9 @@ static bool pattern_is_random(const uint8_t *s, size_t len, bool after_mark, boo
 	}
 	if (digits && digits < len && (len >= RANDOM_MIN || (len >= HEX_MIN && hex == len)))
 		return true;
-	/* what mkstemp() and mktemp(1) put behind a name */
-	if (after_mark && (len == RANDOM_MIN || len == RANDOM_LONG) && (temporary || turns >= 2))
+	/* what mkstemp() and mktemp(1) put behind a name; six small letters are rather a word */
+	if (after_mark && (len == RANDOM_MIN || len == RANDOM_LONG) &&
+	    (turns >= 2 || (temporary && (turns || len == RANDOM_LONG))))
 		return true;
 	return temporary && len >= RANDOM_MIN && turns >= 3;
 }

@@ -94,6 +94,8 @@ static void patterns(void **state)
 		{"/var/log/x.4711", "/var/log/x.#"},
 		{"/tmp/tmp.AFPRYMvkFJ", "/tmp/tmp.#"},
 		{"/tmp/tmp.abcdefghij", "/tmp/tmp.#"},
+		{"/tmp/scratch-qXwLbf/x", "/tmp/scratch-#/x"},
+		{"/tmp/per-commit/shop.faulty", "/tmp/per-commit/shop.faulty"},
 		{"/run/user-4a3b9c0d1e2f/x", "/run/user-#/x"},
 		{"/a/123e4567-e89b-12d3-a456-426614174000", "/a/#-#-#-#-#"},
 		{"/usr/lib/locale", "/usr/lib/locale"},
