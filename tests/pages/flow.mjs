@@ -49,7 +49,7 @@ async function recorded(browser) {
 		equal(list.length, want.edges, 'edges in the list');
 		equal(await said(), [lanes.size, want.edges], 'lanes and arrows');
 		for (const r of want.tables.edges.rows) equal(digits(await page.locator('label', { hasText: r.via }).locator('span').innerText()), r.certain, r.via);
-		await page.getByText('Nothing was altered').waitFor();
+		await page.getByText('No data was altered').waitFor();
 	});
 
 	await test('a reason that is not wanted is not drawn', async () => {
@@ -135,7 +135,7 @@ async function content(browser) {
 		await strip.waitFor();
 		await rest(page);
 		equal((await strip.getAttribute('aria-label')).match(/\d+/g), [3, want.tables.reads.rows.length], 'epochs and reads');
-		const said = await point(page, strip, 'p.strip', /^1\. of epoch 3/, [88, 240]);
+		const said = await point(page, strip, 'p.strip', /^no. 1 in epoch 3/, [88, 240]);
 		const first = want.tables.reads.rows.find((r) => r.epoch === 3 && r.place === 1);
 		if (!said.includes(first.file) || !said.includes(`data no. ${first.data} `)) throw new Error(said);
 	});
