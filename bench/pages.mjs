@@ -184,7 +184,7 @@ try {
 		return { busiest: (await answer.json()).files.rows[0]?.id };
 	});
 	await measure('files', '?page=files', { first: numberIn('table[aria-label=Files] td.number'), all: ['table[aria-label=Files] td'] });
-	if (busiest !== undefined) await measure('one file', `?page=files&file=${busiest}`, { first: numberIn('table[aria-label=Files] td.number, .one h2'), all: ['.one h2', '.one canvas'] }, 'where in the file calls read and wrote, over time');
+	if (busiest !== undefined) await measure('one file', `?page=files&file=${busiest}`, { first: numberIn('table[aria-label=Files] td.number, .one h2'), all: ['.one h2', '.one canvas'] }, 'positions read and written over time');
 	await measure('explore', `?page=explore&q=${encodeURIComponent('by op | count(), sum(bytes), p99(dur)')}`, { first: `() => [...document.querySelectorAll('.result [role=status]')].some((e) => /[0-9]+ row/.test(e.textContent))`, all: ['.result'] });
 	await measure('dashboards', '?page=dashboards&name=service', { first: numberIn('.grid td').replace('() => ', '() => !!document.querySelector(".grid canvas") || '), all: ['.grid canvas'] });
 	console.table(paints);

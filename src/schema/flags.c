@@ -220,7 +220,7 @@ static int flags_parse_word(enum word_set set, const char *word, uint64_t *ret, 
 	char *end;
 
 	if (!*word)
-		return error_set(err, -EINVAL, "a flag is missing beside '|'");
+		return error_set(err, -EINVAL, "a flag is missing next to '|'");
 	if (!isdigit((unsigned char)*word))
 		return lookup(set, word, ret) ? 0 : flags_unknown_word(set, word, err);
 	errno = 0;
@@ -247,7 +247,7 @@ int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error
 		while (len && at[len - 1] == ' ')
 			len--;
 		if (len >= sizeof(word))
-			return error_set(err, -EINVAL, "no flag has a name as long as '%.20s...'",
+			return error_set(err, -EINVAL, "'%.20s...' is too long for a flag name",
 					 at);
 		memcpy(word, at, len);
 		word[len] = 0;

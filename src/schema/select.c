@@ -136,7 +136,7 @@ static int add_regex(uint64_t *ops, const char *pattern, struct error *err)
 	/* Repeats multiply: (a{999}){999} would take all memory. */
 	if (strlen(pattern) > REGEX_MAX || (repeat && strchr(repeat + 1, '{')))
 		return error_set(err, -EINVAL,
-				 "'/%.40s': an expression has at most %u bytes and one {...}",
+				 "'/%.40s': an expression may have up to %u bytes and one {...}",
 				 pattern, REGEX_MAX);
 	r = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
 	if (r) {
@@ -152,7 +152,7 @@ static int add_regex(uint64_t *ops, const char *pattern, struct error *err)
 		}
 	}
 	regfree(&regex);
-	return found ? 0 : error_set(err, -EINVAL, "'/%s' matches the name of no call", pattern);
+	return found ? 0 : error_set(err, -EINVAL, "'/%s' matches no system call name", pattern);
 }
 
 static int select_add_number(uint64_t *ops, const char *word, struct error *err)
@@ -161,8 +161,8 @@ static int select_add_number(uint64_t *ops, const char *word, struct error *err)
 	unsigned long number = strtoul(word, &end, 10);
 
 	if (*end || number >= OP_CODE_NOT_A_CALL)
-		return error_set(err, -EINVAL, "'%s' is not a call's number; they go from 0 to %d",
-				 word, OP_CODE_NOT_A_CALL - 1);
+		return error_set(err, -EINVAL, "'%s' is not a system call number (0 to %d)", word,
+				 OP_CODE_NOT_A_CALL - 1);
 	add_code(ops, (uint32_t)number);
 	return 0;
 }
@@ -177,11 +177,12 @@ static int select_unknown_word(const char *word, struct error *err)
 		for (size_t i = 0; i < ARRAY_SIZE(class_names); i++)
 			nearest_offer(&n, class_names[i].name);
 		if (n.best)
-			return error_set(err, -EINVAL, "no set of calls '%s'; did you mean %s?",
-					 word, n.best);
+			return error_set(err, -EINVAL,
+					 "unknown set of calls '%s'; did you mean %s?", word,
+					 n.best);
 		return error_set(
 			err, -EINVAL,
-			"no set of calls '%s'; sets are %%file %%desc %%network %%process "
+			"unknown set of calls '%s'; sets are %%file %%desc %%network %%process "
 			"%%memory %%signal %%ipc %%creds %%clock, %%data %%meta %%sync %%wait",
 			word);
 	}
@@ -190,9 +191,11 @@ static int select_unknown_word(const char *word, struct error *err)
 			nearest_offer(&n, op_def(code)->name);
 	}
 	if (n.best)
-		return error_set(err, -EINVAL, "no call '%s'; did you mean %s?", word, n.best);
+		return error_set(err, -EINVAL, "unknown system call '%s'; did you mean %s?", word,
+				 n.best);
 	return error_set(err, -EINVAL,
-			 "no call '%s'; a set is written %%file, an expression /^open", word);
+			 "unknown system call '%s'; sets are written %%file, expressions /^open",
+			 word);
 }
 
 static int select_add_word(uint64_t *ops, char *word, struct error *err)
@@ -270,10 +273,11 @@ static int skip_qualifier(const char **text, struct error *err)
 		if (strlen(others[i]) == len && !strncmp(*text, others[i], len))
 			return error_set(
 				err, -EINVAL,
-				"'%s': of strace's expressions weir has 'trace=' alone%s", *text,
+				"'%s': of strace's expressions weir supports only 'trace='%s",
+				*text,
 				!strncmp(*text, "status", len) ? "; failed calls are -Z" : "");
 	}
-	return error_set(err, -EINVAL, "'%s': before '=' there can only be 'trace'", *text);
+	return error_set(err, -EINVAL, "'%s': only 'trace' is allowed before '='", *text);
 }
 
 int select_ops(struct select *s, const char *text, struct error *err)
@@ -289,7 +293,8 @@ int select_ops(struct select *s, const char *text, struct error *err)
 	for (; *text == '!'; text++)
 		negated = !negated;
 	if (!*text)
-		return error_set(err, -EINVAL, "which calls? Write names and sets: openat,%%file");
+		return error_set(err, -EINVAL,
+				 "no calls given; list names and sets: openat,%%file");
 	copy = strdup(text);
 	if (!copy)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -302,7 +307,7 @@ int select_ops(struct select *s, const char *text, struct error *err)
 
 			if (!*word)
 				return error_set(err, -EINVAL,
-						 "'%s': a name is missing beside a comma", text);
+						 "'%s': a name is missing next to a comma", text);
 			r = select_add_word(one, word, err);
 			if (r < 0)
 				return r;
@@ -364,7 +369,7 @@ static int absolute(const char *text, char **ret, struct error *err)
 	folder = getcwd(NULL, 0);
 	if (!folder)
 		return error_errno(err, -errno,
-				   "'%s' is relative and the working directory has no path", text);
+				   "'%s' is relative, but the working directory has no path", text);
 	return asprintf(ret, "%s/%s", folder, text) < 0 ? error_set(err, -ENOMEM, "out of memory")
 							: 0;
 }
@@ -386,7 +391,7 @@ static int add_glob(struct select *s, char *glob, struct error *err)
 	if (s->path_count == SELECT_LIST_MAX || len > GLOB_MAX) {
 		int r = len > GLOB_MAX
 				? error_set(err, -ENAMETOOLONG,
-					    "a path of %zu bytes; at most %d can be matched", len,
+					    "the path has %zu bytes; the limit is %d", len,
 					    GLOB_MAX)
 				: error_set(err, -E2BIG, "more than %d paths", SELECT_LIST_MAX);
 

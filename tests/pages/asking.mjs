@@ -170,7 +170,7 @@ async function whole(browser) {
 		await heat.waitFor({ state: 'detached' });
 		problems.length = 0; // the browser reports the 408 on its console
 		late = false;
-		await said.getByRole('button', { name: 'ask again' }).click();
+		await said.getByRole('button', { name: 'try again' }).click();
 		await heat.waitFor();
 		await page.context().close();
 	});

@@ -55,7 +55,7 @@ async function recorded(browser) {
 
 	await test('the layers over time', async () => {
 		await page.goto(view(url, '?page=latency'));
-		await page.getByLabel('time of calls by layer').waitFor();
+		await page.getByLabel('call time by layer').waitFor();
 		await rest(page);
 		await page.getByText('in a device').first().waitFor();
 	});
@@ -73,7 +73,7 @@ async function none(browser) {
 		await page.getByText('weir record --with block').waitFor();
 		await page.goto(view(url, '?page=latency'));
 		await rest(page);
-		equal(await page.getByLabel('time of calls by layer').count(), 0, 'charts of layers');
+		equal(await page.getByLabel('call time by layer').count(), 0, 'charts of layers');
 	});
 	await stop(child);
 }

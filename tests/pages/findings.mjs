@@ -42,7 +42,7 @@ async function found(browser) {
 		card = page.getByRole('article', { name: finding.sentence });
 		await card.getByRole('heading', { name: finding.sentence }).waitFor();
 		for (const text of [finding.evidence, finding.change, finding.query]) await card.getByText(text, { exact: true }).waitFor();
-		await card.getByLabel('where in the file, over time').waitFor();
+		await card.getByLabel('position in the file over time').waitFor();
 	});
 
 	await test('one click to the calls, and back', async () => {

@@ -37,7 +37,7 @@ async function recorded(browser) {
 	const { child, url } = await serve('pipe.trace');
 	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 900 } }));
 	const want = JSON.parse(run('flow', '--json', '--list', 'pipe.trace'));
-	const picture = page.getByLabel(/^what happened because of what/);
+	const picture = page.getByLabel(/^causes and effects/);
 	const said = async () => (await picture.getAttribute('aria-label')).match(/\d+/g).map(Number);
 	const list = want.tables.list.rows;
 	const lanes = new Set(list.flatMap((e) => [e.from_process, e.to_process]));
@@ -49,7 +49,7 @@ async function recorded(browser) {
 		equal(list.length, want.edges, 'edges in the list');
 		equal(await said(), [lanes.size, want.edges], 'lanes and arrows');
 		for (const r of want.tables.edges.rows) equal(digits(await page.locator('label', { hasText: r.via }).locator('span').innerText()), r.certain, r.via);
-		await page.getByText('Nothing was altered').waitFor();
+		await page.getByText('No data was altered').waitFor();
 	});
 
 	await test('a reason that is not wanted is not drawn', async () => {
@@ -63,7 +63,7 @@ async function recorded(browser) {
 
 	await test('the arrow under the pointer is named, by time and by order', async () => {
 		for (const logical of [false, true]) {
-			await page.getByLabel('by order instead of time').setChecked(logical);
+			await page.getByLabel('order instead of time').setChecked(logical);
 			const named = await point(page, picture, 'p.near', / led to /, [200, 0]);
 			if (!list.some((e) => named.startsWith(e.via))) throw new Error(`it says ${JSON.stringify(named)}`);
 		}
@@ -81,19 +81,19 @@ async function recorded(browser) {
 async function content(browser) {
 	const { child, url } = await serve('content.trace');
 	const page = await newPage(await browser.newContext({ viewport: { width: 1280, height: 900 } }));
-	const picture = page.getByLabel(/^what happened because of what/);
+	const picture = page.getByLabel(/^causes and effects/);
 	const legend = page.getByLabel('groups of data');
 
 	await test('data is coloured by what is like it, from a similarity on that is chosen', async () => {
 		await page.goto(view(url, '?page=flow'));
 		await picture.waitFor();
-		await page.getByLabel('colours by content').check();
+		await page.getByLabel('colour by content').check();
 		await legend.locator('span i').first().waitFor();
 		await rest(page);
 		const calls = async () => (await legend.locator('span > span.quiet').allInnerTexts()).filter((t) => t.endsWith('calls')).map(digits);
 		const drawn = new Set(JSON.parse(run('flow', '--json', '--list', 'content.trace')).tables.list.rows.flatMap((e) => [e.from_op, e.to_op]));
 		for (const least of [80, 100, 50]) {
-			await page.getByLabel(/^alike from/).fill(String(least));
+			await page.getByLabel(/^similar from/).fill(String(least));
 			const { rows, tables } = JSON.parse(run('flow', '--json', '--groups', '--list', '--least', String(least), 'content.trace'));
 			const often = new Map();
 			for (const m of tables.members.rows) if (drawn.has(m.op)) often.set(m.group, (often.get(m.group) ?? 0) + 1);
@@ -108,14 +108,14 @@ async function content(browser) {
 	});
 
 	await test('the arrow under the pointer says what else has its data', async () => {
-		const said = await point(page, picture, 'p.near', /; data: equal in \d+ calls/);
+		const said = await point(page, picture, 'p.near', /; data: identical in \d+ calls/);
 		const equals = new Set(JSON.parse(run('flow', '--json', '--groups', '--least', '100', '--list', 'content.trace')).tables.members.rows.reduce((m, r) => m.set(r.kind, (m.get(r.kind) ?? 0) + 1), new Map()).values());
-		if (!equals.has(digits(said.match(/equal in (\d+)/)[1]))) throw new Error(said);
+		if (!equals.has(digits(said.match(/identical in (\d+)/)[1]))) throw new Error(said);
 	});
 
 	await test('the places where the bytes of a file went are a tree', async () => {
 		const path = ask('from file | where path ~ "**/copy" | by path | count()', '-i', 'content.trace').rows[0].path;
-		await page.getByLabel('of the file').fill(path);
+		await page.getByLabel('path').fill(path);
 		await page.getByRole('button', { name: 'follow' }).click();
 		const rows = page.getByLabel('lineage').locator('tbody tr');
 		await rows.first().waitFor();
@@ -135,7 +135,7 @@ async function content(browser) {
 		await strip.waitFor();
 		await rest(page);
 		equal((await strip.getAttribute('aria-label')).match(/\d+/g), [3, want.tables.reads.rows.length], 'epochs and reads');
-		const said = await point(page, strip, 'p.strip', /^1\. of epoch 3/, [88, 240]);
+		const said = await point(page, strip, 'p.strip', /^no. 1 in epoch 3/, [88, 240]);
 		const first = want.tables.reads.rows.find((r) => r.epoch === 3 && r.place === 1);
 		if (!said.includes(first.file) || !said.includes(`data no. ${first.data} `)) throw new Error(said);
 	});
@@ -165,7 +165,7 @@ async function content(browser) {
 async function many(browser) {
 	const { child, url } = await serve('many.trace');
 	const page = await newPage(await browser.newContext({ viewport: { width: 1920, height: 1080 } }));
-	const picture = page.getByLabel(/^what happened because of what/);
+	const picture = page.getByLabel(/^causes and effects/);
 
 	await test('of many arrows those that lie together are one line, until they are zoomed into', async () => {
 		const { edges } = JSON.parse(run('flow', '--json', 'many.trace'));

@@ -78,7 +78,7 @@ async function pages(browser, address) {
 		equal(await page.locator('header .command').textContent(), address, 'in the head');
 		equal((await host.locator('option').allTextContents()).join(), ['2 hosts', ...HOSTS].join(), 'hosts');
 		await page.getByText(`fetched from ${address}`).waitFor();
-		await page.getByText("times are those of each host's own clock").waitFor();
+		await page.getByText("times are from each host's own clock").waitFor();
 	});
 
 	await test('the overview of both, and of one, tells what weir query tells', async () => {

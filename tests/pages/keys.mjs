@@ -104,7 +104,7 @@ await main(async (browser) => {
 			await page.keyboard.press(i < 50 ? 'ArrowDown' : 'ArrowUp');
 			await page.keyboard.press('Enter');
 		}
-		await page.getByText('Slowest of them').waitFor();
+		await page.getByText('Slowest calls').waitFor();
 	});
 
 	await test('help opens, holds the focus and gives it back', async () => {

@@ -56,7 +56,7 @@ async function synthetic(browser) {
 	await test('two clicks to the slowest call, its file and its neighbours', async () => {
 		const slow = ask(`${finished} && class in (data, meta, sync, net) | select op, dur | sort dur desc | head 1`, 'synth.trace').rows[0];
 		await page.locator('table', { has: page.getByText('Slowest', { exact: true }) }).locator('tbody tr').first().click();
-		const call = page.getByRole('region', { name: 'The chosen call' });
+		const call = page.getByRole('region', { name: 'Selected call' });
 		await call.getByText(`${slow.dur.toLocaleString('en-US')} ns`).waitFor();
 		equal(await call.locator('dd').nth(await call.locator('dt').allTextContents().then((t) => t.indexOf('op'))).innerText(), slow.op, 'operation');
 		if ((await call.getByRole('listitem').count()) < 2) throw new Error('no neighbours');
@@ -91,7 +91,7 @@ async function synthetic(browser) {
 
 	await test('dragging a range of time zooms; Escape shows all again', async () => {
 		await page.goto(view(url, '?page=overview'));
-		const chart = page.getByLabel('calls a second by operation');
+		const chart = page.getByLabel('calls per second by operation');
 		await chart.waitFor();
 		await rest(page);
 		const box = await chart.boundingBox();
@@ -99,7 +99,7 @@ async function synthetic(browser) {
 		await page.mouse.down();
 		await page.mouse.move(box.x + box.width * 0.6, box.y + 60, { steps: 4 });
 		await page.mouse.up();
-		await page.getByRole('button', { name: 'all of it' }).waitFor();
+		await page.getByRole('button', { name: 'whole trace' }).waitFor();
 		const [from, to] = [Number(await inAddress(page, 'from')), Number(await inAddress(page, 'to'))];
 		if (!(to > from)) throw new Error(`range ${from}..${to}`);
 		await page.keyboard.press('Escape');
@@ -107,10 +107,10 @@ async function synthetic(browser) {
 	});
 
 	for (const [id, sign] of [
-		['timeline', 'only threads active'],
+		['timeline', 'active threads only'],
 		['files', 'folder or file'],
 		['latency', 'Percentiles over time'],
-		['explore', 'Ask anything'],
+		['explore', 'Enter a query'],
 		['dashboards', 'A service'],
 	])
 		await test(`the page ${id} shows itself`, async () => {
@@ -187,7 +187,7 @@ async function synthetic(browser) {
 		// somewhere in the middle of time there is a cell that is not empty
 		for (let y = box.height - 24; y > 8 && !(await inAddress(page, 'cell')); y -= 3) await map.click({ position: { x: box.width / 2, y } });
 		const [from, to, low, high] = (await inAddress(page, 'cell')).split('_').map(Number);
-		await page.getByText('Slowest of them').waitFor();
+		await page.getByText('Slowest calls').waitFor();
 		await rest(page);
 		const n = ask(`${finished} && class in (data, meta, sync, net) && dur >= ${low}ns && dur < ${high}ns | select stop`, 'synth.trace').rows.filter((r) => r.stop >= from && r.stop < to).length;
 		const counts = await page.locator('table', { has: page.getByText('Operations', { exact: true }) }).locator('tbody tr td:nth-child(2)').allTextContents();
@@ -290,8 +290,8 @@ async function synthetic(browser) {
 		await page.goto(view(url, '?page=timeline'));
 		await rest(page);
 		await page.keyboard.press('n'); // nothing is chosen: some call is
-		const call = page.getByRole('region', { name: 'The chosen call' });
-		await call.getByLabel('Next and previous of which kind').selectOption('thread');
+		const call = page.getByRole('region', { name: 'Selected call' });
+		await call.getByLabel('What next and previous go by').selectOption('thread');
 		const row = async () => Number(await inAddress(page, 'row'));
 		await page.waitForFunction(() => new URL(location.href).searchParams.get('same') === 'thread');
 		const first = await row();
@@ -372,9 +372,9 @@ async function kept(browser) {
 		await rest(on);
 	};
 	const keepAs = async (title) => {
-		await page.getByRole('button', { name: 'keep ...' }).click();
-		await page.getByRole('textbox', { name: 'under the name' }).fill(title);
-		await page.getByRole('dialog').getByRole('button', { name: 'keep' }).click();
+		await page.getByRole('button', { name: 'save ...' }).click();
+		await page.getByRole('textbox', { name: 'name' }).fill(title);
+		await page.getByRole('dialog').getByRole('button', { name: 'save' }).click();
 	};
 	const inBrowser = () => page.evaluate(() => Object.entries(localStorage).filter(([k]) => k.startsWith('weir-saved')));
 
@@ -382,7 +382,7 @@ async function kept(browser) {
 		await page.goto(view(url, '?page=overview'));
 		await page.evaluate(() => localStorage.setItem('weir-saved', JSON.stringify([{ title: '<i>Old</i>', q: 'count() as n', language: 'query' }, { title: 'Errors', q: 'head 1', language: 'query' }])));
 		await explore(page, 'count() as n');
-		await page.getByText('2 questions of this browser are kept beside the trace now').waitFor();
+		await page.getByText('2 queries saved in this browser are now saved next to the trace').waitFor();
 		await page.getByRole('button', { name: '<i>Old</i>', exact: true }).waitFor();
 		equal(readdirSync(files).length, 2, 'files');
 		equal((await inBrowser()).length, 0, 'left in the browser');
@@ -404,7 +404,7 @@ async function kept(browser) {
 		equal(await other.locator('img').count(), 0, 'images');
 		await rest(other);
 		await other.context().close();
-		await page.getByRole('button', { name: 'forget ../../My' }).click();
+		await page.getByRole('button', { name: 'delete ../../My' }).click();
 		await mine.waitFor({ state: 'detached' });
 		equal(readdirSync(files).length, 2, 'files when it is forgotten');
 	});
@@ -414,12 +414,12 @@ async function kept(browser) {
 		writeFileSync(files, '');
 		await explore(page, 'count() as here');
 		await keepAs('Here alone');
-		await page.getByText('only this browser keeps it').waitFor();
+		await page.getByText('saved in this browser only').waitFor();
 		await explore(page, 'count() as here');
 		await page.getByRole('button', { name: 'Here alone', exact: true }).waitFor();
 		rmSync(files);
 		await explore(page, 'count() as here');
-		await page.getByText('a question of this browser is kept beside the trace now').waitFor();
+		await page.getByText('a query saved in this browser is now saved next to the trace').waitFor();
 		equal(readdirSync(files).join(), 'Here-alone.json', 'file, when it can be again');
 		equal((await inBrowser()).length, 0, 'left in the browser');
 	});
@@ -520,7 +520,7 @@ async function damaged(browser) {
 		rmSync(path);
 		await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
 		await page.getByText('was deleted').waitFor();
-		await page.getByText('which is gone once weir serve ends').waitFor();
+		await page.getByText('gone once weir serve exits').waitFor();
 	});
 	await context.close();
 	await stop(child);
@@ -632,7 +632,7 @@ async function recorded(browser) {
 		const from = () => grows.evaluate(() => Number(new URL(location.href).searchParams.get('from')));
 		const first = await from();
 		await grows.waitForFunction((was) => Number(new URL(location.href).searchParams.get('from')) > was, first);
-		await grows.getByRole('button', { name: 'all of it' }).click();
+		await grows.getByRole('button', { name: 'whole trace' }).click();
 		await grows.waitForFunction(() => document.querySelector('[aria-label="Follow the end"]').value === '');
 	});
 	await test('and its end is seen', async () => {

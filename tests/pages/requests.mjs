@@ -36,7 +36,7 @@ await main(async (browser) => {
 
 	await test('a name: its requests, and the slowest against the median', async () => {
 		await page.getByRole('button', { name: 'checkout' }).first().click();
-		await page.getByText('The slowest hundredth against the median').waitFor();
+		await page.getByText('Slowest 1 % against the median').waitFor();
 		await rest(page);
 		equal(await page.locator('svg circle').count(), log.filter((r) => r.name === 'checkout').length, 'dots');
 	});
@@ -60,18 +60,18 @@ await main(async (browser) => {
 	});
 
 	await test('two requests side by side', async () => {
-		await page.getByRole('button', { name: 'compare with a usual one' }).click();
+		await page.getByRole('button', { name: 'compare with a typical one' }).click();
 		await page.getByText('What they did').waitFor();
 		await rest(page);
 		const two = page.getByLabel('two requests');
 		equal(await two.locator('p', { hasText: 'first' }).count(), 1, 'first');
-		const rows = two.locator('table', { has: page.getByText('Where their time went') }).locator('tbody tr');
+		const rows = two.locator('table', { has: page.getByText('How they spent their time') }).locator('tbody tr');
 		const slowest = log.find((r) => r.name === 'checkout');
 		const parts = await rows.locator('td:first-child').allInnerTexts();
 		equal(parts.includes('data') && parts.includes('lock') && slowest.lock > 0, true, 'parts of the slowest');
 		await shot(two, 'two');
 		await page.getByRole('button', { name: 'compare with another' }).click();
-		await page.getByRole('button', { name: 'choose the other one above' }).waitFor();
+		await page.getByRole('button', { name: 'select the other one above' }).waitFor();
 		const third = page.locator('table', { has: page.getByText('The slowest', { exact: true }) }).locator('tbody tr').nth(2);
 		await third.getByRole('button', { name: 'checkout' }).click();
 		await rest(page);
@@ -91,7 +91,7 @@ await main(async (browser) => {
 
 	await test('the heat map has every request, and a click opens the slowest of a cell', async () => {
 		await page.goto(view(url, '?page=requests&name=checkout'));
-		const chart = page.getByLabel('requests over time, how many took how long');
+		const chart = page.getByLabel('number of requests by time and duration');
 		await chart.waitFor();
 		await rest(page);
 		const cells = JSON.parse(run('requests', '--name', 'checkout', '--heat', '--json', 'shop.trace')).rows;

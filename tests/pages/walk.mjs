@@ -6,7 +6,7 @@ import { ask, equal, inAddress, main, newPage, rest, run, serve, stop, test, vie
 
 const TRACE = 'walk.trace';
 const canvas = (page) => page.getByLabel('Calls of each thread over time');
-const chosen = (page) => page.getByRole('region', { name: 'The chosen call' });
+const chosen = (page) => page.getByRole('region', { name: 'Selected call' });
 const row = async (page) => Number(await inAddress(page, 'row'));
 const digits = (text) => Number(text.replaceAll(',', ''));
 
@@ -26,7 +26,7 @@ async function seen(page, call) {
 		const top = document.querySelector('canvas.top[aria-label="Calls of each thread over time"]');
 		if (!head) return 'its lane is not among those on the screen';
 		if (head.top < lanes.top - 1 || head.bottom > lanes.bottom - 18) return 'its lane is outside of the screen';
-		const details = document.querySelector('section[aria-label="The chosen call"]').getBoundingClientRect();
+		const details = document.querySelector('section[aria-label="Selected call"]').getBoundingClientRect();
 		if (details.top < lanes.bottom) return 'the details cover lanes';
 		const [from, to] = document.querySelector('[role=slider]').getAttribute('aria-valuetext').split(' to ').map((t) => parseFloat(t) * 1e9);
 		const left = 220;
@@ -119,7 +119,7 @@ await main(async (browser) => {
 		await page.mouse.down();
 		await page.mouse.move(box.x + 800, box.y + 110, { steps: 5 });
 		await page.mouse.up();
-		const sums = page.getByRole('region', { name: 'Sums of the area' });
+		const sums = page.getByRole('region', { name: 'Totals of the area' });
 		await sums.waitFor();
 		await rest(page);
 		const [from, to] = (await inAddress(page, 'area')).split('_').map(Number);

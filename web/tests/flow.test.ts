@@ -22,8 +22,8 @@ describe('groups of data', () => {
 		expect(at80.colour([12])).toBe(at80.colour([null, 10]));
 		expect(at80.colour([13])).toBeNull();
 		expect(at80.colour([99])).toBeNull();
-		expect(at80.words([10])).toBe('equal in 2 calls, 90 % and more in 3, 70 % and more in 4');
-		expect(at80.words([99, null])).toBe('no other data is like it');
+		expect(at80.words([10])).toBe('identical in 2 calls, 90 % or more in 3, 70 % or more in 4');
+		expect(at80.words([99, null])).toBe('no similar data');
 		expect(new Content(alike, 60).groups.map((g) => g.calls)).toEqual([4, 2]);
 	});
 });

@@ -150,14 +150,14 @@ export class Content {
 	/** "equal: 4 calls, 90 % and more: 7" */
 	words(ops: (number | null)[]): string {
 		const op = ops.find((o) => o !== null && this.byOp.has(o));
-		if (op === undefined || op === null) return 'no other data is like it';
+		if (op === undefined || op === null) return 'no similar data';
 		const kind = this.byOp.get(op)!;
 		const equal = this.equals.get(kind)!;
-		const said = [`equal in ${equal} ${equal === 1 ? 'call' : 'calls'}`];
+		const said = [`identical in ${equal} ${equal === 1 ? 'call' : 'calls'}`];
 		let before = equal;
 		for (const step of STEPS) {
 			const calls = this.sizesOf(step).get(this.root(step)(kind)) ?? equal;
-			if (calls > before) said.push(`${step === 100 ? 'the same parts' : `${step} % and more`} in ${calls}`);
+			if (calls > before) said.push(`${step === 100 ? 'the same parts' : `${step} % or more`} in ${calls}`);
 			before = Math.max(before, calls);
 		}
 		return said.join(', ');

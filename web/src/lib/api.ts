@@ -375,7 +375,7 @@ export async function get(path: string, params: Params = {}, signal?: AbortSigna
 	const asking = () =>
 		ask().catch((e: unknown) => {
 			if (signal?.aborted || !(e instanceof TypeError)) throw e;
-			throw new ApiError('weir serve does not answer: it was ended, or its machine cannot be reached', 0);
+			throw new ApiError('weir serve does not respond: it has exited or its host cannot be reached', 0);
 		});
 	let answer = await asking();
 	for (let i = 0; answer.status === 429 && i < BUSY_TRIES; i++) {

@@ -42,15 +42,15 @@ const MAGIC = 'weircol1';
 
 export function decodeColumns(data: ArrayBuffer): Columns {
 	const text = new TextDecoder();
-	if (data.byteLength < 12 || text.decode(new Uint8Array(data, 0, 8)) !== MAGIC) throw new Error('the answer is no table of columns');
+	if (data.byteLength < 12 || text.decode(new Uint8Array(data, 0, 8)) !== MAGIC) throw new Error('the response is not a table of columns');
 	const length = new DataView(data).getUint32(8, true);
-	if (12 + length > data.byteLength) throw new Error('the answer is cut');
+	if (12 + length > data.byteLength) throw new Error('the response is truncated');
 	const head = JSON.parse(text.decode(new Uint8Array(data, 12, length))) as Extent & { origin: string; rows: number; loss: Loss; columns: ColumnHead[] };
 	const base = Math.ceil((12 + length) / 8) * 8;
 	const find = (name: string, encoding: string) => {
 		const column = head.columns.find((c) => c.name === name);
-		if (!column || column.encoding !== encoding) throw new Error(`the answer has no column ${name} of ${encoding}`);
-		if (base + column.offset + column.length > data.byteLength) throw new Error('the answer is cut');
+		if (!column || column.encoding !== encoding) throw new Error(`the response has no column ${name} encoded as ${encoding}`);
+		if (base + column.offset + column.length > data.byteLength) throw new Error('the response is truncated');
 		return column;
 	};
 	return {

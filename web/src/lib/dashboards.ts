@@ -112,7 +112,7 @@ export function nameOf(title: string, otherwise = 'dashboard'): string {
 }
 
 export async function saveDashboard(name: string, dashboard: Dashboard): Promise<void> {
-	if (!NAME.test(name)) throw new Error('a name has letters, digits, - and _, at most 64 of them');
+	if (!NAME.test(name)) throw new Error('a name consists of up to 64 letters, digits, - and _');
 	await get(`dashboards/${name}`, {}, undefined, undefined, 'PUT', JSON.stringify(dashboard));
 }
 

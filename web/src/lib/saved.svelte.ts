@@ -53,7 +53,7 @@ class SavedQueries {
 			this.writable = answer.writable;
 		} catch (e) {
 			this.writable = false;
-			this.note = `what is kept beside the trace cannot be read: ${e instanceof Error ? e.message : String(e)}`;
+			this.note = `queries saved next to the trace cannot be read: ${e instanceof Error ? e.message : String(e)}`;
 		}
 		for (const key of [EVERY_TRACE, this.key()]) await this.takeOver(key);
 	}
@@ -69,7 +69,7 @@ class SavedQueries {
 		}
 		toBrowser(key, left);
 		this.list = [...this.list, ...left];
-		if (taken) this.note = `${taken === 1 ? 'a question' : `${taken} questions`} of this browser ${taken === 1 ? 'is' : 'are'} kept beside the trace now`;
+		if (taken) this.note = `${taken === 1 ? 'a query' : `${taken} queries`} saved in this browser ${taken === 1 ? 'is' : 'are'} now saved next to the trace`;
 	}
 
 	private free(title: string): string {
@@ -86,7 +86,7 @@ class SavedQueries {
 			const { title, q, language } = saved;
 			await get(`queries/${name}`, {}, undefined, undefined, 'PUT', JSON.stringify({ version: 1, title, q, language }));
 		} catch (e) {
-			this.note = `only this browser keeps it: ${e instanceof ApiError ? e.message : String(e)}`;
+			this.note = `saved in this browser only: ${e instanceof ApiError ? e.message : String(e)}`;
 			return false;
 		}
 		this.list = [...this.list.filter((s) => s !== there), { ...saved, name }];
@@ -97,7 +97,7 @@ class SavedQueries {
 	async keep(given: Saved) {
 		const saved = { ...given, title: clip(given.title) };
 		this.note = '';
-		if (!this.writable) this.note = "only this browser keeps it: the trace's folder cannot be written";
+		if (!this.writable) this.note = "saved in this browser only: the trace's folder is not writable";
 		else if (await this.toFile(saved)) return;
 		const mine = [...fromBrowser(this.key()).filter((s) => s.title !== saved.title), saved];
 		toBrowser(this.key(), mine);
@@ -132,16 +132,16 @@ const ready: Saved[] = [
 	{ language: 'query', title: 'Folders written to', q: 'op ~ "*write*" | by dir(path) as folder | sum(bytes), count() | sort sum desc' },
 	{ language: 'sql', title: 'SQL: calls by process', q: 'SELECT pid, comm, count(*) AS calls, sum(bytes) AS bytes FROM op_named GROUP BY ALL ORDER BY calls DESC LIMIT 20' },
 	// what became of the bytes: of weir record --content and weir flow --keep
-	{ language: 'query', of: 'chunk', title: 'Content: what became of it', q: 'from chunk | by outcome | count(), sum(size)' },
-	{ language: 'query', of: 'chunk', title: 'Content: data that is there again', q: 'from chunk | where form == piece and hash != 0 | by hash | count() as n, distinct(file) as files, sum(size) | where n > 1 | sort n desc | head 100' },
-	{ language: 'query', of: 'chunk', title: 'Content: by file and way', q: 'from chunk | where outcome is not null | by file, way | sum(size) as bytes, distinct(hash) as different | sort bytes desc | head 50' },
+	{ language: 'query', of: 'chunk', title: 'Content: outcome', q: 'from chunk | by outcome | count(), sum(size)' },
+	{ language: 'query', of: 'chunk', title: 'Content: duplicate data', q: 'from chunk | where form == piece and hash != 0 | by hash | count() as n, distinct(file) as files, sum(size) | where n > 1 | sort n desc | head 100' },
+	{ language: 'query', of: 'chunk', title: 'Content: by file and direction', q: 'from chunk | where outcome is not null | by file, way | sum(size) as bytes, distinct(hash) as different | sort bytes desc | head 50' },
 	{ language: 'query', of: 'chunk', title: 'Content: zeros', q: 'from chunk | where hash == 0 and head is null and tail is null and outcome is not null | by file, way | sum(size) as zeros | sort zeros desc | head 50' },
 	{ language: 'query', of: 'edge', title: 'Flow: by reason', q: 'from edge | by via, certainty | count(), p50(dur), p99(dur)' },
 	{ language: 'query', of: 'edge', title: 'Flow: over time', q: 'from edge | by via every $window | count()' },
-	{ language: 'query', of: 'edge', title: 'Flow: files that processes share', q: 'from edge | where via == storage | by file | count() as reads, sum(bytes) | sort reads desc | head 50' },
-	{ language: 'query', of: 'edge', title: 'Flow: time on the way', q: 'from edge | where via in (stream, pipe) | by file | sum(bytes), p50(dur), p99(dur) as slow, max(dur) | sort slow desc | head 50' },
+	{ language: 'query', of: 'edge', title: 'Flow: files shared by processes', q: 'from edge | where via == storage | by file | count() as reads, sum(bytes) | sort reads desc | head 50' },
+	{ language: 'query', of: 'edge', title: 'Flow: time in transit', q: 'from edge | where via in (stream, pipe) | by file | sum(bytes), p50(dur), p99(dur) as slow, max(dur) | sort slow desc | head 50' },
 	{ language: 'query', of: 'edge', title: 'Flow: who waits for whom', q: 'from edge | where via in (futex, lock) | by from_thread_id, to_thread_id | count() as n, p99(dur) | sort n desc | head 50' },
-	{ language: 'query', of: 'edge', title: 'Flow: what is contested', q: 'from edge | where certainty == contested | by via, file | count() as n, min(start), max(start) | sort n desc | head 50' },
+	{ language: 'query', of: 'edge', title: 'Flow: contested edges', q: 'from edge | where certainty == contested | by via, file | count() as n, min(start), max(start) | sort n desc | head 50' },
 ];
 
 /** Ready questions that this trace can answer. */

@@ -111,7 +111,7 @@ class Session {
 		this.trace = now;
 		this.move();
 		if (!came.length) return;
-		this.news = came.length === 1 ? `${came[0]} came` : `${came.length} traces came`;
+		this.news = came.length === 1 ? `${came[0]} added` : `${came.length} traces added`;
 		clearTimeout(this.forgetting);
 		this.forgetting = setTimeout(() => (this.news = ''), NEWS_MS);
 	}
