@@ -421,12 +421,19 @@ struct calls_bpf *load_open_calls(const struct kernel_btf *k)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = k->path);
 	struct calls_bpf *skel = calloc(1, sizeof(*skel));
+	_cleanup_free_ void *elf = NULL;
 	int r = skel ? calls_bpf__create_skeleton(skel) : -ENOMEM;
 
 	/* Both have the same maps, programs and sections. */
 	if (!r && !k->casts)
 		skel->skeleton->data = calls_probing_bpf__elf_bytes(&skel->skeleton->data_sz);
-	r = r ? r : bpf_object__open_skeleton(skel->skeleton, &opts);
+	if (!r)
+		elf = kernel_btf_elf(k, skel->skeleton->data, skel->skeleton->data_sz);
+	r = r || elf ? r : -ENOMEM;
+	if (!r) {
+		skel->skeleton->data = elf;
+		r = bpf_object__open_skeleton(skel->skeleton, &opts);
+	}
 	if (!r)
 		return skel;
 	calls_bpf__destroy(skel);
@@ -489,7 +496,8 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	l->side_bytes = objects_side_bytes(opt);
 	bpf_map__set_max_entries(l->skel->maps.side, l->side_bytes);
 	load_obi(l);
-	r = calls_bpf__load(l->skel);
+	r = kernel_btf_target(&types, l->skel->obj);
+	r = r < 0 ? r : calls_bpf__load(l->skel);
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");
 	l->counters = l->skel->data_calls_shared->cpus;
