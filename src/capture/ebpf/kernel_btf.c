@@ -34,7 +34,7 @@ static const struct target {
 	{"iter", BPF_TRACE_ITER, "bpf_iter_", BTF_KIND_FUNC, target_iterator},
 };
 /* Whose objects are loaded now: libbpf's handlers of sections are told of the program alone. */
-static const struct kernel_btf *kernel_btf_loading;
+static struct kernel_btf *kernel_btf_loading;
 
 /* From the BTF of the kernel and of its modules into that of the file. */
 struct copy {
@@ -310,8 +310,14 @@ static uint32_t target_number(const struct kernel_btf *k, const struct bpf_progr
 
 static int target_load(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie)
 {
-	uint32_t id = target_number(kernel_btf_loading, program);
+	struct kernel_btf *k = kernel_btf_loading;
+	uint32_t id = target_number(k, program);
+	void (*mapped)(void *) = k ? k->mapped : NULL;
 
+	if (mapped) {
+		k->mapped = NULL;
+		mapped(k->mapped_data);
+	}
 	if (!id) /* kernel_btf_target() had libbpf find it */
 		return 0;
 	opts->attach_prog_fd = 0;
@@ -483,7 +489,7 @@ bool kernel_btf_has(const struct kernel_btf *k, const struct bpf_program *progra
 	return target_number(k, program) > 0;
 }
 
-int kernel_btf_target(struct kernel_btf *k, struct bpf_object *bpf)
+int kernel_btf_target(const struct kernel_btf *k, struct bpf_object *bpf)
 {
 	struct bpf_program *program;
 	int r = 0;

@@ -28,6 +28,9 @@ struct kernel_btf {
 	int32_t enum_of; /* in `programs`: enum kernel_type_id of src/bpf/lib/kernel.h; below 1: none */
 	const struct btf *programs; /* borrowed until kernel_btf_write() */
 	int fd;			    /* of the file; 0: none */
+	/* Called once where it is set: the first object has its maps, and its programs are about to be verified. */
+	void (*mapped)(void *data);
+	void *mapped_data;
 	char path[32];		    /* for bpf_object_open_opts.btf_custom_path */
 	bool casts;		    /* the kernel has bpf_rdonly_cast(): Linux 6.2 and later */
 };
@@ -43,5 +46,5 @@ int kernel_btf_write(struct kernel_btf *k);
 /* Whether the kernel has what a program attaches to by a type. */
 bool kernel_btf_has(const struct kernel_btf *k, const struct bpf_program *program);
 /* Tells the programs of an object to what they attach; it is loaded before kernel_btf_free(). 0 or negative errno. */
-int kernel_btf_target(struct kernel_btf *k, struct bpf_object *bpf);
+int kernel_btf_target(const struct kernel_btf *k, struct bpf_object *bpf);
 void kernel_btf_free(struct kernel_btf *k);

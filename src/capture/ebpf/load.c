@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -458,6 +459,45 @@ static int open_objects(struct loaded *l, struct kernel_btf *k, const struct ebp
 	return r < 0 ? error_errno(err, r, "cannot open the kernel programs") : 0;
 }
 
+/* The objects beside that of calls, loaded while its programs are verified: each takes the verifier some 50 ms. */
+struct beside {
+	struct loaded *l;
+	const struct kernel_btf *types;
+	const struct ebpf_options *opt;
+	pthread_t thread;
+	bool started;
+};
+
+static void *beside_load(void *data)
+{
+	struct beside *b = data;
+
+	objects_load(&b->l->objects, b->l->skel->obj, b->types, b->opt);
+	return NULL;
+}
+
+static void beside_start(void *data)
+{
+	struct beside *b = data;
+
+	b->started = !pthread_create(&b->thread, NULL, beside_load, b);
+}
+
+static int load_objects(struct loaded *l, struct kernel_btf *types, const struct ebpf_options *opt)
+{
+	struct beside b = {.l = l, .types = types, .opt = opt};
+	int r = kernel_btf_target(types, l->skel->obj);
+
+	types->mapped = beside_start;
+	types->mapped_data = &b;
+	r = r < 0 ? r : calls_bpf__load(l->skel);
+	if (b.started)
+		pthread_join(b.thread, NULL);
+	else if (!r)
+		beside_load(&b);
+	return r;
+}
+
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
 	_privileged_(PRIVILEGE_LOAD);
@@ -496,8 +536,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	l->side_bytes = objects_side_bytes(opt);
 	bpf_map__set_max_entries(l->skel->maps.side, l->side_bytes);
 	load_obi(l);
-	r = kernel_btf_target(&types, l->skel->obj);
-	r = r < 0 ? r : calls_bpf__load(l->skel);
+	r = load_objects(l, &types, opt);
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");
 	l->counters = l->skel->data_calls_shared->cpus;
@@ -509,7 +548,6 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 		return r;
 	if (opt->with & (1u << OBJECT_SCHED | 1u << OBJECT_MEM))
 		l->skel->data_shared->shared.preempt_from_rq = sums_preempt_from_rq();
-	objects_load(&l->objects, l->skel->obj, &types, opt);
 	content_find_pages(&l->objects);
 	l->uring_left_out = !requests_selected(opt);
 	load_faults(l);

@@ -288,7 +288,7 @@ int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_opti
 
 /* -EAGAIN: no further choice of programs is left. */
 static int object_try(struct bpf_object *bpf, const struct object_row *row,
-		      struct bpf_object *calls, struct kernel_btf *k,
+		      struct bpf_object *calls, const struct kernel_btf *k,
 		      const struct ebpf_options *opt, int attempt)
 {
 	int r;
@@ -304,7 +304,7 @@ static int object_try(struct bpf_object *bpf, const struct object_row *row,
 }
 
 static int object_load(struct object *o, const struct object_row *row, struct bpf_object *calls,
-		       struct kernel_btf *k, const struct ebpf_options *opt)
+		       const struct kernel_btf *k, const struct ebpf_options *opt)
 {
 	int r = object_try(o->bpf, row, calls, k, opt, 0);
 
@@ -325,7 +325,7 @@ static int object_load(struct object *o, const struct object_row *row, struct bp
 	return r;
 }
 
-void objects_load(struct objects *o, struct bpf_object *calls, struct kernel_btf *k,
+void objects_load(struct objects *o, struct bpf_object *calls, const struct kernel_btf *k,
 		  const struct ebpf_options *opt)
 {
 	for (size_t i = 0; i < OBJECT_COUNT; i++) {
