@@ -354,7 +354,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
 	}
-	call_begin(task->files, ts, regs, p, nr);
+	call_begin(tread(struct task_struct, task, files), ts, regs, p, nr);
 	if (p->flags & WIRE_PLAN_RICH) {
 		if (has(p->fd2))
 			call_file2(ts, arg(c, p->fd2));

@@ -13,6 +13,8 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 
+#include "schema/wire_function.h"
+
 #define noinline __attribute__((__noinline__))
 /* A function that the verifier looks at once, by itself, instead of at every call: pointers may be
  * NULL there, results are numbers. Without these, loading takes seconds instead of a tenth of one.
@@ -26,6 +28,9 @@
 #define INODE_IFREG    0100000
 #define INODE_IFBLK    0060000
 #define INODE_IFDIR    0040000
+
+/* A function of the kernel; libbpf's own way to it (__ksym) would read all of the kernel's BTF for each object. */
+#define KERNEL_FUNCTION(name) ((void *)(WIRE_FUNCTION + WIRE_NUMBER_##name))
 
 typedef _Bool bool;
 #define true  1
@@ -382,7 +387,7 @@ struct bpf_iter__task {
  * at load time the verifier would take out the other half, hundreds of times, and each time move all of the program.
  * The loads are volatile: merged with one through another kind of pointer the verifier refuses them.
  */
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym;
+static void *(*bpf_rdonly_cast)(const void *obj, __u32 btf_id) = KERNEL_FUNCTION(bpf_rdonly_cast);
 
 /* The types that casts name; and flavours of these. */
 #define KERNEL_TYPES(x)                                                                           \

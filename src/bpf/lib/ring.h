@@ -14,8 +14,8 @@
 
 /* Linux 6.10 and later. Older kernels do not preempt a program, newer ones may, which must not be while a record is
  * written. No function that is verified alone is called meanwhile: before 6.15 that is refused. */
-extern void bpf_preempt_disable(void) __ksym __weak;
-extern void bpf_preempt_enable(void) __ksym __weak;
+static void (*bpf_preempt_disable)(void) = KERNEL_FUNCTION(bpf_preempt_disable);
+static void (*bpf_preempt_enable)(void) = KERNEL_FUNCTION(bpf_preempt_enable);
 
 /* A place in a ring. */
 struct ring_place {
@@ -25,14 +25,12 @@ struct ring_place {
 
 static __always_inline void ring_begin(void)
 {
-	if (bpf_preempt_disable)
-		bpf_preempt_disable();
+	bpf_preempt_disable();
 }
 
 static __always_inline void ring_end(void)
 {
-	if (bpf_preempt_enable)
-		bpf_preempt_enable();
+	bpf_preempt_enable();
 }
 
 /* A reader that sees the new head sees everything written before. */

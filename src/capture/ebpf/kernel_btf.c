@@ -1,16 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/kernel_btf.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define MODULES	     "/sys/kernel/btf"
 #define TYPE_ID_ENUM "kernel_type_id"
 #define TYPE_ID	     "ID_OF_" /* begins the names of its enumerators */
+
+#define TARGET_MAX   96 /* the name of what a program attaches to, with its prefix */
+#define FUNCTION_NAME(name) #name,
+
+static struct bpf_link *target_iterator(const struct bpf_program *program)
+{
+	return bpf_program__attach_iter(program, NULL);
+}
+
+/* What programs of a section attach to: a type or function with this before its name. */
+static const struct target {
+	const char *section;
+	enum bpf_attach_type attach;
+	const char *prefix;
+	uint8_t kind;
+	struct bpf_link *(*link)(const struct bpf_program *program);
+} targets[] = {
+	{"tp_btf", BPF_TRACE_RAW_TP, "btf_trace_", BTF_KIND_TYPEDEF, bpf_program__attach_trace},
+	{"iter", BPF_TRACE_ITER, "bpf_iter_", BTF_KIND_FUNC, target_iterator},
+};
+/* Whose objects are loaded now: libbpf's handlers of sections are told of the program alone. */
+static struct kernel_btf *kernel_btf_loading;
 
 /* From the BTF of the kernel and of its modules into that of the file. */
 struct copy {
@@ -133,8 +157,26 @@ static const char *name_of_type(const struct btf *btf, const struct btf_type *t)
 	return t->name_off ? btf__name_by_offset(btf, t->name_off) : NULL;
 }
 
+/* The name of a type or function whose number may be wanted: programs name no others of the kernel's many functions. */
+static const char *name_wanted(const struct btf *btf, const struct btf_type *t)
+{
+	const char *name;
+
+	if (!btf_is_func(t))
+		return name_of_type(btf, t);
+	name = btf__name_by_offset(btf, t->name_off);
+	return strncmp(name, "bpf_", 4) != 0 ? NULL : name;
+}
+
+/* Finds the numbers that are wanted, of types of the kernel's own. */
+static void name_number(struct kernel_name *n, const struct btf_type *t, uint32_t id)
+{
+	if (n->kind == btf_kind(t) && !n->id)
+		n->id = id;
+}
+
 /* Copies those of the types from `first` on that are named and were not found before. */
-static int copy_named(struct copy *c, const struct kernel_btf *k, uint32_t first,
+static int copy_named(struct copy *c, struct kernel_btf *k, uint32_t first,
 		      const bool *found_before, bool *found)
 {
 	uint32_t count = btf__type_cnt(c->from), name, copied;
@@ -142,9 +184,13 @@ static int copy_named(struct copy *c, const struct kernel_btf *k, uint32_t first
 
 	for (uint32_t id = first; id < count && r >= 0; id++) {
 		const struct btf_type *t = btf__type_by_id(c->from, id);
-		const char *text = name_of_type(c->from, t);
+		const char *text = name_wanted(c->from, t);
 
-		if (!text || !intern_find(&k->names, text, name_len(text), &name) ||
+		if (!text || !intern_find(&k->names, text, name_len(text), &name))
+			continue;
+		if (!c->module)
+			name_number(&k->named[name], t, id);
+		if (!k->named[name].copied || btf_is_func(t) ||
 		    (found_before && found_before[name]))
 			continue;
 		found[name] = true;
@@ -154,7 +200,7 @@ static int copy_named(struct copy *c, const struct kernel_btf *k, uint32_t first
 }
 
 /* As libbpf does: what the kernel itself does not have is looked for in its modules. */
-static int copy_modules(struct copy *c, const struct kernel_btf *k, const bool *in_kernel,
+static int copy_modules(struct copy *c, struct kernel_btf *k, const bool *in_kernel,
 			bool *found)
 {
 	DIR *folder = opendir(MODULES);
@@ -179,6 +225,37 @@ static int copy_modules(struct copy *c, const struct kernel_btf *k, const bool *
 	return r;
 }
 
+/* What is known of a name, which is added; NULL: out of memory. Valid until the next one. */
+static struct kernel_name *add_name(struct kernel_btf *k, const char *name, size_t len)
+{
+	size_t count = k->names.count;
+	uint32_t id;
+
+	if (intern_add(&k->names, name, len, &id) < 0 ||
+	    grow((void **)&k->named, &k->named_cap, k->names.count, sizeof(*k->named)) < 0)
+		return NULL;
+	if (id == count)
+		k->named[id] = (struct kernel_name){0};
+	return &k->named[id];
+}
+
+static int want_number(struct kernel_btf *k, const char *name, uint8_t kind)
+{
+	struct kernel_name *n = add_name(k, name, strlen(name));
+
+	if (n)
+		n->kind = kind;
+	return n ? 0 : -ENOMEM;
+}
+
+/* Of a name that was wanted; 0: the kernel has none. */
+static uint32_t number_of(const struct kernel_btf *k, const char *name)
+{
+	uint32_t id;
+
+	return intern_find(&k->names, name, strlen(name), &id) ? k->named[id].id : 0;
+}
+
 /* The enumeration by which programs know the kernel's own number of a type. */
 static int copy_numbers(struct copy *c, const struct kernel_btf *k)
 {
@@ -187,15 +264,14 @@ static int copy_numbers(struct copy *c, const struct kernel_btf *k)
 
 	for (uint32_t i = 0; i < btf_vlen(t) && r >= 0; i++) {
 		const char *name = btf__name_by_offset(k->programs, btf_enum(t)[i].name_off);
-		int id =
-			btf__find_by_name_kind(k->vmlinux, name + strlen(TYPE_ID), BTF_KIND_STRUCT);
+		uint32_t id = number_of(k, name + strlen(TYPE_ID));
 
-		r = id > 0 ? btf__add_enum_value(c->to, name, id) : 0;
+		r = id ? btf__add_enum_value(c->to, name, id) : 0;
 	}
 	return r;
 }
 
-static int copy_all(struct copy *c, const struct kernel_btf *k)
+static int copy_all(struct copy *c, struct kernel_btf *k)
 {
 	_cleanup_free_ bool *found = calloc(2 * k->names.count + 1, sizeof(*found));
 	int r;
@@ -207,12 +283,101 @@ static int copy_all(struct copy *c, const struct kernel_btf *k)
 	return r < 0 || k->enum_of < 1 ? r : copy_numbers(c, k);
 }
 
+/* The name by which the kernel's BTF has what a program attaches to; NULL: the program attaches otherwise. */
+static const struct target *target_of(const struct bpf_program *program, char name[TARGET_MAX])
+{
+	const char *section = bpf_program__section_name(program), *slash = strchr(section, '/');
+
+	section += *section == '?';
+	for (size_t i = 0; slash && i < ARRAY_SIZE(targets); i++) {
+		const struct target *t = &targets[i];
+
+		if (strncmp(section, t->section, (size_t)(slash - section)) != 0 ||
+		    strlen(t->section) != (size_t)(slash - section))
+			continue;
+		snprintf(name, TARGET_MAX, "%s%s", t->prefix, slash + 1);
+		return t;
+	}
+	return NULL;
+}
+
+static uint32_t target_number(const struct kernel_btf *k, const struct bpf_program *program)
+{
+	char name[TARGET_MAX];
+
+	return k && target_of(program, name) ? number_of(k, name) : 0;
+}
+
+static int target_load(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie)
+{
+	struct kernel_btf *k = kernel_btf_loading;
+	uint32_t id = target_number(k, program);
+	void (*mapped)(void *) = k ? k->mapped : NULL;
+
+	if (mapped) {
+		k->mapped = NULL;
+		mapped(k->mapped_data);
+	}
+	if (!id) /* kernel_btf_target() had libbpf find it */
+		return 0;
+	opts->attach_prog_fd = 0;
+	opts->attach_btf_id = id;
+	return 0;
+}
+
+static int target_attach(const struct bpf_program *program, long cookie, struct bpf_link **ret)
+{
+	*ret = targets[cookie].link(program);
+	return *ret ? 0 : -errno;
+}
+
+/* Once in a process: libbpf's objects point to its table of handlers. */
+static int targets_handle(void)
+{
+	static bool done;
+	int r = 0;
+
+	for (size_t i = 0; !done && i < ARRAY_SIZE(targets) && r >= 0; i++) {
+		LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)i,
+			    .prog_prepare_load_fn = target_load, .prog_attach_fn = target_attach);
+		char section[16];
+
+		snprintf(section, sizeof(section), "%s+", targets[i].section);
+		r = libbpf_register_prog_handler(section, BPF_PROG_TYPE_TRACING, targets[i].attach,
+						 &opts);
+	}
+	done = r >= 0;
+	return r;
+}
+
+/* The numbers of the functions that programs call. */
+static void find_functions(struct kernel_btf *k)
+{
+	static const char *const names[] = {WIRE_FUNCTION_LIST(FUNCTION_NAME)};
+	uint32_t count = btf__type_cnt(k->vmlinux);
+
+	for (uint32_t id = 1; id < count; id++) {
+		const struct btf_type *t = btf__type_by_id(k->vmlinux, id);
+		const char *name = btf_is_func(t) ? name_wanted(k->vmlinux, t) : NULL;
+
+		for (size_t i = 0; name && i < ARRAY_SIZE(names); i++) {
+			if (!strcmp(name, names[i]))
+				k->functions[i] = id;
+		}
+	}
+}
+
 int kernel_btf_open(struct kernel_btf *ret)
 {
+	int r = targets_handle();
+
+	if (r < 0)
+		return r;
 	ret->vmlinux = btf__load_vmlinux_btf();
 	if (!ret->vmlinux)
 		return -errno;
-	ret->casts = btf__find_by_name_kind(ret->vmlinux, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+	find_functions(ret);
+	ret->casts = ret->functions[WIRE_NUMBER_bpf_rdonly_cast] > 0;
 	ret->fd = memfd_create("weir-btf", MFD_CLOEXEC);
 	if (ret->fd < 0)
 		return -errno;
@@ -220,20 +385,77 @@ int kernel_btf_open(struct kernel_btf *ret)
 	return 0;
 }
 
+void *kernel_btf_elf(const struct kernel_btf *k, const void *elf, size_t size)
+{
+	struct bpf_insn *copy = malloc(size);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, elf, size);
+	/* Sections of programs begin at multiples of an instruction's size. */
+	for (size_t i = 0; i < size / sizeof(*copy); i++) {
+		uint32_t function = (uint32_t)copy[i].imm - WIRE_FUNCTION;
+
+		if (copy[i].code != (BPF_JMP | BPF_CALL) || copy[i].src_reg ||
+		    function >= WIRE_FUNCTIONS)
+			continue;
+		if (k->functions[function]) {
+			copy[i].src_reg = BPF_PSEUDO_KFUNC_CALL;
+			copy[i].imm = (int32_t)k->functions[function];
+		} else { /* r0 = 0 */
+			copy[i] = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K};
+		}
+	}
+	return copy;
+}
+
+/* Types by their names, and of those that have a number in the kernel's BTF this. */
+static int add_types(struct kernel_btf *k, const struct btf *btf)
+{
+	uint32_t count = btf__type_cnt(btf);
+
+	for (uint32_t id = 1; id < count; id++) {
+		const char *name = name_of_type(btf, btf__type_by_id(btf, id));
+		struct kernel_name *n = name ? add_name(k, name, name_len(name)) : NULL;
+
+		if (name && !n)
+			return -ENOMEM;
+		if (n)
+			n->copied = true;
+	}
+	return 0;
+}
+
+/* The types whose numbers programs know: once, as all objects have the same enumeration. */
+static int add_numbers(struct kernel_btf *k, const struct btf *btf)
+{
+	const struct btf_type *t;
+	int r = 0;
+
+	if (k->programs)
+		return 0;
+	k->programs = btf;
+	k->enum_of = btf__find_by_name_kind(btf, TYPE_ID_ENUM, BTF_KIND_ENUM);
+	t = k->enum_of > 0 ? btf__type_by_id(btf, (uint32_t)k->enum_of) : NULL;
+	for (uint32_t i = 0; t && i < btf_vlen(t) && r >= 0; i++)
+		r = want_number(k,
+				btf__name_by_offset(btf, btf_enum(t)[i].name_off) + strlen(TYPE_ID),
+				BTF_KIND_STRUCT);
+	return r;
+}
+
 int kernel_btf_add(struct kernel_btf *k, const struct bpf_object *bpf)
 {
 	const struct btf *btf = bpf_object__btf(bpf);
-	uint32_t count = btf__type_cnt(btf), unused;
-	int r = 0;
+	struct bpf_program *program = NULL;
+	int r = add_types(k, btf);
 
-	for (uint32_t id = 1; id < count && r >= 0; id++) {
-		const char *name = name_of_type(btf, btf__type_by_id(btf, id));
+	r = r < 0 ? r : add_numbers(k, btf);
+	while (r >= 0 && (program = bpf_object__next_program(bpf, program))) {
+		char name[TARGET_MAX];
+		const struct target *t = target_of(program, name);
 
-		r = name ? intern_add(&k->names, name, name_len(name), &unused) : 0;
-	}
-	if (!k->programs) {
-		k->programs = btf;
-		k->enum_of = btf__find_by_name_kind(btf, TYPE_ID_ENUM, BTF_KIND_ENUM);
+		r = t ? want_number(k, name, t->kind) : 0;
 	}
 	return r;
 }
@@ -258,14 +480,46 @@ int kernel_btf_write(struct kernel_btf *k)
 	btf__free(k->vmlinux);
 	k->vmlinux = NULL;
 	k->programs = NULL;
+	kernel_btf_loading = k;
 	return r < 0 ? r : 0;
+}
+
+bool kernel_btf_has(const struct kernel_btf *k, const struct bpf_program *program)
+{
+	return target_number(k, program) > 0;
+}
+
+int kernel_btf_target(const struct kernel_btf *k, struct bpf_object *bpf)
+{
+	struct bpf_program *program;
+	int r = 0;
+
+	bpf_object__for_each_program(program, bpf)
+	{
+		char name[TARGET_MAX];
+		const struct target *t = target_of(program, name);
+
+		if (!t || !bpf_program__autoload(program))
+			continue;
+		/* As if it attached to a program, so that libbpf does not look for it; see target_load(). */
+		if (number_of(k, name))
+			r = bpf_program__set_attach_target(program, 1, NULL);
+		else /* maybe in a module */
+			r = bpf_program__set_attach_target(program, 0, name + strlen(t->prefix));
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void kernel_btf_free(struct kernel_btf *k)
 {
 	btf__free(k->vmlinux);
 	intern_free(&k->names);
+	free(k->named);
 	if (k->fd > 0)
 		close(k->fd);
+	if (kernel_btf_loading == k)
+		kernel_btf_loading = NULL;
 	*k = (struct kernel_btf){0};
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -421,12 +422,19 @@ struct calls_bpf *load_open_calls(const struct kernel_btf *k)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = k->path);
 	struct calls_bpf *skel = calloc(1, sizeof(*skel));
+	_cleanup_free_ void *elf = NULL;
 	int r = skel ? calls_bpf__create_skeleton(skel) : -ENOMEM;
 
 	/* Both have the same maps, programs and sections. */
 	if (!r && !k->casts)
 		skel->skeleton->data = calls_probing_bpf__elf_bytes(&skel->skeleton->data_sz);
-	r = r ? r : bpf_object__open_skeleton(skel->skeleton, &opts);
+	if (!r)
+		elf = kernel_btf_elf(k, skel->skeleton->data, skel->skeleton->data_sz);
+	r = r || elf ? r : -ENOMEM;
+	if (!r) {
+		skel->skeleton->data = elf;
+		r = bpf_object__open_skeleton(skel->skeleton, &opts);
+	}
 	if (!r)
 		return skel;
 	calls_bpf__destroy(skel);
@@ -449,6 +457,45 @@ static int open_objects(struct loaded *l, struct kernel_btf *k, const struct ebp
 	r = r < 0 ? r : objects_open(&l->objects, k, opt);
 	r = r < 0 ? r : kernel_btf_write(k);
 	return r < 0 ? error_errno(err, r, "cannot open the kernel programs") : 0;
+}
+
+/* The objects beside that of calls, loaded while its programs are verified: each takes the verifier some 50 ms. */
+struct beside {
+	struct loaded *l;
+	const struct kernel_btf *types;
+	const struct ebpf_options *opt;
+	pthread_t thread;
+	bool started;
+};
+
+static void *beside_load(void *data)
+{
+	struct beside *b = data;
+
+	objects_load(&b->l->objects, b->l->skel->obj, b->types, b->opt);
+	return NULL;
+}
+
+static void beside_start(void *data)
+{
+	struct beside *b = data;
+
+	b->started = !pthread_create(&b->thread, NULL, beside_load, b);
+}
+
+static int load_objects(struct loaded *l, struct kernel_btf *types, const struct ebpf_options *opt)
+{
+	struct beside b = {.l = l, .types = types, .opt = opt};
+	int r = kernel_btf_target(types, l->skel->obj);
+
+	types->mapped = beside_start;
+	types->mapped_data = &b;
+	r = r < 0 ? r : calls_bpf__load(l->skel);
+	if (b.started)
+		pthread_join(b.thread, NULL);
+	else if (!r)
+		beside_load(&b);
+	return r;
 }
 
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
@@ -489,7 +536,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	l->side_bytes = objects_side_bytes(opt);
 	bpf_map__set_max_entries(l->skel->maps.side, l->side_bytes);
 	load_obi(l);
-	r = calls_bpf__load(l->skel);
+	r = load_objects(l, &types, opt);
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");
 	l->counters = l->skel->data_calls_shared->cpus;
@@ -501,7 +548,6 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 		return r;
 	if (opt->with & (1u << OBJECT_SCHED | 1u << OBJECT_MEM))
 		l->skel->data_shared->shared.preempt_from_rq = sums_preempt_from_rq();
-	objects_load(&l->objects, l->skel->obj, &types, opt);
 	content_find_pages(&l->objects);
 	l->uring_left_out = !requests_selected(opt);
 	load_faults(l);

@@ -247,16 +247,13 @@ static int object_share_maps(struct bpf_object *bpf, const struct bpf_object *ca
 }
 
 /* Programs in sections that begin with '?' are for kernels that have their tracepoint. */
-static void object_choose_programs(struct bpf_object *bpf)
+static void object_choose_programs(struct bpf_object *bpf, const struct kernel_btf *k)
 {
 	struct bpf_program *program;
 
 	bpf_object__for_each_program(program, bpf)
 	{
-		const char *tracepoint = strchr(bpf_program__section_name(program), '/');
-
-		if (!bpf_program__autoload(program) && tracepoint &&
-		    !bpf_program__set_attach_target(program, 0, tracepoint + 1))
+		if (!bpf_program__autoload(program) && kernel_btf_has(k, program))
 			bpf_program__set_autoload(program, true);
 	}
 }
@@ -268,8 +265,9 @@ static struct bpf_object *object_open(const struct object_row *row, const struct
 	size_t size;
 	bool with_content = row->elf_content[0] && !attempt && object_with_content(opt);
 	const void *elf = (with_content ? row->elf_content : row->elf)[k->casts](&size);
+	_cleanup_free_ void *copy = kernel_btf_elf(k, elf, size);
 
-	return bpf_object__open_mem(elf, size, &opts);
+	return copy ? bpf_object__open_mem(copy, size, &opts) : NULL;
 }
 
 int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_options *opt)
@@ -290,14 +288,16 @@ int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_opti
 
 /* -EAGAIN: no further choice of programs is left. */
 static int object_try(struct bpf_object *bpf, const struct object_row *row,
-		      struct bpf_object *calls, const struct ebpf_options *opt, int attempt)
+		      struct bpf_object *calls, const struct kernel_btf *k,
+		      const struct ebpf_options *opt, int attempt)
 {
 	int r;
 
 	if (row->choose && !row->choose(bpf, attempt))
 		return -EAGAIN;
-	object_choose_programs(bpf);
-	r = object_share_maps(bpf, calls);
+	object_choose_programs(bpf, k);
+	r = kernel_btf_target(k, bpf);
+	r = r < 0 ? r : object_share_maps(bpf, calls);
 	if (r >= 0 && row->prepare)
 		r = row->prepare(bpf, opt);
 	return r < 0 ? r : bpf_object__load(bpf);
@@ -306,11 +306,11 @@ static int object_try(struct bpf_object *bpf, const struct object_row *row,
 static int object_load(struct object *o, const struct object_row *row, struct bpf_object *calls,
 		       const struct kernel_btf *k, const struct ebpf_options *opt)
 {
-	int r = object_try(o->bpf, row, calls, opt, 0);
+	int r = object_try(o->bpf, row, calls, k, opt, 0);
 
 	for (int attempt = 1; r < 0 && row->choose; attempt++) {
 		struct bpf_object *bpf = object_open(row, k, opt, attempt);
-		int next = bpf ? object_try(bpf, row, calls, opt, attempt) : -errno;
+		int next = bpf ? object_try(bpf, row, calls, k, opt, attempt) : -errno;
 
 		if (next < 0)
 			bpf_object__close(bpf);

@@ -53,7 +53,7 @@ struct objects {
 size_t objects_side_bytes(const struct ebpf_options *opt);
 /* Opens what the options request and adds its types; what cannot be opened is in o->missing. 0 or -ENOMEM. */
 int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_options *opt);
-/* Loads what is open; `calls` is loaded and lends its maps, `k` is written. What the kernel refuses is in o->missing. */
+/* Loads what is open; `calls` has its maps and lends them, `k` is written. What the kernel refuses is in o->missing. */
 void objects_load(struct objects *o, struct bpf_object *calls, const struct kernel_btf *k,
 		  const struct ebpf_options *opt);
 /*
