@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "exchange/internal.h"
@@ -395,11 +396,7 @@ static int in_compare_rows(const void *a, const void *b)
 {
 	const struct row_at *x = a, *y = b;
 
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	if (x->batch != y->batch)
-		return x->batch < y->batch ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return ORDER(x->at, y->at) ?: ORDER(x->batch, y->batch) ?: ORDER(x->row, y->row);
 }
 
 /* The number of a row's parent: where two sides share its id, the server's; 0: it is not here. */
@@ -440,10 +437,8 @@ int spans_in_finish(struct spans_in *s, struct error *err)
 				return error_set(err, -ENOMEM, "out of memory");
 		}
 	}
-	if (s->spans.rows)
-		qsort(s->spans.order, s->spans.rows, sizeof(*s->spans.order), in_compare_rows);
-	if (s->notes.rows)
-		qsort(s->notes.order, s->notes.rows, sizeof(*s->notes.order), in_compare_rows);
+	array_sort(s->spans.order, s->spans.rows, in_compare_rows);
+	array_sort(s->notes.order, s->notes.rows, in_compare_rows);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 
 #include "analysis/flow/flow.h"
 #include "analysis/flow/flow_verdicts.h"
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/ops.h"
 
@@ -288,11 +289,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct flow_range *p = a, *q = b;
 
-	if (p->process_id != q->process_id)
-		return p->process_id < q->process_id ? -1 : 1;
-	if (p->in_spot != q->in_spot)
-		return p->in_spot < q->in_spot ? -1 : 1;
-	return p->from != q->from ? (p->from < q->from ? -1 : 1) : 0;
+	return ORDER(p->process_id, q->process_id) ?: ORDER(p->in_spot, q->in_spot) ?: ORDER(p->from, q->from);
 }
 
 static int compare_out(const void *a, const void *b, void *arg)
@@ -300,17 +297,12 @@ static int compare_out(const void *a, const void *b, void *arg)
 	const struct flow_link *links = arg, *p = &links[*(const uint32_t *)a],
 			       *q = &links[*(const uint32_t *)b];
 
-	if (p->out_spot != q->out_spot)
-		return p->out_spot < q->out_spot ? -1 : 1;
-	return p->out_pos != q->out_pos ? (p->out_pos < q->out_pos ? -1 : 1) : 0;
+	return ORDER(p->out_spot, q->out_spot) ?: ORDER(p->out_pos, q->out_pos);
 }
 
 static int range_add(struct flow_ranges *to, const struct flow_range *r)
 {
-	if (grow((void **)&to->all, &to->cap, to->count + 1, sizeof(*to->all)) < 0)
-		return -ENOMEM;
-	to->all[to->count++] = *r;
-	return 0;
+	return array_add(to->all, to->count, to->cap, *r);
 }
 
 /* Whether what goes out on a stream answers to requests from it, but for few. */
@@ -351,11 +343,9 @@ static int ranges_make(struct flow_verdicts *v)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->link_count; i++)
 		v->by_out[i] = (uint32_t)i;
-	qsort_r(v->by_out, l->link_count, sizeof(*v->by_out), compare_out, l->links);
-	if (v->stored.count)
-		qsort(v->stored.all, v->stored.count, sizeof(*v->stored.all), compare_ranges);
-	if (v->sent.count)
-		qsort(v->sent.all, v->sent.count, sizeof(*v->sent.all), compare_ranges);
+	array_sort_by(v->by_out, l->link_count, compare_out, l->links);
+	array_sort(v->stored.all, v->stored.count, compare_ranges);
+	array_sort(v->sent.all, v->sent.count, compare_ranges);
 	for (size_t i = v->stored.count; i-- > 0 && r >= 0;) {
 		if (!(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
 			r = map_set(&v->stored_from, v->stored.all[i].out_spot, i);
@@ -367,17 +357,8 @@ size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t i
 		     int64_t from)
 {
 	const struct flow_range key = {.process_id = process_id, .in_spot = in_spot, .from = from};
-	size_t low = 0, high = l->count;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (compare_ranges(&l->all[middle], &key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_first(i, 0, l->count, compare_ranges(&l->all[i], &key) >= 0);
 }
 
 /* The first range of the list that ends behind `from`, of the same process and spot. NULL: none begins before `to`. */
@@ -410,19 +391,12 @@ static bool stores_from_start(const struct flow_verdicts *v, const struct flow_d
 
 size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
 {
-	const struct flow_links *l = &v->s->links;
-	size_t low = 0, high = l->link_count;
+	const struct flow_link *all = v->s->links.links;
+	const uint32_t *by = v->by_out;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct flow_link *k = &l->links[v->by_out[middle]];
-
-		if (k->out_spot < spot || (k->out_spot == spot && k->out_pos < pos))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_first(i, 0, v->s->links.link_count,
+			   (ORDER(all[by[i]].out_spot, spot) ?: ORDER(all[by[i]].out_pos, pos)) >=
+				   0);
 }
 
 static bool is_same_distance(const struct flow_link *k, const struct flow_difference *d)
@@ -466,10 +440,7 @@ struct flow_hits {
 
 static int hit_add(struct flow_hits *h, const struct flow_hit *hit)
 {
-	if (grow((void **)&h->all, &h->cap, h->count + 1, sizeof(*h->all)) < 0)
-		return -ENOMEM;
-	h->all[h->count++] = *hit;
-	return 0;
+	return array_add(h->all, h->count, h->cap, *hit);
 }
 
 static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference *d,
@@ -504,14 +475,10 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 static int compare_hits(const void *a, const void *b)
 {
 	const struct flow_hit *p = a, *q = b;
+	int order =
+		ORDER(p->d->process_id, q->d->process_id) ?: ORDER(p->d->in_spot, q->d->in_spot);
 
-	if (p->d->process_id != q->d->process_id)
-		return p->d->process_id < q->d->process_id ? -1 : 1;
-	if (p->d->in_spot != q->d->in_spot)
-		return p->d->in_spot < q->d->in_spot ? -1 : 1;
-	if (p->from != q->from)
-		return p->from < q->from ? -1 : 1;
-	return (p->d->out > q->d->out) - (p->d->out < q->d->out);
+	return order ?: ORDER(p->from, q->from) ?: ORDER(p->d->out, q->d->out);
 }
 
 /* Who stored at the other end what was sent. */
@@ -595,8 +562,7 @@ static int verdicts_altered(struct flow_verdicts *v)
 
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++)
 		r = verdict_hits_of(v, &l->differences[i], &h);
-	if (h.count)
-		qsort(h.all, h.count, sizeof(*h.all), compare_hits);
+	array_sort(h.all, h.count, compare_hits);
 	for (size_t i = 0, n; i < h.count && r >= 0; i += n) {
 		int64_t to = h.all[i].to;
 

@@ -5,6 +5,7 @@
 
 #include "analysis/spans/span_joins.h"
 #include "analysis/spans/spans.h"
+#include "base/array.h"
 #include "base/saturate.h"
 #include "query/eval/eval.h"
 #include "schema/ops.h"
@@ -174,14 +175,10 @@ static void span_sum_phases(struct span_sums *k, const struct batch *b, size_t r
 /* The span may get pieces from now on. */
 static int span_list(struct spans *s, struct span *k)
 {
-	int r;
-
 	if (k->sums.listed)
 		return 0;
-	r = grow((void **)&s->covered, &s->covered_cap, s->covered_count + 1, sizeof(*s->covered));
-	if (r < 0)
-		return r;
-	s->covered[s->covered_count++] = (uint32_t)(k - s->all);
+	if (array_add(s->covered, s->covered_count, s->covered_cap, (uint32_t)(k - s->all)) < 0)
+		return -ENOMEM;
 	k->sums.listed = true;
 	return 0;
 }
@@ -241,17 +238,8 @@ static int span_cover(struct spans *s, struct span *k, unsigned int cover, int64
 /* The first piece of the spans directly below that ends after `at`. */
 static uint32_t span_below(const struct spans *s, const struct span *of, int64_t at)
 {
-	uint32_t low = of->below, high = of->below + of->below_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (s->below[middle].stop > at)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return (uint32_t)array_first(i, of->below, of->below + (size_t)of->below_count,
+				     s->below[i].stop > at);
 }
 
 /* A wait, in k, which is its span or above that: without the times at which a span below its own is open. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "names/names.h"
@@ -79,24 +80,20 @@ static int tabling_peer(struct span_tabling *t, int64_t file_id, uint64_t *ret)
 	return map_set(&t->by_file, (uint64_t)file_id, *ret);
 }
 
+/* NULL in *ret: there are too many. */
 static int tabling_turns(struct span_tabling *t, uint32_t span, uint64_t peer, int64_t file_id,
 			 struct span_turns **ret)
 {
-	uint64_t key = hash_u64(peer ^ hash_u64(span)), at;
+	uint64_t key = hash_u64(peer ^ hash_u64(span));
+	bool is_new;
 
 	*ret = NULL;
-	if (map_get(&t->by_span, key, &at)) {
-		*ret = &t->turns[at];
+	if (t->count == TURNS_MAX && !map_get(&t->by_span, key, NULL))
 		return 0;
-	}
-	if (t->count == TURNS_MAX)
-		return 0;
-	if (grow((void **)&t->turns, &t->cap, t->count + 1, sizeof(*t->turns)) < 0 ||
-	    map_set(&t->by_span, key, t->count) < 0)
-		return -ENOMEM;
-	*ret = &t->turns[t->count++];
-	**ret = (struct span_turns){.peer = peer, .file_id = file_id, .span = span};
-	return 0;
+	*ret = array_of_key(t->turns, t->count, t->cap, &t->by_span, key, &is_new);
+	if (*ret && is_new)
+		**ret = (struct span_turns){.peer = peer, .file_id = file_id, .span = span};
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int tabling_turn(struct span_tabling *t, const struct span_call *c)

@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
+#include "base/array.h"
 #include "capture/ebpf/decode.h"
 #include "privilege/privilege.h"
 
@@ -107,8 +108,6 @@ struct parts {
 
 static int parts_add(struct parts *p, const struct block_part *n)
 {
-	int r;
-
 	p->bytes += n->bytes;
 	for (size_t i = 0; i < p->count; i++) {
 		struct block_part *o = &p->list[i];
@@ -120,11 +119,7 @@ static int parts_add(struct parts *p, const struct block_part *n)
 			return 0;
 		}
 	}
-	r = grow((void **)&p->list, &p->cap, p->count + 1, sizeof(*p->list));
-	if (r < 0)
-		return r;
-	p->list[p->count++] = *n;
-	return 0;
+	return array_add(p->list, p->count, p->cap, *n);
 }
 
 static int block_parts_take(struct decode *d, const struct wire_block_part *w, size_t count,

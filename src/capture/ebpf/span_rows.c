@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "capture/ebpf/spans.h"
@@ -464,7 +465,7 @@ static int by_span_number(const void *a, const void *b)
 	const struct open_span *x = *(struct open_span *const *)a;
 	const struct open_span *y = *(struct open_span *const *)b;
 
-	return (x->number > y->number) - (x->number < y->number);
+	return ORDER(x->number, y->number);
 }
 
 int span_rows_close(struct span_rows *s, const struct span_process *p, enum span_status status,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "hist/sparse.h"
 #include "schema/vocab.h"
@@ -327,9 +328,7 @@ static int digest_by_time(const void *a, const void *b, void *arg)
 	const struct group *groups = arg, *x = &groups[*(const uint32_t *)a],
 			   *y = &groups[*(const uint32_t *)b];
 
-	if (x->time != y->time)
-		return x->time > y->time ? -1 : 1;
-	return (x > y) - (x < y);
+	return ORDER(y->time, x->time) ?: ORDER(x, y);
 }
 
 static void digest_choose_hot(struct digester *d)
@@ -341,7 +340,7 @@ static void digest_choose_hot(struct digester *d)
 		if (d->groups[g].blocks >= HOT_BLOCKS && d->groups[g].key[KEY_FILE] != KEY_NULL)
 			d->sorted[n++] = g;
 	}
-	qsort_r(d->sorted, n, sizeof(*d->sorted), digest_by_time, d->groups);
+	array_sort_by(d->sorted, n, digest_by_time, d->groups);
 	for (size_t i = 0; i < MIN(n, (size_t)HOT_FILES); i++) {
 		struct group *g = &d->groups[d->sorted[i]];
 
@@ -423,7 +422,7 @@ static int digest_make_part(struct digester *d, enum grouping by, struct batch *
 	digest_order(d);
 	for (uint32_t g = 0; g < d->group_count; g++)
 		d->sorted[g] = g;
-	qsort_r(d->sorted, d->group_count, sizeof(*d->sorted), digest_by_key, d->groups);
+	array_sort_by(d->sorted, d->group_count, digest_by_key, d->groups);
 	batch_clear(to);
 	for (size_t i = 0; i < d->group_count && r >= 0; i++)
 		r = digest_put_row(d, &d->groups[d->sorted[i]], by, to);

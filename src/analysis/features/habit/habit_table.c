@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "hist/distinct.h"
 #include "hist/sparse.h"
@@ -108,13 +109,6 @@ static void habit_table_slot(struct habit_table *t, uint32_t number)
 	t->slots[at] = number + 1;
 }
 
-static int habit_weight_order(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Throws away the lighter half of the lines. 0 or -ENOMEM. */
 static int habit_table_sweep(struct habit_table *t)
 {
@@ -127,7 +121,7 @@ static int habit_table_sweep(struct habit_table *t)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->count; i++)
 		weights[i] = t->lines[i].weight;
-	qsort(weights, t->count, sizeof(*weights), habit_weight_order);
+	array_sort(weights, t->count, order_u64);
 	limit = weights[t->count / 2];
 	for (size_t i = 0; i < t->count; i++) {
 		/* of those that weigh the same, as many as must */
@@ -434,9 +428,7 @@ static int habit_time_order(const void *a, const void *b)
 {
 	const struct habit_order *x = a, *y = b;
 
-	if (x->row->time != y->row->time)
-		return x->row->time < y->row->time ? 1 : -1;
-	return (x->row->first > y->row->first) - (x->row->first < y->row->first);
+	return ORDER(y->row->time, x->row->time) ?: ORDER(x->row->first, y->row->first);
 }
 
 static int habit_put_sequence(struct batch *b, size_t at, const struct habit_cycle *c,
@@ -548,7 +540,7 @@ int habit_table_put(struct habit_table *t, const struct feature_world *w, struct
 	}
 	if (r < 0)
 		return r;
-	qsort(order, count, sizeof(*order), habit_time_order);
+	array_sort(order, count, habit_time_order);
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = habit_put_row(t, w, order[i].line, order[i].row, out);
 	return r;

@@ -26,6 +26,7 @@
 
 #include "analysis/features/press/press.h"
 #include "analysis/stats.h"
+#include "base/array.h"
 #include "base/saturate.h"
 
 #define RIVAL_ACTIVE_PART 100 /* 1/100: 1 ms of 100 ms */
@@ -322,7 +323,7 @@ static int rival_by_slow(const void *x, const void *y, void *arg)
 	const double *slow = arg;
 	double a = slow[*(const uint32_t *)x], b = slow[*(const uint32_t *)y];
 
-	return (a > b) - (a < b);
+	return ORDER(a, b);
 }
 
 static int rival_by_load(const void *x, const void *y, void *arg)
@@ -330,7 +331,7 @@ static int rival_by_load(const void *x, const void *y, void *arg)
 	const struct press_cell *cells = arg;
 	int64_t a = cells[*(const uint32_t *)x].time, b = cells[*(const uint32_t *)y].time;
 
-	return (a > b) - (a < b);
+	return ORDER(a, b);
 }
 
 static int rival_group_init(struct rival_group *r, const struct press_group *g)
@@ -349,8 +350,8 @@ static int rival_group_init(struct rival_group *r, const struct press_group *g)
 		if (!isnan(r->slow[i]))
 			r->by_slow[r->slow_count++] = i;
 	}
-	qsort_r(r->by_slow, r->slow_count, sizeof(*r->by_slow), rival_by_slow, r->slow);
-	qsort_r(r->by_load, g->count, sizeof(*r->by_load), rival_by_load, g->cells);
+	array_sort_by(r->by_slow, r->slow_count, rival_by_slow, r->slow);
+	array_sort_by(r->by_load, g->count, rival_by_load, g->cells);
 	return 0;
 }
 
@@ -405,10 +406,8 @@ static int rival_look(struct rival_device *d, uint32_t first, uint32_t other)
 	d->pairs++;
 	if (p.lost <= 0 || p.busy_mean < p.quiet_mean * (1 + RIVAL_SLOWER) || p.correlation <= 0)
 		return 0;
-	r = grow((void **)&d->found, &d->found_cap, d->found_count + 1, sizeof(*d->found));
-	if (r >= 0)
-		d->found[d->found_count++] =
-			(struct rival_found){first, other, p.lag, p.correlation};
+	r = array_add(d->found, d->found_count, d->found_cap,
+		      (struct rival_found){first, other, p.lag, p.correlation});
 	return r;
 }
 
