@@ -155,22 +155,18 @@ static const char *verdict_note(const struct flow_verdicts *v, const struct flow
 	return w->note;
 }
 
-static int verdict_keep_text(struct batch *b, unsigned int column, size_t row, const char *text)
-{
-	return text ? batch_set_bytes(b, column, row, text, strlen(text)) : 0;
-}
-
 static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, unsigned int name,
-			     size_t row, uint32_t node, uint32_t spot, enum flow_side side)
+			     struct batch_row *row, uint32_t node, uint32_t spot,
+			     enum flow_side side)
 {
 	_cleanup_buf_ struct buf call = {0};
 	int r = node == FLOW_NONE ? 0 : verdict_put_call(v, node, spot, side, &call);
 
-	if (r >= 0 && node != FLOW_NONE)
-		r = batch_set_bytes(v->keep, name, row, call.data, call.len);
-	if (r >= 0 && node != FLOW_NONE && node_of(v, node)->row_id >= 0)
-		r = batch_set(v->keep, op, row, node_of(v, node)->row_id);
-	return r;
+	if (r < 0 || node == FLOW_NONE)
+		return r;
+	row_set_bytes(row, name, call.data, call.len);
+	row_set_if(row, node_of(v, node)->row_id >= 0, op, node_of(v, node)->row_id);
+	return row->r;
 }
 
 /* The same as a row of table verdict. */
@@ -180,37 +176,34 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 	const struct flow_node *first = node_of(v, w->first == FLOW_NONE ? w->second : w->first);
 	int64_t process = names_process_of(v->s->dims, by->thread_id),
 		dur = flow_node_end(by) - first->start;
-	struct batch *b = v->keep;
-	ssize_t row = b ? batch_add_row(b) : 0;
-	size_t at = (size_t)row;
-	int r = (int)MIN(row, (ssize_t)0);
+	const char *note = verdict_note(v, w);
+	struct batch_row row;
+	int r;
 
-	if (!b || r < 0)
-		return r;
-	r = batch_set(b, VERDICT_START, at, first->start);
+	if (!v->keep)
+		return 0;
+	row = batch_row(v->keep);
+	row_set(&row, VERDICT_START, first->start);
+	row_set(&row, VERDICT_DUR, MAX(dur, (int64_t)0));
+	row_set_str(&row, VERDICT_VERDICT, w->what);
+	row_set_if(&row, process >= 0, VERDICT_PROCESS_ID, process);
+	row_set(&row, VERDICT_THREAD_ID, by->thread_id);
+	row_set_if(&row, w->object != FLOW_NONE, VERDICT_FILE_ID,
+		   flow_object_file(v->s, w->object));
+	row_set(&row, VERDICT_POS, w->from);
+	row_set(&row, VERDICT_STOP_POS, w->to);
+	if (w->second_observation)
+		row_set_str(&row, VERDICT_SEEN, w->second_observation);
+	if (note)
+		row_set_str(&row, VERDICT_NOTE, note);
+	r = row.r;
 	if (r >= 0)
-		r = batch_set(b, VERDICT_DUR, at, MAX(dur, (int64_t)0));
-	if (r >= 0)
-		r = verdict_keep_text(b, VERDICT_VERDICT, at, w->what);
-	if (r >= 0 && process >= 0)
-		r = batch_set(b, VERDICT_PROCESS_ID, at, process);
-	if (r >= 0)
-		r = batch_set(b, VERDICT_THREAD_ID, at, by->thread_id);
-	if (r >= 0 && w->object != FLOW_NONE)
-		r = batch_set(b, VERDICT_FILE_ID, at, flow_object_file(v->s, w->object));
-	if (r >= 0)
-		r = batch_set(b, VERDICT_POS, at, w->from);
-	if (r >= 0)
-		r = batch_set(b, VERDICT_STOP_POS, at, w->to);
-	if (r >= 0)
-		r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, at, w->first,
+		r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first,
 				      w->first_spot, w->first_side);
 	if (r >= 0)
-		r = verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, at, w->second,
+		r = verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second,
 				      w->second_spot, w->second_side);
-	if (r >= 0)
-		r = verdict_keep_text(b, VERDICT_SEEN, at, w->second_observation);
-	return r < 0 ? r : verdict_keep_text(b, VERDICT_NOTE, at, verdict_note(v, w));
+	return r;
 }
 
 int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)

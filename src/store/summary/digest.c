@@ -387,28 +387,16 @@ static int digest_put_hist(struct digester *d, const struct group *g, struct bat
 static int digest_put_row(struct digester *d, const struct group *g, enum grouping by,
 			  struct batch *to)
 {
-	ssize_t row = batch_add_row(to);
-	size_t at = (size_t)row;
-	int r = row < 0 ? (int)row : 0;
+	struct batch_row row = batch_row(to);
 
 	assert(g->calls > 0 && g->bytes >= 0 && g->time >= 0);
-	for (unsigned int k = 0; k < KEYS && r >= 0; k++) {
-		if (g->key[k] != KEY_NULL)
-			r = batch_set(to, key_column[k], at, g->key[k]);
-	}
-	if (r < 0)
-		return r;
-	r = batch_set(to, SUMMARY_CALLS, at, g->calls);
-	if (r < 0)
-		return r;
-	r = batch_set(to, SUMMARY_BYTES, at, g->bytes);
-	if (r < 0)
-		return r;
-	r = batch_set(to, SUMMARY_TIME, at, g->time);
-	if (r < 0)
-		return r;
-	r = batch_set(to, SUMMARY_MAX, at, g->max);
-	return r < 0 || (by == BY_FILE && !g->hot) ? r : digest_put_hist(d, g, to, at);
+	for (unsigned int k = 0; k < KEYS; k++)
+		row_set_if(&row, g->key[k] != KEY_NULL, key_column[k], g->key[k]);
+	row_set(&row, SUMMARY_CALLS, g->calls);
+	row_set(&row, SUMMARY_BYTES, g->bytes);
+	row_set(&row, SUMMARY_TIME, g->time);
+	row_set(&row, SUMMARY_MAX, g->max);
+	return row.r < 0 || (by == BY_FILE && !g->hot) ? row.r : digest_put_hist(d, g, to, row.at);
 }
 
 /* 1, 0 where it saves nothing, or negative. */
