@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define FRACTION_STEPS 300
 #define BISECTIONS     80
 #define EXACT_MAX      20
@@ -130,7 +132,7 @@ static int by_p(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 
-	return x->p < y->p ? -1 : x->p > y->p;
+	return ORDER(x->p, y->p);
 }
 
 int stats_correct(const double *p, size_t n, double *q)
@@ -142,7 +144,7 @@ int stats_correct(const double *p, size_t n, double *q)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		order[i] = (struct ranked){p[i], i};
-	qsort(order, n, sizeof(*order), by_p);
+	array_sort(order, n, by_p);
 	for (size_t i = n; i-- > 0;) {
 		least = fmin(least, order[i].p * (double)n / (double)(i + 1));
 		q[order[i].at] = least;
@@ -155,14 +157,14 @@ static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return x < y ? -1 : x > y;
+	return ORDER(x, y);
 }
 
 double stats_median(double *v, size_t n)
 {
 	if (!n)
 		return 0;
-	qsort(v, n, sizeof(*v), by_value);
+	array_sort(v, n, by_value);
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -170,7 +172,7 @@ static int by_weighted(const void *a, const void *b)
 {
 	const struct weighted *x = a, *y = b;
 
-	return x->v < y->v ? -1 : x->v > y->v;
+	return ORDER(x->v, y->v);
 }
 
 double stats_weighted_median(struct weighted *v, size_t n)
@@ -179,7 +181,7 @@ double stats_weighted_median(struct weighted *v, size_t n)
 
 	if (!n)
 		return 0;
-	qsort(v, n, sizeof(*v), by_weighted);
+	array_sort(v, n, by_weighted);
 	for (size_t i = 0; i < n; i++)
 		all += v[i].weight;
 	for (size_t i = 0; i < n; i++) {

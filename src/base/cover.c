@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 void cover_free(struct cover *c)
 {
 	free(c->list);
@@ -20,10 +22,7 @@ int cover_add(struct cover *c, int64_t from, int64_t to)
 		from = MIN(from, c->list[c->count].from);
 		to = MAX(to, c->list[c->count].to);
 	}
-	if (grow((void **)&c->list, &c->cap, c->count + 1, sizeof(*c->list)) < 0)
-		return -ENOMEM;
-	c->list[c->count++] = (struct cover_interval){from, to};
-	return 0;
+	return array_add(c->list, c->count, c->cap, (struct cover_interval){from, to});
 }
 
 int64_t cover_sum(const struct cover *c)

@@ -597,20 +597,30 @@ int batch_set_add_row(struct batch_set *s, enum table_id table, struct batch **r
 	return 0;
 }
 
+struct batch_row batch_row(struct batch *b)
+{
+	ssize_t row = batch_add_row(b);
+
+	return (struct batch_row){.b = b, .at = row < 0 ? 0 : (size_t)row, .r = MIN((int)row, 0)};
+}
+
+struct batch_row batch_set_row(struct batch_set *s, enum table_id table)
+{
+	struct batch_row row = {0};
+
+	row.r = batch_set_add_row(s, table, &row.b, &row.at);
+	return row;
+}
+
 int batch_set_add_mark(struct batch_set *s, int64_t at, const char *name, const void *text,
 		       size_t len)
 {
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(s, TABLE_MARK, &b, &row);
+	struct batch_row row = batch_set_row(s, TABLE_MARK);
 
-	if (r < 0)
-		return r;
-	r = batch_set(b, MARK_AT, row, at);
-	if (r < 0)
-		return r;
-	r = batch_set_str(b, MARK_NAME, row, name);
-	return r < 0 ? r : batch_set_bytes(b, MARK_TEXT, row, text, len);
+	row_set(&row, MARK_AT, at);
+	row_set_str(&row, MARK_NAME, name);
+	row_set_bytes(&row, MARK_TEXT, text, len);
+	return row.r;
 }
 
 void batch_set_clear(struct batch_set *s)

@@ -155,6 +155,57 @@ int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret
 /* Adds a row to the batch of a table. 0, else negative and *ret_b NULL: -ENOMEM, -ENOSPC past BATCH_ROWS_MAX. */
 int batch_set_add_row(struct batch_set *s, enum table_id table, struct batch **ret_b,
 		      size_t *ret_row) _must_check_;
+/*
+ * A row that is being filled, for code that sets many values: once one fails, those that follow are not set, and `r` is its
+ * error.
+ *
+ *	struct batch_row row = batch_set_row(out, TABLE_IRQ);
+ *
+ *	row_set(&row, IRQ_START, w->start);
+ *	row_set_if(&row, w->raised, IRQ_RAISED, w->raised);
+ *	return row.r;
+ */
+struct batch_row {
+	struct batch *b;
+	size_t at;
+	int r; /* 0 or negative */
+};
+/* Adds a row: to a batch, or to a table's batch of a set. */
+struct batch_row batch_row(struct batch *b);
+struct batch_row batch_set_row(struct batch_set *s, enum table_id table);
+
+static inline void row_set(struct batch_row *row, unsigned int column, int64_t value)
+{
+	if (likely(row->r >= 0))
+		row->r = batch_set(row->b, column, row->at, value);
+}
+
+/* The value stays null, and is not evaluated, where `there` is false. */
+#define row_set_if(row, there, column, value)        \
+	do {                                         \
+		if (there)                           \
+			row_set(row, column, value); \
+	} while (0)
+
+static inline void row_set_bytes(struct batch_row *row, unsigned int column, const void *data,
+				 size_t len)
+{
+	if (likely(row->r >= 0))
+		row->r = batch_set_bytes(row->b, column, row->at, data, len);
+}
+
+static inline void row_set_str(struct batch_row *row, unsigned int column, const char *text)
+{
+	row_set_bytes(row, column, text, __builtin_strlen(text));
+}
+
+/* A text of no bytes stays null. */
+static inline void row_set_text(struct batch_row *row, unsigned int column, struct bytes text)
+{
+	if (text.len)
+		row_set_bytes(row, column, text.data, text.len);
+}
+
 /* Adds a row of `mark`: something that happened at a moment ("weir.stopped", "duration"). 0 or negative. */
 int batch_set_add_mark(struct batch_set *s, int64_t at, const char *name, const void *text,
 		       size_t len) _must_check_;

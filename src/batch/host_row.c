@@ -7,31 +7,24 @@
 
 #define BOOT_MAX 64 /* bytes of the boot's id with a line end */
 
-int batch_set_add_host(struct batch_set *s, int64_t id, struct batch **ret_b, size_t *ret_row)
+struct batch_row batch_set_host(struct batch_set *s, int64_t id)
 {
 	_cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	struct batch *b = NULL;
+	struct batch_row row = batch_set_row(s, TABLE_HOST);
 	char boot[BOOT_MAX];
 	struct utsname u;
-	size_t row = 0;
 	ssize_t len = fd < 0 ? -1 : read(fd, boot, sizeof(boot));
-	int r = batch_set_add_row(s, TABLE_HOST, &b, &row);
 
-	if (r >= 0 && uname(&u))
-		return -errno;
-	if (r >= 0)
-		r = batch_set(b, HOST_ID, row, id);
-	if (r >= 0)
-		r = batch_set_str(b, HOST_NAME, row, u.nodename);
-	if (r >= 0 && len > 1)
-		r = batch_set_bytes(b, HOST_BOOT, row, boot, (size_t)len - (boot[len - 1] == '\n'));
-	if (r >= 0)
-		r = batch_set_str(b, HOST_KERNEL, row, u.release);
-	if (r >= 0)
-		r = batch_set_str(b, HOST_MACHINE, row, u.machine);
-	if (r >= 0)
-		r = batch_set(b, HOST_CPUS, row, sysconf(_SC_NPROCESSORS_ONLN));
-	*ret_b = b;
-	*ret_row = row;
-	return r;
+	if (row.r >= 0 && uname(&u))
+		row.r = -errno;
+	if (row.r < 0)
+		return row;
+	row_set(&row, HOST_ID, id);
+	row_set_str(&row, HOST_NAME, u.nodename);
+	if (len > 1)
+		row_set_bytes(&row, HOST_BOOT, boot, (size_t)len - (boot[len - 1] == '\n'));
+	row_set_str(&row, HOST_KERNEL, u.release);
+	row_set_str(&row, HOST_MACHINE, u.machine);
+	row_set(&row, HOST_CPUS, sysconf(_SC_NPROCESSORS_ONLN));
+	return row;
 }

@@ -4,6 +4,5 @@
 
 #include "batch/batch.h"
 
-/* Adds it to the set with this id (or source's key); further columns are the caller's. 0 or negative. */
-int batch_set_add_host(struct batch_set *s, int64_t id, struct batch **ret_b,
-		       size_t *ret_row) _must_check_;
+/* Adds it to the set with this id (or source's key); further columns are the caller's. */
+struct batch_row batch_set_host(struct batch_set *s, int64_t id);

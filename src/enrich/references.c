@@ -74,23 +74,18 @@ void enrich_references(struct enrich *e, struct batch *b, size_t first, struct m
 
 static int add_loss(struct batch_set *out, int64_t cause, uint64_t events, const struct missing *m)
 {
-	struct batch *b;
-	size_t row;
-	int r;
+	struct batch_row row;
 
 	if (!events)
 		return 0;
-	r = batch_set_add_row(out, TABLE_LOSS, &b, &row);
-	if (r < 0)
-		return r;
-	r = batch_set(b, LOSS_CAUSE, row, cause);
-	if (r < 0)
-		return r;
-	r = batch_set(b, LOSS_EVENTS, row, (int64_t)events);
-	if (r < 0 || m->from == INT64_MIN)
-		return r;
-	r = batch_set(b, LOSS_START, row, m->from);
-	return r < 0 ? r : batch_set(b, LOSS_STOP, row, m->to);
+	row = batch_set_row(out, TABLE_LOSS);
+	row_set(&row, LOSS_CAUSE, cause);
+	row_set(&row, LOSS_EVENTS, (int64_t)events);
+	if (m->from != INT64_MIN) {
+		row_set(&row, LOSS_START, m->from);
+		row_set(&row, LOSS_STOP, m->to);
+	}
+	return row.r;
 }
 
 int enrich_missing(struct batch_set *out, const struct missing *m)

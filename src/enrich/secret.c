@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define NAME_MAX_LEN 64 /* of an option or variable; longer ones are none */
 #define TOKEN_MIN    12 /* letters and digits in a row, behind a known beginning */
 #define DEPTH_MAX    2	/* of scripts within scripts */
@@ -534,9 +536,8 @@ static int look_at(struct mask *m, struct span text, const char *parts, unsigned
 			p++;
 		if (depth && from == p)
 			continue;
-		if (grow((void **)&words, &cap, count + 1, sizeof(*words)) < 0)
+		if (array_add(words, count, cap, (struct span){from, p}) < 0)
 			return -ENOMEM;
-		words[count++] = (struct span){from, p};
 	}
 	look_at_words(m, words, count, depth);
 	return m->error;
@@ -548,7 +549,7 @@ static int by_place(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
 
-	return (x->from > y->from) - (x->from < y->from);
+	return ORDER(x->from, y->from);
 }
 
 static int count_argument(struct secret_count *c, const char *from, const char *end)
@@ -569,8 +570,7 @@ ssize_t secret_mask(struct bytes argv, struct buf *to, struct secret_count *diff
 	ssize_t masked = 0;
 	int r = argv.len ? look_at(&m, (struct span){all, end}, "", 0) : 0;
 
-	if (m.count)
-		qsort(m.spans, m.count, sizeof(*m.spans), by_place);
+	array_sort(m.spans, m.count, by_place);
 	for (size_t i = 0; i < m.count && r >= 0; i++) {
 		const char *before, *begin;
 

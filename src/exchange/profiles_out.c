@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "exchange/base64.h"
 #include "exchange/proto.h"
@@ -231,18 +232,14 @@ static int profile_link(struct profiling *p, const struct span_member *members, 
 
 static int profile_process(struct profiling *p, int64_t thread_id, uint32_t *ret)
 {
-	int64_t id = names_process_of(p->dims, thread_id);
-	uint64_t at;
+	int64_t id = names_process_of(p->dims, thread_id), *known;
 
-	if (!map_get(&p->processes, (uint64_t)id + 1, &at)) {
-		at = p->process_count;
-		if (grow((void **)&p->process_ids, &p->process_cap, at + 1,
-			 sizeof(*p->process_ids)) < 0 ||
-		    map_set(&p->processes, (uint64_t)id + 1, at) < 0)
-			return -ENOMEM;
-		p->process_ids[p->process_count++] = id;
-	}
-	*ret = (uint32_t)at;
+	known = array_of_key(p->process_ids, p->process_count, p->process_cap, &p->processes,
+			     (uint64_t)id + 1, NULL);
+	if (!known)
+		return -ENOMEM;
+	*known = id;
+	*ret = (uint32_t)(known - p->process_ids);
 	return 0;
 }
 
@@ -250,17 +247,13 @@ static int profile_sample_of(struct profiling *p, const struct profile_sample *l
 			     struct profile_sample **ret)
 {
 	const uint32_t what[] = {like->process, like->stack, like->link, like->attribute};
-	uint64_t key = hash_bytes(what, sizeof(what)), at;
+	bool is_new;
 
-	if (!map_get(&p->by_key, key, &at)) {
-		at = p->count;
-		if (grow((void **)&p->samples, &p->cap, at + 1, sizeof(*p->samples)) < 0 ||
-		    map_set(&p->by_key, key, at) < 0)
-			return -ENOMEM;
-		p->samples[p->count++] = *like;
-	}
-	*ret = &p->samples[at];
-	return 0;
+	*ret = array_of_key(p->samples, p->count, p->cap, &p->by_key,
+			    hash_bytes(what, sizeof(what)), &is_new);
+	if (*ret && is_new)
+		**ret = *like;
+	return *ret ? 0 : -ENOMEM;
 }
 
 /* Calls that had not ended are of no range. */
@@ -586,8 +579,7 @@ static int profiles_put_request(struct profiling *p, json_t *request)
 			? -ENOMEM
 			: 0;
 
-	if (p->count)
-		qsort(p->samples, p->count, sizeof(*p->samples), sample_order_process);
+	array_sort(p->samples, p->count, sample_order_process);
 	if (r >= 0)
 		r = profiles_put_resources(p, resources);
 	if (r >= 0 && !profile_list(dictionary, "mappingTable", p->begun && p->opt->protobuf))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "base/array.h"
 #include "exchange/span_out.h"
 #include "names/names.h"
 #include "schema/tables.h"
@@ -38,17 +39,14 @@ static uint64_t calls_key_of(const struct span *k)
 static int calls_sum_of(struct calls_pass *p, uint32_t span, struct calls_sum **ret)
 {
 	struct spans_calls *c = p->to;
-	uint64_t key = calls_key_of(&p->spans->all[span]), i;
+	uint64_t key = calls_key_of(&p->spans->all[span]);
+	struct calls_sum *sum;
 
 	if (!p->at[span]) {
-		if (!map_get(&c->sums, key, &i)) {
-			if (grow((void **)&c->sum, &c->cap, c->count + 1, sizeof(*c->sum)) < 0 ||
-			    map_set(&c->sums, key, c->count) < 0)
-				return -ENOMEM;
-			i = c->count++;
-			c->sum[i] = (struct calls_sum){0};
-		}
-		p->at[span] = (uint32_t)i + 1;
+		sum = array_of_key(c->sum, c->count, c->cap, &c->sums, key, NULL);
+		if (!sum)
+			return -ENOMEM;
+		p->at[span] = (uint32_t)(sum - c->sum) + 1;
 	}
 	*ret = &c->sum[p->at[span] - 1];
 	return 0;
@@ -62,20 +60,19 @@ static int calls_keep(struct calls_pass *p, const struct span_call *call)
 		c->lost++;
 		return 0;
 	}
-	if (grow((void **)&c->calls, &c->call_cap, c->call_count + 1, sizeof(*c->calls)) < 0)
-		return -ENOMEM;
-	c->calls[c->call_count++] = (struct call_out){
-		.key = calls_key_of(&p->spans->all[call->span]),
-		.id = batch_row_id(call->b, call->row),
-		.start = call->start,
-		.dur = call->stop - call->start,
-		.bytes = batch_get(call->b, OP_BYTES, call->row, 0),
-		.file_id = batch_get(call->b, OP_FILE_ID, call->row, -1),
-		.op = (int32_t)batch_get(call->b, OP_OP, call->row, -1),
-		.err = (int32_t)batch_get(call->b, OP_ERR, call->row, -1),
-		.class = (uint8_t)batch_get(call->b, OP_CLASS, call->row, CLASS_OTHER),
-	};
-	return 0;
+	return array_add(
+		c->calls, c->call_count, c->call_cap,
+		(struct call_out){
+			.key = calls_key_of(&p->spans->all[call->span]),
+			.id = batch_row_id(call->b, call->row),
+			.start = call->start,
+			.dur = call->stop - call->start,
+			.bytes = batch_get(call->b, OP_BYTES, call->row, 0),
+			.file_id = batch_get(call->b, OP_FILE_ID, call->row, -1),
+			.op = (int32_t)batch_get(call->b, OP_OP, call->row, -1),
+			.err = (int32_t)batch_get(call->b, OP_ERR, call->row, -1),
+			.class = (uint8_t)batch_get(call->b, OP_CLASS, call->row, CLASS_OTHER),
+		});
 }
 
 static int calls_take(void *arg, const struct span_call *call)
@@ -106,11 +103,7 @@ static int calls_order_span(const void *a, const void *b)
 {
 	const struct call_out *x = a, *y = b;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
+	return ORDER(x->key, y->key) ?: ORDER(x->start, y->start) ?: ORDER(x->id, y->id);
 }
 
 int spans_calls_read(struct spans_calls *c, struct store *s, const struct spans_out_options *opt,
@@ -150,7 +143,7 @@ int spans_calls_read(struct spans_calls *c, struct store *s, const struct spans_
 		    : error_set(err, -ENOMEM, "out of memory");
 	free(pass.at);
 	if (r >= 0 && c->call_count)
-		qsort(c->calls, c->call_count, sizeof(*c->calls), calls_order_span);
+		array_sort(c->calls, c->call_count, calls_order_span);
 	return r;
 }
 
@@ -212,16 +205,8 @@ int spans_calls_put(const struct spans_calls *c, uint64_t key, json_t *attribute
 
 const struct call_out *spans_calls_of(const struct spans_calls *c, uint64_t key, size_t *ret)
 {
-	size_t low = 0, high = c->call_count, n = 0;
+	size_t low = array_first(i, 0, c->call_count, c->calls[i].key >= key), n = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->calls[mid].key < key)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	while (low + n < c->call_count && c->calls[low + n].key == key)
 		n++;
 	*ret = n;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "exchange/internal.h"
@@ -170,32 +171,31 @@ static int64_t number_of(const char *trace, const char *span, bool shared)
 /* ---- rows ---- */
 
 /* A row of its own at the end; `at`: when it ended. */
-static int rows_in_add(struct rows_in *r, enum table_id table, unsigned int large, int64_t at,
-		       struct batch **ret, size_t *ret_row)
+static struct batch_row rows_in_add(struct rows_in *r, enum table_id table, unsigned int large,
+				    int64_t at)
 {
 	struct batch *last = r->count ? r->batches[r->count - 1] : NULL;
-	ssize_t row;
-	int e;
+	struct batch_row row = {0};
 
 	if (!last || last->rows == PIECE_ROWS || last->columns[large].data_len > PIECE_BYTES) {
-		e = grow((void **)&r->batches, &r->cap, r->count + 1, sizeof(*r->batches));
-		if (e >= 0)
-			e = batch_new(&last, table);
-		if (e < 0)
-			return e;
-		r->batches[r->count++] = last;
+		struct batch *next = NULL;
+
+		row.r = batch_new(&next, table);
+		if (row.r >= 0)
+			row.r = array_add(r->batches, r->count, r->cap, next);
+		if (row.r < 0) {
+			batch_free(next);
+			return row;
+		}
+		last = next;
 	}
-	e = grow((void **)&r->order, &r->order_cap, r->rows + 1, sizeof(*r->order));
-	if (e < 0)
-		return e;
-	row = batch_add_row(last);
-	if (row < 0)
-		return (int)row;
-	r->order[r->rows++] =
-		(struct row_at){.at = at, .batch = (uint32_t)(r->count - 1), .row = (uint32_t)row};
-	*ret = last;
-	*ret_row = (size_t)row;
-	return 0;
+	row = batch_row(last);
+	if (row.r >= 0)
+		row.r = array_add(r->order, r->rows, r->order_cap,
+				  (struct row_at){.at = at,
+						  .batch = (uint32_t)(r->count - 1),
+						  .row = (uint32_t)row.at});
+	return row;
 }
 
 bool spans_in_shorten(struct bytes *text, size_t max)
@@ -209,47 +209,40 @@ bool spans_in_shorten(struct bytes *text, size_t max)
 }
 
 /* Up to SPANS_TEXT_MAX bytes. */
-static int set_text(struct spans_in *s, struct batch *b, unsigned int column, size_t row,
-		    struct bytes text)
+static void set_text(struct spans_in *s, struct batch_row *row, unsigned int column,
+		     struct bytes text)
 {
 	if (!text.data)
-		return 0;
+		return;
 	s->counts.cut += spans_in_shorten(&text, SPANS_TEXT_MAX);
-	return batch_set_bytes(b, column, row, text.data, text.len);
+	row_set_bytes(row, column, text.data, text.len);
 }
 
 /* An object as text that is harmless on a terminal; an empty one is null. */
-static int set_object(struct spans_in *s, struct batch *b, unsigned int column, size_t row,
-		      const json_t *object)
+static void set_object(struct spans_in *s, struct batch_row *row, unsigned int column,
+		       const json_t *object)
 {
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text =
+		json_object_size(object) ? json_dumps(object, JSON_COMPACT) : NULL;
 	int r;
 
 	if (!json_object_size(object))
-		return 0;
-	text = json_dumps(object, JSON_COMPACT);
-	if (!text)
-		return -ENOMEM;
+		return;
 	buf_clear(&s->text);
-	r = json_escape_document(&s->text, text, strlen(text));
-	if (r < 0)
-		return r;
-	if (s->text.len <= SPANS_ATTRIBUTES_MAX)
-		return batch_set_bytes(b, column, row, s->text.data, s->text.len);
-	s->counts.cut++;
-	buf_clear(&s->text);
-	r = buf_printf(&s->text, "{\"" NAME_LEFT_OUT "\":%zu}", strlen(text));
-	return r < 0 ? r : batch_set_bytes(b, column, row, s->text.data, s->text.len);
+	r = text ? json_escape_document(&s->text, text, strlen(text)) : -ENOMEM;
+	if (r >= 0 && s->text.len > SPANS_ATTRIBUTES_MAX) {
+		s->counts.cut++;
+		buf_clear(&s->text);
+		r = buf_printf(&s->text, "{\"" NAME_LEFT_OUT "\":%zu}", strlen(text));
+	}
+	row->r = row->r < 0 ? row->r : r;
+	row_set_bytes(row, column, s->text.data, s->text.len);
 }
 
-static int in_set_id(struct batch *b, unsigned int column, size_t row, const char *id)
+static void in_set_id(struct batch_row *row, unsigned int column, const char *id)
 {
-	return *id ? batch_set_str(b, column, row, id) : 0;
-}
-
-static int set_code(struct batch *b, unsigned int column, size_t row, int code)
-{
-	return code >= 0 ? batch_set(b, column, row, code) : 0;
+	if (*id)
+		row_set_str(row, column, id);
 }
 
 /* What tells two spans of one id apart. */
@@ -295,44 +288,32 @@ static bool take_time(struct spans_in *s, const struct span_in *in, int64_t *ret
 	return true;
 }
 
-static int in_set_span(struct spans_in *s, const struct span_in *in, struct batch *b, size_t row,
-		       int64_t start, int64_t dur)
+static void in_set_span(struct spans_in *s, const struct span_in *in, struct batch_row *row,
+			int64_t start, int64_t dur)
 {
-	int r = batch_set(b, SPAN_START, row, start);
+	int status = dur < 0 ? SPAN_STATUS_RUNNING : in->status;
 
-	if (r >= 0 && dur >= 0)
-		r = batch_set(b, SPAN_DUR, row, dur);
-	if (r >= 0)
-		r = batch_set(b, SPAN_NUMBER, row, s->number);
-	if (r >= 0)
-		r = in_set_id(b, SPAN_TRACE_ID, row, in->ids.trace);
-	if (r >= 0)
-		r = in_set_id(b, SPAN_SPAN_ID, row, in->ids.span);
-	if (r >= 0)
-		r = in_set_id(b, SPAN_PARENT_ID, row, in->ids.parent);
-	if (r >= 0)
-		r = set_text(s, b, SPAN_NAME, row, in->name);
-	if (r >= 0)
-		r = set_text(s, b, SPAN_SERVICE, row, in->service);
-	if (r >= 0)
-		r = set_code(b, SPAN_SPAN_KIND, row, in->kind);
-	if (r >= 0)
-		r = set_code(b, SPAN_SPAN_STATUS, row, dur < 0 ? SPAN_STATUS_RUNNING : in->status);
-	if (r >= 0)
-		r = batch_set(b, SPAN_SOURCE, row, SPAN_SOURCE_IMPORT);
-	if (r >= 0)
-		r = set_object(s, b, SPAN_ATTRIBUTES, row, in->attributes);
+	row_set(row, SPAN_START, start);
+	row_set_if(row, dur >= 0, SPAN_DUR, dur);
+	row_set(row, SPAN_NUMBER, s->number);
+	in_set_id(row, SPAN_TRACE_ID, in->ids.trace);
+	in_set_id(row, SPAN_SPAN_ID, in->ids.span);
+	in_set_id(row, SPAN_PARENT_ID, in->ids.parent);
+	set_text(s, row, SPAN_NAME, in->name);
+	set_text(s, row, SPAN_SERVICE, in->service);
+	row_set_if(row, in->kind >= 0, SPAN_SPAN_KIND, in->kind);
+	row_set_if(row, status >= 0, SPAN_SPAN_STATUS, status);
+	row_set(row, SPAN_SOURCE, SPAN_SOURCE_IMPORT);
+	set_object(s, row, SPAN_ATTRIBUTES, in->attributes);
 	/* of a shared id the server's side is the client's child */
-	if (r >= 0 && in->shared && *in->ids.span)
-		r = batch_set(b, SPAN_PARENT, row, number_of(in->ids.trace, in->ids.span, false));
-	return r;
+	row_set_if(row, in->shared && *in->ids.span, SPAN_PARENT,
+		   number_of(in->ids.trace, in->ids.span, false));
 }
 
 int spans_in_put(struct spans_in *s, const struct span_in *in)
 {
 	int64_t start = 0, dur = 0, stop;
-	struct batch *b;
-	size_t row;
+	struct batch_row row;
 	int r;
 
 	s->rejected = true;
@@ -348,11 +329,10 @@ int spans_in_put(struct spans_in *s, const struct span_in *in)
 	s->rejected = false;
 	s->ids = in->ids;
 	stop = start + MAX(dur, 0);
-	r = rows_in_add(&s->spans, TABLE_SPAN, SPAN_ATTRIBUTES, stop, &b, &row);
-	if (r >= 0)
-		r = in_set_span(s, in, b, row, start, dur);
-	if (r < 0)
-		return r;
+	row = rows_in_add(&s->spans, TABLE_SPAN, SPAN_ATTRIBUTES, stop);
+	in_set_span(s, in, &row, start, dur);
+	if (row.r < 0)
+		return row.r;
 	s->counts.spans++;
 	if (s->first == INT64_MIN || start < s->first)
 		s->first = start;
@@ -362,9 +342,7 @@ int spans_in_put(struct spans_in *s, const struct span_in *in)
 
 int spans_in_put_note(struct spans_in *s, uint64_t at, struct bytes name, json_t *attributes)
 {
-	struct batch *b;
-	size_t row;
-	int r;
+	struct batch_row row;
 
 	if (s->rejected)
 		return 0;
@@ -372,21 +350,15 @@ int spans_in_put_note(struct spans_in *s, uint64_t at, struct bytes name, json_t
 		s->counts.rejected_notes++;
 		return 0;
 	}
-	r = rows_in_add(&s->notes, TABLE_NOTE, NOTE_TEXT, (int64_t)at, &b, &row);
-	if (r >= 0)
-		r = batch_set(b, NOTE_START, row, (int64_t)at);
-	if (r >= 0)
-		r = batch_set(b, NOTE_NUMBER, row, s->number);
-	if (r >= 0)
-		r = in_set_id(b, NOTE_TRACE_ID, row, s->ids.trace);
-	if (r >= 0)
-		r = in_set_id(b, NOTE_SPAN_ID, row, s->ids.span);
-	if (r >= 0)
-		r = set_text(s, b, NOTE_NAME, row, name);
-	if (r >= 0)
-		r = set_object(s, b, NOTE_TEXT, row, attributes);
-	s->counts.notes += r >= 0;
-	return r;
+	row = rows_in_add(&s->notes, TABLE_NOTE, NOTE_TEXT, (int64_t)at);
+	row_set(&row, NOTE_START, (int64_t)at);
+	row_set(&row, NOTE_NUMBER, s->number);
+	in_set_id(&row, NOTE_TRACE_ID, s->ids.trace);
+	in_set_id(&row, NOTE_SPAN_ID, s->ids.span);
+	set_text(s, &row, NOTE_NAME, name);
+	set_object(s, &row, NOTE_TEXT, attributes);
+	s->counts.notes += row.r >= 0;
+	return row.r;
 }
 
 /* ---- all was read ---- */
@@ -395,11 +367,7 @@ static int in_compare_rows(const void *a, const void *b)
 {
 	const struct row_at *x = a, *y = b;
 
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	if (x->batch != y->batch)
-		return x->batch < y->batch ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return ORDER(x->at, y->at) ?: ORDER(x->batch, y->batch) ?: ORDER(x->row, y->row);
 }
 
 /* The number of a row's parent: where two sides share its id, the server's; 0: it is not here. */
@@ -440,10 +408,8 @@ int spans_in_finish(struct spans_in *s, struct error *err)
 				return error_set(err, -ENOMEM, "out of memory");
 		}
 	}
-	if (s->spans.rows)
-		qsort(s->spans.order, s->spans.rows, sizeof(*s->spans.order), in_compare_rows);
-	if (s->notes.rows)
-		qsort(s->notes.order, s->notes.rows, sizeof(*s->notes.order), in_compare_rows);
+	array_sort(s->spans.order, s->spans.rows, in_compare_rows);
+	array_sort(s->notes.order, s->notes.rows, in_compare_rows);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "exchange/span_out.h"
 #include "schema/vocab.h"
@@ -297,27 +298,13 @@ static int compare_notes(const void *a, const void *b)
 {
 	const struct note_kept *x = a, *y = b;
 
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return ORDER(x->number, y->number) ?: ORDER(x->at, y->at) ?: ORDER(x->order, y->order);
 }
 
 /* The first note of a number or above. */
 static size_t find_notes(const struct spans_out *o, int64_t number)
 {
-	size_t low = 0, high = o->note_count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (o->notes[mid].number < number)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_first(i, 0, o->note_count, o->notes[i].number >= number);
 }
 
 static int show_notes(struct spans_out *o, int64_t number, struct span_out *s)
@@ -606,7 +593,7 @@ static int open_all(struct spans_out *o, struct error *err)
 	if (r >= 0 && !o->opt.brief)
 		r = each_block(o, true, UINT64_MAX, keep_notes, NULL, err);
 	if (r >= 0 && o->note_count)
-		qsort(o->notes, o->note_count, sizeof(*o->notes), compare_notes);
+		array_sort(o->notes, o->note_count, compare_notes);
 	if (r >= 0 && o->opt.sample) {
 		o->sample.rules = *o->opt.sample;
 		r = each_block(o, false, UINT64_MAX, sample_rows, NULL, err);

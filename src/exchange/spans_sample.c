@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 
 #define SLOW_DEFAULT 0.01
@@ -189,10 +190,9 @@ int spans_sample_take(struct spans_sample *s, const struct sample_span *span)
 	if (r < 0)
 		return r;
 	if (i == s->count) {
-		r = grow((void **)&s->all, &s->cap, s->count + 1, sizeof(*s->all));
-		if (r < 0)
-			return r;
-		s->all[s->count++] = (struct sample_request){.start = INT64_MAX};
+		if (array_add(s->all, s->count, s->cap,
+			      (struct sample_request){.start = INT64_MAX}) < 0)
+			return -ENOMEM;
 	}
 	q = &s->all[i];
 	q->failed |= span->failed;
@@ -221,14 +221,10 @@ static int sample_order(const void *a, const void *b, void *arg)
 	const struct sample_request *all = arg, *x = &all[*(const uint32_t *)a],
 				    *y = &all[*(const uint32_t *)b];
 
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	if (x->dur != y->dur)
-		return x->dur > y->dur ? -1 : 1;
 	/* not by what is random, which the share of the others is chosen by */
-	return x->start != y->start ? (x->start < y->start ? -1 : 1)
-				    : (*(const uint32_t *)a > *(const uint32_t *)b) -
-					      (*(const uint32_t *)a < *(const uint32_t *)b);
+	int r = ORDER(x->name, y->name) ?: ORDER(y->dur, x->dur) ?: ORDER(x->start, y->start);
+
+	return r ?: ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 /* Threshold T: those with R >= T are a share of all. */
@@ -296,9 +292,7 @@ static int sample_order_share(const void *a, const void *b, void *arg)
 	const struct sample_request *all = arg, *x = &all[*(const uint32_t *)a],
 				    *y = &all[*(const uint32_t *)b];
 
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	return (x->before > y->before) - (x->before < y->before);
+	return ORDER(x->name, y->name) ?: ORDER(x->before, y->before);
 }
 
 /* Calls `decide` for each run of requests that are alike, of the first `count` in d->order, which are sorted. */
@@ -329,15 +323,13 @@ int spans_sample_decide(struct spans_sample *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->count; i++)
 		order[i] = (uint32_t)i;
-	if (s->count)
-		qsort_r(order, s->count, sizeof(*order), sample_order, s->all);
+	array_sort_by(order, s->count, sample_order, s->all);
 	sample_each(&d, s->count, false, sample_decide_name);
 	for (size_t i = 0; i < s->count; i++) {
 		if (!s->all[order[i]].kept)
 			order[left++] = order[i];
 	}
-	if (left)
-		qsort_r(order, left, sizeof(*order), sample_order_share, s->all);
+	array_sort_by(order, left, sample_order_share, s->all);
 	sample_each(&d, left, true, sample_decide_share);
 	for (size_t i = 0; i < s->count; i++) {
 		s->sums[s->all[i].rule].requests++;

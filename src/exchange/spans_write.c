@@ -12,16 +12,12 @@
 int spans_write_begin(struct store_writer *w, struct error *err)
 {
 	_cleanup_batch_set_ struct batch_set rows = {0};
-	struct batch *host;
-	size_t row;
-	int r = batch_set_add_host(&rows, 0, &host, &row);
+	struct batch_row host = batch_set_host(&rows, 0);
 
-	if (r >= 0)
-		r = batch_set(host, HOST_CLOCK_OFFSET, row, clock_offset_ns());
-	if (r >= 0)
-		r = batch_set(host, HOST_CLOCK_AT, row, clock_realtime_ns());
-	if (r < 0)
-		return error_errno(err, r, "the trace cannot be begun");
+	row_set(&host, HOST_CLOCK_OFFSET, clock_offset_ns());
+	row_set(&host, HOST_CLOCK_AT, clock_realtime_ns());
+	if (host.r < 0)
+		return error_errno(err, host.r, "the trace cannot be begun");
 	return store_append_set(w, &rows, err);
 }
 

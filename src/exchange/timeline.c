@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "engine/ask.h"
 #include "names/names.h"
 #include "schema/ops.h"
@@ -293,9 +294,7 @@ static int arrow_compare(const void *a, const void *b)
 {
 	const struct timeline_arrow *x = a, *y = b;
 
-	if (x->op != y->op)
-		return x->op < y->op ? -1 : 1;
-	return (x->number > y->number) - (x->number < y->number);
+	return ORDER(x->op, y->op) ?: ORDER(x->number, y->number);
 }
 
 static int arrow_add(struct timeline *t, const struct batch *b, size_t row)
@@ -333,8 +332,8 @@ static int timeline_arrows(struct timeline *t, struct error *err)
 	if (r >= 0 && n < 0)
 		return (int)n;
 	if (t->arrow_count) {
-		qsort(t->out, t->arrow_count, sizeof(*t->out), arrow_compare);
-		qsort(t->in, t->arrow_count, sizeof(*t->in), arrow_compare);
+		array_sort(t->out, t->arrow_count, arrow_compare);
+		array_sort(t->in, t->arrow_count, arrow_compare);
 	}
 	return r;
 }
@@ -343,16 +342,8 @@ static int timeline_arrows(struct timeline *t, struct error *err)
 static const struct timeline_arrow *arrows_of(const struct timeline_arrow *all, size_t count,
 					      int64_t op, size_t *ret_count)
 {
-	size_t low = 0, high = count, end;
+	size_t low = array_first(i, 0, count, all[i].op >= op), end;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (all[middle].op < op)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (end = low; end < count && all[end].op == op; end++)
 		;
 	*ret_count = end - low;

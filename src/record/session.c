@@ -639,13 +639,11 @@ static int keep_loss(struct session *s)
 
 static int add_unknown_loss(struct session *s)
 {
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(&s->rows, TABLE_LOSS, &b, &row);
+	struct batch_row row = batch_set_row(&s->rows, TABLE_LOSS);
 
-	if (r >= 0)
-		r = batch_set(b, LOSS_STOP, row, clock_realtime_ns());
-	return r < 0 ? r : batch_set(b, LOSS_CAUSE, row, CAUSE_WRITE_FAILED);
+	row_set(&row, LOSS_STOP, clock_realtime_ns());
+	row_set(&row, LOSS_CAUSE, CAUSE_WRITE_FAILED);
+	return row.r;
 }
 
 /*

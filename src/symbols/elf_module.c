@@ -2,6 +2,8 @@
 /* elf_module.c: a program file's functions, unwind tables and lines, by libdw. */
 #include "symbols/internal.h"
 
+#include "base/array.h"
+
 #ifdef HAVE_LIBDW
 #	include <dlfcn.h>
 #	include <dwarf.h>
@@ -128,7 +130,7 @@ static void elf_functions(struct elf_module *m)
 			.global = GELF_ST_BIND(sym.st_info) != STB_LOCAL,
 		};
 	}
-	qsort(m->functions, m->function_count, sizeof(*m->functions), function_compare);
+	array_sort(m->functions, m->function_count, function_compare);
 }
 
 static bool same_build_id(Dwfl_Module *mod, const struct symbols_module *m)
@@ -206,16 +208,8 @@ static char *function_demangle(const char *name)
 /* The last function that begins at or before the address. */
 static struct function *elf_function(struct elf_module *m, uint64_t address)
 {
-	size_t low = 0, high = m->function_count;
+	size_t low = array_first(i, 0, m->function_count, m->functions[i].start > address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->functions[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	for (size_t i = low, looks = 0; i-- > 0 && looks < 8; looks++) {
 		struct function *f = &m->functions[i];
 

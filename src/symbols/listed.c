@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define LISTED_BYTES_MAX (64ul << 20) /* of a map; of more the rest is not read */
 
 struct entry {
@@ -38,9 +40,7 @@ static int entry_compare(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return ORDER(x->start, y->start) ?: ORDER(x->order, y->order);
 }
 
 static int listed_add(struct listed *l, uint64_t start, uint64_t size, const char *name)
@@ -101,7 +101,7 @@ static int listed_read(struct listed *l, FILE *f, bool kernel)
 			line[strcspn(line, "\t")] = 0; /* "[module]" follows a tabulator */
 		r = kernel ? listed_take_kernel(l, line) : listed_take_jit(l, line);
 	}
-	qsort(l->entries, l->count, sizeof(*l->entries), entry_compare);
+	array_sort(l->entries, l->count, entry_compare);
 	return l->count ? 0 : -ENOENT;
 }
 
@@ -143,17 +143,9 @@ struct listed *listed_open(const struct symbols_module *m)
 
 const char *listed_name(const struct listed *l, uint64_t address)
 {
-	size_t low = 0, high = l->count;
+	size_t low = array_first(i, 0, l->count, l->entries[i].start > address);
 	const struct entry *e;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->entries[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low)
 		return NULL;
 	e = &l->entries[low - 1];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 struct module_text {
 	char *line; /* "BUILD-ID PATH" */
 	struct symbols_module m;
@@ -128,10 +130,7 @@ static int look_up_frame(struct look_up *l, struct bytes modules, const char *li
 		}
 	}
 	if (r >= 0)
-		r = grow((void **)&l->frames, &l->frame_cap, l->frame_count + 1,
-			 sizeof(*l->frames));
-	if (r >= 0)
-		l->frames[l->frame_count++] = f;
+		r = array_add(l->frames, l->frame_count, l->frame_cap, f);
 	return r;
 }
 

@@ -8,20 +8,13 @@ struct feature_rows {
 	const struct feed *feed;
 };
 
-int feature_row(struct feature_rows *out, struct batch **ret_b, size_t *ret_row)
+struct batch_row feature_row(struct feature_rows *out)
 {
-	ssize_t row;
-
 	if (out->batch->rows == BATCH_ROWS_MAX && out->feed->take) {
 		out->feed->take(out->feed);
 		batch_clear(out->batch);
 	}
-	row = batch_add_row(out->batch);
-	if (row < 0)
-		return (int)row;
-	*ret_b = out->batch;
-	*ret_row = (size_t)row;
-	return 0;
+	return batch_row(out->batch);
 }
 
 void feed_init(struct feed *f, const struct feature *feature)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/alike/alike.h"
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/content_hash.h"
 #include "schema/ops.h"
@@ -76,10 +77,7 @@ static int alike_part_add(struct alike *a, uint32_t call, uint64_t hash)
 		a->parts_left_out++;
 		return 0;
 	}
-	if (grow((void **)&a->parts, &a->part_cap, a->part_count + 1, sizeof(*a->parts)) < 0)
-		return -ENOMEM;
-	a->parts[a->part_count++] = (struct alike_part){hash, call};
-	return 0;
+	return array_add(a->parts, a->part_count, a->part_cap, (struct alike_part){hash, call});
 }
 
 /* A cut belongs to each call that moved some of it: the one that ended it and those before, where it began in them. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/alike/alike.h"
+#include "base/array.h"
 #include "names/names.h"
 
 #define FILE_KEY (1ull << 63)
@@ -83,19 +84,12 @@ static bool part_is_compared(const struct alike *a, const struct alike_part *p)
 	return kind != ALIKE_NONE && (a->unit == ALIKE_FILES || a->kinds[kind].first == p->call);
 }
 
-static int element_compare(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Sorts a set and leaves each element once. */
 static uint32_t set_make(uint64_t *set, uint32_t len)
 {
 	uint32_t n = 0;
 
-	qsort(set, len, sizeof(*set), element_compare);
+	array_sort(set, len, order_u64);
 	for (uint32_t i = 0; i < len; i++) {
 		if (!n || set[n - 1] != set[i])
 			set[n++] = set[i];

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #include "analysis/alike/alike.h"
 
 #define STOPPED_EVERY 4096
@@ -45,9 +47,7 @@ static int link_compare(const void *a, const void *b)
 {
 	const struct alike_link *x = a, *y = b;
 
-	if (x->exact != y->exact)
-		return x->exact > y->exact ? -1 : 1;
-	return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
+	return ORDER(y->exact, x->exact) ?: ORDER(x->a, y->a) ?: ORDER(x->b, y->b);
 }
 
 /* Drops links between what more similar ones join. */
@@ -58,8 +58,7 @@ static int links_thin(struct alike *a)
 
 	if (!parent)
 		return -ENOMEM;
-	if (a->link_count)
-		qsort(a->links, a->link_count, sizeof(*a->links), link_compare);
+	array_sort(a->links, a->link_count, link_compare);
 	for (size_t i = 0; i < a->link_count; i++) {
 		if (alike_join(parent, a->links[i].a, a->links[i].b))
 			a->links[n++] = a->links[i];
@@ -75,10 +74,7 @@ static int link_add(struct alike *a, const struct alike_link *l)
 
 	if (r < 0)
 		return r;
-	if (grow((void **)&a->links, &a->link_cap, a->link_count + 1, sizeof(*a->links)) < 0)
-		return -ENOMEM;
-	a->links[a->link_count++] = *l;
-	return 0;
+	return array_add(a->links, a->link_count, a->link_cap, *l);
 }
 
 /* ---- candidates ---- */
@@ -173,9 +169,7 @@ static int alike_group_compare(const void *a, const void *b)
 {
 	const struct alike_group *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return (x->first > y->first) - (x->first < y->first);
+	return ORDER(y->bytes, x->bytes) ?: ORDER(x->first, y->first);
 }
 
 /* Of files each is a kind: a group has two at least. Of calls equal ones are one kind, which is a group by itself. */
@@ -226,7 +220,7 @@ int alike_make_groups(struct alike *a, double least)
 			all[n++] = all[i];
 	}
 	a->group_count = n;
-	qsort(all, n, sizeof(*all), alike_group_compare);
+	array_sort(all, n, alike_group_compare);
 	for (size_t i = 0; i < n; i++) {
 		all[i].number = (uint32_t)i + 1;
 		number[join_root(parent, all[i].first)] = (uint32_t)i;

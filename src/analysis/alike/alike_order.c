@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "analysis/alike/alike.h"
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/vocab.h"
 
@@ -80,9 +81,7 @@ static int read_compare(const void *a, const void *b)
 {
 	const struct alike_read *x = a, *y = b;
 
-	if (x->epoch != y->epoch)
-		return x->epoch < y->epoch ? -1 : 1;
-	return (x->call > y->call) - (x->call < y->call);
+	return ORDER(x->epoch, y->epoch) ?: ORDER(x->call, y->call);
 }
 
 /* Gives each read its epoch; what is read once has none. */
@@ -109,7 +108,7 @@ static int reads_find(struct alike *a, const uint32_t *reads, uint32_t epochs)
 		a->reads[n++] = (struct alike_read){.call = (uint32_t)i, .epoch = epoch};
 	}
 	a->read_count = n;
-	qsort(a->reads, n, sizeof(*a->reads), read_compare);
+	array_sort(a->reads, n, read_compare);
 	for (size_t i = 0; i < n; i++)
 		a->reads[i].place = i && a->reads[i - 1].epoch == a->reads[i].epoch
 					    ? a->reads[i - 1].place + 1

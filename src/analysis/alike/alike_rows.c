@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/alike/alike.h"
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/ops.h"
 
@@ -153,9 +154,7 @@ static int match_compare(const void *a, const void *b)
 {
 	const struct alike_match *x = a, *y = b;
 
-	if (x->exact != y->exact)
-		return x->exact > y->exact ? -1 : 1;
-	return (x->kind > y->kind) - (x->kind < y->kind);
+	return ORDER(y->exact, x->exact) ?: ORDER(x->kind, y->kind);
 }
 
 /* The kinds of the selected calls; by kind, the first such call. */
@@ -217,8 +216,7 @@ static int similar_matches(struct alike *a, const struct map *asked, double leas
 			return -ENOMEM;
 		(*ret)[(*ret_count)++] = m;
 	}
-	if (*ret_count)
-		qsort(*ret, *ret_count, sizeof(**ret), match_compare);
+	array_sort(*ret, *ret_count, match_compare);
 	return 0;
 }
 

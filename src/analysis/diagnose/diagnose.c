@@ -12,6 +12,7 @@
 #include "analysis/features/feature_pass.h"
 #include "analysis/flow/flow_table.h"
 #include "analysis/spans/span_table.h"
+#include "base/array.h"
 #include "base/clock.h"
 
 void finding_free(struct finding *f)
@@ -294,8 +295,7 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 		return r;
 	diagnose_drop_covered(d);
 	d->found = diagnose_count_found(d);
-	if (d->count)
-		qsort(d->findings, d->count, sizeof(*d->findings), diagnose_order);
+	array_sort(d->findings, d->count, diagnose_order);
 	diagnose_sum_cost(d);
 	/* of a part, or by some of the rules, they are not what the trace shows */
 	r = diagnose_keep(run->store,

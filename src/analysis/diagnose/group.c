@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/diagnose/diagnose.h"
+#include "base/array.h"
 #include "names/names.h"
 
 #define GROUPS_SHOWN   3   /* findings of a rule, at most */
@@ -130,20 +131,14 @@ static int group_compare_rows(const void *a, const void *b, void *arg)
 	uint32_t kx = s->g->keys[x][s->by], ky = s->g->keys[y][s->by];
 	int64_t cx = group_cost(&s->g->rows->items[x]), cy = group_cost(&s->g->rows->items[y]);
 
-	if (kx != ky)
-		return kx < ky ? -1 : 1;
-	if (cx != cy)
-		return cx > cy ? -1 : 1;
-	return (x > y) - (x < y);
+	return ORDER(kx, ky) ?: ORDER(cy, cx) ?: ORDER(x, y);
 }
 
 static int group_compare(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	if (x->cost != y->cost)
-		return x->cost > y->cost ? -1 : 1;
-	return (x->first > y->first) - (x->first < y->first);
+	return ORDER(y->cost, x->cost) ?: ORDER(x->first, y->first);
 }
 
 static void group_gather(struct grouping *g, enum perspective by)
@@ -152,7 +147,7 @@ static void group_gather(struct grouping *g, enum perspective by)
 
 	for (size_t i = 0; i < n; i++)
 		g->order[i] = i;
-	qsort_r(g->order, n, sizeof(*g->order), group_compare_rows, &(struct group_sort){g, by});
+	array_sort_by(g->order, n, group_compare_rows, &(struct group_sort){g, by});
 	g->group_count = 0;
 	for (size_t i = 0; i < n; i++) {
 		bool same = i && g->keys[g->order[i]][by] == g->keys[g->order[i - 1]][by];
@@ -164,7 +159,7 @@ static void group_gather(struct grouping *g, enum perspective by)
 		last->count++;
 		last->cost += group_cost(&g->rows->items[g->order[i]]);
 	}
-	qsort(g->groups, g->group_count, sizeof(*g->groups), group_compare);
+	array_sort(g->groups, g->group_count, group_compare);
 }
 
 /* True where the first groups explain enough. */

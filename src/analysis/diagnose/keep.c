@@ -11,70 +11,45 @@
 #define KEEP_ORIGIN  "weir.diagnose"
 #define KEEP_VERSION 1
 
-static int keep_text(struct batch *b, enum finding_column c, size_t row, const struct buf *text)
+static void keep_text(struct batch_row *row, enum finding_column c, const struct buf *text)
 {
-	return text->len ? batch_set_bytes(b, c, row, text->data, text->len) : 0;
+	row_set_text(row, c, (struct bytes){text->data, text->len});
 }
 
-static int keep_texts(struct batch *b, size_t row, const struct finding *f)
-{
-	int r = batch_set_str(b, FINDING_RULE, row, f->rule->name);
-
-	if (r >= 0)
-		r = batch_set_str(b, FINDING_LEVEL, row, rule_level_word(f->rule->level));
-	if (r >= 0)
-		r = keep_text(b, FINDING_SENTENCE, row, &f->sentence);
-	if (r >= 0)
-		r = keep_text(b, FINDING_PATTERN, row, &f->pattern);
-	if (r >= 0)
-		r = batch_set_str(b, FINDING_SURE, row, f->sure);
-	if (r >= 0)
-		r = keep_text(b, FINDING_ASK, row, &f->show);
-	return r < 0 ? r : keep_text(b, FINDING_REMEDY, row, &f->change);
-}
-
-static int keep_finding(struct batch *b, const struct finding *f)
+static void keep_finding(struct batch_row *row, const struct finding *f)
 {
 	static const unsigned int ids[DIAGNOSE_IDS] = {FINDING_PROCESS_ID, FINDING_THREAD_ID,
 						       FINDING_FILE_ID, FINDING_PEER_ID};
 	static const unsigned int numbers[DIAGNOSE_NUMBERS] = {
 		FINDING_CALLS,	  FINDING_BYTES, FINDING_TIME, FINDING_POS,
 		FINDING_STOP_POS, FINDING_FIRST, FINDING_LAST};
-	ssize_t row = batch_add_row(b);
-	int r = row < 0 ? (int)row : keep_texts(b, (size_t)row, f);
 
-	for (size_t i = 0; i < DIAGNOSE_IDS && r >= 0; i++) {
-		if (f->row.id[i] >= 0)
-			r = batch_set(b, ids[i], (size_t)row, f->row.id[i]);
-	}
-	for (size_t i = 0; i < DIAGNOSE_NUMBERS && r >= 0; i++) {
-		if (f->row.number[i] != DIAGNOSE_NULL)
-			r = batch_set(b, numbers[i], (size_t)row, f->row.number[i]);
-	}
-	if (r >= 0 && isfinite(f->share))
-		r = batch_set(b, FINDING_SHARE, (size_t)row, lround(1000 * f->share));
-	return r;
+	row_set_str(row, FINDING_RULE, f->rule->name);
+	row_set_str(row, FINDING_LEVEL, rule_level_word(f->rule->level));
+	keep_text(row, FINDING_SENTENCE, &f->sentence);
+	keep_text(row, FINDING_PATTERN, &f->pattern);
+	row_set_str(row, FINDING_SURE, f->sure);
+	keep_text(row, FINDING_ASK, &f->show);
+	keep_text(row, FINDING_REMEDY, &f->change);
+	for (size_t i = 0; i < DIAGNOSE_IDS; i++)
+		row_set_if(row, f->row.id[i] >= 0, ids[i], f->row.id[i]);
+	for (size_t i = 0; i < DIAGNOSE_NUMBERS; i++)
+		row_set_if(row, f->row.number[i] != DIAGNOSE_NULL, numbers[i], f->row.number[i]);
+	row_set_if(row, isfinite(f->share), FINDING_SHARE, lround(1000 * f->share));
 }
 
-static int keep_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
+static int keep_rows(void *arg, struct store_writer *w, struct error *err)
 {
 	const struct diagnosis *d = arg;
-	const struct store_making what = {.table = TABLE_FINDING,
-					  .origin = KEEP_ORIGIN,
-					  .options = d->made_by,
-					  .version = KEEP_VERSION,
-					  .covered = covered};
-	_cleanup_(batch_freep) struct batch *rows = NULL;
-	int r = batch_new(&rows, TABLE_FINDING);
 
-	for (size_t i = 0; i < d->count && r >= 0; i++)
-		r = keep_finding(rows, &d->findings[i]);
-	if (r < 0)
-		return error_errno(err, r, "cannot store the findings");
-	r = store_made_begin(w, &what, err);
-	if (r >= 0)
-		r = store_made_rows(w, rows, err);
-	return r < 0 ? r : store_made_end(w, false, err);
+	for (size_t i = 0; i < d->count; i++) {
+		struct batch_row row = store_made_row(w, err);
+
+		keep_finding(&row, &d->findings[i]);
+		if (row.r < 0)
+			return error_errno(err, row.r, "cannot store the findings");
+	}
+	return 0;
 }
 
 /* True where the trace has them, found by the same rules. */
@@ -88,6 +63,10 @@ static bool keep_is_current(const struct store *s, const struct diagnosis *d)
 
 int diagnose_keep(struct store *s, bool keep, struct diagnosis *d, struct error *err)
 {
+	const struct store_making what = {.table = TABLE_FINDING,
+					  .origin = KEEP_ORIGIN,
+					  .options = d->made_by,
+					  .version = KEEP_VERSION};
 	uint64_t hash = 0;
 
 	for (size_t i = 0; i < d->rules.count; i++)
@@ -95,5 +74,5 @@ int diagnose_keep(struct store *s, bool keep, struct diagnosis *d, struct error 
 	snprintf(d->made_by, sizeof(d->made_by), "rules %016llx", (unsigned long long)hash);
 	if (keep && keep_is_current(s, d))
 		return 0;
-	return store_made_keep(s, keep, keep_put, d, err);
+	return store_made_table(s, keep, &what, false, NULL, keep_rows, d, err);
 }

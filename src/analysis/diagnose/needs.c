@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #include "analysis/diagnose/diagnose.h"
 
 /* The words of record --with, and spans. The trace marks which were recorded; one without the mark shows it by its rows. */
@@ -70,11 +72,9 @@ static bool needs_table_has_rows(const struct store *s, enum table_id table)
 
 static int needs_add_lack(struct diagnosis *d, struct diagnose_lack *lack)
 {
-	int r = grow((void **)&d->lacks, &d->lack_cap, d->lack_count + 1, sizeof(*d->lacks));
+	int r = array_add(d->lacks, d->lack_count, d->lack_cap, *lack);
 
-	if (r >= 0)
-		d->lacks[d->lack_count++] = *lack;
-	else
+	if (r < 0)
 		buf_free(&lack->words);
 	return r;
 }

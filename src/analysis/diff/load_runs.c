@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/diff/internal.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/saturate.h"
 
@@ -425,7 +426,7 @@ static int choose_keys(struct work *w)
 	score_keys(w);
 	for (size_t i = 0; i < w->key_count; i++)
 		order[i] = (struct scored){w, &w->keys[i]};
-	qsort(order, w->key_count, sizeof(*order), by_score);
+	array_sort(order, w->key_count, by_score);
 	for (size_t i = 0; i < w->key_count; i++) {
 		struct key *k = order[i].key;
 		bool one_sided = !k->side[0].calls || !k->side[1].calls;

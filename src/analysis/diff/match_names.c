@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/diff/internal.h"
+#include "base/array.h"
 #include "names/names.h"
 
 #define EPHEMERAL_MIN 32768 /* Linux's own choice of ports begins here */
@@ -239,9 +240,7 @@ static int collect_lone(const struct names *n, const struct run *run, struct own
 			path = lone_path(n, run->file_labels[i]);
 		if (!path.data)
 			continue;
-		r = grow((void **)&o->paths, &o->cap, o->count + 1, sizeof(*o->paths));
-		if (r >= 0)
-			o->paths[o->count++] = path;
+		r = array_add(o->paths, o->count, o->cap, path);
 	}
 	return r;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #include "analysis/diff/internal.h"
 
 #define EXPLAINS 0.8 /* a part that makes so much of a row's difference is shown instead */
@@ -222,18 +224,10 @@ static void list_rows(struct diff *d)
 static int rank_by_time(const void *a, const void *b)
 {
 	const struct diff_row *x = a, *y = b;
+	int order = ORDER(y->listed, x->listed) ?: ORDER(fabs(y->time_diff), fabs(x->time_diff));
 
-	if (x->listed != y->listed)
-		return x->listed ? -1 : 1;
-	if (fabs(x->time_diff) != fabs(y->time_diff))
-		return fabs(x->time_diff) > fabs(y->time_diff) ? -1 : 1;
-	if (x->by != y->by)
-		return x->by < y->by ? -1 : 1;
-	if (x->op != y->op)
-		return x->op < y->op ? -1 : 1;
-	if (x->err != y->err)
-		return x->err < y->err ? -1 : 1;
-	return bytes_compare(x->name, y->name);
+	order = order ?: ORDER(x->by, y->by) ?: ORDER(x->op, y->op) ?: ORDER(x->err, y->err);
+	return order ?: bytes_compare(x->name, y->name);
 }
 
 /* The sum of all differences, each counted once: by operation and file, and what has no file. */
@@ -269,7 +263,6 @@ int rank_rows(struct work *w)
 		d->rows[i].share = all > 0 ? d->rows[i].time_diff / all : 0;
 		d->listed += d->rows[i].listed;
 	}
-	if (d->count)
-		qsort(d->rows, d->count, sizeof(*d->rows), rank_by_time);
+	array_sort(d->rows, d->count, rank_by_time);
 	return 0;
 }

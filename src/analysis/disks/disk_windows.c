@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/disks/disk_use.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "hist/hist.h"
 #include "names/names.h"
@@ -337,7 +338,7 @@ static int disk_order(const void *a, const void *b)
 {
 	const struct disk *x = a, *y = b;
 
-	return (x->use.time < y->use.time) - (x->use.time > y->use.time);
+	return ORDER(y->use.time, x->use.time);
 }
 
 /* Owners name disks by their numbers: those come first. */
@@ -361,12 +362,10 @@ static int disks_give(struct disks *d, struct analysis_result *out)
 	more->left_out = d->left_out;
 	more->owners = d->owner_count;
 	out->own = more;
-	if (d->owner_count)
-		qsort(d->owner, d->owner_count, sizeof(*d->owner), owner_order);
+	array_sort(d->owner, d->owner_count, owner_order);
 	for (size_t i = 0; i < MIN(d->owner_count, (size_t)o->top); i++)
 		disks_put_owner(d, owners, &d->owner[i]);
-	if (d->count)
-		qsort(d->all, d->count, sizeof(*d->all), disk_order);
+	array_sort(d->all, d->count, disk_order);
 	for (size_t i = 0; i < d->count; i++) {
 		const struct disk *k = &d->all[i];
 

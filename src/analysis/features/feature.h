@@ -71,8 +71,8 @@ int feature_grow(void **items, size_t *cap, size_t want, size_t size) _must_chec
 
 /* Where rows go. */
 struct feature_rows;
-/* Adds a row to the table that is being made; columns are set by batch_set() and its kin. 0 or negative. */
-int feature_row(struct feature_rows *out, struct batch **ret_b, size_t *ret_row) _must_check_;
+/* Adds a row to the table that is being made. */
+struct batch_row feature_row(struct feature_rows *out);
 
 struct feature {
 	const char *name;

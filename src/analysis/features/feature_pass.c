@@ -182,27 +182,12 @@ static int features_pass_run(struct features_pass *p, struct store *s, struct er
 
 struct feature_rows {
 	struct store_writer *to;
-	struct batch *batch;
 	struct error *err;
 };
 
-int feature_row(struct feature_rows *out, struct batch **ret_b, size_t *ret_row)
+struct batch_row feature_row(struct feature_rows *out)
 {
-	ssize_t row;
-
-	if (out->batch->rows == ROWS_AT_ONCE) {
-		int r = store_made_rows(out->to, out->batch, out->err);
-
-		if (r < 0)
-			return r;
-		batch_clear(out->batch);
-	}
-	row = batch_add_row(out->batch);
-	if (row < 0)
-		return (int)row;
-	*ret_b = out->batch;
-	*ret_row = (size_t)row;
-	return 0;
+	return store_made_row(out->to, out->err);
 }
 
 static bool features_is_whole(const struct features_request *q)
@@ -218,22 +203,16 @@ static int features_put_table(struct features_pass *p, size_t i, enum table_id t
 					  .origin = FEATURES_ORIGIN,
 					  .version = FEATURES_VERSION,
 					  .covered = covered};
-	_cleanup_(batch_freep) struct batch *rows = NULL;
-	int r = batch_new(&rows, table);
+	int r = store_made_begin(w, &what, err);
 
-	if (r < 0)
-		return error_errno(err, r, "cannot compute the table %s",
-				   schema_table(table)->name);
-	r = store_made_begin(w, &what, err);
 	if (r < 0)
 		return r;
 	r = features[i]->end(feature_crew_state(p->crew, i), table,
-			     &(struct feature_rows){.to = w, .batch = rows, .err = err});
+			     &(struct feature_rows){.to = w, .err = err});
 	if (r < 0)
 		return error_errno(err, r, "cannot compute the table %s",
 				   schema_table(table)->name);
-	r = store_made_rows(w, rows, err);
-	return r < 0 ? r : store_made_end(w, partial, err);
+	return store_made_end(w, partial, err);
 }
 
 static int features_put_all(void *arg, struct store_writer *w, uint64_t covered, struct error *err)

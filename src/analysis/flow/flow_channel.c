@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define WALK_MAX   4096 /* edges that a late call can make contested */
 #define WALK_TRIES 128	/* edges that lie before it, in a row, until the walk ends */
 #define GHOSTS	   512
@@ -339,16 +341,9 @@ static size_t channel_first(const struct flow_channel *c, enum flow_side side,
 {
 	const struct flow_end *other = &c->ends[!side];
 	int64_t low = x->low - channel_shift(c, side) + channel_shift(c, !side);
-	size_t from = other->first, to = other->count;
+	size_t from = array_first(i, other->first, other->count,
+				  other->items[i].pos + other->items[i].bytes > low);
 
-	while (from < to) {
-		size_t middle = (from + to) / 2;
-
-		if (other->items[middle].pos + other->items[middle].bytes <= low)
-			from = middle + 1;
-		else
-			to = middle;
-	}
 	while (from > other->first && !other->items[from - 1].exact)
 		from--;
 	return from;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/map.h"
 
 #define POINTS_MAX 32768 /* of one direction, until hulls of slices replace them */
@@ -68,7 +69,7 @@ static int compare_points(const void *a, const void *b)
 {
 	const struct clock_point *p = a, *q = b;
 
-	return p->x != q->x ? (p->x < q->x ? -1 : 1) : (p->y > q->y) - (p->y < q->y);
+	return ORDER(p->x, q->x) ?: ORDER(p->y, q->y);
 }
 
 /* Whether b lies on or beyond the line from a to c; `sign` 1: above it. */
@@ -104,7 +105,7 @@ static void points_thin(struct clock_points *p, int sign)
 	size_t kept = 0;
 	int64_t first, span;
 
-	qsort(p->all, p->count, sizeof(*p->all), compare_points);
+	array_sort(p->all, p->count, compare_points);
 	first = p->all[0].x;
 	span = (p->all[p->count - 1].x - first) / SLICES + 1;
 	for (size_t i = 0, to; i < p->count; i = to) {
@@ -123,9 +124,8 @@ static void points_thin(struct clock_points *p, int sign)
 
 static int points_add(struct clock_points *p, int64_t x, int64_t y, int sign)
 {
-	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
+	if (array_add(p->all, p->count, p->cap, (struct clock_point){x, y}) < 0)
 		return -ENOMEM;
-	p->all[p->count++] = (struct clock_point){x, y};
 	if (p->count > MAX(p->next, (size_t)POINTS_MAX))
 		points_thin(p, sign);
 	return 0;
@@ -134,18 +134,13 @@ static int points_add(struct clock_points *p, int64_t x, int64_t y, int sign)
 int flow_clocks_pair(struct flow_clocks *c, uint16_t from, int64_t start, uint16_t to, int64_t end)
 {
 	uint16_t a = MIN(from, to), b = MAX(from, to);
-	uint64_t key = (uint64_t)a << 16 | b, at;
-	struct clock_pair *p;
-
-	if (!map_get(&c->by_places, key, &at)) {
-		at = c->pair_count;
-		if (grow((void **)&c->pairs, &c->pair_cap, c->pair_count + 1, sizeof(*c->pairs)) <
-			    0 ||
-		    map_set(&c->by_places, key, at) < 0)
-			return -ENOMEM;
-		c->pairs[c->pair_count++] = (struct clock_pair){.a = a, .b = b};
-	}
-	p = &c->pairs[at];
+	uint64_t key = (uint64_t)a << 16 | b;
+	struct clock_pair *p =
+		array_of_key(c->pairs, c->pair_count, c->pair_cap, &c->by_places, key, NULL);
+	if (!p)
+		return -ENOMEM;
+	p->a = a;
+	p->b = b;
 	p->pairs++;
 	return from == a ? points_add(&p->above, start, end - start, 1)
 			 : points_add(&p->below, end, start - end, -1);
@@ -255,8 +250,7 @@ static int window_hull(const struct clock_points *p, int64_t from, int64_t to, i
 		if (p->all[i].x >= from && p->all[i].x <= to)
 			(*ret)[n++] = p->all[i];
 	}
-	if (n)
-		qsort(*ret, n, sizeof(**ret), compare_points);
+	array_sort(*ret, n, compare_points);
 	*ret_count = hull(*ret, n, sign);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/flow/flow_pass.h"
+#include "base/array.h"
 #include "schema/content_hash.h"
 
 #define SUSPECTS_MAX   10000
@@ -69,9 +70,8 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 	c.content = all->bytes.len;
 	if (payload.len && (payload.len != (size_t)c.size || all->bytes.len > CALL_BYTES_MAX))
 		return 0;
-	if (grow((void **)&all->rows, &all->cap, all->count + 1, sizeof(*all->rows)) < 0)
+	if (array_add(all->rows, all->count, all->cap, c) < 0)
 		return -ENOMEM;
-	all->rows[all->count++] = c;
 	return payload.len ? buf_append(&all->bytes, payload.data, payload.len) : 0;
 }
 
@@ -184,11 +184,7 @@ static int content_suspect(struct flow_state *s, const struct flow_suspect *what
 		s->graph.left_out++;
 		return 0;
 	}
-	if (grow((void **)&s->suspects, &s->suspect_cap, s->suspect_count + 1,
-		 sizeof(*s->suspects)) < 0)
-		return -ENOMEM;
-	s->suspects[s->suspect_count++] = *what;
-	return 0;
+	return array_add(s->suspects, s->suspect_count, s->suspect_cap, *what);
 }
 
 /* Both ends of a stream have all of a piece: they agree, and it is done with; or not. */

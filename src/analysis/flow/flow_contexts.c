@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/flow/flow_pass.h"
+#include "base/array.h"
 #include "base/saturate.h"
 
 #define SPANS_MAX (1u << 20) /* 48 MiB; those beyond are counted as left out */
@@ -72,9 +73,7 @@ static int compare_contexts(const void *a, const void *b)
 {
 	const struct flow_span *p = a, *q = b;
 
-	if (p->task != q->task)
-		return p->task < q->task ? -1 : 1;
-	return p->start < q->start ? -1 : p->start > q->start;
+	return ORDER(p->task, q->task) ?: ORDER(p->start, q->start);
 }
 
 int flow_contexts_load(struct flow_state *s, struct error *err)
@@ -101,9 +100,7 @@ int flow_contexts_load(struct flow_state *s, struct error *err)
 	}
 	if (r < 0 || n < 0)
 		return r < 0 ? r : (int)n;
-	if (s->contexts->count)
-		qsort(s->contexts->all, s->contexts->count, sizeof(*s->contexts->all),
-		      compare_contexts);
+	array_sort(s->contexts->all, s->contexts->count, compare_contexts);
 	for (size_t i = s->contexts->count; i-- > 0;)
 		s->tasks[s->contexts->all[i].task].span = (uint32_t)i;
 	return 0;

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #include "analysis/flow/flow_pass.h"
 
 #define DATAGRAMS_MAX 1024 /* of one port that wait for their other end; older ones are given up */
@@ -116,18 +118,9 @@ static int datagram_edge(struct flow_state *s, const struct flow_datagram *send,
 static struct flow_port *port_of(struct flow_state *s, uint64_t port)
 {
 	struct flow_ports *p = s->ports ? s->ports : calloc(1, sizeof(*p));
-	uint64_t at;
 
 	s->ports = p;
-	if (!p)
-		return NULL;
-	if (map_get(&p->of, port, &at))
-		return &p->all[at];
-	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0 ||
-	    map_set(&p->of, port, p->count) < 0)
-		return NULL;
-	p->all[p->count] = (struct flow_port){.waiting = {{0}}};
-	return &p->all[p->count++];
+	return p ? array_of_key(p->all, p->count, p->cap, &p->of, port, NULL) : NULL;
 }
 
 static struct flow_datagram *queue_at(const struct flow_queue *q, size_t i)

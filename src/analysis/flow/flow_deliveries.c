@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
+
 #include "analysis/flow/flow_verdicts.h"
 
 #define MOST  4			    /* all but a quarter */
@@ -20,18 +22,10 @@ static struct deliveries deliveries_of(const struct flow_ranges *l, int64_t proc
 				       uint32_t in_spot)
 {
 	struct deliveries d = {0};
-	size_t low = 0, high = l->count;
+	size_t low = array_first(i, 0, l->count,
+				 (ORDER(l->all[i].process_id, process_id)
+					  ?: ORDER(l->all[i].in_spot, in_spot)) >= 0);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct flow_range *k = &l->all[middle];
-
-		if (k->process_id < process_id ||
-		    (k->process_id == process_id && k->in_spot < in_spot))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	d.all = &l->all[low];
 	while (low + d.count < l->count && d.all[d.count].process_id == process_id &&
 	       d.all[d.count].in_spot == in_spot)
@@ -42,16 +36,8 @@ static struct deliveries deliveries_of(const struct flow_ranges *l, int64_t proc
 /* Where to begin to look for what ends behind `from`: ranges overlap little. */
 static size_t deliveries_at(const struct deliveries *d, int64_t from)
 {
-	size_t low = 0, high = d->count;
+	size_t low = array_first(i, 0, d->count, d->all[i].from >= from);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (d->all[middle].from < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > 16 ? low - 16 : 0;
 }
 

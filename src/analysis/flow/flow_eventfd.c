@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/array.h"
+
 #include "analysis/flow/flow_pass.h"
 
 #define EVENTS_FEW 8
@@ -63,7 +65,8 @@ static int event_edge(struct flow_state *s, uint32_t from, uint32_t to, int64_t 
 int flow_eventfd_made(struct flow_state *s, const struct flow_call *c)
 {
 	struct flow_counters *l;
-	uint64_t key = flow_fd_key(s, c->task, c->ret), at;
+	struct flow_counter *n;
+	uint64_t key = flow_fd_key(s, c->task, c->ret);
 
 	if (c->failed)
 		return 0;
@@ -72,14 +75,10 @@ int flow_eventfd_made(struct flow_state *s, const struct flow_call *c)
 	l = s->counters;
 	if (!l)
 		return -ENOMEM;
-	if (!map_get(&l->by_fd, key, &at)) {
-		at = l->count;
-		if (grow((void **)&l->all, &l->cap, l->count + 1, sizeof(*l->all)) < 0 ||
-		    map_set(&l->by_fd, key, at) < 0)
-			return -ENOMEM;
-		l->count++;
-	}
-	l->all[at] = (struct flow_counter){.semaphore = (c->flags & EFD_SEMAPHORE) != 0};
+	n = array_of_key(l->all, l->count, l->cap, &l->by_fd, key, NULL);
+	if (!n)
+		return -ENOMEM;
+	*n = (struct flow_counter){.semaphore = (c->flags & EFD_SEMAPHORE) != 0};
 	return 0;
 }
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define LEAF_MAX   128u
 #define LEAF_FIRST 4u
 #define NOBODY	   UINT32_MAX
@@ -38,31 +40,17 @@ void flow_extents_free(struct flow_extents *x, struct flow_extents_room *room)
 /* The first boundary at or behind `pos`; leaf == count: none. */
 static struct flow_cursor extents_find(const struct flow_extents *x, int64_t pos)
 {
-	size_t low = 0, high = x->count;
-	uint32_t from = 0, to;
+	/* the first leaf that begins behind pos */
+	size_t low = array_first(i, 0, x->count, x->leaves[i]->all[0].from > pos);
+	const struct flow_leaf *l;
+	uint32_t from;
 
-	while (low < high) { /* the first leaf that begins behind pos */
-		size_t middle = (low + high) / 2;
-
-		if (x->leaves[middle]->all[0].from <= pos)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return (struct flow_cursor){0, 0};
-	to = x->leaves[low - 1]->count;
-	while (from < to) {
-		uint32_t middle = (from + to) / 2;
-
-		if (x->leaves[low - 1]->all[middle].from < pos)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	if (from == x->leaves[low - 1]->count)
-		return (struct flow_cursor){low, 0};
-	return (struct flow_cursor){low - 1, from};
+	l = x->leaves[low - 1];
+	from = (uint32_t)array_first(i, 0, l->count, l->all[i].from >= pos);
+	return from == l->count ? (struct flow_cursor){low, 0}
+				: (struct flow_cursor){low - 1, from};
 }
 
 static const struct flow_boundary *boundary(const struct flow_extents *x, struct flow_cursor c)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/flow/flow_pass.h"
+#include "base/array.h"
 #include "schema/ops.h"
 
 #define WRITERS_MAX 64 /* tasks that one read depends on; the rest is left out and counted */
@@ -63,17 +64,14 @@ static int files_follow(struct flow_state *s, struct flow_call *c, const struct 
 		s->from_left_out++;
 		return 0;
 	}
-	if (grow((void **)&s->takings, &s->taking_cap, s->taking_count + 1, sizeof(*s->takings)) <
-	    0)
-		return -ENOMEM;
-	s->takings[s->taking_count++] =
+	return array_add(
+		s->takings, s->taking_count, s->taking_cap,
 		(struct flow_taking){.writer = e->writer,
 				     .reader = (uint32_t)n,
 				     .bytes = (uint32_t)MIN(e->to - e->from, (int64_t)UINT32_MAX),
 				     .contested = contested,
 				     .file_id = c->file_id,
-				     .pos = e->from};
-	return 0;
+				     .pos = e->from});
 }
 
 static int files_read(struct flow_state *s, struct flow_call *c, struct flow_object *o, int64_t pos)

@@ -9,6 +9,7 @@
 
 #include "analysis/flow/flow.h"
 #include "analysis/flow/flow_verdicts.h"
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/ops.h"
 
@@ -237,13 +238,6 @@ static int from_taken(struct from_walk *w, int depth, const struct from_place *p
 	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, p);
 }
 
-static int from_compare(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* The nodes of the calls to begin at, in the order in which they ended. */
 static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
 {
@@ -258,7 +252,7 @@ static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
 		if (node)
 			(*ret)[(*ret_count)++] = (uint32_t)node - 1;
 	}
-	qsort(*ret, *ret_count, sizeof(**ret), from_compare);
+	array_sort(*ret, *ret_count, order_u32);
 	return 0;
 }
 

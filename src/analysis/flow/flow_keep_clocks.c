@@ -48,27 +48,21 @@ static int clocks_fill(const struct clock_row *c, struct batch *b)
 				       *last = &w[c->clock->window_count - 1];
 	/* they are put back on the clock by what was taken so far, and read again with what is taken from now on */
 	int64_t more = c->ahead - c->was;
-	ssize_t row = batch_add_row(b);
-	int r = row < 0 ? (int)row : batch_set(b, CLOCK_SINCE, 0, add_sat_signed(w->from, more));
+	struct batch_row row = batch_row(b);
 
-	if (r >= 0)
-		r = batch_set(b, CLOCK_UNTIL, 0, add_sat_signed(last->to, more));
-	if (r >= 0)
-		r = batch_set_bytes(b, CLOCK_OF_HOST, 0, c->host.data, c->host.len);
-	if (r >= 0)
-		r = batch_set(b, CLOCK_OF_RECORDING, 0, (int64_t)c->key);
-	if (r >= 0)
-		r = batch_set_bytes(b, CLOCK_AGAINST, 0, c->against.data, c->against.len);
-	if (r >= 0)
-		r = batch_set(b, CLOCK_AHEAD, 0, c->ahead);
-	if (r >= 0)
-		r = batch_set(b, CLOCK_BOUND, 0, c->bound);
-	if (r >= 0)
-		r = batch_set(b, CLOCK_PAIRS, 0, (int64_t)c->clock->pairs);
-	if (r < 0 || c->clock->window_count > 1)
-		return r;
-	r = batch_set(b, CLOCK_DRIFT_LOW, 0, (int64_t)floor(w->drift_low * 1e9));
-	return r < 0 ? r : batch_set(b, CLOCK_DRIFT_HIGH, 0, (int64_t)ceil(w->drift_high * 1e9));
+	row_set(&row, CLOCK_SINCE, add_sat_signed(w->from, more));
+	row_set(&row, CLOCK_UNTIL, add_sat_signed(last->to, more));
+	row_set_bytes(&row, CLOCK_OF_HOST, c->host.data, c->host.len);
+	row_set(&row, CLOCK_OF_RECORDING, (int64_t)c->key);
+	row_set_bytes(&row, CLOCK_AGAINST, c->against.data, c->against.len);
+	row_set(&row, CLOCK_AHEAD, c->ahead);
+	row_set(&row, CLOCK_BOUND, c->bound);
+	row_set(&row, CLOCK_PAIRS, (int64_t)c->clock->pairs);
+	if (c->clock->window_count == 1) {
+		row_set(&row, CLOCK_DRIFT_LOW, (int64_t)floor(w->drift_low * 1e9));
+		row_set(&row, CLOCK_DRIFT_HIGH, (int64_t)ceil(w->drift_high * 1e9));
+	}
+	return row.r;
 }
 
 static int clocks_write(const struct store *s, size_t trace, const struct batch *rows,

@@ -12,6 +12,7 @@
 
 #include "analysis/flow/flow_content.h"
 #include "analysis/flow/flow_graph.h"
+#include "base/array.h"
 
 #define BLOCK	     32u
 #define GRID	     64u
@@ -222,21 +223,17 @@ static int links_difference(const struct links_out *o, const struct spot *in, si
 		l->left_out++;
 		return 0;
 	}
-	if (grow((void **)&l->differences, &l->difference_cap, l->difference_count + 1,
-		 sizeof(*l->differences)) < 0)
-		return -ENOMEM;
-	l->differences[l->difference_count++] =
-		(struct flow_difference){.in = l->segments[in->segment].node,
-					 .out = o->node,
-					 .in_spot = l->segments[in->segment].spot,
-					 .out_spot = o->spot,
-					 .in_pos = spot_pos(l, in),
-					 .out_pos = o->pos + (int64_t)from,
-					 .bytes = (int64_t)(to - from),
-					 .process_id = o->process_id,
-					 .edge = edge,
-					 .weak = !links_belong(o, *in, from, to)};
-	return 0;
+	return array_add(l->differences, l->difference_count, l->difference_cap,
+			 (struct flow_difference){.in = l->segments[in->segment].node,
+						  .out = o->node,
+						  .in_spot = l->segments[in->segment].spot,
+						  .out_spot = o->spot,
+						  .in_pos = spot_pos(l, in),
+						  .out_pos = o->pos + (int64_t)from,
+						  .bytes = (int64_t)(to - from),
+						  .process_id = o->process_id,
+						  .edge = edge,
+						  .weak = !links_belong(o, *in, from, to)});
 }
 
 /* A block that goes out at `at` and came in elsewhere than on the spot to which it goes. */
@@ -366,18 +363,16 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 		l->left_out++;
 		return 0;
 	}
-	if (grow((void **)&l->links, &l->link_cap, l->link_count + 1, sizeof(*l->links)) < 0)
-		return -ENOMEM;
-	l->links[l->link_count++] = (struct flow_link){.in = l->segments[in->segment].node,
-						       .out = o->node,
-						       .in_spot = l->segments[in->segment].spot,
-						       .out_spot = o->spot,
-						       .in_pos = spot_pos(l, in),
-						       .out_pos = o->pos + (int64_t)from,
-						       .bytes = (int64_t)(to - from),
-						       .process_id = o->process_id,
-						       .segment = in->segment};
-	return 0;
+	return array_add(l->links, l->link_count, l->link_cap,
+			 (struct flow_link){.in = l->segments[in->segment].node,
+					    .out = o->node,
+					    .in_spot = l->segments[in->segment].spot,
+					    .out_spot = o->spot,
+					    .in_pos = spot_pos(l, in),
+					    .out_pos = o->pos + (int64_t)from,
+					    .bytes = (int64_t)(to - from),
+					    .process_id = o->process_id,
+					    .segment = in->segment});
 }
 
 /*

@@ -17,6 +17,7 @@
 #include <sys/file.h>
 
 #include "analysis/flow/flow_pass.h"
+#include "base/array.h"
 #include "schema/ops.h"
 
 #define HELD_MAX     256 /* of one file: of more, what was closed first is forgotten */
@@ -171,10 +172,7 @@ static int held_add(struct flow_lock *l, const struct lock_held *h)
 			at++;
 		memmove(&l->held[at], &l->held[at + 1], (--l->held_count - at) * sizeof(*l->held));
 	}
-	if (grow((void **)&l->held, &l->held_cap, l->held_count + 1, sizeof(*l->held)) < 0)
-		return -ENOMEM;
-	l->held[l->held_count++] = *h;
-	return 0;
+	return array_add(l->held, l->held_count, l->held_cap, *h);
 }
 
 /* What is left of a lock beside a range; it may become two. */
@@ -211,11 +209,7 @@ static int released_add(struct flow_lock *l, const struct lock_released *n)
 	if (at < l->released_count)
 		memmove(&l->released[at], &l->released[at + 1],
 			(--l->released_count - at) * sizeof(*l->released));
-	if (grow((void **)&l->released, &l->released_cap, l->released_count + 1,
-		 sizeof(*l->released)) < 0)
-		return -ENOMEM;
-	l->released[l->released_count++] = *n;
-	return 0;
+	return array_add(l->released, l->released_count, l->released_cap, *n);
 }
 
 /* Leaves nothing of what was released within the range, of those for which `gone` holds. */
@@ -236,10 +230,8 @@ static int released_cut(struct flow_lock *l, const struct lock_wish *w, uint32_t
 		if (behind.what.to <= w->to || l->released_count == RELEASED_MAX)
 			continue;
 		behind.what.from = w->to;
-		if (grow((void **)&l->released, &l->released_cap, l->released_count + 1,
-			 sizeof(*l->released)) < 0)
+		if (array_add(l->released, l->released_count, l->released_cap, behind) < 0)
 			return -ENOMEM;
-		l->released[l->released_count++] = behind;
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/array.h"
 #include "batch/ids.h"
 #include "schema/ops.h"
 
@@ -405,11 +406,9 @@ static int loss_read(struct flow_state *s, const struct batch *b, uint32_t row)
 		s->losses[0].to = MAX(s->losses[0].to, batch_get(b, LOSS_STOP, row, start));
 		return 0;
 	}
-	if (grow((void **)&s->losses, &s->loss_cap, s->loss_count + 1, sizeof(*s->losses)) < 0)
-		return -ENOMEM;
-	s->losses[s->loss_count++] =
-		(struct flow_loss){start, MAX(start, batch_get(b, LOSS_STOP, row, start))};
-	return 0;
+	return array_add(
+		s->losses, s->loss_count, s->loss_cap,
+		(struct flow_loss){start, MAX(start, batch_get(b, LOSS_STOP, row, start))});
 }
 
 /* Whether calls are missing in [from, to]. */

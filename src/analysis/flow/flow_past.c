@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/flow/flow.h"
+#include "base/array.h"
 #include "names/names.h"
 
 #define PAST_MOST 10000 /* calls that the message counts */
@@ -53,7 +54,7 @@ static int past_compare(const void *a, const void *b)
 {
 	const struct past_row *x = a, *y = b;
 
-	return x->start == y->start ? (x->edge > y->edge) - (x->edge < y->edge)
+	return x->start == y->start ? ORDER(x->edge, y->edge)
 				    : (x->start < y->start) - (x->start > y->start);
 }
 
@@ -89,7 +90,7 @@ static int past_find(const struct flow_state *s, uint32_t node, struct past_row 
 		    (sure[t].node == FLOW_NONE || any[t].node > sure[t].node))
 			past_add(s, &any[t], false, rows, &count);
 	}
-	qsort(rows, count, sizeof(*rows), past_compare);
+	array_sort(rows, count, past_compare);
 	*ret = rows;
 	*ret_count = count;
 	return 0;

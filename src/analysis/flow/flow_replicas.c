@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/flow/flow_replicas.h"
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/content_hash.h"
 
@@ -52,11 +53,7 @@ static int compare_replicas(const void *a, const void *b)
 {
 	const struct flow_replica *p = a, *q = b;
 
-	if (p->name != q->name)
-		return p->name < q->name ? -1 : 1;
-	if (p->folder != q->folder)
-		return p->folder < q->folder ? -1 : 1;
-	return p->object < q->object ? -1 : p->object > q->object;
+	return ORDER(p->name, q->name) ?: ORDER(p->folder, q->folder) ?: ORDER(p->object, q->object);
 }
 
 static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct bytes path)
@@ -110,13 +107,12 @@ static int replicas_list(struct flow_verdicts *v)
 			p->folders[folder].process_id = f->process_id;
 		p->folders[folder].mixed |=
 			f->mixed || f->process_id != p->folders[folder].process_id;
-		if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
+		if (array_add(p->all, p->count, p->cap,
+			      (struct flow_replica){hash_bytes(base.data, base.len), i,
+						    (uint32_t)folder, false}) < 0)
 			return -ENOMEM;
-		p->all[p->count++] = (struct flow_replica){hash_bytes(base.data, base.len), i,
-							   (uint32_t)folder, false};
 	}
-	if (p->count)
-		qsort(p->all, p->count, sizeof(*p->all), compare_replicas);
+	array_sort(p->all, p->count, compare_replicas);
 	for (size_t i = 0; i < p->count; i++)
 		p->all[i].last = i + 1 == p->count || p->all[i + 1].name != p->all[i].name ||
 				 p->all[i + 1].folder != p->all[i].folder;
@@ -211,16 +207,8 @@ static size_t replica_group(const struct flow_verdicts *v, uint32_t object,
 {
 	const struct flow_replicas *p = v->replicas;
 	const struct flow_replica key = {.name = replica_name(v, object)};
-	size_t low = 0, high = p->count, next;
+	size_t low = array_first(i, 0, p->count, p->all[i].name >= key.name), next;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (p->all[middle].name < key.name)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < p->count && p->all[low].name == key.name
 		       ? flow_replicas_group(p, low, to, &next)
 		       : 0;

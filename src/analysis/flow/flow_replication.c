@@ -6,6 +6,7 @@
 
 #include "analysis/flow/flow_replicas.h"
 #include "base/amount.h"
+#include "base/array.h"
 #include "names/names.h"
 
 struct chain {
@@ -26,7 +27,7 @@ static int compare_members(const void *a, const void *b)
 {
 	const struct member *p = a, *q = b;
 
-	return p->at < q->at ? -1 : p->at > q->at;
+	return ORDER(p->at, q->at);
 }
 
 /* The call that sent what the file holds; FLOW_NONE where that is not known. */
@@ -64,7 +65,7 @@ static void chain_order(const struct flow_verdicts *v, struct member *m, size_t 
 		known |= m[i].source != FLOW_NONE;
 	if (!known)
 		return; /* as they stand in the list of folders */
-	qsort(m, n, sizeof(*m), compare_members);
+	array_sort(m, n, compare_members);
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = i; k < n; k++) {
 			bool root = m[k].source == FLOW_NONE;

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "base/array.h"
+
 #define ENTER_GETEVENTS 1u
 
 static int requests_edge(struct flow_state *s, uint32_t from, uint32_t to, int64_t file_id,
@@ -49,10 +51,8 @@ int flow_requests_take(struct flow_state *s, struct flow_call *c)
 	} else { /* the call that submitted it has not ended */
 		t->loose[t->loose_count++] = (struct flow_woken){(uint32_t)n, c->start, c->end, 0};
 	}
-	if (grow((void **)&t->done, &t->done_cap, t->done_count + 1, sizeof(*t->done)) < 0)
-		return -ENOMEM;
-	t->done[t->done_count++] = (struct flow_woken){(uint32_t)n, c->start, c->end, 0};
-	return 0;
+	return array_add(t->done, t->done_count, t->done_cap,
+			 (struct flow_woken){(uint32_t)n, c->start, c->end, 0});
 }
 
 int flow_requests_enter(struct flow_state *s, struct flow_call *c)

@@ -7,6 +7,8 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
+
 #include "analysis/flow/flow_verdicts.h"
 
 #define ROLE_TIMES 4
@@ -62,10 +64,8 @@ static int role_count(struct flow_verdicts *v, int64_t process_id, uint32_t in_s
 
 	if (!map_get(&roles->of, key, &at)) {
 		at = roles->count;
-		if (grow((void **)&roles->all, &roles->cap, roles->count + 1, sizeof(*roles->all)) <
-		    0)
+		if (array_add(roles->all, roles->count, roles->cap, (struct flow_role){0}) < 0)
 			return -ENOMEM;
-		roles->all[roles->count++] = (struct flow_role){0};
 		r = map_set(&roles->of, key, at);
 		if (r < 0)
 			return r;

@@ -10,11 +10,6 @@
 
 extern const struct analysis analysis_flow;
 
-struct flow_tabling {
-	struct batch *rows;
-	bool part;
-};
-
 bool flow_table_has_content(const struct store *s)
 {
 	for (size_t i = 0; i < store_block_count(s); i++) {
@@ -31,18 +26,9 @@ bool flow_table_is_current(const struct store *s)
 	return m && m->version == TABLE_VERSION;
 }
 
-static int flow_table_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
+static int flow_table_rows(void *arg, struct store_writer *w, struct error *err)
 {
-	const struct flow_tabling *t = arg;
-	const struct store_making what = {.table = TABLE_VERDICT,
-					  .origin = TABLE_ORIGIN,
-					  .version = TABLE_VERSION,
-					  .covered = covered};
-	int r = store_made_begin(w, &what, err);
-
-	if (r >= 0)
-		r = store_made_rows(w, t->rows, err);
-	return r < 0 ? r : store_made_end(w, t->part, err);
+	return store_made_rows(w, arg, err);
 }
 
 int flow_table_make(const struct analysis_input *in, const struct analysis_run *run,
@@ -52,17 +38,18 @@ int flow_table_make(const struct analysis_input *in, const struct analysis_run *
 	const struct flow_options o = {.most = 0};
 	struct analysis_input own = *in;
 	struct analysis_result out = {.count = 0};
-	struct flow_tabling t = {.part = run->where || run->from != INT64_MIN ||
-					 run->to != INT64_MAX};
+	const struct store_making what = {
+		.table = TABLE_VERDICT, .origin = TABLE_ORIGIN, .version = TABLE_VERSION};
+	bool part = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
 	int r = batch_new(&rows, TABLE_VERDICT);
 
 	own.analysis = &analysis_flow;
 	own.options = &o;
 	if (r >= 0)
 		r = flow_tables(&own, run, &o, &out, rows, err);
-	t.rows = rows;
 	if (r >= 0)
-		r = store_made_keep(run->store, !t.part, flow_table_put, &t, err);
+		r = store_made_table(run->store, !part, &what, part, NULL, flow_table_rows, rows,
+				     err);
 	analysis_result_free(&analysis_flow, &out);
 	return r < 0 ? error_errno(err, r, "cannot compute the table verdict") : 0;
 }

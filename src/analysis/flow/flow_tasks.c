@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "analysis/flow/flow_pass.h"
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/ops.h"
 
@@ -198,10 +199,8 @@ static int tasks_futex(struct flow_state *s, struct flow_call *c)
 	if (n == FLOW_NONE)
 		return 0;
 	t = &s->tasks[waker];
-	if (grow((void **)&t->woken, &t->woken_cap, t->woken_count + 1, sizeof(*t->woken)) < 0)
-		return -ENOMEM;
-	t->woken[t->woken_count++] = (struct flow_woken){(uint32_t)n, c->start, c->end, c->a[0]};
-	return 0;
+	return array_add(t->woken, t->woken_count, t->woken_cap,
+			 (struct flow_woken){(uint32_t)n, c->start, c->end, c->a[0]});
 }
 
 /* ---- signals ---- */

@@ -14,6 +14,7 @@
 
 #include "analysis/flow/flow.h"
 #include "analysis/flow/flow_verdicts.h"
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/ops.h"
 
@@ -154,22 +155,18 @@ static const char *verdict_note(const struct flow_verdicts *v, const struct flow
 	return w->note;
 }
 
-static int verdict_keep_text(struct batch *b, unsigned int column, size_t row, const char *text)
-{
-	return text ? batch_set_bytes(b, column, row, text, strlen(text)) : 0;
-}
-
 static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, unsigned int name,
-			     size_t row, uint32_t node, uint32_t spot, enum flow_side side)
+			     struct batch_row *row, uint32_t node, uint32_t spot,
+			     enum flow_side side)
 {
 	_cleanup_buf_ struct buf call = {0};
 	int r = node == FLOW_NONE ? 0 : verdict_put_call(v, node, spot, side, &call);
 
-	if (r >= 0 && node != FLOW_NONE)
-		r = batch_set_bytes(v->keep, name, row, call.data, call.len);
-	if (r >= 0 && node != FLOW_NONE && node_of(v, node)->row_id >= 0)
-		r = batch_set(v->keep, op, row, node_of(v, node)->row_id);
-	return r;
+	if (r < 0 || node == FLOW_NONE)
+		return r;
+	row_set_bytes(row, name, call.data, call.len);
+	row_set_if(row, node_of(v, node)->row_id >= 0, op, node_of(v, node)->row_id);
+	return row->r;
 }
 
 /* The same as a row of table verdict. */
@@ -179,37 +176,34 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 	const struct flow_node *first = node_of(v, w->first == FLOW_NONE ? w->second : w->first);
 	int64_t process = names_process_of(v->s->dims, by->thread_id),
 		dur = flow_node_end(by) - first->start;
-	struct batch *b = v->keep;
-	ssize_t row = b ? batch_add_row(b) : 0;
-	size_t at = (size_t)row;
-	int r = (int)MIN(row, (ssize_t)0);
+	const char *note = verdict_note(v, w);
+	struct batch_row row;
+	int r;
 
-	if (!b || r < 0)
-		return r;
-	r = batch_set(b, VERDICT_START, at, first->start);
+	if (!v->keep)
+		return 0;
+	row = batch_row(v->keep);
+	row_set(&row, VERDICT_START, first->start);
+	row_set(&row, VERDICT_DUR, MAX(dur, (int64_t)0));
+	row_set_str(&row, VERDICT_VERDICT, w->what);
+	row_set_if(&row, process >= 0, VERDICT_PROCESS_ID, process);
+	row_set(&row, VERDICT_THREAD_ID, by->thread_id);
+	row_set_if(&row, w->object != FLOW_NONE, VERDICT_FILE_ID,
+		   flow_object_file(v->s, w->object));
+	row_set(&row, VERDICT_POS, w->from);
+	row_set(&row, VERDICT_STOP_POS, w->to);
+	if (w->second_observation)
+		row_set_str(&row, VERDICT_SEEN, w->second_observation);
+	if (note)
+		row_set_str(&row, VERDICT_NOTE, note);
+	r = row.r;
 	if (r >= 0)
-		r = batch_set(b, VERDICT_DUR, at, MAX(dur, (int64_t)0));
-	if (r >= 0)
-		r = verdict_keep_text(b, VERDICT_VERDICT, at, w->what);
-	if (r >= 0 && process >= 0)
-		r = batch_set(b, VERDICT_PROCESS_ID, at, process);
-	if (r >= 0)
-		r = batch_set(b, VERDICT_THREAD_ID, at, by->thread_id);
-	if (r >= 0 && w->object != FLOW_NONE)
-		r = batch_set(b, VERDICT_FILE_ID, at, flow_object_file(v->s, w->object));
-	if (r >= 0)
-		r = batch_set(b, VERDICT_POS, at, w->from);
-	if (r >= 0)
-		r = batch_set(b, VERDICT_STOP_POS, at, w->to);
-	if (r >= 0)
-		r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, at, w->first,
+		r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first,
 				      w->first_spot, w->first_side);
 	if (r >= 0)
-		r = verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, at, w->second,
+		r = verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second,
 				      w->second_spot, w->second_side);
-	if (r >= 0)
-		r = verdict_keep_text(b, VERDICT_SEEN, at, w->second_observation);
-	return r < 0 ? r : verdict_keep_text(b, VERDICT_NOTE, at, verdict_note(v, w));
+	return r;
 }
 
 int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
@@ -288,11 +282,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct flow_range *p = a, *q = b;
 
-	if (p->process_id != q->process_id)
-		return p->process_id < q->process_id ? -1 : 1;
-	if (p->in_spot != q->in_spot)
-		return p->in_spot < q->in_spot ? -1 : 1;
-	return p->from != q->from ? (p->from < q->from ? -1 : 1) : 0;
+	return ORDER(p->process_id, q->process_id) ?: ORDER(p->in_spot, q->in_spot) ?: ORDER(p->from, q->from);
 }
 
 static int compare_out(const void *a, const void *b, void *arg)
@@ -300,17 +290,12 @@ static int compare_out(const void *a, const void *b, void *arg)
 	const struct flow_link *links = arg, *p = &links[*(const uint32_t *)a],
 			       *q = &links[*(const uint32_t *)b];
 
-	if (p->out_spot != q->out_spot)
-		return p->out_spot < q->out_spot ? -1 : 1;
-	return p->out_pos != q->out_pos ? (p->out_pos < q->out_pos ? -1 : 1) : 0;
+	return ORDER(p->out_spot, q->out_spot) ?: ORDER(p->out_pos, q->out_pos);
 }
 
 static int range_add(struct flow_ranges *to, const struct flow_range *r)
 {
-	if (grow((void **)&to->all, &to->cap, to->count + 1, sizeof(*to->all)) < 0)
-		return -ENOMEM;
-	to->all[to->count++] = *r;
-	return 0;
+	return array_add(to->all, to->count, to->cap, *r);
 }
 
 /* Whether what goes out on a stream answers to requests from it, but for few. */
@@ -351,11 +336,9 @@ static int ranges_make(struct flow_verdicts *v)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->link_count; i++)
 		v->by_out[i] = (uint32_t)i;
-	qsort_r(v->by_out, l->link_count, sizeof(*v->by_out), compare_out, l->links);
-	if (v->stored.count)
-		qsort(v->stored.all, v->stored.count, sizeof(*v->stored.all), compare_ranges);
-	if (v->sent.count)
-		qsort(v->sent.all, v->sent.count, sizeof(*v->sent.all), compare_ranges);
+	array_sort_by(v->by_out, l->link_count, compare_out, l->links);
+	array_sort(v->stored.all, v->stored.count, compare_ranges);
+	array_sort(v->sent.all, v->sent.count, compare_ranges);
 	for (size_t i = v->stored.count; i-- > 0 && r >= 0;) {
 		if (!(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
 			r = map_set(&v->stored_from, v->stored.all[i].out_spot, i);
@@ -367,17 +350,8 @@ size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t i
 		     int64_t from)
 {
 	const struct flow_range key = {.process_id = process_id, .in_spot = in_spot, .from = from};
-	size_t low = 0, high = l->count;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (compare_ranges(&l->all[middle], &key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_first(i, 0, l->count, compare_ranges(&l->all[i], &key) >= 0);
 }
 
 /* The first range of the list that ends behind `from`, of the same process and spot. NULL: none begins before `to`. */
@@ -410,19 +384,12 @@ static bool stores_from_start(const struct flow_verdicts *v, const struct flow_d
 
 size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
 {
-	const struct flow_links *l = &v->s->links;
-	size_t low = 0, high = l->link_count;
+	const struct flow_link *all = v->s->links.links;
+	const uint32_t *by = v->by_out;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct flow_link *k = &l->links[v->by_out[middle]];
-
-		if (k->out_spot < spot || (k->out_spot == spot && k->out_pos < pos))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_first(i, 0, v->s->links.link_count,
+			   (ORDER(all[by[i]].out_spot, spot) ?: ORDER(all[by[i]].out_pos, pos)) >=
+				   0);
 }
 
 static bool is_same_distance(const struct flow_link *k, const struct flow_difference *d)
@@ -466,10 +433,7 @@ struct flow_hits {
 
 static int hit_add(struct flow_hits *h, const struct flow_hit *hit)
 {
-	if (grow((void **)&h->all, &h->cap, h->count + 1, sizeof(*h->all)) < 0)
-		return -ENOMEM;
-	h->all[h->count++] = *hit;
-	return 0;
+	return array_add(h->all, h->count, h->cap, *hit);
 }
 
 static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference *d,
@@ -504,14 +468,10 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 static int compare_hits(const void *a, const void *b)
 {
 	const struct flow_hit *p = a, *q = b;
+	int order =
+		ORDER(p->d->process_id, q->d->process_id) ?: ORDER(p->d->in_spot, q->d->in_spot);
 
-	if (p->d->process_id != q->d->process_id)
-		return p->d->process_id < q->d->process_id ? -1 : 1;
-	if (p->d->in_spot != q->d->in_spot)
-		return p->d->in_spot < q->d->in_spot ? -1 : 1;
-	if (p->from != q->from)
-		return p->from < q->from ? -1 : 1;
-	return (p->d->out > q->d->out) - (p->d->out < q->d->out);
+	return order ?: ORDER(p->from, q->from) ?: ORDER(p->d->out, q->d->out);
 }
 
 /* Who stored at the other end what was sent. */
@@ -595,8 +555,7 @@ static int verdicts_altered(struct flow_verdicts *v)
 
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++)
 		r = verdict_hits_of(v, &l->differences[i], &h);
-	if (h.count)
-		qsort(h.all, h.count, sizeof(*h.all), compare_hits);
+	array_sort(h.all, h.count, compare_hits);
 	for (size_t i = 0, n; i < h.count && r >= 0; i += n) {
 		int64_t to = h.all[i].to;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "query/expr.h"
 #include "schema/vocab.h"
 
@@ -38,7 +39,7 @@ static int lost_order(const void *a, const void *b)
 {
 	const struct period_lost *x = a, *y = b;
 
-	return x->at < y->at ? -1 : x->at > y->at;
+	return ORDER(x->at, y->at);
 }
 
 static int lost_row(struct period_losses *l, const struct analysis_run *run, const struct batch *b,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/periods/open.h"
+#include "base/array.h"
 
 struct period_matcher {
 	const struct period_set *set;
@@ -483,7 +484,7 @@ static int matcher_order(const void *a, const void *b)
 	const struct period_open *x = *(struct period_open *const *)a,
 				 *y = *(struct period_open *const *)b;
 
-	return (x->nth > y->nth) - (x->nth < y->nth);
+	return ORDER(x->nth, y->nth);
 }
 
 int period_matcher_move(struct period_matcher *m, const struct intern *old)

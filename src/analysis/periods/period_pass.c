@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/periods/lost.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/saturate.h"
 #include "query/eval/eval.h"
@@ -234,10 +235,7 @@ static int store_rows(struct pass *p, struct role_store *s, uint64_t mark, const
 
 static int events_add(struct events *to, const struct period_event *ev)
 {
-	int r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
-
-	if (r >= 0)
-		to->items[to->count++] = *ev;
+	int r = array_add(to->items, to->count, to->cap, *ev);
 	return r;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #include "analysis/periods/periods.h"
 
 #define GROUP_PARTS_MAX 8
@@ -126,9 +128,8 @@ static int period_sum_add(struct sum *to, const struct period_match *m)
 	to->running += m->status == SPAN_STATUS_RUNNING;
 	if (m->status != SPAN_STATUS_UNSET)
 		return 0;
-	if (grow((void **)&to->durs, &to->cap, to->complete + 1, sizeof(*to->durs)) < 0)
+	if (array_add(to->durs, to->complete, to->cap, m->dur) < 0)
 		return -ENOMEM;
-	to->durs[to->complete++] = m->dur;
 	to->total += (double)m->dur;
 	to->squares += (double)m->dur * (double)m->dur;
 	return 0;
@@ -149,13 +150,6 @@ static int sums_add(struct sums *s, const struct period_match *m, struct buf *te
 			s->groups.count = had;
 	}
 	return r < 0 ? r : period_sum_add(&s->items[group * count + m->period], m);
-}
-
-static int by_dur(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* The value at or below which the part is. */
@@ -201,7 +195,7 @@ static void put_sum(struct answer_list *t, const struct sum *s)
 			answer_list_null(t);
 		return;
 	}
-	qsort(s->durs, s->complete, sizeof(*s->durs), by_dur);
+	array_sort(s->durs, s->complete, order_i64);
 	answer_list_int(t, (int64_t)s->total);
 	answer_list_int(t, (int64_t)(s->total / (double)s->complete));
 	answer_list_int(t, sum_quantile(s, 0.5));

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #include "analysis/spans/requests.h"
 
 #define FAR	   0.25 /* of the shares: of a request from all centres, before one more is made */
@@ -132,16 +134,14 @@ static int odd_order(const void *a, const void *b)
 {
 	const struct cluster_odd *x = a, *y = b;
 
-	return x->far != y->far ? (x->far > y->far ? -1 : 1)
-				: (x->span > y->span) - (x->span < y->span);
+	return ORDER(y->far, x->far) ?: ORDER(x->span, y->span);
 }
 
 static int cluster_order(const void *a, const void *b)
 {
 	const struct requests_cluster *x = a, *y = b;
 
-	return x->size != y->size ? (x->size > y->size ? -1 : 1)
-				  : (x->typical > y->typical) - (x->typical < y->typical);
+	return ORDER(y->size, x->size) ?: ORDER(x->typical, y->typical);
 }
 
 /* A group as it is shown. Its spans are visited in order of their durations. */
@@ -188,8 +188,7 @@ static int clusters_put(struct requests *q, const struct clustering *k, double *
 		if (odd[i])
 			all[count++] = (struct cluster_odd){k->g->spans[i], far[i]};
 	}
-	if (count)
-		qsort(all, count, sizeof(*all), odd_order);
+	array_sort(all, count, odd_order);
 	to->outliers = calloc(count + 1, sizeof(*to->outliers));
 	if (!to->outliers)
 		return -ENOMEM;

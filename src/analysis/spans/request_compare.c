@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/spans/requests.h"
+#include "base/array.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "names/file_lines.h"
@@ -42,7 +43,8 @@ static int compare_call(void *arg, const struct span_call *c)
 	uint32_t at = c->span;
 	int64_t file = batch_get(c->b, OP_FILE_ID, c->row, -1), line, *sum;
 	enum span_time time = span_time_of(c->b, c->row);
-	uint64_t key, i;
+	struct compare_sum *of;
+	uint64_t key;
 
 	while (at != SPAN_NONE && !k->side[at])
 		at = s->all[at].parent;
@@ -51,14 +53,12 @@ static int compare_call(void *arg, const struct span_call *c)
 	line = file < 0 ? -1 - batch_get(c->b, OP_OP, c->row, 0)
 			: file_lines_line(k->q->files, k->q->dims, file);
 	key = hash_u64((uint64_t)line ^ hash_u64(time));
-	if (!map_get(&k->index, key, &i)) {
-		i = k->count;
-		if (grow((void **)&k->sums, &k->cap, k->count + 1, sizeof(*k->sums)) < 0 ||
-		    map_set(&k->index, key, i) < 0)
-			return -ENOMEM;
-		k->sums[k->count++] = (struct compare_sum){.line = line, .time = time};
-	}
-	sum = k->side[at] == COMPARE_SLOW ? &k->sums[i].slow : &k->sums[i].usual;
+	of = array_of_key(k->sums, k->count, k->cap, &k->index, key, NULL);
+	if (!of)
+		return -ENOMEM;
+	of->line = line;
+	of->time = time;
+	sum = k->side[at] == COMPARE_SLOW ? &of->slow : &of->usual;
 	*sum = add_sat_signed(*sum, c->part);
 	return 0;
 }
@@ -70,7 +70,7 @@ static int difference_order(const void *a, const void *b)
 	const struct requests_difference *x = a, *y = b;
 	int64_t m = llabs(x->slow - x->usual), n = llabs(y->slow - y->usual);
 
-	return m != n ? (m > n ? -1 : 1) : bytes_compare(x->what, y->what);
+	return ORDER(n, m) ?: bytes_compare(x->what, y->what);
 }
 
 static int compare_text(struct requests *q, const struct buf *b, uint32_t *ret)
@@ -108,8 +108,7 @@ static int compare_files(struct comparing *k)
 			.usual = k->sums[i].usual / c->usual_count,
 			.slow = k->sums[i].slow / c->slow_count,
 		};
-	if (c->file_count)
-		qsort(c->files, c->file_count, sizeof(*c->files), difference_order);
+	array_sort(c->files, c->file_count, difference_order);
 	return r;
 }
 
@@ -161,7 +160,7 @@ static int trait_order(const void *a, const void *b, void *arg)
 	const struct requests_trait *m = a, *n = b;
 	int keys = bytes_compare(m->key, n->key);
 
-	return x != y ? (x > y ? -1 : 1) : keys ? keys : bytes_compare(m->value, n->value);
+	return ORDER(y, x) ?: keys ?: bytes_compare(m->value, n->value);
 }
 
 static int compare_count_traits(struct requests *q, struct map *index, size_t *cap, uint32_t span,
@@ -172,18 +171,15 @@ static int compare_count_traits(struct requests *q, struct map *index, size_t *c
 
 	for (size_t at = 0; json_next_member(object, &at, &key, &value);) {
 		uint64_t hash = hash_u64(hash_bytes(key.data, key.len) ^
-					 hash_u64(hash_bytes(value.data, value.len))),
-			 i;
+					 hash_u64(hash_bytes(value.data, value.len)));
+		struct requests_trait *t =
+			array_of_key(c->traits, c->trait_count, *cap, index, hash, NULL);
 
-		if (!map_get(index, hash, &i)) {
-			i = c->trait_count;
-			if (grow((void **)&c->traits, cap, i + 1, sizeof(*c->traits)) < 0 ||
-			    map_set(index, hash, i) < 0)
-				return -ENOMEM;
-			c->traits[c->trait_count++] =
-				(struct requests_trait){.key = key, .value = value};
-		}
-		(*(slow ? &c->traits[i].slow : &c->traits[i].usual))++;
+		if (!t)
+			return -ENOMEM;
+		t->key = key;
+		t->value = value;
+		(*(slow ? &t->slow : &t->usual))++;
 	}
 	return 0;
 }
@@ -206,8 +202,7 @@ static int compare_traits(struct requests *q)
 		if (trait_weight(c, &c->traits[i]) >= least)
 			c->traits[kept++] = c->traits[i];
 	}
-	if (kept)
-		qsort_r(c->traits, kept, sizeof(*c->traits), trait_order, c);
+	array_sort_by(c->traits, kept, trait_order, c);
 	c->trait_count = MIN(kept, (size_t)TRAITS_MAX);
 	return r;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/spans/requests.h"
+#include "base/array.h"
 #include "base/saturate.h"
 #include "names/names.h"
 #include "schema/vocab.h"
@@ -27,9 +28,7 @@ static int busy_order(const void *a, const void *b)
 {
 	const struct tree_busy *x = a, *y = b;
 
-	if (x->task != y->task)
-		return x->task < y->task ? -1 : 1;
-	return (x->start > y->start) - (x->start < y->start);
+	return ORDER(x->task, y->task) ?: ORDER(x->start, y->start);
 }
 
 /* The last call before number `to` that ends at a time or later; `count` of them: none does. */
@@ -52,17 +51,10 @@ static size_t tree_last_until(const struct tree_disks *t, size_t to, int64_t at)
  */
 static uint32_t tree_call_at(const struct tree_disks *t, int64_t task, int64_t at)
 {
-	size_t low = 0, high = t->count;
+	const struct tree_busy *b = t->busy;
+	size_t low =
+		array_first(i, 0, t->count, (ORDER(b[i].task, task) ?: ORDER(b[i].start, at)) > 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct tree_busy *b = &t->busy[middle];
-
-		if (b->task < task || (b->task == task && b->start <= at))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	low = tree_last_until(t, low, at);
 	return low < t->count && t->busy[low].task == task ? t->busy[low].call : SPAN_NONE;
 }
@@ -159,7 +151,7 @@ int requests_tree_disks(struct requests *q, const struct analysis_input *in, int
 		t.busy[i] =
 			(struct tree_busy){names_task(q->dims, c->thread_id), c->start, c->stop, i};
 	}
-	qsort(t.busy, t.count, sizeof(*t.busy), busy_order);
+	array_sort(t.busy, t.count, busy_order);
 	r = tree_make_latest(&t);
 	if (r >= 0)
 		r = tree_scan_parts(&t, in, &request, err);

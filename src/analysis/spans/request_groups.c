@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/spans/requests.h"
+#include "base/array.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/saturate.h"
@@ -15,9 +16,7 @@ static int group_order_spans(const void *a, const void *b, void *arg)
 			  *y = &all[*(const uint32_t *)b];
 	int64_t m = span_dur(x), n = span_dur(y);
 
-	if (m != n)
-		return m < n ? -1 : 1;
-	return (x > y) - (x < y);
+	return ORDER(m, n) ?: ORDER(x, y);
 }
 
 /* Requests before parts of them, most time first. */
@@ -25,11 +24,7 @@ static int group_order(const void *a, const void *b)
 {
 	const struct requests_group *x = a, *y = b;
 
-	if (x->part != y->part)
-		return x->part ? 1 : -1;
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	return bytes_compare(x->name, y->name);
+	return ORDER(x->part, y->part) ?: ORDER(y->total, x->total) ?: bytes_compare(x->name, y->name);
 }
 
 static int request_group_add(struct requests_group *g, const struct spans *s, uint32_t span)
@@ -82,25 +77,22 @@ static void groups_finish(struct requests *q)
 		struct requests_group *g = &q->groups[i];
 
 		request_group_cover(g, &q->spans);
-		qsort_r(g->spans, g->count, sizeof(*g->spans), group_order_spans, q->spans.all);
+		array_sort_by(g->spans, g->count, group_order_spans, q->spans.all);
 	}
-	if (q->group_count)
-		qsort(q->groups, q->group_count, sizeof(*q->groups), group_order);
+	array_sort(q->groups, q->group_count, group_order);
 }
 
 /* The group of a key, made where there is none. */
 static struct requests_group *request_group(struct requests *q, struct map *index, uint64_t key,
 					    const struct requests_group *as)
 {
-	uint64_t at;
+	bool is_new;
+	struct requests_group *g =
+		array_of_key(q->groups, q->group_count, q->group_cap, index, key, &is_new);
 
-	if (map_get(index, key, &at))
-		return &q->groups[at];
-	if (grow((void **)&q->groups, &q->group_cap, q->group_count + 1, sizeof(*q->groups)) < 0 ||
-	    map_set(index, key, q->group_count) < 0)
-		return NULL;
-	q->groups[q->group_count] = *as;
-	return &q->groups[q->group_count++];
+	if (g && is_new)
+		*g = *as;
+	return g;
 }
 
 int requests_group_names(struct requests *q)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/spans/requests.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "hist/hist.h"
 #include "schema/vocab.h"
@@ -15,26 +16,7 @@ static int heat_order(const void *a, const void *b)
 {
 	const struct requests_cell *x = a, *y = b;
 
-	if (x->column != y->column)
-		return x->column < y->column ? -1 : 1;
-	return (x->bucket > y->bucket) - (x->bucket < y->bucket);
-}
-
-static int heat_cell(struct requests_heat *h, struct map *cells, uint32_t column, uint32_t bucket,
-		     struct requests_cell **ret)
-{
-	uint64_t key = (uint64_t)column << 32 | bucket, at;
-
-	if (!map_get(cells, key, &at)) {
-		at = h->count;
-		if (grow((void **)&h->all, &h->cap, h->count + 1, sizeof(*h->all)) < 0 ||
-		    map_set(cells, key, at) < 0)
-			return -ENOMEM;
-		h->all[h->count++] = (struct requests_cell){
-			.column = column, .bucket = bucket, .slowest = SPAN_NONE};
-	}
-	*ret = &h->all[at];
-	return 0;
+	return ORDER(x->column, y->column) ?: ORDER(x->bucket, y->bucket);
 }
 
 int requests_make_heat(struct requests *q)
@@ -56,19 +38,24 @@ int requests_make_heat(struct requests *q)
 	for (size_t i = 0; i < q->chosen_count && r >= 0; i++) {
 		uint32_t span = q->chosen[i];
 		const struct span *k = &all[span];
-		struct requests_cell *c;
+		uint32_t column = (uint32_t)((k->start - first) / h->step),
+			 bucket = hist_bucket((uint64_t)span_dur(k));
+		struct requests_cell *c = array_of_key(h->all, h->count, h->cap, &cells,
+						       (uint64_t)column << 32 | bucket, NULL);
 
-		r = heat_cell(h, &cells, (uint32_t)((k->start - first) / h->step),
-			      hist_bucket((uint64_t)span_dur(k)), &c);
-		if (r < 0)
+		if (!c) {
+			r = -ENOMEM;
 			break;
-		c->requests++;
+		}
+		c->column = column;
+		c->bucket = bucket;
+		if (!c->requests++)
+			c->slowest = span;
 		c->errors += k->status == SPAN_STATUS_ERROR;
-		if (c->slowest == SPAN_NONE || span_dur(k) > span_dur(&all[c->slowest]))
+		if (span_dur(k) > span_dur(&all[c->slowest]))
 			c->slowest = span;
 	}
 	map_free(&cells);
-	if (h->count)
-		qsort(h->all, h->count, sizeof(*h->all), heat_order);
+	array_sort(h->all, h->count, heat_order);
 	return r;
 }

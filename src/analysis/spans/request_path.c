@@ -19,6 +19,7 @@
 
 #include "analysis/spans/requests.h"
 #include "analysis/spans/span_joins.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "schema/vocab.h"
@@ -39,14 +40,12 @@ static int path_put(struct path_walk *w, uint32_t task, int64_t start, int64_t s
 		p->all[p->count - 1].stop = stop;
 		return 0;
 	}
-	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0)
-		return -ENOMEM;
-	p->all[p->count++] = (struct requests_segment){
-		.start = start,
-		.stop = stop,
-		.task = task,
-		.thread_id = span_places_thread(w->q->spans.places, task)};
-	return 0;
+	return array_add(p->all, p->count, p->cap,
+			 (struct requests_segment){
+				 .start = start,
+				 .stop = stop,
+				 .task = task,
+				 .thread_id = span_places_thread(w->q->spans.places, task)});
 }
 
 /* True for a thread that waits further up: it cannot be what is waited for. */
@@ -125,33 +124,22 @@ static int segment_order(const void *a, const void *b)
 {
 	const struct requests_segment *x = a, *y = b;
 
-	if (x->task != y->task)
-		return x->task < y->task ? -1 : 1;
-	return (x->start > y->start) - (x->start < y->start);
+	return ORDER(x->task, y->task) ?: ORDER(x->start, y->start);
 }
 
 static int segment_order_time(const void *a, const void *b)
 {
 	const struct requests_segment *x = a, *y = b;
 
-	return (x->start > y->start) - (x->start < y->start);
+	return ORDER(x->start, y->start);
 }
 
 /* The first of a task that ends behind `from`; segments are in order of tasks. */
 static size_t path_find(const struct requests_path *p, uint32_t task, int64_t from)
 {
-	size_t low = 0, high = p->count;
+	const struct requests_segment *s = p->all;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct requests_segment *s = &p->all[middle];
-
-		if (s->task < task || (s->task == task && s->stop <= from))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_first(i, 0, p->count, (ORDER(s[i].task, task) ?: ORDER(s[i].stop, from)) > 0);
 }
 
 /* What of a time of a task is on the path; with `add` its segments get it as this part. */
@@ -275,11 +263,10 @@ static int path_threads(struct requests_path *p)
 			in_calls += s->time[k];
 		s->time[SPAN_PROGRAM] = MAX(s->stop - s->start - in_calls, (int64_t)0);
 		if (!i || s->task != p->all[i - 1].task) {
-			if (grow((void **)&p->threads, &p->thread_cap, p->thread_count + 1,
-				 sizeof(*p->threads)) < 0)
+			if (array_add(p->threads, p->thread_count, p->thread_cap,
+				      (struct requests_segment){.task = s->task,
+								.thread_id = s->thread_id}) < 0)
 				return -ENOMEM;
-			p->threads[p->thread_count++] = (struct requests_segment){
-				.task = s->task, .thread_id = s->thread_id};
 		}
 		t = &p->threads[p->thread_count - 1];
 		t->stop += s->stop - s->start; /* its time in all */
@@ -293,8 +280,7 @@ static int path_order_most(const void *a, const void *b)
 {
 	const struct requests_segment *x = a, *y = b;
 
-	return x->stop != y->stop ? (x->stop > y->stop ? -1 : 1)
-				  : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
+	return ORDER(y->stop, x->stop) ?: ORDER(x->thread_id, y->thread_id);
 }
 
 int requests_make_path(struct requests *q, const struct analysis_input *in, struct error *err)
@@ -310,7 +296,7 @@ int requests_make_path(struct requests *q, const struct analysis_input *in, stru
 	r = path_of_span(&w, k, k->start, k->stop);
 	if (r < 0)
 		return r;
-	qsort(p->all, p->count, sizeof(*p->all), segment_order);
+	array_sort(p->all, p->count, segment_order);
 	r = path_calls(q, p);
 	if (r >= 0 && q->spans.sched)
 		r = path_stalls(q, p, in, err);
@@ -320,8 +306,8 @@ int requests_make_path(struct requests *q, const struct analysis_input *in, stru
 	r = path_threads(p);
 	if (r < 0)
 		return r;
-	qsort(p->threads, p->thread_count, sizeof(*p->threads), path_order_most);
-	qsort(p->all, p->count, sizeof(*p->all), segment_order_time);
+	array_sort(p->threads, p->thread_count, path_order_most);
+	array_sort(p->all, p->count, segment_order_time);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/spans/requests.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "base/option.h"
 #include "names/names.h"
@@ -107,29 +108,21 @@ static int tree_take(void *arg, const struct span_call *c)
 
 static int request_tree_line(struct requests_tree *t, const struct requests_line *l)
 {
-	if (grow((void **)&t->lines, &t->cap, t->count + 1, sizeof(*t->lines)) < 0)
-		return -ENOMEM;
-	t->lines[t->count++] = *l;
-	return 0;
+	return array_add(t->lines, t->count, t->cap, *l);
 }
 
 static int call_order(const void *a, const void *b)
 {
 	const struct requests_call *x = a, *y = b;
 
-	if (x->span != y->span)
-		return x->span < y->span ? -1 : 1;
-	return x->start != y->start ? (x->start < y->start ? -1 : 1)
-				    : (x->stop > y->stop) - (x->stop < y->stop);
+	return ORDER(x->span, y->span) ?: ORDER(x->start, y->start) ?: ORDER(x->stop, y->stop);
 }
 
 static int call_order_line(const void *a, const void *b)
 {
 	const struct requests_call *x = a, *y = b;
 
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	return call_order(a, b);
+	return ORDER(x->line, y->line) ?: call_order(a, b);
 }
 
 /* Calls of a span up to the next one below it: a line each where they are few, else one for each operation, file and thread. */
@@ -177,17 +170,7 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 /* The first call of a span; calls are in order of span and start. */
 static size_t tree_calls_of(const struct requests_tree *t, uint32_t span)
 {
-	size_t low = 0, high = t->call_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->calls[middle].span < span)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_first(i, 0, t->call_count, t->calls[i].span >= span);
 }
 
 struct tree_step {
@@ -252,8 +235,7 @@ static void tree_order(struct requests_tree *t)
 {
 	uint32_t at = 0;
 
-	if (t->call_count)
-		qsort(t->calls, t->call_count, sizeof(*t->calls), call_order_line);
+	array_sort(t->calls, t->call_count, call_order_line);
 	for (size_t i = 0; i < t->count; i++) {
 		uint32_t count = t->lines[i].to;
 
@@ -283,8 +265,7 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 	r = requests_tree_disks(q, in, p.from, err);
 	if (r < 0)
 		return r;
-	if (t->call_count)
-		qsort(t->calls, t->call_count, sizeof(*t->calls), call_order);
+	array_sort(t->calls, t->call_count, call_order);
 	r = tree_walk(q);
 	if (r < 0)
 		return r;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "names/file_lines.h"
 #include "names/names.h"
@@ -186,9 +187,7 @@ static int request_order_slowest(const void *a, const void *b, void *arg)
 	const struct span *all = arg;
 	int64_t m = span_dur(&all[*(const uint32_t *)a]), n = span_dur(&all[*(const uint32_t *)b]);
 
-	return m != n ? (m > n ? -1 : 1)
-		      : (*(const uint32_t *)a > *(const uint32_t *)b) -
-				(*(const uint32_t *)a < *(const uint32_t *)b);
+	return ORDER(n, m) ?: ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 static int requests_make(struct requests *q, const struct analysis_input *in,
@@ -206,8 +205,7 @@ static int requests_make(struct requests *q, const struct analysis_input *in,
 	if (r >= 0 && q->view == REQUESTS_HEAT)
 		r = requests_make_heat(q);
 	if (q->view == REQUESTS_LOG && q->chosen_count)
-		qsort_r(q->chosen, q->chosen_count, sizeof(*q->chosen), request_order_slowest,
-			q->spans.all);
+		array_sort_by(q->chosen, q->chosen_count, request_order_slowest, q->spans.all);
 	return r;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/spans/spans.h"
+#include "base/array.h"
 
 #define SPAN_COVER_BYTES (64u << 20) /* of all covers together */
 #define SPAN_PIECES_OPEN 4096	     /* kept of a span that is open, where there are too many */
@@ -122,10 +123,11 @@ static struct span_covers *covers_of(struct spans *s, struct span *k)
 
 	if (k->sums.covers)
 		return &s->covers[k->sums.covers - 1];
-	if (grow((void **)&s->covers, &s->covers_cap, s->covers_count + 1, sizeof(*s->covers)) < 0)
+	if (array_add(s->covers, s->covers_count, s->covers_cap,
+		      (struct span_covers){.span = (uint32_t)(k - s->all),
+					   .by[0].until = k->sums.until}) < 0)
 		return NULL;
-	m = &s->covers[s->covers_count++];
-	*m = (struct span_covers){.span = (uint32_t)(k - s->all), .by[0].until = k->sums.until};
+	m = &s->covers[s->covers_count - 1];
 	s->cover_bytes += sizeof(*m);
 	k->sums.covers = (uint32_t)s->covers_count;
 	return m;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "analysis/spans/span_streams.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "names/names.h"
@@ -425,25 +426,17 @@ static int join_order(const void *a, const void *b, void *events)
 	const struct join_event *all = events, *x = &all[*(const uint32_t *)a],
 				*y = &all[*(const uint32_t *)b];
 
-	int64_t at = join_at(x), other = join_at(y);
+	int r = ORDER(join_at(x), join_at(y))
+			?: ORDER(x->kind, y->kind); /* a write before its read */
 
-	if (at != other)
-		return at < other ? -1 : 1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1; /* a write before its read */
-	if (x->task != y->task)
-		return x->task < y->task ? -1 : 1;
-	return x->stop != y->stop ? (x->stop < y->stop ? -1 : 1) : (x > y) - (x < y);
+	return r ?: ORDER(x->task, y->task) ?: ORDER(x->stop, y->stop) ?: ORDER(x, y);
 }
 
 static int wait_order(const void *a, const void *b)
 {
 	const struct span_wait *x = a, *y = b;
 
-	if (x->task != y->task)
-		return x->task < y->task ? -1 : 1;
-	return x->start != y->start ? (x->start < y->start ? -1 : 1)
-				    : (x->stop > y->stop) - (x->stop < y->stop);
+	return ORDER(x->task, y->task) ?: ORDER(x->start, y->start) ?: ORDER(x->stop, y->stop);
 }
 
 static int join_simulate(struct joining *g)
@@ -460,14 +453,12 @@ static int join_simulate(struct joining *g)
 		g->tasks[i].origin = SPAN_NONE;
 	for (size_t i = 0; i < g->count; i++)
 		order[i] = (uint32_t)i;
-	if (g->count)
-		qsort_r(order, g->count, sizeof(*order), join_order, g->events);
+	array_sort_by(order, g->count, join_order, g->events);
 	for (size_t i = 0; i < g->count && r >= 0; i++)
 		r = join_follow(g, &g->events[order[i]]);
 	for (size_t i = 0; i < g->task_count && r >= 0; i++)
 		r = join_pause(g, (uint32_t)i);
-	if (g->j->wait_count)
-		qsort(g->j->waits, g->j->wait_count, sizeof(*g->j->waits), wait_order);
+	array_sort(g->j->waits, g->j->wait_count, wait_order);
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/spans/span_joins.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "schema/vocab.h"
@@ -225,11 +226,9 @@ static int spanset_order(const void *a, const void *b, void *arg)
 	const struct span *x = &all[((const struct span_key *)a)->span],
 			  *y = &all[((const struct span_key *)b)->span];
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->stop != y->stop)
-		return x->stop > y->stop ? -1 : 1; /* the outer one first */
-	return x->number < y->number ? -1 : x->number > y->number;
+	int r = ORDER(x->start, y->start) ?: ORDER(y->stop, x->stop); /* the outer one first */
+
+	return r ?: ORDER(x->number, y->number);
 }
 
 /* In place, along the circles of the permutation: a second copy of all spans would be most of the memory. */
@@ -237,8 +236,7 @@ static void span_sort(struct span_load *l)
 {
 	struct spans *s = l->s;
 
-	if (s->count)
-		qsort_r(l->keys, s->count, sizeof(*l->keys), spanset_order, s->all);
+	array_sort_by(l->keys, s->count, spanset_order, s->all);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct span first = s->all[i];
 		uint32_t to = i, from = l->keys[i].span;

@@ -5,6 +5,7 @@
 
 #include "analysis/spans/span_joins.h"
 #include "analysis/spans/spans.h"
+#include "base/array.h"
 #include "base/saturate.h"
 #include "query/eval/eval.h"
 #include "schema/ops.h"
@@ -86,17 +87,8 @@ static bool span_waits(enum span_time t)
 /* The first piece of the spans directly below that ends after `at`. */
 static uint32_t span_below(const struct spans *s, const struct span *of, int64_t at)
 {
-	uint32_t low = of->below, high = of->below + of->below_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (s->below[middle].stop > at)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return (uint32_t)array_first(i, of->below, of->below + (size_t)of->below_count,
+				     s->below[i].stop > at);
 }
 
 /* A wait, in k, which is its span or above that: without the times at which a span below its own is open. */

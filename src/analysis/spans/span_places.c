@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/spans/spans.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "names/names.h"
@@ -166,13 +167,9 @@ static int edge_order(const void *a, const void *b)
 {
 	const struct span_edge *x = a, *y = b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	if (x->end != y->end)
-		return x->end ? -1 : 1;
-	return (x->span > y->span) - (x->span < y->span); /* the outer one begins first */
+	int r = ORDER(x->lane, y->lane) ?: ORDER(x->at, y->at);
+
+	return r ?: ORDER(y->end, x->end) ?: ORDER(x->span, y->span); /* the outer one begins first */
 }
 
 static int place_step(struct span_places *p, struct span_lane *l, int64_t at, uint32_t span)
@@ -181,9 +178,8 @@ static int place_step(struct span_places *p, struct span_lane *l, int64_t at, ui
 		p->steps[p->step_count - 1].span = span;
 		return 0;
 	}
-	if (grow((void **)&p->steps, &p->step_cap, p->step_count + 1, sizeof(*p->steps)) < 0)
+	if (array_add(p->steps, p->step_count, p->step_cap, (struct span_step){at, span}) < 0)
 		return -ENOMEM;
-	p->steps[p->step_count++] = (struct span_step){at, span};
 	l->to = p->step_count;
 	return 0;
 }
@@ -200,9 +196,8 @@ static int place_edge(struct span_places *p, struct span_sweep *w, const struct 
 	struct span_lane *l = &p->lanes[e->lane];
 
 	if (!e->end) {
-		if (grow((void **)&w->open, &w->cap, w->count + 1, sizeof(*w->open)) < 0)
+		if (array_add(w->open, w->count, w->cap, e->span) < 0)
 			return -ENOMEM;
-		w->open[w->count++] = e->span;
 		return place_step(p, l, e->at, e->span);
 	}
 	w->ended[e->span] = 1;
@@ -223,8 +218,7 @@ static int place_edges(struct span_places *p, struct span_edge *edges, size_t co
 	struct span_sweep w = {.ended = calloc(p->s->count + 1, 1)};
 	int r = w.ended ? 0 : -ENOMEM;
 
-	if (count)
-		qsort(edges, count, sizeof(*edges), edge_order);
+	array_sort(edges, count, edge_order);
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		if (!i || edges[i].lane != edges[i - 1].lane) {
 			struct span_lane *l = &p->lanes[edges[i].lane];
@@ -286,7 +280,7 @@ static int carry_order(const void *a, const void *b)
 {
 	const struct span_carry *x = a, *y = b;
 
-	return (x->start > y->start) - (x->start < y->start);
+	return ORDER(x->start, y->start);
 }
 
 void span_places_ready(struct span_places *p)
@@ -475,10 +469,9 @@ int span_places_hand(struct span_places *p, uint32_t task, int64_t at, const uin
 		if (i == count ? given || !span_places_has(p, task)
 			       : place_has_lane(own, owned, place_lane_name(p, &p->s->all[span])))
 			continue;
-		if (grow((void **)&t->handed, &t->handed_cap, t->handed_count + 1,
-			 sizeof(*t->handed)) < 0)
+		if (array_add(t->handed, t->handed_count, t->handed_cap,
+			      (struct span_handed){at, span}) < 0)
 			return -ENOMEM;
-		t->handed[t->handed_count++] = (struct span_handed){at, span};
 		given++;
 	}
 	return 0;

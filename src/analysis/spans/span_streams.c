@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/array.h"
 #include "names/names.h"
 #include "schema/vocab.h"
 
@@ -26,11 +27,7 @@ static int child_order(const void *a, const void *b)
 {
 	const struct span_child *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->started != y->started
-		       ? (x->started < y->started ? -1 : 1)
-		       : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
+	return ORDER(x->pid, y->pid) ?: ORDER(x->started, y->started) ?: ORDER(x->thread_id, y->thread_id);
 }
 
 /* What a parent in its pid namespace calls a thread. */
@@ -51,13 +48,11 @@ int span_streams_new(struct span_streams *q, const struct dims *d)
 
 		if (!p || t->tid != p->pid || names_task(d, id) != id)
 			continue;
-		if (grow((void **)&q->children, &q->child_cap, q->child_count + 1,
-			 sizeof(*q->children)) < 0)
+		if (array_add(q->children, q->child_count, q->child_cap,
+			      (struct span_child){child_pid(t), id, p->started}) < 0)
 			return -ENOMEM;
-		q->children[q->child_count++] = (struct span_child){child_pid(t), id, p->started};
 	}
-	if (q->child_count)
-		qsort(q->children, q->child_count, sizeof(*q->children), child_order);
+	array_sort(q->children, q->child_count, child_order);
 	return 0;
 }
 
@@ -66,17 +61,9 @@ int64_t span_streams_child(const struct span_streams *q, int64_t parent_thread, 
 {
 	const struct dims_thread *parent = dims_thread(q->dims, parent_thread), *t;
 	const struct dims_process *p;
-	size_t low = 0, high = q->child_count;
+	size_t low = array_first(i, 0, q->child_count, q->children[i].pid >= pid);
 	int64_t found = -1;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (q->children[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < q->child_count && q->children[low].pid == pid; low++) {
 		t = dims_thread(q->dims, q->children[low].thread_id);
 		p = dims_process(q->dims, t->process_id);
@@ -137,19 +124,15 @@ static void stream_name(const struct span_streams *q, int64_t file_id, struct st
 
 static int stream_names_of(struct span_streams *q, int64_t file_id, const struct stream_names **ret)
 {
-	uint64_t at;
+	struct stream_names *n;
+	bool is_new;
 
-	if (!map_get(&q->by_file, (uint64_t)file_id, &at)) {
-		if (grow((void **)&q->names, &q->name_cap, q->name_count + 1, sizeof(*q->names)) <
-			    0 ||
-		    map_set(&q->by_file, (uint64_t)file_id, q->name_count) < 0)
-			return -ENOMEM;
-		at = q->name_count++;
-		q->names[at] = (struct stream_names){0};
-		stream_name(q, file_id, &q->names[at]);
-	}
-	*ret = &q->names[at];
-	return 0;
+	n = array_of_key(q->names, q->name_count, q->name_cap, &q->by_file, (uint64_t)file_id,
+			 &is_new);
+	if (n && is_new)
+		stream_name(q, file_id, n);
+	*ret = n;
+	return n ? 0 : -ENOMEM;
 }
 
 /* Names of its file; NULL: the end that a call reads, or writes to, has none. */
@@ -177,7 +160,8 @@ int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64
 		      bool write, uint32_t *ret)
 {
 	const struct stream_names *n;
-	uint64_t name, at;
+	struct span_stream *stream;
+	uint64_t name;
 	int r = stream_named(q, file_id, fd, write, &n);
 
 	*ret = SPAN_NONE;
@@ -188,16 +172,12 @@ int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64
 		name = hash_u64((uint64_t)names_process_of(q->dims, thread_id) ^
 				hash_u64((uint64_t)fd)) |
 		       1;
-	if (!map_get(&q->by_name, name, &at)) {
-		at = q->count;
-		if (at == SPAN_NONE ||
-		    grow((void **)&q->all, &q->cap, at + 1, sizeof(*q->all)) < 0 ||
-		    map_set(&q->by_name, name, at) < 0)
-			return -ENOMEM;
-		q->all[q->count++] =
-			(struct span_stream){.counter = n->counter, .message = n->message};
-	}
-	*ret = (uint32_t)at;
+	stream = array_of_key(q->all, q->count, q->cap, &q->by_name, name, NULL);
+	if (!stream || q->count > SPAN_NONE)
+		return -ENOMEM;
+	stream->counter = n->counter;
+	stream->message = n->message;
+	*ret = (uint32_t)(stream - q->all);
 	return 0;
 }
 

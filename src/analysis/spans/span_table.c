@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "names/names.h"
@@ -32,8 +33,6 @@ struct span_tabling {
 		by_file;	    /* hash of span and peer -> turns; file -> peer, 0: no socket */
 	uint8_t roles[OP_CODE_MAX]; /* 1: reads, 2: writes */
 	struct span_turns **of;	    /* [spans]: the one with most time */
-	struct batch *rows;
-	bool partial;
 };
 
 static void span_tabling_free(struct span_tabling *t)
@@ -43,7 +42,6 @@ static void span_tabling_free(struct span_tabling *t)
 	free(t->of);
 	map_free(&t->by_span);
 	map_free(&t->by_file);
-	batch_free(t->rows);
 }
 
 static void tabling_roles(struct span_tabling *t)
@@ -79,24 +77,20 @@ static int tabling_peer(struct span_tabling *t, int64_t file_id, uint64_t *ret)
 	return map_set(&t->by_file, (uint64_t)file_id, *ret);
 }
 
+/* NULL in *ret: there are too many. */
 static int tabling_turns(struct span_tabling *t, uint32_t span, uint64_t peer, int64_t file_id,
 			 struct span_turns **ret)
 {
-	uint64_t key = hash_u64(peer ^ hash_u64(span)), at;
+	uint64_t key = hash_u64(peer ^ hash_u64(span));
+	bool is_new;
 
 	*ret = NULL;
-	if (map_get(&t->by_span, key, &at)) {
-		*ret = &t->turns[at];
+	if (t->count == TURNS_MAX && !map_get(&t->by_span, key, NULL))
 		return 0;
-	}
-	if (t->count == TURNS_MAX)
-		return 0;
-	if (grow((void **)&t->turns, &t->cap, t->count + 1, sizeof(*t->turns)) < 0 ||
-	    map_set(&t->by_span, key, t->count) < 0)
-		return -ENOMEM;
-	*ret = &t->turns[t->count++];
-	**ret = (struct span_turns){.peer = peer, .file_id = file_id, .span = span};
-	return 0;
+	*ret = array_of_key(t->turns, t->count, t->cap, &t->by_span, key, &is_new);
+	if (*ret && is_new)
+		**ret = (struct span_turns){.peer = peer, .file_id = file_id, .span = span};
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int tabling_turn(struct span_tabling *t, const struct span_call *c)
@@ -147,73 +141,51 @@ static int tabling_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
 
 /* ---- rows ---- */
 
-static int tabling_set(struct batch *b, size_t row, const struct spans *s, const struct span *k)
+static void tabling_row(const struct span_tabling *t, uint32_t i, struct batch_row *row)
 {
-	const struct {
-		unsigned int column;
-		int64_t value;
-	} values[] = {
-		{SPAN_SUM_START, k->start},	   {SPAN_SUM_DUR, span_dur(k)},
-		{SPAN_SUM_NUMBER, k->number},	   {SPAN_SUM_SPAN_STATUS, k->status},
-		{SPAN_SUM_SELF, k->sums.self},	   {SPAN_SUM_CALLS, k->sums.calls},
-		{SPAN_SUM_ERRORS, k->sums.errors}, {SPAN_SUM_BYTES, k->sums.bytes},
-		{SPAN_SUM_WAITED, k->sums.waited},
-	};
-	struct bytes name = spanset_text(s, k->name);
+	const struct spans *s = &t->spans;
+	const struct span *k = &s->all[i];
+	const struct span_turns *most = t->of[i];
 	int64_t time[SPAN_TIMES];
-	int r = 0;
 
 	spanset_times(k, time);
-	for (size_t i = 0; i < ARRAY_SIZE(values) && r >= 0; i++)
-		r = batch_set(b, values[i].column, row, values[i].value);
-	for (unsigned int i = 0; i <= SPAN_OTHER && r >= 0; i++)
-		r = batch_set(b, SPAN_SUM_PROGRAM + i, row, time[i]);
-	if (r >= 0 && k->parent != SPAN_NONE)
-		r = batch_set(b, SPAN_SUM_PARENT, row, s->all[k->parent].number);
-	if (r >= 0 && k->thread_id >= 0)
-		r = batch_set(b, SPAN_SUM_THREAD_ID, row, k->thread_id);
-	return r < 0 || !name.len ? r : batch_set_bytes(b, SPAN_SUM_NAME, row, name.data, name.len);
+	row_set(row, SPAN_SUM_START, k->start);
+	row_set(row, SPAN_SUM_DUR, span_dur(k));
+	row_set(row, SPAN_SUM_NUMBER, k->number);
+	row_set(row, SPAN_SUM_SPAN_STATUS, k->status);
+	row_set(row, SPAN_SUM_SELF, k->sums.self);
+	row_set(row, SPAN_SUM_CALLS, k->sums.calls);
+	row_set(row, SPAN_SUM_ERRORS, k->sums.errors);
+	row_set(row, SPAN_SUM_BYTES, k->sums.bytes);
+	row_set(row, SPAN_SUM_WAITED, k->sums.waited);
+	for (unsigned int part = 0; part <= SPAN_OTHER; part++)
+		row_set(row, SPAN_SUM_PROGRAM + part, time[part]);
+	row_set_if(row, k->parent != SPAN_NONE, SPAN_SUM_PARENT, s->all[k->parent].number);
+	row_set_if(row, k->thread_id >= 0, SPAN_SUM_THREAD_ID, k->thread_id);
+	row_set_text(row, SPAN_SUM_NAME, spanset_text(s, k->name));
+	if (most) {
+		row_set(row, SPAN_SUM_PEER_ID, most->file_id);
+		row_set(row, SPAN_SUM_TURNS, most->turns);
+		row_set(row, SPAN_SUM_TURN_TIME, most->time);
+		row_set(row, SPAN_SUM_TURN_LONGEST, most->longest);
+	}
 }
 
 static_assert(SPAN_SUM_OTHER - SPAN_SUM_PROGRAM == SPAN_OTHER - SPAN_PROGRAM,
 	      "parts of the time are columns in their order; all calls are selected");
 
-static int tabling_row(struct span_tabling *t, uint32_t i)
+static int tabling_rows(void *arg, struct store_writer *w, struct error *err)
 {
-	const struct span_turns *k = t->of[i];
-	ssize_t row = batch_add_row(t->rows);
-	int r = row < 0 ? (int)row : tabling_set(t->rows, (size_t)row, &t->spans, &t->spans.all[i]);
+	const struct span_tabling *t = arg;
 
-	if (r < 0 || !k)
-		return r;
-	r = batch_set(t->rows, SPAN_SUM_PEER_ID, (size_t)row, k->file_id);
-	if (r >= 0)
-		r = batch_set(t->rows, SPAN_SUM_TURNS, (size_t)row, k->turns);
-	if (r >= 0)
-		r = batch_set(t->rows, SPAN_SUM_TURN_TIME, (size_t)row, k->time);
-	return r < 0 ? r : batch_set(t->rows, SPAN_SUM_TURN_LONGEST, (size_t)row, k->longest);
-}
+	for (uint32_t i = 0; i < t->spans.count; i++) {
+		struct batch_row row = store_made_row(w, err);
 
-static int tabling_put(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
-{
-	struct span_tabling *t = arg;
-	const struct store_making what = {.table = TABLE_SPAN_SUM,
-					  .origin = TABLE_ORIGIN,
-					  .version = TABLE_VERSION,
-					  .covered = covered};
-	int r = store_made_begin(w, &what, err);
-
-	batch_clear(t->rows);
-	for (uint32_t i = 0; i < t->spans.count && r >= 0; i++) {
-		r = tabling_row(t, i);
-		if (r >= 0 && t->rows->rows == BATCH_ROWS_MAX) {
-			r = store_made_rows(w, t->rows, err);
-			batch_clear(t->rows);
-		}
+		tabling_row(t, i, &row);
+		if (row.r < 0)
+			return row.r;
 	}
-	if (r >= 0)
-		r = store_made_rows(w, t->rows, err);
-	return r < 0 ? r : store_made_end(w, t->partial, err);
+	return 0;
 }
 
 static int tabling_most(struct span_tabling *t)
@@ -253,20 +225,19 @@ bool span_table_is_current(const struct store *s)
 int span_table_make(const struct analysis_input *in, const struct analysis_run *run,
 		    struct error *err)
 {
-	_cleanup_(span_tabling_free) struct span_tabling t = {
-		.dims = store_dims(run->store),
-		.partial = run->where || run->from != INT64_MIN || run->to != INT64_MAX};
+	static const struct store_making what = {
+		.table = TABLE_SPAN_SUM, .origin = TABLE_ORIGIN, .version = TABLE_VERSION};
+	_cleanup_(span_tabling_free) struct span_tabling t = {.dims = store_dims(run->store)};
+	bool partial = run->where || run->from != INT64_MIN || run->to != INT64_MAX;
 	struct span_pass p = {.from = INT64_MAX,
 			      .to = INT64_MIN,
 			      .of = SPAN_NONE,
 			      .call = tabling_call,
 			      .stall = tabling_stall,
 			      .arg = &t};
-	int r = batch_new(&t.rows, TABLE_SPAN_SUM);
+	int r = spanset_load(&t.spans, in, run, err);
 
 	tabling_roles(&t);
-	if (r >= 0)
-		r = spanset_load(&t.spans, in, run, err);
 	for (uint32_t i = 0; i < t.spans.count && r >= 0; i++) {
 		p.from = MIN(p.from, t.spans.all[i].start);
 		p.to = MAX(p.to, t.spans.all[i].stop);
@@ -278,6 +249,7 @@ int span_table_make(const struct analysis_input *in, const struct analysis_run *
 		r = tabling_most(&t);
 	}
 	if (r >= 0)
-		r = store_made_keep(run->store, !t.partial, tabling_put, &t, err);
+		r = store_made_table(run->store, !partial, &what, partial, NULL, tabling_rows, &t,
+				     err);
 	return r < 0 ? error_errno(err, r, "cannot compute the table span_sum") : 0;
 }

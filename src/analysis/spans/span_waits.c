@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/spans/span_joins.h"
+#include "base/array.h"
 #include "schema/vocab.h"
 
 /* The pass's place in what spans wait for of a task. */
@@ -26,29 +27,11 @@ void span_joins_free(struct span_joins *j)
 
 size_t span_joins_from(const struct span_joins *j, uint32_t task, int64_t from, size_t *ret_end)
 {
-	size_t low = 0, high = j->wait_count, end;
+	const struct span_wait *w = j->waits;
+	size_t end = array_first(i, 0, j->wait_count, w[i].task > task);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (j->waits[middle].task < task ||
-		    (j->waits[middle].task == task && j->waits[middle].stop <= from))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	end = low;
-	high = j->wait_count;
-	while (end < high) {
-		size_t middle = end + (high - end) / 2;
-
-		if (j->waits[middle].task <= task)
-			end = middle + 1;
-		else
-			high = middle;
-	}
 	*ret_end = end;
-	return low;
+	return array_first(i, 0, end, w[i].task == task && w[i].stop > from);
 }
 
 /* ---- what spans wait for ---- */
@@ -71,9 +54,9 @@ static int wait_add(struct resolving *v, uint32_t task, int64_t start, int64_t s
 		v->s->unjoined++;
 		return 0;
 	}
-	if (grow((void **)&j->behind, &j->behind_cap, j->behind_count + 1, sizeof(*j->behind)) < 0)
+	if (array_add(j->behind, j->behind_count, j->behind_cap,
+		      (struct span_behind){start, stop, task, v->span}) < 0)
 		return -ENOMEM;
-	j->behind[j->behind_count++] = (struct span_behind){start, stop, task, v->span};
 	if (depth == JOIN_DEPTH_MAX)
 		return 0;
 	for (at = span_joins_from(j, task, start, &end); at < end && j->waits[at].start < stop;
@@ -91,12 +74,7 @@ static int behind_order(const void *a, const void *b)
 {
 	const struct span_behind *x = a, *y = b;
 
-	if (x->task != y->task)
-		return x->task < y->task ? -1 : 1;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->span != y->span ? (x->span < y->span ? -1 : 1)
-				  : (x->stop > y->stop) - (x->stop < y->stop);
+	return ORDER(x->task, y->task) ?: ORDER(x->start, y->start) ?: ORDER(x->span, y->span) ?: ORDER(x->stop, y->stop);
 }
 
 int span_joins_resolve(struct spans *s)
@@ -118,8 +96,7 @@ int span_joins_resolve(struct spans *s)
 	}
 	if (r < 0)
 		return r;
-	if (j->behind_count)
-		qsort(j->behind, j->behind_count, sizeof(*j->behind), behind_order);
+	array_sort(j->behind, j->behind_count, behind_order);
 	j->tasks = span_places_tasks(s->places);
 	j->watch = calloc(j->tasks + 1, sizeof(*j->watch));
 	if (!j->watch)
@@ -148,7 +125,7 @@ static int found_order(const void *a, const void *b)
 {
 	const struct span_waiting *x = a, *y = b;
 
-	return (x->span > y->span) - (x->span < y->span);
+	return ORDER(x->span, y->span);
 }
 
 /* Parts of one span add up; they are of several threads of it, or of several waits. */
@@ -156,8 +133,7 @@ static size_t found_unite(struct span_waiting *all, size_t count)
 {
 	size_t kept = 0;
 
-	if (count > 1)
-		qsort(all, count, sizeof(*all), found_order);
+	array_sort(all, count, found_order);
 	for (size_t i = 0; i < count; i++) {
 		if (kept && all[kept - 1].span == all[i].span)
 			all[kept - 1].part += all[i].part;
@@ -179,9 +155,8 @@ ssize_t span_joins_of(struct spans *s, const struct batch *b, size_t row, int64_
 	if (!w || (w->next == w->to && !w->count))
 		return 0;
 	for (; w->next < w->to && j->behind[w->next].start < stop; w->next++) {
-		if (grow((void **)&w->open, &w->cap, w->count + 1, sizeof(*w->open)) < 0)
+		if (array_add(w->open, w->count, w->cap, w->next) < 0)
 			return -ENOMEM;
-		w->open[w->count++] = w->next;
 	}
 	if (grow((void **)&j->found, &j->found_cap, w->count, sizeof(*j->found)) < 0)
 		return -ENOMEM;

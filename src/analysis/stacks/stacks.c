@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/stacks/stacks.h"
+#include "base/array.h"
 #include "schema/vocab.h"
 
 #include <errno.h>
@@ -59,15 +60,13 @@ static void pairs_free(struct pairs *p)
 static struct pair *stacks_pair(struct pairs *p, int64_t user, int64_t kernel)
 {
 	const int64_t ids[] = {user, kernel};
-	uint64_t key = hash_bytes(ids, sizeof(ids)), at;
+	bool is_new;
+	struct pair *pair = array_of_key(p->all, p->count, p->cap, &p->index,
+					 hash_bytes(ids, sizeof(ids)), &is_new);
 
-	if (map_get(&p->index, key, &at))
-		return &p->all[at];
-	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0 ||
-	    map_set(&p->index, key, p->count) < 0)
-		return NULL;
-	p->all[p->count] = (struct pair){.user = user, .kernel = kernel};
-	return &p->all[p->count++];
+	if (pair && is_new)
+		*pair = (struct pair){.user = user, .kernel = kernel};
+	return pair;
 }
 
 static int pairs_take(struct pairs *p, const struct batch *b, size_t row)
@@ -250,15 +249,10 @@ static int groups_add(struct groups *g, const struct dims *d, const struct lined
 	if (r < 0)
 		return r;
 	key = (uint64_t)name << 32 | (kernel ? where : 0);
-	if (!map_get(&g->by_name, key, &at)) {
-		at = g->count;
-		r = grow((void **)&g->all, &g->cap, g->count + 1, sizeof(*g->all));
-		r = r < 0 ? r : map_set(&g->by_name, key, at);
-		if (r < 0)
-			return r;
-		g->all[g->count++] = (struct group){.names = name};
-	}
-	to = &g->all[at];
+	to = array_of_key(g->all, g->count, g->cap, &g->by_name, key, NULL);
+	if (!to)
+		return -ENOMEM;
+	to->names = name;
 	to->cut |= cut;
 	for (int i = 0; i < STACKS_SUMS; i++)
 		to->sums[i] += p->sums[i];
@@ -274,11 +268,7 @@ static int compare_rows(const void *a, const void *b, void *arg)
 	const struct stacks_row *x = a, *y = b;
 	enum stacks_weight w = *(const enum stacks_weight *)arg;
 
-	if (x->sums[w] != y->sums[w])
-		return x->sums[w] > y->sums[w] ? -1 : 1;
-	if (x->sums[STACKS_TIME] != y->sums[STACKS_TIME])
-		return x->sums[STACKS_TIME] > y->sums[STACKS_TIME] ? -1 : 1;
-	return bytes_compare(x->names, y->names);
+	return ORDER(y->sums[w], x->sums[w]) ?: ORDER(y->sums[STACKS_TIME], x->sums[STACKS_TIME]) ?: bytes_compare(x->names, y->names);
 }
 
 static void sums_free(void *own)
@@ -307,7 +297,7 @@ static int sums_fill(struct stacks_sums *s, const struct groups *g)
 		to->cut = from->cut;
 		memcpy(to->sums, from->sums, sizeof(to->sums));
 	}
-	qsort_r(s->rows, s->count, sizeof(*s->rows), compare_rows, &s->weight);
+	array_sort_by(s->rows, s->count, compare_rows, &s->weight);
 	return 0;
 }
 

@@ -8,9 +8,6 @@
 #include "capture/ebpf/block.h"
 #include "capture/ebpf/decode.h"
 
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
-
 #define LATEST_MAX  450000 /* files whose last version is known, as decode_limits.inodes */
 #define MINOR_BITS  20	   /* of the kernel's dev_t */
 #define DISK_OF_DEV "/sys/dev/block/%u:%u"
@@ -112,8 +109,8 @@ static int inode_row(struct decode *d, const struct wire_block_inode *w, uint64_
 	char path[WIRE_BLOCK_NAMES + 256], host[WIRE_WALK_MAX + 256];
 	int len = inode_path(d, w, path, sizeof(path) - 1), r;
 	int64_t key = KEY_BLOCK_BASE + w->inode;
-	size_t host_len = 0, row = 0;
-	struct batch *b = NULL;
+	size_t host_len = 0;
+	struct batch_row row;
 
 	if (len < 0)
 		return len;
@@ -123,26 +120,27 @@ static int inode_row(struct decode *d, const struct wire_block_inode *w, uint64_
 	else if (len && !(w->flags & WIRE_FILE_CUT))
 		host_len = mounts_path(&d->mounts, w->fs_dev, path, host, sizeof(host));
 	r = recent_set(&d->inodes, hash, (uint64_t)key);
-	r = r ? r : batch_set_add_row(out, TABLE_FILE, &b, &row);
-	SET(FILE_ID, key);
-	SET(FILE_INODE, key);
-	SET(FILE_DEV, w->dev);
-	SET(FILE_INO, (int64_t)w->ino);
-	SET(FILE_GENERATION, w->generation);
-	SET(FILE_TYPE, file_type_of(w->mode));
-	if (S_ISREG(w->mode))
-		SET(FILE_SIZE, (int64_t)w->size);
-	SET_BYTES(FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
-	if (w->flags & WIRE_FILE_DELETED)
-		SET(FILE_DELETED, (int64_t)time + d->opt.clock_offset);
+	if (r < 0)
+		return r;
+	row = batch_set_row(out, TABLE_FILE);
+	row_set(&row, FILE_ID, key);
+	row_set(&row, FILE_INODE, key);
+	row_set(&row, FILE_DEV, w->dev);
+	row_set(&row, FILE_INO, (int64_t)w->ino);
+	row_set(&row, FILE_GENERATION, w->generation);
+	row_set(&row, FILE_TYPE, file_type_of(w->mode));
+	row_set_if(&row, S_ISREG(w->mode), FILE_SIZE, (int64_t)w->size);
+	row_set_bytes(&row, FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
+	row_set_if(&row, w->flags & WIRE_FILE_DELETED, FILE_DELETED,
+		   (int64_t)time + d->opt.clock_offset);
 	if (host_len) {
-		SET_BYTES(FILE_PATH, host, host_len);
-		SET_BYTES(FILE_HOSTPATH, host, host_len);
+		row_set_bytes(&row, FILE_PATH, host, host_len);
+		row_set_bytes(&row, FILE_HOSTPATH, host, host_len);
 	} else if (len) {
-		SET_BYTES(FILE_PATH, path, (size_t)len);
+		row_set_bytes(&row, FILE_PATH, path, (size_t)len);
 	}
-	SET(FILE_SINCE, (int64_t)time + d->opt.clock_offset);
-	return r ? r : recent_set(&d->block->own, w->inode, 1);
+	row_set(&row, FILE_SINCE, (int64_t)time + d->opt.clock_offset);
+	return row.r ? row.r : recent_set(&d->block->own, w->inode, 1);
 }
 
 int block_file_key(struct decode *d, uint32_t inode, uint64_t time, struct batch_set *out,

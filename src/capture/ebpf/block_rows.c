@@ -5,11 +5,9 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
+#include "base/array.h"
 #include "capture/ebpf/decode.h"
 #include "privilege/privilege.h"
-
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
 
 #define REQ_OP_MASK  0xff
 #define REQ_SYNC     (1u << 11)
@@ -107,8 +105,6 @@ struct parts {
 
 static int parts_add(struct parts *p, const struct block_part *n)
 {
-	int r;
-
 	p->bytes += n->bytes;
 	for (size_t i = 0; i < p->count; i++) {
 		struct block_part *o = &p->list[i];
@@ -120,11 +116,7 @@ static int parts_add(struct parts *p, const struct block_part *n)
 			return 0;
 		}
 	}
-	r = grow((void **)&p->list, &p->cap, p->count + 1, sizeof(*p->list));
-	if (r < 0)
-		return r;
-	p->list[p->count++] = *n;
-	return 0;
+	return array_add(p->list, p->count, p->cap, *n);
 }
 
 static int block_parts_take(struct decode *d, const struct wire_block_part *w, size_t count,
@@ -237,87 +229,71 @@ static int64_t from_to(uint64_t from, uint64_t to)
 	return to > from ? (int64_t)(to - from) : 0;
 }
 
-static int row_times(const struct decode *d, const struct request *q, struct batch *b, size_t row)
+static void row_times(const struct decode *d, const struct request *q, struct batch_row *row)
 {
 	const struct wire_block *w = q->w;
 	uint64_t given = w->inserted ? w->inserted : w->got;
-	int r = 0;
 
 	if (w->queued)
-		SET(REQUEST_START, wall(d, w->queued));
+		row_set(row, REQUEST_START, wall(d, w->queued));
 	if (w->queued && q->end)
-		SET(REQUEST_DUR, from_to(w->queued, q->end));
+		row_set(row, REQUEST_DUR, from_to(w->queued, q->end));
 	if (w->got)
-		SET(REQUEST_Q2G, from_to(w->queued, w->got));
+		row_set(row, REQUEST_Q2G, from_to(w->queued, w->got));
 	if (w->got && w->inserted)
-		SET(REQUEST_G2I, from_to(w->got, w->inserted));
+		row_set(row, REQUEST_G2I, from_to(w->got, w->inserted));
 	/* never issued: a write without data, done once the cache is flushed by a request of its own */
 	if (given && (w->issued || q->end))
-		SET(REQUEST_I2D, from_to(given, w->issued ? w->issued : q->end));
+		row_set(row, REQUEST_I2D, from_to(given, w->issued ? w->issued : q->end));
 	if (w->issued)
-		SET(REQUEST_ISSUED, wall(d, w->issued));
+		row_set(row, REQUEST_ISSUED, wall(d, w->issued));
 	if (w->issued && q->end)
-		SET(REQUEST_D2C, from_to(w->issued, q->end));
-	return r;
+		row_set(row, REQUEST_D2C, from_to(w->issued, q->end));
 }
 
-static int row_facts(const struct decode *d, const struct request *q, struct batch *b, size_t row)
+static void row_facts(const struct decode *d, const struct request *q, struct batch_row *row)
 {
 	const struct wire_block *w = q->w;
-	int r = 0;
 
-	SET(REQUEST_REQUEST, (int64_t)w->id);
-	SET(REQUEST_DEV, w->dev);
-	SET_BYTES(REQUEST_DISK, q->disk.data, q->disk.len);
-	SET(REQUEST_KIND, block_kind_of(w->opf));
-	if ((w->opf & REQ_OP_MASK) != 2)
-		SET(REQUEST_SECTOR, (int64_t)w->sector);
-	SET(REQUEST_BYTES, w->bytes);
-	SET(REQUEST_MERGES, w->bios ? w->bios - 1 : 0);
-	SET(REQUEST_REQUEUES, w->requeues);
+	row_set(row, REQUEST_REQUEST, (int64_t)w->id);
+	row_set(row, REQUEST_DEV, w->dev);
+	row_set_bytes(row, REQUEST_DISK, q->disk.data, q->disk.len);
+	row_set(row, REQUEST_KIND, block_kind_of(w->opf));
+	row_set_if(row, (w->opf & REQ_OP_MASK) != 2, REQUEST_SECTOR, (int64_t)w->sector);
+	row_set(row, REQUEST_BYTES, w->bytes);
+	row_set(row, REQUEST_MERGES, w->bios ? w->bios - 1 : 0);
+	row_set(row, REQUEST_REQUEUES, w->requeues);
 	if (w->error)
-		SET(REQUEST_ERR, errno_of(w->error));
-	if (w->op_thread)
-		SET(REQUEST_OP_THREAD_ID, w->op_thread);
+		row_set(row, REQUEST_ERR, errno_of(w->error));
+	row_set_if(row, w->op_thread, REQUEST_OP_THREAD_ID, w->op_thread);
 	if (w->op_thread && w->op_start)
-		SET(REQUEST_OP_START, wall(d, w->op_start));
-	if (w->upper)
-		SET(REQUEST_UPPER, (int64_t)w->upper);
-	if (w->opf & REQ_SYNC)
-		SET(REQUEST_SYNC, 1);
-	if (w->opf & REQ_META)
-		SET(REQUEST_META, 1);
-	if (w->opf & REQ_FUA)
-		SET(REQUEST_FUA, 1);
-	if (w->opf & REQ_PREFLUSH)
-		SET(REQUEST_PREFLUSH, 1);
-	if (w->opf & REQ_RAHEAD)
-		SET(REQUEST_READAHEAD, 1);
-	if (w->flags & WIRE_BLOCK_UNCOUNTED)
-		SET(REQUEST_UNCOUNTED, 1);
-	return r;
+		row_set(row, REQUEST_OP_START, wall(d, w->op_start));
+	row_set_if(row, w->upper, REQUEST_UPPER, (int64_t)w->upper);
+	row_set_if(row, w->opf & REQ_SYNC, REQUEST_SYNC, 1);
+	row_set_if(row, w->opf & REQ_META, REQUEST_META, 1);
+	row_set_if(row, w->opf & REQ_FUA, REQUEST_FUA, 1);
+	row_set_if(row, w->opf & REQ_PREFLUSH, REQUEST_PREFLUSH, 1);
+	row_set_if(row, w->opf & REQ_RAHEAD, REQUEST_READAHEAD, 1);
+	row_set_if(row, w->flags & WIRE_BLOCK_UNCOUNTED, REQUEST_UNCOUNTED, 1);
 }
 
 static int row_request(const struct decode *d, const struct request *q, struct batch_set *out)
 {
 	const struct block_part *most = &q->parts.list[parts_largest(&q->parts)];
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r = batch_set_add_row(out, TABLE_REQUEST, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_REQUEST);
 
-	r = r ? r : row_times(d, q, b, row);
-	r = r ? r : row_facts(d, q, b, row);
-	if (most->thread >= 0)
-		SET(REQUEST_THREAD_ID, most->thread);
-	SET(REQUEST_VIA, most->via);
-	SET(REQUEST_ORIGIN, most->origin);
+	row_times(d, q, &row);
+	row_facts(d, q, &row);
+	row_set_if(&row, most->thread >= 0, REQUEST_THREAD_ID, most->thread);
+	row_set(&row, REQUEST_VIA, most->via);
+	row_set(&row, REQUEST_ORIGIN, most->origin);
 	if (most->file >= 0) {
-		SET(REQUEST_FILE_ID, most->file);
-		SET(REQUEST_POS, (int64_t)most->pos);
+		row_set(&row, REQUEST_FILE_ID, most->file);
+		row_set(&row, REQUEST_POS, (int64_t)most->pos);
 	}
-	SET(REQUEST_FILES, parts_different(&q->parts, true));
-	SET(REQUEST_OWNERS, parts_different(&q->parts, false));
-	return r;
+	row_set(&row, REQUEST_FILES, parts_different(&q->parts, true));
+	row_set(&row, REQUEST_OWNERS, parts_different(&q->parts, false));
+	return row.r;
 }
 
 static int row_part(const struct decode *d, const struct request *q, size_t i,
@@ -325,31 +301,28 @@ static int row_part(const struct decode *d, const struct request *q, size_t i,
 {
 	const struct block_part *p = &q->parts.list[i];
 	bool counts = i == parts_largest(&q->parts);
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r = batch_set_add_row(out, TABLE_REQUEST_PART, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_REQUEST_PART);
 
 	if (q->w->queued)
-		SET(REQUEST_PART_START, wall(d, q->w->queued));
+		row_set(&row, REQUEST_PART_START, wall(d, q->w->queued));
 	if (q->w->queued && q->end)
-		SET(REQUEST_PART_DUR, from_to(q->w->queued, q->end));
-	SET(REQUEST_PART_REQUEST, (int64_t)q->w->id);
-	SET(REQUEST_PART_DEV, q->w->dev);
-	SET_BYTES(REQUEST_PART_DISK, q->disk.data, q->disk.len);
-	SET(REQUEST_PART_KIND, block_kind_of(q->w->opf));
-	if (p->file >= 0)
-		SET(REQUEST_PART_FILE_ID, p->file);
-	if (p->origin != ORIGIN_UNKNOWN && p->origin != ORIGIN_FLUSH &&
-	    p->origin != ORIGIN_PREFLUSH)
-		SET(REQUEST_PART_POS, (int64_t)p->pos);
-	SET(REQUEST_PART_BYTES, (int64_t)p->bytes);
-	if (p->thread >= 0)
-		SET(REQUEST_PART_THREAD_ID, p->thread);
-	SET(REQUEST_PART_VIA, p->via);
-	SET(REQUEST_PART_ORIGIN, p->origin);
-	SET(REQUEST_PART_REQUESTS, counts);
-	SET(REQUEST_PART_MERGES, counts && q->w->bios ? q->w->bios - 1 : 0);
-	return r;
+		row_set(&row, REQUEST_PART_DUR, from_to(q->w->queued, q->end));
+	row_set(&row, REQUEST_PART_REQUEST, (int64_t)q->w->id);
+	row_set(&row, REQUEST_PART_DEV, q->w->dev);
+	row_set_bytes(&row, REQUEST_PART_DISK, q->disk.data, q->disk.len);
+	row_set(&row, REQUEST_PART_KIND, block_kind_of(q->w->opf));
+	row_set_if(&row, p->file >= 0, REQUEST_PART_FILE_ID, p->file);
+	row_set_if(&row,
+		   p->origin != ORIGIN_UNKNOWN && p->origin != ORIGIN_FLUSH &&
+			   p->origin != ORIGIN_PREFLUSH,
+		   REQUEST_PART_POS, (int64_t)p->pos);
+	row_set(&row, REQUEST_PART_BYTES, (int64_t)p->bytes);
+	row_set_if(&row, p->thread >= 0, REQUEST_PART_THREAD_ID, p->thread);
+	row_set(&row, REQUEST_PART_VIA, p->via);
+	row_set(&row, REQUEST_PART_ORIGIN, p->origin);
+	row_set(&row, REQUEST_PART_REQUESTS, counts);
+	row_set(&row, REQUEST_PART_MERGES, counts && q->w->bios ? q->w->bios - 1 : 0);
+	return row.r;
 }
 
 static int request_give(struct decode *d, const struct wire_block *w,

@@ -14,10 +14,6 @@
 #include "schema/ops.h"
 #include "content.skel.h"
 
-/* Sets a cell unless an earlier step failed. */
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
-
 #define BLOCK_WORDS 8 /* as in src/bpf/lib/content.h */
 #define BLOCK_BYTES (8u * BLOCK_WORDS)
 
@@ -243,37 +239,31 @@ static uint32_t content_op(const struct decode *d, const struct wire_content *w)
 int content_row(struct decode *d, const struct wire_content *w, const struct chunk_row *c,
 		struct batch_set *out)
 {
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r = batch_set_add_row(out, TABLE_CHUNK, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_CHUNK);
 
 	if (w->start) {
-		SET(CHUNK_START, (int64_t)w->start + d->opt.clock_offset);
-		SET(CHUNK_DUR, (int64_t)(w->head.time - w->start));
+		row_set(&row, CHUNK_START, (int64_t)w->start + d->opt.clock_offset);
+		row_set(&row, CHUNK_DUR, (int64_t)(w->head.time - w->start));
 	}
-	SET(CHUNK_THREAD_ID, w->thread);
-	SET(CHUNK_OP, content_op(d, w));
+	row_set(&row, CHUNK_THREAD_ID, w->thread);
+	row_set(&row, CHUNK_OP, content_op(d, w));
 	if (w->file)
-		SET(CHUNK_FILE_ID, decode_file_key(d, w->file));
-	SET(CHUNK_WAY, w->flags & WIRE_CONTENT_OUT ? WAY_OUT : WAY_IN);
-	if (c->pos != WIRE_NONE)
-		SET(CHUNK_POS, c->pos);
-	SET(CHUNK_CALL_POS, c->call_pos);
-	SET(CHUNK_SIZE, c->size);
-	SET(CHUNK_FORM, c->form);
+		row_set(&row, CHUNK_FILE_ID, decode_file_key(d, w->file));
+	row_set(&row, CHUNK_WAY, w->flags & WIRE_CONTENT_OUT ? WAY_OUT : WAY_IN);
+	row_set_if(&row, c->pos != WIRE_NONE, CHUNK_POS, c->pos);
+	row_set(&row, CHUNK_CALL_POS, c->call_pos);
+	row_set(&row, CHUNK_SIZE, c->size);
+	row_set(&row, CHUNK_FORM, c->form);
 	if (c->hash)
-		SET(CHUNK_HASH, (int64_t)*c->hash);
-	if (c->outcome != NO_OUTCOME)
-		SET(CHUNK_OUTCOME, c->outcome);
-	if (w->flags & WIRE_CONTENT_CONTESTED && c->pos != WIRE_NONE)
-		SET(CHUNK_CONTESTED, 1);
-	if (c->head.len)
-		SET_BYTES(CHUNK_HEAD, c->head.data, c->head.len);
-	if (c->tail.len)
-		SET_BYTES(CHUNK_TAIL, c->tail.data, c->tail.len);
+		row_set(&row, CHUNK_HASH, (int64_t)*c->hash);
+	row_set_if(&row, c->outcome != NO_OUTCOME, CHUNK_OUTCOME, c->outcome);
+	row_set_if(&row, w->flags & WIRE_CONTENT_CONTESTED && c->pos != WIRE_NONE, CHUNK_CONTESTED,
+		   1);
+	row_set_text(&row, CHUNK_HEAD, c->head);
+	row_set_text(&row, CHUNK_TAIL, c->tail);
 	if (c->content.data)
-		SET_BYTES(CHUNK_CONTENT, c->content.data, c->content.len);
-	return r;
+		row_set_bytes(&row, CHUNK_CONTENT, c->content.data, c->content.len);
+	return row.r;
 }
 
 /* What became of bytes of the call up to a place. The payload comes before their hashes. */
@@ -456,26 +446,22 @@ int decode_content(struct decode *d, const struct wire_content *w, struct batch_
 static int chunk_unseen(struct decode *d, const struct content_unseen *u, int64_t file,
 			int64_t call_pos, enum chunk_outcome outcome, struct batch_set *out)
 {
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r = batch_set_add_row(out, TABLE_CHUNK, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_CHUNK);
 
 	if (u->start) {
-		SET(CHUNK_START, (int64_t)u->start + d->opt.clock_offset);
-		SET(CHUNK_DUR, (int64_t)(u->end - u->start));
+		row_set(&row, CHUNK_START, (int64_t)u->start + d->opt.clock_offset);
+		row_set(&row, CHUNK_DUR, (int64_t)(u->end - u->start));
 	}
-	SET(CHUNK_THREAD_ID, u->thread);
-	SET(CHUNK_OP, u->op);
-	if (file >= 0)
-		SET(CHUNK_FILE_ID, file);
-	SET(CHUNK_WAY, content_plan(u->op).out ? WAY_OUT : WAY_IN);
-	if (u->pos != WIRE_NONE)
-		SET(CHUNK_POS, u->pos + call_pos);
-	SET(CHUNK_CALL_POS, call_pos);
-	SET(CHUNK_SIZE, (int64_t)u->bytes);
-	SET(CHUNK_FORM, u->pos == WIRE_NONE ? FORM_BUFFER : FORM_PART);
-	SET(CHUNK_OUTCOME, outcome);
-	return r;
+	row_set(&row, CHUNK_THREAD_ID, u->thread);
+	row_set(&row, CHUNK_OP, u->op);
+	row_set_if(&row, file >= 0, CHUNK_FILE_ID, file);
+	row_set(&row, CHUNK_WAY, content_plan(u->op).out ? WAY_OUT : WAY_IN);
+	row_set_if(&row, u->pos != WIRE_NONE, CHUNK_POS, u->pos + call_pos);
+	row_set(&row, CHUNK_CALL_POS, call_pos);
+	row_set(&row, CHUNK_SIZE, (int64_t)u->bytes);
+	row_set(&row, CHUNK_FORM, u->pos == WIRE_NONE ? FORM_BUFFER : FORM_PART);
+	row_set(&row, CHUNK_OUTCOME, outcome);
+	return row.r;
 }
 
 int decode_content_unseen(struct decode *d, const struct content_unseen *u, struct batch_set *out)

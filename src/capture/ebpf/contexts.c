@@ -18,9 +18,6 @@
 #define LOOK_NS	       (100 * NSEC_PER_MSEC) /* between two looks at a process */
 #define LOOKS_MAX      20 /* at one that is being changed, or whose variable nothing refers to */
 
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
-
 struct publisher {
 	int32_t pid;
 	uint64_t start;
@@ -275,23 +272,23 @@ static int context_row(struct decode *d, uint32_t thread, const struct carried *
 {
 	const struct publisher *p = publisher_get(d->contexts, c->process);
 	char trace[33], span[17];
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(out, TABLE_CONTEXT, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_CONTEXT);
 
 	hex_text(trace, c->ids, 16);
 	hex_text(span, &c->ids[2], 8);
-	SET(CONTEXT_START, (int64_t)c->start + d->opt.clock_offset);
-	SET(CONTEXT_DUR, (int64_t)(c->until - c->start));
-	SET(CONTEXT_THREAD_ID, thread);
-	SET_BYTES(CONTEXT_TRACE_ID, trace, 32);
-	SET_BYTES(CONTEXT_SPAN_ID, span, 16);
+	row_set(&row, CONTEXT_START, (int64_t)c->start + d->opt.clock_offset);
+	row_set(&row, CONTEXT_DUR, (int64_t)(c->until - c->start));
+	row_set(&row, CONTEXT_THREAD_ID, thread);
+	row_set_bytes(&row, CONTEXT_TRACE_ID, trace, 32);
+	row_set_bytes(&row, CONTEXT_SPAN_ID, span, 16);
 	if (p && p->service_len)
-		SET_BYTES(CONTEXT_SERVICE, p->service, p->service_len);
-	SET(CONTEXT_SOURCE, c->flags & WIRE_CONTEXT_OBI ? SPAN_SOURCE_OBI : SPAN_SOURCE_OTEL);
-	SET(CONTEXT_UNSURE, ((c->flags | flags) & WIRE_CONTEXT_LOOP) != 0 ||
-				    (c->flags & WIRE_CONTEXT_INHERITED) != 0);
-	return r;
+		row_set_bytes(&row, CONTEXT_SERVICE, p->service, p->service_len);
+	row_set(&row, CONTEXT_SOURCE,
+		c->flags & WIRE_CONTEXT_OBI ? SPAN_SOURCE_OBI : SPAN_SOURCE_OTEL);
+	row_set(&row, CONTEXT_UNSURE,
+		((c->flags | flags) & WIRE_CONTEXT_LOOP) != 0 ||
+			(c->flags & WIRE_CONTEXT_INHERITED) != 0);
+	return row.r;
 }
 
 int contexts_end_of(struct decode *d, uint32_t thread, uint64_t until, uint32_t flags,

@@ -21,9 +21,6 @@
 
 #define SOCKETS_MAX 32768 /* whose peers are remembered */
 
-/* Sets a cell unless an earlier step failed. */
-#define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
-
 /* start_boottime counts the time that the machine slept; wall time minus that clock, now. */
 static int64_t boot_offset_ns(void)
 {
@@ -317,37 +314,31 @@ static int op_left_out(struct decode *d, const struct wire_op *w, const struct p
 	return r;
 }
 
-static int op_identity(const struct decode *d, const struct wire_op *w, uint32_t cpu,
-		       struct batch *b, size_t row)
+static void op_identity(const struct decode *d, const struct wire_op *w, uint32_t cpu,
+			struct batch_row *row)
 {
-	int r = 0;
 
+	row_set_if(row, w->start, OP_START, (int64_t)w->start + d->opt.clock_offset);
 	if (w->start)
-		SET(OP_START, (int64_t)w->start + d->opt.clock_offset);
-	if (w->start)
-		SET(OP_DUR, (int64_t)(w->head.time - w->start));
-	SET(OP_THREAD_ID, w->thread);
-	SET(OP_TID, (int32_t)w->tid);
-	if (cpu != DECODE_NO_CPU)
-		SET(OP_CPU, cpu);
-	SET(OP_KIND, KIND_SYSCALL);
-	SET(OP_OP, d->codes[w->nr]);
-	return r;
+		row_set(row, OP_DUR, (int64_t)(w->head.time - w->start));
+	row_set(row, OP_THREAD_ID, w->thread);
+	row_set(row, OP_TID, (int32_t)w->tid);
+	row_set_if(row, cpu != DECODE_NO_CPU, OP_CPU, cpu);
+	row_set(row, OP_KIND, KIND_SYSCALL);
+	row_set(row, OP_OP, d->codes[w->nr]);
 }
 
 /* The error and what was moved follow from it (enrich/derived.c), but for calls with many messages. */
-static int op_result(const struct decode *d, const struct wire_op *w, const struct parts *p,
-		     struct batch *b, size_t row)
+static void op_result(const struct decode *d, const struct wire_op *w, const struct parts *p,
+		      struct batch_row *row)
 {
-	int r = 0;
 
 	if (w->status & (STATUS_UNFINISHED | STATUS_NORETURN))
-		return 0;
-	SET(OP_RET, w->ret);
+		return;
+	row_set(row, OP_RET, w->ret);
 	if (d->opt.plans[w->nr].mmsg >= 0 && p->second &&
 	    p->second->pos != WIRE_NONE) /* there the programs put the sum of msg_len */
-		SET(OP_BYTES, p->second->pos);
-	return r;
+		row_set(row, OP_BYTES, p->second->pos);
 }
 
 /* Whether `v` is a descriptor that the call names or returned, and not the working directory. */
@@ -356,38 +347,29 @@ static bool descriptor_given(int32_t v, int8_t fd, int8_t dirfd)
 	return fd >= 0 || v != (dirfd >= 0 ? AT_FDCWD : -1);
 }
 
-static int op_where(const struct decode *d, const struct wire_op *w, const struct parts *p,
-		    const struct op_files *f, struct batch *b, size_t row)
+static void op_where(const struct decode *d, const struct wire_op *w, const struct parts *p,
+		     const struct op_files *f, struct batch_row *row)
 {
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
 	/* of a call that has not ended vectors were not summed */
 	bool vector = plan->iov >= 0 || plan->msg >= 0 || plan->mmsg >= 0,
 	     summed = p->second && w->size != WIRE_SIZE_UNKNOWN,
 	     lock = plan->flags & WIRE_PLAN_LOCKS && w->pos != WIRE_NONE;
-	int r = 0;
 
 	/* of a call that waited on one alone it is that one */
-	if (descriptor_given(w->fd, plan->fd, plan->dirfd))
-		SET(OP_FD, w->fd);
-	if (f->file.key >= 0)
-		SET(OP_FILE_ID, f->file.key);
-	if (w->pos != WIRE_NONE)
-		SET(OP_POS, w->pos);
-	if (vector ? summed : plan->size >= 0 || lock)
-		SET(OP_SIZE, (int64_t)w->size);
-	if (plan->opflags >= 0 || plan->how >= 0 || w->nr == WIRE_CALL_OTHER || lock)
-		SET(OP_FLAGS, w->flags);
-	if (p->second && descriptor_given(p->second->fd, plan->fd2, plan->dirfd2))
-		SET(OP_FD2, p->second->fd);
-	if (f->file2.key >= 0)
-		SET(OP_FILE2_ID, f->file2.key);
-	if (p->second && p->second->pos != WIRE_NONE && plan->mmsg < 0)
-		SET(second_is_dir(d, w) ? OP_FILE_SIZE : OP_POS2, p->second->pos);
-	if (f->peer >= 0)
-		SET(OP_PEER_ID, f->peer);
-	if (f->dir >= 0)
-		SET(OP_DIR_ID, f->dir);
-	return r;
+	row_set_if(row, descriptor_given(w->fd, plan->fd, plan->dirfd), OP_FD, w->fd);
+	row_set_if(row, f->file.key >= 0, OP_FILE_ID, f->file.key);
+	row_set_if(row, w->pos != WIRE_NONE, OP_POS, w->pos);
+	row_set_if(row, vector ? summed : plan->size >= 0 || lock, OP_SIZE, (int64_t)w->size);
+	row_set_if(row, plan->opflags >= 0 || plan->how >= 0 || w->nr == WIRE_CALL_OTHER || lock,
+		   OP_FLAGS, w->flags);
+	row_set_if(row, p->second && descriptor_given(p->second->fd, plan->fd2, plan->dirfd2),
+		   OP_FD2, p->second->fd);
+	row_set_if(row, f->file2.key >= 0, OP_FILE2_ID, f->file2.key);
+	row_set_if(row, p->second && p->second->pos != WIRE_NONE && plan->mmsg < 0,
+		   second_is_dir(d, w) ? OP_FILE_SIZE : OP_POS2, p->second->pos);
+	row_set_if(row, f->peer >= 0, OP_PEER_ID, f->peer);
+	row_set_if(row, f->dir >= 0, OP_DIR_ID, f->dir);
 }
 
 /* Whether a request of the call may be among those that found no room. */
@@ -404,87 +386,77 @@ static bool requests_lost(const struct decode *d, const struct wire_op *w)
  * What its requests did while a call waited for I/O; where not all waits or requests came, or requests are very many, it is not
  * known.
  */
-static int op_io_split(struct decode *d, const struct wire_op *w, const struct wire_phases *ph,
-		       const struct wire_wait *waits, struct batch *b, size_t row)
+static void op_io_split(struct decode *d, const struct wire_op *w, const struct wire_phases *ph,
+			const struct wire_wait *waits, struct batch_row *row)
 {
 	struct io_parts parts;
-	int r = 0;
 
 	if (!io_split_take(&d->io_split, w->thread, w->start, waits, ph->kept, &parts) ||
 	    ph->waits != ph->kept || (ph->waits && requests_lost(d, w)))
-		return 0;
-	SET(OP_IO_QUEUED, (int64_t)parts.queued);
-	SET(OP_IO_DEVICE, (int64_t)parts.device);
-	return r;
+		return;
+	row_set(row, OP_IO_QUEUED, (int64_t)parts.queued);
+	row_set(row, OP_IO_DEVICE, (int64_t)parts.device);
 }
 
 /*
  * Where the time of a call went, in a recording of phases. A call of which the programs report nothing was on a CPU
  * throughout.
  */
-static int op_phases(struct decode *d, const struct wire_op *w, const struct parts *p,
-		     struct batch *b, size_t row)
+static void op_phases(struct decode *d, const struct wire_op *w, const struct parts *p,
+		      struct batch_row *row)
 {
 	static const struct wire_phases none = {0};
 	const struct wire_phases *ph = p->phases ? p->phases : &none;
 	uint64_t dur = w->head.time - w->start, away;
-	int r = 0;
 
 	if (!w->start) /* what it did before was not seen */
-		return 0;
-	SET(OP_MISSES, ph->misses);
-	if (d->opt.reads_counted)
-		SET(OP_READ_BYTES, (int64_t)ph->read_bytes);
+		return;
+	row_set(row, OP_MISSES, ph->misses);
+	row_set_if(row, d->opt.reads_counted, OP_READ_BYTES, (int64_t)ph->read_bytes);
 	if (ph->runq == WIRE_TIME_UNKNOWN)
-		return r;
+		return;
 	away = ph->io_wait + ph->sleep + ph->runq;
 	if (away > dur)
-		return r;
-	SET(OP_IO_WAIT, (int64_t)ph->io_wait);
-	SET(OP_SLEEP, (int64_t)ph->sleep);
-	SET(OP_RUNQ, (int64_t)ph->runq);
-	SET(OP_CPU_TIME, (int64_t)(dur - away));
+		return;
+	row_set(row, OP_IO_WAIT, (int64_t)ph->io_wait);
+	row_set(row, OP_SLEEP, (int64_t)ph->sleep);
+	row_set(row, OP_RUNQ, (int64_t)ph->runq);
+	row_set(row, OP_CPU_TIME, (int64_t)(dur - away));
 	if (d->opt.block)
-		r = r ? r : op_io_split(d, w, ph, p->waits, b, row);
-	return r;
+		op_io_split(d, w, ph, p->waits, row);
 }
 
-static int op_rest(struct decode *d, const struct wire_op *w, const struct parts *p,
-		   const struct op_files *f, struct batch *b, size_t row)
+static void op_rest(struct decode *d, const struct wire_op *w, const struct parts *p,
+		    const struct op_files *f, struct batch_row *row)
 {
 	uint8_t raw = d->opt.raw_args ? (1 << WIRE_ARGS) - 1 : d->opt.plans[w->nr].raw;
 	int64_t user = -1, kernel = -1;
 	int64_t status = w->status | (f->file.known || f->file2.known ? STATUS_BY_PATH : 0);
-	int r = 0;
 
 	if (p->args) {
 		for (int i = 0; i < WIRE_ARGS; i++) {
 			if (raw >> i & 1)
-				SET(OP_A0 + i, (int64_t)p->args[i]);
+				row_set(row, OP_A0 + i, (int64_t)p->args[i]);
 		}
 	}
 	if (d->opt.phases)
-		r = r ? r : op_phases(d, w, p, b, row);
+		op_phases(d, w, p, row);
 	/* the kernel's clock of run queues is another one: a call has not waited longer than it took */
 	else if (p->away && p->away->runq != WIRE_TIME_UNKNOWN)
-		SET(OP_RUNQ, (int64_t)(w->start ? MIN(p->away->runq, w->head.time - w->start)
-						: p->away->runq));
-	if (p->away && p->away->waker)
-		SET(OP_WAKER_ID, p->away->waker);
+		row_set(row, OP_RUNQ,
+			(int64_t)(w->start ? MIN(p->away->runq, w->head.time - w->start)
+					   : p->away->runq));
+	row_set_if(row, p->away && p->away->waker, OP_WAKER_ID, p->away->waker);
 	if (d->stacks) {
 		decode_take_stacks(d, w, &user, &kernel);
-		if (user >= 0)
-			SET(OP_STACK_ID, user);
-		if (kernel >= 0)
-			SET(OP_KSTACK_ID, kernel);
+		row_set_if(row, user >= 0, OP_STACK_ID, user);
+		row_set_if(row, kernel >= 0, OP_KSTACK_ID, kernel);
 	}
 	if (p->held) {
-		SET(OP_HELD, (int64_t)p->held);
+		row_set(row, OP_HELD, (int64_t)p->held);
 		status |= STATUS_HELD;
 	}
-	if (status)
-		SET(OP_STATUS, status);
-	return r;
+	row_set_if(row, status, OP_STATUS, status);
 }
 
 /* The bytes that the call moved: what enrich/derived.c makes op.bytes of. */
@@ -510,24 +482,20 @@ static int op_ready(struct decode *d, const struct wire_op *w, const struct part
 
 	for (uint32_t i = 0; p->away && i < p->away->count && !r; i++) {
 		const struct wire_ready *e = &p->ready[i];
-		struct batch *b = NULL;
-		size_t row = 0;
+		struct batch_row row = batch_set_row(out, TABLE_POLL);
 
-		r = batch_set_add_row(out, TABLE_POLL, &b, &row);
-		SET(POLL_START, (int64_t)w->start + d->opt.clock_offset);
-		SET(POLL_DUR, (int64_t)(w->head.time - w->start));
-		SET(POLL_THREAD_ID, w->thread);
-		SET(POLL_OP, d->codes[w->nr]);
-		if (e->fd >= 0)
-			SET(POLL_FD, e->fd);
+		row_set(&row, POLL_START, (int64_t)w->start + d->opt.clock_offset);
+		row_set(&row, POLL_DUR, (int64_t)(w->head.time - w->start));
+		row_set(&row, POLL_THREAD_ID, w->thread);
+		row_set(&row, POLL_OP, d->codes[w->nr]);
+		row_set_if(&row, e->fd >= 0, POLL_FD, e->fd);
 		if (e->file)
-			SET(POLL_FILE_ID, decode_file_key(d, e->file));
+			row_set(&row, POLL_FILE_ID, decode_file_key(d, e->file));
 		if (e->fd >= 0) /* else what was waited for is not known */
-			SET(POLL_EVENTS, e->events);
-		if (e->revents)
-			SET(POLL_REVENTS, e->revents);
-		if (p->away->left != WIRE_LEFT_UNKNOWN)
-			SET(POLL_LEFT_OUT, p->away->left);
+			row_set(&row, POLL_EVENTS, e->events);
+		row_set_if(&row, e->revents, POLL_REVENTS, e->revents);
+		row_set_if(&row, p->away->left != WIRE_LEFT_UNKNOWN, POLL_LEFT_OUT, p->away->left);
+		r = row.r;
 	}
 	return r;
 }
@@ -536,8 +504,7 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 {
 	struct parts p;
 	struct op_files f;
-	struct batch *b;
-	size_t row;
+	struct batch_row row;
 	int r;
 
 	if (w->head.size < sizeof(*w) || w->nr >= WIRE_CALLS_MAX)
@@ -559,14 +526,12 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 		d->filtered++;
 		return 0;
 	}
-	r = batch_set_add_row(out, TABLE_OP, &b, &row);
-	if (r < 0)
-		return r;
-	r = op_identity(d, w, cpu, b, row);
-	r = r ? r : op_result(d, w, &p, b, row);
-	r = r ? r : op_where(d, w, &p, &f, b, row);
-	r = r ? r : op_rest(d, w, &p, &f, b, row);
-	r = r ? r : op_ready(d, w, &p, out);
+	row = batch_set_row(out, TABLE_OP);
+	op_identity(d, w, cpu, &row);
+	op_result(d, w, &p, &row);
+	op_where(d, w, &p, &f, &row);
+	op_rest(d, w, &p, &f, &row);
+	r = row.r ? row.r : op_ready(d, w, &p, out);
 	r = r ? r : decode_take_detail(d, w, out);
 	if (d->contents)
 		r = r ? r : decode_content_rest(d, w, f.file.key, op_moved(d, w, &p), out);

@@ -8,9 +8,6 @@
 #include "schema/structs.h"
 #include "details.skel.h"
 
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
-
 static void detail_plan(uint32_t code, struct wire_detail_plan *ret)
 {
 	for (unsigned int i = 0; i < OP_ARGS; i++) {
@@ -60,21 +57,18 @@ int decode_detail(struct decode *d, const struct wire_detail *w)
 static int detail_row(struct decode *d, const struct wire_op *w, const struct wire_region *g,
 		      struct batch_set *out)
 {
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r = batch_set_add_row(out, TABLE_DETAIL, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_DETAIL);
 
 	if (w->start) {
-		SET(DETAIL_START, (int64_t)w->start + d->opt.clock_offset);
-		SET(DETAIL_DUR, (int64_t)(w->head.time - w->start));
+		row_set(&row, DETAIL_START, (int64_t)w->start + d->opt.clock_offset);
+		row_set(&row, DETAIL_DUR, (int64_t)(w->head.time - w->start));
 	}
-	SET(DETAIL_THREAD_ID, w->thread);
-	SET(DETAIL_OP, d->codes[w->nr]);
-	SET(DETAIL_ADDRESS, (int64_t)g->address);
-	if (g->was)
-		SET(DETAIL_WAS, g->was);
-	SET_BYTES(DETAIL_CONTENT, (const void *)(g + 1), g->len);
-	return r;
+	row_set(&row, DETAIL_THREAD_ID, w->thread);
+	row_set(&row, DETAIL_OP, d->codes[w->nr]);
+	row_set(&row, DETAIL_ADDRESS, (int64_t)g->address);
+	row_set_if(&row, g->was, DETAIL_WAS, g->was);
+	row_set_bytes(&row, DETAIL_CONTENT, (const void *)(g + 1), g->len);
+	return row.r;
 }
 
 static int detail_rows(struct decode *d, const struct wire_op *w, const struct wire_detail *t,
@@ -111,10 +105,8 @@ int decode_take_detail(struct decode *d, const struct wire_op *w, struct batch_s
 int decode_signal(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct wire_signal_taken *w = (const void *)h;
-	struct batch *b = NULL;
 	bool sent, child;
-	size_t row = 0;
-	int r;
+	struct batch_row row;
 
 	if (h->size < sizeof(*w))
 		return -EBADMSG;
@@ -122,25 +114,23 @@ int decode_signal(struct decode *d, const struct wire_head *h, struct batch_set 
 	sent = w->code == SI_USER || w->code == SI_QUEUE || w->code == SI_TKILL ||
 	       w->code == SI_MESGQ;
 	child = w->number == SIGCHLD && w->code > 0;
-	r = batch_set_add_row(out, TABLE_SIGNAL, &b, &row);
-	SET(SIGNAL_AT, (int64_t)h->time + d->opt.clock_offset);
-	SET(SIGNAL_THREAD_ID, w->thread);
-	SET(SIGNAL_NUMBER, w->number);
-	SET(SIGNAL_CODE, w->code);
-	if (w->error)
-		SET(SIGNAL_ERROR, w->error);
+	row = batch_set_row(out, TABLE_SIGNAL);
+	row_set(&row, SIGNAL_AT, (int64_t)h->time + d->opt.clock_offset);
+	row_set(&row, SIGNAL_THREAD_ID, w->thread);
+	row_set(&row, SIGNAL_NUMBER, w->number);
+	row_set(&row, SIGNAL_CODE, w->code);
+	row_set_if(&row, w->error, SIGNAL_ERROR, w->error);
 	if (sent || child) {
-		SET(SIGNAL_PID, w->pid);
-		SET(SIGNAL_UID, w->uid);
+		row_set(&row, SIGNAL_PID, w->pid);
+		row_set(&row, SIGNAL_UID, w->uid);
 	} else {
-		SET(SIGNAL_ADDRESS, (int64_t)w->address);
+		row_set(&row, SIGNAL_ADDRESS, (int64_t)w->address);
 	}
 	if (child) {
-		SET(SIGNAL_STATUS, w->status);
-		SET(SIGNAL_UTIME, w->utime);
-		SET(SIGNAL_STIME, w->stime);
+		row_set(&row, SIGNAL_STATUS, w->status);
+		row_set(&row, SIGNAL_UTIME, w->utime);
+		row_set(&row, SIGNAL_STIME, w->stime);
 	}
-	if (w->ignored)
-		SET(SIGNAL_IGNORED, 1);
-	return r;
+	row_set_if(&row, w->ignored, SIGNAL_IGNORED, 1);
+	return row.r;
 }

@@ -19,9 +19,6 @@
 #include "capture/ebpf/details.h"
 #include "capture/ebpf/spans.h"
 
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
-
 #define MAGIC_ANON_INODE 0x09041934
 #define HOST_KEY	 0
 #define ALONE_MAX \
@@ -107,10 +104,9 @@ void decode_file_paths(struct decode *d, const struct wire_file *w, struct file_
 static int decode_file(struct decode *d, const struct wire_file *w, struct batch_set *out)
 {
 	struct file_paths paths;
-	struct batch *b = NULL;
 	int64_t inode;
-	size_t row = 0;
 	int r;
+	struct batch_row row;
 
 	if (w->head.size < sizeof(*w) || w->path_len > w->head.size - sizeof(*w) ||
 	    w->fs_len > w->head.size - sizeof(*w) - w->path_len ||
@@ -121,27 +117,27 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	r = r ? r
 	      : names_set(d->names, w->file, paths.path, paths.len,
 			  paths.host_len ? paths.host : NULL, paths.host_len);
-	r = r ? r : batch_set_add_row(out, TABLE_FILE, &b, &row);
 	if (r < 0)
 		return r;
-	SET(FILE_ID, (int64_t)w->file);
-	SET(FILE_INODE, inode);
-	SET(FILE_DEV, w->dev);
-	SET(FILE_INO, (int64_t)w->ino);
-	SET(FILE_GENERATION, (int64_t)((uint64_t)w->reuse << 32 | w->generation));
-	if (w->birth)
-		SET(FILE_BIRTH, (int64_t)w->birth);
-	SET(FILE_TYPE, w->magic == MAGIC_ANON_INODE ? FILE_TYPE_ANON : file_type_of(w->mode));
-	if (w->magic != MAGIC_ANON_INODE && S_ISREG(w->mode))
-		SET(FILE_SIZE, (int64_t)w->size);
-	SET_BYTES(FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
-	if (w->flags & WIRE_FILE_DELETED && !(w->flags & WIRE_FILE_UNREACHED))
-		SET(FILE_DELETED, (int64_t)w->head.time + d->opt.clock_offset);
-	SET_BYTES(FILE_PATH, paths.path, paths.len);
+	row = batch_set_row(out, TABLE_FILE);
+	row_set(&row, FILE_ID, (int64_t)w->file);
+	row_set(&row, FILE_INODE, inode);
+	row_set(&row, FILE_DEV, w->dev);
+	row_set(&row, FILE_INO, (int64_t)w->ino);
+	row_set(&row, FILE_GENERATION, (int64_t)((uint64_t)w->reuse << 32 | w->generation));
+	row_set_if(&row, w->birth, FILE_BIRTH, (int64_t)w->birth);
+	row_set(&row, FILE_TYPE,
+		w->magic == MAGIC_ANON_INODE ? FILE_TYPE_ANON : file_type_of(w->mode));
+	row_set_if(&row, w->magic != MAGIC_ANON_INODE && S_ISREG(w->mode), FILE_SIZE,
+		   (int64_t)w->size);
+	row_set_bytes(&row, FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
+	row_set_if(&row, w->flags & WIRE_FILE_DELETED && !(w->flags & WIRE_FILE_UNREACHED),
+		   FILE_DELETED, (int64_t)w->head.time + d->opt.clock_offset);
+	row_set_bytes(&row, FILE_PATH, paths.path, paths.len);
 	if (paths.host_len)
-		SET_BYTES(FILE_HOSTPATH, paths.host, paths.host_len);
-	SET(FILE_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
-	return r;
+		row_set_bytes(&row, FILE_HOSTPATH, paths.host, paths.host_len);
+	row_set(&row, FILE_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
+	return row.r;
 }
 
 /* Keeps a copy of a record under a number, for when its row must be given again. */
@@ -183,41 +179,37 @@ void kept_free(struct map *kept)
 	map_free(kept);
 }
 
+/* The row that was just given, for more to be set; `r` is what giving it came to. */
+static struct batch_row row_again(const struct batch_set *out, enum table_id table, int r)
+{
+	struct batch *b = out->tables[table];
+
+	return (struct batch_row){.b = b, .at = r < 0 ? 0 : b->rows - 1, .r = r};
+}
+
 /* Sends a row again with something changed: enrich replaces what it knows of the id. */
-static int file_again(struct decode *d, uint64_t file, struct batch_set *out, struct batch **ret_b,
-		      size_t *ret_row)
+static int file_again(struct decode *d, uint64_t file, struct batch_set *out, struct batch_row *ret)
 {
 	const struct wire_file *w = records_get(&d->files, file, NULL);
-	int r;
 
-	*ret_b = NULL;
-	*ret_row = 0;
 	if (!w)
 		return -ENOENT;
-	r = decode_file(d, w, out);
-	if (r < 0)
-		return r;
-	*ret_b = out->tables[TABLE_FILE];
-	*ret_row = (*ret_b)->rows - 1;
-	return 0;
+	*ret = row_again(out, TABLE_FILE, decode_file(d, w, out));
+	return ret->r;
 }
 
 static int decode_gone(struct decode *d, const struct wire_file_gone *w, struct batch_set *out)
 {
-	struct batch *b = NULL;
-	size_t row = 0;
+	struct batch_row row;
 	int r;
 
 	if (w->head.size < sizeof(*w))
 		return -EBADMSG;
-	r = file_again(d, w->file, out, &b, &row);
+	r = file_again(d, w->file, out, &row);
 	if (r == -ENOENT)
 		return 0;
-	if (r < 0)
-		return r;
-	r = names_gone(d->names, w->file);
-	SET(FILE_DELETED, (int64_t)w->head.time + d->opt.clock_offset);
-	return r;
+	row_set(&row, FILE_DELETED, (int64_t)w->head.time + d->opt.clock_offset);
+	return row.r < 0 ? row.r : names_gone(d->names, w->file);
 }
 
 size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,
@@ -298,26 +290,25 @@ static int sock_key(struct decode *d, uint64_t file, const char *peer, size_t le
 static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch_set *out)
 {
 	char text[256];
-	struct batch *b = NULL;
-	size_t row = 0, n = 0;
+	size_t n = 0;
 	int64_t key;
+	struct batch_row row;
 	int r;
 
 	if (w->head.size < sizeof(*w) || w->local_len > sizeof(w->local) ||
 	    w->peer_len > sizeof(w->peer))
 		return -EBADMSG;
-	r = file_again(d, w->file, out, &b, &row);
+	r = file_again(d, w->file, out, &row);
 	if (r == -ENOENT)
 		return 0;
-	SET(FILE_FAMILY, w->family);
-	if (w->peer_ino)
-		SET(FILE_PEER_INO, (int64_t)w->peer_ino);
-	SET(FILE_PROTO, (int64_t)w->type << 16 | w->proto);
+	row_set(&row, FILE_FAMILY, w->family);
+	row_set_if(&row, w->peer_ino, FILE_PEER_INO, (int64_t)w->peer_ino);
+	row_set(&row, FILE_PROTO, (int64_t)w->type << 16 | w->proto);
 	if (w->local_port || w->family == AF_UNIX) {
 		n = address_text(w->family, w->local, w->local_len, w->local_port, text,
 				 sizeof(text));
 		if (n)
-			SET_BYTES(FILE_LOCAL, text, n);
+			row_set_bytes(&row, FILE_LOCAL, text, n);
 	}
 	n = 0;
 	/* A connect() that failed leaves the address without its port. */
@@ -325,13 +316,13 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 	    (w->type != SOCK_STREAM && !is_zero(w->peer, w->peer_len)))
 		n = address_text(w->family, w->peer, w->peer_len, w->peer_port, text, sizeof(text));
 	if (n)
-		SET_BYTES(FILE_PEER, text, n);
-	r = r ? r : sock_key(d, w->file, text, n, &key);
-	if (r || key == (int64_t)w->file)
-		return r;
-	SET(FILE_ID, key);
-	SET(FILE_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
-	return r;
+		row_set_bytes(&row, FILE_PEER, text, n);
+	row.r = row.r ? row.r : sock_key(d, w->file, text, n, &key);
+	if (row.r || key == (int64_t)w->file)
+		return row.r;
+	row_set(&row, FILE_ID, key);
+	row_set(&row, FILE_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
+	return row.r;
 }
 
 /*
@@ -360,12 +351,12 @@ static int sock_peers(struct decode *d, const struct wire_sock *w, struct batch_
 int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time,
 		struct batch_set *out, int64_t *ret_key)
 {
-	size_t before = d->peers.count, row = 0, n = 0;
+	size_t before = d->peers.count, n = 0;
 	uint16_t family, port = 0;
-	struct batch *b = NULL;
 	uint32_t id;
 	char text[256];
 	int r;
+	struct batch_row row;
 
 	if (len < sizeof(family))
 		return 0;
@@ -387,16 +378,16 @@ int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time
 		if (len > at)
 			n = address_text(family, addr + at, len - at, port, text, sizeof(text));
 	}
-	r = batch_set_add_row(out, TABLE_FILE, &b, &row);
-	SET(FILE_ID, *ret_key);
-	SET(FILE_INODE, *ret_key);
-	SET(FILE_TYPE, FILE_TYPE_SOCKET);
-	SET(FILE_FAMILY, family);
+	row = batch_set_row(out, TABLE_FILE);
+	row_set(&row, FILE_ID, *ret_key);
+	row_set(&row, FILE_INODE, *ret_key);
+	row_set(&row, FILE_TYPE, FILE_TYPE_SOCKET);
+	row_set(&row, FILE_FAMILY, family);
 	if (n)
-		SET_BYTES(FILE_PEER, text, n);
-	SET(FILE_SINCE, (int64_t)time + d->opt.clock_offset);
-	SET(FILE_NAME_ONLY, 1);
-	return r;
+		row_set_bytes(&row, FILE_PEER, text, n);
+	row_set(&row, FILE_SINCE, (int64_t)time + d->opt.clock_offset);
+	row_set(&row, FILE_NAME_ONLY, 1);
+	return row.r;
 }
 
 static uint64_t process_hash(int32_t tgid, uint64_t start)
@@ -416,44 +407,43 @@ static int process_row(struct decode *d, const struct wire_thread *w, int64_t ke
 		       struct batch_set *out)
 {
 	struct bytes exe = exe_of(d, w);
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r = batch_set_add_row(out, TABLE_PROCESS, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_PROCESS);
 
-	SET(PROCESS_ID, key);
-	SET(PROCESS_PID, w->tgid);
-	SET(PROCESS_PID_NS, w->tgid_ns);
+	row_set(&row, PROCESS_ID, key);
+	row_set(&row, PROCESS_PID, w->tgid);
+	row_set(&row, PROCESS_PID_NS, w->tgid_ns);
 	if (w->pid_ns) /* else of a process that the kernel programs never saw */
-		SET(PROCESS_PPID, w->ppid);
+		row_set(&row, PROCESS_PPID, w->ppid);
 	if (w->argv_len && !d->opt.no_argv) /* the last NUL ends, it does not separate */
-		SET_BYTES(PROCESS_ARGV, (const uint8_t *)(w + 1),
-			  w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
+		row_set_bytes(&row, PROCESS_ARGV, (const uint8_t *)(w + 1),
+			      w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
 	if (exe.data)
-		SET_BYTES(PROCESS_EXE, exe.data, exe.len);
+		row_set_bytes(&row, PROCESS_EXE, exe.data, exe.len);
 	if (w->process_start) {
-		SET(PROCESS_STARTED, (int64_t)w->process_start + d->boot_offset);
-		SET(PROCESS_BORN, (int64_t)w->process_start);
+		row_set(&row, PROCESS_STARTED, (int64_t)w->process_start + d->boot_offset);
+		row_set(&row, PROCESS_BORN, (int64_t)w->process_start);
 	}
-	SET(PROCESS_HOST_ID, HOST_KEY);
-	return r;
+	row_set(&row, PROCESS_HOST_ID, HOST_KEY);
+	return row.r;
 }
 
 static int cgroup_row(struct decode *d, uint64_t id, struct batch_set *out)
 {
 	char path[4096];
-	struct batch *b = NULL;
-	size_t row = 0;
 	int r;
+	struct batch_row row;
 
 	if (map_get(&d->cgroups, id, NULL))
 		return 0;
 	r = map_set(&d->cgroups, id, 1);
-	r = r ? r : batch_set_add_row(out, TABLE_CGROUP, &b, &row);
-	SET(CGROUP_ID, (int64_t)id);
-	SET(CGROUP_KERNEL_ID, (int64_t)id);
+	if (r < 0)
+		return r;
+	row = batch_set_row(out, TABLE_CGROUP);
+	row_set(&row, CGROUP_ID, (int64_t)id);
+	row_set(&row, CGROUP_KERNEL_ID, (int64_t)id);
 	if (cgroup_path(&d->opt.cgroups, id, path, sizeof(path)) == 0)
-		SET_BYTES(CGROUP_PATH, path, strlen(path));
-	return r;
+		row_set_bytes(&row, CGROUP_PATH, path, strlen(path));
+	return row.r;
 }
 
 static bool process_find(struct decode *d, uint64_t hash, uint64_t *ret_key)
@@ -510,10 +500,9 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 	bool owner = w->thread & WIRE_OWNER_THREADS; /* alone */
 	struct bytes exe = exe_of(d, w);
 	uint64_t known;
-	int64_t process;
-	struct batch *b = NULL;
-	size_t row = 0;
+	int64_t process = -1;
 	int r;
+	struct batch_row row;
 
 	if (w->head.size < sizeof(*w) || w->argv_len > w->head.size - sizeof(*w))
 		return -EBADMSG;
@@ -526,46 +515,40 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 		r = owner ? process_of_owner(d, w, out, &process) : process_of(d, w, out, &process);
 	if (!r && w->cgroup)
 		r = cgroup_row(d, w->cgroup, out);
-	r = r ? r : batch_set_add_row(out, TABLE_THREAD, &b, &row);
-	SET(THREAD_ID, w->thread);
-	SET(THREAD_TASK, w->task);
-	SET(THREAD_TID, w->tid);
-	SET(THREAD_TID_NS, w->tid_ns);
-	SET(THREAD_PROCESS_ID, process);
-	SET_BYTES(THREAD_COMM, w->comm, strnlen(w->comm, sizeof(w->comm)));
+	if (r < 0)
+		return r;
+	row = batch_set_row(out, TABLE_THREAD);
+	row_set(&row, THREAD_ID, w->thread);
+	row_set(&row, THREAD_TASK, w->task);
+	row_set(&row, THREAD_TID, w->tid);
+	row_set(&row, THREAD_TID_NS, w->tid_ns);
+	row_set(&row, THREAD_PROCESS_ID, process);
+	row_set_bytes(&row, THREAD_COMM, w->comm, strnlen(w->comm, sizeof(w->comm)));
 	if (exe.data)
-		SET_BYTES(THREAD_EXE, exe.data, exe.len);
-	if (w->cgroup)
-		SET(THREAD_CGROUP_ID, (int64_t)w->cgroup);
+		row_set_bytes(&row, THREAD_EXE, exe.data, exe.len);
+	row_set_if(&row, w->cgroup, THREAD_CGROUP_ID, (int64_t)w->cgroup);
 	if (w->pid_ns) { /* of a thread that the kernel programs saw */
-		SET(THREAD_UID, w->uid);
-		SET(THREAD_PID_NS, w->pid_ns);
-		SET(THREAD_MNT_NS, w->mnt_ns);
-		SET(THREAD_NET_NS, w->net_ns);
+		row_set(&row, THREAD_UID, w->uid);
+		row_set(&row, THREAD_PID_NS, w->pid_ns);
+		row_set(&row, THREAD_MNT_NS, w->mnt_ns);
+		row_set(&row, THREAD_NET_NS, w->net_ns);
 	}
-	SET(THREAD_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
+	row_set(&row, THREAD_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
 	if (owner)
-		SET(THREAD_UNRECORDED, w->reason == WIRE_THREAD_KERNEL ? 2 : 1);
-	if (w->start)
-		SET(THREAD_BORN, (int64_t)w->start);
-	return r;
+		row_set(&row, THREAD_UNRECORDED, w->reason == WIRE_THREAD_KERNEL ? 2 : 1);
+	row_set_if(&row, w->start, THREAD_BORN, (int64_t)w->start);
+	return row.r;
 }
 
 /* The row of a version again, with how long it waited for a CPU. */
 static int thread_again(struct decode *d, const struct wire_thread *t, uint64_t run_delay,
 			struct batch_set *out)
 {
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r = decode_thread(d, t, out);
+	struct batch_row row = row_again(out, TABLE_THREAD, decode_thread(d, t, out));
 
-	if (r < 0)
-		return r;
-	b = out->tables[TABLE_THREAD];
-	row = b->rows - 1;
 	if (run_delay != WIRE_TIME_UNKNOWN && t->run_delay != WIRE_TIME_UNKNOWN)
-		SET(THREAD_RUNQ, (int64_t)(run_delay - t->run_delay));
-	return r;
+		row_set(&row, THREAD_RUNQ, (int64_t)(run_delay - t->run_delay));
+	return row.r;
 }
 
 /* Another version began: of the one before nothing more will come. */
@@ -617,23 +600,19 @@ static int process_end(struct decode *d, const struct wire_thread_end *w, uint64
 		       struct batch_set *out)
 {
 	const struct wire_thread *p = kept_get(&d->process_records, key);
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r;
+	struct batch_row row;
 
 	if (!p)
 		return 0;
-	r = process_row(d, p, (int64_t)key, out);
-	if (r < 0)
-		return r;
-	b = out->tables[TABLE_PROCESS];
-	row = b->rows - 1;
-	SET(PROCESS_STOPPED, (int64_t)w->head.time + d->opt.clock_offset);
-	SET(PROCESS_STATUS, w->status);
+	row = row_again(out, TABLE_PROCESS, process_row(d, p, (int64_t)key, out));
+	if (row.r < 0)
+		return row.r;
+	row_set(&row, PROCESS_STOPPED, (int64_t)w->head.time + d->opt.clock_offset);
+	row_set(&row, PROCESS_STATUS, w->status);
 	kept_forget(&d->process_records, key);
 	/* Records of other CPUs that are older may still come. */
 	map_del(&d->processes, process_hash(w->tgid, w->process_start));
-	return r ? r : recent_set(&d->ended, process_hash(w->tgid, w->process_start), key);
+	return row.r ? row.r : recent_set(&d->ended, process_hash(w->tgid, w->process_start), key);
 }
 
 static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
@@ -641,7 +620,7 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 {
 	uint64_t key;
 	struct wire_thread *t;
-	struct batch *b = NULL;
+	struct batch_row row;
 	int r = 0;
 
 	if (w->head.size < sizeof(*w))
@@ -649,11 +628,9 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 	t = kept_get(&d->thread_records, w->thread);
 	r = contexts_end_of(d, w->thread, 0, 0, out); /* where the program could not send it */
 	if (t && !r) {
-		r = thread_again(d, t, w->run_delay, out);
-		b = out->tables[TABLE_THREAD];
-		if (!r)
-			r = batch_set(b, THREAD_STOPPED, b->rows - 1,
-				      (int64_t)w->head.time + d->opt.clock_offset);
+		row = row_again(out, TABLE_THREAD, thread_again(d, t, w->run_delay, out));
+		row_set(&row, THREAD_STOPPED, (int64_t)w->head.time + d->opt.clock_offset);
+		r = row.r;
 		map_del(&d->versions, t->task);
 		kept_forget(&d->thread_records, w->thread);
 	}
@@ -686,19 +663,15 @@ uint64_t decode_process_start(const struct decode *d, int32_t tgid)
 /* The machine; with `ended` as recording ends, again. */
 static int decode_host_row(const struct decode *d, bool ended, struct batch_set *out)
 {
-	struct batch *b = NULL;
-	size_t row = 0;
-	int r = batch_set_add_host(out, HOST_KEY, &b, &row);
+	struct batch_row row = batch_set_host(out, HOST_KEY);
 
-	if (r < 0)
-		return r;
-	SET(HOST_CLOCK_OFFSET, d->opt.clock_offset);
-	SET(HOST_CLOCK_AT, d->clock_at);
+	row_set(&row, HOST_CLOCK_OFFSET, d->opt.clock_offset);
+	row_set(&row, HOST_CLOCK_AT, d->clock_at);
 	if (ended) {
-		SET(HOST_END_OFFSET, clock_offset_ns());
-		SET(HOST_END_AT, clock_realtime_ns());
+		row_set(&row, HOST_END_OFFSET, clock_offset_ns());
+		row_set(&row, HOST_END_AT, clock_realtime_ns());
 	}
-	return r;
+	return row.r;
 }
 
 int decode_begin(struct decode *d, struct batch_set *out)

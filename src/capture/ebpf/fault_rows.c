@@ -5,9 +5,6 @@
 
 #include "capture/ebpf/content.h"
 
-/* Sets a cell unless an earlier step failed. */
-#define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
-
 /* What the page holds of its file; of the swap a whole page. */
 static int64_t fault_bytes(const struct wire_fault *w, int64_t page)
 {
@@ -22,8 +19,7 @@ int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, str
 {
 	const uint32_t words = WIRE_FAULT_IN_CALL | WIRE_FAULT_EXEC | WIRE_FAULT_SWAP;
 	int64_t page = sysconf(_SC_PAGESIZE);
-	struct batch *b;
-	size_t row;
+	struct batch_row row;
 	int r;
 
 	if (w->head.size < sizeof(*w))
@@ -32,35 +28,34 @@ int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, str
 		d->filtered++;
 		return 0;
 	}
-	r = batch_set_add_row(out, TABLE_OP, &b, &row);
+	row = batch_set_row(out, TABLE_OP);
 	if (w->start) {
-		SET(OP_START, (int64_t)w->start + d->opt.clock_offset);
-		SET(OP_DUR, (int64_t)(w->head.time - w->start));
+		row_set(&row, OP_START, (int64_t)w->start + d->opt.clock_offset);
+		row_set(&row, OP_DUR, (int64_t)(w->head.time - w->start));
 	}
-	SET(OP_THREAD_ID, w->thread);
-	SET(OP_TID, (int32_t)w->tid);
-	SET(OP_CPU, cpu);
-	SET(OP_KIND, KIND_FAULT);
-	SET(OP_OP, OP_CODE_FAULT);
-	SET(OP_RET, fault_bytes(w, page));
-	SET(OP_FLAGS, w->flags & words);
-	SET(OP_A2, (int64_t)w->address);
+	row_set(&row, OP_THREAD_ID, w->thread);
+	row_set(&row, OP_TID, (int32_t)w->tid);
+	row_set(&row, OP_CPU, cpu);
+	row_set(&row, OP_KIND, KIND_FAULT);
+	row_set(&row, OP_OP, OP_CODE_FAULT);
+	row_set(&row, OP_RET, fault_bytes(w, page));
+	row_set(&row, OP_FLAGS, w->flags & words);
+	row_set(&row, OP_A2, (int64_t)w->address);
 	if (w->file) {
-		SET(OP_FILE_ID, decode_file_key(d, w->file));
-		SET(OP_POS, (int64_t)w->pos);
+		row_set(&row, OP_FILE_ID, decode_file_key(d, w->file));
+		row_set(&row, OP_POS, (int64_t)w->pos);
 	}
-	if (w->flags & WIRE_FAULT_UNREAD)
-		SET(OP_STATUS, STATUS_ARG_UNREAD);
-	r = r ? r
-	      : decode_content_unseen(
-			d,
-			&(struct content_unseen){.start = w->start,
-						 .end = w->head.time,
-						 .file = w->file,
-						 .pos = w->file ? (int64_t)w->pos : WIRE_NONE,
-						 .bytes = (uint64_t)fault_bytes(w, page),
-						 .thread = w->thread,
-						 .op = OP_CODE_FAULT},
-			out);
+	row_set_if(&row, w->flags & WIRE_FAULT_UNREAD, OP_STATUS, STATUS_ARG_UNREAD);
+	r = row.r ? row.r
+		  : decode_content_unseen(
+			    d,
+			    &(struct content_unseen){.start = w->start,
+						     .end = w->head.time,
+						     .file = w->file,
+						     .pos = w->file ? (int64_t)w->pos : WIRE_NONE,
+						     .bytes = (uint64_t)fault_bytes(w, page),
+						     .thread = w->thread,
+						     .op = OP_CODE_FAULT},
+			    out);
 	return r < 0 ? r : 1;
 }

@@ -12,32 +12,25 @@
 #include "capture/ebpf/running.h"
 #include "privilege/privilege.h"
 
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, text, len) (r = r ? r : batch_set_bytes(b, column, row, text, len))
-
 _Static_assert(WHY_SLEEP == 0 && WHY_IO == 1 && WHY_PREEMPTED == 2 && WHY_YIELD == 3 &&
 		       WOKEN_BY_THREAD == 0 && WOKEN_BY_SOFTIRQ == 1 && WOKEN_BY_INTERRUPT == 2,
 	       "as in src/bpf/sched.bpf.c and lib/context.h");
 _Static_assert(IRQ_KIND_HARD == 0 && IRQ_KIND_SOFT == 1, "as in src/bpf/irq.bpf.c");
 
 /* Another thread: by its version, or by its tid and name. */
-static int set_other(struct batch *b, size_t row, unsigned int id, uint32_t version, int32_t tid,
-		     const char comm[static WIRE_COMM])
+static void set_other(struct batch_row *row, unsigned int id, uint32_t version, int32_t tid,
+		      const char comm[static WIRE_COMM])
 {
-	int r = 0;
 
 	_Static_assert(SCHED_WAKER_TID == SCHED_WAKER_ID + 1 &&
 			       SCHED_WAKER_COMM == SCHED_WAKER_ID + 2 &&
 			       SCHED_INSTEAD_TID == SCHED_INSTEAD_ID + 1 &&
 			       SCHED_INSTEAD_COMM == SCHED_INSTEAD_ID + 2,
 		       "columns of one thread stand together");
-	if (version)
-		SET(id, version);
-	if (tid)
-		SET(id + 1, tid);
+	row_set_if(row, version, id, version);
+	row_set_if(row, tid, id + 1, tid);
 	if (!version && comm[0])
-		SET_BYTES(id + 2, comm, strnlen(comm, WIRE_COMM));
-	return r;
+		row_set_bytes(row, id + 2, comm, strnlen(comm, WIRE_COMM));
 }
 
 int decode_sched(struct decode *d, const struct wire_head *h, struct batch_set *out)
@@ -45,38 +38,32 @@ int decode_sched(struct decode *d, const struct wire_head *h, struct batch_set *
 	const struct wire_sched *w = (const void *)h;
 	bool woken = w->woken || w->why >= WHY_PREEMPTED;
 	uint64_t ready = w->why >= WHY_PREEMPTED ? w->start : MAX(w->woken, w->start);
-	struct batch *b;
-	size_t row;
-	int r;
+	struct batch_row row;
 
 	if (h->size != sizeof(*w) || w->why >= WHY_COUNT || w->woken_by > WOKEN_BY_COUNT ||
 	    w->nr >= WIRE_CALLS_MAX || w->start > h->time)
 		return -EBADMSG;
 	ready = MIN(ready, h->time);
-	r = batch_set_add_row(out, TABLE_SCHED, &b, &row);
-	if (r < 0)
-		return r;
-	SET(SCHED_START, (int64_t)w->start + d->opt.clock_offset);
-	SET(SCHED_DUR, (int64_t)(h->time - w->start));
-	SET(SCHED_THREAD_ID, w->thread);
-	SET(SCHED_CPU, h->seq);
-	SET(SCHED_WHY, w->why);
+	row = batch_set_row(out, TABLE_SCHED);
+	row_set(&row, SCHED_START, (int64_t)w->start + d->opt.clock_offset);
+	row_set(&row, SCHED_DUR, (int64_t)(h->time - w->start));
+	row_set(&row, SCHED_THREAD_ID, w->thread);
+	row_set(&row, SCHED_CPU, h->seq);
+	row_set(&row, SCHED_WHY, w->why);
 	if (woken) {
-		SET(SCHED_BLOCKED, (int64_t)(ready - w->start));
-		SET(SCHED_RUNQ, (int64_t)(h->time - ready));
+		row_set(&row, SCHED_BLOCKED, (int64_t)(ready - w->start));
+		row_set(&row, SCHED_RUNQ, (int64_t)(h->time - ready));
 	}
+	row_set_if(&row, w->woken_by, SCHED_WOKEN_BY, w->woken_by - 1);
 	if (w->woken_by)
-		SET(SCHED_WOKEN_BY, w->woken_by - 1);
-	if (!r && w->woken_by)
-		r = set_other(b, row, SCHED_WAKER_ID, w->waker, w->waker_tid, w->waker_comm);
-	r = r ? r
-	      : set_other(b, row, SCHED_INSTEAD_ID, w->instead, w->instead_tid, w->instead_comm);
-	SET(SCHED_PRIO, w->prio);
+		set_other(&row, SCHED_WAKER_ID, w->waker, w->waker_tid, w->waker_comm);
+	set_other(&row, SCHED_INSTEAD_ID, w->instead, w->instead_tid, w->instead_comm);
+	row_set(&row, SCHED_PRIO, w->prio);
 	if (w->op_start) {
-		SET(SCHED_OP, d->codes[w->nr]);
-		SET(SCHED_OP_START, (int64_t)w->op_start + d->opt.clock_offset);
+		row_set(&row, SCHED_OP, d->codes[w->nr]);
+		row_set(&row, SCHED_OP_START, (int64_t)w->op_start + d->opt.clock_offset);
 	}
-	return r;
+	return row.r;
 }
 
 int decode_irq(struct decode *d, const struct wire_head *h, struct batch_set *out)
@@ -84,61 +71,54 @@ int decode_irq(struct decode *d, const struct wire_head *h, struct batch_set *ou
 	static const char *const softirqs[] = {"HI",	   "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
 					       "IRQ_POLL", "TASKLET", "SCHED",	"HRTIMER", "RCU"};
 	const struct wire_irq *w = (const void *)h;
-	struct batch *b;
-	size_t row;
-	int r;
+	struct batch_row row;
 
 	if (h->size != sizeof(*w) || w->kind >= IRQ_KIND_COUNT || w->start > h->time)
 		return -EBADMSG;
-	r = batch_set_add_row(out, TABLE_IRQ, &b, &row);
-	if (r < 0)
-		return r;
-	SET(IRQ_START, (int64_t)w->start + d->opt.clock_offset);
-	SET(IRQ_DUR, (int64_t)(h->time - w->start));
-	SET(IRQ_CPU, h->seq);
-	SET(IRQ_IRQ_KIND, w->kind);
-	SET(IRQ_NUMBER, w->number);
+	row = batch_set_row(out, TABLE_IRQ);
+	row_set(&row, IRQ_START, (int64_t)w->start + d->opt.clock_offset);
+	row_set(&row, IRQ_DUR, (int64_t)(h->time - w->start));
+	row_set(&row, IRQ_CPU, h->seq);
+	row_set(&row, IRQ_IRQ_KIND, w->kind);
+	row_set(&row, IRQ_NUMBER, w->number);
 	if (w->kind == IRQ_KIND_SOFT && w->number < ARRAY_SIZE(softirqs))
-		SET_BYTES(IRQ_HANDLER, softirqs[w->number], strlen(softirqs[w->number]));
+		row_set_bytes(&row, IRQ_HANDLER, softirqs[w->number], strlen(softirqs[w->number]));
 	if (w->kind == IRQ_KIND_HARD && w->handler[0])
-		SET_BYTES(IRQ_HANDLER, w->handler, strnlen(w->handler, sizeof(w->handler)));
-	SET(IRQ_RUNS, w->runs);
-	SET(IRQ_TIME, (int64_t)w->time);
-	SET(IRQ_SHORTEST, (int64_t)w->shortest);
-	SET(IRQ_LONGEST, (int64_t)w->longest);
+		row_set_bytes(&row, IRQ_HANDLER, w->handler,
+			      strnlen(w->handler, sizeof(w->handler)));
+	row_set(&row, IRQ_RUNS, w->runs);
+	row_set(&row, IRQ_TIME, (int64_t)w->time);
+	row_set(&row, IRQ_SHORTEST, (int64_t)w->shortest);
+	row_set(&row, IRQ_LONGEST, (int64_t)w->longest);
 	if (w->kind == IRQ_KIND_SOFT) {
-		SET(IRQ_RAISED, w->raised);
-		SET(IRQ_RAISE_TIME, (int64_t)w->raise_time);
-		SET(IRQ_RAISE_LONGEST, (int64_t)w->raise_longest);
+		row_set(&row, IRQ_RAISED, w->raised);
+		row_set(&row, IRQ_RAISE_TIME, (int64_t)w->raise_time);
+		row_set(&row, IRQ_RAISE_LONGEST, (int64_t)w->raise_longest);
 	}
-	return r;
+	return row.r;
 }
 
 int decode_mem(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct wire_mem *w = (const void *)h;
-	struct batch *b;
-	size_t row;
-	int r;
+	struct batch_row row;
 
 	if (h->size != sizeof(*w) || w->start > h->time)
 		return -EBADMSG;
-	r = batch_set_add_row(out, TABLE_MEM, &b, &row);
-	if (r < 0)
-		return r;
-	SET(MEM_START, (int64_t)w->start + d->opt.clock_offset);
-	SET(MEM_DUR, (int64_t)(h->time - w->start));
+	row = batch_set_row(out, TABLE_MEM);
+	row_set(&row, MEM_START, (int64_t)w->start + d->opt.clock_offset);
+	row_set(&row, MEM_DUR, (int64_t)(h->time - w->start));
 	if (w->thread)
-		SET(MEM_THREAD_ID, w->thread);
+		row_set(&row, MEM_THREAD_ID, w->thread);
 	else
-		SET(MEM_CPU, h->seq);
-	SET(MEM_ALLOCATED, (int64_t)w->allocated);
-	SET(MEM_FREED, (int64_t)w->freed);
-	SET(MEM_LARGEST, w->largest);
-	SET(MEM_RECLAIMS, w->reclaims);
-	SET(MEM_RECLAIM_TIME, (int64_t)w->reclaim_time);
-	SET(MEM_RECLAIMED, (int64_t)w->reclaimed);
-	return r;
+		row_set(&row, MEM_CPU, h->seq);
+	row_set(&row, MEM_ALLOCATED, (int64_t)w->allocated);
+	row_set(&row, MEM_FREED, (int64_t)w->freed);
+	row_set(&row, MEM_LARGEST, w->largest);
+	row_set(&row, MEM_RECLAIMS, w->reclaims);
+	row_set(&row, MEM_RECLAIM_TIME, (int64_t)w->reclaim_time);
+	row_set(&row, MEM_RECLAIMED, (int64_t)w->reclaimed);
+	return row.r;
 }
 
 /* ---- where interrupts are seen ---- */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 struct io_split_call {
 	uint64_t start;
 	size_t count, cap;
@@ -79,11 +81,7 @@ int io_split_request(struct io_split *s, uint32_t thread, uint64_t start,
 		c->over = true;
 		return 0;
 	}
-	r = grow((void **)&c->list, &c->cap, c->count + 1, sizeof(*c->list));
-	if (r < 0)
-		return r;
-	c->list[c->count++] = *request;
-	return 0;
+	return array_add(c->list, c->count, c->cap, *request);
 }
 
 struct span {
@@ -94,7 +92,7 @@ static int span_order(const void *x, const void *y)
 {
 	const struct span *a = x, *b = y;
 
-	return (a->from > b->from) - (a->from < b->from);
+	return ORDER(a->from, b->from);
 }
 
 /* How much of a wait is covered by spans, which are sorted. */
@@ -128,8 +126,7 @@ static uint64_t all_covered(const struct io_split_call *c, bool device,
 		if (from)
 			spans[n++] = (struct span){from, q->end};
 	}
-	if (n)
-		qsort(spans, n, sizeof(*spans), span_order);
+	array_sort(spans, n, span_order);
 	for (size_t i = 0; i < count; i++)
 		sum += covered(spans, n, &waits[i]);
 	return sum;

@@ -57,22 +57,15 @@ bool losses_due(const struct losses *l, int64_t now)
 static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cause cause,
 		    int64_t cpu, int64_t thread, int64_t count, int64_t now)
 {
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(out, TABLE_LOSS, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_LOSS);
 
-	if (r < 0)
-		return r;
-	r = batch_set(b, LOSS_START, row, l->since);
-	r = r ? r : batch_set(b, LOSS_STOP, row, now);
-	if (cpu >= 0)
-		r = r ? r : batch_set(b, LOSS_CPU, row, cpu);
-	if (thread >= 0)
-		r = r ? r : batch_set(b, LOSS_THREAD_ID, row, thread);
-	r = r ? r : batch_set(b, LOSS_CAUSE, row, cause);
-	if (count != COUNT_UNKNOWN)
-		r = r ? r : batch_set(b, LOSS_EVENTS, row, count);
-	return r;
+	row_set(&row, LOSS_START, l->since);
+	row_set(&row, LOSS_STOP, now);
+	row_set_if(&row, cpu >= 0, LOSS_CPU, cpu);
+	row_set_if(&row, thread >= 0, LOSS_THREAD_ID, thread);
+	row_set(&row, LOSS_CAUSE, cause);
+	row_set_if(&row, count != COUNT_UNKNOWN, LOSS_EVENTS, count);
+	return row.r;
 }
 
 static int loss_row_of(const struct losses *l, struct batch_set *out, enum loss_cause cause,

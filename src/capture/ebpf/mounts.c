@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/util.h"
 
 #define DEV_MINOR_BITS 20 /* of the kernel's dev_t */
@@ -43,7 +44,6 @@ static int mounts_take_line(struct mounts *m, char *line)
 	struct mount mount;
 	unsigned int major, minor;
 	int root = 0, point = 0, end = 0;
-	int r;
 
 	if (sscanf(line, "%d %d %u:%u %n%*s %n%*s%n", &mount.id, &mount.parent, &major, &minor,
 		   &root, &point, &end) != 4 ||
@@ -55,11 +55,7 @@ static int mounts_take_line(struct mounts *m, char *line)
 	line[point - 1] = line[end] = 0;
 	mounts_unescape(mount.root);
 	mounts_unescape(mount.point);
-	r = grow((void **)&m->list, &m->cap, m->count + 1, sizeof(*m->list));
-	if (r < 0)
-		return r;
-	m->list[m->count++] = mount;
-	return 0;
+	return array_add(m->list, m->count, m->cap, mount);
 }
 
 /* The root of the namespace is the mount whose parent is not in the table. */

@@ -292,26 +292,22 @@ static int name_row(const struct name_query *q, struct bytes base, struct bytes 
 		    struct batch_set *out)
 {
 	bool relative = !q->whole && (!q->len || q->text[0] != '/');
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(out, TABLE_FILE, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_FILE);
 
-	if (r < 0)
-		return r;
-	r = batch_set(b, FILE_ID, row, key);
-	r = r ? r : batch_set(b, FILE_INODE, row, key);
+	row_set(&row, FILE_ID, key);
+	row_set(&row, FILE_INODE, key);
 	if (q->whole)
-		r = r ? r : batch_set(b, FILE_TYPE, row, whole_type(q));
+		row_set(&row, FILE_TYPE, whole_type(q));
 	else
-		r = r ? r : batch_set(b, FILE_NAME_ONLY, row, 1);
-	r = r ? r : batch_set(b, FILE_SINCE, row, q->now);
-	if (path.len && (!relative || base.data || q->target))
-		r = r ? r : batch_set_bytes(b, FILE_PATH, row, path.data, path.len);
+		row_set(&row, FILE_NAME_ONLY, 1);
+	row_set(&row, FILE_SINCE, q->now);
+	if (!relative || base.data || q->target)
+		row_set_text(&row, FILE_PATH, path);
 	if (relative && base.data)
-		r = r ? r : batch_set_bytes(b, FILE_BASE, row, base.data, base.len);
+		row_set_bytes(&row, FILE_BASE, base.data, base.len);
 	if (relative || q->failed)
-		r = r ? r : batch_set_bytes(b, FILE_ARGUMENT, row, q->text, q->len);
-	return r;
+		row_set_bytes(&row, FILE_ARGUMENT, q->text, q->len);
+	return row.r;
 }
 
 static int asked_add(struct asked *a, struct bytes query, uint64_t row)

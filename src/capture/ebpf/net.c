@@ -11,9 +11,6 @@
 #include "capture/ebpf/running.h"
 #include "privilege/privilege.h"
 
-#define SET(column, value)     (r = r ? r : batch_set(b, column, row, value))
-#define SET_TEXT(column, text) (r = r ? r : batch_set_str(b, column, row, text))
-
 #define LISTENERS_NS (NSEC_PER_SEC / 2) /* between two looks */
 
 _Static_assert(NET_EVENT_RETRANSMIT == 0 && NET_EVENT_RESET_SENT == 1 &&
@@ -83,14 +80,15 @@ static const char *reason_word(struct decode *d, const struct wire_net *w, char 
 
 /* ---- rows ---- */
 
-static int net_address(struct batch *b, unsigned int column, size_t row, const struct wire_net *w,
-		       const struct wire_ip *ip, uint16_t port)
+static void net_address(struct batch_row *row, unsigned int column, const struct wire_net *w,
+			const struct wire_ip *ip, uint16_t port)
 {
 	char text[64];
 	size_t n = address_text(w->family, ip->ip, w->family == AF_INET ? 4 : sizeof(ip->ip), port,
 				text, sizeof(text));
 
-	return n ? batch_set_bytes(b, column, row, text, n) : 0;
+	if (n)
+		row_set_bytes(row, column, text, n);
 }
 
 int decode_net(struct decode *d, const struct wire_head *h, struct batch_set *out)
@@ -99,81 +97,69 @@ int decode_net(struct decode *d, const struct wire_head *h, struct batch_set *ou
 	/* the row of the file has the addresses once the connection is there */
 	bool named = w->file && w->state != TCP_STATE_SYN_SENT;
 	const char *reason;
-	struct batch *b;
 	char buf[32];
-	size_t row;
-	int r;
+	struct batch_row row;
 
 	if (h->size != sizeof(*w) || w->event >= NET_EVENT_COUNT || w->state >= TCP_STATE_COUNT)
 		return -EBADMSG;
 	reason = reason_word(d, w, buf);
-	r = batch_set_add_row(out, TABLE_NET, &b, &row);
-	if (r < 0)
-		return r;
-	SET(NET_START, (int64_t)(w->start ? w->start : h->time) + d->opt.clock_offset);
+	row = batch_set_row(out, TABLE_NET);
+	row_set(&row, NET_START, (int64_t)(w->start ? w->start : h->time) + d->opt.clock_offset);
 	if (w->start)
-		SET(NET_DUR, (int64_t)(h->time - w->start));
-	SET(NET_EVENT, w->event);
+		row_set(&row, NET_DUR, (int64_t)(h->time - w->start));
+	row_set(&row, NET_EVENT, w->event);
 	if (w->file)
-		SET(NET_FILE_ID, decode_file_key(d, w->file));
-	if (w->thread)
-		SET(NET_THREAD_ID, w->thread);
-	if (w->state)
-		SET(NET_TCP_STATE, w->state);
-	SET(NET_PACKETS, w->packets);
-	if (w->bytes)
-		SET(NET_BYTES, w->bytes);
+		row_set(&row, NET_FILE_ID, decode_file_key(d, w->file));
+	row_set_if(&row, w->thread, NET_THREAD_ID, w->thread);
+	row_set_if(&row, w->state, NET_TCP_STATE, w->state);
+	row_set(&row, NET_PACKETS, w->packets);
+	row_set_if(&row, w->bytes, NET_BYTES, w->bytes);
 	if (*reason)
-		SET_TEXT(NET_REASON, reason);
+		row_set_str(&row, NET_REASON, reason);
 	if (w->srtt_us)
-		SET(NET_SRTT, w->srtt_us * NSEC_PER_USEC);
-	if (!r && !named)
-		r = net_address(b, NET_SRC, row, w, &w->src, w->src_port);
-	if (!r && !named)
-		r = net_address(b, NET_DST, row, w, &w->dst, w->dst_port);
-	return r;
+		row_set(&row, NET_SRTT, w->srtt_us * NSEC_PER_USEC);
+	if (!named) {
+		net_address(&row, NET_SRC, w, &w->src, w->src_port);
+		net_address(&row, NET_DST, w, &w->dst, w->dst_port);
+	}
+	return row.r;
 }
 
 int decode_net_sample(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct wire_net_sample *w = (const void *)h;
-	struct batch *b;
-	size_t row;
-	int r;
+	struct batch_row row;
 
 	if (h->size != sizeof(*w) || w->state >= TCP_STATE_COUNT || w->start > h->time)
 		return -EBADMSG;
-	r = batch_set_add_row(out, TABLE_NET_SAMPLE, &b, &row);
-	if (r < 0)
-		return r;
-	SET(NET_SAMPLE_START, (int64_t)w->start + d->opt.clock_offset);
-	SET(NET_SAMPLE_DUR, (int64_t)(h->time - w->start));
+	row = batch_set_row(out, TABLE_NET_SAMPLE);
+	row_set(&row, NET_SAMPLE_START, (int64_t)w->start + d->opt.clock_offset);
+	row_set(&row, NET_SAMPLE_DUR, (int64_t)(h->time - w->start));
 	if (w->file)
-		SET(NET_SAMPLE_FILE_ID, decode_file_key(d, w->file));
-	if (w->thread)
-		SET(NET_SAMPLE_THREAD_ID, w->thread);
-	SET(NET_SAMPLE_TCP_STATE, w->state);
-	SET(NET_SAMPLE_BYTES_OUT, (int64_t)w->bytes_out);
-	SET(NET_SAMPLE_BYTES_IN, (int64_t)w->bytes_in);
-	SET(NET_SAMPLE_PACKETS_OUT, w->packets_out);
-	SET(NET_SAMPLE_PACKETS_IN, w->packets_in);
-	SET(NET_SAMPLE_RETRANSMITS, w->retransmits);
-	SET(NET_SAMPLE_RETRANSMIT_BYTES, (int64_t)w->retransmit_bytes);
+		row_set(&row, NET_SAMPLE_FILE_ID, decode_file_key(d, w->file));
+	row_set_if(&row, w->thread, NET_SAMPLE_THREAD_ID, w->thread);
+	row_set(&row, NET_SAMPLE_TCP_STATE, w->state);
+	row_set(&row, NET_SAMPLE_BYTES_OUT, (int64_t)w->bytes_out);
+	row_set(&row, NET_SAMPLE_BYTES_IN, (int64_t)w->bytes_in);
+	row_set(&row, NET_SAMPLE_PACKETS_OUT, w->packets_out);
+	row_set(&row, NET_SAMPLE_PACKETS_IN, w->packets_in);
+	row_set(&row, NET_SAMPLE_RETRANSMITS, w->retransmits);
+	row_set(&row, NET_SAMPLE_RETRANSMIT_BYTES, (int64_t)w->retransmit_bytes);
 	if (w->srtt_us) {
-		SET(NET_SAMPLE_SRTT, w->srtt_us * NSEC_PER_USEC);
-		SET(NET_SAMPLE_RTT_MIN, w->rtt_min_us * NSEC_PER_USEC);
-		SET(NET_SAMPLE_RTT_VAR, w->rtt_var_us * NSEC_PER_USEC);
+		row_set(&row, NET_SAMPLE_SRTT, w->srtt_us * NSEC_PER_USEC);
+		row_set(&row, NET_SAMPLE_RTT_MIN, w->rtt_min_us * NSEC_PER_USEC);
+		row_set(&row, NET_SAMPLE_RTT_VAR, w->rtt_var_us * NSEC_PER_USEC);
 	}
 	if (w->in_read)
-		SET(NET_SAMPLE_IN_WAIT, (int64_t)(w->in_sum / w->in_read));
+		row_set(&row, NET_SAMPLE_IN_WAIT, (int64_t)(w->in_sum / w->in_read));
 	if (w->out_acked)
-		SET(NET_SAMPLE_OUT_WAIT, (int64_t)(w->out_sum / w->out_acked));
-	SET(NET_SAMPLE_IN_READ, (int64_t)w->in_read);
-	SET(NET_SAMPLE_OUT_ACKED, w->out_acked);
-	SET(NET_SAMPLE_IN_QUEUED, w->in_queued);
-	SET(NET_SAMPLE_OUT_QUEUED, w->out_queued);
-	SET(NET_SAMPLE_CWND, w->cwnd);
-	return r;
+		row_set(&row, NET_SAMPLE_OUT_WAIT, (int64_t)(w->out_sum / w->out_acked));
+	row_set(&row, NET_SAMPLE_IN_READ, (int64_t)w->in_read);
+	row_set(&row, NET_SAMPLE_OUT_ACKED, w->out_acked);
+	row_set(&row, NET_SAMPLE_IN_QUEUED, w->in_queued);
+	row_set(&row, NET_SAMPLE_OUT_QUEUED, w->out_queued);
+	row_set(&row, NET_SAMPLE_CWND, w->cwnd);
+	return row.r;
 }
 
 /* ---- looks ---- */

@@ -225,29 +225,20 @@ bool requests_seen(const struct loaded *l, enum call_kind kind)
 	return kind == KIND_LIBAIO || l->objects.all[OBJECT_URING].bpf || l->uring_left_out;
 }
 
-/* Sets a cell unless an earlier step failed. */
-#define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
-
-static int request_identity(const struct decode *d, const struct wire_request *w, uint32_t cpu,
-			    uint32_t op, struct batch *b, size_t row)
+static void request_identity(const struct decode *d, const struct wire_request *w, uint32_t cpu,
+			     uint32_t op, struct batch_row *row)
 {
-	int r = 0;
 
-	if (w->start)
-		SET(OP_START, (int64_t)w->start + d->opt.clock_offset);
+	row_set_if(row, w->start, OP_START, (int64_t)w->start + d->opt.clock_offset);
 	if (w->start && !(w->status & STATUS_NO_END))
-		SET(OP_DUR, (int64_t)(w->head.time - w->start));
-	SET(OP_THREAD_ID, w->thread);
-	SET(OP_TID, w->tid);
-	if (cpu != DECODE_NO_CPU)
-		SET(OP_CPU, cpu);
-	SET(OP_KIND, w->kind);
-	SET(OP_OP, op);
-	if (!(w->status & (STATUS_UNFINISHED | STATUS_NO_END)))
-		SET(OP_RET, w->ret);
-	if (w->status)
-		SET(OP_STATUS, w->status);
-	return r;
+		row_set(row, OP_DUR, (int64_t)(w->head.time - w->start));
+	row_set(row, OP_THREAD_ID, w->thread);
+	row_set(row, OP_TID, w->tid);
+	row_set_if(row, cpu != DECODE_NO_CPU, OP_CPU, cpu);
+	row_set(row, OP_KIND, w->kind);
+	row_set(row, OP_OP, op);
+	row_set_if(row, !(w->status & (STATUS_UNFINISHED | STATUS_NO_END)), OP_RET, w->ret);
+	row_set_if(row, w->status, OP_STATUS, w->status);
 }
 
 /* What it opened is its file, as it is of a call. */
@@ -258,33 +249,24 @@ static bool request_opens(const struct wire_request *w)
 	return w->kind == KIND_IO_URING && what & RETURNS && !(what & FILE_);
 }
 
-static int request_where(struct decode *d, const struct wire_request *w, struct batch *b,
-			 size_t row)
+static void request_where(struct decode *d, const struct wire_request *w, struct batch_row *row)
 {
 	bool opens = request_opens(w);
 	int32_t fd = opens ? w->fd2 : w->fd;
 	uint64_t file = opens ? w->file2 : w->file;
-	int r = 0;
 
-	if (fd >= 0)
-		SET(OP_FD, fd);
+	row_set_if(row, fd >= 0, OP_FD, fd);
 	if (file)
-		SET(OP_FILE_ID, decode_file_key(d, file));
-	if (w->pos != WIRE_NONE)
-		SET(OP_POS, w->pos);
-	if (w->pos2 != WIRE_NONE)
-		SET(OP_POS2, w->pos2);
-	if (w->size != WIRE_SIZE_UNKNOWN)
-		SET(OP_SIZE, (int64_t)w->size);
-	if (w->parts & WIRE_REQUEST_FLAGS)
-		SET(OP_FLAGS, w->flags);
+		row_set(row, OP_FILE_ID, decode_file_key(d, file));
+	row_set_if(row, w->pos != WIRE_NONE, OP_POS, w->pos);
+	row_set_if(row, w->pos2 != WIRE_NONE, OP_POS2, w->pos2);
+	row_set_if(row, w->size != WIRE_SIZE_UNKNOWN, OP_SIZE, (int64_t)w->size);
+	row_set_if(row, w->parts & WIRE_REQUEST_FLAGS, OP_FLAGS, w->flags);
 	if (opens)
-		return r;
-	if (w->fd2 >= 0)
-		SET(OP_FD2, w->fd2);
+		return;
+	row_set_if(row, w->fd2 >= 0, OP_FD2, w->fd2);
 	if (w->file2)
-		SET(OP_FILE2_ID, decode_file_key(d, w->file2));
-	return r;
+		row_set(row, OP_FILE2_ID, decode_file_key(d, w->file2));
 }
 
 /* Those of its bytes of which no record of content came. */
@@ -314,8 +296,7 @@ int decode_request(struct decode *d, const struct wire_request *w, uint32_t cpu,
 		   struct batch_set *out)
 {
 	uint32_t op;
-	struct batch *b;
-	size_t row;
+	struct batch_row row;
 	int r;
 
 	if (w->head.size < sizeof(*w) || (w->kind != KIND_IO_URING && w->kind != KIND_LIBAIO))
@@ -328,12 +309,10 @@ int decode_request(struct decode *d, const struct wire_request *w, uint32_t cpu,
 		d->filtered++;
 		return 0;
 	}
-	r = batch_set_add_row(out, TABLE_OP, &b, &row);
-	if (r < 0)
-		return r;
-	r = request_identity(d, w, cpu, op, b, row);
-	r = r ? r : request_where(d, w, b, row);
-	r = r ? r : request_content(d, w, op, out);
+	row = batch_set_row(out, TABLE_OP);
+	request_identity(d, w, cpu, op, &row);
+	request_where(d, w, &row);
+	r = row.r ? row.r : request_content(d, w, op, out);
 	return r < 0 ? r : 1;
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* How long before it was attached a program may have marked what comes now: SPAN_EARLY_NS, with room. */
 #define OLDEST_NS (10 * (int64_t)SPAN_EARLY_NS)
 
@@ -183,8 +185,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct span_order *x = a, *y = b;
 
-	return x->time != y->time ? (x->time > y->time) - (x->time < y->time)
-				  : (x->at > y->at) - (x->at < y->at);
+	return ORDER(x->time, y->time) ?: ORDER(x->at, y->at);
 }
 
 /* Events that were given are forgotten once they are half of all. */

@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "capture/ebpf/spans.h"
-
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
 
 void span_rows_init(struct span_rows *s)
 {
@@ -269,18 +267,16 @@ static void id_digits(char to[ID_DIGITS], uint64_t id)
 		to[--i] = digits[id & 15];
 }
 
-static int ids_set(struct batch *b, size_t row, unsigned int trace_column, unsigned int span_column,
-		   const uint64_t trace[2], uint64_t span)
+static void ids_set(struct batch_row *row, unsigned int trace_column, unsigned int span_column,
+		    const uint64_t trace[2], uint64_t span)
 {
 	char text[2 * ID_DIGITS];
-	int r = 0;
 
 	id_digits(text, trace[0]);
 	id_digits(text + ID_DIGITS, trace[1]);
-	SET_BYTES(trace_column, text, sizeof(text));
+	row_set_bytes(row, trace_column, text, sizeof(text));
 	id_digits(text, span);
-	SET_BYTES(span_column, text, ID_DIGITS);
-	return r;
+	row_set_bytes(row, span_column, text, ID_DIGITS);
 }
 
 /* The row of a span; dur negative: it is still running. */
@@ -288,35 +284,32 @@ static int span_row(struct span_rows *s, const struct open_span *o, enum span_st
 		    int64_t dur, int64_t offset, struct batch_set *out)
 {
 	_cleanup_buf_ struct buf json = {0};
-	struct batch *b = NULL;
 	uint64_t parent;
 	char text[ID_DIGITS];
-	size_t row = 0;
-	int r = batch_set_add_row(out, TABLE_SPAN, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_SPAN);
 
-	SET(SPAN_START, o->start + offset);
-	if (dur >= 0)
-		SET(SPAN_DUR, dur);
-	SET(SPAN_NUMBER, (int64_t)o->number);
-	if (o->parent && recent_get(&s->numbers, number_key(o->trace, o->parent), &parent))
-		SET(SPAN_PARENT, (int64_t)parent);
-	r = r ? r : ids_set(b, row, SPAN_TRACE_ID, SPAN_SPAN_ID, o->trace, o->span);
+	row_set(&row, SPAN_START, o->start + offset);
+	row_set_if(&row, dur >= 0, SPAN_DUR, dur);
+	row_set(&row, SPAN_NUMBER, (int64_t)o->number);
+	row_set_if(&row,
+		   o->parent && recent_get(&s->numbers, number_key(o->trace, o->parent), &parent),
+		   SPAN_PARENT, (int64_t)parent);
+	ids_set(&row, SPAN_TRACE_ID, SPAN_SPAN_ID, o->trace, o->span);
 	id_digits(text, o->parent);
 	if (o->parent)
-		SET_BYTES(SPAN_PARENT_ID, text, ID_DIGITS);
-	SET_BYTES(SPAN_NAME, o->text, o->name_len);
+		row_set_bytes(&row, SPAN_PARENT_ID, text, ID_DIGITS);
+	row_set_bytes(&row, SPAN_NAME, o->text, o->name_len);
 	if (o->service_len)
-		SET_BYTES(SPAN_SERVICE, o->text + o->name_len, o->service_len);
-	SET(SPAN_SPAN_KIND, o->kind);
-	SET(SPAN_SPAN_STATUS, status);
-	SET(SPAN_SOURCE, o->source);
-	if (o->thread >= 0)
-		SET(SPAN_THREAD_ID, o->thread);
+		row_set_bytes(&row, SPAN_SERVICE, o->text + o->name_len, o->service_len);
+	row_set(&row, SPAN_SPAN_KIND, o->kind);
+	row_set(&row, SPAN_SPAN_STATUS, status);
+	row_set(&row, SPAN_SOURCE, o->source);
+	row_set_if(&row, o->thread >= 0, SPAN_THREAD_ID, o->thread);
 	if (o->attribute_count || o->left_out) {
-		r = r ? r : attributes_json(o, &json);
-		SET_BYTES(SPAN_ATTRIBUTES, json.data, json.len);
+		row.r = row.r ? row.r : attributes_json(o, &json);
+		row_set_bytes(&row, SPAN_ATTRIBUTES, json.data, json.len);
 	}
-	return r;
+	return row.r;
 }
 
 /* A span or the number of one (0: none) that is known no more. */
@@ -326,20 +319,17 @@ static int note_row(const struct open_span *o, uint64_t number, const struct spa
 {
 	static const char more[] = "\xe2\x80\xa6"; /* an ellipsis: it was cut */
 	char text[SPAN_VALUE_LEN + sizeof(more)];
-	struct batch *b = NULL;
-	size_t row = 0, len = MIN(e->value_len, (size_t)SPAN_VALUE_LEN);
-	int r = batch_set_add_row(out, TABLE_NOTE, &b, &row);
+	size_t len = MIN(e->value_len, (size_t)SPAN_VALUE_LEN);
+	struct batch_row row = batch_set_row(out, TABLE_NOTE);
 
-	SET(NOTE_START, e->time + offset);
-	if (number)
-		SET(NOTE_NUMBER, (int64_t)number);
+	row_set(&row, NOTE_START, e->time + offset);
+	row_set_if(&row, number, NOTE_NUMBER, (int64_t)number);
 	if (o)
-		r = r ? r : ids_set(b, row, NOTE_TRACE_ID, NOTE_SPAN_ID, o->trace, o->span);
-	if (thread >= 0)
-		SET(NOTE_THREAD_ID, thread);
-	SET_BYTES(NOTE_NAME, key, key_len);
+		ids_set(&row, NOTE_TRACE_ID, NOTE_SPAN_ID, o->trace, o->span);
+	row_set_if(&row, thread >= 0, NOTE_THREAD_ID, thread);
+	row_set_bytes(&row, NOTE_NAME, key, key_len);
 	if (e->flags & SPAN_EVENT)
-		return r;
+		return row.r;
 	if (e->flags & SPAN_INTEGER) {
 		len = (size_t)snprintf(text, sizeof(text), "%lld", (long long)e->integer);
 	} else {
@@ -349,8 +339,8 @@ static int note_row(const struct open_span *o, uint64_t number, const struct spa
 			len += sizeof(more) - 1;
 		}
 	}
-	SET_BYTES(NOTE_TEXT, text, len);
-	return r;
+	row_set_bytes(&row, NOTE_TEXT, text, len);
+	return row.r;
 }
 
 static int event_note(struct span_rows *s, const struct span_process *p, const struct span_event *e,
@@ -464,7 +454,7 @@ static int by_span_number(const void *a, const void *b)
 	const struct open_span *x = *(struct open_span *const *)a;
 	const struct open_span *y = *(struct open_span *const *)b;
 
-	return (x->number > y->number) - (x->number < y->number);
+	return ORDER(x->number, y->number);
 }
 
 int span_rows_close(struct span_rows *s, const struct span_process *p, enum span_status status,

@@ -121,19 +121,15 @@ static int unread_mark(struct decode *d, int32_t pid, int32_t tid, const char *w
 static int span_loss_row(struct decode *d, enum loss_cause cause, int64_t thread, uint64_t count,
 			 int64_t now, struct batch_set *out)
 {
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(out, TABLE_LOSS, &b, &row);
+	struct batch_row row = batch_set_row(out, TABLE_LOSS);
 
-	r = r ? r : batch_set(b, LOSS_START, row, d->spans->since + d->opt.clock_offset);
-	r = r ? r : batch_set(b, LOSS_STOP, row, now + d->opt.clock_offset);
-	if (thread >= 0)
-		r = r ? r : batch_set(b, LOSS_THREAD_ID, row, thread);
-	r = r ? r : batch_set(b, LOSS_CAUSE, row, cause);
-	r = r ? r : batch_set_bytes(b, LOSS_OF, row, "span", strlen("span"));
-	if (count)
-		r = r ? r : batch_set(b, LOSS_EVENTS, row, (int64_t)count);
-	return r;
+	row_set(&row, LOSS_START, d->spans->since + d->opt.clock_offset);
+	row_set(&row, LOSS_STOP, now + d->opt.clock_offset);
+	row_set_if(&row, thread >= 0, LOSS_THREAD_ID, thread);
+	row_set(&row, LOSS_CAUSE, cause);
+	row_set_str(&row, LOSS_OF, "span");
+	row_set_if(&row, count, LOSS_EVENTS, (int64_t)count);
+	return row.r;
 }
 
 static bool is_thread(const struct wire_thread *t, int32_t pid, int32_t tid_inside)

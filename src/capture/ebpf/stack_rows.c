@@ -33,9 +33,6 @@
 #define NAMES_LIMIT_NS (4 * NSEC_PER_SEC) /* half of what a session waits for a source that stops */
 #define ANON_KEY       (1ull << 63)
 
-#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
-#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
-
 /* What a stack is kept as, struct symbols_frame[count] behind it; equal ones are one stack. */
 struct kept_stack {
 	uint32_t flags; /* enum wire_stack_flag */
@@ -268,23 +265,24 @@ static int stack_row(struct stacks *s, uint32_t id, const struct symbols_names *
 	struct symbols_stack of = stack_get(s, id);
 	_cleanup_buf_ struct buf modules = {0}, places = {0};
 	bool kernel = of.count && of.frames[0].module == s->kernel && s->kernel != SYMBOLS_NONE;
-	struct batch *b = NULL;
-	size_t row = 0;
+	struct batch_row row;
 	int r = put_modules(s, &of, &modules);
 
 	if (r >= 0 && !names)
 		r = symbols_put_frames(&of, &places);
-	r = r < 0 ? r : batch_set_add_row(out, TABLE_STACK, &b, &row);
-	SET(STACK_ID, id);
-	SET(STACK_KERNEL, kernel);
-	SET(STACK_DEPTH, names ? names->depth : of.count);
-	SET(STACK_CUT, names ? names->cut : of.cut);
+	if (r < 0)
+		return r;
+	row = batch_set_row(out, TABLE_STACK);
+	row_set(&row, STACK_ID, id);
+	row_set(&row, STACK_KERNEL, kernel);
+	row_set(&row, STACK_DEPTH, names ? names->depth : of.count);
+	row_set(&row, STACK_CUT, names ? names->cut : of.cut);
 	if (names)
-		SET_BYTES(STACK_NAMES, names->names.data, names->names.len);
-	SET_BYTES(STACK_FRAMES, names ? names->frames.data : places.data,
-		  names ? names->frames.len : places.len);
-	SET_BYTES(STACK_MODULES, modules.data, modules.len);
-	return r;
+		row_set_bytes(&row, STACK_NAMES, names->names.data, names->names.len);
+	row_set_bytes(&row, STACK_FRAMES, names ? names->frames.data : places.data,
+		      names ? names->frames.len : places.len);
+	row_set_bytes(&row, STACK_MODULES, modules.data, modules.len);
+	return row.r;
 }
 
 static int frame_of(struct decode *d, const struct wire_stack *w, uint64_t frame,

@@ -82,18 +82,16 @@ static void hostile_thread(struct stream *s, struct actor *a)
 {
 	static const char *const names[] = {
 		"a\nb", "\033[7m", "", "\xff\xff", "very long comm!", "((sd-pam))", "kworker/0:1"};
-	struct batch *b;
-	size_t row;
+	struct batch_row row = batch_set_row(s->out, TABLE_THREAD);
 
 	a->thread = s->next_key++;
-	if (batch_set_add_row(s->out, TABLE_THREAD, &b, &row) < 0 ||
-	    batch_set(b, THREAD_ID, row, a->thread) < 0 ||
-	    batch_set(b, THREAD_TASK, row, a->thread) < 0 ||
-	    batch_set(b, THREAD_TID, row, a->tid) < 0 ||
-	    batch_set(b, THREAD_PROCESS_ID, row, a->process) < 0 ||
-	    batch_set(b, THREAD_SINCE, row, a->now) < 0 ||
-	    batch_set_str(b, THREAD_COMM, row, names[rng_below(&a->rng, ARRAY_SIZE(names))]) < 0)
-		s->error = s->error ? s->error : -ENOMEM;
+	row_set(&row, THREAD_ID, a->thread);
+	row_set(&row, THREAD_TASK, a->thread);
+	row_set(&row, THREAD_TID, a->tid);
+	row_set(&row, THREAD_PROCESS_ID, a->process);
+	row_set(&row, THREAD_SINCE, a->now);
+	row_set_str(&row, THREAD_COMM, names[rng_below(&a->rng, ARRAY_SIZE(names))]);
+	stream_fail(s, row.r);
 }
 
 #define HOSTILE_CAUSES \
@@ -101,17 +99,14 @@ static void hostile_thread(struct stream *s, struct actor *a)
 
 static void hostile_loss(struct stream *s, struct actor *a)
 {
-	struct batch *b;
-	size_t row;
+	struct batch_row row = batch_set_row(s->out, TABLE_LOSS);
 
-	if (batch_set_add_row(s->out, TABLE_LOSS, &b, &row) < 0 ||
-	    batch_set(b, LOSS_START, row, a->now - 1000) < 0 ||
-	    batch_set(b, LOSS_STOP, row, a->now) < 0 ||
-	    batch_set(b, LOSS_CAUSE, row, (int64_t)rng_below(&a->rng, HOSTILE_CAUSES)) < 0)
-		s->error = s->error ? s->error : -ENOMEM;
-	else if (rng_chance(&a->rng, 800) &&
-		 batch_set(b, LOSS_EVENTS, row, 1 + (int64_t)rng_below(&a->rng, 99)) < 0)
-		s->error = s->error ? s->error : -ENOMEM;
+	row_set(&row, LOSS_START, a->now - 1000);
+	row_set(&row, LOSS_STOP, a->now);
+	row_set(&row, LOSS_CAUSE, (int64_t)rng_below(&a->rng, HOSTILE_CAUSES));
+	row_set_if(&row, rng_chance(&a->rng, 800), LOSS_EVENTS,
+		   1 + (int64_t)rng_below(&a->rng, 99));
+	stream_fail(s, row.r);
 }
 
 static void hostile_extremes(struct actor *a)

@@ -9,7 +9,7 @@
 #define SYNTH_BATCH_ROWS 16384 /* rows given per source_read() */
 #define SYNTH_HOST_KEY	 1
 
-static void stream_fail(struct stream *s, int error)
+void stream_fail(struct stream *s, int error)
 {
 	if (!s->error && error < 0)
 		s->error = error;
@@ -25,93 +25,72 @@ static void rng_seed(struct rng *r, uint64_t seed)
 
 /* ---- dimension rows ---- */
 
-/* One more row of a table in the set that is being filled; NULL when out of memory. */
-static struct batch *dim_row(struct stream *s, enum table_id table, size_t *ret_row)
-{
-	struct batch *b;
-
-	stream_fail(s, batch_set_add_row(s->out, table, &b, ret_row));
-	return b;
-}
-
-static void dim_text(struct stream *s, struct batch *b, unsigned int column, size_t row,
-		     const char *text)
+static void stream_text(struct batch_row *row, unsigned int column, const char *text)
 {
 	if (text)
-		stream_fail(s, batch_set_str(b, column, row, text));
-}
-
-static void dim_int(struct stream *s, struct batch *b, unsigned int column, size_t row, int64_t v)
-{
-	stream_fail(s, batch_set(b, column, row, v));
+		row_set_str(row, column, text);
 }
 
 int64_t stream_file(struct stream *s, const struct synth_file *f)
 {
 	int64_t key = s->next_key++;
-	size_t row;
-	struct batch *b = dim_row(s, TABLE_FILE, &row);
+	struct batch_row row = batch_set_row(s->out, TABLE_FILE);
 
-	if (!b)
-		return key;
-	dim_int(s, b, FILE_ID, row, key);
-	dim_int(s, b, FILE_INODE, row, key);
-	dim_int(s, b, FILE_TYPE, row, f->type);
-	dim_int(s, b, FILE_SINCE, row, s->last_end);
+	row_set(&row, FILE_ID, key);
+	row_set(&row, FILE_INODE, key);
+	row_set(&row, FILE_TYPE, f->type);
+	row_set(&row, FILE_SINCE, s->last_end);
 	if (f->name_only) {
-		dim_int(s, b, FILE_NAME_ONLY, row, 1);
+		row_set(&row, FILE_NAME_ONLY, 1);
 	} else {
-		dim_int(s, b, FILE_DEV, row, f->type == FILE_TYPE_SOCKET ? 8 : 0x10300001);
-		dim_int(s, b, FILE_INO, row, (int64_t)(f->ino ? f->ino : s->next_ino++));
-		dim_int(s, b, FILE_GENERATION, row, (int64_t)f->generation);
+		row_set(&row, FILE_DEV, f->type == FILE_TYPE_SOCKET ? 8 : 0x10300001);
+		row_set(&row, FILE_INO, (int64_t)(f->ino ? f->ino : s->next_ino++));
+		row_set(&row, FILE_GENERATION, (int64_t)f->generation);
 	}
-	dim_text(s, b, FILE_FS, row, f->fs);
+	stream_text(&row, FILE_FS, f->fs);
 	if (f->path && f->path_len)
-		stream_fail(s, batch_set_bytes(b, FILE_PATH, row, f->path, f->path_len));
+		row_set_bytes(&row, FILE_PATH, f->path, f->path_len);
 	else
-		dim_text(s, b, FILE_PATH, row, f->path);
+		stream_text(&row, FILE_PATH, f->path);
 	if (f->family) {
-		dim_int(s, b, FILE_FAMILY, row, f->family);
-		dim_int(s, b, FILE_PROTO, row, 1 << 16);
+		row_set(&row, FILE_FAMILY, f->family);
+		row_set(&row, FILE_PROTO, 1 << 16);
 	}
-	dim_text(s, b, FILE_LOCAL, row, f->local);
-	dim_text(s, b, FILE_PEER, row, f->peer);
+	stream_text(&row, FILE_LOCAL, f->local);
+	stream_text(&row, FILE_PEER, f->peer);
+	stream_fail(s, row.r);
 	return key;
 }
 
 int64_t stream_rename(struct stream *s, int64_t inode, const char *path)
 {
 	int64_t key = s->next_key++;
-	size_t row;
-	struct batch *b = dim_row(s, TABLE_FILE, &row);
+	struct batch_row row = batch_set_row(s->out, TABLE_FILE);
 
-	if (!b)
-		return key;
-	dim_int(s, b, FILE_ID, row, key);
-	dim_int(s, b, FILE_INODE, row, inode);
-	dim_int(s, b, FILE_TYPE, row, FILE_TYPE_REGULAR);
-	dim_int(s, b, FILE_SINCE, row, s->last_end);
-	dim_text(s, b, FILE_FS, row, "ext4");
-	dim_text(s, b, FILE_PATH, row, path);
+	row_set(&row, FILE_ID, key);
+	row_set(&row, FILE_INODE, inode);
+	row_set(&row, FILE_TYPE, FILE_TYPE_REGULAR);
+	row_set(&row, FILE_SINCE, s->last_end);
+	row_set_str(&row, FILE_FS, "ext4");
+	row_set_str(&row, FILE_PATH, path);
+	stream_fail(s, row.r);
 	return key;
 }
 
 static void thread_row(struct stream *s, const struct actor *a, const char *comm)
 {
-	size_t row;
-	struct batch *b = dim_row(s, TABLE_THREAD, &row);
+	struct batch_row row = batch_set_row(s->out, TABLE_THREAD);
 
-	if (!b)
-		return;
-	dim_int(s, b, THREAD_ID, row, a->thread);
-	dim_int(s, b, THREAD_TASK, row, a->thread);
-	dim_int(s, b, THREAD_TID, row, a->tid);
-	dim_int(s, b, THREAD_TID_NS, row, a->tid);
-	dim_int(s, b, THREAD_PROCESS_ID, row, a->process);
-	dim_text(s, b, THREAD_COMM, row, comm);
-	dim_int(s, b, THREAD_UID, row, 1000);
-	dim_int(s, b, THREAD_PID_NS, row, 4026531836);
-	dim_int(s, b, THREAD_SINCE, row, s->origin);
+	row_set(&row, THREAD_ID, a->thread);
+	row_set(&row, THREAD_TASK, a->thread);
+	row_set(&row, THREAD_TID, a->tid);
+	row_set(&row, THREAD_TID_NS, a->tid);
+	row_set(&row, THREAD_PROCESS_ID, a->process);
+	row_set_str(&row, THREAD_COMM, comm);
+	row_set(&row, THREAD_UID, 1000);
+	row_set(&row, THREAD_PID_NS, 4026531836);
+	row_set(&row, THREAD_SINCE, s->origin);
+	stream_fail(s, row.r);
 }
 
 static struct actor *stream_actor(struct stream *s, void (*step)(struct stream *s, struct actor *a))
@@ -136,7 +115,7 @@ static struct actor *stream_actor(struct stream *s, void (*step)(struct stream *
 }
 
 /* Arguments are separated by NUL in a trace, by spaces in the profiles. */
-static void argv_set(struct stream *s, struct batch *b, size_t row, const char *argv)
+static void argv_set(struct batch_row *row, const char *argv)
 {
 	char text[128];
 	size_t len = strlen(argv);
@@ -144,31 +123,29 @@ static void argv_set(struct stream *s, struct batch *b, size_t row, const char *
 	assert(len < sizeof(text));
 	for (size_t i = 0; i < len; i++)
 		text[i] = argv[i] == ' ' ? '\0' : argv[i];
-	stream_fail(s, batch_set_bytes(b, PROCESS_ARGV, row, text, len));
+	row_set_bytes(row, PROCESS_ARGV, text, len);
 }
 
 struct actor *stream_process(struct stream *s, const char *comm, const char *argv,
 			     void (*step)(struct stream *s, struct actor *a))
 {
 	struct actor *a = stream_actor(s, step);
-	struct batch *b;
-	size_t row;
+	struct batch_row row;
 
 	if (!a)
 		return NULL;
 	a->process = s->next_key++;
 	a->pid = a->tid;
 	thread_row(s, a, comm);
-	b = dim_row(s, TABLE_PROCESS, &row);
-	if (!b)
-		return NULL;
-	dim_int(s, b, PROCESS_ID, row, a->process);
-	dim_int(s, b, PROCESS_PID, row, a->pid);
-	dim_int(s, b, PROCESS_PID_NS, row, a->pid);
-	dim_int(s, b, PROCESS_PPID, row, 1);
-	argv_set(s, b, row, argv);
-	dim_int(s, b, PROCESS_STARTED, row, s->origin - NSEC_PER_SEC);
-	dim_int(s, b, PROCESS_HOST_ID, row, SYNTH_HOST_KEY);
+	row = batch_set_row(s->out, TABLE_PROCESS);
+	row_set(&row, PROCESS_ID, a->process);
+	row_set(&row, PROCESS_PID, a->pid);
+	row_set(&row, PROCESS_PID_NS, a->pid);
+	row_set(&row, PROCESS_PPID, 1);
+	argv_set(&row, argv);
+	row_set(&row, PROCESS_STARTED, s->origin - NSEC_PER_SEC);
+	row_set(&row, PROCESS_HOST_ID, SYNTH_HOST_KEY);
+	stream_fail(s, row.r);
 	return s->error ? NULL : a;
 }
 
@@ -187,16 +164,14 @@ struct actor *stream_thread(struct stream *s, const struct actor *leader, const 
 
 static void host_row(struct stream *s)
 {
-	size_t row;
-	struct batch *b = dim_row(s, TABLE_HOST, &row);
+	struct batch_row row = batch_set_row(s->out, TABLE_HOST);
 
-	if (!b)
-		return;
-	dim_int(s, b, HOST_ID, row, SYNTH_HOST_KEY);
-	dim_text(s, b, HOST_NAME, row, "synth");
-	dim_text(s, b, HOST_KERNEL, row, "synthetic");
-	dim_text(s, b, HOST_MACHINE, row, "x86_64");
-	dim_int(s, b, HOST_CPUS, row, 2);
+	row_set(&row, HOST_ID, SYNTH_HOST_KEY);
+	row_set_str(&row, HOST_NAME, "synth");
+	row_set_str(&row, HOST_KERNEL, "synthetic");
+	row_set_str(&row, HOST_MACHINE, "x86_64");
+	row_set(&row, HOST_CPUS, 2);
+	stream_fail(s, row.r);
 }
 
 /* ---- calls ---- */
@@ -376,17 +351,14 @@ static int stream_fill(struct stream *s, struct batch *b, size_t rows)
 static void stream_mark(struct stream *s)
 {
 	char text[96];
-	size_t row;
-	struct batch *b = dim_row(s, TABLE_MARK, &row);
+	struct batch_row row = batch_set_row(s->out, TABLE_MARK);
 
-	if (!b)
-		return;
 	snprintf(text, sizeof(text), "profile %s, seed %llu, %llu rows",
 		 synth_profile_name(s->opt.profile), (unsigned long long)s->opt.seed,
 		 (unsigned long long)s->opt.rows);
-	dim_int(s, b, MARK_AT, row, s->origin);
-	dim_text(s, b, MARK_NAME, row, "weir.synth");
-	dim_text(s, b, MARK_TEXT, row, text);
+	row_set(&row, MARK_AT, s->origin);
+	row_set_str(&row, MARK_NAME, "weir.synth");
+	row_set_str(&row, MARK_TEXT, text);
 }
 
 /* Rows that come at once: the unfinished ones must not be torn from each other. */

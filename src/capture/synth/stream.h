@@ -173,6 +173,9 @@ struct actor *stream_process(struct stream *s, const char *comm, const char *arg
 struct actor *stream_thread(struct stream *s, const struct actor *leader, const char *comm,
 			    void (*step)(struct stream *s, struct actor *a));
 
+/* Keeps the first error, 0 or negative: there is then nothing more to give. */
+void stream_fail(struct stream *s, int error);
+
 struct synth_file {
 	enum file_type type;
 	const char *path; /* NULL: none */

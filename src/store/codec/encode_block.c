@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include "store/file/block.h"
+#include "base/array.h"
 #include "store/codec/bytes.h"
 #include "store/codec/codec_impl.h"
 #include "store/file/candidates.h"
@@ -302,13 +303,6 @@ static int extra_add(struct encoder *e, enum extra_kind kind, unsigned int colum
 	return buf_append(&e->extras, zero, align_up(len, 8) - len);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The distinct values >= 0, sorted, in e->ids; -1 where there are too many. */
 static ssize_t distinct_ids(struct encoder *e, const struct batch *b, unsigned int column)
 {
@@ -336,7 +330,7 @@ static ssize_t distinct_ids(struct encoder *e, const struct batch *b, unsigned i
 		e->set[s] = id;
 		e->ids[n++] = id;
 	}
-	qsort(e->ids, n, sizeof(*e->ids), compare_ids);
+	array_sort(e->ids, n, order_i64);
 	return (ssize_t)n;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "store/file/reader.h"
+#include "base/array.h"
 #include "store/file/block_scan.h"
 
 /* The offset of the last index, 0 where the file does not end with an end mark. */
@@ -49,10 +50,8 @@ static int index_chain(const struct trace *t, uint64_t **ret, size_t *ret_count)
 
 		if (r < 0)
 			return r;
-		r = grow((void **)&offsets, &cap, count + 1, sizeof(*offsets));
-		if (r < 0)
-			return r;
-		offsets[count++] = at;
+		if (array_add(offsets, count, cap, at) < 0)
+			return -ENOMEM;
 		end = at;
 		at = before;
 	}

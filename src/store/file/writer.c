@@ -233,19 +233,13 @@ static const struct block_facts nothing_more = {.until = UNTIL_UNKNOWN};
 
 static int writer_add_loss(struct batch *b, const struct lost *l, enum loss_cause cause)
 {
-	ssize_t row = batch_add_row(b);
-	int r;
+	struct batch_row row = batch_row(b);
 
-	if (row < 0)
-		return (int)row;
-	r = batch_set(b, LOSS_START, (size_t)row, l->from);
-	if (r < 0)
-		return r;
-	r = batch_set(b, LOSS_STOP, (size_t)row, l->to);
-	if (r < 0)
-		return r;
-	r = batch_set(b, LOSS_CAUSE, (size_t)row, cause);
-	return r < 0 ? r : batch_set(b, LOSS_EVENTS, (size_t)row, (int64_t)l->rows);
+	row_set(&row, LOSS_START, l->from);
+	row_set(&row, LOSS_STOP, l->to);
+	row_set(&row, LOSS_CAUSE, cause);
+	row_set(&row, LOSS_EVENTS, (int64_t)l->rows);
+	return row.r;
 }
 
 static int stage_loss(struct store_writer *w, struct batch *b)

@@ -109,6 +109,14 @@ typedef int store_made_put_fn(void *arg, struct store_writer *w, uint64_t covere
 			      struct error *err);
 int store_made_keep(struct store *s, bool keep, store_made_put_fn *put, void *arg,
 		    struct error *err);
+/*
+ * The same of one table, which need not be begun and ended: `rows` puts its rows. With `inside` it must be in the trace itself:
+ * else -EROFS with a message that calls its rows so ("edges").
+ */
+struct store_making;
+typedef int store_made_rows_fn(void *arg, struct store_writer *w, struct error *err);
+int store_made_table(struct store *s, bool keep, const struct store_making *what, bool partial,
+		     const char *inside, store_made_rows_fn *rows, void *arg, struct error *err);
 
 /*
  * Opens a closed trace for made tables and nothing else. `s` is the file alone, opened. -EBUSY: it is being written, or was
@@ -123,4 +131,6 @@ DEFINE_CLEANUP(struct store_writer *, store_abandon)
  * one name, too many. After a failure of this or of the next two the generation never counts. */
 int store_made_begin(struct store_writer *w, const struct store_making *what, struct error *err);
 int store_made_rows(struct store_writer *w, const struct batch *b, struct error *err);
+/* The same row by row, to be filled at once; the next one, or the end, writes it. `r` is negative with a message. */
+struct batch_row store_made_row(struct store_writer *w, struct error *err);
 int store_made_end(struct store_writer *w, bool partial, struct error *err);

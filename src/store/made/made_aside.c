@@ -93,6 +93,44 @@ int store_made_keep(struct store *s, bool keep, store_made_put_fn *put, void *ar
 	return MIN(r, 0);
 }
 
+struct table_making {
+	struct store_making what;
+	bool partial;
+	store_made_rows_fn *rows;
+	void *arg;
+};
+
+static int made_put_table(void *arg, struct store_writer *w, uint64_t covered, struct error *err)
+{
+	struct table_making *t = arg;
+	int r;
+
+	t->what.covered = covered;
+	r = store_made_begin(w, &t->what, err);
+	if (r >= 0)
+		r = t->rows(t->arg, w, err);
+	return r < 0 ? r : store_made_end(w, t->partial, err);
+}
+
+int store_made_table(struct store *s, bool keep, const struct store_making *what, bool partial,
+		     const char *inside, store_made_rows_fn *rows, void *arg, struct error *err)
+{
+	struct table_making t = {*what, partial, rows, arg};
+	int r = store_made_keep(s, keep, made_put_table, &t, err);
+
+	for (size_t i = 0; inside && i < store_made_count(s) && r >= 0; i++) {
+		const struct store_made *m = store_made(s, i);
+
+		if (m && m->table == what->table && m->trace == TRACE_ASIDE)
+			return error_set(
+				err, -EROFS,
+				"--keep: the %s cannot be stored: the trace is still being "
+				"recorded or not writable, or there are several traces",
+				inside);
+	}
+	return r;
+}
+
 const struct store_made *store_made_current(const struct store *s, enum table_id table)
 {
 	for (size_t i = 0; i < store_made_count(s); i++) {

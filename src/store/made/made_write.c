@@ -11,10 +11,13 @@
 #include "store/file/writer.h"
 #include "store/made/clocks.h"
 
+#define MADE_ROWS_AT_ONCE 8192u /* that store_made_row() gives before they go into a block */
+
 struct making {
 	struct buf head; /* written with the first block of rows */
 	bool headed;
 	struct batch *rows; /* of the next block */
+	struct batch *in;   /* store_made_row(): those that come; NULL: none so far */
 };
 
 void making_free(struct making *m)
@@ -23,6 +26,7 @@ void making_free(struct making *m)
 		return;
 	buf_free(&m->head);
 	batch_free(m->rows);
+	batch_free(m->in);
 	free(m);
 }
 
@@ -246,7 +250,7 @@ static int made_cut(struct store_writer *w, uint8_t flags)
 	return 0;
 }
 
-int store_made_rows(struct store_writer *w, const struct batch *b, struct error *err)
+static int made_append(struct store_writer *w, const struct batch *b)
 {
 	struct making *m = w->making;
 	size_t from = 0;
@@ -262,18 +266,49 @@ int store_made_rows(struct store_writer *w, const struct batch *b, struct error 
 			r = m->rows->rows ? made_cut(w, 0) : -EMSGSIZE;
 		from += n;
 	}
-	return made_result(w, r, err);
+	return r;
+}
+
+int store_made_rows(struct store_writer *w, const struct batch *b, struct error *err)
+{
+	return made_result(w, made_append(w, b), err);
+}
+
+/* Appends the rows that store_made_row() gave. */
+static int made_append_in(struct store_writer *w)
+{
+	struct batch *in = w->making->in;
+	int r = in ? made_append(w, in) : 0;
+
+	if (in)
+		batch_clear(in);
+	return r;
+}
+
+struct batch_row store_made_row(struct store_writer *w, struct error *err)
+{
+	struct making *m = w->making;
+	struct batch_row row = {0};
+
+	if (!m->in)
+		row.r = batch_new_of(&m->in, m->rows->table, m->rows->def);
+	else if (m->in->rows == MADE_ROWS_AT_ONCE)
+		row.r = made_append_in(w);
+	if (row.r >= 0)
+		row = batch_row(m->in);
+	row.r = made_result(w, row.r, err);
+	return row;
 }
 
 int store_made_end(struct store_writer *w, bool partial, struct error *err)
 {
 	_cleanup_(making_freep) struct making *m = w->making;
 	uint8_t flags = BLOCK_MADE_LAST | (partial ? BLOCK_MADE_PARTIAL : 0);
-	int r = 0;
+	int r = made_append_in(w);
 
-	assert(m && (m->rows->rows || !m->headed)); /* the last block is at hand */
+	assert(r < 0 || m->rows->rows || !m->headed); /* the last block is at hand */
 	/* that it counts must not be on the disk before its rows are */
-	if (m->headed && fdatasync(w->fd) < 0)
+	if (r >= 0 && m->headed && fdatasync(w->fd) < 0)
 		r = -errno;
 	if (r >= 0)
 		r = made_cut(w, flags);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "hist/sparse.h"
 #include "schema/vocab.h"
@@ -327,9 +328,7 @@ static int digest_by_time(const void *a, const void *b, void *arg)
 	const struct group *groups = arg, *x = &groups[*(const uint32_t *)a],
 			   *y = &groups[*(const uint32_t *)b];
 
-	if (x->time != y->time)
-		return x->time > y->time ? -1 : 1;
-	return (x > y) - (x < y);
+	return ORDER(y->time, x->time) ?: ORDER(x, y);
 }
 
 static void digest_choose_hot(struct digester *d)
@@ -341,7 +340,7 @@ static void digest_choose_hot(struct digester *d)
 		if (d->groups[g].blocks >= HOT_BLOCKS && d->groups[g].key[KEY_FILE] != KEY_NULL)
 			d->sorted[n++] = g;
 	}
-	qsort_r(d->sorted, n, sizeof(*d->sorted), digest_by_time, d->groups);
+	array_sort_by(d->sorted, n, digest_by_time, d->groups);
 	for (size_t i = 0; i < MIN(n, (size_t)HOT_FILES); i++) {
 		struct group *g = &d->groups[d->sorted[i]];
 
@@ -388,28 +387,16 @@ static int digest_put_hist(struct digester *d, const struct group *g, struct bat
 static int digest_put_row(struct digester *d, const struct group *g, enum grouping by,
 			  struct batch *to)
 {
-	ssize_t row = batch_add_row(to);
-	size_t at = (size_t)row;
-	int r = row < 0 ? (int)row : 0;
+	struct batch_row row = batch_row(to);
 
 	assert(g->calls > 0 && g->bytes >= 0 && g->time >= 0);
-	for (unsigned int k = 0; k < KEYS && r >= 0; k++) {
-		if (g->key[k] != KEY_NULL)
-			r = batch_set(to, key_column[k], at, g->key[k]);
-	}
-	if (r < 0)
-		return r;
-	r = batch_set(to, SUMMARY_CALLS, at, g->calls);
-	if (r < 0)
-		return r;
-	r = batch_set(to, SUMMARY_BYTES, at, g->bytes);
-	if (r < 0)
-		return r;
-	r = batch_set(to, SUMMARY_TIME, at, g->time);
-	if (r < 0)
-		return r;
-	r = batch_set(to, SUMMARY_MAX, at, g->max);
-	return r < 0 || (by == BY_FILE && !g->hot) ? r : digest_put_hist(d, g, to, at);
+	for (unsigned int k = 0; k < KEYS; k++)
+		row_set_if(&row, g->key[k] != KEY_NULL, key_column[k], g->key[k]);
+	row_set(&row, SUMMARY_CALLS, g->calls);
+	row_set(&row, SUMMARY_BYTES, g->bytes);
+	row_set(&row, SUMMARY_TIME, g->time);
+	row_set(&row, SUMMARY_MAX, g->max);
+	return row.r < 0 || (by == BY_FILE && !g->hot) ? row.r : digest_put_hist(d, g, to, row.at);
 }
 
 /* 1, 0 where it saves nothing, or negative. */
@@ -423,7 +410,7 @@ static int digest_make_part(struct digester *d, enum grouping by, struct batch *
 	digest_order(d);
 	for (uint32_t g = 0; g < d->group_count; g++)
 		d->sorted[g] = g;
-	qsort_r(d->sorted, d->group_count, sizeof(*d->sorted), digest_by_key, d->groups);
+	array_sort_by(d->sorted, d->group_count, digest_by_key, d->groups);
 	batch_clear(to);
 	for (size_t i = 0; i < d->group_count && r >= 0; i++)
 		r = digest_put_row(d, &d->groups[d->sorted[i]], by, to);

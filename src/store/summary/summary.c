@@ -212,9 +212,8 @@ static int summary_add_row(struct summarizer *s, const struct group *g, uint64_t
 			   struct batch *out)
 {
 	uint16_t *buckets = s->order + g->begin;
-	ssize_t row = batch_add_row(out);
+	struct batch_row row = batch_row(out);
 	size_t len;
-	int r = row < 0 ? (int)row : 0;
 
 	if (g->calls <= SORT_MAX) {
 		sort_buckets(buckets, g->calls);
@@ -222,26 +221,15 @@ static int summary_add_row(struct summarizer *s, const struct group *g, uint64_t
 	} else {
 		len = pack_counted(s, buckets, g->calls);
 	}
-	for (unsigned int k = 0; k < KEYS && r >= 0; k++) {
-		if (g->key[k] != KEY_NULL)
-			r = batch_set(out, out_column[k], (size_t)row, g->key[k]);
-	}
-	if (r < 0)
-		return r;
-	r = batch_set(out, SUMMARY_BLOCK, (size_t)row, (int64_t)block);
-	if (r < 0)
-		return r;
-	r = batch_set(out, SUMMARY_CALLS, (size_t)row, g->calls);
-	if (r < 0)
-		return r;
-	r = batch_set(out, SUMMARY_BYTES, (size_t)row, g->bytes);
-	if (r < 0)
-		return r;
-	r = batch_set(out, SUMMARY_TIME, (size_t)row, g->time);
-	if (r < 0)
-		return r;
-	r = batch_set(out, SUMMARY_MAX, (size_t)row, g->max);
-	return r < 0 ? r : batch_set_bytes(out, SUMMARY_HIST, (size_t)row, s->packed, len);
+	for (unsigned int k = 0; k < KEYS; k++)
+		row_set_if(&row, g->key[k] != KEY_NULL, out_column[k], g->key[k]);
+	row_set(&row, SUMMARY_BLOCK, (int64_t)block);
+	row_set(&row, SUMMARY_CALLS, g->calls);
+	row_set(&row, SUMMARY_BYTES, g->bytes);
+	row_set(&row, SUMMARY_TIME, g->time);
+	row_set(&row, SUMMARY_MAX, g->max);
+	row_set_bytes(&row, SUMMARY_HIST, s->packed, len);
+	return row.r;
 }
 
 int summarize(struct summarizer *s, const struct batch *ops, uint64_t block, struct batch *out)

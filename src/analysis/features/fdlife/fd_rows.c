@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 int fd_rows_init(struct fd_rows *t, struct file_patterns *patterns)
 {
 	*t = (struct fd_rows){.patterns = patterns};
@@ -39,13 +41,6 @@ void fd_rows_free(struct fd_rows *t)
 	map_free(&t->of);
 }
 
-static int fd_rows_order(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Of the rows of ended processes the half that opened least goes. 0 or -ENOMEM. */
 static int fd_rows_sweep(struct fd_rows *t)
 {
@@ -59,7 +54,7 @@ static int fd_rows_sweep(struct fd_rows *t)
 		if (t->rows[i] && t->rows[i]->ended)
 			opened[ended++] = t->rows[i]->opened;
 	}
-	qsort(opened, ended, sizeof(*opened), fd_rows_order);
+	array_sort(opened, ended, order_u64);
 	assert(ended == t->ended);
 	limit = opened[ended / 2];
 	for (uint32_t i = 0; i < t->count && out <= ended / 2; i++) {

@@ -646,38 +646,29 @@ static int fdlife_begin(void **ret, const struct feature_world *w)
 static int fdlife_put(const struct fdlife *l, const struct fd_row *row, struct feature_rows *out)
 {
 	struct bytes text = file_patterns_text(&l->patterns, row->pattern);
-	const struct {
-		unsigned int column;
-		int64_t value;
-	} values[] = {
-		{FDLIFE_PROCESS_ID, feature_id(l->world->processes, row->process)},
-		{FDLIFE_FILE_ID, feature_id(l->world->files, row->file)},
-		{FDLIFE_FILES, (int64_t)(distinct_count(&row->files) + row->skipped)},
-		{FDLIFE_OPENED, (int64_t)row->opened},
-		{FDLIFE_CLOSED, (int64_t)row->closed},
-		{FDLIFE_OPEN_MOST, (int64_t)row->before + row->net_most},
-		{FDLIFE_OPEN_END, row->open_end},
-		{FDLIFE_RISING, fd_row_rising(row, row->end)},
-		{FDLIFE_DELETED, (int64_t)row->deleted},
-		{FDLIFE_DELETED_BYTES, (int64_t)MIN(row->deleted_bytes, (uint64_t)INT64_MAX)},
-		{FDLIFE_REQUESTS, (int64_t)row->requests},
-		{FDLIFE_FIRST, row->first},
-		{FDLIFE_LAST, MAX(row->last, row->first)},
-		{FDLIFE_BEFORE, (int64_t)row->before},
-		{FDLIFE_INEXACT, row->inexact || row->late || distinct_estimated(&row->files)},
-	};
-	struct batch *b;
-	size_t at;
-	int r;
+	struct batch_row to;
 
 	if (!row->opened && !row->before)
 		return 0; /* what was found was forgotten at exec */
-	r = feature_row(out, &b, &at);
-	for (size_t i = 0; i < ARRAY_SIZE(values) && r >= 0; i++)
-		r = batch_set(b, values[i].column, at, values[i].value);
-	if (r >= 0 && row->thread_id >= 0)
-		r = batch_set(b, FDLIFE_THREAD_ID, at, row->thread_id);
-	return r < 0 ? r : batch_set_bytes(b, FDLIFE_PATTERN, at, text.data, text.len);
+	to = feature_row(out);
+	row_set(&to, FDLIFE_PROCESS_ID, feature_id(l->world->processes, row->process));
+	row_set(&to, FDLIFE_FILE_ID, feature_id(l->world->files, row->file));
+	row_set(&to, FDLIFE_FILES, (int64_t)(distinct_count(&row->files) + row->skipped));
+	row_set(&to, FDLIFE_OPENED, (int64_t)row->opened);
+	row_set(&to, FDLIFE_CLOSED, (int64_t)row->closed);
+	row_set(&to, FDLIFE_OPEN_MOST, (int64_t)row->before + row->net_most);
+	row_set(&to, FDLIFE_OPEN_END, row->open_end);
+	row_set(&to, FDLIFE_RISING, fd_row_rising(row, row->end));
+	row_set(&to, FDLIFE_DELETED, (int64_t)row->deleted);
+	row_set(&to, FDLIFE_DELETED_BYTES, (int64_t)MIN(row->deleted_bytes, (uint64_t)INT64_MAX));
+	row_set(&to, FDLIFE_REQUESTS, (int64_t)row->requests);
+	row_set(&to, FDLIFE_FIRST, row->first);
+	row_set(&to, FDLIFE_LAST, MAX(row->last, row->first));
+	row_set(&to, FDLIFE_BEFORE, (int64_t)row->before);
+	row_set(&to, FDLIFE_INEXACT, row->inexact || row->late || distinct_estimated(&row->files));
+	row_set_if(&to, row->thread_id >= 0, FDLIFE_THREAD_ID, row->thread_id);
+	row_set_bytes(&to, FDLIFE_PATTERN, text.data, text.len);
+	return to.r;
 }
 
 static int fdlife_end(void *self, enum table_id table, struct feature_rows *out)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "hist/distinct.h"
 #include "hist/sparse.h"
@@ -108,13 +109,6 @@ static void habit_table_slot(struct habit_table *t, uint32_t number)
 	t->slots[at] = number + 1;
 }
 
-static int habit_weight_order(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Throws away the lighter half of the lines. 0 or -ENOMEM. */
 static int habit_table_sweep(struct habit_table *t)
 {
@@ -127,7 +121,7 @@ static int habit_table_sweep(struct habit_table *t)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->count; i++)
 		weights[i] = t->lines[i].weight;
-	qsort(weights, t->count, sizeof(*weights), habit_weight_order);
+	array_sort(weights, t->count, order_u64);
 	limit = weights[t->count / 2];
 	for (size_t i = 0; i < t->count; i++) {
 		/* of those that weigh the same, as many as must */
@@ -434,13 +428,10 @@ static int habit_time_order(const void *a, const void *b)
 {
 	const struct habit_order *x = a, *y = b;
 
-	if (x->row->time != y->row->time)
-		return x->row->time < y->row->time ? 1 : -1;
-	return (x->row->first > y->row->first) - (x->row->first < y->row->first);
+	return ORDER(y->row->time, x->row->time) ?: ORDER(x->row->first, y->row->first);
 }
 
-static int habit_put_sequence(struct batch *b, size_t at, const struct habit_cycle *c,
-			      uint16_t more)
+static int habit_put_sequence(struct batch_row *to, const struct habit_cycle *c, uint16_t more)
 {
 	_cleanup_buf_ struct buf text = {0};
 	char name[32];
@@ -449,7 +440,9 @@ static int habit_put_sequence(struct batch *b, size_t at, const struct habit_cyc
 	for (unsigned int i = 0; i < c->count && r >= 0; i++)
 		r = buf_printf(&text, "%s%s%s", i ? " " : "", op_name(c->ops[i], name),
 			       more >> i & 1 ? "+" : "");
-	return r < 0 ? r : batch_set_bytes(b, HABIT_CALLS_TEXT, at, text.data, text.len);
+	if (r >= 0)
+		row_set_bytes(to, HABIT_CALLS_TEXT, text.data, text.len);
+	return r < 0 ? r : to->r;
 }
 
 static int habit_put_row(struct habit_table *t, const struct feature_world *w,
@@ -458,46 +451,33 @@ static int habit_put_row(struct habit_table *t, const struct feature_world *w,
 {
 	uint64_t files = distinct_count(&row->files) + row->skipped;
 	bool periods = hist_total(&row->periods) > 0;
-	const struct {
-		unsigned int column;
-		int64_t value;
-	} values[] = {
-		{HABIT_THREAD_ID, row->thread_id},
-		{HABIT_FILES, (int64_t)files},
-		{HABIT_TIMES, (int64_t)row->times},
-		{HABIT_CALLS, (int64_t)row->calls},
-		{HABIT_ERRORS, (int64_t)row->errors},
-		{HABIT_BYTES, (int64_t)MIN(row->bytes, (uint64_t)INT64_MAX)},
-		{HABIT_TIME, (int64_t)MIN(row->time, (uint64_t)INT64_MAX)},
-		{HABIT_WAIT_TIME, (int64_t)MIN(row->wait, (uint64_t)INT64_MAX)},
-		{HABIT_FIRST, row->first},
-		{HABIT_LAST, row->last},
-		{HABIT_STEPS, line->cycle.count},
-		{HABIT_INEXACT, row->inexact || row->uncounted || line->late ||
-					distinct_estimated(&row->files) ||
-					(line->cycle.one_file && t->cut)},
-	};
-	struct batch *b;
-	size_t at;
-	int r = feature_row(out, &b, &at);
+	bool inexact = row->inexact || row->uncounted || line->late ||
+		       distinct_estimated(&row->files) || (line->cycle.one_file && t->cut);
+	struct batch_row to = feature_row(out);
 
-	for (size_t i = 0; i < ARRAY_SIZE(values) && r >= 0; i++)
-		r = batch_set(b, values[i].column, at, values[i].value);
-	if (r >= 0 && line->cycle.process != FEATURE_NONE)
-		r = batch_set(b, HABIT_PROCESS_ID, at,
-			      feature_id(w->processes, line->cycle.process));
-	if (r >= 0 && files == 1)
-		r = batch_set(b, HABIT_FILE_ID, at, feature_id(w->files, row->file));
-	if (r >= 0 && periods)
-		r = batch_set(b, HABIT_PERIOD, at, (int64_t)hist_quantile(&row->periods, 0.5));
-	if (r >= 0 && row->pattern != FEATURE_NONE) {
+	row_set(&to, HABIT_THREAD_ID, row->thread_id);
+	row_set(&to, HABIT_FILES, (int64_t)files);
+	row_set(&to, HABIT_TIMES, (int64_t)row->times);
+	row_set(&to, HABIT_CALLS, (int64_t)row->calls);
+	row_set(&to, HABIT_ERRORS, (int64_t)row->errors);
+	row_set(&to, HABIT_BYTES, (int64_t)MIN(row->bytes, (uint64_t)INT64_MAX));
+	row_set(&to, HABIT_TIME, (int64_t)MIN(row->time, (uint64_t)INT64_MAX));
+	row_set(&to, HABIT_WAIT_TIME, (int64_t)MIN(row->wait, (uint64_t)INT64_MAX));
+	row_set(&to, HABIT_FIRST, row->first);
+	row_set(&to, HABIT_LAST, row->last);
+	row_set(&to, HABIT_STEPS, line->cycle.count);
+	row_set(&to, HABIT_INEXACT, inexact);
+	row_set_if(&to, line->cycle.process != FEATURE_NONE, HABIT_PROCESS_ID,
+		   feature_id(w->processes, line->cycle.process));
+	row_set_if(&to, files == 1, HABIT_FILE_ID, feature_id(w->files, row->file));
+	row_set_if(&to, periods, HABIT_PERIOD, (int64_t)hist_quantile(&row->periods, 0.5));
+	if (row->pattern != FEATURE_NONE) {
 		struct bytes text = file_patterns_text(t->patterns, row->pattern);
 
-		r = batch_set_bytes(b, HABIT_PATTERN, at, text.data, text.len);
+		row_set_bytes(&to, HABIT_PATTERN, text.data, text.len);
 	}
-	if (r >= 0)
-		r = batch_set_str(b, HABIT_SCOPE, at, line->cycle.one_file ? "file" : "thread");
-	return r < 0 ? r : habit_put_sequence(b, at, &line->cycle, row->more);
+	row_set_str(&to, HABIT_SCOPE, line->cycle.one_file ? "file" : "thread");
+	return to.r < 0 ? to.r : habit_put_sequence(&to, &line->cycle, row->more);
 }
 
 /* What is too rare for a row of its own is one of the others. 0 or -ENOMEM. */
@@ -548,7 +528,7 @@ int habit_table_put(struct habit_table *t, const struct feature_world *w, struct
 	}
 	if (r < 0)
 		return r;
-	qsort(order, count, sizeof(*order), habit_time_order);
+	array_sort(order, count, habit_time_order);
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = habit_put_row(t, w, order[i].line, order[i].row, out);
 	return r;

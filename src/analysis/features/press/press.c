@@ -231,30 +231,23 @@ static int press_calls_take(void *self, const struct feature_call *calls, size_t
 /* ---- the table ---- */
 
 static int press_put_cell(const struct press *p, const struct press_group *g,
-			  const struct press_cell *cell, struct batch *b, size_t n)
+			  const struct press_cell *cell, struct feature_rows *out)
 {
-	const struct {
-		unsigned int column;
-		int64_t value;
-	} values[] = {
-		{PRESS_WINDOW, p->cells.origin + (int64_t)cell->window * p->cells.width},
-		{PRESS_WIDTH, p->cells.width},
-		{PRESS_DEV, p->devs[g->device]},
-		{PRESS_CALLS, press_calls(cell)},
-		{PRESS_BYTES, cell->bytes},
-		{PRESS_TIME, cell->time},
-		{PRESS_LONGEST, cell->longest},
-		{PRESS_SYNCS, cell->calls[PRESS_SYNC]},
-	};
-	int r = 0;
+	struct batch_row row = feature_row(out);
 
-	for (size_t i = 0; i < ARRAY_SIZE(values) && r >= 0; i++)
-		r = batch_set(b, values[i].column, n, values[i].value);
-	if (r >= 0 && g->process != FEATURE_NONE)
-		r = batch_set(b, PRESS_PROCESS_ID, n, feature_id(p->world->processes, g->process));
-	if (r >= 0 && g->process != FEATURE_NONE)
-		r = batch_set(b, PRESS_THREAD_ID, n, g->thread_id);
-	return r;
+	row_set(&row, PRESS_WINDOW, p->cells.origin + (int64_t)cell->window * p->cells.width);
+	row_set(&row, PRESS_WIDTH, p->cells.width);
+	row_set(&row, PRESS_DEV, p->devs[g->device]);
+	row_set(&row, PRESS_CALLS, press_calls(cell));
+	row_set(&row, PRESS_BYTES, cell->bytes);
+	row_set(&row, PRESS_TIME, cell->time);
+	row_set(&row, PRESS_LONGEST, cell->longest);
+	row_set(&row, PRESS_SYNCS, cell->calls[PRESS_SYNC]);
+	if (g->process != FEATURE_NONE) {
+		row_set(&row, PRESS_PROCESS_ID, feature_id(p->world->processes, g->process));
+		row_set(&row, PRESS_THREAD_ID, g->thread_id);
+	}
+	return row.r;
 }
 
 static int press_put(const struct press *p, struct feature_rows *out)
@@ -264,14 +257,8 @@ static int press_put(const struct press *p, struct feature_rows *out)
 	for (size_t i = 0; i < p->cells.group_count; i++) {
 		const struct press_group *g = &p->cells.groups[i];
 
-		for (size_t k = 0; k < g->count && r >= 0; k++) {
-			struct batch *b;
-			size_t n;
-
-			r = feature_row(out, &b, &n);
-			if (r >= 0)
-				r = press_put_cell(p, g, &g->cells[k], b, n);
-		}
+		for (size_t k = 0; k < g->count && r >= 0; k++)
+			r = press_put_cell(p, g, &g->cells[k], out);
 	}
 	return r;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/features/press/press.h"
+#include "base/array.h"
 #include "base/saturate.h"
 
 static void press_groups_clear(struct press_cells *p)
@@ -186,20 +187,14 @@ static int press_group_order(const void *a, const void *b)
 	const struct press_group *x = a, *y = b;
 	bool xo = x->process == FEATURE_NONE, yo = y->process == FEATURE_NONE;
 
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	if (xo != yo)
-		return xo - yo;
-	if (x->time != y->time)
-		return x->time > y->time ? -1 : 1;
-	return (x->key > y->key) - (x->key < y->key);
+	return ORDER(x->device, y->device) ?: ORDER(xo, yo) ?: ORDER(y->time, x->time) ?: ORDER(x->key, y->key);
 }
 
 static int press_cell_order(const void *a, const void *b)
 {
 	const struct press_cell *x = a, *y = b;
 
-	return (x->window > y->window) - (x->window < y->window);
+	return ORDER(x->window, y->window);
 }
 
 /* Makes one group, that of the others, of groups [0 .. count). */
@@ -226,8 +221,7 @@ static int press_fold_groups(struct press_group *g, size_t count)
 	}
 	for (size_t i = 0; i < count; i++)
 		free(g[i].cells);
-	if (others.count)
-		qsort(others.cells, others.count, sizeof(*others.cells), press_cell_order);
+	array_sort(others.cells, others.count, press_cell_order);
 	others.count = press_cells_unite(others.cells, others.count);
 	g[0] = others;
 	return 0;
@@ -255,7 +249,7 @@ int press_cells_fold(struct press_cells *p)
 
 	if (!p->group_count)
 		return 0;
-	qsort(p->groups, p->group_count, sizeof(*p->groups), press_group_order);
+	array_sort(p->groups, p->group_count, press_group_order);
 	for (size_t from = 0, to, named; from < p->group_count; from = to) {
 		for (to = from;
 		     to < p->group_count && p->groups[to].device == p->groups[from].device;)

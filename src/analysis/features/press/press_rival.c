@@ -26,6 +26,7 @@
 
 #include "analysis/features/press/press.h"
 #include "analysis/stats.h"
+#include "base/array.h"
 #include "base/saturate.h"
 
 #define RIVAL_ACTIVE_PART 100 /* 1/100: 1 ms of 100 ms */
@@ -248,9 +249,7 @@ static int rival_put(const struct rival_pair *p, const struct feature_world *w, 
 		     struct feature_rows *out)
 {
 	int64_t bytes = 0, syncs = 0, spells = 0, first = INT64_MAX, last = INT64_MIN;
-	struct batch *b;
-	size_t n;
-	int r;
+	struct batch_row row;
 
 	for (size_t i = 0; i < p->count; i++) {
 		const struct rival_point *at = &p->points[i];
@@ -264,33 +263,25 @@ static int rival_put(const struct rival_pair *p, const struct feature_world *w, 
 		first = MIN(first, from);
 		last = MAX(last, from + p->cells->width);
 	}
-	const struct {
-		unsigned int column;
-		int64_t value;
-	} values[] = {
-		{RIVAL_DEV, dev},
-		{RIVAL_PROCESS_ID, feature_id(w->processes, p->first->group->process)},
-		{RIVAL_THREAD_ID, p->first->group->thread_id},
-		{RIVAL_RIVAL_ID, feature_id(w->processes, p->other->group->process)},
-		{RIVAL_RIVAL_THREAD_ID, p->other->group->thread_id},
-		{RIVAL_WINDOWS, (int64_t)p->count},
-		{RIVAL_BUSY_WINDOWS, (int64_t)p->busy},
-		{RIVAL_QUIET, llround(p->quiet_mean)},
-		{RIVAL_BUSY, llround(p->busy_mean)},
-		{RIVAL_LOST, llround(p->lost)},
-		{RIVAL_BYTES, bytes},
-		{RIVAL_SYNCS, syncs},
-		{RIVAL_CORRELATION, llround(p->correlation * 1000)},
-		{RIVAL_LAG, (int64_t)p->lag * p->cells->width},
-		{RIVAL_FIRST, first},
-		{RIVAL_LAST, last},
-		{RIVAL_SPELLS, spells},
-	};
-
-	r = feature_row(out, &b, &n);
-	for (size_t i = 0; i < ARRAY_SIZE(values) && r >= 0; i++)
-		r = batch_set(b, values[i].column, n, values[i].value);
-	return r;
+	row = feature_row(out);
+	row_set(&row, RIVAL_DEV, dev);
+	row_set(&row, RIVAL_PROCESS_ID, feature_id(w->processes, p->first->group->process));
+	row_set(&row, RIVAL_THREAD_ID, p->first->group->thread_id);
+	row_set(&row, RIVAL_RIVAL_ID, feature_id(w->processes, p->other->group->process));
+	row_set(&row, RIVAL_RIVAL_THREAD_ID, p->other->group->thread_id);
+	row_set(&row, RIVAL_WINDOWS, (int64_t)p->count);
+	row_set(&row, RIVAL_BUSY_WINDOWS, (int64_t)p->busy);
+	row_set(&row, RIVAL_QUIET, llround(p->quiet_mean));
+	row_set(&row, RIVAL_BUSY, llround(p->busy_mean));
+	row_set(&row, RIVAL_LOST, llround(p->lost));
+	row_set(&row, RIVAL_BYTES, bytes);
+	row_set(&row, RIVAL_SYNCS, syncs);
+	row_set(&row, RIVAL_CORRELATION, llround(p->correlation * 1000));
+	row_set(&row, RIVAL_LAG, (int64_t)p->lag * p->cells->width);
+	row_set(&row, RIVAL_FIRST, first);
+	row_set(&row, RIVAL_LAST, last);
+	row_set(&row, RIVAL_SPELLS, spells);
+	return row.r;
 }
 
 /* ---- the groups of a device ---- */
@@ -322,7 +313,7 @@ static int rival_by_slow(const void *x, const void *y, void *arg)
 	const double *slow = arg;
 	double a = slow[*(const uint32_t *)x], b = slow[*(const uint32_t *)y];
 
-	return (a > b) - (a < b);
+	return ORDER(a, b);
 }
 
 static int rival_by_load(const void *x, const void *y, void *arg)
@@ -330,7 +321,7 @@ static int rival_by_load(const void *x, const void *y, void *arg)
 	const struct press_cell *cells = arg;
 	int64_t a = cells[*(const uint32_t *)x].time, b = cells[*(const uint32_t *)y].time;
 
-	return (a > b) - (a < b);
+	return ORDER(a, b);
 }
 
 static int rival_group_init(struct rival_group *r, const struct press_group *g)
@@ -349,8 +340,8 @@ static int rival_group_init(struct rival_group *r, const struct press_group *g)
 		if (!isnan(r->slow[i]))
 			r->by_slow[r->slow_count++] = i;
 	}
-	qsort_r(r->by_slow, r->slow_count, sizeof(*r->by_slow), rival_by_slow, r->slow);
-	qsort_r(r->by_load, g->count, sizeof(*r->by_load), rival_by_load, g->cells);
+	array_sort_by(r->by_slow, r->slow_count, rival_by_slow, r->slow);
+	array_sort_by(r->by_load, g->count, rival_by_load, g->cells);
 	return 0;
 }
 
@@ -405,10 +396,8 @@ static int rival_look(struct rival_device *d, uint32_t first, uint32_t other)
 	d->pairs++;
 	if (p.lost <= 0 || p.busy_mean < p.quiet_mean * (1 + RIVAL_SLOWER) || p.correlation <= 0)
 		return 0;
-	r = grow((void **)&d->found, &d->found_cap, d->found_count + 1, sizeof(*d->found));
-	if (r >= 0)
-		d->found[d->found_count++] =
-			(struct rival_found){first, other, p.lag, p.correlation};
+	r = array_add(d->found, d->found_count, d->found_cap,
+		      (struct rival_found){first, other, p.lag, p.correlation});
 	return r;
 }
 

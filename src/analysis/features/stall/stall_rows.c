@@ -167,67 +167,45 @@ int stall_rows_add(struct stall_rows *r, const struct stall_key *key, const stru
 
 static const char *const stall_words[] = {"idle", "work", "retry", "poll"};
 
-static int stall_row_ids(const struct stall_row *row, const struct feature_world *w,
-			 struct batch *b, size_t n)
+static void stall_row_ids(const struct stall_row *row, const struct feature_world *w,
+			  struct batch_row *to)
 {
 	bool of_one = row->key.task != FEATURE_NONE;
 	bool has_file =
 		row->file_id >= 0 && (!row->several_files || row->key.kind != STALL_NOTHING);
-	int e = 0;
 
-	if (of_one && row->process != FEATURE_NONE)
-		e = batch_set(b, STALL_PROCESS_ID, n, feature_id(w->processes, row->process));
-	if (e >= 0 && of_one && row->thread_id >= 0)
-		e = batch_set(b, STALL_THREAD_ID, n, row->thread_id);
-	if (e >= 0 && has_file)
-		e = batch_set(b, STALL_FILE_ID, n, row->file_id);
-	if (e >= 0 && row->peer_id >= 0 && row->key.kind == STALL_PEER)
-		e = batch_set(b, STALL_PEER_ID, n, row->peer_id);
-	if (e >= 0 && row->waker_id >= 0)
-		e = batch_set(b, STALL_WAKER_ID, n, row->waker_id);
-	return e;
-}
-
-static int stall_row_sums(const struct stall_row *row, struct batch *b, size_t n)
-{
-	const struct {
-		unsigned int column;
-		int64_t value;
-	} sums[] = {
-		{STALL_OP, row->key.op},
-		{STALL_TIMES, row->times},
-		{STALL_TIMEOUTS, row->timeouts},
-		{STALL_TIME, row->time},
-		{STALL_PAUSED, row->paused},
-		{STALL_LONGEST, row->longest},
-		{STALL_TYPICAL, MIN((int64_t)hist_quantile(&row->durations, 0.5), row->longest)},
-		{STALL_FIRST, row->first},
-		{STALL_LAST, row->last},
-	};
-	int e = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(sums) && e >= 0; i++)
-		e = batch_set(b, sums[i].column, n, sums[i].value);
-	return e;
+	row_set_if(to, of_one && row->process != FEATURE_NONE, STALL_PROCESS_ID,
+		   feature_id(w->processes, row->process));
+	row_set_if(to, of_one && row->thread_id >= 0, STALL_THREAD_ID, row->thread_id);
+	row_set_if(to, has_file, STALL_FILE_ID, row->file_id);
+	row_set_if(to, row->peer_id >= 0 && row->key.kind == STALL_PEER, STALL_PEER_ID,
+		   row->peer_id);
+	row_set_if(to, row->waker_id >= 0, STALL_WAKER_ID, row->waker_id);
 }
 
 static int stall_row_put(const struct stall_row *row, const struct feature_world *w,
-			 struct batch *b, size_t n)
+			 struct feature_rows *out)
 {
 	bool failed = row->failures == row->times && !row->several_errs;
-	int e = stall_row_ids(row, w, b, n);
+	int64_t typical = MIN((int64_t)hist_quantile(&row->durations, 0.5), row->longest);
+	struct batch_row to = feature_row(out);
 
-	if (e >= 0)
-		e = stall_row_sums(row, b, n);
-	if (e >= 0)
-		e = batch_set_str(b, STALL_WHAT, n, stall_words[row->key.what]);
-	if (e >= 0 && failed)
-		e = batch_set(b, STALL_ERR, n, row->err);
-	if (e >= 0 && row->has_runq)
-		e = batch_set(b, STALL_RUNQ, n, row->runq);
-	if (e >= 0 && hist_total(&row->periods) > 0)
-		e = batch_set(b, STALL_PERIOD, n, (int64_t)hist_quantile(&row->periods, 0.5));
-	return e;
+	stall_row_ids(row, w, &to);
+	row_set(&to, STALL_OP, row->key.op);
+	row_set(&to, STALL_TIMES, row->times);
+	row_set(&to, STALL_TIMEOUTS, row->timeouts);
+	row_set(&to, STALL_TIME, row->time);
+	row_set(&to, STALL_PAUSED, row->paused);
+	row_set(&to, STALL_LONGEST, row->longest);
+	row_set(&to, STALL_TYPICAL, typical);
+	row_set(&to, STALL_FIRST, row->first);
+	row_set(&to, STALL_LAST, row->last);
+	row_set_str(&to, STALL_WHAT, stall_words[row->key.what]);
+	row_set_if(&to, failed, STALL_ERR, row->err);
+	row_set_if(&to, row->has_runq, STALL_RUNQ, row->runq);
+	row_set_if(&to, hist_total(&row->periods) > 0, STALL_PERIOD,
+		   (int64_t)hist_quantile(&row->periods, 0.5));
+	return to.r;
 }
 
 int stall_rows_put(const struct stall_rows *r, const struct feature_world *w,
@@ -235,13 +213,7 @@ int stall_rows_put(const struct stall_rows *r, const struct feature_world *w,
 {
 	int e = 0;
 
-	for (size_t i = 0; i < r->count && e >= 0; i++) {
-		struct batch *b;
-		size_t n;
-
-		e = feature_row(out, &b, &n);
-		if (e >= 0)
-			e = stall_row_put(&r->rows[i], w, b, n);
-	}
+	for (size_t i = 0; i < r->count && e >= 0; i++)
+		e = stall_row_put(&r->rows[i], w, out);
 	return e;
 }

@@ -4,6 +4,7 @@
  * but those that are sums. First the small ones that ended longest ago. A file that is used again gets a new row.
  */
 #include "analysis/features/use/use.h"
+#include "base/array.h"
 #include "base/saturate.h"
 
 #include <errno.h>
@@ -198,9 +199,7 @@ static int use_fold_one(struct use_state *s, struct use *u)
 	use_free_parts(s, u);
 	u->process = USE_NONE;
 	s->memory -= USE_COST;
-	r = grow((void **)&s->free_uses, &s->free_cap, s->free_count + 1, sizeof(*s->free_uses));
-	if (r >= 0)
-		s->free_uses[s->free_count++] = u->index;
+	r = array_add(s->free_uses, s->free_count, s->free_cap, u->index);
 	return r;
 }
 
@@ -245,13 +244,6 @@ static bool use_may_fold(const struct use *u, uint32_t calls_max)
 	return u->process != USE_NONE && !u->folded && u->open_now == 0 && u->calls <= calls_max;
 }
 
-static int use_compare_times(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Folds the older half of the uses that have ended, of at most so many calls. */
 static int use_fold_older(struct use_state *s, uint32_t calls_max)
 {
@@ -268,7 +260,7 @@ static int use_fold_older(struct use_state *s, uint32_t calls_max)
 	}
 	if (n == 0)
 		return 0;
-	qsort(ends, n, sizeof(*ends), use_compare_times);
+	array_sort(ends, n, order_i64);
 	until = ends[n / 2];
 	for (uint32_t i = 0, count = (uint32_t)s->use_count; i < count && r >= 0; i++) {
 		struct use *u = use_at(s, i);

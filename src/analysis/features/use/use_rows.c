@@ -13,8 +13,7 @@ struct unread {
 	int64_t bytes, first;
 };
 
-/* Sets a cell unless an earlier step failed. */
-#define SET(column, value) (r = r ? r : batch_set(b, USE_##column, row, (int64_t)(value)))
+#define SET(column, value) row_set(row, USE_##column, (int64_t)(value))
 
 struct use_row {
 	struct use_state *s;
@@ -22,26 +21,24 @@ struct use_row {
 	struct buf pattern;
 };
 
-static int use_put_hist(struct batch *b, unsigned int column, size_t row, const struct hist *h)
+static void use_put_hist(struct batch_row *row, unsigned int column, const struct hist *h)
 {
 	uint8_t packed[HIST_PACKED_MAX];
 
-	return batch_set_bytes(b, column, row, packed, hist_pack(h, packed));
+	row_set_bytes(row, column, packed, hist_pack(h, packed));
 }
 
-static int use_put_task(const struct use_state *s, const struct use *u, struct batch *b, size_t row)
+static void use_put_task(const struct use_state *s, const struct use *u, struct batch_row *row)
 {
 	const struct feature_world *w = s->world;
-	int r = 0;
 
 	SET(PROCESS_ID, feature_id(w->processes, u->process));
 	if (u->task != USE_NONE)
 		SET(THREAD_ID, dims_latest_thread(w->dims, feature_id(w->tasks, u->task)));
 	SET(THREADS, u->threads);
-	return r;
 }
 
-static int use_put_file(struct use_row *x, const struct use *u, struct batch *b, size_t row)
+static int use_put_file(struct use_row *x, const struct use *u, struct batch_row *row)
 {
 	const struct feature_world *w = x->s->world;
 	int64_t id =
@@ -54,19 +51,18 @@ static int use_put_file(struct use_row *x, const struct use *u, struct batch *b,
 	if (id >= 0)
 		SET(FILE_ID, id);
 	SET(FILES, u->files);
-	if (r < 0)
-		return r;
 	buf_clear(&x->pattern);
 	if (!u->folded)
 		r = names_pattern(dims_file_name(w->dims, id), &x->pattern, &changed);
 	else if (folder.len)
 		r = buf_append(&x->pattern, folder.data, folder.len);
-	return r < 0 ? r : batch_set_bytes(b, USE_PATTERN, row, x->pattern.data, x->pattern.len);
+	if (r >= 0)
+		row_set_bytes(row, USE_PATTERN, x->pattern.data, x->pattern.len);
+	return r < 0 ? r : row->r;
 }
 
-static int use_put_sums(const struct use *u, struct batch *b, size_t row)
+static void use_put_sums(const struct use *u, struct batch_row *row)
 {
-	int r = 0;
 
 	SET(FIRST, u->first);
 	SET(LAST, u->last);
@@ -80,7 +76,6 @@ static int use_put_sums(const struct use *u, struct batch *b, size_t row)
 	SET(MISSING, u->missing);
 	SET(STATS, u->stats);
 	SET(STAT_TIME, u->stat_time);
-	return r;
 }
 
 /* Adds what `from` covers to `to`; the bytes that it did not have. */
@@ -114,8 +109,8 @@ static struct range use_extent(const struct ranges *r)
 	return all;
 }
 
-static int use_put_reads(struct use_state *s, const struct use *u, struct batch *b, size_t row,
-			 bool *inexact)
+static void use_put_reads(struct use_state *s, const struct use *u, struct batch_row *row,
+			  bool *inexact)
 {
 	static const struct use_read none = {.writer = USE_NONE};
 	const struct use_read *read = u->read ? u->read : &none;
@@ -123,7 +118,6 @@ static int use_put_reads(struct use_state *s, const struct use *u, struct batch 
 	struct ranges united = {0};
 	int64_t mapped = 0, covered;
 	struct range span;
-	int r = 0;
 
 	if (!use_is_empty(&read->stale) || (u->rest && !use_is_empty(&u->rest->mapped_read))) {
 		use_unite(s, &united, &read->fresh);
@@ -156,13 +150,12 @@ static int use_put_reads(struct use_state *s, const struct use *u, struct batch 
 		SET(WRITER_ID, feature_id(s->world->processes, read->writer));
 	*inexact = *inexact || all->inexact || read->missed;
 	ranges_free(&united, &s->scratch);
-	if (r < 0 || read->reads == 0)
-		return r;
-	return use_put_hist(b, USE_READ_HIST, row, &read->hist);
+	if (read->reads)
+		use_put_hist(row, USE_READ_HIST, &read->hist);
 }
 
-static int use_put_writes(struct use_state *s, const struct use *u, const struct unread *unread,
-			  struct batch *b, size_t row, bool *inexact)
+static void use_put_writes(struct use_state *s, const struct use *u, const struct unread *unread,
+			   struct batch_row *row, bool *inexact)
 {
 	static const struct use_write none;
 	const struct use_write *write = u->write ? u->write : &none;
@@ -170,7 +163,6 @@ static int use_put_writes(struct use_state *s, const struct use *u, const struct
 	struct ranges united = {0};
 	int64_t mapped = 0;
 	struct range span;
-	int r = 0;
 
 	if (u->rest && !use_is_empty(&u->rest->mapped_write)) {
 		use_unite(s, &united, &write->covered_ranges);
@@ -196,16 +188,14 @@ static int use_put_writes(struct use_state *s, const struct use *u, const struct
 	}
 	*inexact = *inexact || all->inexact;
 	ranges_free(&united, &s->scratch);
-	if (r < 0 || write->writes == 0)
-		return r;
-	return use_put_hist(b, USE_WRITE_HIST, row, &write->hist);
+	if (write->writes)
+		use_put_hist(row, USE_WRITE_HIST, &write->hist);
 }
 
-static int use_put_rest(const struct use_state *s, const struct use *u, struct batch *b, size_t row)
+static void use_put_rest(const struct use_state *s, const struct use *u, struct batch_row *row)
 {
 	static const struct use_rest none;
 	const struct use_rest *rest = u->rest ? u->rest : &none;
-	int r = 0;
 
 	SET(DIRECT, rest->direct);
 	SET(MISALIGNED, rest->misaligned);
@@ -220,29 +210,26 @@ static int use_put_rest(const struct use_state *s, const struct use *u, struct b
 	SET(SHORT_WRITES, rest->shorts);
 	SET(IGNORED, rest->ignored);
 	SET(ENTRIES, rest->entries);
-	return r;
 }
 
 static int use_put_use(struct use_row *x, const struct use *u, struct feature_rows *out)
 {
 	struct use_state *s = x->s;
 	bool inexact = u->folded || u->inexact;
-	struct batch *b;
-	size_t row;
-	int r = feature_row(out, &b, &row);
+	struct batch_row to = feature_row(out), *row = &to;
+	int r = to.r < 0 ? to.r : use_put_file(x, u, row);
 
 	if (r < 0)
 		return r;
-	r = use_put_task(s, u, b, row);
-	r = r ? r : use_put_file(x, u, b, row);
-	r = r ? r : use_put_sums(u, b, row);
-	r = r ? r : use_put_reads(s, u, b, row, &inexact);
-	r = r ? r : use_put_writes(s, u, &x->unread[u->index], b, row, &inexact);
-	r = r ? r : use_put_rest(s, u, b, row);
+	use_put_task(s, u, row);
+	use_put_sums(u, row);
+	use_put_reads(s, u, row, &inexact);
+	use_put_writes(s, u, &x->unread[u->index], row, &inexact);
+	use_put_rest(s, u, row);
 	if (!u->folded)
 		SET(OTHERS, s->files[u->file].users - 1);
 	SET(INEXACT, inexact);
-	return r;
+	return to.r;
 }
 
 static void use_unread_of(struct use_row *x, const struct use_file *f)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* array.h: what is done with arrays everywhere: to grow, to order, to search. */
+#pragma once
+
+#include "base/map.h"
+
+/*
+ * Adds a value at items[count] and counts it: 0 or -ENOMEM. Count and capacity may be integers of any type that holds them;
+ * the value may be an initializer in a compound literal, and may refer to the count before.
+ */
+#define array_add(items, count, cap, ...)                                                       \
+	({                                                                                      \
+		size_t cap_ = (cap);                                                            \
+		int r_ = grow((void **)&(items), &cap_, (size_t)(count) + 1, sizeof(*(items))); \
+		if (r_ >= 0) {                                                                  \
+			(cap) = (__typeof__(cap))cap_;                                          \
+			(items)[(count)] = (__VA_ARGS__);                                       \
+			(count)++;                                                              \
+		}                                                                               \
+		r_;                                                                             \
+	})
+
+/*
+ * The element of a key in an array of which a map has the numbers. A new one is all zero, and *ret_new (bool, may be NULL) true.
+ * NULL: no memory, with all as it was. Count and capacity are of type size_t.
+ */
+#define array_of_key(items, count, cap, map, key, ret_new)                                       \
+	((__typeof__(items))array_element((void **)&(items), &(count), &(cap), sizeof(*(items)), \
+					  map, key, ret_new))
+void *array_element(void **items, size_t *count, size_t *cap, size_t size, struct map *map,
+		    uint64_t key, bool *ret_new) _must_check_;
+
+/* -1, 0, 1: how two numbers or pointers are in order. Chained by ?: for what is equal in the first. */
+#define ORDER(a, b)                                 \
+	({                                          \
+		const __typeof__((a) + 0) x_ = (a); \
+		const __typeof__((b) + 0) y_ = (b); \
+		(x_ > y_) - (x_ < y_);              \
+	})
+
+/* qsort() and qsort_r() of what may be empty, and then have no address. */
+#define array_sort(items, count, order)                               \
+	do {                                                          \
+		if (count)                                            \
+			qsort(items, count, sizeof(*(items)), order); \
+	} while (0)
+#define array_sort_by(items, count, order, ...)                                      \
+	do {                                                                         \
+		if (count)                                                           \
+			qsort_r(items, count, sizeof(*(items)), order, __VA_ARGS__); \
+	} while (0)
+
+/* Orders of plain numbers, for the two above. */
+int order_u32(const void *a, const void *b);
+int order_u64(const void *a, const void *b);
+int order_i64(const void *a, const void *b);
+
+/*
+ * The first i of [from, to) for which an expression of i holds, given that it holds for all behind the first; `to` where there is
+ * none.
+ */
+#define array_first(i, from, to, holds)                       \
+	({                                                    \
+		size_t low_ = (from), high_ = (to);           \
+		while (low_ < high_) {                        \
+			size_t i = low_ + (high_ - low_) / 2; \
+			if (holds)                            \
+				high_ = i;                    \
+			else                                  \
+				low_ = i + 1;                 \
+		}                                             \
+		low_;                                         \
+	})
