@@ -92,7 +92,7 @@ struct analysis_input {
 	unsigned int threads; /* at most; 0: one per CPU */
 	bool follow;	      /* of traces that grow: the answer is one of several */
 	void *taken; /* what take_in() has; run() goes on from it and uses it up. NULL: nothing */
-	bool screen;	      /* a person looks: what its screen does not show need not be there */
+	bool screen; /* a person looks: what its screen does not show need not be there */
 	bool shared; /* others read the stores meanwhile: they are not refreshed, and nothing is made in them */
 	/* True where nobody waits for the result any more: return -EINTR. From any thread. NULL: never. */
 	bool (*stopped)(const void *arg);

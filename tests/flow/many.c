@@ -14,13 +14,13 @@
 
 #define THREADS 64
 #define FILES	1000
-#define STEP	500 /* ns between calls */
+#define STEP	5000 /* ns between calls */
 
 static struct error err;
 static struct store_writer *to;
 static struct batch *calls;
 static int64_t now = 1700000000000000000;
-static long pace; /* ns of rest behind each block */
+static long pace; /* ms of rest behind each block */
 
 static void need(int r, const char *what)
 {
@@ -111,7 +111,7 @@ static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int6
 	store_note_until(to, now);
 	batch_clear(calls);
 	if (pace)
-		nanosleep(&(struct timespec){.tv_nsec = pace}, NULL);
+		nanosleep(&(struct timespec){pace / 1000, pace % 1000 * 1000000}, NULL);
 }
 
 int main(int argc, char **argv)
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 	int64_t count = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
 	unsigned int seed = 1;
 
-	pace = argc > 3 ? strtol(argv[3], NULL, 10) * 1000000 : 0;
+	pace = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
 
 	need(store_create(&to, argv[1], &(struct store_options){.owner = (uid_t)-1}, &err),
 	     argv[1]);

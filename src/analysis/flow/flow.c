@@ -215,8 +215,8 @@ static int put_list(struct answer_list *t, const struct flow_state *s, size_t mo
 			flow_put_file(t, s, e->file_id);
 			answer_list_int(t, e->pos);
 			answer_list_int(t, e->bytes);
-			answer_list_int(t, from->lamport);
-			answer_list_int(t, to->lamport);
+			answer_list_int(t, g->lamport[e->from]);
+			answer_list_int(t, g->lamport[e->to]);
 		}
 	}
 	for (size_t i = 0; i < places && hosts; i++)

@@ -114,7 +114,8 @@ int flow_take_in(const struct analysis_input *in, void **taken, struct error *er
 	*taken = t;
 	if (r < 0)
 		return error_errno(err, r, "cannot follow the trace");
-	if (t->until != INT64_MIN && (t->run[0] != run->from || t->run[1] != run->to || taken_is_late(t, in)))
+	if (t->until != INT64_MIN &&
+	    (t->run[0] != run->from || t->run[1] != run->to || taken_is_late(t, in)))
 		taken_restart(t);
 	t->blocks = store_block_count(run->store);
 	t->run[0] = run->from;

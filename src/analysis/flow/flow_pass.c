@@ -494,7 +494,7 @@ static int flow_pass_rows(struct flow_state *s, struct engine_merge *m, const st
 	return r;
 }
 
-static int pass_begin(struct flow_state *s, struct error *err)
+static int flow_pass_begin(struct flow_state *s, struct error *err)
 {
 	int r = acts_make(s);
 
@@ -520,7 +520,7 @@ int flow_pass_take(struct flow_state *s, const struct analysis_input *in,
 	s->streams.pair = pass_pair;
 	s->streams.arg = s;
 	if (!s->acts)
-		r = pass_begin(s, err);
+		r = flow_pass_begin(s, err);
 	if (r >= 0)
 		r = analysis_stream_part(&m, in, run, from, to, err);
 	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) > 0) {

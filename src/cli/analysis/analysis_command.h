@@ -44,7 +44,7 @@ struct analysis_view {
 	struct loss loss; /* of all runs */
 	struct interrupt *it;
 	void *taken; /* what analysis.take_in took in; NULL */
-	int status; /* the exit status that the analysis gives */
+	int status;  /* the exit status that the analysis gives */
 };
 
 /* The command of analyses[i]; NULL past the last. */
