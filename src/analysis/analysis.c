@@ -43,9 +43,12 @@ void analysis_find(struct analysis_result *r, const struct analysis_finding *f)
 	answer_list_float(&r->findings, f->share);
 }
 
-int analysis_stream(struct engine_merge **ret, const struct analysis_input *in,
-		    const struct analysis_run *run, struct error *err)
+int analysis_stream_part(struct engine_merge **ret, const struct analysis_input *in,
+			 const struct analysis_run *run, int64_t from, int64_t to,
+			 struct error *err)
 {
+	bool all = run->from == INT64_MIN && run->to == INT64_MAX,
+	     part = from != INT64_MIN || to != INT64_MAX;
 	const struct analysis_reads *reads = in->analysis->reads;
 	struct scan_request requests[TABLE_COUNT];
 	size_t count = 0;
@@ -56,12 +59,20 @@ int analysis_stream(struct engine_merge **ret, const struct analysis_input *in,
 		requests[count] = (struct scan_request){
 			.table = reads[count].table,
 			.columns = reads[count].columns,
-			.from = run->from,
-			.to = run->to,
+			.from = MAX(run->from, from),
+			.to = MIN(run->to, to),
 			.filter = reads[count].table == TABLE_OP ? run->where : NULL,
+			.part = part &&
+				all, /* of a range of time, rows without an end are no part */
 		};
 	}
 	return engine_merge_new(ret, run->store, run->engine, requests, count, err);
+}
+
+int analysis_stream(struct engine_merge **ret, const struct analysis_input *in,
+		    const struct analysis_run *run, struct error *err)
+{
+	return analysis_stream_part(ret, in, run, INT64_MIN, INT64_MAX, err);
 }
 
 void analysis_asked_free(struct analysis_asked *a)
@@ -103,7 +114,7 @@ int analysis_calls(const struct analysis_input *in, const struct analysis_run *r
 	int r;
 
 	if (parse_int(text, &row, &no_number) >= 0)
-		return map_set(ret, (uint64_t)row, 0);
+		return map_get(ret, (uint64_t)row, NULL) ? 0 : map_set(ret, (uint64_t)row, 0);
 	r = query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why);
 	if (r < 0)
 		return error_set(err, r, "%s '%s': %s", option, text, why.err.message);

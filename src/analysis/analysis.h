@@ -91,7 +91,8 @@ struct analysis_input {
 	const void *options;  /* analysis.options_size bytes, checked */
 	unsigned int threads; /* at most; 0: one per CPU */
 	bool follow;	      /* of traces that grow: the answer is one of several */
-	bool screen;	      /* a person looks: what its screen does not show need not be there */
+	void *taken; /* what take_in() has; run() goes on from it and uses it up. NULL: nothing */
+	bool screen; /* a person looks: what its screen does not show need not be there */
 	bool shared; /* others read the stores meanwhile: they are not refreshed, and nothing is made in them */
 	/* True where nobody waits for the result any more: return -EINTR. From any thread. NULL: never. */
 	bool (*stopped)(const void *arg);
@@ -140,7 +141,7 @@ struct analysis {
 	 * traces. */
 	const char *takes;
 	bool files; /* reads trace files, though its order is a stream's: of an engine the rows are fetched first */
-	bool follow_anew; /* --follow runs it again, each second, while a trace grows */
+	bool follow_anew; /* --follow runs it again, each second, while a trace grows; of one run */
 	bool finds; /* gives findings: the document has the member, also where there are none */
 
 	/* Before anything is opened: -EINVAL with a message where options mean nothing. NULL: they always do. */
@@ -150,6 +151,14 @@ struct analysis {
 	int (*instead)(const void *options, struct buf *text, struct error *err);
 	/* Fills the result, which is empty. 0 or negative with a message; -EINVAL: the question means nothing here. */
 	int (*run)(const struct analysis_input *in, struct analysis_result *out, struct error *err);
+	/*
+	 * With follow_anew, before each run(), which then has not all to read again: takes in what came since the last call and has
+	 * nothing before it that is still to come. *taken is NULL at first; the run, whose range and loss may be others by now, and
+	 * its store stay. run() gets it in a copy of the process, since an end changes what it ends. 0 or negative with a message.
+	 * NULL: each run() reads all.
+	 */
+	int (*take_in)(const struct analysis_input *in, void **taken, struct error *err);
+	void (*free_taken)(void *taken); /* may be of NULL */
 	/*
 	 * Instead of run(), of a trace that grows: the first table has the rows that came since the last call, and those alone.
 	 * 1: there may be more, 0: they were the last, or negative with a message. NULL: it cannot follow so.
@@ -180,6 +189,10 @@ void analysis_find(struct analysis_result *r, const struct analysis_finding *f);
 /* The stream of the tables in `reads` over a run: in its range, calls only where it selects them. */
 int analysis_stream(struct engine_merge **ret, const struct analysis_input *in,
 		    const struct analysis_run *run, struct error *err);
+/* The same of the part of the stream that stands in [from, to): each row is in one of the parts that a stream is cut into. */
+int analysis_stream_part(struct engine_merge **ret, const struct analysis_input *in,
+			 const struct analysis_run *run, int64_t from, int64_t to,
+			 struct error *err);
 /*
  * Puts a pipeline to the run's engine, over its range and, where the rows are calls, its selection:
  *

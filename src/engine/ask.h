@@ -87,6 +87,8 @@ struct scan_request {
 	int64_t from, to;	   /* ended in [from, to); INT64_MIN, INT64_MAX: open */
 	const struct expr *filter; /* NULL: all */
 	bool unended; /* of calls: with a range also those whose end is not known. Over trace files */
+	/* the range is a part of the order: rows whose end is not known are in it where they stand. Events of trace files */
+	bool part;
 	bool follow; /* at the end wait for more: next() gives 0 rows then */
 };
 /* Over trace files: needs no engine. */

@@ -106,7 +106,9 @@ static bool scan_rows_block_can_pass(const struct scan_rows *s, size_t block)
 {
 	const struct store_block *b = store_block(s->store, block);
 
-	if (!order_block_in(b, s->q.from, s->q.to) && !(s->q.unended && order_block_unended(b)))
+	if (s->q.part ? !order_block_part(b, s->q.from, s->q.to)
+		      : !order_block_in(b, s->q.from, s->q.to) &&
+				!(s->q.unended && order_block_unended(b)))
 		return false;
 	return !s->eval || facts_may_pass(s->eval, s->store, block);
 }
@@ -135,8 +137,13 @@ static ssize_t scan_rows_choose_rows(struct scan_rows *s, struct stream *t, size
 		n = (ssize_t)live_rows(s, block, t->rows);
 		in = t->rows;
 	}
-	n = (ssize_t)order_rows_in(t->batch, s->q.from, s->q.to, s->q.unended, in, (size_t)n,
-				   t->rows);
+	if (s->q.part) {
+		order_ends(t->batch, t->ends);
+		n = (ssize_t)order_rows_part(t->batch, t->ends, s->q.from, s->q.to, t->rows);
+	} else {
+		n = (ssize_t)order_rows_in(t->batch, s->q.from, s->q.to, s->q.unended, in,
+					   (size_t)n, t->rows);
+	}
 	if (n > 0 && s->eval)
 		n = eval_filter(s->eval, s->scratch, 0, t->batch, t->rows, (size_t)n, t->rows);
 	return n;
@@ -187,7 +194,8 @@ static int stream_take(struct scan_rows *s, struct stream *t, size_t block, stru
 	r = store_decode(t->cursor, block, s->filter_columns, &t->batch, err);
 	n = r < 0 ? r : scan_rows_choose_rows(s, t, block);
 	if (n > 0) {
-		order_ends(t->batch, t->ends);
+		if (!s->q.part)
+			order_ends(t->batch, t->ends);
 		sort_rows(t->rows, (size_t)n, t->ends);
 		r = store_decode_more(t->cursor, s->columns, err);
 	}

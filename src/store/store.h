@@ -152,6 +152,12 @@ bool store_has_folders(const struct store *s);
 /* True where some file has no end mark yet: it is growing, or its recorder was killed. */
 bool store_is_open_ended(const struct store *s);
 
+/*
+ * A time before which every call, wait and loss of a file that grows has been read, though rows of other tables may still come:
+ * INT64_MAX where it has ended, INT64_MIN where nothing is known.
+ */
+int64_t store_trace_settled(const struct store *s, size_t trace);
+
 /* Traces that were not closed: the recorder was killed, or the file was cut. Their last calls are missing and not counted. */
 struct store_unclosed {
 	size_t traces; /* how many of them; 0: all were closed, or grow */

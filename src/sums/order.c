@@ -94,6 +94,26 @@ bool order_block_in(const struct store_block *b, int64_t from, int64_t to)
 	return first < to && last >= from;
 }
 
+bool order_block_part(const struct store_block *b, int64_t from, int64_t to)
+{
+	const struct table_def *t = schema_table(b->table);
+	unsigned int column = t->stop != NO_COLUMN ? t->stop : t->start;
+
+	return (to == INT64_MAX && b->min[column] > b->max[column]) || order_block_in(b, from, to);
+}
+
+size_t order_rows_part(const struct batch *b, const int64_t *ends, int64_t from, int64_t to,
+		       uint32_t *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < b->rows; i++) {
+		if (ends[i] == INT64_MIN ? to == INT64_MAX : ends[i] >= from && ends[i] < to)
+			out[count++] = (uint32_t)i;
+	}
+	return count;
+}
+
 bool order_block_unended(const struct store_block *b)
 {
 	return b->nulls[OP_START] || b->nulls[OP_DUR] || b->max[OP_STATUS] >= STATUS_UNFINISHED;

@@ -25,6 +25,12 @@ static inline bool order_open(int64_t from, int64_t to)
 bool order_block_in(const struct store_block *b, int64_t from, int64_t to);
 /* False where the end of each row of a block of calls is known. */
 bool order_block_unended(const struct store_block *b);
+/* The rows of a batch, of which `ends` are by order_ends(), that stand in [from, to): each row is in one of the parts that
+ * ranges cut the order into. One before which no end is known stands last. */
+size_t order_rows_part(const struct batch *b, const int64_t *ends, int64_t from, int64_t to,
+		       uint32_t *out);
+/* False where none of the block can stand there; nothing is decoded. */
+bool order_block_part(const struct store_block *b, int64_t from, int64_t to);
 /* The rows (of those in `in`, or all below n where in is NULL) that ended in [from, to): whose end
  * is known; with `unended` also those whose is not. out may be in. */
 size_t order_rows_in(const struct batch *b, int64_t from, int64_t to, bool unended,

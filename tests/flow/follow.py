@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""follow.py WEIR: `weir flow --follow` while two nodes of a replicated store are recorded, each into a trace of its own: what is wrong is
-found while both still run, and the last answer is that of `weir flow` afterwards. TAP on standard output."""
+"""follow.py WEIR WORK: `weir flow --follow` while two nodes of a replicated store are recorded, each into a trace of its own: what is wrong
+is found while both still run, and the last answer is that of `weir flow` afterwards; likewise, edge by edge, of a program that has edges
+of every kind. TAP on standard output."""
 import json
 import os
 import signal
@@ -53,6 +54,13 @@ def documents(stream, most):
         text = ''
 
 
+def all_documents(text):
+    at, decoder = 0, json.JSONDecoder()
+    while at < len(text.rstrip()):
+        one, at = decoder.raw_decode(text, len(text) - len(text[at:].lstrip()))
+        yield one
+
+
 def node(folder, name, *down):
     p = subprocess.Popen([weir, 'record', '--content=bytes', '-q', '-o', f'{name}.weir', '--', sys.executable, '-c', NODE, name, *down], cwd=folder,
                          stdout=subprocess.PIPE, text=True)
@@ -90,4 +98,18 @@ with tempfile.TemporaryDirectory() as folder:
               whole['rows'])
     r = subprocess.run([weir, 'flow', '--follow', '--keep', 'n1.weir'], cwd=folder, capture_output=True, text=True, check=False)
     tap.check('--follow with --keep is refused in one line', r.returncode == 2 and r.stderr.count('\n') <= 2, r.stderr)
+
+with tempfile.TemporaryDirectory() as folder:
+    record = subprocess.Popen([weir, 'record', '--content', '-q', '-o', 'w.weir', '--', 'sh', '-c', 'for i in 1 2 3 4 5; do "$0" all >/dev/null; sleep 0.6; done',
+                               os.path.abspath(sys.argv[2])], cwd=folder)
+    while not os.path.exists(f'{folder}/w.weir') or not os.path.getsize(f'{folder}/w.weir'):
+        time.sleep(0.05)
+    r = subprocess.run([weir, 'flow', '--follow', '--json', '--list', 'w.weir'], cwd=folder, capture_output=True, text=True, check=True, timeout=120)
+    answers = list(all_documents(r.stdout))
+    record.wait(timeout=60)
+    r = subprocess.run([weir, 'flow', '--json', '--list', 'w.weir'], cwd=folder, capture_output=True, text=True, check=True)
+    whole = json.loads(r.stdout)
+    tap.check(f'a program with edges of every kind: {len(answers)} answers, the last with {whole["edges"]} edges as the whole has them',
+              len(answers) > 2 and answers[0]['calls'] < whole['calls'] and answers[-1] == whole,
+              [(a['calls'], a['edges']) for a in answers], (whole['calls'], whole['edges']))
 sys.exit(tap.end())

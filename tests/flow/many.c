@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * many.c: MANY TO CALLS [WRITERS]: a trace of so many calls for measuring `weir flow`: in turn a thread sends to its
- * partner over TCP, who receives in other pieces, and writes a range of one of 1,000 files, of which another reads; WRITERS
- * share one end of a stream.
+ * many.c: MANY TO CALLS [MS]: a trace of so many calls for measuring `weir flow`, which grows by a block each so many ms: in
+ * turn a thread sends to its partner over a unix socket, who receives, and writes a range of one of 1,000 files, of which
+ * another reads.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "schema/vocab.h"
 #include "store/store.h"
 
 #define THREADS 64
 #define FILES	1000
-#define STEP	500 /* ns between calls */
+#define STEP	5000 /* ns between calls */
 
 static struct error err;
 static struct store_writer *to;
 static struct batch *calls;
 static int64_t now = 1700000000000000000;
+static long pace; /* ms of rest behind each block */
 
 static void need(int r, const char *what)
 {
@@ -106,13 +108,18 @@ static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int6
 	if (calls->rows < BATCH_ROWS_MAX)
 		return;
 	need(store_append(to, calls, &err), "calls");
+	store_note_until(to, now);
 	batch_clear(calls);
+	if (pace)
+		nanosleep(&(struct timespec){pace / 1000, pace % 1000 * 1000000}, NULL);
 }
 
 int main(int argc, char **argv)
 {
 	int64_t count = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
 	unsigned int seed = 1;
+
+	pace = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
 
 	need(store_create(&to, argv[1], &(struct store_options){.owner = (uid_t)-1}, &err),
 	     argv[1]);

@@ -94,7 +94,9 @@ void alike_free(struct alike *a)
 	if (!a)
 		return;
 	free(a->calls);
-	map_free(&a->by_start);
+	alike_index_free(&a->by_start);
+	alike_ids_free(&a->threads);
+	alike_ids_free(&a->files);
 	map_free(&a->last);
 	free(a->parts);
 	free(a->elements);

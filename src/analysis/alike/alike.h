@@ -17,11 +17,13 @@
 #pragma once
 
 #include "analysis/analysis.h"
-#include "base/map.h"
+#include "base/idmap.h"
 
 #define ALIKE_NONE	 UINT32_MAX
-#define ALIKE_CALLS_MAX	 (3u << 20)  /* calls with content: 360 MB */
-#define ALIKE_PARTS_MAX	 (20u << 20) /* parts of all of them: 320 MB while they are gathered */
+#define ALIKE_CALLS_MAX	 (10u << 20)  /* calls with content: 640 MiB */
+#define ALIKE_PARTS_MAX	 (20u << 20)  /* parts of all of them, fewer beside many calls: */
+#define ALIKE_BYTES_MAX	 (820u << 20) /* of calls, and of parts as they are gathered and as elements of sets */
+#define ALIKE_KINDS_MAX	 (4u << 20)   /* different data: 152 MiB */
 #define ALIKE_SIGNED_MAX (1u << 18)  /* sets of two parts or more: 256 MB */
 #define ALIKE_LINKS_MAX	 (4u << 20)
 #define ALIKE_NEAR_MAX	 64 /* of one band with equal hashes: that many are compared with the next */
@@ -37,33 +39,58 @@
 /* What is compared: the data of a call, or all that went into or came from a file. */
 enum alike_unit { ALIKE_CALLS, ALIKE_FILES };
 
+/* 64 bytes, of which there are ten million. */
 struct alike_call {
-	int64_t row_id, start, end, thread_id, file_id, pos, bytes;
-	uint64_t joined;  /* hash of its bytes from the first on, up to `done` */
-	uint64_t ordered; /* of its parts in order */
-	int64_t done;	  /* bytes whose hash is known */
-	uint32_t before;  /* the call before it on the same file, the same way; ALIKE_NONE */
-	uint32_t kind;
-	uint16_t op;
-	uint8_t way; /* enum chunk_way */
-	bool copies : 1, whole : 1, odd : 1, missing : 1;
+	int64_t row_id, start, pos;
+	uint64_t joined; /* hash of its bytes from the first on, up to `done`; `odd`: of its parts in order */
+	uint64_t bytes : 39, op : 12, way : 2, /* enum chunk_way */
+		copies : 1, whole : 1, odd : 1, missing : 1;
+	uint64_t done : 39, /* bytes whose hash is known */
+		dur_high : 25;
+	uint32_t dur_low;
+	uint32_t thread, file; /* of alike.threads and .files; ALIKE_NONE: no file */
+	union {
+		uint32_t before; /* while parts are read: the call before it on the same file, the same way */
+		uint32_t kind; /* then; ALIKE_NONE likewise */
+	};
 };
+_Static_assert(sizeof(struct alike_call) == 64, "ten million of them");
+
+static inline int64_t alike_call_end(const struct alike_call *c)
+{
+	return c->start + (int64_t)((uint64_t)c->dur_high << 32 | c->dur_low);
+}
 
 /* A part of a call, until sets are made. */
-struct alike_part {
+struct __attribute__((packed)) alike_part {
 	uint64_t hash;
 	uint32_t call;
 };
 
 struct alike_kind {
-	uint64_t at;	/* of its set in `elements` */
-	uint32_t len;	/* of the set */
-	uint32_t first; /* call */
-	uint32_t calls;
-	uint32_t group;	    /* ALIKE_NONE: it is alone */
-	int64_t bytes;	    /* of one of its calls; of a file: of all */
-	uint32_t signature; /* ALIKE_NONE: none */
-	bool zeros;	    /* all of its bytes are 0 */
+	int64_t bytes;	       /* of one of its calls; of a file: of all */
+	uint32_t at;	       /* of its set in `elements` */
+	uint32_t len : 31,     /* of the set */
+		zeros : 1;     /* all of its bytes are 0 */
+	uint32_t first, calls; /* the first of its calls, and how many */
+	uint32_t group;	       /* ALIKE_NONE: it is alone */
+	uint32_t signature;    /* ALIKE_NONE: none */
+};
+_Static_assert(sizeof(struct alike_kind) == 32, "millions of them");
+
+/* Numbers by a key that is made of what has the number: 4 bytes a slot. Starts with `key` alone. */
+struct alike;
+struct alike_index {
+	uint64_t (*key)(const struct alike *a, uint32_t number);
+	uint32_t *slots; /* number + 1; 0: free */
+	size_t cap, count;
+};
+
+/* Ids by dense numbers. */
+struct alike_ids {
+	int64_t *all;
+	size_t count, cap;
+	struct idmap numbers;
 };
 
 /* Two kinds whose sets are similar. */
@@ -101,7 +128,8 @@ struct alike {
 
 	struct alike_call *calls;
 	size_t call_count, call_cap;
-	struct map by_start; /* of a call -> its number */
+	struct alike_ids threads, files;
+	struct alike_index by_start; /* calls, by thread and start */
 	struct map last;     /* file and way -> call, while calls are read */
 	struct alike_part *parts;
 	size_t part_count, part_cap;
@@ -152,6 +180,24 @@ void alike_free(struct alike *a);
 int alike_members(const struct alike *a, struct buf *to);
 
 /* ---- between its files ---- */
+
+/* alike_index.c. The number under a key; ALIKE_NONE: there is none. */
+uint32_t alike_index_find(const struct alike *a, const struct alike_index *x, uint64_t key);
+/* Adds a number, of which alike_index_find() found no other with the key. 0 or -ENOMEM. */
+int alike_index_add(const struct alike *a, struct alike_index *x,
+		    uint32_t number) _must_check_;
+void alike_index_free(struct alike_index *x);
+/* The number of an id, ALIKE_NONE of one below 0, or -ENOMEM. */
+int64_t alike_ids_number(struct alike_ids *x, int64_t id) _must_check_;
+void alike_ids_free(struct alike_ids *x);
+static inline int64_t alike_thread_id(const struct alike *a, const struct alike_call *c)
+{
+	return a->threads.all[c->thread];
+}
+static inline int64_t alike_file_id(const struct alike *a, const struct alike_call *c)
+{
+	return c->file == ALIKE_NONE ? -1 : a->files.all[c->file];
+}
 
 /* Reads calls, then their parts. */
 int alike_read_calls(struct alike *a, struct error *err);

@@ -19,6 +19,8 @@
 
 #define CUT_BYTES_MOST	 32768
 #define CALL_BYTES_LIMIT (1ll << 38) /* more was never moved by one call */
+#define BYTES_MASK	 ((1ull << 39) - 1)
+#define DUR_LIMIT	 ((1ll << 57) - 1)
 
 /* By which rows of chunk name their call. Of two calls in 10^13 it is the same by accident. */
 static uint64_t start_key(int64_t thread_id, int64_t start)
@@ -28,42 +30,55 @@ static uint64_t start_key(int64_t thread_id, int64_t start)
 
 /* ---- calls ---- */
 
+static uint64_t call_start_key(const struct alike *a, uint32_t call)
+{
+	return start_key(alike_thread_id(a, &a->calls[call]), a->calls[call].start);
+}
+
 static int alike_call_add(struct alike *a, const struct batch *b, uint32_t row, int64_t end)
 {
-	int64_t op = batch_get(b, OP_OP, row, -1);
-	struct alike_call c = {
-		.row_id = batch_row_id(b, row),
-		.end = end,
-		.start = batch_get(b, OP_START, row, INT64_MIN),
-		.thread_id = batch_get(b, OP_THREAD_ID, row, -1),
-		.file_id = batch_get(b, OP_FILE_ID, row, -1),
-		.pos = batch_get(b, OP_POS, row, -1),
-		.bytes = MIN(batch_get(b, OP_BYTES, row, 0), (int64_t)CALL_BYTES_LIMIT),
-		.kind = ALIKE_NONE,
-		.before = ALIKE_NONE,
-		.op = (uint16_t)(op >= 0 && op < OP_CODE_MAX ? op : OP_CODE_NUMBERED),
-	};
-	int64_t kind = batch_get(b, OP_KIND, row, KIND_SYSCALL);
+	int64_t op = batch_get(b, OP_OP, row, -1), bytes = batch_get(b, OP_BYTES, row, 0),
+		start = batch_get(b, OP_START, row, INT64_MIN),
+		thread_id = batch_get(b, OP_THREAD_ID, row, -1),
+		file_id = batch_get(b, OP_FILE_ID, row, -1),
+		kind = batch_get(b, OP_KIND, row, KIND_SYSCALL), dur = 0, thread, file;
+	struct alike_call c = {.row_id = batch_row_id(b, row),
+			       .start = start,
+			       .pos = batch_get(b, OP_POS, row, -1),
+			       .before = ALIKE_NONE};
 	uint64_t key, before;
 	int r;
 
-	if (c.bytes <= 0 || c.thread_id < 0 || c.start == INT64_MIN ||
+	if (bytes <= 0 || thread_id < 0 || start == INT64_MIN ||
 	    (kind != KIND_SYSCALL && kind != KIND_IO_URING && kind != KIND_LIBAIO))
 		return 0;
 	if (a->call_count >= ALIKE_CALLS_MAX) {
 		a->calls_left_out++;
 		return 0;
 	}
+	thread = alike_ids_number(&a->threads, thread_id);
+	file = alike_ids_number(&a->files, file_id);
+	if (thread < 0 || file < 0)
+		return -ENOMEM;
+	if (__builtin_sub_overflow(end, start, &dur) || dur < 0)
+		dur = 0;
+	dur = MIN(dur, DUR_LIMIT);
+	c.dur_high = (uint64_t)dur >> 32 & 0x1ffffff;
+	c.dur_low = (uint32_t)dur;
+	c.thread = (uint32_t)thread;
+	c.file = (uint32_t)file;
+	c.bytes = (uint64_t)MIN(bytes, CALL_BYTES_LIMIT) & BYTES_MASK;
+	c.op = (op >= 0 && op < OP_CODE_MAX ? op : OP_CODE_NUMBERED) & 0xfff;
 	c.copies = op_copy(c.op) != OP_COPY_NONE;
 	c.way = op_way(c.op) == OP_WAY_OUT ? WAY_OUT : WAY_IN;
-	key = hash_u64((uint64_t)c.file_id) ^ c.way;
-	if (c.file_id >= 0 && map_get(&a->last, key, &before))
+	key = hash_u64((uint64_t)file_id) ^ c.way;
+	if (file_id >= 0 && map_get(&a->last, key, &before))
 		c.before = (uint32_t)before;
 	if (grow((void **)&a->calls, &a->call_cap, a->call_count + 1, sizeof(*a->calls)) < 0)
 		return -ENOMEM;
 	a->calls[a->call_count] = c;
-	r = map_set(&a->by_start, start_key(c.thread_id, c.start), a->call_count);
-	if (r >= 0)
+	r = alike_index_add(a, &a->by_start, (uint32_t)a->call_count);
+	if (r >= 0 && file_id >= 0)
 		r = map_set(&a->last, key, a->call_count);
 	a->call_count++;
 	return r;
@@ -73,7 +88,10 @@ static int alike_call_add(struct alike *a, const struct batch *b, uint32_t row, 
 
 static int alike_part_add(struct alike *a, uint32_t call, uint64_t hash)
 {
-	if (a->part_count >= ALIKE_PARTS_MAX) {
+	if (a->part_count >= ALIKE_PARTS_MAX ||
+	    a->call_count * sizeof(*a->calls) +
+			    a->part_count * (sizeof(*a->parts) + sizeof(*a->elements)) >=
+		    ALIKE_BYTES_MAX) {
 		a->parts_left_out++;
 		return 0;
 	}
@@ -90,7 +108,7 @@ static int alike_cut(struct alike *a, uint32_t call, int64_t call_pos, uint64_t 
 	for (uint32_t c = a->calls[call].before; call_pos < 0 && c != ALIKE_NONE && r >= 0;
 	     c = a->calls[c].before) {
 		r = alike_part_add(a, c, hash);
-		call_pos += a->calls[c].bytes;
+		call_pos += (int64_t)a->calls[c].bytes;
 		if (a->parts_left_out)
 			break;
 	}
@@ -111,21 +129,22 @@ static uint64_t part_hash(uint64_t hash, int64_t size, int64_t pos, struct bytes
 	return tail.len ? hash_u64(x + 1) ^ hash_bytes(tail.data, tail.len) : x;
 }
 
-/* Goes on with the hash of the call's bytes, where its pieces begin at its first byte. */
-static void call_join(struct alike_call *c, uint64_t hash, int64_t size, int64_t pos,
+/* Goes on with the hash of the call's bytes, where its pieces begin at its first byte; else with that of its parts. */
+static void call_join(struct alike_call *c, uint64_t part, uint64_t hash, int64_t size, int64_t pos,
 		      int64_t call_pos, struct bytes head, struct bytes tail)
 {
 	uint64_t word = 0;
 
-	if (c->odd || pos % CONTENT_PIECE || call_pos != c->done || head.len) {
+	if (c->odd || pos % CONTENT_PIECE || call_pos != (int64_t)c->done || head.len) {
 		c->odd = true;
+		c->joined = hash_u64(c->joined + part);
 		return;
 	}
 	if (tail.len) {
 		memcpy(&word, tail.data, MIN(tail.len, sizeof(word)));
 		hash += content_hash_word(word, (uint32_t)(size / 8));
 	}
-	c->joined = content_hash_join(c->joined, hash, (uint64_t)(c->done / CONTENT_PIECE));
+	c->joined = content_hash_join(c->joined, hash, c->done / CONTENT_PIECE);
 }
 
 static int alike_piece(struct alike *a, uint32_t call, const struct batch *b, uint32_t row,
@@ -141,9 +160,9 @@ static int alike_piece(struct alike *a, uint32_t call, const struct batch *b, ui
 		return 0;
 	part = part_hash(hash, size, pos, head, tail);
 	if (!c->whole)
-		call_join(c, hash, size, pos, batch_get(b, CHUNK_CALL_POS, row, -1), head, tail);
-	c->ordered = hash_u64(c->ordered + part);
-	c->done += size;
+		call_join(c, part, hash, size, pos, batch_get(b, CHUNK_CALL_POS, row, -1), head,
+			  tail);
+	c->done = MIN(c->done + (uint64_t)size, BYTES_MASK) & BYTES_MASK;
 	return a->cuts ? 0 : alike_part_add(a, call, part);
 }
 
@@ -153,11 +172,12 @@ static int alike_part_row(struct alike *a, const struct batch *b, uint32_t row)
 		size = batch_get(b, CHUNK_SIZE, row, 0),
 		call_pos = batch_get(b, CHUNK_CALL_POS, row, 0),
 		way = batch_get(b, CHUNK_WAY, row, WAY_COUNT);
-	uint64_t hash = (uint64_t)batch_get(b, CHUNK_HASH, row, 0), at;
+	uint64_t hash = (uint64_t)batch_get(b, CHUNK_HASH, row, 0);
+	uint32_t at = alike_index_find(
+		a, &a->by_start, start_key(thread_id, batch_get(b, CHUNK_START, row, INT64_MIN)));
 	struct alike_call *c;
 
-	if (!map_get(&a->by_start, start_key(thread_id, batch_get(b, CHUNK_START, row, INT64_MIN)),
-		     &at))
+	if (at == ALIKE_NONE)
 		return 0; /* of a call that was not selected */
 	c = &a->calls[at];
 	if (size <= 0 ||
@@ -170,15 +190,15 @@ static int alike_part_row(struct alike *a, const struct batch *b, uint32_t row)
 	switch ((enum chunk_form)batch_get(b, CHUNK_FORM, row, FORM_COUNT)) {
 	case FORM_PIECE:
 	case FORM_PART:
-		return alike_piece(a, (uint32_t)at, b, row, hash, size);
+		return alike_piece(a, at, b, row, hash, size);
 	case FORM_BUFFER:
-		if (call_pos == 0 && size == c->bytes) {
+		if (call_pos == 0 && size == (int64_t)c->bytes) {
 			c->whole = true;
 			c->joined = hash;
 		}
 		return 0;
 	case FORM_CUT:
-		return a->cuts ? alike_cut(a, (uint32_t)at, call_pos,
+		return a->cuts ? alike_cut(a, at, call_pos,
 					   hash_u64(hash) + (uint64_t)size)
 			       : 0;
 	default:
@@ -224,6 +244,7 @@ int alike_read_calls(struct alike *a, struct error *err)
 	};
 	int r = alike_look_for_cuts(a, err);
 
+	a->by_start.key = call_start_key;
 	for (size_t i = 0; i < ARRAY_SIZE(q) && r >= 0; i++) {
 		_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 		const struct batch *b;
@@ -243,6 +264,6 @@ int alike_read_calls(struct alike *a, struct error *err)
 			return (int)n;
 		map_free(&a->last);
 	}
-	map_free(&a->by_start);
+	alike_index_free(&a->by_start);
 	return r;
 }

@@ -9,6 +9,7 @@
 #include "names/names.h"
 
 #define FILE_KEY (1ull << 63)
+#define LEN_MASK ((1u << 31) - 1)
 
 /* What calls with the same bytes have in common, and no others; false: not all of the call's bytes have a hash. */
 static bool kind_key(const struct alike_call *c, uint64_t *ret)
@@ -18,35 +19,50 @@ static bool kind_key(const struct alike_call *c, uint64_t *ret)
 	if (!c->whole && !all)
 		return false;
 	if (c->whole || !c->odd)
-		*ret = hash_u64(c->joined + hash_u64((uint64_t)c->bytes));
+		*ret = hash_u64(c->joined + hash_u64(c->bytes));
 	else
-		*ret = hash_u64(c->ordered ^ hash_u64((uint64_t)c->bytes) ^ FILE_KEY);
+		*ret = hash_u64(c->joined ^ hash_u64(c->bytes) ^ FILE_KEY);
 	return true;
 }
 
 static uint64_t alike_file_key(const struct alike *a, const struct alike_call *c)
 {
-	return (uint64_t)names_inode(a->dims, c->file_id) << 1 | c->way;
+	return (uint64_t)names_inode(a->dims, alike_file_id(a, c)) << 1 | c->way;
 }
 
-/* The kind of a key, made on first use. Its number or -ENOMEM. */
-static int64_t kind_under(struct alike *a, struct map *by_key, uint64_t key, uint32_t call)
+static uint64_t key_of_kind(const struct alike *a, uint32_t kind)
 {
-	uint64_t at;
+	const struct alike_call *c = &a->calls[a->kinds[kind].first];
+	uint64_t key = 0;
 
-	if (map_get(by_key, key, &at))
-		return (int64_t)at;
+	if (a->unit == ALIKE_FILES)
+		return alike_file_key(a, c);
+	(void)kind_key(c, &key);
+	return key;
+}
+
+/* The kind of a key, made on first use. Its number, ALIKE_NONE at the limit, or -ENOMEM. */
+static int64_t kind_under(struct alike *a, struct alike_index *by_key, uint64_t key, uint32_t call)
+{
+	uint32_t at = alike_index_find(a, by_key, key);
+
+	if (at != ALIKE_NONE)
+		return at;
+	if (a->kind_count == ALIKE_KINDS_MAX) {
+		a->sets_left_out++;
+		return ALIKE_NONE;
+	}
 	if (grow((void **)&a->kinds, &a->kind_cap, a->kind_count + 1, sizeof(*a->kinds)) < 0)
 		return -ENOMEM;
-	at = a->kind_count++;
+	at = (uint32_t)a->kind_count++;
 	a->kinds[at] = (struct alike_kind){
 		.first = call, .group = ALIKE_NONE, .signature = ALIKE_NONE, .zeros = true};
-	return map_set(by_key, key, at) < 0 ? -ENOMEM : (int64_t)at;
+	return alike_index_add(a, by_key, at) < 0 ? -ENOMEM : (int64_t)at;
 }
 
 static int kinds_find(struct alike *a)
 {
-	_cleanup_(map_free) struct map by_key = {0};
+	_cleanup_(alike_index_free) struct alike_index by_key = {.key = key_of_kind};
 
 	for (size_t i = 0; i < a->call_count; i++) {
 		struct alike_call *c = &a->calls[i];
@@ -55,21 +71,24 @@ static int kinds_find(struct alike *a)
 		uint64_t key = 0;
 		int64_t at;
 
+		c->kind = ALIKE_NONE;
 		a->content += any || c->missing;
 		known = kind_key(c, &key);
 		a->unknown += (any || c->missing) && !known;
 		if (a->unit == ALIKE_FILES)
 			key = alike_file_key(a, c);
-		if (a->unit == ALIKE_FILES ? !any || c->file_id < 0 : !known)
+		if (a->unit == ALIKE_FILES ? !any || c->file == ALIKE_NONE : !known)
 			continue;
 		at = kind_under(a, &by_key, key, (uint32_t)i);
 		if (at < 0)
 			return (int)at;
+		if (at == ALIKE_NONE)
+			continue;
 		c->kind = (uint32_t)at;
 		k = &a->kinds[at];
 		k->calls++;
 		k->zeros &= known && !c->joined && (c->whole || !c->odd);
-		k->bytes = a->unit == ALIKE_FILES ? k->bytes + c->bytes : c->bytes;
+		k->bytes = (a->unit == ALIKE_FILES ? k->bytes : 0) + (int64_t)c->bytes;
 	}
 	return 0;
 }
@@ -99,11 +118,8 @@ static uint32_t set_make(uint64_t *set, uint32_t len)
 
 static int sets_make(struct alike *a)
 {
-	uint64_t at = 0;
+	uint32_t at = 0;
 
-	a->elements = malloc((a->part_count + a->kind_count + 1) * sizeof(*a->elements));
-	if (!a->elements)
-		return -ENOMEM;
 	for (size_t i = 0; i < a->part_count; i++) {
 		if (part_is_compared(a, &a->parts[i]))
 			a->kinds[a->calls[a->parts[i].call].kind].len++;
@@ -112,11 +128,12 @@ static int sets_make(struct alike *a)
 		struct alike_kind *k = &a->kinds[i];
 
 		k->at = at;
-		at += k->len ? k->len : 1;
-		if (!k->len) /* its parts are not known: it is like no other kind */
-			a->elements[k->at] = hash_u64(~(uint64_t)i);
+		at += k->len ? k->len : 1u;
 		k->signature = 0; /* filled so far */
 	}
+	a->elements = malloc(((size_t)at + 1) * sizeof(*a->elements));
+	if (!a->elements)
+		return -ENOMEM;
 	for (size_t i = 0; i < a->part_count; i++) {
 		if (part_is_compared(a, &a->parts[i])) {
 			struct alike_kind *k = &a->kinds[a->calls[a->parts[i].call].kind];
@@ -129,7 +146,9 @@ static int sets_make(struct alike *a)
 	for (size_t i = 0; i < a->kind_count; i++) {
 		struct alike_kind *k = &a->kinds[i];
 
-		k->len = k->len ? set_make(a->elements + k->at, k->len) : 1;
+		if (!k->len) /* its parts are not known: it is like no other kind */
+			a->elements[k->at] = hash_u64(~(uint64_t)i);
+		k->len = (k->len ? set_make(a->elements + k->at, k->len) : 1) & LEN_MASK;
 		k->signature = ALIKE_NONE;
 	}
 	return 0;

@@ -32,7 +32,7 @@ static bool read_is(const struct alike *a, const struct alike_call *c)
 
 	if (c->way != WAY_IN || c->copies || c->kind == ALIKE_NONE)
 		return false;
-	f = c->file_id >= 0 ? dims_file(a->dims, c->file_id, &room) : NULL;
+	f = c->file == ALIKE_NONE ? NULL : dims_file(a->dims, alike_file_id(a, c), &room);
 	return f && (f->type == FILE_TYPE_REGULAR || f->type == FILE_TYPE_BLOCK);
 }
 
@@ -236,9 +236,9 @@ static int epochs_make(struct alike *a)
 		for (size_t i = from; i < to; i++) {
 			const struct alike_call *c = &a->calls[a->reads[i].call];
 
-			e->bytes += (uint64_t)c->bytes;
+			e->bytes += c->bytes;
 			e->from = MIN(e->from, c->start);
-			e->to = MAX(e->to, c->end);
+			e->to = MAX(e->to, alike_call_end(c));
 		}
 		if (k)
 			r = epochs_compare(a, e, before, from, to);

@@ -97,7 +97,7 @@ static void put_host(struct answer_list *t, const struct alike *a, int64_t proce
 static int put_call(struct answer_list *t, const struct alike *a, const struct alike_call *c,
 		    int64_t bytes, int64_t calls)
 {
-	int64_t process_id = names_process_of(a->dims, c->thread_id);
+	int64_t process_id = names_process_of(a->dims, alike_thread_id(a, c));
 	_cleanup_buf_ struct buf who = {0};
 	char room[32];
 	int r = names_process(a->dims, process_id, &who);
@@ -106,8 +106,8 @@ static int put_call(struct answer_list *t, const struct alike *a, const struct a
 	answer_list_text(t, (struct bytes){who.data, who.len});
 	answer_list_str(t, op_name(c->op, room));
 	answer_list_str(t, vocab_word("way", c->way));
-	if (c->file_id >= 0)
-		answer_list_text(t, dims_file_name(a->dims, c->file_id));
+	if (c->file != ALIKE_NONE)
+		answer_list_text(t, dims_file_name(a->dims, alike_file_id(a, c)));
 	else
 		answer_list_null(t);
 	if (c->pos >= 0 && a->unit == ALIKE_CALLS)
@@ -131,7 +131,7 @@ static int put_alike_member(struct answer_list *t, const struct alike *a, uint32
 	const struct alike_kind *k = &a->kinds[c->kind];
 
 	return a->unit == ALIKE_FILES ? put_call(t, a, c, k->bytes, k->calls)
-				      : put_call(t, a, c, c->bytes, 1);
+				      : put_call(t, a, c, (int64_t)c->bytes, 1);
 }
 
 /* Whether a call stands for a member. */
@@ -310,9 +310,9 @@ static int groups_look(const struct alike *a, struct group_files *g)
 			f->file = (uint32_t)i;
 			f->first = c->start;
 		}
-		f->last = MAX(f->last, c->end);
-		key = hash_u64((uint64_t)names_inode(a->dims, c->file_id)) ^ group;
-		if (c->file_id < 0 || map_get(&seen, key, NULL))
+		f->last = MAX(f->last, alike_call_end(c));
+		key = hash_u64((uint64_t)names_inode(a->dims, alike_file_id(a, c))) ^ group;
+		if (c->file == ALIKE_NONE || map_get(&seen, key, NULL))
 			continue;
 		f->files++;
 		r = map_set(&seen, key, 1);
@@ -345,8 +345,8 @@ static int groups_rows(const struct alike *a, struct answer_list *t)
 		answer_list_int(t, g->kinds);
 		answer_list_uint(t, g->bytes);
 		answer_list_int(t, files[i].files);
-		if (c->file_id >= 0)
-			answer_list_text(t, dims_file_name(a->dims, c->file_id));
+		if (c->file != ALIKE_NONE)
+			answer_list_text(t, dims_file_name(a->dims, alike_file_id(a, c)));
 		else
 			answer_list_null(t);
 		answer_list_int(t, files[i].first);
@@ -441,7 +441,7 @@ int alike_put_order(struct alike *a, const struct alike_options *o, struct analy
 		answer_list_int(reads, d->epoch + 1);
 		answer_list_int(reads, d->place + 1);
 		answer_list_int(reads, number[c->kind]);
-		r = put_call(reads, a, c, c->bytes, 1);
+		r = put_call(reads, a, c, (int64_t)c->bytes, 1);
 	}
 	return r;
 }

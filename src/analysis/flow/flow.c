@@ -215,8 +215,8 @@ static int put_list(struct answer_list *t, const struct flow_state *s, size_t mo
 			flow_put_file(t, s, e->file_id);
 			answer_list_int(t, e->pos);
 			answer_list_int(t, e->bytes);
-			answer_list_int(t, from->lamport);
-			answer_list_int(t, to->lamport);
+			answer_list_int(t, g->lamport[e->from]);
+			answer_list_int(t, g->lamport[e->to]);
 		}
 	}
 	for (size_t i = 0; i < places && hosts; i++)
@@ -262,6 +262,20 @@ static void flow_free(void *own)
 	free(f);
 }
 
+int flow_take(struct flow_state *s, const struct analysis_input *in, const struct analysis_run *run,
+	      int64_t from, int64_t to, struct error *err)
+{
+	const struct flow_options *o = in->options;
+	struct analysis_run part = *run;
+	int r = 0;
+
+	part.from = MAX(run->from, from);
+	part.to = MIN(run->to, to);
+	if (o->from)
+		r = analysis_calls(in, &part, "--of", o->from, FROM_MAX, &s->from, err);
+	return r < 0 ? r : flow_pass_take(s, in, run, from, to, err);
+}
+
 int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 		const struct flow_options *o, struct analysis_result *out, struct batch *keep,
 		struct error *err)
@@ -270,7 +284,8 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 	struct flow_result *f = calloc(1, sizeof(*f));
 	struct flow_verdicts v = {.keep = keep};
 	struct answer_list *edges, *clocks;
-	int r;
+	int64_t from = INT64_MIN;
+	int r = 0;
 
 	if (!f)
 		return -ENOMEM;
@@ -294,12 +309,15 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 				       ARRAY_SIZE(replication_columns));
 	edges = analysis_table(out, "edges", edge_columns, ARRAY_SIZE(edge_columns));
 	clocks = analysis_table(out, "clocks", clock_columns, ARRAY_SIZE(clock_columns));
+	if (in->taken)
+		from = flow_taken_use(in->taken, &f->state);
 	f->state.run = run;
-	r = o->from ? analysis_calls(in, run, "--of", o->from, FROM_MAX, &f->state.from, err) : 0;
 	if (o->past)
 		r = flow_past_read(&f->state, in, o->past, err);
 	if (r >= 0)
-		r = flow_pass_run(&f->state, in, run, err);
+		r = flow_take(&f->state, in, run, from, INT64_MAX, err);
+	if (r >= 0)
+		r = flow_pass_end(&f->state, err);
 	if (r >= 0 && o->keep)
 		r = store_recording_count(run->store) > 1
 			    ? flow_keep_clocks(&f->state, &f->clocks_kept, err)
@@ -477,6 +495,8 @@ const struct analysis analysis_flow = {
 	.options_size = sizeof(struct flow_options),
 	.check = flow_check,
 	.follow_anew = true,
+	.take_in = flow_take_in,
+	.free_taken = flow_taken_free,
 	.run = flow_run,
 	.put_members = flow_members,
 	.free = flow_free,

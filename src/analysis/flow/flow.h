@@ -69,6 +69,14 @@ struct flow_result {
 	struct alike *alike; /* instead of all else, where that was wanted; NULL */
 };
 
+/* Takes in what stands in [from, to): flow_pass_take(), and which of the calls --of is about. */
+int flow_take(struct flow_state *s, const struct analysis_input *in, const struct analysis_run *run,
+	      int64_t from, int64_t to, struct error *err);
+/* flow_follow.c: what analysis.take_in and free_taken are. */
+int flow_take_in(const struct analysis_input *in, void **taken, struct error *err);
+void flow_taken_free(void *taken);
+/* What was taken in, which goes over to *ret, and up to when. */
+int64_t flow_taken_use(void *taken, struct flow_state *ret);
 /* All tables of the result. `keep`: rows of table verdict go there too; NULL. 0 or negative. */
 int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 		const struct flow_options *o, struct analysis_result *out, struct batch *keep,

@@ -9,6 +9,7 @@ void flow_graph_free(struct flow_graph *g)
 	free(g->nodes);
 	free(g->edges);
 	free(g->order);
+	free(g->lamport);
 	*g = (struct flow_graph){0};
 }
 
@@ -22,7 +23,6 @@ int64_t flow_graph_node(struct flow_graph *g, const struct flow_node *n)
 		return -ENOMEM;
 	g->nodes[g->node_count] = *n;
 	g->nodes[g->node_count].in = FLOW_NONE;
-	g->nodes[g->node_count].lamport = 0;
 	g->tasks = MAX(g->tasks, n->task + 1);
 	return (int64_t)g->node_count++;
 }
@@ -98,7 +98,9 @@ static int numbering_start(struct numbering *n)
 	n->stack = malloc((g->tasks + 1) * sizeof(*n->stack));
 	free(g->order);
 	g->order = malloc((g->node_count + 1) * sizeof(*g->order));
-	if (!n->next || !n->at || !n->last || !n->waits || !n->stack || !g->order)
+	free(g->lamport);
+	g->lamport = calloc(g->node_count + 1, sizeof(*g->lamport));
+	if (!g->lamport || !n->next || !n->at || !n->last || !n->waits || !n->stack || !g->order)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < g->tasks; t++)
 		n->at[t] = FLOW_NONE;
@@ -115,22 +117,21 @@ static int numbering_start(struct numbering *n)
 static uint32_t numbering_try(struct numbering *n, uint32_t node)
 {
 	struct flow_graph *g = n->g;
-	struct flow_node *v = &g->nodes[node];
+	const struct flow_node *v = &g->nodes[node];
 	uint32_t highest = n->last[v->task];
 
 	for (uint32_t e = v->in; e != FLOW_NONE; e = g->edges[e].next_in) {
 		const struct flow_edge *edge = &g->edges[e];
-		const struct flow_node *from = &g->nodes[edge->from];
+		uint32_t before = g->lamport[edge->from];
 
 		if (edge->certainty != CERTAINTY_CERTAIN)
 			continue;
-		if (!from->lamport && !n->waits[from->task])
+		if (!before && !n->waits[g->nodes[edge->from].task])
 			return edge->from;
-		g->cycles += !from->lamport;
-		highest = MAX(highest, from->lamport);
+		g->cycles += !before;
+		highest = MAX(highest, before);
 	}
-	v->lamport = highest + 1;
-	n->last[v->task] = v->lamport;
+	n->last[v->task] = g->lamport[node] = highest + 1;
 	n->at[v->task] = n->next[node];
 	g->order[n->done++] = node;
 	return FLOW_NONE;
@@ -146,7 +147,7 @@ static void numbering_task(struct numbering *n, uint32_t node)
 	while (n->depth) {
 		uint32_t want = n->stack[n->depth - 1], task = g->nodes[want].task, missing;
 
-		if (g->nodes[want].lamport) {
+		if (g->lamport[want]) {
 			n->waits[task] = false;
 			n->depth--;
 			continue;
@@ -167,7 +168,7 @@ int flow_graph_number(struct flow_graph *g)
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < g->node_count; i++) {
-		if (!g->nodes[i].lamport)
+		if (!g->lamport[i])
 			numbering_task(&n, i);
 	}
 	assert(n.done == g->node_count);

@@ -31,7 +31,6 @@ struct flow_node {
 	uint32_t
 		task; /* who made it; a request of io_uring, which no program order holds, is a task alone */
 	uint32_t in;	    /* the edge that was added last to lead here */
-	uint32_t lamport;   /* 1, 2, ...; 0: not numbered yet */
 	uint16_t op, place; /* its code; which recording */
 };
 
@@ -51,6 +50,7 @@ struct flow_graph {
 	struct flow_edge *edges;
 	size_t edge_count, edge_cap;
 	uint32_t *order;   /* nodes, every edge forward; by flow_graph_number() */
+	uint32_t *lamport; /* [nodes] 1, 2, ...; likewise, so that nodes stay as they are */
 	uint32_t tasks;	   /* one past the highest */
 	uint64_t cycles;   /* certain edges that contradict others, ignored in numbering */
 	uint64_t left_out; /* nodes and edges beyond the limits */

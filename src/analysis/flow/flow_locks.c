@@ -328,8 +328,8 @@ static int held_passed(struct flow_state *s, struct flow_call *c, struct flow_lo
 
 	if (h->wait_count && h->waits[0].end <= c->start) /* for another before */
 		return held_cut(l, at, w->from, w->to);
-	if (!h->left && !h->wait_count && t->stopped != INT64_MIN &&
-	    t->stopped <= c->end) { /* killed */
+	if (!h->left && !h->wait_count && flow_task_stopped(s, t) != INT64_MIN &&
+	    flow_task_stopped(s, t) <= c->end) { /* killed */
 		n = flow_task_last(s, t);
 		r = n < 0 ? (int)n : lock_edge(s, (uint32_t)n, c->node, l->object, &h->what, w);
 		if (r < 0)

@@ -493,26 +493,35 @@ static int flow_pass_rows(struct flow_state *s, struct engine_merge *m, const st
 	return r;
 }
 
-int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
-		  const struct analysis_run *run, struct error *err)
+static int flow_pass_begin(struct flow_state *s, struct error *err)
+{
+	int r = acts_make(s);
+
+	s->dims = store_dims(s->run->store);
+	if (r >= 0)
+		r = flow_clocks_new(&s->clocks);
+	return r < 0 ? r : flow_contexts_load(s, err);
+}
+
+int flow_pass_take(struct flow_state *s, const struct analysis_input *in,
+		   const struct analysis_run *run, int64_t from, int64_t to, struct error *err)
 {
 	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
 	const struct batch *b;
 	const uint32_t *rows;
 	size_t which;
 	ssize_t n = 0;
-	int r = acts_make(s);
+	int r = 0;
 
 	s->in = in;
 	s->run = run;
-	s->dims = store_dims(run->store);
-	s->streams = (struct flow_channels){.graph = &s->graph, .pair = pass_pair, .arg = s};
+	s->streams.graph = &s->graph; /* a state may have moved since */
+	s->streams.pair = pass_pair;
+	s->streams.arg = s;
+	if (!s->acts)
+		r = flow_pass_begin(s, err);
 	if (r >= 0)
-		r = flow_clocks_new(&s->clocks);
-	if (r >= 0)
-		r = flow_contexts_load(s, err);
-	if (r >= 0)
-		r = analysis_stream(&m, in, run, err);
+		r = analysis_stream_part(&m, in, run, from, to, err);
 	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) > 0) {
 		if (analysis_stopped(in))
 			return error_set(err, -EINTR, "interrupted");
@@ -520,8 +529,13 @@ int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
 	}
 	if (r >= 0 && n < 0)
 		return (int)n;
-	if (r >= 0)
-		r = flow_tasks_end(s);
+	return r < 0 ? error_errno(err, r, "following the calls") : 0;
+}
+
+int flow_pass_end(struct flow_state *s, struct error *err)
+{
+	int r = flow_tasks_end(s);
+
 	if (r >= 0)
 		r = flow_contexts_end(s);
 	flow_datagrams_free(s);

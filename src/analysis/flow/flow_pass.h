@@ -96,7 +96,6 @@ struct flow_task {
 		uint32_t node;
 		uint16_t op, place;
 	} last;				    /* what it called last */
-	int64_t stopped;		    /* when it ended, INT64_MIN: it lives */
 	struct flow_wake wakes[FLOW_WAKES]; /* the last, in a ring */
 	unsigned int wake_count;
 	struct flow_woken *woken;
@@ -257,9 +256,11 @@ struct flow_state {
 	uint8_t *acts;	    /* by code */
 };
 
-/* All of it. flow_state_free() in either case. */
-int flow_pass_run(struct flow_state *s, const struct analysis_input *in,
-		  const struct analysis_run *run, struct error *err);
+/* Takes in the rows of the run that stand in [from, to); parts follow one another. flow_state_free() in either case. */
+int flow_pass_take(struct flow_state *s, const struct analysis_input *in,
+		   const struct analysis_run *run, int64_t from, int64_t to, struct error *err);
+/* Behind the last part: what is known only then, and the numbers of operations. */
+int flow_pass_end(struct flow_state *s, struct error *err);
 void flow_state_free(struct flow_state *s);
 
 /* The node of the call at hand, made on first use. A number, FLOW_NONE at the limit, or -ENOMEM. */
@@ -285,6 +286,8 @@ int flow_tasks_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_tasks_end(struct flow_state *s) _must_check_;
 /* What the task called last, as a node. A number, FLOW_NONE: nothing, or -ENOMEM. */
 int64_t flow_task_last(struct flow_state *s, struct flow_task *t) _must_check_;
+/* When it ended, INT64_MIN: it lives. */
+int64_t flow_task_stopped(const struct flow_state *s, const struct flow_task *t);
 /* The process that forked a process; -1: it is not known. */
 int64_t flow_task_parent(const struct flow_state *s, int64_t process_id);
 void flow_tasks_free(struct flow_state *s);

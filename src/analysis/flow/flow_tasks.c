@@ -44,7 +44,6 @@ static int task_add(struct flow_state *s, int64_t thread_id, int64_t key)
 		.heard = FLOW_NONE,
 		.span = FLOW_NONE,
 		.last = {.row_id = -1, .node = FLOW_NONE},
-		.stopped = t ? t->stopped : INT64_MIN,
 		.killed = {.node = FLOW_NONE},
 		.place = (uint16_t)MIN((uint64_t)thread_id >> 40, (uint64_t)UINT16_MAX)};
 	uint64_t before;
@@ -96,6 +95,14 @@ void flow_tasks_free(struct flow_state *s)
 	map_free(&s->by_process);
 	map_free(&s->by_tid);
 	idmap_free(&s->task_of_version);
+}
+
+int64_t flow_task_stopped(const struct flow_state *s, const struct flow_task *t)
+{
+	const struct dims_thread *k =
+		dims_thread(s->dims, dims_latest_thread(s->dims, t->thread_id));
+
+	return k ? k->stopped : INT64_MIN;
 }
 
 int64_t flow_task_parent(const struct flow_state *s, int64_t process_id)
@@ -387,16 +394,22 @@ static struct flow_task *ended_child(struct flow_state *s, const struct flow_nam
 {
 	const struct flow_task *by = &s->tasks[w->task];
 	struct flow_task *best = NULL;
+	int64_t last = INT64_MIN;
 	uint64_t at;
 
 	if (!map_get(&s->by_tid, key_of(by->machine, w->tid), &at))
 		return NULL;
 	for (uint32_t i = (uint32_t)at; i != FLOW_NONE; i = s->tasks[i].by_tid) {
 		struct flow_task *t = &s->tasks[i];
+		int64_t stopped;
 
-		if (task_is(t, by, w->tid) && t->last.row_id >= 0 && t->stopped != INT64_MIN &&
-		    t->stopped <= w->end && (!best || t->stopped > best->stopped))
+		if (!task_is(t, by, w->tid) || t->last.row_id < 0)
+			continue;
+		stopped = flow_task_stopped(s, t);
+		if (stopped > last && stopped <= w->end) {
+			last = stopped;
 			best = t;
+		}
 	}
 	return best;
 }

@@ -3,17 +3,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "cli/analysis/analysis_command.h"
 #include "cli/commands.h"
 #include "cli/record/record_live.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
-#define FOLLOW_POLL_NS 20000000
-#define COMMANDS_MAX   32 /* analyses of one binary */
+#define COMMANDS_MAX 32 /* analyses of one binary */
 
 /* ---- the command ---- */
 
@@ -212,15 +209,15 @@ static int analysis_sum_loss(struct analysis_view *v)
 	return 0;
 }
 
-/* `it` is there where an engine may be. */
-static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error *err)
+int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error *err)
 {
 	struct analysis_input in = {.analysis = v->analysis,
 				    .runs = v->runs,
 				    .count = v->count,
 				    .options = analysis_own_options(v->opts),
 				    .screen = !v->opts->read.json && !v->opts->csv,
-				    .follow = is_followed(v)};
+				    .follow = is_followed(v),
+				    .taken = v->taken};
 	struct analysis_result result = {0};
 	int r;
 
@@ -242,35 +239,6 @@ static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struc
 		v->status = v->analysis->status(in.options, &result);
 	analysis_result_free(v->analysis, &result);
 	return MIN(r, 0);
-}
-
-/*
- * The answer again each second while a trace grows; what came last is in the last one. The traces are opened anew, so that each
- * answer is of one moment of all of them.
- */
-static int analysis_follow_anew(struct analysis_view *v, int argc, char **argv, struct error *err)
-{
-	struct interrupt *it = v->it;
-	bool grows = true;
-	int r = 0;
-
-	while (r >= 0 && grows && !interrupt_signal(it) && !ferror(stdout)) {
-		int64_t next = clock_monotonic_ns() + NSEC_PER_SEC;
-
-		r = analysis_open(v, argc, argv, err);
-		grows = r >= 0 && v->runs[0].store && store_is_open_ended(v->runs[0].store);
-		if (r >= 0)
-			r = analysis_run_all(v, it, err);
-		fflush(stdout);
-		while (grows && clock_monotonic_ns() < next && !interrupt_signal(it))
-			nanosleep(&(struct timespec){.tv_nsec = FOLLOW_POLL_NS}, NULL);
-		if (grows && r >= 0) {
-			analysis_close(v);
-			*v = (struct analysis_view){
-				.analysis = v->analysis, .opts = v->opts, .it = it};
-		}
-	}
-	return r;
 }
 
 /*

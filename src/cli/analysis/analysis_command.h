@@ -43,7 +43,8 @@ struct analysis_view {
 	struct analysis_result *result;
 	struct loss loss; /* of all runs */
 	struct interrupt *it;
-	int status; /* the exit status that the analysis gives */
+	void *taken; /* what analysis.take_in took in; NULL */
+	int status;  /* the exit status that the analysis gives */
 };
 
 /* The command of analyses[i]; NULL past the last. */
@@ -52,6 +53,8 @@ static inline const void *analysis_own_options(const struct analysis_opts *o)
 {
 	return o + 1;
 }
+/* Runs it over the runs that are open, and prints what it gives. `it` is there where an engine may be. 0 or negative. */
+int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error *err);
 /* Runs the command's analysis and prints what it gives. The exit status. */
 int analysis_main(const struct analysis *a, const struct analysis_opts *o, int argc, char **argv);
 
@@ -60,10 +63,14 @@ int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *
 			  char **argv);
 /* Opens the runs that options and arguments name. analysis_close() in either case. */
 int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *err);
+/* Looks for what came since, and makes the runs again. 1; 0: there are other traces now, to be opened; or negative. */
+int analysis_again(struct analysis_view *v, struct error *err);
 void analysis_close(struct analysis_view *v);
 
 /* analysis_follow.c: prints rows as they come, until the trace ends. 0 or negative. */
 int analysis_follow(struct analysis_view *v, struct error *err);
+/* analysis_anew.c: prints the answer again and again, until the traces end. 0 or negative. */
+int analysis_follow_anew(struct analysis_view *v, int argc, char **argv, struct error *err);
 /* Prints the result as one document. 0 or negative; a reader that went away is none. */
 int analysis_document(struct analysis_view *v, bool compact, struct error *err);
 

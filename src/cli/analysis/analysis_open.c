@@ -309,8 +309,32 @@ int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *
 	return r < 0 ? live_at_work(r) : analysis_open_run(v, 0, paths, count, err);
 }
 
+int analysis_again(struct analysis_view *v, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < v->count && r >= 0; i++) {
+		struct analysis_trace *t = &v->traces[i];
+
+		if (store_look_again(t->store, ANALYSIS_RUNS_MAX))
+			return 0;
+		r = (int)MIN(store_refresh(t->store, err), (ssize_t)0);
+		choice_free(&t->choice);
+		select_free(&t->select);
+		t->choice = (struct choice){0};
+		t->select = (struct select){0};
+		v->runs[i].filter = NULL;
+		if (r >= 0)
+			r = analysis_finish_run(v, t, err);
+	}
+	v->loss = (struct loss){0};
+	return r < 0 ? r : 1;
+}
+
 void analysis_close(struct analysis_view *v)
 {
+	if (v->taken)
+		v->analysis->free_taken(v->taken);
 	engine_free(v->engine);
 	for (size_t i = 0; i < v->count; i++) {
 		struct analysis_trace *t = &v->traces[i];

@@ -319,6 +319,15 @@ bool store_is_open_ended(const struct store *s)
 	return false;
 }
 
+int64_t store_trace_settled(const struct store *s, size_t trace)
+{
+	const struct trace *t = reader_trace(s, (uint32_t)trace);
+
+	if (t->ended)
+		return INT64_MAX;
+	return t->until == UNTIL_UNKNOWN ? INT64_MIN : t->until - t->clock.ahead;
+}
+
 void store_unclosed(const struct store *s, struct store_unclosed *ret)
 {
 	*ret = (struct store_unclosed){.until = INT64_MAX};
