@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * many.c: MANY TO CALLS [MS]: a trace of so many calls for measuring `weir flow`, which grows by a block each so many ms: in
- * turn a thread sends to its partner over a unix socket, who receives, and writes a range of one of 1,000 files, of which
- * another reads.
+ * many.c: MANY TO CALLS [MS [KINDS]]: a trace of so many calls for measuring `weir flow`, which grows by a block each so many
+ * ms: in turn a thread sends to its partner over a unix socket, who receives, and writes a range of one of 1,000 files, of which
+ * another reads. With KINDS all moved whole pieces, of so many kinds of data.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
+#include "schema/content_hash.h"
 #include "schema/vocab.h"
 #include "store/store.h"
 
@@ -20,7 +22,10 @@ static struct error err;
 static struct store_writer *to;
 static struct batch *calls;
 static int64_t now = 1700000000000000000;
+static struct batch *chunks;
+static int64_t kinds; /* of data; 0: no content */
 static long pace; /* ms of rest behind each block */
+static unsigned int data = 1;
 
 static void need(int r, const char *what)
 {
@@ -89,6 +94,30 @@ static void dimensions(void)
 	}
 }
 
+/* What the call moved: pieces of 4 KiB, of so many kinds of data. */
+static void content(int64_t thread, int64_t file, int64_t pos, int64_t bytes, int64_t dur,
+		    enum chunk_way way, int64_t kind)
+{
+	for (int64_t at = 0; at < bytes; at += CONTENT_PIECE) {
+		need((int)batch_add_row(chunks), "chunk");
+		set(chunks, CHUNK_START, now - dur);
+		set(chunks, CHUNK_DUR, dur);
+		set(chunks, CHUNK_THREAD_ID, thread);
+		set(chunks, CHUNK_FILE_ID, file);
+		set(chunks, CHUNK_WAY, way);
+		set(chunks, CHUNK_FORM, FORM_PIECE);
+		set(chunks, CHUNK_POS, pos + at);
+		set(chunks, CHUNK_CALL_POS, at);
+		set(chunks, CHUNK_SIZE, MIN(bytes - at, CONTENT_PIECE));
+		set(chunks, CHUNK_HASH,
+		    (int64_t)hash_u64((uint64_t)(kind * 4 + at / CONTENT_PIECE) + 1));
+		if (chunks->rows < BATCH_ROWS_MAX)
+			continue;
+		need(store_append(to, chunks, &err), "chunks");
+		batch_clear(chunks);
+	}
+}
+
 static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int64_t bytes,
 		 int64_t dur)
 {
@@ -104,6 +133,10 @@ static void call(const char *op, int64_t thread, int64_t file, int64_t pos, int6
 	set(calls, OP_FILE_ID, file);
 	if (pos >= 0)
 		set(calls, OP_POS, pos);
+	if (kinds && bytes)
+		content(thread, file, MAX(pos, (int64_t)0), bytes, dur,
+			strstr(op, "read") || strstr(op, "recv") ? WAY_IN : WAY_OUT,
+			rand_r(&data) % kinds);
 	now += STEP;
 	if (calls->rows < BATCH_ROWS_MAX)
 		return;
@@ -118,25 +151,32 @@ int main(int argc, char **argv)
 {
 	int64_t count = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
 	unsigned int seed = 1;
+	int64_t round;
 
 	pace = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
 
 	need(store_create(&to, argv[1], &(struct store_options){.owner = (uid_t)-1}, &err),
 	     argv[1]);
 	dimensions();
+	kinds = argc > 4 ? strtoll(argv[4], NULL, 10) : 0;
+	round = kinds ? CONTENT_PIECE : 1;
 	need(batch_new(&calls, TABLE_OP), "calls");
+	need(batch_new(&chunks, TABLE_CHUNK), "chunks");
 	for (int64_t i = 0; i < THREADS; i++)
 		call("connect", i, FILES + i, -1, 0, 100);
 	for (int64_t i = 0; i < count / 4; i++) {
 		int64_t a = rand_r(&seed) % (THREADS / 2) * 2, size = 100 + rand_r(&seed) % 5000,
 			file = rand_r(&seed) % FILES, pos = rand_r(&seed) % 100000;
 
+		size = (size + round - 1) / round * round;
+		pos = pos / round * round;
 		call("sendto", a, FILES + a, -1, size, 200);
 		call("recvfrom", a + 1, FILES + a + 1, -1, size, 300);
 		call("pwrite64", a + 1, file, pos, size, 100);
-		call("pread64", rand_r(&seed) % THREADS, file, pos / 2, 4096, 100);
+		call("pread64", rand_r(&seed) % THREADS, file, pos / 2 / round * round, 4096, 100);
 	}
 	need(store_append(to, calls, &err), "calls");
+	need(store_append(to, chunks, &err), "chunks");
 	need(store_close(to, &err), "close");
 	return 0;
 }

@@ -82,7 +82,7 @@ _Static_assert(sizeof(struct alike_kind) == 32, "millions of them");
 struct alike;
 struct alike_index {
 	uint64_t (*key)(const struct alike *a, uint32_t number);
-	uint32_t *slots; /* number + 1; 0: free */
+	uint32_t *slots; /* number + 1, and bits of the key; 0: free */
 	size_t cap, count;
 };
 
@@ -183,7 +183,7 @@ int alike_members(const struct alike *a, struct buf *to);
 
 /* alike_index.c. The number under a key; ALIKE_NONE: there is none. */
 uint32_t alike_index_find(const struct alike *a, const struct alike_index *x, uint64_t key);
-/* Adds a number, of which alike_index_find() found no other with the key. 0 or -ENOMEM. */
+/* Adds the next number, 0 first; it takes the place of an earlier one with the key. 0 or -ENOMEM. */
 int alike_index_add(const struct alike *a, struct alike_index *x,
 		    uint32_t number) _must_check_;
 void alike_index_free(struct alike_index *x);
