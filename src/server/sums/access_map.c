@@ -181,12 +181,12 @@ static bool access_map_is_open(const struct batch *b, size_t row)
 				      &end);
 }
 
-/* lseek: the file is not touched where it leads. */
-static bool access_map_moves_position(int64_t op)
+/* Others have positions too: where lseek leads, what fcntl locks (SQLite does so at 1 GiB), what fallocate reserves. */
+static bool access_map_moves_bytes(int64_t op)
 {
 	const struct op_def *def = op_def((uint32_t)op);
 
-	return def && def->ret == RET_POS;
+	return def && def->ret == RET_BYTES;
 }
 
 uint64_t access_map_columns(void)
@@ -208,7 +208,7 @@ int access_map_rows(const struct walk_rows *rows,
 		int64_t pos = batch_get(b, OP_POS, i, -1), op = batch_get(b, OP_OP, i, -1);
 		int64_t bytes = batch_get(b, OP_BYTES, i, 0), last;
 
-		if (pos < 0 || access_map_moves_position(op))
+		if (pos < 0 || !access_map_moves_bytes(op))
 			continue;
 		bytes = MAX(bytes, (int64_t)0);
 		if (!__builtin_add_overflow(pos, bytes, &last))

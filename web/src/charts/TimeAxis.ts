@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The axis of time below a chart, the shared cross-hair, and where losses make a chart incomplete.
 
-import type { LossWindow } from '../lib/api';
+import { incompleteRows, type LossWindow } from '../lib/api';
 import { duration, tick } from '../lib/format';
 import type { Scale } from '../lib/scales';
 import { theme } from '../lib/theme.svelte';
@@ -64,6 +64,7 @@ export function timeLabel(t: number, first: number, span: number): string {
 export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | undefined, x: Scale, left: number, right: number, top: number, bottom: number) {
 	c.fillStyle = theme.colour('warn');
 	for (const w of windows ?? []) {
+		if (w.cause in incompleteRows) continue;
 		const a = Math.max(left, x.at(w.from));
 		const b = Math.min(right, Math.max(x.at(w.to), x.at(w.from) + 2));
 		if (b <= left || a >= right) continue;

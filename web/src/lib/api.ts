@@ -31,6 +31,17 @@ export interface Loss {
 	requests?: boolean;
 }
 
+/** Causes for which no event is missing: rows lack something, which is said with each. As src/cli/terminal/loss_text.c has them. */
+export const incompleteRows: Record<string, (n: string) => string> = {
+	path_cut: (n) => `${n} ${n === '1' ? 'path was' : 'paths were'} truncated`,
+	argument_unread: (n) => `${n} ${n === '1' ? 'argument' : 'arguments'} could not be read`,
+	no_file: (n) => `${n} ${n === '1' ? 'call lacks its' : 'calls lack their'} file`,
+	unsent: (n) => `${n} ${n === '1' ? 'address, context or end of a thread was' : 'addresses, contexts or ends of threads were'} not recorded`,
+	stack: (n) => `${n} ${n === '1' ? 'stack was' : 'stacks were'} not recorded`,
+};
+/** What happened to the recording; no call that ended is missing for it. */
+export const recordingNotes = new Set(['stopped', 'hold_limit', 'running_unread']);
+
 export interface Column {
 	name: string;
 	type: string;
