@@ -154,10 +154,10 @@ def api(folder):
         document = s.get('analysis/gaps', top=7, least='2us')
         same = json.loads(out('gaps', 't.trace', '--json', '--top', '7', '--least', '2us', cwd=folder))
         check('the API has the rows of --json', document == same, document, same)
-        for path, params, status, part in (('gaps', {'nonsense': 1}, 400, 'nonsense=: there is no such parameter here'),
+        for path, params, status, part in (('gaps', {'nonsense': 1}, 400, 'nonsense=: unknown parameter'),
                                            ('gaps', {'least': 'x'}, 400, 'least=: '), ('gaps', {'of': 'x'}, 400, "--of 'x'"),
                                            ('gaps', {'filter': 'nonsense'}, 400, 'nonsense'),
-                                           ('diff', {}, 400, 'what to compare it with is missing'), ('diff', {'from': 1000}, 400, 'what to compare it with is missing'),
+                                           ('diff', {}, 400, 'the two sides to compare are missing'), ('diff', {'from': 1000}, 400, 'what to compare it with is missing'),
                                            ('diff', {'a_filter': 'op == "read") or (op == "write"', 'b_from': 1}, 400, ''),
                                            ('diff', {'a_filter': ' ' * 9000 + 'err == 2'}, 413, 'longer than 8 KiB'),
                                            ('nothing', {}, 404, 'no analysis')):

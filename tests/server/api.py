@@ -737,7 +737,7 @@ def parameters(s):
     for path, wrong, right in (('overview', 'where', 'filter'), ('overview', 'wdth', 'width'), ('query', 'filtr', 'filter'), ('timeline', 'lane', 'lanes'),
                                ('query', 'query', 'q')):
         status, _, body = s.ask(path, **{wrong: 'dur > 1ms'})
-        check(f'{path}?{wrong}= means {right}=', status == 400 and f'{wrong}=: there is no such parameter here; did you mean {right}=?' ==
+        check(f'{path}?{wrong}= means {right}=', status == 400 and f'{wrong}=: unknown parameter; did you mean {right}=?' ==
               json.loads(body)['error']['message'], status, body)
     status, _, body = s.ask('overview?width=10&filter=op==read&%3Cscript%3E=1')
     check('of several, the unknown one is told', status == 400 and json.loads(body)['error']['message'].startswith('<script>=: '), status, body)
