@@ -330,7 +330,7 @@ static void limits(void **state)
 	repeat(&t, "fd>1||", "fd>1", "", 8000);
 	refused(&t, "more than 20000");
 	repeat(&t, " ", "fd > 1", "", 70000);
-	refused(&t, "at most 65536");
+	refused(&t, "the limit is 65536");
 	/* what is put in place grows with each stage */
 	buf_clear(&t);
 	assert_int_equal(buf_printf(&t, "select ret + ret as x"), 0);
