@@ -561,7 +561,7 @@ def beside(s, kind, good):
     with open(files, 'w', encoding='utf-8'):
         pass
     status, _, body = s.ask(f'{kind}/x', method='PUT', body=good + '}')
-    check(f'{kind}: where nothing can be kept it is said', status == 500 and b'beside the trace' in body, status, body)
+    check(f'{kind}: where nothing can be kept it is said', status == 500 and b'next to the trace' in body, status, body)
     check(f'{kind}: and there is none', s.ask(kind)[0] == 200 and s.ask(f'{kind}/x', method='DELETE')[0] in (404, 500))
     os.unlink(files)
 

@@ -136,7 +136,7 @@ def signals(s):
     status, body = ended(lambda pid: os.kill(pid, signal.SIGXCPU))
     check('too much time', status == 408, status, body)
     status, body = ended(lambda pid: os.kill(pid, signal.SIGABRT))
-    check('DuckDB gave up', status == 400 and 'gave up' in body, status, body)
+    check('DuckDB gave up', status == 400 and 'DuckDB aborted' in body, status, body)
     status, body = ended(lambda pid: os.kill(pid, signal.SIGKILL))
     check('killed from outside', status == 500 and 'killed from outside' in body, status, body)
 
