@@ -247,9 +247,8 @@ static int hold(struct annotations *a, const struct own_table *t, uint64_t bytes
 	if (bytes > ANNOTATIONS_BYTES_MAX - a->held)
 		return error_set(
 			err, -EFBIG,
-			"the table %s is too large to be looked up row by row (more than "
-			"%llu MiB in memory): ask it by itself, from %s, or join it in weir "
-			"sql",
+			"the table %s is too large for row-by-row lookup (more than %llu MiB in "
+			"memory): query it on its own, from %s, or join it in weir sql",
 			t->pub.name, ANNOTATIONS_BYTES_MAX >> 20, t->pub.name);
 	a->held += bytes;
 	return 0;
@@ -384,8 +383,8 @@ static int key_twice(const struct own_table *t, const struct query_user_column *
 	else
 		(void)!buf_printf(&value, "%lld", (long long)c->ints[row]);
 	return error_set(err, -EINVAL,
-			 "the table %s has several rows for %s %s: which is meant is not known; "
-			 "group by %s when annotating, or ask the table by itself: from %s",
+			 "the table %s has several rows for %s %s, which is ambiguous; group by %s "
+			 "when annotating, or query the table on its own: from %s",
 			 t->pub.name, c->name, buf_str(&value), c->name, t->pub.name);
 }
 
@@ -434,8 +433,8 @@ static int annotations_load(const struct query_users *u, const struct query_user
 	assert(column < t->pub.column_count);
 	if (t->differs)
 		return error_set(err, -EINVAL,
-				 "the table %s has other columns in each trace: annotate them "
-				 "alike, or ask one trace at a time",
+				 "the table %s has different columns in the traces: annotate them "
+				 "identically, or query one trace at a time",
 				 t->pub.name);
 	pthread_mutex_lock(&a->lock);
 	if (!t->pub.columns[column].nulls)
@@ -451,10 +450,10 @@ int annotations_new(struct annotations **ret, struct store *s, struct error *err
 	struct annotations *a = calloc(1, sizeof(*a));
 
 	if (!a)
-		return error_errno(err, -ENOMEM, "cannot read the tables of your own");
+		return error_errno(err, -ENOMEM, "cannot read your own tables");
 	if (call_spans_new(&a->spans, s) < 0) {
 		free(a);
-		return error_errno(err, -ENOMEM, "cannot read the tables of your own");
+		return error_errno(err, -ENOMEM, "cannot read your own tables");
 	}
 	a->store = s;
 	pthread_mutex_init(&a->lock, NULL);

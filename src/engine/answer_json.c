@@ -270,5 +270,5 @@ int answer_json(struct answer *rows, const struct answer_json *j, struct error *
 		sent = hand_on(&w, j, 0);
 		r = r < 0 ? r : sent;
 	}
-	return r == -ENOMEM && !cut ? error_errno(err, r, "cannot write the answer") : r;
+	return r == -ENOMEM && !cut ? error_errno(err, r, "cannot write the result") : r;
 }

@@ -60,7 +60,7 @@ static inline int engine_follow_new(struct engine_follow **ret, struct engine *e
 				    const struct plan *p, struct error *err)
 {
 	return e->ops->follow ? e->ops->follow(ret, e, p, err)
-			      : engine_cannot(e, "follow rows as they come", err);
+			      : engine_cannot(e, "follow rows as they arrive", err);
 }
 static inline void engine_follow_free(struct engine_follow *f)
 {

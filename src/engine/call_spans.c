@@ -91,9 +91,8 @@ static int call_spans_hold(struct call_spans *c, uint64_t bytes, struct error *e
 	if (bytes > ANNOTATIONS_BYTES_MAX - c->held)
 		return error_set(
 			err, -EFBIG,
-			"spans and their calls are too many to be looked up row by row (more "
-			"than %llu MiB in memory): ask a part of the time, or join span_op "
-			"and span in weir sql",
+			"too many spans and calls for row-by-row lookup (more than %llu MiB in "
+			"memory): query a shorter time range, or join span_op and span in weir sql",
 			ANNOTATIONS_BYTES_MAX >> 20);
 	c->held += bytes;
 	return 0;
@@ -331,10 +330,9 @@ static int call_spans_join(struct call_spans *c, struct error *err)
 	int r;
 
 	if (!store_made_current(c->store, TABLE_SPAN_OP))
-		return error_set(
-			err, -ENODATA,
-			"which calls belong to which span is not stored in this trace, or more "
-			"was recorded since: weir requests --keep stores it");
+		return error_set(err, -ENODATA,
+				 "this trace does not store which calls belong to which span, or "
+				 "more has been recorded since; weir requests --keep stores it");
 	r = engine_scan_new(&scan, c->store, &q, err);
 	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
 		if (n < 0)
@@ -386,11 +384,10 @@ static int call_spans_number(struct call_spans *c, struct error *err)
 	for (size_t i = 0; i < c->count; i++) {
 		((int64_t *)c->number_columns[0].ints)[i] = numbers[places[i]];
 		if (i && numbers[places[i]] == numbers[places[i - 1]])
-			return error_set(
-				err, -EINVAL,
-				"several spans have the number %lld: ask one trace, or span or "
-				"period, at a time",
-				(long long)numbers[places[i]]);
+			return error_set(err, -EINVAL,
+					 "several spans have the number %lld: query one trace, or "
+					 "one of span and period, at a time",
+					 (long long)numbers[places[i]]);
 	}
 	return 0;
 }
@@ -484,7 +481,7 @@ static ssize_t call_spans_attribute(struct call_spans *c, struct bytes name, str
 	if (r < 0)
 		return r;
 	if (i == ATTRIBUTES_MAX)
-		return error_set(err, -E2BIG, "queries named more than %d attributes of spans",
+		return error_set(err, -E2BIG, "queries use more than %d span attributes",
 				 ATTRIBUTES_MAX);
 	free(c->names[i]);
 	c->names[i] = strndup((const char *)name.data, name.len);
@@ -533,8 +530,8 @@ static int call_spans_load(const struct query_user_spans *pub, bool of_call, str
 	pthread_mutex_lock(&c->lock);
 	r = c->read && c->blocks != store_block_count(c->store)
 		    ? error_set(err, -EBUSY,
-				"the trace has grown since its spans were read: ask again in a new "
-				"process once it is complete")
+				"the trace has grown since its spans were read: repeat the query "
+				"in a new process when it is complete")
 		    : call_spans_read(c, err);
 	if (r >= 0 && of_call && !c->joined)
 		r = call_spans_join(c, err);

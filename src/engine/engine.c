@@ -53,7 +53,7 @@ int engine_address(const char *text, struct error *err)
 	}
 	return error_set(err, r < 0 ? r : -EINVAL,
 			 "'%.200s': this weir has no engine for %.*s" SCHEME_END
-			 "; it reads trace files and folders of them%s%s",
+			 "; it reads trace files and folders of trace files%s%s",
 			 text, (int)engine_scheme(text), text,
 			 known.len ? ", and addresses of " : "", buf_str(&known));
 }
@@ -69,11 +69,11 @@ int engine_connect(struct engine **ret, const char *address, const struct engine
 
 static int engine_none(struct error *err)
 {
-	return error_set(err, -EOPNOTSUPP,
-			 "this weir is built without an engine: it filters rows (where, select, "
-			 "head), but groups, order and joins need a weir with DuckDB's library; "
-			 "install the packages weir and weir-engine, or copy the trace to a host "
-			 "that has them");
+	return error_set(
+		err, -EOPNOTSUPP,
+		"this weir was built without an engine: it filters rows (where, select, head), but "
+		"grouping, sorting and joins need DuckDB's library; install the packages weir and "
+		"weir-engine, or copy the trace to a host that has them");
 }
 
 int engine_open(struct engine **ret, struct store *store, const struct engine_options *opt,

@@ -273,7 +273,7 @@ static inline int engine_execute(struct engine_statements *s, size_t i, struct e
 static inline int engine_check_name(struct engine *e, const char *name, struct error *err)
 {
 	return e->ops->check_name ? e->ops->check_name(e, name, err)
-				  : engine_cannot(e, "hold a table of a user's", err);
+				  : engine_cannot(e, "store user-defined tables", err);
 }
 
 /* ---- results ---- */

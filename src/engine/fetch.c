@@ -131,8 +131,8 @@ static int fetch_bounded(struct engine *e, int64_t from, int64_t to, struct erro
 	if (calls <= FETCH_CALLS_MAX)
 		return 0;
 	return error_set(err, -E2BIG,
-			 "%s holds %lld calls of that time, and at most %d are fetched for this: "
-			 "choose less with --from and --to, or ask by weir query",
+			 "%s holds %lld calls of that time, but at most %d are fetched for this: "
+			 "select fewer with --from and --to, or use weir query",
 			 engine_name(e), (long long)calls, FETCH_CALLS_MAX);
 }
 

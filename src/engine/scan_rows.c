@@ -294,8 +294,7 @@ static int scan_rows_look_again(struct scan_rows *s, struct error *err)
 	if (r >= 0 && s->names_due) {
 		r = eval_names(s->eval, store_dims(s->store), err);
 		if (r < 0)
-			return error_errno(err, r,
-					   "cannot look up the names that the filter asks for");
+			return error_errno(err, r, "cannot look up the names used in the filter");
 		s->names_due = false;
 	}
 	return r;

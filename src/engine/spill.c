@@ -125,7 +125,7 @@ int spill_make(struct spill *ret, struct error *err)
 	if (r > 0)
 		return 0;
 	return error_errno(err, r < 0 ? r : -EEXIST,
-			   "cannot make a temporary folder in %.500s (TMPDIR)", parent());
+			   "cannot create a temporary folder in %.500s (TMPDIR)", parent());
 }
 
 void spill_remove(const struct spill *s)

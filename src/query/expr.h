@@ -51,24 +51,25 @@ struct query_kind {
 	N(UID, uid, "thread_id", INT, 0, "effective user id")                                      \
 	N(ARGV, argv, "thread_id", TEXT, 0, "the process's arguments, as a shell would take them") \
 	N(CGROUP_PATH, cgroup, "thread_id", TEXT, 0, "control group")                              \
-	N(CONTAINER, container, "thread_id", TEXT, 0, "container id, null where it is none")       \
-	N(UNIT, unit, "thread_id", TEXT, 0, "systemd unit, null where it is none")                 \
+	N(CONTAINER, container, "thread_id", TEXT, 0, "container id, null if none")                \
+	N(UNIT, unit, "thread_id", TEXT, 0, "systemd unit, null if none")                          \
 	N(HOST_NAME, host, "thread_id", TEXT, 0, "host name")                                      \
-	N(THREAD, thread, "thread_id", ENTITY, TABLE_THREAD, "the thread over all its versions")   \
+	N(THREAD, thread, "thread_id", ENTITY, TABLE_THREAD, "the thread across all its versions") \
 	N(PROCESS, process, "thread_id", ENTITY, TABLE_PROCESS, "the process")                     \
 	N(PATH, path, "file_id", TEXT, 0, "path at the time of the call, as the process saw it")   \
 	N(HOSTPATH, hostpath, "file_id", TEXT, 0, "path as the recorder saw it")                   \
-	N(FILE, file, "file_id", ENTITY, TABLE_FILE, "the file over all its versions and names")   \
+	N(FILE, file, "file_id", ENTITY, TABLE_FILE, "the file across all its versions and names") \
 	N(FILE_TYPE, file_type, "file_id", CODE, "type", "regular, directory, pipe, socket, ...")  \
-	N(FS, fs, "file_id", TEXT, 0, "type of the file system")                                   \
+	N(FS, fs, "file_id", TEXT, 0, "file system type")                                          \
 	N(DEV, dev, "file_id", INT, 0, "device, major << 20 | minor")                              \
 	N(INO, ino, "file_id", UINT, 0, "inode number")                                            \
 	N(PATH2, path2, "file2_id", TEXT, 0, "path of the second file (rename, link, splice)")     \
 	N(FILE2, file2, "file2_id", ENTITY, TABLE_FILE, "the second file")                         \
-	N(PEER, peer, "peer_id", TEXT, 0, "the address given to the call, else the socket's peer") \
+	N(PEER, peer, "peer_id", TEXT, 0,                                                          \
+	  "the address passed to the call, else the socket's peer")                                \
 	N(CONNECTION, connection, "file_id", UINT, 0,                                              \
-	  "a number that both ends of a connection have, and no other")                            \
-	N(CONNECTION2, connection2, "file2_id", UINT, 0, "the same of the second file (accept)")   \
+	  "a number shared only by the two ends of a connection")                                  \
+	N(CONNECTION2, connection2, "file2_id", UINT, 0, "the same for the second file (accept)")  \
 	N(STACK, stack, "stack_id", TEXT, 0,                                                       \
 	  "functions of the program that led to the call, outermost first: main;load;read")        \
 	N(KSTACK, kstack, "kstack_id", TEXT, 0,                                                    \
@@ -110,22 +111,23 @@ enum expr_compare { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, 
 enum expr_arith { ARITH_ADD, ARITH_SUB, ARITH_MUL, ARITH_DIV, ARITH_MOD };
 
 /* QUERY_FUNCTIONS(F): F(NAME, name, "signature", "what it gives") */
-#define QUERY_FUNCTIONS(F)                                                                      \
-	F(DIR, dir, "dir(text)", "the folder of a path, \"/\" for what is in the root")         \
-	F(BASE, base, "base(text)", "the last part of a path")                                  \
-	F(EXT, ext, "ext(text)", "what follows the last dot of the last part; null where none") \
-	F(LOWER, lower, "lower(text)", "ASCII letters made small")                              \
-	F(LEN, len, "len(text)", "bytes")                                                       \
-	F(BUCKET, bucket, "bucket(x, width)", "x rounded down to a multiple of width")          \
-	F(LOG2, log2, "log2(x)", "the power of two at or below x; 0 for 0, null below")         \
-	F(HOUR, hour, "hour(t)", "hour of the day, 0..23, in UTC")                              \
-	F(MINUTE, minute, "minute(t)", "minute of the hour")                                    \
-	F(ABS, abs, "abs(x)", "without its sign")                                               \
-	F(BITAND, bitand, "bitand(a, b)", "bits in both")                                       \
-	F(BITOR, bitor, "bitor(a, b)", "bits in either")                                        \
-	F(COALESCE, coalesce, "coalesce(a, b)", "a, or b where a is unknown")                   \
-	F(TEXT, text, "text(x)", "x as a text: a word, a name, a number")                       \
-	F(ID, id, "id(entity)", "the number behind file, thread, process")
+#define QUERY_FUNCTIONS(F)                                                                       \
+	F(DIR, dir, "dir(text)", "the folder of a path, \"/\" for entries of the root")          \
+	F(BASE, base, "base(text)", "the last part of a path")                                   \
+	F(EXT, ext, "ext(text)", "the suffix after the last dot of the last part; null if none") \
+	F(LOWER, lower, "lower(text)", "ASCII letters in lower case")                            \
+	F(LEN, len, "len(text)", "bytes")                                                        \
+	F(BUCKET, bucket, "bucket(x, width)", "x rounded down to a multiple of width")           \
+	F(LOG2, log2, "log2(x)",                                                                 \
+	  "the power of two at or below x; 0 for 0, null for negative numbers")                  \
+	F(HOUR, hour, "hour(t)", "hour of the day, 0..23, in UTC")                               \
+	F(MINUTE, minute, "minute(t)", "minute of the hour")                                     \
+	F(ABS, abs, "abs(x)", "absolute value")                                                  \
+	F(BITAND, bitand, "bitand(a, b)", "bits in both")                                        \
+	F(BITOR, bitor, "bitor(a, b)", "bits in either")                                         \
+	F(COALESCE, coalesce, "coalesce(a, b)", "a, or b if a is unknown")                       \
+	F(TEXT, text, "text(x)", "x as text: a word, a name, a number")                          \
+	F(ID, id, "id(entity)", "the number of a file, thread or process")
 
 enum query_function {
 #define F(NAME, name, sig, doc) FUNCTION_##NAME,

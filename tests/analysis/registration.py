@@ -122,7 +122,7 @@ def addresses(folder):
                        (('query', '-i', address, '--follow', 'count()'), 'counts cannot follow'),
                        (('query', '-i', 'counts:///nothing', 'count()'), '/nothing'),
                        (('query', '-i', 'house://h/db', 'count()'),
-                        "'house://h/db': this weir has no engine for house://; it reads trace files and folders of them, and addresses of "
+                        "'house://h/db': this weir has no engine for house://; it reads trace files and folders of trace files, and addresses of "
                         'counts://')):
         r = run(*args, cwd=folder)
         check(f'{" ".join(args[:2])} ...: {part[:30]}', r.returncode in (1, 2) and part in r.stderr and r.stderr.count('\n') == 1 and
@@ -132,7 +132,7 @@ def addresses(folder):
                     ('check', 'house://h/db'), ('annotate', '-n', 'x', 'house://h/db', 'SELECT 1')):
         r = run(*command, program=weir, cwd=folder)
         check(f'{command[0]}: an unknown scheme', r.returncode == 1 and r.stderr ==
-              "weir: 'house://h/db': this weir has no engine for house://; it reads trace files and folders of them, and addresses of "
+              "weir: 'house://h/db': this weir has no engine for house://; it reads trace files and folders of trace files, and addresses of "
               'clickhouse://, opensearch://\n', r.returncode, r.stderr)
 
 
@@ -154,13 +154,13 @@ def api(folder):
         document = s.get('analysis/gaps', top=7, least='2us')
         same = json.loads(out('gaps', 't.trace', '--json', '--top', '7', '--least', '2us', cwd=folder))
         check('the API has the rows of --json', document == same, document, same)
-        for path, params, status, part in (('gaps', {'nonsense': 1}, 400, 'nonsense=: there is no such parameter here'),
+        for path, params, status, part in (('gaps', {'nonsense': 1}, 400, 'nonsense=: unknown parameter'),
                                            ('gaps', {'least': 'x'}, 400, 'least=: '), ('gaps', {'of': 'x'}, 400, "--of 'x'"),
                                            ('gaps', {'filter': 'nonsense'}, 400, 'nonsense'),
-                                           ('diff', {}, 400, 'what to compare it with is missing'), ('diff', {'from': 1000}, 400, 'what to compare it with is missing'),
+                                           ('diff', {}, 400, 'the two sides to compare are missing'), ('diff', {'from': 1000}, 400, 'the two sides to compare are missing'),
                                            ('diff', {'a_filter': 'op == "read") or (op == "write"', 'b_from': 1}, 400, ''),
                                            ('diff', {'a_filter': ' ' * 9000 + 'err == 2'}, 413, 'longer than 8 KiB'),
-                                           ('nothing', {}, 404, 'no analysis')):
+                                           ('nothing', {}, 404, 'unknown analysis')):
             got, _, body = s.ask(f'analysis/{path}', **params)
             check(f'analysis/{path} {params}', got == status and part in json.loads(body)['error']['message'], got, body)
         some = s.get('analysis/gaps', filter='op == "pread64"', of='op', from_=1000000)

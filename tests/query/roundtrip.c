@@ -313,15 +313,15 @@ static void limits(void **state)
 	repeat(&t, "(", "dur > 1ms", ")", 150);
 	taken(&t);
 	repeat(&t, "(", "dur > 1ms", ")", 30000);
-	refused(&t, "more than 200 deep");
+	refused(&t, "more than 200 levels deep");
 	repeat(&t, "!", "dur > 1ms", "", 60000);
-	refused(&t, "more than 200 deep");
+	refused(&t, "more than 200 levels deep");
 	repeat(&t, "-", "dur > 1ms", "", 60000);
-	refused(&t, "more than 200 deep");
+	refused(&t, "more than 200 levels deep");
 	repeat(&t, "abs(", "dur", ")", 10000);
-	refused(&t, "more than 200 deep");
+	refused(&t, "more than 200 levels deep");
 	repeat(&t, "1+", "ret == 1", "", 15000);
-	refused(&t, "more than 200 deep");
+	refused(&t, "more than 200 levels deep");
 	/* long is not deep */
 	repeat(&t, "fd>1||", "fd>1", "", 4500);
 	taken(&t);
@@ -330,7 +330,7 @@ static void limits(void **state)
 	repeat(&t, "fd>1||", "fd>1", "", 8000);
 	refused(&t, "more than 20000");
 	repeat(&t, " ", "fd > 1", "", 70000);
-	refused(&t, "at most 65536");
+	refused(&t, "the limit is 65536");
 	/* what is put in place grows with each stage */
 	buf_clear(&t);
 	assert_int_equal(buf_printf(&t, "select ret + ret as x"), 0);

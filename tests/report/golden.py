@@ -273,11 +273,11 @@ def damaged_folder(tap, weir, folder):
             f.write(content)
     os.symlink("nowhere", os.path.join(inside, "gone"))
     _, err, code = run(weir, ["report", "several"], folder)
-    tap.check("no trace of a folder can be read", code != 0 and b"b.trace is cut within its first 64 bytes" in err, err.decode())
+    tap.check("no trace of a folder can be read", code != 0 and b"b.trace is truncated within its first 64 bytes" in err, err.decode())
     with open(os.path.join(inside, "e.trace"), "wb") as f:
         f.write(data)
     page = run(weir, ["report", "several"], folder)[0].decode()
-    tap.check("the unreadable ones of a folder are named", "DAMAGED 3 whole traces, rows unknown: the trace several/b.trace is cut" in page, page[:400])
+    tap.check("the unreadable ones of a folder are named", "DAMAGED 3 whole traces, rows unknown: the trace several/b.trace is truncated" in page, page[:400])
     one = json.loads(run(weir, ["report", "ops", "mixed.trace", "--json"], folder)[0])
     out = run(weir, ["report", "ops", "several", "--json"], folder)[0]
     doc = json.loads(out) if out else {}

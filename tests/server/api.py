@@ -561,7 +561,7 @@ def beside(s, kind, good):
     with open(files, 'w', encoding='utf-8'):
         pass
     status, _, body = s.ask(f'{kind}/x', method='PUT', body=good + '}')
-    check(f'{kind}: where nothing can be kept it is said', status == 500 and b'beside the trace' in body, status, body)
+    check(f'{kind}: where nothing can be kept it is said', status == 500 and b'next to the trace' in body, status, body)
     check(f'{kind}: and there is none', s.ask(kind)[0] == 200 and s.ask(f'{kind}/x', method='DELETE')[0] in (404, 500))
     os.unlink(files)
 
@@ -737,7 +737,7 @@ def parameters(s):
     for path, wrong, right in (('overview', 'where', 'filter'), ('overview', 'wdth', 'width'), ('query', 'filtr', 'filter'), ('timeline', 'lane', 'lanes'),
                                ('query', 'query', 'q')):
         status, _, body = s.ask(path, **{wrong: 'dur > 1ms'})
-        check(f'{path}?{wrong}= means {right}=', status == 400 and f'{wrong}=: there is no such parameter here; did you mean {right}=?' ==
+        check(f'{path}?{wrong}= means {right}=', status == 400 and f'{wrong}=: unknown parameter; did you mean {right}=?' ==
               json.loads(body)['error']['message'], status, body)
     status, _, body = s.ask('overview?width=10&filter=op==read&%3Cscript%3E=1')
     check('of several, the unknown one is told', status == 400 and json.loads(body)['error']['message'].startswith('<script>=: '), status, body)

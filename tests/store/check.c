@@ -217,7 +217,7 @@ static void missing_rows(void **state)
 	make_trace(path, FILES - 10);
 	r = verify(path, &seen);
 	assert_int_equal(r.faults, 1);
-	assert_non_null(strstr(seen.last.what, "refer to a file without a row"));
+	assert_non_null(strstr(seen.last.what, "refer to a missing file"));
 	assert_string_equal(seen.last.kind, "op");
 	assert_int_equal(seen.last.bytes, 0);
 }

@@ -68,7 +68,7 @@ def made_later(run, rows, trace, tally, weir, env):
     check(r.returncode == -9 and len(content()) > len(whole), 'killed between two blocks', r.returncode)
     check(sums() == first, 'the one before is in force', sums())
     checked = subprocess.run([weir, 'check', trace], capture_output=True, text=True, env=env)
-    check(checked.returncode == 1 and 'the table tally, which begins here, has no end' in checked.stdout, 'weir check says so',
+    check(checked.returncode == 1 and 'the table tally, which begins here, is incomplete' in checked.stdout, 'weir check says so',
           checked.stdout)
     r = make(3)
     check(r.returncode == 0 and sums() == {**first, 'least': 3, 'most': 3}, 'a newer one replaces it', r.stderr, sums())

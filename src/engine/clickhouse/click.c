@@ -94,7 +94,7 @@ int click_read(struct clickhouse *c, struct native_reader *in, struct error *err
 		return r;
 	if (text && clickhouse_exception(c, text, err) < 0)
 		return err ? err->code : -EIO;
-	return error_set(err, -EIO, "%s: the answer is cut or malformed",
+	return error_set(err, -EIO, "%s: the response is truncated or malformed",
 			 net_client_node(c->client));
 }
 

@@ -38,7 +38,8 @@ static int check_host(struct click_engine *e, const char *sql, const char *host,
 	r = clickhouse_do(&e->server, all, &answer, err);
 	if (r < 0)
 		return r;
-	return error_set(err, -ENOENT, "%s has no recording of host '%.100s'; there are: %.*s",
+	return error_set(err, -ENOENT,
+			 "%s has no recording of host '%.100s'; available hosts: %.*s",
 			 net_client_node(e->server.client), host,
 			 (int)strcspn(buf_str(&answer), "\n"), buf_str(&answer));
 }
@@ -119,8 +120,8 @@ int click_need_made(struct click_engine *e, enum table_id table, struct error *e
 	if (r < 0 || strcmp(buf_str(&answer), "0\n"))
 		return r;
 	return error_set(err, -ENOENT,
-			 "no trace that was loaded has a table %s: it is made of a trace after "
-			 "recording; load that again then",
+			 "no loaded trace has a table %s: it is computed after recording; load the "
+			 "trace again afterwards",
 			 name);
 }
 

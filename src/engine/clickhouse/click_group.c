@@ -469,7 +469,7 @@ static int look_up(struct group_query *g, const struct native_reader *in, size_t
 			if (k < 0)
 				return error_set(
 					err, -ESTALE,
-					"a recording came while the question ran: ask again");
+					"a recording was added while the query ran: try again");
 			r = batch_set(g->ids, c, i - from,
 				      id ? id_compose(native_int(v, i), (uint64_t)k)
 					 : native_int(v, i));
@@ -665,7 +665,8 @@ static int read_groups(struct group_query *g, struct local_group *groups, struct
 
 	while ((r = click_read(&g->engine->server, &in, err)) > 0) {
 		if (in.count != g->column_count)
-			return error_set(err, -EPROTO, "the server's answer has other columns");
+			return error_set(err, -EPROTO,
+					 "the server's response has unexpected columns");
 		for (size_t from = 0; from < in.rows && r >= 0; from += BATCH_ROWS_MAX) {
 			size_t to = MIN(from + BATCH_ROWS_MAX, in.rows);
 
@@ -702,7 +703,7 @@ int click_group(struct click_engine *e, const struct plan *p, const struct local
 	if (r >= 0)
 		r = local_group_new(&groups, p->fields, p->field_count, env, err);
 	if (r < 0)
-		return error_errno(err, r, "the question");
+		return error_errno(err, r, "the query");
 	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
 	if (r >= 0)
 		r = read_groups(&g, groups, err);

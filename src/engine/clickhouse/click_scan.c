@@ -297,8 +297,8 @@ static int click_scan_open(struct click_scan *s, struct error *err)
 	}
 	if (s->q.follow)
 		return error_set(err, -EOPNOTSUPP,
-				 "%s cannot follow rows as they come: ask again, or follow the "
-				 "trace's file",
+				 "%s cannot follow rows as they arrive: repeat the query, or "
+				 "follow the trace file",
 				 engine_name(&s->engine->engine));
 	s->columns = s->q.columns & ((1ull << t->column_count) - 1);
 	r = tables || scan_refers(s) ? click_dims(s->engine, tables, err)

@@ -55,7 +55,7 @@ int click_top(struct click_engine *e, const struct plan *p, struct click_top *re
 	if (r == -EOPNOTSUPP)
 		return 0;
 	if (r < 0)
-		return error_errno(err, r, "the question");
+		return error_errno(err, r, "the query");
 	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
 	while (r >= 0 && (r = net_client_read(e->server.client, &answer, err)) > 0)
 		;

@@ -94,7 +94,7 @@ int duck_ask(struct engine *engine, const struct plan *p, const struct ask_optio
 		r = ask_run(e, p, opt, ret, err);
 	if (analyze)
 		(void)duck_run(e, "PRAGMA disable_profiling", NULL);
-	return r < 0 && err && !err->code ? error_errno(err, r, "cannot answer the query") : r;
+	return r < 0 && err && !err->code ? error_errno(err, r, "cannot run the query") : r;
 }
 
 /* The statement alone gives the answer too. */

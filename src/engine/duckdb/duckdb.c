@@ -85,13 +85,13 @@ static int open_database(struct duck *e, const struct engine_options *opt, struc
 		return error_errno(err, -ENOMEM, "cannot configure DuckDB");
 	r = set_options(e, config, opt, err);
 	if (r >= 0 && e->api->open_ext(NULL, &e->db, config, &message))
-		r = error_set(err, -EIO, "DuckDB does not start: %.800s",
+		r = error_set(err, -EIO, "DuckDB failed to start: %.800s",
 			      message ? message : "no reason given");
 	if (message)
 		e->api->free(message);
 	e->api->destroy_config(&config);
 	if (r >= 0 && e->api->connect(e->db, &e->con))
-		r = error_set(err, -EIO, "DuckDB gives no connection");
+		r = error_set(err, -EIO, "DuckDB provides no connection");
 	return r;
 }
 
@@ -112,7 +112,7 @@ static int make_vocabularies(struct duck *e, struct error *err)
 			r = words_of_vocab(e->api, def->columns[c].name,
 					   &e->vocab[e->vocab_count++]);
 			if (r < 0)
-				return error_errno(err, r, "cannot declare the words of %s",
+				return error_errno(err, r, "cannot declare the values of %s",
 						   def->columns[c].name);
 		}
 	}
@@ -396,7 +396,7 @@ static int duck_parse(struct engine *engine, const char *sql, struct engine_stat
 		const char *message = s->list ? e->api->extract_statements_error(s->list) : NULL;
 
 		r = message ? message_from_duckdb(message, sql, err)
-			    : error_set(err, -EINVAL, "there is no statement");
+			    : error_set(err, -EINVAL, "the statement is empty");
 		duck_statements_free(&s->head);
 		return r;
 	}

@@ -33,7 +33,7 @@ int duck_follow(struct engine_follow **ret, struct engine *engine, const struct 
 
 	if (made)
 		return error_set(err, -EINVAL,
-				 "the table %s is made of a trace that has ended: ask it without "
+				 "the table %s is computed from a complete trace: query it without "
 				 "following",
 				 made);
 	f = calloc(1, sizeof(*f));

@@ -203,10 +203,10 @@ static int group_full(const struct local_group *g, struct error *err)
 
 	if (used <= g->env->memory_max)
 		return 0;
-	return error_set(err, -ENOMEM,
-			 "the groups take more than %llu MiB of memory: ask for fewer, or raise "
-			 "--memory",
-			 (unsigned long long)(g->env->memory_max >> 20));
+	return error_set(
+		err, -ENOMEM,
+		"the groups take more than %llu MiB of memory: use fewer groups, or raise --memory",
+		(unsigned long long)(g->env->memory_max >> 20));
 }
 
 int local_group_at(struct local_group *g, const struct value *cells, size_t *ret, struct error *err)

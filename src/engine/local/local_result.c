@@ -222,7 +222,7 @@ int local_result(struct local_rows *rows, const struct plan *p, const struct loc
 	int r = 0;
 
 	if (!a)
-		return error_errno(err, -ENOMEM, "the answer");
+		return error_errno(err, -ENOMEM, "the result");
 	a->head.ops = &local_answer_ops;
 	a->head.has_rows = true;
 	a->rows = *rows;
@@ -246,7 +246,7 @@ int local_result(struct local_rows *rows, const struct plan *p, const struct loc
 		r = local_put_texts(a, fields, env);
 	if (r < 0) {
 		local_answer_free(&a->head);
-		return error_errno(err, r, "the answer");
+		return error_errno(err, r, "the result");
 	}
 	*ret = &a->head;
 	return 0;

@@ -18,7 +18,7 @@ void local_rows_free(struct local_rows *r)
 static int rows_full(const struct local_env *env, struct error *err)
 {
 	return error_set(err, -ENOMEM,
-			 "the answer takes more than %llu MiB of memory: ask for fewer groups or "
+			 "the result takes more than %llu MiB of memory: query fewer groups or "
 			 "rows, or raise --memory",
 			 (unsigned long long)(env->memory_max >> 20));
 }
@@ -51,7 +51,7 @@ int local_rows_add(struct local_rows *r, const struct value *cells, const uint8_
 			e = strpool_add(&r->texts, cells[i].t.data, cells[i].t.len, &to[i].t);
 	}
 	if (e < 0)
-		return error_errno(err, e, "the answer's rows");
+		return error_errno(err, e, "the rows of the result");
 	if (r->estimates)
 		for (size_t i = 0; i < r->width; i++)
 			r->estimates[r->count * r->width + i] = estimates && estimates[i];

@@ -46,18 +46,18 @@ int local_refuses(const struct engine *e, const struct plan *p, struct error *er
 			p->fields[i].aggregate == AGGREGATE_BUSY;
 	}
 	if (busy && edges)
-		return error_set(
-			err, -EOPNOTSUPP,
-			"%s cannot share calls out between windows or at the ends of a range, "
-			"as busy() does: ask for sum(dur), which books a call where it ends, "
-			"or ask the trace's file",
-			engine_name(e));
+		return error_set(err, -EOPNOTSUPP,
+				 "%s cannot split calls between windows or at the ends of a range, "
+				 "as busy() does: use sum(dur), which attributes a call to the "
+				 "window in which it ends, or query the trace file",
+				 engine_name(e));
 	if (p->user)
-		return error_set(err, -EOPNOTSUPP, "%s has no tables of users", engine_name(e));
+		return error_set(err, -EOPNOTSUPP, "%s does not support user-defined tables",
+				 engine_name(e));
 	for (size_t i = 0; i < p->stage_count; i++) {
 		if (p->stages[i].kind == STAGE_JOIN && p->stages[i].user)
-			return error_set(err, -EOPNOTSUPP, "%s has no tables of users",
-					 engine_name(e));
+			return error_set(err, -EOPNOTSUPP,
+					 "%s does not support user-defined tables", engine_name(e));
 	}
 	return 0;
 }

@@ -335,7 +335,7 @@ static int local_stage(struct local_rows *r, const struct plan_stage *s,
 	case STAGE_JOIN:
 		return local_stage_join(r, s, env, err);
 	}
-	return error_set(err, -EOPNOTSUPP, "a stage of the query is not known here");
+	return error_set(err, -EOPNOTSUPP, "a stage of the query is not supported here");
 }
 
 int local_stages(struct local_rows *r, const struct plan *p, size_t first,

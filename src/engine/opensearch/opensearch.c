@@ -62,8 +62,8 @@ static int choose_host(struct search_engine *e, const char *host, struct error *
 				 host);
 	if (json_array_size(e->recordings) > SEARCH_TERMS_MAX)
 		return error_set(err, -E2BIG,
-				 "--host: %zu recordings are of these hosts, and OpenSearch takes "
-				 "at most %d in a question: ask with --where 'host == \"%.100s\"'",
+				 "--host: these hosts have %zu recordings, but OpenSearch accepts "
+				 "at most %d in a query: use --where 'host == \"%.100s\"'",
 				 json_array_size(e->recordings), SEARCH_TERMS_MAX, host);
 	return 0;
 }
@@ -234,16 +234,16 @@ static int search_check(const struct plan *p, struct error *err)
 {
 	for (size_t i = 0; i < p->stage_count; i++) {
 		if (p->stages[i].kind == STAGE_JOIN)
-			return error_set(err, -EOPNOTSUPP,
-					 "OpenSearch cannot join tables: every document has the "
-					 "names that belong to it");
+			return error_set(
+				err, -EOPNOTSUPP,
+				"OpenSearch cannot join tables: every document includes its names");
 	}
 	if (p->table == TABLE_COUNT)
-		return error_set(err, -EOPNOTSUPP, "OpenSearch holds no tables of a user's own");
+		return error_set(err, -EOPNOTSUPP,
+				 "OpenSearch does not support user-defined tables");
 	if (!search_has_table(p->table))
 		return error_set(err, -EOPNOTSUPP,
-				 "OpenSearch holds no table %s: every document has the names that "
-				 "belong to it",
+				 "OpenSearch has no table %s: every document includes its names",
 				 schema_table(p->table)->name);
 	return 0;
 }
@@ -302,7 +302,7 @@ static int search_engine_ask(struct engine *engine, const struct plan *p,
 	requests_of_hosts(e, q.main);
 	requests_of_hosts(e, q.unended);
 	if (r >= 0 && search_rows_new(&t, e, p) < 0)
-		r = error_errno(err, -ENOMEM, "an answer");
+		r = error_errno(err, -ENOMEM, "a response");
 	if (r < 0)
 		return r;
 	r = p->grouped ? ask_groups(e, p, false, q.main, &t, err)
@@ -310,7 +310,7 @@ static int search_engine_ask(struct engine *engine, const struct plan *p,
 	if (r >= 0 && q.unended)
 		r = ask_groups(e, p, true, q.unended, &t, err);
 	if (r >= 0 && p->grouped && search_groups_sort(p, &t) < 0)
-		r = error_errno(err, -ENOMEM, "an answer");
+		r = error_errno(err, -ENOMEM, "a response");
 	if (r >= 0)
 		r = local_stages(&t.rows, p, 0, &t.env, err);
 	return r < 0 ? r : local_result(&t.rows, p, &t.env, ret, err);

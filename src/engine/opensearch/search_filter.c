@@ -27,13 +27,14 @@ const struct search_field *search_plain(const struct search_fields *f, const cha
 	if (e->kind == EXPR_COLUMN || e->kind == EXPR_NAME)
 		found = search_field_find(f, e);
 	if (!found)
-		search_refuse(f, what, e,
-			      e->type.type == QUERY_ENTITY || expr_is_id(e)
-				      ? "its documents have names (path, comm, pid), no ids of weir"
-			      : e->kind == EXPR_COLUMN || e->kind == EXPR_NAME
-				      ? "its documents do not have it"
-				      : "it is computed; load into ClickHouse or ask the trace",
-			      err);
+		search_refuse(
+			f, what, e,
+			e->type.type == QUERY_ENTITY || expr_is_id(e)
+				? "its documents have names (path, comm, pid), but no weir ids"
+			: e->kind == EXPR_COLUMN || e->kind == EXPR_NAME
+				? "its documents do not have it"
+				: "it is computed; load into ClickHouse or query the trace",
+			err);
 	return found;
 }
 
@@ -142,7 +143,7 @@ static int compare_filter(const struct search_fields *f, const struct expr *e, b
 		return 0;
 	}
 	if (field->type.type == QUERY_UINT && cmp != COMPARE_EQ && cmp != COMPARE_NE)
-		return search_refuse(f, "test", e, "it has no unsigned numbers to order", err);
+		return search_refuse(f, "test", e, "it cannot order unsigned numbers", err);
 	value = constant_json(search_is_text(field->type.type) && c->type.type != QUERY_TEXT ? field
 											     : c,
 			      &c->value);
@@ -293,7 +294,7 @@ static int pattern_filter(const struct search_fields *f, const struct expr *e, b
 	if (e->kind == EXPR_REGEX)
 		return search_refuse(
 			f, "test", e,
-			"its regular expressions are others; write a pattern (~ \"*.log\")", err);
+			"its regular expressions differ; write a pattern (~ \"*.log\")", err);
 	r = leaf_of(f, e->arg[0], &l, err);
 	if (r >= 0)
 		r = engine_escape(e->pattern.data, e->pattern.len, &text);
@@ -313,8 +314,7 @@ static int pattern_filter(const struct search_fields *f, const struct expr *e, b
 			r = buf_printf(&regex, "|.*/%s", buf_str(&one));
 	}
 	if (r == -EOPNOTSUPP)
-		return search_refuse(f, "test", e,
-				     "a set of its patterns that spans / would match it", err);
+		return search_refuse(f, "test", e, "its character sets would also match /", err);
 	if (r < 0)
 		return error_errno(err, r, "a pattern");
 	*ret = leaf_query(&l,
@@ -404,7 +404,8 @@ int search_filter(const struct search_fields *f, const struct expr *e, bool nega
 		return 0;
 	default:
 		return search_refuse(f, "test", e,
-				     "it is computed; load into ClickHouse or ask the trace", err);
+				     "it is computed; load into ClickHouse or query the trace",
+				     err);
 	}
 }
 

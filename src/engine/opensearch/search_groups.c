@@ -147,7 +147,7 @@ static int add_aggregate_of(const struct search_fields *f, const struct plan_fie
 	if (!search_is_known(a->aggregate))
 		return error_set(
 			err, -EOPNOTSUPP,
-			"OpenSearch cannot compute %s; load into ClickHouse or ask the trace",
+			"OpenSearch cannot compute %s; load into ClickHouse or query the trace",
 			a->name);
 	if (!a->expr) /* count(): every bucket has it */
 		return 0;

@@ -149,10 +149,9 @@ int search_scan_new(struct search_engine *e, const struct scan_request *q, struc
 	int r = 0;
 
 	if (q->follow)
-		return error_set(err, -EOPNOTSUPP, "OpenSearch cannot follow rows as they come");
+		return error_set(err, -EOPNOTSUPP, "OpenSearch cannot follow rows as they arrive");
 	if (q->table == TABLE_OP)
-		return engine_cannot(&e->engine, "give calls as a stream; ask with weir query",
-				     err);
+		return engine_cannot(&e->engine, "return calls as a stream; use weir query", err);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_errno(err, -ENOMEM, "rows");

@@ -23,7 +23,7 @@ static struct expr *check_call_wrong(struct query_checker *c, const struct node 
 				     const struct expr *e, const char *want)
 {
 	if (!c->s->failed)
-		query_fail(c->s, n->pos, n->len, "%s expected, and this is %s", want,
+		query_fail(c->s, n->pos, n->len, "expected %s, but this is %s", want,
 			   query_kind_text(e->type));
 	return NULL;
 }
@@ -77,7 +77,8 @@ static struct expr *check_bucket(struct query_checker *c, struct node *n)
 		return NULL;
 	}
 	if (!is_const(width) || width->value.i <= 0) {
-		query_fail(c->s, w->pos, w->len, "the width of a bucket is a constant above 0");
+		query_fail(c->s, w->pos, w->len,
+			   "the width of a bucket must be a constant above 0");
 		return NULL;
 	}
 	return expr_make_call(c->s, FUNCTION_BUCKET, x->type, n, x, width);
@@ -223,7 +224,7 @@ static void unknown_function(struct query_checker *c, const struct node *n)
 		 (const char *)n->text.data);
 	if (word[0] == 'p' && word[1] && strspn(word + 1, "0123456789") == strlen(word + 1)) {
 		query_fail(c->s, n->pos, n->text.len,
-			   "no percentile '%s'; there are p01 to p99, p999 and p9999, "
+			   "unknown percentile '%s'; available are p01 to p99, p999 and p9999, "
 			   "percentile(x, 12.5) and max(x)",
 			   word);
 		return;
@@ -238,16 +239,14 @@ static void unknown_function(struct query_checker *c, const struct node *n)
 	for (size_t i = 0; i < ARRAY_SIZE(others) && !near.best && strlen(word) > 1; i++)
 		near.best = strncmp(others[i], word, strlen(word)) ? NULL : others[i];
 	if (near.best)
-		query_fail(c->s, n->pos, n->text.len, "no function '%s'; did you mean %s?", word,
-			   near.best);
+		query_fail(c->s, n->pos, n->text.len, "unknown function '%s'; did you mean %s?",
+			   word, near.best);
 	else
 		query_fail(c->s, n->pos, n->text.len,
-			   "no function '%s'; there are dir base ext lower len bucket log2 hour "
-			   "minute "
-			   "abs "
-			   "bitand bitor coalesce text id if; in a group count countif sum avg min "
-			   "max "
-			   "stddev distinct rate p50 p90 p99 hist quantize first last any",
+			   "unknown function '%s'; available are dir base ext lower len bucket "
+			   "log2 hour minute abs bitand bitor coalesce text id if; in a group "
+			   "count countif sum avg min max stddev distinct rate p50 p90 p99 hist "
+			   "quantize first last any",
 			   word);
 }
 

@@ -86,7 +86,7 @@ struct expr *check_negative(struct query_checker *c, struct node *n, const struc
 	if (!e)
 		return NULL;
 	if (!kind_is_number(e->type) || e->type.type == QUERY_UINT) {
-		query_fail(c->s, a->pos, a->len, "'-' stands before a number, and this is %s",
+		query_fail(c->s, a->pos, a->len, "'-' needs a number, but this is %s",
 			   query_kind_text(e->type));
 		return NULL;
 	}
@@ -115,7 +115,7 @@ static int no_word(struct query_checker *c, const struct node *n, const char *vo
 	char near[96];
 	int len = (int)MIN(n->text.len, (size_t)64);
 
-	return query_fail(c->s, n->pos, n->len, "no %s '%.*s'%s",
+	return query_fail(c->s, n->pos, n->len, "unknown %s '%.*s'%s",
 			  !strcmp(vocab, "err")	 ? "errno"
 			  : !strcmp(vocab, "op") ? "operation"
 						 : vocab,

@@ -128,7 +128,7 @@ static struct expr *element(struct query_checker *c, struct node *n, const struc
 	struct expr *e;
 
 	if (n->kind == NODE_NAME && what->type.type == QUERY_TEXT && !name_resolves(c, n)) {
-		query_fail(c->s, n->pos, n->len, "texts are quoted: \"%.*s\"",
+		query_fail(c->s, n->pos, n->len, "text must be quoted: \"%.*s\"",
 			   (int)MIN(n->text.len, (size_t)64), (const char *)n->text.data);
 		return NULL;
 	}
@@ -136,12 +136,14 @@ static struct expr *element(struct query_checker *c, struct node *n, const struc
 	if (!e)
 		return NULL;
 	if (e->type.type == QUERY_NULL) {
-		query_fail(c->s, n->pos, n->len, "null is in no list; write ... || %.*s is null",
+		query_fail(c->s, n->pos, n->len,
+			   "null never matches in a list; write ... || %.*s is null",
 			   (int)MIN(in->first->len, 40u), c->s->text + in->first->pos);
 		return NULL;
 	}
 	if (!is_const(e)) {
-		query_fail(c->s, n->pos, n->len, "a list holds constants; write x == a || x == b");
+		query_fail(c->s, n->pos, n->len,
+			   "a list may contain only constants; write x == a || x == b");
 		return NULL;
 	}
 	if (e->type.type == QUERY_INT && what->type.type == QUERY_FLOAT)
@@ -173,7 +175,8 @@ static struct expr *make_range(struct query_checker *c, const struct node *n, st
 		return NULL;
 	}
 	if (!kind_has_order(what->type)) {
-		query_fail(c->s, n->pos, n->len, "%s has no order, hence no range; write in (a, b)",
+		query_fail(c->s, n->pos, n->len,
+			   "%s has no order and therefore no ranges; write in (a, b)",
 			   query_kind_text(what->type));
 		return NULL;
 	}
@@ -182,7 +185,7 @@ static struct expr *make_range(struct query_checker *c, const struct node *n, st
 	    (a->type.type == QUERY_UINT ? (uint64_t)a->value.i > (uint64_t)b->value.i
 					: a->value.i > b->value.i)) {
 		query_fail(c->s, from->pos, to->pos + to->len - from->pos,
-			   "nothing lies in this range: its first value is above its second");
+			   "this range is empty: its first value is above its second");
 		return NULL;
 	}
 	e = expr_make_binary(c->s, EXPR_RANGE, query_kind_of(QUERY_BOOL), n, what, a);
@@ -213,7 +216,7 @@ struct expr *check_in(struct query_checker *c, struct node *n)
 		return NULL;
 	if (what->type.type == QUERY_BOOL || what->type.type == QUERY_NULL ||
 	    !kinds_agree(what->type, what->type)) {
-		query_fail(c->s, n->first->pos, n->first->len, "%s is in no list",
+		query_fail(c->s, n->first->pos, n->first->len, "%s cannot be compared with a list",
 			   query_kind_text(what->type));
 		return NULL;
 	}
@@ -284,7 +287,7 @@ static bool check_pattern(struct query_checker *c, const struct node *n, enum no
 	}
 	/* globs are matched as C strings */
 	if (kind == NODE_GLOB && memchr(n->text.data, '\0', n->text.len)) {
-		query_fail(c->s, n->pos, n->len, "a glob holds no \\x00");
+		query_fail(c->s, n->pos, n->len, "a glob cannot contain \\x00");
 		return false;
 	}
 	return true;
@@ -348,7 +351,7 @@ static bool check_first_folder(struct query_checker *c, const struct node *subje
 	    !match_is_path(subject, what))
 		return true;
 	query_fail(c->s, pattern->pos, pattern->len,
-		   "* stays within a folder, and paths begin with /: write \"**%s%.*s\"",
+		   "* does not match '/', and paths begin with /: write \"**%s%.*s\"",
 		   whole ? "" : "/", (int)MIN(t.len - whole, (size_t)64),
 		   (const char *)t.data + whole);
 	return false;
@@ -387,7 +390,7 @@ struct expr *check_match(struct query_checker *c, struct node *n)
 	if (what->type.type != QUERY_TEXT && what->type.type != QUERY_CODE &&
 	    what->type.type != QUERY_ENTITY) {
 		query_fail(c->s, n->first->pos, n->first->len,
-			   "%s is searched in texts, and this is %s", pattern_name(n->kind),
+			   "%s is searched for in text, but this is %s", pattern_name(n->kind),
 			   query_kind_text(what->type));
 		return NULL;
 	}
@@ -448,9 +451,8 @@ static struct expr *only_ops(struct query_checker *c, struct node *n, const stru
 	assert(w->op_count > 0);
 	if (!name_resolves(c, &op)) {
 		query_fail(c->s, n->pos, n->len,
-			   "what bits mean depends on the operation, and op is not a field of the "
-			   "stage "
-			   "before");
+			   "the meaning of bits depends on the operation, but op is not a field of "
+			   "the previous stage");
 		return NULL;
 	}
 	what = check_name(c, &op);
@@ -473,18 +475,18 @@ static struct expr *check_match_has_word(struct query_checker *c, struct node *n
 	if (!what->type.vocab) {
 		query_fail(
 			c->s, n->pos, n->len,
-			"only flags and status have words; write the bits as a number: has 0x40");
+			"only flags and status have names; write the bits as a number: has 0x40");
 		return NULL;
 	}
 	if (!bit_word_find(c->s, what->type.vocab, word, &w)) {
 		if (!c->s->failed)
-			query_fail(c->s, n->pos, n->len, "no word '%.*s' of %s%s",
+			query_fail(c->s, n->pos, n->len, "'%.*s' is not a value of %s%s",
 				   (int)MIN(word.len, (size_t)64), (const char *)word.data,
 				   what->type.vocab, nearest_bit(what->type.vocab, word, near));
 		return NULL;
 	}
 	if (!w.mask) {
-		query_fail(c->s, n->pos, n->len, "%.*s stands for no bit; write %s == 0",
+		query_fail(c->s, n->pos, n->len, "%.*s has no bits set; write %s == 0",
 			   (int)word.len, (const char *)word.data, what->type.vocab);
 		return NULL;
 	}
@@ -503,7 +505,7 @@ static struct expr *check_match_has_words(struct query_checker *c, struct node *
 		if (i < n->text.len && n->text.data[i] != '|')
 			continue;
 		if (count == ARRAY_SIZE(all)) {
-			query_fail(c->s, n->pos, n->len, "more words than there are bits");
+			query_fail(c->s, n->pos, n->len, "more names than bits");
 			return NULL;
 		}
 		all[count] = check_match_has_word(c, n, what,
@@ -528,12 +530,11 @@ static struct expr *has_one(struct query_checker *c, struct node *n, struct expr
 	if (!e)
 		return NULL;
 	if (!is_const(e) || (e->type.type != QUERY_UINT && e->type.type != QUERY_INT)) {
-		query_fail(c->s, n->pos, n->len,
-			   "a word (O_DIRECT) or a number of bits (0x40) expected");
+		query_fail(c->s, n->pos, n->len, "expected a name (O_DIRECT) or a number (0x40)");
 		return NULL;
 	}
 	if (!e->value.i) {
-		query_fail(c->s, n->pos, n->len, "0 has no bit; write %.*s == 0",
+		query_fail(c->s, n->pos, n->len, "0 has no bits set; write %.*s == 0",
 			   (int)MIN(what->len, 40u), c->s->text + what->pos);
 		return NULL;
 	}
@@ -560,11 +561,11 @@ struct expr *check_has(struct query_checker *c, struct node *n)
 		return NULL;
 	if (what->type.type == QUERY_TEXT || what->type.type == QUERY_ENTITY) {
 		query_fail(c->s, n->pos, n->len,
-			   "'has' tests bits; a part of a text is found by ~ \"*part*\"");
+			   "'has' tests bits; to search for part of a text write ~ \"*part*\"");
 		return NULL;
 	}
 	if (what->type.type != QUERY_UINT && what->type.type != QUERY_INT) {
-		query_fail(c->s, n->first->pos, n->first->len, "'has' tests bits, and this is %s",
+		query_fail(c->s, n->first->pos, n->first->len, "'has' tests bits, but this is %s",
 			   query_kind_text(what->type));
 		return NULL;
 	}

@@ -277,8 +277,8 @@ struct expr *check_name(struct query_checker *c, struct node *n)
 			i = field_by_function(&c->scope, n->text);
 		if (i == -2) {
 			query_fail(c->s, n->pos, n->len,
-				   "several fields are %.*s(...); write which", (int)n->text.len,
-				   (const char *)n->text.data);
+				   "several fields are %.*s(...); specify which one",
+				   (int)n->text.len, (const char *)n->text.data);
 			return NULL;
 		}
 		e = i >= 0 ? field_expr(c, (size_t)i, n) : c->scope.open ? open_field(c, n) : NULL;
@@ -304,13 +304,14 @@ struct expr *check_aggregate_name(struct query_checker *c, struct node *n)
 		return field_expr(c, (size_t)i, n);
 	if (c->scope.kind != SCOPE_FIELDS || c->scope.open)
 		query_fail(c->s, n->pos, n->len,
-			   "an aggregate is of rows together, not of one row; make a stage of it: "
-			   "by op | %s",
+			   "an aggregate applies to groups of rows, not to single rows; make it a "
+			   "stage: by op | %s",
 			   name);
 	else
-		query_fail(c->s, n->pos, n->len,
-			   "%s is not a field of the stage before; add it to the aggregates there",
-			   name);
+		query_fail(
+			c->s, n->pos, n->len,
+			"%s is not a field of the previous stage; add it to the aggregates there",
+			name);
 	return NULL;
 }
 
@@ -405,7 +406,7 @@ static int known_elsewhere(struct query_checker *c, const struct node *n, bool t
 	const char *ours = table ? other_word(n->text) : NULL;
 
 	if (ours)
-		return query_fail(c->s, n->pos, n->len, "no name '%.*s'; here it is %s",
+		return query_fail(c->s, n->pos, n->len, "unknown name '%.*s'; use %s",
 				  (int)n->text.len, (const char *)n->text.data, ours);
 	if (table && aggregate_find(n->text, &kind, &quantile))
 		return query_fail(c->s, n->pos, n->len, "%.*s of what? %.*s(dur), %.*s(bytes)",
@@ -445,20 +446,20 @@ int check_unknown_name(struct query_checker *c, const struct node *n)
 			nearest_offer(&near, c->scope.fields[i].name);
 	}
 	if (near.best)
-		return query_fail(c->s, n->pos, n->len, "no name '%s'; did you mean %s?", word,
+		return query_fail(c->s, n->pos, n->len, "unknown name '%s'; did you mean %s?", word,
 				  near.best);
 	if (table && table_with(word))
 		return query_fail(c->s, n->pos, n->len,
-				  "no name '%s' in table %s; table %s has it: from %s", word,
+				  "unknown name '%s' in table %s; table %s has it: from %s", word,
 				  schema_table(c->scope.table)->name, table_with(word),
 				  table_with(word));
 	if (table)
 		return query_fail(c->s, n->pos, n->len,
-				  "no name '%s' in table %s; texts are written \"%s\"", word,
+				  "unknown name '%s' in table %s; text is written \"%s\"", word,
 				  schema_table(c->scope.table)->name, word);
 	list_fields(&c->scope, &list);
 	return query_fail(c->s, n->pos, n->len,
-			  "no field '%s' in the stage before, which gives: %s", word,
+			  "the previous stage has no field '%s'; its fields are: %s", word,
 			  buf_str(&list));
 }
 

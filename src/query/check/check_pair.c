@@ -18,7 +18,7 @@ const char *query_kind_text(struct query_kind k)
 	case QUERY_INT:
 		return "a number";
 	case QUERY_UINT:
-		return k.vocab ? "a set of bits" : "a number of 64 bits";
+		return k.vocab ? "a set of bits" : "a 64-bit number";
 	case QUERY_FLOAT:
 		return "a number with a fraction";
 	case QUERY_DUR:
@@ -32,10 +32,10 @@ const char *query_kind_text(struct query_kind k)
 		       : !strcmp(k.vocab, "op")	    ? "an operation"
 		       : !strcmp(k.vocab, "class")  ? "a class of operations"
 		       : !strcmp(k.vocab, "cause")  ? "a cause"
-		       : !strcmp(k.vocab, "via")    ? "a way to know an owner"
+		       : !strcmp(k.vocab, "via")    ? "a way of identifying an owner"
 		       : !strcmp(k.vocab, "origin") ? "an origin"
 		       : !strcmp(k.vocab, "family") ? "an address family"
-		       : !strcmp(k.vocab, "type")   ? "a type of file"
+		       : !strcmp(k.vocab, "type")   ? "a file type"
 						    : "a kind";
 	case QUERY_TEXT:
 		return "a text";
@@ -99,11 +99,11 @@ static int no_unit(struct query_checker *c, const struct expr *with, const struc
 	check_pair_slice(c, bare, b);
 	if (with->type.type == QUERY_DUR)
 		return query_fail(c->s, bare->pos, bare->len,
-				  "%s is a duration, and %s has no unit; write %sms, %sus or %ss",
+				  "%s is a duration, but %s has no unit; write %sms, %sus or %ss",
 				  a, b, b, b, b);
 	return query_fail(
 		c->s, bare->pos, bare->len,
-		"%s is a size, and %s is not a whole number of bytes; write %sKiB or %sMiB", a, b,
+		"%s is a size, but %s is not a whole number of bytes; write %sKiB or %sMiB", a, b,
 		b, b);
 }
 
@@ -126,7 +126,7 @@ static int number_for_code(struct query_checker *c, const struct expr *code,
 		return query_fail(c->s, number->pos, number->len,
 				  "%s is compared with words; %s is %s", a, b, word);
 	return query_fail(c->s, number->pos, number->len,
-			  "%s is %s, compared with words, not with numbers", a,
+			  "%s is %s and is compared with words, not with numbers", a,
 			  query_kind_text(code->type));
 }
 
@@ -140,7 +140,7 @@ int check_disagree(struct query_checker *c, const struct node *n, const struct e
 	if (a->type.type == QUERY_NULL || b->type.type == QUERY_NULL)
 		return query_fail(
 			c->s, n->pos, n->len,
-			"nothing is equal to null, nor unequal; write x is null, or x is not null");
+			"comparisons with null are never true; write x is null or x is not null");
 	if (is_bare(b) && (a->type.type == QUERY_DUR || a->type.type == QUERY_SIZE))
 		return no_unit(c, a, b);
 	if (is_bare(a) && (b->type.type == QUERY_DUR || b->type.type == QUERY_SIZE))
@@ -186,7 +186,7 @@ static bool unquoted(struct query_checker *c, const struct node *word, const str
 	if (word->kind != NODE_NAME || name_resolves(c, word) ||
 	    (text->type.type != QUERY_TEXT && text->type.type != QUERY_ENTITY))
 		return false;
-	query_fail(c->s, word->pos, word->len, "texts are quoted: \"%.*s\"",
+	query_fail(c->s, word->pos, word->len, "text must be quoted: \"%.*s\"",
 		   (int)MIN(word->text.len, (size_t)64), (const char *)word->text.data);
 	return true;
 }
@@ -234,7 +234,7 @@ struct expr *check_compare(struct query_checker *c, struct node *n)
 		x = check_expr(c, a, NULL);
 		if (x && x->type.type == QUERY_UINT && x->type.vocab) {
 			query_fail(c->s, n->pos, n->len,
-				   "%.*s holds several bits; write %.*s has %.*s", (int)a->len,
+				   "%.*s is a set of bits; write %.*s has %.*s", (int)a->len,
 				   c->s->text + a->pos, (int)a->len, c->s->text + a->pos,
 				   (int)MIN(b->len, 64u), c->s->text + b->pos);
 			return NULL;
@@ -247,7 +247,7 @@ struct expr *check_compare(struct query_checker *c, struct node *n)
 		return NULL;
 	}
 	if (n->op >= COMPARE_LT && !kind_has_order(x->type)) {
-		query_fail(c->s, n->pos, n->len, "%s has no order; it is compared by == != in ~",
+		query_fail(c->s, n->pos, n->len, "%s has no order; compare it with == != in ~",
 			   query_kind_text(x->type));
 		return NULL;
 	}
@@ -354,14 +354,14 @@ static void no_arith(struct query_checker *c, const struct node *n, const struct
 	char x[48], y[48];
 
 	if (a->type.type == QUERY_UINT || b->type.type == QUERY_UINT) {
-		query_fail(
-			c->s, n->pos, n->len,
-			"bits and raw arguments are not calculated with; bitand(a, b) takes bits");
+		query_fail(c->s, n->pos, n->len,
+			   "arithmetic on bits and raw arguments is not supported; bitand(a, b) "
+			   "works on bits");
 		return;
 	}
 	if (a->type.type == QUERY_TIME && is_bare(b)) {
 		query_fail(c->s, b->pos, b->len,
-			   "expected a duration, and %s has no unit; write %sms or %ss",
+			   "expected a duration, but %s has no unit; write %sms or %ss",
 			   check_pair_slice(c, b, y), y, y);
 		return;
 	}
@@ -373,10 +373,10 @@ static void no_arith(struct query_checker *c, const struct node *n, const struct
 	}
 	if (a->type.type == QUERY_SIZE && b->type.type == QUERY_DUR) {
 		query_fail(c->s, n->pos, n->len,
-			   "a size over a duration: rate(bytes) gives bytes a second");
+			   "a size divided by a duration: rate(bytes) is bytes per second");
 		return;
 	}
-	query_fail(c->s, n->pos, n->len, "%s is %s and %s is %s: no '%c' of these",
+	query_fail(c->s, n->pos, n->len, "%s is %s and %s is %s: '%c' does not apply to these",
 		   check_pair_slice(c, a, x), query_kind_text(a->type), check_pair_slice(c, b, y),
 		   query_kind_text(b->type), signs[n->op]);
 }

@@ -154,24 +154,24 @@ static int no_condition(struct query_checker *c, const struct node *n, const str
 	case QUERY_CODE:
 	case QUERY_NULL:
 		return query_fail(c->s, n->pos, n->len,
-				  "expected a condition, and this is %s; %.*s is not null?",
+				  "expected a condition, but this is %s; %.*s is not null?",
 				  query_kind_text(e->type), len, text);
 	case QUERY_UINT:
 		if (e->type.vocab)
 			return query_fail(
 				c->s, n->pos, n->len,
-				"a condition expected, and these are bits; %.*s has WORD?", len,
+				"expected a condition, but these are bits; %.*s has WORD?", len,
 				text);
 		break;
 	case QUERY_TEXT:
 	case QUERY_ENTITY:
 		return query_fail(c->s, n->pos, n->len,
-				  "expected a condition, and this is %s; path ~ \"*.log\"?",
+				  "expected a condition, but this is %s; path ~ \"*.log\"?",
 				  query_kind_text(e->type));
 	default:
 		break;
 	}
-	return query_fail(c->s, n->pos, n->len, "expected a condition, and this is %s; %.*s > 0?",
+	return query_fail(c->s, n->pos, n->len, "expected a condition, but this is %s; %.*s > 0?",
 			  query_kind_text(e->type), len, text);
 }
 
@@ -218,7 +218,7 @@ static struct expr *check_null(struct query_checker *c, struct node *n)
 
 static struct expr *check_set(struct query_checker *c, struct node *n)
 {
-	query_fail(c->s, n->pos, n->len, "a set of calls stands behind 'in': op in %.*s",
+	query_fail(c->s, n->pos, n->len, "a set of calls must follow 'in': op in %.*s",
 		   (int)n->text.len, (const char *)n->text.data);
 	return NULL;
 }
@@ -268,7 +268,7 @@ struct expr *check_expr(struct query_checker *c, struct node *n, const struct qu
 	case NODE_DOTS:
 		break;
 	}
-	query_fail(c->s, n->pos, n->len, "a range stands behind 'in': x in a..b");
+	query_fail(c->s, n->pos, n->len, "a range must follow 'in': x in a..b");
 	return NULL;
 }
 
@@ -279,7 +279,8 @@ static int check_query_walk(struct query_source *s, const struct expr *e, unsign
 {
 	assert(e->arg_count <= ARRAY_SIZE(e->arg));
 	if (depth > QUERY_DEPTH_MAX + DEPTH_ADDED)
-		return query_fail(s, e->pos, e->len, "the expression is nested more than %d deep",
+		return query_fail(s, e->pos, e->len,
+				  "the expression is nested more than %d levels deep",
 				  QUERY_DEPTH_MAX);
 	if (++*nodes > QUERY_NODES_MAX)
 		return query_fail(s, e->pos, e->len,

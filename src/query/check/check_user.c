@@ -135,8 +135,8 @@ static struct expr *no_key(struct query_source *s, const struct query_user_table
 			   enum table_id table, const struct node *at)
 {
 	query_fail(s, at->pos, at->len,
-		   "the table %s has no column by which rows of %s have it (file_id, thread_id, "
-		   "path, ...); it can be queried by itself: from %s",
+		   "the table %s has no column that links it to rows of %s (file_id, thread_id, "
+		   "path, ...); it can be queried on its own: from %s",
 		   t->name, schema_table(table)->name, t->name);
 	return NULL;
 }

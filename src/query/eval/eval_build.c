@@ -711,7 +711,7 @@ int build_expr(struct eval *e, struct eval_expr *x, struct error *err)
 
 	if (reads_fields(x->expr))
 		return error_set(err, -EINVAL,
-				 "a field of an earlier stage cannot be worked out over rows");
+				 "a field of an earlier stage cannot be evaluated over rows");
 	r = eval_patterns(e, x->expr, err);
 	if (r < 0)
 		return r;

@@ -170,9 +170,10 @@ static int update_id(struct eval *e, struct eval_table *t, struct eval_scalar *s
 
 	assert(s->at == SCALAR_ID);
 	if (r == -EBADMSG)
-		return error_set(err, r,
-				 "ids of %s are not dense: the trace is not weir's, or damaged",
-				 schema_table(t->ids)->name);
+		return error_set(
+			err, r,
+			"ids of %s are not dense: the trace was not written by weir, or is damaged",
+			schema_table(t->ids)->name);
 	s->id = id;
 	if (r >= 0)
 		r = eval_table_fill(t, p, (size_t)id_own(id), s);
@@ -184,7 +185,7 @@ static int update_id(struct eval *e, struct eval_table *t, struct eval_scalar *s
 				 "\"%.200s\": simplify it (nested repeats take exponential time)",
 				 REGEX_STEPS_MAX, buf_str(b));
 	}
-	return r < 0 ? error_errno(err, r, "working out names") : 0;
+	return r < 0 ? error_errno(err, r, "evaluating names") : 0;
 }
 
 /* Ids of threads whose process (or its host), or control group came or changed; of files of which
@@ -280,7 +281,7 @@ static int update_others(struct eval *e, struct eval_table *t, struct eval_scala
 	int r = collect_changes(t, d, clocks, &processes, &cgroups, &latest);
 
 	if (r < 0)
-		return error_errno(err, r, "working out names");
+		return error_errno(err, r, "evaluating names");
 	if (!processes.count && !cgroups.count && !latest.count)
 		return 0;
 	for (size_t i = 0; i < dims_rows(d, t->ids); i++) {
@@ -354,7 +355,7 @@ int table_update(struct eval *e, struct eval_table *t, const struct dims *d, con
 			return r;
 	}
 	r = list_true(t);
-	return r < 0 ? error_errno(err, r, "working out names") : 0;
+	return r < 0 ? error_errno(err, r, "evaluating names") : 0;
 }
 
 static void eval_table_part_free(struct table_part *p)

@@ -29,7 +29,8 @@ static int regex_new(struct query_pattern *p, struct error *err)
 	int code = 0;
 
 	if (p->len > REGEX_LEN_MAX)
-		return error_set(err, -EINVAL, "a regular expression has at most %d bytes, not %zu",
+		return error_set(err, -EINVAL,
+				 "a regular expression may have up to %d bytes, not %zu",
 				 REGEX_LEN_MAX, p->len);
 	p->code =
 		pcre2_compile((const uint8_t *)p->text, p->len, PCRE2_NEVER_UTF, &code, &at, NULL);
@@ -38,7 +39,7 @@ static int regex_new(struct query_pattern *p, struct error *err)
 	if (!p->code) {
 		pcre2_get_error_message(code, message, sizeof(message));
 		return error_set(err, -EINVAL,
-				 "the regular expression is wrong at its character %zu: %s", at + 1,
+				 "error in the regular expression at character %zu: %s", at + 1,
 				 (const char *)message);
 	}
 	p->limits = pcre2_match_context_create(NULL);
@@ -73,10 +74,10 @@ int query_pattern_new(struct query_pattern **ret, enum expr_kind kind, struct by
 	}
 	if (kind == EXPR_GLOB) {
 		if (p->len > GLOB_MAX)
-			return error_set(err, -EINVAL, "a glob has at most %d bytes, not %zu",
+			return error_set(err, -EINVAL, "a glob may have up to %d bytes, not %zu",
 					 GLOB_MAX, p->len);
 		if (memchr(p->text, '\0', p->len))
-			return error_set(err, -EINVAL, "a glob cannot hold a NUL");
+			return error_set(err, -EINVAL, "a glob cannot contain a NUL");
 		p->literal = strcspn(p->text, "*?[\\");
 		/* A glob's last slashes do not count, and a star may stand for no folder. */
 		while (p->literal && p->text[p->literal - 1] == '/')

@@ -90,14 +90,14 @@ static void bad_unit(struct query_source *s, struct query_token *t, size_t from,
 		if (strlen(units[i].name) == len &&
 		    !strncasecmp(units[i].name, s->text + from, len)) {
 			t->kind = TOKEN_BAD;
-			query_fail(s, from, len, "no unit '%.*s'; did you mean %s?", (int)len,
+			query_fail(s, from, len, "unknown unit '%.*s'; did you mean %s?", (int)len,
 				   s->text + from, units[i].name);
 			return;
 		}
 	}
 	t->kind = TOKEN_BAD;
 	query_fail(s, from, len,
-		   "no unit '%.*s'; durations have ns us ms s m h d, sizes B KiB MiB GiB TiB",
+		   "unknown unit '%.*s'; durations have ns us ms s m h d, sizes B KiB MiB GiB TiB",
 		   (int)MIN(len, (size_t)20), s->text + from);
 }
 
@@ -210,11 +210,11 @@ static size_t lex_number(struct query_source *s, struct query_token *t, const ch
 	n = plain_number(p, digits, &fraction);
 	t->len = (uint32_t)n;
 	if (n >= DIGITS_MAX) {
-		lex_bad(s, t, "a number with this many digits fits no column");
+		lex_bad(s, t, "a number with this many digits does not fit any column");
 		return n;
 	}
 	if (n > 1 && *p == '0' && isdigit((unsigned char)p[1])) {
-		lex_bad(s, t, "a number does not begin with 0; octals are written 0o644");
+		lex_bad(s, t, "a number cannot begin with 0; octals are written 0o644");
 		return n;
 	}
 	while (is_name(p[n + letters]) || (uint8_t)p[n + letters] >= 0x80)
@@ -299,7 +299,7 @@ static size_t lex_string(struct query_source *s, struct query_token *t, const ch
 	t->kind = TOKEN_STRING;
 	if (end >= left) {
 		t->len = 1;
-		lex_bad(s, t, "the text that begins here has no end: a quote is missing");
+		lex_bad(s, t, "unterminated text: the closing quote is missing");
 		return left;
 	}
 	to = query_alloc(s, end, 1);
@@ -354,22 +354,22 @@ static size_t lex_sign(struct query_source *s, struct query_token *t, const char
 	}
 	t->len = 1;
 	if (*p == '&')
-		lex_bad(s, t, "'&' alone: and is written &&, bits are taken with bitand(a, b)");
+		lex_bad(s, t, "single '&': logical and is written &&, bitwise and bitand(a, b)");
 	else if (*p == ';')
-		lex_bad(s, t, "one query at a time: ';' has no meaning");
+		lex_bad(s, t, "only one query at a time: ';' is not allowed");
 	else if (!strncmp(p, "\xe2\x80\x9c", 3) || !strncmp(p, "\xe2\x80\x9d", 3) ||
 		 !strncmp(p, "\xe2\x80\x98", 3) || !strncmp(p, "\xe2\x80\x99", 3)) {
 		t->len = 3;
-		lex_bad(s, t, "typographic quotes: texts are written \"...\" or '...'");
+		lex_bad(s, t, "typographic quotes: text is written \"...\" or '...'");
 	} else if ((uint8_t)*p >= 0x80) {
 		while (((uint8_t)p[t->len] & 0xc0) == 0x80)
 			t->len++;
-		lex_bad(s, t, "a letter that no name has; texts are written \"...\"");
+		lex_bad(s, t, "names cannot contain this letter; text is written \"...\"");
 	} else if (isprint((unsigned char)*p)) {
 		t->kind = TOKEN_BAD;
-		query_fail(s, t->pos, 1, "'%c' has no meaning here", *p);
+		query_fail(s, t->pos, 1, "unexpected '%c'", *p);
 	} else {
-		lex_bad(s, t, "a control character has no meaning here");
+		lex_bad(s, t, "unexpected control character");
 	}
 	return t->len;
 }

@@ -67,7 +67,7 @@ int parser_expected(struct parser *p, const char *what)
 	if (t->kind == TOKEN_BAD)
 		return p->s->failed;
 	if (t->kind == TOKEN_END)
-		return query_fail(p->s, p->s->len, 0, "expected %s, but the text ends here", what);
+		return query_fail(p->s, p->s->len, 0, "expected %s, but the query ends here", what);
 	return query_fail(p->s, t->pos, t->len, "expected %s, found '%.*s%s'", what,
 			  (int)MIN(t->len, 40u), p->s->text + t->pos, t->len > 40 ? "..." : "");
 }
@@ -108,7 +108,7 @@ static struct node *make_node(struct parser *p, enum node_kind kind, uint32_t po
 
 static int too_deep(struct parser *p, uint32_t pos)
 {
-	return query_fail(p->s, pos, 0, "the expression is nested more than %d deep",
+	return query_fail(p->s, pos, 0, "the expression is nested more than %d levels deep",
 			  QUERY_DEPTH_MAX);
 }
 
@@ -177,7 +177,7 @@ static struct node *parse_brackets(struct parser *p)
 	if (!n)
 		return NULL;
 	if (p->now.kind == TOKEN_COMMA) {
-		query_fail(p->s, p->now.pos, 1, "a list stands behind 'in' only: x in (a, b)");
+		query_fail(p->s, p->now.pos, 1, "a list is allowed only after 'in': x in (a, b)");
 		return NULL;
 	}
 	if (!parser_accept(p, TOKEN_CLOSE)) {
@@ -293,9 +293,8 @@ static struct node *parse_primary(struct parser *p)
 		if (t.kind == TOKEN_NUMBER && p->now.kind == TOKEN_NAME &&
 		    !word_is_keyword(&p->now) && p->now.len <= 3) {
 			query_fail(p->s, t.pos, p->now.pos + p->now.len - t.pos,
-				   "a unit stands at its number without a blank: %.*s%.*s",
-				   (int)t.len, p->s->text + t.pos, (int)p->now.len,
-				   p->s->text + p->now.pos);
+				   "write the unit directly after the number: %.*s%.*s", (int)t.len,
+				   p->s->text + t.pos, (int)p->now.len, p->s->text + p->now.pos);
 			return NULL;
 		}
 		n = make_node(p, t.kind == TOKEN_NUMBER ? NODE_NUMBER : NODE_STRING, t.pos);
@@ -421,7 +420,7 @@ static struct node *parse_in(struct parser *p, struct node *what)
 		return NULL;
 	if (!parser_accept(p, TOKEN_DOTS)) {
 		query_fail(p->s, from->pos, p->end - from->pos,
-			   "behind 'in' stands a list (a, b) or a range a..b");
+			   "'in' must be followed by a list (a, b) or a range a..b");
 		return NULL;
 	}
 	return range(p, what, from, parse_sum(p));
@@ -525,10 +524,8 @@ static struct node *parse_compare(struct parser *p)
 		return NULL;
 	relation = parse_relation(p, n);
 	if (relation && relation != n && comparison(p->now.kind, &cmp)) {
-		query_fail(
-			p->s, p->now.pos, p->now.len,
-			"comparisons do not follow one another; write x in a..b, or join them with "
-			"&&");
+		query_fail(p->s, p->now.pos, p->now.len,
+			   "comparisons cannot be chained; write x in a..b, or join them with &&");
 		return NULL;
 	}
 	return relation;

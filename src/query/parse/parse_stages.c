@@ -59,7 +59,7 @@ static bool parse_as(struct parser *p, struct query_item *item)
 	}
 	if (word_is_keyword(&p->now) || memchr(p->now.text.data, '\0', p->now.text.len)) {
 		query_fail(p->s, p->now.pos, p->now.len,
-			   "'%.*s' is a word of the language; take another name",
+			   "'%.*s' is a reserved word; choose another name",
 			   (int)MIN(p->now.text.len, (size_t)40), (const char *)p->now.text.data);
 		return false;
 	}
@@ -134,7 +134,7 @@ static int parse_every(struct parser *p, struct query_part *by)
 				  (int)p->now.len, p->s->text + p->now.pos, (int)p->now.len,
 				  p->s->text + p->now.pos);
 	if (p->now.number.i <= 0)
-		return query_fail(p->s, p->now.pos, p->now.len, "a window is longer than 0");
+		return query_fail(p->s, p->now.pos, p->now.len, "a window must be longer than 0");
 	by->number = p->now.number.i;
 	parser_take(p);
 	by->len = p->end - pos;
@@ -234,8 +234,7 @@ static struct query_part *parse_where(struct parser *p)
 		return NULL;
 	part->expr = query_parse_node(p);
 	if (part->expr && p->now.kind == TOKEN_COMMA) {
-		query_fail(p->s, p->now.pos, 1,
-			   "conditions are joined by && or ||, not by a comma");
+		query_fail(p->s, p->now.pos, 1, "join conditions with && or ||, not with a comma");
 		return NULL;
 	}
 	return part->expr ? part : NULL;
@@ -272,12 +271,12 @@ static int no_stage(struct parser *p, const struct query_token *word)
 	snprintf(text, sizeof(text), "%.*s", (int)MIN(word->len, NEAREST_WORD_MAX + 1u),
 		 p->s->text + word->pos);
 	if (other_stage(word))
-		return query_fail(p->s, word->pos, word->len, "no stage '%s'; here it is: %s", text,
+		return query_fail(p->s, word->pos, word->len, "unknown stage '%s'; use: %s", text,
 				  other_stage(word));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		nearest_offer(&n, words[i]);
-	return n.best ? query_fail(p->s, word->pos, word->len, "no stage '%s'; did you mean %s?",
-				   text, n.best)
+	return n.best ? query_fail(p->s, word->pos, word->len,
+				   "unknown stage '%s'; did you mean %s?", text, n.best)
 		      : 0;
 }
 
@@ -302,10 +301,9 @@ static struct query_part *parse_other(struct parser *p)
 	if (has)
 		return part;
 	if (part->items->next || !part->items->expr) {
-		query_fail(
-			p->s, part->pos, part->len,
-			"a list stands behind select, by or sort; or are aggregates meant: sum(x), "
-			"max(x)?");
+		query_fail(p->s, part->pos, part->len,
+			   "a list is allowed after select, by or sort; did you mean aggregates: "
+			   "sum(x), max(x)?");
 		return NULL;
 	}
 	part->kind = PART_WHERE;
@@ -342,12 +340,13 @@ static struct query_part *parse_part(struct parser *p)
 	if (token_is(t, "join"))
 		return parse_join(p);
 	if (token_is(t, "from")) {
-		query_fail(p->s, t->pos, t->len, "'from' stands first, before every other stage");
+		query_fail(p->s, t->pos, t->len,
+			   "'from' must come first, before every other stage");
 		return NULL;
 	}
 	if (token_is(t, "group") && token_is(&p->after, "by")) {
 		query_fail(p->s, t->pos, p->after.pos + p->after.len - t->pos,
-			   "grouping is a stage of its own: by op | count()");
+			   "grouping is a separate stage: by op | count()");
 		return NULL;
 	}
 	return parse_other(p);
@@ -385,13 +384,12 @@ static int parse_from(struct parser *p, struct query_pipeline *ret)
 	for (size_t i = 0; p->s->users && i < p->s->users->count; i++)
 		nearest_offer(&n, p->s->users->tables[i]->name);
 	if (n.best)
-		return query_fail(p->s, p->now.pos, p->now.len, "no table '%s'; did you mean %s?",
-				  word, n.best);
-	return query_fail(
-		p->s, p->now.pos, p->now.len,
-		"no table '%s'; tables are op, thread, process, cgroup, host, file, summary, loss, "
-		"mark%s",
-		word, p->s->users && p->s->users->count ? ", and your own" : "");
+		return query_fail(p->s, p->now.pos, p->now.len,
+				  "unknown table '%s'; did you mean %s?", word, n.best);
+	return query_fail(p->s, p->now.pos, p->now.len,
+			  "unknown table '%s'; tables are op, thread, process, cgroup, host, file, "
+			  "summary, loss, mark%s",
+			  word, p->s->users && p->s->users->count ? ", and your own" : "");
 }
 
 /* `count() by op`: the keys behind the aggregates, as others have it; they are put before. */
@@ -408,7 +406,7 @@ static int parse_trailing_by(struct parser *p, struct query_part *part, struct q
 	if (!by)
 		return p->s->failed;
 	if (*last && (*last)->kind == PART_BY)
-		return query_fail(p->s, by->pos, by->len, "the keys are given twice");
+		return query_fail(p->s, by->pos, by->len, "the keys are specified twice");
 	by->next = part;
 	**next = by;
 	return 0;
@@ -424,7 +422,7 @@ static int no_end(struct parser *p, const struct query_part *last)
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (token_is(&p->now, words[i]))
 			return query_fail(p->s, p->now.pos, p->now.len,
-					  "'|' expected before '%s': every stage stands behind one",
+					  "expected '|' before '%s': stages are separated by '|'",
 					  words[i]);
 	}
 	return parser_expected(p, last->kind == PART_WHERE ? "'|', && or ||"
@@ -444,8 +442,7 @@ int query_parse_parts(struct parser *p, struct query_pipeline *ret)
 	if (p->now.kind == TOKEN_END) {
 		if (!from)
 			return query_fail(p->s, 0, 0,
-					  "the query is empty; a stage is expected (" STAGE_WORDS
-					  ")");
+					  "the query is empty; expected a stage (" STAGE_WORDS ")");
 		return 0;
 	}
 	if (from && !parser_accept(p, TOKEN_PIPE) && !token_is(&p->now, "where"))

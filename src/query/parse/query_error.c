@@ -97,7 +97,7 @@ int query_fail_memory(struct query_source *s)
 	if (s->failed)
 		return s->failed;
 	s->failed = -ENOMEM;
-	return error_set(&s->error->err, -ENOMEM, "no memory for the query");
+	return error_set(&s->error->err, -ENOMEM, "out of memory for the query");
 }
 
 void *query_alloc(struct query_source *s, size_t count, size_t size)

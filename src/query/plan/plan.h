@@ -20,21 +20,22 @@
 
 /* QUERY_AGGREGATES(A): A(NAME, name, "signature", "what it gives") */
 #define QUERY_AGGREGATES(A)                                                              \
-	A(COUNT, count, "count()", "rows; count(x): rows whose x is known")              \
-	A(COUNTIF, countif, "countif(condition)", "rows for which it is true")           \
+	A(COUNT, count, "count()", "number of rows; count(x): rows with a known x")      \
+	A(COUNTIF, countif, "countif(condition)",                                        \
+	  "number of rows for which the condition is true")                              \
 	A(SUM, sum, "sum(x)", "")                                                        \
 	A(BUSY, busy, "busy()",                                                          \
-	  "time of calls within the window or range, not booked where they end")         \
+	  "time of calls within the window or range, not attributed to where they end")  \
 	A(AVG, avg, "avg(x)", "")                                                        \
 	A(MIN, min, "min(x)", "")                                                        \
 	A(MAX, max, "max(x)", "")                                                        \
 	A(STDDEV, stddev, "stddev(x)", "of the sample; null for fewer than two")         \
 	A(DISTINCT, distinct, "distinct(x)",                                             \
-	  "different values; exact to 4096 a group, then estimated and marked ~")        \
+	  "distinct values; exact up to 4096 per group, then estimated and marked ~")    \
 	A(RATE, rate, "rate()",                                                          \
-	  "rows a second; rate(x): sum of x a second; of the window or range")           \
+	  "rows per second; rate(x): sum of x per second; over the window or range")     \
 	A(PERCENTILE, percentile, "p50(x), p75, p90, p95, p99, p999, p9999",             \
-	  "from the histogram: at most 1/32 from the exact value")                       \
+	  "from the histogram: within 1/32 of the exact value")                          \
 	A(HIST, hist, "hist(x)", "the log-linear histogram")                             \
 	A(QUANTIZE, quantize, "quantize(x)", "counts by power of two")                   \
 	A(LQUANTIZE, lquantize, "lquantize(x, from, to, step)", "counts by equal steps") \

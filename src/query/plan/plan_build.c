@@ -73,7 +73,7 @@ int planner_check_name(struct planner *pl, const struct plan_field *fields, size
 			return query_fail(
 				pl->c.s, item->name.len ? item->name_pos : item->expr->pos,
 				item->name.len ? (size_t)item->name.len : item->expr->len,
-				"two fields are called %s; name one of them with `as`", name);
+				"two fields are called %s; rename one of them with `as`", name);
 	}
 	return 0;
 }
@@ -134,7 +134,7 @@ static int plan_part(struct planner *pl, struct query_part *part)
 		return pl->c.s->failed;
 	if (by && part->kind != PART_AGGREGATE)
 		return query_fail(pl->c.s, by->pos, by->len,
-				  "by goes with the aggregates of the next stage: %.*s | count()",
+				  "by must be followed by a stage of aggregates: %.*s | count()",
 				  (int)MIN(by->len, 60u), pl->c.s->text + by->pos);
 	pl->by = NULL;
 	switch (part->kind) {
@@ -232,9 +232,8 @@ static int source_start(struct query_source *s, const char *text, size_t len,
 	if (len > QUERY_TEXT_MAX) {
 		err->pos = QUERY_TEXT_MAX;
 		err->len = 0;
-		return error_set(&err->err, -EINVAL,
-				 "the query has %zu bytes; at most %u are taken", len,
-				 QUERY_TEXT_MAX);
+		return error_set(&err->err, -EINVAL, "the query has %zu bytes; the limit is %u",
+				 len, QUERY_TEXT_MAX);
 	}
 	copy = query_array(s, len + 4, char); /* the lexer looks a few bytes ahead */
 	if (!copy)
@@ -245,7 +244,7 @@ static int source_start(struct query_source *s, const char *text, size_t len,
 	s->len = len;
 	nul = len ? memchr(copy, '\0', len) : NULL;
 	if (nul)
-		return query_fail(s, (size_t)(nul - copy), 1, "a NUL byte has no meaning here");
+		return query_fail(s, (size_t)(nul - copy), 1, "unexpected NUL byte");
 	return 0;
 }
 
@@ -315,7 +314,7 @@ int query_parse_users(const char *text, size_t len, const struct query_users *us
 
 	error_clear(err);
 	if (arena_new(&arena) < 0)
-		return error_set(&err->err, -ENOMEM, "no memory for the query");
+		return error_set(&err->err, -ENOMEM, "out of memory for the query");
 	r = source_start(&s, text, len, users, arena, err);
 	if (r == 0)
 		r = parse_to_plan(&s, ret);
@@ -342,7 +341,7 @@ static struct expr *parse_alone(struct query_source *s, enum table_id table, boo
 	if (parser.now.kind != TOKEN_END) {
 		if (parser.now.kind == TOKEN_PIPE)
 			query_fail(s, parser.now.pos, 1,
-				   "a condition alone expected; pipelines are for weir query");
+				   "expected a condition only; pipelines are for weir query");
 		else
 			parser_expected(&parser, "&& or || or the end");
 		return NULL;
@@ -391,7 +390,7 @@ static int expr_parse(const char *text, size_t len, enum table_id table, bool fi
 
 	error_clear(err);
 	if (arena_new(&arena) < 0)
-		return error_set(&err->err, -ENOMEM, "no memory for the query");
+		return error_set(&err->err, -ENOMEM, "out of memory for the query");
 	r = source_start(&s, text, len, users, arena, err);
 	s.rows = rows;
 	if (r == 0)
@@ -427,8 +426,7 @@ int plan_and_where(struct plan *p, const char *text, struct query_error *err)
 		return r;
 	if (p->user)
 		return query_fail(&s, 0, s.len,
-				  "rows of %s are not calls: from a table of your own "
-				  "choose by its columns",
+				  "rows of %s are not calls: filter your own table by its columns",
 				  p->user->name);
 	both[1] = parse_alone(&s, p->table, true);
 	if (!both[1])

@@ -24,7 +24,7 @@ struct group_planner {
 static int plan_group_wrong(struct group_planner *g, const struct node *n, struct query_kind k,
 			    const char *want)
 {
-	return query_fail(g->pl->c.s, n->pos, n->len, "%s of %s expected, and this is %s",
+	return query_fail(g->pl->c.s, n->pos, n->len, "expected %s of %s, but this is %s",
 			  "an aggregate", want, query_kind_text(k));
 }
 
@@ -115,7 +115,7 @@ static int parameters(struct group_planner *g, struct node *n, struct plan_field
 		if (e->type.type != k.type && k.type == f->expr->type.type)
 			return check_disagree(&g->pl->c, a, f->expr, e);
 		if (!is_const(e) || e->type.type != k.type)
-			return query_fail(g->pl->c.s, a->pos, a->len, "%s expected, as a constant",
+			return query_fail(g->pl->c.s, a->pos, a->len, "expected %s, as a constant",
 					  query_kind_text(k));
 		assert(i < ARRAY_SIZE(f->param));
 		f->param[i++] = e->value.i;
@@ -168,7 +168,7 @@ static int check_quantile(struct group_planner *g, const struct node *n, struct 
 	    (q->number.type != QUERY_INT && q->number.type != QUERY_FLOAT) || value <= 0 ||
 	    value >= 100)
 		return query_fail(g->pl->c.s, q->pos, q->len,
-				  "percentile(x, 99.9): a number between 0 and 100 expected");
+				  "percentile(x, 99.9): expected a number between 0 and 100");
 	f->quantile = value / 100;
 	assert(f->quantile > 0 && f->quantile < 1);
 	return 0;
@@ -220,11 +220,9 @@ static int check_argument(struct group_planner *g, struct node *n, struct plan_f
 
 	for (struct node *x = a; x; x = x->next) {
 		if (node_has_aggregate(x) && g->pl->c.scope.kind != SCOPE_FIELDS)
-			return query_fail(
-				g->pl->c.s, x->pos, x->len,
-				"an aggregate within an aggregate; group twice: by a, b | "
-				"sum(x) | by a "
-				"| max(sum(x))");
+			return query_fail(g->pl->c.s, x->pos, x->len,
+					  "nested aggregates; group twice: by a, b | sum(x) | by a "
+					  "| max(sum(x))");
 	}
 	f->expr = f->aggregate == AGGREGATE_COUNTIF ? check_condition(&g->pl->c, a)
 						    : check_expr(&g->pl->c, a, NULL);
@@ -257,9 +255,9 @@ static int check_busy(struct group_planner *g, const struct node *n, struct plan
 	struct planner *pl = g->pl;
 
 	if (pl->staged || pl->plan->user || pl->plan->table != TABLE_OP)
-		return query_fail(pl->c.s, n->pos, n->len,
-				  "busy() works on calls: it stands in the first group of a query "
-				  "of calls");
+		return query_fail(
+			pl->c.s, n->pos, n->len,
+			"busy() works on calls: use it in the first group of a query of calls");
 	f->expr = check_table_name(pl->c.s, TABLE_OP, dur, n->pos, n->len);
 	if (!f->expr)
 		return pl->c.s->failed;
@@ -339,7 +337,7 @@ static int add_key(struct group_planner *g, struct query_item *item)
 	struct plan_field f = {.kind = FIELD_KEY};
 
 	if (!item->expr)
-		return query_fail(g->pl->c.s, 0, 0, "keys are named, not *");
+		return query_fail(g->pl->c.s, 0, 0, "keys must be named, * is not allowed");
 	if (node_is_aggregate(item->expr) && g->pl->c.scope.kind != SCOPE_FIELDS)
 		return query_fail(g->pl->c.s, item->expr->pos, item->expr->len,
 				  "an aggregate cannot be a key: by op | %.*s",
@@ -351,7 +349,7 @@ static int add_key(struct group_planner *g, struct query_item *item)
 	f.type = f.expr->type;
 	if (f.type.type == QUERY_HIST || f.type.type == QUERY_TALLY || f.type.type == QUERY_NULL)
 		return query_fail(g->pl->c.s, item->expr->pos, item->expr->len,
-				  "nothing is grouped by %s", query_kind_text(f.type));
+				  "grouping by %s is not supported", query_kind_text(f.type));
 	f.name = planner_item_name(g->pl, item);
 	return f.name ? add_field(g, item, &f) : g->pl->c.s->failed;
 }
@@ -384,7 +382,8 @@ static struct expr *row_time(struct group_planner *g, const struct query_part *b
 			return scope->open ? check_name(&pl->c, &n)
 					   : check_table_name(pl->c.s, pl->plan->table, text,
 							      by->pos, by->len);
-		query_fail(pl->c.s, by->pos, by->len, "rows of %s have no time: no 'every'",
+		query_fail(pl->c.s, by->pos, by->len,
+			   "rows of %s have no time, so 'every' does not apply",
 			   schema_table(pl->plan->table)->name);
 		return NULL;
 	}
@@ -393,10 +392,8 @@ static struct expr *row_time(struct group_planner *g, const struct query_part *b
 			continue;
 		if (found >= 0) {
 			query_fail(pl->c.s, by->pos, by->len,
-				   "several fields of the stage before are points in time: %s, %s; "
-				   "group "
-				   "by "
-				   "bucket(%s, ...)",
+				   "several fields of the previous stage are points in time: %s, "
+				   "%s; group by bucket(%s, ...)",
 				   scope->fields[found].name, scope->fields[i].name,
 				   scope->fields[found].name);
 			return NULL;
@@ -405,7 +402,8 @@ static struct expr *row_time(struct group_planner *g, const struct query_part *b
 	}
 	if (found < 0) {
 		query_fail(pl->c.s, by->pos, by->len,
-			   "no field of the stage before is a point in time: no 'every'");
+			   "no field of the previous stage is a point in time, so 'every' does not "
+			   "apply");
 		return NULL;
 	}
 	return planner_field(pl, (size_t)found);
@@ -555,9 +553,9 @@ static int no_aggregate(struct group_planner *g, const struct query_item *item)
 {
 	if (item->expr && !check_expr(&g->pl->c, item->expr, NULL))
 		return g->pl->c.s->failed;
-	return query_fail(
-		g->pl->c.s, item->expr ? item->expr->pos : 0, item->expr ? item->expr->len : 0,
-		"an aggregate expected; keys stand behind by, filters in a stage of their own");
+	return query_fail(g->pl->c.s, item->expr ? item->expr->pos : 0,
+			  item->expr ? item->expr->len : 0,
+			  "expected an aggregate; keys go after by, filters in a separate stage");
 }
 
 static int add_items(struct group_planner *g, const struct query_part *part, bool *ret_calculated)

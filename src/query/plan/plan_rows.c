@@ -296,8 +296,8 @@ static int sort_key(struct planner *pl, struct query_item *item, unsigned int *r
 	if (!kind_has_order(e->type) && e->type.type != QUERY_CODE &&
 	    e->type.type != QUERY_ENTITY && e->type.type != QUERY_BOOL)
 		return query_fail(pl->c.s, item->expr->pos, item->expr->len,
-				  "nothing is sorted by %s%s", query_kind_text(e->type),
-				  e->type.type == QUERY_HIST ? "; by its percentile: p99(x)" : "");
+				  "sorting by %s is not supported%s", query_kind_text(e->type),
+				  e->type.type == QUERY_HIST ? "; sort by a percentile: p99(x)" : "");
 	if (e->kind == EXPR_FIELD) {
 		*ret = e->column;
 		return 0;
@@ -335,7 +335,7 @@ int planner_sort(struct planner *pl, const struct query_part *part)
 	for (const struct query_item *i = part->items; i; i = i->next) {
 		if (!i->expr)
 			return query_fail(pl->c.s, part->pos, part->len,
-					  "sort by a field, not by *");
+					  "sort needs a field, not *");
 		count++;
 	}
 	sort.keys = query_array(pl->c.s, count + pl->keys, struct sort_key);
@@ -406,10 +406,11 @@ static int join_table(struct planner *pl, const struct query_part *part, enum ta
 	for (size_t i = 0; pl->c.s->users && i < pl->c.s->users->count; i++)
 		nearest_offer(&n, pl->c.s->users->tables[i]->name);
 	if (n.best && table < 0)
-		return query_fail(pl->c.s, part->pos, part->len, "no table '%s'; did you mean %s?",
-				  word, n.best);
+		return query_fail(pl->c.s, part->pos, part->len,
+				  "unknown table '%s'; did you mean %s?", word, n.best);
 	return query_fail(pl->c.s, part->pos, part->len,
-			  "thread, process, cgroup, host or file is joined, not '%s'", word);
+			  "only thread, process, cgroup, host or file can be joined, not '%s'",
+			  word);
 }
 
 static bool refers_to(struct query_kind k, enum table_id table)
@@ -435,7 +436,7 @@ static int join_field(struct planner *pl, const struct query_part *part, enum ta
 			return pl->c.s->failed;
 		if (e->kind != EXPR_FIELD || !refers_to(e->type, table))
 			return query_fail(pl->c.s, part->expr->pos, part->expr->len,
-					  "a field that names a %s expected", name);
+					  "expected a field that identifies a %s", name);
 		*ret = e->column;
 		return 0;
 	}
@@ -456,7 +457,7 @@ static int join_field(struct planner *pl, const struct query_part *part, enum ta
 	}
 	return query_fail(
 		pl->c.s, part->pos, part->len,
-		"no field of the stage before identifies the %s; group by %s, or select it", name,
+		"no field of the previous stage identifies the %s; group by %s, or select it", name,
 		name);
 }
 
@@ -545,8 +546,8 @@ static int user_key(struct planner *pl, const struct query_part *part,
 		}
 	}
 	return query_fail(pl->c.s, part->pos, part->len,
-			  "no field of the stage before is a column of %s as well; select or group "
-			  "by one that is in both",
+			  "no field of the previous stage is also a column of %s; select or group "
+			  "by one that both have",
 			  t->name);
 }
 

@@ -233,7 +233,7 @@ static int route_analysis_answer(struct question *q)
 
 	q->type = "application/json"; /* in no other form */
 	if (!a.analysis)
-		return question_error(q, -ENOENT, "there is no analysis of this name");
+		return question_error(q, -ENOENT, "unknown analysis");
 	r = route_analysis_options(&a);
 	for (unsigned int side = 0; side < MAX(a.analysis->sides, 1u) && r >= 0; side++)
 		r = route_analysis_run(&a, side);
@@ -242,7 +242,7 @@ static int route_analysis_answer(struct question *q)
 	if (a.analysis->sides == SIDES && !a.parted)
 		return question_error(
 			q, -EINVAL,
-			"what to compare it with is missing: parts of the traces: "
+			"the two sides to compare are missing; give parts of the traces: "
 			"a_to=5000000000&b_from=5000000000, or a_filter= and b_filter=");
 	if (a.analysis->order != ANALYSIS_ASKS) {
 		r = memory_budget_take_files(q);

@@ -27,7 +27,7 @@ static int route_call_find(struct question *q, size_t *ret_block, size_t *ret_ro
 	number = strtoll(text, &end, 10);
 	if (errno || end == text || *end ||
 	    server_row_find(q->server, number, ret_block, ret_row) < 0)
-		return question_error(q, -ENOENT, "there is no call %.40s in this trace", text);
+		return question_error(q, -ENOENT, "this trace has no call %.40s", text);
 	return 0;
 }
 
@@ -419,7 +419,7 @@ static int add_same(struct question *q, const char *word, size_t len, const stru
 			       : buf_printf(to, "%serr == \"%s\"", and, names_code("err", err).s);
 	if (len == 4 && memcmp(word, "slow", len) == 0)
 		return buf_printf(to, "%sdur >= %" PRId64 "ns", and, batch_get(b, OP_DUR, row, 0));
-	return question_error(q, -EINVAL, "same=%.*s: op, file, thread, error or slow is wanted",
+	return question_error(q, -EINVAL, "same=%.*s: must be op, file, thread, error or slow",
 			      (int)MIN(len, (size_t)40), word);
 }
 
@@ -479,7 +479,7 @@ static int next_answer(struct question *q)
 	if (s.cursor)
 		store_cursor_free(TAKE_PTR(s.cursor));
 	if (!store_block_count(q->server->store))
-		return question_error(q, -ENOENT, "there is no call in this trace");
+		return question_error(q, -ENOENT, "this trace has no calls");
 	r = step_init(&s, q, &filter, block);
 	s.back = back;
 	s.any_trace = !same; /* a search, not the next of a kind */

@@ -143,10 +143,9 @@ static int file_list_take_section(struct file_list *l)
 			l->section = (int)i;
 	}
 	if (word && *word && l->section < 0 && strcmp(word, "all") != 0)
-		return question_error(l->q, -EINVAL,
-				      "section=%.40s: all, paths, sockets, pipes, anon or others "
-				      "is wanted",
-				      word);
+		return question_error(
+			l->q, -EINVAL,
+			"section=%.40s: must be all, paths, sockets, pipes, anon or others", word);
 	return 0;
 }
 

@@ -232,7 +232,7 @@ static int take_go_duration(struct question *q, const char *name, int64_t *ret)
 			return 0;
 		}
 	}
-	return question_error(q, -EINVAL, "%s=%.40s: a duration like 1.5ms is wanted", name, text);
+	return question_error(q, -EINVAL, "%s=%.40s: must be a duration such as 1.5ms", name, text);
 }
 
 static int take_us(struct question *q, const char *name, int64_t *ret)
@@ -252,7 +252,7 @@ static int take_when(struct question *q, const char *name, int64_t *ret)
 
 	if (!text || when_parse(text, strlen(text), NULL, ret) >= 0)
 		return 0;
-	return question_error(q, -EINVAL, "%s=%.40s: a time like 2026-11-21T14:00:03Z is wanted",
+	return question_error(q, -EINVAL, "%s=%.40s: must be a time such as 2026-11-21T14:00:03Z",
 			      name, text);
 }
 
@@ -434,7 +434,7 @@ static int answer_chosen(struct question *q, const char *id)
 	if (r < 0)
 		return r;
 	if (j.last == INT64_MIN && id)
-		return question_error(q, -ENOENT, "there is no trace of this id");
+		return question_error(q, -ENOENT, "unknown trace id");
 	j.opt.brief = false;
 	if (j.last == INT64_MIN || !q->server->blocks.count) /* no calls */
 		return put_traces(&j);

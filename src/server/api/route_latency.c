@@ -92,9 +92,8 @@ static int find_split(struct question *q, const struct split **ret)
 			*ret = &splits[i];
 	}
 	if (by && *by && !*ret)
-		return question_error(q, -EINVAL,
-				      "by=%.40s: op, class, file, pid, tid, comm or cpu is wanted",
-				      by);
+		return question_error(
+			q, -EINVAL, "by=%.40s: must be op, class, file, pid, tid, comm or cpu", by);
 	return 0;
 }
 

@@ -39,7 +39,7 @@ static int route_query_parse(struct question *q, const char *text, struct plan *
 
 	if (!text || !text[strspn(text, " \t\r\n")])
 		return question_error(q, -EINVAL,
-				      "q= is missing: a pipeline, as `weir query` takes it");
+				      "q= is missing: a pipeline in the language of `weir query`");
 	r = query_parse_users(text, strlen(text), annotations_get(q->server->annotations), ret,
 			      &why);
 	return r < 0 ? query_wrong(q, r, &why) : 0;
@@ -167,8 +167,8 @@ int query_download_too_large(struct question *q)
 {
 	return question_error(q, -E2BIG,
 			      "the download is larger than %" PRIu64
-			      " MiB (weir serve --download-max): choose fewer calls or columns, or "
-			      "write it with weir query or weir sql",
+			      " MiB (weir serve --download-max): select fewer calls or columns, or "
+			      "use weir query or weir sql",
 			      query_download_max(q) >> 20);
 }
 
@@ -233,7 +233,7 @@ static int open_spool(struct question *q)
 	int fd =
 		open(folder && *folder ? folder : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	return fd < 0 ? question_error(q, -errno, "cannot make a file for the download: %s",
+	return fd < 0 ? question_error(q, -errno, "cannot create a file for the download: %s",
 				       strerror(errno))
 		      : fd;
 }
@@ -318,9 +318,8 @@ static int query_answer(struct question *q)
 		return r;
 	if (format && strcmp(format, "json") != 0 && strcmp(format, "columns") != 0 &&
 	    strcmp(format, "csv") != 0 && strcmp(format, "parquet") != 0)
-		return question_error(q, -EINVAL,
-				      "format=%.40s: json, columns, csv or parquet is wanted",
-				      format);
+		return question_error(
+			q, -EINVAL, "format=%.40s: must be json, columns, csv or parquet", format);
 	if (format && (*format == 'p' || strcmp(format, "csv") == 0 || (wanted && *format == 'j')))
 		return download(q, format);
 	/* one more than is shown, to know whether there are more */
@@ -397,8 +396,7 @@ static int explain_kernel(const struct plan *p, struct buf *text)
 	query_pushdown(p->where, NULL, &part);
 	r = buf_printf(text, "\nTHE KERNEL COULD TEST\n");
 	if (r >= 0)
-		r = part.count ? query_pushdown_text(&part, text)
-			       : buf_printf(text, "nothing of it");
+		r = part.count ? query_pushdown_text(&part, text) : buf_printf(text, "nothing");
 	return r < 0 ? r : buf_printf(text, "\n");
 }
 

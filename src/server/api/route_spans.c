@@ -88,11 +88,11 @@ static bool spans_take_body(struct server *s, struct http_request *r, enum spans
 
 	if (!s->intake) {
 		refuse(r, 404, protobuf,
-		       "no spans are taken here: start weir serve with --spans FILE");
+		       "spans are not accepted: start weir serve with --spans FILE");
 		return false;
 	}
 	if (intake_enter(s->intake) < 0) {
-		refuse(r, 503, protobuf, "other bodies wait to be read: send it again");
+		refuse(r, 503, protobuf, "too many requests are waiting: send it again later");
 		return false;
 	}
 	taken = spans_take_turn(s, r, format, ret);

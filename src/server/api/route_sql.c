@@ -65,8 +65,8 @@ static int route_sql_drain(int *fd, struct buf *to, size_t max)
 static int too_much(struct question *q, uint64_t spill)
 {
 	return question_error(q, -E2BIG,
-			      "the statement takes more than %llu MiB of temporary files: a filter "
-			      "or fewer rows take less",
+			      "the statement needs more than %llu MiB of temporary files: use a "
+			      "filter or fewer rows",
 			      (unsigned long long)spill >> 20);
 }
 
@@ -96,7 +96,7 @@ static int talk(struct question *q, struct talk *t)
 		if (c->out >= 0 && p[1].revents)
 			r = route_sql_drain(&c->out, &q->out, ANSWER_MAX);
 		if (r == -E2BIG)
-			return question_error(q, r, "the answer is larger than %u MiB: use LIMIT",
+			return question_error(q, r, "the result is larger than %u MiB: use LIMIT",
 					      ANSWER_MAX >> 20);
 		if (r >= 0 && c->err >= 0 && p[2].revents)
 			route_sql_drain(&c->err, &t->said, MESSAGE_MAX);
@@ -116,7 +116,7 @@ static void uncaught(const char *said, char *ret, size_t size)
 	else if (what)
 		snprintf(ret, size, "%.*s", (int)strcspn(what + 7, "\n"), what + 7);
 	else
-		snprintf(ret, size, "it gives no reason");
+		snprintf(ret, size, "it reports no reason");
 	json_decref(doc);
 }
 
@@ -130,18 +130,18 @@ static int ended(struct question *q, int sig, const char *said)
 		return question_error(q, -ETIMEDOUT, "the statement took too long");
 	case SIGABRT:
 		if (strstr(said, "bad_alloc"))
-			return question_error(q, -ENOMEM, "the statement has no memory left");
+			return question_error(q, -ENOMEM, "the statement ran out of memory");
 		uncaught(said, why, sizeof(why));
-		return question_error(q, -EINVAL, "DuckDB gave up at this statement: %s", why);
+		return question_error(q, -EINVAL, "DuckDB aborted this statement: %s", why);
 	case SIGSYS:
 		return question_error(q, -EINVAL,
-				      "the statement made a system call that is not allowed here, "
-				      "and was ended");
+				      "the statement made a system call that is not allowed here "
+				      "and was terminated");
 	case SIGKILL:
-		return question_error(q, -EIO,
-				      "the statement's process was killed from outside, as the "
-				      "kernel does where the machine or the control group has no "
-				      "memory left");
+		return question_error(
+			q, -EIO,
+			"the statement's process was killed from outside, possibly by the kernel "
+			"because the machine or the control group ran out of memory");
 	}
 	return question_error(q, -EIO, "the statement's process crashed: %s", strsignal(sig));
 }
@@ -205,8 +205,9 @@ static int add_args(struct question *q, uint64_t spill, const char **args, struc
 	}
 	for (size_t i = 0; i < o->path_count; i++) {
 		if (n + 3 > ARGS_MAX)
-			return question_error(q, -E2BIG,
-					      "SQL over so many named traces: name their folder");
+			return question_error(
+				q, -E2BIG,
+				"too many traces are named for SQL: name their folder instead");
 		args[n++] = "-i";
 		args[n++] = o->paths[i];
 	}
@@ -250,8 +251,8 @@ static int check_files(struct question *q)
 	q->err = (struct error){0};
 	q->status = 409;
 	return question_error(q, -ESTALE,
-			      "SQL opens the trace by its name, and %.200s was %s since weir serve "
-			      "opened it: put the file back, or start weir serve again",
+			      "SQL opens the trace by name, but %.200s was %s since weir serve "
+			      "opened it: put the file back, or restart weir serve",
 			      c.path,
 			      c.path_what & STORE_FILE_REPLACED	 ? "replaced by another file"
 			      : c.path_what & STORE_FILE_DELETED ? "deleted"
@@ -264,7 +265,8 @@ static int sql_answer(struct question *q)
 	int r;
 
 	if (!http_body(q->request)->len)
-		return question_error(q, -EINVAL, "the body is empty: it is the statement");
+		return question_error(q, -EINVAL,
+				      "the body is empty: it must contain the statement");
 	r = check_files(q);
 	if (r < 0)
 		return r;

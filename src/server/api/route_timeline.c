@@ -530,14 +530,14 @@ static int take_lanes(struct question *q, int64_t ids[static LANES_MAX], size_t 
 		ids[n++] = strtoll(text, &end, 10);
 		if (end == text || errno || (*end && *end != ','))
 			return question_error(q, -EINVAL,
-					      "lanes=: ids of threads with commas between "
-					      "them are wanted, as /lanes gives them");
+					      "lanes=: must be thread ids separated by commas, as "
+					      "returned by /lanes");
 		text = *end ? end + 1 : end;
 	}
 	*ret = n;
 	return n ? 0
 		 : question_error(q, -EINVAL,
-				  "lanes= is missing: ids of threads, as /lanes gives them");
+				  "lanes= is missing: thread ids, as returned by /lanes");
 }
 
 /* Every version of each thread leads to its lane. */

@@ -75,10 +75,9 @@ static int admission_wait_for(struct server *s, struct question *q,
 		if (http_stopped(q->request))
 			return -EINTR;
 		if (clock_monotonic_ns() > until)
-			return question_error(
-				q, -EAGAIN,
-				"%u questions are being answered; try again in a second",
-				QUESTIONS_MAX);
+			return question_error(q, -EAGAIN,
+					      "%u requests are in progress; try again in a second",
+					      QUESTIONS_MAX);
 	}
 	return 0;
 }
@@ -134,8 +133,7 @@ int admission_take(struct question *q)
 	q->client = client_of(q);
 	pthread_mutex_lock(&s->news_lock);
 	if (s->admission.waiting >= TURNS_WAIT_MAX)
-		r = question_error(q, -EAGAIN,
-				   "%u questions wait for their turn; try again in a second",
+		r = question_error(q, -EAGAIN, "%u requests are queued; try again in a second",
 				   TURNS_WAIT_MAX);
 	else
 		r = queue_up(s, q);

@@ -48,7 +48,7 @@ static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
 	uint64_t lost = intake_lost(i);
-	int r = i->begun ? 0 : buf_printf(&text, "spans that were sent to weir serve");
+	int r = i->begun ? 0 : buf_printf(&text, "spans sent to weir serve");
 
 	if (r >= 0)
 		r = spans_counts_put(spans_in_counts(s), &text);
@@ -58,8 +58,9 @@ static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
 	if (r >= 0)
 		r = store_flush(i->writer, true, err);
 	if (r >= 0 && intake_lost(i) > lost)
-		r = error_set(err, -ENOSPC,
-			      "the trace cannot be written; what does not fit is counted as lost");
+		r = error_set(
+			err, -ENOSPC,
+			"the trace cannot be written; rows that do not fit are counted as lost");
 	i->begun |= r >= 0;
 	return r;
 }

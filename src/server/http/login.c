@@ -15,7 +15,7 @@ static int random_hex(char *to, size_t bytes, struct error *err)
 
 	assert(bytes <= sizeof(raw));
 	if (getrandom(raw, bytes, 0) != (ssize_t)bytes)
-		return error_errno(err, -EIO, "cannot make a token");
+		return error_errno(err, -EIO, "cannot create a token");
 	for (size_t i = 0; i < bytes; i++)
 		snprintf(to + 2 * i, 3, "%02x", raw[i]);
 	return 0;
@@ -136,7 +136,7 @@ bool session_admit(void *arg, struct http_request *r, const struct http_route *r
 	struct server *s = arg;
 
 	if (!is_our_host(s, http_header(r, "Host"))) {
-		http_reply_text(r, 421, "text/plain; charset=utf-8", "this is another host\n");
+		http_reply_text(r, 421, "text/plain; charset=utf-8", "wrong host name\n");
 		return false;
 	}
 	if (strncmp(http_path(r), "/api", 4) != 0 && strncmp(http_path(r), "/v1/", 4) != 0)
@@ -160,8 +160,9 @@ void session_post(void *arg, struct http_request *r)
 		return;
 	}
 	if (give_cookie(s, http_peer(r), value) < 0) {
-		http_reply_text(r, 503, "text/plain; charset=utf-8",
-				"no more users can have a cookie: start weir serve again\n");
+		http_reply_text(
+			r, 503, "text/plain; charset=utf-8",
+			"the limit of users with a cookie is reached: restart weir serve\n");
 		return;
 	}
 	cookie_name(s, name);

@@ -28,12 +28,13 @@ void pages_get(void *arg, struct http_request *r)
 
 	if (strncmp(path, "/api", 4) == 0) {
 		http_reply_text(r, 404, "application/json",
-				"{\"error\":{\"message\":\"not found; "
-				"/api/v1/openapi.yaml lists what there is\"}}");
+				"{\"error\":{\"message\":\"not found; /api/v1/openapi.yaml lists "
+				"all routes\"}}");
 		return;
 	}
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-		http_reply_text(r, 405, "text/plain; charset=utf-8", "GET is what works here\n");
+		http_reply_text(r, 405, "text/plain; charset=utf-8",
+				"only GET is supported here\n");
 		return;
 	}
 	if (!f && !strchr(path, '.'))
@@ -41,7 +42,7 @@ void pages_get(void *arg, struct http_request *r)
 	if (!f) {
 		http_reply_text(r, 404, "text/plain; charset=utf-8",
 				server_has_pages()
-					? "there is no such file\n"
+					? "no such file\n"
 					: "this weir was built without its pages: run `make pages` "
 					  "and `make` in its source folder\n");
 		return;

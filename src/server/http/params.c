@@ -88,7 +88,7 @@ static void params_refuse(struct http_request *r, const struct search *s)
 		snprintf(g.best, sizeof(g.best), "%s", other);
 	else
 		each_known(s->known, guess, &g);
-	buf_printf(&text, "%.*s=: there is no such parameter here", NAME_SHOWN, s->unknown);
+	buf_printf(&text, "%.*s=: unknown parameter", NAME_SHOWN, s->unknown);
 	if (*g.best)
 		buf_printf(&text, "; did you mean %s=?", g.best);
 	else if (*s->known)

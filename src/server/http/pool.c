@@ -87,7 +87,7 @@ static int take_half(struct question *q, struct engine **ret)
 	int i = pool_find_place(p), r = 0;
 
 	if (i < 0)
-		return question_error(q, -EAGAIN, "too many questions at once");
+		return question_error(q, -EAGAIN, "too many concurrent requests");
 	if (!p->engines[i])
 		r = open_engine(q, &p->engines[i]);
 	if (r < 0)
@@ -151,9 +151,9 @@ bool pool_again(struct question *q, int r)
 	q->err = (struct error){0};
 	if (q->wide) {
 		question_error(q, r,
-			       "this takes more memory than the %" PRIu64
-			       " MiB that weir serve has for questions (--memory): a filter, a "
-			       "shorter range of time or fewer rows take less",
+			       "this needs more memory than the %" PRIu64
+			       " MiB that weir serve has for requests (--memory): use a filter, a "
+			       "shorter time range or fewer rows",
 			       q->server->memory_budget.all >> 20);
 		return false;
 	}

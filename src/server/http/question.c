@@ -39,7 +39,7 @@ int question_fits(struct question *q, size_t bytes)
 		       ? 0
 		       : question_error(
 				 q, -E2BIG,
-				 "the answer is larger than %u MiB: use head, or download it",
+				 "the result is larger than %u MiB: use head, or download it",
 				 ANSWER_MAX >> 20);
 }
 
@@ -82,8 +82,8 @@ void question_fail(struct question *q, int code)
 	js_open(&j, '{');
 	if (status == 408)
 		js_key_string(&j, "message",
-			      "this took longer than allowed; a smaller range of time or a "
-			      "narrower filter takes less");
+			      "this took longer than allowed; use a shorter time range or a "
+			      "narrower filter");
 	else
 		js_key_string(&j, "message", q->err.message[0] ? q->err.message : strerror(-code));
 	if (q->placed) {
@@ -136,10 +136,9 @@ int question_number(struct question *q, const char *name, int64_t min, int64_t m
 	if (!text || !*text)
 		return 0;
 	if (parse_number(text, ret) < 0 || *ret < min || *ret > max)
-		return question_error(q, -EINVAL,
-				      "%s=%.40s: a whole number from %" PRId64 " to %" PRId64
-				      " is wanted",
-				      name, text, min, max);
+		return question_error(
+			q, -EINVAL, "%s=%.40s: must be a whole number from %" PRId64 " to %" PRId64,
+			name, text, min, max);
 	return 0;
 }
 

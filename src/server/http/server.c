@@ -325,7 +325,7 @@ static int server_open_all(struct server *s, struct error *err)
 	if (r >= 0)
 		r = session_init(s, err);
 	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
-		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
+		r = error_set(err, -E2BIG, "%zu traces at once; the limit is %u",
 			      store_trace_count(s->store), 1u << TRACE_BITS);
 	if (r >= 0 &&
 	    (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||

@@ -43,13 +43,13 @@ static int sql_child_make_folder(struct child *c, struct error *err)
 	if (r < 0)
 		return r;
 	if (mkdirat(c->spill.fd, ENGINE_FOLDER_NAME, 0700) < 0)
-		return error_errno(err, -errno, "cannot make a folder in %.500s", c->spill.path);
+		return error_errno(err, -errno, "cannot create a folder in %.500s", c->spill.path);
 	c->folder = openat(c->spill.fd, ENGINE_FOLDER_NAME,
 			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (c->folder < 0)
 		return error_errno(err, -errno, "cannot open a folder in %.500s", c->spill.path);
 	if (geteuid() == 0 && fchown(c->folder, user, user) == 0 && fchmod(c->spill.fd, 0711) < 0)
-		return error_errno(err, -errno, "cannot open %.500s to another user",
+		return error_errno(err, -errno, "cannot make %.500s accessible to another user",
 				   c->spill.path);
 	return 0;
 }

@@ -93,7 +93,7 @@ void dashboard_get(void *arg, struct http_request *r)
 	}
 	folder = sidecar_is_name(name) ? sidecar_open(arg, &kind) : -1;
 	if (folder < 0 || sidecar_read(folder, &kind, name, &json) < 0) {
-		sidecar_fail(r, 404, "there is no dashboard of this name");
+		sidecar_fail(r, 404, "no dashboard with this name");
 		return;
 	}
 	http_reply(r, 200, "application/json", &json);
@@ -103,7 +103,8 @@ void dashboard_get(void *arg, struct http_request *r)
 static bool dashboards_may_change(struct http_request *r, const char *name)
 {
 	if (!sidecar_is_name(name))
-		sidecar_fail(r, 400, "a dashboard's name has letters, digits, - and _, at most 64");
+		sidecar_fail(r, 400,
+			     "a dashboard name consists of up to 64 letters, digits, - and _");
 	else if (shipped(name))
 		sidecar_fail(r, 409, "this dashboard ships with weir; save it under another name");
 	else
@@ -126,7 +127,7 @@ void dashboard_put(void *arg, struct http_request *r)
 	if (object)
 		sidecar_answer_save(r, &kind, sidecar_save(arg, &kind, name, body));
 	else
-		sidecar_fail(r, 400, "a dashboard is a JSON object");
+		sidecar_fail(r, 400, "a dashboard must be a JSON object");
 }
 
 void dashboard_delete(void *arg, struct http_request *r)

@@ -28,18 +28,18 @@ static const char *saved_parse(const char *json, size_t len, struct saved *ret)
 
 	ret->doc = json_loadb(json, len, 0, NULL);
 	if (!json_is_object(ret->doc))
-		return "a query that is kept is a JSON object";
+		return "a saved query must be a JSON object";
 	ret->title = json_string_value(json_object_get(ret->doc, "title"));
 	ret->q = json_string_value(json_object_get(ret->doc, "q"));
 	language = json_object_get(ret->doc, "language");
 	ret->language = language ? json_string_value(language) : "query";
 	if (!ret->q || !*ret->q)
-		return "a query that is kept has a text \"q\"";
+		return "a saved query needs a text \"q\"";
 	if (!ret->title || !*ret->title || strlen(ret->title) > TITLE_MAX)
-		return "a query that is kept has a \"title\" of at most 200 bytes";
+		return "a saved query needs a \"title\" of at most 200 bytes";
 	if (!ret->language ||
 	    (strcmp(ret->language, "query") != 0 && strcmp(ret->language, "sql") != 0))
-		return "the \"language\" of a query is query or sql";
+		return "the \"language\" of a query must be query or sql";
 	return NULL;
 }
 
@@ -83,7 +83,7 @@ static bool saved_may_change(struct http_request *r, const char *name)
 	if (sidecar_is_name(name))
 		return true;
 	sidecar_fail(r, 400,
-		     "the name of a query that is kept has letters, digits, - and _, at most 64");
+		     "the name of a saved query consists of up to 64 letters, digits, - and _");
 	return false;
 }
 

@@ -279,10 +279,10 @@ void sidecar_fail(struct http_request *r, unsigned int status, const char *fmt, 
 void sidecar_answer_save(struct http_request *r, const struct sidecar_kind *kind, int result)
 {
 	if (result == -EDQUOT)
-		sidecar_fail(r, 409, "%u are already saved with the trace: remove one first",
+		sidecar_fail(r, 409, "%u are already saved with the trace: delete one first",
 			     BESIDE_COUNT_MAX);
 	else if (result < 0)
-		sidecar_fail(r, 500, "the %s cannot be saved beside the trace: %s", kind->one,
+		sidecar_fail(r, 500, "the %s cannot be saved next to the trace: %s", kind->one,
 			     strerror(-result));
 	else
 		http_reply_text(r, 204, NULL, "");
@@ -294,9 +294,9 @@ void sidecar_answer_remove(const struct server *s, struct http_request *r,
 	int e = sidecar_remove(s, kind, name);
 
 	if (e == -ENOENT)
-		sidecar_fail(r, 404, "there is no %s of this name", kind->one);
+		sidecar_fail(r, 404, "no %s with this name", kind->one);
 	else if (e < 0)
-		sidecar_fail(r, 500, "the %s cannot be removed: %s", kind->one, strerror(-e));
+		sidecar_fail(r, 500, "the %s cannot be deleted: %s", kind->one, strerror(-e));
 	else
 		http_reply_text(r, 204, NULL, "");
 }

@@ -40,7 +40,7 @@ int question_filter(struct question *q, const char *text, struct sums_filter *re
 	if (r >= 0)
 		r = sums_filter_names(&f, store_dims(q->server->store), &q->err);
 	if (r == -EOVERFLOW)
-		return question_error(q, -EINVAL, "the filter takes too many steps on some name");
+		return question_error(q, -EINVAL, "the filter takes too many steps on a name");
 	if (r < 0)
 		return question_error(q, r, "cannot prepare the filter");
 	*ret = f;

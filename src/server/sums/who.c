@@ -170,7 +170,7 @@ int names_find_file(struct question *q, int64_t *ret)
 	errno = 0;
 	id = strtoll(text, &end, 10);
 	if (errno || end == text || *end || id < 0 || !dims_has(d, TABLE_FILE, id))
-		return question_error(q, -ENOENT, "there is no file %.40s in this trace", text);
+		return question_error(q, -ENOENT, "this trace has no file %.40s", text);
 	*ret = names_one_file(q->server, id);
 	return 0;
 }

@@ -139,7 +139,7 @@ static int decode_nulls(struct decoder *d, const struct block_entry *e, const ui
 	if (r < 0)
 		return r;
 	if (blob_decode(d->codec, &p, end, (uint8_t *)d->nulls, words * sizeof(*d->nulls)) < 0)
-		return decode_block_bad(d, "a null map does not unpack");
+		return decode_block_bad(d, "a null map cannot be unpacked");
 	for (size_t i = 0; i < words; i++)
 		n += (size_t)__builtin_popcountll(d->nulls[i]);
 	if (n != e->nulls || (h->rows % 64 && d->nulls[words - 1] >> (h->rows % 64)))
@@ -216,7 +216,7 @@ static int decode_values(struct decoder *d, const struct block_entry *e, struct 
 	n = t.rows - e->nulls;
 	out = t.nulls ? codec_values(d->codec, 0) : col->val;
 	if (ints_decode(d->codec, &p, end, out, n) < 0)
-		return decode_block_bad(d, "a column does not unpack");
+		return decode_block_bad(d, "a column cannot be unpacked");
 	/* read, and left unused, where the last row is null */
 	if (n < t.rows)
 		out[n] = 0;
@@ -241,7 +241,7 @@ static int decode_bytes(struct decoder *d, const struct block_entry *e, struct c
 	assert(e->nulls <= rows);
 	r = bytes_decode(d->codec, &p, end, col, nulls, rows, rows - e->nulls);
 	if (r < 0)
-		return r == -EBADMSG ? decode_block_bad(d, "a column does not unpack") : r;
+		return r == -EBADMSG ? decode_block_bad(d, "a column cannot be unpacked") : r;
 	if (nulls)
 		memcpy(col->nulls, nulls, (rows + 63) / 64 * sizeof(*col->nulls));
 	return 0;
@@ -487,7 +487,7 @@ int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *
 			r = blob_decode(d->codec, &p, end, d->blob.data, (size_t)len);
 	}
 	if (r < 0) {
-		*ret_why = *d->why ? d->why : "a blob does not unpack";
+		*ret_why = *d->why ? d->why : "a blob cannot be unpacked";
 		return r;
 	}
 	*ret = (struct bytes){d->blob.data, (size_t)len};

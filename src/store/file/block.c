@@ -31,7 +31,7 @@ void block_seal(struct buf *block, const uint8_t mark[static STORE_MARK_LEN], ui
 static const char *check_entry(const struct block_header *h, const struct block_entry *e)
 {
 	if (e->offset > h->payload_len || e->len > h->payload_len - e->offset)
-		return "a section lies beyond the payload";
+		return "a section extends past the payload";
 	if (e->nulls > h->rows)
 		return "more nulls than rows";
 	if (e->null_map > h->entries)
@@ -45,11 +45,11 @@ static const char *check_extras(const struct block_header *h, const uint8_t *p, 
 		struct block_extra x;
 
 		if ((size_t)(end - p) < sizeof(x))
-			return "an extra lies beyond the header";
+			return "an extra extends past the header";
 		memcpy(&x, p, sizeof(x));
 		p += sizeof(x);
 		if (x.len > (size_t)(end - p) || align_up(x.len, 8) > (size_t)(end - p))
-			return "an extra lies beyond the header";
+			return "an extra extends past the header";
 		p += align_up(x.len, 8);
 	}
 	return NULL;
@@ -67,7 +67,7 @@ static const char *check_header(const uint8_t *header, size_t len, struct block_
 	    h->entries > STORE_ENTRIES_MAX)
 		return "a limit of the format is exceeded";
 	if (entries > len - sizeof(*h))
-		return "entries lie beyond the header";
+		return "entries extend past the header";
 	v->entries = (const struct block_entry *)(header + sizeof(*h));
 	v->extras = header + sizeof(*h) + entries;
 	for (unsigned int i = 0; i < h->entries && !why; i++)

@@ -44,7 +44,7 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 
 	ret->header = NULL;
 	ret->checked = 0;
-	ret->why = "no block where one should be";
+	ret->why = "no block where one is expected";
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < sizeof(h))
@@ -291,7 +291,7 @@ static int add_names(struct trace *t, struct bytes text, const char **ret_why)
 	if (r < 0 || !memcmp(&n->meta, &t->names->meta, sizeof(n->meta)))
 		return r;
 	assert(t->names->number < NAMES_MAX);
-	*ret_why = "its names differ from those before once too often";
+	*ret_why = "its names differ from the previous ones too many times";
 	if (t->names->number + 1 >= NAMES_MAX)
 		return -EBADMSG;
 	n->number = t->names->number + 1;
@@ -364,7 +364,7 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 		reader_damage(s,
 			      &(struct store_damage){.blocks = h->seq - t->next_seq,
 						     .gaps = scan_may_miss_rows(t, h)},
-			      t->next_seq, offset, "missing before this place");
+			      t->next_seq, offset, "missing before this position");
 	t->next_seq = h->seq + 1;
 	t->next = offset + h->header_len + h->payload_len;
 	if (!block_is_appended(h->kind))
@@ -512,7 +512,7 @@ ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
 		found += r > 0;
 	}
 	if (r == -EFBIG)
-		return error_set(err, r, "cannot read the trace %s: more than %u blocks in all",
+		return error_set(err, r, "cannot read the trace %s: more than %u blocks in total",
 				 t->path, CHUNKS_MAX * BLOCKS_PER_CHUNK);
 	t->tail = r == -ENODATA && !t->growing ? t->size - t->next : 0;
 	if (r < 0 && r != -ENODATA)

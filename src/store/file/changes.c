@@ -88,7 +88,7 @@ static size_t mark_missing(struct store *s, const struct trace *t, const struct 
 			at++;
 		if (at < count && is_same_block(b, reader_block(now, at)))
 			continue;
-		reader_block_damaged(s, b, "the file changed: it is not in it any more");
+		reader_block_damaged(s, b, "the file has changed and no longer contains it");
 		missing++;
 	}
 	return missing;
@@ -116,7 +116,7 @@ int changes_recheck(struct store *s, struct trace *t, struct error *err)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", t->fd);
 	r = store_open(&now, paths, 1, &why);
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
-		return error_errno(err, r, "cannot look at %s again", t->path);
+		return error_errno(err, r, "cannot examine %s again", t->path);
 	missing = mark_missing(s, t, r < 0 ? NULL : now);
 	if (r < 0 || !now->traces[0].ended)
 		t->ended = false;

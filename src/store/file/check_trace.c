@@ -266,11 +266,10 @@ static void report_missed(struct checker *v)
 
 		if (!to->missed)
 			continue;
-		snprintf(
-			to->first.what, sizeof(to->first.what),
-			"%llu row%s from here on refer to a %s without a row, the first to %s %lld",
-			(unsigned long long)to->missed, to->missed == 1 ? "" : "s",
-			schema_table(i)->name, schema_table(i)->name, (long long)to->first_id);
+		snprintf(to->first.what, sizeof(to->first.what),
+			 "%llu row%s from here on refer to a missing %s, the first one to %s %lld",
+			 (unsigned long long)to->missed, to->missed == 1 ? "" : "s",
+			 schema_table(i)->name, schema_table(i)->name, (long long)to->first_id);
 		report(v, &to->first);
 	}
 }
@@ -350,7 +349,7 @@ static int check_rows(struct checker *v, struct block *b)
 	}
 	if (b->pub.table == TABLE_SUMMARY && b->pub.pair == SIZE_MAX)
 		flaw(v, &b->view, b, b->pub.offset,
-		     "it sums up block %lld, which is not there: readers do without",
+		     "it summarizes block %lld, which is missing: readers ignore it",
 		     (long long)b->pub.min[SUMMARY_BLOCK]);
 	return rows ? check_references(v, b, rows) : 0;
 }
@@ -368,14 +367,14 @@ static int check_blob(struct checker *v, const struct block_view *view, uint64_t
 	int r = decode_blob(v->decoder, &src, &text, &why);
 
 	if (r >= 0 && view->head->kind == BLOCK_MADE) {
-		why = "it does not name the table that it begins";
+		why = "it does not name its table";
 		r = made_check_head(text);
 	} else if (r >= 0 && !index) {
 		why = "the names of its tables cannot be read";
 		r = meta_read(&names, text);
 	} else if (r >= 0 && XXH3_64bits(text.data, text.len) != XXH3_64bits_digest(v->indexed) &&
 		   v->index_faults == v->ret->faults && !v->open.blocks) {
-		flaw(v, view, NULL, offset, "it does not name the blocks before it as they are");
+		flaw(v, view, NULL, offset, "its list of the preceding blocks is wrong");
 	}
 	if (r == -EBADMSG) {
 		lose(v, view, NULL, offset, why);
@@ -395,7 +394,7 @@ static int check_digest(struct checker *v, const struct block_view *view, uint64
 
 	assert(view->head->kind == BLOCK_DIGEST);
 	if (!b) {
-		flaw(v, view, NULL, offset, "it does not name its blocks: readers do without it");
+		flaw(v, view, NULL, offset, "it does not list its blocks: readers ignore it");
 		return 0;
 	}
 	r = digest_compare(v->s, v->decoder, d, b, &same, &why);
@@ -405,7 +404,7 @@ static int check_digest(struct checker *v, const struct block_view *view, uint64
 		return 0;
 	}
 	if (r >= 0 && !same)
-		flaw(v, view, NULL, offset, "it is not what the blocks that it sums up add up to");
+		flaw(v, view, NULL, offset, "it does not match the sums of its blocks");
 	return r;
 }
 
@@ -413,14 +412,14 @@ static void check_number(struct checker *v, const struct block_view *view, const
 			 uint64_t offset)
 {
 	if (view->head->seq > v->t.next_seq)
-		gap(v, offset, view->head->seq, "missing before this place");
+		gap(v, offset, view->head->seq, "missing before this position");
 	else if (view->head->seq < v->t.next_seq)
 		flaw(v, view, b, offset, "its number is %llu where %llu is expected",
 		     (unsigned long long)view->head->seq, (unsigned long long)v->t.next_seq);
 	if (view->head->last_index != v->t.last_index && v->index_faults == v->ret->faults &&
 	    !v->open.blocks)
 		flaw(v, view, b, offset,
-		     "it gives the index before it at byte %llu, which is at %llu",
+		     "it places the previous index at byte %llu, but it is at %llu",
 		     (unsigned long long)view->head->last_index,
 		     (unsigned long long)v->t.last_index);
 }
@@ -518,8 +517,7 @@ static int check_trace_step(struct checker *v)
 	if (r == FOUND_BLOCK)
 		return check_block(v, &c.view, b, offset);
 	if (b) {
-		flaw(v, &b->view, b, offset, "%s; the index has a copy of the header that holds",
-		     why);
+		flaw(v, &b->view, b, offset, "%s; the index has a valid copy of the header", why);
 		return check_block(v, &b->view, b, offset);
 	}
 	r = behind_damage(v, &c, &to, &seq);
@@ -551,7 +549,8 @@ static void check_coming(struct checker *v)
 	f.seq = m->seq;
 	f.offset = m->offset;
 	snprintf(f.what, sizeof(f.what),
-		 "the table %s, which begins here, has no end: readers use the one before, if any",
+		 "the table %s, which begins here, is incomplete: readers use the previous one, if "
+		 "any",
 		 m->pub.name);
 	report(v, &f);
 }
@@ -564,8 +563,7 @@ static void check_events(struct checker *v, const struct store *s)
 	store_events(s, &events);
 	if (!events.gaps || v->ret->faults)
 		return;
-	snprintf(f.what, sizeof(f.what),
-		 "the numbers of events do not follow one another in %llu places",
+	snprintf(f.what, sizeof(f.what), "the event numbers are not consecutive in %llu places",
 		 (unsigned long long)events.gaps);
 	report(v, &f);
 }

@@ -88,8 +88,8 @@ int reader_check_head(const char *path, const struct file_header *h, ssize_t n, 
 	if ((size_t)n < sizeof(*h))
 		return error_set(
 			err, -EINVAL,
-			"the trace %s is cut within its first %zu bytes: nothing can be read", path,
-			sizeof(*h));
+			"the trace %s is truncated within its first %zu bytes: nothing can be read",
+			path, sizeof(*h));
 	if (h->version > STORE_VERSION)
 		return error_set(err, -EPROTONOSUPPORT,
 				 "the trace %s has format version %u, this weir reads up to %u: "
@@ -209,7 +209,7 @@ int reader_add_trace(struct store *s, const char *path, bool only_traces, struct
 	if (reader_is_known(s, &st)) /* named twice: its calls count once */
 		return 1;
 	if (s->trace_count == STORE_TRACES_MAX)
-		return error_set(err, -EMFILE, "more than %u traces at once, %s is one too many",
+		return error_set(err, -EMFILE, "more than %u traces at once: %s exceeds the limit",
 				 STORE_TRACES_MAX, path);
 	r = reader_make_room(s, 1);
 	if (r < 0)
@@ -229,7 +229,7 @@ int store_open(struct store **ret, const char *const *paths, size_t count, struc
 	int r;
 
 	if (!count)
-		return error_set(err, -EINVAL, "no trace is given");
+		return error_set(err, -EINVAL, "no trace given");
 	if (!s)
 		return error_errno(err, -ENOMEM, "cannot open the trace %s", paths[0]);
 	pthread_mutex_init(&s->lock, NULL);
@@ -665,7 +665,7 @@ void store_cursor_free(struct store_cursor *c)
 static int left_out(const struct store_cursor *c, const struct block *b, const char *why,
 		    struct error *err)
 {
-	return error_set(err, -EBADMSG, "block %llu of %s is damaged (%s); its rows are left out",
+	return error_set(err, -EBADMSG, "block %llu of %s is damaged (%s); its rows are skipped",
 			 (unsigned long long)b->pub.seq, reader_trace(c->store, b->pub.trace)->path,
 			 why);
 }
@@ -762,7 +762,7 @@ int store_decode_digest(struct store_cursor *c, const struct store_digest *d,
 	calls = d->calls + (part == STORE_DIGEST_FILES ? store_digest_seconds(d) : 0);
 	return r < 0 || store_summary_counts(*ret, calls, false)
 		       ? r
-		       : left_out(c, b, "it does not count the calls that it sums up", err);
+		       : left_out(c, b, "it does not count the calls that it summarizes", err);
 }
 
 int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err)

@@ -23,7 +23,7 @@ int reader_verify(struct store *s, struct decoder *decoder, struct block *b, con
 	int r;
 
 	assert(state); /* 0: not verified */
-	*ret_why = "it was found damaged before";
+	*ret_why = "it was already found damaged";
 	if (b->pub.damaged)
 		return -EBADMSG;
 	if (atomic_load(&b->verified) == state)
@@ -49,7 +49,7 @@ int reader_verify_for_use(struct store *s, struct decoder *decoder, struct block
 	assert(store_block(s, pair)->table == TABLE_OP);
 	r = reader_verify(s, decoder, reader_block(s, pair), ret_why);
 	if (r == -EBADMSG)
-		*ret_why = "the block that it sums up is damaged";
+		*ret_why = "the block that it summarizes is damaged";
 	return r;
 }
 

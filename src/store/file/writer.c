@@ -447,8 +447,8 @@ int writer_report_failure(struct store_writer *w, int code, struct error *err)
 	w->failing = true;
 	if (known)
 		return 0;
-	error_errno(err, code, "cannot write the trace %s; what does not fit is counted as lost",
-		    w->path);
+	error_errno(err, code,
+		    "cannot write the trace %s; rows that do not fit are counted as lost", w->path);
 	return is_full(code) ? -ENOSPC : code;
 }
 

@@ -43,12 +43,13 @@ int store_made_aside(struct store *s, struct store_writer **ret, struct error *e
 	if (*ret)
 		return 0;
 	if (asprintf(&base, "%s/weir-XXXXXX", folder && *folder ? folder : "/tmp") < 0)
-		return error_errno(err, -ENOMEM, "cannot keep what is made of the trace");
+		return error_errno(err, -ENOMEM, "cannot store tables computed from the trace");
 	if (!mkdtemp(base))
-		return error_errno(err, -errno, "cannot make a temporary folder in %.500s (TMPDIR)",
+		return error_errno(err, -errno,
+				   "cannot create a temporary folder in %.500s (TMPDIR)",
 				   folder && *folder ? folder : "/tmp");
 	if (asprintf(&path, "%s/made", base) < 0)
-		r = error_errno(err, -ENOMEM, "cannot keep what is made of the trace");
+		r = error_errno(err, -ENOMEM, "cannot store tables computed from the trace");
 	else
 		r = store_create(&s->made.writer, path, &opt, err);
 	if (r >= 0) {

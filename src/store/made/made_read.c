@@ -273,7 +273,7 @@ static int made_take_head(struct store *s, struct trace *t, uint64_t offset, str
 
 	t->coming = NULL;
 	if (r >= 0) {
-		why = "it does not name the table that it begins";
+		why = "it does not name its table";
 		r = made_read_head(text, m);
 	}
 	if (r == -EBADMSG) {

@@ -39,20 +39,20 @@ static int reopen_file(int fd, const struct trace *t, struct error *err)
 	struct stat here, read;
 
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0 && (errno == EAGAIN || errno == EACCES))
-		return error_set(err, -EBUSY,
-				 "the trace %s is being written: try again when that has ended",
+		return error_set(err, -EBUSY, "the trace %s is being written: try again later",
 				 t->path);
 	if (fstat(fd, &here) < 0 || fstat(t->fd, &read) < 0)
 		return error_errno(err, -errno, "cannot read the trace %s", t->path);
 	if (here.st_dev != read.st_dev || here.st_ino != read.st_ino ||
 	    (uint64_t)here.st_size != t->size)
-		return error_set(err, -EBUSY, "the trace %s changed meanwhile: try again", t->path);
-	if (!t->ended)
-		return error_set(err, -EINVAL,
-				 "the trace %s has no end: it is being recorded, or its recorder "
-				 "was killed, or it was cut; only to a closed trace can a table be "
-				 "appended",
+		return error_set(err, -EBUSY, "the trace %s has changed in the meantime: try again",
 				 t->path);
+	if (!t->ended)
+		return error_set(
+			err, -EINVAL,
+			"the trace %s is not closed: it is being recorded, its recorder was "
+			"killed, or it is truncated; tables can only be appended to closed traces",
+			t->path);
 	return 0;
 }
 
@@ -137,22 +137,22 @@ static int made_put_text(struct buf *b, const char *text)
 static int made_check_columns(const struct table_def *t, struct error *err)
 {
 	if (t->column_count > SCHEMA_COLUMNS_MAX)
-		return error_set(err, -EINVAL, "%u columns; a table has at most %u",
+		return error_set(err, -EINVAL, "%u columns; the limit for a table is %u",
 				 t->column_count, SCHEMA_COLUMNS_MAX);
 	for (unsigned int i = 0; i < t->column_count; i++) {
 		size_t len = strlen(t->columns[i].name);
 
 		if (!len || len > MADE_COLUMN_MAX)
 			return error_set(err, -EINVAL,
-					 "the name of column %u has %zu bytes; 1 to %u are "
-					 "possible: give it one with AS",
+					 "the name of column %u has %zu bytes, not 1 to %u: rename "
+					 "it with AS",
 					 i + 1, len, MADE_COLUMN_MAX);
 		for (unsigned int k = 0; k < i; k++) {
 			if (!strcasecmp(t->columns[i].name, t->columns[k].name))
-				return error_set(err, -EINVAL,
-						 "two columns are called %s: give one another name "
-						 "with AS",
-						 t->columns[i].name);
+				return error_set(
+					err, -EINVAL,
+					"two columns are called %s: rename one of them with AS",
+					t->columns[i].name);
 		}
 	}
 	return 0;
@@ -189,7 +189,7 @@ static int made_result(struct store_writer *w, int r, struct error *err)
 		return 0;
 	making_free(TAKE_PTR(w->making));
 	return error_errno(err, r, "cannot write the trace %s%s", w->path,
-			   w->reopened ? ", which is as it was" : "");
+			   w->reopened ? ", which is unchanged" : "");
 }
 
 int store_made_begin(struct store_writer *w, const struct store_making *what, struct error *err)
@@ -202,8 +202,8 @@ int store_made_begin(struct store_writer *w, const struct store_making *what, st
 	assert(!w->making && t->kind == TABLE_IS_MADE);
 	if (!made_name_ok(t->name, strlen(t->name)))
 		return error_set(err, -EINVAL,
-				 "a table cannot be called '%.80s': a letter or _, then letters, "
-				 "digits and _, %u at most",
+				 "invalid table name '%.80s': use a letter or _, then letters, "
+				 "digits and _, up to %u characters",
 				 t->name, MADE_NAME_MAX);
 	r = made_check_columns(t, err);
 	if (r < 0)
@@ -218,7 +218,7 @@ int store_made_begin(struct store_writer *w, const struct store_making *what, st
 				 t->name);
 	if (r >= 0 && w->made_heads > made_heads_max(w->offset))
 		return error_set(err, -EFBIG,
-				 "the trace %s has too many made tables: it takes no further ones",
+				 "the trace %s has too many computed tables to add another one",
 				 w->path);
 	if (r >= 0) {
 		w->made_heads += MADE_HEAD_COST + m->head.len;

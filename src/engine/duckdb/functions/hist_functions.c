@@ -72,7 +72,7 @@ static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 			char text[128];
 
 			snprintf(text, sizeof(text),
-				 "hist(): a histogram holds numbers of 0 and more, not %lld",
+				 "hist(): a histogram holds numbers >= 0, not %lld",
 				 (long long)a.numbers[i]);
 			d->aggregate_function_set_error(info, text);
 			return;
@@ -153,9 +153,8 @@ static int scalar_row(const struct duckdb_api *d, duckdb_function_info info, con
 		return r;
 	}
 	if (f->quantile != 0 && !(q > 0 && q <= 1)) {
-		d->scalar_function_set_error(
-			info,
-			"hist_quantile(): a quantile is above 0 and at most 1: 0.5 is the median");
+		d->scalar_function_set_error(info, "hist_quantile(): a quantile must be above 0 "
+						   "and at most 1; 0.5 is the median");
 		return -EINVAL;
 	}
 	v = f->quantile == 0 ? hist_total(&h) : hist_quantile(&h, q);

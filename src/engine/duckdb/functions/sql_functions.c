@@ -104,7 +104,7 @@ static int match_row(struct matcher *m, struct texts text, struct texts pattern,
 	if (r >= 0)
 		r = query_pattern_match(m->pattern, t);
 	if (r == -EOVERFLOW)
-		error_set(err, r, "the pattern takes too many steps on '%.*s': write it simpler",
+		error_set(err, r, "the pattern takes too many steps on '%.*s': simplify it",
 			  (int)MIN(t.len, (size_t)100), (const char *)t.data);
 	return r < 0 ? error_errno(err, r, "cannot match a pattern") : r;
 }

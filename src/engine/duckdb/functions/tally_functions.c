@@ -38,10 +38,10 @@ static void tally_functions_state_free(void *state)
 }
 
 static const struct aggregate_sum sum = {
-	.what = "the tallies of quantize() and its kin",
+	.what = "the tallies of quantize(), lquantize() and llquantize()",
 	.bad_blob = "tally_merge(): this BLOB is not a tally made by quantize(), lquantize() or "
 		    "llquantize()",
-	.too_large = "a tally has at most 4096 buckets: take larger steps",
+	.too_large = "a tally has at most 4096 buckets: use larger steps",
 	.memory = tally_functions_state_memory,
 	.unpack = tally_functions_state_unpack,
 	.merge = tally_functions_state_merge,

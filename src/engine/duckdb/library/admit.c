@@ -40,8 +40,8 @@ static const struct {
 static int admit_refuse(const char *word, struct error *err)
 {
 	return error_set(err, -EINVAL,
-			 "%s is not allowed here: this SQL may read the trace and write nothing; "
-			 "run it with weir sql on a command line",
+			 "%s is not allowed here: SQL may only read the trace; use weir sql on a "
+			 "command line",
 			 word);
 }
 

@@ -90,7 +90,7 @@ static int leave_host(int folder, struct error *err)
 	int r;
 
 	if (fstat(folder, &st) < 0)
-		return error_errno(err, -errno, "cannot look at the temporary folder");
+		return error_errno(err, -errno, "cannot examine the temporary folder");
 	if (made)
 		shrink_root();
 	r = become_owner(&st, err);
@@ -315,7 +315,7 @@ static int end_with_parent(struct error *err)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (poll(&reader, 1, 0) > 0 && reader.revents & POLLERR)
-		return error_set(err, -EPIPE, "no one reads the answer");
+		return error_set(err, -EPIPE, "nobody reads the result");
 	return 0;
 }
 

@@ -65,7 +65,7 @@ static int check_owner(const char *path, const char *library, struct error *err)
 	bool sticky;
 
 	if (stat(path, &st) < 0)
-		return error_errno(err, -errno, "cannot look at %.800s", path);
+		return error_errno(err, -errno, "cannot examine %.800s", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return error_set(
 			err, -EPERM,
@@ -77,8 +77,8 @@ static int check_owner(const char *path, const char *library, struct error *err)
 			(st.st_mode & S_IWGRP && st.st_gid != 0 && st.st_gid != st.st_uid)))
 		return error_set(
 			err, -EPERM,
-			"DuckDB's library %.400s is refused: %.400s is writable by others; "
-			"take that away (chmod go-w), or copy the library elsewhere",
+			"DuckDB's library %.400s is refused: %.400s is writable by others; remove "
+			"that permission (chmod go-w), or copy the library elsewhere",
 			library, path);
 	return 0;
 }
@@ -117,11 +117,10 @@ static int find_library(const char *named, char **ret, struct error *err)
 	int r;
 
 	if (named && getauxval(AT_SECURE))
-		return error_set(
-			err, -EPERM,
-			"DuckDB's library %.200s is refused: --duckdb is not for a weir with "
-			"file capabilities, which loads its own library alone",
-			named);
+		return error_set(err, -EPERM,
+				 "DuckDB's library %.200s is refused: --duckdb is not allowed for "
+				 "a weir with file capabilities, which loads only its own library",
+				 named);
 	if (!named)
 		named = secure_getenv("WEIR_DUCKDB");
 	if (named && *named) {
@@ -135,7 +134,7 @@ static int find_library(const char *named, char **ret, struct error *err)
 	if (r == 0)
 		r = try_path(WEIR_LIBDIR, ret);
 	if (r < 0)
-		return error_errno(err, r, "cannot look for DuckDB's library");
+		return error_errno(err, r, "cannot search for DuckDB's library");
 	if (r == 0)
 		return error_set(err, -ENOENT,
 				 "DuckDB's library " LIBRARY_NAME " is not installed: " REMEDY);
@@ -150,8 +149,8 @@ static int check_version(const char *version, const char *path, struct error *er
 	if (sscanf(version, "v%u.%u", &major, &minor) != 2)
 		return error_set(
 			err, -EPROTONOSUPPORT,
-			"%.600s says that its version is \"%.60s\", not a release; " REMEDY, path,
-			version);
+			"%.600s reports the version \"%.60s\", which is not a release; " REMEDY,
+			path, version);
 	if (major != DUCKDB_MAJOR_MIN || minor < DUCKDB_MINOR_MIN)
 		return error_set(
 			err, -EPROTONOSUPPORT,

@@ -68,14 +68,14 @@ static const struct {
 	const char *said;	    /* before it */
 	const char *end;	    /* behind it; NULL: near names follow */
 } plain[] = {
-	{"Referenced column ", " not found in FROM clause!", "there is no column ", NULL},
-	{"Referenced table ", " not found!", "there is no table ", NULL},
-	{"Table with name ", " does not exist!", "there is no table ", NULL},
-	{"Scalar Function with name ", " does not exist!", "there is no function ", NULL},
-	{"Aggregate Function with name ", " does not exist!", "there is no function ", NULL},
-	{"Table Function with name ", " does not exist!", "there is no function ", NULL},
+	{"Referenced column ", " not found in FROM clause!", "unknown column ", NULL},
+	{"Referenced table ", " not found!", "unknown table ", NULL},
+	{"Table with name ", " does not exist!", "unknown table ", NULL},
+	{"Scalar Function with name ", " does not exist!", "unknown function ", NULL},
+	{"Aggregate Function with name ", " does not exist!", "unknown function ", NULL},
+	{"Table Function with name ", " does not exist!", "unknown function ", NULL},
 	{"No function matches the given name and argument types '", "'.",
-	 "no function takes these arguments: ", "; CAST(x AS ...) changes a type"},
+	 "no function accepts these arguments: ", "; CAST(x AS ...) changes a type"},
 };
 
 /* Types whose values are listed are texts to who reads: ENUM('a', 'b', ...). */
@@ -180,7 +180,7 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 
 	if (!text) {
 		type = "";
-		text = message ? message : "DuckDB gives no reason";
+		text = message ? message : "DuckDB reports no reason";
 	}
 	if (!type)
 		type = "";

@@ -45,7 +45,7 @@ static const char *steps_name_of(struct steps *s, const char *operator, char buf
 	if (s->table < TABLE_COUNT && (strstr(operator, "SCAN") || strstr(operator, "WEIR_ROWS") ||
 				       strstr(operator, "weir_rows"))) {
 		if (s->scanned) /* the first is the plan's own */
-			return "scan of what is joined";
+			return "scan of the joined table";
 		s->scanned = true;
 		snprintf(buf, 96, "scan %s: %llu of %llu blocks", schema_table(s->table)->name,
 			 (unsigned long long)atomic_load(&s->e->blocks_read[s->table]),
@@ -53,7 +53,7 @@ static const char *steps_name_of(struct steps *s, const char *operator, char buf
 		return buf;
 	}
 	if (strstr(operator, "WEIR_USER") || strstr(operator, "weir_user"))
-		return "scan of a table of your own";
+		return "scan of a user-defined table";
 	if (strstr(operator, "GROUP_BY") || strstr(operator, "AGGREGATE"))
 		return "group";
 	if (strstr(operator, "TOP_N"))

@@ -36,8 +36,7 @@ static int read_table(struct rows_bind *b, duckdb_bind_info info, struct error *
 	int table = name ? schema_table_find(name) : -1;
 
 	if (table < 0)
-		error_set(err, -EINVAL, "weir_rows(): there is no table '%s'",
-			  name ? name : "NULL");
+		error_set(err, -EINVAL, "weir_rows(): unknown table '%s'", name ? name : "NULL");
 	else
 		b->table = (enum table_id)table;
 	if (name)
@@ -53,7 +52,7 @@ static int read_list(const struct duckdb_api *d, duckdb_value list, char **texts
 	idx_t count = list && !d->is_null_value(list) ? d->get_list_size(list) : 0;
 
 	if (!count)
-		return error_set(err, -EINVAL, "weir_rows(): no columns are named");
+		return error_set(err, -EINVAL, "weir_rows(): no columns given");
 	if (count > ROWS_COLUMNS_MAX)
 		return error_set(err, -E2BIG, "weir_rows(): more than %d columns",
 				 ROWS_COLUMNS_MAX);

@@ -167,8 +167,7 @@ static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error
 		c->cell = ROWS_CODE;
 		c->words = duck_vocab(x->e, c->expr->type.vocab);
 		if (!c->words)
-			return error_set(err, -EIO, "there are no words of %s",
-					 c->expr->type.vocab);
+			return error_set(err, -EIO, "%s has no named values", c->expr->type.vocab);
 		break;
 	case QUERY_TEXT:
 		c->cell = is_words(x, c) ? ROWS_WORDS : ROWS_TEXT;
@@ -183,7 +182,7 @@ static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error
 	default:
 		break;
 	}
-	return r < 0 ? error_errno(err, r, "cannot gather the texts of %s", c->name) : 0;
+	return r < 0 ? error_errno(err, r, "cannot collect the texts of %s", c->name) : 0;
 }
 
 /* ---- kept ---- */

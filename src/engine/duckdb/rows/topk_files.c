@@ -631,7 +631,7 @@ int topk_files_files(struct duck *e, const struct plan *p, size_t key, size_t va
 	int r = b && heap ? 1 : -ENOMEM;
 
 	if (r < 0)
-		return error_errno(err, r, "cannot add up files");
+		return error_errno(err, r, "cannot sum up files");
 	column = choose_value(b, &p->fields[value]);
 	if (!column || !from_summaries_answer(p))
 		return 0;
@@ -655,7 +655,7 @@ int topk_files_several(struct duck *e, const struct plan *p, size_t key, size_t 
 	int r = b ? expr_text(p->fields[field].expr, TABLE_OP, &text) : -ENOMEM;
 
 	if (r < 0)
-		return error_errno(err, r, "cannot add up files");
+		return error_errno(err, r, "cannot sum up files");
 	b->op = UINT_MAX;
 	b->values = &some; /* until it is known which */
 	r = bind_rows(e, p, topk_files_where(p, key), buf_str(&text), &bind, err);

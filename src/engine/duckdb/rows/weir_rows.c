@@ -565,7 +565,7 @@ static int give_gathered(struct rows_local *l, struct error *err)
 	if (!l->gather || !preagg_count(l->gather))
 		return 0;
 	if (preagg_batch(l->gather, &sums) < 0)
-		return error_errno(err, -ENOMEM, "cannot give sums");
+		return error_errno(err, -ENOMEM, "cannot return sums");
 	l->preagg_out = true;
 	l->at = 0;
 	l->slice = (struct rows_slice){.batch = sums_view_rows(l->sums, sums),

@@ -138,10 +138,10 @@ static int literals_unknown_word(const char *sql, const char *vocabulary,
 	if (n.best)
 		snprintf(hint, sizeof(hint), "; nearest: %s", n.best);
 	message_place(sql, word->offset, text, sizeof(text));
-	return error_set(err, -EINVAL,
-			 "'%s' is not one of the words of %s%s%s; to compare with any text write "
-			 "%s::VARCHAR",
-			 word->text, column->text, text, hint, column->text);
+	return error_set(
+		err, -EINVAL,
+		"'%s' is not a value of %s%s%s; to compare with any text write %s::VARCHAR",
+		word->text, column->text, text, hint, column->text);
 }
 
 static bool is_comparison(const struct token *t)

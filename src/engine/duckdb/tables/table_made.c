@@ -32,8 +32,9 @@ int duck_check_name(struct engine *engine, const char *name, struct error *err)
 
 	assert(made_name_ok(name, strlen(name))); /* it goes into SQL */
 	if (is_own_name(name))
-		return error_set(err, -EINVAL,
-				 "%s is a name of weir's own: give the table another one", name);
+		return error_set(
+			err, -EINVAL,
+			"the name %s is reserved by weir: choose another name for the table", name);
 	snprintf(sql, sizeof(sql),
 		 "SELECT 1 FROM duckdb_keywords() WHERE keyword_name = lower('%s') AND "
 		 "keyword_category <> 'unreserved' UNION ALL SELECT 1 FROM duckdb_views() WHERE "
@@ -41,7 +42,8 @@ int duck_check_name(struct engine *engine, const char *name, struct error *err)
 		 name, name);
 	r = duck_run_text(e, sql, &result, err);
 	if (r >= 0 && engine_result_next(result))
-		r = error_set(err, -EINVAL, "%s is a word of SQL: give the table another name",
+		r = error_set(err, -EINVAL,
+			      "%s is a reserved word in SQL: choose another name for the table",
 			      name);
 	return r;
 }
@@ -63,8 +65,8 @@ int made_find(struct scan_bind *b, const char *name, struct error *err)
 			continue;
 		if (b->def && !annotations_same_shape(b->def, m->def))
 			return error_set(err, -EINVAL,
-					 "the table %s has other columns in %.300s than in %.300s: "
-					 "annotate them alike, or ask one trace at a time",
+					 "the table %s has different columns in %.300s and %.300s: "
+					 "annotate them identically, or query one trace at a time",
 					 m->name, store_trace_path(s, m->trace),
 					 store_trace_path(s, b->parts[0]->trace));
 		b->def = m->def;
@@ -84,7 +86,8 @@ static int declare_error(struct duck *e, const char *name, const char *message, 
 	for (const char *p = message; *p && r >= 0; p++)
 		r = buf_append(&sql, *p == '\'' ? "''" : p, *p == '\'' ? 2 : 1);
 	if (r >= 0)
-		r = buf_printf(&sql, "') AS \"other columns in each trace: ask one at a time\"");
+		r = buf_printf(&sql,
+			       "') AS \"different columns in the traces: query one at a time\"");
 	return r < 0 ? error_errno(err, r, "cannot declare %s", name)
 		     : duck_run(e, buf_str(&sql), err);
 }

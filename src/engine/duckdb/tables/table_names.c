@@ -299,12 +299,12 @@ int names_texts(struct duck *e, enum name name, const struct words **ret, struct
 			return r;
 		r = words_make(e, name, &e->names.texts[name]);
 		if (r == -EBADMSG)
-			return error_set(
-				err, r,
-				"ids of %s are not dense: the trace is not weir's, or damaged",
-				schema_table(table)->name);
+			return error_set(err, r,
+					 "ids of %s are not dense: the trace was not written by "
+					 "weir, or is damaged",
+					 schema_table(table)->name);
 		if (r < 0)
-			return error_errno(err, r, "cannot gather the names of %zu ids",
+			return error_errno(err, r, "cannot collect the names of %zu ids",
 					   dims_rows(store_dims_few(e->store), table));
 		e->names.made[name] = true;
 	}
@@ -354,7 +354,7 @@ int names_numbers(struct duck *e, enum name name, const struct numbers **ret, st
 		r = numbers_make(e, name, &e->names.numbers[name]);
 		if (r < 0) {
 			numbers_free(&e->names.numbers[name]);
-			return error_errno(err, r, "cannot gather the numbers of %zu ids",
+			return error_errno(err, r, "cannot collect the numbers of %zu ids",
 					   dims_rows(store_dims_few(e->store), table));
 		}
 		e->names.made[name] = true;
