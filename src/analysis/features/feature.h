@@ -19,7 +19,7 @@
 #include "schema/ops.h"
 
 #define FEATURE_NONE	  UINT32_MAX
-#define FEATURE_CALLS_MAX 1024
+#define FEATURE_CALLS_MAX 256
 #define FEATURE_TABLES	  2
 #define FEATURE_NULL	  INT64_MIN
 
