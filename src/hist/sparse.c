@@ -113,17 +113,14 @@ static int dense_add(struct hist *h, unsigned int bucket, uint64_t n)
 /* The first entry whose bucket is not below the given one. */
 static uint32_t sparse_find(const uint64_t *list, uint32_t used, unsigned int bucket)
 {
-	uint32_t low = 0, high = used;
+	const uint64_t *low = list;
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (entry_bucket(list[middle]) < bucket)
-			low = middle + 1;
-		else
-			high = middle;
+	/* without a branch: which bucket it is is not to be guessed */
+	for (uint32_t n = used, half; n; n -= half) {
+		half = (n + 1) / 2;
+		low += half & -(uint32_t)(entry_bucket(low[half - 1]) < bucket);
 	}
-	return low;
+	return (uint32_t)(low - list);
 }
 
 /* Room for one more entry: 1, 3, 7, ... of them fill what the allocator gives. */

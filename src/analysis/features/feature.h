@@ -19,7 +19,7 @@
 #include "schema/ops.h"
 
 #define FEATURE_NONE	  UINT32_MAX
-#define FEATURE_CALLS_MAX 1024
+#define FEATURE_CALLS_MAX 256
 #define FEATURE_TABLES	  2
 #define FEATURE_NULL	  INT64_MIN
 
@@ -67,7 +67,11 @@ static inline int64_t feature_id(int64_t *const *ids, uint32_t number)
 /*
  * Room for `want` elements of an array by number; new ones are zero. Large arrays grow by FEATURE_IDS elements. 0 or -ENOMEM.
  */
-int feature_grow(void **items, size_t *cap, size_t want, size_t size) _must_check_;
+int feature_grow_slow(void **items, size_t *cap, size_t want, size_t size) _must_check_;
+static inline _must_check_ int feature_grow(void **items, size_t *cap, size_t want, size_t size)
+{
+	return likely(want <= *cap) ? 0 : feature_grow_slow(items, cap, want, size);
+}
 
 /* Where rows go. */
 struct feature_rows;

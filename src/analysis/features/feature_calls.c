@@ -107,13 +107,11 @@ void feature_numbering_free(struct feature_numbering *n)
 	free(n->process_of);
 }
 
-int feature_grow(void **items, size_t *cap, size_t want, size_t size)
+int feature_grow_slow(void **items, size_t *cap, size_t want, size_t size)
 {
 	size_t next = MAX(*cap, (size_t)16);
 	void *p;
 
-	if (want <= *cap)
-		return 0;
 	while (next < want)
 		next += MIN(next, (size_t)FEATURE_IDS);
 	p = reallocarray(*items, next, size);

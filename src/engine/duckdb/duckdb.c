@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "engine/ask.h"
 #include "engine/duckdb/duckdb.h"
 #include "engine/duckdb/internal.h"
@@ -404,12 +406,40 @@ static int duck_parse(struct engine *engine, const char *sql, struct engine_stat
 	return 0;
 }
 
+/*
+ * As duckdb_execute_prepared(), which asks for work all the time that other threads have the last of it: here the calling thread
+ * sleeps. NULL, or why it failed, as long as *ret_pending and the result.
+ */
+static const char *execute_prepared(const struct duckdb_api *d, duckdb_prepared_statement prepared,
+				    duckdb_pending_result *ret_pending, duckdb_result *ret)
+{
+	static const struct timespec pause = {.tv_nsec = 50 * NSEC_PER_USEC};
+	duckdb_pending_state state = DUCKDB_PENDING_MORE;
+	const char *message;
+
+	if (d->pending_prepared(prepared, ret_pending))
+		state = DUCKDB_PENDING_ERROR;
+	while (state == DUCKDB_PENDING_MORE || state == DUCKDB_PENDING_NO_TASKS) {
+		state = d->pending_execute_task(*ret_pending);
+		if (state == DUCKDB_PENDING_NO_TASKS)
+			nanosleep(&pause, NULL);
+	}
+	if (state == DUCKDB_PENDING_ERROR)
+		message = d->pending_error(*ret_pending);
+	else if (d->execute_pending(*ret_pending, ret))
+		message = d->result_error(ret);
+	else
+		return NULL;
+	return message ? message : d->prepare_error(prepared);
+}
+
 /* Runs statement i of a list over the blocks that are pinned. `sql` is what errors say a place in; NULL: none. */
 static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, const char *sql,
 		   struct engine_result **ret, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_prepared_statement prepared = NULL;
+	duckdb_pending_result pending = NULL;
 	duckdb_result result = {0}; /* the library may fail without filling it in */
 	int r = 0;
 
@@ -418,16 +448,18 @@ static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, c
 	} else if (e->confined && sql) {
 		r = admit_statement(d->prepared_statement_type(prepared), sql, err);
 	}
-	if (r >= 0 && d->execute_prepared(prepared, &result)) {
-		const char *message = d->result_error(&result);
+	if (r >= 0) {
+		const char *message = execute_prepared(d, prepared, &pending, &result);
 
 		/* a scan that was interrupted may be faster to say so than the library */
-		r = atomic_load(&e->interrupted)
-			    ? error_set(err, -EINTR, "interrupted")
-			    : message_from_duckdb(message ? message : d->prepare_error(prepared),
-						  sql, err);
-		d->destroy_result(&result);
+		if (message)
+			r = atomic_load(&e->interrupted)
+				    ? error_set(err, -EINTR, "interrupted")
+				    : message_from_duckdb(message, sql, err);
 	}
+	if (r < 0)
+		d->destroy_result(&result);
+	d->destroy_pending(&pending);
 	d->destroy_prepare(&prepared);
 	return r < 0 ? r : result_new(e, &result, ret, err);
 }

@@ -22,7 +22,7 @@ static int64_t clocks_less(int64_t t, int64_t shift)
 
 void clocks_shift(const struct batch *b, uint64_t columns, int64_t shift)
 {
-	for (unsigned int i = 0; i < b->def->column_count; i++) {
+	for (unsigned int i = 0; shift && i < b->def->column_count; i++) {
 		int64_t *val = b->columns[i].val;
 
 		if (!(columns >> i & 1) || !val || !clocks_is_shifted(b->def, i))

@@ -7,7 +7,7 @@
 
 void habit_sessions_init(struct habit_sessions *s)
 {
-	s->tick = s->last = 0;
+	s->recent = 0x0001020304050607; /* free places come before used ones */
 	for (size_t i = 0; i < HABIT_SESSIONS; i++)
 		s->files[i] = FEATURE_NONE;
 }
@@ -155,18 +155,15 @@ static uint32_t sessions_find(const struct habit_sessions *s, uint32_t file)
 	return HABIT_SESSIONS;
 }
 
-/* A free place, else the one that was used longest ago. */
-static uint32_t sessions_oldest(const struct habit_sessions *s)
+/* The place is now the one that was used last. */
+static void sessions_touch(struct habit_sessions *s, uint32_t place)
 {
-	uint32_t oldest = 0;
+	uint64_t at = 0, before;
 
-	for (uint32_t i = 0; i < HABIT_SESSIONS; i++) {
-		if (s->files[i] == FEATURE_NONE)
-			return i;
-		if (s->tick - s->used[i] > s->tick - s->used[oldest])
-			oldest = i;
-	}
-	return oldest;
+	while ((uint8_t)(s->recent >> at) != place)
+		at += 8;
+	before = s->recent & ((1ull << at) - 1);
+	s->recent = (s->recent & (~0xffull << at)) | before << 8 | place;
 }
 
 /* The place of the file of a call; HABIT_SESSIONS: the call is on what was opened before, or elsewhere. 0 or -ENOMEM. */
@@ -184,7 +181,7 @@ static int sessions_place(struct habit_sessions *s, const struct habit_owner *o,
 	found = parking_take(o, c->file, &parked);
 	if (!found && !c->opens && !c->connects && !c->by_path)
 		return 0;
-	*ret = place = sessions_oldest(s);
+	*ret = place = s->recent >> 56; /* a free one, or the one that was used longest ago */
 	r = sessions_empty(s, o, place);
 	if (found)
 		s->at[place] = parked;
@@ -197,7 +194,7 @@ static int sessions_place(struct habit_sessions *s, const struct habit_owner *o,
 int habit_sessions_call(struct habit_sessions *s, const struct habit_owner *o,
 			const struct habit_call *c)
 {
-	uint32_t place = s->last;
+	uint32_t place = (uint8_t)s->recent;
 	struct habit_session *at;
 	int r;
 
@@ -206,10 +203,9 @@ int habit_sessions_call(struct habit_sessions *s, const struct habit_owner *o,
 		r = sessions_place(s, o, c, &place);
 		if (r < 0 || place == HABIT_SESSIONS)
 			return r;
-		s->last = place;
+		sessions_touch(s, place);
 	}
 	at = &s->at[place];
-	s->used[place] = ++s->tick;
 	/* of one that is too long the end alone matters */
 	if (at->count == HABIT_TOO_MANY && !c->opens && !c->closes)
 		return 0;

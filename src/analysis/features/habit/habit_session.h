@@ -33,9 +33,8 @@ struct habit_session {
 };
 
 struct habit_sessions {
-	uint32_t tick, last;
+	uint64_t recent;		/* a byte per place, the one that was used last is the lowest */
 	uint32_t files[HABIT_SESSIONS]; /* FEATURE_NONE: the place is free */
-	uint32_t used[HABIT_SESSIONS];	/* the tick of the last call */
 	struct habit_session at[HABIT_SESSIONS];
 };
 

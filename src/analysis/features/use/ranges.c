@@ -23,23 +23,19 @@ void ranges_free(struct ranges *r, struct ranges_room *room)
 
 uint32_t ranges_find(const struct ranges *r, int64_t pos)
 {
-	const struct range *v = ranges_array(r);
-	uint32_t low = 0, high = r->count;
+	const struct range *v = ranges_array(r), *low = v;
 
 	/* what is used is mostly behind what was used before */
 	for (uint32_t i = r->recent; i < r->count && i < r->recent + 2; i++) {
 		if (v[i].to > pos && (i == 0 || v[i - 1].to <= pos))
 			return i;
 	}
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (v[middle].to > pos)
-			high = middle;
-		else
-			low = middle + 1;
+	/* without a branch: where the position lies is not to be guessed */
+	for (uint32_t n = r->count, half; n; n -= half) {
+		half = (n + 1) / 2;
+		low += half & -(uint32_t)(low[half - 1].to <= pos);
 	}
-	return low;
+	return (uint32_t)(low - v);
 }
 
 /* Joins ranges whose gaps are at most the mean gap, rounded up: a gap below it, or the first one, goes. */
@@ -107,7 +103,8 @@ static bool ranges_replace(struct ranges *r, struct ranges_room *room, uint32_t 
 	if (after > r->count && !ranges_make_room(r, room, after))
 		return false;
 	v = ranges_items(r);
-	memmove(v + low + count, v + high, (r->count - high) * sizeof(*v));
+	if (after != r->count)
+		memmove(v + low + count, v + high, (r->count - high) * sizeof(*v));
 	memcpy(v + low, with, count * sizeof(*v));
 	r->count = after;
 	r->recent = low;
@@ -141,6 +138,10 @@ int64_t ranges_array_put(struct ranges *r, struct ranges_room *room, int64_t fro
 
 	if (low > 0 && v[low - 1].to == from && v[low - 1].owner == owner)
 		low--;
+	else if (low < r->count && v[low].from <= from && v[low].to >= to && v[low].owner == owner) {
+		r->recent = low;
+		return 0;
+	}
 	for (high = low; high < r->count; high++) {
 		struct range *at = &v[high];
 

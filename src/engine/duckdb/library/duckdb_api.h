@@ -29,6 +29,8 @@ typedef struct _duckdb_connection *duckdb_connection;
 typedef struct _duckdb_config *duckdb_config;
 typedef struct _duckdb_extracted_statements *duckdb_extracted_statements;
 typedef struct _duckdb_prepared_statement *duckdb_prepared_statement;
+typedef int duckdb_pending_state;
+typedef struct _duckdb_pending_result *duckdb_pending_result;
 typedef struct _duckdb_data_chunk *duckdb_data_chunk;
 typedef struct _duckdb_vector *duckdb_vector;
 typedef struct _duckdb_logical_type *duckdb_logical_type;
@@ -105,6 +107,13 @@ typedef void (*duckdb_scalar_function_t)(duckdb_function_info info, duckdb_data_
 					 duckdb_vector output);
 
 /* What a prepared statement is; the header's words with their numbers. */
+/* duckdb_pending_state */
+enum {
+	DUCKDB_PENDING_MORE = 1,
+	DUCKDB_PENDING_ERROR = 2,
+	DUCKDB_PENDING_NO_TASKS = 3,
+};
+
 enum {
 	DUCKDB_STATEMENT_TYPE_SELECT = 1,
 	DUCKDB_STATEMENT_TYPE_INSERT = 2,
@@ -196,7 +205,11 @@ enum {
 	  (duckdb_connection, duckdb_extracted_statements, idx_t, duckdb_prepared_statement *))   \
 	F(const char *, prepare_error, (duckdb_prepared_statement))                               \
 	F(duckdb_statement_type, prepared_statement_type, (duckdb_prepared_statement))            \
-	F(duckdb_state, execute_prepared, (duckdb_prepared_statement, duckdb_result *))           \
+	F(duckdb_state, pending_prepared, (duckdb_prepared_statement, duckdb_pending_result *)) \
+	F(duckdb_pending_state, pending_execute_task, (duckdb_pending_result))             \
+	F(duckdb_state, execute_pending, (duckdb_pending_result, duckdb_result *))         \
+	F(const char *, pending_error, (duckdb_pending_result))                            \
+	F(void, destroy_pending, (duckdb_pending_result *))                                \
 	F(void, destroy_prepare, (duckdb_prepared_statement *))                                   \
 	F(const char *, result_error, (duckdb_result *))                                          \
 	F(duckdb_result_type, result_return_type, (duckdb_result))                                \
