@@ -25,7 +25,7 @@ int BPF_PROG(weir_enter, struct pt_regs *regs, long id)
 	struct thread_state *ts = thread_get(task);
 
 	if (unlikely(!ts)) {
-		__sync_fetch_and_add(&this_cpu()->storage, 1);
+		cpu_count(storage);
 		return 0;
 	}
 	if (unlikely(thread_needs_look(ts)))
@@ -179,7 +179,7 @@ verified_alone int exit_unsent(struct thread_state *ts, struct wire_plan *p, __s
 	if ((p->flags & WIRE_PLAN_RECORD) && !(ts->call.kind & CALL_LEFT_OUT))
 		call_lost();
 	else
-		__sync_fetch_and_add(&this_cpu()->fates, 1);
+		cpu_count(fates);
 	return 1;
 }
 
@@ -292,7 +292,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 		tgid = tgid_of(child);
 		if (bpf_map_lookup_elem(&select_pids, &ptgid) &&
 		    bpf_map_update_elem(&select_pids, &tgid, &one, BPF_ANY))
-			__sync_fetch_and_add(&this_cpu()->unfollowed, 1);
+			cpu_count(unfollowed);
 	}
 	ts = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (ts) {
@@ -304,7 +304,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	/* Its side of the fork will be taken for a call of its own. */
 	ts = bpf_task_storage_get(&threads, parent, 0, 0);
 	if (ts && (ts->flags & THREAD_SELECTED))
-		__sync_fetch_and_add(&this_cpu()->storage, 1);
+		cpu_count(storage);
 	return 0;
 }
 
@@ -362,7 +362,7 @@ static noinline void thread_end_send(struct task_struct *task, struct thread_sta
 	start = BPF_CORE_READ(task, group_leader, start_boottime);
 	r = ring_take(&p, sizeof(*r), sizeof(*r), &seq);
 	if (!r) {
-		__sync_fetch_and_add(&this_cpu()->unsent, 1);
+		cpu_count(unsent);
 		return;
 	}
 	head_fill(&r->head, WIRE_THREAD_END, 0, sizeof(*r), seq, now);

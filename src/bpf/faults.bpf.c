@@ -214,7 +214,7 @@ int weir_fault(struct fault_context *ctx)
 		(*runs)++;
 	ts = thread_get(task);
 	if (!ts) {
-		__sync_fetch_and_add(&this_cpu()->storage, 1);
+		cpu_count(storage);
 		return 0;
 	}
 	if (thread_needs_look(ts))
@@ -232,7 +232,7 @@ int weir_fault(struct fault_context *ctx)
 	if (b)
 		b->start = 0;
 	if (fault_left_out(&f, end)) {
-		__sync_fetch_and_add(&this_cpu()->filtered, 1);
+		cpu_count(filtered);
 		return 0;
 	}
 	if (ts->flags & THREAD_UNSENT)

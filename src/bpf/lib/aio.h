@@ -37,7 +37,7 @@ static __always_inline void aio_send(struct wire_live *p, __s64 ret, __u32 statu
 				.fd2 = -1};
 
 	if (end_left_out(p, &e))
-		__sync_fetch_and_add(&this_cpu()->filtered, 1);
+		cpu_count(filtered);
 	else
 		request_record(p, &e, KIND_LIBAIO);
 }
@@ -83,7 +83,7 @@ verified_alone int aio_describe(struct wire_live *p, __u64 at)
 	if (!p)
 		return 0;
 	if (bpf_probe_read_user(&cb, sizeof(cb), (void *)at)) {
-		__sync_fetch_and_add(&this_cpu()->unread, 1);
+		cpu_count(unread);
 		return 0;
 	}
 	op = aio_op_of(cb.opcode);
@@ -157,7 +157,7 @@ static long submit_step(__u32 i, struct aio_call *c)
 	int r;
 
 	if (bpf_probe_read_user(&k.iocb, sizeof(k.iocb), (void *)(room->at + 8 * (__u64)i))) {
-		__sync_fetch_and_add(&this_cpu()->unread, 1);
+		cpu_count(unread);
 		return 0;
 	}
 	if (!aio_describe(p, k.iocb))
@@ -240,7 +240,7 @@ static long reap_step(__u32 i, struct aio_call *c)
 	struct wire_live *p;
 
 	if (bpf_probe_read_user(&e, sizeof(e), (void *)(room->at + sizeof(e) * (__u64)i))) {
-		__sync_fetch_and_add(&this_cpu()->unread, 1);
+		cpu_count(unread);
 		return 0;
 	}
 	k.iocb = e.obj;

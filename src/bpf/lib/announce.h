@@ -52,7 +52,7 @@ static noinline void announce_exit(struct task_struct *task, struct thread_state
 	start = BPF_CORE_READ(task, group_leader, start_boottime);
 	r = ring_take(&p, sizeof(*r), sizeof(*r), &seq);
 	if (!r) {
-		__sync_fetch_and_add(&this_cpu()->unsent, 1);
+		cpu_count(unsent);
 		return;
 	}
 	head_fill(&r->head, WIRE_ANNOUNCE, 0, sizeof(*r), seq, bpf_ktime_get_ns());

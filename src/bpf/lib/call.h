@@ -337,7 +337,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 
 	if (is_compat(task)) {
 		missing_count(WIRE_MISSING_COMPAT);
-		__sync_fetch_and_add(&this_cpu()->compat, 1);
+		cpu_count(compat);
 		/* Also where it ends in 64 bits, as an execve may: it was counted. */
 		c->op.nr = WIRE_CALL_OTHER;
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;

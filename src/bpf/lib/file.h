@@ -419,7 +419,7 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 }
 
 /* False: there was no room. */
-static __always_inline bool gone_send(__u64 key)
+static noinline bool gone_send(__u64 key)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct wire_file_gone *r;

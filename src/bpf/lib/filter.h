@@ -92,6 +92,7 @@ static __always_inline enum known field_value(struct thread_state *ts, struct wi
 					      __u32 field, __s64 ret, __u64 end, __s64 *v)
 {
 	struct wire_op *op = &ts->call.op;
+	struct task_struct *task;
 
 	switch (field) {
 	case FILTER_DUR:
@@ -107,7 +108,8 @@ static __always_inline enum known field_value(struct thread_state *ts, struct wi
 		*v = (__s32)op->tid;
 		return FIELD_KNOWN;
 	case FILTER_PID:
-		*v = tgid_of(bpf_get_current_task_btf());
+		task = bpf_get_current_task_btf();
+		*v = pid_here(BPF_CORE_READ(task, group_leader, thread_pid));
 		return FIELD_KNOWN;
 	case FILTER_UID: /* the call belongs to the version of the thread at its enter */
 		*v = ts->uid;

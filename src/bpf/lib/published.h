@@ -72,7 +72,7 @@ static __always_inline bool context_send(struct thread_state *ts, __u64 ids[3], 
 
 	r = ring_take(&p, sizeof(*r), sizeof(*r), &seq);
 	if (!r) {
-		__sync_fetch_and_add(&this_cpu()->unsent, 1);
+		cpu_count(unsent);
 		return false;
 	}
 	head_fill(&r->head, WIRE_CONTEXT, 0, sizeof(*r), seq, end);

@@ -70,7 +70,7 @@ static __always_inline struct thread_state *thread_recorded(void)
 	struct thread_state *ts = thread_get(bpf_get_current_task_btf());
 
 	if (unlikely(!ts)) {
-		__sync_fetch_and_add(&this_cpu()->storage, 1);
+		cpu_count(storage);
 		return NULL;
 	}
 	if (unlikely(thread_needs_look(ts)))
@@ -137,7 +137,7 @@ verified_alone int request_end_fill(struct wire_live *p, struct request_end *e)
 	if (!p || !e)
 		return 0;
 	if (end_left_out(p, e)) {
-		__sync_fetch_and_add(&this_cpu()->filtered, 1);
+		cpu_count(filtered);
 		return 0;
 	}
 	what = op_of(p->opcode)->what;

@@ -61,7 +61,7 @@ static __always_inline struct scratch *request_room(void)
 	if (s)
 		__builtin_memset(s->data, 0, sizeof(struct wire_live));
 	else
-		__sync_fetch_and_add(&this_cpu()->scratch, 1);
+		cpu_count(scratch);
 	return s;
 }
 

@@ -79,7 +79,7 @@ verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
 		if (n->error) {
 			r->op.status |= STATUS_ARG_UNREAD;
 			if (r->op.ret != -EFAULT) /* else the kernel could not read it either */
-				__sync_fetch_and_add(&this_cpu()->unread, 1);
+				cpu_count(unread);
 		}
 		return 0;
 	}
@@ -117,7 +117,7 @@ verified_alone int addr_read(struct scratch *s, __u64 user, __u32 len)
 		if (user && len) {
 			r->op.status |= STATUS_ARG_UNREAD;
 			if (r->op.ret != -EFAULT) /* else the kernel could not read it either */
-				__sync_fetch_and_add(&this_cpu()->unread, 1);
+				cpu_count(unread);
 		}
 		return 0;
 	}
@@ -140,7 +140,7 @@ verified_alone int addr_given(struct scratch *s, struct thread_state *ts, __u64 
 	if (len <= ts->call.room && ts->call.room != ROOM_UNREAD)
 		return addr_read(s, user, len);
 	if (ts->call.room == ROOM_UNREAD)
-		__sync_fetch_and_add(&this_cpu()->unread, 1);
+		cpu_count(unread);
 	r->op.status |= STATUS_ARG_UNREAD;
 	return 0;
 }
@@ -312,7 +312,7 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 	if ((p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0) && r->op.size == WIRE_SIZE_UNKNOWN &&
 	    r->op.ret >= 0) {
 		r->op.status |= STATUS_ARG_UNREAD;
-		__sync_fetch_and_add(&this_cpu()->unread, 1);
+		cpu_count(unread);
 	}
 	if (p->how >= 0 && !bpf_probe_read_user(how, sizeof(how), (void *)arg(c, p->how))) {
 		r->op.flags = how[0];
@@ -348,7 +348,7 @@ verified_alone int rich_lock(struct scratch *s, struct thread_state *ts)
 	if (bpf_probe_read_user(&l, sizeof(l), (void *)arg(c, 2))) {
 		r->op.status |= STATUS_ARG_UNREAD;
 		if (r->op.ret != -EFAULT) /* else the kernel could not read it either */
-			__sync_fetch_and_add(&this_cpu()->unread, 1);
+			cpu_count(unread);
 		return 0;
 	}
 	if (l.whence != SEEK_SET &&
@@ -485,13 +485,18 @@ verified_alone int rich_passes(struct thread_state *ts, struct wire_plan *p, __s
 }
 
 /* What is known without looking at user memory. */
-static __always_inline void rich_begin(struct rich *r, struct thread_state *ts, struct wire_plan *p,
-				       __s64 ret, __u64 end)
+verified_alone int rich_begin(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
+			      __s64 ret, __u64 end)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct call *c = &ts->call;
+	struct call *c;
+	struct rich *r;
 	__s64 pos;
 
+	if (!s || !ts || !p)
+		return 0;
+	r = (struct rich *)s->data;
+	c = &ts->call;
 	if (is_restart(ret))
 		c->op.status |= STATUS_INTERRUPTED;
 	pos = p->flags & WIRE_PLAN_MAPPED ? c->pos : call_pos(task, c, p, ret, &c->op.status);
@@ -504,6 +509,7 @@ static __always_inline void rich_begin(struct rich *r, struct thread_state *ts, 
 		       : p->dirfd2 >= 0 ? (__s32)arg(c, p->dirfd2)
 					: -1;
 	r->second.pad = 0;
+	return 0;
 }
 
 /* `held`: for so long was the thread held by back-pressure. */
@@ -526,12 +532,14 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	c = &ts->call;
 	if (!s) {
 		marker_lost(ts, p, ret);
-		__sync_fetch_and_add(
-			c->kind & CALL_LEFT_OUT ? &this_cpu()->fates : &this_cpu()->scratch, 1);
+		if (c->kind & CALL_LEFT_OUT)
+			cpu_count(fates);
+		else
+			cpu_count(scratch);
 		return 0;
 	}
 	r = (struct rich *)s->data;
-	rich_begin(r, ts, p, ret, end);
+	rich_begin(s, ts, p, ret, end);
 	if (p->ret == RET_FD || p->fdpair >= 0)
 		rich_descriptors(s, ts, p, ret);
 	if ((select_paths && !(c->kind & FILE_WANTED) && rich_files_known(p, ret)) ||
@@ -575,7 +583,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	if (!sent)
 		marker_lost(ts, p, ret);
 	if (!sent && (c->kind & CALL_LEFT_OUT))
-		__sync_fetch_and_add(&this_cpu()->fates, 1);
+		cpu_count(fates);
 	else if (!sent)
 		call_lost();
 	return 0;

@@ -14,8 +14,8 @@
 
 /* Linux 6.10 and later. Older kernels do not preempt a program, newer ones may, which must not be while a record is
  * written. No function that is verified alone is called meanwhile: before 6.15 that is refused. */
-static void (*bpf_preempt_disable)(void) = KERNEL_FUNCTION(bpf_preempt_disable);
-static void (*bpf_preempt_enable)(void) = KERNEL_FUNCTION(bpf_preempt_enable);
+static void (*bpf_preempt_disable)(void) __attribute__((unused)) = KERNEL_FUNCTION(bpf_preempt_disable);
+static void (*bpf_preempt_enable)(void) __attribute__((unused)) = KERNEL_FUNCTION(bpf_preempt_enable);
 
 /* A place in a ring. */
 struct ring_place {
@@ -25,12 +25,14 @@ struct ring_place {
 
 static __always_inline void ring_begin(void)
 {
-	bpf_preempt_disable();
+	if (KERNEL_CASTS) /* older kernels have neither */
+		bpf_preempt_disable();
 }
 
 static __always_inline void ring_end(void)
 {
-	bpf_preempt_enable();
+	if (KERNEL_CASTS)
+		bpf_preempt_enable();
 }
 
 /* A reader that sees the new head sees everything written before. */

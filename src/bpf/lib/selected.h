@@ -73,14 +73,20 @@ static __always_inline int pid_here(struct pid *pid)
 	return pid_nr(pid, level);
 }
 
+/* Of the struct pid at an address. */
+verified_alone int pid_number(__u64 at)
+{
+	return pid_here((void *)at);
+}
+
 static __always_inline int tid_of(struct task_struct *task)
 {
-	return pid_here(BPF_CORE_READ(task, thread_pid));
+	return pid_number((__u64)BPF_CORE_READ(task, thread_pid));
 }
 
 static __always_inline int tgid_of(struct task_struct *task)
 {
-	return pid_here(BPF_CORE_READ(task, group_leader, thread_pid));
+	return pid_number((__u64)BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
 static __always_inline struct cgroup *cgroup_of(struct task_struct *task)

@@ -311,16 +311,16 @@ static long tree_step(__u32 i, struct several_ctx *ctx)
 	return 0;
 }
 
-/* What epoll_wait() returned, at data[CHUNK_AT]. False: it could not be read. */
-static __always_inline bool epoll_results(struct scratch *s, struct several_ctx *ctx)
+/* What epoll_wait() returned, at data[CHUNK_AT]. 0: it could not be read. */
+verified_alone int epoll_results(struct scratch *s, __u64 at, __u32 ready)
 {
-	__u64 n = ctx->ready < WIRE_READY_MAX ? ctx->ready : WIRE_READY_MAX;
+	__u64 n = ready < WIRE_READY_MAX ? ready : WIRE_READY_MAX;
 	__u64 len = n * sizeof(struct user_epoll);
 
 	barrier_var(len);
-	if (len > WIRE_READY_MAX * sizeof(struct user_epoll) ||
-	    bpf_probe_read_user(s->data + CHUNK_AT, len, (void *)ctx->at))
-		return false;
+	if (!s || len > WIRE_READY_MAX * sizeof(struct user_epoll) ||
+	    bpf_probe_read_user(s->data + CHUNK_AT, len, (void *)at))
+		return 0;
 	for (__u32 k = 0; k < WIRE_READY_MAX; k++) {
 		struct user_epoll *e = (struct user_epoll *)(s->data + CHUNK_AT) + k;
 
@@ -329,14 +329,17 @@ static __always_inline bool epoll_results(struct scratch *s, struct several_ctx 
 		s->found[k] = e->data[0] | (__u64)e->data[1] << 32;
 		ready_add(s, -1, 0, e->events);
 	}
-	return true;
+	return 1;
 }
 
 /* Finds the descriptors of what epoll_wait() returned. */
-static __always_inline void epoll_find(struct scratch *s, struct several_ctx *ctx, __u64 root)
+verified_alone int epoll_find(struct scratch *s, __u32 ready, __u64 root)
 {
+	struct several_ctx ctx = {.s = s, .ready = ready};
 	__u32 missing = 0;
 
+	if (!s)
+		return 0;
 	for (__u32 k = 0; k < WIRE_READY_MAX; k++) {
 		struct wire_ready *r = ready_at(s, k);
 
@@ -349,7 +352,7 @@ static __always_inline void epoll_find(struct scratch *s, struct several_ctx *ct
 	s->dentry = root;
 	s->mnt = 0;
 	if (missing)
-		bpf_loop(STEPS_MAX, tree_step, ctx, 0);
+		bpf_loop(STEPS_MAX, tree_step, &ctx, 0);
 	for (__u32 k = 0; k < WIRE_READY_MAX; k++) {
 		struct wire_ready *r = ready_at(s, k);
 		__u64 item = r->file;
@@ -361,6 +364,7 @@ static __always_inline void epoll_find(struct scratch *s, struct several_ctx *ct
 		if (item > ITEM_AMBIGUOUS)
 			item_fill(r, item);
 	}
+	return 0;
 }
 
 verified_alone int epoll_fill(struct scratch *s, struct thread_state *ts, __s64 ret)
@@ -373,7 +377,6 @@ verified_alone int epoll_fill(struct scratch *s, struct thread_state *ts, __s64 
 		return 0;
 	ep = (__u64)kread(struct file, ts->call.file, private_data);
 	root = kread_ptr(ep + bpf_core_field_offset(struct eventpoll, rbr.rb_root.rb_node));
-	ctx.at = ts->call.args[1];
 	ctx.ready = ret > 0 ? ret : 0;
 	if (!ctx.ready) {
 		s->dentry = root;
@@ -384,10 +387,10 @@ verified_alone int epoll_fill(struct scratch *s, struct thread_state *ts, __s64 
 			away_of(s)->left = WIRE_LEFT_UNKNOWN;
 		return 0;
 	}
-	if (!epoll_results(s, &ctx))
+	if (!epoll_results(s, ts->call.args[1], ctx.ready))
 		return -1;
 	away_of(s)->left = ctx.ready - away_of(s)->count;
-	epoll_find(s, &ctx, root);
+	epoll_find(s, ctx.ready, root);
 	return 0;
 }
 
@@ -480,7 +483,7 @@ static __always_inline void several_add(struct scratch *s, struct thread_state *
 		unread = epoll_fill(s, ts, ret);
 	if (unread && ret >= 0) {
 		r->op.status |= STATUS_ARG_UNREAD;
-		__sync_fetch_and_add(&this_cpu()->unread, 1);
+		cpu_count(unread);
 	}
 	for (__u32 i = 0; i < WIRE_READY_MAX; i++) {
 		if (i < r->away.count)

@@ -155,7 +155,7 @@ verified_alone int sock_send(__u64 file, __u64 key)
 	__u64 sk;
 
 	if (!s) {
-		__sync_fetch_and_add(&this_cpu()->unsent, 1);
+		cpu_count(unsent);
 		return 0;
 	}
 	r = (struct wire_sock *)s->data;
@@ -175,7 +175,7 @@ verified_alone int sock_send(__u64 file, __u64 key)
 			unix_names(s, sk);
 	}
 	if (!ring_send(s, sizeof(*r)))
-		__sync_fetch_and_add(&this_cpu()->unsent, 1);
+		cpu_count(unsent);
 	scratch_put(s);
 	return 0;
 }

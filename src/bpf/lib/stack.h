@@ -82,19 +82,30 @@ verified_alone __u32 stack_copy(struct scratch *s, __u64 from)
 	return 0;
 }
 
-/* The next frame. False: there is none. */
-static __always_inline bool stack_step(struct scratch *s, volatile struct stack_walk *w)
+static __always_inline volatile struct stack_walk *stack_walk(struct scratch *s)
 {
-	__u64 fp = w->fp, ret;
-	__u32 n = w->frames;
+	return (volatile struct stack_walk *)(s->data + STACK_WALK_AT);
+}
 
+/* The next frame. 0: there is none. Inline the verifier would follow each frame along every way of those before. */
+verified_alone int stack_step(struct scratch *s)
+{
+	volatile struct stack_walk *w;
+	__u64 fp, ret;
+	__u32 n;
+
+	if (!s)
+		return 0;
+	w = stack_walk(s);
+	fp = w->fp;
+	n = w->frames;
 	if (!fp)
 		w->flags |= WIRE_STACK_BOTTOM;
 	if (fp < w->low || fp & 7 || fp >= USER_END)
-		return false;
+		return 0;
 	if (n >= WIRE_STACK_FRAMES - 1 || w->copies > STACK_COPIES_MAX) {
 		w->flags |= WIRE_STACK_DEEP;
-		return false;
+		return 0;
 	}
 	if (fp - w->base + 16 > w->copied) {
 		w->copied = stack_copy(s, fp);
@@ -102,23 +113,18 @@ static __always_inline bool stack_step(struct scratch *s, volatile struct stack_
 		w->base = fp;
 		if (w->copied < 16) {
 			w->flags |= WIRE_STACK_UNREAD;
-			return false;
+			return 0;
 		}
 	}
 	ret = stack_word(s, fp - w->base + 8);
 	if (ret < USER_LEAST || ret >= WIRE_FRAME_ADDRESS)
-		return false;
+		return 0;
 	*stack_frame(s, n) = ret;
 	w->frames = n + 1;
 	w->hash = stack_mix(w->hash, ret);
 	w->low = fp + 16;
 	w->fp = stack_word(s, fp - w->base);
-	return true;
-}
-
-static __always_inline volatile struct stack_walk *stack_walk(struct scratch *s)
-{
-	return (volatile struct stack_walk *)(s->data + STACK_WALK_AT);
+	return 1;
 }
 
 static long module_take(struct task_struct *task, struct vm_area_struct *vma, struct wire_module *m)
@@ -285,32 +291,40 @@ static __always_inline bool stack_send(struct scratch *s, struct thread_state *t
 }
 
 /*
- * The caller of the last frame by what the function pops before it returns. False: that is not known, or the function has a
+ * The caller of the last frame by what the function pops before it returns. 0: that is not known, or the function has a
  * frame pointer, so that the chain begins here.
  */
-static __always_inline bool stack_pop(struct scratch *s, volatile struct stack_walk *w)
+verified_alone int stack_pop(struct scratch *s)
 {
-	__u32 site = site_of(s, w->image, w->ip), word = site & 0xff, fp = site >> 8 & 0xff,
-	      n = w->frames;
-	__u64 at = w->sp - w->base, v;
+	volatile struct stack_walk *w;
+	__u32 site, word, fp, n;
+	__u64 at, v;
 
+	if (!s)
+		return 0;
+	w = stack_walk(s);
+	site = site_of(s, w->image, w->ip);
+	word = site & 0xff;
+	fp = site >> 8 & 0xff;
+	n = w->frames;
+	at = w->sp - w->base;
 	if (site == SITE_UNKNOWN || site == SITE_FRAME || at + word * 8 + 8 > w->copied)
-		return false;
+		return 0;
 	if (fp != SITE_NONE) {
 		if (w->fp == w->sp + fp * 8)
-			return false; /* its own */
+			return 0; /* its own */
 		w->fp = stack_word(s, at + fp * 8);
 	}
 	v = stack_word(s, at + word * 8);
 	if (v < USER_LEAST || v >= WIRE_FRAME_ADDRESS)
-		return false;
+		return 0;
 	*stack_frame(s, n) = v | (__u64)(word + 1) << WIRE_FRAME_WORDS;
 	w->frames = n + 1;
 	w->hash = stack_mix(w->hash, v + word);
 	w->ip = v;
 	w->sp += word * 8 + 8;
 	w->low = w->sp;
-	return true;
+	return 1;
 }
 
 static __always_inline void stack_first(struct scratch *s, struct thread_state *ts,
@@ -326,7 +340,7 @@ static __always_inline void stack_first(struct scratch *s, struct thread_state *
 	w->copies = 1;
 	w->base = w->low = w->sp;
 	w->copied = stack_copy(s, w->sp);
-	for (__u32 i = 0; i < STACK_POPS_MAX && stack_pop(s, w); i++)
+	for (__u32 i = 0; i < STACK_POPS_MAX && stack_pop(s); i++)
 		;
 }
 
@@ -345,7 +359,7 @@ verified_alone __u64 stack_user(struct scratch *s, struct thread_state *ts, __u6
 	w->sp = sp;
 	w->fp = fp;
 	stack_first(s, ts, w, mm);
-	for (__u32 i = 0; i < WIRE_STACK_FRAMES && stack_step(s, w); i++)
+	for (__u32 i = 0; i < WIRE_STACK_FRAMES && stack_step(s); i++)
 		;
 	return stack_send(s, ts, w) ? w->hash : 0;
 }

@@ -221,6 +221,17 @@ static __always_inline struct wire_cpu *this_cpu(void)
 	return &cpus[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
 }
 
+/* Adds one to a counter of this CPU, at its place in struct wire_cpu: counts that are rare take one call. */
+verified_alone int cpu_count_at(__u32 at)
+{
+	__u64 *counter = (void *)this_cpu() + (at & (sizeof(struct wire_cpu) - sizeof(*counter)));
+
+	__sync_fetch_and_add(counter, 1);
+	return 0;
+}
+
+#define cpu_count(field) cpu_count_at(__builtin_offsetof(struct wire_cpu, field))
+
 /* Something of the current thread is missing: adds to its share of what the CPU's counter says. */
 verified_alone int missing_count(__u32 kind)
 {

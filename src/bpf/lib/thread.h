@@ -81,6 +81,7 @@ static __always_inline __u64 run_delay_sent(struct task_struct *task)
 		       : WIRE_TIME_UNKNOWN;
 }
 
+/* The current thread has pids; what is read through a pointer that is NULL is 0. */
 static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task,
 					struct thread_state *ts, __u32 reason)
 {
@@ -88,7 +89,7 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 		   *leader = BPF_CORE_READ(task, group_leader, thread_pid);
 	struct cgroup *g = cgroup_of(task);
 	struct nsproxy *ns = tread(struct task_struct, task, nsproxy);
-	__u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
+	__u32 level = BPF_CORE_READ(pid, level);
 
 	r->head.type = WIRE_THREAD;
 	r->head.parts = 0;
@@ -100,16 +101,17 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->task = ts->task;
 	r->tid = ts->tid;
 	r->tgid = tgid_of(task);
-	r->tid_ns = pid ? pid_nr(pid, level) : r->tid;
-	r->tgid_ns = leader ? pid_nr(leader, level) : r->tgid;
-	r->ppid = pid_here(BPF_CORE_READ(task, real_parent, group_leader, thread_pid));
+	r->tid_ns = pid_nr(pid, level);
+	r->tgid_ns = pid_nr(leader, level);
+	r->ppid = pid_number(
+		(__u64)BPF_CORE_READ(task, real_parent, group_leader, thread_pid));
 	r->uid = BPF_CORE_READ(task, cred, euid.val);
 	ts->uid = r->uid;
-	r->pid_ns = pid ? pid_ns(pid, level) : 0;
-	r->mnt_ns = ns ? BPF_CORE_READ(ns, mnt_ns, ns.inum) : 0;
-	r->net_ns = ns ? BPF_CORE_READ(ns, net_ns, ns.inum) : 0;
+	r->pid_ns = pid_ns(pid, level);
+	r->mnt_ns = BPF_CORE_READ(ns, mnt_ns, ns.inum);
+	r->net_ns = BPF_CORE_READ(ns, net_ns, ns.inum);
 	r->reason = reason;
-	r->cgroup = g ? BPF_CORE_READ(g, kn, id) : 0;
+	r->cgroup = BPF_CORE_READ(g, kn, id);
 	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	r->start = tread(struct task_struct, task, start_boottime);
 	r->exe = ts->exe;
