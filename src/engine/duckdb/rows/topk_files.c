@@ -583,13 +583,12 @@ static int bind_rows(struct duck *e, const struct plan *p, const struct expr *wh
 		     const char *value, struct rows_bind *b, struct error *err)
 {
 	_cleanup_buf_ struct buf filter = {0}, column = {0};
-	char file[] = "file_id";
-	char *columns[] = {file, NULL};
+	const char *columns[] = {"file_id", NULL};
 	int r = where ? expr_text(where, TABLE_OP, &filter) : 0;
 
 	if (r >= 0)
 		r = buf_printf(&column, "%s", value);
-	columns[1] = (char *)column.data;
+	columns[1] = buf_str(&column);
 	b->e = e;
 	b->table = TABLE_OP;
 	b->pin = e->pin;
@@ -598,7 +597,7 @@ static int bind_rows(struct duck *e, const struct plan *p, const struct expr *wh
 	b->each_file = p->each_file;
 	pthread_mutex_lock(&e->names_lock);
 	if (r >= 0)
-		r = rows_exprs_get(e, TABLE_OP, buf_str(&filter), columns, 2, &b->x, err);
+		r = rows_exprs_get(e, TABLE_OP, buf_str(&filter), false, columns, 2, &b->x, err);
 	pthread_mutex_unlock(&e->names_lock);
 	return MIN(r, 0);
 }
