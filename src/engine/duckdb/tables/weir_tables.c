@@ -113,9 +113,8 @@ static int stored_column(struct rows_bind *b, unsigned int column, struct error 
 	const struct column_def *def = &b->of->def->columns[column];
 	/* of a table that this weir does not know there may be no words */
 	const struct names_column *names = NULL;
-	const struct words *words = def->type == COLUMN_CODE && !b->of->plain
-					    ? duck_vocab(b->e, def->name)
-					    : NULL;
+	const struct words *words =
+		def->type == COLUMN_CODE && !b->of->plain ? duck_vocab(b->e, def->name) : NULL;
 	struct rows_column *c;
 	enum rows_cell cell;
 	duckdb_type type;
