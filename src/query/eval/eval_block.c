@@ -212,25 +212,3 @@ bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b)
 	assert(k < e->count && e->exprs[k].root->is_bool);
 	return may_be(e->exprs[k].root, b) == MAY_TRUE;
 }
-
-bool eval_true_ids(const struct eval *e, size_t k, unsigned int column, const int64_t **ret,
-		   size_t *ret_count)
-{
-	const struct eval_node *root = e->exprs[k].root;
-	const struct eval_table *best = NULL;
-	size_t count = root->kind == EVAL_ALL ? root->arg_count : 1;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct eval_node *n = root->kind == EVAL_ALL ? root->args[i] : root;
-
-		if (n->kind == EVAL_TABLE && n->table->true_listed && n->table->column == column &&
-		    n->table->other < 0 && (!best || n->table->true_count < best->true_count))
-			best = n->table;
-	}
-	if (!best)
-		return false;
-	assert(best->is_bool && !best->by_code);
-	*ret = best->true_ids;
-	*ret_count = best->true_count;
-	return true;
-}
