@@ -8,26 +8,19 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "query/query.h"
 #include "query/check/user_values.h"
 
 #define QUERY_FIELDS_MAX  256  /* fields of one stage */
 #define QUERY_PATTERN_MAX 4096 /* bytes of a glob, a like pattern, a regular expression */
 
-/* ---- arena.c: memory of a plan ---- */
-
-struct plan_arena;
-
-int arena_new(struct plan_arena **ret) _must_check_;
-void arena_free(struct plan_arena *a);
-/* Zeroed memory; NULL: none left. */
-void *arena_alloc(struct plan_arena *a, size_t count, size_t size);
 /* ---- where the text is, and the first error ---- */
 
 struct query_source {
 	const char *text; /* a copy in the arena, terminated */
 	size_t len;
-	struct plan_arena *arena;
+	struct arena *arena;
 	struct query_error *error;
 	const struct query_users *users;     /* NULL: none */
 	const struct query_rows_named *rows; /* NULL: there is one row */

@@ -421,7 +421,7 @@ void query_complete(const char *text, size_t pos, const struct query_users *user
 		    const char **ret_value_of)
 {
 	struct query_error err = {0};
-	struct plan_arena *arena;
+	struct arena *arena;
 	struct query_completion *c = calloc(1, sizeof(*c));
 	struct query_users names = users ? *users : (struct query_users){0};
 	char *copy;
@@ -451,6 +451,6 @@ void query_complete(const char *text, size_t pos, const struct query_users *user
 		*ret_start = c->start;
 	}
 	plan_free(c->before);
-	arena_free(arena);
+	arena_delete(arena);
 	free(c);
 }

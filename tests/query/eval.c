@@ -730,51 +730,11 @@ static void hostile_regex(void **unused)
 	forget();
 }
 
-/* The ids that a filter names, for who looks blocks up by them. */
-static void true_ids(void **unused)
-{
-	struct expr *e = node(EXPR_GLOB, QUERY_BOOL, 1, name(QNAME_PATH));
-	struct expr *slow = node(EXPR_COMPARE, QUERY_BOOL, 2, column(OP_DUR),
-				 constant(QUERY_DUR, (struct value){.i = 5}));
-	const struct expr *list[] = {node(EXPR_AND, QUERY_BOOL, 2, slow, e)};
-	struct error err = {0};
-	const int64_t *ids;
-	size_t count;
-	struct eval *v;
-	struct dims *d;
-	struct batch *b;
-
-	slow->cmp = COMPARE_GT;
-	e->pattern = (struct bytes){(const uint8_t *)"/db/**", 6};
-	assert_int_equal(dims_new(&d), 0);
-	assert_int_equal(batch_new(&b, TABLE_FILE), 0);
-	for (int i = 0; i < 10; i++) {
-		size_t row = (size_t)batch_add_row(b);
-
-		assert_int_equal(batch_set(b, FILE_ID, row, i + (i > 7 ? TRACE(1) : 0)), 0);
-		assert_int_equal(batch_set_str(b, FILE_PATH, row, i % 4 ? "/x/1" : "/db/1"), 0);
-	}
-	assert_int_equal(dims_apply(d, b), 0);
-	assert_int_equal(eval_new(&v, list, 1, &err), 0);
-	assert_int_equal(eval_names(v, d, &err), 0);
-	assert_false(eval_true_ids(v, 0, OP_THREAD_ID, &ids, &count));
-	assert_true(eval_true_ids(v, 0, OP_FILE_ID, &ids, &count));
-	assert_int_equal(count, 3);
-	assert_int_equal(ids[0], 0);
-	assert_int_equal(ids[1], 4);
-	assert_int_equal(ids[2], TRACE(1) + 8);
-	eval_free(v);
-	batch_free(b);
-	dims_free(d);
-	forget();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_expressions),
 		cmocka_unit_test(hostile_regex),
-		cmocka_unit_test(true_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,21 +24,21 @@ static bool by_chosen(const struct plan *p, const struct ask_options *opt)
 static int put_before(struct duck *e, enum table_id table, const struct topk *c,
 		      struct engine_result *ret)
 {
-	const struct ask_step *a = &c->step, *b;
-	size_t first_count = c->first ? engine_answer_steps(c->first, &a) : c->step.what[0] != 0;
+	const struct ask_step *after;
+	bool found = c->step.what[0];
 	struct ask_step *all;
 	int r = steps_read(e, table, ret);
 	size_t count;
 
-	if (r < 0)
+	if (r < 0 || !found)
 		return r;
-	count = engine_answer_steps(ret, &b);
-	all = calloc(first_count + count + 1, sizeof(*all));
+	count = engine_answer_steps(ret, &after);
+	all = calloc(count + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	memcpy(all, a, first_count * sizeof(*all));
-	memcpy(all + first_count, b, count * sizeof(*all));
-	result_steps(ret, all, first_count + count);
+	all[0] = c->step;
+	memcpy(all + 1, after, count * sizeof(*all));
+	result_steps(ret, all, count + 1);
 	return 0;
 }
 
@@ -46,19 +46,13 @@ static int put_before(struct duck *e, enum table_id table, const struct topk *c,
 static int ask_choose(struct duck *e, const struct plan *p, const struct ask_options *opt,
 		      struct translate_options *o, struct topk *c, struct error *err)
 {
-	bool analyze = opt && opt->analyze;
 	int r = 0;
 
 	c->plan = *p;
 	if (by_chosen(p, opt))
-		r = topk_ask(e, p, o, c, err);
-	if (r >= 0 && c->first && analyze)
-		r = steps_read(e, p->table, c->first);
+		r = topk_ask(e, p, c, err);
 	if (r >= 0 && c->only.len)
 		o->only = buf_str(&c->only);
-	/* the steps of each statement tell of its own blocks */
-	for (size_t i = 0; i < ARRAY_SIZE(e->blocks_read); i++)
-		atomic_store(&e->blocks_read[i], 0);
 	return r;
 }
 
@@ -97,29 +91,6 @@ int duck_ask(struct engine *engine, const struct plan *p, const struct ask_optio
 	return r < 0 && err && !err->code ? error_errno(err, r, "cannot run the query") : r;
 }
 
-/* The statement alone gives the answer too. */
-static int explain_chosen(const struct plan *p, const struct translate_options *o, struct buf *out,
-			  struct error *err)
-{
-	_cleanup_buf_ struct buf sql = {0};
-	int r = topk_translate(p, o, &sql, err);
-
-	for (size_t i = 0; i < sql.len; i++) { /* a remark ends with its line */
-		if (sql.data[i] == '\n' || sql.data[i] == '\r')
-			sql.data[i] = ' ';
-	}
-	if (r >= 0 && !sql.len)
-		r = buf_printf(out, "-- first the files that are left over, by arrays; then, where "
-				    "they are few, of these alone:\n");
-	else if (r >= 0)
-		r = buf_printf(
-			out,
-			"-- first the files that are left over, by arrays of sums or else by: %s\n"
-			"-- then, of these files alone:\n",
-			buf_str(&sql));
-	return r;
-}
-
 int duck_explain(struct engine *engine, const struct plan *p, struct buf *out, struct error *err)
 {
 	_cleanup_(translation_free) struct translation t = {0};
@@ -127,6 +98,7 @@ int duck_explain(struct engine *engine, const struct plan *p, struct buf *out, s
 	int r = translate(p, &o, &t, err);
 
 	if (r >= 0 && by_chosen(p, NULL))
-		r = explain_chosen(p, &o, out, err);
+		r = buf_printf(out, "-- first the files that are left over, by arrays; then, where "
+				    "they are few, of these alone:\n");
 	return r < 0 ? r : buf_append(out, t.sql.data, t.sql.len);
 }

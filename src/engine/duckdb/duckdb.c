@@ -207,7 +207,7 @@ static int duck_start(struct duck *e, const struct engine_options *opt, struct e
 	if (r >= 0)
 		r = duck_pin(e, err);
 	if (r >= 0)
-		r = scan_register(e, err);
+		r = tables_register(e, err);
 	if (r >= 0)
 		r = rows_register(e, err);
 	if (r >= 0)

@@ -30,85 +30,45 @@ const struct duckdb_api *duckdb_loaded(void);
  * enum_types.c: an ENUM type with the ordinal of each code or id. Its values are sorted, so that ORDER
  * BY an ENUM is ORDER BY its text.
  */
-#define WORD_NULL UINT32_MAX
+#define WORD_NULL UINT32_MAX /* no ordinal */
 
 struct words {
 	duckdb_logical_type type;
 	duckdb_type internal; /* DUCKDB_TYPE_UTINYINT, USMALLINT or UINTEGER */
-	size_t count;	      /* members of the ENUM */
-	uint32_t **ordinals;  /* [trace][id], WORD_NULL where there is none; for a vocabulary one
-				 trace, id is the code */
-	size_t *ordinal_counts;
-	size_t traces;
+	uint32_t *ordinals;   /* by code, or by number of a dictionary */
+	size_t ordinal_count;
 };
 
 void words_free(const struct duckdb_api *d, struct words *w);
 /* The vocabulary of a CODE column, codes without a word included. */
 int words_of_vocab(const struct duckdb_api *d, const char *column, struct words *ret);
 
-static inline uint32_t words_ordinal(const struct words *w, uint64_t trace, uint64_t id)
-{
-	if (trace >= w->traces || id >= w->ordinal_counts[trace])
-		return WORD_NULL;
-	return w->ordinals[trace][id];
-}
-
-/* table_names.c: texts and numbers that hang on the id of a thread or file, for op_named and the
- * dimension tables. */
-enum name {
-	NAME_COMM,
-	NAME_EXE,
-	NAME_HOST,
-	NAME_CGROUP,
-	NAME_CONTAINER,
-	NAME_UNIT,
-	NAME_PATH,
-	NAME_HOSTPATH,
-	NAME_FILE, /* dims_file_name(): never null */
-	NAME_PEER,
-	NAME_STACK,
-	NAME_TEXTS,
-	NAME_PID = NAME_TEXTS,
-	NAME_PPID,
-	NAME_UID,
-	NAME_PROCESS_ID,
-	NAME_FILE_TYPE, /* a code of file.type */
-	NAME_INODE,	/* file.inode: the file over its versions */
-	NAME_COUNT,
-};
-
-struct numbers {
-	int64_t **values; /* [trace][id], INT64_MIN: null */
-	size_t *counts;
-	size_t traces;
-};
-
+/* table_names.c: the rows of dimension tables that hold, over blocks [0, pin) of the store. */
 struct names {
-	size_t pin;		       /* made for this many blocks */
-	struct live live[TABLE_COUNT]; /* of the dimension tables */
+	size_t pin; /* made for this many blocks */
+	struct live live[TABLE_COUNT];
 	bool live_made[TABLE_COUNT];
-	struct words texts[NAME_TEXTS];
-	struct numbers numbers[NAME_COUNT];
-	bool made[NAME_COUNT];
+	struct names_column {
+		struct intern texts; /* escaped, by ordinal of words before they were sorted */
+		struct words words;
+		bool made;
+	} columns[4]; /* names of threads and files that are ENUMs in their own tables */
 };
 
 void duck_names_free(const struct duckdb_api *d, struct names *n);
-/* Makes what is asked for and not there yet, over blocks [0, pin) of the store. */
+/* Texts of a column of a dimension table; *ret: NULL: it is VARCHAR. */
+int names_column(struct duck *e, enum table_id table, unsigned int column,
+		 const struct names_column **ret, struct error *err);
+/* Made when it is first asked for. */
 int names_live(struct duck *e, enum table_id table, const struct live **ret, struct error *err);
-int names_texts(struct duck *e, enum name name, const struct words **ret, struct error *err);
-int names_numbers(struct duck *e, enum name name, const struct numbers **ret, struct error *err);
 /*
  * An ENUM of more texts takes longer to declare, and more memory, than it saves: the column is
- * VARCHAR then, made from the names in memory. From the blocks' headers; no name is read.
+ * VARCHAR then. From the blocks' headers; no name is read.
  */
 #define NAMES_ENUM_MAX (1u << 17)
-bool names_many(const struct duck *e, enum name name);
+bool names_many(const struct duck *e, enum table_id table);
 /* Reads the rows of files, unless they are there; -EINTR where the statement is interrupted. */
 int names_load_files(struct duck *e, struct error *err);
-/* The same where the name hangs on a file. */
-int names_need(struct duck *e, enum name name, struct error *err);
-/* The text of an id, {NULL, 0} where there is none. After names_need(). */
-struct bytes names_text(struct duck *e, enum name name, int64_t id);
 
 struct duck {
 	struct engine head;
@@ -134,7 +94,7 @@ struct duck {
 	struct rows_exprs *rows_kept; /* expressions of weir_rows(), newest first */
 	pthread_mutex_t names_lock;   /* binds of one statement may come from several threads */
 	_Atomic uint64_t blocks_done, blocks_total;
-	_Atomic uint64_t blocks_read[TABLE_COUNT]; /* of weir_rows(): those that were decoded */
+	_Atomic uint64_t blocks_read[TABLE_OWN + 1]; /* those that were decoded */
 	_Atomic bool interrupted;
 	/* memory of aggregates' states, which DuckDB does not see */
 	_Atomic uint64_t state_bytes;
@@ -150,25 +110,17 @@ static inline struct duck *duck_of(struct engine *e)
 const struct words *duck_vocab(const struct duck *e, const char *column);
 
 /*
- * table_init.c: a zeroed state for a table function's init, or its init of one thread; DuckDB frees it with free_state. NULL:
- * there is no memory, which DuckDB has been told.
- */
-void *table_state_new(duckdb_init_info info, size_t size, duckdb_delete_callback_t free_state);
-/* At most one thread for each part of the work. */
-void table_set_threads(duckdb_init_info info, const struct duck *e, size_t parts);
-
-/*
  * confine.c: from here on this process has no files but those in the folder (a descriptor), which is its working directory, and
  * no network, privileges or other processes. It must have one thread.
  */
 int confine_process(int folder, struct error *err);
 /* admit.c: -EINVAL where SQL of other people may not have a statement of this type; `sql` is all of it. */
 int admit_statement(duckdb_statement_type type, const char *sql, struct error *err);
-/* table_scan.c: declares weir_<table>(), weir_op_named() and weir_user(). */
-int scan_register(struct duck *e, struct error *err);
+/* weir_tables.c: declares weir_<table>(), weir_op_named() and weir_user(). */
+int tables_register(struct duck *e, struct error *err);
 /* table_made.c: declares a view per table of which traces declare the columns, as they come. */
 int users_declare(struct duck *e, struct error *err);
-/* weir_rows.c: declares weir_rows(). */
+/* rows_bind.c: declares weir_rows(). */
 int rows_register(struct duck *e, struct error *err);
 /* rows_exprs.c: forgets the expressions that were kept. */
 void rows_exprs_free_all(struct duck *e);

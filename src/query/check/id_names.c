@@ -35,8 +35,8 @@ static int id_names_argv_text(struct bytes argv, struct buf *scratch, struct val
 	return r;
 }
 
-int query_column_text(const struct batch *b, unsigned int column, size_t row,
-		      struct text_arena *texts, struct bytes *ret)
+int query_column_text(const struct batch *b, unsigned int column, size_t row, struct arena *texts,
+		      struct bytes *ret)
 {
 	_cleanup_buf_ struct buf scratch = {0};
 	struct value words;
@@ -46,7 +46,7 @@ int query_column_text(const struct batch *b, unsigned int column, size_t row,
 	if (b->table != TABLE_PROCESS || column != PROCESS_ARGV || !ret->data)
 		return 0;
 	r = id_names_argv_text(*ret, &scratch, &words);
-	return r < 0 ? r : text_arena_add(texts, words.t, ret);
+	return r < 0 ? r : arena_text(texts, words.t, ret);
 }
 
 static struct bytes host_name(const struct dims *d, const struct dims_process *p)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval.c: the life of an evaluation: its words, its temporary memory, its results. */
+/* eval.c: the life of an evaluation: its words, its results. */
 #include "query/eval/eval.h"
 
 #include <errno.h>
@@ -8,71 +8,13 @@
 
 #include "query/eval/eval_internal.h"
 
-#define TEXT_CHUNK    65536
-#define SCRATCH_CHUNK (256 * 1024)
-
-/* ---- texts ---- */
-
-struct text_chunk {
-	struct text_chunk *next;
-	size_t cap;
-	uint8_t data[];
-};
-
-void text_arena_free(struct text_arena *a)
-{
-	while (a->chunks) {
-		struct text_chunk *next = a->chunks->next;
-
-		free(a->chunks);
-		a->chunks = next;
-	}
-	a->used = 0;
-}
-
-void text_arena_clear(struct text_arena *a)
-{
-	while (a->chunks && a->chunks->next) {
-		struct text_chunk *next = a->chunks->next;
-
-		free(a->chunks);
-		a->chunks = next;
-	}
-	a->used = 0;
-}
-
-int text_arena_add(struct text_arena *a, struct bytes text, struct bytes *ret)
-{
-	uint8_t *to;
-
-	if (!a->chunks || a->chunks->cap - a->used < text.len + 1) {
-		size_t cap = MAX((size_t)TEXT_CHUNK, text.len + 1);
-		struct text_chunk *c = malloc(sizeof(*c) + cap);
-
-		if (!c)
-			return -ENOMEM;
-		c->next = a->chunks;
-		c->cap = cap;
-		a->chunks = c;
-		a->used = 0;
-	}
-	assert(a->used + text.len + 1 <= a->chunks->cap);
-	to = a->chunks->data + a->used;
-	if (text.len)
-		memcpy(to, text.data, text.len);
-	to[text.len] = '\0';
-	a->used += text.len + 1;
-	*ret = (struct bytes){to, text.len};
-	return 0;
-}
-
 /* ---- words ---- */
 
 void dictionary_free(struct dictionary *d)
 {
 	free(d->texts);
 	free(d->slots);
-	text_arena_free(&d->own);
+	arena_free(&d->own);
 	*d = (struct dictionary){0};
 }
 
@@ -153,7 +95,7 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 		if (r < 0)
 			return r;
 		if (!keep) {
-			r = text_arena_add(&d->own, text, &text);
+			r = arena_text(&d->own, text, &text);
 			if (r < 0)
 				return r;
 		}
@@ -166,18 +108,6 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 }
 
 /* ---- life ---- */
-
-void *eval_alloc(struct eval *e, size_t size)
-{
-	void *p;
-
-	if (grow((void **)&e->memory, &e->memory_cap, e->memory_count + 1, sizeof(*e->memory)) < 0)
-		return NULL;
-	p = calloc(1, MAX(size, (size_t)1));
-	if (p)
-		e->memory[e->memory_count++] = p;
-	return p;
-}
 
 int eval_new(struct eval **ret, const struct expr *const *exprs, size_t count, struct error *err)
 {
@@ -215,10 +145,8 @@ void eval_free(struct eval *e)
 		dictionary_free(&e->exprs[k].words);
 	while (map_next(&e->patterns, &pos, &key, &pattern))
 		query_pattern_free((struct query_pattern *)(uintptr_t)pattern);
-	for (size_t i = 0; i < e->memory_count; i++)
-		free(e->memory[i]);
 	map_free(&e->patterns);
-	free(e->memory);
+	arena_free(&e->memory);
 	free(e->tables);
 	free(e->exprs);
 	free(e);
@@ -237,11 +165,6 @@ int eval_names(struct eval *e, const struct dims *d, struct error *err)
 		e->clocks[i] = dims_clock(d, i);
 	e->dims = d;
 	return 0;
-}
-
-void eval_cancel(struct eval *e)
-{
-	atomic_store(&e->cancelled, true);
 }
 
 void eval_stop_with(struct eval *e, const atomic_bool *stop)
@@ -307,71 +230,6 @@ bool eval_is_words(const struct eval *e, size_t k)
 	return e->exprs[k].root->rep == REP_WORD;
 }
 
-/* ---- temporary memory ---- */
-
-struct scratch_chunk {
-	struct scratch_chunk *next;
-	size_t cap, used;
-	max_align_t data[];
-};
-
-struct scratch_mark scratch_mark(const struct eval_scratch *s)
-{
-	return (struct scratch_mark){s->at, s->at ? s->at->used : 0};
-}
-
-/* Chunks stay where they are, so that a stack that grows again finds them. */
-static struct scratch_chunk *next_chunk(struct eval_scratch *s, size_t size)
-{
-	struct scratch_chunk **link = s->at ? &s->at->next : &s->chunks;
-
-	if (*link && (*link)->cap < size) {
-		struct scratch_chunk *small = *link;
-
-		*link = small->next;
-		free(small);
-		return next_chunk(s, size);
-	}
-	if (!*link) {
-		size_t cap = MAX((size_t)SCRATCH_CHUNK, size);
-
-		*link = malloc(sizeof(**link) + cap);
-		if (!*link)
-			return NULL;
-		**link = (struct scratch_chunk){.cap = cap};
-	}
-	(*link)->used = 0;
-	return *link;
-}
-
-void *scratch_take(struct eval_scratch *s, size_t size)
-{
-	struct scratch_chunk *c = s->at;
-	void *p;
-
-	size = align_up(size, sizeof(max_align_t));
-	assert(!c || c->used <= c->cap);
-	if (!c || c->cap - c->used < size) {
-		c = next_chunk(s, size);
-		if (!c)
-			return NULL;
-		s->at = c;
-	}
-	p = (uint8_t *)c->data + c->used;
-	c->used += size;
-	assert(c->used <= c->cap);
-	return p;
-}
-
-void scratch_back(struct eval_scratch *s, struct scratch_mark m)
-{
-	s->at = m.chunk;
-	if (!s->at)
-		return;
-	assert(m.used <= s->at->used); /* a stack only gets shorter */
-	s->at->used = m.used;
-}
-
 int eval_scratch_new(struct eval_scratch **ret, const struct eval *e)
 {
 	_cleanup_(eval_scratch_freep) struct eval_scratch *s = calloc(1, sizeof(*s));
@@ -390,20 +248,15 @@ void eval_scratch_free(struct eval_scratch *s)
 {
 	if (!s)
 		return;
-	while (s->chunks) {
-		struct scratch_chunk *next = s->chunks->next;
-
-		free(s->chunks);
-		s->chunks = next;
-	}
+	arena_free(&s->memory);
 	for (size_t k = 0; s->out && k < s->e->count; k++) {
 		free(s->out[k].i);
 		free(s->out[k].f);
 		free(s->out[k].t);
 		free(s->out[k].nulls);
-		text_arena_free(&s->out[k].texts);
+		arena_free(&s->out[k].texts);
 	}
-	text_arena_free(&s->texts);
+	arena_free(&s->texts);
 	free(s->out);
 	free(s);
 }
@@ -424,8 +277,8 @@ ssize_t eval_filter(const struct eval *e, struct eval_scratch *s, size_t k, cons
 					MIN(n - from, (size_t)CHUNK_ROWS)};
 		ssize_t got;
 
-		text_arena_clear(&s->texts);
-		scratch_back(s, (struct scratch_mark){0});
+		arena_clear(&s->texts);
+		arena_clear(&s->memory);
 		got = eval_node_filter(&run, e->exprs[k].root, true, rows, out + count);
 		if (got < 0)
 			return got;
@@ -504,13 +357,13 @@ int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const stru
 	r = out_room(o, root->rep, n);
 	if (r < 0)
 		return r;
-	text_arena_clear(&o->texts);
+	arena_clear(&o->texts);
 	for (size_t from = 0; from < n; from += CHUNK_ROWS) {
 		struct row_list rows = {in ? in + from : NULL, (uint32_t)from,
 					MIN(n - from, (size_t)CHUNK_ROWS)};
 		struct eval_values v;
 
-		scratch_back(s, (struct scratch_mark){0});
+		arena_clear(&s->memory);
 		r = eval_node_values(&run, root, rows, &v);
 		if (r < 0)
 			return r;

@@ -42,12 +42,10 @@ void eval_free(struct eval *e);
 DEFINE_CLEANUP(struct eval *, eval_free)
 /*
  * Computes the values by id, for ids of `d` that were added or changed since the last call. -EOVERFLOW:
- * a pattern took more steps than allowed on a name, which the message gives. -EINTR: eval_cancel().
+ * a pattern took more steps than allowed on a name, which the message gives. -EINTR: eval_stop_with().
  */
 int eval_names(struct eval *e, const struct dims *d, struct error *err);
-/* Makes a running eval_names() return -EINTR; may be called from any thread. */
-void eval_cancel(struct eval *e);
-/* Makes eval_names() return -EINTR once *stop is true, too; it checks from time to time. */
+/* Makes eval_names() return -EINTR once *stop is true; it checks from time to time. */
 void eval_stop_with(struct eval *e, const atomic_bool *stop);
 /* True if an expression uses a name that is looked up in the table (TABLE_FILE, TABLE_THREAD); if
  * not, the table's rows are not needed. */
@@ -89,9 +87,3 @@ struct eval_block {
 bool eval_block(const struct eval *e, size_t k, const struct eval_block *b);
 /* Whether expression k is known to be true for every row of the block, so that its summary or digest can be used. */
 bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b);
-/*
- * Lists, in ascending order, the ids in `column` for which expression k can be true: it is not true for a row with
- * any other id. False if this is not known, or the ids are too many. Valid from eval_names() until the next call.
- */
-bool eval_true_ids(const struct eval *e, size_t k, unsigned int column, const int64_t **ret,
-		   size_t *ret_count);

@@ -63,15 +63,35 @@ static bool bounds_of(const struct eval_node *n, const struct eval_block *b, str
 	       !__builtin_add_overflow(b->max[n->start], b->max[n->dur], &ret->max);
 }
 
-static unsigned int may_list(const struct eval_node *n, uint64_t flip, uint64_t min, uint64_t max)
+/* False where the column is of ids and the block has no row of this one. */
+static bool may_have(const struct eval_node *arg, const struct eval_block *b, int64_t id)
+{
+	return arg->kind != EVAL_COLUMN || !expr_is_id(arg->expr) || !b->has_id ||
+	       b->has_id(b->arg, arg->column, id);
+}
+
+/* Of the values of a list; all in bounds, as the argument counts them. */
+static unsigned int may_list(const struct eval_node *n, const struct eval_block *b, uint64_t flip,
+			     uint64_t min, uint64_t max)
 {
 	for (size_t i = 0; i < n->count; i++) {
 		uint64_t v = (uint64_t)n->list[i] ^ flip;
 
-		if (v >= min && v <= max)
+		if (v >= min && v <= max && may_have(n->args[0], b, n->list[i]))
 			return MAY_TRUE | MAY_FALSE;
 	}
 	return MAY_FALSE;
+}
+
+/* The same of a set, which has its values as bits. */
+static bool may_set(const struct eval_node *n, const struct eval_block *b)
+{
+	for (uint64_t at = 0; at <= n->span; at++) {
+		if (n->set[at / 64] >> (at % 64) & 1 &&
+		    may_have(n->args[0], b, (int64_t)(n->low + at)))
+			return true;
+	}
+	return false;
 }
 
 /* Of the values low .. low + span; all as the argument counts them. */
@@ -91,9 +111,12 @@ static unsigned int may_range(const struct eval_node *n, const struct eval_block
 	min = (uint64_t)v.min ^ flip;
 	max = (uint64_t)v.max ^ flip;
 	if (n->kind == EVAL_LIST)
-		return may_list(n, flip, min, max) | unknown;
+		return may_list(n, b, flip, min, max) | unknown;
 	if (max >= low && min <= high)
 		may |= MAY_TRUE;
+	if (n->kind == EVAL_SET ? !may_set(n, b)
+				: !n->span && !may_have(n->args[0], b, (int64_t)n->low))
+		may = MAY_FALSE;
 	if (n->kind == EVAL_SET || min < low || max > high)
 		may |= MAY_FALSE;
 	if (n->kind == EVAL_SET && min == max && (may & MAY_TRUE)) {
@@ -188,26 +211,4 @@ bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b)
 {
 	assert(k < e->count && e->exprs[k].root->is_bool);
 	return may_be(e->exprs[k].root, b) == MAY_TRUE;
-}
-
-bool eval_true_ids(const struct eval *e, size_t k, unsigned int column, const int64_t **ret,
-		   size_t *ret_count)
-{
-	const struct eval_node *root = e->exprs[k].root;
-	const struct eval_table *best = NULL;
-	size_t count = root->kind == EVAL_ALL ? root->arg_count : 1;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct eval_node *n = root->kind == EVAL_ALL ? root->args[i] : root;
-
-		if (n->kind == EVAL_TABLE && n->table->true_listed && n->table->column == column &&
-		    n->table->other < 0 && (!best || n->table->true_count < best->true_count))
-			best = n->table;
-	}
-	if (!best)
-		return false;
-	assert(best->is_bool && !best->by_code);
-	*ret = best->true_ids;
-	*ret_count = best->true_count;
-	return true;
 }

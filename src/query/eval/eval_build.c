@@ -122,7 +122,7 @@ static enum rep rep_of(struct query_kind k)
 
 static struct eval_node *node_new(struct eval *e, enum eval_node_kind kind, const struct expr *from)
 {
-	struct eval_node *n = eval_alloc(e, sizeof(*n));
+	struct eval_node *n = arena_alloc(&e->memory, 1, sizeof(*n));
 
 	if (!n)
 		return NULL;
@@ -137,7 +137,7 @@ static struct eval_node *node_new(struct eval *e, enum eval_node_kind kind, cons
 
 static int node_args(struct eval *e, struct eval_node *n, size_t count)
 {
-	n->args = eval_alloc(e, count * sizeof(*n->args));
+	n->args = arena_alloc(&e->memory, count, sizeof(*n->args));
 	n->arg_count = count;
 	return n->args ? 0 : -ENOMEM;
 }
@@ -188,7 +188,7 @@ static int node_const(struct eval *e, struct eval_expr *x, const struct expr *fr
 static int build_const(struct eval *e, struct eval_expr *x, const struct expr *from,
 		       struct eval_node **ret)
 {
-	_cleanup_(text_arena_free) struct text_arena texts = {0};
+	_cleanup_(arena_free) struct arena texts = {0};
 	_cleanup_(scalar_done) struct eval_scalar s = {.e = e, .at = SCALAR_NONE, .texts = &texts};
 	struct value v;
 	int r = scalar_value(&s, from, &v);
@@ -203,7 +203,7 @@ static int build_const(struct eval *e, struct eval_expr *x, const struct expr *f
 static struct eval_table *eval_build_table_new(struct eval *e, struct eval_expr *x,
 					       const struct expr *from, const struct hangs *h)
 {
-	struct eval_table *t = eval_alloc(e, sizeof(*t));
+	struct eval_table *t = arena_alloc(&e->memory, 1, sizeof(*t));
 
 	assert(h->on == HANG_ID || h->on == HANG_CODE);
 	if (!t ||
@@ -226,7 +226,8 @@ static struct eval_table *eval_build_table_new(struct eval *e, struct eval_expr 
 static int table_peer(struct eval *e, struct eval_expr *x, struct eval_table *t,
 		      const struct hangs *h)
 {
-	struct expr *name = eval_alloc(e, sizeof(*name)), *is_null = eval_alloc(e, sizeof(*name));
+	struct expr *name = arena_alloc(&e->memory, 1, sizeof(*name)),
+		    *is_null = arena_alloc(&e->memory, 1, sizeof(*name));
 
 	if (!name || !is_null)
 		return -ENOMEM;
@@ -435,14 +436,14 @@ static int fill_list(struct eval *e, struct eval_node *n, const struct expr *fro
 	if (span >= SET_SPAN_MAX) {
 		n->kind = EVAL_LIST;
 		n->cost = n->args[0]->cost + 10;
-		n->list = eval_alloc(e, from->count * sizeof(*n->list));
+		n->list = arena_alloc(&e->memory, from->count, sizeof(*n->list));
 		n->count = from->count;
 		for (size_t i = 0; n->list && i < from->count; i++)
 			n->list[i] = from->list[i].i;
 		return n->list ? 0 : -ENOMEM;
 	}
 	n->span = span;
-	n->set = eval_alloc(e, (span / 64 + 1) * sizeof(*n->set));
+	n->set = arena_alloc(&e->memory, span / 64 + 1, sizeof(*n->set));
 	for (size_t i = 0; n->set && i < from->count; i++) {
 		uint64_t at = (uint64_t)from->list[i].i - n->low;
 

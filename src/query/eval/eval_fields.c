@@ -7,7 +7,7 @@
 
 struct eval_fields {
 	struct eval *eval; /* holds the patterns */
-	struct text_arena texts;
+	struct arena texts;
 	struct eval_scalar scalar;
 };
 
@@ -31,7 +31,7 @@ void eval_fields_free(struct eval_fields *f)
 	if (!f)
 		return;
 	scalar_done(&f->scalar);
-	text_arena_free(&f->texts);
+	arena_free(&f->texts);
 	eval_free(f->eval);
 	free(f);
 }
@@ -44,7 +44,7 @@ void eval_fields_dims(struct eval_fields *f, const struct dims *d)
 int eval_fields_value(struct eval_fields *f, const struct expr *e, const struct value *fields,
 		      struct value *ret)
 {
-	text_arena_clear(&f->texts);
+	arena_clear(&f->texts);
 	f->scalar.fields = fields;
 	return scalar_value(&f->scalar, e, ret);
 }

@@ -282,9 +282,9 @@ static ssize_t filter_some(struct eval_run *r, const struct eval_node *n, bool w
 			   struct row_list rows, uint32_t *out)
 {
 	uint32_t first = rows.n ? row_at(rows, 0) : 0, last = rows.n ? row_at(rows, rows.n - 1) : 0;
-	uint32_t *left = scratch_take(r->s, rows.n * sizeof(*left));
-	uint32_t *found = scratch_take(r->s, rows.n * sizeof(*found));
-	uint8_t *marks = scratch_take(r->s, (size_t)(last - first) + 1);
+	uint32_t *left = arena_take(&r->s->memory, rows.n * sizeof(*left));
+	uint32_t *found = arena_take(&r->s->memory, rows.n * sizeof(*found));
+	uint8_t *marks = arena_take(&r->s->memory, (size_t)(last - first) + 1);
 	struct row_list rest = rows;
 
 	if (!left || !found || !marks)
@@ -430,12 +430,12 @@ static ssize_t filter_node(struct eval_run *r, const struct eval_node *n, bool w
 ssize_t eval_node_filter(struct eval_run *r, const struct eval_node *n, bool want,
 			 struct row_list rows, uint32_t *out)
 {
-	struct scratch_mark mark = scratch_mark(r->s);
+	struct arena_mark mark = arena_mark(&r->s->memory);
 	ssize_t count;
 
 	assert(rows.n <= CHUNK_ROWS && n->is_bool);
 	count = filter_node(r, n, want, rows, out);
-	scratch_back(r->s, mark);
+	arena_back(&r->s->memory, mark);
 	assert(count <= (ssize_t)rows.n);
 	return count;
 }

@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+#include "base/arena.h"
 #include "base/strpool.h"
 #include "query/eval/eval.h"
 #include "query/eval/pattern.h"
@@ -37,20 +38,9 @@ enum rep {
 	REP_TEXT,
 };
 
-/* ---- memory of texts that are made ---- */
-
-struct text_chunk;
-struct text_arena {
-	struct text_chunk *chunks; /* newest first */
-	size_t used;
-};
-void text_arena_free(struct text_arena *a);
-/* Forgets the texts, keeps one chunk. */
-void text_arena_clear(struct text_arena *a);
-int text_arena_add(struct text_arena *a, struct bytes text, struct bytes *ret);
 /* A stored text as questions see it: arguments as a shell would take them. 0 or -ENOMEM. */
-int query_column_text(const struct batch *b, unsigned int column, size_t row,
-		      struct text_arena *texts, struct bytes *ret);
+int query_column_text(const struct batch *b, unsigned int column, size_t row, struct arena *texts,
+		      struct bytes *ret);
 
 /* ---- words ---- */
 
@@ -59,7 +49,7 @@ struct dictionary {
 	size_t count, cap;
 	uint64_t *slots; /* hash << 32 | number + 1 */
 	size_t slots_cap;
-	struct text_arena own; /* texts that live nowhere else */
+	struct arena own; /* texts that live nowhere else */
 };
 void dictionary_free(struct dictionary *d);
 /* The number of the text; `keep`: the text outlives the dictionary. 0 or -ENOMEM. */
@@ -76,8 +66,8 @@ struct eval_scalar {
 	int64_t id; /* of SCALAR_ID, code of SCALAR_CODE; -1: none is known */
 	const struct batch *batch;
 	size_t row;
-	struct text_arena *texts; /* owns the texts that are made */
-	bool kept;		  /* SCALAR_ID: the name that was looked up last */
+	struct arena *texts; /* owns the texts that are made */
+	bool kept;	     /* SCALAR_ID: the name that was looked up last */
 	enum query_name kept_name;
 	int64_t kept_id;
 	struct value kept_value;
@@ -281,22 +271,18 @@ struct eval {
 	size_t count;
 	struct eval_table **tables;
 	size_t table_count, tables_cap;
-	struct map patterns; /* const struct expr * -> struct query_pattern * */
-	void **memory;	     /* of nodes */
-	size_t memory_count, memory_cap;
+	struct map patterns;	      /* const struct expr * -> struct query_pattern * */
+	struct arena memory;	      /* of nodes */
 	const struct dims *dims;      /* of the last eval_names() */
 	uint64_t clocks[TABLE_COUNT]; /* dimension rows that the tables know */
-	_Atomic bool cancelled;
-	const atomic_bool *stop; /* the same, of the caller; NULL: none */
+	const atomic_bool *stop;      /* ends eval_names(); NULL: none */
 };
 
 static inline bool eval_stopped(const struct eval *e)
 {
-	return atomic_load(&e->cancelled) || (e->stop && atomic_load(e->stop));
+	return e->stop && atomic_load(e->stop);
 }
 
-/* Memory that lives as long as the eval, zeroed. */
-void *eval_alloc(struct eval *e, size_t size);
 /* eval_build.c */
 int build_expr(struct eval *e, struct eval_expr *x, struct error *err);
 /* Compiles the patterns, which all threads share. */
@@ -304,21 +290,19 @@ int eval_patterns(struct eval *e, const struct expr *from, struct error *err);
 
 /* ---- running ---- */
 
-struct scratch_chunk;
-
 struct rows_out {
 	int64_t *i;
 	double *f;
 	struct bytes *t;
 	uint64_t *nulls;
 	size_t cap;
-	struct text_arena texts;
+	struct arena texts;
 };
 
 struct eval_scratch {
 	const struct eval *e;
-	struct scratch_chunk *chunks, *at; /* a stack of temporary memory */
-	struct text_arena texts;
+	struct arena memory; /* a stack of temporary memory */
+	struct arena texts;
 	struct rows_out *out; /* by expression */
 };
 
@@ -327,7 +311,7 @@ struct eval_run {
 	struct eval_scratch *s;
 	const struct batch *b;
 	const struct dictionary *words; /* of the expression */
-	struct text_arena *texts;
+	struct arena *texts;
 };
 
 /* Rows rows[0 .. n), or base .. base + n where rows is NULL. */
@@ -341,15 +325,6 @@ static inline uint32_t row_at(struct row_list r, size_t i)
 {
 	return r.rows ? r.rows[i] : r.base + (uint32_t)i;
 }
-
-/* Temporary memory, given back by scratch_back() to a mark. NULL: -ENOMEM. */
-struct scratch_mark {
-	struct scratch_chunk *chunk;
-	size_t used;
-};
-struct scratch_mark scratch_mark(const struct eval_scratch *s);
-void *scratch_take(struct eval_scratch *s, size_t size);
-void scratch_back(struct eval_scratch *s, struct scratch_mark m);
 
 /* Values of at most CHUNK_ROWS rows: entry j is of row j of the list. */
 struct eval_values {

@@ -27,7 +27,7 @@ static int eval_scalar_set_null(struct value *ret)
 static int eval_scalar_set_text(struct eval_scalar *s, struct bytes text, struct value *ret)
 {
 	*ret = (struct value){0};
-	return text_arena_add(s->texts, text, &ret->t);
+	return arena_text(s->texts, text, &ret->t);
 }
 
 /* ---- leaves ---- */
@@ -97,7 +97,7 @@ static int name_value(struct eval_scalar *s, const struct expr *e, struct value 
 	}
 	/* What was put together must outlive the scratch. */
 	if (r >= 0 && !ret->null && ret->t.data && ret->t.data == s->scratch.data)
-		return text_arena_add(s->texts, ret->t, &ret->t);
+		return arena_text(s->texts, ret->t, &ret->t);
 	/* a filter of many patterns asks for one name again and again */
 	s->kept = r >= 0;
 	s->kept_name = e->name;
@@ -140,7 +140,7 @@ int scalar_text(struct eval_scalar *s, struct query_kind kind, const struct valu
 		r = buf_printf(b, "%lld", (long long)v->i);
 		break;
 	}
-	return r < 0 ? r : text_arena_add(s->texts, (struct bytes){b->data, b->len}, ret);
+	return r < 0 ? r : arena_text(s->texts, (struct bytes){b->data, b->len}, ret);
 }
 
 static int compare_bytes(struct bytes a, struct bytes b)

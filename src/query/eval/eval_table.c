@@ -98,13 +98,13 @@ static int eval_table_fill(struct eval_table *t, struct table_part *p, size_t at
 
 	if (r >= 0)
 		r = entry_set(t, p, at, s, &v);
-	text_arena_clear(s->texts);
+	arena_clear(s->texts);
 	return r;
 }
 
 int table_begin(struct eval *e, struct eval_table *t)
 {
-	_cleanup_(text_arena_free) struct text_arena texts = {0};
+	_cleanup_(arena_free) struct arena texts = {0};
 	_cleanup_(scalar_done) struct eval_scalar s = {
 		.e = e, .at = SCALAR_ID, .id = -1, .texts = &texts};
 	int r;
@@ -332,7 +332,7 @@ static int list_true(struct eval_table *t)
 int table_update(struct eval *e, struct eval_table *t, const struct dims *d, const uint64_t *clocks,
 		 struct error *err)
 {
-	_cleanup_(text_arena_free) struct text_arena texts = {0};
+	_cleanup_(arena_free) struct arena texts = {0};
 	_cleanup_(scalar_done) struct eval_scalar s = {
 		.e = e, .dims = d, .at = SCALAR_ID, .texts = &texts};
 	size_t pos = 0, done = 0;

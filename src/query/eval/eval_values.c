@@ -18,11 +18,11 @@ static int eval_values_make_room(struct eval_run *r, enum rep rep, size_t n, str
 				 struct eval_values *v)
 {
 	size_t size = rep == REP_TEXT ? sizeof(*ret->t) : sizeof(*ret->i);
-	void *p = scratch_take(r->s, n * size);
+	void *p = arena_take(&r->s->memory, n * size);
 
 	static_assert(sizeof(*ret->i) == sizeof(*ret->f), "ints and floats take the same room");
 
-	*ret = (struct room){.unknown = scratch_take(r->s, n)};
+	*ret = (struct room){.unknown = arena_take(&r->s->memory, n)};
 	if (!p || !ret->unknown)
 		return -ENOMEM;
 	memset(ret->unknown, 0, n);
@@ -259,7 +259,7 @@ static int logic_values(struct eval_run *r, const struct eval_node *n, struct ro
 		return e;
 	memset(to.i, 0, rows.n * sizeof(*to.i));
 	memset(to.unknown, 1, rows.n);
-	found = scratch_take(r->s, rows.n * sizeof(*found));
+	found = arena_take(&r->s->memory, rows.n * sizeof(*found));
 	if (!found)
 		return -ENOMEM;
 	for (int want = 0; want < 2; want++) {

@@ -122,7 +122,7 @@ struct plan {
 	size_t field_count;
 	struct plan_stage *stages;
 	size_t stage_count;
-	struct plan_arena *arena; /* memory of all of it */
+	struct arena *arena; /* memory of all of it */
 };
 
 void plan_free(struct plan *p);

@@ -222,7 +222,7 @@ static int plan_all(struct planner *pl, struct query_pipeline *pipeline)
 /* ---- from outside ---- */
 
 static int source_start(struct query_source *s, const char *text, size_t len,
-			const struct query_users *users, struct plan_arena *arena,
+			const struct query_users *users, struct arena *arena,
 			struct query_error *err)
 {
 	char *copy;
@@ -308,7 +308,7 @@ int query_parse(const char *text, size_t len, struct plan **ret, struct query_er
 int query_parse_users(const char *text, size_t len, const struct query_users *users,
 		      struct plan **ret, struct query_error *err)
 {
-	struct plan_arena *arena;
+	struct arena *arena;
 	struct query_source s;
 	int r;
 
@@ -319,7 +319,7 @@ int query_parse_users(const char *text, size_t len, const struct query_users *us
 	if (r == 0)
 		r = parse_to_plan(&s, ret);
 	if (r < 0)
-		arena_free(arena);
+		arena_delete(arena);
 	return r;
 }
 
@@ -384,7 +384,7 @@ static int expr_parse(const char *text, size_t len, enum table_id table, bool fi
 		      const struct query_users *users, const struct query_rows_named *rows,
 		      struct plan **ret, struct query_error *err)
 {
-	struct plan_arena *arena;
+	struct arena *arena;
 	struct query_source s;
 	int r;
 
@@ -396,7 +396,7 @@ static int expr_parse(const char *text, size_t len, enum table_id table, bool fi
 	if (r == 0)
 		r = expr_to_plan(&s, table, filter, ret);
 	if (r < 0)
-		arena_free(arena);
+		arena_delete(arena);
 	return r;
 }
 
@@ -441,7 +441,7 @@ int plan_and_where(struct plan *p, const char *text, struct query_error *err)
 void plan_free(struct plan *p)
 {
 	if (p)
-		arena_free(p->arena);
+		arena_delete(p->arena);
 }
 
 const struct plan_field *plan_output(const struct plan *p, size_t *ret_count)

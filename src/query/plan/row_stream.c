@@ -127,6 +127,6 @@ void plan_stream_free(struct plan_stream *s)
 {
 	if (!s)
 		return;
-	arena_free(s->arena);
+	arena_delete(s->arena);
 	free(s);
 }

@@ -22,7 +22,7 @@ struct plan_stream {
 	size_t step_count;
 	const struct expr **fields; /* over a row: those of plan_output() that are not hidden */
 	size_t field_count;
-	struct plan_arena *arena; /* memory of what is not the plan's */
+	struct arena *arena; /* memory of what is not the plan's */
 };
 
 /* Returns 1; 0 if the plan is not a stream, or its expressions together are too large; or -ENOMEM.

@@ -17,10 +17,7 @@ void words_free(const struct duckdb_api *d, struct words *w)
 {
 	if (w->type)
 		d->destroy_logical_type(&w->type);
-	for (size_t i = 0; i < w->traces; i++)
-		free(w->ordinals[i]);
 	free(w->ordinals);
-	free(w->ordinal_counts);
 	*w = (struct words){0};
 }
 
@@ -34,8 +31,7 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(((const struct sort_entry *)a)->text, ((const struct sort_entry *)b)->text);
 }
 
-int words_declare(const struct duckdb_api *d, struct intern *texts, struct words *w,
-		  uint32_t **ret_ranks)
+int words_declare(const struct duckdb_api *d, struct intern *texts, struct words *w)
 {
 	/* An ENUM has at least one member; an empty one would have no internal type to speak of. */
 	size_t count = MAX(texts->count, (size_t)1);
@@ -65,8 +61,8 @@ int words_declare(const struct duckdb_api *d, struct intern *texts, struct words
 	if (!w->type)
 		return -ENOMEM;
 	w->internal = d->enum_internal_type(w->type);
-	w->count = count;
-	*ret_ranks = TAKE_PTR(ranks);
+	for (size_t i = 0; i < w->ordinal_count; i++)
+		w->ordinals[i] = ranks[w->ordinals[i]];
 	return 0;
 }
 
@@ -96,36 +92,21 @@ static size_t vocab_codes(const char *column)
 int words_of_vocab(const struct duckdb_api *d, const char *column, struct words *ret)
 {
 	_cleanup_(intern_free) struct intern texts = {0};
-	_cleanup_free_ uint32_t *ranks = NULL;
 	size_t codes = vocab_codes(column);
-	struct words w = {0};
-	int r = 0;
+	struct words w = {.ordinals = calloc(codes, sizeof(*w.ordinals)), .ordinal_count = codes};
+	int r = w.ordinals ? 0 : -ENOMEM;
 
-	w.ordinals = calloc(1, sizeof(*w.ordinals));
-	w.ordinal_counts = calloc(1, sizeof(*w.ordinal_counts));
-	if (!w.ordinals || !w.ordinal_counts) {
-		words_free(d, &w);
-		return -ENOMEM;
-	}
-	w.traces = 1;
-	w.ordinals[0] = calloc(codes, sizeof(**w.ordinals));
-	w.ordinal_counts[0] = codes;
-	if (!w.ordinals[0])
-		r = -ENOMEM;
 	for (size_t code = 0; code < codes && r >= 0; code++) {
 		char buf[64];
 		const char *word = enum_types_code_word(column, (int64_t)code, buf);
 
-		r = intern_add(&texts, word, strlen(word), &w.ordinals[0][code]);
+		r = intern_add(&texts, word, strlen(word), &w.ordinals[code]);
 	}
 	if (r >= 0)
-		r = words_declare(d, &texts, &w, &ranks);
-	if (r < 0) {
+		r = words_declare(d, &texts, &w);
+	if (r < 0)
 		words_free(d, &w);
-		return r;
-	}
-	for (size_t code = 0; code < codes; code++)
-		w.ordinals[0][code] = ranks[w.ordinals[0][code]];
-	*ret = w;
-	return 0;
+	else
+		*ret = w;
+	return r;
 }

@@ -7,8 +7,7 @@
 
 /*
  * Declares the ENUM of the texts (valid UTF-8 without NUL, unique by being interned), sorted by
- * their bytes: fills type, internal and count of *w. (*ret_ranks)[id of a text] is its ordinal. 0
+ * their bytes: fills type and internal of *w. Its ordinals, which are ids of texts, become those of the ENUM. 0
  * or -ENOMEM.
  */
-int words_declare(const struct duckdb_api *d, struct intern *texts, struct words *w,
-		  uint32_t **ret_ranks);
+int words_declare(const struct duckdb_api *d, struct intern *texts, struct words *w);

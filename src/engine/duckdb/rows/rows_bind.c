@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rows_bind.c: the arguments of weir_rows(). */
+/* rows_bind.c: weir_rows() is declared, and its arguments are read. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,7 @@ void rows_bind_free(void *p)
 		return;
 	if (b->x)
 		rows_exprs_put(b->x);
+	rows_table_free(b->of);
 	free(b->pick.numbers);
 	free(b);
 }
@@ -80,7 +81,8 @@ static int read_exprs(struct rows_bind *b, duckdb_bind_info info, struct error *
 	int r = read_list(d, list, columns, &count, err);
 
 	if (r >= 0)
-		r = rows_exprs_get(b->e, b->table, text ? text : "", columns, count, &b->x, err);
+		r = rows_exprs_get(b->e, b->table, text ? text : "", false,
+				   (const char *const *)columns, count, &b->x, err);
 	for (size_t i = 0; i < count; i++)
 		free(columns[i]);
 	if (text)
@@ -184,8 +186,7 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 	return 0;
 }
 
-/* Notes the columns that choosing rows asks for, once expressions and range stand. */
-static void rows_bind_filter(struct rows_bind *b)
+void rows_bind_filter(struct rows_bind *b)
 {
 	if (b->x->filter)
 		b->filter_columns |= expr_columns(b->x->filter);
@@ -209,6 +210,8 @@ int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err
 		r = names_live(b->e, b->table, &b->live, err);
 	if (r < 0)
 		return r;
+	b->columns = b->x->columns;
+	b->column_count = b->x->column_count;
 	rows_bind_filter(b);
 	return 0;
 }
@@ -223,4 +226,95 @@ bool rows_block_passes(const struct rows_bind *b, size_t block)
 		return false;
 	return !b->x->filter || facts_may_pass(b->x->eval, b->e->store, block) ||
 	       (b->each_file && store_block_has_seconds(b->e->store, block));
+}
+
+/* ---- declaring ---- */
+
+void rows_declare(duckdb_bind_info info, const struct rows_bind *b)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < b->column_count; i++) {
+		const struct rows_column *c = &b->columns[i];
+		duckdb_logical_type type = c->words ? NULL : d->create_logical_type(c->type);
+
+		d->bind_add_result_column(info, c->name, c->words ? c->words->type : type);
+		if (type)
+			d->destroy_logical_type(&type);
+	}
+	for (size_t i = b->first_block; i < b->pin; i++) {
+		if (rows_block_passes(b, i))
+			rows += store_block(b->e->store, i)->rows;
+	}
+	for (size_t i = 0; b->of && i < b->of->part_count; i++)
+		rows += b->of->parts[i]->rows;
+	d->bind_set_cardinality(info, b->picked ? b->pick.count : rows, false);
+}
+
+static void rows_on_bind(duckdb_bind_info info)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct duck *e = d->bind_get_extra_info(info);
+	struct rows_bind *b = calloc(1, sizeof(*b));
+	struct error err = {0};
+	int r;
+
+	if (!b) {
+		d->bind_set_error(info, "out of memory");
+		return;
+	}
+	b->e = e;
+	b->pin = e->pin;
+	d->bind_set_bind_data(info, b, rows_bind_free);
+	pthread_mutex_lock(&e->names_lock);
+	r = rows_bind_read(b, info, &err);
+	pthread_mutex_unlock(&e->names_lock);
+	if (r < 0)
+		d->bind_set_error(info, err.message);
+	else
+		rows_declare(info, b);
+}
+
+static void rows_arguments(const struct duckdb_api *d, duckdb_table_function f)
+{
+	static const char *const numbers[] = {"ended_from", "ended_to", "first_block", "top"};
+	duckdb_logical_type text = d->create_logical_type(DUCKDB_TYPE_VARCHAR);
+	duckdb_logical_type texts = d->create_list_type(text);
+	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_BIGINT);
+	duckdb_logical_type list = d->create_list_type(number);
+	duckdb_logical_type flag = d->create_logical_type(DUCKDB_TYPE_BOOLEAN);
+
+	d->table_function_add_parameter(f, text);
+	d->table_function_add_parameter(f, text);
+	d->table_function_add_parameter(f, texts);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		d->table_function_add_named_parameter(f, numbers[i], number);
+	d->table_function_add_named_parameter(f, "summed", flag);
+	d->table_function_add_named_parameter(f, "each_file", flag);
+	d->table_function_add_named_parameter(f, "numbers", list);
+	d->table_function_add_named_parameter(f, "top_order", text);
+	d->destroy_logical_type(&text);
+	d->destroy_logical_type(&texts);
+	d->destroy_logical_type(&number);
+	d->destroy_logical_type(&list);
+	d->destroy_logical_type(&flag);
+}
+
+int rows_register(struct duck *e, struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_table_function f = d->create_table_function();
+	duckdb_state state;
+
+	if (!f)
+		return error_errno(err, -ENOMEM, "cannot declare weir_rows");
+	d->table_function_set_name(f, "weir_rows");
+	d->table_function_set_extra_info(f, e, NULL);
+	d->table_function_set_bind(f, rows_on_bind);
+	rows_set_scan(d, f);
+	rows_arguments(d, f);
+	state = d->register_table_function(e->con, f);
+	d->destroy_table_function(&f);
+	return state ? error_set(err, -EIO, "DuckDB refuses the table function weir_rows") : 0;
 }

@@ -102,38 +102,36 @@ static int make_eval(struct rows_exprs *x, struct error *err)
 static int rows_exprs_make_words(struct rows_exprs *x, struct rows_column *c)
 {
 	_cleanup_(intern_free) struct intern texts = {0};
-	_cleanup_free_ uint32_t *ranks = NULL;
 	_cleanup_buf_ struct buf escaped = {0};
 	const struct bytes *words;
 	size_t count = eval_words(x->eval, c->k, &words);
 	struct words *w = &c->own;
 	int r = 0;
 
-	if (w->type && w->ordinal_counts[0] == count)
+	if (w->type && w->ordinal_count == count)
 		return 0; /* a dictionary only grows */
 	words_free(x->e->api, w);
-	w->ordinals = calloc(1, sizeof(*w->ordinals));
-	w->ordinal_counts = calloc(1, sizeof(*w->ordinal_counts));
-	if (!w->ordinals || !w->ordinal_counts)
-		return -ENOMEM;
-	w->traces = 1;
-	w->ordinals[0] = calloc(count + 1, sizeof(**w->ordinals));
-	w->ordinal_counts[0] = count;
-	if (!w->ordinals[0])
+	w->ordinals = calloc(count + 1, sizeof(*w->ordinals));
+	w->ordinal_count = count;
+	if (!w->ordinals)
 		return -ENOMEM;
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		buf_clear(&escaped);
 		r = engine_escape(words[i].data, words[i].len, &escaped);
 		if (r >= 0)
 			r = intern_add(&texts, escaped.data ? escaped.data : (const uint8_t *)"",
-				       escaped.len, &w->ordinals[0][i]);
+				       escaped.len, &w->ordinals[i]);
 	}
 	if (r >= 0)
-		r = words_declare(x->e->api, &texts, w, &ranks);
-	for (size_t i = 0; i < count && r >= 0; i++)
-		w->ordinals[0][i] = ranks[w->ordinals[0][i]];
+		r = words_declare(x->e->api, &texts, w);
 	c->words = w;
 	return r;
+}
+
+/* The table of which a name in the expression is. */
+static enum table_id rows_table_of(const struct expr *e)
+{
+	return e->kind == EXPR_NAME ? query_name_table(e->name) : rows_table_of(e->arg[0]);
 }
 
 /* True where the texts of the column are a dictionary by id, small enough for an ENUM. */
@@ -141,6 +139,8 @@ static bool is_words(const struct rows_exprs *x, const struct rows_column *c)
 {
 	const struct bytes *words;
 
+	if (x->by_rows && names_many(x->e, rows_table_of(c->expr)))
+		return false;
 	return eval_is_words(x->eval, c->k) && eval_words(x->eval, c->k, &words) <= NAMES_ENUM_MAX;
 }
 
@@ -187,11 +187,11 @@ static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error
 
 /* ---- kept ---- */
 
-static int rows_exprs_make_key(enum table_id table, const char *filter, char *const *columns,
-			       size_t count, char **ret)
+static int rows_exprs_make_key(enum table_id table, const char *filter, bool by_rows,
+			       const char *const *columns, size_t count, char **ret)
 {
 	_cleanup_buf_ struct buf key = {0};
-	int r = buf_printf(&key, "%d %zu %s", (int)table, strlen(filter), filter);
+	int r = buf_printf(&key, "%d %d %zu %s", (int)table, by_rows, strlen(filter), filter);
 
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = buf_printf(&key, " %zu %s", strlen(columns[i]), columns[i]);
@@ -199,8 +199,8 @@ static int rows_exprs_make_key(enum table_id table, const char *filter, char *co
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int exprs_parse(struct rows_exprs *x, const char *filter, char *const *columns, size_t count,
-		       struct error *err)
+static int exprs_parse(struct rows_exprs *x, const char *filter, const char *const *columns,
+		       size_t count, struct error *err)
 {
 	int r = 0;
 
@@ -273,12 +273,13 @@ static void rows_exprs_keep(struct duck *e, struct rows_exprs *x)
 	}
 }
 
-int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, char *const *columns,
-		   size_t column_count, struct rows_exprs **ret, struct error *err)
+int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, bool by_rows,
+		   const char *const *columns, size_t column_count, struct rows_exprs **ret,
+		   struct error *err)
 {
 	_cleanup_free_ char *key = NULL;
 	struct rows_exprs *x;
-	int r = rows_exprs_make_key(table, filter, columns, column_count, &key);
+	int r = rows_exprs_make_key(table, filter, by_rows, columns, column_count, &key);
 
 	if (r < 0)
 		return error_errno(err, r, "cannot keep the expressions");
@@ -289,6 +290,7 @@ int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, char
 			return error_errno(err, -ENOMEM, "cannot keep the expressions");
 		x->e = e;
 		x->table = table;
+		x->by_rows = by_rows;
 		x->key = TAKE_PTR(key);
 		x->users = store_made_changes(e->store);
 		x->pin = SIZE_MAX;

@@ -164,8 +164,8 @@ static int fill_sums(const struct duckdb_api *d, enum rows_cell cell, const stru
 static void rows_fill_put_ordinals(const struct duckdb_api *d, const struct words *w,
 				   const int64_t *values, size_t count, duckdb_vector out)
 {
-	const uint32_t *table = w->ordinals[0];
-	size_t limit = w->ordinal_counts[0];
+	const uint32_t *table = w->ordinals;
+	size_t limit = w->ordinal_count;
 	void *data = d->vector_get_data(out);
 	bool unknown = false;
 	uint64_t *validity;
@@ -239,15 +239,15 @@ static int fill_text(const struct duckdb_api *d, const struct vector *v, const s
 	return 0;
 }
 
-static int fill_evaluated(const struct rows_bind *b, const struct rows_column *c,
+static int fill_evaluated(const struct rows_exprs *x, const struct rows_column *c,
 			  struct eval_scratch *scratch, const struct rows_slice *s,
 			  duckdb_vector out, struct buf *text)
 {
-	const struct duckdb_api *d = b->e->api;
+	const struct duckdb_api *d = x->e->api;
 	void *to = d->vector_get_data(out);
 	const struct bytes *words = NULL;
 	struct vector v;
-	int r = eval_rows(b->x->eval, scratch, c->k, s->batch, s->rows, s->count, &v);
+	int r = eval_rows(x->eval, scratch, c->k, s->batch, s->rows, s->count, &v);
 
 	if (r < 0)
 		return r;
@@ -270,7 +270,7 @@ static int fill_evaluated(const struct rows_bind *b, const struct rows_column *c
 		break;
 	case ROWS_TEXT:
 		if (v.words)
-			eval_words(b->x->eval, c->k, &words);
+			eval_words(x->eval, c->k, &words);
 		return fill_text(d, &v, words, out, text);
 	default:
 		memcpy(to, v.i, s->count * sizeof(int64_t));
@@ -280,23 +280,81 @@ static int fill_evaluated(const struct rows_bind *b, const struct rows_column *c
 	return 0;
 }
 
-int rows_fill(const struct rows_bind *b, const struct rows_column *c, struct eval_scratch *scratch,
+static int fill_names(const struct duckdb_api *d, const struct rows_column *c,
+		      const struct rows_slice *s, duckdb_vector out, struct buf *text)
+{
+	int64_t values[VECTOR_ROWS];
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct bytes v = batch_get_bytes(s->batch, (unsigned int)c->direct, s->rows[i]);
+		uint32_t id = WORD_NULL;
+
+		buf_clear(text);
+		if (engine_escape(v.data, v.len, text) < 0)
+			return -ENOMEM;
+		if (!batch_is_null(s->batch, (unsigned int)c->direct, s->rows[i]))
+			(void)intern_find(c->texts, buf_str(text), text->len, &id);
+		values[i] = id;
+	}
+	rows_fill_put_ordinals(d, c->words, values, s->count, out);
+	return 0;
+}
+
+/* Of a column of the batch: numbers by row. */
+static void fill_truths(const struct duckdb_api *d, const struct column *c,
+			const struct rows_slice *s, duckdb_vector out)
+{
+	bool *to = d->vector_get_data(out);
+
+	if (!c->val) {
+		all_null(d, s->count, out);
+		return;
+	}
+	for (size_t i = 0; i < s->count; i++)
+		to[i] = c->val[s->rows[i]] != 0;
+	put_column_nulls(d, c->nulls, s, out);
+}
+
+static void fill_inodes(const struct duckdb_api *d, const struct dims *dims, unsigned int column,
+			const struct rows_slice *s, duckdb_vector out)
+{
+	int64_t *to = d->vector_get_data(out);
+	uint64_t *validity = writable(d, out);
+
+	for (size_t i = 0; i < s->count; i++) {
+		int64_t id = batch_get(s->batch, column, s->rows[i], -1);
+
+		to[i] = id < 0 ? -1 : dims_file_inode(dims, id);
+		if (to[i] < 0)
+			validity[i / 64] &= ~(1ull << (i % 64));
+	}
+}
+
+/* The number of the block in its file never changes, and neither do the rows in it. */
+static void fill_row_ids(const struct duckdb_api *d, const struct rows_slice *s, duckdb_vector out)
+{
+	int64_t base = id_compose((int64_t)(s->block->seq << 16) & ID_OWN_MASK, s->block->trace);
+	int64_t *to = d->vector_get_data(out);
+
+	for (size_t i = 0; i < s->count; i++)
+		to[i] = base | (int64_t)s->rows[i];
+}
+
+int rows_fill(const struct rows_exprs *x, const struct rows_column *c, struct eval_scratch *scratch,
 	      const struct rows_slice *s, duckdb_vector out, struct buf *text)
 {
-	const struct duckdb_api *d = b->e->api;
-	int64_t *to;
+	const struct duckdb_api *d = x->e->api;
+	int64_t *to = d->vector_get_data(out);
 
 	assert(s->count > 0 && s->count <= VECTOR_ROWS);
 	switch (c->cell) {
 	case ROWS_NUMBER:
-		to = d->vector_get_data(out);
 		for (size_t i = 0; i < s->count; i++)
 			to[i] = order_number(s->block, s->block_number,
 					     s->batch->numbers ? s->batch->numbers[s->rows[i]]
 							       : s->rows[i]);
 		return 0;
 	case ROWS_END:
-		to = d->vector_get_data(out);
 		for (size_t i = 0; i < s->count; i++)
 			to[i] = s->ends[s->rows[i]];
 		return 0;
@@ -306,6 +364,25 @@ int rows_fill(const struct rows_bind *b, const struct rows_column *c, struct eva
 	case ROWS_MAX:
 	case ROWS_HIST:
 		return fill_sums(d, c->cell, s, out);
+	case ROWS_STORED:
+	case ROWS_ARGV:
+	case ROWS_BLOB:
+	case ROWS_SQL:
+		if (batch_has(s->batch, (unsigned int)c->direct))
+			return rows_bytes(d, c, s, out, text);
+		all_null(d, s->count, out);
+		return 0;
+	case ROWS_NAME:
+		return fill_names(d, c, s, out, text);
+	case ROWS_TRUTH:
+		fill_truths(d, &s->batch->columns[c->direct], s, out);
+		return 0;
+	case ROWS_INODE:
+		fill_inodes(d, store_dims_few(x->e->store), (unsigned int)c->direct, s, out);
+		return 0;
+	case ROWS_ID:
+		fill_row_ids(d, s, out);
+		return 0;
 	default:
 		break;
 	}
@@ -314,6 +391,6 @@ int rows_fill(const struct rows_bind *b, const struct rows_column *c, struct eva
 	else if (c->direct >= 0 && c->cell == ROWS_CODE)
 		fill_direct_code(d, c, s, out);
 	else
-		return fill_evaluated(b, c, scratch, s, out, text);
+		return fill_evaluated(x, c, scratch, s, out, text);
 	return 0;
 }

@@ -8,6 +8,8 @@
 /* What the threads of one scan share. */
 struct rows_shared {
 	const struct rows_bind *bind;
+	struct rows_exprs *x,
+		*names; /* the bind's, or those of the names that are asked for, which are its own */
 	size_t output_count;
 	const struct rows_column *outputs[ROWS_COLUMNS_MAX]; /* NULL: only counts rows */
 	uint64_t first, rest;	   /* columns to decode before and after rows are chosen */

@@ -17,7 +17,7 @@
 /* The sums of one trace's files. */
 struct part {
 	_Atomic int64_t *sums;	/* [count] */
-	_Atomic uint64_t *bits; /* one for each file whose calls gave 0; of more than one value */
+	_Atomic uint64_t *bits; /* one for each file whose calls gave 0 */
 	size_t count;
 };
 
@@ -26,11 +26,8 @@ struct topk_files {
 	struct part none;	  /* one sum: of calls without a file */
 	unsigned int op, summary; /* columns of what is added up; op is UINT_MAX for a count */
 	bool max;		  /* the largest, not the sum */
-	const struct rows_column
-		*values; /* whether there are several: sums are the first, and 1; NULL: no */
-	const struct eval *eval;
-	_Atomic bool outside; /* an id that has no place */
-	int64_t *old;	      /* versions whose sums went to the newest */
+	_Atomic bool outside;	  /* an id that has no place */
+	int64_t *old;		  /* versions whose sums went to the newest */
 	size_t old_count, old_cap;
 };
 
@@ -254,17 +251,6 @@ static bool has_bit(const struct part *p, size_t at)
 	return p->bits[at / 64] >> (at % 64) & 1;
 }
 
-/* The first value stays; another one is noted. */
-static void topk_files_note(struct part *p, size_t at, int64_t value)
-{
-	int64_t old = atomic_load_explicit(&p->sums[at], memory_order_relaxed);
-
-	if (!old && atomic_compare_exchange_strong(&p->sums[at], &old, value))
-		return;
-	if (old != value)
-		set_bit(p, at);
-}
-
 static void topk_files_add(const struct topk_files *b, struct part *p, size_t at, int64_t value)
 {
 	_Atomic int64_t *to = &p->sums[at];
@@ -294,15 +280,9 @@ static struct part *topk_files_place(struct topk_files *b, int64_t id, size_t *a
 	return p;
 }
 
-struct topk_worker {
-	struct topk_files *b;
-	struct eval_scratch *scratch; /* where values are of an expression */
-	struct sums_view *view;
-};
-
 static int topk_files_take(void *state, const struct walk_rows *rows)
 {
-	struct topk_files *b = ((struct topk_worker *)state)->b;
+	struct topk_files *b = state;
 	bool sums = rows->batch->table == TABLE_SUMMARY;
 	unsigned int file = sums ? SUMMARY_FILE_ID : OP_FILE_ID, column = sums ? b->summary : b->op;
 
@@ -319,36 +299,6 @@ static int topk_files_take(void *state, const struct walk_rows *rows)
 	return 0;
 }
 
-static int topk_files_take_values(void *state, const struct walk_rows *rows)
-{
-	struct topk_worker *w = state;
-	struct topk_files *b = w->b;
-	const struct batch *batch = rows->batch->table == TABLE_SUMMARY
-					    ? sums_view_rows(w->view, rows->batch)
-					    : rows->batch;
-	struct vector v;
-
-	if (eval_rows(b->eval, w->scratch, b->values->k, batch, rows->rows, rows->count, &v) < 0 ||
-	    !v.i) {
-		atomic_store(&b->outside, true);
-		return 0;
-	}
-	for (size_t i = 0; i < rows->count; i++) {
-		size_t at = 0;
-		struct part *p;
-
-		if (v.nulls && (v.nulls[i / 64] >> (i % 64) & 1))
-			continue;
-		p = topk_files_place(b, batch_get(batch, OP_FILE_ID, rows->rows[i], INT64_MIN),
-				     &at);
-		if (v.i[i] < 0 || v.i[i] == INT64_MAX)
-			atomic_store(&b->outside, true);
-		else if (p)
-			topk_files_note(p, at, v.i[i] + 1);
-	}
-	return 0;
-}
-
 static bool topk_files_stopped(const void *arg)
 {
 	return atomic_load(&((const struct duck *)arg)->interrupted);
@@ -356,11 +306,8 @@ static bool topk_files_stopped(const void *arg)
 
 static int topk_files_walk(struct topk_files *b, const struct rows_bind *bind, struct error *err)
 {
-	const uint64_t reads = b->values	   ? expr_columns(b->values->expr)
-			       : b->op == UINT_MAX ? 0
-						   : 1ull << b->op;
+	const uint64_t reads = b->op == UINT_MAX ? 0 : 1ull << b->op;
 	struct sums_filter filter = {.eval = bind->x->filter ? bind->x->eval : NULL};
-	struct topk_worker workers[WALK_THREADS_MAX] = {0};
 	struct walk w = {
 		.ask = {.store = bind->e->store,
 			.filter = &filter,
@@ -369,34 +316,22 @@ static int topk_files_walk(struct topk_files *b, const struct rows_bind *bind, s
 			.end = bind->pin,
 			.summaries = true,
 			.windowless = !(reads >> OP_START & 1),
-			.files = !b->values,
+			.files = true,
 			.seconds = bind->each_file,
-			.exact = b->values ? 0 : 1ull << b->summary,
-			.absent = b->values ? sums_columns_missing(reads) : 0},
+			.exact = 1ull << b->summary},
 		.columns = 1ull << OP_FILE_ID | reads,
-		.sums = 1ull << SUMMARY_FILE_ID |
-			(b->values ? sums_columns_of(reads) : 1ull << b->summary),
+		.sums = 1ull << SUMMARY_FILE_ID | 1ull << b->summary,
 		.stopped = topk_files_stopped,
 		.stopped_arg = bind->e,
-		.take = b->values ? topk_files_take_values : topk_files_take,
+		.take = topk_files_take,
 		.workers = walk_workers(bind->e->threads),
 	};
-	int r = 0;
+	int r;
 
 	sums_filter_describe(&filter, bind->x->filter);
-	for (unsigned int i = 0; i < w.workers && r >= 0; i++) {
-		workers[i].b = b;
-		w.states[i] = &workers[i];
-		r = b->values ? sums_view_new(&workers[i].view) : 0;
-		if (r >= 0 && b->values)
-			r = eval_scratch_new(&workers[i].scratch, b->eval);
-	}
-	r = r < 0 ? error_errno(err, r, "cannot read the trace") : walk_run(&w, err);
-	for (unsigned int i = 0; i < w.workers; i++) {
-		sums_view_free(workers[i].view);
-		if (workers[i].scratch)
-			eval_scratch_free(workers[i].scratch);
-	}
+	for (unsigned int i = 0; i < w.workers; i++)
+		w.states[i] = b;
+	r = walk_run(&w, err);
 	return r == -EINTR ? error_set(err, r, "interrupted") : r;
 }
 
@@ -410,12 +345,7 @@ static bool is_there(const struct part *p, size_t at)
 static void move(const struct topk_files *b, struct part *p, size_t at, struct part *to,
 		 size_t to_at)
 {
-	if (b->values && has_bit(p, at))
-		set_bit(to, to_at);
-	if (b->values)
-		topk_files_note(to, to_at, p->sums[at]);
-	else
-		topk_files_add(b, to, to_at, p->sums[at]);
+	topk_files_add(b, to, to_at, p->sums[at]);
 	p->sums[at] = 0;
 	p->bits[at / 64] &= ~(1ull << (at % 64));
 }
@@ -554,42 +484,18 @@ static int topk_files_put_ids(const struct topk_files *b, const struct dims *d,
 	return r < 0 ? r : 1;
 }
 
-/* Those of several values. 1; 0 where they are more than `max`. */
-static int put_several(const struct topk_files *b, const struct dims *d, size_t max,
-		       struct topk_files_found *ret)
-{
-	int r = 0;
-
-	ret->null = has_bit(&b->none, 0);
-	for (size_t k = 0; k < BEST_TRACES_MAX; k++) {
-		const struct part *p = &b->parts[k];
-
-		for (size_t i = 0; i < p->count && r >= 0; i++) {
-			ret->files += is_there(p, i);
-			if (has_bit(p, i))
-				r = map_set(&ret->ids, (uint64_t)id_compose((int64_t)i, k), 0);
-			if (ret->ids.count > max)
-				return 0;
-		}
-	}
-	if (r >= 0)
-		r = topk_files_put_versions(b, d, ret);
-	return r < 0 ? r : ret->ids.count <= max;
-}
-
 /* ---- all of it ---- */
 
 static int bind_rows(struct duck *e, const struct plan *p, const struct expr *where,
 		     const char *value, struct rows_bind *b, struct error *err)
 {
 	_cleanup_buf_ struct buf filter = {0}, column = {0};
-	char file[] = "file_id";
-	char *columns[] = {file, NULL};
+	const char *columns[] = {"file_id", NULL};
 	int r = where ? expr_text(where, TABLE_OP, &filter) : 0;
 
 	if (r >= 0)
 		r = buf_printf(&column, "%s", value);
-	columns[1] = (char *)column.data;
+	columns[1] = buf_str(&column);
 	b->e = e;
 	b->table = TABLE_OP;
 	b->pin = e->pin;
@@ -598,7 +504,7 @@ static int bind_rows(struct duck *e, const struct plan *p, const struct expr *wh
 	b->each_file = p->each_file;
 	pthread_mutex_lock(&e->names_lock);
 	if (r >= 0)
-		r = rows_exprs_get(e, TABLE_OP, buf_str(&filter), columns, 2, &b->x, err);
+		r = rows_exprs_get(e, TABLE_OP, buf_str(&filter), false, columns, 2, &b->x, err);
 	pthread_mutex_unlock(&e->names_lock);
 	return MIN(r, 0);
 }
@@ -612,8 +518,6 @@ static int topk_files_add_up(struct topk_files *b, const struct rows_bind *bind,
 		r = topk_files_make_room(b, bind, names);
 	if (r <= 0)
 		return r;
-	b->values = b->values ? &bind->x->columns[1] : NULL;
-	b->eval = bind->x->eval;
 	r = topk_files_walk(b, bind, err);
 	if (r >= 0 && names)
 		r = join_versions(b, store_dims_few(bind->e->store));
@@ -633,8 +537,7 @@ int topk_files_files(struct duck *e, const struct plan *p, size_t key, size_t va
 	if (r < 0)
 		return error_errno(err, r, "cannot sum up files");
 	column = choose_value(b, &p->fields[value]);
-	if (!column || !from_summaries_answer(p))
-		return 0;
+	assert(column); /* topk_files_adds() */
 	r = bind_rows(e, p, where, column, &bind, err);
 	if (r >= 0)
 		r = topk_files_add_up(b, &bind, topk_files_is_file(p->fields[key].expr), err);
@@ -643,28 +546,4 @@ int topk_files_files(struct duck *e, const struct plan *p, size_t key, size_t va
 	if (r > 0)
 		count = topk_files_choose(b, heap, count, where == p->where, &ret->files);
 	return r > 0 ? topk_files_put_ids(b, store_dims_few(e->store), heap, count, ret) : r;
-}
-
-int topk_files_several(struct duck *e, const struct plan *p, size_t key, size_t field, size_t max,
-		       struct topk_files_found *ret, struct error *err)
-{
-	static const struct rows_column some;
-	_cleanup_(topk_files_freep) struct topk_files *b = calloc(1, sizeof(*b));
-	_cleanup_buf_ struct buf text = {0};
-	struct rows_bind bind = {0};
-	int r = b ? expr_text(p->fields[field].expr, TABLE_OP, &text) : -ENOMEM;
-
-	if (r < 0)
-		return error_errno(err, r, "cannot sum up files");
-	b->op = UINT_MAX;
-	b->values = &some; /* until it is known which */
-	r = bind_rows(e, p, topk_files_where(p, key), buf_str(&text), &bind, err);
-	if (r >= 0)
-		r = topk_files_add_up(b, &bind, topk_files_is_file(p->fields[key].expr), err);
-	if (bind.x)
-		rows_exprs_put(bind.x);
-	if (r > 0)
-		r = put_several(b, store_dims_few(e->store), max, ret);
-	ret->null &= topk_files_where(p, key) == p->where;
-	return r;
 }

@@ -26,9 +26,6 @@ bool topk_files_adds(const struct plan_field *f);
  */
 int topk_files_files(struct duck *e, const struct plan *p, size_t key, size_t value, size_t count,
 		     struct topk_files_found *ret, struct error *err);
-/* Those of the groups for which the value of `field`, a distinct(), is over 1: all of them, at most `max`. The same. */
-int topk_files_several(struct duck *e, const struct plan *p, size_t key, size_t field, size_t max,
-		       struct topk_files_found *ret, struct error *err);
 /* The filter without the condition that there is a file; NULL: nothing is left. */
 struct expr *topk_files_where(const struct plan *p, size_t key);
 /* The filter without what all calls of the files meet, each of one version: names need not be looked at again. */

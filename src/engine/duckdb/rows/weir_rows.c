@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* weir_rows.c: the scan behind weir_rows(), parallel by block. */
+/* weir_rows.c: the scan behind weir_rows() and weir_<table>(), parallel by block. */
 #include "engine/duckdb/rows/weir_rows.h"
 
 #include <errno.h>
@@ -32,44 +32,6 @@ struct rows_local {
 	struct buf text;
 };
 
-static void weir_rows_on_bind(duckdb_bind_info info)
-{
-	const struct duckdb_api *d = duckdb_loaded();
-	struct duck *e = d->bind_get_extra_info(info);
-	struct rows_bind *b = calloc(1, sizeof(*b));
-	struct error err = {0};
-	uint64_t rows = 0;
-	int r;
-
-	if (!b) {
-		d->bind_set_error(info, "out of memory");
-		return;
-	}
-	b->e = e;
-	b->pin = e->pin;
-	d->bind_set_bind_data(info, b, rows_bind_free);
-	pthread_mutex_lock(&e->names_lock);
-	r = rows_bind_read(b, info, &err);
-	pthread_mutex_unlock(&e->names_lock);
-	if (r < 0) {
-		d->bind_set_error(info, err.message);
-		return;
-	}
-	for (size_t i = 0; i < b->x->column_count; i++) {
-		const struct rows_column *c = &b->x->columns[i];
-		duckdb_logical_type type = c->words ? NULL : d->create_logical_type(c->type);
-
-		d->bind_add_result_column(info, c->name, c->words ? c->words->type : type);
-		if (type)
-			d->destroy_logical_type(&type);
-	}
-	for (size_t i = b->first_block; i < b->pin; i++) {
-		if (rows_block_passes(b, i))
-			rows += store_block(e->store, i)->rows;
-	}
-	d->bind_set_cardinality(info, b->picked ? b->pick.count : rows, false);
-}
-
 static void rows_shared_free(void *p)
 {
 	struct rows_shared *s = p;
@@ -79,6 +41,8 @@ static void rows_shared_free(void *p)
 	top_free(s->top);
 	free(s->blocks);
 	free(s->filter.files);
+	if (s->names)
+		rows_exprs_put(s->names);
 	free(s);
 }
 
@@ -93,15 +57,19 @@ static uint64_t columns_of(const struct rows_bind *b, const struct rows_column *
 	case ROWS_MAX:
 	case ROWS_HIST:
 		return 1ull << OP_DUR;
+	case ROWS_ID:
+		return 0;
 	default:
 		break;
 	}
-	return c->expr ? expr_columns(c->expr) : 0;
+	return c->expr ? expr_columns(c->expr) : c->direct >= 0 ? 1ull << c->direct : 0;
 }
 
-static void choose_outputs(const struct duckdb_api *d, duckdb_init_info info, struct rows_shared *s)
+static int choose_outputs(const struct duckdb_api *d, duckdb_init_info info, struct rows_shared *s,
+			  struct error *err)
 {
 	const struct rows_bind *b = s->bind;
+	int r = 0;
 
 	s->output_count = d->init_get_column_count(info);
 	assert(s->output_count <= ROWS_COLUMNS_MAX);
@@ -109,8 +77,13 @@ static void choose_outputs(const struct duckdb_api *d, duckdb_init_info info, st
 		idx_t column = d->init_get_column_index(info, i);
 
 		/* count(*): a column that does not exist */
-		s->outputs[i] = column < b->x->column_count ? &b->x->columns[column] : NULL;
+		s->outputs[i] = column < b->column_count ? &b->columns[column] : NULL;
 	}
+	if (b->of)
+		r = rows_table_names(b, s->outputs, s->output_count, &s->names, err);
+	if (s->names)
+		s->x = s->names;
+	return r;
 }
 
 static void weir_rows_choose_columns(struct rows_shared *s)
@@ -174,13 +147,25 @@ static int weir_rows_choose_blocks(struct rows_shared *s)
 	}
 	for (size_t i = b->first_block; i < b->pin; i++)
 		weir_rows_add_block(s, i, 0);
+	for (size_t i = 0; b->of && i < b->of->part_count; i++) {
+		const struct store_made *m = b->of->parts[i];
+
+		if (grow((void **)&s->blocks, &s->block_cap, s->block_count + m->block_count,
+			 sizeof(*s->blocks)) < 0)
+			return -ENOMEM;
+		for (size_t k = m->first_block; k < m->first_block + m->block_count; k++) {
+			if (!store_block(b->e->store, k)->damaged)
+				s->blocks[s->block_count++] =
+					(struct rows_block){.block = k, .sums = SIZE_MAX};
+		}
+	}
 	return 0;
 }
 
 static int prepare_top(struct rows_shared *s)
 {
 	const struct rows_bind *b = s->bind;
-	const struct rows_column *key = &b->x->columns[0];
+	const struct rows_column *key = &b->columns[0];
 	int r;
 
 	if (!b->top.count || key->cell != ROWS_INT)
@@ -210,20 +195,45 @@ static int weir_rows_prepare(struct rows_shared *s)
 	return r;
 }
 
+/* A zeroed state for all threads or for one; DuckDB frees it with free_state. NULL: there is no memory, which it has been told. */
+static void *state_new(duckdb_init_info info, size_t size, duckdb_delete_callback_t free_state)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	void *state = calloc(1, size);
+
+	if (state)
+		d->init_set_init_data(info, state, free_state);
+	else
+		d->init_set_error(info, "out of memory");
+	return state;
+}
+
 static void weir_rows_on_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	struct rows_shared *s = table_state_new(info, sizeof(*s), rows_shared_free);
+	struct rows_bind *b = d->init_get_bind_data(info);
+	struct rows_shared *s = state_new(info, sizeof(*s), rows_shared_free);
+	struct error err = {0};
+	size_t threads;
+	int r;
 
 	if (!s)
 		return;
-	s->bind = d->init_get_bind_data(info);
-	choose_outputs(d, info, s);
-	if (weir_rows_prepare(s) < 0) {
-		d->init_set_error(info, "out of memory");
+	s->bind = b;
+	s->x = b->x;
+	pthread_mutex_lock(&b->e->names_lock);
+	r = choose_outputs(d, info, s, &err);
+	if (r >= 0 && !b->live && b->table != TABLE_OWN && schema_is_dimension(b->table))
+		r = names_live(b->e, b->table, &b->live, &err);
+	pthread_mutex_unlock(&b->e->names_lock);
+	if (r >= 0)
+		r = weir_rows_prepare(s);
+	if (r < 0) {
+		d->init_set_error(info, err.message[0] ? err.message : "out of memory");
 		return;
 	}
-	table_set_threads(info, s->bind->e, s->block_count);
+	threads = MIN(s->block_count, (size_t)b->e->threads);
+	d->init_set_max_threads(info, MAX(threads, (size_t)1));
 }
 
 static void weir_rows_local_free(struct rows_local *l)
@@ -257,8 +267,6 @@ static int local_new(const struct rows_bind *b, struct rows_local *l)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < BATCH_ROWS_MAX; i++)
 		l->identity[i] = i;
-	if (b->x->eval && eval_scratch_new(&l->scratch, b->x->eval) < 0)
-		return -ENOMEM;
 	if (b->from_summaries && sums_view_new(&l->sums) < 0)
 		return -ENOMEM;
 	if (b->each_file && (batch_new(&l->seconds, TABLE_OP) < 0 ||
@@ -271,7 +279,7 @@ static void weir_rows_on_local_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	const struct rows_bind *b = d->init_get_bind_data(info);
-	struct rows_local *l = table_state_new(info, sizeof(*l), rows_local_free);
+	struct rows_local *l = state_new(info, sizeof(*l), rows_local_free);
 
 	if (!l)
 		return;
@@ -336,8 +344,8 @@ static int weir_rows_choose_rows(struct rows_shared *s, struct rows_local *l,
 		n = (ssize_t)order_rows_in(batch, b->from, b->to, false, in, (size_t)n, l->chosen);
 		in = l->chosen;
 	}
-	if (n > 0 && b->x->filter) {
-		n = eval_filter(b->x->eval, l->scratch, 0, batch, in, (size_t)n, l->chosen);
+	if (n > 0 && s->x->filter) {
+		n = eval_filter(s->x->eval, l->scratch, 0, batch, in, (size_t)n, l->chosen);
 		in = l->chosen;
 	}
 	if (n > 0 && s->top) {
@@ -703,7 +711,7 @@ static int fill_chunk(struct rows_shared *s, struct rows_local *l, size_t count,
 	slice.count = count;
 	for (size_t i = 0; i < s->output_count && r >= 0; i++) {
 		if (s->outputs[i])
-			r = rows_fill(s->bind, s->outputs[i], l->scratch, &slice,
+			r = rows_fill(s->x, s->outputs[i], l->scratch, &slice,
 				      d->data_chunk_get_vector(chunk, i), &l->text);
 	}
 	return r;
@@ -718,7 +726,10 @@ static void weir_rows_on_scan(duckdb_function_info info, duckdb_data_chunk chunk
 	size_t count = 0;
 	int r = 1;
 
-	if (l->at >= l->slice.count)
+	/* not before: which expressions there are is not known to each thread's init */
+	if (s->x->eval && !l->scratch)
+		r = MIN(eval_scratch_new(&l->scratch, s->x->eval), 0) + 1;
+	if (r > 0 && l->at >= l->slice.count)
 		r = weir_rows_next_block(s, l, &err);
 	if (r > 0) {
 		count = MIN(l->slice.count - l->at, (size_t)VECTOR_ROWS);
@@ -732,48 +743,10 @@ static void weir_rows_on_scan(duckdb_function_info info, duckdb_data_chunk chunk
 	d->data_chunk_set_size(chunk, count);
 }
 
-static void declare_arguments(const struct duckdb_api *d, duckdb_table_function f)
+void rows_set_scan(const struct duckdb_api *d, duckdb_table_function f)
 {
-	static const char *const numbers[] = {"ended_from", "ended_to", "first_block", "top"};
-	duckdb_logical_type text = d->create_logical_type(DUCKDB_TYPE_VARCHAR);
-	duckdb_logical_type texts = d->create_list_type(text);
-	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_BIGINT);
-	duckdb_logical_type list = d->create_list_type(number);
-	duckdb_logical_type flag = d->create_logical_type(DUCKDB_TYPE_BOOLEAN);
-
-	d->table_function_add_parameter(f, text);
-	d->table_function_add_parameter(f, text);
-	d->table_function_add_parameter(f, texts);
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		d->table_function_add_named_parameter(f, numbers[i], number);
-	d->table_function_add_named_parameter(f, "summed", flag);
-	d->table_function_add_named_parameter(f, "each_file", flag);
-	d->table_function_add_named_parameter(f, "numbers", list);
-	d->table_function_add_named_parameter(f, "top_order", text);
-	d->destroy_logical_type(&text);
-	d->destroy_logical_type(&texts);
-	d->destroy_logical_type(&number);
-	d->destroy_logical_type(&list);
-	d->destroy_logical_type(&flag);
-}
-
-int rows_register(struct duck *e, struct error *err)
-{
-	const struct duckdb_api *d = e->api;
-	duckdb_table_function f = d->create_table_function();
-	duckdb_state state;
-
-	if (!f)
-		return error_errno(err, -ENOMEM, "cannot declare weir_rows");
-	d->table_function_set_name(f, "weir_rows");
-	d->table_function_set_extra_info(f, e, NULL);
-	d->table_function_set_bind(f, weir_rows_on_bind);
 	d->table_function_set_init(f, weir_rows_on_init);
 	d->table_function_set_local_init(f, weir_rows_on_local_init);
 	d->table_function_set_function(f, weir_rows_on_scan);
 	d->table_function_supports_projection_pushdown(f, true);
-	declare_arguments(d, f);
-	state = d->register_table_function(e->con, f);
-	d->destroy_table_function(&f);
-	return state ? error_set(err, -EIO, "DuckDB refuses the table function weir_rows") : 0;
 }

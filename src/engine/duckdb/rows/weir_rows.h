@@ -25,7 +25,7 @@
 #include "query/eval/eval.h"
 #include "query/query.h"
 
-#define ROWS_COLUMNS_MAX 128
+#define ROWS_COLUMNS_MAX (2 * SCHEMA_COLUMNS_MAX)
 
 enum rows_cell {
 	ROWS_INT,    /* BIGINT, UBIGINT */
@@ -42,6 +42,15 @@ enum rows_cell {
 	ROWS_TIME,
 	ROWS_MAX,
 	ROWS_HIST,
+	/* of weir_<table>(), of a column of the batch; ROWS_INT and ROWS_CODE likewise */
+	ROWS_STORED, /* bytes, escaped: VARCHAR */
+	ROWS_NAME,   /* the same: ENUM of the texts there are */
+	ROWS_ARGV,   /* words separated by NUL, as a shell would take them: VARCHAR */
+	ROWS_BLOB,   /* bytes as they are */
+	ROWS_SQL,    /* a text as SQL had it, escaped only where it is no UTF-8: VARCHAR */
+	ROWS_TRUTH,  /* BOOLEAN */
+	ROWS_INODE,  /* the file over all versions of that in the column */
+	ROWS_ID, /* row_id: where the row is for good: trace << 40 | block << 16 | row of the block */
 };
 
 struct rows_column {
@@ -50,10 +59,12 @@ struct rows_column {
 	duckdb_type type;  /* cells that are no ENUM */
 	struct plan *plan; /* NULL for the special ones */
 	const struct expr *expr;
-	size_t k;		   /* its number among the expressions of eval */
-	int direct;		   /* the column of the batch whose values it is, -1: evaluate */
-	const struct words *words; /* ENUMs */
-	struct words own;	   /* ROWS_WORDS: of this bind */
+	size_t k;		    /* its number among the expressions of eval */
+	int direct;		    /* the column of the batch whose values it is, -1: evaluate */
+	const struct words *words;  /* ENUMs */
+	struct words own;	    /* ROWS_WORDS: of this bind */
+	const struct intern *texts; /* ROWS_NAME */
+	unsigned int named;	    /* of op_named: number of the name, and one; 0: it is none */
 };
 
 /* The rows of `numbers`, by block. */
@@ -80,6 +91,7 @@ struct rows_exprs {
 	uint64_t users;		   /* store_made_changes() when it was made: users' tables */
 	struct duck *e;
 	enum table_id table;
+	bool by_rows; /* texts are ENUMs where the table that they are from has few rows, not where they are few */
 	struct plan *filter_plan;
 	const struct expr *filter; /* expression 0 of eval, where there is one */
 	struct eval *eval;	   /* NULL: there is nothing to evaluate */
@@ -92,6 +104,8 @@ struct rows_exprs {
 struct rows_bind {
 	struct duck *e;
 	enum table_id table;
+	const struct rows_column *columns; /* those of x, or of the table */
+	size_t column_count;
 	size_t pin, first_block;
 	int64_t from, to;
 	struct rows_exprs *x;
@@ -102,16 +116,20 @@ struct rows_bind {
 	struct rows_top top;
 	bool from_summaries;
 	bool each_file; /* of op: calls that move bytes between two files once for each, see batch/seconds.h */
+	struct rows_table *of; /* what weir_<table>() has besides; NULL: it is weir_rows() */
 };
 
 /* rows_exprs.c: the expressions of a call; `key` as they were given. Given back with
  * rows_exprs_put(). */
-int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, char *const *columns,
-		   size_t column_count, struct rows_exprs **ret, struct error *err);
+int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, bool by_rows,
+		   const char *const *columns, size_t column_count, struct rows_exprs **ret,
+		   struct error *err);
 void rows_exprs_put(struct rows_exprs *x);
 /* rows_bind.c: what the arguments say. */
 int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err);
 void rows_bind_free(void *p);
+/* Notes the columns that choosing rows asks for, once expressions and range stand. */
+void rows_bind_filter(struct rows_bind *b);
 /* False where no row of the block can pass. */
 bool rows_block_passes(const struct rows_bind *b, size_t block);
 
@@ -126,6 +144,39 @@ struct rows_slice {
 	const struct batch *sums; /* the summary that the rows are; NULL: they are calls */
 };
 
+/* The columns of a bind, and how many rows there may be. */
+void rows_declare(duckdb_bind_info info, const struct rows_bind *b);
+/* weir_rows.c: the scan, the same for all table functions. */
+void rows_set_scan(const struct duckdb_api *d, duckdb_table_function f);
 /* rows_fill.c: a column's values for the slice into a vector. 0 or negative. */
-int rows_fill(const struct rows_bind *b, const struct rows_column *c, struct eval_scratch *scratch,
+int rows_fill(const struct rows_exprs *x, const struct rows_column *c, struct eval_scratch *scratch,
 	      const struct rows_slice *s, duckdb_vector out, struct buf *text);
+/* rows_bytes.c: the same of ROWS_STORED, ROWS_ARGV, ROWS_BLOB, ROWS_SQL. */
+int rows_bytes(const struct duckdb_api *d, const struct rows_column *c, const struct rows_slice *s,
+	       duckdb_vector out, struct buf *scratch);
+
+/* ---- weir_tables.c: the tables as they are stored ---- */
+
+struct rows_table {
+	const struct table_def *def;
+	struct buf filter; /* of the arguments, as a text of the language */
+	bool late;	   /* names are looked up when it is known which are asked for */
+	/* Of TABLE_OWN: the generations that are in force, one of a trace each. With `plain` the values are as the language has
+	 * them, for translations: times are numbers, BLOBs texts, and the last column is the row's number in the order of the
+	 * table. */
+	bool plain;
+	const struct store_made **parts;
+	size_t part_count;
+	size_t count;
+	struct rows_column columns[ROWS_COLUMNS_MAX];
+};
+void rows_table_free(struct rows_table *t);
+/* Puts the expressions of names in the place of their columns; *ret: where they are, NULL: in b->x. 0 or negative. */
+int rows_table_names(const struct rows_bind *b, const struct rows_column **outputs, size_t count,
+		     struct rows_exprs **ret, struct error *err);
+/* table_made.c: finds the tables of a name; where their columns differ the error says so. */
+int made_find(const struct duck *e, struct rows_table *t, const char *name, struct error *err);
+/* table_filter.c: the arguments "start", "stop", "files", "threads", where the table takes them: a filter of the language. */
+void filter_declare(const struct duckdb_api *d, duckdb_table_function f, enum table_id table);
+int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id table,
+		struct buf *out, struct error *err);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/duckdb/tables/table_scan.h"
+#include "engine/duckdb/rows/weir_rows.h"
 
 /* ---- names ---- */
 
@@ -50,29 +50,29 @@ int duck_check_name(struct engine *engine, const char *name, struct error *err)
 
 /* ---- what is there ---- */
 
-int made_find(struct scan_bind *b, const char *name, struct error *err)
+int made_find(const struct duck *e, struct rows_table *t, const char *name, struct error *err)
 {
-	const struct store *s = b->e->store;
+	const struct store *s = e->store;
 	size_t count = store_made_count(s);
 
-	b->parts = calloc(count + 1, sizeof(*b->parts));
-	if (!b->parts)
+	t->parts = calloc(count + 1, sizeof(*t->parts));
+	if (!t->parts)
 		return error_errno(err, -ENOMEM, "cannot read the table %s", name);
 	for (size_t i = 0; i < count; i++) {
 		const struct store_made *m = store_made(s, i);
 
 		if (!m || m->table != TABLE_OWN || strcasecmp(m->name, name))
 			continue;
-		if (b->def && !annotations_same_shape(b->def, m->def))
+		if (t->def && !annotations_same_shape(t->def, m->def))
 			return error_set(err, -EINVAL,
 					 "the table %s has different columns in %.300s and %.300s: "
 					 "annotate them identically, or query one trace at a time",
 					 m->name, store_trace_path(s, m->trace),
-					 store_trace_path(s, b->parts[0]->trace));
-		b->def = m->def;
-		b->parts[b->part_count++] = m;
+					 store_trace_path(s, t->parts[0]->trace));
+		t->def = m->def;
+		t->parts[t->part_count++] = m;
 	}
-	return b->def ? 0 : error_set(err, -ENOENT, "the trace has no table %.80s", name);
+	return t->def ? 0 : error_set(err, -ENOENT, "the trace has no table %.80s", name);
 }
 
 /* ---- declaring ---- */

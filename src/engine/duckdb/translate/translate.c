@@ -317,24 +317,6 @@ int translate(const struct plan *p, const struct translate_options *opt, struct 
 	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
 }
 
-int translate_field(const struct plan *p, const struct translate_options *opt, size_t field,
-		    struct buf *sql, struct error *err)
-{
-	_cleanup_(level_free) struct level l = {0};
-	_cleanup_buf_ struct buf head = {0}, order = {0};
-	int r = source_translate(p, opt, &l, sql);
-
-	for (size_t i = 0; i < p->stage_count && r >= 0; i++)
-		r = translate_stage(&l, &p->stages[i], opt, p, sql);
-	if (r >= 0)
-		r = sql_name(l.fields[field].name, &head);
-	if (r >= 0)
-		r = level_order(&l, false, "", &order);
-	if (r >= 0)
-		r = wrap(sql, buf_str(&head), buf_str(&order));
-	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
-}
-
 /* Rows that are kept as they are, texts as texts; of them the first, where the plan says so. */
 static int keep_rows(const struct plan *p, const struct translate_options *opt, struct partial *ret)
 {

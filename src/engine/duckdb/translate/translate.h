@@ -28,9 +28,6 @@ struct translate_options {
 };
 int translate(const struct plan *p, const struct translate_options *opt, struct translation *ret,
 	      struct error *err);
-/* The values of one field behind all stages, as they are: ids, not names. */
-int translate_field(const struct plan *p, const struct translate_options *opt, size_t field,
-		    struct buf *sql, struct error *err);
 
 struct partial;
 /* For engine_follow: what is kept of new blocks and how it is added to what was kept before. */

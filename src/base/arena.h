@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arena.h: memory that is given back all at once, or back to a mark, as a stack is. Addresses never move. Starts as {0};
+ * arena_free() at the end.
+ */
+#pragma once
+
+#include "base/map.h"
+
+struct arena_chunk;
+struct arena {
+	struct arena_chunk *first, *at;
+};
+
+void arena_free(struct arena *a);
+/* One on the heap, of which others know the pointer alone. 0 or -ENOMEM. */
+int arena_new(struct arena **ret) _must_check_;
+void arena_delete(struct arena *a);
+/* Room for anything, not zeroed; NULL: there is no memory. */
+void *arena_take(struct arena *a, size_t size);
+/* Zeroed; NULL also where count * size is too large. */
+void *arena_alloc(struct arena *a, size_t count, size_t size);
+/* A copy of the text, followed by a NUL that its length does not count. 0 or -ENOMEM. */
+int arena_text(struct arena *a, struct bytes text, struct bytes *ret);
+
+struct arena_mark {
+	struct arena_chunk *chunk;
+	size_t used;
+};
+struct arena_mark arena_mark(const struct arena *a);
+/* Forgets what was taken since; the memory is kept for what comes. */
+void arena_back(struct arena *a, struct arena_mark m);
+/* Forgets everything. */
+static inline void arena_clear(struct arena *a)
+{
+	arena_back(a, (struct arena_mark){0});
+}
