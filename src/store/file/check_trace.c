@@ -548,7 +548,7 @@ static void check_coming(struct checker *v)
 
 	if (!m)
 		return;
-	f.seq = m->seq;
+	f.seq = m->pub.seq;
 	f.offset = m->offset;
 	snprintf(f.what, sizeof(f.what),
 		 "the table %s, which begins here, has no end: readers use the one before, if any",

@@ -51,6 +51,8 @@ struct store_made {
 	bool partial;	  /* it is of a part of the trace only */
 	uint64_t rows;
 	size_t first_block, block_count; /* as store_block() numbers them */
+	uint64_t seq;			 /* of its head among the blocks of its file */
+	uint64_t sum;			 /* of what its blocks say: of copies of a file that were annotated differently another */
 };
 
 /*
@@ -60,6 +62,8 @@ struct store_made {
 size_t store_made_count(const struct store *s);
 /* The table at a place; NULL while it is dropped. */
 const struct store_made *store_made(const struct store *s, size_t i);
+/* What dropped the table at a place, without columns; NULL while there is a table. */
+const struct store_made *store_made_dropped(const struct store *s, size_t i);
 /* Grows with each table that came, was replaced or dropped. */
 uint64_t store_made_changes(const struct store *s);
 /* The generation of a table that is of all that every trace has by now; NULL: there is none. */
