@@ -215,7 +215,8 @@ static const struct option load_command_options[] = {
 	 "load this trace, or every trace in this folder; repeatable",
 	 offsetof(struct load_opts, inputs)},
 	{0, "schema", OPTION_FLAG, NULL,
-	 "print the statements that create the tables, with those of TRACE's own (weir annotate), and load "
+	 "print the statements that create the tables, with those of TRACE's own (weir annotate), "
+	 "and load "
 	 "nothing",
 	 offsetof(struct load_opts, schema)},
 	{0, "keep", OPTION_DURATION, "TIME",

@@ -150,15 +150,16 @@ int clickhouse_shape_get(struct bytes text, struct column_def **ret, unsigned in
 		type = column_type_find(texts[0]);
 		if (type < 0 || count == SCHEMA_COLUMNS_MAX)
 			return -EBADMSG;
-		columns[count] = (struct column_def){
-			texts[2], (enum column_type)type, own_unit((enum column_type)type, texts[1]), ""};
+		columns[count] =
+			(struct column_def){texts[2], (enum column_type)type,
+					    own_unit((enum column_type)type, texts[1]), ""};
 	}
 	*ret = TAKE_PTR(columns);
 	*ret_count = count;
 	return 0;
 }
 
-/* A generation is what its file says of it (load_generation()), of which the upper half grows; of equal ones what was loaded last. */
+/* The upper half of a generation grows (load_generation()); of equal ones what was loaded last counts. */
 #define OWN_ORDER "(intDiv(generation, 4294967296), loaded)"
 
 int clickhouse_own_in_force(const char *name, const char *also, struct buf *out)
@@ -166,7 +167,8 @@ int clickhouse_own_in_force(const char *name, const char *also, struct buf *out)
 	_cleanup_buf_ struct buf lower = {0};
 	int r = buf_printf(out, "SELECT recording, part");
 
-	for (const char *const *c = (const char *const[]){"generation", "rows", "title", "shape", NULL};
+	for (const char *const *c =
+		     (const char *const[]){"generation", "rows", "title", "shape", NULL};
 	     *c && r >= 0; c++)
 		r = buf_printf(out, ", argMax(%s, " OWN_ORDER ") AS newest_%s", *c, *c);
 	if (r >= 0)
@@ -176,7 +178,8 @@ int clickhouse_own_in_force(const char *name, const char *also, struct buf *out)
 		if (r >= 0)
 			r = buf_printf(out, " AND name = ");
 		if (r >= 0)
-			r = clickhouse_literal((struct bytes){lower.data, (uint32_t)lower.len}, out);
+			r = clickhouse_literal((struct bytes){lower.data, (uint32_t)lower.len},
+					       out);
 	}
 	return r < 0 ? r : buf_printf(out, " GROUP BY recording, part, name");
 }

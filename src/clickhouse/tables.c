@@ -30,11 +30,11 @@ int clickhouse_column_of(const struct table_def *t, unsigned int column, struct 
 
 const char *clickhouse_type(const struct column_def *c)
 {
-	return column_is_bytes(c->type) ? "Nullable(String)"
+	return column_is_bytes(c->type)	 ? "Nullable(String)"
 	       : c->type == COLUMN_FLOAT ? "Nullable(Float64)"
-	       : c->type == COLUMN_BOOL ? "Nullable(UInt8)"
-	       : c->type == COLUMN_UINT ? "Nullable(UInt64)"
-					: "Nullable(Int64)";
+	       : c->type == COLUMN_BOOL	 ? "Nullable(UInt8)"
+	       : c->type == COLUMN_UINT	 ? "Nullable(UInt64)"
+					 : "Nullable(Int64)";
 }
 
 /* The word of a code, for people. */

@@ -37,7 +37,7 @@ struct ask_step;
 struct engine_follow;
 struct engine_scan;
 struct scan_request;
-struct plan; /* query/plan/plan.h */
+struct plan;	    /* query/plan/plan.h */
 struct query_users; /* query/check/user_values.h */
 
 struct engine;
@@ -113,8 +113,8 @@ struct engine_ops {
 	int (*scan)(struct engine *e, const struct scan_request *q, struct engine_scan **ret,
 		    struct error *err);
 
-	/* Behind an address: users' own tables that it holds by now, for the parser; *ret is NULL where there are none, and lives as
-	 * long as the engine. May be NULL: it holds none. */
+	/* Behind an address: users' own tables that it holds by now, for the parser; *ret, NULL where there are none, lives as long
+	 * as the engine. May be NULL: it holds none. */
 	int (*users)(struct engine *e, const struct query_users **ret, struct error *err);
 	/* The statement(s) that ask() would run, appended. May be NULL. */
 	int (*explain)(struct engine *e, const struct plan *p, struct buf *out, struct error *err);

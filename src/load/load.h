@@ -36,7 +36,8 @@ struct load_recording {
  */
 static inline uint64_t load_generation(const struct store_made *m)
 {
-	return m->table == TABLE_OWN ? (m->seq & INT32_MAX) << 32 | (uint32_t)m->sum : m->first_block;
+	return m->table == TABLE_OWN ? (m->seq & INT32_MAX) << 32 | (uint32_t)m->sum
+				     : m->first_block;
 }
 
 /* Rows of one table as they lie in one block of a file. */
@@ -85,8 +86,8 @@ struct load_target_ops {
 	 * store cannot have it, and the message says why. May be NULL: users' tables stay behind. */
 	int (*own)(struct load_target *t, const struct store_made *m, struct error *err);
 	/* What own() makes, for --schema. */
-	int (*own_schema)(const struct store_made *m, const struct load_options *opt, struct buf *out,
-			  struct error *err);
+	int (*own_schema)(const struct store_made *m, const struct load_options *opt,
+			  struct buf *out, struct error *err);
 	/* All blocks of a file that is closed were put and flushed: what is made of them together, spans in another tool's layout.
 	 * *ret: how many rows. May be NULL. */
 	int (*finish)(struct load_target *t, struct store *s, uint64_t *ret, struct error *err);

@@ -21,7 +21,7 @@ struct load {
 	uint64_t part;
 	size_t next; /* block */
 	int64_t *ends;
-	bool other_clock; /* than its rows were loaded with: they stay */
+	bool other_clock;	      /* than its rows were loaded with: they stay */
 	const struct store_made *own; /* that the target was last given, and whether it takes it */
 	bool own_taken;
 };

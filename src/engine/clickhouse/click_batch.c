@@ -128,9 +128,8 @@ static int click_batch_find_columns(const struct native_reader *in, const struct
 
 /* Columns of bytes are filled row by row, others may be one after the other. */
 static int put_cells(const struct click_engine *e, const struct native_reader *in,
-		     const struct click_column *columns, size_t count,
-		     bool by_row, size_t from, size_t to, const ssize_t *recordings,
-		     struct batch *b)
+		     const struct click_column *columns, size_t count, bool by_row, size_t from,
+		     size_t to, const ssize_t *recordings, struct batch *b)
 {
 	int r = 0;
 
@@ -138,8 +137,8 @@ static int put_cells(const struct click_engine *e, const struct native_reader *i
 		batch_resize(b, to - from);
 	for (size_t c = 0; c < count && !by_row; c++) {
 		for (size_t i = from; i < to && r >= 0; i++)
-			r = click_batch_put_cell(e, in, &columns[c], i, i - from, recordings[i - from],
-						 b);
+			r = click_batch_put_cell(e, in, &columns[c], i, i - from,
+						 recordings[i - from], b);
 	}
 	for (size_t i = from; i < to && by_row && r >= 0; i++) {
 		ssize_t row = batch_add_row(b);

@@ -479,9 +479,10 @@ static int look_up(struct group_query *g, const struct native_reader *in, size_t
 				return error_set(
 					err, -ESTALE,
 					"a recording came while the question ran: ask again");
-			r = batch_set(g->ids, c, i - from,
-				      id ? click_compose(g->engine, g->ids->def, c, k, native_int(v, i))
-					 : native_int(v, i));
+			r = batch_set(
+				g->ids, c, i - from,
+				id ? click_compose(g->engine, g->ids->def, c, k, native_int(v, i))
+				   : native_int(v, i));
 		}
 	}
 	for (size_t i = 0; i < g->p->field_count && r >= 0; i++) {

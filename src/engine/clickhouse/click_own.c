@@ -27,7 +27,7 @@ struct click_own {
 	struct own_part *all;
 	struct own_part **now; /* by recording and file */
 	size_t count, cap;
-	uint64_t seen;	     /* hash of what there was, and of the recordings by which ids are composed */
+	uint64_t seen; /* hash of what there was, and of the recordings by which ids are composed */
 	uint64_t recordings; /* of these alone */
 	uint64_t changes;
 };
@@ -98,7 +98,8 @@ static int own_add(struct click_own *o, const struct native_reader *in, size_t r
 	p->shape = own_copy(shape);
 	if (!p->name || !p->shape)
 		return -ENOMEM;
-	r = clickhouse_shape_get((struct bytes){(const uint8_t *)p->shape, shape.len}, &columns, &count);
+	r = clickhouse_shape_get((struct bytes){(const uint8_t *)p->shape, shape.len}, &columns,
+				 &count);
 	if (r < 0)
 		return r;
 	p->def = made_own(p->name, columns, count);
@@ -114,8 +115,10 @@ static int own_add(struct click_own *o, const struct native_reader *in, size_t r
 
 static int own_compare(const void *pa, const void *pb, void *arg)
 {
-	const struct own_part *a = *(struct own_part *const *)pa, *b = *(struct own_part *const *)pb;
-	ssize_t x = click_recording_at(arg, a->recording), y = click_recording_at(arg, b->recording);
+	const struct own_part *a = *(struct own_part *const *)pa,
+			      *b = *(struct own_part *const *)pb;
+	ssize_t x = click_recording_at(arg, a->recording),
+		y = click_recording_at(arg, b->recording);
 
 	if (x != y)
 		return x < y ? -1 : 1;
@@ -129,12 +132,15 @@ static int own_ask_force(struct click_own *o, bool take, uint64_t *ret_hash, siz
 	struct click_engine *e = o->engine;
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
 	_cleanup_buf_ struct buf sql = {0};
-	int r = buf_printf(&sql, "SELECT recording, part, newest_generation, newest_rows, newest_title, newest_shape FROM (");
+	int r = buf_printf(&sql, "SELECT recording, part, newest_generation, newest_rows, "
+				 "newest_title, newest_shape FROM (");
 
 	if (r >= 0)
 		r = clickhouse_own_in_force(NULL, buf_str(&e->hosts), &sql);
 	if (r >= 0)
-		r = buf_printf(&sql, ") WHERE newest_shape != '' ORDER BY name, recording, part FORMAT Native");
+		r = buf_printf(
+			&sql,
+			") WHERE newest_shape != '' ORDER BY name, recording, part FORMAT Native");
 	*ret_hash = *ret_count = 0;
 	if (r >= 0)
 		r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
@@ -220,7 +226,8 @@ static int own_read(void *arg, const struct store_made *m, unsigned int column,
 		r = clickhouse_own_name(p->name, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
-			       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, 33) = %llu ORDER BY block_no, row_no "
+			       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, "
+			       "33) = %llu ORDER BY block_no, row_no "
 			       "FORMAT Native",
 			       p->recording, (long long)p->generation, (unsigned long long)p->part);
 	if (r < 0)

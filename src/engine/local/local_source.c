@@ -221,7 +221,8 @@ static int source_user_rows(const struct plan *p, const struct local_env *env,
 			query_user_at(&t->columns[c], i, &cells[c]);
 		r = local_rows_add(ret, cells, NULL, env, err);
 	}
-	return r < 0 ? error_errno(err, r, "the table %s", t->name) : local_stages(ret, p, 0, env, err);
+	return r < 0 ? error_errno(err, r, "the table %s", t->name)
+		     : local_stages(ret, p, 0, env, err);
 }
 
 int local_ask(const struct plan *p, const struct local_env *env, struct local_rows *ret,

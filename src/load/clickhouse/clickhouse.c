@@ -404,8 +404,10 @@ static const int64_t *click_ends(struct click *c, const struct load_block *b)
 	if (b->generation == UINT64_MAX)
 		return b->ends;
 	for (size_t i = 0; i < b->rows->rows; i++)
-		c->generations[i] = b->table == TABLE_OWN ? (int64_t)b->generation
-							  : (int64_t)clickhouse_block_no(b->part, false, b->generation);
+		c->generations[i] =
+			b->table == TABLE_OWN
+				? (int64_t)b->generation
+				: (int64_t)clickhouse_block_no(b->part, false, b->generation);
 	return c->generations;
 }
 
@@ -445,7 +447,10 @@ static int click_made(struct load_target *t, const struct store_made *m, struct 
 	int r;
 
 	if (m->table == TABLE_OWN)
-		return own_made(&c->server, &(struct own_of){c->recording, c->part, click_load_day_of(c->began)}, m, err);
+		return own_made(
+			&c->server,
+			&(struct own_of){c->recording, c->part, click_load_day_of(c->began)}, m,
+			err);
 	snprintf(sql, sizeof(sql),
 		 "SELECT count() FROM made WHERE recording = %u AND part = %llu AND name = '%s' "
 		 "AND generation = %lld",

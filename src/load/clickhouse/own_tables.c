@@ -32,13 +32,17 @@ static int own_fits(struct clickhouse *server, const struct table_def *t, struct
 	if (r >= 0)
 		r = clickhouse_own_layout(t, &want);
 	if (r >= 0)
-		r = buf_printf(&sql, "SELECT arrayStringConcat(groupArray(concat(name, ' ', type)), ',') = ");
+		r = buf_printf(
+			&sql,
+			"SELECT arrayStringConcat(groupArray(concat(name, ' ', type)), ',') = ");
 	if (r >= 0)
 		r = clickhouse_literal((struct bytes){want.data, (uint32_t)want.len}, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
-			       ", startsWith(arrayStringConcat(groupArray(concat(name, ' ', type)), ','), '" OWN_HEAD "'), count() "
-			       "FROM (SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '%.*s')",
+			       ", startsWith(arrayStringConcat(groupArray(concat(name, ' ', "
+			       "type)), ','), '" OWN_HEAD "'), count() "
+			       "FROM (SELECT name, type FROM system.columns WHERE database = "
+			       "currentDatabase() AND table = '%.*s')",
 			       (int)(name.len - 2), (const char *)name.data + 1);
 	if (r < 0)
 		return error_errno(err, r, "the table %s", t->name);
@@ -49,7 +53,8 @@ static int own_fits(struct clickhouse *server, const struct table_def *t, struct
 		return -ENOENT;
 	if (strncmp(buf_str(&answer) + 1, "\t0", 2) == 0)
 		return error_set(err, -EINVAL,
-				 "the table %s is called like one in the database that weir did not make: annotate under another "
+				 "the table %s is called like one in the database that weir did "
+				 "not make: annotate under another "
 				 "name (weir annotate --name)",
 				 t->name);
 	return *buf_str(&answer) == '1';
@@ -57,8 +62,8 @@ static int own_fits(struct clickhouse *server, const struct table_def *t, struct
 
 /* What is in force of a table. */
 struct own_force {
-	long long generation; /* of this file's; 0: none was ever loaded */
-	int columns;	      /* it has some: it was not dropped */
+	long long generation;	   /* of this file's; 0: none was ever loaded */
+	int columns;		   /* it has some: it was not dropped */
 	unsigned long long others; /* other files that have one */
 };
 
@@ -66,12 +71,13 @@ static int own_in_force(struct clickhouse *server, const struct own_of *of, cons
 			struct own_force *ret, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
-	int r = buf_printf(&sql,
-			   "SELECT sumIf(newest_generation, recording = %u AND part = %llu), "
-			   "countIf(recording = %u AND part = %llu AND newest_shape != ''), countIf(("
-			   "recording != %u OR part != %llu) AND newest_shape != '') FROM (",
-			   of->recording, (unsigned long long)of->part, of->recording,
-			   (unsigned long long)of->part, of->recording, (unsigned long long)of->part);
+	int r = buf_printf(
+		&sql,
+		"SELECT sumIf(newest_generation, recording = %u AND part = %llu), "
+		"countIf(recording = %u AND part = %llu AND newest_shape != ''), countIf(("
+		"recording != %u OR part != %llu) AND newest_shape != '') FROM (",
+		of->recording, (unsigned long long)of->part, of->recording,
+		(unsigned long long)of->part, of->recording, (unsigned long long)of->part);
 
 	if (r >= 0)
 		r = clickhouse_own_in_force(name, "", &sql);
@@ -80,7 +86,8 @@ static int own_in_force(struct clickhouse *server, const struct own_of *of, cons
 	if (r < 0)
 		return error_errno(err, r, "the table %s", name);
 	r = own_ask(server, buf_str(&sql), &answer, err);
-	if (r >= 0 && sscanf(buf_str(&answer), "%lld %d %llu", &ret->generation, &ret->columns, &ret->others) != 3)
+	if (r >= 0 && sscanf(buf_str(&answer), "%lld %d %llu", &ret->generation, &ret->columns,
+			     &ret->others) != 3)
 		return error_set(err, -EPROTO, "%s: no generation: '%.100s'",
 				 net_client_node(server->client), buf_str(&answer));
 	return r;
@@ -97,12 +104,13 @@ static int own_note(struct clickhouse *server, const struct own_of *of, const st
 		r = clickhouse_shape_put(m->def, &shape);
 	if (r >= 0)
 		r = buf_printf(&sql,
-			       "INSERT INTO own (recording, part, name, generation, loaded, rows, title, shape, day) VALUES (%u, %llu, '%.*s', "
+			       "INSERT INTO own (recording, part, name, generation, loaded, rows, "
+			       "title, shape, day) VALUES (%u, %llu, '%.*s', "
 			       "%lld, %lld, %llu, '%s', ",
 			       of->recording, (unsigned long long)of->part, (int)(name.len - 2),
 			       (const char *)name.data + 1, (long long)load_generation(m),
-			       (long long)clock_realtime_ns(), (unsigned long long)(columns ? m->rows : 0),
-			       m->name);
+			       (long long)clock_realtime_ns(),
+			       (unsigned long long)(columns ? m->rows : 0), m->name);
 	if (r >= 0)
 		r = clickhouse_literal((struct bytes){shape.data, (uint32_t)shape.len}, &sql);
 	if (r >= 0)
@@ -124,8 +132,8 @@ static int own_create(struct clickhouse *server, const struct table_def *t, int6
 }
 
 /* Until its rows are loaded anew this file's table is dropped. */
-static int own_replace(struct clickhouse *server, const struct own_of *of, const struct store_made *m,
-		       struct error *err)
+static int own_replace(struct clickhouse *server, const struct own_of *of,
+		       const struct store_made *m, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
 	struct own_force now = {0};
@@ -135,7 +143,8 @@ static int own_replace(struct clickhouse *server, const struct own_of *of, const
 		return r;
 	if (now.others)
 		return error_set(err, -EINVAL,
-				 "the table %s has other columns than in %llu traces of the database: annotate them alike, or "
+				 "the table %s has other columns than in %llu traces of the "
+				 "database: annotate them alike, or "
 				 "under another name",
 				 m->name, now.others);
 	if (now.columns)
@@ -173,8 +182,10 @@ int own_blocks(struct clickhouse *server, const struct own_of *of, const struct 
 		r = clickhouse_own_name(m->name, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
-			       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, 33) = %llu",
-			       of->recording, (long long)load_generation(m), (unsigned long long)of->part);
+			       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, "
+			       "33) = %llu",
+			       of->recording, (long long)load_generation(m),
+			       (unsigned long long)of->part);
 	if (r < 0)
 		return error_errno(err, r, "the table %s", m->name);
 	r = clickhouse_do(server, buf_str(&sql), &answer, err);

@@ -25,6 +25,8 @@
 #define MADE_HEADS_MAX	(64u << 20)	/* bytes of all heads, beyond the size of the file */
 #define MADE_HEAD_COST	4096u		/* of each, beside its texts */
 #define MADE_BY_USER	"weir.annotate" /* origin of a user's own table */
+/* Origin of a table `clock` that says how the trace's rows were corrected before they came into it. */
+#define MADE_CLOCKS_APPLIED "weir.clocks-applied"
 
 /* Heads beyond this are refused: readers keep them in memory, and repeated texts take next to nothing in the file. */
 static inline uint64_t made_heads_max(uint64_t file_size)
@@ -52,7 +54,8 @@ struct store_made {
 	uint64_t rows;
 	size_t first_block, block_count; /* as store_block() numbers them */
 	uint64_t seq;			 /* of its head among the blocks of its file */
-	uint64_t sum;			 /* of what its blocks say: of copies of a file that were annotated differently another */
+	uint64_t
+		sum; /* of what its blocks say: of copies of a file that were annotated differently another */
 };
 
 /*
