@@ -44,6 +44,11 @@ static void load_missed(uint64_t files)
 		format_count(files).s);
 }
 
+static void load_refused(const char *why)
+{
+	fprintf(stderr, "weir: not loaded: %s\n", why);
+}
+
 /* Each file alone: of a folder all of its traces. */
 static int load_each(struct load_target *t, const char *path, const struct load_loop *loop,
 		     struct load_totals *totals, struct error *err)
@@ -111,6 +116,7 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 				 .stopped = load_stopped,
 				 .arg = it,
 				 .missed = load_missed,
+				 .refused = load_refused,
 				 .patience_ns = o->patience_ns ? o->patience_ns : PATIENCE_NS};
 	const struct load_target_ops *ops = load_target_find(o->to, err);
 	_cleanup_(load_target_freep) struct load_target *t = NULL;
@@ -138,17 +144,41 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 	return r;
 }
 
-static int load_schema(const struct load_opts *o)
+/* The tables that users appended to a trace: those that cannot be are an error. */
+static int load_schema_own(const char *path, const struct load_target_ops *ops,
+			   const struct load_options *options, struct buf *out, struct error *err)
 {
+	_cleanup_(store_freep) struct store *s = NULL;
+	int r = store_open(&s, &path, 1, err);
+
+	for (size_t i = 0; r >= 0 && ops->own_schema && i < store_made_count(s); i++) {
+		const struct store_made *m = store_made(s, i);
+
+		if (m && m->table == TABLE_OWN)
+			r = ops->own_schema(m, options, out, err);
+	}
+	return r;
+}
+
+static int load_schema(const struct load_opts *o, int argc, char **argv)
+{
+	const struct read_flags flags = {.inputs = o->inputs};
+	_cleanup_free_ const char **paths = NULL;
+	size_t count = 0;
+	int r = 0;
 	const struct load_options options = {.keep_ns = o->keep_ns};
 	struct error err = {0};
 	const struct load_target_ops *ops = load_target_find(o->to, &err);
 	_cleanup_buf_ struct buf out = {0};
 
-	if (ops->schema(&options, NULL, &out) < 0) {
-		error_errno(&err, -ENOMEM, "load");
+	if (ops->schema(&options, NULL, &out) < 0)
+		r = error_errno(&err, -ENOMEM, "load");
+	if (r >= 0 && (argc || o->inputs.count))
+		r = read_flags_paths(&flags, argc, argv, &paths, &count, &err);
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = load_schema_own(paths[i], ops, &options, &out, &err);
+	if (r < 0)
 		return fail(&err);
-	}
 	fputs(buf_str(&out), stdout);
 	return 0;
 }
@@ -168,7 +198,7 @@ static int load_run(const void *opts, int argc, char **argv)
 		return fail(&err);
 	}
 	if (o->schema)
-		return load_schema(o);
+		return load_schema(o, argc, argv);
 	if (interrupt_start(&it, INTERRUPT_END, &err) < 0)
 		return fail(&err);
 	r = load_traces_all(o, argc, argv, &it, &err);
@@ -185,7 +215,9 @@ static const struct option load_command_options[] = {
 	 "load this trace, or every trace in this folder; repeatable",
 	 offsetof(struct load_opts, inputs)},
 	{0, "schema", OPTION_FLAG, NULL,
-	 "print the statements that create the tables, and load nothing",
+	 "print the statements that create the tables, with those of TRACE's own (weir annotate), "
+	 "and load "
+	 "nothing",
 	 offsetof(struct load_opts, schema)},
 	{0, "keep", OPTION_DURATION, "TIME",
 	 "tables created by this command drop rows this long after they ended (720h; default: "

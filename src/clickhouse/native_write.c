@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* native_write.c: batches as blocks of ClickHouse's. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,11 @@ static int put_values(const struct batch *b, unsigned int column, struct buf *ou
 		}
 		return r;
 	}
+	if (b->def->columns[column].type == COLUMN_BOOL) {
+		for (size_t i = 0; i < b->rows; i++)
+			out->data[out->len++] = c->val && c->val[i];
+		return 0;
+	}
 	if (c->val)
 		memcpy(out->data + out->len, c->val, b->rows * 8);
 	else
@@ -148,15 +154,15 @@ static int put_start(const struct batch *b, const int64_t *ended, struct buf *ou
 	return r;
 }
 
-static bool is_start(enum table_id table, unsigned int column)
+static bool is_start(const struct table_def *t, unsigned int column)
 {
-	return table == TABLE_OP && column == OP_START;
+	return t == schema_table(TABLE_OP) && column == OP_START;
 }
 
 int native_write(const struct batch *b, uint64_t columns, const struct native_keys *keys,
 		 struct buf *out)
 {
-	bool start = b->table == TABLE_OP;
+	bool start = b->table == TABLE_OP, own = clickhouse_is_own(b->def);
 	uint64_t rest = columns & ~(start ? 1ull << OP_START : 0);
 	int r = buf_varint(out, 5 + (unsigned int)__builtin_popcountll(rest) + (start ? 2 : 0));
 
@@ -168,12 +174,14 @@ int native_write(const struct batch *b, uint64_t columns, const struct native_ke
 		r = put_start(b, keys->ended, out);
 	for (unsigned int i = 0; i < b->def->column_count && r >= 0; i++) {
 		const struct column_def *c = &b->def->columns[i];
-		char name[80];
+		char name[256];
 
 		if (!(rest >> i & 1))
 			continue;
 		snprintf(name, sizeof(name), "%s%s", c->name,
-			 c->type == COLUMN_CODE ? "_code" : "");
+			 c->type == COLUMN_CODE && !own ? "_code" : "");
+		for (char *p = name; own && *p; p++)
+			*p = (char)tolower((unsigned char)*p);
 		r = put_head(name, clickhouse_type(c), out);
 		if (r >= 0)
 			r = put_values(b, i, out);
@@ -181,17 +189,17 @@ int native_write(const struct batch *b, uint64_t columns, const struct native_ke
 	return r;
 }
 
-int native_columns(enum table_id table, uint64_t columns, struct buf *out)
+int native_columns(const struct table_def *t, uint64_t columns, struct buf *out)
 {
 	int r = buf_printf(out, "`recording`, `block_no`, `row_no`, `ended`, `day`%s",
-			   table == TABLE_OP ? ", `start_kind`, `start_odd`" : "");
+			   t == schema_table(TABLE_OP) ? ", `start_kind`, `start_odd`" : "");
 
-	for (unsigned int i = 0; i < schema_table(table)->column_count && r >= 0; i++) {
-		if (!(columns >> i & 1) || is_start(table, i))
+	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
+		if (!(columns >> i & 1) || is_start(t, i))
 			continue;
 		r = buf_printf(out, ", ");
 		if (r >= 0)
-			r = clickhouse_column(table, i, out);
+			r = clickhouse_column_of(t, i, out);
 	}
 	return r;
 }

@@ -19,18 +19,22 @@ bool clickhouse_has_table(enum table_id table)
 	return kind == TABLE_IS_EVENTS || kind == TABLE_IS_DIMENSION || kind == TABLE_IS_MADE;
 }
 
-int clickhouse_column(enum table_id table, unsigned int column, struct buf *out)
+int clickhouse_column_of(const struct table_def *t, unsigned int column, struct buf *out)
 {
-	const struct column_def *c = &schema_table(table)->columns[column];
+	const struct column_def *c = &t->columns[column];
 
+	if (clickhouse_is_own(t))
+		return clickhouse_own_name(c->name, out);
 	return buf_printf(out, "`%s%s`", c->name, c->type == COLUMN_CODE ? "_code" : "");
 }
 
 const char *clickhouse_type(const struct column_def *c)
 {
-	return column_is_bytes(c->type) ? "Nullable(String)"
-	       : c->type == COLUMN_UINT ? "Nullable(UInt64)"
-					: "Nullable(Int64)";
+	return column_is_bytes(c->type)	 ? "Nullable(String)"
+	       : c->type == COLUMN_FLOAT ? "Nullable(Float64)"
+	       : c->type == COLUMN_BOOL	 ? "Nullable(UInt8)"
+	       : c->type == COLUMN_UINT	 ? "Nullable(UInt64)"
+					 : "Nullable(Int64)";
 }
 
 /* The word of a code, for people. */
@@ -57,12 +61,13 @@ static int ddl_put_words(const struct column_def *c, struct buf *out)
 			  c->name, c->name, c->name, buf_str(&codes), buf_str(&words), c->name);
 }
 
-static int ddl_put_column(enum table_id table, unsigned int i, const char *codec, struct buf *out)
+static int ddl_put_column(const struct table_def *t, unsigned int i, const char *codec,
+			  struct buf *out)
 {
-	const struct column_def *c = &schema_table(table)->columns[i];
+	const struct column_def *c = &t->columns[i];
 	int r;
 
-	if (table == TABLE_OP && i == OP_START)
+	if (t == schema_table(TABLE_OP) && i == OP_START)
 		return buf_printf(out,
 				  ",\n  `start_kind` UInt8%s,\n  `start_odd` Int64%s,\n  `start` "
 				  "Nullable(Int64) ALIAS multiIf(start_kind = %d, NULL, start_kind "
@@ -70,10 +75,10 @@ static int ddl_put_column(enum table_id table, unsigned int i, const char *codec
 				  codec, codec, START_IS_NULL, START_IS_ODD);
 	r = buf_printf(out, ",\n  ");
 	if (r >= 0)
-		r = clickhouse_column(table, i, out);
+		r = clickhouse_column_of(t, i, out);
 	if (r >= 0)
 		r = buf_printf(out, " %s%s", clickhouse_type(c), codec);
-	return r < 0 || c->type != COLUMN_CODE ? r : ddl_put_words(c, out);
+	return r < 0 || c->type != COLUMN_CODE || clickhouse_is_own(t) ? r : ddl_put_words(c, out);
 }
 
 /* What is asked for: calls of a recording by operation and thread, whose values are alike, which saves a seventh of the disk; rows
@@ -95,22 +100,31 @@ static int ddl_put_end(unsigned int version, int64_t keep_ns, const char *order,
 	return r < 0 ? r : buf_printf(out, ";\n");
 }
 
-static int ddl_put_table(enum table_id table, unsigned int version, int64_t keep_ns,
-			 struct buf *out)
+static int ddl_put_table(const struct table_def *t, const char *order, unsigned int version,
+			 int64_t keep_ns, struct buf *out)
 {
-	const struct table_def *t = schema_table(table);
 	bool codecs = version >= VERSION_CODEC;
 	const char *codec = codecs ? " CODEC(ZSTD(1))" : "";
 	const char *delta = codecs ? " CODEC(Delta, ZSTD(1))" : "";
-	int r = buf_printf(out,
-			   "CREATE TABLE IF NOT EXISTS `%s` (\n  `recording` UInt32%s,\n  "
-			   "`block_no` UInt64%s,\n  `row_no` UInt64%s,\n  `ended` Int64%s,\n  "
-			   "`day` Date%s",
-			   t->name, codec, codec, delta, delta, codec);
+	int r = buf_printf(out, "CREATE TABLE IF NOT EXISTS ");
+
+	if (r >= 0)
+		r = clickhouse_own_name(t->name, out);
+	if (r >= 0)
+		r = buf_printf(out,
+			       " (\n  `recording` UInt32%s,\n  `block_no` UInt64%s,\n  `row_no` "
+			       "UInt64%s,\n  `ended` Int64%s,\n  `day` Date%s",
+			       codec, codec, delta, delta, codec);
 
 	for (unsigned int i = 0; i < t->column_count && r >= 0; i++)
-		r = ddl_put_column(table, i, codec, out);
-	return r < 0 ? r : ddl_put_end(version, keep_ns, ddl_order_of(table), out);
+		r = ddl_put_column(t, i, codec, out);
+	return r < 0 ? r : ddl_put_end(version, keep_ns, order, out);
+}
+
+int clickhouse_own_ddl(const struct table_def *t, unsigned int version, int64_t keep_ns,
+		       struct buf *out)
+{
+	return ddl_put_table(t, "(recording, ended)", version, keep_ns, out);
 }
 
 int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, struct buf *out)
@@ -130,7 +144,16 @@ int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, 
 			     "UInt64,\n  `name` String,\n  `generation` Int64,\n  `day` Date");
 	if (r >= 0)
 		r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
+	if (r >= 0)
+		r = buf_printf(out, "CREATE TABLE IF NOT EXISTS `own` (\n  `recording` UInt32,\n  "
+				    "`part` UInt64,\n  `name` String,\n  `generation` Int64,\n  "
+				    "`loaded` Int64,\n  `rows` UInt64,\n  `title` String,\n  "
+				    "`shape` String,\n  `day` Date");
+	if (r >= 0)
+		r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
 	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++)
-		r = clickhouse_has_table(i) ? ddl_put_table(i, version, keep_ns, out) : 0;
+		r = clickhouse_has_table(i)
+			    ? ddl_put_table(schema_table(i), ddl_order_of(i), version, keep_ns, out)
+			    : 0;
 	return r;
 }

@@ -31,7 +31,9 @@ struct snapshot {
 };
 
 struct annotations {
-	struct store *store;
+	struct store *store;			 /* NULL: the tables are of: */
+	const struct annotations_source *source; /* and its argument */
+	void *arg;
 	pthread_mutex_t lock;	    /* over all that follows */
 	uint64_t seen;		    /* store_made_changes() */
 	uint64_t held;		    /* bytes of values */
@@ -75,7 +77,8 @@ void annotations_free(struct annotations *a)
 		a->snapshots = s->next;
 		free(s);
 	}
-	call_spans_free(a->spans);
+	if (a->spans)
+		call_spans_free(a->spans);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
@@ -186,7 +189,7 @@ static int annotations_load(const struct query_users *u, const struct query_user
 
 static int annotations_look(struct annotations *a)
 {
-	size_t count = store_made_count(a->store);
+	size_t count = a->source ? a->source->count(a->arg) : store_made_count(a->store);
 	struct snapshot *s = calloc(1, sizeof(*s) + count * sizeof(s->tables[0]));
 	int r = 0;
 
@@ -194,10 +197,11 @@ static int annotations_look(struct annotations *a)
 		return -ENOMEM;
 	*s = (struct snapshot){.pub = {.tables = s->tables,
 				       .load = annotations_load,
-				       .spans = call_spans_get(a->spans)},
+				       .spans = a->spans ? call_spans_get(a->spans) : NULL},
 			       .a = a};
 	for (size_t i = 0; i < count && r >= 0; i++) {
-		const struct store_made *part = store_made(a->store, i);
+		const struct store_made *part =
+			a->source ? a->source->at(a->arg, i) : store_made(a->store, i);
 
 		if (part && part->table == TABLE_OWN)
 			r = add_table(s, part, count);
@@ -219,7 +223,7 @@ const struct query_users *annotations_get(struct annotations *a)
 	if (!a)
 		return NULL;
 	pthread_mutex_lock(&a->lock);
-	changes = store_made_changes(a->store);
+	changes = a->source ? a->source->changes(a->arg) : store_made_changes(a->store);
 	if ((changes == a->seen && a->snapshots) || annotations_look(a) >= 0) {
 		a->seen = changes;
 		u = a->snapshots ? &a->snapshots->pub : NULL;
@@ -244,6 +248,11 @@ struct filling {
 
 static int hold(struct annotations *a, const struct own_table *t, uint64_t bytes, struct error *err)
 {
+	if (bytes > ANNOTATIONS_BYTES_MAX - a->held && a->source)
+		return error_set(err, -EFBIG,
+				 "the table %s is too large to be looked up row by row (more than "
+				 "%llu MiB in memory): ask it in SQL of the database",
+				 t->pub.name, ANNOTATIONS_BYTES_MAX >> 20);
 	if (bytes > ANNOTATIONS_BYTES_MAX - a->held)
 		return error_set(
 			err, -EFBIG,
@@ -285,11 +294,25 @@ static int annotations_take_value(struct filling *f, const struct batch *b, size
 	return 0;
 }
 
+/* Rows beyond those that were counted came since. */
+static int annotations_take_batch(void *arg, const struct batch *b, struct error *err)
+{
+	struct filling *f = arg;
+	int r = 0;
+
+	for (size_t k = 0; r >= 0 && k < b->rows && f->rows < f->cap; k++)
+		r = annotations_take_value(f, b, k, f->rows++, err);
+	return r;
+}
+
 /* Rows of a damaged block are left out, of every column alike. */
 static int take_part(struct filling *f, const struct store_made *part, struct error *err)
 {
 	int r = 0;
 
+	if (f->a->source)
+		return f->a->source->read(f->a->arg, part, f->column, annotations_take_batch, f,
+					  err);
 	for (size_t i = 0; i < part->block_count && r >= 0; i++) {
 		const struct batch *b;
 
@@ -299,8 +322,8 @@ static int take_part(struct filling *f, const struct store_made *part, struct er
 			r = 0;
 			continue;
 		}
-		for (size_t k = 0; r >= 0 && k < b->rows && f->rows < f->cap; k++)
-			r = annotations_take_value(f, b, k, f->rows++, err);
+		if (r >= 0)
+			r = annotations_take_batch(f, b, err);
 	}
 	return r;
 }
@@ -338,7 +361,7 @@ static int load_values(struct annotations *a, struct own_table *t, size_t column
 	uint64_t held = a->held;
 	int r = annotations_make_room(&f, err);
 
-	if (r >= 0)
+	if (r >= 0 && a->store)
 		r = store_cursor_new(&f.cursor, a->store);
 	for (size_t i = 0; i < t->part_count && r >= 0; i++)
 		r = take_part(&f, t->parts[i], err);
@@ -356,7 +379,7 @@ static int load_values(struct annotations *a, struct own_table *t, size_t column
 	c->ints = f.ints;
 	c->texts = f.texts;
 	c->nulls = f.nulls;
-	c->row_count = f.rows;
+	c->row_count = c->count = f.rows;
 	return 0;
 }
 
@@ -391,7 +414,7 @@ static int key_twice(const struct own_table *t, const struct query_user_column *
 static int load_key(struct annotations *a, struct own_table *t, size_t column, struct error *err)
 {
 	struct query_user_column *c = &t->pub.columns[column];
-	size_t all = c->row_count, count = 0;
+	size_t all = c->count, count = 0;
 	uint32_t *rows;
 	bool sorted = true;
 	int r = hold(a, t, all * sizeof(*rows), err);
@@ -445,18 +468,29 @@ static int annotations_load(const struct query_users *u, const struct query_user
 	return r < 0 ? error_errno(err, r, "cannot read the table %s", t->pub.name) : 0;
 }
 
-int annotations_new(struct annotations **ret, struct store *s, struct error *err)
+static int annotations_make(struct annotations **ret, const struct annotations *of,
+			    struct error *err)
 {
 	struct annotations *a = calloc(1, sizeof(*a));
 
-	if (!a)
-		return error_errno(err, -ENOMEM, "cannot read your own tables");
-	if (call_spans_new(&a->spans, s) < 0) {
+	if (a)
+		*a = *of;
+	if (!a || (a->store && call_spans_new(&a->spans, a->store) < 0)) {
 		free(a);
 		return error_errno(err, -ENOMEM, "cannot read your own tables");
 	}
-	a->store = s;
 	pthread_mutex_init(&a->lock, NULL);
 	*ret = a;
 	return 0;
+}
+
+int annotations_new(struct annotations **ret, struct store *s, struct error *err)
+{
+	return annotations_make(ret, &(struct annotations){.store = s}, err);
+}
+
+int annotations_new_of(struct annotations **ret, const struct annotations_source *source, void *arg,
+		       struct error *err)
+{
+	return annotations_make(ret, &(struct annotations){.source = source, .arg = arg}, err);
 }

@@ -18,6 +18,20 @@ struct annotations;
 
 /* The store must outlive it, and it the plans. 0 or -ENOMEM. */
 int annotations_new(struct annotations **ret, struct store *s, struct error *err);
+
+/* What of a batch there is goes on to where it is wanted. */
+typedef int annotations_take(void *arg, const struct batch *b, struct error *err);
+/* Tables that lie elsewhere than in a store. What was given lives as long as the annotations. */
+struct annotations_source {
+	uint64_t (*changes)(void *arg); /* as store_made_changes() */
+	size_t (*count)(void *arg);
+	const struct store_made *(*at)(void *arg, size_t i); /* name, def and rows count */
+	/* The values of a column, in the order of rows: batches of the table in which it is. */
+	int (*read)(void *arg, const struct store_made *part, unsigned int column,
+		    annotations_take *take, void *take_arg, struct error *err);
+};
+int annotations_new_of(struct annotations **ret, const struct annotations_source *source, void *arg,
+		       struct error *err);
 void annotations_free(struct annotations *a);
 DEFINE_CLEANUP(struct annotations *, annotations_free)
 /*

@@ -37,7 +37,8 @@ struct ask_step;
 struct engine_follow;
 struct engine_scan;
 struct scan_request;
-struct plan; /* query/plan/plan.h */
+struct plan;	    /* query/plan/plan.h */
+struct query_users; /* query/check/user_values.h */
 
 struct engine;
 struct engine_result;
@@ -112,6 +113,9 @@ struct engine_ops {
 	int (*scan)(struct engine *e, const struct scan_request *q, struct engine_scan **ret,
 		    struct error *err);
 
+	/* Behind an address: users' own tables that it holds by now, for the parser; *ret, NULL where there are none, lives as long
+	 * as the engine. May be NULL: it holds none. */
+	int (*users)(struct engine *e, const struct query_users **ret, struct error *err);
 	/* The statement(s) that ask() would run, appended. May be NULL. */
 	int (*explain)(struct engine *e, const struct plan *p, struct buf *out, struct error *err);
 	/* The same plan again and again: engine_follow_*() in ask.h. May be NULL, all three. */
@@ -234,6 +238,11 @@ static inline void engine_abandon(struct engine *e)
 {
 	if (e->ops->abandon)
 		e->ops->abandon(e);
+}
+static inline int engine_users(struct engine *e, const struct query_users **ret, struct error *err)
+{
+	*ret = NULL;
+	return e->ops->users ? e->ops->users(e, ret, err) : 0;
 }
 static inline int engine_range(struct engine *e, int64_t *ret_first, int64_t *ret_last,
 			       struct error *err)

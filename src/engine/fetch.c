@@ -7,6 +7,7 @@
 
 #include "engine/ask.h"
 #include "query/query.h"
+#include "store/made/made.h"
 
 struct fetch {
 	struct engine *engine;
@@ -111,6 +112,37 @@ static int fetch_events(struct fetch *f, int64_t from, int64_t to, struct error 
 	return r < 0 ? r : (int)n;
 }
 
+/* By what the engine's rows were corrected when they were loaded; their clocks are not applied once more. */
+static int fetch_clocks(struct fetch *f, struct error *err)
+{
+	const struct store_making what = {.table = TABLE_CLOCK, .origin = MADE_CLOCKS_APPLIED};
+	const struct scan_request q = {
+		.table = TABLE_CLOCK, .columns = ~0ull, .from = INT64_MIN, .to = INT64_MAX};
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	_cleanup_(batch_freep) struct batch *some = NULL;
+	bool begun = false;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int r = engine_scan_of(&scan, f->engine, &q, err);
+
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		if (!begun)
+			r = store_made_begin(f->writer, &what, err);
+		begun = true;
+		batch_free(TAKE_PTR(some));
+		if (r >= 0)
+			r = batch_new(&some, TABLE_CLOCK);
+		if (r >= 0)
+			r = batch_append_rows(some, b, rows, (size_t)n);
+		if (r >= 0)
+			r = store_made_rows(f->writer, some, err);
+	}
+	if (r < 0 || n < 0)
+		return r < 0 ? error_errno(err, r, "the clocks") : (int)n;
+	return begun ? store_made_end(f->writer, false, err) : 0;
+}
+
 static int fetch_bounded(struct engine *e, int64_t from, int64_t to, struct error *err)
 {
 	static const char text[] = "count()";
@@ -148,5 +180,7 @@ int engine_fetch(struct engine *e, int64_t from, int64_t to, const char *path, s
 		r = fetch_dimension(&f, schema_dimensions[i], err);
 	if (r >= 0)
 		r = fetch_events(&f, from, to, err);
+	if (r >= 0)
+		r = fetch_clocks(&f, err);
 	return r < 0 ? r : store_close(TAKE_PTR(f.writer), err);
 }

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "store/made/made.h"
 #include "store/store.h"
 
 /* A recording: host, boot and key together are unique. */
@@ -29,12 +30,22 @@ struct load_recording {
 	int64_t first, last;	 /* of its calls so far in this file; INT64_MIN: none yet */
 };
 
+/*
+ * What rows of a table that was made after recording know their generation by: where it begins; of a user's table also what it
+ * says, as copies of a file can be annotated differently.
+ */
+static inline uint64_t load_generation(const struct store_made *m)
+{
+	return m->table == TABLE_OWN ? (m->seq & INT32_MAX) << 32 | (uint32_t)m->sum
+				     : m->first_block;
+}
+
 /* Rows of one table as they lie in one block of a file. */
 struct load_block {
 	enum table_id table;
 	uint64_t part; /* number of the file in its recording */
 	uint64_t seq;  /* number of the block in the file */
-	/* Of a table that was made after recording: where its generation begins (store_made.first_block); else UINT64_MAX. */
+	/* Of a table that was made after recording: load_generation(); else UINT64_MAX. */
 	uint64_t generation;
 	bool long_calls; /* rows behind those of other blocks, where they ended at one time (sums/order.h) */
 	const struct batch *rows; /* ids are those of the recording: 0, 1, 2, ... */
@@ -68,10 +79,15 @@ struct load_target_ops {
 	int (*put)(struct load_target *t, const struct load_block *b, struct error *err);
 	/* All that was put is in the store when it returns. */
 	int (*flush)(struct load_target *t, struct error *err);
-	/* All rows of a generation are flushed: it replaces what was made of that table of the file before. May be NULL: such
-	 * tables stay behind. */
-	int (*made)(struct load_target *t, enum table_id table, uint64_t generation,
-		    struct error *err);
+	/* All rows of a generation are flushed: it replaces what was made of that table of the file before; one without columns
+	 * drops it. May be NULL: such tables stay behind. */
+	int (*made)(struct load_target *t, const struct store_made *m, struct error *err);
+	/* The blocks of TABLE_OWN that follow, and made(), are of this table of a user's; has() then knows its blocks. -EINVAL: the
+	 * store cannot have it, and the message says why. May be NULL: users' tables stay behind. */
+	int (*own)(struct load_target *t, const struct store_made *m, struct error *err);
+	/* What own() makes, for --schema. */
+	int (*own_schema)(const struct store_made *m, const struct load_options *opt,
+			  struct buf *out, struct error *err);
 	/* All blocks of a file that is closed were put and flushed: what is made of them together, spans in another tool's layout.
 	 * *ret: how many rows. May be NULL. */
 	int (*finish)(struct load_target *t, struct store *s, uint64_t *ret, struct error *err);
@@ -117,6 +133,8 @@ struct load_loop {
 	bool (*stopped)(void *arg);
 	void *arg;
 	int64_t patience_ns; /* tries again for so long where the target does not answer */
+	/* A user's table stays behind, and why; may be NULL. */
+	void (*refused)(const char *why);
 	/* load_growing(): so many files more were removed before they were loaded; may be NULL. */
 	void (*missed)(uint64_t files);
 };

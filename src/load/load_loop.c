@@ -21,7 +21,9 @@ struct load {
 	uint64_t part;
 	size_t next; /* block */
 	int64_t *ends;
-	bool other_clock; /* than its rows were loaded with: they stay */
+	bool other_clock;	      /* than its rows were loaded with: they stay */
+	const struct store_made *own; /* that the target was last given, and whether it takes it */
+	bool own_taken;
 };
 
 static void load_close(struct load *l)
@@ -36,18 +38,20 @@ static bool load_is_stopped(const struct load *l)
 	return l->loop->stopped && l->loop->stopped(l->loop->arg);
 }
 
-/* Tables of the schema that were made after recording, where the target takes such; of users' own it knows no columns. */
+/* Tables that were made after recording, where the target takes such. */
 static bool load_wants_made(const struct load *l, enum table_id table)
 {
-	return table != TABLE_OWN && l->target->ops->made &&
+	return (table == TABLE_OWN ? l->target->ops->own != NULL : l->target->ops->made != NULL) &&
 	       !(table == TABLE_CLOCK && l->other_clock);
 }
 
 /* Summaries are made of the rows; of tables that are made after recording the newest generation counts. */
 static bool load_wants(const struct load *l, const struct store_block *b)
 {
-	if (b->table == TABLE_OWN || !store_block_counts(b))
+	if (!store_block_counts(b))
 		return false;
+	if (b->table == TABLE_OWN)
+		return load_wants_made(l, TABLE_OWN);
 	switch (schema_table(b->table)->kind) {
 	case TABLE_IS_MADE:
 		return load_wants_made(l, b->table);
@@ -58,15 +62,47 @@ static bool load_wants(const struct load *l, const struct store_block *b)
 	}
 }
 
-/* Where the generation of a block begins. */
-static uint64_t load_generation(const struct load *l, const struct store_block *b)
+/* The generation of a block; NULL: it is of none. */
+static const struct store_made *load_made_of(const struct load *l, size_t block)
 {
 	for (size_t i = 0; i < store_made_count(l->store); i++) {
 		const struct store_made *m = store_made(l->store, i);
 
-		if (m && m->table == b->table)
-			return m->first_block;
+		if (m && block - m->first_block < m->block_count)
+			return m;
 	}
+	return NULL;
+}
+
+/* Gives the target a user's table: 1, 0: it does not take it, and *why says why. */
+static int load_own(struct load *l, const struct store_made *m, struct error *why)
+{
+	int r;
+
+	if (m == l->own)
+		return l->own_taken;
+	r = l->target->ops->own(l->target, m, why);
+	if (r < 0 && r != -EINVAL)
+		return r;
+	l->own = m;
+	l->own_taken = r >= 0;
+	return l->own_taken;
+}
+
+static int load_made_own(struct load *l, const struct store_made *m, struct error *err)
+{
+	struct error why = {0};
+	int r;
+
+	l->own = NULL;
+	r = load_own(l, m, &why);
+	if (r < 0)
+		*err = why;
+	if (r != 0)
+		return r < 0 ? r : l->target->ops->made(l->target, m, err);
+	atomic_fetch_add(&l->totals->made, 1);
+	if (l->loop->refused)
+		l->loop->refused(why.message);
 	return 0;
 }
 
@@ -76,12 +112,17 @@ static int load_made(struct load *l, struct error *err)
 	int r = 0;
 
 	for (size_t i = 0; i < store_made_count(l->store) && r >= 0; i++) {
-		const struct store_made *m = store_made(l->store, i);
+		const struct store_made *m = store_made(l->store, i), *dropped = NULL;
 
-		if (m && load_wants_made(l, m->table))
-			r = l->target->ops->made(l->target, m->table, m->first_block, err);
-		else if (m)
+		if (!m)
+			dropped = store_made_dropped(l->store, i);
+		if (dropped && dropped->table == TABLE_OWN && load_wants_made(l, TABLE_OWN))
+			r = l->target->ops->made(l->target, dropped, err);
+		else if (m && !load_wants_made(l, m->table))
 			atomic_fetch_add(&l->totals->made, 1);
+		else if (m)
+			r = m->table == TABLE_OWN ? load_made_own(l, m, err)
+						  : l->target->ops->made(l->target, m, err);
 	}
 	return r;
 }
@@ -90,13 +131,13 @@ static int load_made(struct load *l, struct error *err)
 static int load_put_damage(struct load *l, const struct store_block *b, struct error *err)
 {
 	_cleanup_(batch_freep) struct batch *rows = NULL;
-	const char *of = schema_table(b->table)->name;
+	const char *of = b->def->name;
 	int64_t end = 0;
 	ssize_t row;
 	int r = batch_new(&rows, TABLE_LOSS);
 
 	atomic_fetch_add(&l->totals->damaged, 1);
-	if (r < 0 || schema_is_dimension(b->table) ||
+	if (r < 0 || b->def->kind == TABLE_IS_DIMENSION ||
 	    l->target->ops->has(l->target, TABLE_LOSS, b->seq))
 		return r;
 	row = batch_add_row(rows);
@@ -128,10 +169,18 @@ static int load_block(struct load *l, size_t i, struct error *err)
 				 .long_calls = b->long_calls,
 				 .ends = l->ends,
 				 .store = l->store};
+	const struct store_made *made = load_made_of(l, i);
 	int r;
 
 	if (!load_wants(l, b))
 		return b->damaged && b->table != TABLE_OWN ? load_put_damage(l, b, err) : 0;
+	if (b->table == TABLE_OWN) {
+		r = made ? load_own(l, made, err) : 0;
+		if (r == 0)
+			*err = (struct error){0}; /* load_made() says it */
+		if (r <= 0)
+			return r;
+	}
 	if (l->target->ops->has(l->target, b->table, b->seq)) {
 		atomic_fetch_add(&l->totals->known, 1);
 		return 0;
@@ -144,8 +193,8 @@ static int load_block(struct load *l, size_t i, struct error *err)
 	if (r < 0)
 		return r;
 	order_ends(out.rows, l->ends);
-	if (schema_table(b->table)->kind == TABLE_IS_MADE)
-		out.generation = load_generation(l, b);
+	if (b->def->kind == TABLE_IS_MADE)
+		out.generation = made ? load_generation(made) : 0;
 	r = l->target->ops->put(l->target, &out, err);
 	if (r < 0)
 		return r;
@@ -204,6 +253,7 @@ static int load_begin(struct load *l, struct error *err)
 	struct load_recording rec;
 	int r;
 
+	l->own = NULL;
 	load_describe(l->store, &rec, &l->part);
 	l->target->ahead = rec.ahead;
 	r = l->target->ops->begin(l->target, &rec, l->part, err);

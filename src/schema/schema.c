@@ -91,3 +91,27 @@ int schema_refers(const struct table_def *t, unsigned int column)
 	assert(table == TABLE_OP || (table > 0 && schema_is_dimension((enum table_id)table)));
 	return table;
 }
+
+/* ---- names of types: traces and stores of rows have them ---- */
+
+static const char *const type_names[] = {
+	[COLUMN_INT] = "int",	[COLUMN_UINT] = "uint",	  [COLUMN_ID] = "id",
+	[COLUMN_TIME] = "time", [COLUMN_DUR] = "dur",	  [COLUMN_SIZE] = "size",
+	[COLUMN_CODE] = "code", [COLUMN_BYTES] = "bytes", [COLUMN_FLOAT] = "float",
+	[COLUMN_BOOL] = "bool", [COLUMN_TEXT] = "text",	  [COLUMN_BLOB] = "blob",
+};
+static_assert(ARRAY_SIZE(type_names) == COLUMN_TYPES, "each type has a name");
+
+const char *column_type_name(enum column_type type)
+{
+	return type_names[type];
+}
+
+int column_type_find(const char *name)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(type_names); i++) {
+		if (!strcmp(type_names[i], name))
+			return (int)i;
+	}
+	return -1;
+}

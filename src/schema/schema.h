@@ -84,6 +84,9 @@ struct table_def {
 	unsigned int column_count;
 };
 
+/* What files and stores call the type of a column. And back; -1: no type. */
+const char *column_type_name(enum column_type type);
+int column_type_find(const char *name);
 /* The definition of a table; never NULL for id < TABLE_COUNT. */
 const struct table_def *schema_table(enum table_id id);
 static inline bool schema_is_dimension(enum table_id id)

@@ -129,11 +129,14 @@ DEFINE_CLEANUP(struct store *, store_free)
 /* What is taken from the times of a recording (schema/flow_tables.h, clock). */
 struct store_clock {
 	bool known;	      /* there is such a table, and it is applied */
+	bool several;	      /* of a host in several recordings: of others another */
 	int64_t ahead, bound; /* ns */
 };
 /* Takes `ahead` from the times of the only recording of a store, in place of what its table says. 0 or negative. */
 int store_correct(struct store *s, int64_t ahead) _must_check_;
 struct store_clock store_recording_clock(const struct store *s, size_t recording);
+/* The same of a host, also where its rows came from a store into which they were loaded corrected (MADE_CLOCKS_APPLIED). */
+struct store_clock store_host_clock(struct store *s, size_t recording, struct bytes host);
 /* Which of the recordings a file is of. */
 size_t store_trace_recording(const struct store *s, size_t trace);
 /*

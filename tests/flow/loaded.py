@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """loaded.py WEIR MARK: two hosts, the clock of one of which is shifted: what `weir flow --keep` found is in the times that ClickHouse gets,
 as in those of the files; what was loaded before stays as it was, which is said. TAP on standard output."""
+import json
 import os
 import random
 import subprocess
@@ -9,8 +10,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, '..', 'common')]
+sys.path[:0] = [HERE, *(os.path.join(HERE, '..', folder) for folder in ('common', 'server'))]
 import click  # noqa: E402
+from client import Serve  # noqa: E402
 from hosts import ORIGIN, Host, messages  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -23,6 +25,11 @@ QUESTIONS = ['select host, op, start | head 100', 'by op every 100ms | count() |
 def run(weir, *args):
     r = subprocess.run([weir, *args], capture_output=True, text=True, timeout=120, check=False)
     return r.returncode, r.stdout, r.stderr
+
+
+def clocks_of_pages(weir, where):
+    with Serve(weir, *where, '--port', str(click.free_ports(1)[0])) as s:
+        return [(h['name'], h.get('ahead'), h.get('bound')) for h in json.loads(s.ask('trace')[2])['hosts']]
 
 
 def main():
@@ -57,6 +64,12 @@ def main():
                 want, got = [run(weir, 'query', '--csv', *where, q) for where in (inputs, ['-i', address])]
                 tap.check(f'as of the files: {q}', want[:2] == got[:2] and want[0] == 0 and want[1].count('\n') > 1, want, got)
             tap.check('the order is another one than before', run(weir, 'query', '--csv', '-i', address, QUESTIONS[0])[1] != before[1])
+            want, got, old = [[line for line in run(weir, 'report', '--utc', *where)[1].splitlines() if line.startswith('clocks: ')]
+                              for where in (inputs, ['-i', address], ['-i', early])]
+            tap.check('weir report: whose times were corrected', want == got and len(want) == 1 and 'beta corrected by -5.0371' in got[0], want, got)
+            tap.check('weir report of what was loaded before: none were', old == [], old)
+            want, got = [clocks_of_pages(weir, where) for where in (inputs, ['-i', address])]
+            tap.check('weir serve: the same', want == got and want[0][1] is None and abs(want[1][1] - SHIFT) < 1e6, want, got)
             want, got = [run(weir, 'trace', '--utc', *where) for where in (inputs, ['-i', address])]
             tap.check('the merged stream', want[:2] == got[:2] and want[0] == 0, want[2], got[2])
     return tap.end()

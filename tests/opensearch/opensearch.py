@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""opensearch.py WEIR DASHBOARDS [load=SECONDS]: `weir load --to opensearch://...` and `weir query -i opensearch://...` against a real
+"""opensearch.py WEIR DASHBOARDS MARK [load=SECONDS]: `weir load --to opensearch://...` and `weir query -i opensearch://...` against a real
 server: every row once whatever breaks, the answers of DuckDB over the same rows value by value, percentiles within the stated
 error, what cannot be asked refused before anything is sent, and the shipped dashboards. Speaks TAP."""
 import csv
@@ -22,10 +22,11 @@ import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'common'))
+sys.path[:0] = [os.path.join(HERE, '..', 'common'), os.path.join(HERE, '..', 'flow')]
+from hosts import ORIGIN, Host, messages  # noqa: E402
 from tap import Tap  # noqa: E402
 
-WEIR, DEPLOY = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+WEIR, DEPLOY, MARK = map(os.path.realpath, sys.argv[1:4])
 START_S = 120
 KILLS = 6
 SEED = int(os.environ.get('SEED', '7'))
@@ -444,6 +445,29 @@ def check_dashboards(server):
         tap.check(f'{o["attributes"]["title"]}: its search finds something', not unknown and (hits > 0 or (empty_is_fine and hits == 0)), unknown, hits, why)
 
 
+def check_clocks(server):
+    """Two hosts, one of whose clocks is wrong: what was loaded before it was found keeps its times, which is said; what is loaded after, does not."""
+    a, b = Host('alpha', 1, lambda t: t), Host('beta', 2, lambda t: t + 5_037_123_456)
+    a.call('connect', ORIGIN, ORIGIN + 1000, file_id=0, ret=0)
+    b.call('accept', ORIGIN + 2000, ORIGIN + 200_000, file2_id=0, ret=5)
+    for sides in ((a, b), (b, a)):
+        messages(*sides, 100, random.Random(1))
+    files = [x.write(MARK, FOLDER) for x in (a, b)]
+    loaded = load(server.address('early'), *files)
+    question = 'select host, op, start | head 200'
+    before = rows_of(server.address('early'), question)
+    kept = run(WEIR, 'flow', '--keep', *files)
+    again = load(server.address('early'), *files)
+    tap.check('clocks: loaded before they were found is said', loaded.returncode == kept.returncode == again.returncode == 0 and
+              '1 traces were loaded before' in again.stderr and before == rows_of(server.address('early'), question), kept.stdout, again.stderr)
+    said = [load(server.address('late'), *files).stderr for _ in range(2)]
+    late = rows_of(server.address('late'), question)
+    done = run(WEIR, 'query', '--csv', '-i', files[0], '-i', files[1], question)
+    want = [line.split(',') for line in done.stdout.splitlines()]
+    tap.check('clocks: loaded after, times are corrected, and nothing is said', not any('before' in s for s in said) and sorted(late[0]) == sorted(want) and
+              sorted(late[0]) != sorted(before[0]), said, late, want)
+
+
 def main():
     for program in ('java', 'mvn'):
         if not shutil.which(program):
@@ -468,6 +492,7 @@ def main():
         check_refused(server)
         check_dashboards(server)
         check_hosts(server, trace)
+        check_clocks(server)
         check_kills(server, trace, everything)
         check_wrong(trace)
     finally:

@@ -17,13 +17,25 @@
 
 /* ---- the plan ---- */
 
+int query_users(struct query_session *s, const struct query_users **ret, struct error *err)
+{
+	*ret = annotations_get(s->annotations);
+	return s->store || !s->engine ? 0 : engine_users(s->engine, ret, err);
+}
+
+/* The exit status. */
 static int query_parse_or_fail(struct query_session *s, const char *text, size_t len,
 			       struct plan **ret)
 {
+	const struct query_users *users = NULL;
 	struct query_error why = {0};
+	struct error err = {0};
 	_cleanup_buf_ struct buf lines = {0};
-	int r = query_parse_users(text, len, annotations_get(s->annotations), ret, &why);
+	int r = query_users(s, &users, &err);
 
+	if (r < 0)
+		return fail(&err);
+	r = query_parse_users(text, len, users, ret, &why);
 	if (r >= 0)
 		return 0;
 	if (query_error_text(&why, text, len, &lines) < 0)
@@ -32,7 +44,7 @@ static int query_parse_or_fail(struct query_session *s, const char *text, size_t
 		fail_usage("query: %.*s",
 			   (int)(lines.len - (lines.len && lines.data[lines.len - 1] == '\n')),
 			   buf_str(&lines));
-	return r;
+	return 2;
 }
 
 /* --from and --to, over what the trace holds by now. */
@@ -209,8 +221,9 @@ int query_statement(struct query_session *s, const char *text, size_t len)
 	r = find_range(s, &from, &to, &err);
 	if (r < 0)
 		return r == -EINVAL ? fail_usage("query: %s", err.message) : fail(&err);
-	if (query_parse_or_fail(s, text, len, &plan) < 0)
-		return 2;
+	r = query_parse_or_fail(s, text, len, &plan);
+	if (r)
+		return r;
 	plan->from = from;
 	plan->to = to;
 	if (s->store && features_need(s->store, plan->table, &err) < 0)

@@ -31,6 +31,8 @@ struct query_session {
 	bool prompt;
 };
 
+/* Tables of the user's own that there are by now; NULL: none. 0 or negative. */
+int query_users(struct query_session *s, const struct query_users **ret, struct error *err);
 /* Runs one pipeline and prints its answer, errors too. The exit status. */
 int query_statement(struct query_session *s, const char *text, size_t len);
 /* The document that --json prints. */

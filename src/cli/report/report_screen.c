@@ -119,8 +119,8 @@ static int print_host_clocks(const struct report *r)
 
 	for (size_t i = 0; i < hosts && e >= 0; i++) {
 		int64_t id = dims_id_at(r->dims, TABLE_HOST, i);
-		struct store_clock c = store_recording_clock(r->store, id_recording(id));
 		const struct dims_host *h = dims_host(r->dims, id);
+		struct store_clock c = store_host_clock(r->store, id_recording(id), h->name);
 
 		e = buf_printf(&b, "%s ", i ? "," : "");
 		if (e >= 0)
@@ -130,6 +130,8 @@ static int print_host_clocks(const struct report *r)
 				       format_dur(c.bound).s);
 		else if (e >= 0)
 			e = buf_printf(&b, " as recorded");
+		if (e >= 0 && c.several)
+			e = buf_printf(&b, ", other recordings by others");
 		corrected += c.known;
 	}
 	return e < 0 || !corrected ? MIN(e, 0) : page_line(&b);

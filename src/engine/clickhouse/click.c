@@ -7,6 +7,7 @@
 
 #include "engine/clickhouse/clickhouse.h"
 #include "engine/clickhouse/internal.h"
+#include "query/check/user_values.h"
 #include "query/eval/eval_rows.h"
 
 static void click_engine_free(struct engine *engine)
@@ -15,6 +16,7 @@ static void click_engine_free(struct engine *engine)
 
 	clickhouse_close(&e->server);
 	dims_free(e->dims);
+	click_own_free(e->own);
 	buf_free(&e->hosts);
 	free(e->recordings);
 	map_free(&e->by_number);
@@ -254,6 +256,8 @@ static int click_env(struct click_engine *e, const struct plan *p, struct local_
 		r = click_need_made(e, p->table, err);
 	if (r >= 0)
 		r = click_dims(e, plan_tables(p), err);
+	if (r >= 0)
+		r = click_own_current(e, p, err);
 	*ret = (struct local_env){.engine = &e->engine,
 				  .dims = e->dims,
 				  .memory_max = e->memory_max,
@@ -309,7 +313,7 @@ static int click_explain(struct engine *engine, const struct plan *p, struct buf
 	}
 	return r < 0 ? r
 		     : buf_printf(out, "-- rows of %s in their order, evaluated by weir",
-				  schema_table(p->table)->name);
+				  p->user ? p->user->name : schema_table(p->table)->name);
 }
 
 const struct engine_ops clickhouse_engine = {
@@ -322,5 +326,6 @@ const struct engine_ops clickhouse_engine = {
 	.range = click_range,
 	.ask = click_ask,
 	.scan = click_scan,
+	.users = click_users,
 	.explain = click_explain,
 };

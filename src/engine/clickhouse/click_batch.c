@@ -1,34 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 /* click_batch.c: rows of the server as batches. */
 #include <errno.h>
+#include <strings.h>
 
 #include "batch/ids.h"
 #include "engine/clickhouse/internal.h"
 
 /* recording, ended, which row of which file, then the columns of the set in order. */
-int click_columns(enum table_id table, uint64_t columns, struct buf *out)
+int click_columns(const struct table_def *t, uint64_t columns, struct buf *out)
 {
 	int r = buf_printf(out, "recording, ended, %s",
-			   table == TABLE_OP
+			   t == schema_table(TABLE_OP) || clickhouse_is_own(t)
 				   ? "bitShiftLeft(bitShiftRight(block_no, 33), 40) + row_no"
 				   : "row_no");
 
-	for (unsigned int i = 0; i < schema_table(table)->column_count && r >= 0; i++) {
+	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
 		if (!(columns >> i & 1))
 			continue;
 		r = buf_printf(out, ", ");
 		if (r >= 0)
-			r = clickhouse_column(table, i, out);
+			r = clickhouse_column_of(t, i, out);
 	}
 	return r;
 }
 
-/* True where ids of the column are composed with their recording. */
-static bool is_reference(const struct table_def *t, unsigned int column)
+enum click_ids {
+	CLICK_IDS_NONE,
+	CLICK_IDS_COMPOSED, /* with their recording */
+	CLICK_IDS_OF_CALLS, /* in a user's table: with their file, as row_id is */
+};
+
+static enum click_ids click_ids_of(const struct table_def *t, unsigned int column)
 {
 	int to = schema_refers(t, column);
 
-	return to >= 0 && schema_is_dimension((enum table_id)to);
+	return to >= 0 && schema_is_dimension((enum table_id)to) ? CLICK_IDS_COMPOSED
+	       : to == TABLE_OP && clickhouse_is_own(t)		 ? CLICK_IDS_OF_CALLS
+								 : CLICK_IDS_NONE;
 }
 
 /* As recordings_replace() (store/file/recordings.h): versions stay, what they are versions of is one. */
@@ -38,14 +46,14 @@ static bool is_replaced(const struct click_engine *e, const struct table_def *t,
 	int to = e->recording_count > 1 ? schema_refers(t, column) : -1;
 
 	if (to == TABLE_THREAD)
-		return !strcmp(t->columns[column].name, "task");
+		return !strcasecmp(t->columns[column].name, "task");
 	if (to == TABLE_FILE)
-		return !strcmp(t->columns[column].name, "inode");
+		return !strcasecmp(t->columns[column].name, "inode");
 	return to >= 0 && schema_is_dimension((enum table_id)to);
 }
 
-static int64_t composed(const struct click_engine *e, const struct table_def *t,
-			unsigned int column, ssize_t recording, int64_t own)
+int64_t click_compose(const struct click_engine *e, const struct table_def *t, unsigned int column,
+		      ssize_t recording, int64_t own)
 {
 	int64_t id = own < 0 ? own : id_compose(own, (uint64_t)recording);
 	int to = schema_refers(t, column);
@@ -58,11 +66,22 @@ static int64_t composed(const struct click_engine *e, const struct table_def *t,
 struct click_column {
 	unsigned int column;
 	const struct native_column *from;
-	bool bytes, reference;
+	bool bytes;
+	enum click_ids ids;
 };
 
-static int click_batch_put_cell(const struct click_engine *e, const struct click_column *c,
-				size_t from, size_t row, ssize_t recording, struct batch *b)
+/* As of trace files that are read together: which file, and which row of it (batch/ids.h). */
+static int64_t click_batch_call(const struct click_engine *e, ssize_t recording, uint64_t part,
+				int64_t own)
+{
+	const struct click_recording *rec = &e->recordings[recording];
+
+	return own < 0 ? own : id_compose(own, rec->first_file + part - rec->first_part);
+}
+
+static int click_batch_put_cell(const struct click_engine *e, const struct native_reader *in,
+				const struct click_column *c, size_t from, size_t row,
+				ssize_t recording, struct batch *b)
 {
 	int64_t v;
 
@@ -72,8 +91,12 @@ static int click_batch_put_cell(const struct click_engine *e, const struct click
 		return batch_set_bytes(b, c->column, row, c->from->texts[from].data,
 				       c->from->texts[from].len);
 	v = native_int(c->from, from);
-	return batch_set(b, c->column, row,
-			 c->reference ? composed(e, b->def, c->column, recording, v) : v);
+	if (c->ids == CLICK_IDS_COMPOSED)
+		v = click_compose(e, b->def, c->column, recording, v);
+	if (c->ids == CLICK_IDS_OF_CALLS)
+		v = click_batch_call(e, recording,
+				     (uint64_t)native_int(&in->columns[2], from) >> ID_SHIFT, v);
+	return batch_set(b, c->column, row, v);
 }
 
 /* The columns of the set in the answer; whether some are bytes. */
@@ -93,8 +116,9 @@ static int click_batch_find_columns(const struct native_reader *in, const struct
 		*c = (struct click_column){.column = i,
 					   .from = &in->columns[at++],
 					   .bytes = column_is_bytes(b->def->columns[i].type),
-					   .reference = is_reference(b->def, i)};
-		if (c->bytes != (c->from->width == 0) || c->from->is_float)
+					   .ids = click_ids_of(b->def, i)};
+		if (c->bytes != (c->from->width == 0) ||
+		    c->from->is_float != (b->def->columns[i].type == COLUMN_FLOAT))
 			return -EBADMSG;
 		*ret_bytes |= c->bytes;
 		(*ret_count)++;
@@ -103,9 +127,9 @@ static int click_batch_find_columns(const struct native_reader *in, const struct
 }
 
 /* Columns of bytes are filled row by row, others may be one after the other. */
-static int put_cells(const struct click_engine *e, const struct click_column *columns, size_t count,
-		     bool by_row, size_t from, size_t to, const ssize_t *recordings,
-		     struct batch *b)
+static int put_cells(const struct click_engine *e, const struct native_reader *in,
+		     const struct click_column *columns, size_t count, bool by_row, size_t from,
+		     size_t to, const ssize_t *recordings, struct batch *b)
 {
 	int r = 0;
 
@@ -113,21 +137,20 @@ static int put_cells(const struct click_engine *e, const struct click_column *co
 		batch_resize(b, to - from);
 	for (size_t c = 0; c < count && !by_row; c++) {
 		for (size_t i = from; i < to && r >= 0; i++)
-			r = click_batch_put_cell(e, &columns[c], i, i - from, recordings[i - from],
-						 b);
+			r = click_batch_put_cell(e, in, &columns[c], i, i - from,
+						 recordings[i - from], b);
 	}
 	for (size_t i = from; i < to && by_row && r >= 0; i++) {
 		ssize_t row = batch_add_row(b);
 
 		r = row < 0 ? (int)row : 0;
 		for (size_t c = 0; c < count && r >= 0; c++)
-			r = click_batch_put_cell(e, &columns[c], i, (size_t)row,
+			r = click_batch_put_cell(e, in, &columns[c], i, (size_t)row,
 						 recordings[i - from], b);
 	}
 	return r;
 }
 
-/* As of trace files that are read together: which file, and which row of it (batch/ids.h). */
 static int put_row_ids(const struct click_engine *e, const struct native_reader *in, size_t from,
 		       size_t to, const ssize_t *recordings, struct batch *b)
 {
@@ -136,11 +159,10 @@ static int put_row_ids(const struct click_engine *e, const struct native_reader 
 	if (!b->row_ids)
 		return -ENOMEM;
 	for (size_t i = from; i < to; i++) {
-		const struct click_recording *rec = &e->recordings[recordings[i - from]];
 		uint64_t no = (uint64_t)native_int(&in->columns[2], i);
-		uint64_t file = rec->first_file + (no >> ID_SHIFT) - rec->first_part;
 
-		b->row_ids[i - from] = id_compose((int64_t)id_own((int64_t)no), file);
+		b->row_ids[i - from] = click_batch_call(e, recordings[i - from], no >> ID_SHIFT,
+							(int64_t)id_own((int64_t)no));
 	}
 	b->row_id = 0;
 	return 0;
@@ -173,6 +195,6 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 		if (ends)
 			ends[i - from] = native_int(&in->columns[1], i);
 	}
-	r = put_cells(e, found, count, bytes, from, to, recordings, b);
+	r = put_cells(e, in, found, count, bytes, from, to, recordings, b);
 	return r < 0 || b->table != TABLE_OP ? r : put_row_ids(e, in, from, to, recordings, b);
 }

@@ -167,7 +167,7 @@ static int click_dims_read_table(struct click_engine *e, enum table_id table, st
 	if (r >= 0)
 		r = buf_printf(&sql, "SELECT ");
 	if (r >= 0)
-		r = click_columns(table, columns, &sql);
+		r = click_columns(schema_table(table), columns, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
 			       " FROM `%s` WHERE 1%s ORDER BY recording, block_no, row_no FORMAT "

@@ -108,7 +108,7 @@ static int put_stop(struct click_writer *w)
 
 static bool has_peer(const struct expr *e)
 {
-	if (e->kind == EXPR_USER || e->kind == EXPR_ROW || e->kind == EXPR_FIELD ||
+	if (e->kind == EXPR_ROW || e->kind == EXPR_FIELD ||
 	    (e->kind == EXPR_NAME && e->name == QNAME_PEER))
 		return true;
 	for (unsigned int i = 0; i < e->arg_count; i++) {

@@ -100,6 +100,14 @@ static bool is_text(const struct expr *e)
 	       e->type.type == QUERY_CODE;
 }
 
+/* What is computed of an id alone: in several recordings the server has the same number for several things. */
+static bool is_of_id(const struct group_query *g, const struct expr *e)
+{
+	int column = g->engine->recording_count > 1 ? click_only_column(g->p->table, e) : -1;
+
+	return column >= 0 && schema_table(g->p->table)->columns[column].type == COLUMN_ID;
+}
+
 /* The dimension of a field: itself as SQL, or the id or code from which it is looked up. */
 static int add_dimension(struct group_query *g, size_t i)
 {
@@ -109,7 +117,8 @@ static int add_dimension(struct group_query *g, size_t i)
 	bool code = f->expr->kind == EXPR_COLUMN && f->expr->type.type == QUERY_CODE;
 	int column = click_only_column(g->p->table, f->expr), r;
 
-	if (code || (!is_text(f->expr) && expr_sql(g, f->expr, &text) >= 0)) {
+	if (code ||
+	    (!is_text(f->expr) && !is_of_id(g, f->expr) && expr_sql(g, f->expr, &text) >= 0)) {
 		buf_clear(&text);
 		r = expr_sql(g, f->expr, &text);
 		return r < 0 ? r : add_column(g, buf_str(&text), &part->columns[0]);
@@ -177,7 +186,7 @@ static int add_dimensions(struct group_query *g)
 			r = add_bucket(g, i);
 		else if (f->expr && f->aggregate != AGGREGATE_COUNTIF &&
 			 (is_text(f->expr) || click_only_column(g->p->table, f->expr) >= 0) &&
-			 f->expr->kind != EXPR_COLUMN)
+			 (f->expr->kind != EXPR_COLUMN || is_of_id(g, f->expr)))
 			r = add_dimension(g, i); /* looked up, and weighed */
 		else if (f->expr && f->expr->kind == EXPR_COLUMN && is_text(f->expr))
 			r = add_dimension(g, i);
@@ -470,9 +479,10 @@ static int look_up(struct group_query *g, const struct native_reader *in, size_t
 				return error_set(
 					err, -ESTALE,
 					"a recording was added while the query ran: try again");
-			r = batch_set(g->ids, c, i - from,
-				      id ? id_compose(native_int(v, i), (uint64_t)k)
-					 : native_int(v, i));
+			r = batch_set(
+				g->ids, c, i - from,
+				id ? click_compose(g->engine, g->ids->def, c, k, native_int(v, i))
+				   : native_int(v, i));
 		}
 	}
 	for (size_t i = 0; i < g->p->field_count && r >= 0; i++) {

@@ -316,7 +316,7 @@ static int click_scan_open(struct click_scan *s, struct error *err)
 	if (r >= 0)
 		r = buf_printf(&s->select, "SELECT ");
 	if (r >= 0)
-		r = click_columns(s->q.table, s->columns, &s->select);
+		r = click_columns(t, s->columns, &s->select);
 	if (r >= 0)
 		r = buf_printf(&s->select, " FROM `%s`", t->name);
 	if (r < 0)

@@ -40,6 +40,7 @@ struct click_engine {
 	char prefix[64];      /* of the ids of its queries */
 	atomic_uint queries;
 	atomic_bool interrupted;
+	struct click_own *own;
 	bool asking; /* scans are of an answer: they do not forget an interrupt */
 	_Atomic uint64_t done, total;
 };
@@ -72,8 +73,17 @@ int click_recordings(struct click_engine *e, struct error *err);
 
 /* click_dims.c: -ENOENT where a table that is made after recording was never loaded. */
 int click_need_made(struct click_engine *e, enum table_id table, struct error *err);
+/* click_own.c: users' own tables that the database has. */
+struct click_own;
+void click_own_free(struct click_own *o);
+int click_users(struct engine *e, const struct query_users **ret, struct error *err);
+/* -ESTALE where their ids are composed with other recordings than there are by now. */
+int click_own_current(struct click_engine *e, const struct plan *p, struct error *err);
 /* click_batch.c: rows of a block that click_columns() asked for, [from, to), as a batch; ends and numbers of rows may be NULL. */
-int click_columns(enum table_id table, uint64_t columns, struct buf *out) _must_check_;
+int click_columns(const struct table_def *t, uint64_t columns, struct buf *out) _must_check_;
+/* An id as it is in batches. */
+int64_t click_compose(const struct click_engine *e, const struct table_def *t, unsigned int column,
+		      ssize_t recording, int64_t own);
 int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,
 		size_t to, uint64_t columns, struct batch *b, int64_t *ends) _must_check_;
 

@@ -89,7 +89,7 @@ int local_stages(struct local_rows *r, const struct plan *p, size_t first,
 /* All of a plan over the rows that the engine's scan() gives. */
 int local_ask(const struct plan *p, const struct local_env *env, struct local_rows *ret,
 	      struct error *err);
-/* -EOPNOTSUPP where local_ask() cannot answer the plan: user's tables, busy() by windows. */
+/* -EOPNOTSUPP where local_ask() cannot answer the plan: busy() by windows. */
 int local_refuses(const struct engine *e, const struct plan *p, struct error *err);
 /* The rows as an engine's result; *r is emptied. */
 int local_result(struct local_rows *r, const struct plan *p, const struct local_env *env,

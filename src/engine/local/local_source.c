@@ -5,6 +5,7 @@
 
 #include "batch/seconds.h"
 #include "engine/local/local.h"
+#include "query/check/user_values.h"
 #include "query/eval/eval.h"
 
 #define CUT_ROWS 65536 /* beyond what a head keeps, before they are sorted and cut */
@@ -51,14 +52,6 @@ int local_refuses(const struct engine *e, const struct plan *p, struct error *er
 				 "as busy() does: use sum(dur), which attributes a call to the "
 				 "window in which it ends, or query the trace file",
 				 engine_name(e));
-	if (p->user)
-		return error_set(err, -EOPNOTSUPP, "%s does not support user-defined tables",
-				 engine_name(e));
-	for (size_t i = 0; i < p->stage_count; i++) {
-		if (p->stages[i].kind == STAGE_JOIN && p->stages[i].user)
-			return error_set(err, -EOPNOTSUPP,
-					 "%s does not support user-defined tables", engine_name(e));
-	}
 	return 0;
 }
 
@@ -212,12 +205,31 @@ static uint64_t source_columns(const struct plan *p)
 	return p->each_file ? seconds_columns(p->table, set) : set;
 }
 
+/* The rows of a user's table, which come into memory: query_users.load(). */
+static int source_user_rows(const struct plan *p, const struct local_env *env,
+			    struct local_rows *ret, struct error *err)
+{
+	const struct query_user_table *t = p->user;
+	_cleanup_free_ struct value *cells = calloc(t->column_count + 1, sizeof(*cells));
+	int r = cells ? 0 : -ENOMEM;
+
+	for (size_t c = 0; c < t->column_count && r >= 0; c++)
+		r = p->users->load(p->users, t, c, false, err);
+	for (size_t i = 0; r >= 0 && i < t->columns[0].count; i++) {
+		for (size_t c = 0; c < t->column_count; c++)
+			query_user_at(&t->columns[c], i, &cells[c]);
+		r = local_rows_add(ret, cells, NULL, env, err);
+	}
+	return r < 0 ? error_errno(err, r, "the table %s", t->name)
+		     : local_stages(ret, p, 0, env, err);
+}
+
 int local_ask(const struct plan *p, const struct local_env *env, struct local_rows *ret,
 	      struct error *err)
 {
 	/* a call that fails the filter may pass it on its second file */
 	const struct scan_request q = {.table = p->table,
-				       .columns = source_columns(p),
+				       .columns = p->user ? 0 : source_columns(p),
 				       .from = p->from,
 				       .to = p->to,
 				       .filter = p->each_file ? NULL : p->where};
@@ -230,6 +242,8 @@ int local_ask(const struct plan *p, const struct local_env *env, struct local_ro
 
 	ret->fields = p->fields;
 	ret->width = p->field_count;
+	if (p->user)
+		return source_user_rows(p, env, ret, err);
 	r = source_open(&s, err);
 	if (r >= 0)
 		r = engine_scan_of(&scan, env->engine, &q, err);

@@ -5,7 +5,9 @@
 
 #include "base/map.h"
 #include "engine/local/local.h"
+#include "query/check/user_values.h"
 #include "query/eval/eval_fields.h"
+#include "query/eval/pattern.h"
 
 static int local_failed(int r, struct error *err)
 {
@@ -272,6 +274,70 @@ static int joined_read(struct joined *j, const struct local_env *env, struct err
 	return r < 0 ? r : (int)n;
 }
 
+/* Loads the columns of a user's table; the key was when the plan was made. */
+static int joined_user_load(const struct plan_stage *s, const struct plan *p, struct error *err)
+{
+	int r = 0;
+
+	for (size_t c = 0; c < s->user->column_count && r >= 0; c++)
+		r = p->users->load(p->users, s->user, c, c == s->key, err);
+	return r;
+}
+
+/* A key as the table has it: of a code its word. */
+static int joined_user_key(const struct plan_stage *s, const struct plan_field *f,
+			   const struct value *cell, struct buf *word, struct value *ret)
+{
+	int r = 0;
+
+	*ret = *cell;
+	if (cell->null || f->type.type != QUERY_CODE ||
+	    s->user->columns[s->key].type.type != QUERY_TEXT)
+		return 0;
+	buf_clear(word);
+	r = query_code_text(f->type.vocab, cell->i, word);
+	ret->t = (struct bytes){word->data, (uint32_t)word->len};
+	return r;
+}
+
+/* The columns of a user's table, in the row with a field's value. */
+static int local_stage_join_user(struct local_rows *r, const struct plan *p,
+				 const struct plan_stage *s, const struct local_env *env,
+				 struct error *err)
+{
+	_cleanup_(local_rows_free) struct local_rows next = {.fields = s->fields,
+							     .width = s->field_count};
+	_cleanup_free_ struct value *cells = calloc(s->field_count + 1, sizeof(*cells));
+	_cleanup_free_ uint8_t *estimates = calloc(s->field_count + 1, 1);
+	_cleanup_buf_ struct buf word = {0};
+	struct expr of = {.kind = EXPR_USER, .user = s->user, .user_key = s->key};
+	int k = cells && estimates ? joined_user_load(s, p, err) : -ENOMEM;
+
+	for (size_t i = 0; i < r->count && k >= 0; i++) {
+		const struct value *row = r->cells + i * r->width;
+		struct value key;
+
+		k = joined_user_key(s, &r->fields[s->column], &row[s->column], &word, &key);
+		memcpy(cells, row, r->width * sizeof(*cells));
+		for (size_t c = r->width; c < s->field_count && k >= 0; c++) {
+			of.user_column = s->fields[c].expr->column;
+			cells[c] = (struct value){.null = true};
+			if (!key.null)
+				query_user_value(&of, &key, &cells[c]);
+		}
+		if (r->estimates)
+			memcpy(estimates, r->estimates + i * r->width, r->width);
+		if (k >= 0)
+			k = local_rows_add(&next, cells, r->estimates ? estimates : NULL, env, err);
+	}
+	if (k < 0)
+		return error_errno(err, k, "a join");
+	local_rows_free(r);
+	*r = next;
+	next = (struct local_rows){0};
+	return 0;
+}
+
 static int local_stage_join(struct local_rows *r, const struct plan_stage *s,
 			    const struct local_env *env, struct error *err)
 {
@@ -314,7 +380,7 @@ static int local_stage_join(struct local_rows *r, const struct plan_stage *s,
 	return 0;
 }
 
-static int local_stage(struct local_rows *r, const struct plan_stage *s,
+static int local_stage(struct local_rows *r, const struct plan *p, const struct plan_stage *s,
 		       const struct local_env *env, struct error *err)
 {
 	int k = 0;
@@ -333,7 +399,8 @@ static int local_stage(struct local_rows *r, const struct plan_stage *s,
 	case STAGE_GROUP:
 		return local_stage_group(r, s, env, err);
 	case STAGE_JOIN:
-		return local_stage_join(r, s, env, err);
+		return s->user ? local_stage_join_user(r, p, s, env, err)
+			       : local_stage_join(r, s, env, err);
 	}
 	return error_set(err, -EOPNOTSUPP, "a stage of the query is not supported here");
 }
@@ -345,6 +412,6 @@ int local_stages(struct local_rows *r, const struct plan *p, size_t first,
 
 	for (size_t i = first; i < p->stage_count && k >= 0; i++)
 		k = env_stopped(env) ? error_set(err, -EINTR, "interrupted")
-				     : local_stage(r, &p->stages[i], env, err);
+				     : local_stage(r, p, &p->stages[i], env, err);
 	return k;
 }

@@ -21,6 +21,7 @@
 #include "clickhouse/server.h"
 #include "clickhouse/tables.h"
 #include "load/clickhouse/otel_traces.h"
+#include "load/clickhouse/own_tables.h"
 
 #define ROWS_AT_ONCE  (256u << 10) /* of a table in a request: parts of tens of MB, few to merge */
 #define BYTES_AT_ONCE (64u << 20)  /* compressed */
@@ -41,6 +42,14 @@ struct pending {
 	struct map there; /* block_no of blocks that are in the table, or in body */
 };
 
+static void pending_forget(struct pending *p)
+{
+	map_free(&p->there);
+	p->there = (struct map){0};
+	buf_clear(&p->body);
+	p->rows = p->columns = 0;
+}
+
 struct click {
 	struct load_target target;
 	struct clickhouse server;
@@ -49,7 +58,9 @@ struct click {
 	int64_t began;
 	char id[64]; /* of inserts */
 	struct buf host;
-	struct pending tables[TABLE_COUNT];
+	struct pending tables[TABLE_COUNT + 1]; /* TABLE_OWN: of `own` */
+	const struct store_made *own;
+	struct load_options options;
 	struct buf raw;
 	int64_t *generations; /* [BATCH_ROWS_MAX] of the block at hand */
 };
@@ -58,7 +69,7 @@ static void click_load_free(struct load_target *t)
 {
 	struct click *c = (struct click *)t;
 
-	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+	for (unsigned int i = 0; i <= TABLE_COUNT; i++) {
 		buf_free(&c->tables[i].body);
 		map_free(&c->tables[i].there);
 	}
@@ -112,6 +123,7 @@ static int click_load_connect(struct load_target **ret, const char *address,
 	if (!c)
 		return error_errno(err, -ENOMEM, "%.200s", address);
 	c->target.ops = &clickhouse_target;
+	c->options = *opt;
 	c->generations = calloc(BATCH_ROWS_MAX, sizeof(*c->generations));
 	if (!c->generations) {
 		free(c);
@@ -287,12 +299,9 @@ static int click_begin(struct load_target *t, const struct load_recording *rec, 
 	bool known = false;
 	int r;
 
-	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
-		map_free(&c->tables[i].there);
-		c->tables[i].there = (struct map){0};
-		buf_clear(&c->tables[i].body);
-		c->tables[i].rows = c->tables[i].columns = 0;
-	}
+	for (unsigned int i = 0; i <= TABLE_COUNT; i++)
+		pending_forget(&c->tables[i]);
+	c->own = NULL;
 	c->part = part;
 	c->began = rec->began;
 	buf_clear(&c->host);
@@ -322,14 +331,21 @@ static bool click_has(struct load_target *t, enum table_id table, uint64_t seq)
 static int send_table(struct click *c, enum table_id table, struct error *err)
 {
 	struct pending *p = &c->tables[table];
+	const struct table_def *t;
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
 	struct clickhouse_query q = {.settings = INSERT_SETTINGS, .id = c->id, .compressed = true};
-	int r = p->rows ? buf_printf(&sql, "INSERT INTO `%s` (", schema_table(table)->name) : 0;
+	int r;
 
 	if (!p->rows)
 		return 0;
+	t = table == TABLE_OWN ? c->own->def : schema_table(table);
+	r = buf_printf(&sql, "INSERT INTO ");
 	if (r >= 0)
-		r = native_columns(table, p->columns, &sql);
+		r = clickhouse_own_name(t->name, &sql);
+	if (r >= 0)
+		r = buf_printf(&sql, " (");
+	if (r >= 0)
+		r = native_columns(t, p->columns, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql, ") FORMAT Native");
 	if (r < 0)
@@ -379,7 +395,7 @@ static int click_flush(struct load_target *t, struct error *err)
 		r = send_table(c, schema_dimensions[i], err);
 	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++)
 		r = clickhouse_has_table(i) ? send_table(c, i, err) : 0;
-	return r;
+	return r < 0 ? r : send_table(c, TABLE_OWN, err);
 }
 
 /* Rows of a table that was made after recording know their generation instead of when they ended. */
@@ -388,20 +404,53 @@ static const int64_t *click_ends(struct click *c, const struct load_block *b)
 	if (b->generation == UINT64_MAX)
 		return b->ends;
 	for (size_t i = 0; i < b->rows->rows; i++)
-		c->generations[i] = (int64_t)clickhouse_block_no(b->part, false, b->generation);
+		c->generations[i] =
+			b->table == TABLE_OWN
+				? (int64_t)b->generation
+				: (int64_t)clickhouse_block_no(b->part, false, b->generation);
 	return c->generations;
 }
 
-static int click_made(struct load_target *t, enum table_id table, uint64_t generation,
-		      struct error *err)
+/* ---- users' own tables ---- */
+
+static int click_own_schema(const struct store_made *m, const struct load_options *opt,
+			    struct buf *out, struct error *err)
+{
+	int r = clickhouse_own_refuses(m->def, err);
+
+	return r < 0 ? r : clickhouse_own_ddl(m->def, UINT32_MAX, opt->keep_ns, out);
+}
+
+/* What is pending of another table goes first; then its blocks that are there. */
+static int click_own(struct load_target *t, const struct store_made *m, struct error *err)
 {
 	struct click *c = (struct click *)t;
-	const char *name = schema_table(table)->name;
-	long long number = (long long)clickhouse_block_no(c->part, false, generation);
+	struct pending *p = &c->tables[TABLE_OWN];
+	const struct own_of of = {c->recording, c->part, click_load_day_of(c->began)};
+	int r = send_table(c, TABLE_OWN, err);
+
+	if (r < 0)
+		return r;
+	pending_forget(p);
+	c->own = m;
+	r = own_ready(&c->server, &of, m, c->options.keep_ns, err);
+	return r < 0 ? r : own_blocks(&c->server, &of, m, &p->there, err);
+}
+
+static int click_made(struct load_target *t, const struct store_made *m, struct error *err)
+{
+	struct click *c = (struct click *)t;
+	const char *name = m->def->name;
+	long long number = (long long)clickhouse_block_no(c->part, false, load_generation(m));
 	_cleanup_buf_ struct buf answer = {0};
 	char sql[400];
 	int r;
 
+	if (m->table == TABLE_OWN)
+		return own_made(
+			&c->server,
+			&(struct own_of){c->recording, c->part, click_load_day_of(c->began)}, m,
+			err);
 	snprintf(sql, sizeof(sql),
 		 "SELECT count() FROM made WHERE recording = %u AND part = %llu AND name = '%s' "
 		 "AND generation = %lld",
@@ -441,7 +490,7 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	if (r >= 0)
 		r = map_set(&p->there, (uint32_t)b->seq, 1);
 	if (r < 0)
-		return error_errno(err, r, "a block of %s", schema_table(b->table)->name);
+		return error_errno(err, r, "a block of %s", b->rows->def->name);
 	p->rows += b->rows->rows;
 	return 0;
 }
@@ -472,6 +521,8 @@ const struct load_target_ops clickhouse_target = {
 	.put = click_put,
 	.flush = click_flush,
 	.made = click_made,
+	.own = click_own,
+	.own_schema = click_own_schema,
 	.finish = click_finish,
 	.interrupt = click_load_interrupt,
 	.free = click_load_free,

@@ -279,6 +279,22 @@ static ssize_t search_read_marks(struct search_load *s, json_t **after, struct e
 	return (ssize_t)json_array_size(hits);
 }
 
+/* What was taken from the times of the rows that are there of the recording: all of them are of one clock. */
+static int search_read_clock(struct search_load *s, struct error *err)
+{
+	_cleanup_json_ json_t *answer = NULL;
+	json_t *body = json_pack("{si,s{s{ss}}}", "size", 1, "query", "term", "rec", s->rec), *hit;
+	int r = ask_index(s, "blocks", body, &answer, err);
+
+	if (r < 0)
+		return r;
+	hit = json_array_get(json_object_get(json_object_get(answer, "hits"), "hits"), 0);
+	if (hit)
+		s->target.ahead = json_integer_value(
+			json_object_get(json_object_get(hit, "_source"), "ahead"));
+	return 0;
+}
+
 /*
  * What a killed loader sent last may still be written when the next one looks: into another index than this one's, if the
  * stream goes on in a new one between them. So those requests are waited for, where the server lists them.
@@ -317,7 +333,7 @@ static int search_load_begin(struct load_target *t, const struct load_recording 
 		*err = (struct error){0};
 		return 0;
 	}
-	return (int)MIN(n, (ssize_t)0);
+	return n < 0 ? (int)n : search_read_clock(s, err);
 }
 
 static bool search_load_has(struct load_target *t, enum table_id table, uint64_t seq)
@@ -463,9 +479,11 @@ static int add_mark(struct search_load *s, const struct load_block *b)
 	return buf_printf(
 		&s->marks,
 		"{\"index\":{\"_id\":\"%s-%llx-%s-%llx\"}}\n"
-		"{\"rec\":\"%s\",\"part\":%llu,\"table\":\"%s\",\"seq\":%llu,\"rows\":%zu}\n",
+		"{\"rec\":\"%s\",\"part\":%llu,\"table\":\"%s\",\"seq\":%llu,\"rows\":%zu,"
+		"\"ahead\":%lld}\n",
 		s->rec, (unsigned long long)s->part, table, (unsigned long long)b->seq, s->rec,
-		(unsigned long long)s->part, table, (unsigned long long)b->seq, b->rows->rows);
+		(unsigned long long)s->part, table, (unsigned long long)b->seq, b->rows->rows,
+		(long long)s->target.ahead);
 }
 
 static int search_put_rows(struct search_load *s, const struct load_block *b,

@@ -37,6 +37,20 @@ static ssize_t user_values_find_row(const struct query_user_column *c, const str
 	return -1;
 }
 
+void query_user_at(const struct query_user_column *c, size_t row, struct value *ret)
+{
+	*ret = (struct value){.null = c->nulls[row]};
+	if (ret->null)
+		return;
+	assert(c->texts || c->ints); /* query_users.load() brought it */
+	if (c->texts)
+		ret->t = c->texts[row];
+	else if (c->type.type == QUERY_FLOAT)
+		memcpy(&ret->f, &c->ints[row], sizeof(ret->f));
+	else
+		ret->i = c->ints[row];
+}
+
 void query_user_value(const struct expr *e, const struct value *key, struct value *ret)
 {
 	const struct query_user_column *c;
@@ -49,14 +63,7 @@ void query_user_value(const struct expr *e, const struct value *key, struct valu
 		      ? (ssize_t)key->i
 		      : user_values_find_row(&e->user->columns[e->user_key], key);
 	assert(row < (ssize_t)c->row_count || e->user_key != EXPR_USER_PLACE);
-	*ret = (struct value){.null = row < 0 || c->nulls[row]};
-	if (ret->null)
-		return;
-	assert(c->texts || c->ints); /* query_users.load() brought it */
-	if (c->texts)
-		ret->t = c->texts[row];
-	else if (c->type.type == QUERY_FLOAT)
-		memcpy(&ret->f, &c->ints[row], sizeof(ret->f));
-	else
-		ret->i = c->ints[row];
+	*ret = (struct value){.null = true};
+	if (row >= 0)
+		query_user_at(c, (size_t)row, ret);
 }

@@ -24,6 +24,7 @@ struct query_user_column {
 	const int64_t *ints;	/* all but TEXT; the bits of FLOAT */
 	const struct bytes *texts;
 	const uint8_t *nulls; /* 1: null */
+	size_t count;	      /* of values */
 	/* Where it is a key: rows with a key, ascending by it. */
 	const uint32_t *rows;
 	size_t row_count;
@@ -62,5 +63,7 @@ struct query_users {
 		    bool key, struct error *err);
 };
 
+/* The value of a row. */
+void query_user_at(const struct query_user_column *c, size_t row, struct value *ret);
 /* The value of EXPR_USER for a row whose key is `key` (not null). */
 void query_user_value(const struct expr *e, const struct value *key, struct value *ret);

@@ -106,10 +106,11 @@ static void put_hosts(const struct server *s, struct js *j)
 	for (size_t i = 0; i < dims_rows(d, TABLE_HOST); i++) {
 		int64_t id = dims_id_at(d, TABLE_HOST, i);
 		const struct dims_host *h = dims_host(d, id);
-		struct store_clock clock = store_recording_clock(s->store, id_recording(id));
+		struct store_clock clock;
 
 		if (!h)
 			continue;
+		clock = store_host_clock(s->store, id_recording(id), h->name);
 		js_open(j, '{');
 		js_key_bytes(j, "name", h->name);
 		js_key_bytes(j, "kernel", h->kernel);

@@ -546,7 +546,7 @@ static void check_coming(struct checker *v)
 
 	if (!m)
 		return;
-	f.seq = m->seq;
+	f.seq = m->pub.seq;
 	f.offset = m->offset;
 	snprintf(f.what, sizeof(f.what),
 		 "the table %s, which begins here, is incomplete: readers use the previous one, if "

@@ -19,28 +19,6 @@
 
 static_assert(TABLE_COUNT < UINT8_MAX && SCHEMA_COLUMNS_MAX < UINT8_MAX, "0xff is none of them");
 
-static const char *const type_names[] = {
-	[COLUMN_INT] = "int",	[COLUMN_UINT] = "uint",	  [COLUMN_ID] = "id",
-	[COLUMN_TIME] = "time", [COLUMN_DUR] = "dur",	  [COLUMN_SIZE] = "size",
-	[COLUMN_CODE] = "code", [COLUMN_BYTES] = "bytes", [COLUMN_FLOAT] = "float",
-	[COLUMN_BOOL] = "bool", [COLUMN_TEXT] = "text",	  [COLUMN_BLOB] = "blob",
-};
-static_assert(ARRAY_SIZE(type_names) == COLUMN_TYPES, "each type has a name");
-
-const char *meta_type_name(enum column_type type)
-{
-	return type_names[type];
-}
-
-int meta_type_find(const char *name)
-{
-	for (unsigned int i = 0; i < ARRAY_SIZE(type_names); i++) {
-		if (!strcmp(type_names[i], name))
-			return (int)i;
-	}
-	return -1;
-}
-
 static int write_table(struct buf *out, unsigned int t)
 {
 	const struct table_def *def = schema_table((enum table_id)t);
@@ -49,9 +27,9 @@ static int write_table(struct buf *out, unsigned int t)
 	for (unsigned int i = 0; i < def->column_count && r >= 0; i++) {
 		const struct column_def *c = &def->columns[i];
 
-		assert(c->type < ARRAY_SIZE(type_names) && type_names[c->type]);
+		assert(column_type_name(c->type));
 		r = buf_printf(out, "column\t%u\t%u\t%s\t%s\t%s\n", t, i, c->name,
-			       type_names[c->type], c->unit);
+			       column_type_name(c->type), c->unit);
 	}
 	return r;
 }

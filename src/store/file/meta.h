@@ -12,10 +12,6 @@ struct meta {
 	uint8_t column[TABLE_COUNT][256];
 };
 
-/* What files call the type of a column. And back; -1: no type. */
-const char *meta_type_name(enum column_type type);
-int meta_type_find(const char *name);
-
 /* The names of this version, as text. */
 int meta_write(struct buf *out) _must_check_;
 /* No names seen: the numbers are ours. */

@@ -89,7 +89,7 @@ struct made {
 	char renamed[MADE_NAME_MAX + 2];
 	char *texts;		    /* all of the head */
 	uint8_t to_ours[256];	    /* column of a column in the file; 0xff: unknown */
-	uint64_t seq, offset;	    /* of its head */
+	uint64_t offset;	    /* of its head */
 	uint64_t last_at, last_sum; /* its last block so far: offset, checksum of its header */
 	struct block **coming;	    /* its blocks, until the last is there */
 	size_t coming_count, coming_cap;

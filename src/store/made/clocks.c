@@ -2,6 +2,7 @@
 #include "store/made/clocks.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define SHIFT_MAX (INT64_MAX / 8) /* ns; a crafted file may claim more, which is none */
 
@@ -125,6 +126,44 @@ int store_correct(struct store *s, int64_t ahead)
 		s->traces[i].clock.ahead = ahead;
 	clocks_shift_blocks(s, 1);
 	return reader_apply_again(s);
+}
+
+/* A row of table clock that is of this host. */
+static void clocks_take_host(const struct batch *b, size_t row, struct bytes host,
+			     struct store_clock *ret)
+{
+	struct bytes of = batch_get_bytes(b, CLOCK_OF_HOST, row);
+	int64_t ahead = batch_get(b, CLOCK_AHEAD, row, 0);
+
+	if (bytes_compare(of, host) != 0)
+		return;
+	ret->several |= ret->known && ret->ahead != ahead;
+	ret->known = true;
+	ret->ahead = ahead;
+	ret->bound = MAX(ret->bound, batch_get(b, CLOCK_BOUND, row, 0));
+}
+
+struct store_clock store_host_clock(struct store *s, size_t recording, struct bytes host)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	struct store_clock ret = store_recording_clock(s, recording);
+
+	for (size_t i = 0; !ret.known && i < store_made_count(s); i++) {
+		const struct store_made *m = store_made(s, i);
+		const struct batch *b;
+
+		if (!m || m->table != TABLE_CLOCK || strcmp(m->origin, MADE_CLOCKS_APPLIED) != 0 ||
+		    store_cursor_new(&cursor, s) < 0)
+			continue;
+		for (size_t k = 0; k < m->block_count; k++) {
+			if (store_decode(cursor, m->first_block + k, ~0ull, &b, NULL) < 0)
+				continue;
+			for (size_t row = 0; row < b->rows; row++)
+				clocks_take_host(b, row, host, &ret);
+		}
+		break;
+	}
+	return ret;
 }
 
 int clocks_apply(struct store *s)

@@ -25,6 +25,8 @@
 #define MADE_HEADS_MAX	(64u << 20)	/* bytes of all heads, beyond the size of the file */
 #define MADE_HEAD_COST	4096u		/* of each, beside its texts */
 #define MADE_BY_USER	"weir.annotate" /* origin of a user's own table */
+/* Origin of a table `clock` that says how the trace's rows were corrected before they came into it. */
+#define MADE_CLOCKS_APPLIED "weir.clocks-applied"
 
 /* Heads beyond this are refused: readers keep them in memory, and repeated texts take next to nothing in the file. */
 static inline uint64_t made_heads_max(uint64_t file_size)
@@ -51,6 +53,9 @@ struct store_made {
 	bool partial;	  /* it is of a part of the trace only */
 	uint64_t rows;
 	size_t first_block, block_count; /* as store_block() numbers them */
+	uint64_t seq;			 /* of its head among the blocks of its file */
+	uint64_t
+		sum; /* of what its blocks say: of copies of a file that were annotated differently another */
 };
 
 /*
@@ -60,6 +65,8 @@ struct store_made {
 size_t store_made_count(const struct store *s);
 /* The table at a place; NULL while it is dropped. */
 const struct store_made *store_made(const struct store *s, size_t i);
+/* What dropped the table at a place, without columns; NULL while there is a table. */
+const struct store_made *store_made_dropped(const struct store *s, size_t i);
 /* Grows with each table that came, was replaced or dropped. */
 uint64_t store_made_changes(const struct store *s);
 /* The generation of a table that is of all that every trace has by now; NULL: there is none. */

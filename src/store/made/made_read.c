@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <xxhash.h>
 
 #include "base/utf8.h"
 #include "store/file/block_scan.h"
@@ -79,7 +80,7 @@ static bool made_get_column(struct made_head *h, struct column_def *all, size_t 
 	if (!made_get_text(h, MADE_NAME_MAX, &type) || !made_get_text(h, MADE_NAME_MAX, &unit) ||
 	    !made_get_text(h, MADE_COLUMN_MAX, &name))
 		return false;
-	number = meta_type_find(type);
+	number = column_type_find(type);
 	if (number < 0 || !*name || made_has_column(all, i, name))
 		return false;
 	all[i] = (struct column_def){.name = name,
@@ -284,7 +285,8 @@ static int made_take_head(struct store *s, struct trace *t, uint64_t offset, str
 	if (r < 0)
 		return r;
 	m->pub.trace = t->number;
-	m->seq = h->seq;
+	m->pub.seq = h->seq;
+	m->pub.sum = XXH3_64bits(&h->checksum, sizeof(h->checksum));
 	m->offset = m->last_at = offset;
 	m->last_sum = h->checksum;
 	m->before = s->made.last;
@@ -303,7 +305,7 @@ static int made_take_rows(struct store *s, struct trace *t, uint64_t offset, str
 	struct block *b;
 	int r;
 
-	if (!m || h->seq != m->seq + m->coming_count + 1 || !h->rows || !m->own.column_count)
+	if (!m || h->seq != m->pub.seq + m->coming_count + 1 || !h->rows || !m->own.column_count)
 		return 0;
 	r = grow((void **)&m->coming, &m->coming_cap, m->coming_count + 1, sizeof(struct block *));
 	if (r < 0)
@@ -314,6 +316,7 @@ static int made_take_rows(struct store *s, struct trace *t, uint64_t offset, str
 		return -ENOMEM;
 	m->last_at = offset;
 	m->last_sum = h->checksum;
+	m->pub.sum = XXH3_64bits_withSeed(&h->checksum, sizeof(h->checksum), m->pub.sum);
 	m->coming[m->coming_count++] = b;
 	m->pub.rows += h->rows;
 	if (h->flags & BLOCK_MADE_LAST)
@@ -334,7 +337,7 @@ int made_look_back(struct trace *t)
 	struct block_header h;
 	ssize_t n;
 
-	if (!m || !t->ended || t->next_seq != m->seq + m->coming_count + 1)
+	if (!m || !t->ended || t->next_seq != m->pub.seq + m->coming_count + 1)
 		return 0;
 	n = scan_read(t->fd, &h, sizeof(h), m->last_at);
 	if (n < 0)
@@ -342,7 +345,7 @@ int made_look_back(struct trace *t)
 	if (n == sizeof(h) && h.checksum == m->last_sum)
 		return 0;
 	t->next = m->offset;
-	t->next_seq = m->seq;
+	t->next_seq = m->pub.seq;
 	t->coming = NULL;
 	return 0;
 }
@@ -382,6 +385,17 @@ const struct store_made *store_made(const struct store *s, size_t i)
 	m = s->made.slots[i].now;
 	pthread_mutex_unlock(reader_lock(s));
 	return m->own.column_count ? &m->pub : NULL;
+}
+
+const struct store_made *store_made_dropped(const struct store *s, size_t i)
+{
+	const struct made *m;
+
+	pthread_mutex_lock(reader_lock(s));
+	assert(i < s->made.count);
+	m = s->made.slots[i].now;
+	pthread_mutex_unlock(reader_lock(s));
+	return m->own.column_count ? NULL : &m->pub;
 }
 
 uint64_t store_made_changes(const struct store *s)

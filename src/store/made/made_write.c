@@ -174,7 +174,7 @@ static int made_put_head(struct buf *b, const struct store_making *what, const s
 	if (r >= 0)
 		r = buf_varint(b, t->column_count);
 	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
-		r = made_put_text(b, meta_type_name(t->columns[i].type));
+		r = made_put_text(b, column_type_name(t->columns[i].type));
 		if (r >= 0)
 			r = made_put_text(b, t->columns[i].unit);
 		if (r >= 0)
