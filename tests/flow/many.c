@@ -24,7 +24,7 @@ static struct batch *calls;
 static int64_t now = 1700000000000000000;
 static struct batch *chunks;
 static int64_t kinds; /* of data; 0: no content */
-static long pace; /* ms of rest behind each block */
+static long pace;     /* ms of rest behind each block */
 static unsigned int data = 1;
 
 static void need(int r, const char *what)

@@ -19,12 +19,13 @@
 #include "analysis/analysis.h"
 #include "base/idmap.h"
 
-#define ALIKE_NONE	 UINT32_MAX
-#define ALIKE_CALLS_MAX	 (10u << 20)  /* calls with content: 640 MiB */
-#define ALIKE_PARTS_MAX	 (20u << 20)  /* parts of all of them, fewer beside many calls: */
-#define ALIKE_BYTES_MAX	 (820u << 20) /* of calls, and of parts as they are gathered and as elements of sets */
-#define ALIKE_KINDS_MAX	 (4u << 20)   /* different data: 152 MiB */
-#define ALIKE_SIGNED_MAX (1u << 18)  /* sets of two parts or more: 256 MB */
+#define ALIKE_NONE	UINT32_MAX
+#define ALIKE_CALLS_MAX (10u << 20) /* calls with content: 640 MiB */
+#define ALIKE_PARTS_MAX (20u << 20) /* parts of all of them, fewer beside many calls: */
+#define ALIKE_BYTES_MAX \
+	(820u << 20) /* of calls, and of parts as they are gathered and as elements of sets */
+#define ALIKE_KINDS_MAX	 (4u << 20) /* different data: 152 MiB */
+#define ALIKE_SIGNED_MAX (1u << 18) /* sets of two parts or more: 256 MB */
 #define ALIKE_LINKS_MAX	 (4u << 20)
 #define ALIKE_NEAR_MAX	 64 /* of one band with equal hashes: that many are compared with the next */
 
@@ -42,7 +43,8 @@ enum alike_unit { ALIKE_CALLS, ALIKE_FILES };
 /* 64 bytes, of which there are ten million. */
 struct alike_call {
 	int64_t row_id, start, pos;
-	uint64_t joined; /* hash of its bytes from the first on, up to `done`; `odd`: of its parts in order */
+	uint64_t
+		joined; /* hash of its bytes from the first on, up to `done`; `odd`: of its parts in order */
 	uint64_t bytes : 39, op : 12, way : 2, /* enum chunk_way */
 		copies : 1, whole : 1, odd : 1, missing : 1;
 	uint64_t done : 39, /* bytes whose hash is known */
@@ -50,7 +52,8 @@ struct alike_call {
 	uint32_t dur_low;
 	uint32_t thread, file; /* of alike.threads and .files; ALIKE_NONE: no file */
 	union {
-		uint32_t before; /* while parts are read: the call before it on the same file, the same way */
+		uint32_t
+			before; /* while parts are read: the call before it on the same file, the same way */
 		uint32_t kind; /* then; ALIKE_NONE likewise */
 	};
 };
@@ -130,7 +133,7 @@ struct alike {
 	size_t call_count, call_cap;
 	struct alike_ids threads, files;
 	struct alike_index by_start; /* calls, by thread and start */
-	struct map last;     /* file and way -> call, while calls are read */
+	struct map last;	     /* file and way -> call, while calls are read */
 	struct alike_part *parts;
 	size_t part_count, part_cap;
 
@@ -184,8 +187,7 @@ int alike_members(const struct alike *a, struct buf *to);
 /* alike_index.c. The number under a key; ALIKE_NONE: there is none. */
 uint32_t alike_index_find(const struct alike *a, const struct alike_index *x, uint64_t key);
 /* Adds the next number, 0 first; it takes the place of an earlier one with the key. 0 or -ENOMEM. */
-int alike_index_add(const struct alike *a, struct alike_index *x,
-		    uint32_t number) _must_check_;
+int alike_index_add(const struct alike *a, struct alike_index *x, uint32_t number) _must_check_;
 void alike_index_free(struct alike_index *x);
 /* The number of an id, ALIKE_NONE of one below 0, or -ENOMEM. */
 int64_t alike_ids_number(struct alike_ids *x, int64_t id) _must_check_;

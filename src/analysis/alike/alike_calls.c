@@ -198,9 +198,7 @@ static int alike_part_row(struct alike *a, const struct batch *b, uint32_t row)
 		}
 		return 0;
 	case FORM_CUT:
-		return a->cuts ? alike_cut(a, at, call_pos,
-					   hash_u64(hash) + (uint64_t)size)
-			       : 0;
+		return a->cuts ? alike_cut(a, at, call_pos, hash_u64(hash) + (uint64_t)size) : 0;
 	default:
 		return 0;
 	}

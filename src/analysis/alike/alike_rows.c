@@ -329,12 +329,14 @@ static const char *group_word(const struct alike *a, const struct alike_group *g
 	return g->least >= 1 ? "same parts" : "similar";
 }
 
-static int groups_rows(const struct alike *a, struct answer_list *t)
+static int groups_rows(struct alike *a, struct answer_list *t)
 {
+	size_t most = MIN(a->group_count, (size_t)DRAWN_MOST);
 	_cleanup_free_ struct group_files *files = calloc(a->group_count + 1, sizeof(*files));
 	int r = files ? groups_look(a, files) : -ENOMEM;
 
-	for (size_t i = 0; i < a->group_count && r >= 0; i++) {
+	a->rows_left_out += a->group_count - most;
+	for (size_t i = 0; i < most && r >= 0; i++) {
 		const struct alike_group *g = &a->groups[i];
 		const struct alike_call *c = &a->calls[files[i].file];
 
