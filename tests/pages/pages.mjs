@@ -462,8 +462,8 @@ async function hostileTrace(browser) {
 	const { child, url } = await serve('hostile.trace');
 	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
 	const page = await newPage(context);
+	const { events, causes } = ask('count()', 'hostile.trace').loss;
 	await test('losses are said first, on every page', async () => {
-		const { events, causes } = ask('count()', 'hostile.trace').loss;
 		for (const id of ['overview', 'timeline', 'files', 'latency', 'explore', 'dashboards']) {
 			await page.goto(view(url, `?page=${id}`));
 			await page.getByText(`At least ${events.toLocaleString('en-US')} events are missing`).waitFor();
