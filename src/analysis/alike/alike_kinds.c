@@ -32,16 +32,16 @@ static uint64_t alike_file_key(const struct alike *a, const struct alike_call *c
 /* The kind of a key, made on first use. Its number or -ENOMEM. */
 static int64_t kind_under(struct alike *a, struct map *by_key, uint64_t key, uint32_t call)
 {
-	uint64_t at;
+	bool is_new;
+	struct alike_kind *k =
+		array_of_key(a->kinds, a->kind_count, a->kind_cap, by_key, key, &is_new);
 
-	if (map_get(by_key, key, &at))
-		return (int64_t)at;
-	if (grow((void **)&a->kinds, &a->kind_cap, a->kind_count + 1, sizeof(*a->kinds)) < 0)
+	if (!k)
 		return -ENOMEM;
-	at = a->kind_count++;
-	a->kinds[at] = (struct alike_kind){
-		.first = call, .group = ALIKE_NONE, .signature = ALIKE_NONE, .zeros = true};
-	return map_set(by_key, key, at) < 0 ? -ENOMEM : (int64_t)at;
+	if (is_new)
+		*k = (struct alike_kind){
+			.first = call, .group = ALIKE_NONE, .signature = ALIKE_NONE, .zeros = true};
+	return k - a->kinds;
 }
 
 static int kinds_find(struct alike *a)
