@@ -12,15 +12,6 @@ static const struct answer_column finding_columns[] = {
 	{"advice", {QUERY_TEXT}},   {"share", {QUERY_FLOAT}},
 };
 
-const struct analysis *analysis_named(const char *name)
-{
-	for (size_t i = 0; analyses[i]; i++) {
-		if (strcmp(analyses[i]->name, name) == 0)
-			return analyses[i];
-	}
-	return NULL;
-}
-
 /* ---- for an analysis ---- */
 
 struct answer_list *analysis_table(struct analysis_result *r, const char *name,
@@ -99,17 +90,52 @@ int analysis_ask(struct analysis_asked *ret, const struct analysis_run *run, con
 	return r < 0 ? r : answer_of_result(&ret->rows, ret->plan, ret->result);
 }
 
+int analysis_scan(const struct analysis_input *in, const struct analysis_run *run,
+		  const struct scan_request *q, analysis_row_fn *take, void *arg, struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n = 0;
+	int r = engine_scan_new(&scan, run->store, q, err);
+
+	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		const int64_t *ends = engine_scan_ends(scan);
+
+		if (in && analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = take(arg, b, rows[i], ends[rows[i]]);
+	}
+	return r < 0 ? r : (int)n;
+}
+
+struct calls_selected {
+	struct map *to;
+	size_t most;
+	const char *option, *text;
+	struct error *err;
+};
+
+static int analysis_calls_row(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
+{
+	struct calls_selected *c = arg;
+
+	if (c->to->count == c->most)
+		return error_set(c->err, -EINVAL,
+				 "%s '%s': more than %zu calls match; select fewer", c->option,
+				 c->text, c->most);
+	return map_set(c->to, (uint64_t)batch_row_id(b, row), 0);
+}
+
 int analysis_calls(const struct analysis_input *in, const struct analysis_run *run,
 		   const char *option, const char *text, size_t most, struct map *ret,
 		   struct error *err)
 {
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	_cleanup_(plan_freep) struct plan *plan = NULL;
+	struct calls_selected c = {ret, most, option, text, err};
 	struct query_error why = {0};
 	struct error no_number = {0};
-	const struct batch *b;
-	const uint32_t *rows;
-	ssize_t n = 0;
 	int64_t row;
 	int r;
 
@@ -124,18 +150,7 @@ int analysis_calls(const struct analysis_input *in, const struct analysis_run *r
 				       .to = run->to,
 				       .filter = plan->where};
 
-	r = engine_scan_new(&scan, run->store, &q, err);
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-		if (analysis_stopped(in))
-			return error_set(err, -EINTR, "interrupted");
-		if (ret->count + (size_t)n > most)
-			return error_set(err, -EINVAL,
-					 "%s '%s': more than %zu calls match; select fewer", option,
-					 text, most);
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = map_set(ret, (uint64_t)batch_row_id(b, rows[i]), 0);
-	}
-	return r < 0 ? r : (int)MIN(n, (ssize_t)0);
+	return analysis_scan(in, run, &q, analysis_calls_row, &c, err);
 }
 
 /* ---- for callers ---- */

@@ -215,6 +215,14 @@ void analysis_asked_free(struct analysis_asked *a);
 int analysis_calls(const struct analysis_input *in, const struct analysis_run *run,
 		   const char *option, const char *text, size_t most, struct map *ret,
 		   struct error *err);
+/*
+ * Gives each row of a scan of the run's store to `take`, with when it ended; a negative result of it ends the scan. 0, or
+ * negative with a message, but for what `take` gave; -EINTR where nobody waits for the result any more (`in` may be NULL).
+ */
+typedef int analysis_row_fn(void *arg, const struct batch *b, uint32_t row, int64_t end);
+int analysis_scan(const struct analysis_input *in, const struct analysis_run *run,
+		  const struct scan_request *q, analysis_row_fn *take, void *arg,
+		  struct error *err);
 static inline bool analysis_stopped(const struct analysis_input *in)
 {
 	return in->stopped && in->stopped(in->arg);

@@ -7,12 +7,7 @@
 
 json_t *jaeger_document(void)
 {
-	json_t *document = json_object();
-
-	if (json_object_set_new(document, "data", json_array()) >= 0)
-		return document;
-	json_decref(document);
-	return NULL;
+	return json_pack("{s:[]}", "data");
 }
 
 /* The text that a person types for a value: a string without quotes. NULL: no memory. */
@@ -32,15 +27,11 @@ static json_t *make_tag(const char *key, size_t len, const json_t *v)
 			   : json_is_integer(v) ? "int64"
 			   : json_is_real(v)	? "float64"
 						: "string";
-	json_t *tag = json_object(), *value;
+	json_t *value =
+		json_is_boolean(v) || json_is_number(v) ? json_incref((json_t *)v) : tag_text(v);
 
-	value = json_is_boolean(v) || json_is_number(v) ? json_incref((json_t *)v) : tag_text(v);
-	if (json_object_set_new(tag, "key", json_stringn_nocheck(key, len)) >= 0 &&
-	    json_object_set_new(tag, "type", json_string(type)) >= 0 &&
-	    json_object_set_new(tag, "value", value) >= 0)
-		return tag;
-	json_decref(tag);
-	return NULL;
+	return json_pack("{s:o, s:s, s:o}", "key", json_stringn_nocheck(key, len), "type", type,
+			 "value", value);
 }
 
 /* Takes the object; NULL: no memory. */
@@ -68,15 +59,12 @@ static json_t *make_logs(const struct span_out *s)
 	for (size_t i = 0; i < s->note_count; i++) {
 		const struct note_out *n = &s->notes[i];
 		json_t *fields = note_attributes(n);
-		_cleanup_json_ json_t *log = json_object();
-		int r = json_set_some(log, "timestamp", json_integer(n->at / NSEC_PER_USEC));
+		int r = json_set_some(fields, "event", json_mended(n->name));
+		json_t *log =
+			json_pack("{s:I, s:o*}", "timestamp", (json_int_t)(n->at / NSEC_PER_USEC),
+				  "fields", make_tags(fields));
 
-		if (r >= 0)
-			r = json_set_some(fields, "event", json_mended(n->name));
-		if (r >= 0)
-			r = json_set_some(log, "fields", make_tags(json_incref(fields)));
-		json_decref(fields);
-		if (r < 0 || json_array_append(logs, log) < 0) {
+		if (json_array_append_new(logs, log) < 0 || r < 0) {
 			json_decref(logs);
 			return NULL;
 		}
@@ -154,54 +142,25 @@ int jaeger_has_tags(const struct span_out *s, const json_t *tags)
 	return 1;
 }
 
-/* The process of a service: "p1", ... A service with other attributes is another. */
-static int set_process(json_t *trace, json_t *span, const struct span_out *s)
+/* The process of a service: "p1", ... A service with other attributes is another. NULL: no memory. */
+static json_t *find_process(json_t *trace, const struct span_out *s)
 {
 	json_t *all = json_object_get(trace, "processes"), *known;
-	_cleanup_json_ json_t *process = json_object();
 	struct bytes service =
 		s->service.data ? s->service : (struct bytes){(const uint8_t *)"(none)", 6};
+	_cleanup_json_ json_t *process =
+		json_pack("{s:o*, s:o*}", "serviceName", json_mended(service), "tags",
+			  make_tags(json_take(s->attributes, NAME_RESOURCE)));
 	char name[32];
 	const char *key;
-	int r = json_set_some(process, "serviceName", json_mended(service));
 
-	if (r >= 0)
-		r = json_set_some(process, "tags",
-				  make_tags(json_take(s->attributes, NAME_RESOURCE)));
-	if (r < 0)
-		return r;
 	json_object_foreach(all, key, known)
 	{
 		if (json_equal(known, process))
-			return json_set_some(span, "processID", json_string(key));
+			return json_string(key);
 	}
 	snprintf(name, sizeof(name), "p%zu", json_object_size(all) + 1);
-	if (json_object_set(all, name, process) < 0)
-		return -ENOMEM;
-	return json_set_some(span, "processID", json_string(name));
-}
-
-static int jaeger_set_span(json_t *to, const struct span_out *s)
-{
-	int r = json_set_some(to, "traceID", json_string(s->ids.trace));
-
-	if (r >= 0)
-		r = json_set_some(to, "spanID", json_string(s->ids.span));
-	if (r >= 0)
-		r = json_set_some(to, "operationName", json_mended(s->name));
-	if (r >= 0)
-		r = json_set_some(to, "references", make_references(s));
-	if (r >= 0)
-		r = json_set_some(to, "startTime", json_integer(s->start / NSEC_PER_USEC));
-	if (r >= 0)
-		r = json_set_some(to, "duration", json_integer(s->dur / NSEC_PER_USEC));
-	if (r >= 0)
-		r = jaeger_set_tags(s);
-	if (r >= 0)
-		r = json_set_some(to, "tags", make_tags(json_incref(s->attributes)));
-	if (r >= 0)
-		r = json_set_some(to, "logs", make_logs(s));
-	return r < 0 ? r : json_set_some(to, "warnings", json_null());
+	return json_object_set(all, name, process) < 0 ? NULL : json_string(name);
 }
 
 /* The trace of the span, a new one at first. NULL: no memory. */
@@ -221,14 +180,18 @@ static json_t *jaeger_find_trace(json_t *document, struct intern *traces, const 
 
 int jaeger_put(json_t *document, struct intern *traces, const struct span_out *s)
 {
-	json_t *trace = jaeger_find_trace(document, traces, s), *span = json_object();
-	int r = trace ? set_process(trace, span, s) : -ENOMEM;
+	json_t *trace = jaeger_find_trace(document, traces, s), *span;
+	json_t *process = trace ? find_process(trace, s) : NULL;
 
-	if (r >= 0)
-		r = jaeger_set_span(span, s);
-	if (r < 0) {
-		json_decref(span);
-		return r;
+	if (!process || jaeger_set_tags(s) < 0) {
+		json_decref(process);
+		return -ENOMEM;
 	}
+	span = json_pack("{s:o, s:s, s:s, s:o*, s:o*, s:I, s:I, s:o*, s:o*, s:n}", "processID",
+			 process, "traceID", s->ids.trace, "spanID", s->ids.span, "operationName",
+			 json_mended(s->name), "references", make_references(s), "startTime",
+			 (json_int_t)(s->start / NSEC_PER_USEC), "duration",
+			 (json_int_t)(s->dur / NSEC_PER_USEC), "tags",
+			 make_tags(json_incref(s->attributes)), "logs", make_logs(s), "warnings");
 	return json_array_append_new(json_object_get(trace, "spans"), span) < 0 ? -ENOMEM : 0;
 }

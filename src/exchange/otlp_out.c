@@ -71,14 +71,9 @@ static json_t *make_scope(const json_t *kept)
 static json_t *add_group(json_t *list, const char *what, json_t *common, json_t *schema,
 			 const char *members)
 {
-	json_t *group = json_object();
+	json_t *group = json_pack("{s:o, s:o*, s:[]}", what, common, "schemaUrl", schema, members);
 
-	if (json_array_append_new(list, group) < 0 ||
-	    json_object_set_new(group, what, common) < 0 ||
-	    json_set_some(group, "schemaUrl", schema) < 0 ||
-	    json_object_set_new(group, members, json_array()) < 0)
-		return NULL;
-	return json_object_get(group, members);
+	return json_array_append_new(list, group) < 0 ? NULL : json_object_get(group, members);
 }
 
 /* Where spans of that resource and scope go; they are a group for each pair, in order of first appearance. */
@@ -114,17 +109,14 @@ static int set_events(json_t *to, const struct span_out *s)
 
 	for (size_t i = 0; i < s->note_count; i++) {
 		const struct note_out *n = &s->notes[i];
-		_cleanup_json_ json_t *attributes = note_attributes(n), *event = json_object();
-		int r = json_set_some(event, "timeUnixNano", otlp_time_text(n->at));
+		_cleanup_json_ json_t *attributes = note_attributes(n);
+		_cleanup_json_ json_t *event =
+			json_pack("{s:o*, s:o*, s:o*}", "timeUnixNano", otlp_time_text(n->at),
+				  "name", json_mended(n->name), "droppedAttributesCount",
+				  json_take(attributes, NAME_NO_ATTRIBUTES));
 
-		if (r >= 0)
-			r = json_set_some(event, "name", json_mended(n->name));
-		if (r >= 0)
-			r = json_set_some(event, "droppedAttributesCount",
-					  json_take(attributes, NAME_NO_ATTRIBUTES));
-		if (r >= 0)
-			r = set_list(event, "attributes", attributes);
-		if (r < 0 || json_array_append(list, event) < 0) {
+		if (!event || set_list(event, "attributes", attributes) < 0 ||
+		    json_array_append(list, event) < 0) {
 			json_decref(list);
 			return -ENOMEM;
 		}
@@ -150,57 +142,41 @@ static int set_links(json_t *to, json_t *kept)
 
 static int set_status(json_t *to, const struct span_out *s, json_t *description)
 {
-	json_t *status = json_object();
-	int r = json_set_some(status, "message", description);
+	bool code = s->status > SPAN_STATUS_UNSET && s->status <= OTLP_STATUS_MAX;
+	json_t *status = json_pack("{s:o*, s:o*}", "message", description, "code",
+				   code ? json_integer(s->status) : NULL);
 
-	if (r >= 0 && s->status > SPAN_STATUS_UNSET && s->status <= OTLP_STATUS_MAX)
-		r = json_set_some(status, "code", json_integer(s->status));
-	if (r < 0 || !json_object_size(status)) {
-		json_decref(status);
-		return r;
-	}
-	return json_set_some(to, "status", status);
+	if (json_object_size(status))
+		return json_set_some(to, "status", status);
+	json_decref(status);
+	return status ? 0 : -ENOMEM;
 }
 
-static int set_ids(json_t *to, const struct span_out *s)
-{
-	int r = json_set_some(to, "traceId", json_string(s->ids.trace));
-
-	if (r >= 0)
-		r = json_set_some(to, "spanId", json_string(s->ids.span));
-	if (r >= 0)
-		r = json_set_some(to, "traceState", json_take(s->attributes, NAME_TRACE_STATE));
-	if (r >= 0 && *s->ids.parent)
-		r = json_set_some(to, "parentSpanId", json_string(s->ids.parent));
-	return r < 0 ? r : json_set_some(to, "flags", json_take(s->attributes, NAME_FLAGS));
-}
-
-static int otlp_set_span(json_t *to, const struct span_out *s)
+/* NULL: no memory. */
+static json_t *otlp_span(const struct span_out *s)
 {
 	json_t *a = s->attributes;
-	int r = set_ids(to, s);
+	json_t *to = json_pack(
+		"{s:s, s:s, s:o*, s:s*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "traceId",
+		s->ids.trace, "spanId", s->ids.span, "traceState", json_take(a, NAME_TRACE_STATE),
+		"parentSpanId", *s->ids.parent ? s->ids.parent : NULL, "flags",
+		json_take(a, NAME_FLAGS), "name", json_mended(s->name), "kind",
+		s->kind >= 0 ? json_integer(s->kind + 1) : NULL, "startTimeUnixNano",
+		otlp_time_text(s->start), "endTimeUnixNano", otlp_time_text(s->start + s->dur),
+		"droppedAttributesCount", json_take(a, NAME_NO_ATTRIBUTES), "droppedEventsCount",
+		json_take(a, NAME_NO_EVENTS), "droppedLinksCount", json_take(a, NAME_NO_LINKS));
+	int r = to ? set_status(to, s, json_take(a, NAME_DESCRIPTION)) : -ENOMEM;
 
-	if (r >= 0)
-		r = json_set_some(to, "name", json_mended(s->name));
-	if (r >= 0 && s->kind >= 0)
-		r = json_set_some(to, "kind", json_integer(s->kind + 1));
-	if (r >= 0)
-		r = json_set_some(to, "startTimeUnixNano", otlp_time_text(s->start));
-	if (r >= 0)
-		r = json_set_some(to, "endTimeUnixNano", otlp_time_text(s->start + s->dur));
-	if (r >= 0)
-		r = json_set_some(to, "droppedAttributesCount", json_take(a, NAME_NO_ATTRIBUTES));
-	if (r >= 0)
-		r = json_set_some(to, "droppedEventsCount", json_take(a, NAME_NO_EVENTS));
-	if (r >= 0)
-		r = json_set_some(to, "droppedLinksCount", json_take(a, NAME_NO_LINKS));
-	if (r >= 0)
-		r = set_status(to, s, json_take(a, NAME_DESCRIPTION));
 	if (r >= 0)
 		r = set_links(to, json_take(a, NAME_LINKS));
 	if (r >= 0 && s->note_count)
 		r = set_events(to, s);
-	return r < 0 ? r : set_list(to, "attributes", a);
+	if (r >= 0)
+		r = set_list(to, "attributes", a);
+	if (r >= 0)
+		return to;
+	json_decref(to);
+	return NULL;
 }
 
 int otlp_put(json_t *request, struct intern *groups, const struct span_out *s)
@@ -209,14 +185,10 @@ int otlp_put(json_t *request, struct intern *groups, const struct span_out *s)
 			  json_take(s->attributes, NAME_RESOURCE_SCHEMA),
 			  json_take(s->attributes, NAME_SCOPE),
 			  json_take(s->attributes, NAME_SCOPE_SCHEMA)};
-	json_t *spans = find_group(request, groups, s, kept), *span = json_object();
-	int r = spans ? otlp_set_span(span, s) : -ENOMEM;
+	json_t *spans = find_group(request, groups, s, kept);
+	int r = spans && json_array_append_new(spans, otlp_span(s)) >= 0 ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		json_decref(kept[i]);
-	if (r < 0) {
-		json_decref(span);
-		return r;
-	}
-	return json_array_append_new(spans, span) < 0 ? -ENOMEM : 0;
+	return r;
 }

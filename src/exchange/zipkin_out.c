@@ -43,7 +43,7 @@ static int set_annotations(json_t *to, const struct span_out *s)
 
 	for (size_t i = 0; i < s->note_count; i++) {
 		const struct note_out *n = &s->notes[i];
-		_cleanup_json_ json_t *one = json_object();
+		_cleanup_json_ json_t *one = NULL;
 		_cleanup_buf_ struct buf text = {0};
 		int r = buf_append(&text, n->name.data, n->name.len);
 
@@ -52,11 +52,10 @@ static int set_annotations(json_t *to, const struct span_out *s)
 		if (r >= 0 && n->text.len)
 			r = buf_append(&text, n->text.data, n->text.len);
 		if (r >= 0)
-			r = json_set_some(one, "timestamp", json_integer(n->at / NSEC_PER_USEC));
-		if (r >= 0)
-			r = json_set_some(one, "value",
-					  json_mended((struct bytes){text.data, text.len}));
-		if (r < 0 || json_array_append(list, one) < 0) {
+			one = json_pack("{s:I, s:o*}", "timestamp",
+					(json_int_t)(n->at / NSEC_PER_USEC), "value",
+					json_mended((struct bytes){text.data, text.len}));
+		if (json_array_append(list, one) < 0) {
 			json_decref(list);
 			return -ENOMEM;
 		}
@@ -79,38 +78,22 @@ static int set_endpoints(json_t *to, const struct span_out *s)
 		     : json_set_some(to, "remoteEndpoint", json_take(s->attributes, NAME_REMOTE));
 }
 
-static int set_head(json_t *to, const struct span_out *s)
+json_t *zipkin_span(const struct span_out *s)
 {
 	static const char *const kinds[] = {[SPAN_KIND_SERVER] = "SERVER",
 					    [SPAN_KIND_CLIENT] = "CLIENT",
 					    [SPAN_KIND_PRODUCER] = "PRODUCER",
 					    [SPAN_KIND_CONSUMER] = "CONSUMER"};
-	bool kind = s->kind >= 0 && s->kind < (int)ARRAY_SIZE(kinds) && kinds[s->kind];
-	int r = json_set_some(to, "traceId", json_string(s->ids.trace));
+	bool kind = s->kind >= 0 && s->kind < (int)ARRAY_SIZE(kinds);
+	/* Zipkin takes 0 for none: what was shorter took one */
+	int64_t dur = MAX(s->dur / NSEC_PER_USEC, (int64_t)1);
+	json_t *to =
+		json_pack("{s:s, s:s, s:s*, s:s*, s:o*, s:I, s:I}", "traceId", s->ids.trace, "id",
+			  s->ids.span, "parentId", *s->ids.parent ? s->ids.parent : NULL, "kind",
+			  kind ? kinds[s->kind] : NULL, "name", json_mended(s->name), "timestamp",
+			  (json_int_t)(s->start / NSEC_PER_USEC), "duration", (json_int_t)dur);
+	int r = to ? set_endpoints(to, s) : -ENOMEM;
 
-	if (r >= 0)
-		r = json_set_some(to, "id", json_string(s->ids.span));
-	if (r >= 0 && *s->ids.parent)
-		r = json_set_some(to, "parentId", json_string(s->ids.parent));
-	if (r >= 0 && kind)
-		r = json_set_some(to, "kind", json_string(kinds[s->kind]));
-	if (r >= 0)
-		r = json_set_some(to, "name", json_mended(s->name));
-	if (r >= 0)
-		r = json_set_some(to, "timestamp", json_integer(s->start / NSEC_PER_USEC));
-	if (r >= 0) /* Zipkin takes 0 for none: what was shorter took one */
-		r = json_set_some(to, "duration",
-				  json_integer(MAX(s->dur / NSEC_PER_USEC, (int64_t)1)));
-	return r;
-}
-
-json_t *zipkin_span(const struct span_out *s)
-{
-	json_t *to = json_object();
-	int r = set_head(to, s);
-
-	if (r >= 0)
-		r = set_endpoints(to, s);
 	if (r >= 0)
 		r = json_set_some(to, "shared", json_take(s->attributes, NAME_SHARED));
 	if (r >= 0)

@@ -35,8 +35,9 @@ static uint64_t call_start_key(const struct alike *a, uint32_t call)
 	return start_key(alike_thread_id(a, &a->calls[call]), a->calls[call].start);
 }
 
-static int alike_call_add(struct alike *a, const struct batch *b, uint32_t row, int64_t end)
+static int alike_call_add(void *arg, const struct batch *b, uint32_t row, int64_t end)
 {
+	struct alike *a = arg;
 	int64_t op = batch_get(b, OP_OP, row, -1), bytes = batch_get(b, OP_BYTES, row, 0),
 		start = batch_get(b, OP_START, row, INT64_MIN),
 		thread_id = batch_get(b, OP_THREAD_ID, row, -1),
@@ -166,8 +167,9 @@ static int alike_piece(struct alike *a, uint32_t call, const struct batch *b, ui
 	return a->cuts ? 0 : alike_part_add(a, call, part);
 }
 
-static int alike_part_row(struct alike *a, const struct batch *b, uint32_t row)
+static int alike_part_row(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
 {
+	struct alike *a = arg;
 	int64_t thread_id = batch_get(b, CHUNK_THREAD_ID, row, -1),
 		size = batch_get(b, CHUNK_SIZE, row, 0),
 		call_pos = batch_get(b, CHUNK_CALL_POS, row, 0),
@@ -207,23 +209,23 @@ static int alike_part_row(struct alike *a, const struct batch *b, uint32_t row)
 /* ---- the passes ---- */
 
 /* Whether the trace has cuts by content: then parts are these. */
+static int alike_look_for_cut(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
+{
+	struct alike *a = arg;
+
+	a->cuts = batch_get(b, CHUNK_FORM, row, FORM_COUNT) == FORM_CUT;
+	return a->cuts ? -ECANCELED : 0; /* one is enough */
+}
+
 static int alike_look_for_cuts(struct alike *a, struct error *err)
 {
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	const struct scan_request q = {.table = TABLE_CHUNK,
 				       .columns = 1ull << CHUNK_FORM,
 				       .from = a->run->from,
 				       .to = a->run->to};
-	const struct batch *b;
-	const uint32_t *rows;
-	ssize_t n = 0;
-	int r = engine_scan_new(&scan, a->run->store, &q, err);
+	int r = analysis_scan(NULL, a->run, &q, alike_look_for_cut, a, err);
 
-	while (r >= 0 && !a->cuts && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-		for (ssize_t i = 0; i < n && !a->cuts; i++)
-			a->cuts = batch_get(b, CHUNK_FORM, rows[i], FORM_COUNT) == FORM_CUT;
-	}
-	return r < 0 ? r : (int)MIN(n, (ssize_t)0);
+	return a->cuts ? 0 : r;
 }
 
 int alike_read_calls(struct alike *a, struct error *err)
@@ -244,22 +246,8 @@ int alike_read_calls(struct alike *a, struct error *err)
 
 	a->by_start.key = call_start_key;
 	for (size_t i = 0; i < ARRAY_SIZE(q) && r >= 0; i++) {
-		_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
-		const struct batch *b;
-		const uint32_t *rows;
-		ssize_t n = 0;
-
-		r = engine_scan_new(&scan, a->run->store, &q[i], err);
-		while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-			if (analysis_stopped(a->in))
-				return error_set(err, -EINTR, "interrupted");
-			for (ssize_t k = 0; k < n && r >= 0; k++)
-				r = i ? alike_part_row(a, b, rows[k])
-				      : alike_call_add(a, b, rows[k],
-						       engine_scan_end(scan, rows[k]));
-		}
-		if (r >= 0 && n < 0)
-			return (int)n;
+		r = analysis_scan(a->in, a->run, &q[i], i ? alike_part_row : alike_call_add, a,
+				  err);
 		map_free(&a->last);
 	}
 	alike_index_free(&a->by_start);

@@ -38,7 +38,7 @@ static void keep_finding(struct batch_row *row, const struct finding *f)
 	row_set_if(row, isfinite(f->share), FINDING_SHARE, lround(1000 * f->share));
 }
 
-static int keep_rows(void *arg, struct store_writer *w, struct error *err)
+static int keep_findings(void *arg, struct store_writer *w, struct error *err)
 {
 	const struct diagnosis *d = arg;
 
@@ -74,5 +74,5 @@ int diagnose_keep(struct store *s, bool keep, struct diagnosis *d, struct error 
 	snprintf(d->made_by, sizeof(d->made_by), "rules %016llx", (unsigned long long)hash);
 	if (keep && keep_is_current(s, d))
 		return 0;
-	return store_made_table(s, keep, &what, false, NULL, keep_rows, d, err);
+	return store_made_table(s, keep, &what, false, NULL, keep_findings, d, err);
 }

@@ -210,23 +210,20 @@ static uint64_t load_runs_pack(const struct key *k)
 /* The number of the key; -1 where it is new and `add` is false, or -ENOMEM. */
 static ssize_t key_find(struct work *w, const struct key *k, bool add)
 {
+	struct key *known;
 	uint64_t at;
-	int r;
+	bool is_new;
 
-	if (map_get(&w->index, load_runs_pack(k), &at)) {
-		if (add)
-			w->keys[at].class = MIN(w->keys[at].class, k->class);
-		return (ssize_t)at;
-	}
 	if (!add)
-		return -1;
-	r = grow((void **)&w->keys, &w->key_cap, w->key_count + 1, sizeof(*w->keys));
-	if (r >= 0)
-		r = map_set(&w->index, load_runs_pack(k), w->key_count);
-	if (r < 0)
-		return r;
-	w->keys[w->key_count] = *k;
-	return (ssize_t)w->key_count++;
+		return map_get(&w->index, load_runs_pack(k), &at) ? (ssize_t)at : -1;
+	known = array_of_key(w->keys, w->key_count, w->key_cap, &w->index, load_runs_pack(k),
+			     &is_new);
+	if (!known)
+		return -ENOMEM;
+	if (is_new)
+		*known = *k;
+	known->class = MIN(known->class, k->class);
+	return known - w->keys;
 }
 
 /* The keys that a row of calls counts for; how many. */

@@ -149,8 +149,9 @@ static int disks_part(struct disks *d, const struct batch *b, size_t row)
 			  *o;
 	int64_t kind = batch_get(b, REQUEST_PART_KIND, row, -1),
 		bytes = batch_get(b, REQUEST_PART_BYTES, row, 0);
-	uint64_t hash, at;
+	uint64_t hash;
 	struct disk *k;
+	bool is_new;
 	int r = 0;
 
 	if (!disks_selects(d, is.thread))
@@ -164,21 +165,15 @@ static int disks_part(struct disks *d, const struct batch *b, size_t row)
 		(uint64_t)is.thread ^
 		hash_u64((uint64_t)is.file ^ hash_u64(is.disk | (uint64_t)(is.origin & 0xff) << 32 |
 						      (uint64_t)(is.via & 0xff) << 40)));
-	if (!map_get(&d->owners, hash, &at)) {
-		if (d->owner_count == OWNERS_MAX) {
-			d->left_out++;
-			return 0;
-		}
-		if (grow((void **)&d->owner, &d->owner_cap, d->owner_count + 1, sizeof(*d->owner)) <
-		    0)
-			return -ENOMEM;
-		at = d->owner_count++;
-		d->owner[at] = is;
-		r = map_set(&d->owners, hash, at);
-		if (r < 0)
-			return r;
+	if (d->owner_count == OWNERS_MAX && !map_get(&d->owners, hash, NULL)) {
+		d->left_out++;
+		return 0;
 	}
-	o = &d->owner[at];
+	o = array_of_key(d->owner, d->owner_count, d->owner_cap, &d->owners, hash, &is_new);
+	if (!o)
+		return -ENOMEM;
+	if (is_new)
+		*o = is;
 	o->requests += batch_get(b, REQUEST_PART_REQUESTS, row, 0);
 	o->read += kind == KIND_READ ? bytes : 0;
 	o->written += kind == KIND_WRITE ? bytes : 0;

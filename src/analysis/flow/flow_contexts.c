@@ -40,8 +40,9 @@ static uint64_t context_ids(struct bytes trace, struct bytes span)
 				     : 0;
 }
 
-static int flow_context_row(struct flow_state *s, const struct batch *b, uint32_t row)
+static int flow_context_row(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
 {
+	struct flow_state *s = arg;
 	struct flow_contexts *x = s->contexts;
 	struct bytes trace = batch_get_bytes(b, SPAN_TRACE_ID, row);
 	struct flow_span k = {.ids = context_ids(trace, batch_get_bytes(b, SPAN_SPAN_ID, row)),
@@ -78,28 +79,20 @@ static int compare_contexts(const void *a, const void *b)
 
 int flow_contexts_load(struct flow_state *s, struct error *err)
 {
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	const struct scan_request q = {.table = TABLE_SPAN,
 				       .columns = 1ull << SPAN_START | 1ull << SPAN_DUR |
 						  1ull << SPAN_THREAD_ID | 1ull << SPAN_TRACE_ID |
 						  1ull << SPAN_SPAN_ID | 1ull << SPAN_PARENT_ID,
 				       .from = s->run->from,
 				       .to = s->run->to};
-	const struct batch *b;
-	const uint32_t *rows;
-	ssize_t n = 0;
 	int r;
 
 	s->contexts = calloc(1, sizeof(*s->contexts));
 	if (!s->contexts)
 		return -ENOMEM;
-	r = engine_scan_new(&scan, s->run->store, &q, err);
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) > 0) {
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = flow_context_row(s, b, rows[i]);
-	}
-	if (r < 0 || n < 0)
-		return r < 0 ? r : (int)n;
+	r = analysis_scan(NULL, s->run, &q, flow_context_row, s, err);
+	if (r < 0)
+		return r;
 	array_sort(s->contexts->all, s->contexts->count, compare_contexts);
 	for (size_t i = s->contexts->count; i-- > 0;)
 		s->tasks[s->contexts->all[i].task].span = (uint32_t)i;

@@ -117,19 +117,18 @@ static struct flow_lock *lock_find(const struct flow_state *s, uint32_t object, 
 
 static struct flow_lock *lock_make(struct flow_state *s, uint32_t object, bool whole)
 {
-	struct flow_lock *found = lock_find(s, object, whole);
-	struct flow_locks *l;
+	struct flow_locks *l = s->locks ? s->locks : calloc(1, sizeof(*l));
+	struct flow_lock *lock;
+	bool is_new;
 
-	if (found)
-		return found;
-	if (!s->locks)
-		s->locks = calloc(1, sizeof(*s->locks));
-	l = s->locks;
-	if (!l || grow((void **)&l->all, &l->cap, l->count + 1, sizeof(*l->all)) < 0 ||
-	    map_set(&l->by_object, lock_key(object, whole), l->count) < 0)
+	s->locks = l;
+	if (!l)
 		return NULL;
-	l->all[l->count] = (struct flow_lock){.object = object, .left = -1};
-	return &l->all[l->count++];
+	lock = array_of_key(l->all, l->count, l->cap, &l->by_object, lock_key(object, whole),
+			    &is_new);
+	if (lock && is_new)
+		*lock = (struct flow_lock){.object = object, .left = -1};
+	return lock;
 }
 
 static int lock_use(struct flow_state *s, const struct flow_call *c, const struct flow_lock *lock)

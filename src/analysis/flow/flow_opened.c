@@ -6,10 +6,11 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
+
 #include "analysis/flow/flow_pass.h"
 
-#define OPENED_MAX  (1u << 20) /* 80 MiB; what is beyond is not known */
-#define PARENTS_MAX 8
+#define OPENED_MAX (1u << 20) /* 80 MiB; what is beyond is not known */
 
 /* The last that was behind a descriptor of a process. */
 struct flow_descriptor {
@@ -59,21 +60,17 @@ static int descriptor_put(struct flow_state *s, uint64_t key, const struct flow_
 	struct flow_descriptor *old = descriptor_of(s, key);
 	struct flow_descriptors *l;
 
-	if (old) {
-		*old = *d;
-		return 0;
-	}
 	if (!s->descriptors)
 		s->descriptors = calloc(1, sizeof(*s->descriptors));
 	l = s->descriptors;
 	if (!l)
 		return -ENOMEM;
-	if (l->count == OPENED_MAX)
+	if (!old && l->count == OPENED_MAX)
 		return 0;
-	if (grow((void **)&l->all, &l->cap, l->count + 1, sizeof(*l->all)) < 0 ||
-	    map_set(&l->by_fd, key, l->count) < 0)
+	old = array_of_key(l->all, l->count, l->cap, &l->by_fd, key, NULL);
+	if (!old)
 		return -ENOMEM;
-	l->all[l->count++] = *d;
+	*old = *d;
 	return 0;
 }
 

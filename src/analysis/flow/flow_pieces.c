@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/flow/flow_content.h"
+#include "base/array.h"
 #include "schema/content_hash.h"
 
 void flow_pieces_free(struct flow_pieces *p)
@@ -28,11 +29,7 @@ static struct flow_piece *piece_get(struct flow_pieces *p, struct map *of, uint6
 		*at = (struct flow_piece){0};
 		return at;
 	}
-	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0 ||
-	    map_set(of, index, p->count) < 0)
-		return NULL;
-	p->all[p->count] = (struct flow_piece){0};
-	return &p->all[p->count++];
+	return array_of_key(p->all, p->count, p->cap, of, index, NULL);
 }
 
 void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index)

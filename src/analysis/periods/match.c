@@ -269,10 +269,7 @@ static int matcher_emit(struct period_matcher *m, const struct period_open *o, i
 	if (r >= 0)
 		to->capture_count += p->capture_count;
 	if (r >= 0 && to->live)
-		r = grow((void **)&to->ended, &to->ended_cap, to->ended_count + 1,
-			 sizeof(*to->ended));
-	if (r >= 0 && to->live)
-		to->ended[to->ended_count++] = o->match;
+		r = array_add(to->ended, to->ended_count, to->ended_cap, o->match);
 	return r < 0 ? r : to->capture_count > UINT32_MAX / 2 ? -E2BIG : 0;
 }
 

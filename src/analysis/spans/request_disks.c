@@ -74,8 +74,9 @@ static int tree_make_latest(struct tree_disks *t)
 	return 0;
 }
 
-static int tree_take_part(struct tree_disks *t, const struct batch *b, size_t row)
+static int tree_take_part(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
 {
+	struct tree_disks *t = arg;
 	struct requests_tree *tree = &t->q->tree;
 	int64_t via = batch_get(b, REQUEST_PART_VIA, row, VIA_UNKNOWN),
 		start = batch_get(b, REQUEST_PART_START, row, 0),
@@ -112,26 +113,6 @@ static int tree_take_part(struct tree_disks *t, const struct batch *b, size_t ro
 	return 0;
 }
 
-static int tree_scan_parts(struct tree_disks *t, const struct analysis_input *in,
-			   const struct scan_request *request, struct error *err)
-{
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
-	const struct batch *b;
-	const uint32_t *rows;
-	ssize_t n;
-	int r = engine_scan_new(&scan, in->runs[0].store, request, err);
-
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
-		if (n < 0)
-			return (int)n;
-		if (analysis_stopped(in))
-			return error_set(err, -EINTR, "interrupted");
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = tree_take_part(t, b, rows[i]);
-	}
-	return r;
-}
-
 int requests_tree_disks(struct requests *q, const struct analysis_input *in, int64_t from,
 			struct error *err)
 {
@@ -154,7 +135,7 @@ int requests_tree_disks(struct requests *q, const struct analysis_input *in, int
 	array_sort(t.busy, t.count, busy_order);
 	r = tree_make_latest(&t);
 	if (r >= 0)
-		r = tree_scan_parts(&t, in, &request, err);
+		r = analysis_scan(in, &in->runs[0], &request, tree_take_part, &t, err);
 	free(t.busy);
 	free(t.latest);
 	return r;

@@ -200,42 +200,29 @@ static int path_calls(struct requests *q, struct requests_path *p)
 	return r;
 }
 
-static void path_stall(struct requests *q, struct requests_path *p, const struct batch *b,
-		       uint32_t row)
+static int path_stall(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
 {
+	struct requests *q = arg;
 	int64_t start = batch_get(b, SCHED_START, row, 0),
 		dur = MAX(batch_get(b, SCHED_DUR, row, 0), (int64_t)0),
 		thread = batch_get(b, SCHED_THREAD_ID, row, -1);
 	uint32_t task = thread < 0 ? SPAN_NONE : span_places_task(q->spans.places, thread, false);
 
 	if (task != SPAN_NONE && batch_is_null(b, SCHED_OP, row))
-		path_part(p, task, start, add_sat_signed(start, dur), SPAN_STALLED);
+		path_part(&q->tree.path, task, start, add_sat_signed(start, dur), SPAN_STALLED);
+	return 0;
 }
 
 /* Times in no call for which a thread on the path had no CPU. */
-static int path_stalls(struct requests *q, struct requests_path *p, const struct analysis_input *in,
-		       struct error *err)
+static int path_stalls(struct requests *q, const struct analysis_input *in, struct error *err)
 {
 	const struct scan_request request = {.table = TABLE_SCHED,
 					     .columns = 1ull << SCHED_START | 1ull << SCHED_DUR |
 							1ull << SCHED_THREAD_ID | 1ull << SCHED_OP,
 					     .from = q->spans.all[q->tree.of].start,
 					     .to = INT64_MAX};
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
-	const struct batch *b;
-	const uint32_t *rows;
-	ssize_t n;
-	int r = engine_scan_new(&scan, in->runs[0].store, &request, err);
 
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
-		if (n < 0)
-			return (int)n;
-		if (analysis_stopped(in))
-			return error_set(err, -EINTR, "interrupted");
-		for (ssize_t i = 0; i < n; i++)
-			path_stall(q, p, b, rows[i]);
-	}
-	return r;
+	return analysis_scan(in, &in->runs[0], &request, path_stall, q, err);
 }
 
 static void path_lines(struct requests *q, struct requests_path *p)
@@ -299,7 +286,7 @@ int requests_make_path(struct requests *q, const struct analysis_input *in, stru
 	array_sort(p->all, p->count, segment_order);
 	r = path_calls(q, p);
 	if (r >= 0 && q->spans.sched)
-		r = path_stalls(q, p, in, err);
+		r = path_stalls(q, in, err);
 	if (r < 0)
 		return r;
 	path_lines(q, p);

@@ -236,8 +236,9 @@ static int join_take(struct joining *g, const struct batch *b, size_t row, enum 
 	}
 }
 
-static int join_row(struct joining *g, const struct batch *b, size_t row, int64_t end)
+static int join_row(void *arg, const struct batch *b, uint32_t row, int64_t end)
 {
+	struct joining *g = arg;
 	enum join_role role = join_role_of(g, b, row);
 
 	return role == ROLE_NONE ? 0 : join_take(g, b, row, role, end);
@@ -259,28 +260,14 @@ static uint64_t join_columns(void)
 static int join_gather(struct joining *g, const struct analysis_input *in,
 		       const struct analysis_run *run, struct error *err)
 {
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	struct scan_request q = {
 		.table = TABLE_OP, .columns = join_columns(), .from = INT64_MAX, .to = INT64_MIN};
-	const struct batch *b;
-	const uint32_t *rows;
-	ssize_t n;
-	int r;
 
 	for (uint32_t i = 0; i < g->s->count; i++) {
 		q.from = MIN(q.from, g->s->all[i].start);
 		q.to = MAX(q.to, add_sat_signed(g->s->all[i].stop, JOIN_AHEAD));
 	}
-	r = engine_scan_new(&scan, run->store, &q, err);
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
-		if (n < 0)
-			return (int)n;
-		if (analysis_stopped(in))
-			return error_set(err, -EINTR, "interrupted");
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = join_row(g, b, rows[i], engine_scan_end(scan, rows[i]));
-	}
-	return r;
+	return analysis_scan(in, run, &q, join_row, g, err);
 }
 
 /* ---- what follows ---- */

@@ -191,31 +191,19 @@ static int span_take_context(struct span_load *l, const struct batch *b, size_t 
 	return r;
 }
 
+static int span_load_row(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
+{
+	return b->table == TABLE_CONTEXT ? span_take_context(arg, b, row) : span_take(arg, b, row);
+}
+
 static int span_load_table(struct span_load *l, const struct analysis_input *in,
 			   const struct analysis_run *run, enum table_id table, struct error *err)
 {
-	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
 	const struct scan_request q = {
 		.table = table, .columns = ~0ull, .from = run->from, .to = run->to};
-	const struct batch *b;
-	const uint32_t *rows;
-	ssize_t n;
-	int r = run->store ? engine_scan_new(&scan, run->store, &q, err)
-			   : engine_scan_of(&scan, run->engine, &q, err);
 
 	l->period = table == TABLE_PERIOD;
-	while (r >= 0 && (n = engine_scan_next(scan, &b, &rows, err)) != 0) {
-		if (n < 0)
-			return (int)n;
-		if (analysis_stopped(in))
-			return error_set(err, -EINTR, "interrupted");
-		for (ssize_t i = 0; i < n && r >= 0; i++)
-			r = table == TABLE_CONTEXT ? span_take_context(l, b, rows[i])
-						   : span_take(l, b, rows[i]);
-		if (r < 0)
-			return error_errno(err, r, "cannot read the spans");
-	}
-	return r;
+	return analysis_scan(in, run, &q, span_load_row, l, err);
 }
 
 /* ---- order and parents ---- */

@@ -267,8 +267,10 @@ static int compare_rows(const void *a, const void *b, void *arg)
 {
 	const struct stacks_row *x = a, *y = b;
 	enum stacks_weight w = *(const enum stacks_weight *)arg;
+	int order =
+		ORDER(y->sums[w], x->sums[w]) ?: ORDER(y->sums[STACKS_TIME], x->sums[STACKS_TIME]);
 
-	return ORDER(y->sums[w], x->sums[w]) ?: ORDER(y->sums[STACKS_TIME], x->sums[STACKS_TIME]) ?: bytes_compare(x->names, y->names);
+	return order ?: bytes_compare(x->names, y->names);
 }
 
 static void sums_free(void *own)

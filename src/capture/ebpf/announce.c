@@ -24,26 +24,19 @@ static const struct announce_kind {
 	[WIRE_ANNOUNCE_SPAN] = {NULL, spans_announced, false},
 };
 
-static uint64_t announcer_hash(int32_t pid, uint64_t process_start)
-{
-	const uint64_t ident[2] = {(uint32_t)pid, process_start};
-
-	return hash_bytes(ident, sizeof(ident));
-}
-
 bool decode_announcer_has(const struct decode *d, enum wire_announce_kind kind, int32_t pid,
 			  uint64_t process_start)
 {
 	uint64_t kinds = 0;
 
-	map_get(&d->announcers, announcer_hash(pid, process_start), &kinds);
+	map_get(&d->announcers, life_key(pid, process_start), &kinds);
 	return kinds >> kind & 1;
 }
 
 int decode_announcer_add(struct decode *d, enum wire_announce_kind kind, int32_t pid,
 			 uint64_t process_start, int64_t time)
 {
-	uint64_t hash = announcer_hash(pid, process_start), kinds = 0;
+	uint64_t hash = life_key(pid, process_start), kinds = 0;
 	int r;
 
 	map_get(&d->announcers, hash, &kinds);
@@ -87,7 +80,7 @@ int decode_announce(struct decode *d, const struct wire_announce *w, struct batc
 int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
 	_privileged_(PRIVILEGE_PROC);
-	uint64_t hash = announcer_hash(w->tgid, w->process_start), kinds = 0, end;
+	uint64_t hash = life_key(w->tgid, w->process_start), kinds = 0, end;
 	int r = 0;
 
 	/* The command is weir itself until its execve, which may be over by now. */
@@ -124,7 +117,7 @@ static bool announced_before(struct decode *d, uint64_t hash, unsigned int kind,
 
 static int announcer_ends(struct decode *d, struct announcement *a, struct batch_set *out)
 {
-	uint64_t hash = announcer_hash(a->pid, a->process_start), kinds = 0;
+	uint64_t hash = life_key(a->pid, a->process_start), kinds = 0;
 	int r = markers_gone(d, a->pid, a->process_start, a->time, out);
 
 	r = r ? r : probes_gone(d, a->pid, a->process_start, a->time, out);

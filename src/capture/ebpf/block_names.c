@@ -26,23 +26,13 @@ int block_new(struct block **ret, const struct decode_limits *limits)
 	return 0;
 }
 
-static void free_values(struct map *m)
-{
-	uint64_t key, value;
-	size_t pos = 0;
-
-	while (map_next(m, &pos, &key, &value))
-		free((void *)(uintptr_t)value);
-	map_free(m);
-}
-
 void block_free(struct block *b)
 {
 	if (!b)
 		return;
 	records_free(&b->inodes);
 	records_free(&b->owners);
-	free_values(&b->more);
+	kept_free(&b->more);
 	recent_free(&b->own);
 	recent_free(&b->latest);
 	map_free(&b->disks);

@@ -39,16 +39,9 @@ struct block_list {
 	struct wire_block_part parts[];
 };
 
-static struct block_list *block_list_get(const struct block *b, uint64_t id)
-{
-	uint64_t at;
-
-	return map_get(&b->more, id, &at) ? (void *)(uintptr_t)at : NULL;
-}
-
 static int list_add(struct block *b, uint64_t id, const struct wire_block_part *parts, size_t count)
 {
-	struct block_list *l = block_list_get(b, id), *larger;
+	struct block_list *l = kept_get(&b->more, id), *larger;
 	size_t have = l ? l->count : 0, cap = l ? l->cap : 0;
 	int r;
 
@@ -72,12 +65,6 @@ static int list_add(struct block *b, uint64_t id, const struct wire_block_part *
 	return 0;
 }
 
-static void list_forget(struct block *b, uint64_t id)
-{
-	free(block_list_get(b, id));
-	map_del(&b->more, id);
-}
-
 int block_decode_more(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct wire_block_more *w = (const void *)h;
@@ -88,11 +75,11 @@ int block_decode_more(struct decode *d, const struct wire_head *h, struct batch_
 		return -EBADMSG;
 	if (!w->of)
 		return list_add(d->block, w->id, &w->part, 1);
-	l = block_list_get(d->block, w->id);
+	l = kept_get(&d->block->more, w->id);
 	if (!l)
 		return 0;
 	r = list_add(d->block, w->of, l->parts, l->count);
-	list_forget(d->block, w->id);
+	kept_forget(&d->block->more, w->id);
 	return r;
 }
 
@@ -329,14 +316,14 @@ static int request_give(struct decode *d, const struct wire_block *w,
 			const struct wire_block_part *parts, uint64_t end, struct batch_set *out)
 {
 	struct request q = {.w = w, .end = end};
-	struct block_list *l = block_list_get(d->block, w->id);
+	struct block_list *l = kept_get(&d->block->more, w->id);
 	uint64_t time = end ? end : w->queued;
 	int r = block_disk(d->block, w->dev, &q.disk);
 
 	r = r ? r : block_parts_take(d, parts, w->parts, time, &q.parts, out);
 	if (l && !r)
 		r = block_parts_take(d, l->parts, l->count, time, &q.parts, out);
-	list_forget(d->block, w->id);
+	kept_forget(&d->block->more, w->id);
 	r = r ? r : parts_even(&q.parts, end ? w->bytes : q.parts.bytes);
 	r = r ? r : row_request(d, &q, out);
 	for (size_t i = 0; i < q.parts.count && !r; i++)

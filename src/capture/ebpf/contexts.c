@@ -50,22 +50,12 @@ struct contexts {
 	uint64_t unfound;
 };
 
-static void map_free_values(struct map *m)
-{
-	uint64_t key, value;
-	size_t pos = 0;
-
-	while (map_next(m, &pos, &key, &value))
-		free((void *)(uintptr_t)value);
-	map_free(m);
-}
-
 void contexts_free(struct contexts *c)
 {
 	if (!c)
 		return;
-	map_free_values(&c->publishers);
-	map_free_values(&c->carried);
+	kept_free(&c->publishers);
+	kept_free(&c->carried);
 	if (c->reader && !__atomic_load_n(&c->reader->stuck, __ATOMIC_ACQUIRE))
 		free(c->reader);
 	free(c);
@@ -77,20 +67,6 @@ uint64_t contexts_unfound(const struct decode *d)
 		d->opt.loaded ? d->opt.loaded->skel->data_calls_shared->contexts_unread : 0;
 
 	return unread + (d->contexts ? d->contexts->unfound : 0);
-}
-
-static uint64_t publisher_key(int32_t pid, uint64_t start)
-{
-	const uint64_t ident[2] = {(uint32_t)pid, start};
-
-	return hash_bytes(ident, sizeof(ident));
-}
-
-static struct publisher *publisher_get(const struct contexts *c, uint64_t key)
-{
-	uint64_t value = 0;
-
-	return map_get(&c->publishers, key, &value) ? (void *)(uintptr_t)value : NULL;
 }
 
 /* ---- who publishes ---- */
@@ -160,9 +136,9 @@ void contexts_look(struct decode *d)
 
 static int publisher_announced(struct decode *d, const struct announcement *a)
 {
-	uint64_t key = publisher_key(a->pid, a->process_start);
+	uint64_t key = life_key(a->pid, a->process_start);
 	struct contexts *c = d->contexts;
-	struct publisher *p = publisher_get(c, key);
+	struct publisher *p = kept_get(&c->publishers, key);
 	int64_t now = clock_monotonic_ns();
 	int r;
 
@@ -198,8 +174,8 @@ static int publisher_announced(struct decode *d, const struct announcement *a)
 
 static void publisher_gone(struct decode *d, const struct announcement *a)
 {
-	uint64_t key = publisher_key(a->pid, a->process_start);
-	struct publisher *p = publisher_get(d->contexts, key);
+	uint64_t key = life_key(a->pid, a->process_start);
+	struct publisher *p = kept_get(&d->contexts->publishers, key);
 
 	if (!p)
 		return;
@@ -270,7 +246,7 @@ static void hex_text(char *to, const void *data, size_t len)
 static int context_row(struct decode *d, uint32_t thread, const struct carried *c, uint32_t flags,
 		       struct batch_set *out)
 {
-	const struct publisher *p = publisher_get(d->contexts, c->process);
+	const struct publisher *p = kept_get(&d->contexts->publishers, c->process);
 	char trace[33], span[17];
 	struct batch_row row = batch_set_row(out, TABLE_CONTEXT);
 
@@ -294,25 +270,15 @@ static int context_row(struct decode *d, uint32_t thread, const struct carried *
 int contexts_end_of(struct decode *d, uint32_t thread, uint64_t until, uint32_t flags,
 		    struct batch_set *out)
 {
-	struct carried *c;
-	uint64_t value;
+	struct carried *c = d->contexts ? kept_get(&d->contexts->carried, thread) : NULL;
 	int r;
 
-	if (!d->contexts || !map_get(&d->contexts->carried, thread, &value))
+	if (!c)
 		return 0;
-	c = (void *)(uintptr_t)value;
 	c->until = MAX(c->until, until);
 	r = context_row(d, thread, c, flags, out);
-	map_del(&d->contexts->carried, thread);
-	free(c);
+	kept_forget(&d->contexts->carried, thread);
 	return r;
-}
-
-static const struct wire_thread *context_thread(const struct decode *d, uint32_t thread)
-{
-	uint64_t value;
-
-	return map_get(&d->thread_records, thread, &value) ? (void *)(uintptr_t)value : NULL;
 }
 
 /* Contexts of a process that marks its spans itself: those are known better. */
@@ -325,7 +291,7 @@ static bool context_is_idle(const struct decode *d, const struct wire_context *w
 
 int decode_context(struct decode *d, const struct wire_context *w, struct batch_set *out)
 {
-	const struct wire_thread *t = context_thread(d, w->thread);
+	const struct wire_thread *t = kept_get(&d->thread_records, w->thread);
 	struct carried *c;
 	int r;
 
@@ -346,7 +312,7 @@ int decode_context(struct decode *d, const struct wire_context *w, struct batch_
 	*c = (struct carried){.start = w->start,
 			      .until = w->head.time,
 			      .ids = {w->ids[0], w->ids[1], w->ids[2]},
-			      .process = t ? publisher_key(t->tgid, t->process_start) : 0,
+			      .process = t ? life_key(t->tgid, t->process_start) : 0,
 			      .flags = w->flags};
 	r = map_set(&d->contexts->carried, w->thread, (uint64_t)(uintptr_t)c);
 	if (r < 0)

@@ -18,6 +18,14 @@ void *kept_get(const struct map *kept, uint64_t number);
 void kept_forget(struct map *kept, uint64_t number);
 void kept_free(struct map *kept);
 
+/* A process or thread among all that had its number: hashed with when it started. */
+static inline uint64_t life_key(int32_t pid, uint64_t start)
+{
+	const uint64_t ident[2] = {(uint32_t)pid, start};
+
+	return hash_bytes(ident, sizeof(ident));
+}
+
 struct decode {
 	struct decode_options opt;
 	struct records files; /* by file number */

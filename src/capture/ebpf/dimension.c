@@ -390,13 +390,6 @@ int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time
 	return row.r;
 }
 
-static uint64_t process_hash(int32_t tgid, uint64_t start)
-{
-	const uint64_t ident[2] = {(uint32_t)tgid, start};
-
-	return hash_bytes(ident, sizeof(ident));
-}
-
 /* The path of a thread's program. */
 static struct bytes exe_of(const struct decode *d, const struct wire_thread *w)
 {
@@ -458,7 +451,7 @@ static bool process_find(struct decode *d, uint64_t hash, uint64_t *ret_key)
 static int process_of_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 			    int64_t *ret)
 {
-	uint64_t hash = process_hash(w->tgid, w->process_start), key;
+	uint64_t hash = life_key(w->tgid, w->process_start), key;
 	bool known = process_find(d, hash, &key) || recent_get(&d->owners, hash, &key);
 	int r;
 
@@ -475,7 +468,7 @@ static int process_of_owner(struct decode *d, const struct wire_thread *w, struc
 static int process_of(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 		      int64_t *ret)
 {
-	uint64_t hash = process_hash(w->tgid, w->process_start), key;
+	uint64_t hash = life_key(w->tgid, w->process_start), key;
 	bool known = process_find(d, hash, &key);
 	int r = 0;
 
@@ -611,8 +604,8 @@ static int process_end(struct decode *d, const struct wire_thread_end *w, uint64
 	row_set(&row, PROCESS_STATUS, w->status);
 	kept_forget(&d->process_records, key);
 	/* Records of other CPUs that are older may still come. */
-	map_del(&d->processes, process_hash(w->tgid, w->process_start));
-	return row.r ? row.r : recent_set(&d->ended, process_hash(w->tgid, w->process_start), key);
+	map_del(&d->processes, life_key(w->tgid, w->process_start));
+	return row.r ? row.r : recent_set(&d->ended, life_key(w->tgid, w->process_start), key);
 }
 
 static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
@@ -636,7 +629,7 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 	}
 	if (r || !w->process_ended)
 		return r;
-	if (!process_find(d, process_hash(w->tgid, w->process_start), &key))
+	if (!process_find(d, life_key(w->tgid, w->process_start), &key))
 		return 0;
 	return process_end(d, w, key, out);
 }

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 static const enum loss_cause cpu_causes[] = {
 	[LOSS_CPU_RING] = CAUSE_RING_FULL,	 [LOSS_CPU_COMPAT] = CAUSE_COMPAT,
 	[LOSS_CPU_STORAGE] = CAUSE_STORAGE_FULL, [LOSS_CPU_UNREAD] = CAUSE_ARG_UNREAD,
@@ -127,11 +129,10 @@ int loss_threads(int map, struct loss_thread **ret, size_t *ret_count)
 		at = &t.key;
 		if (bpf_map_lookup_elem(map, &t.key, &t.count))
 			continue;
-		if (grow((void **)&list, &cap, count + 1, sizeof(*list)) < 0) {
+		if (array_add(list, count, cap, t) < 0) {
 			free(list);
 			return -ENOMEM;
 		}
-		list[count++] = t;
 	}
 	*ret = list;
 	*ret_count = count;

@@ -44,18 +44,9 @@ void markers_free(struct markers *m)
 	free(m);
 }
 
-static uint64_t marking_key(int32_t pid, uint64_t process_start)
-{
-	const uint64_t ident[2] = {(uint32_t)pid, process_start};
-
-	return hash_bytes(ident, sizeof(ident));
-}
-
 static struct span_stack *marking_find(const struct markers *m, uint64_t key)
 {
-	uint64_t value;
-
-	return m && map_get(&m->processes, key, &value) ? (void *)(uintptr_t)value : NULL;
+	return m ? kept_get(&m->processes, key) : NULL;
 }
 
 static int marking_add(struct decode *d, const struct wire_thread *t, struct span_stack **ret)
@@ -69,7 +60,7 @@ static int marking_add(struct decode *d, const struct wire_thread *t, struct spa
 	if (!p)
 		return -ENOMEM;
 	span_stack_init(d, p, SPAN_SOURCE_MARKER, t->tgid, t->process_start);
-	r = map_set(&d->markers->processes, marking_key(t->tgid, t->process_start), (uintptr_t)p);
+	r = map_set(&d->markers->processes, life_key(t->tgid, t->process_start), (uintptr_t)p);
 	if (r < 0)
 		marking_free(p);
 	else
@@ -79,7 +70,7 @@ static int marking_add(struct decode *d, const struct wire_thread *t, struct spa
 
 static void marking_remove(struct markers *m, struct span_stack *p)
 {
-	map_del(&m->processes, marking_key(p->as.pid, p->as.process_start));
+	map_del(&m->processes, life_key(p->as.pid, p->as.process_start));
 	marking_free(p);
 }
 
@@ -157,7 +148,7 @@ static int marker_unused(struct decode *d, int32_t pid, struct bytes text, const
 static int marker_take(struct decode *d, const struct wire_op *w, struct bytes text,
 		       const struct wire_thread *t, struct batch_set *out)
 {
-	struct span_stack *p = marking_find(d->markers, marking_key(t->tgid, t->process_start));
+	struct span_stack *p = marking_find(d->markers, life_key(t->tgid, t->process_start));
 	int64_t thread = w->thread, end = (int64_t)w->head.time;
 	int64_t start = w->start ? (int64_t)w->start : end;
 	struct marker m;
@@ -193,17 +184,18 @@ int markers_call(struct decode *d, const struct wire_op *w, const struct wire_na
 		 struct batch_set *out)
 {
 	const struct bytes whole = {(const uint8_t *)(path + 1), path->len};
+	const struct wire_thread *t;
 	struct bytes text;
-	uint64_t record;
 
 	if (w->ret != -ENOTDIR || w->status & (STATUS_UNFINISHED | STATUS_NORETURN) ||
 	    !(d->opt.plans[w->nr].flags & WIRE_PLAN_MARKS) || path->error ||
 	    !text_after(whole, PREFIX, &text))
 		return 0;
-	if (!map_get(&d->thread_records, w->thread, &record))
+	t = kept_get(&d->thread_records, w->thread);
+	if (!t)
 		return marker_unused(d, (int32_t)w->tid, text, "belongs to an unknown process",
 				     out);
-	return marker_take(d, w, text, (const void *)(uintptr_t)record, out);
+	return marker_take(d, w, text, t, out);
 }
 
 uint64_t markers_lost(const struct decode *d)
@@ -225,7 +217,7 @@ static int marking_close(struct decode *d, struct span_stack *p, enum span_statu
 int markers_gone(struct decode *d, int32_t pid, uint64_t process_start, int64_t time,
 		 struct batch_set *out)
 {
-	struct span_stack *p = marking_find(d->markers, marking_key(pid, process_start));
+	struct span_stack *p = marking_find(d->markers, life_key(pid, process_start));
 
 	return p ? marking_close(d, p, SPAN_STATUS_CUT, time, out) : 0;
 }

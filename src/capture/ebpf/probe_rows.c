@@ -40,31 +40,17 @@ void probe_stacks_free(struct probe_stacks *s)
 	free(s);
 }
 
-static uint64_t probe_thread_key(int32_t tid, uint64_t start)
-{
-	const uint64_t ident[2] = {(uint32_t)tid, start};
-
-	return hash_bytes(ident, sizeof(ident));
-}
-
 static struct probe_stack *probe_stack_of(const struct decode *d, int32_t tid, uint64_t start)
 {
-	uint64_t value;
-
-	return d->probes && map_get(&d->probes->threads, probe_thread_key(tid, start), &value)
-		       ? (void *)(uintptr_t)value
-		       : NULL;
+	return d->probes ? kept_get(&d->probes->threads, life_key(tid, start)) : NULL;
 }
 
 /* Its process; 0 where its thread is not known any more. */
 static int32_t probe_process(const struct decode *d, const struct wire_probe *w,
 			     uint64_t *ret_start)
 {
-	const struct wire_thread *t = NULL;
-	uint64_t record;
+	const struct wire_thread *t = w->thread ? kept_get(&d->thread_records, w->thread) : NULL;
 
-	if (w->thread && map_get(&d->thread_records, w->thread, &record))
-		t = (const void *)(uintptr_t)record;
 	*ret_start = t ? t->process_start : w->process_start;
 	return t ? t->tgid : w->tgid;
 }
@@ -84,7 +70,7 @@ static int probe_stack_add(struct decode *d, const struct wire_probe *w, struct 
 	span_stack_init(d, &s->stack, SPAN_SOURCE_PROBE, pid, start);
 	s->tid = w->tid;
 	s->start = w->start;
-	r = map_set(&d->probes->threads, probe_thread_key(w->tid, w->start), (uintptr_t)s);
+	r = map_set(&d->probes->threads, life_key(w->tid, w->start), (uintptr_t)s);
 	if (r < 0)
 		probe_stack_free(s);
 	else
@@ -94,22 +80,21 @@ static int probe_stack_add(struct decode *d, const struct wire_probe *w, struct 
 
 static void probe_stack_remove(struct decode *d, struct probe_stack *s)
 {
-	map_del(&d->probes->threads, probe_thread_key(s->tid, s->start));
+	map_del(&d->probes->threads, life_key(s->tid, s->start));
 	probe_stack_free(s);
 }
 
 /* The thread's version; -1: not seen in a call yet. */
 static int64_t probe_thread(const struct decode *d, const struct wire_probe *w)
 {
-	uint64_t version, record;
+	const struct wire_thread *t = NULL;
+	uint64_t version;
 
 	if (w->thread)
 		return w->thread;
-	if (!map_get(&d->tids, (uint32_t)w->tid, &version) ||
-	    !map_get(&d->thread_records, version, &record) ||
-	    ((const struct wire_thread *)(uintptr_t)record)->start != w->start)
-		return -1;
-	return (int64_t)version;
+	if (map_get(&d->tids, (uint32_t)w->tid, &version))
+		t = kept_get(&d->thread_records, version);
+	return t && t->start == w->start ? (int64_t)version : -1;
 }
 
 /* ---- attributes ---- */
@@ -308,13 +293,11 @@ int probes_thread_gone(struct decode *d, const struct wire_thread_end *w, struct
 {
 	const struct wire_thread *t;
 	struct probe_stack *s;
-	uint64_t record;
 
-	if (!d->probes || w->head.size < sizeof(*w) ||
-	    !map_get(&d->thread_records, w->thread, &record))
+	if (!d->probes || w->head.size < sizeof(*w))
 		return 0;
-	t = (const void *)(uintptr_t)record;
-	s = probe_stack_of(d, t->tid, t->start);
+	t = kept_get(&d->thread_records, w->thread);
+	s = t ? probe_stack_of(d, t->tid, t->start) : NULL;
 	return s ? probe_stack_close(d, s, SPAN_STATUS_CUT, (int64_t)w->head.time, out) : 0;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "capture/ebpf/running.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "privilege/privilege.h"
@@ -217,12 +218,7 @@ static void comm_read(struct running_call *c)
 
 static int running_add(struct running *r, const struct running_call *c)
 {
-	int e = grow((void **)&r->calls, &r->cap, r->count + 1, sizeof(*r->calls));
-
-	if (e < 0)
-		return e;
-	r->calls[r->count++] = *c;
-	return 0;
+	return array_add(r->calls, r->count, r->cap, *c);
 }
 
 int running_process(struct running *r, int32_t pid, int32_t only_tid)

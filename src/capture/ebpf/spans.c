@@ -73,14 +73,9 @@ struct span_rings *spans_rings(struct spans *s)
 
 void spans_free(struct spans *s)
 {
-	uint64_t key, value;
-	size_t pos = 0;
-
 	if (!s)
 		return;
-	while (map_next(&s->looks, &pos, &key, &value))
-		free((void *)(uintptr_t)value);
-	map_free(&s->looks);
+	kept_free(&s->looks);
 	span_events_free(&s->events);
 	span_rows_free(&s->rows);
 	recent_free(&s->looked);
@@ -145,9 +140,8 @@ static bool thread_find(const struct decode *d, int32_t pid, int32_t tid_inside,
 	size_t pos = 0;
 
 	/* mostly both are of one namespace */
-	if (map_get(&d->tids, (uint32_t)tid_inside, &key) &&
-	    map_get(&d->thread_records, key, &record))
-		t = (const void *)(uintptr_t)record;
+	if (map_get(&d->tids, (uint32_t)tid_inside, &key))
+		t = kept_get(&d->thread_records, key);
 	while (!(t && is_thread(t, pid, tid_inside))) {
 		if (!map_next(&d->thread_records, &pos, &key, &record))
 			return false;
@@ -294,13 +288,6 @@ static int events_give(struct decode *d, int64_t until, size_t most, struct batc
 
 /* ---- what was announced is looked for ---- */
 
-static uint64_t span_process_hash(int32_t pid, uint64_t start)
-{
-	const uint64_t ident[2] = {(uint32_t)pid, start};
-
-	return hash_bytes(ident, sizeof(ident));
-}
-
 static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 		  struct batch_set *out)
 {
@@ -330,11 +317,7 @@ static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 
 static struct look *look_get(const struct spans *s, const struct announcement *a)
 {
-	uint64_t value;
-
-	return map_get(&s->looks, span_process_hash(a->pid, a->process_start), &value)
-		       ? (void *)(uintptr_t)value
-		       : NULL;
+	return kept_get(&s->looks, life_key(a->pid, a->process_start));
 }
 
 /* Attaches what was announced, or puts that off. */
@@ -346,8 +329,8 @@ static int span_look(struct decode *d, const struct announcement *a, struct batc
 
 	if (!l) {
 		l = calloc(1, sizeof(*l));
-		if (!l || map_set(&s->looks, span_process_hash(a->pid, a->process_start),
-				  (uintptr_t)l) < 0) {
+		if (!l ||
+		    map_set(&s->looks, life_key(a->pid, a->process_start), (uintptr_t)l) < 0) {
 			free(l);
 			return -ENOMEM;
 		}
@@ -395,7 +378,7 @@ static int look_end(struct decode *d, const struct announcement *a, struct batch
 	if (!l || (a->event == ANNOUNCE_EXEC && waits && l->put_off.time > a->time))
 		return 0;
 	s->looks_waiting -= waits;
-	map_del(&s->looks, span_process_hash(a->pid, a->process_start));
+	map_del(&s->looks, life_key(a->pid, a->process_start));
 	free(l);
 	return waits && !process_by(s, a->pid, 0)
 		       ? unread_mark(d, a->pid, 0, "it ended before their memory was found", out)
@@ -503,7 +486,7 @@ int spans_announced(struct decode *d, const struct announcement *a, struct batch
 int spans_look(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
 	const struct announcement a = {.pid = w->tgid, .process_start = w->process_start};
-	uint64_t hash = span_process_hash(w->tgid, w->process_start);
+	uint64_t hash = life_key(w->tgid, w->process_start);
 	int r;
 
 	/* The command is weir itself until its execve. */

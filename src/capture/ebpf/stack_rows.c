@@ -316,8 +316,7 @@ int decode_stack(struct decode *d, const struct wire_stack *w, struct batch_set 
 	const struct kept_stack k = {.flags = w->flags, .count = w->frames};
 	const uint64_t *frames = (const void *)(w + 1);
 	struct stacks *s = stacks_of(d);
-	const struct wire_thread *t = NULL;
-	uint64_t record;
+	const struct wire_thread *t;
 	size_t before;
 	uint32_t id;
 	int r;
@@ -332,8 +331,7 @@ int decode_stack(struct decode *d, const struct wire_stack *w, struct batch_set 
 	before = s->kept.count;
 	if (before >= STACKS_MAX || s->kept.len >= STACKS_BYTES_MAX)
 		return 0; /* its calls are counted */
-	if (map_get(&d->thread_records, w->thread, &record))
-		t = (const void *)(uintptr_t)record;
+	t = kept_get(&d->thread_records, w->thread);
 	buf_clear(&s->room);
 	r = buf_append(&s->room, &k, sizeof(k));
 	for (uint32_t i = 0; i < w->frames && r >= 0; i++) {
