@@ -355,3 +355,28 @@ size_t store_recording_count(const struct store *s);
 const char *store_trace_path(const struct store *s, size_t trace);
 /* Bytes of the file that was opened, when it was last looked at. */
 uint64_t store_trace_bytes(const struct store *s, size_t trace);
+
+/* ---- copying ---- */
+
+/*
+ * The committed bytes of a trace, also while it grows, for programs that copy it. The pieces, one behind the other, are a trace
+ * at any time (docs/FORMAT.md), byte for byte those of the file. Damaged blocks are left out; the copy shows them as
+ * missing.
+ */
+struct store_committed;
+/* `offset`: 0, or store_committed_offset() of an earlier copy, to continue it; -EINVAL if no block begins there. */
+int store_committed_open(struct store_committed **ret, const char *path, uint64_t offset,
+			 struct error *err);
+void store_committed_free(struct store_committed *c);
+DEFINE_CLEANUP(struct store_committed *, store_committed_free)
+/*
+ * Returns what was committed since the last call, in whole blocks, up to the first that reaches `max` bytes; the first call
+ * returns the head of the file. Empty: there is no new block yet. The bytes are valid until the next call. -ESTALE: the
+ * file is shorter than what was returned before.
+ */
+int store_committed_next(struct store_committed *c, size_t max, struct bytes *ret,
+			 struct error *err);
+/* Where in the file the next bytes begin, for a later copy that continues this one. */
+uint64_t store_committed_offset(const struct store_committed *c);
+/* True if everything was returned and the trace was closed. */
+bool store_committed_ended(const struct store_committed *c);
