@@ -35,9 +35,9 @@ static int take_bytes(const struct proto_in *in, const uint8_t **p, const uint8_
 	uint64_t len;
 
 	if (!varint_get(p, end, &len))
-		return malformed(in, at, "a length that is cut or too large", err);
+		return malformed(in, at, "a length is truncated or too large", err);
 	if (len > (uint64_t)(end - *p))
-		return malformed(in, at, "a length beyond the end of its message", err);
+		return malformed(in, at, "a length extends past the end of its message", err);
 	*ret = (struct bytes){*p, (size_t)len};
 	*p += len;
 	return 1;
@@ -53,26 +53,26 @@ int proto_next(const struct proto_in *in, const uint8_t **p, const uint8_t *end,
 	if (*p == end)
 		return 0;
 	if (!varint_get(p, end, &tag) || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
-		return malformed(in, at, "no field of protobuf begins here", err);
+		return malformed(in, at, "not a valid protobuf field", err);
 	*ret = (struct proto_wire){.number = (uint32_t)(tag >> 3), .type = (uint32_t)(tag & 7)};
 	switch (ret->type) {
 	case PROTO_WIRE_VARINT:
 		at = *p;
 		if (!varint_get(p, end, &ret->value))
-			return malformed(in, at, "a number that is cut or too large", err);
+			return malformed(in, at, "a number is truncated or too large", err);
 		return 1;
 	case PROTO_WIRE_64:
 	case PROTO_WIRE_32:
 		fixed = ret->type == PROTO_WIRE_64 ? 8 : 4;
 		if ((size_t)(end - *p) < fixed)
-			return malformed(in, *p, "a number that is cut", err);
+			return malformed(in, *p, "a number is truncated", err);
 		ret->value = little_endian(*p, fixed);
 		*p += fixed;
 		return 1;
 	case PROTO_WIRE_BYTES:
 		return take_bytes(in, p, end, &ret->bytes, err);
 	default:
-		return malformed(in, at, "no field of protobuf 3 begins here", err);
+		return malformed(in, at, "not a valid protobuf 3 field", err);
 	}
 }
 

@@ -102,7 +102,7 @@ static int read_messages(struct spans_in *s, struct bytes body, struct error *er
 		for (size_t i = 0; i < LENGTH_BYTES && at + i < body.len; i++)
 			len = len << 8 | body.data[at + i];
 		if (body.len - at < LENGTH_BYTES || len > body.len - at - LENGTH_BYTES)
-			return error_set(err, -EINVAL, "byte %zu: a message that is cut", at);
+			return error_set(err, -EINVAL, "byte %zu: a message is truncated", at);
 		at += LENGTH_BYTES;
 		r = otlp_protobuf_read(s, (struct bytes){body.data + at, len}, at, err);
 		at += len;
@@ -137,8 +137,7 @@ int spans_in_read(struct spans_in *s, enum spans_format *format, struct bytes bo
 {
 	if (body.len > SPANS_BODY_MAX)
 		return error_set(err, -E2BIG,
-				 "is larger than %u MiB: cut it into several, and import them "
-				 "together",
+				 "is larger than %u MiB: split it, and import the parts together",
 				 SPANS_BODY_MAX >> 20);
 	if (body.len >= 2 && body.data[0] == 0x1f && body.data[1] == 0x8b)
 		return error_set(err, -EINVAL, "is compressed: gunzip it first");

@@ -186,6 +186,6 @@ const char *tally_llquantize_wrong(int64_t base, int64_t low, int64_t high, int6
 	if (steps < 1 || steps > TALLY_BUCKETS_MAX)
 		return "the steps must be 1 .. 4096";
 	if ((high - low + 1) * steps > TALLY_BUCKETS_MAX - 3)
-		return "more than 4,000 buckets: take fewer steps or powers";
+		return "more than 4,000 buckets: use fewer steps or powers";
 	return NULL;
 }

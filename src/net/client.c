@@ -157,8 +157,7 @@ static int client_failed(struct net_client *c, CURLcode code, struct error *err)
 	case CURLE_SSL_CONNECT_ERROR:
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
-		return error_set(err, -EPROTO,
-				 "%s: TLS: %.300s; ?ca=FILE names the authority's certificate",
+		return error_set(err, -EPROTO, "%s: TLS: %.300s; ?ca=FILE names the CA certificate",
 				 net_client_node(c), why);
 	default:
 		break;
@@ -193,8 +192,8 @@ static int client_run(struct net_client *c, bool head, struct error *err)
 			return client_failed(c, CURLE_ABORTED_BY_CALLBACK, err);
 		if (clock_monotonic_ns() - c->heard > c->silence_ns)
 			return error_set(err, -ETIMEDOUT,
-					 "%s: no byte for %lld s; ?timeout=TIME in the address "
-					 "sets how long to wait",
+					 "%s: no data for %lld s; ?timeout=TIME in the address "
+					 "sets the limit",
 					 net_client_node(c),
 					 (long long)(c->silence_ns / NSEC_PER_SEC));
 		c->curl.multi_poll(c->multi, NULL, 0, POLL_MS, NULL);

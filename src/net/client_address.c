@@ -59,7 +59,7 @@ static int add_node(struct net_address *a, const char *text, size_t len,
 		len = (size_t)(colon - text);
 	}
 	if (a->node_count == NET_NODES_MAX)
-		return error_set(err, -E2BIG, "at most %d nodes can be named", NET_NODES_MAX);
+		return error_set(err, -E2BIG, "at most %d hosts are allowed", NET_NODES_MAX);
 	if (asprintf(&a->nodes[a->node_count], "%.*s:%u", (int)len, text, port) < 0)
 		return -ENOMEM;
 	a->node_count++;
@@ -93,9 +93,9 @@ static int read_login(struct net_address *a, const char *path, struct error *err
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "login=%.300s", path);
 	if (st.st_mode & 077)
-		return error_set(err, -EACCES,
-				 "%.300s holds a password and can be read by others: chmod 600 it",
-				 path);
+		return error_set(
+			err, -EACCES,
+			"%.300s contains a password but is readable by others: chmod 600 it", path);
 	n = read(fd, text, LOGIN_MAX);
 	if (n < 0)
 		return error_errno(err, -errno, "login=%.300s", path);

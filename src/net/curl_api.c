@@ -16,8 +16,8 @@ int curl_api_get(struct curl_api *ret, struct error *err)
 		library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return error_set(err, -ENOENT,
-				 "libcurl is not installed, which talks to stores: "
-				 "apt-get install libcurl3-gnutls");
+				 "libcurl, which is needed for stores, is not installed: apt-get "
+				 "install libcurl3-gnutls");
 		/* never closed: its TLS keeps state of the process */
 #define F(name)                                               \
 	*(void **)&ret->name = dlsym(library, "curl_" #name); \

@@ -191,7 +191,7 @@ static bool http_begin(struct http_request *r, const char *url, const char *meth
 		return http_refuse(r, 400, "the request has more than one Host header\n"), false;
 	r->route = route_of(r, &other);
 	if (!r->route && other)
-		return http_refuse(r, 405, "this method is not for this address\n"), false;
+		return http_refuse(r, 405, "method not allowed for this address\n"), false;
 	if (!r->http->opt->admit(r->http->opt->arg, r, r->route))
 		return false;
 	r->admitted = true;

@@ -67,7 +67,7 @@ static int search_fail(struct search_server *s, unsigned int status, const json_
 				 text ? ": " : "", text ? text : "");
 	if (text)
 		return error_set(err, r, "%s: %.600s", node, text);
-	return error_set(err, r, "%s answers with status %u: %.*s", node, status, len,
+	return error_set(err, r, "%s responded with status %u: %.*s", node, status, len,
 			 raw->data ? (const char *)raw->data : "");
 }
 
@@ -94,7 +94,7 @@ int search_send(struct search_server *s, const char *method, const char *path, s
 	if (status >= 300)
 		return search_fail(s, status, answer, &raw, err);
 	if (!answer && ret)
-		return error_set(err, -EPROTO, "%s: the answer is not JSON: %.200s",
+		return error_set(err, -EPROTO, "%s: the response is not JSON: %.200s",
 				 net_client_node(s->client), why.text);
 	if (ret)
 		*ret = TAKE_PTR(answer);

@@ -53,8 +53,8 @@ int privilege_begin(struct error *err)
 
 	if (getuid() != geteuid() || getgid() != getegid())
 		return error_set(err, -EPERM,
-				 "this weir is set-user-ID or set-group-ID: take that away (chmod "
-				 "ug-s), and start it by sudo or give it file capabilities");
+				 "this weir is set-user-ID or set-group-ID: remove that (chmod "
+				 "ug-s), and use sudo or file capabilities");
 	if (geteuid() == 0)
 		return 0;
 	r = caps_get(&c);
@@ -62,7 +62,7 @@ int privilege_begin(struct error *err)
 		return r < 0 ? error_errno(err, r, "cannot read this process's capabilities") : 0;
 	c.effective = 0;
 	r = caps_set(&c);
-	return r < 0 ? error_errno(err, r, "cannot put capabilities out of force") : 0;
+	return r < 0 ? error_errno(err, r, "cannot lower the effective capabilities") : 0;
 }
 
 struct privilege privilege_raise(uint64_t set)
@@ -150,7 +150,7 @@ static int reduce(uint64_t keep, bool in_force, struct error *err)
 	c.effective = in_force ? c.permitted : 0;
 	c.inheritable = 0;
 	r = caps_set(&c);
-	return r < 0 ? error_errno(err, r, "cannot let capabilities go") : 0;
+	return r < 0 ? error_errno(err, r, "cannot drop capabilities") : 0;
 }
 
 static bool is_privileged(void)

@@ -51,7 +51,7 @@ static int cgroups_mounts_read(struct cgroup_mounts *m, struct error *err)
 	cgroups_mounts_add(m, "cgroup");
 	if (m->count == 0)
 		return error_set(err, -ENOENT,
-				 "no control groups are mounted here; choose by -p PID or --comm "
+				 "no control groups are mounted here; select by -p PID or --comm "
 				 "NAME instead");
 	return 0;
 }
@@ -236,9 +236,8 @@ int cgroup_of_container(const char *name, char **ret, struct error *err)
 
 	if (r < 0)
 		return error_set(err, r,
-				 "no running container '%s'; its id (at least %d digits), a name "
-				 "known to Docker, "
-				 "or a machine's name is wanted",
+				 "no running container '%s'; give its id (at least %d digits), a "
+				 "name known to Docker, or a machine name",
 				 name, CONTAINER_ID_MIN);
 	return 0;
 }

@@ -162,9 +162,10 @@ static void addresses(void **state)
 		assert_int_equal(engine_address(are_paths[i], &last), 0);
 	last = (struct error){0};
 	assert_int_equal(engine_address("clickhouse://host/db", &last), -EINVAL);
-	assert_string_equal(last.message,
-			    "'clickhouse://host/db': this weir has no engine for clickhouse://; it "
-			    "reads trace files and folders of trace files, and addresses of counts://");
+	assert_string_equal(
+		last.message,
+		"'clickhouse://host/db': this weir has no engine for clickhouse://; it "
+		"reads trace files and folders of trace files, and addresses of counts://");
 	last = (struct error){0};
 	assert_int_equal(engine_address("count://x", &last), -EINVAL);
 }

@@ -121,7 +121,7 @@ async function whole(browser) {
 			},
 		);
 		await page.goto(view(url, '?filter=bytes%20%3E%20100'));
-		const note = page.getByText(/figures of 25 % of the trace so far/);
+		const note = page.getByText(/figures cover 25 % of the trace so far/);
 		await note.waitFor();
 		await page.getByText('Operations').waitFor();
 		await settle(page);

@@ -137,7 +137,7 @@ async function content(browser) {
 		equal((await strip.getAttribute('aria-label')).match(/\d+/g), [3, want.tables.reads.rows.length], 'epochs and reads');
 		const said = await point(page, strip, 'p.strip', /^no. 1 in epoch 3/, [88, 240]);
 		const first = want.tables.reads.rows.find((r) => r.epoch === 3 && r.place === 1);
-		if (!said.includes(first.file) || !said.includes(`data no. ${first.data} `)) throw new Error(said);
+		if (!said.includes(first.file) || !said.includes(`piece ${first.data} `)) throw new Error(said);
 	});
 
 	await test('ready questions of content and edges are there, and are answered', async () => {

@@ -133,7 +133,7 @@ async function pages(browser, address) {
 		}
 		await open('?page=flow');
 		const flow = document('flow');
-		await page.getByText(`${flow.calls.toLocaleString('en-US')} calls, ${flow.edges.toLocaleString('en-US')} times`).waitFor();
+		await page.getByText(`${flow.calls.toLocaleString('en-US')} calls, ${flow.edges.toLocaleString('en-US')} causal links`).waitFor();
 		await open('?page=findings');
 		const found = document('diagnose').rows.length;
 		equal(await page.getByLabel(/^\d+ findings$/).count(), found ? 1 : 0, 'sign of findings');

@@ -91,7 +91,7 @@ await main(async (browser) => {
 
 	await test('the heat map has every request, and a click opens the slowest of a cell', async () => {
 		await page.goto(view(url, '?page=requests&name=checkout'));
-		const chart = page.getByLabel('number of requests by time and duration');
+		const chart = page.getByLabel('durations of requests over time');
 		await chart.waitFor();
 		await rest(page);
 		const cells = JSON.parse(run('requests', '--name', 'checkout', '--heat', '--json', 'shop.trace')).rows;

@@ -43,7 +43,7 @@ def queries():
     """Each line of a block of queries, and what stands under `here` in the table of habits."""
     for block in blocks('query'):
         yield from block.splitlines()
-    table = guide[guide.index('| from | there | here |'):]
+    table = guide[guide.index('| tool | there | here |'):]
     for line in table.split('\n\n')[0].splitlines()[2:]:
         yield re.split(r'(?<!\\)\|', line)[3].strip().strip('`').replace('\\|', '|')
 

@@ -237,7 +237,7 @@ static int wait_for_others(struct click *c, struct error *err)
 		quiet = !strcmp(buf_str(&answer), "0\n") ? quiet + 1 : 0;
 		if (!quiet && clock_monotonic_ns() > until)
 			return error_set(err, -EBUSY,
-					 "%s: another loader is at this recording (query %s)",
+					 "%s: another loader is loading this recording (query %s)",
 					 net_client_node(c->server.client), c->id);
 		if (quiet < QUIET_TIMES)
 			nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
@@ -287,7 +287,7 @@ static int learn_blocks(struct click *c, struct error *err)
 		}
 	}
 	if (r == -EBADMSG && text && clickhouse_exception(&c->server, text, err) >= 0)
-		return error_set(err, r, "%s: the answer is cut",
+		return error_set(err, r, "%s: the response is truncated",
 				 net_client_node(c->server.client));
 	return r < 0 ? error_errno(err, r, "the blocks that are there") : 0;
 }

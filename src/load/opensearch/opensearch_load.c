@@ -85,13 +85,12 @@ static json_t *keep_policy(bool elastic, int64_t keep_ns)
 		return json_pack("{s{s{s{s{s{s{ss,ss}}},s{ss,s{s{}}}}}}}", "policy", "phases",
 				 "hot", "actions", "rollover", "max_primary_shard_size", "30gb",
 				 "max_age", "1d", "delete", "min_age", age, "actions", "delete");
-	return json_pack("{s{ss,ss,s[{ss,s[{s{ss,ss}}],s[{ss,s{ss}}]},{ss,s[{s{}}],s[]}]}}",
-			 "policy", "description",
-			 "weir: rows are dropped this long after they were recorded",
-			 "default_state", "hot", "states", "name", "hot", "actions", "rollover",
-			 "min_primary_shard_size", "30gb", "min_index_age", "1d", "transitions",
-			 "state_name", "delete", "conditions", "min_index_age", age, "name",
-			 "delete", "actions", "delete", "transitions");
+	return json_pack(
+		"{s{ss,ss,s[{ss,s[{s{ss,ss}}],s[{ss,s{ss}}]},{ss,s[{s{}}],s[]}]}}", "policy",
+		"description", "weir: retention of rows after they were recorded", "default_state",
+		"hot", "states", "name", "hot", "actions", "rollover", "min_primary_shard_size",
+		"30gb", "min_index_age", "1d", "transitions", "state_name", "delete", "conditions",
+		"min_index_age", age, "name", "delete", "actions", "delete", "transitions");
 }
 
 static json_t *blocks_template(const char *prefix)
@@ -427,7 +426,7 @@ static int bulk_errors(const json_t *answer, struct error *err)
 		if (!error || status == 409)
 			continue;
 		return error_set(err, status == 429 || status == 503 ? -EBUSY : -EIO,
-				 "the server refuses a row: %.500s",
+				 "the server rejects a row: %.500s",
 				 reason ? reason : "no reason given");
 	}
 	return 0;

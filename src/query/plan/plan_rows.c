@@ -297,7 +297,8 @@ static int sort_key(struct planner *pl, struct query_item *item, unsigned int *r
 	    e->type.type != QUERY_ENTITY && e->type.type != QUERY_BOOL)
 		return query_fail(pl->c.s, item->expr->pos, item->expr->len,
 				  "sorting by %s is not supported%s", query_kind_text(e->type),
-				  e->type.type == QUERY_HIST ? "; sort by a percentile: p99(x)" : "");
+				  e->type.type == QUERY_HIST ? "; sort by a percentile: p99(x)"
+							     : "");
 	if (e->kind == EXPR_FIELD) {
 		*ret = e->column;
 		return 0;
