@@ -16,6 +16,7 @@
 
 #include "base/strpool.h"
 #include "engine/ask.h"
+#include "query/eval/eval.h"
 
 struct local_rows {
 	const struct plan_field *fields; /* of the plan */
@@ -91,6 +92,9 @@ int local_ask(const struct plan *p, const struct local_env *env, struct local_ro
 	      struct error *err);
 /* -EOPNOTSUPP where local_ask() cannot answer the plan: busy() by windows. */
 int local_refuses(const struct engine *e, const struct plan *p, struct error *err);
+/* Value `row` of what eval_rows() gave for expression k. */
+void local_vector_value(const struct eval *e, size_t k, const struct vector *v, size_t row,
+			struct value *ret);
 /* The rows as an engine's result; *r is emptied. */
 int local_result(struct local_rows *r, const struct plan *p, const struct local_env *env,
 		 struct engine_result **ret, struct error *err);

@@ -84,16 +84,16 @@ static int source_open(struct source *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "the query") : 0;
 }
 
-static void source_value(const struct source *s, size_t k, size_t row, struct value *ret)
+void local_vector_value(const struct eval *e, size_t k, const struct vector *v, size_t row,
+			struct value *ret)
 {
-	const struct vector *v = &s->vectors[k];
 	const struct bytes *words;
 
 	*ret = (struct value){.null = v->nulls && (v->nulls[row / 64] >> (row % 64) & 1)};
 	if (ret->null)
 		return;
 	if (v->words) {
-		eval_words(s->eval, k, &words);
+		eval_words(e, k, &words);
 		ret->t = words[v->i[row]];
 	} else if (v->t) {
 		ret->t = v->t[row];
@@ -136,7 +136,8 @@ static int source_rows(struct source *s, const struct batch *b, const uint32_t *
 		for (size_t f = 0; f < s->p->field_count; f++) {
 			s->cells[f] = (struct value){0};
 			if (s->at[f] != SIZE_MAX)
-				source_value(s, s->at[f], i, &s->cells[f]);
+				local_vector_value(s->eval, s->at[f], &s->vectors[s->at[f]], i,
+						   &s->cells[f]);
 		}
 		if (s->group) {
 			r = local_group_row(s->group, s->cells, err);

@@ -196,27 +196,6 @@ static void joined_free(struct joined *j)
 	local_rows_free(&j->cells);
 }
 
-static int joined_value(const struct eval *e, size_t k, const struct vector *v, size_t row,
-			struct value *ret)
-{
-	const struct bytes *words;
-
-	*ret = (struct value){.null = v->nulls && (v->nulls[row / 64] >> (row % 64) & 1)};
-	if (ret->null)
-		return 0;
-	if (v->words) {
-		eval_words(e, k, &words);
-		ret->t = words[v->i[row]];
-	} else if (v->t) {
-		ret->t = v->t[row];
-	} else if (v->f) {
-		ret->f = v->f[row];
-	} else {
-		ret->i = v->i[row];
-	}
-	return 0;
-}
-
 static int joined_row(struct joined *j, const struct eval *e, struct eval_scratch *scratch,
 		      const struct batch *b, uint32_t row, const struct local_env *env,
 		      struct error *err)
@@ -229,7 +208,7 @@ static int joined_row(struct joined *j, const struct eval *e, struct eval_scratc
 
 		r = eval_rows(e, scratch, i, b, &row, 1, &v);
 		if (r >= 0)
-			r = joined_value(e, i, &v, 0, &cells[i]);
+			local_vector_value(e, i, &v, 0, &cells[i]);
 	}
 	if (r >= 0)
 		r = map_set(&j->rows, (uint64_t)batch_get(b, 0, row, 0), j->cells.count);

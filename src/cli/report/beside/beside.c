@@ -6,25 +6,56 @@
 
 #include "names/names.h"
 
-int beside_scan(const struct report *r, enum table_id table, uint64_t columns, beside_fn *fn,
-		void *arg)
+static int64_t beside_key(const struct report *r, enum beside_by by, int64_t thread, int64_t file)
+{
+	if (by == BESIDE_FILES)
+		return file;
+	return by == BESIDE_TASKS && thread >= 0 ? names_task(r->dims, thread) : thread;
+}
+
+/* What selected calls have in the column. 0 or -ENOMEM. */
+static int beside_selected(const struct report *r, enum beside_by by, struct map *ret)
+{
+	int e = 0;
+
+	for (size_t i = 0; e >= 0 && i < rollup_count(r->scan.rollup); i++) {
+		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
+
+		e = map_set(ret, (uint64_t)beside_key(r, by, row->thread_id, row->file_id), 1);
+	}
+	return e;
+}
+
+int beside_scan(const struct report *r, enum table_id table, uint64_t columns, enum beside_by by,
+		unsigned int column, beside_fn *fn, void *arg)
 {
 	const struct scan_request q = {.table = table,
 				       .columns = columns,
 				       .from = r->ranged ? r->from : INT64_MIN,
 				       .to = r->ranged ? r->to : INT64_MAX};
+	bool some = r->filtered && by != BESIDE_ALL;
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	_cleanup_(map_free) struct map selected = {0};
 	const struct batch *b;
 	const uint32_t *rows;
 	struct error err = {0};
 	ssize_t n;
-	int e = engine_scan_new(&scan, r->store, &q, &err);
+	int e = some ? beside_selected(r, by, &selected) : 0;
 
+	if (e >= 0)
+		e = engine_scan_new(&scan, r->store, &q, &err);
 	if (e < 0)
 		return e;
 	while ((n = engine_scan_next(scan, &b, &rows, &err)) > 0) {
-		for (ssize_t i = 0; i < n && e >= 0; i++)
+		for (ssize_t i = 0; i < n && e >= 0; i++) {
+			int64_t id = some ? batch_get(b, column, rows[i], -1) : 0;
+
+			if (some &&
+			    ((by != BESIDE_FILES && id < 0) ||
+			     !map_get(&selected, (uint64_t)beside_key(r, by, id, id), NULL)))
+				continue;
 			e = fn(arg, b, rows[i]);
+		}
 		if (e < 0)
 			return e;
 	}
@@ -87,16 +118,4 @@ void beside_put_known(struct answer_list *t, int64_t n)
 		answer_list_null(t);
 	else
 		answer_list_int(t, n);
-}
-
-int beside_selected_tasks(const struct report *r, struct map *ret)
-{
-	int e = 0;
-
-	for (size_t i = 0; r->filtered && e >= 0 && i < rollup_count(r->scan.rollup); i++) {
-		int64_t thread = rollup_row(r->scan.rollup, i)->thread_id;
-
-		e = map_set(ret, (uint64_t)names_task(r->dims, thread), 1);
-	}
-	return e;
 }

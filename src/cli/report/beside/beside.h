@@ -8,9 +8,15 @@
 /* Takes a row. 0, or negative to stop. */
 typedef int beside_fn(void *arg, const struct batch *b, size_t row);
 
-/* The rows of a table that ended in the report's range, in that order. `columns`: a set of those that are wanted. */
-int beside_scan(const struct report *r, enum table_id table, uint64_t columns, beside_fn *fn,
-		void *arg);
+/* Of which of a row's columns selected calls are known, where calls are selected. */
+enum beside_by { BESIDE_ALL, BESIDE_THREADS, BESIDE_TASKS, BESIDE_FILES };
+
+/*
+ * The rows of a table that ended in the report's range, in that order, with the thread (that version of it, or any), or the file,
+ * of a selected call in `column`. `columns`: a set of those that are wanted.
+ */
+int beside_scan(const struct report *r, enum table_id table, uint64_t columns, enum beside_by by,
+		unsigned int column, beside_fn *fn, void *arg);
 /*
  * The place of a key among groups of `size` bytes, which is made and zeroed when it is new; NULL: out of memory. Valid until
  * the next call. Starts as {0} but for the size.
@@ -29,8 +35,6 @@ void beside_groups_free(struct beside_groups *g);
 int beside_put_process(const struct report *r, struct answer_list *t, int64_t thread_id);
 /* "rocksdb:low 4712", likewise. */
 int beside_put_thread(const struct report *r, struct answer_list *t, int64_t thread_id);
-/* The threads of selected calls, by the id of their first version. 0 or -ENOMEM. */
-int beside_selected_tasks(const struct report *r, struct map *ret);
 /* A number that is null where it is not known: negative. */
 void beside_put_known(struct answer_list *t, int64_t n);
 

@@ -34,7 +34,6 @@ struct owned {
 struct all_owned {
 	struct beside_groups groups;
 	const struct report *report;
-	const struct map *threads; /* only these; NULL: all */
 };
 
 static int take_block_part(void *arg, const struct batch *b, size_t row)
@@ -50,8 +49,6 @@ static int take_block_part(void *arg, const struct batch *b, size_t row)
 			       file < 0 ? origin : 0, (int64_t)hash_bytes(disk.data, disk.len)};
 	struct owned *o;
 
-	if (all->threads && !map_get(all->threads, (uint64_t)thread, NULL))
-		return 0;
 	o = beside_group(&all->groups, hash_bytes(key, sizeof(key)));
 	if (!o)
 		return -ENOMEM;
@@ -107,16 +104,6 @@ static int put_owned(const struct report *r, struct answer_list *t, const struct
 	return 0;
 }
 
-/* The threads of selected calls. */
-static int selected_threads(const struct report *r, struct map *ret)
-{
-	int e = 0;
-
-	for (size_t i = 0; e >= 0 && i < rollup_count(r->scan.rollup); i++)
-		e = map_set(ret, (uint64_t)rollup_row(r->scan.rollup, i)->thread_id, 1);
-	return e;
-}
-
 static void all_owned_free(struct all_owned *all)
 {
 	struct owned *o = all->groups.all;
@@ -130,12 +117,9 @@ int beside_block(struct report *r, struct answer_list *t, struct error *err)
 {
 	_cleanup_(all_owned_free) struct all_owned all = {.groups = {.size = sizeof(struct owned)},
 							  .report = r};
-	_cleanup_(map_free) struct map threads = {0};
-	int e = r->filtered ? selected_threads(r, &threads) : 0;
+	int e = beside_scan(r, TABLE_REQUEST_PART, ~0ull, BESIDE_THREADS, REQUEST_PART_THREAD_ID,
+			    take_block_part, &all);
 
-	if (r->filtered)
-		all.threads = &threads;
-	e = e < 0 ? e : beside_scan(r, TABLE_REQUEST_PART, ~0ull, take_block_part, &all);
 	for (size_t i = 0; e >= 0 && i < all.groups.count; i++)
 		e = put_owned(r, t, (struct owned *)all.groups.all + i);
 	return e;

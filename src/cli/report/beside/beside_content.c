@@ -33,8 +33,7 @@ struct moved {
 
 struct all_moved {
 	const struct report *r;
-	const struct map *threads; /* tasks of selected calls; NULL: all */
-	bool by_op;		   /* and nothing else */
+	bool by_op; /* and nothing else */
 	struct beside_groups groups;
 	uint64_t bytes[OUTCOME_COUNT];
 };
@@ -51,10 +50,6 @@ static int take_chunk(void *arg, const struct batch *b, size_t row)
 	struct moved *m;
 
 	if (outcome < 0 || outcome >= OUTCOME_COUNT) /* another row says it */
-		return 0;
-	if (all->threads &&
-	    (thread < 0 ||
-	     !map_get(all->threads, (uint64_t)names_task(all->r->dims, thread), NULL)))
 		return 0;
 	all->bytes[outcome] = add_sat(all->bytes[outcome], size);
 	if (all->by_op && outcome == OUTCOME_HANDLED)
@@ -103,13 +98,10 @@ static const char *chunk_op_word(int64_t code)
 
 int beside_content(struct report *r, struct answer_list *t, struct error *err)
 {
-	_cleanup_(map_free) struct map threads = {0};
 	struct all_moved all = {.r = r, .groups.size = sizeof(struct moved)};
-	int e = beside_selected_tasks(r, &threads);
+	int e = beside_scan(r, TABLE_CHUNK, CHUNK_COLUMNS, BESIDE_TASKS, CHUNK_THREAD_ID,
+			    take_chunk, &all);
 
-	if (r->filtered)
-		all.threads = &threads;
-	e = e < 0 ? e : beside_scan(r, TABLE_CHUNK, CHUNK_COLUMNS, take_chunk, &all);
 	for (size_t i = 0; e >= 0 && i < all.groups.count; i++) {
 		const struct moved *m = (struct moved *)all.groups.all + i;
 
@@ -155,7 +147,7 @@ static int put_outcome(struct buf *b, struct all_moved *all, int outcome)
 int beside_content_line(const struct report *r, struct buf *b)
 {
 	struct all_moved all = {.r = r, .by_op = true, .groups.size = sizeof(struct moved)};
-	int e = beside_scan(r, TABLE_CHUNK, CHUNK_COLUMNS, take_chunk, &all);
+	int e = beside_scan(r, TABLE_CHUNK, CHUNK_COLUMNS, BESIDE_ALL, 0, take_chunk, &all);
 	uint64_t sum = sum_of(all.bytes);
 
 	if (e >= 0 && sum)

@@ -51,7 +51,7 @@ static int irq_take(void *arg, const struct batch *b, size_t row)
 int beside_irq(struct report *r, struct answer_list *t, struct error *err)
 {
 	_cleanup_beside_ struct beside_groups all = {.size = sizeof(struct handler)};
-	int e = beside_scan(r, TABLE_IRQ, ~0ull, irq_take, &all);
+	int e = beside_scan(r, TABLE_IRQ, ~0ull, BESIDE_ALL, 0, irq_take, &all);
 
 	for (size_t i = 0; e >= 0 && i < all.count; i++) {
 		const struct handler *h = (struct handler *)all.all + i;

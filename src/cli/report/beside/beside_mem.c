@@ -27,7 +27,6 @@ struct pages {
 
 struct mem {
 	const struct report *r;
-	const struct map *threads; /* tasks of selected calls; NULL: all */
 	struct beside_groups groups;
 };
 
@@ -39,9 +38,6 @@ static int mem_take(void *arg, const struct batch *b, size_t row)
 
 	if (thread >= 0)
 		process = names_process_of(m->r->dims, thread);
-	if (m->threads &&
-	    (thread < 0 || !map_get(m->threads, (uint64_t)names_task(m->r->dims, thread), NULL)))
-		return 0;
 	p = beside_group(&m->groups, (uint64_t)process);
 	if (!p)
 		return -ENOMEM;
@@ -57,13 +53,9 @@ static int mem_take(void *arg, const struct batch *b, size_t row)
 
 int beside_mem(struct report *r, struct answer_list *t, struct error *err)
 {
-	_cleanup_(map_free) struct map threads = {0};
 	struct mem m = {.r = r, .groups.size = sizeof(struct pages)};
-	int e = beside_selected_tasks(r, &threads);
+	int e = beside_scan(r, TABLE_MEM, ~0ull, BESIDE_TASKS, MEM_THREAD_ID, mem_take, &m);
 
-	if (r->filtered)
-		m.threads = &threads;
-	e = e < 0 ? e : beside_scan(r, TABLE_MEM, ~0ull, mem_take, &m);
 	for (size_t i = 0; e >= 0 && i < m.groups.count; i++) {
 		const struct pages *p = (struct pages *)m.groups.all + i;
 

@@ -34,20 +34,13 @@ struct connection {
 	int64_t retransmits, resets, drops, closed;
 };
 
-struct connections {
-	struct beside_groups groups;
-	const struct map *files; /* only these; NULL: all */
-};
-
 static int take_sample(void *arg, const struct batch *b, size_t row)
 {
-	struct connections *all = arg;
+	struct beside_groups *all = arg;
 	int64_t file = batch_get(b, NET_SAMPLE_FILE_ID, row, -1), packets, n;
 	struct connection *c;
 
-	if (all->files && !map_get(all->files, (uint64_t)file, NULL))
-		return 0;
-	c = beside_group(&all->groups, (uint64_t)file);
+	c = beside_group(all, (uint64_t)file);
 	if (!c)
 		return -ENOMEM;
 	c->file = file + 1;
@@ -74,11 +67,11 @@ static int take_sample(void *arg, const struct batch *b, size_t row)
 }
 
 /* Of packets that no socket had: the group of both addresses. */
-static struct connection *of_addresses(struct connections *all, const struct batch *b, size_t row)
+static struct connection *of_addresses(struct beside_groups *all, const struct batch *b, size_t row)
 {
 	struct bytes src = batch_get_bytes(b, NET_SRC, row), dst = batch_get_bytes(b, NET_DST, row);
 	uint64_t hash = hash_bytes(src.data, src.len) * 31 ^ hash_bytes(dst.data, dst.len);
-	struct connection *c = beside_group(&all->groups, hash | 1ull << 63);
+	struct connection *c = beside_group(all, hash | 1ull << 63);
 	uint8_t *copy;
 
 	if (!c || c->src.data || c->file || !src.len || !dst.len)
@@ -95,14 +88,12 @@ static struct connection *of_addresses(struct connections *all, const struct bat
 
 static int take_event(void *arg, const struct batch *b, size_t row)
 {
-	struct connections *all = arg;
+	struct beside_groups *all = arg;
 	int64_t file = batch_get(b, NET_FILE_ID, row, -1),
 		packets = batch_get(b, NET_PACKETS, row, 0);
 	struct connection *c;
 
-	if (all->files && !map_get(all->files, (uint64_t)file, NULL))
-		return 0;
-	c = file >= 0 ? beside_group(&all->groups, (uint64_t)file) : of_addresses(all, b, row);
+	c = file >= 0 ? beside_group(all, (uint64_t)file) : of_addresses(all, b, row);
 	if (!c)
 		return -ENOMEM;
 	c->file = file + 1;
@@ -188,37 +179,24 @@ static int put_connection(struct report *r, struct answer_list *t, const struct 
 	return 0;
 }
 
-/* The files of selected calls. */
-static int selected_files(const struct report *r, struct map *ret)
+static void connections_free(struct beside_groups *all)
 {
-	int e = 0;
+	struct connection *c = all->all;
 
-	for (size_t i = 0; e >= 0 && i < rollup_count(r->scan.rollup); i++)
-		e = map_set(ret, (uint64_t)rollup_row(r->scan.rollup, i)->file_id, 1);
-	return e;
-}
-
-static void connections_free(struct connections *all)
-{
-	struct connection *c = all->groups.all;
-
-	for (size_t i = 0; i < all->groups.count; i++)
+	for (size_t i = 0; i < all->count; i++)
 		free((void *)c[i].src.data);
-	beside_groups_free(&all->groups);
+	beside_groups_free(all);
 }
 
 int beside_net(struct report *r, struct answer_list *t, struct error *err)
 {
-	_cleanup_(connections_free) struct connections all = {
-		.groups = {.size = sizeof(struct connection)}};
-	_cleanup_(map_free) struct map files = {0};
-	int e = r->filtered ? selected_files(r, &files) : 0;
+	_cleanup_(connections_free) struct beside_groups all = {.size = sizeof(struct connection)};
+	int e = beside_scan(r, TABLE_NET_SAMPLE, ~0ull, BESIDE_FILES, NET_SAMPLE_FILE_ID,
+			    take_sample, &all);
 
-	if (r->filtered)
-		all.files = &files;
-	e = e < 0 ? e : beside_scan(r, TABLE_NET_SAMPLE, ~0ull, take_sample, &all);
-	e = e < 0 ? e : beside_scan(r, TABLE_NET, ~0ull, take_event, &all);
-	for (size_t i = 0; e >= 0 && i < all.groups.count; i++)
-		e = put_connection(r, t, (struct connection *)all.groups.all + i);
+	e = e < 0 ? e
+		  : beside_scan(r, TABLE_NET, ~0ull, BESIDE_FILES, NET_FILE_ID, take_event, &all);
+	for (size_t i = 0; e >= 0 && i < all.count; i++)
+		e = put_connection(r, t, (struct connection *)all.all + i);
 	return e;
 }

@@ -40,7 +40,6 @@ struct pair {
 
 struct sched {
 	const struct report *r;
-	const struct map *threads; /* tasks of selected calls; NULL: all */
 	struct beside_groups tasks, wakers, instead;
 };
 
@@ -77,8 +76,6 @@ static int sched_take(void *arg, const struct batch *b, size_t row)
 	struct pair *p;
 
 	task = task < 0 ? task : names_task(s->r->dims, task);
-	if (s->threads && !map_get(s->threads, (uint64_t)task, NULL))
-		return 0;
 	w = beside_group(&s->tasks, (uint64_t)task);
 	if (!w)
 		return -ENOMEM;
@@ -168,12 +165,8 @@ int beside_sched(struct report *r, struct answer_list *t, struct error *err)
 						.tasks.size = sizeof(struct waits),
 						.wakers.size = sizeof(struct pair),
 						.instead.size = sizeof(struct pair)};
-	_cleanup_(map_free) struct map threads = {0};
-	int e = beside_selected_tasks(r, &threads);
+	int e = beside_scan(r, TABLE_SCHED, ~0ull, BESIDE_TASKS, SCHED_THREAD_ID, sched_take, &s);
 
-	if (r->filtered)
-		s.threads = &threads;
-	e = e < 0 ? e : beside_scan(r, TABLE_SCHED, ~0ull, sched_take, &s);
 	for (size_t i = 0; e >= 0 && i < s.tasks.count; i++)
 		e = put_waits(&s, t, (struct waits *)s.tasks.all + i);
 	return e;

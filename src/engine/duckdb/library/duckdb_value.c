@@ -6,15 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/duckdb/functions/aggregate.h"
 #include "engine/duckdb/library/duckdb_value.h"
 
 #define SECONDS_PER_DAY 86400ll
 
 bool value_is_null(const struct duckdb_api *d, duckdb_vector v, size_t row)
 {
-	const uint64_t *validity = d->vector_get_validity(v);
-
-	return validity && !(validity[row / 64] >> (row % 64) & 1);
+	return !vector_valid(d->vector_get_validity(v), row);
 }
 
 static int append_u128(struct buf *out, unsigned __int128 v)
@@ -187,16 +186,6 @@ static int append_uuid(struct buf *out, const duckdb_hugeint *h)
 			  "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64,
 			  high >> 32, high >> 16 & 0xffff, high & 0xffff, h->lower >> 48,
 			  h->lower & 0xffffffffffff);
-}
-
-static struct bytes string_at(const void *data, size_t row)
-{
-	const duckdb_string_t *s = (const duckdb_string_t *)data + row;
-	uint32_t length = s->value.inlined.length;
-
-	return (struct bytes){
-		(const uint8_t *)(length <= 12 ? s->value.inlined.inlined : s->value.pointer.ptr),
-		length};
 }
 
 static int append_blob(struct buf *out, struct bytes v)
@@ -417,12 +406,12 @@ int value_text(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type 
 		return r;
 	switch (id) {
 	case DUCKDB_TYPE_VARCHAR:
-		text = string_at(data, row);
+		text = vector_string(data, row);
 		return buf_append(out, text.data, text.len);
 	case DUCKDB_TYPE_BLOB:
-		return append_blob(out, string_at(data, row));
+		return append_blob(out, vector_string(data, row));
 	case DUCKDB_TYPE_BIT:
-		return append_bits(out, string_at(data, row));
+		return append_bits(out, vector_string(data, row));
 	case DUCKDB_TYPE_ENUM:
 		return append_enum(d, data, type, row, out);
 	case DUCKDB_TYPE_DECIMAL:
@@ -522,7 +511,7 @@ struct bytes value_string(const struct duckdb_api *d, duckdb_vector v, size_t ro
 {
 	if (value_is_null(d, v, row))
 		return (struct bytes){NULL, 0};
-	return string_at(d->vector_get_data(v), row);
+	return vector_string(d->vector_get_data(v), row);
 }
 
 uint32_t value_ordinal(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,

@@ -92,8 +92,8 @@ static int read_exprs(struct rows_bind *b, duckdb_bind_info info, struct error *
 	return r;
 }
 
-static bool named_number(const struct duckdb_api *d, duckdb_bind_info info, const char *name,
-			 int64_t *ret)
+bool rows_argument(const struct duckdb_api *d, duckdb_bind_info info, const char *name,
+		   int64_t *ret)
 {
 	duckdb_value v = d->bind_get_named_parameter(info, name);
 	bool given = v && !d->is_null_value(v);
@@ -152,7 +152,7 @@ static int read_top(struct rows_bind *b, duckdb_bind_info info, struct error *er
 	int64_t top = 0;
 	int r = 0;
 
-	if (named_number(d, info, "top", &top) && top > 0)
+	if (rows_argument(d, info, "top", &top) && top > 0)
 		b->top.count = (size_t)top;
 	b->top.desc = !order || !strcmp(order, "desc");
 	if (order && strcmp(order, "desc") && strcmp(order, "asc"))
@@ -172,17 +172,17 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 
 	b->from = INT64_MIN;
 	b->to = INT64_MAX;
-	named_number(d, info, "ended_from", &b->from);
-	named_number(d, info, "ended_to", &b->to);
+	rows_argument(d, info, "ended_from", &b->from);
+	rows_argument(d, info, "ended_to", &b->to);
 	if (b->from > b->to)
 		return error_set(err, -EINVAL,
 				 "weir_rows(): ended_from %lld is after ended_to %lld",
 				 (long long)b->from, (long long)b->to);
-	if (named_number(d, info, "first_block", &block) && block > 0)
+	if (rows_argument(d, info, "first_block", &block) && block > 0)
 		b->first_block = (size_t)block;
-	b->from_summaries = named_number(d, info, "summed", &from_summaries) && from_summaries &&
+	b->from_summaries = rows_argument(d, info, "summed", &from_summaries) && from_summaries &&
 			    b->table == TABLE_OP;
-	b->each_file = named_number(d, info, "each_file", &each) && each && b->table == TABLE_OP;
+	b->each_file = rows_argument(d, info, "each_file", &each) && each && b->table == TABLE_OP;
 	return 0;
 }
 

@@ -128,6 +128,9 @@ void rows_exprs_put(struct rows_exprs *x);
 /* rows_bind.c: what the arguments say. */
 int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err);
 void rows_bind_free(void *p);
+/* A named argument of a table function, a number; false where it was not given, or is NULL. */
+bool rows_argument(const struct duckdb_api *d, duckdb_bind_info info, const char *name,
+		   int64_t *ret);
 /* Notes the columns that choosing rows asks for, once expressions and range stand. */
 void rows_bind_filter(struct rows_bind *b);
 /* False where no row of the block can pass. */

@@ -60,20 +60,6 @@ void filter_declare(const struct duckdb_api *d, duckdb_table_function f, enum ta
 		filter_argument(d, f, "threads", true);
 }
 
-/* False where the argument was not given, or is NULL. */
-static bool filter_number(const struct duckdb_api *d, duckdb_bind_info info, const char *name,
-			  int64_t *ret)
-{
-	duckdb_value v = d->bind_get_named_parameter(info, name);
-	bool given = v && !d->is_null_value(v);
-
-	if (given)
-		*ret = d->get_int64(v);
-	if (v)
-		d->destroy_value(&v);
-	return given;
-}
-
 /* What is true of both stands in `out`, separated. */
 static int filter_and(struct buf *out)
 {
@@ -142,8 +128,8 @@ int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id
 {
 	struct filter_columns c = filter_columns_of(table);
 	int64_t from = INT64_MIN, to = INT64_MAX;
-	bool since = c.start && filter_number(d, info, "start", &from);
-	bool until = c.start && filter_number(d, info, "stop", &to);
+	bool since = c.start && rows_argument(d, info, "start", &from);
+	bool until = c.start && rows_argument(d, info, "stop", &to);
 	int r = 0;
 
 	if (from > to)

@@ -241,25 +241,16 @@ void rows_table_free(struct rows_table *t)
 	free(t);
 }
 
-static bool table_flag(const struct duckdb_api *d, duckdb_bind_info info, const char *name)
-{
-	duckdb_value v = d->bind_get_named_parameter(info, name);
-	bool wanted = v && !d->is_null_value(v) && d->get_int64(v) != 0;
-
-	if (v)
-		d->destroy_value(&v);
-	return wanted;
-}
-
 /* The table whose name is given. */
 static int bind_own(const struct duckdb_api *d, duckdb_bind_info info, struct rows_bind *b,
 		    struct error *err)
 {
 	duckdb_value v = d->bind_get_parameter(info, 0);
 	char *name = v && !d->is_null_value(v) ? d->get_varchar(v) : NULL;
+	int64_t plain = 0;
 	int r;
 
-	b->of->plain = table_flag(d, info, "plain");
+	b->of->plain = rows_argument(d, info, "plain", &plain) && plain;
 	r = made_find(b->e, b->of, name ? name : "", err);
 	if (name)
 		d->free(name);
@@ -271,6 +262,7 @@ static int bind_own(const struct duckdb_api *d, duckdb_bind_info info, struct ro
 static int bind_table(const struct duckdb_api *d, duckdb_bind_info info, struct rows_bind *b,
 		      bool named, struct error *err)
 {
+	int64_t row_id = 0;
 	bool numbered;
 	int r = 0;
 
@@ -283,7 +275,7 @@ static int bind_table(const struct duckdb_api *d, duckdb_bind_info info, struct 
 	if (r < 0)
 		return r;
 	r = table_columns(b, named, err);
-	numbered = b->table == TABLE_OP && table_flag(d, info, "row_id");
+	numbered = b->table == TABLE_OP && rows_argument(d, info, "row_id", &row_id) && row_id;
 	if (r >= 0 && (numbered || b->of->plain))
 		r = tables_add(b->of, numbered ? "row_id" : "row_number", "", ROWS_ID,
 			       DUCKDB_TYPE_BIGINT, -1);
