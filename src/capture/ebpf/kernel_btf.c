@@ -361,7 +361,7 @@ static void find_functions(struct kernel_btf *k)
 		const char *name = btf_is_func(t) ? name_wanted(k->vmlinux, t) : NULL;
 
 		for (size_t i = 0; name && i < ARRAY_SIZE(names); i++) {
-			if (!strcmp(name, names[i]))
+			if (!k->functions[i] && !strcmp(name, names[i]))
 				k->functions[i] = id;
 		}
 	}
