@@ -381,9 +381,10 @@ static void over(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused),   cmocka_unit_test(types_written), cmocka_unit_test(numbers_given),
-		cmocka_unit_test(requested), cmocka_unit_test(not_attached),
-		cmocka_unit_test(bios_full), cmocka_unit_test(over)};
+		cmocka_unit_test(refused),	 cmocka_unit_test(types_written),
+		cmocka_unit_test(numbers_given), cmocka_unit_test(requested),
+		cmocka_unit_test(not_attached),	 cmocka_unit_test(bios_full),
+		cmocka_unit_test(over)};
 
 	if (geteuid() != 0) {
 		printf("needs root\n");
