@@ -5,11 +5,10 @@
  */
 #pragma once
 
-#define WIRE_FUNCTION 0x77656900 /* and the place in the list */
-#define WIRE_FUNCTION_LIST(x) x(bpf_rdonly_cast) x(bpf_preempt_disable) x(bpf_preempt_enable)
+#define WIRE_FUNCTION		   0x77656900 /* and the place in the list */
+#define WIRE_FUNCTION_LIST(x)	   x(bpf_rdonly_cast) x(bpf_preempt_disable) x(bpf_preempt_enable)
 #define WIRE_FUNCTION_NUMBER(name) WIRE_NUMBER_##name,
 
 enum wire_function {
-	WIRE_FUNCTION_LIST(WIRE_FUNCTION_NUMBER)
-	WIRE_FUNCTIONS,
+	WIRE_FUNCTION_LIST(WIRE_FUNCTION_NUMBER) WIRE_FUNCTIONS,
 };

@@ -119,6 +119,50 @@ static void types_written(void **unused)
 	kernel_btf_free(&types);
 }
 
+/* The numbers that libbpf is given in place of all types: of functions in the file of an object, of what programs attach to. */
+static void numbers_given(void **unused)
+{
+	static const char *const functions[] = {"bpf_rdonly_cast", "bpf_preempt_disable",
+						"bpf_preempt_enable"};
+	const struct bpf_insn program[] = {
+		{.code = BPF_JMP | BPF_CALL, .imm = WIRE_FUNCTION},
+		{.code = BPF_JMP | BPF_CALL, .imm = WIRE_FUNCTION + WIRE_FUNCTIONS},
+		{.code = BPF_JMP | BPF_CALL, .imm = WIRE_FUNCTION, .src_reg = BPF_PSEUDO_CALL},
+		{.code = BPF_JMP | BPF_CALL, .imm = WIRE_FUNCTION + 1},
+	};
+	struct kernel_btf types = {0};
+	struct calls_bpf *calls;
+	struct btf *kernel = btf__load_vmlinux_btf();
+	struct bpf_insn *copy;
+
+	assert_int_equal(kernel_btf_open(&types), 0);
+	assert_int_equal(ARRAY_SIZE(functions), WIRE_FUNCTIONS);
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		int32_t id = btf__find_by_name_kind(kernel, functions[i], BTF_KIND_FUNC);
+
+		assert_int_equal(types.functions[i], id > 0 ? id : 0);
+	}
+	types.functions[0] = 4711;
+	types.functions[1] = 0;
+	copy = kernel_btf_elf(&types, program, sizeof(program));
+	assert_non_null(copy);
+	assert_int_equal(copy[0].src_reg, BPF_PSEUDO_KFUNC_CALL);
+	assert_int_equal(copy[0].imm, 4711);
+	assert_memory_equal(&copy[1], &program[1], 2 * sizeof(program[0]));
+	assert_int_equal(copy[3].code, BPF_ALU64 | BPF_MOV | BPF_K); /* no such function here */
+	free(copy);
+	calls = load_open_calls(&types);
+	assert_non_null(calls);
+	assert_int_equal(kernel_btf_add(&types, calls->obj), 0);
+	assert_false(kernel_btf_has(&types, calls->progs.weir_enter)); /* not looked for yet */
+	assert_int_equal(kernel_btf_write(&types), 0);
+	assert_true(kernel_btf_has(&types, calls->progs.weir_enter));
+	assert_true(kernel_btf_has(&types, calls->progs.weir_running));
+	btf__free(kernel);
+	calls_bpf__destroy(calls);
+	kernel_btf_free(&types);
+}
+
 static bool is_same_map(int fd, const struct bpf_map *map)
 {
 	struct bpf_map_info a = {0}, b = {0};
@@ -337,9 +381,10 @@ static void over(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused),   cmocka_unit_test(types_written),
-		cmocka_unit_test(requested), cmocka_unit_test(not_attached),
-		cmocka_unit_test(bios_full), cmocka_unit_test(over)};
+		cmocka_unit_test(refused),	 cmocka_unit_test(types_written),
+		cmocka_unit_test(numbers_given), cmocka_unit_test(requested),
+		cmocka_unit_test(not_attached),	 cmocka_unit_test(bios_full),
+		cmocka_unit_test(over)};
 
 	if (geteuid() != 0) {
 		printf("needs root\n");

@@ -532,10 +532,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	c = &ts->call;
 	if (!s) {
 		marker_lost(ts, p, ret);
-		if (c->kind & CALL_LEFT_OUT)
-			cpu_count(fates);
-		else
-			cpu_count(scratch);
+		cpu_count_at(c->kind & CALL_LEFT_OUT ? CPU_COUNTER(fates) : CPU_COUNTER(scratch));
 		return 0;
 	}
 	r = (struct rich *)s->data;

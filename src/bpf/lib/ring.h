@@ -14,8 +14,8 @@
 
 /* Linux 6.10 and later. Older kernels do not preempt a program, newer ones may, which must not be while a record is
  * written. No function that is verified alone is called meanwhile: before 6.15 that is refused. */
-static void (*bpf_preempt_disable)(void) __attribute__((unused)) = KERNEL_FUNCTION(bpf_preempt_disable);
-static void (*bpf_preempt_enable)(void) __attribute__((unused)) = KERNEL_FUNCTION(bpf_preempt_enable);
+static void (*bpf_preempt_disable)(void) = KERNEL_FUNCTION(bpf_preempt_disable);
+static void (*bpf_preempt_enable)(void) = KERNEL_FUNCTION(bpf_preempt_enable);
 
 /* A place in a ring. */
 struct ring_place {

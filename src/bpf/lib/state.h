@@ -230,7 +230,8 @@ verified_alone int cpu_count_at(__u32 at)
 	return 0;
 }
 
-#define cpu_count(field) cpu_count_at(__builtin_offsetof(struct wire_cpu, field))
+#define CPU_COUNTER(field) __builtin_offsetof(struct wire_cpu, field)
+#define cpu_count(field)   cpu_count_at(CPU_COUNTER(field))
 
 /* Something of the current thread is missing: adds to its share of what the CPU's counter says. */
 verified_alone int missing_count(__u32 kind)

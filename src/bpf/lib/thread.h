@@ -103,8 +103,7 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->tgid = tgid_of(task);
 	r->tid_ns = pid_nr(pid, level);
 	r->tgid_ns = pid_nr(leader, level);
-	r->ppid = pid_number(
-		(__u64)BPF_CORE_READ(task, real_parent, group_leader, thread_pid));
+	r->ppid = pid_number((__u64)BPF_CORE_READ(task, real_parent, group_leader, thread_pid));
 	r->uid = BPF_CORE_READ(task, cred, euid.val);
 	ts->uid = r->uid;
 	r->pid_ns = pid_ns(pid, level);

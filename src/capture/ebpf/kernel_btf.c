@@ -14,7 +14,7 @@
 #define TYPE_ID_ENUM "kernel_type_id"
 #define TYPE_ID	     "ID_OF_" /* begins the names of its enumerators */
 
-#define TARGET_MAX   96 /* the name of what a program attaches to, with its prefix */
+#define TARGET_MAX	    96 /* the name of what a program attaches to, with its prefix */
 #define FUNCTION_NAME(name) #name,
 
 static struct bpf_link *target_iterator(const struct bpf_program *program)
@@ -169,7 +169,7 @@ static const char *name_wanted(const struct btf *btf, const struct btf_type *t)
 }
 
 /* Finds the numbers that are wanted, of types of the kernel's own. */
-static void name_number(struct kernel_name *n, const struct btf_type *t, uint32_t id)
+static void number_found(struct kernel_name *n, const struct btf_type *t, uint32_t id)
 {
 	if (n->kind == btf_kind(t) && !n->id)
 		n->id = id;
@@ -189,7 +189,7 @@ static int copy_named(struct copy *c, struct kernel_btf *k, uint32_t first,
 		if (!text || !intern_find(&k->names, text, name_len(text), &name))
 			continue;
 		if (!c->module)
-			name_number(&k->named[name], t, id);
+			number_found(&k->named[name], t, id);
 		if (!k->named[name].copied || btf_is_func(t) ||
 		    (found_before && found_before[name]))
 			continue;
@@ -200,8 +200,7 @@ static int copy_named(struct copy *c, struct kernel_btf *k, uint32_t first,
 }
 
 /* As libbpf does: what the kernel itself does not have is looked for in its modules. */
-static int copy_modules(struct copy *c, struct kernel_btf *k, const bool *in_kernel,
-			bool *found)
+static int copy_modules(struct copy *c, struct kernel_btf *k, const bool *in_kernel, bool *found)
 {
 	DIR *folder = opendir(MODULES);
 	struct dirent *e;
@@ -249,7 +248,7 @@ static int want_number(struct kernel_btf *k, const char *name, uint8_t kind)
 }
 
 /* Of a name that was wanted; 0: the kernel has none. */
-static uint32_t number_of(const struct kernel_btf *k, const char *name)
+static uint32_t number_wanted(const struct kernel_btf *k, const char *name)
 {
 	uint32_t id;
 
@@ -264,7 +263,7 @@ static int copy_numbers(struct copy *c, const struct kernel_btf *k)
 
 	for (uint32_t i = 0; i < btf_vlen(t) && r >= 0; i++) {
 		const char *name = btf__name_by_offset(k->programs, btf_enum(t)[i].name_off);
-		uint32_t id = number_of(k, name + strlen(TYPE_ID));
+		uint32_t id = number_wanted(k, name + strlen(TYPE_ID));
 
 		r = id ? btf__add_enum_value(c->to, name, id) : 0;
 	}
@@ -305,7 +304,7 @@ static uint32_t target_number(const struct kernel_btf *k, const struct bpf_progr
 {
 	char name[TARGET_MAX];
 
-	return k && target_of(program, name) ? number_of(k, name) : 0;
+	return k && target_of(program, name) ? number_wanted(k, name) : 0;
 }
 
 static int target_load(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie)
@@ -361,7 +360,7 @@ static void find_functions(struct kernel_btf *k)
 		const char *name = btf_is_func(t) ? name_wanted(k->vmlinux, t) : NULL;
 
 		for (size_t i = 0; name && i < ARRAY_SIZE(names); i++) {
-			if (!strcmp(name, names[i]))
+			if (!k->functions[i] && !strcmp(name, names[i]))
 				k->functions[i] = id;
 		}
 	}
@@ -502,7 +501,7 @@ int kernel_btf_target(const struct kernel_btf *k, struct bpf_object *bpf)
 		if (!t || !bpf_program__autoload(program))
 			continue;
 		/* As if it attached to a program, so that libbpf does not look for it; see target_load(). */
-		if (number_of(k, name))
+		if (number_wanted(k, name))
 			r = bpf_program__set_attach_target(program, 1, NULL);
 		else /* maybe in a module */
 			r = bpf_program__set_attach_target(program, 0, name + strlen(t->prefix));

@@ -31,8 +31,8 @@ struct kernel_btf {
 	/* Called once where it is set: the first object has its maps, and its programs are about to be verified. */
 	void (*mapped)(void *data);
 	void *mapped_data;
-	char path[32];		    /* for bpf_object_open_opts.btf_custom_path */
-	bool casts;		    /* the kernel has bpf_rdonly_cast(): Linux 6.2 and later */
+	char path[32]; /* for bpf_object_open_opts.btf_custom_path */
+	bool casts;    /* the kernel has bpf_rdonly_cast(): Linux 6.2 and later */
 };
 
 /* Reads the kernel's types; 0 or negative errno. */

@@ -2,8 +2,8 @@
 /*
  * objects.h: the kernel objects beside that of calls, one for each kind of data, a row each in the table of objects.c. An
  * object is loaded where its data is requested; where the kernel refuses it, that data is missing and recording goes on.
- * Each costs some 10 ms of CPU at the start, as libbpf reads the kernel's types for it anew, and nothing per call; that of
- * wakers 5 to 25 ns for each wake-up of the host.
+ * They are loaded by a thread of their own while the programs of calls are verified (load.c). Each costs 1 to 30 ms of CPU at
+ * the start, most of it the verifier's, and nothing per call; that of wakers 5 to 25 ns for each wake-up of the host.
  *
  * Objects share maps by name: a map of one that the object of calls has too (select_pids, rings, ...) is that map, and so
  * are the sections that end in .shared, so that what these hold is declared alike (bpf/lib/selected.h, state.h). Whatever
