@@ -444,6 +444,7 @@ static __always_inline int request_ended(struct wire_live *p, struct request_end
 	}
 	if (more) {
 		p->start = e->now;
+		memory_again(p, e);
 		return 0;
 	}
 	if (unlikely(p->shots))

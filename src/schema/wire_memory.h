@@ -11,9 +11,10 @@ enum wire_memory_state {
 	WIRE_MEMORY_VECTOR, /* `at` is a struct iovec[], */
 	WIRE_MEMORY_MESSAGE, /* or a struct msghdr, which the program may change once the request is submitted */
 	WIRE_MEMORY_SAVED, /* a copy of the vector was made */
+	WIRE_MEMORY_GIVEN, /* in one of the buffers that the program provided: the kernel says in which when it has chosen */
 	/* The bytes are not read, as */
 	WIRE_MEMORY_LONG, /* the vector has too many parts to copy, or no memory is left for the copy */
-	WIRE_MEMORY_CHOSEN,  /* the kernel chose one of the buffers that the program provided */
+	WIRE_MEMORY_CHOSEN, /* the kernel chose among such buffers, and which is not to be seen: several, or with a header */
 	WIRE_MEMORY_FOREIGN, /* the request ended where the program's memory is not to be seen */
 	WIRE_MEMORY_TAKEN,   /* They were read: what no record has found no room in the ring. */
 };

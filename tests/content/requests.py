@@ -16,7 +16,8 @@ from moves import Iovec, Msghdr, Moves, buffer, libc, make  # noqa: E402
 SETUP, ENTER, REGISTER = 425, 426, 427
 IO_SETUP, IO_GETEVENTS, IO_SUBMIT = 206, 208, 209
 READV, WRITEV, READ_FIXED, WRITE_FIXED, SENDMSG, RECVMSG, READ, WRITE, SEND, RECV = 1, 2, 4, 5, 9, 10, 22, 23, 26, 27
-PROVIDE_BUFFERS = 31
+PROVIDE_BUFFERS, READ_MULTI = 31, 49
+MULTISHOT = 2  # IORING_RECV_MULTISHOT
 FIXED_FILE, LINK, ASYNC, BUFFER_SELECT = 1, 4, 16, 32
 SQPOLL, SINGLE, DEFER = 2, 1 << 12, 1 << 13
 NEED_WAKEUP, WAKEUP, GETEVENTS = 1, 2, 1
@@ -51,16 +52,19 @@ class Ring:
         self.sq_at, self.cq_at, self.mask = sq, cq, entries - 1
         self.count = 0
 
+    def close(self):
+        os.close(self.fd)
+
     def word(self, of, at, value=None):
         if value is None:
             return struct.unpack_from('<I', of, at)[0]
         return struct.pack_into('<I', of, at, value)
 
-    def push(self, opcode, fd, at, size, off=0, flags=0, index=0, group=0):
+    def push(self, opcode, fd, at, size, off=0, flags=0, index=0, group=0, ioprio=0):
         tail = self.word(self.sq, self.sq_at[1])
         slot = tail & self.mask
         self.count += 1
-        struct.pack_into('<BBHiQQIIQHHIQQ', self.sqes, 64 * slot, opcode, flags, 0, fd, off & (1 << 64) - 1, at, size, 0, self.count,
+        struct.pack_into('<BBHiQQIIQHHIQQ', self.sqes, 64 * slot, opcode, flags, ioprio, fd, off & (1 << 64) - 1, at, size, 0, self.count,
                          group or index, 0, 0, 0, 0)
         self.word(self.sq, self.sq_at[6] + 4 * slot, slot)
         self.word(self.sq, self.sq_at[1], tail + 1)
@@ -89,6 +93,21 @@ class Ring:
         n = self.push(*args, **more)
         self.enter(1)
         return self.reap(1)[n]
+
+
+def provide_ring(ring, area, size, count, group):
+    """Gives the ring the area's parts in a ring of buffers; False: the kernel has none (before Linux 5.19)."""
+    entries = mmap.mmap(-1, 4096)
+    at = address(ctypes.c_char.from_buffer(entries))
+    try:
+        call(REGISTER, ring.fd, 22, struct.pack('<QIHHQQQ', at, count, group, 0, 0, 0, 0), 1)
+    except OSError:
+        return False
+    for i in range(count):
+        struct.pack_into('<QIH', entries, 16 * i, address(area) + i * size, size, i)
+    struct.pack_into('<H', entries, 14, count)
+    ring.keep = entries
+    return True
 
 
 def vector(buffers):
@@ -244,8 +263,66 @@ class Requests(Moves):
         assert ring.one(PROVIDE_BUFFERS, 1, address(into), 9000, group=5) >= 0
         self.note('sendto', 'out', -1, data[:500])
         assert ring.one(SEND, x.fileno(), address(out), 500) == 500
-        self.note('recvfrom', 'in', -1, data[:500], 'absent')  # into a buffer that the kernel chose
+        # into a buffer that the kernel chose, and since Linux 6.10 does not name when all is received
+        self.note('recvfrom', 'in', -1, data[:500], 'perhaps absent')
         assert ring.one(RECV, y.fileno(), 0, 9000, flags=BUFFER_SELECT, group=5) == 500
+
+    def provided(self):
+        """Buffers that the kernel chooses: given one by one or in a ring, for one completion or many."""
+        ring, data, fd = Ring(), make(90000, 18), self.open('provided')
+        self.note('write', 'out', 0, data)
+        assert os.write(fd, data) == len(data)
+        for ways in ('listed', 'ring'):
+            area = buffer(bytes(8 * 6000))
+            if ways == 'listed':
+                assert ring.one(PROVIDE_BUFFERS, 8, address(area), 6000, group=6) >= 0
+            elif not provide_ring(ring, area, 6000, 8, 7):
+                continue
+            group = 6 if ways == 'listed' else 7
+            for pos, size in ((0, 4096), (4097, 5000), (30000, 6000)):
+                self.note('read', 'in', pos, data[pos:pos + size])
+                assert ring.one(READ, fd, 0, size, pos, flags=BUFFER_SELECT, group=group) == size
+            self.note('read', 'in', 77, data[77:6077])  # as much as there is room for
+            assert ring.one(READ, fd, 0, 0, 77, flags=BUFFER_SELECT | ASYNC, group=group) == 6000
+            x, y = socket.socketpair()
+            n = ring.push(RECV, y.fileno(), 0, 0, flags=BUFFER_SELECT, group=group, ioprio=MULTISHOT)
+            ring.enter(1)
+            for pos, size in ((0, 100), (100, 6000), (7000, 1)):
+                self.note('recvfrom', 'in', -1, data[pos:pos + size])
+                self.note('write', 'out', -1, data[pos:pos + size])
+                os.write(x.fileno(), data[pos:pos + size])
+                assert ring.reap(1) == {n: size}
+            y.close()
+            x.close()
+            ring.close()
+            ring = Ring()
+
+    def many_shots(self):
+        """One request that receives from a connection again and again; one that reads a pipe so (since Linux 6.7)."""
+        ring, data = Ring(), make(40000, 19)
+        area = buffer(bytes(8 * 6000))
+        if not provide_ring(ring, area, 6000, 8, 7):
+            return
+        s, c = socket.socket(), socket.socket()
+        s.bind(('127.0.0.1', 0))
+        s.listen(1)
+        c.connect(s.getsockname())
+        a = s.accept()[0]
+        n = ring.push(RECV, a.fileno(), 0, 0, flags=BUFFER_SELECT, group=7, ioprio=MULTISHOT)
+        ring.enter(1)
+        for pos, size in ((0, 10), (10, 4096), (4106, 5000)):
+            self.note('recvfrom', 'in', 'tcp', data[pos:pos + size])
+            self.note('sendto', 'out', 'tcp', data[pos:pos + size])
+            c.send(data[pos:pos + size])
+            assert ring.reap(1) == {n: size}
+        r, w = os.pipe()
+        n = ring.push(READ_MULTI, r, 0, 0, flags=BUFFER_SELECT, group=7, off=-1)
+        ring.enter(1)
+        for pos, size in ((0, 300), (300, 4096)):
+            self.note('read', 'in', -1, data[pos:pos + size])
+            self.note('write', 'out', -1, data[pos:pos + size])
+            os.write(w, data[pos:pos + size])
+            assert ring.reap(1) == {n: size}
 
     def kinds(self):
         """Rings of other kinds, and memory that was never touched."""
@@ -336,7 +413,7 @@ class Requests(Moves):
 def main():
     m = Requests(sys.argv[1])
     os.access('/weir-begins', 0)
-    for part in (m.files, m.together, m.registered, m.vectors, m.sockets, m.kinds, m.libaio):
+    for part in (m.files, m.together, m.registered, m.vectors, m.sockets, m.provided, m.many_shots, m.kinds, m.libaio):
         part()
     os.access('/weir-ends', 0)
     with open(os.path.join(sys.argv[1], 'facts'), 'wb') as f:

@@ -4,7 +4,7 @@
  * a line per lock that was taken, or released or weakened:
  *   NUMBER held|freed whole|range OWNER FROM TO exclusive|shared TID COUNT
  * NUMBER rises; it is drawn after a lock is taken, and before one is released. The call is the thread's COUNT-th, from 0, of
- * fcntl, flock, close and exit_group. OWNER: a process, or an open file description.
+ * fcntl, flock, close, close_range and exit_group. OWNER: a process, or an open file description.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -86,6 +86,13 @@ static void shut(int fd, const struct lock *of)
 	calls++;
 }
 
+static void shut_range(int first, int last, const struct lock *of)
+{
+	say(true, *of);
+	syscall(SYS_close_range, first, last, 0);
+	calls++;
+}
+
 static void leave(const struct lock *of)
 {
 	if (of)
@@ -105,7 +112,7 @@ static pid_t child(void)
 /* ---- ranges ---- */
 
 /* One lock at a time, so that nobody waits in a circle; it is given up in parts, weakened, or released by a close. */
-static void rounds(int fd, int again, int command, int owner)
+static void rounds(int fd, int again, int twice, int command, int owner)
 {
 	unsigned int seed = (unsigned int)owner;
 
@@ -135,6 +142,9 @@ static void rounds(int fd, int again, int command, int owner)
 		} else if (how == 3 && again >= 0) { /* any descriptor of the file will do */
 			shut(again, &all);
 			again = -1;
+		} else if (how == 4 && twice >= 0) {
+			shut_range(twice, twice, &all);
+			twice = -1;
 		} else {
 			drop(fd, command, all);
 		}
@@ -148,7 +158,7 @@ static void *by_description(void *arg)
 	int owner = 1000 + atomic_fetch_add(&shared->owners, 1), fd = open("ranges", O_RDWR);
 	struct lock last = {.exclusive = true, .owner = owner, .to = CELL};
 
-	rounds(fd, -1, F_OFD_SETLKW, owner);
+	rounds(fd, -1, -1, F_OFD_SETLKW, owner);
 	pthread_barrier_wait(arg);
 	take(fd, F_OFD_SETLKW, last);
 	shut(fd, &last);
@@ -157,7 +167,8 @@ static void *by_description(void *arg)
 
 static void by_process(int owner)
 {
-	int fd = open("ranges", O_RDWR), again = open("ranges", O_RDONLY);
+	int fd = open("ranges", O_RDWR), again = open("ranges", O_RDONLY),
+	    twice = open("ranges", O_RDONLY);
 	struct lock last = {.exclusive = true, .owner = owner, .to = END};
 	pthread_barrier_t all;
 	pthread_t t[2];
@@ -165,7 +176,7 @@ static void by_process(int owner)
 	pthread_barrier_init(&all, NULL, 3);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&t[i], NULL, by_description, &all);
-	rounds(fd, again, F_SETLKW, owner);
+	rounds(fd, again, twice, F_SETLKW, owner);
 	pthread_barrier_wait(&all);
 	for (int i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
@@ -212,7 +223,9 @@ static void by_heirs(int first)
 				shut(fd, &all), shut(other, &all);
 			leave(i % 4 ? NULL : &all);
 		}
-		if (i % 2 == 0)
+		if (i % 4 == 0)
+			shut_range(fd, other, &all);
+		else if (i % 2 == 0)
 			shut(other, &all), shut(fd, &all);
 		usleep((useconds_t)(rand_r(&seed) % 1000));
 		wait(NULL);

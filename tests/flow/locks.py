@@ -15,7 +15,7 @@ from tap import Tap  # noqa: E402
 weir, program = map(os.path.abspath, sys.argv[1:3])
 tap = Tap()
 END, MOST = 1000000, 0xffffffff  # in lines of LOCKS, in edges: to the end
-NAMES = ('fcntl', 'flock', 'close', 'exit_group')
+NAMES = ('fcntl', 'flock', 'close', 'close_range', 'exit_group')
 Line = collections.namedtuple('Line', 'number what scope owner start stop kind tid count')
 
 

@@ -12,17 +12,17 @@
 _Static_assert(ALIKE_CALLS_MAX < NUMBER_MASK && ALIKE_KINDS_MAX < NUMBER_MASK, "bits of a slot");
 
 /* The upper bits of a slot are the key's: seldom is the key of another number made for nothing. */
-static uint32_t index_tag(uint64_t key)
+static uint32_t alike_index_tag(uint64_t key)
 {
 	return (uint32_t)(key >> 32) & ~NUMBER_MASK;
 }
 
 /* Where the key is, or the free slot for it. */
-static size_t index_slot(const struct alike *a, const struct alike_index *x, uint64_t key)
+static size_t alike_index_slot(const struct alike *a, const struct alike_index *x, uint64_t key)
 {
 	size_t at = (size_t)key & (x->cap - 1);
 
-	while (x->slots[at] && ((x->slots[at] & ~NUMBER_MASK) != index_tag(key) ||
+	while (x->slots[at] && ((x->slots[at] & ~NUMBER_MASK) != alike_index_tag(key) ||
 				x->key(a, (x->slots[at] & NUMBER_MASK) - 1) != key))
 		at = (at + 1) & (x->cap - 1);
 	return at;
@@ -30,16 +30,16 @@ static size_t index_slot(const struct alike *a, const struct alike_index *x, uin
 
 uint32_t alike_index_find(const struct alike *a, const struct alike_index *x, uint64_t key)
 {
-	uint32_t slot = x->cap ? x->slots[index_slot(a, x, key)] : 0;
+	uint32_t slot = x->cap ? x->slots[alike_index_slot(a, x, key)] : 0;
 
 	return slot ? (slot & NUMBER_MASK) - 1 : ALIKE_NONE;
 }
 
-static void index_put(const struct alike *a, struct alike_index *x, uint32_t number)
+static void alike_index_put(const struct alike *a, struct alike_index *x, uint32_t number)
 {
 	uint64_t key = x->key(a, number);
 
-	x->slots[index_slot(a, x, key)] = index_tag(key) | (number + 1);
+	x->slots[alike_index_slot(a, x, key)] = alike_index_tag(key) | (number + 1);
 }
 
 int alike_index_add(const struct alike *a, struct alike_index *x, uint32_t number)
@@ -55,9 +55,9 @@ int alike_index_add(const struct alike *a, struct alike_index *x, uint32_t numbe
 		x->slots = slots;
 		x->cap = cap;
 		for (uint32_t i = 0; i < x->count; i++)
-			index_put(a, x, i);
+			alike_index_put(a, x, i);
 	}
-	index_put(a, x, number);
+	alike_index_put(a, x, number);
 	x->count++;
 	return 0;
 }

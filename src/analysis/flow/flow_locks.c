@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <string.h>
 #include <sys/file.h>
 
@@ -23,6 +24,7 @@
 #define HELD_MAX     256 /* of one file: of more, what was closed first is forgotten */
 #define RELEASED_MAX 128
 #define WAITS_FEW    8
+#define RANGE_LAST   65535 /* descriptor that close_range is known to close */
 
 enum lock_end {
 	LOCK_UNLOCKED,
@@ -456,6 +458,25 @@ static int locks_close(struct flow_state *s, struct flow_call *c, int64_t fd)
 	return r < 0 ? r : flow_opened_end(s, c, fd);
 }
 
+/* close_range: those that are known. */
+static int locks_close_range(struct flow_state *s, struct flow_call *c)
+{
+	int64_t from = (int64_t)MIN(c->a[0], (uint64_t)UINT32_MAX),
+		last = (int64_t)MIN(c->a[1], (uint64_t)RANGE_LAST);
+	int r = 0;
+
+	if (c->flags & CLOSE_RANGE_CLOEXEC) /* an exec will */
+		return 0;
+	last = MIN(last, flow_opened_last(s));
+	for (int64_t fd = from; fd <= last && r >= 0; fd++) {
+		struct flow_opened of;
+
+		if (flow_opened_has(s, s->tasks[c->task].process_id, fd, &of))
+			r = locks_close(s, c, fd);
+	}
+	return r;
+}
+
 int flow_locks_take(struct flow_state *s, struct flow_call *c)
 {
 	int r = 0;
@@ -474,7 +495,7 @@ int flow_locks_take(struct flow_state *s, struct flow_call *c)
 			r = locks_close(s, c, c->ret);
 		return r < 0 ? r : flow_opened_same(s, c);
 	default:
-		return locks_close(s, c, c->fd);
+		return c->fd < 0 ? locks_close_range(s, c) : locks_close(s, c, c->fd);
 	}
 }
 

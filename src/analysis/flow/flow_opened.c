@@ -23,7 +23,13 @@ struct flow_descriptors {
 	struct flow_descriptor *all;
 	size_t count, cap;
 	struct map by_fd;
+	int64_t last; /* the highest descriptor */
 };
+
+int64_t flow_opened_last(const struct flow_state *s)
+{
+	return s->descriptors ? s->descriptors->last : -1;
+}
 
 void flow_opened_free(struct flow_state *s)
 {
@@ -56,7 +62,8 @@ static struct flow_descriptor *descriptor_of(const struct flow_state *s, uint64_
 		       : NULL;
 }
 
-static int descriptor_put(struct flow_state *s, uint64_t key, const struct flow_descriptor *d)
+static int descriptor_put(struct flow_state *s, uint64_t key, int64_t fd,
+			  const struct flow_descriptor *d)
 {
 	struct flow_descriptor *old = descriptor_of(s, key);
 	struct flow_descriptors *l;
@@ -72,6 +79,7 @@ static int descriptor_put(struct flow_state *s, uint64_t key, const struct flow_
 	if (!old)
 		return -ENOMEM;
 	*old = *d;
+	l->last = MAX(l->last, fd);
 	return 0;
 }
 
@@ -84,7 +92,7 @@ int flow_opened_new(struct flow_state *s, const struct flow_call *c)
 	if (object < 0 || object == FLOW_NONE)
 		return object < 0 ? (int)object : 0;
 	return descriptor_put(
-		s, flow_fd_key(s, c->task, c->ret),
+		s, flow_fd_key(s, c->task, c->ret), c->ret,
 		&(struct flow_descriptor){{hash_bytes(name, sizeof(name)), (uint32_t)object, false},
 					  c->start,
 					  INT64_MAX});
@@ -97,7 +105,7 @@ int flow_opened_same(struct flow_state *s, const struct flow_call *c)
 
 	if (r < 0 || of.object == FLOW_NONE)
 		return r;
-	return descriptor_put(s, flow_fd_key(s, c->task, c->ret),
+	return descriptor_put(s, flow_fd_key(s, c->task, c->ret), c->ret,
 			      &(struct flow_descriptor){of, c->start, INT64_MAX});
 }
 
@@ -109,7 +117,7 @@ int flow_opened_end(struct flow_state *s, const struct flow_call *c, int64_t fd)
 
 	if (!d) /* its parent has it still */
 		return flow_opened_has(s, s->tasks[c->task].process_id, fd, &of)
-			       ? descriptor_put(s, key,
+			       ? descriptor_put(s, key, fd,
 						&(struct flow_descriptor){of, INT64_MIN, c->end})
 			       : 0;
 	d->until = c->end;
@@ -147,7 +155,7 @@ int flow_opened_find(struct flow_state *s, const struct flow_call *c, int64_t fd
 	d = descriptor_of(s, key);
 	if (flow_opened_has(s, s->tasks[c->task].process_id, fd, ret)) /* if inherited, kept: */
 		return d ? 0
-			 : descriptor_put(s, key,
+			 : descriptor_put(s, key, fd,
 					  &(struct flow_descriptor){*ret, INT64_MIN, INT64_MAX});
 	if (d && d->until >= c->start && d->until != INT64_MAX) { /* another thread is closing it */
 		*ret = d->of;
@@ -159,6 +167,6 @@ int flow_opened_find(struct flow_state *s, const struct flow_call *c, int64_t fd
 	*ret = (struct flow_opened){key, (uint32_t)object, true};
 	return object == FLOW_NONE
 		       ? 0
-		       : descriptor_put(s, key,
+		       : descriptor_put(s, key, fd,
 					&(struct flow_descriptor){*ret, INT64_MIN, INT64_MAX});
 }

@@ -58,6 +58,7 @@ static const struct {
 	{"openat2", FLOW_OPEN},
 	{"creat", FLOW_OPEN},
 	{"close", FLOW_CLOSE},
+	{"close_range", FLOW_CLOSE},
 	{"rename", FLOW_RENAME},
 	{"renameat", FLOW_RENAME},
 	{"renameat2", FLOW_RENAME},

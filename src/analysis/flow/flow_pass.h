@@ -349,6 +349,8 @@ uint64_t flow_fd_key(const struct flow_state *s, uint32_t task, int64_t fd);
 /* A call returned a descriptor: of an open of its own, or the same as c->fd. 0 or -ENOMEM. */
 int flow_opened_new(struct flow_state *s, const struct flow_call *c) _must_check_;
 int flow_opened_same(struct flow_state *s, const struct flow_call *c) _must_check_;
+/* No descriptor beyond is known. */
+int64_t flow_opened_last(const struct flow_state *s);
 /* It is closed. 0 or -ENOMEM. */
 int flow_opened_end(struct flow_state *s, const struct flow_call *c, int64_t fd) _must_check_;
 /* What a descriptor of c->file_id is of. 0 or -ENOMEM. */

@@ -17,6 +17,10 @@ static __always_inline void memory_take(struct wire_live *p, struct request_end 
 {
 }
 
+static __always_inline void memory_again(struct wire_live *p, struct request_end *e)
+{
+}
+
 static __always_inline void memory_forget(__u64 request)
 {
 }

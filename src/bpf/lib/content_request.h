@@ -82,6 +82,14 @@ static __always_inline int memory_source(struct content_room *m, struct wire_liv
 	struct vector_copy *v;
 
 	m->saved = 0;
+	if (p->memory_state == WIRE_MEMORY_GIVEN) {
+		if (!p->memory.at) {
+			p->memory_state = WIRE_MEMORY_CHOSEN;
+			return 0;
+		}
+		content_source(m, p->memory.at, m->total, 0, 0);
+		return 1;
+	}
 	if (p->memory_state == WIRE_MEMORY_BUFFER) {
 		/* MSG_TRUNC: a longer message was received than there was room for */
 		if (m->total > p->size)

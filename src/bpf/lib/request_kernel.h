@@ -55,6 +55,35 @@ struct io_kiocb {
 	struct io_ring_ctx *ctx;
 };
 
+/* What a request of these operations is, in front of struct io_kiocb's own fields. */
+struct io_rw {
+	__u64 addr;
+};
+
+struct io_sr_msg {
+	void *buf;
+};
+
+/* What a request that receives keeps beside. */
+struct iov_iter___given {
+	__u8 iter_type;
+	void *ubuf;
+};
+
+struct msghdr___given {
+	struct iov_iter___given msg_iter;
+};
+
+struct io_async_msghdr {
+	struct msghdr___given msg;
+};
+
+struct io_kiocb___given {
+	void *async_data;
+};
+
+enum iter_type___given { ITER_UBUF___given };
+
 /* More of struct mm_struct. */
 struct mm_struct___aio {
 	struct kioctx_table *ioctx_table;
