@@ -13,11 +13,13 @@ import click  # noqa: E402
 from tap import Tap  # noqa: E402
 
 WORK = ('for i in 1 2 3; do dd if=/dev/zero of={0}.data bs=4k count={1} conv=fsync 2>/dev/null; cat {0}.data | wc -c >{0}.out; done; '
-        'cat /nonexistent-{0} 2>/dev/null; true')
+        'mv {0}.data {0}.moved; cat {0}.moved >/dev/null; cat /nonexistent-{0} 2>/dev/null; true')
 HOSTS = {'web1': 150, 'db1': 100}
 QUESTIONS = [
     'by host | count(), sum(bytes), p99(dur)',
     'by file | count(), sum(bytes) as b | sort b desc, file | head 9',
+    'where path ~ "**/*.data" | by op, path | count(), sum(bytes)',
+    'where path ~ "*.moved" && op == read | count(), sum(bytes)',
     'by op every 10ms | count(), rate(bytes) | sort window, op',
     'select row_id, start, op, comm, file | tail 9',
     'by host | min(row_id), max(row_id), count(row_id)',

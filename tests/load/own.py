@@ -40,6 +40,11 @@ QUESTIONS = [
     'by file | count() as n | join owner | sort n desc, file | head 5',
     'select row_id, dur | head 30 | join phase',
     'from phase | head 20',
+    'where path ~ "/tmp/rocksdb/*.sst" && dur > 1us | by op | count(), sum(bytes), p99(dur)',
+    'where path ~ "**/*.log" && !(path ~ "**/0000*") | by path | count() as n | sort n desc, path | head 9',
+    'where path == "/tmp/rocksdb/000025.sst" | count(), max(dur)',
+    'where path ~ "*.sst" | by file | count() as n | sort n desc, file | head 9',
+    'where path ~ "*.sst" || path ~ "*.log" | by comm | count()',
     'where cost > 1 | by big | count(), min(cost), max(cost)',
 ]
 

@@ -18,6 +18,8 @@ static void click_engine_free(struct engine *engine)
 	dims_free(e->dims);
 	click_own_free(e->own);
 	buf_free(&e->hosts);
+	buf_free(&e->narrow);
+	buf_free(&e->dims_narrow);
 	free(e->recordings);
 	map_free(&e->by_number);
 	free(e);
@@ -254,6 +256,8 @@ static int click_env(struct click_engine *e, const struct plan *p, struct local_
 	atomic_store(&e->total, 0);
 	if (r >= 0)
 		r = click_need_made(e, p->table, err);
+	if (r >= 0)
+		r = click_narrow(e, p, err);
 	if (r >= 0)
 		r = click_dims(e, plan_tables(p), err);
 	if (r >= 0)

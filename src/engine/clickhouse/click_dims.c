@@ -170,9 +170,10 @@ static int click_dims_read_table(struct click_engine *e, enum table_id table, st
 		r = click_columns(schema_table(table), columns, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
-			       " FROM `%s` WHERE 1%s ORDER BY recording, block_no, row_no FORMAT "
+			       " FROM `%s` WHERE 1%s%s ORDER BY recording, block_no, row_no FORMAT "
 			       "Native",
-			       schema_table(table)->name, buf_str(&e->hosts));
+			       schema_table(table)->name, buf_str(&e->hosts),
+			       table == TABLE_FILE ? buf_str(&e->narrow) : "");
 	if (r < 0)
 		return error_errno(err, r, "the names");
 	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
@@ -222,7 +223,8 @@ int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
 
 	tables |= e->dims_tables | few;
 	r = count_dims(e, tables, &rows, err);
-	if (r < 0 || (e->dims && tables == e->dims_tables && rows == e->dims_rows))
+	if (r < 0 || (e->dims && tables == e->dims_tables && rows == e->dims_rows &&
+		      !strcmp(buf_str(&e->narrow), buf_str(&e->dims_narrow))))
 		return r;
 	/* rows that come meanwhile are seen the next time: they are behind those that count */
 	r = read_recordings(e, err);
@@ -232,5 +234,6 @@ int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
 		return r;
 	e->dims_tables = tables;
 	e->dims_rows = rows;
-	return 0;
+	buf_clear(&e->dims_narrow);
+	return buf_append(&e->dims_narrow, e->narrow.data, e->narrow.len);
 }

@@ -336,8 +336,10 @@ int click_scan(struct engine *engine, const struct scan_request *q, struct engin
 	s->head.ops = &click_scan_ops;
 	s->engine = click_engine_of(engine);
 	s->q = *q;
-	if (!s->engine->asking)
+	if (!s->engine->asking) {
 		atomic_store(&s->engine->interrupted, false);
+		buf_clear(&s->engine->narrow);
+	}
 	r = click_scan_open(s, err);
 	if (r < 0) {
 		click_scan_free(&s->head);

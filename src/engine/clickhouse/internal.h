@@ -35,9 +35,11 @@ struct click_engine {
 	struct map by_number;
 	uint64_t files; /* of all recordings */
 	struct dims *dims;
-	uint32_t dims_tables; /* that are in it */
-	uint64_t dims_rows;   /* rows of these tables and of `recording` when they were read */
-	char prefix[64];      /* of the ids of its queries */
+	uint32_t dims_tables;	/* that are in it */
+	struct buf narrow;	/* " AND ...": the rows of file that are wanted; empty: all */
+	struct buf dims_narrow; /* that are in dims */
+	uint64_t dims_rows;	/* rows of these tables and of `recording` when they were read */
+	char prefix[64];	/* of the ids of its queries */
 	atomic_uint queries;
 	atomic_bool interrupted;
 	struct click_own *own;
@@ -68,6 +70,8 @@ int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t 
 		       struct error *err);
 /* click_dims.c: brings e->recordings and the tables of the set into e->dims, if that changed since. */
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err);
+/* click_narrow.c: which rows of file the plan needs: e->narrow. */
+int click_narrow(struct click_engine *e, const struct plan *p, struct error *err);
 /* click_dims.c: the same for rows that refer to none of these tables: e->recordings alone. */
 int click_recordings(struct click_engine *e, struct error *err);
 

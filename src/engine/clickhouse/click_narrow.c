@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * click_narrow.c: the files that a question is about, where its filter names some by their path and nothing else of it reads of
+ * files: rows of the others are not fetched. A filter is not true for a file that is not there, as its path is null then.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/clickhouse/internal.h"
+#include "query/check/user_values.h"
+
+/* Beside the path of the file in `column` nothing of files is read. */
+static bool narrow_reads_paths_alone(const struct expr *e, unsigned int column)
+{
+	if (!e)
+		return true;
+	if (e->kind == EXPR_USER || e->type.type == QUERY_ENTITY ||
+	    (e->kind == EXPR_NAME && query_name_table(e->name) == TABLE_FILE &&
+	     (e->name != QNAME_PATH || e->column != column)))
+		return false;
+	for (unsigned int i = 0; i < e->arg_count; i++) {
+		if (!narrow_reads_paths_alone(e->arg[i], column))
+			return false;
+	}
+	return true;
+}
+
+static bool narrow_fields(const struct plan_field *fields, size_t count, unsigned int column)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!narrow_reads_paths_alone(fields[i].expr, column))
+			return false;
+	}
+	return true;
+}
+
+static bool narrow_plan(const struct plan *p, unsigned int column)
+{
+	bool alone = narrow_reads_paths_alone(p->where, column) &&
+		     narrow_fields(p->fields, p->field_count, column);
+
+	for (size_t s = 0; s < p->stage_count && alone; s++) {
+		const struct plan_stage *stage = &p->stages[s];
+
+		alone = stage->kind != STAGE_JOIN &&
+			narrow_reads_paths_alone(stage->expr, column) &&
+			narrow_fields(stage->fields, stage->field_count, column);
+	}
+	return alone;
+}
+
+/* A text that is in everything which a glob fits; a slash beside a star may not be. Empty: none is known. */
+static struct bytes narrow_literal(struct bytes glob)
+{
+	struct bytes best = {0};
+	size_t end;
+
+	for (size_t at = 0; at < glob.len; at = end + 1) {
+		struct bytes run;
+
+		for (end = at; end < glob.len && !memchr("*?", glob.data[end], 2); end++) {
+			if (memchr("[]{}\\", glob.data[end], 5))
+				return (struct bytes){0};
+		}
+		run = (struct bytes){glob.data + at, (uint32_t)(end - at)};
+		while (run.len && run.data[0] == '/')
+			run = (struct bytes){run.data + 1, run.len - 1};
+		while (run.len && run.data[run.len - 1] == '/')
+			run.len--;
+		if (run.len > best.len)
+			best = run;
+	}
+	return best;
+}
+
+/* The path, and what it is compared with, of a condition; NULL: it is none. */
+static const struct expr *narrow_condition(const struct expr *e, struct bytes *ret)
+{
+	const struct expr *path = e->arg_count ? e->arg[0] : NULL;
+	const struct expr *other = e->arg_count > 1 ? e->arg[1] : NULL;
+
+	*ret = (struct bytes){0};
+	if (e->kind == EXPR_GLOB)
+		*ret = narrow_literal(e->pattern);
+	if (e->kind == EXPR_COMPARE && e->cmp == COMPARE_EQ && other && other->kind == EXPR_CONST &&
+	    other->type.type == QUERY_TEXT && !other->value.null)
+		*ret = other->value.t;
+	return ret->len && path->kind == EXPR_NAME && path->name == QNAME_PATH ? path : NULL;
+}
+
+static const struct expr *narrow_find(const struct expr *where, struct bytes *ret)
+{
+	const struct expr *path;
+
+	if (where->kind != EXPR_AND)
+		return narrow_condition(where, ret);
+	path = narrow_find(where->arg[0], ret);
+	return path ? path : narrow_find(where->arg[1], ret);
+}
+
+int click_narrow(struct click_engine *e, const struct plan *p, struct error *err)
+{
+	struct bytes text;
+	const struct expr *path = p->where ? narrow_find(p->where, &text) : NULL;
+	int r = 0;
+
+	buf_clear(&e->narrow);
+	if (!path || (unsigned int)p->table >= TABLE_COUNT || schema_is_dimension(p->table) ||
+	    !narrow_plan(p, path->column))
+		return 0;
+	/* of a file all rows: the last one counts */
+	r = buf_printf(&e->narrow, " AND (recording, ifNull(id, -1)) IN (SELECT recording, "
+				   "ifNull(id, -1) FROM file WHERE position(ifNull(path, ''), ");
+	if (r >= 0)
+		r = clickhouse_literal(text, &e->narrow);
+	if (r >= 0)
+		r = buf_printf(&e->narrow, ") > 0%s)", buf_str(&e->hosts));
+	return r < 0 ? error_errno(err, r, "the files") : 0;
+}
