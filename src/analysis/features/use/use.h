@@ -33,7 +33,7 @@
 #define USE_SMALL     4096	 /* below, a read or write is small; the unit of direct I/O */
 #define USE_TINY      16
 #define USE_FILE_LOG  16 /* writes that readers of a file need not have seen yet */
-#define USE_SPENT     16
+#define USE_SPENT     4
 #define USE_WATCHES   2 /* calls of a task of which it is watched what follows */
 #define USE_COST      (sizeof(struct use) + 3 * sizeof(uint64_t)) /* with its place in the map */
 #define USE_BYTES_MAX (USE_MEMORY + ((size_t)96 << 20)) /* with names, tasks, files, folding */
