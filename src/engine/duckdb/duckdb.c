@@ -430,7 +430,7 @@ static const char *execute_prepared(const struct duckdb_api *d, duckdb_prepared_
 		message = d->result_error(ret);
 	else
 		return NULL;
-	return message ? message : d->prepare_error(prepared);
+	return message ? message : "no reason given";
 }
 
 /* Runs statement i of a list over the blocks that are pinned. `sql` is what errors say a place in; NULL: none. */
@@ -453,9 +453,8 @@ static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, c
 
 		/* a scan that was interrupted may be faster to say so than the library */
 		if (message)
-			r = atomic_load(&e->interrupted)
-				    ? error_set(err, -EINTR, "interrupted")
-				    : message_from_duckdb(message, sql, err);
+			r = atomic_load(&e->interrupted) ? error_set(err, -EINTR, "interrupted")
+							 : message_from_duckdb(message, sql, err);
 	}
 	if (r < 0)
 		d->destroy_result(&result);

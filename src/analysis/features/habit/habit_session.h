@@ -33,7 +33,7 @@ struct habit_session {
 };
 
 struct habit_sessions {
-	uint64_t recent;		/* a byte per place, the one that was used last is the lowest */
+	uint64_t recent; /* a byte per place, the one that was used last is the lowest */
 	uint32_t files[HABIT_SESSIONS]; /* FEATURE_NONE: the place is free */
 	struct habit_session at[HABIT_SESSIONS];
 };

@@ -138,7 +138,8 @@ int64_t ranges_array_put(struct ranges *r, struct ranges_room *room, int64_t fro
 
 	if (low > 0 && v[low - 1].to == from && v[low - 1].owner == owner)
 		low--;
-	else if (low < r->count && v[low].from <= from && v[low].to >= to && v[low].owner == owner) {
+	else if (low < r->count && v[low].from <= from && v[low].to >= to &&
+		 v[low].owner == owner) {
 		r->recent = low;
 		return 0;
 	}

@@ -524,9 +524,11 @@ static int use_calls(void *self, const struct feature_call *calls, size_t count)
 		if (c->task != FEATURE_NONE && c->process != FEATURE_NONE)
 			r = use_call(s, c);
 	}
-	if (r >= 0 && s->memory + s->room.used > s->fold_at)
-		r = use_fold(s);
-	return r;
+	s->since_look += count;
+	if (r < 0 || s->since_look < USE_FOLD_CALLS)
+		return r;
+	s->since_look = 0;
+	return s->memory + s->room.used > s->fold_at ? use_fold(s) : 0;
 }
 
 static int use_end(void *self, enum table_id table, struct feature_rows *out)

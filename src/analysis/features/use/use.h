@@ -22,21 +22,22 @@
 #include "analysis/features/use/ranges.h"
 #include "hist/sparse.h"
 
-#define USE_CHUNK     1024
-#define USE_NONE      UINT32_MAX
-#define USE_MEMORY    ((size_t)128 << 20) /* then uses are folded */
-#define USE_RANGES    ((size_t)24 << 20)  /* of these, for sets of ranges */
-#define USE_FDS_MAX   65536		  /* numbers of descriptors that are followed */
-#define USE_NAMES_MAX (1u << 19)	  /* names that are followed; beyond, all are forgotten */
-#define USE_MAPS_MAX  256		  /* shared mappings of a process that msync() finds */
-#define USE_TASKS_MAX (1u << 18) /* (use, task) pairs that are not the first of their use */
-#define USE_SMALL     4096	 /* below, a read or write is small; the unit of direct I/O */
-#define USE_TINY      16
-#define USE_FILE_LOG  16 /* writes that readers of a file need not have seen yet */
-#define USE_SPENT     16
-#define USE_WATCHES   2 /* calls of a task of which it is watched what follows */
-#define USE_COST      (sizeof(struct use) + 3 * sizeof(uint64_t)) /* with its place in the map */
-#define USE_BYTES_MAX (USE_MEMORY + ((size_t)96 << 20)) /* with names, tasks, files, folding */
+#define USE_CHUNK      1024
+#define USE_NONE       UINT32_MAX
+#define USE_MEMORY     ((size_t)128 << 20) /* then uses are folded */
+#define USE_FOLD_CALLS 1024 /* after so many it is looked whether uses are to be folded */
+#define USE_RANGES     ((size_t)24 << 20) /* of these, for sets of ranges */
+#define USE_FDS_MAX    65536		  /* numbers of descriptors that are followed */
+#define USE_NAMES_MAX  (1u << 19)	  /* names that are followed; beyond, all are forgotten */
+#define USE_MAPS_MAX   256		  /* shared mappings of a process that msync() finds */
+#define USE_TASKS_MAX  (1u << 18) /* (use, task) pairs that are not the first of their use */
+#define USE_SMALL      4096	  /* below, a read or write is small; the unit of direct I/O */
+#define USE_TINY       16
+#define USE_FILE_LOG   16 /* writes that readers of a file need not have seen yet */
+#define USE_SPENT      4
+#define USE_WATCHES    2 /* calls of a task of which it is watched what follows */
+#define USE_COST       (sizeof(struct use) + 3 * sizeof(uint64_t)) /* with its place in the map */
+#define USE_BYTES_MAX  (USE_MEMORY + ((size_t)96 << 20)) /* with names, tasks, files, folding */
 
 /* What a call means here. */
 enum use_act {
@@ -258,6 +259,7 @@ struct use_state {
 	size_t memory;	   /* of uses and what hangs on them */
 	size_t memory_max; /* beyond it uses are folded, */
 	size_t fold_at;	   /* the next time beyond this */
+	size_t since_look; /* calls since it was looked at last */
 };
 
 enum { NAME_GONE, NAME_THERE, NAME_FILE };

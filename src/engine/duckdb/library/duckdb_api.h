@@ -205,11 +205,11 @@ enum {
 	  (duckdb_connection, duckdb_extracted_statements, idx_t, duckdb_prepared_statement *))   \
 	F(const char *, prepare_error, (duckdb_prepared_statement))                               \
 	F(duckdb_statement_type, prepared_statement_type, (duckdb_prepared_statement))            \
-	F(duckdb_state, pending_prepared, (duckdb_prepared_statement, duckdb_pending_result *)) \
-	F(duckdb_pending_state, pending_execute_task, (duckdb_pending_result))             \
-	F(duckdb_state, execute_pending, (duckdb_pending_result, duckdb_result *))         \
-	F(const char *, pending_error, (duckdb_pending_result))                            \
-	F(void, destroy_pending, (duckdb_pending_result *))                                \
+	F(duckdb_state, pending_prepared, (duckdb_prepared_statement, duckdb_pending_result *))   \
+	F(duckdb_pending_state, pending_execute_task, (duckdb_pending_result))                    \
+	F(duckdb_state, execute_pending, (duckdb_pending_result, duckdb_result *))                \
+	F(const char *, pending_error, (duckdb_pending_result))                                   \
+	F(void, destroy_pending, (duckdb_pending_result *))                                       \
 	F(void, destroy_prepare, (duckdb_prepared_statement *))                                   \
 	F(const char *, result_error, (duckdb_result *))                                          \
 	F(duckdb_result_type, result_return_type, (duckdb_result))                                \
