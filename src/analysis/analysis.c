@@ -209,10 +209,12 @@ static int document_put_table(struct buf *to, struct answer_list *list, int64_t 
 	_cleanup_answer_ struct answer rows = {0};
 	int r = answer_of_list(&rows, list, false);
 
-	if (r >= 0)
-		r = buf_printf(to, "{");
-	if (r >= 0)
-		r = answer_json_table(to, &rows, origin, err);
+	if (r < 0)
+		return r;
+	r = buf_printf(to, "{");
+	if (r < 0)
+		return r;
+	r = answer_json_table(to, &rows, origin, err);
 	return r < 0 ? r : buf_printf(to, "}");
 }
 

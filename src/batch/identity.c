@@ -86,8 +86,9 @@ static int process_key(struct buf *key, const struct batch *b, size_t row)
 	if (batch_is_null(b, PROCESS_PID, row) || batch_is_null(b, start, row))
 		return 0;
 	r = identity_put_int(key, start);
-	if (r >= 0)
-		r = identity_put_column(key, b, start, row);
+	if (r < 0)
+		return r;
+	r = identity_put_column(key, b, start, row);
 	return r < 0 ? r : identity_put_column(key, b, PROCESS_PID, row);
 }
 
@@ -99,8 +100,9 @@ static int thread_key(const struct identity *k, struct buf *key, const struct ba
 	if (batch_is_null(b, THREAD_BORN, row) || process < 0)
 		return 0;
 	r = identity_put_int(key, identity_of(k, TABLE_PROCESS, process));
-	if (r >= 0)
-		r = identity_put_column(key, b, THREAD_BORN, row);
+	if (r < 0)
+		return r;
+	r = identity_put_column(key, b, THREAD_BORN, row);
 	return r < 0 ? r : identity_put_column(key, b, THREAD_TID, row);
 }
 

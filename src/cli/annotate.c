@@ -274,9 +274,10 @@ static int annotate(const struct annotate_opts *o, struct interrupt *it, struct 
 							   .options = sql},
 				    result, it, err);
 	interrupt_quiet(it);
-	if (r >= 0)
-		printf("%s: %llu rows, %zu columns, in %s\n", name, (unsigned long long)t.count,
-		       engine_result_columns(result), store_trace_path(s, 0));
+	if (r < 0)
+		return r;
+	printf("%s: %llu rows, %zu columns, in %s\n", name, (unsigned long long)t.count,
+	       engine_result_columns(result), store_trace_path(s, 0));
 	return r;
 }
 

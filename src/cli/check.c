@@ -287,10 +287,16 @@ static int check_parts(struct check *c, const char *path, struct error *err)
 	_cleanup_(store_freep) struct store *s = NULL;
 	int r = input_is_path(path, err);
 
-	if (r >= 0)
-		r = store_open(&s, &path, 1, err);
-	for (size_t i = 0; r >= 0 && i < store_trace_count(s); i++)
+	if (r < 0)
+		return r;
+	r = store_open(&s, &path, 1, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < store_trace_count(s); i++) {
 		r = check_each_trace(c, store_trace_path(s, i), err);
+		if (r < 0)
+			return r;
+	}
 	return r;
 }
 

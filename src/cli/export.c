@@ -150,8 +150,9 @@ static int export_open(const struct export_opts *o, const struct sample_rules *s
 		first = last = 0;
 	r = read_flags_range(&flags, first, last, &options.from, &options.to, err);
 	options.calls = !o->no_io && export_has_calls(s);
-	if (r >= 0)
-		r = spans_out_new(&out, s, &options, err);
+	if (r < 0)
+		return r;
+	r = spans_out_new(&out, s, &options, err);
 	return r < 0 ? r : export_all(o, out, s, err);
 }
 

@@ -112,10 +112,12 @@ static int import_all(const struct import_opts *o, enum spans_format format, int
 	if (r < 0)
 		return error_errno(err, r, "import");
 	r = output_open(&out, o->output, &options, err);
-	if (r >= 0)
-		r = import_write(&out, s, &text, &stats, err);
-	if (r >= 0)
-		import_tell(o, s, &stats);
+	if (r < 0)
+		return r;
+	r = import_write(&out, s, &text, &stats, err);
+	if (r < 0)
+		return r;
+	import_tell(o, s, &stats);
 	return r;
 }
 

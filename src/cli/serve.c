@@ -150,8 +150,9 @@ static int take_spans(const char *path, struct output *out, const char ***paths,
 	*paths = more;
 	more[(*count)++] = path;
 	r = output_open(out, path, &store, err);
-	if (r >= 0)
-		r = spans_write_begin(out->writer, err);
+	if (r < 0)
+		return r;
+	r = spans_write_begin(out->writer, err);
 	return r < 0 ? r : store_flush(out->writer, true, err);
 }
 

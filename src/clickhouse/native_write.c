@@ -18,10 +18,12 @@ static int put_head(const char *name, const char *type, struct buf *out)
 {
 	int r = buf_varint(out, strlen(name));
 
-	if (r >= 0)
-		r = buf_append(out, name, strlen(name));
-	if (r >= 0)
-		r = buf_varint(out, strlen(type));
+	if (r < 0)
+		return r;
+	r = buf_append(out, name, strlen(name));
+	if (r < 0)
+		return r;
+	r = buf_varint(out, strlen(type));
 	return r < 0 ? r : buf_append(out, type, strlen(type));
 }
 
@@ -61,14 +63,18 @@ static int put_keys(const struct batch *b, const struct native_keys *k, struct b
 {
 	int r = put_same("recording", "UInt32", k->recording, 4, b->rows, out);
 
-	if (r >= 0)
-		r = put_same("block_no", "UInt64", k->block_no, 8, b->rows, out);
-	if (r >= 0)
-		r = put_row_numbers(b, out);
-	if (r >= 0)
-		r = put_head("ended", "Int64", out);
-	if (r >= 0)
-		r = buf_append(out, k->ended, b->rows * 8);
+	if (r < 0)
+		return r;
+	r = put_same("block_no", "UInt64", k->block_no, 8, b->rows, out);
+	if (r < 0)
+		return r;
+	r = put_row_numbers(b, out);
+	if (r < 0)
+		return r;
+	r = put_head("ended", "Int64", out);
+	if (r < 0)
+		return r;
+	r = buf_append(out, k->ended, b->rows * 8);
 	return r < 0 ? r : put_same("day", "Date", k->day, 2, b->rows, out);
 }
 

@@ -131,29 +131,38 @@ int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, 
 {
 	int r = buf_printf(out, "CREATE DATABASE IF NOT EXISTS `%s`;\n", database);
 
-	if (r >= 0)
-		r = buf_printf(out,
-			       "CREATE TABLE IF NOT EXISTS `recording` (\n  `recording` UInt32,"
-			       "\n  `host` String,\n  `boot` String,\n  `key` UInt64,\n  `part` "
-			       "UInt64,\n  `began` Int64,\n  `day` Date,\n  `ahead` Int64");
-	if (r >= 0)
-		r = ddl_put_end(version, keep_ns, "(recording, part)", out);
-	if (r >= 0)
-		r = buf_printf(
-			out, "CREATE TABLE IF NOT EXISTS `made` (\n  `recording` UInt32,\n  `part` "
-			     "UInt64,\n  `name` String,\n  `generation` Int64,\n  `day` Date");
-	if (r >= 0)
-		r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
-	if (r >= 0)
-		r = buf_printf(out, "CREATE TABLE IF NOT EXISTS `own` (\n  `recording` UInt32,\n  "
-				    "`part` UInt64,\n  `name` String,\n  `generation` Int64,\n  "
-				    "`loaded` Int64,\n  `rows` UInt64,\n  `title` String,\n  "
-				    "`shape` String,\n  `day` Date");
-	if (r >= 0)
-		r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
-	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++)
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "CREATE TABLE IF NOT EXISTS `recording` (\n  `recording` UInt32,"
+			    "\n  `host` String,\n  `boot` String,\n  `key` UInt64,\n  `part` "
+			    "UInt64,\n  `began` Int64,\n  `day` Date,\n  `ahead` Int64");
+	if (r < 0)
+		return r;
+	r = ddl_put_end(version, keep_ns, "(recording, part)", out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "CREATE TABLE IF NOT EXISTS `made` (\n  `recording` UInt32,\n  `part` "
+			    "UInt64,\n  `name` String,\n  `generation` Int64,\n  `day` Date");
+	if (r < 0)
+		return r;
+	r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "CREATE TABLE IF NOT EXISTS `own` (\n  `recording` UInt32,\n  "
+			    "`part` UInt64,\n  `name` String,\n  `generation` Int64,\n  "
+			    "`loaded` Int64,\n  `rows` UInt64,\n  `title` String,\n  "
+			    "`shape` String,\n  `day` Date");
+	if (r < 0)
+		return r;
+	r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		r = clickhouse_has_table(i)
 			    ? ddl_put_table(schema_table(i), ddl_order_of(i), version, keep_ns, out)
 			    : 0;
+		if (r < 0)
+			return r;
+	}
 	return r;
 }

@@ -42,10 +42,12 @@ static int json_string(struct buf *out, struct bytes t)
 	_cleanup_buf_ struct buf escaped = {0};
 	int r = buf_append(out, "\"", 1);
 
-	if (r >= 0)
-		r = answer_utf8(&t, &escaped);
-	if (r >= 0)
-		r = json_escape(out, t.data, t.len, "");
+	if (r < 0)
+		return r;
+	r = answer_utf8(&t, &escaped);
+	if (r < 0)
+		return r;
+	r = json_escape(out, t.data, t.len, "");
 	return r < 0 ? r : buf_append(out, "\"", 1);
 }
 
@@ -53,8 +55,9 @@ static int json_quoted(struct buf *out, const struct answer_column *c, const str
 {
 	int r = buf_append(out, "\"", 1);
 
-	if (r >= 0)
-		r = answer_put_plain(out, c, v);
+	if (r < 0)
+		return r;
+	r = answer_put_plain(out, c, v);
 	return r < 0 ? r : buf_append(out, "\"", 1);
 }
 
@@ -242,8 +245,9 @@ int answer_json_table(struct buf *out, struct answer *rows, int64_t origin, stru
 	bool cut;
 	int r = answer_json_init(&w);
 
-	if (r >= 0)
-		r = answer_json_put_rows(&w, NULL, &cut, err);
+	if (r < 0)
+		return r;
+	r = answer_json_put_rows(&w, NULL, &cut, err);
 	return r < 0 ? r : buf_append(out, w.text.data, w.text.len);
 }
 

@@ -290,10 +290,12 @@ static int call_list_take(struct call_spans *c, struct call_list *l, const struc
 	}
 	is.place = (uint32_t)at;
 	r = call_spans_hold(c, CALL_BYTES, err);
-	if (r >= 0)
-		r = grow((void **)&l->all, &l->cap, l->count + 1, sizeof(is));
-	if (r >= 0)
-		l->all[l->count++] = is;
+	if (r < 0)
+		return r;
+	r = grow((void **)&l->all, &l->cap, l->count + 1, sizeof(is));
+	if (r < 0)
+		return r;
+	l->all[l->count++] = is;
 	return r;
 }
 

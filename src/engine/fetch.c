@@ -174,13 +174,19 @@ int engine_fetch(struct engine *e, int64_t from, int64_t to, const char *path, s
 	_cleanup_(fetch_free) struct fetch f = {.engine = e};
 	int r = fetch_bounded(e, from, to, err);
 
-	if (r >= 0)
-		r = store_create(&f.writer, path, &opt, err);
-	for (unsigned int i = 0; i < SCHEMA_DIMENSION_COUNT && r >= 0; i++)
+	if (r < 0)
+		return r;
+	r = store_create(&f.writer, path, &opt, err);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < SCHEMA_DIMENSION_COUNT; i++) {
 		r = fetch_dimension(&f, schema_dimensions[i], err);
-	if (r >= 0)
-		r = fetch_events(&f, from, to, err);
-	if (r >= 0)
-		r = fetch_clocks(&f, err);
+		if (r < 0)
+			return r;
+	}
+	r = fetch_events(&f, from, to, err);
+	if (r < 0)
+		return r;
+	r = fetch_clocks(&f, err);
 	return r < 0 ? r : store_close(TAKE_PTR(f.writer), err);
 }

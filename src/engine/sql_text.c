@@ -87,9 +87,15 @@ int sql_copy_to_parquet(const char *sql, const char *path, struct buf *ret)
 
 	while (len && strchr(" \n;", last[len - 1]))
 		len--;
-	if (r >= 0)
-		r = buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
-	for (; *path && r >= 0; path++)
+	if (r < 0)
+		return r;
+	r = buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
+	if (r < 0)
+		return r;
+	for (; *path; path++) {
 		r = buf_printf(ret, *path == '\'' ? "''" : "%c", *path);
+		if (r < 0)
+			return r;
+	}
 	return r < 0 ? r : buf_printf(ret, "' (FORMAT parquet, COMPRESSION zstd)");
 }

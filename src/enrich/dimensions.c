@@ -151,13 +151,15 @@ static int add_thread(struct enrich *e, struct batch *dst, size_t to, const stru
 	int64_t id;
 	int r = set_id(&e->threads, dst, to, src, row, &id);
 
-	if (r >= 0)
-		r = set_first_version(&e->tasks, dst, to, THREAD_TASK, id);
-	if (r >= 0)
-		r = set_reference(&e->processes, dst, to, THREAD_PROCESS_ID);
-	if (r >= 0)
-		r = set_reference(&e->cgroups, dst, to, THREAD_CGROUP_ID);
-	return r;
+	if (r < 0)
+		return r;
+	r = set_first_version(&e->tasks, dst, to, THREAD_TASK, id);
+	if (r < 0)
+		return r;
+	r = set_reference(&e->processes, dst, to, THREAD_PROCESS_ID);
+	if (r < 0)
+		return r;
+	return set_reference(&e->cgroups, dst, to, THREAD_CGROUP_ID);
 }
 
 static int add_file(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,

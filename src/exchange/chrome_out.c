@@ -31,8 +31,9 @@ static int chrome_text(struct timeline_sink *s, struct bytes text)
 {
 	int r = buf_append(&s->out, "\"", 1);
 
-	if (r >= 0)
-		r = json_escape(&s->out, text.data, text.len, "");
+	if (r < 0)
+		return r;
+	r = json_escape(&s->out, text.data, text.len, "");
 	return r < 0 ? r : buf_append(&s->out, "\"", 1);
 }
 
@@ -74,10 +75,12 @@ static int chrome_track(struct timeline_sink *s, const struct timeline_track *t)
 		return 0;
 	r = chrome_event(s, "M", t->pid, t->tid,
 			 (struct bytes){(const uint8_t *)kind, strlen(kind)});
-	if (r >= 0)
-		r = buf_printf(&s->out, ",\"args\":{\"name\":");
-	if (r >= 0)
-		r = chrome_text(s, t->name);
+	if (r < 0)
+		return r;
+	r = buf_printf(&s->out, ",\"args\":{\"name\":");
+	if (r < 0)
+		return r;
+	r = chrome_text(s, t->name);
 	return r < 0 ? r : buf_printf(&s->out, "}}");
 }
 
@@ -125,14 +128,18 @@ static int chrome_slice(struct timeline_sink *s, const struct timeline_slice *l)
 	if (l->track->kind != TIMELINE_THREAD)
 		return chrome_pair(s, l);
 	r = chrome_event(s, "X", l->track->pid, l->track->tid, l->name);
-	if (r >= 0)
-		r = chrome_time(s, l->start);
-	if (r >= 0)
-		r = chrome_dur(s, "dur", l->stop - l->start);
-	if (r >= 0)
-		r = buf_printf(&s->out, ",\"cat\":\"%s\"", l->category);
-	if (r >= 0)
-		r = chrome_args(s, l);
+	if (r < 0)
+		return r;
+	r = chrome_time(s, l->start);
+	if (r < 0)
+		return r;
+	r = chrome_dur(s, "dur", l->stop - l->start);
+	if (r < 0)
+		return r;
+	r = buf_printf(&s->out, ",\"cat\":\"%s\"", l->category);
+	if (r < 0)
+		return r;
+	r = chrome_args(s, l);
 	return r < 0 ? r : buf_printf(&s->out, "}");
 }
 
@@ -141,8 +148,9 @@ static int chrome_count(struct timeline_sink *s, const struct timeline_track *t,
 {
 	int r = chrome_event(s, "C", t->pid, t->tid, t->name);
 
-	if (r >= 0)
-		r = chrome_time(s, at);
+	if (r < 0)
+		return r;
+	r = chrome_time(s, at);
 	return r < 0 ? r : buf_printf(&s->out, ",\"args\":{\"bytes\":%" PRId64 "}}", value);
 }
 

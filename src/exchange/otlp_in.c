@@ -159,10 +159,12 @@ static int put_common(const struct otlp_group *g, json_t *to, struct span_in *in
 			       : 0;
 	}
 	r = otlp_keep(to, NAME_RESOURCE, g->resource);
-	if (r >= 0)
-		r = otlp_keep(to, NAME_RESOURCE_SCHEMA, g->resource_schema);
-	if (r >= 0)
-		r = otlp_keep(to, NAME_SCOPE, g->scope);
+	if (r < 0)
+		return r;
+	r = otlp_keep(to, NAME_RESOURCE_SCHEMA, g->resource_schema);
+	if (r < 0)
+		return r;
+	r = otlp_keep(to, NAME_SCOPE, g->scope);
 	return r < 0 ? r : otlp_keep(to, NAME_SCOPE_SCHEMA, g->scope_schema);
 }
 

@@ -72,9 +72,9 @@ static int perfetto_put_packet(struct perfetto *p, uint32_t flags)
 	p->begun = true;
 	if (r >= 0 && flags)
 		r = perfetto_uint(&p->packet, 13, flags);
-	if (r >= 0)
-		r = perfetto_message(&p->head.out, 1, &p->packet);
-	return r;
+	if (r < 0)
+		return r;
+	return perfetto_message(&p->head.out, 1, &p->packet);
 }
 
 /* ---- names ---- */
@@ -86,8 +86,9 @@ static int perfetto_define(struct perfetto *p, enum interned kind, uint64_t iid,
 
 	buf_clear(&p->part);
 	r = perfetto_uint(&p->part, 1, iid);
-	if (r >= 0)
-		r = perfetto_text(p, &p->part, 2, text);
+	if (r < 0)
+		return r;
+	r = perfetto_text(p, &p->part, 2, text);
 	return r < 0 ? r : perfetto_message(&p->interned, interned_fields[kind], &p->part);
 }
 
@@ -139,10 +140,12 @@ static int perfetto_begin(struct timeline_sink *s, int64_t at)
 		if (r >= 0)
 			r = perfetto_message(&p->event, 1, &p->part);
 	}
-	if (r >= 0)
-		r = perfetto_uint(&p->event, 2, CLOCK_BOOT);
-	if (r >= 0)
-		r = perfetto_message(&p->packet, 6, &p->event);
+	if (r < 0)
+		return r;
+	r = perfetto_uint(&p->event, 2, CLOCK_BOOT);
+	if (r < 0)
+		return r;
+	r = perfetto_message(&p->packet, 6, &p->event);
 	return r < 0 ? r : perfetto_put_packet(p, 0);
 }
 
@@ -159,8 +162,9 @@ static int perfetto_process(struct perfetto *p, const struct timeline_track *t)
 		r = perfetto_text(p, &p->part, 2, one);
 		rest = (struct bytes){rest.data + skip, rest.len - skip};
 	}
-	if (r >= 0)
-		r = perfetto_text(p, &p->part, 6, t->name);
+	if (r < 0)
+		return r;
+	r = perfetto_text(p, &p->part, 6, t->name);
 	return r < 0 ? r : perfetto_message(&p->event, 3, &p->part);
 }
 
@@ -168,10 +172,12 @@ static int perfetto_thread(struct perfetto *p, const struct timeline_track *t)
 {
 	int r = perfetto_uint(&p->part, 1, (uint64_t)t->pid);
 
-	if (r >= 0)
-		r = perfetto_uint(&p->part, 2, (uint64_t)t->tid);
-	if (r >= 0)
-		r = perfetto_text(p, &p->part, 5, t->name);
+	if (r < 0)
+		return r;
+	r = perfetto_uint(&p->part, 2, (uint64_t)t->tid);
+	if (r < 0)
+		return r;
+	r = perfetto_text(p, &p->part, 5, t->name);
 	return r < 0 ? r : perfetto_message(&p->event, 4, &p->part);
 }
 
@@ -196,13 +202,15 @@ static int perfetto_track(struct timeline_sink *s, const struct timeline_track *
 		r = perfetto_uint(&p->event, 5, t->parent);
 	if (r >= 0 && t->kind != TIMELINE_PROCESS && t->kind != TIMELINE_THREAD)
 		r = perfetto_text(p, &p->event, 2, t->name);
-	if (r >= 0)
-		r = t->kind == TIMELINE_PROCESS	  ? perfetto_process(p, t)
-		    : t->kind == TIMELINE_THREAD  ? perfetto_thread(p, t)
-		    : t->kind == TIMELINE_COUNTER ? perfetto_counter(p)
-						  : 0;
-	if (r >= 0)
-		r = perfetto_message(&p->packet, 60, &p->event);
+	if (r < 0)
+		return r;
+	r = t->kind == TIMELINE_PROCESS	  ? perfetto_process(p, t)
+	    : t->kind == TIMELINE_THREAD  ? perfetto_thread(p, t)
+	    : t->kind == TIMELINE_COUNTER ? perfetto_counter(p)
+					  : 0;
+	if (r < 0)
+		return r;
+	r = perfetto_message(&p->packet, 60, &p->event);
 	return r < 0 ? r : perfetto_put_packet(p, 0);
 }
 
@@ -269,18 +277,26 @@ static int perfetto_slice_begin(struct perfetto *p, const struct timeline_slice 
 		r = perfetto_intern(p, INTERN_CATEGORY, &p->categories, perfetto_str(l->category),
 				    &category);
 	buf_clear(&p->event);
-	if (r >= 0)
-		r = perfetto_uint(&p->event, 9, 1); /* TYPE_SLICE_BEGIN */
-	if (r >= 0)
-		r = perfetto_uint(&p->event, 11, l->track->id);
-	if (r >= 0)
-		r = perfetto_uint(&p->event, 10, name);
-	if (r >= 0)
-		r = perfetto_uint(&p->event, 3, category);
-	for (size_t i = 0; i < l->count && r >= 0; i++)
+	if (r < 0)
+		return r;
+	r = perfetto_uint(&p->event, 9, 1); /* TYPE_SLICE_BEGIN */
+	if (r < 0)
+		return r;
+	r = perfetto_uint(&p->event, 11, l->track->id);
+	if (r < 0)
+		return r;
+	r = perfetto_uint(&p->event, 10, name);
+	if (r < 0)
+		return r;
+	r = perfetto_uint(&p->event, 3, category);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < l->count; i++) {
 		r = perfetto_arg(p, &l->args[i]);
-	if (r >= 0)
-		r = perfetto_arrows(&p->event, 47, l->out, l->out_count);
+		if (r < 0)
+			return r;
+	}
+	r = perfetto_arrows(&p->event, 47, l->out, l->out_count);
 	return r < 0 ? r : perfetto_event(p, l->start, NEEDED);
 }
 
@@ -295,8 +311,9 @@ static int perfetto_slice(struct timeline_sink *s, const struct timeline_slice *
 	if (r >= 0)
 		r = perfetto_uint(&p->event, 11, l->track->id);
 	/* at its end, which is behind the other's start: it may have begun to wait before */
-	if (r >= 0)
-		r = perfetto_arrows(&p->event, 48, l->in, l->in_count);
+	if (r < 0)
+		return r;
+	r = perfetto_arrows(&p->event, 48, l->in, l->in_count);
 	return r < 0 ? r : perfetto_event(p, l->stop, 0);
 }
 
@@ -308,10 +325,12 @@ static int perfetto_count(struct timeline_sink *s, const struct timeline_track *
 
 	buf_clear(&p->event);
 	r = perfetto_uint(&p->event, 9, 4); /* TYPE_COUNTER */
-	if (r >= 0)
-		r = perfetto_uint(&p->event, 11, t->id);
-	if (r >= 0)
-		r = perfetto_uint(&p->event, 30, (uint64_t)value);
+	if (r < 0)
+		return r;
+	r = perfetto_uint(&p->event, 11, t->id);
+	if (r < 0)
+		return r;
+	r = perfetto_uint(&p->event, 30, (uint64_t)value);
 	return r < 0 ? r : perfetto_event(p, at, 0);
 }
 

@@ -168,8 +168,9 @@ static int profile_stack(struct profiling *p, const struct batch *b, size_t row,
 		name = dims_file_name(p->dims, file);
 		r = name.len ? profile_frame(p, name.data, name.len) : 0;
 	}
-	if (r >= 0)
-		r = intern_add(&p->stacks, p->room.data, p->room.len, ret);
+	if (r < 0)
+		return r;
+	r = intern_add(&p->stacks, p->room.data, p->room.len, ret);
 	return r < 0 ? r : map_set(&p->stack_of, key, *ret);
 }
 
@@ -584,14 +585,18 @@ static int profiles_put_request(struct profiling *p, json_t *request)
 		r = profiles_put_resources(p, resources);
 	if (r >= 0 && !profile_list(dictionary, "mappingTable", p->begun && p->opt->protobuf))
 		r = -ENOMEM;
-	if (r >= 0)
-		r = profiles_put_functions(p, dictionary);
-	if (r >= 0)
-		r = profiles_put_links(p, dictionary);
-	if (r >= 0)
-		r = profiles_put_classes(p, dictionary);
-	if (r >= 0)
-		r = profiles_put_stacks(p, dictionary);
+	if (r < 0)
+		return r;
+	r = profiles_put_functions(p, dictionary);
+	if (r < 0)
+		return r;
+	r = profiles_put_links(p, dictionary);
+	if (r < 0)
+		return r;
+	r = profiles_put_classes(p, dictionary);
+	if (r < 0)
+		return r;
+	r = profiles_put_stacks(p, dictionary);
 	return r < 0 ? r : profiles_put_strings(p, dictionary); /* once all are known */
 }
 
@@ -611,8 +616,9 @@ static int profiles_put_piece(struct profiling *p)
 		r = json_dump_callback(request, profiles_append, &p->out, JSON_COMPACT) < 0
 			    ? -ENOMEM
 			    : buf_append(&p->out, "\n", 1);
-	if (r >= 0)
-		r = p->opt->flush(p->opt->arg, &p->out);
+	if (r < 0)
+		return r;
+	r = p->opt->flush(p->opt->arg, &p->out);
 	return r < 0 ? r : profiling_forget(p);
 }
 

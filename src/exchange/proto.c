@@ -209,8 +209,9 @@ static int read_message(struct proto_in *in, const struct proto_message *m, stru
 	}
 	if (r >= 0 && !to)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (r >= 0)
-		*ret = TAKE_PTR(to);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(to);
 	return r;
 }
 

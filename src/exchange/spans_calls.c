@@ -162,8 +162,9 @@ static int calls_put_class(json_t *to, const char *class, uint64_t calls, int64_
 {
 	int r = calls_put_sum(to, class, "calls", (int64_t)calls);
 
-	if (r >= 0)
-		r = calls_put_sum(to, class, "bytes", bytes);
+	if (r < 0)
+		return r;
+	r = calls_put_sum(to, class, "bytes", bytes);
 	return r < 0 ? r : calls_put_sum(to, class, "time_ns", time);
 }
 
@@ -190,6 +191,8 @@ int spans_calls_put(const struct spans_calls *c, uint64_t key, json_t *attribute
 	if (!map_get(&c->sums, key, &i))
 		return 0;
 	s = &c->sum[i];
+	if (r < 0)
+		return r;
 	for (size_t k = 0; k < CLASS_COUNT && r >= 0; k++) {
 		calls += s->calls[k];
 		bytes = add_sat_signed(bytes, s->bytes[k]);
@@ -198,8 +201,9 @@ int spans_calls_put(const struct spans_calls *c, uint64_t key, json_t *attribute
 			r = calls_put_class(attributes, vocab_word("class", (int64_t)k),
 					    s->calls[k], s->bytes[k], s->time[k]);
 	}
-	if (r >= 0)
-		r = calls_put_class(attributes, "", calls, bytes, time);
+	if (r < 0)
+		return r;
+	r = calls_put_class(attributes, "", calls, bytes, time);
 	return r < 0 ? r : calls_put_vias(attributes, s->vias);
 }
 

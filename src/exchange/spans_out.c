@@ -400,8 +400,9 @@ static int span_read_attributes(struct spans_out *o, const struct batch *b, size
 				  json_string(word("span_status", s->status)));
 	if (r >= 0 && source >= 0 && source != SPAN_SOURCE_IMPORT)
 		r = json_set_some(s->attributes, NAME_SOURCE, json_string(word("source", source)));
-	if (r >= 0)
-		r = span_put_thread(o, batch_get(b, SPAN_THREAD_ID, row, -1), s->attributes);
+	if (r < 0)
+		return r;
+	r = span_put_thread(o, batch_get(b, SPAN_THREAD_ID, row, -1), s->attributes);
 	return r < 0 ? r : spans_calls_put(&o->calls, calls_key_at(o, b, row), s->attributes);
 }
 

@@ -173,10 +173,12 @@ static int sample_name(struct spans_sample *s, const struct sample_span *span, u
 	_cleanup_buf_ struct buf b = {0};
 	int r = buf_append(&b, span->service.data, span->service.len);
 
-	if (r >= 0)
-		r = buf_append(&b, "", 1);
-	if (r >= 0)
-		r = buf_append(&b, span->name.data, span->name.len);
+	if (r < 0)
+		return r;
+	r = buf_append(&b, "", 1);
+	if (r < 0)
+		return r;
+	r = buf_append(&b, span->name.data, span->name.len);
 	return r < 0 ? r : intern_add(&s->names, b.data, b.len, ret);
 }
 

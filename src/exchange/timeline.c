@@ -98,10 +98,10 @@ static int timeline_name_process(struct timeline *t, int64_t id, const struct di
 		r = buf_append(&t->text, h->name.data, h->name.len);
 	if (r >= 0 && h)
 		r = buf_append(&t->text, ": ", 2);
-	if (r >= 0)
-		r = program.len ? buf_append(&t->text, program.data, program.len)
-				: buf_printf(&t->text, "unknown process");
-	return r;
+	if (r < 0)
+		return r;
+	return program.len ? buf_append(&t->text, program.data, program.len)
+			   : buf_printf(&t->text, "unknown process");
 }
 
 static int timeline_new_process(struct timeline *t, int64_t id, int64_t thread_id,
@@ -617,16 +617,21 @@ static int timeline_all(struct timeline *t, struct error *err)
 	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
 	int r = engine_merge_new(&m, t->store, NULL, q, DRAWN_COUNT, err);
 
-	if (r >= 0)
-		r = timeline_arrows(t, err);
-	if (r >= 0)
-		r = t->sink->ops->begin(t->sink, t->first);
-	if (r >= 0)
-		r = timeline_rows(t, m, err);
-	if (r >= 0)
-		r = timeline_counters_end(t);
-	if (r >= 0)
-		r = t->sink->ops->end(t->sink);
+	if (r < 0)
+		return r;
+	r = timeline_arrows(t, err);
+	if (r < 0)
+		return r;
+	r = t->sink->ops->begin(t->sink, t->first);
+	if (r < 0)
+		return r;
+	r = timeline_rows(t, m, err);
+	if (r < 0)
+		return r;
+	r = timeline_counters_end(t);
+	if (r < 0)
+		return r;
+	r = t->sink->ops->end(t->sink);
 	return r < 0 ? r : timeline_flush(t, 0);
 }
 

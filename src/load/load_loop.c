@@ -335,9 +335,9 @@ int load_trace(struct load_target *t, const char *path, const struct load_loop *
 		l.next = 0;
 		r = 0;
 	}
-	if (r >= 0)
-		atomic_fetch_add(&totals->clocks, l.other_clock);
-	if (r >= 0)
-		atomic_fetch_add(&totals->traces, 1);
+	if (r < 0)
+		return r;
+	atomic_fetch_add(&totals->clocks, l.other_clock);
+	atomic_fetch_add(&totals->traces, 1);
 	return r;
 }

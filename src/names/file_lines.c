@@ -456,10 +456,12 @@ static int name_pending(struct file_lines *l, const struct dims *d, size_t most)
 		return r < 0 ? r : 1;
 	if (l->renamed)
 		r = share_anew(l, d);
-	if (r >= 0)
-		r = find_same(l, d);
-	if (r >= 0)
-		l->named_clock = l->pending_clock;
+	if (r < 0)
+		return r;
+	r = find_same(l, d);
+	if (r < 0)
+		return r;
+	l->named_clock = l->pending_clock;
 	return r;
 }
 

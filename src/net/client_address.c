@@ -200,13 +200,17 @@ int net_address_parse(struct net_address *a, const char *text, const struct net_
 	database = strchr(nodes, '/');
 	if (database)
 		*database++ = 0;
+	if (r < 0)
+		return r;
 	while (r >= 0 && options && *options && (option = strsep(&options, "&")))
 		r = put_option(a, option, &login, err);
-	if (r >= 0)
-		r = put_nodes(a, nodes, d, err);
-	if (r >= 0)
-		r = put_database(a, database, d, err);
-	if (r >= 0)
-		r = login ? read_login(a, login, err) : read_environment(a);
-	return r;
+	if (r < 0)
+		return r;
+	r = put_nodes(a, nodes, d, err);
+	if (r < 0)
+		return r;
+	r = put_database(a, database, d, err);
+	if (r < 0)
+		return r;
+	return login ? read_login(a, login, err) : read_environment(a);
 }

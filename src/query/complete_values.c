@@ -71,8 +71,9 @@ static int complete_values_take_value(struct values *v, struct bytes t)
 	if (r < 0 || v->seen.count == before)
 		return r;
 	r = complete_values_put_value(&word, v, t, slash != NULL);
-	if (r >= 0)
-		v->offer(v->arg, buf_str(&word));
+	if (r < 0)
+		return r;
+	v->offer(v->arg, buf_str(&word));
 	return r;
 }
 

@@ -272,8 +272,9 @@ static int session_take_rows(struct session *s, struct error *err)
 		r = drop_unwanted(s, err);
 	if (r >= 0 && filesystems_take(&s->filesystems, &s->rows) < 0)
 		r = error_set(err, -ENOMEM, "out of memory");
-	if (r >= 0)
-		r = hand_out(s, err);
+	if (r < 0)
+		return r;
+	r = hand_out(s, err);
 	return r < 0 ? r : note_events(s, err);
 }
 

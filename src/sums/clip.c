@@ -52,9 +52,10 @@ static int clip_note_running(struct clip *c, const struct walk_rows *rows, uint3
 	if (c->running_count >= BATCH_ROWS_MAX)
 		return 0;
 	r = grow((void **)&c->running, &c->running_cap, c->running_count + 1, sizeof(*c->running));
-	if (r >= 0)
-		c->running[c->running_count++] =
-			(struct call_ref){batch_get(rows->batch, OP_DUR, row, 0), rows->block, row};
+	if (r < 0)
+		return r;
+	c->running[c->running_count++] =
+		(struct call_ref){batch_get(rows->batch, OP_DUR, row, 0), rows->block, row};
 	return r;
 }
 

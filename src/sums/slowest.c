@@ -29,8 +29,9 @@ static int slowest_note_block(struct slowest *s, size_t block, int64_t max)
 		return 0;
 	}
 	r = grow((void **)&s->blocks, &s->cap, s->count + 1, sizeof(*s->blocks));
-	if (r >= 0)
-		s->blocks[s->count++] = (struct slowest_block){block, max};
+	if (r < 0)
+		return r;
+	s->blocks[s->count++] = (struct slowest_block){block, max};
 	return r;
 }
 

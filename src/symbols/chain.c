@@ -183,8 +183,9 @@ static int put_item(const struct chain_modules *m, const struct item *i, struct 
 	if (r >= 0 && m->lines && m->files[i->frame->module])
 		r = elf_module_line(m->files[i->frame->module], chain_place(i->frame, i->inner),
 				    out);
-	if (r >= 0)
-		chain_keep_separators(out, from);
+	if (r < 0)
+		return r;
+	chain_keep_separators(out, from);
 	return r;
 }
 

@@ -129,9 +129,9 @@ static int look_up_frame(struct look_up *l, struct bytes modules, const char *li
 			r = module_of_stack(l, modules, number, &f.module);
 		}
 	}
-	if (r >= 0)
-		r = array_add(l->frames, l->frame_count, l->frame_cap, f);
-	return r;
+	if (r < 0)
+		return r;
+	return array_add(l->frames, l->frame_count, l->frame_cap, f);
 }
 
 /* The frames of a stack, in the order of its text: outermost first. */

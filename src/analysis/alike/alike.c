@@ -45,8 +45,9 @@ static int alike_answer(struct alike *a, const struct alike_options *o, const st
 		return r < 0 ? r : alike_put_order(a, o, out);
 	}
 	r = alike_link_kinds(a);
-	if (r >= 0)
-		r = alike_make_groups(a, least);
+	if (r < 0)
+		return r;
+	r = alike_make_groups(a, least);
 	return r < 0 ? r : alike_put_groups(a, o, out);
 }
 

@@ -213,8 +213,9 @@ int alike_make_kinds(struct alike *a)
 {
 	int r = kinds_find(a);
 
-	if (r >= 0)
-		r = sets_make(a);
+	if (r < 0)
+		return r;
+	r = sets_make(a);
 	return r < 0 ? r : kinds_sign(a);
 }
 

@@ -254,7 +254,8 @@ int alike_make_order(struct alike *a)
 	uint32_t epochs;
 	int r = reads ? epochs_count(a, reads, &epochs) : -ENOMEM;
 
-	if (r >= 0)
-		r = reads_find(a, reads, epochs);
+	if (r < 0)
+		return r;
+	r = reads_find(a, reads, epochs);
 	return r < 0 ? r : epochs_make(a);
 }

@@ -71,8 +71,9 @@ static int diagnose_load(struct rules *ret, const struct diagnose_flags *f, stru
 {
 	int r = rules_load(ret, &f->rules, err);
 
-	if (r >= 0)
-		r = diagnose_check_names(ret, &f->without, "--without", err);
+	if (r < 0)
+		return r;
+	r = diagnose_check_names(ret, &f->without, "--without", err);
 	return r < 0 ? r : diagnose_check_names(ret, &f->only, "--only", err);
 }
 
@@ -599,8 +600,9 @@ static int diagnose_instead(const void *options, struct buf *text, struct error 
 	if (!f->explain)
 		return 0;
 	r = rules_load(&rules, &f->rules, err);
-	if (r >= 0)
-		r = rules_explain(&rules, f->explain, text, err);
+	if (r < 0)
+		return r;
+	r = rules_explain(&rules, f->explain, text, err);
 	return r < 0 ? r : 1;
 }
 

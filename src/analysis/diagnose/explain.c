@@ -48,10 +48,10 @@ static int explain_rule(const struct rule *rule, struct buf *out)
 			    ? buf_printf(out, "\nneeds\n  spans, marked by the program or found by "
 					      "weir periods --keep\n")
 			    : buf_printf(out, "\nneeds\n  weir record --with %s\n", rule->needs);
-	if (r >= 0)
-		r = buf_printf(out, "\nquestion (%s, %s)\n%s\n", rule->sql ? "SQL" : "query",
-			       rule->file, rule->sql ? rule->sql : rule->query);
-	return r;
+	if (r < 0)
+		return r;
+	return buf_printf(out, "\nquestion (%s, %s)\n%s\n", rule->sql ? "SQL" : "query", rule->file,
+			  rule->sql ? rule->sql : rule->query);
 }
 
 /* ---- docs/rules.md ---- */
@@ -104,14 +104,23 @@ static int explain_page(const struct rules *rules, struct buf *out)
 		     "rule; [howto/write-a-rule.md](howto/write-a-rule.md)\ndescribes how to write "
 		     "one. The examples are findings in recorded programs (`weir cases`).\n");
 
-	if (r >= 0)
-		r = buf_printf(out, "\n| rule | level | what it finds |\n|---|---|---|\n");
-	for (size_t i = 0; i < rules->count && r >= 0; i++)
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "\n| rule | level | what it finds |\n|---|---|---|\n");
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < rules->count; i++) {
 		r = buf_printf(out, "| [%s](#%s) | %s | %s |\n", rules->items[i].name,
 			       rules->items[i].name, rule_level_word(rules->items[i].level),
 			       rules->items[i].summary);
-	for (size_t i = 0; i < rules->count && r >= 0; i++)
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < rules->count; i++) {
 		r = explain_section(&rules->items[i], out);
+		if (r < 0)
+			return r;
+	}
 	return r;
 }
 

@@ -178,14 +178,18 @@ static int diff_answer_put_side(struct buf *to, const struct analysis_input *in,
 	};
 	int r = buf_printf(to, ",\n\"%c\": {\"runs\": [", side ? 'b' : 'a');
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < in->count && r >= 0; i++) {
 		if (in->runs[i].side == side)
 			r = diff_answer_put_run(to, &in->runs[i]);
 	}
-	if (r >= 0)
-		r = buf_printf(to, "]");
-	if (r >= 0)
-		r = diff_answer_put(to, members, ARRAY_SIZE(members));
+	if (r < 0)
+		return r;
+	r = buf_printf(to, "]");
+	if (r < 0)
+		return r;
+	r = diff_answer_put(to, members, ARRAY_SIZE(members));
 	return r < 0 ? r : buf_printf(to, "}");
 }
 
@@ -224,11 +228,18 @@ int diff_put_members(const struct analysis_input *in, const struct analysis_resu
 		{"repeatable", QUERY_BOOL, {.i = d->repeatable}},
 	};
 
-	if (r >= 0)
-		r = diff_answer_put(to, members, ARRAY_SIZE(members));
-	if (r >= 0)
-		r = diff_answer_put_shift(to, &d->shift);
-	for (unsigned int side = 0; side < 2 && r >= 0; side++)
+	if (r < 0)
+		return r;
+	r = diff_answer_put(to, members, ARRAY_SIZE(members));
+	if (r < 0)
+		return r;
+	r = diff_answer_put_shift(to, &d->shift);
+	if (r < 0)
+		return r;
+	for (unsigned int side = 0; side < 2; side++) {
 		r = diff_answer_put_side(to, in, d, side);
+		if (r < 0)
+			return r;
+	}
 	return r;
 }

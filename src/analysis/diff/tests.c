@@ -370,9 +370,13 @@ int tests_run(struct work *w)
 		w->out->lossy[w->runs[j].in->side] |= lossy(&w->runs[j]);
 	if (w->out->lossy[0] || w->out->lossy[1])
 		return r;
-	for (size_t i = 0; r >= 0 && i < w->out->count; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < w->out->count; i++) {
 		r = test_row(w, i, &s);
-	if (r >= 0)
-		r = test_shift(w, &s);
+		if (r < 0)
+			return r;
+	}
+	r = test_shift(w, &s);
 	return r < 0 ? r : correct(w);
 }

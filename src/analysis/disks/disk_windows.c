@@ -392,11 +392,12 @@ static int disks_run(const struct analysis_input *in, struct analysis_result *ou
 		.width = o->width};
 	int r = disks_select(&d, err);
 
-	if (r >= 0)
-		r = disks_pass(&d, err);
-	if (r >= 0)
-		r = disks_give(&d, out);
-	return r;
+	if (r < 0)
+		return r;
+	r = disks_pass(&d, err);
+	if (r < 0)
+		return r;
+	return disks_give(&d, out);
 }
 
 static const struct option disks_table[] = {

@@ -48,8 +48,9 @@ int file_patterns_accepted(struct file_patterns *p, uint32_t file)
 {
 	int r = file_patterns_need(p, file);
 
-	if (r >= 0)
-		p->of_file[file] |= ACCEPTED;
+	if (r < 0)
+		return r;
+	p->of_file[file] |= ACCEPTED;
 	return r;
 }
 
@@ -74,8 +75,9 @@ static int pattern_connection(struct bytes name, bool accepted, struct buf *out)
 	}
 	r = space && space < arrow ? buf_append(out, name.data, (size_t)(space + 1 - name.data))
 				   : 0;
-	if (r >= 0)
-		r = buf_append(out, "#", 1);
+	if (r < 0)
+		return r;
+	r = buf_append(out, "#", 1);
 	return r < 0 ? r : buf_append(out, arrow, (size_t)(end - arrow));
 }
 
@@ -278,7 +280,8 @@ int file_patterns_common(struct file_patterns *p, uint32_t a, uint32_t b, uint32
 		return 0;
 	}
 	r = patterns_join(p, a, b, ret);
-	if (r >= 0)
-		*known = (struct file_patterns_pair){a + 1, b, *ret};
+	if (r < 0)
+		return r;
+	*known = (struct file_patterns_pair){a + 1, b, *ret};
 	return r;
 }

@@ -195,8 +195,9 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 	if (r >= 0 && stored)
 		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
 					  "as it was received");
-	if (r >= 0)
-		r = flow_replicas_evidence(v, &ref, row.from, row.to);
+	if (r < 0)
+		return r;
+	r = flow_replicas_evidence(v, &ref, row.from, row.to);
 	return r < 0 ? r : 1;
 }
 
@@ -336,10 +337,12 @@ static int verdict_delivery(struct flow_verdicts *v, const char *what, const str
 	if (flow_verdicts_full(v))
 		return 0;
 	r = flow_verdict_put(v, &row);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, "received", b->in, b->in_spot, FLOW_RECEIVE, NULL);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, label[0], a->out, a->out_spot, FLOW_SEND, NULL);
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(v, "received", b->in, b->in_spot, FLOW_RECEIVE, NULL);
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(v, label[0], a->out, a->out_spot, FLOW_SEND, NULL);
 	return r < 0 ? r : flow_verdict_evidence(v, label[1], b->out, b->out_spot, FLOW_SEND, NULL);
 }
 

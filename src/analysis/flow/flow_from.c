@@ -233,8 +233,9 @@ static int from_taken(struct from_walk *w, int depth, const struct from_place *p
 	r = from_row(w, depth, p->node, p->via, p->file_id, p->pos, p->bytes);
 	if (r >= 0 && op_copy(w->v->s->graph.nodes[p->node].op)) /* it gave away what it took */
 		return from_given(w, depth + 1, p->node, FLOW_NONE, 0, 0);
-	if (r >= 0)
-		r = from_put_aside(w, depth + 1, &w->v->stored, p);
+	if (r < 0)
+		return r;
+	r = from_put_aside(w, depth + 1, &w->v->stored, p);
 	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, p);
 }
 

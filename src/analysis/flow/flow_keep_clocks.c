@@ -75,14 +75,18 @@ static int clocks_write(const struct store *s, size_t trace, const struct batch 
 	_cleanup_(store_abandonp) struct store_writer *w = NULL;
 	int r = store_open_corrected(&one, &path, 1, err);
 
-	if (r >= 0)
-		r = store_reopen(&w, one, err);
-	if (r >= 0)
-		r = store_made_begin(w, &what, err);
-	if (r >= 0)
-		r = store_made_rows(w, rows, err);
-	if (r >= 0)
-		r = store_made_end(w, false, err);
+	if (r < 0)
+		return r;
+	r = store_reopen(&w, one, err);
+	if (r < 0)
+		return r;
+	r = store_made_begin(w, &what, err);
+	if (r < 0)
+		return r;
+	r = store_made_rows(w, rows, err);
+	if (r < 0)
+		return r;
+	r = store_made_end(w, false, err);
 	return r < 0 ? r : store_close(TAKE_PTR(w), err);
 }
 

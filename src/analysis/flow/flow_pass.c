@@ -375,8 +375,9 @@ static int call_take(struct flow_state *s, struct flow_call *c)
 		r = call_act(s, c);
 	if (r >= 0 && s->locks)
 		r = flow_locks_left(s, c);
-	if (r >= 0)
-		flow_tasks_last(s, c);
+	if (r < 0)
+		return r;
+	flow_tasks_last(s, c);
 	return r;
 }
 
@@ -499,8 +500,9 @@ static int flow_pass_begin(struct flow_state *s, struct error *err)
 	int r = acts_make(s);
 
 	s->dims = store_dims(s->run->store);
-	if (r >= 0)
-		r = flow_clocks_new(&s->clocks);
+	if (r < 0)
+		return r;
+	r = flow_clocks_new(&s->clocks);
 	return r < 0 ? r : flow_contexts_load(s, err);
 }
 

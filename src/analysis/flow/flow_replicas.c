@@ -194,8 +194,9 @@ int flow_replicas_make(struct flow_verdicts *v)
 	if (!v->replicas)
 		return -ENOMEM;
 	r = replicas_list(v);
-	if (r >= 0)
-		replicas_relate(v);
+	if (r < 0)
+		return r;
+	replicas_relate(v);
 	return r;
 }
 
@@ -452,12 +453,14 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	r = flow_verdict_put(v, &row);
 	if (r >= 0 && d)
 		r = flow_verdict_evidence(v, "received", d->in, d->in_spot, FLOW_RECEIVE, NULL);
-	if (r >= 0)
-		r = flow_verdict_evidence(
-			v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
-			"no call delivered these bytes; the others stored what they received");
-	if (r >= 0)
-		r = flow_replicas_evidence(v, &ref, row.from, row.to);
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(
+		v, "stored wrong", row.second, row.second_spot, FLOW_SEND,
+		"no call delivered these bytes; the others stored what they received");
+	if (r < 0)
+		return r;
+	r = flow_replicas_evidence(v, &ref, row.from, row.to);
 	return r < 0 ? r : 1;
 }
 

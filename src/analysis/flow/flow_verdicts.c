@@ -197,13 +197,14 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 	if (note)
 		row_set_str(&row, VERDICT_NOTE, note);
 	r = row.r;
-	if (r >= 0)
-		r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first,
-				      w->first_spot, w->first_side);
-	if (r >= 0)
-		r = verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second,
-				      w->second_spot, w->second_side);
-	return r;
+	if (r < 0)
+		return r;
+	r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first, w->first_spot,
+			      w->first_side);
+	if (r < 0)
+		return r;
+	return verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second,
+				 w->second_spot, w->second_side);
 }
 
 int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
@@ -539,11 +540,16 @@ static int verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_
 			"no second observation: another thread may have changed the buffer while "
 			"a call ran";
 	r = flow_verdict_put(v, &row);
-	if (r >= 0)
-		r = flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot,
-					  FLOW_RECEIVE, NULL);
-	for (size_t i = 0; i < n && r >= 0; i++)
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot, FLOW_RECEIVE, NULL);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		r = evidence_hit(v, &h[i]);
+		if (r < 0)
+			return r;
+	}
 	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
@@ -587,19 +593,26 @@ int flow_verdicts_make(struct flow_verdicts *v)
 	const struct flow_state *s = v->s;
 	int r = ranges_make(v);
 
-	if (r >= 0)
-		r = flow_roles_make(v);
-	if (r >= 0)
-		r = flow_replicas_make(v);
+	if (r < 0)
+		return r;
+	r = flow_roles_make(v);
+	if (r < 0)
+		return r;
+	r = flow_replicas_make(v);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < s->suspect_count && r >= 0; i++) {
 		if (s->suspects[i].what != FLOW_EXPLAINED)
 			r = verdict_suspect(v, &s->suspects[i]);
 	}
-	if (r >= 0)
-		r = verdicts_altered(v);
-	if (r >= 0)
-		r = flow_deliveries_verdicts(v);
-	if (r >= 0)
-		r = flow_replicas_verdicts(v);
+	if (r < 0)
+		return r;
+	r = verdicts_altered(v);
+	if (r < 0)
+		return r;
+	r = flow_deliveries_verdicts(v);
+	if (r < 0)
+		return r;
+	r = flow_replicas_verdicts(v);
 	return r < 0 ? r : flow_replicas_put(v);
 }

@@ -291,8 +291,9 @@ static int lttng_compare(struct lttng *l)
 	r = put_operand(l, &a);
 	if (r >= 0 && strcmp(cmp, "=*") == 0)
 		return lttng_put_glob(l, b.from, b.len);
-	if (r >= 0)
-		r = buf_printf(l->out, " %s ", cmp);
+	if (r < 0)
+		return r;
+	r = buf_printf(l->out, " %s ", cmp);
 	return r < 0 ? r : put_operand(l, &b);
 }
 

@@ -457,13 +457,18 @@ static int matcher_move_open(struct period_matcher *m, const struct intern *old,
 		if (p->begin.takes[i].expr->type.type == QUERY_TEXT && !(o->nulls >> i & 1))
 			r = period_text_move(old, &m->to->texts, &o->val[i]);
 	}
-	if (r >= 0)
-		r = matcher_move_keys(m, old, &p->end, &k->ends, &o->links[0],
-				      o->val + k->end_keys);
-	for (size_t c = 0; c < k->child_count && r >= 0; c++)
+	if (r < 0)
+		return r;
+	r = matcher_move_keys(m, old, &p->end, &k->ends, &o->links[0], o->val + k->end_keys);
+	if (r < 0)
+		return r;
+	for (size_t c = 0; c < k->child_count; c++) {
 		r = matcher_move_keys(m, old, &m->set->items[k->children[c]]->begin,
 				      &m->kinds[k->children[c]].begins, &o->links[c + 1],
 				      o->val + k->child_keys[c]);
+		if (r < 0)
+			return r;
+	}
 	return r;
 }
 

@@ -125,8 +125,9 @@ static int pass_prepare(struct pass *p, const struct dims *dims, struct error *e
 	for (size_t i = 0; i < count; i++)
 		p->columns |= expr_columns(exprs[i]);
 	r = eval_new(&p->eval, exprs, count, err);
-	if (r >= 0)
-		r = eval_names(p->eval, dims, err);
+	if (r < 0)
+		return r;
+	r = eval_names(p->eval, dims, err);
 	return r < 0 ? r : eval_scratch_new(&p->scratch, p->eval);
 }
 
@@ -420,8 +421,9 @@ static int pass_flush(struct pass *p, int64_t until, struct error *err)
 			return error_set(err, -EINTR, "interrupted");
 		r = pass_give(p, entry ? &e->items[e->at++] : &x->items[x->at++], err);
 	}
-	if (r >= 0)
-		pass_keep(p);
+	if (r < 0)
+		return r;
+	pass_keep(p);
 	return r;
 }
 
@@ -485,10 +487,12 @@ static int pass_begin(struct pass *p, const struct analysis_run *run, struct err
 	p->given = INT64_MIN;
 	p->newest = INT64_MIN;
 	q.columns = p->columns;
-	if (r >= 0)
-		r = period_matcher_new(&p->matcher, p->set, dims, p->to, err);
-	if (r >= 0)
-		r = period_losses_read(&p->lost, run, dims, err);
+	if (r < 0)
+		return r;
+	r = period_matcher_new(&p->matcher, p->set, dims, p->to, err);
+	if (r < 0)
+		return r;
+	r = period_losses_read(&p->lost, run, dims, err);
 	return r < 0 ? r : engine_scan_new(&p->scan, run->store, &q, err);
 }
 

@@ -43,10 +43,14 @@ static int load_all(struct period_set *s, const struct periods_flags *f, struct 
 {
 	int r = 0;
 
-	for (size_t i = 0; i < f->file.count && r >= 0; i++)
+	for (size_t i = 0; i < f->file.count; i++) {
 		r = period_file(s, f->file.items[i], err);
-	if (r >= 0)
-		r = load_texts(s, f, err);
+		if (r < 0)
+			return r;
+	}
+	r = load_texts(s, f, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < f->captures.count && r >= 0; i++) {
 		r = period_lttng_captures(s, f->captures.items[i], err);
 		if (r < 0)

@@ -86,8 +86,9 @@ static int compare_name(struct requests *q, const struct compare_sum *sum, uint3
 			? buf_printf(&text, "%s", vocab_word("op", -1 - sum->line) ?: "other calls")
 			: file_lines_name(q->files, q->dims, sum->line, &text);
 
-	if (r >= 0)
-		r = buf_printf(&text, ": %s", span_time_word(sum->time));
+	if (r < 0)
+		return r;
+	r = buf_printf(&text, ": %s", span_time_word(sum->time));
 	return r < 0 ? r : compare_text(q, &text, ret);
 }
 

@@ -78,7 +78,8 @@ int requests_keep(struct requests *q, const struct analysis_input *in, struct er
 				 "keep: a trace that is being served cannot be changed");
 	r = store_made_table(run->store, true, &what, partial, "calls of spans", span_op_rows, &k,
 			     err);
-	if (r >= 0)
-		spanset_settle(&q->spans);
+	if (r < 0)
+		return r;
+	spanset_settle(&q->spans);
 	return r;
 }

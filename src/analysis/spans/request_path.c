@@ -323,10 +323,14 @@ int requests_put_path(const struct requests *q, struct buf *to)
 	}
 	r = buf_printf(to, ",\n\"critical_path\": {\"time\": %lld, \"segments\": %zu, \"parts\": ",
 		       (long long)all, p->count);
-	if (r >= 0)
-		r = path_put_times(to, time);
-	if (r >= 0)
-		r = buf_printf(to, ", \"threads\": [");
+	if (r < 0)
+		return r;
+	r = path_put_times(to, time);
+	if (r < 0)
+		return r;
+	r = buf_printf(to, ", \"threads\": [");
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < p->thread_count && r >= 0; i++) {
 		r = buf_printf(to,
 			       "%s{\"thread_id\": %lld, \"time\": %lld, \"parts\": ", i ? ", " : "",

@@ -119,8 +119,9 @@ static int request_put_thread(const struct requests *q, struct answer_list *t, i
 	_cleanup_buf_ struct buf name = {0};
 	int r = thread_id < 0 ? 0 : names_thread(q->dims, thread_id, &name);
 
-	if (r >= 0)
-		request_put_text(t, (struct bytes){name.data, name.len});
+	if (r < 0)
+		return r;
+	request_put_text(t, (struct bytes){name.data, name.len});
 	return r;
 }
 

@@ -176,8 +176,9 @@ static int requests_sum_all(struct requests *q, const struct analysis_input *in,
 		p.to = MAX(p.to, s->all[i].stop);
 	}
 	r = s->count ? spanset_pass(s, in, &in->runs[0], &p, err) : 0;
-	if (r >= 0)
-		spanset_settle(s);
+	if (r < 0)
+		return r;
+	spanset_settle(s);
 	return r;
 }
 
@@ -229,16 +230,21 @@ static int requests_run(const struct analysis_input *in, struct analysis_result 
 		return r;
 	q->dims = store_dims(in->runs[0].store);
 	r = file_lines_new(&q->files);
-	if (r >= 0)
-		r = file_lines_update(q->files, q->dims);
-	if (r >= 0)
-		r = intern_add(&q->memory, "", 0, &none);
-	if (r >= 0)
-		r = o->keep ? requests_keep(q, in, err) : requests_sum_all(q, in, err);
-	if (r >= 0)
-		r = requests_choose(q, o);
-	if (r >= 0)
-		r = requests_make(q, in, o, err);
+	if (r < 0)
+		return r;
+	r = file_lines_update(q->files, q->dims);
+	if (r < 0)
+		return r;
+	r = intern_add(&q->memory, "", 0, &none);
+	if (r < 0)
+		return r;
+	r = o->keep ? requests_keep(q, in, err) : requests_sum_all(q, in, err);
+	if (r < 0)
+		return r;
+	r = requests_choose(q, o);
+	if (r < 0)
+		return r;
+	r = requests_make(q, in, o, err);
 	return r < 0 ? r : requests_put(q, o, out);
 }
 

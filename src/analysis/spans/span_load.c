@@ -101,12 +101,15 @@ static int span_texts(struct spans *s, struct span *k, const struct batch *b, si
 {
 	int r = span_text(s, b, SPAN_NAME, row, &k->name);
 
-	if (r >= 0)
-		r = span_text(s, b, SPAN_SERVICE, row, &k->service);
-	if (r >= 0)
-		r = span_text(s, b, SPAN_TRACE_ID, row, &k->trace_id);
-	if (r >= 0)
-		r = span_text(s, b, SPAN_SPAN_ID, row, &k->span_id);
+	if (r < 0)
+		return r;
+	r = span_text(s, b, SPAN_SERVICE, row, &k->service);
+	if (r < 0)
+		return r;
+	r = span_text(s, b, SPAN_TRACE_ID, row, &k->trace_id);
+	if (r < 0)
+		return r;
+	r = span_text(s, b, SPAN_SPAN_ID, row, &k->span_id);
 	return r < 0 ? r : span_text(s, b, SPAN_ATTRIBUTES, row, &k->attributes);
 }
 
@@ -360,12 +363,16 @@ static int span_arrange(struct span_load *l)
 
 	span_sort(l);
 	r = span_index(l, false);
-	if (r >= 0)
-		r = span_index(l, true);
+	if (r < 0)
+		return r;
+	r = span_index(l, true);
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < l->s->count && r >= 0; i++)
 		span_find_parent(l, i);
-	if (r >= 0)
-		r = span_find_roots(l->s);
+	if (r < 0)
+		return r;
+	r = span_find_roots(l->s);
 	return r < 0 ? r : span_link(l->s);
 }
 
@@ -384,8 +391,9 @@ static int span_load_places(struct span_load *l, const struct dims *d)
 			r = span_places_context(s->places, c->thread_id, c->start, c->stop,
 						(uint32_t)at);
 	}
-	if (r >= 0)
-		span_places_ready(s->places);
+	if (r < 0)
+		return r;
+	span_places_ready(s->places);
 	return r;
 }
 

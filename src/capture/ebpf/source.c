@@ -155,11 +155,12 @@ static int chunk_end(struct ebpf *e, struct chunk *c, size_t first, uint64_t tim
 	c->next_number = e->next[c->cpu];
 	c->came = e->received[c->cpu];
 	r = pending_add(&e->pending, &end, c, first, false);
-	if (r >= 0)
-		e->pending.items[e->pending.count - 1].time =
-			e->pending.count - 1 > first
-				? MAX(time, e->pending.items[e->pending.count - 2].time)
-				: time;
+	if (r < 0)
+		return r;
+	e->pending.items[e->pending.count - 1].time =
+		e->pending.count - 1 > first
+			? MAX(time, e->pending.items[e->pending.count - 2].time)
+			: time;
 	return r;
 }
 
@@ -528,8 +529,9 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	if (contexts)
 		e->beside[e->beside_count++] =
 			(struct source_beside){CAUSE_CONTEXT, TABLE_CONTEXT, contexts};
-	if (r >= 0)
-		r = losses_give_beside(&e->losses, e->beside, e->beside_count, now, out);
+	if (r < 0)
+		return r;
+	r = losses_give_beside(&e->losses, e->beside, e->beside_count, now, out);
 	return r < 0 ? r : losses_give(&e->losses, threads, count, all, now, out);
 }
 

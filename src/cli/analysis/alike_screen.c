@@ -38,11 +38,13 @@ static int alike_head(const struct alike *a, const struct alike_options *o, size
 	if (r >= 0 && !a->cuts)
 		r = format_next(&line, width,
 				"record --content=chunks finds data wherever it lies");
-	if (r >= 0)
-		r = format_next(&line, width, "estimates: %d hashes, standard error at most 3.1 %%",
-				ALIKE_HASHES);
-	if (r >= 0)
-		printf("%s\n", buf_str(&line));
+	if (r < 0)
+		return r;
+	r = format_next(&line, width, "estimates: %d hashes, standard error at most 3.1 %%",
+			ALIKE_HASHES);
+	if (r < 0)
+		return r;
+	printf("%s\n", buf_str(&line));
 	return r;
 }
 

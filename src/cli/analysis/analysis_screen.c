@@ -30,11 +30,13 @@ static int analysis_put_sentence(enum text_style style, struct bytes text, size_
 	size_t width = MAX(text_width(), (size_t)TEXT_WIDTH_MIN);
 	int r = format_safe(&safe, text.data, text.len);
 
-	if (r >= 0)
-		r = format_wrapped(&lines, buf_str(&safe), indent, width);
-	if (r >= 0)
-		printf("%*s%s%s%s", (int)indent, "", text_style(style), buf_str(&lines),
-		       text_style(TEXT_PLAIN));
+	if (r < 0)
+		return r;
+	r = format_wrapped(&lines, buf_str(&safe), indent, width);
+	if (r < 0)
+		return r;
+	printf("%*s%s%s%s", (int)indent, "", text_style(style), buf_str(&lines),
+	       text_style(TEXT_PLAIN));
 	return r;
 }
 

@@ -24,14 +24,20 @@ static int put_flow_lane(const struct flow_state *s, const struct flow_node *n, 
 	_cleanup_buf_ struct buf place = {0}, who = {0};
 	int r = flow_place_name(s, n->place, &place);
 
-	if (r >= 0)
-		r = names_thread(s->dims, n->thread_id, &who);
-	if (r >= 0)
-		r = format_safe(to, place.data, place.len);
-	if (r >= 0)
-		r = buf_printf(to, ":");
-	if (r >= 0)
-		r = format_safe(to, who.data, who.len);
+	if (r < 0)
+		return r;
+	r = names_thread(s->dims, n->thread_id, &who);
+	if (r < 0)
+		return r;
+	r = format_safe(to, place.data, place.len);
+	if (r < 0)
+		return r;
+	r = buf_printf(to, ":");
+	if (r < 0)
+		return r;
+	r = format_safe(to, who.data, who.len);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; r >= 0 && i < to->len; i++) {
 		if (strchr(" \t\"\\{}", to->data[i]))
 			to->data[i] = '-';
@@ -48,9 +54,10 @@ static int dot_node(const struct flow_state *s, uint32_t node)
 	char room[32];
 	int r = put_flow_lane(s, n, &lane);
 
-	if (r >= 0)
-		printf("  n%u [label=\"%s\\n%s\", group=t%u];\n", node, buf_str(&lane),
-		       op_name(n->op, room), n->task);
+	if (r < 0)
+		return r;
+	printf("  n%u [label=\"%s\\n%s\", group=t%u];\n", node, buf_str(&lane),
+	       op_name(n->op, room), n->task);
 	return r;
 }
 

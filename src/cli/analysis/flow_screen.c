@@ -73,13 +73,16 @@ static int print_flow_head(const struct flow_view *f)
 
 	if (r >= 0 && places > hosts)
 		r = format_next(&line, f->width, "%zu recordings", places);
-	if (r >= 0)
-		r = flow_print_content(&line, f);
-	if (r >= 0)
-		r = format_next(&line, f->width, "lost %s%s", format_count(f->v->runs[0].lost).s,
-				f->v->runs[0].lost_unknown ? " at least" : "");
-	if (r >= 0)
-		printf("%s\n", buf_str(&line));
+	if (r < 0)
+		return r;
+	r = flow_print_content(&line, f);
+	if (r < 0)
+		return r;
+	r = format_next(&line, f->width, "lost %s%s", format_count(f->v->runs[0].lost).s,
+			f->v->runs[0].lost_unknown ? " at least" : "");
+	if (r < 0)
+		return r;
+	printf("%s\n", buf_str(&line));
 	return r;
 }
 
@@ -348,11 +351,12 @@ static int print_place(const struct flow_view *f, size_t table, size_t row)
 		r = buf_printf(&line, " %s", format_size((uint64_t)bytes->i).s);
 	if (r >= 0 && !via->null)
 		r = buf_printf(&line, ", %.*s", (int)via->t.len, (const char *)via->t.data);
-	if (r >= 0)
-		r = format_pad(&cut, buf_str(&line), MIN(format_width(buf_str(&line)), f->width),
-			       false);
-	if (r >= 0)
-		printf("%s\n", buf_str(&cut));
+	if (r < 0)
+		return r;
+	r = format_pad(&cut, buf_str(&line), MIN(format_width(buf_str(&line)), f->width), false);
+	if (r < 0)
+		return r;
+	printf("%s\n", buf_str(&cut));
 	return r;
 }
 
@@ -421,9 +425,10 @@ static int print_past_row(const struct flow_view *f, size_t table, size_t row)
 	if (r >= 0 && !bytes_compare(certainty->t, contested))
 		r = buf_printf(&line, ", contested");
 	r = r < 0 ? r : format_wrapped(&lines, buf_str(&line), 13, f->width);
-	if (r >= 0)
-		printf("%11s  %s", format_dur(flow_cell(f, table, row, FLOW_PAST_BEFORE)->i).s,
-		       buf_str(&lines));
+	if (r < 0)
+		return r;
+	printf("%11s  %s", format_dur(flow_cell(f, table, row, FLOW_PAST_BEFORE)->i).s,
+	       buf_str(&lines));
 	return r;
 }
 

@@ -100,10 +100,11 @@ int requests_compare_screen(const struct requests *q)
 	if (r >= 0 && c->file_count)
 		r = print_differences("FILES AND PEERS", c->files, c->file_count, FILES_SHOWN);
 	r = r < 0 ? r : print_traits(c);
-	if (r >= 0)
-		printf("\nNEXT   weir requests --tree %lld   weir requests --tree %lld\n",
-		       (long long)q->spans.all[c->slow[c->slow_count - 1]].number,
-		       (long long)q->spans.all[c->usual[c->usual_count / 2]].number);
+	if (r < 0)
+		return r;
+	printf("\nNEXT   weir requests --tree %lld   weir requests --tree %lld\n",
+	       (long long)q->spans.all[c->slow[c->slow_count - 1]].number,
+	       (long long)q->spans.all[c->usual[c->usual_count / 2]].number);
 	return r;
 }
 

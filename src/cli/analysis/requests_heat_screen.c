@@ -73,12 +73,13 @@ int requests_heat_screen(const struct analysis_view *v, const struct requests *q
 		requests_line(&line);
 	}
 	r = requests_put_at(&from, v, h->from);
-	if (r >= 0)
-		r = requests_put_at(&to, v, h->from + REQUESTS_HEAT_COLUMNS * h->step);
-	if (r >= 0)
-		printf("%*s%s%*s\n", HEAT_LEFT, "", buf_str(&from),
-		       (int)MAX(s.columns, strlen(buf_str(&from)) + 1) -
-			       (int)strlen(buf_str(&from)),
-		       buf_str(&to));
+	if (r < 0)
+		return r;
+	r = requests_put_at(&to, v, h->from + REQUESTS_HEAT_COLUMNS * h->step);
+	if (r < 0)
+		return r;
+	printf("%*s%s%*s\n", HEAT_LEFT, "", buf_str(&from),
+	       (int)MAX(s.columns, strlen(buf_str(&from)) + 1) - (int)strlen(buf_str(&from)),
+	       buf_str(&to));
 	return r;
 }

@@ -110,8 +110,9 @@ int requests_where(struct buf *to, const int64_t time[static SPAN_TIMES], size_t
 	if (width < WHERE_BAR)
 		return requests_parts(to, t, 0, width);
 	r = requests_bar(to, t, bar);
-	if (r >= 0)
-		r = buf_printf(to, "  ");
+	if (r < 0)
+		return r;
+	r = buf_printf(to, "  ");
 	return r < 0 ? r : requests_parts(to, t, 0, width - bar - 2);
 }
 

@@ -51,8 +51,9 @@ static int print_folded(const struct stacks_sums *s)
 	_cleanup_buf_ struct buf b = {0};
 	int r = stacks_put_folded(s, &b);
 
-	if (r >= 0)
-		fwrite(b.data ? b.data : (const uint8_t *)"", 1, b.len, stdout);
+	if (r < 0)
+		return r;
+	fwrite(b.data ? b.data : (const uint8_t *)"", 1, b.len, stdout);
 	return r;
 }
 
@@ -74,8 +75,9 @@ static int print_names(const char *before, struct bytes names)
 	r = r < 0 ? r
 		  : format_wrapped(&lines, buf_str(&safe), 10,
 				   MAX(text_width(), (size_t)TEXT_WIDTH_MIN));
-	if (r >= 0)
-		printf("          %s", buf_str(&lines));
+	if (r < 0)
+		return r;
+	printf("          %s", buf_str(&lines));
 	return r;
 }
 

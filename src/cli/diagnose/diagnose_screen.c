@@ -51,9 +51,10 @@ static int diagnose_put_part(const char *word, const struct buf *text)
 	if (r < 0 || !text->len)
 		return r;
 	r = format_wrapped(&lines, buf_str(&safe), INDENT + WORD, diagnose_width());
-	if (r >= 0)
-		printf("%*s%s%-*s%s%s", INDENT, "", text_style(TEXT_DIM), WORD, word,
-		       text_style(TEXT_PLAIN), buf_str(&lines));
+	if (r < 0)
+		return r;
+	printf("%*s%s%-*s%s%s", INDENT, "", text_style(TEXT_DIM), WORD, word,
+	       text_style(TEXT_PLAIN), buf_str(&lines));
 	return r;
 }
 
@@ -120,9 +121,10 @@ static int diagnose_put_bar(const struct finding *f)
 	if (!isfinite(f->share) || f->share < SHARE_SEEN)
 		return 0;
 	r = bars_lying(&bar, MIN(f->share, 1.0), BAR_WIDTH);
-	if (r >= 0)
-		printf("%*s%s%-*s%s%s\n", INDENT, "", text_style(TEXT_DIM), WORD, "cost",
-		       text_style(TEXT_PLAIN), buf_str(&bar));
+	if (r < 0)
+		return r;
+	printf("%*s%s%-*s%s%s\n", INDENT, "", text_style(TEXT_DIM), WORD, "cost",
+	       text_style(TEXT_PLAIN), buf_str(&bar));
 	return r;
 }
 
@@ -132,17 +134,22 @@ static int diagnose_put_show(const struct analysis_view *v, const struct finding
 	_cleanup_buf_ struct buf line = {0}, quoted = {0}, safe = {0};
 	int r = buf_printf(&line, "weir query -i ");
 
-	if (r >= 0)
-		r = shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
-	if (r >= 0)
-		r = buf_append(&line, " ", 1);
-	if (r >= 0)
-		r = shell_word(&line, f->show.data, f->show.len);
-	if (r >= 0)
-		r = format_safe(&safe, line.data, line.len);
-	if (r >= 0)
-		printf("%*s%s%-*s%s%s\n", INDENT, "", text_style(TEXT_DIM), WORD, "show",
-		       text_style(TEXT_PLAIN), buf_str(&safe));
+	if (r < 0)
+		return r;
+	r = shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
+	if (r < 0)
+		return r;
+	r = buf_append(&line, " ", 1);
+	if (r < 0)
+		return r;
+	r = shell_word(&line, f->show.data, f->show.len);
+	if (r < 0)
+		return r;
+	r = format_safe(&safe, line.data, line.len);
+	if (r < 0)
+		return r;
+	printf("%*s%s%-*s%s%s\n", INDENT, "", text_style(TEXT_DIM), WORD, "show",
+	       text_style(TEXT_PLAIN), buf_str(&safe));
 	return r;
 }
 
@@ -212,8 +219,9 @@ static int diagnose_put_lack(struct buf *line)
 	_cleanup_buf_ struct buf lines = {0};
 	int r = format_wrapped(&lines, buf_str(line), INDENT, diagnose_width());
 
-	if (r >= 0)
-		printf("%s%s%s", text_style(TEXT_DIM), buf_str(&lines), text_style(TEXT_PLAIN));
+	if (r < 0)
+		return r;
+	printf("%s%s%s", text_style(TEXT_DIM), buf_str(&lines), text_style(TEXT_PLAIN));
 	return r;
 }
 

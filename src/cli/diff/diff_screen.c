@@ -102,8 +102,9 @@ static int diff_screen_put_unit(const struct diff *d)
 		       diff_change_text(d->shift.effect).s,
 		       d->shift.changed ? ", more than repeated runs differ"
 					: ", because of the machine as far as runs can show");
-	if (r >= 0)
-		put_wrapped(TEXT_PLAIN, buf_str(&b));
+	if (r < 0)
+		return r;
+	put_wrapped(TEXT_PLAIN, buf_str(&b));
 	return r;
 }
 
@@ -552,17 +553,23 @@ int diff_screen(const struct analysis_view *v)
 	if (r < 0)
 		return r;
 	r = diff_screen_put_unit(d);
-	if (r >= 0)
-		r = diff_screen_put_times(d);
-	if (r >= 0)
-		r = print_answer(v);
-	if (r >= 0)
-		r = print_changes(v);
-	if (r >= 0)
-		r = print_unsure(d);
-	if (r >= 0)
-		r = print_one_sided(d, DIFF_ONLY_A);
-	if (r >= 0)
-		r = print_one_sided(d, DIFF_ONLY_B);
+	if (r < 0)
+		return r;
+	r = diff_screen_put_times(d);
+	if (r < 0)
+		return r;
+	r = print_answer(v);
+	if (r < 0)
+		return r;
+	r = print_changes(v);
+	if (r < 0)
+		return r;
+	r = print_unsure(d);
+	if (r < 0)
+		return r;
+	r = print_one_sided(d, DIFF_ONLY_A);
+	if (r < 0)
+		return r;
+	r = print_one_sided(d, DIFF_ONLY_B);
 	return r < 0 ? r : print_picture(d);
 }

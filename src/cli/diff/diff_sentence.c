@@ -169,11 +169,10 @@ int diff_put_sentence(struct buf *out, const struct diff *d)
 						    : put_alone(out, d, top);
 	if (r >= 0 && top->presence == DIFF_BOTH)
 		r = put_accounts(out, d, top);
-	if (r >= 0)
-		r = buf_printf(
-			out, ". Its time: %s to %s%s, %.0f %% of all that changed.",
-			format_dur((int64_t)diff_of_run(d, 0, (double)top->side[0].time_ns)).s,
-			format_dur((int64_t)diff_of_run(d, 1, (double)top->side[1].time_ns)).s,
-			d->runs[0] > 1 || d->runs[1] > 1 ? " a run" : "", fabs(top->share) * 100);
-	return r;
+	if (r < 0)
+		return r;
+	return buf_printf(out, ". Its time: %s to %s%s, %.0f %% of all that changed.",
+			  format_dur((int64_t)diff_of_run(d, 0, (double)top->side[0].time_ns)).s,
+			  format_dur((int64_t)diff_of_run(d, 1, (double)top->side[1].time_ns)).s,
+			  d->runs[0] > 1 || d->runs[1] > 1 ? " a run" : "", fabs(top->share) * 100);
 }

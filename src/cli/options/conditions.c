@@ -40,8 +40,9 @@ static int put_glob(struct buf *out, const char *name, const char *behind)
 	_cleanup_buf_ struct buf glob = {0};
 	int r = put_escaped(&glob, name);
 
-	if (r >= 0)
-		r = buf_printf(&glob, "%s", behind);
+	if (r < 0)
+		return r;
+	r = buf_printf(&glob, "%s", behind);
 	return r < 0 ? r : put_string(out, buf_str(&glob));
 }
 
@@ -124,14 +125,19 @@ static int put_cgroup(struct buf *out, const void *arg, size_t i)
 	_cleanup_buf_ struct buf path = {0};
 	int r = buf_printf(&path, "%s%s", l->items[i][0] == '/' ? "" : "/", l->items[i]);
 
+	if (r < 0)
+		return r;
 	while (r >= 0 && path.len && path.data[path.len - 1] == '/')
 		path.len--;
-	if (r >= 0)
-		r = buf_printf(out, "cgroup == ");
-	if (r >= 0)
-		r = put_string(out, buf_str(&path));
-	if (r >= 0)
-		r = buf_printf(out, " || cgroup ~ ");
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "cgroup == ");
+	if (r < 0)
+		return r;
+	r = put_string(out, buf_str(&path));
+	if (r < 0)
+		return r;
+	r = buf_printf(out, " || cgroup ~ ");
 	return r < 0 ? r : put_glob(out, buf_str(&path), "/**");
 }
 
@@ -176,8 +182,11 @@ static int put_container(struct buf *out, const void *arg, size_t i)
 	const struct option_list *l = arg;
 	int r = buf_printf(out, "container ~ ");
 
-	if (r >= 0)
-		r = put_glob(out, l->items[i], "*");
+	if (r < 0)
+		return r;
+	r = put_glob(out, l->items[i], "*");
+	if (r < 0)
+		return r;
 	for (size_t k = 0; k < ARRAY_SIZE(machine) && r >= 0; k++) {
 		r = buf_printf(out, " || ");
 		if (r >= 0)

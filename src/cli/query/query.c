@@ -152,8 +152,9 @@ static int answer_scan(struct query_session *s, const struct plan *p, struct err
 	_cleanup_answer_ struct answer rows = {0};
 	int r = query_scan_new(&scan, s, p, s->opts->follow, err);
 
-	if (r >= 0)
-		r = query_answer_of_scan(&rows, p, scan);
+	if (r < 0)
+		return r;
+	r = query_answer_of_scan(&rows, p, scan);
 	return r < 0 ? r : query_print_rows(s, p, &rows, false, err);
 }
 

@@ -207,8 +207,9 @@ static int query_heat_put_line(const struct heat *h, unsigned int index, size_t 
 		r = buf_printf(&line, "\033[0m");
 	while (line.len && line.data[line.len - 1] == ' ')
 		line.len--;
-	if (r >= 0)
-		fprintf(h->print->out, "%s\n", buf_str(&line));
+	if (r < 0)
+		return r;
+	fprintf(h->print->out, "%s\n", buf_str(&line));
 	return r;
 }
 
@@ -258,8 +259,9 @@ static int query_heat_put_legend(const struct heat *h)
 			       format_count(h->max).s);
 	if (r >= 0 && h->untimed)
 		r = buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
-	if (r >= 0)
-		fprintf(h->print->out, "%s\n", buf_str(&line));
+	if (r < 0)
+		return r;
+	fprintf(h->print->out, "%s\n", buf_str(&line));
 	return r;
 }
 
@@ -282,8 +284,9 @@ static int query_heat_draw(struct heat *h)
 		if (bars_exists(i, h->per))
 			r = query_heat_put_line(h, i, label);
 	}
-	if (r >= 0)
-		r = put_time_axis(h, label);
+	if (r < 0)
+		return r;
+	r = put_time_axis(h, label);
 	return r < 0 ? r : query_heat_put_legend(h);
 }
 

@@ -69,11 +69,12 @@ static int scan_open(struct query_scan *s, const struct plan *p, struct error *e
 		q.columns |= expr_columns(exprs[i]);
 	}
 	r = eval_new(&s->eval, exprs, count, err);
-	if (r >= 0)
-		r = eval_scratch_new(&s->scratch, s->eval);
-	if (r >= 0)
-		r = engine_scan_new(&s->scan, s->session->store, &q, err);
-	return r;
+	if (r < 0)
+		return r;
+	r = eval_scratch_new(&s->scratch, s->eval);
+	if (r < 0)
+		return r;
+	return engine_scan_new(&s->scan, s->session->store, &q, err);
 }
 
 static int scan_memory(struct query_scan *s)

@@ -175,8 +175,9 @@ static int query_trend_put_line(struct trend *t, const struct total *total, size
 		r = bars_spark(&line, &t->sums[total->key * t->columns], t->columns);
 	while (line.len && line.data[line.len - 1] == ' ')
 		line.len--;
-	if (r >= 0)
-		fprintf(t->print->out, "%s\n", buf_str(&line));
+	if (r < 0)
+		return r;
+	fprintf(t->print->out, "%s\n", buf_str(&line));
 	return r;
 }
 
@@ -225,11 +226,15 @@ static int query_trend_draw(struct trend *t)
 			: COLUMNS_MIN;
 	r = query_trend_add_columns(t, width);
 	shown = t->print->rows_max ? MIN(t->keys.count, t->print->rows_max) : t->keys.count;
-	if (r >= 0)
-		fprintf(t->print->out, "%-*s  %*s\n", (int)key, t->key->name, (int)number_width,
-			t->value->name);
-	for (size_t i = 0; i < shown && r >= 0; i++)
+	if (r < 0)
+		return r;
+	fprintf(t->print->out, "%-*s  %*s\n", (int)key, t->key->name, (int)number_width,
+		t->value->name);
+	for (size_t i = 0; i < shown; i++) {
 		r = query_trend_put_line(t, &t->totals[i], key, number_width);
+		if (r < 0)
+			return r;
+	}
 	return r < 0 ? r : query_trend_put_legend(t, shown);
 }
 

@@ -238,8 +238,9 @@ static int put_word(struct buf *to, const char *path)
 	if (!strcmp(buf_str(&shown), path))
 		return shell_word(to, path, name.len);
 	r = buf_printf(to, "$'");
-	if (r >= 0)
-		r = call_text_escape(to, name, "'");
+	if (r < 0)
+		return r;
+	r = call_text_escape(to, name, "'");
 	return r < 0 ? r : buf_printf(to, "'");
 }
 

@@ -39,8 +39,11 @@ static int read_words(struct session *s, struct error *err)
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
 	int r = engine_parse(s->engine, words_sql, &statements, err);
 
-	if (r >= 0)
-		r = engine_execute(statements, 0, &result, err);
+	if (r < 0)
+		return r;
+	r = engine_execute(statements, 0, &result, err);
+	if (r < 0)
+		return r;
 	while (r >= 0 && engine_result_next(result)) {
 		r = engine_result_text(result, 0, &s->words);
 		if (r >= 0)

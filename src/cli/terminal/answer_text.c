@@ -477,8 +477,9 @@ static int put_line(const struct piece *t, struct cell *cells, struct buf *line)
 	}
 	while (line->len && line->data[line->len - 1] == ' ')
 		line->len--;
-	if (r >= 0)
-		fprintf(t->print->out, "%s\n", buf_str(line));
+	if (r < 0)
+		return r;
+	fprintf(t->print->out, "%s\n", buf_str(line));
 	return r;
 }
 

@@ -241,8 +241,9 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 	keep = width - 3;
 	front = keep / 3;
 	r = buf_append(out, s, prefix_of_width(s, len, front, NULL));
-	if (r >= 0)
-		r = buf_append(out, "...", 3);
+	if (r < 0)
+		return r;
+	r = buf_append(out, "...", 3);
 	return r < 0 ? r : append_tail(out, s, keep - front);
 }
 

@@ -136,8 +136,9 @@ static int output_check_parts(const char *path, struct error *err)
 	_cleanup_free_ char *old = NULL;
 	int r = old_name(path, &old, err);
 
-	if (r >= 0)
-		r = each_part(path, old, part_check, err);
+	if (r < 0)
+		return r;
+	r = each_part(path, old, part_check, err);
 	return r < 0 ? r : each_part(old, path, part_check_old, err);
 }
 
@@ -185,8 +186,9 @@ static int move_old_parts(struct output *o, struct error *err)
 	_cleanup_free_ char *old = NULL;
 	int r = old_name(o->path, &old, err);
 
-	if (r >= 0)
-		r = each_part(old, o->path, part_remove, err);
+	if (r < 0)
+		return r;
+	r = each_part(old, o->path, part_remove, err);
 	return r < 0 ? r : each_part(o->path, old, part_move, err);
 }
 

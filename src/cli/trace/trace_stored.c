@@ -294,9 +294,11 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 				&read, err);
 	if (r >= 0 && !t->rollup && (read.from || read.to))
 		r = trace_stored_running(store, &choice.filter, t, err);
-	if (r >= 0)
-		r = loss_read(&loss, store, err);
-	if (r >= 0)
-		loss_warn(&loss);
+	if (r < 0)
+		return r;
+	r = loss_read(&loss, store, err);
+	if (r < 0)
+		return r;
+	loss_warn(&loss);
 	return r;
 }

@@ -60,8 +60,9 @@ int click_open(struct click_engine *e, struct clickhouse *ret, struct error *err
 {
 	int r = clickhouse_again(&e->server, ret, err);
 
-	if (r >= 0)
-		net_client_stop_with(ret->client, &e->interrupted);
+	if (r < 0)
+		return r;
+	net_client_stop_with(ret->client, &e->interrupted);
 	return r;
 }
 

@@ -258,12 +258,15 @@ static int put_true(struct click_writer *w, unsigned int column, const struct ou
 {
 	int r = expr_put(w, "(isNotNull(");
 
-	if (r >= 0)
-		r = clickhouse_column(w->table, column, w->out);
-	if (r >= 0)
-		r = expr_put(w, ") AND ");
-	if (r >= 0)
-		r = put_set(w, column, o, 1, ids);
+	if (r < 0)
+		return r;
+	r = clickhouse_column(w->table, column, w->out);
+	if (r < 0)
+		return r;
+	r = expr_put(w, ") AND ");
+	if (r < 0)
+		return r;
+	r = put_set(w, column, o, 1, ids);
 	return r < 0 ? r : expr_put(w, ")");
 }
 
@@ -274,10 +277,14 @@ static int expr_put_each(struct click_writer *w, unsigned int column, const stru
 	static const char *const words[] = {"0", "1", "NULL"};
 	int r = expr_put(w, "multiIf(isNull(");
 
-	if (r >= 0)
-		r = clickhouse_column(w->table, column, w->out);
-	if (r >= 0)
-		r = buf_printf(w->out, "), %s", words[o->null]);
+	if (r < 0)
+		return r;
+	r = clickhouse_column(w->table, column, w->out);
+	if (r < 0)
+		return r;
+	r = buf_printf(w->out, "), %s", words[o->null]);
+	if (r < 0)
+		return r;
 	for (int outcome = 0; outcome < 3 && r >= 0; outcome++) {
 		if (outcome == o->other)
 			continue;
@@ -382,12 +389,15 @@ static int put_twice(struct click_writer *w, const struct expr *e, const char *b
 {
 	int r = expr_put(w, before);
 
-	if (r >= 0)
-		r = put_float_arith(w, e);
-	if (r >= 0)
-		r = expr_put(w, between);
-	if (r >= 0)
-		r = put_float_arith(w, e);
+	if (r < 0)
+		return r;
+	r = put_float_arith(w, e);
+	if (r < 0)
+		return r;
+	r = expr_put(w, between);
+	if (r < 0)
+		return r;
+	r = put_float_arith(w, e);
 	return r < 0 ? r : expr_put(w, after);
 }
 
@@ -396,9 +406,9 @@ static int put_rounded(struct click_writer *w, const struct expr *e)
 	/* halves away from 0, which round() does not do in all versions */
 	int r = put_twice(w, e, "if(abs(", ") < 9223372036854774784., toInt64(if(", " >= 0, ");
 
-	if (r >= 0)
-		r = put_twice(w, e, "floor(", " + 0.5), -floor(0.5 - ", "))), NULL)");
-	return r;
+	if (r < 0)
+		return r;
+	return put_twice(w, e, "floor(", " + 0.5), -floor(0.5 - ", "))), NULL)");
 }
 
 static int put_arith(struct click_writer *w, const struct expr *e)
@@ -438,10 +448,10 @@ static int put_bucket(struct click_writer *w, const struct expr *a, int64_t widt
 {
 	int r = put_format(w, "(% - modulo(modulo(%, ", a, NULL);
 
-	if (r >= 0)
-		r = buf_printf(w->out, "toInt64(%lld)) + toInt64(%lld), toInt64(%lld)))",
-			       (long long)width, (long long)width, (long long)width);
-	return r;
+	if (r < 0)
+		return r;
+	return buf_printf(w->out, "toInt64(%lld)) + toInt64(%lld), toInt64(%lld)))",
+			  (long long)width, (long long)width, (long long)width);
 }
 
 static int expr_put_clock(struct click_writer *w, const struct expr *a, int64_t unit, int64_t of)
@@ -590,12 +600,15 @@ int click_hist_bucket(struct click_writer *w, const struct expr *e)
 		return -EOPNOTSUPP;
 	inner.out = &x;
 	r = click_expr(&inner, e);
-	if (r >= 0)
-		r = buf_printf(&value, "toUInt64(greatest(ifNull(%s, 0), 0))", buf_str(&x));
-	if (r >= 0)
-		r = buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
-	if (r >= 0)
-		r = put_hist_of(w, buf_str(&value));
+	if (r < 0)
+		return r;
+	r = buf_printf(&value, "toUInt64(greatest(ifNull(%s, 0), 0))", buf_str(&x));
+	if (r < 0)
+		return r;
+	r = buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
+	if (r < 0)
+		return r;
+	r = put_hist_of(w, buf_str(&value));
 	return r < 0 ? r : expr_put(w, ")");
 }
 
@@ -726,10 +739,12 @@ static int expr_put_parts(struct click_writer *w, const struct expr *e, bool *al
 		*all = false;
 		return 0;
 	}
-	if (r >= 0)
-		r = buf_printf(w->out, " AND (");
-	if (r >= 0)
-		r = buf_append(w->out, text.data, text.len);
+	if (r < 0)
+		return r;
+	r = buf_printf(w->out, " AND (");
+	if (r < 0)
+		return r;
+	r = buf_append(w->out, text.data, text.len);
 	return r < 0 ? r : expr_put(w, ")");
 }
 

@@ -133,10 +133,12 @@ static int add_dimension(struct group_query *g, size_t i)
 	part->looked_up = column;
 	buf_clear(&text);
 	r = clickhouse_column(g->p->table, (unsigned int)column, &text);
-	if (r >= 0)
-		r = add_column(g, buf_str(&text), &part->columns[0]);
-	if (r >= 0)
-		g->lookups[column] = part->columns[0] + 1;
+	if (r < 0)
+		return r;
+	r = add_column(g, buf_str(&text), &part->columns[0]);
+	if (r < 0)
+		return r;
+	g->lookups[column] = part->columns[0] + 1;
 	return r < 0 ? r : add_column(g, "recording", &g->recording);
 }
 
@@ -230,8 +232,9 @@ static int add_sum(struct group_query *g, struct part_field *part, const struct 
 
 	if (r >= 0 && e->type.type == QUERY_FLOAT)
 		return add_format(g, &part->columns[2], "sum(toFloat64(%))", x);
-	if (r >= 0)
-		r = add_format(g, &part->columns[2], "sum(bitShiftRight(%, 32))", x);
+	if (r < 0)
+		return r;
+	r = add_format(g, &part->columns[2], "sum(bitShiftRight(%, 32))", x);
 	return r < 0 ? r : add_format(g, &part->columns[3], "sum(bitAnd(%, 4294967295))", x);
 }
 
@@ -393,12 +396,15 @@ static int put_from(struct group_query *g, struct buf *out)
 	if (!g->p->each_file)
 		return buf_printf(out, " FROM `%s`", schema_table(g->p->table)->name);
 	r = buf_printf(out, " FROM (");
-	if (r >= 0)
-		r = put_half(g, HALF_PLAIN, out);
-	if (r >= 0)
-		r = buf_printf(out, " FROM op UNION ALL ");
-	if (r >= 0)
-		r = click_group_put_seconds(g, out);
+	if (r < 0)
+		return r;
+	r = put_half(g, HALF_PLAIN, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, " FROM op UNION ALL ");
+	if (r < 0)
+		return r;
+	r = click_group_put_seconds(g, out);
 	return r < 0 ? r : buf_printf(out, ")");
 }
 
@@ -417,14 +423,24 @@ static int write_statement(struct group_query *g, struct buf *out, struct error 
 	if (r >= 0)
 		r = add_aggregates(g);
 	g->where = buf_str(&where);
-	for (size_t i = 0; i < g->column_count && r >= 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < g->column_count; i++) {
 		r = buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
-	if (r >= 0)
-		r = put_from(g, out);
-	if (r >= 0)
-		r = buf_append(out, where.data, where.len);
-	for (size_t i = 0; i < g->dims && r >= 0; i++)
+		if (r < 0)
+			return r;
+	}
+	r = put_from(g, out);
+	if (r < 0)
+		return r;
+	r = buf_append(out, where.data, where.len);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < g->dims; i++) {
 		r = buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);
+		if (r < 0)
+			return r;
+	}
 	return r;
 }
 
@@ -446,10 +462,12 @@ static int group_open(struct group_query *g, struct error *err)
 	}
 	g->cells = calloc(g->p->field_count + 1, sizeof(*g->cells));
 	r = g->cells ? batch_new(&g->ids, g->p->table) : -ENOMEM;
-	if (r >= 0)
-		r = eval_new(&g->eval, exprs, n, err);
-	if (r >= 0)
-		r = eval_names(g->eval, g->engine->dims, err);
+	if (r < 0)
+		return r;
+	r = eval_new(&g->eval, exprs, n, err);
+	if (r < 0)
+		return r;
+	r = eval_names(g->eval, g->engine->dims, err);
 	return r < 0 ? r : eval_scratch_new(&g->scratch, g->eval);
 }
 
@@ -715,10 +733,12 @@ int click_group(struct click_engine *e, const struct plan *p, const struct local
 	if (r < 0)
 		return error_errno(err, r, "the query");
 	r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);
-	if (r >= 0)
-		r = read_groups(&g, groups, err);
-	if (r >= 0)
-		r = local_group_finish(groups, ret, err);
+	if (r < 0)
+		return r;
+	r = read_groups(&g, groups, err);
+	if (r < 0)
+		return r;
+	r = local_group_finish(groups, ret, err);
 	return r < 0 ? r : 1;
 }
 

@@ -266,8 +266,9 @@ static int scan_filter(struct click_scan *s, struct error *err)
 		return r;
 	s->columns |= expr_columns(filter);
 	r = eval_new(&s->eval, &filter, 1, err);
-	if (r >= 0)
-		r = eval_names(s->eval, s->engine->dims, err);
+	if (r < 0)
+		return r;
+	r = eval_names(s->eval, s->engine->dims, err);
 	return r < 0 ? r : eval_scratch_new(&s->scratch, s->eval);
 }
 

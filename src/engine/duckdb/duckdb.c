@@ -156,10 +156,12 @@ static int confine(struct duck *e, const struct engine_options *opt, struct erro
 	int r = opt->folder > 0 ? confine_process(opt->folder, err) : 0;
 
 	snprintf(sql, sizeof(sql), "SET threads = %u", e->threads);
-	if (r >= 0)
-		r = duck_run(e, sql, err);
-	if (r >= 0)
-		r = duck_run(e, "SET enable_external_access = false", err);
+	if (r < 0)
+		return r;
+	r = duck_run(e, sql, err);
+	if (r < 0)
+		return r;
+	r = duck_run(e, "SET enable_external_access = false", err);
 	return r < 0 ? r : duck_run(e, "SET lock_configuration = true", err);
 }
 
@@ -470,8 +472,9 @@ static int duck_execute(struct engine_statements *statements, size_t i, struct e
 	int r = duck_pin(s->e, err);
 
 	assert(i < statements->count);
-	if (r >= 0)
-		r = users_declare(s->e, err);
+	if (r < 0)
+		return r;
+	r = users_declare(s->e, err);
 	return r < 0 ? r : execute(s->e, s->list, i, s->sql, ret, err);
 }
 

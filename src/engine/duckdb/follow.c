@@ -94,9 +94,11 @@ int duck_follow_refresh(struct engine_follow *follow, struct engine_result **ret
 	store_range(f->e->store, &opt.first, &opt.last);
 	if (!f->made || f->e->pin > f->seen)
 		r = follow_keep(f, &opt, err);
-	if (r >= 0)
-		r = translate_kept(f->plan, &opt, f->table, &t, err);
-	if (r >= 0)
-		r = duck_run_text(f->e, buf_str(&t.sql), ret, err);
+	if (r < 0)
+		return r;
+	r = translate_kept(f->plan, &opt, f->table, &t, err);
+	if (r < 0)
+		return r;
+	r = duck_run_text(f->e, buf_str(&t.sql), ret, err);
 	return r < 0 ? r : result_shape(*ret, t.shown, &t.estimate, t.units);
 }

@@ -186,8 +186,9 @@ static int local_put_text(struct local_answer *a, struct query_kind kind, const 
 		r = query_entity_text(kind.entity, env->dims, v->i, &text);
 	if (kind.type != QUERY_TEXT)
 		t = (struct bytes){text.data, text.len};
-	if (r >= 0)
-		r = engine_escape(t.data, t.len, &escaped);
+	if (r < 0)
+		return r;
+	r = engine_escape(t.data, t.len, &escaped);
 	return r < 0 ? r : strpool_add(&a->pool, buf_str(&escaped), escaped.len, ret);
 }
 

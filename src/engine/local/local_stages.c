@@ -59,8 +59,9 @@ static int stage_row_new(struct stage_row *s, const struct plan_field *fields, s
 			exprs[n++] = fields[i].expr;
 	}
 	r = eval_fields_new(&s->eval, exprs, n, err);
-	if (r >= 0)
-		eval_fields_dims(s->eval, env->dims);
+	if (r < 0)
+		return r;
+	eval_fields_dims(s->eval, env->dims);
 	return r;
 }
 

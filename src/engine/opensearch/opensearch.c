@@ -311,8 +311,9 @@ static int search_engine_ask(struct engine *engine, const struct plan *p,
 		r = ask_groups(e, p, true, q.unended, &t, err);
 	if (r >= 0 && p->grouped && search_groups_sort(p, &t) < 0)
 		r = error_errno(err, -ENOMEM, "a response");
-	if (r >= 0)
-		r = local_stages(&t.rows, p, 0, &t.env, err);
+	if (r < 0)
+		return r;
+	r = local_stages(&t.rows, p, 0, &t.env, err);
 	return r < 0 ? r : local_result(&t.rows, p, &t.env, ret, err);
 }
 

@@ -189,12 +189,13 @@ static int range_filter(const struct search_fields *f, const struct expr *e, boo
 	    e->arg[0]->type.type == QUERY_UINT)
 		return search_refuse(f, "test", e, "its bounds are not plain numbers", err);
 	r = leaf_of(f, e->arg[0], &l, err);
-	if (r >= 0)
-		*ret = leaf_query(&l,
-				  json_pack("{s{s{so,so}}}", "range", l.field, "gte",
-					    constant_json(e->arg[1], &e->arg[1]->value), "lte",
-					    constant_json(e->arg[2], &e->arg[2]->value)),
-				  negated);
+	if (r < 0)
+		return r;
+	*ret = leaf_query(&l,
+			  json_pack("{s{s{so,so}}}", "range", l.field, "gte",
+				    constant_json(e->arg[1], &e->arg[1]->value), "lte",
+				    constant_json(e->arg[2], &e->arg[2]->value)),
+			  negated);
 	return r;
 }
 

@@ -152,10 +152,12 @@ static int click_load_put_identity(const struct load_recording *rec, struct buf 
 {
 	int r = buf_printf(out, "key = %llu AND host = ", (unsigned long long)rec->key);
 
-	if (r >= 0)
-		r = clickhouse_literal(rec->host, out);
-	if (r >= 0)
-		r = buf_printf(out, " AND boot = ");
+	if (r < 0)
+		return r;
+	r = clickhouse_literal(rec->host, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, " AND boot = ");
 	return r < 0 ? r : clickhouse_literal(rec->boot, out);
 }
 

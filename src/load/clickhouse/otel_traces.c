@@ -88,12 +88,15 @@ int otel_ddl(unsigned int version, int64_t keep_ns, struct buf *out)
 	if (version < OTEL_VERSION)
 		return 0;
 	r = buf_append(out, otel_table, sizeof(otel_table) - 1);
-	if (r >= 0)
-		r = otel_put_end("Timestamp", keep_ns, out);
-	if (r >= 0)
-		r = buf_append(out, otel_times, sizeof(otel_times) - 1);
-	if (r >= 0)
-		r = otel_put_end("Start", keep_ns, out);
+	if (r < 0)
+		return r;
+	r = otel_put_end("Timestamp", keep_ns, out);
+	if (r < 0)
+		return r;
+	r = buf_append(out, otel_times, sizeof(otel_times) - 1);
+	if (r < 0)
+		return r;
+	r = otel_put_end("Start", keep_ns, out);
 	return r < 0 ? r : buf_append(out, otel_rest, sizeof(otel_rest) - 1);
 }
 
@@ -211,10 +214,12 @@ static int otel_scope(json_t *row, const struct span_out *s)
 	       *message = json_take(s->attributes, NAME_DESCRIPTION);
 	int r = json_set_some(row, "TraceState", state);
 
-	if (r >= 0)
-		r = json_set_some(row, "StatusMessage", message);
-	if (r >= 0)
-		r = json_set_some(row, "ScopeName", otel_text(scope, "name"));
+	if (r < 0)
+		return r;
+	r = json_set_some(row, "StatusMessage", message);
+	if (r < 0)
+		return r;
+	r = json_set_some(row, "ScopeName", otel_text(scope, "name"));
 	return r < 0 ? r : json_set_some(row, "ScopeVersion", otel_text(scope, "version"));
 }
 

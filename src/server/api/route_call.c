@@ -447,8 +447,9 @@ static int next_read(struct question *q, struct step *s, size_t *ret_block, size
 {
 	int r = route_call_find(q, ret_block, ret_row);
 
-	if (r >= 0)
-		r = store_cursor_new(&s->cursor, q->server->store);
+	if (r < 0)
+		return r;
+	r = store_cursor_new(&s->cursor, q->server->store);
 	return r < 0 ? r : read_block(q, s->cursor, *ret_block, ret);
 }
 

@@ -247,8 +247,9 @@ static int route_density_get(struct question *q, int64_t file, const struct sums
 		access_map_put(q, t);
 		r = access_map_get(q, file, filter, 0, &t);
 	}
-	if (r >= 0)
-		*ret = t;
+	if (r < 0)
+		return r;
+	*ret = t;
 	return r;
 }
 

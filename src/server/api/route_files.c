@@ -68,8 +68,9 @@ static int add_entry(struct entries *to, const struct entry *e)
 {
 	int r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
 
-	if (r >= 0)
-		to->items[to->count++] = *e;
+	if (r < 0)
+		return r;
+	to->items[to->count++] = *e;
 	return r;
 }
 
@@ -206,8 +207,9 @@ static int route_files_gather(struct question *q, struct tree *t)
 	if (r >= 0)
 		r = add_lines(t);
 	count = t->all.count;
-	if (r >= 0)
-		r = add_folders(t);
+	if (r < 0)
+		return r;
+	r = add_folders(t);
 	return r < 0 ? r : route_files_add_selves(t, d, count);
 }
 

@@ -297,14 +297,18 @@ static int take_criteria(struct jaeger *j, const struct criteria *c, int64_t *re
 
 	j->opt.service = some_text(http_param(q->request, c->service));
 	j->opt.name = some_text(http_param(q->request, c->operation));
-	if (r >= 0)
-		r = c->take_time(q, c->end, &j->opt.to);
-	if (r >= 0)
-		r = take_go_duration(q, c->dur_min, &j->opt.dur_min);
-	if (r >= 0)
-		r = take_go_duration(q, c->dur_max, &j->opt.dur_max);
-	if (r >= 0)
-		r = question_number(q, c->limit, 1, TRACES_MAX, TRACES_DEFAULT, ret_limit);
+	if (r < 0)
+		return r;
+	r = c->take_time(q, c->end, &j->opt.to);
+	if (r < 0)
+		return r;
+	r = take_go_duration(q, c->dur_min, &j->opt.dur_min);
+	if (r < 0)
+		return r;
+	r = take_go_duration(q, c->dur_max, &j->opt.dur_max);
+	if (r < 0)
+		return r;
+	r = question_number(q, c->limit, 1, TRACES_MAX, TRACES_DEFAULT, ret_limit);
 	return r < 0 ? r : take_tags(j, c->tags);
 }
 
@@ -362,8 +366,9 @@ static int choose_search(struct jaeger *j, const struct criteria *c)
 	int64_t limit;
 	int r = take_criteria(j, c, &limit);
 
-	if (r >= 0)
-		r = each(j, take_trace);
+	if (r < 0)
+		return r;
+	r = each(j, take_trace);
 	return r < 0 ? r : keep_newest(j, (size_t)limit);
 }
 

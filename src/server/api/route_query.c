@@ -255,8 +255,9 @@ static int give_csv(struct question *q, struct answer *rows, int64_t limit)
 	int r = fd < 0 ? fd : csv_rows(&d, rows);
 
 	buf_free(&d.piece);
-	if (r >= 0)
-		send_file(q, TAKE_FD(fd), "text/csv; charset=utf-8", "weir.csv");
+	if (r < 0)
+		return r;
+	send_file(q, TAKE_FD(fd), "text/csv; charset=utf-8", "weir.csv");
 	return r;
 }
 
@@ -279,8 +280,9 @@ static int give_json_file(struct question *q, struct answer *rows, int64_t limit
 				      .arg = &d};
 	int r = fd < 0 ? fd : answer_json(rows, &j, &q->err);
 
-	if (r >= 0)
-		send_file(q, TAKE_FD(fd), "application/json", "weir.json");
+	if (r < 0)
+		return r;
+	send_file(q, TAKE_FD(fd), "application/json", "weir.json");
 	return r;
 }
 
@@ -395,8 +397,9 @@ static int explain_kernel(const struct plan *p, struct buf *text)
 		return 0;
 	query_pushdown(p->where, NULL, &part);
 	r = buf_printf(text, "\nTHE KERNEL COULD TEST\n");
-	if (r >= 0)
-		r = part.count ? query_pushdown_text(&part, text) : buf_printf(text, "nothing");
+	if (r < 0)
+		return r;
+	r = part.count ? query_pushdown_text(&part, text) : buf_printf(text, "nothing");
 	return r < 0 ? r : buf_printf(text, "\n");
 }
 

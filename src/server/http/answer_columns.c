@@ -81,10 +81,14 @@ static int answer_columns_write_binary(struct question *q, const struct buf *mem
 		return r;
 	len = (uint32_t)head.len; /* little-endian, as every machine that weir runs on is */
 	r = buf_append(&q->out, magic, strlen(magic));
-	if (r >= 0)
-		r = buf_append(&q->out, &len, sizeof(len));
-	if (r >= 0)
-		r = buf_append(&q->out, head.data, head.len);
+	if (r < 0)
+		return r;
+	r = buf_append(&q->out, &len, sizeof(len));
+	if (r < 0)
+		return r;
+	r = buf_append(&q->out, head.data, head.len);
+	if (r < 0)
+		return r;
 	for (size_t c = 0; c <= count && r >= 0; c++) {
 		r = buf_append(&q->out, zeros, align_up(q->out.len, 8) - q->out.len);
 		if (r >= 0 && c < count && rows)

@@ -179,8 +179,9 @@ static int server_refresh(struct server *s, bool more, struct error *err)
 		return 0;
 	s->generation++;
 	r = take_blocks(s, err);
-	if (r >= 0)
-		r = loss_version(s, &s->loss_told, err);
+	if (r < 0)
+		return r;
+	r = loss_version(s, &s->loss_told, err);
 	return r < 0 ? r : 1;
 }
 

@@ -32,8 +32,9 @@ static int catalog_add_folder(struct catalog *c, struct bytes path, uint32_t par
 	if (r < 0 || *ret < c->parent_count)
 		return r;
 	r = grow((void **)&c->parents, &c->parents_cap, c->parent_count + 1, sizeof(*c->parents));
-	if (r >= 0)
-		c->parents[c->parent_count++] = parent;
+	if (r < 0)
+		return r;
+	c->parents[c->parent_count++] = parent;
 	return r;
 }
 
@@ -160,10 +161,13 @@ int catalog_update(struct catalog *c, const struct dims *d)
 			ids[n++] = id;
 	}
 	/* the newest came first */
+	if (r < 0)
+		return r;
 	while (r >= 0 && n > 0)
 		r = catalog_take_file(c, d, ids[--n]);
-	if (r >= 0)
-		c->clock = clock;
+	if (r < 0)
+		return r;
+	c->clock = clock;
 	return r;
 }
 

@@ -115,8 +115,11 @@ int failures_find(const struct failures *f, const struct server *srv, struct fai
 	size_t pos = 0;
 	int r = index_tops(tops, count, &index);
 
-	if (r >= 0)
-		r = failures_by_line(f, srv, &index, &lines);
+	if (r < 0)
+		return r;
+	r = failures_by_line(f, srv, &index, &lines);
+	if (r < 0)
+		return r;
 	while (r >= 0 && map_next(&lines.calls, &pos, &key, &calls)) {
 		if (map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at))
 			failures_offer(&tops[at], key_file(key), calls);

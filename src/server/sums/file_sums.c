@@ -132,12 +132,17 @@ int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file *
 		r = sums_new(&moved, &want);
 	if (r >= 0 && s->pile)
 		file_pile_take(s->pile, &d, &rest);
-	for (size_t i = 0; i < s->file_count && r >= 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->file_count; i++) {
 		r = file_dense_add(&d, rest, &s->files[i]);
-	if (r >= 0)
-		r = move_versions(srv, &d, moved);
-	if (r >= 0)
-		r = move_rest(srv, rest, moved);
+		if (r < 0)
+			return r;
+	}
+	r = move_versions(srv, &d, moved);
+	if (r < 0)
+		return r;
+	r = move_rest(srv, rest, moved);
 	return r < 0 ? r : file_sums_collect(&d, moved, ret, ret_count);
 }
 

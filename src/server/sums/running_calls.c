@@ -231,7 +231,8 @@ int running_calls_find(struct question *q, const struct sums_filter *filter,
 		else if (r == -EBADMSG) /* counted as damage */
 			r = 0;
 	}
-	if (r >= 0)
-		r = drop_returned(s, cursor, ret, &q->err);
+	if (r < 0)
+		return r;
+	r = drop_returned(s, cursor, ret, &q->err);
 	return r < 0 ? r : running_calls_filter(filter, ret);
 }

@@ -252,8 +252,9 @@ static int append_file(struct sums *s, const struct sums_file *f)
 		return 0;
 	}
 	r = grow((void **)&s->files, &s->file_cap, s->file_count + 1, sizeof(*s->files));
-	if (r >= 0)
-		s->files[s->file_count++] = *f;
+	if (r < 0)
+		return r;
+	s->files[s->file_count++] = *f;
 	return r;
 }
 

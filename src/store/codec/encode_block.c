@@ -277,8 +277,9 @@ static int column_encode(struct encoder *e, struct batch *b, unsigned int column
 		r = bytes_encode(e->codec, b, column, words, &e->payload);
 	else
 		r = values_encode(e, b, column, words, en);
-	if (r >= 0)
-		entry_end(e, en);
+	if (r < 0)
+		return r;
+	entry_end(e, en);
 	return r;
 }
 

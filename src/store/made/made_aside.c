@@ -108,8 +108,9 @@ static int made_put_table(void *arg, struct store_writer *w, uint64_t covered, s
 
 	t->what.covered = covered;
 	r = store_made_begin(w, &t->what, err);
-	if (r >= 0)
-		r = t->rows(t->arg, w, err);
+	if (r < 0)
+		return r;
+	r = t->rows(t->arg, w, err);
 	return r < 0 ? r : store_made_end(w, t->partial, err);
 }
 

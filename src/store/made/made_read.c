@@ -257,8 +257,9 @@ static int made_unpack_head(struct decoder *decoder, struct trace *t,
 		return -EBADMSG;
 	t->heads += MADE_HEAD_COST;
 	r = decode_blob(decoder, src, ret, ret_why);
-	if (r >= 0)
-		t->heads += ret->len;
+	if (r < 0)
+		return r;
+	t->heads += ret->len;
 	return r;
 }
 

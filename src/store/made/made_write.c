@@ -163,16 +163,23 @@ static int made_put_head(struct buf *b, const struct store_making *what, const s
 {
 	int r = made_put_text(b, t->name);
 
-	if (r >= 0)
-		r = made_put_text(b, what->origin);
-	if (r >= 0)
-		r = buf_varint(b, what->version);
-	if (r >= 0)
-		r = made_put_text(b, what->options ? what->options : "");
-	if (r >= 0)
-		r = buf_varint(b, covered);
-	if (r >= 0)
-		r = buf_varint(b, t->column_count);
+	if (r < 0)
+		return r;
+	r = made_put_text(b, what->origin);
+	if (r < 0)
+		return r;
+	r = buf_varint(b, what->version);
+	if (r < 0)
+		return r;
+	r = made_put_text(b, what->options ? what->options : "");
+	if (r < 0)
+		return r;
+	r = buf_varint(b, covered);
+	if (r < 0)
+		return r;
+	r = buf_varint(b, t->column_count);
+	if (r < 0)
+		return r;
 	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
 		r = made_put_text(b, column_type_name(t->columns[i].type));
 		if (r >= 0)

@@ -254,8 +254,9 @@ static int habit_line_to_rest(struct habit_table *t, struct habit_line *line, st
 		line->rest->inexact = line->late;
 	}
 	r = habit_row_merge(t, line->rest, row);
-	if (r >= 0)
-		habit_row_clear(t, row);
+	if (r < 0)
+		return r;
+	habit_row_clear(t, row);
 	return r;
 }
 
@@ -437,11 +438,13 @@ static int habit_put_sequence(struct batch_row *to, const struct habit_cycle *c,
 	char name[32];
 	int r = 0;
 
-	for (unsigned int i = 0; i < c->count && r >= 0; i++)
+	for (unsigned int i = 0; i < c->count; i++) {
 		r = buf_printf(&text, "%s%s%s", i ? " " : "", op_name(c->ops[i], name),
 			       more >> i & 1 ? "+" : "");
-	if (r >= 0)
-		row_set_bytes(to, HABIT_CALLS_TEXT, text.data, text.len);
+		if (r < 0)
+			return r;
+	}
+	row_set_bytes(to, HABIT_CALLS_TEXT, text.data, text.len);
 	return r < 0 ? r : to->r;
 }
 

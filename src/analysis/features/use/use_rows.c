@@ -56,8 +56,9 @@ static int use_put_file(struct use_row *x, const struct use *u, struct batch_row
 		r = names_pattern(dims_file_name(w->dims, id), &x->pattern, &changed);
 	else if (folder.len)
 		r = buf_append(&x->pattern, folder.data, folder.len);
-	if (r >= 0)
-		row_set_bytes(row, USE_PATTERN, x->pattern.data, x->pattern.len);
+	if (r < 0)
+		return r;
+	row_set_bytes(row, USE_PATTERN, x->pattern.data, x->pattern.len);
 	return r < 0 ? r : row->r;
 }
 

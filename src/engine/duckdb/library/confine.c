@@ -255,14 +255,18 @@ static int add_conditional(scmp_filter_ctx f)
 	if (r >= 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, thread);
 	/* its flags are in memory, where a filter cannot look: libc then takes clone() */
-	if (r >= 0)
-		r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	if (r >= 0)
-		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, name);
-	if (r >= 0)
-		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, ask);
-	if (r >= 0)
-		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, self); /* abort() */
+	if (r < 0)
+		return r;
+	r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (r < 0)
+		return r;
+	r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, name);
+	if (r < 0)
+		return r;
+	r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, ask);
+	if (r < 0)
+		return r;
+	r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, self); /* abort() */
 	return r < 0 ? r : seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, tty);
 }
 

@@ -49,9 +49,9 @@ static int rows_bytes_text(const struct duckdb_api *d, const struct rows_column 
 		r = engine_escape(v.data, v.len, scratch);
 	if (!raw)
 		v = (struct bytes){scratch->data, scratch->len};
-	if (r >= 0)
-		d->vector_assign_string_element_len(out, i, v.data ? (const char *)v.data : "",
-						    v.len);
+	if (r < 0)
+		return r;
+	d->vector_assign_string_element_len(out, i, v.data ? (const char *)v.data : "", v.len);
 	return r;
 }
 

@@ -473,14 +473,17 @@ static int topk_files_put_ids(const struct topk_files *b, const struct dims *d,
 		if (picks[i].value == 0)
 			return 0;
 	}
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		if (picks[i].id == INT64_MAX)
 			ret->null = true;
 		else
 			r = map_set(&ret->ids, (uint64_t)picks[i].id, 0);
 	}
-	if (r >= 0)
-		r = topk_files_put_versions(b, d, ret);
+	if (r < 0)
+		return r;
+	r = topk_files_put_versions(b, d, ret);
 	return r < 0 ? r : 1;
 }
 

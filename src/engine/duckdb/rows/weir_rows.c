@@ -190,8 +190,9 @@ static int weir_rows_prepare(struct rows_shared *s)
 		r = prepare_top(s);
 	if (r >= 0 && s->bind->from_summaries)
 		r = rows_sums_choose(s);
-	if (r >= 0)
-		atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
+	if (r < 0)
+		return r;
+	atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
 	return r;
 }
 

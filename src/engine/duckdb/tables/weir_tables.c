@@ -366,7 +366,8 @@ int tables_register(struct duck *e, struct error *err)
 		snprintf(name, sizeof(name), "weir_%s", schema_table(i)->name);
 		r = register_table(e, i, false, name, err);
 	}
-	if (r >= 0)
-		r = register_table(e, TABLE_OP, true, "weir_op_named", err);
+	if (r < 0)
+		return r;
+	r = register_table(e, TABLE_OP, true, "weir_op_named", err);
 	return r < 0 ? r : register_table(e, TABLE_OWN, false, "weir_user", err);
 }

@@ -95,8 +95,9 @@ static int write_with(struct writer *w, const char *format, const struct expr *e
 
 	assert(at && !strchr(at + 1, '%'));
 	r = buf_append(w->out, format, (size_t)(at - format));
-	if (r >= 0)
-		r = sql_expr_write_expr(w, e);
+	if (r < 0)
+		return r;
+	r = sql_expr_write_expr(w, e);
 	return r < 0 ? r : puts_to(w, at + 1);
 }
 
@@ -147,12 +148,15 @@ static int write_joined(struct writer *w, const struct expr *e, const char *betw
 {
 	int r = puts_to(w, "(");
 
-	if (r >= 0)
-		r = sql_expr_write_expr(w, e->arg[0]);
-	if (r >= 0)
-		r = puts_to(w, between);
-	if (r >= 0)
-		r = sql_expr_write_expr(w, e->arg[1]);
+	if (r < 0)
+		return r;
+	r = sql_expr_write_expr(w, e->arg[0]);
+	if (r < 0)
+		return r;
+	r = puts_to(w, between);
+	if (r < 0)
+		return r;
+	r = sql_expr_write_expr(w, e->arg[1]);
 	return r < 0 ? r : puts_to(w, ")");
 }
 
@@ -183,12 +187,15 @@ static int write_compare(struct writer *w, const struct expr *e)
 	bool text = compare_as_text(a, b);
 	int r = puts_to(w, "(");
 
-	if (r >= 0)
-		r = write_side(w, a, text);
-	if (r >= 0)
-		r = puts_to(w, signs[e->cmp]);
-	if (r >= 0)
-		r = write_side(w, b, text);
+	if (r < 0)
+		return r;
+	r = write_side(w, a, text);
+	if (r < 0)
+		return r;
+	r = puts_to(w, signs[e->cmp]);
+	if (r < 0)
+		return r;
+	r = write_side(w, b, text);
 	return r < 0 ? r : puts_to(w, ")");
 }
 
@@ -200,11 +207,14 @@ static int write_in(struct writer *w, const struct expr *e)
 	struct query_kind type = texts ? (struct query_kind){.type = QUERY_TEXT} : a->type;
 	int r = puts_to(w, "(");
 
-	if (r >= 0)
-		r = texts || a->type.type == QUERY_TEXT ? write_text(w, a)
-							: sql_expr_write_expr(w, a);
-	if (r >= 0)
-		r = puts_to(w, " IN (");
+	if (r < 0)
+		return r;
+	r = texts || a->type.type == QUERY_TEXT ? write_text(w, a) : sql_expr_write_expr(w, a);
+	if (r < 0)
+		return r;
+	r = puts_to(w, " IN (");
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < e->count && r >= 0; i++) {
 		if (i)
 			r = puts_to(w, ", ");
@@ -234,12 +244,15 @@ static int write_pattern(struct writer *w, const struct expr *e)
 						   : "weir_like";
 	int r = buf_printf(w->out, "%s(", name);
 
-	if (r >= 0)
-		r = write_text(w, e->arg[0]);
-	if (r >= 0)
-		r = puts_to(w, ", ");
-	if (r >= 0)
-		r = sql_string_escaped(e->pattern, w->out);
+	if (r < 0)
+		return r;
+	r = write_text(w, e->arg[0]);
+	if (r < 0)
+		return r;
+	r = puts_to(w, ", ");
+	if (r < 0)
+		return r;
+	r = sql_string_escaped(e->pattern, w->out);
 	return r < 0 ? r : puts_to(w, ")");
 }
 
@@ -261,12 +274,15 @@ static int write_whole_arith(struct writer *w, const struct expr *e)
 	bool mod = e->arith == ARITH_MOD;
 	int r = puts_to(w, "TRY(CAST(");
 
-	if (r >= 0)
-		r = write_wide(w, e->arg[0]);
-	if (r >= 0)
-		r = buf_printf(w->out, "%s%s", signs[e->arith], mod ? "nullif(" : "");
-	if (r >= 0)
-		r = write_wide(w, e->arg[1]);
+	if (r < 0)
+		return r;
+	r = write_wide(w, e->arg[0]);
+	if (r < 0)
+		return r;
+	r = buf_printf(w->out, "%s%s", signs[e->arith], mod ? "nullif(" : "");
+	if (r < 0)
+		return r;
+	r = write_wide(w, e->arg[1]);
 	return r < 0 ? r : buf_printf(w->out, "%s AS %s))", mod ? ", 0)" : "", sql_expr_type_of(e));
 }
 
@@ -276,12 +292,15 @@ static int write_float_arith(struct writer *w, const struct expr *e)
 	bool divides = e->arith == ARITH_DIV || e->arith == ARITH_MOD;
 	int r = puts_to(w, "weir_finite(");
 
-	if (r >= 0)
-		r = write_with(w, "(%)::DOUBLE", e->arg[0]);
-	if (r >= 0)
-		r = puts_to(w, signs[e->arith]);
-	if (r >= 0)
-		r = write_with(w, divides ? "nullif((%)::DOUBLE, 0)" : "(%)::DOUBLE", e->arg[1]);
+	if (r < 0)
+		return r;
+	r = write_with(w, "(%)::DOUBLE", e->arg[0]);
+	if (r < 0)
+		return r;
+	r = puts_to(w, signs[e->arith]);
+	if (r < 0)
+		return r;
+	r = write_with(w, divides ? "nullif((%)::DOUBLE, 0)" : "(%)::DOUBLE", e->arg[1]);
 	return r < 0 ? r : puts_to(w, ")");
 }
 
@@ -290,8 +309,9 @@ static int write_rounded_arith(struct writer *w, const struct expr *e)
 {
 	int r = puts_to(w, "TRY(CAST(round(");
 
-	if (r >= 0)
-		r = write_float_arith(w, e);
+	if (r < 0)
+		return r;
+	r = write_float_arith(w, e);
 	return r < 0 ? r : buf_printf(w->out, ") AS %s))", sql_expr_type_of(e));
 }
 
@@ -319,12 +339,15 @@ static int write_call2(struct writer *w, const char *name, const struct expr *e,
 {
 	int r = buf_printf(w->out, "%s(", name);
 
-	if (r >= 0)
-		r = side(w, e->arg[0]);
-	if (r >= 0)
-		r = puts_to(w, ", ");
-	if (r >= 0)
-		r = side(w, e->arg[1]);
+	if (r < 0)
+		return r;
+	r = side(w, e->arg[0]);
+	if (r < 0)
+		return r;
+	r = puts_to(w, ", ");
+	if (r < 0)
+		return r;
+	r = side(w, e->arg[1]);
 	return r < 0 ? r : puts_to(w, ")");
 }
 
@@ -332,8 +355,9 @@ static int write_text_call(struct writer *w, const char *name, const struct expr
 {
 	int r = buf_printf(w->out, "%s(", name);
 
-	if (r >= 0)
-		r = write_text(w, e->arg[0]);
+	if (r < 0)
+		return r;
+	r = write_text(w, e->arg[0]);
 	return r < 0 ? r : puts_to(w, ")");
 }
 
@@ -341,12 +365,15 @@ static int write_bitwise(struct writer *w, const struct expr *e, const char *sig
 {
 	int r = puts_to(w, is_uint(e) ? "(" : "weir_signed(");
 
-	if (r >= 0)
-		r = write_bits(w, e->arg[0]);
-	if (r >= 0)
-		r = puts_to(w, sign);
-	if (r >= 0)
-		r = write_bits(w, e->arg[1]);
+	if (r < 0)
+		return r;
+	r = write_bits(w, e->arg[0]);
+	if (r < 0)
+		return r;
+	r = puts_to(w, sign);
+	if (r < 0)
+		return r;
+	r = write_bits(w, e->arg[1]);
 	return r < 0 ? r : puts_to(w, ")");
 }
 
@@ -410,12 +437,15 @@ static int write_case(struct writer *w, const struct expr *e)
 	bool text = e->type.type == QUERY_TEXT || e->type.type == QUERY_CODE;
 	int r = write_with(w, "CASE WHEN % THEN ", e->arg[0]);
 
-	if (r >= 0)
-		r = text ? write_text(w, e->arg[1]) : sql_expr_write_expr(w, e->arg[1]);
-	if (r >= 0)
-		r = puts_to(w, " ELSE ");
-	if (r >= 0)
-		r = text ? write_text(w, e->arg[2]) : sql_expr_write_expr(w, e->arg[2]);
+	if (r < 0)
+		return r;
+	r = text ? write_text(w, e->arg[1]) : sql_expr_write_expr(w, e->arg[1]);
+	if (r < 0)
+		return r;
+	r = puts_to(w, " ELSE ");
+	if (r < 0)
+		return r;
+	r = text ? write_text(w, e->arg[2]) : sql_expr_write_expr(w, e->arg[2]);
 	return r < 0 ? r : puts_to(w, " END");
 }
 

@@ -44,8 +44,9 @@ static int stage_where(struct level *l, const struct plan_stage *s, struct buf *
 	_cleanup_buf_ struct buf tail = {0};
 	int r = buf_printf(&tail, " WHERE ");
 
-	if (r >= 0)
-		r = sql_expr(s->expr, level_leaf, l, &tail);
+	if (r < 0)
+		return r;
+	r = sql_expr(s->expr, level_leaf, l, &tail);
 	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
 }
 
@@ -54,8 +55,9 @@ static int stage_head(struct level *l, const struct plan_stage *s, struct buf *s
 	_cleanup_buf_ struct buf tail = {0};
 	int r = level_order(l, s->tail, "", &tail);
 
-	if (r >= 0)
-		r = buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
+	if (r < 0)
+		return r;
+	r = buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
 	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
 }
 
@@ -96,6 +98,8 @@ static int stage_select(struct level *l, const struct plan_stage *s, struct buf 
 	_cleanup_buf_ struct buf head = {0};
 	int r = level_name(&next, s->fields, s->field_count);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
 		r = buf_printf(&head, "%s", i ? ", " : "");
 		if (r >= 0)
@@ -105,12 +109,15 @@ static int stage_select(struct level *l, const struct plan_stage *s, struct buf 
 		if (r >= 0)
 			r = level_carry_estimate(l, s->fields[i].expr, &next, i, &head);
 	}
-	if (r >= 0)
-		r = level_carry_order(l, &next, &head);
-	if (r >= 0)
-		r = wrap(sql, buf_str(&head), "");
-	if (r >= 0)
-		level_replace(l, &next);
+	if (r < 0)
+		return r;
+	r = level_carry_order(l, &next, &head);
+	if (r < 0)
+		return r;
+	r = wrap(sql, buf_str(&head), "");
+	if (r < 0)
+		return r;
+	level_replace(l, &next);
 	return r;
 }
 
@@ -135,10 +142,12 @@ static int stage_group(struct level *l, const struct plan_stage *s,
 		if (r >= 0)
 			r = level_grouped(&next, f, i, buf_str(&arg), &place, &head, &tail);
 	}
-	if (r >= 0)
-		r = wrap(sql, buf_str(&head), buf_str(&tail));
-	if (r >= 0)
-		level_replace(l, &next);
+	if (r < 0)
+		return r;
+	r = wrap(sql, buf_str(&head), buf_str(&tail));
+	if (r < 0)
+		return r;
+	level_replace(l, &next);
 	return r;
 }
 
@@ -289,10 +298,12 @@ static int translate_finish(struct level *l, const struct plan *p, struct transl
 	if (r >= 0)
 		r = buf_append(&head, buf_str(&estimates), estimates.len);
 	/* by the ids that there were, not by the names that they become */
-	if (r >= 0)
-		r = buf_printf(&order, " AS s");
-	if (r >= 0)
-		r = level_order(l, false, "s.", &order);
+	if (r < 0)
+		return r;
+	r = buf_printf(&order, " AS s");
+	if (r < 0)
+		return r;
+	r = level_order(l, false, "s.", &order);
 	return r < 0 ? r : wrap(&t->sql, buf_str(&head), buf_str(&order));
 }
 
@@ -358,8 +369,9 @@ static int kept_rows(const struct plan *p, const char *table, struct level *l, s
 
 	if (r >= 0 && p->table == TABLE_OP)
 		r = level_order_last(l, "\"#end\"", false);
-	if (r >= 0)
-		r = level_order_last(l, "\"#row\"", false);
+	if (r < 0)
+		return r;
+	r = level_order_last(l, "\"#row\"", false);
 	return r < 0 ? r : buf_printf(sql, "SELECT * FROM %s", table);
 }
 

@@ -85,12 +85,15 @@ static int put_crossing(const struct plan *p, struct buf *out)
 		if (r >= 0)
 			r = expr_text(window->expr, TABLE_OP, out);
 	}
-	if (r >= 0)
-		r = put_edge(" || start < ", p->from, out);
-	if (r >= 0)
-		r = put_edge(" || stop >= ", p->to, out);
-	if (r >= 0)
-		r = buf_printf(out, ")");
+	if (r < 0)
+		return r;
+	r = put_edge(" || start < ", p->from, out);
+	if (r < 0)
+		return r;
+	r = put_edge(" || stop >= ", p->to, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, ")");
 	return r < 0 ? r : put_edge(" && start < ", p->to, out);
 }
 
@@ -99,8 +102,9 @@ static int put_unfinished(const struct plan *p, struct buf *out)
 {
 	int r = buf_printf(out, "status has unfinished && " SPAN_END " is not null");
 
-	if (r >= 0)
-		r = put_edge(" && " SPAN_END " >= ", p->from, out);
+	if (r < 0)
+		return r;
+	r = put_edge(" && " SPAN_END " >= ", p->from, out);
 	return r < 0 ? r : put_edge(" && start < ", p->to, out);
 }
 
@@ -185,11 +189,13 @@ static int put_spans(const struct plan *p, const struct translate_options *opt, 
 	int r = ended ? put_crossing(p, &filter) : put_unfinished(p, &filter);
 
 	part.filter = buf_str(&filter);
-	if (r >= 0)
-		r = asked_text(c, SPAN_END, &stop);
-	if (r >= 0)
-		r = buf_printf(out, "SELECT *, %s AS \"#ended\", %s AS \"#stop\"",
-			       ended ? "true" : "false", buf_str(&stop));
+	if (r < 0)
+		return r;
+	r = asked_text(c, SPAN_END, &stop);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "SELECT *, %s AS \"#ended\", %s AS \"#stop\"", ended ? "true" : "false",
+		       buf_str(&stop));
 	return r < 0 ? r : source_rows(p, opt, c, &part, out);
 }
 
@@ -215,14 +221,18 @@ static int put_crossing_rows(const struct plan *p, const struct translate_option
 			       p->to, p->to - 1);
 	else if (r >= 0)
 		r = buf_printf(out, ", \"#stop\" AS \"#hi\", \"#stop\" AS \"#last\"");
-	if (r >= 0)
-		r = buf_printf(out, " FROM (");
-	if (r >= 0)
-		r = put_spans(p, opt, c, true, out);
-	if (r >= 0)
-		r = buf_printf(out, " UNION ALL ");
-	if (r >= 0)
-		r = put_spans(p, opt, c, false, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, " FROM (");
+	if (r < 0)
+		return r;
+	r = put_spans(p, opt, c, true, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, " UNION ALL ");
+	if (r < 0)
+		return r;
+	r = put_spans(p, opt, c, false, out);
 	return r < 0 ? r : buf_printf(out, "))%s", window ? ")" : "");
 }
 
@@ -235,14 +245,20 @@ static int put_corrections(const struct plan *p, const struct translate_options 
 	size_t window;
 	int r = find_keys(p, a, &window, &keys);
 
-	if (r >= 0)
-		r = asked_text(&c, "start", NULL);
-	if (r >= 0)
-		r = asked_text(&c, SPAN_END, NULL);
-	if (r >= 0)
-		r = asked_text(&c, "dur", NULL);
-	if (r >= 0)
-		r = buf_printf(out, "SELECT ");
+	if (r < 0)
+		return r;
+	r = asked_text(&c, "start", NULL);
+	if (r < 0)
+		return r;
+	r = asked_text(&c, SPAN_END, NULL);
+	if (r < 0)
+		return r;
+	r = asked_text(&c, "dur", NULL);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "SELECT ");
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < a->count && r >= 0; i++) {
 		if (i == window)
 			r = buf_printf(out, "\"#at\"");
@@ -253,8 +269,9 @@ static int put_corrections(const struct plan *p, const struct translate_options 
 		if (r >= 0)
 			r = buf_printf(out, ", ");
 	}
-	if (r >= 0)
-		r = busy_put_part(p, out);
+	if (r < 0)
+		return r;
+	r = busy_put_part(p, out);
 	return r < 0 ? r : put_crossing_rows(p, opt, &c, out);
 }
 
@@ -264,11 +281,14 @@ int busy_from(const struct plan *p, const struct translate_options *opt, struct 
 	struct source_part all = {0};
 	int r = buf_printf(out, " FROM (SELECT *, NULL::BIGINT AS \"#more\"");
 
-	if (r >= 0)
-		r = source_rows(p, opt, a, &all, out);
-	if (r >= 0)
-		r = buf_printf(out, "%s UNION ALL ", where);
-	if (r >= 0)
-		r = put_corrections(p, opt, a, out);
+	if (r < 0)
+		return r;
+	r = source_rows(p, opt, a, &all, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "%s UNION ALL ", where);
+	if (r < 0)
+		return r;
+	r = put_corrections(p, opt, a, out);
 	return r < 0 ? r : buf_printf(out, ") AS r");
 }

@@ -220,8 +220,9 @@ int level_carry_estimate(const struct level *l, const struct expr *e, struct lev
 	if (r < 0 || !of.len)
 		return r;
 	r = level_estimate(next, i);
-	if (r >= 0)
-		r = buf_printf(head, ", (%s) AS ", buf_str(&of));
+	if (r < 0)
+		return r;
+	r = buf_printf(head, ", (%s) AS ", buf_str(&of));
 	return r < 0 ? r : sql_name(next->fields[i].estimate, head);
 }
 
@@ -265,20 +266,27 @@ static int write_distinct(struct level *next, const struct plan_field *f, size_t
 {
 	int r = buf_printf(out, "distinct_count(");
 
-	if (r >= 0)
-		r = level_set(f, arg, place, out);
-	if (r >= 0)
-		r = buf_printf(out, ")");
-	if (r >= 0)
-		r = level_as(next, i, out);
-	if (r >= 0)
-		r = level_estimate(next, i);
-	if (r >= 0)
-		r = buf_printf(out, ", distinct_estimated(");
-	if (r >= 0)
-		r = level_set(f, arg, place, out);
-	if (r >= 0)
-		r = buf_printf(out, ") AS ");
+	if (r < 0)
+		return r;
+	r = level_set(f, arg, place, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, ")");
+	if (r < 0)
+		return r;
+	r = level_as(next, i, out);
+	if (r < 0)
+		return r;
+	r = level_estimate(next, i);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, ", distinct_estimated(");
+	if (r < 0)
+		return r;
+	r = level_set(f, arg, place, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, ") AS ");
 	return r < 0 ? r : sql_name(next->fields[i].estimate, out);
 }
 

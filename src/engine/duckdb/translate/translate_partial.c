@@ -241,13 +241,15 @@ int partial_translate(const struct plan *p, const struct translate_options *opt,
 		if (r >= 0)
 			r = merge_field(f, i, &merge, &ret->merge_tail);
 	}
-	if (r >= 0)
-		r = buf_printf(&ret->rows, "SELECT %s FROM (SELECT %s", buf_str(&plain),
-			       buf_str(&head));
-	if (r >= 0)
-		r = source_from(p, opt, &a, NULL, &ret->rows);
-	if (r >= 0)
-		r = buf_printf(&ret->rows, "%s)", buf_str(&tail));
+	if (r < 0)
+		return r;
+	r = buf_printf(&ret->rows, "SELECT %s FROM (SELECT %s", buf_str(&plain), buf_str(&head));
+	if (r < 0)
+		return r;
+	r = source_from(p, opt, &a, NULL, &ret->rows);
+	if (r < 0)
+		return r;
+	r = buf_printf(&ret->rows, "%s)", buf_str(&tail));
 	return r < 0 ? r : buf_printf(&ret->merge, "SELECT %s FROM ", buf_str(&merge));
 }
 

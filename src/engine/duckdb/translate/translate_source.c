@@ -146,8 +146,11 @@ int source_rows(const struct plan *p, const struct translate_options *opt, struc
 	if (r >= 0 && top_field(p, opt, &desc, &top))
 		r = buf_printf(out, ", top := %" PRId64 ", top_order := '%s'", top,
 			       desc ? "desc" : "asc");
-	if (r >= 0)
-		r = buf_printf(out, ") AS r(");
+	if (r < 0)
+		return r;
+	r = buf_printf(out, ") AS r(");
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < a->count && r >= 0; i++) {
 		r = buf_printf(out, "%s", i ? ", " : "");
 		if (r >= 0)
@@ -187,10 +190,12 @@ static int translate_source_write_rows(const struct plan *p, struct asked *a, st
 		if (r >= 0)
 			r = level_order_last(l, "\"#end\"", false);
 	}
-	if (r >= 0)
-		r = asked_text(a, "row_number", NULL);
-	if (r >= 0)
-		r = buf_printf(head, "%srow_number AS \"#row\"", head->len ? ", " : "");
+	if (r < 0)
+		return r;
+	r = asked_text(a, "row_number", NULL);
+	if (r < 0)
+		return r;
+	r = buf_printf(head, "%srow_number AS \"#row\"", head->len ? ", " : "");
 	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
 }
 
@@ -254,8 +259,11 @@ static int user_translate(const struct plan *p, struct level *l, struct buf *sql
 {
 	int r = level_name(l, p->fields, p->field_count);
 
-	if (r >= 0)
-		r = buf_printf(sql, "SELECT ");
+	if (r < 0)
+		return r;
+	r = buf_printf(sql, "SELECT ");
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
 		r = buf_printf(sql, "u%zu", i);
 		if (r >= 0)
@@ -263,10 +271,12 @@ static int user_translate(const struct plan *p, struct level *l, struct buf *sql
 		if (r >= 0)
 			r = buf_printf(sql, ", ");
 	}
-	if (r >= 0)
-		r = buf_printf(sql, "u_row AS \"#row\" FROM ");
-	if (r >= 0)
-		r = source_user(p->user, 'u', sql);
+	if (r < 0)
+		return r;
+	r = buf_printf(sql, "u_row AS \"#row\" FROM ");
+	if (r < 0)
+		return r;
+	r = source_user(p->user, 'u', sql);
 	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
 }
 
@@ -296,9 +306,11 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 		if (r >= 0)
 			r = sql_expr(p->where, asked_leaf, &a, &where);
 	}
-	if (r >= 0)
-		r = buf_printf(sql, "SELECT %s", buf_str(&head));
-	if (r >= 0)
-		r = source_from(p, opt, &a, buf_str(&where), sql);
+	if (r < 0)
+		return r;
+	r = buf_printf(sql, "SELECT %s", buf_str(&head));
+	if (r < 0)
+		return r;
+	r = source_from(p, opt, &a, buf_str(&where), sql);
 	return r < 0 ? r : buf_append(sql, buf_str(&tail), tail.len);
 }
