@@ -33,9 +33,11 @@ async function recorded(browser) {
 
 	await test('the file that the program wrote is among those of the disk', async () => {
 		const all = JSON.parse(run('disks', '--json', '--top', '10000', 'disk.trace')).tables.owners.rows;
+		// other tests may keep another disk busier
+		const [{ disk }] = ask('from block_part where path ~ "**/direct" | by disk | sum(bytes) as b | sort b desc | head 1', 'disk.trace').rows;
 		for (const kind of ['read', 'write']) {
-			const [asked] = ask(`from block_part where path ~ "**/direct" && disk == "${first.disk}" && kind == ${kind} | sum(bytes) as b`, 'disk.trace').rows;
-			const sum = all.filter((r) => r.disk === first.disk && r.file?.endsWith('/direct')).reduce((s, r) => s + (kind === 'read' ? r.read : r.written), 0);
+			const [asked] = ask(`from block_part where path ~ "**/direct" && disk == "${disk}" && kind == ${kind} | sum(bytes) as b`, 'disk.trace').rows;
+			const sum = all.filter((r) => r.disk === disk && r.file?.endsWith('/direct')).reduce((s, r) => s + (kind === 'read' ? r.read : r.written), 0);
 			equal(sum, asked.b, `bytes of ${kind}`);
 			if (!(sum > 32 * 65536)) throw new Error(`${sum} bytes of ${kind}`);
 		}
