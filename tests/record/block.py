@@ -157,11 +157,13 @@ def owners(folder):
     try:
         for name in 'mine', 'others':
             must('dd', 'if=/dev/urandom', f'of={disk.path}/{name}', 'bs=1M', 'count=12', 'conv=fsync')
-        # until it is ended, as recording begins after it
-        with subprocess.Popen(['sh', '-c', f'while :; do dd if={disk.path}/others of=/dev/null bs=4k iflag=direct 2>/dev/null; done'],
+        # until it is ended, as recording begins after it; not much longer where this test is killed
+        with subprocess.Popen(['timeout', '60', 'sh', '-c', f'while :; do dd if={disk.path}/others of=/dev/null bs=4k iflag=direct 2>/dev/null; done'],
                               start_new_session=True) as other:
-            record(trace, '--', 'dd', f'if={disk.path}/mine', 'of=/dev/null', 'bs=4k', 'count=3000', 'iflag=direct', 'status=none')
-            os.killpg(other.pid, 9)
+            try:
+                record(trace, '--', 'dd', f'if={disk.path}/mine', 'of=/dev/null', 'bs=4k', 'count=3000', 'iflag=direct', 'status=none')
+            finally:
+                os.killpg(other.pid, 9)
     finally:
         disk.close()
     rows = sql(trace, "SELECT comm, unrecorded, path, via, count(*) n, sum((op_start IS NOT NULL)::int)::bigint calls FROM block b "
