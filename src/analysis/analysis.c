@@ -53,8 +53,7 @@ int analysis_stream_part(struct engine_merge **ret, const struct analysis_input 
 			.from = MAX(run->from, from),
 			.to = MIN(run->to, to),
 			.filter = reads[count].table == TABLE_OP ? run->where : NULL,
-			.part = part &&
-				all, /* of a range of time, rows without an end are no part */
+			.part = part && all, /* a range of time excludes rows without an end */
 		};
 	}
 	return engine_merge_new(ret, run->store, run->engine, requests, count, err);

@@ -189,7 +189,7 @@ void analysis_find(struct analysis_result *r, const struct analysis_finding *f);
 /* The stream of the tables in `reads` over a run: in its range, calls only where it selects them. */
 int analysis_stream(struct engine_merge **ret, const struct analysis_input *in,
 		    const struct analysis_run *run, struct error *err);
-/* The same of the part of the stream that stands in [from, to): each row is in one of the parts that a stream is cut into. */
+/* The part [from, to) of that stream: consecutive parts contain each row exactly once. */
 int analysis_stream_part(struct engine_merge **ret, const struct analysis_input *in,
 			 const struct analysis_run *run, int64_t from, int64_t to,
 			 struct error *err);

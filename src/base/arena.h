@@ -16,7 +16,7 @@ void arena_free(struct arena *a);
 /* One on the heap, of which others know the pointer alone. 0 or -ENOMEM. */
 int arena_new(struct arena **ret) _must_check_;
 void arena_delete(struct arena *a);
-/* Room for anything, not zeroed; NULL: there is no memory. */
+/* Memory aligned for any type, not zeroed; NULL if there is none. */
 void *arena_take(struct arena *a, size_t size);
 /* Zeroed; NULL also where count * size is too large. */
 void *arena_alloc(struct arena *a, size_t count, size_t size);

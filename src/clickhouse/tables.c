@@ -127,36 +127,40 @@ int clickhouse_own_ddl(const struct table_def *t, unsigned int version, int64_t 
 	return ddl_put_table(t, "(recording, ended)", version, keep_ns, out);
 }
 
+/* What is kept of recordings and of tables that were made after them. */
+static const struct ddl_fixed {
+	const char *name, *columns, *order;
+} ddl_fixed[] = {
+	{"recording",
+	 "`host` String,\n  `boot` String,\n  `key` UInt64,\n  `part` UInt64,\n  `began` Int64,\n  "
+	 "`day` Date,\n  `ahead` Int64",
+	 "(recording, part)"},
+	{"made", "`part` UInt64,\n  `name` String,\n  `generation` Int64,\n  `day` Date",
+	 "(name, recording, part)"},
+	{"own",
+	 "`part` UInt64,\n  `name` String,\n  `generation` Int64,\n  `loaded` Int64,\n  `rows` "
+	 "UInt64,\n  `title` String,\n  `shape` String,\n  `day` Date",
+	 "(name, recording, part)"},
+};
+
 int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, struct buf *out)
 {
 	int r = buf_printf(out, "CREATE DATABASE IF NOT EXISTS `%s`;\n", database);
 
 	if (r < 0)
 		return r;
-	r = buf_printf(out, "CREATE TABLE IF NOT EXISTS `recording` (\n  `recording` UInt32,"
-			    "\n  `host` String,\n  `boot` String,\n  `key` UInt64,\n  `part` "
-			    "UInt64,\n  `began` Int64,\n  `day` Date,\n  `ahead` Int64");
-	if (r < 0)
-		return r;
-	r = ddl_put_end(version, keep_ns, "(recording, part)", out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, "CREATE TABLE IF NOT EXISTS `made` (\n  `recording` UInt32,\n  `part` "
-			    "UInt64,\n  `name` String,\n  `generation` Int64,\n  `day` Date");
-	if (r < 0)
-		return r;
-	r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, "CREATE TABLE IF NOT EXISTS `own` (\n  `recording` UInt32,\n  "
-			    "`part` UInt64,\n  `name` String,\n  `generation` Int64,\n  "
-			    "`loaded` Int64,\n  `rows` UInt64,\n  `title` String,\n  "
-			    "`shape` String,\n  `day` Date");
-	if (r < 0)
-		return r;
-	r = ddl_put_end(version, keep_ns, "(name, recording, part)", out);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(ddl_fixed); i++) {
+		const struct ddl_fixed *t = &ddl_fixed[i];
+
+		r = buf_printf(out,
+			       "CREATE TABLE IF NOT EXISTS `%s` (\n  `recording` UInt32,\n  %s",
+			       t->name, t->columns);
+		if (r < 0)
+			return r;
+		r = ddl_put_end(version, keep_ns, t->order, out);
+		if (r < 0)
+			return r;
+	}
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		r = clickhouse_has_table(i)
 			    ? ddl_put_table(schema_table(i), ddl_order_of(i), version, keep_ns, out)

@@ -69,7 +69,7 @@ struct flow_result {
 	struct alike *alike; /* instead of all else, where that was wanted; NULL */
 };
 
-/* Takes in what stands in [from, to): flow_pass_take(), and which of the calls --of is about. */
+/* Reads the part [from, to) of the stream (flow_pass_take()), and notes which calls --of selects. */
 int flow_take(struct flow_state *s, const struct analysis_input *in, const struct analysis_run *run,
 	      int64_t from, int64_t to, struct error *err);
 /* flow_follow.c: what analysis.take_in and free_taken are. */

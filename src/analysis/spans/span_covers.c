@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * span_covers.c: how much of a span is covered by its calls: the length of the union of intervals that come roughly in order of
- * their end. A span has covers while it gets calls; where all of them take too much memory, those of spans that ended become
- * lengths. A call that began before that and ends after it makes an estimate of them, which is marked (blurred).
+ * their end. A span has covers while it gets calls; if all of them together take too much memory, those of spans that ended are
+ * reduced to lengths. A call that began before that and ends after it makes them estimates, which are marked (blurred). Unlike
+ * base/cover.h, parts of a wait may come out of order, and the memory is bounded.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #define SPAN_COVER_BYTES (64u << 20) /* of all covers together */
 #define SPAN_PIECES_OPEN 4096	     /* kept of a span that is open, where there are too many */
 
-static int64_t cover_length(const struct span_cover *c)
+static int64_t span_cover_length(const struct span_cover *c)
 {
 	int64_t sum = c->before;
 
@@ -22,7 +23,7 @@ static int64_t cover_length(const struct span_cover *c)
 	return sum;
 }
 
-static int cover_resize(struct spans *s, struct span_cover *c, uint32_t cap)
+static int span_cover_resize(struct spans *s, struct span_cover *c, uint32_t cap)
 {
 	struct span_piece *p = cap ? realloc(c->pieces, cap * sizeof(*p)) : NULL;
 
@@ -38,11 +39,11 @@ static int cover_resize(struct spans *s, struct span_cover *c, uint32_t cap)
 }
 
 /* Replaces the pieces [from, to) by one. 0 or -ENOMEM. */
-static int cover_put(struct spans *s, struct span_cover *c, uint32_t from, uint32_t to,
-		     struct span_piece piece)
+static int span_cover_put(struct spans *s, struct span_cover *c, uint32_t from, uint32_t to,
+			  struct span_piece piece)
 {
 	/* most spans have few: not grow(), which begins with 16 */
-	int r = c->count == c->cap ? cover_resize(s, c, c->cap ? c->cap * 2 : 2) : 0;
+	int r = c->count == c->cap ? span_cover_resize(s, c, c->cap ? c->cap * 2 : 2) : 0;
 
 	if (r < 0)
 		return r;
@@ -54,8 +55,8 @@ static int cover_put(struct spans *s, struct span_cover *c, uint32_t from, uint3
 }
 
 /* *blurred: it reaches back into what was forgotten. 0 or -ENOMEM. */
-static int cover_add(struct spans *s, struct span_cover *c, int64_t start, int64_t stop,
-		     bool *blurred)
+static int span_cover_add(struct spans *s, struct span_cover *c, int64_t start, int64_t stop,
+			  bool *blurred)
 {
 	uint32_t from, to = c->count;
 
@@ -69,11 +70,11 @@ static int cover_add(struct spans *s, struct span_cover *c, int64_t start, int64
 		start = MIN(start, c->pieces[from - 1].start);
 		stop = MAX(stop, c->pieces[from - 1].stop);
 	}
-	return cover_put(s, c, from, to, (struct span_piece){start, stop});
+	return span_cover_put(s, c, from, to, (struct span_piece){start, stop});
 }
 
 /* Adds up all but the last pieces. */
-static void cover_forget(struct spans *s, struct span_cover *c, uint32_t keep)
+static void span_cover_forget(struct spans *s, struct span_cover *c, uint32_t keep)
 {
 	uint32_t gone = c->count > keep ? c->count - keep : 0;
 
@@ -84,7 +85,7 @@ static void cover_forget(struct spans *s, struct span_cover *c, uint32_t keep)
 	c->until = c->pieces[gone - 1].stop;
 	c->count -= gone;
 	memmove(c->pieces, c->pieces + gone, c->count * sizeof(*c->pieces));
-	(void)cover_resize(s, c, c->count); /* where there is no memory for that it stays */
+	(void)span_cover_resize(s, c, c->count); /* without memory to shrink, the old array stays */
 }
 
 /* ---- of a span ---- */
@@ -107,7 +108,7 @@ static int covers_part(struct spans *s, struct span_covers *m, unsigned int cove
 	if (!cover || m->apart >> cover & 1)
 		return 0;
 	*to = (struct span_cover){.before = from->before, .until = from->until};
-	r = cover_resize(s, to, from->count);
+	r = span_cover_resize(s, to, from->count);
 	if (r < 0)
 		return r;
 	if (from->count)
@@ -147,7 +148,7 @@ int span_covers_add(struct spans *s, struct span *k, unsigned int cover, int64_t
 	r = covers_part(s, m, cover);
 	for (unsigned int c = cover; c < SPAN_COVERS && r >= 0; c++) {
 		if (c == cover || m->apart >> c & 1)
-			r = cover_add(s, &m->by[c], start, stop, &k->sums.blurred);
+			r = span_cover_add(s, &m->by[c], start, stop, &k->sums.blurred);
 	}
 	return r;
 }
@@ -158,11 +159,10 @@ static void covers_give_up(struct spans *s, struct span_covers *m)
 	struct span_sums *sums = &s->all[m->span].sums;
 
 	for (unsigned int c = 0; c < SPAN_COVERS; c++)
-		sums->length[c] += cover_length(covers_in(m, c));
+		sums->length[c] += span_cover_length(covers_in(m, c));
 	for (unsigned int c = 0; c < SPAN_COVERS; c++) {
-		cover_forget(s, &m->by[c], 0);
+		span_cover_forget(s, &m->by[c], 0);
 		sums->until = MAX(sums->until, m->by[c].until);
-		(void)cover_resize(s, &m->by[c], 0);
 	}
 	sums->covers = 0;
 	s->cover_bytes -= sizeof(*m);
@@ -182,7 +182,7 @@ void span_covers_trim(struct spans *s, int64_t now)
 			continue;
 		}
 		for (unsigned int c = 0; c < SPAN_COVERS; c++)
-			cover_forget(s, &m->by[c], SPAN_PIECES_OPEN);
+			span_cover_forget(s, &m->by[c], SPAN_PIECES_OPEN);
 		s->covers[kept] = *m;
 		s->all[m->span].sums.covers = (uint32_t)++kept;
 	}

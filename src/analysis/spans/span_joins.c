@@ -111,7 +111,7 @@ static int join_put(struct joining *g, const struct join_event *e)
 	return 0;
 }
 
-/* The stream that a call reads, or writes to; SPAN_NONE: none. Of events that there is no room for none is made: it is 0. */
+/* The stream that a call reads or writes; SPAN_NONE: none. Once events are full no stream is made: 0 means that there is one. */
 static int join_stream(struct joining *g, const struct batch *b, size_t row, unsigned int column,
 		       bool write, uint32_t *ret)
 {
