@@ -9,8 +9,8 @@
 #include "cli/terminal/format.h"
 #include "cli/terminal/loss_text.h"
 #include "cli/terminal/output.h"
-#include "exchange/profiles_out.h"
-#include "exchange/timeline.h"
+#include "exchange/otlp/profiles_out.h"
+#include "exchange/timeline/timeline.h"
 
 static int export_timeline_flush(void *arg, struct buf *out)
 {

@@ -2,7 +2,7 @@
 /* spans_sink.c: spans into the text of a format, as much at a time as the format allows. */
 #include <errno.h>
 
-#include "exchange/proto.h"
+#include "exchange/otlp/proto.h"
 #include "exchange/span_out.h"
 
 #define REQUEST_SPANS 512u /* in a line of OTLP, as its exporters send them */

@@ -218,7 +218,7 @@ struct wire_request_op {
 	__u8 pad;
 };
 
-/* What happened to requests; together these prove that none is missing (capture/ebpf/request.c). */
+/* What happened to requests; together these prove that none is missing (capture/ebpf/calls/request.c). */
 struct wire_requests {
 	__u64 submitted;
 	__u64 ended;	 /* of those */
@@ -450,9 +450,10 @@ enum wire_plan_flag {
 	WIRE_PLAN_SUBMITS = 1 << 20, /* hands requests of libaio over */
 	WIRE_PLAN_REAPS = 1 << 21,   /* fetches their results */
 	WIRE_PLAN_ANNOUNCES =
-		1 << 23, /* may name memory that others are to read: bpf/lib/announce.h */
+		1 << 23, /* may name memory that others are to read: bpf/lib/thread/announce.h */
 	WIRE_PLAN_MARKS =
-		1 << 24, /* its path may mark a span (capture/ebpf/markers.h), where it is below a
+		1
+		<< 24, /* its path may mark a span (capture/ebpf/spans/markers.h), where it is below a
 			  * file: sent then whatever the selection says */
 	WIRE_PLAN_LOCKS = 1 << 25, /* fcntl: of locks pos, size and flags are range and type */
 };

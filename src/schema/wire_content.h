@@ -89,7 +89,7 @@ enum wire_content_source {
 	WIRE_CONTENT_OF_FILES,
 };
 
-/* Where the kernel has its tables of pages (bpf/lib/content_cache.h). */
+/* Where the kernel has its tables of pages (bpf/lib/content/content_cache.h). */
 struct wire_content_tables {
 	__u64 pages, memory; /* struct page of the first frame, and its address; 0: not known */
 	__u64 probed[2];     /* the same from the kernel's variables; 0: they are not listed */

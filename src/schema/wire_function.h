@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wire_function.h: the functions of the kernel that the programs call, by a number in place of the one in the kernel's BTF, which
- * the recorder puts there (capture/ebpf/kernel_btf.h).
+ * the recorder puts there (capture/ebpf/load/kernel_btf.h).
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_memory.h: where the bytes of a request of io_uring or libaio are; see bpf/lib/content_request.h. */
+/* wire_memory.h: where the bytes of a request of io_uring or libaio are; see bpf/lib/content/content_request.h. */
 #pragma once
 
 #include <linux/types.h>

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/flow/flow_verdicts.h"
+#include "analysis/flow/bytes/flow_verdicts.h"
 #include "batch/ids.h"
 #include "names/names.h"
 #include "schema/ops.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow.h: `weir flow`: what happened because of what, and what became of the bytes, across processes and hosts. */
+/*
+ * flow.h: `weir flow`: what happened because of what, and what became of the bytes, across processes and hosts. One pass
+ * over the calls (flow_pass.h) feeds two folders: edges/ finds what orders two operations, bytes/ follows what was moved.
+ */
 #pragma once
 
 #include "analysis/alike/alike.h"

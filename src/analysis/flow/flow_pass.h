@@ -16,9 +16,9 @@
 #pragma once
 
 #include "analysis/analysis.h"
-#include "analysis/flow/flow_channel.h"
-#include "analysis/flow/flow_content.h"
-#include "analysis/flow/flow_extents.h"
+#include "analysis/flow/edges/flow_channel.h"
+#include "analysis/flow/bytes/flow_content.h"
+#include "analysis/flow/edges/flow_extents.h"
 #include "base/idmap.h"
 
 #define FLOW_LOSSES_MAX 64

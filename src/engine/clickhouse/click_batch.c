@@ -39,7 +39,7 @@ static enum click_ids click_ids_of(const struct table_def *t, unsigned int colum
 								 : CLICK_IDS_NONE;
 }
 
-/* As recordings_replace() (store/file/recordings.h): versions stay, what they are versions of is one. */
+/* As recordings_replace() (store/file/read/recordings.h): versions stay, what they are versions of is one. */
 static bool is_replaced(const struct click_engine *e, const struct table_def *t,
 			unsigned int column)
 {

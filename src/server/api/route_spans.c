@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "exchange/body.h"
+#include "exchange/otlp/body.h"
 #include "server/http/intake.h"
 #include "server/internal.h"
 

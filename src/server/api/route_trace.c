@@ -10,7 +10,7 @@
 #include "schema/vocab.h"
 #include "server/internal.h"
 #include "server/http/js.h"
-#include "store/file/verify.h"
+#include "store/file/read/verify.h"
 
 #define LOSS_WINDOWS_MAX 2000u /* told one by one; a trace with more has its sums in `loss` */
 

@@ -9,7 +9,7 @@
 
 #include "server/internal.h"
 #include "server/http/js.h"
-#include "store/file/verify.h"
+#include "store/file/read/verify.h"
 
 static struct known_loss known_now(const struct server *s)
 {

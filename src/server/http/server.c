@@ -18,8 +18,8 @@
 #include "server/http/pool.h"
 #include "server/sums/access_map.h"
 #include "store/made/made.h"
-#include "store/file/digest_aside.h"
-#include "store/file/verify.h"
+#include "store/file/read/digest_aside.h"
+#include "store/file/read/verify.h"
 
 #define ROW_BITS   16
 #define SEQ_BITS   29

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * running_calls.h: calls that run while a trace grows, of which it has no row yet: what its recorder last said of them (marks
- * "weir.running", capture/ebpf/running.h), without those that a later row shows to have returned.
+ * "weir.running", capture/ebpf/calls/running.h), without those that a later row shows to have returned.
  */
 #pragma once
 

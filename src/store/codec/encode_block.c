@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "store/codec/bytes.h"
 #include "store/codec/codec_impl.h"
-#include "store/file/candidates.h"
+#include "store/file/write/candidates.h"
 
 #define SET_SLOTS   (4 * STORE_SET_MAX) /* power of two */
 #define SAMPLE_ROWS 2048		/* rows by which a transform is chosen */

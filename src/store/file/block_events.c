@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "store/file/reader.h"
+#include "store/file/read/reader.h"
 
 #define RANGE_MAX (5 * VARINT_MAX) /* bytes of a CPU in an extra */
 #define CPUS_MAX  (1u << 16)	   /* a reader believes no more */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "store/file/block_scan.h"
+#include "store/file/read/block_scan.h"
 
 #define CHECK_THREADS_MAX   16
 #define CHECK_THREAD_BLOCKS 16 /* a thread more for so many blocks */

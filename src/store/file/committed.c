@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "store/file/block_scan.h"
-#include "store/file/reader.h"
+#include "store/file/read/block_scan.h"
+#include "store/file/read/reader.h"
 
 struct store_committed {
 	struct trace t; /* .next: where the next block begins; .next_seq: its number */

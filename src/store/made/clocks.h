@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "store/file/reader.h"
+#include "store/file/read/reader.h"
 
 /* True for times that the machine's clock gave to events; a file's birth and measures of the clock itself stay. */
 bool clocks_is_shifted(const struct table_def *t, unsigned int column);

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/file/block_scan.h"
-#include "store/file/file.h"
+#include "store/file/read/block_scan.h"
+#include "store/file/write/file.h"
 #include "store/made/made.h"
 
 static_assert(TRACE_ASIDE >= STORE_TRACES_MAX, "no trace has the number");

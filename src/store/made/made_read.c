@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "base/utf8.h"
-#include "store/file/block_scan.h"
+#include "store/file/read/block_scan.h"
 
 bool made_name_ok(const char *name, size_t len)
 {

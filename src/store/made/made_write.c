@@ -6,9 +6,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "store/file/block_scan.h"
-#include "store/file/fit.h"
-#include "store/file/writer.h"
+#include "store/file/read/block_scan.h"
+#include "store/file/write/fit.h"
+#include "store/file/write/writer.h"
 #include "store/made/clocks.h"
 
 #define MADE_ROWS_AT_ONCE 8192u /* that store_made_row() gives before they go into a block */

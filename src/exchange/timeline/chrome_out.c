@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * chrome_out.c: a timeline as Chrome's trace events, in JSON: complete events ("X") on threads, asynchronous ones ("b", "e") on
+ * everything else, whose slices may lie beside those of the thread. Times are microseconds with three digits behind the point,
+ * from the start of the trace: readers take them as floats, in which microseconds since 1970 leave no room for nanoseconds.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "exchange/timeline/timeline.h"
+
+struct chrome {
+	struct timeline_sink head;
+	int64_t base;	       /* ns since the epoch: 0 of the file */
+	uint64_t asynchronous; /* events so far: their ids */
+	bool begun;
+};
+
+static int chrome_begin(struct timeline_sink *s, int64_t at)
+{
+	((struct chrome *)s)->base = at;
+	return buf_printf(&s->out,
+			  "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"origin\":\"%" PRId64
+			  "\"},\"traceEvents\":[",
+			  at);
+}
+
+static int chrome_text(struct timeline_sink *s, struct bytes text)
+{
+	int r = buf_append(&s->out, "\"", 1);
+
+	if (r < 0)
+		return r;
+	r = json_escape(&s->out, text.data, text.len, "");
+	return r < 0 ? r : buf_append(&s->out, "\"", 1);
+}
+
+/* The head of an event, up to and without its own members. */
+static int chrome_event(struct timeline_sink *s, const char *phase, int64_t pid, int64_t tid,
+			struct bytes name)
+{
+	struct chrome *c = (struct chrome *)s;
+	int r = buf_printf(&s->out,
+			   "%s\n{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"name\":",
+			   c->begun ? "," : "", phase, pid, tid);
+
+	c->begun = true;
+	return r < 0 ? r : chrome_text(s, name);
+}
+
+static int chrome_dur(struct timeline_sink *s, const char *name, int64_t ns)
+{
+	return buf_printf(&s->out, ",\"%s\":%s%" PRId64 ".%03d", name, ns < 0 ? "-" : "",
+			  ns < 0 ? -(ns / 1000) : ns / 1000, abs((int)(ns % 1000)));
+}
+
+static int chrome_time(struct timeline_sink *s, int64_t at)
+{
+	return chrome_dur(s, "ts", at - ((struct chrome *)s)->base);
+}
+
+/* Metadata: what a process or thread is called. Other tracks are named by their events. */
+static int chrome_track(struct timeline_sink *s, const struct timeline_track *t)
+{
+	static const char *const kinds[] = {[TIMELINE_PROCESS] = "process_name",
+					    [TIMELINE_THREAD] = "thread_name",
+					    [TIMELINE_DISK] = "process_name",
+					    [TIMELINE_COUNTER] = NULL};
+	const char *kind = t->kind < ARRAY_SIZE(kinds) ? kinds[t->kind] : NULL;
+	int r;
+
+	if (!kind)
+		return 0;
+	r = chrome_event(s, "M", t->pid, t->tid,
+			 (struct bytes){(const uint8_t *)kind, strlen(kind)});
+	if (r < 0)
+		return r;
+	r = buf_printf(&s->out, ",\"args\":{\"name\":");
+	if (r < 0)
+		return r;
+	r = chrome_text(s, t->name);
+	return r < 0 ? r : buf_printf(&s->out, "}}");
+}
+
+static int chrome_args(struct timeline_sink *s, const struct timeline_slice *l)
+{
+	int r = buf_printf(&s->out, ",\"args\":{");
+
+	for (size_t i = 0; i < l->count && r >= 0; i++) {
+		const struct timeline_arg *a = &l->args[i];
+
+		r = buf_printf(&s->out, "%s\"%s\":", i ? "," : "", a->name);
+		if (r >= 0)
+			r = a->text.data ? chrome_text(s, a->text)
+					 : buf_printf(&s->out, "%" PRId64, a->number);
+	}
+	return r < 0 ? r : buf_printf(&s->out, "}");
+}
+
+static int chrome_pair(struct timeline_sink *s, const struct timeline_slice *l)
+{
+	const struct timeline_track *t = l->track;
+	uint64_t id = ++((struct chrome *)s)->asynchronous;
+	int r = chrome_event(s, "b", t->pid, t->tid, l->name);
+
+	if (r >= 0)
+		r = chrome_time(s, l->start);
+	if (r >= 0)
+		r = buf_printf(&s->out, ",\"cat\":\"%s\",\"id\":%" PRIu64, l->category, id);
+	if (r >= 0)
+		r = chrome_args(s, l);
+	if (r >= 0)
+		r = buf_printf(&s->out, "}");
+	if (r >= 0)
+		r = chrome_event(s, "e", t->pid, t->tid, l->name);
+	if (r >= 0)
+		r = chrome_time(s, l->stop);
+	return r < 0 ? r
+		     : buf_printf(&s->out, ",\"cat\":\"%s\",\"id\":%" PRIu64 "}", l->category, id);
+}
+
+static int chrome_slice(struct timeline_sink *s, const struct timeline_slice *l)
+{
+	int r;
+
+	if (l->track->kind != TIMELINE_THREAD)
+		return chrome_pair(s, l);
+	r = chrome_event(s, "X", l->track->pid, l->track->tid, l->name);
+	if (r < 0)
+		return r;
+	r = chrome_time(s, l->start);
+	if (r < 0)
+		return r;
+	r = chrome_dur(s, "dur", l->stop - l->start);
+	if (r < 0)
+		return r;
+	r = buf_printf(&s->out, ",\"cat\":\"%s\"", l->category);
+	if (r < 0)
+		return r;
+	r = chrome_args(s, l);
+	return r < 0 ? r : buf_printf(&s->out, "}");
+}
+
+static int chrome_count(struct timeline_sink *s, const struct timeline_track *t, int64_t at,
+			int64_t value)
+{
+	int r = chrome_event(s, "C", t->pid, t->tid, t->name);
+
+	if (r < 0)
+		return r;
+	r = chrome_time(s, at);
+	return r < 0 ? r : buf_printf(&s->out, ",\"args\":{\"bytes\":%" PRId64 "}}", value);
+}
+
+static int chrome_end(struct timeline_sink *s)
+{
+	return buf_printf(&s->out, "\n]}\n");
+}
+
+const struct timeline_ops chrome_ops = {
+	.size = sizeof(struct chrome),
+	.begin = chrome_begin,
+	.track = chrome_track,
+	.slice = chrome_slice,
+	.count = chrome_count,
+	.end = chrome_end,
+};
