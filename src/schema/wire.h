@@ -449,12 +449,9 @@ enum wire_plan_flag {
 	WIRE_PLAN_MAPPED = 1 << 22,  /* of the file that is mapped at the first argument */
 	WIRE_PLAN_SUBMITS = 1 << 20, /* hands requests of libaio over */
 	WIRE_PLAN_REAPS = 1 << 21,   /* fetches their results */
-	WIRE_PLAN_ANNOUNCES =
-		1 << 23, /* may name memory that others are to read: bpf/lib/thread/announce.h */
-	WIRE_PLAN_MARKS =
-		1
-		<< 24, /* its path may mark a span (capture/ebpf/spans/markers.h), where it is below a
-			  * file: sent then whatever the selection says */
+	WIRE_PLAN_ANNOUNCES = 1 << 23, /* may name memory that others are to read: announce.h */
+	/* its path may mark a span (markers.h) where it is below a file; sent then whatever the selection */
+	WIRE_PLAN_MARKS = 1 << 24,
 	WIRE_PLAN_LOCKS = 1 << 25, /* fcntl: of locks pos, size and flags are range and type */
 };
 

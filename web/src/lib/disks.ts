@@ -31,7 +31,6 @@ export interface DiskOwner {
 	disk: string;
 	process: string | null;
 	pid: number | null;
-	thread: string | null;
 	via: string | null;
 	file: string | null;
 	file_id: number | null;
