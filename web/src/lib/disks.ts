@@ -14,7 +14,7 @@ export interface Disk {
 	errors: number;
 	/** ns, the sum over its requests. */
 	time: number;
-	/** Requests under way, on average. */
+	/** Requests in flight, on average. */
 	load: number;
 	/** The share of the time in which a request was in the device. */
 	busy: number;
