@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "analysis/spans/span_locks.h"
 #include "analysis/spans/span_streams.h"
 #include "base/array.h"
 #include "base/map.h"
@@ -26,7 +27,9 @@ enum join_kind {
 
 struct join_event {
 	int64_t start, stop, woken; /* woken: from then on it waited for a CPU alone */
-	uint32_t task, what, own;   /* own: of a write, the stream that this end reads */
+	uint32_t task, what;
+	uint32_t
+		own; /* of a write, the stream that this end reads; of a wait for work, its word of span_locks */
 	uint32_t bytes : 30;
 	uint32_t waited : 1; /* a read that found nothing; a wait for work */
 	uint32_t pad : 1;
@@ -53,6 +56,7 @@ struct joining {
 	struct join_task *tasks;
 	size_t task_count;
 	struct span_streams streams;
+	struct span_locks locks;
 	uint32_t epochs;
 	uint8_t roles[OP_CODE_MAX]; /* enum join_role */
 	int64_t futex, futex_wait;
@@ -65,6 +69,7 @@ static void joining_free(struct joining *g)
 	free(g->events);
 	free(g->tasks);
 	span_streams_free(&g->streams);
+	span_locks_free(&g->locks);
 }
 
 static void join_roles(struct joining *g)
@@ -158,7 +163,17 @@ static int join_futex(struct joining *g, const struct batch *b, size_t row, stru
 {
 	int64_t waker = batch_get(b, OP_WAKER_ID, row, -1);
 	bool idle = span_places_is_idle(g->s->places, b, row);
+	struct span_futex_wait w = {
+		.process_id = names_process_of(g->dims, batch_get(b, OP_THREAD_ID, row, -1)),
+		.dur = e->stop - e->start,
+		.address = (uint64_t)batch_get(b, OP_A0, row, 0),
+		.task = e->task,
+		.timed = batch_get(b, OP_A3, row, 0) != 0,
+		.ran_out = batch_get(b, OP_RET, row, 0) == -ETIMEDOUT,
+	};
 
+	if (idle && span_locks_wait(&g->locks, &w, &e->own) < 0)
+		return -ENOMEM;
 	if (waker < 0 && !idle)
 		return 0;
 	e->what = waker < 0 ? SPAN_NONE : span_places_task(g->s->places, waker, true);
@@ -246,10 +261,10 @@ static int join_row(void *arg, const struct batch *b, uint32_t row, int64_t end)
 
 static uint64_t join_columns(void)
 {
-	static const unsigned int columns[] = {OP_START,    OP_DUR,	 OP_THREAD_ID, OP_KIND,
-					       OP_OP,	    OP_CLASS,	 OP_RET,       OP_BYTES,
-					       OP_FD,	    OP_FILE_ID,	 OP_A1,	       OP_RUNQ,
-					       OP_WAKER_ID, OP_FILE2_ID, OP_FD2};
+	static const unsigned int columns[] = {
+		OP_START,    OP_DUR,	  OP_THREAD_ID, OP_KIND,    OP_OP, OP_CLASS,
+		OP_RET,	     OP_BYTES,	  OP_FD,	OP_FILE_ID, OP_A1, OP_RUNQ,
+		OP_WAKER_ID, OP_FILE2_ID, OP_FD2,	OP_A0,	    OP_A3};
 	uint64_t set = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
@@ -271,6 +286,23 @@ static int join_gather(struct joining *g, const struct analysis_input *in,
 }
 
 /* ---- what follows ---- */
+
+/* A wait at a futex that is a lock is not for work: the thread goes on with what it had been given. */
+static void join_locks(struct joining *g)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		const struct join_event *e = &g->events[i];
+
+		if (e->kind == JOIN_WOKEN && e->own != SPAN_NONE && e->what != SPAN_NONE)
+			span_locks_woken(&g->locks, e->own, e->what);
+	}
+	for (size_t i = 0; i < g->count; i++) {
+		struct join_event *e = &g->events[i];
+
+		if (e->kind == JOIN_WOKEN && e->own != SPAN_NONE)
+			e->waited &= !span_locks_is_lock(&g->locks, e->own);
+	}
+}
 
 static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t start, int64_t stop,
 		     bool idle)
@@ -376,6 +408,29 @@ static int join_got(struct joining *g, const struct join_event *e)
 				 w.start, e->what);
 }
 
+/*
+ * A thread that wakes one which waited amid the span that it was given has done what it was given: what it takes from its queue
+ * next, without a wait, is not that span's.
+ */
+static int join_done(struct joining *g, const struct join_event *e)
+{
+	struct join_task *t = e->what == SPAN_NONE ? NULL : &g->tasks[e->what];
+	uint32_t waits[SPAN_LANES_MAX];
+	size_t n = t && t->count && !t->paused
+			   ? span_places_look(g->s->places, e->task, e->woken, false, waits)
+			   : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < t->count; k++) {
+			if (g->s->all[waits[i]].root != g->s->all[t->spans[k]].root)
+				continue;
+			t->count = 0;
+			return span_places_hand(g->s->places, e->what, e->woken, NULL, 0);
+		}
+	}
+	return 0;
+}
+
 static int join_follow(struct joining *g, const struct join_event *e)
 {
 	int r;
@@ -396,7 +451,9 @@ static int join_follow(struct joining *g, const struct join_event *e)
 		if (r < 0 || !e->waited)
 			return r;
 		r = join_pause(g, e->task);
-		return r < 0 ? r : join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
+		if (r >= 0)
+			r = join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
+		return r < 0 ? r : join_done(g, e);
 	default:
 		return join_wait(g, e->task, e->what, e->start, e->woken, false);
 	}
@@ -465,6 +522,7 @@ int span_joins_make(struct spans *s, const struct analysis_input *in,
 	r = span_streams_new(&g.streams, g.dims);
 	if (r >= 0)
 		r = join_gather(&g, in, run, err);
+	join_locks(&g);
 	if (r >= 0)
 		r = join_simulate(&g);
 	free(TAKE_PTR(g.events)); /* before there is more */
