@@ -43,7 +43,9 @@ struct join_task {
 	uint32_t epoch;	    /* number of what it was given last */
 	uint32_t origin;    /* the stream it came from; SPAN_NONE: by a futex */
 	uint32_t spans[SPAN_LANES_MAX];
+	int64_t begun; /* by a futex: when it was woken, or had done what it was given; 0: never */
 	uint8_t count;
+	bool answers; /* it wakes threads that wait for what they gave it */
 	bool paused; /* it polls for something new: what it was given goes on with an answer alone */
 };
 
@@ -165,7 +167,7 @@ static int join_futex(struct joining *g, const struct batch *b, size_t row, stru
 	bool idle = span_places_is_idle(g->s->places, b, row);
 	struct span_futex_wait w = {
 		.process_id = names_process_of(g->dims, batch_get(b, OP_THREAD_ID, row, -1)),
-		.dur = e->stop - e->start,
+		.dur = e->woken - e->start,
 		.address = (uint64_t)batch_get(b, OP_A0, row, 0),
 		.task = e->task,
 		.timed = batch_get(b, OP_A3, row, 0) != 0,
@@ -408,27 +410,76 @@ static int join_got(struct joining *g, const struct join_event *e)
 				 w.start, e->what);
 }
 
+/* Whether two lists of spans have one of the same request. */
+static bool join_shares(const struct spans *s, const uint32_t *a, size_t a_count, const uint32_t *b,
+			size_t b_count)
+{
+	for (size_t i = 0; i < a_count; i++) {
+		for (size_t k = 0; k < b_count; k++) {
+			if (s->all[a[i]].root == s->all[b[k]].root)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What a thread that answers was given ends with the span that waited for the answer. */
+static int join_over(struct joining *g, uint32_t task, int64_t at)
+{
+	struct join_task *t = &g->tasks[task];
+	int64_t stop = t->begun;
+
+	if (!t->answers || !t->count || t->origin != SPAN_NONE)
+		return 0;
+	for (size_t i = 0; i < t->count; i++)
+		stop = MAX(stop, g->s->all[t->spans[i]].stop);
+	return stop < at ? span_places_hand(g->s->places, task, stop, NULL, 0) : 0;
+}
+
 /*
- * A thread that wakes one which waited amid the span that it was given has done what it was given: what it takes from its queue
- * next, without a wait, is not that span's.
+ * A pool's thread that wakes one which waited amid a span has done that span's work: what it did since it was woken, or had done
+ * the work before, was for it. A busy thread takes the next job from its queue without a wait, so that who woke it last need not be
+ * who it works for; and what it does next is not known until it wakes or is woken.
  */
 static int join_done(struct joining *g, const struct join_event *e)
 {
 	struct join_task *t = e->what == SPAN_NONE ? NULL : &g->tasks[e->what];
-	uint32_t waits[SPAN_LANES_MAX];
-	size_t n = t && t->count && !t->paused
-			   ? span_places_look(g->s->places, e->task, e->woken, false, waits)
-			   : 0;
+	uint32_t waits[SPAN_LANES_MAX], own[SPAN_LANES_MAX];
+	int64_t since;
+	size_t n;
+	int r = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < t->count; k++) {
-			if (g->s->all[waits[i]].root != g->s->all[t->spans[k]].root)
-				continue;
-			t->count = 0;
-			return span_places_hand(g->s->places, e->what, e->woken, NULL, 0);
-		}
+	if (!t || !t->begun || t->origin != SPAN_NONE || t->paused ||
+	    span_places_look(g->s->places, e->what, e->woken, false, own))
+		return 0;
+	n = span_places_look(g->s->places, e->task, e->woken, false, waits);
+	if (!n)
+		return 0;
+	t->answers = true;
+	if (!join_shares(g->s, waits, n, t->spans, t->count)) {
+		since = MAX(t->begun, g->s->all[waits[0]].start);
+		r = join_over(g, e->what, since);
+		if (r >= 0)
+			r = span_places_hand(g->s->places, e->what, since, waits, n);
 	}
-	return 0;
+	t->count = 0;
+	t->begun = e->woken;
+	return r < 0 ? r : span_places_hand(g->s->places, e->what, e->woken, NULL, 0);
+}
+
+/* A wait for work that another thread ended. */
+static int join_woken(struct joining *g, const struct join_event *e)
+{
+	int r = join_over(g, e->task, e->start);
+
+	if (r >= 0)
+		r = join_pause(g, e->task);
+	if (r >= 0)
+		r = join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
+	if (r < 0)
+		return r;
+	g->tasks[e->task].begun = e->stop;
+	return join_done(g, e);
 }
 
 static int join_follow(struct joining *g, const struct join_event *e)
@@ -448,12 +499,7 @@ static int join_follow(struct joining *g, const struct join_event *e)
 		return r;
 	case JOIN_WOKEN:
 		r = join_wait(g, e->task, e->what, e->start, e->woken, e->waited);
-		if (r < 0 || !e->waited)
-			return r;
-		r = join_pause(g, e->task);
-		if (r >= 0)
-			r = join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
-		return r < 0 ? r : join_done(g, e);
+		return r < 0 || !e->waited ? r : join_woken(g, e);
 	default:
 		return join_wait(g, e->task, e->what, e->start, e->woken, false);
 	}
@@ -500,8 +546,11 @@ static int join_simulate(struct joining *g)
 	array_sort_by(order, g->count, join_order, g->events);
 	for (size_t i = 0; i < g->count && r >= 0; i++)
 		r = join_follow(g, &g->events[order[i]]);
-	for (size_t i = 0; i < g->task_count && r >= 0; i++)
-		r = join_pause(g, (uint32_t)i);
+	for (size_t i = 0; i < g->task_count && r >= 0; i++) {
+		r = join_over(g, (uint32_t)i, INT64_MAX);
+		if (r >= 0)
+			r = join_pause(g, (uint32_t)i);
+	}
 	array_sort(g->j->waits, g->j->wait_count, wait_order);
 	return r;
 }
