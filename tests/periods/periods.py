@@ -367,7 +367,8 @@ def wrong(trace):
         if p.returncode != 2 or place not in p.stderr or word not in p.stderr or len(p.stderr.splitlines()) != 1:
             bad.append(f'{text!r}: exit {p.returncode}, {p.stderr!r}')
     for args, word in ([['--use', 'nonsense'], 'use one of'], [['-f', 'nowhere'], 'nowhere'], [[], 'a definition is missing'],
-                       [['--select', 'y', 'w : op == read'], '--select'], [['--group-by', 'w.x', 'w : op == read'], '--group-by'],
+                       [['--select', 'y', 'w : op == read'], '--select'],
+                       [['--group-by', 'w.x', 'w : op == read'], "period w has no capture 'x'"], [['--group-by', 'w', 'w : op == read'], 'PERIOD.CAPTURE'],
                        [['--order-by', 'size', 'w : op == read'], '--order-by'], [['w : op == read', 'w : op == read'], 'already'],
                        [['--period-captures', 'v : $evt.fd', 'w : op == read'], 'no period']):
         p = run('periods', '-i', trace, *args)
