@@ -389,6 +389,10 @@ def files(trace):
         f.write('a : op == read\n\nb : op == reed\n')
     p = run('periods', '-i', trace, '-f', 'bad.period')
     tap.check('an error in a file has its line', p.returncode and 'line 3' in p.stderr and 'character 11' in p.stderr, p.stderr)
+    p = run('periods', '-i', trace, 'w : op == openat && ret >= 0 : op == close && end.fd == begin.fd2')
+    tap.check('a definition that can not end says why', 'w: no END can match: a value of BEGIN' in p.stdout, p.stdout)
+    p = run('periods', '-i', trace, 'w : op == openat && ret >= 0 : op == close && end.fd == begin.fd')
+    tap.check('and one that can does not', 'no END' not in p.stdout, p.stdout)
     names = [os.path.basename(x)[:-7] for x in os.listdir(os.path.join(HERE, '..', '..', 'rules', 'periods'))]
     tap.none('those that come with weir are right', [p.stderr for p in (run('periods', '-i', trace, '--use', n) for n in names)
                                                      if p.returncode])
