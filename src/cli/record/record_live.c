@@ -292,6 +292,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r != 0)
 		return r;
 	catch_signals();
+	l->others = o->rec->sel.pids.count || o->rec->sel.tids.count;
 	opt.selection = l->selection;
 	opt.spans = &l->spans;
 	r = recording_open(&l->rec, &opt, err);
@@ -308,7 +309,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 void live_warn_left(const struct live *l, const struct record_totals *t)
 {
 	int32_t first = 0;
-	size_t left = recording_left(&l->rec, t, &first);
+	size_t left = l->others ? 0 : recording_left(&l->rec, t, &first);
 
 	if (left)
 		fprintf(stderr,
