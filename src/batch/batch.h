@@ -159,11 +159,11 @@ int batch_set_add_row(struct batch_set *s, enum table_id table, struct batch **r
  * A row being filled, for code that sets many values: after the first failure, further values are not set, and `r` is
  * its error.
  *
- *  *	struct batch_row row = batch_set_row(out, TABLE_IRQ);
+ *	struct batch_row row = batch_set_row(out, TABLE_IRQ);
  *
- *  *	row_set(&row, IRQ_START, w->start);
- *  *	row_set_if(&row, w->raised, IRQ_RAISED, w->raised);
- *  *	return row.r;
+ *	row_set(&row, IRQ_START, w->start);
+ *	row_set_if(&row, w->raised, IRQ_RAISED, w->raised);
+ *	return row.r;
  */
 struct batch_row {
 	struct batch *b;
