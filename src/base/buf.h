@@ -16,11 +16,11 @@ void buf_free(struct buf *b);
 /* Each returns 0 or -ENOMEM and leaves the buffer as it was on failure. */
 int buf_reserve(struct buf *b, size_t more) _must_check_;
 int buf_append(struct buf *b, const void *data, size_t len) _must_check_;
-/* A number as base/varint.h packs it. */
+/* Appends a number as a varint (base/varint.h). */
 int buf_varint(struct buf *b, uint64_t v) _must_check_;
 int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
 
-/* The text so far, terminated; "" for an empty or failed buffer. Valid until the next change. */
+/* The text so far, NUL-terminated; "" for an empty or failed buffer. Valid until the next change. */
 const char *buf_str(struct buf *b);
 
 static inline void buf_clear(struct buf *b)

@@ -27,7 +27,7 @@ int where_parse(struct where *w, const char *const *texts, size_t count,
 	int r;
 
 	*w = (struct where){0};
-	/* Each for itself, so that an error's place is that of what was typed. */
+	/* Parsed separately, so that the position in an error refers to the text as typed. */
 	for (size_t i = 0; i < count; i++) {
 		if (!*texts[i])
 			return error_set(err, -EINVAL, "--where: the expression is empty");

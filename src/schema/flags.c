@@ -10,7 +10,7 @@
 #include "schema/vocab.h"
 #include "schema/words.h"
 
-#define WORD_MAX 64 /* longer words than any known one */
+#define WORD_MAX 64 /* longer than any known name */
 
 static const char *flags_find_word(const struct flag_word *words, size_t count, uint64_t value)
 {
@@ -46,7 +46,7 @@ static const char *bar(const struct buf *to, size_t start)
 	return to->len > start ? "|" : "";
 }
 
-/* The words of the bits; *ret_rest: the bits that have none. */
+/* Prints the names of the bits; *ret_rest: the bits without a name. */
 static int print_bits(struct buf *to, size_t start, const struct flag_set *s, uint64_t bits,
 		      uint64_t *ret_rest)
 {
@@ -74,7 +74,7 @@ static int print_number(struct buf *to, const struct flag_set *s, size_t start, 
 			  alone && s->what ? " */" : "");
 }
 
-/* An ioctl without a name: direction, type, number and size are coded in it. */
+/* An ioctl without a name: its bits encode direction, type, number and size. */
 static int print_ioctl(struct buf *to, uint64_t cmd)
 {
 	static const char *const directions[] = {"_IOC_NONE", "_IOC_WRITE", "_IOC_READ",
@@ -100,7 +100,7 @@ static int print_quota(struct buf *to, uint64_t cmd)
 					: buf_printf(to, "%#x)", type);
 }
 
-/* Values that are not a set of words. True: *ret is the result. */
+/* Values that are not a set of names. True: *ret is the result. */
 static bool print_special(struct buf *to, enum word_set set, uint64_t value, int *ret)
 {
 	if (set == WORDS_QUOTACTL)
@@ -116,7 +116,7 @@ static bool print_special(struct buf *to, enum word_set set, uint64_t value, int
 
 static int print_nothing(struct buf *to, const struct flag_set *s)
 {
-	/* of a command, 0 is a value like any other, and an unknown one */
+	/* for a command, 0 is a value like any other, here an unknown one */
 	if (s->mask == UINT32_MAX && s->what)
 		return buf_printf(to, "0 /* %s */", s->what);
 	return buf_printf(to, "%s", s->none ? s->none : "0");
@@ -130,7 +130,7 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	const char *word;
 	int r = 0;
 
-	assert(!(s->mask & s->number)); /* a bit is of the code or of the number */
+	assert(!(s->mask & s->number)); /* a bit belongs to the code or to the number */
 	assert(s->wide || !((s->mask | s->number) >> 32));
 	if (print_special(to, set, value, &r))
 		return r;
@@ -146,7 +146,7 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 		if (r < 0)
 			return r;
 	} else if (code && !word && !s->code_last) {
-		bits |= code; /* unknown: shown with the other bits that have no word */
+		bits |= code; /* unknown: shown with the other bits without a name */
 	}
 	r = print_bits(to, start, s, bits, &bits);
 	if (r < 0)
@@ -176,7 +176,7 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	return 0;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static bool lookup(enum word_set set, const char *word, uint64_t *ret)
 {
@@ -263,7 +263,7 @@ int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error
 	return 0;
 }
 
-/* ---- numbers with a form of their own ---- */
+/* ---- numbers with their own encoding ---- */
 
 int flags_print_mode(struct buf *to, uint64_t mode)
 {
