@@ -2,22 +2,20 @@
 /*
  * engine: executes plans and SQL. May use query, store and hist.
  *
- * engine.h: what an engine is, as callers and implementations see it. There are two kinds:
- *
- * - The embedded engine works on the blocks of trace files, which weir opens (struct store). It is duckdb/: DuckDB
- *   loaded from its shared library; docs/howto/sql.md says what a user of its SQL sees.
- * - Any other holds rows itself and is found by an address, `scheme://...`.
- *
- * Each is a `const struct engine_ops`, and the list of those in this binary is engines.c. A binary may have none: it
- * still reads rows (engine_scan_new(), ask.h).
+ * engine.h: the interface of an engine, for callers and implementations. There are two kinds:
+ * - The embedded engine works on the blocks of trace files opened by weir (struct store). It is duckdb/: DuckDB, loaded from its
+ *   shared library; docs/howto/sql.md describes its SQL.
+ * - All others store rows themselves and are selected by an address, `scheme://...`.
+ * Each is a `const struct engine_ops`; engines.c lists those in this binary. A binary may have none: it can still read
+ * rows (engine_scan_new(), ask.h).
  *
  *   engine_open(&e, store, &(struct engine_options){0}, &err);     or
  *   engine_connect(&e, "clickhouse://host/db", &(struct engine_options){0}, &err);
  *   engine_ask(e, plan, NULL, &result, &err);                      ask.h
  *   while (engine_result_next(result)) engine_result_text(result, 0, &buf);
  *
- * One thing runs at a time in one engine; engine_interrupt() and engine_progress() may be called from any thread.
- * docs/howto/add-an-engine.md lists what every engine must do alike.
+ * An engine runs one operation at a time; engine_interrupt() and engine_progress() may be called from any thread.
+ * docs/howto/add-an-engine.md lists the behaviour that all engines must share.
  */
 #pragma once
 
@@ -25,14 +23,14 @@
 #include "base/error.h"
 #include "store/store.h"
 
-#define ENGINE_MEMORY_DEFAULT (512ull << 20) /* bytes that DuckDB's buffers may take */
+#define ENGINE_MEMORY_DEFAULT (512ull << 20) /* bytes for DuckDB's buffers */
 #define ENGINE_SPILL_DEFAULT  (4ull << 30)   /* bytes of temporary files */
-/* Of `weir sql --confined`: where it gets its folder for temporary files, and what that is called. */
+/* `weir sql --confined`: the descriptor and name of its folder for temporary files. */
 #define ENGINE_FOLDER_FD   3
 #define ENGINE_FOLDER_NAME "files"
 
 struct annotations; /* engine/annotations.h */
-struct ask_options; /* engine/ask.h, likewise the next four */
+struct ask_options; /* engine/ask.h, also the next four */
 struct ask_step;
 struct engine_follow;
 struct engine_scan;
@@ -44,88 +42,109 @@ struct engine;
 struct engine_result;
 struct engine_statements;
 
-/* For the embedded engine; one behind an address uses hosts, and may use memory_max and threads. */
+/* For the embedded engine. Engines behind an address use hosts, and may use memory_max and threads. */
 struct engine_options {
-	const char *library;  /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
-	uint64_t memory_max;  /* bytes; 0: ENGINE_MEMORY_DEFAULT. Histograms are counted beside it,
-				 to the same bound */
+	const char *library; /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
+	/* bytes; 0: ENGINE_MEMORY_DEFAULT. Histograms are counted separately, with the same limit */
+	uint64_t memory_max;
 	uint64_t spill_max;   /* bytes; 0: ENGINE_SPILL_DEFAULT */
 	unsigned int threads; /* 0: one per CPU */
-	/* Behind an address: rows of recordings of these machines alone, whatever is asked. -ENOENT where there is none of one
-	 * of them; the message names those there are. 0: all */
+	/*
+	 * Behind an address: use only recordings of these machines, in all queries. -ENOENT if one has none; the
+	 * message lists the existing ones. 0: all
+	 */
 	const char *const *hosts;
 	size_t host_count;
-	struct annotations *annotations; /* of the store, shared; NULL: the engine makes its own */
-	bool borrowed; /* the store is refreshed by its owner alone, while nothing runs here */
-	bool confined; /* for SQL of other people: statements that read the trace, settings locked */
-	int folder; /* confined: a descriptor of the folder for temporary files, to which the whole
-			  process is confined for good; it must have one thread. 0: the engine makes its own */
+	/* annotations of the store, shared; NULL: the engine makes its own */
+	struct annotations *annotations;
+	bool borrowed; /* only the owner of the store refreshes it, while nothing runs here */
+	/* for untrusted SQL: only statements that read the trace; settings are locked */
+	bool confined;
+	/*
+	 * confined: a descriptor of the folder for temporary files, to which the whole process is permanently confined;
+	 * it must have one thread. 0: the engine makes its own
+	 */
+	int folder;
 };
 
-/* ---- what an engine implements ---- */
+/* ---- operations that an engine implements ---- */
 
 /*
- * Members without "may be NULL" are needed. Functions return 0 or a negative errno with a message: -EINTR after
- * interrupt(), -ENOMEM where a bound was exceeded (the message names it and says how to raise it), -EIO else.
+ * Members are required unless marked "may be NULL". Functions return 0 or a negative errno with a message: -EINTR after
+ * interrupt(), -ENOMEM if a limit was exceeded (the message names it and how to raise it), otherwise -EIO.
  */
 struct engine_ops {
-	const char *name;   /* for messages: "DuckDB" */
-	const char *scheme; /* "clickhouse": addresses that begin with clickhouse:// are its own;
-			       NULL: the embedded engine */
+	const char *name; /* for messages: "DuckDB" */
+	/* "clickhouse": it handles addresses that begin with clickhouse://; NULL: the embedded engine */
+	const char *scheme;
 
-	/* The embedded engine: opens over the store (not owned, must outlive it). Else NULL. */
+	/* Embedded engine: opens the store (borrowed, must outlive the engine). Otherwise NULL. */
 	int (*open)(struct engine **ret, struct store *store, const struct engine_options *opt,
 		    struct error *err);
-	/* The others: connects; the address is all of what the user wrote. -EINVAL: it is malformed;
-	 * -ECONNREFUSED and the like. The embedded engine: NULL. */
+	/*
+	 * Other engines: connects to an address, given exactly as the user wrote it. -EINVAL: malformed; -ECONNREFUSED
+	 * and the like. Embedded engine: NULL.
+	 */
 	int (*connect)(struct engine **ret, const char *address, const struct engine_options *opt,
 		       struct error *err);
-	void (*free)(struct engine *e); /* never of NULL */
-	/* The embedded engine: what is needed is there: its version ("v1.5.6") and place; either may be NULL. Else NULL. */
+	void (*free)(struct engine *e); /* never called with NULL */
+	/*
+	 * Embedded engine: checks that the library is available; returns its version ("v1.5.6") and path; either may be
+	 * NULL. Otherwise NULL.
+	 */
 	int (*probe)(const char *library, const char **ret_version, const char **ret_path,
 		     struct error *err);
 
-	/* Any thread, at any time: what runs fails with -EINTR soon, on the server too; what begins later does not. */
+	/*
+	 * From any thread, at any time: the running operation fails with -EINTR soon, on the server too; later ones are
+	 * unaffected.
+	 */
 	void (*interrupt)(struct engine *e);
-	/* Any thread: parts (blocks) that were read and that will be by what runs. May be NULL. */
+	/* From any thread: parts (blocks) that the running operation has read, and all that it will read. May be NULL. */
 	void (*progress)(const struct engine *e, uint64_t *ret_done, uint64_t *ret_total);
-	/* Temporary files go at once, as free() may not be reached: of this engine, of all of them in the process. May
-	 * be NULL. */
+	/*
+	 * Removes temporary files immediately, since free() may not be reached: of this engine, or of all in the
+	 * process. May be NULL.
+	 */
 	void (*abandon)(struct engine *e);
 	void (*abandon_all)(void);
 
-	/* First and last time of the rows of op, ns since the epoch; INT64_MIN twice where there are none. What --from
-	 * and --to are relative to. */
+	/*
+	 * First and last time of the rows of op, ns since the epoch; INT64_MIN twice if there are none. --from and --to
+	 * are relative to these.
+	 */
 	int (*range)(struct engine *e, int64_t *ret_first, int64_t *ret_last, struct error *err);
 	/*
-	 * The answer to a plan over the rows that are there now. Columns of the result are plan_output(); entities
-	 * (processes, files, ...) come by name, codes as words or as numbers, histograms and tallies packed (hist/sparse.h).
-	 * The plan outlives the result. opt may be NULL.
+	 * Runs a plan over the current rows. Columns of the result are those of plan_output(); entities (processes,
+	 * files, ...) are returned by name, codes as words or numbers, histograms and tallies packed (hist/sparse.h).
+	 * The plan must outlive the result. opt may be NULL.
 	 */
 	int (*ask)(struct engine *e, const struct plan *p, const struct ask_options *opt,
 		   struct engine_result **ret, struct error *err);
 	/*
-	 * Rows of one table with their columns, in the trace's order (order.h), those of the range that pass the filter. Ids in
-	 * the batches are the engine's own, and the rows of dimension tables, scanned likewise, have the same: names are looked
-	 * up in a struct dims that scans of `thread`, `file`, ... have filled. The request is copied, its filter outlives the
-	 * scan. A request with `follow` may be refused with -EOPNOTSUPP.
+	 * Reads columns of one table in the trace's order (order.h): rows of the range that pass the filter. Ids in the
+	 * batches are the engine's own; rows of dimension tables, scanned likewise, use the same ids. Names are
+	 * therefore resolved with a struct dims filled by scans of `thread`, `file`, ... The request is copied; its
+	 * filter must outlive the scan. A request with `follow` may be rejected with -EOPNOTSUPP.
 	 */
 	int (*scan)(struct engine *e, const struct scan_request *q, struct engine_scan **ret,
 		    struct error *err);
 
-	/* Behind an address: users' own tables that it holds by now, for the parser; *ret, NULL where there are none, lives as long
-	 * as the engine. May be NULL: it holds none. */
+	/*
+	 * Behind an address: the users' tables that it currently stores, for the parser; *ret, NULL if there are none,
+	 * lives as long as the engine. May be NULL: it stores none.
+	 */
 	int (*users)(struct engine *e, const struct query_users **ret, struct error *err);
-	/* The statement(s) that ask() would run, appended. May be NULL. */
+	/* Appends the SQL that ask() would run. May be NULL. */
 	int (*explain)(struct engine *e, const struct plan *p, struct buf *out, struct error *err);
-	/* The same plan again and again: engine_follow_*() in ask.h. May be NULL, all three. */
+	/* Runs one plan repeatedly: engine_follow_*() in ask.h. All three may be NULL. */
 	int (*follow)(struct engine_follow **ret, struct engine *e, const struct plan *p,
 		      struct error *err);
 	int (*follow_refresh)(struct engine_follow *f, struct engine_result **ret,
 			      struct error *err);
 	void (*follow_free)(struct engine_follow *f);
 
-	/* SQL: engine_parse() and what follows it below. May be NULL, all four. */
+	/* SQL: engine_parse() and the functions after it below. All four may be NULL. */
 	int (*parse)(struct engine *e, const char *sql, struct engine_statements **ret,
 		     struct error *err);
 	int (*execute)(struct engine_statements *s, size_t i, struct engine_result **ret,
@@ -134,7 +153,7 @@ struct engine_ops {
 	int (*check_name)(struct engine *e, const char *name, struct error *err);
 };
 
-/* The head of every engine's own struct, and of those that it hands out; connect(), ask(), ... fill it in. */
+/* First member of every engine's own struct, and of its statements; connect(), parse(), ... set it. */
 struct engine {
 	const struct engine_ops *ops;
 };
@@ -146,12 +165,12 @@ struct engine_statements {
 
 enum engine_type {
 	ENGINE_BOOL,
-	ENGINE_INT,   /* text is a whole number of any length */
-	ENGINE_FLOAT, /* text is a number, or nan, inf, -inf */
-	ENGINE_TIME,  /* a point in time: engine_result_time() */
+	ENGINE_INT,   /* its text is an integer of any length */
+	ENGINE_FLOAT, /* its text is a number, or nan, inf, -inf */
+	ENGINE_TIME,  /* a timestamp: engine_result_time() */
 	ENGINE_TEXT,
-	ENGINE_BLOB,  /* text is \xHH for each byte that is not printable */
-	ENGINE_OTHER, /* lists, structs, dates, ...: text as DuckDB writes it */
+	ENGINE_BLOB,  /* its text has \xHH for each byte that is not printable */
+	ENGINE_OTHER, /* lists, structs, dates, ...: text in DuckDB's notation */
 };
 
 struct engine_column {

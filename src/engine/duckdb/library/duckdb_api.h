@@ -330,7 +330,8 @@ enum {
 	F(duckdb_state, register_scalar_function, (duckdb_connection, duckdb_scalar_function))
 
 struct duckdb_api {
-	void *handle; /* of dlopen(), never closed: DuckDB's threads may outlive the last call */
+	/* from dlopen(); never closed, because DuckDB's threads may outlive the last call */
+	void *handle;
 #define DUCKDB_MEMBER(type, name, args) type(*name) args;
 	DUCKDB_FUNCTIONS(DUCKDB_MEMBER)
 #undef DUCKDB_MEMBER
