@@ -176,12 +176,12 @@ enum engine_type {
 struct engine_column {
 	const char *name;
 	enum engine_type type;
-	const char *unit; /* "ns", "bytes" where the name is that of a schema's column and the type
-			     is a number; else "" */
-	bool is_unsigned; /* ENGINE_INT: 64 bits without a sign */
+	/* "ns" or "bytes" if the name is that of a schema's column and the type is a number; else "" */
+	const char *unit;
+	bool is_unsigned; /* ENGINE_INT: unsigned 64 bits */
 };
 
-/* Values are those of the row at hand, by the column's type (see engine_result_*() below). */
+/* Access to the current row, by the column's type (see engine_result_*() below). */
 struct engine_result_ops {
 	bool (*next)(struct engine_result *r);
 	bool (*is_null)(const struct engine_result *r, size_t column);
@@ -190,7 +190,7 @@ struct engine_result_ops {
 	struct bytes (*get_bytes)(const struct engine_result *r, size_t column);
 	int64_t (*get_time)(const struct engine_result *r, size_t column);
 	int (*text)(struct engine_result *r, size_t column, struct buf *out);
-	bool (*estimated)(const struct engine_result *r, size_t column); /* NULL: none ever is */
+	bool (*estimated)(const struct engine_result *r, size_t column); /* NULL: no value is one */
 	void (*free)(struct engine_result *r);
 };
 
@@ -198,36 +198,38 @@ struct engine_result {
 	const struct engine_result_ops *ops;
 	struct engine_column *columns; /* [count] */
 	size_t count;
-	bool has_rows;		/* false for SQL without rows */
-	uint64_t changed;	/* by such */
-	struct ask_step *steps; /* [step_count] where ask_options.analyze wanted them */
+	bool has_rows;		/* false for statements that return no rows */
+	uint64_t changed;	/* number of rows changed by such a statement */
+	struct ask_step *steps; /* [step_count], if ask_options.analyze was set */
 	size_t step_count;
 };
 
 /* ---- the engines of this binary: engines.c ---- */
 
-/* Ends with NULL; at most one is embedded. */
+/* Terminated by NULL; at most one is embedded. */
 extern const struct engine_ops *const engines[];
 
 /*
- * The embedded engine over a store. -ENOENT: no library; -EPROTONOSUPPORT: too old; -EOPNOTSUPP: this binary has no
- * embedded engine. The message has the remedy.
+ * Opens the embedded engine over a store. -ENOENT: no library; -EPROTONOSUPPORT: too old; -EOPNOTSUPP: this binary has
+ * no embedded engine. The message names the remedy.
  */
 int engine_open(struct engine **ret, struct store *store, const struct engine_options *opt,
 		struct error *err);
-/* The engine at an address: engine_address() must have found one. */
+/* Connects to the engine at an address, for which engine_address() has returned 1. */
 int engine_connect(struct engine **ret, const char *address, const struct engine_options *opt,
 		   struct error *err);
 /*
- * 1 where the text is an engine's address, 0 where it is a path. -EINVAL: it has a scheme that no engine of this binary
- * declares; the message names those that there are.
+ * 1 if the text is an engine's address, 0 if it is a path. -EINVAL: no engine of this binary has its scheme; the
+ * message lists the existing schemes.
  */
 int engine_address(const char *text, struct error *err);
-/* The embedded engine's version and library, as of ops.probe(). Errors as engine_open()'s. */
+/* The embedded engine's version and library, from ops.probe(). Errors as for engine_open(). */
 int engine_probe(const char *library, const char **ret_version, const char **ret_path,
 		 struct error *err);
-/* Removes the temporary files of every engine of the process, also of one that is being opened; when it returns, end
- * the process. Any thread; not from a signal handler. */
+/*
+ * Removes the temporary files of every engine of the process, including one that is being opened. The caller must then
+ * end the process. Thread-safe; not async-signal-safe.
+ */
 void engine_abandon_all(void);
 /* -EOPNOTSUPP with a message: "ENGINE cannot WHAT". */
 int engine_cannot(const struct engine *e, const char *what, struct error *err);
@@ -242,7 +244,7 @@ static inline const char *engine_name(const struct engine *e)
 {
 	return e->ops->name;
 }
-/* Not from a signal handler. */
+/* Not async-signal-safe. */
 static inline void engine_interrupt(struct engine *e)
 {
 	e->ops->interrupt(e);
@@ -271,7 +273,7 @@ static inline int engine_range(struct engine *e, int64_t *ret_first, int64_t *re
 
 /* ---- SQL ---- */
 
-/* Cuts a text into statements. -EINVAL: a syntax error; the message is one line and names the place. */
+/* Splits a text into statements. -EINVAL: a syntax error; the message is one line and includes the position. */
 static inline int engine_parse(struct engine *e, const char *sql, struct engine_statements **ret,
 			       struct error *err)
 {
@@ -288,16 +290,15 @@ static inline size_t engine_statements_count(const struct engine_statements *s)
 	return s->count;
 }
 /*
- * Runs statement i. Blocks that were committed meanwhile are seen from the next statement on: every
- * scan of one statement reads the same blocks. -EINVAL: wrong SQL; -EINTR: interrupted; -ENOMEM:
- * over a limit; -EIO: anything else.
+ * Runs statement i. All scans of a statement read the same blocks; blocks committed meanwhile are seen by the next
+ * statement. -EINVAL: wrong SQL; -EINTR: interrupted; -ENOMEM: over a limit; -EIO: anything else.
  */
 static inline int engine_execute(struct engine_statements *s, size_t i, struct engine_result **ret,
 				 struct error *err)
 {
 	return s->ops->execute(s, i, ret, err);
 }
-/* -EINVAL where a user's table cannot bear the name: no name, weir's own, a word of SQL. */
+/* -EINVAL if a user's table cannot have this name: not a valid name, reserved by weir, or a keyword of SQL. */
 static inline int engine_check_name(struct engine *e, const char *name, struct error *err)
 {
 	return e->ops->check_name ? e->ops->check_name(e, name, err)
@@ -312,8 +313,10 @@ static inline void engine_result_free(struct engine_result *r)
 		r->ops->free(r);
 }
 DEFINE_CLEANUP(struct engine_result *, engine_result_free)
-/* False for statements without rows (CREATE, COPY, SET); engine_result_changed() is then the number of rows that COPY,
- * INSERT, ... changed. */
+/*
+ * False for statements that return no rows (CREATE, COPY, SET); engine_result_changed() is then the number of rows that
+ * COPY, INSERT, ... changed.
+ */
 static inline bool engine_result_has_rows(const struct engine_result *r)
 {
 	return r->has_rows;
@@ -332,7 +335,7 @@ static inline const struct engine_column *engine_result_column(const struct engi
 	assert(column < r->count);
 	return &r->columns[column];
 }
-/* Goes to the next row (the first call: the first); false at the end. */
+/* Advances to the next row (initially to the first); false at the end. */
 static inline bool engine_result_next(struct engine_result *r)
 {
 	return r->ops->next(r);
@@ -341,18 +344,20 @@ static inline bool engine_result_is_null(const struct engine_result *r, size_t c
 {
 	return r->ops->is_null(r, column);
 }
-/* Appends the value as text; nothing for NULL. 0 or -ENOMEM. */
+/* Appends the value as text; nothing if it is NULL. 0 or -ENOMEM. */
 static inline int engine_result_text(struct engine_result *r, size_t column, struct buf *out)
 {
 	return r->ops->text(r, column, out);
 }
-/* A column of type ENGINE_TIME as nanoseconds since the epoch; values outside of int64_t are its ends. */
+/* A column of type ENGINE_TIME as nanoseconds since the epoch, saturated to int64_t. */
 static inline int64_t engine_result_time(const struct engine_result *r, size_t column)
 {
 	return r->ops->get_time(r, column);
 }
-/* Values by type, where the column's is known: a whole number (BOOL and TIME too), a float, bytes
- * (TEXT, BLOB; valid until the next row). 0 or nothing for NULL. */
+/*
+ * The value for a known type: an integer (also BOOL and TIME), a float, bytes (TEXT, BLOB; valid until the next row). 0
+ * or empty for NULL.
+ */
 static inline int64_t engine_result_int(const struct engine_result *r, size_t column)
 {
 	return r->ops->get_int(r, column);
@@ -365,20 +370,19 @@ static inline struct bytes engine_result_bytes(const struct engine_result *r, si
 {
 	return r->ops->get_bytes(r, column);
 }
-/* A distinct() that went over DISTINCT_EXACT_MAX: the value is an estimate. */
+/* True for a distinct() above DISTINCT_EXACT_MAX, whose value is an estimate. */
 static inline bool engine_result_estimated(const struct engine_result *r, size_t column)
 {
 	return r->ops->estimated && r->ops->estimated(r, column);
 }
 
 /*
- * Text for people from bytes of any kind: invalid UTF-8 becomes \xHH, so does NUL, and so does a
- * backslash that would otherwise read as such an escape. engine_unescape() gives the bytes back. 0
- * or -ENOMEM.
+ * Converts bytes to readable text: invalid UTF-8 becomes \xHH, and so do NUL and a backslash that would otherwise read
+ * as such an escape. engine_unescape() reverses this. 0 or -ENOMEM.
  */
 int engine_escape(const void *data, size_t len, struct buf *out);
-/* True where engine_escape() changes nothing, as is seen at a glance: ASCII without a backslash. */
+/* True if a quick check shows that engine_escape() changes nothing: ASCII without a backslash. */
 bool engine_is_plain(const void *data, size_t len);
 int engine_unescape(const char *text, size_t len, struct buf *out);
-/* True where all of it is valid UTF-8 (no surrogates, no overlong forms). */
+/* True if all of it is valid UTF-8 (no surrogates, no overlong forms). */
 bool engine_is_utf8(const void *data, size_t len);
