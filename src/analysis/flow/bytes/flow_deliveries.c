@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_deliveries.c: what a process does with most of what comes in over a stream, it did not do with some of it: it stored
- * it and did not send it on, or sent it on and did not store it; or it sent it on twice, or in another order than it came.
+ * flow_deliveries.c: a process treats most of what it receives over a stream in the same way, but not some of it: it
+ * stored it without forwarding it, or forwarded it without storing it; or it forwarded it twice, or in another order.
  */
 #include <errno.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int compare_out_from(const void *a, const void *b)
 	return ORDER(p->out_spot, q->out_spot) ?: ORDER(p->from, q->from);
 }
 
-/* Where to begin to look for what ends behind `from`: ranges overlap little. */
+/* Index from which to search for ranges that end after `from`; ranges overlap little. */
 static size_t deliveries_at(const struct deliveries *d, int64_t from)
 {
 	size_t low = array_first(i, 0, d->count, d->all[i].from >= from);
@@ -60,7 +60,7 @@ static size_t deliveries_at(const struct deliveries *d, int64_t from)
 	return low > 16 ? low - 16 : 0;
 }
 
-/* Bytes of [from, to) that the list has; *ret_gap: the longest stretch that it has not. */
+/* Number of bytes of [from, to) that the list has; *ret_gap: the longest range that is missing. */
 static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t to, int64_t gap[2])
 {
 	int64_t have = 0, at = from;
@@ -89,13 +89,13 @@ static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t
 	return have;
 }
 
-/* Whether a range is part of a delivery: not what merely looks so, as headers do. */
+/* True if a range is part of a delivery, rather than similar by chance, like headers. */
 static bool is_delivery(const struct flow_range *k)
 {
 	return !k->doubtful && !k->differs && !k->pulled && k->to - k->from >= LEAST;
 }
 
-/* Whether who sent these bytes to the process sent them twice as well: then it sends on what came. */
+/* True if the sender also sent these bytes to the process twice: then the process only forwards what it received. */
 static bool came_twice(const struct flow_verdicts *v, const struct flow_range *k)
 {
 	const struct flow_range *first = NULL;
@@ -116,7 +116,7 @@ static bool came_twice(const struct flow_verdicts *v, const struct flow_range *k
 	return false;
 }
 
-/* Who is at the other end of what the process sends on of this stream; -1: not known. */
+/* The process at the other end of what is forwarded from this stream; -1: unknown. */
 static int64_t process_behind(const struct flow_verdicts *v, const struct flow_range *k)
 {
 	for (size_t i = 0; i < v->sent.count; i++) {
@@ -132,7 +132,7 @@ static int64_t process_behind(const struct flow_verdicts *v, const struct flow_r
 	return -1;
 }
 
-/* The call that sent what another took in; FLOW_NONE. */
+/* The call that sent what another received; FLOW_NONE. */
 static uint32_t sender_of(const struct flow_verdicts *v, uint32_t node)
 {
 	const struct flow_graph *g = &v->s->graph;
@@ -145,8 +145,8 @@ static uint32_t sender_of(const struct flow_verdicts *v, uint32_t node)
 }
 
 /*
- * Bytes that look as if they had not been stored, or not sent on, because they were altered: a file of the name is there, and
- * differs. 1: that is the verdict.
+ * Bytes that seem not to have been stored or forwarded, because they were altered: a file with the name exists, and
+ * differs. 1: this is the verdict.
  */
 static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 			    const struct flow_place *place, int64_t bytes, bool stored)
@@ -278,7 +278,7 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 		const struct flow_range *k = &have->all[i];
 
 		deliveries_have(lack, k->from, k->to, gap);
-		/* what came after it was dealt with, so that this is not merely under way */
+		/* bytes after it were processed, so this is not merely in progress */
 		if (gap[1] - gap[0] < LEAST || k->doubtful || k->pulled || gap[1] > last ||
 		    k->from < until || came_twice(v, k) ||
 		    (others &&
@@ -325,7 +325,7 @@ static uint32_t delivered_file(const struct flow_verdicts *v, const struct flow_
 	return delivery_place(v, k, (int64_t[]){k->from, k->to}, &place) ? place.object : FLOW_NONE;
 }
 
-/* A range of bytes of the stream of a and b, by the call of a and then by that of b. */
+/* Reports a range of bytes of the stream of a and b: first the call of a, then that of b. */
 static int verdict_delivery(struct flow_verdicts *v, const char *what, const struct flow_range *a,
 			    const struct flow_range *b, int64_t range[2],
 			    const char *const label[2])
@@ -358,7 +358,7 @@ static int verdict_delivery(struct flow_verdicts *v, const char *what, const str
 	return r < 0 ? r : flow_verdict_evidence(v, label[1], b->out, b->out_spot, FLOW_SEND, NULL);
 }
 
-/* Up to where the bytes from range i on were sent twice, without a gap. */
+/* The end of the contiguous bytes from range i on that were sent twice. */
 static int64_t twice_until(const struct deliveries *sent, size_t i)
 {
 	int64_t once = sent->all[i].to, twice = sent->all[i].from;

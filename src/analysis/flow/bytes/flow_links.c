@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_links.c: finds the bytes that a process gives away among those that came into it.
+ * flow_links.c: finds bytes that leave a process among those that entered it.
  *
- * With payload: of what comes in, blocks of 32 bytes at every 64th byte are in a table; what goes out is looked at block by
- * block, at each byte, by a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks so). What is found is compared
- * byte by byte in both directions, across the calls that took it. A difference with equal bytes on both sides is one that
- * the process made. With hashes alone, calls are compared as wholes.
+ * With payload: of incoming bytes, a table holds a block of 32 bytes at every 64th byte; outgoing bytes are searched
+ * block by block, at every offset, with a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks this way). A
+ * match is extended byte by byte in both directions, across the calls that took the bytes. A difference with equal
+ * bytes on both sides was made by the process. With hashes alone, complete calls are compared.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,8 +23,8 @@
 	4u /* of them unlike the one before: zeros that fill a block are followed by anything */
 #define OFFSET_BITS  20
 #define SEGMENT_MAX  (1u << OFFSET_BITS)
-#define KNOWN_TWICE  (1ull << 63) /* of what is in a map: the same came in elsewhere before */
-#define BESIDE	     256u	  /* bytes beside a difference that must say something */
+#define KNOWN_TWICE  (1ull << 63) /* flag of map values: the same also entered elsewhere before */
+#define BESIDE	     256u	  /* bytes next to a difference that must be significant */
 #define UNLIKE_LEAST 48u
 #define AROUND	     128u /* bytes beside a difference in which its true source is looked for */
 

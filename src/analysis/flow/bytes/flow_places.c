@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* flow_places.c: in which file bytes of a stream are stored, by whoever took them from it or by whoever sent them. */
-#include "analysis/flow/flow_verdicts.h"
+#include "analysis/flow/bytes/flow_verdicts.h"
 
 #define PLACES_MAX 8 /* processes that pass bytes on to each other */
 
