@@ -13,7 +13,7 @@ static void periods_note(int64_t count, const char *one, const char *several)
 		printf("%s %s\n", format_count((uint64_t)count).s, count == 1 ? one : several);
 }
 
-/* Sums, or the log; what was not complete is said below. */
+/* Prints sums, or the log; incomplete periods are reported below. */
 int periods_screen(const struct analysis_view *v)
 {
 	const struct periods_flags *flags = analysis_own_options(v->opts);

@@ -53,9 +53,8 @@ struct query_user_spans {
 };
 
 struct query_users {
-	const struct query_user_spans *spans; /* NULL: none */
-	const struct query_user_table *const
-		*tables; /* names that differ only in case are the same */
+	const struct query_user_spans *spans;	      /* NULL: none */
+	const struct query_user_table *const *tables; /* names ignore case */
 	size_t count;
 	/*
 	 * Loads the values of a column, and with `key` the order of its rows. -EINVAL: a value of the key occurs more

@@ -17,10 +17,9 @@
 struct access_map {
 	unsigned int refs;
 	uint64_t version; /* of the question that last completed it */
-	uint64_t
-		damaged; /* number of damaged blocks at the start: none of their calls is included */
-	size_t blocks;	 /* blocks of the store that were considered for `order` */
-	size_t *order;	 /* blocks of op that may name the file, in reading order */
+	uint64_t damaged; /* blocks damaged at the start: none of their calls is included */
+	size_t blocks;	  /* blocks of the store that were considered for `order` */
+	size_t *order;	  /* blocks of op that may name the file, in reading order */
 	size_t order_count, order_cap, read; /* read: how many of them were read */
 	int64_t file, from, to;
 	char *filter;

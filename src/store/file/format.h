@@ -39,10 +39,9 @@ struct file_header {
 	uint32_t header_len;	      /* the first block begins here */
 	uint8_t mark[STORE_MARK_LEN]; /* random */
 	int64_t created;	      /* ns since the epoch */
-	uint64_t
-		recording; /* random, the same in all files of a recording; 0: the recording is this file alone */
-	uint64_t part;	   /* number of the file in its recording: 0, 1, 2, ... */
-	uint64_t checksum; /* xxh3 of the preceding bytes */
+	uint64_t recording; /* random, the same in all its files; 0: it is this file alone */
+	uint64_t part;	    /* number of the file in its recording: 0, 1, 2, ... */
+	uint64_t checksum;  /* xxh3 of the preceding bytes */
 };
 static_assert(sizeof(struct file_header) == 64, "as documented");
 

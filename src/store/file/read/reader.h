@@ -98,8 +98,7 @@ struct made {
 /* The made tables; protected by store.lock. */
 struct made_tables {
 	struct made_slot {
-		const struct made
-			*now; /* the generation in force; one without columns hides the table */
+		const struct made *now; /* in force; one without columns hides the table */
 	} *slots;
 	size_t count, cap;
 	struct made *last; /* the last one found */
