@@ -8,7 +8,7 @@
 
 /* "fdatasync  /srv/x.log", "new.conf", "ledger (process)", "openat ENOENT". 0 or -ENOMEM. */
 int diff_put_what(struct buf *out, const struct diff_row *row, size_t width);
-/* The unit of work, as words. */
+/* The text of diff_put_unit(). */
 struct text diff_unit_text(const struct diff *d);
 /* The change that explains most of the row's time; NULL if nothing changed. */
 const struct diff_test *diff_best(const struct diff_row *row, enum diff_metric *ret);
