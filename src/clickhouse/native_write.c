@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* native_write.c: batches as blocks of ClickHouse's. */
+/* native_write.c: writes batches as ClickHouse blocks. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #define FRAME_HEAD   25 /* checksum 16, method 1, sizes 4 and 4 */
 #define METHOD_ZSTD  0x90
-#define ZSTD_FASTEST -1 /* three quarters of level 1's time, a tenth more bytes */
+#define ZSTD_FASTEST -1 /* three quarters of the time of level 1, a tenth more bytes */
 
 static int put_head(const char *name, const char *type, struct buf *out)
 {
@@ -27,7 +27,7 @@ static int put_head(const char *name, const char *type, struct buf *out)
 	return r < 0 ? r : buf_append(out, type, strlen(type));
 }
 
-/* A value for all rows. */
+/* The same value for all rows. */
 static int put_same(const char *name, const char *type, uint64_t v, size_t width, size_t rows,
 		    struct buf *out)
 {
@@ -78,7 +78,7 @@ static int put_keys(const struct batch *b, const struct native_keys *k, struct b
 	return r < 0 ? r : put_same("day", "Date", k->day, 2, b->rows, out);
 }
 
-/* 64 bits of the map, a byte for each. */
+/* Expands 64 bits of the map to a byte each. */
 static void spread_nulls(const uint64_t *nulls, size_t rows, uint8_t *out)
 {
 	for (size_t i = 0; i < rows; i++)
@@ -137,7 +137,7 @@ static int start_kind(const struct batch *b, size_t row, const int64_t *ended)
 								   : START_IS_BEFORE_END;
 }
 
-/* Of op: how the start follows from other columns, and what it is where it does not. */
+/* For op: how the start is derived from other columns, and its value if it is not. */
 static int put_start(const struct batch *b, const int64_t *ended, struct buf *out)
 {
 	int r = put_head("start_kind", "UInt8", out);

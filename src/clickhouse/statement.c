@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* statement.c: statements over HTTP. */
+/* statement.c: runs statements over HTTP. */
 #include "clickhouse/server.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 static const struct net_defaults defaults = {
 	.scheme = CLICKHOUSE_SCHEME, .port = 8123, .tls_port = 8443, .database = "weir"};
 
-/* Codes of exceptions (its ErrorCodes.cpp) that are not -EINVAL. */
+/* Codes of exceptions (ClickHouse's ErrorCodes.cpp) that are not -EINVAL. */
 static const struct {
 	int code, errno_code;
 	const char *advice;

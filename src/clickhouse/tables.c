@@ -37,7 +37,7 @@ const char *clickhouse_type(const struct column_def *c)
 					 : "Nullable(Int64)";
 }
 
-/* The word of a code, for people. */
+/* The word of a code. */
 static int ddl_put_words(const struct column_def *c, struct buf *out)
 {
 	_cleanup_buf_ struct buf codes = {0}, words = {0};
@@ -81,8 +81,10 @@ static int ddl_put_column(const struct table_def *t, unsigned int i, const char 
 	return r < 0 || c->type != COLUMN_CODE || clickhouse_is_own(t) ? r : ddl_put_words(c, out);
 }
 
-/* What is asked for: calls of a recording by operation and thread, whose values are alike, which saves a seventh of the disk; rows
- * of dimensions by id, others by time. */
+/*
+ * The sort order follows the queries: calls of a recording by operation and thread, where neighbours are similar,
+ * which saves a seventh of the disk; rows of dimensions by id, others by time.
+ */
 static const char *ddl_order_of(enum table_id table)
 {
 	return table == TABLE_OP ? "(recording, ifNull(op_code, -1), ifNull(thread_id, -1), ended)"
@@ -127,7 +129,7 @@ int clickhouse_own_ddl(const struct table_def *t, unsigned int version, int64_t 
 	return ddl_put_table(t, "(recording, ended)", version, keep_ns, out);
 }
 
-/* What is kept of recordings and of tables that were made after them. */
+/* Tables about recordings, and about tables made after recording. */
 static const struct ddl_fixed {
 	const char *name, *columns, *order;
 } ddl_fixed[] = {

@@ -13,7 +13,7 @@
 
 #define STRIP_EPOCHS 20
 
-/* "1,204 calls with content, 310 kinds of data", and how what is similar is found. */
+/* "1,204 calls with content, 310 kinds of data", and the method that finds similar data. */
 static int alike_head(const struct alike *a, const struct alike_options *o, size_t width)
 {
 	_cleanup_buf_ struct buf line = {0};
@@ -72,8 +72,8 @@ static const struct answer_list *reads_of(const struct analysis_view *v)
 }
 
 /*
- * A line for each epoch, in the order of its reads: a letter is the place that the data has in the first epoch, a at its
- * beginning and z at its end. The same order has the same line.
+ * A line per epoch, in the order of its reads. A letter is the position that the data has in the first epoch, from a
+ * at its beginning to z at its end. Equal orders have equal lines.
  */
 static int alike_strip(const struct analysis_view *v, const struct alike *a, size_t width)
 {

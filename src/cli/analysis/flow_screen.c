@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_screen.c: `weir flow` on a terminal: what there was, how far the clocks are apart, each verdict with the calls that
- * show it, what was replicated to where, and what made calls follow each other.
+ * flow_screen.c: `weir flow` on a terminal: the recorded content, the offsets of the clocks, each verdict with the
+ * calls that prove it, replication by destination, and the kinds of causes between calls.
  */
 #include "cli/analysis/flow_screen.h"
 
@@ -376,7 +376,7 @@ static int print_tree(const struct flow_view *f, size_t table)
 	return r;
 }
 
-/* "n1 redis-server 4711  write": one end of an edge, from its first column on. */
+/* "n1 redis-server 4711  write": one end of an edge, starting at the column `first`. */
 static int put_past_end(struct buf *line, const struct flow_view *f, size_t table, size_t row,
 			size_t first)
 {

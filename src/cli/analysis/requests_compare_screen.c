@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests_compare_screen.c: slow requests against usual ones, and groups of them, on the screen. */
+/* requests_compare_screen.c: slow requests compared with ordinary ones, and groups of slow ones, on the screen. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define FILES_SHOWN  8
 #define TRAITS_SHOWN 8
 #define ODD_SHOWN    10
-#define FIGURES	     42 /* columns of a difference's figures */
+#define FIGURES	     42 /* columns for the figures of a difference */
 
 /* ---- comparison ---- */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests_screen.c: `weir requests`: by name, one by one, in figures and by duration. */
+/* requests_screen.c: `weir requests`: by name, as a list, as figures and by duration. */
 #include "cli/analysis/requests_screen.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define WIDE	    130 /* columns from which on a line has room for its bar */
+#define WIDE	    130 /* columns from which a line has room for its bar */
 #define TITLE_MIN   16
 #define TITLE_MAX   40
-#define GROUP_REST  59 /* columns of a group's figures */
-#define WHERE_BAR   34 /* columns from which on there is a bar beside the words */
+#define GROUP_REST  59 /* columns for a group's figures */
+#define WHERE_BAR   34 /* columns from which there is a bar next to the words */
 #define FREQ_ROWS   64
 #define NAMES_SHORT 20 /* groups on a terminal */
 

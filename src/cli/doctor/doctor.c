@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir doctor: what can be recorded and read here, each thing tried for real, with what to do where
- * it cannot. */
+/*
+ * weir doctor: what can be recorded and read on this machine. Each capability is tried, and a missing one comes with
+ * its remedy.
+ */
 #include "cli/doctor/doctor.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@
 #include "privilege/privilege.h"
 
 #define NAME_WIDTH	 17
-#define REMEDY_INDENT	 11 /* column of a remedy, behind its arrow */
+#define REMEDY_INDENT	 11 /* column of a remedy, after its arrow */
 #define LINE_MAX_COLUMNS 120
 #define HOST_PID_NS \
 	0xeffffffcul /* inode number of the initial pid namespace, PROC_PID_INIT_INO, since \
@@ -78,7 +80,7 @@ static void os_name(char *buf, size_t size)
 		fclose(f);
 }
 
-/* The screen is made for 80 columns, and easier to read where lines are not much longer than 100. */
+/* Designed for 80 columns; lines much longer than 100 are hard to read. */
 static size_t doctor_width(void)
 {
 	size_t width = MIN(text_width(), (size_t)LINE_MAX_COLUMNS);
@@ -214,7 +216,7 @@ static int doctor_main(const void *opts, int argc, char **argv)
 	doctor_check_kernel(d);
 	doctor_check_tracers(d);
 	d->section = "READ";
-	/* The engine's library is loaded, a trace of the working folder is read. */
+	/* From here on the engine's library is loaded, and a trace in the working directory is read. */
 	if (privilege_drop(privilege_files(), &err) < 0)
 		return fail(&err);
 	doctor_check_reading(d);

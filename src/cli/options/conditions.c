@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "schema/ops.h"
 
-/* "text" in quotes, whatever is in it. */
+/* Writes any text as a quoted string. */
 static int put_string(struct buf *out, const char *text)
 {
 	int r = buf_printf(out, "\"");
@@ -24,7 +24,7 @@ static int put_string(struct buf *out, const char *text)
 	return r < 0 ? r : buf_printf(out, "\"");
 }
 
-/* A name as a glob that matches nothing else. */
+/* Writes a name as a glob that matches only that name. */
 static int put_escaped(struct buf *out, const char *name)
 {
 	int r = 0;
@@ -34,7 +34,7 @@ static int put_escaped(struct buf *out, const char *name)
 	return r;
 }
 
-/* The name and what may stand behind it. */
+/* Writes a glob of the name and what may follow it. */
 static int put_glob(struct buf *out, const char *name, const char *behind)
 {
 	_cleanup_buf_ struct buf glob = {0};
@@ -56,7 +56,7 @@ static int conditions_put_numbers(struct buf *out, const char *name, const int64
 	return r < 0 || !count ? r : buf_printf(out, ")");
 }
 
-/* The calls that are chosen, or where they are fewer those that are not. */
+/* Writes the chosen calls or, if they are fewer, the others. */
 static int put_ops(struct buf *out, const struct select *s)
 {
 	size_t chosen = 0, known = 0, named = 0;
@@ -80,7 +80,7 @@ static int put_ops(struct buf *out, const struct select *s)
 	return r < 0 ? r : buf_printf(out, inside ? ")" : "))");
 }
 
-/* One condition, `a || b || ...` over a list. */
+/* Writes one condition over a list: `a || b || ...`. */
 static int put_each(struct buf *out, size_t count, const void *arg,
 		    int (*put)(struct buf *out, const void *arg, size_t i))
 {
@@ -95,7 +95,10 @@ static int put_each(struct buf *out, size_t count, const void *arg,
 	return r;
 }
 
-/* Either view of the name, of either file; what has no path (sockets, names of failed calls) by the name that is shown for it. */
+/*
+ * Matches either view of the name, of either file; files without a path (sockets, names of failed calls) by their
+ * displayed name.
+ */
 static int conditions_put_path(struct buf *out, const void *arg, size_t i)
 {
 	static const char *const names[] = {"path", " || hostpath", " || path is null && file",
@@ -141,7 +144,7 @@ static int put_cgroup(struct buf *out, const void *arg, size_t i)
 	return r < 0 ? r : put_glob(out, buf_str(&path), "/**");
 }
 
-/* A folder of this name (before + name + after) in the path, and what is below it. */
+/* Matches a folder of this name (before + name + after) in the path, and everything below it. */
 static int put_below(struct buf *out, const char *before, const char *name, const char *after)
 {
 	static const char *const below[] = {"", "/**"};
@@ -174,7 +177,7 @@ static int conditions_put_unit(struct buf *out, const void *arg, size_t i)
 	return r < 0 ? r : put_below(out, "", l->items[i], ".service");
 }
 
-/* An id, or how it begins; the name of an LXC container or of one of systemd's machines. */
+/* Matches an id or its prefix, or the name of an LXC container or a systemd machine. */
 static int put_container(struct buf *out, const void *arg, size_t i)
 {
 	static const char *const machine[][2] = {{"systemd-nspawn@", ".service"},
@@ -223,13 +226,13 @@ static int put_uids(struct buf *out, const struct select *s)
 /* ---- all of them ---- */
 
 struct conditions {
-	struct buf text; /* of the condition at hand */
+	struct buf text; /* the current condition */
 	int (*take)(void *arg, const char *option, const char *text, struct error *err);
 	void *arg;
 	struct error *err;
 };
 
-/* Hands on the condition that was written; nothing where it is empty. */
+/* Passes on the condition that was written, unless it is empty. */
 static int conditions_give(struct conditions *c, const char *option, int written)
 {
 	int r;
@@ -243,7 +246,7 @@ static int conditions_give(struct conditions *c, const char *option, int written
 	return r;
 }
 
-/* One of the processes, or one of the threads. */
+/* Matches one of the processes or one of the threads. */
 static int conditions_put_tasks(struct buf *out, const struct select *s)
 {
 	int r = conditions_put_ids(out, "pid", s->pids, s->pid_count);

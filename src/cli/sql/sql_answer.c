@@ -4,16 +4,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define TYPE_WORDS 4 /* of an ENUM that are shown; CSV and JSON have all */
+#define TYPE_WORDS 4 /* words of an ENUM to show; CSV and JSON have all */
 
-/* DESCRIBE and its like: the names of types. */
+/* True for the columns of DESCRIBE and the like that contain type names. */
 static bool has_types(const char *column)
 {
 	return !strcmp(column, "column_type") || !strcmp(column, "column_types") ||
 	       !strcmp(column, "data_type");
 }
 
-/* Where the quoted word ends that begins at `at` ('it''s'); `end` where it does not. */
+/* The end of the quoted word that begins at `at` ('it''s'); `end` if it is not closed. */
 static size_t word_end(const char *s, size_t at, size_t end)
 {
 	for (at++; at < end; at++) {
@@ -24,7 +24,7 @@ static size_t word_end(const char *s, size_t at, size_t end)
 	return end;
 }
 
-/* An ENUM of hundreds of words in few: ENUM('fault', 'io_uring', ... 256 words). */
+/* Abbreviates an ENUM with hundreds of words: ENUM('fault', 'io_uring', ... 256 words). */
 static int put_types(struct buf *out, const char *s, size_t len)
 {
 	static const char begin[] = "ENUM(";

@@ -30,7 +30,7 @@ const char *bars_shade(uint64_t count, uint64_t max)
 	static const char *const ascii[] = {" ", ".", ":", "-", "=", "+", "*", "%", "@"};
 	unsigned int shade = count ? (unsigned int)((double)count * 8 / (double)max + 0.5) : 0;
 
-	/* never nothing for something: a single slow call is what the reader looks for */
+	/* a nonzero count always shows: a single slow call is what the reader looks for */
 	shade = count && !shade ? 1 : shade;
 	return (bars_utf8() ? blocks : ascii)[shade];
 }

@@ -7,14 +7,14 @@
 #include "cli/terminal/json_text.h"
 #include "engine/ask.h"
 
-/* Rows that are there but lack something: a path, an argument, a file, an address. */
+/* True for rows that exist but lack a part: a path, an argument, a file, an address. */
 static bool loss_text_is_part(enum loss_cause cause)
 {
 	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE ||
 	       cause == CAUSE_UNSENT || cause == CAUSE_STACK;
 }
 
-/* What happened to the recording; no call that ended is missing for it. */
+/* True for events of the recording because of which no ended call is missing. */
 static bool is_note(enum loss_cause cause)
 {
 	return cause == CAUSE_STOPPED || cause == CAUSE_HOLD_LIMIT || cause == CAUSE_RUNNING_UNREAD;
@@ -49,7 +49,7 @@ void loss_add_beside(struct loss *l, enum table_id table, enum loss_cause cause,
 	while (i < l->beside_count &&
 	       (l->beside_of[i].table != table || l->beside_of[i].cause != cause))
 		i++;
-	if (i == LOSS_BESIDE_MAX) /* hardly: what is counted stays counted */
+	if (i == LOSS_BESIDE_MAX) /* unlikely; the total still counts it */
 		i--;
 	if (i == l->beside_count)
 		l->beside_of[l->beside_count++] = (struct loss_beside){table, cause, 0, false};
@@ -58,7 +58,7 @@ void loss_add_beside(struct loss *l, enum table_id table, enum loss_cause cause,
 	l->beside += rows;
 }
 
-/* The table that a row of loss names. */
+/* The table named in a row of loss. */
 static enum table_id loss_text_table(const struct batch *rows, size_t row)
 {
 	struct bytes name = batch_get_bytes(rows, LOSS_OF, row);
@@ -187,7 +187,7 @@ int loss_read(struct loss *ret, const struct store *s, struct error *err)
 			r = add_marks(&l, b);
 		else if (r >= 0)
 			loss_add(&l, b);
-		if (r < 0 && r != -EBADMSG) /* else counted as damage */
+		if (r < 0 && r != -EBADMSG) /* otherwise it was counted as damage */
 			return error_set(err, r, "%s", unread.message);
 	}
 	loss_take_damage(&l, s);
@@ -236,7 +236,7 @@ void loss_merge(struct loss *to, const struct loss *from)
 	loss_text_sum_up(to);
 }
 
-/* All rows of a table that an engine holds. */
+/* Gathers all rows of a table in an engine. */
 static int loss_text_gather(struct batch *to, struct engine *e, enum table_id table,
 			    struct error *err)
 {

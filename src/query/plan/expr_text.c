@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expr_text.c: an expression as text of the language, which parses to the same expression. Chains of && and || are
- * written flat: the parser makes the same tree of them again.
+ * expr_text.c: writes an expression as text of the language that parses to the same expression. Chains of && and ||
+ * are written flat: the parser builds the same tree from them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "query/check/user_values.h"
 #include "schema/vocab.h"
 
-/* How tightly an operator binds; an operand that binds less stands in brackets. */
+/* Operator precedence; an operand of lower precedence gets brackets. */
 enum binding {
 	BIND_OR,
 	BIND_AND,
@@ -76,7 +76,7 @@ int text_write_quoted(struct buf *out, struct bytes t)
 	return buf_append(out, "\"", 1);
 }
 
-/* The largest unit of which it is a whole number. */
+/* Uses the largest unit that divides the value. */
 static int write_unit(struct buf *out, int64_t value, bool size)
 {
 	static const struct {
@@ -114,7 +114,7 @@ static int write_float(struct buf *out, double f)
 	}
 	if (n < 0)
 		return -EINVAL;
-	/* with a point it is read as a float again */
+	/* with a decimal point it parses as a float */
 	if (strchr(text, '.'))
 		return buf_printf(out, "%s", text);
 	e = strchr(text, 'e');
@@ -188,7 +188,7 @@ static enum binding binding(const struct expr *e)
 	case EXPR_NEG:
 		return BIND_SIGN;
 	case EXPR_CONST:
-		/* a minus before it */
+		/* preceded by a minus sign */
 		return (e->type.type == QUERY_FLOAT
 				? e->value.f < 0
 				: query_kind_is_int(e->type) && e->type.type != QUERY_UINT &&
@@ -276,13 +276,13 @@ static int expr_text_write_has(struct text_writer *w, const struct expr *e)
 	int r;
 
 	assert(e->mask == e->bits && e->bits);
-	/* coalesce(status, 0), which `has` makes of status, is read again as it was written */
+	/* coalesce(status, 0), which `has` makes of status, is written as `status` again */
 	if (status && what->kind == EXPR_CALL)
 		what = what->arg[0];
 	r = expr_text_write_expr(w, what, BIND_SUM);
 	if (r < 0)
 		return r;
-	/* a single word of status; those of flags depend on the operation */
+	/* a single word of status; words of flags depend on the operation */
 	for (size_t i = 0; status && (word = query_status_word(i, &bit)) && bit != e->bits; i++)
 		;
 	r = buf_printf(w->out, " has ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_text.c: a plan as lines, for --explain. */
+/* plan_text.c: writes a plan as lines, for --explain. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -40,7 +40,8 @@ static int write_scan(const struct plan *p, struct buf *out)
 	r = buf_printf(out, "scan %s%s", def->name, p->each_file ? ", each of a call's files" : "");
 	if (r < 0)
 		return r;
-	assert(def->column_count == 64 || !(set >> def->column_count)); /* its columns alone */
+	assert(def->column_count == 64 ||
+	       !(set >> def->column_count)); /* only columns of the table */
 	for (unsigned int i = 0; i < def->column_count; i++) {
 		if (!(set >> i & 1))
 			continue;

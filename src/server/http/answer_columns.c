@@ -79,7 +79,7 @@ static int answer_columns_write_binary(struct question *q, const struct buf *mem
 	r = j.error < 0 ? j.error : question_fits(q, head.len + offset);
 	if (r < 0)
 		return r;
-	len = (uint32_t)head.len; /* little-endian, as every machine that weir runs on is */
+	len = (uint32_t)head.len; /* little-endian, like every machine that weir supports */
 	r = buf_append(&q->out, magic, strlen(magic));
 	if (r < 0)
 		return r;

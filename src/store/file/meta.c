@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * meta.c: the names of tables, columns and codes as lines of text, so that a reader of another version knows what it
- * sees. Fields are separated by tabs:
+ * meta.c: the names of tables, columns and codes as lines of text, so that a reader of another version can map them
+ * to its own. Fields are separated by tabs:
  *
  *   weir	0.1.0
  *   table	0	op
@@ -72,7 +72,7 @@ void meta_default(struct meta *m)
 	}
 }
 
-/* Cuts a line at its tabs, in place; the number of fields. */
+/* Splits a line at its tabs, in place. Returns the number of fields. */
 static unsigned int split(char *line, char *fields[FIELDS_MAX])
 {
 	unsigned int n = 0;
@@ -97,7 +97,7 @@ static bool small_number(const char *text, unsigned int *ret)
 	return true;
 }
 
-/* A table or column line; others are for people and later versions. */
+/* Reads a table or column line. Other lines are for people and later versions. */
 static bool read_line(struct meta *m, char *line)
 {
 	unsigned int table, column, n;
