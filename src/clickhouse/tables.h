@@ -72,7 +72,7 @@ int clickhouse_own_layout(const struct table_def *t, struct buf *out) _must_chec
  * each, one behind the other, each ended by NUL ("shape"; without columns the table was dropped). Reading, `text` gets NULs and
  * must outlive the columns, which the caller frees; -EBADMSG: it is none.
  */
-int clickhouse_shape_put(const struct table_def *t, struct buf *out) _must_check_;
+int clickhouse_shape_put(const struct table_def *t, struct buf *out);
 int clickhouse_shape_get(struct bytes text, struct column_def **ret, unsigned int *ret_count);
 /* "SELECT recording, part, generation, rows, title, shape, name" of what is in force, of all tables or of `name` (NULL: all);
  * `also`: " AND ..." */

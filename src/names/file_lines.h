@@ -66,7 +66,7 @@ enum file_line_kind {
 enum file_line_kind file_lines_kind(const struct file_lines *l, int64_t line);
 /* Appends what the line is called; "(no file)" of a negative id, "(unknown file)" of one without a row. 0 or -ENOMEM. */
 int file_lines_name(const struct file_lines *l, const struct dims *d, int64_t line,
-		    struct buf *out) _must_check_;
+		    struct buf *out);
 /* True for a listening socket: it is on the line of its connections, and not one of them. Of unix sockets the
  * rows do not say it. */
 bool file_lines_is_listener(const struct file_lines *l, int64_t file);

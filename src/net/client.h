@@ -62,4 +62,4 @@ void net_client_stop(struct net_client *c);
 /* Stops whenever *stop is true, too, which net_client_begin() leaves as it is; it outlives the client. */
 void net_client_stop_with(struct net_client *c, const atomic_bool *stop);
 /* Appends a text as part of a query: %XX for all but letters, digits and -._~ */
-int net_encode(const void *data, size_t len, struct buf *out) _must_check_;
+int net_encode(const void *data, size_t len, struct buf *out);

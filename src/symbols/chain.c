@@ -149,14 +149,15 @@ static const char *name_of(const struct chain_modules *m, const struct item *i)
 static int chain_put_name(struct buf *out, const char *name)
 {
 	size_t from = out->len;
-	int r = buf_append(out, name, strlen(name));
 
 	/* "read@@GLIBC_2.2.5" */
-	for (size_t i = from + 1; r >= 0 && i < out->len; i++) {
+
+	buf_append(out, name, strlen(name));
+	for (size_t i = from + 1; i < out->len; i++) {
 		if (out->data[i] == '@')
 			out->len = i;
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* Functions are separated by semicolons, and lines by newlines. */
@@ -200,11 +201,9 @@ static int put_frame(const struct symbols_frame *f, struct buf *out)
 
 int symbols_put_frames(const struct symbols_stack *s, struct buf *out)
 {
-	int r = 0;
-
-	for (uint32_t i = s->count; i-- > 0 && r >= 0;)
-		r = put_frame(&s->frames[i], out);
-	return r;
+	for (uint32_t i = s->count; i-- > 0;)
+		put_frame(&s->frames[i], out);
+	return buf_status(out);
 }
 
 /* Functions with which a thread or process begins, in the C libraries and in Go. */

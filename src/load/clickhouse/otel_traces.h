@@ -12,7 +12,7 @@
 #define OTEL_VERSION 21008 /* maps whose keys an index may have */
 
 /* The statements, each ended by ";\n"; nothing for an older version. */
-int otel_ddl(unsigned int version, int64_t keep_ns, struct buf *out) _must_check_;
+int otel_ddl(unsigned int version, int64_t keep_ns, struct buf *out);
 
 /* Of whom the spans are: recording, file, and what loads of it are called. */
 struct otel_of {

@@ -13,7 +13,7 @@ struct meta {
 };
 
 /* The names of this version, as text. */
-int meta_write(struct buf *out) _must_check_;
+int meta_write(struct buf *out);
 /* No names seen: the numbers are ours. */
 void meta_default(struct meta *m);
 /* -EBADMSG where a line cannot be read. */
