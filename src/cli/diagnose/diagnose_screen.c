@@ -132,16 +132,11 @@ static int diagnose_put_bar(const struct finding *f)
 static int diagnose_put_show(const struct analysis_view *v, const struct finding *f)
 {
 	_cleanup_buf_ struct buf line = {0}, quoted = {0}, safe = {0};
-	int r = buf_printf(&line, "weir query -i ");
+	int r;
 
-	if (r < 0)
-		return r;
-	r = shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
-	if (r < 0)
-		return r;
-	r = buf_append(&line, " ", 1);
-	if (r < 0)
-		return r;
+	buf_printf(&line, "weir query -i ");
+	shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
+	buf_append(&line, " ", 1);
 	r = shell_word(&line, f->show.data, f->show.len);
 	if (r < 0)
 		return r;
