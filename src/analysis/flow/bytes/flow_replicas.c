@@ -484,14 +484,14 @@ static const struct flow_difference *difference_in(const struct flow_verdicts *v
 	return NULL;
 }
 
-/* Whether files of the folder came over a stream: else it is where they come from. */
-static bool folder_receives(const struct flow_verdicts *v, uint32_t folder)
+/* Whether who wrote the file stores what it receives, in this file or in others: else it is where the bytes come from. */
+static bool stores_received(const struct flow_verdicts *v, uint32_t object)
 {
-	const struct flow_replicas *p = v->replicas;
+	int64_t process_id = flow_replica_file(v, object)->process_id;
 
-	for (size_t i = 0; i < p->count; i++) {
-		if (p->all[i].folder == folder &&
-		    map_get(&v->stored_from, p->all[i].object | FLOW_SPOT_FILE, NULL))
+	for (size_t i = flow_range_at(&v->stored, process_id, 0, INT64_MIN);
+	     i < v->stored.count && v->stored.all[i].process_id == process_id; i++) {
+		if (!flow_spot_local(v, v->stored.all[i].in_spot))
 			return true;
 	}
 	return false;
@@ -522,7 +522,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 			return 0;
 		odd = g[i];
 	}
-	p = odd && folder_receives(v, odd->folder)
+	p = odd && stores_received(v, odd->object)
 		    ? flow_piece_at(&v->s->pieces, &flow_replica_file(v, odd->object)->pieces,
 				    (uint64_t)range[0] / CONTENT_PIECE)
 		    : NULL;
@@ -619,29 +619,133 @@ static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica 
 	return 0;
 }
 
+/*
+ * Whether a folder that lacks the file is not merely late: one process writes its files, and has written one that came behind
+ * this file in the other folder. Times of the two folders are not compared: the first node of a chain may have stored
+ * everything before the second stored anything.
+ */
+static bool folder_skipped(const struct flow_verdicts *v, size_t folder,
+			   const struct flow_replica *other)
+{
+	const struct flow_replicas *p = v->replicas;
+	uint32_t last = flow_replica_file(v, other->object)->last;
+
+	return !p->folders[folder].mixed && last != FLOW_NONE &&
+	       p->newest[folder][other->folder] > v->s->graph.nodes[last].start;
+}
+
+/* Bytes that a process sent to another over streams. */
+static uint64_t sent_to(const struct flow_verdicts *v, int64_t from, int64_t to)
+{
+	const struct flow_state *s = v->s;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->channel_count; i++) {
+		const struct flow_end *ends = s->channels[i].ends;
+
+		if (ends[FLOW_SEND].task != FLOW_NONE && ends[FLOW_RECEIVE].task != FLOW_NONE &&
+		    s->tasks[ends[FLOW_SEND].task].process_id == from &&
+		    s->tasks[ends[FLOW_RECEIVE].task].process_id == to)
+			bytes += ends[FLOW_SEND].moved;
+	}
+	return bytes;
+}
+
+/* Whether all others got the file by way of the one that differs: then they agree with each other, whoever altered it. */
+static bool is_first(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+		     size_t odd)
+{
+	int64_t first = flow_replica_file(v, g[odd]->object)->process_id;
+	bool sends = false;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t other = flow_replica_file(v, g[i]->object)->process_id;
+		uint64_t to = i == odd ? 0 : sent_to(v, first, other);
+
+		if (i == odd)
+			continue;
+		if (sent_to(v, other, first) > to)
+			return false;
+		sends |= to > 0;
+	}
+	return sends;
+}
+
+/*
+ * Of files that differ, one that is right: as it was received, unlike others; or as most are, unless these are copies of the one
+ * that differs; or, of two, what is no copy. n: it is not known.
+ */
+static size_t right_of(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+{
+	size_t right = n, received = 0, origin = n, origins = 0, most;
+	int64_t range[2];
+	uint32_t node;
+	bool differ = false;
+
+	for (size_t i = 0; i < n && !differ; i++)
+		differ = stretch(v, g[i]->object, g[i ? 0 : n - 1]->object, 0, range, &node);
+	for (size_t i = 0; i < n && differ; i++) {
+		if (!map_get(&v->stored_from, g[i]->object | FLOW_SPOT_FILE, NULL)) {
+			origin = i;
+			origins++;
+		}
+		if (!is_as_received(v, g[i]->object, range))
+			continue;
+		received++;
+		if (right < n &&
+		    differ_within(v, g[right]->object, g[i]->object, range[0], range[1]))
+			received = n; /* another was received there */
+		right = i;
+	}
+	if (received && received < n)
+		return right;
+	most = majority_of(v, g, n, 0, INT64_MAX);
+	for (size_t i = 0; i < n && most < n && !received; i++) {
+		if (differ_within(v, g[i]->object, g[most]->object, 0, INT64_MAX) &&
+		    is_first(v, g, n, i))
+			return n;
+	}
+	return most == n && origins == 1 && n == 2 && !received ? origin : most;
+}
+
+/* Whether one of two files is shorter because it is not written yet. */
+static bool is_under_way(const struct flow_verdicts *v, const struct flow_replica *a,
+			 const struct flow_replica *b)
+{
+	const struct flow_file *x = flow_replica_file(v, a->object),
+			       *y = flow_replica_file(v, b->object);
+
+	if (x->size == y->size)
+		return false;
+	return x->size < y->size ? !folder_skipped(v, a->folder, b)
+				 : !folder_skipped(v, b->folder, a);
+}
+
 static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
-	size_t right = majority_of(v, g, n, 0, INT64_MAX);
+	size_t right = right_of(v, g, n);
 	int r = 0;
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		const struct flow_replica *other = right < n ? g[right] : g[i ? 0 : n - 1];
-		struct flow_verdict row = {.what = "replicas-differ",
-					   .object = g[i]->object,
-					   .first = FLOW_NONE,
-					   .second_spot = g[i]->object | FLOW_SPOT_FILE,
-					   .second_side = FLOW_SEND,
-					   .absence =
-						   true, /* a write that is missing looks so too */
-					   .note = "it is not known where it was altered: record "
-						   "with --content=bytes"};
+		struct flow_verdict row = {
+			.what = "replicas-differ",
+			.object = g[i]->object,
+			.first = FLOW_NONE,
+			.second_spot = g[i]->object | FLOW_SPOT_FILE,
+			.second_side = FLOW_SEND,
+			.absence = true, /* a write that is missing looks so too */
+			.note = v->s->pieces.payload
+					? "it is not known where it was altered: what was received "
+					  "is not what was stored, byte for byte"
+					: "it is not known where it was altered: record "
+					  "with --content=bytes"};
 		struct flow_reference ref;
 		int64_t range[2];
 
 		if (i == right || !flow_are_replicas(v->replicas, g[i]->folder, other->folder) ||
 		    !is_steady(v, g[i]->object) || !is_steady(v, other->object) ||
-		    (right == n && flow_replica_file(v, g[i]->object)->size !=
-					   flow_replica_file(v, other->object)->size) ||
+		    ((right == n || n == 2) && is_under_way(v, g[i], other)) ||
 		    !(v->replicas->equal[g[i]->folder][other->folder]
 			      ? stretch(v, g[i]->object, other->object, 0, range, &row.second)
 			      : stretch_arrived(v, g[i]->object, other->object, range,
@@ -710,22 +814,10 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 	int64_t to = range[1];
 
 	return stretch(v, object, other, (uint64_t)range[0] / CONTENT_PIECE, range, ret_node) &&
-	       range[0] < to && *ret_node != FLOW_NONE;
-}
-
-/*
- * Whether a folder that lacks the file is not merely late: one process writes its files, and has written one that came behind
- * this file in the other folder. Times of the two folders are not compared: the first node of a chain may have stored
- * everything before the second stored anything.
- */
-static bool folder_skipped(const struct flow_verdicts *v, size_t folder,
-			   const struct flow_replica *other)
-{
-	const struct flow_replicas *p = v->replicas;
-	uint32_t last = flow_replica_file(v, other->object)->last;
-
-	return !p->folders[folder].mixed && last != FLOW_NONE &&
-	       p->newest[folder][other->folder] > v->s->graph.nodes[last].start;
+	       range[0] < to && *ret_node != FLOW_NONE &&
+	       !is_as_received(
+		       v, object,
+		       (int64_t[]){range[0], MIN(range[1], flow_replica_file(v, object)->size)});
 }
 
 static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)

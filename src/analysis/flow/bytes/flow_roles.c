@@ -177,6 +177,8 @@ bool flow_role_passes(const struct flow_verdicts *v, const struct flow_differenc
 	    !map_get(&v->roles->of, flow_role_key(v, d->process_id, d->in_spot, d->out_spot), &at))
 		return false;
 	role = &v->roles->all[at];
+	if (is_crowded(v, role, d) || role->equal < ROLE_TIMES * role->differ)
+		return false;
 	if (!role_is_local(v, d->process_id, d->in_spot))
 		return true;
 	return role->sources > role->sources_differ &&

@@ -461,10 +461,15 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 		struct flow_place place;
 
 		if (!flow_stored_by(v, d->process_id, d->in_spot, range, &place)) {
-			if (!flow_stored_behind(v, d->out_spot, sent, &place))
+			if (flow_stored_behind(v, d->out_spot, sent, &place)) {
+				range[0] = sent[0] - apart;
+				range[1] = sent[1] - apart;
+			} else if (flow_spot_log(v, d->process_id, d->in_spot)) {
+				place = (struct flow_place){.object = d->in_spot & ~FLOW_SPOT_FILE,
+							    .pos = from};
+			} else {
 				break;
-			range[0] = sent[0] - apart;
-			range[1] = sent[1] - apart;
+			}
 		}
 		r = hit_add(h, &(struct flow_hit){d, range[0], range[1], place.object, place.pos});
 		from = range[1];
