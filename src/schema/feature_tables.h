@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feature_tables.h: the tables that are made from a recorded trace (analysis/features/), and what rules find in them
- * (analysis/diagnose/). Declared as those of tables.h are. Counts that may be too small or too large because a set of ranges
- * outgrew its bound are marked by `inexact`.
+ * feature_tables.h: the tables computed from a recorded trace (analysis/features/), and the findings of rules
+ * (analysis/diagnose/). Declared like those of tables.h. Counts that may be too small or too large because a set of
+ * ranges exceeded its bound are marked by `inexact`.
  */
 #pragma once
 
