@@ -42,6 +42,17 @@ static const struct {
 	{"epoll_pwait2", 1, STRUCT_EPOLL, RETURNED(12), OUT},
 	{"epoll_pwait2", 3, STRUCT_TIMESPEC, FIXED(16), IN},
 	{"epoll_pwait2", 4, STRUCT_SIGSET, FIXED(8), IN},
+	{"sched_setaffinity", 2, STRUCT_CPUS, TIMES(1, 1), IN},
+	{"sched_getaffinity", 2, STRUCT_CPUS, RETURNED(1), OUT},
+	{"getgroups", 1, STRUCT_IDS, RETURNED(4), OUT},
+	{"setgroups", 1, STRUCT_IDS, TIMES(4, 0), IN},
+	{"times", 0, STRUCT_TMS, FIXED(32), OUT},
+	{"prctl", 1, STRUCT_PRCTL, WIRE_DETAIL_STRING, 16, 0, IN},
+	{"mount", 4, STRUCT_TEXT, WIRE_DETAIL_STRING, WIRE_DETAIL_TEXT, 0, IN},
+	{"bind", 1, STRUCT_ADDRESS, TIMES(1, 2), IN},
+	{"connect", 1, STRUCT_ADDRESS, TIMES(1, 2), IN},
+	{"getsockname", 1, STRUCT_ADDRESS, FIXED(12), OUT},
+	{"getpeername", 1, STRUCT_ADDRESS, FIXED(12), OUT},
 	{"epoll_ctl", 3, STRUCT_EPOLL, FIXED(12), IN},
 	{"rt_sigaction", 1, STRUCT_SIGACTION, FIXED(32), IN},
 	{"rt_sigaction", 2, STRUCT_SIGACTION, FIXED(32), OUT},
@@ -108,6 +119,9 @@ static const struct {
 	{"getxattr", 2, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
 	{"lgetxattr", 2, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
 	{"fgetxattr", 2, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
+	{"listxattr", 1, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
+	{"llistxattr", 1, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
+	{"flistxattr", 1, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
 };
 
 /* The argument of a call that has this role; OP_ARGS: none. */

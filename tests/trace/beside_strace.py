@@ -51,6 +51,9 @@ ALIKE = [
     (r'(cmsg_data=\[\d+)<[^>]*>', r"\1"),
     (r'^rt_sigreturn\(.*', "rt_sigreturn()"),        # reads the thread's stack
     (r'(dup[23]\(\d+<[^>]*>, \d+)<[^>]*>', r"\1"),         # what the number meant before
+    (r'(tms_[a-z]+)=\d+(?: /\*[^*]*\*/)?', r"\1=T"),
+    (r'^(times\(.*\)) += \d+', r"\1 = T"),
+    (r'nl_pid=\d+', "nl_pid=P"),
     (r'getppid\(\).*', "getppid()"),
     (r' +=', " ="),
 ]

@@ -10,6 +10,7 @@
 
 #include "cli/trace/call_memory.h"
 #include "cli/trace/call_names.h"
+#include "cli/trace/call_prctl.h"
 #include "cli/terminal/format.h"
 #include "schema/flags.h"
 #include "schema/vocab.h"
@@ -190,6 +191,13 @@ static bool is_empty_path(const struct call_writer *w)
 	       (int32_t)call_value(w, OP_FD, AT_FDCWD) >= 0;
 }
 
+/* No path was given: the call is about the descriptor before it (utimensat). */
+static bool is_null_path(const struct call_writer *w, unsigned int i)
+{
+	return i < w->def->arg_count && w->def->args[i].role == ARG_PATH &&
+	       call_memory_recorded(w) && call_has(w, OP_A0 + i) && !call_value(w, OP_A0 + i, 0);
+}
+
 static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 {
 	/* where the call returns a descriptor, op.fd is that one */
@@ -199,7 +207,7 @@ static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 	int64_t fd = (int32_t)call_value(w, column, AT_FDCWD);
 	bool two = second && call_text_has_role(w, ARG_PATH2);
 
-	if (!second && is_empty_path(w))
+	if (!second && (is_empty_path(w) || is_null_path(w, i + 1)))
 		call_put_fd(w, fd, call_value(w, OP_FILE_ID, -1));
 	else
 		call_put_dirfd(w, !raw || call_has(w, column), fd,
@@ -299,6 +307,8 @@ static bool is_left_out(const struct call_writer *w, unsigned int i)
 		return !is_device(w, OP_A0 + i - 1);
 	if (call_text_is_call(w, "futex") && !is_futex_argument(w, i))
 		return true;
+	if (call_text_is_call(w, "prctl") && !call_prctl_has(w, i))
+		return true;
 	if (call_text_is_call(w, "ioctl") && i == 2) {
 		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
 
@@ -351,6 +361,7 @@ static void put_socket_option(struct call_writer *w)
 		{6, WORDS_TCP_OPTION},
 		{0, WORDS_IP_OPTION},
 		{41, WORDS_IPV6_OPTION},
+		{SOL_NETLINK, WORDS_NETLINK_OPTION},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
@@ -452,6 +463,8 @@ static bool put_special(struct call_writer *w, unsigned int i)
 		put_fcntl_argument(w);
 	else if (call_text_is_call(w, "futex"))
 		return put_futex_argument(w, i);
+	else if (call_text_is_call(w, "prctl"))
+		return call_prctl_put(w, i);
 	else if ((call_text_is_call(w, "setsockopt") || call_text_is_call(w, "getsockopt")) &&
 		 i == 2)
 		put_socket_option(w);
@@ -487,7 +500,9 @@ static void put_argument(struct call_writer *w, unsigned int i)
 	case ARG_PATH:
 		if (call_put_path_given(w, i, call_value(w, OP_FILE_ID, -1)))
 			break;
-		if (is_empty_path(w))
+		if (is_null_path(w, i))
+			call_put(w, "NULL");
+		else if (is_empty_path(w))
 			call_put(w, "\"\"");
 		else if (call_text_has_role(w, ARG_DIRFD))
 			call_put_path_at(w, call_value(w, OP_FILE_ID, -1));
