@@ -99,6 +99,8 @@ static const struct {
 	{"waitid", 2, STRUCT_SIGINFO, FIXED(48), OUT},
 	{"uname", 0, STRUCT_UNAME, FIXED(390), OUT},
 	{"sysinfo", 0, STRUCT_SYSINFO, FIXED(112), OUT},
+	{"execve", 1, STRUCT_STRINGS, WIRE_DETAIL_STRINGS, 0, 0, IN},
+	{"execveat", 2, STRUCT_STRINGS, WIRE_DETAIL_STRINGS, 0, 0, IN},
 	{"getcwd", 0, STRUCT_TEXT, WIRE_DETAIL_STRING, WIRE_DETAIL_MOST, 0, OUT},
 	{"readlink", 1, STRUCT_BYTES, RETURNED(1), OUT},
 	{"readlinkat", 2, STRUCT_BYTES, RETURNED(1), OUT},

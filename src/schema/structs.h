@@ -47,6 +47,7 @@ enum struct_type {
 	STRUCT_TMS,
 	STRUCT_ADDRESS, /* of a socket, whose parts no row has */
 	STRUCT_PRCTL,	/* a name, of some options: call_prctl.c */
+	STRUCT_STRINGS, /* the arguments of a program */
 	STRUCT_VECTOR,
 	STRUCT_MESSAGE,
 	STRUCT_MESSAGES,

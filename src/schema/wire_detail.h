@@ -23,6 +23,7 @@ enum wire_detail_how {
 	WIRE_DETAIL_VECTOR, /* struct iovec[], as many as the argument `len` says, and what these point to */
 	WIRE_DETAIL_MESSAGE,  /* struct msghdr, and what it points to */
 	WIRE_DETAIL_MESSAGES, /* struct mmsghdr[], as many as the argument `len` says */
+	WIRE_DETAIL_STRINGS, /* char *[] that ends with NULL: the texts one behind the other, each with its NUL */
 };
 
 enum wire_detail_flag {

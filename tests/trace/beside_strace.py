@@ -26,6 +26,7 @@ PROGRAMS = {
     "sh": ["sh", "-c", "cat data; exit 3"],
     "git": ["git", "-C", "repo", "status"],
     "curl": ["curl", "-s", "--noproxy", "*", "http://127.0.0.1:%d/" % PORT],
+    "env": ["env", "-i", "PATH=/nosuch:/usr/bin:/bin", "nice", "true", "a b", ""],
     "structures": ["./python", "-S", "structures.py"],
 }
 
@@ -34,7 +35,7 @@ ALIKE = [
     (r'^(?:\[pid +\d+(?:<[^>]*>)?\] +|\d+ +)?(?:[0-9:.]+ +)?(?:\[pid +\d+(?:<[^>]*>)?\] +)?', ""),
     (r' <(?:at least )?\d+\.\d+>$', ""),
     (r' -> "(?:[^"\\]|\\.)*"', ""),                       # where an opened path led
-    (r' /\* \d+ (?:vars|entries)[^*]*\*/', ""),
+    (r' /\* \d+ (?:vars?|entries)[^*]*\*/', ""),
     (r'AT_FDCWD<[^>]*>', "AT_FDCWD"),
     (r'(\d)<(?:socket|pipe|anon_inode|UNIX|TCP|UDP|NETLINK)(?:->|[^<>])*(?:<[^<>]*>[^<>]*)*>', r"\1<S>"),
     (r'(fd=-?\d+)<[^>]*>', r"\1"),

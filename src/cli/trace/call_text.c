@@ -12,6 +12,7 @@
 #include "cli/trace/call_names.h"
 #include "cli/trace/call_prctl.h"
 #include "cli/terminal/format.h"
+#include "enrich/secret.h"
 #include "schema/flags.h"
 #include "schema/vocab.h"
 
@@ -373,35 +374,47 @@ static void put_socket_option(struct call_writer *w)
 	put_raw_number(w, OP_A2, ARG_UINT);
 }
 
-/*
- * The argument vector of a program: the process has it from its latest exec, which was this one if
- * it runs the program that this one named.
- */
-static void put_argv(struct call_writer *w)
+/* The arguments that the process has from its latest exec, which was this one if it runs the program that this one named. */
+static struct bytes argv_of_process(const struct call_writer *w)
 {
 	const struct dims_thread *t =
 		w->dims ? dims_thread(w->dims, call_value(w, OP_THREAD_ID, -1)) : NULL;
 	const struct dims_process *p = t ? dims_process(w->dims, t->process_id) : NULL;
 	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1))
 				    : (struct bytes){0};
-	struct bytes left = p ? p->argv : (struct bytes){0};
 	bool same = p && p->exe.len == name.len && name.len &&
 		    !memcmp(p->exe.data, name.data, name.len);
 
-	if (!same || !left.len || call_value(w, OP_RET, -1) != 0) {
+	return same && call_value(w, OP_RET, -1) == 0 ? p->argv : (struct bytes){0};
+}
+
+/* The argument vector of a program, argument `i`, as the call was given it; else as the process has it. */
+static void put_argv(struct call_writer *w, unsigned int i)
+{
+	struct bytes given = call_memory(w, call_memory_address(w, i)),
+		     left = given.len ? given : argv_of_process(w);
+	_cleanup_buf_ struct buf masked = {0};
+
+	/* here a NUL ends each, else it stands between them */
+	given.len -= given.len && !given.data[given.len - 1];
+	if (given.len && secret_mask(given, &masked, NULL) > 0) {
+		call_note(w, buf_append(&masked, "", 1));
+		left = (struct bytes){masked.data, masked.len};
+	}
+	if (!left.len) {
 		call_put(w, "[...]");
 		return;
 	}
 	call_put(w, "[");
-	for (unsigned int i = 0; left.len; i++) {
+	for (unsigned int n = 0; left.len; n++) {
 		const uint8_t *end = memchr(left.data, 0, left.len);
 		size_t len = end ? (size_t)(end - left.data) : left.len;
 
-		if (i == ARGV_MAX) {
+		if (n == ARGV_MAX) {
 			call_put(w, ", ...");
 			break;
 		}
-		call_put(w, "%s\"", i ? ", " : "");
+		call_put(w, "%s\"", n ? ", " : "");
 		call_note(w,
 			  call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)},
 					   "\""));
@@ -470,7 +483,7 @@ static bool put_special(struct call_writer *w, unsigned int i)
 		put_socket_option(w);
 	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH &&
 		 is_exec(w))
-		put_argv(w);
+		put_argv(w, i);
 	else if (w->def->args[i].role == ARG_PTR && is_exec(w))
 		put_environment(w, i);
 	else if ((call_text_is_call(w, "socket") || call_text_is_call(w, "socketpair")) && i == 2)
