@@ -75,9 +75,9 @@ const char *http_part(const struct http_request *r, size_t i);
 /* A header or a parameter of the query, decoded; NULL where absent. No NUL within. */
 const char *http_header(const struct http_request *r, const char *name);
 const char *http_param(const struct http_request *r, const char *name);
-/* The name of each parameter, decoded, as it was sent, until `take` returns true. */
-void http_each_param(const struct http_request *r, bool (*take)(void *arg, const char *name),
-		     void *arg);
+/* The name and value of each parameter, decoded, as it was sent, until `take` returns true. */
+void http_each_param(const struct http_request *r,
+		     bool (*take)(void *arg, const char *name, const char *value), void *arg);
 /* The parameters as they were sent, "" if there are none; distinguishes questions. */
 const char *http_query(const struct http_request *r);
 /* The cookie of that name; NULL where absent. */
