@@ -143,6 +143,7 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 					 c->via, c->disk,    fold ? 0 : (int64_t)i};
 		uint64_t key = hash_bytes(alike, sizeof(alike)), at;
 		struct requests_line *l;
+		int64_t time = c->via == VIA_WAIT ? c->part : c->stop - c->start;
 
 		if (!map_get(&lines, key, &at)) {
 			at = t->count;
@@ -155,12 +156,11 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 		c->line = (uint32_t)at;
 		l->to++; /* how many, until they are in order of lines */
 		l->stop = MAX(l->stop, c->stop);
-		l->time =
-			add_sat_signed(l->time, c->via == VIA_WAIT ? c->part : c->stop - c->start);
+		l->time = add_sat_signed(l->time, time);
 		l->bytes = add_sat_signed(l->bytes, c->bytes);
 		l->queued = add_sat_signed(l->queued, c->queued);
 		l->device = add_sat_signed(l->device, c->device);
-		l->runq = add_sat_signed(l->runq, c->runq);
+		l->runq = add_sat_signed(l->runq, MIN(c->runq, time));
 		l->errors += c->err != 0;
 	}
 	map_free(&lines);

@@ -44,6 +44,7 @@ struct ebpf_options {
 	struct probe_spans
 		*spans;	       /* that begin and end at probes, completed; borrowed; NULL: none */
 	uint32_t detail_bytes; /* of each buffer, where `with` has details; it goes with raw_args */
+	uint32_t detail_argv;  /* 1: and what execve was called with, unmasked: not for a file */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */
