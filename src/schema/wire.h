@@ -477,9 +477,8 @@ struct wire_plan {
 	__s8 iovcnt, msg, mmsg;
 	__s8 addr, addrlen, addrout;
 	__s8 fdpair, opflags, how;
-	__u8 op_fd, op_size,
-		op_flags; /* which argument sets this field of struct wire_op; never none */
-	__u16 sets;	  /* a bit for each set of the filter that contains the call */
+	__u8 op_fd, op_size, op_flags; /* argument of this struct wire_op field; never none */
+	__u16 sets;		       /* a bit for each set of the filter that contains the call */
 };
 _Static_assert(sizeof(struct wire_plan) == 32, "one plan is 32 bytes");
 
@@ -522,10 +521,9 @@ struct wire_shared {
 	__u64 side_lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES]; /* events without a record, by type */
 	__u32 io_counted; /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
-	__u64 content_lost; /* content records that found no room */
-	__u64 details_lost; /* the same for detail records */
-	__u64 block_lost_first,
-		block_lost_last; /* when records of requests were lost first and last; 0: never */
+	__u64 content_lost;			 /* content records that found no room */
+	__u64 details_lost;			 /* the same for detail records */
+	__u64 block_lost_first, block_lost_last; /* when block records were lost; 0: never */
 	__u64 over; /* when recording stopped: later events are only recorded as calls; 0: it continues */
 };
 
