@@ -4,6 +4,6 @@
 
 #include "capture/ebpf/probes/probe_spec.h"
 
-/* Sees that the file has the probe, with the arguments that are wanted, and fills in its provider. 0, or negative with what is
- * wrong and which there are. */
+/* Checks that the file has the probe with the requested arguments, and sets its provider. 0, or negative with a message
+ * that lists the existing ones. */
 int probe_file_check(struct probe_point *p, struct error *err);
