@@ -3,9 +3,9 @@
  * faults.bpf.c: major page faults, which read a page of a mapped file (or of swap) without any call.
  *
  * The end of a fault is a perf software event, to which weir_fault is attached on every CPU: it costs nothing for other
- * faults. The begin is seen in mm_filemap_fault (since Linux 6.14), which runs if a page missing in the page tables
+ * faults. The start is seen in mm_filemap_fault (since Linux 6.14), which runs if a page missing in the page tables
  * cannot simply be mapped; on older kernels, at about 110 ns for each fault of any kind, at the exception entry. A
- * fault that waits for its page is retried, so the first begin counts as long as the thread's own fault counters do not
+ * fault that waits for its page is retried, so the first start counts as long as the thread's own fault counters do not
  * change.
  *
  * Both run in the thread, outside of all other programs, since faults within a program are refused. So they write to

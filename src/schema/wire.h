@@ -221,7 +221,7 @@ struct wire_requests {
 	__u64 submitted;
 	__u64 ended;	  /* submitted requests that ended */
 	__u64 shots;	  /* completions that did not end their request */
-	__u64 unstarted;  /* completions of requests whose begin was not seen */
+	__u64 unstarted;  /* completions of requests whose start was not seen */
 	__u64 notices;	  /* completions that only report a free buffer */
 	__u64 full;	  /* of `submitted`: no room to store them */
 	__u64 replaced;	  /* requests that ended unseen: a new one replaced them */
@@ -329,7 +329,7 @@ struct wire_file {
 	__u64 root;  /* as in struct wire_name, of the current process */
 	char fs[16];
 	/* If the mount is in another namespace than the recorder's: its part of the file system. */
-	__u32 fs_dev;	/* the kernel's dev_t of the file system, as /proc/PID/mountinfo has it */
+	__u32 fs_dev;	/* the kernel's dev_t of the file system, as in /proc/PID/mountinfo */
 	__u32 mount_at; /* bytes of names below the root of the mount */
 	__u32 fs_len; /* bytes of names after the path: the path of the mount's root in its file system */
 	__u32 fs_known; /* 1: these three are known */

@@ -15,7 +15,7 @@ enum wire_probe_type {
 	WIRE_PROBE_STRING, /* address of a NUL-terminated string */
 };
 
-/* What is read at a probe; the first of a pair is the begin of its span, the second the end. */
+/* What is read at a probe; the first of a pair is the start of its span, the second the end. */
 struct wire_probe_how {
 	__u8 count;
 	__u8 texts; /* how many of them are strings */

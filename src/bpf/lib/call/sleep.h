@@ -9,7 +9,7 @@ struct sleeps {
 	__u64 frames[2][WIRE_STACK_SLEEPS];
 	__s32 bytes[2];	 /* what bpf_get_stack() returned */
 	__u64 start;	 /* of the call they belong to */
-	__u64 since;	 /* begin of the current one, 0: none */
+	__u64 since;	 /* start of the current one, 0: none */
 	__u64 longest;	 /* ns, of the longest */
 	__u32 kept, pad; /* index of the longest */
 };

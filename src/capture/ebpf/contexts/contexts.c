@@ -39,7 +39,7 @@ struct carried {
 	uint64_t until; /* when it was last seen */
 	uint64_t ids[3];
 	uint64_t process; /* key in publishers */
-	uint32_t flags;	  /* enum wire_context_flag at its begin */
+	uint32_t flags;	  /* enum wire_context_flag at its start */
 };
 
 struct contexts {

@@ -67,7 +67,7 @@ static bool object_with_futex(const struct ebpf_options *opt)
 	       select_op(opt->select, (uint32_t)op_find("futex_wait"));
 }
 
-/* Where the begin of a fault is seen: in the page cache, at every fault, nowhere. */
+/* Where the start of a fault is seen: in the page cache, at every fault, nowhere. */
 static bool choose_fault(struct bpf_object *bpf, int attempt)
 {
 	static const char *const ways[][2] = {

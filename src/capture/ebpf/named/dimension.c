@@ -253,7 +253,7 @@ int64_t decode_file_key(struct decode *d, uint64_t file)
 
 /*
  * Sets the socket's peer (len 0: none). True if it had a different one, or may have had: the peers of sockets up to
- * sock_gone may be forgotten. Entries dropped with a full generation of sock_peers are older than the begin of the
+ * sock_gone may be forgotten. Entries dropped with a full generation of sock_peers are older than the start of the
  * generation that replaced it.
  */
 static bool peer_changed(struct decode *d, uint64_t file, const char *peer, size_t len, int *r)
