@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-/* The byte behind a quoted text, a comment or a dollar quote that begins at p; NULL where it is
- * not closed, p itself where none begins there. */
+/*
+ * The byte after a quoted text, comment or dollar quote that begins at p; NULL if it is not terminated, p itself if
+ * none begins there.
+ */
 static const char *skip(const char *p)
 {
 	const char *end;
@@ -39,7 +41,7 @@ bool sql_is_complete(const char *text)
 		const char *next = skip(text);
 
 		if (!next)
-			return ended && text[0] == '-'; /* a comment behind the end */
+			return ended && text[0] == '-'; /* a comment after the end */
 		if (next != text) {
 			ended &= text[0] == '-' || text[0] == '/';
 			text = next;

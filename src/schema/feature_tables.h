@@ -235,8 +235,8 @@
 	C(FDLIFE, fdlife, OPEN_END, open_end, INT, "",                                             \
 	  "open at the end of the process or recording")                                           \
 	C(FDLIFE, fdlife, RISING, rising, INT, "",                                                 \
-	  "how many of the seven steps between eighths of the process's lifetime raised the "      \
-	  "minimum number open: 7 is a leak, 0 is normal use")                                     \
+	  "how many of the seven steps between eighths of the time from the first open to the "    \
+	  "end raised the minimum number open: 7 is a leak, 0 is normal use")                      \
 	C(FDLIFE, fdlife, DELETED, deleted, INT, "",                                               \
 	  "those open at the end whose file was deleted")                                          \
 	C(FDLIFE, fdlife, DELETED_BYTES, deleted_bytes, SIZE, "bytes",                             \

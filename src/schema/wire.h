@@ -441,16 +441,14 @@ enum wire_plan_flag {
 	WIRE_PLAN_FATE = 1 << 16, /* success changes what paths lead to, and the selection contains
 				   * calls with paths: sent even if not selected */
 	WIRE_PLAN_POLL = 1 << 17, /* a struct pollfd * and how many */
-	WIRE_PLAN_SELECT = 1 << 18,  /* how many, and three sets of descriptors */
-	WIRE_PLAN_EPOLL = 1 << 19,   /* an epoll, a struct epoll_event * and how many */
-	WIRE_PLAN_MAPPED = 1 << 22,  /* works on the file mapped at the first argument */
-	WIRE_PLAN_SUBMITS = 1 << 20, /* submits requests of libaio */
-	WIRE_PLAN_REAPS = 1 << 21,   /* fetches results of libaio */
-	WIRE_PLAN_ANNOUNCES =
-		1 << 23, /* may name memory for others to read: bpf/lib/thread/announce.h */
-	WIRE_PLAN_MARKS =
-		1 << 24, /* a path below a file may mark a span (capture/ebpf/spans/markers.h):
-			  * sent even if not selected */
+	WIRE_PLAN_SELECT = 1 << 18,    /* how many, and three sets of descriptors */
+	WIRE_PLAN_EPOLL = 1 << 19,     /* an epoll, a struct epoll_event * and how many */
+	WIRE_PLAN_MAPPED = 1 << 22,    /* works on the file mapped at the first argument */
+	WIRE_PLAN_SUBMITS = 1 << 20,   /* submits requests of libaio */
+	WIRE_PLAN_REAPS = 1 << 21,     /* fetches results of libaio */
+	WIRE_PLAN_ANNOUNCES = 1 << 23, /* may name memory for others to read: announce.h */
+	/* a path below a file may mark a span (markers.h): sent even if not selected */
+	WIRE_PLAN_MARKS = 1 << 24,
 	WIRE_PLAN_LOCKS = 1 << 25, /* fcntl: for locks pos, size and flags are range and type */
 };
 

@@ -152,11 +152,12 @@ static int requests_head(const struct requests *q)
 {
 	const struct spans *s = &q->spans;
 	_cleanup_buf_ struct buf b = {0};
-	uint64_t roots = 0, blurred = 0;
+	uint64_t roots = 0, blurred = 0, placeless = 0;
 	int r;
 
 	for (uint32_t i = 0; i < s->count; i++) {
 		roots += s->all[i].parent == SPAN_NONE;
+		placeless += s->all[i].thread_id < 0 && !s->all[i].sums.calls;
 		blurred += s->all[i].sums.blurred;
 	}
 	r = buf_printf(&b, "%s request%s   %s span%s within", format_count(roots).s,
@@ -180,6 +181,8 @@ static int requests_head(const struct requests *q)
 	r = r < 0 ? r : head_count(&b, "waits and hand-overs left out", s->unjoined);
 	r = r < 0 ? r : head_count(&b, "contexts of event loops, possibly wrong", s->unsure);
 	r = r < 0 ? r : head_count(&b, "estimated", blurred);
+	/* imported ones: all of their time looks like the program's */
+	r = r < 0 ? r : head_count(&b, "of unknown threads, so their calls are not known", placeless);
 	for (size_t at = 0; b.len > at && b.data[at] == ' ';)
 		memmove(b.data, b.data + 1, --b.len);
 	if (r >= 0 && b.len)

@@ -178,7 +178,7 @@ static int diagnose_put_finding(const struct analysis_view *v, const struct find
 	return r < 0 ? r : diagnose_put_show(v, f);
 }
 
-/* "2 findings cost 21.3 s of 24.0 s that work waited               (37 rules ran, 35 found nothing else)" */
+/* "2 findings cost 21.3 s of 24.0 s in I/O and non-idle waits   (37 rules ran, 35 found nothing else)" */
 static void diagnose_put_headline(const struct diagnosis *d)
 {
 	size_t now = d->count - d->mended;
@@ -189,7 +189,8 @@ static void diagnose_put_headline(const struct diagnosis *d)
 	if (!now)
 		snprintf(line, sizeof(line), "no findings");
 	else if (d->cost > 0)
-		snprintf(line, sizeof(line), "%zu finding%s cost%s %.40s of %.40s of waiting", now,
+		snprintf(line, sizeof(line),
+			 "%zu finding%s cost%s %.40s of %.40s in I/O and non-idle waits", now,
 			 now == 1 ? "" : "s", now == 1 ? "s" : "", format_dur(d->cost).s,
 			 format_dur(d->work_time).s);
 	else

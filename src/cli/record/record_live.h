@@ -38,6 +38,7 @@ struct live {
 	char *selection;     /* in words */
 	size_t missing_told; /* of ebpf_source_missing() */
 	bool quiet;	     /* nothing is said where all went well */
+	bool others;	     /* processes are recorded that the command did not start */
 };
 
 /*

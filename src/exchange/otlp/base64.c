@@ -42,7 +42,7 @@ int base64_take(struct buf *to, const char *text)
 		return -EINVAL;
 	for (size_t i = 0; i < len; i++) {
 		int d = digit(text[i]), r = 0;
-		unsigned int bits = i % 4 * 2; /* of the digit that fill a byte up */
+		unsigned int bits = i % 4 * 2; /* bits of this digit that complete a byte */
 		uint8_t byte;
 
 		if (d < 0)

@@ -9,7 +9,7 @@
 #include "base/varint.h"
 #include "exchange/otlp/base64.h"
 
-#define NUMBER_MAX ((1u << 29) - 1) /* of a field */
+#define NUMBER_MAX ((1u << 29) - 1) /* largest field number */
 
 /* ---- the wire ---- */
 
@@ -136,7 +136,7 @@ static json_t *json_double(uint64_t bits)
 	return json_real(v);
 }
 
-/* A value that is no message; NULL: no memory. */
+/* A value other than a message; NULL: no memory. */
 static json_t *read_scalar(struct proto_in *in, const struct proto_field *f,
 			   const struct proto_wire *w)
 {

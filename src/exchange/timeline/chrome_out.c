@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * chrome_out.c: a timeline as Chrome's trace events, in JSON: complete events ("X") on threads, asynchronous ones ("b", "e") on
- * everything else, whose slices may lie beside those of the thread. Times are microseconds with three digits behind the point,
- * from the start of the trace: readers take them as floats, in which microseconds since 1970 leave no room for nanoseconds.
+ * chrome_out.c: a timeline as Chrome's trace events, in JSON: complete events ("X") on threads, asynchronous events
+ * ("b", "e") on all other tracks, whose slices may overlap those of the thread. Times are microseconds with three
+ * decimals, relative to the start of the trace: readers parse them as floats, and a float of microseconds since 1970
+ * has no room for nanoseconds.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 
 struct chrome {
 	struct timeline_sink head;
-	int64_t base;	       /* ns since the epoch: 0 of the file */
-	uint64_t asynchronous; /* events so far: their ids */
+	int64_t base;	       /* ns since the epoch of time 0 in the file */
+	uint64_t asynchronous; /* number of asynchronous events so far, used as their ids */
 	bool begun;
 };
 
@@ -37,7 +38,7 @@ static int chrome_text(struct timeline_sink *s, struct bytes text)
 	return r < 0 ? r : buf_append(&s->out, "\"", 1);
 }
 
-/* The head of an event, up to and without its own members. */
+/* Writes the members common to all events. */
 static int chrome_event(struct timeline_sink *s, const char *phase, int64_t pid, int64_t tid,
 			struct bytes name)
 {
@@ -61,7 +62,7 @@ static int chrome_time(struct timeline_sink *s, int64_t at)
 	return chrome_dur(s, "ts", at - ((struct chrome *)s)->base);
 }
 
-/* Metadata: what a process or thread is called. Other tracks are named by their events. */
+/* Metadata: the name of a process or thread. Other tracks are named by their events. */
 static int chrome_track(struct timeline_sink *s, const struct timeline_track *t)
 {
 	static const char *const kinds[] = {[TIMELINE_PROCESS] = "process_name",

@@ -34,6 +34,7 @@ struct probe_point {
 	uint64_t offset;	       /* for PROBE_ENTRY, from the start of the function */
 	struct probe_arg args[WIRE_PROBE_ARGS];
 	uint8_t arg_count, texts; /* texts: how many are strings */
+	bool switches; /* a return in a file whose code may switch stacks, see probe_file_check() */
 };
 
 struct probe_span {

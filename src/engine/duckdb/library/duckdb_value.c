@@ -41,8 +41,7 @@ static __int128 hugeint_at(const void *data, size_t row)
 	return (__int128)((unsigned __int128)(uint64_t)h->upper << 64 | h->lower);
 }
 
-/* The shortest text that reads back as the same number, with a point so that it reads as one that
- * could have had a fraction. */
+/* The shortest text that reads back as the same number, with a decimal point so that it is recognized as a float. */
 static int append_double(struct buf *out, double v, int digits_min, int digits_max, bool single)
 {
 	char text[40];
@@ -115,8 +114,7 @@ static int append_date(struct buf *out, int64_t days)
 	return buf_printf(out, "%04" PRId64 "-%02" PRId64 "-%02" PRId64, year, month, day);
 }
 
-/* A time of day with `digits` digits of a fraction that counts in 10^-digits seconds; none where it
- * is zero, unless `fixed`. */
+/* A time of day with a fraction of `digits` digits in units of 10^-digits seconds; a zero fraction is omitted unless `fixed`. */
 static int append_clock(struct buf *out, int64_t seconds, int64_t fraction, int digits, bool fixed)
 {
 	int r = buf_printf(out, "%02" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600,
@@ -202,7 +200,7 @@ static int append_blob(struct buf *out, struct bytes v)
 	return r;
 }
 
-/* A BIT: the first byte counts the padding bits at the start of the second. */
+/* A BIT: the first byte is the number of padding bits at the start of the second. */
 static int append_bits(struct buf *out, struct bytes v)
 {
 	int r = 0;
@@ -317,7 +315,7 @@ static int append_map(const struct duckdb_api *d, duckdb_vector v, duckdb_logica
 	return r < 0 ? r : buf_append(out, "}", 1);
 }
 
-/* Numbers, times: what is held in the vector itself. */
+/* Numbers and times: values stored in the vector itself. */
 static int append_plain(const struct duckdb_api *d, const void *data, duckdb_type id, size_t row,
 			struct buf *out)
 {
@@ -392,8 +390,8 @@ int value_text(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type 
 	       bool nested, struct buf *out)
 {
 	duckdb_type id = d->get_type_id(type);
-	const void *data =
-		d->vector_get_data(v); /* NULL for a struct or array: it has children only */
+	/* NULL for a struct or array, which has only children */
+	const void *data = d->vector_get_data(v);
 	struct bytes text;
 	int r;
 

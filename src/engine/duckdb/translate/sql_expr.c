@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sql_expr.c: expressions of the language as SQL. The functions weir_... are sql_functions.c's. */
+/* sql_expr.c: translates expressions of the language to SQL. The functions weir_... are in sql_functions.c. */
 #include "engine/duckdb/translate/sql_expr.h"
 
 #include <assert.h>
@@ -77,7 +77,7 @@ static int sql_expr_write_value(struct writer *w, struct query_kind type, const 
 		r = query_code_text(type.vocab, v->i, &word);
 		return r < 0 ? r : sql_string(buf_str(&word), word.len, w->out);
 	default:
-		/* -9223372036854775808 is a number too large with a sign before it */
+		/* in -9223372036854775808 the number is too large before the sign applies */
 		if (v->i == INT64_MIN)
 			return puts_to(w, "(-9223372036854775807::BIGINT - 1)");
 		return buf_printf(w->out, "%s%" PRId64 "::BIGINT%s", v->i < 0 ? "(" : "", v->i,
@@ -85,9 +85,9 @@ static int sql_expr_write_value(struct writer *w, struct query_kind type, const 
 	}
 }
 
-/* ---- operands as something ---- */
+/* ---- operand conversions ---- */
 
-/* %: the expression; the rest as it stands. */
+/* Expands % to the expression; other text is copied. */
 static int write_with(struct writer *w, const char *format, const struct expr *e)
 {
 	const char *at = strchr(format, '%');
@@ -125,13 +125,13 @@ static bool is_float(const struct expr *e)
 	return e->type.type == QUERY_FLOAT;
 }
 
-/* All 64 bits, of a negative number too. */
+/* All 64 bits, also of a negative number. */
 static int write_bits(struct writer *w, const struct expr *e)
 {
 	return is_uint(e) ? sql_expr_write_expr(w, e) : write_with(w, "weir_bits(%)", e);
 }
 
-/* A number that can be calculated with without overflow. */
+/* A number wide enough for arithmetic without overflow. */
 static int write_wide(struct writer *w, const struct expr *e)
 {
 	return write_with(w, "(%)::HUGEINT", e);
@@ -165,13 +165,13 @@ static bool sql_expr_is_named(const struct expr *e)
 	return e->type.type == QUERY_CODE || e->type.type == QUERY_ENTITY;
 }
 
-/* One side of a comparison. The parser lets codes be compared for equality only. */
+/* One side of a comparison. The parser only allows equality for codes. */
 static int write_side(struct writer *w, const struct expr *e, bool as_text)
 {
 	return as_text ? write_text(w, e) : sql_expr_write_expr(w, e);
 }
 
-/* Texts are compared where one side is a text and the other a thing with a name, or both are texts. */
+/* Compare as text if both sides are texts, or one is a text and the other an entity with a name. */
 static bool compare_as_text(const struct expr *a, const struct expr *b)
 {
 	bool texts = a->type.type == QUERY_TEXT || b->type.type == QUERY_TEXT;
@@ -199,7 +199,7 @@ static int write_compare(struct writer *w, const struct expr *e)
 	return r < 0 ? r : puts_to(w, ")");
 }
 
-/* What the constants of a list are: the first argument's type, or texts. */
+/* The constants of a list have the first argument's type, or are texts. */
 static int write_in(struct writer *w, const struct expr *e)
 {
 	const struct expr *a = e->arg[0];
@@ -304,7 +304,7 @@ static int write_float_arith(struct writer *w, const struct expr *e)
 	return r < 0 ? r : puts_to(w, ")");
 }
 
-/* Durations and sizes by a float, or divided: in floats, rounded. */
+/* Durations and sizes divided, or combined with a float: computed in floats and rounded. */
 static int write_rounded_arith(struct writer *w, const struct expr *e)
 {
 	int r = puts_to(w, "TRY(CAST(round(");
