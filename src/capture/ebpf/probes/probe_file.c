@@ -273,7 +273,7 @@ static bool file_is_go(const struct probe_file *f)
 	return false;
 }
 
-/* Whether it calls the C library's or Boost's functions for that; the C library itself only has them. */
+/* Whether it calls the C library's or Boost's functions to switch stacks; the C library itself only defines them. */
 static bool symbol_switches(const char *name, bool undefined)
 {
 	static const char *const library[] = {"makecontext", "swapcontext", "setcontext"};
