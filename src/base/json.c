@@ -20,7 +20,6 @@ int json_escape(struct buf *to, const void *data, size_t len, const char *also)
 {
 	const uint8_t *p = data;
 	size_t from = 0;
-	int r;
 
 	for (size_t i = 0, n; i < len; i += n) {
 		uint32_t c = REPLACEMENT;
@@ -30,12 +29,11 @@ int json_escape(struct buf *to, const void *data, size_t len, const char *also)
 		n = known ? known : 1;
 		if (known && !quoted && utf8_is_shown(c) && !(c < 0x80 && strchr(also, (int)c)))
 			continue;
-		r = buf_append(to, p + from, i - from);
-		if (r < 0)
-			return r;
-		r = quoted ? buf_printf(to, "\\%c", (int)c) : json_put_code(to, c);
-		if (r < 0)
-			return r;
+		buf_append(to, p + from, i - from);
+		if (quoted)
+			buf_printf(to, "\\%c", (int)c);
+		else
+			json_put_code(to, c);
 		from = i + n;
 	}
 	return buf_append(to, p + from, len - from);
@@ -45,7 +43,6 @@ int json_escape(struct buf *to, const void *data, size_t len, const char *also)
 int json_escape_document(struct buf *to, const char *text, size_t len)
 {
 	size_t from = 0;
-	int r;
 
 	for (size_t i = 0, n; i < len; i += n) {
 		uint32_t c = 0;
@@ -54,12 +51,8 @@ int json_escape_document(struct buf *to, const char *text, size_t len)
 		n = n ? n : 1;
 		if (c < 0x7f || utf8_is_shown(c))
 			continue;
-		r = buf_append(to, text + from, i - from);
-		if (r < 0)
-			return r;
-		r = json_put_code(to, c);
-		if (r < 0)
-			return r;
+		buf_append(to, text + from, i - from);
+		json_put_code(to, c);
 		from = i + n;
 	}
 	return buf_append(to, text + from, len - from);

@@ -5,6 +5,6 @@
 #include "base/buf.h"
 
 /* Appends one word, quoted if a shell requires it: a.out, 'two words', 'it'\''s'. 0 or -ENOMEM. */
-int shell_word(struct buf *b, const void *word, size_t len) _must_check_;
+int shell_word(struct buf *b, const void *word, size_t len);
 /* Appends NUL-terminated words (the last NUL may be missing), separated by spaces. 0 or -ENOMEM. */
-int shell_words(struct buf *b, const void *words, size_t len) _must_check_;
+int shell_words(struct buf *b, const void *words, size_t len);

@@ -320,25 +320,16 @@ static int append_str(struct buf *to, const char *text)
 static int socket_name(struct buf *to, const struct dims_file *f)
 {
 	struct bytes one = dims_file_is_named(f->peer) ? f->peer : f->local;
-	int r;
 
 	if (f->family == AF_UNIX && dims_file_is_named(one))
 		return append(to, one);
 	if (f->family != AF_UNIX && one.len) {
-		r = append_str(to, socket_word(f));
-		if (r < 0)
-			return r;
-		r = append_str(to, " ");
-		if (r < 0)
-			return r;
+		append_str(to, socket_word(f));
+		append_str(to, " ");
 		if (!f->peer.len)
 			return append(to, f->local);
-		r = append(to, f->local);
-		if (r < 0)
-			return r;
-		r = append_str(to, "->");
-		if (r < 0)
-			return r;
+		append(to, f->local);
+		append_str(to, "->");
 		return append(to, f->peer);
 	}
 	return buf_printf(to, "%s:[%llu]", socket_word(f), (unsigned long long)f->ino);
@@ -347,17 +338,11 @@ static int socket_name(struct buf *to, const struct dims_file *f)
 static int argument_name(struct buf *to, const struct dims_file *f)
 {
 	bool relative = !f->argument.len || f->argument.data[0] != '/';
-	int r;
 
 	if (relative && f->base.len) {
-		r = buf_append(to, f->base.data, f->base.len);
-		if (r < 0)
-			return r;
-		if (f->argument.len && f->base.data[f->base.len - 1] != '/') {
-			r = buf_append(to, "/", 1);
-			if (r < 0)
-				return r;
-		}
+		buf_append(to, f->base.data, f->base.len);
+		if (f->argument.len && f->base.data[f->base.len - 1] != '/')
+			buf_append(to, "/", 1);
 	}
 	return buf_append(to, f->argument.data, f->argument.len);
 }

@@ -81,29 +81,23 @@ static int process_key(struct buf *key, const struct batch *b, size_t row)
 {
 	bool born = !batch_is_null(b, PROCESS_BORN, row);
 	unsigned int start = born ? PROCESS_BORN : PROCESS_STARTED;
-	int r;
 
 	if (batch_is_null(b, PROCESS_PID, row) || batch_is_null(b, start, row))
-		return 0;
-	r = identity_put_int(key, start);
-	if (r < 0)
-		return r;
-	r = identity_put_column(key, b, start, row);
-	return r < 0 ? r : identity_put_column(key, b, PROCESS_PID, row);
+		return buf_status(key);
+	identity_put_int(key, start);
+	identity_put_column(key, b, start, row);
+	return identity_put_column(key, b, PROCESS_PID, row);
 }
 
 static int thread_key(const struct identity *k, struct buf *key, const struct batch *b, size_t row)
 {
 	int64_t process = batch_get(b, THREAD_PROCESS_ID, row, -1);
-	int r;
 
 	if (batch_is_null(b, THREAD_BORN, row) || process < 0)
-		return 0;
-	r = identity_put_int(key, identity_of(k, TABLE_PROCESS, process));
-	if (r < 0)
-		return r;
-	r = identity_put_column(key, b, THREAD_BORN, row);
-	return r < 0 ? r : identity_put_column(key, b, THREAD_TID, row);
+		return buf_status(key);
+	identity_put_int(key, identity_of(k, TABLE_PROCESS, process));
+	identity_put_column(key, b, THREAD_BORN, row);
+	return identity_put_column(key, b, THREAD_TID, row);
 }
 
 /* Apart from its numbers, only the name of a file is known. */
@@ -135,19 +129,17 @@ static int identity_file_key(struct buf *key, const struct batch *b, size_t row)
 		return name_key(key, b, row);
 	if (batch_is_null(b, FILE_DEV, row) || batch_is_null(b, FILE_INO, row))
 		return 0;
-	r = identity_put_column(key, b, FILE_DEV, row);
-	if (r >= 0)
-		r = identity_put_column(key, b, FILE_INO, row);
-	if (r >= 0)
-		r = identity_put_int(key, type);
+	identity_put_column(key, b, FILE_DEV, row);
+	identity_put_column(key, b, FILE_INO, row);
+	r = identity_put_int(key, type);
 	if (r < 0 || type == FILE_TYPE_SOCKET || type == FILE_TYPE_PIPE)
 		return r;
 	if (batch_is_null(b, FILE_BIRTH, row) && !(uint32_t)generation) {
 		r = identity_put_int(key, (int64_t)generation);
 		return r < 0 ? r : name_key(key, b, row);
 	}
-	r = identity_put_int(key, (uint32_t)generation);
-	return r < 0 ? r : identity_put_column(key, b, FILE_BIRTH, row);
+	identity_put_int(key, (uint32_t)generation);
+	return identity_put_column(key, b, FILE_BIRTH, row);
 }
 
 /* Empty if nothing identifies the row outside its recording. */

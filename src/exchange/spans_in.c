@@ -116,14 +116,13 @@ int spans_counts_put(const struct spans_counts *c, struct buf *to)
 		{c->backwards, "ended before they began: taken as 0 ns long"},
 		{c->cut, "texts cut or mended"},
 	};
-	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(parts) && r >= 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (parts[i].count)
-			r = buf_printf(to, "%s%llu %s", to->len ? "; " : "",
-				       (unsigned long long)parts[i].count, parts[i].what);
+			buf_printf(to, "%s%llu %s", to->len ? "; " : "",
+				   (unsigned long long)parts[i].count, parts[i].what);
 	}
-	return r;
+	return buf_status(to);
 }
 
 /* ---- ids ---- */

@@ -80,7 +80,6 @@ int where_push(const struct where *w, struct select *s, struct call_filter *ret,
 static int where_explain_ops(const struct select *s, struct buf *out)
 {
 	size_t count = 0, all = 0;
-	int r = 0;
 
 	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
 		all += vocab_word("op", code) != NULL;
@@ -90,11 +89,11 @@ static int where_explain_ops(const struct select *s, struct buf *out)
 		return buf_printf(out, "%zu of %zu calls", count, all);
 	if (!count)
 		return buf_printf(out, "no call at all");
-	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS && r >= 0; code++) {
+	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS; code++) {
 		if (vocab_word("op", code) && select_op(s, code))
-			r = buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
+			buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
 	}
-	return r;
+	return buf_status(out);
 }
 
 int where_explain(const struct where *w, const struct call_filter *k, const struct select *s,

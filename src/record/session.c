@@ -295,9 +295,8 @@ static int mark_command(struct session *s)
 		return 0;
 	for (size_t i = 0; argv[i] && (!i || !s->opt->no_argv) && r >= 0; i++) {
 		if (i)
-			r = buf_append(&words, "", 1);
-		if (r >= 0)
-			r = buf_append(&words, argv[i], strlen(argv[i]));
+			buf_append(&words, "", 1);
+		r = buf_append(&words, argv[i], strlen(argv[i]));
 	}
 	if (r >= 0 && !s->opt->keep_secrets)
 		r = secret_mask((struct bytes){words.data, words.len}, &masked, NULL);

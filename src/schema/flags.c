@@ -52,17 +52,13 @@ static int print_bits(struct buf *to, size_t start, const struct flag_set *s, ui
 {
 	assert(to->len >= start);
 	for (size_t i = 0; i < s->bit_count && bits; i++) {
-		int r;
-
 		if (!s->bits[i].value || (bits & s->bits[i].value) != s->bits[i].value)
 			continue;
-		r = buf_printf(to, "%s%s", bar(to, start), s->bits[i].name);
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s%s", bar(to, start), s->bits[i].name);
 		bits &= ~s->bits[i].value;
 	}
 	*ret_rest = bits;
-	return 0;
+	return buf_status(to);
 }
 
 static int print_number(struct buf *to, const struct flag_set *s, size_t start, uint64_t value)
@@ -90,12 +86,11 @@ static int print_quota(struct buf *to, uint64_t cmd)
 	static const char *const types[] = {"USRQUOTA", "GRPQUOTA", "PRJQUOTA"};
 	const char *word = flags_code_word(WORDS_QUOTACTL, cmd >> 8 & 0xffffff);
 	unsigned int type = cmd & 0xff;
-	int r = word ? buf_printf(to, "QCMD(%s, ", word)
-		     : buf_printf(to, "QCMD(%#x /* Q_??? */, ",
-				  (unsigned int)(cmd >> 8 & 0xffffff));
 
-	if (r < 0)
-		return r;
+	if (word)
+		buf_printf(to, "QCMD(%s, ", word);
+	else
+		buf_printf(to, "QCMD(%#x /* Q_??? */, ", (unsigned int)(cmd >> 8 & 0xffffff));
 	return type < ARRAY_SIZE(types) ? buf_printf(to, "%s)", types[type])
 					: buf_printf(to, "%#x)", type);
 }
@@ -142,33 +137,23 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	if (!value && !word && !s->number)
 		return print_nothing(to, s);
 	if (word && !s->code_last) {
-		r = buf_printf(to, "%s", word);
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s", word);
 	} else if (code && !word && !s->code_last) {
 		bits |= code; /* unknown: shown with the other bits without a name */
 	}
-	r = print_bits(to, start, s, bits, &bits);
-	if (r < 0)
-		return r;
+	print_bits(to, start, s, bits, &bits);
 	if (s->shift && bits >> s->shift) {
-		r = buf_printf(to, "%s%llu<<MAP_HUGE_SHIFT", bar(to, start),
-			       (unsigned long long)(bits >> s->shift));
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s%llu<<MAP_HUGE_SHIFT", bar(to, start),
+			   (unsigned long long)(bits >> s->shift));
 		bits &= (1ull << s->shift) - 1;
 	}
-	if (bits) {
-		r = print_number(to, s, start, bits);
-		if (r < 0)
-			return r;
-	}
+	if (bits)
+		print_number(to, s, start, bits);
 	if (s->number) {
-		r = buf_printf(to, s->octal ? "%s%#03llo" : "%s%llu", bar(to, start),
-			       (unsigned long long)(value & s->number));
-		if (r < 0)
-			return r;
+		buf_printf(to, s->octal ? "%s%#03llo" : "%s%llu", bar(to, start),
+			   (unsigned long long)(value & s->number));
 	}
+	r = buf_status(to);
 	if (s->code_last && word)
 		return buf_printf(to, "%s%s", bar(to, start), word);
 	if (s->code_last && code)
@@ -275,21 +260,16 @@ int flags_print_mode(struct buf *to, uint64_t mode)
 	static const struct flag_word high[] = {
 		{04000, "S_ISUID"}, {02000, "S_ISGID"}, {01000, "S_ISVTX"}};
 	const char *type = flags_find_word(types, ARRAY_SIZE(types), mode & 0170000);
-	int r;
 
 	mode &= UINT32_MAX;
 	if (type) {
-		r = buf_printf(to, "%s|", type);
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s|", type);
 		mode &= ~0170000ull;
 	}
 	for (size_t i = 0; type && i < ARRAY_SIZE(high); i++) {
 		if (!(mode & high[i].value))
 			continue;
-		r = buf_printf(to, "%s|", high[i].name);
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s|", high[i].name);
 		mode &= ~high[i].value;
 	}
 	return buf_printf(to, "%#03llo", (unsigned long long)mode);

@@ -149,14 +149,15 @@ static const char *name_of(const struct chain_modules *m, const struct item *i)
 static int chain_put_name(struct buf *out, const char *name)
 {
 	size_t from = out->len;
-	int r = buf_append(out, name, strlen(name));
 
 	/* strip the version: "read@@GLIBC_2.2.5" */
-	for (size_t i = from + 1; r >= 0 && i < out->len; i++) {
+
+	buf_append(out, name, strlen(name));
+	for (size_t i = from + 1; i < out->len; i++) {
 		if (out->data[i] == '@')
 			out->len = i;
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* Semicolons separate functions and newlines separate lines: replace both in names. */
@@ -200,11 +201,9 @@ static int put_frame(const struct symbols_frame *f, struct buf *out)
 
 int symbols_put_frames(const struct symbols_stack *s, struct buf *out)
 {
-	int r = 0;
-
-	for (uint32_t i = s->count; i-- > 0 && r >= 0;)
-		r = put_frame(&s->frames[i], out);
-	return r;
+	for (uint32_t i = s->count; i-- > 0;)
+		put_frame(&s->frames[i], out);
+	return buf_status(out);
 }
 
 /* The first functions of a thread or process, in the C libraries and in Go. */

@@ -54,8 +54,8 @@ static int listed_add(struct listed *l, uint64_t start, uint64_t size, const cha
 					      .size = size,
 					      .name = (uint32_t)l->names.len,
 					      .order = (uint32_t)l->count};
-	r = buf_append(&l->names, name, len);
-	r = r < 0 ? r : buf_append(&l->names, "", 1);
+	buf_append(&l->names, name, len);
+	r = buf_append(&l->names, "", 1);
 	l->count += r >= 0;
 	return r;
 }

@@ -301,24 +301,21 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 	const struct flow_replica *g[FLOW_FOLDERS_MAX];
 	size_t n = replica_group(v, ref->object, g), right = n;
 	bool known = false;
-	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		known |= g[i]->object == ref->object;
 	if (n > 1 && !known)
 		right = majority_of(v, g, n, from, to);
-	for (size_t i = 0; i < n && n > 1 && r >= 0; i++) {
+	for (size_t i = 0; i < n && n > 1; i++) {
 		uint32_t other = known ? ref->object : right < n ? g[right]->object : ref->object;
 		bool differs = differ_within(v, g[i]->object, other, from, to);
 
-		r = buf_printf(out, "%s", i ? ", " : "");
-		r = r < 0 ? r : flow_replica_put_folder(v, g[i]->folder, out);
-		r = r < 0 ? r
-			  : buf_printf(out, "%s",
-				       (known && ref->wrong ? !differs : differs) ? " differs"
-										  : " right");
+		buf_printf(out, "%s", i ? ", " : "");
+		flow_replica_put_folder(v, g[i]->folder, out);
+		buf_printf(out, "%s",
+			   (known && ref->wrong ? !differs : differs) ? " differs" : " right");
 	}
-	return r;
+	return buf_status(out);
 }
 
 const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
@@ -439,8 +436,8 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 	int r = 0;
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		r = buf_printf(&text, "%s", i ? ", " : "");
-		r = r < 0 ? r : flow_replica_put_folder(v, g[i]->folder, &text);
+		buf_printf(&text, "%s", i ? ", " : "");
+		r = flow_replica_put_folder(v, g[i]->folder, &text);
 	}
 	r = r < 0 ? r : buf_printf(&text, " differ: it is not known which one is right");
 	return r < 0 ? r
@@ -759,9 +756,8 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 			continue;
 		if (p->folders[f].last != FLOW_NONE)
 			row.by = &v->s->graph.nodes[p->folders[f].last];
-		r = flow_replica_put_folder(v, f, &text);
-		if (r >= 0)
-			r = buf_printf(&text, " has other files of this set, but not this one");
+		flow_replica_put_folder(v, f, &text);
+		r = buf_printf(&text, " has other files of this set, but not this one");
 		if (r >= 0)
 			r = flow_verdict_put(v, &row);
 		if (r >= 0)
