@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_pieces.c: hashes of pieces, as they add up from the parts that calls moved. */
+/* flow_pieces.c: hashes of pieces, summed over the parts that calls moved. */
 #include <errno.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index)
 		p->free[p->free_count++] = (uint32_t)at;
 }
 
-/* Bytes of a word that a call cut; all eight, or all up to the end that `whole` marks, complete it. */
+/* Adds bytes of a word that calls split; all eight, or all up to the end marked by `whole`, complete it. */
 static void piece_cut(struct flow_piece *p, uint32_t word, uint32_t first, const uint8_t *bytes,
 		      uint32_t len)
 {
@@ -114,7 +114,7 @@ int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chu
 		return 0;
 	}
 	if (piece->covered + size > CONTENT_PIECE || size == CONTENT_PIECE) {
-		/* written again: what it was before is gone, or cannot be taken off */
+		/* written again: its previous content is gone, or cannot be subtracted */
 		piece->doubtful = size != CONTENT_PIECE;
 		piece->sum = 0;
 		piece->covered = 0;
