@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* span_joins.c: which calls can join threads, gathered, put in order of time, and what follows from each. */
+/* span_joins.c: collects calls that can connect threads, sorts them by time, and derives waits and hand-overs. */
 #include "analysis/spans/span_joins.h"
 
 #include <errno.h>
@@ -14,34 +14,35 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define JOIN_AHEAD 1000000000ll /* ns behind the end of the last span in which its calls may end */
+/* ns after the end of the last span within which its calls may end */
+#define JOIN_AHEAD 1000000000ll
 
 enum join_kind {
-	JOIN_WRITE, /* what: the stream that its reader reads */
+	JOIN_WRITE, /* what: the stream that it writes to */
 	JOIN_READ,
 	JOIN_POLL,
 	JOIN_WOKEN, /* what: the task that woke it */
-	JOIN_CHILD, /* what: the task of a child that ended, or SPAN_NONE */
+	JOIN_CHILD, /* what: the task of the child that ended, or SPAN_NONE */
 };
 
 struct join_event {
-	int64_t start, stop, woken; /* woken: from then on it waited for a CPU alone */
-	uint32_t task, what, own;   /* own: of a write, the stream that this end reads */
+	int64_t start, stop, woken; /* woken: from then on it only waited for a CPU */
+	uint32_t task, what, own;   /* own: for a write, the stream that this end reads */
 	uint32_t bytes : 30;
 	uint32_t waited : 1; /* a read that found nothing; a wait for work */
 	uint32_t pad : 1;
 	uint8_t kind;
 };
 
-/* What is known of a task on the way. */
+/* State of a task during the evaluation. */
 struct join_task {
 	int64_t poll_start, poll_stop,
-		poll_woken; /* a poll of which it is not known yet what it was for; 0: none */
-	uint32_t epoch;	    /* number of what it was given last */
-	uint32_t origin;    /* the stream it came from; SPAN_NONE: by a futex */
+		poll_woken; /* a poll whose purpose is not known yet; 0: none */
+	uint32_t epoch;	    /* number of the work that it was given last */
+	uint32_t origin;    /* the stream from which that came; SPAN_NONE: through a futex */
 	uint32_t spans[SPAN_LANES_MAX];
 	uint8_t count;
-	bool paused; /* it polls for something new: what it was given goes on with an answer alone */
+	bool paused; /* it polls for new work: the previous work only continues with a response */
 };
 
 struct joining {
@@ -92,7 +93,7 @@ static void join_roles(struct joining *g)
 	}
 }
 
-/* ---- gathering ---- */
+/* ---- collection ---- */
 
 static bool join_is_full(const struct joining *g)
 {
@@ -111,7 +112,10 @@ static int join_put(struct joining *g, const struct join_event *e)
 	return 0;
 }
 
-/* The stream that a call reads or writes; SPAN_NONE: none. Once events are full no stream is made: 0 means that there is one. */
+/*
+ * The stream that a call reads or writes; SPAN_NONE: none. Once events are full no stream is created: 0 means that
+ * there is one.
+ */
 static int join_stream(struct joining *g, const struct batch *b, size_t row, unsigned int column,
 		       bool write, uint32_t *ret)
 {
@@ -153,7 +157,7 @@ static int join_read(struct joining *g, const struct batch *b, size_t row, struc
 	return join_put(g, e);
 }
 
-/* A wait for a futex that another thread ended. */
+/* A futex wait that another thread ended. */
 static int join_futex(struct joining *g, const struct batch *b, size_t row, struct join_event *e)
 {
 	int64_t waker = batch_get(b, OP_WAKER_ID, row, -1);
@@ -184,7 +188,7 @@ static int join_child(struct joining *g, const struct batch *b, size_t row, stru
 	return join_put(g, e);
 }
 
-/* What a call can join; most can not. */
+/* The role of a call; most have none. */
 static enum join_role join_role_of(const struct joining *g, const struct batch *b, size_t row)
 {
 	int64_t op = batch_get(b, OP_OP, row, -1);
@@ -270,7 +274,7 @@ static int join_gather(struct joining *g, const struct analysis_input *in,
 	return analysis_scan(in, run, &q, join_row, g, err);
 }
 
-/* ---- what follows ---- */
+/* ---- evaluation ---- */
 
 static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t start, int64_t stop,
 		     bool idle)
@@ -281,12 +285,12 @@ static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t 
 		return 0;
 	if (grow((void **)&j->waits, &j->wait_cap, j->wait_count + 1, sizeof(*j->waits)) < 0)
 		return -ENOMEM;
-	assert(target <= INT32_MAX); /* threads take more than a byte each */
+	assert(target <= INT32_MAX); /* each thread takes more memory than a byte */
 	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target & INT32_MAX, idle};
 	return 0;
 }
 
-/* A poll turns out to be for something new: what its thread was given had ended before. */
+/* A poll turns out to be for new work: the thread's previous work had ended before. */
 static int join_pause(struct joining *g, uint32_t task)
 {
 	struct join_task *t = &g->tasks[task];
@@ -299,7 +303,7 @@ static int join_pause(struct joining *g, uint32_t task)
 	return r;
 }
 
-/* From `since` on it has what `from` works on at a time; `from` may be none. */
+/* From `since` on the task works on what `from` works on at time `at`; `from` may be none. */
 static int join_give(struct joining *g, const struct join_event *e, int64_t since, uint32_t from,
 		     int64_t at, uint32_t origin)
 {
@@ -313,7 +317,7 @@ static int join_give(struct joining *g, const struct join_event *e, int64_t sinc
 	return span_places_hand(g->s->places, e->task, since, t->spans, n);
 }
 
-/* It goes on with what it had been given before it polled. */
+/* The task continues with the work that it had before the poll. */
 static int join_resume(struct joining *g, const struct join_event *e)
 {
 	struct join_task *t = &g->tasks[e->task];
@@ -331,8 +335,9 @@ static int join_wrote(struct joining *g, const struct join_event *e)
 	struct span_stream *own = e->own == SPAN_NONE ? NULL : &g->streams.all[e->own];
 	int r = 0;
 
+	/* it waits for room in a stream to which it is writing */
 	if (t->poll_stop && own && own->asked == e->task + 1 && own->epoch == t->epoch)
-		t->poll_start = t->poll_stop = 0; /* for room in what it is amid writing */
+		t->poll_start = t->poll_stop = 0;
 	else
 		r = join_pause(g, e->task);
 	if (r >= 0 && own && own->asked == e->task + 1 && own->epoch == t->epoch)
@@ -370,7 +375,7 @@ static int join_got(struct joining *g, const struct join_event *e)
 		r = span_places_hand(g->s->places, e->task, e->start, NULL, 0);
 	if (r >= 0)
 		r = join_pause(g, e->task);
-	/* What it found there at once is read for the new one, not for what it had before. */
+	/* what was immediately available there is read for the new work, not for the previous one */
 	return r < 0 ? r
 		     : join_give(g, e, e->waited || t->poll_stop ? e->stop : e->start, w.task,
 				 w.start, e->what);
@@ -402,7 +407,7 @@ static int join_follow(struct joining *g, const struct join_event *e)
 	}
 }
 
-/* By which they are in order: a write at its start, what waits at its end. */
+/* Sort key of events: a write counts at its start, a wait at its end. */
 static int64_t join_at(const struct join_event *e)
 {
 	return e->kind == JOIN_WRITE ? e->start : e->kind == JOIN_WOKEN ? e->woken : e->stop;
@@ -413,8 +418,8 @@ static int join_order(const void *a, const void *b, void *events)
 	const struct join_event *all = events, *x = &all[*(const uint32_t *)a],
 				*y = &all[*(const uint32_t *)b];
 
-	int r = ORDER(join_at(x), join_at(y))
-			?: ORDER(x->kind, y->kind); /* a write before its read */
+	/* a write before the read of it */
+	int r = ORDER(join_at(x), join_at(y)) ?: ORDER(x->kind, y->kind);
 
 	return r ?: ORDER(x->task, y->task) ?: ORDER(x->stop, y->stop) ?: ORDER(x, y);
 }
@@ -428,7 +433,7 @@ static int wait_order(const void *a, const void *b)
 
 static int join_simulate(struct joining *g)
 {
-	/* numbers of events: a sort takes as much memory again as what it sorts */
+	/* sort indexes: sorting takes as much additional memory as what is sorted */
 	_cleanup_free_ uint32_t *order = malloc((g->count + 1) * sizeof(*order));
 	int r = 0;
 
@@ -467,6 +472,6 @@ int span_joins_make(struct spans *s, const struct analysis_input *in,
 		r = join_gather(&g, in, run, err);
 	if (r >= 0)
 		r = join_simulate(&g);
-	free(TAKE_PTR(g.events)); /* before there is more */
+	free(TAKE_PTR(g.events)); /* before more memory is allocated */
 	return r < 0 ? r : span_joins_resolve(s);
 }

@@ -291,7 +291,7 @@ static inline struct use *use_at(const struct use_state *s, uint32_t i)
 struct use *use_new(struct use_state *s);
 /* The use of a file by a process; NULL: no memory. */
 struct use *use_of(struct use_state *s, uint32_t process, uint32_t file);
-/* Its parts, made when first asked for; NULL: no memory. */
+/* The parts of a use, allocated on first use; NULL: no memory. */
 struct use_read *use_reads(struct use_state *s, struct use *u);
 struct use_write *use_writes(struct use_state *s, struct use *u);
 struct use_rest *use_rests(struct use_state *s, struct use *u);
@@ -308,10 +308,10 @@ static inline _must_check_ int use_file_state(struct use_state *s, uint32_t file
 }
 /* Adds the task's time to its use. */
 int use_task_settle(struct use_state *s, struct use_task *t, uint32_t task) _must_check_;
-/* The same, and all that is still kept with the task. */
+/* The same, and settles everything else stored with the task. */
 int use_task_finish(struct use_state *s, struct use_task *t, uint32_t task) _must_check_;
 
-/* ---- use_data.c: fd_flags as use_fd_flags() gives them; pos may be FEATURE_NULL ---- */
+/* ---- use_data.c: fd_flags as returned by use_fd_flags(); pos may be FEATURE_NULL ---- */
 
 int use_data_read(struct use_state *s, struct use_task *t, struct use *u,
 		  const struct feature_call *c, int64_t pos, uint32_t fd_flags) _must_check_;
@@ -321,27 +321,27 @@ int use_data_map(struct use_state *s, struct use *u, const struct feature_call *
 
 /* ---- use_file.c ---- */
 
-/* The file's state for all processes, NULL: no memory. */
+/* The file's state over all processes, created on first use; NULL: no memory. */
 struct use_file *use_file(struct use_state *s, uint32_t file);
-/* The same, NULL where nothing was read or written yet. */
+/* The same; NULL if the file has not been read or written yet. */
 struct use_file *use_file_known(const struct use_state *s, uint32_t file);
 void use_file_free(struct use_state *s, struct use_file_state *state);
-/* How often it was synced. */
+/* Number of syncs of the file. */
 uint32_t use_file_epoch(const struct use_state *s, uint32_t file);
-/* When a sync of all of its file system began; INT64_MIN: there was none. */
+/* Start of the last sync of its whole file system; INT64_MIN: none. */
 int64_t use_system_synced(const struct use_state *s, uint32_t file);
-/* Bytes that the use wrote and nobody has synced. */
+/* Bytes written by the use that no process has synced. */
 int64_t use_dirty(const struct use_state *s, const struct use *u);
 void use_file_read(struct use_state *s, struct use_file *f, struct use *u,
 		   const struct feature_call *c, int64_t pos, int64_t want);
-/* Somebody has read [from, to). */
+/* A process has read [from, to). */
 void use_file_taken(struct use_state *s, struct use_file *f, int64_t from, int64_t to);
 int use_file_wrote(struct use_state *s, struct use_file *f, struct use *u,
 		   const struct feature_call *c, int64_t pos) _must_check_;
 int use_file_cut(struct use_state *s, struct use_file *f, struct use *u, int64_t size) _must_check_;
-/* The process has no descriptor of it any more. */
+/* The process has no descriptor of the file any more. */
 void use_file_closed(struct use_state *s, struct use *u);
-/* Moves what was written since from fresh to stale. */
+/* Moves ranges written since the last call from fresh to stale. */
 void use_file_catch_up(struct use_state *s, const struct use_file *f, struct use_read *r);
 
 /* ---- use_life.c ---- */
@@ -350,40 +350,40 @@ int use_life_call(struct use_state *s, struct use_task *t, struct use *u,
 		  const struct feature_call *c) _must_check_;
 /* A call without a file. */
 int use_life_other(struct use_state *s, const struct feature_call *c) _must_check_;
-/* A call on a name that nothing has. */
+/* A call on a name that no file has. */
 int use_life_missing(struct use_state *s, const struct use_task *t, struct use *u,
 		     const struct feature_call *c) _must_check_;
-/* A new version of the task. */
+/* The task has a new version. */
 int use_life_task(struct use_state *s, struct use_task *t,
 		  const struct feature_call *c) _must_check_;
-/* Flags of a descriptor; one that is not known yet was open before. */
+/* The flags of a descriptor; an unknown one was opened before recording. */
 int use_fd_flags(struct use_state *s, struct use *u, uint32_t process, int64_t fd,
 		 uint32_t *ret) _must_check_;
-/* The number of the file that a call is about, also where it names it by a name alone. */
+/* The number of the file that a call uses, also if it is only known by name. */
 int use_named_file(struct use_state *s, const struct use_task *t, const struct feature_call *c,
 		   uint32_t *ret) _must_check_;
-/* A shared mapping, which msync() may name. */
+/* Adds a shared mapping, to which msync() may refer. */
 int use_map_add(struct use_state *s, struct use *u, const struct feature_call *c) _must_check_;
 void use_process_free(struct use_state *s, struct use_process *p);
-/* Hash of the path of a file's version, 0: it has none. */
+/* Hash of the path of a file's version, 0: none. */
 uint64_t use_name_hash(const struct use_state *s, int64_t version);
-/* The process synced a file that it created or renamed, and nobody its folder. */
+/* True if the process synced a file that it created or renamed, and no process synced its folder. */
 bool use_folder_unsynced(const struct use_state *s, const struct use *u);
 
 /* ---- use_watch.c ---- */
 
-/* Before a call is counted: what it means for those before. */
+/* Call before a call is counted: judges earlier calls by it. */
 void use_watch_next(struct use_state *s, struct use_task *t, const struct feature_call *c);
-/* After a write, sync or close. */
+/* Call after a write, sync or close. */
 void use_watch_begin(struct use_task *t, const struct use *u, const struct feature_call *c,
 		     enum use_act act);
-/* A write that succeeded. */
+/* Processes a write that succeeded. */
 int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u,
 		    const struct feature_call *c, int64_t pos) _must_check_;
-/* A write that failed. */
+/* Processes a write that failed. */
 void use_watch_short_failed(const struct use_state *s, struct use_task *t, const struct use *u,
 			    const struct feature_call *c);
-/* The thread does no more with its short write, if it is one of this use (USE_NONE: any). */
+/* The thread will not continue its short write, if it is one of this use (USE_NONE: any). */
 int use_watch_short_end(struct use_state *s, struct use_task *t, uint32_t use) _must_check_;
 
 /* ---- use_fold.c ---- */
