@@ -106,13 +106,14 @@ struct diff {
 	size_t tests;	   /* number of tests corrected for */
 	/* there are enough operations to estimate the shift common to all calls */
 	bool shift_known;
-	struct diff_test shift; /* ln(b / a) of the latency of all calls: the machine, mostly */
+	/* ln(b / a) of the latency of all calls, which is mostly due to the machine */
+	struct diff_test shift;
 	struct diff_total io[2], waiting[2], other[2];
-	bool lossy[2];	     /* more is missing than the figures can bear: nothing was tested */
-	struct intern texts; /* what the names point into */
+	bool lossy[2];	     /* losses are too large for the figures: nothing was tested */
+	struct intern texts; /* storage of the names */
 };
 
-/* Compares the runs of both sides. 0 or negative; diff_free() what is returned. */
+/* Compares the runs of both sides. 0 or negative; free the result with diff_free(). */
 int diff_compare(const struct analysis_input *in, const struct diff_options *opt, struct diff **ret,
 		 struct error *err);
 void diff_free(struct diff *d);
@@ -126,14 +127,14 @@ int diff_put_unit(struct buf *to, const struct diff *d);
 
 /* ---- the analysis ---- */
 
-/* Its own options, as a command line or a request has them. */
+/* Its own options, from a command line or a request. */
 struct diff_flags {
 	const char *per;
 	int64_t head; /* 0: not given */
 };
-/* Its result's `own` is a struct diff. */
+/* The `own` of its result is a struct diff. */
 extern const struct analysis analysis_diff;
-/* diff_answer.c: a row for each test of each thing compared, and one for what was not tested; the document's members. */
+/* diff_answer.c: rows for each test of each subject, one for a subject without tests; and the document's members. */
 int diff_rows(const struct diff *d, struct analysis_result *to);
 int diff_put_members(const struct analysis_input *in, const struct analysis_result *r,
 		     struct buf *to);
