@@ -41,7 +41,7 @@
 /* The unit of comparison: the data of a call, or all data written to or read from a file. */
 enum alike_unit { ALIKE_CALLS, ALIKE_FILES };
 
-/* 64 bytes, of which there are ten million. */
+/* 64 bytes; there may be ten million. */
 struct alike_call {
 	int64_t row_id, start, pos;
 	/* hash of its bytes from the first one up to `done`; with `odd`: of its parts in order */

@@ -36,7 +36,7 @@ struct feature_rest {
 struct feature_call {
 	int64_t start; /* ns since the epoch; null for a call entered before recording */
 	int64_t stop;  /* for an unfinished call: the end of recording */
-	int64_t dur, bytes, flags;  /* flags: 0: none */
+	int64_t dur, bytes, flags;  /* 0 if null */
 	int64_t thread_id, file_id; /* ids of versions, as in the trace */
 	int64_t ret, pos, size, fd;
 	int64_t file_size;		 /* of a successful open */

@@ -26,11 +26,10 @@ struct span_step {
 };
 
 struct span_lane {
-	uint64_t
-		name; /* 0: spans of programs, and what they handed on; else a period's definition */
 	/* 0: spans of programs, and work handed over; else a period's definition */
-	size_t from, to, at;
-	uint32_t next; /* from, to: steps of the lane; at: the step found last */
+	uint64_t name;
+	size_t from, to, at; /* from, to: range of steps; at: the step found last */
+	uint32_t next;	     /* next lane of the task, + 1 */
 };
 
 struct span_carry {

@@ -55,7 +55,7 @@ uint32_t use_file_epoch(const struct use_state *s, uint32_t file)
 	return f ? f->epoch : 0;
 }
 
-/* ---- what is synced ---- */
+/* ---- syncs ---- */
 
 /* Start of the last sync of its whole file system; INT64_MIN: none. */
 int64_t use_system_synced(const struct use_state *s, uint32_t file)
