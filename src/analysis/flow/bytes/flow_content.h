@@ -68,7 +68,7 @@ struct flow_pieces {
 	uint64_t left_out;
 };
 
-/* Adds a part of a file or stream to the map of its pieces. `base` is its position 0. 0 or -ENOMEM. */
+/* Adds a part of a file or stream, at position `pos`, to the map of its pieces. 0 or -ENOMEM. */
 int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chunk *c,
 		    const uint8_t *payload, int64_t pos, uint32_t node) _must_check_;
 static inline struct flow_piece *flow_piece_at(const struct flow_pieces *p, const struct map *of,

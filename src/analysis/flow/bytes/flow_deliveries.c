@@ -41,7 +41,7 @@ static size_t deliveries_at(const struct deliveries *d, int64_t from)
 	return low > 16 ? low - 16 : 0;
 }
 
-/* Number of bytes of [from, to) that the list has; *ret_gap: the longest range that is missing. */
+/* Number of bytes of [from, to) that the list has; `gap`: the longest range that is missing. */
 static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t to, int64_t gap[2])
 {
 	int64_t have = 0, at = from;

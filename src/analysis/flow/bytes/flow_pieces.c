@@ -48,7 +48,7 @@ void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index)
 		p->free[p->free_count++] = (uint32_t)at;
 }
 
-/* Adds bytes of a word that calls split; all eight, or all up to the end marked by `whole`, complete it. */
+/* Adds bytes of a word that calls split. The word is hashed once all eight are known. */
 static void piece_cut(struct flow_piece *p, uint32_t word, uint32_t first, const uint8_t *bytes,
 		      uint32_t len)
 {
