@@ -210,9 +210,7 @@ static int document_put_table(struct buf *to, struct answer_list *list, int64_t 
 
 	if (r < 0)
 		return r;
-	r = buf_printf(to, "{");
-	if (r < 0)
-		return r;
+	buf_printf(to, "{");
 	r = answer_json_table(to, &rows, origin, err);
 	return r < 0 ? r : buf_printf(to, "}");
 }
@@ -223,10 +221,9 @@ static int document_put_tables(const struct analysis_document *d, struct buf *to
 	int r = 0;
 
 	for (size_t i = 1; i < result->count && r >= 0; i++) {
-		r = buf_printf(to, "%s\"%s\": ", i > 1 ? ", " : ",\n\"tables\": {",
-			       result->tables[i].name);
-		if (r >= 0)
-			r = document_put_table(to, &result->tables[i].rows, d->to->origin, err);
+		buf_printf(to, "%s\"%s\": ", i > 1 ? ", " : ",\n\"tables\": {",
+			   result->tables[i].name);
+		r = document_put_table(to, &result->tables[i].rows, d->to->origin, err);
 	}
 	return r < 0 || result->count < 2 ? r : buf_printf(to, "}");
 }

@@ -28,7 +28,7 @@ static void export_timeline_close(FILE **f)
 		fclose(*f);
 }
 
-/* Says what is in the file, and what of it is not as it was. */
+/* Reports what is in the file, and what differs from the trace. */
 static int export_timeline_tell(const struct export_timeline *o, const struct timeline_stats *stats,
 				struct store *s, struct error *err)
 {

@@ -47,8 +47,8 @@ static int json_string(struct buf *out, struct bytes t)
 	r = answer_utf8(&t, &escaped);
 	if (r < 0)
 		return r;
-	r = json_escape(out, t.data, t.len, "");
-	return r < 0 ? r : buf_append(out, "\"", 1);
+	json_escape(out, t.data, t.len, "");
+	return buf_append(out, "\"", 1);
 }
 
 static int json_quoted(struct buf *out, const struct answer_column *c, const struct value *v)
@@ -171,18 +171,17 @@ static int answer_json_init(struct writer *w)
 
 static int answer_json_put_columns(struct writer *w)
 {
-	int r = buf_printf(&w->text, "\"columns\": [");
-
-	for (size_t c = 0; c < w->rows->count && r >= 0; c++) {
+	buf_printf(&w->text, "\"columns\": [");
+	for (size_t c = 0; c < w->rows->count; c++) {
 		const struct answer_column *column = &w->rows->columns[c];
 
-		r = buf_printf(&w->text, "%s%s{\"name\": %s, \"type\": \"%s\", \"unit\": \"%s\"%s}",
-			       c ? "," : "", w->compact ? "" : "\n  ", buf_str(&w->keys[c]),
-			       column->word ? column->word : answer_json_type(column->kind),
-			       column->unit ? column->unit : query_kind_unit(column->kind),
-			       column->key ? ", \"key\": true" : "");
+		buf_printf(&w->text, "%s%s{\"name\": %s, \"type\": \"%s\", \"unit\": \"%s\"%s}",
+			   c ? "," : "", w->compact ? "" : "\n  ", buf_str(&w->keys[c]),
+			   column->word ? column->word : answer_json_type(column->kind),
+			   column->unit ? column->unit : query_kind_unit(column->kind),
+			   column->key ? ", \"key\": true" : "");
 	}
-	return r < 0 ? r : buf_printf(&w->text, "],%s\"rows\": [", w->compact ? " " : "\n");
+	return buf_printf(&w->text, "],%s\"rows\": [", w->compact ? " " : "\n");
 }
 
 static int answer_json_put_row(struct writer *w, bool first)

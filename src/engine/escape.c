@@ -83,23 +83,22 @@ int engine_escape(const void *data, size_t len, struct buf *out)
 {
 	const uint8_t *p = data;
 	size_t i = 0;
-	int r = 0;
 
-	while (i < len && r >= 0) {
+	while (i < len) {
 		uint32_t c;
 		size_t plain = plain_length(p + i, len - i);
 		size_t n = plain ? plain : utf8_decode(p + i, len - i, &c);
 
 		if (n == 0 || p[i] == 0 ||
 		    (!plain && p[i] == '\\' && escaped_byte((const char *)p + i, len - i) >= 0)) {
-			r = buf_printf(out, "\\x%02x", p[i]);
+			buf_printf(out, "\\x%02x", p[i]);
 			n = 1;
 		} else {
-			r = buf_append(out, p + i, n);
+			buf_append(out, p + i, n);
 		}
 		i += n;
 	}
-	return r < 0 ? r : 0;
+	return buf_status(out);
 }
 
 int engine_unescape(const char *text, size_t len, struct buf *out)
@@ -107,11 +106,9 @@ int engine_unescape(const char *text, size_t len, struct buf *out)
 	for (size_t i = 0; i < len;) {
 		int byte = escaped_byte(text + i, len - i);
 		uint8_t c = byte >= 0 ? (uint8_t)byte : (uint8_t)text[i];
-		int r = buf_append(out, &c, 1);
 
-		if (r < 0)
-			return r;
+		buf_append(out, &c, 1);
 		i += byte >= 0 ? 4 : 1;
 	}
-	return 0;
+	return buf_status(out);
 }

@@ -85,19 +85,12 @@ int sql_copy_to_parquet(const char *sql, const char *path, struct buf *ret)
 {
 	const char *last = sql_last_statement(sql);
 	size_t len = strlen(last);
-	int r = buf_append(ret, sql, (size_t)(last - sql));
 
+	buf_append(ret, sql, (size_t)(last - sql));
 	while (len && strchr(" \n;", last[len - 1]))
 		len--;
-	if (r < 0)
-		return r;
-	r = buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
-	if (r < 0)
-		return r;
-	for (; *path; path++) {
-		r = buf_printf(ret, *path == '\'' ? "''" : "%c", *path);
-		if (r < 0)
-			return r;
-	}
-	return r < 0 ? r : buf_printf(ret, "' (FORMAT parquet, COMPRESSION zstd)");
+	buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
+	for (; *path; path++)
+		buf_printf(ret, *path == '\'' ? "''" : "%c", *path);
+	return buf_printf(ret, "' (FORMAT parquet, COMPRESSION zstd)");
 }

@@ -141,8 +141,14 @@ int spans_in_read(struct spans_in *s, enum spans_format *format, struct bytes bo
 				 SPANS_BODY_MAX >> 20);
 	if (body.len >= 2 && body.data[0] == 0x1f && body.data[1] == 0x8b)
 		return error_set(err, -EINVAL, "is compressed: gunzip it first");
-	if (*format == SPANS_ANY)
+	if (*format == SPANS_ANY) {
 		*format = format_guess(body);
+		if (*format == SPANS_OTLP_PROTOBUF && body.len && body.data[0] &&
+		    body.data[0] != 0x0a)
+			return error_set(
+				err, -EINVAL,
+				"is neither JSON (OTLP's or Zipkin's) nor OTLP in protobuf");
+	}
 	spans_in_more_room(s, body.len);
 	if (*format != SPANS_OTLP_PROTOBUF)
 		return read_json(s, format, body, err);

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "exchange/otlp/base64.h"
 #include "exchange/internal.h"
 #include "schema/vocab.h"
 #include "store/store.h"
@@ -115,25 +116,44 @@ int spans_counts_put(const struct spans_counts *c, struct buf *to)
 		{c->backwards, "ended before they began: taken as 0 ns long"},
 		{c->cut, "texts cut or mended"},
 	};
-	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(parts) && r >= 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (parts[i].count)
-			r = buf_printf(to, "%s%llu %s", to->len ? "; " : "",
-				       (unsigned long long)parts[i].count, parts[i].what);
+			buf_printf(to, "%s%llu %s", to->len ? "; " : "",
+				   (unsigned long long)parts[i].count, parts[i].what);
 	}
-	return r;
+	return buf_status(to);
 }
 
 /* ---- ids ---- */
 
+/* An id as protobuf's own JSON has bytes, which OTLP's does not: in base64. Its length is never one of hexadecimal digits. */
+static bool id_of_base64(struct bytes *text, size_t digits, char ret[static TRACE_ID_TEXT])
+{
+	static const char hex[] = "0123456789abcdef";
+	_cleanup_buf_ struct buf copy = {0}, bytes = {0};
+
+	if (text->len != (digits / 2 + 2) / 3 * 4 || buf_append(&copy, text->data, text->len) < 0 ||
+	    base64_take(&bytes, buf_str(&copy)) < 0 || bytes.len * 2 != digits)
+		return false;
+	for (size_t i = 0; i < bytes.len; i++) {
+		ret[2 * i] = hex[bytes.data[i] >> 4];
+		ret[2 * i + 1] = hex[bytes.data[i] & 15];
+	}
+	*text = (struct bytes){(const uint8_t *)ret, digits};
+	return true;
+}
+
 void spans_in_id(struct spans_in *s, char *to, size_t digits, struct bytes text, bool pad)
 {
 	size_t zeros = pad && text.len < digits ? digits - text.len : 0, set = 0;
+	char decoded[TRACE_ID_TEXT];
 
 	*to = '\0';
 	if (!text.len)
 		return;
+	if (!pad)
+		id_of_base64(&text, digits, decoded);
 	if (text.len + zeros != digits) {
 		s->counts.bad_ids++;
 		return;

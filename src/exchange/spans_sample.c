@@ -171,13 +171,10 @@ static void sample_randomness(struct sample_request *q, const struct sample_span
 static int sample_name(struct spans_sample *s, const struct sample_span *span, uint32_t *ret)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = buf_append(&b, span->service.data, span->service.len);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = buf_append(&b, "", 1);
-	if (r < 0)
-		return r;
+	buf_append(&b, span->service.data, span->service.len);
+	buf_append(&b, "", 1);
 	r = buf_append(&b, span->name.data, span->name.len);
 	return r < 0 ? r : intern_add(&s->names, b.data, b.len, ret);
 }
@@ -366,37 +363,34 @@ static int state_put_threshold(struct buf *to, uint64_t t)
 static int state_put_keys(struct buf *to, const char *state)
 {
 	const char *p = state;
-	int r = 0;
 
 	while (p && *p && strncmp(p, "ot=", 3) != 0) {
 		p += strcspn(p, ",");
 		p += strspn(p, ", \t");
 	}
-	for (p = p && *p ? p + 3 : ""; *p && *p != ',' && r >= 0; p += *p == ';') {
+	for (p = p && *p ? p + 3 : ""; *p && *p != ','; p += *p == ';') {
 		size_t len = strcspn(p, ";,");
 
 		if (strncmp(p, "th:", 3) != 0 && strncmp(p, "rv:", 3) != 0 && len)
-			r = buf_printf(to, "%s%.*s", to->len ? ";" : "", (int)len, p);
+			buf_printf(to, "%s%.*s", to->len ? ";" : "", (int)len, p);
 		p += len;
 	}
-	return r;
+	return buf_status(to);
 }
 
 /* Appends the members except ot. */
 static int state_put_members(struct buf *to, const char *state)
 {
-	int r = 0;
-
-	for (const char *p = state; p && *p && r >= 0; p += *p == ',') {
+	for (const char *p = state; p && *p; p += *p == ',') {
 		size_t len;
 
 		p += strspn(p, " \t");
 		len = strcspn(p, ",");
 		if (strncmp(p, "ot=", 3) != 0 && len)
-			r = buf_printf(to, "%s%.*s", to->len ? "," : "", (int)len, p);
+			buf_printf(to, "%s%.*s", to->len ? "," : "", (int)len, p);
 		p += len;
 	}
-	return r;
+	return buf_status(to);
 }
 
 int spans_sample_state(const struct spans_sample *s, const struct sample_request *of,
@@ -411,12 +405,11 @@ int spans_sample_state(const struct spans_sample *s, const struct sample_request
 	if (of->threshold && state_bits(state_value(state, "th:"), &before))
 		t = MAX(t, before);
 	if (of->threshold)
-		r = state_put_threshold(&keys, t);
-	if (r >= 0 && !of->by_id)
-		r = buf_printf(&keys, "%srv:%014llx", keys.len ? ";" : "",
-			       (unsigned long long)of->random);
-	if (r >= 0)
-		r = state_put_keys(&keys, state);
+		state_put_threshold(&keys, t);
+	if (!of->by_id)
+		buf_printf(&keys, "%srv:%014llx", keys.len ? ";" : "",
+			   (unsigned long long)of->random);
+	r = state_put_keys(&keys, state);
 	if (r >= 0 && keys.len)
 		r = buf_printf(to, "ot=%s", buf_str(&keys));
 	return r < 0 ? r : state_put_members(to, state);

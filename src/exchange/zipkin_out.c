@@ -45,12 +45,14 @@ static int set_annotations(json_t *to, const struct span_out *s)
 		const struct note_out *n = &s->notes[i];
 		_cleanup_json_ json_t *one = NULL;
 		_cleanup_buf_ struct buf text = {0};
-		int r = buf_append(&text, n->name.data, n->name.len);
+		int r;
 
-		if (r >= 0 && n->text.len)
-			r = buf_printf(&text, text.len ? ": " : "");
-		if (r >= 0 && n->text.len)
-			r = buf_append(&text, n->text.data, n->text.len);
+		buf_append(&text, n->name.data, n->name.len);
+		if (n->text.len)
+			buf_printf(&text, text.len ? ": " : "");
+		if (n->text.len)
+			buf_append(&text, n->text.data, n->text.len);
+		r = buf_status(&text);
 		if (r >= 0)
 			one = json_pack("{s:I, s:o*}", "timestamp",
 					(json_int_t)(n->at / NSEC_PER_USEC), "value",

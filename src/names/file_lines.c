@@ -615,7 +615,6 @@ int file_lines_name(const struct file_lines *l, const struct dims *d, int64_t li
 		line < 0 ? NULL : dims_file(d, dims_latest_file(d, line), &room);
 	struct bytes name;
 	bool local;
-	int r = 0;
 
 	if (!f)
 		return buf_printf(out, line < 0 ? "(no file)" : "(unknown file)");
@@ -624,9 +623,9 @@ int file_lines_name(const struct file_lines *l, const struct dims *d, int64_t li
 		name = names_trimmed(name);
 	if (line_address(l, line, &local)) {
 		name = local ? f->local : f->peer;
-		r = buf_printf(out, local ? "clients, " : "to ");
+		buf_printf(out, local ? "clients, " : "to ");
 	}
-	return r < 0 ? r : buf_append(out, name.data, name.len);
+	return buf_append(out, name.data, name.len);
 }
 
 /* ---- life ---- */

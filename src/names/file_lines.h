@@ -68,7 +68,7 @@ enum file_line_kind {
 enum file_line_kind file_lines_kind(const struct file_lines *l, int64_t line);
 /* Appends the name of a line: "(no file)" for a negative id, "(unknown file)" for an id without a row. 0 or -ENOMEM. */
 int file_lines_name(const struct file_lines *l, const struct dims *d, int64_t line,
-		    struct buf *out) _must_check_;
+		    struct buf *out);
 /*
  * True for a listening socket: it shares the line of its connections without being one. Always false for unix sockets,
  * whose rows do not contain this.

@@ -72,17 +72,19 @@ int click_begin_query(struct click_engine *e, struct clickhouse *c, const char *
 	_cleanup_buf_ struct buf settings = {0};
 	char id[sizeof(e->prefix) + 16];
 	struct clickhouse_query q = {.sql = sql, .id = id};
-	int r = buf_printf(&settings,
-			   "&max_query_size=268435456&max_ast_elements=10000000"
-			   "&max_expanded_ast_elements=10000000&max_block_size=65536"
-			   "&max_memory_usage=%llu&max_bytes_before_external_sort=%llu"
-			   "&max_bytes_before_external_group_by=%llu%s",
-			   (unsigned long long)MAX(e->memory_max * 4, 1ull << 30),
-			   (unsigned long long)e->memory_max, (unsigned long long)e->memory_max,
-			   more ? more : "");
+	int r;
 
-	if (r >= 0 && e->threads)
-		r = buf_printf(&settings, "&max_threads=%u", e->threads);
+	buf_printf(&settings,
+		   "&max_query_size=268435456&max_ast_elements=10000000"
+		   "&max_expanded_ast_elements=10000000&max_block_size=65536"
+		   "&max_memory_usage=%llu&max_bytes_before_external_sort=%llu"
+		   "&max_bytes_before_external_group_by=%llu%s",
+		   (unsigned long long)MAX(e->memory_max * 4, 1ull << 30),
+		   (unsigned long long)e->memory_max, (unsigned long long)e->memory_max,
+		   more ? more : "");
+	if (e->threads)
+		buf_printf(&settings, "&max_threads=%u", e->threads);
+	r = buf_status(&settings);
 	if (r < 0)
 		return error_errno(err, r, "a query");
 	snprintf(id, sizeof(id), "%s%u", e->prefix, atomic_fetch_add(&e->queries, 1));
@@ -128,20 +130,17 @@ static void click_progress(const struct engine *engine, uint64_t *ret_done, uint
 /* Appends the first start and last end of rows in the other event tables. */
 static int click_range_put_others(const char *hosts, struct buf *sql)
 {
-	int r = 0;
-
-	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		const struct table_def *t = schema_table(i);
 
 		/* losses lie within the time recorded (store_range()) */
 		if (t->kind == TABLE_IS_EVENTS && i != TABLE_OP && i != TABLE_LOSS)
-			r = buf_printf(
-				sql,
-				" UNION ALL SELECT count() AS n, toNullable(min(`%s`)) AS a, "
-				"max(ended) AS b FROM `%s` WHERE ended != 0%s",
-				t->columns[t->start].name, t->name, hosts);
+			buf_printf(sql,
+				   " UNION ALL SELECT count() AS n, toNullable(min(`%s`)) AS a, "
+				   "max(ended) AS b FROM `%s` WHERE ended != 0%s",
+				   t->columns[t->start].name, t->name, hosts);
 	}
-	return r;
+	return buf_status(sql);
 }
 
 static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_last,
@@ -151,20 +150,19 @@ static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_l
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
 	const char *hosts = buf_str(&e->hosts);
 	long long first, last, count, start;
-	int r = buf_printf(&sql,
-			   "SELECT sum(n), min(a), max(b), min(a) FROM ("
-			   "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
-			   "WHERE start_kind "
-			   "IN (0, 3)%s UNION ALL SELECT count() AS n, "
-			   "toNullable(min(if(start_kind = 2, start_odd, "
-			   "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
-			   "3) AND ended != 0%s",
-			   hosts, hosts);
+	int r;
 
-	if (r >= 0)
-		r = click_range_put_others(hosts, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ") WHERE n > 0");
+	buf_printf(&sql,
+		   "SELECT sum(n), min(a), max(b), min(a) FROM ("
+		   "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
+		   "WHERE start_kind "
+		   "IN (0, 3)%s UNION ALL SELECT count() AS n, "
+		   "toNullable(min(if(start_kind = 2, start_odd, "
+		   "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
+		   "3) AND ended != 0%s",
+		   hosts, hosts);
+	click_range_put_others(hosts, &sql);
+	r = buf_printf(&sql, ") WHERE n > 0");
 	if (r < 0)
 		return error_errno(err, r, "the range");
 	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);

@@ -17,9 +17,8 @@ int click_columns(const struct table_def *t, uint64_t columns, struct buf *out)
 	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
 		if (!(columns >> i & 1))
 			continue;
-		r = buf_printf(out, ", ");
-		if (r >= 0)
-			r = clickhouse_column_of(t, i, out);
+		buf_printf(out, ", ");
+		r = clickhouse_column_of(t, i, out);
 	}
 	return r;
 }

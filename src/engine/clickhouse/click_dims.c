@@ -15,12 +15,14 @@ ssize_t click_recording_at(const struct click_engine *e, uint32_t number)
 
 int click_recording_order(const struct click_engine *e, struct buf *out)
 {
-	int r = buf_printf(out, e->recording_count > 1 ? "transform(recording, [" : "recording");
+	int r;
 
-	for (size_t i = 0; i < e->recording_count && e->recording_count > 1 && r >= 0; i++)
-		r = buf_printf(out, "%s%u", i ? "," : "", e->recordings[i].number);
-	for (size_t i = 0; i < e->recording_count && e->recording_count > 1 && r >= 0; i++)
-		r = buf_printf(out, "%s%zu", i ? "," : "], [", i);
+	buf_printf(out, e->recording_count > 1 ? "transform(recording, [" : "recording");
+	for (size_t i = 0; i < e->recording_count && e->recording_count > 1; i++)
+		buf_printf(out, "%s%u", i ? "," : "", e->recordings[i].number);
+	for (size_t i = 0; i < e->recording_count && e->recording_count > 1; i++)
+		buf_printf(out, "%s%zu", i ? "," : "], [", i);
+	r = buf_status(out);
 	return r < 0 || e->recording_count <= 1 ? r : buf_printf(out, "], 0)");
 }
 
@@ -54,9 +56,8 @@ int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t 
 		const struct bytes name = {(const uint8_t *)hosts[i], (uint32_t)strlen(hosts[i])};
 		_cleanup_buf_ struct buf sql = {0};
 
-		r = buf_printf(&sql, "SELECT count() FROM recording WHERE host = ");
-		if (r >= 0)
-			r = clickhouse_literal(name, &sql);
+		buf_printf(&sql, "SELECT count() FROM recording WHERE host = ");
+		r = clickhouse_literal(name, &sql);
 		if (r >= 0)
 			r = check_host(e, buf_str(&sql), hosts[i], err);
 		if (r >= 0)
@@ -136,15 +137,15 @@ static int count_dims(struct click_engine *e, uint32_t tables, uint64_t *ret, st
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
 	unsigned long long count;
-	int r = buf_printf(&sql, "SELECT sum(n) FROM (SELECT count() AS n FROM recording");
+	int r;
 
-	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+	buf_printf(&sql, "SELECT sum(n) FROM (SELECT count() AS n FROM recording");
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		if (tables >> i & 1)
-			r = buf_printf(&sql, " UNION ALL SELECT count() AS n FROM `%s`",
-				       schema_table(i)->name);
+			buf_printf(&sql, " UNION ALL SELECT count() AS n FROM `%s`",
+				   schema_table(i)->name);
 	}
-	if (r >= 0)
-		r = buf_printf(&sql, ")");
+	r = buf_printf(&sql, ")");
 	if (r < 0)
 		return error_errno(err, r, "the names");
 	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);

@@ -607,9 +607,7 @@ int click_hist_bucket(struct click_writer *w, const struct expr *e)
 	r = buf_printf(&value, "toUInt64(greatest(ifNull(%s, 0), 0))", buf_str(&x));
 	if (r < 0)
 		return r;
-	r = buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
 	r = put_hist_of(w, buf_str(&value));
 	return r < 0 ? r : expr_put(w, ")");
 }
@@ -671,15 +669,14 @@ static int put_made_range(struct click_writer *w, int64_t from, int64_t to)
 	const char *dur =
 		t->stop == NO_COLUMN && t->dur != NO_COLUMN ? t->columns[t->dur].name : NULL;
 	char end[160];
-	int r;
 
 	snprintf(end, sizeof(end), dur ? "`%s` + `%s`" : "`%s`", start, dur);
-	r = buf_printf(w->out, " AND isNotNull(%s)", end);
-	if (r >= 0 && from != INT64_MIN)
-		r = buf_printf(w->out, " AND %s >= %lld", end, (long long)from);
-	if (r >= 0 && to != INT64_MAX)
-		r = buf_printf(w->out, " AND %s < %lld", end, (long long)to);
-	return r;
+	buf_printf(w->out, " AND isNotNull(%s)", end);
+	if (from != INT64_MIN)
+		buf_printf(w->out, " AND %s >= %lld", end, (long long)from);
+	if (to != INT64_MAX)
+		buf_printf(w->out, " AND %s < %lld", end, (long long)to);
+	return buf_status(w->out);
 }
 
 /* Limits a table made from a file to its newest complete generation. */
@@ -698,7 +695,6 @@ static int put_made(struct click_writer *w, int64_t from, int64_t to)
 static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 {
 	const struct table_def *t = schema_table(w->table);
-	int r = 0;
 
 	if (t->kind == TABLE_IS_MADE)
 		return put_made(w, from, to);
@@ -706,22 +702,22 @@ static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 	    !schema_end_columns(w->table))
 		return 0;
 	if (w->table == TABLE_OP)
-		r = buf_printf(w->out, " AND start_kind = %d", START_IS_BEFORE_END);
+		buf_printf(w->out, " AND start_kind = %d", START_IS_BEFORE_END);
 	else if (t->stop != NO_COLUMN)
-		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->stop].name);
+		buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->stop].name);
 	else
-		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->start].name);
-	if (r >= 0 && w->table != TABLE_OP && t->stop == NO_COLUMN && t->dur != NO_COLUMN)
-		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->dur].name);
-	if (r >= 0 && from != INT64_MIN)
-		r = buf_printf(
-			w->out, " AND ended >= %lld AND (day >= toDate(%lld) OR day = toDate(%d))",
-			(long long)from, (long long)click_day(from, -1), CLICKHOUSE_DAY_NONE);
-	if (r >= 0 && to != INT64_MAX)
-		r = buf_printf(w->out,
-			       " AND ended < %lld AND (day <= toDate(%lld) OR day = toDate(%d))",
-			       (long long)to, (long long)click_day(to, 0), CLICKHOUSE_DAY_NONE);
-	return r;
+		buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->start].name);
+	if (w->table != TABLE_OP && t->stop == NO_COLUMN && t->dur != NO_COLUMN)
+		buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->dur].name);
+	if (from != INT64_MIN)
+		buf_printf(w->out,
+			   " AND ended >= %lld AND (day >= toDate(%lld) OR day = toDate(%d))",
+			   (long long)from, (long long)click_day(from, -1), CLICKHOUSE_DAY_NONE);
+	if (to != INT64_MAX)
+		buf_printf(w->out,
+			   " AND ended < %lld AND (day <= toDate(%lld) OR day = toDate(%d))",
+			   (long long)to, (long long)click_day(to, 0), CLICKHOUSE_DAY_NONE);
+	return buf_status(w->out);
 }
 
 static int expr_put_parts(struct click_writer *w, const struct expr *e, bool *all)
@@ -743,11 +739,9 @@ static int expr_put_parts(struct click_writer *w, const struct expr *e, bool *al
 	}
 	if (r < 0)
 		return r;
-	r = buf_printf(w->out, " AND (");
-	if (r < 0)
-		return r;
-	r = buf_append(w->out, text.data, text.len);
-	return r < 0 ? r : expr_put(w, ")");
+	buf_printf(w->out, " AND (");
+	buf_append(w->out, text.data, text.len);
+	return expr_put(w, ")");
 }
 
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,

@@ -337,16 +337,17 @@ enum half { HALF_PLAIN, HALF_INNER, HALF_OUTER };
 static int put_half_keys(struct group_query *g, struct buf *out)
 {
 	static const char *const keys[] = {"block_no", "row_no", "ended", "day", "start_kind"};
-	int r = buf_printf(out, "SELECT recording");
 
-	for (size_t k = 0; k < ARRAY_SIZE(keys) && r >= 0; k++) {
+	buf_printf(out, "SELECT recording");
+	for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
 		bool named = strstr(g->where, keys[k]) != NULL;
 
 		for (size_t i = 0; i < g->column_count; i++)
 			named |= strstr(g->columns[i], keys[k]) != NULL;
-		r = named ? buf_printf(out, ", %s", keys[k]) : 0;
+		if (named)
+			buf_printf(out, ", %s", keys[k]);
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int put_half(struct group_query *g, enum half half, struct buf *out)
@@ -402,9 +403,7 @@ static int put_from(struct group_query *g, struct buf *out)
 	r = put_half(g, HALF_PLAIN, out);
 	if (r < 0)
 		return r;
-	r = buf_printf(out, " FROM op UNION ALL ");
-	if (r < 0)
-		return r;
+	buf_printf(out, " FROM op UNION ALL ");
 	r = click_group_put_seconds(g, out);
 	return r < 0 ? r : buf_printf(out, ")");
 }
@@ -426,23 +425,15 @@ static int write_statement(struct group_query *g, struct buf *out, struct error 
 	g->where = buf_str(&where);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < g->column_count; i++) {
-		r = buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
-		if (r < 0)
-			return r;
-	}
+	for (size_t i = 0; i < g->column_count; i++)
+		buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
 	r = put_from(g, out);
 	if (r < 0)
 		return r;
-	r = buf_append(out, where.data, where.len);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < g->dims; i++) {
-		r = buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);
-		if (r < 0)
-			return r;
-	}
-	return r;
+	buf_append(out, where.data, where.len);
+	for (size_t i = 0; i < g->dims; i++)
+		buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);
+	return buf_status(out);
 }
 
 /* ---- the answer ---- */

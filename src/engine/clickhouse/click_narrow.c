@@ -110,11 +110,9 @@ int click_narrow(struct click_engine *e, const struct plan *p, struct error *err
 	    !narrow_plan(p, path->column))
 		return 0;
 	/* all rows of a matching file: the last one counts */
-	r = buf_printf(&e->narrow, " AND (recording, ifNull(id, -1)) IN (SELECT recording, "
-				   "ifNull(id, -1) FROM file WHERE position(ifNull(path, ''), ");
-	if (r >= 0)
-		r = clickhouse_literal(text, &e->narrow);
-	if (r >= 0)
-		r = buf_printf(&e->narrow, ") > 0%s)", buf_str(&e->hosts));
+	buf_printf(&e->narrow, " AND (recording, ifNull(id, -1)) IN (SELECT recording, "
+			       "ifNull(id, -1) FROM file WHERE position(ifNull(path, ''), ");
+	clickhouse_literal(text, &e->narrow);
+	r = buf_printf(&e->narrow, ") > 0%s)", buf_str(&e->hosts));
 	return r < 0 ? error_errno(err, r, "the files") : 0;
 }

@@ -132,11 +132,11 @@ static int own_ask_force(struct click_own *o, bool take, uint64_t *ret_hash, siz
 	struct click_engine *e = o->engine;
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
 	_cleanup_buf_ struct buf sql = {0};
-	int r = buf_printf(&sql, "SELECT recording, part, newest_generation, newest_rows, "
-				 "newest_title, newest_shape FROM (");
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_own_in_force(NULL, buf_str(&e->hosts), &sql);
+	buf_printf(&sql, "SELECT recording, part, newest_generation, newest_rows, "
+			 "newest_title, newest_shape FROM (");
+	r = clickhouse_own_in_force(NULL, buf_str(&e->hosts), &sql);
 	if (r >= 0)
 		r = buf_printf(
 			&sql,

@@ -100,10 +100,10 @@ static int scan_start_stretch(struct click_scan *s, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
 	int64_t to;
-	int r = buf_append(&sql, s->select.data, s->select.len);
+	int r;
 
-	if (r >= 0)
-		r = buf_append(&sql, s->where.data, s->where.len);
+	buf_append(&sql, s->select.data, s->select.len);
+	r = buf_append(&sql, s->where.data, s->where.len);
 	if (__builtin_add_overflow(s->next, s->width, &to) || to > s->last)
 		to = INT64_MAX;
 	if (r >= 0 && scan_by_time(s) && s->width != INT64_MAX)

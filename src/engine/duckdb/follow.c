@@ -67,11 +67,10 @@ static int follow_keep(struct duck_follow *f, const struct translate_options *op
 
 	if (r < 0)
 		return r;
-	r = buf_printf(&sql, "CREATE OR REPLACE TABLE %s AS %s(", f->table, buf_str(&part.merge));
-	if (r >= 0 && f->made)
-		r = buf_printf(&sql, "SELECT * FROM %s UNION ALL ", f->table);
-	if (r >= 0)
-		r = buf_printf(&sql, "%s)%s", buf_str(&part.rows), buf_str(&part.merge_tail));
+	buf_printf(&sql, "CREATE OR REPLACE TABLE %s AS %s(", f->table, buf_str(&part.merge));
+	if (f->made)
+		buf_printf(&sql, "SELECT * FROM %s UNION ALL ", f->table);
+	r = buf_printf(&sql, "%s)%s", buf_str(&part.rows), buf_str(&part.merge_tail));
 	if (r < 0)
 		return error_errno(err, r, "cannot follow the trace");
 	r = duck_run(f->e, buf_str(&sql), err);

@@ -99,14 +99,15 @@ static int put_float(double v, struct buf *out)
 
 static int put_blob(struct bytes v, struct buf *out)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < v.len && r >= 0; i++) {
+	for (size_t i = 0; i < v.len; i++) {
 		bool plain = v.data[i] >= ' ' && v.data[i] < 0x7f && !strchr("\\'\"", v.data[i]);
 
-		r = plain ? buf_append(out, &v.data[i], 1) : buf_printf(out, "\\x%02X", v.data[i]);
+		if (plain)
+			buf_append(out, &v.data[i], 1);
+		else
+			buf_printf(out, "\\x%02X", v.data[i]);
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int local_answer_text(struct engine_result *r, size_t column, struct buf *out)

@@ -226,8 +226,8 @@ static ssize_t lucene_set(struct buf *out, const char *p, size_t left)
 		r = lucene_plain(out, p[i]);
 		if (r >= 0 && range) {
 			i += 2;
-			r = buf_append(out, "-", 1);
-			r = r < 0 ? r : lucene_plain(out, p[i]);
+			buf_append(out, "-", 1);
+			r = lucene_plain(out, p[i]);
 		}
 	}
 	if (r < 0 || i >= left)
@@ -275,13 +275,14 @@ static int lucene_glob(struct buf *out, const char *p, size_t len)
 
 static int lucene_like(struct buf *out, const char *p, size_t len)
 {
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < len; i++)
-		r = p[i] == '%'	  ? buf_append(out, ".*", 2)
-		    : p[i] == '_' ? buf_append(out, ".", 1)
-				  : lucene_plain(out, p[i]);
-	return r;
+	for (size_t i = 0; i < len; i++)
+		if (p[i] == '%')
+			buf_append(out, ".*", 2);
+		else if (p[i] == '_')
+			buf_append(out, ".", 1);
+		else
+			lucene_plain(out, p[i]);
+	return buf_status(out);
 }
 
 static int pattern_filter(const struct search_fields *f, const struct expr *e, bool negated,

@@ -521,10 +521,12 @@ static json_t *profile_resource(const struct profiling *p, int64_t process_id)
 	_cleanup_buf_ struct buf service = {0};
 	_cleanup_json_ json_t *all = json_object();
 	json_t *list;
-	int r = buf_printf(&service, "unknown_service");
+	int r;
 
-	if (r >= 0 && name.len)
-		r = buf_printf(&service, ":%.*s", (int)MIN(name.len, (size_t)4096), name.data);
+	buf_printf(&service, "unknown_service");
+	if (name.len)
+		buf_printf(&service, ":%.*s", (int)MIN(name.len, (size_t)4096), name.data);
+	r = buf_status(&service);
 	if (r >= 0)
 		r = json_set_some(all, "service.name",
 				  json_mended((struct bytes){service.data, service.len}));

@@ -34,17 +34,16 @@ struct perfetto {
 
 static int perfetto_uint(struct buf *to, uint32_t field, uint64_t value)
 {
-	int r = buf_varint(to, (uint64_t)field << 3);
-
-	return r < 0 ? r : buf_varint(to, value);
+	buf_varint(to, (uint64_t)field << 3);
+	return buf_varint(to, value);
 }
 
 static int perfetto_bytes(struct buf *to, uint32_t field, const void *data, size_t len)
 {
-	int r = buf_varint(to, (uint64_t)field << 3 | 2);
+	int r;
 
-	if (r >= 0)
-		r = buf_varint(to, len);
+	buf_varint(to, (uint64_t)field << 3 | 2);
+	r = buf_varint(to, len);
 	return r < 0 || !len ? r : buf_append(to, data, len);
 }
 
@@ -135,9 +134,8 @@ static int perfetto_begin(struct timeline_sink *s, int64_t at)
 
 	for (size_t i = 0; i < ARRAY_SIZE(clocks) && r >= 0; i++) {
 		buf_clear(&p->part);
-		r = perfetto_uint(&p->part, 1, clocks[i]);
-		if (r >= 0)
-			r = perfetto_uint(&p->part, 2, (uint64_t)at);
+		perfetto_uint(&p->part, 1, clocks[i]);
+		r = perfetto_uint(&p->part, 2, (uint64_t)at);
 		if (r >= 0)
 			r = perfetto_message(&p->event, 1, &p->part);
 	}
@@ -171,10 +169,9 @@ static int perfetto_process(struct perfetto *p, const struct timeline_track *t)
 
 static int perfetto_thread(struct perfetto *p, const struct timeline_track *t)
 {
-	int r = perfetto_uint(&p->part, 1, (uint64_t)t->pid);
+	int r;
 
-	if (r < 0)
-		return r;
+	perfetto_uint(&p->part, 1, (uint64_t)t->pid);
 	r = perfetto_uint(&p->part, 2, (uint64_t)t->tid);
 	if (r < 0)
 		return r;
@@ -255,18 +252,15 @@ static int perfetto_event(struct perfetto *p, int64_t at, uint32_t flags)
 static int perfetto_arrows(struct buf *to, uint32_t field, const struct timeline_arrow *all,
 			   size_t count)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < count && r >= 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint8_t number[8];
 
 		for (size_t k = 0; k < sizeof(number); k++)
 			number[k] = (uint8_t)(all[i].number >> 8 * k);
-		r = buf_varint(to, (uint64_t)field << 3 | 1);
-		if (r >= 0)
-			r = buf_append(to, number, sizeof(number));
+		buf_varint(to, (uint64_t)field << 3 | 1);
+		buf_append(to, number, sizeof(number));
 	}
-	return r;
+	return buf_status(to);
 }
 
 static int perfetto_slice_begin(struct perfetto *p, const struct timeline_slice *l)
@@ -280,15 +274,9 @@ static int perfetto_slice_begin(struct perfetto *p, const struct timeline_slice 
 	buf_clear(&p->event);
 	if (r < 0)
 		return r;
-	r = perfetto_uint(&p->event, 9, 1); /* TYPE_SLICE_BEGIN */
-	if (r < 0)
-		return r;
-	r = perfetto_uint(&p->event, 11, l->track->id);
-	if (r < 0)
-		return r;
-	r = perfetto_uint(&p->event, 10, name);
-	if (r < 0)
-		return r;
+	perfetto_uint(&p->event, 9, 1); /* TYPE_SLICE_BEGIN */
+	perfetto_uint(&p->event, 11, l->track->id);
+	perfetto_uint(&p->event, 10, name);
 	r = perfetto_uint(&p->event, 3, category);
 	if (r < 0)
 		return r;
@@ -325,12 +313,8 @@ static int perfetto_count(struct timeline_sink *s, const struct timeline_track *
 	int r;
 
 	buf_clear(&p->event);
-	r = perfetto_uint(&p->event, 9, 4); /* TYPE_COUNTER */
-	if (r < 0)
-		return r;
-	r = perfetto_uint(&p->event, 11, t->id);
-	if (r < 0)
-		return r;
+	perfetto_uint(&p->event, 9, 4); /* TYPE_COUNTER */
+	perfetto_uint(&p->event, 11, t->id);
 	r = perfetto_uint(&p->event, 30, (uint64_t)value);
 	return r < 0 ? r : perfetto_event(p, at, 0);
 }

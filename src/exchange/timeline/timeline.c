@@ -90,15 +90,12 @@ static int timeline_name_process(struct timeline *t, int64_t id, const struct di
 	const struct dims *d = store_dims(t->store);
 	const struct dims_host *h = p && !first_machine ? dims_host(d, p->host_id) : NULL;
 	struct bytes program = names_program(d, id);
-	int r = 0;
 
 	buf_clear(&t->text);
 	if (h)
-		r = buf_append(&t->text, h->name.data, h->name.len);
-	if (r >= 0 && h)
-		r = buf_append(&t->text, ": ", 2);
-	if (r < 0)
-		return r;
+		buf_append(&t->text, h->name.data, h->name.len);
+	if (h)
+		buf_append(&t->text, ": ", 2);
 	return program.len ? buf_append(&t->text, program.data, program.len)
 			   : buf_printf(&t->text, "unknown process");
 }

@@ -227,7 +227,7 @@ struct use_task {
 	int64_t read_to;
 	/* a short write that has not been continued yet */
 	uint32_t short_use;
-	int64_t short_left, short_to;
+	int64_t short_size, short_left, short_to;
 	struct use_watch watches[USE_WATCHES];
 	struct use_spent spent[USE_SPENT];
 	uint32_t after_close; /* calls after its last successful close */

@@ -2,8 +2,9 @@
 /*
  * use_watch.c: what a thread does after a short write, and after a write, sync or close that failed.
  *
- * A short write is continued by a write of the same thread with the remaining bytes, or fewer. Programs that queue data
- * for sockets may append to it, so sockets are excluded.
+ * A short write is continued by a write of the same thread of what was left, or of less. Programs that send what they queue
+ * may add to it: through a pipe only a write of as much as the one cut short is known to be the next message, and sockets, whose
+ * buffers have one size, are left out.
  *
  * An error was ignored if the thread went on as before: it repeated the call at another position, or failed again; or
  * its next two calls were those that followed its last successful call of the kind; or it ended with status 0. The
@@ -163,7 +164,7 @@ int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u
 	if (use_act_of(s, c) != ACT_WRITE || !counts)
 		return 0;
 	if (t->short_use == u->index) {
-		if (!use_continues(t, c, pos))
+		if (!use_continues(t, c, pos) && (u->positions || c->size == t->short_size))
 			r = use_count_short(s, t);
 		t->short_use = USE_NONE;
 	}
@@ -172,6 +173,7 @@ int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u
 		if (r >= 0 && t->short_use != USE_NONE)
 			t->short_use = USE_NONE;
 		t->short_use = u->index;
+		t->short_size = c->size;
 		t->short_left = c->size - c->bytes;
 		t->short_to = pos == FEATURE_NULL ? FEATURE_NULL : pos + c->bytes;
 	}

@@ -236,6 +236,8 @@ static int files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
 
 	if (f->written.count && size < FLOW_POS_MAX)
 		r = flow_extents_put(&f->written, &s->room, size, INT64_MAX, FLOW_NONE);
+	f->size = MIN(f->size, size);
+	flow_pieces_cut(&s->pieces, &f->pieces, size);
 	return r == -ENOSPC ? 0 : r;
 }
 

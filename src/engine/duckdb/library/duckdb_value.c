@@ -29,9 +29,9 @@ static int append_u128(struct buf *out, unsigned __int128 v)
 
 static int append_i128(struct buf *out, __int128 v)
 {
-	int r = v < 0 ? buf_append(out, "-", 1) : 0;
-
-	return r < 0 ? r : append_u128(out, v < 0 ? -(unsigned __int128)v : (unsigned __int128)v);
+	if (v < 0)
+		buf_append(out, "-", 1);
+	return append_u128(out, v < 0 ? -(unsigned __int128)v : (unsigned __int128)v);
 }
 
 static __int128 hugeint_at(const void *data, size_t row)
@@ -84,9 +84,9 @@ static int append_decimal(const struct duckdb_api *d, const void *data, duckdb_l
 	for (unsigned int i = 0; i < scale; i++)
 		power *= 10;
 	magnitude = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
-	r = v < 0 ? buf_append(out, "-", 1) : 0;
-	if (r >= 0)
-		r = append_u128(out, magnitude / power);
+	if (v < 0)
+		buf_append(out, "-", 1);
+	r = append_u128(out, magnitude / power);
 	if (r < 0 || scale == 0)
 		return r;
 	magnitude %= power;
@@ -139,35 +139,31 @@ static int append_timestamp(struct buf *out, int64_t v, int64_t per_second, int 
 		seconds--;
 	}
 	days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
-	r = append_date(out, days);
-	if (r >= 0)
-		r = buf_append(out, " ", 1);
+	append_date(out, days);
+	r = buf_append(out, " ", 1);
 	return r < 0 ? r
 		     : append_clock(out, seconds - days * SECONDS_PER_DAY, fraction, digits, fixed);
 }
 
 static int append_part(struct buf *out, int64_t n, const char *unit, bool *first)
 {
-	int r;
-
 	if (n == 0)
-		return 0;
-	r = buf_printf(out, "%s%" PRId64 " %s%s", *first ? "" : " ", n, unit,
-		       n == 1 || n == -1 ? "" : "s");
+		return buf_status(out);
+	buf_printf(out, "%s%" PRId64 " %s%s", *first ? "" : " ", n, unit,
+		   n == 1 || n == -1 ? "" : "s");
 	*first = false;
-	return r;
+	return buf_status(out);
 }
 
 static int append_interval(struct buf *out, const duckdb_interval *v)
 {
 	uint64_t micros = v->micros < 0 ? -(uint64_t)v->micros : (uint64_t)v->micros;
 	bool first = true;
-	int r = append_part(out, v->months / 12, "year", &first);
+	int r;
 
-	if (r >= 0)
-		r = append_part(out, v->months % 12, "month", &first);
-	if (r >= 0)
-		r = append_part(out, v->days, "day", &first);
+	append_part(out, v->months / 12, "year", &first);
+	append_part(out, v->months % 12, "month", &first);
+	r = append_part(out, v->days, "day", &first);
 	if (r < 0 || (!first && !v->micros))
 		return r;
 	r = buf_printf(out, "%s%s", first ? "" : " ", v->micros < 0 ? "-" : "");
@@ -188,26 +184,22 @@ static int append_uuid(struct buf *out, const duckdb_hugeint *h)
 
 static int append_blob(struct buf *out, struct bytes v)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < v.len && r >= 0; i++) {
+	for (size_t i = 0; i < v.len; i++) {
 		if (v.data[i] >= ' ' && v.data[i] < 0x7f && v.data[i] != '\\' &&
 		    v.data[i] != '\'' && v.data[i] != '"')
-			r = buf_append(out, &v.data[i], 1);
+			buf_append(out, &v.data[i], 1);
 		else
-			r = buf_printf(out, "\\x%02X", v.data[i]);
+			buf_printf(out, "\\x%02X", v.data[i]);
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* A BIT: the first byte is the number of padding bits at the start of the second. */
 static int append_bits(struct buf *out, struct bytes v)
 {
-	int r = 0;
-
-	for (size_t i = v.len ? 8 + v.data[0] : 0; i < v.len * 8 && r >= 0; i++)
-		r = buf_append(out, v.data[i / 8] >> (7 - i % 8) & 1 ? "1" : "0", 1);
-	return r;
+	for (size_t i = v.len ? 8 + v.data[0] : 0; i < v.len * 8; i++)
+		buf_append(out, v.data[i / 8] >> (7 - i % 8) & 1 ? "1" : "0", 1);
+	return buf_status(out);
 }
 
 static int append_enum(const struct duckdb_api *d, const void *data, duckdb_logical_type type,

@@ -23,16 +23,18 @@ static int append_line(struct buf *out, const char *text)
 {
 	const char *end = strstr(text, "\n\nLINE ");
 	size_t len = end ? (size_t)(end - text) : strlen(text);
-	int r = 0;
 
 	while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		len--;
-	for (size_t i = 0; i < len && r >= 0; i++) {
+	for (size_t i = 0; i < len; i++) {
 		if (text[i] == '\n' && i > 0 && text[i - 1] == '\n')
 			continue;
-		r = text[i] == '\n' ? buf_append(out, " ", 1) : buf_append(out, text + i, 1);
+		if (text[i] == '\n')
+			buf_append(out, " ", 1);
+		else
+			buf_append(out, text + i, 1);
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* Appends the names that DuckDB suggests instead; 1 or negative. */
@@ -52,8 +54,8 @@ static int append_near(struct buf *out, const char *text)
 		    strncmp(text, words[i][0] + 1, len - 1) != 0)
 			continue;
 		text += strncmp(text, words[i][0], len) == 0 ? len : len - 1;
-		r = buf_printf(out, "%s", words[i][1]);
-		r = r < 0 ? r : append_line(out, text);
+		buf_printf(out, "%s", words[i][1]);
+		r = append_line(out, text);
 		return r < 0 ? r : 1;
 	}
 	r = append_line(out, text);

@@ -28,9 +28,8 @@ static int rows_bytes_argv(struct bytes v, struct buf *out)
 		size_t len = nul ? (size_t)(nul - v.data) - at : v.len - at;
 
 		if (at)
-			r = buf_append(out, " ", 1);
-		if (r >= 0)
-			r = append_argument(v.data + at, len, out);
+			buf_append(out, " ", 1);
+		r = append_argument(v.data + at, len, out);
 		at += len + 1;
 	}
 	return r < 0 ? r : 0;

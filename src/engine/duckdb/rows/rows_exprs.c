@@ -190,10 +190,12 @@ static int rows_exprs_make_key(enum table_id table, const char *filter, bool by_
 			       const char *const *columns, size_t count, char **ret)
 {
 	_cleanup_buf_ struct buf key = {0};
-	int r = buf_printf(&key, "%d %d %zu %s", (int)table, by_rows, strlen(filter), filter);
+	int r;
 
-	for (size_t i = 0; i < count && r >= 0; i++)
-		r = buf_printf(&key, " %zu %s", strlen(columns[i]), columns[i]);
+	buf_printf(&key, "%d %d %zu %s", (int)table, by_rows, strlen(filter), filter);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&key, " %zu %s", strlen(columns[i]), columns[i]);
+	r = buf_status(&key);
 	*ret = r < 0 ? NULL : strdup(buf_str(&key));
 	return *ret ? 0 : -ENOMEM;
 }

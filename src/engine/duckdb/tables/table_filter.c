@@ -111,10 +111,10 @@ static int filter_time(const char *what, const char *sign, int64_t ns, struct bu
 static int filter_since(enum table_id table, const struct filter_columns *c, int64_t from,
 			struct buf *out)
 {
-	int r = filter_and(out);
+	int r;
 
-	if (r >= 0)
-		r = buf_printf(out, "(");
+	filter_and(out);
+	r = buf_printf(out, "(");
 	if (r >= 0 && c->stops)
 		r = filter_time("stop", ">=", from, out);
 	if (r >= 0 && c->stops)

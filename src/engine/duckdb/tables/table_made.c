@@ -81,13 +81,12 @@ int made_find(const struct duck *e, struct rows_table *t, const char *name, stru
 static int declare_error(struct duck *e, const char *name, const char *message, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
-	int r = buf_printf(&sql, "CREATE OR REPLACE VIEW \"%s\" AS SELECT error('", name);
+	int r;
 
-	for (const char *p = message; *p && r >= 0; p++)
-		r = buf_append(&sql, *p == '\'' ? "''" : p, *p == '\'' ? 2 : 1);
-	if (r >= 0)
-		r = buf_printf(&sql,
-			       "') AS \"different columns in the traces: query one at a time\"");
+	buf_printf(&sql, "CREATE OR REPLACE VIEW \"%s\" AS SELECT error('", name);
+	for (const char *p = message; *p; p++)
+		buf_append(&sql, *p == '\'' ? "''" : p, *p == '\'' ? 2 : 1);
+	r = buf_printf(&sql, "') AS \"different columns in the traces: query one at a time\"");
 	return r < 0 ? error_errno(err, r, "cannot declare %s", name)
 		     : duck_run(e, buf_str(&sql), err);
 }

@@ -27,14 +27,13 @@ static int puts_to(struct writer *w, const char *text)
 
 static int sql_expr_quoted(const char *text, size_t len, char quote, struct buf *out)
 {
-	int r = buf_append(out, &quote, 1);
-
-	for (size_t i = 0; i < len && r >= 0; i++) {
-		r = buf_append(out, text + i, 1);
-		if (r >= 0 && text[i] == quote)
-			r = buf_append(out, &quote, 1);
+	buf_append(out, &quote, 1);
+	for (size_t i = 0; i < len; i++) {
+		buf_append(out, text + i, 1);
+		if (text[i] == quote)
+			buf_append(out, &quote, 1);
 	}
-	return r < 0 ? r : buf_append(out, &quote, 1);
+	return buf_append(out, &quote, 1);
 }
 
 int sql_string(const char *text, size_t len, struct buf *out)
@@ -217,9 +216,8 @@ static int write_in(struct writer *w, const struct expr *e)
 		return r;
 	for (size_t i = 0; i < e->count && r >= 0; i++) {
 		if (i)
-			r = puts_to(w, ", ");
-		if (r >= 0)
-			r = sql_expr_write_value(w, type, &e->list[i]);
+			puts_to(w, ", ");
+		r = sql_expr_write_value(w, type, &e->list[i]);
 	}
 	return r < 0 ? r : puts_to(w, "))");
 }
@@ -242,16 +240,13 @@ static int write_pattern(struct writer *w, const struct expr *e)
 	const char *name = e->kind == EXPR_GLOB	   ? "weir_glob"
 			   : e->kind == EXPR_REGEX ? "weir_regex"
 						   : "weir_like";
-	int r = buf_printf(w->out, "%s(", name);
+	int r;
 
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "%s(", name);
 	r = write_text(w, e->arg[0]);
 	if (r < 0)
 		return r;
-	r = puts_to(w, ", ");
-	if (r < 0)
-		return r;
+	puts_to(w, ", ");
 	r = sql_string_escaped(e->pattern, w->out);
 	return r < 0 ? r : puts_to(w, ")");
 }
@@ -290,16 +285,13 @@ static int write_float_arith(struct writer *w, const struct expr *e)
 {
 	static const char *const signs[] = {" + ", " - ", " * ", " / ", " % "};
 	bool divides = e->arith == ARITH_DIV || e->arith == ARITH_MOD;
-	int r = puts_to(w, "weir_finite(");
+	int r;
 
-	if (r < 0)
-		return r;
+	puts_to(w, "weir_finite(");
 	r = write_with(w, "(%)::DOUBLE", e->arg[0]);
 	if (r < 0)
 		return r;
-	r = puts_to(w, signs[e->arith]);
-	if (r < 0)
-		return r;
+	puts_to(w, signs[e->arith]);
 	r = write_with(w, divides ? "nullif((%)::DOUBLE, 0)" : "(%)::DOUBLE", e->arg[1]);
 	return r < 0 ? r : puts_to(w, ")");
 }
@@ -307,10 +299,9 @@ static int write_float_arith(struct writer *w, const struct expr *e)
 /* Durations and sizes divided, or combined with a float: computed in floats and rounded. */
 static int write_rounded_arith(struct writer *w, const struct expr *e)
 {
-	int r = puts_to(w, "TRY(CAST(round(");
+	int r;
 
-	if (r < 0)
-		return r;
+	puts_to(w, "TRY(CAST(round(");
 	r = write_float_arith(w, e);
 	return r < 0 ? r : buf_printf(w->out, ") AS %s))", sql_expr_type_of(e));
 }
@@ -353,10 +344,9 @@ static int write_call2(struct writer *w, const char *name, const struct expr *e,
 
 static int write_text_call(struct writer *w, const char *name, const struct expr *e)
 {
-	int r = buf_printf(w->out, "%s(", name);
+	int r;
 
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "%s(", name);
 	r = write_text(w, e->arg[0]);
 	return r < 0 ? r : puts_to(w, ")");
 }

@@ -25,12 +25,11 @@ void translation_free(struct translation *t)
 static int wrap(struct buf *sql, const char *head, const char *tail)
 {
 	_cleanup_buf_ struct buf out = {0};
-	int r = buf_printf(&out, "SELECT %s FROM (", head);
+	int r;
 
-	if (r >= 0)
-		r = buf_append(&out, sql->data, sql->len);
-	if (r >= 0)
-		r = buf_printf(&out, ")%s", tail);
+	buf_printf(&out, "SELECT %s FROM (", head);
+	buf_append(&out, sql->data, sql->len);
+	r = buf_printf(&out, ")%s", tail);
 	if (r < 0)
 		return r;
 	buf_free(sql);
@@ -53,10 +52,9 @@ static int stage_where(struct level *l, const struct plan_stage *s, struct buf *
 static int stage_head(struct level *l, const struct plan_stage *s, struct buf *sql)
 {
 	_cleanup_buf_ struct buf tail = {0};
-	int r = level_order(l, s->tail, "", &tail);
+	int r;
 
-	if (r < 0)
-		return r;
+	level_order(l, s->tail, "", &tail);
 	r = buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
 	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
 }
@@ -209,9 +207,8 @@ static int stage_join_user(struct level *l, const struct plan_stage *s, struct b
 	if (r >= 0)
 		r = buf_printf(&head, "s.*");
 	for (size_t i = before; i < s->field_count && r >= 0; i++) {
-		r = buf_printf(&head, ", j%u", s->fields[i].expr->column);
-		if (r >= 0)
-			r = level_as(&next, i, &head);
+		buf_printf(&head, ", j%u", s->fields[i].expr->column);
+		r = level_as(&next, i, &head);
 	}
 	if (r >= 0)
 		r = text ? sql_expr_text(&field, level_leaf, l, &value)
@@ -278,9 +275,8 @@ static int translate_finish(struct level *l, const struct plan *p, struct transl
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		if (fields[i].hidden)
 			continue;
-		r = buf_printf(&head, "%s", shown ? ", " : "");
-		if (r >= 0)
-			r = translate_show(l, &fields[i], i, &head);
+		buf_printf(&head, "%s", shown ? ", " : "");
+		r = translate_show(l, &fields[i], i, &head);
 		t->estimate[shown] = -1;
 		t->units[shown] = query_kind_unit(fields[i].type);
 		if (l->fields[i].estimate) {
@@ -300,9 +296,7 @@ static int translate_finish(struct level *l, const struct plan *p, struct transl
 	/* order by the original ids, not by the names that replace them */
 	if (r < 0)
 		return r;
-	r = buf_printf(&order, " AS s");
-	if (r < 0)
-		return r;
+	buf_printf(&order, " AS s");
 	r = level_order(l, false, "s.", &order);
 	return r < 0 ? r : wrap(&t->sql, buf_str(&head), buf_str(&order));
 }
@@ -340,13 +334,10 @@ static int keep_rows(const struct plan *p, const struct translate_options *opt, 
 		enum query_type type = p->fields[i].type.type;
 		bool word = type == QUERY_TEXT || type == QUERY_CODE;
 
-		r = buf_printf(&head, "%s", i ? ", " : "");
-		if (r >= 0)
-			r = sql_name(l.fields[i].name, &head);
-		if (r >= 0)
-			r = buf_printf(&head, "%s", word ? "::VARCHAR" : "");
-		if (r >= 0)
-			r = level_as(&l, i, &head);
+		buf_printf(&head, "%s", i ? ", " : "");
+		sql_name(l.fields[i].name, &head);
+		buf_printf(&head, "%s", word ? "::VARCHAR" : "");
+		r = level_as(&l, i, &head);
 	}
 	for (size_t i = 0; i < l.order_count && r >= 0; i++)
 		r = buf_printf(&head, "%s%s", head.len ? ", " : "", l.order[i].sql);
@@ -358,9 +349,8 @@ static int keep_rows(const struct plan *p, const struct translate_options *opt, 
 		r = stage_sort(&l, s++);
 	if (r < 0 || s == end || s->kind != STAGE_HEAD)
 		return r;
-	r = level_order(&l, s->tail, "", &ret->merge_tail);
-	return r < 0 ? r
-		     : buf_printf(&ret->merge_tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
+	level_order(&l, s->tail, "", &ret->merge_tail);
+	return buf_printf(&ret->merge_tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
 }
 
 static int kept_rows(const struct plan *p, const char *table, struct level *l, struct buf *sql)

@@ -121,20 +121,19 @@ static bool has_unfinished(const struct plan *p)
 static int busy_put_part(const struct plan *p, struct buf *out)
 {
 	const struct plan_field *window = window_of(p);
-	int r;
 
 	if (!window)
-		r = buf_printf(out, "\"#hi\" - \"#lo\" - CASE WHEN \"#ended\"");
+		buf_printf(out, "\"#hi\" - \"#lo\" - CASE WHEN \"#ended\"");
 	else
-		r = buf_printf(out,
-			       "CASE WHEN \"#at\" IS NULL THEN 0 ELSE \"#at\" + least(%" PRId64
-			       ", \"#hi\" - \"#at\") - greatest(\"#lo\", \"#at\") END - "
-			       "CASE WHEN \"#at\" IS NULL OR \"#ended\" AND \"#at\" = "
-			       "weir_bucket(\"#stop\", %" PRId64 ")",
-			       window->param[0], window->param[0]);
-	if (r >= 0 && p->to != INT64_MAX)
-		r = buf_printf(out, " AND \"#stop\" < %" PRId64, p->to);
-	return r < 0 ? r : buf_printf(out, " THEN \"dur\" ELSE 0 END AS \"#more\"");
+		buf_printf(out,
+			   "CASE WHEN \"#at\" IS NULL THEN 0 ELSE \"#at\" + least(%" PRId64
+			   ", \"#hi\" - \"#at\") - greatest(\"#lo\", \"#at\") END - "
+			   "CASE WHEN \"#at\" IS NULL OR \"#ended\" AND \"#at\" = "
+			   "weir_bucket(\"#stop\", %" PRId64 ")",
+			   window->param[0], window->param[0]);
+	if (p->to != INT64_MAX)
+		buf_printf(out, " AND \"#stop\" < %" PRId64, p->to);
+	return buf_printf(out, " THEN \"dur\" ELSE 0 END AS \"#more\"");
 }
 
 /* Finds the columns that are group keys: corrections have them, too. */
@@ -271,8 +270,8 @@ static int put_corrections(const struct plan *p, const struct translate_options 
 	}
 	if (r < 0)
 		return r;
-	r = busy_put_part(p, out);
-	return r < 0 ? r : put_crossing_rows(p, opt, &c, out);
+	busy_put_part(p, out);
+	return put_crossing_rows(p, opt, &c, out);
 }
 
 int busy_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
@@ -286,9 +285,7 @@ int busy_from(const struct plan *p, const struct translate_options *opt, struct 
 	r = source_rows(p, opt, a, &all, out);
 	if (r < 0)
 		return r;
-	r = buf_printf(out, "%s UNION ALL ", where);
-	if (r < 0)
-		return r;
+	buf_printf(out, "%s UNION ALL ", where);
 	r = put_corrections(p, opt, a, out);
 	return r < 0 ? r : buf_printf(out, ") AS r");
 }

@@ -97,9 +97,8 @@ int level_name(struct level *l, const struct plan_field *fields, size_t count)
 
 int level_as(const struct level *l, size_t i, struct buf *out)
 {
-	int r = buf_printf(out, " AS ");
-
-	return r < 0 ? r : sql_name(l->fields[i].name, out);
+	buf_printf(out, " AS ");
+	return sql_name(l->fields[i].name, out);
 }
 
 int level_leaf(void *level, const struct expr *e, struct buf *out)
@@ -148,18 +147,16 @@ static bool is_repeated(const struct level *l, size_t i)
 
 int level_order(const struct level *l, bool reversed, const char *of, struct buf *out)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < l->order_count && r >= 0; i++) {
+	for (size_t i = 0; i < l->order_count; i++) {
 		bool desc = l->order[i].desc != reversed;
 
 		if (is_repeated(l, i))
 			continue;
-		r = buf_printf(out, "%s%s%s %s NULLS %s", i ? ", " : " ORDER BY ",
-			       l->order[i].sql[0] == '"' ? of : "", l->order[i].sql,
-			       desc ? "DESC" : "ASC", reversed ? "FIRST" : "LAST");
+		buf_printf(out, "%s%s%s %s NULLS %s", i ? ", " : " ORDER BY ",
+			   l->order[i].sql[0] == '"' ? of : "", l->order[i].sql,
+			   desc ? "DESC" : "ASC", reversed ? "FIRST" : "LAST");
 	}
-	return r;
+	return buf_status(out);
 }
 
 int level_carry_order(const struct level *l, struct level *next, struct buf *head)
@@ -200,15 +197,13 @@ int level_estimate(struct level *l, size_t i)
 /* The estimate flags of fields of l that e reads, joined by OR. */
 static int estimates_of(const struct level *l, const struct expr *e, struct buf *out)
 {
-	int r = 0;
-
 	if (e->kind == EXPR_FIELD && l->fields[e->column].estimate) {
-		r = buf_printf(out, "%s", out->len ? " OR " : "");
-		return r < 0 ? r : sql_name(l->fields[e->column].estimate, out);
+		buf_printf(out, "%s", out->len ? " OR " : "");
+		return sql_name(l->fields[e->column].estimate, out);
 	}
-	for (unsigned int i = 0; i < e->arg_count && r >= 0; i++)
-		r = estimates_of(l, e->arg[i], out);
-	return r;
+	for (unsigned int i = 0; i < e->arg_count; i++)
+		estimates_of(l, e->arg[i], out);
+	return buf_status(out);
 }
 
 int level_carry_estimate(const struct level *l, const struct expr *e, struct level *next, size_t i,
@@ -222,8 +217,8 @@ int level_carry_estimate(const struct level *l, const struct expr *e, struct lev
 	r = level_estimate(next, i);
 	if (r < 0)
 		return r;
-	r = buf_printf(head, ", (%s) AS ", buf_str(&of));
-	return r < 0 ? r : sql_name(next->fields[i].estimate, head);
+	buf_printf(head, ", (%s) AS ", buf_str(&of));
+	return sql_name(next->fields[i].estimate, head);
 }
 
 /* ---- aggregates ---- */
@@ -264,30 +259,21 @@ int level_set(const struct plan_field *f, const char *arg, const struct aggregat
 static int write_distinct(struct level *next, const struct plan_field *f, size_t i, const char *arg,
 			  const struct aggregate_place *place, struct buf *out)
 {
-	int r = buf_printf(out, "distinct_count(");
+	int r;
 
-	if (r < 0)
-		return r;
-	r = level_set(f, arg, place, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, ")");
-	if (r < 0)
-		return r;
+	buf_printf(out, "distinct_count(");
+	level_set(f, arg, place, out);
+	buf_printf(out, ")");
 	r = level_as(next, i, out);
 	if (r < 0)
 		return r;
 	r = level_estimate(next, i);
 	if (r < 0)
 		return r;
-	r = buf_printf(out, ", distinct_estimated(");
-	if (r < 0)
-		return r;
-	r = level_set(f, arg, place, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, ") AS ");
-	return r < 0 ? r : sql_name(next->fields[i].estimate, out);
+	buf_printf(out, ", distinct_estimated(");
+	level_set(f, arg, place, out);
+	buf_printf(out, ") AS ");
+	return sql_name(next->fields[i].estimate, out);
 }
 
 static int write_rate(const struct plan_field *f, const char *arg, double seconds, struct buf *out)

@@ -142,9 +142,8 @@ static int make_field(const struct plan_field *f, size_t i, const char *arg, str
 	}
 	count = translate_partial_parts_of(f, parts);
 	for (size_t k = 0; k < count && r >= 0; k++) {
-		r = buf_printf(head, "%s", head->len ? ", " : "");
-		if (r >= 0)
-			r = translate_partial_make_part(f, &parts[k], k, arg, head);
+		buf_printf(head, "%s", head->len ? ", " : "");
+		r = translate_partial_make_part(f, &parts[k], k, arg, head);
 		if (r >= 0)
 			r = buf_printf(head, " AS %c%zu", letter_of(k), i);
 	}
@@ -157,13 +156,12 @@ static int plain_field(const struct plan_field *f, size_t i, struct buf *out)
 	struct part parts[PARTS_MAX];
 	size_t count = translate_partial_is_key(f) ? 1 : translate_partial_parts_of(f, parts);
 	struct query_kind kind = f->type;
-	int r = 0;
 
-	for (size_t k = 0; k < count && r >= 0; k++)
-		r = buf_printf(out, "%s%c%zu%s AS %c%zu", out->len ? ", " : "", letter_of(k), i,
-			       k == 0 && translate_partial_is_word(kind) ? "::VARCHAR" : "",
-			       letter_of(k), i);
-	return r;
+	for (size_t k = 0; k < count; k++)
+		buf_printf(out, "%s%c%zu%s AS %c%zu", out->len ? ", " : "", letter_of(k), i,
+			   k == 0 && translate_partial_is_word(kind) ? "::VARCHAR" : "",
+			   letter_of(k), i);
+	return buf_status(out);
 }
 
 /*
@@ -246,9 +244,7 @@ int partial_translate(const struct plan *p, const struct translate_options *opt,
 	}
 	if (r < 0)
 		return r;
-	r = buf_printf(&ret->rows, "SELECT %s FROM (SELECT %s", buf_str(&plain), buf_str(&head));
-	if (r < 0)
-		return r;
+	buf_printf(&ret->rows, "SELECT %s FROM (SELECT %s", buf_str(&plain), buf_str(&head));
 	r = source_from(p, opt, &a, NULL, &ret->rows);
 	if (r < 0)
 		return r;
@@ -322,11 +318,9 @@ int partial_finish(const struct plan *p, const struct translate_options *opt, co
 		const struct plan_field *f = &p->fields[i];
 		_cleanup_buf_ struct buf name = {0};
 
-		r = buf_printf(&head, "%s", i ? ", " : "");
-		if (r >= 0)
-			r = finish_field(l, f, i, seconds, &head);
-		if (r >= 0)
-			r = level_as(l, i, &head);
+		buf_printf(&head, "%s", i ? ", " : "");
+		finish_field(l, f, i, seconds, &head);
+		r = level_as(l, i, &head);
 		if (r >= 0 && !translate_partial_is_key(f) && f->aggregate == AGGREGATE_DISTINCT) {
 			r = level_estimate(l, i);
 			if (r >= 0)

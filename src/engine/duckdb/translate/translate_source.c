@@ -249,11 +249,10 @@ static int write_groups(const struct plan *p, const struct translate_options *op
 
 int source_user(const struct query_user_table *t, char name, struct buf *out)
 {
-	int r = buf_printf(out, "weir_user('%s', plain := true) AS %c(", t->name, name);
-
-	for (size_t i = 0; i < t->column_count && r >= 0; i++)
-		r = buf_printf(out, "%c%zu, ", name, i);
-	return r < 0 ? r : buf_printf(out, "%c_row)", name);
+	buf_printf(out, "weir_user('%s', plain := true) AS %c(", t->name, name);
+	for (size_t i = 0; i < t->column_count; i++)
+		buf_printf(out, "%c%zu, ", name, i);
+	return buf_printf(out, "%c_row)", name);
 }
 
 /* Reads a user's table in its order. */
@@ -263,21 +262,13 @@ static int user_translate(const struct plan *p, struct level *l, struct buf *sql
 
 	if (r < 0)
 		return r;
-	r = buf_printf(sql, "SELECT ");
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
-		r = buf_printf(sql, "u%zu", i);
-		if (r >= 0)
-			r = level_as(l, i, sql);
-		if (r >= 0)
-			r = buf_printf(sql, ", ");
+	buf_printf(sql, "SELECT ");
+	for (size_t i = 0; i < p->field_count; i++) {
+		buf_printf(sql, "u%zu", i);
+		level_as(l, i, sql);
+		buf_printf(sql, ", ");
 	}
-	if (r < 0)
-		return r;
-	r = buf_printf(sql, "u_row AS \"#row\" FROM ");
-	if (r < 0)
-		return r;
+	buf_printf(sql, "u_row AS \"#row\" FROM ");
 	r = source_user(p->user, 'u', sql);
 	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
 }
@@ -310,9 +301,7 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 	}
 	if (r < 0)
 		return r;
-	r = buf_printf(sql, "SELECT %s", buf_str(&head));
-	if (r < 0)
-		return r;
+	buf_printf(sql, "SELECT %s", buf_str(&head));
 	r = source_from(p, opt, &a, buf_str(&where), sql);
 	return r < 0 ? r : buf_append(sql, buf_str(&tail), tail.len);
 }

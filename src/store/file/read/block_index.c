@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_index.c: opens a closed file by its index blocks: the headers of all blocks without a visit to each, and in spite
- * of headers damaged on the way. Whatever does not fit together ends this; the walk in block_scan.c goes on from there.
+ * block_index.c: opens a closed file by its index blocks, which hold the headers of all blocks. That avoids a read
+ * for each block, and survives damaged headers. At the first inconsistency it stops, and the walk in block_scan.c
+ * continues from there.
  */
 #include <errno.h>
 
@@ -9,7 +10,7 @@
 #include "base/array.h"
 #include "store/file/read/block_scan.h"
 
-/* The offset of the last index, 0 where the file does not end with an end mark. */
+/* The offset of the last index; 0 if the file does not end with an end mark. */
 static uint64_t last_index(const struct trace *t)
 {
 	_cleanup_found_ struct found_block c = {0};
@@ -22,7 +23,10 @@ static uint64_t last_index(const struct trace *t)
 									   : 0;
 }
 
-/* The offset of the index before the one at `at`, which must end before `end`; 0: it is the first. -EBADMSG. */
+/*
+ * The offset of the index before the one at `at`, which must end before `end`. 0: it is the first. -EBADMSG if it is
+ * invalid.
+ */
 static int index_before(const struct trace *t, uint64_t at, uint64_t end, uint64_t *ret)
 {
 	_cleanup_found_ struct found_block c = {0};
@@ -35,8 +39,8 @@ static int index_before(const struct trace *t, uint64_t at, uint64_t end, uint64
 }
 
 /*
- * The offsets of all index blocks, last to first; -EBADMSG where the chain is broken. Each must end where the one after it
- * begins, or before: the work is that of one file, whatever its headers say of their lengths.
+ * The offsets of all index blocks, last to first; -EBADMSG if the chain is broken. Each must end at or before the
+ * start of the one after it, so that the work is bounded by the file's size whatever lengths the headers claim.
  */
 static int index_chain(const struct trace *t, uint64_t **ret, size_t *ret_count)
 {
@@ -60,7 +64,7 @@ static int index_chain(const struct trace *t, uint64_t **ret, size_t *ret_count)
 	return 0;
 }
 
-/* Takes one header out of an index; it must be the very next block. */
+/* Takes one header from an index; it must be that of the next block. */
 static int take_entry(struct store *s, struct trace *t, const uint8_t **p, const uint8_t *end)
 {
 	_cleanup_found_ struct found_block c = {0};
@@ -89,7 +93,7 @@ static int take_entry(struct store *s, struct trace *t, const uint8_t **p, const
 	return scan_take(s, t, offset, &c);
 }
 
-/* The number of blocks of rows; -EBADMSG where the index does not fit the file. */
+/* Returns the number of blocks of rows; -EBADMSG if the index does not fit the file. */
 static ssize_t take_index(struct store *s, struct trace *t, uint64_t at)
 {
 	_cleanup_found_ struct found_block c = {0};
@@ -108,7 +112,7 @@ static ssize_t take_index(struct store *s, struct trace *t, uint64_t at)
 	r = decode_blob(s->decoder, &src, &text, &why);
 	if (r < 0)
 		return r;
-	/* reading its blocks needs the decoder */
+	/* a copy, as reading the index's blocks needs the decoder */
 	r = buf_append(&copy, text.data, text.len);
 	if (r < 0)
 		return r;

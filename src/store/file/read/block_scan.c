@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_scan.c: finds the blocks of a file. Header by header; where one is not what it should be, forward to the next
- * place that bears the file's mark and holds a valid header. What lies between is damage, and named.
+ * block_scan.c: finds the blocks of a file, header by header. At an invalid header it searches forward for the next
+ * place that has the file's mark and a valid header; what is between counts as damage and is named.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include "store/file/read/block_scan.h"
 #include "store/made/clocks.h"
 
-#define SEARCH_BYTES (1u << 20) /* looked through at a time */
+#define SEARCH_BYTES (1u << 20) /* searched at a time */
 #define SEARCH_EFFORT \
-	16 /* so many times a file's size may be read for headers that prove to be none */
+	16 /* limit, in multiples of the file's size, of bytes read for candidates that are not headers */
 
-#define PAIR_BLOCKS_MAX 16u /* a summary is looked for so many blocks behind its block */
+#define PAIR_BLOCKS_MAX 16u /* a summary is searched for among this many blocks after its own */
 
 ssize_t scan_read(int fd, void *to, size_t len, uint64_t offset)
 {
@@ -72,10 +72,10 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 	return FOUND_BLOCK;
 }
 
-/* A walk from mark to mark. What was read is kept: a file may be full of marks. */
+/* A search for marks. The buffer is kept between calls: a file may be full of marks. */
 struct search {
 	uint8_t *buf;
-	uint64_t from; /* where in the file the buffer begins */
+	uint64_t from; /* offset in the file of the buffer's first byte */
 	size_t len;
 };
 
@@ -84,7 +84,7 @@ static void block_scan_search_free(struct search *s)
 	free(s->buf);
 }
 
-/* The next place from `at` on that bears the mark; the file's size where there is none. */
+/* The next position at or after `at` with the mark; the file's size if there is none. */
 static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 {
 	if (!s->buf)
@@ -101,7 +101,7 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 				     STORE_MARK_LEN);
 		if (hit)
 			return (int64_t)(s->from + (uint64_t)(hit - s->buf));
-		/* A mark may lie across the end of the buffer. */
+		/* A mark may straddle the end of the buffer. */
 		if (at >= s->from && s->len >= STORE_MARK_LEN)
 			at = MAX(at, s->from + s->len - STORE_MARK_LEN + 1);
 		n = scan_read(t->fd, s->buf, SEARCH_BYTES, at);
@@ -122,7 +122,7 @@ static int64_t block_scan_compose(const struct block *b, unsigned int column, in
 	return id_compose(v, column_composes(b->pub.def, column, b->pub.trace, b->pub.recording));
 }
 
-/* Min, max and nulls by our columns. */
+/* Fills min, max and nulls, indexed by our columns. */
 static int fill_stats(const struct store *s, struct block *b)
 {
 	unsigned int n = b->pub.def->column_count;
@@ -151,7 +151,7 @@ static int fill_stats(const struct store *s, struct block *b)
 		nulls[ours] = e->nulls;
 		if (e->min > e->max || e->nulls == b->pub.rows)
 			continue;
-		if (recordings_replace(s, b->pub.def, ours)) { /* any id */
+		if (recordings_replace(s, b->pub.def, ours)) { /* may be any id */
 			min[ours] = 0;
 			max[ours] = INT64_MAX;
 			continue;
@@ -193,8 +193,8 @@ static void fill_range(struct block *b)
 }
 
 /*
- * The block of op that a summary, block i, sums up. It stands close before the summary, as both are one write. A summary of
- * several blocks is ignored, and so is a second one of the same block: calls would count twice.
+ * Finds the block of op that a summary, block i, sums. It is shortly before the summary, as one write has both. A
+ * summary of several blocks is ignored, and so is a second summary of the same block: its calls would count twice.
  */
 static size_t find_pair(const struct store *s, const struct store_block *summary, size_t i)
 {
@@ -282,7 +282,7 @@ int scan_list(struct store *s, struct block *b)
 	return 0;
 }
 
-/* Names behind those known, where they differ: blocks found before go on pointing into theirs. */
+/* Adds names after the known ones if they differ; blocks found before keep pointing to theirs. */
 static int add_names(struct trace *t, struct bytes text, const char **ret_why)
 {
 	_cleanup_free_ struct names *n = calloc(1, sizeof(*n));
@@ -300,7 +300,7 @@ static int add_names(struct trace *t, struct bytes text, const char **ret_why)
 	return 0;
 }
 
-/* Takes the names that the blocks from here on use. */
+/* Takes the names that apply to the blocks that follow. */
 static int take_names(struct store *s, struct trace *t, uint64_t offset,
 		      const struct found_block *c)
 {
@@ -316,7 +316,7 @@ static int take_names(struct store *s, struct trace *t, uint64_t offset,
 		reader_damage(
 			s, &(struct store_damage){.blocks = 1, .bytes = c->view.head->payload_len},
 			c->view.head->seq, offset, why);
-		return 0; /* numbers never change: those known here still hold */
+		return 0; /* numbers never change: the known ones still apply */
 	}
 	return r;
 }
@@ -340,7 +340,7 @@ static int block_scan_take_rows(struct store *s, struct trace *t, uint64_t offse
 		return r;
 	if (!schema_is_dimension(b->pub.table))
 		return 1;
-	/* rows of files: when somebody asks, from then on at once */
+	/* rows of files are loaded on first use; after that they are applied at once */
 	pthread_mutex_lock(&s->files_lock);
 	if (b->pub.table != TABLE_FILE || atomic_load(&s->files_loaded))
 		r = reader_apply_rows(s, s->decoder, b);
@@ -348,7 +348,10 @@ static int block_scan_take_rows(struct store *s, struct trace *t, uint64_t offse
 	return r < 0 ? r : 1;
 }
 
-/* Behind the end mark stand tables that were made since, and no row of the recording: none can be missing before `next`. */
+/*
+ * After the end mark there are only tables made since then, and no rows of the recording, so none can be missing
+ * before `next`.
+ */
 static bool scan_may_miss_rows(const struct trace *t, const struct block_header *next)
 {
 	return !t->ended || !(block_is_appended(next->kind) || next->kind == BLOCK_END);
@@ -399,7 +402,7 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 
 /* ---- the walk ---- */
 
-/* True while the writer holds its lock: then what follows the last block is being written. */
+/* True while the writer holds its lock: then any bytes after the last block are a write in progress. */
 bool scan_is_growing(const struct trace *t)
 {
 	return store_fd_is_written(t->fd);
@@ -413,8 +416,8 @@ bool store_fd_is_written(int fd)
 }
 
 /*
- * Headers that lie about their length can make every mark cost STORE_HEADER_MAX bytes of checking. No writer's file
- * comes near SEARCH_EFFORT; where one is beyond, the search ends, and the rest counts as damage.
+ * Headers that lie about their length can make every mark cost STORE_HEADER_MAX bytes of checking. No genuine file
+ * comes near SEARCH_EFFORT; past it the search ends, and the rest counts as damage.
  */
 int scan_skip(struct trace *t, struct found_block *c, uint64_t *ret_offset)
 {
@@ -432,7 +435,7 @@ int scan_skip(struct trace *t, struct found_block *c, uint64_t *ret_offset)
 			break;
 		free(c->header);
 		r = scan_look_at(t, at, c);
-		/* one that was there before is a copy: in an index, in what a user appended */
+		/* a lower number means a copy of a header: in an index, or in a user's table */
 		if (r < 0 || (r == FOUND_BLOCK && c->view.head->seq >= t->next_seq)) {
 			assert(at > t->next);
 			*ret_offset = at;
@@ -443,7 +446,7 @@ int scan_skip(struct trace *t, struct found_block *c, uint64_t *ret_offset)
 	return FOUND_END_OF_FILE;
 }
 
-/* One block behind t->next: 1 where it is one of rows, 0 for others, -ENODATA at the end. */
+/* Takes the block at t->next: 1 if it holds rows, 0 if not, -ENODATA at the end. */
 static int block_scan_step(struct store *s, struct trace *t)
 {
 	_cleanup_found_ struct found_block c = {0};
@@ -470,7 +473,7 @@ static int block_scan_step(struct store *s, struct trace *t)
 	return r == FOUND_END_OF_FILE ? -ENODATA : r;
 }
 
-/* Takes note of the file's state. 1 where it is as it was when it was last scanned, 0, or negative. */
+/* Notes the file's state. 1 if it is unchanged since the last scan, 0 if not, or negative. */
 static int scan_note_state(struct store *s, struct trace *t, struct error *err)
 {
 	bool growing = scan_is_growing(t), same;
@@ -485,7 +488,7 @@ static int scan_note_state(struct store *s, struct trace *t, struct error *err)
 	r = made_look_back(t);
 	if (r < 0)
 		return error_errno(err, r, "cannot read the trace %s", t->path);
-	/* a writer only appends, and what it wrote last may have come since the last look */
+	/* a writer only appends, but its last write may have come after the last look */
 	if (t->next_seq && !same && (!growing || (uint64_t)st.st_size < t->next))
 		r = changes_recheck(s, t, err);
 	if (r < 0)

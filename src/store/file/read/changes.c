@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * changes.c: what becomes of the files of traces while they are read. A file that changed in place is compared with what
- * a fresh open would find, and its blocks are verified again.
+ * changes.c: what happens to the files of traces while they are read. A file that changed in place is compared with a
+ * fresh open of it, and its blocks are verified again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static bool is_same_block(const struct block *a, const struct block *b)
 	       memcmp(a->header, b->header, a->view.head->header_len) == 0;
 }
 
-/* Both lists are in the order of the file. How many are missing. */
+/* Both lists are in file order. Returns the number of missing blocks. */
 static size_t mark_missing(struct store *s, const struct trace *t, const struct store *now)
 {
 	size_t at = 0, count = now ? store_block_count(now) : 0, missing = 0;
@@ -94,7 +94,10 @@ static size_t mark_missing(struct store *s, const struct trace *t, const struct 
 	return missing;
 }
 
-/* A table whose last block never came was taken back (store_abandon()): what comes next stands where it began. */
+/*
+ * Goes back to where an unfinished made table began: it was abandoned (store_abandon()), and the next block
+ * overwrites it.
+ */
 static void changes_go_back(struct trace *t, const struct trace *now)
 {
 	t->next = now->next;
@@ -112,7 +115,7 @@ int changes_recheck(struct store *s, struct trace *t, struct error *err)
 	size_t missing;
 	int r;
 
-	/* this file, whatever is under its name by now */
+	/* this open file, whatever is under its name by now */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", t->fd);
 	r = store_open(&now, paths, 1, &why);
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)

@@ -14,8 +14,8 @@ struct digest_maker {
 	struct decoder *decoder;
 	struct encoder *encoder;
 	struct digester *digester;
-	size_t block;	/* the next that is looked at */
-	uint32_t trace; /* of the blocks that were added */
+	size_t block;	/* the next block to look at */
+	uint32_t trace; /* the trace of the blocks that were added */
 };
 
 int digest_maker_new(struct digest_maker **ret, struct store *s)
@@ -49,9 +49,9 @@ void digest_maker_free(struct digest_maker *m)
 	free(m);
 }
 
-/* ---- a block that lies in memory ---- */
+/* ---- a digest in memory ---- */
 
-/* The numbers of columns there are this weir's, whatever those of the file are. */
+/* Its columns have this weir's numbers, whatever numbers the file uses. */
 static int aside_begin(struct trace *t)
 {
 	_cleanup_free_ struct names *names = NULL;
@@ -104,7 +104,7 @@ static int aside_put(struct digest_maker *m, struct trace *t, struct batch *rows
 	return r;
 }
 
-/* Makes a digest of what was added. */
+/* Makes a digest of the summaries that were added. */
 static int aside_make(struct digest_maker *m)
 {
 	struct trace *t = &m->s->traces[m->trace];
@@ -124,7 +124,7 @@ static int aside_make(struct digest_maker *m)
 
 /* ---- the blocks ---- */
 
-/* The summary of a block that may be in a digest and is in none; NULL. */
+/* Returns the summary of a block that qualifies for a digest and is in none, or NULL. */
 static struct block *aside_summary(const struct digest_maker *m, size_t block)
 {
 	struct block *b = reader_block(m->s, block);
@@ -137,7 +137,7 @@ static struct block *aside_summary(const struct digest_maker *m, size_t block)
 		       : reader_block(m->s, summary);
 }
 
-/* Adds the block. 0; 1 where what was added before must be made a digest first; or negative. */
+/* Adds the block. 0; 1 if the summaries added before must be made a digest first; or negative. */
 static int aside_add(struct digest_maker *m, struct block *summary)
 {
 	const struct block *b = reader_block(m->s, m->block);
@@ -174,7 +174,7 @@ int digest_maker_step(struct digest_maker *m)
 	}
 	if (r < 0)
 		return r;
-	/* the rest of the last trace is for a later step, or too little */
+	/* the rest of the last trace is left to a later step, or is too little */
 	if (r == 0 && !digest_is_due(m->digester, 0))
 		return 0;
 	r = aside_make(m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digest_blocks.c: the digests of a file as readers know them. */
+/* digest_blocks.c: how readers find and check the digests of a file. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "store/file/read/reader.h"
 #include "store/summary/digest.h"
 
-/* The blocks of a digest follow one another but for names and rows of other tables: so many in a row are looked at. */
+/* The blocks of a digest are consecutive except for names and rows of other tables; the walk looks at this many. */
 #define WALK_MAX (64u * DIGEST_BLOCKS_MAX)
 
 static struct digest *digest_of_pub(const struct store_digest *d)
@@ -49,7 +49,7 @@ static const struct block_extra *digest_extra(const struct block_view *v)
 	return x;
 }
 
-/* The list behind the part's number. -EBADMSG, -ENOMEM. */
+/* Reads the list of blocks after the part's number. -EBADMSG, -ENOMEM. */
 static int digest_read_list(const uint8_t *p, const uint8_t *end, uint64_t **ret_seqs,
 			    struct digest **ret)
 {
@@ -82,7 +82,7 @@ static int digest_read_list(const uint8_t *p, const uint8_t *end, uint64_t **ret
 	return 0;
 }
 
-/* Finds its blocks; false where one is missing, or in another digest: its calls would count twice. */
+/* Finds its blocks; false if one is missing, or is in another digest: its calls would count twice. */
 static bool digest_find_blocks(const struct store *s, const struct trace *t, size_t end,
 			       const uint64_t *seqs, struct digest *d)
 {
@@ -130,7 +130,7 @@ static int digest_take_times(struct store *s, struct trace *t, uint64_t offset, 
 	return 0;
 }
 
-/* The part by file stands right behind the other. */
+/* Takes the part by file, which directly follows the other part. */
 static int digest_take_files(const struct store *s, struct trace *t, uint64_t offset,
 			     struct found_block *c, const uint8_t *p, const uint8_t *end)
 {
@@ -147,7 +147,7 @@ static int digest_take_files(const struct store *s, struct trace *t, uint64_t of
 	return 0;
 }
 
-/* A damaged digest is not an error: readers use the summaries of its blocks. */
+/* A damaged digest is not an error: readers then use the summaries of its blocks. */
 static int digest_take_before(struct store *s, struct trace *t, uint64_t offset, size_t before,
 			      struct found_block *c)
 {
@@ -240,7 +240,7 @@ struct block *digest_at(const struct store *s, const struct trace *t, uint64_t o
 
 /* ---- checking a file ---- */
 
-/* Adds the summaries of the digest's blocks. 1, 0 where one is missing or damaged, or negative. */
+/* Adds the summaries of the digest's blocks again. 1, 0 if one is missing or damaged, or negative. */
 static int digest_sum_again(struct store *s, struct decoder *decoder, const struct digest *d,
 			    struct digester *to)
 {
@@ -263,7 +263,7 @@ static int digest_sum_again(struct store *s, struct decoder *decoder, const stru
 			r = decode_columns(decoder, &src, ~0ull, &rows, &why);
 		if (r < 0)
 			return r == -EBADMSG ? 0 : r;
-		/* a digest that its writer would have ended before is another's */
+		/* if its writer would have ended the digest earlier, it does not belong to these blocks */
 		r = digest_is_due(to, rows->rows) ? 0
 						  : digest_add(to, rows, op->pub.seq, op->pub.rows);
 	}

@@ -32,9 +32,9 @@ bool folders_may_mix(const struct store *s)
 	return false;
 }
 
-/* ---- traces that are there ---- */
+/* ---- traces at the time of opening ---- */
 
-/* Nothing of the file can be read; the others of its folder still are. */
+/* Counts a file of which nothing can be read; the folder's other files are still read. */
 static void count_unread(struct store *s, const struct error *why)
 {
 	struct store_damage *d = &s->damage;
@@ -48,7 +48,10 @@ static void count_unread(struct store *s, const struct error *why)
 	d->gaps = true;
 }
 
-/* As reader_add_trace(); 0 also if the trace cannot be read: that is counted, and the first reason goes to *unread. */
+/*
+ * Like reader_add_trace(), but also 0 if the trace cannot be read: it is counted, and the first reason goes to
+ * *unread.
+ */
 static int add_of_folder(struct store *s, const char *path, struct error *unread, struct error *err)
 {
 	struct error why = {0};
@@ -59,7 +62,7 @@ static int add_of_folder(struct store *s, const char *path, struct error *unread
 		r = error_errno(&why, -errno, "cannot open the trace %s", path);
 	else
 		r = S_ISREG(st.st_mode) ? reader_add_trace(s, path, true, &why) : 0;
-	if (r >= 0 || r == -ENOENT) /* gone meanwhile */
+	if (r >= 0 || r == -ENOENT) /* deleted meanwhile */
 		return MAX(r, 0);
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return error_set(err, r, "%s", why.message);
@@ -68,7 +71,7 @@ static int add_of_folder(struct store *s, const char *path, struct error *unread
 	return 0;
 }
 
-/* False for hidden files and, where a recording was named, for files that do not belong to it. */
+/* False for hidden files and, if a recording was named, for files that do not belong to it. */
 static bool folder_wants(const struct folder *f, const char *name)
 {
 	size_t len = f->base ? strlen(f->base) : 0;
@@ -79,7 +82,7 @@ static bool folder_wants(const struct folder *f, const char *name)
 	       strspn(name + len + 1, "0123456789") == strlen(name + len + 1);
 }
 
-/* A recording's files are called as it was named. */
+/* The path of an entry; files of a recording keep the form in which its name was given. */
 static int folder_path(const struct folder *f, const char *name, char **ret)
 {
 	size_t len = strlen(f->path);
@@ -95,7 +98,7 @@ static int folder_path(const struct folder *f, const char *name, char **ret)
 	return n < 0 ? -ENOMEM : 0;
 }
 
-/* Takes the folder's strings, also on failure. */
+/* Takes ownership of the folder's strings, even on failure. */
 static int folder_remember(struct store *s, struct folder f)
 {
 	int r = grow((void **)&s->folders, &s->folders_cap, s->folder_count + 1,
@@ -110,7 +113,7 @@ static int folder_remember(struct store *s, struct folder f)
 	return 0;
 }
 
-/* 1 where there is a trace. */
+/* 1 if a trace was found. */
 static int folder_add(struct store *s, const struct folder *f, struct error *unread,
 		      struct error *err)
 {
@@ -155,7 +158,7 @@ static int folders_add_folder(struct store *s, const char *path, struct error *e
 	return r < 0 && !err->code ? error_errno(err, r, "cannot read the folder %s", path) : r;
 }
 
-/* The files of a recording in several: TRACE.1, TRACE.2, ... where TRACE itself is not a file. 1 if there are some. */
+/* Adds the files of a recording in several: TRACE.1, TRACE.2, ... if TRACE itself is not a file. 1 if there are any. */
 static int folders_add_set(struct store *s, const char *path, struct error *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -173,10 +176,10 @@ static int folders_add_set(struct store *s, const char *path, struct error *err)
 	return r;
 }
 
-/* ---- traces that come later ---- */
+/* ---- traces that appear later ---- */
 
-#define ROOM_LATER 256u /* traces that may come into the folders while they are read */
-#define YOUNG_S	   60	/* a file that changed longer ago was looked at before */
+#define ROOM_LATER 256u /* traces that may appear in the folders while they are read */
+#define YOUNG_S	   60	/* a file unchanged for longer was examined before */
 
 static void reader_look_at_file(struct store *s, const struct folder *folder, const char *name,
 				size_t max)
@@ -185,17 +188,17 @@ static void reader_look_at_file(struct store *s, const struct folder *folder, co
 	struct stat st;
 	char *path;
 
-	/* store_look_again() must not move the traces: blocks were found */
+	/* store_look_again() must not move the traces, as blocks point to them */
 	assert(s->trace_count <= s->trace_room);
 	if (!folder_wants(folder, name) || s->trace_count >= MIN(s->trace_room, max) ||
 	    folder_path(folder, name, &path) < 0)
 		return;
-	/* what is not a trace, or not yet, is looked at again for a while */
+	/* a file that is not a trace, or not yet, is examined again while it is young */
 	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ctime >= s->looked - YOUNG_S &&
 	    !reader_is_known(s, &st)) {
 		size_t before = s->trace_count;
 
-		/* without memory it is another recording's */
+		/* without memory it counts as another recording */
 		if (reader_add_trace(s, path, true, &unread) > 0 && s->trace_count > before)
 			(void)!recordings_add(s, &s->traces[before]);
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folders.h: which files the given names mean: a trace, a folder of traces, the files of a recording that goes on in several.
+ * folders.h: resolves the given names to files: a trace, a folder of traces, or the files of a recording in several.
  * Inside store/ only.
  */
 #pragma once
 
 #include "store/file/read/reader.h"
 
-/* Opens what the names mean, in that order. */
+/* Opens the files that the names stand for, in that order. */
 int folders_open(struct store *s, const char *const *paths, size_t count, struct error *err);
-/* True where files of several recordings may come. */
+/* True if files of several recordings may appear. */
 bool folders_may_mix(const struct store *s);
 void folders_free(struct store *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.c: traces opened and read as one. */
+/* reader.c: opens traces and reads them as one. */
 #include "store/file/read/folders.h"
 #include "store/file/read/recordings.h"
 #include "store/made/clocks.h"
@@ -16,8 +16,8 @@
 struct store_cursor {
 	struct store *store;
 	struct decoder *decoder;
-	struct block *block; /* that was decoded last */
-	uint64_t columns;    /* of it */
+	struct block *block; /* the block decoded last */
+	uint64_t columns;    /* columns decoded of it */
 	const struct batch *rows;
 };
 
@@ -364,7 +364,7 @@ const struct store_block *store_block(const struct store *s, size_t i)
 	return &reader_block(s, i)->pub;
 }
 
-/* False for a summary of an earlier weir, which says nothing of the second files of its calls. */
+/* False for a summary of an earlier weir, which does not count calls under their second file. */
 static bool knows_seconds(const struct store *s, const struct store_block *op, size_t summary)
 {
 	assert(op->table == TABLE_OP && store_block(s, summary)->table == TABLE_SUMMARY);
@@ -457,8 +457,7 @@ int reader_apply_again(struct store *s)
 	dims_free(before);
 	if (s->united)
 		dims_unite(s->dims);
-	for (size_t i = s->trace_count;
-	     i-- > 0 && r >= 0;) { /* the first file's beginning counts */
+	for (size_t i = s->trace_count; i-- > 0 && r >= 0;) { /* the first file's start counts */
 		const struct trace *t = &s->traces[i];
 
 		r = dims_recording(s->dims, t->recording, t->created);
@@ -477,7 +476,7 @@ int reader_apply_again(struct store *s)
 	return r;
 }
 
-/* Applies the blocks of files from files_next on. */
+/* Applies the blocks of file rows from files_next on. */
 static int load_files(struct store *s, struct decoder *decoder, const atomic_bool *stop, bool skip)
 {
 	assert_locked(&s->files_lock);
@@ -498,7 +497,7 @@ static int load_files(struct store *s, struct decoder *decoder, const atomic_boo
 	return 0;
 }
 
-/* With `skip`, blocks of which the rows are not to be had count as damaged. */
+/* With `skip`, blocks whose rows cannot be read count as damaged. */
 static int need_files(struct store *s, const atomic_bool *stop, bool skip)
 {
 	struct decoder *decoder = NULL;
@@ -521,7 +520,7 @@ static int need_files(struct store *s, const atomic_bool *stop, bool skip)
 
 int store_load_files(const struct store *store, const atomic_bool *stop, struct error *err)
 {
-	/* logically const: the same rows, before and after */
+	/* logically const: the rows are the same before and after */
 	int r = need_files((struct store *)store, stop, false);
 
 	return r < 0 ? error_errno(err, r, "cannot read the names of files") : 0;
@@ -529,7 +528,7 @@ int store_load_files(const struct store *store, const atomic_bool *stop, struct 
 
 const struct dims *store_dims(const struct store *s)
 {
-	/* without memory for a decoder: the rows known so far; the next call tries again */
+	/* without memory for a decoder, returns the rows known so far; the next call tries again */
 	(void)need_files((struct store *)s, NULL, true);
 	return s->dims;
 }
@@ -564,7 +563,7 @@ void store_damage(const struct store *s, struct store_damage *ret)
 				 (unsigned long long)t->next_seq, (unsigned long long)t->next);
 		ret->blocks++;
 		ret->bytes += t->tail;
-		ret->torn |= !t->ended; /* behind the end mark nothing was recorded */
+		ret->torn |= !t->ended; /* nothing was recorded after the end mark */
 	}
 }
 
@@ -574,7 +573,7 @@ int64_t store_time_near(int64_t t)
 	return MAX(t, STORE_TIME_MIN);
 }
 
-/* When the last row of the block can have ended, which has some that began. */
+/* An upper bound for the end of the block's last event; the block has some that began. */
 static int64_t block_last(const struct store_block *b)
 {
 	const struct table_def *t = b->def;
@@ -596,10 +595,10 @@ void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last)
 		const struct block *b = reader_block(s, i);
 		const struct table_def *t = b->pub.def;
 
-		/* what is missing happened within what was recorded: its rows reach no further */
+		/* events were lost within the recording: rows of loss do not extend it */
 		if (t->kind != TABLE_IS_EVENTS || b->pub.table == TABLE_LOSS)
 			continue;
-		if (b->first <= b->last) { /* when the first began and the last ended */
+		if (b->first <= b->last) { /* when the first began, when the last ended */
 			first = MIN(first, b->first);
 			last = MAX(last, b->last);
 		} else if (t->start != NO_COLUMN && b->pub.min[t->start] <= b->pub.max[t->start]) {
@@ -682,7 +681,7 @@ static int decode_failed(struct store_cursor *c, struct block *b, int r, const c
 		     : 0;
 }
 
-/* Which generations are one is known once all rows of files are. */
+/* Which generations are one file is known only after all rows of files are read. */
 static int cursor_replace(struct store_cursor *c, const struct batch *b)
 {
 	assert(c->store->united);
@@ -696,7 +695,7 @@ static int cursor_replace(struct store_cursor *c, const struct batch *b)
 	return 0;
 }
 
-/* True where decoding more of the block must begin again: columns are made from ids as the file has them. */
+/* True if decoding more of the block must start over, because columns are predicted from ids as the file has them. */
 static bool cursor_replaces(const struct store_cursor *c, uint64_t columns)
 {
 	const struct table_def *t = c->block->pub.def;
@@ -714,7 +713,7 @@ static int64_t cursor_shift(const struct store_cursor *c, const struct block *b)
 	return reader_trace(c->store, b->pub.trace)->clock.ahead;
 }
 
-/* Decodes a block that was verified with the result r. */
+/* Decodes a block whose verification returned r. */
 static int decode_verified(struct store_cursor *c, struct block *b, int r, const char *why,
 			   uint64_t columns, const struct batch **ret, struct error *err)
 {
@@ -722,7 +721,7 @@ static int decode_verified(struct store_cursor *c, struct block *b, int r, const
 
 	c->block = NULL;
 	c->columns = columns;
-	/* of sums the block that they stand for may be what is damaged, and is counted */
+	/* for sums, the damage may be in the block that they stand for, and is counted there */
 	if (r == -EBADMSG)
 		return left_out(c, b, why, err);
 	if (r >= 0)
@@ -781,7 +780,7 @@ int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *er
 		r = decode_columns(c->decoder, &src, c->columns | columns, &rows, &why);
 		again = true;
 	} else {
-		/* predictions are made from times as the file has them */
+		/* predictions use times as the file has them */
 		clocks_shift(c->rows, c->columns, -shift);
 		r = decode_more(c->decoder, columns, &why);
 		rows = c->rows;

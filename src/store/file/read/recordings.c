@@ -29,7 +29,7 @@ static int recordings_number(struct store *s, struct trace *t, size_t at)
 	return dims_recording(s->dims, t->recording, t->created);
 }
 
-/* Where the file at `from` belongs among those before it. */
+/* The place of the file at `from` among those before it. */
 static size_t place_of(const struct store *s, size_t from)
 {
 	const struct trace *t = &s->traces[from];
@@ -48,7 +48,7 @@ int recordings_order(struct store *s)
 {
 	int r = 0;
 
-	assert(!atomic_load(&s->count)); /* blocks know their files by number */
+	assert(!atomic_load(&s->count)); /* blocks refer to their files by number */
 	for (size_t i = 1; i < s->trace_count; i++) {
 		size_t to = place_of(s, i);
 		struct trace moved = s->traces[i];
@@ -125,7 +125,7 @@ size_t store_recording_count(const struct store *s)
 
 /* ---- ids ---- */
 
-/* Versions stay those of their recordings; what all versions of a thread or a file are is one. */
+/* Ids of versions stay distinct per recording; a thread or file over all its versions has one id. */
 bool recordings_replace(const struct store *s, const struct table_def *t, unsigned int column)
 {
 	int to = s->united ? schema_refers(t, column) : -1;
@@ -153,7 +153,7 @@ void recordings_apply(struct store *s, const struct batch *b, uint64_t columns)
 			continue;
 		to = (enum table_id)schema_refers(b->def, i);
 		assert(schema_is_dimension(to));
-		/* rows of dimensions come meanwhile */
+		/* rows of dimensions may arrive meanwhile */
 		pthread_mutex_lock(&s->files_lock);
 		for (size_t row = 0; row < b->rows; row++) {
 			if (!batch_is_null(b, i, row))

@@ -5,7 +5,7 @@
 
 #include "store/file/read/reader.h"
 
-/* The state of the block's file to which a verification applies. */
+/* The state of the block's file that a verification covers. */
 static unsigned int state_of(const struct store *s, const struct block *b)
 {
 	return atomic_load(&reader_trace(s, b->pub.trace)->state);
@@ -33,7 +33,7 @@ int reader_verify(struct store *s, struct decoder *decoder, struct block *b, con
 		reader_block_damaged(s, b, *ret_why);
 	if (r < 0)
 		return r;
-	/* of the state before it was read: what changed meanwhile is read again */
+	/* the state from before the read: anything that changed meanwhile is read again */
 	atomic_store(&b->verified, state);
 	return 0;
 }
@@ -53,7 +53,7 @@ int reader_verify_for_use(struct store *s, struct decoder *decoder, struct block
 	return r;
 }
 
-/* All blocks: those of rows, then the parts of digests. Starts as {0}. */
+/* Walks all blocks: those of rows, then the parts of digests. Starts as {0}. */
 struct verify_walk {
 	size_t block;
 	const struct digest *digest;
@@ -79,7 +79,7 @@ static struct block *verify_next(const struct store *s, struct verify_walk *w)
 	return NULL;
 }
 
-/* One block, for store_verify(). 0, -ENOMEM. */
+/* Verifies one block, for store_verify(). 0, -ENOMEM. */
 static int verify_one(struct store *s, struct decoder **decoder, struct block *b)
 {
 	const char *why;
@@ -89,7 +89,7 @@ static int verify_one(struct store *s, struct decoder **decoder, struct block *b
 		return -ENOMEM;
 	r = reader_verify(s, *decoder, b, &why);
 	if (r < 0 && r != -ENOMEM) {
-		reader_block_damaged(s, b, why); /* an error of the disk that is not its own */
+		reader_block_damaged(s, b, why); /* or a disk error, which was not counted yet */
 		r = 0;
 	}
 	return r;

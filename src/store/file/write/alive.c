@@ -8,7 +8,7 @@
 #include "base/records.h"
 #include "base/varint.h"
 
-#define RUNS_MAX 2	      /* of RECORDS_RUN rows, in memory, of a table */
+#define RUNS_MAX 2	      /* runs of RECORDS_RUN rows in memory, per table */
 #define IDS_MAX	 (1ull << 36) /* ids are dense: no recording has more */
 
 struct bits {
@@ -18,13 +18,13 @@ struct bits {
 
 struct alive {
 	struct alive_table {
-		struct records rows; /* the last of each id */
-		struct bits present; /* in the file that is written */
-		struct bits running; /* have not ended */
+		struct records rows; /* the last row of each id */
+		struct bits present; /* ids in the current file */
+		struct bits running; /* ids that have not ended */
 	} tables[TABLE_COUNT];
 	struct alive_sink to;
-	struct batch_set rows; /* on their way there */
-	bool resolving;	       /* what those on their way refer to is added */
+	struct batch_set rows; /* rows on their way to the file */
+	bool resolving;	       /* the rows that those refer to are being added */
 	struct buf row;
 };
 
@@ -135,7 +135,7 @@ static int alive_unpack(struct batch *b, const uint8_t *p, size_t len)
 
 /* ---- rows ---- */
 
-/* Where the end of what a row describes stands; files live as long as somebody may have them open. */
+/* True if the end of what a row describes is set. Files never end: any thread may still have one open. */
 static bool row_ended(const struct batch *b, size_t row)
 {
 	if (b->table == TABLE_PROCESS)
@@ -171,7 +171,7 @@ int alive_take(struct alive *a, const struct batch *rows)
 
 static int alive_drain(struct alive *a);
 
-/* A row on its way, unless there is none. */
+/* Adds the row of an id to those on their way; does nothing if there is none. */
 static int alive_give(struct alive *a, enum table_id table, uint64_t id)
 {
 	struct alive_table *t = &a->tables[table];
@@ -193,7 +193,7 @@ static int alive_give(struct alive *a, enum table_id table, uint64_t id)
 	return r >= 0 && b->rows == BATCH_ROWS_MAX && !a->resolving ? alive_drain(a) : r;
 }
 
-/* The rows that those of one batch refer to. */
+/* Adds the rows that a batch refers to. */
 static int alive_need_of(struct alive *a, const struct batch *b)
 {
 	int r = 0;
@@ -201,7 +201,7 @@ static int alive_need_of(struct alive *a, const struct batch *b)
 	for (unsigned int i = 0; i < b->def->column_count; i++) {
 		int to = b->columns[i].val ? schema_refers(b->def, i) : -1;
 
-		if (to < 0 || to == (int)b->table) /* its own id, that of its first version */
+		if (to < 0 || to == (int)b->table) /* its own id, of the first version */
 			continue;
 		assert(schema_is_dimension((enum table_id)to));
 		for (size_t row = 0; row < b->rows && r >= 0; row++) {
@@ -215,8 +215,9 @@ static int alive_need_of(struct alive *a, const struct batch *b)
 }
 
 /*
- * Hands over the rows that gathered, and those that they refer to: threads to processes, those to hosts, so that a batch of
- * one table never needs more rows than a batch of the other has room for. A thread may be known to run when its process ended.
+ * Hands over the gathered rows and the rows that they refer to: threads to processes, those to hosts. So a batch of
+ * one table never needs more rows than a batch of the other can hold. A thread may still be marked running when its
+ * process has ended.
  */
 static int alive_drain(struct alive *a)
 {

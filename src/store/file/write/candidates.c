@@ -25,8 +25,8 @@ struct list {
 	}
 
 /*
- * A column refers only to columns that, in the end, refer to none: thread_id, op, dur, file_id stand on
- * themselves (file_id on thread_id at most), size on op or file_id, ret on size, bytes and err on ret, pos on bytes.
+ * A chain of references ends at columns that refer to none: thread_id, op, dur, file_id need no other column (file_id
+ * at most thread_id), size needs op or file_id, ret needs size, bytes and err need ret, pos needs bytes.
  */
 static const struct list op_lists[OP_COLUMNS] = {
 	[OP_START] = LIST({TRANSFORM_NEXT, {OP_THREAD_ID, OP_DUR}}, {TRANSFORM_END, {OP_DUR}},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c: the file under a trace that is being written, and what becomes of it meanwhile. */
+/* file.c: the file of a trace that is being written: its place, its limits, its syncs. */
 #include "store/file/write/file.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 
-#define SYNCER_STACK (64u << 10) /* it calls fdatasync() and nothing else */
+#define SYNCER_STACK (64u << 10) /* enough: it only calls fdatasync() */
 
 int file_write(int fd, const void *data, size_t len, uint64_t offset)
 {
@@ -44,14 +44,14 @@ bool file_beyond_limit(uint64_t size)
 	       size > limit.rlim_cur;
 }
 
-/* ---- where it is ---- */
+/* ---- its place ---- */
 
 static bool file_is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* What NFS keeps of a deleted file for those who have it open, and then deletes. */
+/* True for the name under which NFS keeps a deleted file until the last process closes it. */
 static bool is_nfs_rest(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -68,7 +68,7 @@ void store_fd_place(int fd, const char *path, struct store_place *ret)
 	ssize_t n;
 
 	*ret = (struct store_place){.fate = STORE_KEPT};
-	/* a name that cannot be looked at may well be there; so may that of a file of which there was no descriptor to be had */
+	/* a name that cannot be examined may well exist; so may that of a file for which no descriptor was available */
 	if (fstat(fd, &mine) < 0 || (named && file_is_same(&mine, &there)) ||
 	    (!named && why != ENOENT && why != ENOTDIR && mine.st_nlink))
 		return;
@@ -105,7 +105,7 @@ static void syncer_once(struct file_syncer *s)
 		return;
 	if (fdatasync(s->fd) < 0)
 		atomic_store(&s->error, -errno);
-	/* not every file system lets folders be synced; then the name needs no more than it got */
+	/* some file systems cannot sync a folder; the name is then as durable as they make it */
 	if (s->dir_fd >= 0 && fsync(s->dir_fd) < 0 && errno == EIO)
 		atomic_store(&s->error, -EIO);
 	if (s->dir_fd >= 0)
@@ -135,7 +135,7 @@ static void *syncer_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for the threads that there are already. */
+/* Blocks all signals in the new thread: existing threads handle them. */
 static int start_thread(struct file_syncer *s)
 {
 	pthread_attr_t attr;
@@ -153,7 +153,7 @@ static int start_thread(struct file_syncer *s)
 	return -e;
 }
 
-/* The folder of a path, -1 where it cannot be opened. */
+/* Opens the folder of a path; -1 on failure. */
 static int file_open_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -6,25 +6,25 @@
 
 #include "store/store.h"
 
-/* Writes all of it at an offset. 0 or a negative errno. */
+/* Writes all of the data at an offset. 0 or a negative errno. */
 int file_write(int fd, const void *data, size_t len, uint64_t offset);
-/* True where a file of that size is beyond the process's own limit: a write would not fail but be a signal. */
+/* True if a file of that size exceeds the process's own limit: a write would raise a signal instead of failing. */
 bool file_beyond_limit(uint64_t size);
 
-/* ---- a thread that syncs, so that the one that writes never waits for the disk ---- */
+/* ---- a syncing thread, so that the writing thread never waits for the disk ---- */
 
 struct file_syncer;
 
 /*
- * Calls fdatasync() every opt->sync_ns while there is something new. With the first, the folder of `path` is synced, so
- * that the file's name is there too. 0 or a negative errno.
+ * Calls fdatasync() every opt->sync_ns if anything was written since. The first time it also syncs the folder of
+ * `path`, so that the file's name is durable. 0 or a negative errno.
  */
 int file_syncer_new(struct file_syncer **ret, int fd, const char *path,
 		    const struct store_options *opt) _must_check_;
-/* Something was written. */
+/* Notes that something was written. */
 void file_syncer_note(struct file_syncer *s);
-/* The errno, negative, of a sync that failed since the last call; 0: none did. */
+/* Returns the negative errno of a sync that failed since the last call; 0: none did. */
 int file_syncer_error(struct file_syncer *s);
-/* Waits for a sync that is under way. What was written since is the caller's to sync. */
+/* Waits for a sync in progress. The caller syncs what was written since. */
 void file_syncer_free(struct file_syncer *s);
 DEFINE_CLEANUP(struct file_syncer *, file_syncer_free)

@@ -47,6 +47,6 @@ size_t fit_rows(const struct batch *to, const struct batch *b, size_t from, size
 		if (bytes > STORE_BLOB_CUT)
 			break;
 	}
-	/* One row alone may be larger, up to the limit of a blob. */
+	/* A single row may exceed the size at which blocks are cut, up to the limit of a blob. */
 	return n == 0 && !to->rows && room && from < end && bytes <= STORE_BLOB_MAX ? 1 : n;
 }

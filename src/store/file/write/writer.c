@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.c: a trace that grows. Rows wait per table until a block is full or old, then go to the disk in one
- * pwrite: dimension tables first, an op block with its summary behind it. A block counts once pwrite returned. Only
- * a writer that is killed within it leaves a block without its summary; readers then sum up the rows.
+ * writer.c: writes a growing trace. Rows wait per table until a block is full or old, then go to disk in one pwrite:
+ * dimension tables first, an op block followed by its summary. A block is committed once pwrite returns. Only a
+ * writer killed during that call leaves a block without its summary; readers then sum the rows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +15,11 @@
 #include "store/file/write/writer.h"
 
 #define BLOCK_AGE_NS (500 * NSEC_PER_MSEC)
-#define DIMS_ROWS \
-	16384 /* at which dimension rows are written: they compress no better in larger blocks */
-/* Room kept allocated behind the last block, so that loss, index and end mark still fit on a full disk. */
+#define DIMS_ROWS    16384 /* dimension rows per block: larger blocks compress no better */
+/* Space kept allocated after the last block, so that loss, index and end mark still fit on a full disk. */
 #define RESERVE_BYTES (128u << 10)
 
-/* Allocates room for `len` bytes and the reserve, on file systems that can. */
+/* Allocates `len` bytes and the reserve, on file systems that support it. */
 static int reserve(struct store_writer *w, size_t len)
 {
 	if (file_beyond_limit(w->offset + len + RESERVE_BYTES))
@@ -31,16 +30,20 @@ static int reserve(struct store_writer *w, size_t len)
 	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : 0;
 }
 
-/* Cuts off what a failed write left; where even that fails, the next block overwrites it. What is kept beyond the
- * file's end goes with it (ext4), and is taken again. */
+/*
+ * Cuts off the remains of a failed write; if that fails too, the next block overwrites them. On ext4 this also frees
+ * the reserve, which is then allocated again.
+ */
 static void cut_torn(struct store_writer *w)
 {
 	w->torn = ftruncate(w->fd, (off_t)w->offset) < 0;
 	(void)!reserve(w, 0);
 }
 
-/* Another program may cut the file, or write into it. Nothing is written over: the hole reads as damage, and without
- * the head nothing could be read. */
+/*
+ * Another program may cut the file or write into it. Nothing is overwritten: the hole reads as damage, and without
+ * the head nothing could be read.
+ */
 static void watch_file(struct store_writer *w)
 {
 	struct stat st;
@@ -60,14 +63,14 @@ static void watch_file(struct store_writer *w)
 int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset)
 {
 	struct block_header h;
-	int r = buf_append(&w->index, &offset, sizeof(offset));
 
-	memcpy(&h, block, sizeof(h)); /* a staged block begins at any byte */
+	buf_append(&w->index, &offset, sizeof(offset));
+	memcpy(&h, block, sizeof(h)); /* a staged block may be unaligned */
 	assert(h.header_len >= sizeof(h) && h.kind != BLOCK_INDEX);
-	return r < 0 ? r : buf_append(&w->index, block, h.header_len);
+	return buf_append(&w->index, block, h.header_len);
 }
 
-/* Puts a block behind those that the next writer_commit() writes. */
+/* Appends a block to those that the next writer_commit() writes. */
 static int writer_stage(struct store_writer *w, struct buf *block)
 {
 	struct staged *s = &w->staged[w->staged_count];
@@ -172,7 +175,7 @@ int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struc
 	return r < 0 ? r : writer_commit(w, last_resort);
 }
 
-/* Without memory for all headers the index would name only some of the blocks: none is written then. */
+/* Without memory for all headers the index would name only some blocks, so none is written. */
 int writer_commit_index(struct store_writer *w, bool last_resort)
 {
 	int r = 0;
@@ -212,7 +215,7 @@ void store_note_lost(struct store_writer *w, uint64_t rows)
 		count_loss(w, rows, -ENOMEM);
 }
 
-/* The rows that wait in a place are lost. Their memory may be what the end of the trace lacks. */
+/* Counts the waiting rows of a slot as lost. Frees their memory, which the end of the trace may need. */
 static void note_loss(struct store_writer *w, struct waiting *q, int code)
 {
 	count_loss(w, q->rows->rows, code);
@@ -255,7 +258,7 @@ static int stage_loss(struct store_writer *w, struct batch *b)
 	return r < 0 ? r : writer_stage_rows(w, b, 0, &nothing_more);
 }
 
-/* Writes the rows of loss as soon as something can be written again. */
+/* Writes the rows of loss as soon as writing is possible again. */
 int writer_commit_loss(struct store_writer *w, bool last_resort)
 {
 	_cleanup_(batch_freep) struct batch *b = NULL;
@@ -292,7 +295,7 @@ static int stage_summary(struct store_writer *w, const struct batch *ops)
 	return r < 0 || !w->summary->rows ? r : writer_stage_rows(w, w->summary, 0, &nothing_more);
 }
 
-/* Up to when all calls, what they waited on and losses are in the file once the rows of place `i` are. */
+/* The time up to which all calls, their waits and losses are in the file once the rows of slot `i` are. */
 static int64_t settled_until(const struct store_writer *w, unsigned int i)
 {
 	static const unsigned int places[] = {TABLE_OP, WAITING_LONG, TABLE_LOSS, TABLE_POLL};
@@ -332,7 +335,7 @@ static int stage_digest(struct store_writer *w)
 	return r < 0 || !files ? r : stage_digest_part(w, files, STORE_DIGEST_FILES);
 }
 
-/* Readers do without a digest that could not be made or written. */
+/* Readers do not need digests: a failure here is ignored. */
 static void commit_digest(struct store_writer *w)
 {
 	if (stage_digest(w) < 0)
@@ -342,7 +345,7 @@ static void commit_digest(struct store_writer *w)
 	digest_clear(w->digester);
 }
 
-/* Adds the summary of a block of op that was committed as number `block`. */
+/* Adds the summary of the op block committed as number `block`. */
 static void note_digest(struct store_writer *w, uint64_t block, size_t calls)
 {
 	if (digest_is_due(w->digester, w->summary->rows))
@@ -351,7 +354,7 @@ static void note_digest(struct store_writer *w, uint64_t block, size_t calls)
 		digest_clear(w->digester);
 }
 
-/* ---- one place ---- */
+/* ---- one slot ---- */
 
 static int stage_one(struct store_writer *w, unsigned int i, bool numbers)
 {
@@ -367,7 +370,7 @@ static int stage_one(struct store_writer *w, unsigned int i, bool numbers)
 	return r < 0 || b->table != TABLE_OP ? r : stage_summary(w, b);
 }
 
-/* Commits the rows of one place, an op block together with its summary. The rows stay where that fails. */
+/* Commits the rows of one slot, an op block together with its summary. On failure the rows stay. */
 static int cut_one(struct store_writer *w, unsigned int i)
 {
 	struct batch *b = w->waiting[i].rows;
@@ -378,7 +381,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	if (!b || !b->rows)
 		return 0;
 	assert(b->table == (i == WAITING_LONG ? TABLE_OP : (enum table_id)i));
-	assert(!w->making); /* its blocks follow one another */
+	assert(!w->making); /* its blocks must be consecutive */
 	r = writer_commit_loss(w, false);
 	if (r < 0)
 		return r;
@@ -414,8 +417,8 @@ static int cut_dims(struct store_writer *w)
 }
 
 /*
- * Commits what waits in one place, and the dimension rows before it. On failure dimension rows go on waiting, as
- * later calls refer to them; others are lost, and counted.
+ * Commits the waiting rows of one slot, after the dimension rows. On failure dimension rows keep waiting, as later
+ * calls refer to them; other rows are lost, and counted.
  */
 static int writer_cut(struct store_writer *w, unsigned int i)
 {
@@ -437,7 +440,7 @@ static int writer_cut(struct store_writer *w, unsigned int i)
 	return r;
 }
 
-/* Reports a failure once; while it lasts, only the row of loss counts what is lost. */
+/* Reports a failure once; while it lasts, further loss is only counted, in the row of loss. */
 int writer_report_failure(struct store_writer *w, int code, struct error *err)
 {
 	bool known = w->failing;
@@ -452,7 +455,7 @@ int writer_report_failure(struct store_writer *w, int code, struct error *err)
 	return is_full(code) ? -ENOSPC : code;
 }
 
-/* ---- rows come in ---- */
+/* ---- incoming rows ---- */
 
 static int waiting_batch(struct store_writer *w, unsigned int i, enum table_id table)
 {
@@ -472,7 +475,7 @@ static int waiting_batch(struct store_writer *w, unsigned int i, enum table_id t
 	return 0;
 }
 
-/* Takes rows [from, to), cutting blocks as they fill; *from goes on as they are taken. */
+/* Takes rows [from, to), cutting blocks as they fill; *from advances past the rows taken. */
 static int take_some(struct store_writer *w, unsigned int i, const struct batch *b, size_t *from,
 		     size_t to)
 {
@@ -499,14 +502,14 @@ static int take_some(struct store_writer *w, unsigned int i, const struct batch 
 		r = writer_cut(w, i);
 		failed = r < 0 ? r : failed;
 		if (q->rows && q->rows->rows &&
-		    full) /* dimension rows that cannot be written; no room for more */
+		    full) /* dimension rows that cannot be written fill the slot */
 			note_loss(w, q, r);
 		r = waiting_batch(w, i, b->table);
 	}
 	return r < 0 ? r : failed;
 }
 
-/* The same; what cannot be taken is lost. */
+/* The same, but rows that cannot be taken are lost. */
 int writer_take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from,
 		size_t to)
 {
@@ -522,7 +525,7 @@ static bool writer_is_long(const struct batch *b, size_t row)
 	return batch_get(b, OP_DUR, row, 0) > STORE_LONG_CALL_NS;
 }
 
-/* Calls over 100 ms apart from the others, so that the others' blocks cover a short time. */
+/* Separates calls over 100 ms from the others, so that the others' blocks cover a short time. */
 static int take_ops(struct store_writer *w, const struct batch *b)
 {
 	int failed = 0;
@@ -586,7 +589,7 @@ int store_note_events(struct store_writer *w, const struct event_count *cpus, si
 
 void store_note_until(struct store_writer *w, int64_t until)
 {
-	assert(until >= w->until); /* never falls */
+	assert(until >= w->until); /* never decreases */
 	w->until = until;
 }
 
@@ -623,7 +626,7 @@ void store_writer_stats(const struct store_writer *w, struct store_stats *ret)
 	ret->lost_rows += lost_unwritten(w);
 }
 
-/* What still waits and cannot be written is lost too. */
+/* Counts waiting rows that cannot be written as lost too. */
 void writer_give_up(struct store_writer *w, int code)
 {
 	for (unsigned int i = 0; i < WAITING; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer_file.c: the file that a writer writes: how it begins and ends, and how a recording goes on in another. */
+/* writer_file.c: how the file of a writer begins and ends, and how a recording continues in another. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static int sync_file(struct store_writer *w)
 	return 0;
 }
 
-/* The last index and the end mark. On a full disk these use the room that reserve() kept. */
+/* Writes the last index and the end mark, on a full disk into the space that reserve() kept. */
 static int finish_file(struct store_writer *w)
 {
 	const struct buf nothing = {0};
@@ -69,10 +69,10 @@ static int finish_file(struct store_writer *w)
 	file_syncer_free(TAKE_PTR(w->syncer));
 	failed = writer_commit_loss(w, true);
 	if (failed >= 0) {
-		(void)writer_commit_index(w, true); /* without it readers walk */
+		(void)writer_commit_index(w, true); /* without it readers walk the headers */
 		failed = writer_commit_blob(w, BLOCK_END, &nothing, true);
 	}
-	/* Gives back what was reserved. */
+	/* Frees the reserve. */
 	if (ftruncate(w->fd, (off_t)w->offset) < 0 && failed >= 0)
 		failed = -errno;
 	r = sync_file(w);
@@ -90,7 +90,7 @@ int store_close_stats(struct store_writer *w, struct store_stats *ret, struct er
 	lost = ret->lost_rows;
 	r = finish_file(w);
 	failed = failed < 0 ? failed : r;
-	if (failed < 0 && w->reopened) /* it had an end */
+	if (failed < 0 && w->reopened) /* the end mark was already there */
 		(void)!ftruncate(w->fd, (off_t)w->reopened);
 	ret->changed = w->stats.changed;
 	ret->changed_size = w->stats.changed_size;
@@ -111,12 +111,15 @@ int store_close(struct store_writer *w, struct error *err)
 
 /* ---- create ---- */
 
-/* Writes the header of the next file, and marks that as growing. */
+/* Writes the header of the next file, and locks the file as growing. */
 static int writer_write_head(const struct store_writer *w, int fd, struct file_header *h)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	/* Tells readers that the file still grows; a killed writer's lock is gone. Where there are none: unknown. */
+	/*
+	 * The lock shows readers that the file still grows, and vanishes if the writer is killed. Not every file
+	 * system has locks; readers then cannot know.
+	 */
 	(void)fcntl(fd, F_OFD_SETLK, &lock);
 	if (w->opt.owner != (uid_t)-1 && w->opt.owner != geteuid() &&
 	    fchown(fd, w->opt.owner, (gid_t)-1) < 0)
@@ -146,7 +149,7 @@ static int write_meta(struct store_writer *w)
 	return r < 0 ? r : writer_commit_blob(w, BLOCK_META, &text, false);
 }
 
-/* Rows that were given before, again: the file has them not. */
+/* Writes dimension rows again, as the new file does not have them. */
 static int take_alive(void *arg, const struct batch *rows)
 {
 	return writer_take(arg, rows->table, rows, 0, rows->rows);
@@ -185,7 +188,7 @@ int writer_new(struct store_writer **ret, const char *path, const struct store_o
 	return 0;
 }
 
-/* Behind the header. */
+/* Writes what follows the header. */
 static int begin_file(struct store_writer *w)
 {
 	int r;
@@ -230,7 +233,7 @@ int store_create(struct store_writer **ret, const char *path, const struct store
 
 /* ---- the next file ---- */
 
-/* What belongs to one file. */
+/* Resets the state that belongs to one file. */
 static void begin_again(struct store_writer *w, int fd, char *path)
 {
 	assert(fd >= 0 && path && !w->staged_count);
@@ -240,7 +243,7 @@ static void begin_again(struct store_writer *w, int fd, char *path)
 	w->path = path;
 	w->before += w->offset;
 	w->offset = w->seq = w->last_index = w->recorded = w->made_heads = 0;
-	digest_clear(w->digester); /* it names blocks by their numbers in the file */
+	digest_clear(w->digester); /* it refers to blocks by their numbers in the file */
 	buf_clear(&w->index);
 	w->index_count = 0;
 	w->index_broken = w->dirty = w->torn = false;
@@ -256,13 +259,13 @@ int store_rotate(struct store_writer *w, const char *path, struct error *err)
 	assert(w->alive && !w->making);
 	if (fd < 0)
 		return error_errno(err, fd, "cannot create the trace %s", path);
-	/* Before the end of the other, so that a recorder that is killed here leaves a file without an end. */
+	/* Before the old file ends, so that a recorder killed here leaves a file without an end. */
 	r = writer_write_head(w, fd, &head);
 	if (r < 0) {
 		(void)unlink(path);
 		return error_errno(err, r, "cannot write the trace %s", path);
 	}
-	/* what cannot be written now waits, or is counted, and goes into the next file */
+	/* rows that cannot be written now wait, or are counted, and go into the next file */
 	failed = writer_flush(w, true);
 	r = finish_file(w);
 	failed = failed < 0 ? failed : r;
