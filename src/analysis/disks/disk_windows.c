@@ -31,7 +31,7 @@ struct disk {
 struct disk_owner {
 	uint32_t disk;
 	int64_t process, file, origin;
-	int64_t via, via_bytes; /* how the owner of the most bytes at once is known */
+	int64_t via, via_bytes; /* how the owner was determined for the most bytes at once */
 	int64_t requests, read, written;
 };
 

@@ -135,7 +135,7 @@ static int matcher_index(struct period_matcher *m, struct period_open *o,
 		bool null;
 		int r = matcher_key(m, &role->keys[i].other, o, level, &keys[i], &null);
 
-		if (r >= 0 && null && role->end) /* null equals nothing */
+		if (r >= 0 && null && role->end) /* null is not equal to anything */
 			m->to->endless[o->period]++;
 		if (r < 0 || null)
 			return r;

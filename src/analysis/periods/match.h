@@ -35,9 +35,9 @@ struct period_matches {
 	size_t capture_count, capture_cap;
 	struct intern texts;	/* text values */
 	struct intern captured; /* captures as text */
-	/* by period: how many began, and of them those that no END fits, as what it compares with is null */
+	/* by period: number that began, and number that no END can match, because a value that it compares is null */
 	uint64_t begun[PERIODS_MAX], endless[PERIODS_MAX];
-	/* of a trace that grows: what ended is given, and then forgotten */
+	/* for a growing trace: ended matches are passed on and then dropped */
 	bool live;
 	uint32_t *ended; /* indexes in items, in order of ending */
 	size_t ended_count, ended_cap;

@@ -88,9 +88,9 @@ static int requests_check_name(const struct requests *q, const struct requests_o
 			 *near ? "'?" : " (weir requests lists them)");
 }
 
-#define KEYS_SHOWN 12 /* of attributes, in a message */
+#define KEYS_SHOWN 12 /* maximum number of attributes in a message */
 
-/* "customer, http.status_code": the first attributes that spans have. 0 or -ENOMEM. */
+/* "customer, http.status_code": the first attributes of spans. 0 or -ENOMEM. */
 static int requests_put_keys(const struct requests *q, struct buf *to)
 {
 	struct intern seen = {0};

@@ -27,10 +27,10 @@ enum join_kind {
 };
 
 struct join_event {
-	int64_t start, stop, woken; /* woken: from then on it waited for a CPU alone */
+	int64_t start, stop, woken; /* woken: from then on it only waited for a CPU */
 	uint32_t task, what;
-	uint32_t
-		own; /* of a write, the stream that this end reads; of a wait for work, its word of span_locks */
+	/* for a write, the stream that this end reads; for a wait for work, its word in span_locks */
+	uint32_t own;
 	uint32_t bytes : 30;
 	uint32_t waited : 1; /* a read that found nothing; a wait for work */
 	uint32_t pad : 1;
@@ -44,10 +44,10 @@ struct join_task {
 	uint32_t epoch;	    /* number of the work that it was given last */
 	uint32_t origin;    /* the stream from which that came; SPAN_NONE: through a futex */
 	uint32_t spans[SPAN_LANES_MAX];
-	int64_t begun; /* by a futex: when it was woken, or had done what it was given; 0: never */
+	int64_t begun; /* with a futex: when it was woken, or had finished its work; 0: never */
 	uint8_t count;
-	bool answers; /* it wakes threads that wait for what they gave it */
-	bool paused; /* it polls for something new: what it was given goes on with an answer alone */
+	bool answers; /* it wakes threads that wait for the work that they gave it */
+	bool paused;  /* it polls for new work: the previous work only continues with a response */
 };
 
 struct joining {
@@ -293,7 +293,7 @@ static int join_gather(struct joining *g, const struct analysis_input *in,
 
 /* ---- evaluation ---- */
 
-/* A wait at a futex that is a lock is not for work: the thread goes on with what it had been given. */
+/* A wait for a futex that is a lock is not a wait for work: the thread continues its previous work. */
 static void join_locks(struct joining *g)
 {
 	for (size_t i = 0; i < g->count; i++) {
@@ -415,7 +415,7 @@ static int join_got(struct joining *g, const struct join_event *e)
 				 w.start, e->what);
 }
 
-/* Whether two lists of spans have one of the same request. */
+/* True if two lists of spans have a request in common. */
 static bool join_shares(const struct spans *s, const uint32_t *a, size_t a_count, const uint32_t *b,
 			size_t b_count)
 {
@@ -428,7 +428,7 @@ static bool join_shares(const struct spans *s, const uint32_t *a, size_t a_count
 	return false;
 }
 
-/* What a thread that answers was given ends with the span that waited for the answer. */
+/* Work given to a thread that responds ends with the span that waited for the response. */
 static int join_over(struct joining *g, uint32_t task, int64_t at)
 {
 	struct join_task *t = &g->tasks[task];
@@ -442,9 +442,10 @@ static int join_over(struct joining *g, uint32_t task, int64_t at)
 }
 
 /*
- * A pool's thread that wakes one which waited amid a span has done that span's work: what it did since it was woken, or had done
- * the work before, was for it. A busy thread takes the next job from its queue without a wait, so that who woke it last need not be
- * who it works for; and what it does next is not known until it wakes or is woken.
+ * A pool thread that wakes a thread which waited within a span has done that span's work: everything since it was
+ * woken, or since it finished its previous work, was for the span. A busy thread takes the next job from its queue
+ * without waiting. The thread that last woke it is therefore not necessarily the one for which it works, and what it
+ * does next is unknown until it wakes a thread or is woken.
  */
 static int join_done(struct joining *g, const struct join_event *e)
 {

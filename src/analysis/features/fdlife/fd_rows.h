@@ -23,9 +23,9 @@ struct fd_row {
 	uint32_t process, pattern, file;
 	bool inexact, ended;
 	bool linked;   /* in the list of its process */
-	uint32_t next; /* in that list */
-	int64_t base;  /* its first descriptor was opened or found */
-	int64_t end;   /* it ended */
+	uint32_t next; /* next in that list */
+	int64_t base;  /* time at which its first descriptor was opened or found */
+	int64_t end;   /* time at which the process ended */
 	int64_t first, last;
 	int64_t thread_id,
 		/* majority vote of Boyer and Moore ("MJRTY", 1991): the thread that opened most */
@@ -53,7 +53,7 @@ struct fd_rows {
 /* 0 or -ENOMEM. */
 int fd_rows_init(struct fd_rows *t, struct file_patterns *patterns) _must_check_;
 void fd_rows_free(struct fd_rows *t);
-/* The row of a process for a file; FEATURE_NONE: there is no room. `base`: when the descriptor was opened or found. 0 or -ENOMEM. */
+/* The row of a process for a file; FEATURE_NONE: no room. `base`: when the descriptor was opened or found. 0 or -ENOMEM. */
 int fd_rows_of(struct fd_rows *t, uint32_t process, uint32_t file, int64_t base,
 	       uint32_t *ret) _must_check_;
 /* The existing row for a file of the process; NULL: none. */

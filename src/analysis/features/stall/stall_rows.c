@@ -156,7 +156,7 @@ int stall_rows_add(struct stall_rows *r, const struct stall_key *key, const stru
 	if (e < 0)
 		return e;
 	stall_row_count(row, s);
-	/* a question asked with several calls before each pause has the period of the pauses */
+	/* the interval of a request that takes several calls is that of the pauses */
 	repeats = row->paused > 0 && !s->paused;
 	e = stall_rows_hist(r, &row->durations, add_sat_signed(s->time, s->paused) / s->times,
 			    s->times);

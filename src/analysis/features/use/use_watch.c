@@ -2,9 +2,9 @@
 /*
  * use_watch.c: what a thread does after a short write, and after a write, sync or close that failed.
  *
- * A short write is continued by a write of the same thread of what was left, or of less. Programs that send what they queue
- * may add to it: through a pipe only a write of as much as the one cut short is known to be the next message, and sockets, whose
- * buffers have one size, are left out.
+ * A short write is continued by a write of the same thread with the remaining bytes, or fewer. Programs that queue data
+ * may append to it: for a pipe, only a write of the same size as the one cut short is known to be the next message;
+ * sockets, whose buffers have one size, are excluded.
  *
  * An error was ignored if the thread went on as before: it repeated the call at another position, or failed again; or
  * its next two calls were those that followed its last successful call of the kind; or it ended with status 0. The

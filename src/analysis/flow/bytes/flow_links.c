@@ -18,9 +18,9 @@
 #define GRID	   64u
 #define PRIME	   0x100000001b3ull
 #define RESYNC	   16u	 /* equal bytes that end a difference */
-#define RESYNC_MAX 8192u /* of which it is at most so long */
-#define RESYNC_LEAST \
-	4u /* of them unlike the one before: zeros that fill a block are followed by anything */
+#define RESYNC_MAX 8192u /* maximum length of a difference */
+/* minimum number of them that differ from the byte before: zeros that fill a block are followed by anything */
+#define RESYNC_LEAST 4u
 #define OFFSET_BITS  20
 #define SEGMENT_MAX  (1u << OFFSET_BITS)
 #define KNOWN_TWICE  (1ull << 63) /* flag of map values: the same also entered elsewhere before */
@@ -98,7 +98,7 @@ static uint64_t given_key(uint64_t segment, uint32_t spot)
 	return segment << 32 | spot;
 }
 
-/* Enters a place. Of what is there already both are copies, unless a process reads what it wrote itself. */
+/* Adds an entry. If there is one already, both are copies, unless a process reads what it wrote itself. */
 static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment,
 		       uint32_t at)
 {
@@ -248,7 +248,7 @@ static int links_difference(const struct links_out *o, const struct spot *in, si
 						  .weak = !links_belong(o, *in, from, to)});
 }
 
-/* Where a block came in; *ret_twice: not only there. */
+/* Finds where a block entered; *ret_twice: it also entered elsewhere. */
 static bool block_find(const struct flow_links *l, int64_t process_id, const uint8_t *block,
 		       uint64_t hash, struct spot *ret, bool *ret_twice)
 {
@@ -262,7 +262,7 @@ static bool block_find(const struct flow_links *l, int64_t process_id, const uin
 	return !memcmp(l->segments[ret->segment].bytes + ret->at, block, BLOCK);
 }
 
-/* A block that goes out at `at` and came in elsewhere than on the spot to which it goes. */
+/* Finds the block at `at` of the output among bytes that entered elsewhere than on the spot that it is sent to. */
 static bool links_block(const struct links_out *o, size_t at, uint64_t hash, struct spot *ret,
 			bool *ret_twice)
 {
@@ -377,7 +377,7 @@ static size_t links_back(const struct links_out *o, struct spot *in, size_t at)
 	return at;
 }
 
-/* Notes that bytes of these segments are in the file. */
+/* Notes that the file has bytes of these segments. */
 static int links_give(struct links_out *o, const struct spot *in, size_t bytes)
 {
 	size_t have = o->l->segments[in->segment].size - in->at;

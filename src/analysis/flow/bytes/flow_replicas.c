@@ -12,10 +12,10 @@
 #include "names/names.h"
 #include "schema/content_hash.h"
 
-#define LINKS_BEFORE \
-	64 /* links that are looked at before a position, as one of them may reach beyond it */
-#define PIECES_LEAST 8 /* that two files have in common, which are not equal as wholes */
-#define COMMON_LEAST 3 /* files that two folders have both */
+/* links examined before a position, since one of them may extend beyond it */
+#define LINKS_BEFORE 64
+#define PIECES_LEAST 8 /* equal pieces in two files that are not completely equal */
+#define COMMON_LEAST 3 /* common files of two folders */
 
 const struct flow_file *flow_replica_file(const struct flow_verdicts *v, uint32_t object)
 {
@@ -161,7 +161,7 @@ size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
 	return n;
 }
 
-/* Files that are written in place, as volumes are: how much of them is equal. */
+/* Counts equal pieces of files that are modified in place, such as volumes. */
 static void pieces_relate(struct flow_verdicts *v, const struct flow_replica *a,
 			  const struct flow_replica *b)
 {
@@ -216,7 +216,7 @@ static void replicas_relate(struct flow_verdicts *v)
 	}
 }
 
-/* Whether the folders are replicas by what their files have in common alone, written in place. */
+/* True if the folders are replicas because of equal pieces alone, in files modified in place. */
 static bool are_volumes(const struct flow_replicas *p, size_t a, size_t b)
 {
 	return p->pieces_equal[a][b] >= PIECES_LEAST &&
@@ -380,7 +380,7 @@ static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64
 	range[0] += from;
 }
 
-/* The first stretch of pieces in which a file differs from another. */
+/* The first contiguous pieces in which a file differs from another. */
 static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t from,
 		    int64_t range[2], uint32_t *ret_node)
 {
@@ -402,8 +402,8 @@ static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint6
 }
 
 /*
- * The first stretch that is not merely on its way: a volume has something that was written to the other after what the other has
- * there. What is written anew in place reaches one after the other.
+ * The first such range that is not merely in progress: the other volume already has something that was written later
+ * than what it has in the range. Writes in place arrive in order.
  */
 static bool stretch_arrived(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t range[2],
 			    uint32_t *ret_node)
@@ -431,7 +431,7 @@ static bool stretch_arrived(const struct flow_verdicts *v, uint32_t a, uint32_t 
 	return false;
 }
 
-/* Nobody knows which of them is right. */
+/* Evidence that it is unknown which of them is right. */
 static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	_cleanup_buf_ struct buf text = {0};
@@ -486,7 +486,7 @@ static const struct flow_difference *difference_in(const struct flow_verdicts *v
 	return NULL;
 }
 
-/* Whether files of the folder came over a stream: else it is where they come from. */
+/* True if files of the folder came over a stream; otherwise it is their source. */
 static bool folder_receives(const struct flow_verdicts *v, uint32_t folder)
 {
 	const struct flow_replicas *p = v->replicas;
@@ -499,7 +499,7 @@ static bool folder_receives(const struct flow_verdicts *v, uint32_t folder)
 	return false;
 }
 
-/* Where all but one are as they were received, that one is where they were altered. 1: that is the verdict. */
+/* If all but one were stored as received, the remaining one was altered. 1: that is the verdict. */
 static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g,
 				size_t n, const int64_t range[2])
 {
@@ -556,7 +556,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	return r < 0 ? r : 1;
 }
 
-/* Where a process stored what another file of the name has at a position. False: it is not known. */
+/* Where a process stored what another file of the name has at a position. False: unknown. */
 static bool place_of(const struct flow_verdicts *v, uint32_t other, int64_t process_id,
 		     int64_t range[2], struct flow_place *ret)
 {
@@ -578,7 +578,10 @@ static bool place_of(const struct flow_verdicts *v, uint32_t other, int64_t proc
 	return true;
 }
 
-/* What a file lacks that the others have may stand elsewhere: in another file, or at another position. 1: that is the verdict. */
+/*
+ * Bytes that a file lacks and the others have may be elsewhere: in another file, or at another position. 1: that is the
+ * verdict.
+ */
 static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
 			     size_t odd, const int64_t range[2])
 {

@@ -10,9 +10,9 @@ struct flow_folder {
 	uint64_t key;
 	uint16_t place;
 	struct bytes path;
-	int64_t process_id; /* who wrote its first file; -1: nobody yet */
-	uint32_t last;	    /* the call that wrote there last; FLOW_NONE */
-	bool mixed;	    /* others wrote in it too */
+	int64_t process_id; /* writer of its first file; -1: none yet */
+	uint32_t last;	    /* last call that wrote to it; FLOW_NONE */
+	bool mixed;	    /* it has other writers */
 };
 
 struct flow_replica {
@@ -28,10 +28,10 @@ struct flow_replicas {
 	size_t folder_count;
 	uint64_t common[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX],
 		equal[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
-	/* pieces of files of one name: of those that both have, those that are equal; of a file that is not equal as a whole */
+	/* for files with the same name that are not completely equal: pieces that both have, and those that are equal */
 	uint64_t pieces[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX],
 		pieces_equal[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
-	/* [a][b]: when the last of the files that both have was begun in b; INT64_MIN: never */
+	/* [a][b]: start of the last common file in b; INT64_MIN: never */
 	int64_t newest[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
 	uint64_t left_out;
 	struct map named; /* names that have a verdict */
@@ -42,7 +42,7 @@ const struct flow_file *flow_replica_file(const struct flow_verdicts *v, uint32_
 /* Copies the replicas of a name from index `from` on, one per folder, to an array of FLOW_FOLDERS_MAX; returns their number. */
 size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
 			   const struct flow_replica **to, size_t *ret_next);
-/* Whether most files of two folders are equal, or most of one that is written in place. */
+/* True if most files of two folders are equal, or most of one that is modified in place. */
 bool flow_are_replicas(const struct flow_replicas *p, size_t a, size_t b);
 /* Appends the host if its recording has only one such folder, else the folder. */
 int flow_replica_put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to);

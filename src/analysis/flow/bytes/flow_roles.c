@@ -17,9 +17,9 @@
 
 /* What one process does with bytes of files, pipes or sockets when it writes to files or streams. */
 struct flow_role {
-	uint64_t equal, differ;		  /* stretches */
-	uint64_t edges;			  /* differences at the begin or end of a call */
-	uint64_t sources, sources_differ; /* files and pipes that they are of */
+	uint64_t equal, differ;		  /* number of ranges */
+	uint64_t edges;			  /* differences at the beginning or end of a call */
+	uint64_t sources, sources_differ; /* number of files and pipes that are their source */
 };
 
 struct flow_roles {
@@ -100,7 +100,7 @@ static int role_count(struct flow_verdicts *v, int64_t process_id, uint32_t in_s
 	return map_set(&roles->sources, source, differs);
 }
 
-/* Of a role that has links: an edge is beside one. */
+/* Counts an edge for a role that has links, since an edge is next to one. */
 static void role_edge(const struct flow_verdicts *v, const struct flow_difference *d)
 {
 	uint64_t at;
@@ -149,7 +149,7 @@ static bool is_copy(const struct flow_verdicts *v, const struct flow_difference 
 	return bytes >= v->s->files[o->file].size / 4 * 3;
 }
 
-/* Whether another difference is near: a record was made anew. Heads that most of the calls have do not count. */
+/* True if another difference is near: a record was rewritten. Headers that most of the calls have do not count. */
 static bool is_crowded(const struct flow_verdicts *v, const struct flow_role *role,
 		       const struct flow_difference *d)
 {

@@ -452,7 +452,7 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 	}
 	if ((d->edge && !is_joined(v, d)) || !flow_role_passes(v, d))
 		return 0;
-	/* on a stream: the bytes of it that are stored as well, by this process or by who gets them */
+	/* on a stream: bytes that are also stored, by this process or by one that receives them */
 	while (from < to && r >= 0) {
 		int64_t apart = d->out_pos - d->in_pos, range[] = {from, to},
 			sent[] = {from + apart, to + apart};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flow_verdicts.h: verdicts at the end of the pass.
- *
- *   flow_verdicts.c     bytes that a process or what lies between two altered
- *   flow_roles.c        which processes pass on what they receive, so that a difference is a fault
- *   flow_deliveries.c   bytes that were stored and not sent, sent and not stored, sent twice, or in another order
- *   flow_places.c       in which file bytes of a stream are stored
- *   flow_replicas.c     files of one name in several places: which differ, which are missing
- *   flow_replication.c  in which order they were written
+ *   flow_verdicts.c     bytes altered by a process, or between two processes
+ *   flow_roles.c        which processes forward their input unchanged, so that a difference is an error
+ *   flow_deliveries.c   bytes stored but not sent, sent but not stored, sent twice, or in another order
+ *   flow_places.c       the file in which bytes of a stream are stored
+ *   flow_replicas.c     files with the same name in several places: which differ, which are missing
+ *   flow_replication.c  the order in which they were written
  */
 #pragma once
 
@@ -55,9 +54,8 @@ struct flow_verdict {
 	uint32_t first_spot, second_spot;
 	enum flow_side first_side, second_side;
 	const char *second_observation, *note;
-	bool absence; /* it is from a call that was not found */
-	const struct flow_node
-		*by; /* of who is at fault; NULL: of who made the second call, or the first */
+	bool absence;		    /* inferred from the absence of a call */
+	const struct flow_node *by; /* the call at fault; NULL: the second call, or the first */
 };
 
 /* Where bytes of a stream are stored. */
@@ -65,14 +63,14 @@ struct flow_place {
 	uint32_t object;
 	int64_t pos;
 	uint32_t node, spot;  /* the call that has them */
-	uint32_t in, in_spot; /* where they came in */
+	uint32_t in, in_spot; /* where they entered */
 };
 
 /* Fills the tables. Call flow_verdicts_free() in either case. */
 int flow_verdicts_make(struct flow_verdicts *v);
 void flow_verdicts_free(struct flow_verdicts *v);
 
-/* When a call began, by the clock of the first trace. */
+/* The start of a call by the first recording's clock. */
 int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node);
 bool flow_verdicts_full(struct flow_verdicts *v);
 int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
@@ -87,23 +85,23 @@ const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t proc
 
 /* Index in flow_verdicts.by_out of the first link at or after a position of a spot. */
 size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
-/* Where the links end that continue this one, on both sides. */
+/* The end of the links that continue this one, on both sides. */
 int64_t flow_out_end(const struct flow_verdicts *v, size_t i);
 
-/* Each cuts a range of a stream to what lies in one file. False: there is none, and the range may be cut. */
-/* Where a process stores what it takes from the stream. */
+/* Each clips a range of a stream to the part in a single file. False: none; the range may have been clipped anyway. */
+/* Where a process stores what it receives from the stream. */
 bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot,
 		    int64_t range[2], struct flow_place *ret);
-/* The same of who takes them from it, or from where that one sends them on. */
+/* Where processes store it that receive it from the stream, directly or through another one. */
 bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
 			struct flow_place *ret);
-/* The same of who sent them, or of who had sent them there; or the file that they were read from. */
+/* Where processes store it that sent it, directly or through another one; or the file from which it was read. */
 bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
 			struct flow_place *ret);
-/* The same of another process, for bytes that came in with a link: of who sent them to the stream, or got them on from it. */
+/* The same for another process and bytes that entered with a link: one that sent them to the stream, or got them through it. */
 bool flow_stored_of(const struct flow_verdicts *v, const struct flow_link *k, int64_t process_id,
 		    int64_t range[2], struct flow_place *ret);
-/* A position of a stream from its first byte on; of a file as it is. */
+/* A position relative to the first byte of a stream; unchanged for a file. */
 int64_t flow_stream_pos(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
 
 int flow_roles_make(struct flow_verdicts *v) _must_check_;
@@ -111,11 +109,11 @@ void flow_roles_free(struct flow_verdicts *v);
 /* True if a spot is a file or a pipe, which programs of one machine share. */
 bool flow_spot_local(const struct flow_verdicts *v, uint32_t spot);
 /*
- * Whether a process wrote the file itself, of what it had received over a stream: it is no input of somebody's choice then,
- * but a log.
+ * True if a process wrote the file itself, from what it had received over a stream: the file is then a log, not an
+ * input chosen by anyone.
  */
 bool flow_spot_log(const struct flow_verdicts *v, int64_t process_id, uint32_t spot);
-/* Whether the process passes on what it receives as in the difference, but for few of them. */
+/* True if the process forwards nearly all input of the kind in the difference unchanged. */
 bool flow_role_passes(const struct flow_verdicts *v, const struct flow_difference *d);
 
 int flow_deliveries_verdicts(struct flow_verdicts *v);
@@ -139,8 +137,8 @@ bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_dif
 /* The file with the same name that a process wrote last; FLOW_NONE: none. */
 uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id);
 /*
- * The first stretch behind range[0] in which the file differs from another, and the call that wrote it there. False: there is
- * none up to range[1], or nothing was written there.
+ * The first range after range[0] in which the file differs from another, and the call that wrote it. False: none up to
+ * range[1], or nothing was written there.
  */
 bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
 			   int64_t range[2], uint32_t *ret_node);
