@@ -326,7 +326,8 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	r = spot & FLOW_SPOT_FILE ? content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side)
 				  : content_stream(s, c, all, spot, side, pos);
 	payload = call_payload(all, side, &size);
-	if (!payload && c->act == FLOW_COPY) /* recorded once: the same bytes go out */
+	/* recorded only once: the bytes sent out are the same */
+	if (!payload && c->act == FLOW_COPY)
 		payload = call_payload(all, !side, &size);
 	hashed = content_call_hash(all, side, c->bytes, &hash);
 	if (r < 0 || (!payload && !hashed))
