@@ -34,9 +34,8 @@ int clickhouse_own_name(const char *name, struct buf *out)
 	own_lower(name, &lower, &r);
 	for (size_t i = 0; i < lower.len && r >= 0; i++) {
 		if (lower.data[i] == '`' || lower.data[i] == '\\')
-			r = buf_append(out, "\\", 1);
-		if (r >= 0)
-			r = buf_append(out, &lower.data[i], 1);
+			buf_append(out, "\\", 1);
+		r = buf_append(out, &lower.data[i], 1);
 	}
 	return r < 0 ? r : buf_append(out, "`", 1);
 }
@@ -107,16 +106,14 @@ int clickhouse_own_layout(const struct table_def *t, struct buf *out)
 
 int clickhouse_shape_put(const struct table_def *t, struct buf *out)
 {
-	int r = 0;
-
-	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
+	for (unsigned int i = 0; i < t->column_count; i++) {
 		const struct column_def *c = &t->columns[i];
 		const char *texts[] = {column_type_name(c->type), c->unit, c->name};
 
-		for (size_t k = 0; k < ARRAY_SIZE(texts) && r >= 0; k++)
-			r = buf_append(out, texts[k], strlen(texts[k]) + 1);
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
+			buf_append(out, texts[k], strlen(texts[k]) + 1);
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* A reference if this weir knows such a unit; else the unit is only informative. */

@@ -51,4 +51,4 @@ int clickhouse_begin(struct clickhouse *c, const struct clickhouse_query *q, str
 int clickhouse_exception(const struct clickhouse *c, const char *text, struct error *err);
 
 /* Appends 'text' as a literal; `name` in backquotes. 0 or -ENOMEM. */
-int clickhouse_literal(struct bytes text, struct buf *out) _must_check_;
+int clickhouse_literal(struct bytes text, struct buf *out);

@@ -72,7 +72,7 @@ int clickhouse_own_layout(const struct table_def *t, struct buf *out) _must_chec
  * of each, concatenated, each ended by NUL ("shape"; without columns the table was dropped). When reading, `text`
  * gets NULs and must outlive the columns, which the caller frees; -EBADMSG: malformed.
  */
-int clickhouse_shape_put(const struct table_def *t, struct buf *out) _must_check_;
+int clickhouse_shape_put(const struct table_def *t, struct buf *out);
 int clickhouse_shape_get(struct bytes text, struct column_def **ret, unsigned int *ret_count);
 /*
  * "SELECT recording, part, generation, rows, title, shape, name" for the generations in force, of `name` or of all

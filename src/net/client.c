@@ -348,14 +348,16 @@ int net_encode(const void *data, size_t len, struct buf *out)
 {
 	static const char digits[] = "0123456789ABCDEF";
 	const uint8_t *p = data;
-	int r = 0;
 
-	for (size_t i = 0; i < len && r >= 0; i++) {
+	for (size_t i = 0; i < len; i++) {
 		bool plain = (p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'z') ||
 			     (p[i] >= 'A' && p[i] <= 'Z') || (p[i] && strchr("-._~", p[i]));
 		const char code[] = {'%', digits[p[i] >> 4], digits[p[i] & 15]};
 
-		r = plain ? buf_append(out, &p[i], 1) : buf_append(out, code, sizeof(code));
+		if (plain)
+			buf_append(out, &p[i], 1);
+		else
+			buf_append(out, code, sizeof(code));
 	}
-	return r;
+	return buf_status(out);
 }

@@ -65,4 +65,4 @@ void net_client_stop(struct net_client *c);
 /* Also stops requests while *stop is true, which net_client_begin() does not reset; it must outlive the client. */
 void net_client_stop_with(struct net_client *c, const atomic_bool *stop);
 /* Appends a text as part of a query: %XX for all but letters, digits and -._~ */
-int net_encode(const void *data, size_t len, struct buf *out) _must_check_;
+int net_encode(const void *data, size_t len, struct buf *out);

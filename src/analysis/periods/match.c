@@ -135,7 +135,9 @@ static int matcher_index(struct period_matcher *m, struct period_open *o,
 		bool null;
 		int r = matcher_key(m, &role->keys[i].other, o, level, &keys[i], &null);
 
-		if (r < 0 || null) /* null equals nothing */
+		if (r >= 0 && null && role->end) /* null equals nothing */
+			m->to->endless[o->period]++;
+		if (r < 0 || null)
 			return r;
 	}
 	return period_index_add(in, &o->links[link], o, period_hash(keys, role->key_count));
@@ -168,6 +170,7 @@ static int matcher_place(struct period_matcher *m, struct period_open *o)
 		return r;
 	o->match = to->spare_count ? to->spare[--to->spare_count] : (uint32_t)to->count++;
 	o->nth = m->begun++;
+	to->begun[o->period]++;
 	to->items[o->match] = (struct period_match){
 		.start = o->start,
 		.dur = PERIOD_NO_DUR,

@@ -35,6 +35,8 @@ struct period_matches {
 	size_t capture_count, capture_cap;
 	struct intern texts;	/* values of type text */
 	struct intern captured; /* captures as text */
+	/* by period: how many began, and of them those that no END fits, as what it compares with is null */
+	uint64_t begun[PERIODS_MAX], endless[PERIODS_MAX];
 	/* of a trace that grows: what ended is given, and then forgotten */
 	bool live;
 	uint32_t *ended; /* of items, in the order in which they ended */

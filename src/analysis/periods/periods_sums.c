@@ -45,6 +45,7 @@ static void period_sums_free(struct sums *s)
 static int group_part_find(struct sums *s, const char *text, size_t len, struct error *err)
 {
 	const struct period_set *set = &s->found->set;
+	const struct period *of = NULL;
 
 	for (size_t i = 0; i < set->count; i++) {
 		const struct period *p = set->items[i];
@@ -52,6 +53,7 @@ static int group_part_find(struct sums *s, const char *text, size_t len, struct 
 
 		if (len <= name || memcmp(p->name, text, name) != 0 || text[name] != '.')
 			continue;
+		of = p;
 		for (size_t c = 0; c < p->capture_count; c++) {
 			if (strlen(p->captures[c].name) != len - name - 1 ||
 			    memcmp(p->captures[c].name, text + name + 1, len - name - 1) != 0)
@@ -63,6 +65,11 @@ static int group_part_find(struct sums *s, const char *text, size_t len, struct 
 			return 0;
 		}
 	}
+	if (of)
+		return error_set(err, -EINVAL, "--group-by: period %s has no capture '%.*s'%s",
+				 of->name, (int)(len - strlen(of->name) - 1),
+				 text + strlen(of->name) + 1,
+				 of->capture_count ? "" : "; captures follow END: ': NAME = EXPR'");
 	return error_set(err, -EINVAL, "--group-by: '%.*s' is not of the form PERIOD.CAPTURE",
 			 (int)len, text);
 }

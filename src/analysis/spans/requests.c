@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "names/file_lines.h"
 #include "names/names.h"
@@ -85,6 +86,52 @@ static int requests_check_name(const struct requests *q, const struct requests_o
 	return error_set(err, -EINVAL, "--name '%.60s': no span%s has this name%s%s%s", o->name,
 			 part ? " of this range" : "", *near ? ": did you mean '" : "", near,
 			 *near ? "'?" : " (weir requests lists them)");
+}
+
+#define KEYS_SHOWN 12 /* of attributes, in a message */
+
+/* "customer, http.status_code": the first attributes that spans have. 0 or -ENOMEM. */
+static int requests_put_keys(const struct requests *q, struct buf *to)
+{
+	struct intern seen = {0};
+	uint32_t id = 0, last = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < q->spans.count && r >= 0 && last < KEYS_SHOWN; i++) {
+		struct bytes all = spanset_text(&q->spans, q->spans.all[i].attributes), key, value;
+		size_t at = 0;
+
+		while (r >= 0 && last < KEYS_SHOWN && json_next_member(all, &at, &key, &value)) {
+			r = intern_add(&seen, key.data, key.len, &id);
+			if (r < 0 || id < last)
+				continue;
+			last++;
+			r = buf_printf(to, "%s%.*s", to->len ? ", " : "", (int)MIN(key.len, 60u),
+				       (const char *)key.data);
+		}
+	}
+	intern_free(&seen);
+	return r;
+}
+
+static int requests_check_key(const struct requests *q, const struct requests_options *o,
+			      const struct analysis_input *in, struct error *err)
+{
+	_cleanup_buf_ struct buf keys = {0};
+	struct bytes key, value;
+
+	if (!o->by || !strcmp(o->by, "name") || !q->spans.count || in->shared)
+		return 0;
+	key = (struct bytes){(const uint8_t *)o->by + 5, strlen(o->by + 5)};
+	for (uint32_t i = 0; i < q->spans.count; i++) {
+		if (json_member(spanset_text(&q->spans, q->spans.all[i].attributes), key, &value))
+			return 0;
+	}
+	if (requests_put_keys(q, &keys) < 0)
+		return -ENOMEM;
+	return error_set(err, -EINVAL, "--by %.60s: no span has this attribute%s%s", o->by,
+			 keys.len ? "; there are " : ", or any other",
+			 keys.len ? buf_str(&keys) : "");
 }
 
 static int requests_choose(struct requests *q, const struct requests_options *o)
@@ -226,6 +273,9 @@ static int requests_run(const struct analysis_input *in, struct analysis_result 
 	if (r < 0)
 		return r;
 	r = requests_check_name(q, o, in, err);
+	if (r < 0)
+		return r;
+	r = requests_check_key(q, o, in, err);
 	if (r < 0)
 		return r;
 	q->dims = store_dims(in->runs[0].store);

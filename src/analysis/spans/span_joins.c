@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "analysis/spans/span_locks.h"
 #include "analysis/spans/span_streams.h"
 #include "base/array.h"
 #include "base/map.h"
@@ -26,7 +27,9 @@ enum join_kind {
 
 struct join_event {
 	int64_t start, stop, woken; /* woken: from then on it waited for a CPU alone */
-	uint32_t task, what, own;   /* own: of a write, the stream that this end reads */
+	uint32_t task, what;
+	uint32_t
+		own; /* of a write, the stream that this end reads; of a wait for work, its word of span_locks */
 	uint32_t bytes : 30;
 	uint32_t waited : 1; /* a read that found nothing; a wait for work */
 	uint32_t pad : 1;
@@ -40,7 +43,9 @@ struct join_task {
 	uint32_t epoch;	    /* number of what it was given last */
 	uint32_t origin;    /* the stream it came from; SPAN_NONE: by a futex */
 	uint32_t spans[SPAN_LANES_MAX];
+	int64_t begun; /* by a futex: when it was woken, or had done what it was given; 0: never */
 	uint8_t count;
+	bool answers; /* it wakes threads that wait for what they gave it */
 	bool paused; /* it polls for something new: what it was given goes on with an answer alone */
 };
 
@@ -53,6 +58,7 @@ struct joining {
 	struct join_task *tasks;
 	size_t task_count;
 	struct span_streams streams;
+	struct span_locks locks;
 	uint32_t epochs;
 	uint8_t roles[OP_CODE_MAX]; /* enum join_role */
 	int64_t futex, futex_wait;
@@ -65,6 +71,7 @@ static void joining_free(struct joining *g)
 	free(g->events);
 	free(g->tasks);
 	span_streams_free(&g->streams);
+	span_locks_free(&g->locks);
 }
 
 static void join_roles(struct joining *g)
@@ -158,7 +165,17 @@ static int join_futex(struct joining *g, const struct batch *b, size_t row, stru
 {
 	int64_t waker = batch_get(b, OP_WAKER_ID, row, -1);
 	bool idle = span_places_is_idle(g->s->places, b, row);
+	struct span_futex_wait w = {
+		.process_id = names_process_of(g->dims, batch_get(b, OP_THREAD_ID, row, -1)),
+		.dur = e->woken - e->start,
+		.address = (uint64_t)batch_get(b, OP_A0, row, 0),
+		.task = e->task,
+		.timed = batch_get(b, OP_A3, row, 0) != 0,
+		.ran_out = batch_get(b, OP_RET, row, 0) == -ETIMEDOUT,
+	};
 
+	if (idle && span_locks_wait(&g->locks, &w, &e->own) < 0)
+		return -ENOMEM;
 	if (waker < 0 && !idle)
 		return 0;
 	e->what = waker < 0 ? SPAN_NONE : span_places_task(g->s->places, waker, true);
@@ -246,10 +263,10 @@ static int join_row(void *arg, const struct batch *b, uint32_t row, int64_t end)
 
 static uint64_t join_columns(void)
 {
-	static const unsigned int columns[] = {OP_START,    OP_DUR,	 OP_THREAD_ID, OP_KIND,
-					       OP_OP,	    OP_CLASS,	 OP_RET,       OP_BYTES,
-					       OP_FD,	    OP_FILE_ID,	 OP_A1,	       OP_RUNQ,
-					       OP_WAKER_ID, OP_FILE2_ID, OP_FD2};
+	static const unsigned int columns[] = {
+		OP_START,    OP_DUR,	  OP_THREAD_ID, OP_KIND,    OP_OP, OP_CLASS,
+		OP_RET,	     OP_BYTES,	  OP_FD,	OP_FILE_ID, OP_A1, OP_RUNQ,
+		OP_WAKER_ID, OP_FILE2_ID, OP_FD2,	OP_A0,	    OP_A3};
 	uint64_t set = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
@@ -271,6 +288,23 @@ static int join_gather(struct joining *g, const struct analysis_input *in,
 }
 
 /* ---- what follows ---- */
+
+/* A wait at a futex that is a lock is not for work: the thread goes on with what it had been given. */
+static void join_locks(struct joining *g)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		const struct join_event *e = &g->events[i];
+
+		if (e->kind == JOIN_WOKEN && e->own != SPAN_NONE && e->what != SPAN_NONE)
+			span_locks_woken(&g->locks, e->own, e->what);
+	}
+	for (size_t i = 0; i < g->count; i++) {
+		struct join_event *e = &g->events[i];
+
+		if (e->kind == JOIN_WOKEN && e->own != SPAN_NONE)
+			e->waited &= !span_locks_is_lock(&g->locks, e->own);
+	}
+}
 
 static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t start, int64_t stop,
 		     bool idle)
@@ -376,6 +410,78 @@ static int join_got(struct joining *g, const struct join_event *e)
 				 w.start, e->what);
 }
 
+/* Whether two lists of spans have one of the same request. */
+static bool join_shares(const struct spans *s, const uint32_t *a, size_t a_count, const uint32_t *b,
+			size_t b_count)
+{
+	for (size_t i = 0; i < a_count; i++) {
+		for (size_t k = 0; k < b_count; k++) {
+			if (s->all[a[i]].root == s->all[b[k]].root)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What a thread that answers was given ends with the span that waited for the answer. */
+static int join_over(struct joining *g, uint32_t task, int64_t at)
+{
+	struct join_task *t = &g->tasks[task];
+	int64_t stop = t->begun;
+
+	if (!t->answers || !t->count || t->origin != SPAN_NONE)
+		return 0;
+	for (size_t i = 0; i < t->count; i++)
+		stop = MAX(stop, g->s->all[t->spans[i]].stop);
+	return stop < at ? span_places_hand(g->s->places, task, stop, NULL, 0) : 0;
+}
+
+/*
+ * A pool's thread that wakes one which waited amid a span has done that span's work: what it did since it was woken, or had done
+ * the work before, was for it. A busy thread takes the next job from its queue without a wait, so that who woke it last need not be
+ * who it works for; and what it does next is not known until it wakes or is woken.
+ */
+static int join_done(struct joining *g, const struct join_event *e)
+{
+	struct join_task *t = e->what == SPAN_NONE ? NULL : &g->tasks[e->what];
+	uint32_t waits[SPAN_LANES_MAX], own[SPAN_LANES_MAX];
+	int64_t since;
+	size_t n;
+	int r = 0;
+
+	if (!t || !t->begun || t->origin != SPAN_NONE || t->paused ||
+	    span_places_look(g->s->places, e->what, e->woken, false, own))
+		return 0;
+	n = span_places_look(g->s->places, e->task, e->woken, false, waits);
+	if (!n)
+		return 0;
+	t->answers = true;
+	if (!join_shares(g->s, waits, n, t->spans, t->count)) {
+		since = MAX(t->begun, g->s->all[waits[0]].start);
+		r = join_over(g, e->what, since);
+		if (r >= 0)
+			r = span_places_hand(g->s->places, e->what, since, waits, n);
+	}
+	t->count = 0;
+	t->begun = e->woken;
+	return r < 0 ? r : span_places_hand(g->s->places, e->what, e->woken, NULL, 0);
+}
+
+/* A wait for work that another thread ended. */
+static int join_woken(struct joining *g, const struct join_event *e)
+{
+	int r = join_over(g, e->task, e->start);
+
+	if (r >= 0)
+		r = join_pause(g, e->task);
+	if (r >= 0)
+		r = join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
+	if (r < 0)
+		return r;
+	g->tasks[e->task].begun = e->stop;
+	return join_done(g, e);
+}
+
 static int join_follow(struct joining *g, const struct join_event *e)
 {
 	int r;
@@ -393,10 +499,7 @@ static int join_follow(struct joining *g, const struct join_event *e)
 		return r;
 	case JOIN_WOKEN:
 		r = join_wait(g, e->task, e->what, e->start, e->woken, e->waited);
-		if (r < 0 || !e->waited)
-			return r;
-		r = join_pause(g, e->task);
-		return r < 0 ? r : join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
+		return r < 0 || !e->waited ? r : join_woken(g, e);
 	default:
 		return join_wait(g, e->task, e->what, e->start, e->woken, false);
 	}
@@ -443,8 +546,11 @@ static int join_simulate(struct joining *g)
 	array_sort_by(order, g->count, join_order, g->events);
 	for (size_t i = 0; i < g->count && r >= 0; i++)
 		r = join_follow(g, &g->events[order[i]]);
-	for (size_t i = 0; i < g->task_count && r >= 0; i++)
-		r = join_pause(g, (uint32_t)i);
+	for (size_t i = 0; i < g->task_count && r >= 0; i++) {
+		r = join_over(g, (uint32_t)i, INT64_MAX);
+		if (r >= 0)
+			r = join_pause(g, (uint32_t)i);
+	}
 	array_sort(g->j->waits, g->j->wait_count, wait_order);
 	return r;
 }
@@ -465,6 +571,7 @@ int span_joins_make(struct spans *s, const struct analysis_input *in,
 	r = span_streams_new(&g.streams, g.dims);
 	if (r >= 0)
 		r = join_gather(&g, in, run, err);
+	join_locks(&g);
 	if (r >= 0)
 		r = join_simulate(&g);
 	free(TAKE_PTR(g.events)); /* before there is more */

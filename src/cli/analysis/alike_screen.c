@@ -17,15 +17,17 @@
 static int alike_head(const struct alike *a, const struct alike_options *o, size_t width)
 {
 	_cleanup_buf_ struct buf line = {0};
-	int r = format_next(&line, width, "%s call%s with content", format_count(a->content).s,
-			    a->content == 1 ? "" : "s");
+	int r;
 
-	if (r >= 0 && !o->order)
-		r = format_next(&line, width,
-				a->unit == ALIKE_FILES ? "%s files, each way" : "%s kinds of data",
-				format_count(a->kind_count).s);
-	if (r >= 0 && a->unknown)
-		r = format_next(&line, width, "%s without all of it", format_count(a->unknown).s);
+	format_next(&line, width, "%s call%s with content", format_count(a->content).s,
+		    a->content == 1 ? "" : "s");
+	if (!o->order)
+		format_next(&line, width,
+			    a->unit == ALIKE_FILES ? "%s files, each way" : "%s kinds of data",
+			    format_count(a->kind_count).s);
+	if (a->unknown)
+		format_next(&line, width, "%s without all of it", format_count(a->unknown).s);
+	r = buf_status(&line);
 	if (r >= 0)
 		printf("%s\n", buf_str(&line));
 	if (!a->content)
@@ -33,13 +35,10 @@ static int alike_head(const struct alike *a, const struct alike_options *o, size
 	if (r < 0 || o->order)
 		return r;
 	buf_clear(&line);
-	r = format_next(&line, width, "compared by %s",
-			a->cuts ? "cuts, wherever they lie" : "4-KiB pieces at multiples of 4,096");
-	if (r >= 0 && !a->cuts)
-		r = format_next(&line, width,
-				"record --content=chunks finds data wherever it lies");
-	if (r < 0)
-		return r;
+	format_next(&line, width, "compared by %s",
+		    a->cuts ? "cuts, wherever they lie" : "4-KiB pieces at multiples of 4,096");
+	if (!a->cuts)
+		format_next(&line, width, "record --content=chunks finds data wherever it lies");
 	r = format_next(&line, width, "estimates: %d hashes, standard error at most 3.1 %%",
 			ALIKE_HASHES);
 	if (r < 0)

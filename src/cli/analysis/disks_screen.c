@@ -14,7 +14,6 @@
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/bars.h"
 #include "cli/terminal/text.h"
-#include "names/names.h"
 
 #define SCREEN_DISKS  4
 #define SCREEN_OWNERS 8	 /* per disk */
@@ -196,8 +195,6 @@ static int put_owner(struct answer_list *list, const struct answer_list *t, size
 	struct bytes name = process->t;
 	int e = buf_printf(&who, "  ");
 
-	if (name.len && name.data[0] == '/') /* excludes names such as kworker/u8:4 */
-		name = names_base(name);
 	e = e < 0 ? e : buf_append(&who, name.data, name.len);
 	e = e < 0 ? e : name.len ? 0 : buf_printf(&who, "(not known)");
 	if (e >= 0 && !pid->null)

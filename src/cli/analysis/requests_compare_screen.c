@@ -65,8 +65,8 @@ static int print_traits(const struct requests_compare *c)
 		const struct requests_trait *t = &c->traits[i];
 		_cleanup_buf_ struct buf text = {0}, line = {0};
 
-		r = buf_append(&text, t->key.data, t->key.len);
-		r = r < 0 ? r : buf_printf(&text, " = ");
+		buf_append(&text, t->key.data, t->key.len);
+		r = buf_printf(&text, " = ");
 		r = r < 0 || !t->value.len ? r : buf_append(&text, t->value.data, t->value.len);
 		r = r < 0 ? r : requests_put_name(&line, (struct bytes){text.data, text.len}, name);
 		r = r < 0 ? r

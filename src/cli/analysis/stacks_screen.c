@@ -62,15 +62,17 @@ static int print_names(const char *before, struct bytes names)
 {
 	_cleanup_buf_ struct buf text = {0}, safe = {0}, lines = {0};
 	size_t from = 0;
-	int r = buf_printf(&text, "%s", before);
+	int r;
 
-	for (size_t i = 0; i <= names.len && r >= 0; i++) {
+	buf_printf(&text, "%s", before);
+	for (size_t i = 0; i <= names.len; i++) {
 		if (i < names.len && names.data[i] != ';')
 			continue;
-		r = buf_printf(&text, "%s%.*s", from ? " > " : "", (int)(i - from),
-			       (const char *)names.data + from);
+		buf_printf(&text, "%s%.*s", from ? " > " : "", (int)(i - from),
+			   (const char *)names.data + from);
 		from = i + 1;
 	}
+	r = buf_status(&text);
 	r = r < 0 ? r : format_safe(&safe, text.data, text.len);
 	r = r < 0 ? r
 		  : format_wrapped(&lines, buf_str(&safe), 10,

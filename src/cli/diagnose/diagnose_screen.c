@@ -132,16 +132,11 @@ static int diagnose_put_bar(const struct finding *f)
 static int diagnose_put_show(const struct analysis_view *v, const struct finding *f)
 {
 	_cleanup_buf_ struct buf line = {0}, quoted = {0}, safe = {0};
-	int r = buf_printf(&line, "weir query -i ");
+	int r;
 
-	if (r < 0)
-		return r;
-	r = shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
-	if (r < 0)
-		return r;
-	r = buf_append(&line, " ", 1);
-	if (r < 0)
-		return r;
+	buf_printf(&line, "weir query -i ");
+	shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
+	buf_append(&line, " ", 1);
 	r = shell_word(&line, f->show.data, f->show.len);
 	if (r < 0)
 		return r;
@@ -178,7 +173,7 @@ static int diagnose_put_finding(const struct analysis_view *v, const struct find
 	return r < 0 ? r : diagnose_put_show(v, f);
 }
 
-/* "2 findings cost 21.3 s of 24.0 s that work waited               (37 rules ran, 35 found nothing else)" */
+/* "2 findings cost 21.3 s of 24.0 s in I/O and non-idle waits   (37 rules ran, 35 found nothing else)" */
 static void diagnose_put_headline(const struct diagnosis *d)
 {
 	size_t now = d->count - d->mended;
@@ -189,7 +184,8 @@ static void diagnose_put_headline(const struct diagnosis *d)
 	if (!now)
 		snprintf(line, sizeof(line), "no findings");
 	else if (d->cost > 0)
-		snprintf(line, sizeof(line), "%zu finding%s cost%s %.40s of %.40s of waiting", now,
+		snprintf(line, sizeof(line),
+			 "%zu finding%s cost%s %.40s of %.40s in I/O and non-idle waits", now,
 			 now == 1 ? "" : "s", now == 1 ? "s" : "", format_dur(d->cost).s,
 			 format_dur(d->work_time).s);
 	else

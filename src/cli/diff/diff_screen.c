@@ -158,10 +158,9 @@ static int diff_screen_put_loss(const struct analysis_view *v)
 			return r;
 		if (!loss_of_calls(l) && !l->damage.blocks)
 			continue;
-		r = loss_put_calls(&b, l);
-		if (r >= 0)
-			r = buf_printf(&b, " of %s%s", v->runs[i].name,
-				       l->damage.blocks ? "; blocks are damaged" : "");
+		loss_put_calls(&b, l);
+		r = buf_printf(&b, " of %s%s", v->runs[i].name,
+			       l->damage.blocks ? "; blocks are damaged" : "");
 		if (r < 0)
 			return r;
 		printf("%sLOST %s%s\n", text_style(TEXT_RED), buf_str(&b), text_style(TEXT_PLAIN));
@@ -460,9 +459,8 @@ static int print_one_sided(const struct diff *d, enum diff_presence presence)
 			continue;
 		if (++all > 3)
 			continue;
-		r = buf_printf(&b, "%s", named++ ? "   " : "");
-		if (r >= 0)
-			r = format_path(&b, row->name.data, row->name.len, 26);
+		buf_printf(&b, "%s", named++ ? "   " : "");
+		r = format_path(&b, row->name.data, row->name.len, 26);
 	}
 	if (r < 0 || !all)
 		return r;
@@ -531,10 +529,8 @@ static int print_picture(const struct diff *d)
 		_cleanup_buf_ struct buf line = {0};
 
 		for (unsigned int j = 0; j < 2 && r >= 0; j++) {
-			r = bars_lying(&line, top > 0 ? share[j][i] / top : 0, bar);
-			if (r >= 0)
-				r = buf_printf(&line, " %3.0f %%%s", share[j][i] * 100,
-					       j ? "" : "   ");
+			bars_lying(&line, top > 0 ? share[j][i] / top : 0, bar);
+			r = buf_printf(&line, " %3.0f %%%s", share[j][i] * 100, j ? "" : "   ");
 		}
 		if (r < 0)
 			return r;

@@ -49,11 +49,9 @@ static int put_latency(struct buf *out, const struct diff_row *row, const struct
 	uint64_t from = hist_quantile(a, 0.99), to = hist_quantile(b, 0.99);
 	/* if the slowest calls moved the other way, uses a typical call */
 	bool slowest = (t->effect > 0) == (to > from);
-	int r = buf_printf(out, " got %s %s", sentence_much(t->effect).s,
-			   t->effect > 0 ? "slower" : "faster");
 
-	if (r < 0)
-		return r;
+	buf_printf(out, " got %s %s", sentence_much(t->effect).s,
+		   t->effect > 0 ? "slower" : "faster");
 	return slowest ? sentence_put_range(out, "p99", format_dur((int64_t)from),
 					    format_dur((int64_t)to))
 		       : sentence_put_range(out, "a typical call", format_dur((int64_t)t->a),
@@ -69,25 +67,23 @@ static int sentence_put_effect(struct buf *out, const struct diff *d, const stru
 			   : m == DIFF_SIZE ? "bytes a call"
 			   : m == DIFF_MEAN ? "time a call"
 					    : "errors";
-	int r;
 
 	if (m == DIFF_LATENCY)
 		return put_latency(out, row, t);
 	if (twice)
-		r = buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
-			       m == DIFF_MEAN ? more ? "the" : "less"
-			       : more	      ? "as many"
-					      : "fewer",
-			       what);
+		buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
+			   m == DIFF_MEAN ? more ? "the" : "less"
+			   : more	  ? "as many"
+					  : "fewer",
+			   what);
 	else
-		r = buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
-			       more		? "more"
-			       : m == DIFF_MEAN ? "less"
-						: "fewer",
-			       what);
-	return r < 0 ? r
-		     : sentence_put_range(out, "", diff_value_text(m, t->a * scale),
-					  diff_value_text(m, t->b * scale));
+		buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
+			   more		    ? "more"
+			   : m == DIFF_MEAN ? "less"
+					    : "fewer",
+			   what);
+	return sentence_put_range(out, "", diff_value_text(m, t->a * scale),
+				  diff_value_text(m, t->b * scale));
 }
 
 /* " is in B alone (93 calls)" */

@@ -95,22 +95,17 @@ static void print_head(int64_t took_ns)
 	size_t width = doctor_width();
 	_cleanup_buf_ struct buf b = {0};
 	char os[128];
-	int r;
 
 	uname(&u);
 	os_name(os, sizeof(os));
-	r = format_next(&b, width, "weir " WEIR_VERSION);
-	if (r >= 0)
-		r = format_next(&b, width, "Linux %s %s", u.release, u.machine);
-	if (r >= 0)
-		r = format_next(&b, width, "%s", os);
-	if (r >= 0)
-		r = format_next(&b, width, "%s%s", geteuid() == 0 ? "root" : "not root",
-				stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == HOST_PID_NS
-					? ", host pid namespace"
-					: ", a pid namespace of its own");
-	if (r >= 0)
-		r = format_next(&b, width, "tried in %s", format_dur(took_ns).s);
+	format_next(&b, width, "weir " WEIR_VERSION);
+	format_next(&b, width, "Linux %s %s", u.release, u.machine);
+	format_next(&b, width, "%s", os);
+	format_next(&b, width, "%s%s", geteuid() == 0 ? "root" : "not root",
+		    stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == HOST_PID_NS
+			    ? ", host pid namespace"
+			    : ", a pid namespace of its own");
+	format_next(&b, width, "tried in %s", format_dur(took_ns).s);
 	printf("%s\n", buf_str(&b));
 }
 
@@ -143,14 +138,13 @@ static void doctor_print_verdict(const struct doctor *d, int status)
 	}
 	printf("\n");
 	if (missing.len)
-		r = buf_printf(&said, "Not everything works here: %s.", buf_str(&missing));
+		buf_printf(&said, "Not everything works here: %s.", buf_str(&missing));
 	else
-		r = buf_printf(&said,
-			       "Everything that weir " WEIR_VERSION
-			       " records can be recorded here%s%s.",
-			       in_part.len ? "; warnings: " : "", buf_str(&in_part));
-	if (r >= 0)
-		r = buf_printf(&said, "   exit %d", status);
+		buf_printf(&said,
+			   "Everything that weir " WEIR_VERSION
+			   " records can be recorded here%s%s.",
+			   in_part.len ? "; warnings: " : "", buf_str(&in_part));
+	r = buf_printf(&said, "   exit %d", status);
 	if (r >= 0)
 		r = format_wrapped(&lines, buf_str(&said), 0, doctor_width());
 	printf("%s", buf_str(&lines));

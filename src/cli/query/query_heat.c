@@ -177,11 +177,10 @@ static int query_heat_put_cell(struct buf *out, const struct heat *h, uint64_t c
 	unsigned int colour = count && h->print->colour ? colours[shade_of(h, count)] : 0;
 
 	if (colour != *at) {
-		int r = colour ? buf_printf(out, "\033[48;5;%um", colour)
-			       : buf_printf(out, "\033[0m");
-
-		if (r < 0)
-			return r;
+		if (colour)
+			buf_printf(out, "\033[48;5;%um", colour);
+		else
+			buf_printf(out, "\033[0m");
 		*at = colour;
 	}
 	if (!count || colour)
@@ -194,17 +193,18 @@ static int query_heat_put_line(const struct heat *h, unsigned int index, size_t 
 	const uint64_t *cells = &h->counts[(index - h->first) * h->columns];
 	unsigned int at = 0;
 	_cleanup_buf_ struct buf line = {0};
-	int r = format_pad(
+	int r;
+
+	format_pad(
 		&line,
 		cell_number(query_kind_unit(h->hist->type), (int64_t)bars_lower(index, h->per)).s,
 		label, true);
-
-	if (r >= 0)
-		r = buf_printf(&line, " |");
-	for (size_t c = 0; c < h->columns && r >= 0; c++)
-		r = query_heat_put_cell(&line, h, cells[c], &at);
-	if (r >= 0 && at)
-		r = buf_printf(&line, "\033[0m");
+	buf_printf(&line, " |");
+	for (size_t c = 0; c < h->columns; c++)
+		query_heat_put_cell(&line, h, cells[c], &at);
+	if (at)
+		buf_printf(&line, "\033[0m");
+	r = buf_status(&line);
 	while (line.len && line.data[line.len - 1] == ' ')
 		line.len--;
 	if (r < 0)
@@ -241,24 +241,23 @@ static int query_heat_put_legend(const struct heat *h)
 {
 	_cleanup_buf_ struct buf line = {0};
 	uint64_t windows = ((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step + 1;
-	int r = buf_printf(&line, "%s, %s window%s of %s", h->hist->name, format_count(windows).s,
-			   windows == 1 ? "" : "s", format_dur(h->step).s);
+	int r;
 
-	if (r >= 0 && h->windows > 1)
-		r = buf_printf(&line, ", %zu a column", h->windows);
-	if (r >= 0)
-		r = buf_printf(&line, "; values a cell: 1 ");
-	for (size_t i = 0; i < shades(h) && r >= 0; i++) {
+	buf_printf(&line, "%s, %s window%s of %s", h->hist->name, format_count(windows).s,
+		   windows == 1 ? "" : "s", format_dur(h->step).s);
+	if (h->windows > 1)
+		buf_printf(&line, ", %zu a column", h->windows);
+	buf_printf(&line, "; values a cell: 1 ");
+	for (size_t i = 0; i < shades(h); i++) {
 		if (h->print->colour)
-			r = buf_printf(&line, "\033[48;5;%um ", colours[i]);
+			buf_printf(&line, "\033[48;5;%um ", colours[i]);
 		else
-			r = buf_printf(&line, "%s", (bars_utf8() ? blocks : ascii)[i]);
+			buf_printf(&line, "%s", (bars_utf8() ? blocks : ascii)[i]);
 	}
-	if (r >= 0)
-		r = buf_printf(&line, "%s %s", h->print->colour ? "\033[0m" : "",
-			       format_count(h->max).s);
-	if (r >= 0 && h->untimed)
-		r = buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
+	buf_printf(&line, "%s %s", h->print->colour ? "\033[0m" : "", format_count(h->max).s);
+	if (h->untimed)
+		buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
+	r = buf_status(&line);
 	if (r < 0)
 		return r;
 	fprintf(h->print->out, "%s\n", buf_str(&line));

@@ -241,28 +241,25 @@ static int put_word(struct buf *to, const char *path)
 		return r;
 	if (!strcmp(buf_str(&shown), path))
 		return shell_word(to, path, name.len);
-	r = buf_printf(to, "$'");
-	if (r < 0)
-		return r;
-	r = call_text_escape(to, name, "'");
-	return r < 0 ? r : buf_printf(to, "'");
+	buf_printf(to, "$'");
+	call_text_escape(to, name, "'");
+	return buf_printf(to, "'");
 }
 
 /* "beside calls: weir report block, disks, net": the commands that show these tables. */
 static int put_also(struct buf *b, uint32_t with)
 {
 	const char *word, *separator = "\n      further tables: weir report ";
-	int r = 0;
 
-	for (size_t i = 0; (word = ebpf_with_word(i)) && r >= 0; i++) {
+	for (size_t i = 0; (word = ebpf_with_word(i)); i++) {
 		if (!(with & ebpf_with(word, strlen(word))) || !strcmp(word, "faults") ||
 		    !strcmp(word, "content") || !strcmp(word, "details"))
 			continue;
-		r = buf_printf(b, "%s%s%s", separator, word,
-			       strcmp(word, "block") == 0 ? ", disks" : "");
+		buf_printf(b, "%s%s%s", separator, word,
+			   strcmp(word, "block") == 0 ? ", disks" : "");
 		separator = ", ";
 	}
-	return r;
+	return buf_status(b);
 }
 
 /* Prints the commands to run next. */

@@ -245,6 +245,22 @@ static int live_spans(struct live *l, const struct option_list *list, struct err
 	return 0;
 }
 
+static void live_warn_stacks(const struct live *l)
+{
+	for (size_t i = 0; i < l->spans.count; i++) {
+		const struct probe_span *s = &l->spans.list[i];
+		const struct probe_point *p = s->end.switches ? &s->end : &s->begin;
+
+		if (p->switches)
+			fprintf(stderr,
+				"weir: --span '%s': %s can switch stacks (coroutines): if %s does, "
+				"the "
+				"kernel kills the program when it returns; an END other than "
+				"return avoids that\n",
+				s->name, p->path, p->name);
+	}
+}
+
 int live_open(struct live *l, const struct live_options *o, struct error *err)
 {
 	struct recording_options opt = {.argv = o->argc ? o->argv : NULL,
@@ -278,6 +294,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r != 0)
 		return r;
 	catch_signals();
+	l->others = o->rec->sel.pids.count || o->rec->sel.tids.count;
 	opt.selection = l->selection;
 	opt.spans = &l->spans;
 	r = recording_open(&l->rec, &opt, err);
@@ -285,6 +302,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r < 0)
 		return live_at_work(r);
 	record_live_warn_missing(l);
+	live_warn_stacks(l);
 	l->rec.session.begun = record_live_warn_missing;
 	l->rec.session.begun_arg = l;
 	return 0;
@@ -293,7 +311,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 void live_warn_left(const struct live *l, const struct record_totals *t)
 {
 	int32_t first = 0;
-	size_t left = recording_left(&l->rec, t, &first);
+	size_t left = l->others ? 0 : recording_left(&l->rec, t, &first);
 
 	if (left)
 		fprintf(stderr,

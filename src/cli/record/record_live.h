@@ -38,6 +38,7 @@ struct live {
 	char *selection;     /* as text */
 	size_t missing_told; /* number of ebpf_source_missing() already reported */
 	bool quiet;	     /* print nothing if all went well */
+	bool others;	     /* also records processes that the command did not start */
 };
 
 /*

@@ -29,13 +29,12 @@ static int put_types(struct buf *out, const char *s, size_t len)
 {
 	static const char begin[] = "ENUM(";
 	const size_t begin_len = sizeof(begin) - 1;
-	int r = 0;
 
-	for (size_t at = 0; at < len && r >= 0;) {
+	for (size_t at = 0; at < len;) {
 		size_t words = 0, shown = 0, end;
 
 		if (len - at <= begin_len || memcmp(s + at, begin, begin_len) != 0) {
-			r = buf_append(out, s + at++, 1);
+			buf_append(out, s + at++, 1);
 			continue;
 		}
 		for (end = at + begin_len; end < len && s[end] == '\''; words++) {
@@ -45,15 +44,14 @@ static int put_types(struct buf *out, const char *s, size_t len)
 				end += 2;
 		}
 		if (words > TYPE_WORDS) {
-			r = buf_append(out, s + at, shown - at);
-			if (r >= 0)
-				r = buf_printf(out, ", ... %zu words", words);
+			buf_append(out, s + at, shown - at);
+			buf_printf(out, ", ... %zu words", words);
 		} else {
-			r = buf_append(out, s + at, end - at);
+			buf_append(out, s + at, end - at);
 		}
 		at = end;
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int short_types(struct buf *text)

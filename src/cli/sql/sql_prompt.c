@@ -113,11 +113,10 @@ static void sql_prompt_describe(struct session *s, const char *name)
 			   "internal) ORDER BY 1");
 		return;
 	}
-	r = buf_printf(&sql, "SELECT column_name, column_type FROM (DESCRIBE \"");
-	for (; *name && r >= 0; name++)
-		r = buf_printf(&sql, *name == '"' ? "\"\"" : "%c", *name);
-	if (r >= 0)
-		r = buf_printf(&sql, "\")");
+	buf_printf(&sql, "SELECT column_name, column_type FROM (DESCRIBE \"");
+	for (; *name; name++)
+		buf_printf(&sql, *name == '"' ? "\"\"" : "%c", *name);
+	r = buf_printf(&sql, "\")");
 	if (r < 0)
 		fail(&(struct error){.code = r});
 	else

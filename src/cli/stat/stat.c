@@ -48,18 +48,15 @@ static int take_running(struct stat_run *s, const struct batch *b, size_t row,
 	/* The call began before recording did, so only a lower bound of its duration is known. */
 	bool more = batch_is_null(b, OP_START, row) && !batch_is_null(b, OP_DUR, row);
 	char op[32];
-	int r;
 
 	if (++s->running > RUNNING_SHOWN_MAX)
 		return 0;
-	r = buf_printf(&s->running_text, "%s", s->running > 1 ? ", " : "");
-	if (r >= 0 && t)
-		r = call_text_escape(&s->running_text, t->comm, "");
-	return r < 0 ? r
-		     : buf_printf(&s->running_text, " %s %s%s",
-				  op_name((uint32_t)batch_get(b, OP_OP, row, 0), op),
-				  more ? bars_at_least() : "",
-				  format_dur(batch_get(b, OP_DUR, row, -1)).s);
+	buf_printf(&s->running_text, "%s", s->running > 1 ? ", " : "");
+	if (t)
+		call_text_escape(&s->running_text, t->comm, "");
+	return buf_printf(&s->running_text, " %s %s%s",
+			  op_name((uint32_t)batch_get(b, OP_OP, row, 0), op),
+			  more ? bars_at_least() : "", format_dur(batch_get(b, OP_DUR, row, -1)).s);
 }
 
 static int stat_take(void *arg, const struct batch_set *rows, const struct dims *dims,
@@ -138,23 +135,17 @@ static void stat_print_head(const struct stat_run *s, const struct stat_table *f
 {
 	size_t width = stat_width(s->out);
 	_cleanup_buf_ struct buf b = {0};
-	int r = format_next(&b, width, "%s", format_dur(span_ns).s);
 
-	if (r >= 0)
-		r = format_next(&b, width, "%s calls",
-				format_count(f->calls + f->waiting.calls + f->other.calls).s);
-	if (r >= 0)
-		r = format_next(&b, width, "%s I/O, %s", format_count(f->calls).s,
-				format_dur((int64_t)f->time_ns).s);
-	if (r >= 0)
-		r = format_next(&b, width, "%s moved", format_size(f->bytes).s);
-	if (r >= 0)
-		r = format_next(&b, width, "errors %s", format_count(f->errors).s);
-	if (r >= 0)
-		r = format_next(&b, width, "lost %s%s%s", s->loss.at_least ? "at least " : "",
-				format_count(s->loss.lost).s,
-				!s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)"
-									   : "");
+	format_next(&b, width, "%s", format_dur(span_ns).s);
+	format_next(&b, width, "%s calls",
+		    format_count(f->calls + f->waiting.calls + f->other.calls).s);
+	format_next(&b, width, "%s I/O, %s", format_count(f->calls).s,
+		    format_dur((int64_t)f->time_ns).s);
+	format_next(&b, width, "%s moved", format_size(f->bytes).s);
+	format_next(&b, width, "errors %s", format_count(f->errors).s);
+	format_next(&b, width, "lost %s%s%s", s->loss.at_least ? "at least " : "",
+		    format_count(s->loss.lost).s,
+		    !s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)" : "");
 	fprintf(s->out, "%s\n", buf_str(&b));
 }
 

@@ -288,13 +288,15 @@ static int draw_disks(const struct top_view *v)
 static int draw_foot(const struct top_view *v)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = buf_printf(&b, "by %s, sorted by %s", stat_table_by_word(v->figures.by),
-			   stat_table_sort_word(v->figures.sort));
+	int r;
 
-	for (size_t i = 0; i < v->depth && r >= 0; i++)
-		r = buf_printf(&b, "   %s: %s", stat_table_by_word(v->path[i]), v->path_label[i]);
-	if (r >= 0 && (v->typing || v->filter[0]))
-		r = buf_printf(&b, "   /%s%s", v->filter, v->typing ? "_" : "");
+	buf_printf(&b, "by %s, sorted by %s", stat_table_by_word(v->figures.by),
+		   stat_table_sort_word(v->figures.sort));
+	for (size_t i = 0; i < v->depth; i++)
+		buf_printf(&b, "   %s: %s", stat_table_by_word(v->path[i]), v->path_label[i]);
+	if (v->typing || v->filter[0])
+		buf_printf(&b, "   /%s%s", v->filter, v->typing ? "_" : "");
+	r = buf_status(&b);
 	if (r < 0)
 		return r;
 	top_screen_put(LINES - 2, buf_str(&b), A_DIM);

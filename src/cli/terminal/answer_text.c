@@ -432,9 +432,8 @@ static int put_text(const struct piece *t, struct cell *cell, size_t width, stru
 	int r = 0;
 
 	if (width > indent && format_width(s) > width) {
-		r = buf_append(&cut, s, indent);
-		if (r >= 0)
-			r = format_path(&cut, name, strlen(name), width - indent);
+		buf_append(&cut, s, indent);
+		r = format_path(&cut, name, strlen(name), width - indent);
 		s = buf_str(&cut);
 	}
 	*ret_taken = format_width(s);

@@ -205,7 +205,6 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 {
 	size_t len = strlen(s), keep, front;
 	const char *slash = NULL, *last = s[0] == '/' ? strrchr(s, '/') : NULL;
-	int r;
 
 	if (format_width(s) <= width)
 		return buf_append(out, s, len);
@@ -224,13 +223,10 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 
 		if (first && first < slash &&
 		    prefix_of_width(s, (size_t)(first - s), SIZE_MAX, &front) &&
-		    front + 4 + format_width(slash) <= width) {
-			r = buf_append(out, s, (size_t)(first - s));
-			if (r < 0)
-				return r;
-		}
-		r = buf_append(out, "/...", 4);
-		return r < 0 ? r : buf_append(out, slash, strlen(slash));
+		    front + 4 + format_width(slash) <= width)
+			buf_append(out, s, (size_t)(first - s));
+		buf_append(out, "/...", 4);
+		return buf_append(out, slash, strlen(slash));
 	}
 	/* If no folder fits before it, only the name; if that is too long, its two ends. */
 	if (last && last[1] && format_width(last + 1) <= width)
@@ -239,11 +235,9 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 	len = strlen(s);
 	keep = width - 3;
 	front = keep / 3;
-	r = buf_append(out, s, prefix_of_width(s, len, front, NULL));
-	if (r < 0)
-		return r;
-	r = buf_append(out, "...", 3);
-	return r < 0 ? r : append_tail(out, s, keep - front);
+	buf_append(out, s, prefix_of_width(s, len, front, NULL));
+	buf_append(out, "...", 3);
+	return append_tail(out, s, keep - front);
 }
 
 int format_path(struct buf *out, const void *data, size_t len, size_t width)
@@ -257,15 +251,13 @@ int format_path(struct buf *out, const void *data, size_t len, size_t width)
 int format_pad(struct buf *out, const char *s, size_t width, bool right)
 {
 	size_t w, len = strlen(s), take = prefix_of_width(s, len, width, &w);
-	int r = 0;
 
 	if (right)
-		r = buf_printf(out, "%*s", (int)(width - w), "");
-	if (r >= 0)
-		r = buf_append(out, s, take);
-	if (r >= 0 && !right)
-		r = buf_printf(out, "%*s", (int)(width - w), "");
-	return r;
+		buf_printf(out, "%*s", (int)(width - w), "");
+	buf_append(out, s, take);
+	if (!right)
+		buf_printf(out, "%*s", (int)(width - w), "");
+	return buf_status(out);
 }
 
 /* ---- lines ---- */

@@ -293,29 +293,26 @@ int loss_put_calls(struct buf *out, const struct loss *l)
 static int loss_text_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
 {
 	unsigned int named = 0;
-	int r = 0;
 
-	for (unsigned int c = 0; c < CAUSE_COUNT && r >= 0; c++) {
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
 		if ((!l->events[c] && !l->more[c]) || is_note(c) || cause_is_beside(c) ||
 		    loss_text_is_part(c) != parts)
 			continue;
 		if (named == max)
 			return buf_printf(out, ", and more");
-		r = buf_printf(out, "%s%s %s", named++ ? ", " : "", vocab_word("cause", c),
-			       l->events[c] ? format_count(l->events[c]).s : "?");
-		if (r >= 0 && l->events[c] && l->more[c])
-			r = buf_printf(out, "+");
+		buf_printf(out, "%s%s %s", named++ ? ", " : "", vocab_word("cause", c),
+			   l->events[c] ? format_count(l->events[c]).s : "?");
+		if (l->events[c] && l->more[c])
+			buf_printf(out, "+");
 	}
-	return r;
+	return buf_status(out);
 }
 
 int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
 {
-	int r = 0;
-
 	if (!parts && l->events[CAUSE_HOLD_LIMIT])
-		r = buf_printf(out, "lossless guarantee broken: ");
-	return r < 0 ? r : loss_text_put_causes(out, l, parts, max);
+		buf_printf(out, "lossless guarantee broken: ");
+	return loss_text_put_causes(out, l, parts, max);
 }
 
 static const char *beside_words(enum loss_cause cause, enum table_id table)
@@ -342,26 +339,22 @@ static const char *beside_words(enum loss_cause cause, enum table_id table)
 
 int loss_put_beside(struct buf *out, const struct loss *l, bool explain)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < l->beside_count && r >= 0; i++) {
+	for (size_t i = 0; i < l->beside_count; i++) {
 		const struct loss_beside *b = &l->beside_of[i];
 		const char *word =
 			explain ? beside_words(b->cause, b->table) : vocab_word("cause", b->cause);
 
-		r = buf_printf(out, i ? ", " : "");
-		if (r >= 0 && b->rows)
-			r = buf_printf(out, "%s%s row%s of ", b->more ? "at least " : "",
-				       format_count(b->rows).s, b->rows == 1 ? "" : "s");
-		else if (r >= 0)
-			r = buf_printf(out, "an unknown number of rows of ");
-		if (r >= 0)
-			r = buf_printf(out, "%s (%s)",
-				       b->table < TABLE_COUNT ? schema_table(b->table)->name
-							      : "other tables",
-				       word);
+		buf_printf(out, i ? ", " : "");
+		if (b->rows)
+			buf_printf(out, "%s%s row%s of ", b->more ? "at least " : "",
+				   format_count(b->rows).s, b->rows == 1 ? "" : "s");
+		else
+			buf_printf(out, "an unknown number of rows of ");
+		buf_printf(out, "%s (%s)",
+			   b->table < TABLE_COUNT ? schema_table(b->table)->name : "other tables",
+			   word);
 	}
-	return r;
+	return buf_status(out);
 }
 
 int loss_put_damage(struct buf *out, const struct loss *l)
@@ -369,30 +362,27 @@ int loss_put_damage(struct buf *out, const struct loss *l)
 	const struct store_damage *d = &l->damage;
 	uint64_t blocks = d->blocks - d->traces;
 	bool more = d->gaps || d->torn;
-	int r = 0;
 
 	if (d->traces)
-		r = buf_printf(out, "%s whole trace%s, ", format_count(d->traces).s,
-			       d->traces == 1 ? "" : "s");
-	if (r >= 0 && blocks)
-		r = buf_printf(out, "%s block%s, ", format_count(blocks).s, blocks == 1 ? "" : "s");
-	if (r >= 0 && more && !d->rows)
-		r = buf_printf(out, "rows unknown");
-	else if (r >= 0)
-		r = buf_printf(out, "%s%s rows", more ? "at least " : "", format_count(d->rows).s);
-	return r < 0 ? r : buf_printf(out, ": %s", d->first);
+		buf_printf(out, "%s whole trace%s, ", format_count(d->traces).s,
+			   d->traces == 1 ? "" : "s");
+	if (blocks)
+		buf_printf(out, "%s block%s, ", format_count(blocks).s, blocks == 1 ? "" : "s");
+	if (more && !d->rows)
+		buf_printf(out, "rows unknown");
+	else
+		buf_printf(out, "%s%s rows", more ? "at least " : "", format_count(d->rows).s);
+	return buf_printf(out, ": %s", d->first);
 }
 
 int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zone)
 {
 	const struct store_unclosed *u = &l->unclosed;
-	int r = u->traces == 1
-			? buf_printf(out, "(recorder killed, or file cut): ")
-			: buf_printf(out,
-				     "(%zu traces; recorder killed, or file cut): ", u->traces);
 
-	if (r < 0)
-		return r;
+	if (u->traces == 1)
+		buf_printf(out, "(recorder killed, or file cut): ");
+	else
+		buf_printf(out, "(%zu traces; recorder killed, or file cut): ", u->traces);
 	if (u->until == INT64_MIN)
 		return buf_printf(out, "its last calls may be missing");
 	return buf_printf(out, "calls after %s may be missing", format_when(u->until, zone).s);
@@ -435,19 +425,16 @@ int loss_put_failed(struct buf *out, const struct loss *l)
 
 int loss_put_polled(struct buf *out, const struct loss_polled *p)
 {
-	int r;
-
 	if (!p->processes)
-		return 0;
-	r = buf_printf(out, "%s", p->first);
-	if (r >= 0 && p->processes > 1)
-		r = buf_printf(out, " and %zu more process%s", p->processes - 1,
-			       p->processes == 2 ? "" : "es");
-	return r < 0 ? r
-		     : buf_printf(out,
-				  " %s an io_uring that the kernel polls (SQPOLL): its requests "
-				  "are submitted without calls and are not recorded",
-				  p->processes > 1 ? "have" : "has");
+		return buf_status(out);
+	buf_printf(out, "%s", p->first);
+	if (p->processes > 1)
+		buf_printf(out, " and %zu more process%s", p->processes - 1,
+			   p->processes == 2 ? "" : "es");
+	return buf_printf(out,
+			  " %s an io_uring that the kernel polls (SQPOLL): its requests "
+			  "are submitted without calls and are not recorded",
+			  p->processes > 1 ? "have" : "has");
 }
 
 static bool has_parts(const struct loss *l)
@@ -488,39 +475,31 @@ void loss_warn(const struct loss *l)
 		separator = "; ";
 	}
 	if (r >= 0 && loss_of_calls(l)) {
-		r = buf_printf(&b, "%s", separator);
-		if (r >= 0)
-			r = loss_put_calls(&b, l);
-		if (r >= 0)
-			r = buf_printf(&b, " lost (");
-		if (r >= 0)
-			r = loss_put_causes(&b, l, false, CAUSE_COUNT);
-		if (r >= 0)
-			r = buf_printf(&b, ")");
+		buf_printf(&b, "%s", separator);
+		loss_put_calls(&b, l);
+		buf_printf(&b, " lost (");
+		loss_put_causes(&b, l, false, CAUSE_COUNT);
+		r = buf_printf(&b, ")");
 		separator = "; ";
 	}
 	if (r >= 0 && has_parts(l)) {
-		r = buf_printf(&b, "%sincomplete rows: ", separator);
-		if (r >= 0)
-			r = loss_put_causes(&b, l, true, CAUSE_COUNT);
+		buf_printf(&b, "%sincomplete rows: ", separator);
+		r = loss_put_causes(&b, l, true, CAUSE_COUNT);
 		separator = "; ";
 	}
 	if (r >= 0 && l->beside_count) {
-		r = buf_printf(&b, "%slost ", separator);
-		if (r >= 0)
-			r = loss_put_beside(&b, l, false);
+		buf_printf(&b, "%slost ", separator);
+		r = loss_put_beside(&b, l, false);
 		separator = "; ";
 	}
 	if (r >= 0 && l->damage.blocks) {
-		r = buf_printf(&b, "%sdamaged: ", separator);
-		if (r >= 0)
-			r = loss_put_damage(&b, l);
+		buf_printf(&b, "%sdamaged: ", separator);
+		r = loss_put_damage(&b, l);
 		separator = "; ";
 	}
 	if (r >= 0 && l->unclosed.traces) {
-		r = buf_printf(&b, "%snot closed ", separator);
-		if (r >= 0)
-			r = loss_put_unclosed(&b, l, FORMAT_LOCAL);
+		buf_printf(&b, "%snot closed ", separator);
+		r = loss_put_unclosed(&b, l, FORMAT_LOCAL);
 	}
 	fprintf(stderr, "weir: the trace is incomplete: %s\n", r < 0 ? "?" : buf_str(&b));
 }

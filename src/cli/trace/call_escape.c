@@ -34,13 +34,14 @@ static int escape(struct buf *to, struct bytes text, const char *also, bool char
 			     : characters ? call_escape_character(text.data + i, text.len - i)
 					  : 0;
 		bool digit = i + 1 < text.len && text.data[i + 1] >= '0' && text.data[i + 1] <= '9';
-		int r = len ? buf_append(to, text.data + i, len) : escape_byte(to, c, digit);
 
-		if (r < 0)
-			return r;
+		if (len)
+			buf_append(to, text.data + i, len);
+		else
+			escape_byte(to, c, digit);
 		i += len ? len : 1;
 	}
-	return 0;
+	return buf_status(to);
 }
 
 int call_text_escape(struct buf *to, struct bytes text, const char *also)

@@ -135,14 +135,22 @@ static bool is_unread(const struct call_writer *w)
 	return call_value(w, OP_STATUS, 0) & STATUS_ARG_UNREAD;
 }
 
+/* The address that a call took or returned; -1 for accept() that asks for none, whose peer is that of its new socket. */
+static int64_t address_of(const struct call_writer *w)
+{
+	int64_t peer = call_value(w, OP_PEER_ID, -1);
+
+	return peer == call_value(w, OP_FILE2_ID, -1) ? -1 : peer;
+}
+
 /* Prints an address that the call took or returned. Receiving calls usually have none. */
 static void put_address(struct call_writer *w, enum arg_role role, unsigned int i)
 {
 	bool absent = role == ARG_ADDROUT ? call_value(w, OP_RET, -1) >= 0
 					  : call_text_has_role(w, ARG_BUF);
 
-	if (call_value(w, OP_PEER_ID, -1) >= 0)
-		call_put_address(w, call_value(w, OP_PEER_ID, -1));
+	if (address_of(w) >= 0)
+		call_put_address(w, address_of(w));
 	else if (call_memory_recorded(w))
 		put_raw(w, OP_A0 + i, ARG_PTR);
 	else /* nothing is known if it could not be read, or was truncated for lack of room */
@@ -153,8 +161,8 @@ static void put_address_len(struct call_writer *w, unsigned int i)
 {
 	if (call_memory_recorded(w) && call_has(w, OP_A0 + i))
 		call_put(w, "%d", (int32_t)call_value(w, OP_A0 + i, 0));
-	else if (call_value(w, OP_PEER_ID, -1) >= 0)
-		call_put_address_len(w, call_value(w, OP_PEER_ID, -1));
+	else if (address_of(w) >= 0)
+		call_put_address_len(w, address_of(w));
 	else
 		call_put(w, call_text_has_role(w, ARG_BUF) && !is_unread(w) ? "0" : "...");
 }

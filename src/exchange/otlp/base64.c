@@ -8,9 +8,7 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 int base64_put(struct buf *to, struct bytes data)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < data.len && r >= 0; i += 3) {
+	for (size_t i = 0; i < data.len; i += 3) {
 		size_t n = MIN(data.len - i, (size_t)3);
 		uint32_t v = (uint32_t)data.data[i] << 16;
 		char four[4];
@@ -19,9 +17,9 @@ int base64_put(struct buf *to, struct bytes data)
 		v |= n > 2 ? data.data[i + 2] : 0;
 		for (size_t k = 0; k < sizeof(four); k++)
 			four[k] = k <= n ? alphabet[v >> (18 - 6 * k) & 63] : '=';
-		r = buf_append(to, four, sizeof(four));
+		buf_append(to, four, sizeof(four));
 	}
-	return r;
+	return buf_status(to);
 }
 
 static int digit(char c)
@@ -42,7 +40,7 @@ int base64_take(struct buf *to, const char *text)
 		return -EINVAL;
 	for (size_t i = 0; i < len; i++) {
 		int d = digit(text[i]), r = 0;
-		unsigned int bits = i % 4 * 2; /* of the digit that fill a byte up */
+		unsigned int bits = i % 4 * 2; /* bits of this digit that complete a byte */
 		uint8_t byte;
 
 		if (d < 0)

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 
-/* Appends the text of some bytes. 0 or -ENOMEM. */
+/* Appends data as base64 text. 0 or -ENOMEM. */
 int base64_put(struct buf *to, struct bytes data);
-/* Appends the bytes of a text, with or without padding, in either alphabet. 0, -EINVAL or -ENOMEM. */
+/* Appends the bytes that a base64 text encodes, with or without padding, in either alphabet. 0, -EINVAL or -ENOMEM. */
 int base64_take(struct buf *to, const char *text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otlp_in.c: an ExportTraceServiceRequest (or TracesData, which is alike) in OTLP's JSON becomes spans. */
+/* otlp_in.c: turns an ExportTraceServiceRequest (or the equivalent TracesData) in OTLP's JSON into spans. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,14 +7,14 @@
 #include "exchange/otlp/otlp.h"
 #include "schema/vocab.h"
 
-/* OTLP's numbers; weir's kinds are in the same order without the first. */
+/* OTLP's numbers. weir's kinds are in the same order, but lack the first. */
 #define OTLP_KIND_UNSPECIFIED 0
 #define OTLP_STATUS_ERROR     2
 
 static_assert(SPAN_KIND_INTERNAL == 0 && SPAN_KIND_CONSUMER == 4, "OTLP's order");
 static_assert(SPAN_STATUS_UNSET == 0 && SPAN_STATUS_ERROR == OTLP_STATUS_ERROR, "OTLP's order");
 
-/* -EINVAL: `what` of the place at hand is wrong. */
+/* -EINVAL: `what` is wrong at this position. */
 static int otlp_wrong(const struct otlp_place *at, const char *what, struct error *err)
 {
 	return error_set(err, -EINVAL, "resourceSpans[%zu].scopeSpans[%zu].spans[%zu]: %s",
@@ -26,7 +26,7 @@ static int no_memory(struct error *err)
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
-/* Why attributes cannot be taken. */
+/* Reports why attributes cannot be read. */
 static int wrong_value(const struct otlp_place *at, int r, struct error *err)
 {
 	if (r == -ENOMEM)
@@ -35,7 +35,7 @@ static int wrong_value(const struct otlp_place *at, int r, struct error *err)
 		at, r == -E2BIG ? "a value is nested too deep" : "an attribute is malformed", err);
 }
 
-/* Puts a copy of what is not empty under a name. 0 or -ENOMEM. */
+/* Sets a member to a copy of the value unless that is empty. 0 or -ENOMEM. */
 static int otlp_keep(json_t *attributes, const char *name, const json_t *value)
 {
 	if (!value || json_is_null(value) || (json_is_object(value) && !json_object_size(value)) ||
@@ -146,7 +146,7 @@ static int put_links(const struct otlp_group *g, const json_t *links, json_t *to
 	return otlp_keep(to, NAME_LINKS, list) < 0 ? no_memory(err) : 0;
 }
 
-/* What it has in common with others, if there is room for one more copy. */
+/* Adds the attributes shared with other spans, if the limit allows one more copy. */
 static int put_common(const struct otlp_group *g, json_t *to, struct span_in *in)
 {
 	size_t bytes = g->resource_len + g->scope_len;
@@ -168,7 +168,7 @@ static int put_common(const struct otlp_group *g, json_t *to, struct span_in *in
 	return r < 0 ? r : otlp_keep(to, NAME_SCOPE_SCHEMA, g->scope_schema);
 }
 
-/* What stands beside the attributes. */
+/* Adds properties that OTLP keeps outside the attributes. */
 static int put_extras(const struct otlp_group *g, const json_t *span, json_t *to, struct error *err)
 {
 	const struct {
@@ -221,7 +221,7 @@ static int put_events(struct otlp_group *g, const json_t *events, struct error *
 	return 0;
 }
 
-/* A member that is an enum: its number, or its name as the public definition has it; -1: unknown. */
+/* An enum as a number, or as its name in the protobuf definition; -1: unknown. */
 static int64_t enum_of(const json_t *j, const char *const names[], size_t count)
 {
 	const char *text = json_string_value(j);
@@ -252,7 +252,7 @@ static void read_codes(const json_t *span, struct span_in *in)
 	in->status = status >= 0 && status <= OTLP_STATUS_ERROR ? (int)status : SPAN_STATUS_UNSET;
 }
 
-/* What an export of weir said of the time: it was running, or cut. */
+/* Restores a state exported by weir: the span was running, or cut off. */
 static void read_weir_status(json_t *attributes, struct span_in *in)
 {
 	const char *status = json_string_value(json_object_get(attributes, NAME_STATUS));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otlp_out.c: a span as OTLP's JSON has it, below its resource and its scope. */
+/* otlp_out.c: writes a span in OTLP's JSON, below its resource and scope. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "exchange/span_out.h"
 
-#define OTLP_STATUS_MAX SPAN_STATUS_ERROR /* OTLP has no others */
+#define OTLP_STATUS_MAX SPAN_STATUS_ERROR /* the largest that OTLP defines */
 
 static json_t *otlp_time_text(int64_t ns)
 {
@@ -29,7 +29,7 @@ json_t *note_attributes(const struct note_out *n)
 	return o;
 }
 
-/* Sets a list of KeyValue unless there are none. */
+/* Sets a list of KeyValue unless it is empty. */
 static int set_list(json_t *to, const char *name, const json_t *attributes)
 {
 	return json_object_size(attributes) ? json_set_some(to, name, otlp_list(attributes)) : 0;
@@ -37,7 +37,7 @@ static int set_list(json_t *to, const char *name, const json_t *attributes)
 
 /* ---- resource and scope ---- */
 
-/* The Resource: its attributes behind the service's name. */
+/* The Resource: the service's name, then its attributes. */
 static json_t *make_resource(const struct span_out *s, const json_t *attributes)
 {
 	_cleanup_json_ json_t *all = json_object();
@@ -67,7 +67,7 @@ static json_t *make_scope(const json_t *kept)
 	return NULL;
 }
 
-/* A new member of `list`, an array of messages that have something in common. Takes what it gets; NULL: no memory. */
+/* A new element of `list`, an array of messages with common properties. Takes ownership of its arguments; NULL: no memory. */
 static json_t *add_group(json_t *list, const char *what, json_t *common, json_t *schema,
 			 const char *members)
 {
@@ -76,7 +76,7 @@ static json_t *add_group(json_t *list, const char *what, json_t *common, json_t 
 	return json_array_append_new(list, group) < 0 ? NULL : json_object_get(group, members);
 }
 
-/* Where spans of that resource and scope go; they are a group for each pair, in order of first appearance. */
+/* The list for spans of this resource and scope. Each pair has its own group, in order of first appearance. */
 static json_t *find_group(json_t *request, struct intern *groups, const struct span_out *s,
 			  json_t *const kept[static 4])
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * otlp_proto_in.c: an ExportTraceServiceRequest in protobuf, span by span, so that memory follows from the largest span. What
- * holds for all spans of a message may stand behind them: it is read first.
+ * otlp_proto_in.c: reads an ExportTraceServiceRequest in protobuf span by span, so that memory is bounded by the
+ * largest span. The properties shared by the spans of a message may follow them on the wire, so they are read first.
  */
 #include <errno.h>
 
 #include "exchange/otlp/otlp.h"
 #include "exchange/otlp/proto.h"
 
-/* Fields of the messages around a span. */
-#define FIELD_RESOURCE_SPANS 1u /* of a request */
-#define FIELD_COMMON	     1u /* the resource, the scope */
-#define FIELD_MEMBERS	     2u /* the scopes, the spans */
+/* Field numbers of the messages around a span. */
+#define FIELD_RESOURCE_SPANS 1u /* in a request */
+#define FIELD_COMMON	     1u /* in ResourceSpans the resource, in ScopeSpans the scope */
+#define FIELD_MEMBERS	     2u /* in ResourceSpans the scopes, in ScopeSpans the spans */
 #define FIELD_SCHEMA	     3u
 
 struct reading {
@@ -41,7 +41,7 @@ static int each_member(struct reading *r, struct bytes message, uint32_t number,
 	return e;
 }
 
-/* What the members have in common, and the URL of its schema. */
+/* Reads what the members share (resource or scope), and the URL of its schema. */
 static int read_common(struct reading *r, const struct proto_message *m, struct bytes message,
 		       json_t **ret, json_t **ret_schema, struct error *err)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * otlp_value.c: OTLP's AnyValue, in the form of its JSON, and plain JSON. Integers, floats, texts, booleans, arrays and lists
- * are JSON's own; bytes and numbers that are none are objects of one member (names.h).
+ * otlp_value.c: converts OTLP's AnyValue, in its JSON form, to plain JSON and back. Integers, floats, strings,
+ * booleans, arrays and lists are native JSON; bytes and numbers that JSON lacks (NaN, infinity) are objects with one
+ * member (names.h).
  */
 #include <errno.h>
 #include <math.h>
@@ -145,7 +146,7 @@ int otlp_plain_list(const json_t *list, json_t *to, unsigned int depth)
 
 /* ---- and back ---- */
 
-/* Takes the value. */
+/* Takes ownership of the value. */
 static json_t *any_of(const char *name, json_t *value)
 {
 	json_t *any = json_object();

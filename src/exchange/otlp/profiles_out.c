@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* profiles_out.c: calls summed up by process, stack, class and span; then a request, from its dictionary to its samples. */
+/*
+ * profiles_out.c: aggregates calls by process, stack, class and span, then writes a request, from its dictionary to its
+ * samples.
+ */
 #include "exchange/otlp/profiles_out.h"
 
 #include <ctype.h>
@@ -23,10 +26,10 @@ static const char *const profile_types[PROFILES][2] = {{"io_time", "nanoseconds"
 						       {"io_bytes", "bytes"},
 						       {"io_calls", "count"}};
 
-/* Calls that are alike. */
+/* Calls with the same key. */
 struct profile_sample {
-	uint32_t process;		 /* its place among processes */
-	uint32_t stack, link, attribute; /* numbers of the dictionary */
+	uint32_t process;		 /* index in process_ids */
+	uint32_t stack, link, attribute; /* indexes in the dictionary */
 	int64_t values[PROFILES];
 };
 
@@ -39,22 +42,22 @@ struct profiling {
 	struct profile_sample *samples;
 	size_t count, cap;
 	struct map by_key;    /* hash -> sample */
-	struct map processes; /* id + 1 -> place */
-	int64_t *process_ids; /* -1: not known */
+	struct map processes; /* id + 1 -> index */
+	int64_t *process_ids; /* -1: unknown */
 	size_t process_count, process_cap;
-	/* the dictionary; 0 of each is nothing */
+	/* the dictionary; entry 0 of each table is empty */
 	struct intern strings, functions, stacks,
-		links;		       /* stacks: of functions' numbers, the leaf first */
-	uint32_t *span_links;	       /* [spans] + 1; 0: not looked at yet */
-	struct map stack_of;	       /* hash of call, file and stack -> number */
-	uint32_t classes[CLASS_COUNT]; /* numbers of attributes; 0: there is none of it */
+		links;		       /* a stack: indexes of functions, the leaf first */
+	uint32_t *span_links;	       /* [spans] + 1; 0: not computed yet */
+	struct map stack_of;	       /* hash of call, file and stack -> index */
+	uint32_t classes[CLASS_COUNT]; /* indexes of attributes; 0: class not seen */
 	uint32_t class_count;
-	/* of a message whose pieces were written: how much of the dictionary is in them */
+	/* state of a message that is written in pieces: the part of the dictionary already written */
 	size_t functions_put, stacks_put, links_put, strings_put;
 	uint32_t classes_put;
-	bool begun; /* a piece was written */
+	bool begun; /* a piece has been written */
 	struct buf room, out;
-	int64_t time[2]; /* of every profile: start, duration */
+	int64_t time[2]; /* start and duration, the same for all profiles */
 };
 
 static void profiling_free(struct profiling *p)
@@ -75,7 +78,7 @@ static void profiling_free(struct profiling *p)
 	buf_free(&p->out);
 }
 
-/* What the dictionary begins with. */
+/* Adds the empty first entries of the dictionary. */
 static int profiling_begin(struct profiling *p)
 {
 	struct intern *const tables[] = {&p->strings, &p->functions, &p->stacks, &p->links};
@@ -87,7 +90,7 @@ static int profiling_begin(struct profiling *p)
 	return r;
 }
 
-/* The samples were written. The next piece goes on with the dictionary, or begins another. */
+/* Drops the samples just written. The next piece continues the dictionary, or starts a new one. */
 static int profiling_forget(struct profiling *p)
 {
 	map_free(&p->by_key);
@@ -114,7 +117,7 @@ static int profiling_forget(struct profiling *p)
 
 /* ---- stacks ---- */
 
-/* A function of this name, behind what is in p->room. */
+/* Appends a function of this name to p->room. */
 static int profile_frame(struct profiling *p, const void *name, size_t len)
 {
 	uint32_t id;
@@ -123,7 +126,7 @@ static int profile_frame(struct profiling *p, const void *name, size_t len)
 	return r < 0 ? r : buf_append(&p->room, &id, sizeof(id));
 }
 
-/* The functions of a stack, innermost first. */
+/* Appends the functions of a stack, innermost first. */
 static int profile_frames(struct profiling *p, const struct dims_stack *s)
 {
 	struct bytes names = s->names.data ? s->names : s->frames;
@@ -200,7 +203,7 @@ static void profile_span_ids(const struct profiling *p, const struct span *k, st
 	}
 }
 
-/* The span of a program before the match of a period; 0: it belongs to none. */
+/* The link for a call. A program's span takes precedence over the match of a period; 0: the call belongs to neither. */
 static int profile_link(struct profiling *p, const struct span_member *members, size_t count,
 			uint32_t *ret)
 {
@@ -257,7 +260,7 @@ static int profile_sample_of(struct profiling *p, const struct profile_sample *l
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Calls that had not ended are of no range. */
+/* Unfinished calls are in no range. */
 static bool profile_is_in(const struct profiling *p, const struct span_call *c)
 {
 	const struct profiles_options *o = p->opt;
@@ -349,7 +352,7 @@ static json_t *profile_number(int64_t v)
 	return json_string(text);
 }
 
-/* The number of a string; 0 also where there is no memory, which *r then says. */
+/* The index of a string; 0 also if memory ran out, which sets *r. */
 static json_t *profile_string(struct profiling *p, const void *data, size_t len, int *r)
 {
 	uint32_t id = 0;
@@ -359,13 +362,14 @@ static json_t *profile_string(struct profiling *p, const void *data, size_t len,
 	return json_integer(id);
 }
 
-/* A table, of which `put` entries stand in earlier pieces. */
+/* A table of the dictionary whose first `put` entries were written with earlier pieces. */
 static json_t *profile_list(json_t *dictionary, const char *name, size_t put)
 {
 	json_t *list = json_array();
 
+	/* entry 0 is empty */
 	if (json_object_set_new(dictionary, name, list) < 0 ||
-	    (!put && json_array_append_new(list, json_object()) < 0)) /* the first is none */
+	    (!put && json_array_append_new(list, json_object()) < 0))
 		return NULL;
 	return list;
 }
@@ -375,7 +379,7 @@ static int profile_list_add(json_t *list, json_t *value)
 	return json_array_append_new(list, value) < 0 ? -ENOMEM : 0;
 }
 
-/* A function, and a location that is in it, for each name. */
+/* For each name, a function and a location in it. */
 static int profiles_put_functions(struct profiling *p, json_t *dictionary)
 {
 	json_t *functions = profile_list(dictionary, "functionTable", p->functions_put),
@@ -433,7 +437,7 @@ static int profiles_put_links(struct profiling *p, json_t *dictionary)
 	return r;
 }
 
-/* weir.io.class, of the classes that there are. */
+/* The attribute weir.io.class, with the classes that occur. */
 static int profiles_put_classes(struct profiling *p, json_t *dictionary)
 {
 	static const char key[] = "weir.io.class";
@@ -481,7 +485,7 @@ static int profiles_put_sample(json_t *samples, const struct profile_sample *s,
 	return profile_list_add(samples, o);
 }
 
-/* Of the samples [from, to), which are of one process. A profile without values is left out. */
+/* A profile of the samples [from, to), all of one process. A profile without values is omitted. */
 static int profiles_put_profile(struct profiling *p, json_t *profiles, size_t from, size_t to,
 				enum profile_value v)
 {
@@ -509,7 +513,7 @@ static int profiles_put_profile(struct profiling *p, json_t *profiles, size_t fr
 	return r;
 }
 
-/* The process; a service that nobody named is called as OpenTelemetry's conventions say. */
+/* The process as a resource. An unnamed service gets the name that OpenTelemetry's conventions prescribe. */
 static json_t *profile_resource(const struct profiling *p, int64_t process_id)
 {
 	const struct dims_process *d = process_id < 0 ? NULL : dims_process(p->dims, process_id);
@@ -517,10 +521,12 @@ static json_t *profile_resource(const struct profiling *p, int64_t process_id)
 	_cleanup_buf_ struct buf service = {0};
 	_cleanup_json_ json_t *all = json_object();
 	json_t *list;
-	int r = buf_printf(&service, "unknown_service");
+	int r;
 
-	if (r >= 0 && name.len)
-		r = buf_printf(&service, ":%.*s", (int)MIN(name.len, (size_t)4096), name.data);
+	buf_printf(&service, "unknown_service");
+	if (name.len)
+		buf_printf(&service, ":%.*s", (int)MIN(name.len, (size_t)4096), name.data);
+	r = buf_status(&service);
 	if (r >= 0)
 		r = json_set_some(all, "service.name",
 				  json_mended((struct bytes){service.data, service.len}));
@@ -597,7 +603,7 @@ static int profiles_put_request(struct profiling *p, json_t *request)
 	if (r < 0)
 		return r;
 	r = profiles_put_stacks(p, dictionary);
-	return r < 0 ? r : profiles_put_strings(p, dictionary); /* once all are known */
+	return r < 0 ? r : profiles_put_strings(p, dictionary); /* after all strings are known */
 }
 
 static int profiles_append(const char *data, size_t len, void *to)

@@ -9,7 +9,7 @@
 #include "base/varint.h"
 #include "exchange/otlp/base64.h"
 
-#define NUMBER_MAX ((1u << 29) - 1) /* of a field */
+#define NUMBER_MAX ((1u << 29) - 1) /* largest field number */
 
 /* ---- the wire ---- */
 
@@ -136,7 +136,7 @@ static json_t *json_double(uint64_t bits)
 	return json_real(v);
 }
 
-/* A value that is no message; NULL: no memory. */
+/* A value other than a message; NULL: no memory. */
 static json_t *read_scalar(struct proto_in *in, const struct proto_field *f,
 			   const struct proto_wire *w)
 {
@@ -225,9 +225,8 @@ int proto_read(struct proto_in *in, const struct proto_message *m, struct bytes 
 
 static int proto_put_bytes(struct buf *to, const void *data, size_t len)
 {
-	int r = buf_varint(to, len);
-
-	return r < 0 ? r : buf_append(to, data, len);
+	buf_varint(to, len);
+	return buf_append(to, data, len);
 }
 
 static int put_fixed(struct buf *to, uint64_t v, size_t len)
@@ -323,9 +322,8 @@ static int put_value(struct buf *to, const struct proto_field *f, const json_t *
 
 static int write_field(struct buf *to, const struct proto_field *f, const json_t *v)
 {
-	int r = buf_varint(to, (uint64_t)f->number << 3 | wire_type(f->type));
-
-	return r < 0 ? r : put_value(to, f, v);
+	buf_varint(to, (uint64_t)f->number << 3 | wire_type(f->type));
+	return put_value(to, f, v);
 }
 
 int proto_write(struct buf *to, const struct proto_message *m, const json_t *json)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* proto_messages.c: the messages of OTLP's traces, version 1: numbers of fields never change. */
+/* proto_messages.c: the messages of OTLP's traces, version 1, whose field numbers never change. */
 #include "exchange/otlp/proto.h"
 
 /* clang-format off */
@@ -98,7 +98,7 @@ static const struct proto_field request_fields[] = {
 	{0},
 };
 
-/* profiles, v1development: numbers of fields may change; these are of opentelemetry-proto 1.10.0 */
+/* profiles, v1development: field numbers may change; these are those of opentelemetry-proto 1.10.0 */
 static const struct proto_message value_type, sample, profile, scope_profiles, resource_profiles, dictionary;
 static const struct proto_message mapping, location, line, function, profile_link, attribute, stack;
 static const struct proto_field value_type_fields[] = {

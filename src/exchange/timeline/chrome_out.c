@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * chrome_out.c: a timeline as Chrome's trace events, in JSON: complete events ("X") on threads, asynchronous ones ("b", "e") on
- * everything else, whose slices may lie beside those of the thread. Times are microseconds with three digits behind the point,
- * from the start of the trace: readers take them as floats, in which microseconds since 1970 leave no room for nanoseconds.
+ * chrome_out.c: a timeline as Chrome's trace events, in JSON: complete events ("X") on threads, asynchronous events
+ * ("b", "e") on all other tracks, whose slices may overlap those of the thread. Times are microseconds with three
+ * decimals, relative to the start of the trace: readers parse them as floats, and a float of microseconds since 1970
+ * has no room for nanoseconds.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 
 struct chrome {
 	struct timeline_sink head;
-	int64_t base;	       /* ns since the epoch: 0 of the file */
-	uint64_t asynchronous; /* events so far: their ids */
+	int64_t base;	       /* ns since the epoch of time 0 in the file */
+	uint64_t asynchronous; /* number of asynchronous events so far, used as their ids */
 	bool begun;
 };
 
@@ -29,25 +30,21 @@ static int chrome_begin(struct timeline_sink *s, int64_t at)
 
 static int chrome_text(struct timeline_sink *s, struct bytes text)
 {
-	int r = buf_append(&s->out, "\"", 1);
-
-	if (r < 0)
-		return r;
-	r = json_escape(&s->out, text.data, text.len, "");
-	return r < 0 ? r : buf_append(&s->out, "\"", 1);
+	buf_append(&s->out, "\"", 1);
+	json_escape(&s->out, text.data, text.len, "");
+	return buf_append(&s->out, "\"", 1);
 }
 
-/* The head of an event, up to and without its own members. */
+/* Writes the members common to all events. */
 static int chrome_event(struct timeline_sink *s, const char *phase, int64_t pid, int64_t tid,
 			struct bytes name)
 {
 	struct chrome *c = (struct chrome *)s;
-	int r = buf_printf(&s->out,
-			   "%s\n{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"name\":",
-			   c->begun ? "," : "", phase, pid, tid);
 
+	buf_printf(&s->out, "%s\n{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"name\":",
+		   c->begun ? "," : "", phase, pid, tid);
 	c->begun = true;
-	return r < 0 ? r : chrome_text(s, name);
+	return chrome_text(s, name);
 }
 
 static int chrome_dur(struct timeline_sink *s, const char *name, int64_t ns)
@@ -61,7 +58,7 @@ static int chrome_time(struct timeline_sink *s, int64_t at)
 	return chrome_dur(s, "ts", at - ((struct chrome *)s)->base);
 }
 
-/* Metadata: what a process or thread is called. Other tracks are named by their events. */
+/* Metadata: the name of a process or thread. Other tracks are named by their events. */
 static int chrome_track(struct timeline_sink *s, const struct timeline_track *t)
 {
 	static const char *const kinds[] = {[TIMELINE_PROCESS] = "process_name",
@@ -69,34 +66,28 @@ static int chrome_track(struct timeline_sink *s, const struct timeline_track *t)
 					    [TIMELINE_DISK] = "process_name",
 					    [TIMELINE_COUNTER] = NULL};
 	const char *kind = t->kind < ARRAY_SIZE(kinds) ? kinds[t->kind] : NULL;
-	int r;
 
 	if (!kind)
-		return 0;
-	r = chrome_event(s, "M", t->pid, t->tid,
-			 (struct bytes){(const uint8_t *)kind, strlen(kind)});
-	if (r < 0)
-		return r;
-	r = buf_printf(&s->out, ",\"args\":{\"name\":");
-	if (r < 0)
-		return r;
-	r = chrome_text(s, t->name);
-	return r < 0 ? r : buf_printf(&s->out, "}}");
+		return buf_status(&s->out);
+	chrome_event(s, "M", t->pid, t->tid, (struct bytes){(const uint8_t *)kind, strlen(kind)});
+	buf_printf(&s->out, ",\"args\":{\"name\":");
+	chrome_text(s, t->name);
+	return buf_printf(&s->out, "}}");
 }
 
 static int chrome_args(struct timeline_sink *s, const struct timeline_slice *l)
 {
-	int r = buf_printf(&s->out, ",\"args\":{");
-
-	for (size_t i = 0; i < l->count && r >= 0; i++) {
+	buf_printf(&s->out, ",\"args\":{");
+	for (size_t i = 0; i < l->count; i++) {
 		const struct timeline_arg *a = &l->args[i];
 
-		r = buf_printf(&s->out, "%s\"%s\":", i ? "," : "", a->name);
-		if (r >= 0)
-			r = a->text.data ? chrome_text(s, a->text)
-					 : buf_printf(&s->out, "%" PRId64, a->number);
+		buf_printf(&s->out, "%s\"%s\":", i ? "," : "", a->name);
+		if (a->text.data)
+			chrome_text(s, a->text);
+		else
+			buf_printf(&s->out, "%" PRId64, a->number);
 	}
-	return r < 0 ? r : buf_printf(&s->out, "}");
+	return buf_printf(&s->out, "}");
 }
 
 static int chrome_pair(struct timeline_sink *s, const struct timeline_slice *l)
@@ -133,14 +124,10 @@ static int chrome_slice(struct timeline_sink *s, const struct timeline_slice *l)
 	r = chrome_time(s, l->start);
 	if (r < 0)
 		return r;
-	r = chrome_dur(s, "dur", l->stop - l->start);
-	if (r < 0)
-		return r;
-	r = buf_printf(&s->out, ",\"cat\":\"%s\"", l->category);
-	if (r < 0)
-		return r;
-	r = chrome_args(s, l);
-	return r < 0 ? r : buf_printf(&s->out, "}");
+	chrome_dur(s, "dur", l->stop - l->start);
+	buf_printf(&s->out, ",\"cat\":\"%s\"", l->category);
+	chrome_args(s, l);
+	return buf_printf(&s->out, "}");
 }
 
 static int chrome_count(struct timeline_sink *s, const struct timeline_track *t, int64_t at,

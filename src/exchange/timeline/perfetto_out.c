@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * perfetto_out.c: a timeline as Perfetto's protobuf: one sequence of packets with interned names. Numbers of fields are those of
- * trace_packet.proto, track_event.proto, track_descriptor.proto, interned_data.proto, debug_annotation.proto, clock_snapshot.proto.
+ * perfetto_out.c: a timeline as Perfetto's protobuf: one sequence of packets with interned names. Field numbers are
+ * those of trace_packet.proto, track_event.proto, track_descriptor.proto, interned_data.proto, debug_annotation.proto,
+ * clock_snapshot.proto.
  */
 #include <string.h>
 
@@ -10,21 +11,21 @@
 #include "exchange/timeline/timeline.h"
 
 #define CLOCK_REAL 1 /* BuiltinClock */
-#define CLOCK_BOOT 6 /* which timestamps are of where a packet says nothing */
+#define CLOCK_BOOT 6 /* the default clock of timestamps */
 #define SEQUENCE   1
 #define CLEARED	   1 /* SequenceFlags: the first packet */
-#define NEEDED	   2 /* and those that use interned names */
+#define NEEDED	   2 /* packets that use interned names */
 
 enum interned { INTERN_NAME, INTERN_CATEGORY, INTERN_ARG, INTERN_TEXT, INTERN_COUNT };
 
-/* InternedData: the field of each kind. All hold {iid = 1, name or str = 2}. */
+/* InternedData: field number of each kind. All hold {iid = 1, name or str = 2}. */
 static const uint32_t interned_fields[INTERN_COUNT] = {2, 1, 3, 29};
 
 struct perfetto {
 	struct timeline_sink head;
 	struct intern names, categories, args;
 	struct map texts;				/* timeline_arg.text_id + 1 -> iid */
-	struct buf packet, event, part, text, interned; /* being written */
+	struct buf packet, event, part, text, interned; /* messages under construction */
 	uint64_t text_count;
 	bool begun;
 };
@@ -33,21 +34,20 @@ struct perfetto {
 
 static int perfetto_uint(struct buf *to, uint32_t field, uint64_t value)
 {
-	int r = buf_varint(to, (uint64_t)field << 3);
-
-	return r < 0 ? r : buf_varint(to, value);
+	buf_varint(to, (uint64_t)field << 3);
+	return buf_varint(to, value);
 }
 
 static int perfetto_bytes(struct buf *to, uint32_t field, const void *data, size_t len)
 {
-	int r = buf_varint(to, (uint64_t)field << 3 | 2);
+	int r;
 
-	if (r >= 0)
-		r = buf_varint(to, len);
+	buf_varint(to, (uint64_t)field << 3 | 2);
+	r = buf_varint(to, len);
 	return r < 0 || !len ? r : buf_append(to, data, len);
 }
 
-/* Text that programs chose is any bytes; a proto3 string is UTF-8. */
+/* Programs choose arbitrary bytes as text; a proto3 string must be UTF-8. */
 static int perfetto_text(struct perfetto *p, struct buf *to, uint32_t field, struct bytes text)
 {
 	int r;
@@ -62,7 +62,7 @@ static int perfetto_message(struct buf *to, uint32_t field, const struct buf *me
 	return perfetto_bytes(to, field, message->data, message->len);
 }
 
-/* Trace.packet: p->packet with what every packet of the sequence has. */
+/* Trace.packet: p->packet with the fields that every packet of the sequence has. */
 static int perfetto_put_packet(struct perfetto *p, uint32_t flags)
 {
 	int r = perfetto_uint(&p->packet, 10, SEQUENCE);
@@ -101,11 +101,11 @@ static int perfetto_intern(struct perfetto *p, enum interned kind, struct intern
 
 	if (r < 0)
 		return r;
-	*ret_iid = id + 1ull; /* 0 is none */
+	*ret_iid = id + 1ull; /* 0 means none */
 	return of->count > before ? perfetto_define(p, kind, *ret_iid, text) : 0;
 }
 
-/* Of a text that comes again under its number. */
+/* Interns a text that has a number. */
 static int perfetto_intern_text(struct perfetto *p, int64_t id, struct bytes text,
 				uint64_t *ret_iid)
 {
@@ -125,7 +125,7 @@ static struct bytes perfetto_str(const char *text)
 
 /* ---- packets ---- */
 
-/* ClockSnapshot: both clocks are the wall clock, so that the viewer can show the time of day. */
+/* ClockSnapshot: both clocks are set to the wall clock, so that the viewer can show the time of day. */
 static int perfetto_begin(struct timeline_sink *s, int64_t at)
 {
 	static const uint32_t clocks[] = {CLOCK_BOOT, CLOCK_REAL};
@@ -134,9 +134,8 @@ static int perfetto_begin(struct timeline_sink *s, int64_t at)
 
 	for (size_t i = 0; i < ARRAY_SIZE(clocks) && r >= 0; i++) {
 		buf_clear(&p->part);
-		r = perfetto_uint(&p->part, 1, clocks[i]);
-		if (r >= 0)
-			r = perfetto_uint(&p->part, 2, (uint64_t)at);
+		perfetto_uint(&p->part, 1, clocks[i]);
+		r = perfetto_uint(&p->part, 2, (uint64_t)at);
 		if (r >= 0)
 			r = perfetto_message(&p->event, 1, &p->part);
 	}
@@ -170,10 +169,9 @@ static int perfetto_process(struct perfetto *p, const struct timeline_track *t)
 
 static int perfetto_thread(struct perfetto *p, const struct timeline_track *t)
 {
-	int r = perfetto_uint(&p->part, 1, (uint64_t)t->pid);
+	int r;
 
-	if (r < 0)
-		return r;
+	perfetto_uint(&p->part, 1, (uint64_t)t->pid);
 	r = perfetto_uint(&p->part, 2, (uint64_t)t->tid);
 	if (r < 0)
 		return r;
@@ -250,22 +248,19 @@ static int perfetto_event(struct perfetto *p, int64_t at, uint32_t flags)
 	return r < 0 ? r : perfetto_put_packet(p, flags);
 }
 
-/* Arrows, as fixed64: viewers join the slices of events that have one number, in the order of time. */
+/* Arrows, as fixed64: viewers connect the slices of events with the same flow id in order of time. */
 static int perfetto_arrows(struct buf *to, uint32_t field, const struct timeline_arrow *all,
 			   size_t count)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < count && r >= 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint8_t number[8];
 
 		for (size_t k = 0; k < sizeof(number); k++)
 			number[k] = (uint8_t)(all[i].number >> 8 * k);
-		r = buf_varint(to, (uint64_t)field << 3 | 1);
-		if (r >= 0)
-			r = buf_append(to, number, sizeof(number));
+		buf_varint(to, (uint64_t)field << 3 | 1);
+		buf_append(to, number, sizeof(number));
 	}
-	return r;
+	return buf_status(to);
 }
 
 static int perfetto_slice_begin(struct perfetto *p, const struct timeline_slice *l)
@@ -279,15 +274,9 @@ static int perfetto_slice_begin(struct perfetto *p, const struct timeline_slice 
 	buf_clear(&p->event);
 	if (r < 0)
 		return r;
-	r = perfetto_uint(&p->event, 9, 1); /* TYPE_SLICE_BEGIN */
-	if (r < 0)
-		return r;
-	r = perfetto_uint(&p->event, 11, l->track->id);
-	if (r < 0)
-		return r;
-	r = perfetto_uint(&p->event, 10, name);
-	if (r < 0)
-		return r;
+	perfetto_uint(&p->event, 9, 1); /* TYPE_SLICE_BEGIN */
+	perfetto_uint(&p->event, 11, l->track->id);
+	perfetto_uint(&p->event, 10, name);
 	r = perfetto_uint(&p->event, 3, category);
 	if (r < 0)
 		return r;
@@ -310,7 +299,7 @@ static int perfetto_slice(struct timeline_sink *s, const struct timeline_slice *
 		r = perfetto_uint(&p->event, 9, 2); /* TYPE_SLICE_END */
 	if (r >= 0)
 		r = perfetto_uint(&p->event, 11, l->track->id);
-	/* at its end, which is behind the other's start: it may have begun to wait before */
+	/* on the end event, which follows the other call's start: this call may have begun to wait before it */
 	if (r < 0)
 		return r;
 	r = perfetto_arrows(&p->event, 48, l->in, l->in_count);
@@ -324,12 +313,8 @@ static int perfetto_count(struct timeline_sink *s, const struct timeline_track *
 	int r;
 
 	buf_clear(&p->event);
-	r = perfetto_uint(&p->event, 9, 4); /* TYPE_COUNTER */
-	if (r < 0)
-		return r;
-	r = perfetto_uint(&p->event, 11, t->id);
-	if (r < 0)
-		return r;
+	perfetto_uint(&p->event, 9, 4); /* TYPE_COUNTER */
+	perfetto_uint(&p->event, 11, t->id);
 	r = perfetto_uint(&p->event, 30, (uint64_t)value);
 	return r < 0 ? r : perfetto_event(p, at, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* timeline.c: the walk over calls, requests to disks and spans that fills a timeline. */
+/* timeline.c: the pass over calls, block requests and spans that fills a timeline. */
 #include "exchange/timeline/timeline.h"
 
 #include <errno.h>
@@ -13,19 +13,18 @@
 #include "schema/ops.h"
 #include "sums/order.h"
 
-#define FLUSH_BYTES (256u << 10)
-#define COUNTER_NS  100000000ll /* the steps of counters */
-#define PIDS_OF_KERNEL \
-	(1ll << 22) /* PID_MAX_LIMIT: the pids of each further machine lie that much higher */
+#define FLUSH_BYTES    (256u << 10)
+#define COUNTER_NS     100000000ll /* interval of counters */
+#define PIDS_OF_KERNEL (1ll << 22) /* PID_MAX_LIMIT: added to pids once for each further machine */
 
-/* Tables that are drawn, in the order of what is merged. */
+/* Tables drawn, in the order in which equal ends are merged. */
 enum drawn { DRAWN_OP, DRAWN_BLOCK, DRAWN_SPAN, DRAWN_COUNT };
 
 struct timeline_process {
 	struct timeline_track track, counter;
-	int64_t window; /* start of the step being counted; INT64_MIN: none so far */
-	uint64_t bytes; /* in it */
-	bool shown;	/* the last value that was written is not 0 */
+	int64_t window; /* start of the current interval; INT64_MIN: none yet */
+	uint64_t bytes; /* in the interval */
+	bool shown;	/* the last value written is not 0 */
 };
 
 struct timeline_task {
@@ -47,15 +46,15 @@ struct timeline {
 	struct timeline_stats *stats;
 	struct map processes, tasks, machines; /* id + 1 -> pointer; number of dims_machine() */
 	struct intern disk_names;
-	struct timeline_disk **disks; /* [disk_count] by number of disk_names */
+	struct timeline_disk **disks; /* [disk_count], by index in disk_names */
 	size_t disk_count;
 	int64_t first, last; /* of the trace */
 	uint64_t tracks;
 	struct buf text, flags;
-	/* of edges, by op; NULL where they are not drawn */
+	/* from table edge, by op; NULL if not drawn */
 	struct timeline_arrow *out, *in;
 	size_t arrow_count, out_cap, in_cap;
-	struct map drawn; /* arrows of which one end was drawn */
+	struct map drawn; /* arrows with one end drawn */
 };
 
 /* ---- tracks ---- */
@@ -72,7 +71,7 @@ static struct bytes timeline_str(const char *text)
 	return (struct bytes){(const uint8_t *)text, strlen(text)};
 }
 
-/* How much the pids of a process's machine are raised, so that those of two machines differ; 0 of the first. */
+/* The offset added to pids of a process's machine, so that pids of machines differ; 0 for the first machine. */
 static int timeline_raise(struct timeline *t, int64_t id, int64_t *ret)
 {
 	uint64_t key = (uint64_t)dims_machine(store_dims(t->store), id), n = t->machines.count;
@@ -84,22 +83,19 @@ static int timeline_raise(struct timeline *t, int64_t id, int64_t *ret)
 	return 0;
 }
 
-/* "redis-server", of a trace of several machines "web1: redis-server". */
+/* "redis-server"; "web1: redis-server" in a trace of several machines. */
 static int timeline_name_process(struct timeline *t, int64_t id, const struct dims_process *p,
 				 bool first_machine)
 {
 	const struct dims *d = store_dims(t->store);
 	const struct dims_host *h = p && !first_machine ? dims_host(d, p->host_id) : NULL;
 	struct bytes program = names_program(d, id);
-	int r = 0;
 
 	buf_clear(&t->text);
 	if (h)
-		r = buf_append(&t->text, h->name.data, h->name.len);
-	if (r >= 0 && h)
-		r = buf_append(&t->text, ": ", 2);
-	if (r < 0)
-		return r;
+		buf_append(&t->text, h->name.data, h->name.len);
+	if (h)
+		buf_append(&t->text, ": ", 2);
 	return program.len ? buf_append(&t->text, program.data, program.len)
 			   : buf_printf(&t->text, "unknown process");
 }
@@ -209,7 +205,7 @@ static int timeline_disk(struct timeline *t, struct bytes name, struct timeline_
 	disks[t->disk_count++] = *ret;
 	snprintf((*ret)->name, sizeof((*ret)->name), "disk %.*s",
 		 (int)MIN(name.len, sizeof((*ret)->name)), (const char *)name.data);
-	/* Viewers draw what has no process under one that stands for it; no process has a negative pid. */
+	/* Viewers need a process for every track; a negative pid is never a real process's. */
 	(*ret)->track = (struct timeline_track){.kind = TIMELINE_DISK,
 						.pid = -1 - (int64_t)id,
 						.tid = -1 - (int64_t)id,
@@ -226,7 +222,7 @@ static void timeline_arg(struct timeline_slice *l, const char *name, int64_t num
 	l->args[l->count++] = (struct timeline_arg){.name = name, .number = number, .text_id = -1};
 }
 
-/* `id`: of a text that comes again, unique among texts; -1: none. Texts live until the slice is put. */
+/* `id` is unique to a text, for texts that are repeated; -1: none. Texts must stay valid until the slice is written. */
 static void timeline_arg_text(struct timeline_slice *l, const char *name, struct bytes text,
 			      int64_t id)
 {
@@ -244,7 +240,7 @@ static void timeline_arg_file(struct timeline *t, struct timeline_slice *l, cons
 				  file_id);
 }
 
-/* A column of numbers under its own name, where it has a value. */
+/* Adds a numeric column under its own name unless it is null. */
 static void timeline_arg_column(struct timeline_slice *l, const char *name, const struct batch *b,
 				unsigned int column, size_t row)
 {
@@ -252,7 +248,7 @@ static void timeline_arg_column(struct timeline_slice *l, const char *name, cons
 		timeline_arg(l, name, batch_get(b, column, row, 0));
 }
 
-/* Puts the slice on a track of `lanes`, of which further ones are made like `model`. */
+/* Puts the slice on one of `lanes`; a new one is created like `model` if necessary. */
 static int timeline_put(struct timeline *t, struct timeline_lanes *lanes,
 			const struct timeline_track *model, struct timeline_slice *l)
 {
@@ -274,7 +270,7 @@ static int timeline_put(struct timeline *t, struct timeline_lanes *lanes,
 	return t->sink->ops->slice(t->sink, l);
 }
 
-/* When a row began, for a row that ended at `end`; what is not known is drawn from where it is. */
+/* The start of a row that ended at `end`. If it is unknown, the row is drawn from the earliest time known. */
 static int64_t timeline_start(struct timeline *t, const struct batch *b, unsigned int start,
 			      unsigned int dur, size_t row, int64_t end)
 {
@@ -338,7 +334,7 @@ static int timeline_arrows(struct timeline *t, struct error *err)
 	return r;
 }
 
-/* Those of one call. */
+/* The arrows of one call. */
 static const struct timeline_arrow *arrows_of(const struct timeline_arrow *all, size_t count,
 					      int64_t op, size_t *ret_count)
 {
@@ -421,7 +417,7 @@ static int timeline_call_args(struct timeline *t, const struct batch *b, size_t 
 	return r;
 }
 
-/* Writes the value of the step that is over, and 0 behind it where the next one is not right behind. */
+/* Writes the value of the finished interval, and 0 after it unless the next interval follows immediately. */
 static int timeline_count_put(struct timeline *t, struct timeline_process *p, int64_t next)
 {
 	int r = 0;
@@ -482,7 +478,7 @@ static int timeline_call(struct timeline *t, const struct batch *b, size_t row, 
 				      (uint64_t)batch_get(b, OP_BYTES, row, 0));
 }
 
-/* ---- requests to disks, spans ---- */
+/* ---- block requests, spans ---- */
 
 static int timeline_request(struct timeline *t, const struct batch *b, size_t row, int64_t end)
 {
@@ -532,7 +528,7 @@ static int timeline_span(struct timeline *t, const struct batch *b, size_t row, 
 	return timeline_put(t, &task->spans, &lane, &l);
 }
 
-/* ---- the walk ---- */
+/* ---- the pass ---- */
 
 static int timeline_row(struct timeline *t, size_t which, const struct batch *b, size_t row,
 			int64_t end)
@@ -558,7 +554,7 @@ static int timeline_flush(struct timeline *t, size_t least)
 	return t->opt->flush(t->opt->arg, &t->sink->out);
 }
 
-/* What has not ended is drawn up to the end of the trace. Viewers know no time before 1970. */
+/* Unfinished rows are drawn up to the end of the trace. Viewers do not support times before 1970. */
 static int64_t timeline_end(const struct timeline *t, int64_t end)
 {
 	if (t->last != INT64_MIN)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* timeline_lanes.c: which tracks of one name a slice may lie on, so that slices of a track never cross. */
+/* timeline_lanes.c: assigns slices to tracks of one name so that slices of a track never cross. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "exchange/timeline/timeline.h"
 
-/* Slices of a lane that are remembered apart; older ones count as one. A slice that began long ago then goes to another lane. */
+/* Slices of a lane stored separately; older ones are merged into one. A slice that began long ago then goes to another lane. */
 #define LANE_SLICES_MAX 64
 
 void timeline_lanes_free(struct timeline_lanes *l)
@@ -16,7 +16,10 @@ void timeline_lanes_free(struct timeline_lanes *l)
 	*l = (struct timeline_lanes){0};
 }
 
-/* What ends later than `start` must have begun after it: of two that begin at once viewers cannot tell which is the outer. */
+/*
+ * A slice that ends after `start` must also begin after it: viewers cannot tell which of two slices with equal starts
+ * is the outer one.
+ */
 static bool lane_is_free(const struct timeline_lane *l, int64_t start)
 {
 	for (size_t i = l->count; i-- > 0 && l->slices[i].stop > start;) {

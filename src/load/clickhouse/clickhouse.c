@@ -150,15 +150,10 @@ static uint16_t click_load_day_of(int64_t t)
 /* " WHERE key, host and boot match" */
 static int click_load_put_identity(const struct load_recording *rec, struct buf *out)
 {
-	int r = buf_printf(out, "key = %llu AND host = ", (unsigned long long)rec->key);
-
-	if (r < 0)
-		return r;
-	r = clickhouse_literal(rec->host, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, " AND boot = ");
-	return r < 0 ? r : clickhouse_literal(rec->boot, out);
+	buf_printf(out, "key = %llu AND host = ", (unsigned long long)rec->key);
+	clickhouse_literal(rec->host, out);
+	buf_printf(out, " AND boot = ");
+	return clickhouse_literal(rec->boot, out);
 }
 
 /*
@@ -177,15 +172,14 @@ static int find_number(struct click *c, const struct load_recording *rec, bool *
 		_cleanup_buf_ struct buf sql = {0}, answer = {0};
 		unsigned long long all, same, parts;
 		long long ahead;
-		int r = buf_printf(&sql, "SELECT count(), countIf(");
+		int r;
 
-		if (r >= 0)
-			r = click_load_put_identity(rec, &sql);
-		if (r >= 0)
-			r = buf_printf(&sql,
-				       "), countIf(part = %llu), any(ahead) FROM recording WHERE "
-				       "recording = %u",
-				       (unsigned long long)c->part, c->recording);
+		buf_printf(&sql, "SELECT count(), countIf(");
+		click_load_put_identity(rec, &sql);
+		r = buf_printf(&sql,
+			       "), countIf(part = %llu), any(ahead) FROM recording WHERE "
+			       "recording = %u",
+			       (unsigned long long)c->part, c->recording);
 		if (r < 0)
 			return error_errno(err, r, "the recording");
 		r = clickhouse_do(&c->server, buf_str(&sql), &answer, err);
@@ -206,19 +200,15 @@ static int find_number(struct click *c, const struct load_recording *rec, bool *
 static int put_recording(struct click *c, const struct load_recording *rec, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
-	int r = buf_printf(&sql, "INSERT INTO recording VALUES (%u, ", c->recording);
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_literal(rec->host, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ", ");
-	if (r >= 0)
-		r = clickhouse_literal(rec->boot, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ", %llu, %llu, %lld, toDate(%u), %lld)",
-			       (unsigned long long)rec->key, (unsigned long long)c->part,
-			       (long long)rec->began, click_load_day_of(rec->began),
-			       (long long)c->target.ahead);
+	buf_printf(&sql, "INSERT INTO recording VALUES (%u, ", c->recording);
+	clickhouse_literal(rec->host, &sql);
+	buf_printf(&sql, ", ");
+	clickhouse_literal(rec->boot, &sql);
+	r = buf_printf(&sql, ", %llu, %llu, %lld, toDate(%u), %lld)", (unsigned long long)rec->key,
+		       (unsigned long long)c->part, (long long)rec->began,
+		       click_load_day_of(rec->began), (long long)c->target.ahead);
 	return r < 0 ? error_errno(err, r, "the recording")
 		     : clickhouse_do(&c->server, buf_str(&sql), NULL, err);
 }
@@ -342,9 +332,8 @@ static int send_table(struct click *c, enum table_id table, struct error *err)
 	if (!p->rows)
 		return 0;
 	t = table == TABLE_OWN ? c->own->def : schema_table(table);
-	r = buf_printf(&sql, "INSERT INTO ");
-	if (r >= 0)
-		r = clickhouse_own_name(t->name, &sql);
+	buf_printf(&sql, "INSERT INTO ");
+	r = clickhouse_own_name(t->name, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql, " (");
 	if (r >= 0)

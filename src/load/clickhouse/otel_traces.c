@@ -73,31 +73,21 @@ static const char otel_rest[] =
 
 static int otel_put_end(const char *time, int64_t keep_ns, struct buf *out)
 {
-	int r = 0;
-
 	if (keep_ns)
-		r = buf_printf(out, " TTL toDate(%s) + toIntervalDay(%lld)", time,
-			       (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
-	return r < 0 ? r : buf_printf(out, " SETTINGS ttl_only_drop_parts = 1;\n");
+		buf_printf(out, " TTL toDate(%s) + toIntervalDay(%lld)", time,
+			   (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
+	return buf_printf(out, " SETTINGS ttl_only_drop_parts = 1;\n");
 }
 
 int otel_ddl(unsigned int version, int64_t keep_ns, struct buf *out)
 {
-	int r;
-
 	if (version < OTEL_VERSION)
-		return 0;
-	r = buf_append(out, otel_table, sizeof(otel_table) - 1);
-	if (r < 0)
-		return r;
-	r = otel_put_end("Timestamp", keep_ns, out);
-	if (r < 0)
-		return r;
-	r = buf_append(out, otel_times, sizeof(otel_times) - 1);
-	if (r < 0)
-		return r;
-	r = otel_put_end("Start", keep_ns, out);
-	return r < 0 ? r : buf_append(out, otel_rest, sizeof(otel_rest) - 1);
+		return buf_status(out);
+	buf_append(out, otel_table, sizeof(otel_table) - 1);
+	otel_put_end("Timestamp", keep_ns, out);
+	buf_append(out, otel_times, sizeof(otel_times) - 1);
+	otel_put_end("Start", keep_ns, out);
+	return buf_append(out, otel_rest, sizeof(otel_rest) - 1);
 }
 
 /* ---- a row ---- */

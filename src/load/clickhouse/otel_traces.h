@@ -12,11 +12,8 @@
 
 #define OTEL_VERSION 21008 /* first version with maps whose keys can be indexed */
 
-/*
- * The statements, each ended by ";
- * "; none for an older version.
- */
-int otel_ddl(unsigned int version, int64_t keep_ns, struct buf *out) _must_check_;
+/* The statements, each ended by ";\n"; none for an older version. */
+int otel_ddl(unsigned int version, int64_t keep_ns, struct buf *out);
 
 /* The origin of the spans: recording, file, and the names for messages. */
 struct otel_of {

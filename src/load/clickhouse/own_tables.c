@@ -71,16 +71,15 @@ static int own_in_force(struct clickhouse *server, const struct own_of *of, cons
 			struct own_force *ret, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
-	int r = buf_printf(
-		&sql,
-		"SELECT sumIf(newest_generation, recording = %u AND part = %llu), "
-		"countIf(recording = %u AND part = %llu AND newest_shape != ''), countIf(("
-		"recording != %u OR part != %llu) AND newest_shape != '') FROM (",
-		of->recording, (unsigned long long)of->part, of->recording,
-		(unsigned long long)of->part, of->recording, (unsigned long long)of->part);
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_own_in_force(name, "", &sql);
+	buf_printf(&sql,
+		   "SELECT sumIf(newest_generation, recording = %u AND part = %llu), "
+		   "countIf(recording = %u AND part = %llu AND newest_shape != ''), countIf(("
+		   "recording != %u OR part != %llu) AND newest_shape != '') FROM (",
+		   of->recording, (unsigned long long)of->part, of->recording,
+		   (unsigned long long)of->part, of->recording, (unsigned long long)of->part);
+	r = clickhouse_own_in_force(name, "", &sql);
 	if (r >= 0)
 		r = buf_printf(&sql, ")");
 	if (r < 0)
@@ -176,10 +175,10 @@ int own_blocks(struct clickhouse *server, const struct own_of *of, const struct 
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
 	char *at, *end;
-	int r = buf_printf(&sql, "SELECT DISTINCT block_no FROM ");
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_own_name(m->name, &sql);
+	buf_printf(&sql, "SELECT DISTINCT block_no FROM ");
+	r = clickhouse_own_name(m->name, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
 			       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, "

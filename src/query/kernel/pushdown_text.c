@@ -41,7 +41,6 @@ static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
 {
 	size_t in = 0, all = 0;
 	bool want, one;
-	int r;
 
 	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
 		all += vocab_word("op", code) != NULL;
@@ -52,19 +51,15 @@ static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
 	want = in <= all / 2;
 	one = (want ? in : all - in) == 1;
 	if (one)
-		r = buf_printf(out, "op %s ", want ? "==" : "!=");
+		buf_printf(out, "op %s ", want ? "==" : "!=");
 	else
-		r = buf_printf(out, "op %sin (", want ? "" : "not ");
-	if (r < 0)
-		return r;
+		buf_printf(out, "op %sin (", want ? "" : "not ");
 	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS; code++) {
 		if (!vocab_word("op", code) || (ops[code / 64] >> (code % 64) & 1) != want)
 			continue;
-		r = buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
-		if (r < 0)
-			return r;
+		buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
 	}
-	return one ? 0 : buf_printf(out, ")");
+	return one ? buf_status(out) : buf_printf(out, ")");
 }
 
 /* Writes a glob in which no character is special. */
@@ -73,12 +68,10 @@ static int put_literal(struct buf *out, const struct call_filter_name *n)
 	assert(n->len <= sizeof(n->text));
 	for (uint32_t i = 0; i < n->len; i++) {
 		bool special = memchr("*?[\\", n->text[i], 4);
-		int r = buf_printf(out, special ? "\\%c" : "%c", n->text[i]);
 
-		if (r < 0)
-			return r;
+		buf_printf(out, special ? "\\%c" : "%c", n->text[i]);
 	}
-	return 0;
+	return buf_status(out);
 }
 
 /* The tested name: "path", "base(exe)". */
@@ -106,21 +99,16 @@ static int name_text(enum filter_field field, const struct call_filter_name *n, 
 	int r;
 
 	assert(n->how < ARRAY_SIZE(ways) && n->len <= sizeof(n->text));
-	r = buf_printf(&text, "%s%s", root, ways[n->how].before);
-	if (r < 0)
-		return r;
-	r = glob ? put_literal(&text, n) : buf_append(&text, n->text, n->len);
-	if (r < 0)
-		return r;
+	buf_printf(&text, "%s%s", root, ways[n->how].before);
+	if (glob)
+		put_literal(&text, n);
+	else
+		buf_append(&text, n->text, n->len);
 	r = buf_printf(&text, "%s", ways[n->how].after);
 	if (r < 0)
 		return r;
-	r = subject_text(field, ways[n->how].base, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, "%s ", glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
-	if (r < 0)
-		return r;
+	subject_text(field, ways[n->how].base, out);
+	buf_printf(out, "%s ", glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
 	return text_write_quoted(out, (struct bytes){text.data, text.len});
 }
 

@@ -141,18 +141,16 @@ static int query_error_show(struct buf *out, const char *text, size_t from, size
 {
 	while (from < to) {
 		bool plain;
-		int wide, r;
+		int wide;
 		size_t n = query_error_character(text + from, to - from, &wide, &plain);
 
 		if (plain)
-			r = buf_append(out, text + from, n);
+			buf_append(out, text + from, n);
 		else
-			r = buf_append(out, text[from] == '\t' ? " " : "?", 1);
-		if (r < 0)
-			return r;
+			buf_append(out, text[from] == '\t' ? " " : "?", 1);
 		from += n;
 	}
-	return 0;
+	return buf_status(out);
 }
 
 /* The part of the line at `pos` to show: *from .. *to. */
@@ -194,25 +192,16 @@ int query_error_text(const struct query_error *e, const char *text, size_t len, 
 	window(text, len, pos, &from, &to);
 	cut_left = from > 0 && text[from - 1] != '\n';
 	cut_right = to < len && text[to] != '\n';
-	r = buf_printf(out, "  %s", cut_left ? "..." : "");
-	if (r < 0)
-		return r;
-	r = query_error_show(out, text, from, to);
-	if (r < 0)
-		return r;
+	buf_printf(out, "  %s", cut_left ? "..." : "");
+	query_error_show(out, text, from, to);
 	r = buf_printf(out, "%s\n", cut_right ? "..." : "");
 	if (r < 0)
 		return r;
 	marked = MIN(pos + e->len, to);
 	before = query_error_columns(text, from, pos) + 2 + (cut_left ? 3 : 0);
 	width = marked > pos ? query_error_columns(text, pos, marked) : 1;
-	r = buf_printf(out, "%*s^", before, "");
-	if (r < 0)
-		return r;
-	for (int i = 1; i < width; i++) {
-		r = buf_append(out, "~", 1);
-		if (r < 0)
-			return r;
-	}
+	buf_printf(out, "%*s^", before, "");
+	for (int i = 1; i < width; i++)
+		buf_append(out, "~", 1);
 	return buf_append(out, "\n", 1);
 }

@@ -53,25 +53,20 @@ static int expr_text_write_expr(struct text_writer *w, const struct expr *e, enu
 
 int text_write_quoted(struct buf *out, struct bytes t)
 {
-	int r = buf_append(out, "\"", 1);
-
-	if (r < 0)
-		return r;
+	buf_append(out, "\"", 1);
 	for (size_t i = 0; i < t.len; i++) {
 		uint8_t c = t.data[i];
 
 		if (c == '"' || c == '\\')
-			r = buf_printf(out, "\\%c", c);
+			buf_printf(out, "\\%c", c);
 		else if (c == '\n')
-			r = buf_append(out, "\\n", 2);
+			buf_append(out, "\\n", 2);
 		else if (c == '\t')
-			r = buf_append(out, "\\t", 2);
+			buf_append(out, "\\t", 2);
 		else if (c < 0x20 || c >= 0x7f)
-			r = buf_printf(out, "\\x%02x", c);
+			buf_printf(out, "\\x%02x", c);
 		else
-			r = buf_append(out, &c, 1);
-		if (r < 0)
-			return r;
+			buf_append(out, &c, 1);
 	}
 	return buf_append(out, "\"", 1);
 }
@@ -223,9 +218,7 @@ static int write_list(struct text_writer *w, const struct expr *e)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < e->count; i++) {
-		r = buf_printf(w->out, i ? ", " : " in (");
-		if (r < 0)
-			return r;
+		buf_printf(w->out, i ? ", " : " in (");
 		r = expr_text_write_value(w->out, k, &e->list[i]);
 		if (r < 0)
 			return r;
@@ -259,11 +252,9 @@ static int write_match(struct text_writer *w, const struct expr *e)
 	assert(e->kind == EXPR_GLOB || e->kind == EXPR_REGEX || e->kind == EXPR_LIKE);
 	if (r < 0)
 		return r;
-	r = buf_printf(w->out, e->kind == EXPR_GLOB    ? " ~ "
-			       : e->kind == EXPR_REGEX ? " =~ "
-						       : " like ");
-	if (r < 0)
-		return r;
+	buf_printf(w->out, e->kind == EXPR_GLOB	   ? " ~ "
+			   : e->kind == EXPR_REGEX ? " =~ "
+						   : " like ");
 	return text_write_quoted(w->out, e->pattern);
 }
 
@@ -285,9 +276,7 @@ static int expr_text_write_has(struct text_writer *w, const struct expr *e)
 	/* a single word of status; words of flags depend on the operation */
 	for (size_t i = 0; status && (word = query_status_word(i, &bit)) && bit != e->bits; i++)
 		;
-	r = buf_printf(w->out, " has ");
-	if (r < 0)
-		return r;
+	buf_printf(w->out, " has ");
 	return word ? buf_printf(w->out, "%s", word) : buf_printf(w->out, "0x%" PRIx64, e->bits);
 }
 

@@ -96,8 +96,8 @@ static int take_operation_kind(void *arg, const struct span_out *span)
 
 	if (kind && *kind && strcmp(kind, own) != 0)
 		return 0;
-	r = buf_append(&name, &first, 1);
-	r = r < 0 ? r : buf_append(&name, span->name.data, span->name.len);
+	buf_append(&name, &first, 1);
+	r = buf_append(&name, span->name.data, span->name.len);
 	return r < 0 ? r : jaeger_take_name(j, (struct bytes){name.data, name.len});
 }
 

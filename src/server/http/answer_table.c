@@ -123,9 +123,8 @@ static int answer_table_make_words(const struct gathered *g, struct buf *texts, 
 	for (size_t i = 0; i < g->words.count && r >= 0; i++) {
 		struct bytes w = intern_get(&g->words, (uint32_t)i);
 
-		r = buf_append(texts, w.data, w.len);
-		if (r >= 0)
-			r = buf_append(texts, "", 1);
+		buf_append(texts, w.data, w.len);
+		r = buf_append(texts, "", 1);
 	}
 	for (size_t i = 0; i < g->words.count && r >= 0; i++) {
 		words[i] = (const char *)texts->data + at;

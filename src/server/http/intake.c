@@ -50,10 +50,11 @@ static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
 	uint64_t lost = intake_lost(i);
-	int r = i->begun ? 0 : buf_printf(&text, "spans sent to weir serve");
+	int r;
 
-	if (r >= 0)
-		r = spans_counts_put(spans_in_counts(s), &text);
+	if (!(i->begun))
+		buf_printf(&text, "spans sent to weir serve");
+	r = spans_counts_put(spans_in_counts(s), &text);
 	if (r < 0)
 		return error_errno(err, r, "spans cannot be written");
 	r = spans_write(i->writer, s, buf_str(&text), err);

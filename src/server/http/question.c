@@ -217,9 +217,8 @@ static int begin_key(const struct question *q, struct buf *key)
 
 static int question_make_key(const struct question *q, struct buf *key)
 {
-	int r = begin_key(q, key);
-
-	return r < 0 ? r : buf_printf(key, "%s", http_query(q->request));
+	begin_key(q, key);
+	return buf_printf(key, "%s", http_query(q->request));
 }
 
 static bool question_is_one_of(const char *param, size_t len, const char *const names[])
@@ -236,18 +235,18 @@ static bool question_is_one_of(const char *param, size_t len, const char *const 
 int question_key_without(const struct question *q, const char *const names[], struct buf *key)
 {
 	bool first = true;
-	int r = begin_key(q, key);
 
-	for (const char *p = http_query(q->request); r >= 0 && *p;) {
+	begin_key(q, key);
+	for (const char *p = http_query(q->request); *p;) {
 		size_t n = strcspn(p, "&");
 
 		if (!question_is_one_of(p, n, names)) {
-			r = buf_printf(key, "%s%.*s", first ? "" : "&", (int)n, p);
+			buf_printf(key, "%s%.*s", first ? "" : "&", (int)n, p);
 			first = false;
 		}
 		p += n + (p[n] == '&');
 	}
-	return r;
+	return buf_status(key);
 }
 
 static void reply(struct question *q, const char *etag)

@@ -51,28 +51,29 @@ static int put_many(const struct question *q, int64_t file, struct buf *to)
 	const struct dims *d = store_dims(q->server->store);
 	struct file_lines_walk w = {0};
 	int64_t id, one;
-	int r = buf_printf(to, "(id(file) == %" PRId64, query_entity_id(TABLE_FILE, d, file));
 
-	while (r >= 0 && names_next_other(q->server, &w, &id, &one)) {
+	buf_printf(to, "(id(file) == %" PRId64, query_entity_id(TABLE_FILE, d, file));
+	while (names_next_other(q->server, &w, &id, &one)) {
 		if (one == file && names_inode(d, id) != file)
-			r = buf_printf(to, " || file_id == %" PRId64, id);
+			buf_printf(to, " || file_id == %" PRId64, id);
 	}
-	return r;
+	return buf_status(to);
 }
 
 /* A list of ids is cheaper than id(file), which is evaluated for each file of the trace. */
 static int put_condition(const struct question *q, int64_t file, const int64_t *ids, size_t count,
 			 struct buf *to)
 {
-	int r = count ? buf_printf(to, "file_id in (%" PRId64, ids[0]) : put_many(q, file, to);
-
-	for (size_t i = 1; i < count && r >= 0; i++)
-		r = buf_printf(to, ", %" PRId64, ids[i]);
-	if (r >= 0)
-		r = buf_printf(to, ")");
-	if (r >= 0 && q->filter)
-		r = buf_printf(to, " && (%s)", q->filter);
-	return r;
+	if (count)
+		buf_printf(to, "file_id in (%" PRId64, ids[0]);
+	else
+		put_many(q, file, to);
+	for (size_t i = 1; i < count; i++)
+		buf_printf(to, ", %" PRId64, ids[i]);
+	buf_printf(to, ")");
+	if (q->filter)
+		buf_printf(to, " && (%s)", q->filter);
+	return buf_status(to);
 }
 
 int access_map_filter(struct question *q, int64_t file, struct sums_filter *ret)

@@ -105,7 +105,6 @@ int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *ou
 	size_t n = 0, packed = 0;
 	const uint8_t *body = data;
 	size_t body_len = len;
-	int r;
 
 	assert(len <= STORE_BLOB_MAX && (data || !len));
 	if (is_fill(data, len)) {
@@ -124,8 +123,8 @@ int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *ou
 		n += varint_put(head + n, len);
 	}
 	assert(n <= sizeof(head) && body_len <= len);
-	r = buf_append(out, head, n);
-	return r < 0 ? r : buf_append(out, body, body_len);
+	buf_append(out, head, n);
+	return buf_append(out, body, body_len);
 }
 
 /* Reads the mode and the length. */

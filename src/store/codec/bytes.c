@@ -25,7 +25,6 @@ static int plain_encode(struct codec *c, const struct batch *b, unsigned int col
 	int64_t *lengths = codec_values(c, 0);
 	uint8_t mode = BYTES_PLAIN;
 	size_t n = 0;
-	int r;
 
 	assert(b->rows > 0 && b->rows <= STORE_ROWS_MAX);
 	assert(col->ends[b->rows - 1] == col->data_len);
@@ -33,9 +32,9 @@ static int plain_encode(struct codec *c, const struct batch *b, unsigned int col
 		if (!nulls || !(nulls[i / 64] >> (i % 64) & 1))
 			lengths[n++] = col->ends[i] - (i ? col->ends[i - 1] : 0);
 	}
-	r = buf_append(out, &mode, 1);
+	buf_append(out, &mode, 1);
 	/* A null row has no bytes, so the column's data are exactly the strings of the other rows. */
-	return r < 0 ? r : lengths_encode(c, lengths, n, col->data, col->data_len, out);
+	return lengths_encode(c, lengths, n, col->data, col->data_len, out);
 }
 
 static int bytes_dict_encode(struct codec *c, const struct intern *words, const int64_t *codes,

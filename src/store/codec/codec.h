@@ -20,7 +20,7 @@ void codec_free(struct codec *c);
 DEFINE_CLEANUP(struct codec *, codec_free)
 
 /* Appends a blob: mode, lengths, bytes (zstd where that saves a tenth). 0 or -ENOMEM. */
-int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *out) _must_check_;
+int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *out);
 /* Returns the unpacked length of the blob at *p, at most STORE_BLOB_MAX, or -EBADMSG. */
 ssize_t blob_length(const uint8_t *p, const uint8_t *end);
 /* Unpacks the blob at *p, which must have exactly len bytes, and advances *p past it. */
@@ -36,7 +36,7 @@ struct ints_range ints_range(const int64_t *v, size_t n);
 int ints_encode(struct codec *c, const int64_t *v, size_t n, struct buf *out) _must_check_;
 /* The same for n > 0 values whose range is known. */
 int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_range m,
-		      struct buf *out) _must_check_;
+		      struct buf *out);
 /* A cheap estimate of the bytes that ints_encode() would write. */
 size_t ints_estimate(const int64_t *v, size_t n);
 /* Reads a stream of exactly n integers from *p and advances *p past it. */

@@ -291,15 +291,10 @@ static int extra_add(struct encoder *e, enum extra_kind kind, unsigned int colum
 	struct block_extra x = {
 		.kind = (uint8_t)kind, .column = (uint8_t)column, .len = (uint32_t)len};
 	static const uint8_t zero[8];
-	int r;
 
 	assert(e->extras.len % 8 == 0);
-	r = buf_append(&e->extras, &x, sizeof(x));
-	if (r < 0)
-		return r;
-	r = buf_append(&e->extras, data, len);
-	if (r < 0)
-		return r;
+	buf_append(&e->extras, &x, sizeof(x));
+	buf_append(&e->extras, data, len);
 	e->extra_count++;
 	return buf_append(&e->extras, zero, align_up(len, 8) - len);
 }
@@ -396,11 +391,10 @@ static int facts_extras(struct encoder *e, const struct block_facts *facts)
 	int r = 0;
 
 	if (facts->events.len)
-		r = extra_add(e, EXTRA_EVENTS, 0xff, facts->events.data, facts->events.len);
-	if (r < 0)
-		return r;
+		extra_add(e, EXTRA_EVENTS, 0xff, facts->events.data, facts->events.len);
 	if (facts->until != UNTIL_UNKNOWN)
-		r = extra_add(e, EXTRA_UNTIL, 0xff, &facts->until, sizeof(facts->until));
+		extra_add(e, EXTRA_UNTIL, 0xff, &facts->until, sizeof(facts->until));
+	r = buf_status(&e->extras);
 	if (r < 0 || !facts->digest.len)
 		return r;
 	return extra_add(e, EXTRA_DIGEST, 0xff, facts->digest.data, facts->digest.len);
@@ -421,12 +415,8 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 	h->payload_len = (uint32_t)e->payload.len;
 	h->entries = (uint16_t)e->entry_count;
 	h->extras = (uint16_t)e->extra_count;
-	r = buf_append(&e->block, h, sizeof(*h));
-	if (r < 0)
-		return r;
-	r = buf_append(&e->block, e->entries, entries);
-	if (r < 0)
-		return r;
+	buf_append(&e->block, h, sizeof(*h));
+	buf_append(&e->block, e->entries, entries);
 	r = buf_append(&e->block, e->extras.data, e->extras.len);
 	if (r < 0)
 		return r;

@@ -75,15 +75,13 @@ static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct int
 			 struct buf *out)
 {
 	unsigned int width = byte_width((uint64_t)wrap_sub(m.max, m.min));
-	int r = put_byte(out, (uint8_t)width);
 
-	if (r < 0)
-		return r;
-	r = buf_varint(out, zigzag(m.min));
+	put_byte(out, (uint8_t)width);
+	buf_varint(out, zigzag(m.min));
 	planes_split(v, n, m.min, width, c->planes);
-	for (unsigned int p = 0; p < width && r >= 0; p++)
-		r = blob_encode(c, c->planes + p * n, n, out);
-	return r;
+	for (unsigned int p = 0; p < width; p++)
+		blob_encode(c, c->planes + p * n, n, out);
+	return buf_status(out);
 }
 
 #define DICT_SLOTS    1024 /* power of two */
@@ -123,14 +121,12 @@ static int ints_dict_encode(struct codec *c, const int64_t *values, size_t count
 	struct ints_range m = ints_range(values, count);
 	uint8_t *numbers =
 		c->planes + 8 * STORE_DICT_MAX; /* clear of the planes of the dictionary's values */
-	int r = put_byte(out, (uint8_t)(count - 1));
 
+	put_byte(out, (uint8_t)(count - 1));
 	assert(count <= STORE_DICT_MAX && n <= 8 * (STORE_ROWS_MAX - STORE_DICT_MAX));
-	if (r < 0)
-		return r;
 	memmove(numbers, c->planes, n);
-	r = planes_encode(c, values, count, m, out);
-	return r < 0 ? r : blob_encode(c, numbers, n, out);
+	planes_encode(c, values, count, m, out);
+	return blob_encode(c, numbers, n, out);
 }
 
 #define JOIN_ROWS 1024 /* joined at a time, so that they stay in the L1 cache */
@@ -261,19 +257,16 @@ int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_r
 {
 	int64_t values[STORE_DICT_MAX];
 	size_t count = 0;
-	int r;
 
 	assert(n > 0 && n <= STORE_ROWS_MAX);
 	assert(m.min <= m.max);
 	if (m.min == m.max) {
-		r = put_byte(out, INTS_CONST);
-		return r < 0 ? r : buf_varint(out, zigzag(m.min));
+		put_byte(out, INTS_CONST);
+		return buf_varint(out, zigzag(m.min));
 	}
 	if (byte_width((uint64_t)wrap_sub(m.max, m.min)) > 1 && n >= DICT_ROWS_MIN)
 		count = dict_find(c, v, n, values);
-	r = put_byte(out, count ? INTS_DICT : INTS_PLANES);
-	if (r < 0)
-		return r;
+	put_byte(out, count ? INTS_DICT : INTS_PLANES);
 	return count ? ints_dict_encode(c, values, count, n, out) : planes_encode(c, v, n, m, out);
 }
 

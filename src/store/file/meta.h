@@ -13,7 +13,7 @@ struct meta {
 };
 
 /* Writes the names of this version, as text. */
-int meta_write(struct buf *out) _must_check_;
+int meta_write(struct buf *out);
 /* For a file without names: its numbers are ours. */
 void meta_default(struct meta *m);
 /* -EBADMSG if a line is malformed. */

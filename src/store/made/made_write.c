@@ -131,9 +131,9 @@ void store_abandon(struct store_writer *w)
 static int made_put_text(struct buf *b, const char *text)
 {
 	size_t len = strlen(text);
-	int r = buf_varint(b, len);
 
-	return r < 0 ? r : buf_append(b, text, len);
+	buf_varint(b, len);
+	return buf_append(b, text, len);
 }
 
 static int made_check_columns(const struct table_def *t, struct error *err)
@@ -163,33 +163,18 @@ static int made_check_columns(const struct table_def *t, struct error *err)
 static int made_put_head(struct buf *b, const struct store_making *what, const struct table_def *t,
 			 uint64_t covered)
 {
-	int r = made_put_text(b, t->name);
-
-	if (r < 0)
-		return r;
-	r = made_put_text(b, what->origin);
-	if (r < 0)
-		return r;
-	r = buf_varint(b, what->version);
-	if (r < 0)
-		return r;
-	r = made_put_text(b, what->options ? what->options : "");
-	if (r < 0)
-		return r;
-	r = buf_varint(b, covered);
-	if (r < 0)
-		return r;
-	r = buf_varint(b, t->column_count);
-	if (r < 0)
-		return r;
-	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
-		r = made_put_text(b, column_type_name(t->columns[i].type));
-		if (r >= 0)
-			r = made_put_text(b, t->columns[i].unit);
-		if (r >= 0)
-			r = made_put_text(b, t->columns[i].name);
+	made_put_text(b, t->name);
+	made_put_text(b, what->origin);
+	buf_varint(b, what->version);
+	made_put_text(b, what->options ? what->options : "");
+	buf_varint(b, covered);
+	buf_varint(b, t->column_count);
+	for (unsigned int i = 0; i < t->column_count; i++) {
+		made_put_text(b, column_type_name(t->columns[i].type));
+		made_put_text(b, t->columns[i].unit);
+		made_put_text(b, t->columns[i].name);
 	}
-	return r;
+	return buf_status(b);
 }
 
 static int made_result(struct store_writer *w, int r, struct error *err)

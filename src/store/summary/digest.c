@@ -440,20 +440,17 @@ int digest_make(struct digester *d, struct batch **ret_times, struct batch **ret
 int digest_put_extra(const struct digester *d, enum store_digest_part part, struct buf *to)
 {
 	uint64_t before = 0;
-	int r = buf_varint(to, part);
 
+	buf_varint(to, part);
 	assert(d->block_count);
-	if (r >= 0 && part == STORE_DIGEST_FILES)
+	if (part == STORE_DIGEST_FILES)
 		return buf_varint(to, d->seconds);
-	if (r < 0)
-		return r;
-	r = buf_varint(to, d->block_count);
-	for (size_t i = 0; i < d->block_count && r >= 0; i++) {
+	buf_varint(to, d->block_count);
+	for (size_t i = 0; i < d->block_count; i++) {
 		assert(d->blocks[i] >= before && d->io_max[i] >= -1);
-		r = buf_varint(to, d->blocks[i] - before);
-		if (r >= 0)
-			r = buf_varint(to, (uint64_t)d->io_max[i] + 1);
+		buf_varint(to, d->blocks[i] - before);
+		buf_varint(to, (uint64_t)d->io_max[i] + 1);
 		before = d->blocks[i];
 	}
-	return r;
+	return buf_status(to);
 }

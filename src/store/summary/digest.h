@@ -51,6 +51,5 @@ int digest_add(struct digester *d, const struct batch *summary, uint64_t block,
 int digest_make(struct digester *d, struct batch **ret_times,
 		struct batch **ret_files) _must_check_;
 /* Appends the extra of a part's header (EXTRA_DIGEST). 0 or -ENOMEM. */
-int digest_put_extra(const struct digester *d, enum store_digest_part part,
-		     struct buf *to) _must_check_;
+int digest_put_extra(const struct digester *d, enum store_digest_part part, struct buf *to);
 void digest_clear(struct digester *d);

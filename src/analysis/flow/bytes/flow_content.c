@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_content.c: rows of chunk to their calls, and what they say to pieces and links. */
+/* flow_content.c: assigns rows of chunk to their calls, and passes them on to pieces and links. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "schema/content_hash.h"
 
 #define SUSPECTS_MAX   10000
-#define CALL_BYTES_MAX (1u << 20) /* of one call whose payload is looked at */
+#define CALL_BYTES_MAX (1u << 20) /* payload bytes of one call that are examined */
 
 /* ---- rows ---- */
 
@@ -105,7 +105,7 @@ int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum f
 
 /* ---- a call ---- */
 
-/* The bytes of the call from its beginning on, where they are there in one piece. */
+/* The call's bytes from the start on, if they are available in one piece. */
 static const uint8_t *call_payload(const struct flow_chunks *all, enum flow_side side,
 				   size_t *ret_size)
 {
@@ -127,7 +127,7 @@ static const uint8_t *call_payload(const struct flow_chunks *all, enum flow_side
 	return from;
 }
 
-/* The hash of the call's bytes from its beginning on: as recorded, or joined from pieces where these begin there. */
+/* The hash of the call's bytes from the start on: as recorded, or combined from pieces that begin there. */
 static bool content_call_hash(const struct flow_chunks *all, enum flow_side side, int64_t bytes,
 			      uint64_t *ret)
 {
@@ -187,7 +187,7 @@ static int content_suspect(struct flow_state *s, const struct flow_suspect *what
 	return array_add(s->suspects, s->suspect_count, s->suspect_cap, *what);
 }
 
-/* Both ends of a stream have all of a piece: they agree, and it is done with; or not. */
+/* Compares a piece once both ends of a stream have all of it. */
 static int stream_compare(struct flow_state *s, uint32_t channel, uint64_t index)
 {
 	struct flow_channel *c = &s->channels[channel];
@@ -229,7 +229,7 @@ static int content_stream(struct flow_state *s, struct flow_call *c, const struc
 	return r;
 }
 
-/* A read of a piece that calls wrote, and of which it brought something else. */
+/* A read returned other bytes than calls wrote to the piece. */
 static int file_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
 			  const struct flow_chunk *k)
 {
@@ -254,7 +254,7 @@ static int file_read_back(struct flow_state *s, struct flow_call *c, uint32_t ob
 							 .to = k->pos + k->size});
 }
 
-/* A write that ran while such a read did explains it. */
+/* A write that overlapped with such a read in time explains the difference. */
 static void file_explained(struct flow_state *s, const struct flow_call *c, uint32_t object,
 			   const struct flow_chunk *k)
 {
@@ -312,6 +312,8 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	r = spot & FLOW_SPOT_FILE ? content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side)
 				  : content_stream(s, c, all, spot, side, pos);
 	payload = call_payload(all, side, &size);
+	if (!payload && c->act == FLOW_COPY) /* recorded once: the same bytes go out */
+		payload = call_payload(all, !side, &size);
 	hashed = content_call_hash(all, side, c->bytes, &hash);
 	if (r < 0 || (!payload && !hashed))
 		return r;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_from.c: --of: every later place of the bytes that some calls moved. A place is a call that took them, at the other
- * end of a stream or out of a file, and what its process then gave away of them, as their content shows. Without content
- * the way ends in the first process.
+ * flow_from.c: --of: all later locations of the bytes that some calls moved. A location is a call that took them, at
+ * the other end of a stream or from a file; its process's later outputs of these bytes are found by content. Without
+ * content the search ends in the first process.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,12 +19,12 @@
 
 /* ---- the tree ---- */
 
-/* Edges over streams, and what reads took out of files, each by the node that it comes from. */
+/* Edges over streams, and bytes that reads took from files, each by the node that it comes from. */
 struct from_lists {
 	uint32_t *first, *next;
 };
 
-/* A call took bytes that another gave away. */
+/* A call took bytes that another sent out. */
 struct from_place {
 	uint32_t node;
 	int64_t file_id, pos, bytes;
@@ -35,7 +35,7 @@ struct from_walk {
 	struct flow_verdicts *v;
 	struct answer_list *rows;
 	struct from_lists edges, takings;
-	struct map seen; /* places that were listed */
+	struct map seen; /* places already listed */
 	int64_t origin;
 	uint64_t left_out;
 	size_t count;
@@ -108,7 +108,7 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 	return r;
 }
 
-/* Lists a place. 0; 1 if it was listed before or the list is full; or -ENOMEM. */
+/* Lists a place. 0; 1 if it was already listed or the list is full; or -ENOMEM. */
 static int from_full(struct from_walk *w, int depth, uint32_t node, int64_t pos, int64_t bytes)
 {
 	const int64_t place[] = {node, pos, bytes};
@@ -129,7 +129,7 @@ static int64_t spot_file(const struct flow_state *s, uint32_t spot)
 				     : s->channels[spot].ends[FLOW_SEND].file_id;
 }
 
-/* Whether the two ends of a spot count its bytes alike, so that places of it can be compared. */
+/* True if both ends of a spot count its bytes in the same way, so that positions can be compared. */
 static bool is_comparable(const struct flow_state *s, uint32_t spot)
 {
 	const struct flow_channel *c;
@@ -142,7 +142,7 @@ static bool is_comparable(const struct flow_state *s, uint32_t spot)
 
 static int from_taken(struct from_walk *w, int depth, const struct from_place *p);
 
-/* A call gave bytes [from, to) of a spot away, or all that it moved (FLOW_NONE): who took them. */
+/* A call sent out bytes [from, to) of a spot, or everything it moved (FLOW_NONE): finds the calls that took them. */
 static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t spot, int64_t from,
 		      int64_t to)
 {
@@ -173,7 +173,7 @@ static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t sp
 	return r;
 }
 
-/* Where bytes came into their process; FLOW_NONE: not known. */
+/* The spot through which bytes entered their process; FLOW_NONE: unknown. */
 static uint32_t spot_of(const struct flow_state *s, int64_t file_id)
 {
 	int64_t at = file_id < 0 ? -1 : idmap_find(&s->object_of_version, file_id);
@@ -184,7 +184,7 @@ static uint32_t spot_of(const struct flow_state *s, int64_t file_id)
 						   : s->objects[at].channels[FLOW_RECEIVE];
 }
 
-/* Bytes of a range that a process gave away, as they came in at the place. */
+/* Bytes of a range that a process sent out, given by where they entered at the place. */
 static int from_put_range(struct from_walk *w, int depth, const struct flow_range *k,
 			  const struct from_place *p)
 {
@@ -199,7 +199,7 @@ static int from_put_range(struct from_walk *w, int depth, const struct flow_rang
 	return r < 0 ? r : from_given(w, depth + 1, k->out, k->out_spot, pos, pos + bytes);
 }
 
-/* All ranges that begin before the place ends; those that begin before it and reach into it are near. */
+/* Visits ranges that begin before the end of the place and reach into it; those are adjacent. */
 static int from_put_aside(struct from_walk *w, int depth, const struct flow_ranges *l,
 			  const struct from_place *p)
 {
@@ -223,7 +223,7 @@ static int from_put_aside(struct from_walk *w, int depth, const struct flow_rang
 	return r;
 }
 
-/* A call took bytes: where its process put them. */
+/* A call took bytes: finds where its process put them. */
 static int from_taken(struct from_walk *w, int depth, const struct from_place *p)
 {
 	int r = from_full(w, depth, p->node, p->pos, p->bytes);
@@ -231,7 +231,8 @@ static int from_taken(struct from_walk *w, int depth, const struct from_place *p
 	if (r)
 		return MIN(r, 0);
 	r = from_row(w, depth, p->node, p->via, p->file_id, p->pos, p->bytes);
-	if (r >= 0 && op_copy(w->v->s->graph.nodes[p->node].op)) /* it gave away what it took */
+	/* a copy within the kernel sends out what it took */
+	if (r >= 0 && op_copy(w->v->s->graph.nodes[p->node].op))
 		return from_given(w, depth + 1, p->node, FLOW_NONE, 0, 0);
 	if (r < 0)
 		return r;
@@ -239,7 +240,7 @@ static int from_taken(struct from_walk *w, int depth, const struct from_place *p
 	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, p);
 }
 
-/* The nodes of the calls to begin at, in the order in which they ended. */
+/* The nodes of the calls to start from, in the order in which they ended. */
 static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
 {
 	size_t at = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_links.c: finds the bytes that a process gives away among those that came into it.
+ * flow_links.c: finds bytes that leave a process among those that entered it.
  *
- * With payload: of what comes in, blocks of 32 bytes at every 64th byte are in a table; what goes out is looked at block by
- * block, at each byte, by a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks so). What is found is compared
- * byte by byte in both directions, across the calls that took it. A difference with equal bytes on both sides is one that
- * the process made. With hashes alone, calls are compared as wholes.
+ * With payload: of incoming bytes, a table holds a block of 32 bytes at every 64th byte; outgoing bytes are searched
+ * block by block, at every offset, with a rolling hash (Karp and Rabin, 1987; rsync finds moved blocks this way). A
+ * match is extended byte by byte in both directions, across the calls that took the bytes. A difference with equal
+ * bytes on both sides was made by the process. With hashes alone, complete calls are compared.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,15 +14,17 @@
 #include "analysis/flow/flow_graph.h"
 #include "base/array.h"
 
-#define BLOCK	     32u
-#define GRID	     64u
-#define PRIME	     0x100000001b3ull
-#define RESYNC	     16u   /* equal bytes that end a difference */
-#define RESYNC_MAX   8192u /* of which it is at most so long */
+#define BLOCK	   32u
+#define GRID	   64u
+#define PRIME	   0x100000001b3ull
+#define RESYNC	   16u	 /* equal bytes that end a difference */
+#define RESYNC_MAX 8192u /* of which it is at most so long */
+#define RESYNC_LEAST \
+	4u /* of them unlike the one before: zeros that fill a block are followed by anything */
 #define OFFSET_BITS  20
 #define SEGMENT_MAX  (1u << OFFSET_BITS)
-#define KNOWN_TWICE  (1ull << 63) /* of what is in a map: the same came in elsewhere before */
-#define BESIDE	     256u	  /* bytes beside a difference that must say something */
+#define KNOWN_TWICE  (1ull << 63) /* flag of map values: the same also entered elsewhere before */
+#define BESIDE	     256u	  /* bytes next to a difference that must be significant */
 #define UNLIKE_LEAST 48u
 #define AROUND	     128u /* bytes beside a difference in which its true source is looked for */
 
@@ -36,6 +38,7 @@ void flow_links_free(struct flow_links *l)
 	map_free(&l->blocks);
 	map_free(&l->calls);
 	map_free(&l->last);
+	map_free(&l->given);
 	*l = (struct flow_links){0};
 }
 
@@ -89,13 +92,21 @@ static int segment_add(struct flow_links *l, int64_t process_id, const struct fl
 	return map_set(&l->last, key, at);
 }
 
-/* Enters a place. Of what is there already both are copies. */
+static uint64_t given_key(uint64_t segment, uint32_t spot)
+{
+	return segment << 32 | spot;
+}
+
+/* Enters a place. Of what is there already both are copies, unless a process reads what it wrote itself. */
 static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment,
 		       uint32_t at)
 {
 	uint64_t before;
 
-	if (map_get(in, key, &before)) {
+	if (map_get(in, key, &before) &&
+	    ((before & KNOWN_TWICE) ||
+	     !map_get(&l->given, given_key(before >> OFFSET_BITS, l->segments[segment].spot),
+		      NULL))) {
 		l->segments[(before & ~KNOWN_TWICE) >> OFFSET_BITS].copied = true;
 		l->segments[segment].copied = true;
 		segment |= KNOWN_TWICE >> OFFSET_BITS;
@@ -236,30 +247,40 @@ static int links_difference(const struct links_out *o, const struct spot *in, si
 						  .weak = !links_belong(o, *in, from, to)});
 }
 
-/* A block that goes out at `at` and came in elsewhere than on the spot to which it goes. */
-static bool links_block(const struct links_out *o, size_t at, uint64_t hash, struct spot *ret,
-			bool *ret_twice)
+/* Where a block came in; *ret_twice: not only there. */
+static bool block_find(const struct flow_links *l, int64_t process_id, const uint8_t *block,
+		       uint64_t hash, struct spot *ret, bool *ret_twice)
 {
 	uint64_t found;
 
-	if (!map_get(&o->l->blocks, links_key(o->process_id, hash), &found))
+	if (!map_get(&l->blocks, links_key(process_id, hash), &found))
 		return false;
 	*ret_twice = found & KNOWN_TWICE;
 	found &= ~KNOWN_TWICE;
 	*ret = (struct spot){(uint32_t)(found >> OFFSET_BITS), (uint32_t)found & (SEGMENT_MAX - 1)};
-	return !memcmp(o->l->segments[ret->segment].bytes + ret->at, o->bytes + at, BLOCK) &&
+	return !memcmp(l->segments[ret->segment].bytes + ret->at, block, BLOCK);
+}
+
+/* A block that goes out at `at` and came in elsewhere than on the spot to which it goes. */
+static bool links_block(const struct links_out *o, size_t at, uint64_t hash, struct spot *ret,
+			bool *ret_twice)
+{
+	return block_find(o->l, o->process_id, o->bytes + at, hash, ret, ret_twice) &&
 	       o->l->segments[ret->segment].spot != o->spot;
 }
 
 /* How long a difference is that begins here; 0: nothing equal follows it. */
 static size_t links_resync(const struct links_out *o, struct spot in, size_t at)
 {
-	size_t from = at, equal = 0;
+	size_t from = at, equal = 0, unlike = 0;
 
 	for (; at < o->size && at - from < RESYNC_MAX; at++) {
-		equal = spot_byte(o->l, &in) == o->bytes[at] ? equal + 1 : 0;
-		if (equal == RESYNC)
-			return at + 1 - RESYNC - from;
+		bool same = spot_byte(o->l, &in) == o->bytes[at];
+
+		equal = same ? equal + 1 : 0;
+		unlike = same ? unlike + (at && o->bytes[at] != o->bytes[at - 1]) : 0;
+		if (equal >= RESYNC && (unlike >= RESYNC_LEAST || at + 1 == o->size))
+			return at + 1 - equal - from;
 		if (!spot_step(o->l, &in))
 			break;
 	}
@@ -355,6 +376,20 @@ static size_t links_back(const struct links_out *o, struct spot *in, size_t at)
 	return at;
 }
 
+/* Notes that bytes of these segments are in the file. */
+static int links_give(struct links_out *o, const struct spot *in, size_t bytes)
+{
+	size_t have = o->l->segments[in->segment].size - in->at;
+	uint32_t i = in->segment;
+	int r = map_set(&o->l->given, given_key(i, o->spot), 1);
+
+	while (r >= 0 && have < bytes && (i = o->l->segments[i].behind) != FLOW_NONE) {
+		have += o->l->segments[i].size;
+		r = map_set(&o->l->given, given_key(i, o->spot), 1);
+	}
+	return r;
+}
+
 static int links_add(struct links_out *o, const struct spot *in, size_t from, size_t to)
 {
 	struct flow_links *l = o->l;
@@ -363,6 +398,8 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 		l->left_out++;
 		return 0;
 	}
+	if ((o->spot & FLOW_SPOT_FILE) && links_give(o, in, to - from) < 0)
+		return -ENOMEM;
 	return array_add(l->links, l->link_count, l->link_cap,
 			 (struct flow_link){.in = l->segments[in->segment].node,
 					    .out = o->node,
@@ -434,6 +471,28 @@ static int links_scan(struct links_out *o)
 		hash = 0;
 	}
 	return r;
+}
+
+bool flow_links_copied(const struct flow_links *l, int64_t process_id, uint32_t segment,
+		       uint32_t from, uint32_t to)
+{
+	const uint8_t *bytes = l->segments[segment].bytes;
+	uint64_t top = hash_top(), hash = 0;
+	uint32_t found = 0;
+	struct spot other;
+	bool twice;
+
+	for (uint32_t i = from; i < to; i++) {
+		uint32_t at = i + 1 - BLOCK;
+
+		if (i - from >= BLOCK)
+			hash -= (bytes[i - BLOCK] + 1ull) * top;
+		hash = hash * PRIME + bytes[i] + 1;
+		if (i + 1 - from >= BLOCK &&
+		    block_find(l, process_id, bytes + at, hash, &other, &twice))
+			found += twice || other.segment != segment || other.at != at;
+	}
+	return found > (to - from) / GRID / 2;
 }
 
 int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,

@@ -113,14 +113,21 @@ int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chu
 		piece_payload(p, piece, payload, from, size);
 		return 0;
 	}
-	if (piece->covered + size > CONTENT_PIECE || size == CONTENT_PIECE) {
-		/* written again: what it was before is gone, or cannot be taken off */
-		piece->doubtful = size != CONTENT_PIECE;
+	if (piece->covered && from <= piece->low && end >= piece->high) {
+		/* written again as a whole */
+		piece->doubtful = false;
 		piece->sum = 0;
 		piece->covered = 0;
 		piece->cut_count = 0;
+	} else if (piece->covered && from < piece->high && end > piece->low &&
+		   (piece->covered == piece->high - piece->low ||
+		    piece->covered + size > CONTENT_PIECE)) {
+		/* in part: what was there cannot be taken off */
+		piece->doubtful = true;
 	}
-	piece->covered += (uint16_t)size;
+	piece->low = (uint16_t)(piece->covered ? MIN(piece->low, from) : from);
+	piece->high = (uint16_t)(piece->covered ? MAX(piece->high, end) : end);
+	piece->covered = (uint16_t)MIN(piece->covered + size, (uint32_t)CONTENT_PIECE);
 	piece->node = node;
 	piece->doubtful |= c->contested || !c->has_hash;
 	piece->sum += c->hash;
@@ -129,6 +136,23 @@ int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chu
 	if (c->tail_len)
 		piece_cut(piece, end / 8, 0, c->tail, c->tail_len);
 	return 0;
+}
+
+void flow_pieces_cut(struct flow_pieces *p, struct map *of, int64_t size)
+{
+	uint64_t index, at, first = ((uint64_t)size + CONTENT_PIECE - 1) / CONTENT_PIECE;
+	struct flow_piece *last;
+	size_t pos = 0;
+
+	while (map_next(of, &pos, &index, &at)) {
+		if (index < first)
+			continue;
+		flow_pieces_drop(p, of, index);
+		pos--; /* another may have come there */
+	}
+	last = size % CONTENT_PIECE ? flow_piece_at(p, of, first - 1) : NULL;
+	if (last && last->high > size % CONTENT_PIECE)
+		last->doubtful = true;
 }
 
 bool flow_pieces_same(const struct flow_piece *a, const struct flow_piece *b)

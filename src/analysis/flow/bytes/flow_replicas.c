@@ -14,6 +14,7 @@
 
 #define LINKS_BEFORE \
 	64 /* links that are looked at before a position, as one of them may reach beyond it */
+#define PIECES_LEAST 8 /* that two files have in common, which are not equal as wholes */
 #define COMMON_LEAST 3 /* files that two folders have both */
 
 const struct flow_file *flow_replica_file(const struct flow_verdicts *v, uint32_t object)
@@ -68,7 +69,7 @@ static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct byt
 		p->left_out++;
 		return FLOW_FOLDERS_MAX;
 	}
-	p->folders[p->folder_count] = (struct flow_folder){key, place, path, -1, false};
+	p->folders[p->folder_count] = (struct flow_folder){key, place, path, -1, FLOW_NONE, false};
 	return p->folder_count++;
 }
 
@@ -105,6 +106,11 @@ static int replicas_list(struct flow_verdicts *v)
 		f = flow_replica_file(v, i);
 		if (p->folders[folder].process_id < 0)
 			p->folders[folder].process_id = f->process_id;
+		if (f->last != FLOW_NONE &&
+		    (p->folders[folder].last == FLOW_NONE ||
+		     v->s->graph.nodes[f->last].start >
+			     v->s->graph.nodes[p->folders[folder].last].start))
+			p->folders[folder].last = f->last;
 		p->folders[folder].mixed |=
 			f->mixed || f->process_id != p->folders[folder].process_id;
 		if (array_add(p->all, p->count, p->cap,
@@ -153,6 +159,31 @@ size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
 	return n;
 }
 
+/* Files that are written in place, as volumes are: how much of them is equal. */
+static void pieces_relate(struct flow_verdicts *v, const struct flow_replica *a,
+			  const struct flow_replica *b)
+{
+	struct flow_replicas *p = v->replicas;
+	const struct flow_file *x = flow_replica_file(v, a->object),
+			       *y = flow_replica_file(v, b->object);
+	uint64_t index, at;
+	size_t pos = 0;
+
+	if (!is_steady(v, a->object) || !is_steady(v, b->object) ||
+	    !(map_get(&v->stored_from, a->object | FLOW_SPOT_FILE, NULL) ||
+	      map_get(&v->stored_from, b->object | FLOW_SPOT_FILE, NULL)))
+		return;
+	while (map_next(&x->pieces, &pos, &index, &at)) {
+		const struct flow_piece *one = &v->s->pieces.all[at],
+					*other = flow_piece_at(&v->s->pieces, &y->pieces, index);
+
+		if (!other || one->doubtful || other->doubtful)
+			continue;
+		p->pieces[a->folder][b->folder]++;
+		p->pieces_equal[a->folder][b->folder] += flow_pieces_same(one, other);
+	}
+}
+
 static void replicas_relate(struct flow_verdicts *v)
 {
 	struct flow_replicas *p = v->replicas;
@@ -174,16 +205,26 @@ static void replicas_relate(struct flow_verdicts *v)
 				if (first != FLOW_NONE)
 					*newest = MAX(*newest, v->s->graph.nodes[first].start);
 				p->common[g[a]->folder][g[b]->folder]++;
-				p->equal[g[a]->folder][g[b]->folder] +=
-					!differ_from(v, g[a]->object, g[b]->object, 0, &at);
+				if (!differ_from(v, g[a]->object, g[b]->object, 0, &at))
+					p->equal[g[a]->folder][g[b]->folder]++;
+				else
+					pieces_relate(v, g[a], g[b]);
 			}
 		}
 	}
 }
 
+/* Whether the folders are replicas by what their files have in common alone, written in place. */
+static bool are_volumes(const struct flow_replicas *p, size_t a, size_t b)
+{
+	return p->pieces_equal[a][b] >= PIECES_LEAST &&
+	       p->pieces_equal[a][b] * 4 >= p->pieces[a][b] * 3;
+}
+
 bool flow_are_replicas(const struct flow_replicas *p, size_t a, size_t b)
 {
-	return a != b && p->equal[a][b] && p->equal[a][b] * 4 >= p->common[a][b] * 3;
+	return a != b && ((p->equal[a][b] && p->equal[a][b] * 4 >= p->common[a][b] * 3) ||
+			  (!p->equal[a][b] && are_volumes(p, a, b)));
 }
 
 int flow_replicas_make(struct flow_verdicts *v)
@@ -260,24 +301,21 @@ static int replicas_text(struct flow_verdicts *v, const struct flow_reference *r
 	const struct flow_replica *g[FLOW_FOLDERS_MAX];
 	size_t n = replica_group(v, ref->object, g), right = n;
 	bool known = false;
-	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		known |= g[i]->object == ref->object;
 	if (n > 1 && !known)
 		right = majority_of(v, g, n, from, to);
-	for (size_t i = 0; i < n && n > 1 && r >= 0; i++) {
+	for (size_t i = 0; i < n && n > 1; i++) {
 		uint32_t other = known ? ref->object : right < n ? g[right]->object : ref->object;
 		bool differs = differ_within(v, g[i]->object, other, from, to);
 
-		r = buf_printf(out, "%s", i ? ", " : "");
-		r = r < 0 ? r : flow_replica_put_folder(v, g[i]->folder, out);
-		r = r < 0 ? r
-			  : buf_printf(out, "%s",
-				       (known && ref->wrong ? !differs : differs) ? " differs"
-										  : " right");
+		buf_printf(out, "%s", i ? ", " : "");
+		flow_replica_put_folder(v, g[i]->folder, out);
+		buf_printf(out, "%s",
+			   (known && ref->wrong ? !differs : differs) ? " differs" : " right");
 	}
-	return r;
+	return buf_status(out);
 }
 
 const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
@@ -321,8 +359,16 @@ static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64
 	range[0] = (int64_t)index * CONTENT_PIECE;
 	end = MAX(flow_replica_file(v, a)->size, flow_replica_file(v, b)->size);
 	range[1] = MIN(range[0] + CONTENT_PIECE, end);
-	if (!p || !q || !p->payload || !q->payload || p->covered != q->covered)
+	if (!p || !q || !p->payload || !q->payload || p->low || q->low || p->covered != p->high ||
+	    q->covered != q->high)
 		return;
+	if (p->covered != q->covered) { /* one ends before the other */
+		end = range[1];
+		while (from < MIN(p->covered, q->covered) && p->payload[from] == q->payload[from])
+			from++;
+		range[0] += from;
+		return;
+	}
 	to = p->covered;
 	while (from < to && p->payload[from] == q->payload[from])
 		from++;
@@ -333,24 +379,54 @@ static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64
 }
 
 /* The first stretch of pieces in which a file differs from another. */
-static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t range[2],
-		    uint32_t *ret_node)
+static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t from,
+		    int64_t range[2], uint32_t *ret_node)
 {
 	uint64_t at, next;
 	int64_t more[2];
 	const struct flow_piece *p;
 
-	if (!differ_from(v, a, b, 0, &at))
+	if (!differ_from(v, a, b, from, &at))
 		return false;
 	refine(v, a, b, at, range);
 	p = flow_piece_at(&v->s->pieces, &flow_replica_file(v, a)->pieces, at);
-	*ret_node = p ? p->node : flow_replica_file(v, a)->last;
+	*ret_node = p ? p->node : FLOW_NONE;
 	while (differ_from(v, a, b, at + 1, &next) && next == at + 1) {
 		refine(v, a, b, next, more);
 		range[1] = more[1];
 		at = next;
 	}
 	return true;
+}
+
+/*
+ * The first stretch that is not merely on its way: a volume has something that was written to the other after what the other has
+ * there. What is written anew in place reaches one after the other.
+ */
+static bool stretch_arrived(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t range[2],
+			    uint32_t *ret_node)
+{
+	const struct flow_file *x = flow_replica_file(v, a), *y = flow_replica_file(v, b);
+	int64_t reached = INT64_MIN;
+	uint64_t index, at;
+	size_t pos = 0;
+
+	while (map_next(&y->pieces, &pos, &index, &at)) {
+		const struct flow_piece *one = flow_piece_at(&v->s->pieces, &x->pieces, index),
+					*other = &v->s->pieces.all[at];
+
+		if (one && !one->doubtful && !other->doubtful && flow_pieces_same(one, other))
+			reached = MAX(reached, v->s->graph.nodes[other->node].start);
+	}
+	for (uint64_t from = 0; stretch(v, a, b, from, range, ret_node);
+	     from = (uint64_t)range[1] / CONTENT_PIECE + 1) {
+		const struct flow_piece *other = flow_piece_at(&v->s->pieces, &y->pieces,
+							       (uint64_t)range[0] / CONTENT_PIECE);
+
+		if (other && v->s->graph.nodes[other->node].start < reached)
+			return true;
+	}
+	return false;
 }
 
 /* Nobody knows which of them is right. */
@@ -360,8 +436,8 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 	int r = 0;
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		r = buf_printf(&text, "%s", i ? ", " : "");
-		r = r < 0 ? r : flow_replica_put_folder(v, g[i]->folder, &text);
+		buf_printf(&text, "%s", i ? ", " : "");
+		r = flow_replica_put_folder(v, g[i]->folder, &text);
 	}
 	r = r < 0 ? r : buf_printf(&text, " differ: it is not known which one is right");
 	return r < 0 ? r
@@ -408,6 +484,19 @@ static const struct flow_difference *difference_in(const struct flow_verdicts *v
 	return NULL;
 }
 
+/* Whether files of the folder came over a stream: else it is where they come from. */
+static bool folder_receives(const struct flow_verdicts *v, uint32_t folder)
+{
+	const struct flow_replicas *p = v->replicas;
+
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->all[i].folder == folder &&
+		    map_get(&v->stored_from, p->all[i].object | FLOW_SPOT_FILE, NULL))
+			return true;
+	}
+	return false;
+}
+
 /* Where all but one are as they were received, that one is where they were altered. 1: that is the verdict. */
 static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g,
 				size_t n, const int64_t range[2])
@@ -433,9 +522,10 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 			return 0;
 		odd = g[i];
 	}
-	p = odd ? flow_piece_at(&v->s->pieces, &flow_replica_file(v, odd->object)->pieces,
-				(uint64_t)range[0] / CONTENT_PIECE)
-		: NULL;
+	p = odd && folder_receives(v, odd->folder)
+		    ? flow_piece_at(&v->s->pieces, &flow_replica_file(v, odd->object)->pieces,
+				    (uint64_t)range[0] / CONTENT_PIECE)
+		    : NULL;
 	if (!p || flow_verdicts_full(v))
 		return 0;
 	row.object = ref.object = odd->object;
@@ -464,6 +554,71 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	return r < 0 ? r : 1;
 }
 
+/* Where a process stored what another file of the name has at a position. False: it is not known. */
+static bool place_of(const struct flow_verdicts *v, uint32_t other, int64_t process_id,
+		     int64_t range[2], struct flow_place *ret)
+{
+	uint32_t spot = other | FLOW_SPOT_FILE;
+	size_t i = flow_out_at(v, spot, range[0]);
+	const struct flow_link *k =
+		i < v->s->links.link_count ? &v->s->links.links[v->by_out[i]] : NULL;
+	int64_t at[2], apart;
+
+	if (!k || k->out_spot != spot || k->out_pos >= range[1])
+		return false;
+	at[0] = k->in_pos;
+	at[1] = k->in_pos + MIN(flow_out_end(v, i), range[1]) - k->out_pos;
+	apart = k->out_pos - k->in_pos;
+	if (!flow_stored_of(v, k, process_id, at, ret))
+		return false;
+	range[0] = at[0] + apart;
+	range[1] = at[1] + apart;
+	return true;
+}
+
+/* What a file lacks that the others have may stand elsewhere: in another file, or at another position. 1: that is the verdict. */
+static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+			     size_t odd, const int64_t range[2])
+{
+	int64_t process_id = flow_replica_file(v, g[odd]->object)->process_id;
+	struct flow_verdict row = {
+		.what = "misplaced", .first_side = FLOW_RECEIVE, .second_side = FLOW_SEND};
+	struct flow_reference ref = {g[odd]->object, true};
+	_cleanup_buf_ struct buf text = {0};
+	struct bytes name = names_base(flow_object_name(v->s, g[odd]->object));
+	struct flow_place place;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t at[2] = {range[0], range[1]};
+
+		if (i == odd || !place_of(v, g[i]->object, process_id, at, &place) ||
+		    (place.object == g[odd]->object && place.pos == at[0]))
+			continue;
+		row.object = place.object;
+		row.from = place.pos;
+		row.bytes = at[1] - at[0];
+		row.to = row.from + row.bytes;
+		row.first = place.in;
+		row.first_spot = place.in_spot;
+		row.second = place.node;
+		row.second_spot = place.spot;
+		row.second_observation = flow_replicas_say(v, &ref, at[0], at[1]);
+		r = buf_printf(&text, "the others have them at %lld of %.*s", (long long)at[0],
+			       (int)name.len, (const char *)name.data);
+		r = r < 0 ? r : flow_verdict_put(v, &row);
+		r = r < 0 ? r
+			  : flow_verdict_evidence(v, "received", place.in, place.in_spot,
+						  FLOW_RECEIVE, NULL);
+		r = r < 0 ? r
+			  : flow_verdict_evidence(v, "stored elsewhere", place.node, place.spot,
+						  FLOW_SEND, buf_str(&text));
+		r = r < 0 ? r : flow_replicas_evidence(v, &ref, at[0], at[1]);
+		return r < 0 ? r : 1;
+	}
+	return 0;
+}
+
 static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	size_t right = majority_of(v, g, n, 0, INT64_MAX);
@@ -487,12 +642,19 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 		    !is_steady(v, g[i]->object) || !is_steady(v, other->object) ||
 		    (right == n && flow_replica_file(v, g[i]->object)->size !=
 					   flow_replica_file(v, other->object)->size) ||
-		    !stretch(v, g[i]->object, other->object, range, &row.second) ||
+		    !(v->replicas->equal[g[i]->folder][other->folder]
+			      ? stretch(v, g[i]->object, other->object, 0, range, &row.second)
+			      : stretch_arrived(v, g[i]->object, other->object, range,
+						&row.second)) ||
 		    flow_verdicts_full(v))
 			continue;
-		r = verdict_not_received(v, g, n, range);
+		r = verdict_misplaced(v, g, n, i, range);
+		if (!r)
+			r = verdict_not_received(v, g, n, range);
 		if (r)
 			return MIN(r, 0);
+		if (row.second == FLOW_NONE)
+			row.second = flow_replica_file(v, g[i]->object)->last;
 		row.from = range[0];
 		row.to = range[1];
 		row.bytes = range[1] - range[0];
@@ -545,7 +707,10 @@ uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t
 bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
 			   int64_t range[2], uint32_t *ret_node)
 {
-	return stretch(v, object, other, range, ret_node);
+	int64_t to = range[1];
+
+	return stretch(v, object, other, (uint64_t)range[0] / CONTENT_PIECE, range, ret_node) &&
+	       range[0] < to && *ret_node != FLOW_NONE;
 }
 
 /*
@@ -589,9 +754,10 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 		}
 		if (has || !related || flow_verdicts_full(v))
 			continue;
-		r = flow_replica_put_folder(v, f, &text);
-		if (r >= 0)
-			r = buf_printf(&text, " has other files of this set, but not this one");
+		if (p->folders[f].last != FLOW_NONE)
+			row.by = &v->s->graph.nodes[p->folders[f].last];
+		flow_replica_put_folder(v, f, &text);
+		r = buf_printf(&text, " has other files of this set, but not this one");
 		if (r >= 0)
 			r = flow_verdict_put(v, &row);
 		if (r >= 0)

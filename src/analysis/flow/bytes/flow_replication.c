@@ -102,8 +102,8 @@ static int chain_text(const struct flow_verdicts *v, const struct member *m, siz
 					       replica_process(v, m[i].source) == m[i - 1].process
 				 : m[0].source != FLOW_NONE;
 
-		r = buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
-		r = r < 0 ? r : flow_replica_put_folder(v, m[i].replica->folder, to);
+		buf_printf(to, "%s", !to->len ? "" : chained ? " -> " : ", ");
+		r = flow_replica_put_folder(v, m[i].replica->folder, to);
 	}
 	return r;
 }

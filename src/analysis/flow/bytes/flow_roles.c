@@ -17,6 +17,7 @@
 /* What one process does with bytes of files, of pipes, or of sockets, in files or on streams. */
 struct flow_role {
 	uint64_t equal, differ;		  /* stretches */
+	uint64_t edges;			  /* differences at the begin or end of a call */
 	uint64_t sources, sources_differ; /* files and pipes that they are of */
 };
 
@@ -43,11 +44,26 @@ bool flow_spot_local(const struct flow_verdicts *v, uint32_t spot)
 	return (spot & FLOW_SPOT_FILE) || v->s->channels[spot].via == VIA_PIPE;
 }
 
+bool flow_spot_log(const struct flow_verdicts *v, int64_t process_id, uint32_t spot)
+{
+	uint64_t at;
+
+	return (spot & FLOW_SPOT_FILE) && map_get(&v->stored_from, spot, &at) &&
+	       v->stored.all[at].process_id == process_id &&
+	       !flow_spot_local(v, v->stored.all[at].in_spot);
+}
+
+static bool role_is_local(const struct flow_verdicts *v, int64_t process_id, uint32_t spot)
+{
+	return flow_spot_local(v, spot) && !flow_spot_log(v, process_id, spot);
+}
+
 static uint64_t flow_role_key(const struct flow_verdicts *v, int64_t process_id, uint32_t in_spot,
 			      uint32_t out_spot)
 {
 	bool pipe = flow_spot_local(v, in_spot) && !(in_spot & FLOW_SPOT_FILE);
-	uint64_t kind = (uint64_t)flow_spot_local(v, in_spot) << 2 | (uint64_t)pipe << 1 |
+	uint64_t kind = (uint64_t) !!(in_spot & FLOW_SPOT_FILE) << 3 |
+			(uint64_t)role_is_local(v, process_id, in_spot) << 2 | (uint64_t)pipe << 1 |
 			!(out_spot & FLOW_SPOT_FILE);
 
 	return hash_u64((uint64_t)process_id) ^ kind;
@@ -58,7 +74,7 @@ static int role_count(struct flow_verdicts *v, int64_t process_id, uint32_t in_s
 {
 	struct flow_roles *roles = v->roles;
 	uint64_t key = flow_role_key(v, process_id, in_spot, out_spot), at, before,
-		 source = hash_u64(key ^ (uint64_t)in_spot << 3);
+		 source = hash_u64(key ^ (uint64_t)in_spot << 4);
 	struct flow_role *role;
 	int r;
 
@@ -83,6 +99,15 @@ static int role_count(struct flow_verdicts *v, int64_t process_id, uint32_t in_s
 	return map_set(&roles->sources, source, differs);
 }
 
+/* Of a role that has links: an edge is beside one. */
+static void role_edge(const struct flow_verdicts *v, const struct flow_difference *d)
+{
+	uint64_t at;
+
+	if (map_get(&v->roles->of, flow_role_key(v, d->process_id, d->in_spot, d->out_spot), &at))
+		v->roles->all[at].edges++;
+}
+
 int flow_roles_make(struct flow_verdicts *v)
 {
 	const struct flow_links *l = &v->s->links;
@@ -97,7 +122,9 @@ int flow_roles_make(struct flow_verdicts *v)
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
 		const struct flow_difference *d = &l->differences[i];
 
-		if (!d->edge && !d->weak)
+		if (d->edge)
+			role_edge(v, d);
+		else if (!d->weak)
 			r = role_count(v, d->process_id, d->in_spot, d->out_spot, true);
 	}
 	return r;
@@ -121,9 +148,11 @@ static bool is_copy(const struct flow_verdicts *v, const struct flow_difference 
 	return bytes >= v->s->files[o->file].size / 4 * 3;
 }
 
-/* Whether another difference is near: a record was made anew. */
-static bool is_crowded(const struct flow_verdicts *v, const struct flow_difference *d)
+/* Whether another difference is near: a record was made anew. Heads that most of the calls have do not count. */
+static bool is_crowded(const struct flow_verdicts *v, const struct flow_role *role,
+		       const struct flow_difference *d)
 {
+	bool heads = role->edges * 2 >= role->equal;
 	const struct flow_difference *all = v->s->links.differences,
 				     *end = all + v->s->links.difference_count;
 	const struct flow_difference *const beside[] = {d > all ? d - 1 : d,
@@ -132,7 +161,8 @@ static bool is_crowded(const struct flow_verdicts *v, const struct flow_differen
 	for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
 		int64_t apart = beside[i]->out_pos - d->out_pos;
 
-		if (beside[i] != d && beside[i]->out == d->out && apart < CROWD && -apart < CROWD)
+		if (beside[i] != d && beside[i]->out == d->out && apart < CROWD && -apart < CROWD &&
+		    !(heads && beside[i]->edge))
 			return true;
 	}
 	return false;
@@ -143,15 +173,11 @@ bool flow_role_passes(const struct flow_verdicts *v, const struct flow_differenc
 	uint64_t at;
 	const struct flow_role *role;
 
-	if (d->weak || is_crowded(v, d))
-		return false;
-
-	if (!map_get(&v->roles->of, flow_role_key(v, d->process_id, d->in_spot, d->out_spot), &at))
+	if (d->weak ||
+	    !map_get(&v->roles->of, flow_role_key(v, d->process_id, d->in_spot, d->out_spot), &at))
 		return false;
 	role = &v->roles->all[at];
-	if (role->equal < ROLE_TIMES * role->differ)
-		return false;
-	if (!flow_spot_local(v, d->in_spot))
+	if (!role_is_local(v, d->process_id, d->in_spot))
 		return true;
 	return role->sources > role->sources_differ &&
 	       role->sources - role->sources_differ >=

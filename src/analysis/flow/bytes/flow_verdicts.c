@@ -75,7 +75,7 @@ static int verdict_put_call(const struct flow_verdicts *v, uint32_t node, uint32
 	return r < 0 ? r : buf_printf(to, ")");
 }
 
-static int64_t time_of(const struct flow_verdicts *v, uint32_t node)
+int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node)
 {
 	const struct flow_node *n = node_of(v, node);
 
@@ -109,7 +109,7 @@ int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t n
 	verdict_put_text(t, &who);
 	verdict_put_text(t, &call);
 	if (node != FLOW_NONE)
-		answer_list_int(t, time_of(v, node));
+		answer_list_int(t, flow_verdict_time(v, node));
 	else
 		answer_list_null(t);
 	answer_list_str(t, text);
@@ -128,7 +128,7 @@ static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v,
 	}
 	*r = *r < 0 ? *r : verdict_put_call(v, node, spot, mine, &call);
 	verdict_put_text(t, &call);
-	answer_list_int(t, time_of(v, node));
+	answer_list_int(t, flow_verdict_time(v, node));
 	answer_list_int(t, node_of(v, node)->row_id);
 }
 
@@ -209,7 +209,8 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 
 int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 {
-	const struct flow_node *by = node_of(v, w->second == FLOW_NONE ? w->first : w->second);
+	const struct flow_node *by =
+		w->by ?: node_of(v, w->second == FLOW_NONE ? w->first : w->second);
 	struct answer_list *t = v->rows;
 	_cleanup_buf_ struct buf host = {0};
 	int64_t process = names_process_of(v->s->dims, by->thread_id);
@@ -220,7 +221,7 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	answer_list_int(t, v->count);
 	answer_list_str(t, w->what);
 	if (w->object != FLOW_NONE)
-		answer_list_text(t, v->s->objects[w->object].place == by->place
+		answer_list_text(t, !w->by && v->s->objects[w->object].place == by->place
 					    ? flow_object_name(v->s, w->object)
 					    : names_base(flow_object_name(v->s, w->object)));
 	else
@@ -254,8 +255,8 @@ static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w
 	struct flow_verdict row = {
 		.what = between ? "altered-between" : "read-back-differs",
 		.object = between ? FLOW_NONE : w->spot & ~FLOW_SPOT_FILE,
-		.from = w->from,
-		.to = w->to,
+		.from = flow_stream_pos(v, w->spot, w->from),
+		.to = flow_stream_pos(v, w->spot, w->to),
 		.bytes = w->to - w->from,
 		.first = w->first,
 		.second = w->second,
@@ -441,7 +442,6 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 			   struct flow_hits *h)
 {
 	int64_t from = d->in_pos, to = d->in_pos + d->bytes;
-	const struct flow_range *k;
 	int r = 0;
 
 	if (d->out_spot & FLOW_SPOT_FILE) {
@@ -454,14 +454,20 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 	}
 	if ((d->edge && !is_joined(v, d)) || !flow_role_passes(v, d))
 		return 0;
-	/* on a stream: the bytes of it that are stored as well, by this process */
-	while (from < to && r >= 0 &&
-	       (k = flow_range_in(&v->stored, d->process_id, d->in_spot, from, to))) {
-		int64_t first = MAX(from, k->from), last = MIN(to, k->to);
+	/* on a stream: the bytes of it that are stored as well, by this process or by who gets them */
+	while (from < to && r >= 0) {
+		int64_t apart = d->out_pos - d->in_pos, range[] = {from, to},
+			sent[] = {from + apart, to + apart};
+		struct flow_place place;
 
-		r = hit_add(h, &(struct flow_hit){d, first, last, k->out_spot & ~FLOW_SPOT_FILE,
-						  k->out_pos + first - k->from});
-		from = k->to;
+		if (!flow_stored_by(v, d->process_id, d->in_spot, range, &place)) {
+			if (!flow_stored_behind(v, d->out_spot, sent, &place))
+				break;
+			range[0] = sent[0] - apart;
+			range[1] = sent[1] - apart;
+		}
+		r = hit_add(h, &(struct flow_hit){d, range[0], range[1], place.object, place.pos});
+		from = range[1];
 	}
 	return r;
 }

@@ -5,6 +5,7 @@
  *   flow_verdicts.c     bytes that a process or what lies between two altered
  *   flow_roles.c        which processes pass on what they receive, so that a difference is a fault
  *   flow_deliveries.c   bytes that were stored and not sent, sent and not stored, sent twice, or in another order
+ *   flow_places.c       in which file bytes of a stream are stored
  *   flow_replicas.c     files of one name in several places: which differ, which are missing
  *   flow_replication.c  in which order they were written
  */
@@ -55,12 +56,24 @@ struct flow_verdict {
 	enum flow_side first_side, second_side;
 	const char *second_observation, *note;
 	bool absence; /* it is from a call that was not found */
+	const struct flow_node
+		*by; /* of who is at fault; NULL: of who made the second call, or the first */
+};
+
+/* Where bytes of a stream are stored. */
+struct flow_place {
+	uint32_t object;
+	int64_t pos;
+	uint32_t node, spot;  /* the call that has them */
+	uint32_t in, in_spot; /* where they came in */
 };
 
 /* Fills the tables. flow_verdicts_free() in either case. */
 int flow_verdicts_make(struct flow_verdicts *v);
 void flow_verdicts_free(struct flow_verdicts *v);
 
+/* When a call began, by the clock of the first trace. */
+int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node);
 bool flow_verdicts_full(struct flow_verdicts *v);
 int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
 /* A line below the verdict that was put last. */
@@ -74,11 +87,34 @@ const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t proc
 
 /* The first link of flow_verdicts.by_out at or behind a position of a spot. */
 size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
+/* Where the links end that continue this one, on both sides. */
+int64_t flow_out_end(const struct flow_verdicts *v, size_t i);
+
+/* Each cuts a range of a stream to what lies in one file. False: there is none, and the range may be cut. */
+/* Where a process stores what it takes from the stream. */
+bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot,
+		    int64_t range[2], struct flow_place *ret);
+/* The same of who takes them from it, or from where that one sends them on. */
+bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
+			struct flow_place *ret);
+/* The same of who sent them, or of who had sent them there; or the file that they were read from. */
+bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
+			struct flow_place *ret);
+/* The same of another process, for bytes that came in with a link: of who sent them to the stream, or got them on from it. */
+bool flow_stored_of(const struct flow_verdicts *v, const struct flow_link *k, int64_t process_id,
+		    int64_t range[2], struct flow_place *ret);
+/* A position of a stream from its first byte on; of a file as it is. */
+int64_t flow_stream_pos(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
 
 int flow_roles_make(struct flow_verdicts *v) _must_check_;
 void flow_roles_free(struct flow_verdicts *v);
 /* Whether a spot is a file or a pipe, which programs of one machine share. */
 bool flow_spot_local(const struct flow_verdicts *v, uint32_t spot);
+/*
+ * Whether a process wrote the file itself, of what it had received over a stream: it is no input of somebody's choice then,
+ * but a log.
+ */
+bool flow_spot_log(const struct flow_verdicts *v, int64_t process_id, uint32_t spot);
 /* Whether the process passes on what it receives as in the difference, but for few of them. */
 bool flow_role_passes(const struct flow_verdicts *v, const struct flow_difference *d);
 
@@ -102,7 +138,10 @@ int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference 
 bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_difference *d);
 /* The file of the same name that a process wrote last; FLOW_NONE: there is none. */
 uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id);
-/* The first stretch in which the file differs from another, and the call that wrote it. False: there is none. */
+/*
+ * The first stretch behind range[0] in which the file differs from another, and the call that wrote it there. False: there is
+ * none up to range[1], or nothing was written there.
+ */
 bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
 			   int64_t range[2], uint32_t *ret_node);
 int flow_replicas_verdicts(struct flow_verdicts *v);

@@ -8,9 +8,9 @@
 #include "base/array.h"
 
 #define WALK_MAX   4096 /* edges that a late call can make contested */
-#define WALK_TRIES 128	/* edges that lie before it, in a row, until the walk ends */
+#define WALK_TRIES 128	/* consecutive edges before its start, after which the walk stops */
 #define GHOSTS	   512
-#define SAME_MAX   64 /* edges of a node that are looked at for one that is there already */
+#define SAME_MAX   64 /* edges of a node searched for an existing equal one */
 
 static bool is_same_clock(const struct flow_channel *c)
 {
@@ -51,13 +51,13 @@ static int channel_edge(struct flow_channels *all, struct flow_channel *c,
 	return r < 0 ? r : 0;
 }
 
-/* Where positions of an end begin: if one end has numbers of its own and the other counts from 0. */
+/* Offset of an end's positions if it has sequence numbers and the other end counts from 0. */
 static int64_t channel_shift(const struct flow_channel *c, enum flow_side side)
 {
 	return c->ends[side].known && !c->ends[!side].known ? c->ends[side].origin : 0;
 }
 
-/* Bytes that the order of return gives to both; or, where that is not sure, that both may have moved. */
+/* Bytes that both moved according to the order of return; or, if that is uncertain, that both may have moved. */
 static int channel_join(struct flow_channels *all, struct flow_channel *c, struct flow_item *s,
 			struct flow_item *r)
 {
@@ -107,15 +107,15 @@ static void item_widen(struct flow_item *y, int64_t bytes)
 	y->high += bytes;
 }
 
-/* Calls of the same end that returned while x ran: those that wait, and those that were joined already. */
+/* Calls of the same end that returned while x ran: those that wait, and those already joined. */
 /*
- * Calls whose bytes seemed to have been taken all, until another call shows that it ran beside them: some of theirs may lie
- * behind its own.
+ * Calls whose bytes seemed to be all received, until another call turns out to have overlapped with them: some of their
+ * bytes may be after its own.
  */
 struct channel_ghosts {
 	struct flow_item all[GHOSTS];
 	size_t count;
-	/* the pieces that were joined meanwhile, newest first */
+	/* the pieces joined meanwhile, newest first */
 	struct channel_past {
 		uint32_t mine, theirs;
 		int64_t from, to, file_id;
@@ -141,8 +141,8 @@ static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint3
 }
 
 /*
- * What x moved may have been counted as theirs that ended while it ran: then each of theirs lies further behind, by up to as many
- * bytes, and went to who is counted to have taken what lies there.
+ * The bytes of x may have been attributed to calls that ended while it ran. The bytes of each of these are then further
+ * on, by up to as many bytes, and went to the calls that are recorded as receiving those positions.
  */
 static int channel_shifted(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			   const struct flow_item *x, const struct channel_ghosts *ghosts)
@@ -294,7 +294,7 @@ static int channel_keep(struct flow_channels *all, struct flow_end *end, const s
 	return 0;
 }
 
-/* A 32-bit sequence number behind the last one. */
+/* Extends a 32-bit sequence number relative to the last position. */
 static int64_t unwrapped(const struct flow_end *end, int64_t pos)
 {
 	return end->known ? end->total + (int32_t)((uint32_t)pos - (uint32_t)end->total) : pos;
@@ -335,7 +335,7 @@ static int channel_place(struct flow_channels *all, struct flow_channel *c, enum
 	return r;
 }
 
-/* The first that waits at the other end and may have bytes of x. */
+/* The first waiting call of the other end that may have bytes of x. */
 static size_t channel_first(const struct flow_channel *c, enum flow_side side,
 			    const struct flow_item *x)
 {
@@ -349,7 +349,7 @@ static size_t channel_first(const struct flow_channel *c, enum flow_side side,
 	return from;
 }
 
-/* Joins it to all that waits at the other end. */
+/* Joins it with all matching calls that wait at the other end. */
 static int channel_match(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			 struct flow_item *x)
 {
@@ -370,7 +370,7 @@ static int channel_match(struct flow_channels *all, struct flow_channel *c, enum
 int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 		      struct flow_item *item, int64_t pos, bool sure)
 {
-	struct channel_ghosts ghosts; /* 180 KiB: not zeroed for each call */
+	struct channel_ghosts ghosts; /* 180 KiB: not initialized for each call */
 	int r;
 
 	ghosts.count = ghosts.past_count = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_contexts.c: edges by the context of spans: a span whose parent is one of another process began because of what that did
- * since the parent began. The edge leads from the first call of the parent's thread in the parent to the first call of the
- * span's thread in the span. It is certain where the one ended before the other began, by one clock; across machines their
- * order is what contexts say, and which calls it was between is not known: contested.
+ * flow_contexts.c: edges from span contexts: a span whose parent is in another process was caused by what that process
+ * did since the parent began. The edge leads from the parent's thread's first call within the parent to the first call
+ * of the span's thread within the span. It is certain if the former ended before the latter began, by one clock. Across
+ * machines only the context gives their order, and which calls it lies between is unknown: contested.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #include "base/array.h"
 #include "base/saturate.h"
 
-#define SPANS_MAX (1u << 20) /* 48 MiB; those beyond are counted as left out */
+#define SPANS_MAX (1u << 20) /* 48 MiB; further spans are counted as left out */
 
 struct flow_span {
-	uint64_t ids, parent_ids; /* of trace and span, hashed; 0: not known */
-	int64_t start, stop;	  /* INT64_MAX: not known */
-	uint32_t task, node;	  /* its first call; FLOW_NONE: none yet */
+	uint64_t ids, parent_ids; /* hashes of trace and span ids; 0: unknown */
+	int64_t start, stop;	  /* INT64_MAX: unknown */
+	uint32_t task, node;	  /* node: its first call; FLOW_NONE: none yet */
 };
 
 struct flow_contexts {
-	struct flow_span *all; /* by task and start */
+	struct flow_span *all; /* sorted by task and start */
 	size_t count, cap;
 };
 
@@ -106,7 +106,7 @@ int flow_contexts_call(struct flow_state *s, struct flow_call *c)
 	int64_t n;
 
 	while (t->span != FLOW_NONE && x->all[t->span].start <= c->start) {
-		if (x->all[t->span].stop > c->start) { /* else no call began in it */
+		if (x->all[t->span].stop > c->start) { /* otherwise no call began in it */
 			n = flow_call_node(s, c);
 			if (n < 0)
 				return (int)n;
@@ -129,8 +129,9 @@ static int context_edge(struct flow_state *s, const struct flow_span *parent,
 		return 0;
 	from = &s->graph.nodes[parent->node];
 	to = &s->graph.nodes[k->node];
+	/* the parent's thread made no call before */
 	if (a->machine == b->machine && from->start >= to->start)
-		return 0; /* the parent's thread made no call before */
+		return 0;
 	return flow_edge(
 		s, &(struct flow_edge){.from = parent->node,
 				       .to = k->node,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_datagrams.c: datagrams over IP, as well as they can be joined: no number is theirs, and they may be lost, sent twice by the
- * network, and overtake each other. A receive follows a send to the port of its socket, of as many bytes and of equal content, from
- * the sender's address where both know it. That is certain where content was recorded and one send alone fits; else the
- * earliest that fits is contested.
+ * flow_datagrams.c: joins datagrams over IP as far as possible: they have no numbers, and may be lost, duplicated and
+ * reordered. A receive matches a send to the port of its socket, with the same number of bytes and equal content, from
+ * the sender's address if both know it. The edge is certain if content was recorded and only one send matches;
+ * otherwise the earliest match is contested.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,18 +12,20 @@
 
 #include "analysis/flow/flow_pass.h"
 
-#define DATAGRAMS_MAX 1024 /* of one port that wait for their other end; older ones are given up */
+/* datagrams of one port that wait for their other end; older ones are dropped */
+#define DATAGRAMS_MAX 1024
 
-/* What one call moved. */
+/* A datagram moved by one call. */
 struct flow_datagram {
 	uint32_t node, task;
-	bool hashed, apart; /* its content is known; it is to an address of the loopback device */
+	/* hashed: its content is known; apart: sent to an address of the loopback device */
+	bool hashed, apart;
 	int64_t bytes, start, end, file_id;
 	uint64_t hash;
-	struct bytes from, to; /* addresses; empty: not known */
+	struct bytes from, to; /* addresses; empty: unknown */
 };
 
-/* A ring of those that wait, in order. */
+/* A ring of waiting datagrams, in order. */
 struct flow_queue {
 	struct flow_datagram *all;
 	size_t first, count, cap; /* cap: a power of two */
@@ -37,7 +39,7 @@ struct flow_port {
 struct flow_ports {
 	struct flow_port *all;
 	size_t count, cap;
-	struct map of; /* port -> its place */
+	struct map of; /* port -> index */
 };
 
 void flow_datagrams_free(struct flow_state *s)
@@ -58,7 +60,7 @@ void flow_datagrams_free(struct flow_state *s)
 	s->ports = NULL;
 }
 
-/* How long the host is in "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 where there is none. */
+/* Length of the host in "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 if there is none. */
 static size_t datagram_host(struct bytes a, uint64_t *ret_port)
 {
 	size_t at = a.len;
@@ -77,7 +79,7 @@ static bool datagram_is_any(struct bytes host)
 	       (host.len == 4 && !memcmp(host.data, "[::]", 4));
 }
 
-/* Whether two addresses may be the same: one is not known, or a socket's of any host. */
+/* True if two addresses may be equal: one is unknown, or a socket's wildcard address. */
 static bool datagram_may_be(struct bytes a, struct bytes b)
 {
 	uint64_t x, y;
@@ -146,7 +148,7 @@ static int datagram_queue_add(struct flow_queue *q, const struct flow_datagram *
 	return 0;
 }
 
-/* Most often it is the first. */
+/* usually the first one */
 static void datagram_queue_take(struct flow_queue *q, size_t at)
 {
 	for (; at > 0; at--)
@@ -164,7 +166,7 @@ static int port_wait(struct flow_state *s, struct flow_queue *q, const struct fl
 	return datagram_queue_add(q, d);
 }
 
-/* Joins it to the earliest of the other side that fits, or has it wait. */
+/* Joins it with the earliest match of the other side, or lets it wait. */
 static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side side,
 		     const struct flow_datagram *d)
 {

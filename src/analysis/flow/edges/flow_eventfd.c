@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_eventfd.c: edges through eventfd. A read takes the sum of all writes since the read before: it follows them all.
- * Descriptors are matched by number, within one process.
+ * flow_eventfd.c: edges through eventfd. A read returns the sum of all writes since the previous read, so it follows
+ * all of them. Descriptors are matched by number, within one process.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,8 @@ struct flow_event {
 struct flow_counter {
 	struct flow_event writes[EVENTS_FEW], reads[EVENTS_FEW]; /* in order */
 	unsigned int write_count;
-	unsigned int read_count; /* that returned before what they waited for */
+	/* number of reads that returned before the write they waited for */
+	unsigned int read_count;
 	bool semaphore;
 };
 
@@ -43,7 +44,7 @@ void flow_eventfds_free(struct flow_state *s)
 
 static void event_add(struct flow_event *list, unsigned int *count, const struct flow_event *e)
 {
-	if (*count == EVENTS_FEW) { /* the oldest is the least likely */
+	if (*count == EVENTS_FEW) { /* drop the oldest, which is the least likely to match */
 		memmove(list, list + 1, (EVENTS_FEW - 1) * sizeof(*list));
 		--*count;
 	}
@@ -90,8 +91,9 @@ int flow_eventfd_move(struct flow_state *s, struct flow_call *c, enum flow_side 
 	int r = 0;
 	uint64_t at;
 
+	/* created before recording, or by another process */
 	if (!s->counters || !map_get(&s->counters->by_fd, flow_fd_key(s, c->task, c->fd), &at))
-		return 0; /* made before recording, or by another process */
+		return 0;
 	l = &s->counters->all[at];
 	n = flow_call_node(s, c);
 	if (n < 0)

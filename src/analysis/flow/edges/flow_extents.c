@@ -11,14 +11,14 @@
 #define LEAF_FIRST 4u
 #define NOBODY	   UINT32_MAX
 
-/* From `from` until the next boundary the bytes are the writer's. */
+/* Bytes from `from` up to the next boundary were written by `writer`. */
 struct flow_boundary {
 	int64_t from;
 	uint32_t writer;
 };
 
 struct flow_leaf {
-	uint32_t count, cap; /* count is 1 at least */
+	uint32_t count, cap; /* count is at least 1 */
 	struct flow_boundary all[];
 };
 
@@ -37,10 +37,10 @@ void flow_extents_free(struct flow_extents *x, struct flow_extents_room *room)
 	*x = (struct flow_extents){0};
 }
 
-/* The first boundary at or behind `pos`; leaf == count: none. */
+/* The first boundary at or after `pos`; leaf == count: none. */
 static struct flow_cursor extents_find(const struct flow_extents *x, int64_t pos)
 {
-	/* the first leaf that begins behind pos */
+	/* the first leaf that begins after pos */
 	size_t low = array_first(i, 0, x->count, x->leaves[i]->all[0].from > pos);
 	const struct flow_leaf *l;
 	uint32_t from;
@@ -155,7 +155,7 @@ static int extents_new_leaf(struct flow_extents *x, size_t leaf, uint32_t cap)
 	return 0;
 }
 
-/* Room for one more in the leaf: a larger one, or two of half the size. */
+/* Makes room for another boundary: enlarges the leaf, or splits it in half. */
 static int extents_make_room(struct flow_extents *x, struct flow_cursor *c)
 {
 	struct flow_leaf *l = x->leaves[c->leaf];
@@ -174,8 +174,9 @@ static int extents_make_room(struct flow_extents *x, struct flow_cursor *c)
 		x->leaves[c->leaf] = l;
 		return 0;
 	}
+	/* appending: keep leaves full */
 	if (c->leaf == x->count - 1 && c->at == l->count)
-		half = l->count - 1; /* appended: leaves stay full */
+		half = l->count - 1;
 	r = extents_new_leaf(x, c->leaf + 1, LEAF_MAX);
 	if (r < 0)
 		return r;
@@ -201,7 +202,8 @@ static int extents_insert(struct flow_extents *x, struct flow_extents_room *room
 		return 0;
 	if (room->used >= FLOW_BOUNDARIES_MAX)
 		return -ENOSPC;
-	if (!c.at && c.leaf) { /* behind the leaf before, not in front of this */
+	/* append to the previous leaf instead of inserting before this one */
+	if (!c.at && c.leaf) {
 		c.leaf--;
 		c.at = x->leaves[c.leaf]->count;
 	}
@@ -224,7 +226,7 @@ int flow_extents_put(struct flow_extents *x, struct flow_extents_room *room, int
 	int r;
 
 	assert(from < to);
-	/* what holds from `to` on, before anything is removed */
+	/* the writer from `to` on, determined before anything is removed */
 	struct flow_cursor c = extents_find(x, to);
 
 	at = boundary(x, c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_extents.h: who wrote each byte of a file last: boundaries, sorted, in leaves of up to 128 with a directory. A write
- * costs two searches and a move within a leaf, whatever the size of the map. Exact.
+ * flow_extents.h: the last writer of each byte of a file: sorted boundaries, in leaves of up to 128 with a directory. A
+ * write costs two searches and a move within a leaf, regardless of the size of the map. Exact.
  *
  *   struct flow_extents x = {0};
  *   flow_extents_put(&x, &room, 0, 100, 7);
@@ -12,18 +12,18 @@
 
 #include "base/util.h"
 
-#define FLOW_BOUNDARIES_MAX (12u << 20) /* of all files: 192 MiB and a third */
+#define FLOW_BOUNDARIES_MAX (12u << 20) /* over all files: 192 MiB plus a third */
 
 struct flow_leaf;
 
-/* Starts as {0}. */
+/* Initialized with {0}. */
 struct flow_extents {
 	struct flow_leaf **leaves;
 	size_t count, cap;
 };
 
 struct flow_extents_room {
-	uint64_t used; /* boundaries of all maps */
+	uint64_t used; /* boundaries in all maps */
 };
 
 struct flow_extent {
@@ -32,9 +32,9 @@ struct flow_extent {
 };
 
 void flow_extents_free(struct flow_extents *x, struct flow_extents_room *room);
-/* [from, to) was written by `writer`; FLOW_NONE: it is gone. 0, -ENOMEM, -ENOSPC at the limit of all maps. */
+/* [from, to) was written by `writer`; FLOW_NONE: removed. 0, -ENOMEM, or -ENOSPC at the limit of all maps. */
 int flow_extents_put(struct flow_extents *x, struct flow_extents_room *room, int64_t from,
 		     int64_t to, uint32_t writer) _must_check_;
-/* The first piece with a writer in [*pos, to), cut to it; *pos is then where it ends. False: there is none. */
+/* The first piece with a writer in [*pos, to), clipped to it; *pos is set to its end. False: none. */
 bool flow_extents_next(const struct flow_extents *x, int64_t *pos, int64_t to,
 		       struct flow_extent *ret);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_files.c: edges through files: a write to a later read of the same bytes, a rename or link to a later open of the
- * file, writes to the fsync that covers them.
+ * flow_files.c: edges through files: from a write to a later read of the same bytes, from a rename or link to a later
+ * open of the file, from writes to the fsync that covers them.
  *
- * Of the writers of what a read took, the last of each task: what it wrote before, its program order implies. An edge is
- * certain if the write had ended when the read began and no other write to these bytes shared a moment with it.
+ * A read gets an edge from the last write of each task whose bytes it returned; program order implies that task's
+ * earlier writes. An edge is certain if the write had ended when the read began and no other write to these bytes
+ * overlapped with it in time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include "base/array.h"
 #include "schema/ops.h"
 
-#define WRITERS_MAX 64 /* tasks that one read depends on; the rest is left out and counted */
+#define WRITERS_MAX 64 /* tasks that one read depends on; further ones are left out and counted */
 
 struct flow_taken {
 	uint32_t writer;
@@ -52,7 +53,7 @@ static void files_taken(struct flow_state *s, const struct flow_call *c, struct 
 	}
 }
 
-/* For --of each write counts, not the last of each task alone. */
+/* --of needs each write, not only the last of each task. */
 static int files_follow(struct flow_state *s, struct flow_call *c, const struct flow_extent *e,
 			bool contested)
 {
@@ -133,7 +134,7 @@ static void files_remember(struct flow_state *s, struct flow_file *f, uint32_t n
 	f->writers[at] = node;
 }
 
-/* Whether a write of the same bytes shares a moment with this one. */
+/* True if a write of the same bytes overlaps in time with this one. */
 static bool files_overlap(const struct flow_state *s, struct flow_file *f,
 			  const struct flow_call *c, int64_t pos, int64_t to)
 {
@@ -224,7 +225,7 @@ static int files_published(struct flow_state *s, struct flow_call *c)
 			s->files[s->objects[at].file].published = (uint32_t)n;
 		if (strncmp(op_def(c->op)->name, "link", 4) != 0)
 			s->files[s->objects[at].file].renamed = c->file2_id;
-		break; /* the second is what the name stood for before */
+		break; /* the second file is the one that had the name before */
 	}
 	return n < 0 ? (int)n : 0;
 }
@@ -235,6 +236,8 @@ static int files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
 
 	if (f->written.count && size < FLOW_POS_MAX)
 		r = flow_extents_put(&f->written, &s->room, size, INT64_MAX, FLOW_NONE);
+	f->size = MIN(f->size, size);
+	flow_pieces_cut(&s->pieces, &f->pieces, size);
 	return r == -ENOSPC ? 0 : r;
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_locks.c: edges through locks of files: of flock(2), which are of an open file description and of the whole file, and
- * of fcntl(2), which are of a range, and of a process or (F_OFD_SETLK) of a description.
+ * flow_locks.c: edges through file locks: flock(2) locks belong to an open file description and cover the whole file;
+ * fcntl(2) locks cover a range and belong to a process or (F_OFD_SETLK) to a description.
  *
- * An unlock precedes every later lock that conflicts with what it released: one of another owner, of a common range, one of the
- * two exclusive. Where such a lock returns while the unlock has not yet, it had waited for it. The same holds for an exclusive
- * lock that its owner makes a shared one.
+ * An unlock precedes every later lock that conflicts with what it released: another owner, overlapping ranges, at least
+ * one of the two exclusive. If such a lock returns before the unlock has, it had waited for the unlock. The same holds
+ * for an exclusive lock that its owner converts to a shared one.
  *
- * A close releases too: with fcntl all that the process holds of the file, else nothing until the last descriptor of the
- * description is closed, in whatever process. Which that is need not be known: when a conflicting lock returns without an
- * unlock, all closes have been, so that each of them precedes it. So do an exec and the end of a process.
+ * A close also releases: with fcntl everything that the process holds on the file, otherwise nothing until the last
+ * descriptor of the description is closed, in whatever process. Which close that is need not be known: when a
+ * conflicting lock returns without an unlock, all of the closes have happened, so each of them precedes it. The same
+ * applies to an exec and the end of a process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,25 +22,25 @@
 #include "base/array.h"
 #include "schema/ops.h"
 
-#define HELD_MAX     256 /* of one file: of more, what was closed first is forgotten */
+#define HELD_MAX     256 /* per file; beyond that, the lock closed first is forgotten */
 #define RELEASED_MAX 128
 #define WAITS_FEW    8
-#define RANGE_LAST   65535 /* descriptor that close_range is known to close */
+#define RANGE_LAST   65535 /* highest descriptor for which close_range is followed */
 
 enum lock_end {
 	LOCK_UNLOCKED,
-	LOCK_CLOSED, /* the owner's last */
-	LOCK_LEFT,   /* one of perhaps many that have it */
+	LOCK_CLOSED, /* by the owner's last descriptor */
+	LOCK_LEFT,   /* by one of possibly many holders */
 };
 
-/* Who locks what. */
+/* A lock request: its owner and range. */
 struct lock_wish {
 	uint64_t owner;
 	int64_t from, to;
 	bool exclusive, unknown;
 };
 
-/* A lock that returned though another is not released yet: it is about to be. */
+/* A lock that returned although a conflicting one is not released yet: its release must be imminent. */
 struct lock_wait {
 	uint32_t node;
 	int64_t from, to, end;
@@ -58,10 +59,10 @@ struct lock_held {
 struct lock_released {
 	struct lock_wish what;
 	uint32_t node, task;
-	bool left; /* not if an unlock follows */
+	bool left; /* unless an unlock follows */
 };
 
-/* Of one file, by one of the two interfaces. */
+/* The locks of one file through one of the two interfaces. */
 struct flow_lock {
 	uint32_t object;
 	int64_t left; /* row of the last call that left it */
@@ -71,7 +72,7 @@ struct flow_lock {
 	size_t released_count, released_cap;
 };
 
-/* A process has locked the file: the next such file of the process. */
+/* A process that has locked the file; next: the process's next such file. */
 struct lock_user {
 	uint32_t lock, next;
 };
@@ -82,7 +83,7 @@ struct flow_locks {
 	struct map by_object;
 	struct lock_user *users;
 	size_t user_count, user_cap;
-	struct map by_process; /* -> the last of its users */
+	struct map by_process; /* -> last of its lock_user entries */
 };
 
 void flow_locks_free(struct flow_state *s)
@@ -176,7 +177,7 @@ static int held_add(struct flow_lock *l, const struct lock_held *h)
 	return array_add(l->held, l->held_count, l->held_cap, *h);
 }
 
-/* What is left of a lock beside a range; it may become two. */
+/* Removes a range from a lock, which may be split in two. */
 static int held_cut(struct flow_lock *l, size_t at, int64_t from, int64_t to)
 {
 	struct lock_held behind = l->held[at];
@@ -195,7 +196,7 @@ static int released_add(struct flow_lock *l, const struct lock_released *n)
 {
 	size_t at = 0;
 
-	/* what the same task released before of no more precedes it */
+	/* it replaces the task's previous releases of no larger range */
 	while (at < l->released_count) {
 		const struct lock_released *m = &l->released[at];
 
@@ -213,7 +214,7 @@ static int released_add(struct flow_lock *l, const struct lock_released *n)
 	return array_add(l->released, l->released_count, l->released_cap, *n);
 }
 
-/* Leaves nothing of what was released within the range, of those for which `gone` holds. */
+/* Removes the range from released entries for which `gone` is true. */
 static int released_cut(struct flow_lock *l, const struct lock_wish *w, uint32_t task,
 			bool (*gone)(const struct lock_released *, const struct lock_wish *,
 				     uint32_t))
@@ -237,13 +238,13 @@ static int released_cut(struct flow_lock *l, const struct lock_wish *w, uint32_t
 	return 0;
 }
 
-/* The lock `w` follows it: what follows on the lock does too. */
+/* The lock `w` follows this release; anything later follows the lock. */
 static bool is_passed(const struct lock_released *m, const struct lock_wish *w, uint32_t task)
 {
 	return !w->unknown && !m->what.unknown && (m->what.owner != w->owner || m->task == task);
 }
 
-/* Descriptors were closed, and then the lock was released by an unlock after all. */
+/* Descriptors were closed, but later an unlock released the lock. */
 static bool is_undone(const struct lock_released *m, const struct lock_wish *w,
 		      uint32_t task _unused_)
 {
@@ -270,7 +271,7 @@ static int lock_edge(struct flow_state *s, uint32_t from, uint32_t to, uint32_t 
 
 /* ---- release ---- */
 
-/* The call releases a range of what is held, or weakens it where `exclusive` is all that ends. */
+/* The call releases a range of a held lock, or downgrades it if only `exclusive` ends. */
 static int held_released(struct flow_state *s, const struct flow_call *c, struct flow_lock *l,
 			 const struct lock_held *h, const struct lock_wish *w, enum lock_end how)
 {
@@ -279,7 +280,7 @@ static int held_released(struct flow_state *s, const struct flow_call *c, struct
 				       h->what.unknown || w->unknown};
 	int r = 0;
 
-	/* who unlocks it found it locked */
+	/* the task that unlocks observed the lock as held */
 	if (how != LOCK_LEFT && h->task != c->task && h->since <= c->start)
 		r = lock_edge(s, h->node, c->node, l->object, &h->what, &part);
 	for (unsigned int i = 0; i < h->wait_count && r >= 0; i++) {
@@ -294,7 +295,7 @@ static int held_released(struct flow_state *s, const struct flow_call *c, struct
 							       how == LOCK_LEFT});
 }
 
-/* The owner gives up what it has within the range. */
+/* The owner releases its locks within the range. */
 static int lock_end(struct flow_state *s, struct flow_call *c, struct flow_lock *l,
 		    const struct lock_wish *w, enum lock_end how)
 {
@@ -318,7 +319,7 @@ static int lock_end(struct flow_state *s, struct flow_call *c, struct flow_lock 
 
 /* ---- locks ---- */
 
-/* One that conflicts is held, though this returned: it is about to be released, or was in a way that no call shows. */
+/* A conflicting lock is held although this one returned: its release is imminent, or no call shows it. */
 static int held_passed(struct flow_state *s, struct flow_call *c, struct flow_lock *l, size_t at,
 		       const struct lock_wish *w)
 {
@@ -327,7 +328,7 @@ static int held_passed(struct flow_state *s, struct flow_call *c, struct flow_lo
 	int64_t n;
 	int r;
 
-	if (h->wait_count && h->waits[0].end <= c->start) /* for another before */
+	if (h->wait_count && h->waits[0].end <= c->start) /* released for another lock before */
 		return held_cut(l, at, w->from, w->to);
 	if (!h->left && !h->wait_count && flow_task_stopped(s, t) != INT64_MIN &&
 	    flow_task_stopped(s, t) <= c->end) { /* killed */
@@ -420,8 +421,9 @@ static int locks_fcntl(struct flow_state *s, struct flow_call *c)
 	if (!shared && command != F_SETLK && command != F_SETLKW)
 		return 0;
 	r = flow_opened_find(s, c, c->fd, &of);
+	/* the range is unknown in recordings of earlier versions */
 	if (r < 0 || of.object == FLOW_NONE || c->pos < 0)
-		return r; /* of earlier recordings the range is not known */
+		return r;
 	l = lock_make(s, of.object, false);
 	if (!l)
 		return -ENOMEM;
@@ -458,14 +460,14 @@ static int locks_close(struct flow_state *s, struct flow_call *c, int64_t fd)
 	return r < 0 ? r : flow_opened_end(s, c, fd);
 }
 
-/* close_range: those that are known. */
+/* close_range: closes the known descriptors. */
 static int locks_close_range(struct flow_state *s, struct flow_call *c)
 {
 	int64_t from = (int64_t)MIN(c->a[0], (uint64_t)UINT32_MAX),
 		last = (int64_t)MIN(c->a[1], (uint64_t)RANGE_LAST);
 	int r = 0;
 
-	if (c->flags & CLOSE_RANGE_CLOEXEC) /* an exec will */
+	if (c->flags & CLOSE_RANGE_CLOEXEC) /* an exec will close them */
 		return 0;
 	last = MIN(last, flow_opened_last(s));
 	for (int64_t fd = from; fd <= last && r >= 0; fd++) {
@@ -499,7 +501,7 @@ int flow_locks_take(struct flow_state *s, struct flow_call *c)
 	}
 }
 
-/* Whether the process has what is held, or had it when it began. */
+/* True if the process has the held lock's description, or inherited it. */
 static bool process_has(struct flow_state *s, const struct flow_call *c, const struct flow_lock *l,
 			const struct lock_held *h)
 {
@@ -520,7 +522,7 @@ int flow_locks_left(struct flow_state *s, struct flow_call *c)
 
 	if (!ends && (c->act != FLOW_EXEC || c->failed))
 		return 0;
-	/* the end of one thread of several releases nothing */
+	/* the end of one of several threads releases nothing */
 	if (ends && !strcmp(op_def(c->op)->name, "exit") &&
 	    map_get(&s->by_process, (uint64_t)process, &at) &&
 	    s->tasks[at].next_of_process != FLOW_NONE)
@@ -533,8 +535,9 @@ int flow_locks_left(struct flow_state *s, struct flow_call *c)
 		for (uint32_t i = (uint32_t)at; i != FLOW_NONE && r >= 0; i = l->users[i].next) {
 			struct flow_lock *lock = &l->all[l->users[i].lock];
 
+			/* like its parent, which locked the same file */
 			if (lock->left == c->row_id)
-				continue; /* as its parent, which locked the same file */
+				continue;
 			lock->left = c->row_id;
 			for (size_t k = lock->held_count; k-- > 0 && r >= 0;) {
 				if (process_has(s, c, lock, &lock->held[k]))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_opened.c: which descriptors are of one open file description, as open(2) calls it: those that dup() made of one, and
- * those that a child inherited. A descriptor that came in another way (from a process that was not recorded, over a
- * socket) is of a description of its own, as far as is known.
+ * flow_opened.c: which descriptors share an open file description, as open(2) defines it: duplicates made by dup(), and
+ * descriptors inherited by a child. A descriptor obtained in another way (from a process that was not recorded, over a
+ * socket) is treated as having a description of its own.
  */
 #include <errno.h>
 
@@ -10,10 +10,10 @@
 
 #include "analysis/flow/flow_pass.h"
 
-#define OPENED_MAX  (1u << 20) /* 80 MiB; what is beyond is not known */
+#define OPENED_MAX  (1u << 20) /* 80 MiB; further descriptors are unknown */
 #define PARENTS_MAX 8
 
-/* The last that was behind a descriptor of a process. */
+/* The last description that a process's descriptor referred to. */
 struct flow_descriptor {
 	struct flow_opened of;
 	int64_t since, until;
@@ -23,7 +23,7 @@ struct flow_descriptors {
 	struct flow_descriptor *all;
 	size_t count, cap;
 	struct map by_fd;
-	int64_t last; /* the highest descriptor */
+	int64_t last; /* highest descriptor */
 };
 
 int64_t flow_opened_last(const struct flow_state *s)
@@ -115,7 +115,7 @@ int flow_opened_end(struct flow_state *s, const struct flow_call *c, int64_t fd)
 	struct flow_descriptor *d = descriptor_of(s, key);
 	struct flow_opened of;
 
-	if (!d) /* its parent has it still */
+	if (!d) /* its parent still has it */
 		return flow_opened_has(s, s->tasks[c->task].process_id, fd, &of)
 			       ? descriptor_put(s, key, fd,
 						&(struct flow_descriptor){of, INT64_MIN, c->end})
@@ -153,7 +153,7 @@ int flow_opened_find(struct flow_state *s, const struct flow_call *c, int64_t fd
 	int64_t object;
 
 	d = descriptor_of(s, key);
-	if (flow_opened_has(s, s->tasks[c->task].process_id, fd, ret)) /* if inherited, kept: */
+	if (flow_opened_has(s, s->tasks[c->task].process_id, fd, ret)) /* keep an inherited one: */
 		return d ? 0
 			 : descriptor_put(s, key, fd,
 					  &(struct flow_descriptor){*ret, INT64_MIN, INT64_MAX});

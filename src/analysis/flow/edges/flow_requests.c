@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_requests.c: requests of io_uring and libaio. A request follows the call that submitted it, and precedes the first
- * io_uring_enter of its thread that waited for completions and returned after it was complete: a program that reaps without
- * a call leaves no trace of when.
+ * flow_requests.c: requests of io_uring and libaio. A request follows the call that submitted it, and precedes its
+ * thread's first io_uring_enter that waited for completions and returned after it completed. A program that reaps
+ * completions without a call leaves no record of when.
  */
 #include "analysis/flow/flow_pass.h"
 
@@ -44,11 +44,11 @@ int flow_requests_take(struct flow_state *s, struct flow_call *c)
 		if (r < 0)
 			return r;
 	} else if (c->status & STATUS_POLLED) {
-		return 0; /* which thread made it is not known */
+		return 0; /* the submitting thread is unknown */
 	} else if (grow((void **)&t->loose, &t->loose_cap, t->loose_count + 1, sizeof(*t->loose)) <
 		   0) {
 		return -ENOMEM;
-	} else { /* the call that submitted it has not ended */
+	} else { /* the submitting call has not ended */
 		t->loose[t->loose_count++] = (struct flow_woken){(uint32_t)n, c->start, c->end, 0};
 	}
 	return array_add(t->done, t->done_count, t->done_cap,
@@ -74,7 +74,7 @@ int flow_requests_enter(struct flow_state *s, struct flow_call *c)
 	for (size_t i = 0; i < t->done_count && r >= 0; i++) {
 		bool inside = t->done[i].start >= c->start && t->done[i].start <= c->end;
 
-		/* submitted and complete within one call: that is one operation to the graph */
+		/* submitted and completed within one call: a single operation in the graph */
 		if (waited && !inside && t->done[i].end <= c->end)
 			r = requests_edge(s, t->done[i].node, (uint32_t)n, -1,
 					  t->done[i].end >= c->start);

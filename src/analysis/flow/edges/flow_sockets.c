@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_sockets.c: edges through pipes and sockets. The two ends of a TCP connection have each other's addresses, those of a
- * pair of unix sockets each other's inode; a pipe is one file for both.
+ * flow_sockets.c: edges through pipes and sockets. The ends of a TCP connection have each other's addresses, those of a
+ * pair of unix sockets each other's inode; both ends of a pipe are one file.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 
 #define TEXT_MAX 128
 
-/* ---- who is at the other end ---- */
+/* ---- finding the peer ---- */
 
-/* "[::ffff:10.0.0.1]:80" is "10.0.0.1:80" to a peer that speaks IPv4. */
+/* "[::ffff:10.0.0.1]:80" is "10.0.0.1:80" for a peer that uses IPv4. */
 static size_t sockets_plain(struct bytes a, char out[static TEXT_MAX])
 {
 	static const char mapped[] = "[::ffff:";
@@ -37,7 +37,7 @@ static bool is_loopback(const char *a, size_t len)
 	return (len > 4 && !memcmp(a, "127.", 4)) || (len > 5 && !memcmp(a, "[::1]", 5));
 }
 
-/* Addresses of a loopback mean something in one network namespace of one machine only. */
+/* Loopback addresses are only unique within one network namespace of one machine. */
 static uint64_t address_key(const struct flow_state *s, const struct flow_call *c,
 			    struct bytes from, struct bytes to)
 {
@@ -63,7 +63,7 @@ static uint64_t ino_key(const struct flow_state *s, const struct flow_call *c, u
 	return hash_bytes(key, sizeof(key));
 }
 
-/* The two ends share two channels: what one sends the other receives. */
+/* Connects two ends by two channels: each receives what the other sends. */
 static int sockets_join(struct flow_state *s, uint32_t a, uint32_t b)
 {
 	struct flow_object *x = &s->objects[a], *y = &s->objects[b];
@@ -93,7 +93,7 @@ static int sockets_channels(struct flow_state *s, uint32_t object, bool messages
 	return 0;
 }
 
-/* The one that waits under the key of the other end; another that waits there too makes both doubtful. */
+/* The object that waits under the peer's key; if several wait there, the match is ambiguous. */
 static uint32_t sockets_waiting(struct flow_state *s, uint64_t key, bool *ret_more)
 {
 	uint64_t at;
@@ -114,7 +114,7 @@ static int sockets_take_off(struct flow_state *s, uint64_t key, uint32_t first)
 	return map_set(&s->waiting, key, next);
 }
 
-/* Behind those that wait under the same key already: connections of one pair of addresses follow one another. */
+/* Appends to those already waiting under the key: connections with the same pair of addresses are consecutive. */
 static int sockets_wait(struct flow_state *s, uint64_t key, uint32_t object)
 {
 	uint64_t at;
@@ -178,7 +178,7 @@ static int sockets_start(struct flow_state *s, uint32_t object)
 	return 0;
 }
 
-/* As that of a pipe, and looks for the other end of a socket. */
+/* Creates the channels of a pipe, or finds the peer of a socket. */
 static int sockets_opened(struct flow_state *s, const struct flow_call *c, uint32_t object)
 {
 	struct dims_file room;
@@ -195,7 +195,7 @@ static int sockets_opened(struct flow_state *s, const struct flow_call *c, uint3
 
 /* ---- calls ---- */
 
-/* Both ends are known to have been made by recorded calls: that of connect precedes that of accept. */
+/* If recorded calls created both ends, the connect precedes the accept. */
 static int sockets_connected(struct flow_state *s, uint32_t object)
 {
 	const struct flow_object *o = &s->objects[object], *t;
@@ -257,7 +257,7 @@ int flow_sockets_take(struct flow_state *s, struct flow_call *c)
 	}
 }
 
-/* Whether a send follows on something that came from whom it goes to. */
+/* Counts whether a send follows the receipt of something from the peer it is sent to. */
 static void sockets_heard(struct flow_state *s, const struct flow_call *c, struct flow_channel *ch,
 			  uint32_t object, enum flow_side side)
 {

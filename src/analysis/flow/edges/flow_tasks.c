@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_tasks.c: edges between threads: fork to the child's first call, the child's last call to the wait that returned it,
- * exec, futex, signals.
+ * flow_tasks.c: edges between threads: from a fork to the child's first call, from the child's last call to the wait
+ * that returned it, exec, futex, signals.
  *
- * A child may call before its parent's fork returns, and a process end after the wait for it does: both are settled at the end
- * of the pass, by the numbers of threads and the times at which these lived.
+ * A child may make calls before its parent's fork returns, and a process may end after the wait for it. Both are
+ * resolved at the end of the pass, using thread numbers and the threads' lifetimes.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static uint64_t key_of(uint64_t machine, int64_t number)
 	return hash_u64(machine * 0x9e3779b97f4a7c15ull ^ (uint64_t)number);
 }
 
-/* ---- who ---- */
+/* ---- tasks ---- */
 
 static int task_add(struct flow_state *s, int64_t thread_id, int64_t key)
 {
@@ -131,7 +131,7 @@ static bool wake_fits(const struct flow_wake *k, const struct flow_woken *w)
 	       (k->any || k->at == w->at || k->to == w->at);
 }
 
-/* The calls of the waker that can have ended the wait: one is certain. */
+/* The waker's calls that can have ended the wait; a single candidate is certain. */
 static int woken_settle(struct flow_state *s, const struct flow_task *t, const struct flow_woken *w,
 			const struct flow_wake *now)
 {
@@ -157,7 +157,7 @@ static int woken_settle(struct flow_state *s, const struct flow_task *t, const s
 	return r;
 }
 
-/* The call as one that wakes. node FLOW_NONE: it is none. Or -ENOMEM. */
+/* The call as a futex wake; node FLOW_NONE: it is not one. Or -ENOMEM. */
 static int wake_of(struct flow_state *s, struct flow_call *c, struct flow_wake *ret)
 {
 	unsigned int command = (unsigned int)(c->a[1] & FUTEX_COMMAND);
@@ -173,7 +173,8 @@ static int wake_of(struct flow_state *s, struct flow_call *c, struct flow_wake *
 		return (int)n;
 	ret->node = (uint32_t)n;
 	ret->at = c->a[0];
-	ret->to = ends ? 0 : c->a[0]; /* that of FUTEX_REQUEUE is in no column that is read */
+	/* the second address of FUTEX_REQUEUE is not among the columns read */
+	ret->to = ends ? 0 : c->a[0];
 	return 0;
 }
 
@@ -236,7 +237,7 @@ static int tasks_kill(struct flow_state *s, struct flow_call *c)
 	return 0;
 }
 
-/* A handler returns, or a wait for a signal does: after what was sent last, which another may have sent as well. */
+/* A handler, or a wait for a signal, returns: after the last signal sent, though another may have been sent as well. */
 static int tasks_signalled(struct flow_state *s, struct flow_call *c)
 {
 	struct flow_task *t = &s->tasks[c->task];
@@ -279,7 +280,7 @@ static int tasks_named(struct flow_state *s, struct flow_named **list, size_t *c
 	return 0;
 }
 
-/* The child that a wait returned: what waitid() found is in its structure, unless it was asked for one. */
+/* The child returned by a wait; waitid() returns it in a structure, unless it waits for a specific child. */
 static int64_t waited_for(const struct flow_call *c)
 {
 	if (strcmp(op_def(c->op)->name, "waitid") != 0)
@@ -358,7 +359,7 @@ void flow_tasks_last(struct flow_state *s, const struct flow_call *c)
 
 /* ---- the end ---- */
 
-/* The same thread, by the number that a task has for it: its own namespace's, or that of the recorder. */
+/* True if this thread has the number as seen by the other task: in its namespace, or in the recorder's. */
 static bool task_is(const struct flow_task *t, const struct flow_task *by, int64_t tid)
 {
 	if (t->pid_ns == by->pid_ns && t->tid_ns >= 0)
@@ -366,7 +367,7 @@ static bool task_is(const struct flow_task *t, const struct flow_task *by, int64
 	return t->tid == tid && (by->tid_ns < 0 || by->tid_ns == by->tid);
 }
 
-/* Of those with this number the one that began first after the fork did. */
+/* Of the threads with this number, the first that began after the fork did. */
 static struct flow_task *forked_child(struct flow_state *s, const struct flow_named *f)
 {
 	const struct flow_task *by = &s->tasks[f->task];
@@ -389,7 +390,7 @@ static struct flow_task *forked_child(struct flow_state *s, const struct flow_na
 	return best;
 }
 
-/* Of those with this number the one that ended last before the wait did. */
+/* Of the threads with this number, the last that ended before the wait did. */
 static struct flow_task *ended_child(struct flow_state *s, const struct flow_named *w)
 {
 	const struct flow_task *by = &s->tasks[w->task];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * published.h: the context of a span that a thread publishes in its own memory, as OpenTelemetry's thread context has it: a
- * thread-local pointer to a record. The recorder found out where a process that announced itself has that variable
- * (capture/ebpf/contexts/otel_process.c) and put it into the map of publishers. The record is read at the exit of each recorded call
- * and sent where it is another one than before; a thread that publishes nothing pays for a test of its flags.
+ * thread-local pointer to a record. The recorder has found where a process that announced itself keeps that variable
+ * (capture/ebpf/contexts/otel_process.c) and put it into the map of publishers. The record is read at the exit of each
+ * recorded call and sent if it has changed; a thread that publishes nothing pays for a test of its flags.
  *
  * Another call that carries the same context costs two reads of the program's memory. None of them faults a page in: what is
  * not in memory counts as not known.

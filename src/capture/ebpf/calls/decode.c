@@ -292,6 +292,10 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 	if (!r && p->addr)
 		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out,
 				&ret->peer);
+	/* accept() of a program that did not want the address: the new socket has it */
+	if (!r && ret->peer < 0 && d->opt.plans[w->nr].addrout >= 0 &&
+	    d->opt.plans[w->nr].ret == RET_FD)
+		ret->peer = ret->file2.key;
 	return r;
 }
 

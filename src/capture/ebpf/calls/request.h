@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h: requests of io_uring and libaio (bpf/uring.bpf.c, bpf/lib/request/aio.h), which become rows of op beside those of calls.
+ * request.h: requests of io_uring and libaio (bpf/uring.bpf.c, bpf/lib/request/aio.h), which become rows of op beside those of
+ * calls.
  *
  * A request is named after the call that does the same: IORING_OP_READV is `readv` and IORING_OP_SEND is `sendto`; `kind` is
  * what tells them apart. Where no call does the same the name begins with uring_.

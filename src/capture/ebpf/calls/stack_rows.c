@@ -238,9 +238,7 @@ static struct symbols_stack stack_get(const struct stacks *s, uint32_t id)
 /* The modules of a stack: number, build-id, path. */
 static int put_modules(const struct stacks *s, const struct symbols_stack *of, struct buf *out)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; i < of->count && r >= 0; i++) {
+	for (uint32_t i = 0; i < of->count; i++) {
 		uint32_t module = of->frames[i].module;
 		const struct symbols_module *m;
 		bool seen = module == SYMBOLS_NONE;
@@ -250,12 +248,12 @@ static int put_modules(const struct stacks *s, const struct symbols_stack *of, s
 		if (seen)
 			continue;
 		m = &s->modules[module];
-		r = buf_printf(out, "%u ", module);
-		for (uint32_t j = 0; j < m->build_id_len && r >= 0; j++)
-			r = buf_printf(out, "%02x", m->build_id[j]);
-		r = r < 0 ? r : buf_printf(out, "%s %s\n", m->build_id_len ? "" : "-", m->path);
+		buf_printf(out, "%u ", module);
+		for (uint32_t j = 0; j < m->build_id_len; j++)
+			buf_printf(out, "%02x", m->build_id[j]);
+		buf_printf(out, "%s %s\n", m->build_id_len ? "" : "-", m->path);
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* The row of a stack; `names` NULL: they were not looked up. */

@@ -252,11 +252,91 @@ static int function_check(const struct probe_file *f, const struct probe_point *
 		     : error_set(err, -ENOENT, "%.400s has no symbols (it is stripped)", p->path);
 }
 
+/* ---- stacks ---- */
+
+static bool file_is_go(const struct probe_file *f)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(f->elf, &names))
+		return false;
+	while ((section = elf_nextscn(f->elf, section))) {
+		GElf_Shdr header;
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(f->elf, names, header.sh_name)
+					   : NULL;
+
+		if (name && (!strcmp(name, ".go.buildinfo") || !strcmp(name, ".gopclntab")))
+			return true;
+	}
+	return false;
+}
+
+/* Whether it calls the C library's or Boost's functions for that; the C library itself only has them. */
+static bool symbol_switches(const char *name, bool undefined)
+{
+	static const char *const library[] = {"makecontext", "swapcontext", "setcontext"};
+
+	for (size_t i = 0; undefined && i < ARRAY_SIZE(library); i++) {
+		if (!strcmp(name, library[i]))
+			return true;
+	}
+	return !strcmp(name, "jump_fcontext") || !strcmp(name, "make_fcontext");
+}
+
+static bool symbols_switch(const struct probe_file *f, Elf_Scn *section)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Shdr header;
+
+	if (!data || !gelf_getshdr(section, &header) || !header.sh_entsize)
+		return false;
+	for (size_t i = 0; i < header.sh_size / header.sh_entsize && i < INT32_MAX; i++) {
+		GElf_Sym symbol;
+		const char *name = gelf_getsym(data, (int)i, &symbol)
+					   ? elf_strptr(f->elf, header.sh_link, symbol.st_name)
+					   : NULL;
+
+		if (name && symbol_switches(name, symbol.st_shndx == SHN_UNDEF))
+			return true;
+	}
+	return false;
+}
+
+static bool file_switches(const struct probe_file *f)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(f->elf, section))) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNSYM &&
+		    symbols_switch(f, section))
+			return true;
+	}
+	return false;
+}
+
+static int return_check(const struct probe_file *f, struct probe_point *p, struct error *err)
+{
+	if (file_is_go(f))
+		return error_set(err, -EINVAL,
+				 "%.400s is a Go program, which moves its stacks: the kernel would "
+				 "kill it when %.200s returns; give END as a probe of its own, as "
+				 "in ': FUNCTION'",
+				 p->path, p->name);
+	p->switches = file_switches(f);
+	return 0;
+}
+
 int probe_file_check(struct probe_point *p, struct error *err)
 {
 	_cleanup_(probe_file_close) struct probe_file f = {.fd = -1};
 	int r = probe_file_open(&f, p->path, err);
 
+	if (r >= 0 && p->kind == PROBE_RETURN)
+		r = return_check(&f, p, err);
 	if (r < 0)
 		return r;
 	return p->kind == PROBE_USDT ? usdt_check(&f, p, err) : function_check(&f, p, err);

@@ -33,6 +33,7 @@ struct probe_point {
 	uint64_t offset;	       /* of PROBE_ENTRY, from the function's beginning */
 	struct probe_arg args[WIRE_PROBE_ARGS];
 	uint8_t arg_count, texts; /* texts: of them, strings */
+	bool switches; /* a return in a file whose code can go on on another stack, see probe_file_check() */
 };
 
 struct probe_span {

@@ -63,11 +63,11 @@ static void watch_file(struct store_writer *w)
 int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset)
 {
 	struct block_header h;
-	int r = buf_append(&w->index, &offset, sizeof(offset));
 
+	buf_append(&w->index, &offset, sizeof(offset));
 	memcpy(&h, block, sizeof(h)); /* a staged block may be unaligned */
 	assert(h.header_len >= sizeof(h) && h.kind != BLOCK_INDEX);
-	return r < 0 ? r : buf_append(&w->index, block, h.header_len);
+	return buf_append(&w->index, block, h.header_len);
 }
 
 /* Appends a block to those that the next writer_commit() writes. */
