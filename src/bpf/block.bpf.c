@@ -7,7 +7,7 @@
  *
  * The sums over all records are what /sys/block/DEV/stat counts: see weir_complete.
  */
-#include "bpf/lib/block_state.h"
+#include "bpf/lib/block/block_state.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

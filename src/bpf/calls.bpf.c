@@ -8,10 +8,10 @@
  * locked where programs cannot be preempted (before Linux 6.19), and an argument that a call lacks has a place that
  * holds 0 or -1 instead of a branch.
  */
-#include "bpf/lib/aio.h"
-#include "bpf/lib/announce.h"
-#include "bpf/lib/rich.h"
-#include "bpf/lib/stack.h"
+#include "bpf/lib/request/aio.h"
+#include "bpf/lib/thread/announce.h"
+#include "bpf/lib/call/rich.h"
+#include "bpf/lib/call/stack.h"
 
 /* In the registers of a thread that is in no call, or in one that changed them (rt_sigreturn). */
 #define NR_NONE 0xffffffffu

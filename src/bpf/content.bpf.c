@@ -11,9 +11,9 @@
  *
  * Measured (Linux 6.18): some 0.15 us for a call of 64 bytes, 0.8 us for 4 KiB, then 5 GB/s.
  */
-#include "bpf/lib/content_aio.h"
-#include "bpf/lib/content_begin.h"
-#include "bpf/lib/filter.h"
+#include "bpf/lib/content/content_aio.h"
+#include "bpf/lib/content/content_begin.h"
+#include "bpf/lib/call/filter.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

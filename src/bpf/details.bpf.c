@@ -7,9 +7,9 @@
  * Memory is read at the exit of the call: what a call is given and overwrites is seen as it left it. The exceptions are kept at
  * its enter by the object of calls: the sets of select, and the room for an address.
  */
-#include "bpf/lib/filter.h"
+#include "bpf/lib/call/filter.h"
 #include "bpf/lib/ring.h"
-#include "bpf/lib/vector.h"
+#include "bpf/lib/call/vector.h"
 #include "schema/wire_detail.h"
 
 char LICENSE[] SEC("license") = "GPL";

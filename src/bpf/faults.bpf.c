@@ -11,8 +11,8 @@
  * Both run in the thread, outside of all other programs: a fault within a program is refused. So they write into the rings
  * of calls.
  */
-#include "bpf/lib/mapped.h"
-#include "bpf/lib/thread.h"
+#include "bpf/lib/file/mapped.h"
+#include "bpf/lib/thread/thread.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

@@ -130,7 +130,7 @@ int BPF_PROG(weir_softirq_begin, unsigned int nr)
 	now = bpf_ktime_get_ns();
 	s->began = now;
 	s->sum.number = nr;
-	s->sum.kind = 1; /* IRQ_KIND_SOFT, checked by capture/ebpf/host_sums.c */
+	s->sum.kind = 1; /* IRQ_KIND_SOFT, checked by capture/ebpf/side/host_sums.c */
 	if (!raised)
 		return 0;
 	waited = now - raised;

@@ -4,10 +4,10 @@
  * of it. What interrupts, kernel threads and threads that are not recorded do is added up by CPU, so that nothing is missing
  * of the whole.
  */
-#include "bpf/lib/context.h"
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/context.h"
+#include "bpf/lib/thread/selected.h"
 #include "bpf/lib/side.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/thread_state.h"
 
 #define SUM_NS	   100000000
 #define PF_EXITING 0x4

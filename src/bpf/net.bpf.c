@@ -9,7 +9,7 @@
  * queue between two of them is known exactly; of what was sent the growth between two segments that arrive is not seen, and
  * the figure is an estimate. A program on every send would cost 110 ns.
  */
-#include "bpf/lib/net.h"
+#include "bpf/lib/file/net.h"
 #include "bpf/lib/side.h"
 
 #define SAMPLE_NS    100000000
@@ -21,7 +21,7 @@
 #define TCP_OPEN     1 /* established */
 #define SKB_CONSUMED 1 /* enum skb_drop_reason */
 
-/* enum net_event of schema/vocab.h, checked by capture/ebpf/net.c. */
+/* enum net_event of schema/vocab.h, checked by capture/ebpf/side/net.c. */
 #define NET_EVENT_RETRANSMIT	 0
 #define NET_EVENT_RESET_SENT	 1
 #define NET_EVENT_RESET_RECEIVED 2

@@ -8,8 +8,8 @@
  * CPU takes, and the thread waits for its CPU from the former on. It may come while the thread is on its way out, before its
  * switch.
  */
-#include "bpf/lib/selected.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/selected.h"
+#include "bpf/lib/thread/thread_state.h"
 
 #define TASK_RUNNING 0
 

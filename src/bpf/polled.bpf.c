@@ -3,7 +3,7 @@
  * polled.bpf.c: which processes have an io_uring that a thread of the kernel polls (IORING_SETUP_SQPOLL). Their requests
  * are made without a call, so that nothing of them is recorded: the recorder names these processes.
  */
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/selected.h"
 
 #define SETUP_SQPOLL  2 /* IORING_SETUP_SQPOLL */
 #define PF_IO_WORKER  0x10

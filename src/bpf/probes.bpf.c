@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * probes.bpf.c: threads that come upon a probe in their program: a function's entry or return, or one that the program's author
- * put there (USDT). What it means is the recorder's matter (capture/ebpf/probe_rows.h). The programs run for every process
+ * put there (USDT). What it means is the recorder's matter (capture/ebpf/probes/probe_rows.h). The programs run for every process
  * that uses the file; one that is not recorded costs a look into its thread's storage.
  *
  * They may sleep (Linux 6.0): a string that is not in memory is read in. Others may run on the CPU meanwhile, so that records

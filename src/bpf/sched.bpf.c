@@ -6,10 +6,10 @@
  * A wake-up is taken at sched_waking, which runs in whoever wakes; it may come while the thread is on its way out, before its
  * switch, and is then the last before it.
  */
-#include "bpf/lib/context.h"
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/context.h"
+#include "bpf/lib/thread/selected.h"
 #include "bpf/lib/side.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/thread_state.h"
 
 #define TASK_RUNNING 0
 #define TASK_GONE    0x80 /* TASK_DEAD */
@@ -20,7 +20,7 @@
 #	define NR_SCHED_YIELD 124
 #endif
 
-/* enum sched_why of schema/vocab.h; enum woken_by + 1 is enum context: checked by capture/ebpf/host_sums.c. */
+/* enum sched_why of schema/vocab.h; enum woken_by + 1 is enum context: checked by capture/ebpf/side/host_sums.c. */
 #define WHY_SLEEP     0
 #define WHY_IO	      1
 #define WHY_PREEMPTED 2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* signals.bpf.c: whom a signal that the recorder gets was sent to: it alone, or the command as well. */
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/selected.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

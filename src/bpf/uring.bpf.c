@@ -12,11 +12,11 @@
  * The submission queue's entry is the kernel's interface and thus the same everywhere, so that is read, not what each
  * operation makes of it.
  */
-#include "bpf/lib/request.h"
+#include "bpf/lib/request/request.h"
 #ifdef URING_CONTENT
-#	include "bpf/lib/content_uring.h"
+#	include "bpf/lib/content/content_uring.h"
 #else
-#	include "bpf/lib/content_none.h"
+#	include "bpf/lib/content/content_none.h"
 #endif
 
 #define SETUP_SQPOLL	 (1u << 1)

@@ -6,8 +6,8 @@
  * The thread that runs is the waker for certain only where it is in a futex call on the same address, or ends (which wakes the
  * threads that join it): else an interrupt, a timer for instance, may have come upon any thread.
  */
-#include "bpf/lib/selected.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/selected.h"
+#include "bpf/lib/thread/thread_state.h"
 
 #if defined(__TARGET_ARCH_x86)
 #	define NR_FUTEX 202

@@ -126,7 +126,7 @@ static const struct {
 	{"flistxattr", 1, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
 };
 
-/* The argument of a call that has this role; OP_ARGS: none. */
+/* The argument of a call with this role; OP_ARGS: none. */
 static uint8_t arg_of_role(const struct op_def *def, enum arg_role role)
 {
 	uint8_t i = 0;
@@ -136,7 +136,7 @@ static uint8_t arg_of_role(const struct op_def *def, enum arg_role role)
 	return i < def->arg_count ? i : OP_ARGS;
 }
 
-/* What follows from the role of the argument alone. */
+/* What the role alone implies. */
 static struct struct_arg struct_by_role(uint32_t code, const struct op_def *def, unsigned int i)
 {
 	bool out = op_way(code) != OP_WAY_OUT;

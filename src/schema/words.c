@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
-/* tables of words, several to a line */
+/* tables of words, several per line */
 /* clang-format off */
 #define W(name) {name, #name}
 #define V(value, name) {value, #name}
@@ -16,7 +16,7 @@
 /* ---- files ---- */
 
 static const struct flag_word access_modes[] = {W(O_RDONLY), W(O_WRONLY), W(O_RDWR), W(O_ACCMODE)};
-/* O_SYNC and O_TMPFILE hold the bits of others and come first; O_LARGEFILE is 0 in libc's headers */
+/* O_SYNC and O_TMPFILE include bits of others and come first; O_LARGEFILE is 0 in libc's headers */
 static const struct flag_word open_bits[] = {
 	W(O_CREAT), W(O_EXCL), W(O_NOCTTY), W(O_TRUNC), W(O_APPEND), W(O_NONBLOCK), W(O_SYNC), V(04000000, __O_SYNC),
 	W(O_DSYNC), W(O_DIRECT),
@@ -522,7 +522,7 @@ static const struct flag_word finit_module_bits[] = {
 	V(1, MODULE_INIT_IGNORE_MODVERSIONS), V(2, MODULE_INIT_IGNORE_VERMAGIC), V(4, MODULE_INIT_COMPRESSED_FILE),
 };
 
-/* ---- which argument has which ---- */
+/* ---- which argument uses which set ---- */
 
 #define BITS(words, what_) {.bits = words, .bit_count = ARRAY_SIZE(words), .what = what_}
 #define CODES(words, what_) {.mask = UINT32_MAX, .codes = words, .code_count = ARRAY_SIZE(words), .what = what_}
@@ -553,7 +553,7 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_EPOLL_OP] = CODES(epoll_ops, "EPOLL_CTL_???"),
 	[WORDS_FADVISE] = CODES(fadvise, "POSIX_FADV_???"),
 	[WORDS_FALLOC] = BITS(falloc_bits, "FALLOC_FL_???"),
-	[WORDS_FAMILY] = {.mask = UINT32_MAX, .what = "AF_???"}, /* the vocabulary `family` */
+	[WORDS_FAMILY] = {.mask = UINT32_MAX, .what = "AF_???"}, /* see the vocabulary `family` */
 	[WORDS_FAULT] = BITS(fault_bits, "FAULT_???"),
 	[WORDS_FAN_INIT] = BOTH(0xc, fan_classes, fan_init_bits, "FAN_???"),
 	[WORDS_FAN_MARK] = BITS(fan_mark_bits, "FAN_MARK_???"),

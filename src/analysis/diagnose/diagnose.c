@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "analysis/features/feature_pass.h"
-#include "analysis/flow/flow_table.h"
+#include "analysis/flow/bytes/flow_table.h"
 #include "analysis/spans/span_table.h"
 #include "base/array.h"
 #include "base/clock.h"

@@ -78,9 +78,8 @@ static int group_key(struct grouping *g, const struct dims *d, const struct diag
 	else if (row->id[DIAGNOSE_PROCESS] >= 0) {
 		struct bytes program = names_program(d, row->id[DIAGNOSE_PROCESS]);
 
-		r = buf_append(scratch, program.data, program.len);
-		if (r >= 0)
-			r = buf_append(scratch, "\n", 1);
+		buf_append(scratch, program.data, program.len);
+		r = buf_append(scratch, "\n", 1);
 	}
 	if (r < 0)
 		return r;
@@ -273,17 +272,14 @@ static struct sentence_value finding_number_value(const char *name, int64_t v,
 /* "/tmp/spill.#" as a pattern of the language: /tmp/spill.* */
 static int finding_put_glob(struct buf *out, const struct buf *pattern)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < pattern->len && r >= 0; i++) {
+	for (size_t i = 0; i < pattern->len; i++) {
 		char c = ((const char *)pattern->data)[i];
 
 		if (c != '#' && strchr("*?[\\", c))
-			r = buf_append(out, "\\", 1);
-		if (r >= 0)
-			r = buf_append(out, c == '#' ? "*" : &c, 1);
+			buf_append(out, "\\", 1);
+		buf_append(out, c == '#' ? "*" : &c, 1);
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* -1: there is none. */

@@ -59,9 +59,7 @@ struct names {
 /* The kernel chose the port of one end, and the number of a pipe: they say nothing. */
 static int match_names_put_socket(struct buf *out, struct bytes text)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < text.len && r >= 0;) {
+	for (size_t i = 0; i < text.len;) {
 		uint64_t port = 0;
 		size_t end = i + 1;
 
@@ -69,12 +67,12 @@ static int match_names_put_socket(struct buf *out, struct bytes text)
 		       end < i + 7)
 			port = port * 10 + (uint64_t)(text.data[end++] - '0');
 		if (port >= EPHEMERAL_MIN)
-			r = buf_append(out, ":*", 2);
+			buf_append(out, ":*", 2);
 		else
-			r = buf_append(out, text.data + i, end - i);
+			buf_append(out, text.data + i, end - i);
 		i = end;
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int file_name(const struct dims *d, int64_t id, struct buf *out)
@@ -418,11 +416,9 @@ static int match_name(struct names *n, const struct owns *all, uint32_t name)
 
 	if (!o)
 		return 0;
-	r = buf_printf(&text, "%c%.*s/#", NAME_FILE, (int)all->head, (const char *)folder.data);
-	if (r >= 0)
-		r = buf_append(&text, folder.data + folder.len - all->tail, all->tail);
-	if (r >= 0)
-		r = buf_append(&text, path.data + o->folder.len, path.len - o->folder.len);
+	buf_printf(&text, "%c%.*s/#", NAME_FILE, (int)all->head, (const char *)folder.data);
+	buf_append(&text, folder.data + folder.len - all->tail, all->tail);
+	r = buf_append(&text, path.data + o->folder.len, path.len - o->folder.len);
 	buf_clear(&n->text);
 	if (r >= 0)
 		r = names_pattern((struct bytes){text.data, text.len}, &n->text, &changed);

@@ -30,7 +30,8 @@ struct disk {
 /* What one thread had done for one file on one disk. */
 struct disk_owner {
 	uint32_t disk;
-	int64_t thread, file, origin, via;
+	int64_t process, file, origin;
+	int64_t via, via_bytes; /* how the owner of the most bytes at once is known */
 	int64_t requests, read, written;
 };
 
@@ -142,29 +143,30 @@ static int disks_request(struct disks *d, const struct batch *b, size_t row)
 
 static int disks_part(struct disks *d, const struct batch *b, size_t row)
 {
-	struct disk_owner is = {.thread = batch_get(b, REQUEST_PART_THREAD_ID, row, -1),
+	int64_t thread = batch_get(b, REQUEST_PART_THREAD_ID, row, -1),
+		kind = batch_get(b, REQUEST_PART_KIND, row, -1),
+		bytes = batch_get(b, REQUEST_PART_BYTES, row, 0);
+	struct disk_owner is = {.process = d->dims ? names_process_of(d->dims, thread) : -1,
 				.file = batch_get(b, REQUEST_PART_FILE_ID, row, -1),
 				.origin = batch_get(b, REQUEST_PART_ORIGIN, row, -1),
-				.via = batch_get(b, REQUEST_PART_VIA, row, -1)},
+				.via = -1,
+				.via_bytes = -1},
 			  *o;
-	int64_t kind = batch_get(b, REQUEST_PART_KIND, row, -1),
-		bytes = batch_get(b, REQUEST_PART_BYTES, row, 0);
 	uint64_t hash;
 	struct disk *k;
 	bool is_new;
 	int r = 0;
 
-	if (!disks_selects(d, is.thread))
+	if (!disks_selects(d, thread))
 		return 0;
 	k = disk_line_of(d, batch_get(b, REQUEST_PART_DEV, row, 0),
 			 batch_get_bytes(b, REQUEST_PART_DISK, row), &r);
 	if (!k)
 		return r;
 	is.disk = (uint32_t)(k - d->all);
-	hash = hash_u64(
-		(uint64_t)is.thread ^
-		hash_u64((uint64_t)is.file ^ hash_u64(is.disk | (uint64_t)(is.origin & 0xff) << 32 |
-						      (uint64_t)(is.via & 0xff) << 40)));
+	hash = hash_u64((uint64_t)is.process ^
+			hash_u64((uint64_t)is.file ^
+				 hash_u64(is.disk | (uint64_t)(is.origin & 0xff) << 32)));
 	if (d->owner_count == OWNERS_MAX && !map_get(&d->owners, hash, NULL)) {
 		d->left_out++;
 		return 0;
@@ -174,6 +176,10 @@ static int disks_part(struct disks *d, const struct batch *b, size_t row)
 		return -ENOMEM;
 	if (is_new)
 		*o = is;
+	if (bytes > o->via_bytes) {
+		o->via = batch_get(b, REQUEST_PART_VIA, row, -1);
+		o->via_bytes = bytes;
+	}
 	o->requests += batch_get(b, REQUEST_PART_REQUESTS, row, 0);
 	o->read += kind == KIND_READ ? bytes : 0;
 	o->written += kind == KIND_WRITE ? bytes : 0;
@@ -220,10 +226,10 @@ static const struct answer_column latency_columns[] = {
 	{"requests", {QUERY_INT}},
 };
 static const struct answer_column owner_columns[] = {
-	{"disk", {QUERY_TEXT}},	  {"process", {QUERY_TEXT}}, {"pid", {QUERY_INT}},
-	{"thread", {QUERY_TEXT}}, {"via", {QUERY_TEXT}},     {"file", {QUERY_TEXT}},
-	{"file_id", {QUERY_INT}}, {"origin", {QUERY_TEXT}},  {"requests", {QUERY_INT}},
-	{"read", {QUERY_SIZE}},	  {"written", {QUERY_SIZE}},
+	{"disk", {QUERY_TEXT}},	   {"process", {QUERY_TEXT}}, {"pid", {QUERY_INT}},
+	{"via", {QUERY_TEXT}},	   {"file", {QUERY_TEXT}},    {"file_id", {QUERY_INT}},
+	{"origin", {QUERY_TEXT}},  {"requests", {QUERY_INT}}, {"read", {QUERY_SIZE}},
+	{"written", {QUERY_SIZE}},
 };
 
 static void put_disk_windows(const struct disks *d, struct answer_list *depth,
@@ -258,20 +264,16 @@ static void disks_put_owner(const struct disks *d, struct answer_list *t,
 			    const struct disk_owner *o)
 {
 	const struct dims *dims = d->dims;
-	const struct dims_thread *thread =
-		dims && o->thread >= 0 ? dims_thread(dims, o->thread) : NULL;
-	const struct dims_process *process = thread ? dims_process(dims, thread->process_id) : NULL;
+	const struct dims_process *process =
+		dims && o->process >= 0 ? dims_process(dims, o->process) : NULL;
 	struct bytes none = {0}, path = dims && o->file >= 0 ? dims_file_name(dims, o->file) : none;
 
 	answer_list_text(t, d->all[o->disk].name);
-	answer_list_text(t, process && process->exe.len ? process->exe
-			    : thread			? thread->comm
-							: none);
+	answer_list_text(t, process ? names_program(dims, o->process) : none);
 	if (process && process->pid >= 0)
 		answer_list_int(t, process->pid);
 	else
 		answer_list_null(t);
-	answer_list_text(t, thread ? thread->comm : none);
 	put_disk_word(t, "via", o->via);
 	if (path.len)
 		answer_list_text(t, path);

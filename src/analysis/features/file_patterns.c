@@ -67,18 +67,15 @@ static int pattern_connection(struct bytes name, bool accepted, struct buf *out)
 {
 	const uint8_t *arrow = pattern_arrow(name), *end = name.data + name.len,
 		      *space = memchr(name.data, ' ', name.len);
-	int r;
 
 	if (accepted) {
-		r = buf_append(out, name.data, (size_t)(arrow + 2 - name.data));
-		return r < 0 ? r : buf_append(out, "#", 1);
+		buf_append(out, name.data, (size_t)(arrow + 2 - name.data));
+		return buf_append(out, "#", 1);
 	}
-	r = space && space < arrow ? buf_append(out, name.data, (size_t)(space + 1 - name.data))
-				   : 0;
-	if (r < 0)
-		return r;
-	r = buf_append(out, "#", 1);
-	return r < 0 ? r : buf_append(out, arrow, (size_t)(end - arrow));
+	if (space && space < arrow)
+		buf_append(out, name.data, (size_t)(space + 1 - name.data));
+	buf_append(out, "#", 1);
+	return buf_append(out, arrow, (size_t)(end - arrow));
 }
 
 /* "pipe" of "pipe:[4711]", of which there is nothing to tell one from the other. */
@@ -94,14 +91,13 @@ static int pattern_bound(struct bytes name, struct buf *out)
 {
 	const uint8_t *colon = memrchr(name.data, ':', name.len);
 	unsigned int port = 0;
-	int r;
 
 	for (const uint8_t *c = colon + 1; c < name.data + name.len && port < PORT_CHOSEN; c++)
 		port = port * 10 + (*c - '0');
 	if (port < PORT_CHOSEN)
 		return buf_append(out, name.data, name.len);
-	r = buf_append(out, name.data, (size_t)(colon + 1 - name.data));
-	return r < 0 ? r : buf_append(out, "#", 1);
+	buf_append(out, name.data, (size_t)(colon + 1 - name.data));
+	return buf_append(out, "#", 1);
 }
 
 static int pattern_socket(struct bytes name, const struct dims_file *f, bool accepted,
@@ -262,11 +258,11 @@ static int patterns_join(struct file_patterns *p, uint32_t a, uint32_t b, uint32
 	end_x = pattern_ending(x);
 	end_y = pattern_ending(y);
 	buf_clear(&p->room);
-	r = buf_append(&p->room, x.data, cut);
-	if (r >= 0)
-		r = buf_append(&p->room, "*", 1);
-	if (r >= 0 && end_x.len && !bytes_compare(end_x, end_y))
-		r = buf_append(&p->room, end_x.data, end_x.len);
+	buf_append(&p->room, x.data, cut);
+	buf_append(&p->room, "*", 1);
+	if (end_x.len && !bytes_compare(end_x, end_y))
+		buf_append(&p->room, end_x.data, end_x.len);
+	r = buf_status(&p->room);
 	return r < 0 ? r : pattern_number(p, ret);
 }
 

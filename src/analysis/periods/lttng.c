@@ -293,8 +293,8 @@ static int lttng_compare(struct lttng *l)
 		return lttng_put_glob(l, b.from, b.len);
 	if (r < 0)
 		return r;
-	r = buf_printf(l->out, " %s ", cmp);
-	return r < 0 ? r : put_operand(l, &b);
+	buf_printf(l->out, " %s ", cmp);
+	return put_operand(l, &b);
 }
 
 /* ---- logic ---- */

@@ -109,25 +109,24 @@ static int check_select(struct periods_found *f, const struct option_list *selec
 /* "..." with what JSON escapes; bytes that are no UTF-8 are replaced. */
 static int put_json_string(struct buf *to, struct bytes text)
 {
-	int r = buf_printf(to, "\"");
-
-	for (size_t i = 0, n; i < text.len && r >= 0; i += n) {
+	buf_printf(to, "\"");
+	for (size_t i = 0, n; i < text.len; i += n) {
 		uint32_t code;
 		uint8_t c = text.data[i];
 
 		n = utf8_decode(text.data + i, text.len - i, &code);
 		if (!n) {
 			n = 1;
-			r = buf_printf(to, "\\ufffd");
+			buf_printf(to, "\\ufffd");
 		} else if (c == '"' || c == '\\') {
-			r = buf_printf(to, "\\%c", c);
+			buf_printf(to, "\\%c", c);
 		} else if (c < 0x20) {
-			r = buf_printf(to, "\\u%04x", c);
+			buf_printf(to, "\\u%04x", c);
 		} else {
-			r = buf_append(to, text.data + i, n);
+			buf_append(to, text.data + i, n);
 		}
 	}
-	return r < 0 ? r : buf_printf(to, "\"");
+	return buf_printf(to, "\"");
 }
 
 int periods_attributes(const struct periods_found *f, const struct period_match *m, struct buf *to)
@@ -142,12 +141,9 @@ int periods_attributes(const struct periods_found *f, const struct period_match 
 
 		if (text == PERIOD_NO_TEXT)
 			continue;
-		r = buf_printf(to, "%s", to->len ? ", " : "{");
-		if (r >= 0)
-			r = put_json_string(
-				to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
-		if (r >= 0)
-			r = buf_printf(to, ": ");
+		buf_printf(to, "%s", to->len ? ", " : "{");
+		put_json_string(to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
+		r = buf_printf(to, ": ");
 		value = intern_get(&f->matches.captured, text);
 		if (r >= 0)
 			r = !c->number ? put_json_string(to, value)

@@ -82,12 +82,12 @@ static int compare_text(struct requests *q, const struct buf *b, uint32_t *ret)
 static int compare_name(struct requests *q, const struct compare_sum *sum, uint32_t *ret)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r = sum->line < 0
-			? buf_printf(&text, "%s", vocab_word("op", -1 - sum->line) ?: "other calls")
-			: file_lines_name(q->files, q->dims, sum->line, &text);
+	int r;
 
-	if (r < 0)
-		return r;
+	if (sum->line < 0)
+		buf_printf(&text, "%s", vocab_word("op", -1 - sum->line) ?: "other calls");
+	else
+		file_lines_name(q->files, q->dims, sum->line, &text);
 	r = buf_printf(&text, ": %s", span_time_word(sum->time));
 	return r < 0 ? r : compare_text(q, &text, ret);
 }

@@ -302,43 +302,32 @@ int requests_make_path(struct requests *q, const struct analysis_input *in, stru
 
 static int path_put_times(struct buf *to, const int64_t time[static SPAN_TIMES])
 {
-	int r = buf_printf(to, "{");
-
-	for (unsigned int i = 0; i < SPAN_TIMES && r >= 0; i++)
-		r = buf_printf(to, "%s\"%s\": %lld", i ? ", " : "", span_time_word(i),
-			       (long long)time[i]);
-	return r < 0 ? r : buf_printf(to, "}");
+	buf_printf(to, "{");
+	for (unsigned int i = 0; i < SPAN_TIMES; i++)
+		buf_printf(to, "%s\"%s\": %lld", i ? ", " : "", span_time_word(i),
+			   (long long)time[i]);
+	return buf_printf(to, "}");
 }
 
 int requests_put_path(const struct requests *q, struct buf *to)
 {
 	const struct requests_path *p = &q->tree.path;
 	int64_t time[SPAN_TIMES] = {0}, all = 0;
-	int r;
 
 	for (size_t i = 0; i < p->thread_count; i++) {
 		all += p->threads[i].stop;
 		for (unsigned int k = 0; k < SPAN_TIMES; k++)
 			time[k] += p->threads[i].time[k];
 	}
-	r = buf_printf(to, ",\n\"critical_path\": {\"time\": %lld, \"segments\": %zu, \"parts\": ",
-		       (long long)all, p->count);
-	if (r < 0)
-		return r;
-	r = path_put_times(to, time);
-	if (r < 0)
-		return r;
-	r = buf_printf(to, ", \"threads\": [");
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < p->thread_count && r >= 0; i++) {
-		r = buf_printf(to,
-			       "%s{\"thread_id\": %lld, \"time\": %lld, \"parts\": ", i ? ", " : "",
-			       (long long)p->threads[i].thread_id, (long long)p->threads[i].stop);
-		if (r >= 0)
-			r = path_put_times(to, p->threads[i].time);
-		if (r >= 0)
-			r = buf_printf(to, "}");
+	buf_printf(to, ",\n\"critical_path\": {\"time\": %lld, \"segments\": %zu, \"parts\": ",
+		   (long long)all, p->count);
+	path_put_times(to, time);
+	buf_printf(to, ", \"threads\": [");
+	for (size_t i = 0; i < p->thread_count; i++) {
+		buf_printf(to, "%s{\"thread_id\": %lld, \"time\": %lld, \"parts\": ", i ? ", " : "",
+			   (long long)p->threads[i].thread_id, (long long)p->threads[i].stop);
+		path_put_times(to, p->threads[i].time);
+		buf_printf(to, "}");
 	}
-	return r < 0 ? r : buf_printf(to, "]}");
+	return buf_printf(to, "]}");
 }

@@ -278,7 +278,6 @@ int requests_line_name(const struct requests *q, const struct requests_line *l, 
 	const struct requests_call *c = &q->tree.calls[l->from];
 	const char *op;
 	struct bytes name, file = {0};
-	int r;
 
 	if (l->from == l->to) {
 		name = requests_name(q, l->span);
@@ -287,15 +286,15 @@ int requests_line_name(const struct requests *q, const struct requests_line *l, 
 	op = vocab_word(c->disk ? "kind" : "op", c->op);
 	if (c->disk) {
 		name = intern_get(&q->memory, c->disk);
-		r = buf_append(to, name.data, name.len);
-		return r < 0 ? r : buf_printf(to, " %s", op ? op : "request");
+		buf_append(to, name.data, name.len);
+		return buf_printf(to, " %s", op ? op : "request");
 	}
-	r = buf_printf(to, "%s", op ? op : "call");
-	if (r >= 0 && c->file_id >= 0)
+	buf_printf(to, "%s", op ? op : "call");
+	if (c->file_id >= 0)
 		file = names_base(dims_file_name(q->dims, c->file_id));
-	if (r >= 0 && file.len) {
-		r = buf_printf(to, " ");
-		r = r < 0 ? r : buf_append(to, file.data, file.len);
+	if (file.len) {
+		buf_printf(to, " ");
+		buf_append(to, file.data, file.len);
 	}
-	return r;
+	return buf_status(to);
 }

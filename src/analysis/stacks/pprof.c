@@ -34,25 +34,26 @@ enum {
 
 static int put_number(struct buf *b, unsigned int field, uint64_t v)
 {
-	int r = buf_varint(b, field << 3 | WIRE_NUMBER);
-
-	return r < 0 ? r : buf_varint(b, v);
+	buf_varint(b, field << 3 | WIRE_NUMBER);
+	return buf_varint(b, v);
 }
 
 static int put_bytes(struct buf *b, unsigned int field, const void *data, size_t len)
 {
-	int r = buf_varint(b, field << 3 | WIRE_BYTES);
+	int r;
 
-	r = r < 0 ? r : buf_varint(b, len);
+	buf_varint(b, field << 3 | WIRE_BYTES);
+	r = buf_varint(b, len);
 	return r < 0 || !len ? r : buf_append(b, data, len);
 }
 
 static int put_value_type(struct buf *b, uint32_t type, uint32_t unit)
 {
 	_cleanup_buf_ struct buf v = {0};
-	int r = put_number(&v, VALUE_TYPE, type);
+	int r;
 
-	r = r < 0 ? r : put_number(&v, VALUE_UNIT, unit);
+	put_number(&v, VALUE_TYPE, type);
+	r = put_number(&v, VALUE_UNIT, unit);
 	return r < 0 ? r : put_bytes(b, PROFILE_SAMPLE_TYPE, v.data, v.len);
 }
 

@@ -121,15 +121,16 @@ static struct bytes names_of(const struct dims *d, int64_t id, uint64_t *cut)
 static int put_names(struct buf *out, struct bytes names)
 {
 	size_t from = out->len;
-	int r = names.len ? buf_append(out, names.data, names.len) : 0;
 
-	while (r >= 0 && out->len > from && out->data[out->len - 1] == '\n')
+	if (names.len)
+		buf_append(out, names.data, names.len);
+	while (out->len > from && out->data[out->len - 1] == '\n')
 		out->len--;
-	for (size_t i = from; r >= 0 && i < out->len; i++) {
+	for (size_t i = from; i < out->len; i++) {
 		if (out->data[i] == '\n')
 			out->data[i] = ';';
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* ---- names with lines ---- */
@@ -410,34 +411,32 @@ static int stacks_put_members(const struct analysis_input *in, const struct anal
 static int put_kernel(struct buf *out, struct bytes names)
 {
 	size_t from = 0;
-	int r = 0;
 
-	for (size_t i = 0; i <= names.len && r >= 0 && names.len; i++) {
+	for (size_t i = 0; i <= names.len && names.len; i++) {
 		if (i < names.len && names.data[i] != ';')
 			continue;
-		r = buf_printf(out, ";%.*s_[k]", (int)(i - from), (const char *)names.data + from);
+		buf_printf(out, ";%.*s_[k]", (int)(i - from), (const char *)names.data + from);
 		from = i + 1;
 	}
-	return r;
+	return buf_status(out);
 }
 
 int stacks_put_folded(const struct stacks_sums *s, struct buf *out)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < s->count && r >= 0; i++) {
+	for (size_t i = 0; i < s->count; i++) {
 		const struct stacks_row *row = &s->rows[i];
 
 		if (!row->sums[s->weight])
 			continue;
-		r = row->names.len ? buf_append(out, row->names.data, row->names.len)
-				   : buf_printf(out, STACKS_UNNAMED);
-		if (r >= 0 && s->kernel)
-			r = put_kernel(out, row->kernel);
-		r = r < 0 ? r
-			  : buf_printf(out, " %llu\n", (unsigned long long)row->sums[s->weight]);
+		if (row->names.len)
+			buf_append(out, row->names.data, row->names.len);
+		else
+			buf_printf(out, STACKS_UNNAMED);
+		if (s->kernel)
+			put_kernel(out, row->kernel);
+		buf_printf(out, " %llu\n", (unsigned long long)row->sums[s->weight]);
 	}
-	return r;
+	return buf_status(out);
 }
 
 static const struct option stacks_options_table[] = {

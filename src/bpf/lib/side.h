@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/selected.h"
 
 /* The loader sets its size. */
 struct {

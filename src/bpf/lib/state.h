@@ -2,15 +2,15 @@
 /* state.h: what the programs of calls remember: configuration, counters, per-thread state, maps. */
 #pragma once
 
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/selected.h"
 #include "bpf/lib/side.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/thread_state.h"
 #include "schema/call_filter.h"
 #include "schema/wire.h"
 #include "schema/wire_context.h"
 
 #define STATUS_INTERRUPTED \
-	(1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/plan.c */
+	(1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/load/plan.c */
 #define STATUS_DENIED	  (1 << 2)
 #define STATUS_CONTESTED  (1 << 3)
 #define STATUS_APPEND	  (1 << 4)
@@ -29,7 +29,7 @@
 
 /*
  * What follows is one and the same in every object that includes this file: that of calls lends its sections
- * (capture/ebpf/objects.h). So nothing here is static, and everything is initialised: of other variables the compiler chooses
+ * (capture/ebpf/load/objects.h). So nothing here is static, and everything is initialised: of other variables the compiler chooses
  * the order anew for each object.
  */
 #define CONFIG const volatile SEC(".rodata.calls.shared") /* set before loading */

@@ -2,13 +2,22 @@
 /*
  * ebpf.h: the kernel as a source: the programs of src/bpf/, their rings, and the walk of what is open already.
  *
+ *   load/      opens, configures and loads the programs
+ *   ring/      copies their records out of the rings, and counts those that are missing
+ *   calls/     records of calls and requests become rows of op
+ *   named/     processes, files, sockets and their paths become rows of the dimension tables
+ *   side/      block requests, content and sums become rows of their tables
+ *   spans/     spans that programs mark in shared memory
+ *   contexts/  the span contexts that programs publish
+ *   probes/    spans that begin and end at probes in programs
+ *
  * Numbers of processes are those of the recorder's pid namespace, which a program learns at start by looking at the recorder.
  * A process without a number there is never recorded: `-a` in a container records that container. /proc must be of the
  * same namespace, or the source refuses to start.
  */
 #pragma once
 
-#include "capture/ebpf/probe_spec.h"
+#include "capture/ebpf/probes/probe_spec.h"
 #include "capture/source.h"
 #include "schema/call_filter.h"
 #include "schema/wire_content.h"

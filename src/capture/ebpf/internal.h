@@ -6,9 +6,9 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "capture/ebpf/cgroup.h"
+#include "capture/ebpf/named/cgroup.h"
 #include "capture/ebpf/ebpf.h"
-#include "capture/ebpf/priority.h"
+#include "capture/ebpf/ring/priority.h"
 #include "schema/vocab.h"
 #include "schema/wire.h"
 

@@ -13,7 +13,7 @@ static void periods_note(int64_t count, const char *one, const char *several)
 		printf("%s %s\n", format_count((uint64_t)count).s, count == 1 ? one : several);
 }
 
-/* Of a definition that can not end: a name that its call has no value for, which else looks like a trace without an end. */
+/* Reports definitions that cannot end: BEGIN has no value for a name that END compares with. */
 static void periods_endless(const struct periods_found *f)
 {
 	for (size_t i = 0; i < f->set.count; i++) {
@@ -24,7 +24,7 @@ static void periods_endless(const struct periods_found *f)
 	}
 }
 
-/* Sums, or the log; what was not complete is said below. */
+/* Prints sums, or the log; incomplete periods are reported below. */
 int periods_screen(const struct analysis_view *v)
 {
 	const struct periods_flags *flags = analysis_own_options(v->opts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests_compare_screen.c: slow requests against usual ones, and groups of them, on the screen. */
+/* requests_compare_screen.c: slow requests compared with ordinary ones, and groups of slow ones, on the screen. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,9 @@
 #define FILES_SHOWN  8
 #define TRAITS_SHOWN 8
 #define ODD_SHOWN    10
-#define NEGLIGIBLE   1000 /* a difference so many times smaller than the largest is left out */
-#define FIGURES	     42	  /* columns of a difference's figures */
+#define NEGLIGIBLE \
+	1000 /* files whose difference is this many times smaller than the largest are omitted */
+#define FIGURES 42 /* columns for the figures of a difference */
 
 /* ---- comparison ---- */
 
@@ -71,8 +72,8 @@ static int print_traits(const struct requests_compare *c)
 		const struct requests_trait *t = &c->traits[i];
 		_cleanup_buf_ struct buf text = {0}, line = {0};
 
-		r = buf_append(&text, t->key.data, t->key.len);
-		r = r < 0 ? r : buf_printf(&text, " = ");
+		buf_append(&text, t->key.data, t->key.len);
+		r = buf_printf(&text, " = ");
 		r = r < 0 || !t->value.len ? r : buf_append(&text, t->value.data, t->value.len);
 		r = r < 0 ? r : requests_put_name(&line, (struct bytes){text.data, text.len}, name);
 		r = r < 0 ? r

@@ -76,7 +76,9 @@ export function scopeOfSide(side: Side, scope: Scope): Scope {
 /** The parameters of /analysis/diff for both. */
 export function diffOf(a: Side, b: Side, scope: Scope): Scope & Record<string, string | number | undefined> {
 	const [p, q] = [scopeOfSide(a, scope), scopeOfSide(b, scope)];
-	return { filter: scope.filter, a_filter: a.filter, b_filter: b.filter, a_from: p.from, a_to: p.to, b_from: q.from, b_to: q.to };
+	// times of sides that last equally long compare as they are
+	const per = (p.to ?? 0) - (p.from ?? 0) === (q.to ?? 0) - (q.from ?? 0) ? 'run' : 'second';
+	return { per, filter: scope.filter, a_filter: a.filter, b_filter: b.filter, a_from: p.from, a_to: p.to, b_from: q.from, b_to: q.to };
 }
 
 /** Figures of each operation, as `weir query` gives them. */

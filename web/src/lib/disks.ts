@@ -14,7 +14,7 @@ export interface Disk {
 	errors: number;
 	/** ns, the sum over its requests. */
 	time: number;
-	/** Requests under way, on average. */
+	/** Requests in flight, on average. */
 	load: number;
 	/** The share of the time in which a request was in the device. */
 	busy: number;
@@ -31,7 +31,6 @@ export interface DiskOwner {
 	disk: string;
 	process: string | null;
 	pid: number | null;
-	thread: string | null;
 	via: string | null;
 	file: string | null;
 	file_id: number | null;

@@ -24,7 +24,7 @@ struct fd_row {
 	bool inexact, ended;
 	bool linked;   /* in the list of its process */
 	uint32_t next; /* in that list */
-	int64_t base;  /* the process was first seen */
+	int64_t base;  /* its first descriptor was opened or found */
 	int64_t end;   /* it ended */
 	int64_t first, last;
 	int64_t thread_id,
@@ -52,7 +52,7 @@ struct fd_rows {
 /* 0 or -ENOMEM. */
 int fd_rows_init(struct fd_rows *t, struct file_patterns *patterns) _must_check_;
 void fd_rows_free(struct fd_rows *t);
-/* The row of a process for a file; FEATURE_NONE: there is no room. `base`: when the process was first seen. 0 or -ENOMEM. */
+/* The row of a process for a file; FEATURE_NONE: there is no room. `base`: when the descriptor was opened or found. 0 or -ENOMEM. */
 int fd_rows_of(struct fd_rows *t, uint32_t process, uint32_t file, int64_t base,
 	       uint32_t *ret) _must_check_;
 /* The row that a file of the process has; NULL: there is none. */

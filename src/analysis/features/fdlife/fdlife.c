@@ -142,7 +142,7 @@ static int fd_entry_row(struct fdlife *l, uint32_t number, struct fd_entry *e)
 {
 	struct fd_process *p = l->processes[number];
 	struct fd_row *row;
-	int r = fd_rows_of(&l->rows, number, e->file, p->first, &e->row);
+	int r = fd_rows_of(&l->rows, number, e->file, e->since, &e->row);
 
 	if (r < 0)
 		e->row = FEATURE_NONE;

@@ -148,18 +148,22 @@ static void stall_row_count(struct stall_row *row, const struct stall_sample *s)
 int stall_rows_add(struct stall_rows *r, const struct stall_key *key, const struct stall_sample *s)
 {
 	struct stall_row *row;
+	bool repeats;
 	int e = stall_rows_find(r, key, s, &row);
 
 	assert(s->times > 0);
 	if (e < 0)
 		return e;
 	stall_row_count(row, s);
+	/* a question asked with several calls before each pause has the period of the pauses */
+	repeats = row->paused > 0 && !s->paused;
 	e = stall_rows_hist(r, &row->durations, add_sat_signed(s->time, s->paused) / s->times,
 			    s->times);
-	if (e >= 0 && row->last_start != FEATURE_NULL)
+	if (e >= 0 && !repeats && row->last_start != FEATURE_NULL)
 		e = stall_rows_hist(r, &row->periods, add_sat_signed(s->start, -row->last_start),
 				    1);
-	row->last_start = s->start;
+	if (!repeats)
+		row->last_start = s->start;
 	return e;
 }
 

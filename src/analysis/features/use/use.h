@@ -223,7 +223,7 @@ struct use_task {
 	int64_t read_to;
 	/* a short write that is not continued yet */
 	uint32_t short_use;
-	int64_t short_left, short_to;
+	int64_t short_size, short_left, short_to;
 	struct use_watch watches[USE_WATCHES];
 	struct use_spent spent[USE_SPENT];
 	uint32_t after_close; /* what it called after its last close that succeeded */

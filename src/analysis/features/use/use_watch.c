@@ -3,7 +3,8 @@
  * use_watch.c: what a thread does after a write that was cut short, and after a write, sync or close that failed.
  *
  * A short write is continued by a write of the same thread of what was left, or of less. Programs that send what they queue
- * over sockets may add to it, so sockets are left out.
+ * may add to it: through a pipe only a write of as much as the one cut short is known to be the next message, and sockets, whose
+ * buffers have one size, are left out.
  *
  * An error is ignored where the thread went on as before: it called the same again, at another position or to fail again; or
  * its next two calls were those that followed its last call of the kind that had succeeded; or it ended with status 0. What
@@ -162,7 +163,7 @@ int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u
 	if (use_act_of(s, c) != ACT_WRITE || !counts)
 		return 0;
 	if (t->short_use == u->index) {
-		if (!use_continues(t, c, pos))
+		if (!use_continues(t, c, pos) && (u->positions || c->size == t->short_size))
 			r = use_count_short(s, t);
 		t->short_use = USE_NONE;
 	}
@@ -171,6 +172,7 @@ int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u
 		    t->short_use != USE_NONE) /* another file's, which can no longer be followed */
 			t->short_use = USE_NONE;
 		t->short_use = u->index;
+		t->short_size = c->size;
 		t->short_left = c->size - c->bytes;
 		t->short_to = pos == FEATURE_NULL ? FEATURE_NULL : pos + c->bytes;
 	}
