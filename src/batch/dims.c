@@ -47,7 +47,7 @@ struct dims {
 	struct file_pack files;
 	bool united;
 	struct identity identity;
-	struct map began, shifts; /* recording -> its begin; ns to subtract from its times */
+	struct map began, shifts; /* recording -> its start; ns to subtract from its times */
 };
 
 int64_t dims_machine(const struct dims *d, int64_t id)

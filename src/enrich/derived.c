@@ -113,8 +113,7 @@ static int fill_class(struct enrich *e, struct batch *b, size_t first)
 		const struct op_facts *f = code < OP_CODE_MAX ? &e->ops[code] : NULL;
 		int r;
 
-		if (!batch_is_null(b, OP_CLASS,
-				   i)) /* replayed and generated rows already have a class */
+		if (!batch_is_null(b, OP_CLASS, i)) /* a replayed or generated row has its own */
 			continue;
 		r = batch_set(b, OP_CLASS, i, f ? f->class : CLASS_OTHER);
 		if (r >= 0 && f && may_wait(e, f, b, i) && waited(b, i))

@@ -45,7 +45,7 @@ void enrich_facts(struct op_facts facts[static OP_CODE_MAX]);
  * file. */
 int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch_set *out);
 
-/* Counts of references that could not be resolved, with the begin and end of the rows that contain them. */
+/* Counts of references that could not be resolved, with the start and end of the rows that contain them. */
 struct missing {
 	uint64_t files, others;
 	int64_t from, to;

@@ -131,7 +131,7 @@ static int filter_load(uint32_t otherwise, int (*fill)(scmp_filter_ctx f))
 	scmp_filter_ctx f = seccomp_init(otherwise);
 	int r = f ? seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
-	/* Older kernels enable a mitigation along with filters, which protects from untrusted code in the same process:
+	/* Older kernels enable a mitigation along with filters, which protects against untrusted code in the same process:
 	 * there is none. */
 	if (r == 0)
 		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_SSB, 1);

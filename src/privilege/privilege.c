@@ -189,8 +189,7 @@ int privilege_settle(struct error *err)
 	if (!is_privileged())
 		return 0;
 	if (!(c.permitted & PRIVILEGE_CAP(CAP_BPF)))
-		keep |= PRIVILEGE_CAP(
-			CAP_SYS_ADMIN); /* in a container that was granted nothing finer */
+		keep |= PRIVILEGE_CAP(CAP_SYS_ADMIN); /* a container was granted nothing finer */
 	r = reduce(keep | privilege_files(), false, err);
 	return r < 0 ? r : filter_install(err);
 }

@@ -221,7 +221,7 @@ struct wire_requests {
 	__u64 submitted;
 	__u64 ended;	  /* submitted requests that ended */
 	__u64 shots;	  /* completions that did not end their request */
-	__u64 unstarted;  /* completions of requests whose begin was not seen */
+	__u64 unstarted;  /* completions of requests whose start was not seen */
 	__u64 notices;	  /* completions that only report a free buffer */
 	__u64 full;	  /* of `submitted`: no room to store them */
 	__u64 replaced;	  /* requests that ended unseen: a new one replaced them */
@@ -329,7 +329,7 @@ struct wire_file {
 	__u64 root;  /* as in struct wire_name, of the current process */
 	char fs[16];
 	/* If the mount is in another namespace than the recorder's: its part of the file system. */
-	__u32 fs_dev;	/* the kernel's dev_t of the file system, as /proc/PID/mountinfo has it */
+	__u32 fs_dev;	/* the kernel's dev_t of the file system, as in /proc/PID/mountinfo */
 	__u32 mount_at; /* bytes of names below the root of the mount */
 	__u32 fs_len; /* bytes of names after the path: the path of the mount's root in its file system */
 	__u32 fs_known; /* 1: these three are known */
@@ -475,9 +475,8 @@ struct wire_plan {
 	__s8 iovcnt, msg, mmsg;
 	__s8 addr, addrlen, addrout;
 	__s8 fdpair, opflags, how;
-	__u8 op_fd, op_size,
-		op_flags; /* which argument sets this field of struct wire_op; never none */
-	__u16 sets;	  /* a bit for each set of the filter that contains the call */
+	__u8 op_fd, op_size, op_flags; /* argument of this struct wire_op field; never none */
+	__u16 sets;		       /* a bit for each set of the filter that contains the call */
 };
 _Static_assert(sizeof(struct wire_plan) == 32, "one plan is 32 bytes");
 
@@ -520,10 +519,9 @@ struct wire_shared {
 	__u64 side_lost[WIRE_SIDE_LOSSES][WIRE_SIDE_TYPES]; /* events without a record, by type */
 	__u32 io_counted; /* 1: the kernel counts the bytes that a task reads */
 	__u32 pad;
-	__u64 content_lost; /* content records that found no room */
-	__u64 details_lost; /* the same for detail records */
-	__u64 block_lost_first,
-		block_lost_last; /* when records of requests were lost first and last; 0: never */
+	__u64 content_lost;			 /* content records that found no room */
+	__u64 details_lost;			 /* the same for detail records */
+	__u64 block_lost_first, block_lost_last; /* when block records were lost; 0: never */
 	__u64 over; /* when recording stopped: later events are only recorded as calls; 0: it continues */
 };
 

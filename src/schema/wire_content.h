@@ -90,10 +90,9 @@ enum wire_content_source {
 
 /* Where the kernel's array of struct page and its direct map are (bpf/lib/content/content_cache.h). */
 struct wire_content_tables {
-	__u64 pages,
-		memory;	 /* struct page of the first frame, and the frame's address; 0: unknown */
-	__u64 probed[2]; /* the same from the kernel's variables; 0: not listed */
-	__u64 word;	 /* the first word of the probe's file */
-	__u32 read;	 /* 1: it could be read */
-	__u32 probe_fd;	 /* a descriptor of the recorder */
+	__u64 pages, memory; /* struct page of the first frame, and its address; 0: unknown */
+	__u64 probed[2];     /* the same from the kernel's variables; 0: not listed */
+	__u64 word;	     /* the first word of the probe's file */
+	__u32 read;	     /* 1: it could be read */
+	__u32 probe_fd;	     /* a descriptor of the recorder */
 };

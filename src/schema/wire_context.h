@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct wire_announce) == 64, "struct wire_announce");
 /* The thread-local variable through which a process publishes contexts. */
 struct wire_publisher {
 	__u64 process_start;
-	__s64 offset; /* from the thread's base; with a module from the begin of its block */
+	__s64 offset; /* from the thread's base; with a module from the start of its block */
 	__u32 module; /* 0: none */
 	__u32 number; /* changes whenever this is set */
 };

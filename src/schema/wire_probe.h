@@ -15,7 +15,7 @@ enum wire_probe_type {
 	WIRE_PROBE_STRING, /* address of a NUL-terminated string */
 };
 
-/* What is read at a probe; the first of a pair is the begin of its span, the second the end. */
+/* What is read at a probe; the first of a pair is the start of its span, the second the end. */
 struct wire_probe_how {
 	__u8 count;
 	__u8 texts; /* how many of them are strings */
@@ -39,7 +39,6 @@ struct wire_probe {
 	__u16 index; /* of struct wire_probe_how: twice that of the span, plus 1 at its end */
 	__u8 unread; /* one bit for each value that could not be read, */
 	__u8 cut;    /* and for each that was truncated */
-	__u64 values
-		[WIRE_PROBE_ARGS]; /* of a string its length without NUL; if unread its address */
+	__u64 values[WIRE_PROBE_ARGS]; /* a string's length without NUL; if unread its address */
 };
 _Static_assert(sizeof(struct wire_probe) == 112, "struct wire_probe");

@@ -17,15 +17,14 @@ struct flag_set {
 	uint64_t mask;
 	const struct flag_word *codes, *bits; /* in printing order */
 	uint16_t code_count, bit_count;
-	bool code_last;	 /* the code is printed after the bits (clone's signal) */
-	bool wide;	 /* all 64 bits count; else the kernel uses 32 */
-	uint64_t number; /* these bits are a number, printed last even if 0: a mode of IPC, a
-			  priority of swapon */
-	bool octal;	 /* the number is a mode */
-	unsigned int
-		shift;	  /* the bits from here on are a number too: 21<<MAP_HUGE_SHIFT; 0: none */
-	const char *none; /* the name of 0 if it is neither a code nor a bit; NULL: "0" */
-	const char *what; /* "O_???": printed after values without any known bit */
+	bool code_last;	    /* the code is printed after the bits (clone's signal) */
+	bool wide;	    /* all 64 bits count; else the kernel uses 32 */
+	uint64_t number;    /* these bits are a number, printed last even if 0: a mode of IPC, a
+			     priority of swapon */
+	bool octal;	    /* the number is a mode */
+	unsigned int shift; /* bits from here on are a number: 21<<MAP_HUGE_SHIFT; 0: none */
+	const char *none;   /* the name of 0 if it is neither a code nor a bit; NULL: "0" */
+	const char *what;   /* "O_???": printed after values without any known bit */
 };
 
 const struct flag_set *flag_set(enum word_set set);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * foreign.c: the functions that the header has inline, under their own names, for languages that load the library and read no
- * header (ctypes, FFI). C cannot define a name twice in one file, so the assembler gives them theirs.
+ * foreign.c: exports the header's inline functions under their own names, for languages that load the library without
+ * reading the header (ctypes, FFI). C cannot define a name twice in one file, so the names are set in assembly.
  */
 #include "internal.h"
 
-/* The room that such callers reserve; docs/howto/mark-spans.md names it. */
+/* The space that such callers reserve, as documented in docs/howto/mark-spans.md. */
 _Static_assert(sizeof(struct weir_span) == 56, "part of the library's interface");
 _Static_assert(sizeof(struct weir_span_context) == 32, "part of the library's interface");
 

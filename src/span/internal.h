@@ -61,8 +61,7 @@ struct span_process {
 	bool publishing;	  /* spans are published even when nobody records */
 	_Atomic(uint64_t) *epoch; /* in the page that fork() clears */
 	uint64_t last_epoch;
-	_Atomic(uint32_t)
-		by_pointer[POINTER_IDS]; /* ids by hash of the address: a guess, to be verified */
+	_Atomic(uint32_t) by_pointer[POINTER_IDS]; /* ids by hash of the address: a guess */
 	uint32_t by_text[NAME_SLOTS], name_count;
 	atomic_flag names_busy;
 	pthread_key_t key; /* for its destructor */

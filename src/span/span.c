@@ -435,7 +435,7 @@ EXPORT void weir_span_begin_(struct weir_span *s, const char *name, enum weir_sp
 	}
 }
 
-/* The space of an end was reserved at the begin, unless another thread writes it. */
+/* The space of an end was reserved when the span began, unless another thread writes it. */
 static struct span_end *end_room(struct writer *w, const struct weir_span *s)
 {
 	const uint32_t size = sizeof(struct span_end);

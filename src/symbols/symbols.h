@@ -33,10 +33,9 @@ enum symbols_kind {
 
 struct symbols_module {
 	enum symbols_kind kind;
-	const char *path; /* its name */
-	int fd;		  /* of the file, or of /proc/kallsyms; -1: none */
-	int32_t pid,
-		inner_pid; /* JIT: in the recorder's and in the process's pid namespace; 0: unknown */
+	const char *path;	/* its name */
+	int fd;			/* of the file, or of /proc/kallsyms; -1: none */
+	int32_t pid, inner_pid; /* JIT: in the recorder's and its own pid namespace; 0: unknown */
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
 	uint32_t build_id_len; /* 0: none */
 };

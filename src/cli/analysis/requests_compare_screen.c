@@ -13,9 +13,8 @@
 #define FILES_SHOWN  8
 #define TRAITS_SHOWN 8
 #define ODD_SHOWN    10
-#define NEGLIGIBLE \
-	1000 /* files whose difference is this many times smaller than the largest are omitted */
-#define FIGURES 42 /* columns for the figures of a difference */
+#define NEGLIGIBLE   1000 /* a difference so many times smaller than the largest is omitted */
+#define FIGURES	     42	  /* columns for the figures of a difference */
 
 /* ---- comparison ---- */
 

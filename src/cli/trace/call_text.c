@@ -372,7 +372,7 @@ static void put_socket_option(struct call_writer *w)
 	put_raw_number(w, OP_A2, ARG_UINT);
 }
 
-/* The arguments of the latest exec of the process, which is this call if the process runs the program named here. */
+/* The arguments of the process's latest exec, which is this call if the process runs the program named here. */
 static struct bytes argv_of_process(const struct call_writer *w)
 {
 	const struct dims_thread *t =

@@ -31,7 +31,7 @@ struct jaeger {
 	size_t newest_cap;
 	int64_t first, last; /* time range of the chosen traces */
 	json_t *tags;	     /* required tags of a span; NULL: none */
-	bool bad_tag;	     /* of a tag=NAME:VALUE */
+	bool bad_tag;
 	struct spans_sink *sink;
 	struct jaeger_sums sums;
 	int (*sum)(struct jaeger_sums *s, const struct span_out *span);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * block_inode.h: the files that requests are for: a number for each inode, sent once with what identifies it and with the
- * names that lead to it within its file system, as no call may have opened it while recording.
+ * block_inode.h: the files of requests: a number for each inode, sent once with its identity and its path within the
+ * file system, since possibly no call opened it while recording.
  */
 #pragma once
 
 #include "bpf/lib/block/block_owner.h"
 
-#define INODE_SLOTS	 4 /* for each CPU: programs may be preempted */
+#define INODE_SLOTS	 4 /* per CPU: programs may be preempted */
 #define INODE_NAME_MAX	 256
 #define INODE_NAME_STEPS 256 /* folders */
 
@@ -61,7 +61,7 @@ struct names_ctx {
 	struct inode_space *s;
 };
 
-/* bpf_loop: adds the name of a dentry, up to the root of the file system. */
+/* bpf_loop: adds a dentry's name, up to the root of the file system. */
 static long names_step(__u32 i, struct names_ctx *ctx)
 {
 	struct inode_space *s = ctx->s;
@@ -83,7 +83,7 @@ static long names_step(__u32 i, struct names_ctx *ctx)
 	return 0;
 }
 
-/* The names of any dentry of the inode. */
+/* The path of any dentry of the inode. */
 static __always_inline void names_walk(struct inode_space *s, __u64 inode)
 {
 	__u64 alias =
@@ -101,7 +101,7 @@ static __always_inline void names_walk(struct inode_space *s, __u64 inode)
 	bpf_loop(INODE_NAME_STEPS, names_step, &ctx, 0);
 }
 
-/* The inode that the call of a thread is for, where that is a file of overlayfs; else 0. */
+/* The inode that a thread's call works on, if it is a file of overlayfs; else 0. */
 static __always_inline __u64 call_on_overlay(struct thread_state *ts)
 {
 	__u64 file, inode, sb;
@@ -116,7 +116,7 @@ static __always_inline __u64 call_on_overlay(struct thread_state *ts)
 	return sb && kread(struct super_block, sb, s_magic) == MAGIC_OVERLAY ? inode : 0;
 }
 
-/* What the current call is for, where that is a file of overlayfs whose content this inode has. */
+/* The number of the overlayfs file that the current call works on, if this inode holds its content. */
 static __always_inline __u64 overlay_file(__u64 inode)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -129,7 +129,7 @@ static __always_inline __u64 overlay_file(__u64 inode)
 	return !upper || upper == inode ? ts->call.op.file : 0;
 }
 
-/* Sends an inode. 0: it was not sent. */
+/* Sends an inode. 0: no room. */
 verified_alone int inode_send(__u64 inode, __u32 number)
 {
 	struct inode_space *s = inode_space_get();

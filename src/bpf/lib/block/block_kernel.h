@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* block_kernel.h: what the programs of block.bpf.c read of the kernel, declared as in kernel.h. */
+/* block_kernel.h: the kernel structures that block.bpf.c reads, declared as in kernel.h. */
 #pragma once
 
 #include "bpf/lib/file/fs.h"
@@ -13,8 +13,8 @@
 #define REQ_PREFLUSH	    (1u << 18)
 #define MAGIC_BDEV	    0x62646576
 #define BTRFS_BTREE_INO	    1
-#define PAGE_STRUCT	    64 /* bytes of struct page, on all machines with types of 64 bits */
-#define MAPPING_FLAGS	    3  /* of page.mapping: it is no file's */
+#define PAGE_STRUCT	    64 /* sizeof(struct page) on all 64-bit machines */
+#define MAPPING_FLAGS	    3  /* in page.mapping: not a file's page */
 #define SECTOR_SHIFT	    9
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -71,7 +71,7 @@ struct request {
 	__u64 start_time_ns;
 };
 
-/* Bits of rq_flags since 6.11; before they are no types. */
+/* Bits of rq_flags since 6.11; before they were no enum. */
 enum rqf_flags {
 	__RQF_FLUSH_SEQ = 1,
 	__RQF_IO_STAT = 8,
@@ -160,7 +160,7 @@ struct task_struct___block {
 
 #pragma clang attribute pop
 
-/* What ends a bio says what made it. 0 where the kernel, or a module that is not loaded, has none. */
+/* The functions that end bios identify their origin. 0 if the kernel has none, or its module is not loaded. */
 extern const void bio_chain_endio __ksym __weak;
 extern const void iomap_dio_bio_end_io __ksym __weak;
 extern const void blkdev_bio_end_io __ksym __weak;
@@ -179,7 +179,7 @@ extern const void lo_rw_aio_complete __ksym __weak;
 
 #define is_symbol(at, symbol) (&(symbol) && (at) == (__u64) & (symbol))
 
-/* A step of a request with a flush before or behind it: its own end comes later. */
+/* Whether this is a step of a request with a flush before or after it: its own end comes later. */
 static __always_inline bool rq_in_flush(__u32 rq_flags)
 {
 	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_FLUSH_SEQ))
@@ -187,7 +187,7 @@ static __always_inline bool rq_in_flush(__u32 rq_flags)
 	return rq_flags & 1u << 4;
 }
 
-/* It is in the statistics of its device. */
+/* Whether the statistics of its device include it. */
 static __always_inline bool rq_is_counted(__u32 rq_flags)
 {
 	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_IO_STAT))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * block_owner.h: who is behind a request: a number for each task, and version of a recorded thread, that submitted one or made
- * a page dirty. Whom the selection leaves out has one too, so that the sums over all owners are those of the device.
+ * block_owner.h: the owners of requests: a number for each task, and each version of a recorded thread, that submitted
+ * a request or dirtied a page. Unselected tasks have one too, so that the sums over all owners equal the device's.
  *
- * Who made a page dirty is kept by page frame: a word in an array costs 10 to 15 ns, a hash by file and index 370 to 430.
+ * The task that dirtied a page is stored by page frame: a word in an array costs 10 to 15 ns, a hash by file and index
+ * 370 to 430.
  */
 #pragma once
 
@@ -16,13 +17,13 @@ const volatile struct wire_block_constants constants SEC(".rodata.block");
 
 __u32 next_owner = 1;
 
-/* What is remembered of a task. */
+/* State of a task. */
 struct block_task {
-	__u32 owner; /* the last number that was sent for it; 0: none */
+	__u32 owner; /* the last number sent for it; 0: none */
 	__u32 version;
 	__u64 comm[2];
-	__u64 bio, queued; /* queued last, and when */
-	/* A bio for a device without requests that it queued last: those for the devices below follow. */
+	__u64 bio, queued; /* the last bio queued, and when */
+	/* The last bio that it queued for a device without requests; the bios for the devices below follow. */
 	__u64 upper, upper_sector;
 	__u32 upper_dev, upper_sectors;
 };
@@ -34,7 +35,7 @@ struct {
 	__type(value, struct block_task);
 } block_tasks SEC(".maps");
 
-/* Of tasks that are known by their address alone. */
+/* For tasks known only by their address. */
 struct task_key {
 	__u64 task, start;
 };
@@ -46,7 +47,7 @@ struct {
 	__type(value, __u32);
 } other_owners SEC(".maps");
 
-/* By page frame: who made it dirty, and a check of the file. The loader sets the size. */
+/* By page frame: who dirtied it, and a check value of the file. The loader sets the size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -54,7 +55,7 @@ struct {
 	__type(value, __u64);
 } frames SEC(".maps");
 
-/* Sends who a task is. False: there was no room. */
+/* Sends the identity of a task. False: no room. */
 verified_alone int owner_send(__u64 at, __u32 owner, __u32 version, __u32 first)
 {
 	struct task_struct *task = (struct task_struct *)at;
@@ -66,7 +67,7 @@ verified_alone int owner_send(__u64 at, __u32 owner, __u32 version, __u32 first)
 	struct cgroup *g = cgroup_of(task);
 	struct wire_block_owner *r = side_take(WIRE_BLOCK_OWNER, sizeof(*r), now);
 
-	if (!r) /* at once: 6.1 has to see it */
+	if (!r) /* immediately, for 6.1's verifier */
 		return 0;
 	r->owner = owner;
 	r->pad = 0;
@@ -95,7 +96,7 @@ verified_alone int owner_send(__u64 at, __u32 owner, __u32 version, __u32 first)
 	return 1;
 }
 
-/* A number for what the current task is now. */
+/* A new number for the current task's present identity. */
 verified_alone int owner_new(struct block_task *t, __u32 version, __u32 first)
 {
 	__u32 owner = __sync_fetch_and_add(&next_owner, 1);
@@ -117,7 +118,7 @@ static __always_inline struct block_task *task_get(struct task_struct *task)
 	return bpf_task_storage_get(&block_tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* The owner's number of the current task; 0: it could not be sent. */
+/* The owner number of the current task; 0: it could not be sent. */
 static __always_inline __u32 owner_current(struct task_struct *task, struct block_task *t,
 					   struct thread_state *ts)
 {
@@ -131,7 +132,7 @@ static __always_inline __u32 owner_current(struct task_struct *task, struct bloc
 	return *(volatile __u32 *)&t->owner;
 }
 
-/* The same of a task that is known by its address alone. */
+/* The same for a task known only by its address. */
 verified_alone __u32 owner_of(__u64 task)
 {
 	struct task_key k = {.task = task};
@@ -150,7 +151,7 @@ verified_alone __u32 owner_of(__u64 task)
 	return owner;
 }
 
-/* The check beside the owner of a frame: frames are used again, for other files. */
+/* The check value stored with the owner of a frame, as frames are reused for other files. */
 static __always_inline __u32 frame_check(__u64 inode)
 {
 	return (__u32)(inode * 0x9e3779b97f4a7c15ull >> 32);
@@ -163,7 +164,7 @@ static __always_inline __u64 *frame_of(__u64 folio)
 	return constants.frame_mask ? bpf_map_lookup_elem(&frames, &at) : NULL;
 }
 
-/* Who made a folio of a file dirty; 0: not known. */
+/* Who dirtied a folio of a file; 0: unknown. */
 static __always_inline __u32 frame_owner(__u64 folio, __u64 inode)
 {
 	__u64 *frame = frame_of(folio), v = frame ? *frame : 0;

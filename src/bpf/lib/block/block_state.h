@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * block_state.h: requests that are under way. A request is remembered by its first bio, as the tracepoints of a bio that becomes
- * one, or joins one, do not say which; by its own address where that bio ends before it.
+ * block_state.h: requests in flight. A request is identified by its first bio, because the tracepoints of a bio that
+ * becomes or joins one do not name the request; by its own address if that bio ends earlier.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct {
 
 static const struct wire_block_state no_state;
 
-/* A bio for a device below one without requests, by its address: that of the bio above. */
+/* By the address of a bio for a device below one without requests: the bio above. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -28,7 +28,7 @@ struct {
 
 __u32 stacked; /* there is a device without requests */
 
-/* The last that requested a flush of a disk's cache. */
+/* The last requester of a flush of a disk's cache. */
 struct flusher {
 	__u64 op_start;
 	__u32 op_thread, owner;
@@ -81,7 +81,7 @@ static __always_inline void state_send(struct wire_block_state *e, __u64 now)
 	side_send(&e->b.head, size);
 }
 
-/* A file system, or another device, has taken the device of a bio: its own pages are not a program's. */
+/* Whether a file system, or another device, holds the device of a bio: its own pages are then not a program's. */
 static __always_inline bool device_is_held(__u64 bio)
 {
 	return knum(struct block_device, knum(struct bio, bio, bi_bdev), bd_holder);
@@ -93,7 +93,7 @@ static __always_inline bool is_journal_thread(struct task_struct *task)
 	       (*(__u64 *)task->comm & 0xffffffffffull) == 0x2f3264626aull; /* "jbd2/" */
 }
 
-/* A request is for one to the device above, whose call it is then. */
+/* A request on behalf of one to the device above belongs to the same call. */
 static __always_inline void upper_call(struct wire_block_state *e, struct wire_block_state *u)
 {
 	e->b.upper = u->b.id;
@@ -101,7 +101,7 @@ static __always_inline void upper_call(struct wire_block_state *e, struct wire_b
 	e->b.op_start = u->b.op_start;
 }
 
-/* The request of a loop device, for whose file this one is. */
+/* The loop device request on whose file this one works. */
 static __always_inline void upper_of_loop(struct wire_block_state *e, struct walk *w, __u64 upper)
 {
 	struct wire_block_state *u = state_of(upper);
@@ -116,15 +116,15 @@ static __always_inline void upper_of_loop(struct wire_block_state *e, struct wal
 }
 
 /*
- * A bio for a device without requests that becomes one to the device below itself, as those of multipath NVMe do: what is known
- * of it has another key from then on.
+ * A bio for a device without requests that itself becomes a request to the device below, as in multipath NVMe: its
+ * state moves to another key.
  */
 static __always_inline __u64 above_itself(__u64 bio)
 {
 	return bio | 1;
 }
 
-/* 1: it is one, or was sent on another path before. */
+/* 1: it does, or was sent on another path before. */
 verified_alone int upper_moves(__u64 bio)
 {
 	struct wire_block_state *u = state_of(bio);
@@ -159,7 +159,7 @@ static long moved_step(__u32 i, struct moved *m)
 	return 0;
 }
 
-/* A request has completed, of which bios are those of requests to the device above: they have no other end. */
+/* A request has completed that contains bios of requests to the device above: they have no other end. */
 static noinline int uppers_complete(__u64 first, __u64 now, __u8 error)
 {
 	struct moved m = {.bio = first, .now = now, .error = error};
@@ -168,7 +168,7 @@ static noinline int uppers_complete(__u64 first, __u64 now, __u8 error)
 	return 0;
 }
 
-/* The bio for a device without requests of which this one is a clone, or that it is. True where it has the same parts. */
+/* The bio for a device without requests that this one was cloned from, or is. True if it has the same parts. */
 static __always_inline bool upper_of_clone(struct wire_block_state *e, struct bio_source *s,
 					   __u64 bio)
 {
@@ -191,7 +191,7 @@ static __always_inline bool upper_of_clone(struct wire_block_state *e, struct bi
 	return true;
 }
 
-/* Direct I/O or the like: all of it is one file's, or none. */
+/* Direct I/O and the like: one part, which belongs to one file or none. */
 static __always_inline void part_whole(struct wire_block_state *e, struct walk *w,
 				       struct bio_source *s, __u32 bytes)
 {
@@ -209,7 +209,7 @@ static __always_inline void part_whole(struct wire_block_state *e, struct walk *
 	part_add(e, &p);
 }
 
-/* The pages of a bio. Returns how many bytes of them are no file's. */
+/* The pages of a bio. Returns how many bytes belong to no file. */
 static __always_inline __u32 pages_walk(struct wire_block_state *e, struct walk *w, __u64 bio)
 {
 	struct walk_bio b = {.e = e, .w = w};
@@ -262,7 +262,7 @@ static __always_inline void walk_bio(struct wire_block_state *e, struct walk *w,
 	part_whole(e, w, s, size);
 }
 
-/* The parts of a bio that the current task submits. */
+/* The parts of a bio submitted by the current task. */
 verified_alone int bio_parts(struct wire_block_state *e, __u64 bio, __u32 owner)
 {
 	struct bio_source s = {};
@@ -282,7 +282,7 @@ verified_alone int bio_parts(struct wire_block_state *e, __u64 bio, __u32 owner)
 	return 0;
 }
 
-/* A bio becomes a request, or a part of one, or goes to a device without requests, in the context of who submits it. */
+/* A bio becomes a request or joins one, or goes to a device without requests, in the context of the submitter. */
 static __always_inline struct wire_block_state *
 bio_begin(struct task_struct *task, struct block_task *t, __u64 bio, __u64 queued, __u64 got)
 {
@@ -313,7 +313,7 @@ bio_begin(struct task_struct *task, struct block_task *t, __u64 bio, __u64 queue
 	return e;
 }
 
-/* A bio of the same request: what it is made of, and when it came. */
+/* Adds a bio of the same request: its parts, and its queueing time. */
 verified_alone int state_join(struct wire_block_state *e, __u64 bio)
 {
 	struct wire_block_state *o = state_of(bio);
@@ -360,7 +360,7 @@ struct gather {
 	__u32 pad;
 };
 
-/* bpf_loop: the bios of a request behind its first. */
+/* bpf_loop: the bios of a request after the first. */
 static long gather_step(__u32 i, struct gather *g)
 {
 	if (!g->bio)
@@ -371,7 +371,7 @@ static long gather_step(__u32 i, struct gather *g)
 	return 0;
 }
 
-/* What joined a request is its own now. */
+/* Merges the bios that joined a request into it. */
 static noinline int state_gather(struct wire_block_state *e, __u64 first)
 {
 	struct gather g = {.e = e, .count = 1};

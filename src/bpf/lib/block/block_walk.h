@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * block_walk.h: what a bio is made of: every page of it, folio by folio, with its file, its place there and its owner. Of
- * direct I/O the pages are the program's memory, which may be mapped from another file: what ends the bio says so.
+ * block_walk.h: the contents of a bio: every page, folio by folio, with its file, position and owner. In direct I/O the
+ * pages are the program's memory, which may be mapped from another file: the function that ends the bio identifies this
+ * case.
  */
 #pragma once
 
@@ -9,37 +10,37 @@
 #include "bpf/lib/block/block_writers.h"
 
 #define WALK_SLOTS 4
-#define CHAIN_MAX  4	 /* parents of a piece of a bio */
-#define WALK_MAX   65536 /* folios of a bio, or pages of them */
+#define CHAIN_MAX  4	 /* ancestors of a piece of a bio */
+#define WALK_MAX   65536 /* folios, or pages, per bio */
 
-/* What makes up a bio, beside its pages. */
+/* The origin of a bio, apart from its pages. */
 struct bio_source {
-	__u64 bio; /* that its maker submitted: of a piece of it another one */
+	__u64 bio; /* as submitted by its creator: differs for a piece of a bio */
 	__u64 end, private;
-	__u64 left;	/* bytes of it from the piece's first on */
-	__u64 inode;	/* known without the pages; 0 */
-	__u64 pos;	/* there */
-	__u64 upper_rq; /* the request of a loop device that this is for; 0 */
-	__u64 waiter;	/* task that waits for it; 0 */
-	__u32 direct;	/* the pages are no file's, whatever they say */
-	__u32 origin;	/* of all of it, enum wire_block_origin; 0: the pages say it */
+	__u64 left;	/* its bytes from the start of the piece on */
+	__u64 inode;	/* if known without the pages; 0 */
+	__u64 pos;	/* in that inode */
+	__u64 upper_rq; /* the loop device request it is for; 0 */
+	__u64 waiter;	/* task waiting for it; 0 */
+	__u32 direct;	/* the pages belong to no file, whatever they indicate */
+	__u32 origin;	/* of the entire bio, enum wire_block_origin; 0: depends on the page */
 };
 
-/* In a map: what the verifier reads from one is unknown to it, which a loop needs. */
+/* In a map: the verifier treats values read from one as unknown, which loops need. */
 struct walk {
-	__u64 vec, done; /* where it stands, and within it */
+	__u64 vec, done; /* current element, and bytes done in it */
 	__u64 left;
-	__u64 inode;		    /* of the folio before */
-	__u32 inode_number, origin; /* of it */
-	__u32 owner, via;	    /* where no frame says it */
-	__u32 writes;		    /* pages are written back: frames say it */
-	__u32 other;		    /* bytes of pages that are no file's */
-	__u32 device; /* what the pages of the device itself are, enum wire_block_origin */
+	__u64 inode;		    /* of the previous folio */
+	__u32 inode_number, origin; /* of that inode */
+	__u32 owner, via;	    /* if not stored by frame */
+	__u32 writes;		    /* write-back: owners are stored by frame */
+	__u32 other;		    /* bytes of pages that belong to no file */
+	__u32 device;		    /* enum wire_block_origin of the device's own pages */
 	__u32 busy;
 	struct writers writers; /* of the folio's file */
 };
 
-/* Several for each CPU: since Linux 6.16 a program may be preempted by another one. */
+/* Several per CPU: since Linux 6.16 programs may preempt each other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, WALK_SLOTS);
@@ -64,7 +65,7 @@ struct walk_bio {
 	struct walk *w;
 };
 
-/* Sends a part that finds no place in its request. */
+/* Sends a part that does not fit into its request. */
 static noinline void part_spill(struct wire_block_state *e, struct wire_block_part *p)
 {
 	struct wire_block_more *r;
@@ -92,7 +93,7 @@ static __always_inline bool part_joins(struct wire_block_part *p, struct wire_bl
 	return true;
 }
 
-/* Adds a part, to one of the same file and owner where there is one. */
+/* Adds a part, or extends one of the same file and owner. */
 verified_alone int part_add(struct wire_block_state *e, struct wire_block_part *n)
 {
 	if (!e || !n)
@@ -112,7 +113,7 @@ verified_alone int part_add(struct wire_block_state *e, struct wire_block_part *
 	return 0;
 }
 
-/* Another file than that of the folio before. */
+/* Handles a change of the file between folios. */
 verified_alone int walk_file(struct walk *w, __u64 inode)
 {
 	__u64 sb, magic;
@@ -137,12 +138,12 @@ verified_alone int walk_file(struct walk *w, __u64 inode)
 	return 0;
 }
 
-/* Of a folio: how many bytes it has. */
+/* The size of a folio in bytes. */
 static __always_inline __u64 folio_bytes(__u64 folio)
 {
 	__u64 head = 1ull << (bpf_core_enum_value(enum pageflags, PG_head) & 63), pages = 1;
 
-	if (kread_ptr(folio) & head) { /* the flags: first of all, and a struct since 6.17 */
+	if (kread_ptr(folio) & head) { /* the flags: first member, and a struct since 6.17 */
 		if (bpf_core_field_exists(struct folio, _nr_pages))
 			pages = kread(struct folio, folio, _nr_pages);
 		else if (bpf_core_field_exists(struct folio, _folio_nr_pages))
@@ -151,7 +152,7 @@ static __always_inline __u64 folio_bytes(__u64 folio)
 	return pages << constants.page_shift;
 }
 
-/* Whose a part of a folio of a file is: of what is written back who wrote it, else who submits it. */
+/* The owner of a part of a file's folio: in write-back the writer, else the submitter. */
 static __always_inline void part_owner(struct walk *w, struct wire_block_part *p, __u64 folio,
 				       __u64 inode)
 {
@@ -167,14 +168,14 @@ static __always_inline void part_owner(struct walk *w, struct wire_block_part *p
 		return;
 	p->owner = w->owner;
 	p->via = w->via;
-	/* the kernel writes back what was made dirty before recording began */
+	/* the kernel writes back pages that were dirtied before recording began */
 	if (w->writes && w->via == WIRE_VIA_KERNEL && p->origin == WIRE_ORIGIN_FILE) {
 		p->owner = 0;
 		p->via = WIRE_VIA_UNKNOWN;
 	}
 }
 
-/* bpf_loop: a folio, as far as it is in one bio_vec. */
+/* bpf_loop: the part of a folio within one bio_vec. */
 static long walk_step(__u32 i, struct walk_bio *b)
 {
 	struct walk *w = b->w;
@@ -203,7 +204,7 @@ static long walk_step(__u32 i, struct walk_bio *b)
 		n = len - w->done;
 	if (n > w->left)
 		n = w->left;
-	if (!n) /* cannot be: it would not end */
+	if (!n) /* impossible, but the loop would not end */
 		return 1;
 	w->left -= n;
 	w->done += n;
@@ -224,7 +225,7 @@ static long walk_step(__u32 i, struct walk_bio *b)
 	return 0;
 }
 
-/* The bio whose maker is known, and how much of it there is from here on. */
+/* The original bio whose creator is known, and the bytes left in it from here on. */
 static __always_inline void source_chain(struct bio_source *s)
 {
 	for (int i = 0; i < CHAIN_MAX && is_symbol(s->end, bio_chain_endio); i++) {
@@ -265,12 +266,12 @@ static __always_inline void source_btrfs(struct bio_source *s)
 	if (!inode)
 		return;
 	s->inode = inode + bpf_core_field_offset(struct btrfs_inode, vfs_inode);
-	s->pos = (__s64)knum(struct btrfs_bio, b, file_offset); /* maybe of a module: fs.h */
+	s->pos = (__s64)knum(struct btrfs_bio, b, file_offset); /* may be in a module: see fs.h */
 	if (is_symbol(knum(struct btrfs_bio, b, end_io), btrfs_dio_end_io))
 		s->direct = 1;
 }
 
-/* The inode of a device that is open as a file. */
+/* The inode of a device opened as a file. */
 static __always_inline __u64 device_inode(__u64 bdev)
 {
 	if (bpf_core_field_exists(struct block_device, bd_mapping))
@@ -279,7 +280,7 @@ static __always_inline __u64 device_inode(__u64 bdev)
 	return knum(struct block_device, bdev, bd_inode);
 }
 
-/* Direct I/O to a block device that is opened as a file. */
+/* Direct I/O to a block device opened as a file. */
 static __always_inline void source_device(struct bio_source *s, __u64 bio)
 {
 	__u64 bdev = knum(struct bio, bio, bi_bdev);
@@ -292,7 +293,7 @@ static __always_inline void source_device(struct bio_source *s, __u64 bio)
 	s->origin = WIRE_ORIGIN_DEVICE;
 }
 
-/* What ends a bio says what made it. */
+/* The function that ends a bio identifies its creator. */
 verified_alone int source_look(struct bio_source *s, __u64 bio)
 {
 	if (!s)

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * block_writers.h: files with several writers. A folio, which may be large, turns dirty once: who writes into it then is not
- * seen there. So of a file that somebody writes who was not the last to do so, the writers of its pages are kept from
- * then on, by page. What was written before has the one who made its folio dirty.
+ * block_writers.h: files with several writers. A folio, which may be large, becomes dirty once: later writers are not
+ * seen there. So once a file is written by a different task than before, the writers of its pages are tracked by page.
+ * Earlier data belongs to the task that dirtied its folio.
  */
 #pragma once
 
 #include "bpf/lib/block/block_owner.h"
 
-#define WRITE_PAGES_MAX 16384 /* of one write: 64 MiB */
+#define WRITE_PAGES_MAX 16384 /* pages per write: 64 MiB */
 
 __u64 next_shared = 1;
 
 struct written {
-	__u64 shared; /* it has several writers: names them in `pages_written`; 0: it has one */
+	__u64 shared; /* its key in `pages_written` if it has several writers; 0: it has one */
 	__u64 ino;
 	__u32 generation;
-	__u32 owner; /* the last */
+	__u32 owner; /* the last writer */
 };
 
-/* Files that were written by calls, by the address of their inode. */
+/* Files written by calls, by the address of their inode. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -31,7 +31,7 @@ struct page_key {
 	__u64 shared, index;
 };
 
-/* Who wrote a page last. */
+/* The last writer of a page. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -58,7 +58,7 @@ static long write_step(__u32 i, struct write_ctx *c)
 	return 0;
 }
 
-/* The current task writes into a file by a call. */
+/* The current task writes to a file by a call. */
 static __always_inline int file_written(__u64 inode, __u64 pos, __u64 len)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -90,10 +90,10 @@ static __always_inline int file_written(__u64 inode, __u64 pos, __u64 len)
 	return 0;
 }
 
-/* What is known of a file's writers, noted when its first folio is met. */
+/* A file's writers, looked up at its first folio. */
 struct writers {
 	__u64 shared;
-	__u32 seen; /* calls that wrote were seen */
+	__u32 seen; /* writes by calls were seen */
 	__u32 pad;
 };
 
@@ -108,7 +108,7 @@ static __always_inline void writers_of(__u64 inode, struct writers *ret)
 	ret->shared = same ? f->shared : 0;
 }
 
-/* Who wrote the page at a position last; 0: not known. */
+/* The last writer of the page at a position; 0: unknown. */
 static __always_inline __u32 page_writer(__u64 shared, __u64 pos)
 {
 	struct page_key k = {.shared = shared, .index = pos >> constants.page_shift};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* call.h: the enter and the exit of a call, put together into one record at the exit. */
+/* call.h: the enter and the exit of a call, combined into one record at the exit. */
 #pragma once
 
 #include "bpf/lib/content/content_begin.h"
@@ -45,7 +45,7 @@ static __always_inline long call_nr(struct pt_regs *regs)
 #endif
 }
 
-/* An argument, also when the call has ended; n: 0 to 4, a constant. */
+/* An argument, also valid after the call has ended; n: 0 to 4, a constant. */
 static __always_inline __u64 call_arg_at(struct pt_regs *regs, int n)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -59,7 +59,7 @@ static __always_inline __u64 call_arg_at(struct pt_regs *regs, int n)
 #endif
 }
 
-/* Whether the call waits on several descriptors, as loops do; those that wait on one of them do so in any program. */
+/* Whether the call waits on several descriptors, as event loops do; any program may wait on a single one. */
 static __always_inline __u32 waits_on_many(struct wire_plan *p, struct pt_regs *regs)
 {
 	if (!(p->flags & WIRE_PLAN_SEVERAL))
@@ -81,11 +81,11 @@ static __always_inline struct wire_plan *plan_of(__u32 nr)
 	if (nr >= WIRE_CALLS_MAX)
 		return NULL;
 	barrier_var(
-		nr); /* else the compiler chooses after it added, which the verifier does not follow */
+		nr); /* otherwise the compiler checks after an addition, which the verifier does not track */
 	return &plans[nr & (WIRE_CALLS_MAX - 1)];
 }
 
-/* The number under which a call has its plan; user space may ask for any, of 32 bits. */
+/* The plan index of a call; user space may pass any 32-bit number. */
 static __always_inline __u32 call_index(__u32 nr)
 {
 	return likely(nr < WIRE_CALLS_KNOWN) ? nr : WIRE_CALL_OTHER;
@@ -96,7 +96,7 @@ static __always_inline __u64 arg(struct call *c, __u8 n)
 	return c->args[n & 7];
 }
 
-/* Whether a call has an argument; cheaper than to ask for n >= 0, which sign-extends. */
+/* Whether a call has an argument; cheaper than n >= 0, which sign-extends. */
 static __always_inline bool has(__s8 n)
 {
 	return (__u8)n < WIRE_ARGS;
@@ -107,24 +107,22 @@ static __always_inline bool is_restart(__s64 ret)
 	return ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST;
 }
 
-/* A call that a deadly signal interrupted never returns to the program; it is recorded at the
- * thread's end. */
+/* A call interrupted by a deadly signal never returns to the program; it is recorded when the thread ends. */
 static __always_inline bool call_is_last(struct task_struct *task)
 {
 	return (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT) ||
 	       (tread(struct task_struct, task, pending.signal.sig[0]) & SIGKILL_BIT);
 }
 
-/* Whether the record may name the one descriptor that the call waited on. */
+/* Whether the record can name the only descriptor that the call waited on. */
 static __always_inline bool waits_on_one(struct wire_plan *p)
 {
 	return p->flags & (WIRE_PLAN_POLL | WIRE_PLAN_SELECT);
 }
 
 /*
- * Whether the selection by path leaves the call out for certain: no file of it passes, and none can
- * be added by a path argument, which the recorder resolves, or by a descriptor that the call
- * returned.
+ * Whether the path selection certainly excludes the call: none of its files passes, and none can be added by a path
+ * argument, which the recorder resolves, or by a descriptor that the call returned.
  */
 static __always_inline bool call_unwanted(struct call *c, struct wire_plan *p)
 {
@@ -132,10 +130,10 @@ static __always_inline bool call_unwanted(struct call *c, struct wire_plan *p)
 	       p->ret != RET_FD && p->fdpair < 0 && !(p->flags & WIRE_PLAN_EXEC);
 }
 
-/* The call takes no number. */
+/* Takes the call's number back. */
 static __always_inline void call_uncount(struct thread_state *ts)
 {
-	/* An exec began a new version, which counts anew. */
+	/* An exec began a new version with its own count. */
 	if (ts->call.op.thread == ts->version)
 		ts->calls--;
 }
@@ -146,7 +144,7 @@ static __always_inline void call_leave_out(struct thread_state *ts)
 	call_uncount(ts);
 }
 
-/* A call that the selection does not want: true where it is sent nevertheless, for what it did to names, or marked. */
+/* For a call that the selection rejects: true if it is sent nevertheless, because it may change names or marks a span. */
 static __always_inline bool call_has_fate(struct thread_state *ts, struct wire_plan *p, __s64 ret)
 {
 	if (!(p->flags & (ret >= 0 ? WIRE_PLAN_FATE : WIRE_PLAN_MARKS)) ||
@@ -158,7 +156,7 @@ static __always_inline bool call_has_fate(struct thread_state *ts, struct wire_p
 
 #define MARKER_PREFIX "/dev/null/weir/" /* capture/ebpf/spans/markers.h */
 
-/* There was no room for a call: counts it where it would have marked a span, be it a row or not. */
+/* There was no room for a call: counts it if it would have marked a span, even if it is not a row. */
 verified_alone int marker_lost(struct thread_state *ts, struct wire_plan *p, __s64 ret)
 {
 	char text[sizeof(MARKER_PREFIX) - 1] = {};
@@ -174,7 +172,7 @@ verified_alone int marker_lost(struct thread_state *ts, struct wire_plan *p, __s
 	return 0;
 }
 
-/* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
+/* Resolves a descriptor at enter: at exit it may be closed or refer to another file. */
 static __always_inline void call_file(struct files_struct *files_, struct thread_state *ts, int fd,
 				      bool own_pos)
 {
@@ -214,15 +212,15 @@ verified_alone int call_file2(struct thread_state *ts, int fd)
 	return 0;
 }
 
-#define ROOM_UNREAD 0xffffffffu /* how large the room for an address is could not be read */
+#define ROOM_UNREAD 0xffffffffu /* the size of the address buffer could not be read */
 
-/* The room for an address, which the kernel overwrites with the length that the address has. */
+/* The size of an address buffer, which the kernel overwrites with the length of the address. */
 verified_alone int call_room(struct thread_state *ts, struct wire_plan *p)
 {
 	struct {
 		__u64 name;
 		__u32 len, pad;
-	} head; /* of struct msghdr */
+	} head; /* start of struct msghdr */
 	struct call *c;
 	__u64 user;
 	__u32 room;
@@ -247,8 +245,8 @@ verified_alone int call_room(struct thread_state *ts, struct wire_plan *p)
 }
 
 /*
- * The sets of descriptors that select is given, which it overwrites. A thread that never calls it has none; where there is
- * no room for them nothing is known of what it waits on.
+ * Saves the descriptor sets passed to select, which overwrites them. A thread that never calls it needs no space; if
+ * there is no room, its descriptors are unknown.
  */
 verified_alone int sets_keep(struct thread_state *ts)
 {
@@ -275,7 +273,7 @@ verified_alone int sets_keep(struct thread_state *ts)
 	return 0;
 }
 
-/* The file that is mapped where the first argument points to. */
+/* The file mapped at the address in the first argument. */
 verified_alone int call_mapped(struct thread_state *ts)
 {
 	struct mapping m = {};
@@ -295,10 +293,10 @@ verified_alone int call_mapped(struct thread_state *ts)
 	return 0;
 }
 
-/* Requests of libaio that io_submit hands over: see lib/aio.h. */
+/* Requests of libaio submitted by io_submit: see lib/aio.h. */
 verified_alone int aio_submit(struct thread_state *ts);
 
-/* What is known of a call when it begins; nr from call_index(). */
+/* Sets what is known when a call begins; nr from call_index(). */
 static __always_inline void call_begin(struct files_struct *files_, struct thread_state *ts,
 				       struct pt_regs *regs, struct wire_plan *p, __u32 nr)
 {
@@ -338,7 +336,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 	if (is_compat(task)) {
 		missing_count(WIRE_MISSING_COMPAT);
 		cpu_count(compat);
-		/* Also where it ends in 64 bits, as an execve may: it was counted. */
+		/* Also if it ends in 64 bits, as an execve may: it was counted. */
 		c->op.nr = WIRE_CALL_OTHER;
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
@@ -371,7 +369,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		if (p->flags & WIRE_PLAN_SUBMITS)
 			aio_submit(ts);
 	}
-	/* known already: its end is not even timed */
+	/* already decided: its end is not even timed */
 	if (call_unwanted(c, p) && !waits_on_one(p)) {
 		call_leave_out(ts);
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
@@ -393,9 +391,9 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 }
 
 /*
- * Where a call that moves the file's own position began. f_pos after - ret was wrong for none of
- * 240,000 shared reads and 12 of 240,000 shared writes; where it agrees with f_pos at enter it is
- * certain, else it may belong to another thread's call and is marked.
+ * The initial position of a call that advances the file's own position. f_pos after the call minus ret was wrong for
+ * none of 240,000 shared reads and 12 of 240,000 shared writes; if it equals f_pos at enter it is certain, otherwise it
+ * may belong to another thread's call and is marked.
  */
 static __always_inline __s64 pos_shared(struct call *c, __u64 file, __s64 before, __s64 ret,
 					__u16 *status)
@@ -448,25 +446,25 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 	if (!(c->kind & FILE_SEEKABLE) || has(p->posp))
 		return WIRE_NONE;
 	if (fd_file(tread(struct task_struct, task, files), arg(c, p->fd)) !=
-	    c->file) /* closed meanwhile: the struct may be anything now */
+	    c->file) /* closed meanwhile: the struct may have been reused */
 		return c->pos;
 	return pos_shared(c, c->file, c->pos, ret, status);
 }
 
-/* The thread was without a CPU during its call. */
+/* The thread was off CPU during its call. */
 static __always_inline void call_was_away(struct task_struct *task, struct thread_state *ts)
 {
 	ts->call.kind |= CALL_AWAY;
 	ts->call.run_delay = run_delay_of(task) - ts->call.run_delay;
 }
 
-/* Whether descriptors that the call waited on belong to its record. */
+/* Whether the record includes the descriptors that the call waited on. */
 static __always_inline bool call_on_several(struct thread_state *ts, struct wire_plan *p)
 {
 	return (ts->call.kind & CALL_AWAY) && (p->flags & WIRE_PLAN_SEVERAL);
 }
 
-/* Whether the record is going to name the descriptor that the call slept on, should it be one alone. */
+/* Whether the record will name the descriptor that the call slept on, if there is only one. */
 static __always_inline bool call_may_name_one(struct thread_state *ts, struct wire_plan *p)
 {
 	return (ts->call.kind & CALL_AWAY) && waits_on_one(p);
@@ -480,7 +478,7 @@ static __always_inline void away_fill(struct wire_away *a, struct thread_state *
 								    : WIRE_TIME_UNKNOWN;
 	if (phases && !(ts->call.kind & CALL_AWAY))
 		a->runq = 0;
-	/* A timer or signal may have come between, and then the call says so. */
+	/* If a timer or signal intervened, the call's result shows it. */
 	a->waker = ret >= 0 && ts->woken_start == ts->call.op.start ? ts->waker : 0;
 	ts->waker = 0;
 	a->count = 0;
@@ -488,13 +486,13 @@ static __always_inline void away_fill(struct wire_away *a, struct thread_state *
 	a->phases = phases;
 }
 
-/* The call's thread is not known to the recorder, which could make nothing of the call. */
+/* Whether the recorder lacks the call's thread, without which it cannot use the call. */
 static __always_inline bool call_is_unsent(struct thread_state *ts)
 {
 	return unlikely(ts->flags & THREAD_UNSENT) && ts->call.op.thread == ts->version;
 }
 
-/* The head lacks parts, size and sequence number. */
+/* Does not set the head's parts, size and sequence number. */
 static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, __s64 ret,
 				    __u64 end, __s64 pos, __u16 status)
 {
@@ -506,7 +504,7 @@ static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, 
 	r->status = status;
 }
 
-/* A record without parts of variable size, written in place. */
+/* Writes a record without variable-size parts in place. */
 static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p, __s64 ret,
 				    __u64 end, __s64 pos, __u16 status)
 {
@@ -544,7 +542,7 @@ static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p
 	ring_commit(&at);
 }
 
-/* The same for a call during which its thread was without a CPU, or read from a device. Its status is in the state. */
+/* The same for a call whose thread was off CPU or read from a device. Its status is in the state. */
 verified_alone int op_send_away(struct thread_state *ts, __s64 ret, __u64 end, __s64 pos)
 {
 	struct with_away {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* filter.h: an expression over a finished call, schema/call_filter.h. */
+/* filter.h: evaluates an expression over a finished call, schema/call_filter.h. */
 #pragma once
 
 #include "bpf/lib/call/call.h"
@@ -11,7 +11,7 @@
 enum known {
 	FIELD_UNKNOWN,
 	FIELD_KNOWN,
-	FIELD_LATER /* known to the recorder, or when the record is complete: every test passes */
+	FIELD_LATER /* known only to the recorder or once the record is complete: every test passes */
 };
 
 static __always_inline bool compare(__u32 code, enum known known, __s64 v, __s64 with)
@@ -23,7 +23,7 @@ static __always_inline bool compare(__u32 code, enum known known, __s64 v, __s64
 	if (known == FIELD_UNKNOWN)
 		return false;
 	switch (code) {
-	case FILTER_NAME: /* bits by number of the test */
+	case FILTER_NAME: /* bits by test number */
 		return v >> (with & 31) & 1;
 	case FILTER_LT:
 		return v < with;
@@ -42,7 +42,7 @@ static __always_inline bool compare(__u32 code, enum known known, __s64 v, __s64
 	}
 }
 
-/* The descriptor that the call names, unless it is the working directory; as op_where() of decode.c. */
+/* The descriptor of the call, unless it is the working directory; as op_where() of decode.c. */
 static __always_inline enum known field_fd(struct thread_state *ts, struct wire_plan *p, __s64 *v)
 {
 	if (p->ret == RET_FD || p->fdpair >= 0 || waits_on_one(p))
@@ -51,7 +51,7 @@ static __always_inline enum known field_fd(struct thread_state *ts, struct wire_
 	return has(p->fd) || *v != (has(p->dirfd) ? AT_CWD : -1) ? FIELD_KNOWN : FIELD_UNKNOWN;
 }
 
-/* What was asked for, and what was moved, where no vector or message says it. */
+/* The bytes requested and the bytes moved, unless a vector or message determines them. */
 static __always_inline enum known field_bytes(struct thread_state *ts, struct wire_plan *p,
 					      __u32 field, __s64 ret, __s64 *v)
 {
@@ -61,7 +61,7 @@ static __always_inline enum known field_bytes(struct thread_state *ts, struct wi
 		       : has(p->size)				  ? FIELD_KNOWN
 								  : FIELD_UNKNOWN;
 	}
-	/* What it returned is not what it moved. */
+	/* The return value is not the number of bytes moved. */
 	if (p->mmsg >= 0 ||
 	    ((p->flags & WIRE_PLAN_RECEIVES) && (ts->call.op.flags & (MSG_PEEK | MSG_TRUNC))))
 		return FIELD_LATER;
@@ -69,17 +69,17 @@ static __always_inline enum known field_bytes(struct thread_state *ts, struct wi
 	return FIELD_KNOWN;
 }
 
-/* Whether the call's file is behind a descriptor that it returns. */
+/* Whether the call's file is that of a descriptor it returns. */
 static __always_inline bool returns_file(struct wire_plan *p)
 {
 	return (p->ret == RET_FD && p->fd < 0) || p->fdpair >= 0;
 }
 
-/* The tests of the call's file, as bits by number. */
+/* The results of the tests of the call's file, as bits by number. */
 static __always_inline enum known field_file(struct thread_state *ts, struct wire_plan *p,
 					     __s64 ret, __s64 *v)
 {
-	/* The recorder resolves a path that names the file, and no descriptor that the call returned. */
+	/* The recorder resolves a path that names the file, unless the call returned a descriptor. */
 	if (p->path >= 0 && !((p->flags & WIRE_PLAN_OPEN) && ret >= 0))
 		return FIELD_LATER;
 	if ((returns_file(p) && !ts->returned) || waits_on_one(p))
@@ -114,7 +114,7 @@ static __always_inline enum known field_value(struct thread_state *ts, struct wi
 	case FILTER_UID: /* the call belongs to the version of the thread at its enter */
 		*v = ts->uid;
 		return op->thread == ts->version ? FIELD_KNOWN : FIELD_LATER;
-	case FILTER_COMM: /* so is its name */
+	case FILTER_COMM: /* and so does the name */
 		*v = ts->comm_tests;
 		return op->thread == ts->version ? FIELD_KNOWN : FIELD_LATER;
 	case FILTER_EXE:
@@ -135,8 +135,8 @@ static __always_inline enum known field_value(struct thread_state *ts, struct wi
 }
 
 /*
- * One step. The stack is bits of a word in memory, of which the verifier knows nothing: all steps look the
- * same to it. Verified for itself, so that the paths through it do not multiply with the steps.
+ * One step. The stack consists of bits of a word in memory, which is unknown to the verifier: all steps look the same
+ * to it. Verified separately, so that its paths do not multiply with the steps.
  */
 verified_alone int filter_step(struct thread_state *ts, struct wire_plan *p, __u32 i, __s64 ret,
 			       __u64 end)
@@ -170,7 +170,7 @@ verified_alone int filter_step(struct thread_state *ts, struct wire_plan *p, __u
 	return 0;
 }
 
-/* Whether the call may be wanted: what is known only to the recorder counts as passed. */
+/* Whether the call may pass: conditions that only the recorder can decide count as true. */
 verified_alone int call_passes(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end)
 {
 	if (!ts || !p)
@@ -185,8 +185,8 @@ verified_alone int call_passes(struct thread_state *ts, struct wire_plan *p, __s
 }
 
 /*
- * True where it did not last as long as was asked for; where its start was not seen, at least since the programs were there,
- * or since its thread came to be selected, which is not known.
+ * True if it was shorter than the given minimum. If its start was not seen, it lasted at least since the programs were
+ * attached, or since its thread was selected, which is unknown.
  */
 static __always_inline bool call_too_short(struct thread_state *ts, __u64 end)
 {
@@ -197,7 +197,7 @@ static __always_inline bool call_too_short(struct thread_state *ts, __u64 end)
 	return min_dur_ns && end - start < min_dur_ns;
 }
 
-/* Whether the selection wants a call, now that its end is known, as far as it can be seen here. */
+/* Whether the selection wants a call, now that its end is known, as far as it can be decided here. */
 static __always_inline bool call_selected(struct thread_state *ts, struct wire_plan *p, __s64 ret,
 					  __u64 end)
 {

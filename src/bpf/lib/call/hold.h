@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * hold.h: back-pressure of --lossless. A thread whose ring is more than half full waits, in its own exit from the call,
- * so that the reader catches up instead of losing. It works for any process and leaves nothing behind: a recorder that
- * is killed takes the programs with it, and no thread waits any more.
+ * hold.h: back-pressure of --lossless. A thread whose ring is more than half full waits, in the exit of its own call,
+ * so that the reader can catch up before records are lost. It works for any process and leaves nothing behind: when a
+ * recorder is killed, its programs are unloaded and threads no longer wait.
  *
- * The wait cannot be preempted and the reader may need this very CPU, so a single one is short: 50 us at first, then an
- * eighth of the time for which the reader has been away, 10 ms at most. Between two of them other threads run. The
- * second half of a ring is given out evenly over hold_limit_ns, so that it lasts that long (64 KiB: some three seconds
- * on a CPU that does nothing but the cheapest calls, as 370 records of it take 10 ms each; 1 MiB and more: the limit).
- * From then on no call waits until the reader has moved: a program is slowed down for a bounded time, never stopped.
- * The calls that find no room are counted, and so is that the guarantee was broken.
+ * A wait cannot be preempted and the reader may need this very CPU, so each one is short: 50 us at first, then an
+ * eighth of the time for which the reader has been away, at most 10 ms. Other threads run between two waits. The second
+ * half of a ring is rationed evenly over hold_limit_ns, so that it lasts that long (64 KiB: about three seconds on a
+ * CPU that makes only the cheapest calls, as its 370 records take 10 ms each; 1 MiB and more: the limit). After that,
+ * no call waits until the reader has made progress: a program is slowed down for a bounded time, never stopped. Calls
+ * that find no room are counted, and so are violations of the guarantee.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 
 #define HOLD_MIN_NS 50000
 #define HOLD_MAX_NS 10000000
-#define HOLD_SHARE  8	      /* of the time for which the reader has been away */
-#define HOLD_STEPS  (1 << 20) /* a step takes 20 ns and more */
+#define HOLD_SHARE  8	      /* fraction of the time for which the reader has been away */
+#define HOLD_STEPS  (1 << 20) /* a step takes at least 20 ns */
 
 struct hold_ctx {
 	__u64 until;
@@ -31,7 +31,7 @@ static long hold_step(__u32 i, struct hold_ctx *ctx)
 	return bpf_ktime_get_ns() >= ctx->until;
 }
 
-/* Until when a thread waits that came at `now`. */
+/* The time until which a thread that arrived at `now` waits. */
 static __always_inline __u64 hold_until(struct wire_hold *h, __u64 fill, __u64 now)
 {
 	__u64 longest = (now - h->since) / HOLD_SHARE, even;
@@ -48,7 +48,7 @@ static __always_inline __u64 hold_until(struct wire_hold *h, __u64 fill, __u64 n
 	return even < now + longest ? even : now + longest;
 }
 
-/* How long this thread was held, in ns. */
+/* Holds this thread if necessary; returns for how long, in ns. */
 verified_alone __u64 hold(__u64 now)
 {
 	struct wire_hold *h = &holds[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];

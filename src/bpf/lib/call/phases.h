@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * phases.h: where the time of a call goes: on a CPU, ready to run without one, blocked on I/O, blocked otherwise. The object of
- * phases notes each time at which the thread of a call loses its CPU, is woken and gets a CPU again, with weir's own clock; the
- * kernel's run_delay is off by up to 260 us. What is left of the call was spent on a CPU.
+ * phases.h: where the time of a call goes: on a CPU, runnable, blocked on I/O, blocked otherwise. The phases object
+ * records each time at which the thread of a call loses its CPU, is woken up and gets a CPU again, by weir's own clock;
+ * the kernel's run_delay is off by up to 260 us. The rest of the call was spent on a CPU.
  *
- * Nothing is guessed: the switches that were seen are compared with the kernel's count of them, and a call of which one is
- * missing has no phases.
+ * Nothing is guessed: the number of switches seen is compared with the kernel's count, and if one is missing the call
+ * has no phases.
  */
 #pragma once
 
 #include "bpf/lib/state.h"
 
-/* What a task had read from devices, in bytes; 0 where the kernel does not count. */
+/* Bytes that a task has read from devices; 0 if the kernel does not count. */
 static __always_inline __u64 phases_read_bytes(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->ioac.read_bytes) ? task->ioac.read_bytes : 0;
 }
 
-/* After the start of the call was taken: what happened before belongs to none. */
+/* Call this after taking the call's start time: earlier events belong to no call. */
 static __always_inline void phases_begin(struct task_struct *task, struct thread_state *ts)
 {
 	struct call_phases *ph = &ts->phases;
@@ -35,7 +35,7 @@ static __always_inline void phases_begin(struct task_struct *task, struct thread
 	ph->switches = task->nvcsw + task->nivcsw;
 }
 
-/* The call has ended. True where there is more to report of it than that all of it was on a CPU. */
+/* The call has ended. True if there is more to report than time on a CPU. */
 static __always_inline bool phases_end(struct task_struct *task, struct thread_state *ts)
 {
 	struct call_phases *ph = &ts->phases;
@@ -50,8 +50,8 @@ static __always_inline bool phases_end(struct task_struct *task, struct thread_s
 }
 
 /*
- * The phases of a thread that is in its call, perhaps on a CPU now: times so far, without the present one. Read twice, as it may
- * lose or get its CPU meanwhile: what changed is not known.
+ * The phases so far of a thread in a call, possibly on a CPU now, without the current period. Read twice, as it may
+ * lose or get its CPU meanwhile: values that changed are unknown.
  */
 static __always_inline void phases_copy(struct call_phases *to, struct task_struct *task,
 					struct thread_state *ts)
@@ -65,7 +65,7 @@ static __always_inline void phases_copy(struct call_phases *to, struct task_stru
 	to->runq = ph->runq;
 	to->how = ph->how;
 	to->misses = ph->misses;
-	to->wait_count = 0xffff; /* the present one is not among them */
+	to->wait_count = 0xffff; /* not including the current one */
 	to->unknown = ph->unknown;
 	to->read_bytes = phases_read_bytes(task) - ph->read_bytes;
 	switches = (__u32)(task->nvcsw + task->nivcsw) - ph->switches;
@@ -75,7 +75,7 @@ static __always_inline void phases_copy(struct call_phases *to, struct task_stru
 		to->unknown = 1;
 }
 
-/* Adds the time from when such a thread lost its CPU. */
+/* Adds the time since such a thread lost its CPU. */
 static __always_inline void phases_until(struct call_phases *ph, __u64 now)
 {
 	__u64 ready = ph->out;
@@ -83,7 +83,7 @@ static __always_inline void phases_until(struct call_phases *ph, __u64 now)
 	if (!ready)
 		return;
 	if (ph->how != OUT_READY) {
-		if (ph->woken && ph->woken < ready) /* on its way out, or before: it is not known */
+		if (ph->woken && ph->woken < ready) /* woken while leaving, or before: unknown */
 			ph->unknown = 1;
 		ready = ph->woken ? ph->woken : now;
 		if (ph->how == OUT_IO)
@@ -105,7 +105,7 @@ static __always_inline void phases_fill(struct wire_phases *w, const struct call
 	w->kept = 0;
 }
 
-/* What phases_fill_all() fills, and the waits behind it that are sent. */
+/* The bytes that phases_fill_all() fills, including the waits sent. */
 static __always_inline __u32 phases_bytes(const struct call_phases *ph)
 {
 	__u32 n = phases_split ? ph->wait_count : 0;
@@ -114,7 +114,7 @@ static __always_inline __u32 phases_bytes(const struct call_phases *ph)
 	       (n < WIRE_WAITS_MAX ? n : WIRE_WAITS_MAX) * sizeof(struct wire_wait);
 }
 
-/* The same with all waits behind it, for which there is room. */
+/* The same, followed by all waits, for which there must be room. */
 static __always_inline void phases_fill_all(struct wire_phases *w, const struct call_phases *ph)
 {
 	phases_fill(w, ph);

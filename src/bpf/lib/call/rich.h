@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rich.h: calls with more to say than 80 bytes: paths, addresses, vectors, second descriptors. User memory is
- * read at exit: 0.05-1.3 % of path strings are not resident at enter, none of 12,500 were not at exit.
+ * rich.h: calls that do not fit into 80 bytes: paths, addresses, vectors, second descriptors. User memory is read at
+ * exit: 0.05-1.3 % of path strings are not resident at enter; at exit, all of 12,500 were.
  */
 #pragma once
 
 #include "bpf/lib/call/several.h"
 #include "bpf/lib/call/vector.h"
 
-#define AT_CWD_BEFORE (-101) /* as it was at enter */
+#define AT_CWD_BEFORE (-101) /* the working directory at enter */
 #define NO_FOLDER     (-1)
 #define EFAULT	      14
 #define F_SETLK	      6
@@ -19,9 +19,9 @@
 #define SEEK_CUR      1
 #define MSGS_MAX      1024
 #define MSG_PARTS_MAX \
-	4096 /* of all messages of a call; there may be a million, and no other thread runs meanwhile */
+	4096 /* for all messages of a call: there may be a million, and no other thread runs meanwhile */
 
-/* The fixed head of a rich record; names follow. */
+/* The fixed beginning of a rich record; names follow. */
 struct rich {
 	struct wire_op op;
 	__u64 args[WIRE_ARGS];
@@ -60,7 +60,7 @@ static long message_step(__u32 i, struct vector_ctx *v)
 	return 0;
 }
 
-/* A path argument and its head at data[at]; its length with padding. */
+/* Reads a path argument with its head to data[at]; returns the padded length. */
 verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
 {
 	struct wire_name *n;
@@ -73,7 +73,7 @@ verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
 	n = (struct wire_name *)(s->data + at);
 	n->error = 0;
 	len = bpf_probe_read_user_str((__u8 *)n + sizeof(*n), WIRE_PATH_MAX, (void *)user);
-	if (len <= 0) { /* 0: an empty string, as 6.1 says it */
+	if (len <= 0) { /* 6.1 returns 0 for an empty string */
 		n->len = 0;
 		n->error = user && len < 0 ? 1 : 0;
 		if (n->error) {
@@ -87,7 +87,7 @@ verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
 	return (n->len + 7) & ~7u;
 }
 
-/* The folder that a relative path starts from. */
+/* The folder at which a relative path starts. */
 static __always_inline __u64 base_key(struct thread_state *ts, int dirfd)
 {
 	__u64 file;
@@ -127,8 +127,8 @@ verified_alone int addr_read(struct scratch *s, __u64 user, __u32 len)
 }
 
 /*
- * An address that the kernel gave: `len` bytes, had there been room for them. What lies behind the room is of another time, and
- * an address that was cut is none.
+ * An address returned by the kernel: `len` bytes if the buffer was large enough. Bytes beyond the buffer are stale, and
+ * a truncated address is not usable.
  */
 verified_alone int addr_given(struct scratch *s, struct thread_state *ts, __u64 user, __u32 len)
 {
@@ -145,9 +145,9 @@ verified_alone int addr_given(struct scratch *s, struct thread_state *ts, __u64 
 	return 0;
 }
 
-/* Each step takes the scratch, so that it can be verified by itself. */
+/* Each step takes the scratch buffer, so that it can be verified separately. */
 
-/* The number of a file behind a descriptor that a call returned, its second one perhaps. */
+/* The number of the file behind a descriptor that a call returned, possibly its second one. */
 static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, int fd, bool second)
 {
 	struct last_file *l = file_of(ts, file, fd);
@@ -158,7 +158,7 @@ static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, 
 	return l->key;
 }
 
-/* The size of a regular file that was opened; else WIRE_NONE. */
+/* The size of a regular file that was opened, else WIRE_NONE. */
 static __always_inline __s64 size_opened(__u64 file)
 {
 	__u64 inode = (__u64)kread(struct file, file, f_inode);
@@ -202,7 +202,7 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 	return 0;
 }
 
-/* A position behind a pointer, or the file's own where that is NULL. `which` 1: of the second file. */
+/* A position behind a pointer, or the file's own if that is NULL. `which` 1: of the second file. */
 verified_alone __s64 pos_pointed(struct thread_state *ts, int which, __u64 user, __s64 ret, int fd)
 {
 	struct call *c;
@@ -243,8 +243,8 @@ verified_alone int rich_positions(struct scratch *s, struct thread_state *ts, st
 	return 0;
 }
 
-/* The address in a message: of a sending call the receiver, of a receiving one the sender, if it received anything: else
- * it is that of an earlier one. */
+/* The address in a message: for a send the receiver, for a receive the sender, if anything was received: otherwise it
+ * is a stale one. */
 verified_alone int msg_peer(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
 			    __u64 name, __u32 len)
 {
@@ -258,7 +258,7 @@ verified_alone int msg_peer(struct scratch *s, struct thread_state *ts, struct w
 	return r->op.ret >= 0 ? addr_given(s, ts, name, len) : 0;
 }
 
-/* All messages of sendmmsg and recvmmsg; the first one's address. */
+/* Sums all messages of sendmmsg and recvmmsg; takes the first one's address. */
 verified_alone int messages_sum(struct scratch *s, struct thread_state *ts, struct wire_plan *p)
 {
 	struct vector_ctx v = {.s = s};
@@ -273,7 +273,7 @@ verified_alone int messages_sum(struct scratch *s, struct thread_state *ts, stru
 	v.at = arg(&ts->call, p->mmsg);
 	count = arg(&ts->call, p->mmsg + 1);
 	first = (struct msg *)v.at;
-	/* What is only looked at is moved by a later call. */
+	/* MSG_PEEK leaves the data for a later call to move. */
 	if (r->op.ret > 0 && !((p->flags & WIRE_PLAN_RECEIVES) && (r->op.flags & MSG_PEEK)))
 		v.done = r->op.ret;
 	if (!bpf_probe_read_user(&name, sizeof(name), &first->name) &&
@@ -308,7 +308,7 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 	}
 	if (p->mmsg >= 0)
 		messages_sum(s, ts, p);
-	/* Of a call that failed the kernel could not read it either, or would not. */
+	/* If the call failed, the kernel could not read it either, or would not. */
 	if ((p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0) && r->op.size == WIRE_SIZE_UNKNOWN &&
 	    r->op.ret >= 0) {
 		r->op.status |= STATUS_ARG_UNREAD;
@@ -316,20 +316,19 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 	}
 	if (p->how >= 0 && !bpf_probe_read_user(how, sizeof(how), (void *)arg(c, p->how))) {
 		r->op.flags = how[0];
-		r->args[4] =
-			how[1]; /* openat2 has four arguments: mode and resolve go where none is */
+		r->args[4] = how[1]; /* openat2 has four arguments: mode, resolve use free slots */
 		r->args[5] = how[2];
 	}
 	return 0;
 }
 
-/* As 64-bit programs have it. */
+/* struct flock of 64-bit programs. */
 struct lock_range {
 	__s16 type, whence;
 	__s64 start, len;
 };
 
-/* What fcntl locks or unlocks: size 0 is up to the end of all positions. */
+/* The range that fcntl locks or unlocks; size 0 means up to the largest position. */
 verified_alone int rich_lock(struct scratch *s, struct thread_state *ts)
 {
 	__u32 command;
@@ -385,7 +384,7 @@ verified_alone int rich_address(struct scratch *s, struct thread_state *ts, stru
 	return 0;
 }
 
-/* A path and the folder that it starts from, at data[at]; its length with padding. */
+/* Writes a path and its start folder to data[at]; returns the padded length. */
 verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32 at, __u64 user,
 			       int dirfd)
 {
@@ -403,7 +402,7 @@ verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32
 	return len;
 }
 
-/* Path arguments; returns how many bytes they take behind the record's fixed head. */
+/* Writes path arguments; returns the bytes added to the record's fixed beginning. */
 static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *ts,
 					struct wire_plan *p)
 {
@@ -411,7 +410,7 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 	struct rich *r = (struct rich *)s->data;
 	__u32 at = __builtin_offsetof(struct rich, name), from = at;
 	int cwd = p->flags & WIRE_PLAN_CHDIR ? AT_CWD_BEFORE : AT_CWD;
-	/* Of fanotify_mark, too, whose first descriptor is not a folder. */
+	/* Also for fanotify_mark, whose first descriptor is not a folder. */
 	__s8 dirfd = p->dirfd >= 0 || p->path2 >= 0 ? p->dirfd : p->dirfd2;
 
 	if (p->path >= 0) {
@@ -432,8 +431,8 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 	return at - from;
 }
 
-/* Of an open that succeeded, which has no second file: the folder of the descriptor from which its path starts. Not
- * the working directory, and nothing where the path is absolute. */
+/* For a successful open, which has no second file: the folder of the descriptor at which its path starts. Not set for
+ * the working directory or an absolute path. */
 verified_alone int open_folder(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
 			       __s64 ret)
 {
@@ -451,8 +450,8 @@ verified_alone int open_folder(struct scratch *s, struct thread_state *ts, struc
 }
 
 /*
- * Whether every file of a call is known by now: it has no path argument, or opened what it names, and is none of those of which
- * away_add() finds the descriptor.
+ * Whether every file of a call is already known: it has no path argument, or opened what it names, and away_add() does
+ * not look for its descriptor.
  */
 static __always_inline bool rich_files_known(struct wire_plan *p, __s64 ret)
 {
@@ -461,7 +460,7 @@ static __always_inline bool rich_files_known(struct wire_plan *p, __s64 ret)
 	return (p->path < 0 && p->path2 < 0) || ((p->flags & WIRE_PLAN_OPEN) && ret >= 0);
 }
 
-/* A call that gives its socket another address, itself recorded or not: later calls show it. */
+/* A call that changes its socket's address, recorded or not: later calls show the new one. */
 verified_alone int sock_changed(struct thread_state *ts, struct wire_plan *p)
 {
 	if (!ts || !p)
@@ -471,7 +470,7 @@ verified_alone int sock_changed(struct thread_state *ts, struct wire_plan *p)
 	return 0;
 }
 
-/* The filter once more, where it tests the path of a file that is known only now. */
+/* Evaluates the filter again if it tests the path of a file that is known only now. */
 verified_alone int rich_passes(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end)
 {
 	int passes;
@@ -484,7 +483,7 @@ verified_alone int rich_passes(struct thread_state *ts, struct wire_plan *p, __s
 	return passes;
 }
 
-/* What is known without looking at user memory. */
+/* Fills in what is known without reading user memory. */
 verified_alone int rich_begin(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
 			      __s64 ret, __u64 end)
 {
@@ -512,7 +511,7 @@ verified_alone int rich_begin(struct scratch *s, struct thread_state *ts, struct
 	return 0;
 }
 
-/* `held`: for so long was the thread held by back-pressure. */
+/* `held`: how long the thread was delayed by back-pressure. */
 verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end,
 			     __u64 held)
 {
@@ -566,8 +565,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		r->op.head.type = WIRE_FATE;
 	open_folder(s, ts, p, ret);
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
-	barrier_var(
-		len); /* so that what is compared is what is used: 6.1 does not see that they are one */
+	barrier_var(len); /* check and use one value: 6.1 does not see that they are equal */
 	if (c->kind & (CALL_AWAY | CALL_PHASED))
 		len = away_add(s, ts, p, ret, len);
 	if (held && len <= 256 + WIRE_WALK_MAX) {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * several.h: calls that wait on several descriptors, where they slept: which of them were ready, or which they waited on
- * where none was. Read at the exit, and only then; a call that slept took microseconds anyway, what is read here takes
- * 0.1 to 0.5 of one. Only select() is read at its enter too, as it overwrites its sets.
+ * several.h: calls that waited on several descriptors: which of them were ready, or, if none was, which they waited on.
+ * Read at the exit, and only if the call slept: it took microseconds anyway, and reading takes 0.1 to 0.5 of one. Only
+ * select() is read at its enter too, as it overwrites its sets.
  *
- * epoll_wait() returns no descriptors but what the program called them by (`data`). Which those are is looked up in the
- * kernel's own tree of the epoll, instead of following every epoll_ctl(), dup() and close(): it is right for whatever was
- * added before the recording, and by whom. Programs that call a descriptor by its number are found in a few steps; else the
- * tree is walked, as far as STEPS_MAX. It is read without its lock: another thread that changes it at that moment may hide
- * descriptors, but what is found is of that epoll.
+ * epoll_wait() returns not descriptors but the data that the program attached to them. They are looked up in the
+ * kernel's own tree of the epoll, instead of tracking every epoll_ctl(), dup() and close(): this is right for
+ * everything that was added before the recording, by any process. If a program uses descriptor numbers as data, they
+ * are found in a few steps; otherwise the tree is walked, up to STEPS_MAX. It is read without its lock: a concurrent
+ * change by another thread may hide descriptors, but those found belong to that epoll.
  *
- * What changes from step to step of a loop is kept in scratch, of which the verifier knows nothing: else it follows every value,
- * and before 6.7 takes what it was before the first step for what it always is.
+ * Loop variables are kept in scratch, whose values are unknown to the verifier: otherwise it would track every value,
+ * and before 6.7 would assume that the value before the first step never changes.
  */
 #pragma once
 
 #include "bpf/lib/call/filter.h"
 
 #define POLL_MAX  1024
-#define CHUNK_FDS 32   /* of them are read at once */
-#define CHUNK_AT  1024 /* in scratch.data: behind the record */
-#define STEPS_MAX 768  /* through a tree: some 256 descriptors */
+#define CHUNK_FDS 32   /* descriptors read at once */
+#define CHUNK_AT  1024 /* in scratch.data, after the record */
+#define STEPS_MAX 768  /* in a tree: about 256 descriptors */
 #define DEPTH_MAX 48
 #define POLL_IN	  1
 #define POLL_PRI  2
@@ -39,7 +39,7 @@ struct user_epoll {
 	__u32 data[2];
 };
 
-/* The record: that of struct rich without names. */
+/* The record: like struct rich without names. */
 struct several {
 	struct wire_op op;
 	__u64 args[WIRE_ARGS];
@@ -51,8 +51,8 @@ struct several {
 struct several_ctx {
 	struct scratch *s;
 	__u64 at;    /* user address */
-	__u64 count; /* descriptors there */
-	__u64 ready; /* so many are ready; 0: those that were waited on are wanted */
+	__u64 count; /* descriptors in the array */
+	__u64 ready; /* number of ready ones; 0: report those waited on */
 };
 
 static __always_inline struct wire_away *away_of(struct scratch *s)
@@ -65,7 +65,7 @@ static __always_inline struct wire_ready *ready_at(struct scratch *s, __u32 i)
 	return &((struct several *)s->data)->ready[i & (WIRE_READY_MAX - 1)];
 }
 
-/* Adds a descriptor, or counts it where there is no place left. */
+/* Adds a descriptor, or counts it if there is no room. */
 static __always_inline struct wire_ready *ready_add(struct scratch *s, __s32 fd, __u32 events,
 						    __u32 revents)
 {
@@ -87,7 +87,7 @@ static __always_inline struct wire_ready *ready_add(struct scratch *s, __s32 fd,
 
 /* ---- poll ---- */
 
-/* Reads the part of the array that begins with an element. */
+/* Reads the part of the array that begins with a given element. */
 static __always_inline bool poll_read(struct several_ctx *ctx, __u64 from)
 {
 	__u64 n = ctx->count - from, len;
@@ -101,7 +101,7 @@ static __always_inline bool poll_read(struct several_ctx *ctx, __u64 from)
 				    (void *)(ctx->at + from * sizeof(struct user_pollfd)));
 }
 
-/* bpf_loop: an element. In scratch: `sum` counts those that are not ignored, `user` is the last of them. */
+/* bpf_loop: an element. In scratch: `sum` counts those not ignored, `user` is the last of them. */
 static long poll_step(__u32 i, struct several_ctx *ctx)
 {
 	struct scratch *s = ctx->s;
@@ -130,16 +130,16 @@ static __always_inline __u32 bits_count(__u64 v)
 	return v * 0x0101010101010101ull >> 56;
 }
 
-/* In scratch: `step` the word, `size` bits of it that are still to be looked at, `sum` how many descriptors were
- * given, `user` the last of them. */
+/* In scratch: `step` is the word, `size` its bits that are still to be examined, `sum` the number of descriptors
+ * passed, `user` the last of them. */
 struct select_ctx {
 	struct scratch *s;
 	struct fd_sets *k;
 	__u64 ready;
-	__u32 count; /* descriptors from this one on are not looked at by the kernel */
+	__u32 count; /* the kernel ignores descriptors from this one on */
 };
 
-/* What the sets say of a descriptor, in the words of poll(). */
+/* A descriptor's bits in the sets, as poll() flags. */
 static __always_inline __u32 set_events(const __u64 *words, __u32 word, __u32 bit)
 {
 	__u32 at = word & (SET_WORDS - 1);
@@ -182,7 +182,7 @@ static long select_step(__u32 i, struct select_ctx *ctx)
 	return 0;
 }
 
-/* What it found, of the sets that it was given. False: it could not be read. */
+/* The sets that select returned, within those passed. False: unreadable. */
 static __always_inline bool select_found(struct scratch *s, struct thread_state *ts)
 {
 	__u32 len = sets_bytes(ts->call.args[0]);
@@ -200,7 +200,8 @@ static __always_inline bool select_found(struct scratch *s, struct thread_state 
 
 /* ---- epoll ---- */
 
-/* bpf_loop: down the tree to a descriptor of a file. In scratch: `dentry` the node, `user` the file, `step` the descriptor. */
+/* bpf_loop: descends the tree to a descriptor of a file. In scratch: `dentry` the node, `user` the file, `step` the
+ * descriptor. */
 static long item_step(__u32 i, struct several_ctx *ctx)
 {
 	struct scratch *s = ctx->s;
@@ -222,7 +223,7 @@ static long item_step(__u32 i, struct several_ctx *ctx)
 	return 0;
 }
 
-/* The item of a descriptor that the program calls by its number; 0: it calls nothing so. */
+/* The item of a descriptor whose number the program uses as data; 0: none. */
 verified_alone __u64 item_by_number(struct scratch *s, __u64 root, __u64 data)
 {
 	struct several_ctx ctx = {.s = s};
@@ -241,7 +242,7 @@ verified_alone __u64 item_by_number(struct scratch *s, __u64 root, __u64 data)
 	return s->dentry;
 }
 
-/* An item is what a result means, or one of those that were waited on. */
+/* Fills in a descriptor from its item. */
 static __always_inline void item_fill(struct wire_ready *r, __u64 item)
 {
 	r->fd = kread(struct epitem, item, ffd.fd);
@@ -250,9 +251,9 @@ static __always_inline void item_fill(struct wire_ready *r, __u64 item)
 }
 
 #define ITEM_NONE      0
-#define ITEM_AMBIGUOUS 1 /* the program calls two descriptors the same */
+#define ITEM_AMBIGUOUS 1 /* two descriptors have the same data */
 
-/* Compares an item with the results that are not known yet: wire_ready.file holds the item meanwhile. */
+/* Compares an item with the unresolved results; wire_ready.file holds the item meanwhile. */
 static __always_inline void item_compare(struct scratch *s, __u64 item)
 {
 	__u64 data = kread(struct epitem, item, event.data);
@@ -281,7 +282,8 @@ static __always_inline void item_visit(struct several_ctx *ctx, __u64 item)
 }
 
 /*
- * bpf_loop: a step through the tree in order. In scratch: `dentry` the node, `mnt` that of which it comes (0: from above).
+ * bpf_loop: a step of an in-order walk of the tree. In scratch: `dentry` the node, `mnt` the previous node (0: from
+ * above).
  */
 static long tree_step(__u32 i, struct several_ctx *ctx)
 {
@@ -311,7 +313,7 @@ static long tree_step(__u32 i, struct several_ctx *ctx)
 	return 0;
 }
 
-/* What epoll_wait() returned, at data[CHUNK_AT]. 0: it could not be read. */
+/* The results of epoll_wait(), at data[CHUNK_AT]. 0: unreadable. */
 verified_alone int epoll_results(struct scratch *s, __u64 at, __u32 ready)
 {
 	__u64 n = ready < WIRE_READY_MAX ? ready : WIRE_READY_MAX;
@@ -332,7 +334,7 @@ verified_alone int epoll_results(struct scratch *s, __u64 at, __u32 ready)
 	return 1;
 }
 
-/* Finds the descriptors of what epoll_wait() returned. */
+/* Finds the descriptors of the results of epoll_wait(). */
 verified_alone int epoll_find(struct scratch *s, __u32 ready, __u64 root)
 {
 	struct several_ctx ctx = {.s = s, .ready = ready};
@@ -346,7 +348,7 @@ verified_alone int epoll_find(struct scratch *s, __u32 ready, __u64 root)
 		if (k >= away_of(s)->count)
 			break;
 		r->file = item_by_number(s, root, s->found[k]);
-		r->pad = !r->file; /* to be looked for */
+		r->pad = !r->file; /* unresolved */
 		missing += r->pad;
 	}
 	s->dentry = root;
@@ -372,7 +374,7 @@ verified_alone int epoll_fill(struct scratch *s, struct thread_state *ts, __s64 
 	struct several_ctx ctx = {.s = s};
 	__u64 ep, root;
 
-	/* As call_pos() looks: closed meanwhile, it may be anything now. */
+	/* As in call_pos(): closed meanwhile, it may have been reused. */
 	if (!s || !ts || !ts->call.file || fd_file_apart(ts->call.args[0]) != ts->call.file)
 		return 0;
 	ep = (__u64)kread(struct file, ts->call.file, private_data);
@@ -396,7 +398,7 @@ verified_alone int epoll_fill(struct scratch *s, struct thread_state *ts, __s64 
 
 /* ---- all ---- */
 
-/* The only descriptor that was waited on is that of the call. */
+/* Sets the call's descriptor if it waited on only one. */
 static __always_inline void several_one(struct scratch *s, __u64 valid, __u64 fd)
 {
 	struct wire_op *op = &((struct several *)s->data)->op;
@@ -421,7 +423,7 @@ verified_alone int poll_fill(struct scratch *s, struct thread_state *ts, __s64 r
 		away_of(s)->left = ctx.ready - away_of(s)->count;
 	else if (ctx.count > POLL_MAX)
 		away_of(s)->left = WIRE_LEFT_UNKNOWN;
-	/* Where there are more behind the last that was ready, there is another one than it. */
+	/* If there are more elements after the last ready one, it is not the only one. */
 	if (ctx.count == 1 || (!ctx.ready && ctx.count <= POLL_MAX))
 		several_one(s, s->sum, s->user);
 	return s->done ? -1 : 0;
@@ -436,7 +438,7 @@ verified_alone int select_fill(struct scratch *s, struct thread_state *ts, __s64
 		return 0;
 	ctx.k = bpf_task_storage_get(&select_sets, task, 0, 0);
 	if (!ctx.k || ctx.k->version != ts->call.op.thread || ctx.k->call != ts->call.op.call)
-		return -1; /* there was no room for them */
+		return -1; /* the sets found no room */
 	ctx.ready = ret > 0 ? ret : 0;
 	ctx.count = ts->call.args[0];
 	if (ctx.k->unread || (ctx.ready && !select_found(s, ts)))
@@ -451,7 +453,7 @@ verified_alone int select_fill(struct scratch *s, struct thread_state *ts, __s64
 	return 0;
 }
 
-/* The number of a descriptor's file: an epoll knows the file, else it is the one that the descriptor means now. */
+/* The file number of a descriptor: an epoll knows the file, otherwise it is the file that the descriptor now refers to. */
 verified_alone int ready_file(struct scratch *s, struct thread_state *ts, __u32 i)
 {
 	struct wire_ready *e;
@@ -467,8 +469,8 @@ verified_alone int ready_file(struct scratch *s, struct thread_state *ts, __u32 
 	return 0;
 }
 
-/* Puts the descriptors of a call that waited on several behind its record. No function of its own: the call stack is at its
- * limit where the path of a file is walked. */
+/* Appends the descriptors of a call that waited on several to its record. Inlined: the call stack is at its limit while
+ * a file's path is walked. */
 static __always_inline void several_add(struct scratch *s, struct thread_state *ts,
 					struct wire_plan *p, __s64 ret)
 {
@@ -494,7 +496,7 @@ static __always_inline void several_add(struct scratch *s, struct thread_state *
 		r->op.file = r->ready[0].file;
 }
 
-/* Appends WIRE_PART_AWAY to a record of `len` bytes, at most those of a scratch; returns its length then. */
+/* Appends WIRE_PART_AWAY to a record of `len` bytes, in a scratch buffer; returns its new length. */
 static __always_inline __u32 away_add(struct scratch *s, struct thread_state *ts,
 				      struct wire_plan *p, __s64 ret, __u32 len)
 {

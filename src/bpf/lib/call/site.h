@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * site.h: where a function that makes a system call will find its return address, and its caller's frame pointer. The C
- * library's functions keep no frame pointer, and some use its register for something else; the walk would begin one function
- * too far out, or nowhere. So the code behind the system call is followed to the function's end, and what it pops is counted:
+ * library's functions have no frame pointer, and some use the register for other data; the walk would begin one
+ * function too far out, or nowhere. So the code after the system call is followed to the function's end, counting what
+ * it pops:
  *
  *	syscall; cmp $-4096,%rax; ja ...; ret					read(), while there is one thread
  *	syscall; cmp ...; ja ...; ...; add $104,%rsp; pop %rbx; pop %rbp; ret	open()
  *
- * That is done once for each process and place. The recorder compares it with the module's unwind tables before it believes
- * it (symbols/chain.c).
+ * This is done once for each process and address. The recorder verifies the result against the module's unwind tables
+ * (symbols/chain.c).
  */
 #pragma once
 
@@ -16,16 +17,16 @@
 
 #define SITE_CODE_AT 3328 /* in struct scratch's data */
 #define SITE_WALK_AT 3584
-#define SITE_CODE    128 /* bytes of code that are read at once; a power of two */
-#define SITE_LONGEST 16	 /* bytes of an instruction, and more */
-#define SITE_STEPS   64	 /* instructions that are followed */
+#define SITE_CODE    128 /* bytes of code read at once; a power of two */
+#define SITE_LONGEST 16	 /* at least the longest instruction, in bytes */
+#define SITE_STEPS   64	 /* instructions followed */
 #define SITE_READS   5
-#define SITE_WORDS   64	   /* that a function has on the stack at most */
-#define SITE_NONE    0xffu /* of either */
+#define SITE_WORDS   64	   /* stack words of a function, at most */
+#define SITE_NONE    0xffu /* unknown, for either value */
 #define SITE_UNKNOWN (SITE_NONE | SITE_NONE << 8)
-#define SITE_FRAME   0x10000u /* the function has a frame pointer of its own */
+#define SITE_FRAME   0x10000u /* the function has its own frame pointer */
 
-/* Word of the return address; above 8 bits that of the frame pointer, SITE_NONE: it is in its register. */
+/* Word index of the return address; above 8 bits that of the frame pointer, SITE_NONE: it is in its register. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -33,10 +34,10 @@ struct {
 	__type(value, __u32);
 } stack_sites SEC(".maps");
 
-/* In memory of a map, for the verifier's sake. */
+/* In map memory, which is unknown to the verifier. */
 struct site_walk {
-	__u64 base;	/* of the code that was read */
-	__u32 at, next; /* in it: the instruction, and the next */
+	__u64 base;	/* address of the code read */
+	__u32 at, next; /* offsets of the current and the next instruction */
 	__u32 words, fp;
 	__u32 reads, pad;
 };
@@ -59,7 +60,7 @@ static __always_inline volatile struct site_walk *site_walk(struct scratch *s)
 	return (volatile struct site_walk *)(s->data + SITE_WALK_AT);
 }
 
-/* Goes on at an address. */
+/* Continues at an address. */
 static __always_inline enum site_step site_read(struct scratch *s, volatile struct site_walk *w,
 						__u64 at)
 {
@@ -71,7 +72,7 @@ static __always_inline enum site_step site_read(struct scratch *s, volatile stru
 	return SITE_ON;
 }
 
-/* Bytes of an operand whose first is at a place. */
+/* The operand bytes of an instruction, whose first is at a given offset. */
 static __always_inline __u32 site_operand(struct scratch *s, __u32 i)
 {
 	__u8 m = site_byte(s, i), mode = m >> 6, base = m & 7;
@@ -86,13 +87,13 @@ static __always_inline __u32 site_operand(struct scratch *s, __u32 i)
 	return len + (mode == 1 ? 1 : mode == 2 || base == 5 ? 4 : 0);
 }
 
-/* Instructions of two bytes, 0x0f being the first. */
+/* Two-byte instructions, which begin with 0x0f. */
 static __always_inline enum site_step site_two(struct scratch *s, volatile struct site_walk *w,
 					       __u32 i)
 {
 	__u8 b = site_byte(s, i + 1), kind = b >> 4;
 
-	if (kind == 8) /* a jump that is not taken */
+	if (kind == 8) /* a conditional jump, assumed not taken */
 		w->next = i + 6;
 	else if (b == 0x05)
 		w->next = i + 2;
@@ -103,7 +104,7 @@ static __always_inline enum site_step site_two(struct scratch *s, volatile struc
 	return SITE_ON;
 }
 
-/* Those that have an operand in a register or in memory. */
+/* Instructions with a register or memory operand. */
 static __always_inline enum site_step site_one(struct scratch *s, volatile struct site_walk *w,
 					       __u32 i, __u8 b)
 {
@@ -122,7 +123,7 @@ static __always_inline enum site_step site_one(struct scratch *s, volatile struc
 	return SITE_ON;
 }
 
-/* One instruction. */
+/* Decodes one instruction. */
 verified_alone int site_step(struct scratch *s)
 {
 	volatile struct site_walk *w;
@@ -173,7 +174,7 @@ verified_alone int site_step(struct scratch *s)
 	return SITE_ON;
 }
 
-/* The site of the code at an address. */
+/* Computes the site of the code at an address. */
 verified_alone __u32 site_look(struct scratch *s, __u64 ip)
 {
 	volatile struct site_walk *w;
@@ -201,7 +202,7 @@ verified_alone __u32 site_look(struct scratch *s, __u64 ip)
 	return w->words | w->fp << 8;
 }
 
-/* The same, remembered under the hash of the process's image. */
+/* The same, cached by a hash of the process's image. */
 static __always_inline __u32 site_of(struct scratch *s, __u64 image, __u64 ip)
 {
 	__u64 key = image ^ ip;

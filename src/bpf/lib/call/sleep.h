@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* sleep.h: where in the kernel a thread sleeps during its call: written by stacks.bpf.c, read at the call's exit. */
+/* sleep.h: where in the kernel a thread slept during its call: written by stacks.bpf.c, read at the call's exit. */
 #pragma once
 
 #include "bpf/lib/thread/thread_state.h"
 
-/* The kernel stacks of two sleeps: that of the longest so far, and that of the present one. */
+/* The kernel stacks of two sleeps: the longest so far, and the current one. */
 struct sleeps {
 	__u64 frames[2][WIRE_STACK_SLEEPS];
 	__s32 bytes[2];	 /* what bpf_get_stack() returned */
-	__u64 start;	 /* of the call that they belong to */
-	__u64 since;	 /* when the present one began, 0: none */
-	__u64 longest;	 /* ns, of kept */
-	__u32 kept, pad; /* which of the two is the longest */
+	__u64 start;	 /* of the call they belong to */
+	__u64 since;	 /* start of the current one, 0: none */
+	__u64 longest;	 /* ns, of the longest */
+	__u32 kept, pad; /* index of the longest */
 };
 
 struct {

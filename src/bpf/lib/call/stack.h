@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * stack.h: the stacks of a call, taken at its exit: the user stack by a walk of its own over a copy of the memory above the
- * stack pointer (0.2 us for 21 frames; bpf_get_stack() takes 1.8 us), the kernel stack as stacks.bpf.c kept it.
+ * stack.h: the stacks of a call, taken at its exit: the user stack by weir's own walk over a copy of the memory above
+ * the stack pointer (0.2 us for 21 frames; bpf_get_stack() takes 1.8 us), the kernel stack as saved by stacks.bpf.c.
  *
- * A stack is sent once, under a hash of its frames and of the process's image; then only the hash is. What is mapped where
- * is looked up as it is sent, while the process is there: it may have ended before the recorder comes to look. One for which
- * that failed is sent again when it is met again.
+ * A stack is sent once, under a hash of its frames and the process's image; afterwards only the hash is. The mappings
+ * are looked up when it is sent, while the process exists: it may have ended by the time the recorder could look. If
+ * this fails, the stack is sent again at its next use.
  *
- * The walk follows frame pointers, but functions of libraries often have none: the innermost ones are left by what they pop
- * before they return (site.h). Where the walk was wrong, or may have skipped functions, the recorder finds in the modules'
- * unwind tables (symbols/chain.c).
+ * The walk follows frame pointers, but functions of libraries often have none: the innermost ones are skipped by what
+ * they pop before they return (site.h). The recorder detects wrong frames and missing functions by the modules' unwind
+ * tables (symbols/chain.c).
  */
 #pragma once
 
@@ -18,21 +18,21 @@
 #include "bpf/lib/call/sleep.h"
 #include "bpf/lib/thread/thread.h"
 
-#define STACK_COPY	 2048 /* bytes that are read at once */
-#define STACK_COPY_AT	 4096 /* in struct scratch's data; the record is at its start */
+#define STACK_COPY	 2048 /* bytes copied at once */
+#define STACK_COPY_AT	 4096 /* in struct scratch's data; the record is at the start */
 #define STACK_WALK_AT	 3072
-#define STACK_POPS_MAX	 12 /* frames that are found by what functions pop */
-#define STACK_COPIES_MAX 16 /* of one stack */
-#define STACK_TRIES	 4  /* to find a mapping while another thread changes the tree */
+#define STACK_POPS_MAX	 12 /* frames found by what functions pop */
+#define STACK_COPIES_MAX 16 /* per stack */
+#define STACK_TRIES	 4  /* attempts to find a mapping while another thread changes the tree */
 #define STACK_SEEN	 16384
 #define USER_LEAST	 0x1000
 #define USER_END	 (1ull << 56)
 #define HASH_FACTOR	 0x9e3779b97f4a7c15ull
 
 const volatile struct wire_stacks stacks; /* set before loading */
-__u64 stacks_unsent;			  /* calls without a stack, as there was no room for it */
+__u64 stacks_unsent;			  /* calls whose stack found no room */
 
-/* Stacks that were sent. */
+/* Stacks already sent. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, STACK_SEEN);
@@ -40,14 +40,14 @@ struct {
 	__type(value, __u32);
 } stacks_seen SEC(".maps");
 
-/* A walk; in memory of a map, as the verifier takes what it reads there for unknown, which a loop needs. */
+/* A walk; in map memory, since the verifier treats values read there as unknown, which loops need. */
 struct stack_walk {
 	__u64 ip, sp, fp;
-	__u64 image, hash; /* of the process; of the frames */
-	__u64 base, low;   /* where the copy begins; below it no frame can be any more */
+	__u64 image, hash; /* hash of the process's image; of the frames */
+	__u64 base, low;   /* start of the copy; frames can no longer be below `low` */
 	__u32 frames, flags;
 	__u32 copied, copies;
-	__u32 busy; /* a mapping was not found, as another thread changed them */
+	__u32 busy; /* a mapping was not found because another thread changed them */
 };
 
 static __always_inline __u64 stack_mix(__u64 hash, __u64 v)
@@ -66,7 +66,7 @@ static __always_inline __u64 stack_word(struct scratch *s, __u64 at)
 	return *(__u64 *)(s->data + STACK_COPY_AT + (at & (STACK_COPY - 8)));
 }
 
-/* Copies memory above an address. How much, 0: it cannot be read. */
+/* Copies memory above an address. Returns how much, 0: unreadable. */
 verified_alone __u32 stack_copy(struct scratch *s, __u64 from)
 {
 	__u32 rest = 4096 - (from & 4095);
@@ -75,7 +75,7 @@ verified_alone __u32 stack_copy(struct scratch *s, __u64 from)
 		return 0;
 	if (!bpf_probe_read_user(s->data + STACK_COPY_AT, STACK_COPY, (void *)from))
 		return STACK_COPY;
-	/* It ends with this page. */
+	/* The readable memory ends with this page. */
 	if (rest < STACK_COPY &&
 	    !bpf_probe_read_user(s->data + STACK_COPY_AT, rest & (STACK_COPY - 1), (void *)from))
 		return rest;
@@ -87,7 +87,7 @@ static __always_inline volatile struct stack_walk *stack_walk(struct scratch *s)
 	return (volatile struct stack_walk *)(s->data + STACK_WALK_AT);
 }
 
-/* The next frame. 0: there is none. Inline the verifier would follow each frame along every way of those before. */
+/* The next frame. 0: none. Not inlined: the verifier would check each frame for every path through the previous ones. */
 verified_alone int stack_step(struct scratch *s)
 {
 	volatile struct stack_walk *w;
@@ -136,7 +136,7 @@ static long module_take(struct task_struct *task, struct vm_area_struct *vma, st
 	return 0;
 }
 
-/* What is mapped at an address of the current thread: 0, -ENOENT, -EBUSY. */
+/* The mapping at an address of the current thread: 0, -ENOENT, -EBUSY. */
 verified_alone int module_find(__u64 address, struct wire_module *m)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -165,7 +165,7 @@ static __always_inline struct wire_module *module_at(struct scratch *s, struct w
 	       (i & (WIRE_STACK_MODULES - 1));
 }
 
-/* 1 + the index of the module of an address, which is added where it is new; 0: not known. */
+/* 1 + the index of the module of an address, added if new; 0: unknown. */
 verified_alone __u32 module_of(struct scratch *s, __u64 address)
 {
 	struct wire_module m = {};
@@ -195,7 +195,7 @@ verified_alone __u32 module_of(struct scratch *s, __u64 address)
 	return count + 1;
 }
 
-/* The number of a mapped file; 0: there was no room for it. */
+/* The number of a mapped file; 0: no room. */
 verified_alone __u64 module_file(struct thread_state *ts, __u64 file)
 {
 	__u64 key;
@@ -210,7 +210,7 @@ verified_alone __u64 module_file(struct thread_state *ts, __u64 file)
 	return ts->ident.unsent ? 0 : key;
 }
 
-/* Finds what is mapped at the frames of a user stack; modules have the address of the file by now. */
+/* Finds the mappings of the frames of a user stack; modules contain the address of the file at first. */
 verified_alone int stack_modules(struct scratch *s)
 {
 	struct wire_stack *r;
@@ -227,7 +227,7 @@ verified_alone int stack_modules(struct scratch *s)
 	return 0;
 }
 
-/* Gives modules the numbers of their files. False: there was no room for one of them. */
+/* Replaces these by the numbers of the files. False: one found no room. */
 static __always_inline bool stack_files(struct scratch *s, struct thread_state *ts)
 {
 	struct wire_stack *r = (struct wire_stack *)s->data;
@@ -246,7 +246,7 @@ static __always_inline bool stack_files(struct scratch *s, struct thread_state *
 	return true;
 }
 
-/* The head of the record at the start of a scratch, whose frames are there. */
+/* Fills the head of the record at the start of a scratch buffer that contains the frames. */
 static __always_inline struct wire_stack *stack_head(struct scratch *s, struct thread_state *ts,
 						     volatile struct stack_walk *w)
 {
@@ -262,7 +262,7 @@ static __always_inline struct wire_stack *stack_head(struct scratch *s, struct t
 	return r;
 }
 
-/* Sends what stack_head() began, where it was not sent before. False: there was no room. */
+/* Sends the record begun by stack_head() unless it was sent before. False: no room. */
 static __always_inline bool stack_send(struct scratch *s, struct thread_state *ts,
 				       volatile struct stack_walk *w)
 {
@@ -272,7 +272,7 @@ static __always_inline bool stack_send(struct scratch *s, struct thread_state *t
 
 	if (likely(bpf_map_lookup_elem(&stacks_seen, &hash)))
 		return true;
-	/* What follows takes some microseconds, for nothing where the ring is full: each call would try again. */
+	/* The rest takes some microseconds, in vain if the ring is full, and every call would retry. */
 	if (ring_fill(this_cpu()) > ring_bytes - ring_bytes / 8)
 		return false;
 	r = stack_head(s, ts, w);
@@ -291,8 +291,8 @@ static __always_inline bool stack_send(struct scratch *s, struct thread_state *t
 }
 
 /*
- * The caller of the last frame by what the function pops before it returns. 0: that is not known, or the function has a
- * frame pointer, so that the chain begins here.
+ * The caller of the last frame, found by what the function pops before it returns. 0: unknown, or the function has a
+ * frame pointer, at which the chain begins.
  */
 verified_alone int stack_pop(struct scratch *s)
 {
@@ -312,7 +312,7 @@ verified_alone int stack_pop(struct scratch *s)
 		return 0;
 	if (fp != SITE_NONE) {
 		if (w->fp == w->sp + fp * 8)
-			return 0; /* its own */
+			return 0; /* its own frame pointer */
 		w->fp = stack_word(s, at + fp * 8);
 	}
 	v = stack_word(s, at + word * 8);
@@ -344,7 +344,7 @@ static __always_inline void stack_first(struct scratch *s, struct thread_state *
 		;
 }
 
-/* The user stack of the current thread: its hash, 0: there was no room for it. */
+/* The hash of the current thread's user stack, 0: no room. */
 verified_alone __u64 stack_user(struct scratch *s, struct thread_state *ts, __u64 ip, __u64 sp,
 				__u64 fp)
 {
@@ -364,7 +364,7 @@ verified_alone __u64 stack_user(struct scratch *s, struct thread_state *ts, __u6
 	return stack_send(s, ts, w) ? w->hash : 0;
 }
 
-/* Where the thread slept for longest during the call that ends: the hash, 0: nowhere, or no room. */
+/* The hash of the stack of the thread's longest sleep during the call that ends, 0: no sleep, or no room. */
 verified_alone __u64 stack_kernel(struct scratch *s, struct thread_state *ts)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -442,7 +442,7 @@ static __always_inline bool stacks_wanted(struct thread_state *ts, __s64 ret, __
 	       end - ts->call.op.start >= stacks.slow_ns;
 }
 
-/* An execve that went well has no stack: that of the program which made it is gone. */
+/* A successful execve has no stack: that of its program is gone. */
 static __always_inline void stacks_take(struct thread_state *ts, struct wire_plan *p,
 					struct pt_regs *regs, __s64 ret, __u64 end)
 {
@@ -455,7 +455,7 @@ static __always_inline void stacks_take(struct thread_state *ts, struct wire_pla
 #endif
 }
 
-/* A thread that is going to make a call: room for the kernel stacks of its sleeps. */
+/* Before a thread makes a call: space for the kernel stacks of its sleeps. */
 static __always_inline void stacks_enter(struct task_struct *task)
 {
 	if (stacks.of)

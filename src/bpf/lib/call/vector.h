@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* vector.h: the bytes that vectors of user memory ask for. */
+/* vector.h: the number of bytes that vectors in user memory request. */
 #pragma once
 
 #include "bpf/lib/state.h"
@@ -18,15 +18,15 @@ struct msg {
 	__u32 flags, pad2;
 };
 
-/* Nothing here counts down: the verifier would follow every value. */
+/* Nothing here counts down: the verifier would track every value as a distinct state. */
 struct vector_ctx {
 	__u64 at; /* user address of the first element */
 	__u64 sum;
-	__u64 unread; /* not 0: the sum lacks what could not be read, or is too much */
-	/* Of messages. */
-	__u64 moved;	   /* bytes that the kernel says it moved, */
-	__u64 done;	   /* in so many of them; what the rest says is of an earlier call */
-	__u64 trunc;	   /* MSG_TRUNC: what it says is the length of datagrams */
+	__u64 unread; /* nonzero: parts could not be read, or the sum is too large */
+	/* For messages: */
+	__u64 moved;	   /* bytes moved according to the kernel, */
+	__u64 done;	   /* in this many messages; the others' results are stale */
+	__u64 trunc;	   /* MSG_TRUNC: results are lengths of datagrams */
 	struct scratch *s; /* counts the parts */
 };
 
@@ -42,7 +42,7 @@ static long vector_step(__u32 i, struct vector_ctx *v)
 	return 0;
 }
 
-/* WIRE_SIZE_UNKNOWN: not all of it could be read, or it is longer than the kernel takes. */
+/* WIRE_SIZE_UNKNOWN: parts could not be read, or it is longer than the kernel accepts. */
 verified_alone __u64 vector_sum(__u64 at, __u64 count)
 {
 	struct vector_ctx v = {.at = at};

@@ -2,8 +2,8 @@
 /*
  * content.h: the bytes of a call, piece by piece: copied from the program's memory, hashed, sent.
  *
- * Where a walk stands is kept in memory of a map: the verifier takes what it reads there for unknown, so that the steps of a loop
- * look all the same to it. The hash is a function that is verified alone, with a constant number of words in each block.
+ * The state of a walk is kept in map memory: the verifier treats values read there as unknown, so that all steps of a
+ * loop look the same to it. The hash is a separately verified function, with a constant number of words in each block.
  */
 #pragma once
 
@@ -22,32 +22,32 @@
 const volatile struct wire_content_how content_how SEC(".rodata.content") = {};
 const volatile __u64 content_keys[CONTENT_WORDS] SEC(".rodata.content") = {};
 
-/* The bytes of a call that is looked at. */
+/* The bytes of a call being processed. */
 struct content_room {
 	__u32 busy;
 	__u32 unread;	     /* a part of the piece could not be copied */
-	__u64 user, left;    /* the rest of the present part of a vector */
-	__u64 vector, parts; /* those behind it */
-	__u64 source[4];     /* these four at the beginning */
-	__u64 cache; /* pages of a file, and `user` is a position in it; 0: memory of the program */
-	__u64 rest;  /* of the call's bytes, not copied */
-	__u64 at;    /* where the piece begins in them */
-	__u64 from, to; /* bounds of the call's bytes within the piece */
-	__s64 pos;	/* of the first of the call's bytes */
+	__u64 user, left;    /* the rest of the current part of a vector */
+	__u64 vector, parts; /* the parts after it */
+	__u64 source[4];     /* initial values of the four above */
+	__u64 cache; /* nonzero: pages of a file, and `user` is a position in it; 0: program memory */
+	__u64 rest;	/* bytes of the call not copied yet */
+	__u64 at;	/* offset of the piece in them */
+	__u64 from, to; /* bounds of the call's bytes in the piece */
+	__s64 pos;	/* of the call's first byte */
 	__u64 total;	/* of the call */
-	__u64 sent;	/* bytes of which records say what became of them */
+	__u64 sent;	/* bytes whose outcome was sent in records */
 	__u64 hash;
-	__u32 skip, payload;  /* the piece is left out; the bytes themselves are sent */
-	__u32 counts, stream; /* no other walk says what became of the bytes */
+	__u32 skip, payload;  /* the piece is excluded; the bytes themselves are sent */
+	__u32 counts, stream; /* only this walk counts the outcome of the bytes */
 	__u32 saved, pad;     /* the vector is a copy of the program's */
-	__u64 sample;	      /* what tells pieces of one file or stream from those of another */
+	__u64 sample;	      /* distinguishes pieces of one file or stream from another's */
 	struct wire_content c;
 	__u64 hashes[WIRE_CONTENT_PIECES];
-	/* Twice as long: what is copied begins anywhere in the first half. */
+	/* Twice the size: data is copied to an offset in the first half. */
 	__u8 piece[2 * CONTENT_PIECE];
 };
 
-/* The loader sets how many: CONTENT_ROOMS for each CPU. */
+/* The loader sets the number: CONTENT_ROOMS per CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -74,7 +74,7 @@ static __always_inline __u64 *piece_word(struct content_room *m, __u64 at)
 	return (__u64 *)(m->piece + (at & (CONTENT_PIECE - 8)));
 }
 
-/* Hashes the blocks that the bounds touch. */
+/* Hashes the blocks within the bounds. */
 verified_alone int content_hash(struct content_room *m)
 {
 	__u32 first, last;
@@ -99,7 +99,7 @@ verified_alone int content_hash(struct content_room *m)
 	return 0;
 }
 
-/* Zeros in the blocks of the bounds where words are not the call's, or cut; the cut ones are kept. */
+/* Zeroes words in the outermost blocks that are outside the call's bytes or split; saves the split ones. */
 verified_alone int content_trim(struct content_room *m)
 {
 	__u64 from, to, head, tail;
@@ -129,13 +129,13 @@ verified_alone int content_trim(struct content_room *m)
 	return 0;
 }
 
-/* Counts bytes whose record found no room: of the call the recorder sees which. */
+/* Counts bytes whose record found no room: the call's row shows which. */
 static __always_inline void content_lost(void)
 {
 	__sync_fetch_and_add(&shared.content_lost, 1);
 }
 
-/* Takes room in the ring, of which the last eighth is for calls: they are not lost for what they moved. */
+/* Takes space in the ring except its last eighth, which is reserved for calls: content must not cause their loss. */
 static __always_inline void *content_room_in_ring(struct ring_place *p, __u32 size, __u32 room,
 						  __u32 *ret_seq)
 {
@@ -144,7 +144,7 @@ static __always_inline void *content_room_in_ring(struct ring_place *p, __u32 si
 	return ring_take(p, size, room, ret_seq);
 }
 
-/* Sends what was gathered of pieces; `more`: the same bytes go on in another record. */
+/* Sends the pieces collected so far; `more`: another record continues with the same bytes. */
 verified_alone int content_send(struct content_room *m, bool more)
 {
 	struct ring_place p;
@@ -165,7 +165,7 @@ verified_alone int content_send(struct content_room *m, bool more)
 	} else {
 		m->c.head.size = size;
 		len = size;
-		barrier_var(len); /* compared and used at once, so that 6.1 follows it */
+		barrier_var(len); /* check and use must be adjacent for 6.1's verifier */
 		if (len <= ROOM_CONTENT)
 			bpf_probe_read_kernel(to, len, &m->c);
 		ring_commit(&p);
@@ -178,7 +178,7 @@ verified_alone int content_send(struct content_room *m, bool more)
 	return 0;
 }
 
-/* Sends the piece itself, which begins at an address of the room, up to the limit. */
+/* Sends the content of the piece itself, up to the limit. */
 verified_alone int content_send_payload(struct content_room *m)
 {
 	struct wire_content *r;
@@ -215,7 +215,7 @@ verified_alone int content_send_payload(struct content_room *m)
 	return 0;
 }
 
-/* A record of pieces begins with the present one. */
+/* Begins a record of pieces with the current one. */
 static __always_inline void content_open(struct content_room *m, __u32 outcome)
 {
 	m->c.head_len = m->c.tail_len = 0;
@@ -224,19 +224,19 @@ static __always_inline void content_open(struct content_room *m, __u32 outcome)
 	m->c.outcome = outcome;
 }
 
-/* Whether sampling leaves the present piece out: the same at both ends of a stream, and for every call. */
+/* Whether sampling excludes the current piece: the same at both ends of a stream, and for every call. */
 static __always_inline bool content_left_out(struct content_room *m)
 {
 	__u64 piece;
 
 	if (content_how.parts <= 1)
 		return false;
-	/* without a position all of a call or nothing */
+	/* without a position, the entire call or nothing */
 	piece = m->pos == WIRE_NONE ? m->total : ((__u64)m->pos + m->at) / CONTENT_PIECE;
 	return content_mix(piece * CONTENT_STEP + m->sample) & (content_how.parts - 1);
 }
 
-/* Hashes what there is of the piece. */
+/* Hashes the available part of the piece. */
 static __always_inline int content_hash_part(struct content_room *m)
 {
 	__u64 cut_head;
@@ -248,7 +248,7 @@ static __always_inline int content_hash_part(struct content_room *m)
 		content_trim(m);
 		if (m->c.form == WIRE_CONTENT_BUFFER && m->c.tail_len)
 			*piece_word(m, m->to) = *(__u64 *)m->c.cut_tail;
-		if (m->c.pieces) { /* that of the first one */
+		if (m->c.pieces) { /* of the first piece */
 			m->c.head_len = head_len;
 			*(__u64 *)m->c.cut_head = cut_head;
 		}
@@ -289,7 +289,7 @@ verified_alone int content_piece(struct content_room *m)
 	return 0;
 }
 
-/* Copies from where the walk stands. Not 0: it cannot be read. */
+/* Copies from the current position of the walk. Nonzero: unreadable. */
 verified_alone int content_read(struct content_room *m, __u64 into, __u64 size)
 {
 	if (!m || into >= CONTENT_PIECE)
@@ -301,7 +301,7 @@ verified_alone int content_read(struct content_room *m, __u64 into, __u64 size)
 	       bpf_probe_read_user(m->piece + into, size, (void *)m->user) != 0;
 }
 
-/* Copies up to the end of the piece, of a page, or of the present part of a vector. 1: all was looked at. */
+/* Copies up to the end of the piece, the page, or the current part of a vector. 1: finished. */
 static __always_inline int content_copy(struct content_room *m)
 {
 	__u64 len, to = m->to;
@@ -346,13 +346,13 @@ struct content_ctx {
 
 static long content_step(__u32 i, struct content_ctx *ctx)
 {
-	/* the kernel may hold a lock as a request ends */
+	/* when a request ends, the kernel may hold a lock */
 	if (lossless && !(ctx->m->c.flags & WIRE_CONTENT_REQUEST))
 		hold(bpf_ktime_get_ns());
 	return content_copy(ctx->m);
 }
 
-/* Takes the bytes that were set out in the room. */
+/* Processes the bytes set up in the room. */
 verified_alone int content_walk(struct content_room *m)
 {
 	struct content_ctx ctx = {.m = m};
@@ -364,7 +364,7 @@ verified_alone int content_walk(struct content_room *m)
 	else
 		bpf_loop(2 * (__u32)(m->rest / CONTENT_PIECE + m->parts) + 4, content_step, &ctx,
 			 0);
-	if (m->to > m->from) /* the vector ended before */
+	if (m->to > m->from) /* the vector ended early */
 		content_piece(m);
 	content_send(m, false);
 	return 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * content_aio.h: the bytes of requests of libaio, read as the call ends that fetches their results, before the object of calls
- * sends their records (aio.h).
+ * content_aio.h: the bytes of libaio requests, read at the end of the call that fetches their results, before the calls
+ * object sends their records (aio.h).
  */
 #pragma once
 
 #include "bpf/lib/request/aio_map.h"
 #include "bpf/lib/content/content_request.h"
 
-/* Set before loading, by IOCB_CMD_*: 1: it writes, to the file. */
+/* Set before loading, by IOCB_CMD_*; 1: it writes to the file. */
 const volatile __u8 content_aio_out[WIRE_AIO_OPS];
 
 /* Requests or events of a call. */
@@ -60,7 +60,7 @@ static long aio_take_step(__u32 i, struct content_aio *c)
 	return 0;
 }
 
-/* A call of libaio ends. */
+/* The exit of a libaio call. */
 static __always_inline int content_aio(struct thread_state *ts, struct wire_plan *p, __s64 ret)
 {
 	struct content_aio c = {};

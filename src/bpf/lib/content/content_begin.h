@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* content_begin.h: what the object of calls notes at the beginning of a call for that of content (content.bpf.c). */
+/* content_begin.h: what the calls object saves at the beginning of a call for the content object (content.bpf.c). */
 #pragma once
 
 #include "bpf/lib/file/net.h"
 #include "bpf/lib/state.h"
 
-/* The sequence numbers of the bytes of a TCP socket that are received and sent next; false: it is none. */
+/* The next sequence numbers that a TCP socket will receive and send; false: not TCP. */
 static __always_inline bool content_sequences(__u64 file, struct thread_content *c)
 {
 	__u64 so = knum(struct file, file, private_data), sk;
@@ -22,7 +22,7 @@ static __always_inline bool content_sequences(__u64 file, struct thread_content 
 	return true;
 }
 
-/* Of a call on a socket. */
+/* For a call on a socket. */
 verified_alone int content_begin(struct thread_state *ts)
 {
 	if (!ts)

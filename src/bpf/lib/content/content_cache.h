@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * content_cache.h: the bytes of a file in the page cache, for calls that move them within the kernel (sendfile, splice,
- * copy_file_range). The tree of the file's pages is walked from a tracing program, without its lock: what is found is looked at
- * once more after it was copied, and counts as absent where the page is another one by then.
+ * copy_file_range). A tracing program walks the tree of the file's pages without its lock: each page is checked again
+ * after copying, and counts as absent if it changed.
  *
- * From a page's struct to its address leads the place of two tables. It is fixed unless the kernel's layout is randomised, and then
- * in two variables of the kernel, where they are listed. The recorder tries the places with a page of which it knows what is in
- * it (content_probe()); where none fits, nothing is read here.
+ * The address of a page is computed from its struct page and the addresses of two tables. These are fixed unless the
+ * kernel's layout is randomized, and then stored in two kernel variables, if those are listed. The recorder tries the
+ * addresses on a page with known content (content_probe()); if none fits, nothing is read here.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #define PAGE_BYTES   4096
 #define PAGE_STRUCT  64
 #define XA_SLOTS     64
-#define XA_LEVELS    11	  /* 64 bits, six at a time */
+#define XA_LEVELS    11	  /* 64 bits, six per level */
 #define NODE_LEAST   4096 /* smaller entries are marks, not addresses */
 #define SIBLING_LAST (63 << 2)
 
@@ -54,7 +54,7 @@ struct inode___cache {
 extern const void vmemmap_base __ksym __weak;
 extern const void page_offset_base __ksym __weak;
 
-/* As the recorder has found them to be right; `read` and `word` are the probe's. */
+/* Addresses verified by the recorder; `read` and `word` are set by the probe. */
 struct wire_content_tables content_tables SEC(".data.content");
 
 /* A file and a range of it. */
@@ -62,7 +62,7 @@ struct cache_range {
 	__u64 mapping, pos;
 };
 
-/* The page's folio in the tree; 0: it is not there. */
+/* The page's folio in the tree; 0: absent. */
 static __always_inline __u64 cache_folio(__u64 mapping, __u64 index)
 {
 	__u64 entry =
@@ -84,14 +84,14 @@ static __always_inline __u64 cache_folio(__u64 mapping, __u64 index)
 		at &= XA_SLOTS - 1;
 		node += bpf_core_field_offset(struct xa_node, slots);
 		entry = kread_ptr(node + 8 * at);
-		if ((entry & 3) == 2 && entry < SIBLING_LAST) /* of a folio that begins before */
+		if ((entry & 3) == 2 && entry < SIBLING_LAST) /* part of an earlier folio */
 			entry = kread_ptr(node + 8 * (entry >> 2 & (XA_SLOTS - 1)));
 	}
-	/* one alone is the first page; the rest are marks of pages that went */
+	/* a single entry is the first page; others are marks of evicted pages */
 	return entry & 3 || (first && index) ? 0 : entry;
 }
 
-/* Copies bytes of one page. 0, or not: they are not there. */
+/* Copies bytes of one page. Nonzero: absent. */
 static __always_inline int cache_read(void *to, __u64 size, __u64 mapping, __u64 pos)
 {
 	__u64 index = pos / PAGE_BYTES, folio, begins, at;
@@ -107,14 +107,14 @@ static __always_inline int cache_read(void *to, __u64 size, __u64 mapping, __u64
 	at = content_tables.memory + (folio - content_tables.pages) / PAGE_STRUCT * PAGE_BYTES +
 	     (index - begins) * PAGE_BYTES + pos % PAGE_BYTES;
 	barrier_var(at);
-	barrier_var(size); /* compared and used at once, so that 6.1 follows it */
+	barrier_var(size); /* check and use must be adjacent for 6.1's verifier */
 	if (size > PAGE_BYTES || bpf_probe_read_kernel(to, size, (void *)at))
 		return 1;
 	return knum(struct folio___cache, folio, mapping) != mapping ||
 	       knum(struct folio___cache, folio, index) != begins;
 }
 
-/* The pages of an open file: of overlayfs those of the file in a layer. 0: it has none. */
+/* The page cache of an open file; for overlayfs that of the file in a layer. 0: none. */
 static __always_inline __u64 cache_of(__u64 file)
 {
 	__u64 inode = (__u64)kread(struct file, file, f_inode), real;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* content_none.h: what content_uring.h does for requests of io_uring, where their bytes are not recorded: nothing. */
+/* content_none.h: empty versions of content_uring.h's functions, for recordings without the bytes of io_uring requests. */
 #pragma once
 
 #include "bpf/lib/request/request.h"

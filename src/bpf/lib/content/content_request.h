@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * content_request.h: the bytes of requests of io_uring and libaio. They are read when a request has ended and the program does
- * not know it yet: until then a buffer is the kernel's, so that nobody else writes into it, and how many bytes were moved, and
- * where, is known. A vector is the program's again once the request is submitted, so that it is copied then.
+ * content_request.h: the bytes of io_uring and libaio requests. They are read when a request has ended but the program
+ * does not know it yet: until then the kernel owns the buffer, so that nobody else writes to it, and the number and
+ * location of the bytes are known. A vector belongs to the program again once the request is submitted, so it is copied
+ * then.
  */
 #pragma once
 
 #include "bpf/lib/content/content_take.h"
 #include "bpf/lib/request/request_record.h"
 
-#define VECTOR_PARTS 128 /* of a vector that is copied */
+#define VECTOR_PARTS 128 /* elements of a vector that is copied */
 #define VECTORS_MAX  8192
 
-/* Which request: of io_uring its address and 0, of libaio its context and address. */
+/* Identifies a request: for io_uring its address and 0, for libaio its context and address. */
 struct vector_key {
 	__u64 of, at;
 };
@@ -36,14 +37,14 @@ static __always_inline int vector_copy(struct vector_copy *v, const struct vecto
 	__u64 bytes = count * sizeof(struct iov);
 
 	v->count = count;
-	barrier_var(bytes); /* compared and used at once, so that 6.1 follows it */
+	barrier_var(bytes); /* check and use must be adjacent for 6.1's verifier */
 	if (bytes > sizeof(v->parts) || bpf_probe_read_user(v->parts, bytes, (void *)at))
 		return WIRE_MEMORY_LONG;
 	return bpf_map_update_elem(&content_vectors, k, v, BPF_ANY) ? WIRE_MEMORY_LONG
 								    : WIRE_MEMORY_SAVED;
 }
 
-/* Copies the vector of a request that is being submitted, where it has one. */
+/* Copies the vector, if any, of a request that is being submitted. */
 verified_alone int vector_save(struct wire_live *p, const struct vector_key *k)
 {
 	struct content_room *m;
@@ -53,7 +54,7 @@ verified_alone int vector_save(struct wire_live *p, const struct vector_key *k)
 
 	if (!p || !k)
 		return 0;
-	key = *k; /* 6.1 takes keys from the stack */
+	key = *k; /* 6.1 requires keys on the stack */
 	at = p->memory.at;
 	count = p->memory.count;
 	if (p->memory_state == WIRE_MEMORY_MESSAGE) {
@@ -75,7 +76,7 @@ verified_alone int vector_save(struct wire_live *p, const struct vector_key *k)
 	return 0;
 }
 
-/* Sets out where the bytes are. 0: they cannot be read, and the request's state says why. */
+/* Sets up the location of the bytes. 0: unreadable, for the reason in the request's state. */
 static __always_inline int memory_source(struct content_room *m, struct wire_live *p,
 					 const struct vector_key *k)
 {
@@ -91,7 +92,7 @@ static __always_inline int memory_source(struct content_room *m, struct wire_liv
 		return 1;
 	}
 	if (p->memory_state == WIRE_MEMORY_BUFFER) {
-		/* MSG_TRUNC: a longer message was received than there was room for */
+		/* MSG_TRUNC: the received message was longer than the buffer */
 		if (m->total > p->size)
 			m->total = p->size;
 		content_source(m, p->memory.at, m->total, 0, 0);
@@ -111,7 +112,7 @@ static __always_inline int memory_source(struct content_room *m, struct wire_liv
 	return 1;
 }
 
-/* Whether the bytes of a request that has ended can be read here. */
+/* Whether the bytes of an ended request can be read in this context. */
 static __always_inline bool memory_is_here(struct wire_live *p, struct request_end *e)
 {
 	if (e->ret <= 0 || p->memory_state == WIRE_MEMORY_UNSEEN ||
@@ -123,7 +124,7 @@ static __always_inline bool memory_is_here(struct wire_live *p, struct request_e
 	return false;
 }
 
-/* A room for the bytes of a request that has ended. Behind it memory_end() follows. NULL: there is none. */
+/* A room for the bytes of a request that has ended; memory_end() must follow. NULL: none is free. */
 static __always_inline struct content_room *memory_begin(struct wire_live *p, struct request_end *e,
 							 __u32 kind, bool out)
 {
@@ -153,7 +154,7 @@ static __always_inline struct content_room *memory_begin(struct wire_live *p, st
 	return m;
 }
 
-/* Sends what there is of the bytes. */
+/* Sends the remaining bytes. */
 static __always_inline void memory_end(struct content_room *m, struct wire_live *p,
 				       const struct vector_key *k)
 {

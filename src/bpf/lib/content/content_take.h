@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* content_take.h: all bytes of a call or request, from wherever they are. */
+/* content_take.h: processes all bytes of a call or request, wherever they are. */
 #pragma once
 
 #include "bpf/lib/content/content.h"
 #include "bpf/lib/content/content_begin.h"
 
 #define BUFFER_MOST \
-	65536 /* of a file: what is longer is known by its pieces, and not hashed twice */
+	65536 /* limit for files: longer ones are identified by their pieces, and not hashed twice */
 
-/* Where the bytes begin, of which a walk then takes `total`. */
+/* Sets where the bytes begin; a walk then processes `total` of them. */
 static __always_inline void content_source(struct content_room *m, __u64 user, __u64 left,
 					   __u64 vector, __u64 parts)
 {
@@ -18,7 +18,7 @@ static __always_inline void content_source(struct content_room *m, __u64 user, _
 	m->source[3] = parts < IOV_MAX ? parts : IOV_MAX;
 }
 
-/* Sets the room out for a walk over the call's bytes, the first of which lies at `align` of its piece. */
+/* Prepares the room for a walk over the call's bytes, the first of which is at `align` in its piece. */
 static __always_inline void content_rewind(struct content_room *m, __u32 form, __u64 align,
 					   __u64 at)
 {
@@ -39,8 +39,8 @@ static __always_inline void content_rewind(struct content_room *m, __u32 form, _
 }
 
 /*
- * Where the bytes of a socket of TCP lie in its stream, which was at `began` before them: certain where that is known and they are
- * all that moved since.
+ * The position of a call's bytes in its TCP stream, which was at `began` before: certain if that is known and no other
+ * bytes moved since.
  */
 static __always_inline void content_pos_tcp(struct content_room *m, __u64 file, bool known,
 					    __u32 began, bool out, __s64 ret)
@@ -54,14 +54,14 @@ static __always_inline void content_pos_tcp(struct content_room *m, __u64 file, 
 	moved = ended - began;
 	m->pos = began;
 	m->stream = 1;
-	/* what reads the end of the stream, too, moves on by one more */
+	/* reading the end of the stream advances it by one more */
 	if (known && (moved == ret || (!out && moved == ret + 1)))
 		return;
 	m->pos = (__u32)(ended - (__u32)ret);
 	m->c.flags |= WIRE_CONTENT_CONTESTED;
 }
 
-/* The hash from the call's beginning on, where its bytes are one part and one piece. */
+/* The hash from the call's beginning, if its bytes are a single part and a single piece. */
 verified_alone int content_join(struct content_room *m)
 {
 	__u64 size;
@@ -83,7 +83,7 @@ verified_alone int content_join(struct content_room *m)
 	return 0;
 }
 
-/* The bytes of a call by their position, and from the call's beginning on where that is something else. */
+/* Hashes a call's bytes by their position and, if that is different, from the call's beginning. */
 verified_alone int content_bytes(struct content_room *m)
 {
 	__u64 align;

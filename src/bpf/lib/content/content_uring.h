@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* content_uring.h: the bytes of requests of io_uring, which end in a thread of the program or in one that has its memory. */
+/* content_uring.h: the bytes of io_uring requests, which end in a thread of the program or in one that shares its
+ * memory. */
 #pragma once
 
 #include "bpf/lib/content/content_begin.h"
@@ -12,9 +13,9 @@
 #define GIVES_RECV	  27
 #define GIVES_READ_MULTI  49
 #define RECV_BUNDLE	  (1u << 4) /* IORING_RECVSEND_BUNDLE: into several buffers */
-#define RECV_TRUNC	  (1u << 5) /* MSG_TRUNC: returns more than there is room for */
+#define RECV_TRUNC	  (1u << 5) /* MSG_TRUNC: may return more than the buffer holds */
 
-/* Whether the kernel keeps the address of the buffer that it chose, as it does of one buffer. */
+/* Whether the kernel stores the address of the buffer that it chose, as it does for a single one. */
 static __always_inline __u32 memory_given(const struct sqe *s)
 {
 	switch (s->opcode) {
@@ -32,8 +33,8 @@ static __always_inline __u32 memory_given(const struct sqe *s)
 }
 
 /*
- * Where a request receives into. Since Linux 6.10 this is in what the request keeps beside, which is gone when it has its last
- * completion: those before, of one that receives again and again, are read.
+ * The receive buffer of a request. Since Linux 6.10 it is in the request's async data, which is gone at its last
+ * completion: only earlier ones, of a multishot receive, are read.
  */
 static __always_inline __u64 memory_received(__u64 request)
 {
@@ -58,7 +59,7 @@ static __always_inline __u64 memory_received(__u64 request)
 	return knum(struct iov_iter___given, at, ubuf);
 }
 
-/* The buffer of a request that has completed, which the program does not know yet; 0: it is not to be seen. */
+/* The buffer of a completed request, of which the program is not notified yet; 0: not visible. */
 static __always_inline __u64 memory_chosen(struct wire_live *p, __u64 request)
 {
 	if (p->opcode == GIVES_RECV)
@@ -66,7 +67,7 @@ static __always_inline __u64 memory_chosen(struct wire_live *p, __u64 request)
 	return bpf_core_field_exists(struct io_rw, addr) ? knum(struct io_rw, request, addr) : 0;
 }
 
-/* What the program wrote into the queue of where the bytes are. */
+/* Takes the location of the bytes from the queue entry. */
 static __always_inline void memory_fill(struct wire_live *p, const struct sqe *s,
 					const volatile struct wire_request_op *op)
 {
@@ -85,7 +86,7 @@ static __always_inline void memory_fill(struct wire_live *p, const struct sqe *s
 		p->memory_state = WIRE_MEMORY_MESSAGE;
 }
 
-/* Notes what will be another one once the request is submitted: its vector, and where a stream is. */
+/* Saves what may change once the request is submitted: its vector, and the position of a stream. */
 verified_alone int memory_keep(struct wire_live *p, __u64 request)
 {
 	struct vector_key k = {.of = request};
@@ -124,7 +125,7 @@ static __always_inline int memory_take(struct wire_live *p, struct request_end *
 		return 0;
 	file = knum(struct io_kiocb, e->request, file);
 	if (e->kind & FILE_SOCKET) {
-		/* of a socket among the ring's files it is not known where the stream was */
+		/* for sockets among the ring's fixed files, the stream position is unknown */
 		content_pos_tcp(m, file, p->memory.tcp == file, out ? p->memory.out : p->memory.in,
 				out, e->ret);
 	} else if (content_how.parts > 1 && m->pos != WIRE_NONE) {
@@ -136,7 +137,7 @@ static __always_inline int memory_take(struct wire_live *p, struct request_end *
 	return 0;
 }
 
-/* The request goes on, into another buffer. */
+/* The request continues, with another buffer. */
 static __always_inline void memory_again(struct wire_live *p, struct request_end *e)
 {
 	p->memory.hashed = 0;
@@ -145,7 +146,7 @@ static __always_inline void memory_again(struct wire_live *p, struct request_end
 		p->memory_state = WIRE_MEMORY_GIVEN;
 }
 
-/* Drops what was kept for a request that has ended. */
+/* Drops what was saved for a request that has ended. */
 static __always_inline void memory_forget(__u64 request)
 {
 	struct vector_key k = {.of = request};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * file.h: which file a descriptor means. The answer is a number of a version (one generation under
- * one name); a thread remembers its last files, all threads share the map of versions, and a
- * version that is new is sent with its path before it is used.
+ * file.h: the file that a descriptor refers to, as the number of a version (one generation under one name). A thread
+ * remembers its last files, all threads share the map of versions, and a new version is sent with its path before it is
+ * used.
  */
 #pragma once
 
@@ -16,9 +16,9 @@
 			   */
 #define NAME_LEN_MAX 256
 
-/* The fields that are tested once for each version of a file. */
+/* The filter fields that are tested once for each version of a file. */
 #define FILTER_OF_FILES (1 << FILTER_PATH | 1 << FILTER_EXE)
-#define FDS_LEAST	64 /* NR_OPEN_DEFAULT: no table of descriptors is smaller */
+#define FDS_LEAST	64 /* NR_OPEN_DEFAULT: the smallest descriptor table */
 
 static __always_inline __u64 mount_of(__u64 vfsmount)
 {
@@ -26,8 +26,8 @@ static __always_inline __u64 mount_of(__u64 vfsmount)
 }
 
 /*
- * Which root the names of the current task start below. A mount is of one mount namespace, so the same name under the same
- * root is the same name; where the kernel numbers mounts, one that is gone is not taken for a later one.
+ * The root at which the current task's paths start. A mount belongs to one mount namespace, so the same name under the
+ * same root is the same file name; if the kernel numbers mounts, a new mount is not confused with a former one.
  */
 static __always_inline __u64 root_of(struct fs_struct *fs)
 {
@@ -42,8 +42,7 @@ static __always_inline __u64 root_of(struct fs_struct *fs)
 	return (dentry ^ mnt * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
 }
 
-/* One step up: a name, or from the root of a mount to where it is mounted. Returns true at the end.
- */
+/* One step up: a component, or from the root of a mount to its mount point. Returns true at the end. */
 static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
 {
 	__u64 dentry = s->dentry, mnt = s->mnt, parent;
@@ -68,7 +67,7 @@ static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
 	}
 	parent = (__u64)kread(struct dentry, dentry, d_parent);
 	if (parent == dentry || !parent) {
-		s->done = 2; /* a tree that is not mounted here: pipes, sockets, lazily unmounted */
+		s->done = 2; /* a detached tree: pipes, sockets, lazily unmounted */
 		return true;
 	}
 	*ret_name_dentry = dentry;
@@ -82,21 +81,21 @@ static __always_inline __u64 name_hash(__u64 dentry)
 	return kread_ptr(dentry + bpf_core_field_offset(struct dentry, d_name.hash_len));
 }
 
-/* The checksum of the names, to see whether any of them changed. 0 for `dentry`: a mount. */
+/* Adds a name to the checksum that detects changes of names. 0 for `dentry`: a mount. */
 static __always_inline void walk_add(struct scratch *s, __u64 dentry)
 {
 	if (dentry)
 		s->sum = (s->sum ^ dentry ^ name_hash(dentry)) * 0x9e3779b97f4a7c15ull;
 	else
 		s->sum = (s->sum ^ *(volatile __u64 *)&s->mnt) *
-			 0xff51afd7ed558ccdull; /* read again: a plain number */
+			 0xff51afd7ed558ccdull; /* read again, as a plain number */
 }
 
 struct walk_ctx {
 	struct scratch *s;
 };
 
-/* Adds the name of a dentry to data[sizeof(struct wire_file)...]. False: there is no room. */
+/* Adds the name of a dentry to data[sizeof(struct wire_file)...]. False: no room. */
 static __always_inline bool name_add(struct scratch *s, __u64 dentry)
 {
 	__u32 at = s->len;
@@ -129,7 +128,7 @@ static long walk_name(__u32 i, struct walk_ctx *ctx)
 	return 0;
 }
 
-/* bpf_loop: only the checksum. */
+/* bpf_loop: computes only the checksum. */
 static long walk_sum(__u32 i, struct walk_ctx *ctx)
 {
 	struct scratch *s = ctx->s;
@@ -141,7 +140,7 @@ static long walk_sum(__u32 i, struct walk_ctx *ctx)
 	return 0;
 }
 
-/* Whether data[sizeof(struct wire_file) + at...] says the same. Little-endian machines only: x86-64, arm64. */
+/* Whether data[sizeof(struct wire_file) + at...] is equal. Little-endian machines only: x86-64, arm64. */
 static __always_inline bool names_same(struct scratch *s, __u32 at, const volatile __u8 *names,
 				       __u32 len)
 {
@@ -159,8 +158,8 @@ static __always_inline bool names_same(struct scratch *s, __u32 at, const volati
 }
 
 /*
- * Whether the names that the walk found, or those below the process's root, are what a test wants: they end with its names,
- * which are whole ones, or the last part is compared.
+ * Whether the names found by the walk, or those below the process's root, match a test: they end with its names at a
+ * component boundary, or the last component is compared.
  */
 static __always_inline bool path_fits(struct scratch *s, const volatile struct wire_name_test *t,
 				      bool whole)
@@ -175,14 +174,14 @@ static __always_inline bool path_fits(struct scratch *s, const volatile struct w
 		return false;
 	at = end - len;
 	if (at && s->data[sizeof(struct wire_file) + ((at - 1) & (WIRE_WALK_MAX - 1))])
-		return false; /* in the middle of a name */
+		return false; /* within a component */
 	return names_same(s, at, t->names, len);
 }
 
 /*
- * bpf_loop: the tests of a path, of each twice: what the process calls the file, and of selected paths (-P) all names. It
- * passes where it is not known what the recorder will call the file: where the path was cut, does not begin at a root or,
- * for a selected path, may be another one for the recorder.
+ * bpf_loop: the tests of a path, each applied twice: to the path as the process sees it and, for selected paths (-P),
+ * to all names. A test passes if the recorder's name for the file is unknown: if the path was truncated, does not begin
+ * at a root or, for a selected path, may differ for the recorder.
  */
 static long walk_test(__u32 i, struct walk_ctx *ctx)
 {
@@ -224,7 +223,7 @@ static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vf
 	s->base = 0;
 }
 
-/* 0: not known. */
+/* 0: unknown. */
 verified_alone __u64 names_sum(struct file_ident *d)
 {
 	struct walk_ctx ctx = {.s = scratch_get()};
@@ -243,7 +242,7 @@ verified_alone __u64 names_sum(struct file_ident *d)
 	return sum;
 }
 
-/* As the kernel's d_unlinked(): not found by name any more; the root of a file system never was. */
+/* As the kernel's d_unlinked(): no longer reachable by name; the root of a file system never was. */
 static __always_inline bool dentry_gone(__u64 dentry)
 {
 	return !kread(struct dentry, dentry, d_hash.pprev) &&
@@ -264,7 +263,7 @@ static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 
 	d->k.root = root_of(fs);
 	d->magic = kread(struct super_block, sb, s_magic);
 	d->k.dev = kread(struct super_block, sb, s_dev);
-	if (unlikely(d->magic == MAGIC_BTRFS)) /* read again: a plain number */
+	if (unlikely(d->magic == MAGIC_BTRFS)) /* read again, as a plain number */
 		d->k.dev = subvolume_dev(*(volatile __u64 *)&d->inode, d->k.dev);
 	d->k.generation = kread(struct inode, inode, i_generation);
 	d->mode = kread(struct inode, inode, i_mode);
@@ -276,7 +275,7 @@ static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 
 	}
 }
 
-/* A tree without a place: the name of its root says what it is ("[eventpoll]"). */
+/* A detached tree: the name of its root identifies it ("[eventpoll]"). */
 verified_alone int file_root_name(struct scratch *s)
 {
 	if (s && s->done == 2)
@@ -284,7 +283,7 @@ verified_alone int file_root_name(struct scratch *s)
 	return 0;
 }
 
-/* bpf_loop: adds a name of the path of a mount's root within its file system. */
+/* bpf_loop: adds a component of the path of a mount's root within its file system. */
 static long walk_inside(__u32 i, struct walk_ctx *ctx)
 {
 	struct scratch *s = ctx->s;
@@ -298,7 +297,7 @@ static long walk_inside(__u32 i, struct walk_ctx *ctx)
 	return !name_add(s, dentry);
 }
 
-/* What a mount of another namespace shows of its file system, behind the path. */
+/* Appends to the path the part of the file system that a mount of another namespace shows. */
 static __always_inline void file_inside(struct walk_ctx *ctx, __u64 vfsmount)
 {
 	if (ctx->s->done != 1)
@@ -314,7 +313,7 @@ static __always_inline __u32 mount_ns(__u64 vfsmount)
 	return (__u64)ns > 4096 ? kread(struct mnt_namespace, ns, ns.inum) : 0;
 }
 
-/* Of a file of overlayfs: what the page cache and the disk know it by. */
+/* For a file of overlayfs: its identity in the page cache and on disk. */
 verified_alone int file_real(struct scratch *s, __u64 inode)
 {
 	struct wire_file *r;
@@ -340,7 +339,7 @@ verified_alone int file_real(struct scratch *s, __u64 inode)
 	return 0;
 }
 
-/* Everything but the path. */
+/* Fills everything but the path. */
 verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 {
 	struct super_block *sb;
@@ -367,8 +366,8 @@ verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 	return 0;
 }
 
-/* Walks the path and sends the file. 0: not sent, else 1 + d->wanted. The steps are functions of
- * their own to keep the stack small. */
+/* Walks the path and sends the file. 0: not sent, else 1 + d->wanted. The steps are separate functions to keep the
+ * stack small. */
 verified_alone int file_send(struct file_ident *d, __u64 key)
 {
 	struct walk_ctx ctx = {.s = scratch_get()};
@@ -384,7 +383,7 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 		return 0;
 	}
 	r = (struct wire_file *)s->data;
-	r->head.time = bpf_ktime_get_ns(); /* before it: no rename that it missed ends earlier */
+	r->head.time = bpf_ktime_get_ns(); /* before: renames that it missed end later */
 	walk_begin(s, d->k.dentry, d->k.mnt);
 	bpf_loop(WALK_STEPS, walk_name, &ctx, 0);
 	s->foreign = mount_ns(d->k.mnt) != own_mnt_ns;
@@ -418,7 +417,7 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	return sent;
 }
 
-/* False: there was no room. */
+/* False: no room. */
 static noinline bool gone_send(__u64 key)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -436,8 +435,8 @@ static noinline bool gone_send(__u64 key)
 }
 
 /*
- * The version's number; sends it where it is new or its name changed. If there is no room (d->unsent) it gets another
- * number next time: calls that refer to a number which never arrives lack their file.
+ * The version's number; sends the version if it is new or its name changed. If there is no room (d->unsent) it gets
+ * another number next time: calls that refer to a number which never arrives lack their file.
  */
 verified_alone __u64 file_version(struct file_ident *d)
 {
@@ -447,7 +446,7 @@ verified_alone __u64 file_version(struct file_ident *d)
 
 	if (!d)
 		return 0;
-	k = d->k; /* on the stack, as a key of a map */
+	k = d->k; /* map keys must be on the stack */
 
 	v = bpf_map_lookup_elem(&files, &k);
 	if (v) {
@@ -480,10 +479,10 @@ verified_alone __u64 file_version(struct file_ident *d)
 	return n.key;
 }
 
-/* Which addresses a socket has. */
+/* Sends the addresses of a socket. */
 verified_alone int sock_send(__u64 file, __u64 key);
 
-/* Not among the thread's last files: asks the map and remembers. */
+/* Not among the thread's last files: looks it up in the map and remembers it. */
 verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 {
 	struct file_ident *d;
@@ -493,7 +492,7 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 		return 0;
 	l = &ts->last[hint & (LAST_FILES - 1)];
 	d = &ts->ident;
-	/* As they are before anything is looked at; kept at once, the stack is small. */
+	/* Saved before anything is read, and stored immediately, as the stack is small. */
 	l->file = 0;
 	l->epochs = epochs.both;
 	l->creates = create_epoch;
@@ -519,7 +518,7 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 	return 0;
 }
 
-/* The struct file of a descriptor, 0 where it is not open. */
+/* The struct file of a descriptor, 0 if it is not open. */
 static __always_inline __u64 fd_file(struct files_struct *files_, int fd)
 {
 	struct fdtable *fdt;
@@ -532,15 +531,15 @@ static __always_inline __u64 fd_file(struct files_struct *files_, int fd)
 	return kread_ptr((__u64)fdt->fd + 8 * (__u64)(__u32)fd);
 }
 
-/* The same where it is not worth being verified once more, and for the current task. */
+/* The same for the current task, as a function, to avoid further verification. */
 verified_alone __u64 fd_file_apart(int fd)
 {
 	return fd_file(tread(struct task_struct, bpf_get_current_task_btf(), files), fd);
 }
 
 /*
- * Whether what was looked up when `seen` were the epochs still holds: no name changed since, and
- * where only others were unlinked, this one was not.
+ * Whether a look-up made at the epochs `seen` is still valid: no name changed since, and if only other files were
+ * unlinked, this one was not.
  */
 static __always_inline bool names_hold(__u64 *seen, __u64 dentry)
 {
@@ -627,7 +626,7 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 	return l->key;
 }
 
-/* An open created this file: if its inode has no generation, the number counts as used again. */
+/* An open created this file: if its inode has no generation, the number counts as reused. */
 verified_alone int file_created(__u64 file)
 {
 	__u64 inode = (__u64)kread(struct file, file, f_inode);

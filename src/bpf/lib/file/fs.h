@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fs.h: what some file systems keep around struct inode: when the file was created, and the device of a btrfs
- * subvolume. Their types may be in a module or not there at all; what is not there is not known. A type of a
- * module has no number that bpf_rdonly_cast() takes, so fields are read as numbers at an address.
+ * fs.h: fields that some file systems keep around struct inode: the creation time, and the device of a btrfs subvolume.
+ * Their types may be in a module or missing; missing values are unknown. bpf_rdonly_cast() does not accept types of
+ * modules, so fields are read as numbers at an address.
  *
- * They are read once per version of a file. Asking by name from user space would come too late for files that are
- * gone, and could hang on a network file system.
+ * They are read once per version of a file. Asking by name from user space would be too late for deleted files, and
+ * could hang on a network file system.
  */
 #pragma once
 
 #include "bpf/lib/kernel.h"
 
-#define MAGIC_EXT4    0xef53 /* ext2 and ext3 too */
+#define MAGIC_EXT4    0xef53 /* also ext2 and ext3 */
 #define MAGIC_XFS     0x58465342
 #define MAGIC_BTRFS   0x9123683e
 #define MAGIC_TMPFS   0x01021994
@@ -68,13 +68,13 @@ struct ovl_inode {
 
 #pragma clang attribute pop
 
-/* Where a field lies in the struct of a file system around a struct inode. */
+/* The address of a field in a file system's struct around a struct inode. */
 #define around(type, inode_field, inode, field) \
 	((inode)-bpf_core_field_offset(type, inode_field) + bpf_core_field_offset(type, field))
 
 /*
- * The device of a btrfs inode as stat() tells it. Subvolumes share the device of the file system, and inode numbers of
- * several mean different files: each has a device number of its own. `dev` where it is not known.
+ * The device of a btrfs inode as in stat(). Subvolumes share the device of the file system, and the same inode number
+ * refers to different files in them: each has a device number of its own. `dev` if it is unknown.
  */
 static __always_inline __u32 subvolume_dev_here(__u64 inode, __u32 dev)
 {
@@ -85,13 +85,13 @@ static __always_inline __u32 subvolume_dev_here(__u64 inode, __u32 dev)
 	return root ? kread_ptr(root + bpf_core_field_offset(struct btrfs_root, anon_dev)) : dev;
 }
 
-/* The same where frames are not short. */
+/* The same as a function, for callers with stack to spare. */
 verified_alone __u32 subvolume_dev(__u64 inode, __u32 dev)
 {
 	return subvolume_dev_here(inode, dev);
 }
 
-/* The inode in the upper layer, where the file is there; else 0. */
+/* The inode in the upper layer, if the file is there; else 0. */
 static __always_inline __u64 overlay_upper(__u64 inode)
 {
 	__u64 upper = 0;
@@ -101,7 +101,7 @@ static __always_inline __u64 overlay_upper(__u64 inode)
 	return upper ? kread_ptr(upper + bpf_core_field_offset(struct dentry, d_inode)) : 0;
 }
 
-/* The inode in a layer whose content a file of overlayfs has; 0: not known. */
+/* The inode in a layer that holds the content of a file of overlayfs; 0: unknown. */
 static __always_inline __u64 overlay_real(__u64 inode)
 {
 	__u64 real = overlay_upper(inode), oe;
@@ -119,7 +119,7 @@ static __always_inline __u64 overlay_real(__u64 inode)
 	return real ? kread_ptr(real + bpf_core_field_offset(struct dentry, d_inode)) : 0;
 }
 
-/* When a file was created, ns since the epoch; 0: its file system does not say. */
+/* When a file was created, ns since the epoch; 0: not provided by its file system. */
 verified_alone __u64 inode_birth(__u64 inode)
 {
 	__u64 at = 0, magic, sb;
@@ -135,7 +135,7 @@ verified_alone __u64 inode_birth(__u64 inode)
 		magic = kread(struct super_block, sb, s_magic);
 	}
 	if (magic == MAGIC_EXT4 && bpf_core_field_exists(struct ext4_inode_info, i_crtime)) {
-		/* The driver of ext2 has inodes of another shape. */
+		/* The ext2 driver's inodes have a different layout. */
 		bpf_probe_read_kernel_str(
 			type, sizeof(type),
 			(void *)BPF_CORE_READ((struct super_block *)sb, s_type, name));
@@ -153,6 +153,6 @@ verified_alone __u64 inode_birth(__u64 inode)
 	}
 	if (!at)
 		return 0;
-	/* i_otime_nsec is half as long as tv_nsec, in the same place. */
+	/* i_otime_nsec has half the width of tv_nsec, at the same offset. */
 	return kread_ptr(at) * 1000000000ull + (__u32)kread_ptr(at + 8);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * mapped.h: which file is mapped at an address of the current thread, and where in it that lies. The tree of mappings is
- * walked here, as the kernel does it without a lock: bpf_find_vma() takes 13 us in a page fault, as it lets go of its lock by
- * an interrupt, and fails for as long as another thread maps or unmaps something.
+ * mapped.h: the file mapped at an address of the current thread, and the position in it. The tree of mappings is walked
+ * as the kernel does without a lock: bpf_find_vma() takes 13 us in a page fault, as it releases its lock through an
+ * interrupt, and fails while another thread maps or unmaps anything.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct maple_tree {
 	void *ma_root;
 };
 
-struct maple_range_64 { /* a leaf, too */
+struct maple_range_64 { /* also a leaf */
 	void *parent;
 	unsigned long pivot[15];
 	void *slot[16];
@@ -43,17 +43,17 @@ struct backing_file { /* since 6.5 */
 struct mapping {
 	__u64 address;
 	__u64 file; /* struct file *; 0: none */
-	__u64 pos;  /* of the address's page */
+	__u64 pos;  /* of the page that contains the address */
 	__u64 flags;
-	__u64 start, end; /* the addresses that are mapped with it */
+	__u64 start, end; /* the mapped address range */
 };
 
-#define MAPLE_MASK   0xffull /* of an entry: what is not the node's address */
+#define MAPLE_MASK   0xffull /* bits of an entry that are not part of the node's address */
 #define MAPLE_ROOT   2
-#define MAPLE_RANGE  2 /* types of nodes; below it leaves */
+#define MAPLE_RANGE  2 /* types of nodes; smaller types are leaves */
 #define MAPLE_ARANGE 3
-#define MAPLE_LEVELS 10 /* ten mappings or more in a node: far more than a process can have */
-#define MAPLE_PIVOTS 15 /* of a node, at most */
+#define MAPLE_LEVELS 10 /* at least ten mappings per node: far more than a process can have */
+#define MAPLE_PIVOTS 15 /* per node, at most */
 #define MAPLE_DEAD   1ull
 
 static __always_inline __u32 maple_type(__u64 entry)
@@ -61,7 +61,7 @@ static __always_inline __u32 maple_type(__u64 entry)
 	return entry >> 3 & 0xf;
 }
 
-/* What lies in a node at an address: an entry, of a leaf a mapping. MAPLE_DEAD: the node was taken out of the tree. */
+/* The entry of a node at an address; in a leaf, a mapping. MAPLE_DEAD: the node was removed from the tree. */
 verified_alone __u64 maple_next(__u64 entry, __u64 address)
 {
 	__u64 node = entry & ~MAPLE_MASK, pivots, slots, next;
@@ -87,7 +87,7 @@ verified_alone __u64 maple_next(__u64 entry, __u64 address)
 	return next;
 }
 
-/* m->address is given. 0; -ENOENT: nothing is mapped there; -EBUSY: another thread maps or unmaps something just now. */
+/* Finds the mapping at m->address. 0; -ENOENT: nothing is mapped there; -EBUSY: another thread is mapping or unmapping. */
 static __always_inline long mapping_find(struct task_struct *task, struct mapping *m)
 {
 	__u64 page = page_bytes, vma = 0, entry, mm;
@@ -115,7 +115,7 @@ static __always_inline long mapping_find(struct task_struct *task, struct mappin
 	m->end = kread(struct vm_area_struct, vma, vm_end);
 	if (m->address < m->start || m->address >= m->end)
 		return -EBUSY;
-	/* as a number, which a function that is verified alone takes */
+	/* as a number, for separately verified functions */
 	m->file = kread_ptr(vma + bpf_core_field_offset(struct vm_area_struct, vm_file));
 	m->pos = kread(struct vm_area_struct, vma, vm_pgoff) * page +
 		 ((m->address - m->start) & ~(page - 1));
@@ -123,11 +123,11 @@ static __always_inline long mapping_find(struct task_struct *task, struct mappin
 	return 0;
 }
 
-#define ERROR_POINTERS 4095 /* the last addresses are errors */
+#define ERROR_POINTERS 4095 /* the highest addresses are error codes */
 
 /*
- * The path of a mapped file as the program knows it. Of a file of overlayfs that is mapped the kernel has the one in the layer,
- * on a mount of its own that no namespace has; around it lies struct backing_file with the path of the overlay's.
+ * The path of a mapped file as seen by the program. For a file of overlayfs the kernel maps the one in the layer, on a
+ * private mount in no namespace; it is embedded in struct backing_file, which contains the path in the overlay.
  */
 static __always_inline __u64 mapped_path(__u64 file)
 {
@@ -141,7 +141,7 @@ static __always_inline __u64 mapped_path(__u64 file)
 	inode = (__u64)kread(struct dentry,
 			     kread_ptr(user + bpf_core_field_offset(struct path, dentry)), d_inode);
 	if (kread(struct super_block, kread(struct inode, inode, i_sb), s_magic) != MAGIC_OVERLAY)
-		return path; /* memory without a file */
+		return path; /* memory not backed by a file */
 	return user;
 }
 

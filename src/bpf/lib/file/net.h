@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * net.h: the TCP and UDP sockets of recorded threads, for the object of net, whose programs mostly run in interrupts, where the
- * current thread is a bystander: a socket is known by its address. The object of calls adds a socket when it sends the socket's
- * addresses (sock.h), in the thread that uses it; that of net takes it out when the kernel destroys it.
+ * net.h: the TCP and UDP sockets of recorded threads, for the net object, whose programs mostly run in interrupts,
+ * where the current thread is a bystander: a socket is identified by its address. The calls object adds a socket when
+ * it sends the socket's addresses (sock.h), in the thread that uses it; the net object removes it when the kernel
+ * destroys it.
  */
 #pragma once
 
 #include "bpf/lib/thread/selected.h"
 #include "bpf/lib/thread/thread_state.h"
 
-#define FAMILY_INET  2
-#define FAMILY_INET6 10
-#define PROTO_TCP    6
-#define TCP_LISTENS  10 /* include/net/tcp_states.h */
-#define TCP_CLOSED   7
-#define PROTO_UDP    17
-#define NET_SOCKS    65536
-#define SOCK_DONE_BIT \
-	1 /* enum sock_flags, the same since 2.6: the other end has ended what it sends */
+#define FAMILY_INET   2
+#define FAMILY_INET6  10
+#define PROTO_TCP     6
+#define TCP_LISTENS   10 /* include/net/tcp_states.h */
+#define TCP_CLOSED    7
+#define PROTO_UDP     17
+#define NET_SOCKS     65536
+#define SOCK_DONE_BIT 1 /* enum sock_flags, unchanged since 2.6: the peer has finished sending */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -33,13 +33,13 @@ struct tcp_sock {
 	__u32 snd_wnd, snd_cwnd, copied_seq, write_seq, rcv_nxt, snd_una;
 	__u32 data_segs_out, data_segs_in, total_retrans, srtt_us, mdev_us;
 	__u64 bytes_sent, bytes_retrans, bytes_received;
-	__u64 tcp_clock_cache; /* when it last sent or received, ns */
+	__u64 tcp_clock_cache; /* time of the last send or receive, ns */
 	struct minmax rtt_min;
 };
 
 #pragma clang attribute pop
 
-/* What names a connection: as a packet that arrives has it, the peer first. */
+/* Identifies a connection, as in an arriving packet: the peer first. */
 struct net_tuple {
 	struct wire_ip peer, local;
 	__u16 peer_port, local_port; /* host order */
@@ -47,31 +47,31 @@ struct net_tuple {
 	__u32 net_ns, pad2;
 };
 
-/* What the counters of a connection were. */
+/* Previous values of a connection's counters. */
 struct net_counters {
 	__u64 bytes_out, bytes_in, retransmit_bytes;
 	__u32 packets_out, packets_in, retransmits;
-	__u32 acked; /* the sequence number */
+	__u32 acked; /* acknowledged sequence number */
 };
 
 struct net_sock {
 	__u64 file;
-	__u64 ino; /* of the socket: another one says that the memory was used again */
+	__u64 ino; /* of the socket: differs if the memory was reused */
 	__u32 thread;
 	__u32 proto;
 	__u16 family;
-	__u16 given; /* a sample of it was sent */
-	__u32 drops; /* of a socket that listens, as they were when last seen */
+	__u16 given; /* a sample was sent */
+	__u32 drops; /* of a listening socket, at the last look */
 	__u64 since; /* the last sample, or when it was added */
 	struct net_counters was;
-	__u32 retransmits; /* as they were at the last event */
-	__u32 copied;	   /* up to where it was read when last seen */
-	__u32 written;	   /* and up to where it was written when a segment last arrived */
+	__u32 retransmits; /* at the last event */
+	__u32 copied;	   /* position read up to at the last look */
+	__u32 written;	   /* position written up to when the last segment arrived */
 	__u32 in_queued, out_queued;
 	__u32 in_read;
-	__u64 in_at, out_at; /* when these were seen */
+	__u64 in_at, out_at; /* when these were taken */
 	__u64 in_sum, out_sum;
-	__u64 closed_at; /* when the peer closed its window; 0: it is open */
+	__u64 closed_at; /* when the peer closed its window; 0: open */
 	struct net_tuple tuple;
 };
 
@@ -79,7 +79,7 @@ struct net_name {
 	__u64 sk;
 };
 
-/* By address of struct sock. The loader sets the size of all three. */
+/* By address of struct sock. The loader sets the size of all three maps. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -88,7 +88,7 @@ struct {
 	__type(value, struct net_sock);
 } net_socks SEC(".maps");
 
-/* And the address by name, for packets that no socket has yet. */
+/* Addresses by connection, for packets without a socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -96,7 +96,7 @@ struct {
 	__type(value, struct net_name);
 } net_names SEC(".maps");
 
-/* Connections that were opened while recording, by address of struct sock: seen by the object of net, whoever has them. */
+/* Connections opened while recording, by address of struct sock: seen by the net object, whatever thread owns them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -119,7 +119,7 @@ static __always_inline void counters_read(struct net_counters *c, __u64 sk)
 	c->retransmit_bytes = kread(struct tcp_sock, sk, bytes_retrans);
 	c->bytes_out = kread(struct tcp_sock, sk, bytes_sent) - c->retransmit_bytes;
 	c->bytes_in = kread(struct tcp_sock, sk, bytes_received);
-	if (c->bytes_in && sk_fin_came(sk)) /* the kernel counts the end as a byte */
+	if (c->bytes_in && sk_fin_came(sk)) /* the kernel counts the FIN as a byte */
 		c->bytes_in--;
 	c->packets_out = kread(struct tcp_sock, sk, data_segs_out);
 	c->packets_in = kread(struct tcp_sock, sk, data_segs_in);
@@ -127,7 +127,7 @@ static __always_inline void counters_read(struct net_counters *c, __u64 sk)
 	c->acked = kread(struct tcp_sock, sk, snd_una);
 }
 
-/* An address of a socket; one of IPv4 that an IPv6 socket uses is one of IPv4. 1: it is of IPv4. */
+/* Reads an address of a socket; an IPv4 address used by an IPv6 socket is stored as IPv4. 1: IPv4. */
 static __always_inline bool ip_read(struct wire_ip *ip, __u64 v4, __u64 v6, __u16 family)
 {
 	__u32 *word = (__u32 *)ip->ip;
@@ -163,7 +163,7 @@ static __always_inline void tuple_read(struct net_sock *s, __u64 sk)
 		kread(struct net, (__u64)kread(struct sock, sk, __sk_common.skc_net.net), ns.inum);
 }
 
-/* The name leads to the socket no more, unless it is another one's by now. */
+/* Removes the mapping from name to socket, unless it belongs to another one by now. */
 static __always_inline void net_unname(struct net_sock *s, __u64 sk)
 {
 	struct net_name *n = bpf_map_lookup_elem(&net_names, &s->tuple);
@@ -172,7 +172,7 @@ static __always_inline void net_unname(struct net_sock *s, __u64 sk)
 		bpf_map_delete_elem(&net_names, &s->tuple);
 }
 
-/* What the socket is called now. */
+/* Updates the name of a socket. */
 static noinline int net_rename(struct net_sock *s, __u64 sk)
 {
 	struct net_name name = {.sk = sk};

@@ -6,9 +6,9 @@
 #include "bpf/lib/file/net.h"
 
 #define FAMILY_UNIX   1
-#define UNIX_NAME_MAX 110 /* sun_family and sun_path, as unix_address holds them */
+#define UNIX_NAME_MAX 110 /* sun_family and sun_path, as in unix_address */
 
-/* The name that a unix socket is bound to, at data[at]; its length. */
+/* Reads the name that a unix socket is bound to, to data[at]; returns its length. */
 verified_alone int unix_name(struct scratch *s, __u64 sk, __u32 at)
 {
 	struct unix_address *a;
@@ -54,7 +54,7 @@ verified_alone int inet_names(struct scratch *s, __u64 sk_)
 	return 0;
 }
 
-/* The inode of a socket that has one: not between connect() and accept(), nor when it was closed. */
+/* The inode of a socket, if any: it has none between connect() and accept(), or after it was closed. */
 static __always_inline __u64 sock_ino(__u64 sk)
 {
 	__u64 so = sk ? (__u64)BPF_CORE_READ((struct sock *)sk, sk_socket) : 0;
@@ -80,15 +80,15 @@ verified_alone int unix_names(struct scratch *s, __u64 sk)
 	return 0;
 }
 
-/* Set before loading: the object of net wants to know sockets. */
+/* Set before loading: the net object needs to know sockets. */
 const volatile bool net_wanted;
 
-/* Copied where a socket is added, as it does not fit on the stack. */
+/* Copied when a socket is added, as it does not fit on the stack. */
 static const volatile struct net_sock net_nothing;
 
 /*
- * What is known of a socket from now on, or anew. A connection that was opened while recording is counted from its beginning,
- * another one from here.
+ * The initial state of a socket, or its state after a reset. A connection opened while recording is counted from its
+ * beginning, others from now on.
  */
 verified_alone int net_begin(__u64 sk)
 {
@@ -113,7 +113,7 @@ verified_alone int net_begin(__u64 sk)
 	return 0;
 }
 
-/* Adds a socket of TCP or UDP to those that the object of net looks at, or notes its addresses where it is one. */
+/* Adds a TCP or UDP socket to those that the net object observes, or updates its addresses. */
 verified_alone int net_note(__u64 sk, __u64 key)
 {
 	__u16 family = kread(struct sock, sk, __sk_common.skc_family),
@@ -128,7 +128,7 @@ verified_alone int net_note(__u64 sk, __u64 key)
 	ino = sock_ino(sk);
 	s = bpf_map_lookup_elem(&net_socks, &sk);
 	if (!s || s->ino != ino) {
-		if (s) /* the memory was another one's */
+		if (s) /* the memory belonged to another socket */
 			net_unname(s, sk);
 		if (bpf_map_update_elem(&net_socks, &sk, (void *)&net_nothing, BPF_ANY)) {
 			side_lose(WIRE_SIDE_STORAGE, WIRE_NET_SAMPLE);
@@ -180,7 +180,7 @@ verified_alone int sock_send(__u64 file, __u64 key)
 	return 0;
 }
 
-/* A call that is not recorded gave a socket other addresses: recorded calls show it later, where they know the socket. */
+/* A call that is not recorded changed a socket's addresses: later recorded calls show them, if they know the socket. */
 verified_alone int sock_skipped(struct thread_state *ts, int fd)
 {
 	__u64 file = fd_file_apart(fd);
@@ -196,7 +196,7 @@ verified_alone int sock_skipped(struct thread_state *ts, int fd)
 		   (__u64)kread(struct file, file, f_path.mnt));
 	if (d->magic != MAGIC_SOCKFS)
 		return 0;
-	k = d->k; /* on the stack, as a key of a map */
+	k = d->k; /* map keys must be on the stack */
 	v = bpf_map_lookup_elem(&files, &k);
 	if (v)
 		sock_send(file, v->key);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * aio.h: requests of libaio, for which the kernel has no tracepoint. io_submit is given addresses of requests, which are read as
- * the call begins: another thread may have fetched a result and used the request again before it ends. A request is known by
- * its context and its address in the program's memory. What is known of its end is when a thread fetches the result by
- * io_getevents: some programs do so without a call, and then it is known to have ended when it is used again.
+ * aio.h: requests of libaio, for which the kernel has no tracepoint. io_submit gets addresses of requests, which are
+ * read when the call begins: another thread may fetch a result and reuse the request before the call ends. A request is
+ * identified by its context and its address in the program's memory. Its end is known when a thread fetches the result
+ * by io_getevents. Some programs do so without a call; then its end is noticed when it is reused.
  */
 #pragma once
 
@@ -22,11 +22,11 @@ static __always_inline const volatile struct wire_request_op *aio_op_of(__u32 op
 {
 	if (opcode >= WIRE_AIO_OPS)
 		opcode = WIRE_AIO_OPS - 1;
-	barrier_var(opcode); /* so that the mask stays, which 6.1 needs */
+	barrier_var(opcode); /* keep the mask, which 6.1's verifier needs */
 	return &aio_ops[opcode & (WIRE_AIO_OPS - 1)];
 }
 
-/* A request that has ended; its position is where it was submitted. */
+/* Sends a request that has ended; its position is that at submission. */
 static __always_inline void aio_send(struct wire_live *p, __s64 ret, __u32 status, __u64 now)
 {
 	struct request_end e = {.now = now,
@@ -42,9 +42,9 @@ static __always_inline void aio_send(struct wire_live *p, __s64 ret, __u32 statu
 		request_record(p, &e, KIND_LIBAIO);
 }
 
-/* The requests or events of a call, in a scratch: the stack is small. */
+/* The requests or events of a call, in a scratch buffer, as the stack is small. */
 struct aio_room {
-	struct wire_live one; /* of them */
+	struct wire_live one; /* the current one */
 	__u64 context, at, now;
 	__s64 first;
 	__s32 tgid;
@@ -52,7 +52,7 @@ struct aio_room {
 };
 
 struct aio_call {
-	struct scratch *room; /* struct aio_room in its data */
+	struct scratch *room; /* its data contains struct aio_room */
 	struct thread_state *ts;
 };
 
@@ -61,7 +61,7 @@ static __always_inline struct aio_room *aio_room(struct aio_call *c)
 	return (struct aio_room *)c->room->data;
 }
 
-/* Behind it scratch_put() follows, unless it is false. */
+/* Unless it returns false, scratch_put() must follow. */
 static __always_inline bool aio_begin(struct aio_call *c, __u64 context, __u64 at)
 {
 	context = aio_context(context);
@@ -74,7 +74,7 @@ static __always_inline bool aio_begin(struct aio_call *c, __u64 context, __u64 a
 	return true;
 }
 
-/* What the program wrote; 0: it is not recorded. The stack is small: what looks for files has it to itself. */
+/* Reads what the program wrote; 0: not recorded. The stack is small, so the file look-up gets it to itself. */
 verified_alone int aio_describe(struct wire_live *p, __u64 at)
 {
 	const volatile struct wire_request_op *op;
@@ -128,13 +128,13 @@ static __always_inline void aio_file(struct wire_live *p, struct thread_state *t
 		p->memory.sample = kread(struct inode, kread(struct file, file, f_inode), i_ino);
 	if (!(l->kind & FILE_SEEKABLE))
 		p->pos = WIRE_NONE;
-	/* At which end of the file the kernel writes nobody knows until then. */
+	/* The file's end, where the kernel will write, is unknown until then. */
 	else if ((aio_op_of(p->opcode)->what & WIRE_REQUEST_APPENDS) &&
 		 ((p->flags & RWF_APPENDS) || (kread(struct file, file, f_flags) & FLAGS_APPEND)))
 		p->pos = WIRE_NONE;
 }
 
-/* One that is not known to have ended is used again: its result was fetched where the kernel does not see it. */
+/* A request not known to have ended is reused: its result was fetched without a call. */
 verified_alone int aio_replaced(__u64 context, __u64 iocb)
 {
 	struct aio_key k = {.context = context, .iocb = iocb};
@@ -166,7 +166,7 @@ static long submit_step(__u32 i, struct aio_call *c)
 	p->tid = c->ts->tid;
 	p->tgid = room->tgid;
 	aio_file(p, c->ts);
-	p->start = bpf_ktime_get_ns(); /* no two of a thread have the same */
+	p->start = bpf_ktime_get_ns(); /* distinct for all requests of a thread */
 	r = bpf_map_update_elem(&aio_requests, &k, p, BPF_NOEXIST);
 	__sync_fetch_and_add(&aio_counts.submitted, 1);
 	if (r == -EEXIST) {
@@ -178,7 +178,7 @@ static long submit_step(__u32 i, struct aio_call *c)
 	return 0;
 }
 
-/* Apart, as 6.1 has no stack to spare where files are looked for. */
+/* Separate, as 6.1 has no stack left during the file look-up. */
 verified_alone int aio_tgid(struct scratch *room)
 {
 	if (room)
@@ -186,7 +186,7 @@ verified_alone int aio_tgid(struct scratch *room)
 	return 0;
 }
 
-/* io_submit begins. */
+/* The enter of io_submit. */
 verified_alone int aio_submit(struct thread_state *ts)
 {
 	struct aio_call c = {.ts = ts};
@@ -213,13 +213,13 @@ static long refused_step(__u32 i, struct aio_call *c)
 	return 0;
 }
 
-/* io_submit ends: those behind the first that the kernel refused were not submitted. */
+/* The exit of io_submit: requests from the first one that the kernel rejected on were not submitted. */
 static __always_inline void aio_submitted(struct thread_state *ts, __s64 ret)
 {
 	struct aio_call c = {.ts = ts};
 	__s64 count = ts->call.args[1], first = ret > 0 ? ret : 0;
 
-	if (first > AIO_BATCH) { /* so many were not looked at */
+	if (first > AIO_BATCH) { /* only this many were read */
 		__sync_fetch_and_add(&aio_counts.submitted, first - AIO_BATCH);
 		__sync_fetch_and_add(&aio_counts.full, first - AIO_BATCH);
 	}
@@ -251,7 +251,7 @@ static long reap_step(__u32 i, struct aio_call *c)
 		__sync_fetch_and_add(&aio_counts.ended, 1);
 		return 0;
 	}
-	/* Submitted before recording began: what the program wrote is still there. */
+	/* Submitted before recording began: the program's request is still there. */
 	p = &room->one;
 	if (selection.tids || !aio_describe(p, e.obj))
 		return 0;
@@ -263,7 +263,7 @@ static long reap_step(__u32 i, struct aio_call *c)
 	return 0;
 }
 
-/* A call of libaio ends. */
+/* The exit of a libaio call. */
 verified_alone int aio_exit(struct thread_state *ts, struct wire_plan *p, __s64 ret)
 {
 	struct aio_call c = {.ts = ts};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* aio_map.h: requests of libaio that have not ended, for the objects of calls, which keeps them (aio.h), and of content. */
+/* aio_map.h: requests of libaio that have not ended, for the calls object, which maintains them (aio.h), and the
+ * content object. */
 #pragma once
 
 #include "bpf/lib/request/request_kernel.h"
 #include "bpf/lib/request/request_record.h"
 
-#define AIO_BATCH    65536 /* requests of a call that are looked at: as many as there may be at once */
-#define AIO_CONTEXTS 1024 /* of a process */
+#define AIO_BATCH    65536 /* requests processed per call: as many as may be in flight */
+#define AIO_CONTEXTS 1024  /* per process */
 
 /* struct iocb of include/uapi/linux/aio_abi.h, little-endian. */
 struct iocb {
@@ -55,7 +56,7 @@ static long context_step(__u32 i, struct context_search *s)
 	return 1;
 }
 
-/* The context that has a number in the current process; 0: none. */
+/* The context with a given id in the current process; 0: none. */
 verified_alone __u64 aio_context(__u64 id)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * request.h: requests of io_uring that have not ended, and the record of one that has. All of it runs where the kernel
- * submits and completes requests: in a thread of the program, in a worker or poller of the kernel for its ring, or in a
+ * request.h: requests of io_uring that have not ended, and the record of one that has. All of this runs where the
+ * kernel submits and completes requests: in a thread of the program, in a kernel worker or poller of its ring, or in a
  * kernel thread that ends a ring; never in an interrupt.
  */
 #pragma once
@@ -10,7 +10,7 @@
 #include "bpf/lib/thread/thread.h"
 #include "bpf/lib/call/vector.h"
 
-#define AT_OWN_POS (-1) /* the file's own position */
+#define AT_OWN_POS (-1) /* the file's current position */
 
 /* Set before loading. */
 const volatile struct wire_request_op request_ops[WIRE_REQUEST_OPS];
@@ -32,11 +32,11 @@ struct shot_key {
 };
 
 struct shot {
-	__u64 request; /* 0: one of several with that user_data */
+	__u64 request; /* 0: several have that user_data */
 	__u64 count;
 };
 
-/* Requests that complete several times: the kernel says of which ring and user_data, not of which request. */
+/* Multishot requests: for these the kernel reports ring and user_data, not the request. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, REQUESTS_MAX);
@@ -45,7 +45,7 @@ struct {
 	__type(value, struct shot);
 } shots SEC(".maps");
 
-/* A pointer of a tracepoint as a number, which the verifier wants to see where it is one. */
+/* A tracepoint's pointer as a number; the verifier must see it as a pointer here. */
 verified_alone __u64 number_at(const __u64 *pointer)
 {
 	return pointer ? *pointer : 0;
@@ -60,11 +60,11 @@ static __always_inline const volatile struct wire_request_op *op_of(__u32 opcode
 {
 	if (opcode >= WIRE_REQUEST_OPS)
 		opcode = WIRE_REQUEST_OPS - 1;
-	barrier_var(opcode); /* so that the mask stays, which 6.1 needs */
+	barrier_var(opcode); /* keep the mask, which 6.1's verifier needs */
 	return &request_ops[opcode & (WIRE_REQUEST_OPS - 1)];
 }
 
-/* The current thread's state where its requests are recorded. */
+/* The current thread's state, if its requests are recorded. */
 static __always_inline struct thread_state *thread_recorded(void)
 {
 	struct thread_state *ts = thread_get(bpf_get_current_task_btf());
@@ -100,7 +100,7 @@ static __always_inline void end_file(struct thread_state *ts, struct wire_live *
 	}
 	if (p->pos == WIRE_NONE)
 		return;
-	/* The kernel moves it on. */
+	/* The kernel advances it. */
 	if ((op_of(p->opcode)->what & WIRE_REQUEST_APPENDS) && e->ret > 0 &&
 	    ((p->flags & RWF_APPENDS) || (kread(struct file, file, f_flags) & FLAGS_APPEND)))
 		e->status |= STATUS_APPEND;
@@ -128,7 +128,7 @@ static __always_inline void end_descriptor(struct thread_state *ts, struct wire_
 	e->kind |= l->kind & FILE_WANTED;
 }
 
-/* Completes what is known of the end of a request by its file and position. 0: it is left out. */
+/* Completes the end of a request by its file and position. 0: it is not recorded. */
 verified_alone int request_end_fill(struct wire_live *p, struct request_end *e)
 {
 	struct thread_state *ts;
@@ -149,7 +149,7 @@ verified_alone int request_end_fill(struct wire_live *p, struct request_end *e)
 	e->kind = 0;
 	if (ts && e->request && (what & WIRE_REQUEST_FILE))
 		end_file(ts, p, e);
-	/* A place among the fixed files is no descriptor. */
+	/* An index into the fixed files is not a descriptor. */
 	if (ts && e->ret >= 0 && (what & WIRE_REQUEST_RETURNS) && !(p->parts & WIRE_REQUEST_SLOT))
 		end_descriptor(ts, p, e);
 	return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* request_kernel.h: what the programs read of io_uring and libaio, as in kernel.h. */
+/* request_kernel.h: the structures of io_uring and libaio that the programs read, declared as in kernel.h. */
 #pragma once
 
 #include "bpf/lib/kernel.h"
@@ -55,7 +55,7 @@ struct io_kiocb {
 	struct io_ring_ctx *ctx;
 };
 
-/* What a request of these operations is, in front of struct io_kiocb's own fields. */
+/* The private part of a request for these operations, in place of struct io_kiocb's own fields. */
 struct io_rw {
 	__u64 addr;
 };
@@ -64,7 +64,7 @@ struct io_sr_msg {
 	void *buf;
 };
 
-/* What a request that receives keeps beside. */
+/* Async data of a request that receives. */
 struct iov_iter___given {
 	__u8 iter_type;
 	void *ubuf;
@@ -84,14 +84,14 @@ struct io_kiocb___given {
 
 enum iter_type___given { ITER_UBUF___given };
 
-/* More of struct mm_struct. */
+/* Further members of struct mm_struct. */
 struct mm_struct___aio {
 	struct kioctx_table *ioctx_table;
 };
 
 #pragma clang attribute pop
 
-/* An entry of the submission queue, as include/uapi/linux/io_uring.h has it. */
+/* An entry of the submission queue, from include/uapi/linux/io_uring.h. */
 struct sqe {
 	__u8 opcode, flags;
 	__u16 ioprio;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* request_record.h: the record of a request of io_uring or libaio, written where a thread runs. */
+/* request_record.h: the record of an io_uring or libaio request, written in thread context. */
 #pragma once
 
 #include "bpf/lib/request/request_kernel.h"
@@ -21,9 +21,9 @@
 #define REQUESTS_MAX 65536
 #define EEXIST	     17
 
-/* What is known of a request at its end alone. */
+/* What is known of a request only at its end. */
 struct request_end {
-	__u64 request; /* 0: which it was is not known */
+	__u64 request; /* 0: unknown */
 	__u64 now;
 	__s64 ret, pos;
 	__u64 file, file2;
@@ -53,7 +53,7 @@ static __always_inline int request_lost(void)
 	return 0;
 }
 
-/* A request that is put together: the stack has no room for it where files are looked for. Behind it scratch_put() follows. */
+/* A buffer to assemble a request: there is no room on the stack during file look-ups. scratch_put() must follow. */
 static __always_inline struct scratch *request_room(void)
 {
 	struct scratch *s = scratch_get();
@@ -65,7 +65,7 @@ static __always_inline struct scratch *request_room(void)
 	return s;
 }
 
-/* 0: there was no room. Nothing that is verified alone is called here. */
+/* 0: no room. Must not call separately verified functions. */
 static __always_inline int request_record(struct wire_live *p, struct request_end *e, __u8 kind)
 {
 	struct wire_request *r;

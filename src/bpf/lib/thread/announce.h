@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * announce.h: programs that have something for other processes to read give it a name by prctl(PR_SET_VMA): contexts of
- * OpenTelemetry, rings of spans. The call is looked at whatever it returned, as kernels without CONFIG_ANON_VMA_NAME refuse
- * it, and whatever operations are selected. The kernel does not read the name of a call that it refuses, so that its page may
- * not be in memory yet: then the recorder reads it. Its plan has WIRE_PLAN_EVER, so that no other call is looked at for this.
+ * announce.h: programs that publish data for other processes name its memory by prctl(PR_SET_VMA): contexts of
+ * OpenTelemetry, rings of spans. The call is examined whatever it returned, as kernels without CONFIG_ANON_VMA_NAME
+ * refuse it, and whatever operations are selected. The kernel does not read the name in a call that it refuses, so its
+ * page may not be in memory yet: then the recorder reads it. Its plan has WIRE_PLAN_EVER, so that no other call pays
+ * for this.
  */
 #pragma once
 
@@ -11,11 +12,11 @@
 
 #define OPTION_SET_VMA 0x53564d41	     /* PR_SET_VMA */
 #define VMA_NAME       0		     /* PR_SET_VMA_ANON_NAME */
-#define NAME_OTEL      0x5854435f4c45544full /* "OTEL_CTX", as a little-endian machine reads it */
+#define NAME_OTEL      0x5854435f4c45544full /* "OTEL_CTX", read as a little-endian number */
 #define NAME_SPAN      0x6170732d72696577ull /* "weir-spa" */
 #define NAME_SPAN_LAST 'n'
 
-/* Which of the names that are known begins at an address of the program; -1: none. */
+/* Which of the known names is at an address of the program; -1: none. */
 static __always_inline int announce_kind(__u64 name)
 {
 	__u64 word = 0;

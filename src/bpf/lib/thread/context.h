@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* context.h: what runs on this CPU: a thread, or an interrupt in its place. */
+/* context.h: what runs on this CPU: a thread, or an interrupt. */
 #pragma once
 
 #include "bpf/lib/thread/selected.h"
 
-#define SOFTIRQ_RUNS  0x100 /* of preempt_count(), include/linux/preempt.h */
+#define SOFTIRQ_RUNS  0x100 /* in preempt_count(), include/linux/preempt.h */
 #define INTERRUPT_ANY 0xff0000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -28,8 +28,8 @@ struct task_struct___queued {
 enum context { CONTEXT_UNKNOWN, CONTEXT_THREAD, CONTEXT_SOFTIRQ, CONTEXT_INTERRUPT };
 
 /*
- * By the CPU's preempt_count. Its symbol is not known to every kernel's BPF, but its place beside this CPU's run queue is
- * (capture/ebpf/side/host_sums.h), and to that the current thread leads.
+ * By the CPU's preempt_count. Not every kernel has its symbol in BTF, but its offset from this CPU's run queue is known
+ * (capture/ebpf/side/host_sums.h), to which the current thread leads.
  */
 static __always_inline enum context context_now(void)
 {

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * published.h: the context of a span that a thread publishes in its own memory, as OpenTelemetry's thread context has it: a
- * thread-local pointer to a record. The recorder has found where a process that announced itself keeps that variable
+ * published.h: the span context that a thread publishes in its own memory, as OpenTelemetry's thread context: a
+ * thread-local pointer to a record. The recorder located that variable for a process that announced itself
  * (capture/ebpf/contexts/otel_process.c) and put it into the map of publishers. The record is read at the exit of each
- * recorded call and sent if it has changed; a thread that publishes nothing pays for a test of its flags.
+ * recorded call and sent if it changed; a thread that publishes nothing pays for a test of its flags.
  *
- * Another call that carries the same context costs two reads of the program's memory. None of them faults a page in: what is
- * not in memory counts as not known.
+ * A further call with the same context costs two reads of the program's memory. They never fault a page in: what is not
+ * in memory counts as unknown.
  *
- * Of a process that publishes nothing, contexts come from the map in which OpenTelemetry's eBPF instrumentation (OBI) has which
- * request a thread serves, where that is pinned: a lookup for each call.
+ * For a process that publishes nothing, contexts come from the map in which OpenTelemetry's eBPF instrumentation (OBI)
+ * stores the request that a thread serves, if that is pinned: one look-up for each call.
  */
 #pragma once
 
 #include "bpf/lib/ring.h"
 
-#define DTV_POINTER   8	      /* from the thread's base to where its vector of TLS blocks begins */
-#define DTV_ENTRY     16      /* bytes; the first holds the number of entries */
-#define DTV_UNTOUCHED (~0ull) /* of a module whose variables this thread did not use yet */
+#define DTV_POINTER   8 /* offset from the thread's base to the pointer to its vector of TLS blocks */
+#define DTV_ENTRY     16      /* bytes; the first entry holds the number of entries */
+#define DTV_UNTOUCHED (~0ull) /* for a module whose variables this thread has not used yet */
 #define DTV_MAX	      4096    /* modules */
 
-/* What is read of the program's record. */
+/* The part of the program's record that is read. */
 struct published {
-	__u64 ids[3]; /* of the trace, 16 bytes, and of the span */
+	__u64 ids[3]; /* trace id, 16 bytes, and span id */
 	__u8 valid;   /* 1 */
 	__u8 pad[7];
 };
-#define PUBLISHED_BYTES 25 /* up to `valid` */
+#define PUBLISHED_BYTES 25 /* up to and including `valid` */
 
-/* The thread's base address; as the kernel has it, which is right where it was set by a system call. 0: not known. */
+/* The thread's base address as known to the kernel, which is right if it was set by a system call. 0: unknown. */
 static __always_inline __u64 thread_base(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -46,7 +46,7 @@ static __always_inline __u64 user_word(__u64 at)
 	return v;
 }
 
-/* The address of the current thread's variable; 0: it has none yet, as it did not use it. */
+/* The address of the current thread's variable; 0: none yet, as it was not used. */
 static __always_inline __u64 published_find(struct wire_publisher *p, __u64 base)
 {
 	__u64 dtv, block;
@@ -62,7 +62,7 @@ static __always_inline __u64 published_find(struct wire_publisher *p, __u64 base
 	return block && block != DTV_UNTOUCHED ? block + p->offset : 0;
 }
 
-/* Sends that another context begins, or with ids of 0 that none does; until: when the one before was last seen. */
+/* Sends that another context begins or, with ids of 0, that there is none; until: when the previous one was last seen. */
 static __always_inline bool context_send(struct thread_state *ts, __u64 ids[3], __u64 start,
 					 __u64 end)
 {
@@ -87,7 +87,7 @@ static __always_inline bool context_send(struct thread_state *ts, __u64 ids[3], 
 	return true;
 }
 
-/* The thread's version ends, and with it the row of its context. */
+/* The thread's version ends, and with it its context row. */
 verified_alone int context_close(struct thread_state *ts)
 {
 	__u64 none[3] = {};
@@ -127,7 +127,7 @@ verified_alone int context_look(struct thread_state *ts)
 	return 0;
 }
 
-/* A new process has a copy of its parent's memory, and what stands there was the parent's. */
+/* A new process has a copy of its parent's memory, which contains the parent's context. */
 static __always_inline void context_inherit(struct task_struct *parent, struct thread_state *child)
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, parent, 0, 0);
@@ -136,7 +136,7 @@ static __always_inline void context_inherit(struct task_struct *parent, struct t
 		child->context.inherited = ts->context.ids[2];
 }
 
-/* The process runs another program from here on. */
+/* The process executes another program. */
 verified_alone int context_forget(struct thread_state *ts)
 {
 	__u32 tgid = tgid_of(bpf_get_current_task_btf());
@@ -164,7 +164,7 @@ static __always_inline bool context_find(struct thread_state *ts, struct task_st
 	return ts->context.at;
 }
 
-/* Reads the record; ids of 0: none, or not known. */
+/* Reads the record; ids of 0: none, or unknown. */
 static __always_inline void context_read(struct thread_state *ts, struct published *ret)
 {
 	__u64 record = 0;
@@ -200,13 +200,13 @@ static __always_inline void obi_read(struct published *ret)
 	ret->ids[2] = o->ids[2];
 }
 
-/* Whether the exit of a call has to look for a context. */
+/* Whether the exit of a call must look for a context. */
 static __always_inline bool context_wanted(const struct thread_state *ts)
 {
 	return obi || ts->flags & THREAD_PUBLISHES;
 }
 
-/* The exit of a call of a thread whose context is known. end 0: the call is not recorded. */
+/* The exit of a call in a thread whose context is known. end 0: the call is not recorded. */
 verified_alone int context_take(struct thread_state *ts, __u32 waits, __u64 end)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -225,7 +225,8 @@ verified_alone int context_take(struct thread_state *ts, __u32 waits, __u64 end)
 		context_read(ts, &now);
 		c->flags &= ~WIRE_CONTEXT_OBI;
 	}
-	/* It waits for others with a context set: it runs a loop, and the context may be of a task that it put aside. */
+	/* It waits for events with a context set: it runs an event loop, and the context may belong to a suspended
+	 * task. */
 	if (waits && context_is(&now))
 		c->flags |= WIRE_CONTEXT_LOOP;
 	if (!end)
@@ -246,7 +247,7 @@ verified_alone int context_take(struct thread_state *ts, __u32 waits, __u64 end)
 		c->flags |= WIRE_CONTEXT_INHERITED;
 	else
 		c->inherited = 0;
-	/* Where there is no room the next call tries again; until then none is known. */
+	/* If there is no room the next call tries again; until then the context is unknown. */
 	if (!context_send(ts, now.ids, ts->call.op.start ? ts->call.op.start : end, end)) {
 		c->ids[2] = 0;
 		return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* selected.h: which tasks are recorded: for every object, which share what is declared here (capture/ebpf/load/objects.h). */
+/* selected.h: which tasks are recorded; used by every object, which share the declarations here
+ * (capture/ebpf/load/objects.h). */
 #pragma once
 
 #include "bpf/lib/kernel.h"
@@ -63,7 +64,7 @@ static __always_inline __u32 pid_ns(struct pid *pid, __u32 level)
 	return BPF_CORE_READ(ns, ns.inum);
 }
 
-/* The number in the recorder's pid namespace; 0: it has none there, whatever its number elsewhere. */
+/* The pid in the recorder's pid namespace; 0: it has none there. */
 static __always_inline int pid_here(struct pid *pid)
 {
 	__u32 level = shared.pidns_level;
@@ -73,7 +74,7 @@ static __always_inline int pid_here(struct pid *pid)
 	return pid_nr(pid, level);
 }
 
-/* Of the struct pid at an address. */
+/* The same for the struct pid at an address. */
 verified_alone int pid_number(__u64 at)
 {
 	return pid_here((void *)at);
@@ -98,7 +99,7 @@ static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
 		return NULL;
 	if (shared.cgroup_subsys < 0)
 		return kread(struct css_set, set, dfl_cgrp);
-	/* Hosts that mount v1 and v2 side by side keep every task at the root of v2. */
+	/* On hosts that mount v1 and v2 side by side every task is at the root of v2. */
 	css = (void *)kread_ptr(set + bpf_core_field_offset(struct css_set, subsys) +
 				8 * (__u64)(shared.cgroup_subsys & 15));
 	return css ? BPF_CORE_READ(css, cgroup) : NULL;
@@ -128,8 +129,8 @@ static long cgroup_step(__u32 i, struct cgroup_ctx *ctx)
 }
 
 /*
- * Everything given must hold; an entry of a list suffices for its kind. `named`: the task whose name counts. `any_thread`: a
- * selection by thread is taken to hold.
+ * All given conditions must hold; for each kind, one entry of its list suffices. `named`: the task whose name is
+ * tested. `any_thread`: a selection by thread is assumed to match.
  */
 static __always_inline bool selected(struct task_struct *task, __u64 named, bool any_thread)
 {
@@ -137,7 +138,7 @@ static __always_inline bool selected(struct task_struct *task, __u64 named, bool
 
 	tgid = tgid_of(task);
 	tid = tid_of(task);
-	if (!tgid) /* of an outer or a sibling pid namespace: from here it cannot be named, and is none of ours */
+	if (!tgid) /* in an outer or a sibling pid namespace: it cannot be named from here, and is never selected */
 		return false;
 	if (!selection.own_traffic && (__s32)tgid == selection.own_tgid)
 		return false;

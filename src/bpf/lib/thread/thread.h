@@ -12,13 +12,13 @@ verified_alone int thread_selected(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 named = (__u64)task;
 
-	/* A thread of the kernel for an io_uring has a name of its own ("iou-sqp-4711"): that of the process counts. */
+	/* A kernel thread of an io_uring has its own name ("iou-sqp-4711"): test that of the process. */
 	if (task->flags & PF_IO_WORKER)
 		named = (__u64)BPF_CORE_READ(task, group_leader);
 	return selected(task, named, false);
 }
 
-/* The version of the program that a process runs. */
+/* The file version of a process's executable. */
 verified_alone __u64 exe_key(struct thread_state *ts)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -42,12 +42,12 @@ verified_alone __u64 exe_key(struct thread_state *ts)
 
 static __always_inline bool has_slash(__u64 word)
 {
-	__u64 x = word ^ 0x2f2f2f2f2f2f2f2full; /* a byte that is 0 is a slash */
+	__u64 x = word ^ 0x2f2f2f2f2f2f2f2full; /* a zero byte is a slash */
 
 	return (x - 0x0101010101010101ull) & ~x & 0x8080808080808080ull;
 }
 
-/* The filter's tests of names, over that of a version: bits by number. */
+/* The filter's name tests applied to the name of a version: bits by number. */
 verified_alone __u32 comm_tests(__u64 first, __u64 second)
 {
 	bool slash = has_slash(first) || has_slash(second);
@@ -67,13 +67,13 @@ verified_alone __u32 comm_tests(__u64 first, __u64 second)
 	return passed;
 }
 
-/* How long a thread was ready to run and had no CPU, in all; 0 where the kernel does not count. */
+/* The total time a thread has been runnable but not running; 0 if the kernel does not count. */
 static __always_inline __u64 run_delay_of(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
 }
 
-/* The same for a record. */
+/* The same in the form of a record. */
 static __always_inline __u64 run_delay_sent(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->sched_info.run_delay)
@@ -81,7 +81,7 @@ static __always_inline __u64 run_delay_sent(struct task_struct *task)
 		       : WIRE_TIME_UNKNOWN;
 }
 
-/* The current thread has pids; what is read through a pointer that is NULL is 0. */
+/* The current thread has a struct pid; a read through NULL yields 0. */
 static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task,
 					struct thread_state *ts, __u32 reason)
 {
@@ -94,7 +94,7 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->head.type = WIRE_THREAD;
 	r->head.parts = 0;
 	r->head.time = bpf_ktime_get_ns();
-	/* Sent at last from the exit of a call: before that, which is what the recorder has to see first. */
+	/* If sent late, at the exit of a call: date it before the call, which the recorder must not see first. */
 	if ((ts->flags & THREAD_UNSENT) && ts->call.op.start)
 		r->head.time = ts->call.op.start;
 	r->thread = ts->version;
@@ -123,7 +123,7 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->argv_cut = 0;
 }
 
-/* Sends a version of the current thread, after an exec with its arguments. */
+/* Sends a version of the current thread; after an exec with its arguments. */
 verified_alone int thread_send(struct thread_state *ts, __u32 reason)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -159,7 +159,7 @@ verified_alone int thread_send(struct thread_state *ts, __u32 reason)
 	return sent;
 }
 
-/* First sight of a thread, or something about it changed. */
+/* A new thread, or one of its properties changed. */
 verified_alone int thread_look(struct thread_state *ts)
 {
 	__u32 reason = WIRE_THREAD_CHANGED, changes;
@@ -175,7 +175,7 @@ verified_alone int thread_look(struct thread_state *ts)
 		ts->select_epoch = select_epoch;
 		if (thread_selected())
 			ts->flags |= THREAD_SELECTED;
-		else /* when it comes back, the call that it is in then was not seen to begin */
+		else /* if it is selected again, the enter of its current call was not seen */
 			ts->flags =
 				(ts->flags & ~(THREAD_SELECTED | THREAD_ENTERED)) | THREAD_WAS_OUT;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decode.c: the kernel's records of calls become rows of op. */
+/* decode.c: turns the kernel's records of calls into rows of op. */
 #include "capture/ebpf/calls/decode.h"
 #include "capture/ebpf/calls/details.h"
 
@@ -19,9 +19,9 @@
 #include "capture/ebpf/probes/probe_rows.h"
 #include "capture/ebpf/spans/spans.h"
 
-#define SOCKETS_MAX 32768 /* whose peers are remembered */
+#define SOCKETS_MAX 32768 /* sockets whose peers are remembered */
 
-/* start_boottime counts the time that the machine slept; wall time minus that clock, now. */
+/* The current wall time minus the clock of start_boottime, which includes suspended time. */
 static int64_t boot_offset_ns(void)
 {
 	struct timespec ts;
@@ -197,7 +197,7 @@ static bool op_ended_well(const struct wire_op *w)
 	return w->ret >= 0 && !(w->status & (STATUS_UNFINISHED | STATUS_NORETURN));
 }
 
-/* Whether a path argument of it starts from a descriptor. */
+/* Whether one of its path arguments is relative to a descriptor. */
 static bool has_folder(const struct wire_plan *p)
 {
 	return p->dirfd >= 0 || p->dirfd2 >= 0;
@@ -239,7 +239,7 @@ static int resolve(struct decode *d, const struct wire_op *w, const struct wire_
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
 	struct name_query q = query_of(d, w, name, second);
 
-	/* AT_EMPTY_PATH: the file of the descriptor itself, which may share its name with others. */
+	/* AT_EMPTY_PATH: the descriptor's own file, which may share its name with others. */
 	if (!name->len && name->base && has_folder(plan) && op_ended_well(w)) {
 		*ret = by_number(d, name->base);
 		return 0;
@@ -247,7 +247,7 @@ static int resolve(struct decode *d, const struct wire_op *w, const struct wire_
 	return names_resolve(d->names, &q, out, ret);
 }
 
-/* What the call does to names that could not be read: nobody knows. */
+/* If a name could not be read, the call's effect on names is unknown. */
 static void forget_unread(struct decode *d, const struct wire_op *w, const struct parts *p)
 {
 	const struct wire_name *names[] = {p->path, p->path2};
@@ -259,13 +259,13 @@ static void forget_unread(struct decode *d, const struct wire_op *w, const struc
 	}
 }
 
-/* Files, by number or by name, of a call. */
+/* The files of a call, by number or by name. */
 struct op_files {
 	struct name_answer file, file2; /* key -1: none */
 	int64_t peer, dir;		/* -1: none */
 };
 
-/* Whether the second file is the folder from which an open began. */
+/* Whether the second file is the folder of an open. */
 static bool second_is_dir(const struct decode *d, const struct wire_op *w)
 {
 	return d->opt.plans[w->nr].flags & WIRE_PLAN_OPEN && w->ret >= 0;
@@ -287,19 +287,19 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 		ret->dir = (int64_t)p->path->base;
 	if (!r && p->path2 && !p->path2->error)
 		r = resolve(d, w, p->path2, true, out, &ret->file2);
-	if (!r && second_is_dir(d, w)) /* it was opened by its name */
+	if (!r && second_is_dir(d, w)) /* it was opened by name */
 		r = names_found(d->names, w->file);
 	if (!r && p->addr)
 		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out,
 				&ret->peer);
-	/* accept() of a program that did not want the address: the new socket has it */
+	/* accept() without an address argument: take the address from the new socket */
 	if (!r && ret->peer < 0 && d->opt.plans[w->nr].addrout >= 0 &&
 	    d->opt.plans[w->nr].ret == RET_FD)
 		ret->peer = ret->file2.key;
 	return r;
 }
 
-/* A call that the selection leaves out. */
+/* A call that the selection rejects. */
 static int op_left_out(struct decode *d, const struct wire_op *w, const struct parts *p)
 {
 	struct name_query q;
@@ -332,7 +332,7 @@ static void op_identity(const struct decode *d, const struct wire_op *w, uint32_
 	row_set(row, OP_OP, d->codes[w->nr]);
 }
 
-/* The error and what was moved follow from it (enrich/derived.c), but for calls with many messages. */
+/* err and bytes are derived from ret (enrich/derived.c), except for calls with many messages. */
 static void op_result(const struct decode *d, const struct wire_op *w, const struct parts *p,
 		      struct batch_row *row)
 {
@@ -341,11 +341,11 @@ static void op_result(const struct decode *d, const struct wire_op *w, const str
 		return;
 	row_set(row, OP_RET, w->ret);
 	if (d->opt.plans[w->nr].mmsg >= 0 && p->second &&
-	    p->second->pos != WIRE_NONE) /* there the programs put the sum of msg_len */
+	    p->second->pos != WIRE_NONE) /* where the programs store the sum of msg_len */
 		row_set(row, OP_BYTES, p->second->pos);
 }
 
-/* Whether `v` is a descriptor that the call names or returned, and not the working directory. */
+/* Whether `v` is a descriptor passed to or returned by the call, rather than the working directory. */
 static bool descriptor_given(int32_t v, int8_t fd, int8_t dirfd)
 {
 	return fd >= 0 || v != (dirfd >= 0 ? AT_FDCWD : -1);
@@ -355,12 +355,12 @@ static void op_where(const struct decode *d, const struct wire_op *w, const stru
 		     const struct op_files *f, struct batch_row *row)
 {
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
-	/* of a call that has not ended vectors were not summed */
+	/* in a running call, vectors were not summed */
 	bool vector = plan->iov >= 0 || plan->msg >= 0 || plan->mmsg >= 0,
 	     summed = p->second && w->size != WIRE_SIZE_UNKNOWN,
 	     lock = plan->flags & WIRE_PLAN_LOCKS && w->pos != WIRE_NONE;
 
-	/* of a call that waited on one alone it is that one */
+	/* for a call that waited on a single descriptor, that one */
 	row_set_if(row, descriptor_given(w->fd, plan->fd, plan->dirfd), OP_FD, w->fd);
 	row_set_if(row, f->file.key >= 0, OP_FILE_ID, f->file.key);
 	row_set_if(row, w->pos != WIRE_NONE, OP_POS, w->pos);
@@ -376,7 +376,7 @@ static void op_where(const struct decode *d, const struct wire_op *w, const stru
 	row_set_if(row, f->dir >= 0, OP_DIR_ID, f->dir);
 }
 
-/* Whether a request of the call may be among those that found no room. */
+/* Whether requests of the call may be among those that found no room. */
 static bool requests_lost(const struct decode *d, const struct wire_op *w)
 {
 	const struct wire_shared *s = d->opt.shared;
@@ -387,8 +387,8 @@ static bool requests_lost(const struct decode *d, const struct wire_op *w)
 }
 
 /*
- * What its requests did while a call waited for I/O; where not all waits or requests came, or requests are very many, it is not
- * known.
+ * Splits the time for which a call waited for I/O by what its requests did; unknown if waits or requests are missing,
+ * or there are very many requests.
  */
 static void op_io_split(struct decode *d, const struct wire_op *w, const struct wire_phases *ph,
 			const struct wire_wait *waits, struct batch_row *row)
@@ -402,10 +402,7 @@ static void op_io_split(struct decode *d, const struct wire_op *w, const struct 
 	row_set(row, OP_IO_DEVICE, (int64_t)parts.device);
 }
 
-/*
- * Where the time of a call went, in a recording of phases. A call of which the programs report nothing was on a CPU
- * throughout.
- */
+/* How the time of a call was spent, in a recording of phases. A call without a report was on a CPU all the time. */
 static void op_phases(struct decode *d, const struct wire_op *w, const struct parts *p,
 		      struct batch_row *row)
 {
@@ -413,7 +410,7 @@ static void op_phases(struct decode *d, const struct wire_op *w, const struct pa
 	const struct wire_phases *ph = p->phases ? p->phases : &none;
 	uint64_t dur = w->head.time - w->start, away;
 
-	if (!w->start) /* what it did before was not seen */
+	if (!w->start) /* what happened before was not seen */
 		return;
 	row_set(row, OP_MISSES, ph->misses);
 	row_set_if(row, d->opt.reads_counted, OP_READ_BYTES, (int64_t)ph->read_bytes);
@@ -445,7 +442,7 @@ static void op_rest(struct decode *d, const struct wire_op *w, const struct part
 	}
 	if (d->opt.phases)
 		op_phases(d, w, p, row);
-	/* the kernel's clock of run queues is another one: a call has not waited longer than it took */
+	/* limit the wait, which is from another clock, to the duration of the call */
 	else if (p->away && p->away->runq != WIRE_TIME_UNKNOWN)
 		row_set(row, OP_RUNQ,
 			(int64_t)(w->start ? MIN(p->away->runq, w->head.time - w->start)
@@ -463,7 +460,7 @@ static void op_rest(struct decode *d, const struct wire_op *w, const struct part
 	row_set_if(row, status, OP_STATUS, status);
 }
 
-/* The bytes that the call moved: what enrich/derived.c makes op.bytes of. */
+/* The bytes that the call moved: the same as op.bytes from enrich/derived.c. */
 static uint64_t op_moved(const struct decode *d, const struct wire_op *w, const struct parts *p)
 {
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
@@ -474,11 +471,11 @@ static uint64_t op_moved(const struct decode *d, const struct wire_op *w, const 
 		return plan->mmsg >= 0 && op_ended_well(w) && p->second && p->second->pos > 0
 			       ? (uint64_t)p->second->pos
 			       : 0;
-	/* With MSG_TRUNC it returns the length of the message, of which it takes what fits. */
+	/* With MSG_TRUNC it returns the length of the message but moves only what fits. */
 	return receives && w->flags & MSG_TRUNC ? MIN((uint64_t)w->ret, w->size) : (uint64_t)w->ret;
 }
 
-/* Rows for the descriptors of a call that waited on several. */
+/* Adds rows for the descriptors of a call that waited on several. */
 static int op_ready(struct decode *d, const struct wire_op *w, const struct parts *p,
 		    struct batch_set *out)
 {
@@ -495,7 +492,7 @@ static int op_ready(struct decode *d, const struct wire_op *w, const struct part
 		row_set_if(&row, e->fd >= 0, POLL_FD, e->fd);
 		if (e->file)
 			row_set(&row, POLL_FILE_ID, decode_file_key(d, e->file));
-		if (e->fd >= 0) /* else what was waited for is not known */
+		if (e->fd >= 0) /* otherwise unknown */
 			row_set(&row, POLL_EVENTS, e->events);
 		row_set_if(&row, e->revents, POLL_REVENTS, e->revents);
 		row_set_if(&row, p->away->left != WIRE_LEFT_UNKNOWN, POLL_LEFT_OUT, p->away->left);
@@ -547,7 +544,7 @@ bool decode_has_ended(const struct decode *d, const struct wire_op *w)
 	return w->thread < d->thread_count && d->threads[w->thread] > w->call;
 }
 
-/* The numbers of a thread's calls run without a gap unless one was lost; a ring full shows here too. */
+/* A thread's calls are numbered without gaps unless one was lost; this also detects a full ring. */
 void decode_call_number(struct decode *d, const struct wire_op *w)
 {
 	uint32_t *next;
@@ -563,7 +560,7 @@ void decode_call_number(struct decode *d, const struct wire_op *w)
 	}
 	if (w->call > *next) {
 		d->gaps += w->call - *next;
-		names_forget(d->names); /* who knows what they did */
+		names_forget(d->names); /* their effects are unknown */
 	}
 	*next = w->call + 1;
 }

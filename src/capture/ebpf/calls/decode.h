@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decode.h: the decoder's own state, shared by decode.c (calls) and dimension.c (who and what they are about). */
+/* decode.h: the decoder's internal state, shared by decode.c (calls) and dimension.c (threads, processes, files). */
 #pragma once
 
 #include "base/records.h"
@@ -12,13 +12,14 @@ struct contents;
 
 #define DECODE_NO_CPU UINT32_MAX
 
-/* A map of copies of records by a number: keeps one in place of that which is there, 0 or -ENOMEM; finds it, NULL: none. */
+/* A map of copies of records by number. kept_put() replaces an existing one, 0 or -ENOMEM; kept_get() returns NULL if
+ * there is none. */
 int kept_put(struct map *kept, uint64_t number, const void *record, size_t size);
 void *kept_get(const struct map *kept, uint64_t number);
 void kept_forget(struct map *kept, uint64_t number);
 void kept_free(struct map *kept);
 
-/* A process or thread among all that had its number: hashed with when it started. */
+/* Identifies a process or thread among all that had its number, by a hash with its start time. */
 static inline uint64_t life_key(int32_t pid, uint64_t start)
 {
 	const uint64_t ident[2] = {(uint32_t)pid, start};
@@ -32,43 +33,43 @@ struct decode {
 	struct names *names;
 	struct mounts mounts;
 	struct recent inodes; /* hash of (dev, ino, generations) -> key of its first version */
-	struct map processes; /* hash of (tgid, start) -> key, of those that have not ended */
-	struct recent ended;  /* and of those that have */
-	struct recent owners; /* the same, of which no thread is recorded */
+	struct map processes; /* hash of (tgid, start) -> key, of live processes */
+	struct recent ended;  /* the same of processes that have ended */
+	struct recent owners; /* the same of processes without a recorded thread */
 	struct recent owner_threads; /* hash of such a thread and its name -> its number */
-	struct map cgroups;	     /* kernel ids that have a row */
+	struct map cgroups;	     /* kernel ids that already have a row */
 	struct intern peers;	     /* addresses -> key */
-	struct recent sock_peers;    /* file number -> hash of the peer that its last row has */
+	struct recent sock_peers;    /* file number -> hash of the peer in its last row */
 	struct recent
-		sock_keys; /* file number of a socket that got another peer -> key of its last row */
-	struct map alone;  /* unix sockets whose peer has no inode yet, by their own: copies */
-	uint64_t sock_low, sock_high; /* of those numbers */
+		sock_keys; /* file number of a socket whose peer changed -> key of its last row */
+	struct map alone; /* unix sockets whose peer has no inode yet, by their own inode: copies */
+	uint64_t sock_low, sock_high; /* range of those numbers */
 	uint64_t sock_count;
 	uint64_t sock_newest, sock_mark, sock_gone; /* see peer_changed() */
 	uint64_t process_count;
-	struct map tids; /* of threads that the kernel programs saw -> their last version */
+	struct map tids; /* threads seen by the kernel programs -> their last version */
 	struct map thread_records, process_records; /* copies, until they end */
-	struct map versions; /* a thread, by its first version -> the one that is kept */
-	int64_t boot_offset; /* wall time minus the clock that counts suspended time too */
+	struct map versions; /* a thread, by its first version -> the version kept */
+	int64_t boot_offset; /* wall time minus the clock that includes suspended time */
 	int64_t clock_at;    /* when clock_offset was measured, ns since the epoch */
 	uint32_t *threads;   /* next call number by thread version */
 	size_t thread_count, thread_cap;
-	uint64_t gaps; /* call numbers that never came */
+	uint64_t gaps; /* missing call numbers */
 	uint64_t filtered;
 	uint64_t paths_cut, argvs_cut;
 	struct stacks *stacks;	   /* NULL: none was seen */
-	uint64_t stacks_left_out;  /* calls whose stack is not kept */
+	uint64_t stacks_left_out;  /* calls whose stack was not kept */
 	struct bytes unseen_exe;   /* of decode_unseen() */
-	struct contents *contents; /* of what calls moved; NULL: it is not recorded */
+	struct contents *contents; /* of bytes that calls moved; NULL: not recorded */
 	struct map
-		details; /* thread -> copy of its last struct wire_detail, until its call comes */
-	struct block *block; /* of requests to block devices; NULL: none came */
-	struct btf *btf;     /* the kernel's, for its words; NULL: not needed yet */
+		details; /* thread -> copy of its last struct wire_detail, until its call arrives */
+	struct block *block; /* state of block requests; NULL: none came */
+	struct btf *btf;     /* the kernel's, for names of its constants; NULL: not needed yet */
 	bool btf_failed;
-	struct io_split io_split;    /* of requests that calls wait for, where phases come too */
-	struct contexts *contexts;   /* that threads carry; NULL: no process announced any */
-	struct spans *spans;	     /* that programs mark */
-	struct markers *markers;     /* that scripts set; NULL: none was seen */
+	struct io_split io_split;  /* of requests that calls wait for, if phases are recorded too */
+	struct contexts *contexts; /* of threads; NULL: no process announced any */
+	struct spans *spans;	   /* marked by programs */
+	struct markers *markers;   /* set by scripts; NULL: none was seen */
 	struct probe_stacks *probes; /* spans between probes; NULL: none was seen */
 	uint64_t began_boot;	     /* when recording began, ns since boot */
 	struct map announcers;	 /* hash of (tgid, start) -> a bit for each kind of announcement */
@@ -77,42 +78,43 @@ struct decode {
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */
 };
 
-/* The path of a file as its process and as the recorder has it. */
+/* The path of a file as seen by its process and by the recorder. */
 void decode_file_paths(struct decode *d, const struct wire_file *w, struct file_paths *ret);
 /* The key of the last row of a file number. */
 int64_t decode_file_key(struct decode *d, uint64_t file);
-/* The key of an address given to a call; its row is added when it is new. */
+/* The key of an address passed to a call; adds its row if new. */
 int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time,
 		struct batch_set *out, int64_t *ret_key);
-/* The rows of threads that live as recording ends again, with how long they waited for a CPU: of struct wire_waited[]. */
+/* Repeats the rows of live threads at the end of recording, with the time they waited for a CPU: from struct
+ * wire_waited[]. */
 int decode_waited(struct decode *d, const struct buf *waited, struct batch_set *out);
-/* stack_rows.c: a stack that is new, and the stacks of the call whose record follows. 0 or negative. */
+/* stack_rows.c: a new stack, and the stacks of the call whose record follows. 0 or negative. */
 int decode_stack(struct decode *d, const struct wire_stack *w, struct batch_set *out);
 int decode_call_stacks(struct decode *d, const struct wire_call_stacks *w);
 /* The keys of a call's stacks, -1: none. */
 void decode_take_stacks(struct decode *d, const struct wire_op *w, int64_t *ret_user,
 			int64_t *ret_kernel);
-/* The rows of all stacks again, with the names of their functions. */
+/* Repeats the rows of all stacks, with the names of their functions. */
 int decode_stack_names(struct decode *d, struct batch_set *out);
-/* /proc/kallsyms for them, to be opened with the right to see addresses; negative: none. */
+/* Opens /proc/kallsyms for them, to be called with the privilege to see addresses; negative: unavailable. */
 int stacks_kallsyms(void);
 void stacks_free(struct stacks *s);
-/* Whether a thread was seen; the start of a process that was, else 0. */
+/* Whether a thread was seen; the start of a process that was seen, else 0. */
 bool decode_knows_tid(const struct decode *d, int32_t tid);
 uint64_t decode_process_start(const struct decode *d, int32_t tgid);
-/* A thread that the kernel programs never saw, with the path of its program, of length 0 where that is unknown. */
+/* A thread that the kernel programs never saw, with the path of its program; its length is 0 if unknown. */
 int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes exe,
 		  struct batch_set *out);
-/* What identifies an inode: its key in decode.inodes. kind: 0 but for files without an inode of their own. */
+/* The key of an inode in decode.inodes. kind: 0 except for files without an inode of their own. */
 uint64_t decode_inode_hash(uint64_t ino, uint32_t dev, uint32_t generation, uint32_t reuse,
 			   uint64_t kind);
-/* A thread that owns what is recorded, which was met by itself: its row is added unless it has one, under that number. */
+/* A thread that owns recorded data, found without a call: adds its row under that number unless it has one. */
 int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 		 uint32_t *ret_thread);
-/* Whether the end of this call was given. */
+/* Whether the end of this call was delivered. */
 bool decode_has_ended(const struct decode *d, const struct wire_op *w);
 void decode_call_number(struct decode *d, const struct wire_op *w);
-/* Adds the row of a page fault. 1: added, 0: the selection left it out. (fault_rows.c) */
+/* Adds the row of a page fault. 1: added, 0: rejected by the selection. (fault_rows.c) */
 int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, struct batch_set *out);
 /* "10.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name"; the length of the text, 0: none. */
 size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,

@@ -53,7 +53,7 @@ int decode_detail(struct decode *d, const struct wire_detail *w)
 {
 	if (w->head.size < sizeof(*w) || w->nr >= WIRE_CALLS_MAX)
 		return -EBADMSG;
-	/* one that is there still is of a call that was lost or left out */
+	/* replaces one left by a call that was lost or rejected */
 	return kept_put(&d->details, w->thread, w, w->head.size);
 }
 
@@ -113,7 +113,7 @@ int decode_signal(struct decode *d, const struct wire_head *h, struct batch_set 
 
 	if (h->size < sizeof(*w))
 		return -EBADMSG;
-	/* others have a timer or a descriptor where these have who sent them */
+	/* the other codes have a timer or descriptor instead of the sender */
 	sent = w->code == SI_USER || w->code == SI_QUEUE || w->code == SI_TKILL ||
 	       w->code == SI_MESGQ;
 	child = w->number == SIGCHLD && w->code > 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_rows.c: records of page faults become rows of op. */
+/* fault_rows.c: turns records of page faults into rows of op. */
 #include <errno.h>
 #include <unistd.h>
 
 #include "capture/ebpf/side/content.h"
 
-/* What the page holds of its file; of the swap a whole page. */
+/* The part of the page that is in its file; for swap a whole page. */
 static int64_t fault_bytes(const struct wire_fault *w, int64_t page)
 {
 	int64_t rest = (int64_t)(w->file_bytes - w->pos);

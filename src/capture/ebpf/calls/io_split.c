@@ -9,7 +9,7 @@
 struct io_split_call {
 	uint64_t start;
 	size_t count, cap;
-	bool over; /* more than are kept */
+	bool over; /* the limit was exceeded */
 	struct io_request *list;
 };
 
@@ -52,7 +52,7 @@ static int call_new(struct io_split *s, uint32_t thread, struct io_split_call **
 	struct io_split_call *c = calloc(1, sizeof(*c));
 	int r;
 
-	/* most are of threads that ended, of which no call comes */
+	/* most belong to threads that ended and make no more calls */
 	if (s->calls.count >= IO_SPLIT_CALLS_MAX)
 		calls_forget(s);
 	r = c ? map_set(&s->calls, thread, (uintptr_t)c) : -ENOMEM;
@@ -111,7 +111,7 @@ static uint64_t covered(const struct span *spans, size_t count, const struct wir
 	return sum;
 }
 
-/* The time of the waits in which at least one request was there, or in the device. */
+/* The part of the waits in which at least one request was queued, or in the device. */
 static uint64_t all_covered(const struct io_split_call *c, bool device,
 			    const struct wire_wait *waits, size_t count)
 {

@@ -19,7 +19,7 @@ int polled_look(const struct loaded *l)
 	return program < 0 ? 0 : running_read(program, &nothing);
 }
 
-/* Whether the process was selected, or a thread of it. */
+/* Whether the process or one of its threads was selected. */
 static bool is_selected(const struct loaded *l, const struct select *s, int32_t pid)
 {
 	char path[64];

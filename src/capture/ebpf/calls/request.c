@@ -18,7 +18,7 @@ _Static_assert(STATUS_NO_END == 1 << 16 && STATUS_SHOT == 1 << 17 && STATUS_POLL
 		       STATUS_OVERFLOW == 1 << 20 && STATUS_UNSURE == 1 << 21 && KIND_IO_URING == 1,
 	       "src/bpf/lib/request/request.h repeats these");
 
-/* What the object shares with that of calls lies in both at the same place (bpf/lib/state.h). */
+/* Sections shared with the calls object must have the same layout in both (bpf/lib/state.h). */
 #define LIES_ALIKE(section, field)                                           \
 	_Static_assert(offsetof(struct uring_bpf__##section, field) ==       \
 			       offsetof(struct calls_bpf__##section, field), \
@@ -36,7 +36,7 @@ _Static_assert(offsetof(struct uring_content_bpf__bss, request_counts) ==
 			       offsetof(struct uring_bpf__rodata, request_ops),
 	       "both objects of requests have their own variables at the same place");
 
-#define AIO_MANY     32768     /* half of those that the programs remember */
+#define AIO_MANY     32768     /* half of the programs' limit */
 #define SKIP_SUCCESS (1u << 6) /* IOSQE_CQE_SKIP_SUCCESS */
 #define DATASYNC     1u	       /* IORING_FSYNC_DATASYNC */
 #define OP_FSYNC     3
@@ -58,7 +58,7 @@ _Static_assert(offsetof(struct uring_content_bpf__bss, request_counts) ==
 #define VECTOR	WIRE_REQUEST_VECTOR
 #define MSG	WIRE_REQUEST_MSG
 
-/* By opcode, numbers as in enum io_uring_op: the headers of a distribution may lack the newer ones. */
+/* By opcode, numbered as in enum io_uring_op: a distribution's headers may lack newer ones. */
 static const struct request_row {
 	const char *op;
 	uint16_t what; /* enum wire_request_what */
@@ -163,7 +163,7 @@ uint32_t request_op(enum call_kind kind, uint8_t opcode, uint32_t flags)
 	return (uint32_t)code;
 }
 
-/* What the programs ask about an opcode; of fsync both operations, the recorder asks again. */
+/* Whether the programs record an opcode; for fsync both operations, which the recorder then distinguishes. */
 static bool request_is_selected(const struct select *s, enum call_kind kind, uint8_t opcode)
 {
 	if (select_op(s, request_op(kind, opcode, 0)))
@@ -241,7 +241,7 @@ static void request_identity(const struct decode *d, const struct wire_request *
 	row_set_if(row, w->status, OP_STATUS, w->status);
 }
 
-/* What it opened is its file, as it is of a call. */
+/* The file that it opened is its file, as for a call. */
 static bool request_opens(const struct wire_request *w)
 {
 	uint16_t what = request_row(w->kind, w->opcode)->what;
@@ -269,7 +269,7 @@ static void request_where(struct decode *d, const struct wire_request *w, struct
 		row_set(row, OP_FILE2_ID, decode_file_key(d, w->file2));
 }
 
-/* Those of its bytes of which no record of content came. */
+/* The row for those of its bytes without a content record. */
 static int request_content(struct decode *d, const struct wire_request *w, uint32_t op,
 			   struct batch_set *out)
 {
@@ -325,7 +325,7 @@ static struct wire_request request_unfinished(const struct wire_live *p, enum ca
 			 .size = sizeof(struct wire_request),
 			 .time = (uint64_t)clock_monotonic_ns()},
 		.start = p->start,
-		.ret = -1, /* changed nothing that is known */
+		.ret = -1, /* changed nothing, as far as known */
 		.file = p->file,
 		.pos = p->pos == -1 ? WIRE_NONE : p->pos,
 		.pos2 = p->pos2,
@@ -346,7 +346,7 @@ static int request_live(struct decode *d, const struct wire_live *p, enum call_k
 			struct batch_set *out)
 {
 	const struct select *s = d->opt.select;
-	/* One that is silent, and those of a thread that is no more: when and how, nobody knows. */
+	/* For a silent one, and for those of ended threads, the end is unknown. */
 	bool ended = (kind == KIND_IO_URING && p->sqe_flags & SKIP_SUCCESS) ||
 		     load_has_ended((uint32_t)p->tid);
 	struct wire_request w = request_unfinished(p, kind, ended);
@@ -356,7 +356,7 @@ static int request_live(struct decode *d, const struct wire_live *p, enum call_k
 	return decode_request(d, &w, DECODE_NO_CPU, out);
 }
 
-/* Those of a map, whose keys have at most 16 bytes. */
+/* The requests in a map whose keys have at most 16 bytes. */
 static int64_t requests_live_of(int map, enum call_kind kind, struct decode *d,
 				struct batch_set *out, uint64_t *ret_ops)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h: requests of io_uring and libaio (bpf/uring.bpf.c, bpf/lib/request/aio.h), which become rows of op beside those of
+ * request.h: requests of io_uring and libaio (bpf/uring.bpf.c, bpf/lib/request/aio.h), which become rows of op like
  * calls.
  *
- * A request is named after the call that does the same: IORING_OP_READV is `readv` and IORING_OP_SEND is `sendto`; `kind` is
- * what tells them apart. Where no call does the same the name begins with uring_.
+ * A request is named after the equivalent call: IORING_OP_READV is `readv` and IORING_OP_SEND is `sendto`; `kind`
+ * distinguishes them. If there is no equivalent call the name begins with uring_.
  */
 #pragma once
 
@@ -13,36 +13,36 @@
 #include "capture/ebpf/calls/decode.h"
 
 /*
- * The operation of an opcode of io_uring (enum io_uring_op) or libaio (IOCB_CMD_*); of one that is not known uring_other. `flags`:
- * what the request says beside, which tells fsync from fdatasync.
+ * The operation of an opcode of io_uring (enum io_uring_op) or libaio (IOCB_CMD_*); uring_other if unknown. `flags`:
+ * those of the request, which distinguish fsync from fdatasync.
  */
 uint32_t request_op(enum call_kind kind, uint8_t opcode, uint32_t flags);
-/* Whether the selection takes any request. */
+/* Whether the selection contains any request. */
 bool requests_selected(const struct ebpf_options *opt);
-/* What the object of calls does for requests of libaio: ret[WIRE_AIO_OPS]. */
+/* The plans of libaio requests for the calls object: ret[WIRE_AIO_OPS]. */
 void requests_of_aio(const struct select *s, struct wire_request_op *ret);
-/* Tells the object of io_uring, before it is loaded, which operations are recorded, and how. 0. */
+/* Sets in the io_uring object, before it is loaded, which operations are recorded, and how. 0. */
 int requests_prepare(struct bpf_object *bpf, const struct ebpf_options *opt);
-/* Adds the row of a request. 1: added, 0: the selection left it out; -EBADMSG: malformed. */
+/* Adds the row of a request. 1: added, 0: rejected by the selection; -EBADMSG: malformed. */
 int decode_request(struct decode *d, const struct wire_request *w, uint32_t cpu,
 		   struct batch_set *out);
 struct loaded;
-/* Known at the end: submitted and not seen to end; not remembered as there was no room. */
+/* Known at the end: submitted and not seen to end; found no room to be remembered. */
 struct requests_missing {
 	uint64_t missing, full;
 	uint64_t forgotten; /* by requests_forget() */
 };
 
-/* The mark "weir.requests", which says of which interfaces requests are recorded. 0 or -ENOMEM. */
+/* Adds the mark "weir.requests", which lists the interfaces whose requests are recorded. 0 or -ENOMEM. */
 int requests_mark(const struct loaded *l, int64_t now, struct batch_set *out);
 /*
- * Where very many of libaio have not ended, adds rows for those of processes that are no more, whose results nobody fetches:
- * they make room. 0 or negative.
+ * If very many libaio requests have not ended, adds rows for those of processes that no longer exist, whose results
+ * nobody fetches, and frees their space. 0 or negative.
  */
 int requests_forget(const struct loaded *l, struct decode *d, struct batch_set *out,
 		    struct requests_missing *m, uint64_t *ret_ops);
-/* Adds rows for those that have not ended, and says what is missing. 0 or negative. */
+/* Adds rows for those that have not ended, and reports what is missing. 0 or negative. */
 int requests_end(const struct loaded *l, struct decode *d, struct batch_set *out,
 		 struct requests_missing *m, uint64_t *ret_ops);
-/* Whether the kernel lets requests of a kind be seen. */
+/* Whether the kernel makes requests of a kind visible. */
 bool requests_seen(const struct loaded *l, enum call_kind kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * running.c: calls that have not ended, while recording and at the stop. Of those that were entered before recording began
- * the kernel programs never saw the threads; /proc/TID/syscall names the call.
+ * running.c: calls that have not ended, while recording and at the stop. The kernel programs never saw the threads of
+ * calls that began before recording; /proc/TID/syscall shows the call.
  */
 #include "capture/ebpf/calls/running.h"
 
@@ -21,11 +21,11 @@
 #include <sys/stat.h>
 
 #define MARK_AFTER_NS \
-	NSEC_PER_SEC /* how long a call runs before a mark names it; also the interval of looks */
+	NSEC_PER_SEC /* run time after which a mark lists a call; also the interval of looks */
 #define MARK_AGAIN_NS (5 * NSEC_PER_SEC)
 #define MARK_AGAIN_PART \
-	8 /* of the time for which nothing changed: a trace of a program that waits for a day has 70 marks, not 17,000 */
-#define MARKED_MAX 256 /* calls of a mark */
+	8 /* of the time without a change: a program that waits for a day gets 70 marks, not 17,000 */
+#define MARKED_MAX 256 /* calls per mark */
 
 int running_read(int prog, struct buf *out)
 {
@@ -85,7 +85,7 @@ int running_keys(int prog, struct map *ret)
 
 /* ---- while recording ---- */
 
-/* An accept() of a socket that is not selected may yet return one that is: like the rows of the stop, marks leave it out. */
+/* An accept() on an unselected socket may still return a selected one: marks leave it out, as the rows at the stop do. */
 static bool is_news(const struct decode *d, const struct wire_op *w, int64_t now)
 {
 	const struct op_def *def = op_def(d->codes[w->nr]);
@@ -119,7 +119,7 @@ bool running_marks_due(struct running_marks *t, struct bytes text, int64_t now)
 
 	if (same && (!text.len || now - t->at < again))
 		return false;
-	if (!text.len && !t->any) /* nothing was named yet */
+	if (!text.len && !t->any) /* no call was listed yet */
 		return false;
 	t->since = same ? t->since : now;
 	t->at = now;
@@ -167,14 +167,14 @@ static bool number_name(const char *name, int32_t *ret)
 	return end != name && !*end && v > 0;
 }
 
-/* Errors of what is gone by now. */
+/* Errors for processes that no longer exist. */
 static bool is_gone(int error)
 {
 	return error == ENOENT || error == ESRCH;
 }
 
-/* "0 0x3 0x7ffd... 0x10 ... sp pc": the call and its arguments; "running" or "-1 sp pc" where it is in none.
- * The kernel's own threads have call 0 and no stack. 1: it is in a call. */
+/* Parses "0 0x3 0x7ffd... 0x10 ... sp pc": the call and its arguments; "running" or "-1 sp pc" if in no call. Kernel
+ * threads have call 0 and no stack. 1: it is in a call. */
 static int call_read(int32_t pid, int32_t tid, struct running_call *ret)
 {
 	char path[64], text[256];
@@ -228,7 +228,7 @@ int running_process(struct running *r, int32_t pid, int32_t only_tid)
 	int result = 0;
 	DIR *dir;
 
-	if (pid == getpid()) /* a parent of weir's was chosen, with all its children */
+	if (pid == getpid()) /* a parent of weir was selected, with all its children */
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
@@ -299,7 +299,7 @@ void running_free(struct running *r)
 	*r = (struct running){0};
 }
 
-/* The file's type, which on a network must not be waited for. */
+/* The file's type; must not block on a network file system. */
 static uint64_t mode_of(const char *link)
 {
 	struct statx st;
@@ -307,7 +307,7 @@ static uint64_t mode_of(const char *link)
 	return statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 ? st.stx_mode : 0;
 }
 
-/* The thread as the kernel programs would have sent it, and the path of its program, which they send as a file. */
+/* A thread as the kernel programs would have sent it, and the path of its program, which they send as a file. */
 struct made_thread {
 	struct wire_thread wire;
 	char argv[WIRE_ARGV_MAX];
@@ -336,7 +336,7 @@ static uint32_t proc_namespace(int32_t pid, const char *name)
 	return stat(path, &st) == 0 ? (uint32_t)st.st_ino : 0;
 }
 
-/* The last number of a line of /proc/PID/status: of NSpid that in the innermost namespace. */
+/* The last number in a line of /proc/PID/status: for NSpid that in the innermost namespace. */
 static int32_t status_last(const char *status, const char *field)
 {
 	const char *at = strstr(status, field);
@@ -368,7 +368,7 @@ static void made_status(struct wire_thread *t)
 	t->pid_ns = proc_namespace(t->tgid, "pid");
 }
 
-/* Without the mark that /proc appends to the name of a file that was deleted. */
+/* Removes the suffix that /proc appends to the name of a deleted file. */
 static void made_exe(struct made_thread *m)
 {
 	static const char mark[] = " (deleted)";
@@ -403,7 +403,7 @@ static void made_thread_fill(struct made_thread *m, const struct running_call *c
 	t->argv_cut = t->argv_len == sizeof(m->argv);
 }
 
-/* The record that the kernel programs would have made, with the descriptor's path as /proc has it. */
+/* The record that the kernel programs would have sent, with the descriptor's path from /proc. */
 struct made_op {
 	struct wire_op op;
 	uint64_t args[WIRE_ARGS];
@@ -440,14 +440,14 @@ static void made_fill(struct made_op *m, const struct running_call *c, const str
 		return;
 	m->name.len = (uint32_t)n;
 	m->name.base = mode_of(link);
-	/* /proc spells it as this process would, where both see the same mounts. */
+	/* The path is valid for this process if both see the same mounts. */
 	snprintf(link, sizeof(link), "/proc/%d/ns/mnt", c->tgid);
 	m->name.root = stat(link, &ns) == 0 && ns.st_ino == opt->mnt_ns ? opt->root : 0;
 	m->op.head.parts |= WIRE_PART_PATH;
 	m->op.head.size += sizeof(m->name) + align_up((uint64_t)n, 8);
 }
 
-/* The row added last lasted at least so long. */
+/* Sets a minimum duration in the last row. */
 static int at_least(struct batch_set *out, int64_t ns)
 {
 	struct batch *b = out->tables[TABLE_OP];

@@ -1,49 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * running.h: in which calls threads are, from the kernel programs and from /proc. A call that ran before the recording
- * began and still does has no start; its duration is what is known, at least the time of the recording.
+ * running.h: the calls that threads are in, from the kernel programs and from /proc. A call that began before the
+ * recording and is still running has no start; its duration is a lower bound, at least the time of the recording.
  */
 #pragma once
 
 #include "base/map.h"
 #include "capture/ebpf/calls/decode.h"
 
-/* Reads what an iterator over all tasks says, the program weir_running: struct wire_op, one behind the other. 0 or negative: some
- * are missing. */
+/* Reads the output of weir_running, an iterator over all tasks: consecutive struct wire_op. 0 or negative: some are
+ * missing. */
 int running_read(int prog, struct buf *out);
-/* The same of an iterator over the entries of a map, whose records are its own; map -1: of one that needs none. */
+/* The same for an iterator over the entries of a map, with its own records; map -1: for one without a map. */
 int running_read_map(int prog, int map, struct buf *out);
-/* The record at *at of them, which moves behind it; NULL: there is none. */
+/* The record at *at, which advances; NULL: none is left. */
 const struct wire_op *running_next(const struct buf *b, size_t *at);
-/* Names a call. */
+/* Identifies a call. */
 uint64_t running_key(const struct wire_op *w);
-/* Adds those of the calls that run now. 0 or negative: some are missing. */
+/* Adds the keys of the calls that are running now. 0 or negative: some are missing. */
 int running_keys(int prog, struct map *ret);
 
 /*
- * Marks "weir.running" while recording: the calls that have run for a second or longer, as "TID OP START, ..." (ns since the
- * epoch), so that readers of a growing trace need not wait until they return. Each holds until the next, which comes within a
- * second where calls begin or end, else after five, and after an eighth of the time for which nothing changed. Of a whole
- * host, calls that wait for work are left out. Starts as {0}.
+ * Marks "weir.running" while recording: the calls that have run for a second or longer, as "TID OP START, ..." (ns
+ * since the epoch), so that readers of a growing trace need not wait until they return. Each is valid until the next,
+ * which follows within a second if calls begin or end, else after five seconds, and later after an eighth of the time
+ * without a change. In recordings of the whole host, calls that wait for work are left out. Starts as {0}.
  */
 struct running_marks {
-	int64_t next, at; /* monotonic: when to look again, when the last mark was given */
-	int64_t since;	  /* and the first one with its text */
+	int64_t next, at; /* monotonic: when to look again, time of the last mark */
+	int64_t since;	  /* and of the first mark with its text */
 	uint64_t hash;	  /* of its text */
-	bool any;	  /* it named calls */
+	bool any;	  /* it contained calls */
 };
-/* Whether a mark with this text ("": no calls) is to be given now, which it then counts as. */
+/* Whether a mark with this text ("": no calls) is due; if so, counts it as added. */
 bool running_marks_due(struct running_marks *t, struct bytes text, int64_t now);
-/* Looks where that is due; *unsent is the program's note that a thread's record had found no room, which it may find before
- * the stop. 0 or negative; what the kernel does not say is left out. */
+/* Looks if due. *unsent is set by the program if a thread's record found no room, which it may find before the stop. 0
+ * or negative; data that the kernel does not provide is left out. */
 int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const struct decode *d,
 		 struct batch_set *out);
 
 struct running_call {
 	int32_t tid, tgid;
-	uint16_t nr;	 /* of its plan */
-	uint32_t number; /* as the thread gave it */
-	int64_t seen;	 /* monotonic; the thread was in it then */
+	uint16_t nr;	 /* call number of its plan */
+	uint32_t number; /* as reported by the thread */
+	int64_t seen;	 /* monotonic: when the thread was seen in it */
 	char comm[WIRE_COMM];
 	uint64_t args[WIRE_ARGS];
 };
@@ -53,18 +53,18 @@ struct running {
 	size_t count, cap;
 };
 
-/* Adds the calls in which a process's threads are (or one of them). A process that is gone adds none. 0 or negative: some
- * could not be read. */
+/* Adds the calls of a process's threads (or of one of them). A process that no longer exists adds none. 0 or negative:
+ * some could not be read. */
 int running_process(struct running *r, int32_t pid, int32_t only_tid);
-/* Those of every process but this one. */
+/* The same for every process but this one. */
 int running_everything(struct running *r);
-/* Those of the threads that are selected (pids_fd: the map of processes). Whom the selection takes by name, user or
- * control group is not looked at. */
+/* The same for the selected threads (pids_fd: the map of processes). Selections by name, user or control group are not
+ * considered. */
 int running_unseen(struct running *r, const struct select *s, int pids_fd);
 /*
- * Gives rows for those whose threads the kernel programs never saw, with thread numbers from *next_thread on. Such a
- * call was entered before `since` (monotonic), when recording began: its start is null, and its duration is at least
- * the time from then on.
+ * Adds rows for those whose threads the kernel programs never saw, with thread numbers from *next_thread on. Such a
+ * call began before `since` (monotonic), when recording began: its start is null, and its duration is at least the time
+ * since then.
  */
 int running_give(const struct running *r, struct decode *d, int64_t since, uint32_t *next_thread,
 		 const struct wire_plan *plans, struct batch_set *out, uint64_t *ret_ops);

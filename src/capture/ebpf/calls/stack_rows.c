@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stack_rows.c: the kernel's records of stacks become rows of table stack.
+ * stack_rows.c: turns the kernel's records of stacks into rows of table stack.
  *
- * The same stack of two processes has two hashes in the kernel, as the processes differ in where files are mapped. Here
- * addresses become places in files, so that both are one row. A row is given when its stack is first seen, with places, and
- * again as recording ends, with names: the last row of an id holds, readers on any machine have the names, and a recorder
- * that is killed leaves a trace whose places can still be looked up where the files are.
+ * The same stack has different hashes in two processes, as files are mapped at different addresses. Here addresses
+ * become positions in files, so that both share a row. The row is added when the stack is first seen, with positions,
+ * and again at the end of recording, with names: the last row of an id wins, readers on any machine get the names, and
+ * if the recorder is killed, the positions can still be looked up on a machine with the files.
  *
  * Program files are opened when they are first seen, for their build-id, and stay open, so that one that is deleted or
- * replaced while recording still gives its names. They are opened with the caller's rights: names of functions in files that
- * he may not read are not for him.
+ * replaced while recording still provides its names. They are opened with the caller's rights: function names in files
+ * that the caller may not read are not disclosed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,33 +26,34 @@
 #define STACKS_MAX	 65536
 #define STACKS_BYTES_MAX (24u << 20)
 #define HASHES_MAX \
-	65536 /* twice as many were used last as the programs remember (bpf/lib/call/stack.h) */
-#define CALLS_MAX      65536 /* the record of a call follows that of its stacks */
+	65536 /* bounds twice the number that the programs remember (bpf/lib/call/stack.h) */
+#define CALLS_MAX      65536 /* a call's record follows that of its stacks */
 #define MODULES_MAX    4096
 #define OPEN_MAX       256
-#define NAMES_LIMIT_NS (4 * NSEC_PER_SEC) /* half of what a session waits for a source that stops */
+#define NAMES_LIMIT_NS (4 * NSEC_PER_SEC) /* half of a session's wait for a stopping source */
 #define ANON_KEY       (1ull << 63)
 
-/* What a stack is kept as, struct symbols_frame[count] behind it; equal ones are one stack. */
+/* The stored form of a stack, followed by struct symbols_frame[count]; equal ones are one stack. */
 struct kept_stack {
 	uint32_t flags; /* enum wire_stack_flag */
 	uint32_t count;
 };
 
 struct stacks {
-	/* Of the kernel -> id. It has addresses, which differ from process to process. */
+	/* The kernel's hash -> id. The hash covers addresses, which differ between processes. */
 	struct recent by_hash;
-	/* Thread and number of a call whose record has not come -> two ids + 1. It never comes where it found no room. */
+	/* Thread and number of a call whose record has not arrived -> two ids + 1. It never arrives if it found no
+	 * room. */
 	struct recent calls;
 	struct intern kept; /* struct kept_stack -> id, which is the key of its row */
 	struct symbols_module *modules;
 	size_t module_count, module_cap, open_count;
 	struct map by_file; /* file number, or process with ANON_KEY -> index of its module */
-	uint32_t kernel;    /* the kernel's, SYMBOLS_NONE: not seen yet */
+	uint32_t kernel;    /* index of the kernel's module, SYMBOLS_NONE: not seen yet */
 	struct buf room;
 };
 
-/* The kernel shows addresses to whoever had the right to see them as the file was opened. */
+/* The kernel shows addresses if the opener had the privilege to see them. */
 int stacks_kallsyms(void)
 {
 	_privileged_(PRIVILEGE_LOAD | PRIVILEGE_CAP(CAP_SYSLOG));
@@ -121,7 +122,7 @@ static int open_same(const char *path, const struct wire_file *w)
 	return TAKE_FD(fd);
 }
 
-/* The program file as the recorder finds it, else as the process does; -1: neither. */
+/* Opens the program file at the recorder's path, else at the process's; -1: neither. */
 static int module_open(struct decode *d, const struct wire_file *w, const struct wire_thread *t)
 {
 	_privileged_(privilege_files() | PRIVILEGE_CAP(CAP_SYS_PTRACE));
@@ -220,7 +221,7 @@ static uint32_t cut_of(uint32_t flags)
 	       (flags & WIRE_STACK_UNREAD ? SYMBOLS_CUT_UNREAD : 0);
 }
 
-/* A stack that is kept, as symbols takes it; valid until the next is kept. */
+/* A stored stack in the form of symbols; valid until the next one is stored. */
 static struct symbols_stack stack_get(const struct stacks *s, uint32_t id)
 {
 	struct bytes kept = intern_get(&s->kept, id);
@@ -256,7 +257,7 @@ static int put_modules(const struct stacks *s, const struct symbols_stack *of, s
 	return buf_status(out);
 }
 
-/* The row of a stack; `names` NULL: they were not looked up. */
+/* The row of a stack; `names` NULL: not looked up. */
 static int stack_row(struct stacks *s, uint32_t id, const struct symbols_names *names,
 		     struct batch_set *out)
 {
@@ -328,7 +329,7 @@ int decode_stack(struct decode *d, const struct wire_stack *w, struct batch_set 
 		return -ENOMEM;
 	before = s->kept.count;
 	if (before >= STACKS_MAX || s->kept.len >= STACKS_BYTES_MAX)
-		return 0; /* its calls are counted */
+		return 0; /* its calls are counted instead */
 	t = kept_get(&d->thread_records, w->thread);
 	buf_clear(&s->room);
 	r = buf_append(&s->room, &k, sizeof(k));
@@ -423,6 +424,6 @@ int decode_stack_names(struct decode *d, struct batch_set *out)
 	q.modules = s->modules;
 	q.module_count = s->module_count;
 	r = symbols_resolve(&q, stack_rows_take_names, &g);
-	/* Without a child, or in time, the rows without names hold. */
+	/* Without a child, or after a time-out, the rows without names remain. */
 	return r == -ENOMEM ? r : 0;
 }

@@ -10,15 +10,15 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define LOOKED_AT (1u << 31) /* beside the bits of kinds */
+#define LOOKED_AT (1u << 31) /* in addition to the bits of kinds */
 
-/* By kind; another reader of programs' memory is another row. */
+/* By kind; a further reader of programs' memory is another row. */
 static const struct announce_kind {
-	/* that mappings have which were announced before recording began; NULL: their reader finds them */
+	/* name of mappings announced before recording; NULL: the reader finds them */
 	const char *name;
-	/* Takes an announcement, 0 or negative. */
+	/* Handles an announcement, 0 or negative. */
 	int (*take)(struct decode *d, const struct announcement *a, struct batch_set *out);
-	bool compares; /* also takes those whose name could not be read */
+	bool compares; /* also accepts those whose name could not be read */
 } announce_kinds[WIRE_ANNOUNCE_KINDS] = {
 	[WIRE_ANNOUNCE_OTEL] = {"OTEL_CTX", contexts_announced, true},
 	[WIRE_ANNOUNCE_SPAN] = {NULL, spans_announced, false},
@@ -83,7 +83,7 @@ int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct
 	uint64_t hash = life_key(w->tgid, w->process_start), kinds = 0, end;
 	int r = 0;
 
-	/* The command is weir itself until its execve, which may be over by now. */
+	/* The command is weir itself until its execve, which may already be over. */
 	if (!d->began_boot || w->process_start > d->began_boot || w->ppid == (int32_t)getpid())
 		return 0;
 	map_get(&d->announcers, hash, &kinds);
@@ -107,7 +107,7 @@ int decode_announcer_older(struct decode *d, const struct wire_thread *w, struct
 	return r;
 }
 
-/* Whether a process announced memory of a kind before it ended; what it announced since came before its turn. */
+/* Whether a process announced memory of a kind before it ended; later announcements arrived before the turn of its end. */
 static bool announced_before(struct decode *d, uint64_t hash, unsigned int kind, int64_t time)
 {
 	uint64_t last = 0;
@@ -124,12 +124,12 @@ static int announcer_ends(struct decode *d, struct announcement *a, struct batch
 	if (r || !map_get(&d->announcers, hash, &kinds))
 		return r;
 	for (unsigned int kind = 0; kind < WIRE_ANNOUNCE_KINDS && !r; kind++) {
-		/* by the program that exec began, which came before its turn */
+		/* announced by the new program, ahead of the exec's turn */
 		bool newer = !announced_before(d, hash, kind, a->time);
 
 		if (!(kinds >> kind & 1) || (newer && a->event == ANNOUNCE_EXIT))
 			continue;
-		if (!newer) { /* its reader may add it again */
+		if (!newer) { /* the reader may add it again */
 			map_get(&d->announcers, hash, &kinds);
 			kinds &= ~(1ull << kind);
 			map_del(&d->announced_at, hash + kind);

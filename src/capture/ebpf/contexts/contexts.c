@@ -16,36 +16,36 @@
 
 #define PUBLISHERS_MAX 8192		     /* as in bpf/lib/state.h */
 #define LOOK_NS	       (100 * NSEC_PER_MSEC) /* between two looks at a process */
-#define LOOKS_MAX      20 /* at one that is being changed, or whose variable nothing refers to */
+#define LOOKS_MAX      20 /* at one that is being changed, or whose variable cannot be located */
 
 struct publisher {
 	int32_t pid;
 	uint64_t start;
-	uint64_t at, name; /* as announced; name: struct announcement */
+	uint64_t at, name; /* as announced; see struct announcement */
 	int64_t announced; /* when, likewise */
-	int64_t due;	   /* when it is looked at, of the monotonic clock; 0: not again */
+	int64_t due;	   /* monotonic time of the next look; 0: none */
 	int64_t looked;
 	uint32_t looks;
-	bool known;  /* to the kernel programs, with this: */
-	bool missed; /* it was counted */
+	bool known;  /* passed to the kernel programs, with `tls` */
+	bool missed; /* already counted */
 	struct remote_tls tls;
 	uint32_t service_len;
 	char service[OTEL_SERVICE_MAX];
 };
 
-/* The context that a thread carries. */
+/* The context of a thread. */
 struct carried {
 	uint64_t start;
-	uint64_t until; /* when it was surely still there */
+	uint64_t until; /* when it was last seen */
 	uint64_t ids[3];
 	uint64_t process; /* key in publishers */
-	uint32_t flags;	  /* enum wire_context_flag, as it began */
+	uint32_t flags;	  /* enum wire_context_flag at its start */
 };
 
 struct contexts {
 	struct map publishers;	    /* hash of (pid, start) -> struct publisher * */
 	struct map carried;	    /* thread -> struct carried * */
-	struct otel_reader *reader; /* apart: a thread that does not end keeps it */
+	struct otel_reader *reader; /* separate: a thread that does not end keeps it */
 	size_t due_count;
 	uint64_t unfound;
 };
@@ -69,7 +69,7 @@ uint64_t contexts_unfound(const struct decode *d)
 	return unread + (d->contexts ? d->contexts->unfound : 0);
 }
 
-/* ---- who publishes ---- */
+/* ---- publishers ---- */
 
 static void publisher_missed(struct contexts *c, struct publisher *p)
 {
@@ -83,7 +83,7 @@ static void publisher_due(struct contexts *c, struct publisher *p, int64_t due)
 	p->due = due;
 }
 
-/* The kernel programs look for the variable where it is now. */
+/* Passes the location of the variable to the kernel programs. */
 static void publisher_tell(struct decode *d, struct publisher *p, const struct remote_tls *tls)
 {
 	if (p->known && p->tls.module == tls->module && p->tls.offset == tls->offset)
@@ -113,7 +113,7 @@ static void publisher_look(struct decode *d, struct publisher *p)
 		publisher_tell(d, p, &found.tls);
 	else if ((r == -EAGAIN || r == -ENOENT) && ++p->looks < LOOKS_MAX)
 		publisher_due(c, p, p->looked + LOOK_NS);
-	else if (r != -ENODATA) /* it publishes no contexts */
+	else if (r != -ENODATA) /* -ENODATA: it publishes no contexts */
 		publisher_missed(c, p);
 }
 
@@ -158,7 +158,7 @@ static int publisher_announced(struct decode *d, const struct announcement *a)
 		p->pid = a->pid;
 		p->start = a->process_start;
 	}
-	if (a->name && (p->known || (p->due && !p->name))) /* most likely it is another name */
+	if (a->name && (p->known || (p->due && !p->name))) /* most likely another name */
 		return 0;
 	p->at = a->addr;
 	p->name = a->name;
@@ -180,7 +180,8 @@ static void publisher_gone(struct decode *d, const struct announcement *a)
 	if (!p)
 		return;
 	if (a->event == ANNOUNCE_EXEC && p->announced > a->time) {
-		/* The new program announced itself before the exec had its turn, at which the kernel programs forgot the old. */
+		/* The new program announced itself before the turn of the exec, at which the kernel programs dropped
+		 * the old location. */
 		p->known = false;
 		p->looks = 0;
 		publisher_due(d->contexts, p, 1);
@@ -188,7 +189,7 @@ static void publisher_gone(struct decode *d, const struct announcement *a)
 	}
 	if (p->known)
 		load_unpublish(d->opt.loaded, p->pid);
-	/* It was over before it could be read; of one that marks spans itself those are what is missing, and counted there. */
+	/* It ended before it could be read; if it marks spans itself, only those are missing, and counted there. */
 	if (p->due && !decode_announcer_has(d, WIRE_ANNOUNCE_SPAN, p->pid, p->start))
 		publisher_missed(d->contexts, p);
 	publisher_due(d->contexts, p, 0);
@@ -214,7 +215,7 @@ int contexts_announced(struct decode *d, const struct announcement *a, struct ba
 
 int contexts_share(struct bpf_map *map, bool *ret_there)
 {
-	const char *mount = secure_getenv("OTEL_EBPF_BPF_FS_PATH"); /* as OBI itself has it */
+	const char *mount = secure_getenv("OTEL_EBPF_BPF_FS_PATH"); /* as in OBI */
 	_cleanup_close_ int fd = -1;
 	struct bpf_map_info info = {0};
 	uint32_t len = sizeof(info);
@@ -224,7 +225,7 @@ int contexts_share(struct bpf_map *map, bool *ret_there)
 	snprintf(path, sizeof(path), "%s/" WIRE_OBI_MAP, mount ? mount : "/sys/fs/bpf");
 	fd = bpf_obj_get(path);
 	if (fd < 0)
-		/* without the right to look nothing is known, as on most hosts */
+		/* without permission it is treated as absent, as on most hosts */
 		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
 	if (bpf_obj_get_info_by_fd(fd, &info, &len))
 		return -errno;
@@ -281,7 +282,7 @@ int contexts_end_of(struct decode *d, uint32_t thread, uint64_t until, uint32_t 
 	return r;
 }
 
-/* Contexts of a process that marks its spans itself: those are known better. */
+/* Contexts of a process that marks its spans itself are redundant. */
 static bool context_is_idle(const struct decode *d, const struct wire_context *w,
 			    const struct wire_thread *t)
 {
@@ -297,7 +298,7 @@ int decode_context(struct decode *d, const struct wire_context *w, struct batch_
 
 	if (w->head.size != sizeof(*w) || w->start > w->head.time || w->until > w->head.time)
 		return -EBADMSG;
-	if (!d->contexts && !(w->flags & WIRE_CONTEXT_OBI)) /* nobody announced any: cannot be */
+	if (!d->contexts && !(w->flags & WIRE_CONTEXT_OBI)) /* impossible without an announcement */
 		return -EBADMSG;
 	if (!d->contexts)
 		d->contexts = calloc(1, sizeof(*d->contexts));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * contexts.h: processes that publish the contexts of their threads, and rows of table context. Where a process announced
- * itself, the recorder reads what it published (otel_process.h) and gives the kernel programs the place of its threads'
- * variable (bpf/lib/thread/published.h), which takes some ms: what calls carry until then is not known. A row is given when its
- * context ends.
+ * contexts.h: processes that publish the contexts of their threads, and rows of table context. When a process announces
+ * itself, the recorder reads what it published (otel_process.h) and passes the location of its threads' variable to the
+ * kernel programs (bpf/lib/thread/published.h). This takes some ms, for which the contexts of calls are unknown. A row
+ * is added when its context ends.
  */
 #pragma once
 
@@ -13,21 +13,23 @@ struct contexts;
 struct bpf_map;
 
 /*
- * Before the programs are loaded: the map becomes that in which OpenTelemetry's eBPF instrumentation (OBI) has the contexts of
- * threads, if it is pinned. 0, also where there is none; -EINVAL: it is another one, or another negative errno.
+ * Call before loading the programs: replaces the map by the one in which OpenTelemetry's eBPF instrumentation (OBI)
+ * stores the contexts of threads, if it is pinned. 0, also if there is none; -EINVAL: a different map, or another
+ * negative errno.
  */
 int contexts_share(struct bpf_map *map, bool *ret_there);
 
 void contexts_free(struct contexts *c);
-/* A process that publishes announced that, ran exec, or ended: for the table of announce.c. */
+/* For the table of announce.c: a process announced that it publishes, called exec, or ended. */
 int contexts_announced(struct decode *d, const struct announcement *a, struct batch_set *out);
-/* Reads what was being changed when it was read, or has not been read as it was announced too often. */
+/* Retries processes whose record was being changed, or whose announcements were too frequent to be read. */
 void contexts_look(struct decode *d);
 int decode_context(struct decode *d, const struct wire_context *w, struct batch_set *out);
-/* A thread ended, or lives as recording ends with a context that it carried until then (0: not known). */
+/* A thread ended, or recording ends while it carries a context, until the given time (0: unknown). */
 int contexts_end_of(struct decode *d, uint32_t thread, uint64_t until, uint32_t flags,
 		    struct batch_set *out);
-/* The rows of those that are left. */
+/* Adds the remaining rows. */
 int contexts_end(struct decode *d, struct batch_set *out);
-/* Contexts that could not be read, and processes whose are missing: not found, not understood, or one too many. */
+/* Contexts that could not be read, and processes whose contexts are missing: not found, not understood, or over the
+ * limit. */
 uint64_t contexts_unfound(const struct decode *d);

@@ -17,9 +17,9 @@
 #define VARIABLE    "otel_thread_ctx_v1"
 #define ANSWER_NS   (300 * NSEC_PER_MSEC)
 #define STUCK_MAX \
-	4 /* threads that wait for a program's file system: afterwards nothing is read any more */
+	4 /* threads waiting for a program's file system: at this limit nothing more is read */
 
-/* As the specification lays it out, in the machine's byte order. */
+/* The layout of the specification, in native byte order. */
 struct header {
 	char signature[8];
 	uint32_t version;
@@ -34,12 +34,12 @@ _Static_assert(sizeof(struct header) == 32, "struct header");
 struct field {
 	uint32_t number;
 	uint32_t wire;	   /* 2: with `data` */
-	struct bytes data; /* what it holds */
+	struct bytes data; /* its content */
 };
 
 enum { WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 5 };
 
-/* Takes a field of a message. 1, 0 at the end, or -EBADMSG. */
+/* Reads a field of a message. 1, 0 at the end, or -EBADMSG. */
 static int next_field(struct bytes *m, struct field *ret)
 {
 	const uint8_t *at = m->data, *end = m->data + m->len;
@@ -76,7 +76,7 @@ static int next_field(struct bytes *m, struct field *ret)
 	return 1;
 }
 
-/* The last field of a number that holds bytes, {NULL, 0}: none. 0 or -EBADMSG. */
+/* The last bytes field with a number, {NULL, 0}: none. 0 or -EBADMSG. */
 static int bytes_field(struct bytes m, uint32_t number, struct bytes *ret)
 {
 	struct field f;
@@ -117,7 +117,7 @@ static int take_attribute(struct bytes m, struct otel_process *ret)
 	} else if (bytes_are(key, "telemetry.sdk.name")) {
 		ret->own = bytes_are(text, SPAN_MEMFD);
 	} else if (bytes_are(key, "threadlocal.schema_version")) {
-		/* "tlsdesc_v1_dev", "tls_v1"; others are looked for in other places */
+		/* "tlsdesc_v1_dev", "tls_v1"; other formats store it elsewhere */
 		ret->threads = bytes_begin(text, "tls") ? 0 : -EPROTO;
 	}
 	return 0;
@@ -166,7 +166,7 @@ static bool header_read(int32_t pid, uint64_t at, struct header *ret)
 	       !memcmp(ret->signature, SIGNATURE, sizeof(ret->signature));
 }
 
-/* Where it was announced, else where a mapping has its name. */
+/* At the announced address, else in a mapping with its name. */
 static int header_find(int32_t pid, uint64_t at, uint64_t *ret_at, struct header *ret)
 {
 	uint64_t end;
@@ -211,7 +211,7 @@ int otel_process_read_here(int32_t pid, uint64_t at, uint64_t name, struct otel_
 	return r;
 }
 
-/* ---- in a thread of its own ---- */
+/* ---- in a separate thread ---- */
 
 struct job {
 	pthread_mutex_t lock;
@@ -219,7 +219,7 @@ struct job {
 	struct otel_reader *reader;
 	int32_t pid;
 	uint64_t at, name;
-	bool done, left; /* left: nobody waits for it any more */
+	bool done, left; /* left: the waiter gave up */
 	int r;
 	struct otel_process process;
 };

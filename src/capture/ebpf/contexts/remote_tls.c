@@ -14,7 +14,7 @@
 #define DYNAMIC_MAX 512 /* entries */
 #define CHAIN_MAX   4096
 #define RELOC_CHUNK 1024
-#define RELOC_MAX   (1u << 20) /* relocations of one table */
+#define RELOC_MAX   (1u << 20) /* relocations per table */
 #define OFFSET_MAX  (1ll << 30)
 #define NAME_MAX_   64
 
@@ -37,7 +37,7 @@ struct maps {
 	char *line;
 	size_t cap;
 	uint64_t start, end, pos;
-	const char *name; /* "" where it has none */
+	const char *name; /* "" if it has none */
 };
 
 static void maps_close(struct maps *m)
@@ -99,12 +99,12 @@ bool remote_mapping(int32_t pid, const char *name, uint64_t *ret_start, uint64_t
 
 #if defined(__x86_64__)
 
-/* ---- a program file as it is mapped ---- */
+/* ---- a mapped program file ---- */
 
 struct image {
 	int32_t pid;
-	uint64_t base; /* of its first page */
-	uint64_t bias; /* from its own addresses to those of the process */
+	uint64_t base; /* address of its first page */
+	uint64_t bias; /* added to its own addresses to get those in the process */
 	Elf64_Ehdr head;
 	Elf64_Phdr phdrs[PHDRS_MAX];
 	const Elf64_Phdr *tls;
@@ -114,7 +114,7 @@ struct image {
 	} relocs[2]; /* DT_RELA, DT_JMPREL */
 };
 
-/* An address in the dynamic section: the C library's loader has mostly added the bias. */
+/* An address in the dynamic section, to which the C library's loader has usually added the bias. */
 static uint64_t image_address(const struct image *im, uint64_t v)
 {
 	return v < im->bias ? v + im->bias : v;
@@ -167,7 +167,7 @@ static bool image_read_dynamic(struct image *im, const Elf64_Phdr *p)
 	return im->symbols && im->strings && (im->gnu_hash || im->hash);
 }
 
-/* False: nothing is mapped there that has a table of symbols. */
+/* False: no file with a symbol table is mapped there. */
 static bool image_open(struct image *im, int32_t pid, uint64_t base)
 {
 	const Elf64_Phdr *dynamic = NULL, *first = NULL;
@@ -229,7 +229,7 @@ static uint32_t sysv_hash(const char *name)
 	return h;
 }
 
-/* By DT_GNU_HASH: head, filter, buckets, and the hashes of symbols from head[1] on; the last bit ends a chain. */
+/* By DT_GNU_HASH: header, filter, buckets, and the hashes of symbols from head[1] on; the lowest bit ends a chain. */
 static bool image_find_gnu(const struct image *im, const char *name, uint32_t *ret, Elf64_Sym *sym)
 {
 	uint32_t head[4], hash = gnu_hash(name), at, chain;
@@ -278,7 +278,7 @@ static bool image_find_sysv(const struct image *im, const char *name, uint32_t *
 	return false;
 }
 
-/* ---- where the variable is ---- */
+/* ---- the location of the variable ---- */
 
 static bool place_by_offset(int64_t offset, struct remote_tls *ret)
 {
@@ -292,7 +292,7 @@ static bool place_in_module(uint64_t module, uint64_t offset, struct remote_tls 
 	return module && module <= MODULES_MAX && offset < (uint64_t)OFFSET_MAX;
 }
 
-/* What the loader put where a relocation names the variable, or its module (symbol 0: it is bound within it). */
+/* The values that the loader stored for a relocation against the variable, or its module (symbol 0: bound within it). */
 static bool place_of_reloc(const struct image *im, const Elf64_Rela *r, uint32_t index,
 			   const Elf64_Sym *sym, struct remote_tls *ret)
 {
@@ -350,7 +350,7 @@ static bool place_by_relocs(const struct image *im, uint32_t index, const Elf64_
 	return false;
 }
 
-/* The main program's block ends, aligned, at the thread's base. */
+/* The main program's TLS block ends, aligned, at the thread's base. */
 static bool place_in_main(const struct image *im, const Elf64_Sym *sym, struct remote_tls *ret)
 {
 	const Elf64_Phdr *t = im->tls;
@@ -362,7 +362,7 @@ static bool place_in_main(const struct image *im, const Elf64_Sym *sym, struct r
 	return place_by_offset((int64_t)sym->st_value - (int64_t)size, ret);
 }
 
-/* Where the kernel put the program headers of the main program; 0: not known. */
+/* The address of the main program's headers; 0: unknown. */
 static uint64_t main_phdrs(int32_t pid)
 {
 	uint64_t at = 0;
@@ -379,7 +379,7 @@ static uint64_t main_phdrs(int32_t pid)
 	return at;
 }
 
-/* -ENOENT, -EAGAIN or 0, as of remote_tls_find(). */
+/* -ENOENT, -EAGAIN or 0, as for remote_tls_find(). */
 static int place_in_image(const struct image *im, const char *symbol, uint64_t main_at,
 			  struct remote_tls *ret)
 {

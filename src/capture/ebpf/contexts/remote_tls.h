@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remote_tls.h: the memory of another process, and where a thread-local variable lies in it. Everything is read from that
- * memory, no file is opened: it also works for files that were deleted, and for those of containers. What stands there is
- * the other program's and may be anything: each read and each loop is bounded, and each number is checked.
+ * remote_tls.h: the memory of another process, and the location of a thread-local variable in it. Everything is read
+ * from that memory and no file is opened, so this also works for deleted files, and for those of containers. The memory
+ * belongs to the other program and may contain anything: each read and each loop is bounded, and each number is
+ * checked.
  *
- * A read may wait for as long as the program likes, where its memory is a file of its own file system: whoever must not wait
- * reads in a thread of its own (otel_process.c).
+ * A program can block a read indefinitely if its memory is a file of its own file system: callers that must not block
+ * read in a separate thread (otel_process.c).
  */
 #pragma once
 
 #include "base/util.h"
 
-/* Reads memory of a process. 0 where all of it could be read, else negative. */
+/* Reads memory of a process. 0 if all of it could be read, else negative. */
 int remote_read(int32_t pid, uint64_t at, void *to, size_t size);
 /*
- * The first mapping of a process that has a name: of a memfd, or given by prctl(PR_SET_VMA) where the kernel keeps those.
- * False: none.
+ * The first mapping of a process with this name: that of a memfd, or one set by prctl(PR_SET_VMA) if the kernel stores
+ * those. False: none.
  */
 bool remote_mapping(int32_t pid, const char *name, uint64_t *ret_start, uint64_t *ret_end);
 
 struct remote_tls {
 	uint32_t
-		module; /* whose block of thread-local variables it is in; 0: at an offset of the thread's base */
+		module; /* the module whose TLS block contains it; 0: at an offset from the thread's base */
 	int64_t offset; /* in that block, or from the thread's base */
-	bool several;	/* another module has one of that name, which is another variable */
+	bool several;	/* other modules have a different variable of the same name */
 };
 
 /*
- * Finds a variable that the program or a library of it exports; of several the first, as a linker would. -ENOENT: there is
- * none; -EAGAIN: there is, and nothing refers to it yet by which it could be found; -ENOTSUP: not on this machine.
+ * Finds a variable exported by the program or one of its libraries; of several the first, like a linker. -ENOENT: there
+ * is none; -EAGAIN: it exists, but no reference reveals its location yet; -ENOTSUP: not on this machine.
  */
 int remote_tls_find(int32_t pid, const char *symbol, struct remote_tls *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_load.c: what the object of block requests has to know before it is loaded. */
+/* block_load.c: configures the object of block requests before it is loaded. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 
 #include "capture/ebpf/side/block.h"
 
-/* Of the array of page frames: 8 bytes each, 0.2 % of memory. With more frames some have one word in common, so that an owner is
- * found for less of what is written back. */
+/* The limit of the array of page frames: 8 bytes each, 0.2 % of memory. With more frames, several share a word, so that
+ * fewer owners of write-back are found. */
 #define FRAMES_MAX (1ull << 26)
 
-/* One above the number of the last page frame; 0: not known. */
+/* One past the number of the last page frame; 0: unknown. */
 static uint64_t frames_end(void)
 {
 	FILE *f = fopen("/proc/zoneinfo", "re");

@@ -23,7 +23,7 @@ static int fault_event(int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Of /sys/devices/system/cpu/online ("0-3,5"); 0: not readable. */
+/* From /sys/devices/system/cpu/online ("0-3,5"); 0: not readable. */
 static uint64_t online_sum(void)
 {
 	char text[4096];
@@ -52,7 +52,7 @@ int faults_open(struct faults *f, size_t cpus)
 	for (size_t i = 0; i < cpus && r >= 0; i++) {
 		r = f->events[i] = fault_event((int)i);
 		opened += r >= 0;
-		if (r == -ENODEV) /* it is possible and not online */
+		if (r == -ENODEV) /* possible but not online */
 			r = 0;
 	}
 	if (r >= 0 && opened)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * faults.h: the events of perf that run weir_fault (bpf/faults.bpf.c) at the end of each major page fault, one for each CPU
- * that is online when recording begins. Opening one takes CAP_PERFMON, which the recorder gives up, so that faults on a CPU
- * that comes online later are not seen.
+ * faults.h: the perf events that run weir_fault (bpf/faults.bpf.c) at the end of each major page fault, one for each
+ * CPU that is online when recording begins. Opening one requires CAP_PERFMON, which the recorder gives up, so faults on
+ * a CPU that comes online later are not seen.
  */
 #pragma once
 
@@ -11,18 +11,18 @@
 struct faults {
 	size_t cpus; /* 0: faults are not recorded */
 	int *events, *links;
-	uint64_t *counts;    /* as perf counted them; filled by faults_detach() */
-	uint64_t online_sum; /* a checksum of the list of CPUs that are online */
-	bool cpu_added;	     /* a CPU that has no event was online */
+	uint64_t *counts;    /* counts of perf; set by faults_detach() */
+	uint64_t online_sum; /* checksum of the list of online CPUs */
+	bool cpu_added;	     /* a CPU without an event was online */
 };
 
-/* Opens the events, which do not run yet. 0, or why the kernel refuses them; then there are none. */
+/* Opens the events, disabled. 0, or why the kernel refuses them; then there are none. */
 int faults_open(struct faults *f, size_t cpus);
-/* 0, or why the kernel refuses it; faults_free() follows. */
+/* 0, or why the kernel refuses it; faults_free() must follow. */
 int faults_attach(struct faults *f, int program);
-/* Whether the CPUs that are online are others than before: an event does not come back with its CPU. */
+/* Whether the set of online CPUs changed: an event does not come back with its CPU. */
 bool faults_cpus_changed(struct faults *f);
 void faults_detach(struct faults *f);
 void faults_free(struct faults *f);
-/* Faults of any thread at which the program did not run, by its own count (map `runs`), after faults_detach(). */
+/* Faults of any thread for which the program did not run, by its own count (map `runs`); call after faults_detach(). */
 uint64_t faults_skipped(const struct faults *f, int runs);

@@ -12,9 +12,9 @@
 
 #define MODULES	     "/sys/kernel/btf"
 #define TYPE_ID_ENUM "kernel_type_id"
-#define TYPE_ID	     "ID_OF_" /* begins the names of its enumerators */
+#define TYPE_ID	     "ID_OF_" /* prefix of its enumerators */
 
-#define TARGET_MAX	    96 /* the name of what a program attaches to, with its prefix */
+#define TARGET_MAX	    96 /* length of an attach target's name with its prefix */
 #define FUNCTION_NAME(name) #name,
 
 static struct bpf_link *target_iterator(const struct bpf_program *program)
@@ -22,7 +22,7 @@ static struct bpf_link *target_iterator(const struct bpf_program *program)
 	return bpf_program__attach_iter(program, NULL);
 }
 
-/* What programs of a section attach to: a type or function with this before its name. */
+/* What programs of a section attach to: a type or function with this prefix. */
 static const struct target {
 	const char *section;
 	enum bpf_attach_type attach;
@@ -33,21 +33,21 @@ static const struct target {
 	{"tp_btf", BPF_TRACE_RAW_TP, "btf_trace_", BTF_KIND_TYPEDEF, bpf_program__attach_trace},
 	{"iter", BPF_TRACE_ITER, "bpf_iter_", BTF_KIND_FUNC, target_iterator},
 };
-/* Whose objects are loaded now: libbpf's handlers of sections are told of the program alone. */
+/* The one whose objects are being loaded: libbpf passes only the program to section handlers. */
 static struct kernel_btf *kernel_btf_loading;
 
-/* From the BTF of the kernel and of its modules into that of the file. */
+/* Copies from the BTF of the kernel and its modules to that of the file. */
 struct copy {
 	struct btf *to;
 	const struct btf *from;
-	uint32_t kernel_count; /* of types: later ones are of the module */
+	uint32_t kernel_count; /* number of its types: later ids belong to the module */
 	uint32_t module;       /* 0: the kernel's own */
-	struct map done;       /* copy_key() -> its number in `to` */
+	struct map done;       /* copy_key() -> id in `to` */
 };
 
 enum copy_how {
-	COPY_WHOLE,	 /* with all that lies in it; what it points to is void */
-	COPY_PROTOTYPES, /* of a type by name: what it points to, of structs their names */
+	COPY_WHOLE,	 /* including embedded types; pointers become void * */
+	COPY_PROTOTYPES, /* a type by name: including what it points to, but structs without members */
 	COPY_NAME,	 /* a struct without its members */
 };
 
@@ -57,7 +57,7 @@ static uint64_t copy_key(const struct copy *c, uint32_t id, enum copy_how how)
 	       (uint64_t)how;
 }
 
-/* The place of the i-th type that a type consists of or points to; NULL past the last. */
+/* The i-th type id in a type, of a part or pointer target; NULL past the last. */
 static uint32_t *type_ref(const struct btf_type *of, uint32_t i)
 {
 	struct btf_type *t = (struct btf_type *)of;
@@ -82,7 +82,7 @@ static uint32_t *type_ref(const struct btf_type *of, uint32_t i)
 	}
 }
 
-/* How what a type consists of or points to is copied. */
+/* How to copy a part or pointer target of a type. */
 static enum copy_how how_of(const struct copy *c, const struct btf_type *t, uint32_t ref,
 			    enum copy_how how)
 {
@@ -95,7 +95,7 @@ static enum copy_how how_of(const struct copy *c, const struct btf_type *t, uint
 
 static int copy_type(struct copy *c, uint32_t id, enum copy_how how, uint32_t *ret);
 
-/* The number in `to` of what a type consists of or points to. */
+/* The id in `to` of a part or pointer target. */
 static int copy_ref(struct copy *c, const struct btf_type *t, uint32_t ref, enum copy_how how,
 		    uint32_t *ret)
 {
@@ -113,7 +113,7 @@ static int copy_name(struct copy *c, const struct btf_type *t)
 				: btf__add_union(c->to, name, t->size);
 }
 
-/* What it consists of goes first: of types that lie in one another none is met twice, as pointers are not followed. */
+/* Parts are copied first. There are no cycles, as pointers are not followed. */
 static int copy_type(struct copy *c, uint32_t id, enum copy_how how, uint32_t *ret)
 {
 	const struct btf_type *t = btf__type_by_id(c->from, id);
@@ -149,7 +149,7 @@ static size_t name_len(const char *name)
 	return flavour && flavour > name ? (size_t)(flavour - name) : strlen(name);
 }
 
-/* The name of a type by which programs may find it; NULL: it has none. */
+/* The name by which programs may refer to a type; NULL: it has none. */
 static const char *name_of_type(const struct btf *btf, const struct btf_type *t)
 {
 	if (!btf_is_composite(t) && !btf_is_any_enum(t) && !btf_is_typedef(t))
@@ -157,7 +157,7 @@ static const char *name_of_type(const struct btf *btf, const struct btf_type *t)
 	return t->name_off ? btf__name_by_offset(btf, t->name_off) : NULL;
 }
 
-/* The name of a type or function whose number may be wanted: programs name no others of the kernel's many functions. */
+/* The name of a type or function that may be wanted: programs refer to few of the kernel's many functions. */
 static const char *name_wanted(const struct btf *btf, const struct btf_type *t)
 {
 	const char *name;
@@ -168,14 +168,14 @@ static const char *name_wanted(const struct btf *btf, const struct btf_type *t)
 	return strncmp(name, "bpf_", 4) != 0 ? NULL : name;
 }
 
-/* Finds the numbers that are wanted, of types of the kernel's own. */
+/* Sets the id of a wanted type, from the kernel's own types. */
 static void number_found(struct kernel_name *n, const struct btf_type *t, uint32_t id)
 {
 	if (n->kind == btf_kind(t) && !n->id)
 		n->id = id;
 }
 
-/* Copies those of the types from `first` on that are named and were not found before. */
+/* Copies the types from `first` on whose names are wanted and were not found before. */
 static int copy_named(struct copy *c, struct kernel_btf *k, uint32_t first,
 		      const bool *found_before, bool *found)
 {
@@ -199,7 +199,7 @@ static int copy_named(struct copy *c, struct kernel_btf *k, uint32_t first,
 	return r;
 }
 
-/* As libbpf does: what the kernel itself does not have is looked for in its modules. */
+/* As in libbpf: types that the kernel itself lacks are searched in its modules. */
 static int copy_modules(struct copy *c, struct kernel_btf *k, const bool *in_kernel, bool *found)
 {
 	DIR *folder = opendir(MODULES);
@@ -212,7 +212,7 @@ static int copy_modules(struct copy *c, struct kernel_btf *k, const bool *in_ker
 		if (e->d_name[0] == '.' || !strcmp(e->d_name, "vmlinux"))
 			continue;
 		module = btf__load_module_btf(e->d_name, k->vmlinux);
-		if (!module) /* gone meanwhile */
+		if (!module) /* unloaded meanwhile */
 			continue;
 		c->from = module;
 		c->module++;
@@ -224,7 +224,7 @@ static int copy_modules(struct copy *c, struct kernel_btf *k, const bool *in_ker
 	return r;
 }
 
-/* What is known of a name, which is added; NULL: out of memory. Valid until the next one. */
+/* The entry of a name, added if new; NULL: out of memory. Valid until the next one. */
 static struct kernel_name *add_name(struct kernel_btf *k, const char *name, size_t len)
 {
 	size_t count = k->names.count;
@@ -247,7 +247,7 @@ static int want_number(struct kernel_btf *k, const char *name, uint8_t kind)
 	return n ? 0 : -ENOMEM;
 }
 
-/* Of a name that was wanted; 0: the kernel has none. */
+/* The id of a wanted name; 0: the kernel has none. */
 static uint32_t number_wanted(const struct kernel_btf *k, const char *name)
 {
 	uint32_t id;
@@ -255,7 +255,7 @@ static uint32_t number_wanted(const struct kernel_btf *k, const char *name)
 	return intern_find(&k->names, name, strlen(name), &id) ? k->named[id].id : 0;
 }
 
-/* The enumeration by which programs know the kernel's own number of a type. */
+/* The enumeration through which programs get the kernel's type ids. */
 static int copy_numbers(struct copy *c, const struct kernel_btf *k)
 {
 	const struct btf_type *t = btf__type_by_id(k->programs, (uint32_t)k->enum_of);
@@ -282,7 +282,7 @@ static int copy_all(struct copy *c, struct kernel_btf *k)
 	return r < 0 || k->enum_of < 1 ? r : copy_numbers(c, k);
 }
 
-/* The name by which the kernel's BTF has what a program attaches to; NULL: the program attaches otherwise. */
+/* The name of a program's attach target in the kernel's BTF; NULL: it does not attach by a type. */
 static const struct target *target_of(const struct bpf_program *program, char name[TARGET_MAX])
 {
 	const char *section = bpf_program__section_name(program), *slash = strchr(section, '/');
@@ -317,7 +317,7 @@ static int target_load(struct bpf_program *program, struct bpf_prog_load_opts *o
 		k->mapped = NULL;
 		mapped(k->mapped_data);
 	}
-	if (!id) /* kernel_btf_target() had libbpf find it */
+	if (!id) /* kernel_btf_target() left it to libbpf */
 		return 0;
 	opts->attach_prog_fd = 0;
 	opts->attach_btf_id = id;
@@ -330,7 +330,7 @@ static int target_attach(const struct bpf_program *program, long cookie, struct 
 	return *ret ? 0 : -errno;
 }
 
-/* Once in a process: libbpf's objects point to its table of handlers. */
+/* Only once per process: libbpf's objects point to its table of handlers. */
 static int targets_handle(void)
 {
 	static bool done;
@@ -349,7 +349,7 @@ static int targets_handle(void)
 	return r;
 }
 
-/* The numbers of the functions that programs call. */
+/* Finds the ids of the functions that programs call. */
 static void find_functions(struct kernel_btf *k)
 {
 	static const char *const names[] = {WIRE_FUNCTION_LIST(FUNCTION_NAME)};
@@ -391,7 +391,7 @@ void *kernel_btf_elf(const struct kernel_btf *k, const void *elf, size_t size)
 	if (!copy)
 		return NULL;
 	memcpy(copy, elf, size);
-	/* Sections of programs begin at multiples of an instruction's size. */
+	/* Program sections are aligned to the size of an instruction. */
 	for (size_t i = 0; i < size / sizeof(*copy); i++) {
 		uint32_t function = (uint32_t)copy[i].imm - WIRE_FUNCTION;
 
@@ -408,7 +408,7 @@ void *kernel_btf_elf(const struct kernel_btf *k, const void *elf, size_t size)
 	return copy;
 }
 
-/* Types by their names, and of those that have a number in the kernel's BTF this. */
+/* Adds types by name, and the wanted ids of attach targets. */
 static int add_types(struct kernel_btf *k, const struct btf *btf)
 {
 	uint32_t count = btf__type_cnt(btf);
@@ -425,7 +425,7 @@ static int add_types(struct kernel_btf *k, const struct btf *btf)
 	return 0;
 }
 
-/* The types whose numbers programs know: once, as all objects have the same enumeration. */
+/* Adds the types of enum kernel_type_id; once, as it is the same in all objects. */
 static int add_numbers(struct kernel_btf *k, const struct btf *btf)
 {
 	const struct btf_type *t;
@@ -500,10 +500,10 @@ int kernel_btf_target(const struct kernel_btf *k, struct bpf_object *bpf)
 
 		if (!t || !bpf_program__autoload(program))
 			continue;
-		/* As if it attached to a program, so that libbpf does not look for it; see target_load(). */
+		/* Pretends that it attaches to a program, so that libbpf does not search; see target_load(). */
 		if (number_wanted(k, name))
 			r = bpf_program__set_attach_target(program, 1, NULL);
-		else /* maybe in a module */
+		else /* may be in a module */
 			r = bpf_program__set_attach_target(program, 0, name + strlen(t->prefix));
 		if (r < 0)
 			return r;

@@ -27,14 +27,14 @@
 #include "calls_probing.skel.h"
 
 #define RING_BYTES \
-	(4u << 20) /* with a SCHED_FIFO reader, which comes within 0.1 ms: 45,000 records */
-#define RING_BYTES_SLOW (16u << 20) /* without, where it may come after 45 ms */
+	(4u << 20) /* with a SCHED_FIFO reader, which runs within 0.1 ms: 45,000 records */
+#define RING_BYTES_SLOW (16u << 20) /* otherwise, when it may take 45 ms */
 #define RING_MIN	65536u
-/* Of all rings together. Each CPU that may ever come online has one from the beginning, so that nothing of it is lost:
- * machines that can be enlarged have hundreds that are not there. */
-#define RINGS_SPARE   (256u << 20) /* also where those that are online need less */
+/* Limits of all rings together. Each CPU that may come online has a ring from the beginning, so that nothing of it is
+ * lost: machines that support hotplug may have hundreds of absent ones. */
+#define RINGS_SPARE   (256u << 20) /* allowed even if the online CPUs need less */
 #define RINGS_MAX     (1u << 30)
-#define SOCKETS_MAX   65536 /* of which --with net knows */
+#define SOCKETS_MAX   65536 /* known to --with net */
 #define SCRATCH_SLOTS 4	    /* as in src/bpf/lib/state.h */
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -62,7 +62,7 @@ int load_error(int code, struct error *err, const char *what)
 	return error_errno(err, code, "%s", what);
 }
 
-/* What /proc says of a number must be of the process that has it here. */
+/* Checks that /proc belongs to this pid namespace. */
 static int check_proc(struct error *err)
 {
 	char self[16] = "";
@@ -75,7 +75,7 @@ static int check_proc(struct error *err)
 			 "/proc), or start weir with `unshare --mount-proc`");
 }
 
-/* The names of a path from the last to the first, each with a NUL; returns their length. */
+/* The components of a path, the last one first, each with a NUL; returns their length. */
 static uint32_t path_names(const char *path, size_t len, uint8_t names[WIRE_NAMES_MAX])
 {
 	size_t at = 0;
@@ -88,12 +88,12 @@ static uint32_t path_names(const char *path, size_t len, uint8_t names[WIRE_NAME
 		memcpy(names + at, path + len, end - len);
 		at += end - len;
 		names[at++] = 0;
-		len -= len > 0; /* the slash */
+		len -= len > 0; /* exclude the slash */
 	}
 	return (uint32_t)at;
 }
 
-/* The folders that a selected path begins with; of one without wildcards all of it. */
+/* The literal folders at the beginning of a selected path; without wildcards all of it. */
 static uint32_t prefix_names(const struct select_path *path, uint8_t names[WIRE_NAMES_MAX])
 {
 	size_t len = strlen(path->prefix);
@@ -103,10 +103,10 @@ static uint32_t prefix_names(const struct select_path *path, uint8_t names[WIRE_
 	return path_names(path->prefix, len, names);
 }
 
-/* A test of a name as the programs make it: see struct wire_name_test. */
+/* Converts a name test to the programs' form: see struct wire_name_test. */
 static void configure_name(struct wire_name_test *t, const struct call_filter_name *n)
 {
-	size_t compared = n->len + (n->how == NAME_EQUAL); /* its NUL too */
+	size_t compared = n->len + (n->how == NAME_EQUAL); /* including its NUL */
 	bool folders = n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN;
 
 	_Static_assert(FILTER_NAME_MAX + 1 <= WIRE_NAMES_MAX, "a path with its last NUL fits");
@@ -114,7 +114,7 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 	t->how = n->how;
 	t->opposite = n->opposite;
 	t->pattern = n->pattern;
-	/* Pipes and sockets have a name instead of a path; the recorder tests its last part. */
+	/* Pipes and sockets have a name instead of a path; the recorder tests its last component. */
 	t->others = !folders || n->opposite;
 	if (n->field == FILTER_COMM) {
 		memset(t->mask, 0xff, MIN(compared, sizeof(t->mask)));
@@ -127,7 +127,7 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 	}
 }
 
-/* The filter's tests of names by number, then one for each selected path. */
+/* The filter's name tests by number, then one for each selected path. */
 static void configure_tests(struct calls_bpf__rodata_calls_shared *ro,
 			    const struct ebpf_options *opt)
 {
@@ -153,7 +153,7 @@ static void configure_tests(struct calls_bpf__rodata_calls_shared *ro,
 	ro->select_paths = s->path_count;
 }
 
-/* Set in the object of calls, which shares it with all others (objects.h). */
+/* Set in the calls object, which shares it with all others (objects.h). */
 static void configure_selection(struct loaded *l, const struct ebpf_options *opt)
 {
 	const struct select *s = opt->select;
@@ -172,7 +172,7 @@ static void configure_selection(struct loaded *l, const struct ebpf_options *opt
 		to->controller = (uint8_t)l->cgroups.controller;
 }
 
-/* The maps of sockets have room where their object is requested. */
+/* The maps of sockets are only large if their object is requested. */
 static void configure_net(struct loaded *l, const struct ebpf_options *opt)
 {
 	l->skel->rodata->net_wanted = opt->with & 1u << OBJECT_NET;
@@ -204,7 +204,7 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
 	ro->phases = opt->with & 1u << OBJECT_PHASES;
-	/* objects that take the end of calls */
+	/* objects that take the end time of calls */
 	ro->content = opt->content.mode != WIRE_CONTENT_NONE || opt->with & 1u << OBJECT_DETAILS;
 	ro->phases_split = ro->phases && opt->with & 1u << OBJECT_BLOCK;
 	ro->hold_limit_ns = opt->hold_limit_ns ? (uint64_t)opt->hold_limit_ns : HOLD_LIMIT_NS;
@@ -221,7 +221,7 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 		memcpy((struct call_filter *)&ro->filter, opt->filter, sizeof(ro->filter));
 }
 
-/* A bit for each of the filter's sets that the call is in. */
+/* A bit for each set of the filter that contains the call. */
 static uint16_t plan_sets(const struct call_filter *f, uint32_t code)
 {
 	uint16_t sets = 0;
@@ -237,7 +237,7 @@ static void fill_plans(struct loaded *l, const struct select *s, const struct ca
 	plans_of(s, l->plans);
 	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++)
 		l->plans[nr].sets = plan_sets(f, op_code_of_native(nr));
-	/* A copy: what the programs see stays theirs. */
+	/* A copy, so that the programs keep the original. */
 	memcpy(l->skel->data_calls_shared->plans, l->plans,
 	       sizeof(l->skel->data_calls_shared->plans));
 }
@@ -251,7 +251,7 @@ static int fill_map(struct bpf_map *map, const void *key, struct error *err)
 	return 0;
 }
 
-/* Tasks are looked for in one hierarchy: numbers of groups of another one would mean others, or nobody. */
+/* Tasks are looked up in one hierarchy: group ids of another one would match other groups, or none. */
 static int check_hierarchies(const struct loaded *l, const struct select *s, struct error *err)
 {
 	struct cgroup_hierarchy h;
@@ -299,7 +299,7 @@ static bool fifo_allowed(void)
 	struct sched_param was, fifo = {.sched_priority = PRIORITY_READER};
 	int policy = sched_getscheduler(0);
 
-	/* Without SCHED_RESET_ON_FORK, which only CAP_SYS_NICE takes back: RLIMIT_RTPRIO allows the rest. */
+	/* Without SCHED_RESET_ON_FORK, which only CAP_SYS_NICE could clear again; RLIMIT_RTPRIO allows the rest. */
 	if (policy < 0 || sched_getparam(0, &was) || sched_setscheduler(0, SCHED_FIFO, &fifo))
 		return false;
 	sched_setscheduler(0, policy, &was);
@@ -316,7 +316,7 @@ size_t load_ring_size(size_t want, size_t possible, size_t online)
 	return size;
 }
 
-/* Of one ring. What the user asks for is not bounded but by its own limit. */
+/* The size of one ring. A size requested by the user is limited only per ring. */
 static size_t ring_size(size_t asked, bool lossless, size_t possible)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -331,7 +331,7 @@ static size_t ring_size(size_t asked, bool lossless, size_t possible)
 	return size;
 }
 
-/* Opens a new file and the same file again; false where no folder takes one. */
+/* Creates a file and opens it again; false if no folder permits it. */
 static bool probe_open(int *ret_created, int *ret_opened)
 {
 	static const char *const folders[] = {"/dev/shm", "/run", "/tmp", "/var/tmp"};
@@ -354,7 +354,7 @@ static bool probe_open(int *ret_created, int *ret_opened)
 	return false;
 }
 
-/* Lets weir_self look at this process: its pid namespace, and the probe files where there are any. */
+/* Has weir_self examine this process: its pid namespace, and the probe files, if any. */
 static int look_at_self(struct loaded *l, struct error *err)
 {
 	_cleanup_close_ int link = -1, iter = -1;
@@ -376,7 +376,7 @@ static int look_at_self(struct loaded *l, struct error *err)
 	return 0;
 }
 
-/* What the programs have to know of this process before they are attached. */
+/* What the programs must know about this process before they are attached. */
 static int learn_self(struct loaded *l, struct error *err)
 {
 	_cleanup_close_ int created = -1, opened = -1;
@@ -390,14 +390,14 @@ static int learn_self(struct loaded *l, struct error *err)
 	}
 	r = look_at_self(l, err);
 	l->root = data->own_root;
-	/* The one bit in which the modes of a created file and of an opened one differ. */
+	/* The only bit in which the modes of a created file and an opened one differ. */
 	differ = opened < 0 ? 0 : data->probe_modes[0] ^ data->probe_modes[1];
 	if (differ && !(differ & (differ - 1)))
 		l->skel->data_calls_shared->created_bit = differ;
 	return r;
 }
 
-/* Opened now: it takes a privilege that is given up before recording begins. */
+/* Opened now: this requires a privilege that is given up before recording begins. */
 static void load_faults(struct loaded *l)
 {
 	int r = l->objects.all[OBJECT_FAULTS].bpf ? faults_open(&l->faults, l->cpus) : 0;
@@ -442,7 +442,7 @@ struct calls_bpf *load_open_calls(const struct kernel_btf *k)
 	return NULL;
 }
 
-/* Opens all objects that are needed, and writes the types that they name. */
+/* Opens all required objects, and writes the types they refer to. */
 static int open_objects(struct loaded *l, struct kernel_btf *k, const struct ebpf_options *opt,
 			struct error *err)
 {
@@ -459,7 +459,7 @@ static int open_objects(struct loaded *l, struct kernel_btf *k, const struct ebp
 	return r < 0 ? error_errno(err, r, "cannot open the kernel programs") : 0;
 }
 
-/* The objects beside that of calls, loaded while its programs are verified: each takes the verifier some 50 ms. */
+/* The objects other than calls, loaded while its programs are verified: each takes about 50 ms in the verifier. */
 struct beside {
 	struct loaded *l;
 	const struct kernel_btf *types;
@@ -568,7 +568,7 @@ void loaded_free(struct loaded *l)
 	*l = (struct loaded){0};
 }
 
-/* Every thread asks anew whether it is selected. */
+/* Makes every thread check again whether it is selected. */
 static void look_again(struct loaded *l)
 {
 	__atomic_add_fetch(&l->skel->data_calls_shared->select_epoch, 1, __ATOMIC_SEQ_CST);
@@ -597,7 +597,7 @@ void load_detach(struct loaded *l)
 	objects_detach(&l->objects);
 }
 
-/* Those that descend from a process now; later ones are added by the kernel programs. */
+/* The current descendants of a process; the kernel programs add later ones. */
 static int add_children(struct loaded *l, int32_t pid, struct error *err)
 {
 	char path[64];
@@ -618,7 +618,7 @@ static int add_children(struct loaded *l, int32_t pid, struct error *err)
 		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", pid, e->d_name);
 		f = fopen(path, "re");
 		while (f && !r && fscanf(f, "%d", &child) == 1) {
-			if (child == getpid()) /* a parent of weir's was chosen */
+			if (child == getpid()) /* a parent of weir was selected */
 				continue;
 			r = fill_map(l->skel->maps.select_pids, &child, err);
 			r = r ? r : add_children(l, child, err);
@@ -666,7 +666,7 @@ void load_unpublish(struct loaded *l, int32_t pid)
 {
 	_privileged_(PRIVILEGE_BPF);
 
-	/* Mostly the programs took it out as the process ended. */
+	/* Usually the programs removed it when the process ended. */
 	if (!bpf_map_delete_elem(bpf_map__fd(l->skel->maps.publishers), &pid))
 		look_again(l);
 }
@@ -679,7 +679,7 @@ bool load_has_ended(uint32_t id)
 	return fd < 0 ? errno == ESRCH : poll(&end, 1, 0) == 1;
 }
 
-/* What the selected processes forked, and which of them ended, before the programs could see it. */
+/* Adds what the selected processes forked, and removes those that ended, before the programs could see it. */
 static int catch_up(struct loaded *l, struct error *err)
 {
 	int fd = bpf_map__fd(l->skel->maps.select_pids), r = 0;
@@ -697,7 +697,7 @@ static int catch_up(struct loaded *l, struct error *err)
 	return r;
 }
 
-/* What the kernel refuses of these is missing, and recording goes on. */
+/* If the kernel refuses one, its data is missing and recording continues. */
 static void attach_objects(struct loaded *l)
 {
 	int r;
@@ -728,12 +728,12 @@ int load_attach(struct loaded *l, struct error *err)
 	if (r)
 		return r;
 	l->skel->data_calls_shared->attached_at = (uint64_t)clock_monotonic_ns();
-	/* Not before: an enter that is seen where no exit is yet takes a number that never comes. */
+	/* Not before: an enter traced without its exit takes a number that never arrives. */
 	look_again(l);
 	return 0;
 }
 
-/* One that ended while it was put there, too late for the programs, is taken out here. */
+/* Removes processes that ended while they were added, too late for the programs. */
 static bool any_left(const struct bpf_map *map)
 {
 	_privileged_(PRIVILEGE_BPF);

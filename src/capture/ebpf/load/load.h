@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.h: opening, configuring and loading the kernel programs. */
+/* load.h: opens, configures and loads the kernel programs. */
 #pragma once
 
 #include "capture/ebpf/load/faults.h"
@@ -9,21 +9,21 @@
 
 struct calls_bpf;
 
-/* Whether a process has ended, waited for or not; of a thread that leads none, whether its number is free. */
+/* Whether a process has ended, reaped or not; for a thread that is not a leader, whether its id is free. */
 bool load_has_ended(uint32_t id);
 
 struct loaded {
 	struct calls_bpf *skel;
-	struct objects objects;	   /* beside that of calls */
-	bool uring_left_out;	   /* the selection takes no requests of io_uring */
+	struct objects objects;	   /* all but the calls object */
+	bool uring_left_out;	   /* the selection contains no requests of io_uring */
 	struct faults faults;	   /* with OBJECT_FAULTS */
 	struct probe_links probes; /* with OBJECT_PROBES */
-	int rings_fd;		   /* map of the rings of all possible CPUs, one behind the other */
-	int bell_fd;		   /* ring buffer whose wake-ups say that a ring fills */
+	int rings_fd;		   /* map of the rings of all possible CPUs, in sequence */
+	int bell_fd;		   /* ring buffer that wakes the reader when a ring fills */
 	int side_fd;		   /* the side ring */
 	size_t side_bytes;
 	size_t cpus;
-	size_t ring_bytes;	   /* of each; a power of two */
+	size_t ring_bytes;	   /* per ring; a power of two */
 	struct wire_cpu *counters; /* [WIRE_CPUS_MAX], the programs' own memory */
 	struct wire_plan *plans;   /* [WIRE_CALLS_MAX] */
 	struct cgroup_hierarchy cgroups;
@@ -31,30 +31,31 @@ struct loaded {
 	bool attached;
 };
 
-/* The size of one of `possible` rings, a power of two: `want`, or less where there are far more CPUs than are online, or so
- * many that the rings together would take too much. */
+/* The size of one of `possible` rings, a power of two: `want`, or less if far more CPUs are possible than online, or
+ * the rings would take too much memory in total. */
 size_t load_ring_size(size_t want, size_t possible, size_t online);
-/* Opens the object of calls, for a kernel with casts or without them; NULL with errno. */
+/* Opens the calls object, for a kernel with or without casts; NULL with errno. */
 struct calls_bpf *load_open_calls(const struct kernel_btf *k);
-/* Loads the programs for a selection; attaches nothing. Errors say what the kernel refuses and the remedy. */
+/* Loads the programs for a selection; attaches nothing. Errors name what the kernel refuses and the remedy. */
 int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
 void loaded_free(struct loaded *l);
 int load_attach(struct loaded *l, struct error *err);
-/* In the tables beside calls nothing begins after this returned the time, monotonic: to detach takes a while. */
+/* Returns the monotonic time from which nothing new is recorded in tables other than op: detaching takes a while. */
 uint64_t load_over(struct loaded *l);
-/* No call begins after this returned; those that have begun are seen to end. */
+/* After this, enters are no longer traced; exits of calls that have begun are. */
 void load_detach_enter(struct loaded *l);
-/* No event comes after this returned. */
+/* After this, there are no more events. */
 void load_detach(struct loaded *l);
-/* Adds a process to the selection; where processes are followed all its descendants too. */
+/* Adds a process to the selection; if processes are followed, all its descendants too. */
 int load_add_pid(struct loaded *l, int32_t pid, struct error *err);
 /* Whether any selected process or thread is left. */
 bool load_targets_left(const struct loaded *l);
-/* How many selected processes have not ended, and the lowest number among them. */
+/* How many selected processes have not ended, and the lowest pid among them. */
 size_t load_processes_left(const struct loaded *l, int32_t *ret_first);
-/* Tells the programs where a process has the variable by which its threads publish contexts, and that it has none any more. */
+/* Passes the location of the variable through which a process's threads publish contexts to the programs, and removes
+ * it. */
 int load_publish(struct loaded *l, int32_t pid, uint64_t process_start, int64_t offset,
 		 uint32_t module);
 void load_unpublish(struct loaded *l, int32_t pid);
-/* Turns the failure of a bpf(2) call into a sentence with a remedy. */
+/* Turns the failure of a bpf(2) call into a message with a remedy. */
 int load_error(int code, struct error *err, const char *what);

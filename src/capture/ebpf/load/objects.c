@@ -46,12 +46,11 @@
 #include "wakers.skel.h"
 #include "wakers_probing.skel.h"
 
-#define OBJECT_EXTRA \
-	"weir_extra_"	      /* begins the names of programs whose tracepoint may be missing */
-#define SIDE_LEAST 4096	      /* bytes: the kernel's least */
-#define SIDE_BLOCK (8u << 20) /* some 50,000 requests */
+#define OBJECT_EXTRA "weir_extra_" /* prefix of programs whose tracepoint may be missing */
+#define SIDE_LEAST   4096	   /* bytes: the kernel's minimum */
+#define SIDE_BLOCK   (8u << 20)	   /* about 50,000 requests */
 
-/* Which of the threads of a process made requests that the kernel took from a ring is not known. */
+/* For requests that the kernel took from a ring, the submitting thread of the process is unknown. */
 static bool object_with_threads(const struct ebpf_options *opt)
 {
 	return opt->select->tid_count > 0;
@@ -68,7 +67,7 @@ static bool object_with_futex(const struct ebpf_options *opt)
 	       select_op(opt->select, (uint32_t)op_find("futex_wait"));
 }
 
-/* Where the beginning of a fault is seen: in the page cache, at every fault, nowhere. */
+/* Where the start of a fault is seen: in the page cache, at every fault, nowhere. */
 static bool choose_fault(struct bpf_object *bpf, int attempt)
 {
 	static const char *const ways[][2] = {
@@ -87,7 +86,7 @@ static bool object_with_stacks(const struct ebpf_options *opt)
 	return opt->stacks.of != 0;
 }
 
-/* That of requests with their content, where this is recorded, and the other one. */
+/* The object of requests with content, if that is recorded, else without. */
 static bool choose_requests(struct bpf_object *bpf, int attempt)
 {
 	return attempt < 2;
@@ -103,21 +102,21 @@ static bool object_with_content(const struct ebpf_options *opt)
 		name##_probing_bpf__elf_bytes, name##_bpf__elf_bytes \
 	}
 
-/* Another kind of data is another row. */
+/* One row for each kind of data. */
 static const struct object_row {
 	const char *shows;	/* what is missing without it */
-	const char *tracepoint; /* that it needs; every other need is one of calls as well */
-	const void *(*elf[2])(size_t *ret_size); /* for kernels without casts, with them */
-	bool (*requested)(const struct ebpf_options *opt); /* NULL: where `with` is */
-	const char *with; /* the word of record --with; NULL: none */
-	size_t side_bytes; /* of the side ring: what the reader's longest absence takes; 0: it sends none */
-	/* before it is loaded; NULL: nothing */
+	const char *tracepoint; /* required; all other requirements are those of calls as well */
+	const void *(*elf[2])(size_t *ret_size);	   /* for kernels without casts, and with */
+	bool (*requested)(const struct ebpf_options *opt); /* NULL: if `with` is requested */
+	const char *with;				   /* name in record --with; NULL: none */
+	size_t side_bytes; /* share of the side ring, for the reader's longest absence; 0: it sends nothing */
+	/* before loading; may be NULL */
 	int (*prepare)(struct bpf_object *bpf, const struct ebpf_options *opt);
-	/* Chooses among the programs of an object that has several ways, the best first; false: there is no further one. */
+	/* Chooses between alternative programs of an object, the best first; false: no alternative is left. */
 	bool (*choose)(struct bpf_object *bpf, int attempt);
 	bool before; /* its programs run before those of calls */
 	const void *(*elf_content[2])(
-		size_t *ret_size); /* in place of them with --content; NULL: the same */
+		size_t *ret_size); /* replaces `elf` with --content; NULL: the same */
 } object_rows[OBJECT_COUNT] = {
 	[OBJECT_POLLED] = {"processes with an io_uring that the kernel polls", "io_uring_create",
 			   ELF(polled), object_with_threads},
@@ -246,7 +245,7 @@ static int object_share_maps(struct bpf_object *bpf, const struct bpf_object *ca
 	return 0;
 }
 
-/* Programs in sections that begin with '?' are for kernels that have their tracepoint. */
+/* Programs in sections with a leading '?' are for kernels that have their tracepoint. */
 static void object_choose_programs(struct bpf_object *bpf, const struct kernel_btf *k)
 {
 	struct bpf_program *program;
@@ -286,7 +285,7 @@ int objects_open(struct objects *o, struct kernel_btf *k, const struct ebpf_opti
 	return r;
 }
 
-/* -EAGAIN: no further choice of programs is left. */
+/* -EAGAIN: no alternative is left. */
 static int object_try(struct bpf_object *bpf, const struct object_row *row,
 		      struct bpf_object *calls, const struct kernel_btf *k,
 		      const struct ebpf_options *opt, int attempt)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c: from the table of operations to what the kernel programs do for each call. */
+/* plan.c: derives what the kernel programs do for each call from the table of operations. */
 #include "capture/ebpf/internal.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ _Static_assert(STATUS_UNFINISHED == 1 << 0 && STATUS_INTERRUPTED == 1 << 1 &&
 		       STATUS_ARG_UNREAD == 1 << 9 && STATUS_SLEPT == 1 << 10,
 	       "src/bpf/lib/state.h repeats these");
 
-/* What a successful call changes beyond its own arguments. */
+/* What a successful call changes in addition to its own arguments. */
 static const struct {
 	const char *name;
 	uint32_t flags;
@@ -72,7 +72,7 @@ static const struct {
 	{"faccessat2", WIRE_PLAN_MARKS},
 };
 
-/* What calls do to the names that their arguments path and path2 are. */
+/* The effect of calls on the names in their arguments path and path2. */
 static const struct {
 	const char *name;
 	uint8_t fates[2]; /* enum name_fate */
@@ -93,8 +93,7 @@ static const struct {
 	{"linkat", {NAME_STAYS, NAME_NEW}},
 	{"mount", {NAME_COVERS}},
 	{"umount2", {NAME_COVERS}},
-	{"move_mount",
-	 {NAME_COVERS, NAME_COVERS}}, /* the first is mostly empty: what open_tree() gave */
+	{"move_mount", {NAME_COVERS, NAME_COVERS}}, /* the first is usually empty: of open_tree() */
 	{"pivot_root", {NAME_COVERS}},
 };
 
@@ -151,7 +150,7 @@ static int8_t *plan_slot(struct wire_plan *p, enum arg_role role)
 	}
 }
 
-/* True where the argument is kept in a0 ... a5 because no other column says it. */
+/* True if the argument is kept in a0 ... a5 because no other column holds it. */
 static bool kept_raw(const struct op_def *d, enum arg_role role)
 {
 	switch (role) {
@@ -241,7 +240,7 @@ void plan_fates(uint32_t code, uint8_t ret[2])
 	}
 }
 
-/* Whether the recorder looks up what a path argument of the call leads to: of a call that failed it never does. */
+/* Whether the recorder resolves a path argument of the call; never if the call failed. */
 static bool path_wanted(const struct wire_plan *p)
 {
 	return (p->flags & WIRE_PLAN_RECORD) && (p->path >= 0 || p->path2 >= 0) &&

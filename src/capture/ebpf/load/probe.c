@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.c: what this kernel allows, each tried for real. */
+/* probe.c: the features of this kernel, each actually tried. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -102,7 +102,7 @@ static void probe_btf(struct ebpf_probe *p)
 		result(p, "BTF", 0, "", "/sys/kernel/btf/vmlinux");
 }
 
-/* Without them the reader comes late and the decoding thread gets the share of any other. */
+/* Without them the reader runs late and the decoding thread gets only an ordinary share. */
 static void probe_priority(struct ebpf_probe *p)
 {
 	int r = priority_probe();
@@ -116,8 +116,8 @@ static void probe_priority(struct ebpf_probe *p)
 		result(p, "real-time", 0, "", "allowed");
 }
 
-/* Whether there is the tracepoint that an object needs; the kernel's type of it is btf_trace_NAME. `refused`: what came of
- * loading and attaching it. */
+/* Whether an object's tracepoint exists; its type in the kernel is btf_trace_NAME. `refused`: the result of loading and
+ * attaching it. */
 static void probe_object(struct ebpf_probe *p, const struct btf *vmlinux, const char *shows,
 			 const char *tracepoint, int refused)
 {
@@ -138,7 +138,7 @@ static void probe_object(struct ebpf_probe *p, const struct btf *vmlinux, const 
 		result(p, tracepoint, 0, "", "shows %s", shows);
 }
 
-/* Every object is loaded and attached as for a recording, of one thread that makes no call meanwhile. */
+/* Loads and attaches every object as for a recording, of one thread that makes no calls meanwhile. */
 static void probe_objects(struct ebpf_probe *all, const struct btf *vmlinux)
 {
 	const struct select nobody = {.tids = {1}, .tid_count = 1};
@@ -168,7 +168,7 @@ size_t ebpf_probe(struct ebpf_probe *ret, size_t max)
 {
 	_privileged_(PRIVILEGE_LOAD);
 	struct ebpf_probe all[6 + OBJECT_COUNT] = {0};
-	/* some megabytes: read once for both programs */
+	/* some megabytes: loaded once for both programs */
 	struct btf *vmlinux = btf__load_vmlinux_btf();
 	size_t n = 0;
 

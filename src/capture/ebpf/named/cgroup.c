@@ -8,7 +8,7 @@
 
 #include "privilege/privilege.h"
 
-#define FILEID_KERNFS 0xfe /* a handle that is the 64-bit id, of cgroup file systems */
+#define FILEID_KERNFS 0xfe /* a handle that is the 64-bit id, in cgroup file systems */
 
 /* One line of /proc/self/mounts: "cgroup /sys/fs/cgroup/pids cgroup rw,relatime,pids 0 0". */
 struct mount_line {
@@ -39,7 +39,7 @@ const char *cgroup_controller_name(enum wire_controller controller)
 	return names[controller];
 }
 
-/* The controller that a v1 mount is for; WIRE_CONTROLLER_NONE: of none that has processes by itself. */
+/* The controller of a v1 mount; WIRE_CONTROLLER_NONE: it cannot hold processes by itself. */
 static enum wire_controller v1_controller(const struct mount_line *m)
 {
 	for (enum wire_controller c = WIRE_CONTROLLER_NONE + 1; c < WIRE_CONTROLLERS; c++) {
@@ -59,7 +59,7 @@ static bool lies_under(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
 }
 
-/* True where this process sits below the root of v2, so that v2 says where processes belong. */
+/* True if this process is below the root of v2, so that v2 determines the groups of processes. */
 static bool v2_in_use(void)
 {
 	char line[512];

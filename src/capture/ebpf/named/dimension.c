@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dimension.c: the kernel's records of files, sockets and threads become rows of the dimension tables. */
+/* dimension.c: turns the kernel's records of files, sockets and threads into rows of the dimension tables. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define MAGIC_ANON_INODE 0x09041934
 #define HOST_KEY	 0
 #define ALONE_MAX \
-	4096 /* unix sockets whose peer is waited for: of more the other end's row says it */
+	4096 /* unix sockets waiting for their peer; beyond this only the other end's row has it */
 
 int file_type_of(uint32_t mode)
 {
@@ -46,7 +46,7 @@ int file_type_of(uint32_t mode)
 	}
 }
 
-/* eventpoll, timerfd, eventfd, ... all have the same inode: what they are is their name. */
+/* eventpoll, timerfd, eventfd, ... all share one inode: the name distinguishes them. */
 static uint64_t anonymous_kind(const struct wire_file *w)
 {
 	return w->magic == MAGIC_ANON_INODE ? hash_bytes(w + 1, w->path_len) : 0;
@@ -84,7 +84,7 @@ static int inode_key(struct decode *d, const struct wire_file *w, int64_t *ret)
 	return 0;
 }
 
-/* The recorder's path of a file that a mount of another namespace shows. */
+/* The recorder's path of a file on a mount of another namespace. */
 static void host_path(struct decode *d, const struct wire_file *w, struct file_paths *paths)
 {
 	char inside[2 * WIRE_WALK_MAX];
@@ -140,7 +140,7 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	return row.r;
 }
 
-/* Keeps a copy of a record under a number, for when its row must be given again. */
+/* Stores a copy of a record by number, for when its row must be repeated. */
 int kept_put(struct map *kept, uint64_t number, const void *record, size_t size)
 {
 	void *copy = malloc(size);
@@ -179,7 +179,7 @@ void kept_free(struct map *kept)
 	map_free(kept);
 }
 
-/* The row that was just given, for more to be set; `r` is what giving it came to. */
+/* The row just added, to set more columns; `r` is the result of adding it. */
 static struct batch_row row_again(const struct batch_set *out, enum table_id table, int r)
 {
 	struct batch *b = out->tables[table];
@@ -187,7 +187,7 @@ static struct batch_row row_again(const struct batch_set *out, enum table_id tab
 	return (struct batch_row){.b = b, .at = r < 0 ? 0 : b->rows - 1, .r = r};
 }
 
-/* Sends a row again with something changed: enrich replaces what it knows of the id. */
+/* Repeats a row with changes: enrich replaces what it knows of the id. */
 static int file_again(struct decode *d, uint64_t file, struct batch_set *out, struct batch_row *ret)
 {
 	const struct wire_file *w = records_get(&d->files, file, NULL);
@@ -218,7 +218,7 @@ size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t p
 	char ip[INET6_ADDRSTRLEN] = "";
 	int n = 0;
 
-	/* An IPv4 address that an IPv6 socket uses is shown and compared as IPv4. */
+	/* An IPv4 address used by an IPv6 socket is shown and compared as IPv4. */
 	if (family == AF_INET6 && len >= 16 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr))
 		return address_text(AF_INET, addr + 12, 4, port, buf, size);
 	if (family == AF_INET && len >= 4 && inet_ntop(AF_INET, addr, ip, sizeof(ip)))
@@ -252,8 +252,9 @@ int64_t decode_file_key(struct decode *d, uint64_t file)
 }
 
 /*
- * Notes the socket's peer (len 0: none). True where it had another one, or may have had: the peers of sockets up to sock_gone
- * may be forgotten. Those that a full generation of sock_peers drops came before the one that replaced it began.
+ * Sets the socket's peer (len 0: none). True if it had a different one, or may have had: the peers of sockets up to
+ * sock_gone may be forgotten. Entries dropped with a full generation of sock_peers are older than the start of the
+ * generation that replaced it.
  */
 static bool peer_changed(struct decode *d, uint64_t file, const char *peer, size_t len, int *r)
 {
@@ -271,8 +272,8 @@ static bool peer_changed(struct decode *d, uint64_t file, const char *peer, size
 }
 
 /*
- * The key for a socket with this peer. Where it had another one, a new key: what was said of it stays true of the calls
- * before.
+ * The key for a socket with this peer. If it had a different one, a new key: the old row remains valid for earlier
+ * calls.
  */
 static int sock_key(struct decode *d, uint64_t file, const char *peer, size_t len, int64_t *ret)
 {
@@ -311,7 +312,7 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 			row_set_bytes(&row, FILE_LOCAL, text, n);
 	}
 	n = 0;
-	/* A connect() that failed leaves the address without its port. */
+	/* A failed connect() leaves the address without its port. */
 	if (w->family == AF_UNIX || w->peer_port ||
 	    (w->type != SOCK_STREAM && !is_zero(w->peer, w->peer_len)))
 		n = address_text(w->family, w->peer, w->peer_len, w->peer_port, text, sizeof(text));
@@ -326,8 +327,8 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 }
 
 /*
- * The other end of a unix socket. One that connects has a peer without an inode, which it gets when it is accepted: then the row
- * of the first is given again.
+ * The other end of a unix socket. The peer of a connecting socket has no inode until it is accepted: then the
+ * connecting socket's row is repeated.
  */
 static int sock_peers(struct decode *d, const struct wire_sock *w, struct batch_set *out)
 {
@@ -362,7 +363,7 @@ int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time
 		return 0;
 	memcpy(&family, addr, sizeof(family));
 	if (family == AF_INET)
-		len = MIN(len, (size_t)8); /* without the padding */
+		len = MIN(len, (size_t)8); /* exclude the padding */
 	r = intern_add(&d->peers, addr, len, &id);
 	if (r < 0)
 		return r;
@@ -390,7 +391,7 @@ int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time
 	return row.r;
 }
 
-/* The path of a thread's program. */
+/* The path of a thread's executable. */
 static struct bytes exe_of(const struct decode *d, const struct wire_thread *w)
 {
 	return w->exe ? names_get(d->names, w->exe) : d->unseen_exe;
@@ -405,9 +406,9 @@ static int process_row(struct decode *d, const struct wire_thread *w, int64_t ke
 	row_set(&row, PROCESS_ID, key);
 	row_set(&row, PROCESS_PID, w->tgid);
 	row_set(&row, PROCESS_PID_NS, w->tgid_ns);
-	if (w->pid_ns) /* else of a process that the kernel programs never saw */
+	if (w->pid_ns) /* otherwise the kernel programs never saw the process */
 		row_set(&row, PROCESS_PPID, w->ppid);
-	if (w->argv_len && !d->opt.no_argv) /* the last NUL ends, it does not separate */
+	if (w->argv_len && !d->opt.no_argv) /* the last NUL is a terminator, not a separator */
 		row_set_bytes(&row, PROCESS_ARGV, (const uint8_t *)(w + 1),
 			      w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
 	if (exe.data)
@@ -445,8 +446,8 @@ static bool process_find(struct decode *d, uint64_t hash, uint64_t *ret_key)
 }
 
 /*
- * The key of the process of a thread that is met as an owner alone: its end will not be seen, so it is remembered for as long
- * as it is met.
+ * The key of the process of a thread known only as an owner: its end will not be seen, so it is kept while it is in
+ * use.
  */
 static int process_of_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 			    int64_t *ret)
@@ -464,7 +465,7 @@ static int process_of_owner(struct decode *d, const struct wire_thread *w, struc
 	return r ? r : process_row(d, w, *ret, out);
 }
 
-/* The key of a thread's process; a new one, or one that ran exec, gets a row. */
+/* The key of a thread's process; adds a row for a new one, or after exec. */
 static int process_of(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 		      int64_t *ret)
 {
@@ -490,7 +491,7 @@ static int process_of(struct decode *d, const struct wire_thread *w, struct batc
 
 static int decode_thread(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
-	bool owner = w->thread & WIRE_OWNER_THREADS; /* alone */
+	bool owner = w->thread & WIRE_OWNER_THREADS; /* only an owner */
 	struct bytes exe = exe_of(d, w);
 	uint64_t known;
 	int64_t process = -1;
@@ -499,7 +500,7 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 
 	if (w->head.size < sizeof(*w) || w->argv_len > w->head.size - sizeof(*w))
 		return -EBADMSG;
-	/* what is told again of a version that is over says nothing of who has the number now */
+	/* a repeated row of an old version does not change which thread has the tid now */
 	if (map_get(&d->tids, (uint32_t)w->tid, &known) && known > w->thread)
 		r = 0;
 	else
@@ -533,7 +534,7 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 	return row.r;
 }
 
-/* The row of a version again, with how long it waited for a CPU. */
+/* Repeats a version's row with the time it waited for a CPU. */
 static int thread_again(struct decode *d, const struct wire_thread *t, uint64_t run_delay,
 			struct batch_set *out)
 {
@@ -544,7 +545,7 @@ static int thread_again(struct decode *d, const struct wire_thread *t, uint64_t 
 	return row.r;
 }
 
-/* Another version began: of the one before nothing more will come. */
+/* A new version began: the previous one gets no more rows. */
 static int thread_follows(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
 	uint64_t before;
@@ -561,7 +562,7 @@ static int thread_follows(struct decode *d, const struct wire_thread *w, struct 
 	return r;
 }
 
-/* For its end: without the arguments, and not taken for another exec. */
+/* Kept for its end: without the arguments, and not to be taken for another exec. */
 static int thread_keep(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
 	struct wire_thread copy = *w;
@@ -603,7 +604,7 @@ static int process_end(struct decode *d, const struct wire_thread_end *w, uint64
 	row_set(&row, PROCESS_STOPPED, (int64_t)w->head.time + d->opt.clock_offset);
 	row_set(&row, PROCESS_STATUS, w->status);
 	kept_forget(&d->process_records, key);
-	/* Records of other CPUs that are older may still come. */
+	/* Older records of other CPUs may still arrive. */
 	map_del(&d->processes, life_key(w->tgid, w->process_start));
 	return row.r ? row.r : recent_set(&d->ended, life_key(w->tgid, w->process_start), key);
 }
@@ -619,7 +620,7 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 	if (w->head.size < sizeof(*w))
 		return -EBADMSG;
 	t = kept_get(&d->thread_records, w->thread);
-	r = contexts_end_of(d, w->thread, 0, 0, out); /* where the program could not send it */
+	r = contexts_end_of(d, w->thread, 0, 0, out); /* if the program could not send it */
 	if (t && !r) {
 		row = row_again(out, TABLE_THREAD, thread_again(d, t, w->run_delay, out));
 		row_set(&row, THREAD_STOPPED, (int64_t)w->head.time + d->opt.clock_offset);
@@ -653,7 +654,7 @@ uint64_t decode_process_start(const struct decode *d, int32_t tgid)
 	return 0;
 }
 
-/* The machine; with `ended` as recording ends, again. */
+/* The machine; with `ended` again, at the end of recording. */
 static int decode_host_row(const struct decode *d, bool ended, struct batch_set *out)
 {
 	struct batch_row row = batch_set_host(out, HOST_KEY);
@@ -692,7 +693,7 @@ int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes ex
 	return r;
 }
 
-/* The kernel programs know one that waits by its address alone, and not whether it is recorded. */
+/* For a waiter the kernel programs know only the task, not whether it is recorded. */
 int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 		 uint32_t *ret_thread)
 {

@@ -16,11 +16,11 @@
 struct mount {
 	int id, parent;
 	uint32_t dev;
-	char *root;  /* what of the file system is mounted, */
-	char *point; /* and where; both within mounts.text */
+	char *root;  /* the mounted part of the file system, */
+	char *point; /* and the mount point; both within mounts.text */
 };
 
-/* "\040" is a space: the kernel writes blanks and backslashes so. */
+/* "\040" is a space: the kernel's form of blanks and backslashes. */
 static void mounts_unescape(char *text)
 {
 	char *to = text;
@@ -58,7 +58,7 @@ static int mounts_take_line(struct mounts *m, char *line)
 	return array_add(m->list, m->count, m->cap, mount);
 }
 
-/* The root of the namespace is the mount whose parent is not in the table. */
+/* The root of the namespace is the mount whose parent is not listed. */
 static void mounts_find_top(struct mounts *m)
 {
 	for (m->top = 0; m->top < m->count; m->top++) {
@@ -98,7 +98,7 @@ static int mounts_read_lines(struct mounts *m)
 	return r;
 }
 
-/* Reads the table where that was not done, or it has changed since. */
+/* Reads the table if that was not done or it has changed. */
 static int mounts_refresh(struct mounts *m)
 {
 	struct pollfd changed = {.fd = m->fd, .events = POLLPRI};
@@ -113,7 +113,7 @@ static int mounts_refresh(struct mounts *m)
 	return mounts_read_lines(m);
 }
 
-/* The length of `folder` where `path` is it or lies below, 0 for "/"; -1: it does not. */
+/* The length of `folder` if `path` is equal or below it, 0 for "/"; -1: it is neither. */
 static ssize_t mounts_below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -123,7 +123,7 @@ static ssize_t mounts_below(const char *path, const char *folder)
 	return !strncmp(path, folder, len) && (!path[len] || path[len] == '/') ? (ssize_t)len : -1;
 }
 
-/* The mount on top of `at` on the way to `path`, the first one met; NULL: there is none. */
+/* The first mount on top of `at` on the way to `path`; NULL: there is none. */
 static const struct mount *mounts_next(const struct mounts *m, const struct mount *at,
 				       const char *path)
 {
@@ -140,7 +140,7 @@ static const struct mount *mounts_next(const struct mounts *m, const struct moun
 	return next;
 }
 
-/* The mount in which a path ends; NULL where the root of the namespace is not this process's. */
+/* The mount that contains the end of a path; NULL if the root of the namespace is not this process's. */
 static const struct mount *mounts_of(const struct mounts *m, const char *path)
 {
 	const struct mount *at = m->top < m->count ? &m->list[m->top] : NULL;
@@ -155,7 +155,7 @@ static const struct mount *mounts_of(const struct mounts *m, const char *path)
 	return NULL;
 }
 
-/* A folder and what lies below it, "" or "/x"; either may be "/". Returns the length; 0: it does not fit. */
+/* Joins a folder and a path below it, "" or "/x"; either may be "/". Returns the length; 0: it does not fit. */
 static size_t mounts_join(const char *folder, const char *rest, char *buf, size_t size)
 {
 	int n = snprintf(buf, size, "%s%s", folder[1] ? folder : "",

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.c: which path a file number has, and rows for what is known by name alone.
+ * names.c: the paths of file numbers, and rows for files known only by name.
  *
- * A path argument is recognized, not looked up: it is the file that was last seen under that name below the same root (root
+ * A path argument is recognized, not looked up: it is the file last seen under that name below the same root (root
  * folder and mount, so that a file of another container or chroot is never meant), unless a call has since renamed,
- * removed, made or covered the name. Then, and where no file was seen, the row has the name alone. For this, calls with
- * paths are sent even where the selection leaves them out, and dropped here (WIRE_PLAN_FATE). A rename of what may be a
- * folder with known files forgets all names; each is known again once the file is opened.
+ * removed, made or covered the name. Then, and if no file was seen, the row contains only the name. For this, calls
+ * with paths are sent even if the selection rejects them, and dropped here (WIRE_PLAN_FATE). A rename of what may be a
+ * folder with known files invalidates all names; each becomes known again once the file is opened.
  *
- * Not seen are renames by programs that are not recorded, by io_uring, through symbolic links, through another mount
- * of the same folder, and by the last calls of a thread whose records were lost. Rows that rest on a name are
+ * Renames are missed if made by programs that are not recorded, by io_uring, through symbolic links, through another
+ * mount of the same folder, or by the last calls of a thread whose records were lost. Rows that rely on a name are
  * therefore marked `by_path`. An empty path is the descriptor's file, by number.
  */
 #include "base/records.h"
@@ -19,22 +19,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define ASKED_BYTES (2u << 20) /* of texts in a generation of them */
-#define SHOWN \
-	512 /* paths that are kept as text, for the folders that are asked for again and again */
-#define FOLDERS_MAX 32768 /* that are known to hold files, in 600 KiB */
+#define ASKED_BYTES (2u << 20) /* bytes of texts per generation */
+#define SHOWN	    512	       /* paths kept as text, for folders that are requested repeatedly */
+#define FOLDERS_MAX 32768      /* known to contain files, in 600 KiB */
 #define TAUGHT	    4096
 
-/* A path put together from its record. */
+/* A path assembled from its record. */
 struct shown {
 	uint64_t file; /* 0: none */
 	struct buf path;
 };
 
-/* Rows for names alone: what was asked -> the row. */
+/* Rows with only a name: query -> row. */
 struct asked {
 	struct intern texts; /* (failed, base, argument) */
-	uint64_t *rows;	     /* by text */
+	uint64_t *rows;	     /* by index of the text */
 	size_t cap;
 };
 
@@ -47,15 +46,15 @@ struct names {
 	const struct decode_options *opt;
 	struct records *files;
 	struct shown shown[SHOWN];
-	struct file_paths paths; /* for putting one together: too large for the stack */
-	struct recent by_path;	 /* path_hash() -> the last file that had it and has it still */
+	struct file_paths paths; /* buffer to assemble a path: too large for the stack */
+	struct recent by_path;	 /* path_hash() -> the last file known to have it */
 	struct map
-		folders; /* path_hash() of every folder in which such a file lies, at any depth */
+		folders; /* path_hash() of every folder that contains such a file, at any depth */
 	bool folders_unknown;	 /* there were too many */
-	uint64_t taught[TAUGHT]; /* by file number: files that by_path had last */
-	struct bits selected;	 /* by file number, where files are selected by path */
-	struct bits seen;	 /* the same: there was a record of it */
-	struct bits gone;	 /* the same: deleted */
+	uint64_t taught[TAUGHT]; /* by file number: files recently added to by_path */
+	struct bits selected;	 /* by file number, if files are selected by path */
+	struct bits seen;	 /* likewise: its record was seen */
+	struct bits gone;	 /* likewise: deleted */
 	struct asked young, old; /* as in struct recent */
 	uint64_t next_row;
 	struct buf composed, tidy, query;
@@ -126,13 +125,13 @@ static bool bit_get(const struct bits *b, uint64_t number)
 	return number / 64 < b->cap && b->words[number / 64] >> (number % 64) & 1;
 }
 
-/* Where paths and hashes are equal, so are the roots. */
+/* If paths and hashes are equal, so are the roots. */
 static uint64_t path_hash(uint64_t root, const void *path, size_t len)
 {
 	return hash_bytes(path, len) ^ hash_u64(root);
 }
 
-/* Length of the folder's path that the last part of a path lies in; 0: the root. */
+/* Length of the path of the folder that contains a path's last component; 0: the root. */
 static size_t folder_len(struct bytes path)
 {
 	size_t len = path.len;
@@ -142,7 +141,7 @@ static size_t folder_len(struct bytes path)
 	return len ? len - 1 : 0;
 }
 
-/* A file lies in all these folders. Where one is there already, so are those above it. */
+/* Adds all folders that contain a file. If one is known, so are those above it. */
 static int folders_add(struct names *n, uint64_t root, struct bytes path)
 {
 	int r = 0;
@@ -173,13 +172,13 @@ static void by_path_del(struct names *n, uint64_t hash)
 	recent_del(&n->by_path, hash);
 }
 
-/* This path leads to this file from now on. */
+/* From now on this path leads to this file. */
 static int by_path_set(struct names *n, uint64_t file, uint64_t root, struct bytes path)
 {
 	uint64_t hash = path_hash(root, path.data, path.len);
 	int r;
 
-	by_path_del(n, hash); /* the file that had it is not known by it any more */
+	by_path_del(n, hash); /* the previous file no longer has it */
 	r = recent_set(&n->by_path, hash, file);
 	n->taught[file % TAUGHT] = file;
 	return r ? r : folders_add(n, root, path);
@@ -214,11 +213,11 @@ int names_found(struct names *n, uint64_t file)
 	if (!file || n->taught[file % TAUGHT] == file || bit_get(&n->gone, file))
 		return 0;
 	w = records_get(n->files, file, NULL);
-	/* What no name below the root leads to; a symbolic link's own leads to what it points at. */
+	/* Files that no name below the root leads to; and symbolic links, whose name leads to their target. */
 	if (!w || w->flags & (WIRE_FILE_DELETED | WIRE_FILE_UNREACHED | WIRE_FILE_CUT) ||
 	    w->root_at > w->path_len || S_ISLNK(w->mode))
 		return 0;
-	file_paths(w, n->opt->mnt_ns, &n->paths); /* names_get() is for those that are asked for */
+	file_paths(w, n->opt->mnt_ns, &n->paths); /* names_get() is only for requested paths */
 	return by_path_set(n, file, w->root,
 			   (struct bytes){(const uint8_t *)n->paths.path, n->paths.len});
 }
@@ -259,11 +258,11 @@ bool names_selected(const struct names *n, uint64_t file)
 {
 	if (!n->opt->select->path_count)
 		return true;
-	/* There was no room for the record of a file: the programs looked at its path, and sent the call. */
+	/* The record of a file found no room: the programs tested its path, and sent the call. */
 	return bit_get(&n->selected, file) || (file && !bit_get(&n->seen, file));
 }
 
-/* base + "/" + argument, as it stands. */
+/* base + "/" + argument, unchanged. */
 static int path_compose(struct names *n, const struct name_query *q, struct bytes base)
 {
 	int r = 0;
@@ -279,7 +278,7 @@ static int path_compose(struct names *n, const struct name_query *q, struct byte
 	return r ? r : buf_append(&n->composed, q->text, q->len);
 }
 
-/* Whether a read of a descriptor waits depends on what it is. Anonymous inodes have no type of their own. */
+/* Whether a read waits depends on the descriptor's type. Anonymous inodes have no type of their own. */
 static int whole_type(const struct name_query *q)
 {
 	static const char anon[] = "anon_inode:";
@@ -321,7 +320,7 @@ static int asked_add(struct asked *a, struct bytes query, uint64_t row)
 	return r;
 }
 
-/* The row of what was asked, a new one where it was never, or too long ago. */
+/* The row of a query; a new one if it is unknown or too old. */
 static int asked_row(struct names *n, struct bytes query, uint64_t *ret_row, bool *ret_new)
 {
 	uint32_t text;
@@ -341,7 +340,7 @@ static int asked_row(struct names *n, struct bytes query, uint64_t *ret_row, boo
 	return asked_add(&n->young, query, *ret_row);
 }
 
-/* The row for exactly this base and argument; the same path asked for in another way is another row. */
+/* The row for exactly this base and argument; the same path in another form is another row. */
 static int name_only(struct names *n, const struct name_query *q, struct bytes path,
 		     struct batch_set *out, int64_t *ret_key)
 {
@@ -363,7 +362,7 @@ static int name_only(struct names *n, const struct name_query *q, struct bytes p
 	return r || !new ? r : name_row(q, base, path, *ret_key, out);
 }
 
-/* The file that has this path; its hash alone could be another's. */
+/* The file with this path; an equal hash alone is not sufficient. */
 static bool find_path(struct names *n, uint64_t root, struct bytes path, uint64_t *ret_file)
 {
 	struct bytes other;
@@ -375,8 +374,8 @@ static bool find_path(struct names *n, uint64_t root, struct bytes path, uint64_
 }
 
 /*
- * Whether a path may be another name of a folder than the one by which its files are known: a symbolic link on its way. The
- * kernel's records have none, so neither has what lies directly in a folder that they name.
+ * Whether a path certainly contains no symbolic link, and so cannot be another name of a folder with known files. The
+ * kernel's names contain none, so this holds for entries of folders that they contain.
  */
 static bool path_is_real(const struct names *n, const struct name_query *q, struct bytes base,
 			 struct bytes path)
@@ -388,7 +387,7 @@ static bool path_is_real(const struct names *n, const struct name_query *q, stru
 	return !len || map_get(&n->folders, path_hash(q->root, path.data, len), NULL);
 }
 
-/* True of "/a/b", where path_tidy() has nothing to change. */
+/* True for "/a/b", which path_tidy() would not change. */
 static bool path_is_tidy(struct bytes path)
 {
 	const uint8_t *part = path.data, *end = path.data + path.len;
@@ -407,8 +406,8 @@ static bool path_is_tidy(struct bytes path)
 }
 
 /*
- * The path as files' records have it: "/a/./b//" is "/a/b", "/." is "/". False where that is not known, and the path stays: it
- * goes back by "..", or starts from an unknown folder. Symbolic links are not seen.
+ * Normalizes a path to the form of file records: "/a/./b//" is "/a/b", "/." is "/". False, with the path unchanged, if
+ * that is unknown: it contains "..", or starts at an unknown folder. Symbolic links are not resolved.
  */
 static bool path_tidy(struct names *n, struct bytes *path)
 {
@@ -438,8 +437,8 @@ static bool path_tidy(struct names *n, struct bytes *path)
 }
 
 /*
- * What the call did to the name: the files that had it, or one below it, are not found by it any more. `path` is tidy, or
- * nobody knows which it is.
+ * Applies a call's effect to the name: the files with it, or below it, no longer have it. `path` is normalized, or
+ * unknown.
  */
 static void name_changed(struct names *n, const struct name_query *q, struct bytes base,
 			 struct bytes path, bool is_tidy, const struct wire_file *known)
@@ -459,7 +458,7 @@ static void name_changed(struct names *n, const struct name_query *q, struct byt
 		names_forget(n);
 }
 
-/* The path that is asked for, and what it leads to by what happened before the call. */
+/* The path of a query, and the file it led to before the call. */
 static int resolve_known(struct names *n, const struct name_query *q, struct bytes *ret_path,
 			 uint64_t *ret_file)
 {
@@ -479,7 +478,7 @@ static int resolve_known(struct names *n, const struct name_query *q, struct byt
 	if (q->may_know && q->fate != NAME_NEW && find_path(n, q->root, path, ret_file))
 		known = records_get(n->files, *ret_file, NULL);
 	if (leads_into && !(known && S_ISDIR(known->mode))) {
-		/* a symbolic link has this path, and what it leads to is meant */
+		/* a symbolic link has this path, but its target is meant */
 		known = NULL;
 		*ret_file = 0;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path.c: the path of a file, from the names in the kernel's record. */
+/* path.c: builds the path of a file from the names in the kernel's record. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ size_t path_of_names(const uint8_t *names, size_t len, char *buf, size_t size)
 	return size - at;
 }
 
-/* Files without a place in a tree have names of the kernel's own making, spelt as /proc/PID/fd does. */
+/* Files outside any tree have names made by the kernel, spelled as in /proc/PID/fd. */
 static size_t path_special(const struct wire_file *w, const char *name, char *buf, size_t size)
 {
 	int n;

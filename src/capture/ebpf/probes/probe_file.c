@@ -15,8 +15,8 @@
 #define NOTES	  ".note.stapsdt"
 #define OWNER	  "stapsdt"
 #define NOTE_TYPE 3
-#define ADDRESSES 3   /* of the place, of the section's base, of the semaphore */
-#define LIST_MAX  600 /* bytes of an error that list what there is */
+#define ADDRESSES 3   /* of the probe, the section's base, the semaphore */
+#define LIST_MAX  600 /* bytes of the list in an error */
 
 struct probe_file {
 	int fd;
@@ -52,7 +52,7 @@ static int probe_file_open(struct probe_file *f, const char *path, struct error 
 	return 0;
 }
 
-/* A note of a probe, in the section's memory. */
+/* A probe's note, in the section's memory. */
 struct usdt_note {
 	const char *provider, *name, *args;
 };
@@ -126,7 +126,7 @@ static bool notes_next(Elf_Data *data, size_t *at, struct usdt_note *ret)
 	return false;
 }
 
-/* Adds "provider:name", unless it is there or the list is long; counts what there is no room for. */
+/* Adds "provider:name", unless it is already listed or the list is full; counts those that do not fit. */
 static int probe_list(struct buf *list, const struct usdt_note *n, size_t *left_out)
 {
 	_cleanup_buf_ struct buf word = {0};
@@ -135,7 +135,7 @@ static int probe_list(struct buf *list, const struct usdt_note *n, size_t *left_
 	if (r < 0 || strstr(buf_str(list), buf_str(&word)))
 		return r;
 	if (list->len + word.len > LIST_MAX) {
-		(*left_out)++; /* some twice, so that it is no number to show */
+		(*left_out)++; /* may count duplicates, so the number is not shown */
 		return 0;
 	}
 	return buf_append(list, word.data, word.len);
@@ -202,7 +202,7 @@ static int usdt_check(const struct probe_file *f, struct probe_point *p, struct 
 	return 0;
 }
 
-/* The functions that a symbol table defines. True: one has the name. */
+/* Checks the functions that a symbol table defines. True: one has the name. */
 static bool symbols_have(const struct probe_file *f, Elf_Scn *section, struct nearest *near,
 			 size_t *count)
 {
@@ -273,7 +273,7 @@ static bool file_is_go(const struct probe_file *f)
 	return false;
 }
 
-/* Whether it calls the C library's or Boost's functions for that; the C library itself only has them. */
+/* Whether it calls the C library's or Boost's functions to switch stacks; the C library itself only defines them. */
 static bool symbol_switches(const char *name, bool undefined)
 {
 	static const char *const library[] = {"makecontext", "swapcontext", "setcontext"};

@@ -14,11 +14,11 @@
 struct probe_stack {
 	struct span_stack stack;
 	int32_t tid;
-	uint64_t start; /* of the thread */
+	uint64_t start; /* start of the thread */
 };
 
 struct probe_stacks {
-	struct map threads; /* that have spans open: hash of (tid, start) -> struct probe_stack */
+	struct map threads; /* with open spans: hash of (tid, start) -> struct probe_stack */
 };
 
 static void probe_stack_free(struct probe_stack *s)
@@ -45,7 +45,7 @@ static struct probe_stack *probe_stack_of(const struct decode *d, int32_t tid, u
 	return d->probes ? kept_get(&d->probes->threads, life_key(tid, start)) : NULL;
 }
 
-/* Its process; 0 where its thread is not known any more. */
+/* Its process; 0 if its thread is no longer known. */
 static int32_t probe_process(const struct decode *d, const struct wire_probe *w,
 			     uint64_t *ret_start)
 {
@@ -84,7 +84,7 @@ static void probe_stack_remove(struct decode *d, struct probe_stack *s)
 	probe_stack_free(s);
 }
 
-/* The thread's version; -1: not seen in a call yet. */
+/* The thread's version; -1: it has made no call yet. */
 static int64_t probe_thread(const struct decode *d, const struct wire_probe *w)
 {
 	const struct wire_thread *t = NULL;
@@ -132,7 +132,7 @@ static int probe_notes(struct decode *d, const struct probe_stack *s, const stru
 		}
 		if (w->unread >> i & 1) {
 			if (w->values[i] ||
-			    !string) /* else a pointer to nothing, which is no loss */
+			    !string) /* otherwise a null pointer, which is not a loss */
 				r = probe_unread(d, w, name, arg->name, out);
 			continue;
 		}
@@ -145,21 +145,22 @@ static int probe_notes(struct decode *d, const struct probe_stack *s, const stru
 
 /* ---- spans ---- */
 
-/* Whether both ends are those of one call of a function, which have the same stack pointer. */
+/* Whether both ends belong to one call of a function, and have the same stack pointer. */
 static bool is_function(const struct probe_span *s)
 {
 	return s->begin.kind == PROBE_ENTRY && s->end.kind == PROBE_RETURN && !s->begin.offset &&
 	       !strcmp(s->begin.name, s->end.name) && !strcmp(s->begin.path, s->end.path);
 }
 
-#define FUNCTION (1ull << 32) /* of the key of a span that is one */
+#define FUNCTION (1ull << 32) /* bit in the key of a function's span */
 
 static uint64_t span_key(const struct wire_probe *w, const struct probe_span *span)
 {
 	return w->index / 2u | (is_function(span) ? FUNCTION : 0);
 }
 
-/* Cuts functions that cannot return any more, as one begins above their place on the stack, or the same one in it. */
+/* Cuts functions that cannot return any more, as another one begins above them on the stack, or the same one in their
+ * place. */
 static int functions_left(struct decode *d, struct probe_stack *s, const struct wire_probe *w,
 			  uint64_t key, struct batch_set *out)
 {
@@ -179,7 +180,7 @@ static int functions_left(struct decode *d, struct probe_stack *s, const struct 
 						   (int64_t)w->head.time, out);
 }
 
-/* Where a span begins that is no function. */
+/* Identifies where a span that is not a function begins. */
 static uint64_t begin_place(const struct wire_probe *w)
 {
 	const uint64_t ident[2] = {w->stack, w->place};
@@ -187,7 +188,7 @@ static uint64_t begin_place(const struct wire_probe *w)
 	return hash_bytes(ident, sizeof(ident)) | 1;
 }
 
-/* Cuts what the span that begins proves to be over. */
+/* Cuts spans that the new one proves to be over. */
 static int begin_cuts(struct decode *d, struct probe_stack *s, const struct wire_probe *w,
 		      const struct span_stack_open *what, struct batch_set *out)
 {
@@ -255,7 +256,7 @@ static int probe_end(struct decode *d, const struct wire_probe *w, const struct 
 		return 0;
 	}
 	s->stack.beyond = 0;
-	/* What is within has no end: it is cut first, so that the notes are this one's. */
+	/* Inner spans have no end: cut them first, so that the notes go to this one. */
 	r = at + 1 < s->stack.count ? span_stack_end(d, &s->stack, at + 1, true, thread, time, out)
 				    : 0;
 	r = r ? r : probe_notes(d, s, w, &span->end, span->name, out);
@@ -328,7 +329,7 @@ int probes_end(struct decode *d, struct batch_set *out)
 
 	while (d->probes && !r && map_next(&d->probes->threads, &pos, &key, &value)) {
 		struct probe_stack *s = (void *)(uintptr_t)value;
-		/* its end may have found no room in a ring */
+		/* the record of its end may have found no room */
 		bool gone = kill(s->tid, 0) && errno == ESRCH;
 
 		r = probe_stack_close(d, s, gone ? SPAN_STATUS_CUT : SPAN_STATUS_RUNNING, now, out);

@@ -21,7 +21,7 @@ static char *trimmed(char *text)
 	return text;
 }
 
-/* Cuts the text at the next colon that stands alone; NULL: there is none. */
+/* Splits the text at the next single colon; NULL: there is none. */
 static char *part_cut(char *text)
 {
 	for (char *at = strchr(text, ':'); at; at = strchr(at + 1, ':')) {
@@ -100,7 +100,7 @@ static int args_parse(char *text, struct probe_point *p, struct error *err)
 	return r;
 }
 
-/* What stands behind the file: "provider:probe", "function+0x10". */
+/* Parses what follows the file: "provider:probe", "function+0x10". */
 static int place_parse(char *text, struct probe_point *p, struct error *err)
 {
 	char *at = strchr(text, p->kind == PROBE_USDT ? ':' : '+'), *end;
@@ -128,7 +128,7 @@ static int place_parse(char *text, struct probe_point *p, struct error *err)
 	return 0;
 }
 
-/* begin: of the point that ends its span; NULL: of the one that begins it. */
+/* begin: the first point of the span, if this one ends it; NULL: this is the first. */
 static int point_parse(char *text, const struct probe_point *begin, struct probe_point *ret,
 		       struct error *err)
 {

@@ -13,7 +13,7 @@ static const enum loss_cause cpu_causes[] = {
 	[LOSS_CPU_UNSENT] = CAUSE_UNSENT,
 };
 
-/* The counter of a CPU that a thread has a share in. */
+/* The CPU counter to which a thread's losses contribute. */
 static const enum loss_cpu_counter thread_counters[WIRE_MISSING_KINDS] = {
 	[WIRE_MISSING_RING] = LOSS_CPU_RING,
 	[WIRE_MISSING_COMPAT] = LOSS_CPU_COMPAT,
@@ -107,7 +107,7 @@ int losses_give_beside(struct losses *l, const struct source_beside *now_missing
 	return r;
 }
 
-/* A row if the counter grew. */
+/* Adds a row if the counter increased. */
 static int give_grown(struct losses *l, struct batch_set *out, enum loss_cause cause, int64_t cpu,
 		      uint64_t *seen, uint64_t count, int64_t now)
 {
@@ -146,7 +146,7 @@ bool losses_look(struct losses *l, const struct wire_cpu *counters)
 	for (size_t i = 0; i < l->cpus; i++) {
 		const struct wire_cpu *c = &counters[i];
 
-		/* Each once: the programs go on counting. */
+		/* Read each once: the programs keep counting. */
 		l->now[i][LOSS_CPU_RING] = __atomic_load_n(&c->lost, __ATOMIC_ACQUIRE) +
 					   __atomic_load_n(&c->faults, __ATOMIC_RELAXED);
 		l->now[i][LOSS_CPU_COMPAT] = __atomic_load_n(&c->compat, __ATOMIC_ACQUIRE);
@@ -160,7 +160,7 @@ bool losses_look(struct losses *l, const struct wire_cpu *counters)
 	return shared;
 }
 
-/* A thread's share of what its CPU's counter grew by. What grew since the counter was noted waits for the next window. */
+/* A thread's share of its CPU's increase. Increases after the counter was read wait for the next window. */
 static int give_thread(struct losses *l, struct batch_set *out, const struct loss_thread *t,
 		       int64_t now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loss.h: what is missing, and when. The counters are compared every LOSS_WINDOW_NS; what a counter grew by is a
- * row of that window, so that the rows of a cause add up to its counter.
+ * loss.h: what is missing, and when. The counters are compared every LOSS_WINDOW_NS; an increase becomes a row for that
+ * window, so that the rows of a cause add up to its counter.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #define LOSS_WINDOW_NS (NSEC_PER_SEC / 2)
 
-/* Causes that are counted for each CPU, and those that are not. */
+/* Causes that are counted per CPU, and those that are not. */
 enum loss_cpu_counter {
 	LOSS_CPU_RING,
 	LOSS_CPU_COMPAT,
@@ -34,18 +34,18 @@ enum loss_counter {
 	LOSS_COUNTERS
 };
 
-/* What is missing of a thread so far, at one CPU. */
+/* The losses of a thread so far, on one CPU. */
 struct loss_thread {
 	struct wire_missing_key key;
 	uint64_t count;
 };
 
 struct losses {
-	uint64_t (*now)[LOSS_CPU_COUNTERS];  /* by CPU, as losses_look() saw them */
-	uint64_t (*seen)[LOSS_CPU_COUNTERS]; /* what rows have already */
+	uint64_t (*now)[LOSS_CPU_COUNTERS];  /* by CPU, at losses_look() */
+	uint64_t (*seen)[LOSS_CPU_COUNTERS]; /* already in rows */
 	uint64_t seen_all[LOSS_COUNTERS];
-	struct map seen_beside;	 /* of what is beside calls, by table << 32 | cause: likewise */
-	struct map seen_threads; /* of loss_thread.key as a number: what rows have already */
+	struct map seen_beside;	 /* for tables other than op, by table << 32 | cause: likewise */
+	struct map seen_threads; /* loss_thread.key as a number -> already in rows */
 	size_t cpus;
 	int64_t since; /* wall time at which the window began */
 };
@@ -54,19 +54,20 @@ int losses_init(struct losses *l, size_t cpus) _must_check_;
 void losses_free(struct losses *l);
 /* True when the window is over. */
 bool losses_due(const struct losses *l, int64_t now);
-/* Notes the counters of the CPUs. True where some of them grew that threads have a share in. */
+/* Reads the counters of the CPUs. True if one that is attributed to threads increased. */
 bool losses_look(struct losses *l, const struct wire_cpu *counters);
-/* What the programs counted by thread, from their map `missing`; the caller frees the list. 0 or -ENOMEM. */
+/* The counts by thread in the programs' map `missing`; the caller frees the list. 0 or -ENOMEM. */
 int loss_threads(int map, struct loss_thread **ret, size_t *ret_count);
 /*
- * Rows for what the counters noted and `all` grew by since the window began; the next one begins at `now`. What
- * `threads` explain of it has rows with the thread; read these after losses_look(), so that they cover no less.
+ * Adds rows for increases of the counters read and of `all` since the window began; the next one begins at `now`. The
+ * share explained by `threads` has rows with the thread; read these after losses_look(), so that they cover at least as
+ * much.
  */
 int losses_give(struct losses *l, const struct loss_thread *threads, size_t count,
 		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out);
-/* Rows for what is missing of other tables than op, likewise; before losses_give(), which ends the window. */
+/* The same for rows missing in tables other than op; call before losses_give(), which ends the window. */
 int losses_give_beside(struct losses *l, const struct source_beside *now_missing, size_t count,
 		       int64_t now, struct batch_set *out);
-/* A row for a loss of unknown size, of rows of that table. */
+/* A row for a loss of unknown size in a table. */
 int losses_give_unknown(const struct losses *l, enum loss_cause cause, enum table_id table,
 			int64_t now, struct batch_set *out);

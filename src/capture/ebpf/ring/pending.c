@@ -30,7 +30,7 @@ int pending_add(struct pending_list *l, const struct wire_head *record, struct c
 	return 0;
 }
 
-/* Merges two neighbouring runs of `from` into `to`. */
+/* Merges two adjacent runs of `from` into `to`. */
 static void merge_runs(const struct pending *from, struct pending *to, size_t a, size_t mid,
 		       size_t end)
 {

@@ -63,7 +63,7 @@ void priority_end(struct priority *p)
 	p->thread = 0;
 }
 
-/* Whether the thread got less of a CPU since the last look than turns give it. */
+/* Whether the thread got less CPU since the last look than turns would give it. */
 static bool is_starved(struct priority *p, int64_t now)
 {
 	int64_t cpu_ns, had, passed;
@@ -76,7 +76,7 @@ static bool is_starved(struct priority *p, int64_t now)
 	passed = now - p->looked;
 	p->cpu_ns = cpu_ns;
 	p->looked = now;
-	/* in ms, as the first look is at all of the time since the machine started */
+	/* in ms, as the first look covers the time since the machine started */
 	static_assert(PRIORITY_TURN_NS % NSEC_PER_MSEC == 0 &&
 			      PRIORITY_REST_NS % NSEC_PER_MSEC == 0,
 		      "turns and rests are whole ms");
@@ -110,7 +110,8 @@ int priority_probe(void)
 
 	if (policy < 0 || sched_getparam(0, &before))
 		return -errno;
-	/* A turn sets SCHED_RESET_ON_FORK too, which asks for no more, but which this thread could not take back. */
+	/* A turn also sets SCHED_RESET_ON_FORK, which needs no further privilege, but which this thread could not clear
+	 * again. */
 	r = sched_setscheduler(0, SCHED_RR | (policy & SCHED_RESET_ON_FORK),
 			       &(struct sched_param){.sched_priority = PRIORITY_DECODER});
 	return r || sched_setscheduler(0, policy, &before) ? -errno : 0;

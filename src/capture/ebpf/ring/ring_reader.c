@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring_reader.c: one thread, SCHED_FIFO where allowed, that does nothing but copy records out of the kernel's rings,
- * so that a ring never waits for decoding, compression or the disk. What lies before a ring's head is complete, so
- * nothing of it is looked at here. Rings are read in rounds: what ended before a round began was copied by its end,
- * which lets the decoder put the CPUs' records in order.
+ * ring_reader.c: one thread, SCHED_FIFO if allowed, that only copies records out of the kernel's rings, so that a ring
+ * never waits for decoding, compression or the disk. Data before a ring's head is complete, so it is not examined here.
+ * Rings are read in rounds: everything that ended before a round began was copied by its end, which lets the decoder
+ * order the records of all CPUs.
  */
 #include "capture/ebpf/internal.h"
 
@@ -21,33 +21,33 @@
 #include "capture/ebpf/spans/span_rings.h"
 #include "privilege/privilege.h"
 
-#define POLL_MS	     20 /* unless a ring asks earlier; every 4 ms cost a seventh more CPU */
-#define POLL_HELD_MS 4	/* where a program may be held, it waits for the release */
-#define POLL_SPAN_MS 4	/* where a program marks spans: its rings are small */
-/* Bytes of the backlog: at full rate some 50 ms of calls, and what is left of them once the decoder has caught up. */
+#define POLL_MS	     20 /* unless a ring fills earlier; 4 ms would cost a seventh more CPU */
+#define POLL_HELD_MS 4	/* when programs may be delayed: they wait for the release */
+#define POLL_SPAN_MS 4	/* when programs mark spans: those rings are small */
+/* Bytes of the backlog: about 50 ms of calls at full rate, and a quarter of that once the decoder has caught up. */
 #define RAISE_ABOVE (16u << 20)
 #define LOWER_BELOW (4u << 20)
-#define CHUNKS_KEPT 256 /* unused chunks that keep their memory, 8 MiB, for the next rounds */
-/* A record is stamped before it is written; this much may lie between. */
+#define CHUNKS_KEPT 256 /* unused chunks that keep their memory, 8 MiB, for later rounds */
+/* A record is timestamped before it is written; the delay is at most this. */
 #define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
 
 /* The kernel's ring buffer for records of programs that may interrupt each other. */
 struct side {
-	unsigned long *read;	      /* how far it was read, */
-	const unsigned long *written; /* and written */
+	unsigned long *read;	      /* position read up to, */
+	const unsigned long *written; /* and written up to */
 	const uint8_t *data;
 	size_t bytes, mapped;
 };
 
 struct reader {
-	const uint8_t *rings; /* one behind the other */
+	const uint8_t *rings; /* in sequence */
 	int64_t *horizons;    /* by ring, then that of the side ring */
 	struct side side;
 	size_t count;
 	size_t ring_bytes;
 	size_t page;
-	unsigned long *bell_read;	   /* how far the bell's ring was read, */
-	const unsigned long *bell_written; /* and written */
+	unsigned long *bell_read;	   /* position of the bell's ring read up to, */
+	const unsigned long *bell_written; /* and written up to */
 	int epoll, wake, command;	   /* command: a pidfd; -1: none */
 	bool running, hasty;
 	struct wire_cpu *counters;
@@ -55,27 +55,27 @@ struct reader {
 	pthread_mutex_t lock;
 	pthread_cond_t ready;
 	struct chunk *first, **last; /* finished rounds */
-	int64_t horizon;	     /* of the last of them, whether it found records or not */
-	int64_t settled;	     /* the horizon behind which lies all that was found */
-	bool news;		     /* rounds or a horizon that nobody has taken */
+	int64_t horizon;	     /* of the last round, even if it found no records */
+	int64_t settled;	     /* everything found so far happened before this horizon */
+	bool news;		     /* rounds or a horizon not taken yet */
 	uint8_t *memory;	     /* of the chunks */
 	size_t memory_bytes;
 	struct chunk *chunks, *unused;
-	struct chunk *spare; /* unused, and their memory was not given back */
+	struct chunk *spare; /* unused, with their memory still allocated */
 	size_t spare_count, queued, backlog_max;
 	bool finished;
 	struct priority *priority;
 	struct span_rings *spans;
-	atomic_uint_fast64_t bytes; /* written by the thread, asked by others */
+	atomic_uint_fast64_t bytes; /* written by the thread, read by others */
 };
 
 /*
- * All memory for chunks is reserved at the start. If the thread allocated it when needed, it would wait for the lock of
- * the address space, which the decoder may hold while it waits for a CPU: 270 ms were seen beside 200 busy threads.
+ * All memory for chunks is reserved at the start. An allocation in the thread would wait for the lock of the address
+ * space, which the decoder may hold while it waits for a CPU: 270 ms were seen with 200 busy threads.
  */
 static int chunks_new(struct reader *r, struct error *err)
 {
-	/* A round always finds room beyond the backlog, once for its records and once for leaves that are hardly filled. */
+	/* A round always finds room beyond the backlog, once for its records and once for nearly empty leaves. */
 	size_t rings = r->count * r->ring_bytes + r->side.bytes;
 	size_t count = (r->backlog_max + 2 * rings) / CHUNK_BYTES;
 	void *p = mmap(NULL, count * CHUNK_BYTES, PROT_READ | PROT_WRITE,
@@ -86,7 +86,7 @@ static int chunks_new(struct reader *r, struct error *err)
 				   count * CHUNK_BYTES);
 	r->memory = p;
 	r->memory_bytes = count * CHUNK_BYTES;
-	/* A page is taken when it is first written, not 2 MiB. */
+	/* Allocate single pages on first write, not 2 MiB. */
 	madvise(p, r->memory_bytes, MADV_NOHUGEPAGE);
 	r->chunks = calloc(count, sizeof(*r->chunks));
 	if (!r->chunks)
@@ -99,7 +99,7 @@ static int chunks_new(struct reader *r, struct error *err)
 	return 0;
 }
 
-/* What a chunk takes of memory. */
+/* The memory used by a chunk. */
 static size_t chunk_bytes(const struct chunk *c)
 {
 	return align_up(c->len, 4096);
@@ -145,7 +145,7 @@ void reader_put(struct reader *r, struct chunk *c)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* How much is copied at once from `from` on: what there is, or else to the end of a leaf, where no record goes on. */
+/* How much to copy at once from `from` on: everything, but at most to the end of a leaf, which records do not cross. */
 static size_t ring_span(uint64_t from, uint64_t to)
 {
 	return MIN(to, (from & ~(uint64_t)(CHUNK_BYTES - 1)) + CHUNK_BYTES) - from;
@@ -153,7 +153,7 @@ static size_t ring_span(uint64_t from, uint64_t to)
 
 struct round {
 	struct chunk *first, **last, *tail;
-	size_t bytes; /* of memory */
+	size_t bytes; /* of memory used */
 };
 
 static void round_add(struct round *round, struct chunk *c)
@@ -164,7 +164,7 @@ static void round_add(struct round *round, struct chunk *c)
 	round->bytes += chunk_bytes(c);
 }
 
-/* Copies what a ring holds. False where something was left behind, as all chunks are in use. */
+/* Copies the content of a ring. False if something was left because all chunks are in use. */
 static bool ring_copy(struct reader *r, size_t cpu, struct round *round)
 {
 	struct wire_cpu *shared = &r->counters[cpu];
@@ -199,9 +199,9 @@ static size_t backlog(struct reader *r)
 }
 
 /*
- * Whether the rings are left to fill. A round is never cut short, nor kept from a decoder that has taken all there is:
- * what it holds may be calls behind the horizon, for which it needs that very round. So the backlog can grow by
- * what the rings hold.
+ * Whether to let the rings fill. A round is never cut short, nor withheld from a decoder that has taken everything: it
+ * may need that very round for calls after the horizon. So the backlog can exceed its limit by the content of the
+ * rings.
  */
 static bool backlog_full(struct reader *r)
 {
@@ -213,16 +213,16 @@ static bool backlog_full(struct reader *r)
 	return full;
 }
 
-/* Where the kernel keeps a ring buffer's records: behind a head of 8 bytes, at multiples of 8. */
+/* Layout of a kernel ring buffer's records: after a header of 8 bytes, at multiples of 8. */
 #define SIDE_HEAD 8
 
-/* The length in the head of a record; with SIDE_BUSY it is still being written, with SIDE_DISCARD it holds nothing. */
+/* The length in a record's header; with SIDE_BUSY it is still being written, with SIDE_DISCARD it is empty. */
 #define SIDE_BUSY    (1u << 31)
 #define SIDE_DISCARD (1u << 30)
 
 /*
- * Copies what the side ring holds. Unlike a ring of a CPU it has several writers, so that a record may be unfinished before one
- * that is complete: there it ends. False where something was left behind.
+ * Copies the content of the side ring. Unlike a CPU's ring it has several writers, so an unfinished record may precede
+ * a complete one: copying stops there. False if something was left.
  */
 static bool side_copy(struct reader *r, struct round *round)
 {
@@ -267,7 +267,7 @@ static void reader_round(struct reader *r)
 	for (size_t i = 0; i < r->count; i++) {
 		if (ring_copy(r, i, &round))
 			r->horizons[i] = now - STAMP_SLACK_NS;
-		/* The next crossing of the mark wakes again, also where the programs never saw it below. */
+		/* The next crossing of the mark wakes again, even if the programs never saw the ring below it. */
 		__atomic_store_n(&r->counters[i].above, 0, __ATOMIC_RELAXED);
 		horizon = MIN(horizon, r->horizons[i]);
 	}
@@ -275,7 +275,7 @@ static void reader_round(struct reader *r)
 		r->horizons[r->count] = now - STAMP_SLACK_NS;
 	horizon = MIN(horizon, r->horizons[r->count]);
 	span_rings_copy(
-		r->spans); /* before the horizon is known: what was marked until then is there */
+		r->spans); /* before the horizon is set: spans marked until then are included */
 	if (round.first) {
 		round.tail->last = true;
 		round.tail->horizon = horizon;
@@ -287,7 +287,7 @@ static void reader_round(struct reader *r)
 		r->last = round.last;
 		r->queued += round.bytes;
 	}
-	/* An empty round is news to a decoder that waits with calls which the last one left behind its horizon. */
+	/* An empty round is news for a decoder that waits with calls after the last round's horizon. */
 	r->news |= round.first || r->horizon < r->settled;
 	r->horizon = horizon;
 	if (r->news)
@@ -301,9 +301,9 @@ static void *reader_main(void *arg)
 	struct epoll_event events[16];
 	const int longest_ms = r->hasty ? POLL_HELD_MS : POLL_MS;
 	int poll_ms = longest_ms;
-	int64_t now, round = 0; /* when the next one is due at the latest */
+	int64_t now, round = 0; /* latest time of the next round */
 
-	/* It copies, writes to a descriptor that is open, and gives the decoder its turns. */
+	/* It copies, writes to an open descriptor, and gives the decoder its turns. */
 	privilege_drop_thread(PRIVILEGE_PRIORITY);
 	for (;;) {
 		int n = epoll_wait(r->epoll, events, ARRAY_SIZE(events), poll_ms);
@@ -312,7 +312,7 @@ static void *reader_main(void *arg)
 
 		for (int i = 0; i < n; i++)
 			stop |= events[i].data.fd == r->wake;
-		/* All that the bell said is that there is something to do. */
+		/* The bell carries no data. */
 		__atomic_store_n(r->bell_read, __atomic_load_n(r->bell_written, __ATOMIC_ACQUIRE),
 				 __ATOMIC_RELEASE);
 		now = clock_monotonic_ns();
@@ -363,7 +363,7 @@ static int side_map(struct reader *r, int fd, size_t bytes, struct error *err)
 	if (p == MAP_FAILED)
 		return error_errno(err, -errno, "cannot map a ring buffer");
 	s->read = p;
-	/* The data twice, one behind the other, so that no record is cut. */
+	/* The data is mapped twice, in sequence, so that no record is split. */
 	s->mapped = r->page + 2 * bytes;
 	p = mmap(NULL, s->mapped, PROT_READ, MAP_SHARED, fd, (off_t)r->page);
 	if (p == MAP_FAILED)
@@ -383,14 +383,15 @@ static int watch(struct reader *r, int fd, uint32_t events, struct error *err)
 	return 0;
 }
 
-/* The last calls of a command are given as it ends, up to POLL_MS sooner. Without pidfds (Linux 5.3) they come in time. */
+/* Delivers the last calls of a command when it ends, up to POLL_MS earlier. Without pidfds (Linux 5.3) they come at the
+ * regular time. */
 static int watch_command(struct reader *r, int32_t pid, struct error *err)
 {
 	r->command = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	return r->command < 0 ? 0 : watch(r, r->command, EPOLLIN | EPOLLET, err);
 }
 
-/* Under SCHED_FIFO the time from the mark to the reader is 30-90 us, else 1.5-9 ms and more beside busy threads. */
+/* With SCHED_FIFO it takes 30-90 us from the mark to the reader, otherwise 1.5-9 ms, and more with busy threads. */
 static int thread_start(struct reader *r, struct error *err)
 {
 	_privileged_(PRIVILEGE_PRIORITY);
@@ -412,7 +413,8 @@ static int thread_start(struct reader *r, struct error *err)
 	return 0;
 }
 
-/* The holder runs at the reader's priority while the reader waits: the decoder would have to wait for a CPU. */
+/* With priority inheritance the holder runs at the reader's priority: otherwise the decoder would have to wait for a
+ * CPU. */
 static void lock_init(struct reader *r)
 {
 	pthread_mutexattr_t attr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_names.c: what requests to block devices are for and who is behind them, as rows of the dimension tables. */
+/* block_names.c: the files and owners of block requests as rows of the dimension tables. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "capture/ebpf/side/block.h"
 #include "capture/ebpf/calls/decode.h"
 
-#define LATEST_MAX  450000 /* files whose last version is known, as decode_limits.inodes */
+#define LATEST_MAX  450000 /* files with a known last version, as decode_limits.inodes */
 #define MINOR_BITS  20	   /* of the kernel's dev_t */
 #define DISK_OF_DEV "/sys/dev/block/%u:%u"
 
@@ -63,7 +63,7 @@ int block_disk(struct block *b, uint32_t dev, struct bytes *ret)
 			target[len] = 0;
 			name = strrchr(target, '/');
 			name = name ? name + 1 : target;
-		} else { /* it is gone already: by its number */
+		} else { /* it was removed: use its number */
 			name += strlen("/sys/dev/block/");
 		}
 		r = intern_add(&b->disk_names, name, strlen(name), &added);
@@ -76,7 +76,7 @@ int block_disk(struct block *b, uint32_t dev, struct bytes *ret)
 	return 0;
 }
 
-/* Where it is in its file system, or the name of the device that it is. */
+/* Its path in its file system, or the name of the device. */
 static int inode_path(struct decode *d, const struct wire_block_inode *w, char *buf, size_t size)
 {
 	struct bytes disk;
@@ -92,7 +92,7 @@ static int inode_path(struct decode *d, const struct wire_block_inode *w, char *
 			    : 0;
 }
 
-/* A row for a file that no recorded call has named. */
+/* Adds a row for a file that no recorded call referred to. */
 static int inode_row(struct decode *d, const struct wire_block_inode *w, uint64_t hash,
 		     uint64_t time, struct batch_set *out)
 {
@@ -173,7 +173,7 @@ int block_decode_owner(struct decode *d, const struct wire_head *h, struct batch
 	if (!d->block || h->size < sizeof(*w))
 		return -EBADMSG;
 	thread = w->thread;
-	thread.head.size = sizeof(thread); /* the number of the owner is none of its arguments */
+	thread.head.size = sizeof(thread); /* the owner's number is not part of the arguments */
 	if (thread.thread & WIRE_OWNER_THREADS) {
 		int r = decode_owner(d, &thread, out, &thread.thread);
 

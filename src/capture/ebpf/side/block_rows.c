@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_rows.c: records of requests to block devices become rows. */
+/* block_rows.c: turns records of block requests into rows. */
 #include "capture/ebpf/side/block.h"
 
 #include <bpf/bpf.h>
@@ -32,7 +32,7 @@ static_assert(ORIGIN_UNKNOWN == (int)WIRE_ORIGIN_UNKNOWN && ORIGIN_FILE == (int)
 		      ORIGIN_PREFLUSH == (int)WIRE_ORIGIN_PREFLUSH,
 	      "the kernel programs know the codes");
 
-/* Parts of a request that came in records of their own; `of`: what joined another one is there. */
+/* Parts of a request sent in separate records; `of`: the request that this one joined. */
 struct block_list {
 	uint64_t of;
 	size_t count, cap;
@@ -83,7 +83,7 @@ int block_decode_more(struct decode *d, const struct wire_head *h, struct batch_
 	return r;
 }
 
-/* The parts of a request, as rows have them. */
+/* The parts of a request, in the form of rows. */
 struct parts {
 	struct block_part *list;
 	size_t count, cap;
@@ -132,7 +132,7 @@ static int block_parts_take(struct decode *d, const struct wire_block_part *w, s
 	return r;
 }
 
-/* So that the bytes of the parts are those of the request: what is missing is nobody's. */
+/* Makes the bytes of the parts add up to those of the request: missing ones have no owner. */
 static int parts_even(struct parts *p, uint64_t bytes)
 {
 	const struct block_part rest = {
@@ -160,7 +160,7 @@ static size_t parts_largest(const struct parts *p)
 	return most;
 }
 
-/* How many different files, or owners. */
+/* The number of distinct files or owners. */
 static int64_t parts_different(const struct parts *p, bool files)
 {
 	int64_t count = 0;
@@ -188,7 +188,7 @@ static int64_t block_kind_of(uint32_t opf)
 	}
 }
 
-/* A blk_status_t as the kernel's blk_errors[]; those from 14 on moved between versions. */
+/* The errno of a blk_status_t, as in the kernel's blk_errors[]; those from 14 on moved between versions. */
 static int64_t errno_of(uint8_t status)
 {
 	static const int16_t errnos[] = {0,	    EOPNOTSUPP, ETIMEDOUT, ENOSPC, ENOLINK,
@@ -198,7 +198,7 @@ static int64_t errno_of(uint8_t status)
 	return status < ARRAY_SIZE(errnos) ? errnos[status] : EIO;
 }
 
-/* A request with its end (0: it has none yet). */
+/* A request with its end (0: in flight). */
 struct request {
 	const struct wire_block *w;
 	uint64_t end;
@@ -229,7 +229,7 @@ static void row_times(const struct decode *d, const struct request *q, struct ba
 		row_set(row, REQUEST_Q2G, from_to(w->queued, w->got));
 	if (w->got && w->inserted)
 		row_set(row, REQUEST_G2I, from_to(w->got, w->inserted));
-	/* never issued: a write without data, done once the cache is flushed by a request of its own */
+	/* never issued: a write without data, completed once a separate request has flushed the cache */
 	if (given && (w->issued || q->end))
 		row_set(row, REQUEST_I2D, from_to(given, w->issued ? w->issued : q->end));
 	if (w->issued)
@@ -355,7 +355,7 @@ int block_rest(struct decode *d, int bios_fd, struct batch_set *out)
 
 	while (!r && !bpf_map_get_next_key(bios_fd, at, &key)) {
 		at = &key;
-		/* the others joined a request, whose they are once it is issued */
+		/* others joined a request, which includes them once it is issued */
 		if (bpf_map_lookup_elem(bios_fd, &key, &s) || s.b.parts > WIRE_BLOCK_PARTS ||
 		    !(s.b.got || (s.b.flags & WIRE_BLOCK_BIO)))
 			continue;

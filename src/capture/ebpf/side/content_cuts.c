@@ -6,14 +6,14 @@
 
 #include "schema/content_hash.h"
 
-#define STREAMS_MAX 512 /* at once, 16 MiB; of an older one the rest is a cut */
+#define STREAMS_MAX 512 /* concurrent, 16 MiB; the rest of an evicted one becomes a cut */
 
 /* One direction of one file. */
 struct cut_stream {
 	uint64_t key, used;
-	struct wire_content last; /* the record that came last */
-	int64_t pos;		  /* of the cut that has begun; WIRE_NONE */
-	int64_t call_pos;	  /* of it in the last call; negative: it began in an earlier one */
+	struct wire_content last; /* the last record */
+	int64_t pos;		  /* of the current cut; WIRE_NONE */
+	int64_t call_pos; /* its position in the last call; negative: it began in an earlier one */
 	uint64_t gear;
 	uint32_t len;
 	uint8_t data[CUT_MOST];
@@ -21,7 +21,7 @@ struct cut_stream {
 
 struct cuts {
 	uint64_t gears[256];
-	struct map by_key; /* -> place */
+	struct map by_key; /* -> index */
 	struct cut_stream *streams[STREAMS_MAX];
 	size_t count;
 	uint64_t clock;
@@ -49,7 +49,7 @@ void cuts_free(struct cuts *c)
 	free(c);
 }
 
-/* The row of the cut that has begun, which ends here. */
+/* Adds the row of the current cut, which ends here. */
 static int cut_end(struct cut_stream *s, struct decode *d, struct batch_set *out)
 {
 	uint64_t hash = content_hash_bytes(s->data, s->len);
@@ -66,7 +66,7 @@ static int cut_end(struct cut_stream *s, struct decode *d, struct batch_set *out
 	return r;
 }
 
-/* The stream of a key; in the place of the one that was used longest ago where there are too many. */
+/* The stream of a key; evicts the least recently used one if there are too many. */
 static int cuts_stream(struct cuts *c, struct decode *d, uint64_t key, struct batch_set *out,
 		       struct cut_stream **ret)
 {
@@ -100,7 +100,7 @@ static int cuts_stream(struct cuts *c, struct decode *d, uint64_t key, struct ba
 	return r < 0 ? r : map_set(&c->by_key, key, at);
 }
 
-/* Whether the record goes on where the last one ended, as far as that is known. */
+/* Whether the record continues where the last one ended, as far as known. */
 static bool cut_follows(const struct cut_stream *s, const struct wire_content *w)
 {
 	if (w->pos == WIRE_NONE || s->last.pos == WIRE_NONE)

@@ -17,26 +17,26 @@
 #define BLOCK_WORDS 8 /* as in src/bpf/lib/content/content.h */
 #define BLOCK_BYTES (8u * BLOCK_WORDS)
 
-/* The call whose records came last of a thread. */
+/* The call of a thread's last records. */
 struct content_thread {
 	uint32_t call;
-	bool open;     /* a hash from the call's beginning on is being joined */
-	bool missing;  /* not all of it came, or could be read */
-	uint64_t done; /* bytes of which rows say what became of them */
+	bool open;     /* a hash from the call's beginning is being joined */
+	bool missing;  /* parts did not arrive, or could not be read */
+	uint64_t done; /* bytes whose outcome is in rows */
 	uint64_t hash, at, bytes;
-	uint64_t payload; /* of the call, from its beginning on */
+	uint64_t payload; /* of the call, from its beginning */
 };
 
 struct contents {
 	struct wire_content_how how;
-	uint64_t zeros[CONTENT_WORDS + 1]; /* what the first words add to a hash where they are 0 */
-	struct cuts *cuts;		   /* where payload is cut; NULL: it is kept */
+	uint64_t zeros[CONTENT_WORDS + 1]; /* what the first words add to a hash if they are 0 */
+	struct cuts *cuts;		   /* if payload is cut; NULL: it is stored */
 	struct content_thread *threads;	   /* by version */
 	struct content_request {
 		uint64_t start;
 		uint32_t thread;
 		struct content_thread is;
-	} request; /* whose records came last: they come together */
+	} request; /* of the last records: those of a request are consecutive */
 	size_t count, cap;
 };
 
@@ -83,7 +83,7 @@ static struct wire_content_plan content_plan(uint32_t code)
 	return (struct wire_content_plan){0};
 }
 
-/* A section of the object's own, as its programs begin with it; NULL: there is none. */
+/* A private section of the object, with the declarations at its beginning; NULL: there is none. */
 static void *content_section(const struct bpf_object *bpf, const char *name, size_t least)
 {
 	struct bpf_map *map = object_section(bpf, name);
@@ -128,7 +128,7 @@ int content_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 	return content_prepare_how(bpf, opt);
 }
 
-/* Tries a place of the tables. */
+/* Tests an address of the tables. */
 static bool content_try_pages(int map, int program, struct wire_content_tables *t, uint64_t word)
 {
 	_cleanup_buf_ struct buf nothing = {0};
@@ -158,7 +158,7 @@ void content_find_pages(const struct objects *o)
 	for (size_t i = 0; i <= ARRAY_SIZE(fixed); i++) {
 		t.pages = i ? fixed[i - 1][0] : t.probed[0];
 		t.memory = i ? fixed[i - 1][1] : t.probed[1];
-		/* The first time only to have the kernel's variables. */
+		/* The first time only reads the kernel's variables. */
 		(void)content_try_pages(map, program, &t, word);
 		if (!i) {
 			t.pages = t.probed[0];
@@ -202,7 +202,7 @@ int contents_end(struct decode *d, struct batch_set *out)
 	return d->contents && d->contents->cuts ? cuts_end(d->contents->cuts, d, out) : 0;
 }
 
-/* What is known of the call; a new one begins with nothing. */
+/* The state of the call; empty for a new one. */
 static int content_thread(struct contents *c, uint32_t thread, uint32_t call,
 			  struct content_thread **ret)
 {
@@ -220,7 +220,7 @@ static int content_thread(struct contents *c, uint32_t thread, uint32_t call,
 	return 0;
 }
 
-/* Takes off what the kernel's hash has of words that are 0, in the blocks that the bounds touch. */
+/* Subtracts what the kernel's hash contains for zero words in the blocks at the bounds. */
 static uint64_t content_even(const struct contents *c, uint64_t hash, uint64_t from, uint64_t to)
 {
 	uint64_t first = from / BLOCK_BYTES * BLOCK_WORDS,
@@ -229,7 +229,7 @@ static uint64_t content_even(const struct contents *c, uint64_t hash, uint64_t f
 	return hash - (c->zeros[last] - c->zeros[first]);
 }
 
-/* The operation that a record is of. */
+/* The operation of a record. */
 static uint32_t content_op(const struct decode *d, const struct wire_content *w)
 {
 	return w->flags & WIRE_CONTENT_REQUEST ? request_op(w->nr >> 8, w->nr & 0xff, 0)
@@ -266,7 +266,7 @@ int content_row(struct decode *d, const struct wire_content *w, const struct chu
 	return row.r;
 }
 
-/* What became of bytes of the call up to a place. The payload comes before their hashes. */
+/* The outcome of the call's bytes up to a position. The payload precedes the hashes. */
 static enum chunk_outcome outcome_of(const struct contents *c, const struct content_thread *t,
 				     const struct wire_content *w, uint64_t end)
 {
@@ -278,7 +278,7 @@ static enum chunk_outcome outcome_of(const struct contents *c, const struct cont
 								       : OUTCOME_HANDLED;
 }
 
-/* Bytes by their position: a row for each piece, or one for all where they were not hashed. */
+/* Bytes by their position: a row for each piece, or one for all if they were not hashed. */
 static int content_pieces(struct decode *d, const struct wire_content *w,
 			  const struct content_thread *t, struct batch_set *out)
 {
@@ -320,7 +320,7 @@ static int content_pieces(struct decode *d, const struct wire_content *w,
 	return r;
 }
 
-/* A hash of all of a call's bytes, of which this may be the last record. */
+/* A hash of all of a call's bytes; this may be its last record. */
 static int content_buffer(struct decode *d, const struct wire_content *w, struct content_thread *t,
 			  struct batch_set *out)
 {
@@ -358,7 +358,7 @@ static int content_buffer(struct decode *d, const struct wire_content *w, struct
 	return t->missing && !counts ? 0 : content_row(d, w, &row, out);
 }
 
-/* The hash from the call's beginning on that a record of pieces carries. */
+/* The hash from the call's beginning in a record of pieces. */
 static int content_joined(struct decode *d, const struct wire_content *w, struct batch_set *out)
 {
 	uint64_t hash =
@@ -388,7 +388,7 @@ static int content_payload(struct decode *d, const struct wire_content *w, struc
 				 : content_row(d, w, &row, out);
 }
 
-/* What is known of the call or request of a record. */
+/* The state of a record's call or request. */
 static int content_thread_of(struct contents *c, const struct wire_content *w,
 			     struct content_thread **ret)
 {
@@ -430,7 +430,7 @@ int decode_content(struct decode *d, const struct wire_content *w, struct batch_
 	if (w->flags & WIRE_CONTENT_COUNTS)
 		t->done += w->bytes;
 	if (w->outcome != WIRE_CONTENT_HANDLED && t->payload == w->at)
-		t->payload = w->at + w->bytes; /* there is none */
+		t->payload = w->at + w->bytes; /* none will come */
 	if (!names_selected(d->names, w->file) && !(w->other && names_selected(d->names, w->other)))
 		return 0;
 	if (w->form == WIRE_CONTENT_PAYLOAD)

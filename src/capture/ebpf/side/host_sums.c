@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_sums.c: records of threads without a CPU, of interrupts and of pages become rows. */
+/* host_sums.c: turns records of threads without a CPU, interrupts and pages into rows. */
 #include "capture/ebpf/side/host_sums.h"
 
 #include <bpf/bpf.h>
@@ -17,7 +17,7 @@ _Static_assert(WHY_SLEEP == 0 && WHY_IO == 1 && WHY_PREEMPTED == 2 && WHY_YIELD 
 	       "as in src/bpf/sched.bpf.c and lib/context.h");
 _Static_assert(IRQ_KIND_HARD == 0 && IRQ_KIND_SOFT == 1, "as in src/bpf/irq.bpf.c");
 
-/* Another thread: by its version, or by its tid and name. */
+/* Refers to another thread: by its version, or by its tid and name. */
 static void set_other(struct batch_row *row, unsigned int id, uint32_t version, int32_t tid,
 		      const char comm[static WIRE_COMM])
 {
@@ -121,9 +121,9 @@ int decode_mem(struct decode *d, const struct wire_head *h, struct batch_set *ou
 	return row.r;
 }
 
-/* ---- where interrupts are seen ---- */
+/* ---- detecting interrupts ---- */
 
-/* The offset of a variable of each CPU. False: there is none. */
+/* The offset of a per-CPU variable. False: there is none. */
 static bool percpu_offset(const struct btf *btf, const char *name, int64_t *ret,
 			  const struct btf_type **ret_type)
 {
@@ -142,7 +142,7 @@ static bool percpu_offset(const struct btf *btf, const char *name, int64_t *ret,
 	return false;
 }
 
-/* Of Linux 6.2 to 6.14 it is in a struct. */
+/* In Linux 6.2 to 6.14 it is in a struct. */
 static bool percpu_preempt(const struct btf *btf, int64_t *ret)
 {
 	const struct btf_type *t = NULL;
@@ -180,9 +180,9 @@ int64_t sums_preempt_from_rq(void)
 	return known ? count - rq : 0;
 }
 
-/* ---- what is left ---- */
+/* ---- remaining sums ---- */
 
-/* Appends a record that begins a value, with its head, unless it is empty. */
+/* Appends the record at the start of a value, with its head, unless it is empty. */
 static int left_add(struct buf *out, void *record, uint8_t type, size_t size, uint64_t start,
 		    uint32_t cpu, uint64_t over)
 {
@@ -203,7 +203,7 @@ static int irq_left(const struct wire_irq_sum *values, size_t cpus, uint64_t ove
 	return r;
 }
 
-/* All keys of a map by CPU, each of which has a value for every CPU that is possible. */
+/* All keys of a per-CPU map; each has a value for every possible CPU. */
 static int irqs_left(int map, size_t cpus, uint64_t over, struct buf *out)
 {
 	_cleanup_free_ struct wire_irq_sum *values = calloc(cpus, sizeof(*values));

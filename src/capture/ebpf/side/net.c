@@ -20,9 +20,9 @@ _Static_assert(NET_EVENT_RETRANSMIT == 0 && NET_EVENT_RESET_SENT == 1 &&
 _Static_assert(TCP_STATE_ESTABLISHED == 1 && TCP_STATE_CLOSE == 7 && TCP_STATE_LISTEN == 10,
 	       "the kernel's numbers");
 
-/* ---- words ---- */
+/* ---- names ---- */
 
-/* The word of a number in an enumeration of this kernel, without the prefix; NULL: it has none. */
+/* The name of a number in an enumeration of this kernel, without the prefix; NULL: it has none. */
 static const char *kernel_word(struct decode *d, const char *enumeration, const char *prefix,
 			       uint32_t number)
 {
@@ -48,7 +48,7 @@ static const char *kernel_word(struct decode *d, const char *enumeration, const 
 	return NULL;
 }
 
-/* "" where there is none. */
+/* "" if there is none. */
 static const char *reason_word(struct decode *d, const struct wire_net *w, char buf[static 32])
 {
 	static const char *const retransmits[] = {[WIRE_RETRANSMIT_TIMEOUT] = "timeout",
@@ -94,7 +94,7 @@ static void net_address(struct batch_row *row, unsigned int column, const struct
 int decode_net(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	const struct wire_net *w = (const void *)h;
-	/* the row of the file has the addresses once the connection is there */
+	/* the file's row contains the addresses once it is connected */
 	bool named = w->file && w->state != TCP_STATE_SYN_SENT;
 	const char *reason;
 	char buf[32];
@@ -162,7 +162,7 @@ int decode_net_sample(struct decode *d, const struct wire_head *h, struct batch_
 	return row.r;
 }
 
-/* ---- looks ---- */
+/* ---- polling ---- */
 
 static int look(const struct objects *o, const char *program, struct buf *out)
 {
@@ -184,7 +184,7 @@ int net_look(struct net_looks *l, const struct objects *o, struct decode *d, int
 	}
 	if (r < 0 || now - l->at < LISTENERS_NS || l->records.len)
 		return r;
-	/* what could not be read is counted by the next look */
+	/* the next look counts what could not be read */
 	r = look(o, "weir_listeners", &l->records);
 	l->at = clock_monotonic_ns();
 	return r == -ENOMEM ? r : 0;

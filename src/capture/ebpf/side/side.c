@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* side.c: records of the side ring become rows: a row of the table below for each type. */
+/* side.c: turns records of the side ring into rows: a row of the table below for each type. */
 #include <errno.h>
 
 #include "capture/ebpf/side/block.h"
@@ -10,7 +10,7 @@
 
 static const struct side_type {
 	int (*decode)(struct decode *d, const struct wire_head *h, struct batch_set *out);
-	enum table_id table; /* that lacks rows without it */
+	enum table_id table; /* table whose rows are missing without it */
 } side_types[WIRE_SIDE_TYPES] = {
 	[WIRE_BLOCK - WIRE_SIDE_FIRST] = {block_decode, TABLE_REQUEST},
 	[WIRE_BLOCK_MORE - WIRE_SIDE_FIRST] = {block_decode_more, TABLE_REQUEST_PART},
@@ -41,7 +41,7 @@ int decode_side_all(struct decode *d, const struct buf *records, struct batch_se
 	for (size_t at = 0; at + sizeof(*h) <= records->len && r >= 0; at += h->size) {
 		h = (const void *)(records->data + at);
 		if (h->size < sizeof(*h) || h->size > records->len - at) {
-			(*malformed)++; /* where the next one begins is not known */
+			(*malformed)++; /* the start of the next record is unknown */
 			break;
 		}
 		r = decode_side(d, h, out);

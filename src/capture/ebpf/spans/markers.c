@@ -13,13 +13,13 @@
 #include "calls.skel.h"
 
 #define PREFIX	  "/dev/null/weir/"
-#define SHOWN_MAX 100 /* bytes of a marker in a mark */
+#define SHOWN_MAX 100 /* bytes of a marker shown in a mark */
 
 struct markers {
-	struct map processes; /* that have spans open: hash of (pid, start) -> struct span_stack */
+	struct map processes; /* with open spans: hash of (pid, start) -> struct span_stack */
 };
 
-/* A marker, taken apart. */
+/* A parsed marker. */
 struct marker {
 	enum { MARKER_BEGIN, MARKER_END, MARKER_NOTE } kind;
 	struct bytes name, value; /* value.data NULL: a note without one */
@@ -122,7 +122,7 @@ static int marker_end(struct decode *d, struct span_stack *p, size_t at, int64_t
 	return r;
 }
 
-/* A note of a process that has no span open has a row, too, without a span. */
+/* A note of a process without an open span also has a row, without a span. */
 static int marker_note(struct decode *d, const struct span_stack *p, const struct marker *m,
 		       int64_t thread, int64_t time, struct batch_set *out)
 {
@@ -134,7 +134,7 @@ static int marker_note(struct decode *d, const struct span_stack *p, const struc
 
 /* ---- calls ---- */
 
-/* One that becomes no row: counted, with a mark that says why. */
+/* A marker that becomes no row: counts it, and adds a mark with the reason. */
 static int marker_unused(struct decode *d, int32_t pid, struct bytes text, const char *why,
 			 struct batch_set *out)
 {
@@ -230,7 +230,7 @@ int markers_end(struct decode *d, struct batch_set *out)
 
 	while (d->markers && !r && map_next(&d->markers->processes, &pos, &key, &value)) {
 		struct span_stack *p = (void *)(uintptr_t)value;
-		/* its end may have found no room in a ring */
+		/* the record of its end may have found no room */
 		bool gone = kill(p->as.pid, 0) && errno == ESRCH;
 
 		r = marking_close(d, p, gone ? SPAN_STATUS_CUT : SPAN_STATUS_RUNNING,

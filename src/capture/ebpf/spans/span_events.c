@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-/* How long before it was attached a program may have marked what comes now: SPAN_EARLY_NS, with room. */
+/* How long before it was attached a program may have written the current records: SPAN_EARLY_NS, with a margin. */
 #define OLDEST_NS (10 * (int64_t)SPAN_EARLY_NS)
 
 void span_events_free(struct span_events *e)
@@ -16,7 +16,7 @@ void span_events_free(struct span_events *e)
 	*e = (struct span_events){0};
 }
 
-/* In the order of the ring; a stamp of the future, or of long ago, is no time at which it can have happened. */
+/* Keeps the order of the ring; rejects timestamps in the future or too far in the past. */
 static int64_t event_time(const struct span_chunk *c, struct span_ring_read *ring, uint64_t stamp)
 {
 	int64_t t = span_time(c, stamp);
@@ -98,7 +98,7 @@ static int blkin_add(struct span_events *e, struct span_event *ev, const struct 
 	const uint8_t *texts = (const uint8_t *)(b + 1);
 	size_t rest;
 
-	if (b->head.size < sizeof(*b)) /* nothing of it is read then */
+	if (b->head.size < sizeof(*b)) /* then none of it is read */
 		return -EBADMSG;
 	rest = (size_t)b->service_len + b->key_len;
 	if (b->name_len + rest + b->value_len > b->head.size - sizeof(*b) ||
@@ -118,7 +118,7 @@ static int blkin_add(struct span_events *e, struct span_event *ev, const struct 
 	return event_put(e, ev, texts, texts + b->name_len, rest + ev->value_len);
 }
 
-/* A record whose size is right. -EBADMSG: it makes no sense. */
+/* A record of valid size. -EBADMSG: malformed. */
 static int record_add(struct span_events *e, const struct span_chunk *c,
 		      struct span_ring_read *ring, const struct span_head *h)
 {
@@ -166,7 +166,7 @@ int span_events_add(struct span_events *e, const struct span_chunk *c)
 	while (at < c->len && !r) {
 		const struct span_head *h = (const void *)(data + at);
 
-		/* A filler of 8 bytes has no time; nothing of it is read. */
+		/* A filler of 8 bytes has no time field; it is not read. */
 		r = h->size < 8 || h->size % 8 || h->size > c->len - at ||
 				    (h->size > SPAN_RECORD_MAX && h->type != SPAN_FILL)
 			    ? -EBADMSG
@@ -188,7 +188,7 @@ static int by_time(const void *a, const void *b)
 	return ORDER(x->time, y->time) ?: ORDER(x->at, y->at);
 }
 
-/* Events that were given are forgotten once they are half of all. */
+/* Delivered events are dropped once they are half of all. */
 static void events_compact(struct span_events *e)
 {
 	struct span_events n = {0};
@@ -200,7 +200,7 @@ static void events_compact(struct span_events *e)
 		return;
 	}
 	if (e->next < 4096 || e->next < left || buf_reserve(&n.data, e->data.len) < 0)
-		return; /* later, then */
+		return; /* retry later */
 	for (size_t i = e->next; i < e->count; i++) {
 		const struct span_event *ev = (const void *)(e->data.data + e->order[i].at);
 		size_t len =

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* span_events.h: the records of rings of spans, taken apart and put in the order of time. */
+/* span_events.h: parses the records of span rings and orders them by time. */
 #pragma once
 
 #include "capture/ebpf/spans/span_rings.h"
 
-/* A record that makes sense. Its texts follow one behind the other: name (or key of a note), service, key, value. */
+/* A valid record. Its texts follow in sequence: name (or key of a note), service, key, value. */
 struct span_event {
 	int64_t time;
 	uint64_t process; /* span_process.number */
 	uint64_t span, parent, trace[2];
 	int64_t integer;
-	int32_t tid; /* of the writer, as the program has it */
+	int32_t tid; /* of the writer, in the program's pid namespace */
 	uint8_t type, flags;
 	uint16_t name_len, service_len, key_len, value_len;
 };
@@ -18,21 +18,21 @@ struct span_event {
 struct span_order {
 	int64_t time;
 	uint64_t
-		at; /* of the event in span_events.data, which is also the order in which it came */
+		at; /* position of the event in span_events.data, which is also the order of arrival */
 };
 
 struct span_events {
 	struct buf data;
-	struct span_order *order; /* [count], by time from `next` on */
+	struct span_order *order; /* [count], sorted by time from `next` on */
 	size_t count, cap, next;
 	bool sorted;
-	uint64_t bad; /* records that make no sense */
+	uint64_t bad; /* malformed records */
 };
 
 void span_events_free(struct span_events *e);
-/* Takes a chunk apart. A ring in which a record is malformed is stopped. 0 or -ENOMEM. */
+/* Parses a chunk. A ring with a malformed record is stopped. 0 or -ENOMEM. */
 int span_events_add(struct span_events *e, const struct span_chunk *c) _must_check_;
-/* What a process wrote happened no later than this, when it ended. */
+/* Limits the times of a process's events to the time when it ended. */
 void span_events_limit(struct span_events *e, uint64_t process, int64_t time);
-/* The first that happened before `until` or then; NULL: none. It is gone with the next call. */
+/* The first event at or before `until`; NULL: none. Valid until the next call. */
 const struct span_event *span_events_next(struct span_events *e, int64_t until);

@@ -13,13 +13,13 @@
 #include "base/clock.h"
 #include "privilege/privilege.h"
 
-/* What is copied and not taken yet: a ring of the largest size fits beside that of another program. */
+/* Data copied and not taken yet: a ring of the largest size fits in addition to that of another program. */
 #define AREA_BYTES     (2 * (size_t)SPAN_RING_MOST + (1u << 20))
-#define AREA_KEPT      (1u << 20) /* of its memory, once it was taken */
-#define STAMP_ERROR_NS 1000	  /* of stamps that are newer than the moment beside them */
-#define STAMP_FAR_NS   1e18	  /* of a stamp from the moments: further away it is as wrong */
-#define PAIRS	       8	  /* tries for a moment; the tightest counts */
-#define ATTEMPTS       3	  /* to find a mapping that changes under way */
+#define AREA_KEPT      (1u << 20) /* bytes kept allocated after it was taken */
+#define STAMP_ERROR_NS 1000	  /* error of timestamps that are newer than the adjacent moment */
+#define STAMP_FAR_NS   1e18	  /* largest distance of a timestamp from the moments */
+#define PAIRS	       8	  /* attempts per moment; the tightest pair counts */
+#define ATTEMPTS       3	  /* to find a mapping that changes meanwhile */
 
 struct area {
 	uint8_t *data; /* [AREA_BYTES] */
@@ -32,8 +32,8 @@ struct span_rings {
 	size_t count;
 	uint64_t attachments;
 	struct area areas[2];
-	unsigned int filling;		   /* the other one is the decoder's */
-	uint32_t memfd_major, memfd_minor; /* of the file system where memfds are */
+	unsigned int filling;		   /* index; the other one belongs to the decoder */
+	uint32_t memfd_major, memfd_minor; /* of the file system of memfds */
 	struct span_moment first, before;
 };
 
@@ -66,7 +66,7 @@ static struct span_moment moment_now(void)
 	return best;
 }
 
-/* On the line through two moments. */
+/* Interpolates between two moments. */
 static int64_t moment_between(const struct span_moment *a, const struct span_moment *b,
 			      uint64_t tsc)
 {
@@ -84,14 +84,14 @@ int64_t span_time(const struct span_chunk *c, uint64_t stamp)
 		return (int64_t)MIN(stamp, (uint64_t)INT64_MAX);
 	if (stamp >= c->before.tsc)
 		return moment_between(&c->before, &c->at, stamp);
-	/* A ring that could not be copied in its turn: the line over the longest time is the truest. */
+	/* If a ring could not be copied in its turn, the line over the longest time is the most accurate. */
 	return c->before.ns - (moment_between(&c->first, &c->at, c->before.tsc) -
 			       moment_between(&c->first, &c->at, stamp));
 }
 
 /* ---- copying ---- */
 
-/* Files of other file systems may bear the name of a memfd; opening one of FUSE's waits for as long as its server likes. */
+/* Files of other file systems may have the name of a memfd; opening one on FUSE blocks as long as its server likes. */
 static int memfd_device(struct span_rings *r)
 {
 	int fd = memfd_create("weir", MFD_CLOEXEC), e;
@@ -116,7 +116,7 @@ int span_rings_new(struct span_rings **ret)
 
 	if (!r)
 		return -ENOMEM;
-	/* as in ring_reader.c: the reader never waits for a decoder that has no CPU */
+	/* as in ring_reader.c: the reader must not wait for a decoder without a CPU */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&r->lock, &attr);
@@ -170,7 +170,7 @@ void span_rings_free(struct span_rings *r)
 	free(r);
 }
 
-/* Copies what a ring holds; false: there was no room for it. */
+/* Copies the content of a ring; false: there was no room. */
 static bool span_ring_copy(struct span_rings *r, struct span_process *p, uint32_t i,
 			   const struct span_moment *at)
 {
@@ -226,7 +226,7 @@ bool span_rings_copy(struct span_rings *r)
 	bool any;
 
 	pthread_mutex_lock(&r->lock);
-	/* Heads are read later than this moment: what a record caused on another thread comes no sooner than it. */
+	/* Heads are read after this moment: an event caused by a record on another thread cannot precede it. */
 	at = moment_now();
 	for (size_t i = 0; i < r->count; i++)
 		process_copy(r, r->list[i], &at);
@@ -284,7 +284,7 @@ size_t span_name_read(const struct span_process *p, uint32_t id, char *text)
 
 /* ---- attaching ---- */
 
-/* The layout that the program says, as far as it makes sense. */
+/* The program's layout, as far as it is valid. */
 static int layout_take(struct span_process *p, const char **ret_why)
 {
 	const struct span_control c = *(const struct span_control *)p->map;
@@ -332,7 +332,7 @@ static int memfd_check(struct span_process *p, const char **ret_why)
 	return 0;
 }
 
-/* From where on each ring is read: of one that nobody read before, all. */
+/* Sets where reading begins in each ring: at the start if nobody read it before. */
 static void rings_begin(struct span_process *p, bool early)
 {
 	uint32_t count = span_rings_count(p);
@@ -351,7 +351,7 @@ static void rings_begin(struct span_process *p, bool early)
 	p->lost = early ? 0 : span_control_of(p)->lost;
 }
 
-/* Opens what is mapped, where it is a memfd: what else it is must not be opened. */
+/* Opens a mapping if it is a memfd: other files must not be opened. */
 static int memfd_open(const struct span_rings *r, int32_t pid, const char *range,
 		      const char **ret_why)
 {
@@ -384,7 +384,7 @@ static int memfd_open(const struct span_rings *r, int32_t pid, const char *range
 	return fd;
 }
 
-/* Where a mapping of the memfd begins, with the number of the process that made it. */
+/* Attaches the memfd mapped at a range, with the pid of the process that created it. */
 static int mapping_attach(const struct span_rings *rings, struct span_process **ret, int32_t pid,
 			  const char *range, int32_t pid_inside, const char **ret_why)
 {
@@ -420,7 +420,7 @@ static int mapping_attach(const struct span_rings *rings, struct span_process **
 	return 0;
 }
 
-/* Its number in its own pid namespace. */
+/* A process's pid in its own pid namespace. */
 static int32_t pid_inside(int32_t pid)
 {
 	char path[64], line[256];
@@ -440,7 +440,7 @@ static int32_t pid_inside(int32_t pid)
 	return value;
 }
 
-/* The attachment of a memfd, whichever process it was found in. */
+/* The attachment of a memfd, in whatever process it was found. */
 static struct span_process *attached(const struct span_rings *r, ino_t ino)
 {
 	struct stat st;
@@ -452,13 +452,13 @@ static struct span_process *attached(const struct span_rings *r, ino_t ino)
 	return NULL;
 }
 
-/* Whether a process made memory that was attached for the sake of its child. */
+/* Whether a process created memory that was attached for its child. */
 static bool made_by(const struct span_process *p, int32_t pid, int32_t pid_inside)
 {
 	return p->asks && p->pid != pid && span_control_of(p)->pid == pid_inside;
 }
 
-/* Such memory is its own from now on: its rings are read; children go on to make theirs. */
+/* Takes over such memory: its rings are read from now on; children still create their own. */
 static void take_over(struct span_rings *r, struct span_process *p, int32_t pid)
 {
 	pthread_mutex_lock(&r->lock);
@@ -479,7 +479,7 @@ static void process_add(struct span_rings *r, struct span_process *p)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* "7f12c000-7f12d000 rw-s 00000000 00:01 1234 /memfd:weir-span (deleted)": whether it is where a memfd of ours begins. */
+/* Whether a line "7f12c000-7f12d000 rw-s 00000000 00:01 1234 /memfd:weir-span (deleted)" is the start of such a memfd. */
 static bool line_is_ours(const char *line, uint64_t addr, char range[64], ino_t *ret_ino)
 {
 	unsigned long long from, to, offset, ino;
@@ -494,7 +494,7 @@ static bool line_is_ours(const char *line, uint64_t addr, char range[64], ino_t 
 	return !addr || (addr >= from && addr < to);
 }
 
-/* Whether a further memory of a process may be attached. */
+/* Whether another memory of a process may be attached. */
 static bool rings_have_room(const struct span_rings *r, int32_t pid, const char **ret_why)
 {
 	size_t count = 0;
@@ -508,7 +508,7 @@ static bool rings_have_room(const struct span_rings *r, int32_t pid, const char 
 	return false;
 }
 
-/* A mapping of ours in a process. 1 with *ret: it is attached now; 0: it was. */
+/* Examines such a mapping of a process. 1 with *ret: it was attached; 0: it already was. */
 static int mapping_look(struct span_rings *r, int32_t pid, int32_t inside, const char *range,
 			ino_t ino, struct span_process **ret, const char **ret_why)
 {

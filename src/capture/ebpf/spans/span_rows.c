@@ -50,7 +50,7 @@ static struct open_span *open_find(const struct span_rows *s, const struct span_
 	if (!map_get(&s->open, open_key(p, e), &value))
 		return NULL;
 	o = (void *)(uintptr_t)value;
-	/* ids are the program's: it may look for two with the same hash */
+	/* ids are set by the program: two may have the same hash */
 	if (o->process != p->number || o->span != e->span ||
 	    (o->source == SPAN_SOURCE_BLKIN) != (e->type == SPAN_BLKIN) ||
 	    (e->type == SPAN_BLKIN && o->trace[1] != e->trace[1]))
@@ -58,7 +58,7 @@ static struct open_span *open_find(const struct span_rows *s, const struct span_
 	return (void *)(uintptr_t)value;
 }
 
-/* Ids of BlkKin's are the caller's own and come again in other traces. */
+/* BlkKin's ids are chosen by the caller and may be reused in other traces. */
 static uint64_t number_key(const uint64_t trace[2], uint64_t span)
 {
 	const uint64_t ident[3] = {trace[0], trace[1], span};
@@ -66,7 +66,7 @@ static uint64_t number_key(const uint64_t trace[2], uint64_t span)
 	return hash_bytes(ident, sizeof(ident));
 }
 
-/* How later spans and notes find this one. Notes of libweir-span name no trace, and its ids are random. */
+/* Lets later spans and notes find this one. Notes of libweir-span do not contain the trace, and its ids are random. */
 static int number_set(struct span_rows *s, const struct open_span *o)
 {
 	int r = recent_set(&s->numbers, number_key(o->trace, o->span), o->number);
@@ -87,7 +87,7 @@ static void rest_remove(struct span_rows *s, struct open_span *o)
 	o->older = o->newer = NULL;
 }
 
-/* It had an annotation just now. */
+/* Moves it to the end, after an annotation. */
 static void rest_last(struct span_rows *s, struct open_span *o)
 {
 	if (s->newest == o)
@@ -111,7 +111,7 @@ static void open_remove(struct span_rows *s, struct open_span *o)
 	map_del(&s->open, o->key);
 	map_get(&s->per_process, o->process, &count);
 	if (count > 1)
-		(void)!map_set(&s->per_process, o->process, count - 1); /* it is there */
+		(void)!map_set(&s->per_process, o->process, count - 1); /* the entry exists */
 	else
 		map_del(&s->per_process, o->process);
 	open_free(o);
@@ -166,7 +166,7 @@ static int open_add(struct span_rows *s, const struct span_process *p, const str
 	return 0;
 }
 
-/* ---- attributes: length of key, of value, integer?, key, value; a later value of a key replaces the first ---- */
+/* ---- attributes: length of key, of value, integer?, key, value; a later value of a key replaces an earlier one ---- */
 
 struct attribute {
 	uint16_t key_len, value_len;
@@ -258,7 +258,7 @@ static int attributes_json(const struct open_span *o, struct buf *to)
 
 #define ID_DIGITS 16
 
-/* An id in digits, without NUL: several of each row, for which snprintf() takes long. */
+/* Writes an id in digits, without NUL: snprintf() is slow for several per row. */
 static void id_digits(char to[ID_DIGITS], uint64_t id)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -279,7 +279,7 @@ static void ids_set(struct batch_row *row, unsigned int trace_column, unsigned i
 	row_set_bytes(row, span_column, text, ID_DIGITS);
 }
 
-/* The row of a span; dur negative: it is still running. */
+/* Adds the row of a span; dur negative: still running. */
 static int span_row(struct span_rows *s, const struct open_span *o, enum span_status status,
 		    int64_t dur, int64_t offset, struct batch_set *out)
 {
@@ -312,12 +312,12 @@ static int span_row(struct span_rows *s, const struct open_span *o, enum span_st
 	return row.r;
 }
 
-/* A span or the number of one (0: none) that is known no more. */
+/* A note of an open span, or of an ended one by number (0: none). */
 static int note_row(const struct open_span *o, uint64_t number, const struct span_event *e,
 		    const uint8_t *key, size_t key_len, const uint8_t *value, int64_t thread,
 		    int64_t offset, struct batch_set *out)
 {
-	static const char more[] = "\xe2\x80\xa6"; /* an ellipsis: it was cut */
+	static const char more[] = "\xe2\x80\xa6"; /* an ellipsis: truncated */
 	char text[SPAN_VALUE_LEN + sizeof(more)];
 	size_t len = MIN(e->value_len, (size_t)SPAN_VALUE_LEN);
 	struct batch_row row = batch_set_row(out, TABLE_NOTE);
@@ -353,7 +353,7 @@ static int event_note(struct span_rows *s, const struct span_process *p, const s
 
 	if (o)
 		number = o->number;
-	else /* one of the process that forked this one; or one that ended */
+	else /* a span of the parent that forked this process, or an ended one */
 		recent_get(&s->numbers, e->span, &number);
 	if (o && !(e->flags & SPAN_EVENT))
 		r = attribute_add(s, o, e, key, e->name_len, value);
@@ -367,7 +367,7 @@ static int event_end(struct span_rows *s, const struct span_process *p, const st
 	bool cut = p->source != SPAN_SOURCE_WEIR && e->flags & SPAN_CUT;
 	int r;
 
-	if (!o) /* it began before recording did, or in the process that forked this one */
+	if (!o) /* it began before recording, or in the parent that forked this process */
 		return 0;
 	if (o->thread < 0 &&
 	    p->source == SPAN_SOURCE_PROBE) /* it ends on the thread that began it */
@@ -381,7 +381,7 @@ static int event_end(struct span_rows *s, const struct span_process *p, const st
 	return r;
 }
 
-/* What BlkKin's annotations say of the kind: "cs" and "cr" come from a client, "sr" and "ss" from a server. */
+/* The kind, from BlkKin's annotations: "cs" and "cr" come from a client, "sr" and "ss" from a server. */
 static void blkin_kind(struct open_span *o, const uint8_t *key, size_t len)
 {
 	if (len < 2 || len > 3 || o->kind != SPAN_KIND_INTERNAL || (len == 3 && key[2] != 'f'))
@@ -420,7 +420,7 @@ int span_rows_event(struct span_rows *s, const struct span_process *p, const str
 	struct open_span *o;
 
 	switch (e->type) {
-	case SPAN_BEGIN: /* an id that is open already is no other span */
+	case SPAN_BEGIN: /* a repeated id of an open span is ignored */
 		return open_find(s, p, e) ? 0 : open_add(s, p, e, thread, &o);
 	case SPAN_NOTE:
 		return event_note(s, p, e, thread, offset, out);
@@ -431,7 +431,7 @@ int span_rows_event(struct span_rows *s, const struct span_process *p, const str
 	}
 }
 
-/* Those of a process (NULL: all). */
+/* The open spans of a process (NULL: all). */
 static struct open_span **open_list(struct span_rows *s, const struct span_process *p,
 				    size_t *ret_count)
 {

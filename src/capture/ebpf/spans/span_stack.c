@@ -5,7 +5,7 @@
 
 #include "capture/ebpf/spans/spans.h"
 
-#define OF_STACKS (1ull << 63) /* beside numbers of processes that have rings */
+#define OF_STACKS (1ull << 63) /* distinguishes them from numbers of processes with rings */
 
 void span_stack_init(struct decode *d, struct span_stack *s, enum span_source source, int32_t pid,
 		     uint64_t process_start)
@@ -22,7 +22,7 @@ void span_stack_free(struct span_stack *s)
 	s->open = NULL;
 }
 
-/* An id that no other recording has either, and never 0. */
+/* An id that is unique across recordings, and never 0. */
 static uint64_t stack_id(struct decode *d, const struct span_stack *s, int64_t time)
 {
 	const uint64_t ident[4] = {(uint32_t)s->as.pid, s->as.process_start,
@@ -33,7 +33,7 @@ static uint64_t stack_id(struct decode *d, const struct span_stack *s, int64_t t
 	return id ? id : 1;
 }
 
-/* What span_rows.h makes rows of. */
+/* Converts to an event for span_rows.h. */
 static int stack_event(struct decode *d, const struct span_stack *s, const struct span_event *head,
 		       struct bytes name, struct bytes value, int64_t thread, struct batch_set *out)
 {

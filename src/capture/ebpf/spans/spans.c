@@ -11,17 +11,18 @@
 #include "capture/ebpf/probes/probe_rows.h"
 #include "capture/ebpf/spans/span_rows.h"
 
-#define LOOKED_MAX 65536 /* processes whose mappings are not looked at again */
-#define MARKS_MAX  32	 /* about what cannot be read; the rest is counted alone */
-#define LAST_MAX   64	 /* turns of copying what a process left; a child may still write there */
+#define LOOKED_MAX 65536 /* processes whose mappings are not examined again */
+#define MARKS_MAX  32	 /* about unreadable data; further cases are only counted */
+#define LAST_MAX   64	 /* turns of copying a process's rest, to which a child may add */
 #define EVENTS_BYTES_MAX \
-	(64u << 20) /* not given yet, beyond which the program's rings are left to fill */
+	(64u << 20) /* not delivered yet; beyond this the program's rings fill up */
 #define IDLE_LOOK_NS (NSEC_PER_SEC / 4)
-/* A look goes through all mappings of a process, which may announce without end: so many are looked for at once, then each. */
+/* A look examines all mappings of a process, which may announce endlessly: after this many, looks are at least LOOK_NS
+ * apart. */
 #define LOOKS_AT_ONCE SPAN_MEMORIES_MAX
 #define LOOK_NS	      (NSEC_PER_SEC / 10)
 
-/* Of a process that announced memory: when it was looked for, and the last announcement that was put off. */
+/* For a process that announced memory: when it was examined, and the last deferred announcement. */
 struct look {
 	struct announcement put_off;
 	int64_t last;
@@ -33,12 +34,11 @@ struct spans {
 	struct span_rings *rings;
 	struct span_events events;
 	struct span_rows rows;
-	struct recent looked;  /* hash of (pid, start) of processes whose mappings were looked at */
-	uint64_t refused, bad; /* that rows of loss have already */
-	uint64_t
-		unread; /* memories and rings that are not read, of which no row of loss has come yet */
-	uint64_t not_marked;   /* single ones, of which no row of loss has come yet */
-	uint64_t markers_lost; /* that rows of loss have already */
+	struct recent looked;  /* hash of (pid, start) of processes whose mappings were examined */
+	uint64_t refused, bad; /* already in rows of loss */
+	uint64_t unread;       /* unreadable memories and rings not yet in rows of loss */
+	uint64_t not_marked;   /* single ones not yet in rows of loss */
+	uint64_t markers_lost; /* already in rows of loss */
 	struct map looks;      /* hash of (pid, start) -> struct look, until the process ends */
 	size_t looks_waiting, marks;
 	int64_t since, idle_looked;
@@ -83,7 +83,7 @@ void spans_free(struct spans *s)
 	free(s);
 }
 
-/* ---- what cannot be read ---- */
+/* ---- unreadable data ---- */
 
 static int why_mark(struct decode *d, const char *text, size_t len, struct batch_set *out)
 {
@@ -132,14 +132,14 @@ static bool is_thread(const struct wire_thread *t, int32_t pid, int32_t tid_insi
 	return t->tgid == pid && t->tid_ns == tid_inside;
 }
 
-/* The version of a thread that lives, by its process and the tid that it has in its own pid namespace. */
+/* The version of a live thread, by its process and its tid in its own pid namespace. */
 static bool thread_find(const struct decode *d, int32_t pid, int32_t tid_inside, uint32_t *ret)
 {
 	const struct wire_thread *t = NULL;
 	uint64_t key, record;
 	size_t pos = 0;
 
-	/* mostly both are of one namespace */
+	/* usually both namespaces are the same */
 	if (map_get(&d->tids, (uint32_t)tid_inside, &key))
 		t = kept_get(&d->thread_records, key);
 	while (!(t && is_thread(t, pid, tid_inside))) {
@@ -151,7 +151,7 @@ static bool thread_find(const struct decode *d, int32_t pid, int32_t tid_inside,
 	return true;
 }
 
-/* The version that a thread of a process has now, or had last. */
+/* The current or last version of a process's thread. */
 static int64_t thread_of(struct decode *d, struct span_process *p, int32_t tid)
 {
 	uint64_t version;
@@ -164,7 +164,7 @@ static int64_t thread_of(struct decode *d, struct span_process *p, int32_t tid)
 	return map_get(&p->threads, (uint32_t)tid, &version) ? (int64_t)version : -1;
 }
 
-/* Numbers of the program's own: what is no growth is no loss. */
+/* The increase of a counter owned by the program; a decrease is not a loss. */
 static uint64_t grown(uint64_t *seen, uint64_t now)
 {
 	uint64_t more = now > *seen && now - *seen < UINT64_MAX / 4 ? now - *seen : 0;
@@ -210,7 +210,7 @@ int spans_losses(struct decode *d, int64_t now, struct batch_set *out)
 		r = process_losses(d, p, now, out);
 	if (!r && s->rows.refused > s->refused)
 		r = span_loss_row(d, CAUSE_SPAN_FULL, -1, s->rows.refused - s->refused, now, out);
-	if (!r && s->unread) /* how much is missing nobody knows */
+	if (!r && s->unread) /* the number is unknown */
 		r = span_loss_row(d, CAUSE_SPAN_UNREAD, -1, 0, now, out);
 	if (!r && s->not_marked)
 		r = span_loss_row(d, CAUSE_SPAN_UNREAD, -1, s->not_marked, now, out);
@@ -274,7 +274,7 @@ static int events_give(struct decode *d, int64_t until, size_t most, struct batc
 
 		if (!p || p->number != e->process) {
 			p = process_by(s, 0, e->process);
-			assert(p); /* it is closed when its events were given */
+			assert(p); /* it is closed only after its events were delivered */
 			service_look(p);
 		}
 		thread = thread_of(d, p, e->tid);
@@ -286,7 +286,7 @@ static int events_give(struct decode *d, int64_t until, size_t most, struct batc
 	return r < 0 ? r : e != NULL;
 }
 
-/* ---- what was announced is looked for ---- */
+/* ---- looking for announced memory ---- */
 
 static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 		  struct batch_set *out)
@@ -298,7 +298,7 @@ static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 
 	for (size_t i = 0; i < count; i++) {
 		new[i]->process_start = a->process_start;
-		/* where nobody saw its announcement, or that was put off, as the program says */
+		/* if the announcement was not seen, or deferred, use the program's time */
 		new[i]->announced = MIN(new[i]->born, new[i]->attached);
 		if (addr || new[i]->announced < a->time)
 			new[i]->announced = a->time;
@@ -308,7 +308,7 @@ static int attach(struct decode *d, const struct announcement *a, uint64_t addr,
 					 new[0]->announced);
 	if (r == -ENOMEM)
 		return r;
-	if (!r && a->time && !count) /* of several that were announced none is there */
+	if (!r && a->time && !count) /* none of the announced memories exists */
 		r = -ENOENT;
 	return r == -ENOSPC || (r < 0 && !process_by(d->spans, a->pid, 0))
 		       ? unread_mark(d, a->pid, 0, why, out)
@@ -320,7 +320,7 @@ static struct look *look_get(const struct spans *s, const struct announcement *a
 	return kept_get(&s->looks, life_key(a->pid, a->process_start));
 }
 
-/* Attaches what was announced, or puts that off. */
+/* Attaches announced memory, or defers that. */
 static int span_look(struct decode *d, const struct announcement *a, struct batch_set *out)
 {
 	struct spans *s = d->spans;
@@ -346,7 +346,7 @@ static int span_look(struct decode *d, const struct announcement *a, struct batc
 	return attach(d, a, a->addr, out);
 }
 
-/* Looks for all memory of processes whose announcements were put off long enough, or at all. */
+/* Looks for all memory of processes whose announcements were deferred long enough, or of all. */
 static int looks_give(struct decode *d, bool all, struct batch_set *out)
 {
 	struct spans *s = d->spans;
@@ -368,7 +368,8 @@ static int looks_give(struct decode *d, bool all, struct batch_set *out)
 	return r;
 }
 
-/* The process runs another program, or ended: what was put off can be found no more, unless it is of that program. */
+/* The process executes another program, or ended: deferred memory can no longer be found, unless it belongs to that
+ * program. */
 static int look_end(struct decode *d, const struct announcement *a, struct batch_set *out)
 {
 	struct spans *s = d->spans;
@@ -403,7 +404,7 @@ int spans_give(struct decode *d, int64_t until, struct batch_set *out)
 
 /* ---- processes that come and go ---- */
 
-/* Takes all of a process, which wrote no more at that time. */
+/* Takes all data of a process, which wrote none after that time. */
 static int process_last(struct spans *s, struct span_process *p, bool gone, int64_t time)
 {
 	bool all = p->left;
@@ -421,7 +422,7 @@ static int process_last(struct spans *s, struct span_process *p, bool gone, int6
 	return r;
 }
 
-/* What is open of a process whose events were given, and lets it go. */
+/* Closes a process whose events were delivered: adds rows for its open spans, and detaches it. */
 static int process_close(struct decode *d, struct span_process *p, enum span_status status,
 			 int64_t time, struct batch_set *out)
 {
@@ -435,7 +436,7 @@ static int process_close(struct decode *d, struct span_process *p, enum span_sta
 	return r;
 }
 
-/* Found when the process had run exec already, of which the record comes now. */
+/* Whether it was found after an exec whose record comes only now. */
 static bool is_newer(const struct span_process *p, int64_t exec)
 {
 	return p->announced > exec;
@@ -505,7 +506,7 @@ int spans_end(struct decode *d, struct batch_set *out)
 	bool gone;
 	int r = 0;
 
-	/* All of them first: a span of one may be the parent of another's. */
+	/* All processes first: a span of one may be the parent of another's. */
 	r = looks_give(d, true, out);
 	while (!r && (p = span_rings_next(s->rings, &pos)))
 		r = process_last(s, p, false, clock_monotonic_ns());
@@ -518,7 +519,7 @@ int spans_end(struct decode *d, struct batch_set *out)
 		r = markers_end(d, out);
 		return r ? r : probes_end(d, out);
 	}
-	/* its end may have found no room in a ring */
+	/* the record of its end may have found no room */
 	gone = kill(p->pid, 0) && errno == ESRCH;
 	r = process_close(d, p, gone ? SPAN_STATUS_CUT : SPAN_STATUS_RUNNING, clock_monotonic_ns(),
 			  out);
