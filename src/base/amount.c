@@ -74,7 +74,7 @@ struct text format_percent(uint64_t part, uint64_t whole)
 
 	if (!whole)
 		snprintf(t.s, sizeof(t.s), "-");
-	else if (part && p < 0.5)
+	else if (part && p <= 0.5) /* which is printed as 0 */
 		snprintf(t.s, sizeof(t.s), "<1 %%");
 	else
 		snprintf(t.s, sizeof(t.s), "%.0f %%", p);

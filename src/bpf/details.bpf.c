@@ -18,6 +18,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* Set before loading. */
 const volatile struct wire_detail_plan detail_plans[WIRE_CALLS_MAX];
 const volatile __u32 detail_limit; /* bytes per buffer */
+const volatile __u32 detail_argv;  /* also the arguments of an executed program */
 
 #define IOV_PARTS      8  /* vector elements whose bytes are read */
 #define IOV_ELEMENTS   64 /* vector elements that are read */
@@ -25,7 +26,8 @@ const volatile __u32 detail_limit; /* bytes per buffer */
 #define MMSG_BYTES     64
 #define MSG_PARTS      4
 #define MSG_CONTROL    256
-#define SIGNAL_IGNORED 1 /* TRACE_SIGNAL_IGNORED */
+#define ARGV_PARTS     32 /* arguments of a program that could not be executed */
+#define SIGNAL_IGNORED 1  /* TRACE_SIGNAL_IGNORED */
 #define SIGNAL_KILL    9
 #define SIGNAL_CHILD   17
 #define CODE_KERNEL    0x80
@@ -85,6 +87,59 @@ verified_alone int detail_text(struct scratch *s, __u64 user, __u32 most)
 	/* a truncated text has no NUL */
 	if (len == most && !bpf_probe_read_user(&after, 1, (void *)(user + most - 1)) && after)
 		len = most - 1;
+	region_close(s, r, at, user, len, 0);
+	return 1;
+}
+
+/* The texts of an array terminated by NULL, in one region. */
+verified_alone int detail_strings(struct scratch *s, __u64 user)
+{
+	struct wire_region *r;
+	__u64 at, text, len = 0;
+	long n;
+
+	if (!s || !user)
+		return 0;
+	at = s->len;
+	barrier_var(at);
+	if (at > WIRE_DETAIL_MOST)
+		return 0;
+	r = (struct wire_region *)(s->data + at);
+	for (int i = 0; i < ARGV_PARTS; i++) {
+		if (bpf_probe_read_user(&text, sizeof(text), (void *)(user + i * sizeof(text))))
+			break;
+		barrier_var(len); /* as above */
+		if (!text || len > WIRE_DETAIL_LIST)
+			break;
+		n = bpf_probe_read_user_str((__u8 *)(r + 1) + len, WIRE_DETAIL_TEXT, (void *)text);
+		if (n <= 0 || n > WIRE_DETAIL_TEXT)
+			break;
+		len += n;
+	}
+	if (!len || len > WIRE_DETAIL_MOST)
+		return 0;
+	region_close(s, r, at, user, len, 0);
+	return 1;
+}
+
+/* The same for an executed program: its texts are on its new stack; the region has their old address. */
+verified_alone int detail_executed(struct scratch *s, __u64 user, __u64 from, __u64 to)
+{
+	struct wire_region *r;
+	__u64 at, len = to - from;
+
+	if (!s)
+		return 0;
+	at = s->len;
+	barrier_var(at);
+	if (at > WIRE_DETAIL_MOST)
+		return 0;
+	r = (struct wire_region *)(s->data + at);
+	if (len > WIRE_DETAIL_MOST)
+		len = WIRE_DETAIL_MOST;
+	barrier_var(len);
+	if (!len || len > WIRE_DETAIL_MOST || bpf_probe_read_user(r + 1, len, (void *)from))
+		return 0;
 	region_close(s, r, at, user, len, 0);
 	return 1;
 }
@@ -204,6 +259,8 @@ verified_alone int detail_step(struct scratch *s, struct thread_state *ts, __u32
 	switch (p->how) {
 	case WIRE_DETAIL_STRING:
 		return detail_text(s, user, p->size);
+	case WIRE_DETAIL_STRINGS:
+		return detail_strings(s, user);
 	case WIRE_DETAIL_SET:
 		return detail_set(s, ts, p->arg);
 	case WIRE_DETAIL_VECTOR:
@@ -299,8 +356,9 @@ int BPF_PROG(weir_details, struct pt_regs *regs, long ret)
 	return 0;
 }
 
-/* The name under which a program is executed, and the number of its variables. */
-verified_alone int detail_exec(struct thread_state *ts, __u64 filename, __u32 variables)
+/* The name under which a program is executed, its arguments, and the number of its variables. */
+verified_alone int detail_exec(struct thread_state *ts, __u64 filename, __u32 variables, __u64 from,
+			       __u64 to)
 {
 	struct wire_region *g;
 	struct wire_detail *r;
@@ -331,7 +389,10 @@ verified_alone int detail_exec(struct thread_state *ts, __u64 filename, __u32 va
 	len = bpf_probe_read_kernel_str(g + 1, WIRE_DETAIL_MOST, (void *)filename);
 	if (len > 0 && len <= WIRE_DETAIL_MOST) {
 		g->len = len;
-		if (!ring_send(s, (__u8 *)(g + 1) - s->data + ((len + 7) & ~7ul)))
+		s->len = (__u8 *)(g + 1) - s->data + ((len + 7) & ~7ul);
+		if (detail_argv)
+			detail_executed(s, ts->call.args[1], from, to);
+		if (!ring_send(s, s->len))
 			__sync_fetch_and_add(&shared.details_lost, 1);
 	}
 	scratch_put(s);
@@ -343,7 +404,8 @@ int BPF_PROG(weir_details_exec, struct task_struct *task, int old_pid, struct li
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 	struct wire_plan *p;
-	__u64 filename = 0;
+	__u64 filename = 0, from = 0, to = 0;
+	struct mm_struct *mm = tread(struct task_struct, task, mm);
 
 	if (!ts || !thread_in_call(ts))
 		return 0;
@@ -354,7 +416,11 @@ int BPF_PROG(weir_details_exec, struct task_struct *task, int old_pid, struct li
 		return 0;
 	/* copied, because functions verified separately take numbers */
 	bpf_core_read(&filename, sizeof(filename), &bprm->filename);
-	return detail_exec(ts, filename, bprm->envc);
+	if (mm) {
+		from = tread(struct mm_struct, mm, arg_start);
+		to = tread(struct mm_struct, mm, arg_end);
+	}
+	return detail_exec(ts, filename, bprm->envc, from, to);
 }
 
 /* ---- signals ---- */

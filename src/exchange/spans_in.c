@@ -127,7 +127,10 @@ int spans_counts_put(const struct spans_counts *c, struct buf *to)
 
 /* ---- ids ---- */
 
-/* An id as protobuf's own JSON has bytes, which OTLP's does not: in base64. Its length is never one of hexadecimal digits. */
+/*
+ * Decodes an id in base64, as protobuf's standard JSON writes bytes, unlike OTLP's. Its length never is that of
+ * hexadecimal digits.
+ */
 static bool id_of_base64(struct bytes *text, size_t digits, char ret[static TRACE_ID_TEXT])
 {
 	static const char hex[] = "0123456789abcdef";

@@ -303,8 +303,8 @@ static int connect_coming(struct file_lines *l, const struct dims *d)
 
 	for (size_t i = 0; i < l->coming_count && r >= 0; i++)
 		r = connect_socket(l, d, &l->coming[i]);
-	/* on failure all are retried; repeating those already connected has no effect */
-	if (r >= 0)
+	if (r >=
+	    0) /* on failure all are retried; repeating those already connected has no effect */
 		l->coming_count = 0;
 	return r;
 }

@@ -272,7 +272,7 @@ const char *http_param(const struct http_request *r, const char *name)
 }
 
 struct each_param {
-	bool (*take)(void *arg, const char *name);
+	bool (*take)(void *arg, const char *name, const char *value);
 	void *arg;
 };
 
@@ -281,11 +281,11 @@ static enum MHD_Result on_param(void *arg, enum MHD_ValueKind kind, const char *
 {
 	const struct each_param *e = arg;
 
-	return e->take(e->arg, name ? name : "") ? MHD_NO : MHD_YES;
+	return e->take(e->arg, name ?: "", value ?: "") ? MHD_NO : MHD_YES;
 }
 
-void http_each_param(const struct http_request *r, bool (*take)(void *arg, const char *name),
-		     void *arg)
+void http_each_param(const struct http_request *r,
+		     bool (*take)(void *arg, const char *name, const char *value), void *arg)
 {
 	struct each_param e = {take, arg};
 

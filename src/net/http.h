@@ -77,9 +77,9 @@ const char *http_part(const struct http_request *r, size_t i);
 /* A header or a query parameter, decoded; NULL if absent. Contains no NUL. */
 const char *http_header(const struct http_request *r, const char *name);
 const char *http_param(const struct http_request *r, const char *name);
-/* Passes the name of each parameter, decoded, in order, until `take` returns true. */
-void http_each_param(const struct http_request *r, bool (*take)(void *arg, const char *name),
-		     void *arg);
+/* Passes the name and value of each parameter, decoded, in order, until `take` returns true. */
+void http_each_param(const struct http_request *r,
+		     bool (*take)(void *arg, const char *name, const char *value), void *arg);
 /* The parameters as sent, "" if there are none; identifies a question. */
 const char *http_query(const struct http_request *r);
 /* The cookie of that name; NULL if absent. */

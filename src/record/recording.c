@@ -80,6 +80,7 @@ int recording_open(struct recording *r, const struct recording_options *o, struc
 				   .spans = o->spans,
 				   .detail_bytes = o->detail_bytes,
 				   .no_argv = o->no_argv,
+				   .detail_argv = !o->stored && !o->no_argv,
 				   .select = &r->select,
 				   .filter = &r->kernel};
 	int e;

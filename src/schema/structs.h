@@ -42,6 +42,12 @@ enum struct_type {
 	STRUCT_IOCTL,
 	STRUCT_HOW,
 	STRUCT_CLONE,
+	STRUCT_CPUS,
+	STRUCT_IDS,
+	STRUCT_TMS,
+	STRUCT_ADDRESS, /* of a socket, whose parts no row has */
+	STRUCT_PRCTL,	/* a name, of some options: call_prctl.c */
+	STRUCT_STRINGS, /* the arguments of a program */
 	STRUCT_VECTOR,
 	STRUCT_MESSAGE,
 	STRUCT_MESSAGES,

@@ -23,6 +23,7 @@ enum wire_detail_how {
 	WIRE_DETAIL_VECTOR,   /* struct iovec[] of length argument `len`, and what these point to */
 	WIRE_DETAIL_MESSAGE,  /* struct msghdr, and what it points to */
 	WIRE_DETAIL_MESSAGES, /* struct mmsghdr[] of length argument `len` */
+	WIRE_DETAIL_STRINGS, /* char *[] terminated by NULL: the texts one after another, each with its NUL */
 };
 
 enum wire_detail_flag {

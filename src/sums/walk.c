@@ -355,7 +355,7 @@ static void *walk_work(void *arg)
 	return NULL;
 }
 
-/* ---- what is to be read ---- */
+/* ---- list of items to read ---- */
 
 static int walk_list_only(struct walk_run *run)
 {

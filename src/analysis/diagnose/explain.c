@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* explain.c: rules as text, for a person, and as a page of the documentation. */
+/* explain.c: rules as text for users, and as a page of the documentation. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static const char *explain_loss(const struct rule *rule)
 		       : "findings may be missing; those reported are right";
 }
 
-/* The lines of a text, each behind `margin`. */
+/* Appends the lines of a text, each after `margin`. */
 static int explain_put_lines(struct buf *out, const char *text, const char *margin)
 {
 	while (*text) {

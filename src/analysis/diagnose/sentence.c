@@ -16,7 +16,7 @@ static const struct sentence_value *sentence_find(const struct sentence_value *v
 	return NULL;
 }
 
-/* A literal of the language: bytes that it cannot hold match any. */
+/* Appends a literal of the language; quotes and backslashes are escaped. */
 static int sentence_put_quoted(struct buf *out, struct bytes text)
 {
 	buf_append(out, "\"", 1);

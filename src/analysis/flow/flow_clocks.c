@@ -181,7 +181,10 @@ static double drift_gap(const struct clock_fit *f, double drift)
 	return highest(f, drift) - lowest(f, drift);
 }
 
-/* Maximizes a concave function of the drift. `at`: highest() or minus lowest() at a given time; NULL: the gap between them. */
+/*
+ * The drift in [from, to] that maximizes a concave function. `what` 0: the gap between highest() and lowest(); 1:
+ * highest() at time x; -1: minus lowest() at time x.
+ */
 static double drift_best(const struct clock_fit *f, double from, double to, int what, double x)
 {
 	for (int i = 0; i < STEPS; i++) {

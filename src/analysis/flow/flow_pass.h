@@ -64,8 +64,9 @@ struct flow_call {
 	bool failed;
 };
 
-#define FLOW_WAKES  4
-#define FLOW_ENTERS 4
+#define FLOW_WAKES	 4
+#define FLOW_ENTERS	 4
+#define FLOW_CHUNKS_OPEN 4 /* requests of a thread whose content comes at once */
 
 /* A call that woke a thread from a futex. */
 struct flow_wake {
@@ -104,7 +105,7 @@ struct flow_task {
 	unsigned int enter_count;
 	struct flow_woken *loose, *done;
 	size_t loose_count, loose_cap, done_count, done_cap;
-	struct flow_chunks chunks;
+	struct flow_chunks chunks[FLOW_CHUNKS_OPEN];
 	struct flow_wake killed; /* the last signal sent to it */
 	uint32_t heard;		 /* the object from which it last received; FLOW_NONE */
 	uint32_t span;		 /* flow_contexts.c: its next span without a call; FLOW_NONE */

@@ -26,7 +26,7 @@ static int load_definition(struct period_set *s, const char *text, struct error 
 		     : period_define(s, buf_str(&ours), err);
 }
 
-/* All but what stands in files. */
+/* Loads definitions from everything except files. */
 static int load_texts(struct period_set *s, const struct periods_flags *f, struct error *err)
 {
 	int r = 0;
@@ -59,7 +59,7 @@ static int load_all(struct period_set *s, const struct periods_flags *f, struct 
 	return r;
 }
 
-/* What is wrong with the options without a look at files, which a request cannot name. */
+/* Checks options without accessing files, which a request may not name. */
 static int periods_check(const void *options, struct error *err)
 {
 	const struct periods_flags *f = options;
@@ -106,7 +106,7 @@ static int check_select(struct periods_found *f, const struct option_list *selec
 
 /* ---- matches ---- */
 
-/* "..." with what JSON escapes; bytes that are no UTF-8 are replaced. */
+/* Appends a quoted JSON string; invalid UTF-8 is replaced. */
 static int put_json_string(struct buf *to, struct bytes text)
 {
 	buf_printf(to, "\"");
@@ -214,7 +214,7 @@ int periods_put_row(const struct periods_found *f, const struct dims *dims, stru
 	return r;
 }
 
-/* The match and then all that is within it. */
+/* Adds the match and then all matches below it. */
 static int put_tree(const struct periods_found *f, const struct dims *dims, struct answer_list *t,
 		    const uint32_t *first, const uint32_t *next, uint32_t at)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests.c: the analysis: its options, which spans it looks at, and what it then makes of them. */
+/* requests.c: the analysis: its options, the selection of spans, and the views. */
 #include "analysis/spans/requests.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct bytes requests_name(const struct requests *q, uint32_t span)
 	return name.len ? name : (struct bytes){(const uint8_t *)"(no name)", 9};
 }
 
-/* ---- which spans ---- */
+/* ---- selection ---- */
 
 static bool requests_wants(const struct requests *q, const struct requests_options *o, uint32_t i)
 {
@@ -34,7 +34,7 @@ static bool requests_wants(const struct requests *q, const struct requests_optio
 	return k->parent == SPAN_NONE || q->view == REQUESTS_NAMES || q->view == REQUESTS_KEEP;
 }
 
-/* The name among all spans that was most likely meant, of those that are plain text; the bytes of *ret. */
+/* The most similar of all names that are plain text, as a suggestion; *ret is storage for it. */
 static void requests_nearest(const struct requests *q, const char *glob,
 			     char ret[static NEAREST_WORD_MAX + 1])
 {
@@ -67,7 +67,7 @@ static void requests_nearest(const struct requests *q, const char *glob,
 	}
 }
 
-/* A name that no span has is a mistake, but for pages, which keep a name while their range changes. */
+/* A name that no span has is an error, except for pages, which keep a name while their range changes. */
 static int requests_check_name(const struct requests *q, const struct requests_options *o,
 			       const struct analysis_input *in, struct error *err)
 {
@@ -88,9 +88,9 @@ static int requests_check_name(const struct requests *q, const struct requests_o
 			 *near ? "'?" : " (weir requests lists them)");
 }
 
-#define KEYS_SHOWN 12 /* of attributes, in a message */
+#define KEYS_SHOWN 12 /* maximum number of attributes in a message */
 
-/* "customer, http.status_code": the first attributes that spans have. 0 or -ENOMEM. */
+/* "customer, http.status_code": the first attributes of spans. 0 or -ENOMEM. */
 static int requests_put_keys(const struct requests *q, struct buf *to)
 {
 	struct intern seen = {0};
@@ -229,7 +229,7 @@ static int requests_sum_all(struct requests *q, const struct analysis_input *in,
 	return r;
 }
 
-/* The slowest first. */
+/* Slowest first. */
 static int request_order_slowest(const void *a, const void *b, void *arg)
 {
 	const struct span *all = arg;
@@ -298,7 +298,7 @@ static int requests_run(const struct analysis_input *in, struct analysis_result 
 	return r < 0 ? r : requests_put(q, o, out);
 }
 
-/* `"spans"`: what there is, and how calls came to belong to them. */
+/* `"spans"`: the number of spans, and how calls were attributed to them. */
 static int requests_put_members(const struct analysis_input *in _unused_,
 				const struct analysis_result *result, struct buf *to)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* span_joins.c: which calls can join threads, gathered, put in order of time, and what follows from each. */
+/* span_joins.c: collects calls that can connect threads, sorts them by time, and derives waits and hand-overs. */
 #include "analysis/spans/span_joins.h"
 
 #include <errno.h>
@@ -15,38 +15,39 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define JOIN_AHEAD 1000000000ll /* ns behind the end of the last span in which its calls may end */
+/* ns after the end of the last span within which its calls may end */
+#define JOIN_AHEAD 1000000000ll
 
 enum join_kind {
-	JOIN_WRITE, /* what: the stream that its reader reads */
+	JOIN_WRITE, /* what: the stream that it writes to */
 	JOIN_READ,
 	JOIN_POLL,
 	JOIN_WOKEN, /* what: the task that woke it */
-	JOIN_CHILD, /* what: the task of a child that ended, or SPAN_NONE */
+	JOIN_CHILD, /* what: the task of the child that ended, or SPAN_NONE */
 };
 
 struct join_event {
-	int64_t start, stop, woken; /* woken: from then on it waited for a CPU alone */
+	int64_t start, stop, woken; /* woken: from then on it only waited for a CPU */
 	uint32_t task, what;
-	uint32_t
-		own; /* of a write, the stream that this end reads; of a wait for work, its word of span_locks */
+	/* for a write, the stream that this end reads; for a wait for work, its word in span_locks */
+	uint32_t own;
 	uint32_t bytes : 30;
 	uint32_t waited : 1; /* a read that found nothing; a wait for work */
 	uint32_t pad : 1;
 	uint8_t kind;
 };
 
-/* What is known of a task on the way. */
+/* State of a task during the evaluation. */
 struct join_task {
 	int64_t poll_start, poll_stop,
-		poll_woken; /* a poll of which it is not known yet what it was for; 0: none */
-	uint32_t epoch;	    /* number of what it was given last */
-	uint32_t origin;    /* the stream it came from; SPAN_NONE: by a futex */
+		poll_woken; /* a poll whose purpose is not known yet; 0: none */
+	uint32_t epoch;	    /* number of the work that it was given last */
+	uint32_t origin;    /* the stream from which that came; SPAN_NONE: through a futex */
 	uint32_t spans[SPAN_LANES_MAX];
-	int64_t begun; /* by a futex: when it was woken, or had done what it was given; 0: never */
+	int64_t begun; /* with a futex: when it was woken, or had finished its work; 0: never */
 	uint8_t count;
-	bool answers; /* it wakes threads that wait for what they gave it */
-	bool paused; /* it polls for something new: what it was given goes on with an answer alone */
+	bool answers; /* it wakes threads that wait for the work that they gave it */
+	bool paused;  /* it polls for new work: the previous work only continues with a response */
 };
 
 struct joining {
@@ -99,7 +100,7 @@ static void join_roles(struct joining *g)
 	}
 }
 
-/* ---- gathering ---- */
+/* ---- collection ---- */
 
 static bool join_is_full(const struct joining *g)
 {
@@ -118,7 +119,10 @@ static int join_put(struct joining *g, const struct join_event *e)
 	return 0;
 }
 
-/* The stream that a call reads or writes; SPAN_NONE: none. Once events are full no stream is made: 0 means that there is one. */
+/*
+ * The stream that a call reads or writes; SPAN_NONE: none. Once events are full no stream is created: 0 means that
+ * there is one.
+ */
 static int join_stream(struct joining *g, const struct batch *b, size_t row, unsigned int column,
 		       bool write, uint32_t *ret)
 {
@@ -160,7 +164,7 @@ static int join_read(struct joining *g, const struct batch *b, size_t row, struc
 	return join_put(g, e);
 }
 
-/* A wait for a futex that another thread ended. */
+/* A futex wait that another thread ended. */
 static int join_futex(struct joining *g, const struct batch *b, size_t row, struct join_event *e)
 {
 	int64_t waker = batch_get(b, OP_WAKER_ID, row, -1);
@@ -201,7 +205,7 @@ static int join_child(struct joining *g, const struct batch *b, size_t row, stru
 	return join_put(g, e);
 }
 
-/* What a call can join; most can not. */
+/* The role of a call; most have none. */
 static enum join_role join_role_of(const struct joining *g, const struct batch *b, size_t row)
 {
 	int64_t op = batch_get(b, OP_OP, row, -1);
@@ -287,9 +291,9 @@ static int join_gather(struct joining *g, const struct analysis_input *in,
 	return analysis_scan(in, run, &q, join_row, g, err);
 }
 
-/* ---- what follows ---- */
+/* ---- evaluation ---- */
 
-/* A wait at a futex that is a lock is not for work: the thread goes on with what it had been given. */
+/* A wait for a futex that is a lock is not a wait for work: the thread continues its previous work. */
 static void join_locks(struct joining *g)
 {
 	for (size_t i = 0; i < g->count; i++) {
@@ -315,12 +319,12 @@ static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t 
 		return 0;
 	if (grow((void **)&j->waits, &j->wait_cap, j->wait_count + 1, sizeof(*j->waits)) < 0)
 		return -ENOMEM;
-	assert(target <= INT32_MAX); /* threads take more than a byte each */
+	assert(target <= INT32_MAX); /* each thread takes more memory than a byte */
 	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target & INT32_MAX, idle};
 	return 0;
 }
 
-/* A poll turns out to be for something new: what its thread was given had ended before. */
+/* A poll turns out to be for new work: the thread's previous work had ended before. */
 static int join_pause(struct joining *g, uint32_t task)
 {
 	struct join_task *t = &g->tasks[task];
@@ -333,7 +337,7 @@ static int join_pause(struct joining *g, uint32_t task)
 	return r;
 }
 
-/* From `since` on it has what `from` works on at a time; `from` may be none. */
+/* From `since` on the task works on what `from` works on at time `at`; `from` may be none. */
 static int join_give(struct joining *g, const struct join_event *e, int64_t since, uint32_t from,
 		     int64_t at, uint32_t origin)
 {
@@ -347,7 +351,7 @@ static int join_give(struct joining *g, const struct join_event *e, int64_t sinc
 	return span_places_hand(g->s->places, e->task, since, t->spans, n);
 }
 
-/* It goes on with what it had been given before it polled. */
+/* The task continues with the work that it had before the poll. */
 static int join_resume(struct joining *g, const struct join_event *e)
 {
 	struct join_task *t = &g->tasks[e->task];
@@ -365,8 +369,9 @@ static int join_wrote(struct joining *g, const struct join_event *e)
 	struct span_stream *own = e->own == SPAN_NONE ? NULL : &g->streams.all[e->own];
 	int r = 0;
 
+	/* it waits for room in a stream to which it is writing */
 	if (t->poll_stop && own && own->asked == e->task + 1 && own->epoch == t->epoch)
-		t->poll_start = t->poll_stop = 0; /* for room in what it is amid writing */
+		t->poll_start = t->poll_stop = 0;
 	else
 		r = join_pause(g, e->task);
 	if (r >= 0 && own && own->asked == e->task + 1 && own->epoch == t->epoch)
@@ -404,13 +409,13 @@ static int join_got(struct joining *g, const struct join_event *e)
 		r = span_places_hand(g->s->places, e->task, e->start, NULL, 0);
 	if (r >= 0)
 		r = join_pause(g, e->task);
-	/* What it found there at once is read for the new one, not for what it had before. */
+	/* what was immediately available there is read for the new work, not for the previous one */
 	return r < 0 ? r
 		     : join_give(g, e, e->waited || t->poll_stop ? e->stop : e->start, w.task,
 				 w.start, e->what);
 }
 
-/* Whether two lists of spans have one of the same request. */
+/* True if two lists of spans have a request in common. */
 static bool join_shares(const struct spans *s, const uint32_t *a, size_t a_count, const uint32_t *b,
 			size_t b_count)
 {
@@ -423,7 +428,7 @@ static bool join_shares(const struct spans *s, const uint32_t *a, size_t a_count
 	return false;
 }
 
-/* What a thread that answers was given ends with the span that waited for the answer. */
+/* Work given to a thread that responds ends with the span that waited for the response. */
 static int join_over(struct joining *g, uint32_t task, int64_t at)
 {
 	struct join_task *t = &g->tasks[task];
@@ -437,9 +442,10 @@ static int join_over(struct joining *g, uint32_t task, int64_t at)
 }
 
 /*
- * A pool's thread that wakes one which waited amid a span has done that span's work: what it did since it was woken, or had done
- * the work before, was for it. A busy thread takes the next job from its queue without a wait, so that who woke it last need not be
- * who it works for; and what it does next is not known until it wakes or is woken.
+ * A pool thread that wakes a thread which waited within a span has done that span's work: everything since it was
+ * woken, or since it finished its previous work, was for the span. A busy thread takes the next job from its queue
+ * without waiting. The thread that last woke it is therefore not necessarily the one for which it works, and what it
+ * does next is unknown until it wakes a thread or is woken.
  */
 static int join_done(struct joining *g, const struct join_event *e)
 {
@@ -505,7 +511,7 @@ static int join_follow(struct joining *g, const struct join_event *e)
 	}
 }
 
-/* By which they are in order: a write at its start, what waits at its end. */
+/* Sort key of events: a write counts at its start, a wait at its end. */
 static int64_t join_at(const struct join_event *e)
 {
 	return e->kind == JOIN_WRITE ? e->start : e->kind == JOIN_WOKEN ? e->woken : e->stop;
@@ -516,8 +522,8 @@ static int join_order(const void *a, const void *b, void *events)
 	const struct join_event *all = events, *x = &all[*(const uint32_t *)a],
 				*y = &all[*(const uint32_t *)b];
 
-	int r = ORDER(join_at(x), join_at(y))
-			?: ORDER(x->kind, y->kind); /* a write before its read */
+	/* a write before the read of it */
+	int r = ORDER(join_at(x), join_at(y)) ?: ORDER(x->kind, y->kind);
 
 	return r ?: ORDER(x->task, y->task) ?: ORDER(x->stop, y->stop) ?: ORDER(x, y);
 }
@@ -531,7 +537,7 @@ static int wait_order(const void *a, const void *b)
 
 static int join_simulate(struct joining *g)
 {
-	/* numbers of events: a sort takes as much memory again as what it sorts */
+	/* sort indexes: sorting takes as much additional memory as what is sorted */
 	_cleanup_free_ uint32_t *order = malloc((g->count + 1) * sizeof(*order));
 	int r = 0;
 
@@ -574,6 +580,6 @@ int span_joins_make(struct spans *s, const struct analysis_input *in,
 	join_locks(&g);
 	if (r >= 0)
 		r = join_simulate(&g);
-	free(TAKE_PTR(g.events)); /* before there is more */
+	free(TAKE_PTR(g.events)); /* before more memory is allocated */
 	return r < 0 ? r : span_joins_resolve(s);
 }

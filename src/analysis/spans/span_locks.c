@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* span_locks.c: which futexes with timed waits are locks. */
+/* span_locks.c: finds futexes with timed waits that are locks. */
 #include "analysis/spans/span_locks.h"
 
 #include <errno.h>
@@ -7,10 +7,10 @@
 #include "analysis/spans/spans.h"
 #include "base/array.h"
 
-#define LOCK_WAIT_MAX \
-	50000000ll     /* ns; a lock polls (CPython's 5 ms), an idle worker waits for seconds */
-#define LOCK_OTHERS 16 /* of so many wakes one may be by a thread that was never seen to wait */
-#define WORDS_MAX   (1u << 20)
+/* ns; a lock polls (CPython's 5 ms), an idle worker waits for seconds */
+#define LOCK_WAIT_MAX 50000000ll
+#define LOCK_OTHERS   16 /* one in this many wakes may be by a thread that was never seen waiting */
+#define WORDS_MAX     (1u << 20)
 
 static uint64_t lock_waiter(uint32_t word, uint32_t task)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * span_locks.h: locks that wait as queues do. A runtime may make its lock of a condition variable: CPython's global lock does, and
- * a thread that gets it goes on with its own work, not with that of the thread that gave it up. Such a futex is known by its use:
- * its waits are timed and none lasts long, and those who wake threads there wait there themselves. Who gives work to a pool
- * does not wait in its queue.
+ * span_locks.h: locks whose waits look like those of queues. A runtime may build its lock from a condition variable:
+ * CPython's global lock is one, and a thread that acquires it continues its own work, not that of the thread that
+ * released it. Such a futex is recognized by its use: its waits are timed and short, and the threads that wake others
+ * also wait there themselves. Threads that give work to a pool do not wait in its queue.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 
 struct span_locks {
 	struct span_word {
-		uint32_t wakes, of_waiters; /* in thread's own waits */
-		bool idle;		    /* a timed wait ran out that was no lock's */
+		uint32_t wakes, of_waiters; /* of_waiters: wakes by threads that also wait there */
+		bool idle;		    /* a timed wait ran out that was too long for a lock */
 	} *words;
 	size_t count, cap;
-	struct map by_word; /* hash of process and address -> word + 1 */
+	struct map by_word; /* hash of process and address -> index of the word */
 	struct map waiters; /* hash of word and task */
 };
 
@@ -26,10 +26,10 @@ struct span_futex_wait {
 	bool timed, ran_out;
 };
 
-/* Takes a wait into account: its word, or SPAN_NONE in *ret, which none with a time has been for. 0 or -ENOMEM. */
+/* Notes a wait. *ret: its word; SPAN_NONE if no timed wait for it has been seen. 0 or -ENOMEM. */
 int span_locks_wait(struct span_locks *l, const struct span_futex_wait *w, uint32_t *ret);
-/* Once all waits are known: who ended one. */
+/* Call when all waits are known: notes the thread that ended one. */
 void span_locks_woken(struct span_locks *l, uint32_t word, uint32_t waker);
-/* Once all of these are. */
+/* Call after that. */
 bool span_locks_is_lock(const struct span_locks *l, uint32_t word);
 void span_locks_free(struct span_locks *l);

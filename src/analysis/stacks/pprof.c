@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof.c: a profile in the format of github.com/google/pprof/proto/profile.proto, written by hand: samples with one value for
- * each weight, a location and a function for each name. Gzipped, as pprof's own files are.
+ * pprof.c: writes the format of github.com/google/pprof/proto/profile.proto without a library: samples with one value
+ * per weight, a location and a function per name. Gzipped, like pprof's own files.
  */
 #include "analysis/stacks/stacks.h"
 
@@ -57,7 +57,7 @@ static int put_value_type(struct buf *b, uint32_t type, uint32_t unit)
 	return r < 0 ? r : put_bytes(b, PROFILE_SAMPLE_TYPE, v.data, v.len);
 }
 
-/* One function at one place: names are all that is known. Ids are those of the name in the table of strings. */
+/* A function and a location for one name, which is all that is known. Their id is that of the name in the string table. */
 static int put_function(struct buf *b, uint32_t id)
 {
 	_cleanup_buf_ struct buf line = {0}, location = {0}, function = {0};
@@ -72,7 +72,7 @@ static int put_function(struct buf *b, uint32_t id)
 	return r < 0 ? r : put_bytes(b, PROFILE_FUNCTION, function.data, function.len);
 }
 
-/* The names of a stack, innermost first, as ids of strings. */
+/* The names of a stack, innermost first, as string ids. */
 static int put_locations(struct buf *out, struct intern *strings, struct bytes names)
 {
 	size_t end = names.len;
@@ -130,7 +130,7 @@ static int put_profile(const struct stacks_sums *s, struct buf *b, struct intern
 {
 	static const char *const units[] = {"nanoseconds", "bytes", "count", "count"};
 	uint32_t empty, type, unit;
-	int r = intern_add(strings, "", 0, &empty); /* the first string is the empty one */
+	int r = intern_add(strings, "", 0, &empty); /* the first string must be empty */
 
 	static_assert(ARRAY_SIZE(units) == STACKS_WEIGHTS, "each weight has a unit");
 	for (int i = 0; i < STACKS_WEIGHTS && r >= 0; i++) {

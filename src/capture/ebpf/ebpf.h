@@ -44,6 +44,7 @@ struct ebpf_options {
 	struct probe_spans
 		*spans; /* spans that begin and end at probes; complete; borrowed; NULL: none */
 	uint32_t detail_bytes; /* per buffer, if `with` has details; requires raw_args */
+	uint32_t detail_argv;  /* 1: also the arguments of execve, unmasked: not for a file */
 };
 
 /* Opens and loads the programs but attaches nothing: start() does. Errors name what the kernel refuses and the remedy. */

@@ -179,7 +179,8 @@ static int requests_head(const struct requests *q)
 	r = r < 0 ? r : head_count(&b, "contexts of event loops, possibly wrong", s->unsure);
 	r = r < 0 ? r : head_count(&b, "estimated", blurred);
 	/* imported ones: all of their time looks like the program's */
-	r = r < 0 ? r : head_count(&b, "of unknown threads, so their calls are not known", placeless);
+	r = r < 0 ? r
+		  : head_count(&b, "of unknown threads, so their calls are not known", placeless);
 	for (size_t at = 0; b.len > at && b.data[at] == ' ';)
 		memmove(b.data, b.data + 1, --b.len);
 	if (r >= 0 && b.len)
@@ -326,7 +327,7 @@ static int stats_group(const struct requests *q, const struct requests_group *g)
 	static const struct {
 		const char *name;
 		double at;
-	} points[] = {{"least", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
+	} points[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
 	_cleanup_buf_ struct buf b = {0};
 	double t[SPAN_TIMES];
 	int r;

@@ -174,6 +174,8 @@ static int tree_head(const struct analysis_view *v, const struct requests *q)
 	struct bytes name = requests_name(q, q->tree.of),
 		     trace = spanset_text(&q->spans, k->trace_id),
 		     attributes = spanset_text(&q->spans, k->attributes);
+	bool plain = k->status == SPAN_STATUS_UNSET || k->status == SPAN_STATUS_OK;
+	const char *status = plain ? NULL : vocab_word("span_status", k->status);
 	size_t width = requests_width();
 	int r = format_path(&b, name.data, name.len, width / 2);
 
@@ -182,8 +184,8 @@ static int tree_head(const struct analysis_view *v, const struct requests *q)
 	if (r >= 0)
 		r = format_next(&b, width, "%s", format_dur(span_dur(k)).s);
 	if (r >= 0)
-		r = format_next(&b, width, "%s   number %lld   %s", buf_str(&at),
-				(long long)k->number, vocab_word("span_status", k->status) ?: "");
+		r = format_next(&b, width, "%s   number %lld%s%s", buf_str(&at),
+				(long long)k->number, status ? "   " : "", status ?: "");
 	if (r >= 0 && k->thread_id >= 0) {
 		r = names_thread(q->dims, k->thread_id, &who);
 		r = r < 0 ? r : format_safe(&safe, who.data, who.len);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -423,7 +424,10 @@ static bool is_left_alone(const struct call_writer *w, unsigned int i)
 	/* on exit, select's timeout holds the remaining time */
 	bool left = struct_is_call(w, "select") && i == 4;
 
-	return (rest && call_value(w, OP_RET, 0) >= 0) || left ||
+	/* what stands there is not looked at */
+	bool unused = struct_is_call(w, "epoll_ctl") && call_value(w, OP_A1, 0) == EPOLL_CTL_DEL;
+
+	return (rest && call_value(w, OP_RET, 0) >= 0) || left || unused ||
 	       (struct_is_call(w, "wait4") && i == 1 && call_value(w, OP_RET, 0) == 0);
 }
 
@@ -475,6 +479,45 @@ static void put_fd_set_given(struct call_writer *w, uint64_t address, struct byt
 	put_fd_set(w, given.data ? given : b);
 }
 
+/* "[0 2]", as strace has a set of CPUs */
+static void put_cpus(struct call_writer *w, struct bytes b)
+{
+	const char *separator = "[";
+
+	for (size_t cpu = 0; cpu < 8 * b.len; cpu++) {
+		if (!(b.data[cpu / 8] >> (cpu % 8) & 1))
+			continue;
+		call_put(w, "%s%zu", separator, cpu);
+		separator = " ";
+	}
+	call_put(w, *separator == '[' ? "[]" : "]");
+}
+
+static void put_ids(struct call_writer *w, struct bytes b)
+{
+	call_put(w, "[");
+	for (size_t at = 0; at + 4 <= b.len; at += 4)
+		call_put(w, "%s%u", at ? ", " : "", memory_u32(b, at));
+	call_put(w, "]");
+}
+
+static void put_tms(struct call_writer *w, struct bytes b)
+{
+	call_put(w, "{tms_utime=%llu, tms_stime=%llu, tms_cutime=%llu, tms_cstime=%llu}",
+		 (unsigned long long)memory_u64(b, 0), (unsigned long long)memory_u64(b, 8),
+		 (unsigned long long)memory_u64(b, 16), (unsigned long long)memory_u64(b, 24));
+}
+
+/* Of other families the row of the call has it. */
+static bool put_netlink(struct call_writer *w, struct bytes b)
+{
+	if (b.len < 12 || memory_u16(b, 0) != AF_NETLINK)
+		return false;
+	call_put(w, "{sa_family=AF_NETLINK, nl_pid=%d, nl_groups=%08x}", (int32_t)memory_u32(b, 4),
+		 memory_u32(b, 8));
+	return true;
+}
+
 static bool put_struct_of(struct call_writer *w, enum struct_type type, uint64_t address,
 			  struct bytes b)
 {
@@ -505,10 +548,15 @@ static bool put_struct_of(struct call_writer *w, enum struct_type type, uint64_t
 		[STRUCT_OPTION] = struct_put_option,
 		[STRUCT_HOW] = put_how,
 		[STRUCT_CLONE] = put_clone_args,
+		[STRUCT_CPUS] = put_cpus,
+		[STRUCT_IDS] = put_ids,
+		[STRUCT_TMS] = put_tms,
 	};
 
 	if (type == STRUCT_FCNTL)
 		return put_fcntl(w, b);
+	if (type == STRUCT_ADDRESS)
+		return put_netlink(w, b);
 	if (type == STRUCT_IOCTL)
 		return struct_put_ioctl(w, (uint32_t)call_value(w, OP_A1, 0), b);
 	if (type == STRUCT_ROOM)

@@ -10,7 +10,9 @@
 
 #include "cli/trace/call_memory.h"
 #include "cli/trace/call_names.h"
+#include "cli/trace/call_prctl.h"
 #include "cli/terminal/format.h"
+#include "enrich/secret.h"
 #include "schema/flags.h"
 #include "schema/vocab.h"
 
@@ -188,6 +190,13 @@ static bool is_empty_path(const struct call_writer *w)
 	       (int32_t)call_value(w, OP_FD, AT_FDCWD) >= 0;
 }
 
+/* No path was given: the call is about the descriptor before it (utimensat). */
+static bool is_null_path(const struct call_writer *w, unsigned int i)
+{
+	return i < w->def->arg_count && w->def->args[i].role == ARG_PATH &&
+	       call_memory_recorded(w) && call_has(w, OP_A0 + i) && !call_value(w, OP_A0 + i, 0);
+}
+
 static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 {
 	/* if the call returns a descriptor, op.fd is that one */
@@ -197,7 +206,7 @@ static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 	int64_t fd = (int32_t)call_value(w, column, AT_FDCWD);
 	bool two = second && call_text_has_role(w, ARG_PATH2);
 
-	if (!second && is_empty_path(w))
+	if (!second && (is_empty_path(w) || is_null_path(w, i + 1)))
 		call_put_fd(w, fd, call_value(w, OP_FILE_ID, -1));
 	else
 		call_put_dirfd(w, !raw || call_has(w, column), fd,
@@ -297,6 +306,8 @@ static bool is_left_out(const struct call_writer *w, unsigned int i)
 		return !is_device(w, OP_A0 + i - 1);
 	if (call_text_is_call(w, "futex") && !is_futex_argument(w, i))
 		return true;
+	if (call_text_is_call(w, "prctl") && !call_prctl_has(w, i))
+		return true;
 	if (call_text_is_call(w, "ioctl") && i == 2) {
 		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
 
@@ -349,6 +360,7 @@ static void put_socket_option(struct call_writer *w)
 		{6, WORDS_TCP_OPTION},
 		{0, WORDS_IP_OPTION},
 		{41, WORDS_IPV6_OPTION},
+		{SOL_NETLINK, WORDS_NETLINK_OPTION},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
@@ -360,35 +372,47 @@ static void put_socket_option(struct call_writer *w)
 	put_raw_number(w, OP_A2, ARG_UINT);
 }
 
-/*
- * Prints the argument vector: the process has that of its latest exec, which is this call if the process runs the
- * program named here.
- */
-static void put_argv(struct call_writer *w)
+/* The arguments of the process's latest exec, which is this call if the process runs the program named here. */
+static struct bytes argv_of_process(const struct call_writer *w)
 {
 	const struct dims_thread *t =
 		w->dims ? dims_thread(w->dims, call_value(w, OP_THREAD_ID, -1)) : NULL;
 	const struct dims_process *p = t ? dims_process(w->dims, t->process_id) : NULL;
 	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1))
 				    : (struct bytes){0};
-	struct bytes left = p ? p->argv : (struct bytes){0};
 	bool same = p && p->exe.len == name.len && name.len &&
 		    !memcmp(p->exe.data, name.data, name.len);
 
-	if (!same || !left.len || call_value(w, OP_RET, -1) != 0) {
+	return same && call_value(w, OP_RET, -1) == 0 ? p->argv : (struct bytes){0};
+}
+
+/* The argument vector of a program, argument `i`, as the call was given it; else as the process has it. */
+static void put_argv(struct call_writer *w, unsigned int i)
+{
+	struct bytes given = call_memory(w, call_memory_address(w, i)),
+		     left = given.len ? given : argv_of_process(w);
+	_cleanup_buf_ struct buf masked = {0};
+
+	/* here a NUL ends each, else it stands between them */
+	given.len -= given.len && !given.data[given.len - 1];
+	if (given.len && secret_mask(given, &masked, NULL) > 0) {
+		call_note(w, buf_append(&masked, "", 1));
+		left = (struct bytes){masked.data, masked.len};
+	}
+	if (!left.len) {
 		call_put(w, "[...]");
 		return;
 	}
 	call_put(w, "[");
-	for (unsigned int i = 0; left.len; i++) {
+	for (unsigned int n = 0; left.len; n++) {
 		const uint8_t *end = memchr(left.data, 0, left.len);
 		size_t len = end ? (size_t)(end - left.data) : left.len;
 
-		if (i == ARGV_MAX) {
+		if (n == ARGV_MAX) {
 			call_put(w, ", ...");
 			break;
 		}
-		call_put(w, "%s\"", i ? ", " : "");
+		call_put(w, "%s\"", n ? ", " : "");
 		call_note(w,
 			  call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)},
 					   "\""));
@@ -450,12 +474,14 @@ static bool put_special(struct call_writer *w, unsigned int i)
 		put_fcntl_argument(w);
 	else if (call_text_is_call(w, "futex"))
 		return put_futex_argument(w, i);
+	else if (call_text_is_call(w, "prctl"))
+		return call_prctl_put(w, i);
 	else if ((call_text_is_call(w, "setsockopt") || call_text_is_call(w, "getsockopt")) &&
 		 i == 2)
 		put_socket_option(w);
 	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH &&
 		 is_exec(w))
-		put_argv(w);
+		put_argv(w, i);
 	else if (w->def->args[i].role == ARG_PTR && is_exec(w))
 		put_environment(w, i);
 	else if ((call_text_is_call(w, "socket") || call_text_is_call(w, "socketpair")) && i == 2)
@@ -485,7 +511,9 @@ static void put_argument(struct call_writer *w, unsigned int i)
 	case ARG_PATH:
 		if (call_put_path_given(w, i, call_value(w, OP_FILE_ID, -1)))
 			break;
-		if (is_empty_path(w))
+		if (is_null_path(w, i))
+			call_put(w, "NULL");
+		else if (is_empty_path(w))
 			call_put(w, "\"\"");
 		else if (call_text_has_role(w, ARG_DIRFD))
 			call_put_path_at(w, call_value(w, OP_FILE_ID, -1));

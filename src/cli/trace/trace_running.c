@@ -188,8 +188,7 @@ static int add_path(struct batch *files, int64_t tid, uint64_t address, int64_t 
 {
 	char text[4096];
 	struct iovec to = {text, sizeof(text)},
-		     from = {(void *)(uintptr_t)address,
-			     sizeof(text)}; /* NOLINT: an address in their memory */
+		     from = {(void *)(uintptr_t)address, sizeof(text)}; /* NOLINT: theirs */
 	ssize_t n, row;
 	int r;
 

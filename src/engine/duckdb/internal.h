@@ -141,7 +141,7 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 void message_place(const char *sql, size_t offset, char *out, size_t size);
 /* literals.c: -EINVAL if a word is compared with a column whose vocabulary lacks it. */
 int literals_check(const char *sql, struct error *err);
-/* ask.c, follow.c, table_users.c: members of struct engine_ops. */
+/* ask.c, follow.c, table_made.c: members of struct engine_ops. */
 int duck_check_name(struct engine *engine, const char *name, struct error *err);
 int duck_ask(struct engine *engine, const struct plan *p, const struct ask_options *opt,
 	     struct engine_result **ret, struct error *err);

@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-struct expr; /* query/plan/expr.h */
+struct expr; /* query/expr.h */
 
 #define PROFILE_SAMPLES_MAX 16384u /* samples in a piece: about 30 MiB of memory, 6 MB of JSON */
 

@@ -19,7 +19,7 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-struct expr; /* query/plan/expr.h */
+struct expr; /* query/expr.h */
 
 enum timeline_format { TIMELINE_PERFETTO, TIMELINE_CHROME };
 

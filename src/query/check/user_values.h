@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "query/expr.h"
 
-/* The values of a column, by row of the table; filled by query_users.load. Texts are no escapes. */
+/* The values of a column, by row of the table; filled by query_users.load. Texts are unescaped bytes. */
 struct query_user_column {
 	const char *name;
 	struct query_kind type; /* BOOL, INT, UINT, DUR, SIZE, FLOAT, TIME, TEXT */

@@ -20,7 +20,7 @@ static unsigned int turned(unsigned int may)
 	       (may & MAY_FALSE ? MAY_TRUE : 0);
 }
 
-/* True if in some row a value can be `win`, which decides the result; see logic_value(). */
+/* The possible results of AND or OR: an operand that is `win` decides; see logic_value(). */
 static unsigned int may_logic(const struct eval_node *n, const struct eval_block *b, enum may win,
 			      enum may lose)
 {
@@ -32,7 +32,7 @@ static unsigned int may_logic(const struct eval_node *n, const struct eval_block
 		any_win |= may & (unsigned int)win;
 		unknown |= may & MAY_UNKNOWN;
 		if (!(may & (unsigned int)lose))
-			all = 0; /* this operand decides in every row */
+			all = 0; /* this operand is never `lose` */
 		if (may == (unsigned int)win)
 			return win;
 	}

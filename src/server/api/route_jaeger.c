@@ -31,6 +31,7 @@ struct jaeger {
 	size_t newest_cap;
 	int64_t first, last; /* time range of the chosen traces */
 	json_t *tags;	     /* required tags of a span; NULL: none */
+	bool bad_tag;
 	struct spans_sink *sink;
 	struct jaeger_sums sums;
 	int (*sum)(struct jaeger_sums *s, const struct span_out *span);
@@ -271,22 +272,40 @@ static const struct criteria criteria_v3 = {
 	"query.startTimeMax", "query.durationMin",   "query.durationMax",
 	"query.searchDepth",  "query.attributes",    take_when};
 
-/* {"http.status_code": "500", ...} */
-static int take_tags(struct jaeger *j, const char *name)
+/* The older interface's other form, tag=NAME:VALUE, as often as there are tags. */
+static bool take_tag(void *arg, const char *name, const char *value)
 {
-	const char *text = some_text(http_param(j->q->request, name));
+	struct jaeger *j = arg;
+	const char *colon = strcmp(name, "tag") == 0 ? strchr(value, ':') : NULL;
+
+	if (strcmp(name, "tag") != 0)
+		return false;
+	j->bad_tag = !colon || json_object_setn_new(j->tags, value, (size_t)(colon - value),
+						    json_string(colon + 1)) < 0;
+	return j->bad_tag;
+}
+
+/* {"http.status_code": "500", ...} */
+static int take_tags(struct jaeger *j, const struct criteria *c)
+{
+	const char *text = some_text(http_param(j->q->request, c->tags));
+	bool tag = http_param(j->q->request, "tag") != NULL;
 	json_error_t error;
 
-	if (http_param(j->q->request, "tag"))
+	if (tag && c != &criteria_v1)
 		return question_error(j->q, -EINVAL,
-				      "tag: give tags as a JSON object, tags={\"NAME\":\"VALUE\"}");
-	if (!text)
+				      "tag: give tags as a JSON object, %s={\"NAME\":\"VALUE\"}",
+				      c->tags);
+	if (!text && !tag)
 		return 0;
-	j->tags = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	j->tags = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : json_object();
 	if (!json_is_object(j->tags))
 		return question_error(j->q, -EINVAL,
 				      "%s=%.40s: expected a JSON object like {\"NAME\":\"VALUE\"}",
-				      name, text);
+				      c->tags, text ?: "");
+	http_each_param(j->q->request, take_tag, j);
+	if (j->bad_tag)
+		return question_error(j->q, -EINVAL, "tag: expected tag=NAME:VALUE");
 	j->opt.brief = !json_object_size(j->tags);
 	return 0;
 }
@@ -310,7 +329,7 @@ static int take_criteria(struct jaeger *j, const struct criteria *c, int64_t *re
 	if (r < 0)
 		return r;
 	r = question_number(q, c->limit, 1, TRACES_MAX, TRACES_DEFAULT, ret_limit);
-	return r < 0 ? r : take_tags(j, c->tags);
+	return r < 0 ? r : take_tags(j, c);
 }
 
 static int take_trace(void *arg, const struct span_out *span)

@@ -82,7 +82,7 @@ static int admission_wait_for(struct server *s, struct question *q,
 	return 0;
 }
 
-/* Gives every running question more time, up to as many shares as questions ran with it. */
+/* Starts a question, and gives the running ones more time, up to RUNNING_MAX shares. */
 static void admission_begin(struct server *s, struct question *q)
 {
 	unsigned int place = RUNNING_MAX;

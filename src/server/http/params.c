@@ -35,7 +35,7 @@ static bool is_it(void *arg, const char *name)
 	return strcmp(arg, name) == 0;
 }
 
-static bool params_look_at(void *arg, const char *name)
+static bool params_look_at(void *arg, const char *name, const char *value _unused_)
 {
 	struct search *s = arg;
 

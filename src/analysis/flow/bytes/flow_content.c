@@ -30,6 +30,20 @@ static void content_count(struct flow_content_sums *sums, const struct flow_chun
 	sums->by_outcome[c->outcome] += (uint64_t)c->size;
 }
 
+/* The rows of a call that began then; else of the one that began before all others, which has ended. */
+static struct flow_chunks *chunks_at(struct flow_task *t, int64_t start)
+{
+	struct flow_chunks *first = t->chunks;
+
+	for (size_t i = 0; i < FLOW_CHUNKS_OPEN; i++) {
+		if (t->chunks[i].start == start)
+			return &t->chunks[i];
+		if (t->chunks[i].start < first->start)
+			first = &t->chunks[i];
+	}
+	return first;
+}
+
 int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 {
 	int64_t thread = batch_get(b, CHUNK_THREAD_ID, row, -1), outcome, start, task;
@@ -61,7 +75,7 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 	task = flow_task_of(s, thread);
 	if (task < 0)
 		return (int)task;
-	all = &s->tasks[task].chunks;
+	all = chunks_at(&s->tasks[task], start);
 	if (all->start != start) {
 		all->count = 0;
 		buf_clear(&all->bytes);
@@ -77,9 +91,9 @@ int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
 
 static struct flow_chunks *chunks_of(struct flow_state *s, const struct flow_call *c)
 {
-	struct flow_chunks *all = &s->tasks[c->task].chunks;
+	struct flow_chunks *all = chunks_at(&s->tasks[c->task], c->start);
 
-	return c->kind == KIND_SYSCALL && all->count && all->start == c->start ? all : NULL;
+	return all->count && all->start == c->start ? all : NULL;
 }
 
 static bool chunk_is_of(const struct flow_chunk *k, enum flow_side side)
@@ -312,7 +326,8 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 	r = spot & FLOW_SPOT_FILE ? content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side)
 				  : content_stream(s, c, all, spot, side, pos);
 	payload = call_payload(all, side, &size);
-	if (!payload && c->act == FLOW_COPY) /* recorded once: the same bytes go out */
+	/* recorded only once: the bytes sent out are the same */
+	if (!payload && c->act == FLOW_COPY)
 		payload = call_payload(all, !side, &size);
 	hashed = content_call_hash(all, side, c->bytes, &hash);
 	if (r < 0 || (!payload && !hashed))
@@ -334,8 +349,10 @@ void flow_content_free(struct flow_state *s)
 	flow_links_free(&s->links);
 	free(s->suspects);
 	for (size_t i = 0; i < s->task_count; i++) {
-		free(s->tasks[i].chunks.rows);
-		buf_free(&s->tasks[i].chunks.bytes);
+		for (size_t k = 0; k < FLOW_CHUNKS_OPEN; k++) {
+			free(s->tasks[i].chunks[k].rows);
+			buf_free(&s->tasks[i].chunks[k].bytes);
+		}
 	}
 	for (size_t i = 0; i < s->file_count; i++)
 		map_free(&s->files[i].pieces);

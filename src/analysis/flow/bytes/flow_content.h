@@ -52,9 +52,9 @@ struct flow_cut {
 struct flow_piece {
 	uint64_t sum;
 	uint32_t node;	    /* the call that moved its last part */
-	uint16_t covered;   /* bytes */
-	uint16_t low, high; /* they lie between */
-	bool doubtful;	    /* written over in part, contested, or not all was read */
+	uint16_t covered;   /* number of bytes */
+	uint16_t low, high; /* range that contains them */
+	bool doubtful;	    /* partially overwritten, contested, or not read completely */
 	uint8_t cut_count;
 	struct flow_cut cuts[3];
 	uint8_t *payload; /* NULL: not stored */
@@ -69,7 +69,7 @@ struct flow_pieces {
 	uint64_t left_out;
 };
 
-/* Adds a part of a file or stream to the map of its pieces. `base` is its position 0. 0 or -ENOMEM. */
+/* Adds a part of a file or stream, at position `pos`, to the map of its pieces. 0 or -ENOMEM. */
 int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chunk *c,
 		    const uint8_t *payload, int64_t pos, uint32_t node) _must_check_;
 static inline struct flow_piece *flow_piece_at(const struct flow_pieces *p, const struct map *of,
@@ -81,7 +81,7 @@ static inline struct flow_piece *flow_piece_at(const struct flow_pieces *p, cons
 }
 /* True if two pieces are equal, as far as they are covered. */
 bool flow_pieces_same(const struct flow_piece *a, const struct flow_piece *b);
-/* What lies behind `size` is gone. */
+/* Removes everything beyond `size`. */
 void flow_pieces_cut(struct flow_pieces *p, struct map *of, int64_t size);
 void flow_pieces_free(struct flow_pieces *p);
 /* Frees the piece for reuse. */
@@ -135,7 +135,7 @@ struct flow_links {
 	struct map blocks; /* block of a process's bytes -> segment << 20 | offset */
 	struct map calls;  /* hash of a complete call -> segment, which then has no bytes */
 	struct map last;   /* spot and process -> segment */
-	struct map given;  /* segment and file to which bytes of it went */
+	struct map given;  /* segments and the files to which some of their bytes went */
 	uint64_t payload, left_out;
 };
 
@@ -147,7 +147,7 @@ int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64
 int flow_links_out(struct flow_links *l, int64_t process_id, uint32_t spot, int64_t pos,
 		   uint32_t node, const uint8_t *bytes, size_t size,
 		   const uint64_t *hash) _must_check_;
-/* Whether bytes of a segment came into the process elsewhere too, for the most part, at whatever distance. */
+/* True if most bytes of a segment's range also entered the process elsewhere, at any distance. */
 bool flow_links_copied(const struct flow_links *l, int64_t process_id, uint32_t segment,
 		       uint32_t from, uint32_t to);
 void flow_links_free(struct flow_links *l);

@@ -10,12 +10,13 @@
 
 #include "analysis/flow/bytes/flow_verdicts.h"
 
-#define MOST	     4			   /* all but a quarter */
-#define LEAST	     (2 * FLOW_LINK_LEAST) /* bytes: what is shorter may be a part of a header */
-#define MANY	     8 /* stretches that a stream is made of at least, for a gap in it to say something */
-#define BETWEEN	     64 /* times its length that is looked at for what may stand in its place */
-#define FEW	     4
-#define LEAST_OF_FEW 1024 /* bytes: of less than so many gaps it is not known what is usual */
+#define MOST	4		      /* all but one in four */
+#define LEAST	(2 * FLOW_LINK_LEAST) /* bytes; shorter ranges may be part of a header */
+#define MANY	8  /* minimum number of ranges in a stream for a gap in it to be significant */
+#define BETWEEN 64 /* multiple of its length that is searched for a replacement */
+#define FEW	4
+/* bytes; with fewer than FEW gaps, smaller ones are not significant, since the usual size is unknown */
+#define LEAST_OF_FEW 1024
 
 /* Consecutive ranges of one process and one stream. */
 struct deliveries {
@@ -60,7 +61,7 @@ static size_t deliveries_at(const struct deliveries *d, int64_t from)
 	return low > 16 ? low - 16 : 0;
 }
 
-/* Number of bytes of [from, to) that the list has; *ret_gap: the longest range that is missing. */
+/* Number of bytes of [from, to) that the list has; `gap`: the longest range that is missing. */
 static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t to, int64_t gap[2])
 {
 	int64_t have = 0, at = from;
@@ -256,7 +257,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 		       : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
-/* Of what one list has, the other lacks some, though it has most; and, if given, a third has it. */
+/* Bytes in one list are missing in the other, although it has most of them; if a third list is given, it must have them. */
 static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *have,
 			      const struct deliveries *lack, const struct deliveries *others)
 {
@@ -303,7 +304,7 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 
 /* ---- twice, and in another order ---- */
 
-/* Where bytes are stored that came in with a range: by the process, or by who got them from it. */
+/* Where the bytes of a range are stored: by the process, or by one that got them from it. */
 static bool delivery_place(const struct flow_verdicts *v, const struct flow_range *k,
 			   int64_t range[2], struct flow_place *ret)
 {
@@ -377,8 +378,8 @@ static int64_t twice_until(const struct deliveries *sent, size_t i)
 }
 
 /*
- * The first range that was sent of what the process stores in the file of range i; or, as it stores none of it, of what it took
- * and sent without a gap.
+ * The first range that was sent of what the process stores in the file of range i; if it stores nothing of it, of what
+ * it received and sent without a gap.
  */
 static const struct flow_range *delivery_start(const struct flow_verdicts *v,
 					       const struct deliveries *sent, size_t i)
@@ -405,7 +406,7 @@ static const struct flow_range *delivery_start(const struct flow_verdicts *v,
 	return k;
 }
 
-/* What was sent on one stream. */
+/* Verdicts on what was sent on one stream. */
 static int deliveries_order(struct flow_verdicts *v, const struct deliveries *sent)
 {
 	static const char *const twice[] = {"sent", "sent again"}, *const order[] = {
@@ -441,7 +442,7 @@ static int deliveries_order(struct flow_verdicts *v, const struct deliveries *se
 	return r;
 }
 
-/* ---- neither stored nor sent on ---- */
+/* ---- neither stored nor forwarded ---- */
 
 static int compare_sizes(const void *a, const void *b)
 {
@@ -449,8 +450,8 @@ static int compare_sizes(const void *a, const void *b)
 }
 
 /*
- * The segment with the first bytes of what came in at a range. NULL: not all of it was kept, or it says too little: it came in
- * more than once, or is all alike.
+ * The segment with the first bytes received at a range. NULL: not all of it was kept, or it is weak evidence, because
+ * it was received more than once or has only equal bytes.
  */
 static const struct flow_segment *segment_of(const struct flow_verdicts *v, int64_t process_id,
 					     uint32_t spot, const int64_t range[2])
@@ -477,7 +478,7 @@ static const struct flow_segment *segment_of(const struct flow_verdicts *v, int6
 	return have == range[1] - range[0] && unlike >= have / 4 ? first : NULL;
 }
 
-/* Whether the process wrote a file at the time that holds nothing that is known: it may be what became of the bytes. */
+/* True if the process wrote a file at the time whose content has no known origin: it may be derived from the bytes. */
 static bool was_transformed(const struct flow_verdicts *v, int64_t process_id, uint32_t in,
 			    int64_t bytes)
 {
@@ -501,8 +502,8 @@ static bool was_transformed(const struct flow_verdicts *v, int64_t process_id, u
 }
 
 /*
- * Whether something else stands where bytes of a gap would be: between what the process gave away before and behind it, and
- * not known to have come from elsewhere.
+ * True if other bytes take the place of a gap: between what the process sent out before and after it, and not known to
+ * have entered elsewhere.
  */
 static bool is_replaced(const struct flow_verdicts *v, const struct flow_range *before,
 			const struct flow_range *behind, int64_t gap)
@@ -560,14 +561,17 @@ static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t
 		       : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
-/* Gaps of a stream that say something. */
+/* The significant gaps of a stream. */
 struct gaps {
 	int64_t *sizes;
 	size_t count;
 	int64_t least;
 };
 
-/* Heads are gaps too: those that are far longer than most, and no short part of what lies between two. False: there are none. */
+/*
+ * Headers are gaps, too: selects gaps far longer than most, and not much shorter than the data between two. False:
+ * there are none.
+ */
 static bool gaps_judge(struct gaps *g, const struct deliveries *all)
 {
 	int64_t at = all->all[0].to, handled = at - all->all[0].from;
@@ -595,7 +599,7 @@ static bool gaps_judge(struct gaps *g, const struct deliveries *all)
 	       handled >= (at - all->all[0].from) / MOST * (MOST - 1);
 }
 
-/* Ranges of one stream, by from. */
+/* Ranges of one stream, sorted by from. */
 static int dropped_between(struct flow_verdicts *v, const struct deliveries *all, bool stores,
 			   struct gaps *g)
 {
@@ -617,7 +621,10 @@ static int dropped_between(struct flow_verdicts *v, const struct deliveries *all
 	return r;
 }
 
-/* What a process took from a stream and neither stored nor sent on, although it did so with what came before and behind it. */
+/*
+ * What a process received from a stream and neither stored nor forwarded, although it did so with the bytes before and
+ * after it.
+ */
 static int deliveries_dropped(struct flow_verdicts *v, const struct deliveries *sent,
 			      const struct deliveries *stored)
 {
@@ -641,7 +648,7 @@ static int deliveries_dropped(struct flow_verdicts *v, const struct deliveries *
 	return r;
 }
 
-/* ---- the whole ---- */
+/* ---- all verdicts ---- */
 
 static int deliveries_of_spots(struct flow_verdicts *v, const struct deliveries *sent,
 			       const struct deliveries *stored)
@@ -660,14 +667,14 @@ static int deliveries_of_spots(struct flow_verdicts *v, const struct deliveries 
 			n++;
 		one.count = n;
 		r = deliveries_order(v, &one);
-		if (r >= 0 && n < sent->count) /* to one of several */
+		if (r >= 0 && n < sent->count) /* only to one of several */
 			r = deliveries_missing(v, stored, &one, sent);
 	}
 	free(all);
 	return r;
 }
 
-/* The lists of a process and a stream; either may be empty. */
+/* The lists of a process and a stream; one may be empty. */
 static int deliveries_verdict(struct flow_verdicts *v, const struct deliveries *sent,
 			      const struct deliveries *stored)
 {
@@ -678,7 +685,7 @@ static int deliveries_verdict(struct flow_verdicts *v, const struct deliveries *
 		r = deliveries_missing(v, stored, sent, NULL);
 	if (r >= 0 && sent->count)
 		r = deliveries_missing(v, sent, stored, NULL);
-	/* databases read what they wrote to keep some of it */
+	/* databases read what they wrote in order to keep only part of it */
 	spot = sent->count ? sent->all[0].in_spot : stored->all[0].in_spot;
 	return r < 0 || spot & FLOW_SPOT_FILE ? r : deliveries_dropped(v, sent, stored);
 }

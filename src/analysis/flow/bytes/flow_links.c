@@ -18,15 +18,16 @@
 #define GRID	   64u
 #define PRIME	   0x100000001b3ull
 #define RESYNC	   16u	 /* equal bytes that end a difference */
-#define RESYNC_MAX 8192u /* of which it is at most so long */
-#define RESYNC_LEAST \
-	4u /* of them unlike the one before: zeros that fill a block are followed by anything */
+#define RESYNC_MAX 8192u /* maximum length of a difference */
+/* minimum number of them that differ from the byte before: zeros that fill a block are followed by anything */
+#define RESYNC_LEAST 4u
 #define OFFSET_BITS  20
 #define SEGMENT_MAX  (1u << OFFSET_BITS)
 #define KNOWN_TWICE  (1ull << 63) /* flag of map values: the same also entered elsewhere before */
 #define BESIDE	     256u	  /* bytes next to a difference that must be significant */
 #define UNLIKE_LEAST 48u
-#define AROUND	     128u /* bytes beside a difference in which its true source is looked for */
+/* bytes on either side of a difference within which its true source is searched for */
+#define AROUND 128u
 
 void flow_links_free(struct flow_links *l)
 {
@@ -56,7 +57,7 @@ static uint64_t block_hash(const uint8_t *b)
 	return h;
 }
 
-/* What the first byte of a block is multiplied with. */
+/* The factor of the first byte of a block in its hash. */
 static uint64_t hash_top(void)
 {
 	uint64_t top = 1;
@@ -66,13 +67,13 @@ static uint64_t hash_top(void)
 	return top;
 }
 
-/* All alike, as zeros are: they are everywhere. */
+/* True for a block of equal bytes, such as zeros, which occurs everywhere. */
 static bool is_dull(const uint8_t *b)
 {
 	return !memcmp(b, b + 1, BLOCK - 1);
 }
 
-/* ---- in ---- */
+/* ---- input ---- */
 
 static int segment_add(struct flow_links *l, int64_t process_id, const struct flow_segment *s)
 {
@@ -97,7 +98,7 @@ static uint64_t given_key(uint64_t segment, uint32_t spot)
 	return segment << 32 | spot;
 }
 
-/* Enters a place. Of what is there already both are copies, unless a process reads what it wrote itself. */
+/* Adds an entry. If there is one already, both are copies, unless a process reads what it wrote itself. */
 static int links_known(struct flow_links *l, struct map *in, uint64_t key, uint64_t segment,
 		       uint32_t at)
 {
@@ -151,9 +152,9 @@ int flow_links_in(struct flow_links *l, int64_t process_id, uint32_t spot, int64
 	return r;
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
-/* A place among the bytes that came in. */
+/* A position in the bytes that entered. */
 struct spot {
 	uint32_t segment, at;
 };
@@ -192,18 +193,18 @@ static int64_t spot_pos(const struct flow_links *l, const struct spot *s)
 	return l->segments[s->segment].pos + s->at;
 }
 
-/* What goes out, and where in it the search is. */
+/* The output, and the position of the search in it. */
 struct links_out {
 	struct flow_links *l;
 	int64_t process_id, pos;
 	uint32_t spot, node;
 	const uint8_t *bytes;
-	size_t size, done; /* done: up to where it has been found */
+	size_t size, done; /* done: end of the part already matched */
 };
 
 /*
- * Whether the equal bytes beside a difference say that both sides belong together: so many of them are unlike the one
- * before. Zeros, and other long repetitions, are beside everything.
+ * True if the equal bytes next to a difference show that both sides belong together: enough of them differ from the
+ * byte before. Zeros and other long repetitions are next to everything.
  */
 static bool links_belong(const struct links_out *o, struct spot in, size_t from, size_t to)
 {
@@ -247,7 +248,7 @@ static int links_difference(const struct links_out *o, const struct spot *in, si
 						  .weak = !links_belong(o, *in, from, to)});
 }
 
-/* Where a block came in; *ret_twice: not only there. */
+/* Finds where a block entered; *ret_twice: it also entered elsewhere. */
 static bool block_find(const struct flow_links *l, int64_t process_id, const uint8_t *block,
 		       uint64_t hash, struct spot *ret, bool *ret_twice)
 {
@@ -261,7 +262,7 @@ static bool block_find(const struct flow_links *l, int64_t process_id, const uin
 	return !memcmp(l->segments[ret->segment].bytes + ret->at, block, BLOCK);
 }
 
-/* A block that goes out at `at` and came in elsewhere than on the spot to which it goes. */
+/* Finds the block at `at` of the output among bytes that entered elsewhere than on the spot that it is sent to. */
 static bool links_block(const struct links_out *o, size_t at, uint64_t hash, struct spot *ret,
 			bool *ret_twice)
 {
@@ -269,7 +270,7 @@ static bool links_block(const struct links_out *o, size_t at, uint64_t hash, str
 	       o->l->segments[ret->segment].spot != o->spot;
 }
 
-/* How long a difference is that begins here; 0: nothing equal follows it. */
+/* The length of the difference that begins here; 0: no equal bytes follow it. */
 static size_t links_resync(const struct links_out *o, struct spot in, size_t at)
 {
 	size_t from = at, equal = 0, unlike = 0;
@@ -287,12 +288,12 @@ static size_t links_resync(const struct links_out *o, struct spot in, size_t at)
 	return 0;
 }
 
-/* Whether the bytes [from, to) that go out are those of another place, where the block of `i` is. */
+/* True if bytes [from, to) of the output are those of another position, where the block of `i` is. */
 static bool links_explains(const struct links_out *o, struct spot in, size_t i, size_t from,
 			   size_t to)
 {
 	if (i >= from && i + BLOCK <= to)
-		return true; /* a part of them at least */
+		return true; /* at least some of them */
 	for (; i > from; i--) {
 		if (!spot_back(o->l, &in))
 			return false;
@@ -307,9 +308,9 @@ static bool links_explains(const struct links_out *o, struct spot in, size_t i, 
 }
 
 /*
- * Whether bytes [from, to) that go out, and differ from what came in at `in`, came in at another place: then what goes out was
- * put together from several, or `in` is a copy of the true source that is not quite equal. What came in more often than is
- * known is taken to explain them.
+ * True if bytes [from, to) of the output, which differ from what entered at `in`, entered at another position. The
+ * output was then assembled from several sources, or `in` is a copy of the true source that is not quite equal. Bytes
+ * with more occurrences than are stored are assumed to explain the difference.
  */
 static bool links_elsewhere(const struct links_out *o, struct spot in, size_t from, size_t to)
 {
@@ -335,7 +336,7 @@ static bool links_elsewhere(const struct links_out *o, struct spot in, size_t fr
 	return false;
 }
 
-/* From a place that both have: onwards, over differences. The end of what is equal. */
+/* Extends a match forwards, across differences. Returns the end of the equal bytes. */
 static int links_onwards(const struct links_out *o, struct spot in, size_t at, size_t *ret_end)
 {
 	bool more = true;
@@ -364,7 +365,7 @@ static int links_onwards(const struct links_out *o, struct spot in, size_t at, s
 	return r;
 }
 
-/* Back over what is equal, down to what was found before. */
+/* Extends a match backwards over equal bytes, down to the previous match. */
 static size_t links_back(const struct links_out *o, struct spot *in, size_t at)
 {
 	struct spot s = *in;
@@ -376,7 +377,7 @@ static size_t links_back(const struct links_out *o, struct spot *in, size_t at)
 	return at;
 }
 
-/* Notes that bytes of these segments are in the file. */
+/* Notes that the file has bytes of these segments. */
 static int links_give(struct links_out *o, const struct spot *in, size_t bytes)
 {
 	size_t have = o->l->segments[in->segment].size - in->at;
@@ -413,8 +414,8 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 }
 
 /*
- * What goes out before the first block that was found, as far as it goes in the same distance: it differs up to there, but for
- * what is equal from its start, which was too short or too ill placed to be found by itself.
+ * The output before the first match, as far as it goes at the same distance. It differs up to the match, except for
+ * equal bytes at its start that were too short or badly aligned to be found separately.
  */
 static int links_before(struct links_out *o, struct spot in, size_t from)
 {
@@ -436,7 +437,7 @@ static int links_before(struct links_out *o, struct spot in, size_t from)
 	return r < 0 ? r : links_difference(o, &differs, equal, from, false);
 }
 
-/* A block that came in: all that is equal around it. */
+/* Records all equal bytes around a block found. */
 static int links_found(struct links_out *o, struct spot in, size_t at)
 {
 	struct spot first = in;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_pieces.c: hashes of pieces, as they add up from the parts that calls moved. */
+/* flow_pieces.c: hashes of pieces, summed over the parts that calls moved. */
 #include <errno.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index)
 		p->free[p->free_count++] = (uint32_t)at;
 }
 
-/* Bytes of a word that a call cut; all eight, or all up to the end that `whole` marks, complete it. */
+/* Adds bytes of a word that calls split. The word is hashed once all eight are known. */
 static void piece_cut(struct flow_piece *p, uint32_t word, uint32_t first, const uint8_t *bytes,
 		      uint32_t len)
 {
@@ -114,7 +114,7 @@ int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chu
 		return 0;
 	}
 	if (piece->covered && from <= piece->low && end >= piece->high) {
-		/* written again as a whole */
+		/* completely overwritten */
 		piece->doubtful = false;
 		piece->sum = 0;
 		piece->covered = 0;
@@ -122,7 +122,7 @@ int flow_pieces_add(struct flow_pieces *p, struct map *of, const struct flow_chu
 	} else if (piece->covered && from < piece->high && end > piece->low &&
 		   (piece->covered == piece->high - piece->low ||
 		    piece->covered + size > CONTENT_PIECE)) {
-		/* in part: what was there cannot be taken off */
+		/* partially overwritten: the previous content cannot be subtracted */
 		piece->doubtful = true;
 	}
 	piece->low = (uint16_t)(piece->covered ? MIN(piece->low, from) : from);
@@ -148,7 +148,7 @@ void flow_pieces_cut(struct flow_pieces *p, struct map *of, int64_t size)
 		if (index < first)
 			continue;
 		flow_pieces_drop(p, of, index);
-		pos--; /* another may have come there */
+		pos--; /* removal may have moved another entry to this slot */
 	}
 	last = size % CONTENT_PIECE ? flow_piece_at(p, of, first - 1) : NULL;
 	if (last && last->high > size % CONTENT_PIECE)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_places.c: in which file bytes of a stream are stored, by whoever took them from it or by whoever sent them. */
+/* flow_places.c: finds the file in which bytes of a stream are stored, by processes that received or sent them. */
 #include "analysis/flow/bytes/flow_verdicts.h"
 
-#define PLACES_MAX 8 /* processes that pass bytes on to each other */
+#define PLACES_MAX 8 /* length of a chain of processes that forward bytes */
 
-/* Where the ranges end that continue the first, where they come from and in where they went. */
+/* The end of the ranges that continue the first one, at their source and at their destination. */
 static int64_t range_end(const struct flow_ranges *l, const struct flow_range *first)
 {
 	const struct flow_range *k = first + 1, *end = l->all + l->count;
@@ -20,7 +20,7 @@ static int64_t range_end(const struct flow_ranges *l, const struct flow_range *f
 	return to;
 }
 
-/* Cuts a range of a stream to what the process did with it in one place. NULL: nothing. */
+/* Clips a range of a stream to what the process did with it in one place. NULL: nothing. */
 static const struct flow_range *range_cut(const struct flow_ranges *l, int64_t process_id,
 					  uint32_t spot, int64_t range[2])
 {
@@ -95,7 +95,7 @@ int64_t flow_out_end(const struct flow_verdicts *v, size_t i)
 	return end;
 }
 
-/* A link by which a process gave bytes of the range to the stream, and where the links end that continue it. */
+/* A link by which a process sent bytes of the range to the stream, and the end of the links that continue it. */
 static const struct flow_link *link_into(const struct flow_verdicts *v, uint32_t spot,
 					 const int64_t range[2], int64_t *ret_end)
 {
@@ -149,7 +149,7 @@ bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t ra
 	return false;
 }
 
-/* What a process sent on of bytes that came in, to a process that stores them. */
+/* Where received bytes are stored by a process to which they were forwarded. */
 static bool stored_by_receiver(const struct flow_verdicts *v, const struct flow_link *k,
 			       int64_t process_id, int64_t range[2], struct flow_place *ret)
 {

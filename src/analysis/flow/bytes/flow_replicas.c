@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_replicas.c: files of one name that were written in several folders or hosts. Where most of those of two folders are
- * equal, one is a replica of the other: then those that are not, and those that are missing, are verdicts.
+ * flow_replicas.c: files with the same name that were written in several folders or hosts. If most such files of two
+ * folders are equal, one folder is a replica of the other, and files that differ or are missing become verdicts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include "names/names.h"
 #include "schema/content_hash.h"
 
-#define LINKS_BEFORE \
-	64 /* links that are looked at before a position, as one of them may reach beyond it */
-#define PIECES_LEAST 8 /* that two files have in common, which are not equal as wholes */
-#define COMMON_LEAST 3 /* files that two folders have both */
+/* links examined before a position, since one of them may extend beyond it */
+#define LINKS_BEFORE 64
+#define PIECES_LEAST 8 /* equal pieces in two files that are not completely equal */
+#define COMMON_LEAST 3 /* common files of two folders */
 
 const struct flow_file *flow_replica_file(const struct flow_verdicts *v, uint32_t object)
 {
@@ -44,11 +44,12 @@ void flow_replicas_free(struct flow_verdicts *v)
 
 void flow_replicas_name(struct flow_verdicts *v, uint32_t object)
 {
+	/* there may be two verdicts */
 	if (map_set(&v->replicas->named, replica_name(v, object), 1) < 0)
-		v->left_out++; /* a verdict may come twice */
+		v->left_out++;
 }
 
-/* ---- who has what ---- */
+/* ---- pairs of folders ---- */
 
 static int compare_replicas(const void *a, const void *b)
 {
@@ -74,8 +75,9 @@ static size_t replica_folder(struct flow_replicas *p, uint16_t place, struct byt
 }
 
 /*
- * Whether a file that differs from another of its name shows that something is wrong: one process wrote it, once; or more than
- * once, but what came over a stream. Files that several processes change, as databases do, begin as copies and then part.
+ * True if a difference from another file of its name indicates an error: one process wrote the file, either once or, if
+ * more than once, then with bytes from a stream. Files modified by several processes, as in databases, begin as copies
+ * and then diverge.
  */
 static bool is_steady(const struct flow_verdicts *v, uint32_t object)
 {
@@ -125,7 +127,7 @@ static int replicas_list(struct flow_verdicts *v)
 	return 0;
 }
 
-/* The first piece at or behind `index` in which two files differ; false: there is none. */
+/* The first piece at or after `index` in which two files differ; false: none. */
 static bool differ_from(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 			uint64_t *ret)
 {
@@ -159,7 +161,7 @@ size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
 	return n;
 }
 
-/* Files that are written in place, as volumes are: how much of them is equal. */
+/* Counts equal pieces of files that are modified in place, such as volumes. */
 static void pieces_relate(struct flow_verdicts *v, const struct flow_replica *a,
 			  const struct flow_replica *b)
 {
@@ -214,7 +216,7 @@ static void replicas_relate(struct flow_verdicts *v)
 	}
 }
 
-/* Whether the folders are replicas by what their files have in common alone, written in place. */
+/* True if the folders are replicas because of equal pieces alone, in files modified in place. */
 static bool are_volumes(const struct flow_replicas *p, size_t a, size_t b)
 {
 	return p->pieces_equal[a][b] >= PIECES_LEAST &&
@@ -241,9 +243,9 @@ int flow_replicas_make(struct flow_verdicts *v)
 	return r;
 }
 
-/* ---- what they say of a range ---- */
+/* ---- votes on a range ---- */
 
-/* The group that a file is in. */
+/* The group to which a file belongs. */
 static size_t replica_group(const struct flow_verdicts *v, uint32_t object,
 			    const struct flow_replica **to)
 {
@@ -265,7 +267,7 @@ static bool differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b,
 	       at * CONTENT_PIECE < (uint64_t)to;
 }
 
-/* The one that most are equal to; n: none has a majority. */
+/* The file that most others are equal to; n: no majority. */
 static size_t majority_of(const struct flow_verdicts *v, const struct flow_replica *const *g,
 			  size_t n, int64_t from, int64_t to)
 {
@@ -343,9 +345,9 @@ int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference 
 	return flow_verdict_evidence(v, "replicas", FLOW_NONE, 0, FLOW_SEND, buf_str(&text));
 }
 
-/* ---- verdicts of their own ---- */
+/* ---- verdicts from replicas alone ---- */
 
-/* Bytes of a piece in which two differ, where payload shows it; else the whole piece. */
+/* The differing bytes of a piece if payload shows them, else the whole piece. */
 static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
 		   int64_t range[2])
 {
@@ -378,7 +380,7 @@ static void refine(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64
 	range[0] += from;
 }
 
-/* The first stretch of pieces in which a file differs from another. */
+/* The first contiguous pieces in which a file differs from another. */
 static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t from,
 		    int64_t range[2], uint32_t *ret_node)
 {
@@ -400,8 +402,8 @@ static bool stretch(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint6
 }
 
 /*
- * The first stretch that is not merely on its way: a volume has something that was written to the other after what the other has
- * there. What is written anew in place reaches one after the other.
+ * The first such range that is not merely in progress: the other volume already has something that was written later
+ * than what it has in the range. Writes in place arrive in order.
  */
 static bool stretch_arrived(const struct flow_verdicts *v, uint32_t a, uint32_t b, int64_t range[2],
 			    uint32_t *ret_node)
@@ -429,7 +431,7 @@ static bool stretch_arrived(const struct flow_verdicts *v, uint32_t a, uint32_t 
 	return false;
 }
 
-/* Nobody knows which of them is right. */
+/* Evidence that it is unknown which of them is right. */
 static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
 	_cleanup_buf_ struct buf text = {0};
@@ -445,7 +447,7 @@ static int evidence_unsure(struct flow_verdicts *v, const struct flow_replica *c
 					     buf_str(&text));
 }
 
-/* Whether the process stored these bytes as they came in. */
+/* True if the process stored these bytes as they were received. */
 static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const int64_t range[2])
 {
 	const struct flow_links *l = &v->s->links;
@@ -456,7 +458,7 @@ static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const
 	for (size_t n = 0; n < LINKS_BEFORE && i && l->links[v->by_out[i - 1]].out_spot == spot;
 	     n++)
 		i--;
-	/* one call after another has a part of them */
+	/* consecutive calls have parts of them */
 	for (; i < l->link_count && at < range[1]; i++) {
 		const struct flow_link *k = &l->links[v->by_out[i]];
 
@@ -464,11 +466,11 @@ static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const
 			break;
 		at = MAX(at, k->out_pos + k->bytes);
 	}
-	/* what is too short to be found is nothing that it lacks */
+	/* a remainder too short to be matched does not count as missing */
 	return at >= range[1] || (at > range[0] && range[1] - at < FLOW_LINK_LEAST);
 }
 
-/* Where bytes of the file follow on what came in, and differ from what came behind it. NULL: nowhere. */
+/* A position in the file where bytes continue those received, but differ from what was received next. NULL: none. */
 static const struct flow_difference *difference_in(const struct flow_verdicts *v, uint32_t object,
 						   const int64_t range[2])
 {
@@ -484,20 +486,20 @@ static const struct flow_difference *difference_in(const struct flow_verdicts *v
 	return NULL;
 }
 
-/* Whether files of the folder came over a stream: else it is where they come from. */
-static bool folder_receives(const struct flow_verdicts *v, uint32_t folder)
+/* True if the writer of the file stores what it receives, in this file or in others; otherwise it is the source of the bytes. */
+static bool stores_received(const struct flow_verdicts *v, uint32_t object)
 {
-	const struct flow_replicas *p = v->replicas;
+	int64_t process_id = flow_replica_file(v, object)->process_id;
 
-	for (size_t i = 0; i < p->count; i++) {
-		if (p->all[i].folder == folder &&
-		    map_get(&v->stored_from, p->all[i].object | FLOW_SPOT_FILE, NULL))
+	for (size_t i = flow_range_at(&v->stored, process_id, 0, INT64_MIN);
+	     i < v->stored.count && v->stored.all[i].process_id == process_id; i++) {
+		if (!flow_spot_local(v, v->stored.all[i].in_spot))
 			return true;
 	}
 	return false;
 }
 
-/* Where all but one are as they were received, that one is where they were altered. 1: that is the verdict. */
+/* If all but one were stored as received, the remaining one was altered. 1: that is the verdict. */
 static int verdict_not_received(struct flow_verdicts *v, const struct flow_replica *const *g,
 				size_t n, const int64_t range[2])
 {
@@ -522,7 +524,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 			return 0;
 		odd = g[i];
 	}
-	p = odd && folder_receives(v, odd->folder)
+	p = odd && stores_received(v, odd->object)
 		    ? flow_piece_at(&v->s->pieces, &flow_replica_file(v, odd->object)->pieces,
 				    (uint64_t)range[0] / CONTENT_PIECE)
 		    : NULL;
@@ -554,7 +556,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 	return r < 0 ? r : 1;
 }
 
-/* Where a process stored what another file of the name has at a position. False: it is not known. */
+/* Where a process stored what another file of the name has at a position. False: unknown. */
 static bool place_of(const struct flow_verdicts *v, uint32_t other, int64_t process_id,
 		     int64_t range[2], struct flow_place *ret)
 {
@@ -576,7 +578,10 @@ static bool place_of(const struct flow_verdicts *v, uint32_t other, int64_t proc
 	return true;
 }
 
-/* What a file lacks that the others have may stand elsewhere: in another file, or at another position. 1: that is the verdict. */
+/*
+ * Bytes that a file lacks and the others have may be elsewhere: in another file, or at another position. 1: that is the
+ * verdict.
+ */
 static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
 			     size_t odd, const int64_t range[2])
 {
@@ -619,29 +624,133 @@ static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica 
 	return 0;
 }
 
+/*
+ * Whether a folder that lacks the file is not merely late: one process writes its files, and has written one that came behind
+ * this file in the other folder. Times of the two folders are not compared: the first node of a chain may have stored
+ * everything before the second stored anything.
+ */
+static bool folder_skipped(const struct flow_verdicts *v, size_t folder,
+			   const struct flow_replica *other)
+{
+	const struct flow_replicas *p = v->replicas;
+	uint32_t last = flow_replica_file(v, other->object)->last;
+
+	return !p->folders[folder].mixed && last != FLOW_NONE &&
+	       p->newest[folder][other->folder] > v->s->graph.nodes[last].start;
+}
+
+/* Bytes that a process sent to another over streams. */
+static uint64_t sent_to(const struct flow_verdicts *v, int64_t from, int64_t to)
+{
+	const struct flow_state *s = v->s;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->channel_count; i++) {
+		const struct flow_end *ends = s->channels[i].ends;
+
+		if (ends[FLOW_SEND].task != FLOW_NONE && ends[FLOW_RECEIVE].task != FLOW_NONE &&
+		    s->tasks[ends[FLOW_SEND].task].process_id == from &&
+		    s->tasks[ends[FLOW_RECEIVE].task].process_id == to)
+			bytes += ends[FLOW_SEND].moved;
+	}
+	return bytes;
+}
+
+/* Whether all others got the file by way of the one that differs: then they agree with each other, whoever altered it. */
+static bool is_first(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+		     size_t odd)
+{
+	int64_t first = flow_replica_file(v, g[odd]->object)->process_id;
+	bool sends = false;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t other = flow_replica_file(v, g[i]->object)->process_id;
+		uint64_t to = i == odd ? 0 : sent_to(v, first, other);
+
+		if (i == odd)
+			continue;
+		if (sent_to(v, other, first) > to)
+			return false;
+		sends |= to > 0;
+	}
+	return sends;
+}
+
+/*
+ * Of files that differ, one that is right: as it was received, unlike others; or as most are, unless these are copies of the one
+ * that differs; or, of two, what is no copy. n: it is not known.
+ */
+static size_t right_of(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+{
+	size_t right = n, received = 0, origin = n, origins = 0, most;
+	int64_t range[2];
+	uint32_t node;
+	bool differ = false;
+
+	for (size_t i = 0; i < n && !differ; i++)
+		differ = stretch(v, g[i]->object, g[i ? 0 : n - 1]->object, 0, range, &node);
+	for (size_t i = 0; i < n && differ; i++) {
+		if (!map_get(&v->stored_from, g[i]->object | FLOW_SPOT_FILE, NULL)) {
+			origin = i;
+			origins++;
+		}
+		if (!is_as_received(v, g[i]->object, range))
+			continue;
+		received++;
+		if (right < n &&
+		    differ_within(v, g[right]->object, g[i]->object, range[0], range[1]))
+			received = n; /* another was received there */
+		right = i;
+	}
+	if (received && received < n)
+		return right;
+	most = majority_of(v, g, n, 0, INT64_MAX);
+	for (size_t i = 0; i < n && most < n && !received; i++) {
+		if (differ_within(v, g[i]->object, g[most]->object, 0, INT64_MAX) &&
+		    is_first(v, g, n, i))
+			return n;
+	}
+	return most == n && origins == 1 && n == 2 && !received ? origin : most;
+}
+
+/* Whether one of two files is shorter because it is not written yet. */
+static bool is_under_way(const struct flow_verdicts *v, const struct flow_replica *a,
+			 const struct flow_replica *b)
+{
+	const struct flow_file *x = flow_replica_file(v, a->object),
+			       *y = flow_replica_file(v, b->object);
+
+	if (x->size == y->size)
+		return false;
+	return x->size < y->size ? !folder_skipped(v, a->folder, b)
+				 : !folder_skipped(v, b->folder, a);
+}
+
 static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
-	size_t right = majority_of(v, g, n, 0, INT64_MAX);
+	size_t right = right_of(v, g, n);
 	int r = 0;
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		const struct flow_replica *other = right < n ? g[right] : g[i ? 0 : n - 1];
-		struct flow_verdict row = {.what = "replicas-differ",
-					   .object = g[i]->object,
-					   .first = FLOW_NONE,
-					   .second_spot = g[i]->object | FLOW_SPOT_FILE,
-					   .second_side = FLOW_SEND,
-					   .absence =
-						   true, /* a write that is missing looks so too */
-					   .note = "it is not known where it was altered: record "
-						   "with --content=bytes"};
+		struct flow_verdict row = {
+			.what = "replicas-differ",
+			.object = g[i]->object,
+			.first = FLOW_NONE,
+			.second_spot = g[i]->object | FLOW_SPOT_FILE,
+			.second_side = FLOW_SEND,
+			.absence = true, /* a missing write looks the same */
+			.note = v->s->pieces.payload
+					? "it is not known where it was altered: what was received "
+					  "is not what was stored, byte for byte"
+					: "it is not known where it was altered: record "
+					  "with --content=bytes"};
 		struct flow_reference ref;
 		int64_t range[2];
 
 		if (i == right || !flow_are_replicas(v->replicas, g[i]->folder, other->folder) ||
 		    !is_steady(v, g[i]->object) || !is_steady(v, other->object) ||
-		    (right == n && flow_replica_file(v, g[i]->object)->size !=
-					   flow_replica_file(v, other->object)->size) ||
+		    ((right == n || n == 2) && is_under_way(v, g[i], other)) ||
 		    !(v->replicas->equal[g[i]->folder][other->folder]
 			      ? stretch(v, g[i]->object, other->object, 0, range, &row.second)
 			      : stretch_arrived(v, g[i]->object, other->object, range,
@@ -668,7 +777,7 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 			r = right < n ? flow_replicas_evidence(v, &ref, row.from, row.to)
 				      : evidence_unsure(v, g, n);
 		if (right == n)
-			break; /* of two nobody knows which is right */
+			break; /* with two files it is unknown which is right */
 	}
 	return r;
 }
@@ -710,22 +819,10 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 	int64_t to = range[1];
 
 	return stretch(v, object, other, (uint64_t)range[0] / CONTENT_PIECE, range, ret_node) &&
-	       range[0] < to && *ret_node != FLOW_NONE;
-}
-
-/*
- * Whether a folder that lacks the file is not merely late: one process writes its files, and has written one that came behind
- * this file in the other folder. Times of the two folders are not compared: the first node of a chain may have stored
- * everything before the second stored anything.
- */
-static bool folder_skipped(const struct flow_verdicts *v, size_t folder,
-			   const struct flow_replica *other)
-{
-	const struct flow_replicas *p = v->replicas;
-	uint32_t last = flow_replica_file(v, other->object)->last;
-
-	return !p->folders[folder].mixed && last != FLOW_NONE &&
-	       p->newest[folder][other->folder] > v->s->graph.nodes[last].start;
+	       range[0] < to && *ret_node != FLOW_NONE &&
+	       !is_as_received(
+		       v, object,
+		       (int64_t[]){range[0], MIN(range[1], flow_replica_file(v, object)->size)});
 }
 
 static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)

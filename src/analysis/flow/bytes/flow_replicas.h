@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow_replicas.h: files of one name in several folders, for what is wrong with them and for the order in which they came there. */
+/* flow_replicas.h: files with the same name in several folders, to find errors in them and the order in which they arrived. */
 #pragma once
 
 #include "analysis/flow/bytes/flow_verdicts.h"
@@ -10,9 +10,9 @@ struct flow_folder {
 	uint64_t key;
 	uint16_t place;
 	struct bytes path;
-	int64_t process_id; /* who wrote its first file; -1: nobody yet */
-	uint32_t last;	    /* the call that wrote there last; FLOW_NONE */
-	bool mixed;	    /* others wrote in it too */
+	int64_t process_id; /* writer of its first file; -1: none yet */
+	uint32_t last;	    /* last call that wrote to it; FLOW_NONE */
+	bool mixed;	    /* it has other writers */
 };
 
 struct flow_replica {
@@ -22,27 +22,27 @@ struct flow_replica {
 };
 
 struct flow_replicas {
-	struct flow_replica *all; /* by name, folder, time */
+	struct flow_replica *all; /* sorted by name, folder, time */
 	size_t count, cap;
 	struct flow_folder folders[FLOW_FOLDERS_MAX];
 	size_t folder_count;
 	uint64_t common[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX],
 		equal[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
-	/* pieces of files of one name: of those that both have, those that are equal; of a file that is not equal as a whole */
+	/* for files with the same name that are not completely equal: pieces that both have, and those that are equal */
 	uint64_t pieces[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX],
 		pieces_equal[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
-	/* [a][b]: when the last of the files that both have was begun in b; INT64_MIN: never */
+	/* [a][b]: start of the last common file in b; INT64_MIN: never */
 	int64_t newest[FLOW_FOLDERS_MAX][FLOW_FOLDERS_MAX];
 	uint64_t left_out;
-	struct map named; /* names that a verdict is about */
+	struct map named; /* names that have a verdict */
 	struct buf said;  /* text of flow_replicas_say() */
 };
 
 const struct flow_file *flow_replica_file(const struct flow_verdicts *v, uint32_t object);
-/* The replicas of a name from `from` on, one of each folder, into FLOW_FOLDERS_MAX places: how many. */
+/* Copies the replicas of a name from index `from` on, one per folder, to an array of FLOW_FOLDERS_MAX; returns their number. */
 size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
 			   const struct flow_replica **to, size_t *ret_next);
-/* Whether most files of two folders are equal, or most of one that is written in place. */
+/* True if most files of two folders are equal, or most of one that is modified in place. */
 bool flow_are_replicas(const struct flow_replicas *p, size_t a, size_t b);
-/* The host where its recording has one such folder, else the folder. */
+/* Appends the host if its recording has only one such folder, else the folder. */
 int flow_replica_put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_replication.c: in which order replicas came to their folders, and how long after the first call that sent them. */
+/* flow_replication.c: the order in which replicas arrived in their folders, and the delay after the first call that sent them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct chain {
 struct member {
 	const struct flow_replica *replica;
 	int64_t at;
-	uint32_t source; /* the call that sent it */
+	uint32_t source; /* the call that sent its content */
 	int64_t process;
 };
 
@@ -30,7 +30,7 @@ static int compare_members(const void *a, const void *b)
 	return ORDER(p->at, q->at);
 }
 
-/* The call that sent what the file holds; FLOW_NONE where that is not known. */
+/* The call that sent the file's content; FLOW_NONE if unknown. */
 static uint32_t source_of(const struct flow_verdicts *v, uint32_t object)
 {
 	const struct flow_graph *g = &v->s->graph;
@@ -56,7 +56,7 @@ static int64_t replica_process(const struct flow_verdicts *v, uint32_t node)
 	return names_process_of(v->s->dims, v->s->graph.nodes[node].thread_id);
 }
 
-/* By who sent to whom: each behind the one from which it got the bytes, as far as that is known; else by time. */
+/* Sorts by sender and receiver: each member after the one from which it got the bytes, as far as known; otherwise by time. */
 static void chain_order(const struct flow_verdicts *v, struct member *m, size_t n)
 {
 	bool known = false;
@@ -64,7 +64,7 @@ static void chain_order(const struct flow_verdicts *v, struct member *m, size_t 
 	for (size_t i = 0; i < n; i++)
 		known |= m[i].source != FLOW_NONE;
 	if (!known)
-		return; /* as they stand in the list of folders */
+		return; /* keep the order of the list of folders */
 	array_sort(m, n, compare_members);
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = i; k < n; k++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_roles.c: whether a process passes on what it receives. Most programs make something new of their input: they sort it,
- * edit it, fill in templates. That their output differs here and there from what they read is their work. It is a fault
- * only where a process otherwise passes on bytes as they came: four times as often as not, of bytes from a socket; of those
- * from files and pipes, which filters and editors read too, with four times as many of these files.
+ * flow_roles.c: whether a process forwards its input unchanged. Most programs transform their input: they sort it, edit
+ * it, fill in templates. Differences between their input and output are their purpose. A difference is an error only if
+ * the process otherwise passes on bytes as they came: for bytes from a socket, four times as often as not; for those
+ * from files and pipes, which filters and editors also read, with four times as many of these files.
  */
 #include <errno.h>
 
@@ -12,20 +12,21 @@
 #include "analysis/flow/bytes/flow_verdicts.h"
 
 #define ROLE_TIMES 4
-#define CROWD	   4096 /* bytes within which one difference is a fault, two are a program's work */
+/* bytes: within this distance one difference is an error, two are a program's work */
+#define CROWD 4096
 
-/* What one process does with bytes of files, of pipes, or of sockets, in files or on streams. */
+/* What one process does with bytes of files, pipes or sockets when it writes to files or streams. */
 struct flow_role {
-	uint64_t equal, differ;		  /* stretches */
-	uint64_t edges;			  /* differences at the begin or end of a call */
-	uint64_t sources, sources_differ; /* files and pipes that they are of */
+	uint64_t equal, differ;		  /* number of ranges */
+	uint64_t edges;			  /* differences at the beginning or end of a call */
+	uint64_t sources, sources_differ; /* number of files and pipes that are their source */
 };
 
 struct flow_roles {
 	struct flow_role *all;
 	size_t count, cap;
 	struct map of;	    /* process and kind -> role */
-	struct map sources; /* the same and spot -> 0; 1: it differs */
+	struct map sources; /* process, kind and spot -> 0; 1: has a difference */
 };
 
 void flow_roles_free(struct flow_verdicts *v)
@@ -99,7 +100,7 @@ static int role_count(struct flow_verdicts *v, int64_t process_id, uint32_t in_s
 	return map_set(&roles->sources, source, differs);
 }
 
-/* Of a role that has links: an edge is beside one. */
+/* Counts an edge for a role that has links, since an edge is next to one. */
 static void role_edge(const struct flow_verdicts *v, const struct flow_difference *d)
 {
 	uint64_t at;
@@ -130,7 +131,7 @@ int flow_roles_make(struct flow_verdicts *v)
 	return r;
 }
 
-/* Whether three quarters of the file are what was read from one file or pipe, each byte as far behind where it came from. */
+/* True if three quarters of the file are what was read from one file or pipe, each byte at the same distance from its source. */
 static bool is_copy(const struct flow_verdicts *v, const struct flow_difference *d)
 {
 	const struct flow_links *l = &v->s->links;
@@ -148,7 +149,7 @@ static bool is_copy(const struct flow_verdicts *v, const struct flow_difference 
 	return bytes >= v->s->files[o->file].size / 4 * 3;
 }
 
-/* Whether another difference is near: a record was made anew. Heads that most of the calls have do not count. */
+/* True if another difference is near: a record was rewritten. Headers that most of the calls have do not count. */
 static bool is_crowded(const struct flow_verdicts *v, const struct flow_role *role,
 		       const struct flow_difference *d)
 {
@@ -177,6 +178,8 @@ bool flow_role_passes(const struct flow_verdicts *v, const struct flow_differenc
 	    !map_get(&v->roles->of, flow_role_key(v, d->process_id, d->in_spot, d->out_spot), &at))
 		return false;
 	role = &v->roles->all[at];
+	if (is_crowded(v, role, d) || role->equal < ROLE_TIMES * role->differ)
+		return false;
 	if (!role_is_local(v, d->process_id, d->in_spot))
 		return true;
 	return role->sources > role->sources_differ &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_table.c: table verdict, by an analysis of its own. */
+/* flow_table.c: makes table verdict with a run of its own of the analysis. */
 #include "analysis/flow/bytes/flow_table.h"
 
 #include "analysis/flow/flow.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_verdicts.c: what the content says that became of the bytes, at the end of the pass.
+ * flow_verdicts.c: verdicts on data from its content, at the end of the pass.
  *
- * A process alters bytes where what it wrote or sent differs from what it had received, with equal bytes around the difference.
- * Programs that make something new of what they read do the same: flow_roles.c tells them apart. And headers that a program
- * makes anew differ, so that a difference on a stream counts only in bytes that are stored in a
- * file as well, and one at the edge of a write only where another file shows that the program stores what it
- * receives from the first byte on.
+ * A process alters bytes if what it wrote or sent differs from what it received, with equal bytes around the
+ * difference. Programs that transform their input do the same: flow_roles.c distinguishes them. Headers that a program
+ * generates also differ, so a difference on a stream only counts in bytes that are also stored in a file, and one at
+ * the edge of a write only if another file shows that the program stores its input from the first byte on.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +18,8 @@
 #include "schema/ops.h"
 
 #define VERDICTS_MAX 1000
-#define PUSH_TIMES \
-	8 /* sends that follow on what came from elsewhere, for one that follows on a request */
-#define OUT_NEAR 16 /* links of one spot that are looked at on each side */
+#define PUSH_TIMES   8 /* sends that follow bytes from elsewhere, per send that follows a request */
+#define OUT_NEAR     16 /* links of one spot examined on each side */
 
 /* ---- names ---- */
 
@@ -132,7 +130,7 @@ static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v,
 	answer_list_int(t, node_of(v, node)->row_id);
 }
 
-/* Calls that are missing and would be among those that the verdict is from. */
+/* Note about missing calls that could affect the verdict. */
 static const char *verdict_note(const struct flow_verdicts *v, const struct flow_verdict *w)
 {
 	int64_t from = INT64_MAX, to = INT64_MIN;
@@ -169,7 +167,7 @@ static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, uns
 	return row->r;
 }
 
-/* The same as a row of table verdict. */
+/* Adds it as a row of table verdict. */
 static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict *w,
 			const struct flow_node *by)
 {
@@ -300,7 +298,7 @@ static int range_add(struct flow_ranges *to, const struct flow_range *r)
 	return array_add(to->all, to->count, to->cap, *r);
 }
 
-/* Whether what goes out on a stream answers to requests from it, but for few. */
+/* True if nearly everything sent on a stream answers requests from it. */
 static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
 {
 	const struct flow_channel *c = &v->s->channels[spot];
@@ -308,7 +306,7 @@ static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
 	return !(spot & FLOW_SPOT_FILE) && c->pulled * PUSH_TIMES > c->pushed;
 }
 
-/* What each process stored in files, and what it sent on, by where it came in; differences are part of it. */
+/* Lists what each process stored in files and what it forwarded, by where it entered, including differences. */
 static int ranges_make(struct flow_verdicts *v)
 {
 	const struct flow_links *l = &v->s->links;
@@ -356,7 +354,7 @@ size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t i
 	return array_first(i, 0, l->count, compare_ranges(&l->all[i], &key) >= 0);
 }
 
-/* The first range of the list that ends behind `from`, of the same process and spot. NULL: none begins before `to`. */
+/* The first range of the list that ends after `from`, of the same process and spot. NULL: none begins before `to`. */
 const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
 				       uint32_t in_spot, int64_t from, int64_t to)
 {
@@ -371,7 +369,7 @@ const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t proc
 	return best;
 }
 
-/* Another file of the process that begins with bytes as they came in: so it stores them. */
+/* True if another file of the process begins with bytes as received, which shows that it stores them. */
 static bool stores_from_start(const struct flow_verdicts *v, const struct flow_difference *d)
 {
 	for (size_t i = 0; i < v->stored.count; i++) {
@@ -400,7 +398,7 @@ static bool is_same_distance(const struct flow_link *k, const struct flow_differ
 	       k->in_pos - k->out_pos == d->in_pos - d->out_pos;
 }
 
-/* Equal bytes on the side of an edge that another call of the same file has, in the same distance. */
+/* True if another call of the same file has equal bytes beyond the edge, at the same distance. */
 static bool is_joined(const struct flow_verdicts *v, const struct flow_difference *d)
 {
 	const struct flow_links *l = &v->s->links;
@@ -420,12 +418,12 @@ static bool is_joined(const struct flow_verdicts *v, const struct flow_differenc
 	return before && behind;
 }
 
-/* A difference, cut to bytes that are stored. */
+/* A difference, clipped to bytes that are stored. */
 struct flow_hit {
 	const struct flow_difference *d;
-	int64_t from, to; /* where it came in */
+	int64_t from, to; /* where it entered */
 	uint32_t object;
-	int64_t pos; /* in the file */
+	int64_t pos; /* position in the file */
 };
 
 struct flow_hits {
@@ -454,17 +452,22 @@ static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference
 	}
 	if ((d->edge && !is_joined(v, d)) || !flow_role_passes(v, d))
 		return 0;
-	/* on a stream: the bytes of it that are stored as well, by this process or by who gets them */
+	/* on a stream: bytes that are also stored, by this process or by one that receives them */
 	while (from < to && r >= 0) {
 		int64_t apart = d->out_pos - d->in_pos, range[] = {from, to},
 			sent[] = {from + apart, to + apart};
 		struct flow_place place;
 
 		if (!flow_stored_by(v, d->process_id, d->in_spot, range, &place)) {
-			if (!flow_stored_behind(v, d->out_spot, sent, &place))
+			if (flow_stored_behind(v, d->out_spot, sent, &place)) {
+				range[0] = sent[0] - apart;
+				range[1] = sent[1] - apart;
+			} else if (flow_spot_log(v, d->process_id, d->in_spot)) {
+				place = (struct flow_place){.object = d->in_spot & ~FLOW_SPOT_FILE,
+							    .pos = from};
+			} else {
 				break;
-			range[0] = sent[0] - apart;
-			range[1] = sent[1] - apart;
+			}
 		}
 		r = hit_add(h, &(struct flow_hit){d, range[0], range[1], place.object, place.pos});
 		from = range[1];
@@ -481,7 +484,7 @@ static int compare_hits(const void *a, const void *b)
 	return order ?: ORDER(p->from, q->from) ?: ORDER(p->d->out, q->d->out);
 }
 
-/* Who stored at the other end what was sent. */
+/* Evidence of who stored at the other end what was sent. */
 static int evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
 {
 	const struct flow_channel *c = &v->s->channels[h->d->out_spot];
@@ -516,7 +519,7 @@ static int evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
 	return r < 0 || file ? r : evidence_stored(v, h);
 }
 
-/* Differences of the same bytes: one that was stored, and one that was sent, for instance. */
+/* Differences of the same bytes, for instance one that was stored and one that was sent. */
 static int verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_t n)
 {
 	struct flow_reference ref = {h->object, false};
@@ -582,7 +585,7 @@ static int verdicts_altered(struct flow_verdicts *v)
 	return r;
 }
 
-/* ---- the whole ---- */
+/* ---- all verdicts ---- */
 
 void flow_verdicts_free(struct flow_verdicts *v)
 {

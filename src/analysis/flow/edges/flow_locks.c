@@ -65,7 +65,7 @@ struct lock_released {
 /* The locks of one file through one of the two interfaces. */
 struct flow_lock {
 	uint32_t object;
-	int64_t left; /* row of the last call that left it */
+	int64_t left; /* row of the last call that left it, so that it is visited once per call */
 	struct lock_held *held;
 	size_t held_count, held_cap;
 	struct lock_released *released; /* in order */

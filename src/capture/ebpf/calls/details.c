@@ -8,14 +8,15 @@
 #include "schema/structs.h"
 #include "details.skel.h"
 
-static void detail_plan(uint32_t code, struct wire_detail_plan *ret)
+static void detail_plan(uint32_t code, bool argv, struct wire_detail_plan *ret)
 {
 	for (unsigned int i = 0; i < OP_ARGS; i++) {
 		struct struct_arg a = struct_arg(code, i);
 
 		_Static_assert(WIRE_DETAIL_STEPS >= OP_ARGS, "a step for each argument");
-		if (a.type != STRUCT_NONE)
-			ret->steps[ret->count++] = a.step;
+		if (a.type == STRUCT_NONE || (a.type == STRUCT_STRINGS && !argv))
+			continue;
+		ret->steps[ret->count++] = a.step;
 	}
 }
 
@@ -35,11 +36,13 @@ int details_prepare(struct bpf_object *bpf, const struct ebpf_options *opt)
 		if (!ro || size < sizeof(*ro))
 			return -EINVAL;
 		memcpy((void *)&ro->detail_limit, &opt->detail_bytes, sizeof(opt->detail_bytes));
+		memcpy((void *)&ro->detail_argv, &opt->detail_argv, sizeof(opt->detail_argv));
 		for (uint32_t nr = 0; nr < WIRE_CALLS_KNOWN; nr++) {
 			uint32_t code = op_code_of_native(nr);
 
 			if (select_op(opt->select, code))
-				detail_plan(code, (struct wire_detail_plan *)&ro->detail_plans[nr]);
+				detail_plan(code, opt->detail_argv,
+					    (struct wire_detail_plan *)&ro->detail_plans[nr]);
 		}
 		return 0;
 	}

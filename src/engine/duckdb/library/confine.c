@@ -102,7 +102,7 @@ static int leave_host(int folder, struct error *err)
 
 /* ---- files ---- */
 
-/* Limits descriptors. Files that are kept open after removal use disk space that nobody sees. */
+/* Limits descriptors: removed files that are kept open use disk space that no tool shows. */
 static void limit_files(void)
 {
 	_cleanup_close_ int next = dup(STDERR_FILENO);

@@ -212,7 +212,10 @@ static int loader_load(const char *library, struct error *err)
 		r = check_trust(&path, err);
 	if (r < 0)
 		return r;
-	/* A question calls a small part of the library: looking up every function costs a fifth of opening it and answering. */
+	/*
+	 * A query calls only a small part of the library: resolving every function takes a fifth of the time of opening
+	 * it and running one.
+	 */
 	api.handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!api.handle)
 		return error_set(err, -ELIBBAD, "cannot load DuckDB's library: %.700s; " REMEDY,
