@@ -46,11 +46,6 @@ int recent_set(struct recent *c, uint64_t key, uint64_t value) _must_check_;
 bool recent_get(struct recent *c, uint64_t key, uint64_t *ret_value);
 void recent_del(struct recent *c, uint64_t key);
 
-struct bytes {
-	const uint8_t *data;
-	size_t len;
-};
-
 /* As memcmp() orders them; of two that begin alike the shorter comes first. */
 static inline int bytes_compare(struct bytes a, struct bytes b)
 {

@@ -94,8 +94,6 @@ bool dims_has(const struct dims *d, enum table_id table, int64_t id);
  * The texts of files are freed with their rows.
  */
 void dims_forget(struct dims *d, enum table_id table);
-/* How many rows were forgotten. */
-size_t dims_forgotten(const struct dims *d, enum table_id table);
 
 /* How many ids a table has of a recording (0: the first, or only one): id_own() of them is 0 .. count-1, some may be
  * unknown. */

@@ -2,7 +2,6 @@
 /* export.c: `weir export`: a trace for other tools: its spans and periods, or all of it as a timeline (export_timeline.c). */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/export_timeline.h"

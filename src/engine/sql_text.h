@@ -7,7 +7,5 @@
 /* True where the text ends a statement: a semicolon outside of quotes and comments, and nothing
  * behind it. */
 bool sql_is_complete(const char *text);
-/* Where the last of several statements begins: behind the last semicolon that is not quoted and that something follows. */
-const char *sql_last_statement(const char *text);
 /* The same statements, the rows of the last into a Parquet file. 0 or -ENOMEM. */
 int sql_copy_to_parquet(const char *sql, const char *path, struct buf *ret);

@@ -2,7 +2,6 @@
 /* otlp_out.c: a span as OTLP's JSON has it, below its resource and its scope. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "exchange/span_out.h"
 
 #define OTLP_STATUS_MAX SPAN_STATUS_ERROR /* OTLP has no others */

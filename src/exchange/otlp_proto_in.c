@@ -3,8 +3,6 @@
  * otlp_proto_in.c: an ExportTraceServiceRequest in protobuf, span by span, so that memory follows from the largest span. What
  * holds for all spans of a message may stand behind them: it is read first.
  */
-#include <errno.h>
-
 #include "exchange/otlp.h"
 #include "exchange/proto.h"
 

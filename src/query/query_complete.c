@@ -3,7 +3,6 @@
  * query_complete.c: what may stand at a place of an unfinished query. The stages before it are parsed for the names that
  * they give; of the stage at hand the last few tokens say what is expected.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

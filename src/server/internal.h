@@ -164,8 +164,6 @@ int question_number(struct question *q, const char *name, int64_t min, int64_t m
 int question_time(struct question *q, const char *name, int64_t open, int64_t *ret);
 /* What the answer to the same question without some parameters (NULL behind the last) is kept by. */
 int question_key_without(const struct question *q, const char *const names[], struct buf *key);
-/* {"error": {...}} with the status that the code means. */
-void question_fail(struct question *q, int code);
 /* True where the client is gone or the time is up: -EINTR soon. */
 bool question_stopped(const struct question *q);
 /* It may take that long from now on, and as much again for each other that runs beside it. */

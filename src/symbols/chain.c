@@ -2,7 +2,6 @@
 /* chain.c: the frames of a stack, compared with the unwind tables of their modules, become names. */
 #include "symbols/internal.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define ITEMS_MAX 512 /* frames of a stack, and gaps between them */

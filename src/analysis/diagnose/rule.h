@@ -64,8 +64,6 @@ void rules_free(struct rules *r);
 int rules_load(struct rules *ret, const struct option_list *folders, struct error *err);
 /* NULL: there is none. */
 const struct rule *rules_find(const struct rules *r, const char *name);
-/* Of one file. The message says file, line and column. */
-int rule_read(struct rule *ret, const char *file, const char *text, size_t len, struct error *err);
 /*
  * explain.c: what a rule looks for, as text; `all`: a line for each, `markdown`: docs/rules.md. -EINVAL: there is none of that
  * name.

@@ -24,8 +24,6 @@ struct features_request {
 
 /* True where the tables are there, of the whole of what is recorded by now, and made by this version. */
 bool features_are_current(const struct store *s);
-/* True for a table that features_make() makes. */
-bool features_has_table(enum table_id table);
 /*
  * For a question about `table`: makes the tables if it is one of them and they are not current; -ENOENT: it is `finding`, and
  * nobody has asked for findings.

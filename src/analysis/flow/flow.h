@@ -85,8 +85,6 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 int flow_keep(struct store *s, const struct flow_state *f, bool part, struct error *err);
 /* flow_keep_clocks.c: stores the clocks that are known as table `clock` of their traces; how many. */
 int flow_keep_clocks(const struct flow_state *f, size_t *ret_count, struct error *err);
-/* The one offset for all of a recording, of a clock that is known, and how far it can be off while bytes passed. */
-int64_t flow_clock_middle(const struct flow_clock *k, int64_t *ret_bound);
 /* What is taken already from the times of a recording, beyond what is taken from those of the first. */
 int64_t flow_clock_applied(const struct flow_state *s, size_t place);
 /* What a recording is called: its host, or the name of its file where several are of one host. */

@@ -3,8 +3,6 @@
  * flow_deliveries.c: what a process does with most of what comes in over a stream, it did not do with some of it: it stored
  * it and did not send it on, or sent it on and did not store it; or it sent it on twice, or in another order than it came.
  */
-#include <errno.h>
-
 #include "base/array.h"
 
 #include "analysis/flow/flow_verdicts.h"

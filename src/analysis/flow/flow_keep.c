@@ -3,8 +3,6 @@
  * flow_keep.c: edges as rows of the table `edge` of their trace, in an order in which each stands behind those that lead
  * to it.
  */
-#include <errno.h>
-
 #include "analysis/flow/flow.h"
 #include "store/made/made.h"
 

@@ -3,7 +3,6 @@
  * flow_keep_clocks.c: the clocks of recordings as rows of the table `clock` of their traces, by which readers correct times
  * (store_open_corrected()). What was read was corrected by the tables that are there: what is found is added to that.
  */
-#include <errno.h>
 #include <math.h>
 
 #include "analysis/flow/flow.h"
@@ -26,7 +25,8 @@ static void clock_row_free(struct clock_row *c)
 	buf_free(&c->against);
 }
 
-int64_t flow_clock_middle(const struct flow_clock *k, int64_t *ret_bound)
+/* The one offset for all of a recording, of a clock that is known, and how far it can be off while bytes passed. */
+static int64_t flow_clock_middle(const struct flow_clock *k, int64_t *ret_bound)
 {
 	const struct flow_clock_window *w = k->windows, *last = &w[k->window_count - 1];
 	double middle = flow_clock_offset(k, w->from + (last->to - w->from) / 2, NULL), most = 0;

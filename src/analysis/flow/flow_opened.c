@@ -11,7 +11,6 @@
 #include "analysis/flow/flow_pass.h"
 
 #define OPENED_MAX  (1u << 20) /* 80 MiB; what is beyond is not known */
-#define PARENTS_MAX 8
 
 /* The last that was behind a descriptor of a process. */
 struct flow_descriptor {

@@ -86,8 +86,6 @@ int flow_deliveries_verdicts(struct flow_verdicts *v);
 
 int flow_replicas_make(struct flow_verdicts *v);
 void flow_replicas_free(struct flow_verdicts *v);
-/* A verdict is about the file: the replicas need not say the same again. */
-void flow_replicas_name(struct flow_verdicts *v, uint32_t object);
 /* A file of which is known whether the bytes at hand are wrong. */
 struct flow_reference {
 	uint32_t object;

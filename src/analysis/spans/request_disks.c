@@ -4,7 +4,6 @@
  * submitted, or waited for, while it was in a call of the request. What is written back later belongs to nobody's call.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/spans/requests.h"
 #include "base/array.h"

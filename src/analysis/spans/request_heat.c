@@ -4,7 +4,6 @@
  * example. Cells are as high as a bucket of the histogram (hist/hist.h), and a hundredth of the time wide.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analysis/spans/requests.h"
 #include "base/array.h"

@@ -15,7 +15,6 @@
  * Steps are linear in the waits on the path; each is looked up in the logarithm of all.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/spans/requests.h"
 #include "analysis/spans/span_joins.h"

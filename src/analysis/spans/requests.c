@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/nearest.h"
 #include "names/file_lines.h"
-#include "names/names.h"
 #include "schema/select.h"
 #include "schema/vocab.h"
 

@@ -3,14 +3,12 @@
 #include "analysis/spans/span_joins.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "analysis/spans/span_streams.h"
 #include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
-#include "names/names.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
 

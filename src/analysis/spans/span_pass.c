@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/saturate.h"
 #include "query/eval/eval.h"
-#include "schema/ops.h"
 #include "schema/vocab.h"
 
 #define SPAN_AHEAD_MAX \

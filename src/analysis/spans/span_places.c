@@ -4,14 +4,12 @@
  * innermost span from there on: of those that are open the one that began last. A look is a search in an array.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/spans/spans.h"
 #include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "names/names.h"
-#include "schema/ops.h"
 #include "schema/vocab.h"
 
 #define FUTEX_COMMAND	  0x7f /* of its second argument, without the bits for private and clock */
@@ -443,7 +441,8 @@ size_t span_places_look(struct span_places *p, uint32_t task, int64_t at, bool g
 	return n;
 }
 
-bool span_places_has(const struct span_places *p, uint32_t task)
+/* True: it was given something by then, which goes on. */
+static bool span_places_has(const struct span_places *p, uint32_t task)
 {
 	const struct span_task *t = &p->tasks[task];
 

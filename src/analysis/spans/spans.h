@@ -245,7 +245,5 @@ size_t span_places_look(struct span_places *p, uint32_t task, int64_t at, bool g
 /* From then on it carries on these spans, where it has none of its own in their lanes: none ends that. In order of time. */
 int span_places_hand(struct span_places *p, uint32_t task, int64_t at, const uint32_t *spans,
 		     size_t count);
-/* True: it was given something by then, which goes on. */
-bool span_places_has(const struct span_places *p, uint32_t task);
 /* True for a wait as condition variables and semaphores have it. */
 bool span_places_is_idle(const struct span_places *p, const struct batch *b, size_t row);

@@ -15,7 +15,6 @@
 #define TCP_LISTENS  10 /* include/net/tcp_states.h */
 #define TCP_CLOSED   7
 #define PROTO_UDP    17
-#define NET_SOCKS    65536
 #define SOCK_DONE_BIT \
 	1 /* enum sock_flags, the same since 2.6: the other end has ended what it sends */
 

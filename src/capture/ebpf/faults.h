@@ -13,7 +13,6 @@ struct faults {
 	int *events, *links;
 	uint64_t *counts;    /* as perf counted them; filled by faults_detach() */
 	uint64_t online_sum; /* a checksum of the list of CPUs that are online */
-	bool cpu_added;	     /* a CPU that has no event was online */
 };
 
 /* Opens the events, which do not run yet. 0, or why the kernel refuses them; then there are none. */

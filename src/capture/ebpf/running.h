@@ -53,11 +53,6 @@ struct running {
 	size_t count, cap;
 };
 
-/* Adds the calls in which a process's threads are (or one of them). A process that is gone adds none. 0 or negative: some
- * could not be read. */
-int running_process(struct running *r, int32_t pid, int32_t only_tid);
-/* Those of every process but this one. */
-int running_everything(struct running *r);
 /* Those of the threads that are selected (pids_fd: the map of processes). Whom the selection takes by name, user or
  * control group is not looked at. */
 int running_unseen(struct running *r, const struct select *s, int pids_fd);

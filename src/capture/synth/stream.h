@@ -119,7 +119,7 @@ struct actor {
 	/* what a profile needs to remember */
 	int state;
 	uint32_t left, count, serial;
-	int64_t timer, timer2;
+	int64_t timer;
 	int64_t files[SYNTH_FILES_MAX]; /* keys */
 	int64_t pos[SYNTH_FILES_MAX];
 	int64_t fds[SYNTH_FILES_MAX];

@@ -18,10 +18,6 @@ int requests_clusters_screen(const struct analysis_view *v, const struct request
 /* Columns of the screen, 80 at the least. */
 size_t requests_width(void);
 size_t requests_between(size_t v, size_t low, size_t high);
-/* The sign of a part of the time in bars. */
-const char *requests_sign(enum span_time t);
-/* Appends a bar of `width` columns, each part of the time with its sign. 0 or -ENOMEM. */
-int requests_bar(struct buf *to, const double time[static SPAN_TIMES], size_t width);
 /* Appends "█ data 65 %  ─ program 22 %": the largest parts that `width` columns have room for, with their time if `of` > 0. */
 int requests_parts(struct buf *to, const double time[static SPAN_TIMES], int64_t of, size_t width);
 /* Both in what a line has left. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* diagnose_screen.c: `weir diagnose`: how much is wrong in one line, then each finding in a few. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

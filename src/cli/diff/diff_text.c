@@ -2,7 +2,6 @@
 /* diff_text.c: what rows, units and effects of a comparison are called. */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "cli/diff/diff.h"
 #include "cli/terminal/format.h"

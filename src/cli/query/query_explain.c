@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* query_explain.c: how a pipeline is answered; the answer as a Parquet file. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

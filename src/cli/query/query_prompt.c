@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* query_prompt.c: `weir query` on a terminal. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

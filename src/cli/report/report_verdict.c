@@ -4,7 +4,6 @@
  * where that takes a large part, else one operation, else says that nothing stands out.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/report/report_page.h"
 #include "cli/terminal/text.h"

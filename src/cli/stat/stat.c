@@ -2,7 +2,6 @@
 /* weir stat: the sums of what a command, a process or the host does, without a file. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"

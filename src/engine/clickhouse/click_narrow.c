@@ -3,11 +3,9 @@
  * click_narrow.c: the files that a question is about, where its filter names some by their path and nothing else of it reads of
  * files: rows of the others are not fetched. A filter is not true for a file that is not there, as its path is null then.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "engine/clickhouse/internal.h"
-#include "query/check/user_values.h"
 
 /* Beside the path of the file in `column` nothing of files is read. */
 static bool narrow_reads_paths_alone(const struct expr *e, unsigned int column)

@@ -84,7 +84,7 @@ int click_users(struct engine *e, const struct query_users **ret, struct error *
 /* -ESTALE where their ids are composed with other recordings than there are by now. */
 int click_own_current(struct click_engine *e, const struct plan *p, struct error *err);
 /* click_batch.c: rows of a block that click_columns() asked for, [from, to), as a batch; ends and numbers of rows may be NULL. */
-int click_columns(const struct table_def *t, uint64_t columns, struct buf *out) _must_check_;
+int click_columns(const struct table_def *t, uint64_t columns, struct buf *out);
 /* An id as it is in batches. */
 int64_t click_compose(const struct click_engine *e, const struct table_def *t, unsigned int column,
 		      ssize_t recording, int64_t own);

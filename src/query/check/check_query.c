@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_query.c: the tree becomes a typed expression; conditions, and what all parts of the check share. */
-#include <errno.h>
-#include <string.h>
-
 #include "query/internal.h"
 
 /* Operators that checking adds (text(file), and of operations) may nest this much deeper than written. */

@@ -5,10 +5,6 @@
 #include "query/query.h"
 #include "server/internal.h"
 
-/* Parses `q`, and-s the page's filter to it, sets its range. -EINVAL with the place of the error. */
-int query_take(struct question *q, struct plan **ret);
-/* The error of a parser as the question's. */
-int query_wrong(struct question *q, int code, const struct query_error *why);
 /* What a file that is made for a download may have, and what is said of one that is larger (-E2BIG). */
 uint64_t query_download_max(const struct question *q);
 int query_download_too_large(struct question *q);

@@ -15,7 +15,6 @@ struct failures {
 void failures_free(struct failures *f);
 /* file_id: -1 where there is none. 0 or -ENOMEM. */
 int failures_add(struct failures *f, int64_t op, int64_t err, int64_t file_id, uint64_t calls);
-int failures_add_key(struct failures *f, uint64_t key, uint64_t calls);
 int failures_merge(struct failures *f, const struct failures *other);
 
 /* Of one operation and error: the line of files with most of them and how many lines there are. */

@@ -9,11 +9,7 @@
 
 #include "store/file/reader.h"
 
-/* True for times that the machine's clock gave to events; a file's birth and measures of the clock itself stay. */
-bool clocks_is_shifted(const struct table_def *t, unsigned int column);
 /* Takes `shift` from the times of a batch, in the columns of the set that it has. */
 void clocks_shift(const struct batch *b, uint64_t columns, int64_t shift);
 /* Takes it from the ranges that are known of a block. */
 void clocks_shift_block(struct block *b, int64_t shift);
-/* Reads the tables `clock` of all traces and corrects what was read of them so far. While nothing else uses the store. */
-int clocks_apply(struct store *s) _must_check_;

@@ -103,12 +103,6 @@ struct store_making {
 /* Bytes of all files that were recorded so far. */
 uint64_t store_recorded(const struct store *s);
 /*
- * The writer of a file that this store alone reads, and that is gone with it: for tables of traces that cannot be written,
- * that still grow, or that are several. They replace what its traces have of the same name. Ids are those that the store
- * gives. The writer is the store's; store_refresh() then finds the tables.
- */
-int store_made_aside(struct store *s, struct store_writer **ret, struct error *err);
-/*
  * Has `put` write tables: with `keep` into the trace, if it is one, closed, and may be written; else aside. Readers of the
  * store find them then. What `put` gets as `covered` goes into each store_making. 0 or negative.
  */

@@ -8,7 +8,6 @@
 #include "base/saturate.h"
 #include "hist/distinct.h"
 #include "hist/sparse.h"
-#include "names/names.h"
 
 #define HABIT_SLOTS (2 * HABIT_LINES_MAX)
 #define HABIT_CALL_COST \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* press_cells.c: sums by window and group. Groups have their cells in order of time: a call adds to the last ones. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -80,8 +80,6 @@ int64_t ranges_cut(struct ranges *r, struct ranges_room *room, int64_t from, int
 		   uint32_t owner, int64_t *ret_owned);
 /* Bytes of [from, to) in the set, those of `but` left out (UINT32_MAX: of all owners). */
 int64_t ranges_within(const struct ranges *r, int64_t from, int64_t to, uint32_t but);
-/* The number of the first range that ends beyond `pos`; count: none does. */
-uint32_t ranges_find(const struct ranges *r, int64_t pos);
 /* Bytes of the set. */
 int64_t ranges_total(const struct ranges *r);
 /* What is one owner's becomes another's. */

@@ -126,7 +126,6 @@ int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, bool
 		   struct error *err);
 void rows_exprs_put(struct rows_exprs *x);
 /* rows_bind.c: what the arguments say. */
-int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err);
 void rows_bind_free(void *p);
 /* A named argument of a table function, a number; false where it was not given, or is NULL. */
 bool rows_argument(const struct duckdb_api *d, duckdb_bind_info info, const char *name,
