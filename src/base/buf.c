@@ -36,6 +36,13 @@ int buf_append(struct buf *b, const void *data, size_t len)
 	return 0;
 }
 
+int buf_add(struct buf *b, const struct buf *from)
+{
+	if (from->error && !b->error)
+		b->error = from->error;
+	return buf_append(b, from->data, from->len);
+}
+
 int buf_varint(struct buf *b, uint64_t v)
 {
 	uint8_t packed[VARINT_MAX];

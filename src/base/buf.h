@@ -23,6 +23,8 @@ void buf_free(struct buf *b);
 int buf_reserve(struct buf *b, size_t more) _must_check_;
 /* Each returns 0 or -ENOMEM and leaves data and len as they were on failure. */
 int buf_append(struct buf *b, const void *data, size_t len);
+/* What another holds; an error of the other is one of this. */
+int buf_add(struct buf *b, const struct buf *from);
 /* Appends a number as a varint (base/varint.h). */
 int buf_varint(struct buf *b, uint64_t v);
 int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
@@ -30,10 +32,24 @@ int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
 /* The text so far, NUL-terminated; "" for an empty or failed buffer. Valid until the next change. */
 const char *buf_str(struct buf *b);
 
+/* What it holds, valid until the next change. */
+static inline struct bytes buf_bytes(const struct buf *b)
+{
+	return (struct bytes){b->data, b->len};
+}
+
 static inline void buf_clear(struct buf *b)
 {
 	b->len = 0;
 	b->error = 0;
+}
+
+/* An error of something else that is part of the text sticks like one of a write; r >= 0 is none. Returns what buf_status() does. */
+static inline int buf_fail(struct buf *b, int r)
+{
+	if (r < 0 && !b->error)
+		b->error = r;
+	return b->error;
 }
 
 /* 0, or the error of the first write that failed. */

@@ -47,11 +47,6 @@ int recent_set(struct recent *c, uint64_t key, uint64_t value) _must_check_;
 bool recent_get(struct recent *c, uint64_t key, uint64_t *ret_value);
 void recent_del(struct recent *c, uint64_t key);
 
-struct bytes {
-	const uint8_t *data;
-	size_t len;
-};
-
 /* Ordered as by memcmp(); if one is a prefix of the other, the shorter comes first. */
 static inline int bytes_compare(struct bytes a, struct bytes b)
 {

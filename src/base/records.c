@@ -144,11 +144,9 @@ int records_put(struct records *r, uint64_t number, const void *record, size_t s
 	}
 	run = r->runs[index];
 	at = run->data.len;
-	e = buf_append(&run->data, &len, sizeof(len));
-	if (e >= 0)
-		e = buf_append(&run->data, record, size);
-	if (e >= 0)
-		e = buf_append(&run->data, &padding, -size % sizeof(padding));
+	buf_append(&run->data, &len, sizeof(len));
+	buf_append(&run->data, record, size);
+	e = buf_append(&run->data, &padding, -size % sizeof(padding));
 	if (e < 0) {
 		run->data.len = at;
 		return e;

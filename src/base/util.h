@@ -75,6 +75,12 @@ static inline _unused_ void closep(const int *fd)
 /* Grows *items (of *cap elements of `size` bytes) by doubling until `want` fit. 0 or -ENOMEM. */
 int grow(void **items, size_t *cap, size_t want, size_t size) _must_check_;
 
+/* Bytes of somebody else; {0}: none. */
+struct bytes {
+	const uint8_t *data;
+	size_t len;
+};
+
 static inline uint64_t align_up(uint64_t v, uint64_t to)
 {
 	return (v + to - 1) / to * to;

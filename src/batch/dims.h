@@ -92,8 +92,6 @@ bool dims_has(const struct dims *d, enum table_id table, int64_t id);
  * are freed with their rows.
  */
 void dims_forget(struct dims *d, enum table_id table);
-/* The number of rows forgotten. */
-size_t dims_forgotten(const struct dims *d, enum table_id table);
 
 /* The number of ids that a table has of a recording (0: the first, or only one): their id_own() is 0 .. count-1, some
  * may be unknown. */

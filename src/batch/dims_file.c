@@ -428,7 +428,7 @@ static int write_texts(struct file_pack *p, const struct dims_file *f)
 		r = buf_append(&p->name, "?", 1);
 	if (r < 0)
 		return r;
-	texts[TEXT_NAME] = named ? (struct bytes){p->name.data, p->name.len} : (struct bytes){0};
+	texts[TEXT_NAME] = named ? buf_bytes(&p->name) : (struct bytes){0};
 	assert(texts[TEXT_NAME].len || texts[TEXT_PATH].len); /* file_unpack_name() relies on it */
 	for (enum text i = 0; i < TEXT_COUNT; i++)
 		most += VARINT_MAX + texts[i].len + 1;

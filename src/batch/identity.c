@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batch/identity.h"
 
-#include <string.h>
-
 #include "batch/ids.h"
 #include "schema/vocab.h"
 

@@ -20,7 +20,6 @@
 
 #define SETUP_SQPOLL	 (1u << 1)
 #define SETUP_SQE128	 (1u << 10)
-#define SETUP_SINGLE	 (1u << 12) /* IORING_SETUP_SINGLE_ISSUER */
 #define SETUP_NO_SQARRAY (1u << 16)
 #define SQE_FIXED_FILE	 (1u << 0)
 #define SQE_SKIP_SUCCESS (1u << 6)
@@ -32,7 +31,6 @@
 #define OP_TIMEOUT	 11
 #define OP_ACCEPT	 13
 #define OP_RECV		 27
-#define OP_RENAMEAT	 35
 #define OP_URING_CMD	 46
 #define OP_SEND_ZC	 47
 #define OP_SENDMSG_ZC	 48

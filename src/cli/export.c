@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/export_timeline.h"

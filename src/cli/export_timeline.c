@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cli/options/choose.h"
-#include "cli/terminal/format.h"
 #include "cli/terminal/loss_text.h"
 #include "cli/terminal/output.h"
 #include "exchange/otlp/profiles_out.h"

@@ -49,7 +49,7 @@ static int import_one(struct spans_in *s, const char *path, enum spans_format fo
 
 	if (r < 0)
 		return r;
-	r = spans_in_read(s, &format, (struct bytes){body.data, body.len}, err);
+	r = spans_in_read(s, &format, buf_bytes(&body), err);
 	if (r < 0)
 		return error_prefix(err, "%.800s", path);
 	r = buf_printf(text, "%s%s (%s)", text->len ? ", " : "", path,

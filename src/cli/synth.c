@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weir synth: writes a synthetic trace. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -22,7 +22,7 @@ struct native_keys {
 int native_write(const struct batch *b, uint64_t columns, const struct native_keys *keys,
 		 struct buf *out) _must_check_;
 /* The names of these columns: "`recording`, `block_no`, ...". */
-int native_columns(const struct table_def *t, uint64_t columns, struct buf *out) _must_check_;
+int native_columns(const struct table_def *t, uint64_t columns, struct buf *out);
 /* Appends `raw` as one frame of ClickHouse's compression, without a checksum. */
 int native_compress(struct buf *raw, struct buf *out) _must_check_;
 

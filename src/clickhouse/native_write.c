@@ -189,16 +189,15 @@ int native_write(const struct batch *b, uint64_t columns, const struct native_ke
 
 int native_columns(const struct table_def *t, uint64_t columns, struct buf *out)
 {
-	int r = buf_printf(out, "`recording`, `block_no`, `row_no`, `ended`, `day`%s",
-			   t == schema_table(TABLE_OP) ? ", `start_kind`, `start_odd`" : "");
-
-	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
+	buf_printf(out, "`recording`, `block_no`, `row_no`, `ended`, `day`%s",
+		   t == schema_table(TABLE_OP) ? ", `start_kind`, `start_odd`" : "");
+	for (unsigned int i = 0; i < t->column_count; i++) {
 		if (!(columns >> i & 1) || is_start(t, i))
 			continue;
 		buf_printf(out, ", ");
-		r = clickhouse_column_of(t, i, out);
+		clickhouse_column_of(t, i, out);
 	}
-	return r;
+	return buf_status(out);
 }
 
 int native_compress(struct buf *raw, struct buf *out)

@@ -17,27 +17,26 @@ static const char *const own_tables[] = {"recording", "made", "own", "otel_trace
 #define OWN_FILE_MAX 200
 
 /* Converts to lower case, so that names which differ only in case are one. */
-static void own_lower(const char *name, struct buf *out, int *r)
+static void own_lower(const char *name, struct buf *out)
 {
-	for (; *name && *r >= 0; name++) {
+	for (; *name; name++) {
 		char c = (char)tolower((unsigned char)*name);
 
-		*r = buf_append(out, &c, 1);
+		buf_append(out, &c, 1);
 	}
 }
 
 int clickhouse_own_name(const char *name, struct buf *out)
 {
-	_cleanup_buf_ struct buf lower = {0};
-	int r = buf_append(out, "`", 1);
+	buf_append(out, "`", 1);
+	for (; *name; name++) {
+		char c = (char)tolower((unsigned char)*name);
 
-	own_lower(name, &lower, &r);
-	for (size_t i = 0; i < lower.len && r >= 0; i++) {
-		if (lower.data[i] == '`' || lower.data[i] == '\\')
+		if (c == '`' || c == '\\')
 			buf_append(out, "\\", 1);
-		r = buf_append(out, &lower.data[i], 1);
+		buf_append(out, &c, 1);
 	}
-	return r < 0 ? r : buf_append(out, "`", 1);
+	return buf_append(out, "`", 1);
 }
 
 static bool own_is_among(const char *name, const char *const *list, size_t count)
@@ -93,15 +92,12 @@ int clickhouse_own_refuses(const struct table_def *t, struct error *err)
 
 int clickhouse_own_layout(const struct table_def *t, struct buf *out)
 {
-	int r = 0;
-
-	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
-		r = buf_printf(out, "%s", i ? "," : "");
-		own_lower(t->columns[i].name, out, &r);
-		if (r >= 0)
-			r = buf_printf(out, " %s", clickhouse_type(&t->columns[i]));
+	for (unsigned int i = 0; i < t->column_count; i++) {
+		buf_printf(out, "%s", i ? "," : "");
+		own_lower(t->columns[i].name, out);
+		buf_printf(out, " %s", clickhouse_type(&t->columns[i]));
 	}
-	return r;
+	return buf_status(out);
 }
 
 int clickhouse_shape_put(const struct table_def *t, struct buf *out)
@@ -162,21 +158,18 @@ int clickhouse_shape_get(struct bytes text, struct column_def **ret, unsigned in
 int clickhouse_own_in_force(const char *name, const char *also, struct buf *out)
 {
 	_cleanup_buf_ struct buf lower = {0};
-	int r = buf_printf(out, "SELECT recording, part");
 
+	buf_printf(out, "SELECT recording, part");
 	for (const char *const *c =
 		     (const char *const[]){"generation", "rows", "title", "shape", NULL};
-	     *c && r >= 0; c++)
-		r = buf_printf(out, ", argMax(%s, " OWN_ORDER ") AS newest_%s", *c, *c);
-	if (r >= 0)
-		r = buf_printf(out, ", name FROM own WHERE 1%s", also);
-	if (r >= 0 && name) {
-		own_lower(name, &lower, &r);
-		if (r >= 0)
-			r = buf_printf(out, " AND name = ");
-		if (r >= 0)
-			r = clickhouse_literal((struct bytes){lower.data, (uint32_t)lower.len},
-					       out);
+	     *c; c++)
+		buf_printf(out, ", argMax(%s, " OWN_ORDER ") AS newest_%s", *c, *c);
+	buf_printf(out, ", name FROM own WHERE 1%s", also);
+	if (name) {
+		own_lower(name, &lower);
+		buf_fail(out, buf_status(&lower));
+		buf_printf(out, " AND name = ");
+		clickhouse_literal(buf_bytes(&lower), out);
 	}
-	return r < 0 ? r : buf_printf(out, " GROUP BY recording, part, name");
+	return buf_printf(out, " GROUP BY recording, part, name");
 }

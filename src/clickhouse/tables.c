@@ -2,9 +2,6 @@
 /* tables.c: CREATE TABLE for each table of the schema. */
 #include "clickhouse/tables.h"
 
-#include <string.h>
-
-#include "clickhouse/server.h"
 #include "schema/vocab.h"
 
 #define DAY_NS	      86400000000000ll
@@ -74,9 +71,8 @@ static int ddl_put_column(const struct table_def *t, unsigned int i, const char 
 				  "= %d, start_odd, ended - dur)",
 				  codec, codec, START_IS_NULL, START_IS_ODD);
 	buf_printf(out, ",\n  ");
-	r = clickhouse_column_of(t, i, out);
-	if (r >= 0)
-		r = buf_printf(out, " %s%s", clickhouse_type(c), codec);
+	clickhouse_column_of(t, i, out);
+	r = buf_printf(out, " %s%s", clickhouse_type(c), codec);
 	return r < 0 || c->type != COLUMN_CODE || clickhouse_is_own(t) ? r : ddl_put_words(c, out);
 }
 
@@ -109,12 +105,11 @@ static int ddl_put_table(const struct table_def *t, const char *order, unsigned 
 	int r;
 
 	buf_printf(out, "CREATE TABLE IF NOT EXISTS ");
-	r = clickhouse_own_name(t->name, out);
-	if (r >= 0)
-		r = buf_printf(out,
-			       " (\n  `recording` UInt32%s,\n  `block_no` UInt64%s,\n  `row_no` "
-			       "UInt64%s,\n  `ended` Int64%s,\n  `day` Date%s",
-			       codec, codec, delta, delta, codec);
+	clickhouse_own_name(t->name, out);
+	r = buf_printf(out,
+		       " (\n  `recording` UInt32%s,\n  `block_no` UInt64%s,\n  `row_no` "
+		       "UInt64%s,\n  `ended` Int64%s,\n  `day` Date%s",
+		       codec, codec, delta, delta, codec);
 
 	for (unsigned int i = 0; i < t->column_count && r >= 0; i++)
 		r = ddl_put_column(t, i, codec, out);

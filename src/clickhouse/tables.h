@@ -41,10 +41,8 @@ static inline bool clickhouse_is_own(const struct table_def *t)
 /* True for tables that are loaded. */
 bool clickhouse_has_table(enum table_id table);
 /* The column for a column of the schema: "dur", "op_code"; and its type. */
-int clickhouse_column_of(const struct table_def *t, unsigned int column,
-			 struct buf *out) _must_check_;
-static inline _must_check_ int clickhouse_column(enum table_id table, unsigned int column,
-						 struct buf *out)
+int clickhouse_column_of(const struct table_def *t, unsigned int column, struct buf *out);
+static inline int clickhouse_column(enum table_id table, unsigned int column, struct buf *out)
 {
 	return clickhouse_column_of(schema_table(table), column, out);
 }
@@ -53,20 +51,19 @@ const char *clickhouse_type(const struct column_def *c);
  * CREATE DATABASE and all CREATE TABLE, each ended by ";\n", for a version (18016); rows may be dropped `keep_ns`
  * after they ended (0: never; before 19.6 partitions are dropped by hand).
  */
-int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns,
-		   struct buf *out) _must_check_;
+int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, struct buf *out);
 
 /* ---- own.c: users' own tables (weir annotate) ---- */
 
 /* Appends `name` in backquotes and in lower case, as names that differ only in case are the same. */
-int clickhouse_own_name(const char *name, struct buf *out) _must_check_;
+int clickhouse_own_name(const char *name, struct buf *out);
 /* -EINVAL if the database cannot have a table of this name or with these columns; the message gives the reason. */
 int clickhouse_own_refuses(const struct table_def *t, struct error *err);
 /* CREATE TABLE, ended by ";\n". */
 int clickhouse_own_ddl(const struct table_def *t, unsigned int version, int64_t keep_ns,
-		       struct buf *out) _must_check_;
+		       struct buf *out);
 /* The name and type of each column as in the table: "file_id Nullable(Int64),team Nullable(String)". */
-int clickhouse_own_layout(const struct table_def *t, struct buf *out) _must_check_;
+int clickhouse_own_layout(const struct table_def *t, struct buf *out);
 /*
  * Table `own` records which generation of a table is in force, and its columns as weir has them: type, unit and name
  * of each, concatenated, each ended by NUL ("shape"; without columns the table was dropped). When reading, `text`
@@ -78,4 +75,4 @@ int clickhouse_shape_get(struct bytes text, struct column_def **ret, unsigned in
  * "SELECT recording, part, generation, rows, title, shape, name" for the generations in force, of `name` or of all
  * tables (NULL); `also`: " AND ..."
  */
-int clickhouse_own_in_force(const char *name, const char *also, struct buf *out) _must_check_;
+int clickhouse_own_in_force(const char *name, const char *also, struct buf *out);

@@ -168,6 +168,22 @@ void answer_list_str(struct answer_list *l, const char *text)
 		answer_list_null(l);
 }
 
+void answer_list_some(struct answer_list *l, struct bytes text)
+{
+	if (text.len)
+		answer_list_text(l, text);
+	else
+		answer_list_null(l);
+}
+
+void answer_list_if(struct answer_list *l, bool known, int64_t n)
+{
+	if (known)
+		answer_list_int(l, n);
+	else
+		answer_list_null(l);
+}
+
 void answer_list_null(struct answer_list *l)
 {
 	list_put(l, (struct value){.null = true});
@@ -260,7 +276,7 @@ int answer_utf8(struct bytes *text, struct buf *room)
 	if (engine_is_utf8(text->data, text->len))
 		return 0;
 	r = engine_escape(text->data, text->len, room);
-	*text = (struct bytes){room->data, room->len};
+	*text = buf_bytes(room);
 	return r;
 }
 
@@ -271,7 +287,7 @@ static int csv_text(struct buf *out, struct bytes text, answer_safe_fn *safe)
 
 	if (r >= 0 && safe) {
 		r = safe(&shown, text.data, text.len);
-		text = (struct bytes){shown.data, shown.len};
+		text = buf_bytes(&shown);
 	}
 	return r < 0 ? r : csv_put_text(out, text.len ? (const char *)text.data : "", text.len);
 }
@@ -305,7 +321,7 @@ int answer_csv_row(struct buf *out, struct answer *r, answer_safe_fn *safe)
 		buf_clear(&text);
 		e = answer_put_plain(&text, &r->columns[c], &v);
 		if (e >= 0 && answer_is_text(&r->columns[c]))
-			e = csv_text(out, (struct bytes){text.data, text.len}, safe);
+			e = csv_text(out, buf_bytes(&text), safe);
 		else if (e >= 0)
 			e = csv_put(out, buf_str(&text), text.len);
 	}

@@ -126,6 +126,13 @@ void answer_list_float(struct answer_list *l, double v);  /* null unless finite 
 void answer_list_text(struct answer_list *l, struct bytes text);
 void answer_list_str(struct answer_list *l, const char *text); /* NULL: null */
 void answer_list_null(struct answer_list *l);
+/* A cell that may be null: unless `known`, where n is negative, where the text is empty. */
+void answer_list_if(struct answer_list *l, bool known, int64_t n);
+static inline void answer_list_known(struct answer_list *l, int64_t n)
+{
+	answer_list_if(l, n >= 0, n);
+}
+void answer_list_some(struct answer_list *l, struct bytes text);
 /* Keeps only the first `rows` rows. */
 void answer_list_cut(struct answer_list *l, size_t rows);
 static inline size_t answer_list_rows(const struct answer_list *l)

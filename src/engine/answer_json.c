@@ -20,45 +20,40 @@ static int json_bars(struct buf *out, const struct answer_column *c, const struc
 	_cleanup_bars_ struct bars b;
 	int r = bars_buckets(&b, c->field, v->t);
 
-	if (r >= 0)
-		r = buf_printf(out, "[");
-	for (size_t i = 0; i < b.count && r >= 0; i++) {
+	if (r < 0)
+		return buf_fail(out, r);
+	buf_printf(out, "[");
+	for (size_t i = 0; i < b.count; i++) {
 		const struct bar *bar = &b.items[i];
 
-		r = bar->from == INT64_MIN
-			    ? buf_printf(out, "%s[null", i ? ", " : "")
-			    : buf_printf(out, "%s[%" PRId64, i ? ", " : "", bar->from);
-		if (r >= 0)
-			r = bar->to == INT64_MAX ? buf_printf(out, ", null")
-						 : buf_printf(out, ", %" PRId64, bar->to);
-		if (r >= 0)
-			r = buf_printf(out, ", %" PRIu64 "]", bar->count);
+		if (bar->from == INT64_MIN)
+			buf_printf(out, "%s[null", i ? ", " : "");
+		else
+			buf_printf(out, "%s[%" PRId64, i ? ", " : "", bar->from);
+		if (bar->to == INT64_MAX)
+			buf_printf(out, ", null");
+		else
+			buf_printf(out, ", %" PRId64, bar->to);
+		buf_printf(out, ", %" PRIu64 "]", bar->count);
 	}
-	return r < 0 ? r : buf_printf(out, "]");
+	return buf_printf(out, "]");
 }
 
 static int json_string(struct buf *out, struct bytes t)
 {
 	_cleanup_buf_ struct buf escaped = {0};
-	int r = buf_append(out, "\"", 1);
 
-	if (r < 0)
-		return r;
-	r = answer_utf8(&t, &escaped);
-	if (r < 0)
-		return r;
+	buf_append(out, "\"", 1);
+	buf_fail(out, answer_utf8(&t, &escaped));
 	json_escape(out, t.data, t.len, "");
 	return buf_append(out, "\"", 1);
 }
 
 static int json_quoted(struct buf *out, const struct answer_column *c, const struct value *v)
 {
-	int r = buf_append(out, "\"", 1);
-
-	if (r < 0)
-		return r;
-	r = answer_put_plain(out, c, v);
-	return r < 0 ? r : buf_append(out, "\"", 1);
+	buf_append(out, "\"", 1);
+	buf_fail(out, answer_put_plain(out, c, v));
+	return buf_append(out, "\"", 1);
 }
 
 int answer_json_value(struct buf *out, const struct answer_column *c, const struct value *v,
@@ -89,9 +84,9 @@ int answer_json_value(struct buf *out, const struct answer_column *c, const stru
 			return json_string(out, v->t);
 		if (!v->t.data && !isfinite(v->f))
 			return buf_printf(out, "null");
-		return answer_put_plain(out, c, v);
+		return buf_fail(out, answer_put_plain(out, c, v));
 	default:
-		return answer_put_plain(out, c, v);
+		return buf_fail(out, answer_put_plain(out, c, v));
 	}
 }
 
@@ -154,15 +149,17 @@ static int answer_json_init(struct writer *w)
 	for (size_t c = 0; c < w->rows->count; c++) {
 		const char *name = w->rows->columns[c].name;
 		struct buf *key = &w->keys[c];
-		int r = json_string(key, (struct bytes){(const uint8_t *)name, strlen(name)});
+		int r;
 
-		for (unsigned int n = 2; r >= 0 && key_is_taken(w, c, key); n++) {
+		json_string(key, (struct bytes){(const uint8_t *)name, strlen(name)});
+		for (unsigned int n = 2; key_is_taken(w, c, key); n++) {
 			char numbered[KEY_MAX];
 
 			snprintf(numbered, sizeof(numbered), "%.200s_%u", name, n);
 			buf_clear(key);
-			r = json_string(key, (struct bytes){(uint8_t *)numbered, strlen(numbered)});
+			json_string(key, (struct bytes){(uint8_t *)numbered, strlen(numbered)});
 		}
+		r = buf_status(key);
 		if (r < 0)
 			return r;
 	}
@@ -187,19 +184,18 @@ static int answer_json_put_columns(struct writer *w)
 static int answer_json_put_row(struct writer *w, bool first)
 {
 	bool estimated = false;
-	int r = buf_printf(&w->text, "%s%s{", first ? "" : ",", w->compact ? "" : "\n  ");
 
-	for (size_t c = 0; c < w->rows->count && r >= 0; c++) {
+	buf_printf(&w->text, "%s%s{", first ? "" : ",", w->compact ? "" : "\n  ");
+	for (size_t c = 0; c < w->rows->count; c++) {
 		struct value v = answer_get(w->rows, c);
 
-		r = buf_printf(&w->text, "%s%s: ", c ? ", " : "", buf_str(&w->keys[c]));
-		if (r >= 0)
-			r = answer_json_value(&w->text, &w->rows->columns[c], &v, w->origin);
+		buf_printf(&w->text, "%s%s: ", c ? ", " : "", buf_str(&w->keys[c]));
+		answer_json_value(&w->text, &w->rows->columns[c], &v, w->origin);
 		estimated |= answer_estimated(w->rows, c);
 	}
-	if (r >= 0 && estimated)
-		r = buf_printf(&w->text, ", \"estimated\": true");
-	return r < 0 ? r : buf_printf(&w->text, "}");
+	if (estimated)
+		buf_printf(&w->text, ", \"estimated\": true");
+	return buf_printf(&w->text, "}");
 }
 
 /* Passes on the text once it has `least` bytes; without put() it only accumulates. */

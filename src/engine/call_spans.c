@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "batch/ids.h"
@@ -292,11 +293,7 @@ static int call_list_take(struct call_spans *c, struct call_list *l, const struc
 	r = call_spans_hold(c, CALL_BYTES, err);
 	if (r < 0)
 		return r;
-	r = grow((void **)&l->all, &l->cap, l->count + 1, sizeof(is));
-	if (r < 0)
-		return r;
-	l->all[l->count++] = is;
-	return r;
+	return array_add(l->all, l->count, l->cap, is);
 }
 
 /* Makes the lookup columns, sorted by key. */

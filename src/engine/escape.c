@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* escape.c: names are bytes, the engine's texts are UTF-8: a reversible mapping between them. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/utf8.h"

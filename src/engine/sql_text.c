@@ -56,7 +56,8 @@ bool sql_is_complete(const char *text)
 	return ended;
 }
 
-const char *sql_last_statement(const char *text)
+/* Where the last of several statements begins: behind the last semicolon that is not quoted and that something follows. */
+static const char *sql_last_statement(const char *text)
 {
 	const char *last = text;
 	bool ended = false;

@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <linux/io_uring.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #define WAIT_FLOOR_NS \

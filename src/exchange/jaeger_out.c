@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* jaeger_out.c: traces in the format of Jaeger's query service: spans grouped by trace, services as processes. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "exchange/span_out.h"
 

@@ -11,9 +11,9 @@
 
 int text_mend(struct bytes text, bool nul, struct buf *to)
 {
-	int r = 0, mended = 0;
+	int mended = 0;
 
-	for (size_t i = 0, n; i < text.len && r >= 0; i += n) {
+	for (size_t i = 0, n; i < text.len; i += n) {
 		uint32_t c = 0;
 		bool good;
 
@@ -21,10 +21,12 @@ int text_mend(struct bytes text, bool nul, struct buf *to)
 		good = n && (c || nul);
 		n = n ? n : 1;
 		mended |= !good;
-		r = good ? buf_append(to, text.data + i, n)
-			 : buf_append(to, REPLACEMENT, strlen(REPLACEMENT));
+		if (good)
+			buf_append(to, text.data + i, n);
+		else
+			buf_append(to, REPLACEMENT, strlen(REPLACEMENT));
 	}
-	return r < 0 ? r : mended;
+	return buf_status(to) < 0 ? buf_status(to) : mended;
 }
 
 json_t *json_of_bytes(const void *data, size_t len, bool *mended)

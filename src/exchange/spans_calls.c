@@ -6,13 +6,10 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/saturate.h"
 #include "base/array.h"
 #include "exchange/span_out.h"
-#include "names/names.h"
-#include "schema/tables.h"
 
 struct calls_pass {
 	struct spans_calls *to;

@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "exchange/otlp/base64.h"
 #include "exchange/internal.h"
 #include "schema/vocab.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "exchange/span_out.h"
 #include "schema/vocab.h"
 
@@ -468,8 +467,7 @@ static int sample_put(const struct spans_out *o, const struct sample_request *q,
 		&o->sample, q, json_string_value(json_object_get(to, NAME_TRACE_STATE)), &state);
 
 	if (r >= 0 && state.len)
-		r = json_set_some(to, NAME_TRACE_STATE,
-				  json_mended((struct bytes){state.data, state.len}));
+		r = json_set_some(to, NAME_TRACE_STATE, json_mended(buf_bytes(&state)));
 	else if (r >= 0)
 		json_object_del(to, NAME_TRACE_STATE);
 	if (r >= 0)

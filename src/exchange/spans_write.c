@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange/spans_write.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"

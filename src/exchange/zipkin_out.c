@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* zipkin_out.c: writes a span in Zipkin's JSON, version 2: times in microseconds, and tags that are strings. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "exchange/span_out.h"
 
@@ -56,7 +54,7 @@ static int set_annotations(json_t *to, const struct span_out *s)
 		if (r >= 0)
 			one = json_pack("{s:I, s:o*}", "timestamp",
 					(json_int_t)(n->at / NSEC_PER_USEC), "value",
-					json_mended((struct bytes){text.data, text.len}));
+					json_mended(buf_bytes(&text)));
 		if (json_array_append(list, one) < 0) {
 			json_decref(list);
 			return -ENOMEM;

@@ -2,9 +2,9 @@
 #include "names/file_lines.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "batch/id_array.h"
 #include "names/names.h"
@@ -243,11 +243,10 @@ static int need_address(struct file_lines *l, uint64_t hash, uint32_t *ret)
 		return 0;
 	slot = address_slot(l, hash);
 	if (!*slot) {
-		r = grow((void **)&l->addresses, &l->addresses_cap, l->address_count + 1,
-			 sizeof(*l->addresses));
+		r = array_add(l->addresses, l->address_count, l->addresses_cap,
+			      (struct address){.hash = hash});
 		if (r < 0)
 			return r;
-		l->addresses[l->address_count++] = (struct address){.hash = hash};
 		*slot = (hash & SLOT_TAG) | l->address_count;
 	}
 	*ret = (uint32_t)*slot - 1;
@@ -436,11 +435,10 @@ static int find_pending(struct file_lines *l, const struct dims *d)
 	int64_t id;
 
 	while (dims_changed(d, TABLE_FILE, l->clock, &pos, &id)) {
-		int r = grow((void **)&l->pending, &l->pending_cap, n + 1, sizeof(*l->pending));
+		int r = array_add(l->pending, n, l->pending_cap, id);
 
 		if (r < 0)
 			return r;
-		l->pending[n++] = id;
 	}
 	l->pending_clock = dims_clock(d, TABLE_FILE);
 	l->unnamed = l->first_socket = l->pending_count = n;

@@ -117,12 +117,16 @@ int names_process(const struct dims *d, int64_t process_id, struct buf *out)
 int names_thread(const struct dims *d, int64_t thread_id, struct buf *out)
 {
 	const struct dims_thread *t = dims_thread(d, dims_latest_thread(d, thread_id));
-	int r;
 
 	if (!t)
 		return buf_printf(out, "thread ?%lld", (long long)thread_id);
-	r = t->comm.len ? buf_append(out, t->comm.data, t->comm.len) : buf_printf(out, "thread");
-	return r < 0 || t->tid < 0 ? r : buf_printf(out, " %lld", (long long)t->tid);
+	if (t->comm.len)
+		buf_append(out, t->comm.data, t->comm.len);
+	else
+		buf_printf(out, "thread");
+	if (t->tid >= 0)
+		buf_printf(out, " %lld", (long long)t->tid);
+	return buf_status(out);
 }
 
 /* Processes with the same name. */

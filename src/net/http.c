@@ -12,7 +12,6 @@
 
 #define PORTS_TRIED  100
 #define THREAD_STACK (1u << 20)
-#define BODY_FIRST   (64u << 10)
 
 /* ---- listening ---- */
 

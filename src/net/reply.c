@@ -113,9 +113,8 @@ int http_add_header(struct http_request *r, const char *name, const char *value)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			return -EINVAL;
 	}
-	e = buf_append(&r->headers, name, strlen(name) + 1);
-	if (e >= 0)
-		e = buf_append(&r->headers, value, strlen(value) + 1);
+	buf_append(&r->headers, name, strlen(name) + 1);
+	e = buf_append(&r->headers, value, strlen(value) + 1);
 	if (e < 0)
 		r->headers.len = before;
 	return e;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* complete_values.c: completion of values, from the names in a trace. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/map.h"

@@ -12,8 +12,7 @@
 #include "query/query.h"
 #include "query/check/user_values.h"
 
-#define QUERY_FIELDS_MAX  256  /* fields of one stage */
-#define QUERY_PATTERN_MAX 4096 /* bytes of a glob, a like pattern, a regular expression */
+#define QUERY_FIELDS_MAX 256 /* fields of one stage */
 
 /* ---- the text, and the first error ---- */
 

@@ -3,7 +3,6 @@
  * query_complete.c: what may stand at a position in an unfinished query. The previous stages are parsed for the names
  * that they define; the last few tokens of the current stage determine what is expected.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -80,9 +80,6 @@ struct record_rotation {
 	uint64_t keep;	  /* number of files kept, including the current one; 0: all */
 };
 
-/* The name of one of its files, for the caller to free. 0 or -ENOMEM. */
-int record_part_name(const char *base, uint64_t number, char **ret) _must_check_;
-
 struct record_options {
 	struct record_child *child; /* NULL: none */
 	int64_t duration_ns;	    /* stop after; 0: no limit */

@@ -7,7 +7,8 @@
 
 #define RETRY_NS (1 * NSEC_PER_SEC) /* interval between attempts when the disk is full */
 
-int record_part_name(const char *base, uint64_t number, char **ret)
+/* The name of a file of it, for the caller to free. 0 or -ENOMEM. */
+static int record_part_name(const char *base, uint64_t number, char **ret)
 {
 	if (asprintf(ret, "%s.%llu", base, (unsigned long long)number) >= 0)
 		return 0;

@@ -299,7 +299,7 @@ static int mark_command(struct session *s)
 		r = buf_append(&words, argv[i], strlen(argv[i]));
 	}
 	if (r >= 0 && !s->opt->keep_secrets)
-		r = secret_mask((struct bytes){words.data, words.len}, &masked, NULL);
+		r = secret_mask(buf_bytes(&words), &masked, NULL);
 	if (r > 0)
 		known = &masked;
 	if (r >= 0)

@@ -164,8 +164,6 @@ int question_number(struct question *q, const char *name, int64_t min, int64_t m
 int question_time(struct question *q, const char *name, int64_t open, int64_t *ret);
 /* The cache key of the same question without some parameters (names ends with NULL). */
 int question_key_without(const struct question *q, const char *const names[], struct buf *key);
-/* Answers {"error": {...}} with the status for the code. */
-void question_fail(struct question *q, int code);
 /* True if the client is gone or the time is up: the caller soon returns -EINTR. */
 bool question_stopped(const struct question *q);
 /* Allows that much time from now on, and as much again for each question that runs at the same time. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "schema/vocab.h"
 #include "sums/order.h"
@@ -47,17 +48,12 @@ struct clip_worker {
 
 static int clip_note_running(struct clip *c, const struct walk_rows *rows, uint32_t row)
 {
-	int r;
-
 	c->running_all++;
 	if (c->running_count >= BATCH_ROWS_MAX)
 		return 0;
-	r = grow((void **)&c->running, &c->running_cap, c->running_count + 1, sizeof(*c->running));
-	if (r < 0)
-		return r;
-	c->running[c->running_count++] =
-		(struct call_ref){batch_get(rows->batch, OP_DUR, row, 0), rows->block, row};
-	return r;
+	return array_add(
+		c->running, c->running_count, c->running_cap,
+		(struct call_ref){batch_get(rows->batch, OP_DUR, row, 0), rows->block, row});
 }
 
 static int clip_take_row(struct clip_worker *w, const struct walk_rows *rows, uint32_t row)

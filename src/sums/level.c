@@ -3,7 +3,6 @@
 
 #include "sums/facts.h"
 #include "sums/order.h"
-#include "sums/rollup.h"
 
 /* ---- the range ---- */
 

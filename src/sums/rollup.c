@@ -2,7 +2,6 @@
 #include "sums/rollup.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/saturate.h"
 #include "batch/seconds.h"

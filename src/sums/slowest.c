@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "schema/vocab.h"
 
 static bool slowest_counts(const struct slowest *s, int64_t class)
@@ -22,17 +23,12 @@ void slowest_free(struct slowest *s)
 static int slowest_note_block(struct slowest *s, size_t block, int64_t max)
 {
 	struct slowest_block *last = s->count ? &s->blocks[s->count - 1] : NULL;
-	int r;
 
 	if (last && last->block == block) {
 		last->max = MAX(last->max, max);
 		return 0;
 	}
-	r = grow((void **)&s->blocks, &s->cap, s->count + 1, sizeof(*s->blocks));
-	if (r < 0)
-		return r;
-	s->blocks[s->count++] = (struct slowest_block){block, max};
-	return r;
+	return array_add(s->blocks, s->count, s->cap, (struct slowest_block){block, max});
 }
 
 int slowest_note(struct slowest *s, const struct walk_rows *rows)

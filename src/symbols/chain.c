@@ -2,7 +2,6 @@
 /* chain.c: checks the frames of a stack against the unwind tables of their modules and turns them into names. */
 #include "symbols/internal.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define ITEMS_MAX 512 /* frames of a stack and gaps */

@@ -179,7 +179,7 @@ static int look_up_take(void *arg, size_t stack, const struct symbols_names *n)
 		if (r >= 0 && found.len)
 			r = buf_append(&l->names, ";", 1);
 	}
-	return r < 0 ? r : l->take(l->arg, stack, (struct bytes){l->names.data, l->names.len});
+	return r < 0 ? r : l->take(l->arg, stack, buf_bytes(&l->names));
 }
 
 int symbols_look_up(const struct symbols_text *texts, size_t count, int64_t limit_ns,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* text.c: what becomes of hostile names in JSON and CSV, byte for byte. */
+/* text.c: what becomes of hostile names in JSON and CSV, byte for byte; of writes behind one that failed; fields of protobuf. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 
 #include "base/csv.h"
 #include "base/json.h"
+#include "base/protobuf.h"
 #include "base/utf8.h"
 
 struct pair {
@@ -142,12 +144,51 @@ static void csv_number(void **state)
 	assert_string_equal(buf_str(&to), "-5");
 }
 
+/* ---- buffers ---- */
+
+static void errors_stick(void **state)
+{
+	_cleanup_buf_ struct buf b = {0}, all = {0};
+
+	assert_int_equal(buf_printf(&b, "%s", "one"), 0);
+	assert_int_equal(buf_fail(&b, 1), 0); /* not an error */
+	assert_int_equal(buf_fail(&b, -EBADMSG), -EBADMSG);
+	assert_int_equal(buf_fail(&b, -EINVAL), -EBADMSG); /* the first one counts */
+	assert_int_equal(buf_printf(&b, "two"), -EBADMSG);
+	assert_int_equal(buf_append(&b, "three", 5), -EBADMSG);
+	assert_int_equal(buf_varint(&b, 4), -EBADMSG);
+	assert_int_equal(buf_status(&b), -EBADMSG);
+	assert_string_equal(buf_str(&b), "one");
+	assert_int_equal(buf_add(&all, &b), -EBADMSG);
+	assert_int_equal(buf_status(&all), -EBADMSG);
+	buf_clear(&b);
+	assert_int_equal(buf_append(&b, "five", 4), 0);
+	assert_int_equal(buf_status(&b), 0);
+	assert_string_equal(buf_str(&b), "five");
+}
+
+static void protobuf(void **state)
+{
+	static const uint8_t want[] = {0x08, 0x96, 0x01, 0x12, 0x02, 'h', 'i', 0x1a, 0x00};
+	_cleanup_buf_ struct buf message = {0}, text = {0}, empty = {0};
+
+	buf_printf(&text, "hi");
+	protobuf_uint(&message, 1, 150);
+	protobuf_bytes(&message, 2, buf_bytes(&text));
+	assert_int_equal(protobuf_message(&message, 3, &empty), 0);
+	assert_int_equal(message.len, sizeof(want));
+	assert_memory_equal(message.data, want, sizeof(want));
+	buf_fail(&text, -ENOMEM);
+	assert_int_equal(protobuf_message(&message, 4, &text), -ENOMEM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(characters), cmocka_unit_test(shown),
-		cmocka_unit_test(json),	      cmocka_unit_test(json_document),
-		cmocka_unit_test(csv_text),   cmocka_unit_test(csv_number),
+		cmocka_unit_test(characters),	cmocka_unit_test(shown),
+		cmocka_unit_test(json),		cmocka_unit_test(json_document),
+		cmocka_unit_test(csv_text),	cmocka_unit_test(csv_number),
+		cmocka_unit_test(errors_stick), cmocka_unit_test(protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
 
 #include "analysis/alike/alike.h"
 #include "base/array.h"
-#include "names/names.h"
 #include "schema/content_hash.h"
 #include "schema/ops.h"
 

@@ -21,7 +21,6 @@
 
 #include "analysis/alike/alike.h"
 #include "base/array.h"
-#include "names/names.h"
 #include "schema/vocab.h"
 
 #define EPOCHS_MAX 10000

@@ -88,10 +88,7 @@ static void put_host(struct answer_list *t, const struct alike *a, int64_t proce
 	const struct dims_process *p = dims_process(a->dims, process_id);
 	const struct dims_host *h = p ? dims_host(a->dims, p->host_id) : NULL;
 
-	if (h && h->name.len)
-		answer_list_text(t, h->name);
-	else
-		answer_list_null(t);
+	answer_list_some(t, h && h->name.len ? h->name : (struct bytes){0});
 }
 
 static int put_call(struct answer_list *t, const struct alike *a, const struct alike_call *c,
@@ -103,24 +100,16 @@ static int put_call(struct answer_list *t, const struct alike *a, const struct a
 	int r = names_process(a->dims, process_id, &who);
 
 	put_host(t, a, process_id);
-	answer_list_text(t, (struct bytes){who.data, who.len});
+	answer_list_text(t, buf_bytes(&who));
 	answer_list_str(t, op_name(c->op, room));
 	answer_list_str(t, vocab_word("way", c->way));
-	if (c->file != ALIKE_NONE)
-		answer_list_text(t, dims_file_name(a->dims, alike_file_id(a, c)));
-	else
-		answer_list_null(t);
-	if (c->pos >= 0 && a->unit == ALIKE_CALLS)
-		answer_list_int(t, c->pos);
-	else
-		answer_list_null(t);
+	answer_list_some(t, c->file != ALIKE_NONE ? dims_file_name(a->dims, alike_file_id(a, c))
+						  : (struct bytes){0});
+	answer_list_if(t, c->pos >= 0 && a->unit == ALIKE_CALLS, c->pos);
 	answer_list_int(t, bytes);
 	answer_list_int(t, calls);
 	answer_list_int(t, c->start);
-	if (c->row_id >= 0)
-		answer_list_int(t, c->row_id);
-	else
-		answer_list_null(t);
+	answer_list_known(t, c->row_id);
 	return r;
 }
 
@@ -347,10 +336,9 @@ static int groups_rows(struct alike *a, struct answer_list *t)
 		answer_list_int(t, g->kinds);
 		answer_list_uint(t, g->bytes);
 		answer_list_int(t, files[i].files);
-		if (c->file != ALIKE_NONE)
-			answer_list_text(t, dims_file_name(a->dims, alike_file_id(a, c)));
-		else
-			answer_list_null(t);
+		answer_list_some(t, c->file != ALIKE_NONE
+					    ? dims_file_name(a->dims, alike_file_id(a, c))
+					    : (struct bytes){0});
 		answer_list_int(t, files[i].first);
 		answer_list_int(t, files[i].last);
 	}

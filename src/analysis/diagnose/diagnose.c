@@ -429,29 +429,10 @@ static const struct answer_column diagnose_columns[] = {
 	{"thread_id", {QUERY_INT}},
 };
 
-static void diagnose_put_buf(struct answer_list *to, const struct buf *b)
-{
-	if (b->len)
-		answer_list_text(to, (struct bytes){b->data, b->len});
-	else
-		answer_list_null(to);
-}
-
 static void diagnose_put_number(struct answer_list *to, const struct finding *f,
 				enum diagnose_number n)
 {
-	if (f->row.number[n] == DIAGNOSE_NULL)
-		answer_list_null(to);
-	else
-		answer_list_int(to, f->row.number[n]);
-}
-
-static void diagnose_put_id(struct answer_list *to, int64_t id)
-{
-	if (id < 0)
-		answer_list_null(to);
-	else
-		answer_list_int(to, id);
+	answer_list_if(to, f->row.number[n] != DIAGNOSE_NULL, f->row.number[n]);
 }
 
 static void diagnose_put_row(struct answer_list *to, const struct finding *f, bool compared)
@@ -460,28 +441,28 @@ static void diagnose_put_row(struct answer_list *to, const struct finding *f, bo
 
 	answer_list_str(to, f->rule->name);
 	answer_list_str(to, rule_level_word(f->rule->level));
-	diagnose_put_buf(to, &f->sentence);
-	diagnose_put_buf(to, &f->path);
-	diagnose_put_buf(to, &f->pattern);
+	answer_list_some(to, buf_bytes(&f->sentence));
+	answer_list_some(to, buf_bytes(&f->path));
+	answer_list_some(to, buf_bytes(&f->pattern));
 	answer_list_uint(to, f->files);
-	diagnose_put_buf(to, &f->peer);
-	diagnose_put_buf(to, &f->process);
-	diagnose_put_id(to, f->pid);
-	diagnose_put_buf(to, &f->thread);
-	diagnose_put_id(to, f->tid);
+	answer_list_some(to, buf_bytes(&f->peer));
+	answer_list_some(to, buf_bytes(&f->process));
+	answer_list_known(to, f->pid);
+	answer_list_some(to, buf_bytes(&f->thread));
+	answer_list_known(to, f->tid);
 	for (unsigned int i = DIAGNOSE_CALLS; i <= DIAGNOSE_TIME; i++)
 		diagnose_put_number(to, f, i);
 	answer_list_float(to, f->share);
 	answer_list_str(to, f->sure);
 	for (unsigned int i = DIAGNOSE_POS; i < DIAGNOSE_NUMBERS; i++)
 		diagnose_put_number(to, f, i);
-	diagnose_put_buf(to, &f->evidence);
-	diagnose_put_buf(to, &f->change);
-	diagnose_put_buf(to, &f->show);
+	answer_list_some(to, buf_bytes(&f->evidence));
+	answer_list_some(to, buf_bytes(&f->change));
+	answer_list_some(to, buf_bytes(&f->show));
 	answer_list_str(to, compared ? words[f->since] : NULL);
-	diagnose_put_id(to, f->row.id[DIAGNOSE_FILE]);
-	diagnose_put_id(to, f->row.id[DIAGNOSE_PROCESS]);
-	diagnose_put_id(to, f->row.id[DIAGNOSE_THREAD]);
+	answer_list_known(to, f->row.id[DIAGNOSE_FILE]);
+	answer_list_known(to, f->row.id[DIAGNOSE_PROCESS]);
+	answer_list_known(to, f->row.id[DIAGNOSE_THREAD]);
 }
 
 /* Waits until the diagnosis of another viewer is done; its features can then be reused. */
@@ -559,16 +540,17 @@ static int diagnose_put_members(const struct analysis_input *in _unused_,
 				const struct analysis_result *r, struct buf *to)
 {
 	const struct diagnosis *d = r->own;
-	int e = buf_printf(
-		to, ", \"rules\": %zu, \"rules_found\": %zu, \"work_time\": %lld, \"cost\": %lld",
-		d->ran, d->found, (long long)d->work_time, (long long)d->cost);
 
 	/* names and words need no escaping */
-	for (size_t i = 0; i < d->lack_count && e >= 0; i++)
-		e = buf_printf(to, "%s{\"rule\": \"%s\", \"needs\": \"%s\"}",
-			       i ? ", " : ", \"not_run\": [", d->lacks[i].rule->name,
-			       buf_str(&d->lacks[i].words));
-	return e < 0 ? e : buf_printf(to, "%s", d->lack_count ? "]" : ", \"not_run\": []");
+
+	buf_printf(to,
+		   ", \"rules\": %zu, \"rules_found\": %zu, \"work_time\": %lld, \"cost\": %lld",
+		   d->ran, d->found, (long long)d->work_time, (long long)d->cost);
+	for (size_t i = 0; i < d->lack_count; i++)
+		buf_printf(to, "%s{\"rule\": \"%s\", \"needs\": \"%s\"}",
+			   i ? ", " : ", \"not_run\": [", d->lacks[i].rule->name,
+			   buf_str(&d->lacks[i].words));
+	return buf_printf(to, "%s", d->lack_count ? "]" : ", \"not_run\": []");
 }
 
 static void diagnose_free_own(void *own)

@@ -247,8 +247,7 @@ static int finding_name(struct finding *f, const struct dims *d)
 	if (r < 0)
 		return r;
 	return f->row.pattern.len ? finding_put_bytes(&f->pattern, f->row.pattern)
-				  : names_pattern((struct bytes){f->path.data, f->path.len},
-						  &f->pattern, &changed);
+				  : names_pattern(buf_bytes(&f->path), &f->pattern, &changed);
 }
 
 /* ---- its texts ---- */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* keep.c: stores findings in table `finding`, next to the features. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 static void keep_text(struct batch_row *row, enum finding_column c, const struct buf *text)
 {
-	row_set_text(row, c, (struct bytes){text->data, text->len});
+	row_set_text(row, c, buf_bytes(text));
 }
 
 static void keep_finding(struct batch_row *row, const struct finding *f)

@@ -250,7 +250,9 @@ static bool rule_is_text(const char *text, size_t len)
 	return true;
 }
 
-int rule_read(struct rule *ret, const char *file, const char *text, size_t len, struct error *err)
+/* Of one file. The message says file, line and column. */
+static int rule_read(struct rule *ret, const char *file, const char *text, size_t len,
+		     struct error *err)
 {
 	struct fy_diag_cfg how;
 	_cleanup_(fy_diag_destroyp) struct fy_diag *diag = NULL;

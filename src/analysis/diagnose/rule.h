@@ -70,8 +70,6 @@ void rules_free(struct rules *r);
 int rules_load(struct rules *ret, const struct option_list *folders, struct error *err);
 /* NULL if there is none. */
 const struct rule *rules_find(const struct rules *r, const char *name);
-/* Reads one file. The message has file, line and column. */
-int rule_read(struct rule *ret, const char *file, const char *text, size_t len, struct error *err);
 /* explain.c: describes a rule; `all`: all rules, one line each, `markdown`: docs/rules.md. -EINVAL: no rule has the name. */
 int rules_explain(const struct rules *rules, const char *name, struct buf *out, struct error *err);
 /*

@@ -2,7 +2,6 @@
 #include "analysis/diff/compare_runs.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/diff/internal.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* diff_answer.c: output of a comparison as rows and as members of a document. */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -69,18 +68,12 @@ static void diff_answer_put_row(struct answer_list *to, const struct diff_row *r
 	static const char *const presences[] = {"both", "only_a", "only_b"};
 	char op[32];
 
-	if (row->listed)
-		answer_list_uint(to, rank);
-	else
-		answer_list_null(to);
+	answer_list_if(to, row->listed, (int64_t)rank);
 	answer_list_str(to, diff_by_word(row->by));
 	answer_list_str(to, row->op >= 0 && row->op <= UINT32_MAX ? op_name((uint32_t)row->op, op)
 								  : NULL);
 	answer_list_str(to, row->err >= 0 ? vocab_word("err", row->err) : NULL);
-	if (row->name.data)
-		answer_list_text(to, row->name);
-	else
-		answer_list_null(to);
+	answer_list_some(to, row->name.data ? row->name : (struct bytes){0});
 	answer_list_int(to, row->pattern);
 	answer_list_str(to, presences[row->presence]);
 	answer_list_int(to, row->changed);
@@ -137,17 +130,14 @@ struct diff_member {
 /* Appends each as `"name": value`, with a comma before all but the first of the object. */
 static int diff_answer_put(struct buf *to, const struct diff_member *members, size_t count)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < count && r >= 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct answer_column c = {.kind = {.type = members[i].type}};
 		bool first = to->len && to->data[to->len - 1] == '{';
 
-		r = buf_printf(to, "%s\"%s\": ", first ? "" : ", ", members[i].name);
-		if (r >= 0)
-			r = answer_json_value(to, &c, &members[i].v, 0);
+		buf_printf(to, "%s\"%s\": ", first ? "" : ", ", members[i].name);
+		answer_json_value(to, &c, &members[i].v, 0);
 	}
-	return r;
+	return buf_status(to);
 }
 
 static int diff_answer_put_run(struct buf *to, const struct analysis_run *run)
@@ -157,13 +147,11 @@ static int diff_answer_put_run(struct buf *to, const struct analysis_run *run)
 		{"path", QUERY_TEXT, {.t = path}},
 		{"dur", QUERY_INT, {.i = run->last - run->first}},
 	};
-	int r = buf_printf(to, "%s{", to->data[to->len - 1] == '[' ? "" : ", ");
 
-	if (r >= 0)
-		r = diff_answer_put(to, members, ARRAY_SIZE(members));
-	return r < 0 ? r
-		     : buf_printf(to, ", \"loss\": %.*s}", (int)run->loss.len,
-				  (const char *)run->loss.data);
+	buf_printf(to, "%s{", to->len && to->data[to->len - 1] == '[' ? "" : ", ");
+	diff_answer_put(to, members, ARRAY_SIZE(members));
+	return buf_printf(to, ", \"loss\": %.*s}", (int)run->loss.len,
+			  (const char *)run->loss.data);
 }
 
 static int diff_answer_put_side(struct buf *to, const struct analysis_input *in,
@@ -176,21 +164,15 @@ static int diff_answer_put_side(struct buf *to, const struct analysis_input *in,
 		{"waiting_time", QUERY_FLOAT, {.f = d->waiting[side].time}},
 		{"other_time", QUERY_FLOAT, {.f = d->other[side].time}},
 	};
-	int r = buf_printf(to, ",\n\"%c\": {\"runs\": [", side ? 'b' : 'a');
 
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < in->count && r >= 0; i++) {
+	buf_printf(to, ",\n\"%c\": {\"runs\": [", side ? 'b' : 'a');
+	for (size_t i = 0; i < in->count; i++) {
 		if (in->runs[i].side == side)
-			r = diff_answer_put_run(to, &in->runs[i]);
+			diff_answer_put_run(to, &in->runs[i]);
 	}
-	if (r < 0)
-		return r;
-	r = buf_printf(to, "]");
-	if (r < 0)
-		return r;
-	r = diff_answer_put(to, members, ARRAY_SIZE(members));
-	return r < 0 ? r : buf_printf(to, "}");
+	buf_printf(to, "]");
+	diff_answer_put(to, members, ARRAY_SIZE(members));
+	return buf_printf(to, "}");
 }
 
 static int diff_answer_put_shift(struct buf *to, const struct diff_test *t)
@@ -211,8 +193,8 @@ static int diff_answer_put_shift(struct buf *to, const struct diff_test *t)
 
 	if (r < 0 || !t->tested)
 		return r;
-	r = diff_answer_put(to, members, ARRAY_SIZE(members));
-	return r < 0 ? r : buf_printf(to, "}");
+	diff_answer_put(to, members, ARRAY_SIZE(members));
+	return buf_printf(to, "}");
 }
 
 int diff_put_members(const struct analysis_input *in, const struct analysis_result *result,

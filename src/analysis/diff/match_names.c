@@ -422,7 +422,7 @@ static int match_name(struct names *n, const struct owns *all, uint32_t name)
 	r = buf_append(&text, path.data + o->folder.len, path.len - o->folder.len);
 	buf_clear(&n->text);
 	if (r >= 0)
-		r = names_pattern((struct bytes){text.data, text.len}, &n->text, &changed);
+		r = names_pattern(buf_bytes(&text), &n->text, &changed);
 	if (r >= 0)
 		r = grow((void **)&n->patterns, &n->patterns_cap, before + 1, sizeof(*n->patterns));
 	if (r >= 0)

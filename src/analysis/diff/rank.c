@@ -2,8 +2,6 @@
 /* rank.c: rows of the result: which of them changed, which only repeat what a more specific one shows, and their order. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 

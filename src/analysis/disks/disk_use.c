@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/disks/disk_use.h"
 
+#include <math.h>
+
 #include "base/saturate.h"
 #include "schema/schema.h"
 
@@ -149,18 +151,13 @@ static void put_disk_quantile(struct answer_list *t, const struct disk_use *d, i
 {
 	const struct disk_kind *k = &d->kind[kind - KIND_READ];
 
-	if (hist_total(&k->hist))
-		answer_list_uint(t, MIN(hist_quantile(&k->hist, q), k->max));
-	else
-		answer_list_null(t);
+	answer_list_known(t, hist_total(&k->hist) ? (int64_t)MIN(hist_quantile(&k->hist, q), k->max)
+						  : -1);
 }
 
 static void put_disk_mean(struct answer_list *t, uint64_t sum, uint64_t count)
 {
-	if (count)
-		answer_list_uint(t, sum / count);
-	else
-		answer_list_null(t);
+	answer_list_known(t, count ? (int64_t)(sum / count) : -1);
 }
 
 void disk_use_put(struct answer_list *t, const struct disk_use *d, struct bytes name, int64_t span)
@@ -181,10 +178,7 @@ void disk_use_put(struct answer_list *t, const struct disk_use *d, struct bytes 
 	put_disk_mean(t, d->device, d->issued);
 	answer_list_int(t, d->flushes);
 	answer_list_int(t, d->merges);
-	if (d->data)
-		answer_list_float(t, (double)d->sequential / (double)d->data);
-	else
-		answer_list_null(t);
+	answer_list_float(t, d->data ? (double)d->sequential / (double)d->data : NAN);
 	answer_list_int(t, d->errors);
 	answer_list_text(t, name);
 }
@@ -203,9 +197,6 @@ void disk_use_put_kinds(struct answer_list *t, const struct disk_use *d, struct 
 		answer_list_int(t, d->kind[i].bytes);
 		put_disk_quantile(t, d, KIND_READ + (int64_t)i, 0.5);
 		put_disk_quantile(t, d, KIND_READ + (int64_t)i, 0.99);
-		if (hist_total(&d->kind[i].hist))
-			answer_list_uint(t, d->kind[i].max);
-		else
-			answer_list_null(t);
+		answer_list_known(t, hist_total(&d->kind[i].hist) ? (int64_t)d->kind[i].max : -1);
 	}
 }

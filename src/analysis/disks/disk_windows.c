@@ -254,10 +254,7 @@ static void put_disk_word(struct answer_list *t, const char *column, int64_t cod
 {
 	const char *word = code >= 0 ? vocab_word(column, code) : NULL;
 
-	if (word)
-		answer_list_str(t, word);
-	else
-		answer_list_null(t);
+	answer_list_str(t, word);
 }
 
 static void disks_put_owner(const struct disks *d, struct answer_list *t,
@@ -270,19 +267,10 @@ static void disks_put_owner(const struct disks *d, struct answer_list *t,
 
 	answer_list_text(t, d->all[o->disk].name);
 	answer_list_text(t, process ? names_program(dims, o->process) : none);
-	if (process && process->pid >= 0)
-		answer_list_int(t, process->pid);
-	else
-		answer_list_null(t);
+	answer_list_known(t, process ? process->pid : -1);
 	put_disk_word(t, "via", o->via);
-	if (path.len)
-		answer_list_text(t, path);
-	else
-		answer_list_null(t);
-	if (o->file >= 0)
-		answer_list_int(t, o->file);
-	else
-		answer_list_null(t);
+	answer_list_some(t, path);
+	answer_list_known(t, o->file);
 	put_disk_word(t, "origin", o->origin);
 	answer_list_int(t, o->requests);
 	answer_list_int(t, o->read);

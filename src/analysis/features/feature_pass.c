@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <stdlib.h>
 
 #include "analysis/features/feature_crew.h"
 #include "engine/ask.h"
@@ -33,7 +32,8 @@ static size_t features_count(void)
 	return n;
 }
 
-bool features_has_table(enum table_id table)
+/* True for a table that features_make() makes. */
+static bool features_has_table(enum table_id table)
 {
 	for (size_t i = 0; i < features_count(); i++) {
 		for (size_t k = 0; k < FEATURE_TABLES; k++) {

@@ -24,8 +24,6 @@ struct features_request {
 
 /* True if the tables exist, cover everything recorded so far, and were made by this version. */
 bool features_are_current(const struct store *s);
-/* True for a table made by features_make(). */
-bool features_has_table(enum table_id table);
 /*
  * Call before a query of `table`: makes the tables if it is one of them and they are not current. -ENOENT: it is
  * `finding`, and no findings have been computed.

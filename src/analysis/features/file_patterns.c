@@ -2,7 +2,6 @@
 #include "analysis/features/file_patterns.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 

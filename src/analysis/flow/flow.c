@@ -156,10 +156,7 @@ static void put_edges(struct answer_list *t, const struct flow_graph *g)
 
 void flow_put_file(struct answer_list *t, const struct flow_state *s, int64_t file_id)
 {
-	if (file_id >= 0)
-		answer_list_text(t, dims_file_name(s->dims, file_id));
-	else
-		answer_list_null(t);
+	answer_list_some(t, file_id >= 0 ? dims_file_name(s->dims, file_id) : (struct bytes){0});
 }
 
 int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
@@ -172,17 +169,11 @@ int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct
 	int r = process < 0 ? 0 : names_process(s->dims, process, &name);
 
 	answer_list_text(t, host);
-	answer_list_text(t, (struct bytes){name.data, name.len});
-	if (thread)
-		answer_list_int(t, thread->tid);
-	else
-		answer_list_null(t);
+	answer_list_text(t, buf_bytes(&name));
+	answer_list_known(t, thread ? thread->tid : -1);
 	answer_list_str(t, op_name(n->op, room));
 	answer_list_int(t, end ? flow_node_end(n) : n->start);
-	if (n->row_id >= 0)
-		answer_list_int(t, n->row_id);
-	else
-		answer_list_null(t);
+	answer_list_known(t, n->row_id);
 	return r;
 }
 
@@ -209,7 +200,7 @@ static int put_list(struct answer_list *t, const struct flow_state *s, size_t mo
 				continue;
 			answer_list_str(t, vocab_word("via", e->via));
 			answer_list_str(t, vocab_word("certainty", e->certainty));
-			r = flow_put_end(t, s, from, (struct bytes){a->data, a->len}, false);
+			r = flow_put_end(t, s, from, buf_bytes(a), false);
 			r = r < 0 ? r
 				  : flow_put_end(t, s, to, (struct bytes){b->data, b->len}, true);
 			flow_put_file(t, s, e->file_id);
@@ -237,7 +228,7 @@ static int put_clocks(struct answer_list *t, const struct flow_state *s)
 		for (size_t w = 0; r >= 0 && w < k->window_count; w++) {
 			const struct flow_clock_window *v = &k->windows[w];
 
-			answer_list_text(t, (struct bytes){name.data, name.len});
+			answer_list_text(t, buf_bytes(&name));
 			answer_list_int(t, v->from);
 			answer_list_int(t, v->to);
 			for (int e = 0; e < 2; e++) {
@@ -359,16 +350,13 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 	const struct flow_result *f = r->own;
 	const struct flow_state *s = &f->state;
 	const struct flow_content_sums *c = &s->content_sums;
-	int e;
 
 	if (f->alike)
 		return alike_members(f->alike, to);
-	e = buf_printf(to, ",\n\"content\": {\"bytes\": %llu", (unsigned long long)c->bytes);
-	for (int i = 0; i < OUTCOME_COUNT && e >= 0; i++)
-		e = buf_printf(to, ", \"%s\": %llu", vocab_word("outcome", i),
-			       (unsigned long long)c->by_outcome[i]);
-	if (e < 0)
-		return e;
+	buf_printf(to, ",\n\"content\": {\"bytes\": %llu", (unsigned long long)c->bytes);
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		buf_printf(to, ", \"%s\": %llu", vocab_word("outcome", i),
+			   (unsigned long long)c->by_outcome[i]);
 	return buf_printf(
 		to,
 		"},\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "

@@ -88,8 +88,6 @@ int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 int flow_keep(struct store *s, const struct flow_state *f, bool part, struct error *err);
 /* flow_keep_clocks.c: stores the known clocks in table `clock` of their traces, and their number in *ret_count. */
 int flow_keep_clocks(const struct flow_state *f, size_t *ret_count, struct error *err);
-/* One offset for a whole recording with a known clock, and its largest error while bytes passed. */
-int64_t flow_clock_middle(const struct flow_clock *k, int64_t *ret_bound);
 /* The correction already applied to times of a recording, relative to that of the first recording. */
 int64_t flow_clock_applied(const struct flow_state *s, size_t place);
 /* The name of a recording: its host, or its file name if several recordings are of one host. */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* flow_keep.c: stores edges in table `edge` of their trace, so that each follows those that lead to it. */
-#include <errno.h>
-
 #include "analysis/flow/flow.h"
 #include "store/made/made.h"
 

@@ -4,7 +4,6 @@
  * times (store_open_corrected()). The times read were already corrected by existing tables; the offsets found are added
  * to these.
  */
-#include <errno.h>
 #include <math.h>
 
 #include "analysis/flow/flow.h"
@@ -27,7 +26,8 @@ static void clock_row_free(struct clock_row *c)
 	buf_free(&c->against);
 }
 
-int64_t flow_clock_middle(const struct flow_clock *k, int64_t *ret_bound)
+/* The one offset for all of a recording, of a clock that is known, and how far it can be off while bytes passed. */
+static int64_t flow_clock_middle(const struct flow_clock *k, int64_t *ret_bound)
 {
 	const struct flow_clock_window *w = k->windows, *last = &w[k->window_count - 1];
 	double middle = flow_clock_offset(k, w->from + (last->to - w->from) / 2, NULL), most = 0;

@@ -8,7 +8,6 @@
 
 #include "analysis/flow/flow.h"
 #include "base/array.h"
-#include "names/names.h"
 
 #define PAST_MOST 10000 /* limit of the number of calls in the message */
 
@@ -102,7 +101,7 @@ static int past_put_end(struct answer_list *t, const struct flow_state *s, uint3
 	_cleanup_buf_ struct buf host = {0};
 	int r = flow_place_name(s, n->place, &host);
 
-	return r < 0 ? r : flow_put_end(t, s, n, (struct bytes){host.data, host.len}, end);
+	return r < 0 ? r : flow_put_end(t, s, n, buf_bytes(&host), end);
 }
 
 static int past_put(struct answer_list *t, const struct flow_state *s, const struct past_row *p,

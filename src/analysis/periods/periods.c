@@ -178,14 +178,6 @@ static void put_id(struct answer_list *t, int64_t number)
 	answer_list_str(t, number ? text : NULL);
 }
 
-static void put_int(struct answer_list *t, int64_t value, bool known)
-{
-	if (known)
-		answer_list_int(t, value);
-	else
-		answer_list_null(t);
-}
-
 int periods_put_row(const struct periods_found *f, const struct dims *dims, struct answer_list *t,
 		    const struct period_match *m)
 {
@@ -194,23 +186,17 @@ int periods_put_row(const struct periods_found *f, const struct dims *dims, stru
 	int r = periods_attributes(f, m, &attributes);
 
 	answer_list_int(t, m->start);
-	put_int(t, m->dur, m->dur != PERIOD_NO_DUR);
+	answer_list_if(t, m->dur != PERIOD_NO_DUR, m->dur);
 	answer_list_str(t, f->set.items[m->period]->name);
 	answer_list_str(t, vocab_word("span_status", m->status));
-	if (thread && thread->comm.data)
-		answer_list_text(t, thread->comm);
-	else
-		answer_list_null(t);
-	put_int(t, thread ? thread->tid : 0, thread && thread->tid >= 0);
+	answer_list_some(t, thread && thread->comm.data ? thread->comm : (struct bytes){0});
+	answer_list_if(t, thread && thread->tid >= 0, thread ? thread->tid : 0);
 	answer_list_int(t, m->number);
-	put_int(t, periods_parent_number(f, m), m->parent != PERIOD_NO_PARENT);
+	answer_list_if(t, m->parent != PERIOD_NO_PARENT, periods_parent_number(f, m));
 	put_id(t, m->number);
 	put_id(t, periods_parent_number(f, m));
-	put_int(t, m->thread, m->thread >= 0);
-	if (attributes.len)
-		answer_list_text(t, (struct bytes){attributes.data, attributes.len});
-	else
-		answer_list_null(t);
+	answer_list_if(t, m->thread >= 0, m->thread);
+	answer_list_some(t, buf_bytes(&attributes));
 	return r;
 }
 

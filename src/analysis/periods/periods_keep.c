@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* periods_keep.c: stores matches in table `period` of their trace. */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/periods/periods.h"
 #include "store/made/made.h"
@@ -39,7 +37,7 @@ static int keep_match(const struct periods_found *f, const struct period_match *
 	row_set_if(row, m->thread >= 0, PERIOD_THREAD_ID, m->thread);
 	keep_id(row, PERIOD_SPAN_ID, m->number);
 	row_set_str(row, PERIOD_NAME, f->set.items[m->period]->name);
-	row_set_text(row, PERIOD_ATTRIBUTES, (struct bytes){attributes.data, attributes.len});
+	row_set_text(row, PERIOD_ATTRIBUTES, buf_bytes(&attributes));
 	return row->r;
 }
 

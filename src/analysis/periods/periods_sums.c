@@ -209,10 +209,7 @@ static void put_sum(struct answer_list *t, const struct sum *s)
 	answer_list_int(t, sum_quantile(s, 0.99));
 	answer_list_int(t, s->durs[s->complete - 1]);
 	answer_list_int(t, s->durs[0]);
-	if (s->complete < 2)
-		answer_list_null(t);
-	else
-		answer_list_int(t, (int64_t)sum_stddev(s));
+	answer_list_known(t, s->complete >= 2 ? (int64_t)sum_stddev(s) : -1);
 }
 
 static void put_period_sums(const struct sums *s, struct answer_list *t)
@@ -268,10 +265,7 @@ static int put_aggregate(const struct periods_found *f, struct answer_list *t,
 		most = MAX(most, s->durs[i]);
 	}
 	answer_list_int(t, m->start);
-	if (m->dur == PERIOD_NO_DUR)
-		answer_list_null(t);
-	else
-		answer_list_int(t, m->dur);
+	answer_list_if(t, m->dur != PERIOD_NO_DUR, m->dur);
 	answer_list_int(t, m->number);
 	answer_list_str(t, f->set.items[m->period]->name);
 	answer_list_str(t, f->set.items[child]->name);
@@ -279,15 +273,9 @@ static int put_aggregate(const struct periods_found *f, struct answer_list *t,
 	answer_list_int(t, least);
 	answer_list_int(t, (int64_t)(s->total / (double)s->complete));
 	answer_list_int(t, most);
-	if (isnan(stddev))
-		answer_list_null(t);
-	else
-		answer_list_int(t, (int64_t)stddev);
+	answer_list_known(t, !isnan(stddev) ? (int64_t)stddev : -1);
 	answer_list_int(t, (int64_t)s->total);
-	if (attributes.len)
-		answer_list_text(t, (struct bytes){attributes.data, attributes.len});
-	else
-		answer_list_null(t);
+	answer_list_some(t, buf_bytes(&attributes));
 	return r;
 }
 

@@ -4,7 +4,6 @@
  * thread submitted, or waited for, during a call of the request. Later writeback does not belong to any call.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/spans/requests.h"
 #include "base/array.h"

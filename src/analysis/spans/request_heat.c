@@ -4,7 +4,6 @@
  * example. The height of a cell is a bucket of the histogram (hist/hist.h), its width a hundredth of the time.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analysis/spans/requests.h"
 #include "base/array.h"

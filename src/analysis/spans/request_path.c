@@ -15,7 +15,6 @@
  * Time is linear in the number of waits on the path, with a lookup in logarithmic time for each.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/spans/requests.h"
 #include "analysis/spans/span_joins.h"

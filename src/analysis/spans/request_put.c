@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* request_put.c: output of the analysis for programs: the tables of each view. */
-#include <errno.h>
-#include <string.h>
-
 #include "analysis/spans/requests.h"
 #include "hist/hist.h"
 #include "names/names.h"
@@ -106,14 +103,6 @@ static void request_put_word(struct answer_list *t, const char *column, int64_t 
 	answer_list_str(t, code == UINT8_MAX ? NULL : vocab_word(column, code));
 }
 
-static void request_put_text(struct answer_list *t, struct bytes text)
-{
-	if (text.len)
-		answer_list_text(t, text);
-	else
-		answer_list_null(t);
-}
-
 static int request_put_thread(const struct requests *q, struct answer_list *t, int64_t thread_id)
 {
 	_cleanup_buf_ struct buf name = {0};
@@ -121,7 +110,7 @@ static int request_put_thread(const struct requests *q, struct answer_list *t, i
 
 	if (r < 0)
 		return r;
-	request_put_text(t, (struct bytes){name.data, name.len});
+	answer_list_some(t, buf_bytes(&name));
 	return r;
 }
 
@@ -140,7 +129,7 @@ static void request_put_parts(struct answer_list *t, const int64_t *time, const 
 static void request_put_group(const struct requests *q, struct answer_list *t,
 			      const struct requests_group *g)
 {
-	request_put_text(t, g->name);
+	answer_list_some(t, g->name);
 	answer_list_int(t, g->part);
 	request_put_word(t, "source", q->spans.all[g->spans[0]].source);
 	answer_list_uint(t, g->count);
@@ -173,21 +162,15 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 	answer_list_int(t, k->start);
 	answer_list_int(t, span_dur(k));
 	answer_list_int(t, k->number);
-	if (k->parent == SPAN_NONE)
-		answer_list_null(t);
-	else
-		answer_list_int(t, s->all[k->parent].number);
+	answer_list_known(t, k->parent != SPAN_NONE ? s->all[k->parent].number : -1);
 	answer_list_text(t, requests_name(q, span));
-	request_put_text(t, spanset_text(s, k->service));
+	answer_list_some(t, spanset_text(s, k->service));
 	request_put_word(t, "span_kind", k->kind);
 	request_put_word(t, "span_status", k->status);
 	request_put_word(t, "source", k->source);
-	request_put_text(t, spanset_text(s, k->trace_id));
-	request_put_text(t, spanset_text(s, k->span_id));
-	if (k->thread_id < 0)
-		answer_list_null(t);
-	else
-		answer_list_int(t, k->thread_id);
+	answer_list_some(t, spanset_text(s, k->trace_id));
+	answer_list_some(t, spanset_text(s, k->span_id));
+	answer_list_known(t, k->thread_id);
 	r = request_put_thread(q, t, k->thread_id);
 	answer_list_int(t, k->sums.self);
 	answer_list_uint(t, k->sums.calls);
@@ -197,7 +180,7 @@ static int request_put_span(const struct requests *q, struct answer_list *t, uin
 	answer_list_uint(t, k->sums.waited_calls);
 	answer_list_int(t, k->sums.waited);
 	answer_list_int(t, k->sums.blurred);
-	request_put_text(t, spanset_text(s, k->attributes));
+	answer_list_some(t, spanset_text(s, k->attributes));
 	spanset_times(k, time);
 	request_put_parts(t, time, spanset_phases(s, k), k->sums.unphased);
 	return r;
@@ -225,7 +208,7 @@ static void put_freq(const struct requests *q, struct answer_list *t,
 			     hist_bucket((uint64_t)span_dur(&q->spans.all[g->spans[to]])) == bucket;
 		     to++)
 			;
-		request_put_text(t, g->name);
+		answer_list_some(t, g->name);
 		answer_list_uint(t, hist_lower(bucket));
 		answer_list_uint(t, hist_lower(bucket) + hist_width(bucket));
 		answer_list_uint(t, to - i);
@@ -247,11 +230,11 @@ static int request_put_line(const struct requests *q, struct answer_list *t,
 	answer_list_int(t, l->stop - l->start);
 	answer_list_int(t, l->depth);
 	answer_list_str(t, !c ? "span" : c->disk ? "disk" : l->to - l->from > 1 ? "calls" : "call");
-	request_put_text(t, (struct bytes){name.data, name.len});
+	answer_list_some(t, buf_bytes(&name));
 	answer_list_int(t, k->number);
 	request_put_word(t, "span_status", c ? UINT8_MAX : k->status);
 	answer_list_str(t, c ? vocab_word(c->disk ? "kind" : "op", c->op) : NULL);
-	request_put_text(t, c && c->file_id >= 0 ? dims_file_name(q->dims, c->file_id)
+	answer_list_some(t, c && c->file_id >= 0 ? dims_file_name(q->dims, c->file_id)
 						 : (struct bytes){0});
 	answer_list_str(t, c ? span_time_word(c->time) : NULL);
 	request_put_word(t, "via", c ? c->via : UINT8_MAX);
@@ -292,7 +275,7 @@ static void put_differences(struct answer_list *t, const struct requests_differe
 			    size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		request_put_text(t, d[i].what);
+		answer_list_some(t, d[i].what);
 		answer_list_int(t, d[i].usual);
 		answer_list_int(t, d[i].slow);
 		answer_list_int(t, d[i].slow - d[i].usual);
@@ -314,8 +297,8 @@ static int request_put_compare(struct requests *q, struct analysis_result *out, 
 	put_differences(times, c->times, c->slow_count ? SPAN_TIMES : 0);
 	put_differences(files, c->files, MIN(c->file_count, top));
 	for (size_t i = 0; i < c->trait_count; i++) {
-		request_put_text(traits, c->traits[i].key);
-		request_put_text(traits, c->traits[i].value);
+		answer_list_some(traits, c->traits[i].key);
+		answer_list_some(traits, c->traits[i].value);
 		answer_list_float(traits, (double)c->traits[i].usual / c->usual_count);
 		answer_list_float(traits, (double)c->traits[i].slow / c->slow_count);
 	}
@@ -344,7 +327,7 @@ static int put_clusters(struct requests *q, struct analysis_result *out, size_t 
 		answer_list_uint(t, k->size);
 		answer_list_float(t, (double)k->size / (double)all);
 		answer_list_int(t, q->spans.all[k->typical].number);
-		request_put_text(t, spanset_text(&q->spans, q->spans.all[k->typical].span_id));
+		answer_list_some(t, spanset_text(&q->spans, q->spans.all[k->typical].span_id));
 		answer_list_int(t, k->p50);
 		answer_list_int(t, k->p99);
 		answer_list_int(t, k->max);
@@ -374,7 +357,7 @@ static void put_heat(const struct requests *q, struct answer_list *t, size_t top
 		answer_list_int(t, k->start);
 		answer_list_int(t, span_dur(k));
 		answer_list_int(t, k->number);
-		request_put_text(t, spanset_text(&q->spans, k->span_id));
+		answer_list_some(t, spanset_text(&q->spans, k->span_id));
 		answer_list_text(t, requests_name(q, c->slowest));
 	}
 }

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "names/file_lines.h"
-#include "names/names.h"
 #include "schema/select.h"
 #include "schema/vocab.h"
 

@@ -143,7 +143,7 @@ struct requests {
 	const struct dims *dims;
 	struct file_lines *files;
 	uint32_t *chosen; /* spans selected by options, sorted by start */
-	size_t chosen_count, chosen_cap;
+	size_t chosen_count;
 	struct requests_group *groups; /* most time first, requests before parts */
 	size_t group_count, group_cap;
 	struct requests_tree tree;

@@ -3,7 +3,6 @@
 #include "analysis/spans/span_joins.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "analysis/spans/span_locks.h"

@@ -3,7 +3,6 @@
 #include "analysis/spans/spans.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/spans/span_joins.h"
 #include "base/array.h"

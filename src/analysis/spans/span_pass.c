@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/saturate.h"
 #include "query/eval/eval.h"
-#include "schema/ops.h"
 #include "schema/vocab.h"
 
 /* ns after the end of the last span within which its calls may end */

@@ -5,14 +5,12 @@
  * an array.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/spans/spans.h"
 #include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
 #include "names/names.h"
-#include "schema/ops.h"
 #include "schema/vocab.h"
 
 /* part of its second argument, without the flags for private and clock */
@@ -447,7 +445,8 @@ size_t span_places_look(struct span_places *p, uint32_t task, int64_t at, bool g
 	return n;
 }
 
-bool span_places_has(const struct span_places *p, uint32_t task)
+/* True: it was given something by then, which goes on. */
+static bool span_places_has(const struct span_places *p, uint32_t task)
 {
 	const struct span_task *t = &p->tasks[task];
 

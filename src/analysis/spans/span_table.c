@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/saturate.h"
-#include "names/names.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
 #include "store/made/made.h"

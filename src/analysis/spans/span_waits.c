@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* span_waits.c: derives the calls that spans wait for from the waits of threads. */
 #include <errno.h>
-#include <string.h>
 
 #include "analysis/spans/span_joins.h"
 #include "base/array.h"

@@ -258,7 +258,5 @@ size_t span_places_look(struct span_places *p, uint32_t task, int64_t at, bool g
  */
 int span_places_hand(struct span_places *p, uint32_t task, int64_t at, const uint32_t *spans,
 		     size_t count);
-/* True if it was given work that still continues. */
-bool span_places_has(const struct span_places *p, uint32_t task);
 /* True for a wait in the manner of condition variables and semaphores. */
 bool span_places_is_idle(const struct span_places *p, const struct batch *b, size_t row);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/protobuf.h"
+
 /* Field numbers of profile.proto. */
 enum {
 	PROFILE_SAMPLE_TYPE = 1,
@@ -29,47 +31,28 @@ enum {
 	PPROF_FUNCTION_SYSTEM = 3,
 };
 
-#define WIRE_NUMBER 0
-#define WIRE_BYTES  2
-
-static int put_number(struct buf *b, unsigned int field, uint64_t v)
-{
-	buf_varint(b, field << 3 | WIRE_NUMBER);
-	return buf_varint(b, v);
-}
-
-static int put_bytes(struct buf *b, unsigned int field, const void *data, size_t len)
-{
-	int r;
-
-	buf_varint(b, field << 3 | WIRE_BYTES);
-	r = buf_varint(b, len);
-	return r < 0 || !len ? r : buf_append(b, data, len);
-}
-
 static int put_value_type(struct buf *b, uint32_t type, uint32_t unit)
 {
 	_cleanup_buf_ struct buf v = {0};
-	int r;
 
-	put_number(&v, VALUE_TYPE, type);
-	r = put_number(&v, VALUE_UNIT, unit);
-	return r < 0 ? r : put_bytes(b, PROFILE_SAMPLE_TYPE, v.data, v.len);
+	protobuf_uint(&v, VALUE_TYPE, type);
+	protobuf_uint(&v, VALUE_UNIT, unit);
+	return protobuf_message(b, PROFILE_SAMPLE_TYPE, &v);
 }
 
 /* A function and a location for one name, which is all that is known. Their id is that of the name in the string table. */
 static int put_function(struct buf *b, uint32_t id)
 {
 	_cleanup_buf_ struct buf line = {0}, location = {0}, function = {0};
-	int r = put_number(&line, LINE_FUNCTION, id);
 
-	r = r < 0 ? r : put_number(&location, LOCATION_ID, id);
-	r = r < 0 ? r : put_bytes(&location, LOCATION_LINE, line.data, line.len);
-	r = r < 0 ? r : put_bytes(b, PROFILE_LOCATION, location.data, location.len);
-	r = r < 0 ? r : put_number(&function, PPROF_FUNCTION_ID, id);
-	r = r < 0 ? r : put_number(&function, PPROF_FUNCTION_NAME, id);
-	r = r < 0 ? r : put_number(&function, PPROF_FUNCTION_SYSTEM, id);
-	return r < 0 ? r : put_bytes(b, PROFILE_FUNCTION, function.data, function.len);
+	protobuf_uint(&line, LINE_FUNCTION, id);
+	protobuf_uint(&location, LOCATION_ID, id);
+	protobuf_message(&location, LOCATION_LINE, &line);
+	protobuf_message(b, PROFILE_LOCATION, &location);
+	protobuf_uint(&function, PPROF_FUNCTION_ID, id);
+	protobuf_uint(&function, PPROF_FUNCTION_NAME, id);
+	protobuf_uint(&function, PPROF_FUNCTION_SYSTEM, id);
+	return protobuf_message(b, PROFILE_FUNCTION, &function);
 }
 
 /* The names of a stack, innermost first, as string ids. */
@@ -98,12 +81,13 @@ static int put_sample(struct buf *b, struct intern *strings, const struct stacks
 	int r = kernel ? put_locations(&locations, strings, row->kernel) : 0;
 
 	r = r < 0 ? r : put_locations(&locations, strings, row->names);
-
-	for (int i = 0; i < STACKS_WEIGHTS && r >= 0; i++)
-		r = buf_varint(&values, row->sums[i]);
-	r = r < 0 ? r : put_bytes(&sample, SAMPLE_LOCATIONS, locations.data, locations.len);
-	r = r < 0 ? r : put_bytes(&sample, SAMPLE_VALUES, values.data, values.len);
-	return r < 0 ? r : put_bytes(b, PROFILE_SAMPLE, sample.data, sample.len);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < STACKS_WEIGHTS; i++)
+		buf_varint(&values, row->sums[i]);
+	protobuf_message(&sample, SAMPLE_LOCATIONS, &locations);
+	protobuf_message(&sample, SAMPLE_VALUES, &values);
+	return protobuf_message(b, PROFILE_SAMPLE, &sample);
 }
 
 static int gzip(const struct buf *from, struct buf *out)
@@ -140,18 +124,17 @@ static int put_profile(const struct stacks_sums *s, struct buf *b, struct intern
 		r = r < 0 ? r : intern_add(strings, units[i], strlen(units[i]), &unit);
 		r = r < 0 ? r : put_value_type(b, type, unit);
 		if (r >= 0 && i == (int)s->weight)
-			r = put_number(b, PROFILE_DEFAULT_TYPE, type);
+			r = protobuf_uint(b, PROFILE_DEFAULT_TYPE, type);
 	}
 	for (size_t i = 0; i < s->count && r >= 0; i++)
 		r = put_sample(b, strings, &s->rows[i], s->kernel);
-	for (uint32_t i = 1; i < strings->count && r >= 0; i++)
-		r = put_function(b, i);
-	for (uint32_t i = 0; i < strings->count && r >= 0; i++) {
-		struct bytes text = intern_get(strings, i);
-
-		r = put_bytes(b, PROFILE_STRING, text.data, text.len);
-	}
-	return r;
+	if (r < 0)
+		return r;
+	for (uint32_t i = 1; i < strings->count; i++)
+		put_function(b, i);
+	for (uint32_t i = 0; i < strings->count; i++)
+		protobuf_bytes(b, PROFILE_STRING, intern_get(strings, i));
+	return buf_status(b);
 }
 
 int stacks_put_pprof(const struct stacks_sums *s, struct buf *out)

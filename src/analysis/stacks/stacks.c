@@ -348,10 +348,7 @@ static void stacks_put_rows(struct answer_list *to, const struct stacks_sums *s,
 		answer_list_uint(to, row->sums[STACKS_ERRORS]);
 		answer_list_uint(to, row->sums[STACKS_BYTES]);
 		answer_list_text(to, row->names);
-		if (row->kernel.len)
-			answer_list_text(to, row->kernel);
-		else
-			answer_list_null(to);
+		answer_list_some(to, row->kernel);
 		answer_list_uint(to, row->cut);
 	}
 }
@@ -395,16 +392,15 @@ static int stacks_put_members(const struct analysis_input *in, const struct anal
 			      struct buf *to)
 {
 	const struct stacks_sums *s = r->own;
-	int e = 0;
 
-	for (int k = 0; k < 2 && e >= 0; k++) {
-		e = buf_printf(to, ",\n\"%s\": {", k ? "without" : "with");
-		for (int i = 0; i < STACKS_WEIGHTS && e >= 0; i++)
-			e = buf_printf(to, "%s\"%s\": %llu", i ? ", " : "", weight_words[i],
-				       (unsigned long long)(k ? s->without[i] : s->with[i]));
-		e = e < 0 ? e : buf_printf(to, "}");
+	for (int k = 0; k < 2; k++) {
+		buf_printf(to, ",\n\"%s\": {", k ? "without" : "with");
+		for (int i = 0; i < STACKS_WEIGHTS; i++)
+			buf_printf(to, "%s\"%s\": %llu", i ? ", " : "", weight_words[i],
+				   (unsigned long long)(k ? s->without[i] : s->with[i]));
+		buf_printf(to, "}");
 	}
-	return e;
+	return buf_status(to);
 }
 
 /* Appends names with the suffix by which flamegraph.pl recognizes kernel functions. */

@@ -2,7 +2,6 @@
 /* source.c: the kernel as a source, behind the contract of capture/source.h. */
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,8 +37,8 @@ struct ebpf {
 	struct loaded loaded;
 	struct reader *reader;
 	struct decode *decode;
-	int spans_wait;			   /* 1: more of their records could be delivered */
-	struct chunk *queue, **queue_last; /* taken from the reader, not processed yet */
+	int spans_wait;	     /* 1: more of their records could be delivered */
+	struct chunk *queue; /* taken from the reader, not processed yet */
 	struct pending_list pending;
 	int64_t horizon, taken; /* everything before is known; value once the queue is empty */
 	uint64_t *received;	/* records by CPU, then those of the side ring */

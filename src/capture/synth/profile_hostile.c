@@ -6,7 +6,6 @@
  */
 #include "capture/synth/stream.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define HOSTILE_PATH_MAX 4095

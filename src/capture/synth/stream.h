@@ -116,7 +116,7 @@ struct actor {
 	/* state of a profile */
 	int state;
 	uint32_t left, count, serial;
-	int64_t timer, timer2;
+	int64_t timer;
 	int64_t files[SYNTH_FILES_MAX]; /* keys */
 	int64_t pos[SYNTH_FILES_MAX];
 	int64_t fds[SYNTH_FILES_MAX];

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/analysis/analysis_command.h"
-#include "cli/commands.h"
 #include "cli/record/record_live.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
@@ -204,7 +203,7 @@ static int analysis_sum_loss(struct analysis_view *v)
 		r = loss_put_text(&t->loss_json, &t->loss);
 		if (r < 0)
 			return r;
-		v->runs[i].loss = (struct bytes){t->loss_json.data, t->loss_json.len};
+		v->runs[i].loss = buf_bytes(&t->loss_json);
 	}
 	return 0;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/disks/disk_use.h"
 #include "analysis/disks/disks.h"
 #include "cli/record/recorded.h"
 #include "cli/terminal/answer_print.h"
@@ -106,10 +105,7 @@ static int print_list(const struct disks_view *d, struct answer_list *list)
 
 static void copy(struct answer_list *to, const struct value *v)
 {
-	if (v->null)
-		answer_list_null(to);
-	else
-		answer_list_int(to, v->i);
+	answer_list_if(to, !v->null, v->i);
 }
 
 static int print_disk_kinds(const struct disks_view *d, struct bytes disk)
@@ -203,11 +199,11 @@ static int put_owner(struct answer_list *list, const struct answer_list *t, size
 		e = buf_append(&what, file->t.data, file->t.len);
 	else if (e >= 0)
 		e = buf_printf(&what, "(%.*s)", (int)origin->t.len, (const char *)origin->t.data);
-	answer_list_text(list, (struct bytes){who.data, who.len});
+	answer_list_text(list, buf_bytes(&who));
 	answer_list_int(list, named(t, row, "read")->i);
 	answer_list_int(list, named(t, row, "written")->i);
 	answer_list_int(list, named(t, row, "requests")->i);
-	answer_list_text(list, (struct bytes){what.data, what.len});
+	answer_list_text(list, buf_bytes(&what));
 	return e;
 }
 

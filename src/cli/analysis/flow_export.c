@@ -29,12 +29,8 @@ static int put_flow_lane(const struct flow_state *s, const struct flow_node *n, 
 	r = names_thread(s->dims, n->thread_id, &who);
 	if (r < 0)
 		return r;
-	r = format_safe(to, place.data, place.len);
-	if (r < 0)
-		return r;
-	r = buf_printf(to, ":");
-	if (r < 0)
-		return r;
+	format_safe(to, place.data, place.len);
+	buf_printf(to, ":");
 	r = format_safe(to, who.data, who.len);
 	if (r < 0)
 		return r;

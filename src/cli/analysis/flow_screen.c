@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analysis/flow/flow.h"
-#include "cli/terminal/answer_print.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/text.h"
 
@@ -167,8 +166,8 @@ static int print_evidence(const struct flow_view *f, size_t row)
 	if (r >= 0 && !at->null)
 		r = buf_printf(&line, " at %s", format_rel(at->i - f->v->origin, 4).s);
 	if (r >= 0 && !text->null) {
-		r = buf_printf(&line, "%s", what.len ? ", " : "");
-		r = r < 0 ? r : format_safe(&line, text->t.data, text->t.len);
+		buf_printf(&line, "%s", what.len ? ", " : "");
+		r = format_safe(&line, text->t.data, text->t.len);
 	}
 	if (r >= 0) {
 		_cleanup_buf_ struct buf lines = {0};
@@ -327,17 +326,17 @@ static int print_place(const struct flow_view *f, size_t table, size_t row)
 			   *bytes = flow_cell(f, table, row, FLOW_TREE_BYTES),
 			   *via = flow_cell(f, table, row, FLOW_TREE_VIA);
 	_cleanup_buf_ struct buf line = {0}, name = {0}, cut = {0};
-	int r = buf_printf(&line, "%9s  %*s",
-			   depth->i ? format_dur(flow_cell(f, table, row, FLOW_TREE_DELAY)->i).s
-				    : "",
-			   (int)MIN(depth->i, (int64_t)30), "");
+	int r;
 
-	if (r >= 0 && store_recording_count(f->v->runs[0].store) > 1) {
-		r = format_safe(&line, host->t.data, host->t.len);
-		r = r < 0 ? r : buf_printf(&line, " ");
+	buf_printf(&line, "%9s  %*s",
+		   depth->i ? format_dur(flow_cell(f, table, row, FLOW_TREE_DELAY)->i).s : "",
+		   (int)MIN(depth->i, (int64_t)30), "");
+	if (store_recording_count(f->v->runs[0].store) > 1) {
+		format_safe(&line, host->t.data, host->t.len);
+		buf_printf(&line, " ");
 	}
-	r = r < 0 ? r : format_safe(&line, who->t.data, who->t.len);
-	r = r < 0 ? r : buf_printf(&line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
+	format_safe(&line, who->t.data, who->t.len);
+	r = buf_printf(&line, "  %.*s", (int)call->t.len, (const char *)call->t.data);
 	if (r >= 0 && !file->null) {
 		r = format_path(&name, file->t.data, file->t.len, 40);
 		r = r < 0 ? r : buf_printf(&line, "(%s)", buf_str(&name));
@@ -383,8 +382,8 @@ static int put_past_end(struct buf *line, const struct flow_view *f, size_t tabl
 	int r = 0;
 
 	if (store_recording_count(f->v->runs[0].store) > 1) {
-		r = format_safe(line, host->t.data, host->t.len);
-		r = r < 0 ? r : buf_printf(line, " ");
+		format_safe(line, host->t.data, host->t.len);
+		r = buf_printf(line, " ");
 	}
 	r = r < 0 ? r : format_safe(&name, who->t.data, who->t.len);
 	r = r < 0 ? r : buf_append(line, name.data, name.len);

@@ -5,7 +5,6 @@
 
 #include "analysis/periods/periods.h"
 #include "cli/options/command.h"
-#include "cli/terminal/format.h"
 
 static void periods_note(int64_t count, const char *one, const char *several)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* requests_compare_screen.c: slow requests compared with ordinary ones, and groups of slow ones, on the screen. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +22,15 @@ static int print_difference(const struct requests_difference *d, int64_t most, s
 	int64_t differs = d->slow - d->usual;
 	size_t bar = requests_width() - name - FIGURES;
 	_cleanup_buf_ struct buf line = {0};
-	int r = requests_put_name(&line, d->what, name);
+	int r;
 
-	if (r >= 0)
-		r = buf_printf(&line, " %11s %11s %*s%s   ", format_dur(d->usual).s,
-			       format_dur(d->slow).s,
-			       (int)(12 - format_width(format_dur(llabs(differs)).s)),
-			       differs < 0 ? "-" : "+", format_dur(llabs(differs)).s);
-	if (r >= 0 && most > 0 && differs > 0)
-		r = bars_lying(&line, (double)differs / (double)most, MIN(bar, (size_t)60));
+	requests_put_name(&line, d->what, name);
+	buf_printf(&line, " %11s %11s %*s%s   ", format_dur(d->usual).s, format_dur(d->slow).s,
+		   (int)(12 - format_width(format_dur(llabs(differs)).s)), differs < 0 ? "-" : "+",
+		   format_dur(llabs(differs)).s);
+	if (most > 0 && differs > 0)
+		bars_lying(&line, (double)differs / (double)most, MIN(bar, (size_t)60));
+	r = buf_status(&line);
 	requests_line(&line);
 	return r;
 }
@@ -74,7 +73,7 @@ static int print_traits(const struct requests_compare *c)
 		buf_append(&text, t->key.data, t->key.len);
 		r = buf_printf(&text, " = ");
 		r = r < 0 || !t->value.len ? r : buf_append(&text, t->value.data, t->value.len);
-		r = r < 0 ? r : requests_put_name(&line, (struct bytes){text.data, text.len}, name);
+		r = r < 0 ? r : requests_put_name(&line, buf_bytes(&text), name);
 		r = r < 0 ? r
 			  : buf_printf(&line, " %11s %11s",
 				       format_percent(t->usual, c->usual_count).s,

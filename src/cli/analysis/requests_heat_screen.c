@@ -8,8 +8,6 @@
 
 #include "cli/analysis/requests_screen.h"
 #include "cli/terminal/bars.h"
-#include "cli/terminal/format.h"
-#include "cli/terminal/text.h"
 #include "hist/hist.h"
 
 #define HEAT_POWERS 64

@@ -2,14 +2,12 @@
 /* requests_screen.c: `weir requests`: by name, as a list, as figures and by duration. */
 #include "cli/analysis/requests_screen.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/terminal/bars.h"
 #include "cli/terminal/format.h"
 #include "cli/terminal/text.h"
-#include "names/names.h"
 #include "schema/vocab.h"
 
 #define WIDE	    130 /* columns from which a line has room for its bar */
@@ -33,7 +31,8 @@ size_t requests_between(size_t v, size_t low, size_t high)
 
 /* ---- bars ---- */
 
-const char *requests_sign(enum span_time t)
+/* The sign of a part of the time in bars. */
+static const char *requests_sign(enum span_time t)
 {
 	static const char *const signs[SPAN_TIMES] = {"─", "╌", "█", "▓", "▒",
 						      "░", "╳", "·", "▪", "?"};
@@ -43,7 +42,8 @@ const char *requests_sign(enum span_time t)
 	return (bars_utf8() ? signs : plain)[t];
 }
 
-int requests_bar(struct buf *to, const double time[static SPAN_TIMES], size_t width)
+/* Appends a bar of `width` columns, each part of the time with its sign. 0 or -ENOMEM. */
+static int requests_bar(struct buf *to, const double time[static SPAN_TIMES], size_t width)
 {
 	double all = 0, sum = 0;
 	size_t at = 0;
@@ -68,11 +68,10 @@ int requests_parts(struct buf *to, const double time[static SPAN_TIMES], int64_t
 	bool put[SPAN_TIMES] = {0};
 	double all = 0;
 	size_t used = 0;
-	int r = 0;
 
 	for (unsigned int i = 0; i < SPAN_TIMES; i++)
 		all += time[i];
-	for (unsigned int n = 0; n < SPAN_TIMES && r >= 0; n++) {
+	for (unsigned int n = 0; n < SPAN_TIMES; n++) {
 		_cleanup_buf_ struct buf text = {0};
 		size_t columns;
 		unsigned int most = SPAN_TIMES;
@@ -84,41 +83,40 @@ int requests_parts(struct buf *to, const double time[static SPAN_TIMES], int64_t
 		if (most == SPAN_TIMES)
 			break;
 		put[most] = true;
-		r = buf_printf(&text, "%s%s %s %s%s%s", n ? "  " : "",
-			       requests_sign((enum span_time)most), span_time_word(most),
-			       of > 0 ? format_dur((int64_t)(time[most] / all * (double)of)).s : "",
-			       of > 0 ? " " : "",
-			       format_percent((uint64_t)time[most], (uint64_t)all).s);
-		columns = r < 0 ? 0 : format_width(buf_str(&text));
+		buf_printf(&text, "%s%s %s %s%s%s", n ? "  " : "",
+			   requests_sign((enum span_time)most), span_time_word(most),
+			   of > 0 ? format_dur((int64_t)(time[most] / all * (double)of)).s : "",
+			   of > 0 ? " " : "",
+			   format_percent((uint64_t)time[most], (uint64_t)all).s);
+		columns = format_width(buf_str(&text));
 		if (used + columns > width)
 			break;
 		used += columns;
-		r = r < 0 ? r : buf_printf(to, "%s", buf_str(&text));
+		buf_add(to, &text);
 	}
-	return r;
+	return buf_status(to);
 }
 
 int requests_where(struct buf *to, const int64_t time[static SPAN_TIMES], size_t width)
 {
 	size_t bar = requests_between(width / 2, 8, 40);
 	double t[SPAN_TIMES];
-	int r;
 
 	for (unsigned int i = 0; i < SPAN_TIMES; i++)
 		t[i] = (double)time[i];
 	if (width < WHERE_BAR)
 		return requests_parts(to, t, 0, width);
 	requests_bar(to, t, bar);
-	r = buf_printf(to, "  ");
-	return r < 0 ? r : requests_parts(to, t, 0, width - bar - 2);
+	buf_printf(to, "  ");
+	return requests_parts(to, t, 0, width - bar - 2);
 }
 
 int requests_put_name(struct buf *to, struct bytes name, size_t width)
 {
 	_cleanup_buf_ struct buf safe = {0};
-	int r = format_path(&safe, name.data, name.len, width);
 
-	return r < 0 ? r : format_pad(to, buf_str(&safe), width, false);
+	buf_fail(to, format_path(&safe, name.data, name.len, width));
+	return format_pad(to, buf_str(&safe), width, false);
 }
 
 int requests_put_at(struct buf *to, const struct analysis_view *v, int64_t at)
@@ -204,24 +202,23 @@ static int print_group(const struct requests *q, const struct requests_group *g,
 {
 	_cleanup_buf_ struct buf line = {0};
 	size_t width = requests_width(), left = width - name - GROUP_REST;
-	int r = requests_put_name(&line, g->name, name);
+	int r;
 
-	if (r >= 0)
-		r = buf_printf(&line, " %8s %6s %8s %8s %8s %8s %8s", format_count(g->count).s,
-			       g->errors ? format_count(g->errors).s : "-", format_dur(g->total).s,
-			       format_dur(g->self).s, format_dur(requests_percentile(q, g, 0.5)).s,
-			       format_dur(requests_percentile(q, g, 0.99)).s,
-			       format_dur(requests_percentile(q, g, 1)).s);
-	if (r >= 0 && width >= WIDE)
-		r = buf_printf(&line, "  ");
-	if (r >= 0 && width < WIDE) {
+	requests_put_name(&line, g->name, name);
+	buf_printf(&line, " %8s %6s %8s %8s %8s %8s %8s", format_count(g->count).s,
+		   g->errors ? format_count(g->errors).s : "-", format_dur(g->total).s,
+		   format_dur(g->self).s, format_dur(requests_percentile(q, g, 0.5)).s,
+		   format_dur(requests_percentile(q, g, 0.99)).s,
+		   format_dur(requests_percentile(q, g, 1)).s);
+	if (width >= WIDE)
+		buf_printf(&line, "  ");
+	if (width < WIDE) {
 		requests_line(&line);
 		fputs(text_style(TEXT_DIM), stdout);
-		r = buf_printf(&line, "  ");
+		buf_printf(&line, "  ");
 		left = width - 2;
 	}
-	if (r >= 0)
-		r = requests_where(&line, g->time, left - 2);
+	r = requests_where(&line, g->time, left - 2);
 	requests_line(&line);
 	fputs(text_style(TEXT_PLAIN), stdout);
 	return r;

@@ -18,10 +18,6 @@ int requests_clusters_screen(const struct analysis_view *v, const struct request
 /* Width of the screen, at least 80 columns. */
 size_t requests_width(void);
 size_t requests_between(size_t v, size_t low, size_t high);
-/* The character for a part of the time in bars. */
-const char *requests_sign(enum span_time t);
-/* Appends a bar of `width` columns, with each part of the time as its character. 0 or -ENOMEM. */
-int requests_bar(struct buf *to, const double time[static SPAN_TIMES], size_t width);
 /*
  * Appends "█ data 65 % ─ program 22 %": the largest parts that fit into `width` columns, with their time if `of` > 0.
  */

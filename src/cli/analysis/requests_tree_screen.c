@@ -224,7 +224,7 @@ static int tree_put_path(const struct requests *q)
 			t[k] = (double)s->time[k];
 		r = names_thread(q->dims, s->thread_id, &who);
 		r = r < 0 ? r : buf_printf(&b, "  ");
-		r = r < 0 ? r : requests_put_name(&b, (struct bytes){who.data, who.len}, PATH_NAME);
+		r = r < 0 ? r : requests_put_name(&b, buf_bytes(&who), PATH_NAME);
 		r = r < 0 ? r : buf_printf(&b, " %9s  ", format_dur(s->stop).s);
 		r = r < 0 ? r : requests_parts(&b, t, s->stop, width - PATH_NAME - 14);
 		requests_line(&b);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* diagnose_screen.c: `weir diagnose`: a line with the total cost, then a few lines per finding. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -57,10 +57,12 @@ static int put_side(const struct analysis_view *v, unsigned int side)
 	size_t first = side ? d->runs[0] : 0;
 	const char *path = v->runs[first].name;
 	double runs = (double)d->runs[side];
-	int r = format_path(&b, path, strlen(path), screen_width() / 2);
+	int r;
 
-	if (r >= 0 && d->runs[side] > 1)
-		r = buf_printf(&b, " and %zu more", d->runs[side] - 1);
+	format_path(&b, path, strlen(path), screen_width() / 2);
+	if (d->runs[side] > 1)
+		buf_printf(&b, " and %zu more", d->runs[side] - 1);
+	r = buf_status(&b);
 	if (r < 0)
 		return r;
 	printf("%c  %s   %s%s%s   %s calls\n", side ? 'B' : 'A', buf_str(&b),

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "cli/diff/diff.h"
-#include "hist/hist.h"
 
 #define ACCOUNTS_MAX   5   /* files named as accounting for a change */
 #define ACCOUNTS_SHARE 0.8 /* of the time that changed */

@@ -2,7 +2,6 @@
 /* diff_text.c: texts for the rows, units and effects of a comparison. */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "cli/diff/diff.h"
 #include "cli/terminal/format.h"

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "capture/ebpf/ebpf.h"
 #include "cli/doctor/doctor.h"
-#include "cli/terminal/format.h"
 #include "enrich/enrich.h"
 
 #define KNOWN_CALLS 1000

@@ -2,7 +2,6 @@
 #include "cli/options/choose.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "query/eval/eval_rows.h"

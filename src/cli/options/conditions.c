@@ -35,21 +35,21 @@ static int put_escaped(struct buf *out, const char *name)
 static int put_glob(struct buf *out, const char *name, const char *behind)
 {
 	_cleanup_buf_ struct buf glob = {0};
-	int r;
 
 	put_escaped(&glob, name);
-	r = buf_printf(&glob, "%s", behind);
-	return r < 0 ? r : put_string(out, buf_str(&glob));
+	buf_fail(out, buf_printf(&glob, "%s", behind));
+	return put_string(out, buf_str(&glob));
 }
 
 static int conditions_put_numbers(struct buf *out, const char *name, const int64_t *list,
 				  size_t count)
 {
-	int r = count ? buf_printf(out, "%s in (", name) : 0;
-
-	for (size_t i = 0; i < count && r >= 0; i++)
-		r = buf_printf(out, "%s%" PRId64, i ? ", " : "", list[i]);
-	return r < 0 || !count ? r : buf_printf(out, ")");
+	if (!count)
+		return buf_status(out);
+	buf_printf(out, "%s in (", name);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%" PRId64, i ? ", " : "", list[i]);
+	return buf_printf(out, ")");
 }
 
 /* Writes the chosen calls or, if they are fewer, the others. */
@@ -79,15 +79,12 @@ static int put_ops(struct buf *out, const struct select *s)
 static int put_each(struct buf *out, size_t count, const void *arg,
 		    int (*put)(struct buf *out, const void *arg, size_t i))
 {
-	int r = 0;
-
-	for (size_t i = 0; i < count && r >= 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (i)
-			r = buf_printf(out, " || ");
-		if (r >= 0)
-			r = put(out, arg, i);
+			buf_printf(out, " || ");
+		put(out, arg, i);
 	}
-	return r;
+	return buf_status(out);
 }
 
 /*
@@ -119,14 +116,10 @@ static int put_cgroup(struct buf *out, const void *arg, size_t i)
 {
 	const struct option_list *l = arg;
 	_cleanup_buf_ struct buf path = {0};
-	int r = buf_printf(&path, "%s%s", l->items[i][0] == '/' ? "" : "/", l->items[i]);
 
-	if (r < 0)
-		return r;
-	while (r >= 0 && path.len && path.data[path.len - 1] == '/')
+	buf_fail(out, buf_printf(&path, "%s%s", l->items[i][0] == '/' ? "" : "/", l->items[i]));
+	while (path.len && path.data[path.len - 1] == '/')
 		path.len--;
-	if (r < 0)
-		return r;
 	buf_printf(out, "cgroup == ");
 	put_string(out, buf_str(&path));
 	buf_printf(out, " || cgroup ~ ");
@@ -137,31 +130,27 @@ static int put_cgroup(struct buf *out, const void *arg, size_t i)
 static int put_below(struct buf *out, const char *before, const char *name, const char *after)
 {
 	static const char *const below[] = {"", "/**"};
-	int r = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(below) && r >= 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
 		_cleanup_buf_ struct buf glob = {0};
 
 		buf_printf(&glob, "**/%s", before);
 		put_escaped(&glob, name);
-		r = buf_printf(&glob, "%s%s", after, below[i]);
-		if (r >= 0)
-			r = buf_printf(out, "%scgroup ~ ", i ? " || " : "");
-		if (r >= 0)
-			r = put_string(out, buf_str(&glob));
+		buf_fail(out, buf_printf(&glob, "%s%s", after, below[i]));
+		buf_printf(out, "%scgroup ~ ", i ? " || " : "");
+		put_string(out, buf_str(&glob));
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int conditions_put_unit(struct buf *out, const void *arg, size_t i)
 {
 	const struct option_list *l = arg;
-	int r = put_below(out, "", l->items[i], "");
 
-	if (r < 0 || strchr(l->items[i], '.'))
-		return r;
-	r = buf_printf(out, " || ");
-	return r < 0 ? r : put_below(out, "", l->items[i], ".service");
+	put_below(out, "", l->items[i], "");
+	if (strchr(l->items[i], '.'))
+		return buf_status(out);
+	buf_printf(out, " || ");
+	return put_below(out, "", l->items[i], ".service");
 }
 
 /* Matches an id or its prefix, or the name of an LXC container or a systemd machine. */
@@ -170,18 +159,14 @@ static int put_container(struct buf *out, const void *arg, size_t i)
 	static const char *const machine[][2] = {{"systemd-nspawn@", ".service"},
 						 {"machine-", ".scope"}};
 	const struct option_list *l = arg;
-	int r;
 
 	buf_printf(out, "container ~ ");
-	r = put_glob(out, l->items[i], "*");
-	if (r < 0)
-		return r;
-	for (size_t k = 0; k < ARRAY_SIZE(machine) && r >= 0; k++) {
-		r = buf_printf(out, " || ");
-		if (r >= 0)
-			r = put_below(out, machine[k][0], l->items[i], machine[k][1]);
+	put_glob(out, l->items[i], "*");
+	for (size_t k = 0; k < ARRAY_SIZE(machine); k++) {
+		buf_printf(out, " || ");
+		put_below(out, machine[k][0], l->items[i], machine[k][1]);
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* Ids are those of the recorder or of the process's own pid namespace, as everywhere. */
@@ -189,15 +174,14 @@ static int conditions_put_ids(struct buf *out, const char *name, const int32_t *
 {
 	int64_t list[SELECT_LIST_MAX] = {0};
 	_cleanup_buf_ struct buf inner = {0};
-	int r = buf_printf(&inner, "inner_%s", name);
 
+	buf_fail(out, buf_printf(&inner, "inner_%s", name));
 	for (size_t i = 0; i < count; i++)
 		list[i] = ids[i];
-	if (r >= 0)
-		r = conditions_put_numbers(out, name, list, count);
-	if (r >= 0 && count)
-		r = buf_printf(out, " || ");
-	return r < 0 ? r : conditions_put_numbers(out, buf_str(&inner), list, count);
+	conditions_put_numbers(out, name, list, count);
+	if (count)
+		buf_printf(out, " || ");
+	return conditions_put_numbers(out, buf_str(&inner), list, count);
 }
 
 static int put_uids(struct buf *out, const struct select *s)
@@ -235,11 +219,10 @@ static int conditions_give(struct conditions *c, const char *option, int written
 /* Matches one of the processes or one of the threads. */
 static int conditions_put_tasks(struct buf *out, const struct select *s)
 {
-	int r = conditions_put_ids(out, "pid", s->pids, s->pid_count);
-
-	if (r >= 0 && s->pid_count && s->tid_count)
-		r = buf_printf(out, " || ");
-	return r < 0 ? r : conditions_put_ids(out, "tid", s->tids, s->tid_count);
+	conditions_put_ids(out, "pid", s->pids, s->pid_count);
+	if (s->pid_count && s->tid_count)
+		buf_printf(out, " || ");
+	return conditions_put_ids(out, "tid", s->tids, s->tid_count);
 }
 
 static int conditions_who(struct conditions *c, const struct select_flags *f,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* query_draw.c: a histogram drawn large, as DTrace's quantize() draws it. */
-#include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "cli/terminal/bars.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* query_explain.c: explains how a pipeline is executed. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* query_parquet.c: `weir query --parquet`: the engine writes the answer to a file. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/terminal/output.h"

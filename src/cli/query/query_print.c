@@ -62,7 +62,7 @@ static int keep_row(struct kept *k)
 
 		if (v.t.data && buf_append(&k->bytes[c], v.t.data, v.t.len) < 0)
 			return -ENOMEM;
-		v.t = (struct bytes){k->bytes[c].data, k->bytes[c].len};
+		v.t = buf_bytes(&k->bytes[c]);
 		k->values[c] = v;
 		k->estimated[c] = answer_estimated(k->from, c);
 	}

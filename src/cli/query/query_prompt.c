@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* query_prompt.c: the prompt of `weir query`. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

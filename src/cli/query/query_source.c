@@ -224,7 +224,7 @@ static struct bytes escaped(struct buf *to, struct bytes t)
 	buf_clear(to);
 	if (engine_escape(t.data, t.len, to) < 0)
 		return (struct bytes){(const uint8_t *)"?", 1};
-	return (struct bytes){to->data, to->len};
+	return buf_bytes(to);
 }
 
 static struct value scan_get(struct answer *r, size_t column)
@@ -248,7 +248,7 @@ static struct value scan_get(struct answer *r, size_t column)
 					   vec->i[s->at], &name) < 0;
 		buf_clear(&s->texts[column]);
 		v.null |= engine_escape(name.data, name.len, &s->texts[column]) < 0;
-		v.t = (struct bytes){s->texts[column].data, s->texts[column].len};
+		v.t = buf_bytes(&s->texts[column]);
 	} else if (vec->type.type == QUERY_HIST) {
 		v.t = vec->t[s->at];
 	} else if (vec->t) {

@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/shell.h"
-#include "cli/terminal/format.h"
 
 /* ---- signals ---- */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weir report: one page about a trace, or one table: options and dispatch; the files report_*.c do the work. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include "cli/report/report_requests.h"
-#include "cli/terminal/text.h"
 #include "names/names.h"
 #include "schema/ops.h"
 

@@ -83,10 +83,8 @@ static void file_op_line(const struct report *r, const struct regroup *g,
 	snprintf(name, sizeof(name), "    %s", report_op_name(row->op, op));
 	manner(r, row, how, sizeof(how));
 	answer_list_str(to, name);
-	if (row->thread_id >= 0)
-		answer_list_text(to, g->comms.groups[row->thread_id].name);
-	else
-		answer_list_null(to);
+	answer_list_some(to, row->thread_id >= 0 ? g->comms.groups[row->thread_id].name
+						 : (struct bytes){0});
 	put_sums(to, row, how);
 }
 
@@ -114,7 +112,7 @@ static int file_name_line(const struct report *r, const struct group *g, size_t 
 		e = format_path(&b, g->name.data, g->name.len, page_width() - 2 - more.len);
 	if (e >= 0)
 		e = buf_append(&b, more.data, more.len);
-	answer_list_text(to, (struct bytes){b.data, b.len});
+	answer_list_text(to, buf_bytes(&b));
 	page_rest(to);
 	return e;
 }
@@ -249,7 +247,7 @@ static int tree_line(const struct report *r, const struct by_file *f, const stru
 	if (e >= 0 && most)
 		e = buf_printf(&how, "%s %s", report_op_name(most->op, op),
 			       format_percent(most->time_ns, row->time_ns).s);
-	answer_list_text(to, (struct bytes){name.data, name.len});
+	answer_list_text(to, buf_bytes(&name));
 	answer_list_null(to);
 	put_sums(to, row, buf_str(&how));
 	return e;
@@ -348,13 +346,13 @@ static int by_tree_fill(struct by_file *f, struct report *r, const struct page_t
 		e = tree_next(r, f, t, &folder, &time_ns);
 		if (e < 0 || !folder.len)
 			break;
-		e = tree_set(r, (struct bytes){folder.data, folder.len}, TREE_OPEN);
+		e = tree_set(r, buf_bytes(&folder), TREE_OPEN);
 		by_file_free(f);
 		if (e >= 0)
 			e = by_file_fill(f, r, group_tree);
 		if (e < 0 || tree_pays(f, &folder, time_ns))
 			continue;
-		e = tree_set(r, (struct bytes){folder.data, folder.len}, TREE_WHOLE);
+		e = tree_set(r, buf_bytes(&folder), TREE_WHOLE);
 		by_file_free(f);
 		if (e >= 0)
 			e = by_file_fill(f, r, group_tree);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "cli/report/report_page.h"
-#include "cli/terminal/text.h"
 #include "store/made/made.h"
 
 static int findings_put_first(const struct report *r, const struct store_made *m)
@@ -21,12 +20,12 @@ static int findings_put_first(const struct report *r, const struct store_made *m
 	    !rows->rows)
 		return 0; /* was counted as damage */
 	sentence = batch_get_bytes(rows, FINDING_SENTENCE, 0);
-	e = buf_printf(&line, "FOUND  ");
-	if (e >= 0)
-		e = format_safe(&line, sentence.data, sentence.len);
-	if (e >= 0 && m->rows > 1)
-		e = buf_printf(&line, "   (and %llu more: weir diagnose)",
-			       (unsigned long long)m->rows - 1);
+	buf_printf(&line, "FOUND  ");
+	format_safe(&line, sentence.data, sentence.len);
+	if (m->rows > 1)
+		buf_printf(&line, "   (and %llu more: weir diagnose)",
+			   (unsigned long long)m->rows - 1);
+	e = buf_status(&line);
 	if (e >= 0)
 		e = page_line(&line);
 	return e;

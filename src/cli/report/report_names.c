@@ -236,12 +236,11 @@ int group_tree(const struct report *r, int64_t id, struct buf *key, struct buf *
 	len = tree_of(r, path, f->type == FILE_TYPE_DIRECTORY, &flat);
 	buf_clear(key);
 	buf_clear(name);
-	e = report_names_put(name, (struct bytes){path.data, len});
-	if (e >= 0)
-		e = buf_printf(name, flat ? "/*" : "/**");
+	report_names_put(name, (struct bytes){path.data, len});
+	e = buf_printf(name, flat ? "/*" : "/**");
 	if (e >= 0)
 		e = buf_printf(key, REPORT_TREE_KEY);
-	return e < 0 ? e : report_names_put(key, (struct bytes){name->data, name->len});
+	return e < 0 ? e : report_names_put(key, buf_bytes(name));
 }
 
 /* ---- single names and figures ---- */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
-#include "schema/ops.h"
 #include "sums/walk.h"
 
 #define BAR_CELLS 12

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "cli/terminal/format.h"
 #include "cli/report/report_page.h"
 #include "schema/ops.h"
 

@@ -2,7 +2,6 @@
 #include "cli/report/report_requests.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "engine/annotations.h"
 #include "names/names.h"
@@ -81,12 +80,14 @@ int report_requests(const struct report *r, struct beside_groups *ret)
 	_cleanup_buf_ struct buf text = {0};
 	struct query_error why = {0};
 	struct plan *plan = NULL;
-	int e = buf_printf(&text, "%s", is_request);
+	int e;
 
+	buf_printf(&text, "%s", is_request);
 	*ret = (struct beside_groups){.size = sizeof(struct request_time)};
-	if (e >= 0 && r->choice.text.len)
-		e = buf_printf(&text, " and (%.*s)", (int)r->choice.text.len,
-			       (const char *)r->choice.text.data);
+	if (r->choice.text.len)
+		buf_printf(&text, " and (%.*s)", (int)r->choice.text.len,
+			   (const char *)r->choice.text.data);
+	e = buf_status(&text);
 	if (e >= 0)
 		e = query_parse_expr_users(buf_str(&text), text.len, TABLE_OP, true,
 					   annotations_get(r->choice.annotations), &plan, &why);

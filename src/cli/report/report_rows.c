@@ -13,7 +13,6 @@
 #include "cli/report/beside/beside.h"
 #include "cli/terminal/text.h"
 #include "names/names.h"
-#include "schema/ops.h"
 
 #define SLOW_REST    13 /* columns for a duration, and between columns */
 #define MICROSECONDS 3	/* additional digits after those of report_when() */
@@ -171,12 +170,14 @@ static bool map_group(void *arg, struct rollup_row *key)
 static int put_name_of_many(struct answer_list *t, const struct group *g)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int e = buf_append(&b, g->name.data, g->name.len);
+	int e;
 
-	if (e >= 0 && g->members > 1 && g->name.len && g->name.data[0] == '/')
-		e = buf_printf(&b, " (%s files)", format_count(g->members).s);
+	buf_append(&b, g->name.data, g->name.len);
+	if (g->members > 1 && g->name.len && g->name.data[0] == '/')
+		buf_printf(&b, " (%s files)", format_count(g->members).s);
+	e = buf_status(&b);
 	if (e >= 0)
-		answer_list_text(t, (struct bytes){b.data, b.len});
+		answer_list_text(t, buf_bytes(&b));
 	return e;
 }
 
@@ -271,10 +272,7 @@ static void put_program(struct report *r, struct answer_list *t, int64_t id, str
 	const struct dims_process *p = id < 0 ? NULL : dims_process(r->dims, id);
 
 	answer_list_text(t, apart);
-	if (p && p->exe.len)
-		answer_list_text(t, p->exe);
-	else
-		answer_list_null(t);
+	answer_list_some(t, p && p->exe.len ? p->exe : (struct bytes){0});
 }
 
 static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn, bool processes)
@@ -362,10 +360,7 @@ static int fill_errors(struct report *r, struct answer_list *t, struct error *er
 
 static void put_known(struct answer_list *t, const struct batch *b, unsigned int column, size_t row)
 {
-	if (batch_is_null(b, column, row))
-		answer_list_null(t);
-	else
-		answer_list_int(t, batch_get(b, column, row, 0));
+	answer_list_if(t, !batch_is_null(b, column, row), batch_get(b, column, row, 0));
 }
 
 enum cell_times report_times(const struct report *r)
@@ -419,17 +414,12 @@ static int fill_slow(struct report *r, struct answer_list *t, struct error *err)
 		answer_list_text(t, who ? who->comm : (struct bytes){NULL, 0});
 		put_known(t, b, OP_TID, i);
 		answer_list_str(t, report_op_name(batch_get(b, OP_OP, i, -1), name));
-		if (file >= 0)
-			answer_list_text(t, dims_file_version_name(r->dims, file));
-		else
-			answer_list_null(t);
+		answer_list_some(t, file >= 0 ? dims_file_version_name(r->dims, file)
+					      : (struct bytes){0});
 		answer_list_uint(t, (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0));
 		put_known(t, b, OP_RET, i);
-		if (error > 0)
-			answer_list_str(t, report_err_name(error, name));
-		else
-			answer_list_null(t);
-		answer_list_text(t, (struct bytes){call.data, call.len});
+		answer_list_str(t, error > 0 ? report_err_name(error, name) : NULL);
+		answer_list_text(t, buf_bytes(&call));
 	}
 	return 0;
 }

@@ -3,7 +3,6 @@
  * report_screen.c: `weir report`: one page, at most 45 lines, as wide as the terminal. Each section has a budget of
  * lines; what does not fit is summed in one line, so that the page always adds up.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "cli/report/report_queued.h"
 #include "cli/report/report_page.h"
 #include "cli/terminal/text.h"
-#include "schema/ops.h"
 
 #define THREAD_LINES  5	   /* of a section without its title, including the sum of the others */
 #define OP_LINES      7	   /* excluding the lines for other calls and for waiting */
@@ -44,9 +42,8 @@ static int who(const struct report *r, struct buf *out)
 						 : "commands");
 	}
 	if (r->command.text) {
-		e = buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
-		if (e >= 0)
-			e = format_path(out, r->command.text, strlen(r->command.text), 48);
+		buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
+		e = format_path(out, r->command.text, strlen(r->command.text), 48);
 		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0))
 				   : NULL;
 		return e < 0 || !p ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
@@ -115,25 +112,26 @@ static int print_host_clocks(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
 	size_t hosts = dims_rows(r->dims, TABLE_HOST), corrected = 0;
-	int e = buf_printf(&b, "clocks:");
+	int e;
 
-	for (size_t i = 0; i < hosts && e >= 0; i++) {
+	buf_printf(&b, "clocks:");
+	for (size_t i = 0; i < hosts; i++) {
 		int64_t id = dims_id_at(r->dims, TABLE_HOST, i);
 		const struct dims_host *h = dims_host(r->dims, id);
 		struct store_clock c = store_host_clock(r->store, id_recording(id), h->name);
 
-		e = buf_printf(&b, "%s ", i ? "," : "");
-		if (e >= 0)
-			e = format_path(&b, h->name.data, h->name.len, 16);
-		if (e >= 0 && c.known)
-			e = buf_printf(&b, " corrected by %+.6f s (+-%s)", -(double)c.ahead / 1e9,
-				       format_dur(c.bound).s);
-		else if (e >= 0)
-			e = buf_printf(&b, " as recorded");
-		if (e >= 0 && c.several)
-			e = buf_printf(&b, ", other recordings by others");
+		buf_printf(&b, "%s ", i ? "," : "");
+		format_path(&b, h->name.data, h->name.len, 16);
+		if (c.known)
+			buf_printf(&b, " corrected by %+.6f s (+-%s)", -(double)c.ahead / 1e9,
+				   format_dur(c.bound).s);
+		else
+			buf_printf(&b, " as recorded");
+		if (c.several)
+			buf_printf(&b, ", other recordings by others");
 		corrected += c.known;
 	}
+	e = buf_status(&b);
 	return e < 0 || !corrected ? MIN(e, 0) : page_line(&b);
 }
 
@@ -144,18 +142,19 @@ static int print_origin(const struct report *r)
 	const char *path = input_shown(store_trace_path(r->store, 0));
 	size_t traces = store_trace_count(r->store);
 	char when[80];
-	int e = format_path(&b, path, strlen(path), 40);
+	int e;
 
-	if (e >= 0 && traces > 1)
-		e = buf_printf(&b, " and %zu more", traces - 1);
+	format_path(&b, path, strlen(path), 40);
+	if (traces > 1)
+		buf_printf(&b, " and %zu more", traces - 1);
+	e = buf_status(&b);
 	if (e >= 0)
 		e = who(r, &b);
 	if (dims_rows(r->dims, TABLE_HOST))
 		host = dims_host(r->dims, dims_id_at(r->dims, TABLE_HOST, 0));
 	if (e >= 0 && host && host->name.len) {
-		e = buf_printf(&b, "   host ");
-		if (e >= 0)
-			e = format_path(&b, host->name.data, host->name.len, 16);
+		buf_printf(&b, "   host ");
+		e = format_path(&b, host->name.data, host->name.len, 16);
 	}
 	if (r->first || r->last)
 		snprintf(when, sizeof(when), "%.40s, %.24s",
@@ -209,20 +208,19 @@ static int print_size(const struct report *r, const struct page_totals *t)
 {
 	uint64_t bytes = store_bytes(r->store);
 	_cleanup_buf_ struct buf b = {0};
-	int e = format_next(&b, page_width(), "%s call%s", format_count(t->calls).s,
-			    t->calls == 1 ? "" : "s");
+	int e;
 
-	if (e >= 0)
-		e = format_next(&b, page_width(), "%zu process%s, %zu thread%s", t->processes,
-				t->processes == 1 ? "" : "es", t->threads,
-				t->threads == 1 ? "" : "s");
-	if (e >= 0)
-		e = format_next(&b, page_width(), "%s moved", format_size(t->bytes).s);
-	if (e >= 0 && t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
-		e = format_next(&b, page_width(), "trace %s (%.1f B per call)",
-				format_size(bytes).s, (double)bytes / (double)t->calls);
-	else if (e >= 0)
-		e = format_next(&b, page_width(), "trace %s", format_size(bytes).s);
+	format_next(&b, page_width(), "%s call%s", format_count(t->calls).s,
+		    t->calls == 1 ? "" : "s");
+	format_next(&b, page_width(), "%zu process%s, %zu thread%s", t->processes,
+		    t->processes == 1 ? "" : "es", t->threads, t->threads == 1 ? "" : "s");
+	format_next(&b, page_width(), "%s moved", format_size(t->bytes).s);
+	if (t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
+		format_next(&b, page_width(), "trace %s (%.1f B per call)", format_size(bytes).s,
+			    (double)bytes / (double)t->calls);
+	else
+		format_next(&b, page_width(), "trace %s", format_size(bytes).s);
+	e = buf_status(&b);
 	printf("%s\n", buf_str(&b));
 	return e;
 }
@@ -237,26 +235,21 @@ static int print_lost(const struct report *r)
 	if (r->loss.failed.count)
 		e = loss_put_failed(&failed, &r->loss);
 	if (e >= 0 && loss_of_calls(&r->loss)) {
-		e = buf_printf(&lost, "LOST ");
-		if (e >= 0)
-			e = loss_put_calls(&lost, &r->loss);
-		if (e >= 0)
-			e = buf_printf(&lost, ": ");
-		if (e >= 0)
-			e = loss_put_causes(&lost, &r->loss, false, LIST_WORDS);
+		buf_printf(&lost, "LOST ");
+		loss_put_calls(&lost, &r->loss);
+		buf_printf(&lost, ": ");
+		e = loss_put_causes(&lost, &r->loss, false, LIST_WORDS);
 	}
 	if (e >= 0 && r->loss.damage.blocks) {
-		e = buf_printf(&damage, "DAMAGED ");
-		if (e >= 0)
-			e = loss_put_damage(&damage, &r->loss);
+		buf_printf(&damage, "DAMAGED ");
+		e = loss_put_damage(&damage, &r->loss);
 	}
 	if (e >= 0 && r->loss.changes.traces)
 		e = loss_put_changes(&changes, &r->loss);
 	if (e >= 0 && r->loss.unclosed.traces) {
-		e = buf_printf(&killed, "NOT CLOSED ");
-		if (e >= 0)
-			e = loss_put_unclosed(&killed, &r->loss,
-					      r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
+		buf_printf(&killed, "NOT CLOSED ");
+		e = loss_put_unclosed(&killed, &r->loss,
+				      r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
 	}
 	printf("%s", text_style(TEXT_RED));
 	if (e >= 0 && failed.len) /* never cut, as it says how to fix it */
@@ -300,9 +293,8 @@ static int print_beside(const struct report *r)
 
 	if (!r->loss.beside_count)
 		return 0;
-	e = buf_printf(&b, "lost in other tables: ");
-	if (e >= 0)
-		e = loss_put_beside(&b, &r->loss, true);
+	buf_printf(&b, "lost in other tables: ");
+	e = loss_put_beside(&b, &r->loss, true);
 	printf("%s", text_style(TEXT_RED));
 	e = e < 0 ? e : page_line(&b);
 	printf("%s", text_style(TEXT_PLAIN));
@@ -324,29 +316,26 @@ static int print_completeness(const struct report *r)
 	int e = 0;
 
 	if (!loss_of_calls(&r->loss))
-		e = format_next(&b, page_width(), "lost 0%s",
-				r->loss.unclosed.traces			? " as far as known"
-				: r->loss.failed.count			? " until it failed"
-				: !ended				? " so far"
-				: r->gap_free && !r->loss.damage.blocks ? " (sequence gap-free)"
-									: "");
-	if (e >= 0)
-		e = format_next(&b, page_width(), "cut %s", format_count(r->loss.cut).s);
-	if (e >= 0)
-		e = format_next(&b, page_width(), "files without a path %s",
-				format_count(nameless_files(r)).s);
-	if (e >= 0)
-		e = format_next(&b, page_width(), "still running %s%s",
-				ended && r->loss.running_unread ? "at least " : "",
-				ended ? format_count(r->scan.running->rows).s : "not known");
-	if (e >= 0 && r->loss.no_file)
-		e = format_next(&b, page_width(), "calls without a file %s",
-				format_count(r->loss.no_file).s);
-	if (e >= 0 && r->held_ns)
-		e = format_next(&b, page_width(), "held %s", report_time(r->held_ns).s);
-	if (e >= 0 && r->masked)
-		e = format_next(&b, page_width(), "masked %s argument%s", format_count(r->masked).s,
-				r->masked == 1 ? "" : "s");
+		format_next(&b, page_width(), "lost 0%s",
+			    r->loss.unclosed.traces		    ? " as far as known"
+			    : r->loss.failed.count		    ? " until it failed"
+			    : !ended				    ? " so far"
+			    : r->gap_free && !r->loss.damage.blocks ? " (sequence gap-free)"
+								    : "");
+	format_next(&b, page_width(), "cut %s", format_count(r->loss.cut).s);
+	format_next(&b, page_width(), "files without a path %s", format_count(nameless_files(r)).s);
+	format_next(&b, page_width(), "still running %s%s",
+		    ended && r->loss.running_unread ? "at least " : "",
+		    ended ? format_count(r->scan.running->rows).s : "not known");
+	if (r->loss.no_file)
+		format_next(&b, page_width(), "calls without a file %s",
+			    format_count(r->loss.no_file).s);
+	if (r->held_ns)
+		format_next(&b, page_width(), "held %s", report_time(r->held_ns).s);
+	if (r->masked)
+		format_next(&b, page_width(), "masked %s argument%s", format_count(r->masked).s,
+			    r->masked == 1 ? "" : "s");
+	e = buf_status(&b);
 	printf("%s\n", buf_str(&b));
 	if (e >= 0)
 		e = report_screen_print_content(r);
@@ -407,10 +396,7 @@ static void put_thread(struct answer_list *to, const char *name, int64_t tid,
 	uint64_t whole = MAX(t->span, in);
 
 	report_screen_put_name(to, name);
-	if (tid >= 0)
-		answer_list_int(to, tid);
-	else
-		answer_list_null(to);
+	answer_list_known(to, tid);
 	put_part_of(to, t->io, whole);
 	put_part_of(to, t->wait, whole);
 	put_part_of(to, t->other, whole);
@@ -606,7 +592,7 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 		e = buf_printf(&b, "%s%zu more", named ? ", " : "", count - named);
 	if (e >= 0)
 		e = buf_printf(&b, ")");
-	answer_list_text(to, (struct bytes){b.data, b.len});
+	answer_list_text(to, buf_bytes(&b));
 	page_rest(to);
 	return e;
 }
@@ -705,7 +691,7 @@ static int print_slowest(const struct report *r)
 		answer_list_int(&list, batch_get(b, OP_DUR, i, 0));
 		answer_list_str(&list, format_rel(clock_between(r->first, start), 3).s);
 		answer_list_str(&list, buf_str(&comm));
-		answer_list_text(&list, (struct bytes){call.data, call.len});
+		answer_list_text(&list, buf_bytes(&call));
 	}
 	return e < 0 ? e : page_table(&list);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_tables.c: a table of `report` as text and as JSON. */
-#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -20,7 +19,6 @@
 static int warn_beside(const struct report *r, enum table_id table, struct buf *b)
 {
 	struct loss some = {0};
-	int e;
 
 	for (size_t i = 0; i < r->loss.beside_count; i++) {
 		const struct loss_beside *l = &r->loss.beside_of[i];
@@ -31,10 +29,10 @@ static int warn_beside(const struct report *r, enum table_id table, struct buf *
 			loss_add_beside(&some, l->table, l->cause, l->rows, l->more);
 	}
 	if (!some.beside_count)
-		return 0;
-	e = buf_printf(b, "LOST ");
-	e = e < 0 ? e : loss_put_beside(b, &some, true);
-	return e < 0 ? e : buf_printf(b, "\n");
+		return buf_status(b);
+	buf_printf(b, "LOST ");
+	loss_put_beside(b, &some, true);
+	return buf_printf(b, "\n");
 }
 
 /* Missing data is reported above every table that it could change. */
@@ -44,21 +42,18 @@ static int warn_loss(const struct report *r, enum table_id table)
 	int e = 0;
 
 	if (loss_of_calls(&r->loss)) {
-		e = buf_printf(&b, "LOST ");
-		if (e >= 0)
-			e = loss_put_calls(&b, &r->loss);
-		if (e >= 0)
-			e = buf_printf(&b, ": figures may be too low\n");
+		buf_printf(&b, "LOST ");
+		loss_put_calls(&b, &r->loss);
+		buf_printf(&b, ": figures may be too low\n");
 	}
-	if (e >= 0 && table != TABLE_OP)
-		e = warn_beside(r, table, &b);
-	if (e >= 0 && r->loss.damage.blocks) {
-		e = buf_printf(&b, "DAMAGED ");
-		if (e >= 0)
-			e = loss_put_damage(&b, &r->loss);
-		if (e >= 0)
-			e = buf_printf(&b, "\n");
+	if (table != TABLE_OP)
+		warn_beside(r, table, &b);
+	if (r->loss.damage.blocks) {
+		buf_printf(&b, "DAMAGED ");
+		loss_put_damage(&b, &r->loss);
+		buf_printf(&b, "\n");
 	}
+	e = buf_status(&b);
 	if (e >= 0 && r->loss.changes.traces) {
 		e = loss_put_changes(&b, &r->loss);
 		if (e >= 0)

@@ -4,7 +4,6 @@
  * on one file if that takes a large part, else one operation, else states that nothing stands out.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/report/report_page.h"
 #include "cli/terminal/text.h"

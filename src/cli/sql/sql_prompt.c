@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sql_prompt.c: the prompt of `weir sql`. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -8,7 +7,6 @@
 #include "cli/terminal/loss_text.h"
 #include "cli/terminal/prompt.h"
 #include "cli/sql/sql.h"
-#include "cli/terminal/text.h"
 #include "engine/sql_text.h"
 
 struct session {

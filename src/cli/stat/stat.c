@@ -2,7 +2,6 @@
 /* weir stat: sums over the calls of a command, a process or the host, without a trace file. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"

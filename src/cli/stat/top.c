@@ -10,7 +10,6 @@
 #include "cli/options/choose.h"
 #include "cli/commands.h"
 #include "cli/record/record_live.h"
-#include "cli/terminal/text.h"
 #include "cli/stat/top_screen.h"
 #include "privilege/privilege.h"
 

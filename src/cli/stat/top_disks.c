@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/terminal/answer_print.h"
-#include "cli/terminal/format.h"
 #include "schema/schema.h"
 
 void top_disks_free(struct top_disks *d)
@@ -76,10 +75,8 @@ static void put_request_kind(struct answer_list *t, const struct disk_use *d, in
 
 	answer_list_str(t, k->requests ? format_rate((uint64_t)k->requests, span, false).s : "-");
 	answer_list_str(t, k->bytes ? format_rate((uint64_t)k->bytes, span, true).s : "-");
-	if (hist_total(&k->hist))
-		answer_list_uint(t, MIN(hist_quantile(&k->hist, 0.99), k->max));
-	else
-		answer_list_null(t);
+	answer_list_known(
+		t, hist_total(&k->hist) ? (int64_t)MIN(hist_quantile(&k->hist, 0.99), k->max) : -1);
 }
 
 int top_disks_print(FILE *out, const struct top_disks *d, int64_t span, size_t most, size_t width)

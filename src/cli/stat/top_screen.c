@@ -216,21 +216,21 @@ static int draw_head(const struct top_view *v, const struct stat_table *f)
 	_cleanup_buf_ struct buf b = {0};
 	bool all = v->show_total || v->fell_back;
 	int64_t span = all ? v->total_ns : v->interval_ns;
-	int r = buf_printf(&b, "weir top  ");
+	int r;
 
-	if (r >= 0)
-		r = format_safe(&b, v->what, strnlen(v->what, 60));
-	if (r >= 0 && v->fell_back)
-		r = buf_printf(&b, "   nothing here in the last %.1f s:",
-			       (double)v->interval_ns / NSEC_PER_SEC);
-	if (r >= 0)
-		r = buf_printf(&b, "   %s %.1f s%s   lost %s%s", all ? "all of" : "last",
-			       (double)span / NSEC_PER_SEC, v->paused ? "   PAUSED" : "",
-			       format_count(v->loss.lost).s, v->loss.at_least ? "+ " : " ");
-	if (r >= 0 && loss_of_calls(&v->loss))
-		r = loss_put_causes(&b, &v->loss, false, CAUSES_SHOWN);
-	if (r >= 0 && v->loss.unclosed.traces)
-		r = buf_printf(&b, " (not closed)");
+	buf_printf(&b, "weir top  ");
+	format_safe(&b, v->what, strnlen(v->what, 60));
+	if (v->fell_back)
+		buf_printf(&b, "   nothing here in the last %.1f s:",
+			   (double)v->interval_ns / NSEC_PER_SEC);
+	buf_printf(&b, "   %s %.1f s%s   lost %s%s", all ? "all of" : "last",
+		   (double)span / NSEC_PER_SEC, v->paused ? "   PAUSED" : "",
+		   format_count(v->loss.lost).s, v->loss.at_least ? "+ " : " ");
+	if (loss_of_calls(&v->loss))
+		loss_put_causes(&b, &v->loss, false, CAUSES_SHOWN);
+	if (v->loss.unclosed.traces)
+		buf_printf(&b, " (not closed)");
+	r = buf_status(&b);
 	if (r >= 0 && v->loss.changes.traces) {
 		r = buf_printf(&b, "  ");
 		if (r >= 0)

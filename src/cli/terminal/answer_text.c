@@ -227,7 +227,7 @@ static int spark_counts(const struct plan_field *f, struct buf *cell,
 {
 	_cleanup_bars_ struct bars b = {0};
 	bool any = false;
-	int r = bars_buckets(&b, f, (struct bytes){cell->data, cell->len});
+	int r = bars_buckets(&b, f, buf_bytes(cell));
 
 	for (size_t i = 0; i < b.count && r >= 0; i++) {
 		unsigned int at = place(f, b.items[i].from);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/terminal/cell.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -217,16 +216,15 @@ static int put_status(struct buf *out, uint64_t bits)
 {
 	const char *word;
 	uint64_t bit, rest = bits;
-	int r = 0;
 
-	for (size_t i = 0; r >= 0 && (word = query_status_word(i, &bit)); i++) {
+	for (size_t i = 0; (word = query_status_word(i, &bit)); i++) {
 		if (!(bits & bit))
 			continue;
-		r = buf_printf(out, "%s%s", rest != bits ? "|" : "", word);
+		buf_printf(out, "%s%s", rest != bits ? "|" : "", word);
 		rest &= ~bit;
 	}
-	if (r < 0 || (!rest && bits))
-		return r;
+	if (!rest && bits)
+		return buf_status(out);
 	return buf_printf(out, rest ? "%s0x%" PRIx64 : "%s%" PRIu64, rest != bits ? "|" : "", rest);
 }
 

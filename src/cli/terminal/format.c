@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/terminal/format.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -69,7 +68,8 @@ static unsigned int spark_column(uint64_t ns)
 	return i;
 }
 
-void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct hist *h)
+/* Adds a histogram's counts to the columns of a spark line. */
+static void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct hist *h)
 {
 	for (unsigned int i = 0; i < hist_entries(h); i++) {
 		struct hist_entry e = hist_entry(h, i);
@@ -125,31 +125,27 @@ static int char_width(uint32_t c)
 int format_safe(struct buf *out, const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	int r = 0;
 
-	for (size_t i = 0; i < len && r >= 0;) {
+	for (size_t i = 0; i < len;) {
 		uint32_t c = 0;
 		size_t n = utf8_decode(p + i, len - i, &c);
 
 		if (n && char_width(c) >= 0) {
-			r = buf_append(out, p + i, n);
-		} else {
-			n = n ? n : 1;
-			for (size_t k = 0; k < n && r >= 0; k++) {
-				uint8_t b = p[i + k];
-
-				if (b == '\n' || b == '\t' || b == '\r')
-					r = buf_printf(out, "\\%c",
-						       b == '\n'   ? 'n'
-						       : b == '\t' ? 't'
-								   : 'r');
-				else
-					r = buf_printf(out, "\\x%02x", b);
-			}
+			buf_append(out, p + i, n);
+			i += n;
+			continue;
 		}
-		i += n;
+		for (n = n ? n : 1; n; n--, i++) {
+			if (p[i] == '\n' || p[i] == '\t' || p[i] == '\r')
+				buf_printf(out, "\\%c",
+					   p[i] == '\n'	  ? 'n'
+					   : p[i] == '\t' ? 't'
+							  : 'r');
+			else
+				buf_printf(out, "\\x%02x", p[i]);
+		}
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* Length of the longest prefix that takes at most `width` columns. */
@@ -243,9 +239,9 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 int format_path(struct buf *out, const void *data, size_t len, size_t width)
 {
 	_cleanup_buf_ struct buf safe = {0};
-	int r = format_safe(&safe, data, len);
 
-	return r < 0 ? r : append_middle(out, buf_str(&safe), width);
+	buf_fail(out, format_safe(&safe, data, len));
+	return append_middle(out, buf_str(&safe), width);
 }
 
 int format_pad(struct buf *out, const char *s, size_t width, bool right)
@@ -282,26 +278,21 @@ int format_next(struct buf *out, size_t width, const char *fmt, ...)
 int format_wrapped(struct buf *out, const char *text, size_t indent, size_t width)
 {
 	size_t at = indent;
-	int r = 0;
 
-	for (const char *p = text; *p && r >= 0;) {
-		size_t len = strcspn(p, " ");
-		_cleanup_buf_ struct buf word = {0};
-		size_t taken;
+	for (const char *p = text; *p;) {
+		size_t len = strcspn(p, " "), taken;
 
-		r = buf_append(&word, p, len);
-		taken = r < 0 ? 0 : format_width(buf_str(&word));
-		if (r >= 0 && at > indent && at + 1 + taken > width) {
-			r = buf_printf(out, "\n%*s", (int)indent, "");
+		prefix_of_width(p, len, SIZE_MAX, &taken);
+		if (at > indent && at + 1 + taken > width) {
+			buf_printf(out, "\n%*s", (int)indent, "");
 			at = indent;
-		} else if (r >= 0 && p != text) {
-			r = buf_append(out, " ", 1);
+		} else if (p != text) {
+			buf_append(out, " ", 1);
 			at++;
 		}
-		if (r >= 0)
-			r = buf_append(out, word.data, word.len);
+		buf_append(out, p, len);
 		at += taken;
 		p += len + (p[len] == ' ');
 	}
-	return r < 0 ? r : buf_append(out, "\n", 1);
+	return buf_append(out, "\n", 1);
 }

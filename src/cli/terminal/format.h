@@ -30,8 +30,6 @@ struct text format_rel(int64_t ns, int digits);
 struct text format_spark(const struct hist *h);
 /* The same from counts per column. */
 struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH]);
-/* Adds a histogram's counts to the columns of a spark line. */
-void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct hist *h);
 
 /*
  * Appends bytes that a program chose (paths, names) in a harmless form: control characters, invalid UTF-8, direction

@@ -460,7 +460,6 @@ void loss_warn(const struct loss *l)
 {
 	_cleanup_buf_ struct buf b = {0};
 	const char *separator = "";
-	int r = 0;
 
 	if (l->changes.traces && loss_put_changes(&b, l) >= 0)
 		fprintf(stderr, "weir: %s\n", buf_str(&b));
@@ -469,39 +468,39 @@ void loss_warn(const struct loss *l)
 	    !l->unclosed.traces && !l->failed.count)
 		return;
 	if (l->failed.count) {
-		r = buf_printf(&b, "recording failed: ");
-		if (r >= 0)
-			r = loss_put_failed(&b, l);
+		buf_printf(&b, "recording failed: ");
+		loss_put_failed(&b, l);
 		separator = "; ";
 	}
-	if (r >= 0 && loss_of_calls(l)) {
+	if (loss_of_calls(l)) {
 		buf_printf(&b, "%s", separator);
 		loss_put_calls(&b, l);
 		buf_printf(&b, " lost (");
 		loss_put_causes(&b, l, false, CAUSE_COUNT);
-		r = buf_printf(&b, ")");
+		buf_printf(&b, ")");
 		separator = "; ";
 	}
-	if (r >= 0 && has_parts(l)) {
+	if (has_parts(l)) {
 		buf_printf(&b, "%sincomplete rows: ", separator);
-		r = loss_put_causes(&b, l, true, CAUSE_COUNT);
+		loss_put_causes(&b, l, true, CAUSE_COUNT);
 		separator = "; ";
 	}
-	if (r >= 0 && l->beside_count) {
+	if (l->beside_count) {
 		buf_printf(&b, "%slost ", separator);
-		r = loss_put_beside(&b, l, false);
+		loss_put_beside(&b, l, false);
 		separator = "; ";
 	}
-	if (r >= 0 && l->damage.blocks) {
+	if (l->damage.blocks) {
 		buf_printf(&b, "%sdamaged: ", separator);
-		r = loss_put_damage(&b, l);
+		loss_put_damage(&b, l);
 		separator = "; ";
 	}
-	if (r >= 0 && l->unclosed.traces) {
+	if (l->unclosed.traces) {
 		buf_printf(&b, "%snot closed ", separator);
-		r = loss_put_unclosed(&b, l, FORMAT_LOCAL);
+		loss_put_unclosed(&b, l, FORMAT_LOCAL);
 	}
-	fprintf(stderr, "weir: the trace is incomplete: %s\n", r < 0 ? "?" : buf_str(&b));
+	fprintf(stderr, "weir: the trace is incomplete: %s\n",
+		buf_status(&b) < 0 ? "?" : buf_str(&b));
 }
 
 static json_t *unclosed_json(const struct store_unclosed *u)

@@ -2,8 +2,6 @@
 /* call_memory.c: finds a call's memory in the rows of other tables that belong to it. */
 #include "cli/trace/call_memory.h"
 
-#include <string.h>
-
 #include "base/utf8.h"
 #include "schema/vocab.h"
 
@@ -86,11 +84,12 @@ void call_put_content(struct call_writer *w, struct bytes text, uint64_t whole)
 {
 	size_t most = w->style->content_max ? w->style->content_max : CONTENT_SHOWN;
 	struct bytes shown = {text.data, MIN(text.len, most)};
-
 	bool text_only = memory_is_text(shown);
 
 	call_put(w, "\"");
-	call_note(w, text_only ? call_text_escape(w->to, shown, "\"")
-			       : call_text_escape_bytes(w->to, shown));
+	if (text_only)
+		call_text_escape(w->to, shown, "\"");
+	else
+		call_text_escape_bytes(w->to, shown);
 	call_put(w, shown.len < whole ? "\"..." : "\"");
 }

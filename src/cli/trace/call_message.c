@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call_message.c: prints vectors and messages like strace. */
-#include <string.h>
 #include <sys/socket.h>
 
 #include "cli/trace/call_memory.h"
@@ -63,7 +62,7 @@ static void put_control(struct call_writer *w, struct bytes b, uint64_t whole)
 
 		call_put(w, "%s{cmsg_len=%llu, cmsg_level=", at ? ", " : "",
 			 (unsigned long long)len);
-		call_note(w, flags_print(w->to, WORDS_SOL, level));
+		flags_print(w->to, WORDS_SOL, level);
 		if (level == SOL_SOCKET && type == SCM_RIGHTS) {
 			call_put(w, ", cmsg_type=SCM_RIGHTS, cmsg_data=");
 			put_rights(w, data);
@@ -118,7 +117,7 @@ static void message_put_head(struct call_writer *w, struct bytes m, uint64_t mov
 		put_control(w, b, control_len);
 	}
 	call_put(w, ", msg_controllen=%llu, msg_flags=", (unsigned long long)control_len);
-	call_note(w, flags_print(w->to, WORDS_MSG, memory_u32(m, 48)));
+	flags_print(w->to, WORDS_MSG, memory_u32(m, 48));
 	call_put(w, "}");
 }
 

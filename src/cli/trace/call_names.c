@@ -13,12 +13,6 @@
 
 #define ADDRESS_TEXT_MAX 160
 
-void call_note(struct call_writer *w, int r)
-{
-	if (r < 0 && !w->error)
-		w->error = r;
-}
-
 void call_put(struct call_writer *w, const char *fmt, ...)
 {
 	char text[512];
@@ -30,16 +24,16 @@ void call_put(struct call_writer *w, const char *fmt, ...)
 	va_end(ap);
 	assert(n >= 0 &&
 	       (size_t)n < sizeof(text)); /* names chosen by programs are never formatted here */
-	call_note(w, buf_append(w->to, text, (size_t)n));
+	buf_append(w->to, text, (size_t)n);
 }
 
 /* Prints a name, shortened in the middle if the style requires it, and always escaped. */
 static void call_names_put_name(struct call_writer *w, struct bytes text, const char *also)
 {
 	if (w->style->path_max)
-		call_note(w, format_path(w->to, text.data, text.len, w->style->path_max));
+		format_path(w->to, text.data, text.len, w->style->path_max);
 	else
-		call_note(w, call_text_escape(w->to, text, also));
+		call_text_escape(w->to, text, also);
 }
 
 static void put_quoted(struct call_writer *w, struct bytes text)
@@ -88,10 +82,10 @@ static void call_names_put_socket(struct call_writer *w, const struct dims_file 
 
 	call_put(w, "%s:[", socket_kind(f));
 	if (f->family != AF_UNIX && (f->local.len || f->peer.len)) {
-		call_note(w, call_text_escape(w->to, f->local, "<>"));
+		call_text_escape(w->to, f->local, "<>");
 		if (f->peer.len)
 			call_put(w, "->");
-		call_note(w, call_text_escape(w->to, f->peer, "<>"));
+		call_text_escape(w->to, f->peer, "<>");
 	} else {
 		call_put(w, "%llu", (unsigned long long)f->ino);
 		if (peer.len) {
@@ -213,9 +207,9 @@ void call_put_path_at(struct call_writer *w, int64_t file_id)
 	int r = folder.len ? buf_append(&name, folder.data, folder.len) : 0;
 	struct bytes path = r == 0 && folder.len ? dims_file_version_name(w->dims, file_id)
 						 : (struct bytes){NULL, 0};
-	struct bytes below = below_folder(path, (struct bytes){name.data, name.len});
+	struct bytes below = below_folder(path, buf_bytes(&name));
 
-	call_note(w, r);
+	buf_fail(w->to, r);
 	if (path.len && below.len < path.len)
 		put_quoted(w, below);
 	else
@@ -256,7 +250,7 @@ void call_put_address(struct call_writer *w, int64_t peer_id)
 		return;
 	}
 	call_put(w, "{sa_family=");
-	call_note(w, flags_print(w->to, WORDS_FAMILY, (uint64_t)f->family));
+	flags_print(w->to, WORDS_FAMILY, (uint64_t)f->family);
 	if (f->family == AF_UNIX && name.len) {
 		bool abstract = name.data[0] == '@';
 
@@ -269,7 +263,7 @@ void call_put_address(struct call_writer *w, int64_t peer_id)
 			 host);
 	} else if (text.len && f->family != AF_UNIX) {
 		call_put(w, ", ");
-		call_note(w, call_text_escape(w->to, text, ""));
+		call_text_escape(w->to, text, "");
 	}
 	call_put(w, "}");
 }
@@ -344,7 +338,7 @@ static void put_fcntl_result(struct call_writer *w, int64_t ret)
 		const char *what = words == WORDS_SEAL ? "seals" : "flags";
 
 		call_put(w, ret ? "%#llx (%s " : "%llu (%s ", (unsigned long long)ret, what);
-		call_note(w, flags_print(w->to, words, (uint64_t)ret));
+		flags_print(w->to, words, (uint64_t)ret);
 		call_put(w, ")");
 	} else {
 		call_put(w, "%lld", (long long)ret);
@@ -377,7 +371,7 @@ void call_put_result(struct call_writer *w)
 	else if (call_names_is_call(w, "fcntl"))
 		put_fcntl_result(w, ret);
 	else if (call_names_is_call(w, "umask"))
-		call_note(w, flags_print_mode(w->to, (uint64_t)ret));
+		flags_print_mode(w->to, (uint64_t)ret);
 	else
 		call_put(w, "%lld%s", (long long)ret, timed_out(w, ret) ? " (Timeout)" : "");
 }

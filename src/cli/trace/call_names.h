@@ -13,12 +13,9 @@ struct call_writer {
 	const struct dims *dims;
 	const struct op_def *def; /* NULL: a call without a definition */
 	const struct call_text_style *style;
-	int error;
 };
 
 void call_put(struct call_writer *w, const char *fmt, ...) _printf_(2, 3);
-/* Records the first failure returned by a function. */
-void call_note(struct call_writer *w, int r);
 
 static inline bool call_has(const struct call_writer *w, unsigned int column)
 {

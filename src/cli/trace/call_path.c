@@ -62,11 +62,10 @@ static void put_led_to(struct call_writer *w, struct bytes given, int64_t file_i
 	    call_folder(w, file_id, &folder) < 0)
 		return;
 	own = dims_file_version_name(w->dims, file_id);
-	if (!own.len || *own.data != '/' ||
-	    is_own_path(given, (struct bytes){folder.data, folder.len}, own))
+	if (!own.len || *own.data != '/' || is_own_path(given, buf_bytes(&folder), own))
 		return;
 	call_put(w, " -> \"");
-	call_note(w, call_text_escape(w->to, own, "\""));
+	call_text_escape(w->to, own, "\"");
 	call_put(w, "\"");
 }
 
@@ -79,7 +78,7 @@ bool call_put_path_given(struct call_writer *w, unsigned int i, int64_t file_id)
 		return false;
 	given.len = (size_t)(end - given.data);
 	call_put(w, "\"");
-	call_note(w, call_text_escape(w->to, given, "\""));
+	call_text_escape(w->to, given, "\"");
 	call_put(w, "\"");
 	put_led_to(w, given, file_id);
 	return true;

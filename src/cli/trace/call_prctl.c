@@ -81,13 +81,13 @@ bool call_prctl_put(struct call_writer *w, unsigned int i)
 		call_put(w, "%llu", (unsigned long long)v);
 		break;
 	case PRCTL_SIGNAL:
-		call_note(w, flags_print(w->to, WORDS_SIGNAL, v));
+		flags_print(w->to, WORDS_SIGNAL, v);
 		break;
 	case PRCTL_CAP:
-		call_note(w, flags_print(w->to, WORDS_CAP, v));
+		flags_print(w->to, WORDS_CAP, v);
 		break;
 	case PRCTL_AMBIENT:
-		call_note(w, flags_print(w->to, WORDS_CAP_AMBIENT, v));
+		flags_print(w->to, WORDS_CAP_AMBIENT, v);
 		break;
 	case PRCTL_VMA:
 		call_put(w, v ? "%#llx" : "PR_SET_VMA_ANON_NAME", (unsigned long long)v);
@@ -97,11 +97,10 @@ bool call_prctl_put(struct call_writer *w, unsigned int i)
 		if (!text.data || (call_value(w, OP_RET, -1) < 0))
 			return false;
 		call_put(w, "\"");
-		call_note(w, call_text_escape(
-				     w->to,
-				     (struct bytes){text.data,
-						    strnlen((const char *)text.data, text.len)},
-				     "\""));
+		call_text_escape(
+			w->to,
+			(struct bytes){text.data, strnlen((const char *)text.data, text.len)},
+			"\"");
 		call_put(w, "\"");
 		break;
 	default:

@@ -3,7 +3,6 @@
  * call_struct.c: prints structures that calls take or fill, like strace. Layouts are those of 64-bit Linux, which are
  * the same on all machines that weir supports, except struct stat, which is that of x86-64.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -31,7 +30,7 @@ static void put_words_of(struct call_writer *w, const char *name, enum word_set 
 			 uint64_t value)
 {
 	call_put(w, "%s=", name);
-	call_note(w, flags_print(w->to, words, value));
+	flags_print(w->to, words, value);
 }
 
 /* Structures that are pairs of numbers, or pairs of such pairs. */
@@ -72,10 +71,10 @@ static void put_stat(struct call_writer *w, struct bytes b)
 	uint32_t mode = memory_u32(b, 24);
 
 	call_put(w, "{st_mode=");
-	call_note(w, flags_print_mode(w->to, mode));
+	flags_print_mode(w->to, mode);
 	if (S_ISCHR(mode) || S_ISBLK(mode)) {
 		call_put(w, ", st_rdev=");
-		call_note(w, flags_print_dev(w->to, memory_u64(b, 40)));
+		flags_print_dev(w->to, memory_u64(b, 40));
 	} else {
 		call_put(w, ", st_size=%lld", (long long)memory_u64(b, 48));
 	}
@@ -87,7 +86,7 @@ static void put_statx(struct call_writer *w, struct bytes b)
 	put_words_of(w, "{stx_mask", WORDS_STATX, memory_u32(b, 0));
 	call_put(w, ", stx_attributes=%s%llx, stx_mode=", memory_u64(b, 8) ? "0x" : "",
 		 (unsigned long long)memory_u64(b, 8));
-	call_note(w, flags_print_mode(w->to, memory_u16(b, 28)));
+	flags_print_mode(w->to, memory_u16(b, 28));
 	call_put(w, ", stx_size=%llu, ...}", (unsigned long long)memory_u64(b, 40));
 }
 
@@ -235,10 +234,10 @@ static void struct_put_status(struct call_writer *w, struct bytes b)
 	call_put(w, "[{");
 	if (WIFSTOPPED(status)) {
 		call_put(w, "WIFSTOPPED(s) && WSTOPSIG(s) == ");
-		call_note(w, flags_print(w->to, WORDS_SIGNAL, (uint64_t)WSTOPSIG(status)));
+		flags_print(w->to, WORDS_SIGNAL, (uint64_t)WSTOPSIG(status));
 	} else if (WIFSIGNALED(status)) {
 		call_put(w, "WIFSIGNALED(s) && WTERMSIG(s) == ");
-		call_note(w, flags_print(w->to, WORDS_SIGNAL, (uint64_t)WTERMSIG(status)));
+		flags_print(w->to, WORDS_SIGNAL, (uint64_t)WTERMSIG(status));
 		call_put(w, WCOREDUMP(status) ? " && WCOREDUMP(s)" : "");
 	} else if (WIFCONTINUED(status)) {
 		call_put(w, "WIFCONTINUED(s)");
@@ -253,9 +252,7 @@ static void struct_put_text(struct call_writer *w, struct bytes b)
 	const uint8_t *end = memchr(b.data, 0, b.len);
 
 	call_put(w, "\"");
-	call_note(w, call_text_escape(w->to,
-				      (struct bytes){b.data, end ? (size_t)(end - b.data) : b.len},
-				      "\""));
+	call_text_escape(w->to, (struct bytes){b.data, end ? (size_t)(end - b.data) : b.len}, "\"");
 	call_put(w, end ? "\"" : "\"...");
 }
 
@@ -319,7 +316,7 @@ static void put_how(struct call_writer *w, struct bytes b)
 	put_words_of(w, "{flags", WORDS_OPEN, memory_u64(b, 0));
 	if (memory_u64(b, 8)) {
 		call_put(w, ", mode=");
-		call_note(w, flags_print_mode(w->to, memory_u64(b, 8)));
+		flags_print_mode(w->to, memory_u64(b, 8));
 	}
 	put_words_of(w, ", resolve", WORDS_RESOLVE, memory_u64(b, 16));
 	call_put(w, "}");
@@ -344,7 +341,7 @@ static void put_clone_args(struct call_writer *w, struct bytes b)
 	}
 	call_put(w, ", exit_signal=");
 	if (memory_u64(b, 32))
-		call_note(w, flags_print(w->to, WORDS_SIGNAL, memory_u64(b, 32)));
+		flags_print(w->to, WORDS_SIGNAL, memory_u64(b, 32));
 	else
 		call_put(w, "0");
 	if (memory_u64(b, 40))
@@ -371,7 +368,7 @@ static bool put_fcntl(struct call_writer *w, struct bytes b)
 		 type == F_RDLCK   ? "F_RDLCK"
 		 : type == F_WRLCK ? "F_WRLCK"
 				   : "F_UNLCK");
-	call_note(w, flags_print(w->to, WORDS_WHENCE, memory_u16(b, 2)));
+	flags_print(w->to, WORDS_WHENCE, memory_u16(b, 2));
 	call_put(w, ", l_start=%lld, l_len=%lld", (long long)memory_u64(b, 8),
 		 (long long)memory_u64(b, 16));
 	if (get)

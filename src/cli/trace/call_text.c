@@ -59,7 +59,7 @@ static void put_size(struct call_writer *w)
 static void put_words(struct call_writer *w, enum word_set words, unsigned int column)
 {
 	if (call_has(w, column))
-		call_note(w, flags_print(w->to, words, (uint64_t)call_value(w, column, 0)));
+		flags_print(w->to, words, (uint64_t)call_value(w, column, 0));
 	else
 		call_put(w, "?");
 }
@@ -329,13 +329,13 @@ static void put_fcntl_argument(struct call_writer *w)
 
 	switch (call_value(w, OP_A1, -1) & UINT32_MAX) {
 	case F_SETFL:
-		call_note(w, flags_print(w->to, WORDS_OPEN, v));
+		flags_print(w->to, WORDS_OPEN, v);
 		break;
 	case F_SETFD:
-		call_note(w, flags_print(w->to, WORDS_FD, v));
+		flags_print(w->to, WORDS_FD, v);
 		break;
 	case F_ADD_SEALS:
-		call_note(w, flags_print(w->to, WORDS_SEAL, v));
+		flags_print(w->to, WORDS_SEAL, v);
 		break;
 	case F_GETLK:
 	case F_SETLK:
@@ -396,7 +396,8 @@ static void put_argv(struct call_writer *w, unsigned int i)
 	/* here a NUL ends each, else it stands between them */
 	given.len -= given.len && !given.data[given.len - 1];
 	if (given.len && secret_mask(given, &masked, NULL) > 0) {
-		call_note(w, buf_append(&masked, "", 1));
+		if (buf_append(&masked, "", 1) < 0)
+			buf_fail(w->to, -ENOMEM);
 		left = (struct bytes){masked.data, masked.len};
 	}
 	if (!left.len) {
@@ -413,9 +414,7 @@ static void put_argv(struct call_writer *w, unsigned int i)
 			break;
 		}
 		call_put(w, "%s\"", n ? ", " : "");
-		call_note(w,
-			  call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)},
-					   "\""));
+		call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)}, "\"");
 		call_put(w, len > ARGUMENT_MAX ? "\"..." : "\"");
 		left.data += MIN(len + 1, left.len);
 		left.len -= MIN(len + 1, left.len);
@@ -446,8 +445,7 @@ static bool put_memfd_name(struct call_writer *w)
 	if (name.len < len || memcmp(name.data, prefix, len) != 0)
 		return false;
 	call_put(w, "\"");
-	call_note(w,
-		  call_text_escape(w->to, (struct bytes){name.data + len, name.len - len}, "\""));
+	call_text_escape(w->to, (struct bytes){name.data + len, name.len - len}, "\"");
 	call_put(w, "\"");
 	return true;
 }
@@ -590,13 +588,12 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		break;
 	case ARG_MODE:
 		if (call_has(w, OP_A0 + i))
-			call_note(w,
-				  flags_print_mode(w->to, (uint64_t)call_value(w, OP_A0 + i, 0)));
+			flags_print_mode(w->to, (uint64_t)call_value(w, OP_A0 + i, 0));
 		else
 			call_put(w, "?");
 		break;
 	case ARG_DEV:
-		call_note(w, flags_print_dev(w->to, (uint64_t)call_value(w, OP_A0 + i, 0)));
+		flags_print_dev(w->to, (uint64_t)call_value(w, OP_A0 + i, 0));
 		break;
 	case ARG_PTR:
 	case ARG_STR:
@@ -720,7 +717,7 @@ int call_text(struct buf *to, const struct batch *op, size_t row, const struct d
 		call_put(&w, " ");
 	call_put(&w, " = ");
 	call_put_result(&w);
-	return w.error;
+	return buf_status(to);
 }
 
 int call_text_entry(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
@@ -729,7 +726,7 @@ int call_text_entry(struct buf *to, const struct batch *op, size_t row, const st
 	struct call_writer w = writer(to, op, row, dims, style);
 
 	call_text_put_call(&w);
-	return w.error;
+	return buf_status(to);
 }
 
 int call_text_returned(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
@@ -738,7 +735,7 @@ int call_text_returned(struct buf *to, const struct batch *op, size_t row, const
 	struct call_writer w = writer(to, op, row, dims, style);
 
 	call_put_result_struct(&w);
-	return w.error;
+	return buf_status(to);
 }
 
 int call_text_signal(struct buf *to, const struct batch *signal, size_t row)
@@ -746,7 +743,7 @@ int call_text_signal(struct buf *to, const struct batch *signal, size_t row)
 	struct call_writer w = {.to = to, .style = &plain_style};
 
 	call_put_siginfo(&w, signal, row);
-	return w.error;
+	return buf_status(to);
 }
 
 int call_text_result(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
@@ -755,5 +752,5 @@ int call_text_result(struct buf *to, const struct batch *op, size_t row, const s
 	struct call_writer w = writer(to, op, row, dims, style);
 
 	call_put_result(&w);
-	return w.error;
+	return buf_status(to);
 }

@@ -20,7 +20,7 @@ static void put_descriptor(struct call_writer *w, bool ready)
 	else
 		call_put(w, "?");
 	call_put(w, ready ? ", revents=" : ", events=");
-	call_note(w, flags_print(w->to, words, (uint64_t)call_value(w, column, 0)));
+	flags_print(w->to, words, (uint64_t)call_value(w, column, 0));
 	call_put(w, "}");
 }
 
@@ -31,7 +31,7 @@ int call_text_waited(struct buf *to, const struct call_rows *poll, const struct 
 	bool ready;
 
 	if (!poll->count)
-		return 0;
+		return buf_status(to);
 	ready = !batch_is_null(poll->batch, POLL_REVENTS, poll->rows[0]);
 	call_put(&w, ready ? " ([" : " (waited on [");
 	for (size_t i = 0; i < poll->count; i++) {
@@ -41,5 +41,5 @@ int call_text_waited(struct buf *to, const struct call_rows *poll, const struct 
 		put_descriptor(&w, ready);
 	}
 	call_put(&w, batch_get(poll->batch, POLL_LEFT_OUT, poll->rows[0], 1) ? ", ...])" : "])");
-	return w.error;
+	return buf_status(to);
 }

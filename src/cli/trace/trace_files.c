@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
 #include "cli/trace/trace.h"
 #include "privilege/privilege.h"

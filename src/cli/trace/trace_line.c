@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/saturate.h"
 #include "cli/trace/call_text.h"
-#include "cli/terminal/format.h"
 #include "cli/terminal/loss_text.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/text.h"
@@ -114,15 +113,12 @@ static int trace_line_put_time(struct trace_out *t, int64_t start)
 /* strace -f --decode-pids=comm: [pid 4711<name>] */
 static int trace_line_put_thread(struct trace_out *t, int64_t tid, struct bytes comm)
 {
-	int r;
-
 	if (t->files ||
 	    t->one_tid == tid) /* the file's name identifies it, or it is the only thread */
 		return 0;
-	r = buf_printf(&t->line, "%s[pid %5lld<", style(t, TEXT_DIM), (long long)tid);
-	if (r == 0)
-		r = call_text_escape(&t->line, comm, "<>");
-	return r < 0 ? r : buf_printf(&t->line, ">]%s ", style(t, TEXT_PLAIN));
+	buf_printf(&t->line, "%s[pid %5lld<", style(t, TEXT_DIM), (long long)tid);
+	call_text_escape(&t->line, comm, "<>");
+	return buf_printf(&t->line, ">]%s ", style(t, TEXT_PLAIN));
 }
 
 void trace_thread(struct trace_out *t, int64_t tid)
@@ -134,12 +130,11 @@ void trace_thread(struct trace_out *t, int64_t tid)
 }
 
 /* Holds the line, complete except for its time, `at`; tid -1: it has neither thread nor time. */
-static int trace_line_hold(struct trace_out *t, int64_t turn, int64_t at, int64_t tid, int r)
+static int trace_line_hold(struct trace_out *t, int64_t turn, int64_t at, int64_t tid)
 {
-	if (r == 0)
-		r = buf_append(&t->line, "\n", 1);
-	return r < 0 ? r
-		     : held_add(&t->held, turn, at, tid, (struct bytes){t->line.data, t->line.len});
+	int r = buf_append(&t->line, "\n", 1);
+
+	return r < 0 ? r : held_add(&t->held, turn, at, tid, buf_bytes(&t->line));
 }
 
 static int trace_line_print(struct trace_out *t, const struct held_line *l)
@@ -147,14 +142,13 @@ static int trace_line_print(struct trace_out *t, const struct held_line *l)
 	int r;
 
 	buf_clear(&t->line);
-	r = l->tid >= 0 ? trace_line_put_time(t, l->at) : 0;
-	if (r == 0)
-		r = buf_append(&t->line, l->text, l->len);
+	if (l->tid >= 0)
+		trace_line_put_time(t, l->at);
+	r = buf_append(&t->line, l->text, l->len);
 	if (r < 0)
 		return r;
 	if (t->files && l->tid >= 0)
-		return trace_files_line(t->files, l->tid,
-					(struct bytes){t->line.data, t->line.len});
+		return trace_files_line(t->files, l->tid, buf_bytes(&t->line));
 	return fwrite(t->line.data, 1, t->line.len, t->file) == t->line.len ? 0 : -errno;
 }
 
@@ -179,22 +173,23 @@ static int put_result(struct trace_out *t, const struct batch *op, size_t row,
 	enum text_style s = ret == INT64_MIN	      ? TEXT_YELLOW
 			    : ret < 0 && ret >= -4095 ? TEXT_RED
 						      : TEXT_PLAIN;
-	int r = buf_printf(&t->line, " = %s", s == TEXT_PLAIN ? "" : style(t, s));
 
-	if (r == 0)
-		r = call_text_result(&t->line, op, row, dims, NULL);
-	return r < 0 || s == TEXT_PLAIN ? r : buf_printf(&t->line, "%s", style(t, TEXT_PLAIN));
+	buf_printf(&t->line, " = %s", s == TEXT_PLAIN ? "" : style(t, s));
+	call_text_result(&t->line, op, row, dims, NULL);
+	if (s != TEXT_PLAIN)
+		buf_printf(&t->line, "%s", style(t, TEXT_PLAIN));
+	return buf_status(&t->line);
 }
 
 /* Adds one part to a list in brackets, unless it is zero. */
 static int put_phase(struct trace_out *t, const char **separator, const char *what,
 		     struct text amount, int64_t value)
 {
-	int r = value > 0 ? buf_printf(&t->line, "%s%s %s", *separator, what, amount.s) : 0;
-
+	if (value > 0)
+		buf_printf(&t->line, "%s%s %s", *separator, what, amount.s);
 	if (value > 0)
 		*separator = ", ";
-	return r;
+	return buf_status(&t->line);
 }
 
 /* " [queued 1.00 ms, device 9.00 ms]": the requests' time while the call waited for I/O. */
@@ -203,11 +198,12 @@ static int put_io_split(struct trace_out *t, const struct batch *op, size_t row)
 	int64_t queued = batch_get(op, OP_IO_QUEUED, row, 0),
 		device = batch_get(op, OP_IO_DEVICE, row, 0);
 	const char *separator = " [";
-	int r = put_phase(t, &separator, "queued", format_dur(queued), queued);
 
-	if (r == 0)
-		r = put_phase(t, &separator, "device", format_dur(device), device);
-	return r < 0 || (queued <= 0 && device <= 0) ? r : buf_printf(&t->line, "]");
+	put_phase(t, &separator, "queued", format_dur(queued), queued);
+	put_phase(t, &separator, "device", format_dur(device), device);
+	if (queued > 0 || device > 0)
+		buf_printf(&t->line, "]");
+	return buf_status(&t->line);
 }
 
 /* " (CPU 23.0 us, sleep 100 ms)": where the time went, for a call that did more than run. */
@@ -224,29 +220,25 @@ static int put_phases(struct trace_out *t, const struct batch *op, size_t row)
 		read = batch_get(op, OP_READ_BYTES, row, 0);
 	bool known = !batch_is_null(op, OP_CPU_TIME, row);
 	const char *separator = " (";
-	int r = 0;
 
 	if (batch_is_null(op, OP_MISSES, row) ||
 	    (known && !misses && !read &&
 	     batch_get(op, OP_CPU_TIME, row, 0) == batch_get(op, OP_DUR, row, 0)))
-		return 0;
+		return buf_status(&t->line);
 	if (!known) {
-		r = buf_printf(&t->line, "%sphases not known", separator);
+		buf_printf(&t->line, "%sphases not known", separator);
 		separator = ", ";
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(times) && r == 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
 		int64_t v = batch_get(op, times[i].column, row, 0);
 
-		r = put_phase(t, &separator, times[i].what, format_dur(v), known ? v : 0);
-		if (r == 0 && times[i].column == OP_IO_WAIT && v > 0)
-			r = put_io_split(t, op, row);
+		put_phase(t, &separator, times[i].what, format_dur(v), known ? v : 0);
+		if (times[i].column == OP_IO_WAIT && v > 0)
+			put_io_split(t, op, row);
 	}
-	if (r == 0)
-		r = put_phase(t, &separator, "missed", format_count((uint64_t)MAX(misses, 0)),
-			      misses);
-	if (r == 0)
-		r = put_phase(t, &separator, "read", format_size((uint64_t)MAX(read, 0)), read);
-	return r < 0 ? r : buf_printf(&t->line, ")");
+	put_phase(t, &separator, "missed", format_count((uint64_t)MAX(misses, 0)), misses);
+	put_phase(t, &separator, "read", format_size((uint64_t)MAX(read, 0)), read);
+	return buf_printf(&t->line, ")");
 }
 
 /* " (io_uring, pos 8192)": a request, not a call of the thread. libaio requests have their position in the call. */
@@ -254,14 +246,13 @@ static int put_call_kind(struct trace_out *t, const struct batch *op, size_t row
 {
 	int64_t kind = batch_get(op, OP_KIND, row, KIND_SYSCALL);
 	bool ring = kind == KIND_IO_URING;
-	int r;
 
 	if (!ring && kind != KIND_LIBAIO)
-		return 0;
-	r = buf_printf(&t->line, " (%s", vocab_word("kind", kind));
-	if (r == 0 && ring && !batch_is_null(op, OP_POS, row))
-		r = buf_printf(&t->line, ", pos %lld", (long long)batch_get(op, OP_POS, row, 0));
-	return r < 0 ? r : buf_printf(&t->line, ")");
+		return buf_status(&t->line);
+	buf_printf(&t->line, " (%s", vocab_word("kind", kind));
+	if (ring && !batch_is_null(op, OP_POS, row))
+		buf_printf(&t->line, ", pos %lld", (long long)batch_get(op, OP_POS, row, 0));
+	return buf_printf(&t->line, ")");
 }
 
 /* " <0.000012345>". A call without a start was running when recording began, so it lasted longer. */
@@ -270,7 +261,7 @@ static int put_dur(struct trace_out *t, const struct batch *op, size_t row)
 	int64_t dur = batch_get(op, OP_DUR, row, -1);
 
 	if (dur < 0)
-		return 0;
+		return buf_status(&t->line);
 	return buf_printf(&t->line, " <%s%lld.%09lld>",
 			  batch_is_null(op, OP_START, row) ? "at least " : "",
 			  (long long)(dur / NSEC_PER_SEC), (long long)(dur % NSEC_PER_SEC));
@@ -283,7 +274,7 @@ static int put_returned(struct trace_out *t, const struct batch *op, size_t row,
 {
 	if (beside && beside->tables[BESIDE_POLL].count)
 		return call_text_waited(&t->line, &beside->tables[BESIDE_POLL], dims);
-	return beside ? call_text_returned(&t->line, op, row, dims, s) : 0;
+	return beside ? call_text_returned(&t->line, op, row, dims, s) : buf_status(&t->line);
 }
 
 int trace_call(struct trace_out *t, const struct batch *op, size_t row,
@@ -295,7 +286,6 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 	int64_t end = start == INT64_MIN ? start : start + MAX(batch_get(op, OP_DUR, row, 0), 0);
 	struct call_text_style s = {.detailed = t->detailed, .content_max = t->content_max};
 	size_t at;
-	int r;
 
 	if (beside) {
 		s.details = beside->tables[BESIDE_DETAIL];
@@ -303,28 +293,24 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row,
 	}
 	buf_clear(&t->line);
 	trace_thread(t, tid);
-	r = trace_line_put_thread(t, tid,
-				  thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
+	trace_line_put_thread(t, tid,
+			      thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
 	at = t->line.len;
-	if (r == 0 && t->only_shown && thread && thread->process_id >= 0)
-		r = map_set(&t->shown, (uint64_t)thread->process_id, 1);
-	if (r == 0)
-		r = call_text_entry(&t->line, op, row, dims, &s);
-	for (size_t used = t->line.len - at; used + 1 < CALL_COLUMN && r == 0; used++)
-		r = buf_append(&t->line, " ", 1);
-	if (r == 0)
-		r = put_result(t, op, row, dims);
-	if (r == 0)
-		r = put_call_kind(t, op, row);
-	if (r == 0)
-		r = put_returned(t, op, row, beside, dims, &s);
-	if (r == 0)
-		r = put_dur(t, op, row);
-	if (r == 0 && t->phases)
-		r = put_phases(t, op, row);
-	if (r == 0 && t->stacks)
-		r = trace_put_stack(&t->line, dims, batch_get(op, OP_STACK_ID, row, -1));
-	return trace_line_hold(t, t->by_start ? start : end, start, tid, r);
+	if (t->only_shown && thread && thread->process_id >= 0)
+		buf_fail(&t->line, map_set(&t->shown, (uint64_t)thread->process_id, 1));
+	call_text_entry(&t->line, op, row, dims, &s);
+	for (size_t used = t->line.len - at; used + 1 < CALL_COLUMN; used++)
+		buf_append(&t->line, " ", 1);
+	put_result(t, op, row, dims);
+	put_call_kind(t, op, row);
+	put_returned(t, op, row, beside, dims, &s);
+	put_dur(t, op, row);
+	if (t->phases)
+		put_phases(t, op, row);
+	if (t->stacks)
+		buf_fail(&t->line,
+			 trace_put_stack(&t->line, dims, batch_get(op, OP_STACK_ID, row, -1)));
+	return trace_line_hold(t, t->by_start ? start : end, start, tid);
 }
 
 int trace_signal(struct trace_out *t, const struct batch *signal, size_t row,
@@ -333,61 +319,50 @@ int trace_signal(struct trace_out *t, const struct batch *signal, size_t row,
 	const struct dims_thread *thread =
 		dims_thread(dims, batch_get(signal, SIGNAL_THREAD_ID, row, -1));
 	int64_t at = batch_get(signal, SIGNAL_AT, row, INT64_MIN);
-	int r;
 
 	if (!thread)
 		return 0;
 	buf_clear(&t->line);
 	trace_thread(t, thread->tid);
-	r = trace_line_put_thread(t, thread->tid, thread->comm);
-	if (r == 0)
-		r = buf_printf(&t->line, "%s--- ", style(t, TEXT_YELLOW));
-	if (r == 0)
-		r = call_text_signal(&t->line, signal, row);
-	if (r == 0)
-		r = buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
-	return trace_line_hold(t, at, at, thread->tid, r);
+	trace_line_put_thread(t, thread->tid, thread->comm);
+	buf_printf(&t->line, "%s--- ", style(t, TEXT_YELLOW));
+	call_text_signal(&t->line, signal, row);
+	buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
+	return trace_line_hold(t, at, at, thread->tid);
 }
 
 int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct bytes call, int64_t ns)
 {
 	int64_t now = clock_realtime_ns();
-	int r;
 
 	buf_clear(&t->line);
 	trace_thread(t, tid);
-	r = trace_line_put_thread(t, tid, comm);
-	if (r == 0)
-		r = buf_printf(&t->line, "%s... still in ", style(t, TEXT_YELLOW));
-	if (r == 0)
-		r = buf_append(&t->line, call.data, call.len);
-	if (r == 0)
-		r = buf_printf(&t->line, " %.1f s%s", (double)ns / NSEC_PER_SEC,
-			       style(t, TEXT_PLAIN));
-	return trace_line_hold(t, now, now, tid, r);
+	trace_line_put_thread(t, tid, comm);
+	buf_printf(&t->line, "%s... still in ", style(t, TEXT_YELLOW));
+	buf_append(&t->line, call.data, call.len);
+	buf_printf(&t->line, " %.1f s%s", (double)ns / NSEC_PER_SEC, style(t, TEXT_PLAIN));
+	return trace_line_hold(t, now, now, tid);
 }
 
 int trace_loss(struct trace_out *t, const struct batch *loss)
 {
 	const char *separator = "";
 	struct loss sum = {0};
-	int r;
 
 	buf_clear(&t->line);
 	loss_add(&sum, loss);
-	r = buf_printf(&t->line, "%s--- missing: ", style(t, TEXT_RED));
-	for (unsigned int c = 0; c < CAUSE_COUNT && r == 0; c++) {
+	buf_printf(&t->line, "%s--- missing: ", style(t, TEXT_RED));
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
 		if ((!sum.events[c] && !sum.more[c]) || c == CAUSE_RUNNING_UNREAD)
 			continue; /* no line is due for the latter: live_warn_lost() reports it */
-		r = buf_printf(&t->line, "%s%s %s", separator, vocab_word("cause", c),
-			       sum.events[c] ? format_count(sum.events[c]).s : "?");
+		buf_printf(&t->line, "%s%s %s", separator, vocab_word("cause", c),
+			   sum.events[c] ? format_count(sum.events[c]).s : "?");
 		separator = ", ";
 	}
-	if (r == 0 && !*separator)
+	if (!*separator)
 		return 0;
-	if (r == 0)
-		r = buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
-	return trace_line_hold(t, clock_realtime_ns(), INT64_MIN, -1, r);
+	buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
+	return trace_line_hold(t, clock_realtime_ns(), INT64_MIN, -1);
 }
 
 static int put_ended(struct trace_out *t, int64_t id, int64_t pid, int64_t stopped, int64_t status)
@@ -397,23 +372,23 @@ static int put_ended(struct trace_out *t, int64_t id, int64_t pid, int64_t stopp
 	if (id < 0 || status < 0 || stopped == INT64_MIN || map_get(&t->ended, (uint64_t)id, NULL))
 		return 0;
 	r = map_set(&t->ended, (uint64_t)id, 1);
-	if (t->only_shown && !map_get(&t->shown, (uint64_t)id, NULL))
+	if (r < 0 || (t->only_shown && !map_get(&t->shown, (uint64_t)id, NULL)))
 		return r;
 	map_del(&t->shown, (uint64_t)id);
 	buf_clear(&t->line);
 	trace_thread(t, pid);
-	if (r == 0 && !t->files && t->one_tid != pid)
-		r = buf_printf(&t->line, "%s[pid %5lld]%s ", style(t, TEXT_DIM), (long long)pid,
-			       style(t, TEXT_PLAIN));
-	if (r == 0 && WIFSIGNALED((int)status)) {
+	if (!t->files && t->one_tid != pid)
+		buf_printf(&t->line, "%s[pid %5lld]%s ", style(t, TEXT_DIM), (long long)pid,
+			   style(t, TEXT_PLAIN));
+	if (WIFSIGNALED((int)status)) {
 		const char *word = flags_word(WORDS_SIGNAL, (uint64_t)WTERMSIG((int)status));
 
-		r = buf_printf(&t->line, "+++ killed by %s%s +++", word ? word : "?",
-			       WCOREDUMP((int)status) ? " (core dumped)" : "");
-	} else if (r == 0) {
-		r = buf_printf(&t->line, "+++ exited with %d +++", WEXITSTATUS((int)status));
+		buf_printf(&t->line, "+++ killed by %s%s +++", word ? word : "?",
+			   WCOREDUMP((int)status) ? " (core dumped)" : "");
+	} else {
+		buf_printf(&t->line, "+++ exited with %d +++", WEXITSTATUS((int)status));
 	}
-	return trace_line_hold(t, stopped, stopped, pid, r);
+	return trace_line_hold(t, stopped, stopped, pid);
 }
 
 int trace_process(struct trace_out *t, const struct batch *process, size_t row)

@@ -347,8 +347,8 @@ static int trace_running_look_at(struct watched *w, const struct dims *dims, con
 		return 0;
 	r = call_of(call, w->tid, &text);
 	return r < 0 ? r
-		     : trace_still(t, w->tid, comm_of(w->tid, thread, comm),
-				   (struct bytes){text.data, text.len}, now - w->since);
+		     : trace_still(t, w->tid, comm_of(w->tid, thread, comm), buf_bytes(&text),
+				   now - w->since);
 }
 
 int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s,

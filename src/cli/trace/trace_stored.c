@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_stored.c: prints a stored trace line by line. */
 #include <errno.h>
-#include <string.h>
 
 #include "cli/options/choose.h"
 #include "cli/record/recorded.h"

@@ -9,18 +9,17 @@
 /* recording, end, row number and file of the row, then the columns of the set in order. */
 int click_columns(const struct table_def *t, uint64_t columns, struct buf *out)
 {
-	int r = buf_printf(out, "recording, ended, %s",
-			   t == schema_table(TABLE_OP) || clickhouse_is_own(t)
-				   ? "bitShiftLeft(bitShiftRight(block_no, 33), 40) + row_no"
-				   : "row_no");
-
-	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
+	buf_printf(out, "recording, ended, %s",
+		   t == schema_table(TABLE_OP) || clickhouse_is_own(t)
+			   ? "bitShiftLeft(bitShiftRight(block_no, 33), 40) + row_no"
+			   : "row_no");
+	for (unsigned int i = 0; i < t->column_count; i++) {
 		if (!(columns >> i & 1))
 			continue;
 		buf_printf(out, ", ");
-		r = clickhouse_column_of(t, i, out);
+		clickhouse_column_of(t, i, out);
 	}
-	return r;
+	return buf_status(out);
 }
 
 enum click_ids {

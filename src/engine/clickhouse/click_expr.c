@@ -26,7 +26,7 @@
 static int expr_put(struct click_writer *w, const char *text)
 {
 	if (w->out->len > TEXT_MAX)
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	return buf_append(w->out, text, strlen(text));
 }
 
@@ -34,19 +34,20 @@ static int expr_put(struct click_writer *w, const char *text)
 static int put_format(struct click_writer *w, const char *format, const struct expr *a,
 		      const struct expr *b)
 {
-	int r = 0;
-
-	for (const char *c = format; *c && r >= 0; c++) {
+	for (const char *c = format; *c; c++) {
 		size_t plain = strcspn(c, "%@");
 
 		if (plain) {
-			r = w->out->len > TEXT_MAX ? -EOPNOTSUPP : buf_append(w->out, c, plain);
+			if (w->out->len > TEXT_MAX)
+				buf_fail(w->out, -EOPNOTSUPP);
+			else
+				buf_append(w->out, c, plain);
 			c += plain - 1;
 		} else {
-			r = click_expr(w, *c == '%' ? a : b);
+			click_expr(w, *c == '%' ? a : b);
 		}
 	}
-	return r;
+	return buf_status(w->out);
 }
 
 static bool is_number(const struct expr *e)
@@ -81,7 +82,7 @@ static int put_const(struct click_writer *w, struct query_kind type, const struc
 	case QUERY_HIST:
 	case QUERY_TALLY:
 	case QUERY_DISTINCT:
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	default:
 		if (v->i == INT64_MIN)
 			return expr_put(w, "(toInt64(-9223372036854775807) - 1)");
@@ -92,7 +93,7 @@ static int put_const(struct click_writer *w, struct query_kind type, const struc
 static int expr_put_column(struct click_writer *w, const struct expr *e)
 {
 	if (e->type.type == QUERY_HIST)
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	return clickhouse_column(w->table, e->column, w->out);
 }
 
@@ -223,53 +224,42 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 	_cleanup_free_ int64_t *values = calloc(o->by_value.count + 1, sizeof(*values));
 	uint64_t value, is, recording = UINT64_MAX;
 	size_t pos = 0, n = 0;
-	int r = values ? expr_put(w, "(0") : -ENOMEM;
 
-	if (r < 0)
-		return r;
+	if (!values)
+		return buf_fail(w->out, -ENOMEM);
+	expr_put(w, "(0");
 	while (map_next(&o->by_value, &pos, &value, &is)) {
 		if ((int)is == outcome)
 			values[n++] = (int64_t)value;
 	}
 	qsort(values, n, sizeof(*values), compare_ints);
-	for (size_t i = 0; i < n && r >= 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		uint64_t of = ids ? id_recording(values[i]) : 0;
 
 		if (of != recording) {
-			r = expr_put(w, recording == UINT64_MAX ? " OR (" : ")) OR (");
-			if (r >= 0 && ids && w->engine->recording_count > 1)
-				r = buf_printf(w->out, "recording = %u AND ",
-					       w->engine->recordings[of].number);
-			if (r >= 0)
-				r = expr_put(w, "assumeNotNull(");
-			if (r >= 0)
-				r = clickhouse_column(w->table, column, w->out);
-			if (r >= 0)
-				r = expr_put(w, ") IN (");
+			expr_put(w, recording == UINT64_MAX ? " OR (" : ")) OR (");
+			if (ids && w->engine->recording_count > 1)
+				buf_printf(w->out, "recording = %u AND ",
+					   w->engine->recordings[of].number);
+			expr_put(w, "assumeNotNull(");
+			clickhouse_column(w->table, column, w->out);
+			expr_put(w, ") IN (");
 		}
-		if (r >= 0)
-			r = buf_printf(w->out, "%s%lld", of != recording ? "" : ",",
-				       (long long)(ids ? (int64_t)id_own(values[i]) : values[i]));
+		buf_printf(w->out, "%s%lld", of != recording ? "" : ",",
+			   (long long)(ids ? (int64_t)id_own(values[i]) : values[i]));
 		recording = of;
 	}
-	return r < 0 ? r : expr_put(w, n ? ")))" : ")");
+	return expr_put(w, n ? ")))" : ")");
 }
 
 /* For cases where only true matters and most numbers give another outcome: a single set of the numbers that give true. */
 static int put_true(struct click_writer *w, unsigned int column, const struct outcomes *o, bool ids)
 {
-	int r = expr_put(w, "(isNotNull(");
-
-	if (r < 0)
-		return r;
-	r = clickhouse_column(w->table, column, w->out);
-	if (r < 0)
-		return r;
-	r = expr_put(w, ") AND ");
-	if (r < 0)
-		return r;
-	r = put_set(w, column, o, 1, ids);
-	return r < 0 ? r : expr_put(w, ")");
+	expr_put(w, "(isNotNull(");
+	clickhouse_column(w->table, column, w->out);
+	expr_put(w, ") AND ");
+	put_set(w, column, o, 1, ids);
+	return expr_put(w, ")");
 }
 
 /* The general case: a set for each outcome other than the most frequent. */
@@ -277,26 +267,18 @@ static int expr_put_each(struct click_writer *w, unsigned int column, const stru
 			 bool ids)
 {
 	static const char *const words[] = {"0", "1", "NULL"};
-	int r = expr_put(w, "multiIf(isNull(");
 
-	if (r < 0)
-		return r;
-	r = clickhouse_column(w->table, column, w->out);
-	if (r < 0)
-		return r;
-	r = buf_printf(w->out, "), %s", words[o->null]);
-	if (r < 0)
-		return r;
-	for (int outcome = 0; outcome < 3 && r >= 0; outcome++) {
+	expr_put(w, "multiIf(isNull(");
+	clickhouse_column(w->table, column, w->out);
+	buf_printf(w->out, "), %s", words[o->null]);
+	for (int outcome = 0; outcome < 3; outcome++) {
 		if (outcome == o->other)
 			continue;
-		r = expr_put(w, ", ");
-		if (r >= 0)
-			r = put_set(w, column, o, outcome, ids);
-		if (r >= 0)
-			r = buf_printf(w->out, ", %s", words[outcome]);
+		expr_put(w, ", ");
+		put_set(w, column, o, outcome, ids);
+		buf_printf(w->out, ", %s", words[outcome]);
 	}
-	return r < 0 ? r : buf_printf(w->out, ", %s)", words[o->other]);
+	return buf_printf(w->out, ", %s)", words[o->other]);
 }
 
 /* A condition on a single id or code. */
@@ -314,7 +296,7 @@ static int put_looked_up(struct click_writer *w, const struct expr *e, unsigned 
 		r = w->truth && o.null != 1 && o.other != 1 ? put_true(w, column, &o, ids)
 							    : expr_put_each(w, column, &o, ids);
 	map_free(&o.by_value);
-	return r;
+	return buf_fail(w->out, r);
 }
 
 /* ---- operators ---- */
@@ -329,7 +311,7 @@ static int expr_put_compare(struct click_writer *w, const struct expr *e)
 		     b->type.vocab && !strcmp(a->type.vocab, b->type.vocab);
 
 	if (!texts && !codes && !(is_number(a) && is_number(b)))
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	return put_format(w, signs[e->cmp], a, b);
 }
 
@@ -337,41 +319,40 @@ static int put_in(struct click_writer *w, const struct expr *e)
 {
 	const struct expr *a = e->arg[0];
 	bool texts = e->count && e->list[0].t.data;
-	int r;
 
 	if (!is_number(a) && !(texts && a->type.type == QUERY_TEXT) && a->type.type != QUERY_CODE)
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	if (texts && a->type.type != QUERY_TEXT)
-		return -EOPNOTSUPP;
-	r = put_format(w, "if(isNull(%), NULL, assumeNotNull(%) IN (", a, NULL);
-	for (size_t i = 0; i < e->count && r >= 0; i++) {
-		r = expr_put(w, i ? ", " : "");
-		if (r >= 0)
-			r = texts ? clickhouse_literal(e->list[i].t, w->out)
-			    : expr_is_uint(a)
-				    ? buf_printf(w->out, "%" PRIu64, (uint64_t)e->list[i].i)
-			    : expr_is_float(a) ? buf_printf(w->out, "%.17g", e->list[i].f)
-					       : buf_printf(w->out, "%" PRId64, e->list[i].i);
+		return buf_fail(w->out, -EOPNOTSUPP);
+	put_format(w, "if(isNull(%), NULL, assumeNotNull(%) IN (", a, NULL);
+	for (size_t i = 0; i < e->count; i++) {
+		expr_put(w, i ? ", " : "");
+		if (texts)
+			clickhouse_literal(e->list[i].t, w->out);
+		else if (expr_is_uint(a))
+			buf_printf(w->out, "%" PRIu64, (uint64_t)e->list[i].i);
+		else if (expr_is_float(a))
+			buf_printf(w->out, "%.17g", e->list[i].f);
+		else
+			buf_printf(w->out, "%" PRId64, e->list[i].i);
 	}
-	return r < 0 ? r : expr_put(w, "))");
+	return expr_put(w, "))");
 }
 
 static int expr_put_range(struct click_writer *w, const struct expr *e)
 {
-	int r = is_number(e->arg[0]) && is_number(e->arg[1]) && is_number(e->arg[2])
-			? put_format(w, "(% >= @ AND ", e->arg[0], e->arg[1])
-			: -EOPNOTSUPP;
-
-	return r < 0 ? r : put_format(w, "% <= @)", e->arg[0], e->arg[2]);
+	if (is_number(e->arg[0]) && is_number(e->arg[1]) && is_number(e->arg[2]))
+		put_format(w, "(% >= @ AND ", e->arg[0], e->arg[1]);
+	else
+		buf_fail(w->out, -EOPNOTSUPP);
+	return put_format(w, "% <= @)", e->arg[0], e->arg[2]);
 }
 
 static int put_has(struct click_writer *w, const struct expr *e)
 {
-	int r = put_format(w, "(bitAnd(toUInt64(%), ", e->arg[0], NULL);
-
-	return r < 0 ? r
-		     : buf_printf(w->out, "toUInt64(%" PRIu64 ")) = toUInt64(%" PRIu64 "))",
-				  e->mask, e->bits);
+	put_format(w, "(bitAnd(toUInt64(%), ", e->arg[0], NULL);
+	return buf_printf(w->out, "toUInt64(%" PRIu64 ")) = toUInt64(%" PRIu64 "))", e->mask,
+			  e->bits);
 }
 
 /* Float arithmetic whose result may not be finite, as text. */
@@ -382,34 +363,24 @@ static int put_float_arith(struct click_writer *w, const struct expr *e)
 		"(toFloat64(%) * toFloat64(@))", "(toFloat64(%) / toFloat64(@))"};
 
 	/* fmod() of floats truncates in some versions */
-	return e->arith == ARITH_MOD ? -EOPNOTSUPP
+	return e->arith == ARITH_MOD ? buf_fail(w->out, -EOPNOTSUPP)
 				     : put_format(w, formats[e->arith], e->arg[0], e->arg[1]);
 }
 
 static int put_twice(struct click_writer *w, const struct expr *e, const char *before,
 		     const char *between, const char *after)
 {
-	int r = expr_put(w, before);
-
-	if (r < 0)
-		return r;
-	r = put_float_arith(w, e);
-	if (r < 0)
-		return r;
-	r = expr_put(w, between);
-	if (r < 0)
-		return r;
-	r = put_float_arith(w, e);
-	return r < 0 ? r : expr_put(w, after);
+	expr_put(w, before);
+	put_float_arith(w, e);
+	expr_put(w, between);
+	put_float_arith(w, e);
+	return expr_put(w, after);
 }
 
 static int put_rounded(struct click_writer *w, const struct expr *e)
 {
 	/* rounds halves away from 0, unlike round() in some versions */
-	int r = put_twice(w, e, "if(abs(", ") < 9223372036854774784., toInt64(if(", " >= 0, ");
-
-	if (r < 0)
-		return r;
+	put_twice(w, e, "if(abs(", ") < 9223372036854774784., toInt64(if(", " >= 0, ");
 	return put_twice(w, e, "floor(", " + 0.5), -floor(0.5 - ", "))), NULL)");
 }
 
@@ -423,11 +394,11 @@ static int put_arith(struct click_writer *w, const struct expr *e)
 		"assumeNotNull(@)))))"};
 
 	if (!is_number(e->arg[0]) || !is_number(e->arg[1]))
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	if (expr_is_float(e))
 		return put_twice(w, e, "if(isFinite(", "), ", ", NULL)");
 	if (expr_is_uint(e) || expr_is_uint(e->arg[0]) || expr_is_uint(e->arg[1]))
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	if (e->arith == ARITH_DIV || expr_is_float(e->arg[0]) || expr_is_float(e->arg[1]))
 		return put_rounded(w, e);
 	return put_format(w, formats[e->arith], e->arg[0], e->arg[1]);
@@ -436,7 +407,7 @@ static int put_arith(struct click_writer *w, const struct expr *e)
 static int put_neg(struct click_writer *w, const struct expr *e)
 {
 	if (expr_is_uint(e) || !is_number(e->arg[0]))
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	return expr_is_float(e)
 		       ? put_format(w, "(-%)", e->arg[0], NULL)
 		       : put_format(w, "if(% = toInt64(-9223372036854775807) - 1, NULL, -%)",
@@ -448,23 +419,17 @@ static int put_neg(struct click_writer *w, const struct expr *e)
 /* Rounds a down to a multiple of a positive constant. */
 static int put_bucket(struct click_writer *w, const struct expr *a, int64_t width)
 {
-	int r = put_format(w, "(% - modulo(modulo(%, ", a, NULL);
-
-	if (r < 0)
-		return r;
+	put_format(w, "(% - modulo(modulo(%, ", a, NULL);
 	return buf_printf(w->out, "toInt64(%lld)) + toInt64(%lld), toInt64(%lld)))",
 			  (long long)width, (long long)width, (long long)width);
 }
 
 static int expr_put_clock(struct click_writer *w, const struct expr *a, int64_t unit, int64_t of)
 {
-	int r = expr_put(w, "toInt64(modulo(modulo(intDiv(");
-
-	if (r >= 0)
-		r = put_bucket(w, a, unit);
-	return r < 0 ? r
-		     : buf_printf(w->out, ", toInt64(%lld)), %lld) + %lld, %lld))", (long long)unit,
-				  (long long)of, (long long)of, (long long)of);
+	expr_put(w, "toInt64(modulo(modulo(intDiv(");
+	put_bucket(w, a, unit);
+	return buf_printf(w->out, ", toInt64(%lld)), %lld) + %lld, %lld))", (long long)unit,
+			  (long long)of, (long long)of, (long long)of);
 }
 
 static int expr_put_call(struct click_writer *w, const struct expr *e)
@@ -473,16 +438,16 @@ static int expr_put_call(struct click_writer *w, const struct expr *e)
 	bool constant = b && b->kind == EXPR_CONST && !b->value.null;
 
 	if (!is_number(a) || (b && !is_number(b)))
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	switch (e->function) {
 	case FUNCTION_BUCKET:
 		return constant && !expr_is_float(e) && !expr_is_uint(a) && b->value.i > 0 &&
 				       b->value.i < INT64_MAX / 2
 			       ? put_bucket(w, a, b->value.i)
-			       : -EOPNOTSUPP;
+			       : buf_fail(w->out, -EOPNOTSUPP);
 	case FUNCTION_LOG2:
 		return expr_is_float(e) || expr_is_uint(a)
-			       ? -EOPNOTSUPP
+			       ? buf_fail(w->out, -EOPNOTSUPP)
 			       : put_format(w, "if(% < 0, NULL, toInt64(roundToExp2(toUInt64(%))))",
 					    a, NULL);
 	case FUNCTION_HOUR:
@@ -510,9 +475,9 @@ static int expr_put_call(struct click_writer *w, const struct expr *e)
 	case FUNCTION_COALESCE:
 		return expr_is_uint(a) == expr_is_uint(b) && expr_is_float(a) == expr_is_float(b)
 			       ? put_format(w, "ifNull(%, @)", a, b)
-			       : -EOPNOTSUPP;
+			       : buf_fail(w->out, -EOPNOTSUPP);
 	default:
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	}
 }
 
@@ -520,22 +485,25 @@ static int put_case(struct click_writer *w, const struct expr *e)
 {
 	const struct expr *a = e->arg[1], *b = e->arg[2];
 	bool alike = expr_is_float(a) == expr_is_float(b) && expr_is_uint(a) == expr_is_uint(b);
-	int r = is_number(a) && is_number(b) &&
-				(alike || a->type.type == QUERY_NULL || b->type.type == QUERY_NULL)
-			? put_format(w, "if(ifNull(%, 0) != 0, ", e->arg[0], NULL)
-			: -EOPNOTSUPP;
 
-	return r < 0 ? r : put_format(w, "%, @)", a, b);
+	if (is_number(a) && is_number(b) &&
+	    (alike || a->type.type == QUERY_NULL || b->type.type == QUERY_NULL))
+		put_format(w, "if(ifNull(%, 0) != 0, ", e->arg[0], NULL);
+	else
+		buf_fail(w->out, -EOPNOTSUPP);
+	return put_format(w, "%, @)", a, b);
 }
 
 int click_expr(struct click_writer *w, const struct expr *e)
 {
-	int column = e->kind == EXPR_CONST ? -1 : click_only_column(w->table, e), r;
+	int column = e->kind == EXPR_CONST ? -1 : click_only_column(w->table, e);
 
+	if (buf_status(w->out) < 0)
+		return buf_status(w->out); /* sets of ids are dear */
 	if (e->type.type == QUERY_BOOL && column >= 0 && e->kind != EXPR_IS_NULL) {
-		r = put_looked_up(w, e, (unsigned int)column);
+		put_looked_up(w, e, (unsigned int)column);
 		w->truth = false;
-		return r;
+		return buf_status(w->out);
 	}
 	/* operands may be negated */
 	w->truth = false;
@@ -573,7 +541,7 @@ int click_expr(struct click_writer *w, const struct expr *e)
 	case EXPR_CASE:
 		return put_case(w, e);
 	default:
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	}
 }
 
@@ -583,43 +551,37 @@ int click_expr(struct click_writer *w, const struct expr *e)
 static int put_hist_of(struct click_writer *w, const char *value)
 {
 	_cleanup_buf_ struct buf shift = {0};
-	int r = buf_printf(&shift,
-			   "toUInt8(greatest(round(log2(roundToExp2(%s + (%s = 0)))), 4) - 4)",
-			   value, value);
 
-	return r < 0 ? r
-		     : buf_printf(w->out, "toInt64(%s * 16 + bitShiftRight(%s, %s))",
-				  buf_str(&shift), value, buf_str(&shift));
+	buf_fail(w->out,
+		 buf_printf(&shift,
+			    "toUInt8(greatest(round(log2(roundToExp2(%s + (%s = 0)))), 4) - 4)",
+			    value, value));
+	return buf_printf(w->out, "toInt64(%s * 16 + bitShiftRight(%s, %s))", buf_str(&shift),
+			  value, buf_str(&shift));
 }
 
 int click_hist_bucket(struct click_writer *w, const struct expr *e)
 {
 	_cleanup_buf_ struct buf value = {0}, x = {0};
 	struct click_writer inner = *w;
-	int r;
 
 	if (!is_number(e) || expr_is_float(e) || expr_is_uint(e))
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	inner.out = &x;
-	r = click_expr(&inner, e);
-	if (r < 0)
-		return r;
-	r = buf_printf(&value, "toUInt64(greatest(ifNull(%s, 0), 0))", buf_str(&x));
-	if (r < 0)
-		return r;
+	buf_fail(w->out, click_expr(&inner, e));
+	buf_fail(w->out, buf_printf(&value, "toUInt64(greatest(ifNull(%s, 0), 0))", buf_str(&x)));
 	buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
-	r = put_hist_of(w, buf_str(&value));
-	return r < 0 ? r : expr_put(w, ")");
+	put_hist_of(w, buf_str(&value));
+	return expr_put(w, ")");
 }
 
 int click_tally_bucket(struct click_writer *w, const struct plan_field *f)
 {
 	const int64_t *p = f->param;
 	const struct expr *e = f->expr;
-	int r;
 
 	if (!is_number(e) || expr_is_float(e) || expr_is_uint(e))
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	switch (f->aggregate) {
 	case AGGREGATE_QUANTIZE:
 		return put_format(
@@ -628,25 +590,18 @@ int click_tally_bucket(struct click_writer *w, const struct plan_field *f)
 			"toInt64(roundToExp2(toUInt64(%))))",
 			e, NULL);
 	case AGGREGATE_LQUANTIZE:
-		r = put_format(w, "multiIf(isNull(%), NULL, ", e, NULL);
-		if (r >= 0)
-			r = put_format(w, "% < ", e, NULL);
-		if (r >= 0)
-			r = buf_printf(w->out, "toInt64(%lld), toInt64(-9223372036854775807) - 1, ",
-				       (long long)p[0]);
-		if (r >= 0)
-			r = put_format(w, "% >= ", e, NULL);
-		if (r >= 0)
-			r = buf_printf(w->out,
-				       "toInt64(%lld), toInt64(%lld), toInt64(%lld) + intDiv(",
-				       (long long)p[1], (long long)p[1], (long long)p[0]);
-		if (r >= 0)
-			r = put_format(w, "% - ", e, NULL);
-		return r < 0 ? r
-			     : buf_printf(w->out, "toInt64(%lld), toInt64(%lld)) * toInt64(%lld))",
-					  (long long)p[0], (long long)p[2], (long long)p[2]);
+		put_format(w, "multiIf(isNull(%), NULL, ", e, NULL);
+		put_format(w, "% < ", e, NULL);
+		buf_printf(w->out, "toInt64(%lld), toInt64(-9223372036854775807) - 1, ",
+			   (long long)p[0]);
+		put_format(w, "% >= ", e, NULL);
+		buf_printf(w->out, "toInt64(%lld), toInt64(%lld), toInt64(%lld) + intDiv(",
+			   (long long)p[1], (long long)p[1], (long long)p[0]);
+		put_format(w, "% - ", e, NULL);
+		return buf_printf(w->out, "toInt64(%lld), toInt64(%lld)) * toInt64(%lld))",
+				  (long long)p[0], (long long)p[2], (long long)p[2]);
 	default:
-		return -EOPNOTSUPP;
+		return buf_fail(w->out, -EOPNOTSUPP);
 	}
 }
 

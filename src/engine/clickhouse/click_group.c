@@ -353,59 +353,50 @@ static int put_half_keys(struct group_query *g, struct buf *out)
 static int put_half(struct group_query *g, enum half half, struct buf *out)
 {
 	uint64_t columns = plan_columns(g->p);
-	int r = put_half_keys(g, out);
 
-	for (unsigned int i = 0; i < OP_COLUMNS && r >= 0; i++) {
+	put_half_keys(g, out);
+	for (unsigned int i = 0; i < OP_COLUMNS; i++) {
 		if (!(columns >> i & 1))
 			continue;
-		r = half == HALF_OUTER ? buf_printf(out, ", y%u AS ", i) : buf_printf(out, ", ");
-		if (r >= 0)
-			r = clickhouse_column(TABLE_OP, half == HALF_INNER ? second_of(i, true) : i,
-					      out);
-		if (r >= 0 && half == HALF_INNER)
-			r = buf_printf(out, " AS y%u", i);
+		if (half == HALF_OUTER)
+			buf_printf(out, ", y%u AS ", i);
+		else
+			buf_printf(out, ", ");
+		clickhouse_column(TABLE_OP, half == HALF_INNER ? second_of(i, true) : i, out);
+		if (half == HALF_INNER)
+			buf_printf(out, " AS y%u", i);
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* Condition for calls that move bytes between two files: seconds_file(). */
 static int click_group_put_seconds(struct group_query *g, struct buf *out)
 {
 	bool first = true;
-	int r = put_half(g, HALF_OUTER, out);
 
-	if (r >= 0)
-		r = buf_printf(out, " FROM (");
-	if (r >= 0)
-		r = put_half(g, HALF_INNER, out);
-	if (r >= 0)
-		r = buf_printf(out, " FROM op WHERE op_code IN (");
-	for (uint32_t code = 0; code < OP_CODE_MAX && r >= 0; code++) {
+	put_half(g, HALF_OUTER, out);
+	buf_printf(out, " FROM (");
+	put_half(g, HALF_INNER, out);
+	buf_printf(out, " FROM op WHERE op_code IN (");
+	for (uint32_t code = 0; code < OP_CODE_MAX; code++) {
 		if (op_copy(code) == OP_COPY_NONE)
 			continue;
-		r = buf_printf(out, "%s%u", first ? "" : ",", code);
+		buf_printf(out, "%s%u", first ? "" : ",", code);
 		first = false;
 	}
-	return r < 0 ? r
-		     : buf_printf(out, ") AND isNotNull(file2_id) AND (isNull(file_id) OR file2_id "
-				       "!= file_id))");
+	return buf_printf(out, ") AND isNotNull(file2_id) AND (isNull(file_id) OR file2_id "
+			       "!= file_id))");
 }
 
 static int put_from(struct group_query *g, struct buf *out)
 {
-	int r;
-
 	if (!g->p->each_file)
 		return buf_printf(out, " FROM `%s`", schema_table(g->p->table)->name);
-	r = buf_printf(out, " FROM (");
-	if (r < 0)
-		return r;
-	r = put_half(g, HALF_PLAIN, out);
-	if (r < 0)
-		return r;
+	buf_printf(out, " FROM (");
+	put_half(g, HALF_PLAIN, out);
 	buf_printf(out, " FROM op UNION ALL ");
-	r = click_group_put_seconds(g, out);
-	return r < 0 ? r : buf_printf(out, ")");
+	click_group_put_seconds(g, out);
+	return buf_printf(out, ")");
 }
 
 static int write_statement(struct group_query *g, struct buf *out, struct error *err)
@@ -427,9 +418,7 @@ static int write_statement(struct group_query *g, struct buf *out, struct error 
 		return r;
 	for (size_t i = 0; i < g->column_count; i++)
 		buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
-	r = put_from(g, out);
-	if (r < 0)
-		return r;
+	put_from(g, out);
 	buf_append(out, where.data, where.len);
 	for (size_t i = 0; i < g->dims; i++)
 		buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);

@@ -4,11 +4,9 @@
  * plan reads nothing else of files. Rows of other files are not needed: their path is then null, for which the filter
  * is not true.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "engine/clickhouse/internal.h"
-#include "query/check/user_values.h"
 
 /* True if the expression reads nothing of the file in `column` except its path. */
 static bool narrow_reads_paths_alone(const struct expr *e, unsigned int column)

@@ -136,11 +136,9 @@ static int own_ask_force(struct click_own *o, bool take, uint64_t *ret_hash, siz
 
 	buf_printf(&sql, "SELECT recording, part, newest_generation, newest_rows, "
 			 "newest_title, newest_shape FROM (");
-	r = clickhouse_own_in_force(NULL, buf_str(&e->hosts), &sql);
-	if (r >= 0)
-		r = buf_printf(
-			&sql,
-			") WHERE newest_shape != '' ORDER BY name, recording, part FORMAT Native");
+	clickhouse_own_in_force(NULL, buf_str(&e->hosts), &sql);
+	r = buf_printf(&sql,
+		       ") WHERE newest_shape != '' ORDER BY name, recording, part FORMAT Native");
 	*ret_hash = *ret_count = 0;
 	if (r >= 0)
 		r = click_begin_query(e, &e->server, buf_str(&sql), NULL, err);

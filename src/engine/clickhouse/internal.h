@@ -85,7 +85,7 @@ int click_users(struct engine *e, const struct query_users **ret, struct error *
 /* -ESTALE if their ids were composed with an older list of recordings. */
 int click_own_current(struct click_engine *e, const struct plan *p, struct error *err);
 /* click_batch.c: converts rows [from, to) of a block, selected with click_columns(), to a batch; `ends` may be NULL. */
-int click_columns(const struct table_def *t, uint64_t columns, struct buf *out) _must_check_;
+int click_columns(const struct table_def *t, uint64_t columns, struct buf *out);
 /* An id as it appears in batches. */
 int64_t click_compose(const struct click_engine *e, const struct table_def *t, unsigned int column,
 		      ssize_t recording, int64_t own);

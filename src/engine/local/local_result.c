@@ -186,7 +186,7 @@ static int local_put_text(struct local_answer *a, struct query_kind kind, const 
 	else if (kind.type == QUERY_ENTITY)
 		r = query_entity_text(kind.entity, env->dims, v->i, &text);
 	if (kind.type != QUERY_TEXT)
-		t = (struct bytes){text.data, text.len};
+		t = buf_bytes(&text);
 	if (r < 0)
 		return r;
 	r = engine_escape(t.data, t.len, &escaped);

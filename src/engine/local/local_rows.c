@@ -85,7 +85,7 @@ static int compare_words(const char *vocab, int64_t a, int64_t b)
 
 	if (a == b || query_code_text(vocab, a, &x) < 0 || query_code_text(vocab, b, &y) < 0)
 		return (a > b) - (a < b);
-	return bytes_compare((struct bytes){x.data, x.len}, (struct bytes){y.data, y.len});
+	return bytes_compare(buf_bytes(&x), buf_bytes(&y));
 }
 
 int local_compare(struct query_kind kind, const struct value *a, const struct value *b)

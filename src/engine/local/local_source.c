@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* local_source.c: evaluates the source rows of a plan. */
 #include <errno.h>
-#include <string.h>
 
 #include "batch/seconds.h"
 #include "engine/local/local.h"

@@ -8,8 +8,9 @@
 #include "query/eval/pattern.h"
 #include "schema/vocab.h"
 
-int search_refuse(const struct search_fields *f, const char *what, const struct expr *e,
-		  const char *why, struct error *err)
+/* -EOPNOTSUPP: "OpenSearch cannot WHAT: EXPRESSION: WHY". */
+static int search_refuse(const struct search_fields *f, const char *what, const struct expr *e,
+			 const char *why, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
 
@@ -275,13 +276,14 @@ static int lucene_glob(struct buf *out, const char *p, size_t len)
 
 static int lucene_like(struct buf *out, const char *p, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++) {
 		if (p[i] == '%')
 			buf_append(out, ".*", 2);
 		else if (p[i] == '_')
 			buf_append(out, ".", 1);
 		else
 			lucene_plain(out, p[i]);
+	}
 	return buf_status(out);
 }
 

@@ -33,9 +33,6 @@ int search_filter(const struct search_fields *f, const struct expr *e, bool nega
 /* The same for a plan: its table's rows, range and `where`. */
 int search_plan_filter(const struct search_fields *f, const struct plan *p, json_t **ret,
 		       struct error *err);
-/* -EOPNOTSUPP: "OpenSearch cannot WHAT: EXPRESSION: WHY". */
-int search_refuse(const struct search_fields *f, const char *what, const struct expr *e,
-		  const char *why, struct error *err);
 /* The field of a plain column or name; NULL with a message if there is none. */
 const struct search_field *search_plain(const struct search_fields *f, const char *what,
 					const struct expr *e, struct error *err);

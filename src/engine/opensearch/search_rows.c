@@ -3,7 +3,6 @@
 #include "engine/opensearch/search_internal.h"
 
 #include <errno.h>
-#include <string.h>
 
 static json_t *sort_by(const char *field, bool desc)
 {

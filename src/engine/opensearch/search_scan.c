@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "engine/opensearch/search_internal.h"
 #include "schema/vocab.h"

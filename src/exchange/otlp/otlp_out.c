@@ -2,7 +2,6 @@
 /* otlp_out.c: writes a span in OTLP's JSON, below its resource and scope. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "exchange/span_out.h"
 
 #define OTLP_STATUS_MAX SPAN_STATUS_ERROR /* the largest that OTLP defines */

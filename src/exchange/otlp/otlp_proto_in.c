@@ -3,8 +3,6 @@
  * otlp_proto_in.c: reads an ExportTraceServiceRequest in protobuf span by span, so that memory is bounded by the
  * largest span. The properties shared by the spans of a message may follow them on the wire, so they are read first.
  */
-#include <errno.h>
-
 #include "exchange/otlp/otlp.h"
 #include "exchange/otlp/proto.h"
 

@@ -12,7 +12,6 @@
 
 #include "base/array.h"
 #include "base/saturate.h"
-#include "exchange/otlp/base64.h"
 #include "exchange/otlp/proto.h"
 #include "exchange/span_out.h"
 #include "names/names.h"
@@ -528,8 +527,7 @@ static json_t *profile_resource(const struct profiling *p, int64_t process_id)
 		buf_printf(&service, ":%.*s", (int)MIN(name.len, (size_t)4096), name.data);
 	r = buf_status(&service);
 	if (r >= 0)
-		r = json_set_some(all, "service.name",
-				  json_mended((struct bytes){service.data, service.len}));
+		r = json_set_some(all, "service.name", json_mended(buf_bytes(&service)));
 	if (r >= 0 && d)
 		r = json_set_some(all, "process.pid", json_integer(d->pid));
 	if (r >= 0 && name.len)

@@ -11,7 +11,6 @@
 #include "engine/ask.h"
 #include "names/names.h"
 #include "schema/ops.h"
-#include "sums/order.h"
 
 #define FLUSH_BYTES    (256u << 10)
 #define COUNTER_NS     100000000ll /* interval of counters */
@@ -383,7 +382,7 @@ static int timeline_flags(struct timeline *t, const struct batch *b, size_t row,
 	}
 	buf_clear(&t->flags);
 	r = flags_print(&t->flags, words, (uint64_t)batch_get(b, OP_FLAGS, row, 0));
-	timeline_arg_text(l, "flags", (struct bytes){t->flags.data, t->flags.len}, -1);
+	timeline_arg_text(l, "flags", buf_bytes(&t->flags), -1);
 	return r;
 }
 
@@ -494,7 +493,7 @@ static int timeline_request(struct timeline *t, const struct batch *b, size_t ro
 	if (r < 0)
 		return r;
 	l.start = timeline_start(t, b, REQUEST_START, REQUEST_DUR, row, end);
-	timeline_arg_text(&l, "owner", (struct bytes){owner.data, owner.len}, -1);
+	timeline_arg_text(&l, "owner", buf_bytes(&owner), -1);
 	timeline_arg_file(t, &l, "file", batch_get(b, REQUEST_FILE_ID, row, -1));
 	timeline_arg_column(&l, "sector", b, REQUEST_SECTOR, row);
 	timeline_arg_column(&l, "bytes", b, REQUEST_BYTES, row);

@@ -333,13 +333,10 @@ static int send_table(struct click *c, enum table_id table, struct error *err)
 		return 0;
 	t = table == TABLE_OWN ? c->own->def : schema_table(table);
 	buf_printf(&sql, "INSERT INTO ");
-	r = clickhouse_own_name(t->name, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, " (");
-	if (r >= 0)
-		r = native_columns(t, p->columns, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ") FORMAT Native");
+	clickhouse_own_name(t->name, &sql);
+	buf_printf(&sql, " (");
+	native_columns(t, p->columns, &sql);
+	r = buf_printf(&sql, ") FORMAT Native");
 	if (r < 0)
 		return error_errno(err, r, "an insert");
 	q.sql = buf_str(&sql);

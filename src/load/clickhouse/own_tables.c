@@ -79,9 +79,8 @@ static int own_in_force(struct clickhouse *server, const struct own_of *of, cons
 		   "recording != %u OR part != %llu) AND newest_shape != '') FROM (",
 		   of->recording, (unsigned long long)of->part, of->recording,
 		   (unsigned long long)of->part, of->recording, (unsigned long long)of->part);
-	r = clickhouse_own_in_force(name, "", &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ")");
+	clickhouse_own_in_force(name, "", &sql);
+	r = buf_printf(&sql, ")");
 	if (r < 0)
 		return error_errno(err, r, "the table %s", name);
 	r = own_ask(server, buf_str(&sql), &answer, err);
@@ -178,13 +177,11 @@ int own_blocks(struct clickhouse *server, const struct own_of *of, const struct 
 	int r;
 
 	buf_printf(&sql, "SELECT DISTINCT block_no FROM ");
-	r = clickhouse_own_name(m->name, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql,
-			       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, "
-			       "33) = %llu",
-			       of->recording, (long long)load_generation(m),
-			       (unsigned long long)of->part);
+	clickhouse_own_name(m->name, &sql);
+	r = buf_printf(&sql,
+		       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, "
+		       "33) = %llu",
+		       of->recording, (long long)load_generation(m), (unsigned long long)of->part);
 	if (r < 0)
 		return error_errno(err, r, "the table %s", m->name);
 	r = clickhouse_do(server, buf_str(&sql), &answer, err);

@@ -138,9 +138,7 @@ static int doc_put_field_code(struct documents *d, struct buf *out, const struct
 	}
 	buf_clear(&d->scratch);
 	r = query_code_text(f->vocab, code, &d->scratch);
-	return r < 0 ? r
-		     : doc_put_field_text(d, out, f->name,
-					  (struct bytes){d->scratch.data, d->scratch.len});
+	return r < 0 ? r : doc_put_field_text(d, out, f->name, buf_bytes(&d->scratch));
 }
 
 /* ---- rows ---- */

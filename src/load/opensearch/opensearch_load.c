@@ -448,8 +448,7 @@ static int send_bulk(struct search_load *s, const char *index, struct buf *body,
 		if (i)
 			nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
 		*err = (struct error){0};
-		r = search_send(&s->server, "POST", path, (struct bytes){body->data, body->len},
-				&answer, err);
+		r = search_send(&s->server, "POST", path, buf_bytes(body), &answer, err);
 		if (r >= 0)
 			r = bulk_errors(answer, err);
 	}

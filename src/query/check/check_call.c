@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_call.c: functions of a row. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_match.c: in, ranges, patterns, bits. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include <errno.h>
 #include <pcre2.h>
 #include <stdio.h>
 #include <string.h>

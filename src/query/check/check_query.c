@@ -2,9 +2,6 @@
 /*
  * check_query.c: converts the tree to a typed expression; conditions, and functions shared by all parts of the check.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "query/internal.h"
 
 /* Operators added by the check (text(file), and of operations) may nest this much deeper than the query's text. */

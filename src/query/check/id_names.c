@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* id_names.c: the value of each name for an id; no other code derives it. */
-#include <errno.h>
-#include <string.h>
-
 #include "base/shell.h"
 #include "names/names.h"
 #include "query/eval/eval_internal.h"

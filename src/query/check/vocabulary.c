@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vocabulary.c: the words of a query: aggregates, functions, the words of bits and codes. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_build.c: converts an expression to the tree of nodes that is run. */
 #include <errno.h>
-#include <math.h>
-#include <string.h>
 
 #include "query/eval/eval_internal.h"
 

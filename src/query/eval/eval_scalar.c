@@ -140,7 +140,7 @@ int scalar_text(struct eval_scalar *s, struct query_kind kind, const struct valu
 		r = buf_printf(b, "%lld", (long long)v->i);
 		break;
 	}
-	return r < 0 ? r : arena_text(s->texts, (struct bytes){b->data, b->len}, ret);
+	return r < 0 ? r : arena_text(s->texts, buf_bytes(b), ret);
 }
 
 static int compare_bytes(struct bytes a, struct bytes b)

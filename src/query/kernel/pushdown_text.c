@@ -109,7 +109,7 @@ static int name_text(enum filter_field field, const struct call_filter_name *n, 
 		return r;
 	subject_text(field, ways[n->how].base, out);
 	buf_printf(out, "%s ", glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
-	return text_write_quoted(out, (struct bytes){text.data, text.len});
+	return text_write_quoted(out, buf_bytes(&text));
 }
 
 static int test_text(const struct call_filter *f, const struct call_filter_step *s, struct buf *out)

@@ -13,8 +13,6 @@
  *   primary := literal | name | name "(" [ or { "," or } ] ")" | "(" or ")" | "%" name
  */
 #include <ctype.h>
-#include <errno.h>
-#include <string.h>
 
 #include "query/internal.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parse_stages.c: the stages of a pipeline as written; plan_build.c combines them. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

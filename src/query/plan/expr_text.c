@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "query/internal.h"
 #include "query/plan/expr_text_internal.h"
-#include "query/check/user_values.h"
 #include "schema/vocab.h"
 
 /* Operator precedence; an operand of lower precedence gets brackets. */
@@ -107,8 +106,7 @@ static int write_float(struct buf *out, double f)
 			break;
 		}
 	}
-	if (n < 0)
-		return -EINVAL;
+	assert(n > 0);
 	/* with a decimal point it parses as a float */
 	if (strchr(text, '.'))
 		return buf_printf(out, "%s", text);
@@ -198,60 +196,39 @@ static enum binding binding(const struct expr *e)
 static int expr_text_write_binary(struct text_writer *w, const struct expr *e, const char *sign,
 				  enum binding left, enum binding right)
 {
-	int r = expr_text_write_expr(w, e->arg[0], left);
-
+	expr_text_write_expr(w, e->arg[0], left);
 	assert(e->arg_count == 2);
-	if (r < 0)
-		return r;
-	r = buf_printf(w->out, " %s ", sign);
-	if (r < 0)
-		return r;
+	buf_printf(w->out, " %s ", sign);
 	return expr_text_write_expr(w, e->arg[1], right);
 }
 
 static int write_list(struct text_writer *w, const struct expr *e)
 {
 	struct query_kind k = e->arg[0]->type;
-	int r = expr_text_write_expr(w, e->arg[0], BIND_SUM);
 
+	expr_text_write_expr(w, e->arg[0], BIND_SUM);
 	assert(e->count > 0);
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < e->count; i++) {
 		buf_printf(w->out, i ? ", " : " in (");
-		r = expr_text_write_value(w->out, k, &e->list[i]);
-		if (r < 0)
-			return r;
+		expr_text_write_value(w->out, k, &e->list[i]);
 	}
 	return buf_printf(w->out, ")");
 }
 
 static int expr_text_write_range(struct text_writer *w, const struct expr *e)
 {
-	int r = expr_text_write_expr(w, e->arg[0], BIND_SUM);
-
+	expr_text_write_expr(w, e->arg[0], BIND_SUM);
 	assert(e->arg_count == 3);
-	if (r < 0)
-		return r;
-	r = buf_printf(w->out, " in ");
-	if (r < 0)
-		return r;
-	r = expr_text_write_expr(w, e->arg[1], BIND_SUM);
-	if (r < 0)
-		return r;
-	r = buf_printf(w->out, "..");
-	if (r < 0)
-		return r;
+	buf_printf(w->out, " in ");
+	expr_text_write_expr(w, e->arg[1], BIND_SUM);
+	buf_printf(w->out, "..");
 	return expr_text_write_expr(w, e->arg[2], BIND_SUM);
 }
 
 static int write_match(struct text_writer *w, const struct expr *e)
 {
-	int r = expr_text_write_expr(w, e->arg[0], BIND_SUM);
-
+	expr_text_write_expr(w, e->arg[0], BIND_SUM);
 	assert(e->kind == EXPR_GLOB || e->kind == EXPR_REGEX || e->kind == EXPR_LIKE);
-	if (r < 0)
-		return r;
 	buf_printf(w->out, e->kind == EXPR_GLOB	   ? " ~ "
 			   : e->kind == EXPR_REGEX ? " =~ "
 						   : " like ");
@@ -264,15 +241,12 @@ static int expr_text_write_has(struct text_writer *w, const struct expr *e)
 	bool status = what->type.vocab && !strcmp(what->type.vocab, "status");
 	const char *word = NULL;
 	uint64_t bit;
-	int r;
 
 	assert(e->mask == e->bits && e->bits);
 	/* coalesce(status, 0), which `has` makes of status, is written as `status` again */
 	if (status && what->kind == EXPR_CALL)
 		what = what->arg[0];
-	r = expr_text_write_expr(w, what, BIND_SUM);
-	if (r < 0)
-		return r;
+	expr_text_write_expr(w, what, BIND_SUM);
 	/* a single word of status; words of flags depend on the operation */
 	for (size_t i = 0; status && (word = query_status_word(i, &bit)) && bit != e->bits; i++)
 		;
@@ -282,20 +256,12 @@ static int expr_text_write_has(struct text_writer *w, const struct expr *e)
 
 static int expr_text_write_call(struct text_writer *w, const struct expr *e, const char *name)
 {
-	int r = buf_printf(w->out, "%s(", name);
-
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "%s(", name);
 	assert(e->arg_count > 0 && e->arg_count <= ARRAY_SIZE(e->arg));
 	for (unsigned int i = 0; i < e->arg_count; i++) {
-		if (i) {
-			r = buf_printf(w->out, ", ");
-			if (r < 0)
-				return r;
-		}
-		r = expr_text_write_expr(w, e->arg[i], BIND_OR);
-		if (r < 0)
-			return r;
+		if (i)
+			buf_printf(w->out, ", ");
+		expr_text_write_expr(w, e->arg[i], BIND_OR);
 	}
 	return buf_printf(w->out, ")");
 }
@@ -309,8 +275,6 @@ static int expr_text_write_field(struct text_writer *w, unsigned int i)
 
 static int write_bare(struct text_writer *w, const struct expr *e)
 {
-	int r;
-
 	switch (e->kind) {
 	case EXPR_CONST:
 		return expr_text_write_value(w->out, e->type, &e->value);
@@ -328,14 +292,14 @@ static int write_bare(struct text_writer *w, const struct expr *e)
 	case EXPR_FIELD:
 		return expr_text_write_field(w, e->column);
 	case EXPR_NOT:
-		r = buf_printf(w->out, "!");
-		return r < 0 ? r : expr_text_write_expr(w, e->arg[0], BIND_PRIMARY);
+		buf_printf(w->out, "!");
+		return expr_text_write_expr(w, e->arg[0], BIND_PRIMARY);
 	case EXPR_NEG:
-		r = buf_printf(w->out, "-");
-		return r < 0 ? r : expr_text_write_expr(w, e->arg[0], BIND_PRIMARY);
+		buf_printf(w->out, "-");
+		return expr_text_write_expr(w, e->arg[0], BIND_PRIMARY);
 	case EXPR_IS_NULL:
-		r = expr_text_write_expr(w, e->arg[0], BIND_SUM);
-		return r < 0 ? r : buf_printf(w->out, " is null");
+		expr_text_write_expr(w, e->arg[0], BIND_SUM);
+		return buf_printf(w->out, " is null");
 	case EXPR_AND:
 		return expr_text_write_binary(w, e, "&&", BIND_AND, BIND_AND);
 	case EXPR_OR:
@@ -362,20 +326,17 @@ static int write_bare(struct text_writer *w, const struct expr *e)
 	case EXPR_CASE:
 		return expr_text_write_call(w, e, "if");
 	}
-	return -EINVAL;
+	return buf_fail(w->out, -EINVAL);
 }
 
 static int expr_text_write_expr(struct text_writer *w, const struct expr *e, enum binding least)
 {
 	bool brackets = binding(e) < least;
-	int r = brackets ? buf_append(w->out, "(", 1) : 0;
 
-	if (r < 0)
-		return r;
-	r = write_bare(w, e);
-	if (r < 0)
-		return r;
-	return brackets ? buf_append(w->out, ")", 1) : 0;
+	if (brackets)
+		buf_append(w->out, "(", 1);
+	write_bare(w, e);
+	return brackets ? buf_append(w->out, ")", 1) : buf_status(w->out);
 }
 
 int text_write(struct text_writer *w, const struct expr *e)

@@ -47,7 +47,7 @@ void planner_set_fields(struct planner *pl, struct plan_stage *stage, struct pla
 		.kind = SCOPE_FIELDS, .table = pl->plan->table, .fields = fields, .count = count};
 }
 
-int planner_add_where(struct planner *pl, struct expr *e)
+static int planner_add_where(struct planner *pl, struct expr *e)
 {
 	assert(!pl->staged && e->type.type == QUERY_BOOL);
 	if (pl->where_count == pl->where_cap) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_rows.c: select, sort, head and join, over rows of the table or fields of a stage. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -56,20 +56,15 @@ static int write_aggregate(struct text_writer *w, const struct plan_field *f)
 	int params = f->aggregate == AGGREGATE_LQUANTIZE    ? 3
 		     : f->aggregate == AGGREGATE_LLQUANTIZE ? 4
 							    : 0;
-	int r;
 
 	assert(f->kind == FIELD_AGGREGATE && f->aggregate < AGGREGATE_KINDS);
 	assert(f->aggregate != AGGREGATE_PERCENTILE || (f->quantile > 0 && f->quantile < 1));
-	r = f->aggregate == AGGREGATE_PERCENTILE
-		    ? buf_printf(w->out, "percentile[%g](", f->quantile * 100)
-		    : buf_printf(w->out, "%s(", aggregate_names[f->aggregate]);
-	if (r < 0)
-		return r;
-	if (f->expr && f->aggregate != AGGREGATE_BUSY) {
-		r = text_write(w, f->expr);
-		if (r < 0)
-			return r;
-	}
+	if (f->aggregate == AGGREGATE_PERCENTILE)
+		buf_printf(w->out, "percentile[%g](", f->quantile * 100);
+	else
+		buf_printf(w->out, "%s(", aggregate_names[f->aggregate]);
+	if (f->expr && f->aggregate != AGGREGATE_BUSY)
+		text_write(w, f->expr);
 	for (int i = 0; i < params; i++)
 		buf_printf(w->out, ", %" PRId64, f->param[i]);
 	return buf_append(w->out, ")", 1);
@@ -78,18 +73,16 @@ static int write_aggregate(struct text_writer *w, const struct plan_field *f)
 static int plan_text_write_field(struct text_writer *w, const struct plan_field *f)
 {
 	size_t from = w->out->len;
-	int r = f->kind == FIELD_AGGREGATE ? write_aggregate(w, f) : text_write(w, f->expr);
 
-	if (r < 0)
-		return r;
+	if (f->kind == FIELD_AGGREGATE)
+		write_aggregate(w, f);
+	else
+		text_write(w, f->expr);
 	/* "comm", not "comm as comm" */
 	if (w->out->len - from != strlen(f->name) ||
-	    memcmp(w->out->data + from, f->name, w->out->len - from)) {
-		r = buf_printf(w->out, " as %s", f->name);
-		if (r < 0)
-			return r;
-	}
-	return f->hidden ? buf_printf(w->out, " (hidden)") : 0;
+	    memcmp(w->out->data + from, f->name, w->out->len - from))
+		buf_printf(w->out, " as %s", f->name);
+	return f->hidden ? buf_printf(w->out, " (hidden)") : buf_status(w->out);
 }
 
 static int write_fields(struct text_writer *w, const char *title, const struct plan_field *fields,
@@ -98,42 +91,30 @@ static int write_fields(struct text_writer *w, const char *title, const struct p
 	const char *before = title;
 
 	for (size_t i = 0; i < count; i++) {
-		int r;
-
 		if (keys != (fields[i].kind == FIELD_KEY || fields[i].kind == FIELD_WINDOW))
 			continue;
-		r = buf_printf(w->out, "%s", before);
-		if (r < 0)
-			return r;
-		r = plan_text_write_field(w, &fields[i]);
-		if (r < 0)
-			return r;
+		buf_printf(w->out, "%s", before);
+		plan_text_write_field(w, &fields[i]);
 		before = ", ";
 	}
-	return 0;
+	return buf_status(w->out);
 }
 
 static int write_group(struct text_writer *w, const struct plan_field *fields, size_t count)
 {
-	int r = buf_printf(w->out, "group");
-
-	if (r < 0)
-		return r;
-	r = write_fields(w, " by ", fields, count, true);
-	if (r < 0)
-		return r;
-	r = write_fields(w, " | ", fields, count, false);
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "group");
+	write_fields(w, " by ", fields, count, true);
+	write_fields(w, " | ", fields, count, false);
 	return buf_append(w->out, "\n", 1);
 }
 
 static int write_select(struct text_writer *w, const struct plan_field *fields, size_t count)
 {
-	int r = count ? write_fields(w, "select ", fields, count, false)
-		      : buf_printf(w->out, "select nothing");
-
-	return r < 0 ? r : buf_append(w->out, "\n", 1);
+	if (count)
+		write_fields(w, "select ", fields, count, false);
+	else
+		buf_printf(w->out, "select nothing");
+	return buf_append(w->out, "\n", 1);
 }
 
 static int write_sort(struct text_writer *w, const struct plan_stage *s)
@@ -150,13 +131,8 @@ static int write_sort(struct text_writer *w, const struct plan_stage *s)
 
 static int write_filter(struct text_writer *w, const struct expr *e)
 {
-	int r = buf_printf(w->out, "filter ");
-
-	if (r < 0)
-		return r;
-	r = text_write(w, e);
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "filter ");
+	text_write(w, e);
 	return buf_append(w->out, "\n", 1);
 }
 
@@ -188,17 +164,15 @@ int plan_text(const struct plan *p, struct buf *out)
 
 	if (r < 0)
 		return r;
-	if (p->where) {
-		r = write_filter(&w, p->where);
-		if (r < 0)
-			return r;
-	}
+	if (p->where)
+		write_filter(&w, p->where);
 	if (!p->user) {
-		r = p->grouped ? write_group(&w, p->fields, p->field_count)
-			       : write_select(&w, p->fields, p->field_count);
-		if (r < 0)
-			return r;
+		if (p->grouped)
+			write_group(&w, p->fields, p->field_count);
+		else
+			write_select(&w, p->fields, p->field_count);
 	}
+	r = buf_status(w.out);
 	w.fields = p->fields;
 	w.field_count = p->field_count;
 	for (size_t i = 0; i < p->stage_count; i++) {

@@ -27,7 +27,6 @@ int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
 /* The fields of a stage become the scope of the next. */
 void planner_set_fields(struct planner *pl, struct plan_stage *stage, struct plan_field *fields,
 			size_t count);
-int planner_add_where(struct planner *pl, struct expr *e);
 /* Checks that a field's name differs from all previous ones. */
 int planner_check_name(struct planner *pl, const struct plan_field *fields, size_t count,
 		       const struct query_item *item, const char *name);

@@ -127,7 +127,7 @@ static void route_analysis_lost(const struct question *q, struct analysis_run *r
 	run->lost = (uint64_t)json_integer_value(json_object_get(loss, "events"));
 	run->lost_unknown = json_is_true(json_object_get(loss, "at_least"));
 	run->lost_beside = route_analysis_lost_beside(loss);
-	run->loss = (struct bytes){q->loss.data, q->loss.len};
+	run->loss = buf_bytes(&q->loss);
 	json_decref(loss);
 }
 

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "sums/facts.h"
 #include "sums/order.h"
-#include "query/query.h"
 #include "server/sums/who.h"
 #include "server/sums/pass.h"
 
@@ -156,7 +155,6 @@ struct step {
 	bool back, any_trace;
 	int64_t end, number; /* the row to continue from */
 	uint32_t trace;
-	int64_t thread_task; /* -1: any */
 	struct store_cursor *cursor;
 	uint32_t *rows;
 	int64_t *ends;

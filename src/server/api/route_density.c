@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* route_density.c: /file/{id}/density: the accesses to one file by position and time. */
 #include <errno.h>
-#include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "server/http/answer_columns.h"

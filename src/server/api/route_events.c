@@ -2,7 +2,6 @@
 /* route_events.c: /events: notifies each viewer when blocks were added. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"

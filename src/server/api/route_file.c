@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sums/rollup.h"
 #include "base/clock.h"
 #include "base/saturate.h"
@@ -106,9 +107,7 @@ static int put_recreated(const struct question *q, struct js *j, int64_t inode, 
 		if (!f || f->name_only || f->since <= after || other.len != name.len ||
 		    memcmp(other.data, name.data, name.len))
 			continue;
-		r = grow((void **)&later, &cap, n + 1, sizeof(*later));
-		if (r >= 0)
-			later[n++] = (struct version){id, f->since};
+		r = array_add(later, n, cap, (struct version){id, f->since});
 	}
 	if (n)
 		qsort(later, n, sizeof(*later), by_since);

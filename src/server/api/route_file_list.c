@@ -50,7 +50,7 @@ static int file_list_has(const struct file_list *l, int64_t line, struct buf *te
 	if (map_get(&l->members, (uint64_t)line, &several)) {
 		buf_clear(text);
 		r = file_lines_name(s->lines, d, line, text);
-		name = (struct bytes){text->data, text->len};
+		name = buf_bytes(text);
 	}
 	return r < 0 ? r : !*l->find || memmem(name.data, name.len, l->find, strlen(l->find));
 }

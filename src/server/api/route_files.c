@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "server/api/route_file_list.h"
 #include "server/sums/catalog.h"
@@ -66,12 +67,7 @@ static void route_files_add(struct entry *to, const struct entry *e)
 
 static int add_entry(struct entries *to, const struct entry *e)
 {
-	int r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
-
-	if (r < 0)
-		return r;
-	to->items[to->count++] = *e;
-	return r;
+	return array_add(to->items, to->count, to->cap, *e);
 }
 
 /* The folder that a file is, if it contains anything. */
@@ -267,7 +263,7 @@ static void put_path(const struct tree *t, struct js *j, const struct entry *e, 
 		name = catalog_base(path);
 	} else {
 		r = line ? file_lines_name(s->lines, d, e->id, &text) : 0;
-		name = line ? (struct bytes){text.data, text.len} : dims_file_name(d, e->id);
+		name = line ? buf_bytes(&text) : dims_file_name(d, e->id);
 		if (t->dir >= FOLDER_ROOT) {
 			path = names_trimmed(name);
 			name = e->self ? (struct bytes){(const uint8_t *)".", 1}

@@ -7,7 +7,6 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,7 +98,7 @@ static int take_operation_kind(void *arg, const struct span_out *span)
 		return 0;
 	buf_append(&name, &first, 1);
 	r = buf_append(&name, span->name.data, span->name.len);
-	return r < 0 ? r : jaeger_take_name(j, (struct bytes){name.data, name.len});
+	return r < 0 ? r : jaeger_take_name(j, buf_bytes(&name));
 }
 
 /* The end of every answer of /api/: {"data": [...], "total": N, ...} */

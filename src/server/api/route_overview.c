@@ -11,7 +11,6 @@
 
 #include "base/saturate.h"
 #include "schema/ops.h"
-#include "server/sums/catalog.h"
 #include "server/sums/file_sums.h"
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"

@@ -13,7 +13,6 @@
 #include "engine/answer_json.h"
 #include "engine/ask.h"
 #include "query/kernel/pushdown.h"
-#include "server/http/answer_columns.h"
 #include "server/http/js.h"
 #include "server/http/pool.h"
 #include "server/http/answer_table.h"
@@ -24,7 +23,8 @@
 
 /* ---- the plan ---- */
 
-int query_wrong(struct question *q, int code, const struct query_error *why)
+/* The error of a parser as the question's. */
+static int query_wrong(struct question *q, int code, const struct query_error *why)
 {
 	q->placed = code == -EINVAL;
 	q->pos = why->pos;
@@ -63,7 +63,8 @@ static int restrict_plan(struct question *q, struct plan *p)
 	return r;
 }
 
-int query_take(struct question *q, struct plan **ret)
+/* Parses `q`, and-s the page's filter to it, sets its range. -EINVAL with the place of the error. */
+static int query_take(struct question *q, struct plan **ret)
 {
 	int r = route_query_parse(q, http_param(q->request, "q"), ret);
 

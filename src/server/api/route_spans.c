@@ -42,7 +42,7 @@ static int plain_body(struct http_request *r, bool protobuf, struct buf *room, s
 	const struct buf *body = http_body(r);
 	int e;
 
-	*ret = (struct bytes){body->data, body->len};
+	*ret = buf_bytes(body);
 	if (!encoding || !*encoding || strcasecmp(encoding, "identity") == 0)
 		return 0;
 	if (strcasecmp(encoding, "gzip") != 0) {
@@ -57,7 +57,7 @@ static int plain_body(struct http_request *r, bool protobuf, struct buf *room, s
 			       : "the body is not gzip");
 		return e;
 	}
-	*ret = (struct bytes){room->data, room->len};
+	*ret = buf_bytes(room);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "schema/ops.h"
 #include "server/http/answer_columns.h"
@@ -172,10 +173,9 @@ static int paint_call(struct painter *w, const struct one_call *call)
 
 		return paint_cell(w, call, first, 1, (uint64_t)MAX(seen_to - seen_from, 0), false);
 	}
-	r = grow((void **)&w->calls, &w->cap, w->count + 1, sizeof(*w->calls));
+	r = array_add(w->calls, w->count, w->cap, *call);
 	if (r < 0)
 		return r;
-	w->calls[w->count++] = *call;
 	w->calls_of[call->lane]++;
 	return 0;
 }

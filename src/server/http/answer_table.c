@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "engine/answer_json.h"
@@ -49,7 +48,7 @@ static int answer_table_add_word(struct question *q, struct gathered *g,
 	if (r < 0)
 		return r;
 	if (text.len)
-		word = (struct bytes){text.data, text.len};
+		word = buf_bytes(&text);
 	if (!v->null) {
 		size_t before = g->words.count;
 

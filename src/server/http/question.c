@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "server/internal.h"
 #include "server/http/js.h"
 
@@ -69,7 +68,8 @@ static unsigned int status_of(const struct question *q, int code)
 	return 500;
 }
 
-void question_fail(struct question *q, int code)
+/* {"error": {...}} with the status that the code means. */
+static void question_fail(struct question *q, int code)
 {
 	unsigned int status = status_of(q, code);
 	struct js j = {.to = &q->out};

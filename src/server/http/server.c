@@ -2,7 +2,6 @@
 /* server.c: opening, refreshing, stopping; and the table of routes. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -13,7 +12,6 @@
 #include "server/internal.h"
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"
-#include "server/sums/pass.h"
 #include "server/http/intake.h"
 #include "server/http/pool.h"
 #include "server/sums/access_map.h"

@@ -241,7 +241,7 @@ static void remove_empty(const struct server *s, const struct sidecar_kind *kind
 		rmdir(buf_str(&path)); /* fails if it is not empty */
 }
 
-int sidecar_remove(const struct server *s, const struct sidecar_kind *kind, const char *name)
+static int sidecar_remove(const struct server *s, const struct sidecar_kind *kind, const char *name)
 {
 	_cleanup_close_ int folder = sidecar_open(s, kind);
 	char file[FILE_NAME_MAX];

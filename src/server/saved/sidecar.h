@@ -33,7 +33,6 @@ int sidecar_read(int folder, const struct sidecar_kind *kind, const char *name, 
 /* Saves atomically: a new file replaces the old one. -EDQUOT if there are too many. */
 int sidecar_save(const struct server *s, const struct sidecar_kind *kind, const char *name,
 		 const struct buf *json);
-int sidecar_remove(const struct server *s, const struct sidecar_kind *kind, const char *name);
 
 /* ---- answers of the routes ---- */
 

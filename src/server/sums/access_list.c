@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/sums/access_list.h"
 
-#include <errno.h>
-
 #include "base/varint.h"
 
 /*

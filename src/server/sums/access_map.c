@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "query/expr.h"
 #include "schema/ops.h"
@@ -284,10 +285,7 @@ static int access_map_list_blocks(const struct sums_ask *ask, struct access_map 
 		for (size_t i = t->blocks + first; i < count && r >= 0; i += SPREAD) {
 			if (!sums_block_can(ask, i))
 				continue;
-			r = grow((void **)&t->order, &t->order_cap, t->order_count + 1,
-				 sizeof(*t->order));
-			if (r >= 0)
-				t->order[t->order_count++] = i;
+			r = array_add(t->order, t->order_count, t->order_cap, i);
 		}
 	}
 	t->blocks = count;

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "batch/id_array.h"
 #include "names/names.h"
@@ -31,11 +32,7 @@ static int catalog_add_folder(struct catalog *c, struct bytes path, uint32_t par
 
 	if (r < 0 || *ret < c->parent_count)
 		return r;
-	r = grow((void **)&c->parents, &c->parents_cap, c->parent_count + 1, sizeof(*c->parents));
-	if (r < 0)
-		return r;
-	c->parents[c->parent_count++] = parent;
-	return r;
+	return array_add(c->parents, c->parent_count, c->parents_cap, parent);
 }
 
 /* Normalizes the slashes of an absolute path: "//a///b/" becomes "/a/b", "/" becomes "". */
@@ -156,9 +153,7 @@ int catalog_update(struct catalog *c, const struct dims *d)
 	if (clock == c->clock)
 		return 0;
 	while (r >= 0 && dims_changed(d, TABLE_FILE, c->clock, &pos, &id)) {
-		r = grow((void **)&ids, &cap, n + 1, sizeof(*ids));
-		if (r >= 0)
-			ids[n++] = id;
+		r = array_add(ids, n, cap, id);
 	}
 	/* the newest came first */
 	if (r < 0)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/sums/failures.h"
 
-#include "server/sums/catalog.h"
 #include "server/sums/who.h"
 
 #define OWN_BITS   32 /* of a file's id within its trace; a larger id counts as no file */
@@ -33,7 +32,7 @@ static int64_t key_file(uint64_t key)
 	return own == NO_FILE ? -1 : id_compose((int64_t)own, trace);
 }
 
-int failures_add_key(struct failures *f, uint64_t key, uint64_t calls)
+static int failures_add_key(struct failures *f, uint64_t key, uint64_t calls)
 {
 	uint64_t before = 0;
 

@@ -15,7 +15,6 @@ struct failures {
 void failures_free(struct failures *f);
 /* file_id: -1 for none. 0 or -ENOMEM. */
 int failures_add(struct failures *f, int64_t op, int64_t err, int64_t file_id, uint64_t calls);
-int failures_add_key(struct failures *f, uint64_t key, uint64_t calls);
 int failures_merge(struct failures *f, const struct failures *other);
 
 /* For one operation and error: the line of files with the most failures, and the number of lines. */

@@ -41,8 +41,8 @@ void file_sums_add(struct sums_file *to, const struct sums_file *f)
 	to->max = MAX(to->max, f->max);
 }
 
-int file_dense_make(struct file_dense *d, const size_t want[static FILE_TRACES_MAX],
-		    const size_t files[static FILE_TRACES_MAX])
+static int file_dense_make(struct file_dense *d, const size_t want[static FILE_TRACES_MAX],
+			   const size_t files[static FILE_TRACES_MAX])
 {
 	d->made = true;
 	for (size_t i = 0; i < FILE_TRACES_MAX; i++) {

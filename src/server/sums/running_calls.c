@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "names/names.h"
@@ -75,9 +76,7 @@ static int running_calls_parse(struct running_calls *ret, const struct dims *d, 
 		c.op = op_find(op);
 		if (c.op < 0)
 			continue;
-		r = grow((void **)&ret->calls, &ret->cap, ret->count + 1, sizeof(*ret->calls));
-		if (r >= 0)
-			ret->calls[ret->count++] = c;
+		r = array_add(ret->calls, ret->count, ret->cap, c);
 	}
 	return r < 0 ? r : find_threads(ret, from, d, recording);
 }

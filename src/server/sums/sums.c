@@ -7,6 +7,7 @@
 #include "schema/ops.h"
 #include "server/sums/file_pile.h"
 #include "server/sums/who.h"
+#include "base/array.h"
 
 #define CALLS_READ	2000000u
 #define CALLS_READ_LIVE 400000u
@@ -245,17 +246,11 @@ int sums_add_file(struct sums *s, const struct sums_file *f)
 /* For the rows of a digest, which are sorted by file and go to the pile, so that no lookup is needed. */
 static int append_file(struct sums *s, const struct sums_file *f)
 {
-	int r;
-
 	if (s->file_count && s->files[s->file_count - 1].id == f->id) {
 		file_sums_add(&s->files[s->file_count - 1], f);
 		return 0;
 	}
-	r = grow((void **)&s->files, &s->file_cap, s->file_count + 1, sizeof(*s->files));
-	if (r < 0)
-		return r;
-	s->files[s->file_count++] = *f;
-	return r;
+	return array_add(s->files, s->file_count, s->file_cap, *f);
 }
 
 /* `sorted`: see append_file(). */
@@ -346,7 +341,7 @@ static int flush_files(struct sums *s)
 	return r;
 }
 
-int sums_take(void *state, const struct walk_rows *rows)
+static int sums_take(void *state, const struct walk_rows *rows)
 {
 	struct sums *s = state;
 	bool files = rows->digest && rows->part == STORE_DIGEST_FILES;
@@ -385,7 +380,8 @@ static int merge_series(struct sums *a, const struct sums *b)
 	return 0;
 }
 
-int sums_merge(struct sums *a, struct sums *b)
+/* Adds b to a. */
+static int sums_merge(struct sums *a, struct sums *b)
 {
 	int r = a->both ? rollup_merge(a->both, b->both) : 0;
 	uint64_t thread, n;

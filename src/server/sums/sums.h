@@ -87,9 +87,6 @@ void sums_free(struct sums *s);
 DEFINE_CLEANUP(struct sums *, sums_free)
 /* Adds to the sums of f->id. 0 or -ENOMEM. */
 int sums_add_file(struct sums *s, const struct sums_file *f);
-int sums_take(void *state, const struct walk_rows *rows);
-/* Adds b to a. */
-int sums_merge(struct sums *a, struct sums *b);
 /* Runs a pass over the question's range and filter; *ret is the total. */
 int sums_run(struct question *q, const struct sums_filter *filter, const struct sums_want *want,
 	     struct sums **ret);

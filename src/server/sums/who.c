@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/shell.h"
-#include "schema/ops.h"
 #include "schema/vocab.h"
 #include "server/sums/catalog.h"
 
@@ -47,7 +45,7 @@ void names_put_line(const struct server *s, struct js *j, const char *key, int64
 
 	if (r < 0)
 		j->error = r;
-	js_key_bytes(j, key, (struct bytes){name.data, name.len});
+	js_key_bytes(j, key, buf_bytes(&name));
 }
 
 const char *names_line_kind(const struct server *s, int64_t line)
@@ -88,7 +86,7 @@ void names_put_argv(struct js *j, const char *key, const struct dims_process *p)
 
 	if (r < 0)
 		j->error = r;
-	js_key_bytes(j, key, argv.data ? (struct bytes){text.data, text.len} : argv);
+	js_key_bytes(j, key, argv.data ? buf_bytes(&text) : argv);
 }
 
 int64_t names_one_file(const struct server *s, int64_t file_id)

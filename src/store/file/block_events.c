@@ -50,7 +50,7 @@ int events_text(struct event_notes *n, struct bytes *ret)
 		assert(len <= sizeof(text));
 		r = buf_append(&n->text, text, len);
 	}
-	*ret = (struct bytes){n->text.data, n->text.len};
+	*ret = buf_bytes(&n->text);
 	return r;
 }
 

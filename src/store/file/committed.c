@@ -208,7 +208,7 @@ int store_committed_next(struct store_committed *c, size_t max, struct bytes *re
 		r = committed_block(c);
 	if (r < 0)
 		return committed_read_error(c, r, err);
-	*ret = (struct bytes){c->out.data, c->out.len};
+	*ret = buf_bytes(&c->out);
 	return 0;
 }
 

@@ -6,7 +6,8 @@
 
 #define SHIFT_MAX (INT64_MAX / 8) /* ns; a shift beyond this, as in a crafted file, is ignored */
 
-bool clocks_is_shifted(const struct table_def *t, unsigned int column)
+/* True for times that the machine's clock gave to events; a file's birth and measures of the clock itself stay. */
+static bool clocks_is_shifted(const struct table_def *t, unsigned int column)
 {
 	if (t->columns[column].type != COLUMN_TIME)
 		return false;
@@ -166,7 +167,8 @@ struct store_clock store_host_clock(struct store *s, size_t recording, struct by
 	return ret;
 }
 
-int clocks_apply(struct store *s)
+/* Reads the tables `clock` of all traces and corrects what was read of them so far. While nothing else uses the store. */
+static int clocks_apply(struct store *s)
 {
 	int r = clocks_read(s);
 

@@ -102,12 +102,6 @@ struct store_making {
 /* Bytes recorded so far, over all files. */
 uint64_t store_recorded(const struct store *s);
 /*
- * The writer of a temporary file that only this store reads: for tables of traces that cannot be written, that still
- * grow, or that are several. They replace the traces' own tables of the same name. Ids are those that the store
- * returns. The store owns the writer; store_refresh() then finds the tables.
- */
-int store_made_aside(struct store *s, struct store_writer **ret, struct error *err);
-/*
  * Calls `put` to write tables: with `keep` into the trace, if it is a single closed and writable one; else aside.
  * Readers of the store then find them. `put` copies `covered` into each store_making. 0 or negative.
  */

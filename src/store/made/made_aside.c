@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "store/file/read/block_scan.h"
-#include "store/file/write/file.h"
 #include "store/made/made.h"
 
 static_assert(TRACE_ASIDE >= STORE_TRACES_MAX, "no trace has the number");
@@ -32,7 +31,12 @@ static int aside_attach(struct store *s, const char *path, struct error *err)
 	return 0;
 }
 
-int store_made_aside(struct store *s, struct store_writer **ret, struct error *err)
+/*
+ * The writer of a file that this store alone reads, and that is gone with it: for tables of traces that cannot be written,
+ * that still grow, or that are several. They replace what its traces have of the same name. Ids are those that the store
+ * gives. The writer is the store's; store_refresh() then finds the tables.
+ */
+static int store_made_aside(struct store *s, struct store_writer **ret, struct error *err)
 {
 	const struct store_options opt = {.owner = (uid_t)-1};
 	const char *folder = secure_getenv("TMPDIR");

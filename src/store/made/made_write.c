@@ -205,7 +205,7 @@ int store_made_begin(struct store_writer *w, const struct store_making *what, st
 	r = m ? batch_new_of(&m->rows, what->table, t) : -ENOMEM;
 	if (r >= 0)
 		r = made_put_head(&m->head, what, t, what->covered ? what->covered : w->recorded);
-	if (r >= 0 && made_check_head((struct bytes){m->head.data, m->head.len}) == -EBADMSG)
+	if (r >= 0 && made_check_head(buf_bytes(&m->head)) == -EBADMSG)
 		return error_set(err, -EINVAL,
 				 "the table %s cannot be written: its texts are not UTF-8, or too "
 				 "long",
@@ -231,8 +231,7 @@ static int made_cut(struct store_writer *w, uint8_t flags)
 
 	clocks_shift(m->rows, ~0ull, -w->ahead);
 	if (!m->headed)
-		r = writer_stage_blob(w, BLOCK_MADE, alone ? flags : 0,
-				      (struct bytes){m->head.data, m->head.len});
+		r = writer_stage_blob(w, BLOCK_MADE, alone ? flags : 0, buf_bytes(&m->head));
 	if (r >= 0 && !alone)
 		r = writer_stage_rows(w, m->rows, flags, &nothing_more);
 	if (r >= 0)

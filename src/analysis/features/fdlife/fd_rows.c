@@ -2,7 +2,6 @@
 #include "analysis/features/fdlife/fd_rows.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/array.h"
 

@@ -8,7 +8,6 @@
 #include "base/saturate.h"
 #include "hist/distinct.h"
 #include "hist/sparse.h"
-#include "names/names.h"
 
 #define HABIT_SLOTS (2 * HABIT_LINES_MAX)
 /* ns: minimum weight of a call, so that frequent quick ones are kept along with rare long ones */

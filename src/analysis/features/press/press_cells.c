@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* press_cells.c: sums by window and group. A group's cells are sorted by time; calls are added to the last ones. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

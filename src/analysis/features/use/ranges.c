@@ -21,7 +21,8 @@ void ranges_free(struct ranges *r, struct ranges_room *room)
 	*r = (struct ranges){.owned = r->owned};
 }
 
-uint32_t ranges_find(const struct ranges *r, int64_t pos)
+/* The number of the first range that ends beyond `pos`; count: none does. */
+static uint32_t ranges_find(const struct ranges *r, int64_t pos)
 {
 	const struct range *v = ranges_array(r), *low = v;
 

@@ -85,8 +85,6 @@ int64_t ranges_cut(struct ranges *r, struct ranges_room *room, int64_t from, int
 		   uint32_t owner, int64_t *ret_owned);
 /* Number of bytes of [from, to) in the set, except those of `but` (UINT32_MAX: of all owners). */
 int64_t ranges_within(const struct ranges *r, int64_t from, int64_t to, uint32_t but);
-/* The index of the first range that ends after `pos`; count: none. */
-uint32_t ranges_find(const struct ranges *r, int64_t pos);
 /* Number of bytes in the set. */
 int64_t ranges_total(const struct ranges *r);
 /* Changes the owner `from` to `to`. */

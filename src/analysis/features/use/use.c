@@ -265,7 +265,8 @@ static int use_spend(struct use_state *s, struct use_spent *spent, uint32_t task
 	return map_set(&s->others, key, sum + (uint64_t)time);
 }
 
-int use_task_settle(struct use_state *s, struct use_task *t, uint32_t task)
+/* Adds the task's time to its use. */
+static int use_task_settle(struct use_state *s, struct use_task *t, uint32_t task)
 {
 	struct use_spent *spent;
 	struct use *u;

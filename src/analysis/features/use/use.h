@@ -306,8 +306,6 @@ static inline _must_check_ int use_file_state(struct use_state *s, uint32_t file
 	}
 	return use_file_state_slow(s, file, ret);
 }
-/* Adds the task's time to its use. */
-int use_task_settle(struct use_state *s, struct use_task *t, uint32_t task) _must_check_;
 /* The same, and settles everything else stored with the task. */
 int use_task_finish(struct use_state *s, struct use_task *t, uint32_t task) _must_check_;
 

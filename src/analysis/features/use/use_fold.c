@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "names/names.h"
-
 #define FOLD_CALLS_MAX 64 /* uses with more calls are kept as long as possible */
 #define FOLDERS_MAX    (1u << 16)
 

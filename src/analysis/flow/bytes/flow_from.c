@@ -95,8 +95,8 @@ static int from_row(struct from_walk *w, int depth, uint32_t node, const char *v
 		w->origin = at;
 	w->count++;
 	answer_list_int(w->rows, depth);
-	answer_list_text(w->rows, (struct bytes){host.data, host.len});
-	answer_list_text(w->rows, (struct bytes){who.data, who.len});
+	answer_list_text(w->rows, buf_bytes(&host));
+	answer_list_text(w->rows, buf_bytes(&who));
 	answer_list_str(w->rows, op_name(n->op, room));
 	flow_put_file(w->rows, s, file_id);
 	answer_list_int(w->rows, at);

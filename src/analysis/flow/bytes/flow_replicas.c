@@ -42,7 +42,8 @@ void flow_replicas_free(struct flow_verdicts *v)
 	v->replicas = NULL;
 }
 
-void flow_replicas_name(struct flow_verdicts *v, uint32_t object)
+/* A verdict is about the file: the replicas need not say the same again. */
+static void flow_replicas_name(struct flow_verdicts *v, uint32_t object)
 {
 	/* there may be two verdicts */
 	if (map_set(&v->replicas->named, replica_name(v, object), 1) < 0)

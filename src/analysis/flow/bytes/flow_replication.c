@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* flow_replication.c: the order in which replicas arrived in their folders, and the delay after the first call that sent them. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,7 +181,7 @@ int flow_replicas_put(struct flow_verdicts *v)
 		answer_list_str(v->replication, c->text);
 		answer_list_uint(v->replication, c->objects);
 		answer_list_uint(v->replication, c->bytes);
-		answer_list_text(v->replication, (struct bytes){lags.data, lags.len});
+		answer_list_text(v->replication, buf_bytes(&lags));
 	}
 	return r;
 }

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/flow/flow.h"
 #include "analysis/flow/bytes/flow_verdicts.h"
@@ -82,14 +81,6 @@ int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node)
 
 /* ---- rows ---- */
 
-static void verdict_put_text(struct answer_list *t, struct buf *b)
-{
-	if (b->len)
-		answer_list_text(t, (struct bytes){b->data, b->len});
-	else
-		answer_list_null(t);
-}
-
 int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
 			  enum flow_side mine, const char *text)
 {
@@ -104,12 +95,9 @@ int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t n
 	}
 	answer_list_int(t, v->count);
 	answer_list_str(t, label);
-	verdict_put_text(t, &who);
-	verdict_put_text(t, &call);
-	if (node != FLOW_NONE)
-		answer_list_int(t, flow_verdict_time(v, node));
-	else
-		answer_list_null(t);
+	answer_list_some(t, buf_bytes(&who));
+	answer_list_some(t, buf_bytes(&call));
+	answer_list_known(t, node != FLOW_NONE ? flow_verdict_time(v, node) : -1);
 	answer_list_str(t, text);
 	return r;
 }
@@ -125,7 +113,7 @@ static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v,
 		return;
 	}
 	*r = *r < 0 ? *r : verdict_put_call(v, node, spot, mine, &call);
-	verdict_put_text(t, &call);
+	answer_list_some(t, buf_bytes(&call));
 	answer_list_int(t, flow_verdict_time(v, node));
 	answer_list_int(t, node_of(v, node)->row_id);
 }
@@ -218,16 +206,14 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	v->count++;
 	answer_list_int(t, v->count);
 	answer_list_str(t, w->what);
-	if (w->object != FLOW_NONE)
-		answer_list_text(t, !w->by && v->s->objects[w->object].place == by->place
-					    ? flow_object_name(v->s, w->object)
-					    : names_base(flow_object_name(v->s, w->object)));
-	else
-		answer_list_null(t);
+	answer_list_some(t, w->object == FLOW_NONE ? (struct bytes){0}
+			    : !w->by && v->s->objects[w->object].place == by->place
+				    ? flow_object_name(v->s, w->object)
+				    : names_base(flow_object_name(v->s, w->object)));
 	answer_list_int(t, w->from);
 	answer_list_int(t, w->to);
 	answer_list_int(t, w->bytes);
-	verdict_put_text(t, &host);
+	answer_list_some(t, buf_bytes(&host));
 	answer_list_text(t, name);
 	answer_list_int(t, names_pid(v->s->dims, by->thread_id));
 	verdict_put_op(t, v, w->first, w->first_spot, w->first_side, &r);

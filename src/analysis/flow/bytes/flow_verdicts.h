@@ -120,8 +120,6 @@ int flow_deliveries_verdicts(struct flow_verdicts *v);
 
 int flow_replicas_make(struct flow_verdicts *v);
 void flow_replicas_free(struct flow_verdicts *v);
-/* Notes that a verdict covers the file, so that replicas do not report it again. */
-void flow_replicas_name(struct flow_verdicts *v, uint32_t object);
 /* A file for which it is known whether the bytes in question are wrong. */
 struct flow_reference {
 	uint32_t object;

@@ -250,7 +250,7 @@ static void channel_pop(struct flow_channels *all, struct flow_channel *c, enum 
 		end->first = end->count = 0;
 }
 
-void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
+static void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
 {
 	for (int side = 0; side < 2; side++) {
 		struct flow_end *end = &c->ends[side];

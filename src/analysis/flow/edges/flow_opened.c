@@ -10,8 +10,7 @@
 
 #include "analysis/flow/flow_pass.h"
 
-#define OPENED_MAX  (1u << 20) /* 80 MiB; further descriptors are unknown */
-#define PARENTS_MAX 8
+#define OPENED_MAX (1u << 20) /* 80 MiB; further descriptors are unknown */
 
 /* The last description that a process's descriptor referred to. */
 struct flow_descriptor {

@@ -16,7 +16,6 @@
 #define TCP_LISTENS   10 /* include/net/tcp_states.h */
 #define TCP_CLOSED    7
 #define PROTO_UDP     17
-#define NET_SOCKS     65536
 #define SOCK_DONE_BIT 1 /* enum sock_flags, unchanged since 2.6: the peer has finished sending */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

@@ -150,7 +150,7 @@ int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const stru
 		r = marked_add(&text, d, w);
 		count++;
 	}
-	if (r < 0 || !running_marks_due(t, (struct bytes){text.data, text.len}, now))
+	if (r < 0 || !running_marks_due(t, buf_bytes(&text), now))
 		return r;
 	return batch_set_add_mark(out, now + d->opt.clock_offset, "weir.running", buf_str(&text),
 				  text.len);
@@ -221,7 +221,9 @@ static int running_add(struct running *r, const struct running_call *c)
 	return array_add(r->calls, r->count, r->cap, *c);
 }
 
-int running_process(struct running *r, int32_t pid, int32_t only_tid)
+/* Adds the calls in which a process's threads are (or one of them). A process that is gone adds none. 0 or negative: some
+ * could not be read. */
+static int running_process(struct running *r, int32_t pid, int32_t only_tid)
 {
 	char path[64];
 	struct dirent *e;
@@ -252,7 +254,8 @@ int running_process(struct running *r, int32_t pid, int32_t only_tid)
 	return result;
 }
 
-int running_everything(struct running *r)
+/* Those of every process but this one. */
+static int running_everything(struct running *r)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *e;

@@ -53,11 +53,6 @@ struct running {
 	size_t count, cap;
 };
 
-/* Adds the calls of a process's threads (or of one of them). A process that no longer exists adds none. 0 or negative:
- * some could not be read. */
-int running_process(struct running *r, int32_t pid, int32_t only_tid);
-/* The same for every process but this one. */
-int running_everything(struct running *r);
 /* The same for the selected threads (pids_fd: the map of processes). Selections by name, user or control group are not
  * considered. */
 int running_unseen(struct running *r, const struct select *s, int pids_fd);

@@ -138,7 +138,8 @@ static int resource_take(struct bytes m, struct otel_process *ret)
 	return r < 0 ? r : 0;
 }
 
-int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *ret)
+/* What the message says; tls is left alone. 0 or -EBADMSG. */
+static int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *ret)
 {
 	struct bytes m = {message, len};
 	struct field f;
@@ -179,7 +180,8 @@ static int header_find(int32_t pid, uint64_t at, uint64_t *ret_at, struct header
 		       : -ENOENT;
 }
 
-int otel_process_read_here(int32_t pid, uint64_t at, uint64_t name, struct otel_process *ret)
+/* The same in this thread. */
+static int otel_process_read_here(int32_t pid, uint64_t at, uint64_t name, struct otel_process *ret)
 {
 	_cleanup_free_ uint8_t *payload = NULL;
 	struct header h, again;

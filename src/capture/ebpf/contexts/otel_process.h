@@ -34,7 +34,3 @@ struct otel_reader {
  */
 int otel_process_read(struct otel_reader *reader, int32_t pid, uint64_t at, uint64_t name,
 		      struct otel_process *ret);
-/* The same in this thread. */
-int otel_process_read_here(int32_t pid, uint64_t at, uint64_t name, struct otel_process *ret);
-/* Parses the message; does not set tls. 0 or -EBADMSG. */
-int otel_process_parse(const uint8_t *message, size_t len, struct otel_process *ret);

@@ -13,7 +13,6 @@ struct faults {
 	int *events, *links;
 	uint64_t *counts;    /* counts of perf; set by faults_detach() */
 	uint64_t online_sum; /* checksum of the list of online CPUs */
-	bool cpu_added;	     /* a CPU without an event was online */
 };
 
 /* Opens the events, disabled. 0, or why the kernel refuses them; then there are none. */

@@ -42,7 +42,8 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 	return 0;
 }
 
-int load_error(int code, struct error *err, const char *what)
+/* Turns the failure of a bpf(2) call into a sentence with a remedy. */
+static int load_error(int code, struct error *err, const char *what)
 {
 	if (geteuid() != 0 && (code == -EPERM || code == -EACCES))
 		return error_set(err, code,

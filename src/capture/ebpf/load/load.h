@@ -57,5 +57,3 @@ size_t load_processes_left(const struct loaded *l, int32_t *ret_first);
 int load_publish(struct loaded *l, int32_t pid, uint64_t process_start, int64_t offset,
 		 uint32_t module);
 void load_unpublish(struct loaded *l, int32_t pid);
-/* Turns the failure of a bpf(2) call into a message with a remedy. */
-int load_error(int code, struct error *err, const char *what);

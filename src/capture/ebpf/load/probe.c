@@ -14,8 +14,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "capture/ebpf/internal.h"
 #include "capture/ebpf/load/load.h"
 #include "privilege/privilege.h"
 

@@ -228,7 +228,7 @@ struct bytes names_get(struct names *n, uint64_t file)
 	const struct wire_file *w;
 
 	if (file && s->file == file)
-		return (struct bytes){s->path.data, s->path.len};
+		return buf_bytes(&s->path);
 	w = file ? records_get(n->files, file, NULL) : NULL;
 	if (!w)
 		return (struct bytes){NULL, 0};
@@ -357,7 +357,7 @@ static int name_only(struct names *n, const struct name_query *q, struct bytes p
 	r = r ? r : buf_append(&n->query, q->text, q->len);
 	if (r < 0)
 		return r;
-	r = asked_row(n, (struct bytes){n->query.data, n->query.len}, &row, &new);
+	r = asked_row(n, buf_bytes(&n->query), &row, &new);
 	*ret_key = KEY_NAME_BASE + (int64_t)row;
 	return r || !new ? r : name_row(q, base, path, *ret_key, out);
 }
@@ -432,7 +432,7 @@ static bool path_tidy(struct names *n, struct bytes *path)
 	}
 	if (!n->tidy.len && buf_append(&n->tidy, "/", 1) < 0)
 		return false;
-	*path = (struct bytes){n->tidy.data, n->tidy.len};
+	*path = buf_bytes(&n->tidy);
 	return true;
 }
 

@@ -2,7 +2,6 @@
 #include "capture/ebpf/side/content_cuts.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "schema/content_hash.h"
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "capture/ebpf/calls/decode.h"
 #include "capture/ebpf/calls/running.h"
 #include "privilege/privilege.h"

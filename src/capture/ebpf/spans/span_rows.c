@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "capture/ebpf/spans/spans.h"
 

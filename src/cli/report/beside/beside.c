@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/report/beside/beside.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "names/names.h"
@@ -93,10 +92,7 @@ static int put_name(struct answer_list *t, const struct dims *d, int64_t id,
 
 	if (e < 0)
 		return e;
-	if (id < 0)
-		answer_list_null(t);
-	else
-		answer_list_text(t, (struct bytes){b.data, b.len});
+	answer_list_some(t, id >= 0 ? buf_bytes(&b) : (struct bytes){0});
 	return 0;
 }
 
@@ -110,12 +106,4 @@ int beside_put_process(const struct report *r, struct answer_list *t, int64_t th
 int beside_put_thread(const struct report *r, struct answer_list *t, int64_t thread_id)
 {
 	return put_name(t, r->dims, thread_id, names_thread);
-}
-
-void beside_put_known(struct answer_list *t, int64_t n)
-{
-	if (n < 0)
-		answer_list_null(t);
-	else
-		answer_list_int(t, n);
 }

@@ -35,8 +35,6 @@ void beside_groups_free(struct beside_groups *g);
 int beside_put_process(const struct report *r, struct answer_list *t, int64_t thread_id);
 /* Adds "rocksdb:low 4712", likewise. */
 int beside_put_thread(const struct report *r, struct answer_list *t, int64_t thread_id);
-/* Adds a number, or null if it is negative, which means unknown. */
-void beside_put_known(struct answer_list *t, int64_t n);
 
 /* Columns of these tables. */
 #define BESIDE_DUR(NAME, ...)                                               \

@@ -7,7 +7,6 @@
 
 #include "base/saturate.h"
 #include "cli/report/beside/beside.h"
-#include "cli/terminal/format.h"
 #include "names/names.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
@@ -110,10 +109,8 @@ int beside_content(struct report *r, struct answer_list *t, struct error *err)
 			answer_list_int(t, (int64_t)m->bytes[k]);
 		answer_list_str(t, chunk_op_word(m->op));
 		e = beside_put_process(r, t, m->thread - 1);
-		if (m->file)
-			answer_list_text(t, dims_file_version_name(r->dims, m->file - 1));
-		else
-			answer_list_null(t);
+		answer_list_some(t, m->file ? dims_file_version_name(r->dims, m->file - 1)
+					    : (struct bytes){0});
 	}
 	beside_groups_free(&all.groups);
 	return e;
@@ -124,10 +121,10 @@ static int put_outcome(struct buf *b, struct all_moved *all, int outcome)
 {
 	struct moved *list = all->groups.all;
 	const char *separator = " (";
-	int e = buf_printf(b, "   %s %s", vocab_word("outcome", outcome),
-			   format_size(all->bytes[outcome]).s);
 
-	for (int n = 0; n < 3 && e >= 0; n++) {
+	buf_printf(b, "   %s %s", vocab_word("outcome", outcome),
+		   format_size(all->bytes[outcome]).s);
+	for (int n = 0; n < 3; n++) {
 		struct moved *most = NULL;
 
 		for (size_t i = 0; i < all->groups.count; i++) {
@@ -137,11 +134,11 @@ static int put_outcome(struct buf *b, struct all_moved *all, int outcome)
 		}
 		if (!most)
 			break;
-		e = buf_printf(b, "%s%s", separator, chunk_op_word(most->op));
+		buf_printf(b, "%s%s", separator, chunk_op_word(most->op));
 		most->bytes[outcome] = 0;
 		separator = ", ";
 	}
-	return e < 0 ? e : buf_printf(b, ")");
+	return buf_printf(b, ")");
 }
 
 int beside_content_line(const struct report *r, struct buf *b)

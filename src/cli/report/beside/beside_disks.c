@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* beside_disks.c: `weir report disks`: the first table of `weir disks`. */
-#include <errno.h>
-
 #include "analysis/disks/disks.h"
 #include "cli/report/beside/beside.h"
 

@@ -58,11 +58,11 @@ int beside_irq(struct report *r, struct answer_list *t, struct error *err)
 
 		answer_list_int(t, h->runs);
 		answer_list_int(t, h->time);
-		beside_put_known(t, h->runs ? h->time / h->runs : -1);
+		answer_list_known(t, h->runs ? h->time / h->runs : -1);
 		answer_list_int(t, h->shortest);
 		answer_list_int(t, h->longest);
-		beside_put_known(t, h->raised ? h->raise_time / h->raised : -1);
-		beside_put_known(t, h->raised ? h->raise_longest : -1);
+		answer_list_known(t, h->raised ? h->raise_time / h->raised : -1);
+		answer_list_known(t, h->raised ? h->raise_longest : -1);
 		answer_list_int(t, h->kind);
 		answer_list_int(t, h->number);
 		answer_list_str(t, h->name);

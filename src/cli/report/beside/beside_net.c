@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* beside_net.c: `weir report net`: traffic and problems of each connection, from the tables net_sample and net. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli/report/beside/beside.h"
@@ -124,7 +125,7 @@ static int take_event(void *arg, const struct batch *b, size_t row)
 
 static void put_mean(struct answer_list *t, double sum, int64_t weight)
 {
-	beside_put_known(t, weight > 0 ? (int64_t)(sum / (double)weight) : -1);
+	answer_list_known(t, weight > 0 ? (int64_t)(sum / (double)weight) : -1);
 }
 
 static void put_share(struct answer_list *t, const struct connection *c)
@@ -135,21 +136,19 @@ static void put_share(struct answer_list *t, const struct connection *c)
 	if (c->retransmits && c->packets_out)
 		snprintf(text, sizeof(text), "%.1f%%", 100 * share);
 	answer_list_str(t, text);
-	if (c->packets_out)
-		answer_list_float(t, share);
-	else
-		answer_list_null(t);
+	answer_list_float(t, c->packets_out ? share : NAN);
 }
 
 static int put_addresses(struct answer_list *t, const struct connection *c)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int e = buf_append(&b, c->src.data, c->src.len);
+	int e;
 
-	e = e < 0 ? e : buf_printf(&b, "->");
-	e = e < 0 ? e : buf_append(&b, c->dst.data, c->dst.len);
+	buf_append(&b, c->src.data, c->src.len);
+	buf_printf(&b, "->");
+	e = buf_append(&b, c->dst.data, c->dst.len);
 	if (e >= 0)
-		answer_list_text(t, (struct bytes){b.data, b.len});
+		answer_list_text(t, buf_bytes(&b));
 	return e;
 }
 
@@ -161,7 +160,7 @@ static int put_connection(struct report *r, struct answer_list *t, const struct 
 	answer_list_int(t, c->sent);
 	answer_list_int(t, c->received);
 	put_mean(t, c->rtt_sum, c->rtt_packets);
-	beside_put_known(t, c->rtt_min ? c->rtt_min : -1);
+	answer_list_known(t, c->rtt_min ? c->rtt_min : -1);
 	answer_list_int(t, c->retransmits);
 	put_share(t, c);
 	put_mean(t, c->in_sum, c->in_bytes);

@@ -131,7 +131,7 @@ static int sched_put_pair(struct sched *s, struct answer_list *t, const struct p
 	} else {
 		answer_list_null(t);
 	}
-	beside_put_known(t, p ? p->time : -1);
+	answer_list_known(t, p ? p->time : -1);
 	return e;
 }
 
@@ -140,7 +140,7 @@ static int put_waits(struct sched *s, struct answer_list *t, const struct waits 
 	int e;
 
 	answer_list_int(t, w->runq);
-	beside_put_known(t, w->runqs ? w->runq / w->runqs : -1);
+	answer_list_known(t, w->runqs ? w->runq / w->runqs : -1);
 	answer_list_int(t, w->runq_max);
 	answer_list_int(t, w->blocked);
 	answer_list_int(t, w->io);

@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "engine/duckdb/functions/aggregate.h"
 #include "hist/sparse.h"

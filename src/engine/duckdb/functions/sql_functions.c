@@ -54,7 +54,7 @@ static int plain(struct texts t, size_t i, struct buf *out, struct bytes *ret)
 		return 0;
 	buf_clear(out);
 	r = engine_unescape((const char *)text.data, text.len, out);
-	*ret = (struct bytes){out->data, out->len};
+	*ret = buf_bytes(out);
 	return r;
 }
 

@@ -16,7 +16,6 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>

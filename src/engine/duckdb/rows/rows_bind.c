@@ -194,7 +194,7 @@ void rows_bind_filter(struct rows_bind *b)
 		b->filter_columns |= order_columns(b->table);
 }
 
-int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err)
+static int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err)
 {
 	int r = read_table(b, info, err);
 

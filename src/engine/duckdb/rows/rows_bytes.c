@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rows_bytes.c: copies stored byte strings to vectors of DuckDB. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/shell.h"
@@ -48,7 +47,7 @@ static int rows_bytes_text(const struct duckdb_api *d, const struct rows_column 
 	else if (!raw)
 		r = engine_escape(v.data, v.len, scratch);
 	if (!raw)
-		v = (struct bytes){scratch->data, scratch->len};
+		v = buf_bytes(scratch);
 	if (r < 0)
 		return r;
 	d->vector_assign_string_element_len(out, i, v.data ? (const char *)v.data : "", v.len);

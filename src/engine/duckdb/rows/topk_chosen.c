@@ -9,8 +9,6 @@
 
 #include "base/clock.h"
 #include "engine/duckdb/rows/topk_files.h"
-#include "engine/duckdb/library/duckdb_result.h"
-#include "engine/duckdb/translate/sql_expr.h"
 #include "engine/duckdb/translate/from_summaries.h"
 
 #define VERSIONS_MAX (2 * CHOSEN_MAX) /* versions of the files kept */

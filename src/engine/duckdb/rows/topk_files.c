@@ -6,10 +6,9 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "base/array.h"
 #include "engine/duckdb/rows/weir_rows.h"
-#include "engine/duckdb/translate/from_summaries.h"
 #include "sums/walk.h"
 
 #define BEST_TRACES_MAX 256u
@@ -365,10 +364,9 @@ static int join_version(struct topk_files *b, const struct dims *d, struct part 
 		return 0;
 	}
 	to = topk_files_find(b, newest, &to_at);
-	r = grow((void **)&b->old, &b->old_cap, b->old_count + 1, sizeof(*b->old));
+	r = array_add(b->old, b->old_count, b->old_cap, id);
 	if (r < 0)
 		return r;
-	b->old[b->old_count++] = id;
 	if (to)
 		move(b, p, at, to, to_at);
 	else

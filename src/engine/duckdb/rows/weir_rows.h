@@ -129,7 +129,6 @@ int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, bool
 		   struct error *err);
 void rows_exprs_put(struct rows_exprs *x);
 /* rows_bind.c: reads the arguments. */
-int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err);
 void rows_bind_free(void *p);
 /* A named numeric argument of a table function; false if it is missing or NULL. */
 bool rows_argument(const struct duckdb_api *d, duckdb_bind_info info, const char *name,

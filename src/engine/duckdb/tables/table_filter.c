@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "engine/duckdb/rows/weir_rows.h"
 
@@ -99,9 +98,9 @@ static int filter_time(const char *what, const char *sign, int64_t ns, struct bu
 	const struct expr time = {.kind = EXPR_CONST,
 				  .type = {.type = QUERY_TIME},
 				  .value = {.i = MAX(ns, (int64_t)0)}};
-	int r = buf_printf(out, "%s %s ", what, sign);
 
-	return r < 0 ? r : expr_text(&time, TABLE_OP, out);
+	buf_printf(out, "%s %s ", what, sign);
+	return expr_text(&time, TABLE_OP, out);
 }
 
 /*
@@ -111,19 +110,16 @@ static int filter_time(const char *what, const char *sign, int64_t ns, struct bu
 static int filter_since(enum table_id table, const struct filter_columns *c, int64_t from,
 			struct buf *out)
 {
-	int r;
-
 	filter_and(out);
-	r = buf_printf(out, "(");
-	if (r >= 0 && c->stops)
-		r = filter_time("stop", ">=", from, out);
-	if (r >= 0 && c->stops)
-		r = buf_printf(out, " || ");
-	if (r >= 0)
-		r = filter_time(c->start, ">=", from, out);
-	if (r >= 0 && table == TABLE_OP)
-		r = filter_time(" || ret is null && start + dur", ">=", from, out);
-	return r < 0 ? r : buf_printf(out, ")");
+	buf_printf(out, "(");
+	if (c->stops)
+		filter_time("stop", ">=", from, out);
+	if (c->stops)
+		buf_printf(out, " || ");
+	filter_time(c->start, ">=", from, out);
+	if (table == TABLE_OP)
+		filter_time(" || ret is null && start + dur", ">=", from, out);
+	return buf_printf(out, ")");
 }
 
 int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id table,

@@ -3,9 +3,6 @@
 #include "engine/duckdb/translate/from_summaries.h"
 
 #include <errno.h>
-#include <string.h>
-
-#include "sums/rollup.h"
 
 /* True if all calls of a group have the same value of the expression. */
 static bool is_of_group(const struct expr *e)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sql_expr.c: translates expressions of the language to SQL. The functions weir_... are in sql_functions.c. */
+/*
+ * sql_expr.c: expressions of the language as SQL. The functions weir_... are sql_functions.c's. Errors stick in the buffer that is
+ * written to.
+ */
 #include "engine/duckdb/translate/sql_expr.h"
 
 #include <assert.h>
@@ -46,12 +49,12 @@ int sql_name(const char *name, struct buf *out)
 	return sql_expr_quoted(name, strlen(name), '"', out);
 }
 
-int sql_string_escaped(struct bytes text, struct buf *out)
+static int sql_string_escaped(struct bytes text, struct buf *out)
 {
 	_cleanup_buf_ struct buf escaped = {0};
-	int r = engine_escape(text.data, text.len, &escaped);
 
-	return r < 0 ? r : sql_string(buf_str(&escaped), escaped.len, out);
+	buf_fail(out, engine_escape(text.data, text.len, &escaped));
+	return sql_string(buf_str(&escaped), escaped.len, out);
 }
 
 /* ---- constants ---- */
@@ -59,7 +62,6 @@ int sql_string_escaped(struct bytes text, struct buf *out)
 static int sql_expr_write_value(struct writer *w, struct query_kind type, const struct value *v)
 {
 	_cleanup_buf_ struct buf word = {0};
-	int r;
 
 	if (v->null || type.type == QUERY_NULL)
 		return puts_to(w, "NULL");
@@ -73,8 +75,8 @@ static int sql_expr_write_value(struct writer *w, struct query_kind type, const 
 	case QUERY_TEXT:
 		return sql_string_escaped(v->t, w->out);
 	case QUERY_CODE:
-		r = query_code_text(type.vocab, v->i, &word);
-		return r < 0 ? r : sql_string(buf_str(&word), word.len, w->out);
+		buf_fail(w->out, query_code_text(type.vocab, v->i, &word));
+		return sql_string(buf_str(&word), word.len, w->out);
 	default:
 		/* in -9223372036854775808 the number is too large before the sign applies */
 		if (v->i == INT64_MIN)
@@ -90,14 +92,11 @@ static int sql_expr_write_value(struct writer *w, struct query_kind type, const 
 static int write_with(struct writer *w, const char *format, const struct expr *e)
 {
 	const char *at = strchr(format, '%');
-	int r;
 
 	assert(at && !strchr(at + 1, '%'));
-	r = buf_append(w->out, format, (size_t)(at - format));
-	if (r < 0)
-		return r;
-	r = sql_expr_write_expr(w, e);
-	return r < 0 ? r : puts_to(w, at + 1);
+	buf_append(w->out, format, (size_t)(at - format));
+	sql_expr_write_expr(w, e);
+	return puts_to(w, at + 1);
 }
 
 static int write_text(struct writer *w, const struct expr *e)
@@ -145,18 +144,11 @@ static const char *sql_expr_type_of(const struct expr *e)
 
 static int write_joined(struct writer *w, const struct expr *e, const char *between)
 {
-	int r = puts_to(w, "(");
-
-	if (r < 0)
-		return r;
-	r = sql_expr_write_expr(w, e->arg[0]);
-	if (r < 0)
-		return r;
-	r = puts_to(w, between);
-	if (r < 0)
-		return r;
-	r = sql_expr_write_expr(w, e->arg[1]);
-	return r < 0 ? r : puts_to(w, ")");
+	puts_to(w, "(");
+	sql_expr_write_expr(w, e->arg[0]);
+	puts_to(w, between);
+	sql_expr_write_expr(w, e->arg[1]);
+	return puts_to(w, ")");
 }
 
 static bool sql_expr_is_named(const struct expr *e)
@@ -184,18 +176,12 @@ static int write_compare(struct writer *w, const struct expr *e)
 	static const char *const signs[] = {" = ", " <> ", " < ", " <= ", " > ", " >= "};
 	const struct expr *a = e->arg[0], *b = e->arg[1];
 	bool text = compare_as_text(a, b);
-	int r = puts_to(w, "(");
 
-	if (r < 0)
-		return r;
-	r = write_side(w, a, text);
-	if (r < 0)
-		return r;
-	r = puts_to(w, signs[e->cmp]);
-	if (r < 0)
-		return r;
-	r = write_side(w, b, text);
-	return r < 0 ? r : puts_to(w, ")");
+	puts_to(w, "(");
+	write_side(w, a, text);
+	puts_to(w, signs[e->cmp]);
+	write_side(w, b, text);
+	return puts_to(w, ")");
 }
 
 /* The constants of a list have the first argument's type, or are texts. */
@@ -204,35 +190,28 @@ static int write_in(struct writer *w, const struct expr *e)
 	const struct expr *a = e->arg[0];
 	bool texts = e->count && e->list[0].t.data && a->type.type != QUERY_TEXT;
 	struct query_kind type = texts ? (struct query_kind){.type = QUERY_TEXT} : a->type;
-	int r = puts_to(w, "(");
 
-	if (r < 0)
-		return r;
-	r = texts || a->type.type == QUERY_TEXT ? write_text(w, a) : sql_expr_write_expr(w, a);
-	if (r < 0)
-		return r;
-	r = puts_to(w, " IN (");
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < e->count && r >= 0; i++) {
+	puts_to(w, "(");
+	write_side(w, a, texts || a->type.type == QUERY_TEXT);
+	puts_to(w, " IN (");
+	for (size_t i = 0; i < e->count; i++) {
 		if (i)
 			puts_to(w, ", ");
-		r = sql_expr_write_value(w, type, &e->list[i]);
+		sql_expr_write_value(w, type, &e->list[i]);
 	}
-	return r < 0 ? r : puts_to(w, "))");
+	return puts_to(w, "))");
 }
 
 static int sql_expr_write_range(struct writer *w, const struct expr *e)
 {
 	bool text = compare_as_text(e->arg[0], e->arg[1]);
-	int r = puts_to(w, "(");
 
-	for (unsigned int i = 0; i < 3 && r >= 0; i++) {
-		r = write_side(w, e->arg[i], text);
-		if (r >= 0)
-			r = puts_to(w, i == 0 ? " BETWEEN " : i == 1 ? " AND " : ")");
+	puts_to(w, "(");
+	for (unsigned int i = 0; i < 3; i++) {
+		write_side(w, e->arg[i], text);
+		puts_to(w, i == 0 ? " BETWEEN " : i == 1 ? " AND " : ")");
 	}
-	return r;
+	return buf_status(w->out);
 }
 
 static int write_pattern(struct writer *w, const struct expr *e)
@@ -240,25 +219,18 @@ static int write_pattern(struct writer *w, const struct expr *e)
 	const char *name = e->kind == EXPR_GLOB	   ? "weir_glob"
 			   : e->kind == EXPR_REGEX ? "weir_regex"
 						   : "weir_like";
-	int r;
 
 	buf_printf(w->out, "%s(", name);
-	r = write_text(w, e->arg[0]);
-	if (r < 0)
-		return r;
+	write_text(w, e->arg[0]);
 	puts_to(w, ", ");
-	r = sql_string_escaped(e->pattern, w->out);
-	return r < 0 ? r : puts_to(w, ")");
+	sql_string_escaped(e->pattern, w->out);
+	return puts_to(w, ")");
 }
 
 static int sql_expr_write_has(struct writer *w, const struct expr *e)
 {
-	int r = puts_to(w, "((");
-
-	if (r >= 0)
-		r = write_bits(w, e->arg[0]);
-	if (r < 0)
-		return r;
+	puts_to(w, "((");
+	write_bits(w, e->arg[0]);
 	return buf_printf(w->out, " & %" PRIu64 "::UBIGINT) = %" PRIu64 "::UBIGINT)", e->mask,
 			  e->bits);
 }
@@ -267,43 +239,32 @@ static int write_whole_arith(struct writer *w, const struct expr *e)
 {
 	static const char *const signs[] = {" + ", " - ", " * ", NULL, " % "};
 	bool mod = e->arith == ARITH_MOD;
-	int r = puts_to(w, "TRY(CAST(");
 
-	if (r < 0)
-		return r;
-	r = write_wide(w, e->arg[0]);
-	if (r < 0)
-		return r;
-	r = buf_printf(w->out, "%s%s", signs[e->arith], mod ? "nullif(" : "");
-	if (r < 0)
-		return r;
-	r = write_wide(w, e->arg[1]);
-	return r < 0 ? r : buf_printf(w->out, "%s AS %s))", mod ? ", 0)" : "", sql_expr_type_of(e));
+	puts_to(w, "TRY(CAST(");
+	write_wide(w, e->arg[0]);
+	buf_printf(w->out, "%s%s", signs[e->arith], mod ? "nullif(" : "");
+	write_wide(w, e->arg[1]);
+	return buf_printf(w->out, "%s AS %s))", mod ? ", 0)" : "", sql_expr_type_of(e));
 }
 
 static int write_float_arith(struct writer *w, const struct expr *e)
 {
 	static const char *const signs[] = {" + ", " - ", " * ", " / ", " % "};
 	bool divides = e->arith == ARITH_DIV || e->arith == ARITH_MOD;
-	int r;
 
 	puts_to(w, "weir_finite(");
-	r = write_with(w, "(%)::DOUBLE", e->arg[0]);
-	if (r < 0)
-		return r;
+	write_with(w, "(%)::DOUBLE", e->arg[0]);
 	puts_to(w, signs[e->arith]);
-	r = write_with(w, divides ? "nullif((%)::DOUBLE, 0)" : "(%)::DOUBLE", e->arg[1]);
-	return r < 0 ? r : puts_to(w, ")");
+	write_with(w, divides ? "nullif((%)::DOUBLE, 0)" : "(%)::DOUBLE", e->arg[1]);
+	return puts_to(w, ")");
 }
 
 /* Durations and sizes divided, or combined with a float: computed in floats and rounded. */
 static int write_rounded_arith(struct writer *w, const struct expr *e)
 {
-	int r;
-
 	puts_to(w, "TRY(CAST(round(");
-	r = write_float_arith(w, e);
-	return r < 0 ? r : buf_printf(w->out, ") AS %s))", sql_expr_type_of(e));
+	write_float_arith(w, e);
+	return buf_printf(w->out, ") AS %s))", sql_expr_type_of(e));
 }
 
 static int write_arith(struct writer *w, const struct expr *e)
@@ -325,46 +286,29 @@ static int write_neg(struct writer *w, const struct expr *e)
 
 /* ---- functions ---- */
 
-static int write_call2(struct writer *w, const char *name, const struct expr *e,
-		       int (*side)(struct writer *, const struct expr *))
+static int write_call2(struct writer *w, const char *name, const struct expr *e, bool text)
 {
-	int r = buf_printf(w->out, "%s(", name);
-
-	if (r < 0)
-		return r;
-	r = side(w, e->arg[0]);
-	if (r < 0)
-		return r;
-	r = puts_to(w, ", ");
-	if (r < 0)
-		return r;
-	r = side(w, e->arg[1]);
-	return r < 0 ? r : puts_to(w, ")");
+	buf_printf(w->out, "%s(", name);
+	write_side(w, e->arg[0], text);
+	puts_to(w, ", ");
+	write_side(w, e->arg[1], text);
+	return puts_to(w, ")");
 }
 
 static int write_text_call(struct writer *w, const char *name, const struct expr *e)
 {
-	int r;
-
 	buf_printf(w->out, "%s(", name);
-	r = write_text(w, e->arg[0]);
-	return r < 0 ? r : puts_to(w, ")");
+	write_text(w, e->arg[0]);
+	return puts_to(w, ")");
 }
 
 static int write_bitwise(struct writer *w, const struct expr *e, const char *sign)
 {
-	int r = puts_to(w, is_uint(e) ? "(" : "weir_signed(");
-
-	if (r < 0)
-		return r;
-	r = write_bits(w, e->arg[0]);
-	if (r < 0)
-		return r;
-	r = puts_to(w, sign);
-	if (r < 0)
-		return r;
-	r = write_bits(w, e->arg[1]);
-	return r < 0 ? r : puts_to(w, ")");
+	puts_to(w, is_uint(e) ? "(" : "weir_signed(");
+	write_bits(w, e->arg[0]);
+	puts_to(w, sign);
+	write_bits(w, e->arg[1]);
+	return puts_to(w, ")");
 }
 
 static int write_abs(struct writer *w, const struct expr *e)
@@ -379,7 +323,7 @@ static int write_coalesce(struct writer *w, const struct expr *e)
 {
 	bool text = e->type.type == QUERY_TEXT || e->type.type == QUERY_CODE;
 
-	return write_call2(w, "coalesce", e, text ? write_text : sql_expr_write_expr);
+	return write_call2(w, "coalesce", e, text);
 }
 
 static int sql_expr_write_call(struct writer *w, const struct expr *e)
@@ -396,8 +340,7 @@ static int sql_expr_write_call(struct writer *w, const struct expr *e)
 	case FUNCTION_LEN:
 		return write_text_call(w, "weir_len", e);
 	case FUNCTION_BUCKET:
-		return write_call2(w, is_float(e) ? "weir_bucket_float" : "weir_bucket", e,
-				   sql_expr_write_expr);
+		return write_call2(w, is_float(e) ? "weir_bucket_float" : "weir_bucket", e, false);
 	case FUNCTION_LOG2:
 		return write_with(w, is_float(e) ? "weir_log2_float(%)" : "weir_log2(%)",
 				  e->arg[0]);
@@ -418,25 +361,19 @@ static int sql_expr_write_call(struct writer *w, const struct expr *e)
 	case FUNCTION_ID:
 		return sql_expr_write_expr(w, e->arg[0]);
 	default:
-		return -EINVAL;
+		return buf_fail(w->out, -EINVAL);
 	}
 }
 
 static int write_case(struct writer *w, const struct expr *e)
 {
 	bool text = e->type.type == QUERY_TEXT || e->type.type == QUERY_CODE;
-	int r = write_with(w, "CASE WHEN % THEN ", e->arg[0]);
 
-	if (r < 0)
-		return r;
-	r = text ? write_text(w, e->arg[1]) : sql_expr_write_expr(w, e->arg[1]);
-	if (r < 0)
-		return r;
-	r = puts_to(w, " ELSE ");
-	if (r < 0)
-		return r;
-	r = text ? write_text(w, e->arg[2]) : sql_expr_write_expr(w, e->arg[2]);
-	return r < 0 ? r : puts_to(w, " END");
+	write_with(w, "CASE WHEN % THEN ", e->arg[0]);
+	write_side(w, e->arg[1], text);
+	puts_to(w, " ELSE ");
+	write_side(w, e->arg[2], text);
+	return puts_to(w, " END");
 }
 
 static int sql_expr_write_expr(struct writer *w, const struct expr *e)
@@ -450,7 +387,7 @@ static int sql_expr_write_expr(struct writer *w, const struct expr *e)
 	case EXPR_FIELD:
 	case EXPR_ROW:
 	case EXPR_USER:
-		return w->leaf(w->arg, e, w->out);
+		return buf_fail(w->out, w->leaf(w->arg, e, w->out));
 	case EXPR_NOT:
 		return write_with(w, "(NOT %)", e->arg[0]);
 	case EXPR_NEG:
@@ -480,7 +417,7 @@ static int sql_expr_write_expr(struct writer *w, const struct expr *e)
 	case EXPR_CASE:
 		return write_case(w, e);
 	}
-	return -EINVAL;
+	return buf_fail(w->out, -EINVAL);
 }
 
 int sql_expr(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out)

@@ -19,6 +19,5 @@ int sql_expr(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out);
 int sql_expr_text(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out);
 /* 'text' with quotes doubled; unchanged, or escaped as names are. */
 int sql_string(const char *text, size_t len, struct buf *out);
-int sql_string_escaped(struct bytes text, struct buf *out);
 /* "name", quotes doubled. */
 int sql_name(const char *name, struct buf *out);

@@ -5,13 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "engine/duckdb/translate/translate_partial.h"
 #include "engine/duckdb/translate/translate_source.h"
 #include "engine/duckdb/translate/sql_expr.h"
-#include "query/check/user_values.h"
 
 void translation_free(struct translation *t)
 {
@@ -41,10 +39,9 @@ static int wrap(struct buf *sql, const char *head, const char *tail)
 static int stage_where(struct level *l, const struct plan_stage *s, struct buf *sql)
 {
 	_cleanup_buf_ struct buf tail = {0};
-	int r = buf_printf(&tail, " WHERE ");
+	int r;
 
-	if (r < 0)
-		return r;
+	buf_printf(&tail, " WHERE ");
 	r = sql_expr(s->expr, level_leaf, l, &tail);
 	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
 }
@@ -99,11 +96,9 @@ static int stage_select(struct level *l, const struct plan_stage *s, struct buf 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
-		r = buf_printf(&head, "%s", i ? ", " : "");
-		if (r >= 0)
-			r = sql_expr(s->fields[i].expr, level_leaf, l, &head);
-		if (r >= 0)
-			r = level_as(&next, i, &head);
+		buf_printf(&head, "%s", i ? ", " : "");
+		sql_expr(s->fields[i].expr, level_leaf, l, &head);
+		r = level_as(&next, i, &head);
 		if (r >= 0)
 			r = level_carry_estimate(l, s->fields[i].expr, &next, i, &head);
 	}
@@ -255,9 +250,12 @@ static int translate_show(struct level *l, const struct plan_field *f, size_t i,
 	const struct expr e = {.kind = EXPR_FIELD, .type = f->type, .column = (unsigned int)i};
 	bool text = f->type.type == QUERY_ENTITY || f->type.type == QUERY_CODE ||
 		    f->type.type == QUERY_TEXT;
-	int r = text ? sql_expr_text(&e, level_leaf, l, head) : sql_expr(&e, level_leaf, l, head);
 
-	return r < 0 ? r : level_as(l, i, head);
+	if (text)
+		sql_expr_text(&e, level_leaf, l, head);
+	else
+		sql_expr(&e, level_leaf, l, head);
+	return level_as(l, i, head);
 }
 
 /* Adds the answer's columns, then the columns that flag estimates. */

@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "engine/duckdb/translate/sql_expr.h"
-
 /* The end of a call, or the last time it was seen running. */
 #define SPAN_END "start + dur"
 
@@ -63,10 +61,9 @@ static int put_constant(enum query_type type, int64_t v, struct buf *out)
 /* "A op B" for a bound of the range, if the range has it. */
 static int put_edge(const char *before, int64_t edge, struct buf *out)
 {
-	int r = edge == INT64_MIN || edge == INT64_MAX ? 0 : buf_printf(out, "%s", before);
-
-	if (r < 0 || edge == INT64_MIN || edge == INT64_MAX)
-		return r;
+	if (edge == INT64_MIN || edge == INT64_MAX)
+		return buf_status(out);
+	buf_printf(out, "%s", before);
 	return put_constant(QUERY_TIME, edge, out);
 }
 
@@ -74,38 +71,26 @@ static int put_edge(const char *before, int64_t edge, struct buf *out)
 static int put_crossing(const struct plan *p, struct buf *out)
 {
 	const struct plan_field *window = window_of(p);
-	int r = buf_printf(out, "(false");
 
-	if (r >= 0 && window) {
-		r = buf_printf(out, " || bucket(start, ");
-		if (r >= 0)
-			r = put_constant(QUERY_DUR, window->param[0], out);
-		if (r >= 0)
-			r = buf_printf(out, ") != ");
-		if (r >= 0)
-			r = expr_text(window->expr, TABLE_OP, out);
+	buf_printf(out, "(false");
+	if (window) {
+		buf_printf(out, " || bucket(start, ");
+		put_constant(QUERY_DUR, window->param[0], out);
+		buf_printf(out, ") != ");
+		expr_text(window->expr, TABLE_OP, out);
 	}
-	if (r < 0)
-		return r;
-	r = put_edge(" || start < ", p->from, out);
-	if (r < 0)
-		return r;
-	r = put_edge(" || stop >= ", p->to, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, ")");
-	return r < 0 ? r : put_edge(" && start < ", p->to, out);
+	put_edge(" || start < ", p->from, out);
+	put_edge(" || stop >= ", p->to, out);
+	buf_printf(out, ")");
+	return put_edge(" && start < ", p->to, out);
 }
 
 /* A filter for calls unfinished at the end of recording: they have no end in a query, but a duration. */
 static int put_unfinished(const struct plan *p, struct buf *out)
 {
-	int r = buf_printf(out, "status has unfinished && " SPAN_END " is not null");
-
-	if (r < 0)
-		return r;
-	r = put_edge(" && " SPAN_END " >= ", p->from, out);
-	return r < 0 ? r : put_edge(" && start < ", p->to, out);
+	buf_printf(out, "status has unfinished && " SPAN_END " is not null");
+	put_edge(" && " SPAN_END " >= ", p->from, out);
+	return put_edge(" && start < ", p->to, out);
 }
 
 /* True if the sums include unfinished calls: a range excludes them. */
@@ -164,13 +149,11 @@ static int find_keys(const struct plan *p, struct asked *a, size_t *ret_window, 
 static int put_windows(const struct plan *p, int64_t width, struct buf *out)
 {
 	_cleanup_buf_ struct buf list = {0};
-	int r = buf_printf(&list,
-			   "range(weir_bucket(\"#lo\", %1$" PRId64
-			   "), weir_bucket(\"#last\", %1$" PRId64 ") + 1, %1$" PRId64 ")",
-			   width);
 
-	if (r < 0)
-		return r;
+	buf_fail(out, buf_printf(&list,
+				 "range(weir_bucket(\"#lo\", %1$" PRId64
+				 "), weir_bucket(\"#last\", %1$" PRId64 ") + 1, %1$" PRId64 ")",
+				 width));
 	if (!has_unfinished(p))
 		return buf_printf(out, ", unnest(%s) AS \"#at\"", buf_str(&list));
 	return buf_printf(out,
@@ -185,17 +168,13 @@ static int put_spans(const struct plan *p, const struct translate_options *opt, 
 {
 	_cleanup_buf_ struct buf filter = {0}, stop = {0};
 	struct source_part part = {.to_end = true, .from_start = !ended};
-	int r = ended ? put_crossing(p, &filter) : put_unfinished(p, &filter);
 
+	buf_fail(out, ended ? put_crossing(p, &filter) : put_unfinished(p, &filter));
 	part.filter = buf_str(&filter);
-	if (r < 0)
-		return r;
-	r = asked_text(c, SPAN_END, &stop);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, "SELECT *, %s AS \"#ended\", %s AS \"#stop\"", ended ? "true" : "false",
-		       buf_str(&stop));
-	return r < 0 ? r : source_rows(p, opt, c, &part, out);
+	buf_fail(out, asked_text(c, SPAN_END, &stop));
+	buf_printf(out, "SELECT *, %s AS \"#ended\", %s AS \"#stop\"", ended ? "true" : "false",
+		   buf_str(&stop));
+	return buf_fail(out, source_rows(p, opt, c, &part, out));
 }
 
 /* " FROM (...)": each call that crosses an edge, with its part within the range, once per window. */
@@ -203,36 +182,28 @@ static int put_crossing_rows(const struct plan *p, const struct translate_option
 			     struct asked *c, struct buf *out)
 {
 	const struct plan_field *window = window_of(p);
-	int r = buf_printf(out, " FROM (SELECT *");
 
-	if (r >= 0 && window)
-		r = put_windows(p, window->param[0], out);
-	if (r >= 0 && window)
-		r = buf_printf(out, " FROM (SELECT *");
-	if (r >= 0 && p->from != INT64_MIN)
-		r = buf_printf(out, ", greatest(\"start\", %" PRId64 ") AS \"#lo\"", p->from);
-	else if (r >= 0)
-		r = buf_printf(out, ", \"start\" AS \"#lo\"");
-	if (r >= 0 && p->to != INT64_MAX)
-		r = buf_printf(out,
-			       ", least(\"#stop\", %" PRId64
-			       ") AS \"#hi\", least(\"#stop\", %" PRId64 ") AS \"#last\"",
-			       p->to, p->to - 1);
-	else if (r >= 0)
-		r = buf_printf(out, ", \"#stop\" AS \"#hi\", \"#stop\" AS \"#last\"");
-	if (r < 0)
-		return r;
-	r = buf_printf(out, " FROM (");
-	if (r < 0)
-		return r;
-	r = put_spans(p, opt, c, true, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, " UNION ALL ");
-	if (r < 0)
-		return r;
-	r = put_spans(p, opt, c, false, out);
-	return r < 0 ? r : buf_printf(out, "))%s", window ? ")" : "");
+	buf_printf(out, " FROM (SELECT *");
+	if (window) {
+		put_windows(p, window->param[0], out);
+		buf_printf(out, " FROM (SELECT *");
+	}
+	if (p->from != INT64_MIN)
+		buf_printf(out, ", greatest(\"start\", %" PRId64 ") AS \"#lo\"", p->from);
+	else
+		buf_printf(out, ", \"start\" AS \"#lo\"");
+	if (p->to != INT64_MAX)
+		buf_printf(out,
+			   ", least(\"#stop\", %" PRId64 ") AS \"#hi\", least(\"#stop\", %" PRId64
+			   ") AS \"#last\"",
+			   p->to, p->to - 1);
+	else
+		buf_printf(out, ", \"#stop\" AS \"#hi\", \"#stop\" AS \"#last\"");
+	buf_printf(out, " FROM (");
+	put_spans(p, opt, c, true, out);
+	buf_printf(out, " UNION ALL ");
+	put_spans(p, opt, c, false, out);
+	return buf_printf(out, "))%s", window ? ")" : "");
 }
 
 static int put_corrections(const struct plan *p, const struct translate_options *opt,
@@ -255,21 +226,16 @@ static int put_corrections(const struct plan *p, const struct translate_options 
 	r = asked_text(&c, "dur", NULL);
 	if (r < 0)
 		return r;
-	r = buf_printf(out, "SELECT ");
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < a->count && r >= 0; i++) {
+	buf_printf(out, "SELECT ");
+	for (size_t i = 0; i < a->count; i++) {
 		if (i == window)
-			r = buf_printf(out, "\"#at\"");
+			buf_printf(out, "\"#at\"");
 		else if (keys[i])
-			r = asked_text(&c, a->texts[i], out);
+			buf_fail(out, asked_text(&c, a->texts[i], out));
 		else
-			r = buf_printf(out, "NULL");
-		if (r >= 0)
-			r = buf_printf(out, ", ");
+			buf_printf(out, "NULL");
+		buf_printf(out, ", ");
 	}
-	if (r < 0)
-		return r;
 	busy_put_part(p, out);
 	return put_crossing_rows(p, opt, &c, out);
 }
@@ -278,14 +244,10 @@ int busy_from(const struct plan *p, const struct translate_options *opt, struct 
 	      const char *where, struct buf *out)
 {
 	struct source_part all = {0};
-	int r = buf_printf(out, " FROM (SELECT *, NULL::BIGINT AS \"#more\"");
 
-	if (r < 0)
-		return r;
-	r = source_rows(p, opt, a, &all, out);
-	if (r < 0)
-		return r;
+	buf_printf(out, " FROM (SELECT *, NULL::BIGINT AS \"#more\"");
+	buf_fail(out, source_rows(p, opt, a, &all, out));
 	buf_printf(out, "%s UNION ALL ", where);
-	r = put_corrections(p, opt, a, out);
-	return r < 0 ? r : buf_printf(out, ") AS r");
+	buf_fail(out, put_corrections(p, opt, a, out));
+	return buf_printf(out, ") AS r");
 }

@@ -96,19 +96,16 @@ static int filter_text(const struct plan *p, const struct translate_options *opt
 		       const struct source_part *part, struct buf *out)
 {
 	bool where = p->where && (!opt->filter_in_sql || part->filter);
-	int r = where && (opt->only || part->filter) ? buf_printf(out, "(") : 0;
 
-	if (r >= 0 && where)
-		r = expr_text(p->where, p->table, out);
-	if (r >= 0 && opt->only)
-		r = buf_printf(out, "%s(%s)", where ? ") && " : "", opt->only);
-	if (r >= 0 && part->filter)
-		r = buf_printf(out, "%s(%s)",
-			       opt->only ? " && "
-			       : where	 ? ") && "
-					 : "",
-			       part->filter);
-	return r;
+	if (where && (opt->only || part->filter))
+		buf_printf(out, "(");
+	if (where)
+		expr_text(p->where, p->table, out);
+	if (opt->only)
+		buf_printf(out, "%s(%s)", where ? ") && " : "", opt->only);
+	if (part->filter)
+		buf_printf(out, "%s(%s)", opt->only ? " && " : where ? ") && " : "", part->filter);
+	return buf_status(out);
 }
 
 int source_rows(const struct plan *p, const struct translate_options *opt, struct asked *a,
@@ -121,44 +118,38 @@ int source_rows(const struct plan *p, const struct translate_options *opt, struc
 	int r = a->count ? 0 : asked_text(a, "row_number", NULL);
 
 	if (r >= 0)
-		r = buf_printf(out, " FROM weir_rows('%s', ", schema_table(p->table)->name);
-
-	if (r >= 0)
 		r = filter_text(p, opt, part, &filter);
-	if (r >= 0)
-		r = filter.len ? sql_string(buf_str(&filter), filter.len, out)
-			       : buf_printf(out, "NULL");
-	for (size_t i = 0; i < a->count && r >= 0; i++) {
-		r = buf_printf(out, "%s", i ? ", " : ", [");
-		if (r >= 0)
-			r = sql_string(a->texts[i], strlen(a->texts[i]), out);
-	}
-	if (r >= 0)
-		r = buf_printf(out, "]");
-	if (r >= 0 && p->from != INT64_MIN && !part->from_start)
-		r = buf_printf(out, ", ended_from := %" PRId64, p->from);
-	if (r >= 0 && p->to != INT64_MAX && !part->to_end)
-		r = buf_printf(out, ", ended_to := %" PRId64, p->to);
-	if (r >= 0 && p->each_file)
-		r = buf_printf(out, ", each_file := true");
-	if (r >= 0 && a->from_summaries)
-		r = buf_printf(out, ", summed := true");
-	if (r >= 0 && opt->first_block)
-		r = buf_printf(out, ", first_block := %zu", opt->first_block);
-	if (r >= 0 && top_field(p, opt, &desc, &top))
-		r = buf_printf(out, ", top := %" PRId64 ", top_order := '%s'", top,
-			       desc ? "desc" : "asc");
 	if (r < 0)
 		return r;
-	r = buf_printf(out, ") AS r(");
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < a->count && r >= 0; i++) {
-		r = buf_printf(out, "%s", i ? ", " : "");
-		if (r >= 0)
-			r = column_name(a, i, out);
+	buf_printf(out, " FROM weir_rows('%s', ", schema_table(p->table)->name);
+	if (filter.len)
+		sql_string(buf_str(&filter), filter.len, out);
+	else
+		buf_printf(out, "NULL");
+	for (size_t i = 0; i < a->count; i++) {
+		buf_printf(out, "%s", i ? ", " : ", [");
+		sql_string(a->texts[i], strlen(a->texts[i]), out);
 	}
-	return r < 0 ? r : buf_printf(out, ")");
+	buf_printf(out, "]");
+	if (p->from != INT64_MIN && !part->from_start)
+		buf_printf(out, ", ended_from := %" PRId64, p->from);
+	if (p->to != INT64_MAX && !part->to_end)
+		buf_printf(out, ", ended_to := %" PRId64, p->to);
+	if (p->each_file)
+		buf_printf(out, ", each_file := true");
+	if (a->from_summaries)
+		buf_printf(out, ", summed := true");
+	if (opt->first_block)
+		buf_printf(out, ", first_block := %zu", opt->first_block);
+	if (top_field(p, opt, &desc, &top))
+		buf_printf(out, ", top := %" PRId64 ", top_order := '%s'", top,
+			   desc ? "desc" : "asc");
+	buf_printf(out, ") AS r(");
+	for (size_t i = 0; i < a->count; i++) {
+		buf_printf(out, "%s", i ? ", " : "");
+		column_name(a, i, out);
+	}
+	return buf_printf(out, ")");
 }
 
 int source_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
@@ -295,9 +286,8 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 		r = p->grouped ? write_groups(p, opt, &a, l, &head, &tail)
 			       : translate_source_write_rows(p, &a, l, &head);
 	if (r >= 0 && p->where && opt->filter_in_sql) {
-		r = buf_printf(&where, " WHERE ");
-		if (r >= 0)
-			r = sql_expr(p->where, asked_leaf, &a, &where);
+		buf_printf(&where, " WHERE ");
+		r = sql_expr(p->where, asked_leaf, &a, &where);
 	}
 	if (r < 0)
 		return r;

@@ -80,7 +80,7 @@ static int aside_put(struct digest_maker *m, struct trace *t, struct batch *rows
 	int r = digest_put_extra(m->digester, part, &extra);
 
 	assert(rows->table == TABLE_SUMMARY && t->aside.fd >= 0);
-	facts.digest = (struct bytes){extra.data, extra.len};
+	facts.digest = buf_bytes(&extra);
 	if (r < 0)
 		return r;
 	r = encode_rows(m->encoder, rows, 0, &facts, &block);

@@ -3,7 +3,6 @@
 #include "store/file/format.h"
 #include "store/file/read/recordings.h"
 
-#include <errno.h>
 #include <string.h>
 #include <strings.h>
 

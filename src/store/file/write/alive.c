@@ -2,7 +2,6 @@
 #include "store/file/write/alive.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/records.h"

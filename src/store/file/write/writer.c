@@ -170,7 +170,7 @@ int writer_stage_rows(struct store_writer *w, struct batch *b, uint8_t flags,
 int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
 		       bool last_resort)
 {
-	int r = writer_stage_blob(w, kind, 0, (struct bytes){data->data, data->len});
+	int r = writer_stage_blob(w, kind, 0, buf_bytes(data));
 
 	return r < 0 ? r : writer_commit(w, last_resort);
 }
@@ -319,7 +319,7 @@ static int stage_digest_part(struct store_writer *w, struct batch *b, enum store
 	int r = digest_put_extra(w->digester, part, &extra);
 
 	assert(b->table == TABLE_SUMMARY);
-	facts.digest = (struct bytes){extra.data, extra.len};
+	facts.digest = buf_bytes(&extra);
 	return r < 0 ? r : writer_stage_rows(w, b, 0, &facts);
 }
 

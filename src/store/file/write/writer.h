@@ -82,7 +82,7 @@ int writer_commit_index(struct store_writer *w, bool last_resort);
 int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
 		       bool last_resort);
 /* Remembers a header for the next index. */
-int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset) _must_check_;
+int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset);
 /* Appends a block to those that the next commit writes; on failure all staged blocks are dropped. */
 int writer_stage_blob(struct store_writer *w, enum block_kind kind, uint8_t flags,
 		      struct bytes data) _must_check_;
