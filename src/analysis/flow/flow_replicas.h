@@ -46,3 +46,19 @@ size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
 bool flow_are_replicas(const struct flow_replicas *p, size_t a, size_t b);
 /* The host where its recording has one such folder, else the folder. */
 int flow_replica_put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to);
+/* Of the file's name. */
+size_t flow_replicas_named(const struct flow_verdicts *v, uint32_t object,
+			   const struct flow_replica **to);
+/* The first piece at or behind `index` in which two files differ; false: there is none. */
+bool flow_replicas_differ(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
+			  uint64_t *ret);
+bool flow_replicas_differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b,
+				 int64_t from, int64_t to);
+/* The one that most are equal to; n: none has a majority. */
+size_t flow_replicas_majority(const struct flow_verdicts *v, const struct flow_replica *const *g,
+			      size_t n, int64_t from, int64_t to);
+/*
+ * Whether a file that differs from another of its name shows that something is wrong: one process wrote it, once; or more than
+ * once, but what came over a stream. Files that several processes change, as databases do, begin as copies and then part.
+ */
+bool flow_replica_steady(const struct flow_verdicts *v, uint32_t object);

@@ -6,7 +6,8 @@
  *   flow_roles.c        which processes pass on what they receive, so that a difference is a fault
  *   flow_deliveries.c   bytes that were stored and not sent, sent and not stored, sent twice, or in another order
  *   flow_places.c       in which file bytes of a stream are stored
- *   flow_replicas.c     files of one name in several places: which differ, which are missing
+ *   flow_replicas.c     files of one name in several places: which folders are replicas
+ *   flow_differ.c       files that differ from their replicas, or are missing
  *   flow_replication.c  in which order they were written
  */
 #pragma once
