@@ -512,6 +512,15 @@ static bool is_replaced(const struct flow_verdicts *v, const struct flow_range *
 
 	if (before->out_spot != behind->out_spot || apart < gap / MANY || apart >= gap * BETWEEN)
 		return false;
+	if (before->out_spot & FLOW_SPOT_FILE) { /* without holes */
+		const struct flow_object *o = &v->s->objects[before->out_spot & ~FLOW_SPOT_FILE];
+		struct flow_extent e;
+
+		apart = 0;
+		for (int64_t at = from;
+		     flow_extents_next(&v->s->files[o->file].written, &at, behind->out_pos, &e);)
+			apart += e.to - e.from;
+	}
 	for (size_t i = flow_out_at(v, before->out_spot, from); i < v->s->links.link_count; i++) {
 		const struct flow_link *k = &all[v->by_out[i]];
 
