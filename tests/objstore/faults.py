@@ -39,7 +39,7 @@ class Fault:
             self.start, self.stop = numbers[1], numbers[1] + 1
         self.verdict, self.first, self.second = {
             'alter-store': ('altered', 'receive', 'store'), 'alter-forward': ('altered', 'receive', 'forward'), 'flip': ('altered', 'receive', 'store forward'),
-            'drop': ('never-stored', 'receive', None) if host == 'n3' else ('sent-never-stored', 'receive', 'forward'),
+            'drop': ('never-stored', None, None) if host == 'n3' else ('sent-never-stored', 'receive', 'forward'),
             'keep': ('stored-never-sent', 'receive', 'store'), 'duplicate': ('sent-twice', 'forward', 'forward'),
             'reorder': ('re-ordered', None, 'forward')}[kind]
 

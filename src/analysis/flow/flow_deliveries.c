@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-#include "analysis/flow/flow_verdicts.h"
+#include "analysis/flow/flow_replicas.h"
 
 #define MOST	     4			   /* all but a quarter */
 #define LEAST	     (2 * FLOW_LINK_LEAST) /* bytes: what is shorter may be a part of a header */
@@ -208,6 +208,20 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 	return r < 0 ? r : 1;
 }
 
+/* The call that took a byte of a stream; of a range that begins before it. */
+static uint32_t taker_of(const struct flow_verdicts *v, const struct flow_range *k, int64_t pos)
+{
+	const struct flow_links *l = &v->s->links;
+
+	for (size_t i = 0; i < l->segment_count && pos > k->from; i++) {
+		const struct flow_segment *s = &l->segments[i];
+
+		if (s->spot == k->in_spot && s->pos <= pos && pos < s->pos + s->size)
+			return s->node;
+	}
+	return k->in;
+}
+
 static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 			   const int64_t gap[2], bool stored)
 {
@@ -236,6 +250,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	if (r)
 		return MIN(r, 0);
 	row.object = place.object;
+	row.first = taker_of(v, k, range[0] - k->out_pos + k->from);
 	row.from = place.pos;
 	row.bytes = range[1] - range[0];
 	row.to = row.from + row.bytes;
@@ -245,7 +260,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	}
 	r = flow_verdict_put(v, &row);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, "received", k->in, k->in_spot, FLOW_RECEIVE, NULL);
+		r = flow_verdict_evidence(v, "received", row.first, k->in_spot, FLOW_RECEIVE, NULL);
 	if (r >= 0)
 		r = flow_verdict_evidence(
 			v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
@@ -254,6 +269,24 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	return r < 0 || place.object == FLOW_NONE
 		       ? r
 		       : flow_replicas_evidence(v, &ref, row.from, row.to);
+}
+
+/* Whether who is at the other end of the stream has the bytes in its file all the same: then a call is missing, not they. */
+static bool has_arrived(const struct flow_verdicts *v, const struct flow_range *k,
+			uint32_t out_spot, const int64_t gap[2])
+{
+	uint32_t object = k->out_spot & ~FLOW_SPOT_FILE,
+		 task = out_spot & FLOW_SPOT_FILE
+				? FLOW_NONE
+				: v->s->channels[out_spot].ends[FLOW_RECEIVE].task,
+		 other;
+	int64_t apart = k->out_pos - k->from;
+
+	if (task == FLOW_NONE)
+		return false;
+	other = flow_replica_of(v, object, v->s->tasks[task].process_id);
+	return other != FLOW_NONE && other != object &&
+	       !flow_replicas_differ_within(v, object, other, gap[0] + apart, gap[1] + apart);
 }
 
 /* Of what one list has, the other lacks some, though it has most; and, if given, a third has it. */
@@ -296,6 +329,8 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 			gap[1] = MAX(gap[1], more[1]);
 		}
 		until = gap[1];
+		if (stored && lack->count && has_arrived(v, k, lack->all[0].out_spot, gap))
+			continue;
 		r = verdict_missing(v, k, gap, stored);
 	}
 	return r;
