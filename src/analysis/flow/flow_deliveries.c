@@ -539,8 +539,8 @@ static bool was_transformed(const struct flow_verdicts *v, int64_t process_id, u
  * Whether something else stands where bytes of a gap would be: between what the process gave away before and behind it, and
  * not known to have come from elsewhere.
  */
-static bool is_replaced(const struct flow_verdicts *v, const struct flow_range *before,
-			const struct flow_range *behind, int64_t gap)
+static bool is_other_between(const struct flow_verdicts *v, const struct flow_range *before,
+			     const struct flow_range *behind, int64_t gap)
 {
 	int64_t from = before->out_pos + before->to - before->from, apart = behind->out_pos - from;
 	const struct flow_link *all = v->s->links.links;
@@ -652,7 +652,8 @@ static int dropped_between(struct flow_verdicts *v, const struct deliveries *all
 	for (size_t i = 1; i < all->count && r >= 0; i++) {
 		const struct flow_range *k = &all->all[i];
 
-		if (k->from - at >= g->least && !is_replaced(v, &all->all[before], k, k->from - at))
+		if (k->from - at >= g->least &&
+		    !is_other_between(v, &all->all[before], k, k->from - at))
 			r = verdict_dropped(v, k->process_id, k->in_spot, (int64_t[]){at, k->from},
 					    stores);
 		before = k->to > at ? i : before;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_differ.c: verdicts about replicas: files that differ from the others of their name, or hold what belongs elsewhere, and files
- * that are missing in one folder.
+ * flow_differ.c: verdicts about replicas: files that differ from the others of their name, or hold what belongs elsewhere, and
+ * files that are missing in one folder.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -224,8 +224,8 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 }
 
 /* Where a process stored what another file of the name has at a position. False: it is not known. */
-static bool place_of(const struct flow_verdicts *v, uint32_t other, int64_t process_id,
-		     int64_t range[2], struct flow_place *ret)
+static bool misplaced_at(const struct flow_verdicts *v, uint32_t other, int64_t process_id,
+			 int64_t range[2], struct flow_place *ret)
 {
 	uint32_t spot = other | FLOW_SPOT_FILE;
 	size_t i = flow_out_at(v, spot, range[0]);
@@ -261,7 +261,7 @@ static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica 
 	for (size_t i = 0; i < n; i++) {
 		int64_t at[2] = {range[0], range[1]};
 
-		if (i == odd || !place_of(v, g[i]->object, process_id, at, &place) ||
+		if (i == odd || !misplaced_at(v, g[i]->object, process_id, at, &place) ||
 		    (place.object == g[odd]->object && place.pos == at[0]))
 			continue;
 		row.object = place.object;
