@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs and loses: weir, the least that any tracer can do, and the tools that people use today.
+"""What recording costs and loses: weir, the minimal tracer (floor), and the tools in use today.
 
-Every round runs each workload under each tool, one after another, so that all meet the same machine; medians of the rounds
-are shown. CPU counts, not the clock: the machine may be busy with other work. What a tool takes to start and stop is measured
-in every round on a command that does nothing, shown apart, and taken off its CPU per call, which would else depend on the
-length of the run. A tool's cost and what it lost stand together: whoever loses half of the events is cheap.
+Every round runs each workload under each tool, one after another, so that all see the same background load; medians of the
+rounds are shown. Costs are CPU time, not elapsed time, as the machine may be busy otherwise. The CPU that a tool takes to start
+and stop is measured in every round on a command that does nothing, shown separately, and subtracted from its CPU per call, which
+would otherwise depend on the length of the run. A tool's cost is shown next to its losses: losing half of the events is cheap.
 """
 
 import argparse
@@ -34,13 +34,13 @@ class Env:
         self.floor = os.path.join(build, "bench/floor/floor")
 
 
-# Where the program measures its own loop; elsewhere start-up and chance are larger than what a tracer adds.
+# Workloads that measure their own loop; in others, start-up and noise exceed the cost of a tracer.
 LOOP_ROUNDS = 2
 LOOPS = {w.name for w in workloads.WORKLOADS if isinstance(w, workloads.Load)}
 
 
 def run_once(load, tool, env, root, options):
-    """(Run, error) in a folder that is new."""
+    """(Run, error) in a new folder."""
     work = os.path.join(root, "w")
     shutil.rmtree(work, ignore_errors=True)
     os.mkdir(work)
@@ -48,7 +48,7 @@ def run_once(load, tool, env, root, options):
 
 
 def measure(options, env):
-    """{workload: {tool: [Run]}}, {tool: [Run of nothing]}, reasons for what was left out."""
+    """{workload: {tool: [Run]}}, {tool: [Run of nothing]}, reasons for tools left out."""
     root = tempfile.mkdtemp(prefix="weir-bench.", dir=options.dir)
     runs, starts, left_out, dead = {}, {}, [], set()
     until = time.monotonic() + options.minutes * 60 if options.minutes else None
@@ -62,7 +62,7 @@ def measure(options, env):
         if load.missing():
             left_out.append(f"{load.name}: {load.missing()}")
             loads.remove(load)
-    # Loops are short: more of them in turn, so that all meet the same moments of a busy machine.
+    # Loops are short, so more of them alternate: all then see the same moments of a busy machine.
     turns = [(r, load, t) for r in range(options.rounds)
              for load in [workloads.NOTHING, *loads] for t in range(LOOP_ROUNDS if load.name in LOOPS else 1)]
     try:
@@ -70,7 +70,7 @@ def measure(options, env):
             if until and time.monotonic() > until:
                 left_out.append(f"from {load.name} in round {round_number + 1} on: the time was up")
                 break
-            # Every turn begins with another tool, so that none is always first after a pause.
+            # Every turn begins with another tool, so that none always runs first after a pause.
             shift = at % len(chosen)
             for tool in chosen[shift:] + chosen[:shift]:
                 if (load.name, tool.name) in dead or (tool.loops_only and load.name not in LOOPS) or (load.only and tool.name not in load.only):
@@ -94,7 +94,7 @@ def measure(options, env):
 
 
 def measure_floor(options, env, left_out):
-    """{workload: ratio.Case} of the loops: what is added to a call, from short runs on a quiet core."""
+    """{workload: ratio.Case} of the loops: the cost added to a call, from short runs on a quiet core."""
     chosen = [t(env) for t in (tools.Vanilla, tools.Floor, tools.Weir, tools.Bystander)]
     if any(t.missing() or (options.tools and not any(w in t.name for w in options.tools)) for t in chosen[:3]):
         return {}
@@ -117,7 +117,7 @@ def measure_floor(options, env, left_out):
 
 
 def put_floor(rows, cases):
-    """Puts these figures where those of the long loops stand, for the tools that have them."""
+    """Replaces the figures of the long loops by these, for the tools that have them."""
     for row in rows:
         f = cases[row["workload"]].figures().get(row["tool"]) if row["workload"] in cases else None
         if f:
@@ -131,7 +131,7 @@ def median(values):
 
 
 def tool_ns(run, start):
-    """CPU of the tool per unit beside its start and stop; never below 0, where chance in the start is larger than the work."""
+    """CPU of the tool per unit without its start and stop; at least 0, as noise in the start may exceed the work."""
     return max(run.tool_cpu - start, 0) / run.units * 1e9
 
 
@@ -218,7 +218,7 @@ def table_text(rows):
     return "\n".join(lines)
 
 
-# What the README shows of the table: the rest is in docs/howto/run-the-bench.md.
+# The rows of the table in the README; the others are in docs/howto/run-the-bench.md.
 SHORT_LOADS = ("pread 1 B", "metadata", "Redis, everysec", "RocksDB")
 SHORT_TOOLS = ("strace -f", "perf trace", "weir")
 
@@ -237,7 +237,7 @@ def table_short(rows, said):
 
 
 def table_markdown(rows, said):
-    """Per workload the CPU of program and tool against the program alone, and events lost, with the runs made."""
+    """Per workload the CPU of program and tool relative to the program alone, events lost, and the number of runs."""
     names = [n for n in dict.fromkeys(r["tool"] for r in rows) if n not in ("alone", "weir --lossless", "weir, of another")]
     lines = ["| CPU, events lost | runs | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
     for load in dict.fromkeys(r["workload"] for r in rows):
@@ -253,7 +253,7 @@ def table_markdown(rows, said):
 
 
 def write_tables(rows, said):
-    """The short table into the README, all of it into the page about the bench: between the markers <!-- NAME --> and <!-- /NAME -->."""
+    """Writes the short table to the README and the whole table to the page about the bench: between the markers <!-- NAME --> and <!-- /NAME -->."""
     root = os.path.join(HERE, "..")
     for path, name, text in ((os.path.join(root, "README.md"), "bench short", table_short(rows, said)),
                              (os.path.join(root, "docs/howto/run-the-bench.md"), "bench", table_markdown(rows, said))):
@@ -267,13 +267,13 @@ def write_tables(rows, said):
 
 
 def runs_text(rows):
-    """"2 to 6 interleaved runs": a workload that the time did not reach again has fewer."""
+    """"2 to 6 interleaved runs": a workload that was not reached again in time has fewer."""
     least, most = min((r["runs"] for r in rows), default=0), max((r["runs"] for r in rows), default=0)
     return f"{most} interleaved runs" if least == most else f"{least} to {most} interleaved runs"
 
 
 def from_files(paths):
-    """(rows, what is said of them): of a workload that is in several files, the rows of the last."""
+    """(rows, text about them): for a workload in several files, the rows of the last."""
     by_load, said = {}, []
     for path in paths:
         with open(path) as f:

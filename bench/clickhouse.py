@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The ten questions of the query language, and loading, over ClickHouse: `weir query -i clickhouse://...` against SQL written by hand
-over the same tables. Both in turns, in CPU time of the server and of the asking process, which other work on the machine does not
-lengthen much; the least of the runs counts. Starts a server of its own."""
+over the same tables. Both alternate, measured in CPU time of the server and of the client, which other load does not increase
+much; the least of the runs counts. Starts its own server."""
 import argparse
 import json
 import os
@@ -93,7 +93,7 @@ class Server:
         return (int(cells[11]) + int(cells[12])) / os.sysconf('SC_CLK_TCK')
 
     def rest(self):
-        """Until nothing is merged any more."""
+        """Waits until no merge is running."""
         quiet = 0
         while quiet < 5:
             quiet = quiet + 1 if self.ask('SELECT count() FROM system.merges') == '0\n' else 0
@@ -106,7 +106,7 @@ def children():
 
 
 def measure(server, what):
-    """CPU of the server, of the process that asked, and the clock."""
+    """CPU of the server, CPU of the client, and elapsed time."""
     before, own, at = server.cpu(), children(), time.monotonic()
     what()
     return server.cpu() - before, children() - own, time.monotonic() - at

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""objstore.py WEIR [--rounds N] [--seconds N] [--sizes BYTES,...] [--dir DIR] [--loopback]: what recording costs a replicated object
+"""objstore.py WEIR [--rounds N] [--seconds N] [--sizes BYTES,...] [--dir DIR] [--loopback]: the cost of recording a replicated object
 store (tests/objstore) that is instrumented with BlkKin's interface: puts per second of a client through a chain of three nodes, alone
-and with spans, calls and requests to disks recorded by one recorder for all four processes. Rounds alternate, and begin with the other
-side each time; medians, and the median of the ratios within a round. CPU is that of the four processes a put, and that of the recorder.
+and with spans, calls and requests to disks recorded by one recorder for all four processes. Rounds alternate the side that goes
+first; prints medians, and the median of the ratios within a round. CPU is that of the four processes per put, and of the recorder.
 It also checks that nothing was lost and that every put has its nine spans. Needs root."""
 import argparse
 import json
@@ -30,7 +30,7 @@ def rows(weir, trace, query):
 
 
 class Once:
-    """One run of the store: what is recorded, or None."""
+    """One run of the store; what to record, or None."""
 
     def __init__(self, o, objstore, record, size):
         folder = tempfile.mkdtemp(prefix='objst-bench-', dir=o.dir)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// pages.mjs WEIR TRACE [WEB]: what the pages of `weir serve` cost in a browser, on a trace that should be large: time to
-// the first figures and to all of them (cold: the server has only just started; new: it has read the summaries, but was
-// not asked; again: asked before), frames a second while the range is zoomed and panned, memory. Prints a table;
-// docs/howto/run-the-bench.md has the goals. By hand, on a machine that does nothing else:
+// pages.mjs WEIR TRACE [WEB]: measures the pages of `weir serve` in a browser, on a large trace: time to the first figures
+// and to all of them (cold: the server has just started; new: it has read the summaries, but has answered nothing yet; again:
+// repeated), frames per second while the range is zoomed and panned, memory. Prints a table; docs/howto/run-the-bench.md has
+// the goals. Run it by hand, on an idle machine:
 //
 //   tools/pages && weir synth -o big.trace --rows 100000000 --seed 7
 //   out/node/bin/node bench/pages.mjs build/src/cli/weir big.trace
@@ -28,7 +28,7 @@ const GOAL_FIRST_MS = 1000; // first figures or bars on the screen
 let serve;
 let url;
 
-/** A server that has nothing of an earlier answer; it prints its link when the trace is open. */
+/** A server with empty caches; it prints its link when the trace is open. */
 async function start() {
 	if (serve) {
 		const gone = new Promise((done) => serve.once('exit', done));
@@ -45,8 +45,8 @@ async function start() {
 await start();
 const browser = await driver.launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-gpu', '--enable-precise-memory-info'] });
 const context = await browser.newContext({ viewport: { width: 1600, height: 900 } });
-// a tab that stays: without one each visit would open a window, and the browser's own parts of a window take two seconds of
-// CPU beside the page; who opens a link has a window
+// a permanent tab: without one each visit would open a window, whose own parts cost the browser two seconds of
+// CPU in addition to the page; users who open a link have a window already
 await context.newPage();
 let page; // another tab for each visit
 let cdp;
@@ -62,7 +62,7 @@ function renderer() {
 			const rss = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
 			most = Math.max(most, Number(rss?.[1] ?? 0) / 1024);
 		} catch {
-			// it went away
+			// it has exited
 		}
 	return most;
 }
@@ -75,7 +75,7 @@ function descends(pid) {
 	return false;
 }
 
-/** JavaScript objects and what hangs on them (typed arrays), in MiB, after a collection. */
+/** JavaScript objects and their buffers (typed arrays), in MiB, after a collection. */
 async function heap() {
 	await cdp.send('HeapProfiler.collectGarbage');
 	const { usedSize, embedderHeapUsedSize = 0, backingStorageSize = 0 } = await cdp.send('Runtime.getHeapUsage');
@@ -83,9 +83,9 @@ async function heap() {
 }
 
 /**
- * In the page, from its first script on: when the first real figures or bars of a chart were drawn (the frame after
- * `first` gave true), and when all was: nothing is waited for and every sign stands there. Times are the page's own, from
- * the moment that its address was gone to.
+* Runs in the page, from its first script on: records when the first real figures or bars of a chart were drawn (the frame
+ * after `first` returned true), and when everything was: no request is pending and every element is present. Times are
+ * the page's own, from the start of its navigation.
  */
 function watch({ first, all }) {
 	const drawn = new Function(`return (${first})`)();
@@ -104,8 +104,8 @@ function watch({ first, all }) {
 	requestAnimationFrame(look);
 }
 
-const AXIS = 40; // pixels at the bottom, where letters of the axis may have colours at their edges
-/** Is there a colour far from grey on a canvas of the chart, to the right of `left`? */
+const AXIS = 40; // pixels at the bottom, where the axis' letters may have coloured edges
+/** True if a canvas of the chart has a colour far from grey to the right of `left`. */
 const charted = (label, left = 0) => `() => [...(document.querySelector('canvas[aria-label="${label}"]')?.parentElement.querySelectorAll('canvas') ?? [])].some((canvas) => {
 	if (canvas.width <= ${left} || canvas.height <= ${AXIS}) return false;
 	const { data } = canvas.getContext('2d').getImageData(${left}, 0, canvas.width - ${left}, canvas.height - ${AXIS});
@@ -114,13 +114,13 @@ const charted = (label, left = 0) => `() => [...(document.querySelector('canvas[
 })`;
 const numberIn = (selector) => `() => [...document.querySelectorAll('${selector}')].some((e) => /[0-9]/.test(e.textContent))`;
 
-/** Until the server has read what it reads at its start: it used no CPU for a second. */
+/** Waits until the server has finished its start-up work: it has used no CPU for a second. */
 async function rested() {
 	const used = () => readFileSync(`/proc/${serve.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13).join();
 	for (let before = ''; before !== used(); await new Promise((done) => setTimeout(done, 1000))) before = used();
 }
 
-/** Opens a view in a page of its own; ms until the first figures, and until all of it, were drawn. */
+/** Opens a view in a new page; returns ms until the first figures, and until everything, were drawn. */
 async function open(search, signs) {
 	await page?.close();
 	page = await context.newPage();
@@ -134,7 +134,7 @@ async function open(search, signs) {
 	return times;
 }
 
-/** Holds keys in turn and takes the time of every frame. */
+/** Holds keys in turn and measures the time of every frame. */
 async function move(label) {
 	const box = await page.getByLabel(label).first().boundingBox();
 	await page.mouse.move(box.x + box.width * 0.6, box.y + Math.min(40, box.height / 2));

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ten questions of the query language: weir over a trace against DuckDB over the same rows in Parquet (zstd).
 
-Both sides run in one process with the same library, in turns; the least of the runs is shown. On one thread it is CPU time,
-which other work on the machine does not lengthen much, on all cores the clock's. Peak memory is that of a process of its own,
-which asks all ten of the trace alone.
+Both sides alternate in one process with the same library; the least of the runs is shown. With one thread it is CPU time,
+which other load does not increase much, on all cores elapsed time. Peak memory is that of a separate process that runs all
+ten questions over the trace only.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def ms(value):
 
 
 def table(found):
-    """Markdown that reads as text, too."""
+    """Markdown that is readable as plain text too."""
     heads = ["question", "1 thread: weir, ms", "Parquet, ms", "ratio", "all cores: weir, ms", "Parquet, ms", "ratio", "plan, us", "interrupt, ms"]
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for name, one in found["one"].items():

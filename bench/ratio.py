@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What weir adds to a call of the program it records, against what the least tracer adds: the floor ratio.
+"""The cost that weir adds to a recorded call, relative to that of the minimal tracer: the floor ratio.
 
-Short runs of the program alone, under the floor and under weir alternate, each round beginning with another. A run is cut into
-turns of some 0.1 ms, each with a probe of how fast its core was (tests/programs/turns.h); only turns on an undisturbed core
-count, by the same limit for all. The figure of a run is the median of its turns, that of a tool the median of its runs; the
-ratio of each round is kept apart, so that the spread is seen. A round whose core was never quiet is made again.
+Short runs of the program alone, under the floor and under weir alternate, each round starting with another. A run is divided
+into turns of about 0.1 ms, each with a probe of its core's speed (tests/programs/turns.h); only turns on an undisturbed core
+count, with the same limit for all. The figure of a run is the median of its turns, that of a tool the median of its runs; the
+ratio of each round is kept too, to show the spread. A round whose core was never quiet is repeated.
 """
 
 import argparse
@@ -24,18 +24,18 @@ import tools
 HERE = os.path.dirname(os.path.realpath(__file__))
 TURN_CALLS = 250
 RUN_CALLS = 60000
-PROBE_SLOWER = 1.03  # a turn counts while its probe took at most so much longer than the fastest
-TURNS_LEAST = 10  # of a run, on a quiet core, for the run to count
+PROBE_SLOWER = 1.03  # a turn counts if its probe took at most this factor longer than the fastest
+TURNS_LEAST = 10  # quiet turns that a run needs to count
 CASES = [("pread 1 B", "load_pread", 1, 1), ("pread 4 KiB", "load_pread", 1, 4096), ("pread 1 B, 2 threads", "load_pread", 2, 1),
          ("pread 4 KiB, 2 threads", "load_pread", 2, 4096), ("stat of a path", "load_stat", 1, 1), ("metadata", "load_meta", 1, 1)]
-NAMED_ALONE = [("a byte to and fro", "load_wake", 1, 1)]  # only where --cases names them
+NAMED_ALONE = [("a byte to and fro", "load_wake", 1, 1)]  # only if --cases names them
 
 
 class Case:
     """One load under every tool: got[name] is a list over the rounds of [(ns per call, ns of the probe)]. The first tool is
     none, the second the floor."""
 
-    fastest = float("inf")  # probe on a quiet core, of all cases: one may never have met it
+    fastest = float("inf")  # fastest probe of all cases, as a single case may never see a quiet core
 
     def __init__(self, name, case, threads, size, chosen):
         self.name, self.case, self.threads, self.size, self.tools = name, case, threads, size, chosen
@@ -48,7 +48,7 @@ class Case:
         env = dict(os.environ, WORK_CALLS=str(calls), WORK_THREADS=str(self.threads), WORK_SIZE=str(self.size),
                    WORK_TURN=str(TURN_CALLS))
         out = os.path.join(folder, "out")
-        if os.path.exists(out):  # of the tool before: weir leaves alone what is no trace
+        if os.path.exists(out):  # from the previous tool: weir does not overwrite files that are not traces
             os.unlink(out)
         command = tool.command([workload, self.case, work], out)
         tool.before(folder)
@@ -67,7 +67,7 @@ class Case:
             self.run(tool, workload, folder, calls)
 
     def measure(self, workload, folder, rounds, minutes, calls=RUN_CALLS):
-        """Until so many rounds were quiet, or the time is up; returns how many were made."""
+        """Runs until that many rounds were quiet, or the time is up; returns the number of rounds."""
         until = time.monotonic() + minutes * 60
         number = 0
         while len(self.quiet_rounds()) < rounds and (number < 2 or time.monotonic() < until):
@@ -76,7 +76,7 @@ class Case:
         return number
 
     def limit(self):
-        """The slowest probe of a turn that counts. The fastest few in a thousand may be chance."""
+        """The slowest probe of a turn that counts. The fastest few in a thousand may be outliers."""
         probes = sorted(p for runs in self.got.values() for run in runs for _, p in run)
         Case.fastest = min(Case.fastest, probes[len(probes) // 200])
         return Case.fastest * PROBE_SLOWER
@@ -97,7 +97,7 @@ class Case:
         """{tool: {"ns", "added", "ratio", "ratio_quartiles", "runs"}}; a tool without a quiet run is left out."""
         medians = {n: m for n, m in self.medians().items() if any(v is not None for v in m)}
         rounds = self.quiet_rounds()
-        # Of a tool all its quiet runs count, also where another tool's core was disturbed in that round.
+        # All quiet runs of a tool count, even if another tool was disturbed in that round.
         ns = {n: statistics.median(v for v in m if v is not None) for n, m in medians.items()}
         names = [t.name for t in self.tools]
         out = {}
@@ -134,14 +134,14 @@ class Env:
 
 
 class WeirWith(tools.Weir):
-    """weir that records something beside calls."""
+    """weir with additional data recorded."""
 
     def __init__(self, env, what):
         self.env, self.name, self.options = env, f"weir, {what}", ("--with", what)
 
 
 class BystanderWith(tools.Bystander):
-    """The same, of a program that is not recorded."""
+    """The same for a program that is not recorded."""
 
     def __init__(self, env, what):
         self.env, self.name, self.options = env, f"of another, {what}", ("--with", what)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * span.c: what marking spans costs, ns: begin, an annotation of 8 bytes and end together; an annotation alone. Recorded or not is
- * decided by who runs it: bench/span.py. Pinned; the median of rounds, as a line of JSON. Spans come in bursts that the rings take,
- * with rests for the reader, and are timed in the bursts.
+ * span.c: measures the cost of marking spans, in ns: begin, an annotation of 8 bytes and end together; an annotation
+ * alone. Whether they are recorded is up to the caller, bench/span.py. Pinned to a CPU; prints the median of rounds
+ * as a line of JSON. Spans come in bursts that the rings can hold, with pauses for the reader, and only the bursts
+ * are timed.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "weir-span.h"
 
 #define ROUNDS 200
-#define SPANS  4000 /* of a burst; some 450 KiB */
+#define SPANS  4000 /* per burst; about 450 KiB */
 
 static double now(void)
 {
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 	CPU_SET(argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0, &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		return 1;
-	usleep(1200000); /* until it is known whether anybody records */
+	usleep(1200000); /* until the library knows whether a recorder is running */
 	span = median(spans, rest_us);
 	note = median(notes, rest_us);
 	printf("{\"recorded\": %s, \"span_ns\": %.1f, \"note_ns\": %.1f, \"spans\": %d, \"notes\": "

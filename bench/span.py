@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""span.py WEIR: what marking spans costs (bench/span.c), recorded and not, pinned, in rounds that alternate. Recorded it also checks
+"""span.py WEIR: the cost of marking spans (bench/span.c), recorded and not, pinned, in alternating rounds. When recorded it also checks
 that nothing was lost. Takes half a minute."""
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tracers that the bench compares, each started around a command: what it costs, what it kept, what it lost."""
+"""The tracers that the bench compares, each started around a command: its cost, its output, its losses."""
 
 import json
 import os
@@ -22,7 +22,7 @@ END { clear(@start); clear(@go); }
 
 
 class Tool:
-    """name: as in the table; scale: part of the calls that the workload makes under it (slow tools get fewer)."""
+    """name: as in the table; scale: fraction of the workload's calls to make under it (slow tools get fewer)."""
 
     name = ""
     scale = 1.0
@@ -32,21 +32,21 @@ class Tool:
         self.env = env
 
     def missing(self):
-        """Why it cannot run here, or None."""
+        """The reason why it cannot run here, or None."""
         return None
 
     def command(self, command, out, folder=None):
-        """The command under the tool; folder: what is not about files in it is left out, where the tool can."""
+        """The command under the tool; folder: calls not about files in it are excluded, if the tool supports that."""
         raise NotImplementedError
 
     def before(self, work):
-        """What has to run beside the workload."""
+        """A process that must run during the workload."""
 
     def after(self):
         pass
 
     def result(self, out, stderr, name):
-        """{"events": N, "lost": N, "bytes": N}; events are rows of the call `name` where it is given."""
+        """{"events": N, "lost": N, "bytes": N}; events are rows of the call `name`, if given."""
         return {}
 
     def size(self, out):
@@ -101,7 +101,7 @@ class WeirLossless(Weir):
 
 
 class WeirContent(Weir):
-    """Hashes the bytes that calls move; run where --tools names it."""
+    """Hashes the bytes that calls move; run only if --tools names it."""
 
     name = "weir --content"
     options = ("--content",)
@@ -120,7 +120,7 @@ class Bystander(Weir):
         with open(os.devnull, "wb") as null:
             self.other = subprocess.Popen([self.env.weir, "record", *self.options, "-o", os.path.join(work, "other"), "--", "sleep", "1000"],
                                           stdout=null, stderr=null, stdin=null)
-        for _ in range(200):  # its command runs once weir is attached
+        for _ in range(200):  # its command starts once weir is attached
             time.sleep(0.05)
             if "sleep" in children(self.other.pid):
                 return
@@ -237,7 +237,7 @@ class Bpftrace(Tool):
 
 
 TOOLS = [Vanilla, Floor, Weir, WeirLossless, Bystander, Strace, StraceCount, PerfTrace, PerfRecord, Bpftrace]
-ALL = [*TOOLS, WeirContent]  # the last only where --tools names it
+ALL = [*TOOLS, WeirContent]  # the last only if --tools names it
 
 
 def lines(path):
@@ -250,7 +250,7 @@ def lines(path):
 
 
 class Memory(threading.Thread):
-    """The largest anonymous memory that a process had, polled: what a tool keeps besides its files."""
+    """The peak anonymous memory of a process, polled: what a tool keeps in addition to files."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)
@@ -270,7 +270,7 @@ class Memory(threading.Thread):
 
 
 def run(argv, cwd, env=None, timeout=600):
-    """Runs to the end: (status, stdout, stderr, CPU seconds of it and of what it waited for, memory)."""
+    """Runs to the end: (status, stdout, stderr, CPU seconds of it and of its waited-for children, memory)."""
     with open(os.path.join(cwd, "stdout"), "w+b") as out, open(os.path.join(cwd, "stderr"), "w+b") as err:
         p = subprocess.Popen(argv, cwd=cwd, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=env)
         memory = Memory(p.pid)

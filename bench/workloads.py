@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done under each tracer. A run gives calls or requests, its CPU time alone, and the time on the clock."""
+"""The workloads under each tracer. A run returns calls or requests, the program's own CPU time, and the elapsed time."""
 
 import json
 import os
@@ -20,12 +20,12 @@ class Run:
         self.main_cpu = program_cpu if main_cpu is None else main_cpu
 
 
-# What others measured with a selection, or on a database that takes its time to make: asked of few.
+# Measured by others with a selection, or on a database that is slow to create: run under few tools.
 CITED = ("alone", "floor", "weir")
 
 
 def tool_share(total, own):
-    """CPU of the tool: of all that it waited for without the program. Some tools do not wait for the program."""
+    """CPU of the tool: of all its waited-for children without the program. Some tools do not wait for the program."""
     return total - own if total >= own else total
 
 
@@ -62,7 +62,7 @@ class Load:
 
 
 class Nothing:
-    """A command that ends at once: what remains is the tool's start and stop."""
+    """A command that ends at once, which leaves the tool's start and stop."""
 
     name = "nothing"
     only = None
@@ -80,7 +80,7 @@ class Nothing:
 
 
 class Command:
-    """A program from Debian that says itself how many operations it did, and in what time: read(text, amount)."""
+    """A program from Debian that prints its number of operations and their time: read(text, amount)."""
 
     unit = "operation"
 
@@ -110,8 +110,8 @@ class Command:
 
 
 class Redis:
-    """A private server on a Unix socket; its CPU per request comes from its own INFO. With `files` its log says everything, and
-    of the calls only those on its files are recorded, selected by path: how DIO was measured."""
+    """A private server on a Unix socket; its CPU per request comes from its own INFO. With `files` it logs everything, and only
+    the calls on its files are recorded, selected by path, as DIO was measured."""
 
     unit = "request"
 
@@ -171,7 +171,7 @@ FIO_BYTES = 128 << 20
 
 
 def fio_prepare(work):
-    """The file is there and cached before the tool starts, so that laying it out is nobody's cost."""
+    """The file exists and is cached before the tool starts, so that creating it counts for no tool."""
     with open(os.path.join(work, "x.0.0"), "wb") as f:
         for _ in range(FIO_BYTES >> 20):
             f.write(b"weir" * (1 << 18))
@@ -202,7 +202,7 @@ YCSB = ["db_bench", "--threads=8", "--key_size=8", "--value_size=1024", "--compr
 
 
 def ycsb_prepare(work):
-    """The database, 220 MiB, made once and copied for each run, which changes it; nothing of it is still to be written then."""
+    """The database, 220 MiB, created once and copied for each run, which modifies it; all of it is on disk by then."""
     made = os.path.join(os.path.dirname(work), "ycsb")
     if not os.path.exists(made):
         subprocess.run([*YCSB, "--threads=1", "--benchmarks=fillrandom,compact", f"--db={made}"], stdout=subprocess.DEVNULL,
@@ -217,7 +217,7 @@ WORKLOADS = [
     Load("pread 4 KiB", "load_pread", 600000, size=4096, main_call="pread64"),
     Load("pread 1 B, 2 threads", "load_pread", 300000, threads=2, size=1, main_call="pread64"),
     Load("pread 4 KiB, 2 threads", "load_pread", 250000, threads=2, size=4096, main_call="pread64"),
-    # Far more threads than CPUs: the recorder has to get its turns among them.
+    # Far more threads than CPUs: the recorder must get CPU time among them.
     Load("pread 1 B, 64 threads", "load_pread", 20000, threads=64, size=1, main_call="pread64"),
     Load("pread 1 B, 200 threads", "load_pread", 7000, threads=200, size=1, main_call="pread64"),
     Load("metadata", "load_meta", 140000),

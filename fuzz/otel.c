@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/ebpf/otel_process.h"
+#include "capture/ebpf/contexts/otel_process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/ebpf/span_rows.h"
+#include "capture/ebpf/spans/span_rows.h"
 
 #define RINGS	   2
 #define NAME_BYTES SPAN_PAGE

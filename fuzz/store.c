@@ -12,7 +12,7 @@
 
 #include "store/file/block.h"
 #include "store/file/check_trace.h"
-#include "store/file/digest_aside.h"
+#include "store/file/read/digest_aside.h"
 #include "store/store.h"
 #include "store/made/made.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pictures.mjs WEIR TRACE FOLDER WEB: what tools/pictures looks at.
+// pictures.mjs WEIR TRACE FOLDER WEB: takes the screenshots for tools/pictures.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';

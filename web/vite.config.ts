@@ -11,6 +11,7 @@ export default defineConfig({
 	plugins: [svelte()],
 	base: './',
 	define: { __OPS__: JSON.stringify(ops.join(',')) },
-	build: { target: 'es2022', assetsInlineLimit: 0, cssCodeSplit: false, modulePreload: { polyfill: false }, license: { fileName: 'licenses.json' } },
+	// a slow machine is no reason for a warning
+	build: { rolldownOptions: { checks: { bundlerTimings: false } }, target: 'es2022', assetsInlineLimit: 0, cssCodeSplit: false, modulePreload: { polyfill: false }, license: { fileName: 'licenses.json' } },
 	server: { proxy: { '/api': process.env.WEIR_SERVE ?? 'http://127.0.0.1:7373' } },
 });

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec: what the trace file's codec costs.
+ * codec: measures the cost of the trace file's codec.
  *
  *   codec TRACE...
  *
- * For each column of `op`: ns per row to decode it, with those that it was predicted from (the least
- * of some passes over the trace); at the end all columns together, and to encode the same rows
- * again. CPU of one thread.
+ * For each column of `op`: ns per row to decode it, together with the columns that predict it (the least of several
+ * passes over the trace); at the end all columns together, and encoding the same rows again. CPU time of one thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* The least of some times of the same work: the machine may be busy with other work. */
+/* The least of several times for the same work: the machine may be busy otherwise. */
 static int64_t least(int64_t best, int64_t start)
 {
 	int64_t spent = cpu_ns() - start;
@@ -75,7 +74,7 @@ struct written {
 	uint64_t rows;
 };
 
-/* What the writer does with each block: encodes it and sums it up. */
+/* Does what the writer does with each block: encodes it and sums it up. */
 static void write_again(struct store *s, struct written *ret)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;

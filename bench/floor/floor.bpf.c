@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * floor.bpf.c: the least that a tracer of calls can do: the same hooks as weir's, one raw record of
- * 64 bytes a call, paired through task storage, a ring per CPU. No file, no path, no position, no
- * loss proof. What weir costs is measured against this.
+ * floor.bpf.c: the least that a tracer of calls can do: the same hooks as weir's, one raw record of 64 bytes per
+ * call, paired through task storage, a ring per CPU. No file, no path, no position, no proof of losslessness. weir's
+ * cost is measured against this.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>

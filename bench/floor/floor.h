@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* floor.h: what the floor's kernel program and its reader share. */
+/* floor.h: shared by the floor's kernel program and its reader. */
 #pragma once
 
-#define FLOOR_RING_BYTES (16 << 20) /* for each CPU */
+#define FLOOR_RING_BYTES (16 << 20) /* per CPU */
 #define FLOOR_CPUS_MAX	 256	    /* a power of two */
 
 struct floor_record {

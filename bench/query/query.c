@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * query.c: the ten questions of the query language over a trace and, in turns and with the same
- * library, of DuckDB over the same rows in Parquet. bench/query.py runs it and shows the figures.
+ * query.c: runs the ten questions of the query language over a trace and, alternately and with the same library, as
+ * SQL of DuckDB over the same rows in Parquet. bench/query.py runs it and shows the figures.
  *
  *   query [-t THREADS] [-r RUNS] [-q QUESTION] [-i] TRACE [PARQUET]
  *
- * Prints a line per question: name, ms of weir, ms of Parquet (the least of the runs; -: not asked),
- * us to parse and plan, ms from an interrupt to its end (-i), tab-separated; then the peak memory of
- * the process, in KiB: without PARQUET that of weir alone. With one thread CPU time is told, which
- * others on the machine do not disturb, else the clock's.
+ * Prints a line per question: name, ms of weir, ms of Parquet (the least of the runs; -: not run), us to parse and
+ * plan, ms from an interrupt to its end (-i), tab-separated; then the peak memory of the process, in KiB: without
+ * PARQUET that of weir alone. With one thread the times are CPU time, which other load does not disturb, else elapsed
+ * time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ static const struct question questions[] = {
 	 "SELECT op, count(*), sum(bytes), p99(hist(dur)) FROM p GROUP BY op ORDER BY 2 DESC"},
 	{"by thread and op", "by thread, op | count(), sum(dur)",
 	 "SELECT thread_id, op, count(*), sum(dur) FROM p GROUP BY ALL ORDER BY 3 DESC"},
-	/* Parquet's side does without the names: those of millions of files do not fit its memory */
+	/* the SQL for Parquet omits the names: those of millions of files do not fit its memory */
 	{"by file, top 20", "by file | count(), sum(bytes) as b | sort b desc | head 20",
 	 "SELECT file_id, count(*), sum(bytes) b FROM p GROUP BY file_id ORDER BY b DESC LIMIT "
 	 "20"},
@@ -62,7 +62,7 @@ struct options {
 	unsigned int threads;
 	int runs, only; /* -1: all questions */
 	bool interrupt, cpu, parquet;
-	int64_t from, to; /* of questions with a range */
+	int64_t from, to; /* for questions with a range */
 };
 
 static double now(bool cpu)
@@ -127,7 +127,7 @@ static int run_parquet(struct engine *e, const struct question *q, const struct 
 	return run_sql(e, sql, err);
 }
 
-/* The time, in us, from the text to what is handed to the library. */
+/* The time, in us, from the text to the statement for the library. */
 static int plan_time(struct engine *e, const struct question *q, const struct options *o,
 		     double *ret, struct error *err)
 {
@@ -163,8 +163,10 @@ static void *interrupt_later(void *arg)
 	return NULL;
 }
 
-/* The longest time, in ms, from an interrupt to the end of the question: at several moments of a run
- * that takes `took`. */
+/*
+ * The longest time, in ms, from an interrupt to the end of the question, over several moments of a run that takes
+ * `took`.
+ */
 static int interrupt_time(struct engine *e, const struct question *q, const struct options *o,
 			  double took, double *ret)
 {

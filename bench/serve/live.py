@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""live.py WEIR [VIEWERS [SECONDS [CALLS_PER_S]]]: what viewers of a recording that goes on cost. fio reads at a steady
-rate under `weir record`, `weir serve` shows the trace, each viewer hears the events and asks for the overview and the
-lanes when one came, at most every 400 ms, as a page does. Told: calls per second, CPU of serve and of the recorder as a
-share of one core, how old the newest call on a page is, what was lost. Needs root and fio."""
+"""live.py WEIR [VIEWERS [SECONDS [CALLS_PER_S]]]: the cost of viewers of a running recording. fio reads at a steady
+rate under `weir record`, `weir serve` serves the trace, each viewer listens to the events and requests the overview and
+the lanes after each, at most every 400 ms, like a page. Prints calls per second, CPU of serve and of the recorder as a
+share of one core, the age of the newest call on a page, and losses. Needs root and fio."""
 import http.client
 import json
 import os
@@ -46,9 +46,9 @@ def view(s, number, lags, waits, end):
             try:
                 answer = s.get(path, **params)
             except (OSError, http.client.HTTPException):
-                return  # it was stopped
+                return  # the server was stopped
             if path == 'overview' and answer['totals']['calls']:
-                # the range ends behind the newest call
+                # the range ends after the newest call
                 newest = (int(answer['origin']) + answer['asked_to']) / 1e9
                 lags.append(time.time() - newest)
                 waits.append(time.time() - began)
@@ -74,7 +74,7 @@ def main():
     while not os.path.exists(trace):
         time.sleep(0.05)
     with Serve(weir, trace) as s:
-        time.sleep(3)  # fio has laid out its files
+        time.sleep(3)  # until fio has created its files
         lags, waits, end = [], [], threading.Event()
         threads = [threading.Thread(target=view, args=(s, i, lags, waits, end), daemon=True) for i in range(viewers)]
         for t in threads:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* analyses.c: every analysis of this binary. Alone in its file, so that a test can link another list. */
+/* analyses.c: the list of analyses in this binary. A separate file, so that a test can link another list. */
 #include "analysis/analysis.h"
 
-/* A folder and two lines each. */
+/* Each analysis is a folder and two lines here. */
 extern const struct analysis analysis_diagnose;
 extern const struct analysis analysis_diff;
 extern const struct analysis analysis_stacks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* analysis.c: what analyses and those who run them share. */
+/* analysis.c: shared by analyses and their callers. */
 #include "analysis/analysis.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ int analysis_stream_part(struct engine_merge **ret, const struct analysis_input 
 			.from = MAX(run->from, from),
 			.to = MIN(run->to, to),
 			.filter = reads[count].table == TABLE_OP ? run->where : NULL,
-			.part = part && all, /* a range of time excludes rows without an end */
+			.part = part && all, /* a time range excludes rows without an end */
 		};
 	}
 	return engine_merge_new(ret, run->store, run->engine, requests, count, err);
@@ -210,9 +210,7 @@ static int document_put_table(struct buf *to, struct answer_list *list, int64_t 
 
 	if (r < 0)
 		return r;
-	r = buf_printf(to, "{");
-	if (r < 0)
-		return r;
+	buf_printf(to, "{");
 	r = answer_json_table(to, &rows, origin, err);
 	return r < 0 ? r : buf_printf(to, "}");
 }
@@ -223,15 +221,14 @@ static int document_put_tables(const struct analysis_document *d, struct buf *to
 	int r = 0;
 
 	for (size_t i = 1; i < result->count && r >= 0; i++) {
-		r = buf_printf(to, "%s\"%s\": ", i > 1 ? ", " : ",\n\"tables\": {",
-			       result->tables[i].name);
-		if (r >= 0)
-			r = document_put_table(to, &result->tables[i].rows, d->to->origin, err);
+		buf_printf(to, "%s\"%s\": ", i > 1 ? ", " : ",\n\"tables\": {",
+			   result->tables[i].name);
+		r = document_put_table(to, &result->tables[i].rows, d->to->origin, err);
 	}
 	return r < 0 || result->count < 2 ? r : buf_printf(to, "}");
 }
 
-/* The member "loss", which answer_json() asks for last, and all that comes behind it. */
+/* Appends the member "loss", which answer_json() requests last, and all members after it. */
 static int document_put_rest(void *arg, struct buf *to, struct error *err)
 {
 	const struct analysis_document *d = arg;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* analysis_named.c: apart from what analyses are made with, which programs without a list of them link, too. */
+/* analysis_named.c: separate from the code for implementations, which is also linked by programs without a list of analyses. */
 #include "analysis/analysis.h"
 
 #include <string.h>

@@ -72,8 +72,8 @@ double stats_student_quantile(double p, double df)
 }
 
 /*
- * How many of the ways to choose na of na + nb ranks give each sum U: counts[u], by the recurrence
- * of Mann and Whitney. Doubles hold them well enough.
+ * The number of ways to choose na of na + nb ranks with each sum U: counts[u], by the recurrence of Mann and Whitney.
+ * Doubles are precise enough.
  */
 static double exact_share(size_t na, size_t nb, double u)
 {

@@ -39,7 +39,7 @@ struct text format_size(uint64_t bytes)
 		snprintf(t.s, sizeof(t.s), "%u B", (unsigned int)bytes);
 		return t;
 	}
-	/* 1023.5 would be printed as 1024: that is already the next unit. */
+	/* 1023.5 would be printed as 1024: use the next unit. */
 	while (v >= 1023.5 && unit + 1 < ARRAY_SIZE(units)) {
 		v /= 1024;
 		unit++;
@@ -74,7 +74,7 @@ struct text format_percent(uint64_t part, uint64_t whole)
 
 	if (!whole)
 		snprintf(t.s, sizeof(t.s), "-");
-	else if (part && p < 0.5)
+	else if (part && p <= 0.5) /* which is printed as 0 */
 		snprintf(t.s, sizeof(t.s), "<1 %%");
 	else
 		snprintf(t.s, sizeof(t.s), "%.0f %%", p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amount.h: how amounts look wherever a person reads them: on a terminal, in a sentence. */
+/* amount.h: formats amounts for people: on a terminal, in a sentence. */
 #pragma once
 
 #include "base/util.h"
@@ -12,12 +12,12 @@ struct text {
 
 /* 498,448 */
 struct text format_count(uint64_t n);
-/* Sizes and durations have three significant digits and a unit behind a blank, as on the pages
+/* Sizes and durations have three significant digits and a space before the unit, as on the pages
  * (web/src/lib/format.ts). 108 MiB, 4.10 KiB, 610 B */
 struct text format_size(uint64_t bytes);
-/* 850 ns, 5.20 us, 51.8 ms, 3.09 s, 1,234 s; "-" where negative: not known */
+/* 850 ns, 5.20 us, 51.8 ms, 3.09 s, 1,234 s; "-" if negative, which means unknown */
 struct text format_dur(int64_t ns);
-/* 47 %, <1 %, 0 %; "-" where the whole is 0 */
+/* 47 %, <1 %, 0 %; "-" if the whole is 0 */
 struct text format_percent(uint64_t part, uint64_t whole);
-/* Bytes or calls per second: 12.1 MiB/s, 48,000/s; "-" without a duration */
+/* Bytes or calls per second: 12.1 MiB/s, 48,000/s; "-" if the duration is 0 */
 struct text format_rate(uint64_t n, int64_t dur_ns, bool bytes);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Chunks double, so that many small arenas take little, and large ones few chunks. */
+/* Chunks double in size: many small arenas stay small, and large ones have few chunks. */
 #define ARENA_CHUNK_MIN ((size_t)8 << 10)
 #define ARENA_CHUNK_MAX ((size_t)256 << 10)
 
@@ -39,7 +39,7 @@ void arena_delete(struct arena *a)
 	free(a);
 }
 
-/* Chunks stay where they are, so that an arena that grows again finds them; one that is too small goes. */
+/* Reuses the next chunk, which an arena keeps when it shrinks, unless it is too small; then it is freed. */
 static struct arena_chunk *arena_next(struct arena *a, size_t size)
 {
 	struct arena_chunk **link = a->at ? &a->at->next : &a->first;
@@ -116,6 +116,6 @@ void arena_back(struct arena *a, struct arena_mark m)
 	a->at = m.chunk;
 	if (!a->at)
 		return;
-	assert(m.used <= a->at->used); /* a stack only gets shorter */
+	assert(m.used <= a->at->used); /* marks can only shrink a stack */
 	a->at->used = m.used;
 }

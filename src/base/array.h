@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array.h: what is done with arrays everywhere: to grow, to order, to search. */
+/* array.h: growing, sorting and searching arrays. */
 #pragma once
 
 #include "base/map.h"
 
 /*
- * Adds a value at items[count] and counts it: 0 or -ENOMEM. Count and capacity may be integers of any type that holds them;
- * the value may be an initializer in a compound literal, and may refer to the count before.
+ * Adds a value at items[count] and increments the count. 0 or -ENOMEM. Count and capacity may be of any integer type
+ * that is wide enough; the value may be an initializer in a compound literal, and may use the old count.
  */
 #define array_add(items, count, cap, ...)                                                       \
 	({                                                                                      \
@@ -21,8 +21,8 @@
 	})
 
 /*
- * The element of a key in an array of which a map has the numbers. A new one is all zero, and *ret_new (bool, may be NULL) true.
- * NULL: no memory, with all as it was. Count and capacity are of type size_t.
+ * The element of a key, in an array whose indexes the map holds. A new element is zeroed, and *ret_new (bool, may be
+ * NULL) is true. NULL: out of memory, nothing changed. Count and capacity are of type size_t.
  */
 #define array_of_key(items, count, cap, map, key, ret_new)                                       \
 	((__typeof__(items))array_element((void **)&(items), &(count), &(cap), sizeof(*(items)), \
@@ -30,7 +30,7 @@
 void *array_element(void **items, size_t *count, size_t *cap, size_t size, struct map *map,
 		    uint64_t key, bool *ret_new) _must_check_;
 
-/* -1, 0, 1: how two numbers or pointers are in order. Chained by ?: for what is equal in the first. */
+/* Compares two numbers or pointers: -1, 0, 1. Chain with ?: for secondary keys. */
 #define ORDER(a, b)                                 \
 	({                                          \
 		const __typeof__((a) + 0) x_ = (a); \
@@ -38,7 +38,7 @@ void *array_element(void **items, size_t *count, size_t *cap, size_t size, struc
 		(x_ > y_) - (x_ < y_);              \
 	})
 
-/* qsort() and qsort_r() of what may be empty, and then have no address. */
+/* qsort() and qsort_r() for arrays that may be empty, and then NULL. */
 #define array_sort(items, count, order)                               \
 	do {                                                          \
 		if (count)                                            \
@@ -50,14 +50,14 @@ void *array_element(void **items, size_t *count, size_t *cap, size_t size, struc
 			qsort_r(items, count, sizeof(*(items)), order, __VA_ARGS__); \
 	} while (0)
 
-/* Orders of plain numbers, for the two above. */
+/* Comparison functions for plain numbers, for the two above. */
 int order_u32(const void *a, const void *b);
 int order_u64(const void *a, const void *b);
 int order_i64(const void *a, const void *b);
 
 /*
- * The first i of [from, to) for which an expression of i holds, given that it holds for all behind the first; `to` where there is
- * none.
+ * Binary search: the first i of [from, to) for which the expression holds, given that it holds for all later ones; `to`
+ * if there is none.
  */
 #define array_first(i, from, to, holds)                       \
 	({                                                    \

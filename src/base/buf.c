@@ -25,10 +25,11 @@ int buf_reserve(struct buf *b, size_t more)
 
 int buf_append(struct buf *b, const void *data, size_t len)
 {
-	int r = buf_reserve(b, len);
-
-	if (r < 0)
-		return r;
+	if (b->error)
+		return b->error;
+	b->error = buf_reserve(b, len);
+	if (b->error)
+		return b->error;
 	if (len)
 		memcpy(b->data + b->len, data, len);
 	b->len += len;
@@ -45,16 +46,16 @@ int buf_varint(struct buf *b, uint64_t v)
 int buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;
-	int n, r;
+	int n;
 
+	if (b->error)
+		return b->error;
 	va_start(ap, fmt);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return -EINVAL;
-	r = buf_reserve(b, (size_t)n + 1);
-	if (r < 0)
-		return r;
+	b->error = n < 0 ? -EINVAL : buf_reserve(b, (size_t)n + 1);
+	if (b->error)
+		return b->error;
 	va_start(ap, fmt);
 	vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, ap);
 	va_end(ap);

@@ -13,15 +13,15 @@
 int64_t clock_monotonic_ns(void);
 int64_t clock_realtime_ns(void);
 struct timespec;
-/* The monotonic time `ns` from now, for waits until a time. */
+/* The monotonic time `ns` from now, for timed waits. */
 void clock_after(int64_t ns, struct timespec *ret);
-/* Initializes a condition whose timed waits take such times, so that setting the clock does not affect them. */
+/* Initializes a condition whose timed waits use the monotonic clock, so that setting the time does not affect them. */
 void clock_cond_init(pthread_cond_t *ret);
 /* CPU time used by this process so far. */
 int64_t clock_cpu_ns(void);
 /*
- * Wall time minus monotonic time: the offset that turns a kernel time stamp (bpf_ktime_get_ns) into
- * nanoseconds since the epoch. The best of several readings, so that preemption does not show.
+ * Wall time minus monotonic time: the offset that turns a kernel time stamp (bpf_ktime_get_ns) into nanoseconds since
+ * the epoch. The best of several readings, in case one is preempted.
  */
 int64_t clock_offset_ns(void);
 

@@ -12,7 +12,7 @@ void cover_free(struct cover *c)
 	*c = (struct cover){0};
 }
 
-/* The intervals that it reaches back to become one with it. */
+/* Intervals that overlap the new one are merged into it. */
 int cover_add(struct cover *c, int64_t from, int64_t to)
 {
 	if (to <= from)

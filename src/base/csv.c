@@ -14,20 +14,13 @@ static bool csv_has_any(const char *text, size_t len, const char *chars)
 
 static int csv_put_guarded(struct buf *to, const char *guard, const char *value, size_t len)
 {
-	int r;
-
 	if (len && !csv_has_any(value, len, ",\"\n\r")) {
-		r = buf_append(to, guard, strlen(guard));
-		return r < 0 ? r : buf_append(to, value, len);
+		buf_append(to, guard, strlen(guard));
+		return buf_append(to, value, len);
 	}
-	r = buf_printf(to, "\"%s", guard);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < len; i++) {
-		r = buf_append(to, value[i] == '"' ? "\"\"" : &value[i], value[i] == '"' ? 2 : 1);
-		if (r < 0)
-			return r;
-	}
+	buf_printf(to, "\"%s", guard);
+	for (size_t i = 0; i < len; i++)
+		buf_append(to, value[i] == '"' ? "\"\"" : &value[i], value[i] == '"' ? 2 : 1);
 	return buf_append(to, "\"", 1);
 }
 

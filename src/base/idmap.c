@@ -6,15 +6,15 @@
 
 #define PACKED_NONE UINT8_MAX
 
-/* A page whose numbers lie close together, as those of a run of new files do. */
+/* A page whose numbers are close together, as in a run of new files. */
 struct packed {
-	uint32_t base; /* the least of them */
+	uint32_t base; /* the smallest number */
 	uint8_t offset[IDMAP_PAGE];
 };
 
 /*
- * What the map says of a page: the address of its numbers; that of a packed page, plus 1; or where each number is
- * `step` more than the one before, no address at all: the first, the step, and 3 in the lowest bits.
+ * The value of a page in the map: the address of its numbers; the address of a packed page, plus 1; or, if each number
+ * is `step` more than the one before, no address but the first number, the step, and 3 in the lowest bits.
  */
 #define STEP_MAX 255
 #define IS_STEPS 3
@@ -72,7 +72,7 @@ int64_t idmap_find(const struct idmap *m, int64_t key)
 	return id == IDMAP_NONE ? -1 : (int64_t)id;
 }
 
-/* The page as steps; 0: it is none. */
+/* The page as steps; 0: its numbers are not evenly spaced. */
 static uint64_t as_steps(const uint32_t ids[IDMAP_PAGE])
 {
 	uint32_t step = ids[1] - ids[0];
@@ -86,7 +86,7 @@ static uint64_t as_steps(const uint32_t ids[IDMAP_PAGE])
 	return steps_pack(ids[0], step);
 }
 
-/* The page with offsets from its least number; 0: they are too large, or memory is short. */
+/* The page as offsets from its smallest number; 0: the offsets are too large, or out of memory. */
 static uint64_t as_packed(const uint32_t ids[IDMAP_PAGE])
 {
 	uint32_t base = IDMAP_NONE;
@@ -107,7 +107,7 @@ static uint64_t as_packed(const uint32_t ids[IDMAP_PAGE])
 	return (uint64_t)(uintptr_t)p | 1;
 }
 
-/* Makes a page small, where its numbers allow that. */
+/* Packs a page if its numbers allow it. */
 static void page_pack(struct idmap *m, uint64_t page)
 {
 	uint64_t value, small;
@@ -120,7 +120,7 @@ static void page_pack(struct idmap *m, uint64_t page)
 	small = small ? small : as_packed(ids);
 	if (!small)
 		return;
-	if (map_set(&m->pages, page, small) < 0) { /* the key is there: no memory is needed */
+	if (map_set(&m->pages, page, small) < 0) { /* the key exists: no memory is needed */
 		free(packed_of(small));
 		return;
 	}
@@ -129,7 +129,7 @@ static void page_pack(struct idmap *m, uint64_t page)
 		m->last = NULL;
 }
 
-/* A page in which a number can be set: a new one (0), or one that was small and is wide again. */
+/* A page in which a number can be set: a new one (`small` is 0), or the unpacked copy of a packed one. */
 static int page_open(struct idmap *m, uint64_t page, uint64_t small, uint32_t **ret)
 {
 	uint32_t *ids = malloc(IDMAP_PAGE * sizeof(*ids));

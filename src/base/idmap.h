@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * idmap.h: keys >= 0 -> numbers below 2^32 - 1, for keys that follow one another, as ids do.
+ * idmap.h: keys >= 0 -> numbers below 2^32 - 1, for mostly consecutive keys, as ids are.
  *
- * A metadata storm makes millions of file versions, numbered one after another, so numbers lie in
- * pages by key. A page some way behind a new one is packed. A key costs 0.3 bytes where the numbers
- * follow in even steps, 2 where they lie close together, else 5; a hash slot takes 24 or more. Keys that
- * are far apart cost a page each and are right all the same. Starts as {0}.
+ * A metadata storm creates millions of file versions, numbered consecutively, so numbers are stored in pages by key. A
+ * page some distance behind a new one is packed. A key takes 0.3 bytes if the numbers increase in even steps, 2 if they
+ * are close together, else 5; a hash slot takes 24 or more. Keys that are far apart cost a page each but still work.
+ * Starts as {0}.
  */
 #pragma once
 
 #include "base/map.h"
 
-#define IDMAP_PAGE 64 /* keys of a page: 256 bytes */
-#define IDMAP_WIDE 64 /* pages behind a new one that are left as they are */
+#define IDMAP_PAGE 64 /* keys per page: 256 bytes */
+#define IDMAP_WIDE 64 /* this many pages behind a new one stay unpacked */
 #define IDMAP_NONE UINT32_MAX
 
 struct idmap {
@@ -24,7 +24,7 @@ struct idmap {
 void idmap_free(struct idmap *m);
 /* 0, -ENOMEM, or -EOVERFLOW for a number that is too large. */
 int idmap_set(struct idmap *m, int64_t key, int64_t id) _must_check_;
-/* The number of a key, -1 where it was never set. Several threads may look at once. */
+/* The number of a key, -1 if it was never set. Safe for several concurrent readers. */
 int64_t idmap_find(const struct idmap *m, int64_t key);
 
 /* idmap_find() for a single thread; remembers the page. */

@@ -7,7 +7,7 @@
 
 #define REPLACEMENT 0xfffd /* for bytes that are not UTF-8 */
 
-/* Beyond U+FFFF as two halves. */
+/* Code points above U+FFFF become a surrogate pair. */
 static int json_put_code(struct buf *to, uint32_t c)
 {
 	if (c < 0x10000)
@@ -20,7 +20,6 @@ int json_escape(struct buf *to, const void *data, size_t len, const char *also)
 {
 	const uint8_t *p = data;
 	size_t from = 0;
-	int r;
 
 	for (size_t i = 0, n; i < len; i += n) {
 		uint32_t c = REPLACEMENT;
@@ -30,22 +29,20 @@ int json_escape(struct buf *to, const void *data, size_t len, const char *also)
 		n = known ? known : 1;
 		if (known && !quoted && utf8_is_shown(c) && !(c < 0x80 && strchr(also, (int)c)))
 			continue;
-		r = buf_append(to, p + from, i - from);
-		if (r < 0)
-			return r;
-		r = quoted ? buf_printf(to, "\\%c", (int)c) : json_put_code(to, c);
-		if (r < 0)
-			return r;
+		buf_append(to, p + from, i - from);
+		if (quoted)
+			buf_printf(to, "\\%c", (int)c);
+		else
+			json_put_code(to, c);
 		from = i + n;
 	}
 	return buf_append(to, p + from, len - from);
 }
 
-/* Outside of strings JSON is ASCII. */
+/* JSON is ASCII outside of strings. */
 int json_escape_document(struct buf *to, const char *text, size_t len)
 {
 	size_t from = 0;
-	int r;
 
 	for (size_t i = 0, n; i < len; i += n) {
 		uint32_t c = 0;
@@ -54,12 +51,8 @@ int json_escape_document(struct buf *to, const char *text, size_t len)
 		n = n ? n : 1;
 		if (c < 0x7f || utf8_is_shown(c))
 			continue;
-		r = buf_append(to, text + from, i - from);
-		if (r < 0)
-			return r;
-		r = json_put_code(to, c);
-		if (r < 0)
-			return r;
+		buf_append(to, text + from, i - from);
+		json_put_code(to, c);
 		from = i + n;
 	}
 	return buf_append(to, text + from, len - from);
@@ -74,7 +67,7 @@ static size_t json_skip_blanks(struct bytes o, size_t at)
 	return at;
 }
 
-/* Where the string that begins at a quote has its other one; the end where it has none. */
+/* The index of the closing quote of the string that begins at a quote; the end if there is none. */
 static size_t json_string_end(struct bytes o, size_t at)
 {
 	for (at++; at < o.len && o.data[at] != '"'; at++)
@@ -82,7 +75,7 @@ static size_t json_string_end(struct bytes o, size_t at)
 	return MIN(at, o.len);
 }
 
-/* A string without its quotes, as it stands; anything else up to its end. */
+/* A string without its quotes, escapes not decoded; anything else up to its end. */
 static bool json_token(struct bytes o, size_t *at, struct bytes *ret)
 {
 	size_t from = json_skip_blanks(o, *at), depth = 0, i;

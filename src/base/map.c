@@ -28,7 +28,7 @@ void map_clear(struct map *m)
 	m->count = 0;
 }
 
-/* The slot of the key, or the free slot where it would go. */
+/* The slot of the key, or the free slot where it would be inserted. */
 static size_t map_slot(const struct map *m, uint64_t key)
 {
 	size_t i = hash_u64(key) & (m->cap - 1);
@@ -108,7 +108,7 @@ bool map_del(struct map *m, uint64_t key)
 	hole = map_slot(m, key);
 	if (!is_used(m, hole))
 		return false;
-	/* Pull later members of the probe run back over the hole, so that no tombstones are needed. */
+	/* Move later entries of the probe sequence into the hole, so that no tombstones are needed. */
 	for (i = (hole + 1) & (m->cap - 1); is_used(m, i); i = (i + 1) & (m->cap - 1)) {
 		size_t home = hash_u64(m->slots[i].key) & (m->cap - 1);
 
@@ -162,7 +162,7 @@ bool recent_get(struct recent *c, uint64_t key, uint64_t *ret_value)
 		return true;
 	if (!map_get(&c->old, key, &value))
 		return false;
-	(void)!recent_set(c, key, value); /* without memory it stays among the old */
+	(void)!recent_set(c, key, value); /* out of memory: it stays in the old generation */
 	if (ret_value)
 		*ret_value = value;
 	return true;
@@ -180,7 +180,7 @@ uint64_t hash_bytes(const void *data, size_t len)
 	uint64_t h = 0xcbf29ce484222325ull + len, word = 0;
 	size_t i = 0;
 
-	/* each step is a bijection of h: texts of a length that differ in one word have other hashes */
+	/* each step is a bijection of h: texts of equal length that differ in one word have different hashes */
 	for (; i + sizeof(word) <= len; i += sizeof(word)) {
 		memcpy(&word, p + i, sizeof(word));
 		h = (h ^ word) * 0x9e3779b97f4a7c15ull;
@@ -275,7 +275,7 @@ int intern_add(struct intern *t, const void *data, size_t len, uint32_t *ret_id)
 		memcpy(t->data + t->len, data, len);
 	t->len += len;
 	t->ends[t->count] = t->len;
-	/* The slot is looked for before the count grows: the new string is not yet in the table. */
+	/* Find the slot before incrementing the count: the new string is not yet in the table. */
 	t->slots[intern_slot(t, data, len)] = (uint32_t)t->count + 1;
 	*ret_id = (uint32_t)t->count++;
 	return 0;

@@ -2,9 +2,9 @@
 /*
  * map.h: hash maps with open addressing.
  *   map     uint64_t key -> uint64_t value
- *   recent  the same, of the keys that were used last
+ *   recent  the same, limited to the most recently used keys
  *   intern  byte string  -> dense id 0, 1, 2, ... in order of first appearance (a vocabulary)
- * All start as {0}. No removal from intern; map keeps no order.
+ * All start as {0}. Nothing can be removed from an intern; a map is unordered.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct map {
 	struct map_slot *slots; /* power of two, at most 7/8 full; 16 bytes each */
-	uint64_t *used;		/* a bit per slot */
+	uint64_t *used;		/* one bit per slot */
 	size_t cap;
 	size_t count;
 };
@@ -22,18 +22,19 @@ struct map {
 void map_free(struct map *m);
 /* Empties the map and keeps its memory. */
 void map_clear(struct map *m);
-/* Sets key to value; 0, or -ENOMEM with the map unchanged. A key that is there needs no memory. */
+/* Sets key to value; 0, or -ENOMEM with the map unchanged. Overwriting an existing key needs no memory. */
 int map_set(struct map *m, uint64_t key, uint64_t value) _must_check_;
-/* True, with *ret_value, where the key is present. ret_value may be NULL. */
+/* True and *ret_value if the key is present. ret_value may be NULL. */
 bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value);
-/* Removes the key; false where it was absent. */
+/* Removes the key; false if it was absent. */
 bool map_del(struct map *m, uint64_t key);
-/* Walks all entries: start with *pos = 0; false at the end. The map must not change meanwhile. */
+/* Iterates over all entries: start with *pos = 0; false at the end. The map must not change meanwhile. */
 bool map_next(const struct map *m, size_t *pos, uint64_t *ret_key, uint64_t *ret_value);
 
 /*
- * Bounded: at most `max` entries, and at least the max / 2 that were set or found last. Two generations: when the
- * young one is full, it becomes the old one, and what was old is forgotten; what is found moves to the young.
+ * Bounded: at most `max` entries, and at least the max / 2 that were set or found last. Has two generations: when the
+ * young one is full, it replaces the old one, whose entries are dropped. An entry that is found moves to the young
+ * generation.
  */
 struct recent {
 	struct map young, old;
@@ -51,7 +52,7 @@ struct bytes {
 	size_t len;
 };
 
-/* As memcmp() orders them; of two that begin alike the shorter comes first. */
+/* Ordered as by memcmp(); if one is a prefix of the other, the shorter comes first. */
 static inline int bytes_compare(struct bytes a, struct bytes b)
 {
 	size_t n = MIN(a.len, b.len);
@@ -61,7 +62,7 @@ static inline int bytes_compare(struct bytes a, struct bytes b)
 }
 
 struct intern {
-	uint8_t *data; /* all strings one after another */
+	uint8_t *data; /* all strings, concatenated */
 	size_t len, cap;
 	uint64_t *ends; /* end of string i in data */
 	size_t count, ends_cap;
@@ -72,12 +73,12 @@ struct intern {
 void intern_free(struct intern *t);
 /* The id of the string, added if new. 0 or -ENOMEM. */
 int intern_add(struct intern *t, const void *data, size_t len, uint32_t *ret_id) _must_check_;
-/* False where the string is unknown. */
+/* False if the string is unknown. */
 bool intern_find(const struct intern *t, const void *data, size_t len, uint32_t *ret_id);
 /* The string of an id; valid until the next intern_add(). */
 struct bytes intern_get(const struct intern *t, uint32_t id);
 
-/* A good 64-bit hash of bytes (FNV-1a, finished by a multiply-xorshift); not for the disk. */
+/* A good 64-bit hash of bytes (FNV-1a, finished by a multiply-xorshift); must not be stored on disk. */
 uint64_t hash_bytes(const void *data, size_t len);
 /* Mixes a 64-bit key (splitmix64). */
 static inline uint64_t hash_u64(uint64_t x)

@@ -13,8 +13,7 @@ static bool same_letter(char a, char b)
 unsigned int nearest_distance(const char *a, const char *b)
 {
 	size_t la = strlen(a), lb = strlen(b);
-	/* three rows of the table of edit distances: the one before the last, the last, the current
-	 */
+	/* three rows of the edit distance table: the last but one, the last, the current */
 	unsigned int rows[3][NEAREST_WORD_MAX + 1];
 	unsigned int *before = rows[0], *last = rows[1], *now = rows[2];
 

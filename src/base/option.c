@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option.c: numbers, durations and sizes as people write them, into the field of an option. */
+/* option.c: parses numbers, durations and sizes as people write them into the field of an option. */
 #include "base/option.h"
 
 #include "base/clock.h"
@@ -25,7 +25,7 @@ static const struct unit duration_units[] = {
 	{"", NSEC_PER_SEC},
 };
 
-/* KiB, KB and K are the same 1,024 bytes, as in ls, dd and head: nobody means 1,000 for a limit. */
+/* KiB, KB and K all mean 1,024 bytes, as in ls, dd and head: nobody means 1,000 for a limit. */
 static const struct unit size_units[] = {
 	{"", 1},
 	{"B", 1},
@@ -43,13 +43,13 @@ static const struct unit size_units[] = {
 	{"TiB", 1ull << 40},
 };
 
-/* The number times its unit; -EINVAL where it is not a number of 0 or more, or has another unit. */
+/* The number times its unit; -EINVAL if it is not a number >= 0 or has an unknown unit. */
 static int parse_unit(const char *text, const struct unit *units, size_t count, double *ret)
 {
 	char *end;
 	double number;
 
-	/* strtod would also take "inf", "nan", blanks in front and hexadecimals */
+	/* strtod() would also accept "inf", "nan", leading blanks and hexadecimal */
 	if (!strchr(".0123456789", text[0]) || strpbrk(text, "xX"))
 		return -EINVAL;
 	number = strtod(text, &end);
@@ -105,7 +105,7 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
 	return 0;
 }
 
-/* ---- into the field ---- */
+/* ---- storing in the field ---- */
 
 static int option_list_add(struct option_list *list, const char *value, struct error *err)
 {
@@ -115,7 +115,7 @@ static int option_list_add(struct option_list *list, const char *value, struct e
 	return 0;
 }
 
-/* A value of 0 where that stands for "not given". */
+/* Rejects a value of 0 if 0 means "not given". */
 static int option_not_zero(const struct option *o, const char *value, uint64_t number,
 			   struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * option.h: a table of options and their values as texts: of a command line, or of a request. A table ends with {0};
- * each option is a field of a struct of its owner's.
+ * option.h: tables of options with textual values, from a command line or a request. A table ends with {0}; each option
+ * is a field of the owner's struct.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 enum option_type {
 	OPTION_FLAG,	 /* *(bool *)  */
-	OPTION_TIMES,	 /* *(int64_t *): a flag, and how often it was given */
+	OPTION_TIMES,	 /* *(int64_t *): a flag that counts its occurrences */
 	OPTION_STRING,	 /* *(const char **) */
 	OPTION_LIST,	 /* struct option_list *: repeatable */
 	OPTION_INT,	 /* *(int64_t *) */
@@ -18,7 +18,7 @@ enum option_type {
 	OPTION_SIZE,	 /* *(uint64_t *) bytes: 64KiB, 1M, 2GiB */
 };
 
-/* The words that a value may be, one after another; NULL past the last. For completion. */
+/* The possible values, one by one; NULL past the last. For completion. */
 typedef const char *word_fn(size_t i);
 
 struct option_list {
@@ -33,15 +33,14 @@ struct option {
 	const char *value; /* "PID", "FILE", ... in help; NULL for flags */
 	const char *help;  /* one sentence, lower case; NULL: accepted but not shown */
 	size_t offset;	   /* of the field in the owner's own options struct */
-	bool zero;	   /* a duration or size may be 0; else 0 in the field means "not given" */
+	bool zero;	   /* a duration or size may be 0; if false, 0 means "not given" */
 	word_fn *words;	   /* NULL: anything */
 	const char *
-		bare; /* the value where the option is given without one; one follows after = alone */
-	const char *
-		otherwise; /* the default, written as a value; NULL: the field is 0. Not for lists */
+		bare; /* the value if the option is given without one; a value must then follow "=" */
+	const char *otherwise; /* the default, as text; NULL: the field is 0. Not for lists */
 };
 
-/* What a user of the options may write, for help and man pages. A table ends with {0}. */
+/* An example command line, for help and man pages. A table ends with {0}. */
 struct command_example {
 	const char *line, *what;
 };
@@ -52,14 +51,15 @@ static inline bool option_end(const struct option *o)
 	return !o || (!o->short_name && !o->long_name);
 }
 
-/* Stores a value (NULL for a flag) in its field, which borrows texts. -EINVAL with the reason, -ENOMEM. */
+/* Parses a value (NULL for a flag) into its field, which borrows texts. -EINVAL with the reason, -ENOMEM. */
 int option_take(const struct option *o, void *opts, const char *value, struct error *err);
-/* Stores the defaults in a struct that is all zero. */
+/* Sets the defaults in a zeroed struct. */
 void options_defaults(const struct option *table, void *opts);
 /* Frees what option_take() allocated. */
 void options_release(const struct option *table, void *opts);
 
-/* Values as options take them, for texts that do not come from the command line. 0 or -EINVAL with the reason. */
+/* Parses values in the syntax of options, for texts that do not come from the command line. 0 or -EINVAL with the
+ * reason. */
 int parse_int(const char *text, int64_t *ret, struct error *err);
 int parse_duration(const char *text, int64_t *ret_ns, struct error *err);
 int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);

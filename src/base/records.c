@@ -5,11 +5,12 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define FIRST_READ 4096 /* bytes of a record that are read back at once: most are shorter */
+#define FIRST_READ 4096 /* bytes of a record read at first: most are shorter */
 
-/* In the file: the table, then the records, each behind its size. A place of 0 is none, so the file begins with padding. */
+/* Layout in the file: the table, then the records, each preceded by its size. A place of 0 means none, so the file
+ * begins with padding. */
 struct record_run {
-	uint64_t places[RECORDS_RUN]; /* in data, plus 1; in the file: from its beginning */
+	uint64_t places[RECORDS_RUN]; /* offset in data plus 1; in the file: absolute position */
 	struct buf data;
 };
 
@@ -66,7 +67,7 @@ static bool file_write(struct records *r, const void *data, size_t len, uint64_t
 	return true;
 }
 
-/* The table of a run as it is in the file; zeros where the run is not there yet. */
+/* The table of a run as stored in the file; zeros if the run is not there yet. */
 static bool table_read(const struct records *r, size_t index, uint64_t table[RECORDS_RUN])
 {
 	memset(table, 0, RECORDS_RUN * sizeof(*table));
@@ -75,8 +76,8 @@ static bool table_read(const struct records *r, size_t index, uint64_t table[REC
 }
 
 /*
- * Moves the lowest run in memory to the file; it may be there already, when another CPU's ring was read later. Where
- * that fails, it stays in memory and it is not tried again.
+ * Moves the lowest run in memory to the file. The run may already be there, if another CPU's ring was read later. If
+ * this fails, the run stays in memory and moving is not tried again.
  */
 static void run_spill(struct records *r)
 {
@@ -107,7 +108,7 @@ static void run_spill(struct records *r)
 	run_free(run);
 }
 
-/* Room for the tables of runs up to this one. */
+/* Makes room for the tables of runs up to this one. */
 static int runs_reach(struct records *r, size_t index)
 {
 	int e = grow((void **)&r->runs, &r->runs_cap, index + 1, sizeof(*r->runs));
@@ -137,7 +138,7 @@ int records_put(struct records *r, uint64_t number, const void *record, size_t s
 			return -ENOMEM;
 		r->in_memory++;
 		r->first = MIN(r->first, index);
-		/* Not the one that was just begun, though it may be the lowest. */
+		/* Not the run just begun, although it may be the lowest. */
 		while (r->in_memory > r->max && r->first < index && !r->refused)
 			run_spill(r);
 	}
@@ -156,7 +157,7 @@ int records_put(struct records *r, uint64_t number, const void *record, size_t s
 	return 0;
 }
 
-/* Reads up to `len` bytes at `at` into the loan; how many of them are there, or -1. */
+/* Reads up to `len` bytes at `at` into the loan; the number of bytes read, or -1. */
 static ssize_t loan_read(struct records *r, uint64_t at, size_t len)
 {
 	buf_clear(&r->loan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* saturate.h: sums that stop at their limit: any 64 bits may come from a file, and a sum that wraps would be small. */
+/* saturate.h: saturating sums: a file may contain any 64-bit value, and a sum that wraps around would look small. */
 #pragma once
 
 #include <stdint.h>

@@ -18,17 +18,15 @@ static bool shell_is_plain(const uint8_t *word, size_t len)
 int shell_word(struct buf *b, const void *word, size_t len)
 {
 	const uint8_t *from = word;
-	int r;
 
 	if (shell_is_plain(word, len))
 		return buf_append(b, word, len);
-	r = buf_append(b, "'", 1);
-	if (r < 0)
-		return r;
+	buf_append(b, "'", 1);
 	for (size_t i = 0; i < len; i++) {
-		r = from[i] == '\'' ? buf_append(b, "'\\''", 4) : buf_append(b, from + i, 1);
-		if (r < 0)
-			return r;
+		if (from[i] == '\'')
+			buf_append(b, "'\\''", 4);
+		else
+			buf_append(b, from + i, 1);
 	}
 	return buf_append(b, "'", 1);
 }
@@ -36,20 +34,14 @@ int shell_word(struct buf *b, const void *word, size_t len)
 int shell_words(struct buf *b, const void *words, size_t len)
 {
 	const char *from = words;
-	int r;
 
 	for (size_t at = 0; at < len;) {
 		size_t word = strnlen(from + at, len - at);
 
-		if (at) {
-			r = buf_append(b, " ", 1);
-			if (r < 0)
-				return r;
-		}
-		r = shell_word(b, from + at, word);
-		if (r < 0)
-			return r;
+		if (at)
+			buf_append(b, " ", 1);
+		shell_word(b, from + at, word);
 		at += word + 1;
 	}
-	return 0;
+	return buf_status(b);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shell.h: arguments as a shell would take them. */
+/* shell.h: arguments quoted as for a shell. */
 #pragma once
 
 #include "base/buf.h"
 
-/* Appends one word, in quotes where a shell would need them: a.out, 'two words', 'it'\''s'. 0 or -ENOMEM. */
-int shell_word(struct buf *b, const void *word, size_t len) _must_check_;
-/* Appends words that a NUL ends (behind the last it may be missing), a blank between them. 0 or -ENOMEM. */
-int shell_words(struct buf *b, const void *words, size_t len) _must_check_;
+/* Appends one word, quoted if a shell requires it: a.out, 'two words', 'it'\''s'. 0 or -ENOMEM. */
+int shell_word(struct buf *b, const void *word, size_t len);
+/* Appends NUL-terminated words (the last NUL may be missing), separated by spaces. 0 or -ENOMEM. */
+int shell_words(struct buf *b, const void *words, size_t len);

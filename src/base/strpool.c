@@ -54,8 +54,7 @@ static int strpool_grow_slots(struct strpool *p)
 	return 0;
 }
 
-/* Room for `len` bytes at an address that stays; a long string gets a chunk of its own behind the
- * newest. */
+/* Reserves `len` bytes at a stable address; a long string gets a chunk of its own behind the newest. */
 static uint8_t *strpool_take_room(struct strpool *p, size_t len)
 {
 	struct strpool_chunk *c = p->chunks;

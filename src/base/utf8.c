@@ -3,7 +3,7 @@
 
 size_t utf8_decode(const void *data, size_t len, uint32_t *ret)
 {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* below: overlong */
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* smaller: overlong */
 	const uint8_t *p = data;
 	size_t n;
 	uint32_t c;
@@ -38,7 +38,7 @@ bool utf8_is_shown(uint32_t c)
 	};
 
 	if (c >= 0x20 && c < 0x7f)
-		return true; /* most of all text */
+		return true; /* most text */
 	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++) {
 		if (c >= hidden[i].first && c <= hidden[i].last)
 			return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base: what every module needs and libc does not give. Uses libc only; never prints, never exits.
+ * base: what every module needs and libc does not provide. Uses libc only; never prints, never exits.
  *
  * util.h: attributes, cleanup, checked arithmetic.
  */
@@ -26,7 +26,7 @@
 		__typeof__(b) b_ = (b); \
 		a_ > b_ ? a_ : b_;      \
 	})
-/* Checks that the mutex is held (by whichever thread). */
+/* Checks that the mutex is held (by any thread). */
 #define assert_locked(mutex) assert(pthread_mutex_trylock(mutex) == EBUSY)
 #define likely(x)	     __builtin_expect(!!(x), 1)
 #define unlikely(x)	     __builtin_expect(!!(x), 0)
@@ -36,7 +36,7 @@
 #define _must_check_	    __attribute__((warn_unused_result))
 #define _cleanup_(f)	    __attribute__((cleanup(f)))
 
-/* Declares f##p(), the form that _cleanup_ calls, for a function that takes a pointer or NULL. */
+/* Declares f##p(), the function that _cleanup_ calls, for an f() that accepts NULL. */
 #define DEFINE_CLEANUP(type, f)                   \
 	static inline _unused_ void f##p(type *p) \
 	{                                         \
@@ -44,7 +44,7 @@
 			f(*p);                    \
 	}
 
-/* Gives the pointer away: the cleanup of the variable then does nothing. */
+/* Takes the pointer out of the variable, whose cleanup then does nothing. */
 #define TAKE_PTR(p)                     \
 	({                              \
 		__typeof__(p) p_ = (p); \
@@ -72,7 +72,7 @@ static inline _unused_ void closep(const int *fd)
 #define _cleanup_free_	_cleanup_(freep)
 #define _cleanup_close_ _cleanup_(closep)
 
-/* Grows *items (of *cap elements of `size` bytes) so that `want` fit, by doubling. 0 or -ENOMEM. */
+/* Grows *items (of *cap elements of `size` bytes) by doubling until `want` fit. 0 or -ENOMEM. */
 int grow(void **items, size_t *cap, size_t want, size_t size) _must_check_;
 
 static inline uint64_t align_up(uint64_t v, uint64_t to)

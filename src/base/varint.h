@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* varint.h: LEB128: seven bits a byte, the lowest first; small numbers take one byte. */
+/* varint.h: LEB128: seven bits per byte, lowest first; small numbers take one byte. */
 #pragma once
 
 #include "base/util.h"
 
 #define VARINT_MAX 10
 
-/* LEB128; returns the length. */
+/* Encodes; returns the length. */
 static inline size_t varint_put(uint8_t *p, uint64_t v)
 {
 	size_t n = 0;
@@ -17,7 +17,7 @@ static inline size_t varint_put(uint8_t *p, uint64_t v)
 	return n;
 }
 
-/* Reads one from [*p, end); false where it is cut or does not fit 64 bits. */
+/* Reads one from [*p, end); false if it is truncated or does not fit into 64 bits. */
 static inline bool varint_get(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -36,20 +36,20 @@ static inline bool varint_get(const uint8_t **p, const uint8_t *end, uint64_t *r
 	return false;
 }
 
-/* Reads one that varint_put() wrote in this process: it is whole. */
+/* Decodes a varint that this process wrote with varint_put(): it is complete. */
 static inline uint64_t varint_known(const uint8_t **p, const uint8_t *end)
 {
 	uint64_t v = 0;
 	bool good;
 
-	if (likely(*p < end && **p < 0x80)) /* as most are */
+	if (likely(*p < end && **p < 0x80)) /* the common case */
 		return *(*p)++;
 	good = varint_get(p, end, &v);
 	assert(good);
 	return v;
 }
 
-/* A number with a sign as one that is small where it is near 0: 0, -1, 1, -2 become 0, 1, 2, 3. */
+/* Maps a signed number near 0 to a small unsigned one: 0, -1, 1, -2 become 0, 1, 2, 3. */
 static inline uint64_t zigzag(int64_t v)
 {
 	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);

@@ -11,23 +11,23 @@
 
 #define TEXT_MAX 64
 #define YEAR_MIN 1970
-#define YEAR_MAX 2262 /* what fits into 64 bits of ns */
-#define DAYS_MAX 400  /* of a frame that are looked at */
+#define YEAR_MAX 2262 /* 64 bits of ns reach no further */
+#define DAYS_MAX 400  /* days of a frame that are tried */
 
 const char when_months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
 				 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/* What a text said, before it is a time. */
+/* The parsed fields of a text. */
 struct reading {
 	struct tm tm;
-	int64_t ns; /* of the second */
+	int64_t ns; /* within the second */
 	bool zoned;
-	long east; /* of UTC, in seconds */
+	long east; /* seconds east of UTC */
 };
 
 /* ---- words ---- */
 
-/* One or two digits, then `after` (0: anything). */
+/* Parses one or two digits followed by `after` (0: anything). */
 static bool when_number(const char **p, int *ret, unsigned int least, char after)
 {
 	const char *s = *p;
@@ -46,7 +46,7 @@ static bool two(const char **p, int *ret, char after)
 	return when_number(p, ret, 2, after);
 }
 
-/* ".5": the ns. */
+/* ".5", in ns. */
 static int64_t fraction(const char **p)
 {
 	int64_t ns = 0, place = NSEC_PER_SEC;
@@ -60,7 +60,7 @@ static int64_t fraction(const char **p)
 	return ns;
 }
 
-/* "Z", "+01:00", "-0500": seconds east of UTC. False: something else. */
+/* "Z", "+01:00", "-0500": seconds east of UTC. False: not a zone. */
 static bool zone(const char *p, long *ret_east)
 {
 	int hours, minutes = 0;
@@ -136,7 +136,7 @@ static struct tm day_of(int64_t at, const struct reading *r, const struct when_f
 	return tm;
 }
 
-/* False: the 31st of June. */
+/* False: June 31. */
 static bool exists(const struct tm *day)
 {
 	struct tm tm = {.tm_year = day->tm_year, .tm_mon = day->tm_mon, .tm_mday = day->tm_mday};
@@ -145,12 +145,12 @@ static bool exists(const struct tm *day)
 	return tm.tm_mday == day->tm_mday;
 }
 
-/* What a text may mean: the best so far. */
+/* The possible times of a text: the best so far. */
 struct when_choice {
-	const struct when_frame *frame; /* NULL: the first is taken */
-	int64_t away; /* how far the best is from the frame; INT64_MAX: there is none yet */
+	const struct when_frame *frame; /* NULL: take the first */
+	int64_t away; /* distance of the best from the frame; INT64_MAX: none yet */
 	int64_t at;
-	bool twice; /* another lies within the frame too */
+	bool twice; /* another one also lies within the frame */
 };
 
 static void when_offer(struct when_choice *c, int64_t at)
@@ -167,7 +167,7 @@ static void when_offer(struct when_choice *c, int64_t at)
 	}
 }
 
-/* A local time with the clock set to summer time or not. False: clocks never show it so. */
+/* A local time, in summer time or not. False: clocks never show this time. */
 static bool local_seconds(const struct tm *given, int summer, int64_t *ret)
 {
 	struct tm tm = *given;
@@ -184,7 +184,7 @@ static void offer_seconds(const struct reading *r, struct when_choice *c, int64_
 		when_offer(c, seconds * NSEC_PER_SEC + r->ns);
 }
 
-/* The times that the reading means: none where clocks are set forward, two where they are set back. */
+/* Offers the times that the reading may mean: none if clocks skip it, two if they show it twice. */
 static void offer_reading(const struct reading *r, struct when_choice *c)
 {
 	struct tm tm = r->tm;
@@ -200,7 +200,7 @@ static void offer_reading(const struct reading *r, struct when_choice *c)
 	}
 }
 
-/* Only the clock was read: that of each day of the frame. */
+/* Only a time of day was given: offers that of each day of the frame. */
 static void offer_days(struct reading *r, struct when_choice *c)
 {
 	struct tm first = day_of(c->frame->first, r, c->frame),
@@ -219,7 +219,7 @@ static void offer_days(struct reading *r, struct when_choice *c)
 	}
 }
 
-/* Day and month were read: that of each year of the frame. */
+/* Day and month were given: offers those in each year of the frame. */
 static void offer_years(struct reading *r, struct when_choice *c)
 {
 	int last = day_of(c->frame->last, r, c->frame).tm_year;
@@ -231,7 +231,7 @@ static void offer_years(struct reading *r, struct when_choice *c)
 	}
 }
 
-/* How much of its day a text names. */
+/* How much of the date a text contains. */
 enum dated { DATED_NOT, DATED_MONTH, DATED_YEAR };
 
 static enum dated day(const char **p, struct reading *r, bool framed)
@@ -247,7 +247,7 @@ static enum dated day(const char **p, struct reading *r, bool framed)
 	return DATED_NOT;
 }
 
-/* Behind a day. */
+/* Parses what follows a day. */
 static bool clock_follows(const char **p)
 {
 	bool follows = **p == ' ' || **p == 'T';

@@ -75,7 +75,7 @@ void batch_drop_column(struct batch *b, unsigned int column)
 	struct column *c = &b->columns[column];
 
 	assert(column < b->def->column_count);
-	assert(!c->val || !c->ends); /* a column holds ints or bytes, never both */
+	assert(!c->val || !c->ends); /* a column holds integers or bytes, never both */
 	if (!c->val && !c->ends)
 		return;
 	spare_free(c);
@@ -96,7 +96,7 @@ void batch_clear(struct batch *b)
 	b->has_bytes = false;
 }
 
-/* Gives every present column room for `cap` rows. */
+/* Gives every present column capacity for `cap` rows. */
 static int batch_reserve(struct batch *b, size_t cap)
 {
 	assert(cap <= BATCH_ROWS_MAX && b->rows <= BATCH_ROWS_MAX);
@@ -143,7 +143,7 @@ void batch_resize(struct batch *b, size_t rows)
 	b->cap = b->cap < rows || !b->cap ? MAX(rows, (size_t)1) : b->cap;
 }
 
-/* Moves the spare memory of a column into place; false where it is too small for `cap` rows. */
+/* Moves the spare memory of a column into place; false if it is too small for `cap` rows. */
 static bool take_spare(struct column *c, size_t cap)
 {
 	assert(!c->val && !c->ends && !c->nulls);
@@ -177,7 +177,7 @@ int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls)
 	}
 	if (!nulls) {
 		free(TAKE_PTR(c->spare_nulls)); /* it would not grow with the column */
-		b->ready = b->rows;		/* batch_add_row() has to give it null bits */
+		b->ready = b->rows;		/* batch_add_row() must give it null bits */
 	}
 	assert(is_bytes(b, column) ? c->ends && !c->val : c->val && !c->ends);
 	assert(nulls == (c->nulls != NULL));
@@ -203,8 +203,8 @@ int batch_make_column(struct batch *b, unsigned int column, bool nulls)
 }
 
 /*
- * Copies n bits from src at bit `from` to dst at bit `to`; at most 64 at a time. Words of null bits are 0 when they are
- * made: compilers turn this into exclusive ors, by which a checker of memory takes copied bits for unset as their word was.
+ * Copies n bits, up to 64 at a time, from src at bit `from` to dst at bit `to`. Words of null bits must be zeroed
+ * first: compilers turn this into exclusive ors, and a memory checker would take the copied bits for uninitialized.
  */
 static void bits_copy(uint64_t *dst, size_t to, const uint64_t *src, size_t from, size_t n)
 {
@@ -252,7 +252,7 @@ static int column_ready(struct batch *b, struct column *c, size_t to)
 	return 0;
 }
 
-/* Prepares the next rows of all present columns at once, so that adding one costs nothing. */
+/* Prepares the next rows of all present columns at once, so that adding a row costs nothing. */
 static int batch_make_ready(struct batch *b)
 {
 	size_t to;
@@ -363,7 +363,7 @@ void batch_set_null(struct batch *b, unsigned int column, size_t row)
 	if (!c->nulls) {
 		c->nulls = calloc(null_words(b->cap), sizeof(*c->nulls));
 		if (!c->nulls)
-			abort(); /* a few KiB; there is no way on without them */
+			abort(); /* a few KiB; it cannot continue without them */
 		b->ready = b->rows;
 	}
 	c->val[row] = 0;
@@ -396,7 +396,7 @@ static int append_row(struct batch *dst, const struct batch *src, size_t row)
 	return 0;
 }
 
-/* The null bits of rows [dst->rows, +n): those of src, or all null where src lacks the column. */
+/* Appends the null bits of n rows: those of src, or all null if src lacks the column. */
 static int append_nulls(struct batch *dst, struct column *d, const struct column *s, bool present,
 			size_t from, size_t n)
 {
@@ -443,7 +443,7 @@ static int append_data(struct column *d, size_t at, const struct column *s, bool
 	return 0;
 }
 
-/* Makes the column if a row that comes has it. 1; 0: it stays absent. */
+/* Makes the column present if an appended row has a value. 1; 0: it stays absent. */
 static int column_need(struct batch *dst, unsigned int i, bool present)
 {
 	int r = 0;
@@ -494,7 +494,7 @@ int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t
 	}
 	dst->rows += n;
 	assert(dst->rows <= dst->cap);
-	dst->ready = dst->rows; /* what lies behind is not prepared */
+	dst->ready = dst->rows; /* rows behind these are not prepared */
 	return 0;
 }
 
@@ -529,7 +529,7 @@ static int gather_column(struct batch *dst, unsigned int i, const struct batch *
 	return 0;
 }
 
-/* batch_append_rows() where no column is of bytes: column by column. */
+/* batch_append_rows() for batches without byte columns: column by column. */
 static int gather_rows(struct batch *dst, const struct batch *src, const uint32_t *rows, size_t n)
 {
 	int r = batch_reserve(dst, dst->rows + n);
@@ -542,7 +542,7 @@ static int gather_rows(struct batch *dst, const struct batch *src, const uint32_
 			return r;
 	}
 	dst->rows += n;
-	dst->ready = dst->rows; /* what lies behind is not prepared */
+	dst->ready = dst->rows; /* rows behind these are not prepared */
 	return 0;
 }
 

@@ -13,25 +13,26 @@
 #define ROWS_PER_SLAB  256
 #define IDS_FREE       ((size_t)1 << 20) /* dims_ids_most() */
 #define IDS_PER_ROW    64
-#define RECORDINGS_MAX 65536 /* a damaged file's ids are of recordings beyond */
+#define RECORDINGS_MAX 65536 /* only a damaged file has ids of more recordings */
 
-/* Rows of one table at addresses that stay: slabs of ROWS_PER_SLAB, found by id. */
+/* Rows of one table at stable addresses: slabs of ROWS_PER_SLAB, found by id. */
 struct dim_table {
 	struct idmap by_id; /* id -> row number */
 	uint8_t **slabs;
 	size_t slab_count, slabs_cap;
-	int64_t *ids; /* of each row, in order of appearance */
+	int64_t *ids; /* id of each row, in order of appearance */
 	size_t rows, ids_cap;
-	/* Row numbers as they were applied; the clock is how many. Of a row the last place counts. */
+	/* Row numbers in the order of application; the clock is their count. If a row was applied several times, its
+	 * last place counts. */
 	uint32_t *changes;
 	size_t clock, changes_cap;
-	size_t before;	  /* the clock at dims_forget(): changes[0] is the change after it */
+	size_t before;	  /* the clock at dims_forget(): changes[0] is the next change */
 	size_t forgotten; /* rows */
-	uint32_t *last;	  /* of each row: its last place */
+	uint32_t *last;	  /* last place of each row in changes */
 	size_t last_cap;
 	size_t *ends; /* by recording: one past its largest id */
 	size_t end_count, ends_cap;
-	uint32_t *origins; /* where united: the recording that a row was read from */
+	uint32_t *origins; /* when merging: the recording each row was read from */
 	size_t origins_cap;
 };
 
@@ -39,14 +40,14 @@ struct dims {
 	struct dim_table tables[TABLE_COUNT];
 	/* generation (of a file) or task (of a thread) -> row number of its latest version */
 	struct idmap latest, latest_threads;
-	/* hash of process and tid -> row numbers of two versions of the thread: the first that ran
-	 * its latest program, and (in the upper half) the latest */
+	/* hash of process and tid -> row numbers of two versions of the thread: the first that ran its latest program
+	 * and, in the upper half, the latest */
 	struct map by_tid;
 	struct strpool strings;
 	struct file_pack files;
 	bool united;
 	struct identity identity;
-	struct map began, shifts; /* recording -> when; what is taken from its times */
+	struct map began, shifts; /* recording -> its start; ns to subtract from its times */
 };
 
 int64_t dims_machine(const struct dims *d, int64_t id)
@@ -180,7 +181,7 @@ static const void *dims_find_row(const struct dims *d, enum table_id table, int6
 	return row < 0 ? NULL : row_at(d, table, (uint64_t)row);
 }
 
-/* Tables of which rows of several recordings can be one; of others versions stay apart. */
+/* Tables whose rows are merged across recordings; versions in the other tables stay separate. */
 static bool is_united(const struct dims *d, enum table_id table)
 {
 	return d->united && table != TABLE_THREAD && table != TABLE_FILE;
@@ -234,7 +235,7 @@ static int note_end(struct dim_table *t, int64_t id)
 	return 0;
 }
 
-/* The number of the id's row, made when new; notes that it changes. */
+/* The row number of the id, created if new; records the change. */
 static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *ret, bool *ret_known)
 {
 	struct dim_table *t = &d->tables[table];
@@ -274,7 +275,7 @@ struct row_reader {
 	struct dims *d;
 	const struct batch *b;
 	size_t row;
-	uint64_t shift; /* of the recording that the row is of */
+	uint64_t shift; /* of the row's recording */
 	int error;
 };
 
@@ -283,7 +284,7 @@ static int64_t read_int(const struct row_reader *r, unsigned int column)
 	return batch_get(r->b, column, r->row, -1);
 }
 
-/* A reference: the id that stands for it. */
+/* A reference, as the id that represents it. */
 static int64_t read_same(const struct row_reader *r, unsigned int column, enum table_id table)
 {
 	return dims_same(r->d, table, read_int(r, column));
@@ -296,7 +297,7 @@ static int64_t read_time(const struct row_reader *r, unsigned int column)
 		       : (int64_t)((uint64_t)read_int(r, column) - r->shift);
 }
 
-/* As it stands in the batch. */
+/* The value as stored in the batch. */
 static struct bytes peek_bytes(const struct row_reader *r, unsigned int column)
 {
 	struct bytes text = {NULL, 0};
@@ -424,7 +425,7 @@ static uint64_t generation_key(int64_t id, int64_t inode)
 	return (uint64_t)(inode < 0 ? id : inode);
 }
 
-/* NULL where it is unknown, or memory ran out over it. */
+/* NULL if unknown, or if memory ran out when it was applied. */
 static const struct file_row *dims_find_file(const struct dims *d, int64_t id)
 {
 	const struct file_row *row = dims_find_row(d, TABLE_FILE, id);
@@ -447,7 +448,7 @@ static int64_t version_since(const struct dims *d, enum table_id table, uint64_t
 	return ((const struct dims_thread *)row)->since;
 }
 
-/* Rows of one generation may come out of order, and an older version's again: `since` decides. */
+/* Rows of one generation may arrive out of order, and an older version may be sent again: `since` decides. */
 static int note_latest(struct dims *d, struct idmap *latest, enum table_id table, uint64_t key,
 		       uint64_t number)
 {
@@ -471,7 +472,7 @@ static bool same_bytes(struct bytes a, struct bytes b)
 	return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
 }
 
-/* Takes note of the thread's version for dims_leader(). */
+/* Records the thread's version for dims_leader(). */
 static int note_by_tid(struct dims *d, uint64_t number)
 {
 	const struct dims_thread *t = row_at(d, TABLE_THREAD, number), *known;
@@ -507,7 +508,7 @@ static int apply_file(struct row_reader *r, int64_t id, uint64_t number, bool kn
 	return note_latest(d, &d->latest, TABLE_FILE, file_generation(row, id), number);
 }
 
-/* Learns which thing the row describes; *id becomes the one that stands for it, where such rows are one. */
+/* Identifies what the row describes; *id becomes the representing id if such rows are merged. */
 static int apply_identity(struct row_reader *r, int64_t *id)
 {
 	enum table_id table = r->b->table;
@@ -516,7 +517,7 @@ static int apply_identity(struct row_reader *r, int64_t *id)
 
 	if (table == TABLE_THREAD || table == TABLE_FILE)
 		first = read_int(r, table == TABLE_FILE ? FILE_INODE : THREAD_TASK);
-	/* a later version may be the first of which there is a row: of a trace whose beginning was dropped */
+	/* if the beginning of the trace was dropped, its first row for a thread or file may be a later version */
 	if (first >= 0 && (first == *id || !dims_find_row(r->d, table, first)))
 		e = identity_learn(&r->d->identity, r->b, r->row, first);
 	if (is_united(r->d, table))
@@ -532,7 +533,7 @@ static int64_t recording_value(const struct map *m, uint64_t recording)
 	return (int64_t)value;
 }
 
-/* True where the row of a thing came from a recording that began after the one that describes it again. */
+/* True if the existing row came from a recording that began after this row's recording. */
 static bool is_outdated(const struct dims *d, enum table_id table, uint64_t number, bool known,
 			uint64_t recording)
 {
@@ -541,7 +542,7 @@ static bool is_outdated(const struct dims *d, enum table_id table, uint64_t numb
 		       recording_value(&d->began, recording);
 }
 
-/* Of a process that ended while only one recording saw it, the others' rows do not know. */
+/* Keeps the end of a process: if only one recording saw it, the rows of the others lack it. */
 static void process_keep_end(struct dims_process *p, const struct dims_process *other)
 {
 	if (p->stopped == INT64_MIN && other->stopped != INT64_MIN) {
@@ -710,7 +711,7 @@ struct bytes dims_file_version_name(const struct dims *d, int64_t file_id)
 	return row ? file_unpack_name(row) : (struct bytes){(const uint8_t *)"?", 1};
 }
 
-/* The id of the newest version; the id itself where it is unknown. */
+/* The id of the newest version; the id itself if unknown. */
 static int64_t latest_id(const struct dims *d, const struct idmap *latest, enum table_id table,
 			 int64_t id, uint64_t key)
 {
@@ -786,7 +787,7 @@ bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, siz
 	const struct dim_table *t = &d->tables[table];
 
 	assert(*pos <= t->clock);
-	/* *pos counts the places looked at, from the end */
+	/* *pos counts the places visited, from the end */
 	while (t->clock - *pos > MAX(clock, t->before)) {
 		size_t place = t->clock - ++*pos;
 		uint32_t row = t->changes[place - t->before];

@@ -19,18 +19,18 @@ struct file_chunk {
 	uint8_t data[];
 };
 
-/* What many files have in common. No padding: rows of it are compared as bytes. */
+/* Properties that many files share. No padding: compared as bytes. */
 struct file_kind {
 	int64_t dev, type, family, proto;
 	const uint8_t *fs;
 	uint64_t fs_len, name_only;
 };
 
-/* Which numbers follow, in this order; the kind comes before all. */
+/* Which numbers follow, in this order; the kind comes first. */
 enum number {
-	NUMBER_INODE = 1 << 0, /* less the row's own id */
+	NUMBER_INODE = 1 << 0, /* minus the row's own id */
 	NUMBER_INODE_NULL = 1 << 1,
-	NUMBER_SINCE = 1 << 2, /* less the first row's */
+	NUMBER_SINCE = 1 << 2, /* minus the first row's */
 	NUMBER_INO = 1 << 3,
 	NUMBER_GENERATION = 1 << 4,
 	NUMBER_DELETED = 1 << 5,
@@ -38,7 +38,7 @@ enum number {
 	NUMBER_PEER_INO = 1 << 7,
 };
 
-/* Which texts follow, in this order. The name is one of them where it is not the path. */
+/* Which texts follow, in this order. The name is included if it differs from the path. */
 enum text {
 	TEXT_NAME,
 	TEXT_PATH,
@@ -54,7 +54,7 @@ enum text {
 #define CONNECTION_MASK ((1ull << 53) - 1)
 
 struct recent_texts {
-	uint64_t hash; /* looked at before the texts, which are in no cache */
+	uint64_t hash; /* compared before the texts, which are not in the cache */
 	const uint8_t *texts;
 };
 
@@ -91,7 +91,7 @@ static uint8_t *dims_file_take_room(struct file_pack *p, size_t len)
 	}
 	assert(p->chunks && p->room >= len);
 	p->room -= len;
-	/* from the end of the chunk to its beginning */
+	/* a chunk is filled from its end to its beginning */
 	return p->chunks->data + p->room;
 }
 
@@ -112,7 +112,7 @@ static const uint8_t *get_number(const uint8_t *from, uint64_t *ret)
 	return from;
 }
 
-/* As its distance from another, which may be any. */
+/* The difference from any other value. */
 static uint64_t distance(int64_t v, int64_t from)
 {
 	return zigzag((int64_t)((uint64_t)v - (uint64_t)from));
@@ -170,7 +170,7 @@ static int dims_file_put_numbers(struct file_pack *p, int64_t id, const struct d
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* The next number, where the mask has it. */
+/* The next number if its bit is set in the mask. */
 static const uint8_t *get_if(const uint8_t *from, uint8_t mask, enum number bit, uint64_t *ret)
 {
 	return mask & bit ? get_number(from, ret) : from;
@@ -262,7 +262,7 @@ static const char *socket_word(const struct dims_file *f)
 	}
 }
 
-/* "unix:/x" names one side; the side that has a name names the connection. */
+/* "unix:/x" names one end; the end that has a name names the connection. */
 static bool dims_file_is_named(struct bytes address)
 {
 	return address.len && !(address.len == 5 && !memcmp(address.data, "unix:", 5));
@@ -300,7 +300,7 @@ uint64_t dims_connection(const struct dims *d, int64_t file_id, const struct dim
 		return 0;
 	}
 	one = hash_u64(MIN(one, other) ^ hash_u64(MAX(one, other) ^ machine));
-	/* an IPv6 socket may have a peer of IPv4: the type alone is that of both */
+	/* an IPv6 socket may have an IPv4 peer: only the type is common to both ends */
 	one = hash_u64(one ^ (f->family == AF_UNIX) ^ (uint64_t)(f->proto >> 16) << 1) &
 	      CONNECTION_MASK;
 	return MAX(one, 1u);
@@ -316,29 +316,20 @@ static int append_str(struct buf *to, const char *text)
 	return buf_append(to, text, strlen(text));
 }
 
-/* A trace may have a million of them: nothing is formatted that need not be. */
+/* A trace may have a million sockets: formats only what is needed. */
 static int socket_name(struct buf *to, const struct dims_file *f)
 {
 	struct bytes one = dims_file_is_named(f->peer) ? f->peer : f->local;
-	int r;
 
 	if (f->family == AF_UNIX && dims_file_is_named(one))
 		return append(to, one);
 	if (f->family != AF_UNIX && one.len) {
-		r = append_str(to, socket_word(f));
-		if (r < 0)
-			return r;
-		r = append_str(to, " ");
-		if (r < 0)
-			return r;
+		append_str(to, socket_word(f));
+		append_str(to, " ");
 		if (!f->peer.len)
 			return append(to, f->local);
-		r = append(to, f->local);
-		if (r < 0)
-			return r;
-		r = append_str(to, "->");
-		if (r < 0)
-			return r;
+		append(to, f->local);
+		append_str(to, "->");
 		return append(to, f->peer);
 	}
 	return buf_printf(to, "%s:[%llu]", socket_word(f), (unsigned long long)f->ino);
@@ -347,22 +338,16 @@ static int socket_name(struct buf *to, const struct dims_file *f)
 static int argument_name(struct buf *to, const struct dims_file *f)
 {
 	bool relative = !f->argument.len || f->argument.data[0] != '/';
-	int r;
 
 	if (relative && f->base.len) {
-		r = buf_append(to, f->base.data, f->base.len);
-		if (r < 0)
-			return r;
-		if (f->argument.len && f->base.data[f->base.len - 1] != '/') {
-			r = buf_append(to, "/", 1);
-			if (r < 0)
-				return r;
-		}
+		buf_append(to, f->base.data, f->base.len);
+		if (f->argument.len && f->base.data[f->base.len - 1] != '/')
+			buf_append(to, "/", 1);
 	}
 	return buf_append(to, f->argument.data, f->argument.len);
 }
 
-/* How a person calls the file; never empty. */
+/* The file's name as people read it; never empty. */
 static int write_name(struct buf *to, const struct dims_file *f)
 {
 	static const char *const words[FILE_TYPE_COUNT] = {
@@ -424,7 +409,7 @@ static bool same_texts(const uint8_t *kept, const struct buf *now)
 	return kept && texts_len(kept) == now->len && !memcmp(kept, now->data, now->len);
 }
 
-/* Into p->scratch; a trace may have millions of rows. */
+/* Packs the texts into p->scratch; a trace may have millions of rows. */
 static int write_texts(struct file_pack *p, const struct dims_file *f)
 {
 	bool named = !f->path.len || f->type == FILE_TYPE_SOCKET || f->family >= 0;
@@ -432,7 +417,7 @@ static int write_texts(struct file_pack *p, const struct dims_file *f)
 		[TEXT_PATH] = f->path,	       [TEXT_HOSTPATH] = f->hostpath, [TEXT_BASE] = f->base,
 		[TEXT_ARGUMENT] = f->argument, [TEXT_LOCAL] = f->local,	      [TEXT_PEER] = f->peer,
 	};
-	size_t most = 1; /* which there are */
+	size_t most = 1; /* upper bound of the packed size; 1: the mask */
 	uint8_t *to;
 	int r = 0;
 
@@ -444,7 +429,7 @@ static int write_texts(struct file_pack *p, const struct dims_file *f)
 	if (r < 0)
 		return r;
 	texts[TEXT_NAME] = named ? (struct bytes){p->name.data, p->name.len} : (struct bytes){0};
-	assert(texts[TEXT_NAME].len || texts[TEXT_PATH].len); /* file_unpack_name() takes it */
+	assert(texts[TEXT_NAME].len || texts[TEXT_PATH].len); /* file_unpack_name() relies on it */
 	for (enum text i = 0; i < TEXT_COUNT; i++)
 		most += VARINT_MAX + texts[i].len + 1;
 	buf_clear(&p->scratch);
@@ -508,7 +493,7 @@ struct bytes file_unpack_name(const struct file_row *row)
 	struct bytes name;
 
 	assert(row->texts && *row->texts & (1 << TEXT_NAME | 1 << TEXT_PATH));
-	/* the name, else the path, is the first of the texts */
+	/* the name, or else the path, is the first text */
 	dims_file_get_text(row->texts + 1, &name);
 	return name;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dims_file.h: rows of files, packed: a trace may have millions, and a row takes 216 bytes beside its
- * path, packed some 50. Inside batch/ only.
+ * dims_file.h: packed rows of files: a trace may have millions, and a row takes 216 bytes in addition to its path,
+ * packed about 50. Inside batch/ only.
  *
- * Numbers that are set are stored as varints. Texts follow one another with their lengths. A row of
- * which only numbers change keeps its texts, and texts that recur (one path, many versions) are
- * shared. Values that many files have in common (device, type, file system, ...) are kept once.
+ * Numbers that are set are stored as varints. Texts are concatenated, each with its length. A row in which only numbers
+ * change keeps its texts, and repeated texts (one path, many versions) are shared. Values that many files have in
+ * common (device, type, file system, ...) are stored once.
  */
 #pragma once
 
@@ -14,15 +14,15 @@
 #include "batch/dims.h"
 
 struct file_row {
-	const uint8_t *numbers, *texts; /* at addresses that stay */
+	const uint8_t *numbers, *texts; /* at stable addresses */
 };
 
 struct file_pack {
 	struct file_chunk *chunks;   /* newest first */
-	size_t room;		     /* bytes left in the newest */
+	size_t room;		     /* bytes left in the newest chunk */
 	struct intern kinds;	     /* struct file_kind */
-	struct recent_texts *recent; /* by their hash, those written last */
-	int64_t since;		     /* of the first row: others are written as differences */
+	struct recent_texts *recent; /* recently written texts by hash */
+	int64_t since; /* of the first row: others are stored as differences from it */
 	struct buf scratch, name;
 };
 
@@ -33,7 +33,7 @@ int file_pack_row(struct file_pack *p, int64_t id, const struct dims_file *f, bo
 		  struct file_row *row) _must_check_;
 void file_unpack(const struct file_pack *p, int64_t id, const struct file_row *row,
 		 struct dims_file *ret);
-/* Parts of a row: the generation that it belongs to, its start, and its name, which is never empty. */
+/* Single fields of a row: its generation, its start, and its name, which is never empty. */
 int64_t file_unpack_inode(int64_t id, const struct file_row *row);
 int64_t file_unpack_since(const struct file_pack *p, int64_t id, const struct file_row *row);
 struct bytes file_unpack_name(const struct file_row *row);

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/utsname.h>
 
-#define BOOT_MAX 64 /* bytes of the boot's id with a line end */
+#define BOOT_MAX 64 /* length of the boot id with a newline */
 
 struct batch_row batch_set_host(struct batch_set *s, int64_t id)
 {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define SPARSE 4u /* ids beyond so many times the rows have no place */
+#define SPARSE 4u /* ids beyond this multiple of the row count have no slot */
 
 void id_array_free(struct id_array *a)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * id_array.h: a number of 32 bits for each id of a dimension table, in arrays by recording, as ids are dense within one. What
- * lies too far out has no place: ids that a damaged trace claims. Starts as {0}.
+ * id_array.h: a 32-bit number for each id of a dimension table, in one array per recording, as ids are dense within
+ * one. Ids that are far out of range, as in a damaged trace, have no slot. Starts as {0}.
  */
 #pragma once
 
 #include "batch/dims.h"
 
-#define ID_ARRAY_NONE UINT32_MAX /* of an id to which nothing was given */
-#define ID_ARRAY_MAX  256u	 /* recordings; ids of further ones have no place */
+#define ID_ARRAY_NONE UINT32_MAX /* no number was set for the id */
+#define ID_ARRAY_MAX  256u	 /* recordings; ids of further ones have no slot */
 
 struct id_array {
 	uint32_t *values[ID_ARRAY_MAX];
@@ -16,7 +16,7 @@ struct id_array {
 };
 
 void id_array_free(struct id_array *a);
-/* The place of an id; NULL where it has none, or none yet. */
+/* The slot of an id; NULL if it has none, or none yet. */
 static inline uint32_t *id_array_at(const struct id_array *a, int64_t id)
 {
 	uint64_t recording = id_recording(id), own = id_own(id);
@@ -25,6 +25,6 @@ static inline uint32_t *id_array_at(const struct id_array *a, int64_t id)
 		       ? &a->values[recording][own]
 		       : NULL;
 }
-/* The same, made where it can have one; *ret is NULL where it cannot. 0 or -ENOMEM. */
+/* The same, created if the id can have one; else *ret is NULL. 0 or -ENOMEM. */
 int id_array_need(struct id_array *a, const struct dims *d, enum table_id table, int64_t id,
 		  uint32_t **ret) _must_check_;

@@ -24,14 +24,14 @@ int64_t identity_of(const struct identity *k, enum table_id table, int64_t id)
 	return id >= 0 && map_get(&k->others[table], (uint64_t)id, &other) ? (int64_t)other : id;
 }
 
-/* ---- what identifies a thing: a text of numbers and names, each with its length ---- */
+/* ---- what identifies a thing: numbers and names, each with its length ---- */
 
 static int identity_put_int(struct buf *key, int64_t v)
 {
 	return buf_append(key, &v, sizeof(v));
 }
 
-/* A null is another value than the empty text. */
+/* Null and the empty text must differ. */
 static int identity_put_bytes(struct buf *key, const struct batch *b, unsigned int column,
 			      size_t row)
 {
@@ -76,37 +76,31 @@ static int cgroup_key(struct buf *key, const struct batch *b, size_t row)
 		       : identity_put_column(key, b, CGROUP_KERNEL_ID, row);
 }
 
-/* Sources that do not know the kernel's own time of the start give the same time of day, or are not the same. */
+/* Sources that do not know the kernel's start time must agree on the time of day; otherwise the processes are distinct. */
 static int process_key(struct buf *key, const struct batch *b, size_t row)
 {
 	bool born = !batch_is_null(b, PROCESS_BORN, row);
 	unsigned int start = born ? PROCESS_BORN : PROCESS_STARTED;
-	int r;
 
 	if (batch_is_null(b, PROCESS_PID, row) || batch_is_null(b, start, row))
-		return 0;
-	r = identity_put_int(key, start);
-	if (r < 0)
-		return r;
-	r = identity_put_column(key, b, start, row);
-	return r < 0 ? r : identity_put_column(key, b, PROCESS_PID, row);
+		return buf_status(key);
+	identity_put_int(key, start);
+	identity_put_column(key, b, start, row);
+	return identity_put_column(key, b, PROCESS_PID, row);
 }
 
 static int thread_key(const struct identity *k, struct buf *key, const struct batch *b, size_t row)
 {
 	int64_t process = batch_get(b, THREAD_PROCESS_ID, row, -1);
-	int r;
 
 	if (batch_is_null(b, THREAD_BORN, row) || process < 0)
-		return 0;
-	r = identity_put_int(key, identity_of(k, TABLE_PROCESS, process));
-	if (r < 0)
-		return r;
-	r = identity_put_column(key, b, THREAD_BORN, row);
-	return r < 0 ? r : identity_put_column(key, b, THREAD_TID, row);
+		return buf_status(key);
+	identity_put_int(key, identity_of(k, TABLE_PROCESS, process));
+	identity_put_column(key, b, THREAD_BORN, row);
+	return identity_put_column(key, b, THREAD_TID, row);
 }
 
-/* All that is known of a file beside its numbers is its name. */
+/* Apart from its numbers, only the name of a file is known. */
 static int name_key(struct buf *key, const struct batch *b, size_t row)
 {
 	static const uint8_t names[] = {FILE_PATH,     FILE_HOSTPATH, FILE_BASE,
@@ -119,9 +113,10 @@ static int name_key(struct buf *key, const struct batch *b, size_t row)
 }
 
 /*
- * Birth, or a generation from the file system, distinguishes files that had one inode number one after another. The upper
- * half of `generation` counts only since its recording began, so it identifies nothing beyond, but together with the
- * name where a file has neither. The kernel never gives the number of a socket or a pipe again while it counts to 2^32.
+ * Birth, or a generation from the file system, distinguishes files that used one inode number successively. The upper
+ * half of `generation` counts from the start of its recording, so across recordings it identifies a file with neither
+ * of these only together with its name. The kernel does not reuse the number of a socket or a pipe until it has counted
+ * to 2^32.
  */
 static int identity_file_key(struct buf *key, const struct batch *b, size_t row)
 {
@@ -134,22 +129,20 @@ static int identity_file_key(struct buf *key, const struct batch *b, size_t row)
 		return name_key(key, b, row);
 	if (batch_is_null(b, FILE_DEV, row) || batch_is_null(b, FILE_INO, row))
 		return 0;
-	r = identity_put_column(key, b, FILE_DEV, row);
-	if (r >= 0)
-		r = identity_put_column(key, b, FILE_INO, row);
-	if (r >= 0)
-		r = identity_put_int(key, type);
+	identity_put_column(key, b, FILE_DEV, row);
+	identity_put_column(key, b, FILE_INO, row);
+	r = identity_put_int(key, type);
 	if (r < 0 || type == FILE_TYPE_SOCKET || type == FILE_TYPE_PIPE)
 		return r;
 	if (batch_is_null(b, FILE_BIRTH, row) && !(uint32_t)generation) {
 		r = identity_put_int(key, (int64_t)generation);
 		return r < 0 ? r : name_key(key, b, row);
 	}
-	r = identity_put_int(key, (uint32_t)generation);
-	return r < 0 ? r : identity_put_column(key, b, FILE_BIRTH, row);
+	identity_put_int(key, (uint32_t)generation);
+	return identity_put_column(key, b, FILE_BIRTH, row);
 }
 
-/* Empty where nothing identifies the row beyond its recording. */
+/* Empty if nothing identifies the row outside its recording. */
 static int identity_key(const struct identity *k, const struct batch *b, size_t row, int64_t id,
 			struct buf *key)
 {
@@ -177,7 +170,7 @@ static int identity_key(const struct identity *k, const struct batch *b, size_t 
 	case TABLE_THREAD:
 		r = thread_key(k, key, b, row);
 		break;
-	case TABLE_STACK: /* one recording's row of it may have names, another's not */
+	case TABLE_STACK: /* one recording may have names for its stacks, another not */
 		break;
 	default:
 		assert(b->table == TABLE_FILE);
@@ -191,7 +184,7 @@ static int identity_key(const struct identity *k, const struct batch *b, size_t 
 
 /* ---- learning ---- */
 
-/* Rows of a machine whose boot is unknown describe one that is found nowhere else. */
+/* A host whose boot id is unknown matches no other host. */
 static int note_host(struct identity *k, int64_t id)
 {
 	uint64_t known, host = (uint64_t)identity_of(k, TABLE_HOST, id);

@@ -49,7 +49,7 @@ int64_t seconds_file(const struct batch *b, size_t row)
 	return op_copy((uint32_t)batch_get(b, OP_OP, row, OP_CODE_MAX)) == OP_COPY_NONE ? -1 : file;
 }
 
-/* Row numbers of the calls that have a second file; few rows have one, so that words of the null bits are looked at. */
+/* Row numbers of the calls that have a second file; these are rare, so the null bits are scanned by words. */
 static size_t seconds_rows(const struct batch *b, unsigned int file2, uint32_t *ret)
 {
 	const uint64_t *nulls = b->columns[file2].nulls;

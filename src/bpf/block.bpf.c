@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * block.bpf.c: requests to block devices: when they came, who is behind them and for which files. The tracepoints at which a bio
- * becomes a request or joins one fire once for each piece of it, in the context of who submits it; what else a request goes
- * through may be in interrupts, where the current task is a bystander. The arguments are numbers to the verifier (raw_tp), as
- * it takes no arithmetic on what it knows to be a pointer.
+ * block.bpf.c: requests to block devices: when they were made, by whom and for which files. The tracepoints at which a
+ * bio becomes or joins a request fire once for each piece of it, in the context of the submitter; later ones may fire
+ * in interrupts, where the current task is a bystander. The arguments are numbers to the verifier (raw_tp), which
+ * allows no arithmetic on values known to be pointers.
  *
- * The sums over all records are what /sys/block/DEV/stat counts: see weir_complete.
+ * The sums over all records equal those in /sys/block/DEV/stat: see weir_complete.
  */
-#include "bpf/lib/block_state.h"
+#include "bpf/lib/block/block_state.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Whether the disk takes bios as they are: device mapper, md, zram. */
+/* Whether the disk handles bios directly, without requests: device mapper, md, zram. */
 static __always_inline bool disk_takes_bios(__u64 disk)
 {
 	__u64 fops = knum(struct gendisk, disk, fops);
@@ -46,7 +46,7 @@ int BPF_PROG(weir_queue, struct bio *bio)
 	return 0;
 }
 
-/* A bio is mapped from a device to the one below: the same bio, from a partition to its disk, or a clone. */
+/* A bio is mapped from a device to the one below: the same bio (from a partition to its disk) or a clone. */
 SEC("raw_tp/block_bio_remap")
 int BPF_PROG(weir_remap, struct bio *bio, __u32 dev, __u64 sector)
 {
@@ -64,7 +64,7 @@ int BPF_PROG(weir_remap, struct bio *bio, __u32 dev, __u64 sector)
 	return 0;
 }
 
-/* When a bio was queued, or that of which it is a piece; 0: not known. */
+/* When this bio, or the one of which it is a piece, was queued; 0: unknown. */
 static __always_inline __u64 queued_at(struct block_task *t, __u64 bio)
 {
 	if (t->bio == bio)
@@ -116,7 +116,7 @@ int BPF_PROG(weir_frontmerge, struct bio *bio)
 	return bio_enters((__u64)bio, false);
 }
 
-/* Of a flush of the cache, which the kernel makes for all that requested one. */
+/* A cache flush, which the kernel issues for all requests that need one. */
 static __always_inline struct wire_block_state *flush_begin(__u64 rq, __u64 disk, __u64 now)
 {
 	struct wire_block_state *e = state_new(rq);
@@ -139,7 +139,7 @@ static __always_inline struct wire_block_state *flush_begin(__u64 rq, __u64 disk
 	return e;
 }
 
-/* What is known of a request, by its first bio or itself. */
+/* The state of a request, by its first bio or by its own address. */
 static __always_inline struct wire_block_state *request_state(__u64 rq, __u64 first, __u64 *ret_key)
 {
 	struct wire_block_state *e = NULL;
@@ -201,7 +201,7 @@ int BPF_PROG(weir_requeue, struct request *rq)
 	return 0;
 }
 
-/* A request that was under way when recording began, or whose first bio found no room. */
+/* Sends a request that was in flight when recording began, or whose first bio found no room. */
 static __always_inline void send_unknown(struct request *rq, __u32 bytes, __u8 error, __u64 now)
 {
 	struct wire_block_state *e = state_new((__u64)rq);
@@ -225,8 +225,8 @@ static __always_inline void send_unknown(struct request *rq, __u32 bytes, __u8 e
 }
 
 /*
- * The device has done nr bytes of a request. The kernel counts a request when its last byte is done and it is no step of a
- * flush, its sectors as they are done, and flushes apart.
+ * The device has completed nr bytes of a request. The kernel counts a request when its last byte completes unless it is
+ * a step of a flush, sectors as they complete, and flushes separately.
  */
 SEC("raw_tp/block_rq_complete")
 int BPF_PROG(weir_complete, struct request *rq, __u8 error, unsigned int nr)
@@ -250,12 +250,12 @@ int BPF_PROG(weir_complete, struct request *rq, __u8 error, unsigned int nr)
 	if (!flush && (nr != kread(struct request, rq, __data_len) || rq_in_flush(flags))) {
 		__u64 own = (__u64)rq;
 
-		/* its first bio ends now, and may be used again */
+		/* its first bio ends now, and may be reused */
 		if (key != own && !bpf_map_update_elem(&bios, &own, e, BPF_ANY))
 			state_end(key);
 		return 0;
 	}
-	/* the kernel takes the flag off a request once its cache is flushed */
+	/* the kernel clears the flag once the cache was flushed */
 	e->b.opf = opf | (e->b.opf & REQ_PREFLUSH);
 	if (!flush && !rq_is_counted(flags))
 		e->b.flags |= WIRE_BLOCK_UNCOUNTED;
@@ -281,7 +281,7 @@ int BPF_PROG(weir_bio_complete, struct request_queue *q, struct bio *bio)
 	return 0;
 }
 
-/* A folio of a file turns dirty, in the context of who writes; mapped ones at the fault. */
+/* A folio of a file becomes dirty, in the context of the writer; mapped ones at the fault. */
 SEC("raw_tp/writeback_dirty_folio")
 int BPF_PROG(weir_dirty, __u64 folio, __u64 mapping)
 {
@@ -300,15 +300,15 @@ int BPF_PROG(weir_dirty, __u64 folio, __u64 mapping)
 	owner = owner_current(task, t, ts);
 	inode = knum(struct address_space, mapping, host);
 	*frame = (__u64)frame_check(inode) << 32 | owner;
-	/* later nobody knows that this is its content */
+	/* this association with the overlay's file is not available later */
 	if (ts && call_on_overlay(ts))
 		inode_number(inode);
 	return 0;
 }
 
 /*
- * Calls that write, of file systems with large folios. A program whose name begins like this may find no tracepoint: of files
- * for which none was seen the owner is the first writer of a folio that is dirty.
+ * Calls that write, in file systems with large folios. A program with this prefix may lack its tracepoint: for files
+ * without such events the owner is the first writer of a dirty folio.
  */
 SEC("raw_tp/ext4_da_write_begin")
 int BPF_PROG(weir_extra_ext4_da, __u64 inode, __u64 pos, __u32 len)

@@ -2,18 +2,18 @@
 /*
  * calls.bpf.c: the programs that record calls. All are on BTF tracepoints, which every supported kernel allows.
  *
- * The cost of a call is counted in instructions (bench/ratio.py shows a change of 3 ns). A field that is read through a
- * pointer which the verifier does not know takes ten of them (some 2.5 ns), a locked counter 7 ns, a helper 5 to
- * 20 ns; the size of the record hardly counts. So plain fields of the task are read directly, sequence numbers are not
- * locked where programs cannot be preempted (before Linux 6.19), and an argument that a call lacks has a place that
- * holds 0 or -1 instead of a branch.
+ * The cost of a call is counted in instructions (bench/ratio.py shows a change of 3 ns). Reading a field through a
+ * pointer that the verifier does not know takes ten of them (about 2.5 ns), a locked counter 7 ns, a helper 5 to 20 ns;
+ * the size of the record hardly matters. So plain fields of the task are read directly, sequence numbers are not locked
+ * where programs cannot be preempted (before Linux 6.19), and a missing argument is a slot that contains 0 or -1,
+ * instead of a branch.
  */
-#include "bpf/lib/aio.h"
-#include "bpf/lib/announce.h"
-#include "bpf/lib/rich.h"
-#include "bpf/lib/stack.h"
+#include "bpf/lib/request/aio.h"
+#include "bpf/lib/thread/announce.h"
+#include "bpf/lib/call/rich.h"
+#include "bpf/lib/call/stack.h"
 
-/* In the registers of a thread that is in no call, or in one that changed them (rt_sigreturn). */
+/* The call number of a thread that is not in a call, or whose call changed the registers (rt_sigreturn). */
 #define NR_NONE 0xffffffffu
 
 char LICENSE[] SEC("license") = "GPL";
@@ -37,8 +37,7 @@ int BPF_PROG(weir_enter, struct pt_regs *regs, long id)
 	return 0;
 }
 
-/* What any successful call may change for files that others have open; for every process of the
- * host. */
+/* The effects that a successful call may have on files that other processes have open; for every process of the host. */
 verified_alone int call_effects(struct wire_plan *p, long ret)
 {
 	__u64 file;
@@ -57,7 +56,7 @@ verified_alone int call_effects(struct wire_plan *p, long ret)
 	return 0;
 }
 
-/* The same for 32-bit calls, which are not recorded; their numbers are i386's. */
+/* The same for 32-bit calls, which are not recorded; they use i386's numbers. */
 static noinline void compat_effects(long nr, long ret)
 {
 	if (ret < 0)
@@ -78,7 +77,7 @@ static noinline void compat_effects(long nr, long ret)
 	}
 }
 
-/* An execve that began in 64 bits and returns to a program of 32. */
+/* Whether an execve that began in 64 bits returns to a 32-bit program. */
 static __always_inline bool execs_compat(struct thread_state *ts)
 {
 	struct wire_plan *p = plan_of(ts->call.op.nr);
@@ -87,7 +86,7 @@ static __always_inline bool execs_compat(struct thread_state *ts)
 	       (p->flags & WIRE_PLAN_EXEC);
 }
 
-/* The exit of a 32-bit call, or of a thread for which there is no storage. */
+/* The exit of a 32-bit call, or of a thread without storage. */
 static __always_inline int exit_other(struct task_struct *task, struct thread_state *ts,
 				      struct pt_regs *regs, long ret)
 {
@@ -100,8 +99,8 @@ static __always_inline int exit_other(struct task_struct *task, struct thread_st
 }
 
 /*
- * An exit whose enter was not seen: notes what the enter would have noted. Returns the call's
- * status, 0: the call is not to be recorded.
+ * An exit without a recorded enter: does what the enter would have done. Returns the call's status, 0: the call must
+ * not be recorded.
  */
 static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_state *ts,
 				    struct pt_regs *regs, struct wire_plan *p, __u64 end)
@@ -121,18 +120,18 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 	call_begin(tread(struct task_struct, task, files), ts, regs, p, call_index(call_nr(regs)));
 	ts->call.op.start = status == STATUS_DENIED ? end : 0;
 	if (!(p->flags & WIRE_PLAN_RICH))
-		ts->call.kind &= ~FILE_SEEKABLE; /* where it began is not known */
+		ts->call.kind &= ~FILE_SEEKABLE; /* its initial position is unknown */
 	return status;
 }
 
-/* True where the selection does not want the call, now that its end is known. */
+/* True if the selection rejects the call, now that its end is known. */
 static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_plan *p, long ret,
 					  __u64 end)
 {
 	if (call_selected(ts, p, ret, end))
 		return false;
 	if (!(p->flags & WIRE_PLAN_RECORD) || call_has_fate(ts, p, ret))
-		return false; /* rich_send() goes on */
+		return false; /* left to rich_send() */
 	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !select_paths)
 		sock_changed(ts, p);
 	call_leave_out(ts);
@@ -140,9 +139,9 @@ static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_p
 }
 
 /*
- * The number under which a call that ends has its plan; WIRE_CALLS_MAX: it is none. A successful execve or rt_sigreturn changed
- * the registers: the number is the one at enter. What was selected then is a row, though an execve may have taken the thread
- * out of the selection.
+ * The plan index of a call that ends; WIRE_CALLS_MAX: none. A successful execve or rt_sigreturn changed the registers,
+ * so the number is that at enter. A call that was selected at enter becomes a row even if an execve removed the thread
+ * from the selection.
  */
 static __always_inline __u32 exit_index(struct thread_state *ts, struct pt_regs *regs)
 {
@@ -154,7 +153,7 @@ static __always_inline __u32 exit_index(struct thread_state *ts, struct pt_regs 
 	return unlikely(nr == NR_NONE) ? WIRE_CALLS_MAX : call_index(nr);
 }
 
-/* A call that the selection left out at its enter. */
+/* The exit of a call that was not selected at its enter. */
 static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs *regs,
 					struct wire_plan *p)
 {
@@ -166,7 +165,7 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 	return 0;
 }
 
-/* Tries once more to send the call's thread. True where there is no room again, which is counted. */
+/* Tries again to send the call's thread. True if there is still no room, which is counted. */
 verified_alone int exit_unsent(struct thread_state *ts, struct wire_plan *p, __s64 ret)
 {
 	if (!ts || !p)
@@ -183,7 +182,7 @@ verified_alone int exit_unsent(struct thread_state *ts, struct wire_plan *p, __s
 	return 1;
 }
 
-/* Of calls that are looked at whether they are recorded or not. */
+/* Handles the exit of calls that are handled whether recorded or not. */
 static __always_inline void exit_ever(struct task_struct *task, struct thread_state *ts,
 				      struct pt_regs *regs, struct wire_plan *p, long ret)
 {
@@ -198,7 +197,7 @@ static __always_inline void exit_ever(struct task_struct *task, struct thread_st
 		announce_exit(task, ts, regs);
 }
 
-/* When the call ended: before its content was hashed. */
+/* When the call ended, before its content was hashed. */
 static __always_inline __u64 exit_time(struct thread_state *ts)
 {
 	return content && (ts->flags & THREAD_IN_CALL) && ts->content.end ? ts->content.end
@@ -229,7 +228,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		return exit_skipped(ts, regs, p);
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))
 		return 0;
-	end = exit_time(ts); /* not earlier: a thread that is not traced does not pay for it */
+	end = exit_time(ts); /* not earlier: untraced threads must not pay for it */
 	if (likely(flags & THREAD_IN_CALL)) {
 		if (unlikely(is_restart(ret)) && call_is_last(task))
 			return 0;
@@ -285,7 +284,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	struct thread_state *ts;
 	__u32 tgid = child->tgid, one = 1;
 
-	/* Only a new process: with CLONE_THREAD the child has its parent's tgid. */
+	/* Only a new process: with CLONE_THREAD the child shares its parent's tgid. */
 	if (selection.follow && selection.pids && child->pid == child->tgid) {
 		__u32 ptgid = tgid_of(parent);
 
@@ -301,7 +300,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 			context_inherit(parent, ts);
 		return 0;
 	}
-	/* Its side of the fork will be taken for a call of its own. */
+	/* The child's exit from the fork would be taken for a call of its own. */
 	ts = bpf_task_storage_get(&threads, parent, 0, 0);
 	if (ts && (ts->flags & THREAD_SELECTED))
 		cpu_count(storage);
@@ -316,13 +315,13 @@ int BPF_PROG(weir_exec, struct task_struct *p, int old_pid, struct linux_binprm 
 
 	if (!ts)
 		return 0;
-	if (publisher_count) /* the new program has to announce itself */
+	if (publisher_count) /* the new program must announce itself again */
 		context_forget(ts);
 	ts->flags = (ts->flags | THREAD_STALE | THREAD_EXECED) & ~THREAD_SENT;
-	/* Now, while the new argument vector is as execve made it. */
+	/* Now, while the new argument vector is still as execve created it. */
 	if (thread_needs_look(ts))
 		thread_look(ts);
-	/* It left the selection by this call, whose row says what it started. */
+	/* This call removed it from the selection; its row shows what was started. */
 	if (unlikely((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED | THREAD_SELECTED)) ==
 		     THREAD_IN_CALL))
 		ts->exe = exe_key(ts);
@@ -375,11 +374,11 @@ static noinline void thread_end_send(struct task_struct *task, struct thread_sta
 	ring_commit(&p);
 }
 
-#define KILLED_BY_KILL 9  /* seccomp's strict mode ends a thread like this */
-#define KILLED_BY_SYS  31 /* and a filter like that */
+#define KILLED_BY_KILL 9  /* in strict mode, seccomp ends a thread like this */
+#define KILLED_BY_SYS  31 /* and a filter like this */
 #define RET_NOT_BEGUN  (-38)
 
-/* A call for which seccomp ended the thread: neither its enter nor its exit was seen. */
+/* A call for which seccomp ended the thread: neither enter nor exit was traced. */
 static noinline void end_denied(struct task_struct *task, struct thread_state *ts)
 {
 	struct pt_regs *regs;
@@ -408,7 +407,7 @@ static noinline void end_denied(struct task_struct *task, struct thread_state *t
 		op_send(ts, p, 0, ts->call.op.start, WIRE_NONE, STATUS_DENIED | STATUS_NORETURN);
 }
 
-/* The call in which a thread ends, which took more than time on a CPU. */
+/* The call in which a thread ends, if it also spent time off CPU. */
 static __always_inline void end_send_away(struct task_struct *task, struct thread_state *ts,
 					  __u64 end)
 {
@@ -467,7 +466,7 @@ int BPF_PROG(weir_end)
 	    bpf_core_enum_value_exists(enum cgroup_subsys_id, id)) \
 	shared.cgroup_subsys = bpf_core_enum_value(enum cgroup_subsys_id, id)
 
-/* Where tasks keep the control group of the v1 hierarchy that was chosen. */
+/* Finds where tasks store the control group of the chosen v1 hierarchy. */
 static __always_inline void controller_find(void)
 {
 	CONTROLLER(WIRE_CONTROLLER_PIDS, pids_cgrp_id);
@@ -480,7 +479,7 @@ static __always_inline void controller_find(void)
 	CONTROLLER(WIRE_CONTROLLER_CPUACCT, cpuacct_cgrp_id);
 }
 
-/* The recorder looks at itself: its pid namespace, and how its probe files were opened, for created_bit. */
+/* The recorder examines itself: its pid namespace, and how its probe files were opened, for created_bit. */
 SEC("iter/task")
 int weir_self(struct bpf_iter__task *ctx)
 {
@@ -504,7 +503,7 @@ int weir_self(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* How long threads waited for a CPU until now, asked for when recording stops. */
+/* How long threads have waited for a CPU so far; run when recording stops. */
 SEC("iter/task")
 int weir_waited(struct bpf_iter__task *ctx)
 {
@@ -526,7 +525,7 @@ int weir_waited(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Calls that are still running, asked for when recording stops. */
+/* Calls that are still running; run when recording stops. */
 SEC("iter/task")
 int weir_running(struct bpf_iter__task *ctx)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * content.bpf.c: the bytes that calls move, hashed as the calls end (record --content). It is attached before the object of
- * calls, so that it runs first: its records lie in the ring before that of their call, and the recorder, when it takes the call,
- * knows what is missing. It takes the end of the call, which that object takes over, so that hashing is no part of the call's
- * time.
+ * content.bpf.c: hashes the bytes that calls move, as the calls end (record --content). It is attached before the calls
+ * object, so that it runs first: its records precede that of their call in the ring, so that the recorder knows what is
+ * missing when it reads the call. It also takes the end time of the call, which the calls object uses, so that hashing
+ * does not count as part of the call.
  *
- * The memory of a call is read at its exit, when the kernel has touched all of it: of 10,000 buffers that had never been used none
- * was missing but for writes to /dev/null, where the kernel reads nothing either. Whatever another thread writes into the buffer
- * meanwhile is seen here and not by the kernel.
+ * A call's memory is read at its exit, when the kernel has touched all of it: of 10,000 never used buffers none was
+ * missing except in writes to /dev/null, where the kernel does not read them either. If another thread writes to the
+ * buffer meanwhile, this program sees different data than the kernel.
  *
- * Measured (Linux 6.18): some 0.15 us for a call of 64 bytes, 0.8 us for 4 KiB, then 5 GB/s.
+ * Measured (Linux 6.18): about 0.15 us for a call of 64 bytes, 0.8 us for 4 KiB, then 5 GB/s.
  */
-#include "bpf/lib/content_aio.h"
-#include "bpf/lib/content_begin.h"
-#include "bpf/lib/filter.h"
+#include "bpf/lib/content/content_aio.h"
+#include "bpf/lib/content/content_begin.h"
+#include "bpf/lib/call/filter.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -45,7 +45,7 @@ static long message_take(__u32 i, struct messages *of)
 	return 0;
 }
 
-/* Of the socket that the descriptor of a call still is. */
+/* The TCP stream position, if the descriptor of the call still refers to the socket. */
 static __always_inline void call_pos_tcp(struct content_room *m, struct thread_state *ts, bool out,
 					 __s64 ret)
 {
@@ -77,7 +77,7 @@ static __always_inline void content_pos(struct content_room *m, struct thread_st
 	}
 }
 
-/* Where in one of the two files of a call its bytes lie; 1: the second one. WIRE_NONE: it has no positions. */
+/* The position of the call's bytes in one of its two files; 1: the second one. WIRE_NONE: the file has no positions. */
 static __always_inline __s64 content_pos_file(struct content_room *m, struct thread_state *ts,
 					      struct wire_plan *p, int which, __s64 ret)
 {
@@ -99,8 +99,8 @@ static __always_inline __s64 content_pos_file(struct content_room *m, struct thr
 }
 
 /*
- * Bytes that go from one file to another within the kernel: they are in the page cache of the one that has positions. Rows of the
- * file they come from count them; those of the other have their own cuts.
+ * Bytes moved from one file to another within the kernel: read from the page cache of the file that has positions. They
+ * are counted in the rows of the source file; those of the other file have their own pieces.
  */
 verified_alone int content_files(struct content_room *m, struct thread_state *ts,
 				 struct wire_plan *p, __u32 from, __s64 ret)
@@ -124,7 +124,7 @@ verified_alone int content_files(struct content_room *m, struct thread_state *ts
 		file = from ? c->file : c->file2;
 	m->cache = file ? cache_of(file) : 0;
 	content_source(m, in != WIRE_NONE ? in : out, m->cache ? ret : 0, 0, 0);
-	if (!m->cache) /* a place that nothing can be read from */
+	if (!m->cache) /* unreadable */
 		m->source[0] = 0;
 	m->source[1] = ret;
 	m->pos = in;
@@ -142,7 +142,7 @@ verified_alone int content_files(struct content_room *m, struct thread_state *ts
 	return content_bytes(m);
 }
 
-/* Takes the bytes of a call from where it has them. */
+/* Processes the bytes of a call from their location. */
 static __always_inline int content_take(struct content_room *m, struct thread_state *ts,
 					struct wire_plan *p, __u32 nr, __s64 ret)
 {
@@ -170,7 +170,7 @@ static __always_inline int content_take(struct content_room *m, struct thread_st
 	} else if (plan->how == WIRE_CONTENT_OF_VECTOR) {
 		content_source(m, 0, 0, at, arg(c, plan->count));
 	} else {
-		/* MSG_TRUNC: a longer message was received than there was room for */
+		/* MSG_TRUNC: the received message was longer than the buffer */
 		if (m->total > c->op.size)
 			m->total = c->op.size;
 		content_source(m, plan->how == WIRE_CONTENT_OF_SYSV ? at + 8 : at, m->total, 0, 0);
@@ -236,7 +236,7 @@ int BPF_PROG(weir_content, struct pt_regs *regs, long ret)
 	p = plan_of(nr);
 	if (!p || !content_plans[nr & (WIRE_CALLS_MAX - 1)].how || call_is_unsent(ts))
 		return 0;
-	/* What is only looked at is moved by a later call. */
+	/* MSG_PEEK leaves the data for a later call to move. */
 	if ((p->flags & WIRE_PLAN_RECEIVES) && (ts->call.op.flags & MSG_PEEK))
 		return 0;
 	end = bpf_ktime_get_ns();
@@ -247,7 +247,7 @@ int BPF_PROG(weir_content, struct pt_regs *regs, long ret)
 	return 0;
 }
 
-/* The recorder's own file, whose first word it knows: tries the tables of pages with it. */
+/* The recorder's own file, whose first word is known: tests the page table addresses with it. */
 SEC("iter/task")
 int weir_content_probe(struct bpf_iter__task *ctx)
 {

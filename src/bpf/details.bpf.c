@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * details.bpf.c: what arguments of calls point to, as far as a line of `weir trace` shows it: structures, texts, the first bytes
- * of buffers; and signals. It is attached before the object of calls, as that of content is, so that its records lie in the ring
- * before that of their call; it takes the end of the call, so that reading is no part of the call's time.
+ * details.bpf.c: what arguments of calls point to, as far as a line of `weir trace` shows it: structures, texts, the
+ * first bytes of buffers; and signals. Like the content object, it is attached before the calls object, so that its
+ * records precede that of their call in the ring, and it takes the end time of the call, so that reading does not count
+ * as part of the call.
  *
- * Memory is read at the exit of the call: what a call is given and overwrites is seen as it left it. The exceptions are kept at
- * its enter by the object of calls: the sets of select, and the room for an address.
+ * Memory is read at the exit of the call: data that the call overwrites is seen as the call left it. There are two
+ * exceptions, which the calls object saves at enter: the sets of select, and the size of an address buffer.
  */
-#include "bpf/lib/filter.h"
+#include "bpf/lib/call/filter.h"
 #include "bpf/lib/ring.h"
-#include "bpf/lib/vector.h"
+#include "bpf/lib/call/vector.h"
 #include "schema/wire_detail.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 /* Set before loading. */
 const volatile struct wire_detail_plan detail_plans[WIRE_CALLS_MAX];
-const volatile __u32 detail_limit; /* bytes of one buffer */
+const volatile __u32 detail_limit; /* bytes per buffer */
+const volatile __u32 detail_argv;  /* also the arguments of an executed program */
 
-#define IOV_PARTS      8  /* elements of a vector whose bytes are read */
-#define IOV_ELEMENTS   64 /* that are read themselves */
+#define IOV_PARTS      8  /* vector elements whose bytes are read */
+#define IOV_ELEMENTS   64 /* vector elements that are read */
 #define MSG_BYTES      56
 #define MMSG_BYTES     64
 #define MSG_PARTS      4
 #define MSG_CONTROL    256
-#define SIGNAL_IGNORED 1 /* TRACE_SIGNAL_IGNORED */
+#define ARGV_PARTS     32 /* arguments of a program that could not be executed */
+#define SIGNAL_IGNORED 1  /* TRACE_SIGNAL_IGNORED */
 #define SIGNAL_KILL    9
 #define SIGNAL_CHILD   17
 #define CODE_KERNEL    0x80
 
-/* Closes a region of `len` bytes that were read at `at` into the record. */
+/* Finishes a region with `len` bytes that were read to offset `at` of the record. */
 static __always_inline void region_close(struct scratch *s, struct wire_region *r, __u64 at,
 					 __u64 user, __u64 len, __u32 was)
 {
@@ -39,7 +42,7 @@ static __always_inline void region_close(struct scratch *s, struct wire_region *
 	s->len = at + sizeof(*r) + ((len + 7) & ~7ull);
 }
 
-/* Reads memory of the program into a region behind those that are there. */
+/* Reads memory of the program into a further region. */
 verified_alone int detail_read(struct scratch *s, __u64 user, __u32 bytes, __u32 was)
 {
 	struct wire_region *r;
@@ -54,14 +57,14 @@ verified_alone int detail_read(struct scratch *s, __u64 user, __u32 bytes, __u32
 	if (len > WIRE_DETAIL_MOST)
 		len = WIRE_DETAIL_MOST;
 	r = (struct wire_region *)(s->data + at);
-	barrier_var(len); /* compared and used at once, so that 6.1 follows it */
+	barrier_var(len); /* check and use must be adjacent for 6.1's verifier */
 	if (len > WIRE_DETAIL_MOST || bpf_probe_read_user(r + 1, len, (void *)user))
 		return 0;
 	region_close(s, r, at, user, len, was);
 	return 1;
 }
 
-/* The same of text, which ends with a NUL or where there is no more room. */
+/* The same for text, which ends at a NUL or at the limit. */
 verified_alone int detail_text(struct scratch *s, __u64 user, __u32 most)
 {
 	struct wire_region *r;
@@ -81,14 +84,67 @@ verified_alone int detail_text(struct scratch *s, __u64 user, __u32 most)
 	len = bpf_probe_read_user_str(r + 1, most & (2 * WIRE_DETAIL_MOST - 1), (void *)user);
 	if (len <= 0 || len > WIRE_DETAIL_MOST)
 		return 0;
-	/* where it was cut there is no NUL */
+	/* a truncated text has no NUL */
 	if (len == most && !bpf_probe_read_user(&after, 1, (void *)(user + most - 1)) && after)
 		len = most - 1;
 	region_close(s, r, at, user, len, 0);
 	return 1;
 }
 
-/* A set of descriptors: as the call was given it, which the object of calls keeps, and as it left it. */
+/* The texts of an array terminated by NULL, in one region. */
+verified_alone int detail_strings(struct scratch *s, __u64 user)
+{
+	struct wire_region *r;
+	__u64 at, text, len = 0;
+	long n;
+
+	if (!s || !user)
+		return 0;
+	at = s->len;
+	barrier_var(at);
+	if (at > WIRE_DETAIL_MOST)
+		return 0;
+	r = (struct wire_region *)(s->data + at);
+	for (int i = 0; i < ARGV_PARTS; i++) {
+		if (bpf_probe_read_user(&text, sizeof(text), (void *)(user + i * sizeof(text))))
+			break;
+		barrier_var(len); /* as above */
+		if (!text || len > WIRE_DETAIL_LIST)
+			break;
+		n = bpf_probe_read_user_str((__u8 *)(r + 1) + len, WIRE_DETAIL_TEXT, (void *)text);
+		if (n <= 0 || n > WIRE_DETAIL_TEXT)
+			break;
+		len += n;
+	}
+	if (!len || len > WIRE_DETAIL_MOST)
+		return 0;
+	region_close(s, r, at, user, len, 0);
+	return 1;
+}
+
+/* The same for an executed program: its texts are on its new stack; the region has their old address. */
+verified_alone int detail_executed(struct scratch *s, __u64 user, __u64 from, __u64 to)
+{
+	struct wire_region *r;
+	__u64 at, len = to - from;
+
+	if (!s)
+		return 0;
+	at = s->len;
+	barrier_var(at);
+	if (at > WIRE_DETAIL_MOST)
+		return 0;
+	r = (struct wire_region *)(s->data + at);
+	if (len > WIRE_DETAIL_MOST)
+		len = WIRE_DETAIL_MOST;
+	barrier_var(len);
+	if (!len || len > WIRE_DETAIL_MOST || bpf_probe_read_user(r + 1, len, (void *)from))
+		return 0;
+	region_close(s, r, at, user, len, 0);
+	return 1;
+}
+
+/* A set of descriptors: as passed to the call, saved by the calls object, and as the call left it. */
 verified_alone int detail_set(struct scratch *s, struct thread_state *ts, __u32 arg_of)
 {
 	struct fd_sets *k = bpf_task_storage_get(&select_sets, bpf_get_current_task_btf(), 0, 0);
@@ -117,7 +173,7 @@ static __always_inline __u32 detail_least(__u64 a, __u64 b)
 	return a < b ? a : b;
 }
 
-/* The bytes of an element of a vector; s->size of what the call moved are left. 0: there are no more. */
+/* The bytes of a vector element; s->size is the remaining number of bytes moved. 0: none are left. */
 verified_alone int detail_element(struct scratch *s, __u64 at)
 {
 	struct iov e;
@@ -131,7 +187,7 @@ verified_alone int detail_element(struct scratch *s, __u64 at)
 	return 1;
 }
 
-/* A vector, and what its elements point to, of the bytes that were moved. */
+/* A vector, and what its elements point to, up to the number of bytes moved. */
 verified_alone int detail_vector(struct scratch *s, __u64 user, __u64 count, __u64 moved)
 {
 	__u64 len;
@@ -151,7 +207,7 @@ verified_alone int detail_vector(struct scratch *s, __u64 user, __u64 count, __u
 	return 0;
 }
 
-/* A message: its head has been read, or is a part of what was. */
+/* A message, whose header was already read. */
 verified_alone int detail_message(struct scratch *s, __u64 user, __u64 moved)
 {
 	struct msg m;
@@ -180,7 +236,7 @@ verified_alone int detail_messages(struct scratch *s, __u64 user, __s64 count)
 	return 0;
 }
 
-/* Bytes of a vector or message that the call moved; of one that failed, those that it was to send. */
+/* The bytes of a vector or message that the call moved; for a failed one, those it tried to send. */
 static __always_inline __u64 detail_moved(__u32 flags, __s64 ret)
 {
 	return (flags & WIRE_DETAIL_OUT) ? (ret > 0 ? ret : 0) : ~0ull;
@@ -203,6 +259,8 @@ verified_alone int detail_step(struct scratch *s, struct thread_state *ts, __u32
 	switch (p->how) {
 	case WIRE_DETAIL_STRING:
 		return detail_text(s, user, p->size);
+	case WIRE_DETAIL_STRINGS:
+		return detail_strings(s, user);
 	case WIRE_DETAIL_SET:
 		return detail_set(s, ts, p->arg);
 	case WIRE_DETAIL_VECTOR:
@@ -264,7 +322,7 @@ verified_alone int detail_call(struct thread_state *ts, __s64 ret, __u64 end)
 		r->call = ts->call.op.call;
 		r->nr = nr;
 		r->pad[0] = r->pad[1] = r->pad[2] = 0;
-		/* the last eighth of the ring is for calls: they are not lost for what they point to */
+		/* the last eighth of the ring is reserved for calls: details must not cause their loss */
 		if (ring_fill(this_cpu()) > ring_bytes - ring_bytes / 8 || !ring_send(s, s->len))
 			__sync_fetch_and_add(&shared.details_lost, 1);
 	}
@@ -287,7 +345,7 @@ int BPF_PROG(weir_details, struct pt_regs *regs, long ret)
 	p = plan_of(nr);
 	if (!p || !detail_plans[nr & (WIRE_CALLS_MAX - 1)].count || call_is_unsent(ts))
 		return 0;
-	/* What an execve was given is gone with the program that gave it. */
+	/* The arguments of an execve are gone with the old program. */
 	if ((p->flags & WIRE_PLAN_EXEC) && ret >= 0)
 		return 0;
 	end = ts->content.end ? ts->content.end : bpf_ktime_get_ns();
@@ -298,8 +356,9 @@ int BPF_PROG(weir_details, struct pt_regs *regs, long ret)
 	return 0;
 }
 
-/* What a program is executed by, as its caller named it; how many variables it gets. */
-verified_alone int detail_exec(struct thread_state *ts, __u64 filename, __u32 variables)
+/* The name under which a program is executed, its arguments, and the number of its variables. */
+verified_alone int detail_exec(struct thread_state *ts, __u64 filename, __u32 variables, __u64 from,
+			       __u64 to)
 {
 	struct wire_region *g;
 	struct wire_detail *r;
@@ -330,7 +389,10 @@ verified_alone int detail_exec(struct thread_state *ts, __u64 filename, __u32 va
 	len = bpf_probe_read_kernel_str(g + 1, WIRE_DETAIL_MOST, (void *)filename);
 	if (len > 0 && len <= WIRE_DETAIL_MOST) {
 		g->len = len;
-		if (!ring_send(s, (__u8 *)(g + 1) - s->data + ((len + 7) & ~7ul)))
+		s->len = (__u8 *)(g + 1) - s->data + ((len + 7) & ~7ul);
+		if (detail_argv)
+			detail_executed(s, ts->call.args[1], from, to);
+		if (!ring_send(s, s->len))
 			__sync_fetch_and_add(&shared.details_lost, 1);
 	}
 	scratch_put(s);
@@ -342,23 +404,28 @@ int BPF_PROG(weir_details_exec, struct task_struct *task, int old_pid, struct li
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 	struct wire_plan *p;
-	__u64 filename = 0;
+	__u64 filename = 0, from = 0, to = 0;
+	struct mm_struct *mm = tread(struct task_struct, task, mm);
 
 	if (!ts || !thread_in_call(ts))
 		return 0;
 	p = plan_of(ts->call.op.nr);
-	/* execveat has a descriptor first */
+	/* the first argument of execveat is a descriptor */
 	if (!p || !(p->flags & WIRE_PLAN_EXEC) || p->path != 0 || call_is_unsent(ts) ||
 	    !detail_plans[ts->call.op.nr & (WIRE_CALLS_MAX - 1)].count)
 		return 0;
-	/* copied, as a function that is verified alone takes numbers */
+	/* copied, because functions verified separately take numbers */
 	bpf_core_read(&filename, sizeof(filename), &bprm->filename);
-	return detail_exec(ts, filename, bprm->envc);
+	if (mm) {
+		from = tread(struct mm_struct, mm, arg_start);
+		to = tread(struct mm_struct, mm, arg_end);
+	}
+	return detail_exec(ts, filename, bprm->envc, from, to);
 }
 
 /* ---- signals ---- */
 
-/* As struct kernel_siginfo, whose layout user space has, too. */
+/* struct kernel_siginfo, whose layout equals user space's. */
 struct signal_info {
 	__s32 number, error, code, pad;
 	union {
@@ -415,8 +482,8 @@ int BPF_PROG(weir_signal_taken, int sig, struct kernel_siginfo *info)
 }
 
 /*
- * One that its process ignores is never delivered, nor is one that ends it: SIGKILL takes its place then. What a process gets that
- * is ending already, or has ended, the kernel drops as if it were ignored (prepare_signal()).
+ * A signal that the process ignores is never delivered, nor is one that ends it: SIGKILL is delivered instead. The
+ * kernel drops signals to a process that is ending or has ended as if they were ignored (prepare_signal()).
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(weir_signal_sent, int sig, struct kernel_siginfo *info, struct task_struct *task,

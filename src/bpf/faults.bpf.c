@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * faults.bpf.c: major page faults, which read a page of a mapped file (or of the swap) without any call.
+ * faults.bpf.c: major page faults, which read a page of a mapped file (or of swap) without any call.
  *
- * The end of one is a software event of perf, to which weir_fault is attached on every CPU: it costs nothing at other faults.
- * When one began is seen in mm_filemap_fault (since Linux 6.14), which runs where a page that is not in the page tables is
- * not simply there to be mapped, else, for some 110 ns at each fault of any kind, where the machine enters the kernel. A fault
- * that waits for its page is tried again, so the first beginning counts, for as long as the thread's own counters of faults
- * stay the same.
+ * The end of a fault is a perf software event, to which weir_fault is attached on every CPU: it costs nothing for other
+ * faults. The start is seen in mm_filemap_fault (since Linux 6.14), which runs if a page missing in the page tables
+ * cannot simply be mapped; on older kernels, at about 110 ns for each fault of any kind, at the exception entry. A
+ * fault that waits for its page is retried, so the first start counts as long as the thread's own fault counters do not
+ * change.
  *
- * Both run in the thread, outside of all other programs: a fault within a program is refused. So they write into the rings
- * of calls.
+ * Both run in the thread, outside of all other programs, since faults within a program are refused. So they write to
+ * the rings of calls.
  */
-#include "bpf/lib/mapped.h"
-#include "bpf/lib/thread.h"
+#include "bpf/lib/file/mapped.h"
+#include "bpf/lib/thread/thread.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -26,7 +26,7 @@ struct address_space {
 
 typedef void (*btf_trace_mm_filemap_fault)(void *, struct address_space *, unsigned long);
 
-/* struct bpf_perf_event_data: the interface, whatever the kernel */
+/* struct bpf_perf_event_data, which is ABI */
 struct fault_context {
 #if defined(__TARGET_ARCH_x86)
 	__u64 before_ip[16], ip, cs, flags, sp, ss;
@@ -36,14 +36,14 @@ struct fault_context {
 	__u64 sample_period, addr;
 };
 
-/* What is known of a thread's fault before it ends, and of the last one. */
+/* State of a thread's fault before it ends, and of the last one. */
 struct fault_begun {
 	__u64 start;
-	__u64 count; /* faults of the thread that had ended then */
-	__u64 inode; /* of the page cache; 0: not known */
+	__u64 count; /* number of the thread's completed faults at that time */
+	__u64 inode; /* of the page cache; 0: unknown */
 	__u64 page;
 	__u64 last_inode, last_key; /* file of the last fault */
-	__u32 last_wanted, pad;	    /* whether the selection by path takes it */
+	__u32 last_wanted, pad;	    /* whether the path selection contains it */
 };
 
 struct {
@@ -53,7 +53,7 @@ struct {
 	__type(value, struct fault_begun);
 } faults_begun SEC(".maps");
 
-/* How often weir_fault ran, to compare with the events that perf counted. */
+/* How often weir_fault ran, for comparison with perf's event count. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -66,7 +66,7 @@ static __always_inline __u64 faults_ended(struct task_struct *task)
 	return task->min_flt + task->maj_flt;
 }
 
-/* Selected, or not yet looked at. */
+/* Selected, or not yet decided. */
 static __always_inline bool fault_may_count(struct task_struct *task)
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
@@ -87,7 +87,7 @@ static __always_inline void fault_begin(__u64 inode, __u64 page)
 		return;
 	count = faults_ended(task);
 	if (b->start && b->count == count)
-		return; /* tried again */
+		return; /* retried */
 	b->start = bpf_ktime_get_ns();
 	b->count = count;
 	b->inode = inode;
@@ -126,7 +126,7 @@ static __always_inline __u32 fault_flags(struct fault_context *ctx)
 #endif
 }
 
-/* What lies at the address of a fault: fills what the record says of it. */
+/* Fills the record with what is mapped at the faulting address. */
 static __always_inline void fault_look(struct task_struct *task, struct thread_state *ts,
 				       struct fault_begun *b, bool seen, struct wire_fault *f)
 {
@@ -135,7 +135,7 @@ static __always_inline void fault_look(struct task_struct *task, struct thread_s
 
 	f->wanted = 0;
 	if (mapping_find(task, &m)) {
-		/* The page cache's file is known, its name perhaps from last time. */
+		/* The page cache's inode is known, its name may be cached from the last fault. */
 		if (!seen || !b->inode || b->inode != b->last_inode) {
 			f->flags |= WIRE_FAULT_UNREAD;
 			return;
@@ -146,7 +146,7 @@ static __always_inline void fault_look(struct task_struct *task, struct thread_s
 		f->file_bytes = kread(struct inode, b->inode, i_size);
 		return;
 	}
-	/* A private page that the program wrote to and that was swapped out is not the file's any more. */
+	/* A private page that was written and swapped out no longer belongs to the file. */
 	if (!m.file ||
 	    (bpf_core_type_exists(btf_trace_mm_filemap_fault) && !seen && !(m.flags & VM_SHARED))) {
 		f->flags |= WIRE_FAULT_SWAP;
@@ -191,7 +191,7 @@ static __always_inline void fault_send(const struct wire_fault *f, __u64 end)
 	ring_commit(&at);
 }
 
-/* As for a call: failed ones only, those that take long, those of some files. */
+/* As for a call: only failed ones, slow ones, those of some files. */
 static __always_inline bool fault_left_out(const struct wire_fault *f, __u64 end)
 {
 	return failed_only || (min_dur_ns && (!f->start || end - f->start < min_dur_ns)) ||

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * irq.bpf.c: interrupt handlers and softirqs, added up for each on each CPU; a record goes out with the first run that ends
- * 100 ms or more after the first of the record. One for each run would be more than all that a program does.
+ * irq.bpf.c: sums of interrupt handlers and softirqs, for each on each CPU; a record is sent with the first run that
+ * ends 100 ms or more after the first of the record. One record for each run would exceed everything that a program
+ * does.
  */
 #include "bpf/lib/side.h"
 
@@ -19,7 +20,7 @@ struct irqaction {
 
 #pragma clang attribute pop
 
-/* A line that several devices share has one entry. */
+/* Devices that share an interrupt line share an entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, IRQS);
@@ -125,12 +126,12 @@ int BPF_PROG(weir_softirq_begin, unsigned int nr)
 
 	if (!s || shared.over)
 		return 0;
-	/* before the clock is read: an interrupt raises it again for the next run */
+	/* before reading the clock: an interrupt may raise it again for the next run */
 	raised = __sync_lock_test_and_set(&s->raised_at, 0);
 	now = bpf_ktime_get_ns();
 	s->began = now;
 	s->sum.number = nr;
-	s->sum.kind = 1; /* IRQ_KIND_SOFT, checked by capture/ebpf/host_sums.c */
+	s->sum.kind = 1; /* IRQ_KIND_SOFT, checked by capture/ebpf/side/host_sums.c */
 	if (!raised)
 		return 0;
 	waited = now - raised;

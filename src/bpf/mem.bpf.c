@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mem.bpf.c: pages that threads allocate, free and reclaim, added up for each; a record goes out 100 ms or more after the first
- * of it. What interrupts, kernel threads and threads that are not recorded do is added up by CPU, so that nothing is missing
- * of the whole.
+ * mem.bpf.c: pages that threads allocate, free and reclaim, summed for each thread; a record is sent 100 ms or more
+ * after its first event. Pages of interrupts, kernel threads and unrecorded threads are summed by CPU, so that the
+ * total is complete.
  */
-#include "bpf/lib/context.h"
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/context.h"
+#include "bpf/lib/thread/selected.h"
 #include "bpf/lib/side.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/thread_state.h"
 
 #define SUM_NS	   100000000
 #define PF_EXITING 0x4
-#define LOOK_EVERY 32  /* events, at the clock; a power of two */
-#define PAGES_LAST 256 /* of a thread that ends, whose last record may come late */
+#define LOOK_EVERY 32  /* events between looks at the clock; a power of two */
+#define PAGES_LAST 256 /* threshold for a thread that ends, whose last record may come late */
 
 char LICENSE[] SEC("license") = "GPL";
 
 struct page;
 
-/* What is not a recorded thread's. */
+/* Sums of everything that is not a recorded thread's. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -26,7 +26,7 @@ struct {
 	__type(value, struct wire_mem);
 } mem_others SEC(".maps");
 
-/* The sums to which what happens now is added. */
+/* The sums to which current events are added. */
 static __always_inline struct wire_mem *mem_of(struct task_struct *task)
 {
 	__u32 zero = 0;
@@ -36,15 +36,15 @@ static __always_inline struct wire_mem *mem_of(struct task_struct *task)
 		ts = thread_of(task);
 	if (!ts || !thread_is_known(ts))
 		return bpf_map_lookup_elem(&mem_others, &zero);
-	/* of the version before, which ends here */
+	/* of the previous version, which ends here */
 	if (!ts->mem.allocated && !ts->mem.freed)
 		ts->mem.thread = ts->version;
 	return &ts->mem;
 }
 
 /*
- * False: there is no room. An interrupt may come upon any of this and add to the same sums, or send them: each is taken at once,
- * `start` first, so that what is added meanwhile has one.
+ * False: no room. An interrupt may add to the same sums at any time, or send them: each is fetched atomically, `start`
+ * first, so that later additions get a new one.
  */
 static __always_inline bool mem_send(struct wire_mem *m, __u64 now)
 {
@@ -69,7 +69,7 @@ static __always_inline bool mem_send(struct wire_mem *m, __u64 now)
 	return true;
 }
 
-/* Of what is left of a thread: a record goes on to the end of recording, no further. */
+/* The end of a thread's remaining record, limited to the end of recording. */
 static __always_inline __u64 mem_left_end(struct wire_mem *m)
 {
 	__u64 over = shared.over;
@@ -152,7 +152,7 @@ int BPF_PROG(weir_reclaim_end, unsigned long pages)
 	return 0;
 }
 
-/* Its memory may be freed behind sched_process_exit. */
+/* The thread's memory may be freed after sched_process_exit. */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(weir_mem_end, struct task_struct *task)
 {
@@ -163,7 +163,7 @@ int BPF_PROG(weir_mem_end, struct task_struct *task)
 	return 0;
 }
 
-/* At the stop: the last of threads that live on. */
+/* At the stop: remaining sums of live threads. */
 SEC("iter/task")
 int weir_mem_left(struct bpf_iter__task *ctx)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * net.bpf.c: what happens to the TCP connections of recorded threads on the wire, and which packets are dropped.
+ * net.bpf.c: events of the TCP connections of recorded threads, and dropped packets.
  *
- * What the kernel counts itself (bytes, segments, retransmits) is taken from its counters every 100 ms and as the connection
- * closes, so that it is exact whatever events are missed. Time in a queue is the sum of bytes times the time for which they
- * were there, divided by the bytes that left (Little's law): no byte is followed by itself. tcp_probe runs before a segment
- * changes anything, tcp_rcv_space_adjust behind each piece that is read, both under the socket's lock, so that the receive
- * queue between two of them is known exactly; of what was sent the growth between two segments that arrive is not seen, and
- * the figure is an estimate. A program on every send would cost 110 ns.
+ * Figures that the kernel counts (bytes, segments, retransmits) are taken from its counters every 100 ms and when the
+ * connection closes, so that they are exact even if events are missed. Time in a queue is the sum of bytes times the
+ * time for which they were there, divided by the bytes that left (Little's law): no byte is tracked individually.
+ * tcp_probe runs before a segment changes anything, tcp_rcv_space_adjust after each read, both under the socket's lock,
+ * so that the receive queue in between is known exactly. Growth of the send queue between two arriving segments is not
+ * seen, so that figure is an estimate. A program on every send would cost 110 ns.
  */
-#include "bpf/lib/net.h"
+#include "bpf/lib/file/net.h"
 #include "bpf/lib/side.h"
 
 #define SAMPLE_NS    100000000
@@ -21,7 +21,7 @@
 #define TCP_OPEN     1 /* established */
 #define SKB_CONSUMED 1 /* enum skb_drop_reason */
 
-/* enum net_event of schema/vocab.h, checked by capture/ebpf/net.c. */
+/* enum net_event of schema/vocab.h, checked by capture/ebpf/side/net.c. */
 #define NET_EVENT_RETRANSMIT	 0
 #define NET_EVENT_RESET_SENT	 1
 #define NET_EVENT_RESET_RECEIVED 2
@@ -89,7 +89,7 @@ static __always_inline struct net_sock *net_of(__u64 sk)
 
 /* ---- queues and samples ---- */
 
-/* The receive queue was this long since it was last looked at. */
+/* The receive queue has had this length since the last look. */
 static __always_inline void queue_in(struct net_sock *s, __u64 sk, __u64 now)
 {
 	__u32 queued = kread(struct tcp_sock, sk, rcv_nxt) - s->copied,
@@ -108,15 +108,15 @@ static __always_inline void queue_in(struct net_sock *s, __u64 sk, __u64 now)
 	s->copied = copied;
 }
 
-/* Of FIN_WAIT1, LAST_ACK, CLOSING: the end was sent and takes a number, too. */
+/* Whether the state is FIN_WAIT1, LAST_ACK or CLOSING: the FIN was sent and occupies a sequence number. */
 static __always_inline bool fin_sent(__u8 state)
 {
 	return state == 4 || state == 9 || state == 11;
 }
 
 /*
- * The same of what was sent. Where all that was known had been acknowledged, what is there was sent later: not before the
- * socket last sent anything.
+ * The same for the send queue. If all known data had been acknowledged, what is queued now was sent later: not before
+ * the socket's last send.
  */
 static __always_inline void queue_out(struct net_sock *s, __u64 sk, __u64 now)
 {
@@ -140,7 +140,7 @@ static __always_inline void queue_out(struct net_sock *s, __u64 sk, __u64 now)
 		s->out_queued = queued;
 }
 
-/* Fills a sample, whose head is filled, and begins the next. */
+/* Completes a sample whose head is filled, and begins the next. */
 static __always_inline void sample_fill(struct wire_net_sample *r, struct net_sock *s, __u64 sk,
 					__u64 now)
 {
@@ -174,7 +174,7 @@ static __always_inline void sample_fill(struct wire_net_sample *r, struct net_so
 	s->in_queued = s->out_queued = s->in_read = 0;
 }
 
-/* Nothing happened since the last sample. */
+/* Whether nothing happened since the last sample. */
 static __always_inline bool sample_empty(struct net_sock *s, __u64 sk)
 {
 	return s->given && !s->in_read && s->was.acked == kread(struct tcp_sock, sk, snd_una) &&
@@ -183,7 +183,7 @@ static __always_inline bool sample_empty(struct net_sock *s, __u64 sk)
 	       s->was.retransmits == kread(struct tcp_sock, sk, total_retrans);
 }
 
-/* `last`: without room it is lost, else the next one has it. */
+/* `last`: if there is no room it is lost; otherwise the next sample includes it. */
 static noinline void sample_send(struct net_sock *s, __u64 sk, __u64 now, bool last)
 {
 	struct wire_net_sample *r;
@@ -271,7 +271,7 @@ int BPF_PROG(weir_tcp_read, struct sock *sock)
 	return 0;
 }
 
-/* By the kernel's counter, which also counts copies that could not be sent. */
+/* Uses the kernel's counter, which also counts copies that could not be sent. */
 SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(weir_tcp_retransmit, struct sock *sock, struct sk_buff *skb)
 {
@@ -288,7 +288,7 @@ int BPF_PROG(weir_tcp_retransmit, struct sock *sock, struct sk_buff *skb)
 	total = kread(struct tcp_sock, sk, total_retrans);
 	r = side_take(WIRE_NET, sizeof(*r), bpf_ktime_get_ns());
 	if (!r)
-		return 0; /* the next one has it */
+		return 0; /* the next event includes it */
 	event_fill(r, s, sk, NET_EVENT_RETRANSMIT);
 	r->packets = total - s->retransmits;
 	r->bytes = skb ? kread(struct sk_buff, (__u64)skb, len) : 0;
@@ -301,7 +301,7 @@ int BPF_PROG(weir_tcp_retransmit, struct sock *sock, struct sk_buff *skb)
 	return 0;
 }
 
-/* The answer to a SYN, sent again by a socket that listens. */
+/* A SYN-ACK, retransmitted by a listening socket. */
 SEC("tp_btf/tcp_retransmit_synack")
 int BPF_PROG(weir_tcp_synack, struct sock *sock, struct request_sock *req)
 {
@@ -326,7 +326,7 @@ int BPF_PROG(weir_tcp_reset, struct sock *sock)
 
 	if (!s || !r)
 		return 0;
-	if (sk_state(sk) == TCP_SYN_SENT) /* connect() is the call that is recorded next */
+	if (sk_state(sk) == TCP_SYN_SENT) /* the next recorded call is connect() */
 		net_rename(s, sk);
 	event_fill(r, s, sk, NET_EVENT_RESET_RECEIVED);
 	/* it came from the peer */
@@ -340,15 +340,15 @@ int BPF_PROG(weir_tcp_reset, struct sock *sock)
 
 /* ---- packets ---- */
 
-/* What a packet's headers say, as it would arrive: the peer is who sent it. */
+/* The headers of a packet, as an arriving one: the peer is the sender. */
 struct packet {
 	struct net_tuple tuple;
-	struct net_tuple name; /* under which a socket is looked for */
+	struct net_tuple name; /* key for the socket look-up */
 	__u32 bytes, segments;
 	__u16 family;
 };
 
-/* A program is not interrupted by itself, but by the other one: each has its own. */
+/* A program cannot interrupt itself, but the other one can: each has its own. */
 enum packet_user { PACKET_DROPPED, PACKET_RESET, PACKET_USERS };
 
 struct {
@@ -370,7 +370,7 @@ static __always_inline void tuple_turn(struct net_tuple *to, const struct net_tu
 	to->pad2 = 0;
 }
 
-/* The headers of TCP or UDP over IP. False: it is none, or a later fragment, which has no ports. */
+/* Reads the headers of TCP or UDP over IP. False: another protocol, or a later fragment, which has no ports. */
 static noinline bool packet_read(struct packet *p, __u64 skb)
 {
 	__u16 protocol = bpf_ntohs(kread(struct sk_buff, skb, protocol)),
@@ -425,7 +425,7 @@ static __always_inline __u64 name_find(struct net_tuple *t)
 	return n ? n->sk : 0;
 }
 
-/* The socket that a packet was for, or came from: one with a peer, or one that has none, with or without an address. */
+/* The socket that a packet was for, or came from: one with a peer, or without one, with or without a local address. */
 static noinline __u64 packet_owner(struct net_tuple *t)
 {
 	__u64 sk;
@@ -444,14 +444,14 @@ static noinline __u64 packet_owner(struct net_tuple *t)
 	return name_find(t);
 }
 
-/* Everybody is recorded: packets without a known socket are of interest, too. */
+/* Whether everything is recorded: then packets without a known socket are included. */
 static __always_inline bool everybody(void)
 {
 	return !selection.pids && !selection.tids && !selection.comms && !selection.uids &&
 	       !selection.cgroups;
 }
 
-/* An UDP socket is not seen to end: the memory may be another one's. */
+/* The end of a UDP socket is not seen: its memory may belong to another one. */
 static __always_inline struct net_sock *net_certain(__u64 sk)
 {
 	struct net_sock *s = sk ? net_of(sk) : NULL;
@@ -466,7 +466,7 @@ static __always_inline struct net_sock *net_certain(__u64 sk)
 	return s;
 }
 
-/* Of one that has no socket any more, or not yet: by its names, as it arrives or as it was sent. */
+/* For packets without a socket: by their addresses, as received or as sent. */
 static __always_inline __u64 packet_socket(struct packet *p)
 {
 	__u64 sk;
@@ -544,7 +544,7 @@ static noinline int reset_send(__u64 sk, __u64 skb, __u32 reason)
 	struct net_sock *s = net_certain(sk);
 	struct wire_net *r;
 
-	/* what is answered to nobody, or to a connection that ended, has the packet's addresses */
+	/* a reset to an unknown or closed connection has the packet's addresses */
 	if ((!s || sk_state(sk) == TCP_LISTENS) && p && skb && packet_read(p, skb)) {
 		if (!s) {
 			p->name = p->tuple;
@@ -587,15 +587,12 @@ int BPF_PROG(weir_tcp_send_reset, struct sock *sock, struct sk_buff *skb)
 
 /* ---- beginning and end ---- */
 
-/*
- * What a socket that listens has dropped since it was last looked at: no tracepoint is passed where the kernel does. 0:
- * nothing.
- */
+/* What a listening socket has dropped since the last look: the kernel has no tracepoint there. 0: nothing. */
 static __always_inline __u32 listener_drops(struct net_sock *s, __u64 sk)
 {
 	__u32 drops = kread(struct sock, sk, sk_drops.counter);
 
-	/* the recorder's look and the end may meet */
+	/* the recorder's look and the socket's end may coincide */
 	return drops - __sync_lock_test_and_set(&s->drops, drops);
 }
 
@@ -666,7 +663,7 @@ int BPF_PROG(weir_tcp_end, struct sock *sock)
 	return 0;
 }
 
-/* Looked at while recording, and at the stop. */
+/* Runs during recording and at the stop. */
 SEC("iter/bpf_map_elem")
 int weir_listeners(struct bpf_iter__bpf_map_elem *ctx)
 {
@@ -691,7 +688,7 @@ int weir_listeners(struct bpf_iter__bpf_map_elem *ctx)
 	return 0;
 }
 
-/* At the stop, when no other program runs any more: the last samples of connections that live on. */
+/* At the stop, when no other program runs: the last samples of open connections. */
 SEC("iter/bpf_map_elem")
 int weir_connections(struct bpf_iter__bpf_map_elem *ctx)
 {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * phases.bpf.c: the phases of a call (lib/phases.h), taken where threads lose and get CPUs and where they are woken. These run
- * for every switch and wake-up of the host: a thread that is in no recorded call costs one look into its storage, one of the
- * kernel's own not even that.
+ * phases.bpf.c: the phases of a call (lib/phases.h), taken when threads lose and get CPUs and when they are woken up.
+ * These programs run for every switch and wake-up of the host: a thread outside a recorded call costs one look-up of
+ * its storage, a kernel thread not even that.
  *
- * A wake-up is taken at sched_waking, which runs in whoever wakes: sched_wakeup comes later, by what an interrupt to another
- * CPU takes, and the thread waits for its CPU from the former on. It may come while the thread is on its way out, before its
- * switch.
+ * Wake-ups are taken at sched_waking, which runs in the waker: sched_wakeup is later by the duration of an
+ * inter-processor interrupt, and the thread waits for its CPU from the former on. A wake-up may come while the thread
+ * is about to leave, before its switch.
  */
-#include "bpf/lib/selected.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/selected.h"
+#include "bpf/lib/thread/thread_state.h"
 
 #define TASK_RUNNING 0
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* What is remembered of a thread that is in a recorded call; else NULL. */
+/* The state of a thread in a recorded call; else NULL. */
 static __always_inline struct thread_state *phases_of(struct task_struct *task)
 {
 	struct thread_state *ts = thread_of(task);
@@ -26,11 +26,12 @@ static __always_inline struct thread_state *phases_of(struct task_struct *task)
 static __always_inline void phases_out(struct call_phases *ph, struct task_struct *prev,
 				       bool preempt, __u64 now)
 {
-	if (ph->out) /* that it got a CPU again since was not seen */
+	if (ph->out) /* its return to a CPU was missed */
 		ph->unknown = 1;
 	ph->outs++;
 	ph->out = now;
-	/* Not by the argument prev_state: of a thread with a pending signal, which runs on, 6.1 gives what it was before. */
+	/* Not the argument prev_state: if a signal is pending and the thread keeps running, 6.1 passes the earlier
+	 * state. */
 	if (preempt || prev->__state == TASK_RUNNING)
 		ph->how = OUT_READY;
 	else
@@ -57,12 +58,12 @@ static __always_inline void phases_in(struct call_phases *ph, __u64 now)
 	if (ph->how != OUT_READY) {
 		__u64 woken = *(volatile __u64 *)&ph->woken;
 
-		/* not seen; what is there may be of an earlier time, when it was woken before it slept */
+		/* missed; the value may be that of an earlier wake-up, before it slept */
 		if (woken + PHASES_AHEAD_NS < ready)
 			ph->unknown = 1;
 		if (woken > now)
 			woken = now;
-		if (woken > ready) { /* else it was woken on its way out */
+		if (woken > ready) { /* otherwise it was woken while it was leaving */
 			if (ph->how == OUT_IO)
 				phases_waited(ph, ready, woken);
 			else
@@ -101,7 +102,7 @@ int BPF_PROG(weir_phase_waking, struct task_struct *sleeper)
 	return 0;
 }
 
-/* In the thread that reads, for a folio each: of a call that writes it is what it wrote. */
+/* In the reading thread, for each folio; in a call that writes, these are the folios written. */
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int BPF_PROG(weir_miss)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * polled.bpf.c: which processes have an io_uring that a thread of the kernel polls (IORING_SETUP_SQPOLL). Their requests
- * are made without a call, so that nothing of them is recorded: the recorder names these processes.
+ * polled.bpf.c: which processes have an io_uring polled by a kernel thread (IORING_SETUP_SQPOLL). Their requests need
+ * no call and are therefore not recorded: the recorder lists these processes.
  */
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/selected.h"
 
 #define SETUP_SQPOLL  2 /* IORING_SETUP_SQPOLL */
 #define PF_IO_WORKER  0x10
-#define SQPOLL_THREAD "iou-sqp-" /* and the number of the thread that made the ring */
+#define SQPOLL_THREAD "iou-sqp-" /* followed by the tid of the ring's creator */
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* A process that finds no room is one of very many. */
+/* If it is full, there are very many such processes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -32,7 +32,7 @@ static __always_inline void polled_note(struct task_struct *task, bool sure)
 		__sync_fetch_and_add(&shared.polled, 1);
 }
 
-/* A ring is made while recording. */
+/* A ring is created while recording. */
 SEC("tp_btf/io_uring_create")
 int BPF_PROG(weir_ring, int fd, void *ring, __u32 sq_entries, __u32 cq_entries, __u32 flags)
 {
@@ -44,8 +44,8 @@ int BPF_PROG(weir_ring, int fd, void *ring, __u32 sq_entries, __u32 cq_entries, 
 }
 
 /*
- * Rings that are there when recording starts and stops, by the kernel's threads that poll them: these belong to the process
- * of the ring.
+ * Rings that exist when recording starts and stops, found by the kernel threads that poll them: these belong to the
+ * ring's process.
  */
 SEC("iter/task")
 int weir_polled(struct bpf_iter__task *ctx)
@@ -58,7 +58,7 @@ int weir_polled(struct bpf_iter__task *ctx)
 	BPF_CORE_READ_STR_INTO(&comm, task, comm);
 	if (!(task->flags & PF_IO_WORKER) || *(__u64 *)comm != *(__u64 *)of_poller)
 		return 0;
-	/* With a selection by thread user space knows whether one is of the process. */
+	/* If threads are selected, user space decides whether one belongs to the process. */
 	if (selected(task, (__u64)BPF_CORE_READ(task, group_leader), true))
 		polled_note(task, !selection.tids);
 	return 0;

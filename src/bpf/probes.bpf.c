@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * probes.bpf.c: threads that come upon a probe in their program: a function's entry or return, or one that the program's author
- * put there (USDT). What it means is the recorder's matter (capture/ebpf/probe_rows.h). The programs run for every process
- * that uses the file; one that is not recorded costs a look into its thread's storage.
+ * probes.bpf.c: threads that hit a probe in their program: the entry or return of a function, or a probe placed by the
+ * program's author (USDT). The recorder interprets them (capture/ebpf/probes/probe_rows.h). The programs run for every
+ * process that uses the file; an unrecorded one costs a look-up of its thread's storage.
  *
- * They may sleep (Linux 6.0): a string that is not in memory is read in. Others may run on the CPU meanwhile, so that records
- * go through the side ring. A thread that was not seen in a call yet has no version, and is named by its numbers.
+ * They may sleep (Linux 6.0): a string that is not in memory is paged in. Other programs may run on the CPU meanwhile,
+ * so records go through the side ring. A thread without a call so far has no version, and is identified by its tid and
+ * pid.
  */
 #include "bpf/lib/state.h"
 #include "schema/wire_probe.h"
 
-#define BPF_USDT_MAX_SPEC_CNT 1024 /* places of probes: a probe may be in many */
-/* That of kernels without cookies, which are too old to be used here, and what it needs. */
+#define BPF_USDT_MAX_SPEC_CNT 1024 /* locations: a probe may have many */
+/* Its alternative for kernels without cookies, which are too old to be supported here, and what that needs. */
 #define BPF_USDT_MAX_IP_CNT 1
 #undef PT_REGS_IP
 #define PT_REGS_IP(ctx) 0
@@ -25,7 +26,7 @@ const volatile struct wire_probe_how hows[2 * WIRE_PROBE_SPANS] SEC(".rodata.pro
 enum hit { HIT_ENTRY, HIT_RETURN, HIT_USDT };
 
 #if defined(__TARGET_ARCH_x86)
-#	define RETURNED 8 /* a return takes its address off the stack */
+#	define RETURNED 8 /* a return pops its address off the stack */
 
 #	pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct pt_regs___program {
@@ -84,7 +85,7 @@ struct taken {
 	__u32 hit; /* enum hit */
 };
 
-/* The value of an argument; a string that it leads to is read into memory. Nonzero: there are no further ones. */
+/* Reads the value of an argument, and the string that it points to. Nonzero: there are no more. */
 static long value_take(__u32 i, struct taken *t)
 {
 	const volatile struct wire_probe_how *how = &hows[t->index & (2 * WIRE_PROBE_SPANS - 1)];
@@ -99,7 +100,7 @@ static long value_take(__u32 i, struct taken *t)
 	if (t->hit == HIT_USDT) {
 		if (bpf_usdt_arg(t->ctx, number, &value)) {
 			t->unread |= 1u << i;
-			value = -1; /* no pointer to nothing */
+			value = -1; /* do not read from a null pointer */
 		}
 	} else {
 		value = t->hit == HIT_RETURN ? RESULT(t->ctx) : function_arg(t->ctx, number);
@@ -108,13 +109,13 @@ static long value_take(__u32 i, struct taken *t)
 		value = (__s32)value;
 	else if (type == WIRE_PROBE_STRING)
 		bpf_copy_from_user(&byte, sizeof(byte), (void *)value);
-	barrier_var(i); /* compared and used at once, so that 6.1 follows it */
+	barrier_var(i); /* check and use must be adjacent for 6.1's verifier */
 	if (i < WIRE_PROBE_ARGS)
 		t->values[i] = value;
 	return 0;
 }
 
-/* texts: how many slots the record has, a constant. */
+/* texts: the number of slots in the record, a constant. */
 static __always_inline void probe_send(struct wire_probe *r, __u32 texts,
 				       const volatile struct wire_probe_how *how, struct taken *t)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sched.bpf.c: each time for which a recorded thread had no CPU: why, who woke it, and who ran instead. The programs run for
- * every switch and wake-up of the host; a thread that is not recorded costs a look into its storage.
+ * sched.bpf.c: each period in which a recorded thread had no CPU: why, who woke it up, and who ran instead. The
+ * programs run for every switch and wake-up of the host; an unrecorded thread costs a look-up of its storage.
  *
- * A wake-up is taken at sched_waking, which runs in whoever wakes; it may come while the thread is on its way out, before its
- * switch, and is then the last before it.
+ * Wake-ups are taken at sched_waking, which runs in the waker. A wake-up may come while the thread is about to leave,
+ * before its switch, and is then the last one before it.
  */
-#include "bpf/lib/context.h"
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/context.h"
+#include "bpf/lib/thread/selected.h"
 #include "bpf/lib/side.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/thread_state.h"
 
 #define TASK_RUNNING 0
 #define TASK_GONE    0x80 /* TASK_DEAD */
@@ -20,7 +20,7 @@
 #	define NR_SCHED_YIELD 124
 #endif
 
-/* enum sched_why of schema/vocab.h; enum woken_by + 1 is enum context: checked by capture/ebpf/host_sums.c. */
+/* enum sched_why of schema/vocab.h; enum woken_by + 1 is enum context: checked by capture/ebpf/side/host_sums.c. */
 #define WHY_SLEEP     0
 #define WHY_IO	      1
 #define WHY_PREEMPTED 2
@@ -28,7 +28,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* What is remembered of a recorded thread; else NULL. */
+/* The state of a recorded thread; else NULL. */
 static __always_inline struct thread_state *recorded(struct task_struct *task)
 {
 	struct thread_state *ts = thread_of(task);
@@ -41,14 +41,15 @@ static __always_inline bool yields(struct thread_state *ts)
 	return thread_in_call(ts) && ts->call.op.nr == NR_SCHED_YIELD;
 }
 
-/* A thread that loses its CPU as it returns to its program is not preempted in the kernel's words: it runs, and switches. */
+/* A thread that loses its CPU as it returns to user mode is not preempted in the kernel's terms: it is running, and
+ * switches. */
 static __always_inline void sched_out(struct thread_state *ts, struct task_struct *prev,
 				      bool preempt, __u64 now)
 {
 	struct thread_sched *s = &ts->sched;
 	unsigned int state = prev->__state;
 
-	if (s->out) /* it was not seen to come back */
+	if (s->out) /* its return was missed */
 		side_lose(WIRE_SIDE_UNSEEN, WIRE_SCHED);
 	s->seen = 1;
 	s->out = state & TASK_GONE ? 0 : now;
@@ -63,14 +64,14 @@ static __always_inline void sched_out(struct thread_state *ts, struct task_struc
 
 struct run {
 	__u64 began, ended;
-	__u64 task; /* its memory may be another one's by now: then its number differs */
+	__u64 task; /* its memory may belong to another task by now, with another tid */
 	__u32 pid;
-	__u32 version; /* 0: not recorded, */
-	__s32 tid;     /* else in the recorder's pid namespace */
+	__u32 version; /* 0: not recorded; */
+	__s32 tid;     /* otherwise in the recorder's pid namespace */
 };
 
 struct cpu_runs {
-	__u64 since; /* who runs now */
+	__u64 since; /* of the current run */
 	__u64 count;
 	struct run last[RUNS];
 };
@@ -87,7 +88,7 @@ static __always_inline void run_ended(struct cpu_runs *c, struct task_struct *pr
 {
 	struct run *r = &c->last[c->count & (RUNS - 1)];
 
-	if (prev->pid) { /* else the CPU was idle */
+	if (prev->pid) { /* otherwise the CPU was idle */
 		r->began = c->since;
 		r->ended = now;
 		r->task = (__u64)prev;
@@ -99,7 +100,7 @@ static __always_inline void run_ended(struct cpu_runs *c, struct task_struct *pr
 	c->since = now;
 }
 
-/* The run that took most of the time from `ready` until now. */
+/* The run that took most of the time between `ready` and now. */
 static __always_inline struct run *run_longest(struct cpu_runs *c, __u64 ready)
 {
 	struct run *best = NULL;
@@ -117,7 +118,7 @@ static __always_inline struct run *run_longest(struct cpu_runs *c, __u64 ready)
 	return best;
 }
 
-/* Who had the CPU instead; of a thread that ended since there is no name. */
+/* Which thread had the CPU instead; if it has ended, there is no name. */
 static __always_inline void instead_fill(struct wire_sched *w, struct cpu_runs *c, __u64 ready)
 {
 	struct run *r = run_longest(c, ready);
@@ -145,7 +146,7 @@ static __always_inline void sched_in(struct thread_state *ts, struct task_struct
 	struct wire_sched *r;
 
 	if (!s->out) {
-		if (s->seen) /* it was not seen to leave */
+		if (s->seen) /* its switch was missed */
 			side_lose(WIRE_SIDE_UNSEEN, WIRE_SCHED);
 		return;
 	}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* signals.bpf.c: whom a signal that the recorder gets was sent to: it alone, or the command as well. */
-#include "bpf/lib/selected.h"
+/* signals.bpf.c: whether a signal to the recorder was sent to it alone, or to the command as well. */
+#include "bpf/lib/thread/selected.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* The last signal of each number: those of the recorder, then those of the command. */
+/* The last signal of each number: first those to the recorder, then those to the command. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2 * WIRE_SIGNALS);

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * uring.bpf.c: requests of io_uring, from submission to completion, as rows beside those of calls.
+ * uring.bpf.c: requests of io_uring, from submission to completion, as rows next to those of calls.
  *
- * What the kernel shows of them (6.1 and 6.18, plain rings and polled ones, workers, links, fixed files, multishot, overflow):
+ * What the kernel reports (6.1 and 6.18, plain and polled rings, workers, links, fixed files, multishot, overflow):
  *   - Every completion is one event `complete` or one `cqe_overflow`; that of a request carries its address, by which it is
  *     found again. A shot of a multishot request has no address, an overflow neither: there ring and user_data must do.
  *   - The request's file is known when it has completed, its position when it is submitted: the kernel moves it on.
  *   - A request whose success is not wanted (IOSQE_CQE_SKIP_SUCCESS) ends in silence. It is known to have ended when its
  *     memory is used again.
  *   - What was refused before it became a request is seen in `req_failed`, then in `complete`.
- * The submission queue's entry is the kernel's interface and thus the same everywhere, so that is read, not what each
- * operation makes of it.
+ * The submission queue entry is ABI, the same everywhere, so that is read rather than each operation's internal form.
  */
-#include "bpf/lib/request.h"
+#include "bpf/lib/request/request.h"
 #ifdef URING_CONTENT
-#	include "bpf/lib/content_uring.h"
+#	include "bpf/lib/content/content_uring.h"
 #else
-#	include "bpf/lib/content_none.h"
+#	include "bpf/lib/content/content_none.h"
 #endif
 
 #define SETUP_SQPOLL	 (1u << 1)
@@ -40,16 +39,16 @@
 #define OP_READ_MULTI	 49
 #define OP_RECV_ZC	 58
 #define EFFECTS		 (WIRE_REQUEST_NAMES | WIRE_REQUEST_UNLINK | WIRE_REQUEST_CREATES)
-#define SEARCH_MAX	 (8 * 1024 * 1024) /* entries looked at over a recording, some 0.2 s */
+#define SEARCH_MAX	 (8 * 1024 * 1024) /* entries visited over a recording, about 0.2 s */
 
 char LICENSE[] SEC("license") = "GPL";
 
 struct bpf_map;
 
-/* What is left of SEARCH_MAX. */
+/* The rest of SEARCH_MAX. */
 static __s64 search_left = SEARCH_MAX;
 
-/* The entry of which the kernel has just made a request. False: it was another one. */
+/* Reads the entry from which the kernel has just made a request. False: it was a different one. */
 static __always_inline bool sqe_read(struct sqe *s, __u64 request)
 {
 	__u64 ctx = knum(struct io_kiocb, request, ctx);
@@ -91,7 +90,7 @@ static __always_inline bool sqe_is_multishot(const struct sqe *s)
 	}
 }
 
-/* The bytes that a message asks for. */
+/* The number of bytes that a message requests. */
 verified_alone __u64 message_sum(__u64 at)
 {
 	struct msg m;
@@ -102,7 +101,7 @@ verified_alone __u64 message_sum(__u64 at)
 
 static __always_inline __u64 sqe_size(const struct sqe *s, __u32 how)
 {
-	/* Vectors of 32-bit programs are others. */
+	/* Vectors of 32-bit programs have another layout. */
 	bool vectors = !is_compat(bpf_get_current_task_btf());
 
 	switch (how) {
@@ -121,7 +120,7 @@ static __always_inline __u64 sqe_size(const struct sqe *s, __u32 how)
 	}
 }
 
-/* splice and tee: the request is one of the file that is written, which is known at the end. */
+/* splice and tee: the request belongs to the file that is written, which is known at the end. */
 static __always_inline void splice_fill(struct wire_live *p, const struct sqe *s)
 {
 	p->fd2 = s->flags & SQE_FIXED_FILE ? -1 : s->fd;
@@ -147,7 +146,7 @@ static __always_inline void request_fill(struct wire_live *p, const struct sqe *
 		return;
 	}
 	p->fd = what & (WIRE_REQUEST_FILE | WIRE_REQUEST_EARLY) ? s->fd : -1;
-	/* Of close it is one more than the place. */
+	/* For close it is one more than the index. */
 	if ((s->flags & SQE_FIXED_FILE) || ((what & WIRE_REQUEST_EARLY) && s->file_index))
 		p->parts |= WIRE_REQUEST_FIXED;
 	if ((what & WIRE_REQUEST_RETURNS) && s->file_index)
@@ -163,8 +162,8 @@ static __always_inline void request_fill(struct wire_live *p, const struct sqe *
 		p->flags = s->opcode;
 }
 
-/* What the program wrote into the queue; `sqe`: where the entry is in the kernel, 0: not known. The stack is small: what
- * looks for files has it to itself. */
+/* Reads what the program wrote to the queue; `sqe`: the kernel's address of the entry, 0: unknown. The stack is small,
+ * so the file look-up gets it to itself. */
 verified_alone int request_describe(struct wire_live *p, __u64 request, __u64 sqe)
 {
 	struct sqe s;
@@ -178,7 +177,7 @@ verified_alone int request_describe(struct wire_live *p, __u64 request, __u64 sq
 	return 0;
 }
 
-/* The thread that submits where that is not the current one but known. */
+/* Sets the submitting thread, if it is known and not the current one. */
 static __always_inline void request_issuer(struct wire_live *p, struct task_struct *issuer)
 {
 	struct thread_state *ts = issuer ? bpf_task_storage_get(&threads, issuer, 0, 0) : NULL;
@@ -225,7 +224,7 @@ verified_alone int shot_end(struct wire_live *p)
 	return 0;
 }
 
-/* The one whose memory the kernel uses again ended unseen. */
+/* A request whose memory the kernel reuses ended unseen. */
 verified_alone int request_replaced(__u64 request)
 {
 	struct wire_live *p = bpf_map_lookup_elem(&requests, &request);
@@ -240,7 +239,7 @@ verified_alone int request_replaced(__u64 request)
 	e.fd2 = p->fd2;
 	__sync_fetch_and_add(
 		p->sqe_flags & SQE_SKIP_SUCCESS ? &counts()->silent : &counts()->replaced, 1);
-	if (!end_left_out(p, &e)) /* of failed calls alone it is none: it would have said so */
+	if (!end_left_out(p, &e)) /* not a failed one: the kernel reports failures */
 		request_record(p, &e, KIND_IO_URING);
 	if (p->shots)
 		shot_end(p);
@@ -308,7 +307,7 @@ static __always_inline int request_begin(__u64 request, __u64 sqe, struct task_s
 	return 0;
 }
 
-/* Set where one thread alone submits to the ring (IORING_SETUP_SINGLE_ISSUER). */
+/* Set if only one thread submits to the ring (IORING_SETUP_SINGLE_ISSUER). */
 static __always_inline struct task_struct *issuer_of(struct io_kiocb *req)
 {
 	return req->ctx->submitter_task;
@@ -323,7 +322,7 @@ int BPF_PROG(weir_submit_req, struct io_kiocb *req)
 	return request_begin(number_at(&at), 0, issuer_of(req));
 }
 
-/* Before. */
+/* Older kernels. */
 SEC("?tp_btf/io_uring_submit_sqe")
 int BPF_PROG(weir_submit_sqe, struct io_kiocb *req)
 {
@@ -332,7 +331,7 @@ int BPF_PROG(weir_submit_sqe, struct io_kiocb *req)
 	return request_begin(number_at(&at), 0, issuer_of(req));
 }
 
-/* Refused before it became a request; afterwards it completes like one. */
+/* Rejected before it became a request; it completes like one nevertheless. */
 SEC("tp_btf/io_uring_req_failed")
 int BPF_PROG(weir_req_failed, const void *sqe, struct io_kiocb *req)
 {
@@ -341,7 +340,7 @@ int BPF_PROG(weir_req_failed, const void *sqe, struct io_kiocb *req)
 	return request_begin(number_at(&at), number_at(&entry), issuer_of(req));
 }
 
-/* What a completed request changed for files that others have open; for every process of the host. */
+/* The effects of a completed request on files that other processes have open; for every process of the host. */
 verified_alone int request_effects(__u32 what, __s64 ret)
 {
 	__u64 file;
@@ -363,7 +362,7 @@ static __always_inline __u8 unstarted_opcode(struct request_end *e)
 	return e->request ? kread(struct io_kiocb, e->request, opcode) : WIRE_REQUEST_EVENT;
 }
 
-/* Whether a completion of a request that was not seen to begin is one of ours. */
+/* Whether to record a completion whose request was not seen to begin. */
 verified_alone int unstarted_wanted(struct request_end *e)
 {
 	__u8 opcode;
@@ -371,11 +370,11 @@ verified_alone int unstarted_wanted(struct request_end *e)
 	if (!e)
 		return 0;
 	opcode = unstarted_opcode(e);
-	/* One that carries a message to another ring is recorded where it is sent. */
+	/* A message to another ring is recorded where it is sent. */
 	return opcode && (op_of(opcode)->what & WIRE_REQUEST_RECORD) && thread_recorded();
 }
 
-/* As much of it as is known. 0: its thread is gone from the selection. */
+/* Fills in what is known. 0: its thread is no longer selected. */
 verified_alone int unstarted_fill(struct wire_live *p, struct request_end *e)
 {
 	struct thread_state *ts;
@@ -392,16 +391,16 @@ verified_alone int unstarted_fill(struct wire_live *p, struct request_end *e)
 	p->fd = p->fd2 = -1;
 	p->pos2 = WIRE_NONE;
 	p->size = WIRE_SIZE_UNKNOWN;
-	/* Where it was last, from which end_file() goes back. */
+	/* Its last position, from which end_file() goes back. */
 	p->pos = op_of(p->opcode)->what & WIRE_REQUEST_POS ? AT_OWN_POS : WIRE_NONE;
-	p->parts = WIRE_REQUEST_SLOT; /* which kind of descriptor it returned is not known */
+	p->parts = WIRE_REQUEST_SLOT; /* the kind of the returned descriptor is unknown */
 	p->status = STATUS_NO_START;
 	if (bpf_get_current_task_btf()->flags & PF_IO_WORKER)
 		p->status |= STATUS_POLLED;
 	return 1;
 }
 
-/* The request of which this is one of several completions, if there is one alone with its user_data. */
+/* The multishot request that this completion belongs to, if only one has its user_data. */
 verified_alone int shot_find(struct request_end *e, __u64 ctx, __u64 user_data)
 {
 	struct shot_key k = {.ctx = ctx, .user_data = user_data};
@@ -415,14 +414,14 @@ verified_alone int shot_find(struct request_end *e, __u64 ctx, __u64 user_data)
 	return 0;
 }
 
-/* The request has completed; `more`: and goes on. `readable`: its bytes are read, where they are recorded. */
+/* A request has completed; `more`: and continues. `readable`: its bytes are read, if content is recorded. */
 static __always_inline int request_ended(struct wire_live *p, struct request_end *e, bool more,
 					 bool readable)
 {
 	struct scratch *room;
 
 	if (!p) {
-		if (!unstarted_wanted(e)) /* before it takes what others may need */
+		if (!unstarted_wanted(e)) /* before removing an entry that others may need */
 			return 0;
 		room = request_room();
 		if (!room)
@@ -477,14 +476,14 @@ static __always_inline int request_complete(__u64 ctx, __u64 request, __u64 user
 	}
 	if (e.request)
 		p = bpf_map_lookup_elem(&requests, &e.request);
-	/* What is sent without a copy completes, and then says that its buffer is free. */
+	/* A zero-copy send completes first, and later reports that its buffer is free. */
 	return request_ended(
 		p, &e,
 		!request || ((flags & CQE_MORE) && opcode != OP_SEND_ZC && opcode != OP_SENDMSG_ZC),
 		true);
 }
 
-/* Since Linux 6.15 a completion is a pointer to it, before it is its parts. */
+/* Since Linux 6.15 the argument is a pointer to the completion, before that its fields. */
 typedef void (*btf_trace_io_uring_complete)(void *, struct io_ring_ctx *, void *,
 					    struct io_uring_cqe *);
 
@@ -502,11 +501,11 @@ int weir_complete(__u64 *ctx)
 	return request_complete(ring, ctx[1], ctx[2], ctx[3], ctx[4]);
 }
 
-/* Of the requests of a ring with a user_data the oldest. */
+/* Searches for the oldest request of a ring with a given user_data. */
 struct search {
 	__u64 ctx, user_data;
 	__u64 request, start;
-	__u32 found, several; /* nothing counts here: the verifier would follow every number */
+	__u32 found, several; /* flags, not counters: the verifier would track every value */
 };
 
 static long search_step(struct bpf_map *map, const void *key, void *value, void *data)
@@ -528,7 +527,7 @@ static long search_step(struct bpf_map *map, const void *key, void *value, void 
 	return 0;
 }
 
-/* The program's ring was full: the kernel says nothing of the request but its user_data. */
+/* The program's ring was full: the kernel reports only the request's user_data. */
 SEC("tp_btf/io_uring_cqe_overflow")
 int BPF_PROG(weir_overflow, void *ring, __u64 user_data, __s32 res, __u32 flags)
 {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * wakers.bpf.c: which thread woke one that waits for a futex. Looked at in sched_waking, which runs in the thread that wakes;
- * sched_wakeup runs in another one for more than half of them, as the last part of a wake-up is left to the sleeper's CPU.
+ * wakers.bpf.c: which thread woke a futex waiter. Uses sched_waking, which runs in the waker; for more than half of the
+ * wake-ups sched_wakeup runs in another thread, as the sleeper's CPU finishes the wake-up.
  *
- * The thread that runs is the waker for certain only where it is in a futex call on the same address, or ends (which wakes the
- * threads that join it): else an interrupt, a timer for instance, may have come upon any thread.
+ * The current thread is certain to be the waker only if it is in a futex call on the same address, or is ending (which
+ * wakes threads that join it); otherwise an interrupt, such as a timer, may have occurred in any thread.
  */
-#include "bpf/lib/selected.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/selected.h"
+#include "bpf/lib/thread/thread_state.h"
 
 #if defined(__TARGET_ARCH_x86)
 #	define NR_FUTEX 202
 #else
 #	define NR_FUTEX 98
 #endif
-#define NR_FUTEX_WAKE 454 /* since 6.7, on all machines; the next two too */
+#define NR_FUTEX_WAKE 454 /* since 6.7, on all machines; likewise the next two */
 #define NR_FUTEX_WAIT 455
 #define PF_EXITING    0x4
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Whether a thread is in a call that wakes those who wait at an address. */
+/* Whether a thread is in a call that wakes waiters at an address. */
 static __always_inline bool wakes_at(struct thread_state *ts, __u64 address)
 {
 	__u32 nr = ts->call.op.nr;

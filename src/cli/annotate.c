@@ -15,7 +15,7 @@
 #define NAME_DEFAULT "annotation"
 #define THREADS_MAX  256
 
-#define ANNOTATE_ROWS  4096 /* handed to the trace at a time, or so many bytes */
+#define ANNOTATE_ROWS  4096 /* rows handed to the trace at a time, or so many bytes */
 #define ANNOTATE_BYTES (4u << 20)
 
 struct annotate_opts {
@@ -25,14 +25,14 @@ struct annotate_opts {
 	int64_t threads;
 };
 
-/* ---- a result becomes a table ---- */
+/* ---- from a result to a table ---- */
 
-/* The table that an answer becomes. */
+/* The table made from an answer. */
 struct annotate_table {
 	struct table_def def;
 	struct column_def *columns;
-	struct batch *rows; /* at hand */
-	size_t bytes;	    /* of texts in them */
+	struct batch *rows; /* the current rows */
+	size_t bytes;	    /* bytes of the texts in them */
 	uint64_t count;
 };
 
@@ -42,7 +42,7 @@ static void annotate_table_free(struct annotate_table *t)
 	free(t->columns);
 }
 
-/* The type that keeps a column; COLUMN_TYPES: none does. Whole numbers are looked at row by row. */
+/* The column type for a column; COLUMN_TYPES: none fits. Whole numbers are checked row by row. */
 static enum column_type annotate_type_of(const struct engine_column *c)
 {
 	switch (c->type) {
@@ -63,7 +63,7 @@ static enum column_type annotate_type_of(const struct engine_column *c)
 	}
 }
 
-/* A number as its text has it: one of more than 64 bits, a DECIMAL. */
+/* Parses a number from its text, for numbers over 64 bits and DECIMAL. */
 static int annotate_number(struct engine_result *r, size_t column, enum column_type type,
 			   int64_t *ret, struct error *err)
 {
@@ -159,7 +159,7 @@ static int annotate_columns(struct annotate_table *t, struct engine_result *r, s
 	return 0;
 }
 
-/* Appends the rows of an answer, or nothing, which hides the table. All or nothing. */
+/* Appends the rows of an answer, or nothing, which hides the table. All or none. */
 static int annotate_append(struct annotate_table *t, struct store *s,
 			   const struct store_making *what, struct engine_result *r,
 			   struct interrupt *it, struct error *err)
@@ -178,9 +178,9 @@ static int annotate_append(struct annotate_table *t, struct store *s,
 	return e < 0 ? e : store_close(TAKE_PTR(w), err);
 }
 
-/* ---- what is asked for ---- */
+/* ---- actions ---- */
 
-/* A table that can be dropped. */
+/* Finds a table that can be dropped. */
 static const struct store_made *find_table(const struct store *s, const char *name)
 {
 	for (size_t i = 0; i < store_made_count(s); i++) {
@@ -193,7 +193,7 @@ static const struct store_made *find_table(const struct store *s, const char *na
 	return NULL;
 }
 
-/* An origin may be any text. */
+/* Prints the origin, which may be any text. */
 static int list_origin(const struct store_made *m)
 {
 	_cleanup_buf_ struct buf origin = {0};
@@ -301,7 +301,7 @@ static int run_engine(const struct annotate_opts *o, struct interrupt *it, struc
 	return r;
 }
 
-/* A closed trace, alone: its ids are those of the file. */
+/* Opens a closed trace alone, so that its ids are those of the file. */
 static int annotate_open_trace(const char *path, struct store **ret, struct error *err)
 {
 	int r = input_is_path(path, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * weir cases: the programs with a known fault and their healthy twins, which are installed with weir. A harness in Python records
- * and judges them (tests/cases/cases.py); this finds it and becomes it.
+ * weir cases: the programs with a known fault and their healthy twins, installed with weir. A Python harness records
+ * and judges them (tests/cases/cases.py); this command finds the harness and executes it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 
 #include "cli/commands.h"
 
-/* Seen from the folder of the executable; in a build folder meson.build puts a link there. */
+/* Relative to the folder of the executable; in a build folder meson.build creates a link there. */
 #define CASES_BESIDE_EXECUTABLE "../share/weir/cases"
 #define CASES_HARNESS		"cases.py"
 #define CASES_ARGS_MAX		8
@@ -48,7 +48,7 @@ static int cases_find(const char *from, const char *weir, char **ret, struct err
 	return 0;
 }
 
-/* Becomes the harness; returns where that fails. */
+/* Executes the harness; returns only on failure. */
 static int cases_become(const struct cases_opts *o, const char *action, const char *folder)
 {
 	_cleanup_free_ char *harness = NULL;
@@ -134,6 +134,6 @@ const struct command command_cases = {
 	.options = cases_options,
 	.options_size = sizeof(struct cases_opts),
 	.examples = cases_examples,
-	.records = true, /* its child does, by the rights of weir */
+	.records = true, /* its child records, with weir's privileges */
 	.run = cases_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir check: reads every byte of traces and says what of them is damaged, and how much can be read. */
+/* weir check: reads every byte of traces and reports what is damaged, and how much can be read. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +25,10 @@ struct check_opts {
 
 struct check {
 	const struct check_opts *opts;
-	struct buf name; /* of the trace at hand, safe to print */
-	uint64_t shown;	 /* faults of it that were printed */
+	struct buf name; /* of the current trace, safe to print */
+	uint64_t shown;	 /* number of its faults already printed */
 	size_t traces, bad;
-	int64_t next_status; /* monotonic; when the status line is due */
+	int64_t next_status; /* monotonic; when the status line is due next */
 	bool status_shown;
 };
 
@@ -54,7 +54,7 @@ static int check_show_progress(void *arg, uint64_t done, uint64_t all)
 	return 0;
 }
 
-/* ---- what is wrong ---- */
+/* ---- faults ---- */
 
 static struct text when(const struct check *c, int64_t ns)
 {
@@ -122,7 +122,7 @@ static void on_fault(void *arg, const struct check_fault *f)
 	c->shown++;
 }
 
-/* ---- the verdict on one trace ---- */
+/* ---- the result for one trace ---- */
 
 static const char *status_word(const struct check_result *r)
 {
@@ -194,7 +194,7 @@ static void json_verdict(const struct check_result *r)
 	putchar('}');
 }
 
-/* Nothing of the trace can be read. */
+/* Reports a trace of which nothing can be read. */
 static void print_unread(const struct check *c, const struct error *err)
 {
 	if (c->opts->json) {
@@ -208,7 +208,7 @@ static void print_unread(const struct check *c, const struct error *err)
 
 /* ---- traces ---- */
 
-/* 0, whatever is found; negative only where that is not to be known. */
+/* Returns 0 whatever is found; negative only if the check itself failed. */
 static int check_each_trace(struct check *c, const char *path, struct error *err)
 {
 	const struct check_options verify = {
@@ -281,7 +281,7 @@ static int check_folder(struct check *c, const char *path, struct error *err)
 	return r;
 }
 
-/* The files of a recording in several, each by itself. */
+/* Checks the files of a recording in several, each separately. */
 static int check_parts(struct check *c, const char *path, struct error *err)
 {
 	_cleanup_(store_freep) struct store *s = NULL;

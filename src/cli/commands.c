@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands.c: every subcommand, in the order of `weir --help`: one line each, declared in
- * commands.h. */
+/* commands.c: all subcommands, in the order of `weir --help`, declared in commands.h. */
 #include "cli/commands.h"
 
 /* clang-format off */

@@ -24,5 +24,5 @@ extern const struct command command_report;
 extern const struct command command_trace;
 extern const struct command command_synth;
 
-/* Says that there is no such command, and the nearest one. Returns 2. */
+/* Reports that there is no such command, and names the nearest one. Returns 2. */
 int command_unknown(const char *name);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* export.c: `weir export`: a trace for other tools: its spans and periods, or all of it as a timeline (export_timeline.c). */
+/*
+ * export.c: `weir export`: converts a trace for other tools: its spans and periods, or all of it as a timeline
+ * (export_timeline.c).
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +24,7 @@ struct export_opts {
 	int64_t calls_ns;
 };
 
-/* Where the spans go. */
+/* The destination of the spans. */
 struct export_out {
 	struct spans_sink *sink;
 	FILE *file;
@@ -73,7 +76,7 @@ static bool export_has_calls(const struct store *s)
 	return false;
 }
 
-/* Says how many requests were kept by each rule. */
+/* Reports how many requests each rule kept. */
 static void export_tell_sample(const struct spans_sample *s)
 {
 	for (size_t i = 0; s && i < s->rules.count; i++) {
@@ -85,7 +88,7 @@ static void export_tell_sample(const struct spans_sample *s)
 	}
 }
 
-/* Says what the document does not have. */
+/* Reports what the document lacks. */
 static int export_tell(const struct export_out *e, struct spans_out *out, struct store *s,
 		       struct error *err)
 {
@@ -156,7 +159,7 @@ static int export_open(const struct export_opts *o, const struct sample_rules *s
 	return r < 0 ? r : export_all(o, out, s, err);
 }
 
-/* Spans are chosen by name, service and time: -EINVAL where something would choose calls. */
+/* Spans are chosen by name, service and time: -EINVAL if an option selects calls. */
 static int export_selects_none(const struct export_opts *o, struct error *err)
 {
 	const struct read_flags flags = {.sel = o->sel};

@@ -9,8 +9,8 @@
 #include "cli/terminal/format.h"
 #include "cli/terminal/loss_text.h"
 #include "cli/terminal/output.h"
-#include "exchange/profiles_out.h"
-#include "exchange/timeline.h"
+#include "exchange/otlp/profiles_out.h"
+#include "exchange/timeline/timeline.h"
 
 static int export_timeline_flush(void *arg, struct buf *out)
 {
@@ -28,7 +28,7 @@ static void export_timeline_close(FILE **f)
 		fclose(*f);
 }
 
-/* Says what is in the file, and what of it is not as it was. */
+/* Reports what is in the file, and what differs from the trace. */
 static int export_timeline_tell(const struct export_timeline *o, const struct timeline_stats *stats,
 				struct store *s, struct error *err)
 {

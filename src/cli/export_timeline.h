@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_timeline.h: `weir export --perfetto`, `--chrome`, `--otlp-profiles`: calls for viewers of timelines and of profiles. */
+/*
+ * export_timeline.h: `weir export --perfetto`, `--chrome`, `--otlp-profiles`: exports calls to timeline and profile
+ * viewers.
+ */
 #pragma once
 
 #include "cli/options/shared.h"
@@ -8,7 +11,7 @@ struct export_timeline {
 	struct read_flags flags;
 	const char *output; /* NULL: standard output */
 	bool chrome;
-	bool profiles, protobuf; /* OTLP's profiles; in protobuf */
+	bool profiles, protobuf; /* OTLP profiles; as protobuf */
 };
 
 /* 0 or negative with a message. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* import.c: `weir import`: spans of other tools become a trace. */
+/* import.c: `weir import`: converts spans of other tools to a trace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct import_opts {
 	bool quiet;
 };
 
-/* All of a file, or of standard input; one byte more than may be is enough. */
+/* Reads a file, or standard input, up to one byte beyond the limit. */
 static int import_file(const char *path, struct buf *to, struct error *err)
 {
 	bool in = strcmp(path, "-") == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* load_traces.c: `weir load`: traces into a store of many machines. */
+/* load_traces.c: `weir load`: loads traces into a store for many machines. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static bool load_stopped(void *arg)
 	return interrupt_signal(arg) != 0;
 }
 
-/* At once: the end may be weeks away. */
+/* Reported at once: the end may be weeks away. */
 static void load_missed(uint64_t files)
 {
 	fprintf(stderr,
@@ -49,7 +49,7 @@ static void load_refused(const char *why)
 	fprintf(stderr, "weir: not loaded: %s\n", why);
 }
 
-/* Each file alone: of a folder all of its traces. */
+/* Loads each file separately; for a folder, all of its traces. */
 static int load_each(struct load_target *t, const char *path, const struct load_loop *loop,
 		     struct load_totals *totals, struct error *err)
 {
@@ -144,7 +144,7 @@ static int load_traces_all(const struct load_opts *o, int argc, char **argv, str
 	return r;
 }
 
-/* The tables that users appended to a trace: those that cannot be are an error. */
+/* Adds the tables that users appended to a trace; an unsupported one is an error. */
 static int load_schema_own(const char *path, const struct load_target_ops *ops,
 			   const struct load_options *options, struct buf *out, struct error *err)
 {

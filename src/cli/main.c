@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c: finds the subcommand, runs it, and sees that what it printed arrived. */
+/* main.c: finds the subcommand, runs it, and checks that its output arrived. */
 #include "cli/commands.h"
 #include "cli/options/help.h"
 #include "privilege/privilege.h"
@@ -9,14 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Output that does not arrive (a full disk) is a failure, also of a command that did all else
- * right. */
+/* Lost output (as on a full disk) is a failure, even if the command did everything else right. */
 static int main_finish(int status)
 {
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	/* no reason is known where what failed was an earlier flush */
+	/* the reason is unknown if an earlier flush failed */
 	fprintf(stderr, "weir: the output could not be written%s%s\n", errno ? ": " : "",
 		errno ? strerror(errno) : "");
 	return status ? status : 1;
@@ -27,7 +26,7 @@ static bool main_is_word(const char *arg, const char *a, const char *b)
 	return strcmp(arg, a) == 0 || strcmp(arg, b) == 0;
 }
 
-/* weir report stacks is weir stacks: takes the word out, unless a file has that name. */
+/* `weir report stacks` means `weir stacks`: removes the word, unless a file has that name. */
 static bool take_stacks(int *argc, char **argv)
 {
 	for (int i = 2; i < *argc; i++) {

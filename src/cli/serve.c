@@ -21,10 +21,10 @@
 #include "privilege/privilege.h"
 #include "server/http/server.h"
 
-#define TICK_NS	    (200 * NSEC_PER_MSEC) /* how often a trace that grows is looked at */
+#define TICK_NS	    (200 * NSEC_PER_MSEC) /* how often a growing trace is checked */
 #define THREADS_MAX 256
 #define PORT_MAX    65535
-#define MEMORY_MIN  (32ull << 20) /* with less the engine answers nothing */
+#define MEMORY_MIN  (32ull << 20) /* with less, the engine cannot answer anything */
 
 struct serve_opts {
 	struct option_list inputs, hosts;
@@ -55,7 +55,7 @@ static int serve_put_loss(struct buf *to, const struct store *s, struct error *e
 
 /* ---- options ---- */
 
-/* No other address until there are users and TLS: the token would cross the net in clear. */
+/* No other address until there are users and TLS: the token would cross the network in clear text. */
 static int check_listen(const struct serve_opts *o)
 {
 	static const char *const own[] = {"127.0.0.1", "localhost"};
@@ -82,7 +82,7 @@ static int check_listen(const struct serve_opts *o)
 		(int)(o->port ? o->port : SERVER_PORT));
 }
 
-/* What would else be told to each question. 0 or 2. */
+/* Checks limits that every question would otherwise report. 0 or 2. */
 static int check_limits(const struct serve_opts *o)
 {
 	struct error err = {0};
@@ -101,7 +101,7 @@ static int check_limits(const struct serve_opts *o)
 
 /* ---- serving ---- */
 
-/* Nobody can come without it. */
+/* Without the link nobody can connect. */
 static int tell_link(const struct serve_opts *o, const char *url, struct error *err)
 {
 	if (o->json) {
@@ -114,11 +114,11 @@ static int tell_link(const struct serve_opts *o, const char *url, struct error *
 	if (fflush(stdout) == 0)
 		return 0;
 	error_errno(err, -errno, "the link could not be written");
-	clearerr(stdout); /* told here */
+	clearerr(stdout); /* reported here */
 	return err->code;
 }
 
-/* Until a signal: looks at the trace every now and then. */
+/* Runs until a signal, and refreshes the trace periodically. */
 static int serve_until(struct server *s, struct serve_open *opened, const sigset_t *signals)
 {
 	const struct timespec tick = {.tv_nsec = TICK_NS};
@@ -130,14 +130,14 @@ static int serve_until(struct server *s, struct serve_open *opened, const sigset
 		if (sigtimedwait(signals, NULL, &tick) > 0)
 			return 0;
 		if (server_tick(s, &err) < 0 && strcmp(err.message, told.message) != 0) {
-			fail(&err); /* said once; the next look may find it well again */
+			fail(&err); /* reported once; a later refresh may succeed */
 			told = err;
 		}
 		serve_open_end(opened, false);
 	}
 }
 
-/* The trace that takes spans, shown behind the others. The list grows by it. */
+/* Creates the trace for received spans, and appends it to the list of served traces. */
 static int take_spans(const char *path, struct output *out, const char ***paths, size_t *count,
 		      struct error *err)
 {
@@ -162,7 +162,8 @@ static int serve_main(const void *opts, int argc, char **argv)
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 	const struct read_flags inputs = {.inputs = o->inputs, .hosts = o->hosts};
 	_cleanup_free_ const char **paths = NULL;
-	_cleanup_(output_free) struct output spans = {0}; /* closed after the server has stopped */
+	_cleanup_(output_free) struct output spans = {
+		0}; /* declared first, so that it is closed after the server has stopped */
 	_cleanup_(server_stopp) struct server *server = NULL;
 	struct server_options options = {
 		.port = (uint16_t)o->port,
@@ -181,13 +182,16 @@ static int serve_main(const void *opts, int argc, char **argv)
 
 	if (privilege_drop(privilege_files() | privilege_child(), &err) < 0)
 		return fail(&err);
-	/* Until SQL is asked for; the signal that ends its process with this one needs CAP_KILL when this one ends. */
+	/*
+	 * Kept for starting SQL processes. The signal that ends such a process together with this one requires
+	 * CAP_KILL here.
+	 */
 	privilege_rest(PRIVILEGE_CHILD & ~PRIVILEGE_SIGNAL);
-	/* Many threads come and go: what each of them leaves in a heap of its own would add up. */
+	/* Many threads come and go; without this, memory left in each thread's arena would accumulate. */
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	if (check_limits(o))
 		return 2;
-	/* without a name, spans alone are shown */
+	/* without trace names, only spans are shown */
 	if ((!o->spans || argc || o->inputs.count) &&
 	    read_flags_paths(&inputs, argc, argv, &paths, &options.path_count, &err) < 0)
 		return fail(&err);
@@ -195,7 +199,7 @@ static int serve_main(const void *opts, int argc, char **argv)
 		return fail(&err);
 	options.spans = spans.writer;
 	options.paths = paths;
-	/* before the server's threads are there, so that none of them is ended by one */
+	/* before the server's threads start, so that they all inherit the mask */
 	sigemptyset(&signals);
 	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
 		sigaddset(&signals, ending[i]);
@@ -280,7 +284,7 @@ const struct command command_serve = {
 		"taken, 2 wrong "
 		"options.",
 	.options = serve_options,
-	.drops = true, /* root keeps what it takes to start a process that has less */
+	.drops = true, /* root keeps the privileges to start a less privileged process */
 	.options_size = sizeof(struct serve_opts),
 	.examples = serve_examples,
 	.run = serve_main,

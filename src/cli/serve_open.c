@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-#define KEPT_NS (60 * NSEC_PER_SEC) /* a browser that has to be started first is there by then */
+#define KEPT_NS (60 * NSEC_PER_SEC) /* enough time to start a browser */
 
 /* ---- the page ---- */
 
@@ -23,7 +23,7 @@ static bool is_private(const char *folder)
 	       st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
-/* The user's runtime folder, or one that is made. 0 or -errno. */
+/* Uses the user's runtime folder, or creates a temporary one. 0 or -errno. */
 static int choose_folder(struct serve_open *o, char *to, size_t size)
 {
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR"), *tmp = secure_getenv("TMPDIR");
@@ -46,7 +46,7 @@ static int write_page(const char *path, const char *url)
 
 	if (fd < 0)
 		return -errno;
-	/* the link has no character that HTML knows: digits, letters, :/#= */
+	/* the link has no character that is special in HTML: only digits, letters, :/#= */
 	return dprintf(fd,
 		       "<!doctype html>\n<meta charset=\"utf-8\">\n<title>weir</title>\n"
 		       "<meta name=\"referrer\" content=\"no-referrer\">\n"
@@ -65,7 +65,7 @@ static int make_page(struct serve_open *o, const char *url)
 	if (r < 0)
 		return r;
 	snprintf(o->path, sizeof(o->path), "%s/weir-open-%d.html", folder, (int)getpid());
-	unlink(o->path); /* of a server that was killed and had this number */
+	unlink(o->path); /* left by a killed server with the same pid */
 	o->until = clock_monotonic_ns() + KEPT_NS;
 	return write_page(o->path, url);
 }
@@ -94,7 +94,7 @@ static void start_browser(const char *path)
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		snprintf(address, sizeof(address), "file://%s", path);
-		/* a grandchild, so that nobody needs to wait for the browser */
+		/* a grandchild, so that it need not be waited for */
 		if (fork() == 0) {
 			execlp("xdg-open", "xdg-open", address, NULL);
 			fprintf(stderr,

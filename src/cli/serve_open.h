@@ -4,14 +4,14 @@
 
 #include "base/error.h"
 
-/* A private page that redirects to the link: a command line is visible to every user of the machine. */
+/* A private page that redirects to the link, because command lines are visible to every user of the machine. */
 struct serve_open {
 	char path[256];	  /* "": none */
-	char folder[192]; /* made for it; "": it lies in the user's own */
-	int64_t until;	  /* monotonic: by then a browser has read it */
+	char folder[192]; /* created for it; "": it is in the user's runtime folder */
+	int64_t until;	  /* monotonic: the browser has read it by then */
 };
 
-/* Opens the link in the user's browser. What is wrong is said; it does not hold up the server. */
+/* Opens the link in the user's browser. Failures are reported and do not stop the server. */
 void serve_open(struct serve_open *o, const char *url);
-/* Takes the page away: once it is old, or (`now`) at the end. */
+/* Removes the page: once it is old, or (`now`) at the end. */
 void serve_open_end(struct serve_open *o, bool now);

@@ -21,7 +21,7 @@ struct synth_opts {
 	bool quiet;
 };
 
-/* Where a source's rows go. */
+/* The destination of a source's rows. */
 struct pipeline {
 	struct enrich *enrich;
 	struct output file;
@@ -58,7 +58,7 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 {
 	_cleanup_(pipeline_free) struct pipeline p = {0};
 	_cleanup_(source_freep) struct source *source = NULL;
-	/* Blocks are cut by rows alone: how fast this machine writes must not show in the file. */
+	/* Blocks are cut by rows alone, so that the file does not depend on how fast this machine writes. */
 	struct store_options store = {.owner = (uid_t)-1, .block_ns = 3600 * NSEC_PER_SEC};
 	_cleanup_buf_ struct buf shown = {0};
 	struct store_stats stats;

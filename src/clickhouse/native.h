@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native.h: ClickHouse's columnar format: blocks of columns, each with its name, its type and its values. Values of a column that
- * can be null stand behind a byte for each, 1: null. Fixed width is little-endian; a string stands behind its length, a varint.
+ * native.h: ClickHouse's columnar format: blocks of columns, each with its name, its type and its values. The values
+ * of a nullable column are preceded by a byte for each, 1: null. Fixed-width values are little-endian; a string is
+ * preceded by its length, a varint.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 #include "batch/batch.h"
 #include "net/client.h"
 
-/* What every row of a block has beside its columns (tables.h). */
+/* Members of every row of a block in addition to its columns (tables.h). */
 struct native_keys {
 	uint32_t recording;
 	uint64_t block_no;
@@ -17,7 +18,7 @@ struct native_keys {
 	const int64_t *ended;
 };
 
-/* Writes a block with the keys and the columns of the set, which are null where the batch has none. */
+/* Writes a block with the keys and the columns of the set; columns that the batch lacks are null. */
 int native_write(const struct batch *b, uint64_t columns, const struct native_keys *keys,
 		 struct buf *out) _must_check_;
 /* The names of these columns: "`recording`, `block_no`, ...". */
@@ -27,32 +28,34 @@ int native_compress(struct buf *raw, struct buf *out) _must_check_;
 
 /* ---- reading ---- */
 
-/* A column of a block. Nullable or not; integers and floats of 1, 2, 4, 8 bytes, or strings. */
+/* A column of a block, nullable or not: integers and floats of 1, 2, 4, 8 bytes, or strings. */
 struct native_column {
-	const uint8_t *nulls; /* [rows]; NULL: none is */
+	const uint8_t *nulls; /* [rows]; NULL: no value is null */
 	const uint8_t *data;  /* fixed width: [rows * width] */
 	uint8_t width;	      /* 0: strings */
 	bool is_signed, is_float;
-	struct bytes *texts; /* [rows]; memory of the reader */
+	struct bytes *texts; /* [rows]; belongs to the reader */
 };
 
 struct native_reader {
 	struct net_client *client;
 	struct buf in;
-	size_t at; /* read of `in` */
+	size_t at; /* bytes of `in` already read */
 	bool ended;
-	struct native_column *columns; /* of the block at hand */
+	struct native_column *columns; /* of the current block */
 	size_t count, cap, rows;
-	struct bytes **texts; /* [cap], and how many rows they have room for */
+	struct bytes **texts; /* [cap], and the rows that they have room for */
 	size_t *texts_cap;
 };
 
-/* Reads what the client's request answers. Starts as {.client = ...}. */
+/* Reads the answer to the client's request. Starts as {.client = ...}. */
 void native_reader_free(struct native_reader *r);
-/* The next block that has rows: 1; 0 at the end. -EBADMSG: malformed, cut, or an exception in the middle of it, which is
- * `*ret_text` then. */
+/*
+ * Reads the next non-empty block: 1; 0 at the end. -EBADMSG: malformed, cut, or interrupted by an exception, whose
+ * text is then `*ret_text`.
+ */
 int native_read(struct native_reader *r, const char **ret_text, struct error *err);
-/* A value of a column of fixed width that is no float. */
+/* A value of a fixed-width column that is not a float. */
 static inline int64_t native_int(const struct native_column *c, size_t row)
 {
 	const uint8_t *p = c->data + row * c->width;

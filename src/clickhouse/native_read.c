@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* native_read.c: blocks of ClickHouse's as they arrive. */
+/* native_read.c: reads blocks from ClickHouse as they arrive. */
 #include <errno.h>
 #include <string.h>
 
@@ -20,13 +20,13 @@ void native_reader_free(struct native_reader *r)
 	*r = (struct native_reader){0};
 }
 
-/* A place in the bytes so far; `need` more where they do not suffice. */
+/* A position in the bytes received; `need` is set to how many more are required. */
 struct native_at {
 	const uint8_t *data;
 	size_t at, len;
 };
 
-/* 1; 0: more bytes are needed; negative. */
+/* 1; 0: more bytes are required; negative. */
 static int take_varint(struct native_at *p, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -172,7 +172,7 @@ static int take_column(struct native_reader *r, struct native_at *p, size_t i, s
 	return 1;
 }
 
-/* A block from what has come: 1; 0: it is not all here; negative. */
+/* Parses a block from the received bytes: 1; 0: it is incomplete; negative. */
 static int take_block(struct native_reader *r)
 {
 	struct native_at p = {r->in.data + r->at, 0, r->in.len - r->at};
@@ -196,7 +196,7 @@ static int take_block(struct native_reader *r)
 	return 1;
 }
 
-/* Before more is read: what was handed out is no longer needed. */
+/* Drops bytes of the blocks already returned. */
 static void drop_read(struct native_reader *r)
 {
 	if (!r->at)
@@ -222,7 +222,7 @@ int native_read(struct native_reader *r, const char **ret_text, struct error *er
 			continue;
 		if (k == 0 && r->ended && r->in.len == r->at)
 			return 0;
-		/* an exception stands where a block would begin, or cuts one */
+		/* an exception replaces or interrupts a block */
 		if (k < 0 || r->ended || r->in.len > BLOCK_MAX) {
 			while (!r->ended && r->in.len < BLOCK_MAX && k != -ENOMEM)
 				r->ended = net_client_read(r->client, &r->in, err) <= 0;
@@ -233,7 +233,7 @@ int native_read(struct native_reader *r, const char **ret_text, struct error *er
 			}
 			return k == -ENOMEM ? k : -EBADMSG;
 		}
-		/* a large block is not parsed again for each piece of it */
+		/* waits for half as much again, so that a large block is not parsed for each piece */
 		want = r->in.len - r->at + (r->in.len - r->at) / 2;
 		k = net_client_read(r->client, &r->in, err);
 		if (k < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* native_write.c: batches as blocks of ClickHouse's. */
+/* native_write.c: writes batches as ClickHouse blocks. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,22 +12,17 @@
 
 #define FRAME_HEAD   25 /* checksum 16, method 1, sizes 4 and 4 */
 #define METHOD_ZSTD  0x90
-#define ZSTD_FASTEST -1 /* three quarters of level 1's time, a tenth more bytes */
+#define ZSTD_FASTEST -1 /* three quarters of the time of level 1, a tenth more bytes */
 
 static int put_head(const char *name, const char *type, struct buf *out)
 {
-	int r = buf_varint(out, strlen(name));
-
-	if (r < 0)
-		return r;
-	r = buf_append(out, name, strlen(name));
-	if (r < 0)
-		return r;
-	r = buf_varint(out, strlen(type));
-	return r < 0 ? r : buf_append(out, type, strlen(type));
+	buf_varint(out, strlen(name));
+	buf_append(out, name, strlen(name));
+	buf_varint(out, strlen(type));
+	return buf_append(out, type, strlen(type));
 }
 
-/* A value for all rows. */
+/* The same value for all rows. */
 static int put_same(const char *name, const char *type, uint64_t v, size_t width, size_t rows,
 		    struct buf *out)
 {
@@ -71,14 +66,12 @@ static int put_keys(const struct batch *b, const struct native_keys *k, struct b
 	r = put_row_numbers(b, out);
 	if (r < 0)
 		return r;
-	r = put_head("ended", "Int64", out);
-	if (r < 0)
-		return r;
+	put_head("ended", "Int64", out);
 	r = buf_append(out, k->ended, b->rows * 8);
 	return r < 0 ? r : put_same("day", "Date", k->day, 2, b->rows, out);
 }
 
-/* 64 bits of the map, a byte for each. */
+/* Expands 64 bits of the map to a byte each. */
 static void spread_nulls(const uint64_t *nulls, size_t rows, uint8_t *out)
 {
 	for (size_t i = 0; i < rows; i++)
@@ -103,9 +96,8 @@ static int put_values(const struct batch *b, unsigned int column, struct buf *ou
 		for (size_t i = 0; i < b->rows && r >= 0; i++) {
 			struct bytes t = batch_get_bytes(b, column, i);
 
-			r = buf_varint(out, t.len);
-			if (r >= 0)
-				r = buf_append(out, t.data, t.len);
+			buf_varint(out, t.len);
+			r = buf_append(out, t.data, t.len);
 		}
 		return r;
 	}
@@ -137,7 +129,7 @@ static int start_kind(const struct batch *b, size_t row, const int64_t *ended)
 								   : START_IS_BEFORE_END;
 }
 
-/* Of op: how the start follows from other columns, and what it is where it does not. */
+/* For op: how the start is derived from other columns, and its value if it is not. */
 static int put_start(const struct batch *b, const int64_t *ended, struct buf *out)
 {
 	int r = put_head("start_kind", "UInt8", out);
@@ -170,10 +162,10 @@ int native_write(const struct batch *b, uint64_t columns, const struct native_ke
 {
 	bool start = b->table == TABLE_OP, own = clickhouse_is_own(b->def);
 	uint64_t rest = columns & ~(start ? 1ull << OP_START : 0);
-	int r = buf_varint(out, 5 + (unsigned int)__builtin_popcountll(rest) + (start ? 2 : 0));
+	int r;
 
-	if (r >= 0)
-		r = buf_varint(out, b->rows);
+	buf_varint(out, 5 + (unsigned int)__builtin_popcountll(rest) + (start ? 2 : 0));
+	r = buf_varint(out, b->rows);
 	if (r >= 0)
 		r = put_keys(b, keys, out);
 	if (r >= 0 && start)
@@ -203,9 +195,8 @@ int native_columns(const struct table_def *t, uint64_t columns, struct buf *out)
 	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
 		if (!(columns >> i & 1) || is_start(t, i))
 			continue;
-		r = buf_printf(out, ", ");
-		if (r >= 0)
-			r = clickhouse_column_of(t, i, out);
+		buf_printf(out, ", ");
+		r = clickhouse_column_of(t, i, out);
 	}
 	return r;
 }

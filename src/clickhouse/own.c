@@ -9,14 +9,14 @@
 #include "clickhouse/server.h"
 #include "clickhouse/tables.h"
 
-/* What the server has for its own in each table, and in the database. */
+/* Names that the server itself uses in each table, and in the database. */
 static const char *const own_columns[] = {"recording", "block_no", "row_no", "ended", "day"};
 static const char *const own_tables[] = {"recording", "made", "own", "otel_traces",
 					 "otel_traces_trace_id_ts"};
-/* A column is a file of its name, in which other characters than letters and digits take three bytes. */
+/* A column is stored in a file of its name, in which characters other than letters and digits take three bytes. */
 #define OWN_FILE_MAX 200
 
-/* In lower case, so that names which differ in case alone are one. */
+/* Converts to lower case, so that names which differ only in case are one. */
 static void own_lower(const char *name, struct buf *out, int *r)
 {
 	for (; *name && *r >= 0; name++) {
@@ -34,9 +34,8 @@ int clickhouse_own_name(const char *name, struct buf *out)
 	own_lower(name, &lower, &r);
 	for (size_t i = 0; i < lower.len && r >= 0; i++) {
 		if (lower.data[i] == '`' || lower.data[i] == '\\')
-			r = buf_append(out, "\\", 1);
-		if (r >= 0)
-			r = buf_append(out, &lower.data[i], 1);
+			buf_append(out, "\\", 1);
+		r = buf_append(out, &lower.data[i], 1);
 	}
 	return r < 0 ? r : buf_append(out, "`", 1);
 }
@@ -107,19 +106,17 @@ int clickhouse_own_layout(const struct table_def *t, struct buf *out)
 
 int clickhouse_shape_put(const struct table_def *t, struct buf *out)
 {
-	int r = 0;
-
-	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
+	for (unsigned int i = 0; i < t->column_count; i++) {
 		const struct column_def *c = &t->columns[i];
 		const char *texts[] = {column_type_name(c->type), c->unit, c->name};
 
-		for (size_t k = 0; k < ARRAY_SIZE(texts) && r >= 0; k++)
-			r = buf_append(out, texts[k], strlen(texts[k]) + 1);
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
+			buf_append(out, texts[k], strlen(texts[k]) + 1);
 	}
-	return r;
+	return buf_status(out);
 }
 
-/* A reference to what this weir knows; else what the unit says is no more than a remark. */
+/* A reference if this weir knows such a unit; else the unit is only informative. */
 static const char *own_unit(enum column_type type, const char *unit)
 {
 	int to = unit[0] == '>' ? schema_table_find(unit + 1) : -1;
@@ -159,7 +156,7 @@ int clickhouse_shape_get(struct bytes text, struct column_def **ret, unsigned in
 	return 0;
 }
 
-/* The upper half of a generation grows (load_generation()); of equal ones what was loaded last counts. */
+/* The upper half of a generation increases (load_generation()); among equal ones the last loaded is in force. */
 #define OWN_ORDER "(intDiv(generation, 4294967296), loaded)"
 
 int clickhouse_own_in_force(const char *name, const char *also, struct buf *out)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* statement.c: statements over HTTP. */
+/* statement.c: runs statements over HTTP. */
 #include "clickhouse/server.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 static const struct net_defaults defaults = {
 	.scheme = CLICKHOUSE_SCHEME, .port = 8123, .tls_port = 8443, .database = "weir"};
 
-/* Codes of exceptions (its ErrorCodes.cpp) that are not -EINVAL. */
+/* Codes of exceptions (ClickHouse's ErrorCodes.cpp) that are not -EINVAL. */
 static const struct {
 	int code, errno_code;
 	const char *advice;
@@ -31,16 +31,16 @@ static const struct {
 
 int clickhouse_literal(struct bytes text, struct buf *out)
 {
-	int r = buf_append(out, "'", 1);
-
-	for (size_t i = 0; i < text.len && r >= 0; i++) {
+	buf_append(out, "'", 1);
+	for (size_t i = 0; i < text.len; i++) {
 		if (text.data[i] == '\'' || text.data[i] == '\\')
-			r = buf_append(out, "\\", 1);
-		if (r >= 0)
-			r = text.data[i] ? buf_append(out, text.data + i, 1)
-					 : buf_append(out, "\\0", 2);
+			buf_append(out, "\\", 1);
+		if (text.data[i])
+			buf_append(out, text.data + i, 1);
+		else
+			buf_append(out, "\\0", 2);
 	}
-	return r < 0 ? r : buf_append(out, "'", 1);
+	return buf_append(out, "'", 1);
 }
 
 /* "Code: 60, e.displayText() = DB::Exception: Table weir.op doesn't exist., e.what() = ..." (18), "Code: 60. DB::Exception:
@@ -78,20 +78,22 @@ int clickhouse_exception(const struct clickhouse *c, const char *text, struct er
 static int server_put_path(struct clickhouse *c, const struct clickhouse_query *q, bool in_path,
 			   struct buf *out)
 {
-	int r = buf_printf(out, "/?database=%s",
-			   q->no_database ? "default" : net_client_database(c->client));
+	int r;
 
-	if (r >= 0 && q->id)
-		r = buf_printf(out, "&query_id=%s", q->id);
-	if (r >= 0 && q->settings)
-		r = buf_printf(out, "%s", q->settings);
-	if (r >= 0 && q->compressed)
-		r = buf_printf(out, "&decompress=1&http_native_compression_disable_checksumming_on_"
-				    "decompress=1");
+	buf_printf(out, "/?database=%s",
+		   q->no_database ? "default" : net_client_database(c->client));
+	if (q->id)
+		buf_printf(out, "&query_id=%s", q->id);
+	if (q->settings)
+		buf_printf(out, "%s", q->settings);
+	if (q->compressed)
+		buf_printf(out, "&decompress=1&http_native_compression_disable_checksumming_on_"
+				"decompress=1");
+	r = buf_status(out);
 	if (r < 0 || !in_path)
 		return r;
-	r = buf_printf(out, "&query=");
-	return r < 0 ? r : net_encode(q->sql, strlen(q->sql), out);
+	buf_printf(out, "&query=");
+	return net_encode(q->sql, strlen(q->sql), out);
 }
 
 int clickhouse_begin(struct clickhouse *c, const struct clickhouse_query *q, struct error *err)

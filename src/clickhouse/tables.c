@@ -37,7 +37,7 @@ const char *clickhouse_type(const struct column_def *c)
 					 : "Nullable(Int64)";
 }
 
-/* The word of a code, for people. */
+/* The word of a code. */
 static int ddl_put_words(const struct column_def *c, struct buf *out)
 {
 	_cleanup_buf_ struct buf codes = {0}, words = {0};
@@ -73,16 +73,17 @@ static int ddl_put_column(const struct table_def *t, unsigned int i, const char 
 				  "Nullable(Int64) ALIAS multiIf(start_kind = %d, NULL, start_kind "
 				  "= %d, start_odd, ended - dur)",
 				  codec, codec, START_IS_NULL, START_IS_ODD);
-	r = buf_printf(out, ",\n  ");
-	if (r >= 0)
-		r = clickhouse_column_of(t, i, out);
+	buf_printf(out, ",\n  ");
+	r = clickhouse_column_of(t, i, out);
 	if (r >= 0)
 		r = buf_printf(out, " %s%s", clickhouse_type(c), codec);
 	return r < 0 || c->type != COLUMN_CODE || clickhouse_is_own(t) ? r : ddl_put_words(c, out);
 }
 
-/* What is asked for: calls of a recording by operation and thread, whose values are alike, which saves a seventh of the disk; rows
- * of dimensions by id, others by time. */
+/*
+ * The sort order follows the queries: calls of a recording by operation and thread, where neighbours are similar,
+ * which saves a seventh of the disk; rows of dimensions by id, others by time.
+ */
 static const char *ddl_order_of(enum table_id table)
 {
 	return table == TABLE_OP ? "(recording, ifNull(op_code, -1), ifNull(thread_id, -1), ended)"
@@ -92,12 +93,11 @@ static const char *ddl_order_of(enum table_id table)
 
 static int ddl_put_end(unsigned int version, int64_t keep_ns, const char *order, struct buf *out)
 {
-	int r = buf_printf(out, "\n) ENGINE = MergeTree PARTITION BY day ORDER BY %s", order);
-
-	if (r >= 0 && keep_ns && version >= VERSION_TTL)
-		r = buf_printf(out, " TTL day + toIntervalDay(%lld)",
-			       (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
-	return r < 0 ? r : buf_printf(out, ";\n");
+	buf_printf(out, "\n) ENGINE = MergeTree PARTITION BY day ORDER BY %s", order);
+	if (keep_ns && version >= VERSION_TTL)
+		buf_printf(out, " TTL day + toIntervalDay(%lld)",
+			   (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
+	return buf_printf(out, ";\n");
 }
 
 static int ddl_put_table(const struct table_def *t, const char *order, unsigned int version,
@@ -106,10 +106,10 @@ static int ddl_put_table(const struct table_def *t, const char *order, unsigned 
 	bool codecs = version >= VERSION_CODEC;
 	const char *codec = codecs ? " CODEC(ZSTD(1))" : "";
 	const char *delta = codecs ? " CODEC(Delta, ZSTD(1))" : "";
-	int r = buf_printf(out, "CREATE TABLE IF NOT EXISTS ");
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_own_name(t->name, out);
+	buf_printf(out, "CREATE TABLE IF NOT EXISTS ");
+	r = clickhouse_own_name(t->name, out);
 	if (r >= 0)
 		r = buf_printf(out,
 			       " (\n  `recording` UInt32%s,\n  `block_no` UInt64%s,\n  `row_no` "
@@ -127,7 +127,7 @@ int clickhouse_own_ddl(const struct table_def *t, unsigned int version, int64_t 
 	return ddl_put_table(t, "(recording, ended)", version, keep_ns, out);
 }
 
-/* What is kept of recordings and of tables that were made after them. */
+/* Tables about recordings, and about tables made after recording. */
 static const struct ddl_fixed {
 	const char *name, *columns, *order;
 } ddl_fixed[] = {
@@ -145,22 +145,17 @@ static const struct ddl_fixed {
 
 int clickhouse_ddl(const char *database, unsigned int version, int64_t keep_ns, struct buf *out)
 {
-	int r = buf_printf(out, "CREATE DATABASE IF NOT EXISTS `%s`;\n", database);
+	int r;
 
-	if (r < 0)
-		return r;
+	buf_printf(out, "CREATE DATABASE IF NOT EXISTS `%s`;\n", database);
 	for (size_t i = 0; i < ARRAY_SIZE(ddl_fixed); i++) {
 		const struct ddl_fixed *t = &ddl_fixed[i];
 
-		r = buf_printf(out,
-			       "CREATE TABLE IF NOT EXISTS `%s` (\n  `recording` UInt32,\n  %s",
-			       t->name, t->columns);
-		if (r < 0)
-			return r;
-		r = ddl_put_end(version, keep_ns, t->order, out);
-		if (r < 0)
-			return r;
+		buf_printf(out, "CREATE TABLE IF NOT EXISTS `%s` (\n  `recording` UInt32,\n  %s",
+			   t->name, t->columns);
+		ddl_put_end(version, keep_ns, t->order, out);
 	}
+	r = buf_status(out);
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		r = clickhouse_has_table(i)
 			    ? ddl_put_table(schema_table(i), ddl_order_of(i), version, keep_ns, out)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* annotations.c: users' tables for the language: names and types at once, values when asked for. */
+/* annotations.c: users' tables for the language: names and types immediately, values on demand. */
 #include "engine/annotations.h"
 
 #include <errno.h>
@@ -12,17 +12,17 @@
 #include "engine/call_spans.h"
 #include "engine/engine.h"
 
-/* A name of all traces together. */
+/* The tables of one name in all traces, as one. */
 struct own_table {
 	struct query_user_table pub; /* first: the language has only this */
 	struct own_table *before;
 	const struct store_made **parts;
 	size_t part_count;
-	bool differs;	   /* its columns are others in some trace */
-	struct buf *bytes; /* [column_count]: what its texts point into */
+	bool differs;	   /* traces disagree about its columns */
+	struct buf *bytes; /* [column_count]: storage of the column's texts */
 };
 
-/* What there was at some time; never changes. */
+/* The tables at one point in time; never changes. */
 struct snapshot {
 	struct query_users pub; /* first */
 	struct annotations *a;
@@ -31,13 +31,13 @@ struct snapshot {
 };
 
 struct annotations {
-	struct store *store;			 /* NULL: the tables are of: */
-	const struct annotations_source *source; /* and its argument */
+	struct store *store;			 /* NULL: the tables come from `source` */
+	const struct annotations_source *source; /* with its argument */
 	void *arg;
-	pthread_mutex_t lock;	    /* over all that follows */
+	pthread_mutex_t lock;	    /* protects all members below */
 	uint64_t seen;		    /* store_made_changes() */
 	uint64_t held;		    /* bytes of values */
-	struct own_table *tables;   /* all that ever were: plans refer to them */
+	struct own_table *tables;   /* all tables ever made: plans refer to them */
 	struct snapshot *snapshots; /* newest first */
 	struct call_spans *spans;
 };
@@ -85,7 +85,7 @@ void annotations_free(struct annotations *a)
 
 /* ---- names and types ---- */
 
-/* The column of the schema with this name and whole numbers in it. */
+/* Finds an integer column of the schema with this name. */
 static const struct table_def *annotations_schema(const char *name, unsigned int *ret)
 {
 	for (unsigned int t = 0; t < TABLE_COUNT && strcmp(name, "id") != 0; t++) {
@@ -129,18 +129,18 @@ static struct query_kind kind_of(const struct table_def *own, unsigned int colum
 {
 	const struct column_def *c = &own->columns[column];
 	unsigned int ours;
-	/* a duration or a point in time stays one where its name says so */
+	/* a duration or timestamp of the schema keeps its type */
 	const struct table_def *t =
 		c->type == COLUMN_INT ? annotations_schema(c->name, &ours) : NULL;
 
 	if (t)
 		return query_column_kind(t, ours);
-	if (c->type == COLUMN_CODE) /* whose words nobody knows */
+	if (c->type == COLUMN_CODE) /* its words are unknown */
 		return (struct query_kind){.type = QUERY_INT};
 	return query_column_kind(own, column);
 }
 
-/* A table of one name, of which up to `parts` traces have one. */
+/* A table of one name, which up to `parts` traces have. */
 static struct own_table *annotations_table_new(struct annotations *a, const struct store_made *of,
 					       size_t parts)
 {
@@ -164,7 +164,7 @@ static struct own_table *annotations_table_new(struct annotations *a, const stru
 	return t;
 }
 
-/* Adds a trace's table to that of its name. */
+/* Merges a trace's table into the table with its name. */
 static int add_table(struct snapshot *s, const struct store_made *part, size_t parts)
 {
 	struct own_table *own = NULL;
@@ -242,7 +242,7 @@ struct filling {
 	struct store_cursor *cursor;
 	size_t rows, cap;
 	int64_t *ints;
-	struct bytes *texts; /* their data once all are there: t->bytes moves */
+	struct bytes *texts; /* set when all texts are read: t->bytes may move until then */
 	uint8_t *nulls;
 };
 
@@ -263,7 +263,7 @@ static int hold(struct annotations *a, const struct own_table *t, uint64_t bytes
 	return 0;
 }
 
-/* A text of SQL is UTF-8, with \xHH for other bytes; the language has the bytes. */
+/* A text in SQL is UTF-8 with \xHH for other bytes; the language uses the bytes. */
 static int annotations_take_text(struct filling *f, size_t row, struct bytes v, struct error *err)
 {
 	struct buf *all = &f->t->bytes[f->column];
@@ -294,7 +294,7 @@ static int annotations_take_value(struct filling *f, const struct batch *b, size
 	return 0;
 }
 
-/* Rows beyond those that were counted came since. */
+/* rows beyond the counted ones were added later */
 static int annotations_take_batch(void *arg, const struct batch *b, struct error *err)
 {
 	struct filling *f = arg;
@@ -305,7 +305,7 @@ static int annotations_take_batch(void *arg, const struct batch *b, struct error
 	return r;
 }
 
-/* Rows of a damaged block are left out, of every column alike. */
+/* Rows of a damaged block are dropped, in all columns alike. */
 static int take_part(struct filling *f, const struct store_made *part, struct error *err)
 {
 	int r = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * annotations.h: tables of which a trace declares the columns (store/made/made.h), as the language knows them
- * (query/check/user_values.h). Values come into memory when a query names them, up to ANNOTATIONS_BYTES_MAX.
+ * annotations.h: tables whose columns are declared by a trace (store/made/made.h), for the language
+ * (query/check/user_values.h). Values are read into memory when a query uses them, up to ANNOTATIONS_BYTES_MAX.
  *
  *   annotations_new(&a, store, &err);
  *   query_parse_users(text, len, annotations_get(a), &plan, &why);
@@ -12,21 +12,22 @@
 #include "query/check/user_values.h"
 #include "store/made/made.h"
 
-#define ANNOTATIONS_BYTES_MAX (192ull << 20) /* of values: beside the engine's own memory */
+/* bytes of values, in addition to the engine's own memory */
+#define ANNOTATIONS_BYTES_MAX (192ull << 20)
 
 struct annotations;
 
-/* The store must outlive it, and it the plans. 0 or -ENOMEM. */
+/* The store must outlive the annotations, and these the plans. 0 or -ENOMEM. */
 int annotations_new(struct annotations **ret, struct store *s, struct error *err);
 
-/* What of a batch there is goes on to where it is wanted. */
+/* Receives the values of one batch. */
 typedef int annotations_take(void *arg, const struct batch *b, struct error *err);
-/* Tables that lie elsewhere than in a store. What was given lives as long as the annotations. */
+/* Tables stored outside a store. Everything returned lives as long as the annotations. */
 struct annotations_source {
 	uint64_t (*changes)(void *arg); /* as store_made_changes() */
 	size_t (*count)(void *arg);
-	const struct store_made *(*at)(void *arg, size_t i); /* name, def and rows count */
-	/* The values of a column, in the order of rows: batches of the table in which it is. */
+	const struct store_made *(*at)(void *arg, size_t i); /* only name, def and rows are used */
+	/* Reads a column in the order of rows, as batches of its table. */
 	int (*read)(void *arg, const struct store_made *part, unsigned int column,
 		    annotations_take *take, void *take_arg, struct error *err);
 };
@@ -34,14 +35,13 @@ int annotations_new_of(struct annotations **ret, const struct annotations_source
 		       struct error *err);
 void annotations_free(struct annotations *a);
 DEFINE_CLEANUP(struct annotations *, annotations_free)
-/*
- * The tables that there are by now, and the spans; what was got before stays valid. NULL where a is NULL, or memory ran
- * out. Any thread.
- */
+/* The current tables, and the spans; earlier results stay valid. NULL if a is NULL, or out of memory. Thread-safe. */
 const struct query_users *annotations_get(struct annotations *a);
 
-/* The unit (schema/schema.h) of a column of this name that holds whole numbers: those called as the schema's, and row_id, are
- * references, so that ids of several traces are told apart. `id` alone says nothing. */
+/*
+ * The unit (schema/schema.h) of an integer column of this name. Names of the schema's references, and row_id, are
+ * references, so that ids of several traces are distinguished. `id` alone is not one.
+ */
 const char *annotations_unit(const char *name);
-/* False where the tables have other columns. */
+/* False if their columns differ. */
 bool annotations_same_shape(const struct table_def *a, const struct table_def *b);

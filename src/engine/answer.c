@@ -29,13 +29,13 @@ static enum answer_look look_of(const struct plan_field *f)
 {
 	switch (f->type.type) {
 	case QUERY_DUR:
-		/* wall time minus monotonic time: when that clock was 0 */
+		/* wall time minus monotonic time: the wall time at which that clock was 0 */
 		return is_column(f, "clock_offset") ? ANSWER_CLOCK : ANSWER_PLAIN;
 	case QUERY_SIZE:
-		/* a place in a file is of use to the byte alone */
+		/* a position in a file is only useful to the exact byte */
 		return is_column(f, "pos") || is_column(f, "pos2") ? ANSWER_COUNT : ANSWER_PLAIN;
 	case QUERY_UINT:
-		/* numbers of inodes are read as numbers, addresses and bits as such */
+		/* inode numbers are read as decimal numbers, addresses and bits in hexadecimal */
 		return f->expr && f->expr->kind == EXPR_NAME ? ANSWER_PLAIN : ANSWER_BITS;
 	case QUERY_FLOAT:
 		return f->kind == FIELD_AGGREGATE && f->aggregate == AGGREGATE_RATE ? ANSWER_RATE
@@ -221,7 +221,7 @@ static int put_bars(struct buf *out, const struct answer_column *c, const struct
 	int r = bars_buckets(&b, c->field, v->t);
 
 	for (size_t i = 0; i < b.count && r >= 0; i++) {
-		/* what lies below the range has no lower end */
+		/* the bucket below the range has no lower bound */
 		if (b.items[i].from == INT64_MIN)
 			r = buf_printf(out, "%s:%" PRIu64, i ? " " : "", b.items[i].count);
 		else

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "engine/window_bars.h"
 
-#define PIECE	65536 /* bytes that are handed on together */
+#define PIECE	65536 /* bytes passed on at once */
 #define KEY_MAX 256
 
 /* ---- values ---- */
@@ -47,8 +47,8 @@ static int json_string(struct buf *out, struct bytes t)
 	r = answer_utf8(&t, &escaped);
 	if (r < 0)
 		return r;
-	r = json_escape(out, t.data, t.len, "");
-	return r < 0 ? r : buf_append(out, "\"", 1);
+	json_escape(out, t.data, t.len, "");
+	return buf_append(out, "\"", 1);
 }
 
 static int json_quoted(struct buf *out, const struct answer_column *c, const struct value *v)
@@ -84,7 +84,7 @@ int answer_json_value(struct buf *out, const struct answer_column *c, const stru
 			since = v->i < 0 ? INT64_MIN : INT64_MAX;
 		return buf_printf(out, "%" PRId64, since);
 	case QUERY_FLOAT:
-		/* JSON has no nan and no inf */
+		/* JSON has neither nan nor inf */
 		if (v->t.data && memchr(v->t.data, 'n', v->t.len))
 			return json_string(out, v->t);
 		if (!v->t.data && !isfinite(v->f))
@@ -124,8 +124,8 @@ struct writer {
 	struct answer *rows;
 	int64_t origin;
 	bool compact;
-	struct buf *keys; /* of the columns, with their quotes */
-	struct buf text;  /* not handed on yet */
+	struct buf *keys; /* quoted names of the columns */
+	struct buf text;  /* not yet passed on */
 };
 
 static void answer_json_free(struct writer *w)
@@ -145,7 +145,7 @@ static bool key_is_taken(struct writer *w, size_t before, struct buf *key)
 	return false;
 }
 
-/* A name that comes twice gets a number, or the second would hide the first. */
+/* Repeated names get a number: a JSON reader would otherwise drop one of the columns. */
 static int answer_json_init(struct writer *w)
 {
 	w->keys = calloc(w->rows->count + 1, sizeof(*w->keys));
@@ -171,18 +171,17 @@ static int answer_json_init(struct writer *w)
 
 static int answer_json_put_columns(struct writer *w)
 {
-	int r = buf_printf(&w->text, "\"columns\": [");
-
-	for (size_t c = 0; c < w->rows->count && r >= 0; c++) {
+	buf_printf(&w->text, "\"columns\": [");
+	for (size_t c = 0; c < w->rows->count; c++) {
 		const struct answer_column *column = &w->rows->columns[c];
 
-		r = buf_printf(&w->text, "%s%s{\"name\": %s, \"type\": \"%s\", \"unit\": \"%s\"%s}",
-			       c ? "," : "", w->compact ? "" : "\n  ", buf_str(&w->keys[c]),
-			       column->word ? column->word : answer_json_type(column->kind),
-			       column->unit ? column->unit : query_kind_unit(column->kind),
-			       column->key ? ", \"key\": true" : "");
+		buf_printf(&w->text, "%s%s{\"name\": %s, \"type\": \"%s\", \"unit\": \"%s\"%s}",
+			   c ? "," : "", w->compact ? "" : "\n  ", buf_str(&w->keys[c]),
+			   column->word ? column->word : answer_json_type(column->kind),
+			   column->unit ? column->unit : query_kind_unit(column->kind),
+			   column->key ? ", \"key\": true" : "");
 	}
-	return r < 0 ? r : buf_printf(&w->text, "],%s\"rows\": [", w->compact ? " " : "\n");
+	return buf_printf(&w->text, "],%s\"rows\": [", w->compact ? " " : "\n");
 }
 
 static int answer_json_put_row(struct writer *w, bool first)
@@ -203,7 +202,7 @@ static int answer_json_put_row(struct writer *w, bool first)
 	return r < 0 ? r : buf_printf(&w->text, "}");
 }
 
-/* Where there are `least` bytes or more; NULL: all stays in the text. */
+/* Passes on the text once it has `least` bytes; without put() it only accumulates. */
 static int hand_on(struct writer *w, const struct answer_json *j, size_t least)
 {
 	int r = 0;
@@ -216,7 +215,7 @@ static int hand_on(struct writer *w, const struct answer_json *j, size_t least)
 	return r;
 }
 
-/* 0 at the end of the rows, or negative; *ret_cut: it is the rows that ended in an error. */
+/* 0 at the end of the rows, or negative; *ret_cut is set if reading the rows failed. */
 static int answer_json_put_rows(struct writer *w, const struct answer_json *j, bool *ret_cut,
 				struct error *err)
 {
@@ -269,7 +268,7 @@ int answer_json(struct answer *rows, const struct answer_json *j, struct error *
 		r = j->put_loss(j->arg, &w.text, err);
 	if (r >= 0)
 		r = buf_printf(&w.text, "}\n");
-	/* also where the rows ended in an error: what reads it must see that it is cut */
+	/* also if reading the rows failed: the reader must see that the document is truncated */
 	if (r >= 0 || cut) {
 		sent = hand_on(&w, j, 0);
 		r = r < 0 ? r : sent;

@@ -24,7 +24,7 @@ static struct value result_get(struct answer *r, size_t column)
 		v.t = engine_result_bytes(result, column);
 		break;
 	case QUERY_CODE:
-		/* a code, or its word */
+		/* a code, or its word if the engine returns text */
 		if (engine_result_column(result, column)->type == ENGINE_TEXT)
 			v.t = engine_result_bytes(result, column);
 		else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* call_spans.c: spans read from their tables, calls from span_op; each when a query names it first. */
+/* call_spans.c: reads spans from their tables and calls from span_op, each when a query first uses it. */
 #include "engine/call_spans.h"
 
 #include <errno.h>
@@ -16,16 +16,16 @@
 #include "schema/vocab.h"
 #include "store/made/made.h"
 
-#define ATTRIBUTES_MAX \
-	64 /* columns of one process: they are never forgotten, as plans refer to them */
+/* columns of attributes in one process: they are never freed, because plans refer to them */
+#define ATTRIBUTES_MAX	64
 #define NUMBER_TEXT_MAX 40
-#define CALL_BYTES	21 /* key, place, row and null */
+#define CALL_BYTES	21 /* key, position, row and null */
 #define ATTRIBUTE_NAME	"attributes."
 
-/* The columns that every span has, in this order; those of attributes follow. */
+/* The columns of every span, in this order; those of attributes follow. */
 static const struct {
 	const char *name;
-	unsigned int column; /* of table span, and of period */
+	unsigned int column; /* in tables span and period */
 } span_columns[] = {
 	{"name", SPAN_NAME},	       {"number", SPAN_NUMBER},
 	{"parent", SPAN_PARENT},       {"service", SPAN_SERVICE},
@@ -43,16 +43,16 @@ struct call_spans {
 	struct query_user_column columns[SPAN_FIXED + ATTRIBUTES_MAX], call_columns[2],
 		number_columns[2];
 	struct store *store;
-	pthread_mutex_t lock; /* over all that follows, and what columns point to */
+	pthread_mutex_t lock; /* protects all members below, and what columns point to */
 	uint64_t held;	      /* bytes */
 	bool read, joined;
-	size_t blocks; /* of the store when it was read */
+	size_t blocks; /* number of blocks in the store when it was read */
 	size_t count, cap;
 	int64_t *ints[SPAN_FIXED];
 	struct bytes *texts[SPAN_FIXED];
 	uint8_t *nulls[SPAN_FIXED];
-	struct intern words;  /* what texts are of, until all are read */
-	struct map by_number; /* hash of number and recording -> place */
+	struct intern words;  /* interned texts, until all are read */
+	struct map by_number; /* hash of number and recording -> position */
 	char *names[ATTRIBUTES_MAX];
 };
 
@@ -100,7 +100,7 @@ static int call_spans_hold(struct call_spans *c, uint64_t bytes, struct error *e
 
 /* ---- the spans ---- */
 
-/* Numbers are those of a recording, which the thread's id has. */
+/* Numbers are unique within a recording, which the thread's id identifies. */
 static uint64_t call_spans_key(int64_t number, int64_t thread_id, bool period)
 {
 	uint64_t recording = thread_id < 0 ? 0 : id_recording(thread_id);
@@ -108,9 +108,9 @@ static uint64_t call_spans_key(int64_t number, int64_t thread_id, bool period)
 	return hash_u64((uint64_t)number ^ hash_u64(recording << 1 | period)) | 1;
 }
 
-struct span_values { /* while they are read */
+struct span_values { /* temporary values while reading */
 	struct call_spans *c;
-	int64_t *ints[SPAN_FIXED]; /* of texts: words */
+	int64_t *ints[SPAN_FIXED]; /* for texts: indexes of words */
 	uint8_t *nulls[SPAN_FIXED];
 	size_t cap;
 };
@@ -194,7 +194,7 @@ static int span_values_read(struct span_values *v, enum table_id table, struct e
 	return r;
 }
 
-/* Texts point into the vocabulary, which no longer grows. */
+/* Texts point into the vocabulary, which is complete by now. */
 static int span_values_give(struct span_values *v, struct error *err)
 {
 	struct call_spans *c = v->c;
@@ -299,7 +299,7 @@ static int call_list_take(struct call_spans *c, struct call_list *l, const struc
 	return r;
 }
 
-/* Columns of the lookup: rows in order of their key. */
+/* Makes the lookup columns, sorted by key. */
 static int call_spans_lookup(struct query_user_column to[static 2], size_t count)
 {
 	int64_t *keys = malloc((count + 1) * sizeof(*keys)),
@@ -367,7 +367,7 @@ static int number_order(const void *a, const void *b, void *arg)
 	return (x > y) - (x < y);
 }
 
-/* From the number alone: of several recordings the same number may mean several spans. */
+/* Looks up by number alone: with several recordings, one number may denote several spans. */
 static int call_spans_number(struct call_spans *c, struct error *err)
 {
 	const int64_t *numbers = c->columns[1].ints;
@@ -396,7 +396,7 @@ static int call_spans_number(struct call_spans *c, struct error *err)
 
 /* ---- attributes ---- */
 
-/* The text of a number, ended; false where it is too long for one. */
+/* Copies the text of a number with a NUL; false if it is too long to be one. */
 static bool attribute_number(struct bytes v, char text[static NUMBER_TEXT_MAX])
 {
 	if (!v.len || v.len >= NUMBER_TEXT_MAX)
@@ -406,7 +406,7 @@ static bool attribute_number(struct bytes v, char text[static NUMBER_TEXT_MAX])
 	return true;
 }
 
-/* What all values of an attribute are: whole numbers, numbers, or texts. */
+/* The common type of all values of an attribute: integer, float or text. */
 static enum query_type attribute_type(const struct call_spans *c, struct bytes key)
 {
 	const struct query_user_column *all = &c->columns[SPAN_FIXED - 1];
@@ -473,7 +473,7 @@ static int attribute_fill(struct call_spans *c, struct query_user_column *to, st
 	return 0;
 }
 
-/* The column of an attribute: made when it is named first. */
+/* The column of an attribute, made when it is first used. */
 static ssize_t call_spans_attribute(struct call_spans *c, struct bytes name, struct error *err)
 {
 	struct bytes key = {name.data + strlen(ATTRIBUTE_NAME), name.len - strlen(ATTRIBUTE_NAME)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* engine.c: which engine: the embedded one, or that of an address. */
+/* engine.c: selects the embedded engine, or the engine for an address. */
 #include "engine/engine.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static const struct engine_ops *engine_embedded(void)
 	return NULL;
 }
 
-/* Bytes of the scheme in front of ://, 0 where there is none. */
+/* Length of the scheme before ://, 0 if there is none. */
 static size_t engine_scheme(const char *text)
 {
 	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+-.");

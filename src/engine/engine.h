@@ -2,22 +2,20 @@
 /*
  * engine: executes plans and SQL. May use query, store and hist.
  *
- * engine.h: what an engine is, as callers and implementations see it. There are two kinds:
- *
- * - The embedded engine works on the blocks of trace files, which weir opens (struct store). It is duckdb/: DuckDB
- *   loaded from its shared library; docs/howto/sql.md says what a user of its SQL sees.
- * - Any other holds rows itself and is found by an address, `scheme://...`.
- *
- * Each is a `const struct engine_ops`, and the list of those in this binary is engines.c. A binary may have none: it
- * still reads rows (engine_scan_new(), ask.h).
+ * engine.h: the interface of an engine, for callers and implementations. There are two kinds:
+ * - The embedded engine works on the blocks of trace files opened by weir (struct store). It is duckdb/: DuckDB, loaded from its
+ *   shared library; docs/howto/sql.md describes its SQL.
+ * - All others store rows themselves and are selected by an address, `scheme://...`.
+ * Each is a `const struct engine_ops`; engines.c lists those in this binary. A binary may have none: it can still read
+ * rows (engine_scan_new(), ask.h).
  *
  *   engine_open(&e, store, &(struct engine_options){0}, &err);     or
  *   engine_connect(&e, "clickhouse://host/db", &(struct engine_options){0}, &err);
  *   engine_ask(e, plan, NULL, &result, &err);                      ask.h
  *   while (engine_result_next(result)) engine_result_text(result, 0, &buf);
  *
- * One thing runs at a time in one engine; engine_interrupt() and engine_progress() may be called from any thread.
- * docs/howto/add-an-engine.md lists what every engine must do alike.
+ * An engine runs one operation at a time; engine_interrupt() and engine_progress() may be called from any thread.
+ * docs/howto/add-an-engine.md lists the behaviour that all engines must share.
  */
 #pragma once
 
@@ -25,14 +23,14 @@
 #include "base/error.h"
 #include "store/store.h"
 
-#define ENGINE_MEMORY_DEFAULT (512ull << 20) /* bytes that DuckDB's buffers may take */
+#define ENGINE_MEMORY_DEFAULT (512ull << 20) /* bytes for DuckDB's buffers */
 #define ENGINE_SPILL_DEFAULT  (4ull << 30)   /* bytes of temporary files */
-/* Of `weir sql --confined`: where it gets its folder for temporary files, and what that is called. */
+/* `weir sql --confined`: the descriptor and name of its folder for temporary files. */
 #define ENGINE_FOLDER_FD   3
 #define ENGINE_FOLDER_NAME "files"
 
 struct annotations; /* engine/annotations.h */
-struct ask_options; /* engine/ask.h, likewise the next four */
+struct ask_options; /* engine/ask.h, also the next four */
 struct ask_step;
 struct engine_follow;
 struct engine_scan;
@@ -44,88 +42,109 @@ struct engine;
 struct engine_result;
 struct engine_statements;
 
-/* For the embedded engine; one behind an address uses hosts, and may use memory_max and threads. */
+/* For the embedded engine. Engines behind an address use hosts, and may use memory_max and threads. */
 struct engine_options {
-	const char *library;  /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
-	uint64_t memory_max;  /* bytes; 0: ENGINE_MEMORY_DEFAULT. Histograms are counted beside it,
-				 to the same bound */
+	const char *library; /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
+	/* bytes; 0: ENGINE_MEMORY_DEFAULT. Histograms are counted separately, with the same limit */
+	uint64_t memory_max;
 	uint64_t spill_max;   /* bytes; 0: ENGINE_SPILL_DEFAULT */
 	unsigned int threads; /* 0: one per CPU */
-	/* Behind an address: rows of recordings of these machines alone, whatever is asked. -ENOENT where there is none of one
-	 * of them; the message names those there are. 0: all */
+	/*
+	 * Behind an address: use only recordings of these machines, in all queries. -ENOENT if one has none; the
+	 * message lists the existing ones. 0: all
+	 */
 	const char *const *hosts;
 	size_t host_count;
-	struct annotations *annotations; /* of the store, shared; NULL: the engine makes its own */
-	bool borrowed; /* the store is refreshed by its owner alone, while nothing runs here */
-	bool confined; /* for SQL of other people: statements that read the trace, settings locked */
-	int folder; /* confined: a descriptor of the folder for temporary files, to which the whole
-			  process is confined for good; it must have one thread. 0: the engine makes its own */
+	/* annotations of the store, shared; NULL: the engine makes its own */
+	struct annotations *annotations;
+	bool borrowed; /* only the owner of the store refreshes it, while nothing runs here */
+	/* for untrusted SQL: only statements that read the trace; settings are locked */
+	bool confined;
+	/*
+	 * confined: a descriptor of the folder for temporary files, to which the whole process is permanently confined;
+	 * it must have one thread. 0: the engine makes its own
+	 */
+	int folder;
 };
 
-/* ---- what an engine implements ---- */
+/* ---- operations that an engine implements ---- */
 
 /*
- * Members without "may be NULL" are needed. Functions return 0 or a negative errno with a message: -EINTR after
- * interrupt(), -ENOMEM where a bound was exceeded (the message names it and says how to raise it), -EIO else.
+ * Members are required unless marked "may be NULL". Functions return 0 or a negative errno with a message: -EINTR after
+ * interrupt(), -ENOMEM if a limit was exceeded (the message names it and how to raise it), otherwise -EIO.
  */
 struct engine_ops {
-	const char *name;   /* for messages: "DuckDB" */
-	const char *scheme; /* "clickhouse": addresses that begin with clickhouse:// are its own;
-			       NULL: the embedded engine */
+	const char *name; /* for messages: "DuckDB" */
+	/* "clickhouse": it handles addresses that begin with clickhouse://; NULL: the embedded engine */
+	const char *scheme;
 
-	/* The embedded engine: opens over the store (not owned, must outlive it). Else NULL. */
+	/* Embedded engine: opens the store (borrowed, must outlive the engine). Otherwise NULL. */
 	int (*open)(struct engine **ret, struct store *store, const struct engine_options *opt,
 		    struct error *err);
-	/* The others: connects; the address is all of what the user wrote. -EINVAL: it is malformed;
-	 * -ECONNREFUSED and the like. The embedded engine: NULL. */
+	/*
+	 * Other engines: connects to an address, given exactly as the user wrote it. -EINVAL: malformed; -ECONNREFUSED
+	 * and the like. Embedded engine: NULL.
+	 */
 	int (*connect)(struct engine **ret, const char *address, const struct engine_options *opt,
 		       struct error *err);
-	void (*free)(struct engine *e); /* never of NULL */
-	/* The embedded engine: what is needed is there: its version ("v1.5.6") and place; either may be NULL. Else NULL. */
+	void (*free)(struct engine *e); /* never called with NULL */
+	/*
+	 * Embedded engine: checks that the library is available; returns its version ("v1.5.6") and path; either may be
+	 * NULL. Otherwise NULL.
+	 */
 	int (*probe)(const char *library, const char **ret_version, const char **ret_path,
 		     struct error *err);
 
-	/* Any thread, at any time: what runs fails with -EINTR soon, on the server too; what begins later does not. */
+	/*
+	 * From any thread, at any time: the running operation fails with -EINTR soon, on the server too; later ones are
+	 * unaffected.
+	 */
 	void (*interrupt)(struct engine *e);
-	/* Any thread: parts (blocks) that were read and that will be by what runs. May be NULL. */
+	/* From any thread: parts (blocks) that the running operation has read, and all that it will read. May be NULL. */
 	void (*progress)(const struct engine *e, uint64_t *ret_done, uint64_t *ret_total);
-	/* Temporary files go at once, as free() may not be reached: of this engine, of all of them in the process. May
-	 * be NULL. */
+	/*
+	 * Removes temporary files immediately, since free() may not be reached: of this engine, or of all in the
+	 * process. May be NULL.
+	 */
 	void (*abandon)(struct engine *e);
 	void (*abandon_all)(void);
 
-	/* First and last time of the rows of op, ns since the epoch; INT64_MIN twice where there are none. What --from
-	 * and --to are relative to. */
+	/*
+	 * First and last time of the rows of op, ns since the epoch; INT64_MIN twice if there are none. --from and --to
+	 * are relative to these.
+	 */
 	int (*range)(struct engine *e, int64_t *ret_first, int64_t *ret_last, struct error *err);
 	/*
-	 * The answer to a plan over the rows that are there now. Columns of the result are plan_output(); entities
-	 * (processes, files, ...) come by name, codes as words or as numbers, histograms and tallies packed (hist/sparse.h).
-	 * The plan outlives the result. opt may be NULL.
+	 * Runs a plan over the current rows. Columns of the result are those of plan_output(); entities (processes,
+	 * files, ...) are returned by name, codes as words or numbers, histograms and tallies packed (hist/sparse.h).
+	 * The plan must outlive the result. opt may be NULL.
 	 */
 	int (*ask)(struct engine *e, const struct plan *p, const struct ask_options *opt,
 		   struct engine_result **ret, struct error *err);
 	/*
-	 * Rows of one table with their columns, in the trace's order (order.h), those of the range that pass the filter. Ids in
-	 * the batches are the engine's own, and the rows of dimension tables, scanned likewise, have the same: names are looked
-	 * up in a struct dims that scans of `thread`, `file`, ... have filled. The request is copied, its filter outlives the
-	 * scan. A request with `follow` may be refused with -EOPNOTSUPP.
+	 * Reads columns of one table in the trace's order (order.h): rows of the range that pass the filter. Ids in the
+	 * batches are the engine's own; rows of dimension tables, scanned likewise, use the same ids. Names are
+	 * therefore resolved with a struct dims filled by scans of `thread`, `file`, ... The request is copied; its
+	 * filter must outlive the scan. A request with `follow` may be rejected with -EOPNOTSUPP.
 	 */
 	int (*scan)(struct engine *e, const struct scan_request *q, struct engine_scan **ret,
 		    struct error *err);
 
-	/* Behind an address: users' own tables that it holds by now, for the parser; *ret, NULL where there are none, lives as long
-	 * as the engine. May be NULL: it holds none. */
+	/*
+	 * Behind an address: the users' tables that it currently stores, for the parser; *ret, NULL if there are none,
+	 * lives as long as the engine. May be NULL: it stores none.
+	 */
 	int (*users)(struct engine *e, const struct query_users **ret, struct error *err);
-	/* The statement(s) that ask() would run, appended. May be NULL. */
+	/* Appends the SQL that ask() would run. May be NULL. */
 	int (*explain)(struct engine *e, const struct plan *p, struct buf *out, struct error *err);
-	/* The same plan again and again: engine_follow_*() in ask.h. May be NULL, all three. */
+	/* Runs one plan repeatedly: engine_follow_*() in ask.h. All three may be NULL. */
 	int (*follow)(struct engine_follow **ret, struct engine *e, const struct plan *p,
 		      struct error *err);
 	int (*follow_refresh)(struct engine_follow *f, struct engine_result **ret,
 			      struct error *err);
 	void (*follow_free)(struct engine_follow *f);
 
-	/* SQL: engine_parse() and what follows it below. May be NULL, all four. */
+	/* SQL: engine_parse() and the functions after it below. All four may be NULL. */
 	int (*parse)(struct engine *e, const char *sql, struct engine_statements **ret,
 		     struct error *err);
 	int (*execute)(struct engine_statements *s, size_t i, struct engine_result **ret,
@@ -134,7 +153,7 @@ struct engine_ops {
 	int (*check_name)(struct engine *e, const char *name, struct error *err);
 };
 
-/* The head of every engine's own struct, and of those that it hands out; connect(), ask(), ... fill it in. */
+/* First member of every engine's own struct, and of its statements; connect(), parse(), ... set it. */
 struct engine {
 	const struct engine_ops *ops;
 };
@@ -146,23 +165,23 @@ struct engine_statements {
 
 enum engine_type {
 	ENGINE_BOOL,
-	ENGINE_INT,   /* text is a whole number of any length */
-	ENGINE_FLOAT, /* text is a number, or nan, inf, -inf */
-	ENGINE_TIME,  /* a point in time: engine_result_time() */
+	ENGINE_INT,   /* its text is an integer of any length */
+	ENGINE_FLOAT, /* its text is a number, or nan, inf, -inf */
+	ENGINE_TIME,  /* a timestamp: engine_result_time() */
 	ENGINE_TEXT,
-	ENGINE_BLOB,  /* text is \xHH for each byte that is not printable */
-	ENGINE_OTHER, /* lists, structs, dates, ...: text as DuckDB writes it */
+	ENGINE_BLOB,  /* its text has \xHH for each byte that is not printable */
+	ENGINE_OTHER, /* lists, structs, dates, ...: text in DuckDB's notation */
 };
 
 struct engine_column {
 	const char *name;
 	enum engine_type type;
-	const char *unit; /* "ns", "bytes" where the name is that of a schema's column and the type
-			     is a number; else "" */
-	bool is_unsigned; /* ENGINE_INT: 64 bits without a sign */
+	/* "ns" or "bytes" if the name is that of a schema's column and the type is a number; else "" */
+	const char *unit;
+	bool is_unsigned; /* ENGINE_INT: unsigned 64 bits */
 };
 
-/* Values are those of the row at hand, by the column's type (see engine_result_*() below). */
+/* Access to the current row, by the column's type (see engine_result_*() below). */
 struct engine_result_ops {
 	bool (*next)(struct engine_result *r);
 	bool (*is_null)(const struct engine_result *r, size_t column);
@@ -171,7 +190,7 @@ struct engine_result_ops {
 	struct bytes (*get_bytes)(const struct engine_result *r, size_t column);
 	int64_t (*get_time)(const struct engine_result *r, size_t column);
 	int (*text)(struct engine_result *r, size_t column, struct buf *out);
-	bool (*estimated)(const struct engine_result *r, size_t column); /* NULL: none ever is */
+	bool (*estimated)(const struct engine_result *r, size_t column); /* NULL: no value is one */
 	void (*free)(struct engine_result *r);
 };
 
@@ -179,36 +198,38 @@ struct engine_result {
 	const struct engine_result_ops *ops;
 	struct engine_column *columns; /* [count] */
 	size_t count;
-	bool has_rows;		/* false for SQL without rows */
-	uint64_t changed;	/* by such */
-	struct ask_step *steps; /* [step_count] where ask_options.analyze wanted them */
+	bool has_rows;		/* false for statements that return no rows */
+	uint64_t changed;	/* number of rows changed by such a statement */
+	struct ask_step *steps; /* [step_count], if ask_options.analyze was set */
 	size_t step_count;
 };
 
 /* ---- the engines of this binary: engines.c ---- */
 
-/* Ends with NULL; at most one is embedded. */
+/* Terminated by NULL; at most one is embedded. */
 extern const struct engine_ops *const engines[];
 
 /*
- * The embedded engine over a store. -ENOENT: no library; -EPROTONOSUPPORT: too old; -EOPNOTSUPP: this binary has no
- * embedded engine. The message has the remedy.
+ * Opens the embedded engine over a store. -ENOENT: no library; -EPROTONOSUPPORT: too old; -EOPNOTSUPP: this binary has
+ * no embedded engine. The message names the remedy.
  */
 int engine_open(struct engine **ret, struct store *store, const struct engine_options *opt,
 		struct error *err);
-/* The engine at an address: engine_address() must have found one. */
+/* Connects to the engine at an address, for which engine_address() has returned 1. */
 int engine_connect(struct engine **ret, const char *address, const struct engine_options *opt,
 		   struct error *err);
 /*
- * 1 where the text is an engine's address, 0 where it is a path. -EINVAL: it has a scheme that no engine of this binary
- * declares; the message names those that there are.
+ * 1 if the text is an engine's address, 0 if it is a path. -EINVAL: no engine of this binary has its scheme; the
+ * message lists the existing schemes.
  */
 int engine_address(const char *text, struct error *err);
-/* The embedded engine's version and library, as of ops.probe(). Errors as engine_open()'s. */
+/* The embedded engine's version and library, from ops.probe(). Errors as for engine_open(). */
 int engine_probe(const char *library, const char **ret_version, const char **ret_path,
 		 struct error *err);
-/* Removes the temporary files of every engine of the process, also of one that is being opened; when it returns, end
- * the process. Any thread; not from a signal handler. */
+/*
+ * Removes the temporary files of every engine of the process, including one that is being opened. The caller must then
+ * end the process. Thread-safe; not async-signal-safe.
+ */
 void engine_abandon_all(void);
 /* -EOPNOTSUPP with a message: "ENGINE cannot WHAT". */
 int engine_cannot(const struct engine *e, const char *what, struct error *err);
@@ -223,7 +244,7 @@ static inline const char *engine_name(const struct engine *e)
 {
 	return e->ops->name;
 }
-/* Not from a signal handler. */
+/* Not async-signal-safe. */
 static inline void engine_interrupt(struct engine *e)
 {
 	e->ops->interrupt(e);
@@ -252,7 +273,7 @@ static inline int engine_range(struct engine *e, int64_t *ret_first, int64_t *re
 
 /* ---- SQL ---- */
 
-/* Cuts a text into statements. -EINVAL: a syntax error; the message is one line and names the place. */
+/* Splits a text into statements. -EINVAL: a syntax error; the message is one line and includes the position. */
 static inline int engine_parse(struct engine *e, const char *sql, struct engine_statements **ret,
 			       struct error *err)
 {
@@ -269,16 +290,15 @@ static inline size_t engine_statements_count(const struct engine_statements *s)
 	return s->count;
 }
 /*
- * Runs statement i. Blocks that were committed meanwhile are seen from the next statement on: every
- * scan of one statement reads the same blocks. -EINVAL: wrong SQL; -EINTR: interrupted; -ENOMEM:
- * over a limit; -EIO: anything else.
+ * Runs statement i. All scans of a statement read the same blocks; blocks committed meanwhile are seen by the next
+ * statement. -EINVAL: wrong SQL; -EINTR: interrupted; -ENOMEM: over a limit; -EIO: anything else.
  */
 static inline int engine_execute(struct engine_statements *s, size_t i, struct engine_result **ret,
 				 struct error *err)
 {
 	return s->ops->execute(s, i, ret, err);
 }
-/* -EINVAL where a user's table cannot bear the name: no name, weir's own, a word of SQL. */
+/* -EINVAL if a user's table cannot have this name: not a valid name, reserved by weir, or a keyword of SQL. */
 static inline int engine_check_name(struct engine *e, const char *name, struct error *err)
 {
 	return e->ops->check_name ? e->ops->check_name(e, name, err)
@@ -293,8 +313,10 @@ static inline void engine_result_free(struct engine_result *r)
 		r->ops->free(r);
 }
 DEFINE_CLEANUP(struct engine_result *, engine_result_free)
-/* False for statements without rows (CREATE, COPY, SET); engine_result_changed() is then the number of rows that COPY,
- * INSERT, ... changed. */
+/*
+ * False for statements that return no rows (CREATE, COPY, SET); engine_result_changed() is then the number of rows that
+ * COPY, INSERT, ... changed.
+ */
 static inline bool engine_result_has_rows(const struct engine_result *r)
 {
 	return r->has_rows;
@@ -313,7 +335,7 @@ static inline const struct engine_column *engine_result_column(const struct engi
 	assert(column < r->count);
 	return &r->columns[column];
 }
-/* Goes to the next row (the first call: the first); false at the end. */
+/* Advances to the next row (initially to the first); false at the end. */
 static inline bool engine_result_next(struct engine_result *r)
 {
 	return r->ops->next(r);
@@ -322,18 +344,20 @@ static inline bool engine_result_is_null(const struct engine_result *r, size_t c
 {
 	return r->ops->is_null(r, column);
 }
-/* Appends the value as text; nothing for NULL. 0 or -ENOMEM. */
+/* Appends the value as text; nothing if it is NULL. 0 or -ENOMEM. */
 static inline int engine_result_text(struct engine_result *r, size_t column, struct buf *out)
 {
 	return r->ops->text(r, column, out);
 }
-/* A column of type ENGINE_TIME as nanoseconds since the epoch; values outside of int64_t are its ends. */
+/* A column of type ENGINE_TIME as nanoseconds since the epoch, saturated to int64_t. */
 static inline int64_t engine_result_time(const struct engine_result *r, size_t column)
 {
 	return r->ops->get_time(r, column);
 }
-/* Values by type, where the column's is known: a whole number (BOOL and TIME too), a float, bytes
- * (TEXT, BLOB; valid until the next row). 0 or nothing for NULL. */
+/*
+ * The value for a known type: an integer (also BOOL and TIME), a float, bytes (TEXT, BLOB; valid until the next row). 0
+ * or empty for NULL.
+ */
 static inline int64_t engine_result_int(const struct engine_result *r, size_t column)
 {
 	return r->ops->get_int(r, column);
@@ -346,20 +370,19 @@ static inline struct bytes engine_result_bytes(const struct engine_result *r, si
 {
 	return r->ops->get_bytes(r, column);
 }
-/* A distinct() that went over DISTINCT_EXACT_MAX: the value is an estimate. */
+/* True for a distinct() above DISTINCT_EXACT_MAX, whose value is an estimate. */
 static inline bool engine_result_estimated(const struct engine_result *r, size_t column)
 {
 	return r->ops->estimated && r->ops->estimated(r, column);
 }
 
 /*
- * Text for people from bytes of any kind: invalid UTF-8 becomes \xHH, so does NUL, and so does a
- * backslash that would otherwise read as such an escape. engine_unescape() gives the bytes back. 0
- * or -ENOMEM.
+ * Converts bytes to readable text: invalid UTF-8 becomes \xHH, and so do NUL and a backslash that would otherwise read
+ * as such an escape. engine_unescape() reverses this. 0 or -ENOMEM.
  */
 int engine_escape(const void *data, size_t len, struct buf *out);
-/* True where engine_escape() changes nothing, as is seen at a glance: ASCII without a backslash. */
+/* True if a quick check shows that engine_escape() changes nothing: ASCII without a backslash. */
 bool engine_is_plain(const void *data, size_t len);
 int engine_unescape(const char *text, size_t len, struct buf *out);
-/* True where all of it is valid UTF-8 (no surrogates, no overlong forms). */
+/* True if all of it is valid UTF-8 (no surrogates, no overlong forms). */
 bool engine_is_utf8(const void *data, size_t len);

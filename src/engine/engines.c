@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* engines.c: every engine of this binary. Alone in its file, so that a test can link another list. */
+/* engines.c: the engines in this binary. A separate file, so that a test can link another list. */
 #include "engine/clickhouse/clickhouse.h"
 #include "engine/duckdb/duckdb.h"
 #include "engine/opensearch/opensearch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* escape.c: names are bytes, the engine's texts are UTF-8: a reversible way between them. */
+/* escape.c: names are bytes, the engine's texts are UTF-8: a reversible mapping between them. */
 #include <errno.h>
 #include <string.h>
 
@@ -28,12 +28,12 @@ static int escape_hex_digit(char c)
 		return c - '0';
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
-	return -1; /* escapes are lower case: "\xFF" is what it is */
+	return -1; /* escapes are lower case: "\xFF" is literal text */
 }
 
 /*
- * The byte that an escape at text stands for, or -1. Only 00, 5c and 80 .. ff are escapes, so that
- * names such as systemd's "dev-disk\x2duuid" stay as they are.
+ * The byte represented by an escape at text, or -1. Only 00, 5c and 80 .. ff are escapes, so that names such as
+ * systemd's "dev-disk\x2duuid" are not changed.
  */
 static int escaped_byte(const char *text, size_t len)
 {
@@ -52,7 +52,7 @@ static int escaped_byte(const char *text, size_t len)
 #define EACH_BYTE 0x0101010101010101ull
 #define EACH_TOP  0x8080808080808080ull
 
-/* Whether one of the eight bytes is 0, a backslash, or no ASCII; it may say so of a byte above one of these, too. */
+/* True if one of the eight bytes is 0, a backslash or not ASCII. The byte after such a one may give a false positive. */
 static bool escape_is_special(const uint8_t *p)
 {
 	uint64_t v, no_backslash;
@@ -62,7 +62,7 @@ static bool escape_is_special(const uint8_t *p)
 	return (v | (v - EACH_BYTE) | (no_backslash - EACH_BYTE)) & EACH_TOP;
 }
 
-/* How many bytes at p are characters of one byte that stay as they are: all of most names. */
+/* Length of the prefix of p that needs no escapes: all of most names. */
 static size_t plain_length(const uint8_t *p, size_t len)
 {
 	size_t n = 0;
@@ -83,23 +83,22 @@ int engine_escape(const void *data, size_t len, struct buf *out)
 {
 	const uint8_t *p = data;
 	size_t i = 0;
-	int r = 0;
 
-	while (i < len && r >= 0) {
+	while (i < len) {
 		uint32_t c;
 		size_t plain = plain_length(p + i, len - i);
 		size_t n = plain ? plain : utf8_decode(p + i, len - i, &c);
 
 		if (n == 0 || p[i] == 0 ||
 		    (!plain && p[i] == '\\' && escaped_byte((const char *)p + i, len - i) >= 0)) {
-			r = buf_printf(out, "\\x%02x", p[i]);
+			buf_printf(out, "\\x%02x", p[i]);
 			n = 1;
 		} else {
-			r = buf_append(out, p + i, n);
+			buf_append(out, p + i, n);
 		}
 		i += n;
 	}
-	return r < 0 ? r : 0;
+	return buf_status(out);
 }
 
 int engine_unescape(const char *text, size_t len, struct buf *out)
@@ -107,11 +106,9 @@ int engine_unescape(const char *text, size_t len, struct buf *out)
 	for (size_t i = 0; i < len;) {
 		int byte = escaped_byte(text + i, len - i);
 		uint8_t c = byte >= 0 ? (uint8_t)byte : (uint8_t)text[i];
-		int r = buf_append(out, &c, 1);
 
-		if (r < 0)
-			return r;
+		buf_append(out, &c, 1);
 		i += byte >= 0 ? 4 : 1;
 	}
-	return 0;
+	return buf_status(out);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fetch.c: an engine's rows into a trace file. */
+/* fetch.c: copies an engine's rows to a trace file. */
 #include "engine/fetch.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 struct fetch {
 	struct engine *engine;
 	struct store_writer *writer;
-	struct map ids[TABLE_COUNT]; /* the engine's -> those of the file */
+	struct map ids[TABLE_COUNT]; /* the engine's ids -> ids in the file */
 	struct batch *batches[TABLE_COUNT];
 };
 
@@ -112,7 +112,7 @@ static int fetch_events(struct fetch *f, int64_t from, int64_t to, struct error 
 	return r < 0 ? r : (int)n;
 }
 
-/* By what the engine's rows were corrected when they were loaded; their clocks are not applied once more. */
+/* The corrections that were applied to the engine's rows when they were loaded; they are not applied again. */
 static int fetch_clocks(struct fetch *f, struct error *err)
 {
 	const struct store_making what = {.table = TABLE_CLOCK, .origin = MADE_CLOCKS_APPLIED};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* live_rows.c: the rows of a dimension table that hold. */
+/* live_rows.c: the current rows of a dimension table. */
 #include "engine/live_rows.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* False where the row that is known is of a recording that began after that of block i: it is right. */
+/* False if the known row belongs to a recording that began after that of block i: it is kept. */
 static bool live_replaces(const struct live *l, const struct store *s, size_t i, uint64_t known)
 {
 	const struct store_block *old = store_block(s, l->blocks[known / BATCH_ROWS_MAX]);
@@ -30,7 +30,7 @@ static bool live_replaces(const struct live *l, const struct store *s, size_t i,
 	return store_trace_began(s, old->trace) <= store_trace_began(s, store_block(s, i)->trace);
 }
 
-/* Notes for each id of block i, the last of l->blocks, where its row is; a later row replaces an earlier one. */
+/* Notes where the row of each id of block i is, the last of l->blocks; a later row replaces an earlier one. */
 static int live_add_block(const struct live *l, const struct store *s, struct store_cursor *cursor,
 			  struct map *last, struct error *err)
 {
@@ -41,7 +41,7 @@ static int live_add_block(const struct live *l, const struct store *s, struct st
 
 	if (r == -EBADMSG) {
 		if (err)
-			err->code = 0; /* counted by the store, shown as damage */
+			err->code = 0; /* counted by the store, reported as damage */
 		return 0;
 	}
 	if (r < 0)
@@ -58,7 +58,7 @@ static int live_add_block(const struct live *l, const struct store *s, struct st
 	return 0;
 }
 
-/* From the map id -> place to rows by block and ids. */
+/* Converts the map id -> position to rows by block, and ids. */
 static int live_fill(struct live *l, const struct map *last)
 {
 	_cleanup_free_ uint64_t *places = calloc(last->count + 1, sizeof(*places));

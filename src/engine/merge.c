@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* merge.c: the scans of several tables as one stream in order of time, in runs of rows of one block. */
+/* merge.c: merges the scans of several tables by time, in runs of rows of one block. */
 #include <errno.h>
 
 #include "engine/ask.h"
 
-/* One table's scan and the run of rows that it gave last, of which those from `at` on are still to come. */
+/* The scan of a table and its last run of rows, of which those from `at` on are still to be returned. */
 struct merge_source {
 	struct engine_scan *scan;
 	const struct batch *batch;
@@ -16,7 +16,7 @@ struct merge_source {
 
 struct engine_merge {
 	size_t count;
-	const struct merge_source *given; /* what came last is of it */
+	const struct merge_source *given; /* source of the last rows returned */
 	struct merge_source sources[];
 };
 
@@ -52,7 +52,7 @@ int engine_merge_new(struct engine_merge **ret, struct store *s, struct engine *
 	return 0;
 }
 
-/* Sees that the source has rows at hand, or has ended. */
+/* Reads the next run if there are no rows left; the source may end. */
 static int merge_fill(struct merge_source *t, struct error *err)
 {
 	ssize_t n;
@@ -74,7 +74,7 @@ static int64_t merge_source_end(const struct merge_source *t, size_t at)
 	return t->ends[t->rows[at]];
 }
 
-/* True where the row at `at` of a comes before all that b still has, which begins at the time `y`. */
+/* True if row `at` of a comes before all remaining rows of b, the first of which ended at `y`. */
 static bool merge_before(const struct merge_source *a, size_t at, const struct merge_source *b,
 			 int64_t y)
 {

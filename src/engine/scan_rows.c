@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * scan_rows.c: rows of a table in the trace's order, straight from the store. Blocks of events follow one another
- * by the end of their rows, but long calls have blocks of their own: each trace is one stream, of op two, and
- * what comes out is their merge, in runs of rows of one block.
+ * scan_rows.c: rows of a table in the trace's order, directly from the store. Blocks of events follow each other by the
+ * end of their rows, but long calls have blocks of their own. Each trace is therefore one stream (two for op), and the
+ * scan merges the streams, in runs of rows of one block.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -17,11 +17,11 @@
 struct stream {
 	uint32_t trace;
 	bool long_calls;
-	size_t next; /* block to look at */
+	size_t next; /* next block to examine */
 	struct store_cursor *cursor;
-	const struct batch *batch; /* NULL: nothing at hand */
-	uint32_t *rows;		   /* [BATCH_ROWS_MAX] that passed */
-	int64_t *ends;		   /* [BATCH_ROWS_MAX] of all rows of the batch */
+	const struct batch *batch; /* NULL: no current batch */
+	uint32_t *rows;		   /* [BATCH_ROWS_MAX]: rows that passed */
+	int64_t *ends;		   /* [BATCH_ROWS_MAX]: of all rows of the batch */
 	size_t at, count;	   /* of rows */
 };
 
@@ -32,14 +32,14 @@ struct scan_rows {
 	uint64_t filter_columns, columns;
 	struct eval *eval; /* NULL: no filter */
 	struct eval_scratch *scratch;
-	struct live live; /* dimension tables */
+	struct live live; /* for dimension tables */
 	bool dimension;
-	bool events; /* rows have an order by time */
+	bool events; /* rows are ordered by time */
 	bool begun;
-	bool names_due; /* ids came that eval does not know */
+	bool names_due; /* eval must resolve new ids */
 	struct stream *streams;
 	size_t stream_count;
-	const struct stream *given; /* what was given last is of it */
+	const struct stream *given; /* stream of the last rows returned */
 	_Atomic uint64_t done, total;
 };
 
@@ -101,7 +101,7 @@ static void count_blocks(struct scan_rows *s)
 	atomic_store(&s->total, total);
 }
 
-/* False where no row of the block can pass. */
+/* False if no row of the block can pass. */
 static bool scan_rows_block_can_pass(const struct scan_rows *s, size_t block)
 {
 	const struct store_block *b = store_block(s->store, block);
@@ -113,7 +113,7 @@ static bool scan_rows_block_can_pass(const struct scan_rows *s, size_t block)
 	return !s->eval || facts_may_pass(s->eval, s->store, block);
 }
 
-/* The rows of a dimension table's block that hold. */
+/* The current rows in a dimension table's block. */
 static size_t live_rows(const struct scan_rows *s, size_t block, uint32_t *out)
 {
 	for (size_t k = 0; k < s->live.block_count; k++) {
@@ -127,7 +127,7 @@ static size_t live_rows(const struct scan_rows *s, size_t block, uint32_t *out)
 	return 0;
 }
 
-/* Chooses the rows of the batch at hand; how many, or negative. */
+/* Selects the rows of the current batch; returns their number, or negative. */
 static ssize_t scan_rows_choose_rows(struct scan_rows *s, struct stream *t, size_t block)
 {
 	ssize_t n = (ssize_t)t->batch->rows;
@@ -172,7 +172,7 @@ static int by_end(const void *a, const void *b, void *ends)
 	return e[x] != e[y] ? (e[x] < e[y] ? -1 : 1) : (x > y) - (x < y);
 }
 
-/* Calls lie in order already; of other events a source may give some late. */
+/* Calls are already in order; sources may report other events late. */
 static void sort_rows(uint32_t *rows, size_t n, int64_t *ends)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -183,7 +183,7 @@ static void sort_rows(uint32_t *rows, size_t n, int64_t *ends)
 	}
 }
 
-/* Decodes a block and chooses its rows. 0 (t->batch stays NULL where none passed) or negative. */
+/* Decodes a block and selects its rows. 0 (t->batch stays NULL if none passed) or negative. */
 static int stream_take(struct scan_rows *s, struct stream *t, size_t block, struct error *err)
 {
 	ssize_t n;
@@ -201,7 +201,7 @@ static int stream_take(struct scan_rows *s, struct stream *t, size_t block, stru
 	}
 	if (n <= 0 || r < 0)
 		t->batch = NULL;
-	if (r == -EBADMSG) { /* counted as damage by the store */
+	if (r == -EBADMSG) { /* the store has counted it as damage */
 		*err = (struct error){0};
 		return 0;
 	}
@@ -214,7 +214,7 @@ static int stream_take(struct scan_rows *s, struct stream *t, size_t block, stru
 	return 0;
 }
 
-/* Goes to the stream's next row; batch is NULL where there is none yet. */
+/* Advances the stream to its next row; batch is NULL if there is none yet. */
 static int scan_rows_stream_advance(struct scan_rows *s, struct stream *t, struct error *err)
 {
 	size_t blocks = store_block_count(s->store);
@@ -244,7 +244,7 @@ static int64_t stream_end(const struct stream *t)
 	return t->ends[t->rows[t->at]];
 }
 
-/* True where the row `end` of stream a comes before the head of b. */
+/* True if stream a's row that ended at `end` comes before the first remaining row of b. */
 static bool comes_first(const struct stream *a, int64_t end, const struct stream *b)
 {
 	int64_t other = stream_end(b);
@@ -252,7 +252,7 @@ static bool comes_first(const struct stream *a, int64_t end, const struct stream
 	return end < other || (end == other && a < b);
 }
 
-/* How many rows of t can be given before another stream's turn. */
+/* The number of rows of t that come before the next row of any other stream. */
 static size_t run_length(const struct scan_rows *s, const struct stream *t)
 {
 	size_t n = t->count - t->at;
@@ -270,7 +270,7 @@ static size_t run_length(const struct scan_rows *s, const struct stream *t)
 	return n;
 }
 
-/* Prepares the first call, and with `follow` each that found nothing: what came since. */
+/* Prepares the first call, and with `follow` each call after one that found nothing: looks for new blocks. */
 static int scan_rows_look_again(struct scan_rows *s, struct error *err)
 {
 	int r = 0;
@@ -320,7 +320,7 @@ static int advance_all(struct scan_rows *s, struct error *err)
 
 		if (r < 0)
 			return r;
-		/* without an order by time the traces come one after another */
+		/* rows without an order by time are returned trace after trace */
 		if (!s->events && s->streams[i].batch)
 			break;
 	}

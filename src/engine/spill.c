@@ -12,8 +12,8 @@
 #define NAME_PREFIX  "weir-spill-"
 #define NAME_RANDOM  "XXXXXX"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define DEPTH_MAX    8	 /* DuckDB makes no folders below; COPY of a user may */
-#define TRIES_MAX    16	 /* each lost to a sweep that came between mkdtemp() and flock() */
+#define DEPTH_MAX    8	 /* DuckDB makes no folders below; a user's COPY may */
+#define TRIES_MAX    16	 /* an attempt fails if a sweep runs between mkdtemp() and flock() */
 #define STAT_BLOCK   512 /* unit of st_blocks */
 
 static const char *parent(void)
@@ -23,7 +23,7 @@ static const char *parent(void)
 	return named && *named ? named : "/var/tmp";
 }
 
-/* A stream of its own, so that the position of `folder` does not matter. */
+/* Opens a new file description, independent of the position of `folder`. */
 static DIR *spill_list(int folder)
 {
 	_cleanup_close_ int fd = openat(folder, ".", FOLDER_FLAGS);
@@ -39,7 +39,7 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* By descriptor: a link is removed, never followed. */
+/* Works with descriptors: a link is removed, never followed. */
 static void clear(int folder, unsigned int depth)
 {
 	DIR *d = spill_list(folder);
@@ -59,7 +59,7 @@ static void clear(int folder, unsigned int depth)
 		closedir(d);
 }
 
-/* Removes `name` in `folder` if it is ours and nobody holds it. */
+/* Removes `name` in `folder` if it is a spill folder of this user that no process has locked. */
 static void sweep_one(int folder, const char *name)
 {
 	_cleanup_close_ int fd = openat(folder, name, FOLDER_FLAGS);
@@ -85,10 +85,7 @@ void spill_sweep(void)
 		closedir(d);
 }
 
-/*
- * 1: made and locked; 0: a sweep of another process was faster. Where the file system has no locks, no sweep can take one
- * either.
- */
+/* 1: created and locked; 0: another process's sweep removed it. On a file system without locks no sweep can lock it either. */
 static int try_make(struct spill *ret)
 {
 	_cleanup_free_ char *path = NULL;

@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-/* The byte behind a quoted text, a comment or a dollar quote that begins at p; NULL where it is
- * not closed, p itself where none begins there. */
+/*
+ * The byte after a quoted text, comment or dollar quote that begins at p; NULL if it is not terminated, p itself if
+ * none begins there.
+ */
 static const char *skip(const char *p)
 {
 	const char *end;
@@ -39,7 +41,7 @@ bool sql_is_complete(const char *text)
 		const char *next = skip(text);
 
 		if (!next)
-			return ended && text[0] == '-'; /* a comment behind the end */
+			return ended && text[0] == '-'; /* a comment after the end */
 		if (next != text) {
 			ended &= text[0] == '-' || text[0] == '/';
 			text = next;
@@ -83,19 +85,12 @@ int sql_copy_to_parquet(const char *sql, const char *path, struct buf *ret)
 {
 	const char *last = sql_last_statement(sql);
 	size_t len = strlen(last);
-	int r = buf_append(ret, sql, (size_t)(last - sql));
 
+	buf_append(ret, sql, (size_t)(last - sql));
 	while (len && strchr(" \n;", last[len - 1]))
 		len--;
-	if (r < 0)
-		return r;
-	r = buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
-	if (r < 0)
-		return r;
-	for (; *path; path++) {
-		r = buf_printf(ret, *path == '\'' ? "''" : "%c", *path);
-		if (r < 0)
-			return r;
-	}
-	return r < 0 ? r : buf_printf(ret, "' (FORMAT parquet, COMPRESSION zstd)");
+	buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
+	for (; *path; path++)
+		buf_printf(ret, *path == '\'' ? "''" : "%c", *path);
+	return buf_printf(ret, "' (FORMAT parquet, COMPRESSION zstd)");
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sql_text.h: where statements of SQL end, as the engine reads them: quotes, dollar quotes and comments are skipped. */
+/* sql_text.h: finds the ends of SQL statements as the engine reads them: quotes, dollar quotes and comments are skipped. */
 #pragma once
 
 #include "base/buf.h"
 
-/* True where the text ends a statement: a semicolon outside of quotes and comments, and nothing
- * behind it. */
+/* True if the text ends a statement: a semicolon outside of quotes and comments, followed by nothing. */
 bool sql_is_complete(const char *text);
-/* Where the last of several statements begins: behind the last semicolon that is not quoted and that something follows. */
+/* The start of the last statement: after the last unquoted semicolon that is followed by something. */
 const char *sql_last_statement(const char *text);
-/* The same statements, the rows of the last into a Parquet file. 0 or -ENOMEM. */
+/* The same statements, with the rows of the last one written to a Parquet file. 0 or -ENOMEM. */
 int sql_copy_to_parquet(const char *sql, const char *path, struct buf *ret);

@@ -22,7 +22,7 @@ static int bars_push(struct bars *b, int64_t from, int64_t to, uint64_t count)
 	return 0;
 }
 
-/* ---- numbers of bars ---- */
+/* ---- indexes of bars ---- */
 
 unsigned int bars_index(uint64_t v, unsigned int per)
 {
@@ -32,7 +32,7 @@ unsigned int bars_index(uint64_t v, unsigned int per)
 	if (!v)
 		return 0;
 	top = 63 - (unsigned int)__builtin_clzll(v);
-	/* below 4 a power of two has no room for parts */
+	/* below 4 a power of two has too few values to be divided */
 	return 1 + top * per +
 	       (top < 2 ? 0 : (unsigned int)(((v - (1ull << top)) >> (top - 2)) * per / 4));
 }
@@ -53,7 +53,7 @@ bool bars_exists(unsigned int index, unsigned int per)
 
 struct range {
 	unsigned int per, first, last;
-	uint64_t *counts; /* NULL: only first and last are wanted */
+	uint64_t *counts; /* NULL: only first and last are computed */
 	bool any;
 };
 
@@ -163,7 +163,7 @@ static int64_t window_bars_power(int64_t base, int64_t n)
 	return v;
 }
 
-/* Where the bucket behind llquantize()'s begins. */
+/* The start of the bucket above those of llquantize(). */
 static int64_t llquantize_end(const int64_t *param, int64_t from)
 {
 	int64_t end = window_bars_power(param[0], param[2] + 1),
@@ -179,7 +179,7 @@ static int64_t llquantize_end(const int64_t *param, int64_t from)
 	return step > 1 ? MIN(add_sat_signed(from - from % step, step), next) : from + 1;
 }
 
-/* One past the last value of the bucket that begins at `from`; INT64_MAX: it is open. */
+/* One past the last value of the bucket that begins at `from`; INT64_MAX: unbounded. */
 static int64_t bucket_end(const struct plan_field *f, int64_t from)
 {
 	switch (f->aggregate) {

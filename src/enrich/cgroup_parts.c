@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#define CONTAINER_HEX 64 /* length of the ids that Docker, containerd, CRI-O and Podman give */
+#define CONTAINER_HEX 64 /* length of ids in Docker, containerd, CRI-O and Podman */
 
-/* Takes the last component off *path; {NULL, 0} when there is none left. */
+/* Removes the last component from *path and returns it; {NULL, 0} if none is left. */
 static struct bytes last_component(struct bytes *path)
 {
 	size_t end = path->len, start;

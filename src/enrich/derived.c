@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls: ids, kind, class, err, bytes. Works column by column; about 30 ns per call.
+ * derived.c: ids, kind, class, err and bytes of calls. Works column by column; about 30 ns per call.
  *
- * When a read waits. Waiting is not I/O, so a call that takes data from a pipe, a socket, an event
- * descriptor or a terminal has the class `wait` where it found that empty, as has io_uring_enter where it asks for
- * completions and finds none:
+ * When a read waits. Waiting is not I/O, so a call that takes data from a pipe, a socket, an event descriptor or a
+ * terminal has the class `wait` if it found that empty, and so has io_uring_enter if it requests completions and finds
+ * none:
  *   - it returned EAGAIN, or
  *   - it is still running, was interrupted, or was running when recording began, or
  *   - the thread slept in it (STATUS_SLEPT; a source that can see voluntary switches says so), or
@@ -23,7 +23,7 @@
 	1000000 /* without STATUS_SLEPT: far above a copy and most delays by other threads */
 #define ERRNO_MAX 4095
 #define RESTART_FIRST \
-	512 /* ERESTARTSYS ... ERESTART_RESTARTBLOCK: kernel-internal, not an error of the call */
+	512 /* ERESTARTSYS ... ERESTART_RESTARTBLOCK: internal to the kernel, not an error */
 #define RESTART_LAST 516
 
 void enrich_facts(struct op_facts facts[static OP_CODE_MAX])
@@ -57,7 +57,7 @@ static bool is_restart(int64_t ret)
 	return ret <= -RESTART_FIRST && ret >= -RESTART_LAST;
 }
 
-/* May a read of this file find nothing and wait for more? */
+/* Whether a read of this file can find it empty and wait for data. */
 static bool can_be_empty(const struct enrich *e, const struct batch *b, size_t row)
 {
 	int64_t file = batch_get(b, OP_FILE_ID, row, -1);
@@ -75,7 +75,7 @@ static bool can_be_empty(const struct enrich *e, const struct batch *b, size_t r
 	}
 }
 
-/* io_uring_enter(fd, to_submit, min_complete, flags, ...): does it ask for completions? */
+/* io_uring_enter(fd, to_submit, min_complete, flags, ...): whether it requests completions. */
 static bool wants_completions(const struct batch *b, size_t row)
 {
 	return batch_get(b, OP_FLAGS, row, 0) & IORING_ENTER_GETEVENTS &&
@@ -99,7 +99,7 @@ static bool waited(const struct batch *b, size_t row)
 		return true;
 	if (ret == -EAGAIN || is_restart(ret) || batch_is_null(b, OP_RET, row))
 		return true;
-	/* A source that holds the program says for how long: that was not the call's own doing. */
+	/* Time for which the source held the program is not part of the call's own wait. */
 	return batch_get(b, OP_DUR, row, 0) - batch_get(b, OP_HELD, row, 0) >
 	       WAIT_FLOOR_NS + MAX(ret, 0);
 }
@@ -113,7 +113,7 @@ static int fill_class(struct enrich *e, struct batch *b, size_t first)
 		const struct op_facts *f = code < OP_CODE_MAX ? &e->ops[code] : NULL;
 		int r;
 
-		if (!batch_is_null(b, OP_CLASS, i)) /* a replayed or generated row knows its own */
+		if (!batch_is_null(b, OP_CLASS, i)) /* a replayed or generated row has its own */
 			continue;
 		r = batch_set(b, OP_CLASS, i, f ? f->class : CLASS_OTHER);
 		if (r >= 0 && f && may_wait(e, f, b, i) && waited(b, i))
@@ -124,8 +124,8 @@ static int fill_class(struct enrich *e, struct batch *b, size_t first)
 	return 0;
 }
 
-/* Whether ret is not the number of bytes moved: it counts messages, or is the length of one that had less room, nobody knows how
- * much. A source that could sum them said so. */
+/* Whether the number of bytes moved is unknown: ret counts messages, or is the length of a message that was truncated
+ * to an unknown size, and the source did not sum the bytes. */
 static bool bytes_unknown(const struct op_facts *f, const struct batch *b, size_t row, int64_t ret)
 {
 	int64_t flags = f && f->has_msg_flags ? batch_get(b, OP_FLAGS, row, 0) : 0;
@@ -135,7 +135,7 @@ static bool bytes_unknown(const struct op_facts *f, const struct batch *b, size_
 	return f->counts_messages || (flags & MSG_TRUNC && batch_is_null(b, OP_SIZE, row));
 }
 
-/* What a call that returned `ret` has moved. */
+/* The bytes moved by a call that returned `ret`. */
 static int64_t bytes_moved(const struct op_facts *f, const struct batch *b, size_t row, int64_t ret)
 {
 	int64_t flags;
@@ -144,12 +144,12 @@ static int64_t bytes_moved(const struct op_facts *f, const struct batch *b, size
 		return 0;
 	flags = f->has_msg_flags ? batch_get(b, OP_FLAGS, row, 0) : 0;
 	if (flags & MSG_PEEK)
-		return 0; /* it is still there, and moved by a later call */
-	/* With MSG_TRUNC a call returns the length of the message, of which it takes what fits. */
+		return 0; /* the data stays in the socket, and a later call moves it */
+	/* With MSG_TRUNC a call returns the length of the message but moves only what fits. */
 	return flags & MSG_TRUNC ? MIN(ret, batch_get(b, OP_SIZE, row, ret)) : ret;
 }
 
-/* err and bytes follow from ret. */
+/* Derives err and bytes from ret. */
 static int fill_result(struct enrich *e, struct batch *b, size_t first)
 {
 	const struct column *ret = &b->columns[OP_RET];
@@ -170,7 +170,7 @@ static int fill_result(struct enrich *e, struct batch *b, size_t first)
 	return r;
 }
 
-/* A constant column costs nothing on disk, so every row says what it is. */
+/* A constant column costs nothing on disk, so the kind is set in every row. */
 static int fill_kind(struct batch *b, size_t first)
 {
 	int r = 0;

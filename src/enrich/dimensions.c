@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dimension tables: every row is copied under the dense id of its key, so that a later row with
- * the same key replaces the earlier one (a path learned later, a file deleted, a thread stopped).
+ * dimensions.c: every dimension row is copied under the dense id of its key, so that a later row with the same key
+ * replaces the earlier one (a path learned later, a file deleted, a thread stopped).
  */
 #include "enrich/cgroup_parts.h"
 #include "enrich/internal.h"
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Copies the row and returns its number in *ret. */
+/* Copies the row; *ret is its number. */
 static int copy_row(struct batch *dst, const struct batch *src, size_t row, size_t *ret)
 {
 	int r = batch_append(dst, src, row, row + 1);
@@ -33,7 +33,7 @@ static int set_id(struct keys *keys, struct batch *dst, size_t to, const struct 
 	return r < 0 ? r : batch_set(dst, 0, to, *ret);
 }
 
-/* A reference to another dimension: its dense id, or null where the source never gave that row. */
+/* A reference to another dimension: its dense id, or null if the source never sent that row. */
 static int set_reference(struct keys *keys, struct batch *dst, size_t to, unsigned int column)
 {
 	int64_t key = batch_get(dst, column, to, -1);
@@ -45,14 +45,14 @@ static int set_reference(struct keys *keys, struct batch *dst, size_t to, unsign
 	return 0;
 }
 
-/* task, inode: the key that all versions share becomes the id of the first of them. */
+/* task, inode: replaces the key that all versions share by the id of the first version. */
 static int set_first_version(struct idmap *first, struct batch *dst, size_t to, unsigned int column,
 			     int64_t id)
 {
 	int64_t key = batch_get(dst, column, to, -1), known;
 	int r;
 
-	if (key < 0) /* a source that has one version per thing need not say so */
+	if (key < 0) /* sources with one version per thing may omit it */
 		return batch_set(dst, column, to, id);
 	known = idmap_get(first, key);
 	if (known >= 0)
@@ -62,8 +62,8 @@ static int set_first_version(struct idmap *first, struct batch *dst, size_t to, 
 }
 
 /*
- * The same for the generation of a file. Most sources name it by the key of its first version, and most files have one
- * version: a bit of that version says so, instead of an entry in the map.
+ * The same for the generation of a file. In most sources its key is that of its first version, and most files have only
+ * one version: this is stored as a bit of that version instead of a map entry.
  */
 static int set_generation(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
 			  size_t row, int64_t id)
@@ -138,8 +138,7 @@ static int add_process(struct enrich *e, struct batch *dst, size_t to, const str
 		r = mask_arguments(e, dst, to, src, row);
 	if (r < 0)
 		return r;
-	/* A recording is of one machine: a source that gives its host need not repeat it on every
-	 * process. */
+	/* A recording covers one machine: a source that sends its host need not repeat it in every process. */
 	if (batch_is_null(src, PROCESS_HOST_ID, row))
 		return e->hosts.next == 1 ? batch_set(dst, PROCESS_HOST_ID, to, 0) : 0;
 	return set_reference(&e->hosts, dst, to, PROCESS_HOST_ID);
@@ -184,7 +183,7 @@ typedef int (*add_row_fn)(struct enrich *, struct batch *, size_t, const struct 
 
 int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch_set *out)
 {
-	/* What is referred to comes before what refers to it. */
+	/* A table precedes those that refer to it. */
 	static const struct {
 		enum table_id table;
 		add_row_fn add;

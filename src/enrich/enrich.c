@@ -61,7 +61,7 @@ const struct dims *enrich_dims(const struct enrich *e)
 	return e->dims;
 }
 
-/* Rows of other events than calls: as they came, with ids for keys. */
+/* Copies rows of events other than calls, with ids for keys. */
 static int enrich_events(struct enrich *e, const struct batch *in, struct batch_set *out)
 {
 	struct missing m = MISSING_NONE;
@@ -76,7 +76,7 @@ static int enrich_events(struct enrich *e, const struct batch *in, struct batch_
 	if (r < 0)
 		return r;
 	enrich_references(e, b, first, &m);
-	/* what is lost of a thread that was never seen is lost all the same: it needs no second row */
+	/* a loss of an unknown thread is already a loss row and needs no second one */
 	return in->table == TABLE_LOSS ? 0 : enrich_missing(out, &m);
 }
 

@@ -8,36 +8,36 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-/* What enrich needs of a definition, in a few bytes per code, so that a call costs one load. */
+/* The facts that enrich needs of a definition, in a few bytes per code, so that a call costs one load. */
 struct op_facts {
 	uint8_t class;
 	bool moves_bytes;     /* ret is bytes moved */
-	bool counts_messages; /* ret is their number */
-	bool has_msg_flags;   /* MSG_PEEK, MSG_TRUNC: or it is not */
-	bool receives;	/* takes data from a descriptor: waits where a pipe or socket is empty */
-	bool completes; /* io_uring_enter: waits where it asks for completions that are not there */
+	bool counts_messages; /* ret counts messages */
+	bool has_msg_flags;   /* MSG_PEEK, MSG_TRUNC: ret may not be bytes moved */
+	bool receives;	      /* takes data from a descriptor: waits if a pipe or socket is empty */
+	bool completes; /* io_uring_enter: waits if it requests completions before there are any */
 };
 
 #define FILE_FACT_TYPE	0x7f
-#define FILE_FACT_NAMES 0x80 /* the source's key of the generation is the key of this version */
+#define FILE_FACT_NAMES 0x80 /* the generation has the same source key as this version */
 static_assert(FILE_TYPE_COUNT <= FILE_FACT_TYPE, "a type fits beside the flag");
 
 struct enrich {
 	struct op_facts ops[OP_CODE_MAX];
 	struct keys hosts, cgroups, processes, threads, files, stacks;
 	struct idmap tasks,
-		inodes; /* a source's key of a task or generation -> the id of its first version; of
-			 * generations only those without FILE_FACT_NAMES */
+		inodes; /* a source's key of a task or generation -> the id of its first version;
+			 * generations only without FILE_FACT_NAMES */
 	uint8_t *file_facts; /* by dense id of a file: enum file_type and FILE_FACT_* */
 	size_t file_facts_cap;
 	struct dims *dims;
-	uint32_t keep_dims; /* bits of enum table_id */
+	uint32_t keep_dims; /* a bit for each enum table_id */
 	bool keep_secrets;
 	struct secret_count masked;
 };
 
-/* derived.c: copies the calls of `in` behind those of `out`, with ids, class, err and bytes. What is
- * missing becomes a row of loss. */
+/* derived.c: appends the calls of `in` to `out`, with ids, class, err and bytes. Unresolved references become rows of
+ * loss. */
 int enrich_ops(struct enrich *e, const struct batch *in, struct batch_set *out);
 /* derived.c: fills `facts` from the table of operations. */
 void enrich_facts(struct op_facts facts[static OP_CODE_MAX]);
@@ -45,7 +45,7 @@ void enrich_facts(struct op_facts facts[static OP_CODE_MAX]);
  * file. */
 int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch_set *out);
 
-/* References that could not be resolved, as what refers to them began and ended. */
+/* Counts of references that could not be resolved, with the start and end of the rows that contain them. */
 struct missing {
 	uint64_t files, others;
 	int64_t from, to;
@@ -54,8 +54,8 @@ struct missing {
 	{                                          \
 		.from = INT64_MIN, .to = INT64_MIN \
 	}
-/* references.c: turns the source's keys into ids, in each column of the rows from `first` on that refers to a
- * dimension. An unknown key becomes null and is counted in *m. */
+/* references.c: replaces the source's keys by ids in all columns that refer to a dimension, in the rows from `first`
+ * on. An unknown key becomes null and is counted in *m. */
 void enrich_references(struct enrich *e, struct batch *b, size_t first, struct missing *m);
-/* A row of loss for each kind of what is missing. */
+/* Adds a row of loss for each kind of unresolved reference. */
 int enrich_missing(struct batch_set *out, const struct missing *m) _must_check_;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * references.c: rows of any table hold keys of the source wherever the schema says that a column refers
- * to a dimension; here they become ids of the trace.
+ * references.c: wherever the schema declares a column as a reference to a dimension, rows hold the source's keys; here
+ * these become ids of the trace.
  */
 #include "enrich/internal.h"
 

@@ -7,13 +7,14 @@
 
 #include "base/array.h"
 
-#define NAME_MAX_LEN 64 /* of an option or variable; longer ones are none */
-#define TOKEN_MIN    12 /* letters and digits in a row, behind a known beginning */
-#define DEPTH_MAX    2	/* of scripts within scripts */
+#define NAME_MAX_LEN 64 /* bytes of an option or variable name; longer ones are not names */
+#define TOKEN_MIN    12 /* consecutive letters and digits after a known prefix */
+#define DEPTH_MAX    2	/* nesting of scripts */
 
 /* ---- the patterns ---- */
 
-/* What a name ends in: "db-password", "PGPASSWORD", "clientSecret". Names are compared in lower case, words parted by "-". */
+/* Endings of names: "db-password", "PGPASSWORD", "clientSecret". Names are compared in lower case, with words separated
+ * by "-". */
 static const char *const name_ends[] = {
 	"password",   "passwd",	     "passphrase",  "passcode",	  "secret",	 "apikey",
 	"api-key",    "authtoken",   "accesstoken", "secretkey",  "secret-key",	 "accesskey",
@@ -21,26 +22,26 @@ static const char *const name_ends[] = {
 	"shared-key", "storepass",   "keypass",	    "vault-pass", "dbpass",	 "userpass",
 };
 
-/* The same, as whole words: "compass" is none. "pwd" alone is the working directory. */
+/* The same, as whole words: not "compass". "pwd" alone is the working directory. */
 static const char *const name_words[] = {"token", "pass", "-pwd", "bearer"};
 
-/* Headers, which have a colon behind their name. */
+/* Headers, whose names are followed by a colon. */
 static const char *const header_names[] = {"authorization", "proxy-authorization", "cookie",
 					   "set-cookie"};
 
-/* With one of these before the end a name means something else: --no-password, --next-token, --max-token. */
+/* With one of these before the ending a name means something else: --no-password, --next-token, --max-token. */
 static const char *const other_words[] = {
 	"no",		"ask", "prompt", "with", "without", "disable", "next", "page", "starting",
 	"continuation", "eos", "bos",	 "pad",	 "unk",	    "mask",    "sep",  "max",  "min",
 };
 
-/* What stands for a secret and is none. */
+/* Values that are not secrets. */
 static const char *const no_values[] = {"true", "false", "yes",	   "no",
 					"none", "null",	 "prompt", "stdin"};
 static const char *const references[] = {
 	"$", "env:", "file:", "fd:", "vault:", "id=", "@", SECRET_MASK};
 
-/* How tokens begin that services hand out. */
+/* Prefixes of the tokens that services issue. */
 static const char *const token_begins[] = {
 	"ghp_",	 "gho_",     "ghu_",	 "ghs_",  "ghr_",  "github_pat_", "glpat-",
 	"xoxb-", "xoxp-",    "xoxa-",	 "xoxs-", "npm_",  "pypi-",	  "hf_",
@@ -48,18 +49,18 @@ static const char *const token_begins[] = {
 };
 
 enum form {
-	WHOLE,	    /* all of the value */
+	WHOLE,	    /* the entire value */
 	USER_COLON, /* user:secret */
 	USER_PERCENT,
 	USER_COMMA,
 };
 
-/* Short options of programs; a program ends in '*' where more follow. */
+/* Short options of programs; a trailing '*' matches any longer name. */
 static const struct {
 	const char *program, *letters;
 	bool attached, separate; /* -pX, -p X */
 	enum form form;
-	const char *word; /* must stand before it; NULL: none */
+	const char *word; /* must precede it; NULL: none */
 } short_options[] = {
 	{"mysql*", "p", true, false, WHOLE, NULL},
 	{"mariadb*", "p", true, false, WHOLE, NULL},
@@ -97,11 +98,11 @@ static const struct {
 /* Long options of curl that take a user and a secret. */
 static const char *const user_options[] = {"--user", "--proxy-user"};
 
-/* Their --password asks for it and takes no value. */
+/* In these programs --password prompts for it and takes no value. */
 static const char *const asking[] = {"psql",	 "pg_*",   "createdb", "dropdb",
 				     "vacuumdb", "mysql*", "mariadb*"};
 
-/* ---- spans that are hidden ---- */
+/* ---- masked ranges ---- */
 
 struct span {
 	const char *from, *to;
@@ -142,7 +143,7 @@ static bool begins(const char *s, size_t len, const char *with)
 	return len >= n && strncasecmp(s, with, n) == 0;
 }
 
-/* What a program is called: of a path the last part. */
+/* The name of a program: the last component of a path. */
 static struct span program_name(struct span word)
 {
 	const char *slash = memrchr(word.from, '/', (size_t)(word.to - word.from));
@@ -226,7 +227,7 @@ static bool is_secret_name(const char *s, size_t len)
 	return false;
 }
 
-/* One character is a number or a switch: ffmpeg -pass 1. */
+/* A single character is a number or a switch: ffmpeg -pass 1. */
 static bool is_value(const char *from, const char *to)
 {
 	size_t len = (size_t)(to - from);
@@ -246,7 +247,7 @@ static void hide_value(struct mask *m, const char *from, const char *to)
 
 /* ---- anywhere within an argument ---- */
 
-/* Where a value ends that begins at `p` within other text: its quote, or what parts words. */
+/* The end of a value that begins at `p` within other text: its closing quote, or a separator of words. */
 static const char *value_end(const char **p, const char *end, const char *parts)
 {
 	const char *s = *p;
@@ -267,7 +268,7 @@ static const char *value_end(const char **p, const char *end, const char *parts)
 	return s;
 }
 
-/* name=value. An option's or variable's value goes on to the end of its argument, unless that is a script or a list. */
+/* name=value. An option's or variable's value extends to the end of its argument, unless that is a script or a list. */
 static const char *hide_assigned(struct mask *m, struct span arg, const char *name,
 				 const char *value, bool script)
 {
@@ -280,7 +281,7 @@ static const char *hide_assigned(struct mask *m, struct span arg, const char *na
 	return end;
 }
 
-/* name: value, "name": "value". A header's value goes on to the end of its line. */
+/* name: value, "name": "value". A header's value extends to the end of its line. */
 static const char *hide_after_colon(struct mask *m, struct span arg, const char *value, bool header)
 {
 	static const char *const schemes[] = {"basic", "bearer", "digest",
@@ -317,7 +318,7 @@ static const char *hide_userinfo(struct mask *m, struct span arg, const char *p)
 	return colon ? at : p;
 }
 
-/* A token of a known form at `p`; its end, or NULL. */
+/* The end of a token of a known format at `p`, or NULL. */
 static const char *token_end(const char *p, const char *end)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(token_begins); i++) {
@@ -340,14 +341,14 @@ static const char *token_end(const char *p, const char *end)
 	return NULL;
 }
 
-/* Also behind "-H", where curl takes it without a blank. */
+/* Also after "-H", which curl accepts without a space. */
 static bool is_header(const char *s, size_t len)
 {
 	return IS_ONE_OF(header_names, s, len) ||
 	       (begins(s, len, "-H") && IS_ONE_OF(header_names, s + 2, len - 2));
 }
 
-/* What begins with a name at `p`; where to go on. */
+/* Handles what begins with a name at `p`; returns where to continue. */
 static const char *scan_name(struct mask *m, struct span arg, const char *p, bool script)
 {
 	const char *end = p, *after, *token = token_end(p, arg.to);
@@ -370,7 +371,7 @@ static const char *scan_name(struct mask *m, struct span arg, const char *p, boo
 		return end;
 	header = is_header(p, len);
 	blank = arg.to - after > 1 && after[1] == ' ';
-	/* host:port is no secret; pass:X is openssl's */
+	/* host:port is not a secret; pass:X is openssl's syntax */
 	if (header || ((blank || after > end || (len == 4 && begins(p, len, "pass"))) &&
 		       is_secret_name(p, len)))
 		return hide_after_colon(m, arg, after + 1, header || (blank && p == arg.from));
@@ -415,7 +416,7 @@ static bool has_word(const struct span *words, size_t count, const char *word)
 	return false;
 }
 
-/* -pX and -p X of the program that runs here. */
+/* -pX and -p X of the current program. */
 static void short_option(struct mask *m, const struct span *words, size_t count, size_t i,
 			 struct span program)
 {
@@ -492,7 +493,7 @@ static bool is_dashes(struct span w)
 	return w.to - w.from == 2 && w.from[0] == '-' && w.from[1] == '-';
 }
 
-/* The program is the first word, or one that is known behind it: sudo mysql, env X=Y mysql. */
+/* The program is the first word, or a later word that is a known program: sudo mysql, env X=Y mysql. */
 static void look_at_words(struct mask *m, const struct span *words, size_t count,
 			  unsigned int depth)
 {
@@ -516,7 +517,7 @@ static void look_at_words(struct mask *m, const struct span *words, size_t count
 				short_option(m, words, count, i, program);
 			long_option(m, w, next, program);
 		} else if (i && is_program("sshpass", program) && before.to - before.from != 2) {
-			over = true; /* -p is ssh's from here on */
+			over = true; /* from here on, -p is an option of ssh */
 		} else if (i && (*before.from != '-' || is_dashes(before)) &&
 			   is_known(program_name(w))) {
 			program = program_name(w);
@@ -575,7 +576,7 @@ ssize_t secret_mask(struct bytes argv, struct buf *to, struct secret_count *diff
 		const char *before, *begin;
 
 		if (m.spans[i].to <= p)
-			continue; /* within the one before */
+			continue; /* overlaps the previous one */
 		m.spans[i].from = MAX(m.spans[i].from, p);
 		before = memrchr(all, 0, (size_t)(m.spans[i].from - all));
 		begin = before ? before + 1 : all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jaeger_out.c: traces as Jaeger's query service answers them: spans by trace, services as processes. */
+/* jaeger_out.c: traces in the format of Jaeger's query service: spans grouped by trace, services as processes. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@ json_t *jaeger_document(void)
 	return json_pack("{s:[]}", "data");
 }
 
-/* The text that a person types for a value: a string without quotes. NULL: no memory. */
+/* A value in the form that a user types it: a string without quotes. NULL: no memory. */
 static json_t *tag_text(const json_t *v)
 {
 	_cleanup_free_ char *text = NULL;
@@ -34,7 +34,7 @@ static json_t *make_tag(const char *key, size_t len, const json_t *v)
 			 "value", value);
 }
 
-/* Takes the object; NULL: no memory. */
+/* Takes ownership of the object; NULL: no memory. */
 static json_t *make_tags(json_t *object)
 {
 	_cleanup_json_ json_t *from = object;
@@ -80,7 +80,7 @@ static json_t *make_references(const struct span_out *s)
 			 "spanID", s->ids.parent);
 }
 
-/* What Jaeger has as tags. */
+/* Adds properties that Jaeger represents as tags. */
 static int jaeger_set_tags(const struct span_out *s)
 {
 	static const char *const kinds[] = {"internal", "server", "client", "producer", "consumer"};
@@ -97,7 +97,7 @@ static int jaeger_set_tags(const struct span_out *s)
 	return r;
 }
 
-/* 1: the object has that member; 0: not; or -ENOMEM. */
+/* 1: the object has that member, 0: it does not, or -ENOMEM. */
 static int has_tag(const json_t *object, const char *key, const json_t *wanted)
 {
 	const json_t *v = json_object_get(object, key);
@@ -142,7 +142,7 @@ int jaeger_has_tags(const struct span_out *s, const json_t *tags)
 	return 1;
 }
 
-/* The process of a service: "p1", ... A service with other attributes is another. NULL: no memory. */
+/* The process id of a service: "p1", ... The same service with other attributes is another process. NULL: no memory. */
 static json_t *find_process(json_t *trace, const struct span_out *s)
 {
 	json_t *all = json_object_get(trace, "processes"), *known;
@@ -163,7 +163,7 @@ static json_t *find_process(json_t *trace, const struct span_out *s)
 	return json_object_set(all, name, process) < 0 ? NULL : json_string(name);
 }
 
-/* The trace of the span, a new one at first. NULL: no memory. */
+/* The trace of the span, created on first use. NULL: no memory. */
 static json_t *jaeger_find_trace(json_t *document, struct intern *traces, const struct span_out *s)
 {
 	json_t *data = json_object_get(document, "data"), *trace;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* json_texts.c: texts and numbers of JSON values, whatever their bytes are. */
+/* json_texts.c: strings and numbers of JSON values, from arbitrary bytes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

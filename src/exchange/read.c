@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* read.c: which format a body is in, and where its documents end. */
+/* read.c: detects the format of a body, and splits it into documents. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/varint.h"
 #include "exchange/internal.h"
 
-#define LENGTH_BYTES 4 /* of a message in a file of the collector, big-endian, before it */
+#define LENGTH_BYTES 4 /* big-endian length before each message in a file of the collector */
 
 static const char *const names[] = {"otlp-json", "otlp-protobuf", "zipkin"};
 
@@ -71,7 +71,7 @@ static int read_document(struct spans_in *s, enum spans_format *format, const js
 static int read_json(struct spans_in *s, enum spans_format *format, struct bytes body,
 		     struct error *err)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* of byte order */
+	static const char mark[] = "\xef\xbb\xbf"; /* byte order mark */
 	size_t at = body.len >= 3 && memcmp(body.data, mark, 3) == 0 ? 3 : 0;
 	int r = 0;
 
@@ -90,7 +90,7 @@ static int read_json(struct spans_in *s, enum spans_format *format, struct bytes
 	return r;
 }
 
-/* ---- protobuf: one message, or several behind their lengths ---- */
+/* ---- protobuf: one message, or several with length prefixes ---- */
 
 static int read_messages(struct spans_in *s, struct bytes body, struct error *err)
 {
@@ -110,7 +110,7 @@ static int read_messages(struct spans_in *s, struct bytes body, struct error *er
 	return r;
 }
 
-/* A message of OTLP begins with its first field; a length of less than 16 MiB with a zero. */
+/* An OTLP message begins with the tag of its first field; a length below 16 MiB begins with a zero byte. */
 static bool has_lengths(struct bytes body)
 {
 	return body.len && body.data[0] == 0;
@@ -122,7 +122,7 @@ static enum spans_format format_guess(struct bytes body)
 	size_t at = skip_space(body, 0);
 	uint64_t n;
 
-	/* The tag of OTLP's first field is a line feed: its length, and the tag of a field within. */
+	/* The tag of OTLP's first field is a line feed. Its length and the tag of an inner field must follow. */
 	if (body.len > 2 && body.data[0] == 0x0a && varint_get(&p, end, &n) && n &&
 	    n <= (size_t)(end - p) && (*p == 0x0a || *p == 0x12 || *p == 0x1a))
 		return SPANS_OTLP_PROTOBUF;
@@ -141,8 +141,14 @@ int spans_in_read(struct spans_in *s, enum spans_format *format, struct bytes bo
 				 SPANS_BODY_MAX >> 20);
 	if (body.len >= 2 && body.data[0] == 0x1f && body.data[1] == 0x8b)
 		return error_set(err, -EINVAL, "is compressed: gunzip it first");
-	if (*format == SPANS_ANY)
+	if (*format == SPANS_ANY) {
 		*format = format_guess(body);
+		if (*format == SPANS_OTLP_PROTOBUF && body.len && body.data[0] &&
+		    body.data[0] != 0x0a)
+			return error_set(
+				err, -EINVAL,
+				"is neither JSON (OTLP's or Zipkin's) nor OTLP in protobuf");
+	}
 	spans_in_more_room(s, body.len);
 	if (*format != SPANS_OTLP_PROTOBUF)
 		return read_json(s, format, body, err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spans_calls.c: the calls that belong to spans, as `weir requests` finds them (analysis/spans): in one pass over all calls, with
- * memory for spans and for the calls that become spans. A table span_op that someone stored is not read: it may be of a part of
- * the trace, and older than its periods.
+ * spans_calls.c: the calls that belong to spans, found as by `weir requests` (analysis/spans): in one pass over all
+ * calls, using memory for the spans and for calls exported as spans. A stored table span_op is not used: it may cover
+ * only part of the trace, and may be older than its periods.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct calls_pass {
 	struct spans_calls *to;
 	const struct spans *spans;
 	const struct spans_out_options *opt;
-	uint32_t *at; /* of each span: of `sum`, + 1; 0: it has no calls yet */
+	uint32_t *at; /* span -> index in `sum` + 1; 0: no calls yet */
 };
 
 void spans_calls_free(struct spans_calls *c)
@@ -35,7 +35,7 @@ static uint64_t calls_key_of(const struct span *k)
 	return spanset_number_key(k->number, k->thread_id, k->period);
 }
 
-/* The sums of a span; those of two that have one number are the same. */
+/* The sums of a span; spans with the same number share them. */
 static int calls_sum_of(struct calls_pass *p, uint32_t span, struct calls_sum **ret)
 {
 	struct spans_calls *c = p->to;
@@ -82,7 +82,7 @@ static int calls_take(void *arg, const struct span_call *call)
 	struct calls_sum *s;
 	int r;
 
-	/* what a span merely waits for is another thread's time */
+	/* time that a span merely waits for belongs to another thread */
 	if (p->spans->all[call->span].of_context || call->via == VIA_WAIT)
 		return 0;
 	r = calls_sum_of(p, call->span, &s);
@@ -130,13 +130,13 @@ int spans_calls_read(struct spans_calls *c, struct store *s, const struct spans_
 
 		if (k->of_context || k->start >= opt->to || k->stop < opt->from)
 			continue;
-		/* what a thread was given to do before is known from the first call of its root on */
+		/* which work a thread was given earlier is only known when starting at the first call of its root span */
 		p.from = MIN(p.from, spans.all[k->root].start);
 		p.to = MAX(p.to, k->stop);
 	}
 	if (p.from > p.to)
 		return 0;
-	/* a call may end long after its span; where a page waits for few traces, those that end a second later do */
+	/* a call may end long after its span; when a page waits for a few traces, calls that end up to a second later suffice */
 	p.to = opt->traces ? p.to : INT64_MAX;
 	pass.at = calloc(spans.count, sizeof(*pass.at));
 	r = pass.at ? spanset_pass(&spans, &in, &run, &p, err)
@@ -147,7 +147,7 @@ int spans_calls_read(struct spans_calls *c, struct store *s, const struct spans_
 	return r;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static int calls_put_sum(json_t *to, const char *class, const char *what, int64_t v)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spans_in.c: the rows of what was read: kept until all is there, then sorted by their end. */
+/* spans_in.c: collects the rows read until the input is complete, then sorts them by their end. */
 #include "exchange/spans_in.h"
 
 #include <errno.h>
@@ -9,21 +9,22 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "exchange/otlp/base64.h"
 #include "exchange/internal.h"
 #include "schema/vocab.h"
 #include "store/store.h"
 
 #define PIECE_ROWS  4096u
-#define PIECE_BYTES (16u << 20)	      /* of attributes: a block's column holds little more */
-#define NUMBER_MASK ((1ll << 53) - 1) /* exact in a page's numbers */
+#define PIECE_BYTES (16u << 20) /* bytes of attributes: the column of a block holds little more */
+#define NUMBER_MASK ((1ll << 53) - 1) /* numbers that JavaScript represents exactly */
 
-/* Where a row stands and when it ended. */
+/* Position and end of a row. */
 struct row_at {
 	int64_t at;
 	uint32_t batch, row;
 };
 
-/* Rows of one table in the order in which they came. */
+/* Rows of one table, in order of arrival. */
 struct rows_in {
 	struct batch **batches;
 	size_t count, cap;
@@ -35,11 +36,11 @@ struct spans_in {
 	struct rows_in spans, notes;
 	struct spans_counts counts;
 	int64_t first, last;
-	int64_t number;	     /* of the span that was put last */
-	struct span_ids ids; /* and its ids */
-	bool rejected;	     /* it was left out, with its notes */
-	uint64_t room;	     /* SPANS_COMMON_* */
-	struct map numbers;  /* number -> hash of what has it */
+	int64_t number;	     /* of the span added last */
+	struct span_ids ids; /* its ids */
+	bool rejected;	     /* it was rejected, with its notes */
+	uint64_t room;	     /* bytes left for shared attributes: SPANS_COMMON_* */
+	struct map numbers;  /* number -> hash of the span that has it */
 	struct buf text;     /* scratch */
 };
 
@@ -115,25 +116,47 @@ int spans_counts_put(const struct spans_counts *c, struct buf *to)
 		{c->backwards, "ended before they began: taken as 0 ns long"},
 		{c->cut, "texts cut or mended"},
 	};
-	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(parts) && r >= 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (parts[i].count)
-			r = buf_printf(to, "%s%llu %s", to->len ? "; " : "",
-				       (unsigned long long)parts[i].count, parts[i].what);
+			buf_printf(to, "%s%llu %s", to->len ? "; " : "",
+				   (unsigned long long)parts[i].count, parts[i].what);
 	}
-	return r;
+	return buf_status(to);
 }
 
 /* ---- ids ---- */
 
+/*
+ * Decodes an id in base64, as protobuf's standard JSON writes bytes, unlike OTLP's. Its length never is that of
+ * hexadecimal digits.
+ */
+static bool id_of_base64(struct bytes *text, size_t digits, char ret[static TRACE_ID_TEXT])
+{
+	static const char hex[] = "0123456789abcdef";
+	_cleanup_buf_ struct buf copy = {0}, bytes = {0};
+
+	if (text->len != (digits / 2 + 2) / 3 * 4 || buf_append(&copy, text->data, text->len) < 0 ||
+	    base64_take(&bytes, buf_str(&copy)) < 0 || bytes.len * 2 != digits)
+		return false;
+	for (size_t i = 0; i < bytes.len; i++) {
+		ret[2 * i] = hex[bytes.data[i] >> 4];
+		ret[2 * i + 1] = hex[bytes.data[i] & 15];
+	}
+	*text = (struct bytes){(const uint8_t *)ret, digits};
+	return true;
+}
+
 void spans_in_id(struct spans_in *s, char *to, size_t digits, struct bytes text, bool pad)
 {
 	size_t zeros = pad && text.len < digits ? digits - text.len : 0, set = 0;
+	char decoded[TRACE_ID_TEXT];
 
 	*to = '\0';
 	if (!text.len)
 		return;
+	if (!pad)
+		id_of_base64(&text, digits, decoded);
 	if (text.len + zeros != digits) {
 		s->counts.bad_ids++;
 		return;
@@ -155,7 +178,7 @@ void spans_in_id(struct spans_in *s, char *to, size_t digits, struct bytes text,
 	s->counts.bad_ids++;
 }
 
-/* The number of a span of these ids: the same in each import. Positive. */
+/* The number of a span with these ids: the same in each import, and positive. */
 static int64_t number_of(const char *trace, const char *span, bool shared)
 {
 	char half[SPAN_ID_TEXT + 1] = "";
@@ -170,7 +193,7 @@ static int64_t number_of(const char *trace, const char *span, bool shared)
 
 /* ---- rows ---- */
 
-/* A row of its own at the end; `at`: when it ended. */
+/* Appends a row; `at`: its end. */
 static struct batch_row rows_in_add(struct rows_in *r, enum table_id table, unsigned int large,
 				    int64_t at)
 {
@@ -208,7 +231,7 @@ bool spans_in_shorten(struct bytes *text, size_t max)
 	return true;
 }
 
-/* Up to SPANS_TEXT_MAX bytes. */
+/* Stores up to SPANS_TEXT_MAX bytes. */
 static void set_text(struct spans_in *s, struct batch_row *row, unsigned int column,
 		     struct bytes text)
 {
@@ -218,7 +241,7 @@ static void set_text(struct spans_in *s, struct batch_row *row, unsigned int col
 	row_set_bytes(row, column, text.data, text.len);
 }
 
-/* An object as text that is harmless on a terminal; an empty one is null. */
+/* Stores an object as text that is safe on a terminal; an empty object becomes null. */
 static void set_object(struct spans_in *s, struct batch_row *row, unsigned int column,
 		       const json_t *object)
 {
@@ -245,14 +268,14 @@ static void in_set_id(struct batch_row *row, unsigned int column, const char *id
 		row_set_str(row, column, id);
 }
 
-/* What tells two spans of one id apart. */
+/* Hash that distinguishes spans with the same ids. */
 static uint64_t likeness(const struct span_in *in, int64_t start, int64_t dur)
 {
 	return hash_u64(hash_u64((uint64_t)start) ^ (uint64_t)dur) ^
 	       hash_bytes(in->name.data ? (const void *)in->name.data : "", in->name.len);
 }
 
-/* Gives it a number that no other span has. 1, 0 where it is the same as an earlier one, or negative. */
+/* Assigns a number that no other span has. 1, 0 if the span is identical to an earlier one, or negative. */
 static int take_number(struct spans_in *s, const struct span_in *in, int64_t start, int64_t dur)
 {
 	uint64_t like = likeness(in, start, dur), other;
@@ -270,7 +293,7 @@ static int take_number(struct spans_in *s, const struct span_in *in, int64_t sta
 	return r < 0 ? r : 1;
 }
 
-/* When it began and how long it took (-1: it was running); false where that is none that a trace can hold. */
+/* Start and duration (-1: running); false if a trace cannot represent them. */
 static bool take_time(struct spans_in *s, const struct span_in *in, int64_t *ret_start,
 		      int64_t *ret_dur)
 {
@@ -305,7 +328,7 @@ static void in_set_span(struct spans_in *s, const struct span_in *in, struct bat
 	row_set_if(row, status >= 0, SPAN_SPAN_STATUS, status);
 	row_set(row, SPAN_SOURCE, SPAN_SOURCE_IMPORT);
 	set_object(s, row, SPAN_ATTRIBUTES, in->attributes);
-	/* of a shared id the server's side is the client's child */
+	/* with a shared id, the server's side is the client's child */
 	row_set_if(row, in->shared && *in->ids.span, SPAN_PARENT,
 		   number_of(in->ids.trace, in->ids.span, false));
 }
@@ -361,7 +384,7 @@ int spans_in_put_note(struct spans_in *s, uint64_t at, struct bytes name, json_t
 	return row.r;
 }
 
-/* ---- all was read ---- */
+/* ---- after the last body ---- */
 
 static int in_compare_rows(const void *a, const void *b)
 {
@@ -370,7 +393,7 @@ static int in_compare_rows(const void *a, const void *b)
 	return ORDER(x->at, y->at) ?: ORDER(x->batch, y->batch) ?: ORDER(x->row, y->row);
 }
 
-/* The number of a row's parent: where two sides share its id, the server's; 0: it is not here. */
+/* The number of a row's parent; if two sides share its id, the server's side. 0: the parent is missing. */
 static int64_t find_parent(const struct spans_in *s, const struct batch *b, size_t row)
 {
 	struct bytes trace = batch_get_bytes(b, SPAN_TRACE_ID, row);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spans_out.c: spans are read three times: for their numbers and ids, by which children find their parents; their notes;
- * and the rows themselves, block by block.
+ * spans_out.c: reads spans three times: for numbers and ids, by which children find their parents; for notes; and for
+ * the rows themselves, block by block.
  */
 #include "exchange/spans_out.h"
 
@@ -15,9 +15,9 @@
 #include "schema/vocab.h"
 
 #define ANCESTORS_MAX 256 /* parents may form a loop */
-#define FLAG_RANDOM   2	  /* of W3C's trace flags: the last 56 bits of the trace's id are random */
+#define FLAG_RANDOM   2	  /* in W3C's trace flags: the last 56 bits of the trace id are random */
 
-/* A note as it is kept: texts stand in spans_out.texts. */
+/* A stored note; its texts are in spans_out.texts. */
 struct note_kept {
 	int64_t number, at;
 	uint32_t name, text;
@@ -29,16 +29,16 @@ struct spans_out {
 	struct spans_out_options opt;
 	struct store_cursor *cursor;
 	const struct dims *dims;
-	uint64_t recording; /* of the block at hand */
-	bool period;	    /* it is one of periods */
-	int64_t last;	    /* of the trace: what runs ends there */
+	uint64_t recording; /* of the current block */
+	bool period;	    /* the current block has periods */
+	int64_t last;	    /* end of the trace: running spans are cut there */
 	struct map numbers;
 	struct span_known *known;
 	size_t known_count, known_cap;
 	struct note_kept *notes;
 	size_t note_count, note_cap;
 	struct intern texts;
-	struct note_out *shown; /* of one span */
+	struct note_out *shown; /* notes of one span */
 	size_t shown_cap;
 	struct spans_calls calls;
 	struct spans_sample sample;
@@ -78,7 +78,7 @@ static bool is_spans(enum table_id t)
 	return t == TABLE_SPAN || t == TABLE_PERIOD;
 }
 
-/* Calls `take` with the blocks of spans, or of notes. What is damaged is skipped, and counted by the store. */
+/* Calls `take` with the blocks of spans, or of notes. Damaged blocks are skipped; the store counts them. */
 static int each_block(struct spans_out *o, bool notes, uint64_t columns, rows_fn *take, void *arg,
 		      struct error *err)
 {
@@ -108,7 +108,7 @@ static int each_block(struct spans_out *o, bool notes, uint64_t columns, rows_fn
 	return r;
 }
 
-/* A number of the block at hand: numbers of several recordings may be alike. 0: null. */
+/* A span number in the current block, made unique over recordings. 0: null. */
 static int64_t number_at(const struct spans_out *o, const struct batch *b, unsigned int column,
 			 size_t row)
 {
@@ -117,7 +117,7 @@ static int64_t number_at(const struct spans_out *o, const struct batch *b, unsig
 	return number ? span_key(o->recording, number) : 0;
 }
 
-/* By which the calls of a span are known. */
+/* The key under which the calls of a span are stored. */
 static uint64_t calls_key_at(const struct spans_out *o, const struct batch *b, size_t row)
 {
 	return spanset_number_key(batch_get(b, SPAN_NUMBER, row, -1),
@@ -141,13 +141,13 @@ static uint64_t made_id(uint64_t number)
 	return hash_u64(number) | 1; /* never zero */
 }
 
-/* A duration that does not lead beyond what a trace holds. */
+/* A duration limited so that the end is a time that a trace can represent. */
 static int64_t near_dur(int64_t start, int64_t dur)
 {
 	return dur < 0 ? 0 : MIN(dur, STORE_TIME_MAX - start);
 }
 
-/* When it ended, or began where that is not known. */
+/* Its end, or its start if the end is unknown. */
 static int64_t span_end(const struct batch *b, size_t row)
 {
 	int64_t start = store_time_near(batch_get(b, SPAN_START, row, 0));
@@ -188,7 +188,7 @@ static const struct span_known *known_of(const struct spans_out *o, int64_t numb
 	return number && map_get(&o->numbers, (uint64_t)number, &i) ? &o->known[i] : NULL;
 }
 
-/* The trace of a span that names none: that of the nearest ancestor, or one that is made of the last. */
+/* The trace of a span without a trace id: that of the nearest ancestor that has one, or one generated from the outermost. */
 static void span_find_trace(const struct spans_out *o, int64_t number, uint64_t trace[static 2])
 {
 	const struct span_known *k = known_of(o, number);
@@ -209,7 +209,7 @@ static void span_find_trace(const struct spans_out *o, int64_t number, uint64_t 
 	trace[1] = made_id((uint64_t)number);
 }
 
-/* True of the server's side of a call where both sides have one id (Zipkin): the client's is its parent. */
+/* True for the server's side of a call whose two sides share one id (Zipkin): the client's side is its parent. */
 static bool span_is_shared(const struct spans_out *o, const struct span_known *k)
 {
 	const struct span_known *parent = k ? known_of(o, k->parent) : NULL;
@@ -217,7 +217,7 @@ static bool span_is_shared(const struct spans_out *o, const struct span_known *k
 	return parent && parent != k && parent->id == k->id;
 }
 
-/* The id of a span, and where `apart` that of a shared one is another than its parent's. */
+/* The id of a span. With `apart` the server's side of a shared id gets an id that differs from its parent's. */
 static uint64_t span_id_of(const struct spans_out *o, int64_t number)
 {
 	const struct span_known *k = known_of(o, number);
@@ -227,7 +227,7 @@ static uint64_t span_id_of(const struct spans_out *o, int64_t number)
 	return k->id;
 }
 
-/* The id of its parent: what the row has, unless that is of two spans. 0: none. */
+/* The id of its parent: that in the row, unless two spans share it. 0: none. */
 static uint64_t span_parent_id(const struct spans_out *o, const struct batch *b, size_t row)
 {
 	int64_t parent = number_at(o, b, SPAN_PARENT, row);
@@ -301,7 +301,7 @@ static int compare_notes(const void *a, const void *b)
 	return ORDER(x->number, y->number) ?: ORDER(x->at, y->at) ?: ORDER(x->order, y->order);
 }
 
-/* The first note of a number or above. */
+/* The first note with this number or a higher one. */
 static size_t find_notes(const struct spans_out *o, int64_t number)
 {
 	return array_first(i, 0, o->note_count, o->notes[i].number >= number);
@@ -356,7 +356,7 @@ static int set_int(json_t *to, const char *name, int64_t v)
 	return json_object_set_new(to, name, json_integer(v)) < 0 ? -ENOMEM : 0;
 }
 
-/* The thread, as OpenTelemetry's conventions name it. */
+/* The thread, under the names of OpenTelemetry's conventions. */
 static int span_put_thread(const struct spans_out *o, int64_t id, json_t *to)
 {
 	const struct dims_thread *t = id < 0 ? NULL : dims_thread(o->dims, id);
@@ -390,7 +390,7 @@ static int span_read_attributes(struct spans_out *o, const struct batch *b, size
 	if (!json_is_object(s->attributes)) {
 		json_decref(s->attributes);
 		s->attributes = json_object();
-		if (text.len) /* no JSON: as it stands */
+		if (text.len) /* not JSON: kept as text */
 			r = json_set_some(s->attributes, "weir.attributes", json_mended(text));
 	}
 	if (!s->attributes)
@@ -434,7 +434,7 @@ static int sample_rows(struct spans_out *o, const struct batch *b, void *arg _un
 
 	for (size_t row = 0; row < b->rows && r >= 0; row++) {
 		struct bytes text = batch_get_bytes(b, SPAN_ATTRIBUTES, row);
-		/* most say nothing of it, and JSON is slow */
+		/* few attributes have these members, and parsing JSON is slow */
 		bool says = text.len && memmem(text.data, text.len, "\"otel.", 6);
 		_cleanup_json_ json_t *a =
 			says ? json_loadb((const char *)text.data, text.len, 0, NULL) : NULL;
@@ -460,7 +460,7 @@ static int sample_rows(struct spans_out *o, const struct batch *b, void *arg _un
 	return r < 0 ? error_errno(err, r, "reading spans") : 0;
 }
 
-/* What its request stands for, in the attributes of a span. */
+/* Adds the sampling weight of its request to the attributes of a span. */
 static int sample_put(const struct spans_out *o, const struct sample_request *q, json_t *to)
 {
 	_cleanup_buf_ struct buf state = {0};
@@ -489,11 +489,11 @@ static struct bytes text_bytes(const char *text)
 	return (struct bytes){(const uint8_t *)text, strlen(text)};
 }
 
-/* A call of a span that becomes its child. */
+/* Exports a call as a child of its span. */
 static int each_call(const struct spans_out *o, const struct call_out *c,
 		     const struct span_out *parent, const struct each *e)
 {
-	/* of the same group, and of the same weight */
+	/* the child belongs to the same group and has the same weight */
 	static const char *const same[] = {NAME_RESOURCE, NAME_RESOURCE_SCHEMA, NAME_LOCAL,
 					   NAME_WEIGHT, NAME_RULE};
 	struct bytes file =
@@ -552,7 +552,7 @@ static int each_span(struct spans_out *o, const struct batch *b, size_t row, con
 		r = show_notes(o, number, &s);
 	if (r >= 0 && sampled && !o->opt.brief)
 		r = sample_put(o, sampled, s.attributes);
-	/* before the span itself, whose writer takes its attributes apart */
+	/* before the span itself, whose writer removes members from its attributes */
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = each_call(o, &calls[i], &s, e);
 	if (r >= 0)

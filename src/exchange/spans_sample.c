@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spans_sample.c: rules, requests by their traces, and who is kept. */
+/* spans_sample.c: sampling rules, requests by trace, and the decision which to keep. */
 #include "exchange/spans_sample.h"
 
 #include <errno.h>
@@ -119,7 +119,7 @@ static int digit_of(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The value of a key of the member ot=...; NULL: there is none. It ends at ; , or the end. */
+/* The value of a key of the member ot=..., which ends at ';', ',' or the end; NULL: missing. */
 static const char *state_value(const char *state, const char *key)
 {
 	for (const char *p = state; p && *p;) {
@@ -141,7 +141,7 @@ static const char *state_value(const char *state, const char *key)
 	return NULL;
 }
 
-/* Up to 14 digits, the first the highest. */
+/* Up to 14 hexadecimal digits, most significant first. */
 static bool state_bits(const char *value, uint64_t *ret)
 {
 	size_t n = value ? strspn(value, "0123456789abcdef") : 0;
@@ -154,7 +154,7 @@ static bool state_bits(const char *value, uint64_t *ret)
 	return true;
 }
 
-/* What is random about a trace: what it says, else the last bits of a random id, else a hash of the id. */
+/* The randomness of a trace: from its tracestate, else the last bits of a random id, else a hash of the id. */
 static void sample_randomness(struct sample_request *q, const struct sample_span *span)
 {
 	size_t len = strlen(span->trace);
@@ -171,13 +171,10 @@ static void sample_randomness(struct sample_request *q, const struct sample_span
 static int sample_name(struct spans_sample *s, const struct sample_span *span, uint32_t *ret)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = buf_append(&b, span->service.data, span->service.len);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = buf_append(&b, "", 1);
-	if (r < 0)
-		return r;
+	buf_append(&b, span->service.data, span->service.len);
+	buf_append(&b, "", 1);
 	r = buf_append(&b, span->name.data, span->name.len);
 	return r < 0 ? r : intern_add(&s->names, b.data, b.len, ret);
 }
@@ -201,7 +198,7 @@ int spans_sample_take(struct spans_sample *s, const struct sample_span *span)
 	if (state_bits(state_value(span->state, "th:"), &before))
 		q->before = MAX(q->before, before);
 	sample_randomness(q, span);
-	/* a span without a parent comes before any with one */
+	/* a span without a parent is preferred to any with one */
 	if (q->rooted == !span->parent ? span->start >= q->start : q->rooted)
 		return 0;
 	q->rooted = !span->parent;
@@ -210,11 +207,11 @@ int spans_sample_take(struct spans_sample *s, const struct sample_span *span)
 	return sample_name(s, span, &q->name);
 }
 
-/* ---- who is kept ---- */
+/* ---- decision ---- */
 
 struct deciding {
 	struct spans_sample *s;
-	uint32_t *order;     /* requests, by name, the slowest first */
+	uint32_t *order;     /* requests sorted by name, the slowest first */
 	size_t first, count; /* those of one name */
 };
 
@@ -223,13 +220,13 @@ static int sample_order(const void *a, const void *b, void *arg)
 	const struct sample_request *all = arg, *x = &all[*(const uint32_t *)a],
 				    *y = &all[*(const uint32_t *)b];
 
-	/* not by what is random, which the share of the others is chosen by */
+	/* must not depend on the randomness, by which the share of the others is chosen */
 	int r = ORDER(x->name, y->name) ?: ORDER(y->dur, x->dur) ?: ORDER(x->start, y->start);
 
 	return r ?: ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* Threshold T: those with R >= T are a share of all. */
+/* Threshold T: requests with R >= T are this share of all. */
 static uint64_t sample_threshold(double share)
 {
 	uint64_t kept = (uint64_t)llround(ldexp(share, SAMPLE_BITS));
@@ -267,7 +264,7 @@ static void sample_decide_name(struct deciding *d)
 	}
 }
 
-/* Of those that no other rule keeps, of one name and threshold of before. */
+/* Chooses among the requests of one name and one earlier threshold that no other rule keeps. */
 static void sample_decide_share(struct deciding *d)
 {
 	const struct sample_rules *rules = &d->s->rules;
@@ -297,7 +294,7 @@ static int sample_order_share(const void *a, const void *b, void *arg)
 	return ORDER(x->name, y->name) ?: ORDER(x->before, y->before);
 }
 
-/* Calls `decide` for each run of requests that are alike, of the first `count` in d->order, which are sorted. */
+/* Calls `decide` for each run of equal requests among the first `count` in d->order, which are sorted. */
 static void sample_each(struct deciding *d, size_t count, bool before,
 			void (*decide)(struct deciding *d))
 {
@@ -348,9 +345,9 @@ const struct sample_request *spans_sample_kept(const struct spans_sample *s, con
 										   : NULL;
 }
 
-/* ---- what its spans say ---- */
+/* ---- tracestate ---- */
 
-/* th: without its last zeros; 0 is all. */
+/* The key th: without trailing zeros; 0 keeps all. */
 static int state_put_threshold(struct buf *to, uint64_t t)
 {
 	char text[DIGITS + 1];
@@ -362,41 +359,38 @@ static int state_put_threshold(struct buf *to, uint64_t t)
 	return buf_printf(to, "th:%.*s", (int)n, text);
 }
 
-/* The keys of the member ot but those of sampling, behind what is there. */
+/* Appends the keys of the member ot except those of sampling. */
 static int state_put_keys(struct buf *to, const char *state)
 {
 	const char *p = state;
-	int r = 0;
 
 	while (p && *p && strncmp(p, "ot=", 3) != 0) {
 		p += strcspn(p, ",");
 		p += strspn(p, ", \t");
 	}
-	for (p = p && *p ? p + 3 : ""; *p && *p != ',' && r >= 0; p += *p == ';') {
+	for (p = p && *p ? p + 3 : ""; *p && *p != ','; p += *p == ';') {
 		size_t len = strcspn(p, ";,");
 
 		if (strncmp(p, "th:", 3) != 0 && strncmp(p, "rv:", 3) != 0 && len)
-			r = buf_printf(to, "%s%.*s", to->len ? ";" : "", (int)len, p);
+			buf_printf(to, "%s%.*s", to->len ? ";" : "", (int)len, p);
 		p += len;
 	}
-	return r;
+	return buf_status(to);
 }
 
-/* The members but ot, behind what is there. */
+/* Appends the members except ot. */
 static int state_put_members(struct buf *to, const char *state)
 {
-	int r = 0;
-
-	for (const char *p = state; p && *p && r >= 0; p += *p == ',') {
+	for (const char *p = state; p && *p; p += *p == ',') {
 		size_t len;
 
 		p += strspn(p, " \t");
 		len = strcspn(p, ",");
 		if (strncmp(p, "ot=", 3) != 0 && len)
-			r = buf_printf(to, "%s%.*s", to->len ? "," : "", (int)len, p);
+			buf_printf(to, "%s%.*s", to->len ? "," : "", (int)len, p);
 		p += len;
 	}
-	return r;
+	return buf_status(to);
 }
 
 int spans_sample_state(const struct spans_sample *s, const struct sample_request *of,
@@ -407,16 +401,15 @@ int spans_sample_state(const struct spans_sample *s, const struct sample_request
 	uint64_t t = share ? sample_threshold(s->rules.all[of->rule].share) : 0, before;
 	int r = 0;
 
-	/* what was sampled before may be rarer: it stands for no fewer then */
+	/* an earlier sampling may have been sparser: the span then represents at least as many */
 	if (of->threshold && state_bits(state_value(state, "th:"), &before))
 		t = MAX(t, before);
 	if (of->threshold)
-		r = state_put_threshold(&keys, t);
-	if (r >= 0 && !of->by_id)
-		r = buf_printf(&keys, "%srv:%014llx", keys.len ? ";" : "",
-			       (unsigned long long)of->random);
-	if (r >= 0)
-		r = state_put_keys(&keys, state);
+		state_put_threshold(&keys, t);
+	if (!of->by_id)
+		buf_printf(&keys, "%srv:%014llx", keys.len ? ";" : "",
+			   (unsigned long long)of->random);
+	r = state_put_keys(&keys, state);
 	if (r >= 0 && keys.len)
 		r = buf_printf(to, "ot=%s", buf_str(&keys));
 	return r < 0 ? r : state_put_members(to, state);

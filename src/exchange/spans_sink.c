@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spans_sink.c: spans into the text of a format, as much at a time as the format allows. */
+/* spans_sink.c: formats spans as text, in pieces as large as the format requires. */
 #include <errno.h>
 
-#include "exchange/proto.h"
+#include "exchange/otlp/proto.h"
 #include "exchange/span_out.h"
 
-#define REQUEST_SPANS 512u /* in a line of OTLP, as its exporters send them */
+#define REQUEST_SPANS 512u /* spans per line of OTLP, as its exporters send them */
 
 struct spans_sink {
 	enum spans_out_format format;
 	struct buf out;
-	json_t *document;     /* a request of OTLP's, or all of Jaeger's */
-	struct intern groups; /* in it */
-	size_t spans;	      /* in it; of Zipkin's: so far */
+	json_t *document;     /* an OTLP request, or the complete Jaeger document */
+	struct intern groups; /* groups in the document */
+	size_t spans;	      /* in the document; for Zipkin: so far */
 };
 
 static int begin_document(struct spans_sink *s)
@@ -68,7 +68,7 @@ static int put_json(struct spans_sink *s, const json_t *j, const char *behind)
 	return r < 0 ? r : buf_printf(&s->out, "%s", behind);
 }
 
-/* What was gathered of OTLP: a request is whole by itself, and so are several messages one behind the other. */
+/* Writes the OTLP request collected so far. Each request is complete in itself, and so is a concatenation of messages. */
 static int flush_request(struct spans_sink *s)
 {
 	int r;

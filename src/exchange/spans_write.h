@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spans_write.h: spans that were read, into a trace of their own. */
+/* spans_write.h: writes imported spans into a trace of their own. */
 #pragma once
 
 #include "exchange/spans_in.h"
 #include "store/store.h"
 
-/* What a new trace begins with: the row of this machine. 0 or negative. */
+/* Writes the first row of a new trace: this machine. 0 or negative. */
 int spans_write_begin(struct store_writer *w, struct error *err);
 /*
- * Appends a mark with this text (empty: none), where the first span began, and all rows; spans_in_finish() was called. 0 or
- * negative.
+ * Appends all rows, and at the start of the first span a mark with this text (empty: none). Call spans_in_finish()
+ * before. 0 or negative.
  */
 int spans_write(struct store_writer *w, struct spans_in *s, const char *text, struct error *err);

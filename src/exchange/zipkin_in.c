@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* zipkin_in.c: Zipkin's JSON, version 2: an array of spans. Times are microseconds. */
+/* zipkin_in.c: reads Zipkin's JSON, version 2: an array of spans. Times are microseconds. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static int read_kind(const json_t *span)
 	return -1;
 }
 
-/* Puts an endpoint, without what is said elsewhere, under a name. */
+/* Stores an endpoint under a name, without members stored elsewhere. */
 static int put_endpoint(json_t *to, const char *name, const json_t *endpoint, bool local)
 {
 	_cleanup_json_ json_t *copy = json_copy((json_t *)endpoint);
@@ -51,7 +51,7 @@ static int put_flag(json_t *to, const char *name, const json_t *flag)
 	return json_object_set_new(to, name, json_true()) < 0 ? -ENOMEM : 0;
 }
 
-/* As OpenTelemetry writes it into Zipkin's tags. */
+/* Reads the status from the tags that OpenTelemetry writes. */
 static int read_status(const json_t *tags, const json_t *attributes)
 {
 	const char *code = json_string_value(json_object_get(tags, "otel.status_code"));
@@ -64,7 +64,7 @@ static int read_status(const json_t *tags, const json_t *attributes)
 	return code && strcmp(code, "OK") == 0 ? SPAN_STATUS_OK : SPAN_STATUS_UNSET;
 }
 
-/* What an export of weir made texts of, as tags are. */
+/* Restores members that weir exported as strings, because tags are strings. */
 static int read_kept(json_t *to)
 {
 	static const char *const names[] = {NAME_RESOURCE, NAME_SCOPE, NAME_LINKS};
@@ -99,7 +99,7 @@ static int zipkin_read_attributes(const json_t *span, json_t *to)
 	return r < 0 ? r : put_flag(to, NAME_DEBUG, json_object_get(span, "debug"));
 }
 
-/* A member that is microseconds, in nanoseconds; INT64_MAX where it is beyond. False: it is no number. */
+/* Converts a member from microseconds to nanoseconds, saturating at INT64_MAX. False: not a number. */
 static bool read_us(const json_t *object, const char *name, uint64_t *ret)
 {
 	const json_t *j = json_object_get(object, name);
@@ -167,7 +167,7 @@ int zipkin_read(struct spans_in *s, const json_t *document, struct error *err)
 {
 	int r = 0;
 
-	if (json_is_object(document)) /* a span a line */
+	if (json_is_object(document)) /* one span per line */
 		return zipkin_read_span(s, document, 0, err);
 	for (size_t i = 0; i < json_array_size(document) && r >= 0; i++)
 		r = zipkin_read_span(s, json_array_get(document, i), i, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* zipkin_out.c: a span as Zipkin's JSON, version 2, has it: microseconds, and tags that are texts. */
+/* zipkin_out.c: writes a span in Zipkin's JSON, version 2: times in microseconds, and tags that are strings. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -45,12 +45,14 @@ static int set_annotations(json_t *to, const struct span_out *s)
 		const struct note_out *n = &s->notes[i];
 		_cleanup_json_ json_t *one = NULL;
 		_cleanup_buf_ struct buf text = {0};
-		int r = buf_append(&text, n->name.data, n->name.len);
+		int r;
 
-		if (r >= 0 && n->text.len)
-			r = buf_printf(&text, text.len ? ": " : "");
-		if (r >= 0 && n->text.len)
-			r = buf_append(&text, n->text.data, n->text.len);
+		buf_append(&text, n->name.data, n->name.len);
+		if (n->text.len)
+			buf_printf(&text, text.len ? ": " : "");
+		if (n->text.len)
+			buf_append(&text, n->text.data, n->text.len);
+		r = buf_status(&text);
 		if (r >= 0)
 			one = json_pack("{s:I, s:o*}", "timestamp",
 					(json_int_t)(n->at / NSEC_PER_USEC), "value",
@@ -85,7 +87,7 @@ json_t *zipkin_span(const struct span_out *s)
 					    [SPAN_KIND_PRODUCER] = "PRODUCER",
 					    [SPAN_KIND_CONSUMER] = "CONSUMER"};
 	bool kind = s->kind >= 0 && s->kind < (int)ARRAY_SIZE(kinds);
-	/* Zipkin takes 0 for none: what was shorter took one */
+	/* Zipkin treats 0 as missing: shorter durations become 1 */
 	int64_t dur = MAX(s->dur / NSEC_PER_USEC, (int64_t)1);
 	json_t *to =
 		json_pack("{s:s, s:s, s:s*, s:s*, s:o*, s:I, s:I}", "traceId", s->ids.trace, "id",

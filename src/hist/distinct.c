@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* distinct.c: how many different values there are. */
+/* distinct.c: counts distinct values. */
 #include "hist/distinct.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 static_assert((SLOTS_FIRST & (SLOTS_FIRST - 1)) == 0, "slots are a power of two");
 static_assert(1 + DISTINCT_REGISTERS <= DISTINCT_PACKED_MAX, "either form fits");
 
-/* The slots there are: a set of one needs no memory, and there may be millions of those. */
+/* The slots in use: a set of one value needs no memory, and there may be millions of those. */
 static const uint64_t *slots_of(const struct distinct *d, uint32_t *ret_count)
 {
 	*ret_count = d->cap ? d->cap : d->used;
@@ -34,7 +34,7 @@ bool distinct_estimated(const struct distinct *d)
 	return d->registers != NULL;
 }
 
-/* Register of the top bits; how far the first set bit of the others is, from 1. */
+/* The top bits select a register; it keeps the largest position, from 1, of the first bit set in the others. */
 static void registers_add(uint8_t *registers, uint64_t hash)
 {
 	uint64_t rest = hash << DISTINCT_REGISTER_BITS;
@@ -46,7 +46,7 @@ static void registers_add(uint8_t *registers, uint64_t hash)
 		*reg = rank;
 }
 
-/* From a set to registers. */
+/* Converts a set to registers. */
 static int estimate_from_here(struct distinct *d)
 {
 	uint8_t *registers = calloc(1, DISTINCT_REGISTERS);
@@ -67,7 +67,7 @@ static int estimate_from_here(struct distinct *d)
 	return 0;
 }
 
-/* False where it was there. */
+/* False if it was already there. */
 static bool distinct_put(uint64_t *slots, uint32_t cap, uint64_t hash)
 {
 	uint32_t at = (uint32_t)hash & (cap - 1);

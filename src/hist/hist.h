@@ -2,8 +2,8 @@
 /*
  * hist: the log-linear histogram, one layout for kernel, recorder, engine and pages. No libc.
  *
- * Values 0..15 have buckets of their own; above, each power of two is cut into 16 equal buckets. A percentile is
- * the middle of its bucket: at most 1/32 (3.2 %) from the exact value. Merging is adding, hence exact.
+ * Values 0..15 have buckets of their own; above these, each power of two is divided into 16 equal buckets. A percentile
+ * is the middle of its bucket: at most 1/32 (3.2 %) off the exact value. Merging is adding, hence exact.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ static inline unsigned long long hist_width(unsigned int bucket)
 	return octave == 0 ? 1 : 1ull << (octave - 1);
 }
 
-/* What a percentile reports for a bucket. */
+/* The value reported for a percentile in a bucket. */
 static inline unsigned long long hist_middle(unsigned int bucket)
 {
 	return hist_lower(bucket) + hist_width(bucket) / 2;

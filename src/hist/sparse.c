@@ -7,10 +7,10 @@
 
 #include "base/saturate.h"
 
-/* An array that must grow grows by so many more at that end: calls of one kind lie close together. */
+/* Slack when an array grows at either end: calls of one kind are close together. */
 #define DENSE_SLACK 16
 
-#define COUNT_MAX ((1ull << HIST_COUNT_BITS) - 1) /* of an entry of the list */
+#define COUNT_MAX ((1ull << HIST_COUNT_BITS) - 1) /* largest count in a list entry */
 
 static_assert(HIST_BUCKETS <= 1 << (64 - HIST_COUNT_BITS), "bucket and count share 64 bits");
 static_assert(HIST_SPARSE_MAX < HIST_DENSE && HIST_BUCKETS <= UINT16_MAX, "16 bits count them");
@@ -42,7 +42,7 @@ void hist_free(struct hist *h)
 	*h = (struct hist){0};
 }
 
-/* Makes room for the buckets [first, end) beside those that the array has. */
+/* Makes room for the buckets [first, end) in addition to the present ones. */
 static int dense_reach(struct hist *h, unsigned int first, unsigned int end)
 {
 	unsigned int from = h->first, to = from + h->cap;
@@ -66,7 +66,7 @@ static int dense_reach(struct hist *h, unsigned int first, unsigned int end)
 	return 0;
 }
 
-/* The list becomes an array; one without entries has the buckets [first, end). */
+/* Converts the list to an array; if there are no entries, it gets the buckets [first, end). */
 static int hist_make_dense(struct hist *h, unsigned int first, unsigned int end)
 {
 	const uint64_t *list = list_read(h);
@@ -91,7 +91,7 @@ static int hist_make_dense(struct hist *h, unsigned int first, unsigned int end)
 	return 0;
 }
 
-/* The array's counter of a bucket; NULL: no memory. */
+/* The array's counter of a bucket; NULL: out of memory. */
 static uint64_t *dense_at(struct hist *h, unsigned int bucket)
 {
 	if ((bucket < h->first || bucket >= h->first + (unsigned int)h->cap) &&
@@ -110,12 +110,12 @@ static int dense_add(struct hist *h, unsigned int bucket, uint64_t n)
 	return 0;
 }
 
-/* The first entry whose bucket is not below the given one. */
+/* The first entry whose bucket is at or above the given one. */
 static uint32_t sparse_find(const uint64_t *list, uint32_t used, unsigned int bucket)
 {
 	const uint64_t *low = list;
 
-	/* without a branch: which bucket it is is not to be guessed */
+	/* without a branch: its outcome would be unpredictable */
 	for (uint32_t n = used, half; n; n -= half) {
 		half = (n + 1) / 2;
 		low += half & -(uint32_t)(entry_bucket(low[half - 1]) < bucket);
@@ -123,7 +123,7 @@ static uint32_t sparse_find(const uint64_t *list, uint32_t used, unsigned int bu
 	return (uint32_t)(low - list);
 }
 
-/* Room for one more entry: 1, 3, 7, ... of them fill what the allocator gives. */
+/* Makes room for one more entry: 1, 3, 7, ... entries fill the allocator's chunks. */
 static int sparse_grow(struct hist *h)
 {
 	uint16_t cap = h->cap ? (uint16_t)(h->cap * 2 + 1) : 3;
@@ -184,7 +184,7 @@ int hist_add(struct hist *h, uint64_t v, uint64_t n)
 	return hist_add_bucket(h, hist_bucket(v), n);
 }
 
-/* h += other, which is an array. */
+/* h += other, for a dense `other`. */
 static int hist_merge_dense(struct hist *h, const struct hist *other)
 {
 	unsigned int first = other->first, end = first + other->cap;
@@ -293,8 +293,8 @@ size_t hist_pack(const struct hist *h, uint8_t *out)
 	return (size_t)(p - out);
 }
 
-/* Adds to a bucket that is there already, as most are that come again; `at` is where the one before
- * was in the list. */
+/* Adds to an existing bucket, which is the common case when keys repeat; `at` is the position of the previous bucket in
+ * the list. */
 static bool add_known(struct hist *h, unsigned int bucket, uint64_t n, uint32_t *at)
 {
 	uint64_t *list = list_of(h);
@@ -339,8 +339,7 @@ int hist_packed_total(const uint8_t *data, size_t len, uint64_t *ret)
 	struct hist_entry e;
 	uint64_t sum = 0;
 
-	if (len == 2 && data[0] < 0x80 && data[1] &&
-	    data[1] < 0x80) { /* of a single call, mostly */
+	if (len == 2 && data[0] < 0x80 && data[1] && data[1] < 0x80) { /* mostly of a single call */
 		*ret = data[1];
 		return 0;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tally.c: counts by value. */
+/* tally.c: counts values by bucket. */
 #include "hist/tally.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ void tally_free(struct tally *t)
 	*t = (struct tally){0};
 }
 
-/* Where the bucket is, or would stand. */
+/* The position of the bucket, or where to insert it. */
 static uint32_t tally_find(const struct tally *t, int64_t from)
 {
 	uint32_t low = 0, high = t->count;
@@ -120,7 +120,7 @@ int64_t tally_quantize(int64_t v)
 	top = 63 - (unsigned int)__builtin_clzll(magnitude);
 	if (v > 0)
 		return (int64_t)(1ull << top);
-	/* -(2^(k+1)) + 1; the last bucket ends where the numbers do */
+	/* -(2^(k+1)) + 1; the last bucket ends at INT64_MIN + 1 */
 	return top >= 62 ? INT64_MIN + 1 : 1 - (int64_t)(1ull << (top + 1));
 }
 
@@ -136,7 +136,7 @@ int64_t tally_lquantize(int64_t v, int64_t from, int64_t to, int64_t step)
 	return (int64_t)((uint64_t)v - distance % (uint64_t)step);
 }
 
-/* base^n, INT64_MAX where it is more. */
+/* base^n, INT64_MAX on overflow. */
 static int64_t tally_power(int64_t base, int64_t n)
 {
 	int64_t v = 1;

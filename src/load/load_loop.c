@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* load_loop.c: the blocks of a trace, one after the other, as they are committed. */
+/* load_loop.c: passes the blocks of a trace to the target, one after the other, as they are committed. */
 #include "load/load.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@ struct load {
 	struct store *store;
 	struct store_cursor *cursor;
 	uint64_t part;
-	size_t next; /* block */
+	size_t next; /* the next block */
 	int64_t *ends;
-	bool other_clock;	      /* than its rows were loaded with: they stay */
-	const struct store_made *own; /* that the target was last given, and whether it takes it */
+	bool other_clock;	      /* differs from the clock of the rows present: those stay */
+	const struct store_made *own; /* last given to the target, and whether it takes it */
 	bool own_taken;
 };
 
@@ -38,14 +38,17 @@ static bool load_is_stopped(const struct load *l)
 	return l->loop->stopped && l->loop->stopped(l->loop->arg);
 }
 
-/* Tables that were made after recording, where the target takes such. */
+/* True for tables made after recording, if the target takes them. */
 static bool load_wants_made(const struct load *l, enum table_id table)
 {
 	return (table == TABLE_OWN ? l->target->ops->own != NULL : l->target->ops->made != NULL) &&
 	       !(table == TABLE_CLOCK && l->other_clock);
 }
 
-/* Summaries are made of the rows; of tables that are made after recording the newest generation counts. */
+/*
+ * Summaries are derived from the rows, so they are not loaded; of tables made after recording only the newest
+ * generation is.
+ */
 static bool load_wants(const struct load *l, const struct store_block *b)
 {
 	if (!store_block_counts(b))
@@ -62,7 +65,7 @@ static bool load_wants(const struct load *l, const struct store_block *b)
 	}
 }
 
-/* The generation of a block; NULL: it is of none. */
+/* The generation of a block; NULL: none. */
 static const struct store_made *load_made_of(const struct load *l, size_t block)
 {
 	for (size_t i = 0; i < store_made_count(l->store); i++) {
@@ -74,7 +77,7 @@ static const struct store_made *load_made_of(const struct load *l, size_t block)
 	return NULL;
 }
 
-/* Gives the target a user's table: 1, 0: it does not take it, and *why says why. */
+/* Gives the target a user's table: 1, or 0 if it refuses it, with the reason in *why. */
 static int load_own(struct load *l, const struct store_made *m, struct error *why)
 {
 	int r;
@@ -106,7 +109,7 @@ static int load_made_own(struct load *l, const struct store_made *m, struct erro
 	return 0;
 }
 
-/* What was made of the file, all of whose rows are there by now. */
+/* Passes on the tables made of the file, whose rows are all present by now. */
 static int load_made(struct load *l, struct error *err)
 {
 	int r = 0;
@@ -127,7 +130,7 @@ static int load_made(struct load *l, struct error *err)
 	return r;
 }
 
-/* What a block held that cannot be read. */
+/* Records the contents of an unreadable block as loss. */
 static int load_put_damage(struct load *l, const struct store_block *b, struct error *err)
 {
 	_cleanup_(batch_freep) struct batch *rows = NULL;
@@ -177,7 +180,7 @@ static int load_block(struct load *l, size_t i, struct error *err)
 	if (b->table == TABLE_OWN) {
 		r = made ? load_own(l, made, err) : 0;
 		if (r == 0)
-			*err = (struct error){0}; /* load_made() says it */
+			*err = (struct error){0}; /* load_made() reports it */
 		if (r <= 0)
 			return r;
 	}
@@ -205,7 +208,7 @@ static int load_block(struct load *l, size_t i, struct error *err)
 	return 0;
 }
 
-/* The blocks that are there by now. */
+/* Loads the blocks committed so far. */
 static int load_blocks(struct load *l, struct error *err)
 {
 	int r = 0;
@@ -259,7 +262,7 @@ static int load_begin(struct load *l, struct error *err)
 	r = l->target->ops->begin(l->target, &rec, l->part, err);
 	if (r < 0 || l->target->ahead == rec.ahead)
 		return r;
-	/* of one recording all times are of one clock */
+	/* all times of a recording must be on one clock */
 	l->other_clock = true;
 	r = store_correct(l->store, l->target->ahead);
 	return r < 0 ? error_errno(err, r, "the clock of the recording") : 0;
@@ -280,13 +283,13 @@ static int load_follow(struct load *l, struct error *err)
 	return 0;
 }
 
-/* A node that is restarted, or a connection that broke. */
+/* True for errors that may be temporary: a node is restarted, a connection broke. */
 static bool load_may_pass(int r)
 {
 	return r == -EIO || r == -ECONNREFUSED || r == -ETIMEDOUT;
 }
 
-/* Of a file that is complete, and not of one that is read while it grows. */
+/* Only for a complete file that is not being followed. */
 static int load_finish(struct load *l, struct error *err)
 {
 	uint64_t spans = 0;
@@ -329,7 +332,7 @@ int load_trace(struct load_target *t, const char *path, const struct load_loop *
 			until = clock_monotonic_ns() + loop->patience_ns;
 		if (!load_may_pass(r) || clock_monotonic_ns() >= until || load_is_stopped(&l))
 			return error_set(err, r, "%s", why.message);
-		/* what was sent may be there or not: the target is asked anew */
+		/* the sent rows may be present or not: the target must look again */
 		atomic_fetch_add(&totals->retries, 1);
 		nanosleep(&(struct timespec){.tv_nsec = FOLLOW_NS}, NULL);
 		l.next = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* load_parts.c: a recording that goes on in one file after another, while it is recorded. */
+/* load_parts.c: follows a recording in several files while it is recorded. */
 #include <errno.h>
 #include <time.h>
 
@@ -7,11 +7,12 @@
 #include "load/load.h"
 
 #define PARTS_WAIT_NS \
-	(2 * NSEC_PER_SEC) /* between the end of a file and the next one's beginning, at most */
+	(2 *          \
+	 NSEC_PER_SEC) /* maximum time between the end of a file and the beginning of the next one */
 #define PARTS_RETRY_NS (100 * NSEC_PER_MSEC)
-/* Blocks of a file that are looked for: calls are among the first. */
+/* Blocks of a file to look for: calls are among the first. */
 #define PARTS_PROBED 64u
-/* Files before the first that are asked for. */
+/* How many files before the first to look for. */
 #define PARTS_BACK 4096u
 
 struct part {
@@ -21,7 +22,7 @@ struct part {
 };
 
 struct parts {
-	struct part *list, *done; /* what is there, in order; what was loaded (without paths) */
+	struct part *list, *done; /* existing files, in order; loaded files (without paths) */
 	size_t count, done_count, done_cap;
 };
 
@@ -50,7 +51,7 @@ static int parts_compare(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The files that are there now: those of the oldest recording first, each recording's in their order. */
+/* Finds the existing files: those of the oldest recording first, each recording's in order. */
 static int parts_find(struct parts *p, const char *path, struct error *err)
 {
 	_cleanup_(store_freep) struct store *s = NULL;
@@ -72,7 +73,7 @@ static int parts_find(struct parts *p, const char *path, struct error *err)
 	}
 	if (!p->list)
 		return error_errno(err, -ENOMEM, "%.500s", path);
-	/* the files of one recording began at different times */
+	/* the files of one recording have different times of creation */
 	for (size_t i = 1; i < p->count; i++) {
 		for (size_t j = 0; j < i; j++) {
 			if (p->list[j].key == p->list[i].key)
@@ -84,7 +85,7 @@ static int parts_find(struct parts *p, const char *path, struct error *err)
 	return 0;
 }
 
-/* The last file of the recording that was loaded; NULL: none. */
+/* The last loaded file of the recording; NULL: none. */
 static const struct part *parts_last_done(const struct parts *p, uint64_t key)
 {
 	const struct part *last = NULL;
@@ -103,7 +104,7 @@ static bool parts_is_done(const struct parts *p, const struct part *f)
 	return last && last->number >= f->number;
 }
 
-/* True where the target has calls of the file `number` of the recording. */
+/* True if the target has calls of the recording's file `number`. */
 static int parts_has(struct load_target *t, const struct load_recording *rec, uint64_t number,
 		     struct error *err)
 {
@@ -117,8 +118,8 @@ static int parts_has(struct load_target *t, const struct load_recording *rec, ui
 }
 
 /*
- * Counts the files before `f` that were removed before anybody loaded them: between the last that was and this one. Where
- * this loader has loaded none of the recording, an earlier one may have: the target is asked, backwards.
+ * Counts files before `f` that were removed before they were loaded: those between the last loaded file and this one.
+ * If this loader has loaded none of the recording, an earlier one may have: the target is searched, backwards.
  */
 static int parts_count_missing(const struct parts *p, const struct part *f, struct load_target *t,
 			       const struct load_loop *loop, struct load_totals *totals,
@@ -139,7 +140,7 @@ static int parts_count_missing(const struct parts *p, const struct part *f, stru
 		r = f->number ? store_open(&s, &path, 1, err) : 0;
 		if (s)
 			load_describe(s, &rec, &number);
-		/* where it has begun to load this one, they were counted then */
+		/* if it has begun to load this one, they were counted then */
 		if (r >= 0 && s)
 			r = parts_has(t, &rec, f->number, err);
 		while (r == 0 && s && missing < f->number && missing < PARTS_BACK) {
@@ -155,7 +156,7 @@ static int parts_count_missing(const struct parts *p, const struct part *f, stru
 	return MIN(r, 0);
 }
 
-/* Loads what was not loaded yet, following the newest. How many files that were. */
+/* Loads the files not loaded yet, and follows the newest. Returns their number. */
 static ssize_t parts_load(struct parts *p, struct load_target *t, const struct load_loop *loop,
 			  struct load_totals *totals, struct error *err)
 {
@@ -172,7 +173,8 @@ static ssize_t parts_load(struct parts *p, struct load_target *t, const struct l
 		r = parts_count_missing(p, f, t, loop, totals, err);
 		if (r >= 0)
 			r = load_trace(t, f->path, &one, totals, err);
-		if (r == -ENOENT) { /* the recorder removed it meanwhile: the next file counts it */
+		if (r ==
+		    -ENOENT) { /* the recorder removed it meanwhile; it is counted with the next file */
 			*err = (struct error){0};
 			continue;
 		}

@@ -10,65 +10,71 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define NONE	UINT32_MAX
-#define SHARES	(1u << 31) /* beside the number of a file: others may be on its line */
-#define UNNAMED 5	   /* bytes of "unix:", an address without a name */
+#define NONE UINT32_MAX
+/* flag in struct file_lines.files: other files may share this file's line */
+#define SHARES	(1u << 31)
+#define UNNAMED 5 /* length of "unix:", the address of an unnamed unix socket */
 
 struct socket {
 	uint64_t file : 63, listens : 1;
-	uint32_t local, peer; /* addresses; NONE: it has none */
+	uint32_t local, peer; /* indexes of addresses; NONE: no address */
 };
 static_assert(sizeof(struct socket) == 16, "there may be a million");
 
-/* An address of a machine's own sockets, or of their peers. */
+/* A local address of sockets of one machine, or an address of their peers. */
 struct address {
 	uint64_t hash;
-	uint32_t sockets; /* that have it */
-	uint32_t members; /* of them on its line: they share no other address with more */
-	uint32_t first;	  /* of the members */
+	uint32_t sockets; /* number of sockets with this address */
+	/* sockets grouped under this address: none of them shares a more common one */
+	uint32_t members;
+	uint32_t first; /* first of the members */
 };
 
-/* A socket that is to be taken: where its addresses are looked for is fetched meanwhile. */
+/* A socket to be added. Sockets are queued so that the hash slots of their addresses are prefetched before they are read. */
 struct coming {
 	int64_t file;
-	uint64_t local, peer; /* hashes of addresses; 0: it has none */
+	uint64_t local, peer; /* hashes of the addresses; 0: no address */
 	bool listens;
 };
 #define COMING_MAX 32u
 
 struct file_lines {
-	uint64_t clock;	       /* of the dims */
-	struct id_array files; /* of each version, within its recording; with SHARES */
-	struct map versions;   /* id -> 0, of those that are not their generation's own */
-	struct map owners;     /* hash of a name -> the file that has it */
-	struct map alone;      /* file that is known by name alone -> hash of the name */
-	struct map asked;      /* that hash -> the first such file */
-	struct map same;       /* and the one that stands for it, where that is another */
-	struct map shared;     /* file of which another had the name -> hash of name and place */
-	struct map places;     /* that hash -> the first such file */
-	bool renamed;	       /* one of `shared` is called otherwise by now */
-	struct id_array socket_at; /* of each file: the number of the socket */
+	uint64_t clock; /* of the dims, at the last update */
+	/* version -> its file, an index within the recording; may have SHARES set */
+	struct id_array files;
+	struct map versions; /* set of ids that are not the first version of their generation */
+	struct map owners;   /* hash of a name -> the file that has it */
+	struct map alone;    /* file known only by name -> hash of that name */
+	struct map asked;    /* that hash -> the first file known only by this name */
+	/* file known only by name -> the file that represents it, if another does */
+	struct map same;
+	struct map shared; /* file whose name another file has had -> hash of its name and place */
+	struct map places; /* that hash -> the lowest file id with it */
+	bool renamed;	   /* a file in `shared` has been renamed since it was added */
+	struct id_array socket_at; /* file -> index of its socket */
 	struct socket *sockets;
 	size_t socket_count, sockets_cap;
 	struct address *addresses;
 	size_t address_count, addresses_cap;
-	uint64_t *slots; /* by hash, with its upper half: the number of an address + 1, 0 is free */
-	size_t slot_count; /* a power of two, of which 3/4 are used at most */
+	/* hash table: upper half of the hash, and index of the address + 1; 0: free */
+	uint64_t *slots;
+	size_t slot_count; /* a power of two; at most 3/4 of the slots are used */
 	struct coming coming[COMING_MAX];
 	size_t coming_count;
-	bool connected; /* sockets or their addresses changed */
+	bool connected; /* sockets or their addresses have changed */
 	/*
-	 * What came or changed and is to be taken, newest first: [0, unnamed) of all files, of which the sockets are moved
-	 * to [first_socket, pending_count).
+	 * New and changed files still to be processed, newest first. Files of all types are in [0, unnamed); sockets
+	 * among them move to [first_socket, pending_count).
 	 */
 	int64_t *pending;
 	size_t unnamed, first_socket, pending_count, pending_cap;
-	uint64_t pending_clock, named_clock; /* of the dims; named: file_lines_file() knows it */
+	/* of the dims; at named_clock, file_lines_file() is up to date */
+	uint64_t pending_clock, named_clock;
 };
 
 /* ---- names ---- */
 
-/* From now on the line of a file is looked up. */
+/* Makes later queries for the line of this file look it up. */
 static void mark_shared(const struct file_lines *l, int64_t file)
 {
 	uint32_t *e = id_array_at(&l->files, file);
@@ -91,8 +97,8 @@ static uint64_t file_lines_name_hash(const struct dims *d, int64_t file)
 }
 
 /*
- * The same path may be another file's for a process with other mounts, which shows in the device, or in the recorder's
- * path.
+ * Processes with other mounts may use the same path for another file. The device or the path seen by the recorder then
+ * differs.
  */
 static uint64_t place_hash(const struct dims *d, int64_t file)
 {
@@ -103,7 +109,7 @@ static uint64_t place_hash(const struct dims *d, int64_t file)
 	return hash_at(d, file, f ? f->dev : -1, name);
 }
 
-/* The least id stands for all. */
+/* Keeps the lowest id, which represents the others. */
 static int keep_least(struct map *m, uint64_t key, uint64_t id)
 {
 	uint64_t known;
@@ -122,13 +128,13 @@ static int share_name(struct file_lines *l, const struct dims *d, int64_t file)
 	return keep_least(&l->places, place, (uint64_t)file);
 }
 
-/* True of a name that another file can have had, unlike "pipe:[7]". */
+/* True if another file can have had this name, unlike "pipe:[7]". */
 static bool has_name(const struct dims_file *f)
 {
 	return f->type == FILE_TYPE_ANON || (f->path.len && f->path.data[0] == '/');
 }
 
-/* Who has which name; of several who had it, the one that came last. */
+/* Records which file has this name: the latest, if several files had it. */
 static int file_lines_take_name(struct file_lines *l, const struct dims *d, int64_t file,
 				const struct dims_file *f)
 {
@@ -152,7 +158,7 @@ static int file_lines_take_name(struct file_lines *l, const struct dims *d, int6
 	return map_set(&l->owners, hash, (uint64_t)file);
 }
 
-/* Files that are called otherwise by now are not on the line of those that had their name. */
+/* Recomputes which files share a name, because files that were renamed have left their lines. */
 static int share_anew(struct file_lines *l, const struct dims *d)
 {
 	_cleanup_(map_free) struct map before = l->shared;
@@ -168,7 +174,7 @@ static int share_anew(struct file_lines *l, const struct dims *d)
 	return r;
 }
 
-/* Of names that calls only asked for: the file that has it; where none has, the first of those that ask for it. */
+/* For each file known only by name, finds the file that represents it: the one that has the name, or else the first such file. */
 static int find_same(struct file_lines *l, const struct dims *d)
 {
 	uint64_t id, hash, other;
@@ -177,7 +183,7 @@ static int find_same(struct file_lines *l, const struct dims *d)
 
 	map_clear(&l->same);
 	while (r >= 0 && map_next(&l->alone, &pos, &id, &hash)) {
-		/* a name that another file has by now is not its owner's any more */
+		/* a file renamed since then no longer owns the name */
 		if ((map_get(&l->owners, hash, &other) &&
 		     file_lines_name_hash(d, (int64_t)other) == hash) ||
 		    (map_get(&l->asked, hash, &other) && other != id))
@@ -191,8 +197,8 @@ static int find_same(struct file_lines *l, const struct dims *d)
 #define SLOT_TAG ((uint64_t)UINT32_MAX << 32)
 
 /*
- * The slot of a hash, or the free one where it would go. Of a million addresses hardly one lies in a cache: they are read
- * where half of the hash is the same alone.
+ * The slot of a hash, or the free slot where it belongs. With a million addresses nearly every access to one is a cache
+ * miss, so an address is read only if half of its hash matches.
  */
 static uint64_t *address_slot(const struct file_lines *l, uint64_t hash)
 {
@@ -206,7 +212,7 @@ static uint64_t *address_slot(const struct file_lines *l, uint64_t hash)
 	return &l->slots[i];
 }
 
-/* Room for the addresses of one more socket. */
+/* Makes room for the two addresses of one more socket. */
 static int grow_slots(struct file_lines *l)
 {
 	size_t count = MAX(2 * l->slot_count, (size_t)1024);
@@ -216,7 +222,7 @@ static int grow_slots(struct file_lines *l)
 		return 0;
 	assert((count & (count - 1)) == 0);
 	slots = calloc(count, sizeof(*slots));
-	if (!slots) /* those that there are stay: the next call tries again */
+	if (!slots) /* the old table stays valid: the next call tries again */
 		return -ENOMEM;
 	free(l->slots);
 	l->slots = slots;
@@ -298,7 +304,7 @@ static int connect_coming(struct file_lines *l, const struct dims *d)
 	for (size_t i = 0; i < l->coming_count && r >= 0; i++)
 		r = connect_socket(l, d, &l->coming[i]);
 	if (r >=
-	    0) /* else all of them again, which changes nothing for those that were connected */
+	    0) /* on failure all are retried; repeating those already connected has no effect */
 		l->coming_count = 0;
 	return r;
 }
@@ -331,8 +337,8 @@ static int take_socket(struct file_lines *l, const struct dims *d, int64_t file,
 }
 
 /*
- * The address that names a socket's line: of those that it shares with others the one that most have. A service's own
- * address is shared by all of its connections, that of a client by few, when its port is used again.
+ * The address that names a socket's line: of the addresses shared with other sockets, the one that most sockets have.
+ * All connections of a service share its address; few share a client's address, only when its port is reused.
  */
 static uint32_t socket_address(const struct file_lines *l, const struct socket *s)
 {
@@ -357,7 +363,7 @@ static void find_members(struct file_lines *l)
 	l->connected = false;
 }
 
-/* NULL: it is not a socket, or of a recording without a place. */
+/* NULL if it is not a socket, or belongs to a recording beyond ID_ARRAY_MAX. */
 static const struct socket *find_socket(const struct file_lines *l, int64_t file)
 {
 	const uint32_t *number = id_array_at(&l->socket_at, file);
@@ -365,7 +371,7 @@ static const struct socket *find_socket(const struct file_lines *l, int64_t file
 	return number && *number != NONE ? &l->sockets[*number] : NULL;
 }
 
-/* The address of the line on which a socket is with others; NULL: it is alone, or not a socket. */
+/* The address of the line that a socket shares with others; NULL: the line is its own, or it is not a socket. */
 static const struct address *line_address(const struct file_lines *l, int64_t file, bool *ret_local)
 {
 	const struct socket *s = find_socket(l, file);
@@ -391,7 +397,7 @@ static bool is_socket(const struct dims_file *f)
 	return f->type == FILE_TYPE_SOCKET && !f->name_only;
 }
 
-/* All but what sockets have. */
+/* Processes everything about a version except addresses of sockets. */
 static int take_version(struct file_lines *l, const struct dims *d, int64_t id)
 {
 	struct dims_file room;
@@ -441,12 +447,12 @@ static int find_pending(struct file_lines *l, const struct dims *d)
 	return 0;
 }
 
-/* 1 while there is more. */
+/* Returns 1 while files remain. */
 static int name_pending(struct file_lines *l, const struct dims *d, size_t most)
 {
 	int r = 0;
 
-	/* the newest came first */
+	/* oldest first */
 	for (size_t i = 0; i < most && l->unnamed && r >= 0; i++) {
 		assert(l->unnamed <= l->first_socket);
 		r = take_version(l, d, l->pending[l->unnamed - 1]);
@@ -609,7 +615,6 @@ int file_lines_name(const struct file_lines *l, const struct dims *d, int64_t li
 		line < 0 ? NULL : dims_file(d, dims_latest_file(d, line), &room);
 	struct bytes name;
 	bool local;
-	int r = 0;
 
 	if (!f)
 		return buf_printf(out, line < 0 ? "(no file)" : "(unknown file)");
@@ -618,9 +623,9 @@ int file_lines_name(const struct file_lines *l, const struct dims *d, int64_t li
 		name = names_trimmed(name);
 	if (line_address(l, line, &local)) {
 		name = local ? f->local : f->peer;
-		r = buf_printf(out, local ? "clients, " : "to ");
+		buf_printf(out, local ? "clients, " : "to ");
 	}
-	return r < 0 ? r : buf_append(out, name.data, name.len);
+	return buf_append(out, name.data, name.len);
 }
 
 /* ---- life ---- */

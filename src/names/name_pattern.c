@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* name_pattern.c: names without what numbers them. */
+/* name_pattern.c: names with their variable parts replaced. */
 #include <ctype.h>
 #include <string.h>
 
 #include "names/names.h"
 
-#define RANDOM_MIN  6  /* letters of mkstemp() */
-#define RANDOM_LONG 10 /* of mktemp(1) */
-#define HEX_MIN	    4  /* a part of a UUID */
+#define RANDOM_MIN  6  /* random letters appended by mkstemp() */
+#define RANDOM_LONG 10 /* the same by mktemp(1) */
+#define HEX_MIN	    4  /* shortest group of hex digits in a UUID */
 
-/* A word of letters and digits that looks as if no person had chosen it. */
+/* True for a word of letters and digits that looks generated. */
 static bool pattern_is_random(const uint8_t *s, size_t len, bool after_mark, bool temporary)
 {
 	size_t digits = 0, hex = 0, turns = 0;
@@ -21,14 +21,14 @@ static bool pattern_is_random(const uint8_t *s, size_t len, bool after_mark, boo
 	}
 	if (digits && digits < len && (len >= RANDOM_MIN || (len >= HEX_MIN && hex == len)))
 		return true;
-	/* what mkstemp() and mktemp(1) put behind a name; six small letters are rather a word */
+	/* the suffix of mkstemp() or mktemp(1); six lower-case letters are more likely a word */
 	if (after_mark && (len == RANDOM_MIN || len == RANDOM_LONG) &&
 	    (turns >= 2 || (temporary && (turns || len == RANDOM_LONG))))
 		return true;
 	return temporary && len >= RANDOM_MIN && turns >= 3;
 }
 
-/* Returns the end of what was written. */
+/* Returns the end of the output. */
 static uint8_t *pattern_put_word(uint8_t *to, const uint8_t *s, size_t len, bool random,
 				 bool *changed)
 {
@@ -52,7 +52,7 @@ int names_pattern(struct bytes text, struct buf *out, bool *ret_changed)
 {
 	bool changed = false, temporary = memmem(text.data, text.len, "/tmp/", 5) ||
 					  memmem(text.data, text.len, "/shm/", 5);
-	int r = buf_reserve(out, text.len + 1); /* a pattern is no longer */
+	int r = buf_reserve(out, text.len + 1); /* a pattern is never longer than its text */
 	uint8_t *to;
 
 	if (r < 0)

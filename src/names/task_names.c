@@ -8,8 +8,8 @@
 
 #include "base/map.h"
 
-#define COMM_LEN  15 /* TASK_COMM_LEN of the kernel without its NUL */
-#define ARGS_SEEN 4  /* a script's name comes behind its interpreter and that one's options */
+#define COMM_LEN  15 /* the kernel's TASK_COMM_LEN without its NUL */
+#define ARGS_SEEN 4  /* a script's name follows its interpreter and the interpreter's options */
 
 struct bytes names_base(struct bytes path)
 {
@@ -35,8 +35,8 @@ struct bytes names_trimmed(struct bytes path)
 }
 
 /*
- * True where exec made the thread's name of this path's last part: it is the same, or cut to what the
- * kernel keeps, or a program has since put what it does behind it ("nginx: worker process").
+ * True if exec derived the thread's name from the last part of this path: they are equal, or the name is truncated to
+ * the kernel's limit, or the program has since appended to it ("nginx: worker process").
  */
 static bool is_made_of(struct bytes comm, struct bytes base)
 {
@@ -58,7 +58,7 @@ static bool argument(struct bytes argv, unsigned int at, struct bytes *ret)
 	return true;
 }
 
-/* The thread's name in full, where exec gave it: found in the arguments or the path of the program. */
+/* The thread's untruncated name if exec set it, found in the arguments or the path of the program. */
 static bool given_by_exec(const struct dims_process *p, struct bytes comm, struct bytes *ret)
 {
 	struct bytes path, base = names_base(p->exe);
@@ -73,7 +73,7 @@ static bool given_by_exec(const struct dims_process *p, struct bytes comm, struc
 	return found;
 }
 
-/* Of "postgres: checkpointer" the part that is the program's. */
+/* The program's part of "postgres: checkpointer". */
 static struct bytes first_word(struct bytes name)
 {
 	for (size_t i = 1; i < name.len; i++) {
@@ -96,7 +96,7 @@ struct bytes names_program(const struct dims *d, int64_t process_id)
 		return name;
 	if (first && given_by_exec(p, first->comm, &name))
 		return name;
-	/* a process that was running already, and had named its first thread: "MainThread" */
+	/* a process that was already running and had renamed its first thread: "MainThread" */
 	if (argument(p->argv, 0, &name) && name.len)
 		return first_word(names_base(name));
 	return latest && latest->comm.len ? latest->comm : names_base(p->exe);
@@ -125,14 +125,15 @@ int names_thread(const struct dims *d, int64_t thread_id, struct buf *out)
 	return r < 0 || t->tid < 0 ? r : buf_printf(out, " %lld", (long long)t->tid);
 }
 
-/* The processes of one name. */
+/* Processes with the same name. */
 struct namesakes {
-	struct bytes argv; /* of the first */
-	unsigned int same; /* arguments that all of them share, the program's name among them */
+	struct bytes argv; /* of the first process */
+	/* number of leading arguments that all of them share, including the program's name */
+	unsigned int same;
 	size_t count;
 };
 
-/* Takes the first argument off. */
+/* Removes the first argument from argv. */
 static bool take_argument(struct bytes *argv, struct bytes *ret)
 {
 	size_t len, taken;
@@ -146,13 +147,14 @@ static bool take_argument(struct bytes *argv, struct bytes *ret)
 	return true;
 }
 
-/* By one walk over both: a compiler has hundreds of arguments, and a build thousands of compilers. */
+/* Walks both lists only once: a compiler has hundreds of arguments, and a build starts thousands of compilers. */
 static unsigned int same_arguments(struct bytes a, struct bytes b)
 {
 	struct bytes x, y;
 	unsigned int n = 1;
 
-	if (!take_argument(&a, &x) || !take_argument(&b, &y)) /* the program's name may differ */
+	/* the first argument may differ: it names the program */
+	if (!take_argument(&a, &x) || !take_argument(&b, &y))
 		return n;
 	while (take_argument(&a, &x) && take_argument(&b, &y) && x.len == y.len &&
 	       !memcmp(x.data, y.data, x.len))

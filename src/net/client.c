@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* client.c: requests to one of several nodes. */
+/* client.c: sends requests to one of several nodes. */
 #include "net/client.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@ struct net_client {
 	struct curl_slist *headers;
 	char url[16384];
 	char wrong[CURL_ERROR_SIZE];
-	size_t node;	      /* that is used */
-	struct buf received;  /* not yet handed out */
-	bool running, headed; /* a request is in multi; its status is known */
+	size_t node;	      /* the current one */
+	struct buf received;  /* not returned yet */
+	bool running, headed; /* a request is in multi; its status was received */
 	CURLcode code;
-	int64_t silence_ns, heard; /* when a byte went either way */
+	int64_t silence_ns, heard; /* last time when a byte was sent or received */
 	curl_off_t sent;
 	atomic_bool stop;
 	const atomic_bool *stop_with; /* NULL: none */
@@ -44,7 +44,7 @@ static size_t client_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct net_client *c = arg;
 
-	/* the empty line ends the head; that of "100 Continue" is not the answer's */
+	/* the empty line ends the head, except that of "100 Continue" */
 	if (size * count == 2 && data[0] == '\r') {
 		long status = 0;
 
@@ -134,7 +134,7 @@ void net_client_stop_with(struct net_client *c, const atomic_bool *stop)
 	c->stop_with = stop;
 }
 
-/* One line of what curl says, and the errno that is nearest. */
+/* Converts curl's error to one line, and to the nearest errno. */
 static int client_failed(struct net_client *c, CURLcode code, struct error *err)
 {
 	const char *why = c->wrong[0] ? c->wrong : c->curl.easy_strerror(code);
@@ -165,7 +165,7 @@ static int client_failed(struct net_client *c, CURLcode code, struct error *err)
 	return error_set(err, r, "%s: %.300s", net_client_node(c), why);
 }
 
-/* Moves bytes until there is something to hand out, the head is known (`head`), or all is over. */
+/* Transfers bytes until there are some to return, the head is complete (`head`), or the transfer ends. */
 static int client_run(struct net_client *c, bool head, struct error *err)
 {
 	while (c->running && !c->received.len && !(head && c->headed)) {
@@ -203,7 +203,7 @@ static int client_run(struct net_client *c, bool head, struct error *err)
 
 static int client_headers(struct net_client *c, const struct net_request *q)
 {
-	/* bodies are sent at once, without asking whether they may be */
+	/* bodies are sent at once, without "Expect: 100-continue" */
 	struct curl_slist *list = c->curl.slist_append(NULL, "Expect:"), *more = list;
 
 	for (size_t i = 0; more && q->headers && q->headers[i]; i++) {
@@ -261,7 +261,7 @@ static int client_set_up(struct net_client *c, const struct net_request *q)
 	return 0;
 }
 
-/* One node. *ret_untouched: it was not reached, another may be tried. */
+/* Tries one node. *ret_untouched: it was not reached, so another may be tried. */
 static int client_try(struct net_client *c, const struct net_request *q, bool *ret_untouched,
 		      struct error *err)
 {
@@ -348,14 +348,16 @@ int net_encode(const void *data, size_t len, struct buf *out)
 {
 	static const char digits[] = "0123456789ABCDEF";
 	const uint8_t *p = data;
-	int r = 0;
 
-	for (size_t i = 0; i < len && r >= 0; i++) {
+	for (size_t i = 0; i < len; i++) {
 		bool plain = (p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'z') ||
 			     (p[i] >= 'A' && p[i] <= 'Z') || (p[i] && strchr("-._~", p[i]));
 		const char code[] = {'%', digits[p[i] >> 4], digits[p[i] & 15]};
 
-		r = plain ? buf_append(out, &p[i], 1) : buf_append(out, code, sizeof(code));
+		if (plain)
+			buf_append(out, &p[i], 1);
+		else
+			buf_append(out, code, sizeof(code));
 	}
-	return r;
+	return buf_status(out);
 }

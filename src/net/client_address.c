@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* client_address.c: reads a store's address, and who logs in. */
+/* client_address.c: parses a store's address, and reads the login. */
 #include "net/client_address.h"
 
 #include <errno.h>
@@ -115,7 +115,7 @@ static int read_environment(struct net_address *a)
 	return (user && !a->user) || (password && !a->password) ? -ENOMEM : 0;
 }
 
-/* "name=value"; *login is set where that is the name. */
+/* "name=value"; sets *login if that is the name. */
 static int put_option(struct net_address *a, char *option, char **login, struct error *err)
 {
 	char *value = strchr(option, '=');

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * conns.c: connections, and which of them is closed when there are too many. Every user of the machine can connect. A client
- * that has not authenticated itself gets one of HTTP_STRANGERS_MAX places. When all are taken, the next client replaces the
- * oldest connection of the user who has most of them, so that holding connections does not lock out a client with a token.
+ * conns.c: connections, and the choice of one to close when there are too many. Every user of the machine can
+ * connect. A client that has not authenticated itself gets one of HTTP_STRANGERS_MAX places. When all are taken, the
+ * next client replaces the oldest connection of the user with the most connections, so that holding connections does
+ * not lock out a client with a token.
  */
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "net/internal.h"
 
-/* With the lock held. Its thread then ends it. */
+/* With the lock held. The connection's thread then ends it. */
 static void conns_drop(struct conn *c)
 {
 	c->dropped = true;
@@ -30,7 +31,7 @@ static unsigned int strangers_of(const struct http *h, uid_t uid)
 	return n;
 }
 
-/* The newest come first. */
+/* The list is sorted by age, newest first. */
 static struct conn *oldest_stranger(struct http *h)
 {
 	struct conn *found = NULL;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* curl_api.c: opens libcurl. */
+/* curl_api.c: loads libcurl. */
 #include "net/curl_api.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 
-/* Its interface has been the same since 2006, whoever does the TLS. multi_poll() came with 7.66. */
+/* The interface has been the same since 2006, with either TLS library. multi_poll() was added in 7.66. */
 static const char *const libraries[] = {"libcurl-gnutls.so.4", "libcurl.so.4"};
 
 int curl_api_get(struct curl_api *ret, struct error *err)
@@ -18,7 +18,7 @@ int curl_api_get(struct curl_api *ret, struct error *err)
 		return error_set(err, -ENOENT,
 				 "libcurl, which is needed for stores, is not installed: apt-get "
 				 "install libcurl3-gnutls");
-		/* never closed: its TLS keeps state of the process */
+		/* never closed: its TLS keeps process-wide state */
 #define F(name)                                               \
 	*(void **)&ret->name = dlsym(library, "curl_" #name); \
 	if (!ret->name)                                       \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * curl_api.h: the functions of libcurl that client.c uses. The library is opened, not linked: with TLS, LDAP and SSH it brings
- * 40 others, which every start of weir, also as a recorder, would load. Inside net/ only.
+ * curl_api.h: the functions of libcurl that client.c uses. The library is loaded on demand, not linked: with TLS,
+ * LDAP and SSH it depends on 40 others, which every start of weir, even as a recorder, would load. Inside net/ only.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 	F(multi_info_read) F(multi_poll) F(multi_strerror) F(slist_append) F(slist_free_all)
 /* clang-format on */
 
-/* the macros that check types call the functions by their names */
+/* the type-checking macros call the functions by name */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -26,5 +26,5 @@ struct curl_api {
 #undef F
 };
 
-/* Opens the library. -ENOENT: it is not there; the message says what to install. */
+/* Loads the library. -ENOENT: it is missing; the message says what to install. */
 int curl_api_get(struct curl_api *ret, struct error *err);

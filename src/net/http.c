@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http.c: requests; connections are in conns.c, the answers in reply.c, who watches over time in watch.c. */
+/* http.c: requests; connections are in conns.c, answers in reply.c, timeouts in watch.c. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -56,7 +56,7 @@ int http_listen(uint16_t port, bool search, uint16_t *ret_port, struct error *er
 
 /* ---- routes ---- */
 
-/* Whether the path is the route's; its parts are cut out of r->cut. */
+/* True if the path matches the route; its parts are cut out of r->cut. */
 static bool match(struct http_request *r, const char *route)
 {
 	char *at = r->cut;
@@ -118,7 +118,7 @@ static void set_state(struct http_request *r, enum conn_state state)
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* libmicrohttpd decodes in place and stops at a NUL: such a request is marked before. */
+/* libmicrohttpd decodes in place and stops at a NUL: a request with a NUL is marked before. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
@@ -171,7 +171,7 @@ static enum MHD_Result count_host(void *arg, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
-/* Headers are there, the body is not: what can be refused by now is. */
+/* The headers have arrived, the body has not: requests are refused now if possible. */
 static bool http_begin(struct http_request *r, const char *url, const char *method)
 {
 	unsigned int hosts = 0;
@@ -185,7 +185,7 @@ static bool http_begin(struct http_request *r, const char *url, const char *meth
 		return http_refuse(r, 500, "out of memory\n"), false;
 	if (r->bad)
 		return http_refuse(r, 400, "the address of the request is malformed\n"), false;
-	/* RFC 9112, 3.2: who reads the first and who reads the last would disagree */
+	/* RFC 9112, 3.2: with two Host headers, implementations disagree about which one applies */
 	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_host, &hosts);
 	if (hosts > 1)
 		return http_refuse(r, 400, "the request has more than one Host header\n"), false;
@@ -196,7 +196,7 @@ static bool http_begin(struct http_request *r, const char *url, const char *meth
 		return false;
 	r->admitted = true;
 	length = http_header(r, "Content-Length");
-	if (!r->route && length) { /* nobody would read its body */
+	if (!r->route && length) { /* its body would not be read */
 		r->http->opt->otherwise(r->http->opt->arg, r);
 		return false;
 	}
@@ -272,7 +272,7 @@ const char *http_param(const struct http_request *r, const char *name)
 }
 
 struct each_param {
-	bool (*take)(void *arg, const char *name);
+	bool (*take)(void *arg, const char *name, const char *value);
 	void *arg;
 };
 
@@ -281,11 +281,11 @@ static enum MHD_Result on_param(void *arg, enum MHD_ValueKind kind, const char *
 {
 	const struct each_param *e = arg;
 
-	return e->take(e->arg, name ? name : "") ? MHD_NO : MHD_YES;
+	return e->take(e->arg, name ?: "", value ?: "") ? MHD_NO : MHD_YES;
 }
 
-void http_each_param(const struct http_request *r, bool (*take)(void *arg, const char *name),
-		     void *arg)
+void http_each_param(const struct http_request *r,
+		     bool (*take)(void *arg, const char *name, const char *value), void *arg)
 {
 	struct each_param e = {take, arg};
 
@@ -399,7 +399,7 @@ void http_stop(struct http *h)
 	h->stopping = true;
 	pthread_cond_signal(&h->wake);
 	pthread_mutex_unlock(&h->lock);
-	/* the watcher goes on stopping requests until the last has ended */
+	/* the watcher continues to stop requests until the last one has ended */
 	MHD_stop_daemon(h->daemon);
 	pthread_mutex_lock(&h->lock);
 	h->daemon = NULL;

@@ -2,18 +2,17 @@
 /*
  * net: HTTP over libmicrohttpd: bytes, not traces. May use base.
  *
- * http.h: a server with a table of routes. Each connection has a thread of its own, in which the
- * route's function runs and answers once:
+ * http.h: a server with a table of routes. Each connection has its own thread, in which the route's function runs and
+ * answers once:
  *
  *   static void hello(void *arg, struct http_request *r)
  *   {
  *           http_reply_text(r, 200, "text/plain", "hello\n");
  *   }
  *
- * What a client may send is bounded: the request line with its headers, the body by route, the time
- * in which the request must arrive, the number of connections, and the number of connections whose
- * client has not authenticated itself (http_trust()). Answers are compressed if the client accepts
- * that.
+ * What a client may send is bounded: the request line with its headers, the body by route, the time in which the
+ * request must arrive, the number of connections, and the number of connections whose client has not authenticated
+ * itself (http_trust()). Answers are compressed if the client accepts that.
  */
 #pragma once
 
@@ -23,15 +22,16 @@
 #include "base/error.h"
 
 #define HTTP_HEAD_MAX \
-	(48u << 10) /* bytes of request line and headers, and of what is kept of them */
-#define HTTP_TRUSTED_MAX     128u /* connections at once; ten viewers hold seven each */
-#define HTTP_STRANGERS_MAX   192u /* in addition: of clients that have not authenticated themselves */
+	(48u << 10) /* bytes of the request line and headers, and of what is stored from them */
+#define HTTP_TRUSTED_MAX 128u /* connections at once; ten viewers hold seven each */
+#define HTTP_STRANGERS_MAX \
+	192u /* in addition: connections whose clients have not authenticated themselves */
 #define HTTP_CONNECTIONS_MAX 512u	   /* including those that are being closed */
-#define HTTP_BACKLOG	     1024	   /* connections that wait to be accepted */
+#define HTTP_BACKLOG	     1024	   /* connections waiting to be accepted */
 #define HTTP_PARTS_MAX	     4		   /* `{}` in a route */
-#define HTTP_RECEIVE_NS	     10000000000ll /* in which a request must arrive */
-#define HTTP_IDLE_S	     60u	   /* without a byte either way */
-#define HTTP_GZIP_MIN	     1400u	   /* bytes; less fits a packet anyway */
+#define HTTP_RECEIVE_NS	     10000000000ll /* time limit for receiving a request */
+#define HTTP_IDLE_S	     60u	   /* without a byte in either direction */
+#define HTTP_GZIP_MIN	     1400u	   /* bytes; a smaller answer fits into a packet anyway */
 
 struct http;
 struct http_request;
@@ -42,23 +42,25 @@ struct http_route {
 	size_t body_max;    /* bytes; 0: a body is refused */
 	void (*handle)(void *arg, struct http_request *r);
 	const char *
-		params; /* names that its query may have, a space between; NULL: any. `admit` sees to it */
+		params; /* space-separated names that its query may have; NULL: any. Enforced by `admit` */
 };
 
 struct http_options {
 	const struct http_route
-		*routes; /* ends with {0}; `otherwise` gets requests that match none */
+		*routes; /* ends with {0}; requests that match none go to `otherwise` */
 	void (*otherwise)(void *arg, struct http_request *r);
 	/* Called before the body is read: true to continue; false after it has answered. */
 	bool (*admit)(void *arg, struct http_request *r, const struct http_route *route);
 	/* Called before the answer to an admitted request is sent; may add headers. May be NULL. */
 	void (*finish)(void *arg, struct http_request *r);
-	const char *const *headers; /* name, value, ..., NULL: on every answer */
+	const char *const *headers; /* name, value, ..., NULL: added to every answer */
 	void *arg;
 };
 
-/* A socket that listens on 127.0.0.1: `port`, or the first free one from there on where `search`.
- * The descriptor; -EADDRINUSE. */
+/*
+ * Opens a socket that listens on 127.0.0.1, on `port` or, with `search`, the first free port from there on. Returns
+ * the descriptor; -EADDRINUSE.
+ */
 int http_listen(uint16_t port, bool search, uint16_t *ret_port, struct error *err);
 /* Starts serving; takes the descriptor even on failure. opt must outlive the server. */
 int http_start(struct http **ret, int listen_fd, const struct http_options *opt, struct error *err);
@@ -72,15 +74,15 @@ const char *http_method(const struct http_request *r);
 const char *http_path(const struct http_request *r);
 /* The part of the path that matched the i-th `{}`, decoded. */
 const char *http_part(const struct http_request *r, size_t i);
-/* A header or a parameter of the query, decoded; NULL where absent. No NUL within. */
+/* A header or a query parameter, decoded; NULL if absent. Contains no NUL. */
 const char *http_header(const struct http_request *r, const char *name);
 const char *http_param(const struct http_request *r, const char *name);
-/* The name of each parameter, decoded, as it was sent, until `take` returns true. */
-void http_each_param(const struct http_request *r, bool (*take)(void *arg, const char *name),
-		     void *arg);
-/* The parameters as they were sent, "" if there are none; distinguishes questions. */
+/* Passes the name and value of each parameter, decoded, in order, until `take` returns true. */
+void http_each_param(const struct http_request *r,
+		     bool (*take)(void *arg, const char *name, const char *value), void *arg);
+/* The parameters as sent, "" if there are none; identifies a question. */
 const char *http_query(const struct http_request *r);
-/* The cookie of that name; NULL where absent. */
+/* The cookie of that name; NULL if absent. */
 const char *http_cookie(const struct http_request *r, const char *name);
 struct buf *http_body(struct http_request *r);
 /* Marks the request's client as authenticated: its connection is not closed in favour of strangers'. */
@@ -116,7 +118,7 @@ void http_reply_static(struct http_request *r, const char *type, const void *dat
 		       bool gzipped);
 /* Decompresses data in gzip format. 0 or negative. */
 int http_inflate(const void *data, size_t len, struct buf *to);
-/* The same up to `max` bytes; -E2BIG where there are more. */
+/* The same up to `max` bytes; -E2BIG if there are more. */
 int http_inflate_max(const void *data, size_t len, size_t max, struct buf *to);
 /* Answers with a whole file; takes the descriptor. */
 void http_reply_file(struct http_request *r, const char *type, int fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h: a request and its server, for the files of net/ alone. */
+/* internal.h: a request and its server; only inside net/. */
 #pragma once
 
 #include <microhttpd.h>
@@ -8,9 +8,9 @@
 #include "net/http.h"
 
 enum conn_state {
-	CONN_IDLE,	/* no request, or not yet its first line */
-	CONN_RECEIVING, /* its first line came */
-	CONN_WORKING,	/* the route's function runs */
+	CONN_IDLE,	/* no request, or its first line is incomplete */
+	CONN_RECEIVING, /* its first line was received */
+	CONN_WORKING,	/* the route's function is running */
 	CONN_SENDING,
 };
 
@@ -18,16 +18,16 @@ struct conn {
 	struct conn *prev, *next;
 	int fd;
 	enum conn_state state;
-	int64_t since; /* monotonic, of the state */
+	int64_t since; /* monotonic, when the state began */
 	struct http_request *request;
-	uid_t peer;	       /* who connected; PEER_UNKNOWN */
-	bool trusted, dropped; /* see http_trust(); dropped: it is about to end */
+	uid_t peer;	       /* the user who connected; PEER_UNKNOWN */
+	bool trusted, dropped; /* see http_trust(); dropped: it is about to be closed */
 };
 
 struct http {
 	const struct http_options *opt;
 	struct MHD_Daemon *daemon;
-	pthread_mutex_t lock; /* all below, and what of a request says so */
+	pthread_mutex_t lock; /* protects everything below, and members of a request so marked */
 	pthread_cond_t wake;
 	struct conn *conns;
 	unsigned int working;
@@ -41,14 +41,14 @@ struct http_request {
 	struct conn *conn;
 	const struct http_route *route;
 	const char *method;
-	char *uri;  /* as sent */
+	char *uri;  /* as received */
 	char *path; /* decoded, parts cut by NUL in `cut` */
 	char *cut;
 	const char *parts[HTTP_PARTS_MAX];
 	struct buf body;
 	bool bad, too_large, begun, admitted;
 
-	/* under the lock */
+	/* protected by the lock */
 	void (*interrupt)(void *arg);
 	void *interrupt_arg;
 	int64_t deadline;
@@ -60,12 +60,12 @@ struct http_request {
 };
 
 void *http_watch(void *arg);
-/* The user whose socket is on the other end; PEER_UNKNOWN where the kernel does not say. */
+/* The user who owns the socket at the other end; PEER_UNKNOWN if the kernel does not report it. */
 uid_t peer_uid(int fd);
 /* libmicrohttpd's MHD_NotifyConnectionCallback. */
 void conns_notify(void *arg, struct MHD_Connection *connection, void **socket_context,
 		  enum MHD_ConnectionNotificationCode what);
-/* The connection's client has shown who it is. */
+/* Marks the connection's client as authenticated. */
 void conns_trust(struct http *h, struct conn *c);
-/* Sends what the route's function left; 500 where that was nothing. */
+/* Sends the answer of the route's function; 500 if there was none. */
 enum MHD_Result http_send(struct http_request *r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* peer.c: which user of this machine is on the other end of a connection over 127.0.0.1. */
+/* peer.c: determines which user of this machine is at the other end of a connection over 127.0.0.1. */
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -10,7 +10,7 @@
 
 #include "net/internal.h"
 
-/* The other end is a socket of this machine, too: the kernel knows it by both addresses, turned round. */
+/* The other end is also a socket of this machine: the kernel finds it by both addresses, swapped. */
 static int peer_socket(int fd, struct inet_diag_sockid *ret)
 {
 	struct sockaddr_in here, there;
@@ -55,7 +55,7 @@ uid_t peer_uid(int fd)
 	if (diag < 0 || peer_socket(fd, &ask.what.id) < 0 ||
 	    send(diag, &ask, sizeof(ask), MSG_NOSIGNAL) != sizeof(ask))
 		return PEER_UNKNOWN;
-	/* it is there once send() is back */
+	/* the answer is available when send() returns */
 	n = recv(diag, &answer, sizeof(answer), MSG_DONTWAIT);
 	if (n < (ssize_t)NLMSG_LENGTH(sizeof(found)) ||
 	    answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reply.c: answers. */
+/* reply.c: sends answers. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,12 +7,12 @@
 
 #include "net/internal.h"
 
-#define GZIP_WINDOW  (15 + 16) /* zlib: the gzip form */
+#define GZIP_WINDOW  (15 + 16) /* zlib's code for the gzip format */
 #define STREAM_PIECE (64u << 10)
 
 /* ---- compression ---- */
 
-/* "gzip" among what the client takes, not refused by q=0. */
+/* True if the client accepts "gzip", without q=0. */
 static bool takes_gzip(const struct http_request *r)
 {
 	const char *accept = http_header(r, "Accept-Encoding");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* watch.c: a thread that stops requests whose client went away or whose time is up, and closes
- * connections that do not get on with sending one. */
+/*
+ * watch.c: a thread that stops requests whose client went away or whose time is up, and closes connections whose
+ * request does not arrive in time.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -9,7 +11,7 @@
 #include "base/clock.h"
 #include "net/internal.h"
 
-#define TICK_NS	     (20 * NSEC_PER_MSEC) /* while something is worked on */
+#define TICK_NS	     (20 * NSEC_PER_MSEC) /* while a request is running */
 #define TICK_IDLE_NS NSEC_PER_SEC
 
 static bool went_away(int fd)
@@ -26,7 +28,7 @@ static void watch_look_at(const struct http *h, const struct conn *c, int64_t no
 
 	if (c->state == CONN_IDLE && now - c->since > (HTTP_IDLE_S + 15) * NSEC_PER_SEC)
 		shutdown(c->fd, SHUT_RDWR);
-	/* the first line of a request has no state of its own */
+	/* receiving the first line of a request is not a separate state */
 	if ((c->state == CONN_RECEIVING || (c->state == CONN_IDLE && !c->trusted)) &&
 	    now - c->since > HTTP_RECEIVE_NS)
 		shutdown(c->fd, SHUT_RDWR);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Names that are looked up by an id. Without entities, which are ids; without texts that are too long for an index. */
+/* Names that are looked up by an id. Excludes entities, which are ids, and texts that are too long for an index. */
 static const struct {
 	const char *name, *id, *vocab;
 	enum query_name of;
@@ -83,7 +83,7 @@ const struct search_field *search_field_find(const struct search_fields *f, cons
 	return NULL;
 }
 
-/* What is searched for most: an index costs a third more than a column. */
+/* The fields searched most: an index costs a third more than a column. */
 static bool is_indexed(const char *name)
 {
 	static const char *const names[] = {"rec", "op", "err", "comm", "path", "host", "cgroup"};

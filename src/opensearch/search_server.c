@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* data streams; sampling in extended_stats */
+/* the first versions with data streams, and with sampling in extended_stats */
 #define ELASTIC_OLDEST	  7010
 #define OPENSEARCH_OLDEST 1000
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.c: the system calls that are left to a recorder once its programs are loaded.
+ * filter.c: the system calls that a recorder may make once its programs are loaded.
  *
- * A list of permitted calls, so that calls which the kernel gains later are refused. A call that is not on it fails
- * with ENOSYS, as on an older kernel: libc then does without it (clone3, for one), and a recording that makes an
- * unforeseen call continues. `privilege.py filter_refuses_nothing` looks for such calls.
+ * It lists permitted calls, so that calls added to the kernel later are refused. Other calls fail with ENOSYS, as on an
+ * older kernel: libc then falls back (from clone3, for example), and a recording that makes an unforeseen call
+ * continues. `privilege.py filter_refuses_nothing` looks for such calls.
  */
 #include "privilege/internal.h"
 
@@ -18,7 +18,7 @@
 
 /* clang-format off */
 static const char *const filter_calls[] = {
-	/* files: those of the trace and of lines, /proc, the store's */
+	/* files: the trace, text output, /proc, the store's */
 	"access", "chmod", "close", "close_range", "copy_file_range", "creat", "dup", "dup2", "dup3", "faccessat",
 	"faccessat2", "fadvise64", "fallocate", "fchmod", "fchmodat", "fcntl", "fdatasync", "flock", "fstat", "fstatfs",
 	"fsync", "ftruncate", "getcwd", "getdents", "getdents64", "ioctl", "link", "linkat", "lseek", "lstat", "mkdir",
@@ -35,7 +35,7 @@ static const char *const filter_calls[] = {
 	/* memory */
 	"brk", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mmap", "mprotect", "mremap", "msync", "munlock",
 	"munmap",
-	/* threads, and processes that are there: priorities, signals, ends */
+	/* threads, and existing processes: priorities, signals, exits */
 	"exit", "exit_group", "get_robust_list", "getcpu", "getpriority", "ioprio_get", "ioprio_set", "kill", "pidfd_open",
 	"pidfd_send_signal", "process_vm_readv", "rseq", "sched_get_priority_max", "sched_get_priority_min",
 	"sched_getaffinity", "sched_getattr", "sched_getparam", "sched_getscheduler", "sched_setaffinity", "sched_setattr",
@@ -43,17 +43,17 @@ static const char *const filter_calls[] = {
 	"tgkill", "wait4", "waitid",
 	"restart_syscall", "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigqueueinfo", "rt_sigreturn",
 	"rt_sigsuspend", "rt_sigtimedwait", "rt_tgsigqueueinfo", "sigaltstack",
-	/* itself: who it is, what it may do */
+	/* itself: identity and permissions */
 	"capget", "capset", "getegid", "geteuid", "getgid", "getgroups", "getpgid", "getpgrp", "getpid", "getppid",
 	"getresgid", "getresuid", "getrlimit", "getrusage", "getsid", "gettid", "getuid", "prlimit64", "setrlimit", "sysinfo",
 	"times", "uname",
-	/* time, chance */
+	/* time, random numbers */
 	"clock_getres", "clock_gettime", "clock_nanosleep", "getitimer", "getrandom", "gettimeofday", "nanosleep",
 	"setitimer", "time",
 };
 /* clang-format on */
 
-/* Of bpf(2): what is done with programs and maps that are there. */
+/* bpf(2) commands on existing programs and maps. */
 static const int filter_bpf[] = {
 	BPF_MAP_LOOKUP_ELEM,
 	BPF_MAP_UPDATE_ELEM,
@@ -77,7 +77,7 @@ static const int filter_prctl[] = {PR_SET_NAME, PR_GET_NAME, PR_CAPBSET_READ};
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 	 CLONE_NEWPID | CLONE_NEWNET)
 
-/* The call, where its first argument is one of these. */
+/* Permits a call if its first argument is one of the values. */
 static int filter_value_list(scmp_filter_ctx f, int call, const int *values, size_t count)
 {
 	int r = 0;
@@ -96,7 +96,7 @@ static int filter_fill(scmp_filter_ctx f)
 	for (size_t i = 0; i < ARRAY_SIZE(filter_calls) && r == 0; i++) {
 		int call = seccomp_syscall_resolve_name(filter_calls[i]);
 
-		/* negative: this machine, or this library, does not have it */
+		/* negative: the call is unknown on this machine or to this library */
 		if (call >= 0)
 			r = seccomp_rule_add(f, SCMP_ACT_ALLOW, call, 0);
 	}
@@ -106,7 +106,7 @@ static int filter_fill(scmp_filter_ctx f)
 		r = filter_value_list(f, SCMP_SYS(prctl), filter_prctl, ARRAY_SIZE(filter_prctl));
 	if (r == 0)
 		r = filter_value_list(f, SCMP_SYS(socketpair), unix_only, ARRAY_SIZE(unix_only));
-	/* Threads and forks, which have this filter too, in the namespaces that there are. */
+	/* Permits threads and forks, which inherit this filter, in the existing namespaces. */
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 				     SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0));
@@ -114,24 +114,25 @@ static int filter_fill(scmp_filter_ctx f)
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#	define FILTER_OFF true /* at the end the sanitizer traces its own process */
+#	define FILTER_OFF true /* the sanitizer traces its own process at exit */
 #else
 #	define FILTER_OFF false
 #endif
 
-/* Without a filter to install a kernel that has them cannot read it; others do not know the mode. */
+/* Passes no filter: a kernel with filters fails to read it (EFAULT), others do not know the mode. */
 bool privilege_can_filter(void)
 {
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
 }
 
-/* Installs what `fill` allows or refuses, with `otherwise` for all other calls. */
+/* Installs the rules of `fill`, with `otherwise` for all other calls. */
 static int filter_load(uint32_t otherwise, int (*fill)(scmp_filter_ctx f))
 {
 	scmp_filter_ctx f = seccomp_init(otherwise);
 	int r = f ? seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
-	/* The mitigation that filters bring on older kernels protects from code of others in this process. */
+	/* Older kernels enable a mitigation along with filters, which protects against untrusted code in the same process:
+	 * there is none. */
 	if (r == 0)
 		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_SSB, 1);
 	if (r == 0)

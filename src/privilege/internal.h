@@ -4,8 +4,8 @@
 
 #include "privilege/privilege.h"
 
-/* filter.c: from here on only system calls that recording makes; others fail with ENOSYS. 0 also where the
+/* filter.c: permits only the system calls that recording makes; from now on others fail with ENOSYS. 0 also if the
  * kernel has no filters. */
 int filter_install(struct error *err);
-/* From here on, the kernel reports no types of modules to this process. */
+/* Hides the types of kernel modules from this process. */
 int filter_hide_modules(struct error *err);

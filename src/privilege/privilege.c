@@ -8,7 +8,7 @@
 
 #define CAPS_MAX 64 /* the kernel has 41 */
 
-/* Three sets of a thread. libc has no calls for them. */
+/* Three capability sets of a thread; libc has no functions for them. */
 struct caps {
 	uint64_t effective, permitted, inheritable;
 };
@@ -86,7 +86,7 @@ void privilege_lower(const struct privilege *p)
 	if (!p->raised || caps_get(&c) < 0)
 		return;
 	c.effective = p->effective;
-	/* What was in force before can be again: the kernel does not refuse. */
+	/* Capabilities that were effective before can be restored: the kernel does not refuse. */
 	(void)!caps_set(&c);
 }
 
@@ -97,7 +97,7 @@ void privilege_rest(uint64_t set)
 	if (caps_get(&c) < 0 || !(set & c.effective))
 		return;
 	c.effective &= ~set;
-	(void)!caps_set(&c); /* giving up is never refused */
+	(void)!caps_set(&c); /* giving up capabilities is never refused */
 }
 
 int privilege_prepare_load(struct error *err)
@@ -122,7 +122,7 @@ uint64_t privilege_child(void)
 	return geteuid() == 0 ? PRIVILEGE_CHILD : PRIVILEGE_NONE;
 }
 
-/* What programs may gain. Where this is not allowed NO_NEW_PRIVS is all there is, and keeps them from gaining any. */
+/* Limits what programs may gain. Where this is not allowed, NO_NEW_PRIVS alone prevents any gain. */
 static void bound(uint64_t keep)
 {
 	_privileged_(PRIVILEGE_CAP(CAP_SETPCAP));
@@ -134,7 +134,7 @@ static void bound(uint64_t keep)
 	}
 }
 
-/* Everything in `keep` may be taken up again, and stays in force if wanted. */
+/* Capabilities of `keep` can be raised again, and stay effective if wanted. */
 static int reduce(uint64_t keep, bool in_force, struct error *err)
 {
 	struct caps c;
@@ -189,7 +189,7 @@ int privilege_settle(struct error *err)
 	if (!is_privileged())
 		return 0;
 	if (!(c.permitted & PRIVILEGE_CAP(CAP_BPF)))
-		keep |= PRIVILEGE_CAP(CAP_SYS_ADMIN); /* a container that was given nothing finer */
+		keep |= PRIVILEGE_CAP(CAP_SYS_ADMIN); /* a container was granted nothing finer */
 	r = reduce(keep | privilege_files(), false, err);
 	return r < 0 ? r : filter_install(err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* users.c: the caller behind sudo, and becoming somebody. */
+/* users.c: the caller of sudo, and changing user. */
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ int privilege_become(const struct privilege_user *user, const struct privilege_g
 	return 0;
 }
 
-/* A number that can be an id: (uid_t)-1 means "unchanged" to the kernel. */
+/* Parses a number that can be an id: (uid_t)-1 means "unchanged" to the kernel. */
 static bool id_of(const char *variable, uint32_t *ret)
 {
 	const char *text = secure_getenv(variable);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* complete_values.c: completion of values: texts that the names of a trace have. */
+/* complete_values.c: completion of values, from the names in a trace. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "query/query.h"
 
-/* Which names have texts whose values can be listed, and the table whose ids they hang on. */
+/* The names that have values to list, and the table whose ids they depend on. */
 static const struct {
 	const char *name, *id;
 	enum query_name code;
@@ -23,17 +23,17 @@ static const struct {
 };
 
 struct values {
-	const char *typed; /* behind the quote */
+	const char *typed; /* after the quote */
 	size_t typed_len;
 	char quote;
-	bool open;	    /* its quote is there already */
+	bool open;	    /* the opening quote was typed */
 	bool folders;	    /* paths: up to the next slash */
-	struct intern seen; /* what was offered */
+	struct intern seen; /* values already offered */
 	void (*offer)(void *arg, const char *word);
 	void *arg;
 };
 
-/* The value in quotes, as the language reads it; without the closing one where more may follow. */
+/* Writes the value in quotes, as the language reads it; without the closing one if more may follow. */
 static int complete_values_put_value(struct buf *out, const struct values *v, struct bytes t,
 				     bool open)
 {
@@ -62,7 +62,7 @@ static int complete_values_take_value(struct values *v, struct bytes t)
 		return 0;
 	if (v->folders && t.len > v->typed_len)
 		slash = memchr(t.data + v->typed_len, '/', t.len - v->typed_len);
-	/* the root alone says nothing */
+	/* the root alone is not a useful completion */
 	if (slash == t.data && t.len > 1)
 		slash = memchr(slash + 1, '/', t.len - 1);
 	if (slash)

@@ -10,7 +10,7 @@
 #include "batch/dims.h"
 
 enum query_type {
-	QUERY_NULL, /* the literal null: fits anywhere */
+	QUERY_NULL, /* the literal null: fits any type */
 	QUERY_BOOL,
 	QUERY_INT,
 	QUERY_UINT, /* 64 bits: addresses, raw arguments; flags (a set of bits with words) */
@@ -24,7 +24,7 @@ enum query_type {
 			 over all its versions; its text is its latest name */
 	QUERY_HIST,   /* packed histogram, hist/sparse.h */
 	QUERY_TALLY,  /* counts by value: quantize() and its kin, see plan.h */
-	QUERY_DISTINCT, /* a set that can be merged; inside an engine only, elsewhere QUERY_INT */
+	QUERY_DISTINCT, /* a mergeable set, only inside an engine; elsewhere QUERY_INT */
 };
 
 struct query_kind {
@@ -87,17 +87,17 @@ enum expr_kind {
 	EXPR_COLUMN, /* a column of the plan's table */
 	EXPR_STOP,   /* `stop` of a table with start and dur: their sum, null while unfinished */
 	EXPR_NAME,   /* name, over the id in `column` */
-	EXPR_FIELD,  /* field `column` of the stage before */
+	EXPR_FIELD,  /* field `column` of the previous stage */
 	EXPR_NOT,
 	EXPR_NEG,
 	EXPR_IS_NULL, /* never unknown */
 	EXPR_AND,     /* arg[0], arg[1] */
 	EXPR_OR,
 	EXPR_COMPARE, /* cmp, arg[0], arg[1] of comparable types (units agreed) */
-	EXPR_IN,      /* arg[0] in list[count] of constants; not null themselves */
-	EXPR_RANGE,   /* arg[0] between arg[1] and arg[2], ends included */
+	EXPR_IN,      /* arg[0] in list[count] of constants, none of them null */
+	EXPR_RANGE,   /* arg[0] between arg[1] and arg[2], inclusive */
 	EXPR_GLOB,    /* arg[0] text (or code: its word; entity: its name), pattern */
-	EXPR_REGEX,   /* the same; PCRE, found anywhere */
+	EXPR_REGEX,   /* the same; PCRE, may match anywhere */
 	EXPR_LIKE,    /* SQL's: % and _ */
 	EXPR_HAS,     /* all bits (or, with mask, the code) of arg[0]: (arg & mask) == bits */
 	EXPR_ARITH,   /* op, arg[0], arg[1]; type says int or float */
@@ -151,17 +151,17 @@ struct expr {
 	struct query_kind type;
 	uint32_t pos, len; /* in the query's text, for errors */
 	unsigned int
-		row; /* of which row: 0 the row itself, else as query_parse_expr_rows() was told */
+		row; /* number of the row: 0 the row itself, others as passed to query_parse_expr_rows() */
 	union {
 		struct value value; /* CONST */
 		struct {
 			unsigned int column; /* COLUMN, FIELD; NAME: the id column of the table */
 			enum query_name name;
 		};
-		enum table_id table; /* STOP: whose rows have start and dur */
+		enum table_id table; /* STOP: the table whose rows have start and dur */
 		struct {	     /* USER */
 			const struct query_user_table *user;
-			size_t user_column, user_key; /* of its columns; both are loaded */
+			size_t user_column, user_key; /* of its columns; both must be loaded */
 #define EXPR_USER_PLACE SIZE_MAX		      /* user_key: arg[0] is the row of the table */
 		};
 		struct {
@@ -191,23 +191,22 @@ struct query_kind query_column_kind(const struct table_def *t, unsigned int colu
 /* Columns of the table that the expression reads (ids behind names included), as a set of bits. */
 uint64_t expr_columns(const struct expr *e);
 /*
- * The column of the id, if everything that the expression reads of a row is looked up by one id: its
- * value can then be computed once per id. Else -1.
+ * If everything that the expression reads of a row is looked up by one id, the column of that id: the value can then
+ * be computed once per id. Else -1.
  */
 int expr_id_column(const struct expr *e);
-/* True for a column of ids of threads or files, by which names are looked up. */
+/* True for a column of thread or file ids, through which names are looked up. */
 bool expr_is_id(const struct expr *e);
 /* The expression as text of the language; parses to the same expression. 0 or -ENOMEM. */
 int expr_text(const struct expr *e, enum table_id table, struct buf *out);
 
 /*
- * The value of a name for an id, from the dimension tables; every other part of weir gets it from
- * here. Text lives as long as the dims, except where it had to be composed (file names, argv): then
- * it is in scratch.
+ * The value of a name for an id, from the dimension tables; the only place that computes it. Text lives as long as
+ * the dims, unless it had to be composed (file names, argv): then it is in scratch.
  */
 int query_name_value(enum query_name name, const struct dims *d, int64_t id, struct buf *scratch,
 		     struct value *ret);
-/* The dimension table in whose rows a name is looked up. */
+/* The dimension table whose rows hold a name. */
 enum table_id query_name_table(enum query_name name);
 /* The id that stands for an entity (the latest version of a file's generation, of a thread), and the
  * entity's text for display. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h: declarations that the files of the language share. Text -> tokens (lex.c) -> an untyped tree
- * (struct node; parse.c, parse_stages.c) -> typed expressions (check*.c) -> a plan (plan*.c).
+ * internal.h: declarations that the files of the language share. Text -> tokens (lex.c) -> an untyped tree (struct
+ * node; parse.c, parse_stages.c) -> typed expressions (check*.c) -> a plan (plan*.c).
  *
- * Failure: query_fail() records the first error in struct query_source. Functions that make something
- * then return NULL, others a negative errno, and callers only pass it on.
+ * Failure: query_fail() records the first error in struct query_source. Functions that make something then return
+ * NULL, others a negative errno; callers only propagate it.
  */
 #pragma once
 
@@ -15,25 +15,24 @@
 #define QUERY_FIELDS_MAX  256  /* fields of one stage */
 #define QUERY_PATTERN_MAX 4096 /* bytes of a glob, a like pattern, a regular expression */
 
-/* ---- where the text is, and the first error ---- */
+/* ---- the text, and the first error ---- */
 
 struct query_source {
-	const char *text; /* a copy in the arena, terminated */
+	const char *text; /* a NUL-terminated copy in the arena */
 	size_t len;
 	struct arena *arena;
 	struct query_error *error;
 	const struct query_users *users;     /* NULL: none */
-	const struct query_rows_named *rows; /* NULL: there is one row */
-	bool look;  /* only look names up, and load no values of users' tables */
+	const struct query_rows_named *rows; /* NULL: a single row */
+	bool look;  /* only resolve names; load no values of users' tables */
 	int failed; /* 0 or negative: -EINVAL, -ENOMEM */
 	size_t nodes;
 };
 
-/* Records an error about the bytes [pos, pos + len), unless something was noted before. Returns
- * the error's code. */
+/* Records an error about the bytes [pos, pos + len), unless one was recorded before. Returns the error's code. */
 int query_fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...) _printf_(4, 5);
 int query_fail_memory(struct query_source *s);
-/* arena_alloc() that records its failure. */
+/* Like arena_alloc(), and records a failure. */
 void *query_alloc(struct query_source *s, size_t count, size_t size);
 #define query_make(s, type)	    ((type *)query_alloc(s, 1, sizeof(type)))
 #define query_array(s, count, type) ((type *)query_alloc(s, count, sizeof(type)))
@@ -84,9 +83,9 @@ struct query_token {
 	struct number number;
 };
 
-/* The token at or after *pos; *pos moves behind it. */
+/* Reads the token at or after *pos and advances *pos past it. */
 void lex_next(struct query_source *s, size_t *pos, struct query_token *ret);
-bool token_is(const struct query_token *t, const char *word); /* a name, whatever the case */
+bool token_is(const struct query_token *t, const char *word); /* a name, ignoring case */
 bool token_text_is(struct bytes b, const char *text);
 
 /* ---- parse.c: the tree without types ---- */
@@ -102,8 +101,8 @@ enum node_kind {
 	NODE_OR,
 	NODE_NOT,
 	NODE_NEG,
-	NODE_COMPARE, /* op: enum expr_compare */
-	NODE_ARITH,   /* op: enum expr_arith */
+	NODE_COMPARE, /* comparison; op: enum expr_compare */
+	NODE_ARITH,   /* arithmetic; op: enum expr_arith */
 	NODE_GLOB,
 	NODE_REGEX,
 	NODE_LIKE,
@@ -122,15 +121,15 @@ struct node {
 	uint32_t pos, len;
 	struct bytes text; /* NAME, STRING, SET, CALL's function */
 	struct number number;
-	struct node *first, *next; /* operands; the next operand of the same */
+	struct node *first, *next; /* operands; the next operand of the same parent */
 	unsigned int count;
 };
 
 struct parser {
 	struct query_source *s;
-	struct query_token now, after; /* one token of looking ahead */
+	struct query_token now, after; /* one token of lookahead */
 	size_t pos;
-	uint32_t end; /* of the last token taken */
+	uint32_t end; /* end of the last token taken */
 	unsigned int depth;
 };
 
@@ -146,7 +145,7 @@ bool word_is_keyword(const struct query_token *t);
 
 struct query_item { /* an element of a list: an expression with a name or a direction */
 	struct node *expr;
-	struct bytes name; /* after `as` */
+	struct bytes name; /* given with `as` */
 	uint32_t name_pos;
 	bool desc;
 	struct query_item *next;
@@ -155,7 +154,7 @@ struct query_item { /* an element of a list: an expression with a name or a dire
 enum query_part_kind {
 	PART_WHERE,
 	PART_BY,	/* items, every */
-	PART_AGGREGATE, /* items */
+	PART_AGGREGATE, /* aggregates, as items */
 	PART_SORT,
 	PART_HEAD,
 	PART_TAIL,
@@ -168,33 +167,33 @@ struct query_part { /* a stage as written */
 	uint32_t pos, len;
 	struct query_item *items;
 	struct node *expr;
-	int64_t number;	    /* HEAD, TAIL; BY: every, ns, 0: none */
+	int64_t number;	    /* HEAD, TAIL: count; BY: every, ns, 0: none */
 	struct bytes table; /* JOIN */
 	struct query_part *next;
 };
 
 struct query_pipeline {
 	enum table_id table;
-	const struct query_user_table *user; /* NULL: `table` is asked */
+	const struct query_user_table *user; /* NULL: use `table` */
 	struct query_part *parts;
 };
 
 int query_parse_parts(struct parser *p, struct query_pipeline *ret);
-bool node_is_aggregate(const struct node *n);  /* a call of one */
-bool node_has_aggregate(const struct node *n); /* somewhere within */
+bool node_is_aggregate(const struct node *n);  /* a call of an aggregate */
+bool node_has_aggregate(const struct node *n); /* contains one */
 
 /* ---- vocabulary.c: words and functions ---- */
 
-/* `p99`: AGGREGATE_PERCENTILE and 0.99. False: no aggregate. */
+/* `p99`: AGGREGATE_PERCENTILE and 0.99. False: not an aggregate. */
 bool aggregate_find(struct bytes name, enum query_aggregate *ret, double *ret_quantile);
 int function_find(struct bytes name); /* enum query_function, or -1 */
 /* A word of a set of bits ("flags", "status"). The words of flags depend on the operation. */
 struct bit_word {
 	uint64_t mask, bits; /* true where (value & mask) == bits */
-	struct value *ops;   /* codes of the operations that have the word; NULL: no matter */
+	struct value *ops;   /* codes of the operations that have the word; NULL: any */
 	size_t op_count;
 };
-/* False if the word is unknown, or memory ran out, which is recorded. */
+/* False if the word is unknown, or if memory ran out, which is recorded. */
 bool bit_word_find(struct query_source *s, const char *set, struct bytes word,
 		   struct bit_word *ret);
 /* "; did you mean READ?" or "" */
@@ -217,7 +216,7 @@ struct scope {
 	/* SCOPE_FIELDS over rows of the table: a name that is not yet a field is added as a hidden
 	 * one; there is room for QUERY_FIELDS_MAX */
 	bool open;
-	bool see_hidden; /* hidden fields may be named: they are parts of a calculated field */
+	bool see_hidden; /* hidden fields may be named, as they are parts of a calculated field */
 };
 
 struct query_checker {
@@ -225,7 +224,7 @@ struct query_checker {
 	struct scope scope;
 };
 
-/* An expression of any type; hint (may be NULL) is the type of what it is compared with. */
+/* Checks an expression of any type; hint (may be NULL) is the type that it is compared with. */
 struct expr *check_expr(struct query_checker *c, struct node *n, const struct query_kind *hint);
 /* The same for an expression that must be a condition. */
 struct expr *check_condition(struct query_checker *c, struct node *n);
@@ -236,7 +235,7 @@ int check_limits(struct query_source *s, const struct expr *e);
 struct expr *check_name(struct query_checker *c, struct node *n);
 bool name_resolves(const struct query_checker *c, const struct node *n);
 int check_unknown_name(struct query_checker *c, const struct node *n);
-/* The field that `p99(dur)` means after a stage of aggregates. */
+/* The field that `p99(dur)` refers to after a stage of aggregates. */
 struct expr *check_aggregate_name(struct query_checker *c, struct node *n);
 /* A name of the table's row, without a scope: NULL if there is none (only check_user_name() records
  * an error). */
@@ -251,7 +250,7 @@ struct expr *check_user_name(struct query_source *s, enum table_id table, struct
 			     uint32_t pos, uint32_t len);
 /* The user's table of this name; NULL: none. */
 const struct query_user_table *check_user_table(const struct query_source *s, struct bytes name);
-/* query_users.load(); an error is recorded at the stage. */
+/* Calls query_users.load(); an error is recorded at the stage. */
 int check_user_load(struct query_source *s, const struct query_user_table *t, size_t column,
 		    bool key, const struct query_part *at);
 /* Offers what check_user_name() finds: columns by their names, with the table's name in front where
@@ -293,7 +292,7 @@ struct expr *check_has(struct query_checker *c, struct node *n);
 /* check_call.c */
 struct expr *check_call(struct query_checker *c, struct node *n, const struct query_kind *hint);
 
-/* Makers; NULL where memory ran out. */
+/* Constructors; NULL if memory ran out. */
 struct expr *expr_make_expr(struct query_source *s, enum expr_kind kind, struct query_kind type,
 			    const struct node *at);
 struct expr *expr_make_unary(struct query_source *s, enum expr_kind kind, struct query_kind type,

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query: the language. Text becomes a typed plan (query.h, plan.h); expressions are evaluated over
- * batches (eval.h); the largest part of a filter that the kernel can test is split off (pushdown.h).
- * An engine (engine/ask.h) executes whole plans. May use batch, hist.
+ * query: the language. Text becomes a typed plan (query.h, plan.h); expressions are evaluated over batches (eval.h);
+ * the largest part of a filter that the kernel can test is split off (pushdown.h). An engine (engine/ask.h) executes
+ * whole plans. May use batch, hist.
  *
  *   from op | where op in (read, pread64) && dur > 1ms && path ~ "*.sst"
  *   | by thread, op every 100ms | count() as calls, sum(bytes), p99(dur), hist(dur)
  *   | where calls > 10 | join thread | sort p99 desc, comm | select comm, p99 | head 10
  *
- * A pipeline is stages with `|` between; `from TABLE` first, op where it is left out. `where` is
- * optional: a stage that is an expression is a filter. `by` goes with the aggregates of the next
- * stage; aggregates without `by` give one row.
+ * A pipeline is a list of stages separated by `|`; `from TABLE` comes first, the default is op. `where` is optional:
+ * a stage that is an expression is a filter. `by` goes with the aggregates of the next stage; aggregates without `by`
+ * give one row.
  *
- * Expressions, loosest first: `||` or; `&&` and; `!` not; `== != < <= > >=` (also = and <>), `in
- * (..)`, `in a..b` (both ends included), `~` glob, `!~`, `=~` regular expression, `like`, `has`
- * (flags), `is null`, `is not null`, `between a and b`; `|` and `&` of bits are written bitor(a,b),
- * bitand(a,b); `+ -`; `* / %`; unary `-`; calls, names, literals, brackets.
+ * Expressions, loosest first: `||` or; `&&` and; `!` not; `== != < <= > >=` (also = and <>), `in (..)`, `in a..b`
+ * (both ends included), `~` glob, `!~`, `=~` regular expression, `like`, `has` (flags), `is null`, `is not null`,
+ * `between a and b`; `|` and `&` of bits are written bitor(a,b), bitand(a,b); `+ -`; `* / %`; unary `-`; calls,
+ * names, literals, brackets.
  *
- * Logic is three-valued as in SQL: a comparison with an unknown (null) value is unknown; `where`
- * keeps the rows for which its condition is true. `/` of two whole numbers gives a float; a division
- * by 0 and an overflow give null. Text compares by bytes.
+ * Logic is three-valued as in SQL: a comparison with an unknown (null) value is unknown; `where` keeps the rows for
+ * which its condition is true. `/` of two whole numbers gives a float; division by 0 and overflow give null. Text
+ * compares by bytes.
  */
 #pragma once
 
@@ -28,7 +28,7 @@
 
 #define QUERY_TEXT_MAX	(64u << 10) /* bytes of a query's text */
 #define QUERY_DEPTH_MAX 200	    /* nested brackets and operators */
-#define QUERY_NODES_MAX 20000	    /* operands and operators of one query */
+#define QUERY_NODES_MAX 20000	    /* operands and operators in one query */
 
 /* An error and its place in the text, for a caret under the character. */
 struct query_error {
@@ -41,8 +41,7 @@ struct query_error {
  * the message and its place in *err (not NULL), or -ENOMEM.
  */
 int query_parse(const char *text, size_t len, struct plan **ret, struct query_error *err);
-/* The same with the tables that users appended to the trace. `users` may be NULL, and must outlive
- * the plan. */
+/* The same with the tables that users appended to the trace. `users` may be NULL, and must outlive the plan. */
 struct query_users;
 int query_parse_users(const char *text, size_t len, const struct query_users *users,
 		      struct plan **ret, struct query_error *err);
@@ -54,9 +53,9 @@ int query_parse_expr_users(const char *text, size_t len, enum table_id table, bo
 			   const struct query_users *users, struct plan **ret,
 			   struct query_error *err);
 /*
- * The same over several rows of the table. A name behind `prefix` ("begin.") is one of the row with that number:
- * `row` of the expressions that read a row. What is no such name is of row 0. Where `why_not` is set there is no such row,
- * which is then the error.
+ * The same over several rows of the table. A name after `prefix` ("begin.") belongs to the row with that number:
+ * `row` of the expressions that read a row. Other names belong to row 0. If `why_not` is set, the row does not exist
+ * and using it is that error.
  */
 struct query_row {
 	const char *prefix;
@@ -64,7 +63,7 @@ struct query_row {
 	const char *why_not;
 };
 struct query_rows_named {
-	const struct query_row *all; /* longer prefixes before those that they begin with */
+	const struct query_row *all; /* longer prefixes before the ones that they begin with */
 	size_t count;
 };
 int query_parse_expr_rows(const char *text, size_t len, enum table_id table, bool filter,
@@ -85,11 +84,11 @@ void query_complete(const char *text, size_t pos, const struct query_users *user
 		    const char **ret_value_of);
 struct dims;
 /*
- * Offers at most `max` values of that name that can stand at bytes [start, pos) of the text, in quotes as the language reads
- * them, each once; of paths the folders first. Looks at the first `rows` rows only. 0 or -ENOMEM.
+ * Offers at most `max` values of that name that can stand at bytes [start, pos) of the text, each once, in quotes as
+ * the language reads them; for paths, folders first. Searches only the first `rows` rows. 0 or -ENOMEM.
  */
 int query_complete_values(const struct dims *d, const char *name, const char *text, size_t start,
 			  size_t pos, size_t max, size_t rows,
 			  void (*offer)(void *arg, const char *word), void *arg);
-/* The i-th word of status, in order of their bits; NULL past the end. */
+/* The i-th word of status, in the order of its bits; NULL past the end. */
 const char *query_status_word(size_t i, uint64_t *ret_bit);

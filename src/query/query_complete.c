@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query_complete.c: what may stand at a place of an unfinished query. The stages before it are parsed for the names that
- * they give; of the stage at hand the last few tokens say what is expected.
+ * query_complete.c: what may stand at a position in an unfinished query. The previous stages are parsed for the names
+ * that they define; the last few tokens of the current stage determine what is expected.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,19 +13,19 @@
 #include "schema/vocab.h"
 #include "schema/words.h"
 
-#define TOKENS_MAX 512 /* of the stage at hand that are looked at */
+#define TOKENS_MAX 512 /* tokens of the current stage to look at */
 
 struct query_completion {
 	struct query_source s;
-	struct query_token tokens[TOKENS_MAX]; /* of the stage at hand, before the word */
+	struct query_token tokens[TOKENS_MAX]; /* those of the current stage, before the word */
 	size_t count;
-	size_t stage; /* where the stage begins */
-	size_t grouped; /* where the stage before it begins, if that one is `by` or `every`; else SIZE_MAX */
-	bool first;	/* it is the first stage */
-	bool in_string; /* the word stands in an unfinished text */
-	size_t start;	/* of the word */
+	size_t stage;	/* start of the stage */
+	size_t grouped; /* start of the previous stage, if that is `by` or `every`; else SIZE_MAX */
+	bool first;	/* this is the first stage */
+	bool in_string; /* the word is in an unfinished text */
+	size_t start;	/* start of the word */
 	struct bytes word;
-	struct plan *before; /* the stages before; NULL: none, or with errors */
+	struct plan *before; /* the previous stages; NULL: none, or with errors */
 	enum table_id table;
 	void (*offer)(void *arg, const char *word);
 	void *arg;
@@ -44,9 +44,9 @@ static void offer_all(struct query_completion *c, const char *const *words)
 		query_complete_offer(c, *words);
 }
 
-/* ---- where the word stands ---- */
+/* ---- the word's position ---- */
 
-/* Splits the text before the place into stages and tokens; keeps those of the last stage. */
+/* Splits the text before the position into stages and tokens; keeps the tokens of the last stage. */
 static void query_complete_find_place(struct query_completion *c, size_t pos)
 {
 	size_t at = 0;
@@ -64,7 +64,7 @@ static void query_complete_find_place(struct query_completion *c, size_t pos)
 				c->start = t.pos + 1;
 			break;
 		}
-		/* "owner." begins a name as well */
+		/* "owner." also begins a name */
 		if (t.kind == TOKEN_NAME && (t.pos + t.len == pos || (t.pos + t.len + 1 == pos &&
 								      c->s.text[pos - 1] == '.'))) {
 			c->start = t.pos;
@@ -99,13 +99,13 @@ static bool is_relation(const struct query_token *t)
 	       token_is(t, "like") || token_is(t, "has");
 }
 
-/* The name that a value at this place is compared with: `op ==`, `op in (read,`. */
+/* The name that a value at this position is compared with: `op ==`, `op in (read,`. */
 static const struct query_token *compared(const struct query_completion *c, bool *ret_has)
 {
 	size_t n = 0, inside = 0;
 	bool list = false;
 
-	/* back to the bracket of a list */
+	/* goes back to the bracket of the list */
 	if (back(c, 0)->kind == TOKEN_COMMA || back(c, 0)->kind == TOKEN_OPEN) {
 		for (; n < c->count && !list; n++) {
 			inside += back(c, n)->kind == TOKEN_CLOSE;
@@ -126,7 +126,7 @@ static const struct query_token *compared(const struct query_completion *c, bool
 	return back(c, n)->kind == TOKEN_NAME ? back(c, n) : NULL;
 }
 
-/* Within the brackets of sum() and the like, which are of the rows that are summed. */
+/* True within the brackets of sum() and the like, whose argument refers to the rows being summed. */
 static bool in_aggregate(const struct query_completion *c)
 {
 	enum query_aggregate kind;
@@ -147,7 +147,7 @@ static bool in_aggregate(const struct query_completion *c)
 
 /* ---- names ---- */
 
-/* The rows of the table are in reach: nothing before is grouped or selected. */
+/* True if the table's rows are in scope: nothing before groups or selects. */
 static bool query_complete_is_open(const struct query_completion *c)
 {
 	if (c->before && (c->before->grouped || c->before->user))
@@ -199,7 +199,7 @@ static void offer_names(struct query_completion *c)
 		}
 		return;
 	}
-	assert(c->table < TABLE_COUNT); /* rows of users' tables are never open */
+	assert(c->table < TABLE_COUNT); /* rows of users' tables are never in scope */
 	def = schema_table(c->table);
 	for (unsigned int i = 0; i < def->column_count; i++)
 		query_complete_offer(c, def->columns[i].name);
@@ -290,7 +290,7 @@ static bool query_complete_offer_values(struct query_completion *c, const struct
 	}
 	if (k.type != QUERY_TEXT && k.type != QUERY_ENTITY)
 		return false;
-	/* the names that a table has are lasting texts; fields die with the plan */
+	/* names of a schema table are static; fields are freed with the plan */
 	for (unsigned int i = 0;
 	     c->table != TABLE_COUNT && i < schema_table(c->table)->column_count; i++) {
 		if (token_text_is(name->text, schema_table(c->table)->columns[i].name))
@@ -329,7 +329,7 @@ static void offer_stage(struct query_completion *c)
 	offer_aggregates(c);
 }
 
-/* Behind a finished operand: what goes on with it. */
+/* Offers what may follow a complete operand. */
 static void offer_operators(struct query_completion *c)
 {
 	static const char *const relations[] = {"and", "or",	  "in",	 "not", "like",
@@ -354,7 +354,7 @@ static void offer_operators(struct query_completion *c)
 	}
 }
 
-/* A name, a value or a closing bracket stands before. */
+/* True after a name, a value or a closing bracket. */
 static bool behind_operand(const struct query_completion *c)
 {
 	const struct query_token *t = back(c, 0);
@@ -376,7 +376,7 @@ static void complete(struct query_completion *c, const char **ret_value_of)
 	if (c->in_string)
 		return;
 	if (t->kind == TOKEN_NUMBER && t->pos + t->len == c->start)
-		return; /* a digit or a unit */
+		return; /* part of a number */
 	if (!c->count)
 		offer_stage(c);
 	else if (token_is(t, "from"))
@@ -397,7 +397,7 @@ static void complete(struct query_completion *c, const char **ret_value_of)
 	}
 }
 
-/* The stages before the one at hand, for the names that they give. What is summed are the rows before `by`. */
+/* Parses the stages before the current one, for the names that they define. Aggregates read the rows before `by`. */
 static void parse_before(struct query_completion *c)
 {
 	struct query_error err;
@@ -426,7 +426,7 @@ void query_complete(const char *text, size_t pos, const struct query_users *user
 	struct query_users names = users ? *users : (struct query_users){0};
 	char *copy;
 
-	names.load = NULL; /* nothing is run */
+	names.load = NULL; /* nothing is evaluated */
 
 	*ret_start = pos;
 	*ret_value_of = NULL;

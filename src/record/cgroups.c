@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 
 #define CGROUP_MOUNTS_MAX   16
-#define CONTAINER_ID_MIN    6 /* digits of an id that are unlikely to begin another by chance */
+#define CONTAINER_ID_MIN    6 /* digits of an abbreviated id: fewer may match by chance */
 #define CONTAINER_ID_LENGTH 64
 
-/* Where hierarchies are mounted, version 2 first. */
+/* Mount points of the hierarchies, version 2 first. */
 struct cgroup_mounts {
 	char *folders[CGROUP_MOUNTS_MAX];
 	size_t count;
@@ -56,7 +56,7 @@ static int cgroups_mounts_read(struct cgroup_mounts *m, struct error *err)
 	return 0;
 }
 
-/* A control group, and not what "../.." leads to. */
+/* Whether this is a control group, rather than a folder that "../.." leads to. */
 static bool is_cgroup(const char *folder)
 {
 	char procs[4200];
@@ -65,7 +65,7 @@ static bool is_cgroup(const char *folder)
 	return access(procs, F_OK) == 0;
 }
 
-/* True where some process is in the folder itself or, in version 2, below it. */
+/* True if there is a process in the folder or, in version 2, below it. */
 static bool has_processes(const char *folder)
 {
 	char path[4096], line[64];
@@ -89,8 +89,7 @@ static bool has_processes(const char *folder)
 	return populated;
 }
 
-/* A hybrid host has every folder several times, with processes in version 1 only: prefers one that
- * has some. */
+/* A hybrid host has every folder several times, with processes only in version 1: prefers one with processes. */
 static void prefer(char **best, const char *folder)
 {
 	if (*best && (has_processes(*best) || !has_processes(folder)))
@@ -108,7 +107,7 @@ int cgroup_of_path(const char *path, char **ret, struct error *err)
 
 	if (r < 0)
 		return r;
-	/* where version 1 is mounted, "cpu" is mostly a link to "cpu,cpuacct" */
+	/* in version 1, "cpu" is usually a link to "cpu,cpuacct" */
 	real = path[0] == '/' ? realpath(path, NULL) : NULL;
 	if (real && is_cgroup(real))
 		prefer(&best, real);
@@ -129,7 +128,7 @@ int cgroup_of_path(const char *path, char **ret, struct error *err)
 	return 0;
 }
 
-/* Walks all hierarchies for a folder whose name passes the test. */
+/* Searches all hierarchies for a folder whose name passes the test. */
 static int find_folder(bool (*matches)(const char *folder, const char *wanted), const char *wanted,
 		       char **ret, struct error *err)
 {
@@ -202,7 +201,7 @@ static bool is_container(const char *folder, const char *wanted)
 	       strncmp(id, wanted, len) == 0;
 }
 
-/* Docker's own file of each container holds "Name":"/web"; its folder is the id. */
+/* Docker's configuration of each container contains "Name":"/web"; the name of its folder is the id. */
 static bool docker_id(const char *name, char id[static CONTAINER_ID_LENGTH + 1])
 {
 	glob_t files = {0};

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin" /* where PATH is not set, as execvp() does */
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin" /* if PATH is not set, as in execvp() */
 
-/* What the child becomes, looked up before the fork. */
+/* The identity of the child, looked up before the fork. */
 struct identity {
 	bool wanted;
 	const struct privilege_user *user;
@@ -35,7 +35,7 @@ static int try_file(const char *path)
 	return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-/* Tries name in every folder of PATH; the most telling failure is returned. */
+/* Tries name in every folder of PATH; returns the most informative failure. */
 static int search_path(const char *name, char **ret)
 {
 	const char *path = getenv("PATH"), *p, *end;
@@ -60,7 +60,7 @@ static int search_path(const char *name, char **ret)
 	}
 }
 
-/* 0 with the path of the program in *ret, or an error that says what is wrong with it. */
+/* 0 with the path of the program in *ret, or an error that states what is wrong with it. */
 static int find_command(const char *name, char **ret, struct error *err)
 {
 	int r;
@@ -108,8 +108,7 @@ static void restore_signals(void)
 	for (size_t i = 0; i < ARRAY_SIZE(changed); i++) {
 		struct sigaction now;
 
-		/* A handler of the recorder is gone after exec anyway; what the caller ignored
-		 * stays ignored. */
+		/* exec resets the recorder's handlers anyway; signals that the caller ignored stay ignored. */
 		if (sigaction(changed[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
 			signal(changed[i], SIG_DFL);
 	}
@@ -127,7 +126,7 @@ static _Noreturn void child_main(const struct record_command *cmd, const char *p
 	restore_signals();
 	r = id->wanted ? privilege_become(id->user, &id->groups) : 0;
 	if (r == 0 && read(go, &byte, 1) != 1)
-		_exit(127); /* the recorder gave up or died: the command must not run unseen */
+		_exit(127); /* the recorder gave up or died: the command must not run unrecorded */
 	if (r == 0) {
 		execv(path, cmd->argv);
 		r = -errno;
@@ -189,7 +188,7 @@ int record_child_go(struct record_child *c, struct error *err)
 	ssize_t n;
 
 	assert(c->pid > 0 && c->go_fd >= 0);
-	/* Where this fails the child is gone already and has said why. */
+	/* If this fails, the child is gone already and has reported why. */
 	(void)!send(c->go_fd, "x", 1, MSG_NOSIGNAL);
 	close(TAKE_FD(c->go_fd));
 	do {

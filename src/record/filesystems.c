@@ -17,7 +17,7 @@
 #define BEYOND	       (FILESYSTEMS_MAX + 1)
 #define DEV_MINOR_BITS 20 /* of the kernel's dev_t */
 
-/* ---- which ---- */
+/* ---- which file systems ---- */
 
 static uint8_t filesystem_index(struct filesystems *f, int64_t dev, struct bytes type)
 {
@@ -117,7 +117,7 @@ int filesystems_take(struct filesystems *f, const struct batch_set *rows)
 
 /* ---- how full ---- */
 
-/* To ask one whose server is away may take forever. */
+/* A file system whose server is down may block forever. */
 static bool may_hang(const char *type)
 {
 	static const char *const remote[] = {"nfs",   "nfs4",	"cifs", "smb3",	 "ceph",
@@ -139,7 +139,7 @@ static bool is_of(const char *path, const struct filesystem *fs)
 	       fs->dev == (int64_t)(major(st.st_dev) << DEV_MINOR_BITS | minor(st.st_dev));
 }
 
-/* Cuts the last name off; false: there is none. */
+/* Removes the last component; false: there is none. */
 static bool cut_name(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -150,12 +150,12 @@ static bool cut_name(char *path)
 	return true;
 }
 
-/* The highest folder above a file that lies in the same file system, where that is mounted; false: it is not there any more. */
+/* The topmost folder above a file in the same file system, where that is mounted; false: it is no longer mounted. */
 static bool find_root(const struct filesystem *fs, char *path)
 {
 	_cleanup_free_ char *above = NULL;
 
-	while (!is_of(path, fs)) { /* the file is gone, or its folder */
+	while (!is_of(path, fs)) { /* the file, or its folder, was deleted */
 		if (!cut_name(path))
 			return false;
 	}

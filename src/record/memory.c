@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c: how much memory this process's control groups allow. */
+/* memory.c: the memory limit of this process's control groups. */
 #include <stdio.h>
 #include <string.h>
 
 #include "record/record.h"
 
-#define NO_LIMIT (1ull << 60) /* version 1 says so by a number near the largest */
+#define NO_LIMIT (1ull << 60) /* version 1 expresses it by a number near the maximum */
 
-/* The least that the group of this path or one above it allows. Groups that cannot be seen from here are let be. */
+/* The smallest limit of this path's group and those above it. Groups that are not visible from here are skipped. */
 static uint64_t limit_of(const char *mount, char *path, const char *file)
 {
 	uint64_t least = UINT64_MAX;

@@ -27,7 +27,7 @@ int where_parse(struct where *w, const char *const *texts, size_t count,
 	int r;
 
 	*w = (struct where){0};
-	/* Each for itself, so that an error's place is that of what was typed. */
+	/* Parsed separately, so that the position in an error refers to the text as typed. */
 	for (size_t i = 0; i < count; i++) {
 		if (!*texts[i])
 			return error_set(err, -EINVAL, "--where: the expression is empty");
@@ -80,7 +80,6 @@ int where_push(const struct where *w, struct select *s, struct call_filter *ret,
 static int where_explain_ops(const struct select *s, struct buf *out)
 {
 	size_t count = 0, all = 0;
-	int r = 0;
 
 	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
 		all += vocab_word("op", code) != NULL;
@@ -90,11 +89,11 @@ static int where_explain_ops(const struct select *s, struct buf *out)
 		return buf_printf(out, "%zu of %zu calls", count, all);
 	if (!count)
 		return buf_printf(out, "no call at all");
-	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS && r >= 0; code++) {
+	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS; code++) {
 		if (vocab_word("op", code) && select_op(s, code))
-			r = buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
+			buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
 	}
-	return r;
+	return buf_status(out);
 }
 
 int where_explain(const struct where *w, const struct call_filter *k, const struct select *s,

@@ -24,7 +24,7 @@ static int recording_fork(struct recording *r, const struct recording_options *o
 	if (e < 0)
 		return e;
 	r->session.child = &r->child;
-	/* The whole host for as long as the command runs, or the command and its children. */
+	/* The whole host while the command runs, or only the command and its children. */
 	if (r->select.everything)
 		return 0;
 	if (r->select.pid_count == SELECT_LIST_MAX)
@@ -33,7 +33,7 @@ static int recording_fork(struct recording *r, const struct recording_options *o
 	return 0;
 }
 
-/* Where the control group allows little, less is kept in memory, at the price of calls lost sooner in bursts. */
+/* If the control group's limit is low, buffers are smaller, and bursts lose calls sooner. */
 static void recording_fit_memory(struct recording *r, struct ebpf_options *opt)
 {
 	uint64_t limit = record_memory_limit(), rings;
@@ -80,6 +80,7 @@ int recording_open(struct recording *r, const struct recording_options *o, struc
 				   .spans = o->spans,
 				   .detail_bytes = o->detail_bytes,
 				   .no_argv = o->no_argv,
+				   .detail_argv = !o->stored && !o->no_argv,
 				   .select = &r->select,
 				   .filter = &r->kernel};
 	int e;
@@ -89,7 +90,7 @@ int recording_open(struct recording *r, const struct recording_options *o, struc
 	if (e < 0)
 		return e;
 	recording_fit_memory(r, &opt);
-	/* which of the calls that run the filter lets pass shows only when they end */
+	/* whether a running call passes the filter is known only when it ends */
 	opt.mark_running = o->stored && !r->where.expr;
 	opt.command_pid = (int32_t)MAX(r->child.pid, 0);
 	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select nothing. */

@@ -5,7 +5,7 @@
 
 #include "record/internal.h"
 
-#define RETRY_NS (1 * NSEC_PER_SEC) /* a full disk is not tried more often */
+#define RETRY_NS (1 * NSEC_PER_SEC) /* interval between attempts when the disk is full */
 
 int record_part_name(const char *base, uint64_t number, char **ret)
 {
@@ -15,7 +15,7 @@ int record_part_name(const char *base, uint64_t number, char **ret)
 	return -ENOMEM;
 }
 
-/* What a file begins with counts for half of it at most, or files of many names would hold nothing else. */
+/* The file's initial rows count for at most half of the size, or files with many names would contain nothing else. */
 static bool rotate_is_large(const struct record_rotation *o, const struct store_stats *s)
 {
 	uint64_t head = MIN(s->part_began, o->size / 2);
@@ -30,7 +30,7 @@ static bool rotate_is_due(const struct rotating *r, const struct record_rotation
 	       (rotate_is_large(o, s) || (o->every_ns && now - r->since >= o->every_ns));
 }
 
-/* The oldest file, where there is one more than are kept. */
+/* Removes the oldest file if the limit is exceeded. */
 static void remove_oldest(const struct record_rotation *o, const struct store_writer *w,
 			  uint64_t parts)
 {

@@ -16,19 +16,18 @@
 #include "record/tracers.h"
 #include "schema/vocab.h"
 
-/* How long one read waits: bounds the delay of every stop condition. */
+/* Timeout of one read: bounds the delay of every stop condition. */
 #define READ_MS ((int)(RECORD_TICK_MIN_NS / NSEC_PER_MSEC))
 #define DRAIN_NS \
 	(10 *    \
-	 NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for \
-			     */
+	 NSEC_PER_SEC) /* a source that does not end by then is broken: reported, not waited for */
 
 #define SIGNAL_WAIT_NS \
-	(20 * NSEC_PER_MSEC) /* until a signal to a whole group has come to the command as well */
+	(20 * NSEC_PER_MSEC) /* by then, a signal to the whole group has also reached the command */
 
-#define LOOK_NS (1 * NSEC_PER_SEC) /* so often it is looked what became of the trace's file */
+#define LOOK_NS (1 * NSEC_PER_SEC) /* interval at which the trace's file is checked */
 
-#define FILES_KEPT 4096 /* rows of files that gather before they are forgotten */
+#define FILES_KEPT 4096 /* rows of files that accumulate before they are forgotten */
 
 struct session {
 	struct source *source;
@@ -38,18 +37,18 @@ struct session {
 	struct batch_set in, rows;
 	struct query_rows *where; /* NULL: none */
 	struct query_cursor *cursor;
-	bool forget_files; /* nobody but the filter asks for their names, and it asks once */
+	bool forget_files; /* only the filter needs their names, and each only once */
 	struct record_totals totals;
 	int64_t begin, end, next_tick, next_look; /* monotonic; end is 0 while it runs */
 	uint64_t came,
-		handed; /* rows of op from the source, without what was before exec; to the store, or left out */
+		handed; /* rows of op from the source after exec; those passed on or dropped */
 	int64_t tick_ns;
 	struct rotating rotating;
-	struct filesystems filesystems; /* that were written to */
+	struct filesystems filesystems; /* those written to */
 	int64_t cpu_at_start;
 	int signals_seen;
-	int64_t signal_at; /* monotonic: when one was met with that nobody has decided on; 0: none */
-	int64_t let_go;	   /* when the child went on to exec, ns since the epoch */
+	int64_t signal_at; /* monotonic: arrival of a signal that is not handled yet; 0: none */
+	int64_t let_go;	   /* when the child was released to exec, ns since the epoch */
 	bool source_ended;
 	bool before_exec; /* no call of the command itself has been seen yet */
 };
@@ -64,7 +63,7 @@ static void session_free(struct session *s)
 	batch_set_free(&s->rows);
 }
 
-/* ---- rows on their way ---- */
+/* ---- processing rows ---- */
 
 static uint64_t call_hash(const struct batch *b, size_t row, unsigned int thread,
 			  unsigned int start)
@@ -74,7 +73,7 @@ static uint64_t call_hash(const struct batch *b, size_t row, unsigned int thread
 	return hash_bytes(call, sizeof(call));
 }
 
-/* What a table has of calls, by their thread and start, goes with those in `all` that are not kept. */
+/* Drops the rows of a table that belong to calls in `all` but not in `kept`, by thread and start of the call. */
 static int drop_of_calls(struct batch_set *set, enum table_id table, unsigned int thread,
 			 unsigned int start, const struct batch *all, const struct batch *kept)
 {
@@ -106,7 +105,7 @@ static int drop_of_calls(struct batch_set *set, enum table_id table, unsigned in
 	return 0;
 }
 
-/* Their content, where what a large call moved may have gone before, and details. */
+/* Drops the calls' content and details. Content of a large call may have been passed on before. */
 static int drop_content(struct batch_set *set, const struct batch *all, const struct batch *kept)
 {
 	int r = drop_of_calls(set, TABLE_CHUNK, CHUNK_THREAD_ID, CHUNK_START, all, kept);
@@ -115,8 +114,7 @@ static int drop_content(struct batch_set *set, const struct batch *all, const st
 		     : drop_of_calls(set, TABLE_DETAIL, DETAIL_THREAD_ID, DETAIL_START, all, kept);
 }
 
-/* Takes out the calls that the child made before it was let go: they are the recorder's doing, not
- * the command's. */
+/* Removes the calls that the child made before it was released: they belong to the recorder, not to the command. */
 static int drop_before_exec(struct session *s)
 {
 	_cleanup_(batch_freep) struct batch *kept = NULL;
@@ -172,7 +170,7 @@ static int hand_out(struct session *s, struct error *err)
 		r = store_append_set(opt->store, &s->rows, &full);
 		if (r == -ENOSPC || r == -EDQUOT)
 			s->totals.disk_full =
-				true; /* the store counts what it refuses and tries on */
+				true; /* the store counts rejected rows and keeps trying */
 		else if (r < 0)
 			return error_set(err, r, "%s", full.message);
 	}
@@ -180,7 +178,7 @@ static int hand_out(struct session *s, struct error *err)
 	return 0;
 }
 
-/* Behind the rows that they tell of. */
+/* After the rows that they refer to. */
 static int note_events(struct session *s, struct error *err)
 {
 	const struct event_count *cpus;
@@ -192,7 +190,7 @@ static int note_events(struct session *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "noting the numbers of events") : 0;
 }
 
-/* The filter keeps what it found of each name; those of files are not wanted any more, of which there may be millions. */
+/* The filter remembers its result for each name; files' names are then no longer needed, and there may be millions. */
 static int learn_names(struct session *s, struct error *err)
 {
 	int r = s->where ? query_rows_names(s->where, enrich_dims(s->enrich), err) : 0;
@@ -203,7 +201,7 @@ static int learn_names(struct session *s, struct error *err)
 	return r;
 }
 
-/* What calls waited on goes with them. */
+/* Drops the rows about what the dropped calls waited on. */
 static int drop_waited_on(struct session *s, const struct batch *op)
 {
 	_cleanup_(batch_freep) struct batch *kept = NULL;
@@ -227,7 +225,7 @@ static int drop_waited_on(struct session *s, const struct batch *op)
 	return 0;
 }
 
-/* Leaves calls out for which the filter is not true; their threads and files stay. */
+/* Drops calls for which the filter is not true; keeps their threads and files. */
 static int drop_unwanted(struct session *s, struct error *err)
 {
 	_cleanup_(batch_freep) struct batch *kept = NULL;
@@ -285,7 +283,7 @@ static int session_mark(struct session *s, const char *name, const void *text, s
 	return batch_set_add_mark(&s->rows, clock_realtime_ns(), name, text, len);
 }
 
-/* The command line as a shell would take it; of the arguments what may be kept. */
+/* The command line in shell syntax; only those arguments that may be recorded. */
 static int mark_command(struct session *s)
 {
 	_cleanup_buf_ struct buf words = {0}, masked = {0}, line = {0};
@@ -297,9 +295,8 @@ static int mark_command(struct session *s)
 		return 0;
 	for (size_t i = 0; argv[i] && (!i || !s->opt->no_argv) && r >= 0; i++) {
 		if (i)
-			r = buf_append(&words, "", 1);
-		if (r >= 0)
-			r = buf_append(&words, argv[i], strlen(argv[i]));
+			buf_append(&words, "", 1);
+		r = buf_append(&words, argv[i], strlen(argv[i]));
 	}
 	if (r >= 0 && !s->opt->keep_secrets)
 		r = secret_mask((struct bytes){words.data, words.len}, &masked, NULL);
@@ -351,7 +348,7 @@ static void refresh_totals(struct session *s)
 	s->totals.cpu_ns = clock_cpu_ns() - s->cpu_at_start;
 }
 
-/* Why the trace is not what it should be; `why` NULL: recording went well. */
+/* Records why the trace is incomplete; `why` NULL: recording succeeded. */
 static int mark_failure(struct session *s, const struct error *why)
 {
 	const struct store_stats *store = &s->totals.store;
@@ -394,7 +391,7 @@ static int last_marks(struct session *s, const struct error *failed, struct erro
 		r = session_mark(s, "weir.stopped", why, strlen(why));
 	if (r >= 0)
 		r = session_mark(s, "weir.cost", cost, (size_t)n);
-	/* What readers may then say: nothing was lost, and the numbers of the records prove it. */
+	/* Permits readers to state that nothing was lost, as the numbers of the records prove. */
 	if (r >= 0 && record_gap_free(&s->totals) && !failed)
 		r = session_mark(s, "weir.sequence", "gap-free", strlen("gap-free"));
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
@@ -402,7 +399,7 @@ static int last_marks(struct session *s, const struct error *failed, struct erro
 
 /* ---- stop conditions ---- */
 
-/* Notes the end of the command; true when it has ended. */
+/* Records the end of the command; true once it has ended. */
 static bool command_ended(struct session *s)
 {
 	int status;
@@ -423,7 +420,7 @@ static void pass_on(pid_t command, int number)
 	kill(command, number);
 }
 
-/* Passes a signal on that the command has not got by itself: the first, a second one ends the recording. */
+/* Forwards the first signal unless the command received it itself; a second one ends the recording. */
 static const char *signalled(struct session *s, int64_t now)
 {
 	const struct record_options *opt = s->opt;
@@ -444,7 +441,7 @@ static const char *signalled(struct session *s, int64_t now)
 	return NULL;
 }
 
-/* Why the session should stop now; NULL: it should not. */
+/* The reason to stop now, or NULL. */
 static const char *reason_to_stop(struct session *s, int64_t now)
 {
 	const struct record_options *opt = s->opt;
@@ -471,7 +468,7 @@ static void look_at_file(struct session *s, int64_t now)
 	store_writer_place(s->opt->store, &s->totals.place);
 }
 
-/* Blocks are committed, the caller sees the totals. */
+/* Commits blocks and passes the totals to the caller. */
 static int session_tick(struct session *s, int64_t now, const char **why, struct error *err)
 {
 	const struct record_options *opt = s->opt;
@@ -497,7 +494,7 @@ static int session_tick(struct session *s, int64_t now, const char **why, struct
 	return 0;
 }
 
-/* Each file says by itself how it came to be. */
+/* Each file contains its own marks about the recording. */
 static int go_on_in_next(struct session *s, int64_t now, struct error *err)
 {
 	const struct record_options *opt = s->opt;
@@ -516,7 +513,7 @@ static int go_on_in_next(struct session *s, int64_t now, struct error *err)
 
 /* ---- the session ---- */
 
-/* The longest tick of which `every_ns` is a whole number. */
+/* The longest tick that divides `every_ns`. */
 static int64_t tick_length(int64_t every_ns)
 {
 	int64_t ticks = (every_ns + RECORD_TICK_NS - 1) / RECORD_TICK_NS;
@@ -554,7 +551,7 @@ static int session_begin(struct session *s, struct error *err)
 			r = error_set(err, -ENOMEM, "out of memory");
 		if (r < 0)
 			return r;
-		/* a filter by program needs no files */
+		/* a filter by program does not use files */
 		s->forget_files = !(keep >> TABLE_FILE & 1) && query_rows_forget_files(s->where);
 		keep |= query_rows_tables(s->where);
 		enrich_keep_dims(s->enrich, keep);
@@ -607,7 +604,7 @@ static int session_run(struct session *s, struct error *err)
 	return 0;
 }
 
-/* After stop(): what was seen before, and what is still running. */
+/* After stop(): reads the remaining rows, including calls that are still running. */
 static int session_drain(struct session *s, struct error *err)
 {
 	int64_t until = clock_monotonic_ns() + DRAIN_NS;
@@ -627,7 +624,7 @@ static int session_drain(struct session *s, struct error *err)
 	return r < 0 ? r : 0;
 }
 
-/* Losses that the source counted; which thread's, enrich would know. */
+/* Stores the losses counted by the source, without threads: only enrich knows their ids. */
 static int keep_loss(struct session *s)
 {
 	struct batch *loss = s->in.tables[TABLE_LOSS];
@@ -648,8 +645,8 @@ static int add_unknown_loss(struct session *s)
 }
 
 /*
- * Recording failed, perhaps for want of memory: what the source still has is counted and not kept, so that the trace says
- * how much it lacks. Where a filter would have left calls out here, they count too.
+ * Recording failed, perhaps out of memory: counts what is left in the source without storing it, so that the trace
+ * shows how much is missing. Calls that a filter would have dropped here are counted too.
  */
 static void count_rest(struct session *s)
 {
@@ -673,7 +670,7 @@ static void count_rest(struct session *s)
 		(void)add_unknown_loss(s);
 }
 
-/* What has gathered is committed; `failed`: why recording ended, NULL where it went well. */
+/* Commits the remaining rows; `failed`: why recording ended, NULL if it succeeded. */
 static int session_finish(struct session *s, const struct error *failed, struct error *err)
 {
 	struct error full = {0};
@@ -720,7 +717,7 @@ int record_run(struct source *source, const struct record_options *opt, struct r
 		return r;
 	}
 	r = session_run(&s, err);
-	/* Also after a failure: what was recorded so far is kept. */
+	/* Also after a failure: everything recorded so far is kept. */
 	f = session_finish(&s, r < 0 ? err : NULL, r < 0 ? NULL : err);
 	*ret = s.totals;
 	return r < 0 ? r : f;

@@ -17,7 +17,7 @@ static bool is_tracer(const char *comm)
 	static const char *const tracers[] = {
 		"strace", "ltrace", "bpftrace", "perf", "sysdig", "falco", "trace-cmd", "stap",
 		"stapio", "weir", "dio", "tracee", "lttng-sessiond",
-		/* of audits */
+		/* audit daemons */
 		"auditd", "auditbeat", "go-audit", "osqueryd", "tetragon"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++) {
@@ -27,7 +27,7 @@ static bool is_tracer(const char *comm)
 	return false;
 }
 
-/* A weir that only reads traces has attached nothing. Whose descriptors cannot be seen may have. */
+/* A weir that only reads traces has attached nothing. If its descriptors cannot be read, it may have. */
 static bool has_attached(const char *pid)
 {
 	char path[64], link[64];

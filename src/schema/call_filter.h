@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call_filter.h: a filter over one finished call that the kernel programs can test: comparisons of fields
- * with constants, joined by and and or, in postfix order. Shared with src/bpf; no libc.
+ * call_filter.h: a filter over one finished call that the kernel programs can evaluate: comparisons of fields with
+ * constants, joined by `and` and `or`, in postfix order. Shared with src/bpf; no libc.
  *
- * Its fields are those whose value the programs have at hand when a call ends, and tests of names, which are made once
- * for each version of a file or thread. Everything else that the language knows the recorder tests, which tests the whole
- * expression anyway: a call that only it can leave out is sent, and costs as much as one that is recorded.
+ * Its fields are those whose value the programs have at hand when a call ends, and tests of names, which are evaluated
+ * once for each version of a file or thread. The recorder evaluates the complete expression in any case, so everything
+ * else in the language is left to it: a call that only the recorder can reject is sent, and costs as much as one that
+ * is recorded.
  *
- * Logic is three-valued as in the language: a comparison of an unknown field is unknown, and the call is recorded if
- * the whole filter is true. What only the recorder can decide passes.
+ * Logic is three-valued as in the language: a comparison with an unknown field is unknown, and the call is recorded if
+ * the whole filter is true. Conditions that only the recorder can decide pass.
  *
  * A condition on the call's number or class is a set of calls, stored as a bit in each call's plan. A condition on a
  * name is stored as a bit of each version.
@@ -17,17 +18,15 @@
 
 #include <linux/types.h>
 
-#define FILTER_STEPS_MAX 32 /* comparisons and joints */
-#define FILTER_DEPTH_MAX 8  /* values waiting on the stack */
-#define FILTER_SETS_MAX	 16 /* sets of calls: bits of wire_plan.sets */
-#define FILTER_SET_WORDS 16 /* of 64 bits: OP_CODE_CALLS of schema/ops.h */
-#define FILTER_NAMES_MAX \
-	15 /* tests of names: bits of file_version.wanted, beside that of the selection */
-#define FILTER_NAME_MAX \
-	248 /* bytes of a name; a path with what the records of files add is below WIRE_NAMES_MAX */
+#define FILTER_STEPS_MAX 32  /* comparisons and operators */
+#define FILTER_DEPTH_MAX 8   /* depth of the value stack */
+#define FILTER_SETS_MAX	 16  /* sets of calls: bits of wire_plan.sets */
+#define FILTER_SET_WORDS 16  /* in units of 64 bits: OP_CODE_CALLS of schema/ops.h */
+#define FILTER_NAMES_MAX 15  /* name tests: bits of file_version.wanted, besides the selection's */
+#define FILTER_NAME_MAX	 248 /* length of a name; with what file records add, below WIRE_NAMES_MAX */
 
 enum filter_field {
-	FILTER_OP, /* FILTER_SET alone */
+	FILTER_OP, /* only with FILTER_SET */
 	FILTER_DUR,
 	FILTER_RET, /* unknown while the call runs */
 	FILTER_ERR, /* unknown on success */
@@ -37,8 +36,8 @@ enum filter_field {
 	FILTER_FD,
 	FILTER_SIZE,
 	FILTER_BYTES,
-	FILTER_COMM, /* FILTER_NAME alone */
-	FILTER_PATH, /* of the file: FILTER_NAME, FILTER_NULL, FILTER_KNOWN; so is the next */
+	FILTER_COMM, /* only with FILTER_NAME */
+	FILTER_PATH, /* of the file; for this and the next: FILTER_NAME, FILTER_NULL, FILTER_KNOWN */
 	FILTER_EXE,  /* of the program that the thread runs */
 	FILTER_FIELDS,
 };
@@ -53,7 +52,7 @@ enum filter_code {
 	FILTER_NULL, /* field is unknown */
 	FILTER_KNOWN,
 	FILTER_SET,  /* of FILTER_OP: in sets[value] */
-	FILTER_NAME, /* names[value] holds */
+	FILTER_NAME, /* the test names[value] is true */
 	FILTER_AND,  /* of the two values on top of the stack */
 	FILTER_OR,
 };
@@ -67,31 +66,31 @@ struct call_filter_step {
 
 enum filter_how {
 	NAME_EQUAL,
-	NAME_BEGINS, /* of a comm alone */
-	NAME_BELOW,  /* of a path: in this folder or one of its folders; "" is the root */
-	NAME_WITHIN, /* the same, or equal */
-	NAME_BASE,   /* its last part is equal, begins so */
+	NAME_BEGINS, /* only of a comm */
+	NAME_BELOW,  /* of a path: anywhere below this folder; "" is the root */
+	NAME_WITHIN, /* NAME_BELOW or NAME_EQUAL */
+	NAME_BASE,   /* its last component is equal; begins so */
 	NAME_BASE_BEGINS,
-	/* Of a selected path (-P): as NAME_WITHIN, of what the process or the recorder calls the file. */
+	/* Of a selected path (-P): as NAME_WITHIN, for the name that the process or the recorder uses. */
 	NAME_SELECTED,
 };
 
-/* A test of a name: "/var/lib" and NAME_BELOW. If the kernel cannot decide a test, the test passes. */
+/* A test of a name, e.g. "/var/lib" and NAME_BELOW. If the kernel cannot decide a test, the test passes. */
 struct call_filter_name {
-	__u8 field;    /* FILTER_COMM, or FILTER_PATH of whatever file */
+	__u8 field;    /* FILTER_COMM, or FILTER_PATH for any kind of file name */
 	__u8 how;      /* enum filter_how */
-	__u8 opposite; /* it must not be so */
-	__u8 pattern;  /* from a glob over a comm, which also looks at what follows a slash */
+	__u8 opposite; /* negated */
+	__u8 pattern;  /* from a glob over a comm, which also matches after a slash */
 	__u32 len;
-	char text[FILTER_NAME_MAX]; /* a path without its last slash */
+	char text[FILTER_NAME_MAX]; /* a path has no trailing slash */
 };
 
 struct call_filter {
 	__u32 count;  /* 0: no filter */
-	__u32 fields; /* a bit for each enum filter_field that a step has */
+	__u32 fields; /* one bit for each enum filter_field used */
 	__u32 set_count, name_count;
 	struct call_filter_step steps[FILTER_STEPS_MAX];
-	__u64 sets[FILTER_SETS_MAX][FILTER_SET_WORDS]; /* a bit for each operation code */
+	__u64 sets[FILTER_SETS_MAX][FILTER_SET_WORDS]; /* one bit for each operation code */
 	struct call_filter_name names[FILTER_NAMES_MAX];
 };
 

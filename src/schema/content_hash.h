@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * content_hash.h: the hash of content (record --content), the same for kernel programs and user space.
+ * content_hash.h: the hash of content (record --content), shared by kernel programs and user space.
  *
- * A file or stream is cut into pieces of 4 KiB by position. The hash of a piece is a sum, modulo 2^64, over its 512 aligned
- * little-endian words: of mix(word ^ key[i]) - mix(key[i]), i being the word's place within the piece. So parts of a piece that
- * different calls moved add up to the hash of the whole, in any order, and what is all zeros has the hash 0. A word that a call
- * cuts in two belongs to neither part: its bytes are kept as they are (columns head and tail of table chunk), and
- * content_hash_word() adds it once both are known.
+ * A file or stream is divided into pieces of 4 KiB by position. The hash of a piece is a sum, modulo 2^64, over its 512
+ * aligned little-endian words: of mix(word ^ key[i]) - mix(key[i]), i being the word's index in the piece. So parts of
+ * a piece that were moved by different calls add up to the hash of the whole, in any order, and the hash of zeros is 0.
+ * A word that is split between two calls belongs to neither part: its bytes are stored unhashed (columns head and tail
+ * of table chunk), and content_hash_word() adds it once both are known.
  *
- * mix() is the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014; constants by
- * David Stafford's variant 13 of MurmurHash3's finaliser): shift, multiply, shift, multiply, shift. All three shifts are needed:
- * with one less, sums of pages that differ in two words collide a million times as often as they should
- * (tests/schema/test_content_hash.c has the families). The keys are SplitMix64's own numbers from the seed 0. They are no
- * secret: who wants to can make two contents of one hash.
+ * mix() is the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014;
+ * constants by David Stafford's variant 13 of MurmurHash3's finaliser): shift, multiply, shift, multiply, shift. All
+ * three shifts are needed: with only two, sums of pages that differ in two words collide a million times too often
+ * (tests/schema/test_content_hash.c has the families). The keys are SplitMix64's own numbers from the seed 0. They are
+ * not secret: collisions can be constructed deliberately.
  *
- * The bytes of a call have one more hash, from their beginning on, for when they are moved to another position: that of their
- * pieces, counted from the beginning of the call, joined in order (content_hash_join()); the last word is filled up with zeros.
+ * The bytes of a call have one more hash, which does not depend on their position: that of their pieces, counted from
+ * the beginning of the call, joined in order (content_hash_join()); the last word is padded with zeros.
  */
 #pragma once
 
@@ -41,20 +41,21 @@ static inline __u64 content_key(__u32 i)
 	return content_mix((i + 1) * CONTENT_STEP);
 }
 
-/* What a word adds to the hash of its piece. */
+/* What a word contributes to the hash of its piece. */
 static inline __u64 content_hash_word(__u64 word, __u32 i)
 {
 	return content_mix(word ^ content_key(i)) - content_mix(content_key(i));
 }
 
-/* The hash of a call's bytes with one more piece; n: which it is, from 0. The first is the hash itself. */
+/* Joins the hash of a call's bytes with the hash of the next piece; n: its index, from 0. The first piece's hash is
+ * returned unchanged. */
 static inline __u64 content_hash_join(__u64 hash, __u64 piece, __u64 n)
 {
 	return n ? hash + content_mix(piece + n * CONTENT_STEP) - content_mix(n * CONTENT_STEP)
 		 : piece;
 }
 
-/* The hash of bytes that begin where a piece does, the last word filled up with zeros; at most one piece. */
+/* The hash of at most one piece of bytes that begin at a piece boundary; the last word is padded with zeros. */
 static inline __u64 content_hash_piece(const void *data, __u64 len)
 {
 	const unsigned char *at = data;
@@ -70,7 +71,7 @@ static inline __u64 content_hash_piece(const void *data, __u64 len)
 	return hash;
 }
 
-/* The hash of a call's bytes from their beginning on. */
+/* The position-independent hash of a call's bytes. */
 static inline __u64 content_hash_bytes(const void *data, __u64 len)
 {
 	__u64 hash = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feature_tables.h: the tables that are made from a recorded trace (analysis/features/), and what rules find in them
- * (analysis/diagnose/). Declared as those of tables.h are. Counts that may be too small or too large because a set of ranges
- * outgrew its bound are marked by `inexact`.
+ * feature_tables.h: the tables computed from a recorded trace (analysis/features/), and the findings of rules
+ * (analysis/diagnose/). Declared like those of tables.h. Counts that may be too small or too large because a set of
+ * ranges exceeded its bound are marked by `inexact`.
  */
 #pragma once
 
@@ -235,8 +235,8 @@
 	C(FDLIFE, fdlife, OPEN_END, open_end, INT, "",                                             \
 	  "open at the end of the process or recording")                                           \
 	C(FDLIFE, fdlife, RISING, rising, INT, "",                                                 \
-	  "how many of the seven steps between eighths of the process's lifetime raised the "      \
-	  "minimum number open: 7 is a leak, 0 is normal use")                                     \
+	  "how many of the seven steps between eighths of the time from the first open to the "    \
+	  "end raised the minimum number open: 7 is a leak, 0 is normal use")                      \
 	C(FDLIFE, fdlife, DELETED, deleted, INT, "",                                               \
 	  "those open at the end whose file was deleted")                                          \
 	C(FDLIFE, fdlife, DELETED_BYTES, deleted_bytes, SIZE, "bytes",                             \

@@ -10,7 +10,7 @@
 #include "schema/vocab.h"
 #include "schema/words.h"
 
-#define WORD_MAX 64 /* longer words than any known one */
+#define WORD_MAX 64 /* longer than any known name */
 
 static const char *flags_find_word(const struct flag_word *words, size_t count, uint64_t value)
 {
@@ -46,23 +46,19 @@ static const char *bar(const struct buf *to, size_t start)
 	return to->len > start ? "|" : "";
 }
 
-/* The words of the bits; *ret_rest: the bits that have none. */
+/* Prints the names of the bits; *ret_rest: the bits without a name. */
 static int print_bits(struct buf *to, size_t start, const struct flag_set *s, uint64_t bits,
 		      uint64_t *ret_rest)
 {
 	assert(to->len >= start);
 	for (size_t i = 0; i < s->bit_count && bits; i++) {
-		int r;
-
 		if (!s->bits[i].value || (bits & s->bits[i].value) != s->bits[i].value)
 			continue;
-		r = buf_printf(to, "%s%s", bar(to, start), s->bits[i].name);
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s%s", bar(to, start), s->bits[i].name);
 		bits &= ~s->bits[i].value;
 	}
 	*ret_rest = bits;
-	return 0;
+	return buf_status(to);
 }
 
 static int print_number(struct buf *to, const struct flag_set *s, size_t start, uint64_t value)
@@ -74,7 +70,7 @@ static int print_number(struct buf *to, const struct flag_set *s, size_t start, 
 			  alone && s->what ? " */" : "");
 }
 
-/* An ioctl without a name: direction, type, number and size are coded in it. */
+/* An ioctl without a name: its bits encode direction, type, number and size. */
 static int print_ioctl(struct buf *to, uint64_t cmd)
 {
 	static const char *const directions[] = {"_IOC_NONE", "_IOC_WRITE", "_IOC_READ",
@@ -90,17 +86,16 @@ static int print_quota(struct buf *to, uint64_t cmd)
 	static const char *const types[] = {"USRQUOTA", "GRPQUOTA", "PRJQUOTA"};
 	const char *word = flags_code_word(WORDS_QUOTACTL, cmd >> 8 & 0xffffff);
 	unsigned int type = cmd & 0xff;
-	int r = word ? buf_printf(to, "QCMD(%s, ", word)
-		     : buf_printf(to, "QCMD(%#x /* Q_??? */, ",
-				  (unsigned int)(cmd >> 8 & 0xffffff));
 
-	if (r < 0)
-		return r;
+	if (word)
+		buf_printf(to, "QCMD(%s, ", word);
+	else
+		buf_printf(to, "QCMD(%#x /* Q_??? */, ", (unsigned int)(cmd >> 8 & 0xffffff));
 	return type < ARRAY_SIZE(types) ? buf_printf(to, "%s)", types[type])
 					: buf_printf(to, "%#x)", type);
 }
 
-/* Values that are not a set of words. True: *ret is the result. */
+/* Values that are not a set of names. True: *ret is the result. */
 static bool print_special(struct buf *to, enum word_set set, uint64_t value, int *ret)
 {
 	if (set == WORDS_QUOTACTL)
@@ -116,7 +111,7 @@ static bool print_special(struct buf *to, enum word_set set, uint64_t value, int
 
 static int print_nothing(struct buf *to, const struct flag_set *s)
 {
-	/* of a command, 0 is a value like any other, and an unknown one */
+	/* for a command, 0 is a value like any other, here an unknown one */
 	if (s->mask == UINT32_MAX && s->what)
 		return buf_printf(to, "0 /* %s */", s->what);
 	return buf_printf(to, "%s", s->none ? s->none : "0");
@@ -130,7 +125,7 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	const char *word;
 	int r = 0;
 
-	assert(!(s->mask & s->number)); /* a bit is of the code or of the number */
+	assert(!(s->mask & s->number)); /* a bit belongs to the code or to the number */
 	assert(s->wide || !((s->mask | s->number) >> 32));
 	if (print_special(to, set, value, &r))
 		return r;
@@ -142,33 +137,23 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	if (!value && !word && !s->number)
 		return print_nothing(to, s);
 	if (word && !s->code_last) {
-		r = buf_printf(to, "%s", word);
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s", word);
 	} else if (code && !word && !s->code_last) {
-		bits |= code; /* unknown: shown with the other bits that have no word */
+		bits |= code; /* unknown: shown with the other bits without a name */
 	}
-	r = print_bits(to, start, s, bits, &bits);
-	if (r < 0)
-		return r;
+	print_bits(to, start, s, bits, &bits);
 	if (s->shift && bits >> s->shift) {
-		r = buf_printf(to, "%s%llu<<MAP_HUGE_SHIFT", bar(to, start),
-			       (unsigned long long)(bits >> s->shift));
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s%llu<<MAP_HUGE_SHIFT", bar(to, start),
+			   (unsigned long long)(bits >> s->shift));
 		bits &= (1ull << s->shift) - 1;
 	}
-	if (bits) {
-		r = print_number(to, s, start, bits);
-		if (r < 0)
-			return r;
-	}
+	if (bits)
+		print_number(to, s, start, bits);
 	if (s->number) {
-		r = buf_printf(to, s->octal ? "%s%#03llo" : "%s%llu", bar(to, start),
-			       (unsigned long long)(value & s->number));
-		if (r < 0)
-			return r;
+		buf_printf(to, s->octal ? "%s%#03llo" : "%s%llu", bar(to, start),
+			   (unsigned long long)(value & s->number));
 	}
+	r = buf_status(to);
 	if (s->code_last && word)
 		return buf_printf(to, "%s%s", bar(to, start), word);
 	if (s->code_last && code)
@@ -176,7 +161,7 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	return 0;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static bool lookup(enum word_set set, const char *word, uint64_t *ret)
 {
@@ -263,7 +248,7 @@ int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error
 	return 0;
 }
 
-/* ---- numbers with a form of their own ---- */
+/* ---- numbers with their own encoding ---- */
 
 int flags_print_mode(struct buf *to, uint64_t mode)
 {
@@ -275,21 +260,16 @@ int flags_print_mode(struct buf *to, uint64_t mode)
 	static const struct flag_word high[] = {
 		{04000, "S_ISUID"}, {02000, "S_ISGID"}, {01000, "S_ISVTX"}};
 	const char *type = flags_find_word(types, ARRAY_SIZE(types), mode & 0170000);
-	int r;
 
 	mode &= UINT32_MAX;
 	if (type) {
-		r = buf_printf(to, "%s|", type);
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s|", type);
 		mode &= ~0170000ull;
 	}
 	for (size_t i = 0; type && i < ARRAY_SIZE(high); i++) {
 		if (!(mode & high[i].value))
 			continue;
-		r = buf_printf(to, "%s|", high[i].name);
-		if (r < 0)
-			return r;
+		buf_printf(to, "%s|", high[i].name);
 		mode &= ~high[i].value;
 	}
 	return buf_printf(to, "%#03llo", (unsigned long long)mode);

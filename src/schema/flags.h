@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flags.h: the words of flags and commands, one set for each argument that has some, printed and
- * read as strace spells them: "O_RDONLY|O_CLOEXEC", "SEEK_END"; bits without a word as hex.
+ * flags.h: the names of flags and commands, one set for each kind of argument, in strace's notation:
+ * "O_RDONLY|O_CLOEXEC", "SEEK_END"; bits without a name in hex.
  */
 #pragma once
 
@@ -21,6 +21,8 @@ enum word_set {
 	WORDS_AT_REMOVE,
 	WORDS_AT_STATX,
 	WORDS_BPF,
+	WORDS_CAP,
+	WORDS_CAP_AMBIENT,
 	WORDS_CLOCK,
 	WORDS_CLONE,
 	WORDS_CLOSE_RANGE,
@@ -77,6 +79,7 @@ enum word_set {
 	WORDS_MSG,
 	WORDS_MSYNC,
 	WORDS_NETLINK,
+	WORDS_NETLINK_OPTION,
 	WORDS_OPEN,
 	WORDS_OPEN_TREE,
 	WORDS_O_FILE,
@@ -128,17 +131,16 @@ enum word_set {
 };
 
 /*
- * Appends the value in words: "O_WRONLY|O_CREAT|0x80000000", "0". If no bit is known, a comment after
- * the number names the set of words, as in strace. 0 or -ENOMEM.
+ * Appends the value as names: "O_WRONLY|O_CREAT|0x80000000", "0". If no bit is known, a comment after the number names
+ * the set, as in strace. 0 or -ENOMEM.
  */
 int flags_print(struct buf *to, enum word_set set, uint64_t value);
-/* Reads words and numbers (decimal, 0x, octal with a leading 0) joined by '|'. Errors name the
- * nearest word. */
+/* Parses names and numbers (decimal, 0x, octal with a leading 0) joined by '|'. Errors suggest the nearest name. */
 int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error *err);
-/* The word of a single code or bit, or NULL. */
+/* The name of a single code or bit, or NULL. */
 const char *flags_word(enum word_set set, uint64_t value);
 
-/* A file mode: "0644", with a type in it "S_IFREG|0644". */
+/* A file mode: "0644", with a file type "S_IFREG|0644". */
 int flags_print_mode(struct buf *to, uint64_t mode);
-/* A device number as user space packs it: "makedev(0x8, 0x1)". */
+/* A device number in user space's encoding: "makedev(0x8, 0x1)". */
 int flags_print_dev(struct buf *to, uint64_t dev);

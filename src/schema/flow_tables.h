@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_tables.h: the tables of content and causality: what the bytes were that calls moved (record --content), and what happened
- * because of what (analysis/flow/). Declared as those of tables.h are.
+ * flow_tables.h: the tables of content and causality: the bytes that calls moved (record --content), and which events
+ * caused which (analysis/flow/). Declared like those of tables.h.
  */
 #pragma once
 
@@ -48,7 +48,7 @@
 	C(CHUNK, chunk, TAIL, tail, BYTES, "", "of a part: the bytes after its last whole word")   \
 	C(CHUNK, chunk, CONTENT, content, BYTES, "", "the bytes (--content=bytes)")
 
-/* The address is found in an argument of the call (a0 to a5), or in another row of the call. */
+/* The address is in an argument of the call (a0 to a5), or in another detail row of the call. */
 #define SCHEMA_DETAIL(C)                                                                          \
 	C(DETAIL, detail, START, start, TIME, "ns",                                               \
 	  "end of the call; with thread_id it identifies the call's row")                         \
@@ -76,7 +76,7 @@
 	C(SIGNAL, signal, ADDRESS, address, UINT, "", "faults: the address")                   \
 	C(SIGNAL, signal, IGNORED, ignored, INT, "", "1: the process ignores it")
 
-/* Operations are named by row_id, as in span_op: those of calls in the traces that were joined. */
+/* Operations are identified by row_id, as in span_op: that of calls in the traces read together. */
 #define SCHEMA_EDGE(C)                                                                             \
 	C(EDGE, edge, START, start, TIME, "ns", "start of the first call")                         \
 	C(EDGE, edge, DUR, dur, DUR, "ns", "from there to the end of the second call")             \
@@ -114,7 +114,8 @@
 	  "a second observation: the contents of replicas")                                      \
 	C(VERDICT, verdict, NOTE, note, BYTES, "", "what else may explain it")
 
-/* One row for each recording whose times are corrected. All of its times are less `ahead`: what is within it stays as it was. */
+/* One row for each recording whose times are corrected: `ahead` is subtracted from all of them, so that intervals
+ * within the recording do not change. */
 #define SCHEMA_CLOCK(C)                                                                       \
 	C(CLOCK, clock, SINCE, since, TIME, "ns",                                             \
 	  "time of the first bytes that the bounds are derived from")                         \

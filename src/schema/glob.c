@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glob.c: glob_match() walks the text once and keeps the set of places in the pattern that fit so
- * far, so that no pattern takes more than pattern x text steps (backtracking would be exponential
- * for "*a*a*a*a*b").
+ * glob.c: glob_match() walks the text once and keeps the set of positions in the pattern that match so far, so that no
+ * pattern takes more than pattern x text steps (backtracking would be exponential for "*a*a*a*a*b").
  */
 #include "schema/select.h"
 
@@ -18,12 +17,11 @@ static_assert(GLOB_MAX <= UINT16_MAX, "places are 16 bits");
 struct glob {
 	const char *pattern;
 	size_t len;
-	uint32_t seen[GLOB_MAX + 1]; /* number of the step that last added the place */
+	uint32_t seen[GLOB_MAX + 1]; /* the step that last added the position */
 	struct places a, b;
 };
 
-/* "[a-z]", "[!a]", "[^a]", "[]a]": whether c is in it, and its length; 0: not a set, a plain
- * bracket. */
+/* "[a-z]", "[!a]", "[^a]", "[]a]": whether c is in it, and its length; 0: not a set but a plain bracket. */
 static size_t match_set(const char *p, size_t left, char c, bool *ret)
 {
 	bool negated = left > 1 && (p[1] == '!' || p[1] == '^');
@@ -50,7 +48,7 @@ static size_t match_set(const char *p, size_t left, char c, bool *ret)
 	return i + 1;
 }
 
-/* Adds a place and, where it is a star, what follows the star, as a star may stand for nothing. */
+/* Adds a position; after a star also the next one, since a star may match nothing. */
 static void add_place(struct glob *g, struct places *to, size_t at, uint32_t step)
 {
 	while (g->seen[at] != step) {
@@ -59,11 +57,11 @@ static void add_place(struct glob *g, struct places *to, size_t at, uint32_t ste
 		size_t after = at + 1 + stars;
 
 		g->seen[at] = step;
-		assert(to->count <= g->len); /* each place once in a step */
+		assert(to->count <= g->len); /* each position at most once per step */
 		to->list[to->count++] = (uint16_t)at;
 		if (!star)
 			return;
-		/* between slashes, two stars stand for no folder too */
+		/* between slashes, two stars also match no folder at all */
 		if (stars && (!at || g->pattern[at - 1] == '/') && after < g->len &&
 		    g->pattern[after] == '/' && g->seen[after + 1] != step)
 			add_place(g, to, after + 1, step);
@@ -113,7 +111,7 @@ bool glob_match(const char *glob, const char *text, size_t len)
 		g.len--;
 	if (g.len > GLOB_MAX)
 		return false;
-	assert(len < UINT32_MAX - 2); /* the steps are numbered */
+	assert(len < UINT32_MAX - 2); /* steps are numbered */
 	memset(g.seen, 0, (g.len + 1) * sizeof(g.seen[0]));
 	now->count = 0;
 	add_place(&g, now, 0, 1);
@@ -125,7 +123,7 @@ bool glob_match(const char *glob, const char *text, size_t len)
 			if (now->list[k] < g.len)
 				step_place(&g, next, now->list[k], text[i], (uint32_t)i + 2);
 			else if (text[i] == '/')
-				return true; /* the whole pattern names a folder above */
+				return true; /* the whole pattern matches a parent folder */
 		}
 		now = next;
 		next = spare;

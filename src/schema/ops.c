@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The short words of ops.def; they live in this file alone. */
+/* Abbreviations for ops.def, only in this file. */
 enum {
 	F = OP_SET_FILE,
 	D = OP_SET_DESC,
@@ -257,7 +257,7 @@ enum op_copy op_copy(uint32_t code)
 	if (!op || op->ret != RET_BYTES || !ops_has_role(op, ARG_FD2))
 		return OP_COPY_NONE;
 	assert(ops_has_role(op, ARG_FD)); /* bytes go from one file to another */
-	/* where a position is given for one of the files alone, that one is read */
+	/* if only one of the files has a position, it is the one that is read */
 	return ops_has_role(op, ARG_POSP2) && !ops_has_role(op, ARG_POSP) ? OP_COPY_TO_FIRST
 									  : OP_COPY_TO_SECOND;
 }
@@ -302,7 +302,7 @@ uint32_t op_code_of_native(uint32_t nr)
 		return codes[nr] - 1u;
 	if (nr >= OP_CODE_NOT_A_CALL)
 		return OP_CODE_NUMBERED;
-	/* Numbers between the table's end and 424 are no calls; keep them apart from x86-64's. */
+	/* Numbers between the table's end and 424 are not calls; keep them apart from x86-64's. */
 	return nr < 424 ? OP_CODE_OTHER + nr : nr;
 }
 #else

@@ -24,7 +24,7 @@ SCHEMA_TABLES(TABLE)
 const enum table_id schema_dimensions[] = SCHEMA_DIMENSIONS;
 
 static_assert(ARRAY_SIZE(schema_dimensions) == SCHEMA_DIMENSION_COUNT, "the header counts them");
-/* what a table names as its row's start, duration and end are columns of it */
+/* the columns named as a row's start, duration and end must exist */
 #define IS_COLUMN(t, c) ((c) == NO_COLUMN || (c) < ARRAY_SIZE(t##_columns))
 #define TABLE(T, t, kind, start, dur, stop, doc)                                           \
 	static_assert(IS_COLUMN(t, start) && IS_COLUMN(t, dur) && IS_COLUMN(t, stop), #t); \
@@ -92,7 +92,7 @@ int schema_refers(const struct table_def *t, unsigned int column)
 	return table;
 }
 
-/* ---- names of types: traces and stores of rows have them ---- */
+/* ---- names of types, for traces and other stores ---- */
 
 static const char *const type_names[] = {
 	[COLUMN_INT] = "int",	[COLUMN_UINT] = "uint",	  [COLUMN_ID] = "id",

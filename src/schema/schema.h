@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema: the contents of a trace. Tables and columns (tables.h), vocabularies (vocab.h), operations
- * and their arguments (ops.h), the records that kernel and recorder share (wire.h), and the selection
- * that the kernel can test (select.h). May use base.
+ * schema: the contents of a trace. Tables and columns (tables.h), vocabularies (vocab.h), operations and their
+ * arguments (ops.h), the records that kernel and recorder share (wire.h), and the selection that the kernel can
+ * evaluate (select.h). May use base.
  *
  * schema.h: the tables of tables.h as enums and as data.
  *
@@ -23,7 +23,7 @@ enum table_id {
 		TABLE_COUNT,
 };
 
-/* A table that is not of the schema: the file that has it declares its columns (store/made/made.h). */
+/* A table outside the schema: the file that contains it declares its columns (store/made/made.h). */
 #define TABLE_OWN TABLE_COUNT
 
 enum schema_kind {
@@ -42,10 +42,10 @@ enum column_type {
 	COLUMN_SIZE,
 	COLUMN_CODE,
 	COLUMN_BYTES,
-	/* of tables that a file declares: */
+	/* only in tables that a file declares: */
 	COLUMN_FLOAT, /* the 64 bits of a double */
 	COLUMN_BOOL,  /* 0 or 1 */
-	COLUMN_TEXT,  /* UTF-8, in which \xHH is a byte of no UTF-8, as SQL has it */
+	COLUMN_TEXT,  /* UTF-8; \xHH stands for an invalid byte, as in SQL */
 	COLUMN_BLOB,
 	COLUMN_TYPES,
 };
@@ -55,14 +55,14 @@ static inline bool column_is_bytes(enum column_type type)
 	return type == COLUMN_BYTES || type == COLUMN_TEXT || type == COLUMN_BLOB;
 }
 
-/* OP_START, ..., OP_COUNT; THREAD_ID, ...: a column's number within its table. */
+/* OP_START, ..., OP_COUNT; THREAD_ID, ...: the number of a column in its table. */
 #define SCHEMA_ENUM(T, t, N, n, type, unit, doc) T##_##N,
 #define TABLE(T, t, ...)			 enum t##_column{SCHEMA_##T(SCHEMA_ENUM) T##_COLUMNS};
 SCHEMA_TABLES(TABLE)
 #undef TABLE
 #undef SCHEMA_ENUM
 
-#define SCHEMA_COLUMNS_MAX 64 /* a column set is one uint64_t; the widest table has 28 */
+#define SCHEMA_COLUMNS_MAX 64 /* a column set fits one uint64_t; the widest table has 28 */
 
 #define NO_COLUMN UINT_MAX
 
@@ -79,12 +79,12 @@ struct table_def {
 	const char *doc;
 	enum schema_kind kind;
 	unsigned int start, dur,
-		stop; /* columns, or NO_COLUMN: when a row began, how long it took, when it ended */
+		stop; /* columns with a row's start, duration and end, or NO_COLUMN */
 	const struct column_def *columns;
 	unsigned int column_count;
 };
 
-/* What files and stores call the type of a column. And back; -1: no type. */
+/* The name of a column type in files and other stores. And its inverse; -1: unknown. */
 const char *column_type_name(enum column_type type);
 int column_type_find(const char *name);
 /* The definition of a table; never NULL for id < TABLE_COUNT. */
@@ -93,15 +93,15 @@ static inline bool schema_is_dimension(enum table_id id)
 {
 	return schema_table(id)->kind == TABLE_IS_DIMENSION;
 }
-/* The dimension tables in the order in which their rows are enriched and stored: a row comes after those it refers to. */
+/* The dimension tables in the order in which their rows are enriched and stored: a row follows those it refers to. */
 #define SCHEMA_DIMENSION_COUNT 6
 extern const enum table_id schema_dimensions[SCHEMA_DIMENSION_COUNT];
-/* The set of columns that determine when a row of the table ended; 0 if there are none. */
+/* The columns that determine when a row of the table ended; 0 if it has none. */
 uint64_t schema_end_columns(enum table_id id);
 /* The unit of a column's values: "ns", "bytes", "" for plain numbers, references and texts. */
 const char *schema_unit(const struct column_def *c);
-/* The dimension table whose ids the column holds (thread.task and file.inode refer to their own table), TABLE_OP for the
- * row_id of a call, or -1. */
+/* The dimension table whose ids the column holds (thread.task and file.inode refer to their own table), TABLE_OP for
+ * the row_id of a call, or -1. */
 int schema_refers(const struct table_def *t, unsigned int column);
 /* The id of a table or column by name, or -1. */
 int schema_table_find(const char *name);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define OP_WORDS  (OP_CODE_CALLS / 64)
-#define REGEX_MAX 256u /* bytes of an expression */
+#define REGEX_MAX 256u /* bytes of a regular expression */
 
 static const struct {
 	const char *name;
@@ -37,7 +37,7 @@ static const struct {
 	{"%%statfs", OP_SET_STATFS_LIKE},
 	{"%pure", OP_SET_PURE},
 	{"%clock", OP_SET_CLOCK},
-	/* strace's old names without the per cent */
+	/* strace's old names without the percent sign */
 	{"desc", OP_SET_DESC},
 	{"file", OP_SET_FILE},
 	{"memory", OP_SET_MEMORY},
@@ -56,7 +56,7 @@ static const struct {
 	{"%wait", CLASS_WAIT}, {"%other", CLASS_OTHER},
 };
 
-/* What libc calls them. */
+/* The names that libc uses. */
 static const struct {
 	const char *name, *call;
 } aliases[] = {
@@ -133,7 +133,7 @@ static int add_regex(uint64_t *ops, const char *pattern, struct error *err)
 	size_t found = 0;
 	int r;
 
-	/* Repeats multiply: (a{999}){999} would take all memory. */
+	/* Nested repeats multiply: (a{999}){999} would exhaust memory. */
 	if (strlen(pattern) > REGEX_MAX || (repeat && strchr(repeat + 1, '{')))
 		return error_set(err, -EINVAL,
 				 "'/%.40s': an expression may have up to %u bytes and one {...}",
@@ -234,7 +234,7 @@ static int select_add_word(uint64_t *ops, char *word, struct error *err)
 	return 0;
 }
 
-/* Whether the word means waiting, and does not have it among other calls as %net does. */
+/* Whether the word means waiting itself, rather than a set such as %net that contains such calls. */
 static bool select_names_waits(const char *word, const uint64_t *ops)
 {
 	size_t count = 0, waits = 0;
@@ -248,8 +248,7 @@ static bool select_names_waits(const char *word, const uint64_t *ops)
 	return waits && (count == 1 || !strcasecmp(word, "%wait"));
 }
 
-/* Takes "trace=" off; strace's other expressions act on what it prints or change what the program
- * sees. */
+/* Skips "trace="; strace's other qualifiers change what it prints or what the program sees. */
 static int skip_qualifier(const char **text, struct error *err)
 {
 	static const char *const others[] = {
@@ -334,7 +333,7 @@ static bool is_glob_char(char c)
 	return c == '*' || c == '?' || c == '[' || c == '\\';
 }
 
-/* "/a//b/./c/" -> "/a/b/c", in place; ".." stays, as a symbolic link may stand before it. */
+/* "/a//b/./c/" -> "/a/b/c", in place; ".." stays, as a symbolic link may precede it. */
 static void tidy(char *path)
 {
 	char *to = path;
@@ -356,8 +355,8 @@ static void tidy(char *path)
 	*to = 0;
 }
 
-/* Relative paths start from the working directory; what begins with a star is looked for anywhere,
- * as find and the language have it: a star before "*.c" becomes two and a slash. */
+/* Relative paths start at the working directory. A glob that begins with a star matches anywhere, as in find and in the
+ * language: "*.c" gets two stars and a slash prepended. */
 static int absolute(const char *text, char **ret, struct error *err)
 {
 	_cleanup_free_ char *folder = NULL;
@@ -374,7 +373,7 @@ static int absolute(const char *text, char **ret, struct error *err)
 							: 0;
 }
 
-/* Takes over `glob`. */
+/* Takes ownership of `glob`. */
 static int add_glob(struct select *s, char *glob, struct error *err)
 {
 	struct select_path *p = &s->paths[s->path_count];
@@ -403,13 +402,12 @@ static int add_glob(struct select *s, char *glob, struct error *err)
 	*p = (struct select_path){.glob = glob,
 				  .exact = literal == len && len < SELECT_PATH_MAX && len > 1};
 	memcpy(p->prefix, glob, MIN(literal, sizeof(p->prefix) - 1));
-	assert(!p->exact || !strcmp(p->prefix, p->glob)); /* exact: the prefix is all of it */
+	assert(!p->exact || !strcmp(p->prefix, p->glob)); /* exact: the prefix is the whole path */
 	s->path_count++;
 	return 0;
 }
 
-/* The same path with the symbolic links of its literal folders resolved, as the kernel names it;
- * NULL: the same. */
+/* The same path with the symbolic links of its literal folders resolved, as the kernel sees it; NULL: the same. */
 static char *resolved(const char *glob)
 {
 	_cleanup_free_ char *folder = strdup(glob);
@@ -429,7 +427,7 @@ static char *resolved(const char *glob)
 
 		if (real || !end)
 			break;
-		/* what does not exist yet is looked for below the nearest folder that does */
+		/* a name that does not exist yet is resolved from its nearest existing parent folder */
 		while (end && folder[--end] != '/')
 			;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * span_tables.h: the tables of requests: spans that a program marks, their notes, the contexts that threads carry, matches of
- * periods (analysis/periods/), and which calls belong to them (analysis/spans/). Declared as those of tables.h are.
+ * span_tables.h: the tables of requests: spans that a program marks, their notes, the contexts that threads carry,
+ * matches of periods (analysis/periods/), and the calls that belong to them (analysis/spans/). Declared like those of
+ * tables.h.
  *
- * Ids of traces and spans are text as W3C's traceparent has them: 32 and 16 hexadecimal digits, lower case.
+ * Ids of traces and spans are text as in W3C's traceparent: 32 and 16 lower-case hexadecimal digits.
  */
 #pragma once
 
@@ -21,7 +22,7 @@
 	TABLE(SPAN_SUM, span_sum, MADE, SPAN_SUM_START, SPAN_SUM_DUR, NO_COLUMN, \
 	      "how the time of a span was spent, including the spans below it")
 
-/* Of table span, and of period, whose rows are spans that were found afterwards. */
+/* Columns of span, and of period, whose rows are spans found after recording. */
 #define SCHEMA_SPAN_COLUMNS(C, T, t)                                                              \
 	C(T, t, START, start, TIME, "ns", "start")                                                \
 	C(T, t, DUR, dur, DUR, "ns",                                                              \
@@ -78,7 +79,7 @@
 	  "span open on it), work (continued by another thread), wait (the span waited for it), " \
 	  "time (it overlaps in time; nothing else is known)")
 
-/* The parts of the time, from program to other, add up to dur. */
+/* The columns from program to other are parts of dur and add up to it. */
 #define SCHEMA_SPAN_SUM(C)                                                                        \
 	C(SPAN_SUM, span_sum, START, start, TIME, "ns", "start")                                  \
 	C(SPAN_SUM, span_sum, DUR, dur, DUR, "ns", "duration; so far, if it was still running")   \

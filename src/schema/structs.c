@@ -42,6 +42,17 @@ static const struct {
 	{"epoll_pwait2", 1, STRUCT_EPOLL, RETURNED(12), OUT},
 	{"epoll_pwait2", 3, STRUCT_TIMESPEC, FIXED(16), IN},
 	{"epoll_pwait2", 4, STRUCT_SIGSET, FIXED(8), IN},
+	{"sched_setaffinity", 2, STRUCT_CPUS, TIMES(1, 1), IN},
+	{"sched_getaffinity", 2, STRUCT_CPUS, RETURNED(1), OUT},
+	{"getgroups", 1, STRUCT_IDS, RETURNED(4), OUT},
+	{"setgroups", 1, STRUCT_IDS, TIMES(4, 0), IN},
+	{"times", 0, STRUCT_TMS, FIXED(32), OUT},
+	{"prctl", 1, STRUCT_PRCTL, WIRE_DETAIL_STRING, 16, 0, IN},
+	{"mount", 4, STRUCT_TEXT, WIRE_DETAIL_STRING, WIRE_DETAIL_TEXT, 0, IN},
+	{"bind", 1, STRUCT_ADDRESS, TIMES(1, 2), IN},
+	{"connect", 1, STRUCT_ADDRESS, TIMES(1, 2), IN},
+	{"getsockname", 1, STRUCT_ADDRESS, FIXED(12), OUT},
+	{"getpeername", 1, STRUCT_ADDRESS, FIXED(12), OUT},
 	{"epoll_ctl", 3, STRUCT_EPOLL, FIXED(12), IN},
 	{"rt_sigaction", 1, STRUCT_SIGACTION, FIXED(32), IN},
 	{"rt_sigaction", 2, STRUCT_SIGACTION, FIXED(32), OUT},
@@ -88,6 +99,8 @@ static const struct {
 	{"waitid", 2, STRUCT_SIGINFO, FIXED(48), OUT},
 	{"uname", 0, STRUCT_UNAME, FIXED(390), OUT},
 	{"sysinfo", 0, STRUCT_SYSINFO, FIXED(112), OUT},
+	{"execve", 1, STRUCT_STRINGS, WIRE_DETAIL_STRINGS, 0, 0, IN},
+	{"execveat", 2, STRUCT_STRINGS, WIRE_DETAIL_STRINGS, 0, 0, IN},
 	{"getcwd", 0, STRUCT_TEXT, WIRE_DETAIL_STRING, WIRE_DETAIL_MOST, 0, OUT},
 	{"readlink", 1, STRUCT_BYTES, RETURNED(1), OUT},
 	{"readlinkat", 2, STRUCT_BYTES, RETURNED(1), OUT},
@@ -108,9 +121,12 @@ static const struct {
 	{"getxattr", 2, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
 	{"lgetxattr", 2, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
 	{"fgetxattr", 2, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
+	{"listxattr", 1, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
+	{"llistxattr", 1, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
+	{"flistxattr", 1, STRUCT_BYTES, RETURNED(1), OUT | WIRE_DETAIL_DATA},
 };
 
-/* The argument of a call that has this role; OP_ARGS: none. */
+/* The argument of a call with this role; OP_ARGS: none. */
 static uint8_t arg_of_role(const struct op_def *def, enum arg_role role)
 {
 	uint8_t i = 0;
@@ -120,7 +136,7 @@ static uint8_t arg_of_role(const struct op_def *def, enum arg_role role)
 	return i < def->arg_count ? i : OP_ARGS;
 }
 
-/* What follows from the role of the argument alone. */
+/* What the role alone implies. */
 static struct struct_arg struct_by_role(uint32_t code, const struct op_def *def, unsigned int i)
 {
 	bool out = op_way(code) != OP_WAY_OUT;

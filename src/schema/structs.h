@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * structs.h: what arguments of calls point to. One table says how much of it the kernel programs read (schema/wire_detail.h) and
- * as what it is printed (cli/trace/call_struct.c).
+ * structs.h: what arguments of calls point to. One table determines how much of it the kernel programs read
+ * (schema/wire_detail.h) and how it is printed (cli/trace/call_struct.c).
  */
 #pragma once
 
@@ -13,9 +13,9 @@ enum struct_type {
 	STRUCT_NONE,
 	STRUCT_TEXT,   /* up to a NUL */
 	STRUCT_BYTES,  /* content that the call moves */
-	STRUCT_RANDOM, /* bytes that are no text */
+	STRUCT_RANDOM, /* bytes that are not text */
 	STRUCT_INT,
-	STRUCT_ROOM,   /* the length of an address */
+	STRUCT_ROOM,   /* the size of an address buffer */
 	STRUCT_STATUS, /* of a child */
 	STRUCT_STAT,
 	STRUCT_STATX,
@@ -42,6 +42,12 @@ enum struct_type {
 	STRUCT_IOCTL,
 	STRUCT_HOW,
 	STRUCT_CLONE,
+	STRUCT_CPUS,
+	STRUCT_IDS,
+	STRUCT_TMS,
+	STRUCT_ADDRESS, /* of a socket, whose parts no row has */
+	STRUCT_PRCTL,	/* a name, of some options: call_prctl.c */
+	STRUCT_STRINGS, /* the arguments of a program */
 	STRUCT_VECTOR,
 	STRUCT_MESSAGE,
 	STRUCT_MESSAGES,
@@ -52,5 +58,5 @@ struct struct_arg {
 	struct wire_detail_step step;
 };
 
-/* What argument `i` of a call points to; type STRUCT_NONE where that is not read. */
+/* What argument `i` of a call points to; type STRUCT_NONE if that is not read. */
 struct struct_arg struct_arg(uint32_t code, unsigned int i);

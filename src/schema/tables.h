@@ -5,17 +5,17 @@
  *
  *   COLUMN(TABLE, table, NAME, name, type, unit, "what it holds")
  *
- * The unit ">thread" marks a reference: the column holds ids of that table, which enrich makes of a source's keys. ">op", in a
- * table that is made after recording: the column holds a call's row_id.
+ * The unit ">thread" marks a reference: the column holds ids of that table, which enrich assigns to a source's keys.
+ * ">op", in a table made after recording: the column holds the row_id of a call.
  *
  * Types (how a value is held in memory and what it means):
  *   INT    int64_t                      UINT   uint64_t bits in an int64_t (addresses, raw arguments)
- *   ID     int64_t >= 0, the id of a row of a dimension table, null where there is none
+ *   ID     int64_t >= 0, the id of a row of a dimension table, null if there is none
  *   TIME   int64_t ns since the epoch   DUR    int64_t ns
- *   SIZE   int64_t bytes                CODE   int64_t, a word of the vocabulary of that name (schema/vocab.h)
+ *   SIZE   int64_t bytes                CODE   int64_t, a code of the vocabulary of that name (schema/vocab.h)
  *   BYTES  a byte string, not necessarily UTF-8
- * The order here is the order on the screen; the number of a column in the file never changes, so
- * new columns are added at the end of their table.
+ * Columns appear on the screen in this order. The number of a column in the file never changes, so new columns are
+ * added at the end of their table.
  */
 #pragma once
 
@@ -27,15 +27,15 @@
  * TABLE(TABLE, table, KIND, START, DUR, STOP, "one row is") in the order of their codes; codes are never reused.
  *
  * Kinds:
- *   EVENTS     rows happen: they are kept in the order in which they ended
- *   DIMENSION  rows describe: the first column is the id, the last row of an id wins, and a row is stored
- *              before the first row that refers to it. Tables that others refer to stand before them in
+ *   EVENTS     rows are events, kept in the order in which they ended
+ *   DIMENSION  rows are descriptions: the first column is the id, the last row of an id wins, and a row is stored
+ *              before the first row that refers to it. Tables that others refer to precede them in
  *              SCHEMA_DIMENSIONS.
- *   SUMS       rows are made by the store from a block of events
- *   MADE       rows are made from a trace after it was recorded, and appended to it as a whole, which replaces what was made
- *              before (store/made/made.h); they keep the order in which they were given
- * START, DUR and STOP are the columns that say when a row began, how long it took and when it ended; NO_COLUMN
- * where there is none. A row with neither DUR nor STOP is a point in time.
+ *   SUMS       rows are computed by the store from a block of events
+ *   MADE       rows are computed from a trace after it was recorded, and appended to it together, replacing those made
+ *              before (store/made/made.h); they keep their order
+ * START, DUR and STOP are the columns with the start, duration and end of a row; NO_COLUMN if there is none. A row with
+ * neither DUR nor STOP is a point in time.
  */
 #define SCHEMA_OWN_TABLES(TABLE)                                                                 \
 	TABLE(OP, op, EVENTS, OP_START, OP_DUR, NO_COLUMN, "one operation of one thread")        \
@@ -77,14 +77,14 @@
 	SCHEMA_OWN_TABLES(TABLE) \
 	SCHEMA_EXTRA_TABLES(TABLE)
 
-/* A test adds a table by a header of its own (-DSCHEMA_EXTRA) and changes nothing else: tests/table. */
+/* A test adds a table with its own header (-DSCHEMA_EXTRA) and nothing else: tests/table. */
 #ifdef SCHEMA_EXTRA
 #	include SCHEMA_EXTRA
 #else
 #	define SCHEMA_EXTRA_TABLES(TABLE)
 #endif
 
-/* The dimension tables, each behind those that its rows refer to: the order in which rows are enriched and stored. */
+/* The dimension tables, each after those that its rows refer to: the order in which rows are enriched and stored. */
 #define SCHEMA_DIMENSIONS                                                                      \
 	{                                                                                      \
 		TABLE_HOST, TABLE_CGROUP, TABLE_PROCESS, TABLE_THREAD, TABLE_FILE, TABLE_STACK \
@@ -323,7 +323,7 @@
 	C(POLL, poll, LEFT_OUT, left_out, INT, "",                                              \
 	  "descriptors of the call without a row (a call has up to 8); null: not counted")
 
-/* Of a request; columns of the largest part stand for all of it where it has several: table block_part has each. */
+/* A request; if it has several parts, the columns describe the largest: table block_part has all parts. */
 #define SCHEMA_REQUEST(C)                                                                          \
 	C(REQUEST, block, START, start, TIME, "ns",                                                \
 	  "when its first bio was queued; for a request in flight when recording began, when it "  \

@@ -32,8 +32,7 @@ static const struct word forms[] = {VOCAB_FORM(WORD)};
 static const struct word outcomes[] = {VOCAB_OUTCOME(WORD)};
 static const struct word certainties[] = {VOCAB_CERTAINTY(WORD)};
 
-/* asm-generic's numbers, which x86-64 and aarch64 share; the last ones never leave the kernel but
- * for tracers. */
+/* asm-generic's numbers, which x86-64 and aarch64 share; only tracers see the last ones outside the kernel. */
 static const struct word errnos[] = {
 #define E(n, name) {n, #name},
 #include "schema/errnos.def"
@@ -89,7 +88,7 @@ static const struct vocabulary *vocab_find(const char *column)
 	return NULL;
 }
 
-/* Codes are dense in these, so that each has its place in arrays by code. */
+/* These codes are dense, so that arrays can be indexed by code. */
 static_assert(ARRAY_SIZE(kinds) == KIND_COUNT && ARRAY_SIZE(classes) == CLASS_COUNT &&
 		      ARRAY_SIZE(types) == FILE_TYPE_COUNT && ARRAY_SIZE(causes) == CAUSE_COUNT &&
 		      ARRAY_SIZE(vias) == VIA_COUNT && ARRAY_SIZE(origins) == ORIGIN_COUNT &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vocab.h: the fixed vocabularies of CODE columns. Codes go to disk: append only, never reuse.
+ * vocab.h: the fixed vocabularies of CODE columns. Codes are stored on disk: append only, never reuse.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 	V(KIND, SYSCALL, "syscall") V(KIND, IO_URING, "io_uring") V(KIND, LIBAIO, "libaio") \
 	V(KIND, FAULT, "fault") \
 	V(KIND, READ, "read") V(KIND, WRITE, "write") V(KIND, FLUSH, "flush") V(KIND, DISCARD, "discard")
-/* Of requests to block devices: how an owner is known, and what a part is (schema/wire_block.h); of a call why it belongs
- * to a span, or because of another (schema/flow_tables.h). */
+/* Of requests to block devices: how an owner is known, and what a part is (schema/wire_block.h); of calls: why one
+ * belongs to a span, or was caused by another (schema/flow_tables.h). */
 #define VOCAB_VIA(V) \
 	V(VIA, UNKNOWN, "unknown") V(VIA, CURRENT, "current") V(VIA, DIRTIED, "dirtied") \
 	V(VIA, WAITER, "waiter") V(VIA, UPPER, "upper") V(VIA, RANGE, "range") \
@@ -37,8 +37,7 @@
 	V(FILE_TYPE, UNKNOWN, "unknown") V(FILE_TYPE, REGULAR, "regular") V(FILE_TYPE, DIRECTORY, "directory") \
 	V(FILE_TYPE, SYMLINK, "symlink") V(FILE_TYPE, CHAR, "char") V(FILE_TYPE, BLOCK, "block") \
 	V(FILE_TYPE, PIPE, "pipe") V(FILE_TYPE, SOCKET, "socket") V(FILE_TYPE, ANON, "anon")
-/* The causes of loss. Each loss is counted where it happened, and shown by every report that it can
- * change. */
+/* The causes of loss. Each loss is counted where it happened, and shown by every report that it can affect. */
 #define VOCAB_CAUSE(V) \
 	V(CAUSE, RING_FULL, "ring_full") V(CAUSE, RECURSION, "recursion") V(CAUSE, COMPAT, "compat") \
 	V(CAUSE, UNPAIRED, "unpaired") V(CAUSE, STORAGE_FULL, "storage_full") V(CAUSE, PATH_CUT, "path_cut") \
@@ -56,21 +55,21 @@
 	V(NET_EVENT, RETRANSMIT, "retransmit") V(NET_EVENT, RESET_SENT, "reset_sent") \
 	V(NET_EVENT, RESET_RECEIVED, "reset_received") V(NET_EVENT, DROP, "drop") \
 	V(NET_EVENT, LISTEN_DROP, "listen_drop") V(NET_EVENT, ZERO_WINDOW, "zero_window")
-/* Why a thread left its CPU, and what woke it: sched.why, sched.woken_by. */
+/* Why a thread left its CPU, and what woke it up: sched.why, sched.woken_by. */
 #define VOCAB_WHY(V) \
 	V(WHY, SLEEP, "sleep") V(WHY, IO, "io") V(WHY, PREEMPTED, "preempted") V(WHY, YIELD, "yield")
 #define VOCAB_WOKEN_BY(V) \
 	V(WOKEN_BY, THREAD, "thread") V(WOKEN_BY, SOFTIRQ, "softirq") V(WOKEN_BY, INTERRUPT, "interrupt")
 #define VOCAB_IRQ_KIND(V) \
 	V(IRQ_KIND, HARD, "hard") V(IRQ_KIND, SOFT, "soft")
-/* The kernel's numbers, which /proc/net/tcp shows as well; 0 is none. */
+/* The kernel's numbers, as in /proc/net/tcp; 0 is none. */
 #define VOCAB_TCP_STATE(V) \
 	V(TCP_STATE, NONE, "none") V(TCP_STATE, ESTABLISHED, "established") V(TCP_STATE, SYN_SENT, "syn_sent") \
 	V(TCP_STATE, SYN_RECV, "syn_recv") V(TCP_STATE, FIN_WAIT1, "fin_wait1") V(TCP_STATE, FIN_WAIT2, "fin_wait2") \
 	V(TCP_STATE, TIME_WAIT, "time_wait") V(TCP_STATE, CLOSE, "close") V(TCP_STATE, CLOSE_WAIT, "close_wait") \
 	V(TCP_STATE, LAST_ACK, "last_ack") V(TCP_STATE, LISTEN, "listen") V(TCP_STATE, CLOSING, "closing") \
 	V(TCP_STATE, NEW_SYN_RECV, "new_syn_recv")
-/* Of spans: schema/span_tables.h. The first five kinds in OpenTelemetry's order. */
+/* Of spans: schema/span_tables.h. The first five kinds are in OpenTelemetry's order. */
 #define VOCAB_SPAN_KIND(V) \
 	V(SPAN_KIND, INTERNAL, "internal") V(SPAN_KIND, SERVER, "server") V(SPAN_KIND, CLIENT, "client") \
 	V(SPAN_KIND, PRODUCER, "producer") V(SPAN_KIND, CONSUMER, "consumer")
@@ -113,7 +112,7 @@ enum chunk_outcome { VOCAB_OUTCOME(VOCAB_ENUM) OUTCOME_COUNT };
 enum edge_certainty { VOCAB_CERTAINTY(VOCAB_ENUM) CERTAINTY_COUNT };
 #undef VOCAB_ENUM
 
-/* Rows of other tables than op are missing, and no call. */
+/* Rows of tables other than op are missing, but no calls. */
 static inline bool cause_is_beside(enum loss_cause cause)
 {
 	return cause == CAUSE_SIDE_FULL || cause == CAUSE_SIDE_SKIPPED ||
@@ -124,36 +123,32 @@ static inline bool cause_is_beside(enum loss_cause cause)
 
 /* Bits of op.status. */
 enum op_status {
-	STATUS_UNFINISHED = 1 << 0, /* still running when recording stopped: ret is null */
-	STATUS_INTERRUPTED =
-		1 << 1,		/* -512 ... -516: will be restarted, ret as the kernel had it */
+	STATUS_UNFINISHED = 1 << 0,  /* still running when recording stopped: ret is null */
+	STATUS_INTERRUPTED = 1 << 1, /* -512 ... -516: will be restarted, ret as in the kernel */
 	STATUS_DENIED = 1 << 2, /* seccomp or ptrace denied it: the kernel never entered the call */
 	STATUS_CONTESTED = 1 << 3, /* pos may belong to another user of the same open file */
 	STATUS_APPEND = 1 << 4,	   /* O_APPEND or RWF_APPEND: pos is i_size after - ret */
-	STATUS_HELD = 1 << 5,	   /* weir held the program meanwhile, see held */
+	STATUS_HELD = 1 << 5,	   /* weir delayed the program meanwhile, see held */
 	STATUS_NO_START = 1 << 6,  /* entered before recording began */
 	STATUS_NORETURN = 1 << 7,  /* exit, exit_group, or the thread died in it */
 	STATUS_BY_PATH =
-		1 << 8, /* the file was found by its path after the call, not by the kernel */
-	STATUS_ARG_UNREAD = 1 << 9, /* a path or structure argument could not be read whole */
-	STATUS_SLEPT = 1 << 10,	    /* the thread slept in the call (gave up its CPU by itself) */
+		1 << 8, /* the file was identified by its path after the call, not by the kernel */
+	STATUS_ARG_UNREAD = 1 << 9, /* a path or structure argument could not be read completely */
+	STATUS_SLEPT = 1 << 10,	    /* the thread slept in the call (gave up its CPU voluntarily) */
 	/* Of requests of io_uring and libaio. */
-	STATUS_NO_END =
-		1 << 16, /* it ended, the kernel does not say when and how: dur and ret are null */
-	STATUS_SHOT = 1 << 17, /* one of several completions of a request (multishot) */
+	STATUS_NO_END = 1 << 16, /* it ended, unknown when and how: dur and ret are null */
+	STATUS_SHOT = 1 << 17,	 /* one of several completions of a request (multishot) */
 	STATUS_POLLED =
-		1
-		<< 18, /* a thread of the kernel took it from the ring: which thread made it is not known */
-	STATUS_REAPED = 1 << 19,   /* its end is when a thread fetched the result */
-	STATUS_OVERFLOW = 1 << 20, /* its completion found no room in the program's ring */
+		1 << 18, /* a kernel thread took it from the ring: its submitter is unknown */
+	STATUS_REAPED = 1 << 19,   /* its end is the time when a thread fetched the result */
+	STATUS_OVERFLOW = 1 << 20, /* its completion did not fit into the program's ring */
 	STATUS_UNSURE = 1 << 21,   /* it may be another request with the same user_data */
 };
 
-/* The word of a code in the vocabulary of `table.column`, or NULL where unknown. Covers kind, op,
- * class, err, type, family, cause, event, tcp_state, why,
- * woken_by, irq_kind, span_kind, span_status, source, way, form, outcome, certainty. */
+/* The word of a code in the vocabulary of `column`, or NULL if unknown. Covers kind, op, class, err, type, family,
+ * cause, event, tcp_state, why, woken_by, irq_kind, span_kind, span_status, source, way, form, outcome, certainty. */
 const char *vocab_word(const char *column, int64_t code);
 /* The code of a word, or -1. */
 int64_t vocab_code(const char *column, const char *word);
-/* The i-th known code, or -1: enumerates the codes, which need not be dense, for building ENUM types. */
+/* The i-th known code, or -1: enumerates the codes, which need not be dense, to build ENUM types. */
 int64_t vocab_at(const char *column, size_t i);

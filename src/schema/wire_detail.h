@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_detail.h: what the object of details sends: memory that arguments point to, and signals; see bpf/details.bpf.c. */
+/* wire_detail.h: what the details object sends: memory that arguments point to, and signals; see bpf/details.bpf.c. */
 #pragma once
 
 #include "schema/wire.h"
 
-#define WIRE_DETAIL_STEPS 6 /* of a call: one for each argument at most */
+#define WIRE_DETAIL_STEPS 6 /* per call: at most one for each argument */
 #define WIRE_DETAIL_MOST \
-	4096 /* bytes of one region; also where the last region of a record may begin */
-#define WIRE_DETAIL_LIST 1024 /* bytes of an array of structures */
-#define WIRE_DETAIL_TEXT 256  /* bytes of text that is no path */
+	4096 /* bytes per region, and limit of the offset of a record's last region */
+#define WIRE_DETAIL_LIST 1024 /* bytes of a structure array */
+#define WIRE_DETAIL_TEXT 256  /* bytes of text other than paths */
 
 /* How much memory an argument points to. */
 enum wire_detail_how {
 	WIRE_DETAIL_NONE,
-	WIRE_DETAIL_FIXED,    /* `size` bytes */
-	WIRE_DETAIL_COUNTED,  /* so many times `size` as the argument `len` says */
-	WIRE_DETAIL_RETURNED, /* so many times `size` as the call returned */
-	WIRE_DETAIL_LENGTH_AT, /* as many bytes as the number says to which the argument `len` points */
-	WIRE_DETAIL_STRING, /* up to a NUL, `size` bytes at most */
-	WIRE_DETAIL_SET, /* a set of descriptors, of which the argument `len` says how many it has */
-	WIRE_DETAIL_ROOM, /* a number that the call changed: wire_region.was is what it was before */
-	WIRE_DETAIL_VECTOR, /* struct iovec[], as many as the argument `len` says, and what these point to */
+	WIRE_DETAIL_FIXED,     /* `size` bytes */
+	WIRE_DETAIL_COUNTED,   /* `size` times the value of argument `len` */
+	WIRE_DETAIL_RETURNED,  /* `size` times the return value */
+	WIRE_DETAIL_LENGTH_AT, /* as many bytes as the number that argument `len` points to */
+	WIRE_DETAIL_STRING,    /* up to a NUL, at most `size` bytes */
+	WIRE_DETAIL_SET,       /* a set of descriptors; argument `len` is their number */
+	WIRE_DETAIL_ROOM,     /* a number that the call changed: wire_region.was is its old value */
+	WIRE_DETAIL_VECTOR,   /* struct iovec[] of length argument `len`, and what these point to */
 	WIRE_DETAIL_MESSAGE,  /* struct msghdr, and what it points to */
-	WIRE_DETAIL_MESSAGES, /* struct mmsghdr[], as many as the argument `len` says */
+	WIRE_DETAIL_MESSAGES, /* struct mmsghdr[] of length argument `len` */
+	WIRE_DETAIL_STRINGS, /* char *[] terminated by NULL: the texts one after another, each with its NUL */
 };
 
 enum wire_detail_flag {
-	WIRE_DETAIL_OUT = 1 << 0,  /* filled by the call: nothing unless it succeeded */
-	WIRE_DETAIL_DATA = 1 << 1, /* bytes that the call moves: up to the limit */
+	WIRE_DETAIL_OUT = 1 << 0,  /* filled by the call, only if it succeeded */
+	WIRE_DETAIL_DATA = 1 << 1, /* bytes that the call moves: limited in length */
 };
 
 struct wire_detail_step {
@@ -42,7 +43,7 @@ struct wire_detail_plan {
 	__u32 count, pad;
 };
 
-/* Before the record of the call in the same ring; regions follow. */
+/* Precedes the record of the call in the same ring; regions follow. */
 struct wire_detail {
 	struct wire_head head; /* time: the end of the call */
 	__u32 thread, call;    /* as in struct wire_op */
@@ -50,15 +51,15 @@ struct wire_detail {
 };
 _Static_assert(sizeof(struct wire_detail) == 32, "struct wire_detail");
 
-/* A part of the program's memory; its bytes follow, padded to 8. */
+/* A region of the program's memory; its bytes follow, padded to 8. */
 struct wire_region {
 	__u64 address;
 	__u32 len;
-	__u32 was; /* of ROOM what stood there before; of SET 1: as the call was given it */
+	__u32 was; /* of ROOM: the old value; of SET 1: as passed to the call */
 };
 _Static_assert(sizeof(struct wire_region) == 16, "struct wire_region");
 
-/* A signal that a recorded thread took, or that its process ignores. */
+/* A signal that a recorded thread handled or that its process ignores. */
 struct wire_signal_taken {
 	struct wire_head head;
 	__u64 address; /* of a fault */

@@ -6,40 +6,39 @@
 
 #define WIRE_PROBE_SPANS 64  /* a power of two */
 #define WIRE_PROBE_ARGS	 6   /* of a probe, which become attributes */
-#define WIRE_PROBE_TEXTS 4   /* of these, strings */
-#define WIRE_PROBE_TEXT	 512 /* bytes of one, with its NUL */
+#define WIRE_PROBE_TEXTS 4   /* at most this many of them strings */
+#define WIRE_PROBE_TEXT	 512 /* bytes of a string, with its NUL */
 
 enum wire_probe_type {
-	WIRE_PROBE_NUMBER, /* as wide as the probe has it */
+	WIRE_PROBE_NUMBER, /* as wide as declared by the probe */
 	WIRE_PROBE_INT,	   /* the lower 32 bits, signed */
-	WIRE_PROBE_STRING, /* the address of one, ended by NUL */
+	WIRE_PROBE_STRING, /* address of a NUL-terminated string */
 };
 
-/* What is taken of a probe; the first of two is of the beginning of its span, the second of the end. */
+/* What is read at a probe; the first of a pair is the start of its span, the second the end. */
 struct wire_probe_how {
 	__u8 count;
-	__u8 texts; /* of them, strings */
+	__u8 texts; /* how many of them are strings */
 	struct {
-		__u8 number; /* of the argument: 0, 1, ... */
+		__u8 number; /* index of the argument: 0, 1, ... */
 		__u8 type;   /* enum wire_probe_type */
 	} args[WIRE_PROBE_ARGS];
-	__u8 text_args
-		[WIRE_PROBE_TEXTS]; /* which of them are strings; WIRE_PROBE_ARGS: no further one */
+	__u8 text_args[WIRE_PROBE_TEXTS]; /* which of them are strings; WIRE_PROBE_ARGS: no more */
 };
 _Static_assert(sizeof(struct wire_probe_how) == 18, "struct wire_probe_how");
 
-/* A thread came upon a probe. head.parts: so many slots of WIRE_PROBE_TEXT bytes follow, one for each string in order. */
+/* A thread hit a probe. head.parts slots of WIRE_PROBE_TEXT bytes follow, one for each string in order. */
 struct wire_probe {
 	struct wire_head head;
 	__u64 start;	     /* as in struct wire_thread */
-	__u64 process_start; /* likewise, and tgid; 0 where `thread` is known */
-	__u64 stack;	     /* the stack pointer; at a return as it was at the entry */
+	__u64 process_start; /* with tgid, as there; 0 if `thread` is known */
+	__u64 stack;	     /* the stack pointer; at a return its value at the entry */
 	__u64 place;	     /* the instruction pointer */
-	__u32 thread;	     /* 0: it was not seen in a call yet */
+	__u32 thread;	     /* 0: no call of it was seen yet */
 	__s32 tid, tgid;
-	__u16 index; /* of struct wire_probe_how: twice that of the span, and 1 more at its end */
-	__u8 unread; /* a bit for each of what was to be taken that could not be read, */
-	__u8 cut;    /* and was longer */
-	__u64 values[WIRE_PROBE_ARGS]; /* of a string its length, without NUL; unread its address */
+	__u16 index; /* of struct wire_probe_how: twice that of the span, plus 1 at its end */
+	__u8 unread; /* one bit for each value that could not be read, */
+	__u8 cut;    /* and for each that was truncated */
+	__u64 values[WIRE_PROBE_ARGS]; /* a string's length without NUL; if unread its address */
 };
 _Static_assert(sizeof(struct wire_probe) == 112, "struct wire_probe");

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
-/* tables of words, several to a line */
+/* tables of words, several per line */
 /* clang-format off */
 #define W(name) {name, #name}
 #define V(value, name) {value, #name}
@@ -16,7 +16,7 @@
 /* ---- files ---- */
 
 static const struct flag_word access_modes[] = {W(O_RDONLY), W(O_WRONLY), W(O_RDWR), W(O_ACCMODE)};
-/* O_SYNC and O_TMPFILE hold the bits of others and come first; O_LARGEFILE is 0 in libc's headers */
+/* O_SYNC and O_TMPFILE include bits of others and come first; O_LARGEFILE is 0 in libc's headers */
 static const struct flag_word open_bits[] = {
 	W(O_CREAT), W(O_EXCL), W(O_NOCTTY), W(O_TRUNC), W(O_APPEND), W(O_NONBLOCK), W(O_SYNC), V(04000000, __O_SYNC),
 	W(O_DSYNC), W(O_DIRECT),
@@ -426,11 +426,30 @@ static const struct flag_word schedulers[] = {
 	V(6, SCHED_DEADLINE), V(7, SCHED_EXT),
 };
 static const struct flag_word scheduler_bits[] = {V(0x40000000, SCHED_RESET_ON_FORK)};
+static const struct flag_word capabilities[] = {
+	V(0, CAP_CHOWN), V(1, CAP_DAC_OVERRIDE), V(2, CAP_DAC_READ_SEARCH), V(3, CAP_FOWNER), V(4, CAP_FSETID),
+	V(5, CAP_KILL), V(6, CAP_SETGID), V(7, CAP_SETUID), V(8, CAP_SETPCAP), V(9, CAP_LINUX_IMMUTABLE),
+	V(10, CAP_NET_BIND_SERVICE), V(11, CAP_NET_BROADCAST), V(12, CAP_NET_ADMIN), V(13, CAP_NET_RAW), V(14, CAP_IPC_LOCK),
+	V(15, CAP_IPC_OWNER), V(16, CAP_SYS_MODULE), V(17, CAP_SYS_RAWIO), V(18, CAP_SYS_CHROOT), V(19, CAP_SYS_PTRACE),
+	V(20, CAP_SYS_PACCT), V(21, CAP_SYS_ADMIN), V(22, CAP_SYS_BOOT), V(23, CAP_SYS_NICE), V(24, CAP_SYS_RESOURCE),
+	V(25, CAP_SYS_TIME), V(26, CAP_SYS_TTY_CONFIG), V(27, CAP_MKNOD), V(28, CAP_LEASE), V(29, CAP_AUDIT_WRITE),
+	V(30, CAP_AUDIT_CONTROL), V(31, CAP_SETFCAP), V(32, CAP_MAC_OVERRIDE), V(33, CAP_MAC_ADMIN), V(34, CAP_SYSLOG),
+	V(35, CAP_WAKE_ALARM), V(36, CAP_BLOCK_SUSPEND), V(37, CAP_AUDIT_READ), V(38, CAP_PERFMON), V(39, CAP_BPF),
+	V(40, CAP_CHECKPOINT_RESTORE),
+};
+static const struct flag_word cap_ambient[] = {
+	V(1, PR_CAP_AMBIENT_IS_SET), V(2, PR_CAP_AMBIENT_RAISE), V(3, PR_CAP_AMBIENT_LOWER), V(4, PR_CAP_AMBIENT_CLEAR_ALL),
+};
+static const struct flag_word netlink_options[] = {
+	V(1, NETLINK_ADD_MEMBERSHIP), V(2, NETLINK_DROP_MEMBERSHIP), V(3, NETLINK_PKTINFO), V(4, NETLINK_BROADCAST_ERROR),
+	V(5, NETLINK_NO_ENOBUFS), V(6, NETLINK_RX_RING), V(7, NETLINK_TX_RING), V(8, NETLINK_LISTEN_ALL_NSID),
+	V(9, NETLINK_LIST_MEMBERSHIPS), V(10, NETLINK_CAP_ACK), V(11, NETLINK_EXT_ACK), V(12, NETLINK_GET_STRICT_CHK),
+};
 static const struct flag_word prctl_options[] = {
 	V(1, PR_SET_PDEATHSIG), V(2, PR_GET_PDEATHSIG), V(3, PR_GET_DUMPABLE), V(4, PR_SET_DUMPABLE),
 	V(7, PR_GET_KEEPCAPS), V(8, PR_SET_KEEPCAPS), V(15, PR_SET_NAME), V(16, PR_GET_NAME), V(21, PR_GET_SECCOMP),
-	V(22, PR_SET_SECCOMP), V(23, PR_CAPBSET_READ), V(24, PR_CAPBSET_DROP), V(27, PR_SET_SECUREBITS),
-	V(28, PR_GET_SECUREBITS), V(29, PR_SET_TIMERSLACK), V(30, PR_GET_TIMERSLACK), V(33, PR_MCE_KILL),
+	V(22, PR_SET_SECCOMP), V(23, PR_CAPBSET_READ), V(24, PR_CAPBSET_DROP), V(27, PR_GET_SECUREBITS),
+	V(28, PR_SET_SECUREBITS), V(29, PR_SET_TIMERSLACK), V(30, PR_GET_TIMERSLACK), V(33, PR_MCE_KILL),
 	V(34, PR_MCE_KILL_GET), V(35, PR_SET_MM), V(36, PR_SET_CHILD_SUBREAPER), V(37, PR_GET_CHILD_SUBREAPER),
 	V(38, PR_SET_NO_NEW_PRIVS), V(39, PR_GET_NO_NEW_PRIVS), V(40, PR_GET_TID_ADDRESS), V(41, PR_SET_THP_DISABLE),
 	V(42, PR_GET_THP_DISABLE), V(47, PR_CAP_AMBIENT), V(52, PR_GET_SPECULATION_CTRL), V(53, PR_SET_SPECULATION_CTRL),
@@ -503,7 +522,7 @@ static const struct flag_word finit_module_bits[] = {
 	V(1, MODULE_INIT_IGNORE_MODVERSIONS), V(2, MODULE_INIT_IGNORE_VERMAGIC), V(4, MODULE_INIT_COMPRESSED_FILE),
 };
 
-/* ---- which argument has which ---- */
+/* ---- which argument uses which set ---- */
 
 #define BITS(words, what_) {.bits = words, .bit_count = ARRAY_SIZE(words), .what = what_}
 #define CODES(words, what_) {.mask = UINT32_MAX, .codes = words, .code_count = ARRAY_SIZE(words), .what = what_}
@@ -521,6 +540,8 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_AT_REMOVE] = BITS(at_bits, "AT_???"),
 	[WORDS_AT_STATX] = BOTH(0x6000, statx_sync, at_bits, "AT_???"),
 	[WORDS_BPF] = CODES(bpf_commands, "BPF_???"),
+	[WORDS_CAP] = CODES(capabilities, "CAP_???"),
+	[WORDS_CAP_AMBIENT] = CODES(cap_ambient, "PR_CAP_AMBIENT_???"),
 	[WORDS_CLOCK] = CODES(clocks, "CLOCK_???"),
 	[WORDS_CLONE] = {.mask = 0xff, .codes = signal_names, .code_count = ARRAY_SIZE(signal_names), .bits = clone_bits,
 		.bit_count = ARRAY_SIZE(clone_bits), .code_last = true, .wide = true, .what = "CLONE_???"},
@@ -532,7 +553,7 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_EPOLL_OP] = CODES(epoll_ops, "EPOLL_CTL_???"),
 	[WORDS_FADVISE] = CODES(fadvise, "POSIX_FADV_???"),
 	[WORDS_FALLOC] = BITS(falloc_bits, "FALLOC_FL_???"),
-	[WORDS_FAMILY] = {.mask = UINT32_MAX, .what = "AF_???"}, /* the vocabulary `family` */
+	[WORDS_FAMILY] = {.mask = UINT32_MAX, .what = "AF_???"}, /* see the vocabulary `family` */
 	[WORDS_FAULT] = BITS(fault_bits, "FAULT_???"),
 	[WORDS_FAN_INIT] = BOTH(0xc, fan_classes, fan_init_bits, "FAN_???"),
 	[WORDS_FAN_MARK] = BITS(fan_mark_bits, "FAN_MARK_???"),
@@ -579,6 +600,7 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_MSG] = BITS(msg_bits, "MSG_???"),
 	[WORDS_MSYNC] = BITS(msync_bits, "MS_???"),
 	[WORDS_NETLINK] = CODES(netlink_protocols, "NETLINK_???"),
+	[WORDS_NETLINK_OPTION] = CODES(netlink_options, "NETLINK_???"),
 	[WORDS_OPEN] = BOTH(3, access_modes, open_bits, "O_???"),
 	[WORDS_OPEN_TREE] = BITS(open_tree_bits, "OPEN_TREE_???"),
 	[WORDS_O_FILE] = BOTH(3, access_modes, open_bits, "O_???"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.c: what names a span to others as text, the traceparent of W3C. */
+/* context.c: span contexts as text, W3C's traceparent. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ EXPORT int weir_span_to_traceparent(const struct weir_span_context *c,
 	return 0;
 }
 
-/* Exactly `digits` hexadecimal digits, in lower case. */
+/* Parses exactly `digits` lower-case hexadecimal digits. */
 static bool hex_take(const char **at, int digits, uint64_t *ret)
 {
 	*ret = 0;

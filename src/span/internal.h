@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h: what the files of libweir-span share. Names are a program's too, where it links the archive. */
+/* internal.h: shared between the files of libweir-span. A program that links the archive contains these names too. */
 #pragma once
 
 #include <pthread.h>
@@ -21,12 +21,12 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define NAME_SLOTS \
-	4096 /* of the table by text; fuller than 3/4: further names go with each record */
+	4096 /* in the table of texts; above 3/4, further names are sent with each record */
 #define POINTER_IDS  1024 /* of the cache by address */
-#define EPOCH_MAKING 1	  /* in the page that fork() empties: another thread makes the memory */
+#define EPOCH_MAKING 1 /* in the page that fork() clears: another thread is creating the memory */
 #define EPOCH_FIRST  2
 
-/* The record of OpenTelemetry's thread context (OTEP 4947): ids in the order of their bytes, as W3C has them. */
+/* The record of OpenTelemetry's thread context (OTEP 4947): the bytes of ids are in W3C's order. */
 struct span_published {
 	uint64_t trace[2], span;
 	uint8_t valid, flags;
@@ -36,32 +36,32 @@ _Static_assert(offsetof(struct span_published, attributes_size) == 26, "as other
 
 enum { WRITER_FREE, WRITER_BUSY, WRITER_LEFT /* weir_span_leave() */ };
 
-/* What a thread needs to write. */
+/* Writer state of a thread. */
 struct writer {
-	uint64_t epoch;		/* 0 before it has a ring, or has been refused one */
+	uint64_t epoch;		/* 0 until it has a ring or was refused one */
 	struct span_ring *ring; /* NULL: it was refused */
 	uint8_t *data;
-	uint64_t head, tail;	 /* the tail as it was seen last */
-	uint64_t ends;		 /* bytes that the ends of open spans will take */
-	uint64_t chance;	 /* for ids */
+	uint64_t head, tail;	 /* the last tail seen */
+	uint64_t ends;		 /* bytes reserved for the ends of open spans */
+	uint64_t chance;	 /* random state for ids */
 	uint64_t span, trace[2]; /* the innermost open span; 0: none */
-	uint64_t met;		 /* the epoch in which it got chances and showed its record */
+	uint64_t met;		 /* the epoch in which it was seeded and its record published */
 	uint32_t busy;		 /* WRITER_* */
 	struct span_published published;
 };
 
-#define AT_ONCE __attribute__((tls_model("initial-exec"))) /* without a call */
+#define AT_ONCE __attribute__((tls_model("initial-exec"))) /* accessed without a call */
 extern __thread struct writer weir_span_self_ AT_ONCE;
 
-/* The process's; made anew in a child. */
+/* State of the process; recreated in a child. */
 struct span_process {
 	struct span_control *control; /* NULL: nothing can be recorded */
 	uint8_t *names, *areas;
 	uint32_t ring_bytes;
-	bool publishing;	  /* spans are published also while nobody records */
-	_Atomic(uint64_t) *epoch; /* in the page that fork() empties */
+	bool publishing;	  /* spans are published even when nobody records */
+	_Atomic(uint64_t) *epoch; /* in the page that fork() clears */
 	uint64_t last_epoch;
-	_Atomic(uint32_t) by_pointer[POINTER_IDS]; /* ids by a hash of the address: a guess */
+	_Atomic(uint32_t) by_pointer[POINTER_IDS]; /* ids by hash of the address: a guess */
 	uint32_t by_text[NAME_SLOTS], name_count;
 	atomic_flag names_busy;
 	pthread_key_t key; /* for its destructor */
@@ -86,17 +86,18 @@ static inline struct span_ring *weir_span_ring_at_(uint32_t i)
 
 /* ---- shared_memory.c ---- */
 
-/* In a forked child: the number of its memory, which this thread may make; EPOCH_MAKING: another one does. */
+/* In a forked child: the epoch of its memory, which this thread may create; EPOCH_MAKING: another thread is creating
+ * it. */
 uint64_t weir_span_epoch_(void);
-/* A ring that a thread left and that was read to its end, or a new one; NULL: there is none. */
+/* A ring whose thread ended and that was read completely, or a new one; NULL: none left. */
 struct span_ring *weir_span_ring_reuse_(void);
 struct span_ring *weir_span_ring_new_(void);
 
 /* ---- publish.c ---- */
 
-/* What the process is, for others; again where its name changed. */
+/* Publishes the process context; called again when the service name changes. */
 void weir_span_publish_process_(void);
-/* The thread's record is `w->published` from now on, unless another library publishes there. */
+/* Publishes `w->published` as the thread's context, unless another library publishes there. */
 void weir_span_publish_thread_(struct writer *w);
 
 #pragma GCC visibility pop

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * publish.c: OpenTelemetry's two records, so that its profilers see spans of this library, too. The process's (OTEP 4719) is a page
- * that begins with "OTEL_CTX" and names the service; a thread's (OTEP 4947) is where the thread-local otel_thread_ctx_v1 points.
- * Recorders of weir read the spans themselves, and know the process by the name of its SDK.
+ * publish.c: OpenTelemetry's two records, so that its profilers also see this library's spans. The process's record
+ * (OTEP 4719) is a page that begins with "OTEL_CTX" and names the service; a thread's record (OTEP 4947) is pointed to
+ * by the thread-local otel_thread_ctx_v1. Recorders of weir read the spans themselves, and recognize the process by the
+ * name of its SDK.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,19 +15,19 @@
 #define CONTEXT_NAME	"OTEL_CTX"
 #define CONTEXT_VERSION 2
 
-/* As the specification lays it out, in the machine's byte order. */
+/* The layout of the specification, in native byte order. */
 struct context_page {
 	char signature[8];
 	uint32_t version, payload_size;
-	uint64_t published_at; /* CLOCK_BOOTTIME, ns; 0: it is being changed */
+	uint64_t published_at; /* CLOCK_BOOTTIME, ns; 0: being changed */
 	uint64_t payload;      /* its address */
 	uint8_t message[512];
 };
 
-/* Exported under this name, found by TLSDESC (-mtls-dialect=gnu2) or, in a program, by its offset. */
+/* Exported by this name; found by TLSDESC (-mtls-dialect=gnu2) or, in an executable, by its offset. */
 EXPORT __thread void *otel_thread_ctx_v1;
 
-/* The process's; a forked child has not got its page. */
+/* The process's page; a forked child does not inherit it. */
 static struct context_page *page;
 static int32_t page_pid;
 
@@ -99,7 +100,7 @@ void weir_span_publish_process_(void)
 		return;
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	now = (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-	if (now <= page->published_at) /* each has a time of its own */
+	if (now <= page->published_at) /* published times are distinct */
 		now = page->published_at + 1;
 	__atomic_store_n(&page->published_at, 0, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -108,7 +109,7 @@ void weir_span_publish_process_(void)
 	page->payload = (uint64_t)(uintptr_t)page->message;
 	page->payload_size = otel_put_process(page->message, weir_span_all_.service);
 	__atomic_store_n(&page->published_at, now, __ATOMIC_SEQ_CST);
-	/* Readers see the call, also where a kernel refuses it. */
+	/* Readers observe the call even if the kernel refuses it. */
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, page, SPAN_PAGE, CONTEXT_NAME);
 }
 
@@ -117,6 +118,6 @@ void weir_span_publish_process_(void)
 void weir_span_publish_thread_(struct writer *w)
 {
 	w->published.flags = 1;	 /* sampled */
-	if (!otel_thread_ctx_v1) /* else another library publishes here */
+	if (!otel_thread_ctx_v1) /* otherwise another library publishes here */
 		otel_thread_ctx_v1 = &w->published;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_memory.c: the memory that a recorder maps too (layout.h), made at the start of a process and anew in a forked child. */
+/* shared_memory.c: the memory shared with a recorder (layout.h), created at the start of a process and again in a
+ * forked child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #define AT_START __attribute__((constructor))
 #define AT_END	 __attribute__((destructor))
 
-#define WAIT_MS_MAX 1000 /* for a recorder, as the program ends */
+#define WAIT_MS_MAX 1000 /* wait for a recorder at exit */
 
 static const volatile uint32_t never_on = SPAN_OFF, always_on = SPAN_ON;
 EXPORT const volatile uint32_t *weir_span_on_ = &never_on;
@@ -53,7 +54,7 @@ static uint32_t ring_bytes_wanted(void)
 	return (uint32_t)size;
 }
 
-/* The memfd, mapped without a right but for its first part: what is not in use costs nothing, also under mlockall(). */
+/* Maps the memfd, all but its first part without access rights: unused areas cost nothing, even under mlockall(). */
 static uint8_t *memory_map(size_t size)
 {
 	const size_t first = SPAN_PAGE + SPAN_NAME_BYTES;
@@ -77,7 +78,7 @@ static uint8_t *memory_map(size_t size)
 	return p;
 }
 
-/* Makes the memory and tells recorders. What fails leaves the library off. */
+/* Creates the memory and announces it to recorders. After a failure the library stays off. */
 static void memory_make(void)
 {
 	const uint32_t ring_bytes = ring_bytes_wanted();
@@ -110,14 +111,14 @@ static void memory_make(void)
 	memcpy(c->service, weir_span_all_.service, sizeof(c->service));
 	if (!weir_span_all_.publishing)
 		weir_span_on_ = &c->on;
-	/* A kernel may refuse it for such memory; recorders see the call. */
+	/* A kernel may refuse to name such memory; recorders observe the call. */
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, SPAN_PAGE, SPAN_MEMFD);
 	weir_span_publish_process_();
 }
 
 /*
- * A thread that forks in a signal handler, which came upon it amid a record, goes on with that record in the child. It gets
- * memory of the child's own in place of the rings, which nobody reads.
+ * If a signal handler interrupts a record and forks, the child continues with that record. It gets private memory in
+ * place of the rings, which nobody reads.
  */
 static void fork_child(void)
 {
@@ -158,7 +159,7 @@ static void process_begins(void)
 	atomic_store(weir_span_all_.epoch, EPOCH_FIRST);
 }
 
-/* Where it is asked for: a program that ends at once stays until a recorder has found what it marked. */
+/* If requested, a program that ends at once stays until a recorder has found its spans. */
 static void process_ends(void)
 {
 	const char *text = secure_getenv("WEIR_SPAN_WAIT_MS");
@@ -171,12 +172,12 @@ static void process_ends(void)
 	       __atomic_load_n(&weir_span_all_.control->on, __ATOMIC_RELAXED) == SPAN_EARLY;
 	     left--)
 		usleep(1000);
-	/* The library may be unmapped now (dlclose): no thread is to call thread_ends() any more. */
+	/* The library may be unmapped now (dlclose): threads must no longer call thread_ends(). */
 	if (weir_span_all_.key_made)
 		pthread_key_delete(weir_span_all_.key);
 }
 
-/* Of a forked child's threads the first that marks a span makes its memory; none waits, whatever their priorities. */
+/* In a forked child, the first thread that marks a span creates the memory; none waits, whatever their priorities. */
 uint64_t weir_span_epoch_(void)
 {
 	int saved = errno;
@@ -227,7 +228,7 @@ struct span_ring *weir_span_ring_new_(void)
 	return r;
 }
 
-/* Runs as a thread ends, also after it ended spans in destructors of others. */
+/* Runs when a thread ends, possibly after other destructors have ended spans. */
 static void thread_ends(void *ring)
 {
 	struct span_ring *r = ring;

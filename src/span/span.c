@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * span.c: libweir-span: records of spans in memory that a recorder maps too (layout.h). No call is made while recording: a thread
- * writes into a ring of its own, stamps are the processor's counter where the kernel's clock is made of it.
+ * span.c: libweir-span: writes records of spans to memory shared with a recorder (layout.h). Recording makes no system
+ * calls: each thread writes to its own ring, and timestamps are read from the processor's counter if the kernel's clock
+ * is based on it.
  *
- * A forked child has its parent's memory mapped, but not its rings (MADV_DONTFORK), and must not write there. A page that the
- * kernel empties in a child (MADV_WIPEONFORK, after a clone() of any kind) holds the epoch that a thread compares before it
- * writes; where they differ, the process makes memory of its own, or the thread takes a ring.
+ * A forked child inherits its parent's mapping, except the rings (MADV_DONTFORK), and must not write to it. A page that
+ * the kernel clears in a child (MADV_WIPEONFORK, after any clone()) holds the epoch that a thread compares before it
+ * writes; if it differs, the process creates its own memory, or the thread takes a ring.
  */
 #include "internal.h"
 
@@ -18,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define RING_NONE   UINT32_MAX /* of a span that is published alone */
+#define RING_NONE   UINT32_MAX /* of a span that is published but not recorded */
 #define CHANCE_STEP 0x9e3779b97f4a7c15ull
 
 static void lost_add(uint64_t *counter)
@@ -26,7 +27,7 @@ static void lost_add(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether what begins now is to be kept. */
+/* Whether spans that begin now are kept. */
 static bool is_on(void)
 {
 	struct span_control *c = weir_span_all_.control;
@@ -43,7 +44,7 @@ static bool is_on(void)
 	return early == SPAN_ON;
 }
 
-/* splitmix64, by Vigna and Steele: numbers of a state that goes on by CHANCE_STEP. */
+/* splitmix64, by Vigna and Steele: the output for a state that advances by CHANCE_STEP. */
 static uint64_t chance_of(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -61,7 +62,7 @@ static uint64_t chance(struct writer *w)
 	return x;
 }
 
-/* A number that the kernel draws; salt: an address of this thread, for where it has none yet. */
+/* A random number from the kernel; salt: an address of this thread, in case the kernel has none yet. */
 static uint64_t chance_seed(const void *salt)
 {
 	uint64_t seed;
@@ -84,8 +85,8 @@ static uint64_t now(void)
 }
 
 /*
- * A place for `need` bytes, so that `spare` further ones still find room behind it; NULL: there is none. Without a reader that
- * goes on, this is what a call costs.
+ * Reserves `need` bytes such that `spare` further bytes still fit; NULL: no room. While the reader makes no progress,
+ * this is the entire cost of a call.
  */
 static void *room(struct writer *w, uint32_t need, uint64_t spare)
 {
@@ -100,7 +101,7 @@ static void *room(struct writer *w, uint32_t need, uint64_t spare)
 	}
 	if (unlikely(fill)) {
 		h = (struct span_head *)(w->data + pos);
-		h->size = (uint16_t)fill; /* 8 bytes at least: its time may not be there */
+		h->size = (uint16_t)fill; /* may be only 8 bytes, without room for a time */
 		h->type = SPAN_FILL;
 		w->head += fill;
 		pos = 0;
@@ -125,13 +126,13 @@ static void thread_record(struct writer *w, int32_t tid)
 	const uint32_t size = sizeof(struct span_thread);
 	struct span_thread *r = room(w, size, 0);
 
-	if (!r) /* an empty ring has room */
+	if (!r) /* cannot fail in an empty ring */
 		return;
 	*r = (struct span_thread){.head = head_of(size, SPAN_THREAD, 0, 0), .tid = tid};
 	publish(w, size);
 }
 
-/* Before the first span of a thread in a process: a forked child has other chances than its parent. */
+/* Called before a thread's first span in a process: a forked child needs a different seed. */
 static void writer_meet(struct writer *w, uint64_t epoch)
 {
 	w->chance = chance_seed(w);
@@ -139,7 +140,7 @@ static void writer_meet(struct writer *w, uint64_t epoch)
 	w->met = epoch;
 }
 
-/* Gives the thread a ring of the memory of this epoch. A child goes on below the span in which it was forked. */
+/* Gives the thread a ring in the memory of this epoch. In a child, the span in which it was forked stays the innermost. */
 static void writer_attach(struct writer *w, uint64_t epoch)
 {
 	struct span_ring *r = NULL;
@@ -147,7 +148,7 @@ static void writer_attach(struct writer *w, uint64_t epoch)
 	int32_t tid;
 
 	if (weir_span_all_.control->pid !=
-	    getpid()) /* after vfork() the thread that waits goes on with it */
+	    getpid()) /* after vfork() the waiting thread continues with it */
 		return;
 	r = weir_span_ring_reuse_();
 	if (!r)
@@ -180,8 +181,8 @@ static struct writer *writer_lost(void)
 }
 
 /*
- * Begins writing: the thread's ring, to be given back by writer_done(). NULL: nothing is to be written, or it was counted as lost.
- * begins: what begins now, which is kept only while somebody records.
+ * Begins writing: returns the writer of this thread, to be released by writer_done(). NULL: nothing is to be written,
+ * or it was counted as lost. begins: a span begins, which is kept only while a recorder is attached.
  */
 static struct writer *writer_take(bool begins)
 {
@@ -190,7 +191,7 @@ static struct writer *writer_take(bool begins)
 
 	if (unlikely(!weir_span_all_.epoch))
 		return NULL;
-	if (unlikely(w->busy)) /* in a signal handler, upon itself, or it has left */
+	if (unlikely(w->busy)) /* in a signal handler that interrupted it, or it has left */
 		return writer_lost();
 	w->busy = WRITER_BUSY;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -218,9 +219,9 @@ static void writer_done(struct writer *w)
 	w->busy = WRITER_FREE;
 }
 
-/* ---- the innermost span, for others, too ---- */
+/* ---- publishing the innermost span ---- */
 
-/* `valid` is set while the ids are: whoever reads looks at a thread that is stopped, or in a call. */
+/* `valid` is set only while the ids are consistent: readers look at a thread that is stopped or in a call. */
 static void context_publish(struct writer *w)
 {
 	struct span_published *p = &w->published;
@@ -273,7 +274,7 @@ static uint32_t name_hash(const char *text, size_t len)
 	return h;
 }
 
-/* The id of a text, which is copied where it is new. 0: there is no room for it. To be called by one thread at a time. */
+/* The id of a text, which is copied if new. 0: no room. Must be called by one thread at a time. */
 static uint32_t name_add(const char *text, size_t len)
 {
 	const uint32_t used = weir_span_all_.control->name_used,
@@ -304,14 +305,15 @@ static uint32_t name_id_slow(const char *text, _Atomic(uint32_t) *guess)
 	uint32_t id;
 
 	if (atomic_flag_test_and_set_explicit(&weir_span_all_.names_busy, memory_order_acquire))
-		return 0; /* another thread adds one */
+		return 0; /* another thread is adding one */
 	id = name_add(text, len);
 	atomic_flag_clear_explicit(&weir_span_all_.names_busy, memory_order_release);
 	atomic_store_explicit(guess, id, memory_order_release);
 	return id;
 }
 
-/* The id of a text; 0: it has to go with the record. Mostly it is a literal, which the last call had at this address too. */
+/* The id of a text; 0: it must be sent with the record. Usually it is a literal, at the same address as in the last
+ * call. */
 static uint32_t name_id(const char *text)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15ull;
@@ -329,7 +331,7 @@ static uint32_t size_up(size_t size)
 	return (uint32_t)(size + 7) & ~7u;
 }
 
-/* Room that ends keep: those of open spans, and a filler before one of them. */
+/* The space reserved for ends of open spans, plus a filler before one of them. */
 static uint64_t ends_spare(struct writer *w)
 {
 	uint64_t elsewhere = __atomic_exchange_n(&w->ring->ended_elsewhere, 0, __ATOMIC_RELAXED) *
@@ -339,7 +341,7 @@ static uint64_t ends_spare(struct writer *w)
 	return w->ends + sizeof(struct span_end);
 }
 
-/* The same without a look at other threads, for a ring that is far from full. */
+/* The same without checking other threads, for a ring that is far from full. */
 static void *room_beside_ends(struct writer *w, uint32_t need, uint64_t more)
 {
 	void *p = room(w, need, w->ends + more + sizeof(struct span_end));
@@ -376,7 +378,7 @@ static void begin_write(struct writer *w, struct weir_span *s, const char *name,
 	span_enter(w, s);
 }
 
-/* The id of its parent, 0: it has none; and the trace. */
+/* The parent's id, 0: none; and the trace. */
 static uint64_t parent_choose(struct writer *w, struct weir_span *s,
 			      const struct weir_span_context *parent)
 {
@@ -395,7 +397,7 @@ static uint64_t parent_choose(struct writer *w, struct weir_span *s,
 	return 0;
 }
 
-/* A span that is published and that nobody records. */
+/* Begins a span that is published but not recorded. */
 static void begin_published(struct weir_span *s, const struct weir_span_context *parent)
 {
 	struct writer *w = &weir_span_self_;
@@ -433,7 +435,7 @@ EXPORT void weir_span_begin_(struct weir_span *s, const char *name, enum weir_sp
 	}
 }
 
-/* An end has had its room since the begin, unless another thread writes it. */
+/* The space of an end was reserved when the span began, unless another thread writes it. */
 static struct span_end *end_room(struct writer *w, const struct weir_span *s)
 {
 	const uint32_t size = sizeof(struct span_end);
@@ -569,7 +571,8 @@ EXPORT int weir_span_annotate_blkin(uint64_t trace, uint64_t span, uint64_t pare
 	return 0;
 }
 
-/* A call for each seed alone: programs make an id for each request, recorded or not. What was forked asks until it has an epoch. */
+/* Only seeding makes a system call: programs create an id for each request, recorded or not. A forked process makes one
+ * each time until it has an epoch. */
 EXPORT int64_t weir_span_new_id(void)
 {
 	static __thread struct {
@@ -579,7 +582,7 @@ EXPORT int64_t weir_span_new_id(void)
 
 	do {
 		if (likely(ids.epoch == epoch && epoch >= EPOCH_FIRST)) {
-			/* at once, for signal handlers */
+			/* atomic, for signal handlers */
 			id = chance_of(
 				__atomic_add_fetch(&ids.chance, CHANCE_STEP, __ATOMIC_RELAXED));
 		} else {

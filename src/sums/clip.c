@@ -29,9 +29,10 @@ int64_t clip_part(const struct store *s, int64_t from, int64_t to, const struct 
 {
 	int64_t start = batch_get(op, OP_START, row, INT64_MIN), end = rollup_end(op, row);
 
+	/* started before the trace and was still running at its end */
 	if (start == INT64_MIN)
-		store_range(s, &start, &end); /* it ran before, and still did */
-	/* what the range leaves open cuts no call */
+		store_range(s, &start, &end);
+	/* the open side of a range clips no call */
 	start = from == INT64_MIN ? start : MAX(start, from);
 	end = to == INT64_MAX ? end : MIN(end, to);
 	return MAX(clock_between(start, end), (int64_t)0);
@@ -71,7 +72,7 @@ static int clip_take_row(struct clip_worker *w, const struct walk_rows *rows, ui
 	if (r < 0 || (!running && (batch_is_null(b, OP_START, row) || order_open(a->from, a->to))))
 		return r;
 	ns = clip_part(a->store, a->from, a->to, b, row);
-	/* those are in the sums already, whole */
+	/* the sums already include these calls with their full time */
 	if (!running && end >= a->from && end < a->to)
 		ns -= MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0);
 	return ns && thread >= 0
@@ -90,7 +91,7 @@ static int clip_take(void *state, const struct walk_rows *rows)
 
 /* ---- all of them ---- */
 
-/* Some call may have been running at that time. */
+/* True if a call of the block may have been running at that time. */
 static bool clip_crosses(const struct store_block *b, int64_t at)
 {
 	return at != INT64_MIN && at != INT64_MAX && sums_block_overlaps(b, at, at + 1);

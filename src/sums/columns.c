@@ -6,7 +6,7 @@
 
 static const struct {
 	unsigned int op, summary;
-	bool exact; /* the same value */
+	bool exact; /* the column has the value of the calls themselves */
 } pairs[] = {
 	{OP_START, SUMMARY_WINDOW, false},	 {OP_OP, SUMMARY_OP, true},
 	{OP_CLASS, SUMMARY_CLASS, true},	 {OP_ERR, SUMMARY_ERR, true},
@@ -60,7 +60,7 @@ void sums_view_free(struct sums_view *v)
 	if (!v)
 		return;
 	free(v->zeros);
-	free(v->rows); /* not batch_free(): the columns are not its own */
+	free(v->rows); /* not batch_free(): the view does not own the columns */
 	free(v);
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/saturate.h"
 
-/* A block as filters look at it (query/eval/eval.h); store and number are there for the ids. */
+/* A block as filters see it (query/eval/eval.h), with the store and block number for its ids. */
 struct facts {
 	struct eval_block block;
 	const struct store *store;
@@ -56,8 +56,9 @@ bool facts_times(const struct store_block *b, int64_t *ret_start, int64_t *ret_e
 	*ret_end = known ? b->max[OP_START] : INT64_MAX;
 	if (timed)
 		*ret_end = add_sat_signed(*ret_end, MAX(b->max[OP_DUR], (int64_t)0));
+	/* malformed input: ends before it starts */
 	if (timed && b->min[OP_DUR] < 0)
-		*ret_start = INT64_MIN; /* hostile: ends before it starts */
+		*ret_start = INT64_MIN;
 	return known;
 }
 

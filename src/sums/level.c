@@ -30,7 +30,7 @@ static bool level_in_range(const struct sums_ask *a, const struct store_block *b
 				      : sums_block_overlaps(b, a->from, a->to);
 }
 
-/* By the windows in which the calls ended. Where nothing is known, nothing is in. */
+/* Tests the windows in which the calls ended. If none are known, no call is in the range. */
 static bool level_windows_within(const struct store_block *summary, int64_t from, int64_t to)
 {
 	int64_t first = summary->min[SUMMARY_WINDOW], last = summary->max[SUMMARY_WINDOW];
@@ -39,7 +39,7 @@ static bool level_windows_within(const struct store_block *summary, int64_t from
 	       last <= INT64_MAX - SUMMARY_WINDOW_NS && last + SUMMARY_WINDOW_NS <= to;
 }
 
-/* By the calls' own times. */
+/* Tests the times of the calls themselves. */
 static bool level_ends_within(const struct store_block *op, int64_t from, int64_t to)
 {
 	int64_t first, last;
@@ -50,7 +50,7 @@ static bool level_ends_within(const struct store_block *op, int64_t from, int64_
 	       first >= from && last < to;
 }
 
-/* True where the range takes all calls of the block. */
+/* True if all calls of the block are in the range. */
 static bool level_takes_all(const struct sums_ask *a, size_t block)
 {
 	const struct store_block *b = store_block(a->store, block);
@@ -76,7 +76,7 @@ static bool level_takes_all(const struct sums_ask *a, size_t block)
 
 /* ---- the summary ---- */
 
-/* True where every row has a value, none is negative, and the sum over `count` such blocks cannot overflow. */
+/* True if every row has a value, none is negative, and the sum over `count` such blocks cannot overflow. */
 static bool level_is_plain(const struct store_block *b, unsigned int column, size_t count)
 {
 	assert(count > 0 && b->table == TABLE_OP);
@@ -97,7 +97,7 @@ static bool level_is_exact(const struct sums_ask *a, const struct store_block *b
 	       (!(a->exact & times) || level_is_plain(b, OP_DUR, count));
 }
 
-/* True where sums of all calls of the block will do; `count`: of so many blocks like it. */
+/* True if sums over all calls of the block can be used; `count` is the number of such blocks added together. */
 static bool level_is_whole(const struct sums_ask *a, size_t block, size_t count)
 {
 	const struct store_block *b = store_block(a->store, block);
@@ -130,7 +130,7 @@ enum sums_level sums_level(const struct sums_ask *a, size_t block, size_t *ret_s
 
 /* ---- digests ---- */
 
-/* True where the part that is wanted has what the filter reads, but for what no call of its blocks has. */
+/* True if the wanted part of a digest has the columns that the filter reads, except columns that are empty in its blocks. */
 static bool level_digest_filters(const struct sums_ask *a)
 {
 	const uint64_t file = 1ull << OP_FILE_ID;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* order.c: when rows ended. */
+/* order.c: the times at which rows ended. */
 #include "sums/order.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/saturate.h"
 #include "schema/vocab.h"
 
-/* Rows of dimension tables describe and do not happen: no range of time leaves one out. */
+/* Rows of dimension tables have no time: a time range never excludes them. */
 static inline bool order_by_time(enum table_id table)
 {
 	return !schema_is_dimension(table) && schema_end_columns(table);
@@ -20,7 +20,7 @@ uint64_t order_columns(enum table_id table)
 	return order_by_time(table) ? schema_end_columns(table) | status : 0;
 }
 
-/* INT64_MIN where the end is not known. */
+/* INT64_MIN if the end is unknown. */
 static inline int64_t order_row_end(const struct batch *b, size_t row)
 {
 	const struct table_def *t = b->def;
@@ -34,7 +34,7 @@ static inline int64_t order_row_end(const struct batch *b, size_t row)
 	return __builtin_add_overflow(end, batch_get(b, t->dur, row, 0), &end) ? INT64_MIN : end;
 }
 
-/* Every row has start and duration, nothing overflows: as nearly always. */
+/* The usual case: every row has start and duration, and no sum overflows. False: it is not that case. */
 static bool plain_ends(const struct batch *b, int64_t *ends)
 {
 	const struct table_def *t = b->def;
@@ -84,7 +84,7 @@ bool order_block_in(const struct store_block *b, int64_t from, int64_t to)
 	first = b->min[column];
 	last = b->max[column];
 	if (first > last)
-		return false; /* no row's end is known */
+		return false; /* the end of every row is unknown */
 	if (t->stop == NO_COLUMN && t->dur != NO_COLUMN && b->min[t->dur] <= b->max[t->dur]) {
 		/* a null dur counts as 0 */
 		first = add_sat_signed(first, b->nulls[t->dur] ? MIN(b->min[t->dur], (int64_t)0)

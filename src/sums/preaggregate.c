@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* preaggregate.c: sums of summaries' rows by key, in a table of bounded size. */
+/* preaggregate.c: aggregates summary rows by key in a table of bounded size. */
 #include "sums/preaggregate.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include "hist/sparse.h"
 
 #define SLOTS	      (2 * BATCH_ROWS_MAX)
-#define HIST_HEAP_MAX (16u << 20) /* bytes of histograms; then the sums go out */
-#define NONE	      INT64_MIN	  /* the value of a key that is null */
+#define HIST_HEAP_MAX (16u << 20) /* bytes of histograms; at this size the sums are flushed */
+#define NONE	      INT64_MIN	  /* a null in a key column */
 
 static const unsigned int key_columns[] = {SUMMARY_WINDOW,    SUMMARY_OP,      SUMMARY_CLASS,
 					   SUMMARY_THREAD_ID, SUMMARY_FILE_ID, SUMMARY_ERR};
@@ -29,12 +29,12 @@ struct preagg {
 	struct hist *hists;
 	size_t hist_heap;
 	uint64_t *nulls[KEYS]; /* made by preagg_batch() */
-	uint32_t *ends;	       /* of packed histograms */
+	uint32_t *ends;	       /* end offsets of the packed histograms */
 	uint8_t *packed;
 	size_t packed_cap;
-	uint32_t *slots; /* number of a sum, and one; 0: free */
+	uint32_t *slots; /* index of a sum + 1; 0: free */
 	size_t count;
-	size_t last; /* that was added to: neighbours are alike */
+	size_t last; /* the sum used last: neighbouring rows often share a key */
 	struct batch *batch;
 };
 
@@ -120,7 +120,7 @@ void preagg_free(struct preagg *g)
 	free(g->ends);
 	free(g->packed);
 	free(g->slots);
-	free(g->batch); /* not batch_free(): the columns are not its own */
+	free(g->batch); /* not batch_free(): the columns are borrowed */
 	free(g);
 }
 
@@ -147,7 +147,7 @@ static bool preaggregate_is_key(const struct preagg *g, size_t at, const int64_t
 	return true;
 }
 
-/* The sum of a key, which may be new; BATCH_ROWS_MAX: there is no room. */
+/* The sum of a key, added if it is new; BATCH_ROWS_MAX if the table is full. */
 static size_t preaggregate_find(struct preagg *g, const int64_t *key)
 {
 	uint64_t hash = 0;
@@ -175,7 +175,7 @@ static size_t preaggregate_find(struct preagg *g, const int64_t *key)
 	return g->last = g->count++;
 }
 
-/* False, with nothing changed, where a sum would be too large: it goes out before. */
+/* False, with nothing changed, if a sum would overflow: the caller flushes first. */
 static bool add_sums(struct preagg *g, size_t at, const struct batch *summary, size_t row)
 {
 	int64_t sums[SUMS];
@@ -227,7 +227,7 @@ ssize_t preagg_add(struct preagg *g, const struct batch *summary, const uint32_t
 	return (ssize_t)n;
 }
 
-/* ---- giving ---- */
+/* ---- output ---- */
 
 static void preaggregate_put_nulls(struct preagg *g, size_t k, struct column *c)
 {

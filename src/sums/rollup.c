@@ -11,13 +11,13 @@ struct rollup {
 	unsigned int keys;
 	struct rollup_row *rows;
 	size_t count, cap;
-	uint32_t *slots; /* row + 1, 0 is free; open addressing, at most half full */
+	uint32_t *slots; /* row + 1, 0: free; open addressing, at most half full */
 	size_t slots_cap;
-	size_t last; /* the row found last: calls come in runs */
+	size_t last; /* the row found last: equal keys come in runs */
 	uint64_t running;
 	int64_t window_ns;
 	bool second;	       /* see rollup_seconds() */
-	struct batch *seconds; /* room, made when it is needed */
+	struct batch *seconds; /* scratch batch, allocated on first use */
 	const int64_t *alias;  /* see rollup_alias() */
 	uint8_t *seen;
 	size_t alias_count;
@@ -115,7 +115,7 @@ static int rollup_resize(struct rollup *r)
 	return 0;
 }
 
-/* The row of a key (its sums are ignored), added where it is new. */
+/* Finds the row of a key, adding it if it is new. The sums in `key` are ignored. */
 static int rollup_find(struct rollup *r, const struct rollup_row *key, struct rollup_row **ret)
 {
 	size_t slot;
@@ -154,7 +154,7 @@ static int rollup_find(struct rollup *r, const struct rollup_row *key, struct ro
 	return 0;
 }
 
-/* Fields that are not a key are the same for all. */
+/* Gives fields that are not keys the same value in all rows. */
 static void key_mask(struct rollup_row *k, unsigned int keys)
 {
 	k->op = keys & ROLLUP_OP ? k->op : -1;
@@ -211,7 +211,7 @@ static int64_t rollup_window_of(const struct rollup *r, int64_t end)
 {
 	int64_t rest = end % r->window_ns;
 
-	/* what a crafted trace says may have no beginning of a window before it */
+	/* in a crafted trace the window's beginning may lie before INT64_MIN */
 	return end < INT64_MIN + r->window_ns ? -1 : end - (rest < 0 ? rest + r->window_ns : rest);
 }
 

@@ -55,7 +55,7 @@ int slowest_note(struct slowest *s, const struct walk_rows *rows)
 	}
 	if (max < 0 || !g)
 		return max < 0 ? 0 : slowest_note_block(s, rows->block, max);
-	/* which of its blocks has the longest call that passed is not known */
+	/* it is not known which of the digest's blocks has the longest call that passed */
 	for (size_t k = 0; k < g->count && r >= 0; k++) {
 		if (g->io_max[k] >= 0)
 			r = slowest_note_block(s, g->blocks[k], MIN(max, g->io_max[k]));
@@ -96,8 +96,8 @@ static int slowest_by_max(const void *a, const void *b)
 
 struct slowest_search {
 	const struct slowest *noted;
-	struct slowest_block *blocks; /* longest first */
-	size_t block_count, at;	      /* at: that comes next */
+	struct slowest_block *blocks; /* longest first; at: the next one to read */
+	size_t block_count, at;	      /* least slow first */
 	struct call_ref *heap;	      /* the least slow first */
 	size_t count, max;
 };
@@ -146,7 +146,7 @@ static int slowest_take(void *state, const struct walk_rows *rows)
 	return 0;
 }
 
-/* False from where on no block can have one that is slower than those found. Blocks come in the order of s->blocks. */
+/* False once no further block can have a call slower than those found. Relies on blocks coming in the order of s->blocks. */
 static bool slowest_wants(void *arg, const struct store_block *b _unused_, size_t block)
 {
 	struct slowest_search *s = arg;
@@ -157,7 +157,7 @@ static bool slowest_wants(void *arg, const struct store_block *b _unused_, size_
 	       (s->count < s->max || s->heap[0].dur <= s->blocks[s->at].max);
 }
 
-/* The blocks that are noted, each once, those with the longest calls first. */
+/* Removes duplicates from the noted blocks and sorts them, those with the longest calls first. */
 static size_t slowest_sort(struct slowest_block *blocks, size_t count, size_t *order,
 			   uint8_t *known)
 {
@@ -214,7 +214,7 @@ int slowest_find(const struct slowest *noted, const struct walk *w, size_t max,
 	return 0;
 }
 
-/* ---- whole ---- */
+/* ---- complete rows ---- */
 
 static int slowest_by_place(const void *a, const void *b)
 {
@@ -225,7 +225,7 @@ static int slowest_by_place(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Those of one block, refs[0 .. n), go behind `found`; ranks[] of the row that each becomes. `dur` is the rank of a ref. */
+/* Appends the calls refs[0 .. n) of one block to `found`; ranks[] maps each new row to the rank in `dur` of its ref. */
 static int slowest_fetch_block(struct store_cursor *cursor, const struct call_ref *refs, size_t n,
 			       struct batch *found, uint32_t *ranks, struct error *err)
 {
@@ -233,7 +233,7 @@ static int slowest_fetch_block(struct store_cursor *cursor, const struct call_re
 	const struct batch *b;
 	int r = store_decode(cursor, refs[0].block, ~0ull, &b, &unread);
 
-	if (r == -EBADMSG) /* counted as damage */
+	if (r == -EBADMSG) /* already counted as damage */
 		return 0;
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		ranks[refs[i].dur] = (uint32_t)found->rows;

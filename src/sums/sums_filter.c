@@ -7,7 +7,7 @@
 
 #include "sums/facts.h"
 
-/* Columns that differ for a call that is seen from its second file. */
+/* Columns whose values differ when a call is seen from its second file. */
 #define OF_FILES                                                                     \
 	(1ull << OP_FILE_ID | 1ull << OP_FILE2_ID | 1ull << OP_FD | 1ull << OP_FD2 | \
 	 1ull << OP_POS | 1ull << OP_POS2)
@@ -101,7 +101,7 @@ bool sums_filter_has_file(const struct sums_filter *f, const struct store *s, si
 {
 	bool seconds = f->files && store_block_has_seconds(s, block), any = !f->files;
 
-	/* which second files a block has is not listed, but their range */
+	/* a block lists the ids of first files; of second files only the range is known */
 	for (size_t i = 0; i < f->file_count && !any; i++)
 		any = store_block_has_id(s, block, OP_FILE_ID, f->files[i]) ||
 		      (seconds && store_block_has_id(s, block, OP_FILE2_ID, f->files[i]));
@@ -133,7 +133,7 @@ bool sums_filter_all_pass(const struct sums_filter *f, const struct store *s, si
 	       facts_all_pass(f->eval, s, block);
 }
 
-/* The columns, and those that are in their places where a call is seen from its second file. */
+/* The set with each column's counterpart, which takes its place when a call is seen from its second file. */
 static uint64_t sums_filter_pairs(uint64_t columns)
 {
 	const uint64_t fds = 1ull << OP_FD | 1ull << OP_FD2, pos = 1ull << OP_POS | 1ull << OP_POS2;
@@ -143,7 +143,7 @@ static uint64_t sums_filter_pairs(uint64_t columns)
 
 bool sums_filter_in_summary(const struct sums_filter *f, const struct store_block *b)
 {
-	/* a row of a summary has a start and a duration, if not those of a call */
+	/* a row of a summary does have a start and a duration, though not those of a call */
 	const uint64_t timed = 1ull << OP_START | 1ull << OP_DUR;
 
 	if (!f || f->by_summary)

@@ -18,7 +18,7 @@ bool scan_filter_time(const struct scan_filter *f, const struct batch *b, size_t
 struct scan_worker {
 	struct rollup *rollup;
 	struct slowest slowest;
-	bool slow; /* are wanted */
+	bool slow; /* slowest calls are wanted */
 	uint8_t *seen;
 	uint64_t summed, read;
 };
@@ -61,7 +61,7 @@ static int scan_take(void *state, const struct walk_rows *rows)
 			rows->digest ? rows->digest->count : 1;
 	rollup_seconds(w->rollup, rows->second);
 	for (size_t k = 0; k < rows->count && r >= 0; k++) {
-		/* those that still run are counted by clip_find(), also in ranges that have none */
+		/* clip_find() counts unfinished calls, also for ranges without any */
 		if (!rollup_is_running(rows->batch, rows->rows[k]))
 			r = rollup_add_row(w->rollup, rows->batch, rows->rows[k]);
 	}
@@ -109,7 +109,7 @@ static int scan_collect(struct scan_worker *all, unsigned int count, const struc
 	return 0;
 }
 
-/* Calls that still ran name files, too. */
+/* Marks files used by unfinished calls too. */
 static void scan_see_files(const struct scan_options *o, struct scan_result *ret)
 {
 	for (size_t i = 0; o->file_alias && i < ret->running->rows; i++) {
@@ -123,7 +123,7 @@ static void scan_see_files(const struct scan_options *o, struct scan_result *ret
 	}
 }
 
-/* Single calls: those that still ran, the slowest. */
+/* Finds single calls: the unfinished and the slowest. */
 static int scan_calls(const struct walk *w, const struct slowest *noted,
 		      const struct scan_options *o, struct scan_result *ret, struct error *err)
 {

@@ -14,18 +14,19 @@
 
 struct walk_item {
 	size_t block;
-	const struct store_digest *digest; /* of this block and others; NULL: this block alone */
-	bool all;			   /* of its calls pass the filter */
+	/* covers this block and others; NULL: this block alone */
+	const struct store_digest *digest;
+	bool all; /* all of its calls pass the filter */
 };
 
-/* What the workers share. */
+/* State shared by the workers. */
 struct walk_run {
 	struct walk *walk;
 	const struct sums_ask *ask;
 	uint64_t sums;	  /* columns of summary */
 	uint64_t columns; /* of op */
 	struct walk_item *items;
-	size_t count, first; /* first: of this part */
+	size_t count, first; /* first: the first item of this part */
 	atomic_size_t next;
 	atomic_bool failed;
 };
@@ -35,9 +36,9 @@ struct walker {
 	void *state;
 	struct store_cursor *cursor;
 	struct eval_scratch *scratch;
-	struct sums_view *view; /* rows of summary, as the filter reads them */
-	struct batch *times;	/* the part of a digest, while the other one is read */
-	struct batch *seconds, *seconds_sums; /* of op, of summary; where they are wanted */
+	struct sums_view *view; /* rows of summary as the filter sees them */
+	struct batch *times;	/* by-time part of a digest, kept while the by-file part is read */
+	struct batch *seconds, *seconds_sums; /* of op and of summary; NULL if not wanted */
 	uint32_t *rows;			      /* [BATCH_ROWS_MAX] */
 	struct error err;
 	int code;
@@ -58,7 +59,7 @@ static size_t walk_overlapping(const struct sums_ask *a, const struct batch *b, 
 	return n;
 }
 
-/* True where every row of the block is in the range, as its header knows. */
+/* True if the block's header shows that every row is in the range. */
 static bool walk_rows_are_in(const struct sums_ask *a, const struct store_block *b)
 {
 	return (a->range == SUMS_ENDED && order_open(a->from, a->to)) ||
@@ -77,7 +78,7 @@ static ssize_t walk_choose_rows(struct walker *w, const struct batch *b, bool al
 	return sums_filter_rows(a->filter, w->scratch, b, w->rows, n, w->rows, &w->err);
 }
 
-/* Gives the rows of the batch that pass; of those `more` columns are decoded. */
+/* Passes on the rows of the batch that pass the filter, after decoding the columns `more` of these rows. */
 static int walk_take_chosen(struct walker *w, struct walk_rows *rows, bool all, uint64_t more)
 {
 	ssize_t n = walk_choose_rows(w, rows->batch, all);
@@ -89,7 +90,7 @@ static int walk_take_chosen(struct walker *w, struct walk_rows *rows, bool all, 
 	return w->run->walk->take(w->state, rows);
 }
 
-/* The same seen from their second file. */
+/* Passes on the same rows as seen from their second file. */
 static int walk_take_seconds(struct walker *w, struct walk_rows *rows, bool all)
 {
 	int r = batch_seconds(rows->batch, w->seconds);
@@ -116,7 +117,7 @@ static int walk_take_rows(struct walker *w, size_t block)
 		r = walk_take_chosen(w, &rows, all, wanted & ~first);
 	if (r >= 0 && twice)
 		r = walk_take_seconds(w, &rows, all);
-	if (r == -EBADMSG) { /* counted as damage by the store */
+	if (r == -EBADMSG) { /* the store has counted it as damage */
 		w->err = (struct error){0};
 		return 0;
 	}
@@ -125,7 +126,7 @@ static int walk_take_rows(struct walker *w, size_t block)
 
 /* ---- summaries ---- */
 
-/* `all`: the filter lets every call pass that they sum up. */
+/* `all`: every call summed in these rows passes the filter. */
 static ssize_t walk_filter_sums(struct walker *w, const struct batch *sums, bool all)
 {
 	return sums_filter_rows(all ? NULL : w->run->ask->filter, w->scratch,
@@ -133,12 +134,12 @@ static ssize_t walk_filter_sums(struct walker *w, const struct batch *sums, bool
 }
 
 /*
- * True where the histograms of what passed count its calls. Where rows are given twice, those of all rows: once the first of
- * them are given it is too late to read rows of op instead.
+ * True if the histograms of the rows that passed count all of their calls. If rows are passed on a second time, all
+ * rows are checked: after the first time it is too late to fall back to rows of op.
  */
 static bool walk_hists_count(const struct walker *w, const struct walk_rows *rows)
 {
-	/* in the part by file most rows have none */
+	/* most rows of the by-file part have no histogram */
 	bool some = rows->digest && rows->part == STORE_DIGEST_FILES;
 	bool all = w->run->ask->seconds;
 	size_t count = rows->second ? 0 : all ? rows->batch->rows : rows->count;
@@ -154,7 +155,7 @@ static bool walk_hists_count(const struct walker *w, const struct walk_rows *row
 	return true;
 }
 
-/* Filters rows of summary. 1; 0 where their histograms do not count their calls; or negative. */
+/* Filters rows of summary. 1; 0 if their histograms do not count all of their calls; or negative. */
 static int walk_choose_sums(struct walker *w, struct walk_rows *rows, bool all)
 {
 	ssize_t n = walk_filter_sums(w, rows->batch, all);
@@ -172,7 +173,7 @@ static int walk_give(struct walker *w, const struct walk_rows *rows)
 	return r < 0 ? r : 1;
 }
 
-/* The same rows seen from their second file, where that is wanted. 1, 0 where rows of op must be read, or negative. */
+/* Chooses the same rows as seen from their second file, if wanted. 1; 0 if rows of op must be read; or negative. */
 static int walk_second_sums(struct walker *w, struct walk_rows *rows, bool all)
 {
 	int r = w->run->ask->seconds ? batch_seconds(rows->batch, w->seconds_sums) : 0;
@@ -185,12 +186,12 @@ static int walk_second_sums(struct walker *w, struct walk_rows *rows, bool all)
 	return r <= 0 ? r : walk_give(w, rows);
 }
 
-/* 1 where the summary was taken, 0 where the rows must be read. */
+/* 1 if the summary was used, 0 if rows must be read. */
 static int walk_take_summary(struct walker *w, size_t block, size_t summary)
 {
 	const struct sums_ask *a = w->run->ask;
 	const struct store_block *b = store_block(a->store, block);
-	bool all = !sums_filter_in_summary(a->filter, b); /* else it would not be read */
+	bool all = !sums_filter_in_summary(a->filter, b); /* otherwise it would not be read */
 	struct walk_rows rows = {.block = block, .rows = w->rows};
 	int r = store_decode(w->cursor, summary, w->run->sums, &rows.batch, &w->err);
 
@@ -210,7 +211,7 @@ static int walk_take_summary(struct walker *w, size_t block, size_t summary)
 
 /* ---- digests ---- */
 
-/* 1, 0 where its blocks must be read, or negative. */
+/* 1, 0 if its blocks must be read instead, or negative. */
 static int walk_decode_digest(struct walker *w, const struct store_digest *d,
 			      enum store_digest_part part, uint64_t columns, struct walk_rows *ret)
 {
@@ -228,7 +229,7 @@ static int walk_decode_digest(struct walker *w, const struct store_digest *d,
 	return r < 0 ? r : 1;
 }
 
-/* The part by file, once it is decoded. 1, 0 where the blocks must be read, or negative. */
+/* Passes on the decoded by-file part. 1, 0 if the blocks must be read instead, or negative. */
 static int walk_take_files(struct walker *w, struct walk_rows *rows, bool all)
 {
 	int r = walk_choose_sums(w, rows, all);
@@ -256,7 +257,7 @@ static int walk_take_of_files(struct walker *w, const struct walk_item *item)
 	return r <= 0 ? r : walk_take_files(w, &rows, item->all);
 }
 
-/* Both parts that are wanted, or neither: that by time is chosen, and copied, before that by file is taken. */
+/* Passes on both wanted parts or neither: the by-time part is filtered and copied before the by-file part is passed on. */
 static int walk_take_parts(struct walker *w, const struct walk_item *item)
 {
 	const struct sums_ask *a = w->run->ask;
@@ -326,7 +327,7 @@ static int walk_take_item(struct walker *w, const struct walk_item *item)
 	return r;
 }
 
-/* Each part takes at least one item, so that a caller who repeats it comes to an end. */
+/* Each part processes at least one item, so that a caller who repeats it terminates. */
 static bool walk_is_late(const struct walk_run *run)
 {
 	return run->walk->until && atomic_load(&run->next) > run->first &&
@@ -354,7 +355,7 @@ static void *walk_work(void *arg)
 	return NULL;
 }
 
-/* ---- what is to be read ---- */
+/* ---- list of items to read ---- */
 
 static int walk_list_only(struct walk_run *run)
 {
@@ -441,7 +442,7 @@ static int walk_run_workers(struct walk_run *run, struct walker *workers, struct
 	pthread_t threads[WALK_THREADS_MAX];
 	unsigned int started = 1, n = run->walk->workers;
 
-	/* Where a thread cannot be had, the others do its share. */
+	/* if a thread cannot be started, the others do its share */
 	while (started < n &&
 	       !pthread_create(&threads[started], NULL, walk_work, &workers[started]))
 		started++;
@@ -486,7 +487,7 @@ double walk_list_share(const struct walk_list *l)
 	return l->next < l->count ? (double)taken / (double)all : 1;
 }
 
-/* Digests first, which take no time; then every WALK_SPREADth block, and so on. */
+/* Puts digests first, which cost almost nothing; then every WALK_SPREADth block, starting from each offset in turn. */
 static int walk_spread(struct walk_run *run)
 {
 	struct walk_item *items = calloc(run->count + 1, sizeof(*items));
@@ -551,7 +552,7 @@ int walk_run(struct walk *w, struct error *err)
 
 	assert(w->workers > 0 && w->workers <= WALK_THREADS_MAX);
 	assert(w->ask.store && w->take);
-	/* a digest is of many files: which of its rows are wanted must be known */
+	/* a digest covers many files: the filter must select its rows */
 	assert(!w->ask.of_files || (w->ask.filter && !w->ask.times && !w->ask.files));
 	if (w->ask.seconds) {
 		run.sums = seconds_columns(TABLE_SUMMARY, run.sums);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_id.c: the build-id of an ELF file, from its notes: two reads, as recording waits for it. */
+/* build_id.c: the build-id of an ELF file, from its notes: only two reads, because recording waits for it. */
 #include "symbols/symbols.h"
 
 #include <elf.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chain.c: the frames of a stack, compared with the unwind tables of their modules, become names. */
+/* chain.c: checks the frames of a stack against the unwind tables of their modules and turns them into names. */
 #include "symbols/internal.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define ITEMS_MAX 512 /* frames of a stack, and gaps between them */
+#define ITEMS_MAX 512 /* frames of a stack and gaps */
 
-/* A frame that is shown, or a gap. */
+/* A frame to show, or a gap. */
 struct item {
-	const struct symbols_frame *frame; /* NULL: functions may be missing here */
-	bool inner; /* it is where the thread was, not an address to return to */
+	const struct symbols_frame *frame; /* NULL: a gap */
+	bool inner;			   /* the thread's current position, not a return address */
 };
 
 struct chain {
@@ -31,7 +31,7 @@ static struct elf_module *file_of(const struct chain_modules *m, const struct sy
 	return f->module == SYMBOLS_NONE ? NULL : m->files[f->module];
 }
 
-/* An address to return to may be the next function's first: the call lies before it. */
+/* A return address may already belong to the next function: the call precedes it. */
 static uint64_t chain_place(const struct symbols_frame *f, bool inner)
 {
 	return f->at && !inner ? f->at - 1 : f->at;
@@ -55,7 +55,7 @@ static struct unwind_rule rule_of(const struct chain *c, const struct symbols_fr
 		    : (struct unwind_rule){.kind = UNWIND_UNKNOWN};
 }
 
-/* Whether a frame that was found by what its callee pops is what the callee's tables say. */
+/* Whether the tables of the callee confirm a frame found by what it pops. */
 static bool popped_right(struct chain *c, struct unwind_rule rule, const struct symbols_frame *f)
 {
 	if (rule.kind == UNWIND_STACK)
@@ -65,8 +65,8 @@ static bool popped_right(struct chain *c, struct unwind_rule rule, const struct 
 }
 
 /*
- * Whether a frame pointer led on from a function with this rule to the frame: -1 no, 0 with functions missing between, 1 yes.
- * `first`: the walk took the frame pointer that was in the register there.
+ * Whether a frame pointer led on from a function with this rule to the frame: -1 no, 0 yes with functions missing in
+ * between, 1 yes. `first`: the walk used the frame pointer in the register.
  */
 static int leads_on(const struct chain *c, struct unwind_rule rule, bool first,
 		    const struct symbols_frame *f)
@@ -78,10 +78,10 @@ static int leads_on(const struct chain *c, struct unwind_rule rule, bool first,
 		return 1;
 	if (rule.kind == UNWIND_UNKNOWN)
 		return f->module != SYMBOLS_NONE ? 1 : -1;
-	/* it has something else in the register, and the caller's on the stack */
+	/* the register holds something else, and the caller's frame pointer is on the stack */
 	if (first && rule.kind == UNWIND_STACK && rule.frame_word != SYMBOLS_NONE)
 		return -1;
-	/* the register held another function's frame, or anything: an address behind a call is taken for such a frame */
+	/* the register may hold another function's frame or anything else: accepted if the address follows a call */
 	return (file && elf_module_calls(file, f->at)) || (list && listed_name(list, f->at)) ? 0
 											     : -1;
 }
@@ -109,7 +109,7 @@ static void chain_walk(struct chain *c, const struct symbols_stack *s)
 	}
 }
 
-/* The kernel's stacks begin in the program that took them. */
+/* The kernel's stacks begin inside the program that took them. */
 static bool takes_stacks(const char *name)
 {
 	return name && (!strncmp(name, "bpf_", 4) || !strncmp(name, "__bpf_", 6) ||
@@ -149,17 +149,18 @@ static const char *name_of(const struct chain_modules *m, const struct item *i)
 static int chain_put_name(struct buf *out, const char *name)
 {
 	size_t from = out->len;
-	int r = buf_append(out, name, strlen(name));
 
-	/* "read@@GLIBC_2.2.5" */
-	for (size_t i = from + 1; r >= 0 && i < out->len; i++) {
+	/* strip the version: "read@@GLIBC_2.2.5" */
+
+	buf_append(out, name, strlen(name));
+	for (size_t i = from + 1; i < out->len; i++) {
 		if (out->data[i] == '@')
 			out->len = i;
 	}
-	return r;
+	return buf_status(out);
 }
 
-/* Functions are separated by semicolons, and lines by newlines. */
+/* Semicolons separate functions and newlines separate lines: replace both in names. */
 static void chain_keep_separators(struct buf *out, size_t from)
 {
 	for (size_t i = from; i < out->len; i++) {
@@ -200,14 +201,12 @@ static int put_frame(const struct symbols_frame *f, struct buf *out)
 
 int symbols_put_frames(const struct symbols_stack *s, struct buf *out)
 {
-	int r = 0;
-
-	for (uint32_t i = s->count; i-- > 0 && r >= 0;)
-		r = put_frame(&s->frames[i], out);
-	return r;
+	for (uint32_t i = s->count; i-- > 0;)
+		put_frame(&s->frames[i], out);
+	return buf_status(out);
 }
 
-/* Functions with which a thread or process begins, in the C libraries and in Go. */
+/* The first functions of a thread or process, in the C libraries and in Go. */
 static bool begins_thread(const char *name)
 {
 	static const char *const names[] = {"_start",
@@ -233,7 +232,7 @@ static bool begins_thread(const char *name)
 	return false;
 }
 
-/* Names alone, in the order of the frames. */
+/* Appends only names, in the order of the frames. */
 static int chain_put_named(const struct chain_modules *m, const struct symbols_stack *s,
 			   struct buf *names)
 {

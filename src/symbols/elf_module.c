@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf_module.c: a program file's functions, unwind tables and lines, by libdw. */
+/* elf_module.c: the functions, unwind tables and lines of a program file, by libdw. */
 #include "symbols/internal.h"
 
 #include "base/array.h"
@@ -23,8 +23,8 @@
 
 struct function {
 	uint64_t start, size;
-	const char *name; /* libdw's */
-	char *plain;	  /* demangled; NULL: not tried, or no mangled name */
+	const char *name; /* owned by libdw */
+	char *plain;	  /* demangled; NULL: not tried, or not mangled */
 	bool global, tried;
 };
 
@@ -38,13 +38,13 @@ struct elf_module {
 	int fd; /* borrowed */
 	struct segment segments[SEGMENTS_MAX];
 	size_t segment_count;
-	struct function *functions; /* by start */
+	struct function *functions; /* sorted by start */
 	size_t function_count;
 	Dwarf_CFI *cfi;
 	Dwarf_Addr bias, cfi_bias;
 };
 
-static char *debug_path; /* NULL: libdw's own */
+static char *debug_path; /* NULL: libdw's default */
 
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
@@ -70,7 +70,7 @@ static void elf_segments(struct elf_module *m)
 	}
 }
 
-/* The address, as the module counts, of a place in its file. */
+/* The module's virtual address of a file position. */
 static bool elf_address(const struct elf_module *m, uint64_t at, uint64_t *ret)
 {
 	for (size_t i = 0; i < m->segment_count; i++) {
@@ -91,12 +91,12 @@ static int function_compare(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	/* of several names the last is taken: a global one that has a size */
+	/* of several names the last one is used: a global one with a size */
 	if (!x->size != !y->size)
 		return x->size ? 1 : -1;
 	if (x->global != y->global)
 		return x->global ? 1 : -1;
-	/* read, which a program calls, and not __read or __GI___read */
+	/* prefer read, which programs call, to __read or __GI___read */
 	if (strspn(x->name, "_") != strspn(y->name, "_"))
 		return strspn(x->name, "_") > strspn(y->name, "_") ? -1 : 1;
 	return -strcmp(x->name, y->name);
@@ -119,7 +119,7 @@ static void elf_functions(struct elf_module *m)
 		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
 			continue;
 		if (type == STT_NOTYPE && (name[0] == '$' || name[0] == '.'))
-			continue; /* marks of assemblers */
+			continue; /* assembler labels */
 		if (grow((void **)&m->functions, &cap, m->function_count + 1,
 			 sizeof(*m->functions)) < 0)
 			break;
@@ -159,7 +159,7 @@ struct elf_module *elf_module_open(const struct symbols_module *of)
 	if (!m->dwfl)
 		return NULL;
 	dwfl_report_begin(m->dwfl);
-	/* libdw closes the descriptor that it is given. */
+	/* libdw closes the descriptor passed to it. */
 	fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
 	m->mod = dwfl_report_elf(m->dwfl, of->path, of->path, fd, 0, false);
 	if (!m->mod && fd >= 0)
@@ -186,7 +186,7 @@ void elf_module_free(struct elf_module *m)
 	free(m);
 }
 
-/* The C++ library's own, where it is there. */
+/* By the C++ library, if it is loaded. */
 static char *function_demangle(const char *name)
 {
 	static char *(*demangle)(const char *, char *, size_t *, int *);
@@ -216,7 +216,7 @@ static struct function *elf_function(struct elf_module *m, uint64_t address)
 		if (address - f->start < f->size)
 			return f;
 	}
-	/* assembler's functions have no size; what lies behind one that has is not its own */
+	/* assembly functions have no size; an address past the end of a sized one does not belong to it */
 	return low && !m->functions[low - 1].size ? &m->functions[low - 1] : NULL;
 }
 
@@ -250,16 +250,16 @@ int elf_module_line(struct elf_module *m, uint64_t at, struct buf *out)
 	return file ? buf_printf(out, " %s:%d", file, number) : 0;
 }
 
-/* Where the caller's frame pointer lies, in words above the stack pointer, where the return address is one of them. */
+/* Where the caller's frame pointer is, in words above the stack pointer; the return address is at return_word. */
 static uint64_t elf_frame_word(Dwarf_Frame *frame, uint64_t return_word)
 {
 	Dwarf_Op room[3], *ops = NULL;
 	size_t count = 0;
 
-	/* no operations: it is in its register, or not known */
+	/* no operations: it is in its register, or unknown */
 	if (dwarf_frame_register(frame, REG_FRAME, room, &ops, &count) || !count)
 		return SYMBOLS_NONE;
-	/* an offset from the canonical frame address, which is the word above the return address */
+	/* an offset from the canonical frame address, the word above the return address */
 	if (count == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst)
 		return return_word + 1 + (uint64_t)((int64_t)ops[1].number / 8);
 	return SYMBOLS_NONE - 1;

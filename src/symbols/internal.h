@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h: what the files of symbols/ share. */
+/* internal.h: shared between the files of symbols/. */
 #pragma once
 
 #include "symbols/symbols.h"
@@ -8,32 +8,32 @@
 
 struct elf_module;
 
-/* Whose frame pointer a place has in its register. */
+/* What the frame pointer register holds at an address. */
 struct unwind_rule {
 	enum {
 		UNWIND_UNKNOWN, /* the module has no tables */
-		UNWIND_NONE,	/* or none for this place, or one that is neither of the next two */
-		UNWIND_FRAME,	/* the function's own */
-		UNWIND_STACK, /* somebody else's; the return address lies `words` above the stack pointer */
+		UNWIND_NONE,	/* none for this address, or neither of the next two */
+		UNWIND_FRAME,	/* this function's frame */
+		UNWIND_STACK, /* anything else; the return address is `words` above the stack pointer */
 	} kind;
 	uint64_t words;
 	uint64_t
-		frame_word; /* of UNWIND_STACK: where the caller's frame pointer lies; SYMBOLS_NONE: in its register */
+		frame_word; /* with UNWIND_STACK: where the caller's frame pointer is; SYMBOLS_NONE: in its register */
 };
 
-/* NULL: it cannot be read, or is another file than the build-id names. */
+/* NULL: the file cannot be read, or has another build-id. */
 struct elf_module *elf_module_open(const struct symbols_module *m);
 void elf_module_free(struct elf_module *m);
 DEFINE_CLEANUP(struct elf_module *, elf_module_free)
-/* The function at a place of the file, NULL: not known. Valid as long as the module. */
+/* The function at a file position, NULL: unknown. Valid as long as the module. */
 const char *elf_module_name(struct elf_module *m, uint64_t at);
-/* Its line of source, as text behind the name; appends nothing where it is not known. 0 or -ENOMEM. */
+/* Appends its source line as text; nothing if it is unknown. 0 or -ENOMEM. */
 int elf_module_line(struct elf_module *m, uint64_t at, struct buf *out);
 struct unwind_rule elf_module_rule(struct elf_module *m, uint64_t at);
-/* Whether the instruction before the place is a call; true where that cannot be said. */
+/* Whether the instruction before the position is a call; true if that cannot be determined. */
 bool elf_module_calls(const struct elf_module *m, uint64_t at);
 
-/* ---- listed.c: functions listed in a text, of the kernel or of a just-in-time compiler ---- */
+/* ---- listed.c: function lists in text form, of the kernel or of a just-in-time compiler ---- */
 
 struct listed;
 
@@ -52,6 +52,6 @@ struct chain_modules {
 	bool lines;
 };
 
-/* The texts of a stack, appended to names and frames. 0 or -ENOMEM. */
+/* Appends the texts of a stack to names and frames. 0 or -ENOMEM. */
 int chain_put(const struct chain_modules *m, const struct symbols_stack *s, struct buf *names,
 	      struct buf *frames, struct symbols_names *ret);

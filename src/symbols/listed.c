@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listed.c: functions that a text lists: the kernel's in /proc/kallsyms ("ffffffff81000000 T name [module]"), and those of
- * just-in-time compilers in /tmp/perf-PID.map ("START SIZE name", hexadecimal). Of a place that was compiled several times
- * the last entry of the map holds.
+ * listed.c: lists of functions in text form: the kernel's in /proc/kallsyms ("ffffffff81000000 T name [module]"), and
+ * those of just-in-time compilers in /tmp/perf-PID.map ("START SIZE name", hexadecimal). If an address was compiled
+ * several times, the last entry of the map counts.
  */
 #include "symbols/internal.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 
-#define LISTED_BYTES_MAX (64ul << 20) /* of a map; of more the rest is not read */
+#define LISTED_BYTES_MAX (64ul << 20) /* of a map; the rest is not read */
 
 struct entry {
 	uint64_t start, size;
@@ -22,7 +22,7 @@ struct entry {
 };
 
 struct listed {
-	struct entry *entries; /* by start, later ones behind earlier */
+	struct entry *entries; /* sorted by start, later ones after earlier */
 	size_t count, cap;
 	struct buf names;
 };
@@ -54,8 +54,8 @@ static int listed_add(struct listed *l, uint64_t start, uint64_t size, const cha
 					      .size = size,
 					      .name = (uint32_t)l->names.len,
 					      .order = (uint32_t)l->count};
-	r = buf_append(&l->names, name, len);
-	r = r < 0 ? r : buf_append(&l->names, "", 1);
+	buf_append(&l->names, name, len);
+	r = buf_append(&l->names, "", 1);
 	l->count += r >= 0;
 	return r;
 }
@@ -65,7 +65,7 @@ static int listed_take_kernel(struct listed *l, const char *line)
 	char *end;
 	uint64_t start = strtoull(line, &end, 16);
 
-	/* without the right to see them all addresses are 0 */
+	/* without the privilege to see them, all addresses are 0 */
 	if (!start || end == line || end[0] != ' ' || !end[1] || end[2] != ' ')
 		return 0;
 	if (!strchr("tTwW", end[1]))
@@ -98,14 +98,14 @@ static int listed_read(struct listed *l, FILE *f, bool kernel)
 	while (r >= 0 && bytes < LISTED_BYTES_MAX && (n = getline(&line, &cap, f)) > 0) {
 		bytes += (size_t)n;
 		if (kernel)
-			line[strcspn(line, "\t")] = 0; /* "[module]" follows a tabulator */
+			line[strcspn(line, "\t")] = 0; /* "[module]" follows a tab */
 		r = kernel ? listed_take_kernel(l, line) : listed_take_jit(l, line);
 	}
 	array_sort(l->entries, l->count, entry_compare);
 	return l->count ? 0 : -ENOENT;
 }
 
-/* The map as the process sees it; its file outlives it, where the recorder shares its /tmp. */
+/* Opens the map in the process's /tmp; after the process has ended, in the recorder's. */
 static int open_map(const struct symbols_module *m)
 {
 	char path[96];

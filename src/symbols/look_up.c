@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look_up.c: names and lines of stacks as table stack holds them, looked up when they are read. */
+/* look_up.c: looks up names and lines for stacks of table stack when they are read. */
 #include "symbols/internal.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@ struct look_up {
 	void *arg;
 	struct module_text *modules;
 	size_t module_count, module_cap;
-	struct map by_line;	      /* hash of the line to its number */
+	struct map by_line;	      /* hash of the line -> its number */
 	struct symbols_frame *frames; /* of all stacks */
 	size_t frame_count, frame_cap;
-	struct buf names; /* of the stack at hand */
+	struct buf names; /* of the current stack */
 };
 
 static void look_up_free(struct look_up *l)
@@ -42,7 +42,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A build-id and a blank; how many bytes it takes, 0: there is none. Only with it is the file known to be the same. */
+/* Parses a build-id and a space; returns the bytes consumed, 0: none. Only a build-id proves that a file is the same. */
 static size_t build_id_of(const char *text, struct symbols_module *ret)
 {
 	size_t n = 0;
@@ -57,7 +57,7 @@ static size_t build_id_of(const char *text, struct symbols_module *ret)
 	return n && text[2 * n] == ' ' ? 2 * n + 1 : 0;
 }
 
-/* The number of a module, by its line. SYMBOLS_NONE: it cannot be looked up. */
+/* The number of a module, by its line; SYMBOLS_NONE: it cannot be looked up. */
 static int module_number(struct look_up *l, const char *line, size_t len, uint32_t *ret)
 {
 	uint64_t key = hash_bytes(line, len), at;
@@ -91,7 +91,7 @@ static int module_number(struct look_up *l, const char *line, size_t len, uint32
 	return 0;
 }
 
-/* The module that a stack calls `number`: its line is "number BUILD-ID PATH". */
+/* The module with a stack's `number`: its line is "number BUILD-ID PATH". */
 static int module_of_stack(struct look_up *l, struct bytes modules, uint64_t number, uint32_t *ret)
 {
 	const char *at = (const char *)modules.data, *end = at + modules.len;
@@ -162,7 +162,7 @@ static struct bytes next_name(struct bytes *rest)
 	return name;
 }
 
-/* Each function by its new name, or by the recorded one where there is no better: both texts name the same frames. */
+/* Writes each function's new name, or the recorded one if there is no better: both texts contain the same frames. */
 static int look_up_take(void *arg, size_t stack, const struct symbols_names *n)
 {
 	struct look_up *l = arg;

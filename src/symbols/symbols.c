@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbols.c: the child that looks names up, and what it sends. */
+/* symbols.c: the child that looks up names, and its answers. */
 #include "symbols/internal.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 
-#define TEXT_MAX (1u << 20) /* of one stack: more is a damaged answer */
+#define TEXT_MAX (1u << 20) /* text of one stack: a longer one is a damaged answer */
 
-/* One stack's answer; the texts follow. */
+/* The answer for one stack; the texts follow. */
 struct answer {
 	uint32_t stack, names, frames, cut, depth, pad;
 };
@@ -91,7 +91,7 @@ static void symbols_child(const struct symbols_request *q, int to)
 
 /* ---- in the parent ---- */
 
-/* Gives what is whole in the buffer, and takes it out. */
+/* Passes on the complete answers in the buffer, and removes them. */
 static int take_answers(const struct symbols_request *q, struct buf *b, size_t *given,
 			int (*take)(void *arg, size_t stack, const struct symbols_names *n),
 			void *arg)

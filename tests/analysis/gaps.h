@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gaps.h: two small analyses that use all of the contract: one passes over the stream, one asks the engine. */
+/* gaps.h: two small analyses that use the whole contract: one passes over the stream, one queries the engine. */
 #pragma once
 
 #include "analysis/analysis.h"
 
-/* The longest times in which nothing ended. */
+/* The longest times during which nothing ended. */
 extern const struct analysis analysis_gaps;
 /* Calls and errors by operation, as two tables. */
 extern const struct analysis analysis_totals;

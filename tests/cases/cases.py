@@ -231,6 +231,8 @@ class Twin:
             raise Skipped(f'recorded; this weir has no rule {", ".join(sorted(missing))}')
         allowed = self.case.allowed(self.twin)
         bad = judge(rows, expected, allowed)
+        bad += [f'its query shows nothing: {row["query"]}' for row in rows
+                if row['process'] and not self.ask(self.trace, 'query', row['query'])['rows']]
         for what, trace in thinned if not bad else ():
             rows = [row for row in self.ask(trace, 'diagnose')['rows'] if row['sure'] == 'yes']
             wrong = [row for row in rows if not is_expected(row, expected, allowed, without='range')]

@@ -12,8 +12,8 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "capture/ebpf/block.h"
-#include "capture/ebpf/decode.h"
+#include "capture/ebpf/side/block.h"
+#include "capture/ebpf/calls/decode.h"
 
 #define STORM	   200000
 #define MEMORY_MAX (16u << 20)

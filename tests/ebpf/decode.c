@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "capture/ebpf/decode.h"
-#include "capture/ebpf/running.h"
+#include "capture/ebpf/calls/decode.h"
+#include "capture/ebpf/calls/running.h"
 
 #define ROUNDS	   100000
 #define WINDOW	   4096 /* files whose records come in the order of another CPU */

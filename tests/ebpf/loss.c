@@ -16,7 +16,7 @@
 #include "session.h"
 
 #include "base/clock.h"
-#include "capture/ebpf/loss.h"
+#include "capture/ebpf/ring/loss.h"
 
 #define BURST	    60000
 #define RING_MIN    65536

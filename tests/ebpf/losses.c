@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "capture/ebpf/load.h"
-#include "capture/ebpf/loss.h"
+#include "capture/ebpf/load/load.h"
+#include "capture/ebpf/ring/loss.h"
 
 #define CPUS 2
 

@@ -14,8 +14,8 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
-#include "capture/ebpf/host_sums.h"
-#include "capture/ebpf/load.h"
+#include "capture/ebpf/side/host_sums.h"
+#include "capture/ebpf/load/load.h"
 #include "schema/wire_block.h"
 #include "calls.skel.h"
 

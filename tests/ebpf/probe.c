@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "capture/ebpf/ebpf.h"
-#include "capture/ebpf/priority.h"
+#include "capture/ebpf/ring/priority.h"
 #include "privilege/privilege.h"
 
 /* Whether turns at priority are allowed is tried on this thread, which is as it was afterwards. `want`: what the kernel says. */

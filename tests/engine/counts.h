@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counts.h: a second engine, as small as one can be: counts:///PATH holds the rows of the trace PATH, and answers count(). */
+/* counts.h: a minimal second engine: counts:///PATH holds the rows of the trace PATH, and answers count(). */
 #pragma once
 
 #include "engine/engine.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fixture.h: a trace whose every row is known, an engine over it, and answers as text. */
+/* fixture.h: a trace whose rows are all known, an engine over it, and answers as text. */
 #pragma once
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #define FIXTURE_FILES	40
 #define FIXTURE_STEP_NS 1000 /* from one call to the next */
 
-/* Bytes of path i: a good name, and names that break careless readers. */
+/* Bytes of path i: an ordinary name, or one that breaks careless readers. */
 struct bytes fixture_path(size_t i, char buf[static 64]);
 
 /* Row i of op as the fixture writes it; a pure function, so that plain loops can be compared with
@@ -38,12 +38,12 @@ void fixture_write(const char *path, uint64_t rows);
 void fixture_append_ops(struct store_writer *w, uint64_t from, uint64_t to);
 void fixture_append_dims(struct store_writer *w);
 
-/* A fresh folder (static storage) and its end. */
+/* A new folder (static storage), and its removal. */
 const char *fixture_folder(void);
 const char *fixture_file(const char *name, char buf[static 256]);
 void fixture_remove(void);
 
-/* Ends the program with status 77 (skipped) where DuckDB's library is not installed. */
+/* Ends the program with status 77 (skipped) if DuckDB's library is not installed. */
 void fixture_need_library(void);
 
 struct fixture {
@@ -59,7 +59,7 @@ void fixture_close(struct fixture *f);
 /* All rows as text: columns separated by '|', rows by '\n', NULL as NULL. Static storage until the
  * next call. */
 const char *ask(struct fixture *f, const char *sql);
-/* The number in the first column of the only row. */
+/* The number in the first column of a single row. */
 int64_t ask_number(struct fixture *f, const char *sql);
-/* Runs SQL that must fail; the message (static storage) and the code. */
+/* Runs SQL that must fail; returns the message (static storage) and the code. */
 const char *ask_error(struct fixture *f, const char *sql, int *ret_code);

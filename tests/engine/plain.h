@@ -4,7 +4,7 @@
 
 #include "fixture.h"
 
-/* A row of op with the names that hang on it. */
+/* A row of op with the names for its ids. */
 struct plain_row {
 	struct fixture_op o;
 	int64_t tid, pid;
@@ -16,17 +16,17 @@ struct cell {
 	enum { CELL_NULL, CELL_INT, CELL_FLOAT, CELL_BOOL, CELL_TEXT } kind;
 	int64_t i;
 	double f;
-	char text[96]; /* escaped as the engine's texts are */
+	char text[96]; /* escaped like the engine's texts */
 };
 
 enum { PLAIN_FALSE, PLAIN_TRUE, PLAIN_UNKNOWN };
 
 typedef int plain_condition(const struct plain_row *r);
 typedef struct cell plain_key(const struct plain_row *r);
-/* Over the rows of one group. */
+/* Aggregates the rows of one group. */
 typedef struct cell plain_aggregate(const struct plain_row *rows, const uint32_t *in, size_t n);
 
-/* What means the same in weir's language, in SQL over the Parquet file, and in C. */
+/* The same condition in weir's language, in SQL over the Parquet file, and in C. */
 struct condition {
 	const char *weir, *sql;
 	plain_condition *plain;
@@ -62,9 +62,9 @@ struct plain_question {
 	size_t head; /* the first groups by the first aggregate, descending, then the keys; 0: all */
 };
 
-/* Rows 0 .. count of the fixture; freed by the caller. */
+/* Rows 0 .. count of the fixture; the caller frees them. */
 struct plain_row *plain_rows(size_t count);
-/* Lines of cells separated by '|', in no order. */
+/* Lines of cells separated by '|', unordered. */
 void plain_answer(const struct plain_question *q, const struct plain_row *rows, size_t count,
 		  struct buf *out);
 struct cell plain_int(int64_t v);

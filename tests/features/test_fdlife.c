@@ -97,7 +97,7 @@ static void test_deleted(void **state)
 	}
 }
 
-/* One that grows all the time, one that comes and goes, one that grows in four parts of eight. */
+/* One that grows all the time, one that comes and goes, one that grows in four parts of eight, one that begins late. */
 static void test_rising(void **state)
 {
 	size_t row;
@@ -105,8 +105,11 @@ static void test_rising(void **state)
 	feed_file(&feed, 1, FILE_TYPE_REGULAR, "/grows", NULL, 0);
 	feed_file(&feed, 2, FILE_TYPE_REGULAR, "/comes", NULL, 0);
 	feed_file(&feed, 3, FILE_TYPE_REGULAR, "/half", NULL, 0);
+	feed_file(&feed, 4, FILE_TYPE_REGULAR, "/late", NULL, 0);
 	for (int i = 0; i < 800; i++) {
 		feed_call(&feed, "openat", .file = 1, .ret = 1000 + i);
+		if (i >= 720)
+			feed_call(&feed, "openat", .file = 4, .ret = 2000 + i);
 		feed_call(&feed, "openat", .file = 2, .ret = 5);
 		if (i < 400 && i % 10 == 5)
 			feed_call(&feed, "openat", .file = 3, .ret = 20 + i / 10);
@@ -125,6 +128,9 @@ static void test_rising(void **state)
 	row = feed_row(&feed, FDLIFE_PATTERN, "/half");
 	assert_counts(row, 40, 0, 40, 40);
 	assert_int_equal(value(FDLIFE_RISING, row), 4);
+	row = feed_row(&feed, FDLIFE_PATTERN, "/late"); /* its time begins with its first one */
+	assert_counts(row, 80, 0, 80, 80);
+	assert_int_equal(value(FDLIFE_RISING, row), 7);
 }
 
 /* Every way to make a descriptor, and every way to lose one. */

@@ -316,6 +316,22 @@ static void test_asking_again(void **state)
 	assert_stall("idle", "nanosleep", 41, 410 * MS);
 }
 
+/* Three calls for each look: the period is that of the pauses. */
+static void test_poll_period(void **state)
+{
+	size_t row;
+
+	feed_file(&feed, 1, FILE_TYPE_REGULAR, "/run/ready", NULL, 0);
+	for (int i = 0; i < 20; i++) {
+		for (int k = 0; k < 3; k++)
+			feed_call(&feed, "stat", .file = 1, .dur = 4000);
+		wait_call("nanosleep", 10 * MS, .ret = 0);
+	}
+	feed_end(&feed, TABLE_STALL);
+	row = sums("poll", "stat").row;
+	assert_in_range(value(row, STALL_PERIOD), 10 * MS * 31 / 32, 10 * MS * 33 / 32);
+}
+
 /* An event loop that looks without waiting between its waits does not poll; one that only looks does. */
 static void test_looking(void **state)
 {
@@ -417,8 +433,9 @@ int main(void)
 		TEST(test_many_locks),	 TEST(test_dead_server),   TEST(test_sent_without_answer),
 		TEST(test_server),	 TEST(test_event_loop),	   TEST(test_messages),
 		TEST(test_locks),	 TEST(test_connect_again), TEST(test_spinning),
-		TEST(test_asking_again), TEST(test_looking),	   TEST(test_sums),
-		TEST(test_recorded),	 TEST(test_wakers),	   TEST(test_bounds),
+		TEST(test_asking_again), TEST(test_poll_period),   TEST(test_looking),
+		TEST(test_sums),	 TEST(test_recorded),	   TEST(test_wakers),
+		TEST(test_bounds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

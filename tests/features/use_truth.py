@@ -203,6 +203,19 @@ def errors():
         sent = os.write(w, b'x' * 100000)
         os.read(r, 50000)
     told('queue', short_writes=3, writes=3, reads=3)
+    # what is left, with more that came meanwhile
+    os.mkfifo('pump')
+    r = os.open('pump', os.O_RDONLY | os.O_NONBLOCK)
+    w = os.open('pump', os.O_WRONLY | os.O_NONBLOCK)
+    left = 100000
+    for _ in range(3):
+        left -= os.write(w, b'x' * left)
+        os.read(r, 65536)
+        left += 5000
+    while left:
+        left -= os.write(w, b'x' * left)
+        os.read(r, 65536)
+    told('pump', short_writes=0)
 
 
 def direct():

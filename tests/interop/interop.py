@@ -4,6 +4,7 @@
 
 Bodies are written here by hand or by protoc from the public definition; nothing of weir's reads them back but weir.
 """
+import base64
 import gzip
 import json
 import os
@@ -224,6 +225,11 @@ def hostile(t, f):
         if p.returncode or want not in p.stderr:
             bad.append(f'{name}: {p.returncode} {p.stderr!r}')
     t.none('what is odd is taken and counted', bad)
+    coded = {k: base64.b64encode(bytes.fromhex(v)).decode() for k, v in (('traceId', TRACE), ('spanId', SPAN), ('parentSpanId', ROOT))}
+    rows = f.rows('from span | select trace_id, span_id, parent_id', f.imported(one(**coded)))
+    t.check("ids in base64, as protobuf's own JSON has them", rows == [{'trace_id': TRACE, 'span_id': SPAN, 'parent_id': ROOT}], rows)
+    p = f.weir('import', f.file(b'hello'), '-o', 'bad.weir', check=False)
+    t.check('a text is neither format', p.returncode == 1 and b'is neither JSON' in p.stderr, p.stderr)
     loop = [dict(one(traceId=TRACE, spanId=a, parentSpanId=b)['resourceSpans'][0]) for a, b in ((SPAN, ROOT), (ROOT, SPAN))]
     trace = f.imported({'resourceSpans': loop})
     t.check('parents that form a loop', len(f.rows('from span', trace)) == 2 and len(json.loads(f.export(trace, '--zipkin'))) == 2)

@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 import time
+import urllib.parse
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'common'), os.path.join(HERE, '..', 'server')]
@@ -174,6 +175,13 @@ def newer_page(t, ask, serve):
         t.check(f'v3: traces with the tags {tags}', set(got) == want and all(got[x] == summary(x) for x in want), got)
         found = ask(TRACES, '/api/traces', limit='20', tags=json.dumps(tags))['data']
         t.check(f'traces with the tags {tags}', {d['traceID'] for d in found} == want, [d['traceID'] for d in found])
+    first = SPANS[0]
+    for tags in ((f'of:{first[3]}/{first[4]}',), (f'began.ms:{first[6]}', f'of:{first[3]}/{first[4]}'), ('of:nothing',)):
+        want = {s[0] for s in SPANS if f'{s[3]}/{s[4]}' == tags[-1][3:] and (len(tags) == 1 or s[6] == first[6])}
+        path = '/api/traces?limit=20&' + '&'.join('tag=' + urllib.parse.quote(x) for x in tags)
+        found = json.loads(serve.ask(path)[2])['data']
+        t.check(f'traces with {path}', {d['traceID'] for d in found} == want, [d['traceID'] for d in found])
+    t.check('a tag without a value is refused', serve.ask('/api/traces', tag='x')[0] == 400)
     for bad in ({'query.startTimeMin': 'soon'}, {'query.durationMin': 'long'}, {'query.searchDepth': '0'}, {'query.attributes': 'a=b'}, {'query.attributes': '["a"]'},
                 {'query.attributes': '{"a":'}, {'tag': 'a:b'}):
         t.check(f'v3: {bad} is refused', serve.ask('/api/v3/trace-summaries', **bad)[0] == 400)

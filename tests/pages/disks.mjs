@@ -16,7 +16,7 @@ async function recorded(browser) {
 
 	await test('the page of disks says what weir disks says', async () => {
 		await page.goto(view(url, '?page=disks'));
-		await page.getByText('Requests under way').waitFor();
+		await page.getByText('Requests in flight').waitFor();
 		await rest(page);
 		const rows = page.locator('table', { has: page.getByText('Disks', { exact: true }) }).locator('tbody tr');
 		equal(await rows.count(), want.rows.length, 'disks');
@@ -25,7 +25,7 @@ async function recorded(browser) {
 		await page.getByLabel('requests by time and latency').waitFor();
 	});
 
-	await test('requests under way add up to their time', async () => {
+	await test('requests in flight add up to their time', async () => {
 		const sum = want.tables.depth.rows.filter((r) => r.disk === first.disk).reduce((s, r) => s + r.depth, 0);
 		const [a, b] = want.tables.depth.rows;
 		if (Math.abs(sum * (b.at - a.at) - first.time) > first.time / 1000) throw new Error(`${sum * (b.at - a.at)} ns instead of ${first.time}`);

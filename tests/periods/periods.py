@@ -367,7 +367,8 @@ def wrong(trace):
         if p.returncode != 2 or place not in p.stderr or word not in p.stderr or len(p.stderr.splitlines()) != 1:
             bad.append(f'{text!r}: exit {p.returncode}, {p.stderr!r}')
     for args, word in ([['--use', 'nonsense'], 'use one of'], [['-f', 'nowhere'], 'nowhere'], [[], 'a definition is missing'],
-                       [['--select', 'y', 'w : op == read'], '--select'], [['--group-by', 'w.x', 'w : op == read'], '--group-by'],
+                       [['--select', 'y', 'w : op == read'], '--select'],
+                       [['--group-by', 'w.x', 'w : op == read'], "period w has no capture 'x'"], [['--group-by', 'w', 'w : op == read'], 'PERIOD.CAPTURE'],
                        [['--order-by', 'size', 'w : op == read'], '--order-by'], [['w : op == read', 'w : op == read'], 'already'],
                        [['--period-captures', 'v : $evt.fd', 'w : op == read'], 'no period']):
         p = run('periods', '-i', trace, *args)
@@ -388,6 +389,10 @@ def files(trace):
         f.write('a : op == read\n\nb : op == reed\n')
     p = run('periods', '-i', trace, '-f', 'bad.period')
     tap.check('an error in a file has its line', p.returncode and 'line 3' in p.stderr and 'character 11' in p.stderr, p.stderr)
+    p = run('periods', '-i', trace, 'w : op == openat && ret >= 0 : op == close && end.fd == begin.fd2')
+    tap.check('a definition that can not end says why', 'w: no END can match: a value of BEGIN' in p.stdout, p.stdout)
+    p = run('periods', '-i', trace, 'w : op == openat && ret >= 0 : op == close && end.fd == begin.fd')
+    tap.check('and one that can does not', 'no END' not in p.stdout, p.stdout)
     names = [os.path.basename(x)[:-7] for x in os.listdir(os.path.join(HERE, '..', '..', 'rules', 'periods'))]
     tap.none('those that come with weir are right', [p.stderr for p in (run('periods', '-i', trace, '--use', n) for n in names)
                                                      if p.returncode])

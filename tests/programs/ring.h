@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring.h: an io_uring by system calls alone. */
+/* ring.h: an io_uring used only through system calls. */
 #pragma once
 
 #include <linux/io_uring.h>
@@ -11,7 +11,7 @@ struct ring {
 	uint8_t *sq, *cq;
 	struct io_uring_sqe *sqes;
 	struct io_uring_params p;
-	unsigned int prepared; /* entries that were not submitted */
+	unsigned int prepared; /* entries not submitted yet */
 };
 
 struct completion { /* struct io_uring_cqe */
@@ -25,11 +25,14 @@ int ring_open(struct ring *r, unsigned int entries, unsigned int flags);
 void ring_close(struct ring *r);
 /* The next entry of the submission queue, empty; the queue must have room. */
 struct io_uring_sqe *ring_sqe(struct ring *r);
-/* Submits what was prepared and waits until `wait` completions are there. How many were submitted, or negative errno. */
+/*
+ * Submits the prepared entries and waits until `wait` completions are available. Returns the number submitted, or
+ * negative errno.
+ */
 int ring_submit(struct ring *r, unsigned int wait);
 /* Takes the oldest completion, waiting for it. */
 struct completion ring_reap(struct ring *r);
-/* Takes the oldest completion if there is one. */
+/* Takes the oldest completion, if there is one. */
 bool ring_reap_now(struct ring *r, struct completion *ret);
-/* Of a ring with a thread of the kernel: makes the entries seen, and wakes the thread where it sleeps. */
+/* For a ring with a kernel thread: publishes the entries, and wakes the thread if it sleeps. */
 void ring_offer(struct ring *r);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * truth.h: a workload program makes calls through DO() and thereby writes down what a recorder must
- * have seen: which thread called what, with which arguments, what came back; and, said by the
- * program itself because it knows, on which file, where in it, with whom. At the end the facts are
- * printed, one line a call:
+ * truth.h: a workload program makes calls through DO() and thereby notes what a recorder must have seen: the thread,
+ * the call, its arguments and its result; and, stated by the program because only it knows, the file, the position,
+ * the peer. At the end the facts are printed, one line per call:
  *
  *   op=pwrite64 tid=4711 a0=3 a1=140.. a2=10 a3=4096 ret=10 path=/tmp/w/f pos=4096
  *
- * Texts are escaped: every byte outside 0x21 .. 0x7e and the backslash is \xHH. The facts lie in a
- * memfd that is shared over fork and handed on over exec (descriptor FACTS_FD), so writing them
- * makes no call.
+ * Texts are escaped: every byte outside 0x21 .. 0x7e and the backslash is \xHH. The facts are in a memfd that is
+ * shared across fork and passed across exec (descriptor FACTS_FD), so noting them makes no call.
  */
 #pragma once
 
@@ -31,11 +29,10 @@
 
 #define FACTS_FD 900
 
-/* Where a case works: an empty folder of its own, absolute, without symbolic links. */
+/* The folder of a case: empty, its own, absolute, without symbolic links. */
 extern char work_dir[3072];
 
-/* One case: a workload with a name. Returns 0, or 77 with `skip_reason` set where the machine lacks
- * something. */
+/* One case: a named workload. Returns 0, or 77 with `skip_reason` set if the machine lacks something. */
 struct work_case {
 	const char *name;
 	int (*run)(void);
@@ -43,26 +40,26 @@ struct work_case {
 };
 extern const char *skip_reason;
 
-/* What the program does when a case executed it again. */
+/* Runs the part of a case after it has executed the program again. */
 int after_exec(int argc, char **argv);
-/* Runs a command and writes its CPU time to a file, see load.c. */
+/* Runs a command and writes its CPU time to a file; see load.c. */
 int load_cpu(const char *path, char **argv);
 
-/* Writes through an io_uring, see sqpoll.c. */
+/* Writes through an io_uring; see sqpoll.c. */
 int run_sqpoll(void);
 
 extern const struct work_case data_cases[], meta_cases[], name_cases[], space_cases[],
 	share_cases[], sock_cases[], thread_cases[], process_cases[], wait_cases[], compat_cases[],
 	load_cases[], mapped_cases[], uring_cases[], aio_cases[];
 
-/* Makes the call and notes it; the kernel's own return value (-errno on failure). */
+/* Makes the call and notes it; returns the kernel's own value (-errno on failure). */
 long fact_call(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
 	       long a5);
 /* Notes a call before it is made, because it will not return (exit, a read in which the thread
  * dies). */
 void fact_before(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
 		 long a5);
-/* Notes a call that was made by other means. */
+/* Notes a call made by other means. */
 void fact_note(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
 	       long a5, long ret);
 
@@ -80,16 +77,15 @@ void fact_note(const char *name, long nr, int argc, long a0, long a1, long a2, l
 	PICK(__VA_ARGS__, CALL6, CALL5, CALL4, CALL3, CALL2, CALL1, CALL0)(fact_call, __VA_ARGS__)
 #define BEFORE(...) \
 	PICK(__VA_ARGS__, CALL6, CALL5, CALL4, CALL3, CALL2, CALL1, CALL0)(fact_before, __VA_ARGS__)
-/* The same, and the program stops if the kernel says no: a wrong set-up must not pass for a right
- * trace. */
+/* The same, and stops the program on an error: a wrong set-up must not pass for a correct trace. */
 #define MUST(...) must(DO(__VA_ARGS__), __FILE__, __LINE__)
-/* The call has to fail in this way. */
+/* The call must fail with this error. */
 #define FAILS(error, ...) must_fail(DO(__VA_ARGS__), error, __FILE__, __LINE__)
 long must(long ret, const char *file, int line);
 void must_fail(long ret, int error, const char *file, int line);
 #define CHECK(what) must((what) ? 0 : -EPROTO, __FILE__, __LINE__)
 
-/* What is known about the last call of this thread. The path is the one that the process sees. */
+/* Facts about the last call of this thread. The path is the one that the process sees. */
 void is_path(const char *path);
 void is_path2(const char *path);
 /* The same below the case's folder. */
@@ -97,35 +93,38 @@ void is_file(const char *name);
 void is_file2(const char *name);
 void is_pos(long pos);
 void is_pos2(long pos);
-void is_size(long size);	   /* asked for, where it is no plain argument: vectors, messages */
-void is_flags(long flags);	   /* where they are no plain argument: openat2 */
-void is_peer(const char *address); /* the address given to or filled by the call */
+void is_size(long size);   /* requested size, if it is not a plain argument: vectors, messages */
+void is_flags(long flags); /* if they are not a plain argument: openat2 */
+void is_peer(const char *address);  /* the address passed to or filled in by the call */
 void is_local(const char *address); /* of the socket */
 void is_remote(const char *address);
-void is_inode(int fd); /* the file has the device and inode of this descriptor (asked by fstat,
-			  unnoted) */
-/* The inode number of a descriptor, asked by fstat, unnoted. */
+void is_inode(
+	int fd); /* the file has the device and inode of this descriptor (by an unnoted fstat) */
+/* The inode number of a descriptor, by an unnoted fstat. */
 long ino_of(int fd);
-void is_any(const char *key, long value); /* key=value, for what has no function of its own */
+void is_any(const char *key, long value); /* key=value, for facts without a function */
 
-/* The same where the value is known only after other calls. */
+/* The same if the value is known only after other calls. */
 struct later {
 	int64_t *value;
 };
 void is_later(const char *key, struct later *ret);
 void is_now(struct later of, long value);
-/* Of a call that slept until one of several descriptors was ready: which was found, with which events, or waited on for them. */
+/*
+ * For a call that slept until one of several descriptors was ready: the one found ready and its events, or one that
+ * it waited on and the events requested.
+ */
 void is_found(int fd, long revents);
 void is_waited(int fd, long events);
 
-/* Tells this thread which id it has outside its pid namespace. */
+/* Sets the id that this thread has outside its pid namespace. */
 void facts_tid(int tid);
-/* A text below the case's folder: dir("a/b"); valid until the 16th call after. */
+/* A path below the case's folder: dir("a/b"); valid until the 16th call after. */
 const char *dir(const char *name);
 /* A child that runs f and exits with its result; clone(2) and wait4(2) are noted. */
 int child(int (*f)(void *), void *arg);
 void child_join(int pid);
-/* Unnoted help: waits until the file has the text, or stops the program after ten seconds. */
+/* Unnoted helpers: wait until the file has the text, or stop the program after ten seconds. */
 void pause_ms(int ms);
 /* Unnoted: waits until a process sleeps in a call, or stops the program after ten seconds. */
 void until_in(int pid, long nr);

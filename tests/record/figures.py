@@ -435,6 +435,22 @@ def mapped_addresses():
         check("%s, recorded" % where, isinstance(rows, list) and rows[0]["n"] == want, rows)
 
 
+def unasked_address():
+    """accept() without room for an address: the new socket has it, and the call shows NULL."""
+    port = int(python("unasked.trace", """
+        import ctypes, os, socket
+        server = socket.create_server(("127.0.0.1", 0))
+        c = socket.create_connection(server.getsockname())
+        libc = ctypes.CDLL(None, use_errno=True)
+        fd = libc.accept4(server.fileno(), None, None, 0)
+        print(c.getsockname()[1])
+        """))
+    rows = query("unasked.trace", "where op == accept4 | select peer")
+    check("the peer of an accept() that did not ask for it", [r["peer"] for r in rows] == ["127.0.0.1:%d" % port], rows)
+    text = run(weir, "trace", "-i", "unasked.trace", "-e", "accept4").stdout
+    check("trace shows NULL there", ", NULL, NULL, 0) = " in text, text)
+
+
 # ---- comparisons ----
 
 def same_program_elsewhere():
@@ -473,7 +489,7 @@ def same_program_elsewhere():
 
 
 TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, read_and_written, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
-         same_program_elsewhere)
+         unasked_address, same_program_elsewhere)
 
 
 def main():

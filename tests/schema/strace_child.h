@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strace_child.h: asks the installed strace how it prints calls, without making them: a child is
- * traced with every call replaced by ENOSYS (-e inject), so that exit, reboot and the like can be
- * asked for too.
+ * strace_child.h: gets the output of the installed strace for calls, without making them: a child is traced with
+ * every call replaced by ENOSYS (-e inject), so that exit, reboot and the like are possible too.
  */
 #pragma once
 
@@ -23,12 +22,12 @@ struct asked_call {
 	unsigned long args[6];
 };
 
-/* What the child and the test share. */
+/* Shared by the child and the test. */
 struct strace_page {
 	volatile int ready, go, done;
 };
 
-/* Makes the calls once strace is there; no other call in between. */
+/* Makes the calls once strace is attached; no other call in between. */
 static inline void strace_child_run(struct strace_page *p, const struct asked_call *calls,
 				    size_t count)
 {
@@ -70,9 +69,8 @@ static inline int strace_is_attached(pid_t pid)
 }
 
 /*
- * The lines that strace prints of these calls, in a file; those of the set "fail" with EDOM, all
- * others with ENOSYS. Every call is traced, as strace leaves calls that it does not trace to
- * happen. NULL where it cannot be done.
+ * The lines that strace prints of these calls, in a file; those of the set "fail" with EDOM, all others with ENOSYS.
+ * Every call is traced, because strace lets untraced calls happen. NULL if this is impossible.
  */
 static inline FILE *strace_ask(const char *set, const struct asked_call *calls, size_t count)
 {
@@ -105,7 +103,7 @@ static inline FILE *strace_ask(const char *set, const struct asked_call *calls, 
 		usleep(2000);
 	}
 	if (tracer) {
-		usleep(20000); /* attached is not yet running on */
+		usleep(20000); /* strace is attached before it has resumed the child */
 		p->go = 1;
 		strace_wait(&p->done, "end of the calls");
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""index.py WEIR CRAFTED [--all] [--seed N]: what is answered from digests and summaries is what the rows say, for ranges that cut blocks and digests
+"""index.py WEIR CRAFTED SMALL_BLOCKS [--all] [--seed N]: what is answered from digests and summaries is what the rows say, for ranges that cut blocks and digests
 anywhere, with filters that the sums can answer and others. Each answer from rows reads all of them: of routes by ranges and filters
 a part is compared, each route, range and filter several times; with --all, as `make nightly` does, all."""
 import argparse
@@ -19,6 +19,7 @@ from client import Serve, Tap
 parser = argparse.ArgumentParser()
 parser.add_argument('weir', type=os.path.abspath)
 parser.add_argument('crafted', type=os.path.abspath)
+parser.add_argument('small_blocks', type=os.path.abspath)
 parser.add_argument('--all', action='store_true')
 parser.add_argument('--seed', type=int, default=5)
 given = parser.parse_args()
@@ -26,13 +27,21 @@ weir = given.weir
 folder = tempfile.mkdtemp(prefix='weir-serve-index-')
 tap = Tap()
 check = tap.check
-ROWS = 2300000  # some 35 blocks: two digests and what came after them
 # True for every call, but nothing that a summary or a block's header knows: all is read from rows.
 ROWS_ONLY = 'row_id >= 0'
 
 
 def synth(name, *args):
     subprocess.run([weir, 'synth', '-q', '-o', os.path.join(folder, name), *args], check=True)
+
+
+def cut_small(name, rows, *args):
+    """A trace of as many calls in as many blocks, of which small_blocks leaves a part in smaller ones: its numbers."""
+    whole = os.path.join(folder, 'whole')
+    synth('whole', '--rows', str(rows), *args)
+    r = subprocess.run([given.small_blocks, whole, os.path.join(folder, name)], capture_output=True, text=True, check=True)
+    os.unlink(whole)
+    return map(int, r.stdout.split())
 
 
 def differs(a, b, at=''):
@@ -288,7 +297,8 @@ def crafted():
 def main():
     global has_engine
     rng = random.Random(given.seed)
-    synth('a.trace', '--rows', str(ROWS), '--seed', '11')
+    calls, digests, after = cut_small('a.trace', 2300000, '--seed', '11')
+    check('a trace has two digests, and blocks that are in none', digests == 2 and after > 20, digests, after)
     has_engine = subprocess.run([weir, 'query', '--json', 'by op | count()', 'a.trace'], cwd=folder, capture_output=True,
                                 check=False).returncode == 0
     with Serve(weir, 'a.trace', folder=folder) as s:
@@ -300,7 +310,7 @@ def main():
     # two traces whose ids, times and files are apart
     os.mkdir(os.path.join(folder, 'two'))
     os.rename(os.path.join(folder, 'a.trace'), os.path.join(folder, 'two', 'a.trace'))
-    synth('two/b.trace', '--rows', '400000', '--seed', '12', '--profile', 'network')
+    more, *_ = cut_small('two/b.trace', 400000, '--seed', '12', '--profile', 'network')
     with Serve(weir, 'two', folder=folder) as s:
         last = s.get('trace')['last']
         for r in ({}, wide(last)):
@@ -310,7 +320,7 @@ def main():
         if has_engine:
             questions(s, rng, 10)
         check('two traces: no call is missing', o['totals']['calls'] > 0 and
-              s.get('overview')['totals']['calls'] + s.get('overview')['totals']['running'] == ROWS + 400000)
+              s.get('overview')['totals']['calls'] + s.get('overview')['totals']['running'] == calls + more)
     later()
     memory()
     crafted()

@@ -264,6 +264,30 @@ def postgres(t, folder):
             p.stderr[-500:], got, cut)
 
 
+CRYPTO = '/usr/lib/x86_64-linux-gnu/libcrypto.so.3'
+
+
+@case
+def stacks(t, folder):
+    """Return probes kill programs that switch stacks: Go is refused, what may do so has a warning"""
+    go, info = os.path.join(folder, 'go'), os.path.join(folder, 'info')
+    with open(info, 'w', encoding='ascii') as f:
+        f.write('go')
+    if shutil.which('objcopy'):
+        subprocess.run(['objcopy', '--add-section', f'.go.buildinfo={info}', PROBES, go], check=True)
+        for end in ('', ' : return(x)'):
+            _, p = record(folder, [f'w : uprobe:{go}:work{end}'], 'true')
+            t.check(f'a return in a Go program is refused{end}', p.returncode == 1 and 'is a Go program' in p.stderr and
+                    len(p.stderr.splitlines()) == 1, p.returncode, p.stderr)
+        _, p = record(folder, [f'w : uprobe:{go}:work : outer'], 'true', options=['-q'])
+        t.check('other ends are not', p.returncode == 0 and not p.stderr, p.stderr)
+    if os.path.exists(CRYPTO):
+        _, p = record(folder, [f'x : uprobe:{CRYPTO}:EVP_sha256'], 'true', options=['-q'])
+        t.check('a library that can switch stacks has a warning', p.returncode == 0 and 'can switch stacks' in p.stderr, p.stderr)
+        _, p = record(folder, [f'x : uprobe:{CRYPTO}:EVP_sha256 : EVP_sha512'], 'true', options=['-q'])
+        t.check('which other ends need not', not p.stderr, p.stderr)
+
+
 def main():
     t = Tap()
     if os.geteuid():

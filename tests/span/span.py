@@ -313,6 +313,35 @@ def example(t, folder):
     t.check('the example of the manual', names == {'edit': 10, 'save': 10} and r.status == 0, names, r.err, *r.marks())
 
 
+FOREIGN = """
+import ctypes, sys
+lib = ctypes.CDLL(sys.argv[1])
+c, s, inner = ctypes.create_string_buffer(32), ctypes.create_string_buffer(56), ctypes.create_string_buffer(56)
+lib.weir_span_begin(s, b'outer')
+lib.weir_span_note(s, b'document', b'budget')
+lib.weir_span_note_int(s, b'pages', ctypes.c_int64(12))
+lib.weir_span_event(None, b'moment')
+lib.weir_span_context(s, c)
+lib.weir_span_begin_in(inner, b'inner', 2, c)
+lib.weir_span_error(inner, b'disk full')
+lib.weir_span_end(inner)
+lib.weir_span_end(s)
+"""
+
+
+@case
+def foreign(t, folder):
+    """By ctypes: what the header has inline is a function of the library, too"""
+    library = os.path.join(os.path.dirname(WEIR), '..', 'span', 'libweir-span.so.1.0.0')
+    r = Recording(folder, [sys.executable, '-c', FOREIGN, os.path.realpath(library)], WEIR_SPAN_WAIT_MS='1000')
+    spans = {s['name']: s for s in r.rows('from span')}
+    t.check('foreign: spans', [(n, s['span_kind'], s['span_status']) for n, s in sorted(spans.items())] ==
+            [('inner', 'client', 'error'), ('outer', 'internal', 'unset')], spans, r.err)
+    t.check('foreign: the parent by its context', spans['inner']['parent'] == spans['outer']['number'])
+    t.check('foreign: notes', [(n['name'], n['text']) for n in r.rows('from note')] ==
+            [('document', 'budget'), ('pages', '12'), ('moment', None), ('error', 'disk full')], r.rows('from note'))
+
+
 @case
 def interrupted(t, folder):
     r = Recording(folder, [MARKS, 'interrupted', '/dev/zero'])

@@ -46,10 +46,10 @@ def a_join(r):
     start, dur = ORIGIN + r.randrange(1000000), r.choice([0, 10, 3000, 200000])
     op, what = r.choice([('read', 'wait'), ('recvfrom', 'net'), ('write', 'data'), ('sendto', 'net'), ('splice', 'data'), ('epoll_wait', 'wait'),
                          ('accept4', 'wait'), ('wait4', 'wait'), ('futex', 'wait')])
-    size = r.choice([0, 1, 3, 2**62, -11])
+    size = r.choice([0, 1, 3, 2**62, -11, -110])
     return start + dur, 'op', {'start': start, 'dur': dur, 'thread_id': r.randrange(5), 'tid': 5, 'op': op, 'class': what, 'ret': size,
                                'bytes': max(size, 0), 'file_id': r.choice([0, 1, 2, 3, 4, 99]), 'file2_id': r.randrange(5), 'fd': r.choice([3, None]),
-                               'fd2': 4, 'a1': r.choice([0, 137]), 'waker_id': r.choice([0, 1, 4, 2**41, None]), 'runq': r.choice([None, 5, 2**62]),
+                               'fd2': 4, 'a0': r.choice([None, 64, 68, 2**62]), 'a1': r.choice([0, 137]), 'a3': r.choice([None, 0, 99]), 'waker_id': r.choice([0, 1, 4, 2**41, None]), 'runq': r.choice([None, 5, 2**62]),
                                'kind': r.choice(['syscall', 'syscall', 'io_uring'])}
 
 
@@ -69,6 +69,7 @@ def story(seed):
     rows += [(0, 'file', {'id': i, 'inode': i, 'ino': 7 + i, **f}) for i, f in enumerate((
         {'type': 'pipe'}, {'type': 'socket', 'family': 'AF_UNIX', 'peer_ino': 9}, {'type': 'socket', 'family': 'AF_UNIX', 'peer_ino': 8},
         {'type': 'anon', 'path': 'anon_inode:[eventfd]'}, {'type': 'socket', 'local': '1.2.3.4:5', 'peer': '1.2.3.4:5'}))]
+    rows += [(ORIGIN + 5, 'span', {'start': ORIGIN, 'number': n + 1, 'name': 'a', 'dur': 5, 'thread_id': 0, 'attributes': '{"a":1}'})]
     rows += [a_span(r, i, n) for i in range(n)] + [a_context(r) for _ in range(30)] + [a_call(r) for _ in range(2000)]
     return ''.join('\t'.join((table, *(f'{k}={v}' for k, v in fields.items() if v is not None))) + '\n'
                    for _, table, fields in sorted(rows, key=lambda row: row[0]))

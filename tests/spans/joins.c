@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -324,6 +325,148 @@ static void pool(int event)
 	close(ends[0]);
 }
 
+/* ---- a pool whose queue is memory: a busy worker takes the next job without a wait; and a lock that waits as a queue does ---- */
+
+static struct turn { /* as CPython's global lock */
+	pthread_mutex_t lock;
+	pthread_cond_t freed;
+	bool taken;
+	int last; /* who had it: the other one is next */
+} turn = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
+
+static void turn_take(void)
+{
+	pthread_mutex_lock(&turn.lock);
+	while (turn.taken || turn.last == tid()) {
+		struct timespec t;
+
+		clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_sec += 10;
+		pthread_cond_timedwait(&turn.freed, &turn.lock, &t);
+	}
+	turn.taken = true;
+	turn.last = tid();
+	pthread_mutex_unlock(&turn.lock);
+}
+
+/* Once the other one waits for it. */
+static void turn_drop(int waiting)
+{
+	until_asleep(getpid(), waiting);
+	pthread_mutex_lock(&turn.lock);
+	turn.taken = false;
+	pthread_cond_signal(&turn.freed);
+	pthread_mutex_unlock(&turn.lock);
+}
+
+enum { TURNS = 5 };
+
+struct memory_job {
+	struct memory_job *next;
+	atomic_int of;
+	int number;
+	bool done, turns;
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+};
+
+static struct memory_job *queued;
+static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
+static atomic_int worker, other, turns, first_job, second_job, both;
+
+static void *busy_worker(void *arg)
+{
+	(void)arg;
+	atomic_store(&worker, tid());
+	for (int i = 0; i < 2; i++) {
+		struct memory_job *j;
+		int at;
+
+		pthread_mutex_lock(&queue_lock);
+		while (!queued)
+			pthread_cond_wait(&queue_filled, &queue_lock);
+		j = queued;
+		queued = j->next;
+		pthread_mutex_unlock(&queue_lock);
+		call(j->number, "work");
+		for (int k = 0; j->turns && k < TURNS; k++) {
+			turn_take();
+			until_asleep(getpid(), atomic_load(&other));
+			SAY("call %d %d wait\n", call(j->number, "work"), atomic_load(&turns));
+			turn_drop(atomic_load(&other));
+		}
+		until(&both);
+		at = call(j->number, "work");
+		if (j->turns) /* the other one waits for this thread, too */
+			SAY("call %d %d wait\n", at, atomic_load(&second_job));
+		until_asleep(getpid(), j->of);
+		pthread_mutex_lock(&j->lock);
+		j->done = true;
+		pthread_cond_signal(&j->answered);
+		pthread_mutex_unlock(&j->lock);
+		apart();
+	}
+	return NULL;
+}
+
+static void *asks_worker(void *arg)
+{
+	struct memory_job *j = arg, **last = &queued;
+	struct mark m = begin("busy", 0);
+
+	j->number = m.number;
+	atomic_store(&j->of, tid());
+	atomic_store(j->turns ? &first_job : &second_job, m.number);
+	pthread_mutex_lock(&queue_lock);
+	while (*last)
+		last = &(*last)->next;
+	*last = j;
+	pthread_cond_signal(&queue_filled);
+	pthread_mutex_unlock(&queue_lock);
+	pthread_mutex_lock(&j->lock);
+	while (!j->done)
+		pthread_cond_wait(&j->answered, &j->lock);
+	pthread_mutex_unlock(&j->lock);
+	end(&m);
+	return NULL;
+}
+
+static void memory_pool(void)
+{
+	struct memory_job jobs[2] = {
+		{.turns = true,
+		 .lock = PTHREAD_MUTEX_INITIALIZER,
+		 .answered = PTHREAD_COND_INITIALIZER},
+		{.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER}};
+	struct mark m;
+	pthread_t t[3];
+
+	atomic_store(&other, tid());
+	start(&t[2], busy_worker, NULL);
+	until(&worker);
+	until_asleep(getpid(), atomic_load(&worker));
+	m = begin("turns", 0);
+	atomic_store(&turns, m.number);
+	turn_take();
+	start(&t[0], asks_worker, &jobs[0]);
+	for (int i = 0; i < TURNS; i++) {
+		turn_drop(atomic_load(&worker));
+		turn_take();
+		if (i < TURNS - 1) {
+			until_asleep(getpid(), atomic_load(&worker));
+			SAY("call %d %d wait\n", call(m.number, "thread"), atomic_load(&first_job));
+		}
+	}
+	end(&m);
+	start(&t[1], asks_worker, &jobs[1]);
+	until(&jobs[1].of);
+	until_asleep(getpid(), jobs[1].of);
+	atomic_store(&both, 1); /* the second job is in the queue, and its thread waits */
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+}
+
 /* ---- a server in a process of its own: TCP with epoll, or a unix socket; it asks a second one in turn ---- */
 
 static void answer(int s, int number)
@@ -449,6 +592,7 @@ int main(int argc, char **argv)
 	children();
 	pool(0);
 	pool(1);
+	memory_pool();
 	servers();
 	SAY("end\n");
 	return 0;

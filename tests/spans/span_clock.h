@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* span_clock.h: times of spans that a test's program prints. */
+/* span_clock.h: times of the spans that a test's program prints. */
 #pragma once
 
 #include <time.h>
@@ -18,7 +18,7 @@ static inline long long now(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* So that no call is next to the edge of a span: clocks may be apart by some microseconds. */
+/* Keeps calls away from the edges of a span: clocks may differ by some microseconds. */
 static inline long long apart(void)
 {
 	long long from = now(), at;

@@ -264,6 +264,7 @@ def stalled(folder):
 
 def refused(folder):
     for args, part in ((('--tree', 'x'), "--tree 'x'"), (('--tree', '987654'), 'no span has this number'), (('--by', 'x', '--freq'), 'attr.KEY'),
+                       (('--by', 'attr.x', '--freq'), 'no span has this attribute; there are round'),
                        (('--log', '--stats'), 'exclude one another'), (('--overlap',), '--tree'), (('--by', 'name'), '--freq')):
         r = subprocess.run((weir, 'requests', '-i', 'marked.trace', *args), capture_output=True, text=True, cwd=folder, timeout=60)
         check(f'{" ".join(args)} is refused', r.returncode in (1, 2) and part in r.stderr and r.stderr.count('\n') == 1, r.stderr, r.returncode)

@@ -6,8 +6,8 @@
 #include "common.h"
 #include "schema/vocab.h"
 #include "store/file/check_trace.h"
-#include "store/file/digest_aside.h"
-#include "store/file/reader.h"
+#include "store/file/read/digest_aside.h"
+#include "store/file/read/reader.h"
 #include "store/summary/digest.h"
 
 #define ROWS   200

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "store/file/block_events.h"
-#include "store/file/reader.h"
+#include "store/file/read/reader.h"
 
 static const char *const transforms[TRANSFORM_COUNT] = {"-",	"delta", "same", "negated",
 							"last", "next",	 "end",	 "switch"};

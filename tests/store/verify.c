@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A block counts whole or not at all, whoever reads what of it; and what happens to a file while it is open is noticed. */
-#include "store/file/verify.h"
+#include "store/file/read/verify.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe_tables.h: a table of events, and one that is made after recording (tally.c), that no code knows: what weir does with
- * them follows from these declarations alone.
+ * probe_tables.h: a table of events, and one that is made after recording (tally.c), unknown to all code: weir
+ * handles them by these declarations alone.
  */
 #pragma once
 

@@ -26,6 +26,7 @@ PROGRAMS = {
     "sh": ["sh", "-c", "cat data; exit 3"],
     "git": ["git", "-C", "repo", "status"],
     "curl": ["curl", "-s", "--noproxy", "*", "http://127.0.0.1:%d/" % PORT],
+    "env": ["env", "-i", "PATH=/nosuch:/usr/bin:/bin", "nice", "true", "a b", ""],
     "structures": ["./python", "-S", "structures.py"],
 }
 
@@ -34,7 +35,7 @@ ALIKE = [
     (r'^(?:\[pid +\d+(?:<[^>]*>)?\] +|\d+ +)?(?:[0-9:.]+ +)?(?:\[pid +\d+(?:<[^>]*>)?\] +)?', ""),
     (r' <(?:at least )?\d+\.\d+>$', ""),
     (r' -> "(?:[^"\\]|\\.)*"', ""),                       # where an opened path led
-    (r' /\* \d+ (?:vars|entries)[^*]*\*/', ""),
+    (r' /\* \d+ (?:vars?|entries)[^*]*\*/', ""),
     (r'AT_FDCWD<[^>]*>', "AT_FDCWD"),
     (r'(\d)<(?:socket|pipe|anon_inode|UNIX|TCP|UDP|NETLINK)(?:->|[^<>])*(?:<[^<>]*>[^<>]*)*>', r"\1<S>"),
     (r'(fd=-?\d+)<[^>]*>', r"\1"),
@@ -51,6 +52,9 @@ ALIKE = [
     (r'(cmsg_data=\[\d+)<[^>]*>', r"\1"),
     (r'^rt_sigreturn\(.*', "rt_sigreturn()"),        # reads the thread's stack
     (r'(dup[23]\(\d+<[^>]*>, \d+)<[^>]*>', r"\1"),         # what the number meant before
+    (r'(tms_[a-z]+)=\d+(?: /\*[^*]*\*/)?', r"\1=T"),
+    (r'^(times\(.*\)) += \d+', r"\1 = T"),
+    (r'nl_pid=\d+', "nl_pid=P"),
     (r'getppid\(\).*', "getppid()"),
     (r' +=', " ="),
 ]

@@ -46,6 +46,7 @@ select.select([r], [], [], 0.5)
 e = select.epoll()
 e.register(r, select.EPOLLIN)
 e.poll(1)
+e.unregister(r)
 e.close()
 
 a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -69,6 +70,23 @@ resource.getrusage(resource.RUSAGE_SELF)
 time.sleep(0.001)
 os.uname()
 os.sysconf("SC_PHYS_PAGES")
+
+libc = ctypes.CDLL(None)
+for option in ((15, b"renamed"), (27,), (23, 12), (23, 60), (38, 1, 0, 0, 0), (47, 1, 3, 0, 0), (29, 50000), (36, 1)):
+    libc.prctl(*option)
+os.sched_setaffinity(0, os.sched_getaffinity(0))
+os.getgroups()
+os.times()
+os.utime(f)
+try:
+    os.setxattr("file", "user.a", b"b")
+    os.listxattr("file")
+except OSError:
+    pass
+n = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+n.setsockopt(270, 11, 1)
+n.bind((0, 0))
+n.getsockname()
 
 child = os.fork()
 if not child:

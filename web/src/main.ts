@@ -2,7 +2,7 @@
 import { mount } from 'svelte';
 import './app.css';
 import App from './App.svelte';
-// What nearly every page has comes with the first script: small, and one request instead of eight.
+// Components of nearly every page are part of the first script: small, and one request instead of eight.
 import './charts/HeatMap.svelte';
 import './parts/DataTable.svelte';
 import './parts/Wait.svelte';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alike.c: what `weir flow` --similar, --groups and --order answer. */
+/* alike.c: --similar, --groups and --order of `weir flow`. */
 #include "analysis/alike/alike.h"
 
 #include <errno.h>

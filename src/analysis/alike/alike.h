@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alike.h: which data is equal or similar, and in which order it is read again, from the hashes of a recording with --content.
- *
+ * alike.h: finds equal and similar data, and the order in which data is reread, from the hashes of a recording with
+ * --content.
  *   alike_calls.c   calls that moved bytes, and the hashes of their parts (table chunk)
- *   alike_kinds.c   calls with equal bytes are one kind; of each kind, or of each file, the set of its parts
- *   alike_links.c   pairs of sets that are similar
- *   alike_order.c   reads by epoch, and how alike the orders of two epochs are
+ *   alike_kinds.c   calls with equal bytes are one kind; each kind, or each file, has a set of parts
+ *   alike_links.c   pairs of similar sets
+ *   alike_order.c   reads by epoch, and the similarity of their order in two epochs
  *   alike_rows.c    tables
- *
- * What is compared is a set of parts: cuts by content (record --content=chunks), else pieces of 4 KiB by position. Similarity is
- * Jaccard's: parts that two sets have in common, of those that one of them has; a part counts once, whatever its size. It is
- * estimated by MinHash (Broder, "On the resemblance and containment of documents", 1997) with 256 hash functions, whose
- * standard error is sqrt(J (1 - J) / 256), 3.1 % at most; pairs to compare are found by bands of four of them (locality-sensitive
- * hashing: Indyk and Motwani, 1998). All that is shown is exact: the pair's sets are compared.
+ * Sets of parts are compared: content-defined chunks (record --content=chunks), otherwise pieces of 4 KiB by position.
+ * Similarity is Jaccard's: the number of parts in both sets, divided by the number in either; each part counts once,
+ * whatever its size. It is estimated by MinHash (Broder, "On the resemblance and containment of documents", 1997) with
+ * 256 hash functions, whose standard error is sqrt(J (1 - J) / 256), 3.1 % at most; candidate pairs are found by bands
+ * of four of them (locality-sensitive hashing: Indyk and Motwani, 1998). Displayed values are exact: the sets of a pair
+ * are compared.
  */
 #pragma once
 
@@ -21,40 +21,41 @@
 
 #define ALIKE_NONE	UINT32_MAX
 #define ALIKE_CALLS_MAX (10u << 20) /* calls with content: 640 MiB */
-#define ALIKE_PARTS_MAX (20u << 20) /* parts of all of them, fewer beside many calls: */
-#define ALIKE_BYTES_MAX \
-	(820u << 20) /* of calls, and of parts as they are gathered and as elements of sets */
-#define ALIKE_KINDS_MAX	 (4u << 20) /* different data: 152 MiB */
-#define ALIKE_SIGNED_MAX (1u << 18) /* sets of two parts or more: 256 MB */
+#define ALIKE_PARTS_MAX (20u << 20) /* total number of parts; fewer if there are many calls: */
+/* memory for calls, and for parts while collected and as elements of sets */
+#define ALIKE_BYTES_MAX	 (820u << 20)
+#define ALIKE_KINDS_MAX	 (4u << 20) /* distinct data: 152 MiB */
+#define ALIKE_SIGNED_MAX (1u << 18) /* sets with at least two parts: 256 MB */
 #define ALIKE_LINKS_MAX	 (4u << 20)
-#define ALIKE_NEAR_MAX	 64 /* of one band with equal hashes: that many are compared with the next */
+/* earlier signatures in one bucket of a band with which each is compared */
+#define ALIKE_NEAR_MAX 64
 
 #define ALIKE_HASHES 256
 #define ALIKE_BAND   4
 #define ALIKE_BANDS  (ALIKE_HASHES / ALIKE_BAND)
-#define ALIKE_LEAST \
-	0.5 /* pairs below are not looked for; at it 1.6 % are not found, at 0.6 0.014 % */
-#define ALIKE_MARGIN \
-	0.125 /* four standard errors: what is estimated that far below is not compared */
+/* pairs below it are not searched for; at it 1.6 % are missed, at 0.6 0.014 % */
+#define ALIKE_LEAST 0.5
+/* four standard errors: pairs estimated further below than this are not compared */
+#define ALIKE_MARGIN 0.125
 
-/* What is compared: the data of a call, or all that went into or came from a file. */
+/* The unit of comparison: the data of a call, or all data written to or read from a file. */
 enum alike_unit { ALIKE_CALLS, ALIKE_FILES };
 
-/* 64 bytes, of which there are ten million. */
+/* 64 bytes; there may be ten million. */
 struct alike_call {
 	int64_t row_id, start, pos;
-	uint64_t
-		joined; /* hash of its bytes from the first on, up to `done`; `odd`: of its parts in order */
+	/* hash of its bytes from the first one up to `done`; with `odd`: of its parts in order */
+	uint64_t joined;
 	uint64_t bytes : 39, op : 12, way : 2, /* enum chunk_way */
 		copies : 1, whole : 1, odd : 1, missing : 1;
-	uint64_t done : 39, /* bytes whose hash is known */
+	uint64_t done : 39, /* number of bytes hashed */
 		dur_high : 25;
 	uint32_t dur_low;
-	uint32_t thread, file; /* of alike.threads and .files; ALIKE_NONE: no file */
+	uint32_t thread, file; /* indexes in alike.threads and .files; ALIKE_NONE: no file */
 	union {
-		uint32_t
-			before; /* while parts are read: the call before it on the same file, the same way */
-		uint32_t kind; /* then; ALIKE_NONE likewise */
+		/* while parts are read: the previous call on the same file in the same direction */
+		uint32_t before;
+		uint32_t kind; /* afterwards; ALIKE_NONE likewise */
 	};
 };
 _Static_assert(sizeof(struct alike_call) == 64, "ten million of them");
@@ -71,17 +72,20 @@ struct __attribute__((packed)) alike_part {
 };
 
 struct alike_kind {
-	int64_t bytes;	       /* of one of its calls; of a file: of all */
-	uint32_t at;	       /* of its set in `elements` */
-	uint32_t len : 31,     /* of the set */
-		zeros : 1;     /* all of its bytes are 0 */
-	uint32_t first, calls; /* the first of its calls, and how many */
-	uint32_t group;	       /* ALIKE_NONE: it is alone */
+	int64_t bytes;	       /* of one of its calls; for a file: of all */
+	uint32_t at;	       /* offset of its set in `elements` */
+	uint32_t len : 31,     /* size of the set */
+		zeros : 1;     /* all bytes are 0 */
+	uint32_t first, calls; /* its first call, and the number of calls */
+	uint32_t group;	       /* ALIKE_NONE: alone */
 	uint32_t signature;    /* ALIKE_NONE: none */
 };
 _Static_assert(sizeof(struct alike_kind) == 32, "millions of them");
 
-/* Numbers by a key that is made of what has the number: 4 bytes a slot. Starts with `key` alone. */
+/*
+ * A hash table from keys to numbers, where each key can be computed from its number: 4 bytes per slot. Initialized with
+ * `key` only.
+ */
 struct alike;
 struct alike_index {
 	uint64_t (*key)(const struct alike *a, uint32_t number);
@@ -89,7 +93,7 @@ struct alike_index {
 	size_t cap, count;
 };
 
-/* Ids by dense numbers. */
+/* Maps ids to dense numbers. */
 struct alike_ids {
 	int64_t *all;
 	size_t count, cap;
@@ -106,15 +110,15 @@ struct alike_group {
 	uint32_t number, kinds;
 	uint64_t calls, bytes;
 	uint32_t first; /* its first kind */
-	float least;	/* of the links that hold it together */
+	float least;	/* lowest similarity of the links that connect it */
 };
 
-/* How the reads of an epoch are ordered, against those of the epoch before. */
+/* The reads of an epoch, and their order compared with the epoch before. */
 struct alike_epoch {
 	uint64_t reads, bytes;
 	int64_t from, to;
-	uint32_t common;	/* kinds that are read once in both */
-	double tau, neighbours; /* NAN: fewer than two are common */
+	uint32_t common;	/* kinds read once in both */
+	double tau, neighbours; /* NAN: fewer than two kinds in common */
 	const char *order;	/* NULL likewise */
 };
 
@@ -127,13 +131,13 @@ struct alike {
 	const struct analysis_run *run;
 	const struct dims *dims;
 	enum alike_unit unit;
-	bool cuts; /* parts are cuts */
+	bool cuts; /* parts are content-defined chunks */
 
 	struct alike_call *calls;
 	size_t call_count, call_cap;
 	struct alike_ids threads, files;
-	struct alike_index by_start; /* calls, by thread and start */
-	struct map last;	     /* file and way -> call, while calls are read */
+	struct alike_index by_start; /* calls by thread and start */
+	struct map last;	     /* file and direction -> call, while calls are read */
 	struct alike_part *parts;
 	size_t part_count, part_cap;
 
@@ -142,7 +146,7 @@ struct alike {
 	size_t kind_count, kind_cap;
 	uint32_t *signatures; /* [ALIKE_HASHES] each */
 	size_t signature_count;
-	struct alike_link *links; /* enough of them to join what is joined at any threshold */
+	struct alike_link *links; /* a subset that connects the same kinds at any threshold */
 	size_t link_count, link_cap;
 	struct alike_group *groups; /* largest first */
 	size_t group_count;
@@ -151,17 +155,17 @@ struct alike {
 	size_t read_count;
 	struct alike_epoch *epochs;
 	size_t epoch_count;
-	uint64_t once; /* reads whose data is not read again */
+	uint64_t once; /* reads of data that is not read again */
 
-	/* counted */
-	uint64_t content;	 /* calls that have any */
-	uint64_t unknown;	 /* calls of which not all bytes have a hash */
+	/* counters */
+	uint64_t content;	 /* calls with content */
+	uint64_t unknown;	 /* calls with bytes that were not hashed */
 	uint64_t calls_left_out; /* beyond the limits */
 	uint64_t parts_left_out, sets_left_out, pairs_left_out, rows_left_out;
-	uint64_t compared; /* pairs, exactly */
+	uint64_t compared; /* pairs compared exactly */
 };
 
-/* What is wanted of it: of weir flow's options. */
+/* What to compute; part of the options of `weir flow`. */
 struct alike_options {
 	const char *similar; /* an expression, or the row of a call; NULL */
 	const char *by;	     /* "call", "file"; NULL: call */
@@ -173,23 +177,23 @@ static inline bool alike_wanted(const struct alike_options *o)
 	return o->similar || o->groups || o->order;
 }
 
-/* -EINVAL with a message where options mean nothing. */
+/* -EINVAL with a message for invalid combinations of options. */
 int alike_check(const struct alike_options *o, struct error *err);
-/* All of it into tables of the result. *ret is alike_free()'d by the caller in either case. 0 or negative with a message. */
+/* Runs the analysis and adds its tables to the result. The caller frees *ret in either case. 0 or negative with a message. */
 int alike_run(struct alike **ret, const struct analysis_input *in, const struct alike_options *o,
 	      struct analysis_result *out, struct error *err);
 void alike_free(struct alike *a);
 /* Appends the members of the document. */
 int alike_members(const struct alike *a, struct buf *to);
 
-/* ---- between its files ---- */
+/* ---- internal ---- */
 
-/* alike_index.c. The number under a key; ALIKE_NONE: there is none. */
+/* alike_index.c. The number with this key; ALIKE_NONE: none. */
 uint32_t alike_index_find(const struct alike *a, const struct alike_index *x, uint64_t key);
-/* Adds the next number, 0 first; it takes the place of an earlier one with the key. 0 or -ENOMEM. */
+/* Adds the next number, starting with 0; it replaces an earlier one with the same key. 0 or -ENOMEM. */
 int alike_index_add(const struct alike *a, struct alike_index *x, uint32_t number) _must_check_;
 void alike_index_free(struct alike_index *x);
-/* The number of an id, ALIKE_NONE of one below 0, or -ENOMEM. */
+/* The number of an id, ALIKE_NONE if it is negative, or -ENOMEM. */
 int64_t alike_ids_number(struct alike_ids *x, int64_t id) _must_check_;
 void alike_ids_free(struct alike_ids *x);
 static inline int64_t alike_thread_id(const struct alike *a, const struct alike_call *c)
@@ -203,25 +207,25 @@ static inline int64_t alike_file_id(const struct alike *a, const struct alike_ca
 
 /* Reads calls, then their parts. */
 int alike_read_calls(struct alike *a, struct error *err);
-/* Makes kinds and their sets of what was read, and signatures. 0 or -ENOMEM. */
+/* Makes kinds, their sets and signatures from what was read. 0 or -ENOMEM. */
 int alike_make_kinds(struct alike *a);
-/* The share of parts that two kinds have in common, estimated and exactly; the first is -1 where a kind has no signature. */
+/* The similarity of two kinds, estimated and exact; the estimate is -1 if one has no signature. */
 double alike_estimate(const struct alike *a, uint32_t x, uint32_t y);
 double alike_exact(const struct alike *a, uint32_t x, uint32_t y);
-/* Whether sets of so many parts can have that much in common. */
+/* True if sets of these sizes can be that similar. */
 static inline bool alike_can(const struct alike *a, uint32_t x, uint32_t y, double least)
 {
 	uint32_t p = a->kinds[x].len, q = a->kinds[y].len;
 
 	return (double)MIN(p, q) >= least * (double)MAX(p, q);
 }
-/* Finds links, and groups of at least so much. 0, -ENOMEM, or -EINTR. */
+/* Finds links; and groups with at least that similarity. 0, -ENOMEM, or -EINTR. */
 int alike_link_kinds(struct alike *a);
 int alike_make_groups(struct alike *a, double least);
-/* Epochs of reads. 0 or -ENOMEM. */
+/* Assigns reads to epochs and compares their orders. 0 or -ENOMEM. */
 int alike_make_order(struct alike *a);
 
-/* alike_rows.c: the tables. -ENODATA: the calls in `of` have no content; -E2BIG: too many different data. */
+/* alike_rows.c: the tables. -ENODATA: the calls in `of` have no content; -E2BIG: they have too many distinct data. */
 int alike_put_similar(struct alike *a, const struct map *of, double least,
 		      struct analysis_result *out);
 int alike_put_groups(struct alike *a, const struct alike_options *o, struct analysis_result *out);

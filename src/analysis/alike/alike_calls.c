@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alike_calls.c: calls that moved bytes, in the order of their ends, and the hashes of what they moved. */
+/* alike_calls.c: reads calls that moved bytes, in the order of their ends, and the hashes of what they moved. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,11 +18,11 @@
 	 1ull << CHUNK_HEAD | 1ull << CHUNK_TAIL)
 
 #define CUT_BYTES_MOST	 32768
-#define CALL_BYTES_LIMIT (1ll << 38) /* more was never moved by one call */
+#define CALL_BYTES_LIMIT (1ll << 38) /* larger values are invalid */
 #define BYTES_MASK	 ((1ull << 39) - 1)
 #define DUR_LIMIT	 ((1ll << 57) - 1)
 
-/* By which rows of chunk name their call. Of two calls in 10^13 it is the same by accident. */
+/* The key by which rows of chunk refer to their call. One pair of calls in 10^13 collides. */
 static uint64_t start_key(int64_t thread_id, int64_t start)
 {
 	return hash_u64(hash_u64((uint64_t)thread_id) ^ (uint64_t)start);
@@ -99,12 +99,12 @@ static int alike_part_add(struct alike *a, uint32_t call, uint64_t hash)
 	return array_add(a->parts, a->part_count, a->part_cap, (struct alike_part){hash, call});
 }
 
-/* A cut belongs to each call that moved some of it: the one that ended it and those before, where it began in them. */
+/* A chunk belongs to each call that moved a part of it: the one that ended it, and those before, back to its beginning. */
 static int alike_cut(struct alike *a, uint32_t call, int64_t call_pos, uint64_t hash)
 {
 	int r = alike_part_add(a, call, hash);
 
-	if (call_pos < -CUT_BYTES_MOST) /* no cut is as long */
+	if (call_pos < -CUT_BYTES_MOST) /* no chunk is that long */
 		return r;
 	for (uint32_t c = a->calls[call].before; call_pos < 0 && c != ALIKE_NONE && r >= 0;
 	     c = a->calls[c].before) {
@@ -116,7 +116,7 @@ static int alike_cut(struct alike *a, uint32_t call, int64_t call_pos, uint64_t 
 	return r;
 }
 
-/* A piece, or a part of one: what it is by its bytes and by where in its piece they lie. */
+/* The hash of a piece, or of part of one: from its bytes and their position in the piece. */
 static uint64_t part_hash(uint64_t hash, int64_t size, int64_t pos, struct bytes head,
 			  struct bytes tail)
 {
@@ -130,7 +130,7 @@ static uint64_t part_hash(uint64_t hash, int64_t size, int64_t pos, struct bytes
 	return tail.len ? hash_u64(x + 1) ^ hash_bytes(tail.data, tail.len) : x;
 }
 
-/* Goes on with the hash of the call's bytes, where its pieces begin at its first byte; else with that of its parts. */
+/* Extends the hash of the call's bytes if its pieces begin at its first byte; otherwise the hash of its parts. */
 static void call_join(struct alike_call *c, uint64_t part, uint64_t hash, int64_t size, int64_t pos,
 		      int64_t call_pos, struct bytes head, struct bytes tail)
 {
@@ -180,10 +180,9 @@ static int alike_part_row(void *arg, const struct batch *b, uint32_t row, int64_
 	struct alike_call *c;
 
 	if (at == ALIKE_NONE)
-		return 0; /* of a call that was not selected */
+		return 0; /* belongs to a call that was not selected */
 	c = &a->calls[at];
-	if (size <= 0 ||
-	    (c->copies && way == WAY_OUT)) /* what was copied has rows for both files */
+	if (size <= 0 || (c->copies && way == WAY_OUT)) /* a copy has rows for both files */
 		return 0;
 	if (batch_is_null(b, CHUNK_HASH, row)) {
 		c->missing = true;
@@ -208,7 +207,7 @@ static int alike_part_row(void *arg, const struct batch *b, uint32_t row, int64_
 
 /* ---- the passes ---- */
 
-/* Whether the trace has cuts by content: then parts are these. */
+/* Tests whether the trace has content-defined chunks, which then are the parts. */
 static int alike_look_for_cut(void *arg, const struct batch *b, uint32_t row, int64_t end _unused_)
 {
 	struct alike *a = arg;
@@ -236,7 +235,7 @@ int alike_read_calls(struct alike *a, struct error *err)
 		 .from = a->run->from,
 		 .to = a->run->to,
 		 .filter = a->run->where},
-		/* the cut that a call began may end in one behind the range */
+		/* a chunk that a call began may end in a call after the range */
 		{.table = TABLE_CHUNK,
 		 .columns = PART_COLUMNS,
 		 .from = a->run->from,

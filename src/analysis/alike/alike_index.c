@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alike_index.c: numbers of calls and kinds by their keys, and of ids, in 4 bytes where a map has 16 a slot. */
+/* alike_index.c: maps keys to numbers of calls and kinds, and ids to numbers, in 4 bytes per slot instead of a map's 16. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,13 +11,13 @@
 
 _Static_assert(ALIKE_CALLS_MAX < NUMBER_MASK && ALIKE_KINDS_MAX < NUMBER_MASK, "bits of a slot");
 
-/* The upper bits of a slot are the key's: seldom is the key of another number made for nothing. */
+/* The upper bits of a slot are bits of the key, so that keys of other numbers rarely have to be computed. */
 static uint32_t alike_index_tag(uint64_t key)
 {
 	return (uint32_t)(key >> 32) & ~NUMBER_MASK;
 }
 
-/* Where the key is, or the free slot for it. */
+/* The slot of the key, or the free slot where it belongs. */
 static size_t alike_index_slot(const struct alike *a, const struct alike_index *x, uint64_t key)
 {
 	size_t at = (size_t)key & (x->cap - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alike_kinds.c: what is compared: calls whose bytes are equal are one kind, or all calls of a file are. */
+/* alike_kinds.c: the units of comparison: calls with equal bytes are one kind, or all calls of a file are. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define FILE_KEY (1ull << 63)
 #define LEN_MASK ((1u << 31) - 1)
 
-/* What calls with the same bytes have in common, and no others; false: not all of the call's bytes have a hash. */
+/* A key that calls with the same bytes have in common, and no others; false: some of the call's bytes were not hashed. */
 static bool kind_key(const struct alike_call *c, uint64_t *ret)
 {
 	bool all = !c->missing && c->done == c->bytes;
@@ -41,7 +41,7 @@ static uint64_t key_of_kind(const struct alike *a, uint32_t kind)
 	return key;
 }
 
-/* The kind of a key, made on first use. Its number, ALIKE_NONE at the limit, or -ENOMEM. */
+/* The kind with this key, created on first use. Its number, ALIKE_NONE at the limit, or -ENOMEM. */
 static int64_t kind_under(struct alike *a, struct alike_index *by_key, uint64_t key, uint32_t call)
 {
 	uint32_t at = alike_index_find(a, by_key, key);
@@ -95,7 +95,7 @@ static int kinds_find(struct alike *a)
 
 /* ---- sets ---- */
 
-/* Parts count for a kind where they are of its first call, or it is a file. */
+/* A kind's set has the parts of its first call; a file's set has those of all calls. */
 static bool part_is_compared(const struct alike *a, const struct alike_part *p)
 {
 	uint32_t kind = a->calls[p->call].kind;
@@ -103,7 +103,7 @@ static bool part_is_compared(const struct alike *a, const struct alike_part *p)
 	return kind != ALIKE_NONE && (a->unit == ALIKE_FILES || a->kinds[kind].first == p->call);
 }
 
-/* Sorts a set and leaves each element once. */
+/* Sorts a set and removes duplicates. */
 static uint32_t set_make(uint64_t *set, uint32_t len)
 {
 	uint32_t n = 0;
@@ -129,7 +129,7 @@ static int sets_make(struct alike *a)
 
 		k->at = at;
 		at += k->len ? k->len : 1u;
-		k->signature = 0; /* filled so far */
+		k->signature = 0; /* used as the fill level until then */
 	}
 	a->elements = malloc(((size_t)at + 1) * sizeof(*a->elements));
 	if (!a->elements)
@@ -146,7 +146,7 @@ static int sets_make(struct alike *a)
 	for (size_t i = 0; i < a->kind_count; i++) {
 		struct alike_kind *k = &a->kinds[i];
 
-		if (!k->len) /* its parts are not known: it is like no other kind */
+		if (!k->len) /* its parts are unknown: it is similar to no other kind */
 			a->elements[k->at] = hash_u64(~(uint64_t)i);
 		k->len = (k->len ? set_make(a->elements + k->at, k->len) : 1) & LEN_MASK;
 		k->signature = ALIKE_NONE;
@@ -157,8 +157,8 @@ static int sets_make(struct alike *a)
 /* ---- signatures ---- */
 
 /*
- * The least value of each of 256 hash functions over a set: x -> the high half of a * x + b, with odd a (Dietzfelbinger et al., "A
- * reliable randomized algorithm for the closest-pair problem", 1997). Elements are hashes already.
+ * The minimum of each of 256 hash functions over a set: x -> the high half of a * x + b, with odd a (Dietzfelbinger et
+ * al., "A reliable randomized algorithm for the closest-pair problem", 1997). Elements already are hashes.
  */
 struct hashers {
 	uint64_t a[ALIKE_HASHES], b[ALIKE_HASHES];
@@ -188,8 +188,9 @@ static int kinds_sign(struct alike *a)
 		f.b[i] = hash_u64(2 * i + 1);
 	}
 	for (size_t i = 0; i < a->kind_count; i++) {
+		/* sets of one part are either equal or disjoint */
 		if (a->kinds[i].len < 2 || a->kinds[i].zeros)
-			continue; /* equal or nothing */
+			continue;
 		if (count < ALIKE_SIGNED_MAX)
 			a->kinds[i].signature = (uint32_t)count++;
 		else

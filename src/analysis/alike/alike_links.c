@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alike_links.c: pairs of kinds that are similar, and groups of them. A group holds what is similar to at least one other in it
- * (single linkage), so of all pairs that were found only a spanning forest of the most similar ones is kept (Kruskal, 1956): it
- * joins at any threshold what all of them join.
+ * alike_links.c: pairs of similar kinds, and groups of them. In a group each kind is similar to at least one other
+ * (single linkage), so only a maximum spanning forest of the pairs found is kept (Kruskal, 1956): at any threshold it
+ * connects the same kinds as all pairs do.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define STOPPED_EVERY 4096
 
-/* ---- which are joined ---- */
+/* ---- disjoint sets ---- */
 
 static uint32_t join_root(uint32_t *parent, uint32_t x)
 {
@@ -23,7 +23,7 @@ static uint32_t join_root(uint32_t *parent, uint32_t x)
 	return x;
 }
 
-/* Joins two; false: they were. */
+/* Joins two sets; false: they were already joined. */
 static bool alike_join(uint32_t *parent, uint32_t x, uint32_t y)
 {
 	x = join_root(parent, x);
@@ -50,7 +50,7 @@ static int link_compare(const void *a, const void *b)
 	return ORDER(y->exact, x->exact) ?: ORDER(x->a, y->a) ?: ORDER(x->b, y->b);
 }
 
-/* Drops links between what more similar ones join. */
+/* Drops links between kinds that more similar links connect. */
 static int links_thin(struct alike *a)
 {
 	_cleanup_free_ uint32_t *parent = join_new(a->kind_count);
@@ -81,8 +81,8 @@ static int link_add(struct alike *a, const struct alike_link *l)
 
 struct link_bands {
 	uint32_t *kinds; /* of each signature */
-	uint32_t *next;	 /* signature before it in its bucket; ALIKE_NONE */
-	uint32_t *depth; /* how many there are before it */
+	uint32_t *next;	 /* previous signature in its bucket; ALIKE_NONE */
+	uint32_t *depth; /* number of signatures before it */
 };
 
 static const uint32_t *signature_of(const struct alike *a, uint32_t s)
@@ -90,7 +90,7 @@ static const uint32_t *signature_of(const struct alike *a, uint32_t s)
 	return a->signatures + (size_t)s * ALIKE_HASHES;
 }
 
-/* Whether two were compared in a band before this one. */
+/* True if the two were already compared in an earlier band. */
 static bool link_compared(const uint32_t *x, const uint32_t *y, unsigned int band)
 {
 	for (unsigned int i = 0; i < band; i++) {
@@ -172,13 +172,16 @@ static int alike_group_compare(const void *a, const void *b)
 	return ORDER(y->bytes, x->bytes) ?: ORDER(x->first, y->first);
 }
 
-/* Of files each is a kind: a group has two at least. Of calls equal ones are one kind, which is a group by itself. */
+/*
+ * Each file is a kind, so a group needs at least two kinds. Equal calls are one kind, which is a group by itself if it
+ * has several calls.
+ */
 static bool group_is(const struct alike *a, const struct alike_group *g)
 {
 	return a->unit == ALIKE_FILES ? g->kinds > 1 : g->calls > 1;
 }
 
-/* Groups by the number of their first kind, those that are none with number ALIKE_NONE. */
+/* Sets each group at the number of its first kind; entries that are not groups get number ALIKE_NONE. */
 static void groups_fill(struct alike *a, struct alike_group *all, uint32_t *parent, double least)
 {
 	for (size_t i = 0; i < a->kind_count; i++) {

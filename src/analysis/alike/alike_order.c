@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * alike_order.c: which data is read again, and in which order. Of data that is read n times the k-th read is of epoch k; of data
- * that is there several times (copies of a block are common) as many reads are of one epoch as there are copies. So epochs need no
- * marks, and may overlap where the last reads of one come after the first of the next.
+ * alike_order.c: which data is reread, and in which order. The k-th read of data belongs to epoch k; if data exists in
+ * several copies (as blocks often do), an epoch has as many of its reads as there are copies. Epochs therefore need no
+ * markers, and may overlap if the last reads of one come after the first of the next.
  *
- * Two orders are compared over the kinds of data that both have once:
+ * Two orders are compared over the kinds of data that occur once in both:
  *
- *   tau          Kendall, "A new measure of rank correlation", Biometrika 30, 1938: pairs in the same order less pairs in the
- *                other, of all: 1 the same order, -1 reversed, near 0 shuffled. A random order of n has the variance
- *                2(2n + 5) / 9n(n - 1); up to three standard deviations from 0 are called shuffled.
- *   neighbours   of the pairs that follow each other directly in one, the share that does so in the other: 1 less the R-distance of
- *                Campos, Laguna and Marti, "Context-independent scatter and tabu search for permutation problems", 2005, of its
- *                most. It shows runs: files in a random order, each read from its beginning, keep neighbours and lose tau.
+ *   tau          Kendall, "A new measure of rank correlation", Biometrika 30, 1938: pairs in the same order minus pairs in the
+ *                opposite order, divided by all: 1 the same order, -1 reversed, near 0 shuffled. For a random order of n its
+ *                variance is 2(2n + 5) / 9n(n - 1); up to three standard deviations from 0 are called shuffled.
+ *   neighbours   of the pairs that are adjacent in one order, the fraction that is in the other, too: 1 minus the R-distance of
+ *                Campos, Laguna and Marti, "Context-independent scatter and tabu search for permutation problems", 2005, divided
+ *                by its maximum. It reveals runs: files in random order, each read from its beginning, keep their neighbours but
+ *                not tau.
  */
 #include <errno.h>
 #include <math.h>
@@ -38,7 +39,7 @@ static bool read_is(const struct alike *a, const struct alike_call *c)
 
 /* ---- epochs ---- */
 
-/* How often each kind is read. */
+/* Number of reads of each kind. */
 static uint32_t *reads_count(struct alike *a)
 {
 	uint32_t *reads = calloc(a->kind_count + 1, sizeof(*reads));
@@ -52,7 +53,7 @@ static uint32_t *reads_count(struct alike *a)
 	return reads;
 }
 
-/* The number of times that most of the data, by size, is read; 1: nothing is read again. */
+/* The number of times that most of the data, by size, is read; 1: nothing is reread. */
 static int epochs_count(const struct alike *a, const uint32_t *reads, uint32_t *ret)
 {
 	_cleanup_(map_free) struct map bytes = {0};
@@ -84,7 +85,7 @@ static int read_compare(const void *a, const void *b)
 	return ORDER(x->epoch, y->epoch) ?: ORDER(x->call, y->call);
 }
 
-/* Gives each read its epoch; what is read once has none. */
+/* Assigns an epoch to each read; data read once has none. */
 static int reads_find(struct alike *a, const uint32_t *reads, uint32_t epochs)
 {
 	_cleanup_free_ uint32_t *done = calloc(a->kind_count + 1, sizeof(*done));
@@ -118,7 +119,7 @@ static int reads_find(struct alike *a, const uint32_t *reads, uint32_t epochs)
 
 /* ---- orders ---- */
 
-/* Pairs of [from, to) that are not in ascending order; sorts it. */
+/* Counts inversions in [from, to), and sorts it. */
 static uint64_t inversions(uint32_t *v, uint32_t *room, size_t count)
 {
 	uint64_t n = 0;
@@ -153,7 +154,7 @@ static const char *tau_word(double tau, double neighbours, size_t n)
 	return tau > 0 ? "much the same" : "much reversed";
 }
 
-/* `v`: for each kind in common, in the order of the later epoch, its place in the earlier. */
+/* `v`: for each common kind, in the order of the later epoch, its position in the earlier one. */
 static int order_compare(struct alike_epoch *e, uint32_t *v, size_t n)
 {
 	_cleanup_free_ uint32_t *room = malloc((n + 1) * sizeof(*room));
@@ -173,7 +174,7 @@ static int order_compare(struct alike_epoch *e, uint32_t *v, size_t n)
 	return 0;
 }
 
-/* Reads of an epoch: from the first to behind the last. */
+/* The end of the reads of an epoch, given the first. */
 static size_t epoch_end(const struct alike *a, size_t from)
 {
 	size_t to = from;
@@ -188,12 +189,12 @@ static uint32_t kind_read(const struct alike *a, size_t read)
 	return a->calls[a->reads[read].call].kind;
 }
 
-/* What an epoch and the one before it have once each, in the order of both. */
+/* Compares the order of the kinds that an epoch and the one before it both have once. */
 static int epochs_compare(struct alike *a, struct alike_epoch *e, size_t before, size_t from,
 			  size_t to)
 {
 	_cleanup_(map_free) struct map seen = {
-		0}; /* kind -> times in the earlier << 32 | in the later */
+		0}; /* kind -> number of reads in the earlier << 32 | in the later */
 	_cleanup_(map_free) struct map places = {0};
 	_cleanup_free_ uint32_t *v = malloc((to - from + 1) * sizeof(*v));
 	size_t n = 0, place = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alike_rows.c: tables of what is equal and similar, and of reads by epoch. */
+/* alike_rows.c: tables of equal and similar data, and of reads by epoch. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "schema/ops.h"
 
 #define ROWS_MOST  10000  /* of --similar */
-#define DRAWN_MOST 200000 /* members and reads, where the user does not say */
+#define DRAWN_MOST 200000 /* members and reads, unless the user gives a number */
 #define STOP_EVERY 1024
 #define ASKED_MOST 1000 /* kinds that --similar may select */
 
-/* Where data was moved: the columns that every table of calls has behind its own. */
+/* Location columns, which follow the specific columns in every table of calls. */
 #define PLACE_COLUMNS                                                                              \
 	{"host", {QUERY_TEXT}, .gives = 8}, {"process", {QUERY_TEXT}, .fixed = true},              \
 		{"call", {QUERY_TEXT}}, {"way", {QUERY_TEXT}, .gives = 6}, {"file", {QUERY_TEXT}}, \
@@ -81,7 +81,7 @@ static const struct answer_column read_columns[] = {
 	PLACE_COLUMNS,
 };
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
 static void put_host(struct answer_list *t, const struct alike *a, int64_t process_id)
 {
@@ -124,7 +124,7 @@ static int put_call(struct answer_list *t, const struct alike *a, const struct a
 	return r;
 }
 
-/* A member: a call, or a file by its first call. */
+/* Adds a member: a call, or a file by its first call. */
 static int put_alike_member(struct answer_list *t, const struct alike *a, uint32_t call)
 {
 	const struct alike_call *c = &a->calls[call];
@@ -134,7 +134,7 @@ static int put_alike_member(struct answer_list *t, const struct alike *a, uint32
 				      : put_call(t, a, c, (int64_t)c->bytes, 1);
 }
 
-/* Whether a call stands for a member. */
+/* True if the call represents a member. */
 static bool is_member(const struct alike *a, uint32_t call)
 {
 	uint32_t kind = a->calls[call].kind;
@@ -146,7 +146,7 @@ static bool is_member(const struct alike *a, uint32_t call)
 
 struct alike_match {
 	uint32_t kind;
-	uint32_t of; /* the kind that was asked for */
+	uint32_t of; /* the selected kind */
 	double exact, estimate;
 };
 
@@ -157,7 +157,7 @@ static int match_compare(const void *a, const void *b)
 	return ORDER(y->exact, x->exact) ?: ORDER(x->kind, y->kind);
 }
 
-/* The kinds of the selected calls; by kind, the first such call. */
+/* The kinds of the selected calls, mapped to the first such call. */
 static int similar_asked(const struct alike *a, const struct map *of, struct map *ret)
 {
 	int r = 0;
@@ -172,7 +172,7 @@ static int similar_asked(const struct alike *a, const struct map *of, struct map
 	return r < 0 || ret->count ? r : -ENODATA;
 }
 
-/* How similar a kind is to the nearest of those that are asked for. */
+/* The similarity of a kind to the nearest of the selected ones. */
 static bool similar_match(struct alike *a, uint32_t kind, const struct map *asked, double least,
 			  struct alike_match *ret)
 {
@@ -220,7 +220,7 @@ static int similar_matches(struct alike *a, const struct map *asked, double leas
 	return 0;
 }
 
-/* Calls by kind: the first of each, and which one follows. */
+/* Links calls by kind: the first call of each kind, and the next one after each call. */
 static int calls_by_kind(const struct alike *a, uint32_t **ret_first, uint32_t **ret_next)
 {
 	*ret_first = malloc((a->kind_count + 1) * sizeof(**ret_first));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ask_rule.c: puts the question of a rule to the engine, and takes its rows by the names of their columns. */
+/* ask_rule.c: runs a rule's query, and reads its rows by the names of their columns. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,8 @@
 #include "analysis/diagnose/diagnose.h"
 #include "schema/ops.h"
 
-#define ASK_ROWS_MAX 100000 /* of one rule; more are one finding about everything, and it says so */
+/* limit per rule; beyond it there is one finding about everything, which mentions this */
+#define ASK_ROWS_MAX 100000
 
 static const char *const id_columns[DIAGNOSE_IDS] = {"process_id", "thread_id", "file_id",
 						     "peer_id"};
@@ -30,14 +31,14 @@ void diagnose_rows_free(struct diagnose_rows *r)
 	*r = (struct diagnose_rows){0};
 }
 
-/* ---- the text of the question ---- */
+/* ---- text of the query ---- */
 
 static bool ask_is_name(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Appends the value of $name. -EINVAL: there is none. */
+/* Appends the value of $name. -EINVAL: undefined. */
 static int ask_put_parameter(const struct diagnose_context *c, const struct rule *rule,
 			     const char *name, size_t len, struct buf *out)
 {
@@ -79,7 +80,7 @@ static int ask_fill(const struct diagnose_context *c, const struct rule *rule, c
 			break;
 		while (ask_is_name(p[1 + len]))
 			len++;
-		/* '[0-9]$' is a regular expression */
+		/* a lone $, as in the regular expression '[0-9]$', is literal */
 		r = len ? ask_put_parameter(c, rule, p + 1, len, out) : buf_append(out, "$", 1);
 		if (r == -EINVAL)
 			return error_set(err, -EINVAL,
@@ -105,7 +106,7 @@ static int64_t ask_number(struct engine_result *r, size_t column, struct buf *sc
 	case ENGINE_FLOAT:
 		v = engine_result_float(r, column);
 		return v > -9e18 && v < 9e18 ? llround(v) : DIAGNOSE_NULL;
-	default: /* of any length: sums of BIGINT are HUGEINT */
+	default: /* integers of any length: sums of BIGINT are HUGEINT */
 		buf_clear(scratch);
 		return engine_result_text(r, column, scratch) < 0
 			       ? DIAGNOSE_NULL
@@ -144,7 +145,7 @@ static int ask_take_extra(struct diagnose_rows *rows, struct diagnose_row *row,
 	return 0;
 }
 
-/* The place of a column among known ones, -1: it is an extra. */
+/* The index of a column among known ones, -1: an extra column. */
 static int ask_place(const char *name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -231,7 +232,7 @@ static int ask_take(struct diagnose_rows *rows, const struct rule *rule, struct 
 	return 0;
 }
 
-/* A question only reads, so that a rule from elsewhere changes nothing. */
+/* True for a query that only reads: rules of other origin must not change anything. */
 static bool ask_only_reads(const char *sql)
 {
 	static const char *const words[] = {"select", "with", "from"};
@@ -294,7 +295,7 @@ int diagnose_confine(const struct diagnose_context *c, struct error *err)
 	return r;
 }
 
-/* Appends the texts of a question's only column, with commas between them. */
+/* Appends the texts of a query's only column, separated by commas. */
 static int ask_words(const struct diagnose_context *c, const char *sql, struct buf *to,
 		     struct error *err)
 {
@@ -317,14 +318,14 @@ int diagnose_with(const struct diagnose_context *c, struct error *err)
 
 	if (r < 0)
 		return r;
-	/* traces of earlier versions do not say of which table */
+	/* in traces of earlier versions the table of a loss is not recorded */
 	return ask_words(c,
 			 "SELECT DISTINCT coalesce(of_table::VARCHAR, 'any') FROM loss "
 			 "WHERE cause::VARCHAR LIKE 'side@_%' ESCAPE '@'",
 			 &c->out->lost_of, err);
 }
 
-/* ---- the time that work waited ---- */
+/* ---- blocked time ---- */
 
 int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err)
 {

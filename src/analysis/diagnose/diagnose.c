@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* diagnose.c: rules over the features of a trace, as an analysis. */
+/* diagnose.c: the analysis that applies rules to the features of a trace. */
 #include "analysis/diagnose/diagnose.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "analysis/features/feature_pass.h"
-#include "analysis/flow/flow_table.h"
+#include "analysis/flow/bytes/flow_table.h"
 #include "analysis/spans/span_table.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -43,7 +43,7 @@ void diagnosis_free(struct diagnosis *d)
 }
 DEFINE_CLEANUP(struct diagnosis *, diagnosis_free)
 
-/* ---- which rules ---- */
+/* ---- selection of rules ---- */
 
 static bool diagnose_lists(const struct option_list *l, const char *name)
 {
@@ -87,9 +87,9 @@ static int diagnose_check(const void *options, struct error *err)
 	return 0;
 }
 
-/* ---- what is found ---- */
+/* ---- findings ---- */
 
-/* The two are about the same files of the same program. */
+/* True if both are about the same files of the same program. */
 static bool finding_is_near(const struct finding *a, const struct finding *b)
 {
 	return strcmp(buf_str((struct buf *)&a->process), buf_str((struct buf *)&b->process)) ==
@@ -97,7 +97,7 @@ static bool finding_is_near(const struct finding *a, const struct finding *b)
 	       strcmp(buf_str((struct buf *)&a->pattern), buf_str((struct buf *)&b->pattern)) == 0;
 }
 
-/* What `a` says of a program as a whole it says of its files. */
+/* True if `a` is about the same files, or about the program as a whole. */
 static bool finding_is_about(const struct finding *a, const struct finding *b)
 {
 	return finding_is_near(a, b) ||
@@ -125,7 +125,7 @@ static bool finding_is_covered(const struct diagnosis *d, const struct finding *
 	for (size_t i = 0; i < d->count; i++) {
 		const struct rule *other = d->findings[i].rule;
 
-		/* of two that cover each other none goes */
+		/* of two rules that cover each other, neither finding is dropped */
 		if (rule_covers(other, f->rule->name) && !rule_covers(f->rule, other->name) &&
 		    finding_is_about(&d->findings[i], f))
 			return true;
@@ -133,14 +133,14 @@ static bool finding_is_covered(const struct diagnosis *d, const struct finding *
 	return false;
 }
 
-/* Findings that say the same as another one. */
+/* Drops findings covered by another one. */
 static void diagnose_drop_covered(struct diagnosis *d)
 {
 	bool *drop = calloc(d->count + 1, sizeof(*drop));
 	size_t kept = 0;
 
 	if (!drop)
-		return; /* they are true all the same */
+		return; /* keep them: they are correct anyway */
 	for (size_t i = 0; i < d->count; i++)
 		drop[i] = finding_is_covered(d, &d->findings[i]);
 	for (size_t i = 0; i < d->count; i++) {
@@ -153,7 +153,7 @@ static void diagnose_drop_covered(struct diagnosis *d)
 	free(drop);
 }
 
-/* Rules with a finding; those of one rule still come one after the other. */
+/* Number of rules with findings; findings are still sorted by rule. */
 static size_t diagnose_count_found(const struct diagnosis *d)
 {
 	size_t count = 0;
@@ -171,11 +171,11 @@ static int diagnose_order(const void *a, const void *b)
 	if ((x->rule->level == RULE_PROBLEM) != (y->rule->level == RULE_PROBLEM))
 		return x->rule->level == RULE_PROBLEM ? -1 : 1;
 	if (tx != ty)
-		return tx > ty ? -1 : 1; /* the null is less than any */
+		return tx > ty ? -1 : 1; /* null sorts last */
 	return strcmp(x->rule->name, y->rule->name);
 }
 
-/* What several findings say about the same files counts once. */
+/* Sums the cost; findings about the same files are counted once. */
 static void diagnose_sum_cost(struct diagnosis *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
@@ -228,7 +228,7 @@ static int diagnose_features(const struct diagnose_context *c, bool fresh, struc
 	return features_make(run->store, &q, err);
 }
 
-/* What rules read of spans, where there are some. */
+/* Makes the tables that rules read about spans, if there are spans. */
 static int diagnose_spans(const struct diagnose_context *c, bool fresh, struct error *err)
 {
 	const struct analysis_run *run = c->run;
@@ -239,7 +239,7 @@ static int diagnose_spans(const struct diagnose_context *c, bool fresh, struct e
 	return span_table_make(c->in, run, err);
 }
 
-/* What became of bytes that is wrong, where content was recorded. */
+/* Makes the table of errors in data, if content was recorded. */
 static int diagnose_content(const struct diagnose_context *c, bool fresh, struct error *err)
 {
 	const struct analysis_run *run = c->run;
@@ -298,7 +298,7 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 	d->found = diagnose_count_found(d);
 	array_sort(d->findings, d->count, diagnose_order);
 	diagnose_sum_cost(d);
-	/* of a part, or by some of the rules, they are not what the trace shows */
+	/* findings of a part of the trace, or of some rules only, are not stored as the trace's */
 	r = diagnose_keep(run->store,
 			  diagnose_is_whole(run) && !f->only.count && !f->without.count &&
 				  !f->rules.count,
@@ -309,7 +309,7 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 	return 0;
 }
 
-/* ---- against an earlier trace ---- */
+/* ---- comparison with an earlier trace ---- */
 
 static bool finding_is_same(const struct finding *a, const struct finding *b)
 {
@@ -325,7 +325,7 @@ static bool diagnosis_has(const struct diagnosis *d, size_t count, const struct 
 	return false;
 }
 
-/* Whether the rule could not run: what it would have found is not known. */
+/* True if the rule could not run on that trace: its findings there are unknown. */
 static bool diagnosis_lacks(const struct diagnosis *d, const struct rule *rule)
 {
 	for (size_t i = 0; i < d->lack_count; i++) {
@@ -335,12 +335,12 @@ static bool diagnosis_lacks(const struct diagnosis *d, const struct rule *rule)
 	return false;
 }
 
-/* Marks what is new, and takes over what is not found any more. */
+/* Marks new findings, and adds those of the earlier trace that are gone. */
 static int diagnose_compare(struct diagnosis *d, struct diagnosis *old)
 {
 	size_t now = d->count, kept = 0;
 
-	/* room for all: a finding that moves has one owner at any time */
+	/* allocate first: a finding that is moved always has exactly one owner */
 	if (grow((void **)&d->findings, &d->cap, now + old->count, sizeof(*d->findings)) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < now; i++) {
@@ -367,7 +367,7 @@ static int diagnose_compare(struct diagnosis *d, struct diagnosis *old)
 	return 0;
 }
 
-/* Diagnoses traces that are opened for it alone. Of a run without a range it is the whole of them. */
+/* Diagnoses traces opened only for this. If the run has no range, they are diagnosed completely. */
 static int diagnose_paths(const struct analysis_input *in, const char *const *paths, size_t count,
 			  struct analysis_run *run, struct diagnosis **ret, struct error *err)
 {
@@ -484,7 +484,7 @@ static void diagnose_put_row(struct answer_list *to, const struct finding *f, bo
 	diagnose_put_id(to, f->row.id[DIAGNOSE_THREAD]);
 }
 
-/* Waits for the diagnosis of another viewer: its features are then there. */
+/* Waits until the diagnosis of another viewer is done; its features can then be reused. */
 static int diagnose_take_turn(const struct analysis_input *in, pthread_mutex_t *turn)
 {
 	static const struct timespec pause = {.tv_nsec = 20 * NSEC_PER_MSEC};
@@ -497,7 +497,7 @@ static int diagnose_take_turn(const struct analysis_input *in, pthread_mutex_t *
 	return 0;
 }
 
-/* Opens the traces of a store that others read, for the making of features changes what it has. */
+/* Opens the traces of a shared store again, because making features changes a store's tables. */
 static int diagnose_apart(const struct analysis_input *in, const struct analysis_run *shared,
 			  struct diagnosis **ret, struct error *err)
 {
@@ -534,7 +534,7 @@ static int diagnose_run(const struct analysis_input *in, struct analysis_result 
 	struct diagnosis *d;
 	int r;
 
-	/* who may read a trace over the network may read no other file */
+	/* a network client allowed to read a trace must not read other files */
 	if (in->shared && (f->against || f->rules.count))
 		return error_set(
 			err, -EINVAL,
@@ -563,7 +563,7 @@ static int diagnose_put_members(const struct analysis_input *in _unused_,
 		to, ", \"rules\": %zu, \"rules_found\": %zu, \"work_time\": %lld, \"cost\": %lld",
 		d->ran, d->found, (long long)d->work_time, (long long)d->cost);
 
-	/* names and words need no quoting */
+	/* names and words need no escaping */
 	for (size_t i = 0; i < d->lack_count && e >= 0; i++)
 		e = buf_printf(to, "%s{\"rule\": \"%s\", \"needs\": \"%s\"}",
 			       i ? ", " : ", \"not_run\": [", d->lacks[i].rule->name,

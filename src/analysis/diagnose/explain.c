@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* explain.c: rules as text, for a person, and as a page of the documentation. */
+/* explain.c: rules as text for users, and as a page of the documentation. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,44 +12,40 @@ static const char *explain_loss(const struct rule *rule)
 		       : "findings may be missing; those reported are right";
 }
 
-/* The lines of a text, each behind `margin`. */
+/* Appends the lines of a text, each after `margin`. */
 static int explain_put_lines(struct buf *out, const char *text, const char *margin)
 {
-	int r = 0;
-
-	while (*text && r >= 0) {
+	while (*text) {
 		size_t len = strcspn(text, "\n");
 
-		r = buf_printf(out, "%s%.*s\n", len ? margin : "", (int)len, text);
+		buf_printf(out, "%s%.*s\n", len ? margin : "", (int)len, text);
 		text += len + (text[len] == '\n');
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int explain_rule(const struct rule *rule, struct buf *out)
 {
-	int r = buf_printf(out, "%s (%s): %s\n\n%s\n", rule->name, rule_level_word(rule->level),
-			   rule->summary, rule->about);
-
-	if (r >= 0 && rule->example)
-		r = buf_printf(out, "\nexample\n");
-	if (r >= 0 && rule->example)
-		r = explain_put_lines(out, rule->example, "  ");
-	if (r >= 0 && rule->threshold_count)
-		r = buf_printf(out, "\nthresholds\n");
-	for (size_t i = 0; i < rule->threshold_count && r >= 0; i++)
-		r = buf_printf(out, "  %-12s %-10s %s\n", rule->thresholds[i].name,
-			       rule->thresholds[i].text, rule->thresholds[i].why);
-	if (r >= 0)
-		r = buf_printf(out, "\nwhat to change\n  %s\n\nif calls were lost\n  %s\n",
-			       rule->change, explain_loss(rule));
-	if (r >= 0 && rule->needs)
-		r = strcmp(rule->needs, NEEDS_SPANS) == 0
-			    ? buf_printf(out, "\nneeds\n  spans, marked by the program or found by "
-					      "weir periods --keep\n")
-			    : buf_printf(out, "\nneeds\n  weir record --with %s\n", rule->needs);
-	if (r < 0)
-		return r;
+	buf_printf(out, "%s (%s): %s\n\n%s\n", rule->name, rule_level_word(rule->level),
+		   rule->summary, rule->about);
+	if (rule->example)
+		buf_printf(out, "\nexample\n");
+	if (rule->example)
+		explain_put_lines(out, rule->example, "  ");
+	if (rule->threshold_count)
+		buf_printf(out, "\nthresholds\n");
+	for (size_t i = 0; i < rule->threshold_count; i++)
+		buf_printf(out, "  %-12s %-10s %s\n", rule->thresholds[i].name,
+			   rule->thresholds[i].text, rule->thresholds[i].why);
+	buf_printf(out, "\nwhat to change\n  %s\n\nif calls were lost\n  %s\n", rule->change,
+		   explain_loss(rule));
+	if (rule->needs) {
+		if (strcmp(rule->needs, NEEDS_SPANS) == 0)
+			buf_printf(out, "\nneeds\n  spans, marked by the program or found by "
+					"weir periods --keep\n");
+		else
+			buf_printf(out, "\nneeds\n  weir record --with %s\n", rule->needs);
+	}
 	return buf_printf(out, "\nquestion (%s, %s)\n%s\n", rule->sql ? "SQL" : "query", rule->file,
 			  rule->sql ? rule->sql : rule->query);
 }
@@ -58,70 +54,56 @@ static int explain_rule(const struct rule *rule, struct buf *out)
 
 static int explain_put_thresholds(const struct rule *rule, struct buf *out)
 {
-	int r = 0;
-
 	if (rule->threshold_count)
-		r = buf_printf(out, "\n| threshold | is | why |\n|---|---|---|\n");
-	for (size_t i = 0; i < rule->threshold_count && r >= 0; i++)
-		r = buf_printf(out, "| `%s` | %s | %s |\n", rule->thresholds[i].name,
-			       rule->thresholds[i].text, rule->thresholds[i].why);
-	return r;
+		buf_printf(out, "\n| threshold | is | why |\n|---|---|---|\n");
+	for (size_t i = 0; i < rule->threshold_count; i++)
+		buf_printf(out, "| `%s` | %s | %s |\n", rule->thresholds[i].name,
+			   rule->thresholds[i].text, rule->thresholds[i].why);
+	return buf_status(out);
 }
 
 static int explain_section(const struct rule *rule, struct buf *out)
 {
-	int r = buf_printf(out, "\n## %s\n\n%s: %s.\n\n%s\n", rule->name,
-			   rule_level_word(rule->level), rule->summary, rule->about);
-
-	if (r >= 0 && rule->example) {
-		r = buf_printf(out, "\n```\n");
-		if (r >= 0)
-			r = explain_put_lines(out, rule->example, "");
-		if (r >= 0)
-			r = buf_printf(out, "```\n");
+	buf_printf(out, "\n## %s\n\n%s: %s.\n\n%s\n", rule->name, rule_level_word(rule->level),
+		   rule->summary, rule->about);
+	if (rule->example) {
+		buf_printf(out, "\n```\n");
+		explain_put_lines(out, rule->example, "");
+		buf_printf(out, "```\n");
 	}
-	if (r >= 0)
-		r = buf_printf(out, "\nWhat to change: %s.\n\nIf calls were lost, %s.\n",
-			       rule->change, explain_loss(rule));
-	if (r >= 0 && rule->needs)
-		r = strcmp(rule->needs, NEEDS_SPANS) == 0
-			    ? buf_printf(out, "\nRuns on traces with spans: marked by the program, "
-					      "or found by `weir periods --keep`.\n")
-			    : buf_printf(out, "\nRuns on traces of `weir record --with %s`.\n",
-					 rule->needs);
-	if (r >= 0 && rule->covers)
-		r = buf_printf(out,
-			       "\nFindings of these rules about the same files are left out: %s.\n",
-			       rule->covers);
-	return r < 0 ? r : explain_put_thresholds(rule, out);
+	buf_printf(out, "\nWhat to change: %s.\n\nIf calls were lost, %s.\n", rule->change,
+		   explain_loss(rule));
+	if (rule->needs) {
+		if (strcmp(rule->needs, NEEDS_SPANS) == 0)
+			buf_printf(out, "\nRuns on traces with spans: marked by the program, "
+					"or found by `weir periods --keep`.\n");
+		else
+			buf_printf(out, "\nRuns on traces of `weir record --with %s`.\n",
+				   rule->needs);
+	}
+	if (rule->covers)
+		buf_printf(out,
+			   "\nFindings of these rules about the same files are left out: %s.\n",
+			   rule->covers);
+	return explain_put_thresholds(rule, out);
 }
 
 static int explain_page(const struct rules *rules, struct buf *out)
 {
-	int r = buf_printf(
-		out, "# Rules of weir diagnose\n\nGenerated from the files in `rules/` by `make "
-		     "docs`. `weir diagnose --explain RULE` prints the\nsame with the query of the "
-		     "rule; [howto/write-a-rule.md](howto/write-a-rule.md)\ndescribes how to write "
-		     "one. The examples are findings in recorded programs (`weir cases`).\n");
-
-	if (r < 0)
-		return r;
-	r = buf_printf(out, "\n| rule | level | what it finds |\n|---|---|---|\n");
-	if (r < 0)
-		return r;
+	buf_printf(out,
+		   "# Rules of weir diagnose\n\nGenerated from the files in `rules/` by `make "
+		   "docs`. `weir diagnose --explain RULE` prints the\nsame with the query of the "
+		   "rule; [howto/write-a-rule.md](howto/write-a-rule.md)\ndescribes how to write "
+		   "one. The examples are findings in recorded programs (`weir cases`).\n");
+	buf_printf(out, "\n| rule | level | what it finds |\n|---|---|---|\n");
 	for (size_t i = 0; i < rules->count; i++) {
-		r = buf_printf(out, "| [%s](#%s) | %s | %s |\n", rules->items[i].name,
-			       rules->items[i].name, rule_level_word(rules->items[i].level),
-			       rules->items[i].summary);
-		if (r < 0)
-			return r;
+		buf_printf(out, "| [%s](#%s) | %s | %s |\n", rules->items[i].name,
+			   rules->items[i].name, rule_level_word(rules->items[i].level),
+			   rules->items[i].summary);
 	}
-	for (size_t i = 0; i < rules->count; i++) {
-		r = explain_section(&rules->items[i], out);
-		if (r < 0)
-			return r;
-	}
-	return r;
+	for (size_t i = 0; i < rules->count; i++)
+		explain_section(&rules->items[i], out);
+	return buf_status(out);
 }
 
 int rules_explain(const struct rules *rules, const char *name, struct buf *out, struct error *err)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * group.c: rows of a rule to findings. A row is about one file of one process. A fault that shows in five hundred files is
- * one finding about these files, or about the program, and not five hundred: of the perspectives below the finest is taken in
- * which few groups explain most of the cost.
+ * group.c: groups rows of a rule to findings. A row is about one file of one process. A problem in five hundred files
+ * is reported as one finding about these files, or about the program, instead of five hundred: the finest of the
+ * perspectives below is chosen in which few groups explain most of the cost.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,20 +13,20 @@
 #include "base/array.h"
 #include "names/names.h"
 
-#define GROUPS_SHOWN   3   /* findings of a rule, at most */
-#define GROUPS_EXPLAIN 0.8 /* of its cost that they must explain */
+#define GROUPS_SHOWN   3   /* maximum number of findings per rule */
+#define GROUPS_EXPLAIN 0.8 /* fraction of the rule's cost that they must explain */
 
 enum perspective {
 	BY_ROW,		 /* one file of one process */
-	BY_PATTERN,	 /* files with names of one pattern, of one process */
-	BY_PROGRAM_FILE, /* the same of all processes of a program */
+	BY_PATTERN,	 /* files of one process whose names have one pattern */
+	BY_PROGRAM_FILE, /* the same over all processes of a program */
 	BY_PROCESS,	 /* all files of a process */
 	BY_PROGRAM,
 	PERSPECTIVES
 };
 
 struct group {
-	size_t first, count; /* of its rows in the order below */
+	size_t first, count; /* range of its rows in `order` */
 	int64_t cost;
 };
 
@@ -34,7 +34,7 @@ struct grouping {
 	const struct diagnose_rows *rows;
 	struct intern texts;
 	uint32_t (*keys)[PERSPECTIVES]; /* [row] */
-	size_t *order; /* rows, those of a group together, the most expensive first */
+	size_t *order;			/* rows, sorted by group, the most expensive first */
 	struct group *groups;
 	size_t group_count;
 };
@@ -47,7 +47,7 @@ static void grouping_free(struct grouping *g)
 	free(g->groups);
 }
 
-/* What rows are weighed by: time where the rule knows it, else bytes, else calls. */
+/* The weight of a row: time if the rule provides it, otherwise bytes, otherwise calls. */
 static int64_t group_cost(const struct diagnose_row *row)
 {
 	static const enum diagnose_number numbers[] = {DIAGNOSE_TIME, DIAGNOSE_BYTES,
@@ -78,9 +78,8 @@ static int group_key(struct grouping *g, const struct dims *d, const struct diag
 	else if (row->id[DIAGNOSE_PROCESS] >= 0) {
 		struct bytes program = names_program(d, row->id[DIAGNOSE_PROCESS]);
 
-		r = buf_append(scratch, program.data, program.len);
-		if (r >= 0)
-			r = buf_append(scratch, "\n", 1);
+		buf_append(scratch, program.data, program.len);
+		r = buf_append(scratch, "\n", 1);
 	}
 	if (r < 0)
 		return r;
@@ -162,7 +161,7 @@ static void group_gather(struct grouping *g, enum perspective by)
 	array_sort(g->groups, g->group_count, group_compare);
 }
 
-/* True where the first groups explain enough. */
+/* True if the first groups explain enough of the cost. */
 static bool group_explains(const struct grouping *g)
 {
 	double all = 0, shown = 0;
@@ -176,7 +175,7 @@ static bool group_explains(const struct grouping *g)
 
 /* ---- a finding ---- */
 
-/* Sums of the group; the rest is that of its most expensive row. */
+/* Sets the sums of the group; other values are those of its most expensive row. */
 static void finding_sum(struct finding *f, const struct grouping *g, const struct group *group)
 {
 	f->row = g->rows->items[g->order[group->first]];
@@ -197,7 +196,7 @@ static void finding_sum(struct finding *f, const struct grouping *g, const struc
 	}
 }
 
-/* Different ids of the group's rows. */
+/* Counts distinct ids in the group's rows. */
 static int finding_count(const struct grouping *g, const struct group *group, enum diagnose_id id,
 			 size_t *ret)
 {
@@ -270,29 +269,26 @@ static struct sentence_value finding_number_value(const char *name, int64_t v,
 		.name = name, .kind = v == DIAGNOSE_NULL ? SENTENCE_NULL : kind, .number = v};
 }
 
-/* "/tmp/spill.#" as a pattern of the language: /tmp/spill.* */
+/* "/tmp/spill.#" as a glob of the language: /tmp/spill.* */
 static int finding_put_glob(struct buf *out, const struct buf *pattern)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < pattern->len && r >= 0; i++) {
+	for (size_t i = 0; i < pattern->len; i++) {
 		char c = ((const char *)pattern->data)[i];
 
 		if (c != '#' && strchr("*?[\\", c))
-			r = buf_append(out, "\\", 1);
-		if (r >= 0)
-			r = buf_append(out, c == '#' ? "*" : &c, 1);
+			buf_append(out, "\\", 1);
+		buf_append(out, c == '#' ? "*" : &c, 1);
 	}
-	return r;
+	return buf_status(out);
 }
 
-/* -1: there is none. */
+/* -1: none. */
 static struct sentence_value finding_id_value(const char *name, int64_t id)
 {
 	return finding_number_value(name, id < 0 ? DIAGNOSE_NULL : id, SENTENCE_PLAIN);
 }
 
-/* Since the first call of the trace. */
+/* Relative to the first call of the trace. */
 static struct sentence_value finding_time_value(const struct diagnose_context *c, const char *name,
 						int64_t at)
 {
@@ -414,13 +410,13 @@ static int finding_add(const struct diagnose_context *c, const struct rule *rule
 			   : (double)time / (double)out->work_time;
 	f->sure = finding_sure(c, f);
 	r = finding_write(c, f, err);
-	/* extras are the rows', which go */
+	/* extra values belong to the rows, which are freed */
 	f->row.extra_count = 0;
 	f->row.pattern = (struct bytes){NULL, 0};
 	return r;
 }
 
-/* What the rule found besides is less, and is counted. */
+/* Counts the further, less expensive groups of the rule. */
 static int finding_add_others(struct finding *f, size_t others)
 {
 	f->others = others;
@@ -428,7 +424,7 @@ static int finding_add_others(struct finding *f, size_t others)
 			  f->evidence.len ? "; " : "", others, others == 1 ? "" : "s");
 }
 
-/* A placeholder that cannot be filled is found at once, and not when a trace has the fault. */
+/* Checks placeholders immediately, not only when a trace has the problem. */
 static int group_check_texts(const struct diagnose_context *c, const struct rule *rule,
 			     const struct diagnose_rows *rows, struct error *err)
 {

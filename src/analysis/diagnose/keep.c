@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* keep.c: findings as rows of the table `finding`, kept beside the features. */
+/* keep.c: stores findings in table `finding`, next to the features. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static int keep_findings(void *arg, struct store_writer *w, struct error *err)
 	return 0;
 }
 
-/* True where the trace has them, found by the same rules. */
+/* True if the trace has findings made by the same rules. */
 static bool keep_is_current(const struct store *s, const struct diagnosis *d)
 {
 	const struct store_made *m = store_made_current(s, TABLE_FINDING);

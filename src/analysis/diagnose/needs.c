@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * needs.c: what a rule reads beside calls, whether the trace has it, and which rules do not run for lack of it. Nor do they run
- * on a selection of calls: rows of other tables are not selected by it, and would be blamed on these calls.
+ * needs.c: what a rule needs besides calls, whether the trace has it, and which rules therefore do not run. Such rules
+ * do not run on a selection of calls either: rows of other tables are not limited by it, and would be attributed to
+ * these calls.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #include "analysis/diagnose/diagnose.h"
 
-/* The words of record --with, and spans. The trace marks which were recorded; one without the mark shows it by its rows. */
+/* The words of record --with, and spans. The recorder marks what it recorded; without the mark, the presence of rows decides. */
 static const struct {
 	const char *word;
 	enum table_id table; /* TABLE_COUNT: columns of op */
@@ -39,7 +40,7 @@ int rule_next_need(const char **at, const char **ret_word, size_t *ret_len,
 	return -EINVAL;
 }
 
-/* True where the list "block,sched" has the word. */
+/* True if the list "block,sched" contains the word. */
 static bool needs_list_has(const struct buf *list, const char *word, size_t len)
 {
 	const char *at = buf_str((struct buf *)list);
@@ -59,7 +60,7 @@ static int needs_list_add(struct buf *list, const char *word, size_t len)
 	return buf_printf(list, "%s%.*s", list->len ? "," : "", (int)len, word);
 }
 
-/* Spans may be matches of periods as well. */
+/* Spans may also be matches of periods. */
 static bool needs_table_has_rows(const struct store *s, enum table_id table)
 {
 	for (size_t i = 0; i < store_block_count(s); i++) {
@@ -105,7 +106,7 @@ int diagnose_lacks(const struct diagnose_context *c, const struct rule *rule, st
 	return r < 0 ? error_errno(err, r, "rule %s", rule->name) : r;
 }
 
-/* Whether rows of the list of tables are those of a word: block, block_part. */
+/* True if the list of tables contains one of the word's tables: block, block_part. */
 static bool needs_lost(const struct buf *tables, const char *word, size_t len)
 {
 	for (const char *at = buf_str((struct buf *)tables); *at; at += *at == ',') {

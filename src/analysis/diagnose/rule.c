@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rule.c: reads a rule from its file, and finds all that there are. */
+/* rule.c: reads a rule from its file, and finds all rules. */
 #include "analysis/diagnose/rule.h"
 
 #include <dirent.h>
@@ -32,7 +32,7 @@ int rule_level_find(const char *word)
 
 /* ---- one file ---- */
 
-/* The members that are texts, and where they go. */
+/* Text members, and their offsets. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -56,7 +56,7 @@ static const struct {
 struct rule_reader {
 	struct rule *rule;
 	const char *file;
-	char *to; /* room for what is left of the texts */
+	char *to; /* storage for the texts not read yet */
 	struct error *err;
 };
 
@@ -76,13 +76,13 @@ static int rule_refuse(const struct rule_reader *q, struct fy_node *at, const ch
 			 mark->column + 1, why, what);
 }
 
-/* A copy of a scalar that lives as long as the rule. */
+/* Copies a scalar to the rule's storage. */
 static int rule_take_text(struct rule_reader *q, struct fy_node *n, const char **ret)
 {
 	size_t len = 0;
 	const char *text = n && fy_node_is_scalar(n) ? fy_node_get_scalar(n, &len) : NULL;
 
-	/* what they stand for may be of any size */
+	/* the text behind an alias may have any size */
 	if (text && fy_node_is_alias(n))
 		return rule_refuse(q, n, "a rule has no aliases", "");
 	if (!text)
@@ -98,7 +98,7 @@ static int rule_take_text(struct rule_reader *q, struct fy_node *n, const char *
 	return 0;
 }
 
-/* As SQL and the language write numbers: no sign, which would make a comment of `a -$b`, no nan. */
+/* Number syntax of SQL and the language: no sign, which would turn `a -$b` into a comment, no nan. */
 static bool rule_is_number(const char *text)
 {
 	size_t digits = strspn(text, "0123456789"),
@@ -221,7 +221,7 @@ static int rule_check(const struct rule_reader *q)
 	return rule_check_needs(q);
 }
 
-/* libfyaml's own words about what it cannot read. */
+/* Reports libfyaml's message about a syntax error. */
 static int rule_refuse_yaml(const struct rule_reader *q, struct fy_diag *diag)
 {
 	void *at = NULL;
@@ -232,7 +232,7 @@ static int rule_refuse_yaml(const struct rule_reader *q, struct fy_diag *diag)
 	return error_set(q->err, -EINVAL, "%s:%d:%d: %s", q->file, e->line, e->column, e->msg);
 }
 
-/* What libfyaml would print besides. */
+/* Suppresses what libfyaml would print. */
 static void rule_say_nothing(struct fy_diag *diag _unused_, void *user _unused_,
 			     const char *text _unused_, size_t len _unused_)
 {
@@ -279,7 +279,7 @@ int rule_read(struct rule *ret, const char *file, const char *text, size_t len, 
 		return rule_refuse_yaml(&q, diag);
 	if (!root || !fy_node_is_mapping(root))
 		return rule_refuse(&q, NULL, "a rule is a list of NAME: VALUE", "");
-	/* no text is longer than what it was read from, and each has an end */
+	/* no text is longer than its source, and each has a terminator */
 	q.to = ret->text = malloc(2 * len + 1);
 	if (!q.to)
 		return error_errno(err, -ENOMEM, "%s", file);
@@ -295,7 +295,7 @@ int rule_read(struct rule *ret, const char *file, const char *text, size_t len, 
 	return r;
 }
 
-/* ---- all of them ---- */
+/* ---- all rules ---- */
 
 void rules_free(struct rules *r)
 {
@@ -322,7 +322,7 @@ const struct rule *rules_find(const struct rules *r, const char *name)
 	return rules_find_own(r, name);
 }
 
-/* `rule` is then the list's. */
+/* Takes ownership of `rule`. */
 static int rules_add(struct rules *r, struct rule *rule, struct error *err)
 {
 	struct rule *same = rules_find_own(r, rule->name);
@@ -358,7 +358,7 @@ static int rules_add_text(struct rules *r, const char *file, const char *text, s
 	if (e < 0)
 		return e;
 	e = rules_add(r, &rule, err);
-	if (e == 1) /* `rule` is the one that was replaced */
+	if (e == 1) /* `rule` now is the replaced one */
 		rule_free(&rule);
 	else if (e < 0)
 		free(rule.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rule.h: a rule of `weir diagnose`: a file of YAML that says what to ask of the features of a trace, and what to say of the
- * rows that come back. docs/howto/write-a-rule.md describes it for people who write one.
+ * rule.h: a rule of `weir diagnose`: a YAML file with a query on the features of a trace, and texts for the rows that
+ * it returns. docs/howto/write-a-rule.md describes it for authors of rules.
  */
 #pragma once
 
@@ -17,39 +17,42 @@
 
 enum rule_level { RULE_NOTE, RULE_WARNING, RULE_PROBLEM };
 
-/* What calls that are missing from the trace mean for what the rule finds. */
+/* The effect of missing calls on the findings of a rule. */
 enum rule_loss {
-	RULE_LOSS_LESS, /* there is more of it, if anything: what was found is right */
-	RULE_LOSS_WRONG, /* a call that is missing may be the one without which it would not be found */
+	RULE_LOSS_LESS,	 /* may hide findings: those reported are correct */
+	RULE_LOSS_WRONG, /* may cause findings: a missing call could disprove them */
 };
 
 struct rule_threshold {
-	const char *name, *text; /* $name in the question; a number */
+	const char *name, *text; /* $name in the query; a number */
 	const char *why;
 };
 
 struct rule {
-	const char *name;    /* a stable word: small-writes */
-	const char *summary; /* one line, lower case: what is wrong */
+	const char *name;    /* a stable identifier: small-writes */
+	const char *summary; /* one line, lower case: the problem */
 	enum rule_level level;
 	enum rule_loss loss;
 	struct rule_threshold thresholds[RULE_THRESHOLDS_MAX];
 	size_t threshold_count;
-	const char *sql;   /* one of these two: the question, over features and tables */
-	const char *query; /* a pipeline of weir's language */
-	/* With {placeholders}: of one row, of the rows of several files of one process, of several processes (NULL: as `many`) */
+	const char *sql; /* exactly one of these two: the query in SQL, over features and tables */
+	const char *query; /* or a pipeline of weir's language */
+	/*
+	 * Texts with {placeholders}: for one row, for rows of several files of one process, for several processes
+	 * (NULL: as `many`)
+	 */
 	const char *sentence, *many;
 	const char *evidence; /* NULL: none */
 	const char *change;
-	const char *show;    /* a question to `weir query` that repeats it */
-	const char *about;   /* paragraphs: why it matters, what is not meant */
-	const char *example; /* a finding of it, as the screen shows it; NULL: none */
-	const char *
-		covers; /* names of rules, with blanks: what they find about the same files is the same fault; NULL */
-	const char *
-		needs; /* "block,phases": what of record --with its question reads, or spans; NULL: nothing */
-	const char *file; /* where it stands: "built in", or a path */
-	char *text;	  /* owns all of these */
+	const char *show;    /* arguments of `weir query` that reproduce it */
+	const char *about;   /* paragraphs: why it matters, and what is excluded */
+	const char *example; /* a finding as shown on the screen; NULL: none */
+	/* names of rules, separated by blanks, whose findings about the same files are the same problem; NULL */
+	const char *covers;
+	/* "block,phases": what of record --with its query reads, or spans; NULL: nothing */
+	const char *needs;
+	const char *file; /* origin: "built in", or a path */
+	char *text;	  /* storage of all texts */
 	size_t text_len;
 };
 
@@ -60,28 +63,28 @@ struct rules {
 
 void rules_free(struct rules *r);
 #define _cleanup_rules_ _cleanup_(rules_free)
-/* The built-in rules, then the user's, by name: one of the same name replaces. -EINVAL: a rule is wrong, with the place. */
-int rules_load(struct rules *ret, const struct option_list *folders, struct error *err);
-/* NULL: there is none. */
-const struct rule *rules_find(const struct rules *r, const char *name);
-/* Of one file. The message says file, line and column. */
-int rule_read(struct rule *ret, const char *file, const char *text, size_t len, struct error *err);
 /*
- * explain.c: what a rule looks for, as text; `all`: a line for each, `markdown`: docs/rules.md. -EINVAL: there is none of that
- * name.
+ * Loads the built-in rules, then the user's, sorted by name; later ones replace those of the same name. -EINVAL with
+ * the position of an error.
  */
+int rules_load(struct rules *ret, const struct option_list *folders, struct error *err);
+/* NULL if there is none. */
+const struct rule *rules_find(const struct rules *r, const char *name);
+/* Reads one file. The message has file, line and column. */
+int rule_read(struct rule *ret, const char *file, const char *text, size_t len, struct error *err);
+/* explain.c: describes a rule; `all`: all rules, one line each, `markdown`: docs/rules.md. -EINVAL: no rule has the name. */
 int rules_explain(const struct rules *rules, const char *name, struct buf *out, struct error *err);
 /*
- * needs.c: the next word of the rule's needs, and its table (TABLE_COUNT: it is columns of op). *at begins as rule->needs;
- * 0: there is none, -EINVAL: it is no word of record --with.
+ * needs.c: the next word of the rule's needs, and its table (TABLE_COUNT: columns of op). *at must begin as
+ * rule->needs; 0: no more, -EINVAL: not a word of record --with.
  */
 int rule_next_need(const char **at, const char **ret_word, size_t *ret_len,
 		   enum table_id *ret_table);
 const char *rule_level_word(enum rule_level level);
-/* -1: there is none of that name. */
+/* -1 if there is no level of that name. */
 int rule_level_find(const char *word);
 
-/* rules_data.c, made of rules/ when weir is built: name and text of each file. Ends with NULL. */
+/* rules_data.c, generated from rules/ when weir is built: name and text of each file. Terminated by {NULL}. */
 struct rule_text {
 	const char *name, *text;
 };

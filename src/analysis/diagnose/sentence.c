@@ -16,18 +16,16 @@ static const struct sentence_value *sentence_find(const struct sentence_value *v
 	return NULL;
 }
 
-/* A literal of the language: bytes that it cannot hold match any. */
+/* Appends a literal of the language; quotes and backslashes are escaped. */
 static int sentence_put_quoted(struct buf *out, struct bytes text)
 {
-	int r = buf_append(out, "\"", 1);
-
-	for (size_t i = 0; i < text.len && r >= 0; i++) {
+	buf_append(out, "\"", 1);
+	for (size_t i = 0; i < text.len; i++) {
 		if (text.data[i] == '"' || text.data[i] == '\\')
-			r = buf_append(out, "\\", 1);
-		if (r >= 0)
-			r = buf_append(out, text.data + i, 1);
+			buf_append(out, "\\", 1);
+		buf_append(out, text.data + i, 1);
 	}
-	return r < 0 ? r : buf_append(out, "\"", 1);
+	return buf_append(out, "\"", 1);
 }
 
 static bool sentence_kind_of(const char *name, size_t len, enum sentence_kind *ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sentence.h: fills the {placeholders} of a rule's texts with the values of a finding. */
+/* sentence.h: replaces the {placeholders} in a rule's texts with the values of a finding. */
 #pragma once
 
 #include "base/buf.h"
@@ -16,15 +16,15 @@ enum sentence_kind {
 
 struct sentence_value {
 	const char *name;
-	enum sentence_kind kind; /* how it looks unless the placeholder says otherwise */
+	enum sentence_kind kind; /* default format, unless the placeholder has another */
 	int64_t number;
 	struct bytes text;
 };
 
 /*
- * Appends `form` with each {name} replaced. {name:count}, :size, :dur, :plain say how a number looks, {name:quoted} makes a text a
- * literal of weir's language. What is null is "?". `{{` is a brace. 0, -ENOMEM; -EINVAL with the name in *ret_unknown where
- * there is no such value, or the form is malformed.
+ * Appends `form` with each {name} replaced. {name:count}, :size, :dur, :plain select the format of a number,
+ * {name:quoted} makes a text a literal of weir's language. Null becomes "?". `{{` is a brace. 0, -ENOMEM; -EINVAL with
+ * the name in *ret_unknown if there is no such value, or if the form is malformed.
  */
 int sentence_fill(struct buf *out, const char *form, const struct sentence_value *values,
 		  size_t count, const char **ret_unknown, size_t *ret_len);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff: what changed between two sides, each one or several runs. A run is a trace, or a part of
- * one. The run is the unit: its calls are not independent of one another, so that a million of them
- * say no more about the next run than their common circumstances do. docs/howto/diff.md has the
- * statistics and where they are from.
+ * diff: what changed between two sides, each with one or several runs. A run is a trace, or a part of one. The
+ * statistical unit is the run: its calls are not independent, so a million of them predict the next run no better than
+ * the conditions that they share. docs/howto/diff.md describes the statistics and their sources.
  *
- * Calls that wait for work are summed apart, as are those that are no I/O.
+ * Calls that wait for work are summed separately, and so are those that are not I/O.
  */
 #pragma once
 
@@ -15,35 +14,35 @@
 #include "hist/sparse.h"
 #include "store/store.h"
 
-#define DIFF_REPLICATES \
-	3 /* runs a side from which on the noise between runs is taken from the runs alone */
+/* runs per side from which on the variation between runs is estimated from the runs alone */
+#define DIFF_REPLICATES 3
 
-/* What rows are about. */
+/* The subject of a row. */
 enum diff_by {
 	DIFF_OP,
 	DIFF_OP_FILE, /* an operation on a file */
 	DIFF_FILE,
-	DIFF_PROCESS, /* threads of one name */
+	DIFF_PROCESS, /* threads with the same name */
 	DIFF_ERROR,   /* an operation and its errno */
 	DIFF_BY_COUNT,
 };
 
-/* What is compared of each. */
+/* Metrics compared for each row. */
 enum diff_metric {
 	DIFF_CALLS,   /* per unit of work */
-	DIFF_LATENCY, /* of a typical call: geometric mean */
-	DIFF_MEAN,    /* time per call: what rare long calls make */
+	DIFF_LATENCY, /* of a typical call: the geometric mean */
+	DIFF_MEAN,    /* time per call: affected by rare long calls */
 	DIFF_SIZE,    /* bytes per call */
 	DIFF_ERRORS,  /* failed calls per unit of work */
 	DIFF_METRICS,
 };
 
-/* The unit of work: calls, bytes and time are given per unit. */
+/* The unit of work, to which calls, bytes and time are normalized. */
 enum diff_unit {
 	DIFF_UNIT_AUTO,
 	DIFF_UNIT_RUN,
 	DIFF_UNIT_SECOND,
-	DIFF_UNIT_OP, /* a call of one operation: the transaction, so to say */
+	DIFF_UNIT_OP, /* one call of an operation, i.e. a transaction */
 };
 
 struct diff_options {
@@ -53,17 +52,18 @@ struct diff_options {
 
 struct diff_test {
 	bool tested;
-	bool changed;	  /* after correction for the number of tests, and large enough to matter */
-	double a, b;	  /* per unit of work; ns or bytes per call. As they were measured */
-	double effect;	  /* ln(b / a), without what all calls have in common */
-	double low, high; /* 95 % interval of it, not corrected for the number of tests */
-	double p, q;	  /* q: after Benjamini and Hochberg */
+	/* significant after correction for the number of tests, and large enough to matter */
+	bool changed;
+	double a, b;	  /* per unit of work; ns or bytes per call. As measured */
+	double effect;	  /* ln(b / a), minus the shift common to all calls */
+	double low, high; /* its 95 % confidence interval, not corrected for the number of tests */
+	double p, q;	  /* q: after the correction of Benjamini and Hochberg */
 };
 
 struct diff_sum {
-	uint64_t runs; /* that have it */
+	uint64_t runs; /* number of runs that have it */
 	uint64_t calls, errors, bytes, time_ns, max_ns;
-	uint64_t names; /* files or threads counted as one, at most in one run */
+	uint64_t names; /* files or threads counted as one; maximum over the runs */
 	struct hist hist;
 };
 
@@ -75,16 +75,16 @@ enum diff_presence {
 
 struct diff_row {
 	enum diff_by by;
-	int64_t op, err;   /* -1 where it is not about one */
+	int64_t op, err;   /* -1 if not applicable */
 	struct bytes name; /* file or threads; {NULL, 0} */
-	bool pattern;	   /* the name stands for several that differ in numbers: sst/#.sst */
+	bool pattern;	   /* the name represents several that differ in numbers: sst/#.sst */
 	struct diff_sum side[2];
 	struct diff_test test[DIFF_METRICS];
 	enum diff_presence presence;
-	bool changed;	  /* by some test, or a presence that is not an accident */
-	bool listed;	  /* changed, and no other listed row shows the same */
+	bool changed;	  /* by some test, or by a presence that is not chance */
+	bool listed;	  /* changed, and not already shown by another listed row */
 	double time_diff; /* ns per unit of work */
-	double share;	  /* of the sum of all differences of time, -1..1 */
+	double share;	  /* fraction of the sum of all differences of time, -1..1 */
 };
 
 struct diff_total {
@@ -92,26 +92,28 @@ struct diff_total {
 };
 
 struct diff {
-	struct diff_row *rows; /* listed ones first, by |time_diff| */
+	struct diff_row *rows; /* listed rows first, by |time_diff| */
 	size_t count, listed;
 	size_t runs[2];
 	enum diff_unit unit;
 	int64_t unit_op;
-	double work[2];	   /* units in all runs of a side */
-	double seconds[2]; /* in all runs of a side */
-	double agree;	   /* share of operations by file whose calls per unit agree, 0..1 */
-	size_t agree_of;   /* operations by file that this was asked of */
-	size_t common;	   /* of those, that both sides have */
-	bool repeatable;   /* the runs do the same: what only one side has is then no accident */
-	size_t tests;	   /* that were corrected for */
-	bool shift_known;  /* enough operations to know what all calls have in common */
-	struct diff_test shift; /* ln(b / a) of the latency of all calls: the machine, mostly */
+	double work[2];	   /* units of work in all runs of a side */
+	double seconds[2]; /* duration of all runs of a side */
+	double agree;	   /* fraction of operations by file whose calls per unit agree, 0..1 */
+	size_t agree_of;   /* number of operations by file examined for this */
+	size_t common;	   /* number of those that both sides have */
+	bool repeatable;   /* the runs do the same work: presence on one side only is not chance */
+	size_t tests;	   /* number of tests corrected for */
+	/* there are enough operations to estimate the shift common to all calls */
+	bool shift_known;
+	/* ln(b / a) of the latency of all calls, which is mostly due to the machine */
+	struct diff_test shift;
 	struct diff_total io[2], waiting[2], other[2];
-	bool lossy[2];	     /* more is missing than the figures can bear: nothing was tested */
-	struct intern texts; /* what the names point into */
+	bool lossy[2];	     /* losses are too large for the figures: nothing was tested */
+	struct intern texts; /* storage of the names */
 };
 
-/* Compares the runs of both sides. 0 or negative; diff_free() what is returned. */
+/* Compares the runs of both sides. 0 or negative; free the result with diff_free(). */
 int diff_compare(const struct analysis_input *in, const struct diff_options *opt, struct diff **ret,
 		 struct error *err);
 void diff_free(struct diff *d);
@@ -125,14 +127,14 @@ int diff_put_unit(struct buf *to, const struct diff *d);
 
 /* ---- the analysis ---- */
 
-/* Its own options, as a command line or a request has them. */
+/* Its own options, from a command line or a request. */
 struct diff_flags {
 	const char *per;
 	int64_t head; /* 0: not given */
 };
-/* Its result's `own` is a struct diff. */
+/* The `own` of its result is a struct diff. */
 extern const struct analysis analysis_diff;
-/* diff_answer.c: a row for each test of each thing compared, and one for what was not tested; the document's members. */
+/* diff_answer.c: rows for each test of each subject, one for a subject without tests; and the document's members. */
 int diff_rows(const struct diff *d, struct analysis_result *to);
 int diff_put_members(const struct analysis_input *in, const struct analysis_result *r,
 		     struct buf *to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* diff_answer.c: a comparison as rows and as members of a document. */
+/* diff_answer.c: output of a comparison as rows and as members of a document. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void diff_answer_put_sums(struct answer_list *to, const struct diff_sum *
 	answer_list_uint(to, hist_quantile(&b->hist, 0.99));
 }
 
-/* What is compared; `t` is NULL where nothing was tested. */
+/* Adds a row for a metric; `t` is NULL if there was no test. */
 static void diff_answer_put_row(struct answer_list *to, const struct diff_row *row, size_t rank,
 				const struct diff_test *t, enum diff_metric m)
 {
@@ -117,7 +117,7 @@ int diff_rows(const struct diff *d, struct analysis_result *to)
 	return list->error;
 }
 
-/* ---- what is said of the whole ---- */
+/* ---- overall results ---- */
 
 int diff_put_unit(struct buf *to, const struct diff *d)
 {
@@ -134,7 +134,7 @@ struct diff_member {
 	struct value v;
 };
 
-/* `"name": value` each, with a comma in front unless it is the first of its object. */
+/* Appends each as `"name": value`, with a comma before all but the first of the object. */
 static int diff_answer_put(struct buf *to, const struct diff_member *members, size_t count)
 {
 	int r = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load_runs.c: reads the runs: sums by operation, file, thread and error; by parts of a run where there
- * are few runs. */
+/* load_runs.c: reads the runs: sums by operation, file, thread and error; by parts of a run if there are few runs. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -12,8 +11,8 @@
 #include "base/clock.h"
 #include "base/saturate.h"
 
-#define CHOSEN_MAX 200 /* keys of each kind that are tested: those with most calls and time */
-#define NEW_MAX	   50  /* and, of those that only one side has, so many more */
+#define CHOSEN_MAX 200 /* keys of each kind to test: those with most calls and time */
+#define NEW_MAX	   50  /* and additional ones that only one side has */
 #define SUM_KEYS   (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_FILE | ROLLUP_THREAD | ROLLUP_ERR)
 #define FILE_KEYS  (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_WINDOW)
 #define PROC_KEYS  (ROLLUP_CLASS | ROLLUP_THREAD | ROLLUP_WINDOW)
@@ -38,16 +37,16 @@ static int load_runs_scan(const struct work *w, const struct run *r, unsigned in
 	return scan_run(r->in->store, &opt, ret, err);
 }
 
-/* ---- runs side by side ---- */
+/* ---- runs in parallel ---- */
 
-/* What is done for each run: it writes to the run alone. */
+/* A job for one run, which writes only to that run. */
 typedef int (*run_job)(struct work *w, struct run *run, struct error *err);
 
 struct crew {
 	struct work *w;
 	run_job job;
 	atomic_size_t next;
-	pthread_mutex_t lock; /* over what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	struct error *err;
 	int failed;
 };
@@ -74,8 +73,10 @@ static void *crew_work(void *arg)
 	}
 }
 
-/* Does the job for every run, several at once: that leaves less to be put together by one thread
- * than many threads at one run do. */
+/*
+ * Does the job for every run, several at a time: this leaves less for a single thread to merge than many threads
+ * working on one run.
+ */
 static int each_run(struct work *w, run_job job, struct error *err)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -128,14 +129,14 @@ static int load_run_called(struct work *w, struct run *run, struct error *err)
 	return r;
 }
 
-/* The names of files, which the store reads when somebody asks first. */
+/* Loads the names of files, which the store reads on first use. */
 static int load_run_names(struct work *w _unused_, struct run *run, struct error *err _unused_)
 {
 	(void)store_dims(run->in->store);
 	return 0;
 }
 
-/* Parts of one trace know the same files: a part uses those that its calls name. */
+/* Parts of one trace share a table of files: a part has those that its calls use. */
 int load_called(struct work *w, struct error *err)
 {
 	int r = each_run(w, load_run_names, err);
@@ -143,7 +144,7 @@ int load_called(struct work *w, struct error *err)
 	return r >= 0 && same_trace(w) ? each_run(w, load_run_called, err) : r;
 }
 
-/* The first file of each label: none yet. NULL: out of memory. */
+/* The first file of each label, none yet. NULL: out of memory. */
 static int64_t *first_of_labels(const struct work *w)
 {
 	int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
@@ -153,7 +154,7 @@ static int64_t *first_of_labels(const struct work *w)
 	return first;
 }
 
-/* Files of one label are told by one id, so that a million of them make few keys. */
+/* Gives files of one label a single id, so that a million of them make few keys. */
 static int alias_labels(const struct work *w, const struct run *run, int64_t **ret)
 {
 	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
@@ -207,7 +208,7 @@ static uint64_t load_runs_pack(const struct key *k)
 	return k->err >= 0 ? hash_u64(h ^ (uint64_t)k->err) : h;
 }
 
-/* The number of the key; -1 where it is new and `add` is false, or -ENOMEM. */
+/* The index of the key; -1 if it is new and `add` is false, or -ENOMEM. */
 static ssize_t key_find(struct work *w, const struct key *k, bool add)
 {
 	struct key *known;
@@ -226,7 +227,7 @@ static ssize_t key_find(struct work *w, const struct key *k, bool add)
 	return known - w->keys;
 }
 
-/* The keys that a row of calls counts for; how many. */
+/* The keys to which a row of calls contributes; returns their number. */
 static unsigned int keys_of(const struct run *run, const struct rollup_row *row,
 			    struct key ret[static KINDS])
 {
@@ -268,7 +269,7 @@ static double log_of_bucket(unsigned int bucket)
 	return log((double)MAX(hist_middle(bucket), 1ull));
 }
 
-/* Sums of ln(dur) of a histogram. */
+/* Adds sums of ln(dur) from a histogram. */
 static void add_logs(struct cell *c, const struct hist *h, const double *logs)
 {
 	for (unsigned int i = 0; i < hist_entries(h); i++) {
@@ -310,7 +311,7 @@ static void sum_add(struct diff_sum *to, const struct rollup_row *row)
 	to->max_ns = MAX(to->max_ns, row->max_ns);
 }
 
-/* Room for the sums of so many keys, zeros at first. */
+/* Makes room for the sums of `count` keys; new ones are zero. */
 static int make_cells(struct run *run, size_t count)
 {
 	size_t before = run->cell_cap;
@@ -348,7 +349,7 @@ static int load_runs_add_row(struct work *w, struct run *run, const struct rollu
 	return r;
 }
 
-/* Histograms of the keys that are shown; those of all would be many. */
+/* Adds histograms to the keys that are shown; those of all keys would take too much memory. */
 static int load_runs_add_hist(struct work *w, const struct run *run, const struct rollup_row *row)
 {
 	struct key keys[KINDS];
@@ -364,7 +365,7 @@ static int load_runs_add_hist(struct work *w, const struct run *run, const struc
 	return r;
 }
 
-/* ---- which keys are tested ---- */
+/* ---- keys to test ---- */
 
 static double share(double part, double whole)
 {
@@ -392,7 +393,7 @@ struct scored {
 	struct key *key;
 };
 
-/* Heaviest first. Keys come in the order of the threads that read the trace: names decide ties. */
+/* Heaviest first, ties by name: keys are in an order that depends on the threads that read the trace. */
 static int by_score(const void *a, const void *b)
 {
 	const struct scored *p = a, *q = b;
@@ -411,7 +412,7 @@ static int by_score(const void *a, const void *b)
 	return bytes_compare(p->work->labels[x->label].text, p->work->labels[y->label].text);
 }
 
-/* Every test costs the others some power, and a key with a millionth of the time is not worth it. */
+/* Selects keys to test. Every test reduces the power of the others, so keys with a millionth of the time are not worth one. */
 static int choose_keys(struct work *w)
 {
 	_cleanup_free_ struct scored *order = calloc(w->key_count + 1, sizeof(*order));
@@ -485,8 +486,10 @@ int load_keys(struct work *w)
 
 /* ---- parts of runs ---- */
 
-/* As long as BLOCKS of them need to cover the run; whole 100 ms where that is not too long, as
- * summaries know those. */
+/*
+ * The length of BLOCKS windows that cover the run; a multiple of 100 ms unless that is too long, because summaries have
+ * such windows.
+ */
 static int64_t load_runs_window_of(const struct run *run)
 {
 	int64_t span = MAX(run->in->last - run->in->first, (int64_t)1);
@@ -517,7 +520,7 @@ static void load_runs_add_block(struct work *w, struct run *run, const struct ro
 	}
 }
 
-/* Files of labels that are not tested are told by none: even fewer keys. */
+/* Gives files of labels that are not tested no id: even fewer keys. */
 static int load_runs_alias_files(const struct work *w, const struct run *run, int64_t **ret)
 {
 	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));

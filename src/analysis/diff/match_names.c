@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * match_names.c: which files and threads of different runs are the same. Those of one name are. A name
- * that is not in every run is looked at again with its numbers and random parts made '#': a log of
- * pid 4711 is the log of pid 4712 in the next run. All names of such a pattern are then told as one,
- * so that files that come and go do not look like changes. Where most of what is left of each run lies in a folder of its own
- * (each was started somewhere else), the same file below those folders is the same file.
+ * match_names.c: determines which files and threads are the same in different runs: those with the same name. A name
+ * that some run lacks is compared again with its numbers and random parts replaced with '#': the log of pid 4711 is the
+ * log of pid 4712 in the next run. All names of such a pattern are then counted as one, so that files that come and go
+ * do not look like changes. If most remaining paths of each run are in a folder of its own (each run was started in
+ * another one), the same path below these folders is the same file.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,54 +14,53 @@
 #include "base/array.h"
 #include "names/names.h"
 
-#define EPHEMERAL_MIN 32768 /* Linux's own choice of ports begins here */
-#define OWN_SHARE     0.75  /* of what is in one run alone: so much must lie in its own folder, */
-#define OWN_MATCHED   0.5   /* and so much of that in those of the others too */
-#define OWN_FILES \
-	3 /* and so many files, where the folders differ in more than one part of their paths */
+#define EPHEMERAL_MIN 32768 /* start of Linux's ephemeral ports */
+/* fraction of the paths that only one run has which must be in its own folder, */
+#define OWN_SHARE 0.75
+/* and fraction of these which must also be in the folders of the others */
+#define OWN_MATCHED 0.5
+#define OWN_FILES   3 /* and number of such files, if the folders differ in more than one component */
 #define NAME_FILE   'f'
 #define NAME_THREAD 't'
 
 struct name {
-	size_t runs; /* that have it */
+	size_t runs; /* number of runs that have it */
 	uint32_t last_run;
-	uint32_t pattern; /* number in `patterns` */
-	bool changed;	  /* the pattern is not the name itself */
+	uint32_t pattern; /* index in `patterns` */
+	bool changed;	  /* the pattern differs from the name */
 };
 
 struct pattern {
 	size_t members;
 	bool everywhere; /* every member is in every run */
-	size_t runs;	 /* that have a member */
-	size_t last_run; /* plus 1 */
+	size_t runs;	 /* number of runs with a member */
+	size_t last_run; /* index + 1 */
 };
 
-/* What a run has alone, and the folder in which most of that lies. Texts live in work->paths. */
+/* Paths that only one run has, and the folder that contains most of them. Texts are stored in work->paths. */
 struct own {
 	struct bytes *paths;
 	size_t count, cap;
-	struct bytes folder; /* without the slash behind it; empty: none */
-	size_t matched;	     /* paths in it that the folder of the run looked at first has too */
+	struct bytes folder; /* without a trailing slash; empty: none */
+	size_t matched;	     /* paths in it that the folder of the first run has, too */
 };
 
 struct names {
 	struct work *work;
 	struct name *names; /* by id in work->paths */
 	size_t cap;
-	struct intern texts; /* of patterns */
+	struct intern texts; /* patterns */
 	struct pattern *patterns;
 	size_t patterns_cap;
-	struct buf text; /* scratch */
+	struct buf text; /* scratch buffer */
 };
 
 /* ---- names ---- */
 
-/* The kernel chose the port of one end, and the number of a pipe: they say nothing. */
+/* Omits the port that the kernel chose, and the number of a pipe, which are arbitrary. */
 static int match_names_put_socket(struct buf *out, struct bytes text)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < text.len && r >= 0;) {
+	for (size_t i = 0; i < text.len;) {
 		uint64_t port = 0;
 		size_t end = i + 1;
 
@@ -69,12 +68,12 @@ static int match_names_put_socket(struct buf *out, struct bytes text)
 		       end < i + 7)
 			port = port * 10 + (uint64_t)(text.data[end++] - '0');
 		if (port >= EPHEMERAL_MIN)
-			r = buf_append(out, ":*", 2);
+			buf_append(out, ":*", 2);
 		else
-			r = buf_append(out, text.data + i, end - i);
+			buf_append(out, text.data + i, end - i);
 		i = end;
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int file_name(const struct dims *d, int64_t id, struct buf *out)
@@ -101,7 +100,7 @@ static int thread_name(const struct dims *d, int64_t id, struct buf *out)
 	return buf_append(out, t->comm.data, t->comm.len);
 }
 
-/* Takes note of a name in a run; its number stands in for the label until there are labels. */
+/* Notes a name in a run; its index is used as label until labels are assigned. */
 static int match_names_note(struct names *n, uint32_t *ids, size_t count, size_t run, char kind,
 			    int64_t id)
 {
@@ -189,9 +188,9 @@ static int find_patterns(struct names *n)
 	return r;
 }
 
-/* ---- folders of the runs' own ---- */
+/* ---- a folder of each run ---- */
 
-/* True where the path is the folder's, or that of something in it. */
+/* True if the path is that of the folder, or of something in it. */
 static bool is_within(struct bytes path, struct bytes folder)
 {
 	return path.len >= folder.len &&
@@ -199,7 +198,7 @@ static bool is_within(struct bytes path, struct bytes folder)
 	       (path.len == folder.len || path.data[folder.len] == '/');
 }
 
-/* The name's path where it is a file's that not all runs have, by its pattern neither; else nothing. */
+/* The name's path if it is a file that some run lacks, even by its pattern; otherwise empty. */
 static struct bytes lone_path(const struct names *n, uint32_t name)
 {
 	struct bytes text = intern_get(&n->work->paths, name);
@@ -211,7 +210,7 @@ static struct bytes lone_path(const struct names *n, uint32_t name)
 	return (struct bytes){text.data + 1, text.len - 1};
 }
 
-/* In how many runs each pattern is. */
+/* Counts the runs of each pattern. */
 static void count_pattern_runs(struct names *n)
 {
 	for (size_t r = 0; r < n->work->run_count; r++) {
@@ -245,7 +244,7 @@ static int collect_lone(const struct names *n, const struct run *run, struct own
 	return r;
 }
 
-/* What the path goes on with below the folder, one part of it; nothing where it does not. */
+/* The next component of the path below the folder; empty if the path is not below it. */
 static struct bytes child_of(struct bytes path, struct bytes folder, bool *ret_is_folder)
 {
 	size_t from = folder.len + 1;
@@ -258,7 +257,7 @@ static struct bytes child_of(struct bytes path, struct bytes folder, bool *ret_i
 	return (struct bytes){path.data, slash ? (size_t)(slash - path.data) : path.len};
 }
 
-/* The folder below o->folder that has most of the paths; how many. Negative: out of memory. */
+/* The folder below o->folder with most of the paths; returns their number. Negative: out of memory. */
 static ssize_t find_child(const struct own *o, struct bytes *ret)
 {
 	_cleanup_(map_free) struct map counts = {0};
@@ -286,7 +285,7 @@ static ssize_t find_child(const struct own *o, struct bytes *ret)
 	return (ssize_t)most;
 }
 
-/* The folder with most of the run's lone paths, where it has nearly all of them. */
+/* Finds the folder with most of the run's lone paths, if it has nearly all of them. */
 static int find_own(struct own *o)
 {
 	struct bytes child = {NULL, 0};
@@ -302,7 +301,7 @@ static uint64_t rest_hash(struct bytes path, size_t from)
 	return hash_bytes(path.data + from, path.len - from);
 }
 
-/* What lies in the folder, by its path from there. */
+/* Collects the paths in the folder, relative to it. */
 static int collect_rests(const struct own *o, struct map *ret)
 {
 	int r = 0;
@@ -314,7 +313,7 @@ static int collect_rests(const struct own *o, struct map *ret)
 	return r;
 }
 
-/* The folder of a run in which most of `rests` lies; o->matched of them. */
+/* Finds the folder of a run that contains most of `rests`; sets o->matched. */
 static int find_like(struct own *o, const struct map *rests)
 {
 	_cleanup_(map_free) struct map votes = {0};
@@ -340,7 +339,7 @@ static int find_like(struct own *o, const struct map *rests)
 	return 0;
 }
 
-/* How much of two folders is the same at the beginning and at the end, in whole parts. */
+/* The common beginning and end of two folders, in whole components. */
 static void same_ends(struct bytes a, struct bytes b, size_t *ret_head, size_t *ret_tail)
 {
 	size_t least = MIN(a.len, b.len), head = 0, tail = 0, i = 0;
@@ -362,11 +361,11 @@ static void same_ends(struct bytes a, struct bytes b, size_t *ret_head, size_t *
 struct owns {
 	struct own *own; /* by run */
 	size_t count;
-	size_t head, tail; /* of the folders, what all have in common */
-	bool plain;	   /* they differ in one part of their paths */
+	size_t head, tail; /* common beginning and end of the folders */
+	bool plain;	   /* they differ in a single component */
 };
 
-/* False where a run has no folder of its own, or they are all the same. */
+/* False if a run has no folder of its own, or all are the same. */
 static bool compare_owns(struct owns *all)
 {
 	struct bytes first = all->own[0].folder;
@@ -405,7 +404,7 @@ static const struct own *own_of(const struct owns *all, struct bytes path)
 	return NULL;
 }
 
-/* The name's pattern with '#' for the folders. */
+/* Gives the name a pattern with '#' for the folder. */
 static int match_name(struct names *n, const struct owns *all, uint32_t name)
 {
 	struct bytes path = lone_path(n, name), folder = all->own[0].folder;
@@ -418,11 +417,9 @@ static int match_name(struct names *n, const struct owns *all, uint32_t name)
 
 	if (!o)
 		return 0;
-	r = buf_printf(&text, "%c%.*s/#", NAME_FILE, (int)all->head, (const char *)folder.data);
-	if (r >= 0)
-		r = buf_append(&text, folder.data + folder.len - all->tail, all->tail);
-	if (r >= 0)
-		r = buf_append(&text, path.data + o->folder.len, path.len - o->folder.len);
+	buf_printf(&text, "%c%.*s/#", NAME_FILE, (int)all->head, (const char *)folder.data);
+	buf_append(&text, folder.data + folder.len - all->tail, all->tail);
+	r = buf_append(&text, path.data + o->folder.len, path.len - o->folder.len);
 	buf_clear(&n->text);
 	if (r >= 0)
 		r = names_pattern((struct bytes){text.data, text.len}, &n->text, &changed);
@@ -447,7 +444,7 @@ static void owns_free(struct owns *all)
 	free(all->own);
 }
 
-/* The run with a folder of its own and fewest other paths; NULL: none has one. */
+/* The run with a folder of its own and the fewest other paths; NULL: none has one. */
 static const struct own *find_first(struct owns *all, int *r)
 {
 	const struct own *first = NULL;
@@ -462,7 +459,7 @@ static const struct own *find_first(struct owns *all, int *r)
 	return first;
 }
 
-/* True where every run has a folder with what the first one's has in it. */
+/* True if every run has a folder that contains the paths in the folder of the first. */
 static bool owns_match(const struct owns *all, size_t wanted)
 {
 	size_t least = MAX((size_t)((double)wanted * OWN_MATCHED), (size_t)1);
@@ -499,7 +496,7 @@ static int match_folders(struct names *n)
 
 /* ---- labels ---- */
 
-/* By name: its own text, or that of its pattern. */
+/* Sets the label of each name: its own text, or its pattern. */
 static int make_labels(struct names *n, uint32_t *of_name)
 {
 	struct work *w = n->work;
@@ -519,7 +516,7 @@ static int make_labels(struct names *n, uint32_t *of_name)
 		if (r >= 0)
 			w->labels[of_name[i]].pattern |= pattern;
 	}
-	/* texts do not move any more; the first byte distinguishes files and threads */
+	/* texts no longer move; the first byte distinguishes files and threads */
 	for (uint32_t i = 0; r >= 0 && i < w->texts.count; i++) {
 		struct bytes text = intern_get(&w->texts, i);
 
@@ -528,7 +525,7 @@ static int make_labels(struct names *n, uint32_t *of_name)
 	return r;
 }
 
-/* Labels instead of names. */
+/* Replaces names with labels. */
 static void relabel(uint32_t *ids, size_t count, const uint32_t *of_name)
 {
 	for (size_t i = 0; i < count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * noise.c: how much a run would differ from another of the same, judged from its parts; and what all
- * latencies of a run have in common, which is the machine's doing before it is any one call's.
+ * noise.c: the expected difference between equal runs, estimated from the parts of a run; and the shift common to all
+ * latencies of a run, which is due to the machine rather than to a single operation.
  */
 #include <errno.h>
 #include <math.h>
@@ -9,13 +9,14 @@
 
 #include "analysis/diff/internal.h"
 
-#define PARTS_MIN    5	/* parts of a run with calls enough to say something */
-#define PART_CALLS   4	/* in a part */
-#define SHIFT_OPS    3	/* operations from which on a median means something */
-#define SHIFT_CALLS  30 /* in each run */
-#define COUNT_CALLS  20
-#define NORMAL_MAD   1.4826 /* sd of a normal distribution by its median distance from the median */
-#define WEIGHT_CALLS 10000  /* more calls make a latency no surer */
+#define PARTS_MIN   5  /* minimum number of parts with enough calls */
+#define PART_CALLS  4  /* in a part */
+#define SHIFT_OPS   3  /* operations from which on a median is meaningful */
+#define SHIFT_CALLS 30 /* in each run */
+#define COUNT_CALLS 20
+/* standard deviation of a normal distribution divided by its median absolute deviation */
+#define NORMAL_MAD   1.4826
+#define WEIGHT_CALLS 10000 /* further calls do not make a latency more certain */
 
 bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, double *ret)
 {
@@ -85,7 +86,7 @@ unsigned int noise_parts_used(const struct run *r, const struct key *k)
 	return used;
 }
 
-/* Parts at the edges hold the start, the end, or a piece only: what has too few calls is left out. */
+/* False for parts with too few calls, which at the edges contain only the start, the end, or a fragment. */
 static bool part_counts(const struct cell *p, double calls)
 {
 	return p->calls >= PART_CALLS && p->calls >= calls / PARTS / 4;
@@ -96,7 +97,7 @@ static double variance(const double *v, size_t n)
 	return n > 1 ? stats_squares(v, n) / (double)(n - 1) : 0;
 }
 
-/* The same, blind to a few values that lie apart: from the median of the distances from the median. */
+/* A variance robust against outliers, from the median absolute deviation. */
 static double robust_variance(const double *v, size_t n)
 {
 	double sorted[PARTS], middle, sd;
@@ -111,8 +112,8 @@ static double robust_variance(const double *v, size_t n)
 }
 
 /*
- * Where the counts of other operations repeat to the call, a part that holds the start or a phase of
- * its own as well is not noise, as the phase repeats too: it is not counted.
+ * True if counts of other operations repeat exactly: then a part that includes the start or a distinct phase is not
+ * noise, because the phase repeats as well. Such variation is not counted.
  */
 static bool has_phases(const struct work *w, const struct key *k, enum diff_metric m)
 {
@@ -135,7 +136,7 @@ static bool noise_of_counts(const struct work *w, const struct run *r, const str
 			y[n++] = log((count + 0.5) / done);
 	}
 	*ret = has_phases(w, k, m) ? fmin(robust_variance(y, n), variance(y, n)) : variance(y, n);
-	/* Where a run is a unit, its total is what counts: parts in it average out. */
+	/* if a run is the unit, only its total matters: its parts average out */
 	if (w->out->unit == DIFF_UNIT_RUN)
 		*ret /= PARTS;
 	return n >= PARTS_MIN;
@@ -164,7 +165,7 @@ bool noise_of_parts(const struct work *w, const struct run *r, const struct key 
 	return n >= PARTS_MIN;
 }
 
-/* ---- what all have in common ---- */
+/* ---- the common shift ---- */
 
 static bool shift_key(const struct work *w, size_t i)
 {
@@ -180,13 +181,13 @@ static bool shift_key(const struct work *w, size_t i)
 }
 
 struct shifts {
-	size_t *keys; /* that are compared */
+	size_t *keys; /* keys compared */
 	double *weights, *votes, *bases;
 	size_t count, ops;
-	struct weighted *values; /* scratch */
+	struct weighted *values; /* scratch buffer */
 };
 
-/* An operation has one vote, however many files it is called on. */
+/* Gives each operation one vote, regardless of the number of files on which it is called. */
 static void share_votes(const struct work *w, struct shifts *s)
 {
 	s->ops = 0;
@@ -215,7 +216,7 @@ static double weight_of(const struct work *w, size_t i)
 	return sqrt(least);
 }
 
-/* Between the medians of the sides, so that the larger side does not decide. */
+/* The middle between the medians of the sides, so that the larger side does not dominate. */
 static double base_of(const struct work *w, size_t i, double *scratch)
 {
 	double sides[2];
@@ -303,7 +304,7 @@ int noise_shift(struct work *w)
 	return 0;
 }
 
-/* A difference has the variance of both sides. */
+/* Reduces the variance of a difference, which has that of both sides, to one side's. */
 static double one_side(const struct work *w, double difference)
 {
 	return difference / (1 / (double)w->side_runs[0] + 1 / (double)w->side_runs[1]);
@@ -344,7 +345,7 @@ double noise_of_other_counts(const struct work *w, const struct key *k)
 	return weights > 0 ? one_side(w, sum / weights) : 0;
 }
 
-/* Work by part: the denominators of counts. */
+/* Computes work by part: the denominators of counts. */
 void noise_work(struct work *w)
 {
 	for (size_t j = 0; j < w->run_count; j++) {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * rank.c: rows of the answer: which of them changed, which only repeat what a better one shows, and
- * in what order.
- */
+/* rank.c: rows of the result: which of them changed, which only repeat what a more specific one shows, and their order. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +9,7 @@
 
 #include "analysis/diff/internal.h"
 
-#define EXPLAINS 0.8 /* a part that makes so much of a row's difference is shown instead */
+#define EXPLAINS 0.8 /* a part with this fraction of a row's difference is shown instead */
 
 static double time_diff(const struct diff *d, const struct diff_sum side[static 2])
 {
@@ -23,14 +20,14 @@ static double time_diff(const struct diff *d, const struct diff_sum side[static 
 	return per[1] - per[0];
 }
 
-/* Errors that depend on what happens to be ready: their absence says nothing. */
+/* Errors that depend on timing: their absence has no significance. */
 static bool by_chance(int64_t err)
 {
 	return err == EAGAIN || err == EINTR || err == ETIMEDOUT || err == EINPROGRESS ||
 	       err == EALREADY;
 }
 
-/* True where each run of a side has it in all its parts, as far as parts are known. */
+/* True if each run of a side has it in all of its parts, as far as parts are known. */
 static bool all_through(const struct work *w, size_t key, unsigned int side)
 {
 	for (size_t j = 0; j < w->run_count; j++) {
@@ -43,8 +40,8 @@ static bool all_through(const struct work *w, size_t key, unsigned int side)
 }
 
 /*
- * Only on one side, in each of its runs, and no accident: the runs do the same otherwise, or it goes
- * on all through the run.
+ * True if only one side has it, in each of its runs, and not by chance: otherwise the runs do the same work, or it
+ * occurs throughout the run.
  */
 static bool is_new(const struct work *w, size_t key)
 {
@@ -80,11 +77,11 @@ static void fill_row(struct work *w, size_t i)
 		row->changed |= row->test[m].changed;
 	row->side[0] = k->side[0];
 	row->side[1] = k->side[1];
-	/* the row has the histograms from now on */
+	/* the row now owns the histograms */
 	k->side[0].hist = k->side[1].hist = (struct hist){0};
 }
 
-/* ---- the row that shows it ---- */
+/* ---- the row to show ---- */
 
 static bool rank_same_name(const struct diff_row *a, const struct diff_row *b)
 {
@@ -106,7 +103,7 @@ static double calls_diff(const struct diff *d, const struct diff_row *row)
 	return per[1] - per[0];
 }
 
-/* False where there are more or fewer calls than this part alone has. */
+/* False if the number of calls changed beyond this part. */
 static bool explains_calls(const struct diff *d, const struct diff_row *part,
 			   const struct diff_row *whole)
 {
@@ -124,7 +121,7 @@ static bool rank_is_part(const struct diff_row *part, const struct diff_row *who
 				    : whole->by == DIFF_FILE && rank_same_name(part, whole);
 }
 
-/* A file that only one side has stands for all that is done with it. */
+/* A file that only one side has represents all operations on it. */
 static void list_new_files(struct diff *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
@@ -145,9 +142,9 @@ static bool of_new_file(const struct diff *d, const struct diff_row *row)
 }
 
 /*
- * An operation is told by the one file whose calls changed, where that explains it, else by itself: a
- * change of all its files may be sure in one of them only. Its figures are a mixture
- * over files: those that came or went change it, and have rows of their own.
+ * An operation is represented by the one file whose calls changed, if that explains the change, otherwise by itself: a
+ * change of all of its files may be significant in only one of them. Its figures are a mixture over files; files that
+ * appeared or disappeared change it, and have rows of their own.
  */
 static void list_operation(struct diff *d, struct diff_row *op)
 {
@@ -194,7 +191,7 @@ static void list_files(struct diff *d, struct diff_row *f)
 	f->listed |= f->changed && !told;
 }
 
-/* Programs show what operations do not; errors are beside them. */
+/* Lists programs only for what operations do not show; errors are listed separately. */
 static void list_rows(struct diff *d)
 {
 	bool any = false;
@@ -230,7 +227,7 @@ static int rank_by_time(const void *a, const void *b)
 	return order ?: bytes_compare(x->name, y->name);
 }
 
-/* The sum of all differences, each counted once: by operation and file, and what has no file. */
+/* The sum of all differences, each counted once: by operation and file, and calls without a file. */
 static double all_differences(const struct diff *d)
 {
 	double sum = 0;

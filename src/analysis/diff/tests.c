@@ -1,47 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests.c: is a difference more than runs of the same differ? A moderated t-test on the logarithms of
- * what each run gives: the variance between runs is drawn towards what is expected before any run was
- * seen (Smyth), which is a floor where there are replicates, and what the parts of the runs say where
- * there are not. docs/howto/diff.md has the reasons and how the constants were found.
+ * tests.c: tests whether a difference exceeds the variation between equal runs. A moderated t-test on the logarithms of
+ * each run's values: the variance between runs is shrunk towards the value expected a priori (Smyth), which is a fixed
+ * floor with replicates, and is estimated from the parts of the runs without. docs/howto/diff.md gives the reasons, and
+ * how the constants were found.
  */
 #include <errno.h>
 #include <math.h>
 
 #include "analysis/diff/internal.h"
 
-#define PRIOR_RUNS  3  /* degrees of freedom of the floor beside replicates */
-#define PRIOR_PARTS 10 /* ... of what parts of runs say */
-#define RANKS_P	    0.02 /* the ranks of the runs must be as unlikely, or as unlikely as they can be */
-#define SIZE_SPREAD 4	 /* variance of the size of one call, ln^2: it is not in the sums */
-#define ALPHA_FEW   0.05 /* few runs: the floors are wide */
-#define ALPHA_RUNS \
-	0.02 /* noise between runs has longer tails than the test assumes: 3 to 5 % as measured */
+#define PRIOR_RUNS  3  /* degrees of freedom of the floor with replicates */
+#define PRIOR_PARTS 10 /* ... of the estimate from parts of runs */
+/* the ranks of the runs must be this unlikely, or as unlikely as possible */
+#define RANKS_P	    0.02
+#define SIZE_SPREAD 4	 /* variance of the size of one call, ln^2, which the sums do not contain */
+#define ALPHA_FEW   0.05 /* for few runs: the floors are wide */
+/* noise between runs has heavier tails than the test assumes: 3 to 5 % as measured */
+#define ALPHA_RUNS    0.02
 #define LATENCY_CALLS 20   /* in each run */
-#define COUNT_CALLS   3	   /* on the larger side in all */
-#define LOSS_MAX      0.01 /* share of calls lost from which on nothing is concluded */
-#define LOOSE_COUNTS  0.10 /* sd of counts from run to run where they depend on time, few runs */
-#define LONE_COUNTS   0.05 /* the same where those of all other operations do not */
-#define LOOSE_SHARE   0.30 /* the same where threads may take work from one another */
-#define LIGHT	      0.05 /* share of calls plus share of time of a timer's calls */
-#define SAME_RATE     0.20 /* ... and by how much its rate may differ */
-#define SAME_RUN      0.01
-#define SHIFT_FLOOR   0.25 /* sd from run to run of the machine's speed, few runs */
-#define SHIFT_REP     0.05 /* the same, beside replicates */
-#define SHIFT_LEAST   0.10 /* smaller shifts are not worth a word */
+#define COUNT_CALLS   3	   /* on the larger side, in total */
+#define LOSS_MAX      0.01 /* fraction of calls lost from which on nothing is tested */
+/* standard deviation of counts between runs that depend on time, few runs */
+#define LOOSE_COUNTS 0.10
+#define LONE_COUNTS  0.05 /* the same if counts of all other operations do not depend on it */
+#define LOOSE_SHARE  0.30 /* the same if threads may take work from one another */
+#define LIGHT	     0.05 /* fraction of calls plus fraction of time of calls made by a timer */
+#define SAME_RATE    0.20 /* ... and the maximum difference of its rate */
+#define SAME_RUN     0.01
+#define SHIFT_FLOOR  0.25 /* standard deviation of the machine's speed between runs, few runs */
+#define SHIFT_REP    0.05 /* the same, with replicates */
+#define SHIFT_LEAST  0.10 /* smaller shifts are not reported */
 
-/* sd from run to run, ln, where nothing else is known. */
+/* Standard deviation between runs, ln, if nothing else is known. */
 static const struct floor {
-	double replicated; /* drawn towards this where runs are replicated */
-	double few;	   /* single runs: besides what their parts say */
-	double blind;	   /* single runs whose parts say nothing */
-	double least;	   /* smaller effects are not worth a word */
+	double replicated; /* with replicates: shrunk towards this */
+	double few;	   /* single runs: in addition to the estimate from their parts */
+	double blind;	   /* single runs without an estimate from parts */
+	double least;	   /* smaller effects are not reported */
 } floors[DIFF_METRICS] = {
 	[DIFF_CALLS] = {0.01, 0.01, 0.30, 0.01},  [DIFF_LATENCY] = {0.06, 0.05, 0.40, 0.05},
 	[DIFF_MEAN] = {0.12, 0.12, 0.60, 0.10},	  [DIFF_SIZE] = {0.01, 0.01, 0.30, 0.01},
 	[DIFF_ERRORS] = {0.05, 0.05, 0.30, 0.05},
 };
-#define SYNC_FEW 0.50 /* latency of fsync and its like, single runs: the device has days */
+/* latency of fsync and similar calls, single runs: the speed of a device varies over days */
+#define SYNC_FEW 0.50
 
 struct sides {
 	double *v[2]; /* values of runs, ln */
@@ -59,7 +62,7 @@ static bool replicated(const struct work *w)
 	return !w->blocks;
 }
 
-/* ---- what is expected before ---- */
+/* ---- prior variance ---- */
 
 static double own_noise(const struct cell *c, enum diff_metric m)
 {
@@ -76,8 +79,8 @@ static double own_noise(const struct cell *c, enum diff_metric m)
 }
 
 /*
- * sd of a count from run to run. The operation that is asked about has no vote in whether counts
- * repeat: it would stand in its own way where it changed and there are few others.
+ * Standard deviation of a count between runs. The operation tested is excluded when determining whether counts repeat:
+ * otherwise its own change would prevent that if there are few others.
  */
 static double count_floor(const struct work *w, const struct key *k, enum diff_metric m)
 {
@@ -89,7 +92,7 @@ static double count_floor(const struct work *w, const struct key *k, enum diff_m
 							   : LOOSE_COUNTS;
 }
 
-/* What a single run cannot know of its machine. */
+/* The variance of the machine's speed, which a single run cannot show. */
 static double machine(const struct work *w, const struct key *k, enum diff_metric m)
 {
 	const struct floor *f = &floors[m];
@@ -101,12 +104,12 @@ static double machine(const struct work *w, const struct key *k, enum diff_metri
 	}
 	if (!is_latency(m))
 		return few * few;
-	/* without others to compare with, its speed is part of every latency */
+	/* without other operations to compare with, it is part of every latency */
 	return MAX(few * few, noise_of_others(w, k)) +
 	       (w->out->shift_known ? 0 : SHIFT_FLOOR * SHIFT_FLOOR);
 }
 
-/* Variance of a metric from run to run, as far as one run shows it. False: it does not. */
+/* Variance of a metric between runs, estimated from one run. False: it cannot be. */
 static bool prior_of(const struct work *w, const struct run *r, size_t at, enum diff_metric m,
 		     double *ret)
 {
@@ -122,7 +125,7 @@ static bool prior_of(const struct work *w, const struct run *r, size_t at, enum 
 		*ret += parts;
 		return true;
 	}
-	/* A call that comes in one phase of a run only; where the runs do the same, it does so again. */
+	/* a call in only one phase of a run; if the runs do the same work, it repeats */
 	if (!w->out->repeatable || (m != DIFF_CALLS && !(m == DIFF_SIZE && w->exact)))
 		*ret += f->blind * f->blind;
 	return m != DIFF_MEAN;
@@ -151,7 +154,7 @@ static double log_a_b(const struct work *w, const struct key *k, enum diff_metri
 	return 0;
 }
 
-/* Fills the values of the runs; false where the metric cannot be compared. */
+/* Collects the values of the runs; false if the metric cannot be compared. */
 static bool tests_collect(const struct work *w, size_t at, enum diff_metric m, struct sides *s,
 			  struct diff_test *t)
 {
@@ -211,7 +214,7 @@ static void tests_compare(const struct sides *s, double prior_df, struct diff_te
 	t->high = t->effect + half;
 }
 
-/* The least p that so many runs can have in ranks: all of one side above all of the other. */
+/* The smallest p that ranks of this many runs can have: all of one side above all of the other. */
 static double least_p(size_t n, size_t m)
 {
 	double a = (double)n, b = (double)m;
@@ -219,7 +222,7 @@ static double least_p(size_t n, size_t m)
 	return 2 * exp(lgamma(a + 1) + lgamma(b + 1) - lgamma(a + b + 1));
 }
 
-/* An outlier can make a mean, but not the ranks: few runs must be wholly apart. */
+/* An outlier can shift a mean, but not the ranks: few runs must be completely separate. */
 static int check_ranks(const struct sides *s, struct diff_test *t)
 {
 	double p;
@@ -238,7 +241,7 @@ static bool tests_same(double a, double b, double within)
 	return fabs(a - b) <= fmax(1, within * fmin(a, b));
 }
 
-/* What happens as often in every run, however long it is, at its start; or what a timer does. */
+/* True for calls that do not depend on the amount of work: made once at the start of every run, or by a timer. */
 static bool not_by_work(const struct work *w, const struct key *k)
 {
 	double a = (double)k->side[0].calls, b = (double)k->side[1].calls;
@@ -256,7 +259,7 @@ static bool worth(const struct work *w, const struct key *k, enum diff_metric m)
 
 	if (!k->chosen || (k->by == DIFF_ERROR && m != DIFF_CALLS))
 		return false;
-	/* What a file or a program does is a mixture: its latency follows from the calls it makes. */
+	/* a file or program is a mixture: its latency follows from the calls on it or made by it */
 	if ((k->by == DIFF_FILE || k->by == DIFF_PROCESS) && (is_latency(m) || m == DIFF_SIZE))
 		return false;
 	if (m == DIFF_CALLS)
@@ -307,7 +310,7 @@ static int test_shift(struct work *w, struct sides *s)
 	return check_ranks(s, t);
 }
 
-/* ---- all of them ---- */
+/* ---- all tests ---- */
 
 static struct diff_test *next_test(struct diff *d, size_t *row, unsigned int *m)
 {
@@ -351,7 +354,7 @@ static int correct(struct work *w)
 	return r;
 }
 
-/* Where more is missing than the differences are large, nothing can be said. */
+/* True if losses exceed the size of differences: nothing can be concluded. */
 static bool lossy(const struct run *r)
 {
 	double calls = r->io.calls + r->waiting.calls + r->other.calls;

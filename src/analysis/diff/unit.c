@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unit.c: what figures are told per. Where an operation that makes up much of the work was called as
- * often on both sides, runs did the same work and are compared as they are. Else by the second, or by
- * a call of the operation whose count is the median of all, whichever makes more of the counts agree
- * (a median is blind to the operations that changed; so are the size factors of Anders and Huber).
+ * unit.c: the unit to which figures are normalized. If an operation that makes up much of the work was called equally
+ * often on both sides, the runs did the same work and are compared as they are. Otherwise the unit is a second, or a
+ * call of the operation whose count is the median of all, whichever makes more of the counts agree (a median is robust
+ * against the operations that changed, like the size factors of Anders and Huber).
  */
 #include <errno.h>
 #include <math.h>
@@ -11,13 +11,14 @@
 #include "analysis/diff/internal.h"
 #include "schema/ops.h"
 
-#define SAME_RUN    0.01 /* counts that differ by so little agree: the same work */
-#define SAME_RATE   0.05 /* rates */
-#define HEAVY	    0.25 /* of the score of the heaviest operation: much of the work, too */
-#define REPEATABLE  0.7	 /* share that must agree for what is only in one side to mean something */
-#define EXACT	    0.8	 /* share of counts that must be the same to the call */
+#define SAME_RUN  0.01 /* counts that differ by no more than this agree: the same work */
+#define SAME_RATE 0.05 /* the same for rates */
+#define HEAVY	  0.25 /* of the score of the heaviest operation: much of the work, too */
+/* fraction that must agree for presence on one side only to be significant */
+#define REPEATABLE  0.7
+#define EXACT	    0.8 /* fraction of counts that must be exactly equal */
 #define EXACT_CALLS 20
-#define REPEAT_MIN  3 /* operations by file that this can be asked of */
+#define REPEAT_MIN  3 /* minimum number of operations by file examined */
 
 static double work_done(const struct work *w, const struct run *r, enum diff_unit unit, int64_t op)
 {
@@ -45,14 +46,13 @@ static void set_work(struct work *w, enum diff_unit unit, int64_t op)
 	}
 }
 
-/* True for the keys whose counts are compared: by operation and file, or by operation where it has
- * no file. */
+/* True for keys whose counts are compared: by operation and file, or by operation if it has no file. */
 static bool is_asked(const struct key *k)
 {
 	return k->chosen && (k->by == DIFF_OP_FILE || (k->by == DIFF_OP && k->class == CLASS_NET));
 }
 
-/* ln of calls per unit of work, B against A; NAN where a side has none. */
+/* ln of calls per unit of work, B against A; NAN if a side has none. */
 static double log_ratio(const struct work *w, const struct key *k)
 {
 	const struct diff *d = w->out;
@@ -62,7 +62,10 @@ static double log_ratio(const struct work *w, const struct key *k)
 	return log((double)k->side[1].calls / d->work[1] * d->work[0] / (double)k->side[0].calls);
 }
 
-/* The share of keys whose counts agree within `same`, or by one call; how many there are, and on both sides. */
+/*
+ * The fraction of keys whose counts agree within `same`, or by one call; with the number of keys, and of those that
+ * both sides have.
+ */
 static double agreement(const struct work *w, double same, size_t *ret_of, size_t *ret_common)
 {
 	size_t agree = 0;
@@ -82,7 +85,7 @@ static double agreement(const struct work *w, double same, size_t *ret_of, size_
 	return *ret_of ? (double)agree / (double)*ret_of : 0;
 }
 
-/* The score of operations whose counts agree, as a share of all; `but` does not count. */
+/* The score of operations whose counts agree, as a fraction of all; `but` is excluded. */
 static double weighty_agreement(const struct work *w, int64_t but)
 {
 	double agree = 0, all = 0;
@@ -98,7 +101,7 @@ static double weighty_agreement(const struct work *w, int64_t but)
 	return all > 0 ? agree / all : 0;
 }
 
-/* The operation whose count is the median, by how the others went; -1 where there is none. */
+/* The operation whose count is the median, by change of count; -1 if there is none. */
 static int64_t median_op(const struct work *w, struct weighted *ratios)
 {
 	size_t n = 0, best = SIZE_MAX;
@@ -123,7 +126,7 @@ static int64_t median_op(const struct work *w, struct weighted *ratios)
 	return best == SIZE_MAX ? -1 : w->keys[best].op;
 }
 
-/* True where runs did the same work, by an operation that is much of it. */
+/* True if the runs did the same work, judged by an operation that is much of it. */
 static bool same_work(const struct work *w)
 {
 	double top = 0;
@@ -140,7 +143,7 @@ static bool same_work(const struct work *w)
 	return false;
 }
 
-/* True where each run has calls of the key in nearly all its parts. */
+/* True if each run has calls of the key in nearly all of its parts. */
 static bool goes_through(const struct work *w, const struct key *k)
 {
 	for (size_t j = 0; j < w->run_count; j++) {
@@ -150,7 +153,7 @@ static bool goes_through(const struct work *w, const struct key *k)
 	return true;
 }
 
-/* Operations by file, of another operation than `but`, that repeat to the call all through the runs. */
+/* Number of operations by file, excluding operation `but`, whose counts repeat exactly throughout the runs. */
 static size_t steady_through(const struct work *w, int64_t but)
 {
 	size_t steady = 0;
@@ -166,7 +169,7 @@ static size_t steady_through(const struct work *w, int64_t but)
 	return steady;
 }
 
-/* True where all runs of a side have the same number of calls of this key. */
+/* True if all runs of a side have the same number of calls of this key. */
 static bool same_within_sides(const struct work *w, size_t key)
 {
 	const struct run *first[2] = {&w->runs[0], &w->runs[w->side_runs[0]]};
@@ -181,10 +184,10 @@ static bool same_within_sides(const struct work *w, size_t key)
 }
 
 /*
- * True where all but the heaviest operation repeat to the call: it is what changed. A program that
- * waits for the disk only and does so twice as often has the same rate as before; told per second
- * nothing would agree but that. A program that runs for a fixed time also repeats what it does at its
- * start, so what repeats must go on through the runs, or the heaviest repeat within each side.
+ * True if all counts but that of the heaviest operation repeat exactly: that operation is what changed. A program that
+ * only waits for the disk, and does so twice as often, has the same rate as before; per second, nothing else would
+ * agree. A program that runs for a fixed time also repeats its calls at the start; therefore the repeating calls must
+ * occur throughout the runs, or the heaviest must repeat within each side.
  */
 static bool all_but_one(const struct work *w)
 {
@@ -201,8 +204,10 @@ static bool all_but_one(const struct work *w)
 			 : same_within_sides(w, top);
 }
 
-/* True where the unit's operation was called as often in the runs of either side: they did the same
- * work by it, and a run is the plainer unit. */
+/*
+ * True if the unit's operation was called equally often in the runs of both sides: they did the same work, and a run is
+ * the simpler unit.
+ */
 static bool as_often(const struct work *w)
 {
 	double a = w->out->work[0] / (double)w->side_runs[0];
@@ -252,7 +257,7 @@ bool unit_counts_exactly(const struct work *w, int64_t but)
 	return of >= REPEAT_MIN && (double)exact >= EXACT * (double)of;
 }
 
-/* The unit that was asked for; a run without any of it has no figures per unit. */
+/* The requested unit; a run without any of it has no figures per unit. */
 static int take_asked(struct work *w, struct error *err)
 {
 	char op[32];

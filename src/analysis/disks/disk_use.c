@@ -31,7 +31,7 @@ static void disk_use_count(struct disk_use *d, const struct batch *b, size_t row
 	d->next = sector + bytes / SECTOR;
 }
 
-/* Of a write without data the time is that of the flush that it waits for. */
+/* For a write without data the time is that of the flush that it waits for. */
 static int disk_use_kind(struct disk_use *d, int64_t kind, int64_t bytes, int64_t dur)
 {
 	size_t i = (size_t)(kind - KIND_READ);
@@ -57,7 +57,7 @@ int disk_use_take(struct disk_use *d, const struct batch *b, size_t row, int64_t
 
 	disk_use_count(d, b, row, kind);
 	r = disk_use_kind(d, kind, bytes, dur);
-	if (r < 0 || dur < 0) /* not complete */
+	if (r < 0 || dur < 0) /* unfinished */
 		return r;
 	d->time = add_sat(d->time, (uint64_t)dur);
 	issued = device >= 0 ? start + dur - device : start;
@@ -143,7 +143,7 @@ const struct answer_column disk_kind_columns[DISK_KIND_COLUMNS] = {
 	{"max", {QUERY_DUR}},
 };
 
-/* The middle of a bucket may lie above the longest in it. */
+/* A quantile, limited to the maximum, since the middle of a bucket may exceed it. */
 static void put_disk_quantile(struct answer_list *t, const struct disk_use *d, int64_t kind,
 			      double q)
 {

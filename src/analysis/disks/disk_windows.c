@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * disk_windows.c: how each disk was used, also over time: how many requests were under way, how long they took, for whom and for
- * which files. Of the tables block and block_part (record --with block), in one pass.
+ * disk_windows.c: usage of each disk, in total and over time: requests in flight, their latencies, and the threads and
+ * files that caused them. Reads tables block and block_part (record --with block), in one pass.
  */
 #include "analysis/disks/disks.h"
 
@@ -16,36 +16,37 @@
 #include "schema/schema.h"
 #include "sums/scan.h"
 
-#define DISKS_MAX  64 /* of which each has its windows */
+#define DISKS_MAX  64 /* each has its own windows */
 #define OWNERS_MAX 65536
 
 struct disk {
 	int64_t dev;
 	struct bytes name; /* owned */
 	struct disk_use use;
-	int64_t *depth;	  /* [width]: of each window the sum of what was under way in it, in ns */
-	struct map cells; /* window << 16 | bucket of the histogram -> requests */
+	int64_t *depth;	  /* [width]: by window, the sum of the time of requests in flight, in ns */
+	struct map cells; /* window << 16 | bucket of the histogram -> number of requests */
 };
 
-/* What one thread had done for one file on one disk. */
+/* Requests of one thread for one file on one disk. */
 struct disk_owner {
 	uint32_t disk;
-	int64_t thread, file, origin, via;
+	int64_t process, file, origin;
+	int64_t via, via_bytes; /* how the owner was determined for the most bytes at once */
 	int64_t requests, read, written;
 };
 
 struct disks {
 	const struct analysis_input *in;
-	const struct dims *dims; /* NULL: an engine holds the rows */
+	const struct dims *dims; /* NULL: an engine stores the rows */
 	int64_t from, step, width;
-	bool selected;	  /* only requests of owners in `tasks` */
-	struct map tasks; /* of selected calls */
+	bool selected;	  /* only requests with owners in `tasks` */
+	struct map tasks; /* threads of selected calls */
 	struct disk all[DISKS_MAX];
 	size_t count;
-	struct map owners; /* hash -> number + 1 */
+	struct map owners; /* hash -> index + 1 */
 	struct disk_owner *owner;
 	size_t owner_count, owner_cap;
-	int64_t left_out; /* requests of further disks, parts of further owners */
+	int64_t left_out; /* requests of further disks, and parts of further owners */
 };
 
 static void disk_windows_free(struct disks *d)
@@ -61,7 +62,7 @@ static void disk_windows_free(struct disks *d)
 	free(d->owner);
 }
 
-/* The disk of a row; NULL: there are too many, or no memory is left (*ret is then -ENOMEM). */
+/* The entry of a row's disk; NULL: too many disks, or out of memory (*ret is then -ENOMEM). */
 static struct disk *disk_line_of(struct disks *d, int64_t dev, struct bytes name, int *ret)
 {
 	struct disk *k;
@@ -93,7 +94,7 @@ static struct disk *disk_line_of(struct disks *d, int64_t dev, struct bytes name
 	return k;
 }
 
-/* What of [start, stop) each window has. */
+/* Adds the part of [start, stop) within each window. */
 static void disk_under_way(const struct disks *d, struct disk *k, int64_t start, int64_t stop)
 {
 	start = MAX(start, d->from);
@@ -107,7 +108,7 @@ static void disk_under_way(const struct disks *d, struct disk *k, int64_t start,
 	}
 }
 
-/* True where the owner of a request, or of a part of one, has selected calls. */
+/* True if the owner of a request, or of a part of one, has selected calls. */
 static bool disks_selects(const struct disks *d, int64_t thread)
 {
 	return !d->selected ||
@@ -129,7 +130,7 @@ static int disks_request(struct disks *d, const struct batch *b, size_t row)
 	if (!k)
 		return r;
 	r = disk_use_take(&k->use, b, row, d->from, d->in->runs[0].last);
-	if (r < 0 || dur < 0) /* not complete */
+	if (r < 0 || dur < 0) /* unfinished */
 		return r;
 	disk_under_way(d, k, start, start + dur);
 	window = (start + dur - d->from) / d->step;
@@ -142,29 +143,30 @@ static int disks_request(struct disks *d, const struct batch *b, size_t row)
 
 static int disks_part(struct disks *d, const struct batch *b, size_t row)
 {
-	struct disk_owner is = {.thread = batch_get(b, REQUEST_PART_THREAD_ID, row, -1),
+	int64_t thread = batch_get(b, REQUEST_PART_THREAD_ID, row, -1),
+		kind = batch_get(b, REQUEST_PART_KIND, row, -1),
+		bytes = batch_get(b, REQUEST_PART_BYTES, row, 0);
+	struct disk_owner is = {.process = d->dims ? names_process_of(d->dims, thread) : -1,
 				.file = batch_get(b, REQUEST_PART_FILE_ID, row, -1),
 				.origin = batch_get(b, REQUEST_PART_ORIGIN, row, -1),
-				.via = batch_get(b, REQUEST_PART_VIA, row, -1)},
+				.via = -1,
+				.via_bytes = -1},
 			  *o;
-	int64_t kind = batch_get(b, REQUEST_PART_KIND, row, -1),
-		bytes = batch_get(b, REQUEST_PART_BYTES, row, 0);
 	uint64_t hash;
 	struct disk *k;
 	bool is_new;
 	int r = 0;
 
-	if (!disks_selects(d, is.thread))
+	if (!disks_selects(d, thread))
 		return 0;
 	k = disk_line_of(d, batch_get(b, REQUEST_PART_DEV, row, 0),
 			 batch_get_bytes(b, REQUEST_PART_DISK, row), &r);
 	if (!k)
 		return r;
 	is.disk = (uint32_t)(k - d->all);
-	hash = hash_u64(
-		(uint64_t)is.thread ^
-		hash_u64((uint64_t)is.file ^ hash_u64(is.disk | (uint64_t)(is.origin & 0xff) << 32 |
-						      (uint64_t)(is.via & 0xff) << 40)));
+	hash = hash_u64((uint64_t)is.process ^
+			hash_u64((uint64_t)is.file ^
+				 hash_u64(is.disk | (uint64_t)(is.origin & 0xff) << 32)));
 	if (d->owner_count == OWNERS_MAX && !map_get(&d->owners, hash, NULL)) {
 		d->left_out++;
 		return 0;
@@ -174,6 +176,10 @@ static int disks_part(struct disks *d, const struct batch *b, size_t row)
 		return -ENOMEM;
 	if (is_new)
 		*o = is;
+	if (bytes > o->via_bytes) {
+		o->via = batch_get(b, REQUEST_PART_VIA, row, -1);
+		o->via_bytes = bytes;
+	}
 	o->requests += batch_get(b, REQUEST_PART_REQUESTS, row, 0);
 	o->read += kind == KIND_READ ? bytes : 0;
 	o->written += kind == KIND_WRITE ? bytes : 0;
@@ -220,10 +226,10 @@ static const struct answer_column latency_columns[] = {
 	{"requests", {QUERY_INT}},
 };
 static const struct answer_column owner_columns[] = {
-	{"disk", {QUERY_TEXT}},	  {"process", {QUERY_TEXT}}, {"pid", {QUERY_INT}},
-	{"thread", {QUERY_TEXT}}, {"via", {QUERY_TEXT}},     {"file", {QUERY_TEXT}},
-	{"file_id", {QUERY_INT}}, {"origin", {QUERY_TEXT}},  {"requests", {QUERY_INT}},
-	{"read", {QUERY_SIZE}},	  {"written", {QUERY_SIZE}},
+	{"disk", {QUERY_TEXT}},	   {"process", {QUERY_TEXT}}, {"pid", {QUERY_INT}},
+	{"via", {QUERY_TEXT}},	   {"file", {QUERY_TEXT}},    {"file_id", {QUERY_INT}},
+	{"origin", {QUERY_TEXT}},  {"requests", {QUERY_INT}}, {"read", {QUERY_SIZE}},
+	{"written", {QUERY_SIZE}},
 };
 
 static void put_disk_windows(const struct disks *d, struct answer_list *depth,
@@ -258,20 +264,16 @@ static void disks_put_owner(const struct disks *d, struct answer_list *t,
 			    const struct disk_owner *o)
 {
 	const struct dims *dims = d->dims;
-	const struct dims_thread *thread =
-		dims && o->thread >= 0 ? dims_thread(dims, o->thread) : NULL;
-	const struct dims_process *process = thread ? dims_process(dims, thread->process_id) : NULL;
+	const struct dims_process *process =
+		dims && o->process >= 0 ? dims_process(dims, o->process) : NULL;
 	struct bytes none = {0}, path = dims && o->file >= 0 ? dims_file_name(dims, o->file) : none;
 
 	answer_list_text(t, d->all[o->disk].name);
-	answer_list_text(t, process && process->exe.len ? process->exe
-			    : thread			? thread->comm
-							: none);
+	answer_list_text(t, process ? names_program(dims, o->process) : none);
 	if (process && process->pid >= 0)
 		answer_list_int(t, process->pid);
 	else
 		answer_list_null(t);
-	answer_list_text(t, thread ? thread->comm : none);
 	put_disk_word(t, "via", o->via);
 	if (path.len)
 		answer_list_text(t, path);
@@ -296,7 +298,7 @@ static int owner_order(const void *a, const void *b)
 		      : (x->requests < y->requests) - (x->requests > y->requests);
 }
 
-/* The threads of selected calls, whenever these were: a disk may write for them later. */
+/* Finds the threads of selected calls over the whole trace: a disk may write for them later. */
 static int disks_select(struct disks *d, struct error *err)
 {
 	const struct analysis_run *run = &d->in->runs[0];
@@ -336,7 +338,7 @@ static int disk_order(const void *a, const void *b)
 	return ORDER(y->use.time, x->use.time);
 }
 
-/* Owners name disks by their numbers: those come first. */
+/* Rows of owners refer to disks by number, so disks come first. */
 static int disks_give(struct disks *d, struct analysis_result *out)
 {
 	const struct disks_options *o = d->in->options;

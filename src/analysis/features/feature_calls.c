@@ -7,7 +7,7 @@
 
 #include "names/names.h"
 
-/* Each column of op that features get as it is, where it goes, and what stands for null. */
+/* Columns of op that are copied unchanged: their destination, and the value for null. */
 static const struct {
 	unsigned int column;
 	size_t offset;
@@ -28,7 +28,7 @@ static const struct {
 
 static_assert(ARRAY_SIZE(values) <= STRETCH_COLUMNS, "each has its place in blank[]");
 
-/* Those of struct feature_rest. */
+/* The same for struct feature_rest. */
 static const struct {
 	unsigned int column;
 	size_t offset;
@@ -126,9 +126,9 @@ int feature_grow_slow(void **items, size_t *cap, size_t want, size_t size)
 /* ---- numbers ---- */
 
 #define DENSE_MIN   4096
-#define DENSE_SPARE 16 /* places for each id that is known: recorders give ids one after another */
+#define DENSE_SPARE 16 /* slots per known id: recorders assign ids consecutively */
 
-/* Whether there is, or may be, a place in `dense`: ids that a damaged trace makes large must not take memory. */
+/* True if `dense` has or may get a slot for the version: large ids in a damaged trace must not take memory. */
 static bool number_is_dense(const struct feature_numbers *n, int64_t version)
 {
 	uint64_t at = (uint64_t)version;
@@ -158,7 +158,7 @@ static int number_note(struct feature_numbers *n, int64_t version, uint32_t numb
 	return 0;
 }
 
-/* Room for one more id; ids that were given stay where they are. */
+/* Makes room for another id; existing ids do not move. */
 static int number_room(struct feature_numbers *n)
 {
 	size_t at = n->count / FEATURE_IDS;
@@ -173,7 +173,7 @@ static int number_room(struct feature_numbers *n)
 	return n->ids[at] ? 0 : -ENOMEM;
 }
 
-/* True where the version has a number already. One that came before there was a place for it is in the map. */
+/* True if the version already has a number. If it was assigned before there was a slot, it is in the map. */
 static inline bool number_known(const struct feature_numbers *n, int64_t version, uint32_t *ret)
 {
 	uint64_t known;
@@ -188,7 +188,7 @@ static inline bool number_known(const struct feature_numbers *n, int64_t version
 	return true;
 }
 
-/* The number of what `version` is one of, whose first version is `id`; 1 where it is new. */
+/* Finds the number of the thing with version `version`, whose first version is `id`; 1 if the number is new. */
 static int number_add(struct feature_numbers *n, int64_t version, int64_t id, uint32_t *ret)
 {
 	int r;
@@ -244,7 +244,7 @@ static int number_of_file(struct feature_numbering *s, int64_t file, uint32_t *r
 	return MIN(number_add(&s->files, file, names_inode(s->world.dims, file), ret), 0);
 }
 
-/* FEATURE_NONE where it has none yet. */
+/* FEATURE_NONE if it has no number yet. */
 static uint32_t number_find_file(const struct feature_numbering *s, int64_t file)
 {
 	uint32_t number;
@@ -255,13 +255,13 @@ static uint32_t number_find_file(const struct feature_numbering *s, int64_t file
 	return FEATURE_NONE;
 }
 
-/* ---- a stretch ---- */
+/* ---- batches ---- */
 
-/* The rows of one word of null bits, or fewer. */
+/* Rows for one word of null bits, or fewer. */
 struct stretch_rows {
 	const uint32_t *rows;
 	size_t count;
-	bool follow; /* one another */
+	bool follow; /* are consecutive */
 };
 
 static inline int64_t *stretch_cell(struct feature_call *c, size_t offset)
@@ -269,7 +269,7 @@ static inline int64_t *stretch_cell(struct feature_call *c, size_t offset)
 	return (int64_t *)((char *)c + offset);
 }
 
-/* Which of the rows are null. */
+/* The null bits of the rows. */
 static uint64_t stretch_nulls(const struct column *c, const struct stretch_rows *r)
 {
 	const uint64_t all = ~0ull >> (64 - r->count);
@@ -291,7 +291,7 @@ static uint64_t stretch_nulls(const struct column *c, const struct stretch_rows 
 	return bits & all;
 }
 
-/* A column as it is into calls[].offset, which are all null if `blank` says so. */
+/* Copies a column to calls[].offset; *blank: these are all null already. */
 static void stretch_gather(const struct column *c, const struct stretch_rows *r, int64_t null,
 			   size_t offset, struct feature_call *calls, bool *blank)
 {
@@ -307,7 +307,7 @@ static void stretch_gather(const struct column *c, const struct stretch_rows *r,
 	if (r->follow) {
 		const int64_t *from = c->val + r->rows[0];
 
-		/* the next part's, of as many columns as there are: more than the processor foresees */
+		/* prefetch the next part: with this many columns the hardware prefetcher does not */
 		for (size_t i = 0; i < STRETCH_PART; i += 8)
 			__builtin_prefetch(&from[STRETCH_PART + i]);
 		for (size_t i = 0; i < r->count; i++)
@@ -320,7 +320,7 @@ static void stretch_gather(const struct column *c, const struct stretch_rows *r,
 		*stretch_cell(&calls[__builtin_ctzll(nulls)], offset) = null;
 }
 
-/* Codes below `end`; `otherwise` where a row has none, or one that a damaged trace alone can have. */
+/* Copies codes below `end`; `otherwise` for null, and for values that only a damaged trace can have. */
 static void stretch_codes(const struct column *c, const struct stretch_rows *r, uint64_t end,
 			  uint16_t otherwise, uint16_t to[static STRETCH_PART])
 {
@@ -335,7 +335,7 @@ static void stretch_codes(const struct column *c, const struct stretch_rows *r, 
 		to[__builtin_ctzll(nulls)] = otherwise;
 }
 
-/* What few calls have. */
+/* Copies the values that few calls have. */
 static void stretch_rests(struct feature_stretch *s, const struct batch *b,
 			  const struct stretch_rows *r, struct feature_call *calls)
 {
@@ -360,7 +360,7 @@ static void stretch_rests(struct feature_stretch *s, const struct batch *b,
 	}
 }
 
-/* What is not as in op. */
+/* Computes values that are not columns of op. */
 static void stretch_derive(const struct batch *b, const struct stretch_rows *r, const int64_t *ends,
 			   struct feature_call *calls)
 {

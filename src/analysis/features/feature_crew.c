@@ -6,18 +6,21 @@
 #include <stdlib.h>
 
 #define CREW_STRETCHES 32
-#define CREW_WAKE      8 /* stretches, or places for them, that a thread which waits is woken for */
+#define CREW_WAKE      8 /* batches, or free ones, for which a waiting thread is woken */
 #define CREW_THREADS   2
 #define CREW_FEATURES  8
 
-/* Who waits for a place has given as many as there are: their readers pass a multiple before they wait themselves. */
+/*
+ * A thread that waits for a free batch has handed over all of them; readers report a multiple as done before they wait
+ * themselves.
+ */
 static_assert(CREW_STRETCHES >= 2 * CREW_WAKE, "neither side waits for the other");
 
 struct crew_member {
 	struct feature_crew *crew;
-	struct feature_world world; /* of the stretch that it has */
+	struct feature_world world; /* of its current batch */
 	size_t number;
-	uint64_t done; /* stretches; under the lock */
+	uint64_t done; /* number of batches; protected by the lock */
 	bool runs;
 	pthread_t thread;
 };
@@ -28,19 +31,19 @@ struct feature_crew {
 	void *states[CREW_FEATURES];
 	size_t feature_count;
 	pthread_mutex_t lock;
-	pthread_cond_t moved; /* something was given, or done */
+	pthread_cond_t moved; /* signalled when a batch was handed over or done */
 	uint64_t given;
 	bool over;
 	int failed; /* the first failure */
 };
 
-/* The first feature, `use`, takes about as long as the others together. */
+/* The first feature, `use`, takes about as long as all others together. */
 static size_t crew_member_of(size_t feature)
 {
 	return feature ? 1 : 0;
 }
 
-/* A feature that reads another table, too: both in their order. */
+/* Feeds a feature that also reads another table: both in their order. */
 static int crew_feed_both(const struct feature *f, void *state, const struct feature_stretch *s)
 {
 	const struct batch *b = s->events;

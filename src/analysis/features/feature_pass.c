@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* feature_pass.c: every feature, and the pass over the stream that feeds them. */
+/* feature_pass.c: the list of features, and the pass over the stream that feeds them. */
 #include "analysis/features/feature_pass.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define FEATURES_MAX	8
 #define FEATURES_ORIGIN "weir.features"
-#define ROWS_AT_ONCE	1024 /* of a table, which the writer then has in blocks of its own */
+#define ROWS_AT_ONCE	1024 /* rows of a table per block */
 
 extern const struct feature feature_habit;
 extern const struct feature feature_press;
@@ -64,14 +64,15 @@ struct features_pass {
 	const struct features_request *request;
 	struct feature_numbering numbering;
 	struct feature_crew *crew;
-	struct feature_stretch *stretch; /* that is being filled; NULL: none */
+	struct feature_stretch *stretch; /* being filled; NULL: none */
 };
 
 static void features_pass_free(struct features_pass *p)
 {
-	feature_crew_free(p->crew); /* its threads read what the numbering gave */
+	feature_crew_free(p->crew); /* before the numbering, which its threads read */
 	feature_numbering_free(&p->numbering);
-	malloc_trim(0); /* 200 MiB of some million files, which questions may need */
+	/* returns some 200 MiB after a trace of a million files, which queries may need */
+	malloc_trim(0);
 }
 
 static struct feature_stretch *features_stretch(struct features_pass *p)
@@ -125,7 +126,7 @@ static int features_take_events(struct features_pass *p, const struct batch *b,
 	return r;
 }
 
-/* op, and what else features read, each once. */
+/* Requests op and the other tables that features read, without duplicates. */
 static size_t features_requests(const struct features_request *q, struct scan_request *ret)
 {
 	uint64_t columns[TABLE_COUNT] = {[TABLE_OP] = feature_columns()};
@@ -219,7 +220,7 @@ static int features_put_all(void *arg, struct store_writer *w, uint64_t covered,
 {
 	struct features_pass *p = arg;
 
-	/* the first has the most rows: what the others need no more is free by then */
+	/* the first feature has the most rows: by then the memory of the others is free */
 	for (size_t i = features_count(); i-- > 0;) {
 		for (size_t k = 0; k < FEATURE_TABLES && features[i]->tables[k] != TABLE_COUNT;
 		     k++) {

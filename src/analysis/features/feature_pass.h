@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feature_pass.h: makes the tables of all features (feature.h) of traces, and keeps them: in the trace where it is one that is
- * closed and may be written, else for as long as the store is open (store/made/made.h).
+ * feature_pass.h: makes the tables of all features (feature.h) for a store, and keeps them: in the trace if there is
+ * only one, which is closed and writable, otherwise for as long as the store is open (store/made/made.h).
  */
 #pragma once
 
 #include "base/error.h"
 #include "store/store.h"
 
-/* Rises with every change of what a feature says. */
+/* Must be incremented whenever the result of a feature changes. */
 #define FEATURES_VERSION 1
 
 struct expr;
@@ -16,20 +16,20 @@ struct expr;
 struct features_request {
 	int64_t from, to;	  /* calls that ended in [from, to); INT64_MIN, INT64_MAX: open */
 	const struct expr *where; /* of op; NULL: all calls */
-	uint64_t lost;		  /* calls that are missing */
-	bool keep; /* in the trace, where that is possible and it is the whole trace */
-	bool (*stopped)(const void *arg); /* true: give up with -EINTR; NULL: never */
+	uint64_t lost;		  /* number of missing calls */
+	bool keep; /* store in the trace, if possible and if the range is the whole trace */
+	bool (*stopped)(const void *arg); /* returns true to stop with -EINTR; NULL: never */
 	const void *arg;
 };
 
-/* True where the tables are there, of the whole of what is recorded by now, and made by this version. */
+/* True if the tables exist, cover everything recorded so far, and were made by this version. */
 bool features_are_current(const struct store *s);
-/* True for a table that features_make() makes. */
+/* True for a table made by features_make(). */
 bool features_has_table(enum table_id table);
 /*
- * For a question about `table`: makes the tables if it is one of them and they are not current; -ENOENT: it is `finding`, and
- * nobody has asked for findings.
+ * Call before a query of `table`: makes the tables if it is one of them and they are not current. -ENOENT: it is
+ * `finding`, and no findings have been computed.
  */
 int features_need(struct store *s, enum table_id table, struct error *err);
-/* Makes the tables anew. 0 or negative; what was there before then holds. */
+/* Makes the tables again. 0 or negative; on failure the previous tables stay valid. */
 int features_make(struct store *s, const struct features_request *q, struct error *err);

@@ -8,9 +8,8 @@
 
 #include "names/names.h"
 
-#define ACCEPTED (1u << 31)
-#define PORT_CHOSEN \
-	32768 /* from here on ports are those that Linux gives to clients (ip_local_port_range) */
+#define ACCEPTED    (1u << 31)
+#define PORT_CHOSEN 32768 /* first ephemeral port of clients in Linux (ip_local_port_range) */
 
 static_assert(FILE_PATTERNS_MAX + FILE_PATTERNS_MORE < ACCEPTED, "a number and a bit share a word");
 
@@ -56,32 +55,29 @@ int file_patterns_accepted(struct file_patterns *p, uint32_t file)
 
 /* ---- texts ---- */
 
-/* Where "A->B" has its arrow; NULL for a name without. */
+/* The arrow in "A->B"; NULL if the name has none. */
 static const uint8_t *pattern_arrow(struct bytes name)
 {
 	return name.len ? memmem(name.data, name.len, "->", 2) : NULL;
 }
 
-/* "tcp A->B" with # for the end that the machine numbered. */
+/* "tcp A->B" with # for the end whose port the kernel chose. */
 static int pattern_connection(struct bytes name, bool accepted, struct buf *out)
 {
 	const uint8_t *arrow = pattern_arrow(name), *end = name.data + name.len,
 		      *space = memchr(name.data, ' ', name.len);
-	int r;
 
 	if (accepted) {
-		r = buf_append(out, name.data, (size_t)(arrow + 2 - name.data));
-		return r < 0 ? r : buf_append(out, "#", 1);
+		buf_append(out, name.data, (size_t)(arrow + 2 - name.data));
+		return buf_append(out, "#", 1);
 	}
-	r = space && space < arrow ? buf_append(out, name.data, (size_t)(space + 1 - name.data))
-				   : 0;
-	if (r < 0)
-		return r;
-	r = buf_append(out, "#", 1);
-	return r < 0 ? r : buf_append(out, arrow, (size_t)(end - arrow));
+	if (space && space < arrow)
+		buf_append(out, name.data, (size_t)(space + 1 - name.data));
+	buf_append(out, "#", 1);
+	return buf_append(out, arrow, (size_t)(end - arrow));
 }
 
-/* "pipe" of "pipe:[4711]", of which there is nothing to tell one from the other. */
+/* "pipe" for "pipe:[4711]", which has nothing else to identify it. */
 static int pattern_nameless(struct bytes name, struct buf *out)
 {
 	const uint8_t *colon = memmem(name.data, name.len, ":[", 2);
@@ -89,19 +85,18 @@ static int pattern_nameless(struct bytes name, struct buf *out)
 	return buf_append(out, name.data, colon ? (size_t)(colon - name.data) : name.len);
 }
 
-/* "udp 0.0.0.0:41234" with # for a port that the machine chose. */
+/* "udp 0.0.0.0:41234" with # for a port that the kernel chose. */
 static int pattern_bound(struct bytes name, struct buf *out)
 {
 	const uint8_t *colon = memrchr(name.data, ':', name.len);
 	unsigned int port = 0;
-	int r;
 
 	for (const uint8_t *c = colon + 1; c < name.data + name.len && port < PORT_CHOSEN; c++)
 		port = port * 10 + (*c - '0');
 	if (port < PORT_CHOSEN)
 		return buf_append(out, name.data, name.len);
-	r = buf_append(out, name.data, (size_t)(colon + 1 - name.data));
-	return r < 0 ? r : buf_append(out, "#", 1);
+	buf_append(out, name.data, (size_t)(colon + 1 - name.data));
+	return buf_append(out, "#", 1);
 }
 
 static int pattern_socket(struct bytes name, const struct dims_file *f, bool accepted,
@@ -134,7 +129,7 @@ static int pattern_write(struct file_patterns *p, int64_t id, bool accepted)
 	return names_pattern(name, &p->room, &changed);
 }
 
-/* The folder of a pattern with its slash; nothing of one without. */
+/* Length of the folder of a pattern with its slash; 0 if it has none. */
 static size_t pattern_folder(struct bytes text)
 {
 	const uint8_t *slash = text.len ? memrchr(text.data, '/', text.len) : NULL;
@@ -142,7 +137,7 @@ static size_t pattern_folder(struct bytes text)
 	return slash ? (size_t)(slash + 1 - text.data) : 0;
 }
 
-/* The number of what is in `room`; of less where patterns are too many. */
+/* The number of the pattern in `room`; a more general one if there are too many patterns. */
 static int pattern_number(struct file_patterns *p, uint32_t *ret)
 {
 	struct bytes text = {p->room.data, p->room.len};
@@ -195,12 +190,13 @@ int file_patterns_connected(struct file_patterns *p, uint32_t file, int64_t peer
 		return r;
 	peer = dims_peer(f);
 	name = dims_file_name(p->world->dims, feature_id(p->world->files, file));
+	/* uses the name itself */
 	if (!peer.len || f->family == AF_UNIX || pattern_arrow(name))
-		return 0; /* as it is named */
+		return 0;
 	buf_clear(&p->room);
 	r = pattern_nameless(name, &p->room);
 	for (size_t i = 0; r >= 0 && i < p->room.len; i++) {
-		if (p->room.data[i] == ' ') /* "tcp 10.0.0.7:41234", bound and not connected */
+		if (p->room.data[i] == ' ') /* "tcp 10.0.0.7:41234", bound but not connected */
 			p->room.len = i;
 	}
 	if (r >= 0)
@@ -219,9 +215,9 @@ struct bytes file_patterns_text(const struct file_patterns *p, uint32_t pattern)
 	return intern_get(&p->texts, pattern);
 }
 
-/* ---- what is common ---- */
+/* ---- common patterns ---- */
 
-/* True where `text` is one of what "folder/X" with * for the start of X stands for. */
+/* True if `text` is matched by "folder/X" with * for the start of X. */
 static bool pattern_covers(struct bytes wide, struct bytes text)
 {
 	const uint8_t *star = memrchr(wide.data, '*', wide.len);
@@ -235,7 +231,7 @@ static bool pattern_covers(struct bytes wide, struct bytes text)
 	       !memcmp(text.data + text.len - behind, star + 1, behind);
 }
 
-/* The ending of a name from its last dot on; nothing of a name without, or with a * in it. */
+/* The extension of a name from its last dot on; empty if there is none, or if it has a *. */
 static struct bytes pattern_ending(struct bytes text)
 {
 	size_t folder = pattern_folder(text);
@@ -262,11 +258,11 @@ static int patterns_join(struct file_patterns *p, uint32_t a, uint32_t b, uint32
 	end_x = pattern_ending(x);
 	end_y = pattern_ending(y);
 	buf_clear(&p->room);
-	r = buf_append(&p->room, x.data, cut);
-	if (r >= 0)
-		r = buf_append(&p->room, "*", 1);
-	if (r >= 0 && end_x.len && !bytes_compare(end_x, end_y))
-		r = buf_append(&p->room, end_x.data, end_x.len);
+	buf_append(&p->room, x.data, cut);
+	buf_append(&p->room, "*", 1);
+	if (end_x.len && !bytes_compare(end_x, end_y))
+		buf_append(&p->room, end_x.data, end_x.len);
+	r = buf_status(&p->room);
 	return r < 0 ? r : pattern_number(p, ret);
 }
 

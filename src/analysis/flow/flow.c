@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/flow/flow_verdicts.h"
+#include "analysis/flow/bytes/flow_verdicts.h"
 #include "batch/ids.h"
 #include "names/names.h"
 #include "schema/ops.h"
 
 #define OP_BIT(c) (1ull << OP_##c)
-#define FROM_MAX  10000 /* calls of --of */
+#define FROM_MAX  10000 /* maximum number of calls for --of */
 
 static const struct analysis_reads flow_reads[] = {
 	{TABLE_LOSS, ~0ull},
@@ -62,7 +62,7 @@ static const struct answer_column replication_columns[] = {
 	{"lags", {QUERY_TEXT}},
 };
 
-/* Of --list. */
+/* For --list. */
 static const struct answer_column list_columns[] = {
 	{"via", {QUERY_TEXT}},		{"certainty", {QUERY_TEXT}}, {"from_host", {QUERY_TEXT}},
 	{"from_process", {QUERY_TEXT}}, {"from_tid", {QUERY_INT}},   {"from_call", {QUERY_TEXT}},
@@ -73,7 +73,7 @@ static const struct answer_column list_columns[] = {
 	{"to_lamport", {QUERY_INT}},
 };
 
-/* Of --of. */
+/* For --of. */
 static const struct answer_column tree_columns[] = {
 	{"depth", {QUERY_INT}}, {"host", {QUERY_TEXT}}, {"who", {QUERY_TEXT}},
 	{"call", {QUERY_TEXT}}, {"file", {QUERY_TEXT}}, {"at", {QUERY_TIME}},
@@ -186,7 +186,7 @@ int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct
 	return r;
 }
 
-/* Edges in an order in which each stands behind those that lead to it; of more than `most` (0: all) every so many-th. */
+/* Lists edges so that each follows those that lead to it; of more than `most` (0: all), evenly spaced ones. */
 static int put_list(struct answer_list *t, const struct flow_state *s, size_t most)
 {
 	const struct flow_graph *g = &s->graph;

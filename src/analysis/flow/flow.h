@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow.h: `weir flow`: what happened because of what, and what became of the bytes, across processes and hosts. */
+/*
+ * flow.h: `weir flow`: causes of operations, and the path of bytes, across processes and hosts. One pass over the calls
+ * (flow_pass.h) feeds two folders: edges/ finds what orders two operations, bytes/ follows the data moved.
+ */
 #pragma once
 
 #include "analysis/alike/alike.h"
@@ -9,20 +12,20 @@
 
 struct flow_options {
 	bool keep, list;
-	int64_t most;		 /* of list; 0: all */
-	const char *from, *past; /* expressions, or a call's number; NULL */
-	const char *as;		 /* the graph for another tool; NULL: none */
+	int64_t most;		 /* limit of list; 0: all */
+	const char *from, *past; /* expressions, or a call number; NULL */
+	const char *as; /* format in which to output the graph for another tool; NULL: none */
 	struct alike_options alike;
 };
 
-/* Tables of the result, and their columns that the screen reads. */
+/* Tables of the result, and the columns that the screen reads. */
 enum flow_table {
 	FLOW_VERDICTS,
 	FLOW_EVIDENCE,
 	FLOW_REPLICATION,
 	FLOW_EDGES,
 	FLOW_CLOCKS,
-	FLOW_MORE, /* with --of, --past or --list: the tree, the past, every edge */
+	FLOW_MORE, /* with --of, --past or --list: the tree, the past, all edges */
 };
 enum flow_verdict_column {
 	FLOW_VERDICT_NUMBER,
@@ -46,11 +49,11 @@ enum flow_tree_column {
 };
 enum flow_past_column {
 	FLOW_PAST_BEFORE,
-	FLOW_PAST_HOST, /* then process, tid, call */
+	FLOW_PAST_HOST, /* followed by process, tid, call */
 	FLOW_PAST_VIA = 7,
 	FLOW_PAST_CERTAINTY,
 	FLOW_PAST_FILE,
-	FLOW_PAST_TO_HOST, /* then process, tid, call */
+	FLOW_PAST_TO_HOST, /* followed by process, tid, call */
 };
 enum flow_evidence_column {
 	FLOW_EVIDENCE_VERDICT,
@@ -65,40 +68,40 @@ struct flow_verdicts;
 struct flow_result {
 	struct flow_state state;
 	uint64_t tree_left_out;
-	size_t clocks_kept;  /* that --keep stored */
-	struct alike *alike; /* instead of all else, where that was wanted; NULL */
+	size_t clocks_kept;  /* number stored by --keep */
+	struct alike *alike; /* result if only equal data was requested; NULL */
 };
 
-/* Reads the part [from, to) of the stream (flow_pass_take()), and notes which calls --of selects. */
+/* Reads the part [from, to) of the stream (flow_pass_take()), and notes the calls that --of selects. */
 int flow_take(struct flow_state *s, const struct analysis_input *in, const struct analysis_run *run,
 	      int64_t from, int64_t to, struct error *err);
-/* flow_follow.c: what analysis.take_in and free_taken are. */
+/* flow_follow.c: analysis.take_in and free_taken. */
 int flow_take_in(const struct analysis_input *in, void **taken, struct error *err);
 void flow_taken_free(void *taken);
-/* What was taken in, which goes over to *ret, and up to when. */
+/* Moves the state of take_in() to *ret; returns the time up to which it is complete. */
 int64_t flow_taken_use(void *taken, struct flow_state *ret);
-/* All tables of the result. `keep`: rows of table verdict go there too; NULL. 0 or negative. */
+/* Fills all tables of the result. `keep`: rows of table verdict are also added there; NULL. 0 or negative. */
 int flow_tables(const struct analysis_input *in, const struct analysis_run *run,
 		const struct flow_options *o, struct analysis_result *out, struct batch *keep,
 		struct error *err);
-/* flow_keep.c: stores the edges as table `edge` of the trace. */
+/* flow_keep.c: stores the edges in table `edge` of the trace. */
 int flow_keep(struct store *s, const struct flow_state *f, bool part, struct error *err);
-/* flow_keep_clocks.c: stores the clocks that are known as table `clock` of their traces; how many. */
+/* flow_keep_clocks.c: stores the known clocks in table `clock` of their traces, and their number in *ret_count. */
 int flow_keep_clocks(const struct flow_state *f, size_t *ret_count, struct error *err);
-/* The one offset for all of a recording, of a clock that is known, and how far it can be off while bytes passed. */
+/* One offset for a whole recording with a known clock, and its largest error while bytes passed. */
 int64_t flow_clock_middle(const struct flow_clock *k, int64_t *ret_bound);
-/* What is taken already from the times of a recording, beyond what is taken from those of the first. */
+/* The correction already applied to times of a recording, relative to that of the first recording. */
 int64_t flow_clock_applied(const struct flow_state *s, size_t place);
-/* What a recording is called: its host, or the name of its file where several are of one host. */
+/* The name of a recording: its host, or its file name if several recordings are of one host. */
 int flow_place_name(const struct flow_state *s, size_t place, struct buf *out);
-/* How many machines. */
+/* Number of machines. */
 size_t flow_hosts(const struct flow_state *s);
-/* flow_past.c: --past: finds its call in s->from, before the pass; then its rows. */
+/* flow_past.c: --past: the first sets the call in s->from, before the pass; the second adds the rows. */
 int flow_past_read(struct flow_state *s, const struct analysis_input *in, const char *text,
 		   struct error *err);
 int flow_past_put(const struct flow_state *s, struct analysis_result *out, struct error *err);
-/* The name of a file; null where there is none (-1). */
+/* Adds the name of a file; null if there is none (-1). */
 void flow_put_file(struct answer_list *t, const struct flow_state *s, int64_t file_id);
-/* The columns host, process, tid, call, time and op of one end of an edge. */
+/* Adds the columns host, process, tid, call, time and op for one end of an edge. */
 int flow_put_end(struct answer_list *t, const struct flow_state *s, const struct flow_node *n,
 		 struct bytes host, bool end);

@@ -10,13 +10,13 @@
 #include "base/array.h"
 #include "base/map.h"
 
-#define POINTS_MAX 32768 /* of one direction, until hulls of slices replace them */
-#define SLICES	   128	 /* in which hulls are kept, so that time can be cut later */
+#define POINTS_MAX 32768 /* per direction, until they are reduced to hulls of slices */
+#define SLICES	   128	 /* hulls are kept per slice, so that time can be divided later */
 #define DRIFT_MAX  0.01
-#define STEPS	   100 /* of a search: each leaves two thirds, or a half */
+#define STEPS	   100 /* of a search; each step leaves two thirds or half of the interval */
 #define DEPTH_MAX  6
 
-/* The offset is at most, or at least, y at the time x. */
+/* At time x the offset is at most, or at least, y. */
 struct clock_point {
 	int64_t x;
 	int64_t y;
@@ -25,10 +25,10 @@ struct clock_point {
 struct clock_points {
 	struct clock_point *all;
 	size_t count, cap;
-	size_t next; /* count at which they are thinned */
+	size_t next; /* count at which they are reduced */
 };
 
-/* Bounds of what recording `b` is ahead of `a`. */
+/* Bounds of the offset of recording `b` relative to `a`. */
 struct clock_pair {
 	uint16_t a, b;
 	struct clock_points above, below;
@@ -72,7 +72,7 @@ static int compare_points(const void *a, const void *b)
 	return ORDER(p->x, q->x) ?: ORDER(p->y, q->y);
 }
 
-/* Whether b lies on or beyond the line from a to c; `sign` 1: above it. */
+/* True if b is on or beyond the line from a to c; `sign` 1: above it. */
 static bool is_inside(const struct clock_point *a, const struct clock_point *b,
 		      const struct clock_point *c, int sign)
 {
@@ -82,7 +82,7 @@ static bool is_inside(const struct clock_point *a, const struct clock_point *b,
 	return sign > 0 ? left >= right : left <= right;
 }
 
-/* Andrew's monotone chain, one side, in place: `sign` 1 keeps what is lowest. Sorted. The count. */
+/* Andrew's monotone chain, one side, in place, for sorted points: `sign` 1 keeps the lower hull. Returns the number of points. */
 static size_t hull(struct clock_point *p, size_t n, int sign)
 {
 	size_t kept = 0;
@@ -148,14 +148,14 @@ int flow_clocks_pair(struct flow_clocks *c, uint16_t from, int64_t start, uint16
 
 /* ---- lines ---- */
 
-/* Hulls of a window, relative to its beginning and to one offset, in ns. */
+/* Hulls of a window, relative to its start and to one offset, in ns. */
 struct clock_fit {
 	struct clock_point *above, *below;
 	size_t above_count, below_count;
 	double x0, y0;
 };
 
-/* The highest intercept of a line of this drift below all bounds from above; the lowest above all from below. */
+/* The highest intercept at this drift that is below all upper bounds; the lowest that is above all lower bounds. */
 static double highest(const struct clock_fit *f, double drift)
 {
 	double best = DBL_MAX;
@@ -181,7 +181,10 @@ static double drift_gap(const struct clock_fit *f, double drift)
 	return highest(f, drift) - lowest(f, drift);
 }
 
-/* Where a concave function of the drift is highest. `at`: highest(), less lowest(), at a time; NULL: the gap. */
+/*
+ * The drift in [from, to] that maximizes a concave function. `what` 0: the gap between highest() and lowest(); 1:
+ * highest() at time x; -1: minus lowest() at time x.
+ */
 static double drift_best(const struct clock_fit *f, double from, double to, int what, double x)
 {
 	for (int i = 0; i < STEPS; i++) {
@@ -201,7 +204,7 @@ static double drift_best(const struct clock_fit *f, double from, double to, int 
 	return (from + to) / 2;
 }
 
-/* The last drift with a gap, from one that has one towards one that may have none. */
+/* The last drift with a gap, searching from one with a gap towards one that may have none. */
 static double drift_edge(const struct clock_fit *f, double good, double bad)
 {
 	if (drift_gap(f, bad) >= 0)
@@ -217,7 +220,7 @@ static double drift_edge(const struct clock_fit *f, double good, double bad)
 	return good;
 }
 
-/* False where no line fits. */
+/* False if no line fits. */
 static bool window_fit(const struct clock_fit *f, struct flow_clock_window *w)
 {
 	double ends[2] = {(double)w->from - f->x0, (double)w->to - f->x0},
@@ -237,7 +240,7 @@ static bool window_fit(const struct clock_fit *f, struct flow_clock_window *w)
 	return true;
 }
 
-/* The points of a window, as its hull. */
+/* The hull of the points in a window. */
 static int window_hull(const struct clock_points *p, int64_t from, int64_t to, int sign,
 		       struct clock_point **ret, size_t *ret_count)
 {
@@ -270,7 +273,7 @@ static int windows_solve(const struct clock_pair *p, int64_t from, int64_t to, i
 	f.above = above;
 	f.below = below;
 	f.y0 = (double)below[0].y;
-	/* nothing is known of the clock before and behind what passed: it may have been slewed meanwhile */
+	/* the clock is unknown before and after bytes passed: it may have been slewed */
 	w.from = MIN(above[0].x, below[0].x);
 	w.to = MAX(above[f.above_count - 1].x, below[f.below_count - 1].x);
 	if (window_fit(&f, &w)) {
@@ -305,7 +308,7 @@ static int pair_solve(const struct clock_pair *p, struct flow_clock *k)
 
 /* ---- recordings ---- */
 
-/* Bounds of the line at a time, from the window that is nearest. */
+/* Bounds of the line at time t, from the nearest window. */
 static void bounds_at(const struct flow_clock *k, int64_t t, double *low, double *high)
 {
 	const struct flow_clock_window *w = &k->windows[0];
@@ -316,7 +319,7 @@ static void bounds_at(const struct flow_clock *k, int64_t t, double *low, double
 	part = w->to > w->from ? (double)(t - w->from) / (double)(w->to - w->from) : 0;
 	*low = w->low[0] + (w->low[1] - w->low[0]) * part;
 	*high = w->high[0] + (w->high[1] - w->high[0]) * part;
-	if (part < 0 || part > 1) { /* outside: the drift widens them */
+	if (part < 0 || part > 1) { /* outside the window the drift widens the bounds */
 		double beyond = part < 0 ? (double)(w->from - t) : (double)(t - w->to);
 
 		*low = w->low[part > 1] + beyond * (part < 0 ? -w->drift_high : w->drift_low);
@@ -335,7 +338,7 @@ double flow_clock_offset(const struct flow_clock *k, int64_t t, double *ret_half
 	return (low + high) / 2;
 }
 
-/* What b is ahead of a, by a's time, as what a is ahead of b, by b's. */
+/* Inverts the offset of b relative to a, by a's time, to that of a relative to b, by b's time. */
 static void window_turn(struct flow_clock_window *w)
 {
 	double drift = -w->drift_high;
@@ -351,7 +354,7 @@ static void window_turn(struct flow_clock_window *w)
 	w->drift_low = drift;
 }
 
-/* Adds, or with `back` takes away, what pair_solve() found over what is known of the recording in between. */
+/* Adds (or, with `back`, subtracts) the result of pair_solve() to the known clock of the recording in between. */
 static void clock_chain(struct flow_clock *to, const struct flow_clock *between,
 			const struct flow_clock *found, bool back)
 {
@@ -388,7 +391,7 @@ static bool holds_zero(const struct flow_clock *k)
 	return !k->contradicts;
 }
 
-/* One more recording next to one that is known: the pair with the most messages first. False: there is none. */
+/* Connects one more recording to a known one; the pair with the most messages is used first. *done: no such pair remains. */
 static int clocks_extend(struct flow_clocks *c, const uint64_t *machine, bool *done)
 {
 	struct clock_pair *best = NULL;
@@ -451,7 +454,7 @@ int64_t flow_clock_corrected(const struct flow_clocks *c, size_t place, int64_t 
 	if (!k || k->same || !k->known || !k->window_count)
 		return t;
 	offset = flow_clock_offset(k, t, NULL);
-	/* the offset is known by the first clock's time: once more, from there */
+	/* the offset is a function of the first clock's time: refine it from there */
 	offset = flow_clock_offset(k, t - (int64_t)offset, NULL);
 	return t - (int64_t)offset;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_follow.c: traces that grow: the pass goes on from where it was. It takes in what ended before a time at which all of the
- * traces are complete; what is later is left to the answer, which is made in a copy of the process.
+ * flow_follow.c: growing traces: the pass continues from where it stopped. It processes rows that ended before a time
+ * up to which all traces are complete; later rows are left to the result, which is computed in a copy of the process.
  *
- * A name may come a little later than the calls it is for, as the addresses of a socket do: the time is a little behind. A trace
- * that does not grow is not waited for. If it goes on with calls of before that time, the pass begins again, and so it does
- * when spans come, whose calls it has had by then.
+ * Names may be recorded slightly later than the calls that use them, such as the addresses of a socket; the time
+ * therefore lags slightly. A trace that does not grow is not waited for. If it later continues with calls from before
+ * that time, the pass starts again; likewise if spans are added for calls that it has already processed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,15 +18,15 @@
 #define IDLE_NS	  (2 * NSEC_PER_SEC)
 
 struct taken_trace {
-	int64_t settled; /* store_trace_settled(), as it was last */
-	int64_t grew;	 /* when that changed, by the monotonic clock */
+	int64_t settled; /* last value of store_trace_settled() */
+	int64_t grew;	 /* monotonic time at which it changed */
 };
 
 struct flow_taken {
 	struct flow_state state;
-	int64_t until;	/* what ended before is in the state */
-	size_t blocks;	/* of the store, when that was so */
-	int64_t run[2]; /* the range of the run */
+	int64_t until;	/* rows that ended before it are in the state */
+	size_t blocks;	/* number of blocks in the store at that time */
+	int64_t run[2]; /* range of the run */
 	struct taken_trace *traces;
 	size_t trace_count;
 };
@@ -50,7 +50,7 @@ void flow_taken_free(void *taken)
 	free(t);
 }
 
-/* Up to when the traces are complete; INT64_MIN: that is not known. */
+/* The time up to which the traces are complete; INT64_MIN: unknown. */
 static int64_t taken_settled(struct flow_taken *t, const struct store *s)
 {
 	int64_t least = INT64_MAX, now = clock_monotonic_ns();
@@ -67,7 +67,7 @@ static int64_t taken_settled(struct flow_taken *t, const struct store *s)
 	return least == INT64_MIN || least == INT64_MAX ? INT64_MIN : least - SETTLE_NS;
 }
 
-/* Whether blocks came that the pass should have had already. */
+/* True if new blocks have rows that the pass should already have processed. */
 static bool taken_is_late(const struct flow_taken *t, const struct analysis_input *in)
 {
 	const struct store *s = in->runs[0].store;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_graph.c: nodes, edges, Lamport numbers and pasts. */
+/* flow_graph.c: nodes, edges, Lamport numbers and causal pasts. */
 #include "analysis/flow/flow_graph.h"
 
 #include <errno.h>
@@ -35,8 +35,9 @@ int flow_graph_edge(struct flow_graph *g, const struct flow_edge *e)
 		return 0;
 	assert(e->from < g->node_count && e->to < g->node_count);
 	to = &g->nodes[e->to];
+	/* implied by program order */
 	if (to->task == g->nodes[e->from].task && e->via != VIA_EXEC)
-		return 0; /* program order has it */
+		return 0;
 	if (g->edge_count >= FLOW_EDGES_MAX) {
 		g->left_out++;
 		return 0;
@@ -64,16 +65,16 @@ void flow_graph_contest(struct flow_graph *g, uint32_t edge)
 /* ---- numbers ---- */
 
 /*
- * Each task is a list of its nodes; at[] is the first that has no number. A node gets one once all that lead to it have: the
- * tasks that are waited for are a stack. Where one of the stack is waited for again the edges contradict each other, as
- * those of two calls can that each took a part of the other's bytes: the edge is then ignored.
+ * Each task is a list of its nodes; at[] is the first one without a number. A node is numbered after all nodes that
+ * lead to it; the tasks waiting for this form a stack. If a task on the stack is waited for again, the edges form a
+ * cycle (for example between two calls that each took part of the other's bytes), and the edge is ignored.
  */
 struct numbering {
 	struct flow_graph *g;
-	uint32_t *next;	 /* [nodes] of the same task */
+	uint32_t *next;	 /* [nodes]: next node of the same task */
 	uint32_t *at;	 /* [tasks] */
-	uint32_t *last;	 /* [tasks] the highest number so far */
-	bool *waits;	 /* [tasks] on the stack */
+	uint32_t *last;	 /* [tasks]: highest number so far */
+	bool *waits;	 /* [tasks]: on the stack */
 	uint32_t *stack; /* [tasks] */
 	size_t depth, done;
 };
@@ -113,7 +114,7 @@ static int numbering_start(struct numbering *n)
 	return 0;
 }
 
-/* Numbers the node unless something that leads to it has none: that, else FLOW_NONE. */
+/* Numbers the node and returns FLOW_NONE, or returns a node without a number that leads to it. */
 static uint32_t numbering_try(struct numbering *n, uint32_t node)
 {
 	struct flow_graph *g = n->g;
@@ -137,7 +138,7 @@ static uint32_t numbering_try(struct numbering *n, uint32_t node)
 	return FLOW_NONE;
 }
 
-/* Numbers the task's nodes up to and with `node`. */
+/* Numbers the task's nodes up to and including `node`. */
 static void numbering_task(struct numbering *n, uint32_t node)
 {
 	struct flow_graph *g = n->g;

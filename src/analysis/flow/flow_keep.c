@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * flow_keep.c: edges as rows of the table `edge` of their trace, in an order in which each stands behind those that lead
- * to it.
- */
+/* flow_keep.c: stores edges in table `edge` of their trace, so that each follows those that lead to it. */
 #include <errno.h>
 
 #include "analysis/flow/flow.h"

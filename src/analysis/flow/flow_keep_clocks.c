@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_keep_clocks.c: the clocks of recordings as rows of the table `clock` of their traces, by which readers correct times
- * (store_open_corrected()). What was read was corrected by the tables that are there: what is found is added to that.
+ * flow_keep_clocks.c: stores the clocks of recordings in table `clock` of their traces, with which readers correct
+ * times (store_open_corrected()). The times read were already corrected by existing tables; the offsets found are added
+ * to these.
  */
 #include <errno.h>
 #include <math.h>
@@ -46,7 +47,7 @@ static int clocks_fill(const struct clock_row *c, struct batch *b)
 {
 	const struct flow_clock_window *w = c->clock->windows,
 				       *last = &w[c->clock->window_count - 1];
-	/* they are put back on the clock by what was taken so far, and read again with what is taken from now on */
+	/* converts the time back to the recording's own clock, then to the time that readers will see with the new correction */
 	int64_t more = c->ahead - c->was;
 	struct batch_row row = batch_row(b);
 
@@ -90,7 +91,7 @@ static int clocks_write(const struct store *s, size_t trace, const struct batch 
 	return r < 0 ? r : store_close(TAKE_PTR(w), err);
 }
 
-/* Into each file of the recording: a file can be read without the others. */
+/* Stores it in each file of the recording, because a file can be read without the others. */
 static int clocks_keep(const struct flow_state *f, size_t place, struct error *err)
 {
 	struct store *s = f->run->store;

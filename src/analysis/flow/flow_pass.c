@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flow_pass.c: reads calls, names who made them and on what, and hands them on. */
+/* flow_pass.c: reads calls, resolves their tasks and objects, and passes them on. */
 #include "analysis/flow/flow_pass.h"
 
 #include "analysis/flow/flow_clocks.h"
@@ -303,7 +303,7 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 	}
 }
 
-/* Reads a row. 1; 0: it is of no thread, or was no call of its own. Or -ENOMEM. */
+/* Reads a row. 1; 0: it has no thread, or was not a call; or -ENOMEM. */
 static int pass_call(struct flow_state *s, const struct batch *b, uint32_t row, int64_t end,
 		     struct flow_call *c)
 {
@@ -388,7 +388,7 @@ static int loss_read(struct flow_state *s, const struct batch *b, uint32_t row)
 	int64_t cause = batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE),
 		start = batch_get(b, LOSS_START, row, INT64_MIN);
 
-	switch (cause) { /* rows that lack something, remarks: no call is missing */
+	switch (cause) { /* rows with missing properties, and notes: no call is missing */
 	case CAUSE_PATH_CUT:
 	case CAUSE_ARG_UNREAD:
 	case CAUSE_NO_FILE:
@@ -403,7 +403,7 @@ static int loss_read(struct flow_state *s, const struct batch *b, uint32_t row)
 	}
 	if (cause_is_beside((enum loss_cause)cause) || batch_get(b, LOSS_EVENTS, row, 1) == 0)
 		return 0;
-	if (s->loss_count == FLOW_LOSSES_MAX) { /* one long one instead of many */
+	if (s->loss_count == FLOW_LOSSES_MAX) { /* merges further losses into one long one */
 		s->losses[0].from = MIN(s->losses[0].from, start);
 		s->losses[0].to = MAX(s->losses[0].to, batch_get(b, LOSS_STOP, row, start));
 		return 0;
@@ -413,11 +413,12 @@ static int loss_read(struct flow_state *s, const struct batch *b, uint32_t row)
 		(struct flow_loss){start, MAX(start, batch_get(b, LOSS_STOP, row, start))});
 }
 
-/* Whether calls are missing in [from, to]. */
+/* True if calls may be missing in [from, to]. */
 static bool is_lost(const struct flow_state *s, int64_t from, int64_t to)
 {
+	/* the time of the losses is unknown */
 	if (s->run->lost_unknown || (s->run->lost && !s->loss_count))
-		return true; /* nobody knows when */
+		return true;
 	for (size_t i = 0; i < s->loss_count; i++) {
 		if (s->losses[i].from <= to && s->losses[i].to >= from)
 			return true;
@@ -425,7 +426,7 @@ static bool is_lost(const struct flow_state *s, int64_t from, int64_t to)
 	return false;
 }
 
-/* What follows from all calls being there is contested where some are missing. */
+/* Makes edges contested that rely on complete calls, where some are missing. */
 static void pass_contest_lost(struct flow_state *s)
 {
 	struct flow_graph *g = &s->graph;
@@ -518,7 +519,7 @@ int flow_pass_take(struct flow_state *s, const struct analysis_input *in,
 
 	s->in = in;
 	s->run = run;
-	s->streams.graph = &s->graph; /* a state may have moved since */
+	s->streams.graph = &s->graph; /* the state may have been moved */
 	s->streams.pair = pass_pair;
 	s->streams.arg = s;
 	if (!s->acts)

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_pass.h: the one pass over all traces that finds the edges. Each kind of thing that orders operations is a file of
- * its own, which gets every call that concerns it in the order of their ends:
- *
+ * flow_pass.h: the single pass over all traces that finds the edges. Each mechanism that orders operations has a file
+ * of its own, which receives the relevant calls ordered by their ends:
  *   flow_tasks.c      fork, join, exec, futex, signals
  *   flow_sockets.c    connect and accept, streams, pipes, datagrams, eventfd
  *   flow_datagrams.c  datagrams over IP
  *   flow_files.c      storage, publication, sync
- *   flow_locks.c      locks of files: flock, fcntl
- *   flow_opened.c     which descriptors are of one open file
+ *   flow_locks.c      file locks: flock, fcntl
+ *   flow_opened.c     descriptors that share an open file description
  *   flow_eventfd.c    eventfd
  *   flow_requests.c   io_uring
- *   flow_contexts.c   spans whose parents are of another process
+ *   flow_contexts.c   spans whose parents are in another process
  */
 #pragma once
 
 #include "analysis/analysis.h"
-#include "analysis/flow/flow_channel.h"
-#include "analysis/flow/flow_content.h"
-#include "analysis/flow/flow_extents.h"
+#include "analysis/flow/edges/flow_channel.h"
+#include "analysis/flow/bytes/flow_content.h"
+#include "analysis/flow/edges/flow_extents.h"
 #include "base/idmap.h"
 
 #define FLOW_LOSSES_MAX 64
-#define FLOW_BYTES_MAX	(1ll << 38) /* of one call: more was never moved */
+#define FLOW_BYTES_MAX	(1ll << 38) /* of one call; larger values are invalid */
 
-/* What an operation does, as far as edges are concerned. */
+/* What an operation does, for the purpose of edges. */
 enum flow_act {
 	FLOW_NOTHING,
 	FLOW_READ,
@@ -57,9 +56,9 @@ struct flow_call {
 	int64_t row_id, start, end, thread_id, ret, bytes, size, file_id, file2_id, pos, pos2,
 		waker_id, fd, peer_id;
 	uint64_t flags, a[3], status;
-	uint32_t task;	 /* of flow_state.tasks */
-	uint32_t number; /* of the graph's tasks: a request has one of its own */
-	uint32_t node;	 /* FLOW_NONE until flow_call_node() made it */
+	uint32_t task;	 /* index in flow_state.tasks */
+	uint32_t number; /* task in the graph: a request has its own */
+	uint32_t node;	 /* FLOW_NONE until created by flow_call_node() */
 	uint16_t op, place;
 	uint8_t act, kind;
 	bool failed;
@@ -69,49 +68,49 @@ struct flow_call {
 #define FLOW_ENTERS	 4
 #define FLOW_CHUNKS_OPEN 4 /* requests of a thread whose content comes at once */
 
-/* A call that woke somebody from a futex. */
+/* A call that woke a thread from a futex. */
 struct flow_wake {
 	uint32_t node;
 	int64_t start, end;
-	uint64_t at, to; /* addresses: woken at, moved to */
-	bool any;	 /* the end of a thread, which wakes at an address that no call has */
+	uint64_t at, to; /* futex addresses: woken at, requeued to */
+	bool any;	 /* the end of a thread, which wakes at an address that is not recorded */
 };
 
-/* A wait for a futex that a task ended, until that task's next call shows by which. */
+/* A futex wait ended by a task, until that task's next call shows which of its calls did. */
 struct flow_woken {
 	uint32_t node;
 	int64_t start, end;
 	uint64_t at;
 };
 
-/* A thread over its versions. */
+/* A thread, over all of its versions. */
 struct flow_task {
-	uint32_t number;   /* of the graph */
+	uint32_t number;   /* task in the graph */
 	int64_t thread_id; /* any version of it */
 	int64_t process_id, tid, tid_ns, pid_ns, net_ns;
 	uint64_t machine;
 	uint32_t first; /* node of its first call; FLOW_NONE: none yet */
-	uint32_t exec;	/* node of an exec whose program made no call yet */
+	uint32_t exec;	/* node of an exec whose new program has not made a call yet */
 	struct {
 		int64_t row_id, start, end, thread_id;
 		uint32_t node;
 		uint16_t op, place;
-	} last;				    /* what it called last */
-	struct flow_wake wakes[FLOW_WAKES]; /* the last, in a ring */
+	} last;				    /* its last call */
+	struct flow_wake wakes[FLOW_WAKES]; /* the last ones, in a ring */
 	unsigned int wake_count;
 	struct flow_woken *woken;
 	size_t woken_count, woken_cap;
-	/* of io_uring: the last calls that submit, requests whose call has not ended, and those complete */
+	/* for io_uring: the last calls that submit, requests whose submitting call has not ended, and completed requests */
 	struct flow_wake enters[FLOW_ENTERS];
 	unsigned int enter_count;
 	struct flow_woken *loose, *done;
 	size_t loose_count, loose_cap, done_count, done_cap;
 	struct flow_chunks chunks[FLOW_CHUNKS_OPEN];
-	struct flow_wake killed; /* by the last signal that was sent to it */
-	uint32_t heard;		 /* the object from which it received last; FLOW_NONE */
-	uint32_t span;		 /* of flow_contexts.c: the next that has no call yet; FLOW_NONE */
+	struct flow_wake killed; /* the last signal sent to it */
+	uint32_t heard;		 /* the object from which it last received; FLOW_NONE */
+	uint32_t span;		 /* flow_contexts.c: its next span without a call; FLOW_NONE */
 	uint32_t next_of_process;
-	uint32_t by_tid; /* the next with the same tid and machine */
+	uint32_t by_tid; /* next task with the same tid and machine */
 	uint16_t place;
 };
 
@@ -129,15 +128,15 @@ enum flow_object_kind {
 struct flow_object {
 	int64_t file_id;
 	uint8_t kind;
-	bool opened;	 /* of a socket: looked for its other end */
-	bool from_start; /* of a socket: recording saw it made */
+	bool opened;	 /* for a socket: its peer has been looked up */
+	bool from_start; /* for a socket: created during recording */
 	bool by_connect;
 	uint16_t place;
 	uint32_t channels[2]; /* by side; FLOW_NONE */
-	uint32_t twin;	      /* the other end; FLOW_NONE */
-	uint32_t waiting;     /* the next of the same addresses that waits for its twin */
+	uint32_t twin;	      /* its peer; FLOW_NONE */
+	uint32_t waiting;     /* the next object with the same addresses that waits for its peer */
 	uint32_t origin;      /* node of the connect or accept */
-	uint32_t file;	      /* FLOW_IS_FILE: of flow_state.files */
+	uint32_t file;	      /* FLOW_IS_FILE: index in flow_state.files */
 };
 
 struct flow_reader {
@@ -145,38 +144,38 @@ struct flow_reader {
 	int64_t from, to, start, end;
 };
 
-/* Of a regular file. */
+/* State of a regular file. */
 struct flow_file {
 	struct flow_extents written;
-	uint32_t published;    /* node of the last rename or link; FLOW_NONE */
-	int64_t renamed;       /* row of file with the name that it got last; -1 */
-	struct map pieces;     /* index of a piece that calls wrote -> of flow_state.pieces */
-	uint32_t first, last;  /* nodes of writes; FLOW_NONE */
-	int64_t size;	       /* where the last byte that was written ends */
-	int64_t process_id;    /* who wrote first; -1: nobody */
-	bool mixed, rewritten; /* others wrote too; bytes were written twice */
-	uint32_t unkept;       /* writers that had no place since the last fsync */
-	uint32_t writers
-		[4]; /* nodes of the last writes of up to so many tasks since the last fsync */
+	uint32_t published;   /* node of the last rename or link; FLOW_NONE */
+	int64_t renamed;      /* file row with the last name it got; -1 */
+	struct map pieces;    /* index of a written piece -> index in flow_state.pieces */
+	uint32_t first, last; /* nodes of writes; FLOW_NONE */
+	int64_t size;	      /* end of the last byte written */
+	int64_t process_id;   /* first writer; -1: none */
+	/* mixed: there are other writers; rewritten: bytes were written twice */
+	bool mixed, rewritten;
+	uint32_t unkept; /* number of writers since the last fsync that did not fit in `writers` */
+	uint32_t writers[4]; /* last write of each of up to four tasks since the last fsync */
 };
 
-/* A fork or a wait that names a thread by its number. */
+/* A fork or wait that identifies a thread by its number. */
 struct flow_named {
 	uint32_t node, task;
 	int64_t tid, start, end;
 };
 
-/* Calls are missing: between these moments, of this recording. */
+/* Calls of this recording are missing between these times. */
 struct flow_loss {
 	int64_t from, to;
 	uint16_t place;
 };
 
-/* Something that content shows to be wrong, as it was met. */
+/* An inconsistency found in content, in order of discovery. */
 enum flow_suspicion {
 	FLOW_EXPLAINED,
-	FLOW_ALTERED_BETWEEN, /* the two ends of a stream */
-	FLOW_READ_BACK,	      /* a read brought something else than was written */
+	FLOW_ALTERED_BETWEEN, /* between the two ends of a stream */
+	FLOW_READ_BACK,	      /* a read returned other bytes than were written */
 };
 
 struct flow_suspect {
@@ -185,7 +184,7 @@ struct flow_suspect {
 	int64_t from, to;
 };
 
-/* For --of: records that a read returned bytes that a write stored, even if others wrote to the range since. */
+/* For --of: a read returned bytes that a write stored, even if others have since written to the range. */
 struct flow_taking {
 	uint32_t writer, reader, bytes;
 	bool contested;
@@ -210,17 +209,17 @@ struct flow_state {
 
 	struct flow_task *tasks;
 	size_t task_count, task_cap;
-	struct map task_of;	      /* thread_id of a task -> number */
-	struct idmap task_of_version; /* thread_id -> number */
+	struct map task_of;	      /* thread_id of a task -> index */
+	struct idmap task_of_version; /* thread_id -> index */
 	struct map by_process, by_tid;
 
 	struct flow_object *objects;
 	size_t object_count, object_cap;
-	struct idmap object_of_version; /* file_id -> number */
-	struct map object_of;		/* generation -> number */
+	struct idmap object_of_version; /* file_id -> index */
+	struct map object_of;		/* generation -> index */
 	struct flow_channel *channels;
 	size_t channel_count, channel_cap;
-	struct map waiting; /* hash of addresses -> object that waits for its other end */
+	struct map waiting; /* hash of addresses -> object waiting for its peer */
 
 	struct flow_file *files;
 	size_t file_count, file_cap;
@@ -244,29 +243,29 @@ struct flow_state {
 	size_t loss_count, loss_cap;
 
 	uint64_t calls;
-	uint64_t contradictions; /* receives that ended before their send began, by one clock */
-	struct map from; /* row of a call of --of or --past -> its node + 1; 0: not met yet */
+	/* receives that ended before their send began, by the same clock */
+	uint64_t contradictions;
+	struct map from; /* row of a call of --of or --past -> its node + 1; 0: not seen yet */
 	struct flow_taking *takings;
 	size_t taking_count, taking_cap;
 	uint64_t from_left_out;
-	uint64_t
-		unfollowed; /* calls that moved datagrams over IP, of which the other end was not found */
-	uint64_t unplaced;  /* calls on streams that began before recording did */
-	uint64_t alone;	    /* on streams of which the other end was not recorded */
-	uint64_t forgotten; /* ranges of files beyond the limit */
-	uint8_t *acts;	    /* by code */
+	uint64_t unfollowed; /* calls that moved datagrams over IP whose other end was not found */
+	uint64_t unplaced;   /* calls on streams that began before recording */
+	uint64_t alone;	     /* calls on streams whose other end was not recorded */
+	uint64_t forgotten;  /* ranges of files beyond the limit */
+	uint8_t *acts;	     /* by call code */
 };
 
-/* Takes in the rows of the run that stand in [from, to); parts follow one another. flow_state_free() in either case. */
+/* Processes the run's rows with positions in [from, to); parts must be consecutive. Call flow_state_free() in either case. */
 int flow_pass_take(struct flow_state *s, const struct analysis_input *in,
 		   const struct analysis_run *run, int64_t from, int64_t to, struct error *err);
-/* Behind the last part: what is known only then, and the numbers of operations. */
+/* Call after the last part: settles what is only known then, and numbers operations. */
 int flow_pass_end(struct flow_state *s, struct error *err);
 void flow_state_free(struct flow_state *s);
 
-/* The node of the call at hand, made on first use. A number, FLOW_NONE at the limit, or -ENOMEM. */
+/* The node of this call, created on first use. Its index, FLOW_NONE at the limit, or -ENOMEM. */
 int64_t flow_call_node(struct flow_state *s, struct flow_call *c) _must_check_;
-/* The object of a file; FLOW_NONE: there is none. Or -ENOMEM. */
+/* The object of a file; FLOW_NONE if there is none, or -ENOMEM. */
 int64_t flow_object(struct flow_state *s, int64_t file_id) _must_check_;
 int64_t flow_channel_new(struct flow_state *s, enum block_via via) _must_check_;
 static inline int flow_edge(struct flow_state *s, const struct flow_edge *e)
@@ -277,19 +276,19 @@ static inline int flow_edge(struct flow_state *s, const struct flow_edge *e)
 }
 
 /* flow_tasks.c */
-/* The task of a version of a thread. Its number, or -ENOMEM. */
+/* The index of the task of a thread version, or -ENOMEM. */
 int64_t flow_task_of(struct flow_state *s, int64_t thread_id) _must_check_;
-/* Any call, before what it does. */
+/* For every call, before its effects. */
 int flow_tasks_any(struct flow_state *s, struct flow_call *c) _must_check_;
-/* Behind all else: what the task called last. */
+/* After everything else: notes the task's last call. */
 void flow_tasks_last(struct flow_state *s, const struct flow_call *c);
 int flow_tasks_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_tasks_end(struct flow_state *s) _must_check_;
-/* What the task called last, as a node. A number, FLOW_NONE: nothing, or -ENOMEM. */
+/* The task's last call as a node. Its index, FLOW_NONE: no call, or -ENOMEM. */
 int64_t flow_task_last(struct flow_state *s, struct flow_task *t) _must_check_;
-/* When it ended, INT64_MIN: it lives. */
+/* The time it ended, INT64_MIN: still alive. */
 int64_t flow_task_stopped(const struct flow_state *s, const struct flow_task *t);
-/* The process that forked a process; -1: it is not known. */
+/* The process that forked a process; -1: unknown. */
 int64_t flow_task_parent(const struct flow_state *s, int64_t process_id);
 void flow_tasks_free(struct flow_state *s);
 
@@ -298,17 +297,17 @@ int flow_sockets_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 		      enum flow_side side) _must_check_;
 
-/* A write that was still running: some of its bytes may be among those that others took. */
+/* A write that was still running: its bytes may be among those received. */
 int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 
 /* flow_datagrams.c */
 int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 			enum flow_side side) _must_check_;
-/* What still waits is counted as not followed. */
+/* Counts those still waiting as not followed. */
 void flow_datagrams_free(struct flow_state *s);
 
 /* flow_files.c */
-/* What a file is called in the end, or any other object. */
+/* The last name of a file, or of any other object. */
 int64_t flow_object_file(const struct flow_state *s, uint32_t object);
 struct bytes flow_object_name(const struct flow_state *s, uint32_t object);
 int flow_files_take(struct flow_state *s, struct flow_call *c) _must_check_;
@@ -316,12 +315,12 @@ int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, 
 		    enum flow_side side) _must_check_;
 
 /* flow_content.c */
-/* A row of chunk. */
+/* A row of table chunk. */
 int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row) _must_check_;
-/* Where in its stream the bytes of the call begin, -1: not known; *ret_sure: no other call may have that place. */
+/* The position in its stream at which the call's bytes begin, -1: unknown; *ret_sure: no other call can have that position. */
 int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
 			 bool *ret_sure);
-/* The hash of all that the call moved; false: it is not known. */
+/* The hash of all bytes that the call moved; false: unknown. */
 bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flow_side side,
 		       uint64_t *ret);
 /* The call moved its bytes at `pos` of the spot (flow_content.h). */
@@ -334,7 +333,7 @@ int flow_requests_take(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_requests_enter(struct flow_state *s, struct flow_call *c) _must_check_;
 
 /* flow_contexts.c */
-/* Before the pass: the spans of the traces. */
+/* Call before the pass: reads the spans of the traces. */
 int flow_contexts_load(struct flow_state *s, struct error *err);
 int flow_contexts_call(struct flow_state *s, struct flow_call *c) _must_check_;
 int flow_contexts_end(struct flow_state *s) _must_check_;
@@ -342,27 +341,28 @@ void flow_contexts_free(struct flow_state *s);
 
 /* flow_opened.c */
 struct flow_opened {
-	uint64_t number; /* of the description: of those that share it */
+	uint64_t number; /* of the open file description, shared by its descriptors */
 	uint32_t object;
-	bool unknown; /* how the descriptor came there, so that others may share it */
+	/* the origin of the descriptor is unknown, so other descriptors may share it */
+	bool unknown;
 };
 uint64_t flow_fd_key(const struct flow_state *s, uint32_t task, int64_t fd);
-/* A call returned a descriptor: of an open of its own, or the same as c->fd. 0 or -ENOMEM. */
+/* A call returned a descriptor: of a new description, or a duplicate of c->fd. 0 or -ENOMEM. */
 int flow_opened_new(struct flow_state *s, const struct flow_call *c) _must_check_;
 int flow_opened_same(struct flow_state *s, const struct flow_call *c) _must_check_;
-/* No descriptor beyond is known. */
+/* The highest known descriptor. */
 int64_t flow_opened_last(const struct flow_state *s);
-/* It is closed. 0 or -ENOMEM. */
+/* A descriptor was closed. 0 or -ENOMEM. */
 int flow_opened_end(struct flow_state *s, const struct flow_call *c, int64_t fd) _must_check_;
-/* What a descriptor of c->file_id is of. 0 or -ENOMEM. */
+/* The description of a descriptor of c->file_id. 0 or -ENOMEM. */
 int flow_opened_find(struct flow_state *s, const struct flow_call *c, int64_t fd,
 		     struct flow_opened *ret) _must_check_;
-/* The same at the end of a process, which may have inherited it. False: it has none, or nothing is known of it. */
+/* The same at the end of a process, which may have inherited it. False: it does not have it, or nothing is known. */
 bool flow_opened_has(struct flow_state *s, int64_t process_id, int64_t fd, struct flow_opened *ret);
 void flow_opened_free(struct flow_state *s);
 
 /* flow_locks.c */
-/* Whatever may lock or unlock: of a failed call too. */
+/* Calls that may lock or unlock, including failed ones. */
 int flow_locks_take(struct flow_state *s, struct flow_call *c) _must_check_;
 /* The process executes another program, or ends. */
 int flow_locks_left(struct flow_state *s, struct flow_call *c) _must_check_;

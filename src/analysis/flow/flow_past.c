@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flow_past.c: --past: from what a call follows: of each other thread the last call that happened before it, with the edge
- * over which it did. All earlier calls of that thread did as well.
+ * flow_past.c: --past: the causes of a call. For each other thread it lists the last call that happened before it, and
+ * the edge through which it did. All earlier calls of that thread happened before it as well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "names/names.h"
 
-#define PAST_MOST 10000 /* calls that the message counts */
+#define PAST_MOST 10000 /* limit of the number of calls in the message */
 
 static const struct answer_column past_columns[] = {
 	{"before", {QUERY_DUR}}, {"host", {QUERY_TEXT}},    {"process", {QUERY_TEXT}},
@@ -21,7 +21,7 @@ static const struct answer_column past_columns[] = {
 	{"to_op", {QUERY_INT}},
 };
 
-/* An operation of the past, when it began by the first recording's clock. */
+/* An operation of the past, and its start by the first recording's clock. */
 struct past_row {
 	int64_t start;
 	uint32_t edge;
@@ -67,7 +67,7 @@ static void past_add(const struct flow_state *s, const struct flow_past *p, bool
 					     p->edge, certain};
 }
 
-/* Of each task the last operation that certainly happened before `node`, and a later one of which that is contested. */
+/* For each task the last operation that certainly happened before `node`, and a later one for which this is contested. */
 static int past_find(const struct flow_state *s, uint32_t node, struct past_row **ret,
 		     size_t *ret_count)
 {

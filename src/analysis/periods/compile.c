@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compile.c: an expression over several rows into parts that are each of one row, what is equal between two rows, and a rest.
+ * compile.c: splits an expression over several rows into parts that each read a single row, equalities between two
+ * rows, and a rest.
  *
  *   op == close && end.file == begin.file && end.start - begin.stop < 1s
  *     own   op == close                            evaluated over batches
- *     key   end.file = begin.file                  looked up in a hash
- *     rest  end.start - begin.stop < 1s            evaluated for each pair that is left
+ *     key   end.file = begin.file                  looked up in a hash table
+ *     rest  end.start - begin.stop < 1s            evaluated for each remaining pair
  *
- * Numbers that mean something in one process alone are compared as what they stand for: descriptors with the process and
- * the open file's generation, thread and process ids with the thread and process that have them.
+ * Numbers that are only meaningful within a process are compared as the entities they denote: descriptors together with
+ * the process and the open file's generation, thread and process ids together with the thread and process that have
+ * them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +39,7 @@ static bool reads_row(const struct expr *e)
 	       e->kind == EXPR_ROW;
 }
 
-/* The rows that it reads, a bit each. */
+/* The set of rows that it reads, one bit each. */
 static uint32_t rows_of(const struct expr *e)
 {
 	uint32_t rows = reads_row(e) ? 1u << e->row : 0;
@@ -64,7 +66,7 @@ static struct expr *expr_of_one(struct period_set *s, const struct expr *e)
 	return copy;
 }
 
-/* ---- values that are taken of a row ---- */
+/* ---- values taken from a row ---- */
 
 /* The role whose event is the row. */
 static struct period_role *role_of_row(const struct period_set *s, struct period *p,
@@ -79,7 +81,7 @@ static struct period_role *role_of_row(const struct period_set *s, struct period
 	return &p->begin;
 }
 
-/* The number of the value among those that are taken; negative with a message. */
+/* The index of the value among those taken; negative with a message. */
 static int role_take(struct period_set *s, struct period_role *role, const struct expr *e,
 		     struct error *err)
 {
@@ -193,7 +195,7 @@ static struct expr *expr_and(struct period_set *s, struct expr *a, struct expr *
 	return e;
 }
 
-/* ---- what a number stands for ---- */
+/* ---- entities denoted by numbers ---- */
 
 static struct expr *entity_of(struct period_set *s, unsigned int row, enum query_name name)
 {
@@ -241,7 +243,7 @@ static bool reads_name(const struct expr *e, enum query_name name)
 	return e->kind == EXPR_NAME && e->name == name;
 }
 
-/* The file behind a descriptor; QNAME_COUNT: it is none. */
+/* The file behind a descriptor; QNAME_COUNT: not a descriptor. */
 static enum query_name file_behind(const struct expr *e)
 {
 	return reads_column(e, OP_FD)	 ? QNAME_FILE
@@ -249,7 +251,7 @@ static enum query_name file_behind(const struct expr *e)
 					 : QNAME_COUNT;
 }
 
-/* Adds what an equality of two numbers of different rows means besides. */
+/* Adds the conditions implied by an equality of two numbers of different rows. */
 static int add_meaning(struct period_set *s, struct condition *c, const struct expr *e,
 		       struct error *err)
 {
@@ -271,7 +273,7 @@ static int add_meaning(struct period_set *s, struct condition *c, const struct e
 
 /* ---- keys ---- */
 
-/* Equal values have equal bits. */
+/* True if equal values have equal bits. */
 static bool hashes_alike(struct query_kind a, struct query_kind b)
 {
 	if (a.type == QUERY_TEXT || b.type == QUERY_TEXT)
@@ -280,7 +282,7 @@ static bool hashes_alike(struct query_kind a, struct query_kind b)
 	       (a.type == QUERY_UINT) == (b.type == QUERY_UINT);
 }
 
-/* 1: it is a key now; 0: it is none. */
+/* 1: made it a key; 0: it cannot be one. */
 static int role_key(struct period_set *s, struct period *p, struct period_role *role,
 		    const struct expr *e, struct error *err)
 {

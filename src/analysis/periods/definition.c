@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* definition.c: the text of a definition: its parts, and what can be said in each. */
+/* definition.c: parses the text of a definition: its parts, and what each may contain. */
 #include "analysis/periods/definition.h"
 
 #include <ctype.h>
@@ -72,7 +72,7 @@ static struct period_part part_trim(const char *text, size_t from, size_t to)
 	return (struct period_part){from, to - from};
 }
 
-/* Where the next `mark` stands in [at, to), outside of quotes and brackets; else `to`. */
+/* The position of the next `mark` in [at, to) outside of quotes and brackets, else `to`. */
 static size_t part_find(const char *text, size_t at, size_t to, char mark)
 {
 	int depth = 0;
@@ -97,7 +97,7 @@ static size_t part_find(const char *text, size_t at, size_t to, char mark)
 	return to;
 }
 
-/* How many parts; PARTS_MAX + 1: too many. */
+/* Returns the number of parts; PARTS_MAX + 1: too many. */
 static size_t definition_split(const char *text, struct period_part *parts, size_t *ret_end)
 {
 	size_t len = strlen(text), at = 0;
@@ -127,7 +127,7 @@ static bool name_ok(const char *text, size_t len)
 	return true;
 }
 
-/* `last PARENT`: the word is taken away. */
+/* Recognizes and removes the word in `last PARENT`. */
 static struct period_part definition_last(struct period *p, const char *text,
 					  struct period_part parent)
 {
@@ -173,7 +173,7 @@ struct row_names {
 	struct query_rows_named named;
 };
 
-/* One for each level, of which a prefix is the end: one more than there can be. */
+/* One per level, of which a suffix is used; one more level than there can be. */
 #define PARENTS "parent.parent.parent.parent.parent.parent.parent.parent.parent."
 
 static_assert(sizeof(PARENTS) == (PERIOD_DEPTH_MAX + 1) * sizeof("parent") + 1, "one each");
@@ -186,7 +186,10 @@ static void names_add(struct row_names *n, const char *prefix, unsigned int row,
 static void row_names(struct row_names *n, const struct period *p, bool end)
 {
 	n->named = (struct query_rows_named){.all = n->all};
-	/* the longest first: parent.parent.begin., parent.parent., ...; one beyond those there are is refused */
+	/*
+	 * longest first: parent.parent.begin., parent.parent., ...; one level beyond the existing ones, to report an
+	 * error for it
+	 */
 	for (unsigned int up = p->depth + 1; up >= 1; up--) {
 		const char *why = up <= p->depth ? NULL
 				  : p->depth	 ? "the outermost period has no parent"
@@ -204,7 +207,7 @@ static void row_names(struct row_names *n, const struct period *p, bool end)
 		    : "BEGIN describes the call that begins the period: the period has no end yet");
 }
 
-/* Parses a part; blanks in front make its places those of the whole text. */
+/* Parses a part. Leading blanks make its positions those in the whole text. */
 static int definition_parse(struct period *p, const char *text, struct period_part part,
 			    const struct row_names *names, bool filter, struct plan **ret,
 			    struct error *err)
@@ -229,7 +232,7 @@ static int definition_parse(struct period *p, const char *text, struct period_pa
 	return 0;
 }
 
-/* `enter COND`, `exit COND`: which event of the call; the word is taken away. */
+/* Recognizes and removes the word in `enter COND`, `exit COND`, which selects the event of the call. */
 static struct period_part definition_event(const char *text, struct period_part part,
 					   bool *ret_enter)
 {
@@ -296,7 +299,7 @@ int period_capture(struct period_set *s, struct period *p, const char *name, con
 	return c->name ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-/* NAME = EXPR, or EXPR, which is then its name. */
+/* NAME = EXPR, or EXPR, which then is also the name. */
 static int definition_capture(struct period_set *s, struct period *p, const char *text, size_t at,
 			      size_t stop, struct error *err)
 {
@@ -330,7 +333,7 @@ static int definition_captures(struct period_set *s, struct period *p, const cha
 	return r;
 }
 
-/* ---- the whole ---- */
+/* ---- complete definitions ---- */
 
 int period_define(struct period_set *s, const char *text, struct error *err)
 {
@@ -356,7 +359,7 @@ int period_define(struct period_set *s, const char *text, struct error *err)
 	r = definition_name(s, p, text, parts[0], err);
 	if (r >= 0)
 		r = definition_role(s, p, text, parts[1], false, err);
-	/* what begins one ends those before where nothing else is written */
+	/* without a condition for the end, the next beginning ends the previous period */
 	if (r >= 0)
 		r = definition_role(s, p, text, parts[count > 2 && parts[2].len ? 2 : 1], true,
 				    err);

@@ -9,7 +9,7 @@
 #include "query/expr.h"
 #include "schema/vocab.h"
 
-/* Rows of op that lack something, rows of other tables, remarks about the recording: no call is missing. */
+/* False for rows of op with missing properties, rows of other tables, and notes about the recording: no call is missing. */
 static bool lost_is_calls(int64_t cause)
 {
 	switch (cause) {
@@ -29,7 +29,7 @@ static bool lost_is_calls(int64_t cause)
 	}
 }
 
-/* Rows that other tables lack cut nothing that calls begin and end. */
+/* Losses in other tables do not affect periods, which calls begin and end. */
 static bool lost_is_of_op(struct bytes table)
 {
 	return !table.len || (table.len == 2 && !memcmp(table.data, "op", 2));

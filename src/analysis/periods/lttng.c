@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lttng.c: definitions of periods in the syntax of lttng-analyses, as definitions of ours.
+ * lttng.c: converts definitions of periods from the syntax of lttng-analyses.
  *
  *   --period 'req : $evt.$name == "syscall_exit_accept4" && $evt.procname =* "apache*"
  *                 : $evt.$name == "syscall_exit_close" && $evt.fd == $begin.$evt.ret'
  *   req : op == "accept4" && comm =~ "^apache.*$" : op == "close" && fd == begin.ret
  *
- * Fields of its system call events are columns of op. A field that an event of LTTng lacks (fd at the exit of a read) makes a
- * comparison false there; here the row has both ends of the call.
+ * Fields of its system call events are columns of op. In LTTng a comparison with a field that the event lacks (fd at
+ * the exit of a read) is false; here the row has the fields of both ends of the call.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define NEST_MAX 100
 
-/* Names of LTTng's events on x86-64 that are not those of the calls. */
+/* Names of LTTng's events on x86-64 that differ from those of the calls. */
 static const char *const calls[][2] = {
 	{"newstat", "stat"},	    {"newfstat", "fstat"}, {"newlstat", "lstat"},
 	{"sendfile64", "sendfile"}, {"newuname", "uname"}, {"pread", "pread64"},
@@ -43,8 +43,8 @@ struct lttng {
 	const char *text;
 	size_t at;
 	struct buf *out;
-	enum event_kind kind; /* of the event that the condition is about */
-	bool begins;	      /* captures at the begin: $evt is begin */
+	enum event_kind kind; /* the condition's event */
+	bool begins;	      /* captures at the beginning: $evt is begin */
 	unsigned int depth;
 	struct error *err;
 };
@@ -69,7 +69,7 @@ static void lttng_blanks(struct lttng *l)
 		l->at++;
 }
 
-/* Takes the text if it stands there. */
+/* Consumes the text if it comes next. */
 static bool lttng_take(struct lttng *l, const char *text)
 {
 	lttng_blanks(l);
@@ -79,7 +79,7 @@ static bool lttng_take(struct lttng *l, const char *text)
 	return true;
 }
 
-/* The length of the word at hand. */
+/* The length of the next word. */
 static size_t lttng_word(const struct lttng *l)
 {
 	size_t n = 0;
@@ -94,8 +94,8 @@ static size_t lttng_word(const struct lttng *l)
 struct lttng_operand {
 	enum { OPERAND_NAME, OPERAND_FIELD, OPERAND_TEXT, OPERAND_NUMBER } is;
 	size_t at;
-	const char *prefix, *column; /* of an event; prefix "" is the event itself */
-	const char *from;	     /* TEXT: behind the quote; NUMBER */
+	const char *prefix, *column; /* of an event; prefix "": the event itself */
+	const char *from;	     /* OPERAND_TEXT: after the quote; OPERAND_NUMBER */
 	size_t len;
 };
 
@@ -167,9 +167,9 @@ static int lttng_operand(struct lttng *l, struct lttng_operand *ret)
 	return ret->len ? 0 : lttng_fail(l, l->at, "$evt.FIELD, a text or a number expected");
 }
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
-/* A glob of fnmatch(3) as a regular expression: there * crosses slashes. */
+/* Writes a glob of fnmatch(3), whose * also matches slashes, as a regular expression. */
 static int lttng_put_glob(struct lttng *l, const char *from, size_t len)
 {
 	int r = buf_printf(l->out, " =~ \"^");
@@ -208,7 +208,7 @@ static int put_operand(struct lttng *l, const struct lttng_operand *o)
 	}
 }
 
-/* "syscall_exit_read": which event of the call; the length of what stands before its name. */
+/* "syscall_exit_read": sets the event of the call; returns the length of the prefix before the call's name. */
 static size_t event_prefix(const struct lttng_operand *text, enum event_kind *ret)
 {
 	static const char *const prefixes[] = {
@@ -293,8 +293,8 @@ static int lttng_compare(struct lttng *l)
 		return lttng_put_glob(l, b.from, b.len);
 	if (r < 0)
 		return r;
-	r = buf_printf(l->out, " %s ", cmp);
-	return r < 0 ? r : put_operand(l, &b);
+	buf_printf(l->out, " %s ", cmp);
+	return put_operand(l, &b);
 }
 
 /* ---- logic ---- */
@@ -354,7 +354,7 @@ bool period_is_lttng(const struct buf *text)
 	return text->len && memmem(text->data, text->len, "$evt", 4);
 }
 
-/* A condition, behind ` : `. */
+/* A condition, after ` : `. */
 static int lttng_condition(struct lttng *l)
 {
 	_cleanup_buf_ struct buf one = {0};

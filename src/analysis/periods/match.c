@@ -14,7 +14,7 @@ struct period_matcher {
 	struct period_matches *to;
 	struct eval_fields *eval;
 	struct period_kind kinds[PERIODS_MAX];
-	struct period_open *roots; /* those without a parent */
+	struct period_open *roots; /* periods without a parent */
 	size_t open_count;
 	uint64_t begun;
 	struct value fields[PERIOD_FIELDS];
@@ -42,7 +42,7 @@ int period_matches_forget(struct period_matches *m)
 		memcpy(m->spare + m->spare_count, m->ended, m->ended_count * sizeof(*m->ended));
 	m->spare_count += m->ended_count;
 	m->ended_count = 0;
-	m->capture_count = 0; /* what is open has none yet */
+	m->capture_count = 0; /* open periods have no captures yet */
 	intern_free(&m->captured);
 	return 0;
 }
@@ -77,7 +77,7 @@ static const struct period_open *open_up(const struct period_open *o, unsigned i
 	return o;
 }
 
-/* Evaluates over an event (NULL: none) and an open period, which is of `level`. */
+/* Evaluates an expression over an event (NULL: none) and an open period, which is the one at `level`. */
 static int matcher_value(struct period_matcher *m, const struct period_expr *x,
 			 const struct period_role *role, const struct period_values *event,
 			 const struct period_open *open, unsigned int level, struct value *ret)
@@ -100,7 +100,7 @@ static int matcher_value(struct period_matcher *m, const struct period_expr *x,
 	return eval_fields_value(m->eval, x->e, m->fields, ret);
 }
 
-/* Texts by their number, everything else as it is. */
+/* Evaluates a key: the index of a text, any other value unchanged. */
 static int matcher_key(struct period_matcher *m, const struct period_expr *x,
 		       const struct period_open *open, unsigned int level, int64_t *ret,
 		       bool *ret_null)
@@ -123,19 +123,21 @@ static int matcher_key(struct period_matcher *m, const struct period_expr *x,
 
 /* ---- beginning ---- */
 
-/* Puts it where events of the role look for it. */
+/* Adds an open period to the index in which events of the role look for it. */
 static int matcher_index(struct period_matcher *m, struct period_open *o,
 			 const struct period_role *role, struct period_index *in, unsigned int link,
 			 int64_t *keys)
 {
-	/* for the period's own end it is the BEGIN, for what begins under it the PARENT */
+	/* its own end sees it as BEGIN; a period that begins below it sees it as PARENT */
 	unsigned int level = role->end ? LEVEL_BEGIN : LEVEL_PARENT;
 
 	for (size_t i = 0; i < role->key_count; i++) {
 		bool null;
 		int r = matcher_key(m, &role->keys[i].other, o, level, &keys[i], &null);
 
-		if (r < 0 || null) /* null equals nothing */
+		if (r >= 0 && null && role->end) /* null is not equal to anything */
+			m->to->endless[o->period]++;
+		if (r < 0 || null)
 			return r;
 	}
 	return period_index_add(in, &o->links[link], o, period_hash(keys, role->key_count));
@@ -154,7 +156,7 @@ static int64_t matcher_number(const struct period *p, const struct period_event 
 	return (int64_t)MAX(h, 1u);
 }
 
-/* Its place among what is found, which is thus in order of the beginnings. */
+/* Allocates its entry in the matches, which are thus ordered by beginning. */
 static int matcher_place(struct period_matcher *m, struct period_open *o)
 {
 	struct period_matches *to = m->to;
@@ -168,6 +170,7 @@ static int matcher_place(struct period_matcher *m, struct period_open *o)
 		return r;
 	o->match = to->spare_count ? to->spare[--to->spare_count] : (uint32_t)to->count++;
 	o->nth = m->begun++;
+	to->begun[o->period]++;
 	to->items[o->match] = (struct period_match){
 		.start = o->start,
 		.dur = PERIOD_NO_DUR,
@@ -249,7 +252,7 @@ static int matcher_capture(struct period_matcher *m, const struct period *p,
 	return r < 0 ? r : intern_add(&m->to->captured, text.data, text.len, ret);
 }
 
-/* Fills what was not known when it began. */
+/* Completes the match with properties unknown at its beginning. */
 static int matcher_emit(struct period_matcher *m, const struct period_open *o, int64_t dur,
 			enum span_status status, const struct period_values *end, bool lost)
 {
@@ -273,7 +276,7 @@ static int matcher_emit(struct period_matcher *m, const struct period_open *o, i
 	return r < 0 ? r : to->capture_count > UINT32_MAX / 2 ? -E2BIG : 0;
 }
 
-/* Ends it, and before it what it still has open. `end` is the event that did, NULL: nothing did. */
+/* Ends a period, after the periods open below it. `end` is the event that ended it, NULL: none. */
 static int matcher_close(struct period_matcher *m, struct period_open *o, int64_t at,
 			 enum span_status status, const struct period_values *end, bool lost)
 {
@@ -303,7 +306,7 @@ static int matcher_close(struct period_matcher *m, struct period_open *o, int64_
 
 /* ---- events ---- */
 
-/* 1: the event fits what is open, 0: not. */
+/* 1: the event matches the open period, 0: it does not. */
 static int matcher_fits(struct period_matcher *m, const struct period_role *role,
 			const struct period_values *event, const int64_t *keys,
 			const int64_t *theirs, const struct period_open *o)
@@ -322,7 +325,7 @@ static int matcher_fits(struct period_matcher *m, const struct period_role *role
 	return r < 0 ? r : !v.null && v.i;
 }
 
-/* The keys of an event; false where one is null. */
+/* The keys of an event; false if one is null. */
 static bool event_keys(const struct period_role *role, const struct period_values *event,
 		       int64_t *keys)
 {
@@ -349,7 +352,7 @@ static int matcher_end(struct period_matcher *m, size_t period, const struct per
 	if (!event_keys(role, event, keys))
 		return 0;
 	hash = period_hash(keys, role->key_count);
-	/* what is closed takes others with it, but none of its own kind */
+	/* closing a period also closes others, but none of the same kind */
 	for (struct period_link *l = period_index_first(&k->ends, hash); l && r >= 0; l = next) {
 		next = l->next;
 		if (l->hash != hash)
@@ -406,7 +409,7 @@ int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 		r = matcher_end(m, period, ev, &event);
 		return r < 0 ? error_errno(err, r, "matching periods") : 0;
 	}
-	/* several requests of one thread may begin and end at one moment */
+	/* several requests of one thread may begin and end at the same time */
 	k->ordinal =
 		ev->time == k->last.time && ev->call == k->last.call && ev->thread == k->last.thread
 			? k->ordinal + 1
@@ -416,7 +419,7 @@ int period_matcher_event(struct period_matcher *m, size_t period, bool end,
 	return r < 0 ? error_errno(err, r, "matching periods") : 0;
 }
 
-/* ---- texts that nothing has any more ---- */
+/* ---- removing unused texts ---- */
 
 int period_text_move(const struct intern *old, struct intern *to, int64_t *number)
 {
@@ -428,7 +431,7 @@ int period_text_move(const struct intern *old, struct intern *to, int64_t *numbe
 	return r;
 }
 
-/* Its place in an index, where it is in one, under the new numbers. */
+/* Updates the keys, and with them its position in the index if it is in one, to the new numbers. */
 static int matcher_move_keys(struct period_matcher *m, const struct intern *old,
 			     const struct period_role *role, struct period_index *in,
 			     struct period_link *l, int64_t *keys)
@@ -496,7 +499,7 @@ int period_matcher_move(struct period_matcher *m, const struct intern *old)
 
 	if (r < 0)
 		return r;
-	/* as they began, so that each index has them in the same order as before */
+	/* in order of their beginnings, so that each index keeps its order */
 	qsort(all, matcher_list(m->roots, all, 0), sizeof(*all), matcher_order);
 	for (size_t i = 0; i < m->open_count && r >= 0; i++)
 		r = matcher_move_open(m, old, all[i]);
@@ -513,7 +516,8 @@ static int matcher_cut_thread(struct period_matcher *m, struct period_open *list
 
 	for (struct period_open *o = list; o && r >= 0; o = next) {
 		next = o->next;
-		if (o->start >= at) /* and so did those within it; the loss was known late */
+		/* periods below it began later, too; the loss became known late */
+		if (o->start >= at)
 			continue;
 		if (thread < 0 || query_entity_id(TABLE_THREAD, m->dims, o->thread) == thread)
 			r = matcher_close(m, o, known, SPAN_STATUS_CUT, NULL, true);
@@ -560,14 +564,14 @@ void period_matcher_free(struct period_matcher *m)
 {
 	if (!m)
 		return;
-	matcher_drop(m, m->roots); /* there are some after a failure */
+	matcher_drop(m, m->roots); /* after a failure some are left */
 	for (size_t i = 0; i < m->set->count; i++)
 		period_kind_free(&m->kinds[i]);
 	eval_fields_free(m->eval);
 	free(m);
 }
 
-/* Every expression that is evaluated value by value. */
+/* Lists all expressions that are evaluated value by value. */
 static size_t matcher_exprs(const struct period_set *set, const struct expr **to)
 {
 	size_t n = 0;

@@ -11,25 +11,27 @@
 #include "base/saturate.h"
 #include "query/eval/eval.h"
 
-#define STOP_EVERY     65536 /* events between two looks at whether anybody still waits */
-#define ROLES_MAX      (2 * PERIODS_MAX)
-#define FOLLOW_LIVE_NS 5000000000ll /* so far behind the clock a trace is not just being recorded */
-#define TEXTS_LEN_MIN  (1u << 20)   /* of a trace that grows: so much of texts is kept at least */
-/* One filter and its values for each role. */
+#define STOP_EVERY 65536 /* events between checks whether the result is still wanted */
+#define ROLES_MAX  (2 * PERIODS_MAX)
+/* a trace further behind the clock than this is not being recorded right now */
+#define FOLLOW_LIVE_NS 5000000000ll
+/* growing traces: minimum size at which unused texts are dropped */
+#define TEXTS_LEN_MIN (1u << 20)
+/* For each role a filter and its values. */
 #define EXPRS_MAX (ROLES_MAX * (1 + PERIOD_TAKES_MAX))
 
 static_assert(ROLES_MAX <= 64, "a row's roles are the bits of a word");
 
-/* What a role takes of its events: rows of take_count values. */
+/* Values that a role takes from its events: rows of take_count values. */
 struct role_store {
 	const struct period_role *role;
 	size_t period;
-	size_t own, takes; /* numbers of their expressions; own SIZE_MAX: every call */
+	size_t own, takes; /* indexes of their expressions; own SIZE_MAX: every call */
 	int64_t *val;
 	uint32_t *nulls;
 	size_t count, val_cap, nulls_cap;
-	size_t at; /* of the rows at hand, which event comes next */
-	/* by take: the words of the expression -> numbers of texts + 1 */
+	size_t at; /* index of the next event among the current rows */
+	/* by take: words of the expression -> text ids + 1 */
 	uint32_t *words[PERIOD_TAKES_MAX];
 	size_t words_cap[PERIOD_TAKES_MAX];
 };
@@ -37,7 +39,7 @@ struct role_store {
 struct events {
 	struct period_event *items;
 	size_t count, cap;
-	size_t at; /* those before were given to the matcher */
+	size_t at; /* events before it were passed to the matcher */
 };
 
 struct pass {
@@ -49,19 +51,21 @@ struct pass {
 	struct eval_scratch *scratch;
 	struct role_store roles[ROLES_MAX];
 	size_t role_count;
-	bool enters; /* some role is about beginnings */
+	bool enters; /* a role uses beginnings of calls */
 	uint64_t columns;
-	uint64_t *marks; /* [BATCH_ROWS_MAX]: the roles of each row */
+	uint64_t *marks; /* [BATCH_ROWS_MAX]: roles of each row */
 	uint32_t *rows;	 /* [BATCH_ROWS_MAX] */
 	struct events exits, entries;
-	size_t unsettled; /* of exits, the last ones: of calls whose end is not known exactly */
+	size_t unsettled; /* number of last exits that belong to calls whose exact end is unknown */
 	struct period_losses lost;
 	struct engine_scan *scan;
 	bool follow;
-	int64_t newest, given; /* ends of calls that were read; times that the matcher has got */
-	int64_t read;	       /* when there were rows last, by the monotonic clock */
-	int64_t behind, ahead; /* the newest of the clock then; that clock of the trace at most */
-	size_t texts_len;      /* of the texts that were still needed last */
+	/* newest: last end of a call read; given: time up to which the matcher has events */
+	int64_t newest, given;
+	int64_t read; /* monotonic time of the last rows */
+	/* behind: age of `newest` then, by this machine's clock; ahead: maximum that the trace's clock was ahead of it */
+	int64_t behind, ahead;
+	size_t texts_len; /* size of the texts that were in use last time */
 	uint64_t late;
 };
 
@@ -86,7 +90,7 @@ static void pass_free(struct pass *p)
 	engine_scan_free(p->scan);
 }
 
-/* ---- what is evaluated ---- */
+/* ---- expressions ---- */
 
 static void pass_add_role(struct pass *p, size_t period, const struct period_role *role,
 			  const struct expr **exprs, size_t *count)
@@ -106,7 +110,7 @@ static void pass_add_role(struct pass *p, size_t period, const struct period_rol
 	p->enters |= role->enter;
 }
 
-/* Roles stand in the order in which they act on one event: ends of children before those of their parents, then begins. */
+/* Roles are in the order in which they process an event: ends of children before those of their parents, then begins. */
 static int pass_prepare(struct pass *p, const struct dims *dims, struct error *err)
 {
 	_cleanup_free_ const struct expr **exprs = calloc(EXPRS_MAX, sizeof(*exprs));
@@ -133,7 +137,7 @@ static int pass_prepare(struct pass *p, const struct dims *dims, struct error *e
 
 /* ---- taking values ---- */
 
-/* The number of a word of an expression among the texts of all. */
+/* The id, among all texts, of a word of an expression. */
 static int store_word(struct pass *p, struct role_store *s, size_t take, int64_t word, int64_t *ret)
 {
 	const struct bytes *words;
@@ -241,8 +245,8 @@ static int events_add(struct events *to, const struct period_event *ev)
 }
 
 /*
- * A call that was entered before recording has no time: it ended between the rows before and after it. The later moment is
- * taken, as what it answers (an accept a connect) may have begun between both.
+ * A call entered before recording has no start or duration: it ended between the preceding and the following row. The
+ * later time is used, because what it answers (as an accept answers a connect) may have begun between the two.
  */
 static void pass_settle(struct pass *p, const struct batch *b, uint32_t row, int64_t end)
 {
@@ -272,7 +276,7 @@ static int period_pass_row(struct pass *p, const struct batch *b, uint32_t row, 
 		ev.order = (uint32_t)__builtin_ctzll(marks);
 		ev.at = (uint32_t)s->at++;
 		ev.time = enter ? start : end;
-		/* a call that still runs has no end, one that ran before recording no beginning */
+		/* an unfinished call has no end, one entered before recording has no beginning */
 		if (enter ? start == INT64_MIN : running)
 			continue;
 		r = events_add(enter ? &p->entries : &p->exits, &ev);
@@ -303,7 +307,7 @@ static int event_compare_of(const void *a, const void *b, void *arg)
 	return event_compare(arg, a, b);
 }
 
-/* The stream is in order of time; events of one moment are put in order here. */
+/* The stream is sorted by time; this sorts events of equal time. */
 static void exits_sort(struct pass *p, size_t count)
 {
 	struct period_event *e = p->exits.items;
@@ -316,7 +320,7 @@ static void exits_sort(struct pass *p, size_t count)
 	}
 }
 
-/* ---- into the matcher ---- */
+/* ---- passing events to the matcher ---- */
 
 static int pass_lost(struct pass *p, int64_t until, struct error *err)
 {
@@ -358,7 +362,7 @@ static void events_keep(struct events *e, const uint32_t *first)
 	e->at = 0;
 }
 
-/* Keeps of each role the values of events that were not given yet. */
+/* Keeps, for each role, the values of events not yet passed on. */
 static void pass_keep(struct pass *p)
 {
 	uint32_t first[ROLES_MAX];
@@ -388,7 +392,7 @@ static void events_sort(struct pass *p, struct events *e, size_t count)
 		qsort_r(e->items + e->at, count - e->at, sizeof(*e->items), event_compare_of, p);
 }
 
-/* How many of the first `count` are before a time. */
+/* How many of the first `count` are before `until`. */
 static size_t events_before(const struct events *e, size_t count, int64_t until)
 {
 	while (until != INT64_MAX && count > e->at && e->items[count - 1].time >= until)
@@ -396,7 +400,7 @@ static size_t events_before(const struct events *e, size_t count, int64_t until)
 	return count;
 }
 
-/* Gives what can have nothing before it any more: what was before `until`; INT64_MAX: all. */
+/* Passes on events that no later row can precede: those before `until`; INT64_MAX: all. */
 static int pass_flush(struct pass *p, int64_t until, struct error *err)
 {
 	struct events *x = &p->exits, *e = &p->entries;
@@ -452,7 +456,7 @@ static int pass_batch(struct pass *p, const struct batch *b, const uint32_t *row
 	return r;
 }
 
-/* Rows were read: how the time of the trace and this machine's differ. */
+/* After rows were read: notes the difference between the trace's clock and this machine's. */
 static void pass_look_at_clock(struct pass *p)
 {
 	p->read = clock_monotonic_ns();
@@ -460,7 +464,7 @@ static void pass_look_at_clock(struct pass *p)
 	p->ahead = MAX(p->ahead, -p->behind);
 }
 
-/* Up to when all events are there, as far as they matter. */
+/* The time up to which all relevant events have been read. */
 static int64_t pass_until(const struct pass *p)
 {
 	if (!p->follow)
@@ -468,7 +472,7 @@ static int64_t pass_until(const struct pass *p)
 						    : p->exits.items[p->exits.count - 1].time;
 	if (p->behind < FOLLOW_LIVE_NS)
 		return add_sat_signed(clock_realtime_ns() - FOLLOW_HOLD_NS, p->ahead);
-	/* a copy, or the first part of a long one: its own time goes on, or nothing comes any more */
+	/* a copy, or the first part of a long one: continue by its own time, or flush if nothing comes any more */
 	return clock_monotonic_ns() - p->read < FOLLOW_HOLD_NS
 		       ? add_sat_signed(p->newest, -FOLLOW_HOLD_NS)
 		       : add_sat_signed(p->newest, 1);
@@ -496,7 +500,7 @@ static int pass_begin(struct pass *p, const struct analysis_run *run, struct err
 	return r < 0 ? r : engine_scan_new(&p->scan, run->store, &q, err);
 }
 
-/* The next rows: 1, 0 where there are none, negative. */
+/* Reads the next rows: 1, 0 if there are none, negative. */
 static int pass_read(struct pass *p, const struct analysis_run *run, struct period_pass *ret,
 		     struct error *err)
 {
@@ -541,7 +545,7 @@ int period_pass_run(const struct period_set *set, const struct analysis_input *i
 	return r < 0 ? error_errno(err, r, "matching periods") : 0;
 }
 
-/* ---- a trace that grows ---- */
+/* ---- growing traces ---- */
 
 struct period_follow {
 	struct pass pass;
@@ -589,7 +593,7 @@ static int store_move_texts(struct pass *p, struct role_store *s, const struct i
 	return r;
 }
 
-/* Forgets the texts that neither what is open has nor what waits for its turn, once they may be half of all. */
+/* Drops texts that neither open periods nor waiting events use, once they may be half of all texts. */
 static int pass_forget_texts(struct pass *p)
 {
 	struct intern old = p->to->texts;
@@ -615,8 +619,8 @@ int period_follow_next(struct period_follow *f, struct period_pass *sums, struct
 	int r = 0;
 
 	while (r >= 0 && more && p->to->ended_count < FOLLOW_ROWS) {
-		bool grows =
-			store_is_open_ended(s); /* before the rows: what came last is in them */
+		/* tested before reading, so that the rows include the last ones */
+		bool grows = store_is_open_ended(s);
 
 		r = pass_read(p, f->run, sums, err);
 		more = r > 0;

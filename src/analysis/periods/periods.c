@@ -26,7 +26,7 @@ static int load_definition(struct period_set *s, const char *text, struct error 
 		     : period_define(s, buf_str(&ours), err);
 }
 
-/* All but what stands in files. */
+/* Loads definitions from everything except files. */
 static int load_texts(struct period_set *s, const struct periods_flags *f, struct error *err)
 {
 	int r = 0;
@@ -59,7 +59,7 @@ static int load_all(struct period_set *s, const struct periods_flags *f, struct 
 	return r;
 }
 
-/* What is wrong with the options without a look at files, which a request cannot name. */
+/* Checks options without accessing files, which a request may not name. */
 static int periods_check(const void *options, struct error *err)
 {
 	const struct periods_flags *f = options;
@@ -106,28 +106,27 @@ static int check_select(struct periods_found *f, const struct option_list *selec
 
 /* ---- matches ---- */
 
-/* "..." with what JSON escapes; bytes that are no UTF-8 are replaced. */
+/* Appends a quoted JSON string; invalid UTF-8 is replaced. */
 static int put_json_string(struct buf *to, struct bytes text)
 {
-	int r = buf_printf(to, "\"");
-
-	for (size_t i = 0, n; i < text.len && r >= 0; i += n) {
+	buf_printf(to, "\"");
+	for (size_t i = 0, n; i < text.len; i += n) {
 		uint32_t code;
 		uint8_t c = text.data[i];
 
 		n = utf8_decode(text.data + i, text.len - i, &code);
 		if (!n) {
 			n = 1;
-			r = buf_printf(to, "\\ufffd");
+			buf_printf(to, "\\ufffd");
 		} else if (c == '"' || c == '\\') {
-			r = buf_printf(to, "\\%c", c);
+			buf_printf(to, "\\%c", c);
 		} else if (c < 0x20) {
-			r = buf_printf(to, "\\u%04x", c);
+			buf_printf(to, "\\u%04x", c);
 		} else {
-			r = buf_append(to, text.data + i, n);
+			buf_append(to, text.data + i, n);
 		}
 	}
-	return r < 0 ? r : buf_printf(to, "\"");
+	return buf_printf(to, "\"");
 }
 
 int periods_attributes(const struct periods_found *f, const struct period_match *m, struct buf *to)
@@ -142,12 +141,9 @@ int periods_attributes(const struct periods_found *f, const struct period_match 
 
 		if (text == PERIOD_NO_TEXT)
 			continue;
-		r = buf_printf(to, "%s", to->len ? ", " : "{");
-		if (r >= 0)
-			r = put_json_string(
-				to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
-		if (r >= 0)
-			r = buf_printf(to, ": ");
+		buf_printf(to, "%s", to->len ? ", " : "{");
+		put_json_string(to, (struct bytes){(const uint8_t *)c->name, strlen(c->name)});
+		r = buf_printf(to, ": ");
 		value = intern_get(&f->matches.captured, text);
 		if (r >= 0)
 			r = !c->number ? put_json_string(to, value)
@@ -218,7 +214,7 @@ int periods_put_row(const struct periods_found *f, const struct dims *dims, stru
 	return r;
 }
 
-/* The match and then all that is within it. */
+/* Adds the match and then all matches below it. */
 static int put_tree(const struct periods_found *f, const struct dims *dims, struct answer_list *t,
 		    const uint32_t *first, const uint32_t *next, uint32_t at)
 {

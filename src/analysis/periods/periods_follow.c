@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* periods_follow.c: matches as they end, of a trace that grows. */
+/* periods_follow.c: matches of a growing trace, as they end. */
 #include "analysis/periods/periods.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* periods_keep.c: matches as rows of the table `period` of their trace. */
+/* periods_keep.c: stores matches in table `period` of their trace. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* periods_sums.c: counts and times by definition, by group, and of children by each of their parents. */
+/* periods_sums.c: counts and times by definition and by group, and of children by parent. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct group_part {
 
 struct sum {
 	size_t complete, cut, lost, running;
-	int64_t *durs; /* of complete ones */
+	int64_t *durs; /* of complete matches */
 	size_t cap;
 	double total, squares;
 };
@@ -27,7 +27,7 @@ struct sums {
 	const struct periods_found *found;
 	struct group_part parts[GROUP_PARTS_MAX];
 	size_t part_count;
-	struct intern groups; /* texts */
+	struct intern groups; /* group names */
 	struct sum *items;    /* by group and period */
 	size_t cap;
 };
@@ -45,6 +45,7 @@ static void period_sums_free(struct sums *s)
 static int group_part_find(struct sums *s, const char *text, size_t len, struct error *err)
 {
 	const struct period_set *set = &s->found->set;
+	const struct period *of = NULL;
 
 	for (size_t i = 0; i < set->count; i++) {
 		const struct period *p = set->items[i];
@@ -52,6 +53,7 @@ static int group_part_find(struct sums *s, const char *text, size_t len, struct 
 
 		if (len <= name || memcmp(p->name, text, name) != 0 || text[name] != '.')
 			continue;
+		of = p;
 		for (size_t c = 0; c < p->capture_count; c++) {
 			if (strlen(p->captures[c].name) != len - name - 1 ||
 			    memcmp(p->captures[c].name, text + name + 1, len - name - 1) != 0)
@@ -63,6 +65,11 @@ static int group_part_find(struct sums *s, const char *text, size_t len, struct 
 			return 0;
 		}
 	}
+	if (of)
+		return error_set(err, -EINVAL, "--group-by: period %s has no capture '%.*s'%s",
+				 of->name, (int)(len - strlen(of->name) - 1),
+				 text + strlen(of->name) + 1,
+				 of->capture_count ? "" : "; captures follow END: ': NAME = EXPR'");
 	return error_set(err, -EINVAL, "--group-by: '%.*s' is not of the form PERIOD.CAPTURE",
 			 (int)len, text);
 }
@@ -96,7 +103,7 @@ static int put_capture(const struct periods_found *f, const struct period_match 
 	return b.len ? buf_append(to, b.data, b.len) : 0;
 }
 
-/* "request.size = 10, request.comm = nginx", of the match and those around it. */
+/* "request.size = 10, request.comm = nginx", from the match and its ancestors. */
 static int match_group(struct sums *s, const struct period_match *m, struct buf *text,
 		       uint32_t *ret)
 {
@@ -152,7 +159,7 @@ static int sums_add(struct sums *s, const struct period_match *m, struct buf *te
 	return r < 0 ? r : period_sum_add(&s->items[group * count + m->period], m);
 }
 
-/* The value at or below which the part is. */
+/* The smallest duration such that this part of all is not longer. */
 static int64_t sum_quantile(const struct sum *s, double part)
 {
 	size_t at = (size_t)ceil(part * (double)s->complete);
@@ -168,7 +175,7 @@ static double sum_stddev(const struct sum *s)
 }
 
 static const struct answer_column sum_columns[] = {
-	{"group", {QUERY_TEXT}}, /* where they are grouped */
+	{"group", {QUERY_TEXT}}, /* only with --group-by */
 	{"period", {QUERY_TEXT}},
 	{"parent", {QUERY_TEXT}, .dash = true},
 	{"count", {QUERY_INT}},
@@ -213,7 +220,7 @@ static void put_period_sums(const struct sums *s, struct answer_list *t)
 	const struct period_set *set = &s->found->set;
 	static const struct sum none = {0};
 
-	/* periods that nothing matched are there as well: with no group at all once */
+	/* periods without matches are listed as well; once if there are no groups */
 	for (size_t g = 0; g < MAX(s->groups.count, (size_t)1); g++) {
 		for (size_t i = 0; i < set->count; i++) {
 			const struct period *p = set->items[i];
@@ -284,7 +291,7 @@ static int put_aggregate(const struct periods_found *f, struct answer_list *t,
 	return r;
 }
 
-/* Sums of the complete matches below each match of the period, by what they are. */
+/* For each match of the period, sums of the complete matches below it, by definition. */
 static int put_aggregates(const struct periods_found *f, struct answer_list *t)
 {
 	const size_t count = f->set.count;

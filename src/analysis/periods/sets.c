@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sets.c: definitions in files, and the files of rules/periods that are part of the program.
+ * sets.c: definitions from files, and built-in definitions from rules/periods.
  *
- *   # what a line says behind #
+ *   # a comment
  *   request : op == accept4 : op == close && end.file == begin.file2
  *   answer(request) : op == recvfrom && file == parent.file2
- *      : op == sendto && end.file == begin.file      a line that begins with a blank continues the one before
+ *      : op == sendto && end.file == begin.file      a line that begins with a blank continues the previous one
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define FILE_MAX (256u << 10) /* bytes of a file of definitions */
 
-/* The bytes of a line without a remark. */
+/* The length of a line without its comment. */
 static size_t line_len(const char *line, size_t len)
 {
 	char quote = 0;
@@ -45,7 +45,7 @@ static bool is_blank(const char *text, size_t len)
 	return true;
 }
 
-/* Defines what was gathered. */
+/* Defines the definition collected so far. */
 static int set_define(struct period_set *s, struct buf *one, const char *from, size_t line,
 		      struct error *err)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * request_clusters.c: groups of requests of one name by the shares of their time, as Magpie did (Barham et al., OSDI 2004), by
- * k-means (Lloyd 1982). Centres begin as far from each other as can be (Gonzalez 1985) while some request is FAR from all;
- * nothing is drawn by chance. Groups that are too small to be one, and requests far from their centre, are outliers.
+ * request_clusters.c: clusters requests of one name by the shares of their time, like Magpie (Barham et al., OSDI
+ * 2004), with k-means (Lloyd 1982). Initial centres are as far apart as possible (Gonzalez 1985), and are added while
+ * some request is FAR from all; nothing is random. Clusters that are too small, and requests far from their centre, are
+ * outliers.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,16 +13,17 @@
 
 #include "analysis/spans/requests.h"
 
-#define FAR	   0.25 /* of the shares: of a request from all centres, before one more is made */
-#define ODD	   0.35 /* of a request from its centre, to be an outlier */
+/* distance of shares: of a request from all centres, above which another centre is added */
+#define FAR	   0.25
+#define ODD	   0.35 /* distance of a request from its centre, above which it is an outlier */
 #define ROUNDS_MAX 30
-#define SMALL	   100 /* a group has one of so many requests, at least */
+#define SMALL	   100 /* minimum size of a cluster: one in this many requests */
 
 struct clustering {
 	const struct requests *q;
 	const struct requests_group *g;
 	double (*shares)[SPAN_TIMES]; /* [g->count] */
-	uint8_t *of;		      /* likewise: the centre */
+	uint8_t *of;		      /* [g->count]: index of the centre */
 	double centres[REQUESTS_CLUSTERS_MAX][SPAN_TIMES];
 	size_t count;
 };
@@ -57,7 +59,7 @@ static double cluster_nearest(const struct clustering *k, uint32_t i, uint8_t *r
 	return least;
 }
 
-/* True while some request changed its centre. */
+/* True while requests move to another centre. */
 static bool cluster_round(struct clustering *k)
 {
 	double sums[REQUESTS_CLUSTERS_MAX][SPAN_TIMES] = {0};
@@ -123,7 +125,7 @@ static int clustering_make(struct clustering *k)
 	return 0;
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
 struct cluster_odd {
 	uint32_t span;
@@ -144,7 +146,7 @@ static int cluster_order(const void *a, const void *b)
 	return ORDER(y->size, x->size) ?: ORDER(x->typical, y->typical);
 }
 
-/* A group as it is shown. Its spans are visited in order of their durations. */
+/* Fills in a cluster for display. Its spans are visited in order of their durations. */
 static void cluster_fill(const struct clustering *k, const double *far, const bool *odd, uint8_t c,
 			 struct requests_cluster *to)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* request_compare.c: the slowest requests of a name against those around the median: parts of the time, files, attributes. */
+/*
+ * request_compare.c: compares the slowest requests of a name with those around the median: parts of the time, files,
+ * attributes.
+ */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -14,13 +17,13 @@
 
 #define TRAITS_MAX 64
 
-/* Which of both a span is in. */
+/* The side to which a span belongs. */
 enum compare_side { COMPARE_NEITHER, COMPARE_USUAL, COMPARE_SLOW };
 
 struct comparing {
 	struct requests *q;
 	uint8_t *side;	  /* [spans] */
-	struct map index; /* line of a file and part of the time -> sum */
+	struct map index; /* file line and part of the time -> sum */
 	struct compare_sum {
 		int64_t line;
 		unsigned int time;
@@ -63,7 +66,7 @@ static int compare_call(void *arg, const struct span_call *c)
 	return 0;
 }
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
 static int difference_order(const void *a, const void *b)
 {
@@ -78,16 +81,16 @@ static int compare_text(struct requests *q, const struct buf *b, uint32_t *ret)
 	return intern_add(&q->memory, b->data ? b->data : (const uint8_t *)"", b->len, ret);
 }
 
-/* "orders.ibd: data", or of calls without a file "futex: lock". */
+/* "orders.ibd: data", or for calls without a file "futex: lock". */
 static int compare_name(struct requests *q, const struct compare_sum *sum, uint32_t *ret)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r = sum->line < 0
-			? buf_printf(&text, "%s", vocab_word("op", -1 - sum->line) ?: "other calls")
-			: file_lines_name(q->files, q->dims, sum->line, &text);
+	int r;
 
-	if (r < 0)
-		return r;
+	if (sum->line < 0)
+		buf_printf(&text, "%s", vocab_word("op", -1 - sum->line) ?: "other calls");
+	else
+		file_lines_name(q->files, q->dims, sum->line, &text);
 	r = buf_printf(&text, ": %s", span_time_word(sum->time));
 	return r < 0 ? r : compare_text(q, &text, ret);
 }
@@ -113,7 +116,7 @@ static int compare_files(struct comparing *k)
 	return r;
 }
 
-/* What a request of these has on average. */
+/* The average of these requests. */
 static void compare_time(const struct requests *q, const uint32_t *spans, uint32_t count,
 			 int64_t ret[static SPAN_TIMES])
 {
@@ -185,7 +188,10 @@ static int compare_count_traits(struct requests *q, struct map *index, size_t *c
 	return 0;
 }
 
-/* Values that more of the slow ones have than of the usual ones, or less: by a fifth, and by more than chance has in so few. */
+/*
+ * Finds values that more, or fewer, slow requests have than usual ones: by at least a fifth, and by more than chance
+ * explains with this few requests.
+ */
 static int compare_traits(struct requests *q)
 {
 	struct requests_compare *c = &q->compare;
@@ -210,7 +216,7 @@ static int compare_traits(struct requests *q)
 
 /* ---- both sides ---- */
 
-/* The slowest hundredth, and the tenth on either side of the median; of few requests the slowest and the one in the middle. */
+/* The slowest hundredth, and a tenth on either side of the median; with few requests, the slowest and the median. */
 static void compare_sides(struct requests_compare *c, const struct requests_group *g)
 {
 	uint32_t from = g->count * 2ull / 5, to = (uint32_t)((g->count * 3ull + 4) / 5);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * request_disks.c: the requests to disks of the calls of a tree (table block_part, record --with block): those that a thread
- * submitted, or waited for, while it was in a call of the request. What is written back later belongs to nobody's call.
+ * request_disks.c: the disk requests of the calls of a tree (table block_part, record --with block): those that a
+ * thread submitted, or waited for, during a call of the request. Later writeback does not belong to any call.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,10 +17,10 @@ struct tree_disks {
 	struct tree_busy {
 		int64_t task, start, stop;
 		uint32_t call;
-	} *busy; /* of each call, in order of task and start */
+	} *busy; /* of each call, sorted by task and start */
 	size_t count;
-	int64_t *
-		latest; /* a heap of their stops: [width + i] is that of i, [k] the later of [2k] and [2k + 1] */
+	/* a tree of their stops: [width + i] is that of i, [k] the later of [2k] and [2k + 1] */
+	int64_t *latest;
 	size_t width; /* a power of two above count */
 };
 
@@ -31,7 +31,7 @@ static int busy_order(const void *a, const void *b)
 	return ORDER(x->task, y->task) ?: ORDER(x->start, y->start);
 }
 
-/* The last call before number `to` that ends at a time or later; `count` of them: none does. */
+/* Index of the last call before `to` that ends at or after `at`; `count`: none. */
 static size_t tree_last_until(const struct tree_disks *t, size_t to, int64_t at)
 {
 	size_t k = t->width + to;
@@ -46,8 +46,8 @@ static size_t tree_last_until(const struct tree_disks *t, size_t to, int64_t at)
 }
 
 /*
- * The call in which the task was at a time; of several, as of a request to io_uring within the call that waits for others, the
- * one that began last. SPAN_NONE: in none.
+ * The call in which the task was at a time; of several, such as an io_uring request within the call that waits for it,
+ * the one that began last. SPAN_NONE: none.
  */
 static uint32_t tree_call_at(const struct tree_disks *t, int64_t task, int64_t at)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* request_groups.c: spans of one name, or of one value of an attribute, summed up. */
+/* request_groups.c: sums of spans by name, or by the value of an attribute. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int group_order_spans(const void *a, const void *b, void *arg)
 	return ORDER(m, n) ?: ORDER(x, y);
 }
 
-/* Requests before parts of them, most time first. */
+/* Requests before their parts, most time first. */
 static int group_order(const void *a, const void *b)
 {
 	const struct requests_group *x = a, *y = b;
@@ -56,7 +56,7 @@ static int request_group_add(struct requests_group *g, const struct spans *s, ui
 	return 0;
 }
 
-/* The length of the union; the spans are in order of start. */
+/* The length of the union; the spans are sorted by start. */
 static void request_group_cover(struct requests_group *g, const struct spans *s)
 {
 	int64_t until = INT64_MIN;
@@ -82,7 +82,7 @@ static void groups_finish(struct requests *q)
 	array_sort(q->groups, q->group_count, group_order);
 }
 
-/* The group of a key, made where there is none. */
+/* The group with a key, created if there is none. */
 static struct requests_group *request_group(struct requests *q, struct map *index, uint64_t key,
 					    const struct requests_group *as)
 {
@@ -127,7 +127,7 @@ int requests_group_by(struct requests *q, const char *key)
 		bool has = json_member(spanset_text(&q->spans, k->attributes), name, &value);
 		struct requests_group as = {.part = k->parent != SPAN_NONE}, *g;
 
-		/* attributes lie in a vocabulary that no longer grows */
+		/* attributes are stored in a vocabulary that is complete by now */
 		as.name = has ? value : (struct bytes){(const uint8_t *)"(without)", 9};
 		g = request_group(q, &index, hash_bytes(as.name.data, as.name.len) << 1 | !has,
 				  &as);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * request_heat.c: requests by when they began and how long they took, as counts in cells, each with the slowest request in it as an
- * example. Cells are as high as a bucket of the histogram (hist/hist.h), and a hundredth of the time wide.
+ * request_heat.c: a heat map of requests by start and duration, as counts in cells, each with its slowest request as an
+ * example. The height of a cell is a bucket of the histogram (hist/hist.h), its width a hundredth of the time.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * request_keep.c: which calls belong to which span, and why: rows of the table span_op, kept beside the trace's own, in the pass in
- * which spans get their sums.
+ * request_keep.c: stores which calls belong to which span, and why, as table span_op, in the same pass that computes
+ * the sums of spans.
  */
 #include <errno.h>
 

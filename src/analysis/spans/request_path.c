@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * request_path.c: the critical path of a request: for each moment of it, the thread that it waited for then.
+ * request_path.c: the critical path of a request: for each point of its time, the thread for which it was waiting.
  *
- * It begins on the request's thread. Where a thread waits for another (span_joins.h), the path goes over to that one for as long as
- * the wait lasted, and from there to the one that this waits for; before and behind waits it is the thread itself. A wait of
- * which nobody is known stays on the path as the wait that it is. This is the bounded form of the critical path of Giraldeau and
- * Dagenais ("Wait analysis of distributed systems using kernel tracing", IEEE TPDS, 2016), as Trace Compass draws it: what a thread
- * did before somebody waited for it is not on the path, even if it could have been done earlier. So the path covers the request's
- * time exactly once, and its parts add up to the duration.
+ * It begins on the request's thread. While a thread waits for another (span_joins.h), the path continues on that
+ * thread, and on the thread for which that one waits in turn; before and after waits it is on the thread itself. A wait
+ * for an unknown thread stays on the path as a wait. This is the bounded form of the critical path of Giraldeau and
+ * Dagenais ("Wait analysis of distributed systems using kernel tracing", IEEE TPDS, 2016), as shown by Trace Compass:
+ * what a thread did before another waited for it is not on the path, even if it could have been done earlier. The path
+ * therefore covers the request's time exactly once, and its parts add up to the duration.
  *
- * An event loop works on several requests in turn, and waits for all of them at once: on such a thread the spans below say who is
- * waited for, of those that overlap the one that began first.
+ * An event loop works on several requests in turn, and waits for all of them at once. For such a thread, the child
+ * spans determine for whom it waits; of overlapping ones, the one that began first.
  *
- * Steps are linear in the waits on the path; each is looked up in the logarithm of all.
+ * Time is linear in the number of waits on the path, with a lookup in logarithmic time for each.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +27,7 @@
 struct path_walk {
 	struct requests *q;
 	struct requests_path *p;
-	uint32_t on[JOIN_DEPTH_MAX + 1]; /* tasks that wait for the one that is looked at */
+	uint32_t on[JOIN_DEPTH_MAX + 1]; /* tasks that wait for the current one */
 };
 
 static int path_put(struct path_walk *w, uint32_t task, int64_t start, int64_t stop)
@@ -48,7 +48,7 @@ static int path_put(struct path_walk *w, uint32_t task, int64_t start, int64_t s
 				 .thread_id = span_places_thread(w->q->spans.places, task)});
 }
 
-/* True for a thread that waits further up: it cannot be what is waited for. */
+/* True for a thread that waits further up: it cannot be waited for. */
 static bool path_is_on(const struct path_walk *w, uint32_t task, unsigned int depth)
 {
 	for (unsigned int i = 0; i <= depth; i++) {
@@ -80,7 +80,7 @@ static int path_of_task(struct path_walk *w, uint32_t task, int64_t from, int64_
 	return r < 0 ? r : path_put(w, task, from, to);
 }
 
-/* Another request's span lies on the thread while this one is open: it runs a loop. */
+/* True if another request's span is on the thread while this one is open: the thread runs an event loop. */
 static bool path_is_loop(const struct requests *q, const struct span *of, uint32_t task)
 {
 	const struct spans *s = &q->spans;
@@ -118,7 +118,7 @@ static int path_of_span(struct path_walk *w, const struct span *k, int64_t from,
 	return r < 0 ? r : path_put(w, task, from, to);
 }
 
-/* ---- what its threads did ---- */
+/* ---- activity of its threads ---- */
 
 static int segment_order(const void *a, const void *b)
 {
@@ -134,7 +134,7 @@ static int segment_order_time(const void *a, const void *b)
 	return ORDER(x->start, y->start);
 }
 
-/* The first of a task that ends behind `from`; segments are in order of tasks. */
+/* The first segment of a task that ends after `from`; segments are sorted by task. */
 static size_t path_find(const struct requests_path *p, uint32_t task, int64_t from)
 {
 	const struct requests_segment *s = p->all;
@@ -142,7 +142,7 @@ static size_t path_find(const struct requests_path *p, uint32_t task, int64_t fr
 	return array_first(i, 0, p->count, (ORDER(s[i].task, task) ?: ORDER(s[i].stop, from)) > 0);
 }
 
-/* What of a time of a task is on the path; with `add` its segments get it as this part. */
+/* The time of a task's interval that is on the path; with `add` it is added to the task's segments as this part. */
 static int64_t path_part(struct requests_path *p, uint32_t task, int64_t start, int64_t stop,
 			 enum span_time add)
 {
@@ -159,7 +159,7 @@ static int64_t path_part(struct requests_path *p, uint32_t task, int64_t start, 
 	return sum;
 }
 
-/* 1: the call is new. Several spans of a tree may have waited for one call, which then stands below each. */
+/* 1: the call is new. Several spans of a tree may have waited for one call, which is then listed below each. */
 static int path_first(struct map *seen, const struct requests_call *c)
 {
 	uint64_t key = hash_u64((uint64_t)c->thread_id);
@@ -169,7 +169,7 @@ static int path_first(struct map *seen, const struct requests_call *c)
 	return map_get(seen, key, NULL) ? 0 : map_set(seen, key, 1) < 0 ? -ENOMEM : 1;
 }
 
-/* The end of a wait that was over, when its thread had no CPU yet, is no wait any more. */
+/* After the wait was over, its thread waited only for a CPU: that part of the call is no longer a wait. */
 static void path_call(const struct requests *q, struct requests_path *p, struct requests_call *c,
 		      uint32_t task, bool add)
 {
@@ -181,7 +181,7 @@ static void path_call(const struct requests *q, struct requests_path *p, struct 
 		      path_part(p, task, woken, c->stop, add ? SPAN_STALLED : SPAN_TIMES);
 }
 
-/* Of each call: requests of io_uring, and faults within calls, are beside what the thread does. */
+/* Attributes calls to the path. Requests of io_uring, and faults within calls, are concurrent with their thread's activity. */
 static int path_calls(struct requests *q, struct requests_path *p)
 {
 	_cleanup_(map_free) struct map seen = {0};
@@ -213,7 +213,7 @@ static int path_stall(void *arg, const struct batch *b, uint32_t row, int64_t en
 	return 0;
 }
 
-/* Times in no call for which a thread on the path had no CPU. */
+/* Attributes times outside of calls in which a thread on the path had no CPU. */
 static int path_stalls(struct requests *q, const struct analysis_input *in, struct error *err)
 {
 	const struct scan_request request = {.table = TABLE_SCHED,
@@ -239,7 +239,7 @@ static void path_lines(struct requests *q, struct requests_path *p)
 	}
 }
 
-/* Threads, the one with most time first. */
+/* Sums by thread, most time first. */
 static int path_threads(struct requests_path *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -256,7 +256,7 @@ static int path_threads(struct requests_path *p)
 				return -ENOMEM;
 		}
 		t = &p->threads[p->thread_count - 1];
-		t->stop += s->stop - s->start; /* its time in all */
+		t->stop += s->stop - s->start; /* its total time */
 		for (unsigned int k = 0; k < SPAN_TIMES; k++)
 			t->time[k] += s->time[k];
 	}
@@ -302,43 +302,32 @@ int requests_make_path(struct requests *q, const struct analysis_input *in, stru
 
 static int path_put_times(struct buf *to, const int64_t time[static SPAN_TIMES])
 {
-	int r = buf_printf(to, "{");
-
-	for (unsigned int i = 0; i < SPAN_TIMES && r >= 0; i++)
-		r = buf_printf(to, "%s\"%s\": %lld", i ? ", " : "", span_time_word(i),
-			       (long long)time[i]);
-	return r < 0 ? r : buf_printf(to, "}");
+	buf_printf(to, "{");
+	for (unsigned int i = 0; i < SPAN_TIMES; i++)
+		buf_printf(to, "%s\"%s\": %lld", i ? ", " : "", span_time_word(i),
+			   (long long)time[i]);
+	return buf_printf(to, "}");
 }
 
 int requests_put_path(const struct requests *q, struct buf *to)
 {
 	const struct requests_path *p = &q->tree.path;
 	int64_t time[SPAN_TIMES] = {0}, all = 0;
-	int r;
 
 	for (size_t i = 0; i < p->thread_count; i++) {
 		all += p->threads[i].stop;
 		for (unsigned int k = 0; k < SPAN_TIMES; k++)
 			time[k] += p->threads[i].time[k];
 	}
-	r = buf_printf(to, ",\n\"critical_path\": {\"time\": %lld, \"segments\": %zu, \"parts\": ",
-		       (long long)all, p->count);
-	if (r < 0)
-		return r;
-	r = path_put_times(to, time);
-	if (r < 0)
-		return r;
-	r = buf_printf(to, ", \"threads\": [");
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < p->thread_count && r >= 0; i++) {
-		r = buf_printf(to,
-			       "%s{\"thread_id\": %lld, \"time\": %lld, \"parts\": ", i ? ", " : "",
-			       (long long)p->threads[i].thread_id, (long long)p->threads[i].stop);
-		if (r >= 0)
-			r = path_put_times(to, p->threads[i].time);
-		if (r >= 0)
-			r = buf_printf(to, "}");
+	buf_printf(to, ",\n\"critical_path\": {\"time\": %lld, \"segments\": %zu, \"parts\": ",
+		   (long long)all, p->count);
+	path_put_times(to, time);
+	buf_printf(to, ", \"threads\": [");
+	for (size_t i = 0; i < p->thread_count; i++) {
+		buf_printf(to, "%s{\"thread_id\": %lld, \"time\": %lld, \"parts\": ", i ? ", " : "",
+			   (long long)p->threads[i].thread_id, (long long)p->threads[i].stop);
+		path_put_times(to, p->threads[i].time);
+		buf_printf(to, "}");
 	}
-	return r < 0 ? r : buf_printf(to, "]}");
+	return buf_printf(to, "]}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* request_put.c: what the analysis gives to programs: the tables of each view. */
+/* request_put.c: output of the analysis for programs: the tables of each view. */
 #include <errno.h>
 #include <string.h>
 
@@ -161,7 +161,7 @@ static void request_put_group(const struct requests *q, struct answer_list *t,
 	request_put_parts(t, g->time, g->phase, g->unphased);
 }
 
-/* ---- one by one ---- */
+/* ---- single requests ---- */
 
 static int request_put_span(const struct requests *q, struct answer_list *t, uint32_t span)
 {
@@ -214,7 +214,7 @@ static int put_log(struct requests *q, struct answer_list *t, size_t top)
 
 /* ---- durations ---- */
 
-/* Rows of one bucket of the histogram are together: spans lie in order of their durations. */
+/* Spans are sorted by duration, so rows of one bucket of the histogram are consecutive. */
 static void put_freq(const struct requests *q, struct answer_list *t,
 		     const struct requests_group *g)
 {
@@ -356,7 +356,7 @@ static int put_clusters(struct requests *q, struct analysis_result *out, size_t 
 	return r;
 }
 
-/* Limits of cells are those of their buckets; the last column may end behind the last request. */
+/* Limits of cells are those of their buckets; the last column may end after the last request. */
 static void put_heat(const struct requests *q, struct answer_list *t, size_t top)
 {
 	const struct requests_heat *h = &q->heat;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* request_tree.c: one request with the spans and calls in it, in order of their start; calls that are alike are one line. */
+/* request_tree.c: one request with its spans and calls, in order of their start; similar calls share a line. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #include "base/saturate.h"
 #include "schema/vocab.h"
 
-#define TREE_UNFOLDED 16 /* so many calls of a span are a line each */
+#define TREE_UNFOLDED 16 /* up to this many calls of a span have a line each */
 
-/* A span by the text of its id: numbers may have more digits than readers of JSON keep. */
+/* Finds a span by its number as text: readers of JSON may not preserve all of its digits. */
 static uint32_t tree_find_id(const struct requests *q, const char *which)
 {
 	uint32_t id;
@@ -125,7 +125,7 @@ static int call_order_line(const void *a, const void *b)
 	return ORDER(x->line, y->line) ?: call_order(a, b);
 }
 
-/* Calls of a span up to the next one below it: a line each where they are few, else one for each operation, file and thread. */
+/* Adds the calls of a span up to its next child: a line each if they are few, otherwise one per operation, file and thread. */
 static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned int depth)
 {
 	struct requests_tree *t = &q->tree;
@@ -143,6 +143,7 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 					 c->via, c->disk,    fold ? 0 : (int64_t)i};
 		uint64_t key = hash_bytes(alike, sizeof(alike)), at;
 		struct requests_line *l;
+		int64_t time = c->via == VIA_WAIT ? c->part : c->stop - c->start;
 
 		if (!map_get(&lines, key, &at)) {
 			at = t->count;
@@ -153,28 +154,27 @@ static int tree_put_calls(struct requests *q, size_t from, size_t to, unsigned i
 		}
 		l = &t->lines[at];
 		c->line = (uint32_t)at;
-		l->to++; /* how many, until they are in order of lines */
+		l->to++; /* a count, until calls are sorted by line */
 		l->stop = MAX(l->stop, c->stop);
-		l->time =
-			add_sat_signed(l->time, c->via == VIA_WAIT ? c->part : c->stop - c->start);
+		l->time = add_sat_signed(l->time, time);
 		l->bytes = add_sat_signed(l->bytes, c->bytes);
 		l->queued = add_sat_signed(l->queued, c->queued);
 		l->device = add_sat_signed(l->device, c->device);
-		l->runq = add_sat_signed(l->runq, c->runq);
+		l->runq = add_sat_signed(l->runq, MIN(c->runq, time));
 		l->errors += c->err != 0;
 	}
 	map_free(&lines);
 	return r;
 }
 
-/* The first call of a span; calls are in order of span and start. */
+/* The first call of a span; calls are sorted by span and start. */
 static size_t tree_calls_of(const struct requests_tree *t, uint32_t span)
 {
 	return array_first(i, 0, t->call_count, t->calls[i].span >= span);
 }
 
 struct tree_step {
-	uint32_t span, child; /* the next below it */
+	uint32_t span, child; /* its next child */
 	size_t at;	      /* its next call */
 };
 
@@ -190,7 +190,7 @@ static int tree_put_span(struct requests *q, uint32_t span, unsigned int depth)
 								   .bytes = k->sums.bytes});
 }
 
-/* Goes through spans and calls in order of their start, each below its own. */
+/* Visits spans and calls in order of their start, each below its parent. */
 static int tree_walk(struct requests *q)
 {
 	struct requests_tree *t = &q->tree;
@@ -230,7 +230,7 @@ static int tree_walk(struct requests *q)
 	return r;
 }
 
-/* Calls in order of lines, and each line's. */
+/* Sorts calls by line, and sets the range of each line. */
 static void tree_order(struct requests_tree *t)
 {
 	uint32_t at = 0;
@@ -256,7 +256,7 @@ int requests_make_tree(struct requests *q, const struct analysis_input *in, cons
 	if (r < 0)
 		return r;
 	p.of = t->of;
-	/* what a thread was given to do before is known from the first call of its root on */
+	/* which work a thread was given earlier is only known when starting at the first call of its root span */
 	p.from = q->spans.all[q->spans.all[t->of].root].start;
 	p.to = q->spans.all[t->of].stop;
 	r = spanset_pass(&q->spans, in, &in->runs[0], &p, err);
@@ -278,7 +278,6 @@ int requests_line_name(const struct requests *q, const struct requests_line *l, 
 	const struct requests_call *c = &q->tree.calls[l->from];
 	const char *op;
 	struct bytes name, file = {0};
-	int r;
 
 	if (l->from == l->to) {
 		name = requests_name(q, l->span);
@@ -287,15 +286,15 @@ int requests_line_name(const struct requests *q, const struct requests_line *l, 
 	op = vocab_word(c->disk ? "kind" : "op", c->op);
 	if (c->disk) {
 		name = intern_get(&q->memory, c->disk);
-		r = buf_append(to, name.data, name.len);
-		return r < 0 ? r : buf_printf(to, " %s", op ? op : "request");
+		buf_append(to, name.data, name.len);
+		return buf_printf(to, " %s", op ? op : "request");
 	}
-	r = buf_printf(to, "%s", op ? op : "call");
-	if (r >= 0 && c->file_id >= 0)
+	buf_printf(to, "%s", op ? op : "call");
+	if (c->file_id >= 0)
 		file = names_base(dims_file_name(q->dims, c->file_id));
-	if (r >= 0 && file.len) {
-		r = buf_printf(to, " ");
-		r = r < 0 ? r : buf_append(to, file.data, file.len);
+	if (file.len) {
+		buf_printf(to, " ");
+		buf_append(to, file.data, file.len);
 	}
-	return r;
+	return buf_status(to);
 }

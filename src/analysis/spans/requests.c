@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests.c: the analysis: its options, which spans it looks at, and what it then makes of them. */
+/* requests.c: the analysis: its options, the selection of spans, and the views. */
 #include "analysis/spans/requests.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "names/file_lines.h"
 #include "names/names.h"
@@ -19,7 +20,7 @@ struct bytes requests_name(const struct requests *q, uint32_t span)
 	return name.len ? name : (struct bytes){(const uint8_t *)"(no name)", 9};
 }
 
-/* ---- which spans ---- */
+/* ---- selection ---- */
 
 static bool requests_wants(const struct requests *q, const struct requests_options *o, uint32_t i)
 {
@@ -33,7 +34,7 @@ static bool requests_wants(const struct requests *q, const struct requests_optio
 	return k->parent == SPAN_NONE || q->view == REQUESTS_NAMES || q->view == REQUESTS_KEEP;
 }
 
-/* The name among all spans that was most likely meant, of those that are plain text; the bytes of *ret. */
+/* The most similar of all names that are plain text, as a suggestion; *ret is storage for it. */
 static void requests_nearest(const struct requests *q, const char *glob,
 			     char ret[static NEAREST_WORD_MAX + 1])
 {
@@ -66,7 +67,7 @@ static void requests_nearest(const struct requests *q, const char *glob,
 	}
 }
 
-/* A name that no span has is a mistake, but for pages, which keep a name while their range changes. */
+/* A name that no span has is an error, except for pages, which keep a name while their range changes. */
 static int requests_check_name(const struct requests *q, const struct requests_options *o,
 			       const struct analysis_input *in, struct error *err)
 {
@@ -85,6 +86,52 @@ static int requests_check_name(const struct requests *q, const struct requests_o
 	return error_set(err, -EINVAL, "--name '%.60s': no span%s has this name%s%s%s", o->name,
 			 part ? " of this range" : "", *near ? ": did you mean '" : "", near,
 			 *near ? "'?" : " (weir requests lists them)");
+}
+
+#define KEYS_SHOWN 12 /* maximum number of attributes in a message */
+
+/* "customer, http.status_code": the first attributes of spans. 0 or -ENOMEM. */
+static int requests_put_keys(const struct requests *q, struct buf *to)
+{
+	struct intern seen = {0};
+	uint32_t id = 0, last = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < q->spans.count && r >= 0 && last < KEYS_SHOWN; i++) {
+		struct bytes all = spanset_text(&q->spans, q->spans.all[i].attributes), key, value;
+		size_t at = 0;
+
+		while (r >= 0 && last < KEYS_SHOWN && json_next_member(all, &at, &key, &value)) {
+			r = intern_add(&seen, key.data, key.len, &id);
+			if (r < 0 || id < last)
+				continue;
+			last++;
+			r = buf_printf(to, "%s%.*s", to->len ? ", " : "", (int)MIN(key.len, 60u),
+				       (const char *)key.data);
+		}
+	}
+	intern_free(&seen);
+	return r;
+}
+
+static int requests_check_key(const struct requests *q, const struct requests_options *o,
+			      const struct analysis_input *in, struct error *err)
+{
+	_cleanup_buf_ struct buf keys = {0};
+	struct bytes key, value;
+
+	if (!o->by || !strcmp(o->by, "name") || !q->spans.count || in->shared)
+		return 0;
+	key = (struct bytes){(const uint8_t *)o->by + 5, strlen(o->by + 5)};
+	for (uint32_t i = 0; i < q->spans.count; i++) {
+		if (json_member(spanset_text(&q->spans, q->spans.all[i].attributes), key, &value))
+			return 0;
+	}
+	if (requests_put_keys(q, &keys) < 0)
+		return -ENOMEM;
+	return error_set(err, -EINVAL, "--by %.60s: no span has this attribute%s%s", o->by,
+			 keys.len ? "; there are " : ", or any other",
+			 keys.len ? buf_str(&keys) : "");
 }
 
 static int requests_choose(struct requests *q, const struct requests_options *o)
@@ -182,7 +229,7 @@ static int requests_sum_all(struct requests *q, const struct analysis_input *in,
 	return r;
 }
 
-/* The slowest first. */
+/* Slowest first. */
 static int request_order_slowest(const void *a, const void *b, void *arg)
 {
 	const struct span *all = arg;
@@ -228,6 +275,9 @@ static int requests_run(const struct analysis_input *in, struct analysis_result 
 	r = requests_check_name(q, o, in, err);
 	if (r < 0)
 		return r;
+	r = requests_check_key(q, o, in, err);
+	if (r < 0)
+		return r;
 	q->dims = store_dims(in->runs[0].store);
 	r = file_lines_new(&q->files);
 	if (r < 0)
@@ -248,7 +298,7 @@ static int requests_run(const struct analysis_input *in, struct analysis_result 
 	return r < 0 ? r : requests_put(q, o, out);
 }
 
-/* `"spans"`: what there is, and how calls came to belong to them. */
+/* `"spans"`: the number of spans, and how calls were attributed to them. */
 static int requests_put_members(const struct analysis_input *in _unused_,
 				const struct analysis_result *result, struct buf *to)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * span_covers.c: how much of a span is covered by its calls: the length of the union of intervals that come roughly in order of
- * their end. A span has covers while it gets calls; if all of them together take too much memory, those of spans that ended are
- * reduced to lengths. A call that began before that and ends after it makes them estimates, which are marked (blurred). Unlike
- * base/cover.h, parts of a wait may come out of order, and the memory is bounded.
+ * span_covers.c: how much of a span is covered by its calls: the length of the union of intervals that come roughly in
+ * order of their ends. A span has covers while it receives calls. If all covers together take too much memory, those of
+ * ended spans are reduced to lengths. A call that began before that and ends after it makes the lengths estimates,
+ * which are marked (blurred). Unlike in base/cover.h, parts of a wait may come out of order, and memory is bounded.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/array.h"
 
 #define SPAN_COVER_BYTES (64u << 20) /* of all covers together */
-#define SPAN_PIECES_OPEN 4096	     /* kept of a span that is open, where there are too many */
+#define SPAN_PIECES_OPEN 4096	     /* kept for an open span when there are too many */
 
 static int64_t span_cover_length(const struct span_cover *c)
 {
@@ -38,11 +38,11 @@ static int span_cover_resize(struct spans *s, struct span_cover *c, uint32_t cap
 	return 0;
 }
 
-/* Replaces the pieces [from, to) by one. 0 or -ENOMEM. */
+/* Replaces the pieces [from, to) with one. 0 or -ENOMEM. */
 static int span_cover_put(struct spans *s, struct span_cover *c, uint32_t from, uint32_t to,
 			  struct span_piece piece)
 {
-	/* most spans have few: not grow(), which begins with 16 */
+	/* most spans have few pieces: do not use grow(), which starts with 16 */
 	int r = c->count == c->cap ? span_cover_resize(s, c, c->cap ? c->cap * 2 : 2) : 0;
 
 	if (r < 0)
@@ -54,7 +54,7 @@ static int span_cover_put(struct spans *s, struct span_cover *c, uint32_t from, 
 	return 0;
 }
 
-/* *blurred: it reaches back into what was forgotten. 0 or -ENOMEM. */
+/* *blurred is set if it overlaps dropped pieces. 0 or -ENOMEM. */
 static int span_cover_add(struct spans *s, struct span_cover *c, int64_t start, int64_t stop,
 			  bool *blurred)
 {
@@ -64,7 +64,7 @@ static int span_cover_add(struct spans *s, struct span_cover *c, int64_t start, 
 	start = MAX(start, c->until);
 	if (start >= stop)
 		return 0;
-	while (to && c->pieces[to - 1].start > stop) /* parts of a wait may lie far back */
+	while (to && c->pieces[to - 1].start > stop) /* parts of a wait may be far back */
 		to--;
 	for (from = to; from && c->pieces[from - 1].stop >= start; from--) {
 		start = MIN(start, c->pieces[from - 1].start);
@@ -73,7 +73,7 @@ static int span_cover_add(struct spans *s, struct span_cover *c, int64_t start, 
 	return span_cover_put(s, c, from, to, (struct span_piece){start, stop});
 }
 
-/* Adds up all but the last pieces. */
+/* Replaces all but the last pieces with their total length. */
 static void span_cover_forget(struct spans *s, struct span_cover *c, uint32_t keep)
 {
 	uint32_t gone = c->count > keep ? c->count - keep : 0;
@@ -85,12 +85,12 @@ static void span_cover_forget(struct spans *s, struct span_cover *c, uint32_t ke
 	c->until = c->pieces[gone - 1].stop;
 	c->count -= gone;
 	memmove(c->pieces, c->pieces + gone, c->count * sizeof(*c->pieces));
-	(void)span_cover_resize(s, c, c->count); /* without memory to shrink, the old array stays */
+	(void)span_cover_resize(s, c, c->count); /* if shrinking fails, the old array stays */
 }
 
-/* ---- of a span ---- */
+/* ---- covers of a span ---- */
 
-/* The one in which the pieces of a cover are. */
+/* The cover that holds the pieces of a cover. */
 static struct span_cover *covers_in(struct span_covers *m, unsigned int cover)
 {
 	while (cover && !(m->apart >> cover & 1))
@@ -98,7 +98,7 @@ static struct span_cover *covers_in(struct span_covers *m, unsigned int cover)
 	return &m->by[cover];
 }
 
-/* From now on it differs from the one before it. */
+/* Gives a cover its own pieces, since it differs from the one before it from now on. */
 static int covers_part(struct spans *s, struct span_covers *m, unsigned int cover)
 {
 	const struct span_cover *from = covers_in(m, cover);
@@ -153,7 +153,7 @@ int span_covers_add(struct spans *s, struct span *k, unsigned int cover, int64_t
 	return r;
 }
 
-/* Only lengths are left of them. */
+/* Reduces the covers of a span to lengths. */
 static void covers_give_up(struct spans *s, struct span_covers *m)
 {
 	struct span_sums *sums = &s->all[m->span].sums;
@@ -187,7 +187,7 @@ void span_covers_trim(struct spans *s, int64_t now)
 		s->all[m->span].sums.covers = (uint32_t)++kept;
 	}
 	s->covers_count = kept;
-	/* where so many spans are open at once */
+	/* for many spans open at the same time */
 	s->cover_bytes_most = MAX(s->cover_bytes * 2, (size_t)SPAN_COVER_BYTES);
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* span_joins.c: which calls can join threads, gathered, put in order of time, and what follows from each. */
+/* span_joins.c: collects calls that can connect threads, sorts them by time, and derives waits and hand-overs. */
 #include "analysis/spans/span_joins.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "analysis/spans/span_locks.h"
 #include "analysis/spans/span_streams.h"
 #include "base/array.h"
 #include "base/map.h"
@@ -14,34 +15,39 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define JOIN_AHEAD 1000000000ll /* ns behind the end of the last span in which its calls may end */
+/* ns after the end of the last span within which its calls may end */
+#define JOIN_AHEAD 1000000000ll
 
 enum join_kind {
-	JOIN_WRITE, /* what: the stream that its reader reads */
+	JOIN_WRITE, /* what: the stream that it writes to */
 	JOIN_READ,
 	JOIN_POLL,
 	JOIN_WOKEN, /* what: the task that woke it */
-	JOIN_CHILD, /* what: the task of a child that ended, or SPAN_NONE */
+	JOIN_CHILD, /* what: the task of the child that ended, or SPAN_NONE */
 };
 
 struct join_event {
-	int64_t start, stop, woken; /* woken: from then on it waited for a CPU alone */
-	uint32_t task, what, own;   /* own: of a write, the stream that this end reads */
+	int64_t start, stop, woken; /* woken: from then on it only waited for a CPU */
+	uint32_t task, what;
+	/* for a write, the stream that this end reads; for a wait for work, its word in span_locks */
+	uint32_t own;
 	uint32_t bytes : 30;
 	uint32_t waited : 1; /* a read that found nothing; a wait for work */
 	uint32_t pad : 1;
 	uint8_t kind;
 };
 
-/* What is known of a task on the way. */
+/* State of a task during the evaluation. */
 struct join_task {
 	int64_t poll_start, poll_stop,
-		poll_woken; /* a poll of which it is not known yet what it was for; 0: none */
-	uint32_t epoch;	    /* number of what it was given last */
-	uint32_t origin;    /* the stream it came from; SPAN_NONE: by a futex */
+		poll_woken; /* a poll whose purpose is not known yet; 0: none */
+	uint32_t epoch;	    /* number of the work that it was given last */
+	uint32_t origin;    /* the stream from which that came; SPAN_NONE: through a futex */
 	uint32_t spans[SPAN_LANES_MAX];
+	int64_t begun; /* with a futex: when it was woken, or had finished its work; 0: never */
 	uint8_t count;
-	bool paused; /* it polls for something new: what it was given goes on with an answer alone */
+	bool answers; /* it wakes threads that wait for the work that they gave it */
+	bool paused;  /* it polls for new work: the previous work only continues with a response */
 };
 
 struct joining {
@@ -53,6 +59,7 @@ struct joining {
 	struct join_task *tasks;
 	size_t task_count;
 	struct span_streams streams;
+	struct span_locks locks;
 	uint32_t epochs;
 	uint8_t roles[OP_CODE_MAX]; /* enum join_role */
 	int64_t futex, futex_wait;
@@ -65,6 +72,7 @@ static void joining_free(struct joining *g)
 	free(g->events);
 	free(g->tasks);
 	span_streams_free(&g->streams);
+	span_locks_free(&g->locks);
 }
 
 static void join_roles(struct joining *g)
@@ -92,7 +100,7 @@ static void join_roles(struct joining *g)
 	}
 }
 
-/* ---- gathering ---- */
+/* ---- collection ---- */
 
 static bool join_is_full(const struct joining *g)
 {
@@ -111,7 +119,10 @@ static int join_put(struct joining *g, const struct join_event *e)
 	return 0;
 }
 
-/* The stream that a call reads or writes; SPAN_NONE: none. Once events are full no stream is made: 0 means that there is one. */
+/*
+ * The stream that a call reads or writes; SPAN_NONE: none. Once events are full no stream is created: 0 means that
+ * there is one.
+ */
 static int join_stream(struct joining *g, const struct batch *b, size_t row, unsigned int column,
 		       bool write, uint32_t *ret)
 {
@@ -153,12 +164,22 @@ static int join_read(struct joining *g, const struct batch *b, size_t row, struc
 	return join_put(g, e);
 }
 
-/* A wait for a futex that another thread ended. */
+/* A futex wait that another thread ended. */
 static int join_futex(struct joining *g, const struct batch *b, size_t row, struct join_event *e)
 {
 	int64_t waker = batch_get(b, OP_WAKER_ID, row, -1);
 	bool idle = span_places_is_idle(g->s->places, b, row);
+	struct span_futex_wait w = {
+		.process_id = names_process_of(g->dims, batch_get(b, OP_THREAD_ID, row, -1)),
+		.dur = e->woken - e->start,
+		.address = (uint64_t)batch_get(b, OP_A0, row, 0),
+		.task = e->task,
+		.timed = batch_get(b, OP_A3, row, 0) != 0,
+		.ran_out = batch_get(b, OP_RET, row, 0) == -ETIMEDOUT,
+	};
 
+	if (idle && span_locks_wait(&g->locks, &w, &e->own) < 0)
+		return -ENOMEM;
 	if (waker < 0 && !idle)
 		return 0;
 	e->what = waker < 0 ? SPAN_NONE : span_places_task(g->s->places, waker, true);
@@ -184,7 +205,7 @@ static int join_child(struct joining *g, const struct batch *b, size_t row, stru
 	return join_put(g, e);
 }
 
-/* What a call can join; most can not. */
+/* The role of a call; most have none. */
 static enum join_role join_role_of(const struct joining *g, const struct batch *b, size_t row)
 {
 	int64_t op = batch_get(b, OP_OP, row, -1);
@@ -246,10 +267,10 @@ static int join_row(void *arg, const struct batch *b, uint32_t row, int64_t end)
 
 static uint64_t join_columns(void)
 {
-	static const unsigned int columns[] = {OP_START,    OP_DUR,	 OP_THREAD_ID, OP_KIND,
-					       OP_OP,	    OP_CLASS,	 OP_RET,       OP_BYTES,
-					       OP_FD,	    OP_FILE_ID,	 OP_A1,	       OP_RUNQ,
-					       OP_WAKER_ID, OP_FILE2_ID, OP_FD2};
+	static const unsigned int columns[] = {
+		OP_START,    OP_DUR,	  OP_THREAD_ID, OP_KIND,    OP_OP, OP_CLASS,
+		OP_RET,	     OP_BYTES,	  OP_FD,	OP_FILE_ID, OP_A1, OP_RUNQ,
+		OP_WAKER_ID, OP_FILE2_ID, OP_FD2,	OP_A0,	    OP_A3};
 	uint64_t set = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
@@ -270,7 +291,24 @@ static int join_gather(struct joining *g, const struct analysis_input *in,
 	return analysis_scan(in, run, &q, join_row, g, err);
 }
 
-/* ---- what follows ---- */
+/* ---- evaluation ---- */
+
+/* A wait for a futex that is a lock is not a wait for work: the thread continues its previous work. */
+static void join_locks(struct joining *g)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		const struct join_event *e = &g->events[i];
+
+		if (e->kind == JOIN_WOKEN && e->own != SPAN_NONE && e->what != SPAN_NONE)
+			span_locks_woken(&g->locks, e->own, e->what);
+	}
+	for (size_t i = 0; i < g->count; i++) {
+		struct join_event *e = &g->events[i];
+
+		if (e->kind == JOIN_WOKEN && e->own != SPAN_NONE)
+			e->waited &= !span_locks_is_lock(&g->locks, e->own);
+	}
+}
 
 static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t start, int64_t stop,
 		     bool idle)
@@ -281,12 +319,12 @@ static int join_wait(struct joining *g, uint32_t task, uint32_t target, int64_t 
 		return 0;
 	if (grow((void **)&j->waits, &j->wait_cap, j->wait_count + 1, sizeof(*j->waits)) < 0)
 		return -ENOMEM;
-	assert(target <= INT32_MAX); /* threads take more than a byte each */
+	assert(target <= INT32_MAX); /* each thread takes more memory than a byte */
 	j->waits[j->wait_count++] = (struct span_wait){start, stop, task, target & INT32_MAX, idle};
 	return 0;
 }
 
-/* A poll turns out to be for something new: what its thread was given had ended before. */
+/* A poll turns out to be for new work: the thread's previous work had ended before. */
 static int join_pause(struct joining *g, uint32_t task)
 {
 	struct join_task *t = &g->tasks[task];
@@ -299,7 +337,7 @@ static int join_pause(struct joining *g, uint32_t task)
 	return r;
 }
 
-/* From `since` on it has what `from` works on at a time; `from` may be none. */
+/* From `since` on the task works on what `from` works on at time `at`; `from` may be none. */
 static int join_give(struct joining *g, const struct join_event *e, int64_t since, uint32_t from,
 		     int64_t at, uint32_t origin)
 {
@@ -313,7 +351,7 @@ static int join_give(struct joining *g, const struct join_event *e, int64_t sinc
 	return span_places_hand(g->s->places, e->task, since, t->spans, n);
 }
 
-/* It goes on with what it had been given before it polled. */
+/* The task continues with the work that it had before the poll. */
 static int join_resume(struct joining *g, const struct join_event *e)
 {
 	struct join_task *t = &g->tasks[e->task];
@@ -331,8 +369,9 @@ static int join_wrote(struct joining *g, const struct join_event *e)
 	struct span_stream *own = e->own == SPAN_NONE ? NULL : &g->streams.all[e->own];
 	int r = 0;
 
+	/* it waits for room in a stream to which it is writing */
 	if (t->poll_stop && own && own->asked == e->task + 1 && own->epoch == t->epoch)
-		t->poll_start = t->poll_stop = 0; /* for room in what it is amid writing */
+		t->poll_start = t->poll_stop = 0;
 	else
 		r = join_pause(g, e->task);
 	if (r >= 0 && own && own->asked == e->task + 1 && own->epoch == t->epoch)
@@ -370,10 +409,83 @@ static int join_got(struct joining *g, const struct join_event *e)
 		r = span_places_hand(g->s->places, e->task, e->start, NULL, 0);
 	if (r >= 0)
 		r = join_pause(g, e->task);
-	/* What it found there at once is read for the new one, not for what it had before. */
+	/* what was immediately available there is read for the new work, not for the previous one */
 	return r < 0 ? r
 		     : join_give(g, e, e->waited || t->poll_stop ? e->stop : e->start, w.task,
 				 w.start, e->what);
+}
+
+/* True if two lists of spans have a request in common. */
+static bool join_shares(const struct spans *s, const uint32_t *a, size_t a_count, const uint32_t *b,
+			size_t b_count)
+{
+	for (size_t i = 0; i < a_count; i++) {
+		for (size_t k = 0; k < b_count; k++) {
+			if (s->all[a[i]].root == s->all[b[k]].root)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Work given to a thread that responds ends with the span that waited for the response. */
+static int join_over(struct joining *g, uint32_t task, int64_t at)
+{
+	struct join_task *t = &g->tasks[task];
+	int64_t stop = t->begun;
+
+	if (!t->answers || !t->count || t->origin != SPAN_NONE)
+		return 0;
+	for (size_t i = 0; i < t->count; i++)
+		stop = MAX(stop, g->s->all[t->spans[i]].stop);
+	return stop < at ? span_places_hand(g->s->places, task, stop, NULL, 0) : 0;
+}
+
+/*
+ * A pool thread that wakes a thread which waited within a span has done that span's work: everything since it was
+ * woken, or since it finished its previous work, was for the span. A busy thread takes the next job from its queue
+ * without waiting. The thread that last woke it is therefore not necessarily the one for which it works, and what it
+ * does next is unknown until it wakes a thread or is woken.
+ */
+static int join_done(struct joining *g, const struct join_event *e)
+{
+	struct join_task *t = e->what == SPAN_NONE ? NULL : &g->tasks[e->what];
+	uint32_t waits[SPAN_LANES_MAX], own[SPAN_LANES_MAX];
+	int64_t since;
+	size_t n;
+	int r = 0;
+
+	if (!t || !t->begun || t->origin != SPAN_NONE || t->paused ||
+	    span_places_look(g->s->places, e->what, e->woken, false, own))
+		return 0;
+	n = span_places_look(g->s->places, e->task, e->woken, false, waits);
+	if (!n)
+		return 0;
+	t->answers = true;
+	if (!join_shares(g->s, waits, n, t->spans, t->count)) {
+		since = MAX(t->begun, g->s->all[waits[0]].start);
+		r = join_over(g, e->what, since);
+		if (r >= 0)
+			r = span_places_hand(g->s->places, e->what, since, waits, n);
+	}
+	t->count = 0;
+	t->begun = e->woken;
+	return r < 0 ? r : span_places_hand(g->s->places, e->what, e->woken, NULL, 0);
+}
+
+/* A wait for work that another thread ended. */
+static int join_woken(struct joining *g, const struct join_event *e)
+{
+	int r = join_over(g, e->task, e->start);
+
+	if (r >= 0)
+		r = join_pause(g, e->task);
+	if (r >= 0)
+		r = join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
+	if (r < 0)
+		return r;
+	g->tasks[e->task].begun = e->stop;
+	return join_done(g, e);
 }
 
 static int join_follow(struct joining *g, const struct join_event *e)
@@ -393,16 +505,13 @@ static int join_follow(struct joining *g, const struct join_event *e)
 		return r;
 	case JOIN_WOKEN:
 		r = join_wait(g, e->task, e->what, e->start, e->woken, e->waited);
-		if (r < 0 || !e->waited)
-			return r;
-		r = join_pause(g, e->task);
-		return r < 0 ? r : join_give(g, e, e->stop, e->what, e->woken, SPAN_NONE);
+		return r < 0 || !e->waited ? r : join_woken(g, e);
 	default:
 		return join_wait(g, e->task, e->what, e->start, e->woken, false);
 	}
 }
 
-/* By which they are in order: a write at its start, what waits at its end. */
+/* Sort key of events: a write counts at its start, a wait at its end. */
 static int64_t join_at(const struct join_event *e)
 {
 	return e->kind == JOIN_WRITE ? e->start : e->kind == JOIN_WOKEN ? e->woken : e->stop;
@@ -413,8 +522,8 @@ static int join_order(const void *a, const void *b, void *events)
 	const struct join_event *all = events, *x = &all[*(const uint32_t *)a],
 				*y = &all[*(const uint32_t *)b];
 
-	int r = ORDER(join_at(x), join_at(y))
-			?: ORDER(x->kind, y->kind); /* a write before its read */
+	/* a write before the read of it */
+	int r = ORDER(join_at(x), join_at(y)) ?: ORDER(x->kind, y->kind);
 
 	return r ?: ORDER(x->task, y->task) ?: ORDER(x->stop, y->stop) ?: ORDER(x, y);
 }
@@ -428,7 +537,7 @@ static int wait_order(const void *a, const void *b)
 
 static int join_simulate(struct joining *g)
 {
-	/* numbers of events: a sort takes as much memory again as what it sorts */
+	/* sort indexes: sorting takes as much additional memory as what is sorted */
 	_cleanup_free_ uint32_t *order = malloc((g->count + 1) * sizeof(*order));
 	int r = 0;
 
@@ -443,8 +552,11 @@ static int join_simulate(struct joining *g)
 	array_sort_by(order, g->count, join_order, g->events);
 	for (size_t i = 0; i < g->count && r >= 0; i++)
 		r = join_follow(g, &g->events[order[i]]);
-	for (size_t i = 0; i < g->task_count && r >= 0; i++)
-		r = join_pause(g, (uint32_t)i);
+	for (size_t i = 0; i < g->task_count && r >= 0; i++) {
+		r = join_over(g, (uint32_t)i, INT64_MAX);
+		if (r >= 0)
+			r = join_pause(g, (uint32_t)i);
+	}
 	array_sort(g->j->waits, g->j->wait_count, wait_order);
 	return r;
 }
@@ -465,8 +577,9 @@ int span_joins_make(struct spans *s, const struct analysis_input *in,
 	r = span_streams_new(&g.streams, g.dims);
 	if (r >= 0)
 		r = join_gather(&g, in, run, err);
+	join_locks(&g);
 	if (r >= 0)
 		r = join_simulate(&g);
-	free(TAKE_PTR(g.events)); /* before there is more */
+	free(TAKE_PTR(g.events)); /* before more memory is allocated */
 	return r < 0 ? r : span_joins_resolve(s);
 }

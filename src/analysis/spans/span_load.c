@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* span_load.c: the spans of a trace: read, put in order, and linked to their parents. */
+/* span_load.c: reads the spans of a trace, sorts them, and links them to their parents. */
 #include "analysis/spans/spans.h"
 
 #include <errno.h>
@@ -11,17 +11,17 @@
 #include "base/saturate.h"
 #include "schema/vocab.h"
 
-/* Of a span that nobody recorded: pages and other readers of JSON hold so much of a number. */
+/* Numbers of spans that were not recorded: JSON readers such as pages represent them exactly. */
 #define NUMBER_MASK ((1ull << 53) - 1)
 
 static_assert((int)SPAN_NUMBER == (int)PERIOD_NUMBER &&
 		      (int)SPAN_ATTRIBUTES == (int)PERIOD_ATTRIBUTES,
 	      "rows of both tables are read alike");
 
-/* What is needed until parents are known. */
+/* Data needed until parents are known. */
 struct span_key {
 	uint64_t self, parent;	       /* numbers, hashed with the recording; parent 0: none */
-	uint64_t self_ids, parent_ids; /* likewise of the texts */
+	uint64_t self_ids, parent_ids; /* the same for ids as text */
 	uint32_t span;
 	uint8_t period;
 };
@@ -36,7 +36,7 @@ struct span_load {
 		uint64_t ids;
 	} *carried;
 	size_t carried_count, carried_cap;
-	int64_t last; /* of the trace: where running spans end */
+	int64_t last; /* end of the trace, where running spans end */
 	bool period;
 };
 
@@ -73,7 +73,7 @@ static int span_text(struct spans *s, const struct batch *b, unsigned int column
 	return intern_add(&s->texts, t.len ? t.data : (const uint8_t *)"", t.len, ret);
 }
 
-/* The next span and its key. */
+/* Adds a span and its key. */
 static int span_add(struct span_load *l, struct span **ret, struct span_key **ret_key)
 {
 	struct spans *s = l->s;
@@ -142,7 +142,7 @@ static int span_take(struct span_load *l, const struct batch *b, size_t row)
 	return span_texts(l->s, k, b, row);
 }
 
-/* A context: kept for span_places; the span is made where nobody recorded it. */
+/* Adds a context to span_places; if its span was not recorded, creates it. */
 static int span_take_context(struct span_load *l, const struct batch *b, size_t row)
 {
 	struct bytes trace = batch_get_bytes(b, CONTEXT_TRACE_ID, row),
@@ -217,12 +217,12 @@ static int spanset_order(const void *a, const void *b, void *arg)
 	const struct span *x = &all[((const struct span_key *)a)->span],
 			  *y = &all[((const struct span_key *)b)->span];
 
-	int r = ORDER(x->start, y->start) ?: ORDER(y->stop, x->stop); /* the outer one first */
+	int r = ORDER(x->start, y->start) ?: ORDER(y->stop, x->stop); /* outer span first */
 
 	return r ?: ORDER(x->number, y->number);
 }
 
-/* In place, along the circles of the permutation: a second copy of all spans would be most of the memory. */
+/* Sorts in place, along the cycles of the permutation: a second copy of all spans would dominate memory use. */
 static void span_sort(struct span_load *l)
 {
 	struct spans *s = l->s;
@@ -244,7 +244,7 @@ static void span_sort(struct span_load *l)
 		s->all[i].root = i;
 }
 
-/* Maps of what spans are called by. Of two with one name the first holds. */
+/* Maps ids or numbers to spans; of two spans with the same one the first is used. */
 static int span_index(struct span_load *l, bool ids)
 {
 	struct map *m = ids ? &l->by_ids : &l->by_number;
@@ -273,10 +273,10 @@ static void span_find_parent(struct span_load *l, uint32_t i)
 		l->s->orphans++;
 }
 
-/* The roots; parents that lead in a circle are cut where the walk first meets itself. */
+/* Finds the roots. Cycles of parents are cut where the walk first returns to itself. */
 static int span_find_roots(struct spans *s)
 {
-	uint8_t *state = calloc(s->count + 1, 1); /* 1: on this walk, 2: its root is known */
+	uint8_t *state = calloc(s->count + 1, 1); /* 1: on this walk, 2: root known */
 
 	if (!state)
 		return -ENOMEM;
@@ -304,7 +304,7 @@ static int span_find_roots(struct spans *s)
 	return 0;
 }
 
-/* Adds [start, stop) to the pieces of k, which lie last. */
+/* Adds [start, stop) to the pieces of k, which are the last ones. */
 static void span_piece_below(struct spans *s, struct span *k, int64_t start, int64_t stop,
 			     uint32_t *count)
 {
@@ -318,7 +318,7 @@ static void span_piece_below(struct spans *s, struct span *k, int64_t start, int
 	k->below_count++;
 }
 
-/* Children in order of start, and what of a span none of them has. */
+/* Links children in order of start, and computes the part of a span that no child covers. */
 static int span_link(struct spans *s)
 {
 	uint32_t pieces = 0;
@@ -421,7 +421,7 @@ int spanset_load(struct spans *s, const struct analysis_input *in, const struct 
 		r = span_arrange(&l);
 	if (r >= 0)
 		r = span_load_places(&l, store_dims(run->store));
-	span_load_free(&l); /* before there is more */
+	span_load_free(&l); /* before more memory is allocated */
 	if (r >= 0)
 		r = span_joins_make(s, in, run, err);
 	if (r == -E2BIG)

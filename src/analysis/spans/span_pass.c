@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* span_pass.c: the pass over the calls, and what their spans get of them. */
+/* span_pass.c: the pass over the calls, and the sums of their spans. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define SPAN_AHEAD_MAX \
-	1000000000ll /* ns behind the end of the last span in which calls of it may end */
+/* ns after the end of the last span within which its calls may end */
+#define SPAN_AHEAD_MAX 1000000000ll
 
 static const char *const time_words[] = {"program", "stalled", "data", "meta",	"sync",
 					 "net",	    "lock",    "wait", "other", "unselected"};
@@ -84,14 +84,14 @@ static bool span_waits(enum span_time t)
 	return t == SPAN_LOCK || t == SPAN_WAIT;
 }
 
-/* The first piece of the spans directly below that ends after `at`. */
+/* The first piece of the children that ends after `at`. */
 static uint32_t span_below(const struct spans *s, const struct span *of, int64_t at)
 {
 	return (uint32_t)array_first(i, of->below, of->below + (size_t)of->below_count,
 				     s->below[i].stop > at);
 }
 
-/* A wait, in k, which is its span or above that: without the times at which a span below its own is open. */
+/* Adds a wait to k, its span or an ancestor, without the times at which a child of k is open. */
 static int span_sum_wait(struct spans *s, struct span *k, const struct span_call *c, int64_t start,
 			 int64_t stop, enum span_time t)
 {
@@ -112,7 +112,7 @@ static int span_sum_wait(struct spans *s, struct span *k, const struct span_call
 	return r;
 }
 
-/* When a wait was over, and its thread had no CPU until it returned; its end, where that is not known. */
+/* The time at which a wait was over, though its thread had no CPU until it returned; its end if unknown. */
 static int64_t span_woken(const struct spans *s, const struct span_call *c, int64_t start,
 			  int64_t stop)
 {
@@ -149,7 +149,10 @@ static int span_sum_one(struct spans *s, struct span *k, const struct span_call 
 	return span_covers_add(s, k, c->unselected ? SPAN_ALL : SPAN_BUSY, start, stop);
 }
 
-/* Of another thread, for which the span waited: beside its own sums. Once for each span, also if several below it waited. */
+/*
+ * Adds a call of another thread for which the span waited, separately from the span's own sums. Counted once per span,
+ * even if several of its descendants waited.
+ */
 static void span_sum_waited(struct spans *s, const struct span_call *c)
 {
 	for (uint32_t at = c->span; at != SPAN_NONE; at = s->all[at].parent) {
@@ -199,7 +202,7 @@ int spanset_sum_stall(void *arg, uint32_t span, int64_t start, int64_t stop)
 	return r;
 }
 
-/* Parts of `all` in proportion to what time[] has from `from` up to `to`; what division leaves goes to the largest. */
+/* Distributes `all` in proportion to time[from .. to); the remainder of the division goes to the largest part. */
 static void span_share(int64_t time[static SPAN_TIMES], unsigned int from, unsigned int to,
 		       int64_t all)
 {
@@ -227,10 +230,10 @@ void spanset_times(const struct span *k, int64_t ret[static SPAN_TIMES])
 		length[c] = MIN(m->length[c], span_dur(k));
 	any = length[SPAN_CALLS];
 	busy = MIN(length[SPAN_BUSY], any);
-	all = MAX(length[SPAN_ALL], any); /* estimates may be shorter */
+	all = MAX(length[SPAN_ALL], any); /* estimates may be too short */
 	off = MAX(length[SPAN_OFF], all);
 	memcpy(ret, m->summed, sizeof(m->summed));
-	ret[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* next to those that do not wait */
+	ret[SPAN_LOCK] = m->summed[SPAN_OTHER]; /* besides calls that do not wait */
 	span_share(ret, SPAN_DATA, SPAN_LOCK + 1, busy);
 	ret[SPAN_OTHER] = ret[SPAN_LOCK];
 	ret[SPAN_LOCK] = m->alone[0];
@@ -250,7 +253,7 @@ const int64_t *spanset_phases(const struct spans *s, const struct span *k)
 
 /* ---- the pass ---- */
 
-/* What of a call lies in a span. */
+/* The part of a call within a span. */
 static int64_t pass_part(const struct span *k, const struct span_call *c)
 {
 	int64_t start = MAX(c->start, k->start), stop = MIN(c->stop, k->stop);
@@ -261,7 +264,7 @@ static int64_t pass_part(const struct span *k, const struct span_call *c)
 struct span_passing {
 	struct spans *s;
 	const struct span_pass *p;
-	/* of the run's selection, where those that it leaves out come, too; else NULL */
+	/* the run's selection, if unselected calls are also passed on; else NULL */
 	struct eval *eval;
 	struct eval_scratch *scratch;
 	uint32_t *selected; /* [BATCH_ROWS_MAX] */
@@ -308,7 +311,10 @@ static uint64_t pass_columns(void)
 	return set;
 }
 
-/* The call is part of a request that is open on the very thread of the span that waits: a loop, which waits for several at once. */
+/*
+ * True if the call belongs to a request that is open on the very thread of the waiting span: an event loop, which waits
+ * for several requests at once.
+ */
 static bool span_is_beside(const struct spans *s, const struct span *waiting,
 			   const struct span *member, const struct span_call *c)
 {
@@ -320,7 +326,7 @@ static bool span_is_beside(const struct spans *s, const struct span *waiting,
 		       span_places_task(s->places, waiting->thread_id, false);
 }
 
-/* The spans that wait for the call: those of requests that it is not part of. */
+/* Passes on the spans that wait for the call: those of requests to which it does not belong. */
 static int span_pass_waits(struct span_passing *at, struct span_call *c,
 			   const struct span_member *members, size_t count, bool *is_of)
 {
@@ -393,7 +399,10 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 	size_t n;
 	int r = 0;
 
-	/* A thread that blocks in a call runs again in it: it is that call's. One that is preempted may have left it meanwhile. */
+	/*
+	 * A thread that blocks in a call resumes in it: the time belongs to that call. A preempted one may have left
+	 * the call meanwhile.
+	 */
 	if (!batch_is_null(b, SCHED_OP, row) &&
 	    batch_get(b, SCHED_WHY, row, WHY_PREEMPTED) < WHY_PREEMPTED)
 		return 0;
@@ -401,14 +410,14 @@ static int pass_sched(struct span_passing *at, const struct batch *b, size_t row
 
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = at->p->stall(at->p->arg, spans[i], start, stop);
-	/* By another clock than the kernel's a span may seem to begin meanwhile; what is told twice counts once. */
+	/* by a clock other than the kernel's a span may seem to begin in the meantime; a span found twice counts once */
 	n = stop > start && r >= 0 ? span_places_at(at->s->places, thread, stop - 1, spans) : 0;
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = at->p->stall(at->p->arg, spans[i], start, stop);
 	return r;
 }
 
-/* A run of calls of one batch. */
+/* Processes a run of calls from one batch. */
 static int pass_calls(struct span_passing *at, const struct engine_merge *m, const struct batch *b,
 		      const uint32_t *rows, size_t n)
 {
@@ -456,7 +465,7 @@ int spanset_pass(struct spans *s, const struct analysis_input *in, const struct 
 	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
 	_cleanup_(span_passing_free) struct span_passing at = {.s = s, .p = p};
 	int64_t to = p->to > INT64_MAX - SPAN_AHEAD_MAX ? INT64_MAX : p->to + SPAN_AHEAD_MAX;
-	/* calls that had not ended are of no range, but where it is open */
+	/* unfinished calls are in no range, unless it is open */
 	bool open = to > run->last;
 	const struct scan_request q[] = {
 		{.table = TABLE_OP,

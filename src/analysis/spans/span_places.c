@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * span_places.c: which span a thread has at a time. Of each thread and lane the spans are laid out as steps in time, each with the
- * innermost span from there on: of those that are open the one that began last. A look is a search in an array.
+ * span_places.c: which span a thread is in at a time. For each thread and lane, the spans are flattened to steps in
+ * time, each with the innermost span from there on: of the open spans, the one that began last. A lookup is a search in
+ * an array.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,20 +15,21 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define FUTEX_COMMAND	  0x7f /* of its second argument, without the bits for private and clock */
+/* part of its second argument, without the flags for private and clock */
+#define FUTEX_COMMAND	  0x7f
 #define FUTEX_WAIT_BITSET 9
 #define TASKS_RECENT	  256 /* a power of two */
 
 struct span_step {
 	int64_t at;
-	uint32_t span; /* SPAN_NONE: none is open from here on */
+	uint32_t span; /* SPAN_NONE: no span is open from here on */
 };
 
 struct span_lane {
-	uint64_t
-		name; /* 0: spans of programs, and what they handed on; else a period's definition */
-	size_t from, to, at; /* of steps; the one that was found last */
-	uint32_t next;	     /* further lane of the task, + 1 */
+	/* 0: spans of programs, and work handed over; else a period's definition */
+	uint64_t name;
+	size_t from, to, at; /* from, to: range of steps; at: the step found last */
+	uint32_t next;	     /* next lane of the task, + 1 */
 };
 
 struct span_carry {
@@ -35,13 +37,13 @@ struct span_carry {
 	uint32_t span;
 };
 
-/* What it was given to do. */
+/* Work given to a task. */
 struct span_handed {
 	int64_t at;
-	uint32_t span; /* SPAN_NONE: nothing goes on from here */
+	uint32_t span; /* SPAN_NONE: the work ends here */
 };
 
-/* A span, and the lane it lies in. */
+/* A span and its lane. */
 struct span_found {
 	uint32_t span;
 	uint64_t lane;
@@ -49,18 +51,19 @@ struct span_found {
 
 struct span_task {
 	int64_t thread_id;
-	uint32_t lanes; /* the first, + 1 */
+	uint32_t lanes; /* index of the first + 1; 0: none */
 	struct span_carry *carries;
 	size_t carry_count, carry_cap, carry_at;
-	struct span_handed *handed; /* in order of time; several of one time are of several lanes */
+	/* sorted by time; entries of one time belong to several lanes */
+	struct span_handed *handed;
 	size_t handed_count, handed_cap, handed_at;
 };
 
-/* What a version of a thread was found to be. */
+/* Cache of the task of a thread version. */
 struct span_recent {
 	int64_t thread_id;
-	size_t task;  /* + 1; 0: it had none */
-	size_t tasks; /* when there were so many */
+	size_t task;  /* index + 1; 0: none */
+	size_t tasks; /* number of tasks at the time of the lookup */
 };
 
 struct span_places {
@@ -74,7 +77,7 @@ struct span_places {
 	size_t task_count, task_cap;
 	struct map by_thread, by_task;		 /* -> task */
 	struct map by_lane;			 /* hash of task and name -> lane */
-	struct span_recent recent[TASKS_RECENT]; /* by the low bits of the thread's id */
+	struct span_recent recent[TASKS_RECENT]; /* indexed by the low bits of the thread's id */
 	int64_t futex, futex_wait;
 };
 
@@ -102,7 +105,7 @@ static int place_task_make(struct span_places *p, uint64_t task)
 	return 0;
 }
 
-/* The task of a version of a thread; with `make` it is there afterwards, else NULL is also without memory. */
+/* The task of a thread version; NULL: none. With `make` it is created, and NULL means no memory. */
 static struct span_task *place_task(struct span_places *p, int64_t thread_id, bool make)
 {
 	struct span_recent *recent = &p->recent[(uint64_t)thread_id % TASKS_RECENT];
@@ -115,7 +118,7 @@ static struct span_task *place_task(struct span_places *p, int64_t thread_id, bo
 		task = (uint64_t)names_task(p->dims, thread_id);
 		if (!map_get(&p->by_task, task, &at) && make && !place_task_make(p, task))
 			at = p->task_count;
-		/* a thread without a task is looked at again once there are more */
+		/* a thread without a task is looked up again when there are more tasks */
 		if (at && map_set(&p->by_thread, (uint64_t)thread_id, at) < 0)
 			return NULL;
 	}
@@ -128,7 +131,7 @@ static uint64_t place_lane_name(const struct span_places *p, const struct span *
 	return k->period ? 1 + (uint64_t)p->s->all[k->root].name : 0;
 }
 
-/* The lane that a span lies in; made where there is none. */
+/* The lane of a span, created if there is none. */
 static int place_lane(struct span_places *p, const struct span *k, uint32_t *ret)
 {
 	uint64_t name = place_lane_name(p, k), key, at;
@@ -169,7 +172,8 @@ static int edge_order(const void *a, const void *b)
 
 	int r = ORDER(x->lane, y->lane) ?: ORDER(x->at, y->at);
 
-	return r ?: ORDER(y->end, x->end) ?: ORDER(x->span, y->span); /* the outer one begins first */
+	/* the outer span begins first */
+	return r ?: ORDER(y->end, x->end) ?: ORDER(x->span, y->span);
 }
 
 static int place_step(struct span_places *p, struct span_lane *l, int64_t at, uint32_t span)
@@ -185,7 +189,7 @@ static int place_step(struct span_places *p, struct span_lane *l, int64_t at, ui
 }
 
 struct span_sweep {
-	uint32_t *open; /* in order of start; those that ended may still stand in it */
+	uint32_t *open; /* sorted by start; may still contain ended spans */
 	size_t count, cap;
 	uint8_t *ended; /* [spans] */
 };
@@ -203,7 +207,7 @@ static int place_edge(struct span_places *p, struct span_sweep *w, const struct 
 	w->ended[e->span] = 1;
 	assert(w->count);
 	if (w->open[w->count - 1] != e->span) {
-		/* of spans that end at one time the outer one may come first: that is no crossing */
+		/* if spans end at the same time the outer one may come first: they do not cross */
 		*crossed += p->s->all[w->open[w->count - 1]].stop > e->at;
 		return 0;
 	}
@@ -249,7 +253,7 @@ int span_places_new(struct span_places **ret, struct spans *s, const struct dims
 	p->futex_wait = vocab_code("op", "futex_wait");
 	for (uint32_t i = 0; i < s->count && r >= 0; i++) {
 		const struct span *k = &s->all[i];
-		/* one that runs has the calls that begin at the last of the trace's time, too */
+		/* a running span also has the calls that begin at the very end of the trace */
 		int64_t stop = add_sat_signed(k->stop, k->status == SPAN_STATUS_RUNNING);
 		uint32_t lane = 0;
 
@@ -302,11 +306,11 @@ void span_places_restart(struct span_places *p)
 		p->lanes[i].at = p->lanes[i].from;
 }
 
-/* ---- looking ---- */
+/* ---- lookups ---- */
 
 /*
- * The last of the entries [low, high), in order of time, that begins by then; low, where none does. Each begins with its time.
- * `was` is where the last look ended: mostly it is the same one or the next.
+ * The last of the entries [low, high), sorted by time, that begins not after `at`; low if none does. Each entry starts
+ * with its time. `was` is the previous result, which usually is the result again, or directly before it.
  */
 static size_t place_find(const void *entries, size_t size, size_t low, size_t high, size_t was,
 			 int64_t at)
@@ -360,14 +364,14 @@ static bool place_has_lane(const struct span_found *h, size_t count, uint64_t la
 	return false;
 }
 
-/* The first of what was handed last by then; handed_count: nothing was. */
+/* The first of the entries handed over last by then; handed_count: none. */
 static size_t place_handed(struct span_task *t, int64_t at)
 {
 	size_t i;
 
 	if (!t->handed_count || t->handed[0].at > at)
 		return t->handed_count;
-	i = MIN(t->handed_at, t->handed_count - 1); /* some may have been taken back */
+	i = MIN(t->handed_at, t->handed_count - 1); /* some may have been removed since */
 	i = place_find(t->handed, sizeof(*t->handed), 0, t->handed_count, i, at);
 	while (i && t->handed[i - 1].at == t->handed[i].at)
 		i--;
@@ -375,7 +379,7 @@ static size_t place_handed(struct span_task *t, int64_t at)
 	return i;
 }
 
-/* What a thread works on at a time, by its own spans and contexts, and by what it was given. */
+/* What a thread works on at a time: its own spans and contexts, and work given to it. */
 static size_t place_look(const struct span_places *p, struct span_task *t, int64_t at, bool given,
 			 struct span_found ret[static SPAN_LANES_MAX], size_t *ret_own)
 {
@@ -458,11 +462,15 @@ int span_places_hand(struct span_places *p, uint32_t task, int64_t at, const uin
 	struct span_found own[SPAN_LANES_MAX];
 	size_t ignored, owned = place_look(p, t, at, false, own, &ignored), given = 0;
 
-	/* of calls of one thread that overlap, which no kernel makes, the later one counts from the end of the other */
+	/*
+	 * of overlapping calls of one thread, which the kernel does not produce, the later one counts from the end of
+	 * the other
+	 */
 	if (t->handed_count)
 		at = MAX(at, t->handed[t->handed_count - 1].at);
+	/* work received at the same time did not continue */
 	while (t->handed_count && t->handed[t->handed_count - 1].at == at)
-		t->handed_count--; /* what came at that very time did not go on */
+		t->handed_count--;
 	for (size_t i = 0; i < count + 1; i++) {
 		uint32_t span = i < count ? spans[i] : none;
 

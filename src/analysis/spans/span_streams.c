@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* span_streams.c: streams by the names of their ends, what is unread in them, and children by their pids. */
+/* span_streams.c: streams by the names of their ends and their unread writes, and children by pid. */
 #include "analysis/spans/span_streams.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static int child_order(const void *a, const void *b)
 	return ORDER(x->pid, y->pid) ?: ORDER(x->started, y->started) ?: ORDER(x->thread_id, y->thread_id);
 }
 
-/* What a parent in its pid namespace calls a thread. */
+/* The pid of a thread as seen by a parent in its pid namespace. */
 static int64_t child_pid(const struct dims_thread *t)
 {
 	return t->tid_ns >= 0 ? t->tid_ns : t->tid;
@@ -74,7 +74,7 @@ int64_t span_streams_child(const struct span_streams *q, int64_t parent_thread, 
 	return found;
 }
 
-/* ---- what a stream is called ---- */
+/* ---- names of streams ---- */
 
 static uint64_t stream_addresses(const struct dims_file *f, struct bytes reads, struct bytes writes)
 {
@@ -135,7 +135,7 @@ static int stream_names_of(struct span_streams *q, int64_t file_id, const struct
 	return n ? 0 : -ENOMEM;
 }
 
-/* Names of its file; NULL: the end that a call reads, or writes to, has none. */
+/* The names for its file; NULL: the end that the call reads or writes is not a stream. */
 static int stream_named(struct span_streams *q, int64_t file_id, int64_t fd, bool write,
 			const struct stream_names **ret)
 {
@@ -181,7 +181,7 @@ int span_streams_find(struct span_streams *q, int64_t file_id, int64_t fd, int64
 	return 0;
 }
 
-/* ---- what is in it ---- */
+/* ---- unread writes ---- */
 
 static void stream_drop(struct span_stream *q, uint32_t n)
 {
@@ -212,7 +212,7 @@ int span_stream_wrote(struct span_stream *q, const struct span_written *w)
 void span_stream_read(struct span_stream *q, int64_t waited_from, int64_t stop, uint32_t bytes,
 		      struct span_written *ret)
 {
-	/* it was empty when its reader began to wait */
+	/* the stream was empty when its reader began to wait */
 	while (q->count && q->unread[q->first].stop <= waited_from)
 		stream_drop(q, 1);
 	if (waited_from != INT64_MIN)

@@ -14,12 +14,12 @@
 
 #define TABLE_ORIGIN  "weir.spans"
 #define TABLE_VERSION 1
-#define TURNS_MAX \
-	(2u << 20) /* spans by their peers, 64 bytes each; beyond, further ones are not counted */
+/* pairs of span and peer, 64 bytes each; further ones are not counted */
+#define TURNS_MAX (2u << 20)
 
 struct span_turns {
 	uint64_t peer;
-	int64_t file_id, wrote; /* wrote: end of the last write, 0: it has been answered */
+	int64_t file_id, wrote; /* wrote: end of the last write, 0: already answered */
 	int64_t time, longest;
 	uint32_t span, turns;
 };
@@ -30,9 +30,9 @@ struct span_tabling {
 	struct span_turns *turns;
 	size_t count, cap;
 	struct map by_span,
-		by_file;	    /* hash of span and peer -> turns; file -> peer, 0: no socket */
+		by_file; /* hash of span and peer -> turns; file -> peer, 0: not a socket */
 	uint8_t roles[OP_CODE_MAX]; /* 1: reads, 2: writes */
-	struct span_turns **of;	    /* [spans]: the one with most time */
+	struct span_turns **of;	    /* [spans]: the peer with most time */
 };
 
 static void span_tabling_free(struct span_tabling *t)
@@ -56,7 +56,7 @@ static void tabling_roles(struct span_tabling *t)
 		t->roles[op_find(writes[i])] = 2;
 }
 
-/* What a socket's other end is, as a number; 0: it is no socket. */
+/* A number for a socket's peer; 0: not a socket. */
 static int tabling_peer(struct span_tabling *t, int64_t file_id, uint64_t *ret)
 {
 	struct dims_file room;
@@ -77,7 +77,7 @@ static int tabling_peer(struct span_tabling *t, int64_t file_id, uint64_t *ret)
 	return map_set(&t->by_file, (uint64_t)file_id, *ret);
 }
 
-/* NULL in *ret: there are too many. */
+/* *ret is NULL if there are too many. */
 static int tabling_turns(struct span_tabling *t, uint32_t span, uint64_t peer, int64_t file_id,
 			 struct span_turns **ret)
 {
@@ -218,7 +218,7 @@ bool span_table_is_current(const struct store *s)
 	const struct store_made *m = store_made_current(s, TABLE_SPAN_SUM),
 				*p = store_made_current(s, TABLE_PERIOD);
 
-	/* periods that were made since are not in it */
+	/* periods defined later are missing in it */
 	return m && m->version == TABLE_VERSION && (!p || p->first_block < m->first_block);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* span_waits.c: from waits of threads to the calls that spans wait for. */
+/* span_waits.c: derives the calls that spans wait for from the waits of threads. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 #include "base/array.h"
 #include "schema/vocab.h"
 
-/* The pass's place in what spans wait for of a task. */
+/* Position of the pass in the intervals in which spans wait for a task. */
 struct span_watch {
-	size_t from, to, next; /* of behind[] */
-	size_t *open;	       /* those that calls may still lie in */
+	size_t from, to, next; /* indexes in behind[] */
+	size_t *open;	       /* intervals that calls may still overlap */
 	size_t count, cap;
 };
 
@@ -34,11 +34,11 @@ size_t span_joins_from(const struct span_joins *j, uint32_t task, int64_t from, 
 	return array_first(i, 0, end, w[i].task == task && w[i].stop > from);
 }
 
-/* ---- what spans wait for ---- */
+/* ---- intervals in which spans wait ---- */
 
 struct resolving {
 	struct spans *s;
-	uint32_t waiter; /* asleep: its own calls are not what it waits for */
+	uint32_t waiter; /* it sleeps: its own calls are not what it waits for */
 	uint32_t span;
 };
 
@@ -128,7 +128,7 @@ static int found_order(const void *a, const void *b)
 	return ORDER(x->span, y->span);
 }
 
-/* Parts of one span add up; they are of several threads of it, or of several waits. */
+/* Merges entries of one span, which come from several of its threads, or several waits. */
 static size_t found_unite(struct span_waiting *all, size_t count)
 {
 	size_t kept = 0;
@@ -164,7 +164,7 @@ ssize_t span_joins_of(struct spans *s, const struct batch *b, size_t row, int64_
 		const struct span_behind *k = &j->behind[w->open[i]];
 		int64_t part = MIN(stop, k->stop) - MAX(start, k->start);
 
-		/* a thread's calls follow one another; requests that it submitted end on the way */
+		/* a thread's calls are sequential; requests that it submitted end in between */
 		if (k->stop > start || kind != KIND_SYSCALL)
 			w->open[kept++] = w->open[i];
 		if (part > 0 && (kind == KIND_SYSCALL || kind == KIND_FAULT || stop <= k->stop))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof.c: a profile in the format of github.com/google/pprof/proto/profile.proto, written by hand: samples with one value for
- * each weight, a location and a function for each name. Gzipped, as pprof's own files are.
+ * pprof.c: writes the format of github.com/google/pprof/proto/profile.proto without a library: samples with one value
+ * per weight, a location and a function per name. Gzipped, like pprof's own files.
  */
 #include "analysis/stacks/stacks.h"
 
@@ -34,29 +34,30 @@ enum {
 
 static int put_number(struct buf *b, unsigned int field, uint64_t v)
 {
-	int r = buf_varint(b, field << 3 | WIRE_NUMBER);
-
-	return r < 0 ? r : buf_varint(b, v);
+	buf_varint(b, field << 3 | WIRE_NUMBER);
+	return buf_varint(b, v);
 }
 
 static int put_bytes(struct buf *b, unsigned int field, const void *data, size_t len)
 {
-	int r = buf_varint(b, field << 3 | WIRE_BYTES);
+	int r;
 
-	r = r < 0 ? r : buf_varint(b, len);
+	buf_varint(b, field << 3 | WIRE_BYTES);
+	r = buf_varint(b, len);
 	return r < 0 || !len ? r : buf_append(b, data, len);
 }
 
 static int put_value_type(struct buf *b, uint32_t type, uint32_t unit)
 {
 	_cleanup_buf_ struct buf v = {0};
-	int r = put_number(&v, VALUE_TYPE, type);
+	int r;
 
-	r = r < 0 ? r : put_number(&v, VALUE_UNIT, unit);
+	put_number(&v, VALUE_TYPE, type);
+	r = put_number(&v, VALUE_UNIT, unit);
 	return r < 0 ? r : put_bytes(b, PROFILE_SAMPLE_TYPE, v.data, v.len);
 }
 
-/* One function at one place: names are all that is known. Ids are those of the name in the table of strings. */
+/* A function and a location for one name, which is all that is known. Their id is that of the name in the string table. */
 static int put_function(struct buf *b, uint32_t id)
 {
 	_cleanup_buf_ struct buf line = {0}, location = {0}, function = {0};
@@ -71,7 +72,7 @@ static int put_function(struct buf *b, uint32_t id)
 	return r < 0 ? r : put_bytes(b, PROFILE_FUNCTION, function.data, function.len);
 }
 
-/* The names of a stack, innermost first, as ids of strings. */
+/* The names of a stack, innermost first, as string ids. */
 static int put_locations(struct buf *out, struct intern *strings, struct bytes names)
 {
 	size_t end = names.len;
@@ -129,7 +130,7 @@ static int put_profile(const struct stacks_sums *s, struct buf *b, struct intern
 {
 	static const char *const units[] = {"nanoseconds", "bytes", "count", "count"};
 	uint32_t empty, type, unit;
-	int r = intern_add(strings, "", 0, &empty); /* the first string is the empty one */
+	int r = intern_add(strings, "", 0, &empty); /* the first string must be empty */
 
 	static_assert(ARRAY_SIZE(units) == STACKS_WEIGHTS, "each weight has a unit");
 	for (int i = 0; i < STACKS_WEIGHTS && r >= 0; i++) {

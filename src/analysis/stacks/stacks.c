@@ -117,28 +117,29 @@ static struct bytes names_of(const struct dims *d, int64_t id, uint64_t *cut)
 	return s->names.data ? s->names : s->frames;
 }
 
-/* The places of a stack without names, in one line. */
+/* Appends the frames of a stack without symbols, on one line. */
 static int put_names(struct buf *out, struct bytes names)
 {
 	size_t from = out->len;
-	int r = names.len ? buf_append(out, names.data, names.len) : 0;
 
-	while (r >= 0 && out->len > from && out->data[out->len - 1] == '\n')
+	if (names.len)
+		buf_append(out, names.data, names.len);
+	while (out->len > from && out->data[out->len - 1] == '\n')
 		out->len--;
-	for (size_t i = from; r >= 0 && i < out->len; i++) {
+	for (size_t i = from; i < out->len; i++) {
 		if (out->data[i] == '\n')
 			out->data[i] = ';';
 	}
-	return r;
+	return buf_status(out);
 }
 
 /* ---- names with lines ---- */
 
-/* Of the stacks of a program that there are; empty where lines were not asked for. */
+/* Stacks of programs with source lines; empty if lines were not requested. */
 struct lined {
 	struct symbols_text *texts;
 	size_t count, given;
-	struct map by_id;    /* of a stack to its place */
+	struct map by_id;    /* stack id -> index */
 	struct bytes *names; /* [count] */
 	struct strpool pool;
 };
@@ -196,9 +197,9 @@ static int lined_make(struct lined *l, const struct pairs *p, const struct dims 
 
 /* ---- sums by names ---- */
 
-/* A stack of a name: that in which its calls slept most is shown with it. */
+/* Stacks with the same names; the one in which calls slept most is shown with them. */
 struct group {
-	uint32_t names, kernel; /* of texts; kernel 0: none */
+	uint32_t names, kernel; /* ids in texts; kernel 0: none */
 	uint64_t cut, slept;
 	uint64_t sums[STACKS_SUMS];
 };
@@ -230,7 +231,7 @@ static int groups_text(struct groups *g, struct bytes names, uint32_t *ret)
 				  ret);
 }
 
-/* By the program's functions alone, or by the kernel's as well. */
+/* Groups by the program's functions alone, or also by the kernel's. */
 static int groups_add(struct groups *g, const struct dims *d, const struct lined *lined,
 		      const struct pair *p, bool kernel)
 {
@@ -389,7 +390,7 @@ static int stacks_run(const struct analysis_input *in, struct analysis_result *o
 	return 0;
 }
 
-/* `"with"` and `"without"`: sums of the calls that have a stack, and of those that have none. */
+/* `"with"` and `"without"`: sums over calls with and without a stack. */
 static int stacks_put_members(const struct analysis_input *in, const struct analysis_result *r,
 			      struct buf *to)
 {
@@ -406,38 +407,36 @@ static int stacks_put_members(const struct analysis_input *in, const struct anal
 	return e;
 }
 
-/* With the mark by which flamegraph.pl knows the kernel's functions. */
+/* Appends names with the suffix by which flamegraph.pl recognizes kernel functions. */
 static int put_kernel(struct buf *out, struct bytes names)
 {
 	size_t from = 0;
-	int r = 0;
 
-	for (size_t i = 0; i <= names.len && r >= 0 && names.len; i++) {
+	for (size_t i = 0; i <= names.len && names.len; i++) {
 		if (i < names.len && names.data[i] != ';')
 			continue;
-		r = buf_printf(out, ";%.*s_[k]", (int)(i - from), (const char *)names.data + from);
+		buf_printf(out, ";%.*s_[k]", (int)(i - from), (const char *)names.data + from);
 		from = i + 1;
 	}
-	return r;
+	return buf_status(out);
 }
 
 int stacks_put_folded(const struct stacks_sums *s, struct buf *out)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < s->count && r >= 0; i++) {
+	for (size_t i = 0; i < s->count; i++) {
 		const struct stacks_row *row = &s->rows[i];
 
 		if (!row->sums[s->weight])
 			continue;
-		r = row->names.len ? buf_append(out, row->names.data, row->names.len)
-				   : buf_printf(out, STACKS_UNNAMED);
-		if (r >= 0 && s->kernel)
-			r = put_kernel(out, row->kernel);
-		r = r < 0 ? r
-			  : buf_printf(out, " %llu\n", (unsigned long long)row->sums[s->weight]);
+		if (row->names.len)
+			buf_append(out, row->names.data, row->names.len);
+		else
+			buf_printf(out, STACKS_UNNAMED);
+		if (s->kernel)
+			put_kernel(out, row->kernel);
+		buf_printf(out, " %llu\n", (unsigned long long)row->sums[s->weight]);
 	}
-	return r;
+	return buf_status(out);
 }
 
 static const struct option stacks_options_table[] = {
@@ -459,7 +458,8 @@ static const struct option stacks_options_table[] = {
 	/* STACKS_TOP */
 	{0, "top", OPTION_COUNT, "N", "print at most N stacks",
 	 offsetof(struct stacks_options, top), .otherwise = "5000"},
-	{0, "head", OPTION_COUNT, "N", NULL, offsetof(struct stacks_options, top)}, /* report's */
+	/* for compatibility with report */
+	{0, "head", OPTION_COUNT, "N", NULL, offsetof(struct stacks_options, top)},
 	{0},
 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * kernel.h: the few kernel structs and fields that the programs read, declared by hand. Offsets are
- * found when the programs are loaded (preserve_access_index), so order and size here mean nothing;
- * only names do.
+ * kernel.h: the few kernel structs and fields that the programs read, declared by hand. Offsets are resolved when the
+ * programs are loaded (preserve_access_index), so only names matter here, not order and size.
  */
 #pragma once
 
@@ -16,9 +15,8 @@
 #include "schema/wire_function.h"
 
 #define noinline __attribute__((__noinline__))
-/* A function that the verifier looks at once, by itself, instead of at every call: pointers may be
- * NULL there, results are numbers. Without these, loading takes seconds instead of a tenth of one.
- */
+/* A function that the verifier checks once, separately, instead of at every call: it must assume that pointers may be
+ * NULL and results are unknown numbers. Without these, loading takes seconds instead of a tenth of one. */
 #define verified_alone __attribute__((__noinline__))
 #define unlikely(x)    __builtin_expect(!!(x), 0)
 #define likely(x)      __builtin_expect(!!(x), 1)
@@ -29,7 +27,7 @@
 #define INODE_IFBLK    0060000
 #define INODE_IFDIR    0040000
 
-/* A function of the kernel; libbpf's own way to it (__ksym) would read all of the kernel's BTF for each object. */
+/* A kernel function; libbpf's own method (__ksym) would read all of the kernel's BTF for each object. */
 #define KERNEL_FUNCTION(name) ((void *)(WIRE_FUNCTION + WIRE_NUMBER_##name))
 
 typedef _Bool bool;
@@ -184,7 +182,7 @@ struct cgroup {
 	struct kernfs_node *kn;
 };
 
-/* Which controllers there are, and their order, is the kernel's configuration. */
+/* The controllers and their order depend on the kernel's configuration. */
 enum cgroup_subsys_id {
 	pids_cgrp_id,
 	memory_cgrp_id,
@@ -205,7 +203,7 @@ struct mm_struct {
 	unsigned long arg_start, arg_end;
 	struct file *exe_file;
 	unsigned long start_code, end_code;
-	unsigned long exec_vm; /* pages that may be executed */
+	unsigned long exec_vm; /* executable pages */
 };
 
 struct vm_area_struct {
@@ -273,7 +271,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct sigpending pending;
 	unsigned long nvcsw, nivcsw;
-	unsigned long min_flt, maj_flt; /* page faults that ended */
+	unsigned long min_flt, maj_flt; /* completed page faults */
 	struct sched_info sched_info;	/* with CONFIG_SCHED_INFO */
 	struct css_set *cgroups;
 	struct task_io_accounting ioac;
@@ -382,14 +380,15 @@ struct bpf_iter__task {
 #pragma clang attribute pop
 
 /*
- * Reads a field through a pointer that the verifier does not know: a plain load from Linux 6.2 on, where bpf_rdonly_cast()
- * exists, else (6.1) a call of bpf_probe_read_kernel(). Each object is compiled for both (KERNEL_CASTS is 1 or 0): of a choice
- * at load time the verifier would take out the other half, hundreds of times, and each time move all of the program.
- * The loads are volatile: merged with one through another kind of pointer the verifier refuses them.
+ * Reads a field through a pointer that the verifier does not know: a plain load from Linux 6.2 on, with
+ * bpf_rdonly_cast(), else (6.1) a call of bpf_probe_read_kernel(). Each object is compiled for both (KERNEL_CASTS is 1
+ * or 0): with a choice at load time the verifier would remove the other branch, hundreds of times, and move the whole
+ * program each time. The loads are volatile: the verifier rejects them if merged with one through another kind of
+ * pointer.
  */
 static void *(*bpf_rdonly_cast)(const void *obj, __u32 btf_id) = KERNEL_FUNCTION(bpf_rdonly_cast);
 
-/* The types that casts name; and flavours of these. */
+/* The types used in casts, and flavours of these. */
 #define KERNEL_TYPES(x)                                                                           \
 	x(address_space) x(bio) x(bio_vec) x(block_device) x(block_device_operations) x(          \
 		css_set) x(dentry) x(epitem) x(file) x(file_system_type) x(folio) x(fs_struct)    \
@@ -405,7 +404,7 @@ static void *(*bpf_rdonly_cast)(const void *obj, __u32 btf_id) = KERNEL_FUNCTION
 #define type_declared(name) struct name;
 #define type_id_of(name)    ID_OF_##name,
 KERNEL_TYPES(type_declared)
-/* The number of each in the running kernel's BTF, which kernel_btf.c gives. libbpf's own way to it would need all of the BTF. */
+/* The id of each type in the running kernel's BTF, set by kernel_btf.c. libbpf's own method would need all of the BTF. */
 enum kernel_type_id { KERNEL_TYPES(type_id_of) };
 #define type_case(name) struct name * : bpf_core_enum_value(enum kernel_type_id, ID_OF_##name),
 #define flavour_case(name, flavour) \
@@ -414,7 +413,7 @@ enum kernel_type_id { KERNEL_TYPES(type_id_of) };
 	_Generic((type *)0, \
 		KERNEL_TYPES(type_case) KERNEL_FLAVOURS(flavour_case) struct thread_state *: 0)
 
-/* In a frame of its own, so that many reads do not fill the stack of one function. */
+/* In a separate frame, so that many reads do not fill the stack of one function. */
 static noinline __u64 probe_number(const void *at, __u32 size)
 {
 	__u64 v = 0;
@@ -442,7 +441,7 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 			c_ = bpf_rdonly_cast(c_, kernel_id(type)); \
 		c_;                                                \
 	})
-/* Of a pointer from kcast(), or from a field that was read through one. */
+/* Reads a field of a pointer from kcast(), or of a field that was read through one. */
 #define kfield(ptr, field)                                                                \
 	({                                                                                \
 		__typeof__(ptr) p_ = (ptr);                                               \
@@ -454,7 +453,7 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 				__builtin_preserve_access_index(&p_->field), sizeof(v_)); \
 		v_;                                                                       \
 	})
-/* Both at once: one question which of the two the kernel has, of whose answers the verifier takes one out. */
+/* Both in one: a single test of the kernel's features, of whose branches the verifier removes one. */
 #define kread(type, ptr, field)                                                              \
 	({                                                                                   \
 		type *k_ = (type *)(ptr);                                                    \
@@ -468,9 +467,9 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 	})
 
 /*
- * Reads a field through a pointer whose type the verifier knows. For every such load a newer
- * verifier asks whether the field is trusted, by searching all of BTF for a name: half of the time
- * that loading took. An untrusted pointer spares it that; 6.1, which has no cast, loads directly.
+ * Reads a field through a pointer whose type the verifier knows. For every such load newer verifiers check whether the
+ * field is trusted by searching all of BTF for a name, which took half of the load time. An untrusted pointer avoids
+ * that; 6.1, which has no cast, loads directly.
  */
 #define tread(type, ptr, field)                                                              \
 	({                                                                                   \
@@ -483,8 +482,7 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 		v_;                                                                          \
 	})
 
-/* Reads a pointer that lies at an address, as a plain number (any struct with a 64-bit number will
- * do). */
+/* Reads a pointer at an address as a plain number (through any struct with a 64-bit number). */
 static __always_inline __u64 kread_ptr(__u64 at)
 {
 	return kread(struct qstr, at - bpf_core_field_offset(struct qstr, hash_len), hash_len);
@@ -497,7 +495,7 @@ static __always_inline __u64 kread_ptr(__u64 at)
 static __always_inline bool is_compat(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
-	return task->thread_info.status & 2; /* TS_COMPAT, also right for int 0x80 */
+	return task->thread_info.status & 2; /* TS_COMPAT, also correct for int 0x80 */
 #else
 	return task->thread_info.flags & (1 << 22); /* arm64: TIF_32BIT */
 #endif

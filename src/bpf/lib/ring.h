@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ring.h: writing into the ring of this CPU, counting every call, waking the reader once per crossing. The rings
- * are weir's own (schema/wire.h): only this CPU writes into its ring and no program interrupts another one there, so
- * that nothing is locked or reserved. The kernel's ring buffer costs 32 to 39 ns more for each record.
+ * ring.h: writes to the ring of this CPU, counts every call, wakes the reader once per crossing of the fill mark. The
+ * rings are weir's own (schema/wire.h): only this CPU writes to its ring, and no program interrupts another one there,
+ * so that nothing needs locks or reservations. The kernel's ring buffer costs 32 to 39 ns more for each record.
  */
 #pragma once
 
 #include "bpf/lib/state.h"
 
-/* What must be free to the end of a leaf for a record of a size that is not a constant. */
+/* The space that must be free in a leaf for a record of variable size. */
 #define ROOM_SMALL 512
 #define ROOM_LARGE (256 + WIRE_WALK_MAX)
 
-/* Linux 6.10 and later. Older kernels do not preempt a program, newer ones may, which must not be while a record is
- * written. No function that is verified alone is called meanwhile: before 6.15 that is refused. */
+/* Linux 6.10 and later. Older kernels do not preempt a program, newer ones may, which must not happen while a record is
+ * being written. No separately verified function may be called meanwhile: before 6.15 that is rejected. */
 static void (*bpf_preempt_disable)(void) = KERNEL_FUNCTION(bpf_preempt_disable);
 static void (*bpf_preempt_enable)(void) = KERNEL_FUNCTION(bpf_preempt_enable);
 
-/* A place in a ring. */
+/* A position in a ring. */
 struct ring_place {
 	struct wire_cpu *cpu;
 	__u64 end;
@@ -35,7 +35,7 @@ static __always_inline void ring_end(void)
 		bpf_preempt_enable();
 }
 
-/* A reader that sees the new head sees everything written before. */
+/* Publishes the head: a reader that sees it also sees everything written before. */
 static __always_inline void head_move(struct wire_cpu *c, __u64 head)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -46,7 +46,7 @@ static __always_inline void head_move(struct wire_cpu *c, __u64 head)
 #endif
 }
 
-/* How many bytes of this CPU's ring the reader has not copied. */
+/* The number of bytes in this CPU's ring that the reader has not copied. */
 static __always_inline __u64 ring_fill(struct wire_cpu *c)
 {
 	return *(volatile __u64 *)&c->head - *(volatile __u64 *)&c->tail;
@@ -80,8 +80,8 @@ static noinline int leaf_end(void)
 }
 
 /*
- * Takes the next number of this CPU's ring, and space for a record. NULL: the ring is full. Else ring_commit() follows, with
- * nothing between but the filling of the record.
+ * Takes the next sequence number of this CPU's ring, and space for a record. NULL: the ring is full. Otherwise
+ * ring_commit() must follow, after nothing but filling the record.
  */
 static __always_inline void *ring_take(struct ring_place *p, __u32 size, __u32 room, __u32 *ret_seq)
 {
@@ -104,7 +104,7 @@ static __always_inline void *ring_take(struct ring_place *p, __u32 size, __u32 r
 	if (likely(p->end - *(volatile __u64 *)&c->tail <= ring_bytes))
 		leaf = leaf_at(cpu, head);
 	at = head & (WIRE_LEAF_BYTES - 1);
-	barrier_var(at); /* compared and used at once, so that 6.1 follows it */
+	barrier_var(at); /* check and use must be adjacent for 6.1's verifier */
 	if (likely(leaf && at <= WIRE_LEAF_BYTES - room)) {
 		c->seq++;
 		return leaf->data + at;
@@ -113,7 +113,7 @@ static __always_inline void *ring_take(struct ring_place *p, __u32 size, __u32 r
 	return NULL;
 }
 
-/* Counts how often the reader stayed away for longer than calls are held. */
+/* Counts how often the reader was away for longer than calls are held. */
 static __always_inline void hold_failed(struct wire_cpu *c)
 {
 	struct wire_hold *h = &holds[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
@@ -123,8 +123,8 @@ static __always_inline void hold_failed(struct wire_cpu *c)
 	h->over = 1;
 }
 
-/* There was no room for a call, or for its thread. It takes a number. Records of threads and
- * files do not, as they are sent again. */
+/* There was no room for a call, or for its thread: it still takes a number. Records of threads and files do not, as
+ * they are sent again. */
 verified_alone int call_lost(void)
 {
 	struct wire_cpu *c;
@@ -144,7 +144,7 @@ static noinline int bell_ring(void)
 {
 	__u64 nothing = 0;
 
-	this_cpu()->above = 1; /* the reader takes it back when it has copied */
+	this_cpu()->above = 1; /* the reader resets it after copying */
 	bpf_ringbuf_output(&bell, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
@@ -170,7 +170,7 @@ static __always_inline void head_fill(struct wire_head *h, __u8 type, __u8 parts
 	h->time = time;
 }
 
-/* Sends the record at the start of a scratch's data; its head is completed here. 0: the ring was full. */
+/* Sends the record at the start of a scratch buffer's data; completes its head. 0: the ring was full. */
 verified_alone int ring_send(struct scratch *s, __u32 size)
 {
 	struct wire_head *h;
@@ -190,7 +190,7 @@ verified_alone int ring_send(struct scratch *s, __u32 size)
 	if (!to)
 		return 0;
 	len = size;
-	barrier_var(len); /* compared and used at once, so that 6.1 follows it */
+	barrier_var(len); /* check and use must be adjacent for 6.1's verifier */
 	if (len <= ROOM_SMALL)
 		bpf_probe_read_kernel(to, len, h);
 	else if (len <= ROOM_LARGE)

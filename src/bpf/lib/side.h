@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * side.h: the side ring, for records of programs that may run in interrupts and come upon each other: they need the kernel's
- * ring buffer with its lock (some 40 ns more than a ring of ring.h, which is for programs in the context of a thread). A
- * record begins with a struct wire_head, whose seq is the CPU; the recorder merges it by its time with those of all rings.
+ * side.h: the side ring, for records of programs that may run in interrupts and interrupt each other: they need the
+ * kernel's ring buffer with its lock (about 40 ns more than ring.h, which is for programs in thread context). A record
+ * begins with a struct wire_head, whose seq is the CPU; the recorder merges it by time with those of all rings.
  */
 #pragma once
 
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/selected.h"
 
 /* The loader sets its size. */
 struct {
@@ -14,7 +14,7 @@ struct {
 	__uint(max_entries, 4096);
 } side SEC(".maps");
 
-/* What is missing: counted by cause and type, stored as loss. */
+/* Counts missing records by cause and type, to be stored as loss. */
 static __always_inline void side_lose(enum wire_side_loss why, __u8 type)
 {
 	__sync_fetch_and_add(
@@ -27,8 +27,8 @@ static __always_inline void side_lose(enum wire_side_loss why, __u8 type)
 }
 
 /*
- * Reserves a record of a constant size, a multiple of 8, and fills its head; time: of the record, on the monotonic clock,
- * taken just now. NULL: no room, and what it would say waits for the next one. Else side_commit() follows.
+ * Reserves a record of a constant size, a multiple of 8, and fills its head; time: that of the record, on the monotonic
+ * clock, taken just now. NULL: no room, and the next record must include the data. Otherwise side_commit() follows.
  */
 static __always_inline void *side_try(__u8 type, __u32 size, __u64 time)
 {
@@ -44,7 +44,7 @@ static __always_inline void *side_try(__u8 type, __u32 size, __u64 time)
 	return h;
 }
 
-/* The same, where what finds no room is lost, which is counted. */
+/* The same for data that is lost, and counted, if there is no room. */
 static __always_inline void *side_take(__u8 type, __u32 size, __u64 time)
 {
 	void *record = side_try(type, size, time);
@@ -54,7 +54,7 @@ static __always_inline void *side_take(__u8 type, __u32 size, __u64 time)
 	return record;
 }
 
-/* The reader is woken where the ring is half full, else it comes within 20 ms. A wake-up for each record costs 6 us. */
+/* Wakes the reader if the ring is half full; otherwise it comes within 20 ms. A wake-up for each record costs 6 us. */
 static __always_inline __u64 side_wake(void)
 {
 	__u64 half = bpf_ringbuf_query(&side, BPF_RB_RING_SIZE) / 2;
@@ -68,7 +68,7 @@ static __always_inline void side_commit(void *record)
 	bpf_ringbuf_submit(record, side_wake());
 }
 
-/* Sends a record whose head is filled, of any size up to WIRE_LEAF_BYTES that is a multiple of 8. */
+/* Sends a record whose head is filled; its size is a multiple of 8 up to WIRE_LEAF_BYTES. */
 static __always_inline void side_send(struct wire_head *h, __u32 size)
 {
 	if (bpf_ringbuf_output(&side, h, size, side_wake()))

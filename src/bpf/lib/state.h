@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* state.h: what the programs of calls remember: configuration, counters, per-thread state, maps. */
+/* state.h: the state of the programs of calls: configuration, counters, per-thread state, maps. */
 #pragma once
 
-#include "bpf/lib/selected.h"
+#include "bpf/lib/thread/selected.h"
 #include "bpf/lib/side.h"
-#include "bpf/lib/thread_state.h"
+#include "bpf/lib/thread/thread_state.h"
 #include "schema/call_filter.h"
 #include "schema/wire.h"
 #include "schema/wire_context.h"
 
 #define STATUS_INTERRUPTED \
-	(1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/plan.c */
+	(1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/load/plan.c */
 #define STATUS_DENIED	  (1 << 2)
 #define STATUS_CONTESTED  (1 << 3)
 #define STATUS_APPEND	  (1 << 4)
@@ -21,16 +21,16 @@
 #define STATUS_SLEPT	  (1 << 10)
 #define STATUS_UNFINISHED (1 << 0)
 
-#define RET_BYTES 1 /* enum ret_kind of schema/ops.h, checked there too */
+#define RET_BYTES 1 /* enum ret_kind of schema/ops.h, checked there as well */
 #define RET_FD	  2
 #define RET_POS	  5
 
 #define SCRATCH_SLOTS 4 /* per CPU: programs nest when they are preempted */
 
 /*
- * What follows is one and the same in every object that includes this file: that of calls lends its sections
- * (capture/ebpf/objects.h). So nothing here is static, and everything is initialised: of other variables the compiler chooses
- * the order anew for each object.
+ * Everything below is shared by all objects that include this file: the calls object provides the sections
+ * (capture/ebpf/load/objects.h). So nothing is static, and everything is initialized: the compiler would order other
+ * variables differently in each object.
  */
 #define CONFIG const volatile SEC(".rodata.calls.shared") /* set before loading */
 #define STATE  SEC(".data.calls.shared")		  /* changed while running */
@@ -39,51 +39,51 @@ CONFIG bool failed_only = 0;
 CONFIG bool raw_args = 0;
 CONFIG bool no_argv = 0;
 CONFIG bool lossless = 0;
-CONFIG bool phases = 0;	      /* the object of phases is loaded with this one */
-CONFIG bool content = 0;      /* so is that of content, or of details */
-CONFIG bool obi = 0;	      /* the map of contexts that another instrumentation pins is there */
-CONFIG bool phases_split = 0; /* and that of requests to block devices */
+CONFIG bool phases = 0;	      /* the phases object is loaded as well */
+CONFIG bool content = 0;      /* likewise the content or details object */
+CONFIG bool obi = 0;	      /* the context map pinned by another instrumentation exists */
+CONFIG bool phases_split = 0; /* the object of block requests is loaded as well */
 CONFIG __u64 min_dur_ns = 0;
-/* lossless: how long threads are held up while the reader is away */
+/* lossless: how long threads are delayed while the reader is away */
 CONFIG __u64 hold_limit_ns = 0;
-CONFIG __u32 fill_mark = 0; /* bytes in a ring that wake the reader */
+CONFIG __u32 fill_mark = 0; /* bytes in a ring at which the reader is woken */
 CONFIG __u32 ring_half = 0;
 CONFIG __u32 ring_bytes = 0;
-CONFIG __u32 ring_leaves = 0; /* of a ring */
+CONFIG __u32 ring_leaves = 0; /* per ring */
 CONFIG bool select_paths = 0; /* files are selected by path */
-/* count 0: none, and the verifier takes all of it out */
+/* count 0: no filter, and the verifier removes its code */
 CONFIG struct call_filter filter = {};
 CONFIG __u32 test_count = 0;
 CONFIG __u32 page_bytes = 0;
-/* those of the filter, by number, then the selected paths */
+/* the filter's tests, by number, then the selected paths */
 CONFIG struct wire_name_test tests[WIRE_TESTS_MAX] = {};
 
 /* Changed while running; read by the recorder. */
 struct wire_cpu cpus[WIRE_CPUS_MAX] __attribute__((aligned(64))) STATE = {};
 struct wire_hold holds[WIRE_CPUS_MAX] STATE = {};
-/* here, not in a map of its own: no look-up is needed */
+/* here instead of in a map, so that no look-up is needed */
 struct wire_plan plans[WIRE_CALLS_MAX] STATE = {};
-/* raised when all is attached, and by a new selection; 0: nobody is recorded */
+/* incremented when all is attached, and by a new selection; 0: nothing is recorded */
 __u32 select_epoch STATE = 0;
-__u32 stopping STATE = 0; /* no call begins any more: enters are not seen, exits are */
+__u32 stopping STATE = 0; /* recording stops: enters are no longer traced, exits are */
 union wire_epochs epochs STATE = {.names = 1, .unlinks = 1};
-/* raised when a file is created whose inode has no generation */
+/* incremented when a file is created whose inode has no generation */
 __u32 create_epoch STATE = 1;
 __u32 next_thread STATE = 1;
 __u64 next_file STATE = 1;
-/* FMODE_CREATED; it moved between versions, so it is found at start */
+/* FMODE_CREATED; its value differs between versions, so it is determined at start */
 __u32 created_bit STATE = 0x100000;
-__u64 attached_at STATE = 0;	/* no start of a call was seen before */
-__u32 running_unsent STATE = 0; /* set by weir_running: a thread's record had found no room */
+__u64 attached_at STATE = 0;	/* starts of calls before this time were not seen */
+__u32 running_unsent STATE = 0; /* set by weir_running: the record of a thread found no room */
 __u64 own_root STATE = 0;	/* root_of() of the recorder */
 __u32 own_mnt_ns STATE = 0;	/* inode number of its mount namespace */
-/* of the recorder: a file that it created and the same file opened again */
+/* descriptors of the recorder: a file that it created, and the same file opened again */
 __u32 probe_fds[2] STATE = {};
-__u32 probe_modes[2] STATE = {}; /* and what the kernel says of them */
+__u32 probe_modes[2] STATE = {}; /* and their modes in the kernel */
 
-__u32 publisher_count STATE = 0; /* how often one was added */
-__u64 contexts_unread STATE = 0; /* records of contexts that could not be read */
-__u64 markers_lost STATE = 0;	 /* calls that mark spans and for which there was no room */
+__u32 publisher_count STATE = 0; /* number of publishers added */
+__u64 contexts_unread STATE = 0; /* context records that could not be read */
+__u64 markers_lost STATE = 0;	 /* calls that mark spans and found no room */
 
 /* Processes that publish contexts, by number; see published.h. */
 struct {
@@ -94,7 +94,7 @@ struct {
 	__type(value, struct wire_publisher);
 } publishers SEC(".maps");
 
-/* Of the loader's: that of OpenTelemetry's eBPF instrumentation, or an empty one; see published.h. */
+/* Replaced by the loader: the map of OpenTelemetry's eBPF instrumentation, or an empty one; see published.h. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -102,13 +102,12 @@ struct {
 	__type(value, struct wire_obi_context);
 } obi_contexts SEC(".maps");
 
-#define SET_WORDS \
-	16 /* the kernel's FD_SETSIZE, and the C library's: larger sets are seen in part */
+#define SET_WORDS 16 /* FD_SETSIZE of kernel and C library: larger sets are truncated */
 
-/* What a thread's select was given: descriptors to read, to write, with exceptions. */
+/* The sets passed to a thread's select: descriptors for reading, writing, exceptions. */
 struct fd_sets {
 	__u64 words[3][SET_WORDS];
-	__u32 version, call; /* of which call */
+	__u32 version, call; /* the call they belong to */
 	__u32 unread, pad;
 };
 
@@ -119,7 +118,7 @@ struct {
 	__type(value, struct fd_sets);
 } select_sets SEC(".maps");
 
-/* How many bytes of each set the kernel reads, of those that are kept. */
+/* The number of bytes of each set that the kernel reads, limited to those kept. */
 static __always_inline __u32 sets_bytes(__u32 count)
 {
 	if (count > SET_WORDS * 64)
@@ -131,7 +130,7 @@ struct ring_leaf {
 	__u8 data[WIRE_LEAF_BYTES];
 };
 
-/* The leaves of the first CPU's ring, those of the second, ... */
+/* The leaves of the first CPU's ring, then those of the second, ... */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -140,17 +139,17 @@ struct {
 	__type(value, struct ring_leaf);
 } rings SEC(".maps");
 
-/* Carries nothing: it is what wakes the recorder. */
+/* Carries no data: wakes the recorder. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } bell SEC(".maps");
 
-/* Versions of files that were sent. */
+/* Versions of files already sent. */
 struct file_version {
 	__u64 key;
 	__u64 names;  /* checksum of the names up to the root */
-	__u32 epoch;  /* names_epoch when they were looked at */
+	__u32 epoch;  /* names_epoch when they were computed */
 	__u16 gone;   /* sent as deleted */
 	__u16 wanted; /* WANTED_SELECTED, WANTED_TEST() */
 };
@@ -167,7 +166,7 @@ struct inode_key {
 	__u32 dev, pad;
 };
 
-/* How often an inode number without generation was used again. */
+/* How often an inode number without generation was reused. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -175,7 +174,7 @@ struct {
 	__type(value, __u32);
 } reuses SEC(".maps");
 
-/* What is missing, by thread and CPU: read where the counters of a CPU grew. */
+/* Losses by thread and CPU: read when the counters of a CPU grew. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -184,8 +183,8 @@ struct {
 	__type(value, __u64);
 } missing SEC(".maps");
 
-/* Space in which a record of variable size is put together; also holds the state of a walk, because the
- * verifier takes what it reads from a map for unknown, which a loop needs. */
+/* Buffer in which a record of variable size is assembled. Also holds the state of a walk: the verifier treats values
+ * read from a map as unknown, which loops need. */
 struct scratch {
 	__u32 busy;
 	__u32 len; /* of the names in data */
@@ -194,18 +193,17 @@ struct scratch {
 	__u32 fs_known;
 	__u32 done;
 	__u32 pad;
-	__u64 dentry, mnt; /* where the walk stands; mnt is struct mount */
+	__u64 dentry, mnt; /* current position of the walk; mnt is struct mount */
 	__u64 root_dentry, root_mnt;
 	__u64 sum;
 	__u64 size; /* of a vector */
 	__u64 user;
 	__u32 step, count;
-	__u32 wanted;  /* WANTED_SELECTED, WANTED_TEST() */
-	__u32 base;    /* length of the last name, with its NUL */
-	__u32 magic;   /* of the file system */
-	__u32 foreign; /* the mount is of another namespace than the recorder's */
-	__u64 found
-		[WIRE_READY_MAX]; /* of an epoll: what the program calls the descriptors that were ready */
+	__u32 wanted;		     /* WANTED_SELECTED, WANTED_TEST() */
+	__u32 base;		     /* length of the last component, with its NUL */
+	__u32 magic;		     /* of the file system */
+	__u32 foreign;		     /* the mount is in another namespace than the recorder's */
+	__u64 found[WIRE_READY_MAX]; /* of an epoll: the program's data of the ready descriptors */
 	__u8 data[256 + WIRE_WALK_MAX + 512];
 };
 
@@ -221,7 +219,7 @@ static __always_inline struct wire_cpu *this_cpu(void)
 	return &cpus[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
 }
 
-/* Adds one to a counter of this CPU, at its place in struct wire_cpu: counts that are rare take one call. */
+/* Adds one to a counter of this CPU, by its offset in struct wire_cpu: for rare events, which can afford a call. */
 verified_alone int cpu_count_at(__u32 at)
 {
 	__u64 *counter = (void *)this_cpu() + (at & (sizeof(struct wire_cpu) - sizeof(*counter)));
@@ -233,7 +231,7 @@ verified_alone int cpu_count_at(__u32 at)
 #define CPU_COUNTER(field) __builtin_offsetof(struct wire_cpu, field)
 #define cpu_count(field)   cpu_count_at(CPU_COUNTER(field))
 
-/* Something of the current thread is missing: adds to its share of what the CPU's counter says. */
+/* Counts a loss of the current thread: its share of the CPU's counter. */
 verified_alone int missing_count(__u32 kind)
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);

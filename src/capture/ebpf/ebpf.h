@@ -1,77 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ebpf.h: the kernel as a source: the programs of src/bpf/, their rings, and the walk of what is open already.
+ * ebpf.h: the kernel as a source: the programs of src/bpf/, their rings, and a walk of files that are already open.
  *
- * Numbers of processes are those of the recorder's pid namespace, which a program learns at start by looking at the recorder.
- * A process without a number there is never recorded: `-a` in a container records that container. /proc must be of the
+ *   load/      opens, configures and loads the programs
+ *   ring/      copies their records out of the rings, and counts those that are missing
+ *   calls/     records of calls and requests become rows of op
+ *   named/     processes, files, sockets and their paths become rows of the dimension tables
+ *   side/      block requests, content and sums become rows of their tables
+ *   spans/     spans that programs mark in shared memory
+ *   contexts/  the span contexts that programs publish
+ *   probes/    spans that begin and end at probes in programs
+ *
+ * Pids are those of the recorder's pid namespace, which a program determines at start by examining the recorder. A
+ * process without a pid there is never recorded: `-a` in a container records that container. /proc must belong to the
  * same namespace, or the source refuses to start.
  */
 #pragma once
 
-#include "capture/ebpf/probe_spec.h"
+#include "capture/ebpf/probes/probe_spec.h"
 #include "capture/source.h"
 #include "schema/call_filter.h"
 #include "schema/wire_content.h"
 
-#define HOLD_LIMIT_NS (10ll * 1000 * 1000 * 1000) /* the default of hold_limit_ns */
+#define HOLD_LIMIT_NS (10ll * 1000 * 1000 * 1000) /* default of hold_limit_ns */
 
 struct ebpf_options {
-	const struct select *select;	  /* borrowed while the source lives */
+	const struct select *select;	  /* borrowed; must outlive the source */
 	const struct call_filter *filter; /* over finished calls; NULL or empty: none */
-	/* Per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless; less where many CPUs may come online. */
+	/* Per CPU; 0: 16 MiB, or 4 MiB if SCHED_FIFO is allowed and not lossless; less if many CPUs may come online. */
 	size_t ring_bytes;
-	bool lossless; /* back-pressure: a ring that fills holds its callers up for a bounded time */
-	bool raw_args;	   /* keep all six raw arguments of every call (trace, -e raw) */
-	bool mark_running; /* marks of calls that run long, for readers of the growing trace */
-	bool no_argv;	   /* leave argument vectors out */
-	int32_t command_pid; /* the command that weir started, for ebpf_source_shared_signal(); 0: none */
-	uint32_t processes_max; /* followed at once; 0: 65,536; tests make it small */
-	uint32_t with;		/* further data, of ebpf_with() */
-	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
-	bool little_memory; /* remember less of files and processes: a quarter */
-	int64_t hold_limit_ns; /* for so long back-pressure waits for a reader that is away; 0: 10 s; tests make it short */
+	bool lossless; /* back-pressure: a ring that fills delays its callers for a bounded time */
+	bool raw_args; /* keep all six raw arguments of every call (trace, -e raw) */
+	bool mark_running; /* mark calls that run long, for readers of the growing trace */
+	bool no_argv;	   /* omit argument vectors */
+	int32_t command_pid; /* the command started by weir, for ebpf_source_shared_signal(); 0: none */
+	uint32_t processes_max; /* followed at once; 0: 65,536; tests set it small */
+	uint32_t with;		/* additional data: ebpf_with() */
+	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests set it small */
+	bool little_memory; /* cache a quarter of the usual number of files and processes */
+	int64_t hold_limit_ns; /* how long back-pressure waits for an absent reader; 0: 10 s; tests set it short */
 	struct wire_stacks stacks;	 /* which calls get stacks */
-	struct wire_content_how content; /* what is kept of the bytes that calls move */
+	struct wire_content_how content; /* what is recorded of the bytes that calls move */
 	struct probe_spans
-		*spans;	       /* that begin and end at probes, completed; borrowed; NULL: none */
-	uint32_t detail_bytes; /* of each buffer, where `with` has details; it goes with raw_args */
+		*spans; /* spans that begin and end at probes; complete; borrowed; NULL: none */
+	uint32_t detail_bytes; /* per buffer, if `with` has details; requires raw_args */
+	uint32_t detail_argv;  /* 1: also the arguments of execve, unmasked: not for a file */
 };
 
-/* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */
+/* Opens and loads the programs but attaches nothing: start() does. Errors name what the kernel refuses and the remedy. */
 int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err);
 
-/* The words of data that is recorded on request; NULL past the last. */
+/* The names of data that is recorded on request; NULL past the last. */
 const char *ebpf_with_word(size_t i);
-/* The bit of such a word for ebpf_options.with; 0: there is none. */
+/* The bit of a name for ebpf_options.with; 0: unknown. */
 uint32_t ebpf_with(const char *word, size_t len);
 
 /* Adds the process to the selection while recording (the command that `record -- CMD` starts). */
 int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err);
-/* True when every process that the selection named (pids, tids, their tree) has ended. */
+/* True if every process in the selection (pids, tids, their tree) has ended. */
 bool ebpf_source_targets_gone(struct source *s);
-/* How many of them have not, when this was asked or recording stopped; the lowest of their numbers where there are some. */
+/* How many of them are left, at this time or when recording stopped, and the lowest of their pids if there are any. */
 size_t ebpf_source_processes_left(struct source *s, int32_t *ret_first);
 
-/* True when whoever sent the last signal of this number to this process sent it to the command as well. */
+/* True if the sender of the last signal of this number to this process sent it to the command as well. */
 bool ebpf_source_shared_signal(struct source *s, int number);
 
-/* Data that was requested and is not recorded, as the kernel refuses what it takes. */
+/* Data that was requested but is not recorded, because the kernel refuses a feature it needs. */
 struct ebpf_missing {
 	const char *shows;	/* "processes with an io_uring ..." */
-	const char *tracepoint; /* that is needed */
+	const char *tracepoint; /* the one required */
 	int error;		/* negative errno */
 };
 size_t ebpf_source_missing(const struct source *s, const struct ebpf_missing **ret);
 
-/* The size of one ring, and how many there are. */
+/* The size of one ring, and the number of rings. */
 size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings);
 
-/* What this kernel allows beside the recording of calls, which `weir doctor` tries by recording. */
+/* What this kernel allows in addition to recording calls; `weir doctor` tests that by recording. */
 struct ebpf_probe {
 	enum {
-		PROBE_NEEDED, /* nothing is recorded without it, */
-		PROBE_PART,   /* or something is missing, */
-		PROBE_EXTRA,  /* or nothing is */
+		PROBE_NEEDED, /* required for recording, */
+		PROBE_PART,   /* required for some data, */
+		PROBE_EXTRA,  /* not required */
 	} need;
 	const char *name; /* "BTF", "fentry", ... */
 	int result;	  /* 0 works, negative errno */

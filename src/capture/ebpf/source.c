@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source.c: the kernel behind the contract of capture/source.h. */
+/* source.c: the kernel as a source, behind the contract of capture/source.h. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,27 +10,27 @@
 
 #include "base/clock.h"
 #include "privilege/privilege.h"
-#include "capture/ebpf/block.h"
-#include "capture/ebpf/content.h"
-#include "capture/ebpf/contexts.h"
-#include "capture/ebpf/decode.h"
-#include "capture/ebpf/host_sums.h"
-#include "capture/ebpf/load.h"
-#include "capture/ebpf/loss.h"
-#include "capture/ebpf/net.h"
-#include "capture/ebpf/pending.h"
-#include "capture/ebpf/polled.h"
-#include "capture/ebpf/request.h"
-#include "capture/ebpf/running.h"
-#include "capture/ebpf/spans.h"
+#include "capture/ebpf/side/block.h"
+#include "capture/ebpf/side/content.h"
+#include "capture/ebpf/contexts/contexts.h"
+#include "capture/ebpf/calls/decode.h"
+#include "capture/ebpf/side/host_sums.h"
+#include "capture/ebpf/load/load.h"
+#include "capture/ebpf/ring/loss.h"
+#include "capture/ebpf/side/net.h"
+#include "capture/ebpf/ring/pending.h"
+#include "capture/ebpf/calls/polled.h"
+#include "capture/ebpf/calls/request.h"
+#include "capture/ebpf/calls/running.h"
+#include "capture/ebpf/spans/spans.h"
 #include "calls.skel.h"
 
 #define BACKLOG_BYTES \
-	(128u << 20) /* copied from the rings and not yet decoded; taken only when needed */
+	(128u << 20) /* copied from the rings and not yet decoded; allocated only as needed */
 #define SHARED_SIGNAL_NS \
-	NSEC_PER_SEC /* signals of one sender within this time are one: kill(2) of a group, systemd's of a control group */
+	NSEC_PER_SEC /* signals of one sender within this time are one: kill(2) to a group, systemd's to a control group */
 #define SET_ROWS_MAX \
-	4800 /* rows of one source_read(), so that sets stay small; a chunk adds at most 410 calls */
+	4800 /* rows per source_read(), to keep sets small; a chunk adds at most 410 calls */
 
 struct ebpf {
 	struct source source;
@@ -38,39 +38,38 @@ struct ebpf {
 	struct loaded loaded;
 	struct reader *reader;
 	struct decode *decode;
-	int spans_wait; /* 1: of what they hold not all that could be was given */
-	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
+	int spans_wait;			   /* 1: more of their records could be delivered */
+	struct chunk *queue, **queue_last; /* taken from the reader, not processed yet */
 	struct pending_list pending;
-	int64_t horizon, taken; /* up to which all is known; once the queue is empty */
+	int64_t horizon, taken; /* everything before is known; value once the queue is empty */
 	uint64_t *received;	/* records by CPU, then those of the side ring */
-	uint64_t *sums;		/* and the sum of their numbers, which proves that each came once */
-	uint64_t *next;		/* and the number that is expected next */
-	struct event_count *events; /* by CPU, as far as everything was given */
+	uint64_t *sums;		/* and the sums of their numbers, which prove that each came once */
+	uint64_t *next;		/* and the next expected numbers */
+	struct event_count *events; /* by CPU, up to what was delivered */
 	uint64_t malformed, ops;
 	struct losses losses;
-	int64_t until; /* monotonic: every call that ended before was given or is counted in rows of loss */
+	int64_t until; /* monotonic: every earlier call was delivered or is counted in rows of loss */
 	int64_t began_at; /* monotonic */
 	int64_t stopped;
 	uint64_t recursion, unfollowed;
-	struct buf running; /* records of the calls that run at the stop */
-	struct buf waited;  /* struct wire_waited of the threads that live then */
+	struct buf running; /* records of calls running at the stop */
+	struct buf waited;  /* struct wire_waited of the threads alive then */
 	struct net_looks net;
-	struct source_beside beside[SOURCE_BESIDE_MAX]; /* by the last window */
+	struct source_beside beside[SOURCE_BESIDE_MAX]; /* at the last window */
 	size_t beside_count;
-	int net_error, sums_error; /* of the last look: some of it is missing */
-	struct map
-		still_running; /* by running_key(): and that had not been seen to end afterwards */
+	int net_error, sums_error; /* of the last look: some data is missing */
+	struct map still_running;  /* running_key() of calls confirmed not to have ended */
 	bool confirmed;
-	struct running unseen;	    /* calls of /proc at the stop */
-	struct running_marks marks; /* of calls that run while it records */
-	int running_error;	    /* of these and those some are missing */
+	struct running unseen;	    /* calls found in /proc at the stop */
+	struct running_marks marks; /* of calls running while it records */
+	int running_error;	    /* some of these are missing */
 	struct requests_missing requests;
 	struct priority priority; /* of this thread */
 	struct source_polled polled;
-	uint32_t polled_given; /* of the programs' count */
-	int kallsyms_fd;       /* -1: not needed, or not there */
+	uint32_t polled_given; /* processed, of the programs' count */
+	int kallsyms_fd;       /* -1: not needed, or not available */
 	bool began, attached, ended, proved;
-	bool cpus_changed; /* page faults of some may be missing */
+	bool cpus_changed; /* page faults of some CPUs may be missing */
 };
 
 static struct ebpf *ebpf_of(const struct source *s)
@@ -78,7 +77,7 @@ static struct ebpf *ebpf_of(const struct source *s)
 	return (struct ebpf *)s;
 }
 
-/* Calls of the programs that the kernel skipped because one was already running on the CPU. */
+/* Program runs that the kernel skipped because one was already running on the CPU. */
 static uint64_t recursion_misses(const struct ebpf *e)
 {
 	const struct bpf_program *progs[] = {e->loaded.skel->progs.weir_enter,
@@ -95,7 +94,7 @@ static uint64_t recursion_misses(const struct ebpf *e)
 	return sum;
 }
 
-/* Wall time as the trace has it, which a clock that is set does not move. */
+/* Wall time on the clock of the trace, which setting the system clock does not affect. */
 static int64_t wall_now(const struct ebpf *e)
 {
 	return clock_monotonic_ns() + e->decode->opt.clock_offset;
@@ -146,7 +145,7 @@ static bool of_side(const struct ebpf *e, const struct chunk *c)
 	return c->cpu == e->loaded.cpus;
 }
 
-/* Behind the records of a chunk: when it is its turn, all of them were given. */
+/* Adds the end of a chunk after its records: in its turn, all of them have been delivered. */
 static int chunk_end(struct ebpf *e, struct chunk *c, size_t first, uint64_t time)
 {
 	static const struct wire_head end = {.type = WIRE_SKIP};
@@ -164,7 +163,7 @@ static int chunk_end(struct ebpf *e, struct chunk *c, size_t first, uint64_t tim
 	return r;
 }
 
-/* What the CPU has sent up to the end of the chunk was given. */
+/* Everything that the CPU sent up to the end of the chunk was delivered. */
 static void chunk_given(struct ebpf *e, const struct chunk *c)
 {
 	struct event_count *n = &e->events[c->cpu];
@@ -177,9 +176,10 @@ static void chunk_given(struct ebpf *e, const struct chunk *c)
 }
 
 /*
- * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU, and announcements, as
- * what they announce is read while the program runs on; the rest waits for its turn: a thread that one CPU starts runs what
- * another CPU has just executed, and a path leads to what was there then. What waits of this CPU and round begins at `first`.
+ * Processes the records of a chunk. Files are decoded at once, so that every record can refer to them, on whichever
+ * CPU; so are announcements, as the memory they announce must be read while the program is running. The other records
+ * wait for their turn: a thread started by one CPU runs what another CPU has just executed, and a path must be resolved
+ * as of its time. The waiting records of this CPU and round begin at `first`.
  */
 static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batch_set *out)
 {
@@ -192,7 +192,7 @@ static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batc
 
 		if (h->size > c->len - at || h->size % 8 ||
 		    h->size < (h->type == WIRE_SKIP ? 8 : sizeof(*h))) {
-			e->malformed++; /* where the next one begins is not known */
+			e->malformed++; /* the start of the next record is unknown */
 			break;
 		}
 		at += h->size;
@@ -261,7 +261,7 @@ static int give(struct ebpf *e, const struct pending *p, struct batch_set *out)
 	return r;
 }
 
-/* Gives what waits and happened before the horizon. */
+/* Delivers waiting records from before the horizon. */
 static int pending_give(struct ebpf *e, struct batch_set *out)
 {
 	int r = spans_take(e->decode->spans);
@@ -285,7 +285,7 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 	return r < 0 ? r : 0;
 }
 
-/* Takes chunks until the set is full; the horizon moves when a whole round was taken. */
+/* Processes chunks until the set is full; the horizon advances after each complete round. */
 static int queue_take(struct ebpf *e, struct batch_set *out)
 {
 	size_t before = e->pending.count, first = before;
@@ -317,7 +317,7 @@ static void queue_add(struct ebpf *e, struct chunk *list)
 	*at = list;
 }
 
-/* Up to when all calls were given. */
+/* The time up to which all calls were delivered. */
 static int64_t given_until(const struct ebpf *e)
 {
 	return e->pending.count ? MIN(e->horizon, (int64_t)e->pending.items[0].time) : e->horizon;
@@ -344,10 +344,10 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	r = r || e->began ? r : requests_mark(&e->loaded, wall_now(e), out);
 	r = r || e->began ? r : objects_mark(&e->loaded.objects, wall_now(e), out);
 	e->began = true;
-	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
+	/* Calls after the horizon wait for the reader's next round: so does this thread. */
 	ready = e->queue || e->stopped || e->spans_wait ||
 		(e->pending.count && (int64_t)e->pending.items[0].time <= e->horizon);
-	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
+	/* Data waiting in the reader limits the backlog, so take it only when needed. */
 	if (!ready || e->stopped)
 		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms, &e->taken));
 	r = r ? r : queue_take(e, out);
@@ -362,8 +362,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	if (!r && !e->stopped && losses_due(&e->losses, wall_now(e))) {
 		r = requests_forget(&e->loaded, e->decode, out, &e->requests, &e->ops);
 		r = r ? r : give_losses(e, out, wall_now(e));
-		e->until = MAX(e->until,
-			       given_until(e)); /* what is missing of it was counted by then */
+		e->until = MAX(e->until, given_until(e)); /* earlier losses were counted by then */
 	}
 	if (!r && !e->stopped && e->opt.with)
 		r = net_look(&e->net, &e->loaded.objects, e->decode, given_until(e), out,
@@ -399,17 +398,17 @@ static int ebpf_stop(struct source *s, struct error *err)
 	if (e->attached) {
 		over = load_over(&e->loaded);
 		e->recursion = recursion_misses(e);
-		/* before the end: calls that begin from here on are seen */
+		/* before the end: calls that begin from here on are traced */
 		e->running_error = running_unseen(&e->unseen, e->opt.select, pids);
-		(void)!polled_look(&e->loaded); /* of processes that came to be selected later */
-		/* While ends are still seen, so that what is told to be running was. */
+		(void)!polled_look(&e->loaded); /* of processes selected since the last look */
+		/* While exits are still traced, so that every call reported as running was. */
 		load_detach_enter(&e->loaded);
 		r = running_read(running_prog(e), &e->running);
 		load_detach(&e->loaded);
 		(void)!running_read(bpf_program__fd(e->loaded.skel->progs.weir_waited), &e->waited);
 		e->net_error = net_last(&e->net, &e->loaded.objects);
 		e->sums_error = sums_last(&e->loaded.objects, over, &e->net.records);
-		/* which had not been seen to end: the selection may have left out the end of one */
+		/* verify which have not ended: the selection may have rejected the end of a call */
 		r = r < 0 ? r : running_keys(running_prog(e), &e->still_running);
 		e->confirmed = r >= 0;
 		e->running_error = e->running_error ? e->running_error : r;
@@ -436,20 +435,20 @@ static int give_running(struct ebpf *e, struct batch_set *out)
 	return r < 0 ? r : 0;
 }
 
-/* Calls of a CPU that found no room: each took a number, or would have. */
+/* Calls of a CPU that found no room: each took a number, or would have taken one. */
 static uint64_t cpu_lost(const struct wire_cpu *c)
 {
 	return c->lost + c->storage + c->scratch;
 }
 
-/* Page faults of any thread at which the kernel did not run the program. */
+/* Page faults of any thread for which the kernel did not run the program. */
 static uint64_t faults_missed(const struct ebpf *e)
 {
 	return faults_skipped(&e->loaded.faults,
 			      object_map(&e->loaded.objects, OBJECT_FAULTS, "fault_runs"));
 }
 
-/* A function that sums a counter of struct wire_cpu over the CPUs. */
+/* Defines a function that sums a counter of struct wire_cpu over the CPUs. */
 #define SUM_OVER_CPUS(name, counter)                                                              \
 	static uint64_t name(const struct ebpf *e)                                                \
 	{                                                                                         \
@@ -460,11 +459,11 @@ static uint64_t faults_missed(const struct ebpf *e)
 		return sum;                                                                       \
 	}
 
-SUM_OVER_CPUS(faults_lost, faults)    /* page faults that found no room */
-SUM_OVER_CPUS(unfollowed, unfollowed) /* processes whose calls are missing, nobody knows how many */
-SUM_OVER_CPUS(hold_limits, hold_limits) /* how often calls were lost though they were held */
+SUM_OVER_CPUS(faults_lost, faults)	/* page faults that found no room */
+SUM_OVER_CPUS(unfollowed, unfollowed)	/* processes with an unknown number of missing calls */
+SUM_OVER_CPUS(hold_limits, hold_limits) /* how often calls were lost despite being delayed */
 
-/* Calls whose numbers never came though nothing that the programs count explains it. */
+/* Missing call numbers that no counter of the programs explains. */
 static uint64_t unpaired(const struct ebpf *e)
 {
 	uint64_t explained = e->recursion + e->malformed;
@@ -475,7 +474,7 @@ static uint64_t unpaired(const struct ebpf *e)
 	return e->decode->gaps > explained ? e->decode->gaps - explained : 0;
 }
 
-/* The marks of processes whose io_uring the kernel polls, which were found since the last time. */
+/* Adds marks for processes with a polled io_uring found since the last time. */
 static int give_polled(struct ebpf *e, struct batch_set *out, int64_t now)
 {
 	uint32_t count =
@@ -487,7 +486,7 @@ static int give_polled(struct ebpf *e, struct batch_set *out, int64_t now)
 	return polled_give(&e->loaded, e->opt.select, now, &e->polled, out);
 }
 
-/* The rows of loss of the window that ends now. */
+/* Adds the rows of loss of the window that ends now. */
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 {
 	_privileged_(PRIVILEGE_BPF);
@@ -535,7 +534,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	return r < 0 ? r : losses_give(&e->losses, threads, count, all, now, out);
 }
 
-/* What the last look at sockets, handlers and pages did not get. */
+/* Reports what the last look at sockets, handlers and pages did not get. */
 static int give_unread(struct ebpf *e, struct batch_set *out)
 {
 	const struct {
@@ -561,7 +560,7 @@ static int give_unread(struct ebpf *e, struct batch_set *out)
 	return r;
 }
 
-/* Every number 0 ... seq-1 came exactly once. */
+/* Whether every number 0 ... seq-1 came exactly once. */
 static bool ring_proved(const struct ebpf *e, size_t cpu)
 {
 	uint64_t n = e->loaded.counters[cpu].seq;
@@ -570,7 +569,7 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 			      : e->received[cpu] == n;
 }
 
-/* The last rows: calls still running, and what is missing. */
+/* The last rows: calls still running, and losses. */
 static int source_finish(struct ebpf *e, struct batch_set *out)
 {
 	int r = give_running(e, out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c: rows of tables of events that weir itself does not have (SCHEMA_EXTRA), made from the declaration of their
- * columns: one for each SYNTH_EVENT_EVERY calls, with that call's times, thread and file. So that whatever reads a table can
- * be tried before anything records it.
+ * events.c: rows of event tables that weir itself does not have (SCHEMA_EXTRA), made from the declaration of their
+ * columns: one for every SYNTH_EVENT_EVERY calls, with that call's times, thread and file. This allows readers of a
+ * table to be tested before anything records it.
  */
 #include "schema/vocab.h"
 
@@ -13,7 +13,7 @@
 #define SYNTH_ONE(...) +1
 enum { SYNTH_OWN_TABLES = SCHEMA_OWN_TABLES(SYNTH_ONE) };
 
-/* The column of op that a column of another table is filled from, or NO_COLUMN. */
+/* The column of op from which a column of another table is filled, or NO_COLUMN. */
 static unsigned int event_from(const struct table_def *t, unsigned int column)
 {
 	int to = schema_refers(t, column);

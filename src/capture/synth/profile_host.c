@@ -2,10 +2,9 @@
 /*
  * profile_host.c: streams like those of fio, of a web server, and of a walk through folders.
  *
- * fio is fitted as profile_store.c tells: `fio --rw=randrw --rwmixread=70 --bs=4k --ioengine=psync
- * --fsync=128` on two cached files, 105,000 calls. The web server and the walk follow the order of
- * calls that nginx and find make; their durations are those of the same kinds of calls in the other
- * recordings, not recordings of their own.
+ * fio is fitted as described in profile_store.c: `fio --rw=randrw --rwmixread=70 --bs=4k --ioengine=psync --fsync=128`
+ * on two cached files, 105,000 calls. The web server and the walk follow the order of calls that nginx and find make;
+ * their durations are those of the same kinds of calls in the other recordings, not recordings of their own.
  */
 #include "capture/synth/stream.h"
 
@@ -80,7 +79,7 @@ enum {
 };
 enum { NET_LISTEN, NET_EPOLL, NET_CONN, NET_FILE0 };
 #define NET_FILES   48
-#define NET_MISSING 0 /* the page that is not there */
+#define NET_MISSING 0 /* a page that does not exist */
 
 static void net_page_call(struct actor *a, enum call call, unsigned int page, int64_t dur)
 {
@@ -154,7 +153,7 @@ static void net_worker(struct stream *s, struct actor *a)
 		a->count = (uint32_t)rng_below(&a->rng, NET_FILES);
 		bytes = rng_chance(&a->rng, 40) ? -11 : 78 + (int64_t)rng_below(&a->rng, 500);
 		net_move(a, CALL_RECVFROM, &net_recv, 1024, bytes);
-		/* Nothing there yet: ask again. */
+		/* No request yet: try again. */
 		if (bytes < 0)
 			return;
 		break;
@@ -226,7 +225,7 @@ void profile_network(struct stream *s)
 	}
 }
 
-/* ---- a walk through folders, as find or a package manager does ---- */
+/* ---- a walk through folders, as by find or a package manager ---- */
 
 static const struct dist walk_think = {{500, 1100, 2300, 5200, 18000, 60000, 900000}};
 static const struct dist walk_stat = {{500, 900, 1500, 3200, 11000, 60000, 700000}};
@@ -249,8 +248,7 @@ static int64_t walk_file(struct stream *s, uint32_t folder, unsigned int which)
 	return *key;
 }
 
-/* Of every folder: open, two getdents64, a stat of every entry (two files and other folders),
- * close. */
+/* For every folder: open, two getdents64, a stat of every entry (two files and other folders), close. */
 static void walk_step(struct stream *s, struct actor *a)
 {
 	uint32_t folder;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_hostile.c: what a careless reader breaks on: names with newlines, escapes, invalid UTF-8,
- * quotes and NUL, paths of 4,095 bytes, empty names; extreme and absent values; ids of threads and
- * inodes used again; a clock that goes back; durations of centuries; operations, classes and errors
- * that nobody knows; losses of every cause.
+ * profile_hostile.c: input that breaks careless readers: names with newlines, escapes, invalid UTF-8, quotes and NUL,
+ * paths of 4,095 bytes, empty names; extreme and missing values; reused ids of threads and inodes; a clock that goes
+ * backwards; durations of centuries; unknown operations, classes and errors; losses of every cause.
  */
 #include "capture/synth/stream.h"
 
@@ -51,7 +50,7 @@ static int64_t hostile_file(struct stream *s, struct actor *a)
 			       .fs = "ext4"};
 
 	f.path = hostile_names[rng_below(&a->rng, ARRAY_SIZE(hostile_names))];
-	/* An inode number is used again by another generation. */
+	/* An inode number is reused by another generation. */
 	f.ino = 1 + rng_below(&a->rng, 4);
 	f.generation = a->serial;
 	if (rng_chance(&a->rng, 100)) {
@@ -95,7 +94,7 @@ static void hostile_thread(struct stream *s, struct actor *a)
 }
 
 #define HOSTILE_CAUSES \
-	(CAUSE_WRITE_FAILED + 1) /* those that came later stay out: a seed's stream is kept */
+	(CAUSE_WRITE_FAILED + 1) /* later ones are excluded: a seed's stream is stable */
 
 static void hostile_loss(struct stream *s, struct actor *a)
 {
@@ -134,7 +133,7 @@ static void hostile_extremes(struct actor *a)
 	if (rng_chance(&a->rng, 20))
 		a->set &= ~(1ull << OP_CPU | 1ull << OP_KIND);
 	if (rng_chance(&a->rng, 10))
-		act_set(a, OP_FILE_ID, 1ll << 40); /* a file that nobody described */
+		act_set(a, OP_FILE_ID, 1ll << 40); /* a file without a row */
 }
 
 static void hostile_step(struct stream *s, struct actor *a)

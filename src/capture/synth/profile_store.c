@@ -2,14 +2,15 @@
 /*
  * profile_store.c: streams like those of Redis and RocksDB.
  *
- * Fitted to recordings of weir's own kernel source (Linux 6.18, 2 CPUs, ext4 on a virtual disk,
- * November 2026): redis    redis-server 7.0, appendonly yes, everysec, under `redis-benchmark -t
- * set,get -n 200000 -c 50 -d 100`: 920,000 calls; 4.8 requests per epoll_wait, one append per turn
- * with SETs (137 B each) rocksdb  db_bench 7.8, fillrandom, readrandom, readrandomwriterandom,
- * 300,000 keys of 100 B, two threads, no compression: 1,760,000 calls; 61 % pread64 of one 4,003 B
- * block, 36 % write of a 138 B log record, compaction reads block by block and writes 1 MiB at a
- * time A dist holds the quantiles 0, 10, 50, 90, 99, 99.9 and 100 % of the recorded durations in ns
- * (think: time between two calls of a thread). Extremes that came from an idle start were left out.
+ * Fitted to recordings of weir's own kernel source (Linux 6.18, 2 CPUs, ext4 on a virtual disk, November 2026):
+ *   redis    redis-server 7.0, appendonly yes, everysec, under `redis-benchmark -t set,get -n 200000 -c 50 -d 100`:
+ *            920,000 calls; 4.8 requests per epoll_wait, one append per turn with SETs (137 B each)
+ *   rocksdb  db_bench 7.8, fillrandom, readrandom, readrandomwriterandom, 300,000 keys of 100 B, two threads, no
+ *            compression: 1,760,000 calls; 61 % pread64 of one 4,003 B block, 36 % write of a 138 B log record,
+ *            compaction reads block by block and writes 1 MiB at a time
+ *
+ * A dist holds the quantiles 0, 10, 50, 90, 99, 99.9 and 100 % of the recorded durations in ns (think: time between two
+ * calls of a thread). Extremes caused by an idle start were excluded.
  */
 #include "capture/synth/stream.h"
 
@@ -148,7 +149,7 @@ static void redis_bio(struct stream *s, struct actor *a)
 	a->state ^= 1;
 }
 
-/* A thread that does nothing. */
+/* An idle thread. */
 static void idle(struct stream *s, struct actor *a)
 {
 	act_begin(a, CALL_FUTEX, CLASS_WAIT, 0);
@@ -284,7 +285,7 @@ static void rocks_unlink(struct stream *s, struct actor *a)
 {
 	act_begin(a, CALL_UNLINK, CLASS_META, 30000);
 	act_set(a, OP_FILE_ID, a->files[ROCKS_SST0 + rng_below(&a->rng, ROCKS_SSTS)]);
-	/* Now and then somebody else was faster. */
+	/* Occasionally somebody else was faster. */
 	act_end(a, rng_dist(&a->rng, &rocks_meta), rng_chance(&a->rng, 30) ? -2 : 0);
 }
 

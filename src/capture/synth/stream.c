@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c: actors, files and processes of a synthetic stream; the source around them. */
+/* stream.c: the actors, files and processes of a synthetic stream, and its source. */
 #include "capture/synth/stream.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SYNTH_BATCH_ROWS 16384 /* rows given per source_read() */
+#define SYNTH_BATCH_ROWS 16384 /* rows per source_read() */
 #define SYNTH_HOST_KEY	 1
 
 void stream_fail(struct stream *s, int error)
@@ -108,7 +108,7 @@ static struct actor *stream_actor(struct stream *s, void (*step)(struct stream *
 	a->thread = s->next_key++;
 	a->tid = s->next_pid++;
 	a->cpu = (int64_t)(s->actor_count % 2);
-	/* Threads do not start in step. */
+	/* Threads do not start at the same time. */
 	a->now = s->origin + (int64_t)rng_below(&a->rng, 50000);
 	s->actors[s->actor_count++] = a;
 	return a;
@@ -190,7 +190,7 @@ void act_begin(struct actor *a, enum call call, enum op_class class, int64_t thi
 
 void act_end(struct actor *a, int64_t dur_ns, int64_t ret)
 {
-	/* Threads move to another CPU now and then. */
+	/* Threads occasionally move to another CPU. */
 	if (rng_below(&a->rng, 4096) == 0)
 		a->cpu ^= 1;
 	act_set(a, OP_CPU, a->cpu);
@@ -245,7 +245,7 @@ static void stream_populate(struct stream *s)
 		s->actors[i]->step(s, s->actors[i]);
 }
 
-/* The columns of a batch while it is filled: written in place. */
+/* The columns of a batch being filled in place. */
 struct filler {
 	int64_t *val[OP_COLUMNS];
 	uint64_t *nulls[OP_COLUMNS];
@@ -300,7 +300,7 @@ static void filler_close(struct batch *b)
 	}
 }
 
-/* What runs when the stream ends: the call of each actor that has begun by then. */
+/* The calls running when the stream ends: that of each actor that has begun by then. */
 static size_t stream_running(struct stream *s, struct filler *f, size_t row, size_t rows)
 {
 	for (size_t i = 0; i < s->actor_count && row < rows; i++) {
@@ -323,7 +323,7 @@ static size_t stream_running(struct stream *s, struct filler *f, size_t row, siz
 static int stream_fill(struct stream *s, struct batch *b, size_t rows)
 {
 	uint64_t left = s->opt.rows - s->given;
-	/* The last rows are calls that do not end. */
+	/* The last rows are calls without an end. */
 	uint64_t finished = left > s->actor_count ? left - s->actor_count : 0;
 	struct filler f;
 	size_t row = 0;
@@ -361,7 +361,7 @@ static void stream_mark(struct stream *s)
 	row_set_str(&row, MARK_TEXT, text);
 }
 
-/* Rows that come at once: the unfinished ones must not be torn from each other. */
+/* Rows returned at once: the unfinished calls must stay together. */
 static size_t stream_batch_rows(const struct stream *s)
 {
 	uint64_t left = s->opt.rows - s->given;
@@ -411,7 +411,7 @@ static int synth_stop(struct source *source, struct error *err)
 {
 	struct stream *s = (struct stream *)source;
 
-	/* Only what is still running is left to give. */
+	/* Only the running calls remain to be returned. */
 	s->opt.rows = MIN(s->opt.rows, s->given + s->actor_count);
 	return 0;
 }

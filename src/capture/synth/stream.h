@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.h: what the profiles are written with. A stream is a set of actors; an actor is one thread
- * with a clock of its own, a random generator of its own and a step that makes its next call. The
- * stream always gives the call that ends first, so that rows come in the order of their end, as
- * from the kernel.
+ * stream.h: building blocks of the profiles. A stream is a set of actors; an actor is one thread with its own clock,
+ * random generator and a step that makes its next call. The stream always returns the call that ends first, so that
+ * rows are ordered by their end, as those from the kernel.
  */
 #pragma once
 
@@ -42,8 +41,7 @@ static inline bool rng_chance(struct rng *r, unsigned int permille)
 	return rng_below(r, 1000) < permille;
 }
 
-/* A distribution as its quantiles: 0, 10, 50, 90, 99, 99.9 and 100 %. Between two of them it is
- * even. */
+/* A distribution given by its quantiles: 0, 10, 50, 90, 99, 99.9 and 100 %; uniform in between. */
 struct dist {
 	uint32_t q[7];
 };
@@ -57,8 +55,7 @@ static inline int64_t rng_dist(struct rng *r, const struct dist *d)
 
 	while (p >= at[i + 1])
 		i++;
-	/* The last segment is a tail, nearly all of it close to its start: recorded means ask for
-	 * about frac^16. */
+	/* The last segment is a tail, nearly all of it close to its start: recorded means require about frac^16. */
 	for (int k = 0; i == 5 && k < 4; k++)
 		frac = frac * frac >> 16;
 	return d->q[i] + (int64_t)((uint64_t)(d->q[i + 1] - d->q[i]) * frac >> 16);
@@ -66,7 +63,7 @@ static inline int64_t rng_dist(struct rng *r, const struct dist *d)
 
 /* ---- calls ---- */
 
-/* x86-64's numbers, which are the codes of operations in a trace. */
+/* x86-64's call numbers, which are the operation codes of a trace. */
 enum call {
 	CALL_READ = 0,
 	CALL_WRITE = 1,
@@ -102,7 +99,7 @@ enum call {
 	CALL_ACCEPT4 = 288,
 };
 
-#define SYNTH_FILES_MAX 64 /* files that an actor has at hand */
+#define SYNTH_FILES_MAX 64 /* files available to an actor */
 
 struct stream;
 
@@ -111,12 +108,12 @@ struct actor {
 	struct rng rng;
 	int64_t now;  /* when the last call ended */
 	int64_t end;  /* when the call in v ends */
-	uint64_t set; /* columns of v that are not null */
+	uint64_t set; /* non-null columns of v */
 	int64_t v[OP_COLUMNS];
 	int64_t thread; /* key */
 	int64_t tid, cpu, pid;
 	int64_t process; /* key */
-	/* what a profile needs to remember */
+	/* state of a profile */
 	int state;
 	uint32_t left, count, serial;
 	int64_t timer, timer2;
@@ -126,8 +123,7 @@ struct actor {
 };
 
 #define SYNTH_ACTORS_MAX 64
-#define SYNTH_FOLDERS \
-	2000 /* that a walk goes through, again and again; two files of each are looked at */
+#define SYNTH_FOLDERS	 2000 /* visited by a walk repeatedly, with two files in each */
 
 struct stream {
 	struct source source;
@@ -136,9 +132,9 @@ struct stream {
 	struct actor *actors[SYNTH_ACTORS_MAX];
 	size_t actor_count;
 	int64_t folders[SYNTH_FOLDERS][3]; /* keys, 0: not yet seen */
-	struct batch_set *out;		   /* where dimension rows go; set while the source reads */
+	struct batch_set *out; /* destination of dimension rows; set while the source reads */
 	uint64_t given;
-	int64_t next_key; /* of files, threads, processes: one number space each would do as well */
+	int64_t next_key; /* for files, threads and processes; separate sequences are not required */
 	int64_t origin, last_end;
 	uint64_t next_ino;
 	int64_t next_pid;
@@ -156,24 +152,24 @@ static inline void act_set(struct actor *a, enum op_column c, int64_t v)
 void act_begin(struct actor *a, enum call call, enum op_class class, int64_t think_ns);
 /* Ends it: duration and result. */
 void act_end(struct actor *a, int64_t dur_ns, int64_t ret);
-/* The file and descriptor of slot i of the actor. */
+/* Sets the file and descriptor of slot i of the actor. */
 static inline void act_file(struct actor *a, unsigned int i)
 {
 	act_set(a, OP_FD, a->fds[i]);
 	act_set(a, OP_FILE_ID, a->files[i]);
 }
 
-/* ---- who and what there is ---- */
+/* ---- threads, processes and files ---- */
 
-/* A process with one thread, argv separated by spaces; the actor of that thread. NULL when out of
- * memory (the stream remembers it). */
+/* Adds a process with one thread, argv separated by spaces; returns the actor of that thread. NULL if out of memory
+ * (the stream records that). */
 struct actor *stream_process(struct stream *s, const char *comm, const char *argv,
 			     void (*step)(struct stream *s, struct actor *a));
-/* One more thread of leader's process. */
+/* Adds a thread to leader's process. */
 struct actor *stream_thread(struct stream *s, const struct actor *leader, const char *comm,
 			    void (*step)(struct stream *s, struct actor *a));
 
-/* Keeps the first error, 0 or negative: there is then nothing more to give. */
+/* Keeps the first error, 0 or negative; the stream then ends. */
 void stream_fail(struct stream *s, int error);
 
 struct synth_file {
@@ -187,12 +183,12 @@ struct synth_file {
 	bool name_only;
 };
 
-/* A new file row; its key. */
+/* Adds a file row; returns its key. */
 int64_t stream_file(struct stream *s, const struct synth_file *f);
-/* Another version (name) of a file: a row with the same inode; its key. */
+/* Adds another version (name) of a file: a row with the same inode; returns its key. */
 int64_t stream_rename(struct stream *s, int64_t inode, const char *path);
 
-/* events.c: rows of all tables of events that no profile fills, for the calls from row `first` of op on. 0, -ENOMEM,
+/* events.c: adds rows of all event tables that no profile fills, for the calls from row `first` of op on. 0, -ENOMEM,
  * -ENOSPC. */
 int synth_events(struct batch_set *out, const struct batch *op, size_t first) _must_check_;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synth.h: seeded streams as a source: realistic ones for tests and benchmarks without a kernel,
- * and hostile ones. The same options give the same rows, byte for byte, on every machine: integers
- * only, no clock, no libm.
+ * synth.h: seeded streams as a source: realistic ones for tests and benchmarks without a kernel, and hostile ones. The
+ * same options produce the same rows, byte for byte, on every machine: integers only, no clock, no libm.
  */
 #pragma once
 
@@ -30,7 +29,7 @@ enum synth_profile {
 struct synth_options {
 	enum synth_profile profile;
 	uint64_t seed;
-	uint64_t rows;	   /* rows of op in all, those still running at the end included */
+	uint64_t rows;	   /* total rows of op, including those still running at the end */
 	int64_t origin_ns; /* of the first call; 0: SYNTH_ORIGIN_NS */
 };
 
@@ -38,7 +37,7 @@ struct synth_options {
  * -EINVAL. */
 int synth_source_new(struct source **ret, const struct synth_options *opt, struct error *err);
 
-/* The word of a profile, NULL past the last. */
+/* The name of a profile, NULL past the last. */
 const char *synth_profile_name(size_t i);
-/* The profile of a word, or -1. */
+/* The profile with a name, or -1. */
 int synth_profile_find(const char *name);

@@ -13,19 +13,21 @@
 
 #define STRIP_EPOCHS 20
 
-/* "1,204 calls with content, 310 kinds of data", and how what is similar is found. */
+/* "1,204 calls with content, 310 kinds of data", and the method that finds similar data. */
 static int alike_head(const struct alike *a, const struct alike_options *o, size_t width)
 {
 	_cleanup_buf_ struct buf line = {0};
-	int r = format_next(&line, width, "%s call%s with content", format_count(a->content).s,
-			    a->content == 1 ? "" : "s");
+	int r;
 
-	if (r >= 0 && !o->order)
-		r = format_next(&line, width,
-				a->unit == ALIKE_FILES ? "%s files, each way" : "%s kinds of data",
-				format_count(a->kind_count).s);
-	if (r >= 0 && a->unknown)
-		r = format_next(&line, width, "%s without all of it", format_count(a->unknown).s);
+	format_next(&line, width, "%s call%s with content", format_count(a->content).s,
+		    a->content == 1 ? "" : "s");
+	if (!o->order)
+		format_next(&line, width,
+			    a->unit == ALIKE_FILES ? "%s files, each way" : "%s kinds of data",
+			    format_count(a->kind_count).s);
+	if (a->unknown)
+		format_next(&line, width, "%s without all of it", format_count(a->unknown).s);
+	r = buf_status(&line);
 	if (r >= 0)
 		printf("%s\n", buf_str(&line));
 	if (!a->content)
@@ -33,13 +35,10 @@ static int alike_head(const struct alike *a, const struct alike_options *o, size
 	if (r < 0 || o->order)
 		return r;
 	buf_clear(&line);
-	r = format_next(&line, width, "compared by %s",
-			a->cuts ? "cuts, wherever they lie" : "4-KiB pieces at multiples of 4,096");
-	if (r >= 0 && !a->cuts)
-		r = format_next(&line, width,
-				"record --content=chunks finds data wherever it lies");
-	if (r < 0)
-		return r;
+	format_next(&line, width, "compared by %s",
+		    a->cuts ? "cuts, wherever they lie" : "4-KiB pieces at multiples of 4,096");
+	if (!a->cuts)
+		format_next(&line, width, "record --content=chunks finds data wherever it lies");
 	r = format_next(&line, width, "estimates: %d hashes, standard error at most 3.1 %%",
 			ALIKE_HASHES);
 	if (r < 0)
@@ -72,8 +71,8 @@ static const struct answer_list *reads_of(const struct analysis_view *v)
 }
 
 /*
- * A line for each epoch, in the order of its reads: a letter is the place that the data has in the first epoch, a at its
- * beginning and z at its end. The same order has the same line.
+ * A line per epoch, in the order of its reads. A letter is the position that the data has in the first epoch, from a
+ * at its beginning to z at its end. Equal orders have equal lines.
  */
 static int alike_strip(const struct analysis_view *v, const struct alike *a, size_t width)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analysis_anew.c: an analysis of growing traces whose answer is made again each second. */
+/* analysis_anew.c: an analysis of growing traces, computed again each second. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -13,7 +13,7 @@
 
 #define ANEW_POLL_NS 20000000
 
-/* The answer in a copy of the process, which uses up what was taken in. */
+/* Computes the answer in a copy of the process, as that consumes what was taken in. */
 static void anew_child(struct analysis_view *v)
 {
 	struct error err = {0};
@@ -21,7 +21,7 @@ static void anew_child(struct analysis_view *v)
 
 	signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* the thread that draws progress and takes signals is not in the copy */
+	/* the copy does not have the thread that draws progress and takes signals */
 	r = analysis_run_all(v, NULL, &err);
 	fflush(stdout);
 	_exit(r < 0 ? live_fail(r, &err) : v->status);
@@ -49,7 +49,7 @@ static int anew_answer(struct analysis_view *v, struct error *err)
 	return 0;
 }
 
-/* The traces as they are now, opened again where there are others, and what of them can be taken in. */
+/* Refreshes the traces, opening them again if there are others, and takes in what is new. */
 static int anew_look(struct analysis_view *v, int argc, char **argv, struct error *err)
 {
 	int r = v->traces ? analysis_again(v, err) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analysis_command.c: a command from the registration of an analysis: its table of options, and what it prints. */
+/* analysis_command.c: makes a command from a registered analysis: its table of options, and its output. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static const struct option common_options[] = {
 	{0},
 };
 
-/* Appends a table, its fields `shift` bytes further. */
+/* Appends a table, with its fields moved by `shift` bytes. */
 static size_t analysis_add_options(struct option *to, size_t count, const struct option *table,
 				   size_t shift)
 {
@@ -119,7 +119,7 @@ const struct command *analysis_command(size_t i)
 	return made[i];
 }
 
-/* ---- what it prints ---- */
+/* ---- output ---- */
 
 static int analysis_put_loss(void *arg, struct buf *to, struct error *err _unused_)
 {
@@ -132,7 +132,7 @@ static int analysis_put_out(void *arg _unused_, const void *data, size_t len)
 	return ferror(stdout) ? -EIO : 0;
 }
 
-/* On one line: no text of JSON has a line break in it. */
+/* Prints on one line: JSON text contains no line break. */
 static int analysis_put_line(void *arg _unused_, const void *data, size_t len)
 {
 	const char *text = data;
@@ -154,10 +154,10 @@ int analysis_document(struct analysis_view *v, bool compact, struct error *err)
 	if (compact)
 		putchar('\n');
 
-	return r == -EIO ? 0 : r; /* main() says that a reader went away */
+	return r == -EIO ? 0 : r; /* main() handles a reader that went away */
 }
 
-/* Whether this answer is one of several. */
+/* True if this answer is one of several. */
 static bool is_followed(const struct analysis_view *v)
 {
 	return v->opts->follow && v->analysis->follow_anew;
@@ -175,11 +175,11 @@ static int analysis_print(struct analysis_view *v, struct error *err)
 		if (r < 0)
 			return r;
 		r = answer_csv(stdout, &rows, err);
-		loss_warn(&v->loss); /* there is no room for it in the rows */
+		loss_warn(&v->loss); /* the rows have no room for it */
 		return r;
 	}
 	if (is_followed(v) && text_terminal())
-		fputs("\033[H\033[J", stdout); /* over the answer before */
+		fputs("\033[H\033[J", stdout); /* erases the previous answer */
 	else if (!is_followed(v))
 		text_pager_begin();
 	r = analysis_screen(v, err);
@@ -190,7 +190,7 @@ static int analysis_print(struct analysis_view *v, struct error *err)
 
 /* ---- running ---- */
 
-/* What is missing from all runs together, damage that was found on the way included. */
+/* Sums what is missing from all runs, including damage found on the way. */
 static int analysis_sum_loss(struct analysis_view *v)
 {
 	for (size_t i = 0; i < v->count; i++) {
@@ -226,7 +226,8 @@ int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error
 	r = analysis_answer(&in, &result, err);
 	if (it) {
 		interrupt_engine(it, NULL);
-		if (!is_followed(v)) /* the answer is there: from now on Ctrl-C is the pager's */
+		if (!is_followed(
+			    v)) /* the answer is complete: from now on Ctrl-C goes to the pager */
 			interrupt_mode(it, INTERRUPT_IGNORE);
 	}
 	v->in = &in;
@@ -242,8 +243,8 @@ int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error
 }
 
 /*
- * A signal must reach an engine, whose threads are made behind interrupt_start(); sums use none, and the process just ends.
- * The exit status, or negative.
+ * An engine must receive the signal, and its threads must be created after interrupt_start(); sums need neither, and
+ * the process just ends. Returns the exit status, or negative.
  */
 static int analysis_run_command(struct analysis_view *v, int argc, char **argv, struct error *err)
 {
@@ -269,7 +270,7 @@ static int analysis_run_command(struct analysis_view *v, int argc, char **argv, 
 	return status ? status : r;
 }
 
-/* Prints what needs no trace. 1 where that was all. */
+/* Prints what needs no trace. 1 if that was all. */
 static int analysis_instead(const struct analysis *a, const struct analysis_opts *o,
 			    struct error *err)
 {
@@ -284,7 +285,7 @@ static int analysis_instead(const struct analysis *a, const struct analysis_opts
 	return 1;
 }
 
-/* The arguments, as values of the option that takes them. */
+/* Assigns the arguments to the option that takes them. */
 static int analysis_take(const struct analysis *a, const struct analysis_opts *o, int argc,
 			 char **argv, struct error *err)
 {
@@ -318,7 +319,7 @@ int analysis_main(const struct analysis *a, const struct analysis_opts *o, int a
 	else
 		r = 0;
 	if (fflush(stdout) || ferror(stdout))
-		return 1; /* main() says so */
+		return 1; /* main() reports it */
 	if (r < 0)
 		error_errno(&err, r, "%s", a->name);
 	return r < 0 ? live_fail(r, &err) : r ? r : v.status;

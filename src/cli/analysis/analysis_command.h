@@ -8,43 +8,43 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/loss_text.h"
 
-/* What every analysis has; its own options lie behind, at analysis_own_options(). */
+/* The options of every analysis; its own options follow, at analysis_own_options(). */
 struct analysis_opts {
 	struct read_flags read;
 	bool csv;
-	bool follow; /* where the analysis can */
-	/* of two sides */
+	bool follow; /* if the analysis supports it */
+	/* for two sides */
 	struct option_list sides[2]; /* -a, -b */
 	const char *from[2], *to[2]; /* --a-from, ... */
-	struct option_list where[2]; /* --a-where, --b-where: beside --where */
+	struct option_list where[2]; /* --a-where, --b-where: in addition to --where */
 };
 
-/* One run as it was opened. */
+/* One opened run. */
 struct analysis_trace {
 	char *name;
-	struct store *store; /* NULL: an engine holds the rows */
-	bool part;	     /* of a trace that an earlier run has opened */
+	struct store *store; /* NULL: the rows are in an engine */
+	bool part;	     /* the store is that of an earlier run */
 	struct select select;
 	struct choice choice;
 	struct scan_filter filter;
 	struct loss loss;
-	struct buf loss_json; /* once the analysis has run */
+	struct buf loss_json; /* valid once the analysis has run */
 };
 
 struct analysis_view {
 	const struct analysis *analysis;
 	const struct analysis_opts *opts;
-	struct analysis_trace *traces; /* [runs], A's first */
+	struct analysis_trace *traces; /* [runs], those of side A first */
 	struct analysis_run *runs;
 	size_t count;
-	int64_t origin;	       /* the first time of the first trace, ns since the epoch */
-	struct engine *engine; /* that one run asks, or that holds its rows; NULL */
+	int64_t origin;	       /* time of the first trace's first row, ns since the epoch */
+	struct engine *engine; /* queried by a run, or holds its rows; NULL: none */
 	const struct analysis_input *in;
 	struct analysis_result *result;
 	struct loss loss; /* of all runs */
 	struct interrupt *it;
-	void *taken; /* what analysis.take_in took in; NULL */
-	int status;  /* the exit status that the analysis gives */
+	void *taken; /* data from analysis.take_in; NULL: none */
+	int status;  /* exit status from the analysis */
 };
 
 /* The command of analyses[i]; NULL past the last. */
@@ -53,28 +53,31 @@ static inline const void *analysis_own_options(const struct analysis_opts *o)
 {
 	return o + 1;
 }
-/* Runs it over the runs that are open, and prints what it gives. `it` is there where an engine may be. 0 or negative. */
+/*
+ * Runs the analysis over the opened runs and prints the result. `it` must be given if an engine may be used. 0 or
+ * negative.
+ */
 int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error *err);
-/* Runs the command's analysis and prints what it gives. The exit status. */
+/* Runs the command's analysis and prints the result. Returns the exit status. */
 int analysis_main(const struct analysis *a, const struct analysis_opts *o, int argc, char **argv);
 
-/* analysis_open.c. 0 or the exit status of wrong usage. */
+/* analysis_open.c. 0, or the exit status for wrong usage. */
 int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *o, int argc,
 			  char **argv);
-/* Opens the runs that options and arguments name. analysis_close() in either case. */
+/* Opens the runs that options and arguments name. Call analysis_close() in either case. */
 int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *err);
-/* Looks for what came since, and makes the runs again. 1; 0: there are other traces now, to be opened; or negative. */
+/* Looks for new data and makes the runs again. 1; 0: there are other traces now, which must be opened; or negative. */
 int analysis_again(struct analysis_view *v, struct error *err);
 void analysis_close(struct analysis_view *v);
 
-/* analysis_follow.c: prints rows as they come, until the trace ends. 0 or negative. */
+/* analysis_follow.c: prints rows as they arrive, until the trace ends. 0 or negative. */
 int analysis_follow(struct analysis_view *v, struct error *err);
-/* analysis_anew.c: prints the answer again and again, until the traces end. 0 or negative. */
+/* analysis_anew.c: prints the answer repeatedly, until the traces end. 0 or negative. */
 int analysis_follow_anew(struct analysis_view *v, int argc, char **argv, struct error *err);
-/* Prints the result as one document. 0 or negative; a reader that went away is none. */
+/* Prints the result as one document. 0 or negative; a reader that went away is not an error. */
 int analysis_document(struct analysis_view *v, bool compact, struct error *err);
 
-/* analysis_screen.c: prints findings and tables, or the screen that the analysis has. 0 or negative. */
+/* analysis_screen.c: prints findings and tables, or the analysis' own screen. 0 or negative. */
 int analysis_screen(const struct analysis_view *v, struct error *err);
 /* How times are written. */
 struct cell_style analysis_style(const struct analysis_view *v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analysis_follow.c: an analysis of a growing trace: its rows as they come. */
+/* analysis_follow.c: an analysis of a growing trace: prints rows as they arrive. */
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -13,13 +13,13 @@
 
 struct following {
 	struct analysis_view *v;
-	struct answer list; /* of the rows that came last */
-	int more;	    /* what the analysis gave last; 1 at first */
+	struct answer list; /* the latest rows */
+	int more;	    /* last result of the analysis; initially 1 */
 	bool paused;
 	unsigned int warned;
 };
 
-/* Lets the analysis look for further rows; before it does so in vain it waits. */
+/* Lets the analysis look for further rows; if there may be none, waits first. */
 static int following_look(struct following *f, struct error *err)
 {
 	struct analysis_view *v = f->v;
@@ -62,7 +62,7 @@ static struct value following_get(struct answer *r, size_t column)
 	return answer_get(&((struct following *)r->arg)->list, column);
 }
 
-/* The columns are those of the first table, which the analysis makes when it looks first. */
+/* The columns are those of the first table, which the analysis creates on its first look. */
 static int following_rows(struct following *f, struct answer *ret, struct error *err)
 {
 	int r = following_look(f, err);
@@ -88,7 +88,7 @@ static int following_print(struct following *f, struct error *err)
 
 	if (r < 0)
 		return r;
-	/* they outlive the list of the rows at hand */
+	/* they outlive the list of the current rows */
 	r = answer_of_list(&columns, &f->v->result->tables[0].rows, true);
 	if (r < 0)
 		return error_errno(err, r, "cannot print the rows");
@@ -101,7 +101,7 @@ static int following_print(struct following *f, struct error *err)
 	return r < 0 || !f->v->result->findings.count ? r : analysis_put_findings(f->v, err);
 }
 
-/* A document a line, of the rows that came since the one before. */
+/* Prints a document per line, with the rows since the previous one. */
 static int following_documents(struct following *f, struct error *err)
 {
 	int r = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analysis_open.c: the runs of an analysis: which traces, and which part of them. */
+/* analysis_open.c: opens the runs of an analysis: their traces, and the selected part of each. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include "cli/analysis/analysis_command.h"
 #include "cli/record/record_live.h"
 
-/* A selection that means nothing is reported before any trace is looked for. */
+/* Reports an invalid selection before any trace is opened. */
 static int analysis_check_selection(const struct analysis *a, const struct analysis_opts *o)
 {
 	_cleanup_(select_free) struct select s = {0};
@@ -51,9 +51,9 @@ int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *
 	return 0;
 }
 
-/* ---- which part of a trace ---- */
+/* ---- the part of a trace ---- */
 
-/* The options of one side: its own range, else the common one. */
+/* The options of one side: its own range, or else the common one. */
 static struct read_flags analysis_flags_of(const struct analysis_opts *o, unsigned int side)
 {
 	struct read_flags f = o->read;
@@ -63,7 +63,7 @@ static struct read_flags analysis_flags_of(const struct analysis_opts *o, unsign
 	return f;
 }
 
-/* "--from: ..." is about --a-from where that was given. */
+/* Changes "--from: ..." to "--a-from: ..." if that option was given. */
 static int analysis_name_side(const struct analysis_opts *o, unsigned int side, struct error *err)
 {
 	bool from = strncmp(err->message, "--from", 6) == 0,
@@ -78,7 +78,7 @@ static int analysis_name_side(const struct analysis_opts *o, unsigned int side, 
 	return err->code;
 }
 
-/* The expressions of both sides and those of this one; free() what is returned. */
+/* The expressions of both sides and of this one; the caller frees the result. */
 static const char **analysis_both_where(const struct analysis_opts *o, unsigned int side,
 					struct option_list *ret)
 {
@@ -118,7 +118,7 @@ static int analysis_range(const struct analysis_run *run, int64_t *ret_first, in
 	return r;
 }
 
-/* Which of its calls belong to the run, and when it was. */
+/* Selects the calls of the run, and its time range. */
 static int analysis_choose(struct analysis_view *v, struct analysis_trace *t,
 			   struct analysis_run *run, struct error *err)
 {
@@ -151,7 +151,7 @@ static int analysis_choose(struct analysis_view *v, struct analysis_trace *t,
 	return 0;
 }
 
-/* ---- which traces ---- */
+/* ---- the traces ---- */
 
 static int analysis_new_run(struct analysis_view *v, unsigned int side, const char *name,
 			    struct analysis_trace **ret, struct error *err)
@@ -164,7 +164,7 @@ static int analysis_new_run(struct analysis_view *v, unsigned int side, const ch
 	return (*ret)->name ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-/* What the run is without, and its part; the rows are there. */
+/* Fills in what is missing from the run, and its part; its rows are selected. */
 static int analysis_finish_run(struct analysis_view *v, struct analysis_trace *t, struct error *err)
 {
 	struct analysis_run *run = &v->runs[t - v->traces];
@@ -216,7 +216,7 @@ static int analysis_open_engine(struct analysis_view *v, const char *address, st
 	return r < 0 ? r : analysis_finish_run(v, t, err);
 }
 
-/* A folder is as many runs as it has traces. */
+/* A folder contributes one run per trace. */
 static int analysis_open_path(struct analysis_view *v, unsigned int side, const char *path,
 			      struct error *err)
 {
@@ -227,7 +227,7 @@ static int analysis_open_path(struct analysis_view *v, unsigned int side, const 
 	size_t count;
 	int r;
 
-	/* an address, or the traces of the hosts that were chosen */
+	/* an address, or the traces of the chosen hosts */
 	one_of.inputs = (struct option_list){.items = &path, .count = 1};
 	r = live_at_work(read_flags_paths(&one_of, 0, NULL, &paths, &count, err));
 	if (r < 0)
@@ -267,7 +267,7 @@ static int analysis_open_sides(struct analysis_view *v, int argc, char **argv, s
 	return r;
 }
 
-/* What is found is kept in the file of a trace. */
+/* Rejects --keep without a trace file, where findings are kept. */
 static int analysis_keeps_nothing(const struct analysis_view *v, const char *address,
 				  struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analysis_screen.c: what an analysis gives, on a terminal. */
+/* analysis_screen.c: prints the result of an analysis on a terminal. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
-/* Those that have a screen of their own. */
+/* Analyses with their own screens. */
 static const struct {
 	const char *name;
 	int (*print)(const struct analysis_view *v);

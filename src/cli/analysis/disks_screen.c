@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disks_screen.c: `weir disks` on a terminal: a section for each disk: how it was used, its requests by kind, how many were under
- * way over time, and for whom. Four disks at most on a terminal, a pipe gets all.
+ * disks_screen.c: `weir disks` on a terminal: a section per disk with its use, its requests by kind, its queue depth
+ * over time, and the owners of its requests. A terminal shows at most four disks, a pipe all.
  */
 #include "cli/analysis/disks_screen.h"
 
@@ -14,12 +14,11 @@
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/bars.h"
 #include "cli/terminal/text.h"
-#include "names/names.h"
 
 #define SCREEN_DISKS  4
-#define SCREEN_OWNERS 8	 /* of a disk */
-#define DEPTH_MAX     80 /* columns of the line */
-#define DEPTH_REST    10 /* that stand beside it */
+#define SCREEN_OWNERS 8	 /* per disk */
+#define DEPTH_MAX     80 /* columns of the line of depths */
+#define DEPTH_REST    10 /* columns next to it */
 
 struct disks_view {
 	const struct analysis_view *v;
@@ -55,7 +54,7 @@ static bool is_of_disk(const struct answer_list *t, size_t row, struct bytes dis
 	return name->t.len == disk.len && !memcmp(name->t.data, disk.data, disk.len);
 }
 
-/* "   merges 160", where there are any. */
+/* "   merges 160", if there are any. */
 static int put_counted(struct buf *b, size_t width, const char *what, int64_t n)
 {
 	return n ? format_next(b, width, "%s %s", what, format_count((uint64_t)n).s) : 0;
@@ -120,7 +119,7 @@ static int print_disk_kinds(const struct disks_view *d, struct bytes disk)
 		{"count", {QUERY_INT}, ANSWER_COUNT},
 		{"a second", {QUERY_FLOAT}, ANSWER_RATE},
 		{"bytes", {QUERY_SIZE}, .dash = true},
-		{"throughput", {QUERY_TEXT}, .fixed = true}, /* a rate of bytes, as wide as this */
+		{"throughput", {QUERY_TEXT}, .fixed = true}, /* a rate */
 		{"p50", {QUERY_DUR}},
 		{"p99", {QUERY_DUR}},
 		{"max", {QUERY_DUR}},
@@ -150,7 +149,7 @@ static int print_disk_kinds(const struct disks_view *d, struct bytes disk)
 	return print_list(d, &list);
 }
 
-/* The windows of time, as many as there is room for, each the highest of those that it stands for. */
+/* Prints as many columns as fit, each with the highest depth of its windows. */
 static int print_disk_depth(const struct disks_view *d, struct bytes disk)
 {
 	const struct answer_list *t = &d->r->tables[DISKS_DEPTH].rows;
@@ -196,8 +195,6 @@ static int put_owner(struct answer_list *list, const struct answer_list *t, size
 	struct bytes name = process->t;
 	int e = buf_printf(&who, "  ");
 
-	if (name.len && name.data[0] == '/') /* not of kworker/u8:4 */
-		name = names_base(name);
 	e = e < 0 ? e : buf_append(&who, name.data, name.len);
 	e = e < 0 ? e : name.len ? 0 : buf_printf(&who, "(not known)");
 	if (e >= 0 && !pid->null)
@@ -249,7 +246,7 @@ static int print_disk(const struct disks_view *d, size_t row)
 	return e < 0 ? e : print_disk_owners(d, disk);
 }
 
-/* What is shown is not all, or there is nothing. */
+/* Prints that not all is shown, or that there is nothing. */
 static int print_none(const struct analysis_view *v)
 {
 	const struct analysis_run *run = &v->runs[0];

@@ -4,5 +4,5 @@
 
 #include "cli/analysis/analysis_command.h"
 
-/* Prints the disks, one below another. 0 or negative. */
+/* Prints the disks, one after another. 0 or negative. */
 int disks_screen(const struct analysis_view *v);

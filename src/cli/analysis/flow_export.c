@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_export.c: the graph of `weir flow` for other tools: GraphViz's language, and the text that ShiViz reads (a host,
- * its vector clock as JSON, and an event on a line of its own). Both are for parts that a person can look at: of more the
- * first is written, and the rest is counted.
+ * flow_export.c: the graph of `weir flow` for other tools: GraphViz's language, and the text that ShiViz reads (a
+ * host, its vector clock as JSON, and an event on a line of its own). Both suit only graphs that a person can read,
+ * so the first part of a larger one is written and the rest is counted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static int dot_node(const struct flow_state *s, uint32_t node)
 	return r;
 }
 
-/* Nodes of edges, in order; those of one task are joined by dashed lines. */
+/* Nodes that have edges, in order; those of one task are joined by dashed lines. */
 static int flow_dot(const struct flow_state *s)
 {
 	const struct flow_graph *g = &s->graph;
@@ -121,7 +121,7 @@ static bool shiviz_shows(const struct flow_graph *g, const bool *sends, uint32_t
 	return g->nodes[node].in != FLOW_NONE || sends[node];
 }
 
-/* Chooses the first events in an order in which all edges lead forward, and the lanes that they are on. */
+/* Chooses the first events, in an order in which all edges point forward, and their lanes. */
 static int shiviz_choose(struct shiviz *z, size_t *ret_events, uint64_t *ret_left)
 {
 	const struct flow_graph *g = &z->s->graph;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow_screen.c: `weir flow` on a terminal: what there was, how far the clocks are apart, each verdict with the calls that
- * show it, what was replicated to where, and what made calls follow each other.
+ * flow_screen.c: `weir flow` on a terminal: the recorded content, the offsets of the clocks, each verdict with the
+ * calls that prove it, replication by destination, and the kinds of causes between calls.
  */
 #include "cli/analysis/flow_screen.h"
 
@@ -48,36 +48,32 @@ static int flow_print_content(struct buf *line, const struct flow_view *f)
 {
 	const struct flow_content_sums *c = &f->s->content_sums;
 	uint64_t all = c->bytes;
-	int r;
 
 	if (!all)
 		return format_next(line, f->width, "no content recorded (weir record --content)");
-	r = format_next(line, f->width, "%s of content: handled %s", format_size(all).s,
-			c->by_outcome[OUTCOME_HANDLED] >= all
-				? "100 %"
-				: format_percent(c->by_outcome[OUTCOME_HANDLED], all).s);
-	for (int i = OUTCOME_INCOMPLETE; i < OUTCOME_COUNT && r >= 0; i++) {
+	format_next(line, f->width, "%s of content: handled %s", format_size(all).s,
+		    c->by_outcome[OUTCOME_HANDLED] >= all
+			    ? "100 %"
+			    : format_percent(c->by_outcome[OUTCOME_HANDLED], all).s);
+	for (int i = OUTCOME_INCOMPLETE; i < OUTCOME_COUNT; i++) {
 		if (i == OUTCOME_TRUNCATED || i == OUTCOME_LOST || c->by_outcome[i])
-			r = buf_printf(line, ", %s %s", vocab_word("outcome", i),
-				       c->by_outcome[i] ? format_size(c->by_outcome[i]).s : "0");
+			buf_printf(line, ", %s %s", vocab_word("outcome", i),
+				   c->by_outcome[i] ? format_size(c->by_outcome[i]).s : "0");
 	}
-	return r;
+	return buf_status(line);
 }
 
 static int print_flow_head(const struct flow_view *f)
 {
 	size_t places = store_recording_count(f->v->runs[0].store), hosts = flow_hosts(f->s);
 	_cleanup_buf_ struct buf line = {0};
-	int r = format_next(&line, f->width, "%zu host%s, %s calls", hosts, plural(hosts),
-			    format_count(f->s->calls).s);
+	int r;
 
-	if (r >= 0 && places > hosts)
-		r = format_next(&line, f->width, "%zu recordings", places);
-	if (r < 0)
-		return r;
-	r = flow_print_content(&line, f);
-	if (r < 0)
-		return r;
+	format_next(&line, f->width, "%zu host%s, %s calls", hosts, plural(hosts),
+		    format_count(f->s->calls).s);
+	if (places > hosts)
+		format_next(&line, f->width, "%zu recordings", places);
+	flow_print_content(&line, f);
 	r = format_next(&line, f->width, "lost %s%s", format_count(f->v->runs[0].lost).s,
 			f->v->runs[0].lost_unknown ? " at least" : "");
 	if (r < 0)
@@ -104,19 +100,18 @@ static int put_flow_clock(struct buf *line, const struct flow_view *f, size_t pl
 				  k->linked ? "bytes went one way only" : "nothing passed", end);
 	offset = flow_clock_offset(k, w->from + (last->to - w->from) / 2, &half) +
 		 (double)flow_clock_applied(f->s, place);
-	r = buf_printf(line, " %s %+.*f s (+-%s)", buf_str(&name), half < 1e3 ? 6 : 5, offset / 1e9,
-		       format_dur((int64_t)half).s);
-	if (r >= 0 && k->window_count == 1 && (w->drift_low > 0 || w->drift_high < 0))
-		r = buf_printf(line, " drifts %.0f..%.0f ppm", w->drift_low * 1e6,
-			       w->drift_high * 1e6);
-	if (r >= 0 && k->window_count > 1)
-		r = buf_printf(line, " in %zu stretches, between which it was set or slewed",
-			       k->window_count);
-	if (r >= 0 && k->contradicts)
-		r = buf_printf(line, ", CLOCKS CONTRADICT");
-	if (r >= 0 && corrected)
-		r = buf_printf(line, " (corrected)");
-	return r < 0 ? r : buf_printf(line, "%s", end);
+	buf_printf(line, " %s %+.*f s (+-%s)", buf_str(&name), half < 1e3 ? 6 : 5, offset / 1e9,
+		   format_dur((int64_t)half).s);
+	if (k->window_count == 1 && (w->drift_low > 0 || w->drift_high < 0))
+		buf_printf(line, " drifts %.0f..%.0f ppm", w->drift_low * 1e6, w->drift_high * 1e6);
+	if (k->window_count > 1)
+		buf_printf(line, " in %zu stretches, between which it was set or slewed",
+			   k->window_count);
+	if (k->contradicts)
+		buf_printf(line, ", CLOCKS CONTRADICT");
+	if (corrected)
+		buf_printf(line, " (corrected)");
+	return buf_printf(line, "%s", end);
 }
 
 static int print_clocks(const struct flow_view *f)
@@ -162,8 +157,8 @@ static int print_evidence(const struct flow_view *f, size_t row)
 	if (r >= 0 && who.len) {
 		size_t width = MAX(format_width(buf_str(&who)), (size_t)WHO_WIDTH);
 
-		r = format_pad(&line, buf_str(&who), width, false);
-		r = r < 0 ? r : buf_printf(&line, "  ");
+		format_pad(&line, buf_str(&who), width, false);
+		r = buf_printf(&line, "  ");
 	}
 	if (r >= 0 && !call->null)
 		r = format_safe(&what, call->t.data, call->t.len);
@@ -376,7 +371,7 @@ static int print_tree(const struct flow_view *f, size_t table)
 	return r;
 }
 
-/* "n1 redis-server 4711  write": one end of an edge, from its first column on. */
+/* "n1 redis-server 4711  write": one end of an edge, starting at the column `first`. */
 static int put_past_end(struct buf *line, const struct flow_view *f, size_t table, size_t row,
 			size_t first)
 {

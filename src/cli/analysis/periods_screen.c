@@ -13,7 +13,18 @@ static void periods_note(int64_t count, const char *one, const char *several)
 		printf("%s %s\n", format_count((uint64_t)count).s, count == 1 ? one : several);
 }
 
-/* Sums, or the log; what was not complete is said below. */
+/* Reports definitions that cannot end: BEGIN has no value for a name that END compares with. */
+static void periods_endless(const struct periods_found *f)
+{
+	for (size_t i = 0; i < f->set.count; i++) {
+		if (f->matches.begun[i] && f->matches.endless[i] == f->matches.begun[i])
+			printf("%s: no END can match: a value of BEGIN that it compares with is "
+			       "unknown in all %s that began\n",
+			       f->set.items[i]->name, format_count(f->matches.begun[i]).s);
+	}
+}
+
+/* Prints sums, or the log; incomplete periods are reported below. */
 int periods_screen(const struct analysis_view *v)
 {
 	const struct periods_flags *flags = analysis_own_options(v->opts);
@@ -34,6 +45,7 @@ int periods_screen(const struct analysis_view *v)
 	periods_note(f->lost, "was cut, as calls of its thread are missing",
 		     "were cut, as calls of their threads are missing");
 	periods_note(f->running, "has no end in the recording", "have no end in the recording");
+	periods_endless(f);
 	fflush(stdout);
 	loss_warn(&v->loss);
 	return 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests_compare_screen.c: slow requests against usual ones, and groups of them, on the screen. */
+/* requests_compare_screen.c: slow requests compared with ordinary ones, and groups of slow ones, on the screen. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/analysis/requests_screen.h"
@@ -12,7 +13,8 @@
 #define FILES_SHOWN  8
 #define TRAITS_SHOWN 8
 #define ODD_SHOWN    10
-#define FIGURES	     42 /* columns of a difference's figures */
+#define NEGLIGIBLE   1000 /* a difference so many times smaller than the largest is omitted */
+#define FIGURES	     42	  /* columns for the figures of a difference */
 
 /* ---- comparison ---- */
 
@@ -35,18 +37,22 @@ static int print_difference(const struct requests_difference *d, int64_t most, s
 }
 
 static int print_differences(const char *title, const struct requests_difference *d, size_t count,
-			     size_t shown)
+			     size_t shown, bool all)
 {
 	size_t name = MIN(requests_width() - FIGURES - 12, (size_t)60);
-	int64_t most = 0;
+	int64_t most = 0, largest = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		most = MAX(most, d[i].slow - d[i].usual);
+		largest = MAX(largest, llabs(d[i].slow - d[i].usual));
+	}
 	printf("\n%s%-*s %11s %11s %12s%s\n", text_style(TEXT_BOLD), (int)name, title, "median",
 	       "slowest", "difference", text_style(TEXT_PLAIN));
 	for (size_t i = 0; i < MIN(count, shown) && r >= 0; i++) {
-		if (d[i].usual || d[i].slow)
+		bool left_out = !all && llabs(d[i].slow - d[i].usual) < largest / NEGLIGIBLE;
+
+		if ((d[i].usual || d[i].slow) && !left_out)
 			r = print_difference(&d[i], most, name);
 	}
 	return r;
@@ -65,8 +71,8 @@ static int print_traits(const struct requests_compare *c)
 		const struct requests_trait *t = &c->traits[i];
 		_cleanup_buf_ struct buf text = {0}, line = {0};
 
-		r = buf_append(&text, t->key.data, t->key.len);
-		r = r < 0 ? r : buf_printf(&text, " = ");
+		buf_append(&text, t->key.data, t->key.len);
+		r = buf_printf(&text, " = ");
 		r = r < 0 || !t->value.len ? r : buf_append(&text, t->value.data, t->value.len);
 		r = r < 0 ? r : requests_put_name(&line, (struct bytes){text.data, text.len}, name);
 		r = r < 0 ? r
@@ -96,9 +102,12 @@ int requests_compare_screen(const struct requests *q)
 	       text_style(TEXT_PLAIN), format_count(c->slow_count).s,
 	       format_dur(span_dur(&q->spans.all[c->slow[0]])).s, format_count(c->usual_count).s,
 	       format_dur(span_dur(&q->spans.all[c->usual[c->usual_count / 2]])).s);
-	r = r < 0 ? r : print_differences("WHERE THE TIME WENT", c->times, SPAN_TIMES, SPAN_TIMES);
+	r = r < 0 ? r
+		  : print_differences("WHERE THE TIME WENT", c->times, SPAN_TIMES, SPAN_TIMES,
+				      true);
 	if (r >= 0 && c->file_count)
-		r = print_differences("FILES AND PEERS", c->files, c->file_count, FILES_SHOWN);
+		r = print_differences("FILES, PEERS, OTHER CALLS", c->files, c->file_count,
+				      FILES_SHOWN, false);
 	r = r < 0 ? r : print_traits(c);
 	if (r < 0)
 		return r;

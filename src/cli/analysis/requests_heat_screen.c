@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests_heat_screen.c: how many requests took how long, over time: a line for each power of two, darker where they are more. */
+/*
+ * requests_heat_screen.c: a heat map of requests by duration and time: a line per power of two, darker for more
+ * requests.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,15 +13,15 @@
 #include "hist/hist.h"
 
 #define HEAT_POWERS 64
-#define HEAT_LEFT   11 /* columns of the duration */
+#define HEAT_LEFT   11 /* columns for the duration */
 
 struct heat_screen {
 	uint64_t cells[HEAT_POWERS][REQUESTS_HEAT_COLUMNS], most;
-	unsigned int low, high; /* powers that there are */
+	unsigned int low, high; /* range of powers that occur */
 	size_t columns;
 };
 
-/* Durations of 0 are with those of 1 ns. */
+/* Durations of 0 are shown with those of 1 ns. */
 static unsigned int heat_power(uint64_t dur)
 {
 	return dur ? 63u - (unsigned int)__builtin_clzll(dur) : 0;
@@ -40,7 +43,7 @@ static void heat_take(struct heat_screen *s, const struct requests_heat *h)
 	}
 }
 
-/* The more the darker, by powers of the largest. */
+/* Darker for a larger count, by powers of the largest. */
 static const char *heat_sign(uint64_t n, uint64_t most)
 {
 	static const char *const shades[] = {"░", "▒", "▓", "█"}, *const plain[] = {".", "-", "+",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests_screen.c: `weir requests`: by name, one by one, in figures and by duration. */
+/* requests_screen.c: `weir requests`: by name, as a list, as figures and by duration. */
 #include "cli/analysis/requests_screen.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define WIDE	    130 /* columns from which on a line has room for its bar */
+#define WIDE	    130 /* columns from which a line has room for its bar */
 #define TITLE_MIN   16
 #define TITLE_MAX   40
-#define GROUP_REST  59 /* columns of a group's figures */
-#define WHERE_BAR   34 /* columns from which on there is a bar beside the words */
+#define GROUP_REST  59 /* columns for a group's figures */
+#define WHERE_BAR   34 /* columns from which there is a bar next to the words */
 #define FREQ_ROWS   64
 #define NAMES_SHORT 20 /* groups on a terminal */
 
@@ -47,7 +47,6 @@ int requests_bar(struct buf *to, const double time[static SPAN_TIMES], size_t wi
 {
 	double all = 0, sum = 0;
 	size_t at = 0;
-	int r = 0;
 
 	for (unsigned int i = 0; i < SPAN_TIMES; i++)
 		all += time[i];
@@ -56,12 +55,12 @@ int requests_bar(struct buf *to, const double time[static SPAN_TIMES], size_t wi
 
 		sum += time[i];
 		until = all > 0 ? (size_t)(sum / all * (double)width + 0.5) : 0;
-		for (; at < until && r >= 0; at++)
-			r = buf_printf(to, "%s", requests_sign((enum span_time)i));
+		for (; at < until; at++)
+			buf_printf(to, "%s", requests_sign((enum span_time)i));
 	}
-	for (; at < width && r >= 0; at++)
-		r = buf_printf(to, " ");
-	return r;
+	for (; at < width; at++)
+		buf_printf(to, " ");
+	return buf_status(to);
 }
 
 int requests_parts(struct buf *to, const double time[static SPAN_TIMES], int64_t of, size_t width)
@@ -109,9 +108,7 @@ int requests_where(struct buf *to, const int64_t time[static SPAN_TIMES], size_t
 		t[i] = (double)time[i];
 	if (width < WHERE_BAR)
 		return requests_parts(to, t, 0, width);
-	r = requests_bar(to, t, bar);
-	if (r < 0)
-		return r;
+	requests_bar(to, t, bar);
 	r = buf_printf(to, "  ");
 	return r < 0 ? r : requests_parts(to, t, 0, width - bar - 2);
 }
@@ -152,11 +149,12 @@ static int requests_head(const struct requests *q)
 {
 	const struct spans *s = &q->spans;
 	_cleanup_buf_ struct buf b = {0};
-	uint64_t roots = 0, blurred = 0;
+	uint64_t roots = 0, blurred = 0, placeless = 0;
 	int r;
 
 	for (uint32_t i = 0; i < s->count; i++) {
 		roots += s->all[i].parent == SPAN_NONE;
+		placeless += s->all[i].thread_id < 0 && !s->all[i].sums.calls;
 		blurred += s->all[i].sums.blurred;
 	}
 	r = buf_printf(&b, "%s request%s   %s span%s within", format_count(roots).s,
@@ -180,6 +178,9 @@ static int requests_head(const struct requests *q)
 	r = r < 0 ? r : head_count(&b, "waits and hand-overs left out", s->unjoined);
 	r = r < 0 ? r : head_count(&b, "contexts of event loops, possibly wrong", s->unsure);
 	r = r < 0 ? r : head_count(&b, "estimated", blurred);
+	/* imported ones: all of their time looks like the program's */
+	r = r < 0 ? r
+		  : head_count(&b, "of unknown threads, so their calls are not known", placeless);
 	for (size_t at = 0; b.len > at && b.data[at] == ' ';)
 		memmove(b.data, b.data + 1, --b.len);
 	if (r >= 0 && b.len)
@@ -326,7 +327,7 @@ static int stats_group(const struct requests *q, const struct requests_group *g)
 	static const struct {
 		const char *name;
 		double at;
-	} points[] = {{"least", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
+	} points[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
 	_cleanup_buf_ struct buf b = {0};
 	double t[SPAN_TIMES];
 	int r;
@@ -378,12 +379,11 @@ static int freq_group(const struct requests *q, const struct requests_group *g, 
 	requests_line(&b);
 	fputs(text_style(TEXT_PLAIN), stdout);
 	for (int i = first; i <= last && r >= 0; i++) {
-		r = buf_printf(&b, "%9s .. %9s %11s %5s  ", format_dur(1ll << i).s,
-			       format_dur(i < 62 ? 2ll << i : INT64_MAX).s,
-			       format_count(counts[i]).s, format_percent(counts[i], g->count).s);
-		if (r >= 0)
-			r = bars_lying(&b, (double)counts[i] / (double)most,
-				       MIN(requests_width() - 44, (size_t)80));
+		buf_printf(&b, "%9s .. %9s %11s %5s  ", format_dur(1ll << i).s,
+			   format_dur(i < 62 ? 2ll << i : INT64_MAX).s, format_count(counts[i]).s,
+			   format_percent(counts[i], g->count).s);
+		r = bars_lying(&b, (double)counts[i] / (double)most,
+			       MIN(requests_width() - 44, (size_t)80));
 		requests_line(&b);
 	}
 	return r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* requests_tree_screen.c: one request on the screen: a line for each span and call, with a bar over its time. */
+/* requests_tree_screen.c: one request on the screen: a line per span and call, with a bar over its time. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,16 +14,16 @@
 #define RUNQ_SHOWN   10000 /* ns */
 #define PATH_THREADS 4
 #define PATH_NAME    24 /* columns */
-#define DISK_ROOM    36 /* columns in which both parts of a disk's time have room */
+#define DISK_ROOM    36 /* columns that both parts of a disk's time need */
 
 struct tree_screen {
 	const struct requests *q;
-	bool path; /* the critical path is worth a sign: it leads over several threads */
+	bool path; /* mark the critical path: it crosses threads */
 	size_t name, bar;
 	int64_t start, dur;
 };
 
-/* Which columns of the bar a line was busy in. */
+/* Appends the bar: the columns in which the line was busy. */
 static int tree_bar(const struct tree_screen *t, const struct requests_line *l, struct buf *to)
 {
 	double *busy = calloc(t->bar, sizeof(*busy));
@@ -56,7 +56,7 @@ static int tree_bar(const struct tree_screen *t, const struct requests_line *l, 
 	return r;
 }
 
-/* What there is to say beside the bar. */
+/* Appends the text next to the bar. */
 static int tree_note(const struct tree_screen *t, const struct requests_line *l, size_t room,
 		     struct buf *to)
 {
@@ -102,7 +102,7 @@ static int tree_note(const struct tree_screen *t, const struct requests_line *l,
 	return r;
 }
 
-/* Leaves out what a line has no room for, piece by piece: a figure is never cut. */
+/* Drops whole pieces that do not fit in the line: a figure is never cut. */
 static void tree_fit(struct buf *note, size_t room)
 {
 	while (note->len && note->data[note->len - 1] == ' ')
@@ -174,6 +174,8 @@ static int tree_head(const struct analysis_view *v, const struct requests *q)
 	struct bytes name = requests_name(q, q->tree.of),
 		     trace = spanset_text(&q->spans, k->trace_id),
 		     attributes = spanset_text(&q->spans, k->attributes);
+	bool plain = k->status == SPAN_STATUS_UNSET || k->status == SPAN_STATUS_OK;
+	const char *status = plain ? NULL : vocab_word("span_status", k->status);
 	size_t width = requests_width();
 	int r = format_path(&b, name.data, name.len, width / 2);
 
@@ -182,8 +184,8 @@ static int tree_head(const struct analysis_view *v, const struct requests *q)
 	if (r >= 0)
 		r = format_next(&b, width, "%s", format_dur(span_dur(k)).s);
 	if (r >= 0)
-		r = format_next(&b, width, "%s   number %lld   %s", buf_str(&at),
-				(long long)k->number, vocab_word("span_status", k->status) ?: "");
+		r = format_next(&b, width, "%s   number %lld%s%s", buf_str(&at),
+				(long long)k->number, status ? "   " : "", status ?: "");
 	if (r >= 0 && k->thread_id >= 0) {
 		r = names_thread(q->dims, k->thread_id, &who);
 		r = r < 0 ? r : format_safe(&safe, who.data, who.len);

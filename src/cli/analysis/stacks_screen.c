@@ -62,15 +62,17 @@ static int print_names(const char *before, struct bytes names)
 {
 	_cleanup_buf_ struct buf text = {0}, safe = {0}, lines = {0};
 	size_t from = 0;
-	int r = buf_printf(&text, "%s", before);
+	int r;
 
-	for (size_t i = 0; i <= names.len && r >= 0; i++) {
+	buf_printf(&text, "%s", before);
+	for (size_t i = 0; i <= names.len; i++) {
 		if (i < names.len && names.data[i] != ';')
 			continue;
-		r = buf_printf(&text, "%s%.*s", from ? " > " : "", (int)(i - from),
-			       (const char *)names.data + from);
+		buf_printf(&text, "%s%.*s", from ? " > " : "", (int)(i - from),
+			   (const char *)names.data + from);
 		from = i + 1;
 	}
+	r = buf_status(&text);
 	r = r < 0 ? r : format_safe(&safe, text.data, text.len);
 	r = r < 0 ? r
 		  : format_wrapped(&lines, buf_str(&safe), 10,
@@ -81,7 +83,7 @@ static int print_names(const char *before, struct bytes names)
 	return r;
 }
 
-/* Without what every call and every sleep has: the way in, and the scheduler. */
+/* Without functions that every call and every sleep has: the syscall entry, and the scheduler. */
 static struct bytes own_functions(struct bytes names)
 {
 	static const char *const outer[] = {"entry_SYSCALL_64_after_hwframe;", "do_syscall_64;"},
@@ -134,7 +136,10 @@ static int print_row(const struct stacks_sums *s, const struct stacks_row *row, 
 	return r;
 }
 
-/* Mostly of calls that wait for work: with time as the weight they are told apart, unless a selection names what is shown. */
+/*
+ * True for stacks mostly of calls that wait for work: with time as the weight they are listed separately, unless a
+ * selection chose what is shown.
+ */
 static bool waits(const struct analysis_view *v, const struct stacks_sums *s,
 		  const struct stacks_row *row)
 {
@@ -142,7 +147,7 @@ static bool waits(const struct analysis_view *v, const struct stacks_sums *s,
 	       row->sums[STACKS_WAITING] > row->sums[STACKS_TIME] / 2;
 }
 
-/* Sums of the stacks that are told apart. */
+/* Sums of the stacks that are listed separately. */
 static struct stacks_row stacks_screen_apart(const struct analysis_view *v,
 					     const struct stacks_sums *s, size_t *ret_count)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* diagnose_screen.c: `weir diagnose`: how much is wrong in one line, then each finding in a few. */
+/* diagnose_screen.c: `weir diagnose`: a line with the total cost, then a few lines per finding. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "cli/terminal/text.h"
 
 #define INDENT	   3
-#define WORD	   9  /* columns of "change   " */
-#define FIGURES	   20 /* columns of a cost and its share */
+#define WORD	   9  /* columns for "change   " */
+#define FIGURES	   20 /* columns for a cost and its share */
 #define BAR_WIDTH  20
 #define SHARE_SEEN 0.005
 
@@ -23,7 +23,7 @@ static size_t diagnose_width(void)
 	return MAX(text_width(), (size_t)TEXT_WIDTH_MIN);
 }
 
-/* A text that may hold names of files, safe to print; what has no space in it takes up at most `width` columns. */
+/* Makes a text that may contain file names safe to print; a word without spaces takes at most `width` columns. */
 static int diagnose_safe(struct buf *out, const struct buf *text, size_t width)
 {
 	const uint8_t *at = text->data, *end = text->data + text->len;
@@ -42,7 +42,7 @@ static int diagnose_safe(struct buf *out, const struct buf *text, size_t width)
 	return r;
 }
 
-/* "   change   words, broken below one another" */
+/* "   change   words, wrapped below one another" */
 static int diagnose_put_part(const char *word, const struct buf *text)
 {
 	_cleanup_buf_ struct buf safe = {0}, lines = {0};
@@ -58,7 +58,7 @@ static int diagnose_put_part(const char *word, const struct buf *text)
 	return r;
 }
 
-/* "20.1 s  84 %", or the bytes where time is not the point */
+/* "20.1 s  84 %", or bytes if the finding is not about time */
 static struct text diagnose_cost_text(const struct finding *f)
 {
 	int64_t time = f->row.number[DIAGNOSE_TIME], bytes = f->row.number[DIAGNOSE_BYTES];
@@ -84,7 +84,7 @@ static enum text_style diagnose_style(const struct finding *f)
 						: TEXT_BOLD;
 }
 
-/* The sentence, with the cost at the right of its first line. */
+/* Prints the sentence, with the cost at the right of its first line. */
 static int diagnose_put_sentence(const struct finding *f, size_t number)
 {
 	size_t width = diagnose_width() - FIGURES;
@@ -128,20 +128,15 @@ static int diagnose_put_bar(const struct finding *f)
 	return r;
 }
 
-/* The command that shows the calls. */
+/* Prints the command that shows the calls. */
 static int diagnose_put_show(const struct analysis_view *v, const struct finding *f)
 {
 	_cleanup_buf_ struct buf line = {0}, quoted = {0}, safe = {0};
-	int r = buf_printf(&line, "weir query -i ");
+	int r;
 
-	if (r < 0)
-		return r;
-	r = shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
-	if (r < 0)
-		return r;
-	r = buf_append(&line, " ", 1);
-	if (r < 0)
-		return r;
+	buf_printf(&line, "weir query -i ");
+	shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
+	buf_append(&line, " ", 1);
 	r = shell_word(&line, f->show.data, f->show.len);
 	if (r < 0)
 		return r;
@@ -178,7 +173,7 @@ static int diagnose_put_finding(const struct analysis_view *v, const struct find
 	return r < 0 ? r : diagnose_put_show(v, f);
 }
 
-/* "2 findings cost 21.3 s of 24.0 s that work waited               (37 rules ran, 35 found nothing else)" */
+/* "2 findings cost 21.3 s of 24.0 s in I/O and non-idle waits   (37 rules ran, 35 found nothing else)" */
 static void diagnose_put_headline(const struct diagnosis *d)
 {
 	size_t now = d->count - d->mended;
@@ -189,7 +184,8 @@ static void diagnose_put_headline(const struct diagnosis *d)
 	if (!now)
 		snprintf(line, sizeof(line), "no findings");
 	else if (d->cost > 0)
-		snprintf(line, sizeof(line), "%zu finding%s cost%s %.40s of %.40s of waiting", now,
+		snprintf(line, sizeof(line),
+			 "%zu finding%s cost%s %.40s of %.40s in I/O and non-idle waits", now,
 			 now == 1 ? "" : "s", now == 1 ? "s" : "", format_dur(d->cost).s,
 			 format_dur(d->work_time).s);
 	else
@@ -201,7 +197,7 @@ static void diagnose_put_headline(const struct diagnosis *d)
 		printf("\n%s\n", rules);
 }
 
-/* Rules whose lack is of spans, or of other tables: how many. */
+/* Appends the rules that lack spans, or other tables. Returns their number. */
 static size_t diagnose_put_lacking(const struct diagnosis *d, bool spans, struct buf *line)
 {
 	size_t count = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_screen.c: `weir diff`: one screen of at most 45 lines, as wide as the terminal where names
- * need it. The answer is its first sentence. */
+/*
+ * diff_screen.c: `weir diff`: one screen of at most 45 lines, as wide as the terminal if names need it. Its first
+ * sentence is the answer.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,24 +13,24 @@
 #include "cli/terminal/text.h"
 
 #define CHANGES_MAX   10 /* without --head */
-#define CHANGE_LINES  22 /* of the table of changes, its details included */
-#define UNSURE_MAX    3	 /* differences that runs of the same may have, largest first */
+#define CHANGE_LINES  22 /* lines of the table of changes, including details */
+#define UNSURE_MAX    3	 /* differences that may be run-to-run noise, largest first */
 #define UNSURE_SHARE  0.05
-#define STRANGERS     10 /* counts of which none is on both sides */
+#define STRANGERS     10 /* counts that occur on one side only */
 #define BAR_MAX	      36
-#define BARS_REST     26 /* columns of a line of the picture beside its two bars */
+#define BARS_REST     26 /* columns next to the two bars of a line */
 #define OCTAVES	      64
 #define PICTURE_LINES 9
-#define WHAT_REST     25 /* columns of a change beside its name: number, share */
+#define WHAT_REST     25 /* columns next to the name of a change: number, share */
 #define METRIC_MIN    14
-#define SPREAD	      20 /* columns that the figures of a change take more where there is room */
+#define SPREAD	      20 /* additional columns for the figures of a change, if there is room */
 
 static size_t screen_width(void)
 {
 	return MAX(text_width(), (size_t)TEXT_WIDTH_MIN);
 }
 
-/* A sentence in as many lines as it takes. */
+/* Prints a sentence, wrapped. */
 static void put_wrapped(enum text_style style, const char *text)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -40,7 +42,7 @@ static void put_wrapped(enum text_style style, const char *text)
 
 /* ---- head ---- */
 
-/* Of a run of the side, in the mean. */
+/* Mean number of calls per run of the side. */
 static uint64_t diff_calls(const struct diff *d, unsigned int side)
 {
 	return (uint64_t)((d->io[side].calls + d->waiting[side].calls + d->other[side].calls) *
@@ -156,10 +158,9 @@ static int diff_screen_put_loss(const struct analysis_view *v)
 			return r;
 		if (!loss_of_calls(l) && !l->damage.blocks)
 			continue;
-		r = loss_put_calls(&b, l);
-		if (r >= 0)
-			r = buf_printf(&b, " of %s%s", v->runs[i].name,
-				       l->damage.blocks ? "; blocks are damaged" : "");
+		loss_put_calls(&b, l);
+		r = buf_printf(&b, " of %s%s", v->runs[i].name,
+			       l->damage.blocks ? "; blocks are damaged" : "");
 		if (r < 0)
 			return r;
 		printf("%sLOST %s%s\n", text_style(TEXT_RED), buf_str(&b), text_style(TEXT_PLAIN));
@@ -169,7 +170,7 @@ static int diff_screen_put_loss(const struct analysis_view *v)
 
 /* ---- the answer ---- */
 
-/* The test that would say most about where the time went. */
+/* The test that best explains the time that changed. */
 static bool unsure_test(const struct diff_row *row, enum diff_metric *ret)
 {
 	const struct diff_test *calls = &row->test[DIFF_CALLS], *mean = &row->test[DIFF_MEAN],
@@ -183,7 +184,7 @@ static bool unsure_test(const struct diff_row *row, enum diff_metric *ret)
 	return row->test[*ret].tested;
 }
 
-/* True where a listed row is about the operation as a whole. */
+/* True if a listed row covers the operation as a whole. */
 static bool is_told(const struct diff *d, int64_t op)
 {
 	for (size_t i = 0; i < d->listed; i++) {
@@ -193,14 +194,14 @@ static bool is_told(const struct diff *d, int64_t op)
 	return false;
 }
 
-/* A large difference that nothing is told of, as runs of the same may have it. */
+/* True for a large difference that is not listed, as it may be run-to-run noise. */
 static bool is_unsure(const struct diff *d, const struct diff_row *row, enum diff_metric *ret)
 {
 	return row->by == DIFF_OP_FILE && !row->changed && fabs(row->share) >= UNSURE_SHARE &&
 	       !is_told(d, row->op) && unsure_test(row, ret);
 }
 
-/* What is told may be sure and small: says where the most of the time went then. */
+/* Listed changes may be certain but small: names a larger one that may be chance. */
 static int put_larger(const struct diff *d, struct buf *out)
 {
 	double told = d->listed ? fabs(d->rows[0].share) : 0;
@@ -248,12 +249,12 @@ static int print_answer(const struct analysis_view *v)
 
 /* ---- changes ---- */
 
-/* Columns of what a change says: 80, or as many as the longest name needs. */
+/* Columns of the table of changes: 80, or as many as the longest name needs. */
 struct layout {
 	size_t width, metric;
 };
 
-/* A line of the table; a side that has none of it is empty. */
+/* Prints a line of the table; figures of a side without calls are empty. */
 static void diff_screen_put_figures(const struct layout *l, const char *what, const char *a,
 				    const char *b, const char *change, const char *range,
 				    const char *sure)
@@ -281,7 +282,7 @@ static void diff_screen_put_test(const struct diff *d, const struct layout *l,
 				range, diff_confidence_text(t->q).s);
 }
 
-/* What is not tested, and shows what the tests mean: time in all, the slowest calls. */
+/* Prints figures that are not tested but put the tests in context: total time, the slowest calls. */
 static void put_untested(const struct layout *l, const char *what, double a, double b)
 {
 	diff_screen_put_figures(l, what, format_dur((int64_t)a).s, format_dur((int64_t)b).s,
@@ -302,7 +303,7 @@ static int diff_screen_put_names(struct buf *out, const struct diff *d, const st
 	return buf_printf(out, "  (%llu names, %llu in B)", a, b);
 }
 
-/* The names of the changes to print decide how wide they are. */
+/* Computes the width from the names of the changes to print. */
 static int find_layout(const struct diff *d, size_t from, size_t count, struct layout *ret)
 {
 	size_t width = TEXT_WIDTH_MIN, most = screen_width();
@@ -322,7 +323,7 @@ static int find_layout(const struct diff *d, size_t from, size_t count, struct l
 	return 0;
 }
 
-/* "write  /srv/x.log        22 % of the change in time" behind its number. */
+/* Prints "write  /srv/x.log        22 % of the change in time" after the number. */
 static int put_what_changed(const struct diff *d, const struct layout *l,
 			    const struct diff_row *row)
 {
@@ -343,7 +344,7 @@ static int put_what_changed(const struct diff *d, const struct layout *l,
 	return 0;
 }
 
-/* A row that one side alone has. Lines printed. */
+/* Prints a row that only one side has. Returns the lines printed. */
 static int print_alone(const struct diff *d, const struct layout *l, const struct diff_row *row)
 {
 	unsigned int s = row->presence == DIFF_ONLY_B;
@@ -360,7 +361,7 @@ static int print_alone(const struct diff *d, const struct layout *l, const struc
 	return row->side[s].bytes ? 3 : 2;
 }
 
-/* Lines printed, or negative. */
+/* Returns the lines printed, or negative. */
 static int print_change(const struct diff *d, const struct layout *l, const struct diff_row *row,
 			size_t number)
 {
@@ -458,9 +459,8 @@ static int print_one_sided(const struct diff *d, enum diff_presence presence)
 			continue;
 		if (++all > 3)
 			continue;
-		r = buf_printf(&b, "%s", named++ ? "   " : "");
-		if (r >= 0)
-			r = format_path(&b, row->name.data, row->name.len, 26);
+		buf_printf(&b, "%s", named++ ? "   " : "");
+		r = format_path(&b, row->name.data, row->name.len, 26);
 	}
 	if (r < 0 || !all)
 		return r;
@@ -485,7 +485,7 @@ static void octaves(const struct hist *h, double share[static OCTAVES])
 	}
 }
 
-/* The rows to show: those with most of the calls, without gaps. */
+/* Chooses the rows to show: the range with most of the calls. */
 static void picture_range(const double a[static OCTAVES], const double b[static OCTAVES],
 			  unsigned int *ret_low, unsigned int *ret_high)
 {
@@ -529,10 +529,8 @@ static int print_picture(const struct diff *d)
 		_cleanup_buf_ struct buf line = {0};
 
 		for (unsigned int j = 0; j < 2 && r >= 0; j++) {
-			r = bars_lying(&line, top > 0 ? share[j][i] / top : 0, bar);
-			if (r >= 0)
-				r = buf_printf(&line, " %3.0f %%%s", share[j][i] * 100,
-					       j ? "" : "   ");
+			bars_lying(&line, top > 0 ? share[j][i] / top : 0, bar);
+			r = buf_printf(&line, " %3.0f %%%s", share[j][i] * 100, j ? "" : "   ");
 		}
 		if (r < 0)
 			return r;

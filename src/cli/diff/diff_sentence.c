@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_sentence.c: what changed, as a person would say it: in calls and seconds. */
+/* diff_sentence.c: what changed, in a sentence with calls and seconds. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "cli/diff/diff.h"
 #include "hist/hist.h"
 
-#define ACCOUNTS_MAX   5   /* files that are said to account for a change */
+#define ACCOUNTS_MAX   5   /* files named as accounting for a change */
 #define ACCOUNTS_SHARE 0.8 /* of the time that changed */
 
 double diff_scale(const struct diff *d)
@@ -20,7 +20,7 @@ double diff_of_run(const struct diff *d, unsigned int side, double sum)
 	return d->work[side] > 0 ? sum / d->work[side] * diff_scale(d) : sum;
 }
 
-/* "30 %" of a change, "2.3 times" from twice on. */
+/* "30 %" of a change, "2.3 times" from a factor of two on. */
 static struct text sentence_much(double effect)
 {
 	double factor = exp(fabs(effect));
@@ -47,13 +47,11 @@ static int put_latency(struct buf *out, const struct diff_row *row, const struct
 {
 	const struct hist *a = &row->side[0].hist, *b = &row->side[1].hist;
 	uint64_t from = hist_quantile(a, 0.99), to = hist_quantile(b, 0.99);
-	/* where the slowest did not go the same way, a typical call says it */
+	/* if the slowest calls moved the other way, uses a typical call */
 	bool slowest = (t->effect > 0) == (to > from);
-	int r = buf_printf(out, " got %s %s", sentence_much(t->effect).s,
-			   t->effect > 0 ? "slower" : "faster");
 
-	if (r < 0)
-		return r;
+	buf_printf(out, " got %s %s", sentence_much(t->effect).s,
+		   t->effect > 0 ? "slower" : "faster");
 	return slowest ? sentence_put_range(out, "p99", format_dur((int64_t)from),
 					    format_dur((int64_t)to))
 		       : sentence_put_range(out, "a typical call", format_dur((int64_t)t->a),
@@ -69,25 +67,23 @@ static int sentence_put_effect(struct buf *out, const struct diff *d, const stru
 			   : m == DIFF_SIZE ? "bytes a call"
 			   : m == DIFF_MEAN ? "time a call"
 					    : "errors";
-	int r;
 
 	if (m == DIFF_LATENCY)
 		return put_latency(out, row, t);
 	if (twice)
-		r = buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
-			       m == DIFF_MEAN ? more ? "the" : "less"
-			       : more	      ? "as many"
-					      : "fewer",
-			       what);
+		buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
+			   m == DIFF_MEAN ? more ? "the" : "less"
+			   : more	  ? "as many"
+					  : "fewer",
+			   what);
 	else
-		r = buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
-			       more		? "more"
-			       : m == DIFF_MEAN ? "less"
-						: "fewer",
-			       what);
-	return r < 0 ? r
-		     : sentence_put_range(out, "", diff_value_text(m, t->a * scale),
-					  diff_value_text(m, t->b * scale));
+		buf_printf(out, " has %s %s %s", sentence_much(t->effect).s,
+			   more		    ? "more"
+			   : m == DIFF_MEAN ? "less"
+					    : "fewer",
+			   what);
+	return sentence_put_range(out, "", diff_value_text(m, t->a * scale),
+				  diff_value_text(m, t->b * scale));
 }
 
 /* " is in B alone (93 calls)" */

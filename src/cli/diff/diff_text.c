@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_text.c: what rows, units and effects of a comparison are called. */
+/* diff_text.c: texts for the rows, units and effects of a comparison. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cli/terminal/format.h"
 #include "schema/ops.h"
 
-#define FACTOR_MIN 3 /* "x3.1" from here on, percent below */
+#define FACTOR_MIN 3 /* "x3.1" from this factor on, percent below */
 
 static const char *op_word(int64_t op, char buf[static 32])
 {
@@ -49,8 +49,10 @@ struct text diff_unit_text(const struct diff *d)
 	return t;
 }
 
-/* How much a change says of the row's time: calls and how long they take make it, sizes and errors
- * go with it, and what went the other way only made it less. */
+/*
+ * Ranks how well a change explains the row's time: call counts and durations determine it, sizes and errors are
+ * secondary, and a change in the opposite direction explains nothing.
+ */
 static int explains_time(const struct diff_row *row, enum diff_metric m)
 {
 	bool makes = m == DIFF_CALLS || m == DIFF_LATENCY || m == DIFF_MEAN;
@@ -131,7 +133,7 @@ struct text diff_value_text(enum diff_metric m, double v)
 	return diff_number_text(v);
 }
 
-/* A sum of durations per unit of work, with its sign. */
+/* A sum of durations per unit of work, signed. */
 struct text diff_time_text(double ns)
 {
 	struct text t, plain = format_dur((int64_t)fmin(fabs(ns), 9e18));

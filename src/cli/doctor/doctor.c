@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir doctor: what can be recorded and read here, each thing tried for real, with what to do where
- * it cannot. */
+/*
+ * weir doctor: what can be recorded and read on this machine. Each capability is tried, and a missing one comes with
+ * its remedy.
+ */
 #include "cli/doctor/doctor.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@
 #include "privilege/privilege.h"
 
 #define NAME_WIDTH	 17
-#define REMEDY_INDENT	 11 /* column of a remedy, behind its arrow */
+#define REMEDY_INDENT	 11 /* column of a remedy, after its arrow */
 #define LINE_MAX_COLUMNS 120
 #define HOST_PID_NS \
 	0xeffffffcul /* inode number of the initial pid namespace, PROC_PID_INIT_INO, since \
@@ -78,7 +80,7 @@ static void os_name(char *buf, size_t size)
 		fclose(f);
 }
 
-/* The screen is made for 80 columns, and easier to read where lines are not much longer than 100. */
+/* Designed for 80 columns; lines much longer than 100 are hard to read. */
 static size_t doctor_width(void)
 {
 	size_t width = MIN(text_width(), (size_t)LINE_MAX_COLUMNS);
@@ -93,22 +95,17 @@ static void print_head(int64_t took_ns)
 	size_t width = doctor_width();
 	_cleanup_buf_ struct buf b = {0};
 	char os[128];
-	int r;
 
 	uname(&u);
 	os_name(os, sizeof(os));
-	r = format_next(&b, width, "weir " WEIR_VERSION);
-	if (r >= 0)
-		r = format_next(&b, width, "Linux %s %s", u.release, u.machine);
-	if (r >= 0)
-		r = format_next(&b, width, "%s", os);
-	if (r >= 0)
-		r = format_next(&b, width, "%s%s", geteuid() == 0 ? "root" : "not root",
-				stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == HOST_PID_NS
-					? ", host pid namespace"
-					: ", a pid namespace of its own");
-	if (r >= 0)
-		r = format_next(&b, width, "tried in %s", format_dur(took_ns).s);
+	format_next(&b, width, "weir " WEIR_VERSION);
+	format_next(&b, width, "Linux %s %s", u.release, u.machine);
+	format_next(&b, width, "%s", os);
+	format_next(&b, width, "%s%s", geteuid() == 0 ? "root" : "not root",
+		    stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == HOST_PID_NS
+			    ? ", host pid namespace"
+			    : ", a pid namespace of its own");
+	format_next(&b, width, "tried in %s", format_dur(took_ns).s);
 	printf("%s\n", buf_str(&b));
 }
 
@@ -141,14 +138,13 @@ static void doctor_print_verdict(const struct doctor *d, int status)
 	}
 	printf("\n");
 	if (missing.len)
-		r = buf_printf(&said, "Not everything works here: %s.", buf_str(&missing));
+		buf_printf(&said, "Not everything works here: %s.", buf_str(&missing));
 	else
-		r = buf_printf(&said,
-			       "Everything that weir " WEIR_VERSION
-			       " records can be recorded here%s%s.",
-			       in_part.len ? "; warnings: " : "", buf_str(&in_part));
-	if (r >= 0)
-		r = buf_printf(&said, "   exit %d", status);
+		buf_printf(&said,
+			   "Everything that weir " WEIR_VERSION
+			   " records can be recorded here%s%s.",
+			   in_part.len ? "; warnings: " : "", buf_str(&in_part));
+	r = buf_printf(&said, "   exit %d", status);
 	if (r >= 0)
 		r = format_wrapped(&lines, buf_str(&said), 0, doctor_width());
 	printf("%s", buf_str(&lines));
@@ -214,7 +210,7 @@ static int doctor_main(const void *opts, int argc, char **argv)
 	doctor_check_kernel(d);
 	doctor_check_tracers(d);
 	d->section = "READ";
-	/* The engine's library is loaded, a trace of the working folder is read. */
+	/* From here on the engine's library is loaded, and a trace in the working directory is read. */
 	if (privilege_drop(privilege_files(), &err) < 0)
 		return fail(&err);
 	doctor_check_reading(d);

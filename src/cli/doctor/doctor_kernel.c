@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor_kernel.c: what the kernel allows, as the kernel source tried it. */
+/* doctor_kernel.c: the kernel's capabilities, as the kernel source probed them. */
 #include "capture/ebpf/ebpf.h"
 #include "cli/doctor/doctor.h"
 
@@ -17,7 +17,7 @@ void doctor_check_kernel(struct doctor *d)
 							     [PROBE_EXTRA] = DOCTOR_NONE};
 		enum doctor_result result = p->result >= 0 ? DOCTOR_OK : without[p->need];
 
-		/* Its remedy, if any, stands on its own line. */
+		/* The remedy, if any, goes on the same line. */
 		if (result == DOCTOR_NONE)
 			doctor_add(d, result, p->name, NULL, "%s   %s", p->detail, p->remedy);
 		else

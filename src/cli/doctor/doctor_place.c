@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor_place.c: what surrounds weir on this machine. */
+/* doctor_place.c: weir's environment on this machine. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "privilege/privilege.h"
 #include "record/tracers.h"
 
-#define CALLS_PER_SECOND 400000 /* a busy server, for how long the disk lasts */
+#define CALLS_PER_SECOND 400000 /* of a busy server, to estimate how long the disk lasts */
 #define BYTES_PER_CALL	 10
 
 /* ---- other tracers ---- */
@@ -44,7 +44,7 @@ void doctor_check_tracers(struct doctor *d)
 
 /* ---- reading ---- */
 
-/* An empty trace in a folder of its own, for the engine to open. */
+/* Creates an empty trace in its own folder, for the engine to open. */
 static int make_trace(char *folder, char *path, size_t size, struct error *err)
 {
 	struct store_options opt = {.owner = (uid_t)-1};
@@ -74,7 +74,7 @@ static void check_engine(struct doctor *d)
 		r = engine_open(&e, s, &(struct engine_options){.threads = 1}, &err);
 	if (r >= 0)
 		r = engine_probe(NULL, &version, &library, &err);
-	/* "what is wrong: what to do" */
+	/* splits "what is wrong: what to do" */
 	remedy = r < 0 ? strstr(err.message, ": ") : NULL;
 	if (r == -EOPNOTSUPP)
 		doctor_add(d, DOCTOR_NONE, "query, sql, serve",
@@ -111,7 +111,7 @@ static void check_disk(struct doctor *d)
 		   hours < 1 ? "min" : "h", format_count(CALLS_PER_SECOND).s);
 }
 
-/* The trace that was recorded last here, under the name that record gives it. */
+/* Checks the last trace recorded here, under record's default name. */
 static void doctor_place_check_trace(struct doctor *d)
 {
 	const char *const paths[] = {TRACE_DEFAULT};
@@ -157,7 +157,7 @@ void doctor_check_reading(struct doctor *d)
 	"the calls, file names, arguments and peers of every process, including passwords in " \
 	"arguments"
 
-/* What is granted, or could be, to whom, and what follows from it. */
+/* Reports which privileges are or could be granted, to whom, and the consequences. */
 static void check_grant(struct doctor *d)
 {
 	char exe[4096], remedy[DOCTOR_TEXT_MAX], caps[64];

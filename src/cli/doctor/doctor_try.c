@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor_try.c: a worker makes calls that are known; a recording of it must have each of them. The
- * worker is forked before anything is loaded, so that it also measures what its calls cost without
- * weir.
+ * doctor_try.c: a worker makes known calls; a recording of it must contain each of them. The worker is forked before
+ * anything is loaded, so that it can also measure the cost of its calls without weir.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,24 +22,24 @@
 
 #define KNOWN_CALLS 1000
 #define KNOWN_POS \
-	(1ll << 40) /* far behind the end of the file: tells the known calls from the others */
+	(1ll << 40) /* far past the end of the file: distinguishes the known calls from others */
 #define KNOWN_SIZE  3
 #define COST_CALLS  200000
 #define COST_ROUNDS 10
 #define DEPTH	    9
-/* The whole test, which takes 0.3 s, and 3 s with a fifth of a CPU. */
+/* For the whole test, which takes 0.3 s, or 3 s with a fifth of a CPU. */
 #define LIMIT_NS (30 * NSEC_PER_SEC)
 
-/* What the worker tells after each order. */
+/* The worker's answer to each order. */
 struct answer {
 	int64_t cost_ns; /* CPU time per call, the best round */
-	int32_t failed;	 /* errno of a step that failed: a full disk, say */
+	int32_t failed;	 /* errno of a failed step, as on a full disk */
 };
 
 struct trial {
 	char folder[64];
 	pid_t worker;
-	int line; /* to the worker: one byte is an order, it answers with struct answer */
+	int line; /* to the worker: an order is one byte, the answer a struct answer */
 	struct source *source;
 	struct enrich *enrich;
 	struct batch_set in, out;
@@ -49,7 +48,7 @@ struct trial {
 	size_t ring_bytes;
 	unsigned int rings;
 	int64_t deadline;
-	/* what was found */
+	/* results */
 	uint64_t known, known_wrong, known_lost, rows;
 	bool open_path, failed_path, deep_path, renamed, old_path;
 };
@@ -84,7 +83,7 @@ static int64_t measure_cost(int fd)
 	return best / (COST_CALLS / COST_ROUNDS);
 }
 
-/* Each step is looked for by check_op(). */
+/* check_op() looks for each step. */
 static int known_steps(const char *folder, int old_fd)
 {
 	char a[256], b[256], deep[256];
@@ -151,7 +150,7 @@ static _Noreturn void worker_main(const char *folder, int line)
 	_exit(0);
 }
 
-/* ---- around it ---- */
+/* ---- folder and worker ---- */
 
 static void remove_folder(const char *folder)
 {
@@ -238,8 +237,7 @@ static struct bytes path_of_op(const struct trial *t, const struct batch *b, siz
 	return id < 0 ? (struct bytes){NULL, 0} : dims_file_name(enrich_dims(t->enrich), id);
 }
 
-/* The path at this moment: rows are looked at as they come, before a later name replaces an earlier
- * one. */
+/* The path as it is now: rows are checked as they arrive, before a later name replaces an earlier one. */
 static void check_op(struct trial *t, const struct batch *b, size_t row)
 {
 	int64_t op = batch_get(b, OP_OP, row, -1), pos = batch_get(b, OP_POS, row, -1);
@@ -295,7 +293,7 @@ static void ending_signals(sigset_t *ret)
 	sigaddset(ret, SIGHUP);
 }
 
-/* Whether one waits to end this process, as soon as nothing is left behind. */
+/* True if an ending signal is pending, which takes effect once everything is cleaned up. */
 static bool is_asked_to_end(void)
 {
 	sigset_t signals, pending;
@@ -305,7 +303,7 @@ static bool is_asked_to_end(void)
 	       !sigisemptyset(&pending);
 }
 
-/* Gives the worker an order and waits for its answer, recording meanwhile where a source runs. */
+/* Gives the worker an order and waits for its answer, recording meanwhile if a source runs. */
 static int order(struct trial *t, char what, bool recording, struct answer *ret, struct error *err)
 {
 	struct pollfd p = {.fd = t->line, .events = POLLIN};
@@ -349,7 +347,7 @@ static int record_worker(struct trial *t, struct answer *cost, struct error *err
 	if (r >= 0) {
 		source_stats(t->source, &t->stats);
 		t->known_lost =
-			t->stats.lost; /* of those that come now, each CPU loses some where it stalls */
+			t->stats.lost; /* of the calls in this step, a CPU loses some if it stalls */
 		r = order(t, 'c', true, cost, err);
 	}
 	if (r >= 0)
@@ -361,7 +359,7 @@ static int record_worker(struct trial *t, struct answer *cost, struct error *err
 	return r < 0 ? r : 0;
 }
 
-/* ---- what it means ---- */
+/* ---- evaluation ---- */
 
 static void tell_paths(struct doctor *d, const struct trial *t)
 {
@@ -397,8 +395,10 @@ static void tell_paths(struct doctor *d, const struct trial *t)
 			   "a file that was open before the start has no path");
 }
 
-/* How long the recorder may be late while one CPU makes the cheapest call in a loop, as the worker
- * just did. */
+/*
+ * Reports how long the recorder may be delayed while one CPU makes the cheapest call in a loop, as the worker just
+ * did.
+ */
 static void tell_rings(struct doctor *d, const struct trial *t, int64_t call_ns)
 {
 	uint64_t record = t->rows ? t->stats.ring_bytes / t->rows : 0;
@@ -463,7 +463,7 @@ void doctor_try_recording(struct doctor *d)
 {
 	sigset_t signals, before;
 
-	/* They wait until the folder is removed: the recording looks for them. */
+	/* Signals wait until the folder is removed: the recording looks for them. */
 	ending_signals(&signals);
 	pthread_sigmask(SIG_BLOCK, &signals, &before);
 	try_recording(d);

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "query/eval/eval_rows.h"
 
-/* All conditions as one text. */
+/* Joins all conditions into one text. */
 static int choose_take(void *arg, const char *option _unused_, const char *text, struct error *err)
 {
 	struct buf *all = arg;
@@ -16,7 +16,7 @@ static int choose_take(void *arg, const char *option _unused_, const char *text,
 	return r < 0 ? error_errno(err, r, "choosing calls") : 0;
 }
 
-/* The message of an error names the option: --where was parsed by itself before. */
+/* Errors name the option: --where was already parsed alone. */
 static int choose_parse(struct choice *c, struct error *err)
 {
 	struct buf *text = &c->text;

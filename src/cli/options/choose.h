@@ -8,20 +8,21 @@
 #include "sums/scan.h"
 
 struct choice {
-	struct annotations *annotations; /* that --where may name; NULL where there is none */
-	struct where where;		 /* what --where says alone */
-	struct buf text; /* the whole selection in the language; empty: everything is chosen */
-	struct sums_filter chosen; /* of it, with its plan */
-	const struct expr *expr;   /* of the plan; NULL where everything is chosen */
+	struct annotations *annotations; /* tables that --where may name; NULL: none */
+	struct where where;		 /* the filter of --where alone */
+	struct buf text;	   /* the whole selection in the language; empty: everything */
+	struct sums_filter chosen; /* the compiled selection, with its plan */
+	const struct expr *expr;   /* the plan's filter; NULL: everything */
 	struct scan_filter filter; /* from and to are open */
 };
 
 /*
- * Makes the filter of what `f` (from which read_flags_select() made `s`) and `where` say together. 0 or negative with a
- * message; -EINVAL is wrong usage. Without a store there is the plan alone: users' tables and the scan's filter are of one.
+ * Makes the filter that combines `s` (which read_flags_select() made of `f`) and `where`. 0 or negative with a
+ * message; -EINVAL is wrong usage. Without a store only the plan is made: users' tables and the scan's filter need
+ * one.
  */
 int choice_make(struct choice *ret, const struct select_flags *f, const struct select *s,
 		const struct option_list *where, struct store *store, struct error *err);
-/* Before a scan of blocks that came since: looks at the threads and files that came with them. */
+/* Updates the names of threads and files before new blocks are scanned. */
 int choice_names(struct choice *c, struct store *store, struct error *err);
 void choice_free(struct choice *c);

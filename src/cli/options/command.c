@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.c: parses a command line by the command's table and runs the command. */
+/* command.c: parses a command line according to the command's table and runs the command. */
 #include "cli/options/command.h"
 #include "base/nearest.h"
 #include "cli/analysis/analysis_command.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTION_SHOWN_MAX 80 /* bytes of a wrong option that a message repeats */
+#define OPTION_SHOWN_MAX 80 /* bytes of an invalid option shown in a message */
 
 void put_message(const char *text)
 {
@@ -91,14 +91,14 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-/* One command line while it is parsed. */
+/* The state of parsing one command line. */
 struct parse {
 	const struct command *cmd;
 	char *opts; /* the command's options struct */
 	int argc;
 	char **argv;
-	int next; /* first argument not looked at yet */
-	int left; /* arguments kept in argv[1 .. left] */
+	int next; /* the next argument to parse */
+	int left; /* number of arguments kept in argv[1 .. left] */
 	bool help;
 };
 
@@ -133,8 +133,7 @@ static int option_store(struct parse *p, const struct option *o, const char *sho
 	return r < 0 ? fail_usage("%s: %s: %s", p->cmd->name, shown, err.message) : 0;
 }
 
-/* Takes the next argument as the value of an option that was given without one. 0 or an exit
- * status. */
+/* Takes the next argument as the value of an option without an attached one. 0 or an exit status. */
 static int option_value(struct parse *p, const struct option *o, const char *shown)
 {
 	if (p->next >= p->argc)
@@ -209,9 +208,8 @@ static int keep_rest(struct parse *p)
 }
 
 /*
- * Whether an argument that begins with two dashes names an option, or is a text that begins with a
- * comment of SQL. No name of an option has a blank; "--slower 1ms" as one word is one all the same,
- * since what it was meant for can be said.
+ * True if an argument that begins with two dashes is an option and not a text that begins with an SQL comment. Option
+ * names have no blanks; "--slower 1ms" as one word is still treated as an option, so that the message can explain it.
  */
 static bool command_is_long(const char *arg)
 {
@@ -244,7 +242,7 @@ static int parse_all(struct parse *p)
 	return 0;
 }
 
-/* Parses and, with `run`, goes on to do what was asked. */
+/* Parses the command line and, with `run`, executes the command. */
 static int command_line(const struct command *cmd, int argc, char **argv, bool run)
 {
 	struct parse p = {.cmd = cmd, .argc = argc, .argv = argv, .next = 1};
@@ -260,8 +258,7 @@ static int command_line(const struct command *cmd, int argc, char **argv, bool r
 	if (!status && run && p.help) {
 		help_command(stdout, cmd);
 	} else if (!status && run) {
-		/* a command line among the arguments goes to execvp() as it is: it ends with NULL
-		 */
+		/* a command line among the arguments is passed to execvp(): it must end with NULL */
 		argv[p.left + 1] = NULL;
 		status = cmd->analysis
 				 ? analysis_main(cmd->analysis, (void *)p.opts, p.left, argv + 1)

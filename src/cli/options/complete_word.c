@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* complete_word.c: `weir completion --words`: what the completion scripts ask about the word at hand: a pipeline or an
- * expression, with values of the trace in question, or one of a few words. */
+/*
+ * complete_word.c: `weir completion --words`, which the completion scripts call for the current word: completes a
+ * pipeline or an expression, with values of the trace in question, or one of a few words.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,15 +12,15 @@
 #include "cli/options/help.h"
 #include "cli/query/query.h"
 
-#define WHERE	      "where " /* what makes an expression a pipeline */
+#define WHERE	      "where " /* turns an expression into a pipeline */
 #define VALUES_WAIT_S 2
 
 struct place {
 	const struct command *cmd;
 	struct option_list inputs;
-	bool pipeline, expression; /* the word at hand is one */
+	bool pipeline, expression; /* the kind of the current word */
 	word_fn *words;		   /* or it is one of these */
-	size_t attached;	   /* where it begins in its word: behind "--where=" */
+	size_t attached;	   /* its offset in the argument: after "--where=" */
 };
 
 static const struct option *find_option(const struct command *cmd, const char *word)
@@ -52,7 +54,7 @@ static void complete_word_take_value(struct place *p, const struct option *o, ch
 	}
 }
 
-/* What the words before the last one say of it. bash takes --by=file apart: --by, =, file. */
+/* Determines what the last word is from those before it. bash splits --by=file into --by, =, file. */
 static void complete_word_find_place(struct place *p, int argc, char **argv)
 {
 	int args = 0;
@@ -75,7 +77,7 @@ static void complete_word_find_place(struct place *p, int argc, char **argv)
 			continue;
 		}
 		if (p->cmd->takes_command && (argv[i][0] != '-' || strcmp(argv[i], "--") == 0))
-			return; /* what follows is the command's */
+			return; /* the rest belongs to the command to run */
 		if (argv[i][0] == '-' && argv[i][1])
 			continue;
 		if (last && args == 0) {
@@ -86,7 +88,7 @@ static void complete_word_find_place(struct place *p, int argc, char **argv)
 	}
 }
 
-/* Those that begin as it does. In a list the last one is at hand: "openat,%fi", "!%net". */
+/* Offers the words that begin with the typed text. In a list the last one is completed: "openat,%fi", "!%net". */
 static void complete_word_offer_words(const struct place *p, const char *typed)
 {
 	size_t before = 0, len;
@@ -106,10 +108,10 @@ static void complete_word_offer_words(const struct place *p, const char *typed)
 }
 
 struct printer {
-	const char *text;    /* all of it, with what was put before the word */
-	size_t added;	     /* bytes that were */
+	const char *text;    /* the whole text, including what was prepended */
+	size_t added;	     /* number of bytes prepended */
 	size_t start;	     /* where the offers begin */
-	struct bytes before; /* of the word, which is no part of the text: "--where=" */
+	struct bytes before; /* part of the word before the text: "--where=" */
 	struct buf out;
 };
 
@@ -117,7 +119,7 @@ static void complete_word_print(void *arg, const char *word)
 {
 	struct printer *p = arg;
 
-	/* a shell takes lines */
+	/* the shell splits the output at lines */
 	if (!strpbrk(word, "\n\r"))
 		(void)!buf_printf(
 			&p->out, "%.*s%.*s%s\n", (int)p->before.len, (const char *)p->before.data,
@@ -148,8 +150,7 @@ static void complete_word_keep(void *arg, const char *word)
 	o->words[o->count++] = copy;
 }
 
-/* The words that may stand there, in `printer`; users' names too. The start is known only behind
- * them. */
+/* Collects the words that may stand there in `printer`, including users' names. The start is known only afterwards. */
 static void take_words(const char *text, size_t len, const struct query_users *users,
 		       struct printer *printer, const char **ret_value_of)
 {
@@ -161,7 +162,7 @@ static void take_words(const char *text, size_t len, const struct query_users *u
 		complete_word_print(printer, offers.words[i]);
 }
 
-/* What is said where the trace takes too long: nobody waits for completion. */
+/* Printed if the trace takes too long, as completion must not block. */
 static const char *late;
 static size_t late_len;
 
@@ -177,7 +178,7 @@ static int complete_word_open_trace(const struct place *p, struct store **ret)
 	const struct read_flags flags = {.inputs = p->inputs};
 
 	for (size_t i = 0; i < p->inputs.count; i++) {
-		if (strstr(p->inputs.items[i], "://")) /* a key fetches no rows */
+		if (strstr(p->inputs.items[i], "://")) /* never fetch rows for a key */
 			return -EOPNOTSUPP;
 	}
 	signal(SIGALRM, complete_word_give_up);
@@ -185,7 +186,7 @@ static int complete_word_open_trace(const struct place *p, struct store **ret)
 	return read_flags_open(&flags, 0, NULL, ret, NULL);
 }
 
-/* Words, then values of the trace in question. Without a trace there are words alone. */
+/* Offers words, then values of the trace in question. Without a trace, only words. */
 static void complete_word_offer(const struct place *p, struct bytes before, const char *text,
 				size_t len, size_t added)
 {
@@ -222,7 +223,7 @@ int complete_words(int argc, char **argv)
 		return 0;
 	complete_word_find_place(&p, argc, argv);
 	if (p.pipeline || p.expression) {
-		/* the shell's own quote is not part of the text */
+		/* the shell's quote is not part of the text */
 		word = argv[argc - 1] + p.attached;
 		word += *word == '\'' || *word == '"';
 		if (buf_printf(&text, "%s%s", p.expression ? WHERE : "", word) < 0)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completion.c: `weir completion SHELL`: scripts that complete commands and options, made from the
- * tables. */
+/* completion.c: `weir completion SHELL`: generates scripts that complete commands and options from the tables. */
 #include "cli/options/help.h"
 
 #include <string.h>
@@ -35,7 +34,7 @@ static void bash(FILE *out)
 		fputs("' ;;\n", out);
 	}
 	fputs("\t\tesac\n\telif [[ $cur != /* ]]; then\n"
-	      /* a pipeline is one word, in quotes: its last part is what is completed */
+	      /* a pipeline is one quoted word, of which the last part is completed */
 	      "\t\tlocal IFS=$'\\n'\n"
 	      "\t\tCOMPREPLY=($(weir completion --words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
 	      "2>/dev/null))\n"
@@ -51,7 +50,7 @@ static void bash(FILE *out)
 	}
 	fputs("\t\t\tesac\n\t\tfi\n"
 	      "\t\tif [ ${#COMPREPLY[@]} -gt 0 ]; then\n"
-	      /* a single offer would have its quote closed */
+	      /* the shell would close the quote after a single offer */
 	      "\t\t\t[ ${#COMPREPLY[@]} -gt 1 ] || COMPREPLY+=(\"${COMPREPLY[0]} \")\n"
 	      "\t\t\tcompopt +o filenames -o nospace 2>/dev/null\n\t\t\treturn\n\t\tfi\n"
 	      "\tfi\n"
@@ -61,8 +60,7 @@ static void bash(FILE *out)
 	      out);
 }
 
-/* Text inside single quotes of a shell, without the characters that zsh's _arguments gives a
- * meaning. */
+/* Prints text inside a shell's single quotes, without characters that zsh's _arguments interprets. */
 static void completion_quoted(FILE *out, const char *text)
 {
 	for (; *text && *text != '\n'; text++) {
@@ -75,7 +73,7 @@ static void completion_quoted(FILE *out, const char *text)
 	}
 }
 
-/* weir itself knows what its value may be. */
+/* True if weir itself can complete the value. */
 static bool completion_has_words(const struct option *o)
 {
 	return o->words || option_is_expression(o);

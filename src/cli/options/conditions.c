@@ -8,40 +8,36 @@
 #include "base/buf.h"
 #include "schema/ops.h"
 
-/* "text" in quotes, whatever is in it. */
+/* Writes any text as a quoted string. */
 static int put_string(struct buf *out, const char *text)
 {
-	int r = buf_printf(out, "\"");
-
-	for (; *text && r >= 0; text++) {
+	buf_printf(out, "\"");
+	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
-			r = buf_printf(out, "\\%c", *text);
+			buf_printf(out, "\\%c", *text);
 		else if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			r = buf_printf(out, "\\x%02x", (unsigned char)*text);
+			buf_printf(out, "\\x%02x", (unsigned char)*text);
 		else
-			r = buf_append(out, text, 1);
+			buf_append(out, text, 1);
 	}
-	return r < 0 ? r : buf_printf(out, "\"");
+	return buf_printf(out, "\"");
 }
 
-/* A name as a glob that matches nothing else. */
+/* Writes a name as a glob that matches only that name. */
 static int put_escaped(struct buf *out, const char *name)
 {
-	int r = 0;
-
-	for (; *name && r >= 0; name++)
-		r = buf_printf(out, strchr("*?[]\\", *name) ? "\\%c" : "%c", *name);
-	return r;
+	for (; *name; name++)
+		buf_printf(out, strchr("*?[]\\", *name) ? "\\%c" : "%c", *name);
+	return buf_status(out);
 }
 
-/* The name and what may stand behind it. */
+/* Writes a glob of the name and what may follow it. */
 static int put_glob(struct buf *out, const char *name, const char *behind)
 {
 	_cleanup_buf_ struct buf glob = {0};
-	int r = put_escaped(&glob, name);
+	int r;
 
-	if (r < 0)
-		return r;
+	put_escaped(&glob, name);
 	r = buf_printf(&glob, "%s", behind);
 	return r < 0 ? r : put_string(out, buf_str(&glob));
 }
@@ -56,12 +52,11 @@ static int conditions_put_numbers(struct buf *out, const char *name, const int64
 	return r < 0 || !count ? r : buf_printf(out, ")");
 }
 
-/* The calls that are chosen, or where they are fewer those that are not. */
+/* Writes the chosen calls or, if they are fewer, the others. */
 static int put_ops(struct buf *out, const struct select *s)
 {
 	size_t chosen = 0, known = 0, named = 0;
 	bool inside;
-	int r;
 
 	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
 		known += op_def(code) != NULL;
@@ -69,18 +64,18 @@ static int put_ops(struct buf *out, const struct select *s)
 	}
 	inside = chosen <= known / 2;
 	if (chosen == known)
-		return 0;
+		return buf_status(out);
 	if (!chosen)
 		return buf_printf(out, "false");
-	r = buf_printf(out, "%sop in (", inside ? "" : "!(");
-	for (uint32_t code = 0; code < OP_CODE_CALLS && r >= 0; code++) {
+	buf_printf(out, "%sop in (", inside ? "" : "!(");
+	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
 		if (op_def(code) && select_op(s, code) == inside)
-			r = buf_printf(out, "%s\"%s\"", named++ ? ", " : "", op_def(code)->name);
+			buf_printf(out, "%s\"%s\"", named++ ? ", " : "", op_def(code)->name);
 	}
-	return r < 0 ? r : buf_printf(out, inside ? ")" : "))");
+	return buf_printf(out, inside ? ")" : "))");
 }
 
-/* One condition, `a || b || ...` over a list. */
+/* Writes one condition over a list: `a || b || ...`. */
 static int put_each(struct buf *out, size_t count, const void *arg,
 		    int (*put)(struct buf *out, const void *arg, size_t i))
 {
@@ -95,28 +90,29 @@ static int put_each(struct buf *out, size_t count, const void *arg,
 	return r;
 }
 
-/* Either view of the name, of either file; what has no path (sockets, names of failed calls) by the name that is shown for it. */
+/*
+ * Matches either view of the name, of either file; files without a path (sockets, names of failed calls) by their
+ * displayed name.
+ */
 static int conditions_put_path(struct buf *out, const void *arg, size_t i)
 {
 	static const char *const names[] = {"path", " || hostpath", " || path is null && file",
 					    " || path2"};
 	const struct select *s = arg;
-	int r = 0;
 
-	for (size_t k = 0; k < ARRAY_SIZE(names) && r >= 0; k++) {
-		r = buf_printf(out, "%s ~ ", names[k]);
-		if (r >= 0)
-			r = put_string(out, s->paths[i].glob);
+	for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+		buf_printf(out, "%s ~ ", names[k]);
+		put_string(out, s->paths[i].glob);
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int conditions_put_comm(struct buf *out, const void *arg, size_t i)
 {
 	const struct select *s = arg;
-	int r = buf_printf(out, "comm == ");
 
-	return r < 0 ? r : put_string(out, s->comms[i]);
+	buf_printf(out, "comm == ");
+	return put_string(out, s->comms[i]);
 }
 
 static int put_cgroup(struct buf *out, const void *arg, size_t i)
@@ -131,17 +127,13 @@ static int put_cgroup(struct buf *out, const void *arg, size_t i)
 		path.len--;
 	if (r < 0)
 		return r;
-	r = buf_printf(out, "cgroup == ");
-	if (r < 0)
-		return r;
-	r = put_string(out, buf_str(&path));
-	if (r < 0)
-		return r;
-	r = buf_printf(out, " || cgroup ~ ");
-	return r < 0 ? r : put_glob(out, buf_str(&path), "/**");
+	buf_printf(out, "cgroup == ");
+	put_string(out, buf_str(&path));
+	buf_printf(out, " || cgroup ~ ");
+	return put_glob(out, buf_str(&path), "/**");
 }
 
-/* A folder of this name (before + name + after) in the path, and what is below it. */
+/* Matches a folder of this name (before + name + after) in the path, and everything below it. */
 static int put_below(struct buf *out, const char *before, const char *name, const char *after)
 {
 	static const char *const below[] = {"", "/**"};
@@ -150,11 +142,9 @@ static int put_below(struct buf *out, const char *before, const char *name, cons
 	for (size_t i = 0; i < ARRAY_SIZE(below) && r >= 0; i++) {
 		_cleanup_buf_ struct buf glob = {0};
 
-		r = buf_printf(&glob, "**/%s", before);
-		if (r >= 0)
-			r = put_escaped(&glob, name);
-		if (r >= 0)
-			r = buf_printf(&glob, "%s%s", after, below[i]);
+		buf_printf(&glob, "**/%s", before);
+		put_escaped(&glob, name);
+		r = buf_printf(&glob, "%s%s", after, below[i]);
 		if (r >= 0)
 			r = buf_printf(out, "%scgroup ~ ", i ? " || " : "");
 		if (r >= 0)
@@ -174,16 +164,15 @@ static int conditions_put_unit(struct buf *out, const void *arg, size_t i)
 	return r < 0 ? r : put_below(out, "", l->items[i], ".service");
 }
 
-/* An id, or how it begins; the name of an LXC container or of one of systemd's machines. */
+/* Matches an id or its prefix, or the name of an LXC container or a systemd machine. */
 static int put_container(struct buf *out, const void *arg, size_t i)
 {
 	static const char *const machine[][2] = {{"systemd-nspawn@", ".service"},
 						 {"machine-", ".scope"}};
 	const struct option_list *l = arg;
-	int r = buf_printf(out, "container ~ ");
+	int r;
 
-	if (r < 0)
-		return r;
+	buf_printf(out, "container ~ ");
 	r = put_glob(out, l->items[i], "*");
 	if (r < 0)
 		return r;
@@ -223,13 +212,13 @@ static int put_uids(struct buf *out, const struct select *s)
 /* ---- all of them ---- */
 
 struct conditions {
-	struct buf text; /* of the condition at hand */
+	struct buf text; /* the current condition */
 	int (*take)(void *arg, const char *option, const char *text, struct error *err);
 	void *arg;
 	struct error *err;
 };
 
-/* Hands on the condition that was written; nothing where it is empty. */
+/* Passes on the condition that was written, unless it is empty. */
 static int conditions_give(struct conditions *c, const char *option, int written)
 {
 	int r;
@@ -243,7 +232,7 @@ static int conditions_give(struct conditions *c, const char *option, int written
 	return r;
 }
 
-/* One of the processes, or one of the threads. */
+/* Matches one of the processes or one of the threads. */
 static int conditions_put_tasks(struct buf *out, const struct select *s)
 {
 	int r = conditions_put_ids(out, "pid", s->pids, s->pid_count);

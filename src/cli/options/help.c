@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.c: --help of weir and of each command. */
+/* help.c: --help, of weir and of each command. */
 #include "cli/options/help.h"
 
 #include <string.h>
 
 #define HELP_WIDTH 100 /* columns */
 #define HELP_COLUMN_MAX \
-	26 /* an option's name is at most so wide; else its text starts below it \
-			     */
+	26 /* maximum width of an option's name; after a longer one the text starts on the next line \ */
 
-/* Prints text in lines of at most HELP_WIDTH, each but the first indented; newlines in it stay. */
+/* Prints text in lines of at most HELP_WIDTH columns, all but the first indented; keeps its newlines. */
 static void wrapped(FILE *out, const char *text, size_t indent)
 {
 	size_t column = indent;

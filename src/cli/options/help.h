@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.h: what is said about the commands, all of it made from their tables. */
+/* help.h: documentation of the commands, generated from their tables. */
 #pragma once
 
 #include "cli/options/command.h"
@@ -15,22 +15,24 @@ void help_command(FILE *out, const struct command *cmd);
 void help_man(FILE *out, const struct command *cmd);
 /* The command's part of docs/commands.md. */
 void help_markdown(FILE *out, const struct command *cmd);
-/* A completion script; shell is "bash", "zsh" or "fish". False for another. */
+/* Prints a completion script; shell is "bash", "zsh" or "fish". False for any other. */
 bool help_completion(FILE *out, const char *shell);
 
-/* The shells that there are scripts for. */
+/* The shells with completion scripts. */
 const char *help_shell(size_t i);
 
-/* What may stand for the last of a command line's words (without "weir"), a line each; nothing where
- * that is no pipeline, no expression and none of a few words. 0, or 1 without memory. */
+/*
+ * Prints completions for the last word of a command line (without "weir"), one per line; none unless the word is a
+ * pipeline, an expression or one of a few words. 0, or 1 without memory.
+ */
 int complete_words(int argc, char **argv);
 
-/* True where the value is an expression of the query language. */
+/* True if the value is an expression of the query language. */
 static inline bool option_is_expression(const struct option *o)
 {
 	return o->value && strcmp(o->value, "EXPR") == 0;
 }
-/* "-p, --pid PID" into buf. */
+/* Formats "-p, --pid PID" into buf. */
 void option_title(const struct option *o, char *buf, size_t size);
-/* Its sentence, in buf with the default behind it where it has one. */
+/* The option's description, in buf if its default has to be appended. */
 const char *option_text(const struct option *o, char *buf, size_t size);

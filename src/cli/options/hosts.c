@@ -7,14 +7,14 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-#define NAMES_MAX 20 /* told in a message */
+#define NAMES_MAX 20 /* names listed in a message */
 
 struct hosts {
 	const struct option_list *wanted;
-	const char **paths; /* that were chosen: texts of the store of all */
+	const char **paths; /* the chosen ones; the texts belong to the store of all traces */
 	size_t count, cap, bytes;
-	uint64_t found;	  /* of the first 64 that are wanted: a trace is of it */
-	struct buf names; /* of all traces */
+	uint64_t found;	  /* bits for the first 64 wanted hosts: a trace of it was found */
+	struct buf names; /* the hosts of all traces */
 	size_t told;
 };
 
@@ -23,7 +23,7 @@ static bool host_is(struct bytes name, const char *text)
 	return name.data && name.len == strlen(text) && !memcmp(name.data, text, name.len);
 }
 
-/* For the message: each once. */
+/* Collects the names for the message, each once. */
 static int hosts_note(struct hosts *h, struct bytes name)
 {
 	_cleanup_buf_ struct buf one = {0};
@@ -35,7 +35,7 @@ static int hosts_note(struct hosts *h, struct bytes name)
 	return buf_append(&h->names, one.data, one.len);
 }
 
-/* Whether the only trace of a store is of a host that is wanted. */
+/* Determines whether the single trace of a store is of a wanted host. */
 static int hosts_wants(struct hosts *h, struct store *s, bool *ret, struct error *err)
 {
 	const struct dims *d = store_dims_few(s);
@@ -84,7 +84,7 @@ static int hosts_look(struct hosts *h, const char *path, struct error *err)
 	return 0;
 }
 
-/* The chosen paths with their texts behind them, so that one free() ends both. */
+/* Copies the chosen paths with their texts after them, so that one free() releases both. */
 static const char **hosts_paths(const struct hosts *h)
 {
 	const char **all = malloc((h->count + 1) * sizeof(*all) + h->bytes);
@@ -102,7 +102,7 @@ static int hosts_missing(struct hosts *h, struct error *err)
 	for (size_t i = 0; i < MIN(h->wanted->count, 64u); i++) {
 		if (h->found >> i & 1)
 			continue;
-		if (h->names.len) /* the last comma */
+		if (h->names.len) /* removes the last comma */
 			h->names.len--;
 		return error_set(err, -ENOENT,
 				 "--host: no trace here was recorded on host '%.100s'; %s%.600s",

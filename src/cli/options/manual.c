@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manual.c: the man pages and docs/commands.md, from the same tables as --help. */
+/* manual.c: the man pages and docs/commands.md, generated from the same tables as --help. */
 #include "cli/options/help.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Text for roff: a backslash, a hyphen and a dot or quote at the start of a line mean something
- * there. */
+/* Escapes text for roff, in which a backslash, a hyphen, and a dot or quote at the start of a line are special. */
 static void roff(FILE *out, const char *text)
 {
 	bool line_start = true;
@@ -89,7 +88,7 @@ static void man_weir(FILE *out)
 			command_at(i + 1) ? "," : "");
 }
 
-/* The language has a page of its own. */
+/* True if the page must refer to that of the language. */
 static bool takes_conditions(const struct command *cmd)
 {
 	for (const struct option *o = cmd->options; !option_end(o); o++) {
@@ -135,7 +134,7 @@ void help_man(FILE *out, const struct command *cmd)
 		takes_conditions(cmd) ? ",\n.BR weir\\-query\\-language (7)" : "");
 }
 
-/* A cell of a Markdown table. */
+/* Prints a cell of a Markdown table. */
 static void cell(FILE *out, const char *text)
 {
 	for (; *text; text++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta_commands.c: the commands about the commands: help and completion. */
+/* meta_commands.c: commands about commands: help and completion. */
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/options/help.h"
@@ -10,7 +10,7 @@ struct help_options {
 	bool man, markdown;
 };
 
-/* For the build: every page from the tables. */
+/* For the build: prints every page from the tables. */
 static int help_all_markdown(void)
 {
 	printf("# Commands\n\nGenerated from the option tables by `weir help --markdown`; `make "
@@ -111,7 +111,7 @@ static int completion_run(const void *opts, int argc, char **argv)
 }
 
 static const struct option completion_table[] = {
-	/* for the scripts alone: the words of a command line up to the cursor */
+	/* only for the scripts: the words of a command line up to the cursor */
 	{0, "words", OPTION_FLAG, NULL, NULL, offsetof(struct completion_options, words)},
 	{0},
 };

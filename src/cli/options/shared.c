@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared.c: what the shared options mean. */
+/* shared.c: evaluates the shared options. */
 #include "cli/options/shared.h"
 #include "cli/options/hosts.h"
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What was fetched from an engine, for as long as the process lives. */
+/* Rows fetched from an engine, kept until the process ends. */
 static struct spill fetched = SPILL_NONE;
 static char *fetched_name, *fetched_address;
 
@@ -49,7 +49,7 @@ int user_find(const char *text, struct user *ret, struct error *err)
 	return 0;
 }
 
-/* True for -t and -tt as strace has them: times on each line, which weir prints anyway. */
+/* True for -t and -tt as strace has them: times on each line, which weir always prints. */
 static bool is_strace_times(const char *text)
 {
 	return strcmp(text, "t") == 0 || strcmp(text, "tt") == 0;
@@ -77,7 +77,7 @@ static int add_id(const char *option, const char *word, int32_t *ids, size_t *co
 	return 0;
 }
 
-/* "12", "12,34", and "12 34" as pidof prints it: adds to ids[0 .. *count). */
+/* Parses "12", "12,34", and "12 34" as pidof prints it, and appends to ids[0 .. *count). */
 static int add_ids(const char *option, const char *text, int32_t *ids, size_t *count,
 		   bool must_exist, struct error *err)
 {
@@ -111,7 +111,7 @@ static int add_comms(const struct option_list *list, struct select *s, struct er
 
 		if (r < 0)
 			return r;
-		/* the kernel keeps 15 bytes of a name, so a longer one means what begins so */
+		/* the kernel keeps 15 bytes of a name, so a longer one matches names with that prefix */
 		snprintf(s->comms[s->comm_count++], SELECT_COMM_MAX, "%s", list->items[i]);
 	}
 	return 0;
@@ -162,7 +162,7 @@ static int select_fill(const struct select_flags *f, bool live, struct select *s
 		r = add_comms(&f->comms, s, err);
 	if (r == 0)
 		r = add_uids(&f->uids, s, err);
-	/* Of a stored trace, whose host may be another, nothing is looked up here: see conditions.h. */
+	/* For a stored trace, possibly of another host, nothing is looked up here: see conditions.h. */
 	if (r == 0 && live)
 		r = add_cgroups("--unit", &f->units, cgroup_of_unit, s, err);
 	if (r == 0 && live)
@@ -416,7 +416,10 @@ int input_is_path(const char *text, struct error *err)
 				  text);
 }
 
-/* --from and --to are about the first and last time that the file will have: those that are relative to one fetch up to it. */
+/*
+ * --from and --to refer to the first and last time of the fetched file; if one of them is relative to an end of the
+ * data, rows are fetched up to that end.
+ */
 static int fetched_range(const struct read_flags *f, struct engine *e, int64_t *ret_from,
 			 int64_t *ret_to, struct error *err)
 {
@@ -455,7 +458,7 @@ int read_flags_connect(const struct read_flags *f, const char *address,
 	return engine_connect(ret, address, &options, err);
 }
 
-/* The rows behind an address as a trace of this process alone, which ends with it. */
+/* Fetches the rows at an address into a private trace, which is deleted when the process ends. */
 static int fetched_path(const struct read_flags *f, const char *address, const char **ret,
 			struct error *err)
 {
@@ -464,7 +467,7 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 	int64_t from, to;
 	int r;
 
-	if (fetched_address) { /* for the other side of a comparison */
+	if (fetched_address) { /* the other side of a comparison has one already */
 		*ret = fetched_name;
 		return strcmp(fetched_address, address) == 0
 			       ? 0
@@ -546,7 +549,7 @@ static int parse_time(const char *option, const char *text, const struct read_fl
 	int r;
 
 	if ((text[0] == '+' || text[0] == '-') && parse_duration(text + 1, &ns, NULL) == 0) {
-		/* what is beyond all time is as good as no limit */
+		/* a time beyond the range is the same as no limit */
 		if (text[0] == '+' && __builtin_add_overflow(first, ns, ret))
 			*ret = INT64_MAX;
 		if (text[0] == '-' && __builtin_sub_overflow(last, ns, ret))

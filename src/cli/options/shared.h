@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared.h: the options that several commands have, once. A command that records has `struct
- * record_flags rec` in its options struct and RECORD_FLAGS(struct its_options, rec) in its table;
- * one that reads traces has `struct read_flags read` and READ_FLAGS(...). Both contain the
- * selection, which means the same everywhere.
+ * shared.h: options shared by several commands. A command that records has `struct record_flags rec` in its options
+ * struct and RECORD_FLAGS(struct its_options, rec) in its table; one that reads traces has `struct read_flags read`
+ * and READ_FLAGS(...). Both contain the selection, which has the same meaning everywhere.
  */
 #pragma once
 
@@ -26,13 +25,13 @@ struct record_flags {
 	bool everything; /* -a */
 	bool no_follow;
 	bool explain;
-	const char *user;	 /* -u: who the command runs as; NULL: the caller */
+	const char *user;	 /* -u: the user that the command runs as; NULL: the caller */
 	uint64_t ring_bytes;	 /* per CPU; 0: default */
 	struct option_list with; /* see record_flags_with() */
 	const char *stacks;	 /* see record_flags_stacks() */
 	const char *content;	 /* see record_flags_content() */
-	int64_t strace_f;	 /* -f is what weir does anyway, -ff is for trace */
-	bool strace_T, strace_y; /* accepted: weir does that anyway */
+	int64_t strace_f;	 /* -f is always on in weir; -ff applies to trace */
+	bool strace_T, strace_y; /* accepted; always on in weir */
 	bool phases;		 /* --with phases */
 };
 
@@ -123,7 +122,7 @@ struct read_flags {
 		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),            \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
 
-/* For the tables of options that do not have all READ_FLAGS. */
+/* For tables of options without all READ_FLAGS. */
 #define HOST_FLAG(type, field)                                                                    \
 	{                                                                                         \
 		0, "host", OPTION_LIST, "NAME",                                                   \
@@ -152,54 +151,53 @@ struct read_flags {
 			     "only these processes, with all their threads but without their "   \
 			     "children; repeatable, or PID,PID")
 
-#define TRACE_DEFAULT "weir.trace" /* in the working directory, as perf.data is */
+#define TRACE_DEFAULT "weir.trace" /* in the working directory, like perf.data */
 
 /*
- * The selection for a recording. Processes must exist; units and containers become cgroup folders.
- * Options that exclude each other, unknown words and names are errors. select_free() what is
- * returned.
+ * The selection for a recording. Processes must exist; units and containers are converted to cgroup folders. Options
+ * that exclude each other, unknown words and names are errors. Call select_free() on the result.
  */
 int record_flags_select(const struct record_flags *f, struct select *ret, struct error *err);
-/* The data of --with, for recording_options.with. An unknown word is an error that names those there are. */
+/* The data of --with, for recording_options.with. An unknown word is an error that lists the known ones. */
 int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error *err);
-/* Which calls get stacks: of --stacks, or of --with stacks. */
+/* The calls that get stacks, from --stacks or --with stacks. */
 int record_flags_stacks(const struct record_flags *f, uint32_t with, struct wire_stacks *ret,
 			struct error *err);
-/* What is kept of content: of --content, or of --with content. */
+/* The content to keep, from --content or --with content. */
 int record_flags_content(const struct record_flags *f, uint32_t with, struct wire_content_how *ret,
 			 struct error *err);
-/* The selection over a trace, where pids and cgroups are those of the recorded host and need not
- * exist here. */
+/* The selection over a trace, whose pids and cgroups are those of the recorded host and need not exist here. */
 int read_flags_select(const struct read_flags *f, struct select *ret, struct error *err);
-/* True where nothing says what to record: no -p, -a, --unit, ... and no command. */
+/* True if no option says what to record (-p, -a, --unit, ...) and there is no command. */
 bool record_flags_no_target(const struct record_flags *f);
 
 /*
- * The address of an engine (engine/engine.h), where the only input is one; NULL: the inputs are paths. -EINVAL: an address
- * that no engine takes, or one among several inputs.
+ * The address of an engine (engine/engine.h), if that is the only input; NULL: the inputs are paths. -EINVAL: no
+ * engine accepts the address, or there are several inputs.
  */
 int read_flags_address(const struct read_flags *f, int argc, char **argv, const char **ret,
 		       struct error *err);
-/* Connects to the engine at an address, for the hosts that were chosen. */
+/* Connects to the engine at an address, for the chosen hosts. */
 int read_flags_connect(const struct read_flags *f, const char *address,
 		       struct engine_options options, struct engine **ret, struct error *err);
-/* For commands that read trace files: -EINVAL where the text is an address. */
+/* For commands that read trace files: -EINVAL if the text is an address. */
 int input_is_path(const char *text, struct error *err);
-/* What the user wrote: the address where the path is that of what was fetched from one. */
+/* The input as the user wrote it: the address, if the path is that of a fetched file. */
 const char *input_shown(const char *path);
-/* The paths of -i and of an argument; of an engine's address the rows of the range are fetched into a file, for as long as the
- * process lives. Likewise those of the arguments left over; TRACE_DEFAULT where there are none. free() *ret. */
+/*
+ * The paths of -i and of the remaining arguments; TRACE_DEFAULT if there are none. For an engine's address, the rows
+ * of the range are fetched into a file that exists until the process ends. free() *ret.
+ */
 int read_flags_paths(const struct read_flags *f, int argc, char **argv, const char ***ret,
 		     size_t *ret_count, struct error *err);
 /* Opens the traces of these paths. */
 int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
 		    struct error *err);
-/* --from and --to against the trace's first and last time; INT64_MIN and INT64_MAX where not given.
- */
+/* --from and --to, relative to the trace's first and last time; INT64_MIN and INT64_MAX if not given. */
 int read_flags_range(const struct read_flags *f, int64_t first, int64_t last, int64_t *ret_from,
 		     int64_t *ret_to, struct error *err);
 
-/* A user by name or number, from /etc/passwd (a static program has no name service). */
+/* A user by name or number, from /etc/passwd, as a static program has no name service. */
 struct user {
 	uid_t uid;
 	gid_t gid;

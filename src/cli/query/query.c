@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query.c: `weir query`: the language over traces. */
+/* query.c: `weir query`: queries over traces. */
 #include "cli/options/conditions.h"
 #include "cli/query/query.h"
 
@@ -23,7 +23,7 @@ int query_users(struct query_session *s, const struct query_users **ret, struct 
 	return s->store || !s->engine ? 0 : engine_users(s->engine, ret, err);
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int query_parse_or_fail(struct query_session *s, const char *text, size_t len,
 			       struct plan **ret)
 {
@@ -47,13 +47,13 @@ static int query_parse_or_fail(struct query_session *s, const char *text, size_t
 	return 2;
 }
 
-/* --from and --to, over what the trace holds by now. */
+/* Evaluates --from and --to against the current contents of the trace. */
 static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_to,
 		      struct error *err)
 {
 	const struct read_flags *f = &s->opts->read;
 	int64_t first = INT64_MIN, last = INT64_MIN;
-	/* an engine reads all times for it */
+	/* an engine must read all times to know the range */
 	bool wanted = f->from || f->to || f->rel || f->json || text_narrow();
 	int r;
 
@@ -140,7 +140,7 @@ static int query_print_rows(struct query_session *s, const struct plan *p, struc
 		return query_print(&print, rows, err);
 	text_pager_begin();
 	r = query_print(&print, rows, err);
-	/* the answer is there: from now on Ctrl-C is the pager's */
+	/* the answer is complete: from now on Ctrl-C goes to the pager */
 	interrupt_mode(s->it, s->prompt ? INTERRUPT_CANCEL : INTERRUPT_IGNORE);
 	text_pager_end();
 	return r;
@@ -202,7 +202,7 @@ static int query_and(void *arg, const char *option, const char *text, struct err
 	return r < 0 ? error_set(err, r, "%s: %s", option, why.err.message) : 0;
 }
 
-/* Adds what -p, -e, -P, --where, ... say. */
+/* Adds the conditions of -p, -e, -P, --where, ... */
 static int query_select(struct plan *p, const struct read_flags *flags, struct error *err)
 {
 	_cleanup_(select_free) struct select s = {0};
@@ -237,7 +237,7 @@ int query_statement(struct query_session *s, const char *text, size_t len)
 		r = query_answer_plan(s, plan, planned, &err);
 	fflush(stdout);
 	if (interrupt_signal(s->it))
-		return 1; /* the caller knows */
+		return 1; /* the caller knows the reason */
 	if (r < 0)
 		return fail(&err);
 	if (!s->store || loss_read(&loss, s->store, &err) >= 0)
@@ -262,7 +262,7 @@ static int read_text(FILE *f, const char *name, struct buf *ret, struct error *e
 	return ferror(f) ? error_errno(err, -EIO, "query: %s", name) : 0;
 }
 
-/* The text: of -f, of standard input, or the first argument. *ret_used: arguments taken. */
+/* Reads the text from -f, from standard input, or from the first argument. *ret_used: arguments taken. */
 static int query_take_text(const struct query_opts *o, int argc, char **argv, struct buf *ret,
 			   int *ret_used, struct error *err)
 {
@@ -284,7 +284,7 @@ static int query_take_text(const struct query_opts *o, int argc, char **argv, st
 	return buf_append(ret, argv[0], strlen(argv[0]));
 }
 
-/* What the inputs name: trace files, or the engine that holds the rows. */
+/* Opens the inputs: trace files, or the engine that holds the rows. */
 static int query_open(struct query_session *s, int argc, char **argv, struct error *err)
 {
 	const struct engine_options options = query_engine_options(s);
@@ -324,7 +324,7 @@ static int query_run(struct query_session *s, bool prompt, int argc, char **argv
 	return r < 0 ? fail(&err) : 0;
 }
 
-/* A selection that means nothing is told of before the trace is looked for. */
+/* Reports an invalid selection before the trace is opened. */
 static int check_selection(const struct query_opts *o)
 {
 	struct select s = {0};

@@ -9,12 +9,12 @@
 #include "cli/terminal/text.h"
 #include "engine/window_bars.h"
 
-#define BARS_WANTED 24 /* a finer cut of a histogram has no more bars than this */
+#define BARS_WANTED 24 /* a histogram with a finer step is merged to at most this many bars */
 #define BAR_MAX	    60 /* columns of the longest bar */
 #define BAR_MIN	    10
 #define LINE_REST   5 /* columns between label, bar and count */
 
-/* "4.1us", "< 0", ">= 100": what stands before a bar. */
+/* "4.1us", "< 0", ">= 100": the label of a bar. */
 static int put_label(struct buf *out, const char *unit, const struct bar *bar)
 {
 	if (bar->from == INT64_MIN)

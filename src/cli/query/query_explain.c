@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_explain.c: how a pipeline is answered; the answer as a Parquet file. */
+/* query_explain.c: explains how a pipeline is executed. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +104,7 @@ int query_explain(struct query_session *s, const struct plan *p, int64_t planned
 	r = query_engine(s, &no_engine);
 	if (r >= 0)
 		r = engine_explain(s->engine, p, &sql, err);
-	else if (!scan) /* the remedy is in it */
+	else if (!scan) /* the error contains the remedy */
 		return error_set(err, no_engine.code, "%s", no_engine.message);
 	else
 		r = 0;

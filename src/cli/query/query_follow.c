@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_follow.c: the answer to a growing trace: in place on a terminal, one after another on a
- * pipe. */
+/* query_follow.c: the answer to a growing trace: in place on a terminal, one after another in a pipe. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +11,12 @@
 #include "cli/terminal/text.h"
 
 #define POLL_NS	    (20 * NSEC_PER_MSEC)
-#define TITLE_LINES 3 /* of the screen, for titles and the line of what is left out */
+#define TITLE_LINES 3 /* lines reserved for titles and the note on omitted rows */
 #define ROWS_MIN    5
 
 struct screen {
-	size_t lines;	/* drawn by the last refresh */
-	uint64_t drawn; /* refreshes */
+	size_t lines;	/* lines drawn by the last refresh */
+	uint64_t drawn; /* number of refreshes */
 };
 
 static size_t terminal_rows(void)
@@ -29,12 +28,12 @@ static size_t terminal_rows(void)
 	return (size_t)size.ws_row - TITLE_LINES;
 }
 
-/* Takes the terminal's cursor back to where the last answer began, and prints over it. */
+/* Moves the cursor back to the start of the last answer and overwrites it. */
 static void query_follow_show(struct screen *screen, const char *text, size_t len)
 {
 	size_t lines = 0;
 
-	/* a line that is too long must not become two */
+	/* a long line must not wrap */
 	fputs("\033[?7l", stdout);
 	if (screen->lines)
 		printf("\033[%zuA", screen->lines);
@@ -42,7 +41,7 @@ static void query_follow_show(struct screen *screen, const char *text, size_t le
 		end = memchr(p, '\n', len - (size_t)(p - text));
 		if (!end)
 			break;
-		/* the rest of a line that was longer before */
+		/* erases the rest of a line that was longer before */
 		printf("%.*s\033[K\n", (int)(end - p), p);
 		lines++;
 	}
@@ -111,7 +110,7 @@ static int query_follow_refresh(struct query_session *s, const struct plan *p,
 	return r;
 }
 
-/* Until the next refresh is due, or a signal comes. */
+/* Waits until the next refresh is due, or a signal arrives. */
 static void rest(struct query_session *s, int64_t until)
 {
 	while (clock_monotonic_ns() < until && !interrupt_signal(s->it) && !ferror(stdout))
@@ -132,7 +131,7 @@ int query_follow(struct query_session *s, const struct plan *p, struct error *er
 	while (r >= 0 && grows && !interrupt_signal(s->it) && !ferror(stdout)) {
 		int64_t began = clock_monotonic_ns();
 
-		/* before the refresh: what came last is in it */
+		/* checked before the refresh, so that the last one includes all rows */
 		grows = !s->store || store_is_open_ended(s->store);
 		r = query_follow_refresh(s, p, follow, &screen, err);
 		if (s->store)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_heat.c: histograms by time as a picture: time to the right, values up, counts by shade. */
+/* query_heat.c: a heat map of histograms over time: time to the right, values upwards, counts as shades. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -10,22 +10,22 @@
 #include "cli/terminal/text.h"
 #include "cli/query/query_print.h"
 
-#define LINES_MAX   24 /* bars of the value's axis */
+#define LINES_MAX   24 /* bars on the axis of values */
 #define COLUMNS_MIN 10
 #define INDEXES_MAX (1 + 64 * BARS_PER_TWO_4)
 
 struct heat {
 	const struct answer_print *print;
 	const struct plan_field *time, *hist;
-	size_t time_at, hist_at; /* columns of the answer */
+	size_t time_at, hist_at; /* columns of the answer with time and histogram */
 	int64_t step;		 /* of the windows, ns */
 	int64_t from, to;	 /* starts of the first and the last window */
-	size_t windows;		 /* that one column shows */
+	size_t windows;		 /* windows per column */
 	size_t columns;
-	unsigned int per, first, last; /* the value's axis */
+	unsigned int per, first, last; /* the axis of values */
 	uint64_t *counts;	       /* [last - first + 1][columns] */
-	uint64_t max, untimed;	       /* values of rows that no time is known of */
-	/* the rows, kept until the axes are known */
+	uint64_t max, untimed;	       /* values of rows without a time */
+	/* rows are kept until the axes are known */
 	struct heat_row {
 		int64_t at;
 		struct hist hist;
@@ -160,7 +160,7 @@ static size_t shades(const struct heat *h)
 				: ARRAY_SIZE(ascii);
 }
 
-/* The shade of a count, by its logarithm: 1 is the first, the largest the last. */
+/* The shade of a count, by its logarithm: the first for 1, the last for the largest. */
 static size_t shade_of(const struct heat *h, uint64_t count)
 {
 	size_t n = shades(h);
@@ -170,18 +170,17 @@ static size_t shade_of(const struct heat *h, uint64_t count)
 	return (size_t)(log((double)count) / log((double)h->max) * (double)(n - 1) + 0.5);
 }
 
-/* *at: the colour that the terminal is at, 0 for none. */
+/* *at: the terminal's current colour, 0 for none. */
 static int query_heat_put_cell(struct buf *out, const struct heat *h, uint64_t count,
 			       unsigned int *at)
 {
 	unsigned int colour = count && h->print->colour ? colours[shade_of(h, count)] : 0;
 
 	if (colour != *at) {
-		int r = colour ? buf_printf(out, "\033[48;5;%um", colour)
-			       : buf_printf(out, "\033[0m");
-
-		if (r < 0)
-			return r;
+		if (colour)
+			buf_printf(out, "\033[48;5;%um", colour);
+		else
+			buf_printf(out, "\033[0m");
 		*at = colour;
 	}
 	if (!count || colour)
@@ -194,17 +193,18 @@ static int query_heat_put_line(const struct heat *h, unsigned int index, size_t 
 	const uint64_t *cells = &h->counts[(index - h->first) * h->columns];
 	unsigned int at = 0;
 	_cleanup_buf_ struct buf line = {0};
-	int r = format_pad(
+	int r;
+
+	format_pad(
 		&line,
 		cell_number(query_kind_unit(h->hist->type), (int64_t)bars_lower(index, h->per)).s,
 		label, true);
-
-	if (r >= 0)
-		r = buf_printf(&line, " |");
-	for (size_t c = 0; c < h->columns && r >= 0; c++)
-		r = query_heat_put_cell(&line, h, cells[c], &at);
-	if (r >= 0 && at)
-		r = buf_printf(&line, "\033[0m");
+	buf_printf(&line, " |");
+	for (size_t c = 0; c < h->columns; c++)
+		query_heat_put_cell(&line, h, cells[c], &at);
+	if (at)
+		buf_printf(&line, "\033[0m");
+	r = buf_status(&line);
 	while (line.len && line.data[line.len - 1] == ' ')
 		line.len--;
 	if (r < 0)
@@ -228,7 +228,7 @@ static int put_time_axis(const struct heat *h, size_t label)
 	for (size_t c = 0; c < h->columns; c++)
 		fputc('-', h->print->out);
 	gap = (int)h->columns - (int)left.len - (int)right.len;
-	/* where there is no room for both, the first alone */
+	/* if both do not fit, only the first */
 	if (gap > 0)
 		fprintf(h->print->out, "\n%*s  %s%*s%s\n", (int)label, "", buf_str(&left), gap, "",
 			buf_str(&right));
@@ -241,24 +241,23 @@ static int query_heat_put_legend(const struct heat *h)
 {
 	_cleanup_buf_ struct buf line = {0};
 	uint64_t windows = ((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step + 1;
-	int r = buf_printf(&line, "%s, %s window%s of %s", h->hist->name, format_count(windows).s,
-			   windows == 1 ? "" : "s", format_dur(h->step).s);
+	int r;
 
-	if (r >= 0 && h->windows > 1)
-		r = buf_printf(&line, ", %zu a column", h->windows);
-	if (r >= 0)
-		r = buf_printf(&line, "; values a cell: 1 ");
-	for (size_t i = 0; i < shades(h) && r >= 0; i++) {
+	buf_printf(&line, "%s, %s window%s of %s", h->hist->name, format_count(windows).s,
+		   windows == 1 ? "" : "s", format_dur(h->step).s);
+	if (h->windows > 1)
+		buf_printf(&line, ", %zu a column", h->windows);
+	buf_printf(&line, "; values a cell: 1 ");
+	for (size_t i = 0; i < shades(h); i++) {
 		if (h->print->colour)
-			r = buf_printf(&line, "\033[48;5;%um ", colours[i]);
+			buf_printf(&line, "\033[48;5;%um ", colours[i]);
 		else
-			r = buf_printf(&line, "%s", (bars_utf8() ? blocks : ascii)[i]);
+			buf_printf(&line, "%s", (bars_utf8() ? blocks : ascii)[i]);
 	}
-	if (r >= 0)
-		r = buf_printf(&line, "%s %s", h->print->colour ? "\033[0m" : "",
-			       format_count(h->max).s);
-	if (r >= 0 && h->untimed)
-		r = buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
+	buf_printf(&line, "%s %s", h->print->colour ? "\033[0m" : "", format_count(h->max).s);
+	if (h->untimed)
+		buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
+	r = buf_status(&line);
 	if (r < 0)
 		return r;
 	fprintf(h->print->out, "%s\n", buf_str(&line));

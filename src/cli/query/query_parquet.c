@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_parquet.c: `weir query --parquet`: the answer into a file, by the engine. */
+/* query_parquet.c: `weir query --parquet`: the engine writes the answer to a file. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "engine/ask.h"
 #include "engine/sql_text.h"
 
-/* Runs what comes before the last statement, and the last with its rows going to the file. */
+/* Runs the statements before the last one, and sends the rows of the last to the file. */
 int query_parquet(struct query_session *s, const struct plan *p, const char *file,
 		  struct error *err)
 {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_print.c: which form an answer takes. */
+/* query_print.c: chooses the form of an answer. */
 #include "cli/query/query_print.h"
 
 #include <errno.h>
 
-/* ---- one row: its numbers, then its histograms large ---- */
+/* ---- a single row: its numbers, then its histograms drawn large ---- */
 
-/* A row that was read already, for printing it after having looked whether there is another. */
+/* A row that was read already, kept while the code checks whether there is another. */
 struct kept {
 	struct answer *from;
 	struct value *values;
 	struct buf *bytes;
 	bool *estimated;
-	unsigned int step; /* 0: before the kept row, 1: at it, 2: at the one read behind it */
+	unsigned int step; /* 0: before the kept row, 1: at it, 2: at the row read after it */
 };
 
 static int kept_next(struct answer *r, struct error *err)
@@ -97,7 +97,7 @@ static int print_single(const struct answer_print *p, const struct kept *k)
 	return r;
 }
 
-/* Rows with histograms: one is drawn large, several are a table. */
+/* Rows with histograms: a single one is drawn large, several become a table. */
 static int print_bars(const struct answer_print *p, struct answer *rows, struct error *err)
 {
 	_cleanup_(query_print_kept_free) struct kept k = {.from = rows};
@@ -116,7 +116,7 @@ static int print_bars(const struct answer_print *p, struct answer *rows, struct 
 		return next;
 	if (next != 1)
 		return print_single(p, &k);
-	/* the table begins with the kept row; the one at hand must not be skipped */
+	/* the table begins with the kept row; the current one must not be skipped */
 	again.arg = &k;
 	again.next = kept_next;
 	again.get = kept_get;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_prompt.c: `weir query` on a terminal. */
+/* query_prompt.c: the prompt of `weir query`. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cli/query/query.h"
 #include "schema/schema.h"
 
-/* A line that ends with `|` or a backslash goes on. */
+/* A line that ends with `|` or a backslash continues on the next. */
 static bool query_prompt_is_complete(const char *text)
 {
 	size_t len = strlen(text);
@@ -34,7 +34,7 @@ static size_t query_prompt_offer_words(void *arg, const char *text, size_t pos,
 	return start;
 }
 
-/* ---- what is typed ---- */
+/* ---- input ---- */
 
 static void query_prompt_put_names(enum table_id table)
 {
@@ -117,7 +117,7 @@ static int query_prompt_run(void *arg, char *text)
 
 	if (strcmp(text, "quit\n") == 0 || strcmp(text, "exit\n") == 0)
 		return 1;
-	/* the habit of every other prompt */
+	/* accepts the semicolon of SQL prompts */
 	while (len && strchr(" \t\n;", text[len - 1]))
 		len--;
 	for (size_t i = 0; i + 1 < len; i++) {
@@ -125,7 +125,7 @@ static int query_prompt_run(void *arg, char *text)
 			text[i] = ' ';
 	}
 	interrupt_forget(query->it);
-	/* what a recorder has committed meanwhile */
+	/* includes what a recorder has committed meanwhile */
 	if (query->store && store_refresh(query->store, &err) < 0)
 		fail(&err);
 	query_statement(query, text, len);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_source.c: the rows of an answer from a scan of the trace. */
+/* query_source.c: computes the rows of an answer by a scan of the trace. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -17,16 +17,16 @@ struct query_scan {
 	struct eval *eval;
 	struct eval_scratch *scratch;
 	struct plan_stream *stream;
-	uint64_t *left;		/* by step: rows that a head still lets pass */
+	uint64_t *left;		/* by step: rows that a head may still pass */
 	uint32_t *picked;	/* [BATCH_ROWS_MAX] */
-	bool over;		/* a head has let all of its rows pass */
+	bool over;		/* a head has passed all of its rows */
 	struct vector *vectors; /* by field */
-	struct buf *texts;	/* the row's, escaped */
+	struct buf *texts;	/* texts of the row, escaped */
 	size_t fields;
 	bool follow, paused;
-	unsigned int warned; /* of what happened to the files */
+	unsigned int warned; /* changes of the files already reported */
 	const struct batch *batch;
-	size_t at, rows; /* within the vectors */
+	size_t at, rows; /* position in the vectors */
 };
 
 bool query_is_scan(const struct query_session *s, const struct plan *p)
@@ -45,7 +45,7 @@ static void scan_progress(const void *arg, uint64_t *ret_done, uint64_t *ret_tot
 	engine_scan_progress(s->scan, ret_done, ret_total);
 }
 
-/* Expressions of the evaluation: the fields, then the conditions of the steps, by step. */
+/* The evaluated expressions: the fields, then the conditions of the steps. */
 static int scan_open(struct query_scan *s, const struct plan *p, struct error *err)
 {
 	const struct plan_stream *stream = s->stream;
@@ -64,7 +64,7 @@ static int scan_open(struct query_scan *s, const struct plan *p, struct error *e
 		const struct expr *where =
 			i < s->fields ? NULL : stream->steps[i - s->fields].where;
 
-		/* a head has none: any will do */
+		/* a head has no condition: any expression will do */
 		exprs[i] = i < s->fields ? stream->fields[i] : where ? where : stream->fields[0];
 		q.columns |= expr_columns(exprs[i]);
 	}
@@ -100,7 +100,7 @@ int query_scan_new(struct query_scan **ret, struct query_session *session, const
 
 	if (r < 0)
 		return error_errno(err, r, "cannot read the trace");
-	assert(r > 0); /* query_is_scan() */
+	assert(r > 0); /* query_is_scan() checked it */
 	s->session = session;
 	s->follow = follow;
 	s->fields = s->stream->field_count;
@@ -136,7 +136,7 @@ void query_scan_free(struct query_scan *s)
 	free(s);
 }
 
-/* The rows that are left behind the steps, in s->picked; how many, or negative. */
+/* Applies the steps; the remaining rows are in s->picked. Returns their number, or negative. */
 static ssize_t take_steps(struct query_scan *s, const uint32_t *rows, size_t n)
 {
 	ssize_t left = (ssize_t)n;
@@ -155,7 +155,7 @@ static ssize_t take_steps(struct query_scan *s, const uint32_t *rows, size_t n)
 	return left;
 }
 
-/* Works out the fields of the next rows: how many, 0 where none passed. */
+/* Computes the fields of the next rows. Returns their number, 0 if none passed. */
 static ssize_t query_source_take_rows(struct query_scan *s, const uint32_t *rows, size_t n,
 				      struct error *err)
 {
@@ -168,14 +168,14 @@ static ssize_t query_source_take_rows(struct query_scan *s, const uint32_t *rows
 	return r < 0 ? r : left;
 }
 
-/* The next rows that there are: 1, 0 at the end, ANSWER_PAUSE, negative. */
+/* Gets the next rows: 1, 0 at the end, ANSWER_PAUSE, negative. */
 static int scan_fill(struct query_scan *s, struct error *err)
 {
 	ssize_t left = 0;
 
 	while (left == 0 && !s->over) {
 		const uint32_t *rows = NULL;
-		/* asked before: what came last is in the rows */
+		/* checked before the scan, so that its rows include the last ones */
 		bool grows = store_is_open_ended(s->session->store);
 		ssize_t n = engine_scan_next(s->scan, &s->batch, &rows, err);
 
@@ -212,7 +212,7 @@ static int scan_next(struct answer *r, struct error *err)
 	return e;
 }
 
-/* A text as an engine gives it. */
+/* A text in the form that an engine returns. */
 static struct bytes escaped(struct buf *to, struct bytes t)
 {
 	bool plain = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_trend.c: counts by time and one key on a terminal: a line for each key, time to the right. */
+/* query_trend.c: draws counts by time and one key on a terminal: a line per key, time to the right. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "cli/query/query_print.h"
 
 #define COLUMNS_MIN 10
-#define KEY_PARTS   3 /* a key takes this part of the width at most */
+#define KEY_PARTS   3 /* a key takes at most this part of the width */
 #define LINE_REST   4 /* columns between key, total and line */
 
 struct trend {
@@ -24,9 +24,9 @@ struct trend {
 		int64_t at, n;
 	} *cells;
 	size_t count, cap;
-	size_t windows, columns; /* that one column shows; columns */
+	size_t windows, columns; /* windows per column; columns */
 	uint64_t *sums;		 /* [key][columns] */
-	uint64_t untimed;	 /* of rows that no time is known of */
+	uint64_t untimed;	 /* of rows without a time */
 	struct total {
 		uint32_t key;
 		uint64_t n;
@@ -41,7 +41,7 @@ static bool adds_up(const struct plan_field *f)
 		(f->aggregate == AGGREGATE_SUM && f->type.type != QUERY_FLOAT));
 }
 
-/* The columns of time, key and number; false where the answer is of another shape. */
+/* Finds the columns of time, key and number; false if the answer has another shape. */
 static bool find_columns(const struct answer *rows, struct trend *t)
 {
 	unsigned int times = 0, keys = 0, values = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir record: writes what a program, a process or the host does into a trace. */
+/* weir record: records what a program, a process or the host does into a trace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -20,9 +20,10 @@
 
 #define STATUS_LINE_NS	(500 * NSEC_PER_MSEC)
 #define SYNC_DEFAULT_NS (1 * NSEC_PER_SEC)
-#define SYNC_MIN_NS	(10 * NSEC_PER_MSEC) /* more often, a disk does nothing else */
-#define ROTATE_MIN	(64ull << 10)	     /* smaller, a file holds little but names */
-#define ROTATE_MIN_NS	(100 * NSEC_PER_MSEC)
+#define SYNC_MIN_NS \
+	(10 * NSEC_PER_MSEC) /* a shorter interval would keep the disk busy with nothing else */
+#define ROTATE_MIN    (64ull << 10) /* a smaller file holds little but names */
+#define ROTATE_MIN_NS (100 * NSEC_PER_MSEC)
 
 struct record_opts {
 	struct record_flags rec;
@@ -32,18 +33,21 @@ struct record_opts {
 	int64_t duration_ns;
 	uint64_t size_max;
 	const char *rotate;
-	int64_t keep; /* 0: all */
+	int64_t keep; /* 0: all files */
 };
 
 /* ---- the file ---- */
 
-/* The thread that calls fdatasync() has a descriptor and needs no more. */
+/* The thread that calls fdatasync() has its descriptor and needs no privileges. */
 static void record_sync_thread(void)
 {
 	privilege_drop_thread(PRIVILEGE_NONE);
 }
 
-/* Under sudo the recorder is the caller by now, which surprises root in a shell that sudo started. */
+/*
+ * Under sudo the recorder already runs as the caller and may lack access to a folder of root: the message explains
+ * it.
+ */
 static int open_output(const char *path, int64_t sync_ns, bool parts, struct output *out,
 		       struct error *err)
 {
@@ -81,7 +85,7 @@ static int parse_sync(const char *text, int64_t *ret, struct error *err)
 				  : 0;
 }
 
-/* "5m" is a time and "5M" a size: units of time are lower case, and a number alone is of bytes. */
+/* "5m" is a time and "5M" a size: units of time are lower case, and a bare number is in bytes. */
 static bool is_time(const char *text)
 {
 	static const char *const units[] = {"ns", "us", "ms", "s", "m", "min", "h"};
@@ -134,7 +138,7 @@ static void clear_progress(struct progress *p)
 	p->shown = false;
 }
 
-/* One line, rewritten twice a second: since when, how much, how fast, what was lost. */
+/* Shows one line, rewritten twice a second: elapsed time, calls, rate, losses. */
 static void record_show_progress(struct progress *p, const struct record_totals *t)
 {
 	uint64_t ops = t->source.ops;
@@ -164,7 +168,7 @@ static int on_tick(void *arg, const struct record_totals *t)
 	return 0;
 }
 
-/* Which files there are, and how many were removed. */
+/* Prints which files there are, and how many were removed. */
 static void print_parts(const char *base, uint64_t keep, uint64_t parts)
 {
 	uint64_t kept = keep ? MIN(keep, parts) : parts;
@@ -226,7 +230,7 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 			(int)t->command_pid);
 }
 
-/* As a shell takes it; what a terminal would act on is spelt out: $'a\33b'. */
+/* Quotes a path for a shell; control characters become escapes: $'a\33b'. */
 static int put_word(struct buf *to, const char *path)
 {
 	const struct bytes name = {(const uint8_t *)path, strlen(path)};
@@ -237,31 +241,28 @@ static int put_word(struct buf *to, const char *path)
 		return r;
 	if (!strcmp(buf_str(&shown), path))
 		return shell_word(to, path, name.len);
-	r = buf_printf(to, "$'");
-	if (r < 0)
-		return r;
-	r = call_text_escape(to, name, "'");
-	return r < 0 ? r : buf_printf(to, "'");
+	buf_printf(to, "$'");
+	call_text_escape(to, name, "'");
+	return buf_printf(to, "'");
 }
 
-/* "beside calls: weir report block, disks, net": what shows these tables. */
+/* "beside calls: weir report block, disks, net": the commands that show these tables. */
 static int put_also(struct buf *b, uint32_t with)
 {
 	const char *word, *separator = "\n      further tables: weir report ";
-	int r = 0;
 
-	for (size_t i = 0; (word = ebpf_with_word(i)) && r >= 0; i++) {
+	for (size_t i = 0; (word = ebpf_with_word(i)); i++) {
 		if (!(with & ebpf_with(word, strlen(word))) || !strcmp(word, "faults") ||
 		    !strcmp(word, "content") || !strcmp(word, "details"))
 			continue;
-		r = buf_printf(b, "%s%s%s", separator, word,
-			       strcmp(word, "block") == 0 ? ", disks" : "");
+		buf_printf(b, "%s%s%s", separator, word,
+			   strcmp(word, "block") == 0 ? ", disks" : "");
 		separator = ", ";
 	}
-	return r;
+	return buf_status(b);
 }
 
-/* What there is to look at. */
+/* Prints the commands to run next. */
 static void record_print_next(const struct record_opts *o, const struct record_end *e)
 {
 	_cleanup_buf_ struct buf word = {0}, also = {0};
@@ -286,7 +287,7 @@ static void record_print_next(const struct record_opts *o, const struct record_e
 
 /* ---- the command ---- */
 
-/* A status line has the terminal for itself: none where a command reads or prints there. */
+/* True if the status line can have the terminal for itself, which no command reads or writes. */
 static bool wants_status_line(const struct record_opts *o, const struct live *live)
 {
 	bool shared = live->rec.session.child && (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO));
@@ -294,13 +295,13 @@ static bool wants_status_line(const struct record_opts *o, const struct live *li
 	return isatty(STDERR_FILENO) && !shared && !o->quiet;
 }
 
-/* Closes the trace and says what is in it. The exit status. */
+/* Closes the trace and prints its contents. Returns the exit status. */
 static int end_session(const struct record_opts *o, struct output *out,
 		       struct record_totals *totals, struct record_after *after,
 		       struct error *failed)
 {
 	_privileged_(privilege_files());
-	_cleanup_free_ char *path = strdup(store_writer_path(out->writer)); /* of the last file */
+	_cleanup_free_ char *path = strdup(store_writer_path(out->writer)); /* the last file */
 	_cleanup_close_ int fd = fcntl(store_writer_fd(out->writer), F_DUPFD_CLOEXEC, 0);
 	_cleanup_(record_end_free) struct record_end end = {0};
 	struct error close_err = {0};
@@ -310,7 +311,7 @@ static int end_session(const struct record_opts *o, struct output *out,
 		error_set(failed, close_err.code, "%s", close_err.message);
 	if (fd >= 0 && fstat(fd, &st) == 0)
 		totals->store.bytes += (uint64_t)st.st_size -
-				       totals->store.part_bytes; /* with what closing added */
+				       totals->store.part_bytes; /* including what closing added */
 	record_end(&end, fd, path ? path : out->path, totals, failed);
 	if (out->parts && end.found == end.path)
 		end.found = out->path;
@@ -357,7 +358,7 @@ static int record_main(const void *opts, int argc, char **argv)
 	const struct record_opts *o = opts;
 	_cleanup_(live_close) struct live live = {0};
 	_cleanup_(record_after_free) struct record_after after = {
-		0}; /* last, when the trace is closed */
+		0}; /* freed last, when the trace is closed */
 	_cleanup_(output_free) struct output out = {0};
 	struct live_options lo = {.rec = &o->rec,
 				  .argc = argc,
@@ -386,7 +387,7 @@ static int record_main(const void *opts, int argc, char **argv)
 		r = record_after_prepare(&after, &err);
 	if (r < 0)
 		return live_fail(r, &err);
-	/* Large buffers that are freed go back to the system, however large they once were. */
+	/* Freed large buffers return to the system, whatever their size. */
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	r = live_open(&live, &lo, &err);
 	if (r != 0)

@@ -13,7 +13,7 @@
 
 #include "base/util.h"
 
-/* Signals of the terminal are the command's; they count again once the diagnosis runs. */
+/* Terminal signals are meant for the command; they take effect again once the diagnosis runs. */
 static const int after_signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
 
 static void after_signal(void (*how)(int))
@@ -22,7 +22,7 @@ static void after_signal(void (*how)(int))
 		(void)signal(after_signals[i], how);
 }
 
-/* The process that waits. The end of the socket without a path: there is nothing to do. */
+/* The waiting process. If the socket closes without a path, there is nothing to do. */
 static void __attribute__((noreturn)) after_child(int fd)
 {
 	char path[PATH_MAX + 1];
@@ -36,7 +36,7 @@ static void __attribute__((noreturn)) after_child(int fd)
 		_exit(0);
 	close(fd);
 	after_signal(SIG_DFL);
-	/* as all that record says, beside what the command prints */
+	/* printed to standard error, like all output of record, apart from the command's own */
 	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || setenv("WEIR_PAGER", "cat", 1) < 0)
 		_exit(1);
 	execl("/proc/self/exe", "weir", "diagnose", "-i", path, (char *)NULL);
@@ -49,7 +49,7 @@ int record_after_prepare(struct record_after *a, struct error *err)
 	int fds[2];
 
 	*a = (struct record_after){.fd = -1};
-	/* A socket, not a pipe: writing to a process that died must not raise SIGPIPE. */
+	/* A socket, not a pipe: writing to a dead process must not raise SIGPIPE. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
 		return error_errno(err, -errno, "cannot prepare the diagnosis");
 	fflush(NULL);

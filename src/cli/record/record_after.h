@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_after.h: what runs when a recording has ended: `weir diagnose` of the trace. Only for `weir record`.
+ * record_after.h: runs `weir diagnose` on the trace after a recording has ended. Only for `weir record`.
  *
- * By then the recorder has given up the right to start a program. So a process that will do it is forked before, and waits.
+ * By then the recorder has given up the privilege to start a program. So a process is forked in advance, and waits.
  */
 #pragma once
 
@@ -12,10 +12,13 @@
 
 struct record_after {
 	pid_t pid;  /* 0: none */
-	int fd;	    /* the path goes here */
-	char *path; /* of the trace; NULL: there is none */
+	int fd;	    /* the path is sent here */
+	char *path; /* path of the trace; NULL: there is none */
 };
 
 int record_after_prepare(struct record_after *a, struct error *err);
-/* Diagnoses the trace of a->path, which nobody has open, and waits for the end of that. Where there is none the process ends. */
+/*
+ * Diagnoses the trace a->path, which must be closed, and waits for the diagnosis. Without a path the process just
+ * ends.
+ */
 void record_after_free(struct record_after *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_end.c: a trace that was deleted, renamed, cut or could not be written: what is still there, and where. */
+/* record_end.c: handles a trace that was deleted, renamed, cut or could not be written: what is left, and where. */
 #include "cli/record/record_end.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define COPY_BYTES (1u << 20)
 #define NAMES_MAX  9 /* TRACE.saved, TRACE.saved.2, ... */
 
-/* ---- while it is written ---- */
+/* ---- during recording ---- */
 
 void record_tell(struct record_told *told, const char *trace, const struct record_totals *t)
 {
@@ -79,7 +79,7 @@ static int copy_by_hand(int from, int to, uint64_t at, uint64_t size)
 	return 0;
 }
 
-/* Shares the blocks where the file system can. */
+/* Shares the blocks if the file system supports it. */
 static int record_end_copy(int from, int to)
 {
 	off64_t in = 0, out = 0;
@@ -97,7 +97,7 @@ static int record_end_copy(int from, int to)
 	return r >= 0 && fsync(to) < 0 ? -errno : r;
 }
 
-/* A file of that name or one that follows, which did not exist; negative where there is none. */
+/* Creates a new file with that name or a numbered one; negative if none can be created. */
 static int create_beside(const char *path, char **ret)
 {
 	for (unsigned int i = 1; i <= NAMES_MAX; i++) {
@@ -135,7 +135,7 @@ static int save_as(int from, const char *path, char **ret)
 	return r;
 }
 
-/* Beside the file; where its folder is gone or full, in the working directory, else among temporary files. */
+/* Copies next to the file; if that folder is gone or full, to the working directory, else to the temporary folder. */
 static int save(int from, const char *path, char **ret)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -157,14 +157,14 @@ static int save(int from, const char *path, char **ret)
 
 /* ---- reading back ---- */
 
-/* What can be read of a trace that something went wrong with. */
+/* Determines what can be read of a damaged trace. */
 static void read_back(struct record_end *e, int fd)
 {
 	const struct check_options opt = {.quick = true};
 	_cleanup_(store_freep) struct store *s = NULL;
 	struct check_result v;
 
-	/* what the disk refused may still lie in memory, and nowhere else */
+	/* data that the disk refused may be only in the page cache: drop it before reading */
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (store_open(&s, &e->found, 1, NULL) < 0 || store_check(s, 0, &opt, &v, NULL) < 0) {
 		e->missing = e->calls;

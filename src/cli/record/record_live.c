@@ -15,7 +15,7 @@
 
 /* ---- signals ---- */
 
-/* What comes so soon after another of its kind is the same: timeout(1) sends one to weir and one to its group. */
+/* A repeated signal within this time counts as the same: timeout(1) sends one to weir and one to its process group. */
 #define SAME_SIGNAL_NS (100 * NSEC_PER_MSEC)
 
 static struct record_signals live_signals;
@@ -30,7 +30,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	last = now;
 	live_signals.number = number;
 	live_signals.by_kernel =
-		info->si_code == SI_KERNEL; /* from the terminal: the command has it too */
+		info->si_code == SI_KERNEL; /* from the terminal: the command received it too */
 	live_signals.count++;
 }
 
@@ -42,15 +42,17 @@ static void catch_signals(void)
 
 	sigemptyset(&act.sa_mask);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		/* What the caller ignores (nohup) stays ignored, but for SIGINT: a script's
-		 * background job ignores it, and `kill -INT` is how scripts end a recording. */
+		/*
+		 * A signal that the caller ignores (nohup) stays ignored, except SIGINT: a script's background jobs
+		 * ignore it, but scripts end a recording by `kill -INT`.
+		 */
 		if (sigaction(numbers[i], NULL, &old) == 0 &&
 		    (old.sa_handler != SIG_IGN || numbers[i] == SIGINT))
 			sigaction(numbers[i], &act, NULL);
 	}
 }
 
-/* ---- the selection in words, for the trace ---- */
+/* ---- the selection as text, for the trace ---- */
 
 static void describe_list(struct buf *b, const char *name, const struct option_list *list)
 {
@@ -58,7 +60,7 @@ static void describe_list(struct buf *b, const char *name, const struct option_l
 		buf_printf(b, "%s%s %s", b->len ? " " : "", name, list->items[i]);
 }
 
-/* Exactly, and as one word of a command line: 1500us. */
+/* Exact, and one word of a command line: 1500us. */
 static void describe_slower(struct buf *b, int64_t ns)
 {
 	static const struct {
@@ -150,7 +152,7 @@ static int record_live_choose(struct live *l, const struct live_options *o, stru
 
 static void record_live_warn_memory(const struct recording *r, bool verbose)
 {
-	if (!r->memory_limit) /* it failed before that was known */
+	if (!r->memory_limit) /* it failed before the limit was known */
 		return;
 	if (r->memory_limit < RECORDING_MEMORY_LEAST)
 		fprintf(stderr,
@@ -166,7 +168,7 @@ static void record_live_warn_memory(const struct recording *r, bool verbose)
 			format_size(RECORDING_MEMORY_ENOUGH).s);
 }
 
-/* Said once: some of it is known when the programs are loaded, the rest when they are attached. */
+/* Reported once: some of it is known when the programs are loaded, the rest when they are attached. */
 static void record_live_warn_missing(void *live)
 {
 	struct live *l = live;
@@ -181,7 +183,7 @@ static void record_live_warn_missing(void *live)
 	}
 }
 
-/* What is recorded beside calls and then shown nowhere would only cost. */
+/* Rejects data that the command would record but never show. */
 static int live_check_with(const struct live_options *o, uint32_t with, struct error *err)
 {
 	const char *word;
@@ -213,7 +215,7 @@ static int live_check_with(const struct live_options *o, uint32_t with, struct e
 	return 0;
 }
 
-/* `--stacks slow` is not `--stacks=slow`. */
+/* Rejects `--stacks slow`, which does not mean `--stacks=slow`. */
 static int live_check_stacks(const struct live_options *o, struct error *err)
 {
 	static const char *const words[] = {"slow", "failed", "all", "slow,failed", "failed,slow"};
@@ -229,7 +231,7 @@ static int live_check_stacks(const struct live_options *o, struct error *err)
 	return 0;
 }
 
-/* Those of --span. */
+/* Adds the probes of --span. */
 static int live_spans(struct live *l, const struct option_list *list, struct error *err)
 {
 	for (size_t i = 0; list && i < list->count; i++) {
@@ -241,6 +243,22 @@ static int live_spans(struct live *l, const struct option_list *list, struct err
 		}
 	}
 	return 0;
+}
+
+static void live_warn_stacks(const struct live *l)
+{
+	for (size_t i = 0; i < l->spans.count; i++) {
+		const struct probe_span *s = &l->spans.list[i];
+		const struct probe_point *p = s->end.switches ? &s->end : &s->begin;
+
+		if (p->switches)
+			fprintf(stderr,
+				"weir: --span '%s': %s can switch stacks (coroutines): if %s does, "
+				"the "
+				"kernel kills the program when it returns; an END other than "
+				"return avoids that\n",
+				s->name, p->path, p->name);
+	}
 }
 
 int live_open(struct live *l, const struct live_options *o, struct error *err)
@@ -276,6 +294,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r != 0)
 		return r;
 	catch_signals();
+	l->others = o->rec->sel.pids.count || o->rec->sel.tids.count;
 	opt.selection = l->selection;
 	opt.spans = &l->spans;
 	r = recording_open(&l->rec, &opt, err);
@@ -283,6 +302,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r < 0)
 		return live_at_work(r);
 	record_live_warn_missing(l);
+	live_warn_stacks(l);
 	l->rec.session.begun = record_live_warn_missing;
 	l->rec.session.begun_arg = l;
 	return 0;
@@ -291,7 +311,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 void live_warn_left(const struct live *l, const struct record_totals *t)
 {
 	int32_t first = 0;
-	size_t left = recording_left(&l->rec, t, &first);
+	size_t left = l->others ? 0 : recording_left(&l->rec, t, &first);
 
 	if (left)
 		fprintf(stderr,
@@ -363,7 +383,7 @@ static void warn_polled(const struct record_totals *t)
 		fprintf(stderr, "weir: %s\n", buf_str(&b));
 }
 
-/* Which tables beside calls lack rows. */
+/* Reports which tables beside op lack rows. */
 static void warn_lost_beside(const struct record_totals *t)
 {
 	_cleanup_buf_ struct buf b = {0};

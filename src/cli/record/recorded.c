@@ -47,7 +47,7 @@ int recorded_with(const struct store *s, const char *word)
 	return r < 0 ? r : !with ? RECORDED_NOT : with >= recordings ? RECORDED_YES : RECORDED_SOME;
 }
 
-/* What did not happen, by word. */
+/* What did not happen, per word. */
 static const char *what_of(const char *word)
 {
 	static const struct {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir report: one page about a trace, or one table. Options and dispatch; the files report_*.c do
- * the work. */
+/* weir report: one page about a trace, or one table: options and dispatch; the files report_*.c do the work. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +34,7 @@ static int report_print(struct report *r, const char *which, struct error *err)
 	return e;
 }
 
-/* A word that is neither a table nor a file, and does not look like a file's name. 0 or 2. */
+/* Rejects a word that is neither a table nor a file, and does not look like a file's name. 0 or 2. */
 static int check_word(const char *word)
 {
 	_cleanup_buf_ struct buf names = {0};
@@ -57,7 +56,7 @@ static int check_word(const char *word)
 			  buf_str(&names));
 }
 
-/* Takes the table's name out of the arguments: it may stand behind the traces too. 0 or 2. */
+/* Takes the table's name out of the arguments, where it may also follow the traces. 0 or 2. */
 static int take_table(int *argc, char **argv, const char **ret)
 {
 	int kept = 0, status = 0;
@@ -97,7 +96,7 @@ static int report_run(const void *opts, int argc, char **argv)
 		e = report_print(&r, which, &err);
 	report_close(&r);
 	if (fflush(stdout) || ferror(stdout))
-		return 1; /* main() says so */
+		return 1; /* main() reports it */
 	if (e < 0)
 		error_errno(&err, e, "report");
 	return e < 0 ? live_fail(e, &err) : e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h: what the files of `weir report` share. Not for other commands. */
+/* report.h: shared by the files of `weir report`. Not for other commands. */
 #pragma once
 
 #include <stdio.h>
@@ -13,29 +13,28 @@
 #include "names/file_lines.h"
 
 #define REPORT_SLOWEST_SCREEN 4	   /* calls under SLOWEST */
-#define REPORT_TREE_KEY	      "t:" /* how keys of trees begin in group_tree() */
+#define REPORT_TREE_KEY	      "t:" /* prefix of the keys of trees in group_tree() */
 #define REPORT_SLOWEST_PIPE   1000 /* rows of `report slow` in a pipe, without --head */
 
 struct report_opts {
 	struct read_flags read;
 	const char *sort;
-	int64_t head; /* 0: TEXT_ROWS_MAX on a terminal, else no limit */
+	int64_t head; /* 0: TEXT_ROWS_MAX on a terminal, else unlimited */
 };
 
-/* ---- groups: many ids, one line ---- */
+/* ---- groups: several ids in one line ---- */
 
 struct report;
 
 /*
- * Names are made once per id: two ids with the same key are one group. `key` identifies the group,
- * `name` is shown (bytes as the program chose them, made safe when printed). Returns 0, 1 to leave
- * the id out, or -ENOMEM.
+ * Names are made once per id; two ids with the same key form one group. `key` identifies the group, `name` is
+ * displayed (as the program chose it, made safe when printed). Returns 0, 1 to leave the id out, or -ENOMEM.
  */
 typedef int group_fn(const struct report *r, int64_t id, struct buf *key, struct buf *name);
 
 struct group {
 	struct bytes name;
-	uint64_t members; /* connections, threads, files that had one path after another */
+	uint64_t members; /* connections, threads, or files that successively had one path */
 	int64_t id;	  /* the first */
 };
 
@@ -52,7 +51,7 @@ struct grouping {
 
 void grouping_free(struct grouping *g);
 #define _cleanup_grouping_ _cleanup_(grouping_free)
-/* The group of an id, -1 where it is left out (or out of memory: g->error). */
+/* The group of an id; -1 if it is left out (or out of memory: g->error). */
 int64_t grouping_of(struct grouping *g, int64_t id);
 static inline size_t grouping_count(const struct grouping *g)
 {
@@ -65,53 +64,53 @@ group_fn group_task, group_comm, group_process, group_file, group_peer, group_di
 /* ---- the report ---- */
 
 enum tree {
-	TREE_WHOLE = 1, /* all that is below it is one */
-	TREE_OPEN,	/* each folder in it is one */
+	TREE_WHOLE = 1, /* everything below it is one line */
+	TREE_OPEN,	/* each folder in it has a line */
 };
 
-/* What the traces say of themselves by marks of one name. */
+/* The contents of the traces' marks of one name. */
 struct mark_text {
-	char *text; /* the first one's; NULL: none says anything */
+	char *text; /* the first one's; NULL: no trace has one */
 	size_t count;
 	bool differ;
 };
 
 struct report {
 	const struct report_opts *opts;
-	char **names; /* traces as they were named behind the options */
+	char **names; /* traces as named on the command line, after the options */
 	int name_count;
 	struct store *store;
 	const struct dims *dims;
-	int64_t first, last; /* of the trace: origin of relative times */
-	int64_t from, to;    /* what is shown: within the trace */
+	int64_t first, last; /* of the trace: relative times refer to it */
+	int64_t from, to;    /* the displayed range within the trace */
 	bool ranged;	     /* --from or --to were given */
 	bool filtered;	     /* a selection was given */
-	bool waits;	     /* which names calls that wait: they are in rankings too */
+	bool waits;	     /* the selection names waiting calls: they are ranked too */
 	struct select select;
 	struct choice choice;
-	struct scan_filter filter; /* the choice's, within the range */
+	struct scan_filter filter; /* the selection's filter, with the range */
 	struct scan_result scan;
 	struct loss loss;
 	struct file_lines *lines;
-	int64_t *alias; /* by file_id: the line of the file */
+	int64_t *alias; /* by file_id: its line of files */
 	size_t alias_count;
-	uint32_t *members; /* by line: ids on it that a call named */
-	struct map trees;  /* hash of a folder's path -> enum tree: how group_tree() shows it */
+	uint32_t *members; /* by line: number of ids that calls named */
+	struct map trees;  /* hash of a folder's path -> enum tree: how group_tree() displays it */
 	struct map
-		alone; /* hash of a key of group_file(): group_tree() shows this file by itself */
+		alone; /* hash of a key of group_file(): group_tree() displays this file by itself */
 	size_t gap_free_marks;
-	bool gap_free;		    /* each of the traces says so */
-	uint64_t held_ns;	    /* for so long weir held the program (--lossless) */
+	bool gap_free;		    /* every trace states that it has no gaps */
+	uint64_t held_ns;	    /* how long weir held the program (--lossless) */
 	struct mark_text command;   /* weir.command, weir.synth */
-	struct mark_text selection; /* the options that chose what was recorded; without: all */
+	struct mark_text selection; /* the options that selected what to record; none: all */
 	uint64_t masked;	    /* arguments that looked like secrets */
-	uint64_t left_out;	    /* calls that they left out after these had ended */
-	size_t synthetic;	    /* traces that are */
+	uint64_t left_out;	    /* calls that these options dropped after they had ended */
+	size_t synthetic;	    /* number of synthetic traces */
 };
 
 /*
- * Opens and reads what the options name, for a table or for the page (NULL). `slowest`: how many to look for; on the page
- * only I/O counts. 0 or negative.
+ * Opens and reads the traces that the options name, for a table or for the page (NULL). `slowest`: how many to look
+ * for; on the page only I/O counts. 0 or negative.
  */
 int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
 		const char *which, size_t slowest, struct error *err);
@@ -121,8 +120,7 @@ static inline bool report_is_wait(const struct rollup_row *row)
 {
 	return row->class == CLASS_WAIT;
 }
-/* Reads, writes, metadata, sync and sockets: what counts as I/O. Processes, memory and the like do
- * not. */
+/* True for reads, writes, metadata, sync and sockets, which count as I/O; processes, memory and the like do not. */
 static inline bool report_is_io(const struct rollup_row *row)
 {
 	return row->class >= CLASS_DATA && row->class <= CLASS_NET;
@@ -134,41 +132,41 @@ static inline struct text report_time(uint64_t ns)
 }
 /* A percentile of a row's durations, ns. */
 int64_t report_quantile(const struct rollup_row *row, double q);
-/* A point in time as the options want it. */
+/* A point in time in the form that the options request. */
 struct text report_when(const struct report *r, int64_t ns);
-/* Name of a thread (its comm), safe for the terminal; "" where unknown. */
+/* The name of a thread (its comm), safe for the terminal; "" if unknown. */
 int report_comm(const struct report *r, int64_t thread_id, struct buf *out);
-/* The call of a row as one line of at most `width` columns. */
+/* Formats the call of a row as one line of at most `width` columns. */
 int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,
 		struct buf *out);
 const char *report_op_name(int64_t op, char buf[static 32]);
 const char *report_err_name(int64_t err, char buf[static 32]);
 
-/* The part of a thread's life in the report's range, and how it was spent, ns. */
+/* The part of a thread's life within the report's range, and how it was spent, ns. */
 struct thread_time {
 	int64_t task, tid;
 	struct bytes comm;
-	uint64_t span, io, wait, other; /* of requests of io_uring and libaio nothing: */
-	uint64_t async;			/* one of those that it submitted was under way */
+	uint64_t span, io, wait, other; /* requests of io_uring and libaio are not included */
+	uint64_t async; /* time during which at least one of its requests was under way */
 };
-/* Calls and time by operation of what had not ended; the time is that of report_threads(). */
+/* Calls and time, by operation, of calls that had not ended; the time is that of report_threads(). */
 int report_running(const struct report *r, struct rollup **ret) _must_check_;
-/* Threads (versions of one are one), most I/O first; free() the array. */
+/* Threads (over their versions), most I/O first; free() the array. */
 int report_threads(const struct report *r, struct thread_time **ret, size_t *ret_count);
 
-/* Each prints to standard output. 0 or negative; the screen 1 where damage left no call to show. */
+/* Prints to standard output. 0 or negative; the screen returns 1 if damage left no call to show. */
 int report_screen(struct report *r);
 int report_table(struct report *r, const char *which, struct error *err);
 int report_json(struct report *r, const char *which, struct error *err);
-/* 0 where the table has such a column to sort by, else -EINVAL and which there are. */
+/* 0 if the table can be sorted by that column, else -EINVAL with the list of columns. */
 int report_sort_check(const char *which, const char *sort, struct error *err);
-/* The names of the tables; NULL behind the last. */
+/* The names of the tables; NULL past the last. */
 const char *report_table_name(size_t i);
-/* Of the columns of all tables, likewise. */
+/* The columns of all tables, likewise. */
 const char *report_column_name(size_t i);
-/* The keys of the sums that the table is made of: enum rollup_key. */
+/* The keys of the sums behind the table: enum rollup_key. */
 unsigned int report_table_keys(const char *which);
-/* The table of the trace that it is made of, where that is recorded beside calls (--with); else TABLE_OP. */
+/* The trace's table behind the report's table, if it is one recorded by --with; else TABLE_OP. */
 enum table_id report_table_beside(const char *which);
-/* True where there is a table of that name. */
+/* True if there is a table of that name. */
 bool report_table_known(const char *which);

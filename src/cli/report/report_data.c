@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_data.c: reads the data of a report: the trace, the selection, loss and marks, the time of
- * threads. */
+/* report_data.c: reads the data of a report: the trace, the selection, loss and marks, threads' times. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,7 @@ static bool names_op(const struct expr *e)
 	return e->type.type == QUERY_CODE && !strcmp(e->type.vocab, "op");
 }
 
-/* True where the expression says itself which waits it takes: it names their class, or a call that waits. */
+/* True if the expression itself selects waiting calls, by class or by name. */
 static bool report_data_names_waits(const struct expr *e)
 {
 	bool found = e->kind == EXPR_COLUMN
@@ -60,7 +59,7 @@ static bool report_data_is_text(struct bytes b, const char *text)
 	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
 }
 
-/* "cpu_ns=3012 held_ns=0 ring_bytes=64": the number behind a word, 0 where it is not there. */
+/* Parses "cpu_ns=3012 held_ns=0 ring_bytes=64": the number after a word, 0 if absent. */
 static uint64_t report_data_number_of(struct bytes text, const char *word)
 {
 	const uint8_t *p = memmem(text.data, text.len, word, strlen(word)),
@@ -122,7 +121,7 @@ static int read_marks(struct report *r, struct error *err)
 		e = store_decode(cursor, i, ~0ull, &b, &unread);
 		if (e < 0 && e != -EBADMSG)
 			return error_set(err, e, "%s", unread.message);
-		/* a damaged block is counted */
+		/* a damaged block was counted */
 		for (size_t row = 0; e >= 0 && row < b->rows; row++)
 			e = take_mark(r, b, row);
 		e = e == -EBADMSG ? 0 : e;
@@ -130,13 +129,13 @@ static int read_marks(struct report *r, struct error *err)
 	return e < 0 ? error_errno(err, e, "reading the trace") : 0;
 }
 
-/* What not every trace says is not said of all of them. */
+/* Drops a text that not every trace has. */
 static void mark_text_settle(struct mark_text *m, size_t traces)
 {
 	m->differ |= m->text && m->count < traces;
 }
 
-/* The recorders say that nothing was lost; where the blocks have the numbers of events, they must say so too. */
+/* The recorders state that nothing was lost; if blocks have event numbers, those must agree. */
 static void check_numbers(struct report *r)
 {
 	struct store_events e;
@@ -145,11 +144,11 @@ static void check_numbers(struct report *r)
 	r->gap_free = r->gap_free_marks >= store_recording_count(r->store) && !e.missing && !e.gaps;
 }
 
-/* ---- files that are told as one ---- */
+/* ---- files shown as one ---- */
 
 /*
- * Gives every file its line before the sums are made: a server's million connections are then one key. Only ids of the
- * first trace have an alias; those of further traces are beyond the array and grouped later.
+ * Assigns every file its line before the sums are made, so that a server's million connections are one key. Only ids
+ * of the first trace have an alias; those of further traces are beyond the array and are grouped later.
  */
 static int report_data_alias_files(struct report *r)
 {
@@ -174,7 +173,7 @@ static bool is_accept(int64_t op)
 	return def && (!strcmp(def->name, "accept") || !strcmp(def->name, "accept4"));
 }
 
-/* Of each address that has several unix sockets, one of which gave the others, that one is taken off. */
+/* Of several unix sockets with one address, one is the listening socket that produced the others: it is not counted. */
 static int take_off_unix(struct report *r)
 {
 	_cleanup_(map_free) struct map done = {0};
@@ -196,7 +195,7 @@ static int take_off_unix(struct report *r)
 	return e;
 }
 
-/* Each file once, whichever of its versions calls named. */
+/* Counts each file once, whichever of its versions calls named. */
 static int count_members(struct report *r)
 {
 	uint8_t *seen = r->scan.file_seen;
@@ -217,7 +216,7 @@ static int count_members(struct report *r)
 
 /* ---- opening ---- */
 
-/* What tables by file need beside the sums. 0 or -ENOMEM. */
+/* Groups files for tables that need more than the sums. 0 or -ENOMEM. */
 static int report_data_group_files(struct report *r, struct scan_options *scan)
 {
 	int e = report_data_alias_files(r);
@@ -247,9 +246,8 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 		return -EINVAL;
 	e = read_flags_open(&opts->read, argc, argv, &r->store, err);
 	if (e < 0)
-		return e == -EINVAL ? -EIO
-				    : e; /* whatever is wrong with the trace, the usage is not */
-	/* names of files take their time, where there are millions */
+		return e == -EINVAL ? -EIO : e; /* an invalid trace is not wrong usage */
+	/* reading file names takes time if there are millions */
 	r->dims = scan.keys & ROLLUP_FILE || slowest ? store_dims(r->store)
 						     : store_dims_few(r->store);
 	store_range(r->store, &r->first, &r->last);
@@ -283,8 +281,8 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	e = scan_run(r->store, &scan, &r->scan, err);
 	if (e < 0)
 		return e;
-	loss_take_damage(&r->loss, r->store); /* more shows while blocks are read */
-	/* For what is told from here on the range is closed. */
+	loss_take_damage(&r->loss, r->store); /* more damage may be found while blocks are read */
+	/* From here on the range has both ends. */
 	r->from = r->ranged ? MAX(r->from, r->first) : r->first;
 	r->to = r->ranged ? MIN(r->to, r->last) : r->last;
 	e = count_members(r);
@@ -306,7 +304,7 @@ void report_close(struct report *r)
 	free(r->members);
 }
 
-/* ---- the time of threads ---- */
+/* ---- threads' times ---- */
 
 static uint64_t *time_slot(struct thread_time *t, int64_t class)
 {
@@ -342,7 +340,7 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 	if (t) {
 		const struct dims_thread *born = dims_thread(r->dims, task);
 
-		/* The latest version has the name and the end, the first the beginning. */
+		/* The latest version has the name and the end, the first has the start. */
 		t = dims_thread(r->dims, dims_latest_thread(r->dims, thread_id));
 		(*ret)->comm = t->comm;
 		start = MAX(born ? born->since : t->since, r->from);
@@ -382,7 +380,7 @@ static int times_order(const void *a, const void *b)
 	return (x->task > y->task) - (x->task < y->task);
 }
 
-/* Requests overlap, and their thread does other things meanwhile: they are none of its time. */
+/* Requests overlap, and their thread does other work meanwhile: they are not part of its time. */
 static int times_take_requests(const struct report *r, struct thread_times *all)
 {
 	struct beside_groups requests;

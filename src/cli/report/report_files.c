@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_files.c: the section of files and peers: the files with most time, each with what was done
- * with it; or trees of folders where a program goes through thousands of files.
+ * report_files.c: the section of files and peers: the files with the most time, and the operations on each; or trees
+ * of folders, if a program goes through thousands of files.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,17 +10,19 @@
 #include "cli/report/report_page.h"
 
 #define FILE_LINES 10 /* of the section, without its title */
-/* With more files than these, only those with 1/ALONE_SHARE of the time are told by themselves, the
- * others as trees of folders. */
+/*
+ * If there are more files, only those with 1/ALONE_SHARE of the time are listed individually, the others as trees of
+ * folders.
+ */
 #define ALL_FILES_MAX	 20
 #define ALONE_SHARE	 20
 #define TREE_OPEN_SHARE	 4  /* a tree with this part of the time is opened, */
-#define TREE_CHILD_SHARE 8  /* and stays so where a folder in it has this part of its time */
-#define TREE_FILES_MIN	 10 /* files that make opening a tree worth it */
+#define TREE_CHILD_SHARE 8  /* and stays open if a folder in it has this part of its time */
+#define TREE_FILES_MIN	 10 /* minimum number of files for opening a tree */
 #define TREE_ROUNDS	 6
-#define TREE_FILES_MAX	 200000 /* where each round takes too long */
-#define TRIFLE_SHARE	 200	/* trees with less than this part of the time are others */
-#define RATE_CALLS_MIN	 5	/* a rate of fewer says nothing */
+#define TREE_FILES_MAX	 200000 /* above this number each pass takes too long */
+#define TRIFLE_SHARE	 200 /* trees with less than this part of the time are summed as others */
+#define RATE_CALLS_MIN	 5   /* a rate over fewer calls is meaningless */
 
 struct regroup {
 	struct grouping files, comms;
@@ -37,8 +39,7 @@ static bool map_file(void *arg, struct rollup_row *key)
 	return key->file_id >= 0;
 }
 
-/* What a line of one operation on one file says at its end: how it was done. A rate of a few calls
- * says nothing. */
+/* The end of a line for an operation on a file: how it accessed the file. Omits the rate of a few calls. */
 static void manner(const struct report *r, const struct rollup_row *row, char *out, size_t size)
 {
 	uint64_t good = row->calls - row->errors, each = good ? (row->bytes + good / 2) / good : 0;
@@ -54,7 +55,7 @@ static void manner(const struct report *r, const struct rollup_row *row, char *o
 			 often ? format_rate(row->calls, r->to - r->from, false).s : "");
 }
 
-#define SECTION_HOW 6 /* its column with sizes and rates */
+#define SECTION_HOW 6 /* the section's column with sizes and rates */
 static const struct answer_column section[] = {
 	{"FILES AND PEERS", {QUERY_TEXT}},
 	{"", {QUERY_TEXT}, .fixed = true, .gives = 7},
@@ -94,7 +95,7 @@ static bool report_files_begins(struct bytes name, const char *with)
 	return name.len > strlen(with) && !memcmp(name.data, with, strlen(with));
 }
 
-/* The name, how many are told as one, and how many operations have no line. */
+/* The name, the number of files shown as one, and the number of operations without a line. */
 static int file_name_line(const struct report *r, const struct group *g, size_t more_ops,
 			  struct answer_list *to)
 {
@@ -118,7 +119,7 @@ static int file_name_line(const struct report *r, const struct group *g, size_t 
 	return e;
 }
 
-/* The operations of one file, most time first, at most `lines` of them. */
+/* The operations on one file, most time first, at most `lines`. */
 static int file_ops(const struct report *r, const struct regroup *g, const struct rollup *all,
 		    int64_t file, size_t lines, struct answer_list *to)
 {
@@ -147,11 +148,11 @@ static size_t ops_of(const struct rollup *all, int64_t file)
 	return n;
 }
 
-/* Sums by file and by what was done with it; g says what counts as one file. */
+/* Sums by file and operation; g defines what counts as one file. */
 struct by_file {
 	struct regroup g;
 	struct rollup *all, *files;
-	const struct rollup_row **rows; /* of files, most time first */
+	const struct rollup_row **rows; /* files, most time first */
 	size_t count;
 };
 
@@ -187,7 +188,7 @@ static struct bytes report_files_key_of(const struct by_file *f, const struct ro
 	return intern_get(&f->g.files.keys, (uint32_t)row->file_id);
 }
 
-/* What has no line of its own; of a tree each file counts. */
+/* The sum of everything without its own line; each file of a tree counts. */
 static int others_line(const struct by_file *f, size_t from, struct answer_list *to)
 {
 	struct rollup_row rest;
@@ -219,8 +220,10 @@ static struct bytes tree_folder(const struct by_file *f, const struct rollup_row
 	return (struct bytes){name.data, name.len - 3};
 }
 
-/* "/usr/include/linux/..   8,900  101 MiB  503 ms  242 us  8,827 files, read 84 %": a tree, or a
- * file among trees, in one line. */
+/*
+ * "/usr/include/linux/.. 8,900 101 MiB 503 ms 242 us 8,827 files, read 84 %": a tree, or a file among trees, in one
+ * line.
+ */
 static int tree_line(const struct report *r, const struct by_file *f, const struct rollup_row *row,
 		     struct answer_list *to)
 {
@@ -273,7 +276,7 @@ static int put_file_lines(const struct report *r, const struct by_file *f, bool 
 			lines--;
 			continue;
 		}
-		/* A name, a line or more, and the line of the others. */
+		/* A name, at least one line, and the line of the others. */
 		if (lines < 2u + others)
 			break;
 		ops = MIN(ops, lines - 1 - others);
@@ -292,7 +295,7 @@ static int tree_set(struct report *r, struct bytes folder, enum tree how)
 	return map_set(&r->trees, hash_bytes(folder.data, folder.len), how);
 }
 
-/* The tree with most time that nobody has looked into, as a copy; empty where none is worth it. */
+/* Copies the unopened tree with the most time; empty if none is worth opening. */
 static int tree_next(const struct report *r, const struct by_file *f, const struct page_totals *t,
 		     struct buf *ret, uint64_t *ret_time)
 {
@@ -311,7 +314,7 @@ static int tree_next(const struct report *r, const struct by_file *f, const stru
 	return 0;
 }
 
-/* True where what is in the folder is in few parts. */
+/* True if the folder's time is concentrated in few parts. */
 static bool tree_pays(const struct by_file *f, const struct buf *folder, uint64_t time_ns)
 {
 	for (size_t i = 0; i < f->count && f->rows[i]->time_ns >= time_ns / TREE_CHILD_SHARE; i++) {
@@ -324,7 +327,7 @@ static bool tree_pays(const struct by_file *f, const struct buf *folder, uint64_
 	return false;
 }
 
-/* Files that stand out stay; the others become trees, each as deep as is informative. */
+/* Files that stand out are kept; the others become trees, each as deep as is informative. */
 static int by_tree_fill(struct by_file *f, struct report *r, const struct page_totals *t)
 {
 	_cleanup_buf_ struct buf folder = {0};
@@ -359,7 +362,7 @@ static int by_tree_fill(struct by_file *f, struct report *r, const struct page_t
 	return e;
 }
 
-/* True where a line has a rate. */
+/* True if some line has a rate. */
 static bool has_rates(const struct answer_list *list)
 {
 	for (size_t i = SECTION_HOW; i < list->count; i += list->column_count) {
@@ -385,7 +388,7 @@ int page_files(struct report *r, const struct page_totals *t)
 	if (e < 0 || !f.count)
 		return e;
 	e = put_file_lines(r, &f, trees, t, &list);
-	/* a file may have been used for a part of that time */
+	/* a file may have been used for only part of that time */
 	snprintf(over, sizeof(over), "rates over %.32s", format_dur(r->to - r->from).s);
 	if (has_rates(&list))
 		columns[SECTION_HOW].name = over;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* report_findings.c: what `weir diagnose` found in the trace, where it was asked. */
+/* report_findings.c: the findings of `weir diagnose` in the trace, if it was run. */
 #include <stdio.h>
 
 #include "cli/report/report_page.h"
@@ -19,7 +19,7 @@ static int findings_put_first(const struct report *r, const struct store_made *m
 		return e;
 	if (store_decode(c, m->first_block, 1ull << FINDING_SENTENCE, &rows, &err) < 0 ||
 	    !rows->rows)
-		return 0; /* counted as damage */
+		return 0; /* was counted as damage */
 	sentence = batch_get_bytes(rows, FINDING_SENTENCE, 0);
 	e = buf_printf(&line, "FOUND  ");
 	if (e >= 0)

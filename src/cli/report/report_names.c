@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_names.c: what ids are called, and which are told as one. */
+/* report_names.c: the names of ids, and their grouping into lines. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "names/names.h"
 #include "schema/ops.h"
 
-#define GROUP_TREE_NAMES 2 /* names of a path by which trees are told apart */
-#define RUNQ_PART	 10 /* a call says how long it had no CPU where that was a tenth of it or more */
+#define GROUP_TREE_NAMES 2 /* leading names of a path that identify a tree */
+#define RUNQ_PART	 10 /* a call shows the time it lacked a CPU if that was at least a tenth of it */
 
 /* ---- groups ---- */
 
@@ -25,7 +25,7 @@ void grouping_free(struct grouping *g)
 	*g = (struct grouping){0};
 }
 
-/* How many files a key of the sums stands for: of the first trace it is a line. */
+/* The number of files behind a key of the sums: in the first trace the key is a line. */
 static uint64_t group_members(const struct report *r, int64_t id)
 {
 	return id >= 0 && (uint64_t)id < r->alias_count ? MAX(r->members[id], 1u) : 1;
@@ -140,7 +140,7 @@ int group_peer(const struct report *r, int64_t id, struct buf *key, struct buf *
 	return f && f->type == FILE_TYPE_SOCKET ? group_file(r, id, key, name) : 1;
 }
 
-/* Files alone, by the name that they had at the call. */
+/* Groups files individually, by their name at the time of the call. */
 int group_path(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
 	struct dims_file room;
@@ -169,8 +169,7 @@ int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *n
 		key, name, (struct bytes){path.data, MAX((size_t)(slash - path.data), (size_t)1)});
 }
 
-/* Bytes of a path up to the slash that ends its second name: "/usr/lib/x/y" -> "/usr/lib"; of
- * "/etc/passwd" "/etc". */
+/* Length of a path up to the slash after its second name: "/usr/lib/x/y" -> "/usr/lib"; "/etc/passwd" -> "/etc". */
 static size_t tree_length(struct bytes path, bool folder)
 {
 	size_t names = 0, end = 0;
@@ -191,8 +190,7 @@ static bool tree_is_open(const struct report *r, struct bytes path, size_t len)
 	return map_get(&r->trees, hash_bytes(path.data, len), &how) && how == TREE_OPEN;
 }
 
-/* How much of the path names its tree; *ret_flat where it is a file right in a folder that is open.
- */
+/* Length of the part of the path that names its tree; *ret_flat is set for a file directly in an opened folder. */
 static size_t tree_of(const struct report *r, struct bytes path, bool folder, bool *ret_flat)
 {
 	size_t len = tree_length(path, folder);
@@ -219,8 +217,10 @@ static bool told_alone(const struct report *r, const struct buf *key)
 	return map_get(&r->alone, hash_bytes(key->data, key->len), &yes);
 }
 
-/* Like group_file, but the files of a tree of folders are one, except for those told alone: for
- * programs that walk through thousands of files. */
+/*
+ * Like group_file, but groups the files of a folder tree, except those listed individually: for programs that walk
+ * through thousands of files.
+ */
 int group_tree(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
 	struct dims_file room;
@@ -248,7 +248,7 @@ int group_tree(const struct report *r, int64_t id, struct buf *key, struct buf *
 
 int64_t report_quantile(const struct rollup_row *row, double q)
 {
-	/* The middle of the highest bucket can lie above the highest value. */
+	/* The middle of the highest bucket may exceed the highest value. */
 	uint64_t v = MIN(hist_quantile(&row->hist, q), row->max_ns);
 
 	return v > INT64_MAX ? INT64_MAX : (int64_t)v;
@@ -285,7 +285,7 @@ const char *report_err_name(int64_t err, char buf[static 32])
 	return buf;
 }
 
-/* Where even short names leave no room: the arguments are cut, the result stays. */
+/* If even short names do not fit, the arguments are cut and the result is kept. */
 static int call_squeeze(const struct report *r, const struct batch *b, size_t row, size_t width,
 			const struct call_text_style *style, struct buf *out)
 {
@@ -301,7 +301,7 @@ static int call_squeeze(const struct report *r, const struct batch *b, size_t ro
 	return e < 0 ? e : buf_printf(out, "...) = %s", buf_str(&result));
 }
 
-/* A call that was slow for want of a CPU, in good part: else its file or peer would be blamed. */
+/* Marks a call that was slow largely for lack of a CPU, which otherwise its file or peer would be blamed for. */
 static int call_runq(const struct batch *b, size_t row, struct buf *out)
 {
 	int64_t runq = batch_get(b, OP_RUNQ, row, 0), dur = batch_get(b, OP_DUR, row, 0);
@@ -314,8 +314,7 @@ static int call_runq(const struct batch *b, size_t row, struct buf *out)
 static int call_fit(const struct report *r, const struct batch *b, size_t row, size_t width,
 		    struct buf *out)
 {
-	/* Whole names where there is room, else as much of them as fits: they give way before
-	 * flags and results do. */
+	/* Uses whole names if they fit, else as much of them as does: names are shortened before flags and results. */
 	static const unsigned int columns[] = {0, 60, 54, 48, 42, 38, 34, 30, 26, 22, 18, 14};
 	struct call_text_style style = {.brief = true};
 

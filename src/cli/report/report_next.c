@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_next.c: the last line of the page: commands to run next, which can be pasted. */
+/* report_next.c: the last line of the page: the commands to run next, ready to paste. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "cli/report/report_page.h"
 #include "cli/trace/call_text.h"
 
-/* A word of a shell. Where it has bytes that a terminal would obey, these are escaped within $'...'. */
+/* A word for a shell. Bytes that a terminal would interpret are escaped within $'...'. */
 static int report_next_put_word(struct buf *out, const char *name)
 {
 	const struct bytes text = {(const uint8_t *)name, strlen(name)};
@@ -24,7 +24,7 @@ static int report_next_put_word(struct buf *out, const char *name)
 	return r < 0 ? r : buf_printf(out, "$'%s'", buf_str(&escaped));
 }
 
-/* " x.trace 'two words'": what the traces were called on this command line; nothing for the default. */
+/* " x.trace 'two words'": the traces as named on this command line; nothing for the default. */
 static int report_next_put_traces(const struct report *r, struct buf *out)
 {
 	const struct option_list *inputs = &r->opts->read.inputs;
@@ -34,7 +34,7 @@ static int report_next_put_traces(const struct report *r, struct buf *out)
 		bool input = i < inputs->count;
 		const char *name = input ? inputs->items[i] : r->names[i - inputs->count];
 
-		/* a file of such a name comes from the working directory */
+		/* a file of such a name is in the working directory */
 		e = buf_printf(out, input || *name != '-' ? " " : " ./");
 		if (e >= 0 && input)
 			e = buf_printf(out, "-i ");
@@ -44,7 +44,7 @@ static int report_next_put_traces(const struct report *r, struct buf *out)
 	return e;
 }
 
-/* Commands are never cut: what is printed can be pasted. */
+/* Commands are never cut, so that they can be pasted. */
 static int print_commands(const struct report *r, bool errors)
 {
 	static const char *const tables[] = {"slow", "files", "errors"};
@@ -68,7 +68,7 @@ static int print_commands(const struct report *r, bool errors)
 	return e;
 }
 
-/* What would have kept calls that were lost, all of them; NULL: nothing that one could do. */
+/* The option that would have kept all lost calls; NULL: there is none. */
 static const char *remedy(const struct loss *l)
 {
 	if (l->events[CAUSE_DISK_FULL])
@@ -78,7 +78,7 @@ static const char *remedy(const struct loss *l)
 	return NULL;
 }
 
-/* What to ask next, about this very trace. 1 where damage left nothing to ask about. */
+/* Prints the next commands for this trace. 1 if damage left nothing to look at. */
 int page_next(const struct report *r, const struct page_totals *t)
 {
 	uint64_t errors = 0;

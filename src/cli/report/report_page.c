@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_page.c: lines, names and sums of the page. */
+/* report_page.c: the lines, names and sums of the page. */
 #include "cli/report/report_page.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_phases.c: where the time of calls went, by process, file and operation. The sums beside blocks have no phases: the
- * rows are read.
+ * report_phases.c: where the time of calls went, by process, file and operation. Summaries have no phases, so rows
+ * are read.
  */
 #include "cli/report/report_phases.h"
 
@@ -14,19 +14,19 @@
 
 #define BAR_CELLS 12
 
-/* What the calls of one key are summed by. */
+/* The key of the sums. */
 struct phases_key {
 	int64_t who, file, op;
 };
 
 struct phases_sums {
-	uint64_t calls, unknown; /* unknown: without phases, which nothing below counts */
+	uint64_t calls, unknown; /* unknown: calls without phases, excluded from the rest */
 	uint64_t time, part[REPORT_PHASES];
 	uint64_t queued, device; /* of the wait for I/O */
 	uint64_t misses, read;
 };
 
-/* Sums by key, of one worker and of all. */
+/* Sums by key, of one worker or of all. */
 struct phases_table {
 	const struct report *report;
 	struct intern keys;
@@ -95,8 +95,10 @@ static void phases_merge(struct phases_sums *to, const struct phases_sums *from)
 		to->part[i] = add_sat(to->part[i], from->part[i]);
 }
 
-/* Requests and faults have no phases. Calls that wait for work (epoll_wait, futex) count where they are asked for, as in other
- * tables. */
+/*
+ * Requests and faults have no phases. Calls that wait for work (epoll_wait, futex) count if they are selected, as in
+ * other tables.
+ */
 static int phases_take(void *state, const struct walk_rows *rows)
 {
 	struct phases_table *t = state;
@@ -148,7 +150,7 @@ static int phases_walk(struct report *r, struct phases_table *all, struct error 
 	return walk_run(&w, err);
 }
 
-/* Ids become lines: processes and paths. */
+/* Replaces ids by lines: processes and paths. */
 static int phases_group(struct phases_table *to, const struct phases_table *from,
 			struct grouping *who, struct grouping *file)
 {
@@ -170,7 +172,7 @@ static int phases_group(struct phases_table *to, const struct phases_table *from
 	return e;
 }
 
-/* "IIIIIIIIISSC": the parts of the time, the largest first; "" where it is not known. */
+/* "IIIIIIIIISSC": the parts of the time, the largest first; "" if unknown. */
 static void put_bar(struct answer_list *t, const struct phases_sums *s)
 {
 	char bar[BAR_CELLS + 1] = "";
@@ -187,7 +189,7 @@ static void put_bar(struct answer_list *t, const struct phases_sums *s)
 		for (size_t i = 1; i < REPORT_PHASES; i++)
 			most = left[i] > left[most] ? i : most;
 		shown = add_sat(shown, left[most]);
-		/* rounded as a whole, so that the bar always has its length */
+		/* rounds the cumulative sum, so that the bar always has its full length */
 		while (at < BAR_CELLS && (double)at + 0.5 < (double)shown / (double)sum * BAR_CELLS)
 			bar[at++] = letters[most];
 		left[most] = 0;

@@ -12,7 +12,7 @@ static bool hands_over(const struct rollup_row *row)
 	return row->op >= 0 && op_hands_over((uint32_t)row->op);
 }
 
-/* Most calls first; which row comes first in a sum depends on the threads that made it. */
+/* Most calls first, with a total order: the order of rows in a sum depends on the threads that made it. */
 static int report_queued_by_calls(const void *a, const void *b)
 {
 	const struct rollup_row *x = *(const struct rollup_row *const *)a,

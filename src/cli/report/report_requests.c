@@ -52,7 +52,7 @@ static int requests_take(const struct report *r, struct beside_groups *g, const 
 	return sum == &t->wait ? 0 : cover_add(&t->under_way, start, start + part);
 }
 
-/* Blocks of op without any are passed over by what their headers say. */
+/* Skips blocks of op whose headers show that they have no requests. */
 static int requests_scan(const struct report *r, struct beside_groups *g, const struct expr *filter)
 {
 	const struct scan_request q = {.table = TABLE_OP,

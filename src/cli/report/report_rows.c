@@ -15,8 +15,8 @@
 #include "names/names.h"
 #include "schema/ops.h"
 
-#define SLOW_REST    13 /* columns of a duration, and between the columns */
-#define MICROSECONDS 3	/* digits behind those of report_when() */
+#define SLOW_REST    13 /* columns for a duration, and between columns */
+#define MICROSECONDS 3	/* additional digits after those of report_when() */
 #define CALL_MIN     20
 
 /* ---- tables of sums ---- */
@@ -48,7 +48,7 @@
 			QUERY_TEXT \
 		}                  \
 	}
-/* a narrow terminal has no room for the middle percentile and the drawing */
+/* on a narrow terminal the middle percentile and the drawing are dropped */
 #define MEASURES                                                                     \
 	CALLS, ERRORS, BYTES, TIME, {"p50", {QUERY_DUR}, .word = "dur", .gives = 6}, \
 		{"p90", {QUERY_DUR}, .word = "dur", .gives = 8},                     \
@@ -151,10 +151,10 @@ static int fill_ops(struct report *r, struct answer_list *t, struct error *err)
 
 struct keyed {
 	struct grouping by;
-	bool file; /* the file is grouped, else the thread */
+	bool file; /* group by file, else by thread */
 };
 
-/* Groups take the place of the id; waiting has a part in tables by file only where it is asked for. */
+/* Replaces ids by groups; in tables by file, waiting calls count only if selected. */
 static bool map_group(void *arg, struct rollup_row *key)
 {
 	struct keyed *k = arg;
@@ -167,7 +167,7 @@ static bool map_group(void *arg, struct rollup_row *key)
 	return group >= 0 && (k->by.report->waits || !report_is_wait(key));
 }
 
-/* "/tmp/x (10 files)", which had this path one after another. */
+/* "/tmp/x (10 files)": files that successively had this path. */
 static int put_name_of_many(struct answer_list *t, const struct group *g)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -202,7 +202,7 @@ static int fill_by_file(struct report *r, struct answer_list *t, group_fn *fn)
 	return e;
 }
 
-/* Also those that only wait, with zeros. */
+/* Includes threads that only wait, with zeros. */
 static bool map_waiting(void *arg, struct rollup_row *key)
 {
 	struct keyed *k = arg;
@@ -212,7 +212,7 @@ static bool map_waiting(void *arg, struct rollup_row *key)
 	return key->thread_id >= 0;
 }
 
-/* "redis-server 30617" as two values. */
+/* Puts "redis-server 30617" as two values. */
 static void put_who(struct answer_list *t, struct bytes name)
 {
 	const uint8_t *space = name.len ? memrchr(name.data, ' ', name.len) : NULL;
@@ -228,15 +228,15 @@ static void put_who(struct answer_list *t, struct bytes name)
 	}
 }
 
-/* A thread's or process's sums: of its calls, and of what it waited. */
+/* The sums of a thread or process: of its calls, and of its waits. */
 struct thread_sums {
 	const struct rollup_row *row;
 	uint64_t waits, waiting;
 	uint64_t requests,
-		async; /* the time of requests, and of a thread for how long there were any */
+		async; /* time of requests; for a thread, the time during which any was under way */
 };
 
-/* Requests of io_uring and libaio overlap: they are no time of the thread that submitted them. */
+/* Requests of io_uring and libaio overlap, so they are not part of the submitting thread's time. */
 static int take_requests(struct report *r, struct grouping *by, struct thread_sums *sums,
 			 size_t count)
 {
@@ -257,7 +257,7 @@ static int take_requests(struct report *r, struct grouping *by, struct thread_su
 	return e;
 }
 
-/* For each group of processes what distinguishes it from others of its name. */
+/* For each group of processes, finds what distinguishes it from others of the same name. */
 static int find_apart(const struct report *r, const struct grouping *by, int64_t *ids,
 		      struct bytes **apart)
 {
@@ -322,7 +322,7 @@ static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn,
 	return e;
 }
 
-/* A failure is told once, with the first of its files. */
+/* A failure has one row, with the first of its files. */
 static bool map_error(void *arg, struct rollup_row *key)
 {
 	struct keyed *k = arg;
@@ -377,7 +377,7 @@ enum cell_times report_times(const struct report *r)
 	return text_narrow() ? CELL_REL : CELL_LOCAL;
 }
 
-/* Columns that a call has on a terminal, so that paths within it are cut first; elsewhere it is whole. */
+/* Width of a call on a terminal, so that the paths in it are cut first; elsewhere a call is not cut. */
 static size_t call_room(struct report *r)
 {
 	const struct batch *b = r->scan.slowest;
@@ -434,7 +434,7 @@ static int fill_slow(struct report *r, struct answer_list *t, struct error *err)
 	return 0;
 }
 
-/* ---- which, in what order ---- */
+/* ---- the tables, and their order ---- */
 
 static int fill_files(struct report *r, struct answer_list *t, struct error *err)
 {
@@ -473,8 +473,8 @@ static const struct table_kind {
 	size_t column_count;
 	const char *sort;
 	int (*fill)(struct report *r, struct answer_list *t, struct error *err);
-	unsigned int keys; /* of the sums that it is made of */
-	/* the table that its rows come from, where those are recorded on request (--with); TABLE_OP: it is none */
+	unsigned int keys; /* keys of the sums behind the table */
+	/* the source of its rows, if that is a table recorded on request (--with); else TABLE_OP */
 	enum table_id table;
 } kinds[] = {
 	{"ops", op_columns, ARRAY_SIZE(op_columns), "time", fill_ops, BY_OP},
@@ -531,7 +531,7 @@ bool report_table_known(const char *which)
 	return kind_find(which) != NULL;
 }
 
-/* True where a table before the k-th has a column of that name. */
+/* True if a table before the k-th has a column of that name. */
 static bool is_named_before(size_t k, const char *name)
 {
 	for (size_t i = 0; i < k; i++) {
@@ -557,7 +557,7 @@ const char *report_column_name(size_t i)
 struct order {
 	const struct answer_list *t;
 	size_t column;
-	size_t class; /* of ops: waiting goes last; SIZE_MAX: no such column */
+	size_t class; /* for ops: rows of waiting calls sort last; SIZE_MAX: no such column */
 };
 
 static int report_rows_compare_values(const struct answer_list *t, const struct value *a,
@@ -565,7 +565,7 @@ static int report_rows_compare_values(const struct answer_list *t, const struct 
 {
 	int cmp;
 
-	/* Most first; what is not known last. */
+	/* Descending; unknown values last. */
 	if (!answer_is_text(&t->columns[c]) && a[c].null != b[c].null)
 		return a[c].null ? 1 : -1;
 	if (!answer_is_text(&t->columns[c]))
@@ -585,7 +585,7 @@ static int report_rows_compare_rows(const void *x, const void *y, void *arg)
 		cmp = (a[o->class].i == CLASS_WAIT) - (b[o->class].i == CLASS_WAIT);
 	if (!cmp)
 		cmp = report_rows_compare_values(o->t, a, b, o->column);
-	/* Equals in an order of their own, so that the output is the same on every run. */
+	/* Ties are broken by all columns, so that the output is the same on every run. */
 	for (size_t c = o->t->column_count; !cmp && c-- > 0;)
 		cmp = o->t->columns[c].people ? 0 : report_rows_compare_values(o->t, a, b, c);
 	return cmp;

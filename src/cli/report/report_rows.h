@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_rows.h: a table of `report` as rows, before it becomes text or JSON. */
+/* report_rows.h: the rows of a `report` table, before they become text or JSON. */
 #pragma once
 
 #include "cli/report/report.h"
@@ -8,5 +8,5 @@
 
 /* Fills a table: ops, files, dirs, processes, threads, peers, errors, slow, phases; sorted, cut to --head. 0 or negative. */
 int report_rows(struct report *r, const char *which, struct answer_list *ret, struct error *err);
-/* How points in time are shown: on a narrow terminal, too, since the start, unless --utc asks for dates. */
+/* How points in time are shown: on a narrow terminal also relative to the start, unless --utc requests dates. */
 enum cell_times report_times(const struct report *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_screen.c: `weir report`: one page, at most 45 lines, as wide as the terminal. Each section has a
- * budget of lines; what does not fit is told as a sum, so that the page always adds up.
+ * report_screen.c: `weir report`: one page, at most 45 lines, as wide as the terminal. Each section has a budget of
+ * lines; what does not fit is summed in one line, so that the page always adds up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 #include "cli/terminal/text.h"
 #include "schema/ops.h"
 
-#define THREAD_LINES  5	 /* lines of a section without its title, the sum of the others included */
-#define OP_LINES      7	 /* without the lines for other calls and for waiting */
-#define SELECTION_MAX 60 /* of the options that chose what was recorded */
-#define PER_CALL_MIN  1000 /* calls from which on a trace's size per call says something */
-#define SLOWEST_REST  13   /* columns of a duration, and between the columns */
-#define ERR_MAX	      4096 /* no error number of Linux is as high */
-#define THREAD_PARTS  10   /* columns of a thread without async I/O */
-#define LIST_WORDS    2	   /* causes named in a line of several */
+#define THREAD_LINES  5	   /* of a section without its title, including the sum of the others */
+#define OP_LINES      7	   /* excluding the lines for other calls and for waiting */
+#define SELECTION_MAX 60   /* bytes of the options that selected what to record */
+#define PER_CALL_MIN  1000 /* minimum number of calls for which the size per call is meaningful */
+#define SLOWEST_REST  13   /* columns for a duration, and between columns */
+#define ERR_MAX	      4096 /* above any error number of Linux */
+#define THREAD_PARTS  10   /* columns of a thread, without asynchronous I/O */
+#define LIST_WORDS    2	   /* causes named per line */
 
 /* ---- head ---- */
 
@@ -59,7 +59,7 @@ static int who(const struct report *r, struct buf *out)
 		if (!p)
 			continue;
 		e = group_process(r, id, &key, &name);
-		/* "redis-server 30617": the pid is said in a clearer way here */
+		/* without the pid, which is shown separately */
 		while (name.len && name.data[name.len - 1] != ' ')
 			name.len--;
 		if (e >= 0)
@@ -71,7 +71,7 @@ static int who(const struct report *r, struct buf *out)
 	return 0;
 }
 
-/* Says so where not everything was recorded. */
+/* Notes that not everything was recorded. */
 static int print_selection(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -89,7 +89,7 @@ static int print_selection(const struct report *r)
 	return e < 0 ? e : page_line(&b);
 }
 
-/* Says so where not everything is shown. */
+/* Notes that not everything is shown. */
 static int print_range(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -110,7 +110,7 @@ static int print_range(const struct report *r)
 	return e < 0 ? e : page_line(&b);
 }
 
-/* Which hosts' times were corrected (weir flow --keep), where some were. */
+/* Prints which hosts' times were corrected (weir flow --keep), if any. */
 static int print_host_clocks(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -163,7 +163,7 @@ static int print_origin(const struct report *r)
 			 format_dur(r->last - r->first).s);
 	else
 		snprintf(when, sizeof(when), "empty");
-	/* One line where it fits. */
+	/* On one line if it fits. */
 	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > page_width()) {
 		e = page_line(&b);
 		buf_clear(&b);
@@ -227,7 +227,7 @@ static int print_size(const struct report *r, const struct page_totals *t)
 	return e;
 }
 
-/* What is missing comes first, in red: every figure below it may be too low. */
+/* Missing data come first, in red: every figure below may be too low. */
 static int print_lost(const struct report *r)
 {
 	_cleanup_buf_ struct buf failed = {0}, lost = {0}, damage = {0}, changes = {0},
@@ -259,7 +259,7 @@ static int print_lost(const struct report *r)
 					      r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
 	}
 	printf("%s", text_style(TEXT_RED));
-	if (e >= 0 && failed.len) /* never cut: it says what to mend */
+	if (e >= 0 && failed.len) /* never cut, as it says how to fix it */
 		printf("RECORDING FAILED at %s: %s\n",
 		       format_when(r->loss.failed.at, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL)
 			       .s,
@@ -276,7 +276,7 @@ static int print_lost(const struct report *r)
 	return e;
 }
 
-/* Files of a file system that calls named and that have no name in the trace. */
+/* Number of files of a file system that calls named and that have no name in the trace. */
 static uint64_t nameless_files(const struct report *r)
 {
 	uint64_t n = 0;
@@ -292,7 +292,7 @@ static uint64_t nameless_files(const struct report *r)
 	return n;
 }
 
-/* Which tables beside calls lack rows, and why. */
+/* Prints which tables beside op lack rows, and why. */
 static int print_beside(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -354,7 +354,7 @@ static int print_completeness(const struct report *r)
 		e = print_beside(r);
 	if (!ended && !r->loss.unclosed.traces)
 		printf("no end mark: still being recorded\n");
-	/* Rows of calls that run are written when recording ends. */
+	/* Rows of running calls are written when recording ends. */
 	if (!ended)
 		printf("calls %s: their time counts as outside calls\n",
 		       r->loss.unclosed.traces ? "still running were not written"
@@ -362,7 +362,7 @@ static int print_completeness(const struct report *r)
 	return e;
 }
 
-/* Red like what is lost: the figures lack what these calls set going. */
+/* In red, like losses: the figures do not include the I/O that these calls started. */
 static int report_screen_print_queued(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -376,7 +376,7 @@ static int report_screen_print_queued(const struct report *r)
 	printf("%s", text_style(TEXT_RED));
 	if (b.len)
 		e = page_line(&b);
-	if (polled.len) /* never cut: it says what is not here */
+	if (polled.len) /* never cut, as it says what is not included */
 		printf("%s\n", buf_str(&polled));
 	printf("%s", text_style(TEXT_PLAIN));
 	return e;
@@ -384,7 +384,7 @@ static int report_screen_print_queued(const struct report *r)
 
 /* ---- threads ---- */
 
-/* A name for people, with two blanks before it. */
+/* A displayed name, preceded by two blanks. */
 static void report_screen_put_name(struct answer_list *to, const char *name)
 {
 	char text[64];
@@ -419,8 +419,7 @@ static void put_thread(struct answer_list *to, const char *name, int64_t tid,
 		put_part_of(to, t->async, whole);
 }
 
-/* True where calls of the threads that are told are left out: what is between those told is then
- * not time outside calls. */
+/* True if some calls of the listed threads are left out: the time between calls is then not time outside calls. */
 static bool calls_left_out(const struct report *r)
 {
 	static const char *const words[] = {"-e", "-P", "-Z", "--slower", "--where"};
@@ -440,8 +439,8 @@ static bool calls_left_out(const struct report *r)
 }
 
 /*
- * Parts of a thread's life, of which the third is left out where it says nothing; and for how long it had requests under way, which
- * is no part, where there are some.
+ * Columns for the parts of a thread's life, the third of which is dropped if meaningless, and, if there were
+ * requests, for the time with requests under way, which overlaps the other parts.
  */
 #define THREAD_COLUMNS(OUTSIDE, OTHER_LEFT_OUT)                                                \
 	{                                                                                      \
@@ -528,7 +527,7 @@ static bool map_io_op(void *arg, struct rollup_row *key)
 	return report_is_io(key);
 }
 
-/* "EAGAIN" where all failures are of one kind, "3 kinds" where not, "" without failures. */
+/* "EAGAIN" if all failures are of one kind, "3 kinds" if not, "" without failures. */
 static void errors_text(const struct report *r, int64_t op, uint64_t errors, char *out, size_t size)
 {
 	_cleanup_free_ uint8_t *seen = calloc(ERR_MAX, 1);
@@ -571,8 +570,10 @@ static void put_op(struct answer_list *to, const struct report *r, const char *n
 	answer_list_str(to, format_spark(&row->hist).s);
 }
 
-/* "  waiting   178,610 calls, 3.74 s   (epoll_wait 178,585, futex 25)": calls that are told, not ranked; as many
- * operations as the line has room for. */
+/*
+ * " waiting 178,610 calls, 3.74 s (epoll_wait 178,585, futex 25)": calls that are listed but not ranked; as many
+ * operations as fit.
+ */
 static int put_told(struct answer_list *to, const struct rollup *by_op, const char *what,
 		    bool (*take)(const struct rollup_row *row))
 {
@@ -610,7 +611,7 @@ static int put_told(struct answer_list *to, const struct rollup *by_op, const ch
 	return e;
 }
 
-/* Calls that had not ended have no percentiles; their time is in that of THREADS. */
+/* Calls that had not ended have no percentiles; their time is included in THREADS. */
 static int put_running(const struct report *r, struct answer_list *to)
 {
 	_cleanup_(rollup_freep) struct rollup *by_op = NULL;
@@ -684,7 +685,7 @@ static int print_slowest(const struct report *r)
 	size_t at = strlen("at"), thread = strlen("thread");
 	int e = 0;
 
-	/* of a call that is too long paths are cut first: that needs to know the room that it will have */
+	/* paths in a long call are cut first, which requires knowing the available width */
 	for (size_t i = 0; i < rows && e >= 0; i++) {
 		_cleanup_buf_ struct buf comm = {0};
 		int64_t start = batch_get(b, OP_START, i, r->first);
@@ -709,7 +710,7 @@ static int print_slowest(const struct report *r)
 	return e < 0 ? e : page_table(&list);
 }
 
-/* It was running before recording began: how long is known for the time since then alone. */
+/* The call was running before recording began, so only a lower bound of its duration is known. */
 static bool report_screen_at_least(const struct batch *b, size_t row)
 {
 	return batch_is_null(b, OP_START, row) && !batch_is_null(b, OP_DUR, row);

@@ -13,7 +13,10 @@
 
 /* ---- text ---- */
 
-/* What the tables lack that this one is made of: net of net_sample as well, block and disks of both of theirs. */
+/*
+ * Warns about rows missing from the tables behind this one: net also uses net_sample, block and disks use two tables
+ * each.
+ */
 static int warn_beside(const struct report *r, enum table_id table, struct buf *b)
 {
 	struct loss some = {0};
@@ -34,7 +37,7 @@ static int warn_beside(const struct report *r, enum table_id table, struct buf *
 	return e < 0 ? e : buf_printf(b, "\n");
 }
 
-/* What is missing stands above every table that it could change. */
+/* Missing data is reported above every table that it could change. */
 static int warn_loss(const struct report *r, enum table_id table)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -66,7 +69,10 @@ static int warn_loss(const struct report *r, enum table_id table)
 	return e;
 }
 
-/* What a table beside calls does not show: it was not recorded, it did not happen, or the range or selection has none. */
+/*
+ * Explains an empty table of --with data: it was not recorded, nothing happened, or the range or selection excludes
+ * it.
+ */
 static int note_beside(const struct report *r, const char *which)
 {
 	enum table_id table = report_table_beside(which);
@@ -83,7 +89,7 @@ static int note_beside(const struct report *r, const char *which)
 	return 0;
 }
 
-/* Interrupts are nobody's. */
+/* Interrupts belong to no process, so a selection does not apply to them. */
 static void note_selection(const struct report *r, const char *which)
 {
 	if (r->filtered && report_table_beside(which) == TABLE_IRQ)
@@ -97,7 +103,7 @@ int report_table(struct report *r, const char *which, struct error *err)
 	const struct answer_print print = {
 		.out = stdout,
 		.style = {report_times(r), r->first},
-		.width = terminal ? text_width() : 0, /* a pipe gets names whole */
+		.width = terminal ? text_width() : 0, /* names are not cut in a pipe */
 		.rows_max = terminal && !r->opts->head ? TEXT_ROWS_MAX : 0,
 		.more = "--head N, or pipe the output",
 		.colour = *text_style(TEXT_BOLD) != '\0',
@@ -120,7 +126,7 @@ int report_table(struct report *r, const char *which, struct error *err)
 
 /* ---- JSON ---- */
 
-/* What the page says about the whole trace, for a document without a table's name. */
+/* Facts about the whole trace from the page, for a document that is not a single table. */
 static json_t *json_trace(const struct report *r)
 {
 	const char *path = input_shown(store_trace_path(r->store, 0));
@@ -159,7 +165,7 @@ static int report_tables_put_part(struct report *r, const char *which, struct bu
 	return e < 0 ? e : buf_printf(to, "}");
 }
 
-/* The other sections of the page. */
+/* Writes the other sections of the page. */
 static int put_page(void *arg, struct buf *to, struct error *err)
 {
 	static const char *const more[] = {"threads", "files", "peers", "slow"};

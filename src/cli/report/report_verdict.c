@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * report_verdict.c: the first line of the page: the one thing to know about the time in I/O. It names one operation on one file
- * where that takes a large part, else one operation, else says that nothing stands out.
+ * report_verdict.c: the first line of the page: the most important fact about the time in I/O. It names one operation
+ * on one file if that takes a large part, else one operation, else states that nothing stands out.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "names/names.h"
 
 #define STANDS_OUT 3  /* 1 / this of the time in I/O is a large part */
-#define PATH_LEAST 20 /* columns of a path, however narrow the page is */
-#define NAME_MOST  24 /* of a process */
-#define ALL_BUT	   20 /* less than 1 / this of somebody else's is not worth a word */
+#define PATH_LEAST 20 /* minimum columns of a path on a narrow page */
+#define NAME_MOST  24 /* columns of a process name */
+#define ALL_BUT	   20 /* if others have less than 1 / this, they are not mentioned */
 #define NOTHING	   "nothing stands out; most time is in "
 
-/* Files are lines of the page already: the sums were made so. */
+/* File keys are already lines of the page, as the sums were made that way. */
 static bool verdict_map(void *arg, struct rollup_row *key)
 {
 	const struct report *r = arg;
@@ -30,7 +30,7 @@ static bool verdict_map_op(void *arg, struct rollup_row *key)
 	return report_is_io(key);
 }
 
-/* What is compared: sums by process, file and operation, and by fewer of these. */
+/* The compared sums: by process, file and operation, and by fewer of these. */
 struct verdict {
 	struct rollup *all, *by_file, *by_op;
 	const struct rollup_row *most;
@@ -44,7 +44,7 @@ static void verdict_free(struct verdict *v)
 	rollup_free(v->by_op);
 }
 
-/* The row with the most time among those of an operation and file; negative: of any. NULL where there is none. */
+/* The row with the most time of an operation and file; negative: any. NULL if there is none. */
 static const struct rollup_row *verdict_most(const struct rollup *rows, int64_t op, int64_t file)
 {
 	const struct rollup_row *best = NULL;
@@ -80,7 +80,7 @@ static int verdict_sum(const struct report *r, struct verdict *v, uint64_t io_ns
 	return 0;
 }
 
-/* "fdatasync on ./aof", "openat on 1,996 files", in so many columns where that can be */
+/* "fdatasync on ./aof", "openat on 1,996 files", in at most `width` columns if possible */
 static int verdict_subject(const struct report *r, const struct verdict *v, size_t width,
 			   struct buf *to)
 {
@@ -103,7 +103,7 @@ static int verdict_subject(const struct report *r, const struct verdict *v, size
 	return buf_printf(to, "%s file%s", format_count(files).s, files == 1 ? "" : "s");
 }
 
-/* " by redis-server 30617", ", mostly by redis-server 30617": whose it is, where there are several processes. */
+/* " by redis-server 30617", ", mostly by redis-server 30617": the process, if there are several. */
 static int verdict_who(const struct report *r, const struct verdict *v, struct buf *to)
 {
 	const struct rollup_row *whose =
@@ -145,7 +145,7 @@ int page_verdict(const struct report *r, const struct page_totals *t)
 	_cleanup_buf_ struct buf line = {0};
 	int e;
 
-	/* Where much is missing, that is the one thing to know: it stands there instead. */
+	/* If much is missing, that is the most important fact: it is reported instead. */
 	if (!t->io_ns || loss_of_calls(&r->loss) || r->loss.damage.blocks || r->loss.failed.count)
 		return 0;
 	e = verdict_sum(r, &v, t->io_ns);

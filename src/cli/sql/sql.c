@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sql.c: `weir sql`: SQL over traces by the embedded engine. */
+/* sql.c: `weir sql`: SQL over traces, executed by the embedded engine. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -79,8 +79,7 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 	return o->csv ? answer_csv(stdout, &rows, err) : answer_text(&print, &rows, err);
 }
 
-/* Runs all statements. For --json and --csv only the last may have rows: one document is promised.
- */
+/* Runs all statements. For --json and --csv only the last may return rows, as the output is one document. */
 int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
 	    const char *sql, struct error *err)
 {
@@ -113,7 +112,7 @@ int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, str
 	return r;
 }
 
-/* True where the text has the word; it may stand for something else there. */
+/* True if the text contains the word, whatever it means there. */
 static bool sql_has_word(const char *sql, const char *word)
 {
 	size_t len = strlen(word);
@@ -128,7 +127,7 @@ static bool sql_has_word(const char *sql, const char *word)
 	return false;
 }
 
-/* Tables that are made of the trace when somebody asks for them. */
+/* Makes the tables that are computed from the trace on demand. */
 static int sql_need_tables(struct store *s, const char *sql, struct error *err)
 {
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
@@ -151,7 +150,7 @@ static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const cha
 					       .memory_max = o->memory,
 					       .spill_max = o->spill,
 					       .threads = (unsigned int)o->threads,
-					       .borrowed = o->confined, /* no file can be opened */
+					       .borrowed = o->confined, /* files cannot be opened */
 					       .confined = o->confined,
 					       .folder = o->confined ? ENGINE_FOLDER_FD : 0};
 	_cleanup_(store_freep) struct store *store = NULL;
@@ -180,7 +179,7 @@ static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const cha
 	return r;
 }
 
-/* Of somebody else, for `weir serve`: no thread but the engine's, and no answer but the rows. */
+/* For `weir serve`: runs untrusted SQL with no threads but the engine's, and prints only the rows. */
 static int sql_confined(struct sql_opts *o)
 {
 	struct interrupt it = {.mode = INTERRUPT_IGNORE, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -188,7 +187,7 @@ static int sql_confined(struct sql_opts *o)
 	struct error err = {0};
 	int out = dup(STDOUT_FILENO), r;
 
-	/* DuckDB's log may go to standard output */
+	/* DuckDB may log to standard output */
 	o->answer = out < 0 ? NULL : fdopen(out, "w");
 	if (!o->answer || !freopen("/dev/null", "w", stdout))
 		return fail(&(struct error){.code = -errno});
@@ -263,7 +262,7 @@ static const struct option sql_options[] = {
 	{0, "duckdb", OPTION_STRING, "FILE",
 	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
 	 offsetof(struct sql_opts, library)},
-	/* for `weir serve`, which runs other people's SQL in a process of its own */
+	/* for `weir serve`, which runs untrusted SQL in a separate process */
 	{0, "confined", OPTION_FLAG, NULL, NULL, offsetof(struct sql_opts, confined)},
 	{0, "rows", OPTION_COUNT, "N", NULL, offsetof(struct sql_opts, rows)},
 	{0},
@@ -303,7 +302,7 @@ const struct command command_sql = {
 		"is searched for in --duckdb, $WEIR_DUCKDB, and weir's own folders.\n\n"
 		"Exit status: 0 done, 1 the statement failed, 2 wrong options, 130 interrupted.",
 	.options = sql_options,
-	.drops = true, /* with --confined it gives up more if it has more */
+	.drops = true, /* with --confined it drops more */
 	.options_size = sizeof(struct sql_opts),
 	.examples = sql_examples,
 	.run = sql_main,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sql.h: what the files of `weir sql` share. */
+/* sql.h: shared by the files of `weir sql`. */
 #pragma once
 
 #include <stdio.h>
@@ -18,11 +18,11 @@ struct sql_opts {
 };
 
 /*
- * Runs all statements of a text and prints their rows. For --json and --csv only the last may have
- * rows: one document is promised. 0 or negative.
+ * Runs all statements of a text and prints their rows. For --json and --csv only the last may return rows, as the
+ * output is one document. 0 or negative.
  */
 int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
 	    const char *sql, struct error *err);
-/* Statements from a terminal, until its end or \q. */
+/* Reads statements from a terminal, until end of file or \q. */
 int sql_prompt(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
 	       struct error *err);

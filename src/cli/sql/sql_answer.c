@@ -4,16 +4,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define TYPE_WORDS 4 /* of an ENUM that are shown; CSV and JSON have all */
+#define TYPE_WORDS 4 /* words of an ENUM to show; CSV and JSON have all */
 
-/* DESCRIBE and its like: the names of types. */
+/* True for the columns of DESCRIBE and the like that contain type names. */
 static bool has_types(const char *column)
 {
 	return !strcmp(column, "column_type") || !strcmp(column, "column_types") ||
 	       !strcmp(column, "data_type");
 }
 
-/* Where the quoted word ends that begins at `at` ('it''s'); `end` where it does not. */
+/* The end of the quoted word that begins at `at` ('it''s'); `end` if it is not closed. */
 static size_t word_end(const char *s, size_t at, size_t end)
 {
 	for (at++; at < end; at++) {
@@ -24,18 +24,17 @@ static size_t word_end(const char *s, size_t at, size_t end)
 	return end;
 }
 
-/* An ENUM of hundreds of words in few: ENUM('fault', 'io_uring', ... 256 words). */
+/* Abbreviates an ENUM with hundreds of words: ENUM('fault', 'io_uring', ... 256 words). */
 static int put_types(struct buf *out, const char *s, size_t len)
 {
 	static const char begin[] = "ENUM(";
 	const size_t begin_len = sizeof(begin) - 1;
-	int r = 0;
 
-	for (size_t at = 0; at < len && r >= 0;) {
+	for (size_t at = 0; at < len;) {
 		size_t words = 0, shown = 0, end;
 
 		if (len - at <= begin_len || memcmp(s + at, begin, begin_len) != 0) {
-			r = buf_append(out, s + at++, 1);
+			buf_append(out, s + at++, 1);
 			continue;
 		}
 		for (end = at + begin_len; end < len && s[end] == '\''; words++) {
@@ -45,15 +44,14 @@ static int put_types(struct buf *out, const char *s, size_t len)
 				end += 2;
 		}
 		if (words > TYPE_WORDS) {
-			r = buf_append(out, s + at, shown - at);
-			if (r >= 0)
-				r = buf_printf(out, ", ... %zu words", words);
+			buf_append(out, s + at, shown - at);
+			buf_printf(out, ", ... %zu words", words);
 		} else {
-			r = buf_append(out, s + at, end - at);
+			buf_append(out, s + at, end - at);
 		}
 		at = end;
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int short_types(struct buf *text)

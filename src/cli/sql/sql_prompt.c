@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sql_prompt.c: `weir sql` on a terminal. */
+/* sql_prompt.c: the prompt of `weir sql`. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +16,12 @@ struct session {
 	struct interrupt *it;
 	struct store *store;
 	struct engine *engine;
-	struct buf words; /* what Tab offers, each with its NUL */
+	struct buf words; /* the words that Tab offers, each NUL-terminated */
 };
 
 /* ---- words ---- */
 
-/* What the engine knows: its tables and columns as they are now, its functions and keywords. */
+/* Completions from the engine: its current tables and columns, its functions and keywords. */
 static const char words_sql[] =
 	"SELECT DISTINCT w FROM ("
 	"SELECT table_name AS w FROM duckdb_tables() UNION ALL "
@@ -80,7 +80,7 @@ static size_t sql_prompt_offer_words(void *arg, const char *text, size_t pos,
 	return start;
 }
 
-/* ---- what is typed ---- */
+/* ---- input ---- */
 
 static void sql_prompt_run_sql(struct session *s, const char *sql)
 {
@@ -113,11 +113,10 @@ static void sql_prompt_describe(struct session *s, const char *name)
 			   "internal) ORDER BY 1");
 		return;
 	}
-	r = buf_printf(&sql, "SELECT column_name, column_type FROM (DESCRIBE \"");
-	for (; *name && r >= 0; name++)
-		r = buf_printf(&sql, *name == '"' ? "\"\"" : "%c", *name);
-	if (r >= 0)
-		r = buf_printf(&sql, "\")");
+	buf_printf(&sql, "SELECT column_name, column_type FROM (DESCRIBE \"");
+	for (; *name; name++)
+		buf_printf(&sql, *name == '"' ? "\"\"" : "%c", *name);
+	r = buf_printf(&sql, "\")");
 	if (r < 0)
 		fail(&(struct error){.code = r});
 	else
@@ -142,7 +141,7 @@ static int sql_prompt_run(void *arg, char *text)
 {
 	struct session *s = arg;
 
-	/* SQL has words of its own for leaving in every other prompt */
+	/* accepts the words that leave other SQL prompts */
 	if (strncasecmp(text, "quit;", 5) == 0 || strncasecmp(text, "exit;", 5) == 0)
 		return 1;
 	sql_prompt_run_sql(s, text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir stat: the sums of what a command, a process or the host does, without a file. */
+/* weir stat: sums over the calls of a command, a process or the host, without a trace file. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,35 +31,32 @@ struct stat_run {
 	struct stat_table_options figures;
 	struct loss loss;	 /* since the start */
 	uint64_t running;	 /* calls that had not ended when recording stopped */
-	struct buf running_text; /* the first of them: program, call, how long so far */
+	struct buf running_text; /* the first of them: program, call, duration so far */
 	struct rollup *rollup;	 /* since the start, or since the last table */
 	const struct dims *dims; /* of the live session */
 	struct file_lines *lines;
 	FILE *out;
 	int64_t since, next; /* ns of recording: when the sums began, when the next table is due */
 	int failed;
-	bool ended; /* recording stopped: what still runs is known */
+	bool ended; /* recording stopped, so running calls are known */
 };
 
 static int take_running(struct stat_run *s, const struct batch *b, size_t row,
 			const struct dims *dims)
 {
 	const struct dims_thread *t = dims_thread(dims, batch_get(b, OP_THREAD_ID, row, -1));
-	/* It began before recording did: how long is known for the time since then alone. */
+	/* The call began before recording did, so only a lower bound of its duration is known. */
 	bool more = batch_is_null(b, OP_START, row) && !batch_is_null(b, OP_DUR, row);
 	char op[32];
-	int r;
 
 	if (++s->running > RUNNING_SHOWN_MAX)
 		return 0;
-	r = buf_printf(&s->running_text, "%s", s->running > 1 ? ", " : "");
-	if (r >= 0 && t)
-		r = call_text_escape(&s->running_text, t->comm, "");
-	return r < 0 ? r
-		     : buf_printf(&s->running_text, " %s %s%s",
-				  op_name((uint32_t)batch_get(b, OP_OP, row, 0), op),
-				  more ? bars_at_least() : "",
-				  format_dur(batch_get(b, OP_DUR, row, -1)).s);
+	buf_printf(&s->running_text, "%s", s->running > 1 ? ", " : "");
+	if (t)
+		call_text_escape(&s->running_text, t->comm, "");
+	return buf_printf(&s->running_text, " %s %s%s",
+			  op_name((uint32_t)batch_get(b, OP_OP, row, 0), op),
+			  more ? bars_at_least() : "", format_dur(batch_get(b, OP_DUR, row, -1)).s);
 }
 
 static int stat_take(void *arg, const struct batch_set *rows, const struct dims *dims,
@@ -78,7 +75,7 @@ static int stat_take(void *arg, const struct batch_set *rows, const struct dims 
 	return r < 0 ? error_errno(err, r, "summing up") : 0;
 }
 
-/* The terminal that the table goes to; 0: it is none, and names are whole. */
+/* Width of the terminal that the table goes to; 0: not a terminal, so names are not cut. */
 static size_t stat_width(FILE *out)
 {
 	return isatty(fileno(out)) ? text_width_of(fileno(out)) : 0;
@@ -138,23 +135,17 @@ static void stat_print_head(const struct stat_run *s, const struct stat_table *f
 {
 	size_t width = stat_width(s->out);
 	_cleanup_buf_ struct buf b = {0};
-	int r = format_next(&b, width, "%s", format_dur(span_ns).s);
 
-	if (r >= 0)
-		r = format_next(&b, width, "%s calls",
-				format_count(f->calls + f->waiting.calls + f->other.calls).s);
-	if (r >= 0)
-		r = format_next(&b, width, "%s I/O, %s", format_count(f->calls).s,
-				format_dur((int64_t)f->time_ns).s);
-	if (r >= 0)
-		r = format_next(&b, width, "%s moved", format_size(f->bytes).s);
-	if (r >= 0)
-		r = format_next(&b, width, "errors %s", format_count(f->errors).s);
-	if (r >= 0)
-		r = format_next(&b, width, "lost %s%s%s", s->loss.at_least ? "at least " : "",
-				format_count(s->loss.lost).s,
-				!s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)"
-									   : "");
+	format_next(&b, width, "%s", format_dur(span_ns).s);
+	format_next(&b, width, "%s calls",
+		    format_count(f->calls + f->waiting.calls + f->other.calls).s);
+	format_next(&b, width, "%s I/O, %s", format_count(f->calls).s,
+		    format_dur((int64_t)f->time_ns).s);
+	format_next(&b, width, "%s moved", format_size(f->bytes).s);
+	format_next(&b, width, "errors %s", format_count(f->errors).s);
+	format_next(&b, width, "lost %s%s%s", s->loss.at_least ? "at least " : "",
+		    format_count(s->loss.lost).s,
+		    !s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)" : "");
 	fprintf(s->out, "%s\n", buf_str(&b));
 }
 
@@ -189,7 +180,7 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 	return r < 0 ? r : text_flush(s->out);
 }
 
-/* A table is due: print it and begin anew, unless the sums shall go on. */
+/* If a table is due, prints it and resets the sums, unless they are cumulative. */
 static int stat_tick(void *arg, const struct record_totals *t)
 {
 	struct stat_run *s = arg;
@@ -233,7 +224,7 @@ static int run_stat(struct stat_run *s, struct live *live)
 	if (r >= 0)
 		r = s->failed;
 	if (r < 0 && s->out == stdout && ferror(stdout))
-		return 1; /* main() says so */
+		return 1; /* main() reports it */
 	if (r < 0 && s->opts->output && ferror(s->out)) {
 		err = (struct error){0};
 		error_errno(&err, r, "-o %s", s->opts->output);
@@ -263,11 +254,11 @@ static int stat_main(const void *opts, int argc, char **argv)
 	if (o->every_ns && o->every_ns < RECORD_TICK_MIN_NS)
 		return fail_usage(
 			"stat: --every must be at least 20ms: calls are not fetched more often");
-	/* The command has standard output for itself, as under strace -c and perf stat. */
+	/* With a command, standard output belongs to it, as for strace -c and perf stat. */
 	if (!argc)
 		s.out = stdout;
 	r = live_open(&live, &lo, &err);
-	/* Now: under sudo weir has become the caller. */
+	/* Opened here, because under sudo weir now runs as the caller. */
 	if (r == 0 && o->output) {
 		s.out = output_text(o->output, &err);
 		if (!s.out)

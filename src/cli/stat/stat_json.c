@@ -18,12 +18,11 @@ static int put_rest(struct buf *to, const char *name, const struct stat_table_re
 static int stat_json_put_more(void *arg, struct buf *to, struct error *err _unused_)
 {
 	const struct members *m = arg;
-	int r = put_rest(to, "waiting", &m->table->waiting);
+	int r;
 
-	if (r >= 0)
-		r = put_rest(to, "other", &m->table->other);
-	if (r >= 0)
-		r = buf_printf(to, ", \"span\": %" PRId64, m->j->span_ns);
+	put_rest(to, "waiting", &m->table->waiting);
+	put_rest(to, "other", &m->table->other);
+	r = buf_printf(to, ", \"span\": %" PRId64, m->j->span_ns);
 	if (r < 0 || !m->j->running)
 		return r;
 	return buf_printf(to, ", \"still_running\": %" PRIu64, *m->j->running);

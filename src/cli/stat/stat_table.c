@@ -10,7 +10,7 @@
 #include "names/names.h"
 #include "schema/ops.h"
 
-#define REST_SHOWN 4 /* kinds of calls outside the table that are named */
+#define REST_SHOWN 4 /* kinds of calls outside the table to name */
 #define LABEL_MAX  4096
 static const char *const by_words[] = {"op", "process", "thread", "file", "error"};
 static const char *const sort_words[] = {"time", "calls", "bytes",   "errors",
@@ -29,7 +29,7 @@ const char *stat_table_sort_word(size_t sort)
 	return sort < FIGURES_SORT_COUNT ? sort_words[sort] : NULL;
 }
 
-/* The number of a word; -EINVAL, and what there is, where it is none. */
+/* The index of a word; -EINVAL, with a list of the words, if it is unknown. */
 static int word_find(const char *const *words, size_t count, const char *option, const char *word,
 		     struct error *err)
 {
@@ -72,11 +72,11 @@ struct grouping {
 	const struct file_lines *lines;
 	const struct stat_table_options *opt;
 	enum part {
-		PART_IO,    /* data, metadata, sync, net: what the table is about */
+		PART_IO,    /* data, metadata, sync, net: the contents of the table */
 		PART_OTHER, /* memory, processes, ...: neither I/O nor waiting */
 		PART_WAITING,
 	} part;
-	struct stat_table *totals; /* of which a call counts once, whichever files it has */
+	struct stat_table *totals; /* counts each call once, however many files it has */
 };
 
 static enum part stat_table_part_of(int64_t class)
@@ -92,7 +92,7 @@ static enum part stat_table_part_of(int64_t class)
 	}
 }
 
-/* What the row belongs to under each grouping. */
+/* The key of a row under each grouping. */
 static int64_t stat_table_key_of(const struct grouping *g, enum stat_table_by by,
 				 const struct rollup_row *row)
 {
@@ -112,7 +112,7 @@ static int64_t stat_table_key_of(const struct grouping *g, enum stat_table_by by
 	}
 }
 
-/* A file's figures have the calls on it as a second file too. */
+/* By file, the figures include calls on it as their second file. */
 static bool is_about_files(const struct stat_table_options *opt)
 {
 	return opt->by == FIGURES_FILE || opt->only[FIGURES_FILE] >= 0;
@@ -126,14 +126,14 @@ static void add_total(struct stat_table *f, const struct rollup_row *row)
 	f->time_ns = add_sat(f->time_ns, row->time_ns);
 }
 
-/* True where the row counts for g->part, with what it belongs to there. */
+/* True if the row counts for g->part under the selected key. */
 static bool stat_table_takes(const struct grouping *g, const struct rollup_row *row)
 {
 	enum part part = stat_table_part_of(row->class);
 
 	bool errors = g->opt->by == FIGURES_ERROR || g->opt->only[FIGURES_ERROR] >= 0;
 
-	/* An error of any call that does not wait is worth a line; all else is I/O. */
+	/* By error, every call but waits counts; otherwise only I/O. */
 	if (errors && g->part == PART_IO ? part == PART_WAITING : part != g->part)
 		return false;
 	for (unsigned int by = 0; by < FIGURES_BY_COUNT; by++) {
@@ -144,7 +144,7 @@ static bool stat_table_takes(const struct grouping *g, const struct rollup_row *
 				       (row->second && !is_about_files(g->opt)));
 }
 
-/* Puts the key into file_id, the one field that the regrouped rows of I/O are keyed by. */
+/* Puts the key into file_id, the key field of the regrouped I/O rows. */
 static bool regroup(void *arg, struct rollup_row *row)
 {
 	const struct grouping *g = arg;
@@ -159,9 +159,9 @@ static bool regroup(void *arg, struct rollup_row *row)
 	return true;
 }
 
-/* ---- which way ---- */
+/* ---- direction ---- */
 
-/* Of what is copied each of its files has one way; whoever copies it has both. */
+/* For a copy, each of its files has one direction; the copying thread has both. */
 static void figure_add_moved(struct figure *f, const struct rollup_row *row, bool of_file)
 {
 	enum op_copy copy = row->op >= 0 ? op_copy((uint32_t)row->op) : OP_COPY_NONE;
@@ -176,7 +176,7 @@ static void figure_add_moved(struct figure *f, const struct rollup_row *row, boo
 
 static int sum_moved(struct stat_table *f, const struct rollup *r, const struct grouping *g)
 {
-	_cleanup_(map_free) struct map items = {0}; /* key + 1 -> number */
+	_cleanup_(map_free) struct map items = {0}; /* key + 1 -> index */
 	int ret = 0;
 
 	for (size_t i = 0; i < f->count && ret >= 0; i++)
@@ -194,7 +194,7 @@ static int sum_moved(struct stat_table *f, const struct rollup *r, const struct 
 
 /* ---- labels ---- */
 
-/* A name made fit for a terminal; an id without a row has none. */
+/* A name made safe for a terminal; an id without a row has none. */
 static int label_name(struct buf *b, const struct dims *d, int64_t id, bool known,
 		      int (*name)(const struct dims *d, int64_t id, struct buf *out))
 {
@@ -239,7 +239,7 @@ static int make_label(char **ret, const struct grouping *g, int64_t key)
 	default:
 		word = vocab_word("err", key);
 		r = word ? buf_printf(&b, "%s %s", word,
-				      strerrordesc_np((int)key)) /* not translated */
+				      strerrordesc_np((int)key)) /* not translated to the locale */
 			 : buf_printf(&b, "errno %lld", (long long)key);
 		break;
 	}
@@ -304,7 +304,7 @@ static int compare_calls(const void *a, const void *b)
 	return (*x)->calls < (*y)->calls ? 1 : (*x)->calls > (*y)->calls ? -1 : 0;
 }
 
-/* What is not in the table: how much, and the most frequent kinds of it by name. */
+/* Sums what is not in the table, and names its most frequent kinds. */
 static int sum_rest(struct stat_table_rest *rest, const struct rollup *r, struct grouping *g,
 		    enum part part)
 {
@@ -341,7 +341,7 @@ static int sum_rest(struct stat_table_rest *rest, const struct rollup *r, struct
 	return ret < 0 ? ret : rest->kinds ? 0 : -ENOMEM;
 }
 
-/* Also of processes that `text` leaves out: a row looks the same with it. */
+/* Includes processes that `text` leaves out, so that a row looks the same with a filter. */
 static int stat_table_arguments(const struct stat_table *f, const struct dims *d,
 				struct bytes **ret)
 {
@@ -417,7 +417,7 @@ void stat_table_free(struct stat_table *f)
 
 /* ---- rows ---- */
 
-/* For people under a title of its own, for programs under the word of --by. */
+/* People see a descriptive title, programs the word of --by. */
 #define COLUMNS(TITLE, WORD, CALLS, BOTH)                                                            \
 	{TITLE, {QUERY_TEXT}, .people = true}, {WORD, {QUERY_TEXT}, .programs = true},               \
 		{CALLS, {QUERY_INT}, ANSWER_COUNT, .people = true, .width = 7},                      \
@@ -466,7 +466,7 @@ void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum s
 
 		answer_list_str(ret, f->items[i].label);
 		answer_list_str(ret, f->items[i].label);
-		answer_list_uint(ret, row->calls); /* for people, for programs */
+		answer_list_uint(ret, row->calls); /* once for people, once for programs */
 		answer_list_uint(ret, row->calls);
 		answer_list_uint(ret, row->errors);
 		answer_list_uint(ret, row->bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stat_table.h: the table of `stat` and `top`: a rollup grouped by operation, process, thread, file or
- * error, with names, sorted. Waiting is kept apart, as everywhere.
+ * stat_table.h: the table of `stat` and `top`: a rollup grouped by operation, process, thread, file or error, with
+ * names, sorted. Waiting is separate, as everywhere.
  */
 #pragma once
 
@@ -33,15 +33,15 @@ enum stat_table_sort {
 	FIGURES_SORT_COUNT
 };
 
-/* What a rollup must be grouped by, so that figures can be made of it by any key. */
+/* The keys that a rollup needs for figures by any grouping. */
 #define FIGURES_KEYS (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR)
 
 struct figure {
 	int64_t key;		      /* op, process_id, task, line of files or errno; -1: none */
-	char *label;		      /* fit for a terminal */
-	struct bytes argument;	      /* of a process: distinguishes it from others of its name */
-	const struct rollup_row *row; /* the sums; key fields mean nothing */
-	/* Of row->bytes; what is copied from file to file is both, of a file one of them. */
+	char *label;		      /* safe for a terminal */
+	struct bytes argument;	      /* distinguishes a process from others of its name */
+	const struct rollup_row *row; /* the sums; its key fields are meaningless */
+	/* Parts of row->bytes; a copy between files counts in both, but for a file in one of them. */
 	uint64_t read, written;
 };
 
@@ -49,22 +49,22 @@ struct stat_table_options {
 	enum stat_table_by by;
 	enum stat_table_sort sort;
 	const char *text; /* only labels that contain it; NULL: all */
-	/* Only calls with these; key of each kind, -1: any. Index: enum figures_by. */
+	/* Only calls with these keys of each kind, -1: any. Index: enum figures_by. */
 	int64_t only[FIGURES_BY_COUNT];
 };
 
-/* Calls that are in no row and no percentage. */
+/* Calls excluded from rows and percentages. */
 struct stat_table_rest {
 	uint64_t calls, time_ns;
-	char *kinds; /* "epoll_wait 178,585, futex 25", the most frequent first */
+	char *kinds; /* "epoll_wait 178,585, futex 25", most frequent first */
 };
 
 struct stat_table {
 	struct rollup *grouped;
 	struct figure *items;
 	size_t count;
-	uint64_t calls, errors, bytes, time_ns; /* of the calls that are I/O, before `text` */
-	struct stat_table_rest waiting;		/* for work: no I/O */
+	uint64_t calls, errors, bytes, time_ns; /* of I/O calls, before `text` is applied */
+	struct stat_table_rest waiting;		/* waiting for work: not I/O */
 	struct stat_table_rest other;		/* memory, processes, ...: neither */
 };
 
@@ -72,35 +72,35 @@ struct stat_table {
 const char *stat_table_by_word(size_t by);
 const char *stat_table_sort_word(size_t sort);
 /*
- * What --by and --sort say (NULL: by `otherwise`, sorted by time), nothing chosen yet. 0, or -EINVAL with a message that
- * names the words that there are.
+ * Parses --by and --sort (NULL: by `otherwise`, sorted by time); nothing is selected. 0, or -EINVAL with a message
+ * that lists the known words.
  */
 int stat_table_options_parse(struct stat_table_options *ret, const char *by,
 			     enum stat_table_by otherwise, const char *sort, struct error *err);
 
-/* 0 or -ENOMEM; stat_table_free() in either case. `r` and `d` must live as long; `lines` are brought up to date. */
+/* 0 or -ENOMEM; call stat_table_free() in either case. `r` and `d` must live as long; `lines` is updated. */
 int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct dims *d,
 		    struct file_lines *lines, const struct stat_table_options *opt);
 void stat_table_free(struct stat_table *f);
-/* A percentile is the middle of its bucket: never more than the largest value. */
+/* A percentile: the middle of its bucket, but at most the largest value. */
 uint64_t stat_table_quantile(const struct rollup_row *row, double q);
 #define _cleanup_figures_ _cleanup_(stat_table_free)
 
-/* The first rows, for people and for programs; ret->error where memory is short. */
+/* Returns the first rows, for people and for programs; ret->error if out of memory. */
 void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum stat_table_by by,
 		     size_t rows);
-/* The titles and the first rows, a line each, in at most `width` columns (0: as many as it takes). 0 or negative. */
+/* Prints the titles and the first rows, a line each, in at most `width` columns (0: unlimited). 0 or negative. */
 int stat_table_print(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
 		     size_t width, bool colour, struct error *err);
 
 struct stat_table_json {
 	int64_t origin;	 /* ns since the epoch */
-	int64_t span_ns; /* that the sums cover */
+	int64_t span_ns; /* duration that the sums cover */
 	const struct loss *loss;
 	const uint64_t
-		*running; /* calls that had not ended when recording stopped; NULL: not known */
+		*running; /* calls that had not ended when recording stopped; NULL: unknown */
 };
 
-/* One JSON document on one line: the figures, what waits, the span. 0 or negative. */
+/* Prints a JSON document on one line: the figures, the waiting calls, the span. 0 or negative. */
 int stat_table_put_json(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
 			const struct stat_table_json *j, struct error *err);

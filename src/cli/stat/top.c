@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir top: what happens now, on a full screen; live from the kernel, or from a trace that still
- * grows. */
+/* weir top: current activity on a full screen, live from the kernel or from a growing trace. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,20 +24,20 @@ struct top_opts {
 	int64_t every_ns;
 };
 
-/* What is shown: the last interval, or everything since the start. */
+/* The displayed sums: the last interval, or everything since the start. */
 struct top {
 	struct top_view view;
-	struct rollup *now, *last, *total;	       /* growing; the interval before; all */
+	struct rollup *now, *last, *total; /* the current interval; the previous one; all */
 	int64_t began, interval_began, next, every_ns; /* monotonic */
 	struct top_disks disks_now, disks_last, disks_total;
-	int64_t disks_from; /* when the interval began, ns since the epoch */
+	int64_t disks_from; /* start of the interval, ns since the epoch */
 	bool ended;
 	int failed;
-	/* of a trace: what is chosen of it */
+	/* the selection over a trace */
 	struct read_flags flags;
 	struct select select;
 	struct choice choice;
-	struct eval_scratch *scratch; /* NULL: everything is chosen */
+	struct eval_scratch *scratch; /* NULL: everything is selected */
 	uint32_t *rows;		      /* [BATCH_ROWS_MAX] */
 };
 
@@ -74,7 +73,7 @@ static int top_new(struct top *t, const struct top_opts *o)
 	return r;
 }
 
-/* The interval is over: it becomes what is shown, and part of the total. */
+/* At the end of an interval, displays it and adds it to the total. */
 static int turn(struct top *t, int64_t now)
 {
 	int r = rollup_merge(t->total, t->now);
@@ -108,7 +107,7 @@ static int top_forget(struct top *t)
 	return rollup_new(&t->now, FIGURES_KEYS);
 }
 
-/* Keys, and a new screen where one is due. 1: the user wants to leave. */
+/* Handles keys, and redraws the screen when due. 1: the user quits. */
 static int top_step(struct top *t)
 {
 	int64_t now = clock_monotonic_ns();
@@ -171,7 +170,7 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 	if (r != 0)
 		return r < 0 ? live_fail(r, &err) : 0;
 	t->view.dims = enrich_dims(live.rec.enrich);
-	live.quiet = true; /* while it has the screen */
+	live.quiet = true; /* while it owns the screen */
 	t->view.what = *live.selection ? live.selection : argc ? argv[0] : "";
 	live.rec.session.sinks = &sink;
 	live.rec.session.sink_count = 1;
@@ -260,7 +259,7 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 		if (table != TABLE_OP && table != TABLE_LOSS && table != TABLE_REQUEST)
 			continue;
 		r = store_decode(cursor, *next, table == TABLE_OP ? columns : ~0ull, &b, err);
-		if (r == -EBADMSG) { /* counted as damage */
+		if (r == -EBADMSG) { /* was counted as damage */
 			*err = (struct error){0};
 			continue;
 		}
@@ -289,11 +288,11 @@ static int top_follow(struct top *t, struct store *s, struct error *err)
 	store_range(s, &first, &last);
 	if (r >= 0)
 		r = turn(t, clock_monotonic_ns());
-	/* what was recorded before top began counts in all rates too */
+	/* rates include what was recorded before top began */
 	t->view.total_ns = first != INT64_MIN ? last - first : 0;
 	t->began -= t->view.total_ns;
 	t->view.disks = &t->disks_total;
-	t->view.show_total = true; /* what came before is one interval of no known length */
+	t->view.show_total = true; /* everything before is one interval of unknown length */
 	t->ended = !store_is_open_ended(s);
 	if (r >= 0)
 		r = top_screen_draw(&t->view, t->total);

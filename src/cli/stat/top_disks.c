@@ -68,7 +68,7 @@ static int most_load(const void *a, const void *b)
 	return ((*x)->use.time < (*y)->use.time) - ((*x)->use.time > (*y)->use.time);
 }
 
-/* Requests a second, bytes a second and the 99th percentile of a kind. */
+/* Requests per second, bytes per second and 99th percentile of one kind. */
 static void put_request_kind(struct answer_list *t, const struct disk_use *d, int64_t kind,
 			     int64_t span)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top_disks.h: how busy the disks are, for `weir top`: of rows of block, where requests are recorded (--with block). */
+/* top_disks.h: the load of the disks, for `weir top`, from rows of block if requests are recorded (--with block). */
 #pragma once
 
 #include <stdio.h>
@@ -19,9 +19,9 @@ struct top_disks {
 };
 
 void top_disks_free(struct top_disks *d);
-/* Adds rows of block; a disk is busy from `from` on, ns since the epoch. 0 or -ENOMEM. */
+/* Adds rows of block; busy time counts from `from` on, ns since the epoch. 0 or -ENOMEM. */
 int top_disks_add(struct top_disks *d, const struct batch *b, int64_t from);
-/* Adds the sums of another time. 0 or -ENOMEM. */
+/* Adds the sums of another interval. 0 or -ENOMEM. */
 int top_disks_merge(struct top_disks *to, const struct top_disks *from);
-/* Titles and at most `most` disks, a line each, the one with most load first, over `span` ns, in `width` columns. 0 or negative. */
+/* Prints titles and at most `most` disks, a line each, by load over `span` ns, in `width` columns. 0 or negative. */
 int top_disks_print(FILE *out, const struct top_disks *d, int64_t span, size_t most, size_t width);

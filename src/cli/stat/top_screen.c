@@ -15,7 +15,7 @@
 #define FOOT_LINES   2
 #define LINES_MIN    8
 #define COLUMNS_MIN  80
-#define CAUSES_SHOWN 3 /* why calls are missing */
+#define CAUSES_SHOWN 3 /* causes of missing calls to show */
 #define KEY_ESCAPE   27
 #define KEY_DELETE   127
 
@@ -27,7 +27,7 @@ int top_screen_open(struct error *err)
 					      "HOME"};
 	const char *term = getenv("TERM");
 
-	/* ncurses parses what these lead to: with file capabilities that is for the system to choose. */
+	/* ncurses parses the files that these name: with file capabilities, only the system may choose them. */
 	for (size_t i = 0; privilege_secure() && i < ARRAY_SIZE(folders); i++)
 		unsetenv(folders[i]);
 	screen = newterm(NULL, stdout, stdin);
@@ -63,7 +63,7 @@ static void top_screen_choose(struct top_view *v, enum stat_table_by by)
 	v->selected = 0;
 }
 
-/* Into the chosen line: only its calls, by the next grouping. */
+/* Descends into the selected line: only its calls, by the next grouping. */
 static void top_screen_enter(struct top_view *v)
 {
 	static const enum stat_table_by next[] = {
@@ -258,7 +258,7 @@ static int draw_head(const struct top_view *v, const struct stat_table *f)
 	return 0;
 }
 
-/* Lines that the disks take, their titles and an empty line included. */
+/* Lines for the disks, including titles and an empty line. */
 static int disk_lines(const struct top_view *v)
 {
 	int most = MIN(DISKS_SHOWN, (LINES - HEAD_LINES - FOOT_LINES) / 3);
@@ -288,13 +288,15 @@ static int draw_disks(const struct top_view *v)
 static int draw_foot(const struct top_view *v)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = buf_printf(&b, "by %s, sorted by %s", stat_table_by_word(v->figures.by),
-			   stat_table_sort_word(v->figures.sort));
+	int r;
 
-	for (size_t i = 0; i < v->depth && r >= 0; i++)
-		r = buf_printf(&b, "   %s: %s", stat_table_by_word(v->path[i]), v->path_label[i]);
-	if (r >= 0 && (v->typing || v->filter[0]))
-		r = buf_printf(&b, "   /%s%s", v->filter, v->typing ? "_" : "");
+	buf_printf(&b, "by %s, sorted by %s", stat_table_by_word(v->figures.by),
+		   stat_table_sort_word(v->figures.sort));
+	for (size_t i = 0; i < v->depth; i++)
+		buf_printf(&b, "   %s: %s", stat_table_by_word(v->path[i]), v->path_label[i]);
+	if (v->typing || v->filter[0])
+		buf_printf(&b, "   /%s%s", v->filter, v->typing ? "_" : "");
+	r = buf_status(&b);
 	if (r < 0)
 		return r;
 	top_screen_put(LINES - 2, buf_str(&b), A_DIM);
@@ -331,7 +333,7 @@ static void draw_help(void)
 		top_screen_put(HEAD_LINES + 1 + (int)i, lines[i], A_NORMAL);
 }
 
-/* The table's lines, of which the first has the titles. */
+/* Draws the lines of the table, the first of which has the titles. */
 static void top_screen_put_lines(const struct top_view *v, char *text)
 {
 	int top = HEAD_LINES + disk_lines(v), y = top;
@@ -383,7 +385,7 @@ int top_screen_draw(struct top_view *v, const struct rollup *r)
 	ret = stat_table_make(&f, r, v->dims, v->file_lines, &v->figures);
 	v->fell_back = false;
 	if (ret >= 0 && !f.count && v->depth && v->total && r != v->total) {
-		/* what was chosen did nothing since: what it did before is not nothing */
+		/* the selection had no calls in the interval: show its calls since the start */
 		stat_table_free(&f);
 		ret = stat_table_make(&f, v->total, v->dims, v->file_lines, &v->figures);
 		v->fell_back = f.count > 0;

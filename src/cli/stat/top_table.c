@@ -35,7 +35,7 @@ static const struct {
 	[FIGURES_ERROR] = {top_error, ARRAY_SIZE(top_error)},
 };
 
-/* A second's part of a sum, so that something is never shown as nothing. */
+/* A sum per second, rounded so that a nonzero sum never shows as zero. */
 static uint64_t top_rate(uint64_t sum, int64_t span_ns)
 {
 	double rate = span_ns > 0 ? (double)sum * NSEC_PER_SEC / (double)span_ns : (double)sum;
@@ -43,7 +43,7 @@ static uint64_t top_rate(uint64_t sum, int64_t span_ns)
 	return sum && rate < 1 ? 1 : (uint64_t)(rate + 0.5);
 }
 
-/* Of the time that passed; several threads may spend more than all of it. */
+/* A share of the elapsed time; several threads may exceed 100 %. */
 static struct text top_part(uint64_t time_ns, int64_t span_ns)
 {
 	double percent = span_ns > 0 ? 100.0 * (double)time_ns / (double)span_ns : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer_print.c: an answer for programs: CSV and JSON on a stream. */
+/* answer_print.c: prints an answer for programs: CSV and JSON on a stream. */
 #include "cli/terminal/answer_print.h"
 
 #include <errno.h>
@@ -65,6 +65,6 @@ int answer_print_json(FILE *out, struct answer *rows, const struct answer_docume
 			    err);
 
 	fflush(out);
-	/* main() says that a reader went away */
+	/* main() handles a reader that went away */
 	return r == -EIO ? 0 : r;
 }

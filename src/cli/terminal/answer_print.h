@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answer_print.h: an answer on a stream: as an aligned table, as CSV, as JSON. */
+/* answer_print.h: prints an answer to a stream: as an aligned table, as CSV, as JSON. */
 #pragma once
 
 #include <stdio.h>
@@ -11,34 +11,36 @@
 struct answer_print {
 	FILE *out;
 	struct cell_style style;
-	size_t width;	  /* columns; 0: as many as it takes (a pipe) */
+	size_t width;	  /* columns; 0: unlimited (a pipe) */
 	size_t rows_max;  /* rows of a list; 0: all */
-	const char *more; /* how to get the rows behind rows_max; NULL: not said */
+	const char *more; /* how to get the rows past rows_max; NULL: not mentioned */
 	bool colour;
 	bool trends; /* counts by time and one key may be drawn */
 };
 
 /*
- * Rows as they come, under their titles. On a terminal every row is one line wherever that can be: texts get what the
- * numbers leave, paths are cut in their middle, and where that is too little, columns that give way are left out;
- * numbers never are cut. On a pipe nothing is cut, and each piece is printed when it is full, or when there are no more
- * rows for now. 0 or negative.
+ * Prints rows as they arrive, with titles. On a terminal a row is one line whenever possible: texts get the space
+ * that the numbers leave, paths are cut in their middle, and if that is not enough, optional columns are left out;
+ * numbers are never cut. In a pipe nothing is cut, and a piece is printed when it is full, or when no more rows are
+ * available for now. 0 or negative.
  */
 int answer_text(const struct answer_print *p, struct answer *rows, struct error *err);
-/* RFC 4180 with a line of names and plain line ends. A terminal gets texts as other tables show them; a pipe or file has
- * their bytes, behind an apostrophe where a spreadsheet would take them for a formula. 0 or negative. */
+/*
+ * RFC 4180 with a line of names and plain line ends. A terminal gets texts made safe, as elsewhere; a pipe or file
+ * gets their bytes, preceded by an apostrophe if a spreadsheet would take them for a formula. 0 or negative.
+ */
 int answer_csv(FILE *out, struct answer *rows, struct error *err);
 
 struct answer_document {
-	int64_t origin;		   /* ns since the epoch: points in time are given since then */
+	int64_t origin;		   /* ns since the epoch: points in time are relative to it */
 	bool compact;		   /* on one line */
-	const struct store *store; /* whose loss is read once all rows were, or: */
+	const struct store *store; /* its loss is read once all rows were read, or: */
 	const struct loss *loss;
-	/* appends members behind "loss": ", \"name\": value"; NULL: there are none */
+	/* appends members after "loss": ", \"name\": value"; NULL: none */
 	int (*put_more)(void *arg, struct buf *to, struct error *err);
 	void *arg;
 };
 
-/* One document, answer_json.h's. 0 or negative. */
+/* Prints one document as specified in answer_json.h. 0 or negative. */
 int answer_print_json(FILE *out, struct answer *rows, const struct answer_document *d,
 		      struct error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* answer_text.c: the rows of an answer as an aligned table. */
+/* answer_text.c: prints the rows of an answer as an aligned table. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,16 +9,16 @@
 #include "cli/terminal/text.h"
 #include "schema/ops.h"
 
-#define PIECE	      20000 /* rows aligned together; a longer list widens as it goes */
-#define TEXT_PIPE_MAX 100   /* that texts on a pipe are padded to */
+#define PIECE	      20000 /* rows aligned together; in a longer list columns may widen */
+#define TEXT_PIPE_MAX 100   /* columns to which texts in a pipe are padded */
 #define COLUMN_GAP    2
-#define NAME_MIN      26 /* columns that a text keeps as long as other columns can give way */
-#define SHRUNK_MIN    8	 /* that it keeps in any case */
-#define WEIGHT_PARTS  4	 /* a value of this part of its column's sum stands out */
-#define SPARK_MAX     16 /* columns of a histogram in a cell */
+#define NAME_MIN      26 /* columns that a text keeps while other columns can be left out */
+#define SHRUNK_MIN    8	 /* minimum columns of a text */
+#define WEIGHT_PARTS  4	 /* a value with this part of its column's sum is highlighted */
+#define SPARK_MAX     16 /* columns for a histogram in a cell */
 #define SPARK_INDEXES (1 + 64)
 
-/* A cell is its text; of a histogram the packed bytes, drawn when the axis is known. */
+/* The text of a cell; for a histogram its packed bytes, drawn once the axis is known. */
 struct cell {
 	struct buf text;
 	int64_t n;
@@ -32,17 +32,17 @@ struct piece {
 	size_t cap, count;  /* cells */
 	struct cell *titles;
 	struct layout {
-		size_t wanted; /* columns that it would take; only grows from piece to piece */
-		size_t width;  /* that it gets */
+		size_t wanted; /* columns needed; only grows from piece to piece */
+		size_t width;  /* columns assigned */
 		bool left_out;
 	} *layout;
 	struct axis {
 		bool known;
-		unsigned int first, last; /* bars of one per power of two */
+		unsigned int first, last; /* bars of a histogram by powers of two */
 	} *axes;
 	size_t printed; /* rows */
-	size_t op;	/* the column that says what operation flags are of; SIZE_MAX: none */
-	size_t class;	/* of the calls' class; SIZE_MAX: none */
+	size_t op;	/* the column with the operation that flags belong to; SIZE_MAX: none */
+	size_t class;	/* the column with the calls' class; SIZE_MAX: none */
 };
 
 static void piece_clear(struct piece *t)
@@ -80,7 +80,7 @@ static int piece_init(struct piece *t)
 	return t->layout && t->axes && t->titles ? 0 : -ENOMEM;
 }
 
-/* Numbers stand to the right; flags are words where their operation is known. */
+/* Numbers are right-aligned; flags are words if their operation is known. */
 static bool stands_right(const struct piece *t, size_t c)
 {
 	const struct answer_column *column = &t->rows->columns[c];
@@ -97,7 +97,7 @@ static bool can_shrink(const struct piece *t, size_t c)
 	return !column->fixed && !stands_right(t, c) && !answer_is_bars(column);
 }
 
-/* The code of an operation, or -1. An engine may have given its word. */
+/* The code of an operation, or -1. An engine may return its word. */
 static int64_t op_code(const struct value *v)
 {
 	char word[32];
@@ -125,7 +125,7 @@ static struct cell_style row_style(const struct piece *t)
 	return style;
 }
 
-/* Waiting is not work: its rows are dimmed. */
+/* True for rows of waiting calls, which are dimmed, as waiting is not work. */
 static bool row_waits(const struct piece *t)
 {
 	struct value v;
@@ -164,7 +164,7 @@ static int add_row(struct piece *t)
 	return r;
 }
 
-/* Values that make a large part of their column. */
+/* Highlights values that make a large part of their column. */
 static void mark_weights(struct piece *t, size_t c)
 {
 	size_t columns = t->rows->count;
@@ -181,7 +181,7 @@ static void mark_weights(struct piece *t, size_t c)
 
 /* ---- histograms in cells ---- */
 
-/* How many columns of equal steps lquantize() has, those of what lies outside included. */
+/* The number of columns of lquantize(), including those outside its range. */
 static int64_t linear_steps(const struct plan_field *f)
 {
 	return (f->param[1] - f->param[0] + f->param[2] - 1) / f->param[2] + 2;
@@ -193,7 +193,7 @@ static bool is_linear(const struct plan_field *f)
 	       f->param[2] > 0;
 }
 
-/* The place of a bar on the axis: its power of two, or its step. */
+/* The position of a bar on the axis: its power of two, or its step. */
 static unsigned int place(const struct plan_field *f, int64_t from)
 {
 	int64_t all, step;
@@ -207,7 +207,7 @@ static unsigned int place(const struct plan_field *f, int64_t from)
 	return (unsigned int)(all > SPARK_INDEXES ? step * (SPARK_INDEXES - 1) / all : step);
 }
 
-/* Where a place begins. */
+/* The lower bound of a position. */
 static int64_t place_lower(const struct plan_field *f, unsigned int at)
 {
 	int64_t all, step = at;
@@ -220,7 +220,7 @@ static int64_t place_lower(const struct plan_field *f, unsigned int at)
 	return step < 1 ? f->param[0] : MIN(f->param[0] + (step - 1) * f->param[2], f->param[1]);
 }
 
-/* Counts by place on the axis. False where there is nothing. */
+/* Counts by position on the axis. False if there are none. */
 static int spark_counts(const struct plan_field *f, struct buf *cell,
 			uint64_t counts[SPARK_INDEXES], unsigned int *ret_first,
 			unsigned int *ret_last)
@@ -240,7 +240,7 @@ static int spark_counts(const struct plan_field *f, struct buf *cell,
 	return r < 0 ? r : any;
 }
 
-/* The axis that all cells of a column share, and the title that says what it is. */
+/* Makes the axis that all cells of a column share, and the title that describes it. */
 static int make_axis(struct piece *t, size_t c)
 {
 	const struct plan_field *f = t->rows->columns[c].field;
@@ -308,7 +308,7 @@ static size_t total_width(const struct piece *t)
 	return total;
 }
 
-/* A row of which only the first cell has a text: a heading within the table, which takes the whole line. */
+/* True for a row with text only in its first cell: a heading within the table, which takes the whole line. */
 static bool spans(const struct piece *t, const struct cell *row)
 {
 	for (size_t c = 1; c < t->rows->count; c++) {
@@ -318,7 +318,7 @@ static bool spans(const struct piece *t, const struct cell *row)
 	return t->rows->count > 1 && row[0].text.len;
 }
 
-/* The widest texts give way first, down to `least` columns. True where the line then fits. */
+/* Shrinks the widest texts first, down to `least` columns. True if the line then fits. */
 static bool shrink(struct piece *t, size_t least)
 {
 	size_t total = total_width(t), width = t->print->width;
@@ -341,7 +341,7 @@ static bool shrink(struct piece *t, size_t least)
 	return true;
 }
 
-/* A column that gives way and has nothing but zeros. */
+/* True for an optional column with only zeros. */
 static bool column_is_dashes(const struct piece *t, size_t c)
 {
 	if (!t->rows->columns[c].dash || !t->rows->columns[c].gives || !t->count)
@@ -353,7 +353,7 @@ static bool column_is_dashes(const struct piece *t, size_t c)
 	return true;
 }
 
-/* Leaves out the column that gives way first, those without a figure before all others. False where none does. */
+/* Leaves out the next optional column, those without a value first. False if there is none. */
 static bool leave_out(struct piece *t)
 {
 	struct layout *first = NULL;
@@ -376,7 +376,7 @@ static bool leave_out(struct piece *t)
 	return first;
 }
 
-/* What was left out but would fit beside what is there comes back, the last to go first. */
+/* Restores columns that were left out but now fit, the last one left out first. */
 static void put_back(struct piece *t)
 {
 	for (unsigned int gives = 1; gives <= UINT8_MAX; gives++) {
@@ -402,7 +402,7 @@ static void fit(struct piece *t)
 			if (c || !spans(t, &t->cells[i]))
 				w = MAX(w, format_width(buf_str(&t->cells[i].text)));
 		}
-		/* on a pipe nothing is cut: a text longer than this shifts the rest of its line */
+		/* nothing is cut in a pipe: a text longer than this shifts the rest of its line */
 		if (!t->print->width && can_shrink(t, c))
 			w = MIN(w, (size_t)TEXT_PIPE_MAX);
 		t->layout[c].wanted = t->layout[c].width = w;
@@ -421,7 +421,7 @@ static void fit(struct piece *t)
 	put_back(t);
 }
 
-/* A text in its colour, cut to `width` columns (0: not cut); it is safe already. *ret_taken: columns that it takes. */
+/* Appends a text, already safe, in its colour, cut to `width` columns (0: not cut). *ret_taken: columns used. */
 static int put_text(const struct piece *t, struct cell *cell, size_t width, struct buf *line,
 		    size_t *ret_taken)
 {
@@ -432,9 +432,8 @@ static int put_text(const struct piece *t, struct cell *cell, size_t width, stru
 	int r = 0;
 
 	if (width > indent && format_width(s) > width) {
-		r = buf_append(&cut, s, indent);
-		if (r >= 0)
-			r = format_path(&cut, name, strlen(name), width - indent);
+		buf_append(&cut, s, indent);
+		r = format_path(&cut, name, strlen(name), width - indent);
 		s = buf_str(&cut);
 	}
 	*ret_taken = format_width(s);
@@ -517,7 +516,7 @@ static int print_piece(struct piece *t)
 	return r;
 }
 
-/* ---- all of it ---- */
+/* ---- the table ---- */
 
 static int too_many(const struct answer_print *p, struct answer *rows, struct error *err)
 {

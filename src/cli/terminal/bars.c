@@ -30,7 +30,7 @@ const char *bars_shade(uint64_t count, uint64_t max)
 	static const char *const ascii[] = {" ", ".", ":", "-", "=", "+", "*", "%", "@"};
 	unsigned int shade = count ? (unsigned int)((double)count * 8 / (double)max + 0.5) : 0;
 
-	/* never nothing for something: a single slow call is what the reader looks for */
+	/* a nonzero count always shows: a single slow call is what the reader looks for */
 	shade = count && !shade ? 1 : shade;
 	return (bars_utf8() ? blocks : ascii)[shade];
 }
@@ -38,16 +38,15 @@ const char *bars_shade(uint64_t count, uint64_t max)
 int bars_spark(struct buf *out, const uint64_t *counts, size_t n)
 {
 	uint64_t max = 0;
-	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		max = MAX(max, counts[i]);
-	for (size_t i = 0; i < n && r >= 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const char *shade = bars_shade(counts[i], max);
 
-		r = buf_append(out, shade, strlen(shade));
+		buf_append(out, shade, strlen(shade));
 	}
-	return r;
+	return buf_status(out);
 }
 
 int bars_lying(struct buf *out, double part, size_t width)
@@ -55,19 +54,18 @@ int bars_lying(struct buf *out, double part, size_t width)
 	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 	size_t units = (size_t)(part * (double)width * 8 + 0.5), full = units / 8, used = full;
 	bool utf8 = bars_utf8();
-	int r = 0;
 
 	if (part > 0 && !units)
 		units = 1;
 	if (!utf8)
 		used = full = MAX(full, (size_t)(part > 0));
-	for (size_t i = 0; i < full && r >= 0; i++)
-		r = buf_printf(out, utf8 ? "█" : "@");
-	if (r >= 0 && utf8 && units % 8 && used < width) {
-		r = buf_printf(out, "%s", eighths[units % 8]);
+	for (size_t i = 0; i < full; i++)
+		buf_printf(out, utf8 ? "█" : "@");
+	if (utf8 && units % 8 && used < width) {
+		buf_printf(out, "%s", eighths[units % 8]);
 		used++;
 	}
-	return r < 0 ? r : buf_printf(out, "%*s", (int)(width - MIN(used, width)), "");
+	return buf_printf(out, "%*s", (int)(width - MIN(used, width)), "");
 }
 
 const char *bars_at_least(void)

@@ -51,7 +51,7 @@ static struct text plain_float(double v)
 	return t;
 }
 
-/* The unit of what a rate() adds up: that of its argument. */
+/* Formats a rate() in the unit of its argument. */
 static struct text rate_text(const struct plan_field *f, double v)
 {
 	enum query_type type = f && f->expr ? f->expr->type.type : QUERY_INT;
@@ -85,7 +85,7 @@ static struct text float_text(const struct answer_column *c, double v)
 	return t;
 }
 
-/* As elsewhere, with microseconds where there are some: rows and windows may be that close. */
+/* As elsewhere, plus microseconds if they are not zero: rows and windows may be that close. */
 static struct text clock_text(int64_t ns, enum format_zone zone)
 {
 	struct text t = format_when(ns, zone), fine;
@@ -120,7 +120,7 @@ static struct text cell_bits_text(uint64_t v)
 	return t;
 }
 
-/* The value of a type that has a number. */
+/* Formats a value of a numeric type. */
 static struct text number_text(const struct answer_column *c, const struct value *v,
 			       const struct cell_style *style)
 {
@@ -174,7 +174,7 @@ static bool is_op_column(const struct expr *e)
 	return e->kind == EXPR_COLUMN && e->column == OP_OP;
 }
 
-/* The words of these operations, if they are the same. */
+/* The words that all of these operations use for flags, if they are the same. */
 static enum word_set common_words(const struct value *ops, size_t count)
 {
 	enum word_set words = count ? op_flag_words((uint32_t)ops[0].i) : WORDS_NONE;
@@ -212,7 +212,7 @@ enum word_set cell_flag_words(const struct plan *p)
 	return p->table == TABLE_OP ? filter_words(p->where) : WORDS_NONE;
 }
 
-/* unfinished|by_path; 0 where there is none, as of flags. */
+/* unfinished|by_path; for no bits 0, as for flags. */
 static int put_status(struct buf *out, uint64_t bits)
 {
 	const char *word;

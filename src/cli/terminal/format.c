@@ -57,7 +57,7 @@ struct text format_rel(int64_t ns, int digits)
 
 static unsigned int spark_column(uint64_t ns)
 {
-	/* Upper ends of the columns: half decades. */
+	/* Upper bounds of the columns: half decades. */
 	static const uint64_t ends[FORMAT_SPARK_WIDTH - 1] = {
 		3162,	 10000,	   31623,    100000,	316228,	   1000000,
 		3162278, 10000000, 31622777, 100000000, 316227766,
@@ -107,13 +107,13 @@ struct text format_spark(const struct hist *h)
 
 /* ---- names ---- */
 
-/* Columns of a character; -1 where it must not reach a terminal. */
+/* Width of a character in columns; -1 if it must not reach a terminal. */
 static int char_width(uint32_t c)
 {
 	if (!utf8_is_shown(c))
 		return -1;
 	if (c >= 0x300 && c < 0x370)
-		return 0; /* combining */
+		return 0; /* combining characters */
 	if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
 	    (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
 	    (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
@@ -152,7 +152,7 @@ int format_safe(struct buf *out, const void *data, size_t len)
 	return r;
 }
 
-/* Bytes of the longest prefix that takes at most `width` columns. */
+/* Length of the longest prefix that takes at most `width` columns. */
 static size_t prefix_of_width(const char *s, size_t len, size_t width, size_t *ret_width)
 {
 	size_t at = 0, w = 0;
@@ -182,14 +182,14 @@ size_t format_width(const char *s)
 	return w;
 }
 
-/* Appends the end of s that takes at most `width` columns. */
+/* Appends the longest suffix of s that takes at most `width` columns. */
 static int append_tail(struct buf *out, const char *s, size_t width)
 {
 	size_t len = strlen(s), total = format_width(s), skip = total > width ? total - width : 0,
 	       w;
 	size_t at = prefix_of_width(s, len, skip, &w);
 
-	/* A wide character may straddle the cut: leave it out. */
+	/* Skips a wide character that straddles the cut. */
 	while (w < skip && at < len) {
 		size_t n = 1;
 
@@ -205,19 +205,17 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 {
 	size_t len = strlen(s), keep, front;
 	const char *slash = NULL, *last = s[0] == '/' ? strrchr(s, '/') : NULL;
-	int r;
 
 	if (format_width(s) <= width)
 		return buf_append(out, s, len);
 	if (width < 8)
 		return buf_append(out, s, prefix_of_width(s, len, width, NULL));
-	/* At a folder: the longest run of last names that fits, after the first name where that
-	 * fits too. */
+	/* Cuts at a folder: the longest run of last names that fits, preceded by the first name if that fits too. */
 	for (const char *p = s + len; p > s; p--) {
 		if (*p != '/')
 			continue;
 		if (format_width(p) + 4 > width)
-			break; /* and what is longer does not fit either */
+			break; /* longer runs do not fit either */
 		slash = p;
 	}
 	if (slash && s[0] == '/') {
@@ -225,26 +223,21 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 
 		if (first && first < slash &&
 		    prefix_of_width(s, (size_t)(first - s), SIZE_MAX, &front) &&
-		    front + 4 + format_width(slash) <= width) {
-			r = buf_append(out, s, (size_t)(first - s));
-			if (r < 0)
-				return r;
-		}
-		r = buf_append(out, "/...", 4);
-		return r < 0 ? r : buf_append(out, slash, strlen(slash));
+		    front + 4 + format_width(slash) <= width)
+			buf_append(out, s, (size_t)(first - s));
+		buf_append(out, "/...", 4);
+		return buf_append(out, slash, strlen(slash));
 	}
-	/* The name alone, where that is too long for a folder before it; of a name that is too long its ends. */
+	/* If no folder fits before it, only the name; if that is too long, its two ends. */
 	if (last && last[1] && format_width(last + 1) <= width)
 		return buf_append(out, last + 1, strlen(last + 1));
 	s = last && last[1] ? last + 1 : s;
 	len = strlen(s);
 	keep = width - 3;
 	front = keep / 3;
-	r = buf_append(out, s, prefix_of_width(s, len, front, NULL));
-	if (r < 0)
-		return r;
-	r = buf_append(out, "...", 3);
-	return r < 0 ? r : append_tail(out, s, keep - front);
+	buf_append(out, s, prefix_of_width(s, len, front, NULL));
+	buf_append(out, "...", 3);
+	return append_tail(out, s, keep - front);
 }
 
 int format_path(struct buf *out, const void *data, size_t len, size_t width)
@@ -258,15 +251,13 @@ int format_path(struct buf *out, const void *data, size_t len, size_t width)
 int format_pad(struct buf *out, const char *s, size_t width, bool right)
 {
 	size_t w, len = strlen(s), take = prefix_of_width(s, len, width, &w);
-	int r = 0;
 
 	if (right)
-		r = buf_printf(out, "%*s", (int)(width - w), "");
-	if (r >= 0)
-		r = buf_append(out, s, take);
-	if (r >= 0 && !right)
-		r = buf_printf(out, "%*s", (int)(width - w), "");
-	return r;
+		buf_printf(out, "%*s", (int)(width - w), "");
+	buf_append(out, s, take);
+	if (!right)
+		buf_printf(out, "%*s", (int)(width - w), "");
+	return buf_status(out);
 }
 
 /* ---- lines ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h: how numbers and names look on a terminal. Shared by report, stat, top, trace,
- * record. Texts go into a struct text (returned by value), so that several fit into one printf:
+ * format.h: formats numbers and names for a terminal. Shared by report, stat, top, trace, record. Texts go into a
+ * struct text (returned by value), so that several fit into one printf:
  *
  *   printf("%s of %s\n", format_size(done).s, format_size(all).s);     "108 MiB of 1.20 GiB"
  */
@@ -23,12 +23,10 @@ enum format_zone {
 };
 /* 21 Nov 09:55:02.114 +0000: a point in time, ns since the epoch */
 struct text format_when(int64_t ns, enum format_zone zone);
-/* +1.234 s, +0.000012 s: a point relative to the start of the trace; six digits, or as many as
- * `digits` says */
+/* +1.234 s, +0.000012 s: a point relative to the start of the trace, with six digits, or with `digits` */
 struct text format_rel(int64_t ns, int digits);
 
-/* Spark line of a histogram of durations, FORMAT_SPARK_WIDTH columns wide (spaces where nothing
- * is). */
+/* Spark line of a histogram of durations, FORMAT_SPARK_WIDTH columns wide (spaces for zero counts). */
 struct text format_spark(const struct hist *h);
 /* The same from counts per column. */
 struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH]);
@@ -36,21 +34,24 @@ struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH]
 void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct hist *h);
 
 /*
- * Appends bytes that a program chose (paths, names) so that they can do no harm: control
- * characters, invalid UTF-8, direction overrides and the like become \n, \t, \33, \x9f; a backslash
- * stays. 0 or -ENOMEM.
+ * Appends bytes that a program chose (paths, names) in a harmless form: control characters, invalid UTF-8, direction
+ * overrides and the like become
+ * , \t, \33, \x9f; a backslash stays. 0 or -ENOMEM.
  */
 int format_safe(struct buf *out, const void *data, size_t len);
-/* The same, cut in the middle to at most `width` columns: at a folder ("/srv/.../appendonly.aof")
- * where it can. */
+/* The same, cut in the middle to at most `width` columns, at a folder ("/srv/.../appendonly.aof") if possible. */
 int format_path(struct buf *out, const void *data, size_t len, size_t width);
 /* Columns that a text of printable UTF-8 takes on the screen. */
 size_t format_width(const char *s);
 /* Pads or cuts (at the end) a printable text to exactly `width` columns and appends it. */
 int format_pad(struct buf *out, const char *s, size_t width, bool right);
-/* Appends a part of a line, three blanks behind the one before, or on a new line where it would be longer than `width` columns
- * (0: no limit). 0 or -ENOMEM. */
+/*
+ * Appends a part of a line after three blanks, or on a new line if the line would exceed `width` columns (0: no
+ * limit). 0 or -ENOMEM.
+ */
 int format_next(struct buf *out, size_t width, const char *fmt, ...) _printf_(3, 4);
-/* Appends a text that begins in column `indent`, broken between words into lines of at most `width` columns, each with its end.
- * A word that is longer is not broken. 0 or -ENOMEM. */
+/*
+ * Appends a text that begins in column `indent`, wrapped between words into lines of at most `width` columns, each
+ * ended by a newline. A longer word is not broken. 0 or -ENOMEM.
+ */
 int format_wrapped(struct buf *out, const char *text, size_t indent, size_t width);

@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "cli/terminal/format.h"
 
-#define GRACE_NS (25 * NSEC_PER_MSEC) /* to stop after a signal; then the process just ends */
+#define GRACE_NS (25 * NSEC_PER_MSEC) /* time to stop after a signal; then the process just ends */
 #define POLL_NS	 (5 * NSEC_PER_MSEC)
 #define BEGIN_NS (50 * NSEC_PER_MSEC)
 #define TICK_NS	 (100 * NSEC_PER_MSEC)
-/* what is done sooner needs no progress */
+/* shorter work shows no progress */
 #define PROGRESS_AFTER_NS (400 * NSEC_PER_MSEC)
 
 static void sleep_ns(long ns)
@@ -51,7 +51,7 @@ static void interrupt_draw(struct interrupt *it)
 
 /* ---- the thread ---- */
 
-/* Stops what runs; where it does not heed that in time, the process. Never returns in that case. */
+/* Stops the running work; if it does not stop in time, ends the process and does not return. */
 static void stop_running(struct interrupt *it, int sig)
 {
 	for (int64_t waited = 0; waited < GRACE_NS; waited += POLL_NS) {
@@ -61,14 +61,14 @@ static void stop_running(struct interrupt *it, int sig)
 		pthread_mutex_unlock(&it->lock);
 		sleep_ns(POLL_NS);
 	}
-	/* A sort's merge and some functions do not look for interrupts. */
+	/* A sort's merge and some functions do not check for interrupts. */
 	pthread_mutex_lock(&it->lock);
 	erase(it);
 	engine_abandon_all();
 	_exit(128 + sig);
 }
 
-/* A prompt's statement: interrupts the engine again and again until it is done. */
+/* Interrupts the statement of a prompt, repeatedly, until it ends. */
 static void cancel_running(struct interrupt *it)
 {
 	bool running = true;
@@ -110,7 +110,7 @@ static void *interrupt_watch(void *arg)
 		int sig = sigtimedwait(&it->signals, NULL, &tick);
 
 		if (sig == SIGUSR2)
-			return NULL; /* the command is done */
+			return NULL; /* the command has finished */
 		if (sig > 0)
 			interrupt_take(it, sig);
 		pthread_mutex_lock(&it->lock);
@@ -128,7 +128,7 @@ int interrupt_start(struct interrupt *it, enum interrupt_mode mode, struct error
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&it->signals, signals[i]);
 	pthread_mutex_init(&it->lock, NULL);
-	/* a reader that goes must not leave the temporary folder behind */
+	/* the temporary folder must be removed even if the reader goes away */
 	signal(SIGPIPE, SIG_IGN);
 	if (pthread_sigmask(SIG_BLOCK, &it->signals, NULL) ||
 	    pthread_create(&it->thread, NULL, interrupt_watch, it))
@@ -149,7 +149,7 @@ void interrupt_engine(struct interrupt *it, struct engine *e)
 void interrupt_release(struct interrupt *it)
 {
 	pthread_mutex_lock(&it->lock);
-	/* the process may be ended before engine_free() is through */
+	/* the process may end before engine_free() has finished */
 	if (it->used && it->signal)
 		engine_abandon(it->used);
 	it->engine = it->used = NULL;
@@ -214,12 +214,12 @@ void interrupt_quiet(struct interrupt *it)
 	pthread_mutex_unlock(&it->lock);
 }
 
-/* A reader that went away (`| head`) is not reported: weir ends as any other program does. */
+/* A reader that went away (`| head`) is not reported: weir ends by SIGPIPE, like other programs. */
 static void end_with_reader(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
-	fflush(stdout); /* what is left may be all that was printed */
+	fflush(stdout); /* the rest may be the only output */
 	if (!ferror(stdout) || poll(&out, 1, 0) < 1 || !(out.revents & POLLERR))
 		return;
 	signal(SIGPIPE, SIG_DFL);
@@ -230,7 +230,7 @@ int interrupt_stop(struct interrupt *it, int status)
 {
 	int sig = interrupt_signal(it);
 
-	/* Its thread may be about to end the process: let it, it has the same to say. */
+	/* The thread may be about to end the process with the same status: let it. */
 	if (sig && it->mode != INTERRUPT_CANCEL)
 		return 128 + sig;
 	pthread_kill(it->thread, SIGUSR2);

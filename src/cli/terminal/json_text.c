@@ -37,7 +37,6 @@ int json_put_value(struct buf *to, json_t *value)
 
 int json_put_member(struct buf *to, const char *name, json_t *value)
 {
-	int r = buf_printf(to, ",\n\"%s\": ", name);
-
-	return r < 0 ? r : json_put_value(to, value);
+	buf_printf(to, ",\n\"%s\": ", name);
+	return json_put_value(to, value);
 }

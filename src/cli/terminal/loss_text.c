@@ -7,14 +7,14 @@
 #include "cli/terminal/json_text.h"
 #include "engine/ask.h"
 
-/* Rows that are there but lack something: a path, an argument, a file, an address. */
+/* True for rows that exist but lack a part: a path, an argument, a file, an address. */
 static bool loss_text_is_part(enum loss_cause cause)
 {
 	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE ||
 	       cause == CAUSE_UNSENT || cause == CAUSE_STACK;
 }
 
-/* What happened to the recording; no call that ended is missing for it. */
+/* True for events of the recording because of which no ended call is missing. */
 static bool is_note(enum loss_cause cause)
 {
 	return cause == CAUSE_STOPPED || cause == CAUSE_HOLD_LIMIT || cause == CAUSE_RUNNING_UNREAD;
@@ -49,7 +49,7 @@ void loss_add_beside(struct loss *l, enum table_id table, enum loss_cause cause,
 	while (i < l->beside_count &&
 	       (l->beside_of[i].table != table || l->beside_of[i].cause != cause))
 		i++;
-	if (i == LOSS_BESIDE_MAX) /* hardly: what is counted stays counted */
+	if (i == LOSS_BESIDE_MAX) /* unlikely; the total still counts it */
 		i--;
 	if (i == l->beside_count)
 		l->beside_of[l->beside_count++] = (struct loss_beside){table, cause, 0, false};
@@ -58,7 +58,7 @@ void loss_add_beside(struct loss *l, enum table_id table, enum loss_cause cause,
 	l->beside += rows;
 }
 
-/* The table that a row of loss names. */
+/* The table named in a row of loss. */
 static enum table_id loss_text_table(const struct batch *rows, size_t row)
 {
 	struct bytes name = batch_get_bytes(rows, LOSS_OF, row);
@@ -187,7 +187,7 @@ int loss_read(struct loss *ret, const struct store *s, struct error *err)
 			r = add_marks(&l, b);
 		else if (r >= 0)
 			loss_add(&l, b);
-		if (r < 0 && r != -EBADMSG) /* else counted as damage */
+		if (r < 0 && r != -EBADMSG) /* otherwise it was counted as damage */
 			return error_set(err, r, "%s", unread.message);
 	}
 	loss_take_damage(&l, s);
@@ -236,7 +236,7 @@ void loss_merge(struct loss *to, const struct loss *from)
 	loss_text_sum_up(to);
 }
 
-/* All rows of a table that an engine holds. */
+/* Gathers all rows of a table in an engine. */
 static int loss_text_gather(struct batch *to, struct engine *e, enum table_id table,
 			    struct error *err)
 {
@@ -293,29 +293,26 @@ int loss_put_calls(struct buf *out, const struct loss *l)
 static int loss_text_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
 {
 	unsigned int named = 0;
-	int r = 0;
 
-	for (unsigned int c = 0; c < CAUSE_COUNT && r >= 0; c++) {
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
 		if ((!l->events[c] && !l->more[c]) || is_note(c) || cause_is_beside(c) ||
 		    loss_text_is_part(c) != parts)
 			continue;
 		if (named == max)
 			return buf_printf(out, ", and more");
-		r = buf_printf(out, "%s%s %s", named++ ? ", " : "", vocab_word("cause", c),
-			       l->events[c] ? format_count(l->events[c]).s : "?");
-		if (r >= 0 && l->events[c] && l->more[c])
-			r = buf_printf(out, "+");
+		buf_printf(out, "%s%s %s", named++ ? ", " : "", vocab_word("cause", c),
+			   l->events[c] ? format_count(l->events[c]).s : "?");
+		if (l->events[c] && l->more[c])
+			buf_printf(out, "+");
 	}
-	return r;
+	return buf_status(out);
 }
 
 int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
 {
-	int r = 0;
-
 	if (!parts && l->events[CAUSE_HOLD_LIMIT])
-		r = buf_printf(out, "lossless guarantee broken: ");
-	return r < 0 ? r : loss_text_put_causes(out, l, parts, max);
+		buf_printf(out, "lossless guarantee broken: ");
+	return loss_text_put_causes(out, l, parts, max);
 }
 
 static const char *beside_words(enum loss_cause cause, enum table_id table)
@@ -342,26 +339,22 @@ static const char *beside_words(enum loss_cause cause, enum table_id table)
 
 int loss_put_beside(struct buf *out, const struct loss *l, bool explain)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < l->beside_count && r >= 0; i++) {
+	for (size_t i = 0; i < l->beside_count; i++) {
 		const struct loss_beside *b = &l->beside_of[i];
 		const char *word =
 			explain ? beside_words(b->cause, b->table) : vocab_word("cause", b->cause);
 
-		r = buf_printf(out, i ? ", " : "");
-		if (r >= 0 && b->rows)
-			r = buf_printf(out, "%s%s row%s of ", b->more ? "at least " : "",
-				       format_count(b->rows).s, b->rows == 1 ? "" : "s");
-		else if (r >= 0)
-			r = buf_printf(out, "an unknown number of rows of ");
-		if (r >= 0)
-			r = buf_printf(out, "%s (%s)",
-				       b->table < TABLE_COUNT ? schema_table(b->table)->name
-							      : "other tables",
-				       word);
+		buf_printf(out, i ? ", " : "");
+		if (b->rows)
+			buf_printf(out, "%s%s row%s of ", b->more ? "at least " : "",
+				   format_count(b->rows).s, b->rows == 1 ? "" : "s");
+		else
+			buf_printf(out, "an unknown number of rows of ");
+		buf_printf(out, "%s (%s)",
+			   b->table < TABLE_COUNT ? schema_table(b->table)->name : "other tables",
+			   word);
 	}
-	return r;
+	return buf_status(out);
 }
 
 int loss_put_damage(struct buf *out, const struct loss *l)
@@ -369,30 +362,27 @@ int loss_put_damage(struct buf *out, const struct loss *l)
 	const struct store_damage *d = &l->damage;
 	uint64_t blocks = d->blocks - d->traces;
 	bool more = d->gaps || d->torn;
-	int r = 0;
 
 	if (d->traces)
-		r = buf_printf(out, "%s whole trace%s, ", format_count(d->traces).s,
-			       d->traces == 1 ? "" : "s");
-	if (r >= 0 && blocks)
-		r = buf_printf(out, "%s block%s, ", format_count(blocks).s, blocks == 1 ? "" : "s");
-	if (r >= 0 && more && !d->rows)
-		r = buf_printf(out, "rows unknown");
-	else if (r >= 0)
-		r = buf_printf(out, "%s%s rows", more ? "at least " : "", format_count(d->rows).s);
-	return r < 0 ? r : buf_printf(out, ": %s", d->first);
+		buf_printf(out, "%s whole trace%s, ", format_count(d->traces).s,
+			   d->traces == 1 ? "" : "s");
+	if (blocks)
+		buf_printf(out, "%s block%s, ", format_count(blocks).s, blocks == 1 ? "" : "s");
+	if (more && !d->rows)
+		buf_printf(out, "rows unknown");
+	else
+		buf_printf(out, "%s%s rows", more ? "at least " : "", format_count(d->rows).s);
+	return buf_printf(out, ": %s", d->first);
 }
 
 int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zone)
 {
 	const struct store_unclosed *u = &l->unclosed;
-	int r = u->traces == 1
-			? buf_printf(out, "(recorder killed, or file cut): ")
-			: buf_printf(out,
-				     "(%zu traces; recorder killed, or file cut): ", u->traces);
 
-	if (r < 0)
-		return r;
+	if (u->traces == 1)
+		buf_printf(out, "(recorder killed, or file cut): ");
+	else
+		buf_printf(out, "(%zu traces; recorder killed, or file cut): ", u->traces);
 	if (u->until == INT64_MIN)
 		return buf_printf(out, "its last calls may be missing");
 	return buf_printf(out, "calls after %s may be missing", format_when(u->until, zone).s);
@@ -435,19 +425,16 @@ int loss_put_failed(struct buf *out, const struct loss *l)
 
 int loss_put_polled(struct buf *out, const struct loss_polled *p)
 {
-	int r;
-
 	if (!p->processes)
-		return 0;
-	r = buf_printf(out, "%s", p->first);
-	if (r >= 0 && p->processes > 1)
-		r = buf_printf(out, " and %zu more process%s", p->processes - 1,
-			       p->processes == 2 ? "" : "es");
-	return r < 0 ? r
-		     : buf_printf(out,
-				  " %s an io_uring that the kernel polls (SQPOLL): its requests "
-				  "are submitted without calls and are not recorded",
-				  p->processes > 1 ? "have" : "has");
+		return buf_status(out);
+	buf_printf(out, "%s", p->first);
+	if (p->processes > 1)
+		buf_printf(out, " and %zu more process%s", p->processes - 1,
+			   p->processes == 2 ? "" : "es");
+	return buf_printf(out,
+			  " %s an io_uring that the kernel polls (SQPOLL): its requests "
+			  "are submitted without calls and are not recorded",
+			  p->processes > 1 ? "have" : "has");
 }
 
 static bool has_parts(const struct loss *l)
@@ -488,39 +475,31 @@ void loss_warn(const struct loss *l)
 		separator = "; ";
 	}
 	if (r >= 0 && loss_of_calls(l)) {
-		r = buf_printf(&b, "%s", separator);
-		if (r >= 0)
-			r = loss_put_calls(&b, l);
-		if (r >= 0)
-			r = buf_printf(&b, " lost (");
-		if (r >= 0)
-			r = loss_put_causes(&b, l, false, CAUSE_COUNT);
-		if (r >= 0)
-			r = buf_printf(&b, ")");
+		buf_printf(&b, "%s", separator);
+		loss_put_calls(&b, l);
+		buf_printf(&b, " lost (");
+		loss_put_causes(&b, l, false, CAUSE_COUNT);
+		r = buf_printf(&b, ")");
 		separator = "; ";
 	}
 	if (r >= 0 && has_parts(l)) {
-		r = buf_printf(&b, "%sincomplete rows: ", separator);
-		if (r >= 0)
-			r = loss_put_causes(&b, l, true, CAUSE_COUNT);
+		buf_printf(&b, "%sincomplete rows: ", separator);
+		r = loss_put_causes(&b, l, true, CAUSE_COUNT);
 		separator = "; ";
 	}
 	if (r >= 0 && l->beside_count) {
-		r = buf_printf(&b, "%slost ", separator);
-		if (r >= 0)
-			r = loss_put_beside(&b, l, false);
+		buf_printf(&b, "%slost ", separator);
+		r = loss_put_beside(&b, l, false);
 		separator = "; ";
 	}
 	if (r >= 0 && l->damage.blocks) {
-		r = buf_printf(&b, "%sdamaged: ", separator);
-		if (r >= 0)
-			r = loss_put_damage(&b, l);
+		buf_printf(&b, "%sdamaged: ", separator);
+		r = loss_put_damage(&b, l);
 		separator = "; ";
 	}
 	if (r >= 0 && l->unclosed.traces) {
-		r = buf_printf(&b, "%snot closed ", separator);
-		if (r >= 0)
-			r = loss_put_unclosed(&b, l, FORMAT_LOCAL);
+		buf_printf(&b, "%snot closed ", separator);
+		r = loss_put_unclosed(&b, l, FORMAT_LOCAL);
 	}
 	fprintf(stderr, "weir: the trace is incomplete: %s\n", r < 0 ? "?" : buf_str(&b));
 }

@@ -10,16 +10,16 @@
 
 #include "privilege/privilege.h"
 
-/* What lies at a path. Whatever is not clearly a trace is not weir's to move. */
+/* What exists at a path. weir replaces only files that are clearly traces. */
 enum kind {
 	KIND_NONE,
-	KIND_EMPTY, /* a file of 0 bytes, as mktemp makes one */
+	KIND_EMPTY, /* an empty file, as made by mktemp */
 	KIND_TRACE,
 	KIND_WRITTEN, /* a trace that a recorder has open */
 	KIND_OTHER,
 };
 
-/* enum kind, or negative where it cannot be found out. */
+/* enum kind, or negative if it cannot be determined. */
 static int find_kind(const char *path)
 {
 	_cleanup_close_ int fd = -1;
@@ -39,7 +39,7 @@ static int find_kind(const char *path)
 	return store_fd_is_trace(fd) ? KIND_TRACE : KIND_OTHER;
 }
 
-/* enum kind of what may be replaced or moved; negative, with a message, where it may not. */
+/* enum kind if the file may be replaced or moved; else negative, with a message. */
 static int may_take(const char *path, const char *old_of, struct error *err)
 {
 	int kind = find_kind(path);
@@ -65,7 +65,7 @@ static int may_take(const char *path, const char *old_of, struct error *err)
 	return kind;
 }
 
-/* Where an existing trace goes. 0 or -ENOMEM. */
+/* The name to which an existing trace is moved. 0 or -ENOMEM. */
 static int old_name(const char *path, char **ret, struct error *err)
 {
 	if (asprintf(ret, "%s.old", path) >= 0)
@@ -76,7 +76,7 @@ static int old_name(const char *path, char **ret, struct error *err)
 
 /* ---- a recording in several files ---- */
 
-/* Calls `take` with each PATH.1, PATH.2, ... that is there, and with OLD.1, ... beside it; ends at the first error. */
+/* Calls `take` for each existing PATH.1, PATH.2, ..., with the matching OLD.1, ...; stops at the first error. */
 static int each_part(const char *path, const char *old,
 		     int (*take)(const char *part, const char *old, struct error *err),
 		     struct error *err)
@@ -112,7 +112,7 @@ static int part_check(const char *part, const char *old _unused_, struct error *
 	return MIN(may_take(part, NULL, err), 0);
 }
 
-/* What is replaced by an older trace must be one itself. */
+/* The file that an older trace would replace must itself be a trace. */
 static int part_check_old(const char *old, const char *part, struct error *err)
 {
 	return MIN(may_take(old, part, err), 0);
@@ -162,12 +162,12 @@ int output_check(const char *path, bool parts, struct error *err)
 	return r >= 0 && parts ? output_check_parts(path, err) : MIN(r, 0);
 }
 
-/* Takes what lies at the path out of the way: output_check() found that it may be. */
+/* Moves the file at the path away; output_check() found that this is allowed. */
 static int move_old(struct output *o, struct error *err)
 {
 	int kind = find_kind(o->path), r;
 
-	/* an empty file holds nothing that would have to be kept in place of an older trace */
+	/* an empty file is not worth replacing an older trace */
 	if (kind == KIND_EMPTY && unlink(o->path) < 0)
 		return error_errno(err, -errno, "cannot replace %s", o->path);
 	if (kind != KIND_TRACE)
@@ -175,12 +175,12 @@ static int move_old(struct output *o, struct error *err)
 	r = old_name(o->path, &o->old, err);
 	if (r >= 0 && rename(o->path, o->old) < 0) {
 		r = error_errno(err, -errno, "cannot move %s to %s", o->path, o->old);
-		free(TAKE_PTR(o->old)); /* it did not go there */
+		free(TAKE_PTR(o->old)); /* it was not moved there */
 	}
 	return r;
 }
 
-/* The files of an earlier recording in several; what was older goes. */
+/* Moves the files of an earlier recording in several; even older ones are deleted. */
 static int move_old_parts(struct output *o, struct error *err)
 {
 	_cleanup_free_ char *old = NULL;
@@ -192,7 +192,7 @@ static int move_old_parts(struct output *o, struct error *err)
 	return r < 0 ? r : each_part(o->path, old, part_move, err);
 }
 
-/* What was there comes back. */
+/* Restores the file that was there before. */
 static void move_back(struct output *o)
 {
 	_cleanup_free_ char *old = NULL;
@@ -236,7 +236,7 @@ void output_undo(struct output *o)
 
 	store_writer_place(o->writer, &place);
 	(void)!store_close(TAKE_PTR(o->writer), &err);
-	if (place.fate != STORE_KEPT || !path) /* what has the name now is another's */
+	if (place.fate != STORE_KEPT || !path) /* the name now belongs to another file */
 		return;
 	unlink(path);
 	move_back(o);
@@ -256,7 +256,7 @@ int output_spare_trace(const char *option, const char *path, struct error *err)
 	struct stat st;
 	_cleanup_close_ int fd = -1;
 
-	/* to open a pipe could mean to wait, or to wake who waits */
+	/* opening a pipe could block, or wake its reader */
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC);

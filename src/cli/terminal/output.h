@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output.h: the trace that a command writes. A trace of that name is moved aside first, as perf does, and
- * comes back where nothing is written. Any other file of that name is left alone, and the command refused.
- * Output of text overwrites files, as a shell's `>` does and strace and perf stat do, but no traces.
+ * output.h: the trace that a command writes. An existing trace of that name is moved aside first, as perf does, and
+ * restored if nothing is written. If any other file has that name, it is left alone and the command is refused. Text
+ * output overwrites files, like a shell's `>`, strace and perf stat, but not traces.
  *
  *   _cleanup_(output_free) struct output out = {0};
  *   r = output_open(&out, path, &store, &err);
@@ -14,24 +14,26 @@
 #include "store/store.h"
 
 struct output {
-	const char
-		*path; /* as it was named; of a recording in several files they are PATH.1, ... */
+	const char *path; /* as named by the user; a recording in several files has PATH.1, ... */
 	bool parts;
-	char *old; /* where an existing trace went; NULL: there was none */
+	char *old; /* where an existing trace was moved; NULL: there was none */
 	struct store_writer *writer;
 };
 
-/* 0, or negative with a message: nothing may be written there. Changes nothing. `parts`: PATH.1, PATH.2, ... neither. */
+/*
+ * 0, or negative with a message if the path may not be written. Changes nothing. `parts`: also checks PATH.1, PATH.2,
+ * ...
+ */
 int output_check(const char *path, bool parts, struct error *err);
-/* 0, or negative with a message that begins with "-o" where the name is what is wrong. */
+/* 0, or negative with a message, which begins with "-o" if the name is the problem. */
 int output_open(struct output *o, const char *path, const struct store_options *opt,
 		struct error *err);
-/* Nothing was recorded: the trace that was there before comes back. */
+/* Restores the previous trace, as nothing was recorded. */
 void output_undo(struct output *o);
 /* Closes what is still open. */
 void output_free(struct output *o);
 
-/* -EINVAL, with a message, where the file is a trace: for what would overwrite it with something else. */
+/* -EINVAL, with a message, if the file is a trace: for commands that would overwrite it with something else. */
 int output_spare_trace(const char *option, const char *path, struct error *err);
-/* A file for text, for the caller to close; NULL with a message. */
+/* Opens a file for text, which the caller closes; NULL with a message. */
 FILE *output_text(const char *path, struct error *err);

@@ -12,9 +12,9 @@
 #include "cli/terminal/text.h"
 
 #define LIST_COLUMN_GAP 2
-#define OFFERS_SHOWN	200 /* more are only counted */
+#define OFFERS_SHOWN	200 /* beyond this, offers are only counted */
 
-/* What Tab has found. */
+/* The completions for Tab. */
 struct offers {
 	char **words;
 	size_t count, cap;
@@ -25,8 +25,8 @@ struct loop {
 	const struct prompt *prompt;
 	EditLine *edit;
 	History *history;
-	char *file;	  /* of the history; NULL: none can be kept */
-	struct buf lines; /* of the statement so far */
+	char *file;	  /* of the history; NULL: no history is kept */
+	struct buf lines; /* the statement so far */
 	bool cancelled;	  /* Ctrl-C ended the line */
 	bool timing;
 };
@@ -44,7 +44,7 @@ static int prompt_make_folders(char *path)
 	return 0;
 }
 
-/* $XDG_STATE_HOME/weir/sql_history; NULL where there is no such place. */
+/* $XDG_STATE_HOME/weir/sql_history; NULL if there is no such folder. */
 static char *history_file(const char *name)
 {
 	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
@@ -81,7 +81,7 @@ static void history_begin(struct loop *l)
 		history(l->history, &event, H_LOAD, l->file);
 }
 
-/* Keeps a statement, on one line: so it can be called back and changed as a whole. */
+/* Keeps a statement on one line, so that it can be recalled and edited as a whole. */
 static void history_keep(struct loop *l, const char *text)
 {
 	_cleanup_free_ char *line = strdup(text);
@@ -93,7 +93,7 @@ static void history_keep(struct loop *l, const char *text)
 		return;
 	for (len = strlen(line); len && strchr(" \t\n", line[len - 1]); len--)
 		line[len - 1] = '\0';
-	/* a comment ends with its line: such a text keeps its lines */
+	/* a comment ends with its line, so such a statement keeps its lines */
 	for (char *p = strstr(line, "--") ? NULL : line; p && *p; p++)
 		*p = *p == '\n' ? ' ' : *p;
 	if (!len)
@@ -138,7 +138,7 @@ static int prompt_by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Bytes that all offers begin with, whole characters. */
+/* Length of the common prefix of all offers, in whole characters. */
 static size_t common_prefix(const struct offers *o)
 {
 	size_t len = strlen(o->words[0]);
@@ -155,7 +155,7 @@ static size_t common_prefix(const struct offers *o)
 	return len;
 }
 
-/* The offers in columns below the line. */
+/* Prints the offers in columns below the line. */
 static void prompt_list(const struct offers *o)
 {
 	size_t shown = MIN(o->count, (size_t)OFFERS_SHOWN), width = 0, columns, rows;
@@ -201,7 +201,7 @@ static unsigned char on_tab(EditLine *edit, int key _unused_)
 	if (typed > before)
 		return CC_ERROR;
 	same = common_prefix(&o);
-	/* the offer may be spelt otherwise ("sel" becomes "SELECT"): what was typed gives way */
+	/* the offer may be spelt differently ("sel" becomes "SELECT"): it replaces the typed text */
 	if (same > typed || (o.count == 1 && same == typed)) {
 		char *word = strndup(o.words[0], same);
 		int r = -1;
@@ -248,7 +248,7 @@ static int loop_begin(struct loop *l, struct error *err)
 	el_set(l->edit, EL_EDITOR, "emacs");
 	el_set(l->edit, EL_ADDFN, "weir-complete", "offer words", on_tab);
 	el_set(l->edit, EL_ADDFN, "weir-cancel", "forget the statement", on_interrupt);
-	/* while a line is typed Ctrl-C is a key; while a statement runs it is a signal */
+	/* while a line is edited Ctrl-C is a key; while a statement runs it raises a signal */
 	el_set(l->edit, EL_SETTY, "-d", "-isig", NULL);
 	history_begin(l);
 	el_source(l->edit, NULL);
@@ -268,7 +268,7 @@ static void loop_end(struct loop *l)
 	buf_free(&l->lines);
 }
 
-/* One line. 1: more to come, 0: the user leaves, negative. */
+/* Reads one line. 1: continue, 0: the user leaves, negative. */
 static int prompt_step(struct loop *l)
 {
 	const char *line;
@@ -276,7 +276,7 @@ static int prompt_step(struct loop *l)
 
 	l->cancelled = false;
 	el_resize(l->edit);
-	/* before the prompt shows, else a key that comes with it is still the terminal's own */
+	/* before the prompt appears, as a key typed with it would otherwise be handled by the terminal */
 	el_set(l->edit, EL_PREP_TERM, 1);
 	line = el_gets(l->edit, &count);
 	if (l->cancelled) {
@@ -288,7 +288,7 @@ static int prompt_step(struct loop *l)
 		putchar('\n');
 		return 0;
 	}
-	/* blank lines before a statement are nothing */
+	/* blank lines before a statement are ignored */
 	if (!l->lines.len && line[strspn(line, " \t\n")] == '\0')
 		return 1;
 	if (buf_append(&l->lines, line, strlen(line)) < 0)
@@ -296,9 +296,9 @@ static int prompt_step(struct loop *l)
 	return 1;
 }
 
-/* ---- what was typed ---- */
+/* ---- input ---- */
 
-/* A line that begins with a backslash. 1: the user leaves. */
+/* Runs a line that begins with a backslash. 1: the user leaves. */
 static int run_helper(struct loop *l, char *text)
 {
 	const struct prompt *p = l->prompt;

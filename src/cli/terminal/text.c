@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 
 #define PAGER_DEFAULT "less"
-#define WIDTH_LEAST   20 /* a terminal is taken to be as wide */
+#define WIDTH_LEAST   20 /* minimum width assumed for a terminal */
 
-/* The pager of this process: -1, or its pid and the terminal that standard output was before. */
+/* The pager of this process: its pid or -1, and the terminal that was standard output before. */
 static pid_t pager_pid = -1;
-static sighandler_t before_int, before_quit; /* what SIGINT and SIGQUIT did before the pager */
+static sighandler_t before_int, before_quit; /* handlers of SIGINT and SIGQUIT before the pager */
 static int pager_terminal = -1;
 
 bool text_terminal(void)
@@ -92,7 +92,7 @@ void text_pager_begin(void)
 	if (pager_pid == 0) {
 		sigset_t none;
 
-		/* what a command blocks or ignores is its own affair */
+		/* the pager must not inherit blocked signals */
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		signal(SIGPIPE, SIG_DFL);
@@ -100,12 +100,12 @@ void text_pager_begin(void)
 		close(ends[0]);
 		close(ends[1]);
 		setenv("LESS", "FRX",
-		       0); /* quit at once if it fits, keep colours, leave the text on the screen */
+		       0); /* quit if it fits on one screen, pass colours, leave the text on the screen */
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}
 	if (pager_pid > 0) {
-		/* The keys that stop something are the pager's; who leaves it ends this by SIGPIPE. */
+		/* Interrupt keys go to the pager; when the user leaves it, this process ends by SIGPIPE. */
 		before_int = signal(SIGINT, SIG_IGN);
 		before_quit = signal(SIGQUIT, SIG_IGN);
 		pager_terminal = dup(STDOUT_FILENO);

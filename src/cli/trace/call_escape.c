@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_escape.c: text that a program chose, as strace escapes it, but with readable UTF-8 left
- * readable. */
+/* call_escape.c: escapes text that a program chose like strace, but keeps readable UTF-8. */
 #include "cli/trace/call_text.h"
 
 #include <string.h>
 
 #include "base/utf8.h"
 
-/* The length of the UTF-8 character at `p`, 0 where it is not valid or not fit to be shown. */
+/* The length of the UTF-8 character at `p`; 0 if it is invalid or must not be displayed. */
 static size_t call_escape_character(const uint8_t *p, size_t left)
 {
 	uint32_t c;
@@ -23,7 +22,7 @@ static int escape_byte(struct buf *to, uint8_t byte, bool digit_follows)
 
 	if (known)
 		return buf_printf(to, "\\%c", names[known - from]);
-	/* as few digits as can be, unless the next character would be read as one more */
+	/* uses the fewest digits, unless the next character would extend the escape */
 	return buf_printf(to, digit_follows ? "\\%03o" : "\\%o", byte);
 }
 
@@ -35,13 +34,14 @@ static int escape(struct buf *to, struct bytes text, const char *also, bool char
 			     : characters ? call_escape_character(text.data + i, text.len - i)
 					  : 0;
 		bool digit = i + 1 < text.len && text.data[i + 1] >= '0' && text.data[i + 1] <= '9';
-		int r = len ? buf_append(to, text.data + i, len) : escape_byte(to, c, digit);
 
-		if (r < 0)
-			return r;
+		if (len)
+			buf_append(to, text.data + i, len);
+		else
+			escape_byte(to, c, digit);
 		i += len ? len : 1;
 	}
-	return 0;
+	return buf_status(to);
 }
 
 int call_text_escape(struct buf *to, struct bytes text, const char *also)

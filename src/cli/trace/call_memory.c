@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_memory.c: the memory of a call among the rows of other tables that belong to it. */
+/* call_memory.c: finds a call's memory in the rows of other tables that belong to it. */
 #include "cli/trace/call_memory.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "schema/vocab.h"
 
-#define CONTENT_SHOWN 32 /* bytes, as strace shows them, where -s says nothing else */
+#define CONTENT_SHOWN 32 /* bytes, strace's default for -s */
 
 static struct bytes memory_find(const struct call_writer *w, uint64_t address, bool given,
 				int64_t *ret_was)
@@ -32,7 +32,7 @@ struct bytes call_memory(const struct call_writer *w, uint64_t address)
 	const struct call_rows *d = &w->style->details;
 	struct bytes found = {NULL, 0};
 
-	/* the last: what a call was given stands before what it left */
+	/* the last match: the memory at entry comes before that at exit */
 	for (size_t i = 0; address && i < d->count; i++) {
 		if ((uint64_t)batch_get(d->batch, DETAIL_ADDRESS, d->rows[i], 0) == address)
 			found = batch_get_bytes(d->batch, DETAIL_CONTENT, d->rows[i]);
@@ -67,7 +67,7 @@ uint64_t call_memory_address(const struct call_writer *w, unsigned int i)
 	return (uint64_t)call_value(w, OP_A0 + i, 0);
 }
 
-/* Whether all bytes are characters, but for a last one that is cut. */
+/* True if all bytes are characters, except a last one that is cut. */
 static bool memory_is_text(struct bytes b)
 {
 	uint32_t c;

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_memory.h: what arguments of a call pointed to, where it was recorded (--with details, trace -s, --content=bytes), as strace
- * prints it; for call_text.c alone. */
+/*
+ * call_memory.h: the memory that arguments of a call point to, if it was recorded (--with details, trace -s,
+ * --content=bytes), as strace prints it; only for call_text.c.
+ */
 #pragma once
 
 #include <string.h>
 
 #include "cli/trace/call_names.h"
 
-/* The memory at an address, as the call left it; {NULL, 0}: not recorded. */
+/* The memory at an address after the call; {NULL, 0}: not recorded. */
 struct bytes call_memory(const struct call_writer *w, uint64_t address);
-/* The same as the call was given it: of a set of descriptors. *ret_was, where it is no set: what stood there before. */
+/* The memory before the call, for a set of descriptors. *ret_was: the previous value, if it is not a set. */
 struct bytes call_memory_was(const struct call_writer *w, uint64_t address, int64_t *ret_was);
-/* True where details of calls were recorded, so that an address without memory was not read, or filled, by the call. */
+/* True if details of calls were recorded: an address without memory was then not read, or filled, by the call. */
 bool call_memory_recorded(const struct call_writer *w);
-/* The content that the call moved, from its first byte on: a part of it perhaps. */
+/* The content that the call moved, from its first byte on; possibly only a part. */
 struct bytes call_memory_content(const struct call_writer *w);
-/* The address in argument `i`, 0: NULL or not recorded. */
+/* The address in argument `i`; 0: NULL or not recorded. */
 uint64_t call_memory_address(const struct call_writer *w, unsigned int i);
 
-/* Prints argument `i` as what it points to. False: nothing was printed, as its memory is not known. */
+/* Prints argument `i` as the structure that it points to. False: its memory is unknown, and nothing was printed. */
 bool call_put_struct(struct call_writer *w, unsigned int i);
 /*
- * A path as the program gave it, and of one that was opened what it led to, where that is another one: "link" -> "/a/file". False:
- * what it gave is not known.
+ * Prints a path as the program gave it, followed by the opened file if that has another path: "link" -> "/a/file".
+ * False: the given path is unknown.
  */
 bool call_put_path_given(struct call_writer *w, unsigned int i, int64_t file_id);
-/* "abc", with ... behind it where it is not all of `whole` bytes. */
+/* "abc", followed by ... if it is less than `whole` bytes. */
 void call_put_content(struct call_writer *w, struct bytes text, uint64_t whole);
-/* What a call returns in its arguments, behind the result: " ([{fd=3, revents=POLLIN}])". */
+/* The values that a call returns through its arguments, after the result: " ([{fd=3, revents=POLLIN}])". */
 void call_put_result_struct(struct call_writer *w);
-/* "{si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=5, ...}" of a row of the table signal. */
+/* "{si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=5, ...}" for a row of the table signal. */
 void call_put_siginfo(struct call_writer *w, const struct batch *signal, size_t row);
 
 /* ---- call_message.c ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_message.c: vectors and messages as strace prints them. */
+/* call_message.c: prints vectors and messages like strace. */
 #include <string.h>
 #include <sys/socket.h>
 
@@ -24,7 +24,7 @@ void call_put_vector(struct call_writer *w, uint64_t address, uint64_t count, ui
 	for (size_t i = 0; i < list.len / IOVEC_BYTES; i++) {
 		uint64_t base = memory_u64(list, i * IOVEC_BYTES),
 			 len = memory_u64(list, i * IOVEC_BYTES + 8);
-		/* of an element that the call filled in part the rest says nothing */
+		/* the call filled only a part of the element; the rest is stale */
 		uint64_t filled = MIN(len, moved - at);
 		struct bytes text = call_memory(w, base);
 
@@ -49,7 +49,7 @@ static void put_rights(struct call_writer *w, struct bytes data)
 	call_put(w, "]");
 }
 
-/* Of `whole` bytes, of which there may be fewer. */
+/* Prints control data of `whole` bytes, of which fewer may be recorded. */
 static void put_control(struct call_writer *w, struct bytes b, uint64_t whole)
 {
 	size_t at = 0;
@@ -102,7 +102,7 @@ static void message_put_name(struct call_writer *w, struct bytes m)
 	call_put(w, "%u", len);
 }
 
-/* What is behind the head of a message, which may be a part of an array. */
+/* Prints a message header, which may be an element of an array. */
 static void message_put_head(struct call_writer *w, struct bytes m, uint64_t moved)
 {
 	uint64_t control = memory_u64(m, 32), control_len = memory_u64(m, 40);

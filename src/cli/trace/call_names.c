@@ -28,11 +28,12 @@ void call_put(struct call_writer *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	assert(n >= 0 && (size_t)n < sizeof(text)); /* names of programs never come this way */
+	assert(n >= 0 &&
+	       (size_t)n < sizeof(text)); /* names chosen by programs are never formatted here */
 	call_note(w, buf_append(w->to, text, (size_t)n));
 }
 
-/* A name, shortened in the middle where the style asks for it; escaped in any case. */
+/* Prints a name, shortened in the middle if the style requires it, and always escaped. */
 static void call_names_put_name(struct call_writer *w, struct bytes text, const char *also)
 {
 	if (w->style->path_max)
@@ -73,7 +74,7 @@ static const char *socket_kind(const struct dims_file *f)
 	}
 }
 
-/* The name in "unix:/x", "unix:@x"; empty where there is none. */
+/* The name in "unix:/x", "unix:@x"; empty if there is none. */
 static struct bytes unix_name(struct bytes address)
 {
 	if (address.len <= 5 || memcmp(address.data, "unix:", 5))
@@ -105,7 +106,7 @@ static void call_names_put_socket(struct call_writer *w, const struct dims_file 
 	call_put(w, "]");
 }
 
-/* True where the file's last name had gone before this call. */
+/* True if the file's last name had been removed before this call. */
 static bool is_deleted(const struct call_writer *w, const struct dims_file *f)
 {
 	int64_t start = call_value(w, OP_START, INT64_MIN);
@@ -130,7 +131,7 @@ void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id)
 	call_put(w, is_deleted(w, f) ? ">(deleted)" : ">");
 }
 
-/* "<name>" behind a descriptor. */
+/* "<name>" after a descriptor. */
 static void put_folder(struct call_writer *w, struct bytes name)
 {
 	call_put(w, "<");
@@ -138,7 +139,7 @@ static void put_folder(struct call_writer *w, struct bytes name)
 	call_put(w, ">");
 }
 
-/* What the call's folder is called; empty: the file's row says it, or nobody does. */
+/* The name of the call's folder; empty: it is in the file's row, or unknown. */
 static struct bytes folder_of_call(const struct call_writer *w)
 {
 	int64_t id = call_value(w, OP_DIR_ID, -1);
@@ -175,7 +176,7 @@ void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_
 		put_folder(w, f->base);
 }
 
-/* What is left of a path behind a folder that it lies in; "." of the folder itself; all of it of others. */
+/* The part of a path below a folder; "." for the folder itself; the whole path if it is elsewhere. */
 static struct bytes below_folder(struct bytes path, struct bytes folder)
 {
 	size_t at = folder.len;
@@ -206,7 +207,7 @@ void call_put_path(struct call_writer *w, int64_t file_id, bool whole)
 
 void call_put_path_at(struct call_writer *w, int64_t file_id)
 {
-	/* the folder first: both may be put together in the same room */
+	/* the folder first: composing both uses the same buffer */
 	struct bytes folder = folder_of_call(w);
 	_cleanup_buf_ struct buf name = {0};
 	int r = folder.len ? buf_append(&name, folder.data, folder.len) : 0;
@@ -223,7 +224,7 @@ void call_put_path_at(struct call_writer *w, int64_t file_id)
 
 /* ---- addresses ---- */
 
-/* Splits "10.0.0.1:80" and "[::1]:80"; false where it is something else. */
+/* Splits "10.0.0.1:80" and "[::1]:80"; false for any other form. */
 static bool split_address(struct bytes text, char host[ADDRESS_TEXT_MAX], char port[16])
 {
 	const char *s = (const char *)text.data;
@@ -310,7 +311,8 @@ static void call_names_put_error(struct call_writer *w, int64_t e)
 	if (!word)
 		call_put(w, "-1 (errno %lld)", (long long)e);
 	else if (e < 512 && !w->style->brief)
-		call_put(w, "-1 %s (%s)", word, strerrordesc_np((int)e)); /* not translated */
+		call_put(w, "-1 %s (%s)", word,
+			 strerrordesc_np((int)e)); /* not translated to the locale */
 	else
 		call_put(w, "-1 %s", word);
 }
@@ -320,7 +322,7 @@ static bool call_names_is_call(const struct call_writer *w, const char *name)
 	return w->def && !strcmp(w->def->name, name);
 }
 
-/* The new descriptor; its file is the second one where the call had a descriptor already. */
+/* The new descriptor; its file is the second one if the call also took a descriptor. */
 static void put_new_fd(struct call_writer *w, int64_t ret)
 {
 	bool second = call_value(w, OP_FD2, -1) == ret && call_has(w, OP_FILE2_ID);
@@ -349,7 +351,7 @@ static void put_fcntl_result(struct call_writer *w, int64_t ret)
 	}
 }
 
-/* strace says why these returned 0. */
+/* True if the call timed out: strace prints that as the reason for 0. */
 static bool timed_out(const struct call_writer *w, int64_t ret)
 {
 	return ret == 0 && (call_names_is_call(w, "poll") || call_names_is_call(w, "ppoll") ||

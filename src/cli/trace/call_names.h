@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_names.h: descriptors, addresses and results as strace -yy annotates them; for call_text.c
- * alone. */
+/* call_names.h: prints descriptors, addresses and results as strace -yy annotates them; only for call_text.c. */
 #pragma once
 
 #include "cli/trace/call_text.h"
@@ -18,7 +17,7 @@ struct call_writer {
 };
 
 void call_put(struct call_writer *w, const char *fmt, ...) _printf_(2, 3);
-/* Keeps the first failure of what a function returned. */
+/* Records the first failure returned by a function. */
 void call_note(struct call_writer *w, int r);
 
 static inline bool call_has(const struct call_writer *w, unsigned int column)
@@ -34,18 +33,22 @@ static inline int64_t call_value(const struct call_writer *w, unsigned int colum
 
 /* "3</tmp/x>", "3<TCP:[127.0.0.1:80->127.0.0.1:4711]>", "3" */
 void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id);
-/* "AT_FDCWD</tmp>": the folder that the path of `file_id` starts from, where that is known; `second`: of the
- * call's second path. */
+/*
+ * "AT_FDCWD</tmp>": the folder that the path of `file_id` is relative to, if known; `second`: for the call's second
+ * path.
+ */
 void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id, bool second);
-/* The folder that the path of `file_id`, the call's first, starts from: appended where it is known. 0 or -ENOMEM. */
+/* Appends the folder that the path of `file_id`, the call's first, is relative to, if known. 0 or -ENOMEM. */
 int call_folder(const struct call_writer *w, int64_t file_id, struct buf *to);
-/* A path argument in quotes, as given where the trace has that; `whole`: with the folder that it
- * starts from, for calls that have no descriptor that says it. */
+/*
+ * Prints a path argument in quotes, as given if the trace has that; `whole`: including the folder that it is relative
+ * to, for calls without a descriptor that names it.
+ */
 void call_put_path(struct call_writer *w, int64_t file_id, bool whole);
-/* The path of a call whose descriptor says the folder: of what lies below that the rest. */
+/* Prints the path of a call whose descriptor names the folder: only the part below it. */
 void call_put_path_at(struct call_writer *w, int64_t file_id);
 /* {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("127.0.0.1")} */
 void call_put_address(struct call_writer *w, int64_t peer_id);
-/* Length of that address, where the family says it; else "...". */
+/* Prints the length of that address, if the family determines it; else "...". */
 void call_put_address_len(struct call_writer *w, int64_t peer_id);
 void call_put_result(struct call_writer *w);

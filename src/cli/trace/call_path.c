@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_path.c: paths as programs give them, and what they lead to. */
+/* call_path.c: paths as programs give them, and the files that they lead to. */
 #include <errno.h>
 #include <string.h>
 
 #include "cli/trace/call_memory.h"
 #include "schema/ops.h"
 
-/* Takes the last name off a path; "/" has none. */
+/* Removes the last name of a path; "/" has none. */
 static void path_up(struct buf *path)
 {
 	while (path->len && path->data[path->len - 1] != '/')
@@ -14,7 +14,7 @@ static void path_up(struct buf *path)
 	path->len -= path->len > 0;
 }
 
-/* Adds the names of a path to an absolute one, without "." and with ".." taken as written. */
+/* Appends the names of a path to an absolute one, dropping "." and resolving ".." textually. */
 static int path_add(struct buf *path, struct bytes names)
 {
 	int r = 0;
@@ -34,13 +34,13 @@ static int path_add(struct buf *path, struct bytes names)
 	return r;
 }
 
-/* Whether a path, read from this folder, is the file's own. */
+/* True if a path, relative to this folder, is the file's own. */
 static bool is_own_path(struct bytes given, struct bytes folder, struct bytes own)
 {
 	_cleanup_buf_ struct buf path = {0};
 	bool absolute = given.len && *given.data == '/';
 
-	if (!absolute && !folder.len) /* the folder is not known: the end must do */
+	if (!absolute && !folder.len) /* the folder is unknown: compare the end only */
 		return own.len >= given.len &&
 		       !memcmp(own.data + own.len - given.len, given.data, given.len);
 	if ((!absolute && path_add(&path, folder) < 0) || path_add(&path, given) < 0)

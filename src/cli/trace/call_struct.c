@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_struct.c: structures that calls are given or fill, as strace prints them. Layouts are those of 64-bit Linux, which are
- * the same on all machines that weir reads but for struct stat, which is that of x86-64. */
+/*
+ * call_struct.c: prints structures that calls take or fill, like strace. Layouts are those of 64-bit Linux, which are
+ * the same on all machines that weir supports, except struct stat, which is that of x86-64.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,7 +34,7 @@ static void put_words_of(struct call_writer *w, const char *name, enum word_set 
 	call_note(w, flags_print(w->to, words, value));
 }
 
-/* Structures that are pairs of numbers, or of such. */
+/* Structures that are pairs of numbers, or pairs of such pairs. */
 static void put_pair_of(struct call_writer *w, struct bytes b, size_t at, const char *second)
 {
 	call_put(w, "{tv_sec=%lld, %s=%lld}", (long long)memory_u64(b, at), second,
@@ -224,7 +227,7 @@ static void put_stack(struct call_writer *w, struct bytes b)
 	call_put(w, ", ss_size=%#llx}", (unsigned long long)memory_u64(b, 16));
 }
 
-/* What wait4() says of a child. */
+/* The status of a child from wait4(). */
 static void struct_put_status(struct call_writer *w, struct bytes b)
 {
 	int status = (int)memory_u32(b, 0);
@@ -327,7 +330,7 @@ static void put_clone_args(struct call_writer *w, struct bytes b)
 	static const struct {
 		const char *name;
 		size_t at;
-		uint64_t flags; /* without any of which the field is not used */
+		uint64_t flags; /* the field is unused unless one of these flags is set */
 	} ids[] = {{"pidfd", 8, 0x1000},
 		   {"child_tid", 16, CLONE_CHILD_IDS},
 		   {"parent_tid", 24, 0x100000}};
@@ -377,7 +380,7 @@ static bool put_fcntl(struct call_writer *w, struct bytes b)
 	return true;
 }
 
-/* A pointer to a length that the call changes. */
+/* A pointer to a length that the call updates. */
 static void put_room(struct call_writer *w, uint64_t address, struct bytes b)
 {
 	int64_t was = 0;
@@ -389,7 +392,7 @@ static void put_room(struct call_writer *w, uint64_t address, struct bytes b)
 		call_put(w, "[%u]", memory_u32(b, 0));
 }
 
-/* How many bytes a buffer has that a call moved, or was to move. */
+/* The number of bytes in a buffer that a call moved, or was to move. */
 static uint64_t buffer_bytes(const struct call_writer *w, const struct wire_detail_step *s)
 {
 	int64_t ret = call_value(w, OP_RET, 0);
@@ -405,7 +408,7 @@ static bool put_buffer(struct call_writer *w, const struct wire_detail_step *s, 
 
 	if (!b.data)
 		b = call_memory_content(w);
-	/* of nothing there is nothing to read */
+	/* an empty buffer has nothing to print */
 	if (!b.data && (whole || !call_memory_recorded(w) || call_value(w, OP_RET, -1) < 0 ||
 			!w->style->content_max))
 		return false;
@@ -413,19 +416,22 @@ static bool put_buffer(struct call_writer *w, const struct wire_detail_step *s, 
 	return true;
 }
 
-/* nanosleep() fills what is left only where it is interrupted. */
+/* True if the call left the argument unchanged: nanosleep() fills in the remainder only when interrupted. */
 static bool is_left_alone(const struct call_writer *w, unsigned int i)
 {
 	bool rest = (struct_is_call(w, "nanosleep") && i == 1) ||
 		    (struct_is_call(w, "clock_nanosleep") && i == 3);
-	/* the time that select waited at most is what is left by then */
+	/* on exit, select's timeout holds the remaining time */
 	bool left = struct_is_call(w, "select") && i == 4;
 
-	return (rest && call_value(w, OP_RET, 0) >= 0) || left ||
+	/* what stands there is not looked at */
+	bool unused = struct_is_call(w, "epoll_ctl") && call_value(w, OP_A1, 0) == EPOLL_CTL_DEL;
+
+	return (rest && call_value(w, OP_RET, 0) >= 0) || left || unused ||
 	       (struct_is_call(w, "wait4") && i == 1 && call_value(w, OP_RET, 0) == 0);
 }
 
-/* Structures whose bytes say everything. */
+/* Structures whose bytes are sufficient to print them. */
 static void put_timespec(struct call_writer *w, struct bytes b)
 {
 	put_pair_of(w, b, 0, "tv_nsec");
@@ -473,6 +479,45 @@ static void put_fd_set_given(struct call_writer *w, uint64_t address, struct byt
 	put_fd_set(w, given.data ? given : b);
 }
 
+/* "[0 2]", as strace has a set of CPUs */
+static void put_cpus(struct call_writer *w, struct bytes b)
+{
+	const char *separator = "[";
+
+	for (size_t cpu = 0; cpu < 8 * b.len; cpu++) {
+		if (!(b.data[cpu / 8] >> (cpu % 8) & 1))
+			continue;
+		call_put(w, "%s%zu", separator, cpu);
+		separator = " ";
+	}
+	call_put(w, *separator == '[' ? "[]" : "]");
+}
+
+static void put_ids(struct call_writer *w, struct bytes b)
+{
+	call_put(w, "[");
+	for (size_t at = 0; at + 4 <= b.len; at += 4)
+		call_put(w, "%s%u", at ? ", " : "", memory_u32(b, at));
+	call_put(w, "]");
+}
+
+static void put_tms(struct call_writer *w, struct bytes b)
+{
+	call_put(w, "{tms_utime=%llu, tms_stime=%llu, tms_cutime=%llu, tms_cstime=%llu}",
+		 (unsigned long long)memory_u64(b, 0), (unsigned long long)memory_u64(b, 8),
+		 (unsigned long long)memory_u64(b, 16), (unsigned long long)memory_u64(b, 24));
+}
+
+/* Of other families the row of the call has it. */
+static bool put_netlink(struct call_writer *w, struct bytes b)
+{
+	if (b.len < 12 || memory_u16(b, 0) != AF_NETLINK)
+		return false;
+	call_put(w, "{sa_family=AF_NETLINK, nl_pid=%d, nl_groups=%08x}", (int32_t)memory_u32(b, 4),
+		 memory_u32(b, 8));
+	return true;
+}
+
 static bool put_struct_of(struct call_writer *w, enum struct_type type, uint64_t address,
 			  struct bytes b)
 {
@@ -503,10 +548,15 @@ static bool put_struct_of(struct call_writer *w, enum struct_type type, uint64_t
 		[STRUCT_OPTION] = struct_put_option,
 		[STRUCT_HOW] = put_how,
 		[STRUCT_CLONE] = put_clone_args,
+		[STRUCT_CPUS] = put_cpus,
+		[STRUCT_IDS] = put_ids,
+		[STRUCT_TMS] = put_tms,
 	};
 
 	if (type == STRUCT_FCNTL)
 		return put_fcntl(w, b);
+	if (type == STRUCT_ADDRESS)
+		return put_netlink(w, b);
 	if (type == STRUCT_IOCTL)
 		return struct_put_ioctl(w, (uint32_t)call_value(w, OP_A1, 0), b);
 	if (type == STRUCT_ROOM)
@@ -557,7 +607,7 @@ bool call_put_struct(struct call_writer *w, unsigned int i)
 	return true;
 }
 
-/* ---- behind the result ---- */
+/* ---- after the result ---- */
 
 static void put_poll_result(struct call_writer *w)
 {

@@ -9,8 +9,8 @@
 #include "schema/flags.h"
 
 #define SIGNALS	   64
-#define SIGNAL_RT  32 /* the first of real time, as the kernel counts */
-#define MOSTLY_SET 42 /* of a set that has more the others are printed */
+#define SIGNAL_RT  32 /* the first real-time signal, in the kernel's numbering */
+#define MOSTLY_SET 42 /* for a set with more signals the others are printed */
 
 struct bit_name {
 	uint64_t bit;
@@ -125,7 +125,7 @@ void struct_put_sigset(struct call_writer *w, uint64_t set)
 /* ---- siginfo_t ---- */
 
 struct signal_codes {
-	int32_t number; /* 0: of any signal */
+	int32_t number; /* 0: any signal */
 	const char *const *names;
 	int32_t first, count;
 };
@@ -186,7 +186,7 @@ struct signal_parts {
 	uint64_t address;
 };
 
-/* Others have a timer, or a descriptor, where these say who sent them. */
+/* True if the sender is recorded; other codes have a timer or a descriptor in its place. */
 static bool code_has_sender(int32_t code)
 {
 	return code == SI_USER || code == SI_QUEUE || code == SI_TKILL || code == SI_MESGQ;

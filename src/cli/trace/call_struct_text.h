@@ -4,7 +4,7 @@
 
 #include "cli/trace/call_memory.h"
 
-/* "EXT2_SUPER_MAGIC", NULL: not known. */
+/* "EXT2_SUPER_MAGIC"; NULL: unknown. */
 const char *struct_fs_name(uint64_t magic);
 /* "ST_VALID|ST_RELATIME" */
 void struct_put_mount_flags(struct call_writer *w, uint64_t flags);
@@ -12,7 +12,7 @@ void struct_put_mount_flags(struct call_writer *w, uint64_t flags);
 void struct_put_action_flags(struct call_writer *w, uint64_t flags);
 /* "[INT CHLD]", "~[KILL]" */
 void struct_put_sigset(struct call_writer *w, uint64_t set);
-/* "{si_signo=SIGCHLD, si_code=CLD_EXITED, ...}" of a siginfo_t. */
+/* "{si_signo=SIGCHLD, si_code=CLD_EXITED, ...}" for a siginfo_t. */
 void struct_put_siginfo(struct call_writer *w, struct bytes b);
-/* What an ioctl was given or filled. False: that is not known. */
+/* Prints the argument of an ioctl. False: it is unknown. */
 bool struct_put_ioctl(struct call_writer *w, uint32_t command, struct bytes b);

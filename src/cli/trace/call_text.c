@@ -10,11 +10,13 @@
 
 #include "cli/trace/call_memory.h"
 #include "cli/trace/call_names.h"
+#include "cli/trace/call_prctl.h"
 #include "cli/terminal/format.h"
+#include "enrich/secret.h"
 #include "schema/flags.h"
 #include "schema/vocab.h"
 
-#define ARGV_MAX     32 /* arguments of a program that are shown, as many as strace shows */
+#define ARGV_MAX     32		  /* arguments of a program to show, as many as strace shows */
 #define ARGUMENT_MAX ((size_t)64) /* bytes of each */
 
 static const struct call_text_style plain_style;
@@ -64,8 +66,7 @@ static void put_words(struct call_writer *w, enum word_set words, unsigned int c
 
 static void put_fd_argument(struct call_writer *w, unsigned int fd, unsigned int file)
 {
-	/* a call with a path argument has the path's file in file_id; a new descriptor stands in
-	 * the result */
+	/* for a call with a path argument, file_id is the path's file; a new descriptor is in the result */
 	bool other = call_text_has_role(w, file == OP_FILE_ID ? ARG_PATH : ARG_PATH2) ||
 		     (fd == OP_FD2 && w->def->ret == RET_FD);
 	int64_t file_id = other ? -1 : call_value(w, file, -1);
@@ -92,7 +93,7 @@ static void put_pair(struct call_writer *w)
 static void put_position(struct call_writer *w, unsigned int column, unsigned int i)
 {
 	bool none = call_memory_recorded(w) && call_has(w, OP_A0 + i) &&
-		    !call_value(w, OP_A0 + i, 0); /* the file's own position */
+		    !call_value(w, OP_A0 + i, 0); /* NULL: the file's own position */
 
 	if (call_has(w, column) && !none)
 		call_put(w, "[%lld]", (long long)call_value(w, column, 0));
@@ -100,7 +101,7 @@ static void put_position(struct call_writer *w, unsigned int column, unsigned in
 		call_put(w, "NULL");
 }
 
-/* Addresses and what else is only a number; NULL and 0 are told apart by what the call does. */
+/* Prints addresses and other plain numbers; the call determines whether 0 is NULL. */
 static void put_raw(struct call_writer *w, unsigned int column, enum arg_role role)
 {
 	uint64_t v = (uint64_t)call_value(w, column, 0);
@@ -136,17 +137,25 @@ static bool is_unread(const struct call_writer *w)
 	return call_value(w, OP_STATUS, 0) & STATUS_ARG_UNREAD;
 }
 
-/* The address that a call was given or gave. Of receiving calls none is the usual thing. */
+/* The address that a call took or returned; -1 for accept() that asks for none, whose peer is that of its new socket. */
+static int64_t address_of(const struct call_writer *w)
+{
+	int64_t peer = call_value(w, OP_PEER_ID, -1);
+
+	return peer == call_value(w, OP_FILE2_ID, -1) ? -1 : peer;
+}
+
+/* Prints an address that the call took or returned. Receiving calls usually have none. */
 static void put_address(struct call_writer *w, enum arg_role role, unsigned int i)
 {
 	bool absent = role == ARG_ADDROUT ? call_value(w, OP_RET, -1) >= 0
 					  : call_text_has_role(w, ARG_BUF);
 
-	if (call_value(w, OP_PEER_ID, -1) >= 0)
-		call_put_address(w, call_value(w, OP_PEER_ID, -1));
+	if (address_of(w) >= 0)
+		call_put_address(w, address_of(w));
 	else if (call_memory_recorded(w))
 		put_raw(w, OP_A0 + i, ARG_PTR);
-	else /* of one that could not be read, or that the program's room cut, nothing is known */
+	else /* nothing is known if it could not be read, or was truncated for lack of room */
 		call_put(w, absent && !is_unread(w) ? "NULL" : "...");
 }
 
@@ -154,13 +163,13 @@ static void put_address_len(struct call_writer *w, unsigned int i)
 {
 	if (call_memory_recorded(w) && call_has(w, OP_A0 + i))
 		call_put(w, "%d", (int32_t)call_value(w, OP_A0 + i, 0));
-	else if (call_value(w, OP_PEER_ID, -1) >= 0)
-		call_put_address_len(w, call_value(w, OP_PEER_ID, -1));
+	else if (address_of(w) >= 0)
+		call_put_address_len(w, address_of(w));
 	else
 		call_put(w, call_text_has_role(w, ARG_BUF) && !is_unread(w) ? "0" : "...");
 }
 
-/* Whether that bit of the call's flags is AT_EMPTY_PATH: openat's are others. */
+/* True if the bit is AT_EMPTY_PATH in the call's flags: openat's flags are different. */
 static bool takes_empty_path(const struct call_writer *w)
 {
 	enum word_set words = op_flag_words((uint32_t)call_value(w, OP_OP, -1));
@@ -169,8 +178,7 @@ static bool takes_empty_path(const struct call_writer *w)
 	return word && !strcmp(word, "AT_EMPTY_PATH");
 }
 
-/* AT_EMPTY_PATH with a descriptor: the file is the descriptor's own (fstat of libc), and the path
- * is "". */
+/* AT_EMPTY_PATH with a descriptor: the file is the descriptor's own (libc's fstat), and the path is "". */
 static bool is_empty_path(const struct call_writer *w)
 {
 	struct dims_file room;
@@ -182,16 +190,23 @@ static bool is_empty_path(const struct call_writer *w)
 	       (int32_t)call_value(w, OP_FD, AT_FDCWD) >= 0;
 }
 
+/* No path was given: the call is about the descriptor before it (utimensat). */
+static bool is_null_path(const struct call_writer *w, unsigned int i)
+{
+	return i < w->def->arg_count && w->def->args[i].role == ARG_PATH &&
+	       call_memory_recorded(w) && call_has(w, OP_A0 + i) && !call_value(w, OP_A0 + i, 0);
+}
+
 static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 {
-	/* where the call returns a descriptor, op.fd is that one */
+	/* if the call returns a descriptor, op.fd is that one */
 	bool raw = call_has(w, OP_A0 + i) || (!second && w->def->ret == RET_FD);
 	unsigned int column = raw ? OP_A0 + i : second ? OP_FD2 : OP_FD;
-	/* of the raw register 32 bits count; the working directory has no descriptor */
+	/* the raw register has 32 significant bits; the working directory has no descriptor */
 	int64_t fd = (int32_t)call_value(w, column, AT_FDCWD);
 	bool two = second && call_text_has_role(w, ARG_PATH2);
 
-	if (!second && is_empty_path(w))
+	if (!second && (is_empty_path(w) || is_null_path(w, i + 1)))
 		call_put_fd(w, fd, call_value(w, OP_FILE_ID, -1));
 	else
 		call_put_dirfd(w, !raw || call_has(w, column), fd,
@@ -228,7 +243,7 @@ static bool is_device(const struct call_writer *w, unsigned int mode_column)
 	return S_ISCHR((mode_t)mode) || S_ISBLK((mode_t)mode);
 }
 
-/* Which arguments an operation on a futex has: a bit for each. */
+/* The arguments that a futex operation has, as a bit mask. */
 static bool is_futex_argument(const struct call_writer *w, unsigned int i)
 {
 	static const uint8_t has[] = {
@@ -252,7 +267,7 @@ static bool is_futex_argument(const struct call_writer *w, unsigned int i)
 	return operation >= ARRAY_SIZE(has) || has[operation] >> i & 1;
 }
 
-/* The time that a futex is waited for, and the bits that a wait or a wake-up is for. */
+/* Prints the timeout of a futex, and the bits of a wait or a wake-up. */
 static bool put_futex_argument(struct call_writer *w, unsigned int i)
 {
 	uint64_t operation = (uint64_t)call_value(w, OP_A1, 0) & 0x7f;
@@ -272,7 +287,7 @@ static bool put_futex_argument(struct call_writer *w, unsigned int i)
 	return true;
 }
 
-/* Arguments that strace leaves out as well. */
+/* Arguments that strace omits too. */
 static bool is_left_out(const struct call_writer *w, unsigned int i)
 {
 	enum arg_role role = w->def->args[i].role;
@@ -290,6 +305,8 @@ static bool is_left_out(const struct call_writer *w, unsigned int i)
 	if (role == ARG_DEV && i && w->def->args[i - 1].role == ARG_MODE)
 		return !is_device(w, OP_A0 + i - 1);
 	if (call_text_is_call(w, "futex") && !is_futex_argument(w, i))
+		return true;
+	if (call_text_is_call(w, "prctl") && !call_prctl_has(w, i))
 		return true;
 	if (call_text_is_call(w, "ioctl") && i == 2) {
 		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
@@ -343,6 +360,7 @@ static void put_socket_option(struct call_writer *w)
 		{6, WORDS_TCP_OPTION},
 		{0, WORDS_IP_OPTION},
 		{41, WORDS_IPV6_OPTION},
+		{SOL_NETLINK, WORDS_NETLINK_OPTION},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
@@ -354,35 +372,47 @@ static void put_socket_option(struct call_writer *w)
 	put_raw_number(w, OP_A2, ARG_UINT);
 }
 
-/*
- * The argument vector of a program: the process has it from its latest exec, which was this one if
- * it runs the program that this one named.
- */
-static void put_argv(struct call_writer *w)
+/* The arguments of the process's latest exec, which is this call if the process runs the program named here. */
+static struct bytes argv_of_process(const struct call_writer *w)
 {
 	const struct dims_thread *t =
 		w->dims ? dims_thread(w->dims, call_value(w, OP_THREAD_ID, -1)) : NULL;
 	const struct dims_process *p = t ? dims_process(w->dims, t->process_id) : NULL;
 	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1))
 				    : (struct bytes){0};
-	struct bytes left = p ? p->argv : (struct bytes){0};
 	bool same = p && p->exe.len == name.len && name.len &&
 		    !memcmp(p->exe.data, name.data, name.len);
 
-	if (!same || !left.len || call_value(w, OP_RET, -1) != 0) {
+	return same && call_value(w, OP_RET, -1) == 0 ? p->argv : (struct bytes){0};
+}
+
+/* The argument vector of a program, argument `i`, as the call was given it; else as the process has it. */
+static void put_argv(struct call_writer *w, unsigned int i)
+{
+	struct bytes given = call_memory(w, call_memory_address(w, i)),
+		     left = given.len ? given : argv_of_process(w);
+	_cleanup_buf_ struct buf masked = {0};
+
+	/* here a NUL ends each, else it stands between them */
+	given.len -= given.len && !given.data[given.len - 1];
+	if (given.len && secret_mask(given, &masked, NULL) > 0) {
+		call_note(w, buf_append(&masked, "", 1));
+		left = (struct bytes){masked.data, masked.len};
+	}
+	if (!left.len) {
 		call_put(w, "[...]");
 		return;
 	}
 	call_put(w, "[");
-	for (unsigned int i = 0; left.len; i++) {
+	for (unsigned int n = 0; left.len; n++) {
 		const uint8_t *end = memchr(left.data, 0, left.len);
 		size_t len = end ? (size_t)(end - left.data) : left.len;
 
-		if (i == ARGV_MAX) {
+		if (n == ARGV_MAX) {
 			call_put(w, ", ...");
 			break;
 		}
-		call_put(w, "%s\"", i ? ", " : "");
+		call_put(w, "%s\"", n ? ", " : "");
 		call_note(w,
 			  call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)},
 					   "\""));
@@ -405,7 +435,7 @@ static void put_protocol(struct call_writer *w, unsigned int column)
 		put_raw_number(w, column, ARG_INT);
 }
 
-/* The name of a nameless file in memory stands in the path that the kernel gives it. */
+/* The name of a memfd is part of the path that the kernel gives it. */
 static bool put_memfd_name(struct call_writer *w)
 {
 	static const char prefix[] = "/memfd:";
@@ -422,7 +452,7 @@ static bool put_memfd_name(struct call_writer *w)
 	return true;
 }
 
-/* The environment: its address, and how many variables it has. */
+/* Prints the environment: its address, and the number of variables. */
 static void put_environment(struct call_writer *w, unsigned int i)
 {
 	struct bytes count = call_memory(w, call_memory_address(w, i));
@@ -437,19 +467,21 @@ static bool is_exec(const struct call_writer *w)
 	return call_text_is_call(w, "execve") || call_text_is_call(w, "execveat");
 }
 
-/* True where it was one of these. */
+/* Prints arguments with a special form. False: it is not one of these. */
 static bool put_special(struct call_writer *w, unsigned int i)
 {
 	if (call_text_is_call(w, "fcntl") && i == 2 && call_has(w, OP_A2))
 		put_fcntl_argument(w);
 	else if (call_text_is_call(w, "futex"))
 		return put_futex_argument(w, i);
+	else if (call_text_is_call(w, "prctl"))
+		return call_prctl_put(w, i);
 	else if ((call_text_is_call(w, "setsockopt") || call_text_is_call(w, "getsockopt")) &&
 		 i == 2)
 		put_socket_option(w);
 	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH &&
 		 is_exec(w))
-		put_argv(w);
+		put_argv(w, i);
 	else if (w->def->args[i].role == ARG_PTR && is_exec(w))
 		put_environment(w, i);
 	else if ((call_text_is_call(w, "socket") || call_text_is_call(w, "socketpair")) && i == 2)
@@ -479,7 +511,9 @@ static void put_argument(struct call_writer *w, unsigned int i)
 	case ARG_PATH:
 		if (call_put_path_given(w, i, call_value(w, OP_FILE_ID, -1)))
 			break;
-		if (is_empty_path(w))
+		if (is_null_path(w, i))
+			call_put(w, "NULL");
+		else if (is_empty_path(w))
 			call_put(w, "\"\"");
 		else if (call_text_has_role(w, ARG_DIRFD))
 			call_put_path_at(w, call_value(w, OP_FILE_ID, -1));
@@ -492,7 +526,7 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		call_put_path(w, call_value(w, OP_FILE2_ID, -1),
 			      !call_text_has_role(w, ARG_DIRFD2));
 		break;
-	case ARG_TARGET: /* traces recorded before it was kept have its address */
+	case ARG_TARGET: /* older traces have only its address */
 		if (call_put_path_given(w, i, -1))
 			break;
 		if (call_has(w, OP_A0 + i) && !call_has(w, OP_FILE2_ID))
@@ -582,7 +616,7 @@ static void put_argument(struct call_writer *w, unsigned int i)
 
 /* ---- whole calls ---- */
 
-/* strace prints clone's arguments by name, and only those that its flags make use of. */
+/* strace prints clone's arguments by name, and only those that its flags use. */
 static void put_clone(struct call_writer *w)
 {
 	int64_t flags = call_value(w, OP_FLAGS, 0);
@@ -602,7 +636,7 @@ static void put_clone(struct call_writer *w)
 		call_put(w, ", child_tidptr=%#llx", (unsigned long long)call_value(w, OP_A3, 0));
 }
 
-/* A call that the table does not decode: what the registers held. */
+/* Prints the registers of a call that the table does not decode. */
 static void put_undecoded(struct call_writer *w)
 {
 	bool any = false;
@@ -616,7 +650,7 @@ static void put_undecoded(struct call_writer *w)
 	}
 }
 
-/* A call that has no name is told by its number, as strace does it. */
+/* Prints the number of a call without a name, like strace. */
 static void call_text_put_name(struct call_writer *w)
 {
 	int64_t code = call_value(w, OP_OP, -1);
@@ -628,7 +662,7 @@ static void call_text_put_name(struct call_writer *w)
 		call_put(w, "%s(", code < 0 ? "?" : op_name((uint32_t)code, name));
 }
 
-/* Of paths more is known than their text. */
+/* True for arguments printed as structures; for paths, more is known than their text. */
 static bool is_struct(struct call_writer *w, unsigned int i)
 {
 	enum arg_role role = w->def->args[i].role;

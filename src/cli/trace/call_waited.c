@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_waited.c: descriptors that a call found ready, or waited on, as strace writes what poll() returned. */
+/* call_waited.c: descriptors that a call found ready, or waited on, in strace's notation for poll(). */
 #include "cli/trace/call_names.h"
 #include "schema/flags.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir trace: a line per call, as strace prints them. */
+/* weir trace: prints a line per call, like strace. */
 #include "cli/trace/trace.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static bool reads_stored(const struct trace_opts *o)
 	return o->inputs.count > 0;
 }
 
-/* Options that mean something in one of the two cases only. 0 or 2. */
+/* Rejects options that apply only live, or only to a stored trace, in the other case. 0 or 2. */
 static int trace_check(const struct trace_opts *o)
 {
 	if (reads_stored(o)) {
@@ -52,7 +52,7 @@ static int trace_check(const struct trace_opts *o)
 	return 0;
 }
 
-/* A trace where a command should stand. 0 or 2. */
+/* Rejects a trace in the place of a command. 0 or 2. */
 static int check_command(const struct trace_opts *o, int argc, char **argv)
 {
 	static const char mark[] = {'W', 'E', 'I', 'R', 'T', 'R', 'C', '\n'}; /* docs/FORMAT.md */
@@ -88,7 +88,7 @@ static int trace_run(const struct trace_opts *o, int argc, char **argv, FILE *st
 	if (named.code)
 		err = named;
 	if (r < 0 && out.file == stdout && ferror(stdout))
-		return 1; /* main() says so */
+		return 1; /* main() reports it */
 	if (r < 0 && out.file != standard && ferror(out.file)) {
 		err = (struct error){0};
 		error_errno(&err, r, "-o %s", o->output);
@@ -103,7 +103,7 @@ static int trace_run(const struct trace_opts *o, int argc, char **argv, FILE *st
 static int trace_main(const void *opts, int argc, char **argv)
 {
 	const struct trace_opts *o = opts;
-	/* the command has standard output for itself, as under strace */
+	/* with a command, standard output belongs to it, as for strace */
 	FILE *file = !reads_stored(o) && argc ? stderr : stdout;
 	bool split = o->output && o->rec.strace_f > 1;
 	struct error err = {0};
@@ -117,7 +117,8 @@ static int trace_main(const void *opts, int argc, char **argv)
 		return status;
 	if (!o->output && reads_stored(o))
 		text_pager_begin();
-	status = trace_run(o, argc, argv, split ? stderr : file); /* for what is of no thread */
+	status = trace_run(o, argc, argv,
+			   split ? stderr : file); /* for messages about no particular thread */
 	if (!o->output && reads_stored(o))
 		text_pager_end();
 	return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_beside.c: rows that belong to a call have its thread and its start, and stand together. */
+/* trace_beside.c: finds the rows that belong to a call: they have its thread and start, and are consecutive. */
 #include "cli/trace/trace_beside.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static bool is_of_call(enum beside_kind kind, const struct batch *b, size_t at,
 		       batch_get(op, OP_THREAD_ID, row, -1);
 }
 
-/* From `at` on; returns where the call's rows end, `at` where it has none. */
+/* Searches from `at` on. Returns where the call's rows end, or `at` if it has none. */
 static size_t beside_collect(struct trace_beside *ret, enum beside_kind kind, const struct batch *b,
 			     size_t at, const struct batch *op, size_t row)
 {
@@ -46,7 +46,7 @@ static size_t beside_collect(struct trace_beside *ret, enum beside_kind kind, co
 	for (size_t i = at; i < b->rows; i++) {
 		bool of_call = is_of_call(kind, b, i, op, row);
 
-		if (!of_call && c->count) /* they stand together */
+		if (!of_call && c->count) /* they are consecutive */
 			break;
 		if (!of_call)
 			continue;
@@ -83,8 +83,8 @@ void trace_beside_in(struct trace_beside *b, const struct batch_set *set, const 
 		if (!rows || !may_have_rows(kind, op, row))
 			continue;
 		while (at < rows->rows && row_end(kind, rows, at) < end)
-			at++; /* of calls that are not shown */
-		/* others that ended with this call may stand before its own */
+			at++; /* rows of calls that are not shown */
+		/* rows of other calls that ended at the same time may precede its own */
 		b->at[kind] = at;
 		if (at < rows->rows && row_end(kind, rows, at) == end)
 			beside_collect(b, kind, rows, at, op, row);
@@ -129,7 +129,7 @@ ssize_t beside_peek(struct beside_table *t, struct error *err)
 	return t->ended ? MIN(t->count, (ssize_t)0) : 1;
 }
 
-/* Tables come in the order of the ends of calls: what ended with this call is held, what ended before is not wanted. */
+/* Tables are ordered by the end of calls: rows that ended with this call are held, earlier ones are skipped. */
 static int scan_find(struct beside_table *t, enum beside_kind kind, int64_t end, struct error *err)
 {
 	ssize_t n;
@@ -141,7 +141,7 @@ static int scan_find(struct beside_table *t, enum beside_kind kind, int64_t end,
 	while ((n = beside_peek(t, err)) > 0 && row_end(kind, t->batch, t->rows[t->at]) <= end) {
 		size_t at = t->rows[t->at++];
 
-		/* of content a line shows the bytes alone */
+		/* a line shows only the bytes of content */
 		if (kind == BESIDE_CONTENT &&
 		    batch_get(t->batch, CHUNK_FORM, at, -1) != FORM_PAYLOAD)
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_files.c: -ff: the lines of each thread in a file of their own. There may be more threads than
- * files that can be open at once: a few stay open, the others are opened again to go on at their end.
+ * trace_files.c: -ff: the lines of each thread in a separate file. There may be more threads than files that can be
+ * open at once: a few stay open, the others are reopened for appending.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "cli/trace/trace.h"
 #include "privilege/privilege.h"
 
-#define OPEN_MAX_FILES 64 /* far below any limit of open files */
+#define OPEN_MAX_FILES 64 /* well below any limit on open files */
 #define PATH_TEXT_MAX  4096
 
 struct trace_files {
@@ -20,7 +20,7 @@ struct trace_files {
 		int64_t tid;
 		FILE *file; /* NULL: none */
 	} open[OPEN_MAX_FILES];
-	struct error error; /* the first that happened */
+	struct error error; /* the first one */
 };
 
 int trace_files_new(struct trace_files **ret, const char *prefix)

@@ -17,7 +17,7 @@
 #include "schema/flags.h"
 #include "schema/ops.h"
 
-#define CALL_COLUMN 40 /* where strace puts the result */
+#define CALL_COLUMN 40 /* where strace prints the result */
 
 int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file)
 {
@@ -30,7 +30,7 @@ int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file)
 	t->colour = !o->output && isatty(fileno(file)) && *text_style(TEXT_RED);
 	for (size_t i = 0; i < o->rec.sel.tids.count; i++) {
 		if (!strcmp(o->rec.sel.tids.items[i], "tt"))
-			t->times = TRACE_EPOCH; /* -ttt, taken apart as -t and its value */
+			t->times = TRACE_EPOCH; /* -ttt, parsed as -t with a value */
 		if (*o->rec.sel.tids.items[i] == 't')
 			t->by_start = true;
 	}
@@ -116,7 +116,8 @@ static int trace_line_put_thread(struct trace_out *t, int64_t tid, struct bytes 
 {
 	int r;
 
-	if (t->files || t->one_tid == tid) /* the file's name says it, or there is no other */
+	if (t->files ||
+	    t->one_tid == tid) /* the file's name identifies it, or it is the only thread */
 		return 0;
 	r = buf_printf(&t->line, "%s[pid %5lld<", style(t, TEXT_DIM), (long long)tid);
 	if (r == 0)
@@ -132,7 +133,7 @@ void trace_thread(struct trace_out *t, int64_t tid)
 		t->one_tid = -2;
 }
 
-/* The line is complete but for its time, `at`; tid -1: of no thread, and it has none. */
+/* Holds the line, complete except for its time, `at`; tid -1: it has neither thread nor time. */
 static int trace_line_hold(struct trace_out *t, int64_t turn, int64_t at, int64_t tid, int r)
 {
 	if (r == 0)
@@ -185,7 +186,7 @@ static int put_result(struct trace_out *t, const struct batch *op, size_t row,
 	return r < 0 || s == TEXT_PLAIN ? r : buf_printf(&t->line, "%s", style(t, TEXT_PLAIN));
 }
 
-/* One part of a list in brackets, if there is any of it. */
+/* Adds one part to a list in brackets, unless it is zero. */
 static int put_phase(struct trace_out *t, const char **separator, const char *what,
 		     struct text amount, int64_t value)
 {
@@ -196,7 +197,7 @@ static int put_phase(struct trace_out *t, const char **separator, const char *wh
 	return r;
 }
 
-/* " [queued 1.00 ms, device 9.00 ms]": what requests did while the call waited for I/O. */
+/* " [queued 1.00 ms, device 9.00 ms]": the requests' time while the call waited for I/O. */
 static int put_io_split(struct trace_out *t, const struct batch *op, size_t row)
 {
 	int64_t queued = batch_get(op, OP_IO_QUEUED, row, 0),
@@ -209,7 +210,7 @@ static int put_io_split(struct trace_out *t, const struct batch *op, size_t row)
 	return r < 0 || (queued <= 0 && device <= 0) ? r : buf_printf(&t->line, "]");
 }
 
-/* " (CPU 23.0 us, sleep 100 ms)": where the time of a call went that did more than run. */
+/* " (CPU 23.0 us, sleep 100 ms)": where the time went, for a call that did more than run. */
 static int put_phases(struct trace_out *t, const struct batch *op, size_t row)
 {
 	static const struct {
@@ -248,7 +249,7 @@ static int put_phases(struct trace_out *t, const struct batch *op, size_t row)
 	return r < 0 ? r : buf_printf(&t->line, ")");
 }
 
-/* " (io_uring, pos 8192)": no call of the thread made it. Those of libaio have their position in the call. */
+/* " (io_uring, pos 8192)": a request, not a call of the thread. libaio requests have their position in the call. */
 static int put_call_kind(struct trace_out *t, const struct batch *op, size_t row)
 {
 	int64_t kind = batch_get(op, OP_KIND, row, KIND_SYSCALL);
@@ -263,7 +264,7 @@ static int put_call_kind(struct trace_out *t, const struct batch *op, size_t row
 	return r < 0 ? r : buf_printf(&t->line, ")");
 }
 
-/* " <0.000012345>". Without a start it was running when recording began: it lasted longer. */
+/* " <0.000012345>". A call without a start was running when recording began, so it lasted longer. */
 static int put_dur(struct trace_out *t, const struct batch *op, size_t row)
 {
 	int64_t dur = batch_get(op, OP_DUR, row, -1);
@@ -275,7 +276,7 @@ static int put_dur(struct trace_out *t, const struct batch *op, size_t row)
 			  (long long)(dur / NSEC_PER_SEC), (long long)(dur % NSEC_PER_SEC));
 }
 
-/* What the call returned beside its result: descriptors with their files where they are known. */
+/* Prints what the call returned in addition to its result: descriptors, with their files if known. */
 static int put_returned(struct trace_out *t, const struct batch *op, size_t row,
 			const struct trace_beside *beside, const struct dims *dims,
 			const struct call_text_style *s)
@@ -377,7 +378,7 @@ int trace_loss(struct trace_out *t, const struct batch *loss)
 	r = buf_printf(&t->line, "%s--- missing: ", style(t, TEXT_RED));
 	for (unsigned int c = 0; c < CAUSE_COUNT && r == 0; c++) {
 		if ((!sum.events[c] && !sum.more[c]) || c == CAUSE_RUNNING_UNREAD)
-			continue; /* the latter no line is due for: live_warn_lost() tells it */
+			continue; /* no line is due for the latter: live_warn_lost() reports it */
 		r = buf_printf(&t->line, "%s%s %s", separator, vocab_word("cause", c),
 			       sum.events[c] ? format_count(sum.events[c]).s : "?");
 		separator = ", ";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_live.c: calls as they happen, a line each. */
+/* trace_live.c: prints calls as they happen, a line each. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@ struct session {
 	struct trace_beside beside;
 	struct trace_running *running; /* NULL with -c */
 	const struct live *live;
-	int failed; /* in the tick, which cannot say what */
+	int failed; /* failure in the tick, which cannot report it */
 };
 
-/* Rows of one table, each through one function. */
+/* Passes each row of a table to a function. */
 static int each_row(struct session *s, const struct batch *b,
 		    int (*print)(struct trace_out *, const struct batch *, size_t))
 {
@@ -43,7 +43,7 @@ static int print_calls(struct session *s, const struct batch_set *set, const str
 	return r;
 }
 
-/* Threads that make no call yet have lines soon. */
+/* Threads that have made no call yet will soon have lines. */
 static void note_threads(struct trace_out *t, const struct batch *thread)
 {
 	for (size_t row = 0; thread && row < thread->rows; row++) {
@@ -52,13 +52,13 @@ static void note_threads(struct trace_out *t, const struct batch *thread)
 	}
 }
 
-/* With -tt lines wait so long for calls that began before theirs and end after it. */
+/* With -tt a line waits this long for calls that began earlier and end later. */
 static int64_t trace_live_turn(const struct trace_out *t)
 {
 	return t->by_start ? clock_realtime_ns() - TRACE_HOLD_NS : INT64_MAX;
 }
 
-/* The kernel may refuse what details take: what the recording has is in its mark. */
+/* The kernel may refuse what details need: the recording's mark states what it has. */
 static void note_details(struct trace_out *t, const struct batch *mark)
 {
 	for (size_t row = 0; mark && row < mark->rows; row++) {
@@ -153,7 +153,7 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 	live.rec.session.sink_count = 1;
 	live.rec.session.duration_ns = o->duration_ns;
 	t->origin = clock_realtime_ns();
-	/* of a host, or all of a user or group, most processes have nothing to do with what was asked for */
+	/* when recording a whole host, user or group, most processes are irrelevant to the selection */
 	t->only_shown = !argc && !o->rec.sel.pids.count;
 	r = live_run(&live, &totals, err);
 	if (r >= 0 && trace_release(t, INT64_MAX) < 0)

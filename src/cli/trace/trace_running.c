@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_running.c: calls that do not return. The kernel source gives a call when it ends, so a
- * thread that hangs is looked at through /proc/TID/syscall; a call that stays the same for a
- * second, with no other ended meanwhile, is said: after 1 s, 10 s, 100 s, ... What is said is how
- * long it has been seen to last, at most what is true.
+ * trace_running.c: calls that do not return. The kernel source reports a call when it ends, so hung threads are found
+ * through /proc/TID/syscall. A call that stays the same for a second, with no other ended meanwhile, is printed after
+ * 1 s, 10 s, 100 s, ... The printed duration is how long it was observed, a lower bound.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,26 +18,26 @@
 #include "privilege/privilege.h"
 #include "schema/ops.h"
 
-#define LOOK_NS	       (150 * NSEC_PER_MSEC) /* each tick of the session */
+#define LOOK_NS	       (150 * NSEC_PER_MSEC) /* at each tick of the session */
 #define FIRST_NS       NSEC_PER_SEC
-#define TREE_NS	       NSEC_PER_SEC /* how often children of the chosen processes are looked for */
+#define TREE_NS	       NSEC_PER_SEC /* interval of searching for children of the chosen processes */
 #define TREE_DEPTH_MAX 32
-#define THREADS_MAX    4096 /* looked at each time; with more, the newest are left out */
+#define THREADS_MAX    4096 /* threads examined at a time; of more, the newest are left out */
 
 struct watched {
 	int64_t tid, thread_id;	    /* its latest version */
-	uint64_t ended;		    /* calls that ended so far */
-	uint64_t seen_ended;	    /* and when it was first seen in this one */
+	uint64_t ended;		    /* number of calls that ended so far */
+	uint64_t seen_ended;	    /* and when it was first seen in this call */
 	uint64_t call[OP_ARGS + 2]; /* number, arguments, stack pointer */
 	int64_t since;		    /* monotonic; 0: not seen in a call */
-	int64_t next_ns;	    /* how long it must have lasted to be said again */
+	int64_t next_ns;	    /* the duration at which it is printed next */
 };
 
 struct trace_running {
 	struct map by_tid; /* tid -> index */
 	struct watched *threads;
 	size_t count, cap;
-	size_t rows; /* thread rows of the dims that were seen */
+	size_t rows; /* rows of thread in the dims examined so far */
 	int64_t next, next_tree;
 	int32_t roots[SELECT_LIST_MAX + 1]; /* the chosen processes */
 	size_t root_count;
@@ -59,7 +58,7 @@ void trace_running_free(struct trace_running *r)
 	free(r);
 }
 
-/* The thread's entry, made when new; NULL: no room. */
+/* The thread's entry, created if needed; NULL: no room. */
 static struct watched *trace_running_watch(struct trace_running *r, int64_t tid)
 {
 	uint64_t i;
@@ -99,12 +98,12 @@ static void trace_running_forget(struct trace_running *r, size_t i)
 	r->threads[i] = r->threads[--r->count];
 	if (i < r->count)
 		(void)!map_set(&r->by_tid, (uint64_t)r->threads[i].tid,
-			       i); /* the key is there: no memory is needed */
+			       i); /* replacing the value of an existing key needs no memory */
 }
 
 /*
- * Watches every thread of a process and of its children: a thread that hangs in its first selected
- * call has not been heard of otherwise.
+ * Watches every thread of a process and of its children: a thread that hangs in its first selected call is otherwise
+ * unknown.
  */
 static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_left)
 {
@@ -135,11 +134,11 @@ static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_
 		closedir(dir);
 }
 
-/* ---- what a thread is in ---- */
+/* ---- a thread's current call ---- */
 
 /*
- * "202 0x7f.. 0x80 0x0 0x0 0x0 0xffffffff 0x7ffe.. 0x7f..": false where it runs, sleeps outside a
- * call or is gone; *ret_gone is true for the last.
+ * Parses "202 0x7f.. 0x80 0x0 0x0 0x0 0xffffffff 0x7ffe.. 0x7f.."; false if the thread runs, sleeps outside a call or
+ * is gone; only for the last is *ret_gone true.
  */
 static bool read_call(int64_t tid, uint64_t call[OP_ARGS + 2], bool *ret_gone)
 {
@@ -165,7 +164,7 @@ static bool read_call(int64_t tid, uint64_t call[OP_ARGS + 2], bool *ret_gone)
 	return true;
 }
 
-/* A file row with the name of a descriptor, as /proc gives it. */
+/* Adds a file row with the name of a descriptor, from /proc. */
 static int add_fd_name(struct batch *files, int64_t tid, int64_t fd, int64_t *ret_id)
 {
 	char path[64], name[4096];
@@ -184,7 +183,7 @@ static int add_fd_name(struct batch *files, int64_t tid, int64_t fd, int64_t *re
 	return r;
 }
 
-/* A file row with a path argument, read from the thread's memory. */
+/* Adds a file row with a path argument, read from the thread's memory. */
 static int add_path(struct batch *files, int64_t tid, uint64_t address, int64_t *ret_id)
 {
 	char text[4096];
@@ -193,7 +192,7 @@ static int add_path(struct batch *files, int64_t tid, uint64_t address, int64_t 
 	ssize_t n, row;
 	int r;
 
-	/* up to the end of the page first: what follows may not be mapped */
+	/* first up to the end of the page: the next one may not be mapped */
 	from.iov_len = 4096 - address % 4096;
 	n = process_vm_readv((pid_t)tid, &to, 1, &from, 1, 0);
 	if (n <= 0 || !memchr(text, 0, (size_t)n))
@@ -208,7 +207,7 @@ static int add_path(struct batch *files, int64_t tid, uint64_t address, int64_t 
 	return r;
 }
 
-/* One argument into the columns where a recorded call has it. */
+/* Puts one argument into the columns where a recorded call has it. */
 static int set_argument(struct batch *op, struct batch *files, int64_t tid,
 			const struct op_arg *arg, unsigned int i, uint64_t value)
 {
@@ -284,9 +283,9 @@ static int call_of(const uint64_t *call, int64_t tid, struct buf *ret)
 	return r < 0 ? r : call_text_entry(ret, op, 0, dims, NULL);
 }
 
-/* ---- looking ---- */
+/* ---- watching ---- */
 
-/* Takes in the thread rows that came since. */
+/* Adds the thread rows that came since. */
 static void trace_running_follow(struct trace_running *r, const struct dims *dims)
 {
 	for (; r->rows < dims_rows(dims, TABLE_THREAD); r->rows++) {
@@ -298,7 +297,7 @@ static void trace_running_follow(struct trace_running *r, const struct dims *dim
 	}
 }
 
-/* Its name as recorded, else as it is now. */
+/* The name as recorded, else the current one. */
 static struct bytes comm_of(int64_t tid, const struct dims_thread *thread, char buf[static 32])
 {
 	char path[64];
@@ -326,7 +325,7 @@ static int trace_running_look_at(struct watched *w, const struct dims *dims, con
 	char comm[32];
 	int r;
 
-	/* a thread that has made no call yet is known by its tid alone */
+	/* a thread that has made no call yet is known only by its tid */
 	if ((thread && thread->stopped != INT64_MIN) || !read_call(w->tid, call, ret_gone)) {
 		w->since = 0;
 		return 0;
@@ -342,7 +341,7 @@ static int trace_running_look_at(struct watched *w, const struct dims *dims, con
 		return 0;
 	w->next_ns *= 10;
 	def = op_def(op_code_of_native((uint32_t)call[0]));
-	/* of a whole host, what waits for work is no news */
+	/* when tracing a whole host, threads that wait for work are normal */
 	if (!select_op(s, op_code_of_native((uint32_t)call[0])) ||
 	    (s->everything && def && def->class == CLASS_WAIT))
 		return 0;
@@ -359,7 +358,7 @@ int trace_running_look(struct trace_running *r, const struct dims *dims, const s
 	int e = 0;
 
 	if (now < r->next || s->failed_only || s->path_count)
-		return 0; /* whether such a call is selected shows only when it ends */
+		return 0; /* whether such a call is selected is known only when it ends */
 	r->next = now + LOOK_NS;
 	trace_running_follow(r, dims);
 	for (size_t i = 0; now >= r->next_tree && i < r->root_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_stack.c: -k: the functions that led to a call, a line each. */
+/* trace_stack.c: -k: the functions that led to a call, one per line. */
 #include <string.h>
 
 #include "cli/trace/call_text.h"
@@ -12,7 +12,7 @@ static int trace_stack_put_frame(struct buf *to, struct bytes name)
 	return r == 0 ? call_text_escape(to, name, "") : r;
 }
 
-/* Functions stand outermost first, with a semicolon between them. */
+/* The functions are outermost first, separated by semicolons. */
 static int trace_stack_put_names(struct buf *to, struct bytes names)
 {
 	int r = 0;
@@ -27,7 +27,7 @@ static int trace_stack_put_names(struct buf *to, struct bytes names)
 	return r;
 }
 
-/* The path in the line "NUMBER BUILD-ID PATH"; of length 0: there is none. */
+/* The path in the line "NUMBER BUILD-ID PATH"; empty: there is none. */
 static struct bytes module_path(struct bytes modules, uint64_t number)
 {
 	while (modules.len) {
@@ -49,7 +49,7 @@ static struct bytes module_path(struct bytes modules, uint64_t number)
 	return (struct bytes){NULL, 0};
 }
 
-/* "0+0x1234": in module 0. While recording goes on functions have no names yet. */
+/* "0+0x1234": an address in module 0. While recording, functions have no names yet. */
 static int trace_stack_put_place(struct buf *to, struct bytes place, struct bytes modules)
 {
 	const uint8_t *plus = memchr(place.data, '+', place.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_stored.c: a stored trace line by line. */
+/* trace_stored.c: prints a stored trace line by line. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,27 +9,27 @@
 #include "cli/trace/trace.h"
 #include "engine/ask.h"
 
-#define LONG_LINES_MAX (64u << 20) /* bytes of lines of long calls that are held at once */
+#define LONG_LINES_MAX (64u << 20) /* maximum bytes of held lines of long calls */
 
-/* A scan over calls, with what belongs to them. */
+/* A scan over calls, with the rows that belong to them. */
 struct stored_calls {
 	struct store *store;
 	const struct choice *choice;
 	struct trace_out *out;
-	bool long_ones; /* calls that take so long that others end before */
-	bool long_done; /* these have their lines already */
+	bool long_ones; /* this pass: calls so long that others end before them */
+	bool long_done; /* their lines were already made */
 	struct stored_ends *ends;
 };
 
-/* What ends beside calls: signals, and processes in the order of their ends. */
+/* Events between calls: signals, and the ends of processes in order. */
 struct stored_ends {
 	struct beside_table signals;
 	struct ended {
 		int64_t at, id;
 	} *processes;
 	size_t count, next;
-	struct map threads; /* that have a chosen call */
-	bool chosen;	    /* only of these, and of their processes */
+	struct map threads; /* those that have a chosen call */
+	bool chosen;	    /* only for these, and for their processes */
 };
 
 static int ended_compare(const void *a, const void *b)
@@ -71,7 +71,7 @@ static int stored_ends_new(struct stored_ends *e, struct store *store, const str
 	return engine_scan_new(&e->signals.scan, store, &q, err);
 }
 
-/* Lines of signals and ends of processes that came before a time, then all lines whose turn came. */
+/* Adds lines for signals and ends of processes before a time, then prints all lines whose turn came. */
 static int stored_release(const struct stored_calls *c, int64_t until, struct error *err)
 {
 	const struct dims *d = store_dims(c->store);
@@ -106,11 +106,11 @@ static int stored_line(const struct stored_calls *c, struct beside_scan *beside,
 	r = r < 0 ? r : trace_call(c->out, b, row, &found, store_dims(c->store));
 	if (r < 0 || start == INT64_MIN || c->long_ones)
 		return r;
-	/* a call that ends now began at most so long ago */
+	/* a call that ends now began at most this long ago */
 	return stored_release(c, beside_end(start, dur) - TRACE_HOLD_NS, err);
 }
 
-/* The lines of the calls that a filter takes; they end in order. */
+/* Makes the lines of the calls that a filter passes, in the order of their ends. */
 static int stored_pass(const struct stored_calls *c, const struct expr *filter, struct error *err)
 {
 	const struct scan_request q = {.table = TABLE_OP,
@@ -137,7 +137,7 @@ static int stored_pass(const struct stored_calls *c, const struct expr *filter, 
 	return (int)n;
 }
 
-/* The threads of the chosen calls, whose signals are shown from the first on. */
+/* Collects the threads of the chosen calls, whose signals are shown from the start. */
 static int stored_choose(const struct stored_calls *c, struct error *err)
 {
 	const struct scan_request q = {.table = TABLE_OP,
@@ -162,7 +162,7 @@ static int stored_choose(const struct stored_calls *c, struct error *err)
 	return r < 0 ? r : (int)n;
 }
 
-/* Whether the lines need the thread. */
+/* Determines whether lines need the thread. */
 static void stored_threads(const struct store *store, struct trace_out *t)
 {
 	const struct dims *d = store_dims(store);
@@ -172,8 +172,8 @@ static void stored_threads(const struct store *store, struct trace_out *t)
 }
 
 /*
- * One line a call, in the order in which they began. Those that take long are read first and wait for their turn; where they are
- * too many they come when they ended.
+ * Prints a line per call, in the order in which they began. Long calls are read first and wait for their turn; if
+ * there are too many, they are printed in the order of their ends.
  */
 static int trace_stored_lines(struct stored_calls *c, const struct read_flags *read,
 			      struct error *err)
@@ -205,7 +205,7 @@ static int trace_stored_lines(struct stored_calls *c, const struct read_flags *r
 	return r < 0 ? r : stored_release(c, INT64_MAX, err);
 }
 
-/* Sums of the selection; calls that never ended are beside them. */
+/* Sums of the selection; calls that never ended are listed separately. */
 static int trace_stored_sums(const struct store *store, const struct scan_filter *filter,
 			     struct scan_result *ret, struct error *err)
 {
@@ -214,7 +214,10 @@ static int trace_stored_sums(const struct store *store, const struct scan_filter
 	return scan_run(store, &opt, ret, err);
 }
 
-/* Within a range of time a scan has ended calls alone. Those that still ran come last, as the trace ended before they did. */
+/*
+ * Within a time range a scan returns only ended calls. Those still running come last, as the trace ended before they
+ * did.
+ */
 static int trace_stored_running(struct store *store, const struct scan_filter *filter,
 				struct trace_out *t, struct error *err)
 {
@@ -273,7 +276,7 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 		return -EINVAL;
 	r = read_flags_open(&read, argc, argv, &store, err);
 	if (r < 0)
-		return -EIO; /* whatever is wrong with the trace, the usage is not */
+		return -EIO; /* an invalid trace is not wrong usage */
 	store_range(store, &first, &last);
 	r = choice_make(&choice, &read.sel, &select, &read.sel.where, store, err);
 	if (r < 0)

@@ -43,7 +43,7 @@ static int click_engine_connect(struct engine **ret, const char *address,
 	r = clickhouse_connect(&e->server, address, err);
 	if (r >= 0)
 		net_client_stop_with(e->server.client, &e->interrupted);
-	/* a database without traces is an error at once */
+	/* report a database without traces immediately */
 	if (r >= 0)
 		r = clickhouse_do(&e->server, "SELECT count() FROM recording", NULL, err);
 	if (r >= 0 && opt->host_count)
@@ -72,17 +72,19 @@ int click_begin_query(struct click_engine *e, struct clickhouse *c, const char *
 	_cleanup_buf_ struct buf settings = {0};
 	char id[sizeof(e->prefix) + 16];
 	struct clickhouse_query q = {.sql = sql, .id = id};
-	int r = buf_printf(&settings,
-			   "&max_query_size=268435456&max_ast_elements=10000000"
-			   "&max_expanded_ast_elements=10000000&max_block_size=65536"
-			   "&max_memory_usage=%llu&max_bytes_before_external_sort=%llu"
-			   "&max_bytes_before_external_group_by=%llu%s",
-			   (unsigned long long)MAX(e->memory_max * 4, 1ull << 30),
-			   (unsigned long long)e->memory_max, (unsigned long long)e->memory_max,
-			   more ? more : "");
+	int r;
 
-	if (r >= 0 && e->threads)
-		r = buf_printf(&settings, "&max_threads=%u", e->threads);
+	buf_printf(&settings,
+		   "&max_query_size=268435456&max_ast_elements=10000000"
+		   "&max_expanded_ast_elements=10000000&max_block_size=65536"
+		   "&max_memory_usage=%llu&max_bytes_before_external_sort=%llu"
+		   "&max_bytes_before_external_group_by=%llu%s",
+		   (unsigned long long)MAX(e->memory_max * 4, 1ull << 30),
+		   (unsigned long long)e->memory_max, (unsigned long long)e->memory_max,
+		   more ? more : "");
+	if (e->threads)
+		buf_printf(&settings, "&max_threads=%u", e->threads);
+	r = buf_status(&settings);
 	if (r < 0)
 		return error_errno(err, r, "a query");
 	snprintf(id, sizeof(id), "%s%u", e->prefix, atomic_fetch_add(&e->queries, 1));
@@ -103,7 +105,7 @@ int click_read(struct clickhouse *c, struct native_reader *in, struct error *err
 			 net_client_node(c->client));
 }
 
-/* Whoever waits for the server returns within 100 ms; the server ends what it runs. */
+/* A client waiting for the server returns within 100 ms; the server cancels its queries. */
 static void click_engine_interrupt(struct engine *engine)
 {
 	struct click_engine *e = click_engine_of(engine);
@@ -125,23 +127,20 @@ static void click_progress(const struct engine *engine, uint64_t *ret_done, uint
 	*ret_total = atomic_load(&e->total);
 }
 
-/* When rows of the other tables of events began, and ended. */
+/* Appends the first start and last end of rows in the other event tables. */
 static int click_range_put_others(const char *hosts, struct buf *sql)
 {
-	int r = 0;
-
-	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		const struct table_def *t = schema_table(i);
 
-		/* what is missing happened within what was recorded (store_range()) */
+		/* losses lie within the time recorded (store_range()) */
 		if (t->kind == TABLE_IS_EVENTS && i != TABLE_OP && i != TABLE_LOSS)
-			r = buf_printf(
-				sql,
-				" UNION ALL SELECT count() AS n, toNullable(min(`%s`)) AS a, "
-				"max(ended) AS b FROM `%s` WHERE ended != 0%s",
-				t->columns[t->start].name, t->name, hosts);
+			buf_printf(sql,
+				   " UNION ALL SELECT count() AS n, toNullable(min(`%s`)) AS a, "
+				   "max(ended) AS b FROM `%s` WHERE ended != 0%s",
+				   t->columns[t->start].name, t->name, hosts);
 	}
-	return r;
+	return buf_status(sql);
 }
 
 static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_last,
@@ -151,20 +150,19 @@ static int click_range(struct engine *engine, int64_t *ret_first, int64_t *ret_l
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
 	const char *hosts = buf_str(&e->hosts);
 	long long first, last, count, start;
-	int r = buf_printf(&sql,
-			   "SELECT sum(n), min(a), max(b), min(a) FROM ("
-			   "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
-			   "WHERE start_kind "
-			   "IN (0, 3)%s UNION ALL SELECT count() AS n, "
-			   "toNullable(min(if(start_kind = 2, start_odd, "
-			   "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
-			   "3) AND ended != 0%s",
-			   hosts, hosts);
+	int r;
 
-	if (r >= 0)
-		r = click_range_put_others(hosts, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ") WHERE n > 0");
+	buf_printf(&sql,
+		   "SELECT sum(n), min(a), max(b), min(a) FROM ("
+		   "SELECT count() AS n, min(ended - dur) AS a, max(ended) AS b FROM op "
+		   "WHERE start_kind "
+		   "IN (0, 3)%s UNION ALL SELECT count() AS n, "
+		   "toNullable(min(if(start_kind = 2, start_odd, "
+		   "ended))) AS a, max(ended) AS b FROM op WHERE start_kind NOT IN (0, "
+		   "3) AND ended != 0%s",
+		   hosts, hosts);
+	click_range_put_others(hosts, &sql);
+	r = buf_printf(&sql, ") WHERE n > 0");
 	if (r < 0)
 		return error_errno(err, r, "the range");
 	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
@@ -190,7 +188,7 @@ static void tables_of(const struct expr *e, uint32_t *set)
 		*set |= query_expr_tables(e);
 }
 
-/* The dimension tables in which names of the plan are looked up. */
+/* The dimension tables needed to resolve names in the plan. */
 static uint32_t plan_tables(const struct plan *p)
 {
 	uint32_t set = 0;
@@ -215,7 +213,7 @@ static bool click_stopped(void *arg)
 	return atomic_load(&e->interrupted);
 }
 
-/* rate() of windows is by their length. */
+/* True for rate() of windows, which divides by their length. */
 static bool has_range_rate(const struct plan_field *fields, size_t count)
 {
 	bool rate = false, window = false;
@@ -227,7 +225,7 @@ static bool has_range_rate(const struct plan_field *fields, size_t count)
 	return rate && !window;
 }
 
-/* For rate(): the range that rows can have ended in. */
+/* For rate(): the length in seconds of the range in which rows can have ended. */
 static int click_seconds(struct click_engine *e, const struct plan *p, double *ret,
 			 struct error *err)
 {
@@ -271,7 +269,7 @@ static int click_env(struct click_engine *e, const struct plan *p, struct local_
 	return r < 0 ? r : click_seconds(e, p, &ret->seconds, err);
 }
 
-/* Of rows that describe something the newest one counts, which the scan alone finds. */
+/* False for dimension tables: only the newest row of an id counts, and only the scan finds it. */
 static bool click_counts_rows(const struct plan *p)
 {
 	return (unsigned int)p->table < TABLE_COUNT && !schema_is_dimension(p->table);
@@ -284,7 +282,7 @@ static int click_ask(struct engine *engine, const struct plan *p, const struct a
 	_cleanup_(local_rows_free) struct local_rows rows = {0};
 	struct click_top top;
 	struct local_env env;
-	/* tests compare both ways to one answer */
+	/* tests compare the results of both methods */
 	bool group = p->grouped && click_counts_rows(p) && !(opt && opt->filter_in_sql);
 	int r = click_env(e, p, &env, err);
 

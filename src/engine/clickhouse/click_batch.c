@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* click_batch.c: rows of the server as batches. */
+/* click_batch.c: converts rows from the server to batches. */
 #include <errno.h>
 #include <strings.h>
 
 #include "batch/ids.h"
 #include "engine/clickhouse/internal.h"
 
-/* recording, ended, which row of which file, then the columns of the set in order. */
+/* recording, end, row number and file of the row, then the columns of the set in order. */
 int click_columns(const struct table_def *t, uint64_t columns, struct buf *out)
 {
 	int r = buf_printf(out, "recording, ended, %s",
@@ -17,17 +17,16 @@ int click_columns(const struct table_def *t, uint64_t columns, struct buf *out)
 	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
 		if (!(columns >> i & 1))
 			continue;
-		r = buf_printf(out, ", ");
-		if (r >= 0)
-			r = clickhouse_column_of(t, i, out);
+		buf_printf(out, ", ");
+		r = clickhouse_column_of(t, i, out);
 	}
 	return r;
 }
 
 enum click_ids {
 	CLICK_IDS_NONE,
-	CLICK_IDS_COMPOSED, /* with their recording */
-	CLICK_IDS_OF_CALLS, /* in a user's table: with their file, as row_id is */
+	CLICK_IDS_COMPOSED, /* composed with their recording */
+	CLICK_IDS_OF_CALLS, /* in a user's table: composed with their file, like row_id */
 };
 
 static enum click_ids click_ids_of(const struct table_def *t, unsigned int column)
@@ -39,7 +38,10 @@ static enum click_ids click_ids_of(const struct table_def *t, unsigned int colum
 								 : CLICK_IDS_NONE;
 }
 
-/* As recordings_replace() (store/file/recordings.h): versions stay, what they are versions of is one. */
+/*
+ * As recordings_replace() (store/file/read/recordings.h) does: ids of versions stay, ids of what they are versions of
+ * are unified.
+ */
 static bool is_replaced(const struct click_engine *e, const struct table_def *t,
 			unsigned int column)
 {
@@ -62,7 +64,7 @@ int64_t click_compose(const struct click_engine *e, const struct table_def *t, u
 						    : id;
 }
 
-/* What is asked for, of a row of the batch. */
+/* A requested column of the batch. */
 struct click_column {
 	unsigned int column;
 	const struct native_column *from;
@@ -70,7 +72,7 @@ struct click_column {
 	enum click_ids ids;
 };
 
-/* As of trace files that are read together: which file, and which row of it (batch/ids.h). */
+/* The id of a call as if trace files were read together: its file, and its row in it (batch/ids.h). */
 static int64_t click_batch_call(const struct click_engine *e, ssize_t recording, uint64_t part,
 				int64_t own)
 {
@@ -99,7 +101,7 @@ static int click_batch_put_cell(const struct click_engine *e, const struct nativ
 	return batch_set(b, c->column, row, v);
 }
 
-/* The columns of the set in the answer; whether some are bytes. */
+/* Finds the columns of the set in the answer; *ret_bytes: some hold bytes. */
 static int click_batch_find_columns(const struct native_reader *in, const struct batch *b,
 				    uint64_t columns, struct click_column *ret, size_t *ret_count,
 				    bool *ret_bytes)
@@ -126,7 +128,7 @@ static int click_batch_find_columns(const struct native_reader *in, const struct
 	return 0;
 }
 
-/* Columns of bytes are filled row by row, others may be one after the other. */
+/* Columns of bytes must be filled row by row; others may be filled one column after the other. */
 static int put_cells(const struct click_engine *e, const struct native_reader *in,
 		     const struct click_column *columns, size_t count, bool by_row, size_t from,
 		     size_t to, const ssize_t *recordings, struct batch *b)
@@ -189,7 +191,7 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 	for (size_t i = from; i < to; i++) {
 		recordings[i - from] =
 			click_recording_at(e, (uint32_t)native_int(&in->columns[0], i));
-		/* came since its recording was looked for: its ids would have no names */
+		/* its recording was loaded after the list of recordings was read: its ids would have no names */
 		if (recordings[i - from] < 0)
 			return -ESTALE;
 		if (ends)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* click_dims.c: the recordings that the database has, and its dimension tables in memory. */
+/* click_dims.c: the recordings in the database, and its dimension tables in memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,16 +15,18 @@ ssize_t click_recording_at(const struct click_engine *e, uint32_t number)
 
 int click_recording_order(const struct click_engine *e, struct buf *out)
 {
-	int r = buf_printf(out, e->recording_count > 1 ? "transform(recording, [" : "recording");
+	int r;
 
-	for (size_t i = 0; i < e->recording_count && e->recording_count > 1 && r >= 0; i++)
-		r = buf_printf(out, "%s%u", i ? "," : "", e->recordings[i].number);
-	for (size_t i = 0; i < e->recording_count && e->recording_count > 1 && r >= 0; i++)
-		r = buf_printf(out, "%s%zu", i ? "," : "], [", i);
+	buf_printf(out, e->recording_count > 1 ? "transform(recording, [" : "recording");
+	for (size_t i = 0; i < e->recording_count && e->recording_count > 1; i++)
+		buf_printf(out, "%s%u", i ? "," : "", e->recordings[i].number);
+	for (size_t i = 0; i < e->recording_count && e->recording_count > 1; i++)
+		buf_printf(out, "%s%zu", i ? "," : "], [", i);
+	r = buf_status(out);
 	return r < 0 || e->recording_count <= 1 ? r : buf_printf(out, "], 0)");
 }
 
-/* Every machine that is named must be there: a name that is misspelt is no empty answer. */
+/* Requires that every named machine exists: a misspelt name must not give an empty result. */
 static int check_host(struct click_engine *e, const char *sql, const char *host, struct error *err)
 {
 	static const char all[] = "SELECT arrayStringConcat(arraySlice(groupUniqArray(host), 1, "
@@ -54,9 +56,8 @@ int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t 
 		const struct bytes name = {(const uint8_t *)hosts[i], (uint32_t)strlen(hosts[i])};
 		_cleanup_buf_ struct buf sql = {0};
 
-		r = buf_printf(&sql, "SELECT count() FROM recording WHERE host = ");
-		if (r >= 0)
-			r = clickhouse_literal(name, &sql);
+		buf_printf(&sql, "SELECT count() FROM recording WHERE host = ");
+		r = clickhouse_literal(name, &sql);
 		if (r >= 0)
 			r = check_host(e, buf_str(&sql), hosts[i], err);
 		if (r >= 0)
@@ -127,24 +128,24 @@ int click_need_made(struct click_engine *e, enum table_id table, struct error *e
 
 int click_recordings(struct click_engine *e, struct error *err)
 {
-	/* ids of rows in e->dims are composed with places of these */
+	/* ids of rows in e->dims are composed with indexes of these recordings */
 	return e->dims ? click_dims(e, 0, err) : read_recordings(e, err);
 }
 
-/* How many rows there are: they are never changed, and more come. */
+/* Counts rows. They are never changed, only added, so a count identifies a state. */
 static int count_dims(struct click_engine *e, uint32_t tables, uint64_t *ret, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
 	unsigned long long count;
-	int r = buf_printf(&sql, "SELECT sum(n) FROM (SELECT count() AS n FROM recording");
+	int r;
 
-	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+	buf_printf(&sql, "SELECT sum(n) FROM (SELECT count() AS n FROM recording");
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		if (tables >> i & 1)
-			r = buf_printf(&sql, " UNION ALL SELECT count() AS n FROM `%s`",
-				       schema_table(i)->name);
+			buf_printf(&sql, " UNION ALL SELECT count() AS n FROM `%s`",
+				   schema_table(i)->name);
 	}
-	if (r >= 0)
-		r = buf_printf(&sql, ")");
+	r = buf_printf(&sql, ")");
 	if (r < 0)
 		return error_errno(err, r, "the names");
 	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
@@ -193,7 +194,7 @@ static int click_dims_read_all(struct click_engine *e, uint32_t tables, struct e
 	struct dims *d;
 	int r = dims_new(&d);
 
-	/* while rows are read, ids stay those of their recordings: identity is settled by applying them */
+	/* ids stay those of their recordings while rows are read; applying the rows unifies identities */
 	dims_free(e->dims);
 	e->dims = NULL;
 	if (r < 0)
@@ -226,7 +227,7 @@ int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
 	if (r < 0 || (e->dims && tables == e->dims_tables && rows == e->dims_rows &&
 		      !strcmp(buf_str(&e->narrow), buf_str(&e->dims_narrow))))
 		return r;
-	/* rows that come meanwhile are seen the next time: they are behind those that count */
+	/* rows added meanwhile follow the counted ones and are seen next time */
 	r = read_recordings(e, err);
 	if (r >= 0)
 		r = click_dims_read_all(e, tables, err);

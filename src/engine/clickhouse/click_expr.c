@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * click_expr.c: expressions over rows in ClickHouse's SQL, of 18.16 and of today.
+ * click_expr.c: translates expressions over rows to ClickHouse's SQL, for versions from 18.16 to today's.
  *
- * A whole number is Nullable(Int64), flags and addresses are Nullable(UInt64), a condition is Nullable(UInt8), a code is its
- * number. What depends on one id or one code alone is worked out here and becomes a set of numbers. Arithmetic that overflows gives
- * null; how near is told by the same in floats, so that results within 1,024 of the ends of 64 bits are null, too.
+ * An integer is Nullable(Int64), flags and addresses are Nullable(UInt64), a condition is Nullable(UInt8), a code is
+ * its number. An expression of a single id or code is evaluated here and becomes a set of numbers. Arithmetic that
+ * overflows gives null. Overflow is detected with the same arithmetic in floats; results within 1,024 of the limits of
+ * 64 bits are therefore null, too.
  *
- * ClickHouse evaluates both branches of if(), and functions also where an operand is null: divisors are made safe first.
+ * ClickHouse evaluates both branches of if(), and calls functions even if an operand is null: divisors are made safe
+ * first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,8 +19,8 @@
 #include "query/eval/eval.h"
 #include "schema/vocab.h"
 
-#define TEXT_MAX  (4u << 20)	    /* operands stand twice where overflow is tested */
-#define CODES_MAX 4096		    /* the kernel's largest errno */
+#define TEXT_MAX  (4u << 20)	    /* bytes; operands are written twice where overflow is tested */
+#define CODES_MAX 4096		    /* the largest errno of the kernel */
 #define UNKNOWN	  ((1ll << 38) + 7) /* an id that no row has */
 
 static int expr_put(struct click_writer *w, const char *text)
@@ -28,7 +30,7 @@ static int expr_put(struct click_writer *w, const char *text)
 	return buf_append(w->out, text, strlen(text));
 }
 
-/* "...%...@...": the two operands; the text between as it is. */
+/* Expands "...%...@...": % and @ are the two operands, other text is copied. */
 static int put_format(struct click_writer *w, const char *format, const struct expr *a,
 		      const struct expr *b)
 {
@@ -104,7 +106,7 @@ static int put_stop(struct click_writer *w)
 	return buf_printf(w->out, "if(isNull(`%s`) OR isNull(`%s`), NULL, ended)", start, dur);
 }
 
-/* ---- what is looked up by one number ---- */
+/* ---- expressions of one number ---- */
 
 static bool has_peer(const struct expr *e)
 {
@@ -129,9 +131,9 @@ int click_only_column(enum table_id table, const struct expr *e)
 	return type == COLUMN_ID || type == COLUMN_CODE ? (int)column : -1;
 }
 
-/* Which numbers give which outcome: 0 false, 1 true, 2 unknown. */
+/* Maps numbers to outcomes: 0 false, 1 true, 2 unknown. */
 struct outcomes {
-	struct map by_value; /* number -> outcome, of those that give another than `other` */
+	struct map by_value; /* number -> outcome, unless it is `other` */
 	int null, other;
 };
 
@@ -142,7 +144,7 @@ static int outcome_at(const struct vector *v, size_t row)
 	return v->i[row] != 0;
 }
 
-/* Evaluates numbers [0, n) of `values`, and first null and UNKNOWN. */
+/* Evaluates `values` [0, n), after null and UNKNOWN. */
 static int find_outcomes(struct click_writer *w, const struct expr *e, unsigned int column,
 			 const int64_t *values, size_t n, struct outcomes *o)
 {
@@ -189,7 +191,7 @@ static int find_outcomes(struct click_writer *w, const struct expr *e, unsigned 
 	return r;
 }
 
-/* The numbers that a column can hold. */
+/* All numbers that a column can hold. */
 static int domain_of(struct click_writer *w, unsigned int column, int64_t **ret, size_t *ret_count)
 {
 	const struct table_def *t = schema_table(w->table);
@@ -214,7 +216,7 @@ static int compare_ints(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* "column IN (...)" of the numbers with an outcome; of ids recording by recording. "0" where there are none. */
+/* "column IN (...)" with the numbers of an outcome, for ids grouped by recording. "0" if there are none. */
 static int put_set(struct click_writer *w, unsigned int column, const struct outcomes *o,
 		   int outcome, bool ids)
 {
@@ -253,7 +255,7 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 	return r < 0 ? r : expr_put(w, n ? ")))" : ")");
 }
 
-/* Where only truth counts, and most numbers do not give it: those that do, which the server finds by a set alone. */
+/* For cases where only true matters and most numbers give another outcome: a single set of the numbers that give true. */
 static int put_true(struct click_writer *w, unsigned int column, const struct outcomes *o, bool ids)
 {
 	int r = expr_put(w, "(isNotNull(");
@@ -270,7 +272,7 @@ static int put_true(struct click_writer *w, unsigned int column, const struct ou
 	return r < 0 ? r : expr_put(w, ")");
 }
 
-/* Whatever the number: the sets of those for which it is otherwise than for most. */
+/* The general case: a set for each outcome other than the most frequent. */
 static int expr_put_each(struct click_writer *w, unsigned int column, const struct outcomes *o,
 			 bool ids)
 {
@@ -297,7 +299,7 @@ static int expr_put_each(struct click_writer *w, unsigned int column, const stru
 	return r < 0 ? r : buf_printf(w->out, ", %s)", words[o->other]);
 }
 
-/* A condition on one id or code. */
+/* A condition on a single id or code. */
 static int put_looked_up(struct click_writer *w, const struct expr *e, unsigned int column)
 {
 	bool ids = schema_table(w->table)->columns[column].type == COLUMN_ID;
@@ -372,14 +374,14 @@ static int put_has(struct click_writer *w, const struct expr *e)
 				  e->mask, e->bits);
 }
 
-/* A float that may not be finite, as text. */
+/* Float arithmetic whose result may not be finite, as text. */
 static int put_float_arith(struct click_writer *w, const struct expr *e)
 {
 	static const char *const formats[] = {
 		"(toFloat64(%) + toFloat64(@))", "(toFloat64(%) - toFloat64(@))",
 		"(toFloat64(%) * toFloat64(@))", "(toFloat64(%) / toFloat64(@))"};
 
-	/* fmod() of floats is truncated in some versions */
+	/* fmod() of floats truncates in some versions */
 	return e->arith == ARITH_MOD ? -EOPNOTSUPP
 				     : put_format(w, formats[e->arith], e->arg[0], e->arg[1]);
 }
@@ -403,7 +405,7 @@ static int put_twice(struct click_writer *w, const struct expr *e, const char *b
 
 static int put_rounded(struct click_writer *w, const struct expr *e)
 {
-	/* halves away from 0, which round() does not do in all versions */
+	/* rounds halves away from 0, unlike round() in some versions */
 	int r = put_twice(w, e, "if(abs(", ") < 9223372036854774784., toInt64(if(", " >= 0, ");
 
 	if (r < 0)
@@ -443,7 +445,7 @@ static int put_neg(struct click_writer *w, const struct expr *e)
 
 /* ---- functions ---- */
 
-/* A rounded down to a multiple of a positive constant. */
+/* Rounds a down to a multiple of a positive constant. */
 static int put_bucket(struct click_writer *w, const struct expr *a, int64_t width)
 {
 	int r = put_format(w, "(% - modulo(modulo(%, ", a, NULL);
@@ -535,7 +537,7 @@ int click_expr(struct click_writer *w, const struct expr *e)
 		w->truth = false;
 		return r;
 	}
-	/* what stands inside can be negated */
+	/* operands may be negated */
 	w->truth = false;
 	switch (e->kind) {
 	case EXPR_CONST:
@@ -605,9 +607,7 @@ int click_hist_bucket(struct click_writer *w, const struct expr *e)
 	r = buf_printf(&value, "toUInt64(greatest(ifNull(%s, 0), 0))", buf_str(&x));
 	if (r < 0)
 		return r;
-	r = buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
 	r = put_hist_of(w, buf_str(&value));
 	return r < 0 ? r : expr_put(w, ")");
 }
@@ -652,7 +652,7 @@ int click_tally_bucket(struct click_writer *w, const struct plan_field *f)
 
 /* ---- filters ---- */
 
-/* Days that can be left out are not read: they are partitions. */
+/* Days outside the range are not read: days are partitions. */
 static int64_t click_day(int64_t t, int64_t more)
 {
 	int64_t day = t / CLICKHOUSE_DAY_NS + more;
@@ -661,7 +661,7 @@ static int64_t click_day(int64_t t, int64_t more)
 	return t < 0 ? 0 : MIN(day, (int64_t)CLICKHOUSE_DAY_NONE);
 }
 
-/* When a row of a table that was made after recording ended, as order.h has it. */
+/* Limits a table made after recording to rows that ended in the range, as defined by order.h. */
 static int put_made_range(struct click_writer *w, int64_t from, int64_t to)
 {
 	const struct table_def *t = schema_table(w->table);
@@ -669,18 +669,17 @@ static int put_made_range(struct click_writer *w, int64_t from, int64_t to)
 	const char *dur =
 		t->stop == NO_COLUMN && t->dur != NO_COLUMN ? t->columns[t->dur].name : NULL;
 	char end[160];
-	int r;
 
 	snprintf(end, sizeof(end), dur ? "`%s` + `%s`" : "`%s`", start, dur);
-	r = buf_printf(w->out, " AND isNotNull(%s)", end);
-	if (r >= 0 && from != INT64_MIN)
-		r = buf_printf(w->out, " AND %s >= %lld", end, (long long)from);
-	if (r >= 0 && to != INT64_MAX)
-		r = buf_printf(w->out, " AND %s < %lld", end, (long long)to);
-	return r;
+	buf_printf(w->out, " AND isNotNull(%s)", end);
+	if (from != INT64_MIN)
+		buf_printf(w->out, " AND %s >= %lld", end, (long long)from);
+	if (to != INT64_MAX)
+		buf_printf(w->out, " AND %s < %lld", end, (long long)to);
+	return buf_status(w->out);
 }
 
-/* Of what was made of a file the newest generation that is there as a whole. */
+/* Limits a table made from a file to its newest complete generation. */
 static int put_made(struct click_writer *w, int64_t from, int64_t to)
 {
 	int r = buf_printf(w->out,
@@ -696,7 +695,6 @@ static int put_made(struct click_writer *w, int64_t from, int64_t to)
 static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 {
 	const struct table_def *t = schema_table(w->table);
-	int r = 0;
 
 	if (t->kind == TABLE_IS_MADE)
 		return put_made(w, from, to);
@@ -704,22 +702,22 @@ static int put_time_range(struct click_writer *w, int64_t from, int64_t to)
 	    !schema_end_columns(w->table))
 		return 0;
 	if (w->table == TABLE_OP)
-		r = buf_printf(w->out, " AND start_kind = %d", START_IS_BEFORE_END);
+		buf_printf(w->out, " AND start_kind = %d", START_IS_BEFORE_END);
 	else if (t->stop != NO_COLUMN)
-		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->stop].name);
+		buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->stop].name);
 	else
-		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->start].name);
-	if (r >= 0 && w->table != TABLE_OP && t->stop == NO_COLUMN && t->dur != NO_COLUMN)
-		r = buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->dur].name);
-	if (r >= 0 && from != INT64_MIN)
-		r = buf_printf(
-			w->out, " AND ended >= %lld AND (day >= toDate(%lld) OR day = toDate(%d))",
-			(long long)from, (long long)click_day(from, -1), CLICKHOUSE_DAY_NONE);
-	if (r >= 0 && to != INT64_MAX)
-		r = buf_printf(w->out,
-			       " AND ended < %lld AND (day <= toDate(%lld) OR day = toDate(%d))",
-			       (long long)to, (long long)click_day(to, 0), CLICKHOUSE_DAY_NONE);
-	return r;
+		buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->start].name);
+	if (w->table != TABLE_OP && t->stop == NO_COLUMN && t->dur != NO_COLUMN)
+		buf_printf(w->out, " AND isNotNull(`%s`)", t->columns[t->dur].name);
+	if (from != INT64_MIN)
+		buf_printf(w->out,
+			   " AND ended >= %lld AND (day >= toDate(%lld) OR day = toDate(%d))",
+			   (long long)from, (long long)click_day(from, -1), CLICKHOUSE_DAY_NONE);
+	if (to != INT64_MAX)
+		buf_printf(w->out,
+			   " AND ended < %lld AND (day <= toDate(%lld) OR day = toDate(%d))",
+			   (long long)to, (long long)click_day(to, 0), CLICKHOUSE_DAY_NONE);
+	return buf_status(w->out);
 }
 
 static int expr_put_parts(struct click_writer *w, const struct expr *e, bool *all)
@@ -741,11 +739,9 @@ static int expr_put_parts(struct click_writer *w, const struct expr *e, bool *al
 	}
 	if (r < 0)
 		return r;
-	r = buf_printf(w->out, " AND (");
-	if (r < 0)
-		return r;
-	r = buf_append(w->out, text.data, text.len);
-	return r < 0 ? r : expr_put(w, ")");
+	buf_printf(w->out, " AND (");
+	buf_append(w->out, text.data, text.len);
+	return expr_put(w, ")");
 }
 
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * click_group.c: a grouped plan as one statement, whose rows are parts of groups, and their sum here.
+ * click_group.c: runs a grouped plan as one statement, whose rows are partial groups, and adds these up here.
  *
  *   by comm | count(), p99(dur)
  *   SELECT thread_id, recording, bucket of dur, count(), max(dur) FROM op GROUP BY 1, 2, 3
  *
- * What depends on an id is grouped by the id, and its value is looked up here; a percentile's argument by its bucket; distinct's by
- * its value. One statement sees one state of the table.
+ * A key that depends on an id is grouped by the id and looked up here; a percentile is grouped by the bucket of its
+ * argument, distinct() by its value. A single statement sees a consistent state of the table.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,31 +16,31 @@
 #include "query/eval/eval.h"
 #include "schema/ops.h"
 
-#define PLACES 10 /* columns that one field reads */
+#define PLACES 10 /* maximum number of columns that a field reads */
 
-/* Where a field's parts stand in the statement's rows. */
+/* The columns of the statement's rows that belong to a field. */
 struct part_field {
-	int looked_up;		/* the dimension's column behind its value; -1: none */
-	size_t expr;		/* number of its expression in `eval`, where looked up */
-	size_t columns[PLACES]; /* of the answer, by what they are for */
-	struct vector values;	/* of the block at hand */
+	int looked_up;		/* column from which its value is looked up; -1: none */
+	size_t expr;		/* index of its expression in `eval`, if looked up */
+	size_t columns[PLACES]; /* columns of the answer, by purpose */
+	struct vector values;	/* for the current block */
 };
 
 struct group_query {
 	struct click_engine *engine;
 	const struct plan *p;
 	const struct local_env *env;
-	char **columns; /* texts of the SELECT, each once */
+	char **columns; /* the SELECT list without duplicates */
 	size_t column_count, column_cap;
-	size_t dims;	    /* of them are dimensions, which come first */
-	size_t lookups[64]; /* column of the table -> the answer's column + 1; 0: none */
+	size_t dims;	    /* number of dimensions, which come first */
+	size_t lookups[64]; /* column of the table -> column of the answer + 1; 0: none */
 	struct part_field *fields;
 	struct eval *eval;
 	struct eval_scratch *scratch;
 	struct batch *ids;
 	struct value *cells;
-	size_t weight, recording; /* the answer's columns */
-	const char *where;	  /* of the statement, while it is written */
+	size_t weight, recording; /* columns of the answer */
+	const char *where;	  /* WHERE clause while the statement is written */
 };
 
 static void group_query_free(struct group_query *g)
@@ -100,7 +100,7 @@ static bool is_text(const struct expr *e)
 	       e->type.type == QUERY_CODE;
 }
 
-/* What is computed of an id alone: in several recordings the server has the same number for several things. */
+/* True if the expression depends on an id alone: across recordings the server has equal ids for different things. */
 static bool is_of_id(const struct group_query *g, const struct expr *e)
 {
 	int column = g->engine->recording_count > 1 ? click_only_column(g->p->table, e) : -1;
@@ -108,7 +108,7 @@ static bool is_of_id(const struct group_query *g, const struct expr *e)
 	return column >= 0 && schema_table(g->p->table)->columns[column].type == COLUMN_ID;
 }
 
-/* The dimension of a field: itself as SQL, or the id or code from which it is looked up. */
+/* Adds the dimension of a field: its expression as SQL, or the id or code from which it is looked up. */
 static int add_dimension(struct group_query *g, size_t i)
 {
 	const struct plan_field *f = &g->p->fields[i];
@@ -142,7 +142,7 @@ static int add_dimension(struct group_query *g, size_t i)
 	return r < 0 ? r : add_column(g, "recording", &g->recording);
 }
 
-/* Aggregates for which the value itself, or its bucket, is grouped by. */
+/* Fields that group by the value itself, or by its bucket. */
 static bool click_group_by_value(const struct plan_field *f)
 {
 	return f->kind != FIELD_AGGREGATE || f->aggregate == AGGREGATE_DISTINCT;
@@ -173,7 +173,7 @@ static int add_bucket(struct group_query *g, size_t i)
 	return r < 0 ? r : add_column(g, buf_str(&text), &g->fields[i].columns[0]);
 }
 
-/* The dimensions first, as many as there are. */
+/* Adds all dimensions before the aggregates. */
 static int add_dimensions(struct group_query *g)
 {
 	int r = 0;
@@ -186,10 +186,11 @@ static int add_dimensions(struct group_query *g)
 			r = add_dimension(g, i);
 		else if (by_bucket(f))
 			r = add_bucket(g, i);
+		/* looked up, and weighted with the count */
 		else if (f->expr && f->aggregate != AGGREGATE_COUNTIF &&
 			 (is_text(f->expr) || click_only_column(g->p->table, f->expr) >= 0) &&
 			 (f->expr->kind != EXPR_COLUMN || is_of_id(g, f->expr)))
-			r = add_dimension(g, i); /* looked up, and weighed */
+			r = add_dimension(g, i);
 		else if (f->expr && f->expr->kind == EXPR_COLUMN && is_text(f->expr))
 			r = add_dimension(g, i);
 	}
@@ -203,7 +204,7 @@ static bool is_dimension(const struct plan_field *f, const struct part_field *pa
 	       (f->expr && f->expr->kind == EXPR_COLUMN && is_text(f->expr));
 }
 
-/* $ stands for the order of recordings. */
+/* $ is replaced with the order of recordings. */
 #define ORDER_TUPLE "(ended, $, block_no, row_no)"
 
 static int add_ends(struct group_query *g, struct part_field *part, const char *x, bool first)
@@ -224,7 +225,7 @@ static int add_ends(struct group_query *g, struct part_field *part, const char *
 	return r;
 }
 
-/* Sums in two halves, each of which fits: x = high * 2^32 + low. */
+/* Sums as two halves that cannot overflow: x = high * 2^32 + low. */
 static int add_sum(struct group_query *g, struct part_field *part, const struct expr *e,
 		   const char *x)
 {
@@ -306,7 +307,7 @@ static int add_aggregates(struct group_query *g)
 	return r;
 }
 
-/* ---- FROM: the table, and where groups are by file the calls on their second file ---- */
+/* ---- FROM: the table; if grouped by file, also calls seen from their second file ---- */
 
 static uint64_t plan_columns(const struct plan *p)
 {
@@ -329,23 +330,24 @@ static unsigned int second_of(unsigned int column, bool exchanged)
 	return column;
 }
 
-/* The columns that are read: as they lie in the table; as y0, y1, ... of what they are exchanged with; by these. */
+/* The columns to read: under their own names; as y0, y1, ... of the columns they are exchanged with; or from these. */
 enum half { HALF_PLAIN, HALF_INNER, HALF_OUTER };
 
-/* Of the columns beside the schema's those that the statement around it names. */
+/* Appends the columns outside the schema that the enclosing statement uses. */
 static int put_half_keys(struct group_query *g, struct buf *out)
 {
 	static const char *const keys[] = {"block_no", "row_no", "ended", "day", "start_kind"};
-	int r = buf_printf(out, "SELECT recording");
 
-	for (size_t k = 0; k < ARRAY_SIZE(keys) && r >= 0; k++) {
+	buf_printf(out, "SELECT recording");
+	for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
 		bool named = strstr(g->where, keys[k]) != NULL;
 
 		for (size_t i = 0; i < g->column_count; i++)
 			named |= strstr(g->columns[i], keys[k]) != NULL;
-		r = named ? buf_printf(out, ", %s", keys[k]) : 0;
+		if (named)
+			buf_printf(out, ", %s", keys[k]);
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int put_half(struct group_query *g, enum half half, struct buf *out)
@@ -366,7 +368,7 @@ static int put_half(struct group_query *g, enum half half, struct buf *out)
 	return r;
 }
 
-/* Which calls move bytes between two files: seconds_file(). */
+/* Condition for calls that move bytes between two files: seconds_file(). */
 static int click_group_put_seconds(struct group_query *g, struct buf *out)
 {
 	bool first = true;
@@ -401,9 +403,7 @@ static int put_from(struct group_query *g, struct buf *out)
 	r = put_half(g, HALF_PLAIN, out);
 	if (r < 0)
 		return r;
-	r = buf_printf(out, " FROM op UNION ALL ");
-	if (r < 0)
-		return r;
+	buf_printf(out, " FROM op UNION ALL ");
 	r = click_group_put_seconds(g, out);
 	return r < 0 ? r : buf_printf(out, ")");
 }
@@ -425,23 +425,15 @@ static int write_statement(struct group_query *g, struct buf *out, struct error 
 	g->where = buf_str(&where);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < g->column_count; i++) {
-		r = buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
-		if (r < 0)
-			return r;
-	}
+	for (size_t i = 0; i < g->column_count; i++)
+		buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
 	r = put_from(g, out);
 	if (r < 0)
 		return r;
-	r = buf_append(out, where.data, where.len);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < g->dims; i++) {
-		r = buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);
-		if (r < 0)
-			return r;
-	}
-	return r;
+	buf_append(out, where.data, where.len);
+	for (size_t i = 0; i < g->dims; i++)
+		buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);
+	return buf_status(out);
 }
 
 /* ---- the answer ---- */
@@ -471,7 +463,7 @@ static int group_open(struct group_query *g, struct error *err)
 	return r < 0 ? r : eval_scratch_new(&g->scratch, g->eval);
 }
 
-/* The ids of rows [from, to) of a block, composed, and what is looked up by them. */
+/* Composes the ids of rows [from, to) of a block, and looks up values by them. */
 static int look_up(struct group_query *g, const struct native_reader *in, size_t from, size_t to,
 		   struct error *err)
 {
@@ -526,7 +518,7 @@ static struct value click_group_column_value(const struct native_column *c, size
 	return v;
 }
 
-/* The value of a dimension: of the answer's row, or looked up. `at`: the row of the batch of ids. */
+/* The value of a dimension: from the answer's row, or looked up. `at`: the row in the batch of ids. */
 static struct value dimension_value(const struct group_query *g, size_t field,
 				    const struct native_reader *in, size_t row, size_t at)
 {
@@ -574,7 +566,7 @@ static void fill_order(const struct native_reader *in, const struct part_field *
 		p->order[i] = part_int(in, part->columns[3 + i], row);
 }
 
-/* What the server added up. */
+/* Copies aggregates computed by the server. */
 static void fill_part(const struct plan_field *f, const struct part_field *part,
 		      const struct native_reader *in, size_t row, struct local_part *p)
 {
@@ -617,7 +609,7 @@ static void fill_part(const struct plan_field *f, const struct part_field *part,
 	}
 }
 
-/* A value that was looked up stands for as many rows as were counted. */
+/* Adds a looked-up value with the number of rows that it represents as weight. */
 static void weigh_part(const struct plan_field *f, const struct part_field *part,
 		       const struct native_reader *in, size_t row, const struct value *v,
 		       uint64_t weight, struct local_part *p)
@@ -670,7 +662,7 @@ static int click_group_add_row(struct group_query *g, struct local_group *groups
 	size_t group;
 	int r;
 
-	/* without keys a statement has a row of sums of no rows, too */
+	/* without keys a statement also returns a row if there was no input */
 	if (!part_int(in, g->weight, row))
 		return 0;
 	for (size_t i = 0; i < g->p->field_count; i++) {

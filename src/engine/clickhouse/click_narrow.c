@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * click_narrow.c: the files that a question is about, where its filter names some by their path and nothing else of it reads of
- * files: rows of the others are not fetched. A filter is not true for a file that is not there, as its path is null then.
+ * click_narrow.c: restricts which rows of table file are fetched, if a plan's filter requires certain paths and the
+ * plan reads nothing else of files. Rows of other files are not needed: their path is then null, for which the filter
+ * is not true.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "engine/clickhouse/internal.h"
 #include "query/check/user_values.h"
 
-/* Beside the path of the file in `column` nothing of files is read. */
+/* True if the expression reads nothing of the file in `column` except its path. */
 static bool narrow_reads_paths_alone(const struct expr *e, unsigned int column)
 {
 	if (!e)
@@ -49,7 +50,7 @@ static bool narrow_plan(const struct plan *p, unsigned int column)
 	return alone;
 }
 
-/* A text that is in everything which a glob fits; a slash beside a star may not be. Empty: none is known. */
+/* A literal contained in everything that the glob matches; without a slash next to a star, which may be missing. Empty: none. */
 static struct bytes narrow_literal(struct bytes glob)
 {
 	struct bytes best = {0};
@@ -73,7 +74,7 @@ static struct bytes narrow_literal(struct bytes glob)
 	return best;
 }
 
-/* The path, and what it is compared with, of a condition; NULL: it is none. */
+/* The path operand of a condition, and what it is compared with; NULL: no such condition. */
 static const struct expr *narrow_condition(const struct expr *e, struct bytes *ret)
 {
 	const struct expr *path = e->arg_count ? e->arg[0] : NULL;
@@ -108,12 +109,10 @@ int click_narrow(struct click_engine *e, const struct plan *p, struct error *err
 	if (!path || (unsigned int)p->table >= TABLE_COUNT || schema_is_dimension(p->table) ||
 	    !narrow_plan(p, path->column))
 		return 0;
-	/* of a file all rows: the last one counts */
-	r = buf_printf(&e->narrow, " AND (recording, ifNull(id, -1)) IN (SELECT recording, "
-				   "ifNull(id, -1) FROM file WHERE position(ifNull(path, ''), ");
-	if (r >= 0)
-		r = clickhouse_literal(text, &e->narrow);
-	if (r >= 0)
-		r = buf_printf(&e->narrow, ") > 0%s)", buf_str(&e->hosts));
+	/* all rows of a matching file: the last one counts */
+	buf_printf(&e->narrow, " AND (recording, ifNull(id, -1)) IN (SELECT recording, "
+			       "ifNull(id, -1) FROM file WHERE position(ifNull(path, ''), ");
+	clickhouse_literal(text, &e->narrow);
+	r = buf_printf(&e->narrow, ") > 0%s)", buf_str(&e->hosts));
 	return r < 0 ? error_errno(err, r, "the files") : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * click_own.c: users' own tables (weir annotate). Which there are is asked for each question; their values come into memory
- * when a question names them, as those of a trace do (annotations.h).
+ * click_own.c: users' tables (weir annotate). The list is read for each query; values are read into memory when a query
+ * uses them, as for a trace (annotations.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 #include "engine/annotations.h"
 #include "engine/clickhouse/internal.h"
 
-/* A generation that is in force. */
+/* The current generation of a table. */
 struct own_part {
 	struct store_made pub;
 	struct table_def def;
-	struct own_part *before; /* all that ever were: plans refer to them */
+	struct own_part *before; /* all parts ever made: plans refer to them */
 	uint32_t recording;
 	uint64_t part;
 	int64_t generation;
@@ -25,10 +25,10 @@ struct click_own {
 	struct click_engine *engine;
 	struct annotations *annotations;
 	struct own_part *all;
-	struct own_part **now; /* by recording and file */
+	struct own_part **now; /* the current ones, by recording and file */
 	size_t count, cap;
-	uint64_t seen; /* hash of what there was, and of the recordings by which ids are composed */
-	uint64_t recordings; /* of these alone */
+	uint64_t seen; /* hash of the list, and of the recordings with which ids are composed */
+	uint64_t recordings; /* hash of the recordings alone */
 	uint64_t changes;
 };
 
@@ -50,7 +50,7 @@ void click_own_free(struct click_own *o)
 	free(o);
 }
 
-/* ---- which there are ---- */
+/* ---- list ---- */
 
 static uint64_t click_own_recordings(const struct click_engine *e)
 {
@@ -107,7 +107,7 @@ static int own_add(struct click_own *o, const struct native_reader *in, size_t r
 				     .table = TABLE_OWN,
 				     .def = &p->def,
 				     .rows = (uint64_t)native_int(&in->columns[3], row)};
-	/* a recording that came since is seen the next time */
+	/* a recording added since is seen next time */
 	if (click_recording_at(o->engine, p->recording) >= 0)
 		o->now[o->count++] = p;
 	return 0;
@@ -125,18 +125,18 @@ static int own_compare(const void *pa, const void *pb, void *arg)
 	return a->part < b->part ? -1 : a->part > b->part;
 }
 
-/* Asks for what is in force: the answer's blocks are hashed, and taken where `take`. */
+/* Queries the current generations: hashes the answer's blocks, and stores them if `take`. */
 static int own_ask_force(struct click_own *o, bool take, uint64_t *ret_hash, size_t *ret_count,
 			 struct error *err)
 {
 	struct click_engine *e = o->engine;
 	_cleanup_(native_reader_free) struct native_reader in = {.client = e->server.client};
 	_cleanup_buf_ struct buf sql = {0};
-	int r = buf_printf(&sql, "SELECT recording, part, newest_generation, newest_rows, "
-				 "newest_title, newest_shape FROM (");
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_own_in_force(NULL, buf_str(&e->hosts), &sql);
+	buf_printf(&sql, "SELECT recording, part, newest_generation, newest_rows, "
+			 "newest_title, newest_shape FROM (");
+	r = clickhouse_own_in_force(NULL, buf_str(&e->hosts), &sql);
 	if (r >= 0)
 		r = buf_printf(
 			&sql,
@@ -168,7 +168,7 @@ static int own_look(struct click_own *o, struct error *err)
 	int r;
 
 	r = own_ask_force(o, false, &hash, &count, err);
-	if (r == -ENOENT) { /* loaded by a weir that knew of none */
+	if (r == -ENOENT) { /* loaded by a version of weir without this table */
 		*err = (struct error){0};
 		return 0;
 	}

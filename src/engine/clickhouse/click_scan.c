@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * click_scan.c: rows of one table in the trace's order. The server sorts them, a stretch of time after the other, so that it
- * never sorts many at once; what of the filter it cannot test is tested here.
+ * click_scan.c: rows of one table in the trace's order. The server sorts them one time interval after the other, so
+ * that it never sorts many at once. The part of the filter that the server cannot evaluate is evaluated here.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,28 +11,28 @@
 #include "query/eval/eval_rows.h"
 #include "sums/order.h"
 
-#define STRETCH_ROWS (1u << 20) /* about, of a statement */
+#define STRETCH_ROWS (1u << 20) /* approximate rows per statement */
 
 struct click_scan {
 	struct engine_scan head;
 	struct click_engine *engine;
-	struct clickhouse server; /* of its own: several scans may be open */
+	struct clickhouse server; /* a separate connection: several scans may be open */
 	struct native_reader in;
 	struct scan_request q;
 	uint64_t columns;
-	struct eval *eval; /* NULL: nothing is left to test */
+	struct eval *eval; /* NULL: the server evaluates the complete filter */
 	struct eval_scratch *scratch;
 	struct buf where, select;
-	int64_t next, last, width; /* of stretches: [next, next + width), until last */
+	int64_t next, last, width; /* intervals: [next, next + width), until last */
 	bool running, ended;
-	size_t at; /* row of in's block */
+	size_t at; /* row in the current block of `in` */
 	struct batch *batch;
 	int64_t *ends;
 	uint32_t *rows;
-	/* of a dimension table: all of its rows, and of each id the last one */
+	/* for a dimension table: all rows, and the last one of each id */
 	struct batch **kept;
 	size_t kept_count, kept_cap, given;
-	struct map newest; /* id -> number of batch * BATCH_ROWS_MAX + row */
+	struct map newest; /* id -> index of batch * BATCH_ROWS_MAX + row */
 	_Atomic uint64_t done, total;
 };
 
@@ -66,7 +66,7 @@ static bool scan_by_time(const struct click_scan *s)
 	return schema_table(s->q.table)->kind == TABLE_IS_EVENTS;
 }
 
-/* How many rows there are, and when. */
+/* Queries the number of rows and their time range. */
 static int scan_measure(struct click_scan *s, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
@@ -100,10 +100,10 @@ static int scan_start_stretch(struct click_scan *s, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
 	int64_t to;
-	int r = buf_append(&sql, s->select.data, s->select.len);
+	int r;
 
-	if (r >= 0)
-		r = buf_append(&sql, s->where.data, s->where.len);
+	buf_append(&sql, s->select.data, s->select.len);
+	r = buf_append(&sql, s->where.data, s->where.len);
 	if (__builtin_add_overflow(s->next, s->width, &to) || to > s->last)
 		to = INT64_MAX;
 	if (r >= 0 && scan_by_time(s) && s->width != INT64_MAX)
@@ -126,7 +126,7 @@ static int scan_start_stretch(struct click_scan *s, struct error *err)
 	return click_begin_query(s->engine, &s->server, buf_str(&sql), NULL, err);
 }
 
-/* The next rows of the server as a batch: how many; 0 at the end. */
+/* The next rows from the server as a batch: returns their number; 0 at the end. */
 static ssize_t click_scan_take(struct click_scan *s, struct error *err)
 {
 	int r;
@@ -152,7 +152,10 @@ static ssize_t click_scan_take(struct click_scan *s, struct error *err)
 	return (ssize_t)s->batch->rows;
 }
 
-/* Reads all rows of a dimension table: the last row of an id wins, of a thing in several recordings that of the last. */
+/*
+ * Reads all rows of a dimension table. The last row of an id is used; of something seen by several recordings, that of
+ * the last recording.
+ */
 static int scan_keep(struct click_scan *s, struct error *err)
 {
 	ssize_t n;
@@ -259,7 +262,7 @@ static int scan_filter(struct click_scan *s, struct error *err)
 		.engine = s->engine, .table = s->q.table, .out = &s->where, .err = err};
 	const struct expr *filter = s->q.filter;
 	bool all = true, events = !schema_is_dimension(s->q.table);
-	/* of a dimension's rows only those that hold are tested */
+	/* the filter applies only to the rows of a dimension that are used */
 	int r = click_where(&w, events ? filter : NULL, s->q.from, s->q.to, &all);
 
 	if (r < 0 || !filter || (all && events))
@@ -272,7 +275,7 @@ static int scan_filter(struct click_scan *s, struct error *err)
 	return r < 0 ? r : eval_scratch_new(&s->scratch, s->eval);
 }
 
-/* Whether rows of the columns have ids that names are looked up by. */
+/* True if the columns include ids whose names are needed. */
 static bool scan_refers(const struct click_scan *s)
 {
 	const struct table_def *t = schema_table(s->q.table);

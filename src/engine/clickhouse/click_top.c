@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * click_top.c: rows of which a sort and a head keep few: the server says from which value on they can be among those, and
- * sends no others. Rows that come meanwhile can only replace some of them.
+ * click_top.c: for plans that sort and keep only the first rows. The server first computes the worst value that can be
+ * among them, and then sends only rows at least as good. Rows added meanwhile can only displace some of these.
  */
 #include <errno.h>
 #include <stdio.h>
 
 #include "engine/clickhouse/internal.h"
 
-/* Numbers above what a signed one holds would not be read back right. */
+/* Excludes unsigned values, which may not fit the signed number read back. */
 static const struct plan_field *top_key(const struct plan *p, bool *ret_desc, int64_t *ret_count)
 {
 	const struct plan_field *f = plan_first_key(p, ret_desc, ret_count);
 
-	/* of rows that describe something the newest one counts */
+	/* of dimension rows only the newest counts */
 	if ((unsigned int)p->table >= TABLE_COUNT || schema_is_dimension(p->table))
 		return NULL;
 	return f && f->type.type != QUERY_UINT ? f : NULL;
@@ -63,7 +63,7 @@ int click_top(struct click_engine *e, const struct plan *p, struct click_top *re
 		return r;
 	if (clickhouse_exception(&e->server, buf_str(&answer), err) < 0)
 		return err ? err->code : -EIO;
-	/* fewer than are kept: nulls are among them */
+	/* fewer rows than wanted have a value: nulls are among the result */
 	if (sscanf(buf_str(&answer), "%lld %lld", &found, &last) != 2 || found < count)
 		return 0;
 	ret->edge = (struct expr){.kind = EXPR_CONST, .type = f->type, .value = {.i = last}};

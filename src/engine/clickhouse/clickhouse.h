@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clickhouse.h: the engine behind clickhouse://HOST/DATABASE, whose rows `weir load` brought there. */
+/* clickhouse.h: the engine behind clickhouse://HOST/DATABASE, for rows loaded by `weir load`. */
 #pragma once
 
 #include "engine/engine.h"

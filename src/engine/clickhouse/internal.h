@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h: parts of the engine `clickhouse`. The server filters, groups and sorts numbers: times, ids, codes. Names are
- * looked up here, where the rows of dimension tables are in memory as those of trace files are (batch/dims.h): conditions on
- * names go to the server as sets of ids, and groups by names come back by id and are added up (local/local.h).
+ * internal.h: shared by the files of the engine `clickhouse`. The server filters, groups and sorts numbers: times, ids,
+ * codes. Names are resolved here, with the rows of dimension tables in memory as for trace files (batch/dims.h):
+ * conditions on names are sent to the server as sets of ids, and groups by name are returned by id and added up here
+ * (local/local.h).
  */
 #pragma once
 
@@ -15,11 +16,11 @@
 #include "engine/ask.h"
 #include "engine/local/local.h"
 
-/* A recording: ids of its rows are composed with its number here (batch/ids.h). */
+/* A recording. Ids of its rows are composed with its index here (batch/ids.h). */
 struct click_recording {
 	uint32_t number; /* in the database */
-	int64_t began;	 /* by which they are ordered */
-	/* its files are numbered from here on among those of all; a part that is gone leaves a gap */
+	int64_t began;	 /* sort key */
+	/* first indexes of its files among those of all recordings; a removed part leaves a gap */
 	uint64_t first_file, first_part;
 };
 
@@ -28,22 +29,22 @@ struct click_engine {
 	struct clickhouse server;
 	uint64_t memory_max;
 	unsigned int threads;
-	struct buf
-		hosts; /* " AND recording IN (...)": of the machines that were chosen; empty: all */
+	/* " AND recording IN (...)": recordings of the chosen machines; empty: all */
+	struct buf hosts;
 	struct click_recording *recordings;
 	size_t recording_count, recording_cap;
 	struct map by_number;
-	uint64_t files; /* of all recordings */
+	uint64_t files; /* in all recordings */
 	struct dims *dims;
-	uint32_t dims_tables;	/* that are in it */
-	struct buf narrow;	/* " AND ...": the rows of file that are wanted; empty: all */
-	struct buf dims_narrow; /* that are in dims */
-	uint64_t dims_rows;	/* rows of these tables and of `recording` when they were read */
-	char prefix[64];	/* of the ids of its queries */
+	uint32_t dims_tables;	/* set of tables read */
+	struct buf narrow;	/* " AND ...": the rows of file that the plan needs; empty: all */
+	struct buf dims_narrow; /* the value with which dims was read */
+	uint64_t dims_rows;	/* rows of these tables and of `recording` at that time */
+	char prefix[64];	/* of query ids */
 	atomic_uint queries;
 	atomic_bool interrupted;
 	struct click_own *own;
-	bool asking; /* scans are of an answer: they do not forget an interrupt */
+	bool asking; /* scans belong to an answer: they do not clear the interrupt */
 	_Atomic uint64_t done, total;
 };
 
@@ -52,64 +53,68 @@ static inline struct click_engine *click_engine_of(struct engine *e)
 	return (struct click_engine *)e;
 }
 
-/* A connection beside the engine's own, which the engine's interrupt stops too. */
+/* Opens a further connection, which the engine's interrupt stops too. */
 int click_open(struct click_engine *e, struct clickhouse *ret, struct error *err);
-/* Settings of every query: limits, an id. `more` may be NULL. */
+/* Starts a query with the common settings: limits and an id. `more` may be NULL. */
 int click_begin_query(struct click_engine *e, struct clickhouse *c, const char *sql,
 		      const char *more, struct error *err);
-/* The next block of its answer; an exception in the middle is an error as at its beginning. */
+/* Reads the next block; an exception in the middle of the answer is reported like one at its beginning. */
 int click_read(struct clickhouse *c, struct native_reader *in, struct error *err);
-/* The place of a recording's number; -1: it came since. */
+/* The index of a recording by its number; -1: added since the list was read. */
 ssize_t click_recording_at(const struct click_engine *e, uint32_t number);
 
-/* SQL by which rows are ordered as their recordings are. */
+/* SQL that orders rows like their recordings. */
 int click_recording_order(const struct click_engine *e, struct buf *out) _must_check_;
 
-/* click_dims.c: takes the machines; connect()'s errors. */
+/* click_dims.c: restricts the engine to these machines; errors as for connect(). */
 int click_choose_hosts(struct click_engine *e, const char *const *hosts, size_t count,
 		       struct error *err);
-/* click_dims.c: brings e->recordings and the tables of the set into e->dims, if that changed since. */
+/* click_dims.c: updates e->recordings, and the tables of the set in e->dims, if they changed. */
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err);
-/* click_narrow.c: which rows of file the plan needs: e->narrow. */
+/* click_narrow.c: sets e->narrow to the rows of file that the plan needs. */
 int click_narrow(struct click_engine *e, const struct plan *p, struct error *err);
-/* click_dims.c: the same for rows that refer to none of these tables: e->recordings alone. */
+/* click_dims.c: the same for rows that refer to none of these tables: updates only e->recordings. */
 int click_recordings(struct click_engine *e, struct error *err);
 
-/* click_dims.c: -ENOENT where a table that is made after recording was never loaded. */
+/* click_dims.c: -ENOENT if a table that is made after recording was never loaded. */
 int click_need_made(struct click_engine *e, enum table_id table, struct error *err);
-/* click_own.c: users' own tables that the database has. */
+/* click_own.c: users' tables in the database. */
 struct click_own;
 void click_own_free(struct click_own *o);
 int click_users(struct engine *e, const struct query_users **ret, struct error *err);
-/* -ESTALE where their ids are composed with other recordings than there are by now. */
+/* -ESTALE if their ids were composed with an older list of recordings. */
 int click_own_current(struct click_engine *e, const struct plan *p, struct error *err);
-/* click_batch.c: rows of a block that click_columns() asked for, [from, to), as a batch; ends and numbers of rows may be NULL. */
+/* click_batch.c: converts rows [from, to) of a block, selected with click_columns(), to a batch; `ends` may be NULL. */
 int click_columns(const struct table_def *t, uint64_t columns, struct buf *out) _must_check_;
-/* An id as it is in batches. */
+/* An id as it appears in batches. */
 int64_t click_compose(const struct click_engine *e, const struct table_def *t, unsigned int column,
 		      ssize_t recording, int64_t own);
 int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,
 		size_t to, uint64_t columns, struct batch *b, int64_t *ends) _must_check_;
 
-/* click_expr.c: an expression over a row as SQL. -EOPNOTSUPP: it has no equal there. */
+/* click_expr.c: writes an expression over a row as SQL. -EOPNOTSUPP: not possible. */
 struct click_writer {
-	struct click_engine *engine; /* whose dims give the sets of ids */
+	struct click_engine *engine; /* its dims determine the sets of ids */
 	enum table_id table;
 	struct buf *out;
 	struct error *err;
-	bool truth; /* of the expression it counts alone whether it is true */
+	/* only whether the expression is true matters, not whether it is false or null */
+	bool truth;
 };
 int click_expr(struct click_writer *w, const struct expr *e);
-/* The only column that the expression reads, where it holds ids or codes: its value can be looked up. -1: it is no such one. */
+/* The only column that the expression reads, if it holds ids or codes, so that the value can be looked up. -1: otherwise. */
 int click_only_column(enum table_id table, const struct expr *e);
-/* What a histogram's bucket, or a tally's, is of an argument. */
+/* The bucket of an argument in a histogram or tally. */
 int click_hist_bucket(struct click_writer *w, const struct expr *e);
 int click_tally_bucket(struct click_writer *w, const struct plan_field *f);
-/* " WHERE ...": the range, and the parts of `where` that SQL can test; *ret_all: that is all of it. */
+/* " WHERE ...": the range, and the parts of `where` that SQL can evaluate; *ret_all: these are all parts. */
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,
 		bool *ret_all);
 
-/* click_top.c: the plan with a filter for what its sort and head can keep, where it has such; it lives in *ret. */
+/*
+ * click_top.c: the plan with an additional filter for the rows that its sort and head can keep, if possible; the filter
+ * is stored in *ret.
+ */
 struct click_top {
 	struct plan plan;
 	struct expr edge, compare, both;
@@ -119,9 +124,9 @@ int click_top(struct click_engine *e, const struct plan *p, struct click_top *re
 
 int click_scan(struct engine *e, const struct scan_request *q, struct engine_scan **ret,
 	       struct error *err);
-/* click_group.c: groups of a plan whose keys and arguments the server can work out: 1, 0: it cannot. */
+/* click_group.c: runs a grouped plan if the server can compute its keys and arguments: 1; 0: it cannot. */
 int click_group(struct click_engine *e, const struct plan *p, const struct local_env *env,
 		struct local_rows *ret, struct error *err);
-/* The statement; -EOPNOTSUPP where there is none. */
+/* The statement for that; -EOPNOTSUPP: not possible. */
 int click_group_sql(struct click_engine *e, const struct plan *p, struct buf *out,
 		    struct error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ask.c: plans for answers. */
+/* ask.c: runs plans. */
 #include <errno.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static bool by_chosen(const struct plan *p, const struct ask_options *opt)
 	return !(opt && opt->filter_in_sql) && topk_pays(p);
 }
 
-/* What the files that are left over took to find is told before the rest. */
+/* Lists the step that found the remaining files before the other steps. */
 static int put_before(struct duck *e, enum table_id table, const struct topk *c,
 		      struct engine_result *ret)
 {
@@ -42,7 +42,7 @@ static int put_before(struct duck *e, enum table_id table, const struct topk *c,
 	return 0;
 }
 
-/* Finds the files that are left over, where that pays. */
+/* Finds the files that can be among the result, if that pays off. */
 static int ask_choose(struct duck *e, const struct plan *p, const struct ask_options *opt,
 		      struct translate_options *o, struct topk *c, struct error *err)
 {

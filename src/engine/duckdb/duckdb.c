@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* duckdb.c: a database in memory over a store: settings, tables, views, statements. */
+/* duckdb.c: an in-memory database over a store: settings, tables, views, statements. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,11 +24,11 @@ int duck_run(struct duck *e, const char *sql, struct error *err)
 	return r;
 }
 
-/* Engines of this process, one that is still being opened included. */
+/* Engines of this process, including one that is still being opened. */
 static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct duck *alive;
 
-/* Made and known in one: duck_abandon_all() comes before or after. */
+/* Creates the folder and registers it under one lock: duck_abandon_all() runs before or after. */
 static int make_spill(struct duck *e, struct error *err)
 {
 	int r;
@@ -54,13 +54,13 @@ static int set_options(struct duck *e, duckdb_config config, const struct engine
 	const char *const settings[][2] = {
 		{"memory_limit", memory},
 		{"threads", threads},
-		/* private, and not the working directory's .tmp, DuckDB's default */
+		/* private; DuckDB's default is .tmp in the working directory */
 		{"temp_directory", opt->folder > 0 ? "." : e->spill.path},
 		{"max_temp_directory_size", spill},
-		/* nothing is fetched from anywhere because a statement names it */
+		/* do not download an extension because a statement uses it */
 		{"autoinstall_known_extensions", "false"},
 		{"autoload_known_extensions", "false"},
-		/* a parallel scan has no order to keep; keeping it would hold everything back */
+		/* a parallel scan has no order to preserve, and preserving it would buffer all rows */
 		{"preserve_insertion_order", "false"},
 		{"perfect_ht_threshold", "20"},
 	};
@@ -70,7 +70,7 @@ static int set_options(struct duck *e, duckdb_config config, const struct engine
 		 (unsigned long long)(opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT));
 	snprintf(spill, sizeof(spill), "%lluB",
 		 (unsigned long long)(opt->spill_max ? opt->spill_max : ENGINE_SPILL_DEFAULT));
-	/* a process that has threads cannot be confined */
+	/* a process with several threads cannot be confined */
 	snprintf(threads, sizeof(threads), "%u", opt->folder > 0 ? 1 : e->threads);
 	for (size_t i = 0; i < ARRAY_SIZE(settings) && r >= 0; i++)
 		r = set_option(e, config, settings[i][0], settings[i][1], err);
@@ -97,7 +97,7 @@ static int open_database(struct duck *e, const struct engine_options *opt, struc
 	return r;
 }
 
-/* The vocabularies of all CODE columns; columns of one name share one. */
+/* The vocabularies of all CODE columns; columns with the same name share one. */
 static int make_vocabularies(struct duck *e, struct error *err)
 {
 	for (unsigned int t = 0; t < TABLE_COUNT; t++) {
@@ -145,10 +145,10 @@ static int make_views(struct duck *e, struct error *err)
 }
 
 /*
- * For SQL of other people. In this order: the process gives up what it can, then its threads are
- * made, then the door is closed, then locked. Closing it leaves the folder for temporary files open,
- * which execute() keeps statements from using. Memory that DuckDB does not count is bounded by the
- * process that runs the engine (RLIMIT_AS).
+ * For untrusted SQL. The order matters: first the process drops what it can, then its threads are created, then
+ * external access is disabled, then the configuration is locked. Disabling access leaves the folder for temporary files
+ * open; execute() keeps statements from using it. Memory that DuckDB does not count is limited by the process that runs
+ * the engine (RLIMIT_AS).
  */
 static int confine(struct duck *e, const struct engine_options *opt, struct error *err)
 {
@@ -251,8 +251,7 @@ static void alive_remove(struct duck *e)
 
 static void duck_abandon(struct engine *engine)
 {
-	/* DuckDB makes the files in it and removes them when it closes; after an interrupt some may
-	 * be left. */
+	/* DuckDB creates the files in it and removes them on close; after an interrupt some may remain. */
 	spill_remove(&duck_of(engine)->spill);
 }
 
@@ -261,7 +260,7 @@ static void duck_abandon_all(void)
 	pthread_mutex_lock(&alive_lock);
 	for (struct duck *e = alive; e; e = e->next_alive)
 		duck_abandon(&e->head);
-	/* stays locked: no folder is made until the process is gone */
+	/* stays locked: no folder may be created until the process has ended */
 }
 
 static void duck_free(struct engine *engine)
@@ -409,8 +408,8 @@ static int duck_parse(struct engine *engine, const char *sql, struct engine_stat
 }
 
 /*
- * As duckdb_execute_prepared(), which asks for work all the time that other threads have the last of it: here the calling thread
- * sleeps. NULL, or why it failed, as long as *ret_pending and the result.
+ * Like duckdb_execute_prepared(), which busy-waits while other threads finish the last tasks; here the calling thread
+ * sleeps. NULL, or the error message, valid as long as *ret_pending and the result.
  */
 static const char *execute_prepared(const struct duckdb_api *d, duckdb_prepared_statement prepared,
 				    duckdb_pending_result *ret_pending, duckdb_result *ret)
@@ -435,14 +434,14 @@ static const char *execute_prepared(const struct duckdb_api *d, duckdb_prepared_
 	return message ? message : "no reason given";
 }
 
-/* Runs statement i of a list over the blocks that are pinned. `sql` is what errors say a place in; NULL: none. */
+/* Runs statement i of a list over the pinned blocks. `sql`: the text to which errors refer; NULL: none. */
 static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, const char *sql,
 		   struct engine_result **ret, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_prepared_statement prepared = NULL;
 	duckdb_pending_result pending = NULL;
-	duckdb_result result = {0}; /* the library may fail without filling it in */
+	duckdb_result result = {0}; /* the library may fail without setting it */
 	int r = 0;
 
 	if (d->prepare_extracted_statement(e->con, list, i, &prepared)) {
@@ -453,7 +452,7 @@ static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, c
 	if (r >= 0) {
 		const char *message = execute_prepared(d, prepared, &pending, &result);
 
-		/* a scan that was interrupted may be faster to say so than the library */
+		/* an interrupted scan may report an error before the library does */
 		if (message)
 			r = atomic_load(&e->interrupted) ? error_set(err, -EINTR, "interrupted")
 							 : message_from_duckdb(message, sql, err);
@@ -486,7 +485,7 @@ int duck_run_text(struct duck *e, const char *sql, struct engine_result **ret, s
 	int r;
 
 	if (count == 1) {
-		/* a place in a statement that the user did not write says nothing */
+		/* do not report a position in a statement that the user did not write */
 		r = execute(e, list, 0, NULL, ret, err);
 	} else {
 		const char *message = list ? d->extract_statements_error(list) : NULL;

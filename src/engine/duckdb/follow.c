@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * follow.c: a plan over a trace that grows. A table in memory keeps partial results by group (or the
- * rows that sort and head need); each refresh reads the blocks that came since and adds them to it,
- * so that it costs what is new and what is shown, not what the trace has become.
+ * follow.c: a plan over a growing trace. A table in memory holds partial results by group (or the rows that sort and
+ * head need); each refresh adds the new blocks to it. Its cost depends on the new blocks and the rows shown, not on the
+ * length of the trace.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct duck_follow {
 	const struct plan *plan;
 	char table[32];
 	bool made;
-	size_t seen; /* blocks that the table knows */
+	size_t seen; /* number of blocks already in the table */
 };
 
 int duck_follow(struct engine_follow **ret, struct engine *engine, const struct plan *p,
@@ -67,11 +67,10 @@ static int follow_keep(struct duck_follow *f, const struct translate_options *op
 
 	if (r < 0)
 		return r;
-	r = buf_printf(&sql, "CREATE OR REPLACE TABLE %s AS %s(", f->table, buf_str(&part.merge));
-	if (r >= 0 && f->made)
-		r = buf_printf(&sql, "SELECT * FROM %s UNION ALL ", f->table);
-	if (r >= 0)
-		r = buf_printf(&sql, "%s)%s", buf_str(&part.rows), buf_str(&part.merge_tail));
+	buf_printf(&sql, "CREATE OR REPLACE TABLE %s AS %s(", f->table, buf_str(&part.merge));
+	if (f->made)
+		buf_printf(&sql, "SELECT * FROM %s UNION ALL ", f->table);
+	r = buf_printf(&sql, "%s)%s", buf_str(&part.rows), buf_str(&part.merge_tail));
 	if (r < 0)
 		return error_errno(err, r, "cannot follow the trace");
 	r = duck_run(f->e, buf_str(&sql), err);

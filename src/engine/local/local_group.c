@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_group.c: groups and their aggregates, from rows or from parts that a server worked out. */
+/* local_group.c: groups and their aggregates, from rows or from partial aggregates computed by a server. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct state {
 	__int128 sum;
 	double fsum, mean, m2;
 	struct value value;
-	bool has; /* value is one */
+	bool has; /* `value` is set */
 	int64_t order[4];
 	int64_t max;
 	union {
@@ -29,13 +29,13 @@ struct local_group {
 	size_t count;
 	const struct local_env *env;
 	struct state *states; /* [groups * count] */
-	struct value *keys;   /* the same; those of fields that are keys */
+	struct value *keys;   /* [groups * count]; set for fields that are keys */
 	size_t groups, states_cap, keys_cap;
 	uint32_t *slots; /* group + 1 */
 	size_t slots_cap;
 	struct strpool texts;
-	uint64_t heap; /* bytes of histograms and the like, about */
-	int64_t rows;  /* so far: their order */
+	uint64_t heap; /* approximate bytes of histograms and the like */
+	int64_t rows;  /* number of rows so far, used as their position */
 	double seconds;
 };
 
@@ -254,7 +254,7 @@ static int compare_order(const int64_t *a, const int64_t *b)
 	return 0;
 }
 
-/* Chan's: two sets of values, with the sums of the squares of their distances from their means. */
+/* Chan's method for two sets of values, given their means and sums of squared deviations. */
 static void add_deviation(struct state *s, const struct local_part *p)
 {
 	double n = (double)s->count, m = (double)p->count, off = p->mean - s->mean;
@@ -318,7 +318,7 @@ static int add_distinct(struct state *s, struct query_kind k, const struct value
 	return distinct_add(&s->distinct, hash_value(k, v));
 }
 
-/* What a state holds beside itself. */
+/* Memory that a state uses in addition to itself. */
 static size_t state_heap(const struct plan_field *f, const struct state *s)
 {
 	return keeps_hist(f)			    ? hist_memory(&s->hist)
@@ -361,7 +361,7 @@ static int64_t tally_bucket(const struct plan_field *f, int64_t v)
 						     : tally_llquantize(v, p[0], p[1], p[2], p[3]);
 }
 
-/* A row's histogram, of a stage before. */
+/* Adds a row's histogram from a previous stage. */
 static int merge_hist(struct local_group *g, struct state *s, const struct value *v,
 		      struct error *err)
 {
@@ -503,7 +503,7 @@ static struct value value_percentile(const struct plan_field *f, const struct st
 	if (!hist_entries(&s->hist))
 		return value_none();
 	q = hist_quantile(&s->hist, f->quantile);
-	/* the middle of the largest value's bucket may lie above it */
+	/* the middle of the largest value's bucket may exceed the value */
 	if (f->expr->type.type != QUERY_HIST && s->max != INT64_MIN && (int64_t)q > s->max)
 		return (struct value){.i = s->max};
 	return (struct value){.i = (int64_t)MIN(q, (uint64_t)INT64_MAX)};
@@ -621,7 +621,7 @@ int local_group_finish(struct local_group *g, struct local_rows *ret, struct err
 		return error_errno(err, -ENOMEM, "groups");
 	for (size_t i = 0; i < g->count; i++)
 		keys |= group_is_key(&g->fields[i]);
-	if (!keys && !g->groups) /* of no rows, too, there is one row of sums */
+	if (!keys && !g->groups) /* without keys there is one row of sums, even for no rows */
 		r = local_group_at(g, cells, &at, err);
 	order = calloc(g->groups + 1, sizeof(*order));
 	if (r < 0 || !order)

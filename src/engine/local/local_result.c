@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_result.c: rows in memory as an engine's result. */
+/* local_result.c: presents rows in memory as an engine's result. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 struct local_answer {
 	struct engine_result head;
 	struct local_rows rows;
-	size_t *fields;	     /* [head.count] of the rows */
-	struct bytes *texts; /* [rows * head.count] of entities, words and texts, escaped */
+	size_t *fields;	     /* [head.count]: field of each column */
+	struct bytes *texts; /* [rows * head.count]: texts of entities, words and texts, escaped */
 	struct strpool pool;
 	size_t next;
 };
@@ -84,7 +84,7 @@ static struct bytes local_answer_bytes(const struct engine_result *r, size_t col
 						      : v->t;
 }
 
-/* As DuckDB's results have it: the shortest that reads back as the same number, with a point. */
+/* As in DuckDB's results: the shortest text that reads back as the same number, with a decimal point. */
 static int put_float(double v, struct buf *out)
 {
 	char text[40];
@@ -99,14 +99,15 @@ static int put_float(double v, struct buf *out)
 
 static int put_blob(struct bytes v, struct buf *out)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < v.len && r >= 0; i++) {
+	for (size_t i = 0; i < v.len; i++) {
 		bool plain = v.data[i] >= ' ' && v.data[i] < 0x7f && !strchr("\\'\"", v.data[i]);
 
-		r = plain ? buf_append(out, &v.data[i], 1) : buf_printf(out, "\\x%02X", v.data[i]);
+		if (plain)
+			buf_append(out, &v.data[i], 1);
+		else
+			buf_printf(out, "\\x%02X", v.data[i]);
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int local_answer_text(struct engine_result *r, size_t column, struct buf *out)
@@ -172,7 +173,7 @@ static enum engine_type local_type(enum query_type type)
 	}
 }
 
-/* The text of a cell, escaped. */
+/* Sets the text of a cell, escaped. */
 static int local_put_text(struct local_answer *a, struct query_kind kind, const struct value *v,
 			  const struct local_env *env, struct bytes *ret)
 {

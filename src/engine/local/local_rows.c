@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_rows.c: rows of values, and their order. */
+/* local_rows.c: rows of values, and sorting. */
 #include <errno.h>
 #include <string.h>
 
@@ -108,11 +108,11 @@ int local_compare(struct query_kind kind, const struct value *a, const struct va
 	}
 }
 
-/* What a sort compares: of entities that come first their names. */
+/* State of a sort. If the first key is an entity, names are compared. */
 struct sorting {
 	const struct local_rows *rows;
 	const struct plan_stage *stage;
-	struct bytes *names; /* [rows]; NULL: the first key is no entity */
+	struct bytes *names; /* [rows]; NULL: the first key is not an entity */
 	struct strpool texts;
 };
 
@@ -130,7 +130,7 @@ static int compare_key(const struct sorting *s, size_t k, size_t a, size_t b)
 	const struct value *y = &s->rows->cells[b * s->rows->width + key->field];
 	int order = 0;
 
-	if (x->null || y->null) /* last either way */
+	if (x->null || y->null) /* nulls are last in either direction */
 		return x->null - y->null;
 	if (k == 0 && s->names)
 		order = bytes_compare(s->names[a], s->names[b]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_source.c: the rows that a plan begins with, evaluated here. */
+/* local_source.c: evaluates the source rows of a plan. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,15 +8,17 @@
 #include "query/check/user_values.h"
 #include "query/eval/eval.h"
 
-#define CUT_ROWS 65536 /* beyond what a head keeps, before they are sorted and cut */
+/* number of rows beyond those that a head keeps, at which they are sorted and cut */
+#define CUT_ROWS 65536
 
-/* What goes through the scan. */
+/* State while reading the scan. */
 struct source {
 	const struct plan *p;
 	const struct local_env *env;
-	struct eval *eval; /* the fields, then the filter again for calls on their second file */
+	/* the fields, then the filter again, for calls seen from their second file */
+	struct eval *eval;
 	struct eval_scratch *scratch;
-	size_t *at; /* [field_count]: number of its expression; SIZE_MAX: it has none */
+	size_t *at; /* [field_count]: index of its expression; SIZE_MAX: none */
 	size_t count;
 	struct vector *vectors;
 	struct value *cells;
@@ -104,7 +106,7 @@ void local_vector_value(const struct eval *e, size_t k, const struct vector *v, 
 	}
 }
 
-/* Where the first stages sort and keep a few, only those can be in the answer. */
+/* If the first stages sort and keep a few rows, drops the rows that cannot be among these. */
 static int source_cut(struct source *s, struct error *err)
 {
 	const struct plan *p = s->p;
@@ -150,7 +152,10 @@ static int source_rows(struct source *s, const struct batch *b, const uint32_t *
 	return r;
 }
 
-/* Calls that move bytes between two files, on the second of them: of all rows, as those that fail the filter may pass there. */
+/*
+ * Adds calls that move bytes between two files, as seen from the second. Tests all rows, since a call that fails the
+ * filter may pass in this view.
+ */
 static int source_seconds(struct source *s, const struct batch *b, const uint32_t *rows, size_t n,
 			  struct error *err)
 {
@@ -206,7 +211,7 @@ static uint64_t source_columns(const struct plan *p)
 	return p->each_file ? seconds_columns(p->table, set) : set;
 }
 
-/* The rows of a user's table, which come into memory: query_users.load(). */
+/* Reads the rows of a user's table into memory: query_users.load(). */
 static int source_user_rows(const struct plan *p, const struct local_env *env,
 			    struct local_rows *ret, struct error *err)
 {
@@ -228,7 +233,7 @@ static int source_user_rows(const struct plan *p, const struct local_env *env,
 int local_ask(const struct plan *p, const struct local_env *env, struct local_rows *ret,
 	      struct error *err)
 {
-	/* a call that fails the filter may pass it on its second file */
+	/* a call that fails the filter may pass it when seen from its second file */
 	const struct scan_request q = {.table = p->table,
 				       .columns = p->user ? 0 : source_columns(p),
 				       .from = p->from,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* local_stages.c: the stages of a plan over rows in memory. */
+/* local_stages.c: runs the stages of a plan over rows in memory. */
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static bool env_stopped(const struct local_env *env)
 	return env->stopped && env->stopped(env->arg);
 }
 
-/* The values of all fields of a stage for a row; texts in `texts`, as each evaluation uses the same memory. */
+/* The values of all fields of a stage for one row. Texts are copied to `texts`, since evaluations reuse their memory. */
 struct stage_row {
 	struct eval_fields *eval;
 	const struct plan_field *fields;
@@ -65,7 +65,7 @@ static int stage_row_new(struct stage_row *s, const struct plan_field *fields, s
 	return r;
 }
 
-/* True where an estimate goes into the value. */
+/* True if the value depends on an estimate. */
 static bool reads_estimate(const struct expr *e, const uint8_t *estimates)
 {
 	if (e->kind == EXPR_FIELD)
@@ -182,10 +182,10 @@ static int local_stage_group(struct local_rows *r, const struct plan_stage *s,
 
 /* ---- joins ---- */
 
-/* The rows of a dimension table that are wanted: id -> row of `cells`, which has the joined columns. */
+/* The required rows of a dimension table: id -> row of `cells`, which has the joined columns. */
 struct joined {
 	const struct plan_stage *stage;
-	size_t from, width; /* fields of the stage that are joined */
+	size_t from, width; /* range of the stage's fields that are joined */
 	struct map wanted, rows;
 	struct local_rows cells;
 };
@@ -218,7 +218,7 @@ static int joined_row(struct joined *j, const struct eval *e, struct eval_scratc
 	return local_rows_add(&j->cells, cells, NULL, env, err);
 }
 
-/* Reads the table and keeps the rows that are wanted. */
+/* Reads the table and keeps the required rows. */
 static int joined_read(struct joined *j, const struct local_env *env, struct error *err)
 {
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
@@ -254,7 +254,7 @@ static int joined_read(struct joined *j, const struct local_env *env, struct err
 	return r < 0 ? r : (int)n;
 }
 
-/* Loads the columns of a user's table; the key was when the plan was made. */
+/* Loads the columns of a user's table; its key was loaded when the plan was made. */
 static int joined_user_load(const struct plan_stage *s, const struct plan *p, struct error *err)
 {
 	int r = 0;
@@ -264,7 +264,7 @@ static int joined_user_load(const struct plan_stage *s, const struct plan *p, st
 	return r;
 }
 
-/* A key as the table has it: of a code its word. */
+/* A key in the table's form: the word of a code. */
 static int joined_user_key(const struct plan_stage *s, const struct plan_field *f,
 			   const struct value *cell, struct buf *word, struct value *ret)
 {
@@ -280,7 +280,7 @@ static int joined_user_key(const struct plan_stage *s, const struct plan_field *
 	return r;
 }
 
-/* The columns of a user's table, in the row with a field's value. */
+/* Adds the columns of a user's table from the row whose key is a field's value. */
 static int local_stage_join_user(struct local_rows *r, const struct plan *p,
 				 const struct plan_stage *s, const struct local_env *env,
 				 struct error *err)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* opensearch.c: questions to OpenSearch and their answers. */
+/* opensearch.c: sends queries to OpenSearch and reads the answers. */
 #include "engine/opensearch/opensearch.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static void search_engine_free(struct engine *e)
 	free(e);
 }
 
-/* A page of the recordings of one machine, by its calls; *after: where the next begins, NULL: that was the last. */
+/* Reads a page of the recordings of one machine, from its calls; *after: where the next page begins, NULL: no more. */
 static int choose_page(struct search_engine *e, const char *host, json_t **after, struct error *err)
 {
 	_cleanup_json_ json_t *answer = NULL, *before = TAKE_PTR(*after);
@@ -45,7 +45,7 @@ static int choose_page(struct search_engine *e, const char *host, json_t **after
 	return 0;
 }
 
-/* Added to the recordings that were chosen. */
+/* Adds a machine's recordings to the chosen ones. */
 static int choose_host(struct search_engine *e, const char *host, struct error *err)
 {
 	size_t before = json_array_size(e->recordings);
@@ -119,8 +119,8 @@ static void search_engine_interrupt(struct engine *e)
 }
 
 /*
- * Asks the data stream of a table; keeps the body. -ENOENT: no calls were ever loaded. A table of which no row was has no
- * stream: it is empty.
+ * Searches the data stream of a table; takes ownership of the body. -ENOENT: no calls were ever loaded. A table of
+ * which no row was loaded has no stream; it is treated as empty.
  */
 static int ask_stream(struct search_engine *e, enum table_id table, const char *query, json_t *body,
 		      json_t **ret, struct error *err)
@@ -137,7 +137,7 @@ static json_t *hits_of(const json_t *answer)
 	return json_object_get(json_object_get(answer, "hits"), "hits");
 }
 
-/* One end of the range of calls. */
+/* Queries one end of the time range of calls. */
 static int range_end(struct search_engine *e, bool last, int64_t *ret, struct error *err)
 {
 	_cleanup_json_ json_t *answer = NULL;
@@ -199,7 +199,7 @@ static void end_scroll(struct search_engine *e, const char *id)
 			    json_pack("{ss}", "scroll_id", id), NULL, &ignored);
 }
 
-/* A scroll sees the documents that were there when it began. */
+/* A scroll only returns documents that existed when it began. */
 static int ask_rows(struct search_engine *e, const struct search_fields *f, const struct plan *p,
 		    json_t *body, size_t limit, struct search_rows *t, struct error *err)
 {
@@ -248,7 +248,7 @@ static int search_check(const struct plan *p, struct error *err)
 	return 0;
 }
 
-/* All requests of a plan; what cannot be asked is refused here. */
+/* Makes all requests of a plan; rejects what OpenSearch cannot do. */
 struct search_requests {
 	json_t *main, *unended;
 	size_t limit;
@@ -260,7 +260,7 @@ static void search_requests_done(struct search_requests *q)
 	json_decref(q->unended);
 }
 
-/* Every request is of the recordings that were chosen. */
+/* Restricts a request to the chosen recordings. */
 static void requests_of_hosts(const struct search_engine *e, json_t *body)
 {
 	json_t *query = e->recordings ? json_incref(json_object_get(body, "query")) : NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opensearch.h: answers from OpenSearch, over the documents that `weir load --to opensearch://...` made
+ * opensearch.h: queries OpenSearch, over the documents made by `weir load --to opensearch://...`
  * (opensearch/search_fields.h).
  *
- * What a search of OpenSearch can compute exactly it computes: filters, groups, counts, sums, extremes, first and last;
- * percentiles and distinct are its estimates and marked as such. Stages behind the first group are done here. What neither can do
- * is refused with the reason before anything is sent.
+ * OpenSearch computes everything that its searches can compute exactly: filters, groups, counts, sums, extremes, first
+ * and last. Percentiles and distinct are its estimates, and are marked as such. Stages after the first group run here.
+ * A query that neither can run is rejected with the reason before anything is sent.
  */
 #pragma once
 

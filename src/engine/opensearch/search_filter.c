@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* search_filter.c: conditions as OpenSearch's queries. */
+/* search_filter.c: translates conditions to OpenSearch's queries. */
 #include "engine/opensearch/search_internal.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static json_t *has_field(const char *name)
 
 struct leaf {
 	const char *field;
-	bool stop; /* `stop`: the field `end` of documents that have one */
+	bool stop; /* for `stop`: the field `end`, in documents that have one */
 };
 
 static int leaf_of(const struct search_fields *f, const struct expr *e, struct leaf *ret,
@@ -71,7 +71,7 @@ static int leaf_of(const struct search_fields *f, const struct expr *e, struct l
 	return 0;
 }
 
-/* Takes q. True where the field is known and q is (not) true. */
+/* Takes ownership of q. True if the field is not null and q is (not) true. */
 static json_t *leaf_query(const struct leaf *l, json_t *q, bool negated)
 {
 	json_t *must = json_array(), *must_not = json_array();
@@ -109,7 +109,7 @@ static json_t *constant_json(const struct expr *kind, const struct value *v)
 		       : json_stringn((char *)text.data ? (char *)text.data : "", text.len);
 }
 
-/* Takes value. A number equal to another is a range: fields that are kept by column alone have ranges. */
+/* Takes ownership of value. Equality of numbers is written as a range, which fields without an index support, too. */
 static json_t *equal_query(const char *field, json_t *value)
 {
 	if (json_is_string(value))
@@ -199,7 +199,7 @@ static int range_filter(const struct search_fields *f, const struct expr *e, boo
 	return r;
 }
 
-/* ---- patterns, as Lucene's regular expressions, which are about the whole text ---- */
+/* ---- patterns, as Lucene's regular expressions, which match the whole text ---- */
 
 static int lucene_plain(struct buf *out, char c)
 {
@@ -209,7 +209,7 @@ static int lucene_plain(struct buf *out, char c)
 	return special ? buf_append(out, escaped, 2) : buf_append(out, &c, 1);
 }
 
-/* [a-z] and [!a-z], neither of which stands for a slash. Its length; 0: a plain bracket; negative. */
+/* [a-z] and [!a-z], neither of which matches a slash. Returns its length; 0: a literal bracket; negative. */
 static ssize_t lucene_set(struct buf *out, const char *p, size_t left)
 {
 	bool negated = left > 1 && (p[1] == '!' || p[1] == '^');
@@ -226,8 +226,8 @@ static ssize_t lucene_set(struct buf *out, const char *p, size_t left)
 		r = lucene_plain(out, p[i]);
 		if (r >= 0 && range) {
 			i += 2;
-			r = buf_append(out, "-", 1);
-			r = r < 0 ? r : lucene_plain(out, p[i]);
+			buf_append(out, "-", 1);
+			r = lucene_plain(out, p[i]);
 		}
 	}
 	if (r < 0 || i >= left)
@@ -236,7 +236,7 @@ static ssize_t lucene_set(struct buf *out, const char *p, size_t left)
 	return r < 0 ? r : (ssize_t)i + 1;
 }
 
-/* The stars at p[i]. How many. */
+/* Translates the stars at p[i]; returns how many. */
 static ssize_t lucene_stars(struct buf *out, const char *p, size_t i, size_t len)
 {
 	bool two = i + 1 < len && p[i + 1] == '*';
@@ -275,13 +275,14 @@ static int lucene_glob(struct buf *out, const char *p, size_t len)
 
 static int lucene_like(struct buf *out, const char *p, size_t len)
 {
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < len; i++)
-		r = p[i] == '%'	  ? buf_append(out, ".*", 2)
-		    : p[i] == '_' ? buf_append(out, ".", 1)
-				  : lucene_plain(out, p[i]);
-	return r;
+	for (size_t i = 0; i < len; i++)
+		if (p[i] == '%')
+			buf_append(out, ".*", 2);
+		else if (p[i] == '_')
+			buf_append(out, ".", 1);
+		else
+			lucene_plain(out, p[i]);
+	return buf_status(out);
 }
 
 static int pattern_filter(const struct search_fields *f, const struct expr *e, bool negated,
@@ -308,7 +309,7 @@ static int pattern_filter(const struct search_fields *f, const struct expr *e, b
 		while (len && text.data[len - 1] == '/')
 			len--;
 		r = lucene_glob(&one, (char *)text.data, len);
-		/* a folder matches what is under it; without a slash the last part of a text counts too */
+		/* a folder matches what is below it; a pattern without a slash also matches the last part of a path */
 		if (r >= 0)
 			r = buf_printf(&regex, "%s(/.*)?", buf_str(&one));
 		if (r >= 0 && !memchr(text.data, '/', text.len))
@@ -325,7 +326,7 @@ static int pattern_filter(const struct search_fields *f, const struct expr *e, b
 	return 0;
 }
 
-/* Bits of a number: a script that each candidate runs. */
+/* Tests bits of a number, with a script that runs for each candidate. */
 static int has_filter(const struct search_fields *f, const struct expr *e, bool negated,
 		      json_t **ret, struct error *err)
 {
@@ -429,8 +430,8 @@ int search_plan_filter(const struct search_fields *f, const struct plan *p, json
 	if (p->to != INT64_MAX)
 		json_array_append_new(
 			all, json_pack("{s{s{sI}}}", "range", "end", "lt", (json_int_t)p->to));
-	if (p->from != INT64_MIN ||
-	    p->to != INT64_MAX) /* a row that is still running has ended so far */
+	/* an unfinished row is treated as ended so far */
+	if (p->from != INT64_MIN || p->to != INT64_MAX)
 		json_array_append_new(none,
 				      json_pack("{s{s[{s{sb}}],s[o]}}", "bool", "filter", "term",
 						"unended", 1, "must_not", has_field("start")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* search_groups.c: groups, as a composite aggregation, which gives all of them, page by page. */
+/* search_groups.c: groups as a composite aggregation, which returns all of them, page by page. */
 #include "engine/opensearch/search_internal.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static int search_add_key(const struct search_fields *f, const struct plan_field
 
 /* ---- aggregates ---- */
 
-/* One document of the group. */
+/* Selects one document of the group. */
 static json_t *top_document(const char *field, const char *sort, bool desc, bool by_place)
 {
 	json_t *by = json_array();
@@ -83,7 +83,7 @@ static json_t *top_document(const char *field, const char *sort, bool desc, bool
 			 "docvalue_fields", field, "sort", by);
 }
 
-/* The server's numbers are doubles: of a duration or size they are exact as far as one is. */
+/* The server's numbers are doubles, which is exact enough for durations and sizes. */
 static bool is_small(struct query_kind kind)
 {
 	return kind.type == QUERY_DUR || kind.type == QUERY_SIZE;
@@ -149,7 +149,7 @@ static int add_aggregate_of(const struct search_fields *f, const struct plan_fie
 			err, -EOPNOTSUPP,
 			"OpenSearch cannot compute %s; load into ClickHouse or query the trace",
 			a->name);
-	if (!a->expr) /* count(): every bucket has it */
+	if (!a->expr) /* count(): part of every bucket */
 		return 0;
 	short_name(name, sizeof(name), 'a', i);
 	if (a->aggregate == AGGREGATE_COUNTIF) {
@@ -219,7 +219,7 @@ static double search_part(const json_t *a, const char *name)
 	return json_is_number(x) ? json_number_value(x) : NAN;
 }
 
-/* Of sums: exact where none on the way to it can have been too large for a double. */
+/* For sums: true if no intermediate sum can have been too large for a double. */
 static bool is_exact(const json_t *stats)
 {
 	double most = fmax(fabs(search_part(stats, "min")), fabs(search_part(stats, "max")));
@@ -244,7 +244,7 @@ static int aggregate_value(struct search_rows *t, const struct plan_field *a, co
 	struct value *ret = &t->cells[column];
 	uint8_t *estimated = &t->estimates[column];
 
-	/* a stream that does not exist has no aggregations: its counts are 0 */
+	/* a missing stream returns no aggregations: its counts are 0 */
 	switch (a->aggregate) {
 	case AGGREGATE_COUNT:
 		search_number(ret, a->type, fmax(search_part(j, "value"), 0));

@@ -11,65 +11,65 @@
 
 #define SEARCH_TERMS_MAX 65536 /* index.max_terms_count */
 #define SEARCH_PAGE	 10000 /* index.max_result_window, search.max_buckets is above */
-#define SEARCH_EXACT_MAX \
-	9007199254740992.0 /* whole numbers below are exact in a double, which sums of the server are */
+/* integers below are exact in a double, the type of the server's sums */
+#define SEARCH_EXACT_MAX 9007199254740992.0
 
 struct search_engine {
 	struct engine engine;
 	struct search_server server;
 	uint64_t memory_max;
-	json_t *recordings; /* of the machines that were chosen; NULL: all */
+	json_t *recordings; /* those of the chosen machines; NULL: all */
 	atomic_bool stopped;
 };
 
 /* ---- search_filter.c ---- */
 
 /*
- * The query that finds the documents for which `e` is true (or, `negated`, is false: where it is unknown neither finds a
- * document). -EOPNOTSUPP: OpenSearch cannot test it, with the reason.
+ * The query for the documents for which `e` is true (or, if `negated`, false; if it is unknown, neither finds the
+ * document). -EOPNOTSUPP: OpenSearch cannot evaluate it; the message has the reason.
  */
 int search_filter(const struct search_fields *f, const struct expr *e, bool negated, json_t **ret,
 		  struct error *err);
-/* Of a plan: its table's rows, range and `where`. */
+/* The same for a plan: its table's rows, range and `where`. */
 int search_plan_filter(const struct search_fields *f, const struct plan *p, json_t **ret,
 		       struct error *err);
 /* -EOPNOTSUPP: "OpenSearch cannot WHAT: EXPRESSION: WHY". */
 int search_refuse(const struct search_fields *f, const char *what, const struct expr *e,
 		  const char *why, struct error *err);
-/* The field of a plain column or name; NULL with a message where there is none. */
+/* The field of a plain column or name; NULL with a message if there is none. */
 const struct search_field *search_plain(const struct search_fields *f, const char *what,
 					const struct expr *e, struct error *err);
 
-/* The same of the recordings that were chosen alone; takes the reference. NULL: -ENOMEM. */
+/* Restricts a query to the chosen recordings; takes ownership. NULL: -ENOMEM. */
 json_t *search_of_hosts(const struct search_engine *e, json_t *query);
 
-/* ---- search_values.c: what a server sends, as rows ---- */
+/* ---- search_values.c: the server's values as rows ---- */
 
 struct search_rows {
 	struct local_rows rows;
 	struct local_env env;
-	struct value *cells; /* [width], of the row that is read */
+	struct value *cells; /* [width], of the current row */
 	uint8_t *estimates;  /* [width] */
 	struct buf *texts;   /* [width], unescaped */
 };
 
 int search_rows_new(struct search_rows *r, struct search_engine *e, const struct plan *p);
 void search_rows_free(struct search_rows *r);
-/* Begins a row of nulls. */
+/* Starts a row of nulls. */
 void search_rows_begin(struct search_rows *r);
-/* A value of a document or bucket in the row, as one of the field's type. 0 or negative. */
+/* Sets a cell of the row from a value of a document or bucket, converted to the field's type. 0 or negative. */
 int search_rows_set(struct search_rows *r, size_t column, const json_t *j);
 
 /* ---- search_groups.c, search_rows.c ---- */
 
-/* The request for the answer, without its place to continue; *ret_more of calls without an end, or NULL. */
+/* The request for groups, without the position to continue from; `unended`: groups of the rows without an end. */
 int search_groups_request(const struct search_fields *f, const struct plan *p, bool unended,
 			  json_t **ret, struct error *err);
-/* Groups come as the server has them; search_groups_sort() brings them into the order of their keys. */
+/* Groups are read in the server's order; search_groups_sort() sorts them by their keys. */
 int search_groups_read(const struct plan *p, bool unended, struct search_rows *t,
 		       const json_t *aggs, json_t **ret_after, struct error *err);
 int search_groups_sort(const struct plan *p, struct search_rows *t);
-/* True where rows without an end are a group of their own. */
+/* True if rows without an end need a request of their own. */
 bool search_groups_unended(const struct plan *p);
 int search_rows_request(const struct search_fields *f, const struct plan *p, json_t **ret,
 			size_t *ret_limit, struct error *err);

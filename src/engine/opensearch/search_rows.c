@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* search_rows.c: plans without groups: documents, one after the other. */
+/* search_rows.c: plans without groups: single documents. */
 #include "engine/opensearch/search_internal.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ static json_t *sort_by(const char *field, bool desc)
 	return json_pack("{s{ss,ss}}", field, "order", desc ? "desc" : "asc", "missing", "_last");
 }
 
-/* The trace's order. */
+/* Sorts in the trace's order. */
 static json_t *sort_by_place(json_t *sort)
 {
 	static const char *const place[] = {"end", "rec", "part", "n"};
@@ -32,8 +32,8 @@ static const char *field_name(const struct search_fields *f, const struct expr *
 }
 
 /*
- * A sort and a head that begin the stages are the server's work too. *ret_limit: how many rows are wanted at most; what it cannot
- * sort as weir does (unsigned numbers) it gives in its own order, all of it.
+ * Leaves a sort and a head at the beginning of the stages to the server, too. *ret_limit: maximum number of rows
+ * needed. Rows that it cannot sort as weir does (unsigned numbers) are all requested, in its own order.
  */
 static json_t *first_stages(const struct search_fields *f, const struct plan *p, size_t *ret_limit)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * search_scan.c: rows of the tables whose rows need no names (loss, mark): what is missing is read from them. Those of calls
- * are asked for instead; rows of threads and files are in each document, and none of their own.
+ * search_scan.c: scans tables whose rows need no names (loss, mark), to report losses. Calls are only queried, not
+ * scanned: properties of threads and files are part of each document, without rows of their own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct search_scan {
 	struct batch *rows;
 	uint32_t *numbers;
 	int64_t *ends;
-	json_t *after; /* place of the last document */
+	json_t *after; /* sort position of the last document */
 	json_t *query;
 	bool over;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* search_values.c: values of documents and buckets, as rows of a plan's fields. */
+/* search_values.c: converts values of documents and buckets to cells of a plan's fields. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ void search_rows_begin(struct search_rows *r)
 	}
 }
 
-/* A word of the vocabulary, or what query_code_text() writes for a code without one: err_4000. */
+/* The code of a word of the vocabulary, or of the text that query_code_text() writes for a code without one: err_4000. */
 static void search_code(const char *vocab, const char *word, struct value *ret)
 {
 	int64_t code = vocab_code(vocab, word);

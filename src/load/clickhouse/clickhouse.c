@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * clickhouse.c: blocks of a trace into ClickHouse's tables.
+ * clickhouse.c: loads blocks of a trace into ClickHouse's tables.
  *
- * The rows of a block have its number, and what is there is read from the tables themselves: there is no second place that
- * could disagree. ClickHouse inserts what one request brings for one partition at once or not at all, and all rows of a block
- * are in one (their `day` is that of its first row); so a block is there as a whole or not at all, whatever is killed. What a
- * killed loader sent may still be on its way into a table: inserts of one file have one query_id, begin() waits until none
- * runs, and the server refuses a second one while it does.
+ * The rows of a block have its number, and the tables themselves show which blocks are present: there is no second
+ * record that could disagree. ClickHouse inserts the rows of one request and one partition atomically, and all rows
+ * of a block are in one partition (their `day` is that of its first row); so a block is present completely or not at
+ * all, whatever is killed. The insert of a killed loader may still be running: inserts of one file share a query_id,
+ * begin() waits until none runs, and the server refuses a second one while one does.
  */
 #include "load/clickhouse/clickhouse.h"
 
@@ -23,21 +23,21 @@
 #include "load/clickhouse/otel_traces.h"
 #include "load/clickhouse/own_tables.h"
 
-#define ROWS_AT_ONCE  (256u << 10) /* of a table in a request: parts of tens of MB, few to merge */
+#define ROWS_AT_ONCE  (256u << 10) /* of a table per request: parts of tens of MB, few to merge */
 #define BYTES_AT_ONCE (64u << 20)  /* compressed */
 #define DAY_NS	      86400000000000ll
 #define WAIT_NS	      (60 * NSEC_PER_SEC)
 #define POLL_NS	      (50 * NSEC_PER_MSEC)
-#define QUIET_TIMES   3 /* in a row no insert was seen to run */
+#define QUIET_TIMES   3 /* successive checks that saw no insert running */
 
-/* One request, however large, makes one part of each partition. */
+/* A request, however large, makes one part per partition. */
 #define INSERT_SETTINGS                                                     \
 	"&max_insert_block_size=4194304&min_insert_block_size_rows=4194304" \
 	"&min_insert_block_size_bytes=4294967296"
 
 struct pending {
 	struct buf body;  /* frames */
-	uint64_t columns; /* those of the file's blocks so far: a request has one list */
+	uint64_t columns; /* those of the file's blocks so far: a request has a single list */
 	uint64_t rows;
 	struct map there; /* block_no of blocks that are in the table, or in body */
 };
@@ -56,13 +56,13 @@ struct click {
 	uint32_t recording;
 	uint64_t part;
 	int64_t began;
-	char id[64]; /* of inserts */
+	char id[64]; /* query_id of inserts */
 	struct buf host;
-	struct pending tables[TABLE_COUNT + 1]; /* TABLE_OWN: of `own` */
+	struct pending tables[TABLE_COUNT + 1]; /* TABLE_OWN: for `own` */
 	const struct store_made *own;
 	struct load_options options;
 	struct buf raw;
-	int64_t *generations; /* [BATCH_ROWS_MAX] of the block at hand */
+	int64_t *generations; /* [BATCH_ROWS_MAX], for the current block */
 };
 
 static void click_load_free(struct load_target *t)
@@ -91,7 +91,7 @@ static int click_schema(const struct load_options *opt, const char *version, str
 		       : otel_ddl(major * 1000 + minor, opt->keep_ns, out);
 }
 
-/* Statement by statement: HTTP takes one at a time. */
+/* One statement at a time: HTTP takes no more. */
 static int make_tables(struct click *c, const struct load_options *opt, struct error *err)
 {
 	_cleanup_buf_ struct buf ddl = {0}, answer = {0};
@@ -140,30 +140,26 @@ static int click_load_connect(struct load_target **ret, const char *address,
 	return 0;
 }
 
-/* ---- which recording, and what of it is there ---- */
+/* ---- the recording, and its blocks that are present ---- */
 
 static uint16_t click_load_day_of(int64_t t)
 {
 	return t <= 0 ? 0 : (uint16_t)MIN(t / DAY_NS, (int64_t)CLICKHOUSE_DAY_NONE);
 }
 
-/* " WHERE key, host and boot are these" */
+/* " WHERE key, host and boot match" */
 static int click_load_put_identity(const struct load_recording *rec, struct buf *out)
 {
-	int r = buf_printf(out, "key = %llu AND host = ", (unsigned long long)rec->key);
-
-	if (r < 0)
-		return r;
-	r = clickhouse_literal(rec->host, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, " AND boot = ");
-	return r < 0 ? r : clickhouse_literal(rec->boot, out);
+	buf_printf(out, "key = %llu AND host = ", (unsigned long long)rec->key);
+	clickhouse_literal(rec->host, out);
+	buf_printf(out, " AND boot = ");
+	return clickhouse_literal(rec->boot, out);
 }
 
 /*
- * The number of a recording in the database: of its hash, or the next one that is free. Only two recordings of one hash that
- * are first loaded in one moment could get the same: once in 2^32 such moments.
+ * The number of a recording in the database: derived from its hash, or the next free one. Two recordings could get
+ * the same number only if they have the same hash and are first loaded at the same moment, which has a probability of
+ * 1 in 2^32.
  */
 static int find_number(struct click *c, const struct load_recording *rec, bool *ret_known,
 		       struct error *err)
@@ -176,15 +172,14 @@ static int find_number(struct click *c, const struct load_recording *rec, bool *
 		_cleanup_buf_ struct buf sql = {0}, answer = {0};
 		unsigned long long all, same, parts;
 		long long ahead;
-		int r = buf_printf(&sql, "SELECT count(), countIf(");
+		int r;
 
-		if (r >= 0)
-			r = click_load_put_identity(rec, &sql);
-		if (r >= 0)
-			r = buf_printf(&sql,
-				       "), countIf(part = %llu), any(ahead) FROM recording WHERE "
-				       "recording = %u",
-				       (unsigned long long)c->part, c->recording);
+		buf_printf(&sql, "SELECT count(), countIf(");
+		click_load_put_identity(rec, &sql);
+		r = buf_printf(&sql,
+			       "), countIf(part = %llu), any(ahead) FROM recording WHERE "
+			       "recording = %u",
+			       (unsigned long long)c->part, c->recording);
 		if (r < 0)
 			return error_errno(err, r, "the recording");
 		r = clickhouse_do(&c->server, buf_str(&sql), &answer, err);
@@ -205,24 +200,20 @@ static int find_number(struct click *c, const struct load_recording *rec, bool *
 static int put_recording(struct click *c, const struct load_recording *rec, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
-	int r = buf_printf(&sql, "INSERT INTO recording VALUES (%u, ", c->recording);
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_literal(rec->host, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ", ");
-	if (r >= 0)
-		r = clickhouse_literal(rec->boot, &sql);
-	if (r >= 0)
-		r = buf_printf(&sql, ", %llu, %llu, %lld, toDate(%u), %lld)",
-			       (unsigned long long)rec->key, (unsigned long long)c->part,
-			       (long long)rec->began, click_load_day_of(rec->began),
-			       (long long)c->target.ahead);
+	buf_printf(&sql, "INSERT INTO recording VALUES (%u, ", c->recording);
+	clickhouse_literal(rec->host, &sql);
+	buf_printf(&sql, ", ");
+	clickhouse_literal(rec->boot, &sql);
+	r = buf_printf(&sql, ", %llu, %llu, %lld, toDate(%u), %lld)", (unsigned long long)rec->key,
+		       (unsigned long long)c->part, (long long)rec->began,
+		       click_load_day_of(rec->began), (long long)c->target.ahead);
 	return r < 0 ? error_errno(err, r, "the recording")
 		     : clickhouse_do(&c->server, buf_str(&sql), NULL, err);
 }
 
-/* Until no insert of an earlier loader runs. */
+/* Waits until no insert of an earlier loader is running. */
 static int wait_for_others(struct click *c, struct error *err)
 {
 	int64_t until = clock_monotonic_ns() + WAIT_NS;
@@ -247,7 +238,7 @@ static int wait_for_others(struct click *c, struct error *err)
 	return 0;
 }
 
-/* "t AS which, block_no" of every table, in one statement. */
+/* Selects "t AS which, block_no" from every table, in one statement. */
 static int ask_blocks(struct click *c, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
@@ -341,9 +332,8 @@ static int send_table(struct click *c, enum table_id table, struct error *err)
 	if (!p->rows)
 		return 0;
 	t = table == TABLE_OWN ? c->own->def : schema_table(table);
-	r = buf_printf(&sql, "INSERT INTO ");
-	if (r >= 0)
-		r = clickhouse_own_name(t->name, &sql);
+	buf_printf(&sql, "INSERT INTO ");
+	r = clickhouse_own_name(t->name, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql, " (");
 	if (r >= 0)
@@ -371,7 +361,7 @@ static uint64_t present_columns(const struct batch *b)
 	return set;
 }
 
-/* The day on which the first row ended; CLICKHOUSE_DAY_NONE where the last one ended a day later or more. */
+/* The day on which the first row ended; CLICKHOUSE_DAY_NONE if the last one ended a day later or more. */
 static uint16_t block_day(const struct click *c, const struct load_block *b)
 {
 	int64_t first = INT64_MAX, last = INT64_MIN;
@@ -387,7 +377,7 @@ static uint16_t block_day(const struct click *c, const struct load_block *b)
 	return first < 0 || last - first >= DAY_NS ? CLICKHOUSE_DAY_NONE : click_load_day_of(first);
 }
 
-/* What rows refer to is sent before them: dimensions first. */
+/* Rows are sent after the rows that they refer to: dimensions first. */
 static int click_flush(struct load_target *t, struct error *err)
 {
 	struct click *c = (struct click *)t;
@@ -400,7 +390,7 @@ static int click_flush(struct load_target *t, struct error *err)
 	return r < 0 ? r : send_table(c, TABLE_OWN, err);
 }
 
-/* Rows of a table that was made after recording know their generation instead of when they ended. */
+/* Rows of a table made after recording have their generation in place of their end. */
 static const int64_t *click_ends(struct click *c, const struct load_block *b)
 {
 	if (b->generation == UINT64_MAX)
@@ -423,7 +413,7 @@ static int click_own_schema(const struct store_made *m, const struct load_option
 	return r < 0 ? r : clickhouse_own_ddl(m->def, UINT32_MAX, opt->keep_ns, out);
 }
 
-/* What is pending of another table goes first; then its blocks that are there. */
+/* Flushes the pending rows of another table, then lists the blocks of this one that are present. */
 static int click_own(struct load_target *t, const struct store_made *m, struct error *err)
 {
 	struct click *c = (struct click *)t;

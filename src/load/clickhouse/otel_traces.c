@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otel_traces.c: spans as rows of otel_traces, one JSON object each. */
+/* otel_traces.c: writes spans as rows of otel_traces, one JSON object each. */
 #include "load/clickhouse/otel_traces.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define DAY_NS	      86400000000000ll
 #define BYTES_AT_ONCE (16u << 20)
 
-/* Times are since the epoch; one request makes one part a partition. */
+/* Times are since the epoch; one request makes one part per partition. */
 #define OTEL_SETTINGS                                                       \
 	"&max_partitions_per_insert_block=0"                                \
 	"&date_time_input_format=basic&input_format_parallel_parsing=0"     \
@@ -63,7 +63,7 @@ static const char otel_times[] =
 	"  INDEX idx_trace_id TraceId TYPE bloom_filter(0.01) GRANULARITY 1\n"
 	") ENGINE = MergeTree PARTITION BY toDate(Start) ORDER BY (TraceId, Start)";
 
-/* Columns that a collector's table lacks, and which spans are of which time. */
+/* Adds columns that a collector's table lacks, and defines the time range of spans. */
 static const char otel_rest[] =
 	"ALTER TABLE `otel_traces` ADD COLUMN IF NOT EXISTS `WeirRecording` UInt32, ADD COLUMN IF "
 	"NOT EXISTS `WeirPart` UInt64;\n"
@@ -73,31 +73,21 @@ static const char otel_rest[] =
 
 static int otel_put_end(const char *time, int64_t keep_ns, struct buf *out)
 {
-	int r = 0;
-
 	if (keep_ns)
-		r = buf_printf(out, " TTL toDate(%s) + toIntervalDay(%lld)", time,
-			       (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
-	return r < 0 ? r : buf_printf(out, " SETTINGS ttl_only_drop_parts = 1;\n");
+		buf_printf(out, " TTL toDate(%s) + toIntervalDay(%lld)", time,
+			   (long long)((keep_ns + DAY_NS - 1) / DAY_NS));
+	return buf_printf(out, " SETTINGS ttl_only_drop_parts = 1;\n");
 }
 
 int otel_ddl(unsigned int version, int64_t keep_ns, struct buf *out)
 {
-	int r;
-
 	if (version < OTEL_VERSION)
-		return 0;
-	r = buf_append(out, otel_table, sizeof(otel_table) - 1);
-	if (r < 0)
-		return r;
-	r = otel_put_end("Timestamp", keep_ns, out);
-	if (r < 0)
-		return r;
-	r = buf_append(out, otel_times, sizeof(otel_times) - 1);
-	if (r < 0)
-		return r;
-	r = otel_put_end("Start", keep_ns, out);
-	return r < 0 ? r : buf_append(out, otel_rest, sizeof(otel_rest) - 1);
+		return buf_status(out);
+	buf_append(out, otel_table, sizeof(otel_table) - 1);
+	otel_put_end("Timestamp", keep_ns, out);
+	buf_append(out, otel_times, sizeof(otel_times) - 1);
+	otel_put_end("Start", keep_ns, out);
+	return buf_append(out, otel_rest, sizeof(otel_rest) - 1);
 }
 
 /* ---- a row ---- */
@@ -113,7 +103,7 @@ static json_t *otel_time(int64_t ns)
 	return json_string(text);
 }
 
-/* The values of an object as texts: what is no text as JSON. Takes it; NULL: no memory. */
+/* The values of an object as texts, non-texts as JSON. Takes the reference; NULL: no memory. */
 static json_t *otel_map(json_t *attributes)
 {
 	_cleanup_json_ json_t *from = attributes;
@@ -151,7 +141,7 @@ static json_t *otel_resource(const struct otel_of *of, const struct span_out *s)
 	return NULL;
 }
 
-/* A list of the row, as long as its neighbours. */
+/* Adds to a list column of the row, which must be as long as its neighbours. */
 static int otel_add(json_t *row, const char *list, json_t *value)
 {
 	return value && json_array_append_new(json_object_get(row, list), value) == 0 ? 0 : -ENOMEM;
@@ -206,7 +196,7 @@ static int otel_links(json_t *row, const struct span_out *s)
 	return r;
 }
 
-/* What is in places of its own; the rest of the attributes stays. */
+/* Moves attributes that have columns of their own; the others stay. */
 static int otel_scope(json_t *row, const struct span_out *s)
 {
 	_cleanup_json_ json_t *scope = json_take(s->attributes, NAME_SCOPE);
@@ -261,7 +251,7 @@ static int otel_set_row(json_t *row, const struct otel_of *of, const struct span
 		     : json_set_some(row, "SpanAttributes", otel_map(json_incref(s->attributes)));
 }
 
-/* ---- all of them ---- */
+/* ---- all spans ---- */
 
 struct otel_loading {
 	struct clickhouse *server;
@@ -272,7 +262,7 @@ struct otel_loading {
 	struct error *err;
 };
 
-/* Ids of spans are of one trace each. */
+/* A span's id is unique only within its trace. */
 static uint64_t otel_key(const char *trace, size_t len, const char *span)
 {
 	return hash_u64(hash_bytes(trace, len)) ^ strtoull(span, NULL, 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* own_tables.c: users' own tables: made, replaced, dropped. */
+/* own_tables.c: creates, replaces and drops users' own tables. */
 #include "load/clickhouse/own_tables.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static int own_ask(struct clickhouse *server, const char *sql, struct buf *ret, 
 	return r;
 }
 
-/* Whether the table has the columns of `t`: 1; 0: others; -ENOENT: there is no table. */
+/* Compares the table's columns with those of `t`: 1 if equal, 0 if not, -ENOENT: there is no table. */
 static int own_fits(struct clickhouse *server, const struct table_def *t, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0}, want = {0}, name = {0};
@@ -60,27 +60,26 @@ static int own_fits(struct clickhouse *server, const struct table_def *t, struct
 	return *buf_str(&answer) == '1';
 }
 
-/* What is in force of a table. */
+/* The state of a table in the database. */
 struct own_force {
-	long long generation;	   /* of this file's; 0: none was ever loaded */
-	int columns;		   /* it has some: it was not dropped */
-	unsigned long long others; /* other files that have one */
+	long long generation;	   /* this file's generation in force; 0: none was ever loaded */
+	int columns;		   /* 0: the table was dropped */
+	unsigned long long others; /* number of other files that have the table */
 };
 
 static int own_in_force(struct clickhouse *server, const struct own_of *of, const char *name,
 			struct own_force *ret, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
-	int r = buf_printf(
-		&sql,
-		"SELECT sumIf(newest_generation, recording = %u AND part = %llu), "
-		"countIf(recording = %u AND part = %llu AND newest_shape != ''), countIf(("
-		"recording != %u OR part != %llu) AND newest_shape != '') FROM (",
-		of->recording, (unsigned long long)of->part, of->recording,
-		(unsigned long long)of->part, of->recording, (unsigned long long)of->part);
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_own_in_force(name, "", &sql);
+	buf_printf(&sql,
+		   "SELECT sumIf(newest_generation, recording = %u AND part = %llu), "
+		   "countIf(recording = %u AND part = %llu AND newest_shape != ''), countIf(("
+		   "recording != %u OR part != %llu) AND newest_shape != '') FROM (",
+		   of->recording, (unsigned long long)of->part, of->recording,
+		   (unsigned long long)of->part, of->recording, (unsigned long long)of->part);
+	r = clickhouse_own_in_force(name, "", &sql);
 	if (r >= 0)
 		r = buf_printf(&sql, ")");
 	if (r < 0)
@@ -93,7 +92,7 @@ static int own_in_force(struct clickhouse *server, const struct own_of *of, cons
 	return r;
 }
 
-/* A line of `own`. Without columns the table is dropped. */
+/* Writes a line to `own`. Without columns the table is dropped. */
 static int own_note(struct clickhouse *server, const struct own_of *of, const struct store_made *m,
 		    bool columns, struct error *err)
 {
@@ -131,7 +130,7 @@ static int own_create(struct clickhouse *server, const struct table_def *t, int6
 	return clickhouse_do(server, buf_str(&sql), NULL, err);
 }
 
-/* Until its rows are loaded anew this file's table is dropped. */
+/* Drops this file's table until its rows are loaded again. */
 static int own_replace(struct clickhouse *server, const struct own_of *of,
 		       const struct store_made *m, struct error *err)
 {
@@ -176,10 +175,10 @@ int own_blocks(struct clickhouse *server, const struct own_of *of, const struct 
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
 	char *at, *end;
-	int r = buf_printf(&sql, "SELECT DISTINCT block_no FROM ");
+	int r;
 
-	if (r >= 0)
-		r = clickhouse_own_name(m->name, &sql);
+	buf_printf(&sql, "SELECT DISTINCT block_no FROM ");
+	r = clickhouse_own_name(m->name, &sql);
 	if (r >= 0)
 		r = buf_printf(&sql,
 			       " WHERE recording = %u AND ended = %lld AND bitShiftRight(block_no, "
@@ -201,7 +200,7 @@ int own_blocks(struct clickhouse *server, const struct own_of *of, const struct 
 	return r < 0 ? error_errno(err, r, "the table %s", m->name) : 0;
 }
 
-/* What a later generation replaced stays replaced, whichever copy of the file comes. */
+/* A generation that was replaced by a later one stays replaced, whichever copy of the file is loaded. */
 int own_made(struct clickhouse *server, const struct own_of *of, const struct store_made *m,
 	     struct error *err)
 {

@@ -9,7 +9,7 @@
 #include "query/eval/pattern.h"
 #include "schema/vocab.h"
 
-#define LINE_MAX_FIXED 512 /* what is not a field of the table */
+#define LINE_MAX_FIXED 512 /* bytes of the members that are not fields of the table */
 #define NUMBER_MAX     24
 
 static_assert(BATCH_ROWS_MAX == 1 << SEARCH_ROW_BITS, "a row's number fits");
@@ -39,7 +39,7 @@ int64_t documents_n(uint64_t seq, bool long_calls, bool second)
 	       (second ? SEARCH_SECOND_BIT : 0);
 }
 
-/* ---- JSON, into a buffer that has room ---- */
+/* ---- JSON, into a buffer with enough room ---- */
 
 static void doc_put(struct buf *out, const char *text, size_t len)
 {
@@ -79,7 +79,7 @@ static int doc_put_field_number(struct buf *out, const char *name, int64_t value
 	return 0;
 }
 
-/* A text that engine_escape() has made UTF-8. */
+/* Writes a text that engine_escape() has converted to UTF-8. */
 static int doc_put_text(struct buf *out, const uint8_t *text, size_t len)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -175,7 +175,7 @@ static int doc_put_column(struct documents *d, struct buf *out, const struct sea
 	return doc_put_value(d, out, f, &v);
 }
 
-/* All names behind one id, as a piece of the cache. */
+/* Makes all names for an id, as a piece of the cache. */
 static int doc_make_names(struct documents *d, unsigned int column, int64_t id,
 			  const struct dims *dims)
 {
@@ -235,17 +235,17 @@ static int doc_put_peer(struct documents *d, struct buf *out, const struct searc
 	return r < 0 ? r : doc_put_value(d, out, f, &v);
 }
 
-/* 1700000000123.456789: ms, with what is below them */
+/* 1700000000123.456789: milliseconds, with the rest as a fraction */
 static void doc_put_instant(struct buf *out, int64_t ns)
 {
 	char below[16];
 
-	ns = MAX(ns, 0); /* what the type can hold */
+	ns = MAX(ns, 0); /* the least value of the type */
 	doc_put_number(out, ns / 1000000);
 	doc_put(out, below, (size_t)snprintf(below, sizeof(below), ".%06d", (int)(ns % 1000000)));
 }
 
-/* True where the columns say when the row ended. */
+/* True if the row has an end time. */
 static bool doc_has_end(const struct batch *b, size_t row)
 {
 	const struct table_def *t = b->def;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * opensearch_load.c: blocks of a trace into OpenSearch's data streams.
+ * opensearch_load.c: loads blocks of a trace into OpenSearch's data streams.
  *
- * An id makes a document unique in one index only, and a data stream goes on in another index now and then. So a block that is
- * in the store as a whole has a document of its own in PREFIX-blocks, written after its rows were; of a block that has none the
- * rows that are there are asked for, and only the others are sent.
+ * An id makes a document unique only within an index, and a data stream continues in another index now and then. So a
+ * complete block has a mark, a document in PREFIX-blocks that is written after its rows. For a block without a mark
+ * the loader asks which rows are present, and sends only the others.
  */
 #include "load/opensearch/opensearch_load.h"
 
@@ -21,7 +21,7 @@
 
 #define BULK_BYTES   (8u << 20)
 #define PAGE	     10000 /* index.max_result_window */
-#define BUSY_TIMES   60	   /* tries while the server takes no more */
+#define BUSY_TIMES   60	   /* attempts while the server is overloaded */
 #define BUSY_NS	     (500 * NSEC_PER_MSEC)
 #define PATH_MAX_LEN 300
 
@@ -29,14 +29,14 @@ struct search_load {
 	struct load_target target;
 	struct search_server server;
 	struct documents docs[TABLE_COUNT];
-	uint64_t partly;     /* set of tables: rows of blocks without a mark were looked for */
-	struct map there;    /* table << 32 | block: marked */
-	struct map unmarked; /* the same: has rows, and no mark */
-	struct map rows;     /* n of the rows of the block at hand that are there */
+	uint64_t partly;     /* set of tables whose unmarked blocks were searched for */
+	struct map there;    /* table << 32 | block: has a mark */
+	struct map unmarked; /* the same: has rows but no mark */
+	struct map rows;     /* n of the rows of the current block that are present */
 	struct buf body,
 		marks;	     /* lines to send; marks of blocks whose rows are all in body or sent */
-	enum table_id table; /* whose rows are in body */
-	bool sent;	     /* something was, and may not be searchable yet */
+	enum table_id table; /* the table of the rows in body */
+	bool sent;	     /* sent data may not be searchable yet */
 	char rec[20];
 	uint64_t part;
 };
@@ -46,7 +46,7 @@ static uint64_t search_block_key(enum table_id table, uint64_t seq)
 	return (uint64_t)table << 32 | (seq & UINT32_MAX);
 }
 
-/* What was sent can be searched when the loader ends, and not only after the server's next look. */
+/* Makes the rows searchable when the loader ends, without waiting for the server's next refresh. */
 static void search_load_refresh(struct search_load *s)
 {
 	struct error ignored = {0};
@@ -73,9 +73,9 @@ static void search_load_free(struct load_target *t)
 	free(s);
 }
 
-/* ---- what the server is told once ---- */
+/* ---- set-up of the server ---- */
 
-/* Roll over at a size, delete after a time. */
+/* The policy: roll over at a size, delete after a time. */
 static json_t *keep_policy(bool elastic, int64_t keep_ns)
 {
 	char age[32];
@@ -103,7 +103,7 @@ static json_t *blocks_template(const char *prefix)
 			 "type", "keyword", "began", "type", "long");
 }
 
-/* Calls `each` with every path and body, which it releases. */
+/* Calls `each`, which releases the body, with every path and body. */
 static int each_setting(const char *prefix, bool elastic, unsigned int version, int64_t keep_ns,
 			int (*each)(void *arg, const char *path, json_t *body), void *arg)
 {
@@ -159,7 +159,7 @@ static int send_setting(void *arg, const char *path, json_t *body)
 	struct sending *s = arg;
 	int r = search_json(s->server, "PUT", path, body, NULL, s->err);
 
-	/* a policy that is there may not be replaced without its number: it is left as it is */
+	/* an existing policy cannot be replaced without its sequence number: it is kept */
 	if (r == -EINVAL && strstr(path, "_ism") && strstr(s->err->message, "version conflict")) {
 		*s->err = (struct error){0};
 		return 0;
@@ -169,7 +169,7 @@ static int send_setting(void *arg, const char *path, json_t *body)
 		       : r;
 }
 
-/* The streams that pages and answers expect, even while they have no rows. */
+/* Creates the streams that pages and queries expect even while they are empty. */
 static int make_search_streams(struct search_load *s, struct error *err)
 {
 	static const enum table_id tables[] = {TABLE_OP, TABLE_LOSS};
@@ -216,9 +216,9 @@ static int search_load_connect(struct load_target **ret, const char *address,
 	return 0;
 }
 
-/* ---- what is there ---- */
+/* ---- present rows ---- */
 
-/* -ENOENT where the index is missing. */
+/* -ENOENT if the index is missing. */
 static int ask_index(struct search_load *s, const char *index, json_t *body, json_t **ret,
 		     struct error *err)
 {
@@ -242,7 +242,7 @@ static json_t *of_this_file(const struct search_load *s, int64_t from, int64_t b
 			 (json_int_t)from, "lt", (json_int_t)below);
 }
 
-/* One page of marks, behind `after`. How many. */
+/* Reads one page of marks after `after`. Returns their number. */
 static ssize_t search_read_marks(struct search_load *s, json_t **after, struct error *err)
 {
 	_cleanup_json_ json_t *answer = NULL;
@@ -278,7 +278,7 @@ static ssize_t search_read_marks(struct search_load *s, json_t **after, struct e
 	return (ssize_t)json_array_size(hits);
 }
 
-/* What was taken from the times of the rows that are there of the recording: all of them are of one clock. */
+/* Reads the clock correction of the recording's present rows, which all have the same. */
 static int search_read_clock(struct search_load *s, struct error *err)
 {
 	_cleanup_json_ json_t *answer = NULL;
@@ -295,8 +295,8 @@ static int search_read_clock(struct search_load *s, struct error *err)
 }
 
 /*
- * What a killed loader sent last may still be written when the next one looks: into another index than this one's, if the
- * stream goes on in a new one between them. So those requests are waited for, where the server lists them.
+ * The last request of a killed loader may still be running when the next one looks, and may write to another index
+ * than this loader's if the stream rolls over in between. So such requests are waited for, if the server lists them.
  */
 static void search_load_settle(struct search_load *s)
 {
@@ -320,7 +320,7 @@ static int search_load_begin(struct load_target *t, const struct load_recording 
 	snprintf(s->rec, sizeof(s->rec), "%016llx", (unsigned long long)hash);
 	s->part = part;
 	s->partly = 0;
-	buf_clear(&s->body); /* of a try that failed: its blocks come again */
+	buf_clear(&s->body); /* of a failed attempt: its blocks are put again */
 	buf_clear(&s->marks);
 	map_clear(&s->there);
 	map_clear(&s->unmarked);
@@ -342,7 +342,7 @@ static bool search_load_has(struct load_target *t, enum table_id table, uint64_t
 	return map_get(&s->there, search_block_key(table, seq), NULL);
 }
 
-/* Which blocks of a table have rows and no mark: those that a killed loader has begun. */
+/* Finds the blocks of a table that have rows but no mark: those that a killed loader has begun. */
 static int find_unmarked(struct search_load *s, enum table_id table, struct error *err)
 {
 	_cleanup_json_ json_t *answer = NULL;
@@ -375,7 +375,7 @@ static int find_unmarked(struct search_load *s, enum table_id table, struct erro
 	return 0;
 }
 
-/* Adds the rows of a block that are there to s->rows. */
+/* Adds the present rows of a block to s->rows. */
 static int find_rows(struct search_load *s, enum table_id table, int64_t first, struct error *err)
 {
 	int64_t from = first, below = first + (1 << SEARCH_ROW_BITS);
@@ -408,7 +408,7 @@ static int find_rows(struct search_load *s, enum table_id table, int64_t first, 
 
 /* ---- sending ---- */
 
-/* The first error that is none: a document that is there already is what was wanted. */
+/* The first real error: a document that exists already is not one. */
 static int bulk_errors(const json_t *answer, struct error *err)
 {
 	json_t *item;
@@ -509,7 +509,7 @@ static int search_put_rows(struct search_load *s, const struct load_block *b,
 	return r;
 }
 
-/* The rows that an interrupted load has left. */
+/* Finds the rows that an interrupted load has left. */
 static int look_for_rows(struct search_load *s, const struct load_block *b, struct error *err)
 {
 	int r = 0;
@@ -530,7 +530,8 @@ static int search_load_put(struct load_target *t, const struct load_block *b, st
 	_cleanup_(batch_freep) struct batch *seconds = NULL;
 	int r = 0;
 
-	if (!search_has_table(b->table)) /* names: they are in the rows that they belong to */
+	if (!search_has_table(
+		    b->table)) /* dimension tables: their names are in the rows that refer to them */
 		return 0;
 	if (s->table != b->table)
 		r = send_rows(s, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opensearch_load.h: rows of a trace as documents of OpenSearch's data streams (opensearch/search_fields.h). */
+/* opensearch_load.h: loads rows of a trace as documents into OpenSearch's data streams (opensearch/search_fields.h). */
 #pragma once
 
 #include "load/load.h"

@@ -28,7 +28,7 @@ static struct expr *check_call_wrong(struct query_checker *c, const struct node 
 	return NULL;
 }
 
-/* An operand as a text: names of files, words of codes. */
+/* An operand converted to text: names of files, words of codes. */
 static struct expr *check_call_text_of(struct query_checker *c, struct node *n)
 {
 	struct expr *e = check_expr(c, n, NULL);
@@ -95,7 +95,7 @@ static struct expr *check_number_function(struct query_checker *c, struct node *
 	if (!kind_is_number(a->type) || (f == FUNCTION_LOG2 && a->type.type == QUERY_FLOAT) ||
 	    (f == FUNCTION_ABS && a->type.type == QUERY_UINT))
 		return check_call_wrong(c, n->first, a, "a number, a duration or a size");
-	/* bits lose their words */
+	/* as plain bits, without their words */
 	return expr_make_call(c->s, f, query_kind_of(a->type.type), n, a, NULL);
 }
 
@@ -131,7 +131,7 @@ static struct expr *check_bit_function(struct query_checker *c, struct node *n,
 	return expr_make_call(c->s, f, query_kind_of(a->type.type), n, a, b);
 }
 
-/* Two operands of the same kind; the kind is the result's. */
+/* Checks two operands of the same kind, which is also the result's kind. */
 static int alike(struct query_checker *c, struct node *n, struct node *x, struct node *y,
 		 struct expr **ret_a, struct expr **ret_b, struct query_kind *ret_kind)
 {
@@ -233,7 +233,7 @@ static void unknown_function(struct query_checker *c, const struct node *n)
 		nearest_offer(&near, names[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		nearest_offer(&near, others[i]);
-	/* or the beginning of one */
+	/* or a name that begins with the word */
 	for (unsigned int i = 0; i < FUNCTION_COUNT && !near.best && strlen(word) > 1; i++)
 		near.best = strncmp(names[i], word, strlen(word)) ? NULL : names[i];
 	for (size_t i = 0; i < ARRAY_SIZE(others) && !near.best && strlen(word) > 1; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_literal.c: numbers, texts and words, read as what they are compared with. */
+/* check_literal.c: numbers, texts and words, interpreted by the type of the other operand. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,7 @@ static struct expr *make_float(struct query_checker *c, const struct node *n, do
 	return e;
 }
 
-/* A bare whole number takes the unit of what it is compared with where that can be no mistake: bytes,
- * and 0 of anything. */
+/* A bare whole number takes the unit of the other operand only if that is unambiguous: bytes, and 0 of anything. */
 struct expr *check_bare(struct query_checker *c, const struct node *n, int64_t value,
 			const struct query_kind *hint)
 {
@@ -36,20 +35,20 @@ struct expr *check_bare(struct query_checker *c, const struct node *n, int64_t v
 	return expr_make_int(c->s, query_kind_of(QUERY_INT), n, value);
 }
 
-/* A number, with a minus before it where `negative`. */
+/* A number, preceded by a minus sign if `negative`. */
 static struct expr *check_literal_number(struct query_checker *c, struct node *n,
 					 const struct number *num, bool negative,
 					 const struct query_kind *hint)
 {
 	int64_t value = num->i;
 
-	/* the lexer makes no negative numbers: a uint is one above INT64_MAX */
+	/* the lexer makes no negative numbers: a uint exceeds INT64_MAX */
 	assert(num->type == QUERY_UINT ? value < 0 : num->type == QUERY_FLOAT || value >= 0);
 	if (num->type == QUERY_FLOAT)
 		return make_float(c, n, negative ? -num->f : num->f);
 	if (num->type == QUERY_UINT && !negative)
 		return expr_make_int(c->s, query_kind_of(QUERY_UINT), n, value);
-	/* the smallest number: its digits alone do not fit */
+	/* INT64_MIN: its digits without the sign do not fit */
 	if (num->type == QUERY_UINT && value != INT64_MIN) {
 		query_fail(c->s, n->pos, n->len, "the number exceeds 64 bits");
 		return NULL;
@@ -122,7 +121,7 @@ static int no_word(struct query_checker *c, const struct node *n, const char *vo
 			  len, (const char *)n->text.data, nearest_code(vocab, n->text, near));
 }
 
-/* What libc calls them. */
+/* Accepts libc's names of operations. */
 static int64_t op_alias(struct bytes word)
 {
 	static const char *const aliases[][2] = {
@@ -149,7 +148,7 @@ static struct expr *word_const(struct query_checker *c, struct node *n,
 	return code < 0 ? NULL : expr_make_int(c->s, *hint, n, code);
 }
 
-/* A bare word opposite a code: a word of its vocabulary, else a name. */
+/* A bare word compared with a code: a word of its vocabulary, else a name. */
 struct expr *check_word(struct query_checker *c, struct node *n, const struct query_kind *hint)
 {
 	struct expr *e = word_const(c, n, hint);
@@ -162,7 +161,7 @@ struct expr *check_word(struct query_checker *c, struct node *n, const struct qu
 	return NULL;
 }
 
-/* "[::ffff:10.0.0.1]:80" is recorded as the IPv4 address that it is. NULL: no memory. */
+/* "[::ffff:10.0.0.1]:80" is recorded as the IPv4 address that it maps. NULL: no memory. */
 static const struct bytes *plain_address(struct query_checker *c, struct bytes *t)
 {
 	static const char mapped[] = "[::ffff:";

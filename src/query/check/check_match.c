@@ -37,7 +37,7 @@ static bool add_value(struct query_checker *c, struct match_values *v, const str
 	return true;
 }
 
-/* %file, as -e takes it. */
+/* Adds %file, with the meaning that -e gives it. */
 static bool check_match_add_set(struct query_checker *c, struct match_values *v,
 				const struct node *n, const struct query_kind *k)
 {
@@ -100,7 +100,7 @@ static int check_match_by_text(const void *a, const void *b)
 	return compare_texts(((const struct value *)a)->t, ((const struct value *)b)->t);
 }
 
-/* Sorted, each once. */
+/* Sorts the values and removes duplicates. */
 static void sort_values(struct match_values *v, struct query_kind k)
 {
 	int (*compare)(const void *, const void *) = k.type == QUERY_TEXT    ? check_match_by_text
@@ -121,7 +121,7 @@ static void sort_values(struct match_values *v, struct query_kind k)
 	v->count = n + 1;
 }
 
-/* An element of a list: a constant of the kind of what is looked for. */
+/* Checks an element of a list: a constant of the left operand's kind. */
 static struct expr *element(struct query_checker *c, struct node *n, const struct node *in,
 			    const struct expr *what)
 {
@@ -194,7 +194,7 @@ static struct expr *make_range(struct query_checker *c, const struct node *n, st
 	return e;
 }
 
-/* What is looked for; files and threads are looked for by their names. */
+/* Checks the left operand; files and threads are matched by their names. */
 static struct expr *subject(struct query_checker *c, struct node *n, bool text)
 {
 	struct expr *e = check_expr(c, n, NULL);
@@ -293,7 +293,7 @@ static bool check_pattern(struct query_checker *c, const struct node *n, enum no
 	return true;
 }
 
-/* Whether PCRE takes it; who evaluates compiles it again (pattern.c). */
+/* Checks that PCRE accepts it; the evaluation compiles it again (pattern.c). */
 static int check_regex(struct query_checker *c, const struct node *n)
 {
 	uint8_t message[160];
@@ -309,12 +309,12 @@ static int check_regex(struct query_checker *c, const struct node *n)
 	if (why == PCRE2_ERROR_NOMEMORY)
 		return query_fail_memory(c->s);
 	pcre2_get_error_message(why, message, sizeof(message));
-	/* within the quotes; escapes before it shift the place a little */
+	/* a position within the quotes; preceding escapes shift it a little */
 	return query_fail(c->s, n->pos + MIN(at + 1, (size_t)n->len - 1), 1,
 			  "the regular expression: %s", (char *)message);
 }
 
-/* The name of a file, or its folder: it begins with "/". */
+/* True for the name of a file, or its folder, which begins with "/". */
 static bool match_is_path(const struct node *subject, const struct expr *what)
 {
 	static const char *const columns[] = {"path", "exe"}; /* of the tables file and process */
@@ -336,8 +336,8 @@ static bool match_is_path(const struct node *subject, const struct expr *what)
 }
 
 /*
- * "*x/" is one folder at the beginning, where a path has none: -P takes it for any folder. A socket's name may begin with
- * "unix:".
+ * At the beginning of a pattern "*x/" matches a single folder, and paths begin with "/": -P takes it for any folder.
+ * A socket's name may begin with "unix:".
  */
 static bool check_first_folder(struct query_checker *c, const struct node *subject,
 			       const struct expr *what, const struct node *pattern)
@@ -371,7 +371,8 @@ static struct expr *make_match(struct query_checker *c, const struct node *n, st
 	    (n->kind == NODE_REGEX && check_regex(c, pattern) < 0))
 		return NULL;
 	e = expr_make_unary(c->s, kinds[n->kind], query_kind_of(QUERY_BOOL), n, what);
-	copy = query_array(c->s, pattern->text.len + 1, char); /* terminated, for glob_match() */
+	copy = query_array(c->s, pattern->text.len + 1,
+			   char); /* NUL-terminated, for glob_match() */
 	if (!e || !copy)
 		return NULL;
 	memcpy(copy, pattern->text.data, pattern->text.len);
@@ -436,7 +437,7 @@ static struct expr *has_code(struct query_checker *c, const struct node *n, stru
 	return e;
 }
 
-/* The same bits mean something else in the flags of other operations. */
+/* Restricts the test to some operations: in the flags of others the same bits have another meaning. */
 static struct expr *only_ops(struct query_checker *c, struct node *n, const struct bit_word *w,
 			     const struct expr *of, struct expr *e)
 {
@@ -541,7 +542,7 @@ static struct expr *has_one(struct query_checker *c, struct node *n, struct expr
 	return has_bits(c, n, what, (uint64_t)e->value.i);
 }
 
-/* The column is null where no bit is set: a call without any has none of them, which is known. */
+/* The column is null if no bit is set, so null is converted to 0: a call without bits is known to lack each of them. */
 static struct expr *known_status(struct query_checker *c, const struct node *n, struct expr *what)
 {
 	struct expr *none;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_name.c: what a name means: a field of the stage before, a column, a name that hangs on an id. */
+/* check_name.c: resolves a name: a field of the previous stage, a column, or a name that depends on an id. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 #include "query/internal.h"
 
-#define LISTED_MAX 12 /* fields that an error lists */
+#define LISTED_MAX 12 /* fields listed in an error */
 
 static const struct name_def {
 	const char *name, *id;
@@ -27,8 +27,7 @@ static const struct name_def {
 #undef N
 };
 
-/* The column of a table that holds the id behind a name; a dimension table's own rows have it
- * first. -1: none. */
+/* The column of a table that holds the id behind a name; in a dimension table's own rows it is the first. -1: none. */
 static int id_column(enum table_id table, const char *id)
 {
 	if (table == TABLE_THREAD && !strcmp(id, "thread_id"))
@@ -132,7 +131,7 @@ struct expr *check_schema_name(struct query_source *s, enum table_id table, stru
 	return NULL;
 }
 
-/* The row that a name is of, and what of the name is behind its prefix. NULL: row 0. */
+/* Finds the row that a name belongs to, and the part of the name after its prefix. NULL: row 0. */
 static const struct query_row *row_of_name(const struct query_source *s, struct bytes name,
 					   struct bytes *ret_rest)
 {
@@ -190,7 +189,7 @@ static struct expr *field_expr(struct query_checker *c, size_t i, const struct n
 	return e;
 }
 
-/* The number of the field, or -1. Hidden fields of rows are their columns. */
+/* The index of the field, or -1. Hidden fields of rows are their columns. */
 static int field_find(const struct scope *s, struct bytes name)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -201,7 +200,7 @@ static int field_find(const struct scope *s, struct bytes name)
 	return -1;
 }
 
-/* `p99` where p99(x) is the only one of its kind. -1: none, -2: several. */
+/* `p99` if p99(x) is the only field of that function. -1: none, -2: several. */
 static int field_by_function(const struct scope *s, struct bytes name)
 {
 	int found = -1;
@@ -223,7 +222,7 @@ static int field_by_function(const struct scope *s, struct bytes name)
 	return found;
 }
 
-/* A name of the table's row that no earlier stage used becomes a hidden field. */
+/* A name of the table's row that no earlier stage used is added as a hidden field. */
 static struct expr *open_field(struct query_checker *c, const struct node *n)
 {
 	struct scope *s = &c->scope;
@@ -299,7 +298,7 @@ struct expr *check_aggregate_name(struct query_checker *c, struct node *n)
 	bytes = (struct bytes){(const uint8_t *)name, strlen(name)};
 	i = c->scope.kind == SCOPE_FIELDS ? field_find(&c->scope, bytes) : -1;
 	if (i < 0 && c->scope.kind == SCOPE_FIELDS && !n->count)
-		i = field_find(&c->scope, n->text); /* count() is called "count" */
+		i = field_find(&c->scope, n->text); /* the field of count() is named "count" */
 	if (i >= 0)
 		return field_expr(c, (size_t)i, n);
 	if (c->scope.kind != SCOPE_FIELDS || c->scope.open)
@@ -354,7 +353,7 @@ static void list_fields(const struct scope *s, struct buf *out)
 	}
 }
 
-/* Words that other tools have for what is called otherwise here. */
+/* Words of other tools, and weir's name for each. */
 static const char *other_word(struct bytes word)
 {
 	static const struct {
@@ -398,7 +397,7 @@ static const char *other_word(struct bytes word)
 	return NULL;
 }
 
-/* A name of others, or an aggregate without what it is of; 0: neither. */
+/* Reports a name from another tool, or an aggregate without its argument; 0: neither. */
 static int known_elsewhere(struct query_checker *c, const struct node *n, bool table)
 {
 	enum query_aggregate kind;
@@ -463,9 +462,9 @@ int check_unknown_name(struct query_checker *c, const struct node *n)
 			  buf_str(&list));
 }
 
-/* ---- what a field is called ---- */
+/* ---- the names of fields ---- */
 
-/* "sum( bytes )" is "sum(bytes)": blanks at brackets go, others become one; texts stay. */
+/* "sum( bytes )" becomes "sum(bytes)": blanks next to brackets are removed, others become one; texts are kept. */
 const char *node_name(struct query_source *s, const struct node *n)
 {
 	const char *from = s->text + n->pos;

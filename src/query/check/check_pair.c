@@ -69,7 +69,7 @@ bool kinds_agree(struct query_kind a, struct query_kind b)
 	if (a.type != b.type)
 		return (a.type == QUERY_INT && b.type == QUERY_FLOAT) ||
 		       (a.type == QUERY_FLOAT && b.type == QUERY_INT) ||
-		       /* raw numbers, which have no sign where they come from */
+		       /* raw numbers, whose source has no sign */
 		       (a.type == QUERY_INT && b.type == QUERY_SIZE) ||
 		       (a.type == QUERY_SIZE && b.type == QUERY_INT);
 	if (a.type == QUERY_CODE)
@@ -90,7 +90,7 @@ static const char *check_pair_slice(struct query_checker *c, const struct expr *
 	return buf;
 }
 
-/* A bare number opposite something with a unit. */
+/* Reports a bare number next to an operand with a unit. */
 static int no_unit(struct query_checker *c, const struct expr *with, const struct expr *bare)
 {
 	char a[48], b[48];
@@ -161,7 +161,7 @@ int check_disagree(struct query_checker *c, const struct node *n, const struct e
 
 /* ---- pairs ---- */
 
-/* Takes its type from the other operand. */
+/* True if the operand takes its type from the other one. */
 static bool is_flexible(const struct query_checker *c, const struct node *n)
 {
 	switch (n->kind) {
@@ -180,7 +180,7 @@ static bool is_flexible(const struct query_checker *c, const struct node *n)
 	}
 }
 
-/* A word where a text should be: redis for "redis". */
+/* Reports a word in place of a text: redis for "redis". */
 static bool unquoted(struct query_checker *c, const struct node *word, const struct expr *text)
 {
 	if (word->kind != NODE_NAME || name_resolves(c, word) ||
@@ -191,7 +191,7 @@ static bool unquoted(struct query_checker *c, const struct node *word, const str
 	return true;
 }
 
-/* ids of files and threads are compared with texts by their names */
+/* ids of files and threads are compared with texts by name */
 static struct expr *as_text(struct query_checker *c, const struct node *n, struct expr *e,
 			    const struct expr *other)
 {
@@ -217,7 +217,7 @@ int check_pair(struct query_checker *c, struct node *a, struct node *b, struct e
 	y = x ? as_text(c, second, y, x) : NULL;
 	if (!x || !y)
 		return c->s->failed;
-	/* bits behind a constant: 0x10 == flags */
+	/* bits after a constant: 0x10 == flags */
 	*ret_a = turned ? y : x;
 	*ret_b = turned ? x : y;
 	return 0;
@@ -259,7 +259,7 @@ struct expr *check_compare(struct query_checker *c, struct node *n)
 
 /* ---- arithmetic ---- */
 
-/* The type of a sum, QUERY_NULL: there is none. */
+/* The type of a sum; QUERY_NULL: the types cannot be added. */
 static enum query_type sum_type(enum expr_arith op, enum query_type a, enum query_type b)
 {
 	if (a == QUERY_TIME && b == QUERY_TIME)
@@ -318,7 +318,7 @@ static enum query_type arith_type(enum expr_arith op, enum query_type a, enum qu
 	return QUERY_NULL;
 }
 
-/* Constants of whole numbers are added up now, so that blocks can be skipped by them. */
+/* Folds constants of whole numbers now, so that blocks can be skipped by the result. */
 static struct expr *fold(struct query_checker *c, const struct node *n, struct query_kind type,
 			 const struct expr *a, const struct expr *b)
 {
@@ -341,7 +341,7 @@ static struct expr *fold(struct query_checker *c, const struct node *n, struct q
 	default:
 		return NULL;
 	}
-	/* a point in time before 1970 has no text */
+	/* a time before 1970 has no text form */
 	if (overflow || (type.type == QUERY_TIME && value < 0))
 		return NULL;
 	return expr_make_int(c->s, type, n, value);
@@ -381,7 +381,7 @@ static void no_arith(struct query_checker *c, const struct node *n, const struct
 		   query_kind_text(b->type), signs[n->op]);
 }
 
-/* A text in a sum with a duration is a point in time. */
+/* A text added to a duration is a point in time. */
 static const struct query_kind *time_hint(const struct node *a, const struct query_kind *hint)
 {
 	return a->kind == NODE_STRING || a->kind == NODE_ARITH ? hint : NULL;

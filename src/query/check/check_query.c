@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_query.c: the tree becomes a typed expression; conditions, and what all parts of the check share. */
+/*
+ * check_query.c: converts the tree to a typed expression; conditions, and functions shared by all parts of the check.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "query/internal.h"
 
-/* Operators that checking adds (text(file), and of operations) may nest this much deeper than written. */
+/* Operators added by the check (text(file), and of operations) may nest this much deeper than the query's text. */
 #define DEPTH_ADDED 40
 
 /* ---- makers ---- */
@@ -16,7 +18,7 @@ struct expr *expr_make_expr(struct query_source *s, enum expr_kind kind, struct 
 	struct expr *e = query_make(s, struct expr);
 
 	assert(kind <= EXPR_USER && type.type != QUERY_DISTINCT);
-	assert(type.type != QUERY_CODE || type.vocab); /* whose words they are */
+	assert(type.type != QUERY_CODE || type.vocab); /* the vocabulary of the words */
 	if (!e)
 		return NULL;
 	e->kind = kind;
@@ -72,7 +74,7 @@ struct expr *expr_make_call(struct query_source *s, enum query_function f, struc
 	return e;
 }
 
-/* How many operands there are once nested ones of the same kind are taken apart. */
+/* The number of operands after nested ones of the same kind are flattened. */
 static size_t count_links(struct query_source *s, enum expr_kind kind, const struct expr *e)
 {
 	size_t count = 0;
@@ -144,7 +146,7 @@ struct expr *expr_make_logic(struct query_source *s, enum expr_kind kind, struct
 
 /* ---- conditions ---- */
 
-/* What a person who wrote `where err` may have meant. */
+/* Suggests what the author of `where err` may have meant. */
 static int no_condition(struct query_checker *c, const struct node *n, const struct expr *e)
 {
 	int len = (int)MIN(n->len, 40u);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_user.c: names of tables that users appended to a trace. */
+/* check_user.c: names from tables that users appended to a trace. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "query/internal.h"
 
-/* SQL, which names them, ignores case. */
+/* Ignores case, as SQL does. */
 static bool check_user_same_name(struct bytes a, const char *b)
 {
 	return strlen(b) == a.len && !strncasecmp((const char *)a.data, b, a.len);
@@ -40,17 +40,17 @@ static struct expr *check_user_name_of(struct query_source *s, enum table_id tab
 				 at->pos, at->len);
 }
 
-/* What a column of this name is of a row of the table; NULL: nothing. */
+/* The expression for a column of this name over a row of the table; NULL: none. */
 static struct expr *check_user_key_of(struct query_source *s, enum table_id table, const char *name,
 				      const struct node *at)
 {
 	const char *own = schema_table(table)->name;
 	struct expr *e = check_user_name_of(s, table, name, at);
 
-	/* file_id of a row of file is its id */
+	/* the file_id of a row of file is its id */
 	if (!e && !strncmp(name, own, strlen(own)) && !strcmp(name + strlen(own), "_id"))
 		e = check_user_name_of(s, table, "id", at);
-	/* a call's process hangs on its thread */
+	/* a call has its process through its thread */
 	if (!e && !strcmp(name, "process_id")) {
 		e = check_user_name_of(s, table, "process", at);
 		if (e)
@@ -62,7 +62,7 @@ static struct expr *check_user_key_of(struct query_source *s, enum table_id tabl
 	return e;
 }
 
-/* The key as values of the column can be looked for; NULL where they cannot. */
+/* The key converted to the type of the column's values; NULL if that is impossible. */
 static struct expr *fit_key(struct query_source *s, struct query_kind column, struct expr *e,
 			    const struct node *at)
 {
@@ -78,7 +78,7 @@ static struct expr *fit_key(struct query_source *s, struct query_kind column, st
 	return query_kind_is_int(e->type) ? e : NULL;
 }
 
-/* The first column that rows of `table` have as well; -1: there is none. */
+/* The first column that rows of `table` also have; -1: none. */
 static ssize_t find_key(struct query_source *s, const struct query_user_table *t,
 			enum table_id table, const struct node *at, struct expr **ret)
 {
@@ -143,7 +143,7 @@ static struct expr *no_key(struct query_source *s, const struct query_user_table
 
 /* ---- spans ---- */
 
-/* The place of the span of a row; NULL: rows of the table belong to none. */
+/* The position of the span of a row; NULL: rows of the table belong to no span. */
 static struct expr *check_span_place(struct query_source *s, enum table_id table,
 				     const struct node *at)
 {
@@ -246,9 +246,9 @@ struct expr *check_user_name(struct query_source *s, enum table_id table, struct
 				   : NULL;
 }
 
-/* ---- what there is ---- */
+/* ---- listing names ---- */
 
-/* A column that can be written as a name. */
+/* True if a column can be written as a name. */
 static bool check_user_is_word(const char *name)
 {
 	struct query_error error = {0};

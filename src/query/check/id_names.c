@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* id_names.c: the value of each name for an id; the only place that derives it. */
+/* id_names.c: the value of each name for an id; no other code derives it. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void set_number(struct value *ret, bool known, int64_t number)
 
 /* ---- threads ---- */
 
-/* The arguments as a shell would take them; stored with a NUL behind each. */
+/* The arguments in shell syntax; stored with a NUL after each. */
 static int id_names_argv_text(struct bytes argv, struct buf *scratch, struct value *ret)
 {
 	int r;
@@ -177,7 +177,7 @@ static void file_value(enum query_name name, const struct dims *d, int64_t id, s
 	}
 }
 
-/* Until its names were looked up a stack is called by its places. */
+/* Until its names are resolved a stack is shown as its addresses. */
 static void stack_value(const struct dims *d, int64_t id, struct value *ret)
 {
 	const struct dims_stack *s = dims_stack(d, id);

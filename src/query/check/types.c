@@ -61,10 +61,10 @@ uint64_t expr_columns(const struct expr *e)
 		set = schema_end_columns(e->table);
 		return e->table == TABLE_OP ? set | 1ull << OP_STATUS : set;
 	case EXPR_ROW:
-		return 1ull << OP_START; /* so that it is seen to be of one row */
+		return 1ull << OP_START; /* marks it as depending on the row */
 	case EXPR_NAME:
 		set = 1ull << e->column;
-		/* without an address of its own a call goes to the socket's peer */
+		/* a call without an address goes to the peer of its socket */
 		return e->name == QNAME_PEER ? set | 1ull << OP_FILE_ID : set;
 	default:
 		assert(e->kind != EXPR_CONST || !e->arg_count);
@@ -85,7 +85,7 @@ int expr_id_column(const struct expr *e)
 	uint64_t set = expr_columns(e);
 	int column = set ? __builtin_ctzll(set) : -1;
 
-	/* one column, read only for the names that hang on it */
+	/* a single column, read only for the names that depend on it */
 	if (!set || set & (set - 1))
 		return -1;
 	switch (e->kind) {

@@ -22,7 +22,7 @@ static ssize_t user_values_find_row(const struct query_user_column *c, const str
 {
 	size_t low = 0, high = c->row_count;
 
-	assert(c->rows || !c->row_count); /* query_users.load() made the order */
+	assert(c->rows || !c->row_count); /* query_users.load() sorted them */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		int order = user_values_compare_keys(c, c->rows[middle], key);
@@ -42,7 +42,7 @@ void query_user_at(const struct query_user_column *c, size_t row, struct value *
 	*ret = (struct value){.null = c->nulls[row]};
 	if (ret->null)
 		return;
-	assert(c->texts || c->ints); /* query_users.load() brought it */
+	assert(c->texts || c->ints); /* query_users.load() filled them */
 	if (c->texts)
 		ret->t = c->texts[row];
 	else if (c->type.type == QUERY_FLOAT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vocabulary.c: the words that a query can use: aggregates, functions, the words of bits and codes. */
+/* vocabulary.c: the words of a query: aggregates, functions, the words of bits and codes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,8 +39,10 @@ static_assert(ARRAY_SIZE(function_names) == FUNCTION_COUNT, "each function has a
 
 /* ---- aggregates and functions ---- */
 
-/* "p99" is 0.99, "p999" 0.999. More digits than two only behind a 9: p100 means the
- * greatest, and p125 may be 12.5 or a slip. */
+/*
+ * "p99" is 0.99, "p999" 0.999. More than two digits only after a 9: p100 means the maximum, and p125 may be 12.5 or a
+ * typo.
+ */
 static bool quantile_name(struct bytes name, double *ret)
 {
 	double value = 0, place = 1;
@@ -115,7 +117,7 @@ static const struct flag_word *flag_word_find(const struct flag_set *set, struct
 	return NULL;
 }
 
-/* The operations of which the word means the same bits; the first that has it decides which. */
+/* The operations in which the word has the same bits; the first operation that has it determines them. */
 static bool flag_ops(struct query_source *s, struct bytes word, struct bit_word *ret)
 {
 	struct value ops[OP_CODE_CALLS / 8];
@@ -166,7 +168,7 @@ bool bit_word_find(struct query_source *s, const char *set, struct bytes word, s
 	return false;
 }
 
-/* ---- the nearest ---- */
+/* ---- the nearest word ---- */
 
 static const char *did_you_mean(const struct nearest *n, char buf[static 96])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval.c: the life of an evaluation: its words, its results. */
+/* eval.c: creates, runs and frees an evaluation; its words and results. */
 #include "query/eval/eval.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static bool same_text(struct bytes a, struct bytes b)
 	return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
 }
 
-/* A slot: the upper half of it is the text's hash, so that most texts need not be looked at; 0 is a free one. */
+/* A slot holds the text's hash in its upper half, so that most texts need not be compared; 0 is free. */
 static uint64_t make_slot(uint32_t hash, size_t number)
 {
 	return (uint64_t)hash << 32 | (uint32_t)(number + 1);
@@ -44,7 +44,7 @@ static uint32_t text_hash(struct bytes text)
 	return (uint32_t)hash_bytes(text.data, text.len);
 }
 
-/* The slot of the text, or the free one where it would stand. */
+/* The slot of the text, or the free one where it belongs. */
 static size_t eval_find_slot(const struct dictionary *d, struct bytes text, uint32_t hash)
 {
 	size_t mask = d->slots_cap - 1, at = hash & mask;
@@ -154,7 +154,8 @@ void eval_free(struct eval *e)
 
 int eval_names(struct eval *e, const struct dims *d, struct error *err)
 {
-	assert(!e->dims || e->dims == d); /* always the same: texts of theirs are kept */
+	assert(!e->dims ||
+	       e->dims == d); /* always the same dims: texts in it are kept by reference */
 	for (size_t i = 0; i < e->table_count; i++) {
 		int r = table_update(e, e->tables[i], d, e->clocks, err);
 
@@ -313,7 +314,7 @@ static int out_room(struct rows_out *o, enum rep rep, size_t n)
 	return o->i || o->f || o->t ? 0 : -ENOMEM;
 }
 
-/* Copies a chunk's values behind those before; true where some are unknown. */
+/* Appends a chunk's values; true if some are unknown. */
 static bool put_chunk(struct rows_out *o, enum rep rep, size_t at, size_t n,
 		      const struct eval_values *v)
 {

@@ -26,10 +26,10 @@ struct eval_scratch;
 struct vector {
 	struct query_kind type;
 	size_t rows;
-	const int64_t *i;      /* ints, bools, codes, ids, times */
+	const int64_t *i;      /* integers, bools, codes, ids, times */
 	const double *f;       /* QUERY_FLOAT */
-	const struct bytes *t; /* QUERY_TEXT that is not by id */
-	const uint64_t *nulls; /* bit set: unknown; NULL: none is */
+	const struct bytes *t; /* QUERY_TEXT not stored as words */
+	const uint64_t *nulls; /* bit set: unknown; NULL: all are known */
 	/*
 	 * A text by id: i[row] is a number in a dictionary that grows with eval_names() and never
 	 * changes: eval_words(). Equal texts have equal numbers.
@@ -47,8 +47,10 @@ DEFINE_CLEANUP(struct eval *, eval_free)
 int eval_names(struct eval *e, const struct dims *d, struct error *err);
 /* Makes eval_names() return -EINTR once *stop is true; it checks from time to time. */
 void eval_stop_with(struct eval *e, const atomic_bool *stop);
-/* True if an expression uses a name that is looked up in the table (TABLE_FILE, TABLE_THREAD); if
- * not, the table's rows are not needed. */
+/*
+ * True if an expression uses a name that is looked up in the table (TABLE_FILE, TABLE_THREAD); otherwise the table's
+ * rows are not needed.
+ */
 bool eval_uses(const struct eval *e, enum table_id table);
 /*
  * True if nothing but the values that eval_names() computed for the ids of a table (TABLE_FILE, TABLE_THREAD) is
@@ -64,11 +66,13 @@ int eval_scratch_new(struct eval_scratch **ret, const struct eval *e);
 void eval_scratch_free(struct eval_scratch *s);
 DEFINE_CLEANUP(struct eval_scratch *, eval_scratch_free)
 
-/* The rows (of those in `in`, or all below n where in is NULL) for which expression k is true, in
- * order; out may be in. Negative: -ENOMEM, -EOVERFLOW. */
+/*
+ * Finds the rows, of those in `in` or, if it is NULL, of all below n, for which expression k is true, in order; out
+ * may be in. Returns their number; negative: -ENOMEM, -EOVERFLOW.
+ */
 ssize_t eval_filter(const struct eval *e, struct eval_scratch *s, size_t k, const struct batch *b,
 		    const uint32_t *in, size_t n, uint32_t *out);
-/* The values for those rows. */
+/* Computes the values for those rows. */
 int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const struct batch *b,
 	      const uint32_t *in, size_t n, struct vector *ret);
 
@@ -79,11 +83,11 @@ int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const stru
  */
 struct eval_block {
 	size_t rows;
-	const int64_t *min, *max; /* by column of the table; min > max: all null */
+	const int64_t *min, *max; /* per column of the table; min > max: all null */
 	const uint32_t *nulls;
 	bool (*has_id)(void *arg, unsigned int column, int64_t id);
 	void *arg;
 };
 bool eval_block(const struct eval *e, size_t k, const struct eval_block *b);
-/* Whether expression k is known to be true for every row of the block, so that its summary or digest can be used. */
+/* True if expression k is known to be true for every row of the block, so that its summary or digest can be used. */
 bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b);

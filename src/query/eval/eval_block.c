@@ -2,7 +2,7 @@
 /* eval_block.c: the possible results of a filter over the rows of a block, from the block's header. */
 #include "query/eval/eval_internal.h"
 
-/* A set of what a node may be in some row. */
+/* The set of results that a node may have in some row. */
 enum may { MAY_TRUE = 1, MAY_FALSE = 2, MAY_UNKNOWN = 4, MAY_ALL = 7 };
 
 static unsigned int may_be(const struct eval_node *n, const struct eval_block *b);
@@ -20,7 +20,7 @@ static unsigned int turned(unsigned int may)
 	       (may & MAY_FALSE ? MAY_TRUE : 0);
 }
 
-/* True where some row can be `win`, which decides; see logic_value(). */
+/* The possible results of AND or OR: an operand that is `win` decides; see logic_value(). */
 static unsigned int may_logic(const struct eval_node *n, const struct eval_block *b, enum may win,
 			      enum may lose)
 {
@@ -32,15 +32,15 @@ static unsigned int may_logic(const struct eval_node *n, const struct eval_block
 		any_win |= may & (unsigned int)win;
 		unknown |= may & MAY_UNKNOWN;
 		if (!(may & (unsigned int)lose))
-			all = 0; /* this one never lets the others decide */
+			all = 0; /* this operand is never `lose` */
 		if (may == (unsigned int)win)
 			return win;
 	}
-	assert(all | any_win | unknown); /* some answer is always possible */
+	assert(all | any_win | unknown); /* at least one result is always possible */
 	return all | any_win | unknown;
 }
 
-/* What an int may be: its bounds, and whether it may be unknown. */
+/* The possible values of an int: its bounds, and whether it may be unknown. */
 struct bounds {
 	int64_t min, max; /* min > max: always unknown */
 	bool unknown;
@@ -51,7 +51,7 @@ static bool bounds_of(const struct eval_node *n, const struct eval_block *b, str
 	if (n->kind == EVAL_COLUMN) {
 		*ret = (struct bounds){b->min[n->column], b->max[n->column],
 				       b->nulls[n->column] > 0};
-		/* The header compares as signed. */
+		/* The header's bounds compare as signed. */
 		return !n->is_unsigned || ret->min > ret->max || ret->min >= 0;
 	}
 	if (n->kind != EVAL_STOP)
@@ -63,14 +63,14 @@ static bool bounds_of(const struct eval_node *n, const struct eval_block *b, str
 	       !__builtin_add_overflow(b->max[n->start], b->max[n->dur], &ret->max);
 }
 
-/* False where the column is of ids and the block has no row of this one. */
+/* False if the column holds ids and the block has no row with this one. */
 static bool may_have(const struct eval_node *arg, const struct eval_block *b, int64_t id)
 {
 	return arg->kind != EVAL_COLUMN || !expr_is_id(arg->expr) || !b->has_id ||
 	       b->has_id(b->arg, arg->column, id);
 }
 
-/* Of the values of a list; all in bounds, as the argument counts them. */
+/* For the values of a list; all bounds in the argument's representation. */
 static unsigned int may_list(const struct eval_node *n, const struct eval_block *b, uint64_t flip,
 			     uint64_t min, uint64_t max)
 {
@@ -83,7 +83,7 @@ static unsigned int may_list(const struct eval_node *n, const struct eval_block 
 	return MAY_FALSE;
 }
 
-/* The same of a set, which has its values as bits. */
+/* The same for a set, which has its values as bits. */
 static bool may_set(const struct eval_node *n, const struct eval_block *b)
 {
 	for (uint64_t at = 0; at <= n->span; at++) {
@@ -94,7 +94,7 @@ static bool may_set(const struct eval_node *n, const struct eval_block *b)
 	return false;
 }
 
-/* Of the values low .. low + span; all as the argument counts them. */
+/* For the values low .. low + span; all in the argument's representation. */
 static unsigned int may_range(const struct eval_node *n, const struct eval_block *b)
 {
 	uint64_t flip = n->args[0]->is_unsigned ? 0 : 1ull << 63;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_build.c: from an expression to the tree of nodes that is run. */
+/* eval_build.c: converts an expression to the tree of nodes that is run. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -15,8 +15,8 @@ struct hangs {
 	unsigned int column;
 	enum table_id table; /* HANG_ID */
 	const char *vocab;   /* HANG_CODE */
-	bool peer;	     /* HANG_ID: with the file's where the first has none */
-	bool text;	     /* looks at texts, so that a table pays */
+	bool peer;	     /* HANG_ID: uses the file's peer if the call has none */
+	bool text;	     /* handles texts, so that a table pays off */
 };
 
 static void hangs_join(struct hangs *a, const struct hangs *b)
@@ -84,7 +84,7 @@ static struct hangs hangs_of(const struct expr *e)
 	return h;
 }
 
-/* What else the entries of a table by id hang on. */
+/* Notes what else the entries of a table by id depend on. */
 static void note_uses(struct eval_table *t, const struct expr *e)
 {
 	if (e->kind == EXPR_NAME) {
@@ -184,7 +184,7 @@ static int node_const(struct eval *e, struct eval_expr *x, const struct expr *fr
 	return 0;
 }
 
-/* A constant expression is computed now. */
+/* Computes a constant expression in advance. */
 static int build_const(struct eval *e, struct eval_expr *x, const struct expr *from,
 		       struct eval_node **ret)
 {
@@ -222,7 +222,7 @@ static struct eval_table *eval_build_table_new(struct eval *e, struct eval_expr 
 	return t;
 }
 
-/* peer: the address given to the call, else the file's: a table of addresses known, beside. */
+/* peer: the address given to the call, else the file's. A second table tells which ids have an address. */
 static int table_peer(struct eval *e, struct eval_expr *x, struct eval_table *t,
 		      const struct hangs *h)
 {
@@ -258,13 +258,13 @@ static int build_table(struct eval *e, struct eval_expr *x, const struct expr *f
 	r = table_begin(e, t);
 	if (r < 0)
 		return r;
-	/* `peer_id` is a column of op alone. */
+	/* Only op has the column `peer_id`. */
 	if (h->peer && h->column == OP_PEER_ID) {
 		r = table_peer(e, x, t, h);
 		if (r < 0)
 			return r;
 	}
-	assert(t->none.count == 1); /* the entry for ids that are unknown */
+	assert(t->none.count == 1); /* the entry for unknown ids */
 	n->table = t;
 	n->rep = t->rep;
 	n->cost = t->by_code ? 2 : 3;
@@ -277,7 +277,7 @@ static int build_table(struct eval *e, struct eval_expr *x, const struct expr *f
 #define INT_LOW	 ((__int128)INT64_MIN)
 #define INT_HIGH ((__int128)INT64_MAX)
 
-/* v in [low, high], within what the argument can hold; empty where low > high. */
+/* v in [low, high], clamped to the argument's range; empty if low > high. */
 static struct eval_node *node_range(struct eval *e, const struct expr *from, struct eval_node *arg,
 				    __int128 low, __int128 high)
 {
@@ -292,7 +292,7 @@ static struct eval_node *node_range(struct eval *e, const struct expr *from, str
 	n->cost = arg->cost + 1;
 	low = MAX(low, least);
 	high = MIN(high, most);
-	if (low > high) { /* nothing: not everything */
+	if (low > high) { /* matches nothing (not everything) */
 		low = least;
 		high = most;
 		n->negate = true;
@@ -351,7 +351,7 @@ static int compare_nodes(struct eval *e, struct eval_expr *x, const struct expr 
 	return 0;
 }
 
-/* A code or an entity against a text is about its word. */
+/* True if a code or an entity is compared with a text, which is then compared with its word. */
 static bool mixes_text(const struct expr *a, const struct expr *b)
 {
 	return (a->type.type == QUERY_TEXT) != (b->type.type == QUERY_TEXT) &&
@@ -447,7 +447,7 @@ static int fill_list(struct eval *e, struct eval_node *n, const struct expr *fro
 	for (size_t i = 0; n->set && i < from->count; i++) {
 		uint64_t at = (uint64_t)from->list[i].i - n->low;
 
-		assert(at <= span); /* sorted */
+		assert(at <= span); /* the list is sorted */
 		n->set[at / 64] |= 1ull << (at % 64);
 	}
 	n->cost = n->args[0]->cost + 2;
@@ -494,7 +494,7 @@ static int build_operands(struct eval *e, struct eval_expr *x, const struct expr
 	int r;
 
 	if (from->kind != kind) {
-		assert(*at < n->arg_count); /* count_operands() */
+		assert(*at < n->arg_count); /* as count_operands() counted */
 		r = eval_build_build(e, x, from, &n->args[*at], err);
 		if (r < 0)
 			return r;
@@ -508,7 +508,7 @@ static int build_operands(struct eval *e, struct eval_expr *x, const struct expr
 	return build_operands(e, x, from->arg[1], kind, n, at, err);
 }
 
-/* Cheap operands first: what they leave out the dear ones need not look at. */
+/* Puts cheap operands first, so that expensive ones see only the rows left. */
 static void sort_by_cost(struct eval_node **args, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -549,7 +549,7 @@ static int build_coalesce(struct eval *e, struct eval_expr *x, struct eval_node 
 			  const struct expr *from, struct error *err)
 {
 	bool words = from->type.type == QUERY_TEXT;
-	size_t first = from->kind == EXPR_CASE; /* the condition */
+	size_t first = from->kind == EXPR_CASE; /* the condition comes first */
 	int r = build_args(e, x, n, from, err);
 
 	if (r < 0)
@@ -600,7 +600,7 @@ static int build_operator(struct eval *e, struct eval_expr *x, const struct expr
 	};
 	struct eval_node *n;
 
-	/* every other kind is build_kind()'s */
+	/* build_kind() handles all other kinds */
 	assert((size_t)from->kind < ARRAY_SIZE(kinds) && kinds[from->kind] != EVAL_CONST);
 	n = node_new(e, kinds[from->kind], from);
 	if (!n)

@@ -6,7 +6,7 @@
 #include "query/eval/eval_internal.h"
 
 struct eval_fields {
-	struct eval *eval; /* holds the patterns */
+	struct eval *eval; /* owns the patterns */
 	struct arena texts;
 	struct eval_scalar scalar;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval_fields.h: an expression over values that the caller has (EXPR_FIELD), one set of them at a time: for conditions that
- * compare several rows, of which each part that reads one row alone was evaluated over batches (eval.h).
+ * eval_fields.h: evaluates an expression over values from the caller (EXPR_FIELD), one set at a time: for conditions
+ * that compare several rows, whose single-row parts were already evaluated over batches (eval.h).
  */
 #pragma once
 
@@ -9,16 +9,19 @@
 
 struct eval_fields;
 
-/* Prepares the expressions, which must outlive it. Negative with a message. */
+/* Prepares the expressions, which must outlive it. Negative with a message on failure. */
 int eval_fields_new(struct eval_fields **ret, const struct expr *const *exprs, size_t count,
 		    struct error *err);
 void eval_fields_free(struct eval_fields *f);
 DEFINE_CLEANUP(struct eval_fields *, eval_fields_free)
-/* Where names of entities are looked up; NULL: nowhere. */
+/* Sets where names of entities are looked up; NULL: they have no names. */
 void eval_fields_dims(struct eval_fields *f, const struct dims *d);
-/* The value of one of the expressions; `fields` by column. Texts are valid until the next call. 0, -ENOMEM, -EOVERFLOW. */
+/*
+ * Computes the value of one of the expressions; `fields` is indexed by column. Texts are valid until the next call.
+ * 0, -ENOMEM, -EOVERFLOW.
+ */
 int eval_fields_value(struct eval_fields *f, const struct expr *e, const struct value *fields,
 		      struct value *ret);
-/* A value of the kind as a text: a word, a name, a number. Valid until the next call. 0 or -ENOMEM. */
+/* Formats a value of the kind as text: a word, a name, a number. Valid until the next call. 0 or -ENOMEM. */
 int eval_fields_text(struct eval_fields *f, struct query_kind kind, const struct value *v,
 		     struct bytes *ret);

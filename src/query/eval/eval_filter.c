@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval_filter.c: filters narrow a list of row numbers. eval_node_filter() finds the rows for which a node
- * is known to be `want`, true or false; unknown is neither. `not` inverts `want`. For an `and` that must be
- * true the list passes from one operand to the next; for an `or`, each operand gets the rows that the
- * operands before it left.
+ * eval_filter.c: filters narrow a list of row numbers. eval_node_filter() finds the rows for which a node is known to
+ * be `want`, true or false; unknown is neither. `not` inverts `want`. For an `and` that must be true the list passes
+ * from one operand to the next; for an `or`, each operand gets the rows that the operands before it did not accept.
  */
 #include <errno.h>
 #include <string.h>
@@ -36,7 +35,7 @@ static always_inline bool test_int(enum test test, const struct eval_node *n, in
 	}
 }
 
-/* Where the ints of a list of rows are: by row in a column, or one for each entry of the list. */
+/* Where the ints of a list of rows are: by row in a column, or one per entry of the list. */
 struct ints {
 	const int64_t *val;
 	const uint64_t *null_bits; /* by row */
@@ -44,7 +43,7 @@ struct ints {
 	bool by_row;
 };
 
-/* Every variant of this loop is compiled for itself. */
+/* Each variant of this loop is compiled separately. */
 static always_inline size_t loop(struct ints v, struct row_list rows, uint32_t *out, enum test test,
 				 const struct eval_node *n, bool listed, bool bits, bool bytes)
 {
@@ -138,7 +137,7 @@ static ssize_t filter_test(struct eval_run *r, const struct eval_node *n, bool w
 static bool list_has(const struct eval_node *n, int64_t v)
 {
 	uint64_t flip =
-		n->args[0]->is_unsigned ? 0 : 1ull << 63; /* so that all compare as unsigned */
+		n->args[0]->is_unsigned ? 0 : 1ull << 63; /* makes all comparisons unsigned */
 	uint64_t want = (uint64_t)v ^ flip;
 	size_t low = 0, high = n->count;
 
@@ -181,7 +180,7 @@ static always_inline bool is_null(const uint64_t *bits, uint32_t row)
 	return bits && (bits[row / 64] >> (row % 64) & 1);
 }
 
-/* Of the first trace's ids alone, which nearly all are. */
+/* For ids of the first trace only, as nearly all are. */
 static always_inline size_t table_loop(const struct eval_table *t, const struct column *c,
 				       uint8_t want, struct row_list rows, uint32_t *out,
 				       bool listed, bool bits)
@@ -249,7 +248,7 @@ static size_t filter_table(const struct eval_table *t, const struct batch *b, bo
 
 /* ---- logic ---- */
 
-/* Rows for which every operand is `want`: the list goes from one to the next. */
+/* Rows for which every operand is `want`: each operand narrows the list for the next. */
 static ssize_t filter_every(struct eval_run *r, const struct eval_node *n, bool want,
 			    struct row_list rows, uint32_t *out)
 {
@@ -263,7 +262,7 @@ static ssize_t filter_every(struct eval_run *r, const struct eval_node *n, bool 
 	return (ssize_t)rows.n;
 }
 
-/* The rows of the list whose byte is (or is not) set, without a branch. */
+/* Selects the rows whose byte is (or is not) set, without a branch. */
 static size_t marked(struct row_list rows, const uint8_t *marks, bool want, uint32_t *out)
 {
 	size_t count = 0;
@@ -277,7 +276,7 @@ static size_t marked(struct row_list rows, const uint8_t *marks, bool want, uint
 	return count;
 }
 
-/* Rows for which some operand is `want`: each gets what those before left. */
+/* Rows for which some operand is `want`: each operand gets the rows that are still undecided. */
 static ssize_t filter_some(struct eval_run *r, const struct eval_node *n, bool want,
 			   struct row_list rows, uint32_t *out)
 {
@@ -289,7 +288,7 @@ static ssize_t filter_some(struct eval_run *r, const struct eval_node *n, bool w
 
 	if (!left || !found || !marks)
 		return -ENOMEM;
-	assert(last >= first); /* rows of a list ascend */
+	assert(last >= first); /* the rows of a list ascend */
 	memset(marks, 0, (size_t)(last - first) + 1);
 	marks -= first;
 	for (size_t i = 0; i < n->arg_count && rest.n; i++) {
@@ -308,7 +307,7 @@ static ssize_t filter_some(struct eval_run *r, const struct eval_node *n, bool w
 
 /* ---- the rest ---- */
 
-/* By the values of the node, 0 and 1. */
+/* Filters by the node's values, 0 and 1. */
 static ssize_t eval_filter_values(struct eval_run *r, const struct eval_node *n, bool want,
 				  struct row_list rows, uint32_t *out)
 {

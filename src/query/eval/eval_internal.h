@@ -2,10 +2,10 @@
 /*
  * eval_internal.h: shared between the files of the evaluation.
  *
- * An expression becomes a tree of nodes that work on chunks of rows (eval_build.c). A subtree that
- * depends on one id, or on one code, becomes a table by that id or code (eval_table.c), filled by the
- * slow and simple evaluator of single values (eval_scalar.c). Filters narrow a list of row numbers
- * (eval_filter.c); values are computed for the rows of a list (eval_values.c).
+ * An expression becomes a tree of nodes that process chunks of rows (eval_build.c). A subtree that depends on one id,
+ * or on one code, becomes a table by that id or code (eval_table.c), filled by the slow and simple evaluator of
+ * single values (eval_scalar.c). Filters narrow a list of row numbers (eval_filter.c); values are computed for the
+ * rows of a list (eval_values.c).
  */
 #pragma once
 
@@ -19,26 +19,26 @@
 #include "schema/vocab.h"
 
 #define CHUNK_ROWS    2048
-#define CODES_MAX     4096  /* of a table by code: calls and errnos are below */
-#define SET_SPAN_MAX  65536 /* values of an `in` that become a set of bits */
-#define TRUE_IDS_MAX  4096  /* ids that are tried in the id set of a block */
-#define TRACES_MAX    4096  /* traces that are read as one */
+#define CODES_MAX     4096  /* codes in a table by code: call numbers and errnos are below */
+#define SET_SPAN_MAX  65536 /* largest span of an `in` that becomes a set of bits */
+#define TRUE_IDS_MAX  4096  /* ids tried in the id set of a block */
+#define TRACES_MAX    4096  /* traces read as one */
 #define WORD_UNKNOWN  UINT32_MAX
-#define TRUTH_UNKNOWN 2 /* beside 0 and 1 */
+#define TRUTH_UNKNOWN 2 /* in addition to 0 and 1 */
 
 static_assert(CHUNK_ROWS % 64 == 0, "a chunk begins at a whole word of null bits");
 static_assert(OP_CODE_MAX <= CODES_MAX, "a table by code has an entry for every operation");
 static_assert(SET_SPAN_MAX % 64 == 0, "sets are whole words");
 
-/* How a node's values are held. */
+/* The representation of a node's values. */
 enum rep {
-	REP_INT, /* all that query_kind_is_int() says, and bools */
+	REP_INT, /* all types of query_kind_is_int(), and bools */
 	REP_FLOAT,
 	REP_WORD, /* number in the dictionary of the expression */
 	REP_TEXT,
 };
 
-/* A stored text as questions see it: arguments as a shell would take them. 0 or -ENOMEM. */
+/* A stored text as queries see it: arguments in shell syntax. 0 or -ENOMEM. */
 int query_column_text(const struct batch *b, unsigned int column, size_t row, struct arena *texts,
 		      struct bytes *ret);
 
@@ -49,10 +49,10 @@ struct dictionary {
 	size_t count, cap;
 	uint64_t *slots; /* hash << 32 | number + 1 */
 	size_t slots_cap;
-	struct arena own; /* texts that live nowhere else */
+	struct arena own; /* texts stored nowhere else */
 };
 void dictionary_free(struct dictionary *d);
-/* The number of the text; `keep`: the text outlives the dictionary. 0 or -ENOMEM. */
+/* Returns the number of the text, adding it if needed; `keep`: the text outlives the dictionary. 0 or -ENOMEM. */
 int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t *ret);
 
 /* ---- eval_scalar.c: one value at a time ---- */
@@ -60,14 +60,14 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 /* What a single value is computed for: an id, a code or a row. */
 struct eval_scalar {
 	const struct eval *e;
-	const struct dims *dims;    /* NULL: no names are known */
-	const struct value *fields; /* what EXPR_FIELD means; NULL: nothing */
+	const struct dims *dims;    /* NULL: no names are available */
+	const struct value *fields; /* values of EXPR_FIELD; NULL: none */
 	enum { SCALAR_NONE, SCALAR_ID, SCALAR_CODE, SCALAR_ROW } at;
-	int64_t id; /* of SCALAR_ID, code of SCALAR_CODE; -1: none is known */
+	int64_t id; /* id for SCALAR_ID, code for SCALAR_CODE; -1: unknown */
 	const struct batch *batch;
 	size_t row;
-	struct arena *texts; /* owns the texts that are made */
-	bool kept;	     /* SCALAR_ID: the name that was looked up last */
+	struct arena *texts; /* owns composed texts */
+	bool kept;	     /* SCALAR_ID: the last name looked up is cached */
 	enum query_name kept_name;
 	int64_t kept_id;
 	struct value kept_value;
@@ -81,13 +81,13 @@ int scalar_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 /* The value as a text of the language, as patterns see it. */
 int scalar_text(struct eval_scalar *s, struct query_kind kind, const struct value *v,
 		struct bytes *ret);
-/* true where v is known and true. */
+/* True if v is known and true. */
 static inline bool value_true(const struct value *v)
 {
 	return !v->null && v->i;
 }
 
-/* ---- eval_number.c: arithmetic, the same for single values and columns ---- */
+/* ---- eval_number.c: arithmetic, shared by single values and columns ---- */
 
 /* -1, 0, 1; exact, also between int and float, signed and unsigned. */
 int compare_ints(int64_t a, bool a_unsigned, int64_t b, bool b_unsigned);
@@ -111,13 +111,13 @@ static inline bool compare_holds(enum expr_compare cmp, int order)
 	}
 }
 double int_to_float(int64_t v, bool is_unsigned);
-/* False where the result is unknown: overflow, division by zero. */
+/* False if the result is unknown: overflow, division by zero. */
 bool arith_int(enum expr_arith op, int64_t a, bool a_unsigned, int64_t b, bool b_unsigned,
 	       bool ret_unsigned, int64_t *ret);
 bool arith_float(enum expr_arith op, double a, double b, double *ret);
-/* To the nearest whole number, halves away from 0; false where it does not fit. */
+/* Rounds to the nearest whole number, halves away from 0; false if it does not fit. */
 bool round_float(double v, bool ret_unsigned, int64_t *ret);
-/* True where durations and sizes are divided, or multiplied by a float: in floats, then rounded. */
+/* True if durations and sizes are divided, or multiplied by a float: computed in floats, then rounded. */
 static inline bool arith_rounds(const struct expr *e)
 {
 	return e->kind == EXPR_ARITH && e->type.type != QUERY_FLOAT &&
@@ -129,11 +129,10 @@ bool function_int(enum query_function f, int64_t a, bool a_unsigned, int64_t b, 
 		  bool ret_unsigned, int64_t *ret);
 bool function_float(enum query_function f, double a, double b, double *ret);
 
-/* The ints that compare so with a constant (int, float), as a range: empty where low > high. NE: as
- * EQ. */
+/* The ints for which a comparison with a constant (int, float) is true, as a range: empty if low > high. NE: as EQ. */
 void query_const_range(enum expr_compare cmp, struct query_kind kind, const struct value *v,
 		       __int128 *ret_low, __int128 *ret_high);
-/* The comparison with its sides changed over. */
+/* The comparison with its sides swapped. */
 enum expr_compare query_compare_turned(enum expr_compare cmp);
 
 static inline bool kind_unsigned(struct query_kind k)
@@ -152,7 +151,7 @@ struct table_part {
 		double *floats; /* NaN: unknown */
 		void *any;
 	};
-	uint8_t *unknown; /* ints: 1 where unknown */
+	uint8_t *unknown; /* ints: 1 if unknown */
 };
 
 struct eval_table {
@@ -160,21 +159,21 @@ struct eval_table {
 	enum rep rep;
 	bool is_bool, by_code;
 	bool uses_process, uses_latest, uses_cgroup, uses_host; /* what else an entry depends on */
-	bool uses_leader;	  /* the name of a process: its first thread's rows */
-	enum table_id ids;	  /* of which dimension table; where not by_code */
+	bool uses_leader;	  /* the name of a process comes from its first thread's rows */
+	enum table_id ids;	  /* the dimension table, unless by_code */
 	unsigned int column;	  /* of the id or code */
-	int other;		  /* column of the id where the first has no peer; -1: none */
+	int other;		  /* column whose id is used if the first has no peer; -1: none */
 	struct eval_table *known; /* with `other`: whether the id has a peer */
 	struct dictionary *words;
-	struct table_part *parts; /* by trace; one where by_code */
+	struct table_part *parts; /* one per trace; a single one if by_code */
 	size_t part_count;
-	struct table_part none; /* of one entry: for ids that are unknown */
-	int64_t *true_ids;	/* bools by id: ascending; only where there are few */
+	struct table_part none; /* a single entry, for unknown ids */
+	int64_t *true_ids;	/* bools by id: the ids that are true, ascending, if they are few */
 	size_t true_count;
 	bool true_listed;
 };
 
-/* Makes the table's entry for "no id"; by code: the whole table. */
+/* Makes the table's entry for "no id"; by code, the whole table. */
 int table_begin(struct eval *e, struct eval_table *t);
 /* Updates the entries of the dimension rows that changed since `clocks`. */
 int table_update(struct eval *e, struct eval_table *t, const struct dims *d, const uint64_t *clocks,
@@ -213,7 +212,7 @@ enum eval_node_kind {
 	EVAL_NOT,
 	EVAL_ALL,   /* and, of any number */
 	EVAL_ANY,   /* or */
-	EVAL_RANGE, /* int: (uint64_t)(v - low) <= span, the opposite where negate */
+	EVAL_RANGE, /* int: (uint64_t)(v - low) <= span, inverted if negate */
 	EVAL_SET,   /* int: a bit of `bits` at v - low */
 	EVAL_LIST,  /* int: in a sorted list */
 	EVAL_BITS,  /* int: (v & mask) == bits */
@@ -223,10 +222,10 @@ enum eval_node_kind {
 	EVAL_CALL, /* function_int() or function_float() */
 	EVAL_IF,
 	EVAL_COALESCE,
-	EVAL_SLOW, /* value by value */
+	EVAL_SLOW, /* evaluated value by value */
 };
 
-/* True for a call that had not ended when the recording did: its duration is that up to then. */
+/* True for a call that had not ended when the recording did: its duration is the time up to that point. */
 static inline bool eval_unfinished(const struct batch *b, size_t row)
 {
 	return b->table == TABLE_OP && batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;
@@ -239,9 +238,9 @@ struct eval_node {
 	const struct expr *expr;
 	struct eval_node **args;
 	size_t arg_count;
-	unsigned int cost; /* of a row, roughly in ns */
+	unsigned int cost; /* per row, roughly in ns */
 	union {
-		struct value value; /* CONST; its word where rep is REP_WORD is in .i */
+		struct value value; /* CONST; for REP_WORD, .i is its word */
 		unsigned int column;
 		struct {
 			unsigned int start, dur; /* STOP: columns */
@@ -251,7 +250,7 @@ struct eval_node {
 			uint64_t low, span, mask, bits;
 			bool negate;
 			uint64_t *set; /* SET */
-			int64_t *list; /* LIST, as unsigned where the argument is */
+			int64_t *list; /* LIST; unsigned if the argument is */
 			size_t count;
 		};
 		enum expr_compare cmp;
@@ -272,9 +271,9 @@ struct eval {
 	struct eval_table **tables;
 	size_t table_count, tables_cap;
 	struct map patterns;	      /* const struct expr * -> struct query_pattern * */
-	struct arena memory;	      /* of nodes */
+	struct arena memory;	      /* memory of the nodes */
 	const struct dims *dims;      /* of the last eval_names() */
-	uint64_t clocks[TABLE_COUNT]; /* dimension rows that the tables know */
+	uint64_t clocks[TABLE_COUNT]; /* state of the dimension rows that the tables include */
 	const atomic_bool *stop;      /* ends eval_names(); NULL: none */
 };
 
@@ -310,11 +309,11 @@ struct eval_run {
 	const struct eval *e;
 	struct eval_scratch *s;
 	const struct batch *b;
-	const struct dictionary *words; /* of the expression */
+	const struct dictionary *words; /* those of the expression */
 	struct arena *texts;
 };
 
-/* Rows rows[0 .. n), or base .. base + n where rows is NULL. */
+/* Rows rows[0 .. n), or base .. base + n if rows is NULL. */
 struct row_list {
 	const uint32_t *rows;
 	uint32_t base;
@@ -326,23 +325,25 @@ static inline uint32_t row_at(struct row_list r, size_t i)
 	return r.rows ? r.rows[i] : r.base + (uint32_t)i;
 }
 
-/* Values of at most CHUNK_ROWS rows: entry j is of row j of the list. */
+/* Values of at most CHUNK_ROWS rows: entry j belongs to row j of the list. */
 struct eval_values {
-	const int64_t *i; /* also words */
+	const int64_t *i; /* or words */
 	const double *f;
 	const struct bytes *t;
-	const uint8_t *unknown; /* 1: unknown; NULL: none is */
+	const uint8_t *unknown; /* 1: unknown; NULL: all are known */
 };
 
 /* eval_values.c. 0 or negative. */
 int eval_node_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
 		     struct eval_values *ret);
-/* The same as floats or texts, whatever the node gives. */
+/* The same as floats or texts, whatever the node's representation. */
 int eval_node_floats(struct eval_run *r, const struct eval_node *n, struct row_list rows,
 		     struct eval_values *ret);
 int eval_node_texts(struct eval_run *r, const struct eval_node *n, struct row_list rows,
 		    struct eval_values *ret);
-/* eval_filter.c: rows for which the node is known to be `want`. The count or negative; out may be
- * rows.rows. */
+/*
+ * eval_filter.c: the rows for which the node is known to be `want`. Returns their number or negative; out may be
+ * rows.rows.
+ */
 ssize_t eval_node_filter(struct eval_run *r, const struct eval_node *n, bool want,
 			 struct row_list rows, uint32_t *out);

@@ -13,7 +13,7 @@ static __int128 wide(int64_t v, bool is_unsigned)
 	return is_unsigned ? (__int128)(uint64_t)v : (__int128)v;
 }
 
-/* False where the number does not fit. */
+/* False if the number does not fit. */
 static bool narrow(__int128 v, bool is_unsigned, int64_t *ret)
 {
 	if (is_unsigned ? v < 0 || v > UINT64_MAX : v < INT64_MIN || v > INT64_MAX)
@@ -78,7 +78,7 @@ static bool finite_result(double v, double *ret)
 {
 	if (!isfinite(v))
 		return false;
-	*ret = v == 0 ? 0 : v; /* no -0, which groups apart */
+	*ret = v == 0 ? 0 : v; /* avoids -0, which would be a group of its own */
 	return true;
 }
 
@@ -129,7 +129,7 @@ static bool log2_int(__int128 x, bool ret_unsigned, int64_t *ret)
 		      ret);
 }
 
-/* Of the hour, or of the day: whole units past the last multiple, also before 1970. */
+/* The units since the hour or the day began, rounded down, also before 1970. */
 static int64_t clock_part(__int128 ns, int64_t unit_ns, int64_t units)
 {
 	__int128 rest = ns % ((__int128)unit_ns * units);
@@ -184,7 +184,7 @@ bool function_float(enum query_function f, double a, double b, double *ret)
 	}
 }
 
-/* The ints that compare so with a constant, as a range; NE is the opposite of EQ. */
+/* The ints for which a comparison with a constant is true, as a range; NE is the complement of EQ. */
 void query_const_range(enum expr_compare cmp, struct query_kind kind, const struct value *v,
 		       __int128 *ret_low, __int128 *ret_high)
 {

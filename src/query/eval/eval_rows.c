@@ -27,7 +27,7 @@ static bool uses_names(const struct expr *e)
 	return false;
 }
 
-/* What hangs on a thread hangs on its process, control group and host as well. */
+/* An expression that depends on a thread also depends on its process, control group and host. */
 uint32_t query_expr_tables(const struct expr *e)
 {
 	const uint32_t file = 1u << TABLE_FILE, thread = 1u << TABLE_THREAD | 1u << TABLE_PROCESS |

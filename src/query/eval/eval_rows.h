@@ -21,7 +21,7 @@ void query_rows_free(struct query_rows *q);
 DEFINE_CLEANUP(struct query_rows *, query_rows_free)
 /* The set of dimension tables that an expression needs: a bit for each enum table_id. */
 uint32_t query_expr_tables(const struct expr *e);
-/* The same of the filter. */
+/* The same for the filter. */
 uint32_t query_rows_tables(const struct query_rows *q);
 /* True if rows of files are not needed once query_rows_names() has seen them: see eval_remembers(). */
 bool query_rows_forget_files(const struct query_rows *q);
@@ -31,7 +31,9 @@ int query_rows_names(struct query_rows *q, const struct dims *d, struct error *e
 int query_cursor_new(struct query_cursor **ret, const struct query_rows *q);
 void query_cursor_free(struct query_cursor *s);
 DEFINE_CLEANUP(struct query_cursor *, query_cursor_free)
-/* The numbers of the rows for which it is true, in order, valid until the next call. Their count, or
- * negative with a message. */
+/*
+ * Finds the rows for which the filter is true, in order; *ret is valid until the next call. Returns their number, or
+ * negative with a message.
+ */
 ssize_t query_cursor_rows(struct query_cursor *s, const struct batch *b, const uint32_t **ret,
 			  struct error *err);

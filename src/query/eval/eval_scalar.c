@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_scalar.c: an expression for one id, one code or one row: slow and plain. */
+/* eval_scalar.c: evaluates an expression for one id, one code or one row; slow and simple. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static int column_value(struct eval_scalar *s, const struct expr *e, struct valu
 	return 0;
 }
 
-/* Of a row: the address given to the call, else the socket's. */
+/* For a row: the address given to the call, else the socket's. */
 static int peer_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	int r = query_name_value(QNAME_PEER, s->dims, batch_get(s->batch, e->column, s->row, -1),
@@ -95,10 +95,10 @@ static int name_value(struct eval_scalar *s, const struct expr *e, struct value 
 			id = batch_get(s->batch, e->column, s->row, -1);
 		r = query_name_value(e->name, s->dims, id, &s->scratch, ret);
 	}
-	/* What was put together must outlive the scratch. */
+	/* A composed text must outlive the scratch. */
 	if (r >= 0 && !ret->null && ret->t.data && ret->t.data == s->scratch.data)
 		return arena_text(s->texts, ret->t, &ret->t);
-	/* a filter of many patterns asks for one name again and again */
+	/* a filter of many patterns uses the same name repeatedly */
 	s->kept = r >= 0;
 	s->kept_name = e->name;
 	s->kept_id = id;
@@ -223,7 +223,7 @@ static int compare_value(struct eval_scalar *s, enum expr_compare cmp, const str
 	return set_bool(ret, compare_holds(cmp, order));
 }
 
-/* Kind of the constants of an `in`: those of a code or an entity may be texts. */
+/* The kind of the constants of an `in`: those compared with a code or an entity may be texts. */
 static struct query_kind list_kind(const struct expr *e)
 {
 	struct query_kind k = e->arg[0]->type;
@@ -269,7 +269,7 @@ static int in_value(struct eval_scalar *s, const struct expr *e, struct value *r
 
 /* ---- logic ---- */
 
-/* AND where `stop` is false, OR where it is true: the operand that decides. */
+/* AND if `stop` is false, OR if it is true: the first operand equal to `stop` decides. */
 static int logic_value(struct eval_scalar *s, const struct expr *e, bool stop, struct value *ret)
 {
 	struct value a, b;
@@ -327,7 +327,7 @@ static int arith_value(struct eval_scalar *s, const struct expr *e, enum expr_ar
 	return known ? 0 : eval_scalar_set_null(ret);
 }
 
-/* Brings a value of one branch to the type of the whole. */
+/* Converts the value of one branch to the type of the whole. */
 static void convert(struct query_kind from, struct query_kind to, struct value *v)
 {
 	if (!v->null && to.type == QUERY_FLOAT && from.type != QUERY_FLOAT)
@@ -425,7 +425,7 @@ static int call_value(struct eval_scalar *s, const struct expr *e, struct value 
 	}
 }
 
-/* The value of a user's column in the row with this key. */
+/* The value of a user's column, from the row with this key. */
 static int user_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value key = {.null = s->id < 0, .i = s->id};
@@ -475,7 +475,7 @@ static int operator_value(struct eval_scalar *s, const struct expr *e, struct va
 
 int scalar_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
-	/* fields of later stages are an engine's */
+	/* only an engine evaluates fields of later stages */
 	assert(e->kind != EXPR_FIELD || s->fields);
 	switch (e->kind) {
 	case EXPR_FIELD:

@@ -28,7 +28,7 @@ static void copy_entry(const struct eval_table *t, struct table_part *to, size_t
 		to->unknown[at] = from->unknown[from_at];
 }
 
-/* Room for ids below `count`; new ones have the value of an id that is not known. */
+/* Makes room for ids below `count`; new entries have the value for an unknown id. */
 static int part_grow(const struct eval_table *t, struct table_part *p, size_t count)
 {
 	size_t cap = p->cap;
@@ -81,7 +81,7 @@ static int entry_set(struct eval_table *t, struct table_part *p, size_t at, stru
 		r = scalar_text(s, t->expr->type, v, &text);
 		if (r < 0)
 			return r;
-		/* A plain name's text lives as long as the dims. */
+		/* A plain name is in the dims and lives as long as they do. */
 		return dictionary_add(t->words, text,
 				      t->expr->kind == EXPR_NAME && t->expr->name != QNAME_ARGV,
 				      &p->words[at]);
@@ -109,7 +109,7 @@ int table_begin(struct eval *e, struct eval_table *t)
 		.e = e, .at = SCALAR_ID, .id = -1, .texts = &texts};
 	int r;
 
-	assert(!t->none.count && !t->part_count); /* once for each table */
+	assert(!t->none.count && !t->part_count); /* once per table */
 	r = part_grow(t, &t->none, 1);
 	if (r < 0)
 		return r;
@@ -153,7 +153,7 @@ static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_
 	*ret = &t->parts[trace];
 	if (low < (*ret)->count)
 		return 0;
-	/* Ids come in order, so that room is made for those to come. */
+	/* Ids come in order, so room is made for those still to come. */
 	r = part_grow(t, *ret, MAX((size_t)low + 1, dims_dense(d, t->ids, trace)));
 	if (r < 0)
 		return r;
@@ -188,8 +188,10 @@ static int update_id(struct eval *e, struct eval_table *t, struct eval_scalar *s
 	return r < 0 ? error_errno(err, r, "evaluating names") : 0;
 }
 
-/* Ids of threads whose process (or its host), or control group came or changed; of files of which
- * there is a newer version. */
+/*
+ * True for threads whose process (or its host) or control group was added or changed, and for files that have a newer
+ * version.
+ */
 static bool hangs_on(const struct eval_table *t, const struct dims *d, int64_t id,
 		     const struct map *processes, const struct map *cgroups,
 		     const struct map *latest)
@@ -225,7 +227,7 @@ static int eval_table_collect(const struct dims *d, enum table_id table, uint64_
 	return 0;
 }
 
-/* Processes whose name may be another one, since they are called by what their first thread is. */
+/* Collects processes whose name may have changed, as it comes from their first thread. */
 static int collect_processes(const struct dims *d, uint64_t clock, struct map *ret)
 {
 	size_t pos = 0;
@@ -241,7 +243,7 @@ static int collect_processes(const struct dims *d, uint64_t clock, struct map *r
 	return 0;
 }
 
-/* The ids of other tables' rows that changed, and on which entries of the table hang. */
+/* Collects changed rows of other tables on which entries of the table depend. */
 static int collect_changes(const struct eval_table *t, const struct dims *d, const uint64_t *clocks,
 			   struct map *processes, struct map *cgroups, struct map *latest)
 {
@@ -272,7 +274,7 @@ static int collect_changes(const struct eval_table *t, const struct dims *d, con
 	return 0;
 }
 
-/* Entries of old ids that hang on rows of other tables that changed. */
+/* Updates entries of known ids that depend on changed rows of other tables. */
 static int update_others(struct eval *e, struct eval_table *t, struct eval_scalar *s,
 			 const uint64_t *clocks, struct error *err)
 {
@@ -298,7 +300,7 @@ static int update_others(struct eval *e, struct eval_table *t, struct eval_scala
 	return 0;
 }
 
-/* The ids for which a filter is true, ascending, where they are few. */
+/* Lists the ids for which a filter is true, ascending, if they are few. */
 static int list_true(struct eval_table *t)
 {
 	size_t cap = t->true_count, n = 0;
@@ -341,7 +343,7 @@ int table_update(struct eval *e, struct eval_table *t, const struct dims *d, con
 
 	if (t->by_code)
 		return 0;
-	assert(t->none.count == 1); /* table_begin() */
+	assert(t->none.count == 1); /* table_begin() made it */
 	while (dims_changed(d, t->ids, clocks[t->ids], &pos, &id)) {
 		r = update_id(e, t, &s, id, err);
 		if (r < 0)

@@ -231,7 +231,7 @@ static int table_values(struct eval_run *r, const struct eval_node *n, struct ro
 
 /* ---- logic ---- */
 
-/* Marks the entries of `rows` that are in `found`, a part of it in the same order. */
+/* Marks the entries of `rows` that are in `found`, a subset in the same order. */
 static void mark(struct row_list rows, const uint32_t *found, size_t count, int64_t value,
 		 struct room *to)
 {
@@ -247,7 +247,7 @@ static void mark(struct row_list rows, const uint32_t *found, size_t count, int6
 	assert(t == count);
 }
 
-/* Where it is true, where it is false, and unknown elsewhere. */
+/* Computes where it is true and where it is false; the rest is unknown. */
 static int logic_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
 			struct eval_values *ret)
 {
@@ -350,7 +350,7 @@ static int eval_values_compare_values(struct eval_run *r, const struct eval_node
 	e = compare_operands(r, n, rows, texts, &a, &b);
 	if (e < 0)
 		return e;
-	/* texts compare with texts only: eval_build.c leaves other pairs to EVAL_SLOW */
+	/* texts are compared only with texts: eval_build.c leaves other pairs to EVAL_SLOW */
 	assert(eval_values_is_text(left) == eval_values_is_text(right));
 	if (ints)
 		compare_signed(n->cmp, a.i, b.i, rows.n, to.i);
@@ -416,7 +416,7 @@ static bool is_signed(const struct eval_node *n)
 	       !n->args[n->arg_count > 1]->is_unsigned;
 }
 
-/* Where neighbours fall into one bucket, nothing is divided. */
+/* Avoids the division if neighbouring values fall into the same bucket. */
 static void bucket_values(const struct eval_values *a, int64_t width, size_t n, struct room *to)
 {
 	int64_t low = 0;
@@ -436,7 +436,7 @@ static void bucket_values(const struct eval_values *a, int64_t width, size_t n, 
 	}
 }
 
-/* The common kinds over signed ints; false: not one of them. */
+/* The common operations on signed ints; false: not one of them. */
 static bool quick_values(const struct eval_node *n, const struct eval_values *a,
 			 const struct eval_values *b, size_t count, struct room *to)
 {
@@ -513,7 +513,7 @@ static int number_values(struct eval_run *r, const struct eval_node *n, struct r
 
 /* ---- choices ---- */
 
-/* As the whole node gives them. */
+/* Converts an operand's values to the representation of the node. */
 static int values_as(struct eval_run *r, const struct eval_node *n, enum rep rep,
 		     struct row_list rows, struct eval_values *ret)
 {
@@ -597,7 +597,7 @@ static int slow_values(struct eval_run *r, const struct eval_node *n, struct row
 
 	if (e < 0)
 		return e;
-	assert(n->rep != REP_WORD); /* words are those of tables and constants */
+	assert(n->rep != REP_WORD); /* only tables and constants have words */
 	for (size_t j = 0; j < rows.n; j++) {
 		struct value v;
 
@@ -685,7 +685,7 @@ int eval_node_texts(struct eval_run *r, const struct eval_node *n, struct row_li
 	if (e >= 0)
 		e = eval_node_values(r, n, rows, &v);
 	for (size_t j = 0; j < rows.n && e >= 0; j++) {
-		/* The literal null fits anywhere. */
+		/* The literal null has any type. */
 		bool word = n->rep == REP_WORD && !unknown_at(&v, j);
 
 		to.unknown[j] = !word;

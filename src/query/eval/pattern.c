@@ -12,10 +12,10 @@
 
 struct query_pattern {
 	enum expr_kind kind;
-	char *text; /* NUL at the end */
+	char *text; /* ends with NUL */
 	size_t len;
 	size_t literal; /* GLOB: bytes before the first special character */
-	bool last_part; /* GLOB: no slash in it */
+	bool last_part; /* GLOB: contains no slash */
 	pcre2_code *code;
 	pcre2_match_context *limits;
 };
@@ -79,7 +79,7 @@ int query_pattern_new(struct query_pattern **ret, enum expr_kind kind, struct by
 		if (memchr(p->text, '\0', p->len))
 			return error_set(err, -EINVAL, "a glob cannot contain a NUL");
 		p->literal = strcspn(p->text, "*?[\\");
-		/* A glob's last slashes do not count, and a star may stand for no folder. */
+		/* Trailing slashes of a glob are ignored, and a star may match no folder. */
 		while (p->literal && p->text[p->literal - 1] == '/')
 			p->literal--;
 		p->last_part = !strchr(p->text, '/');
@@ -126,8 +126,7 @@ static size_t pattern_character(const uint8_t *at, const uint8_t *end)
 	return n;
 }
 
-/* Where the text stops to fit, go back to the last `%` and let it take one more: pattern x text
- * steps at most. */
+/* On a mismatch, goes back to the last `%` and lets it match one more character: at most pattern x text steps. */
 static bool like_fits(const struct query_pattern *p, struct bytes text)
 {
 	const char *pattern = p->text, *end = p->text + p->len, *again = NULL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pushdown.c: cuts from a filter what the kernel programs can test. `not` is moved inwards, so that
- * only tests of one field with a constant, and, or are left; a test that is unknown counts as not true,
- * which is right where nothing is negated. Of an `and` the part that can be tested is taken, of an `or`
- * all or nothing.
+ * pushdown.c: extracts the part of a filter that the kernel programs can test. `not` is moved inwards, which leaves
+ * only tests of a field against a constant, and, or; an unknown test counts as false, which is correct if nothing is
+ * negated. Of an `and` the testable operands are taken, of an `or` all or none.
  */
 #include "query/kernel/pushdown.h"
 
@@ -22,7 +21,7 @@ static_assert(FILTER_SET_WORDS * 64 == OP_CODE_CALLS, "a set has a bit for each 
 
 enum pushed push_undo(struct pusher *p, struct mark m)
 {
-	/* steps are only taken back */
+	/* only removes steps */
 	assert(m.count <= p->f->count && m.sets <= p->f->set_count);
 	assert(m.names <= p->f->name_count);
 	p->f->count = m.count;
@@ -75,21 +74,21 @@ static bool field_of(const struct expr *e, enum filter_field *ret)
 	return false;
 }
 
-/* True for a constant that a field of the kernel can be compared with. */
+/* True for a constant that a kernel field can be compared with. */
 static bool pushdown_is_number(const struct expr *e)
 {
 	return e->kind == EXPR_CONST && !e->value.null &&
 	       (query_kind_is_int(e->type) || e->type.type == QUERY_FLOAT);
 }
 
-/* field in [low, high]; with `negate`: known, and not in it. */
+/* field in [low, high]; with `negate`: known, and outside it. */
 static bool push_range(struct pusher *p, enum filter_field field, __int128 low, __int128 high,
 		       bool negate)
 {
 	struct mark m = push_mark(p);
 	bool below = low > INT64_MIN, above = high < INT64_MAX, ok;
 
-	if (low > high || low > INT64_MAX || high < INT64_MIN) /* never, or always */
+	if (low > high || low > INT64_MAX || high < INT64_MIN) /* never true, or always */
 		return negate ? push_step(p, FILTER_KNOWN, field, 0)
 			      : push_step(p, FILTER_GT, field, INT64_MAX);
 	if (!below && !above)
@@ -151,7 +150,7 @@ static enum pushed push_between(struct pusher *p, const struct expr *e, bool wan
 	return push_range(p, field, low, high, !want) ? PUSHED_TEST : PUSHED_NONE;
 }
 
-/* Values that follow one another become one range. Where there are too many: what they span. */
+/* Consecutive values become one range. If there are too many ranges, uses the range that spans them all. */
 static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 {
 	struct mark m = push_mark(p);
@@ -163,7 +162,7 @@ static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 	for (size_t i = 0, next; i < e->count && ok; i = next) {
 		__int128 low = e->list[i].i, high = low;
 
-		/* sorted as the field's numbers are */
+		/* sorted in the order of the field's numbers */
 		for (next = i + 1; next < e->count && (__int128)e->list[next].i - 1 == high; next++)
 			high = e->list[next].i;
 		ok = push_range(p, field, low, high, !want) &&
@@ -191,7 +190,7 @@ static enum pushed push_null(struct pusher *p, const struct expr *e, bool want)
 
 /* ---- operations ---- */
 
-/* Adds a set of calls that is tested when the call has ended; false if there is no room. */
+/* Adds a set of calls to test when the call ends; false if there is no room. */
 static bool push_set(struct pusher *p, const uint64_t *ops)
 {
 	struct call_filter *f = p->f;
@@ -207,7 +206,7 @@ static bool push_set(struct pusher *p, const uint64_t *ops)
 	return push_step(p, FILTER_SET, FILTER_OP, i);
 }
 
-/* The calls for which the expression may have the result `want`. False: any, or it is not known. */
+/* Finds the calls for which the expression may have the result `want`. False: any call, or unknown. */
 static bool ops_where(const struct expr *e, bool want, uint64_t ret[OP_CODE_CALLS / 64])
 {
 	const struct expr negated = {
@@ -218,7 +217,7 @@ static bool ops_where(const struct expr *e, bool want, uint64_t ret[OP_CODE_CALL
 	return query_pushdown_ops(want ? e : &negated, ret, &err) > 0;
 }
 
-/* What the call and its class say of an expression: the calls for which it may hold. */
+/* Reduces an expression to the set of calls for which it may hold, by the call and its class. */
 static enum pushed push_ops(struct pusher *p, const struct expr *e, bool want)
 {
 	const uint64_t about_ops = 1ull << OP_OP | 1ull << OP_CLASS;
@@ -227,7 +226,10 @@ static enum pushed push_ops(struct pusher *p, const struct expr *e, bool want)
 
 	if (!(expr_columns(e) & about_ops))
 		return PUSHED_NONE;
-	/* Neither is ever unknown, so that an expression about them alone holds where its opposite cannot. */
+	/*
+	 * Call and class are never unknown, so an expression about them alone holds exactly where its opposite
+	 * cannot.
+	 */
 	if (!(expr_columns(e) & ~about_ops) && ops_where(e, !want, ops)) {
 		for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
 			others |= ops[i] & (p->ops ? p->ops[i] : UINT64_MAX);
@@ -273,7 +275,7 @@ static enum pushed push_either(struct pusher *p, const struct expr *e, bool want
 	return b == PUSHED_TRUE ? PUSHED_TRUE : PUSHED_NONE;
 }
 
-/* One test. */
+/* Adds a single test. */
 static enum pushed push_test(struct pusher *p, const struct expr *e, bool want)
 {
 	switch (e->kind) {
@@ -332,7 +334,7 @@ void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filte
 	}
 }
 
-/* A filter over a block that holds rows of one operation and class alone, and anything else. */
+/* Evaluates the filter over an imaginary block whose rows have one operation and class, and any other values. */
 static bool may_be_class(const struct eval *e, int64_t code, int64_t class)
 {
 	int64_t min[OP_COLUMNS], max[OP_COLUMNS];
@@ -350,7 +352,7 @@ static bool may_be_class(const struct eval *e, int64_t code, int64_t class)
 	return eval_block(e, 0, &b);
 }
 
-/* A call's class is that of its operation; one that takes data may have waited for it. */
+/* A call has the class of its operation, or `wait` if it takes data and may have waited for it. */
 static bool may_be_op(const struct eval *e, int64_t code)
 {
 	const struct op_def *def = op_def((uint32_t)code);
@@ -360,7 +362,7 @@ static bool may_be_op(const struct eval *e, int64_t code)
 	       ((class == CLASS_DATA || class == CLASS_NET) && may_be_class(e, code, CLASS_WAIT));
 }
 
-/* What a socket's peer is shows the call that connects it, whether that passes or not. */
+/* True for calls that reveal a socket's peer to the recorder: they are needed even if they do not pass the filter. */
 static bool is_told_by(const struct expr *e, uint32_t code)
 {
 	static const char *const names[] = {"connect", "bind", "listen"};

@@ -4,12 +4,12 @@
 
 #include "query/kernel/pushdown.h"
 
-/* What the steps test of an expression; TRUE: it holds for every call and needs no step. */
+/* How much of an expression the steps test; TRUE: it holds for every call and needs no step. */
 enum pushed { PUSHED_NONE, PUSHED_TEST, PUSHED_TRUE };
 
 struct pusher {
 	struct call_filter *f;
-	const uint64_t *ops;  /* a bit for each call that there can be; NULL: any */
+	const uint64_t *ops;  /* a bit for each possible call; NULL: any */
 	unsigned int waiting; /* values on the stack */
 };
 
@@ -21,15 +21,15 @@ struct mark {
 };
 struct mark push_mark(const struct pusher *p);
 enum pushed push_undo(struct pusher *p, struct mark m);
-/* False: there is no room. */
+/* False if there is no room. */
 bool push_step(struct pusher *p, enum filter_code code, enum filter_field field, int64_t value);
 
 /* ---- pushdown_names.c: tests of texts ---- */
 
-/* The field that a name is (path, exe), where the kernel knows whether there is one. */
+/* The kernel field of a name (path, exe) that the kernel can test for null. */
 bool push_names_field(const struct expr *e, enum filter_field *ret);
 
-/* comm == "x", path == "/a/b", base(path) == "x", ..., or with `want` false the opposite. */
+/* comm == "x", path == "/a/b", base(path) == "x", ...; with `want` false the opposite. */
 enum pushed push_names_compare(struct pusher *p, const struct expr *e, bool want);
 /* comm in ("x", "y") */
 enum pushed push_names_in(struct pusher *p, const struct expr *e, bool want);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pushdown_names.c: tests of the names of threads and files. The kernel programs compare whole names with texts. Of a
- * pattern they test the folder or the beginning, which match a superset.
+ * pushdown_names.c: tests of the names of threads and files. The kernel programs compare whole names. Of a pattern
+ * they test the folder or the prefix, which match a superset.
  */
 #include <string.h>
 
 #include "query/kernel/pushdown_internal.h"
 
 #define GLOB_CHARS "*?[\\"
-#define COMM_LEN   15 /* bytes that the kernel keeps of a thread's name */
+#define COMM_LEN   15 /* bytes of a thread's name in the kernel */
 
-/* What of a name is tested. */
+/* The tested part of a name. */
 enum name_part { NAME_PART_NONE, NAME_PART_COMM, NAME_PART_PATH, NAME_PART_BASE, NAME_PART_DIR };
 
-/* And whose: FILTER_COMM, FILTER_PATH or FILTER_EXE. */
+/* The name: FILTER_COMM, FILTER_PATH or FILTER_EXE. */
 struct subject {
 	enum name_part part;
 	enum filter_field field;
@@ -67,7 +67,7 @@ static bool holds(struct bytes t, char c)
 	return t.len && memchr(t.data, c, t.len);
 }
 
-/* Length of what comes before the first of the characters. */
+/* Length of the part before the first of the characters. */
 static size_t span_without(struct bytes t, const char *chars)
 {
 	size_t n = 0;
@@ -79,7 +79,7 @@ static size_t span_without(struct bytes t, const char *chars)
 
 /* ---- steps ---- */
 
-/* A test that is made once for each version, as a step about `field`. */
+/* A test made once per version, as a step on `field`. */
 static bool push_name_test(struct pusher *p, enum filter_field field,
 			   const struct call_filter_name *n)
 {
@@ -90,7 +90,7 @@ static bool push_name_test(struct pusher *p, enum filter_field field,
 		i++;
 	if (i == FILTER_NAMES_MAX || !push_step(p, FILTER_NAME, field, i))
 		return false;
-	assert(i <= f->name_count); /* one that is known, or the next */
+	assert(i <= f->name_count); /* an existing name, or the next */
 	f->names[i] = *n;
 	f->name_count = MAX(f->name_count, i + 1);
 	return true;
@@ -115,7 +115,7 @@ static enum pushed push_name(struct pusher *p, enum filter_field field, enum fil
 	return push_name_test(p, field, &n) ? PUSHED_TEST : PUSHED_NONE;
 }
 
-/* A path as its folders are spelt: without the slash at its end, which only the root has. */
+/* The spelling of a folder: without the trailing slash, which only the root has. */
 static struct bytes folder(struct bytes path)
 {
 	assert(path.len > 0 && path.data[0] == '/');
@@ -199,7 +199,7 @@ static enum pushed push_base(struct pusher *p, enum filter_field field, struct b
 			 false);
 }
 
-/* "/a/b/x*.y": all of it is below /a/b, and "/a/b/" "**" means nothing else. */
+/* "/a/b/x*.y": everything that it matches is below /a/b. "/a/b/" "**" matches exactly that. */
 static enum pushed push_below(struct pusher *p, enum filter_field field, struct bytes pattern,
 			      size_t literal, char all, bool want)
 {
@@ -221,7 +221,7 @@ static enum pushed push_path_glob(struct pusher *p, enum filter_field field, str
 {
 	size_t literal;
 
-	if (!holds(glob, '/')) /* two stars stand for folders as well */
+	if (!holds(glob, '/')) /* two stars match across folders too */
 		return memmem(glob.data, glob.len, "**", 2) ? PUSHED_NONE
 							    : push_base(p, field, glob, want);
 	if (!is_absolute(glob))
@@ -229,14 +229,14 @@ static enum pushed push_path_glob(struct pusher *p, enum filter_field field, str
 	while (glob.len > 1 && glob.data[glob.len - 1] == '/')
 		glob.len--;
 	literal = span_without(glob, GLOB_CHARS);
-	/* A glob that names a folder fits what is below it. */
+	/* A glob that names a folder also matches everything below it. */
 	if (literal == glob.len)
 		return glob.len > 1 ? push_name(p, field, NAME_WITHIN, glob, want, false)
 				    : PUSHED_NONE;
 	return push_below(p, field, glob, literal, '*', want);
 }
 
-/* Of a thread's name, which has no folders as a rule; where it has a slash the kernel leaves it to the recorder. */
+/* A pattern for a thread's name, which rarely contains a slash; if it does, the kernel leaves it to the recorder. */
 static enum pushed push_comm_pattern(struct pusher *p, struct bytes pattern, size_t literal,
 				     bool ends_there, bool glob, bool want)
 {

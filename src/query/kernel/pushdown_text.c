@@ -16,7 +16,7 @@ static const char *const fields[FILTER_FIELDS] = {
 	[FILTER_FD] = "fd",	[FILTER_SIZE] = "size", [FILTER_BYTES] = "bytes",
 	[FILTER_COMM] = "comm", [FILTER_PATH] = "path", [FILTER_EXE] = "exe",
 };
-/* Of a test of numbers. */
+/* Operators of number tests. */
 static const char *const words[] = {
 	[FILTER_LT] = "<",  [FILTER_LE] = "<=", [FILTER_GT] = ">",
 	[FILTER_GE] = ">=", [FILTER_EQ] = "==", [FILTER_NE] = "!=",
@@ -32,16 +32,15 @@ static int duration_text(int64_t ns, struct buf *out)
 
 	while (ns % units[i].ns)
 		i++;
-	assert(i < ARRAY_SIZE(units)); /* everything is a multiple of 1 ns */
+	assert(i < ARRAY_SIZE(units)); /* every value is a multiple of 1 ns */
 	return buf_printf(out, "%lld%s", (long long)(ns / units[i].ns), units[i].unit);
 }
 
-/* "op == read", "op in (read, pread64)", or of a larger set those that are not in it. */
+/* "op == read", "op in (read, pread64)", or for a larger set the calls not in it. */
 static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
 {
 	size_t in = 0, all = 0;
 	bool want, one;
-	int r;
 
 	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
 		all += vocab_word("op", code) != NULL;
@@ -52,36 +51,30 @@ static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
 	want = in <= all / 2;
 	one = (want ? in : all - in) == 1;
 	if (one)
-		r = buf_printf(out, "op %s ", want ? "==" : "!=");
+		buf_printf(out, "op %s ", want ? "==" : "!=");
 	else
-		r = buf_printf(out, "op %sin (", want ? "" : "not ");
-	if (r < 0)
-		return r;
+		buf_printf(out, "op %sin (", want ? "" : "not ");
 	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS; code++) {
 		if (!vocab_word("op", code) || (ops[code / 64] >> (code % 64) & 1) != want)
 			continue;
-		r = buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
-		if (r < 0)
-			return r;
+		buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
 	}
-	return one ? 0 : buf_printf(out, ")");
+	return one ? buf_status(out) : buf_printf(out, ")");
 }
 
-/* As a glob, in which nothing of it is special. */
+/* Writes a glob in which no character is special. */
 static int put_literal(struct buf *out, const struct call_filter_name *n)
 {
 	assert(n->len <= sizeof(n->text));
 	for (uint32_t i = 0; i < n->len; i++) {
 		bool special = memchr("*?[\\", n->text[i], 4);
-		int r = buf_printf(out, special ? "\\%c" : "%c", n->text[i]);
 
-		if (r < 0)
-			return r;
+		buf_printf(out, special ? "\\%c" : "%c", n->text[i]);
 	}
-	return 0;
+	return buf_status(out);
 }
 
-/* Whose name it is: "path", "base(exe)". */
+/* The tested name: "path", "base(exe)". */
 static int subject_text(enum filter_field field, bool base, struct buf *out)
 {
 	return buf_printf(out, base ? "base(%s) " : "%s ", fields[field]);
@@ -106,21 +99,16 @@ static int name_text(enum filter_field field, const struct call_filter_name *n, 
 	int r;
 
 	assert(n->how < ARRAY_SIZE(ways) && n->len <= sizeof(n->text));
-	r = buf_printf(&text, "%s%s", root, ways[n->how].before);
-	if (r < 0)
-		return r;
-	r = glob ? put_literal(&text, n) : buf_append(&text, n->text, n->len);
-	if (r < 0)
-		return r;
+	buf_printf(&text, "%s%s", root, ways[n->how].before);
+	if (glob)
+		put_literal(&text, n);
+	else
+		buf_append(&text, n->text, n->len);
 	r = buf_printf(&text, "%s", ways[n->how].after);
 	if (r < 0)
 		return r;
-	r = subject_text(field, ways[n->how].base, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, "%s ", glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
-	if (r < 0)
-		return r;
+	subject_text(field, ways[n->how].base, out);
+	buf_printf(out, "%s ", glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
 	return text_write_quoted(out, (struct bytes){text.data, text.len});
 }
 
@@ -154,7 +142,7 @@ static int test_text(const struct call_filter *f, const struct call_filter_step 
 	return buf_printf(out, "%lld", (long long)s->value);
 }
 
-/* What is on the stack as text; `joint` binds its operands: 0 (a test), FILTER_AND or FILTER_OR. */
+/* A stack entry as text; `joint` joins its operands: 0 (a test), FILTER_AND or FILTER_OR. */
 struct text_piece {
 	struct buf text;
 	uint8_t joint;
@@ -206,7 +194,7 @@ int query_pushdown_text(const struct call_filter *f, struct buf *out)
 		if (r < 0)
 			return r;
 	}
-	assert(stack.top == (f->count > 0)); /* the steps are one condition */
+	assert(stack.top == (f->count > 0)); /* the steps form one condition */
 	if (!stack.top)
 		return 0;
 	return buf_append(out, stack.pieces[0].text.data, stack.pieces[0].text.len);

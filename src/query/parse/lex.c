@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lex.c: text into tokens. */
+/* lex.c: splits text into tokens. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static const struct unit {
 	{"min", QUERY_DUR, 60 * NSEC_PER_SEC},
 	{"h", QUERY_DUR, 3600 * NSEC_PER_SEC},
 	{"d", QUERY_DUR, 24 * 3600 * NSEC_PER_SEC},
-	/* as on the command line: K, KB and KiB are the same 1,024 bytes */
+	/* as on the command line: K, KB and KiB all mean 1,024 bytes */
 	{"B", QUERY_SIZE, 1},
 	{"K", QUERY_SIZE, 1ll << 10},
 	{"KB", QUERY_SIZE, 1ll << 10},
@@ -101,7 +101,7 @@ static void bad_unit(struct query_source *s, struct query_token *t, size_t from,
 		   (int)MIN(len, (size_t)20), s->text + from);
 }
 
-/* A whole number times its unit; false where it exceeds 64 bits. */
+/* A whole number times its unit; false if it exceeds 64 bits. */
 static bool whole_value(struct number *n, uint64_t digits, const struct unit *unit)
 {
 	uint64_t value;
@@ -136,7 +136,7 @@ static bool float_value(struct number *n, const char *text, const struct unit *u
 	return n->i >= 0;
 }
 
-/* Takes digits with '_' between them; how many bytes. */
+/* Copies digits, skipping '_' between them. Returns the bytes read. */
 static size_t take_digits(const char *p, char *to, size_t *len, int (*is)(int))
 {
 	size_t n = 0;
@@ -169,7 +169,7 @@ static size_t prefixed_number(struct query_source *s, struct query_token *t, con
 	return n;
 }
 
-/* "12", "1.5", "1e6", "1_000": its bytes, and whether it has a fraction. */
+/* Reads "12", "1.5", "1e6", "1_000". Returns its length, and whether it has a fraction. */
 static size_t plain_number(const char *p, char *digits, bool *ret_float)
 {
 	size_t len = 0, n = take_digits(p, digits, &len, isdigit);
@@ -248,8 +248,9 @@ static int lex_hex_digit(char c)
 }
 
 /*
- * What a backslash and the bytes behind it stand for: \\ \" \' \n \t \xff; with any other letter the backslash
- * stays, so that regular expressions and globs need no second one. Bytes taken.
+ * Decodes a backslash sequence: \\ \" \'
+ * \t \xff. Before any other letter the backslash stays, so that regular expressions and globs need no double one.
+ * Returns the bytes read.
  */
 static size_t unescape(const char *p, uint8_t *to, size_t *len)
 {
@@ -278,7 +279,7 @@ static size_t unescape(const char *p, uint8_t *to, size_t *len)
 	return 1;
 }
 
-/* The place of the closing quote; left: there is none. A doubled quote stands for one. */
+/* The position of the closing quote; left: there is none. A doubled quote stands for one. */
 static size_t string_end(const char *p, size_t left)
 {
 	size_t n = 1;
@@ -393,7 +394,7 @@ void lex_next(struct query_source *s, size_t *pos, struct query_token *ret)
 
 		while (is_name(p[n]))
 			n++;
-		/* table.column; parent.parent.column where there are several rows; span.attributes.http.route */
+		/* table.column; parent.parent.column if there are several rows; span.attributes.http.route */
 		for (bool more = true; more && p[n] == '.' && is_letter(p[n + 1]);
 		     more = s->rows || !strncmp(p, "span.", 5)) {
 			n++;
@@ -411,5 +412,5 @@ void lex_next(struct query_source *s, size_t *pos, struct query_token *ret)
 	} else {
 		*pos = at + lex_sign(s, ret, p);
 	}
-	assert(*pos > at && *pos <= s->len); /* every token moves on */
+	assert(*pos > at && *pos <= s->len); /* every token advances */
 }

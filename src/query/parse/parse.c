@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse.c: an expression into a tree without types. Chains of && and || become one node with many
- * operands, so that their length costs no depth.
+ * parse.c: parses an expression into an untyped tree. Chains of && and || become one node with many operands, so that
+ * their length costs no depth.
  *
  *   or      := and { ("||" | or) and }
  *   and     := not { ("&&" | and) not }
@@ -39,8 +39,10 @@ void parser_start(struct parser *p, struct query_source *s)
 	p->after = p->now;
 	if (p->now.kind != TOKEN_END && p->now.kind != TOKEN_BAD)
 		lex_next(s, &p->pos, &p->after);
-	/* the parser returns an error when it reaches a bad token, but the lexer has recorded it
-	 * before: it is at most one token ahead */
+	/*
+	 * the parser fails when it reaches a bad token, whose error the lexer, at most one token ahead, has already
+	 * recorded
+	 */
 }
 
 bool parser_accept(struct parser *p, enum query_token_kind kind)
@@ -72,7 +74,7 @@ int parser_expected(struct parser *p, const char *what)
 			  (int)MIN(t->len, 40u), p->s->text + t->pos, t->len > 40 ? "..." : "");
 }
 
-/* Words that end an operand. Those that begin a stage are none: select is a call as well. */
+/* Words that end an operand. Words that begin a stage do not: select is also a call. */
 bool word_is_keyword(const struct query_token *t)
 {
 	static const char *const words[] = {"and",     "or", "not", "in",    "has", "like", "is",
@@ -184,7 +186,7 @@ static struct node *parse_brackets(struct parser *p)
 		parser_expected(p, "')'");
 		return NULL;
 	}
-	/* brackets are part of what a field is called after */
+	/* a field's name includes the brackets */
 	n->pos = pos;
 	n->len = p->end - pos;
 	return n;
@@ -198,7 +200,7 @@ static struct node *parse_arguments(struct parser *p, struct node *call)
 	parser_take(p); /* the bracket */
 	if (!parse_enter(p))
 		return NULL;
-	/* count(*), a habit */
+	/* count(*), as in SQL */
 	if (p->now.kind == TOKEN_STAR && p->after.kind == TOKEN_CLOSE &&
 	    token_text_is(call->text, "count"))
 		parser_take(p);
@@ -221,7 +223,7 @@ static struct node *parse_arguments(struct parser *p, struct node *call)
 	return call;
 }
 
-/* Functions are called in any case: COUNT(*), as in SQL. */
+/* Function names ignore case: COUNT(*), as in SQL. */
 static struct bytes small_letters(struct parser *p, struct bytes name)
 {
 	char *to = query_array(p->s, name.len + 1, char);
@@ -260,7 +262,7 @@ static struct node *parse_known_word(struct parser *p)
 	return n;
 }
 
-/* "%file": a set of calls, as -e has them. */
+/* "%file": a set of calls, as for -e. */
 static struct node *parse_set(struct parser *p)
 {
 	uint32_t pos = p->now.pos, end;
@@ -363,7 +365,7 @@ static struct node *parse_sum(struct parser *p)
 
 /* ---- relations ---- */
 
-/* "(a, b..c)" behind in, has, ~: into the operands of n, which has one already. */
+/* Parses "(a, b..c)" after in, has, ~ and appends it to the operands of n, which has one already. */
 static bool parse_list(struct parser *p, struct node *n, bool ranges)
 {
 	struct node *last = n->first;
@@ -408,7 +410,7 @@ static struct node *parse_in(struct parser *p, struct node *what)
 		n = unary(p, NODE_IN, what->pos, what);
 		return n && parse_list(p, n, true) ? n : NULL;
 	}
-	/* %net is a list by itself */
+	/* %net is itself a list */
 	if (p->now.kind == TOKEN_PERCENT) {
 		struct node *last = what;
 
@@ -471,7 +473,7 @@ static bool comparison(enum query_token_kind kind, unsigned int *ret)
 {
 	if (kind < TOKEN_EQ || kind > TOKEN_GE)
 		return false;
-	*ret = (unsigned int)(kind - TOKEN_EQ); /* the same order */
+	*ret = (unsigned int)(kind - TOKEN_EQ); /* in the same order */
 	return true;
 }
 
@@ -548,7 +550,7 @@ static struct node *parse_not(struct parser *p)
 
 /* ---- and, or ---- */
 
-/* Adds an operand of a chain; one that is such a chain itself (in brackets) gives its operands. */
+/* Adds an operand to a chain; an operand that is itself a chain (in brackets) contributes its operands. */
 static bool add_link(struct parser *p, struct node *chain, struct node **last, struct node *n)
 {
 	struct node *part, *next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse_stages.c: the stages of a pipeline as written; what they mean together is plan_build.c's. */
+/* parse_stages.c: the stages of a pipeline as written; plan_build.c combines them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ bool node_has_aggregate(const struct node *n)
 	return false;
 }
 
-/* `count` where count() is meant: nothing else of that name can stand in a list of aggregates. */
+/* `count` in place of count(): in a list of aggregates it can mean nothing else. */
 static void parse_stages_call_count(struct node *n)
 {
 	if (n->kind == NODE_NAME &&
@@ -40,7 +40,7 @@ static void parse_stages_call_count(struct node *n)
 		n->kind = NODE_CALL;
 }
 
-/* A condition about aggregates (count() > 10) is a filter behind them, not one of them. */
+/* A condition on aggregates (count() > 10) filters their results and is not itself an aggregate. */
 static bool is_condition(const struct node *n)
 {
 	return n->kind == NODE_AND || n->kind == NODE_OR || n->kind == NODE_NOT ||
@@ -166,7 +166,7 @@ static struct query_part *parse_sort(struct parser *p)
 	struct query_part *part = parse_stages_make_part(p, PART_SORT, p->now.pos);
 
 	parser_take(p);
-	parser_accept_word(p, "by"); /* a habit */
+	parser_accept_word(p, "by"); /* `by` after `every` is accepted */
 	if (!part)
 		return NULL;
 	part->items = parse_items(p, parse_direction);
@@ -189,7 +189,7 @@ static struct query_part *parse_head(struct parser *p, enum query_part_kind kind
 		return NULL;
 	}
 	part->number = p->now.number.i;
-	assert(part->number >= 0); /* a sign is a token of its own */
+	assert(part->number >= 0); /* a sign is a separate token */
 	parser_take(p);
 	return part;
 }
@@ -280,7 +280,7 @@ static int no_stage(struct parser *p, const struct query_token *word)
 		      : 0;
 }
 
-/* A stage that begins with no word of a stage: aggregates, or a condition alone. */
+/* A stage without a leading keyword: aggregates, or a condition alone. */
 static struct query_part *parse_other(struct parser *p)
 {
 	struct query_part *part = parse_stages_make_part(p, PART_AGGREGATE, p->now.pos);
@@ -308,7 +308,7 @@ static struct query_part *parse_other(struct parser *p)
 	}
 	part->kind = PART_WHERE;
 	part->expr = part->items->expr;
-	/* two words side by side: the first was to be a stage's */
+	/* two words in a row: the first was meant as a stage */
 	if (part->expr->kind == NODE_NAME && p->now.kind >= TOKEN_NAME &&
 	    p->now.kind <= TOKEN_STRING && no_stage(p, &word) < 0)
 		return NULL;
@@ -318,7 +318,7 @@ static struct query_part *parse_other(struct parser *p)
 static struct query_part *parse_part(struct parser *p)
 {
 	struct query_token *t = &p->now;
-	/* `where (...)` and `head(...)`: only functions are called */
+	/* `where (...)` and `head(...)` are not calls: only functions are */
 	bool call = p->after.kind == TOKEN_OPEN && function_find(t->text) >= 0;
 
 	if (t->kind != TOKEN_NAME || call)
@@ -392,13 +392,13 @@ static int parse_from(struct parser *p, struct query_pipeline *ret)
 			  word, p->s->users && p->s->users->count ? ", and your own" : "");
 }
 
-/* `count() by op`: the keys behind the aggregates, as others have it; they are put before. */
+/* `count() by op`: keys after the aggregates, as in other languages; they are moved before them. */
 static int parse_trailing_by(struct parser *p, struct query_part *part, struct query_part **last,
 			     struct query_part ***next)
 {
 	struct query_part *by;
 
-	assert(**next == part); /* the keys are put in its place */
+	assert(**next == part); /* the keys take its place */
 	if (part->kind != PART_AGGREGATE ||
 	    (!token_is(&p->now, "by") && !token_is(&p->now, "every")))
 		return 0;
@@ -412,7 +412,7 @@ static int parse_trailing_by(struct parser *p, struct query_part *part, struct q
 	return 0;
 }
 
-/* Something stands behind a stage that does not belong to it. */
+/* Reports text after a stage that does not belong to it. */
 static int no_end(struct parser *p, const struct query_part *last)
 {
 	static const char *const words[] = {"where", "sort", "head",  "tail",  "limit", "select",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query_error.c: where an error is, and how it is shown: the message, the text, a caret. */
+/* query_error.c: the position of an error, and its display: the message, the text, a caret. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,11 +7,13 @@
 
 #include "query/internal.h"
 
-#define SHOWN_MAX   76 /* columns of the text that are shown */
+#define SHOWN_MAX   76 /* columns of the text to show */
 #define SHOWN_AHEAD 48 /* of these before the caret */
 
-/* The character at p: its bytes, and the columns that it takes. Bytes that are no UTF-8 and
- * characters that a terminal obeys are shown as '?'. */
+/*
+ * The character at p: its length in bytes and its width in columns. Invalid UTF-8 and control characters are shown as
+ * '?'.
+ */
 static size_t query_error_character(const char *p, size_t left, int *ret_columns, bool *ret_plain)
 {
 	uint8_t c = (uint8_t)*p;
@@ -32,13 +34,13 @@ static size_t query_error_character(const char *p, size_t left, int *ret_columns
 			return 1;
 		code = code << 6 | ((uint8_t)p[i] & 0x3f);
 	}
-	/* controls, and what changes the direction of the line */
+	/* control characters, and those that change the direction of text */
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
 	    (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
 	    code == 0xfeff)
 		return n;
 	*ret_plain = true;
-	/* without asking the locale: East Asian wide and emoji take two, combining marks none */
+	/* independent of the locale: East Asian wide characters and emoji take two columns, combining marks none */
 	if ((code >= 0x300 && code < 0x370) || (code >= 0xfe00 && code < 0xfe10))
 		*ret_columns = 0;
 	else if ((code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
@@ -50,7 +52,7 @@ static size_t query_error_character(const char *p, size_t left, int *ret_columns
 	return n;
 }
 
-/* Messages quote the query, whatever it holds: they stay one line of text that does no harm. */
+/* Messages quote the query, whatever it contains; this keeps them one line of harmless text. */
 static void make_plain(char *message)
 {
 	size_t len = strlen(message), to = 0;
@@ -68,7 +70,7 @@ static void make_plain(char *message)
 		}
 		at += n;
 	}
-	assert(to <= len); /* it only gets shorter */
+	assert(to <= len); /* it only becomes shorter */
 	message[to] = '\0';
 }
 
@@ -139,21 +141,19 @@ static int query_error_show(struct buf *out, const char *text, size_t from, size
 {
 	while (from < to) {
 		bool plain;
-		int wide, r;
+		int wide;
 		size_t n = query_error_character(text + from, to - from, &wide, &plain);
 
 		if (plain)
-			r = buf_append(out, text + from, n);
+			buf_append(out, text + from, n);
 		else
-			r = buf_append(out, text[from] == '\t' ? " " : "?", 1);
-		if (r < 0)
-			return r;
+			buf_append(out, text[from] == '\t' ? " " : "?", 1);
 		from += n;
 	}
-	return 0;
+	return buf_status(out);
 }
 
-/* The part of the line of `pos` that is shown: *from .. *to. */
+/* The part of the line at `pos` to show: *from .. *to. */
 static void window(const char *text, size_t len, size_t pos, size_t *from, size_t *to)
 {
 	size_t begin = pos, end = pos;
@@ -192,25 +192,16 @@ int query_error_text(const struct query_error *e, const char *text, size_t len, 
 	window(text, len, pos, &from, &to);
 	cut_left = from > 0 && text[from - 1] != '\n';
 	cut_right = to < len && text[to] != '\n';
-	r = buf_printf(out, "  %s", cut_left ? "..." : "");
-	if (r < 0)
-		return r;
-	r = query_error_show(out, text, from, to);
-	if (r < 0)
-		return r;
+	buf_printf(out, "  %s", cut_left ? "..." : "");
+	query_error_show(out, text, from, to);
 	r = buf_printf(out, "%s\n", cut_right ? "..." : "");
 	if (r < 0)
 		return r;
 	marked = MIN(pos + e->len, to);
 	before = query_error_columns(text, from, pos) + 2 + (cut_left ? 3 : 0);
 	width = marked > pos ? query_error_columns(text, pos, marked) : 1;
-	r = buf_printf(out, "%*s^", before, "");
-	if (r < 0)
-		return r;
-	for (int i = 1; i < width; i++) {
-		r = buf_append(out, "~", 1);
-		if (r < 0)
-			return r;
-	}
+	buf_printf(out, "%*s^", before, "");
+	for (int i = 1; i < width; i++)
+		buf_append(out, "~", 1);
 	return buf_append(out, "\n", 1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expr_text.c: an expression as text of the language, which parses to the same expression. Chains of && and || are
- * written flat: the parser makes the same tree of them again.
+ * expr_text.c: writes an expression as text of the language that parses to the same expression. Chains of && and ||
+ * are written flat: the parser builds the same tree from them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "query/check/user_values.h"
 #include "schema/vocab.h"
 
-/* How tightly an operator binds; an operand that binds less stands in brackets. */
+/* Operator precedence; an operand of lower precedence gets brackets. */
 enum binding {
 	BIND_OR,
 	BIND_AND,
@@ -53,30 +53,25 @@ static int expr_text_write_expr(struct text_writer *w, const struct expr *e, enu
 
 int text_write_quoted(struct buf *out, struct bytes t)
 {
-	int r = buf_append(out, "\"", 1);
-
-	if (r < 0)
-		return r;
+	buf_append(out, "\"", 1);
 	for (size_t i = 0; i < t.len; i++) {
 		uint8_t c = t.data[i];
 
 		if (c == '"' || c == '\\')
-			r = buf_printf(out, "\\%c", c);
+			buf_printf(out, "\\%c", c);
 		else if (c == '\n')
-			r = buf_append(out, "\\n", 2);
+			buf_append(out, "\\n", 2);
 		else if (c == '\t')
-			r = buf_append(out, "\\t", 2);
+			buf_append(out, "\\t", 2);
 		else if (c < 0x20 || c >= 0x7f)
-			r = buf_printf(out, "\\x%02x", c);
+			buf_printf(out, "\\x%02x", c);
 		else
-			r = buf_append(out, &c, 1);
-		if (r < 0)
-			return r;
+			buf_append(out, &c, 1);
 	}
 	return buf_append(out, "\"", 1);
 }
 
-/* The largest unit of which it is a whole number. */
+/* Uses the largest unit that divides the value. */
 static int write_unit(struct buf *out, int64_t value, bool size)
 {
 	static const struct {
@@ -114,7 +109,7 @@ static int write_float(struct buf *out, double f)
 	}
 	if (n < 0)
 		return -EINVAL;
-	/* with a point it is read as a float again */
+	/* with a decimal point it parses as a float */
 	if (strchr(text, '.'))
 		return buf_printf(out, "%s", text);
 	e = strchr(text, 'e');
@@ -188,7 +183,7 @@ static enum binding binding(const struct expr *e)
 	case EXPR_NEG:
 		return BIND_SIGN;
 	case EXPR_CONST:
-		/* a minus before it */
+		/* preceded by a minus sign */
 		return (e->type.type == QUERY_FLOAT
 				? e->value.f < 0
 				: query_kind_is_int(e->type) && e->type.type != QUERY_UINT &&
@@ -223,9 +218,7 @@ static int write_list(struct text_writer *w, const struct expr *e)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < e->count; i++) {
-		r = buf_printf(w->out, i ? ", " : " in (");
-		if (r < 0)
-			return r;
+		buf_printf(w->out, i ? ", " : " in (");
 		r = expr_text_write_value(w->out, k, &e->list[i]);
 		if (r < 0)
 			return r;
@@ -259,11 +252,9 @@ static int write_match(struct text_writer *w, const struct expr *e)
 	assert(e->kind == EXPR_GLOB || e->kind == EXPR_REGEX || e->kind == EXPR_LIKE);
 	if (r < 0)
 		return r;
-	r = buf_printf(w->out, e->kind == EXPR_GLOB    ? " ~ "
-			       : e->kind == EXPR_REGEX ? " =~ "
-						       : " like ");
-	if (r < 0)
-		return r;
+	buf_printf(w->out, e->kind == EXPR_GLOB	   ? " ~ "
+			   : e->kind == EXPR_REGEX ? " =~ "
+						   : " like ");
 	return text_write_quoted(w->out, e->pattern);
 }
 
@@ -276,18 +267,16 @@ static int expr_text_write_has(struct text_writer *w, const struct expr *e)
 	int r;
 
 	assert(e->mask == e->bits && e->bits);
-	/* coalesce(status, 0), which `has` makes of status, is read again as it was written */
+	/* coalesce(status, 0), which `has` makes of status, is written as `status` again */
 	if (status && what->kind == EXPR_CALL)
 		what = what->arg[0];
 	r = expr_text_write_expr(w, what, BIND_SUM);
 	if (r < 0)
 		return r;
-	/* a single word of status; those of flags depend on the operation */
+	/* a single word of status; words of flags depend on the operation */
 	for (size_t i = 0; status && (word = query_status_word(i, &bit)) && bit != e->bits; i++)
 		;
-	r = buf_printf(w->out, " has ");
-	if (r < 0)
-		return r;
+	buf_printf(w->out, " has ");
 	return word ? buf_printf(w->out, "%s", word) : buf_printf(w->out, "0x%" PRIx64, e->bits);
 }
 

@@ -7,11 +7,10 @@
  *                keys and aggregates for each group (grouped true)
  *     -> stages, in order, each over the fields of the one before
  *
- * Expressions in `where` and in the fields of the source are over the table's row; those of stages
- * are over fields (EXPR_FIELD). The parser merges what it can: filters before the first group become
- * one `where`, and selections before it are substituted. It adds hidden columns for what only a sort
- * needs and writes the order of the results into the plan, so that an engine has no rules of its own to
- * get wrong.
+ * Expressions in `where` and in the fields of the source are over the table's row; those of stages are over fields
+ * (EXPR_FIELD). The parser merges what it can: filters before the first group become one `where`, and selections
+ * before it are substituted. It adds hidden columns that only a sort needs, and makes the order of results explicit,
+ * so that engines need no rules of their own.
  */
 #pragma once
 
@@ -57,7 +56,7 @@ enum query_aggregate {
 enum field_kind { FIELD_EXPR, FIELD_KEY, FIELD_WINDOW, FIELD_AGGREGATE };
 
 struct plan_field {
-	const char *name; /* as the user calls it: "count", "sum(bytes)", "path", or after `as` */
+	const char *name; /* as in the query: "count", "sum(bytes)", "path", or after `as` */
 	struct query_kind type;
 	enum field_kind kind;
 	struct expr *expr; /* EXPR, KEY; WINDOW: bucket(stop, every); AGGREGATE: the
@@ -75,13 +74,13 @@ enum stage_kind {
 	STAGE_HEAD,   /* count; from the end where `tail` */
 	STAGE_SELECT, /* fields (FIELD_EXPR) */
 	STAGE_GROUP,  /* fields (keys, aggregates) over fields: a second `by` */
-	STAGE_JOIN,   /* adds the columns of a dimension table: those of the id in field `column`.
-			  Fields: all of before (EXPR_FIELD), then EXPR_COLUMN of `table` */
+	STAGE_JOIN,   /* adds the columns of the dimension table of the id in field `column`.
+			  Fields: all previous ones (EXPR_FIELD), then EXPR_COLUMN of `table` */
 };
 
 struct sort_key {
 	unsigned int field;
-	bool desc; /* nulls last either way */
+	bool desc; /* nulls sort last either way */
 };
 
 struct query_user_table;
@@ -94,26 +93,29 @@ struct plan_stage {
 	size_t key_count;
 	int64_t count; /* HEAD */
 	bool tail;
-	unsigned int column; /* JOIN: which field holds the entity or id */
+	unsigned int column; /* JOIN: the field that holds the entity or id */
 	enum table_id table; /* JOIN */
-	/* JOIN with a user's table, by its column `key`; then `table` says nothing, and the fields
-	 * that come are EXPR_COLUMN of it */
+	/*
+	 * JOIN with a user's table, by its column `key`; `table` is then unused, and the added fields are EXPR_COLUMN
+	 * of it
+	 */
 	const struct query_user_table *user;
 	size_t key;
-	struct plan_field
-		*fields; /* what comes out (also of WHERE, SORT, HEAD: the same as before) */
+	struct plan_field *fields; /* the stage's output (for WHERE, SORT, HEAD: unchanged) */
 	size_t field_count;
 };
 
 struct plan {
 	const char *text;
-	/* TABLE_COUNT for rows of the user's table `user`. The fields are then all of its columns
-	 * (EXPR_COLUMN), and everything else is stages over them */
+	/*
+	 * TABLE_COUNT for rows of the user's table `user`. The fields are then all of its columns (EXPR_COLUMN), and
+	 * everything else is a stage over them
+	 */
 	enum table_id table;
 	const struct query_user_table *user;
-	const struct query_users *users; /* in which names were looked up; NULL: none */
-	int64_t from, to;   /* INT64_MIN, INT64_MAX where open; set by the caller of the parser */
-	struct expr *where; /* NULL: all */
+	const struct query_users *users; /* for resolving names; NULL: none */
+	int64_t from, to;   /* INT64_MIN, INT64_MAX if open; set by the parser's caller */
+	struct expr *where; /* NULL: all rows */
 	bool grouped;
 	/* Grouped by a file or one of its names: a call that moves bytes between two files gives a row for each of them
 	 * (batch/seconds.h), and `where` is tested for each. */
@@ -122,7 +124,7 @@ struct plan {
 	size_t field_count;
 	struct plan_stage *stages;
 	size_t stage_count;
-	struct arena *arena; /* memory of all of it */
+	struct arena *arena; /* owns all memory of the plan */
 };
 
 void plan_free(struct plan *p);
@@ -135,9 +137,11 @@ const struct plan_field *plan_output(const struct plan *p, size_t *ret_count);
 bool plan_is_key(const struct plan *p, size_t field);
 /* True if the plan needs no engine: a filter, fields and heads over rows in the trace's order. */
 bool plan_is_stream(const struct plan *p);
-/* Where the plan sorts rows of its table by a number that the table holds or that is computed from it, and takes the first
- * of them: the field that comes first in the order, how it is sorted, and how many rows are taken. NULL: it keeps all, or
- * is ordered by something else. */
+/*
+ * If the plan sorts rows of its table by a number that is stored or computed from the row, and keeps only the first:
+ * the field that sorts first, its direction, and how many rows are kept. NULL: it keeps all rows, or sorts by
+ * something else.
+ */
 const struct plan_field *plan_first_key(const struct plan *p, bool *ret_desc, int64_t *ret_count);
 /* Joins the condition `text` to the plan's filter by `and`, for -p, -e, --slower and the like on a
  * command line. It is parsed as by query_parse_expr(), over the plan's table. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_build.c: a pipeline's parts, one after the other, into a plan. */
+/* plan_build.c: converts the parts of a pipeline, one after the other, to a plan. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
 	}
 	s = &pl->stages[pl->stage_count++];
 	*s = (struct plan_stage){.kind = kind, .pos = pos};
-	/* the same as before, unless planner_set_fields() changes them */
+	/* unchanged, unless planner_set_fields() changes them */
 	s->fields = pl->c.scope.fields;
 	s->field_count = pl->c.scope.count;
 	if (ret)
@@ -129,7 +129,7 @@ static int plan_part(struct planner *pl, struct query_part *part)
 	const struct query_part *by = pl->by;
 
 	assert(!by || by->kind == PART_BY);
-	/* `by op | cuont()`: what is wrong with it first */
+	/* `by op | cuont()`: report the error in the expression first */
 	if (by && part->kind == PART_WHERE && !check_condition(&pl->c, part->expr))
 		return pl->c.s->failed;
 	if (by && part->kind != PART_AGGREGATE)
@@ -158,7 +158,7 @@ static int plan_part(struct planner *pl, struct query_part *part)
 	return -EINVAL;
 }
 
-/* Stages that pass on the source's fields see those that later stages added to them. */
+/* Stages that pass on the source's fields also get those that later stages added. */
 static void settle_fields(struct planner *pl)
 {
 	struct plan *p = pl->plan;
@@ -219,7 +219,7 @@ static int plan_all(struct planner *pl, struct query_pipeline *pipeline)
 	return pl->plan->where ? check_limits(pl->c.s, pl->plan->where) : 0;
 }
 
-/* ---- from outside ---- */
+/* ---- public functions ---- */
 
 static int source_start(struct query_source *s, const char *text, size_t len,
 			const struct query_users *users, struct arena *arena,
@@ -235,7 +235,7 @@ static int source_start(struct query_source *s, const char *text, size_t len,
 		return error_set(&err->err, -EINVAL, "the query has %zu bytes; the limit is %u",
 				 len, QUERY_TEXT_MAX);
 	}
-	copy = query_array(s, len + 4, char); /* the lexer looks a few bytes ahead */
+	copy = query_array(s, len + 4, char); /* the lexer reads a few bytes ahead */
 	if (!copy)
 		return -ENOMEM;
 	if (len)
@@ -293,7 +293,7 @@ static int parse_to_plan(struct query_source *s, struct plan **ret)
 	r = plan_all(&pl, &pipeline);
 	if (r < 0)
 		return r;
-	/* what could not be made was noted, even where only NULL was passed on */
+	/* failures were recorded, even if only NULL was returned */
 	if (s->failed)
 		return s->failed;
 	*ret = pl.plan;
@@ -323,7 +323,7 @@ int query_parse_users(const char *text, size_t len, const struct query_users *us
 	return r;
 }
 
-/* One expression and nothing behind it. */
+/* Parses one expression with nothing after it. */
 static struct expr *parse_alone(struct query_source *s, enum table_id table, bool filter)
 {
 	struct query_checker c = {.s = s, .scope = {.kind = SCOPE_TABLE, .table = table}};
@@ -357,7 +357,7 @@ static int expr_to_plan(struct query_source *s, enum table_id table, bool filter
 
 	if (s->failed)
 		return s->failed;
-	assert(p && e); /* what is NULL is noted in s->failed */
+	assert(p && e); /* NULL results were recorded in s->failed */
 	if (filter) {
 		assert(e->type.type == QUERY_BOOL);
 		p->where = e;
@@ -379,7 +379,7 @@ int query_parse_expr(const char *text, size_t len, enum table_id table, bool fil
 	return query_parse_expr_users(text, len, table, filter, NULL, ret, err);
 }
 
-/* users, rows: NULL: none. */
+/* users and rows may be NULL. */
 static int expr_parse(const char *text, size_t len, enum table_id table, bool filter,
 		      const struct query_users *users, const struct query_rows_named *rows,
 		      struct plan **ret, struct query_error *err)

@@ -28,12 +28,12 @@ static int plan_group_wrong(struct group_planner *g, const struct node *n, struc
 			  "an aggregate", want, query_kind_text(k));
 }
 
-static bool is_countable(struct query_kind k) /* has whole numbers that a histogram counts */
+static bool is_countable(struct query_kind k) /* has whole numbers that a histogram can count */
 {
 	return k.type == QUERY_INT || k.type == QUERY_DUR || k.type == QUERY_SIZE;
 }
 
-/* What a histogram of this unit counts. */
+/* The kind of the values in a histogram of this unit. */
 static struct query_kind counted_kind(struct query_kind hist)
 {
 	const char *unit = query_kind_unit(hist);
@@ -43,7 +43,7 @@ static struct query_kind counted_kind(struct query_kind hist)
 						      : QUERY_INT);
 }
 
-/* The type of the aggregate of x; QUERY_NULL: x is nothing that it takes. */
+/* The type of the aggregate of x; QUERY_NULL: it does not take x. */
 static struct query_kind result_kind(enum query_aggregate a, struct query_kind x, const char **want)
 {
 	struct query_kind none = query_kind_of(QUERY_NULL);
@@ -80,7 +80,7 @@ static struct query_kind result_kind(enum query_aggregate a, struct query_kind x
 			return counted_kind(x);
 		return is_countable(x) ? query_kind_of(x.type) : none;
 	case AGGREGATE_HIST:
-		if (x.type == QUERY_HIST) /* histograms add up */
+		if (x.type == QUERY_HIST) /* histograms can be added */
 			return x;
 		/* fall through */
 	case AGGREGATE_QUANTIZE:
@@ -92,7 +92,7 @@ static struct query_kind result_kind(enum query_aggregate a, struct query_kind x
 		return (struct query_kind){.type = a == AGGREGATE_HIST ? QUERY_HIST : QUERY_TALLY,
 					   .vocab = query_kind_unit(x)};
 	case AGGREGATE_COUNTIF:
-	case AGGREGATE_BUSY: /* has no argument */
+	case AGGREGATE_BUSY: /* takes no argument */
 	case AGGREGATE_KINDS:
 		break;
 	}
@@ -100,7 +100,7 @@ static struct query_kind result_kind(enum query_aggregate a, struct query_kind x
 	return x.type == QUERY_BOOL ? query_kind_of(QUERY_INT) : none;
 }
 
-/* The constant operands behind the first; whole numbers of the kind of x. */
+/* Checks the constant operands after the first: whole numbers of the kind of x. */
 static int parameters(struct group_planner *g, struct node *n, struct plan_field *f,
 		      struct query_kind k)
 {
@@ -248,7 +248,7 @@ static int check_argument(struct group_planner *g, struct node *n, struct plan_f
 	}
 }
 
-/* busy(): its calls' durations, which the engine shares out between windows. */
+/* busy(): the durations of its calls, which the engine divides among windows. */
 static int check_busy(struct group_planner *g, const struct node *n, struct plan_field *f)
 {
 	static const struct bytes dur = {(const uint8_t *)"dur", 3};
@@ -295,7 +295,7 @@ static int add_aggregate(struct group_planner *g, const struct query_item *item,
 	f.name = planner_item_name(g->pl, item);
 	if (!f.name)
 		return g->pl->c.s->failed;
-	/* what is calculated may name the same twice */
+	/* a calculation may use the same aggregate twice */
 	for (size_t i = 0; hidden && i < g->count; i++) {
 		if (!strcmp(g->fields[i].name, f.name))
 			return 0;
@@ -316,7 +316,7 @@ static int add_aggregate(struct group_planner *g, const struct query_item *item,
 	return add_field(g, item, &f);
 }
 
-/* The aggregates within something that is calculated from them. */
+/* Adds the aggregates inside a calculated item. */
 static int add_parts(struct group_planner *g, struct node *n)
 {
 	struct query_item item = {.expr = n};
@@ -356,7 +356,7 @@ static int add_key(struct group_planner *g, struct query_item *item)
 
 /* ---- windows ---- */
 
-/* The name of the point in time at which a row of the table is; NULL: it has none. */
+/* The name of the time of a row; NULL: the table has none. */
 static const char *time_name(enum table_id table)
 {
 	const struct table_def *t = schema_table(table);
@@ -427,7 +427,7 @@ static int add_window(struct group_planner *g, const struct query_part *by)
 	return f.expr ? add_field(g, &item, &f) : g->pl->c.s->failed;
 }
 
-/* ---- what is calculated from aggregates ---- */
+/* ---- items calculated from aggregates ---- */
 
 static int add_calculated(struct group_planner *g, struct plan_field *to, size_t *count,
 			  struct query_item *item, size_t plain)
@@ -459,7 +459,7 @@ static int add_calculated(struct group_planner *g, struct plan_field *to, size_t
 	return 0;
 }
 
-/* Keys, then the items in their order. */
+/* Outputs the keys, then the items in their order. */
 static int calculate(struct group_planner *g, const struct query_part *part)
 {
 	struct planner *pl = g->pl;
@@ -502,7 +502,7 @@ static int calculate(struct group_planner *g, const struct query_part *part)
 
 /* ---- the order of groups ---- */
 
-/* A sort that follows before rows are cut off or grouped again. */
+/* True if a sort follows before rows are dropped or grouped again. */
 static bool sort_follows(const struct query_part *part)
 {
 	for (; part; part = part->next) {
@@ -574,7 +574,7 @@ static int add_items(struct group_planner *g, const struct query_part *part, boo
 		if (r < 0)
 			return r;
 	}
-	/* behind the plain ones, so that those keep their places */
+	/* after the plain ones, so that those keep their positions */
 	for (struct query_item *i = part->items; i; i = i->next) {
 		if (node_is_aggregate(i->expr))
 			continue;
@@ -585,7 +585,7 @@ static int add_items(struct group_planner *g, const struct query_part *part, boo
 	return 0;
 }
 
-/* True where calls are grouped by a file, but not by both of theirs. */
+/* True if calls are grouped by a file, but not by both of their files. */
 static bool is_by_file(const struct group_planner *g)
 {
 	uint64_t set = 0;
@@ -630,7 +630,7 @@ static size_t count_aggregates(const struct node *n)
 	return count;
 }
 
-/* Room for all fields, at most. */
+/* An upper bound for the number of fields. */
 static size_t plan_group_fields_needed(const struct query_part *by,
 				       const struct query_part *aggregates)
 {

@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 #include "query/plan/planner.h"
 
-/* What rows of op show where nothing is selected. */
+/* Fields of op shown if nothing is selected. */
 static const char *const op_fields[] = {"start", "dur", "comm", "tid", "op",
 					"file",	 "pos", "size", "ret", "err"};
 
@@ -26,7 +26,7 @@ static int add_named(struct planner *pl, struct plan_field *fields, size_t *coun
 	return 0;
 }
 
-/* The list that is shown where the user gave none. */
+/* Adds the default fields, for a query that selects none. */
 static int add_default(struct planner *pl, struct plan_field *fields, size_t *count)
 {
 	const struct table_def *def = schema_table(pl->plan->table);
@@ -45,7 +45,7 @@ static int add_default(struct planner *pl, struct plan_field *fields, size_t *co
 	return 0;
 }
 
-/* True if a later stage names the fields that it needs, before anything is shown or joined. */
+/* True if a later stage lists its fields, before any are shown or joined. */
 static bool fields_follow(const struct query_part *part)
 {
 	for (; part; part = part->next) {
@@ -134,7 +134,7 @@ static int plan_rows_too_many(struct planner *pl, const struct query_part *part)
 			  QUERY_FIELDS_MAX);
 }
 
-/* select *: fields as they are, or the table's columns. */
+/* select *: the fields unchanged, or the table's columns. */
 static int select_all(struct planner *pl, const struct query_part *part, struct plan_field *fields,
 		      size_t *count)
 {
@@ -242,8 +242,10 @@ int planner_select(struct planner *pl, const struct query_part *part)
 
 /* ---- sort ---- */
 
-/* A sort key that is not a field becomes a hidden one. Over rows: one more field of the
- * source; else all fields are passed on with one more. */
+/*
+ * A sort key that is not a field becomes a hidden field: over rows, an additional field of the source; else all
+ * fields are passed on plus this one.
+ */
 static int hidden_field(struct planner *pl, struct query_item *item, struct expr *e,
 			unsigned int *ret)
 {
@@ -304,7 +306,7 @@ static int sort_key(struct planner *pl, struct query_item *item, unsigned int *r
 		return 0;
 	}
 	if (scope->open) {
-		/* over the row itself; the fields that were added for it are not needed */
+		/* checked over the row itself; the fields added for it are not needed */
 		*scope = (struct scope){.kind = SCOPE_TABLE, .table = scope->table};
 		e = check_expr(&pl->c, item->expr, NULL);
 		*scope = fields;
@@ -351,7 +353,7 @@ int planner_sort(struct planner *pl, const struct query_part *part)
 		if (!has_key(&sort, field))
 			sort.keys[sort.key_count++] = (struct sort_key){field, i->desc};
 	}
-	/* ties of groups by their keys, so that the same question has the same answer */
+	/* ties between groups are broken by their keys, so that the same query has the same answer */
 	for (unsigned int i = 0; i < pl->keys; i++) {
 		if (!has_key(&sort, i))
 			sort.keys[sort.key_count++] = (struct sort_key){i, false};
@@ -419,7 +421,7 @@ static bool refers_to(struct query_kind k, enum table_id table)
 	return (k.type == QUERY_ENTITY || k.type == QUERY_INT) && k.entity == table;
 }
 
-/* The field that holds the id of a row of the table. */
+/* The field that holds the id for a row of the table. */
 static int join_field(struct planner *pl, const struct query_part *part, enum table_id table,
 		      unsigned int *ret)
 {
@@ -493,7 +495,7 @@ static int joined_fields(struct planner *pl, enum table_id table, struct plan_fi
 			return pl->c.s->failed;
 	}
 	*count = before;
-	/* the first column is the id, which is there */
+	/* the first column is the id, which exists already */
 	for (unsigned int i = 1; i < def->column_count; i++) {
 		struct bytes text = {(const uint8_t *)def->columns[i].name,
 				     strlen(def->columns[i].name)};
@@ -510,7 +512,7 @@ static int joined_fields(struct planner *pl, enum table_id table, struct plan_fi
 
 /* ---- join with a user's table ---- */
 
-/* True if the user's column holds the same values as the field, and can be joined with it. */
+/* True if the user's column has the same kind of values as the field, so that they can be joined. */
 static bool joins_on(const struct query_user_column *c, const struct plan_field *f)
 {
 	bool text = f->type.type == QUERY_TEXT || f->type.type == QUERY_CODE;
@@ -521,7 +523,7 @@ static bool joins_on(const struct query_user_column *c, const struct plan_field 
 	if (c->type.type == QUERY_BOOL || c->type.type == QUERY_FLOAT || text ||
 	    !query_kind_is_int(f->type))
 		return false;
-	/* file_id of the field `file` */
+	/* the field `file` matches a column file_id */
 	if (f->type.type == QUERY_ENTITY)
 		return c->type.entity == f->type.entity && c->type.entity != TABLE_OP &&
 		       !strncasecmp(c->name, f->name, len) && !strcasecmp(c->name + len, "_id");
@@ -601,7 +603,7 @@ static int join_user(struct planner *pl, const struct query_part *part,
 	r = user_joined(pl, t, key, fields, &count);
 	if (r < 0)
 		return r;
-	assert(count == pl->c.scope.count + t->column_count - 1); /* all but the key */
+	assert(count == pl->c.scope.count + t->column_count - 1); /* all columns but the key */
 	if (pl->c.scope.open)
 		pl->plan->field_count = pl->c.scope.count;
 	r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);

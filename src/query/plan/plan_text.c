@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_text.c: a plan as lines, for --explain. */
+/* plan_text.c: writes a plan as lines, for --explain. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -30,35 +30,24 @@ static int write_scan(const struct plan *p, struct buf *out)
 	const struct table_def *def;
 	const char *before = " | columns ";
 	uint64_t set;
-	int r;
 
 	if (p->user)
 		return buf_printf(out, "scan %s, %zu columns of your own\n", p->user->name,
 				  p->field_count);
 	def = schema_table(p->table);
 	set = field_columns(p);
-	r = buf_printf(out, "scan %s%s", def->name, p->each_file ? ", each of a call's files" : "");
-	if (r < 0)
-		return r;
-	assert(def->column_count == 64 || !(set >> def->column_count)); /* its columns alone */
+	buf_printf(out, "scan %s%s", def->name, p->each_file ? ", each of a call's files" : "");
+	assert(def->column_count == 64 || !(set >> def->column_count)); /* only columns of the table */
 	for (unsigned int i = 0; i < def->column_count; i++) {
 		if (!(set >> i & 1))
 			continue;
-		r = buf_printf(out, "%s%s", before, def->columns[i].name);
-		if (r < 0)
-			return r;
+		buf_printf(out, "%s%s", before, def->columns[i].name);
 		before = ", ";
 	}
-	if (p->from != INT64_MIN) {
-		r = buf_printf(out, " | ended from %" PRId64, p->from);
-		if (r < 0)
-			return r;
-	}
-	if (p->to != INT64_MAX) {
-		r = buf_printf(out, " | ended before %" PRId64, p->to);
-		if (r < 0)
-			return r;
-	}
+	if (p->from != INT64_MIN)
+		buf_printf(out, " | ended from %" PRId64, p->from);
+	if (p->to != INT64_MAX)
+		buf_printf(out, " | ended before %" PRId64, p->to);
 	return buf_append(out, "\n", 1);
 }
 
@@ -81,11 +70,8 @@ static int write_aggregate(struct text_writer *w, const struct plan_field *f)
 		if (r < 0)
 			return r;
 	}
-	for (int i = 0; i < params; i++) {
-		r = buf_printf(w->out, ", %" PRId64, f->param[i]);
-		if (r < 0)
-			return r;
-	}
+	for (int i = 0; i < params; i++)
+		buf_printf(w->out, ", %" PRId64, f->param[i]);
 	return buf_append(w->out, ")", 1);
 }
 
@@ -152,17 +138,12 @@ static int write_select(struct text_writer *w, const struct plan_field *fields, 
 
 static int write_sort(struct text_writer *w, const struct plan_stage *s)
 {
-	int r = buf_printf(w->out, "sort");
-
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "sort");
 	assert(s->kind == STAGE_SORT && s->key_count > 0);
 	for (size_t i = 0; i < s->key_count; i++) {
 		assert(s->keys[i].field < s->field_count);
-		r = buf_printf(w->out, "%s%s%s", i ? ", " : " ", s->fields[s->keys[i].field].name,
-			       s->keys[i].desc ? " desc" : "");
-		if (r < 0)
-			return r;
+		buf_printf(w->out, "%s%s%s", i ? ", " : " ", s->fields[s->keys[i].field].name,
+			   s->keys[i].desc ? " desc" : "");
 	}
 	return buf_append(w->out, "\n", 1);
 }

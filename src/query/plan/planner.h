@@ -9,26 +9,26 @@
 #include "query/internal.h"
 
 struct planner {
-	struct query_checker c; /* its scope is that of the next stage */
+	struct query_checker c; /* its scope belongs to the next stage */
 	struct plan *plan;
-	const struct query_part *parts; /* those that are left, the current one first */
-	struct query_part *by;		/* a `by` whose aggregates are still to come */
+	const struct query_part *parts; /* the remaining ones, the current one first */
+	struct query_part *by;		/* a `by` whose aggregates have not come yet */
 	struct expr **where;		/* conditions of the source */
 	size_t where_count, where_cap;
 	struct plan_stage *stages;
 	size_t stage_count, stage_cap;
 	bool staged;	   /* the source's fields are fixed (or open) */
-	unsigned int keys; /* the first so many fields in scope are keys of a group */
+	unsigned int keys; /* the number of leading fields in scope that are keys of a group */
 };
 
 /* plan_build.c */
 int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
 		      struct plan_stage **ret);
-/* Fields that a stage makes become the scope of the next. */
+/* The fields of a stage become the scope of the next. */
 void planner_set_fields(struct planner *pl, struct plan_stage *stage, struct plan_field *fields,
 			size_t count);
 int planner_add_where(struct planner *pl, struct expr *e);
-/* A field's name, unlike all of those before it. */
+/* Checks that a field's name differs from all previous ones. */
 int planner_check_name(struct planner *pl, const struct plan_field *fields, size_t count,
 		       const struct query_item *item, const char *name);
 const char *planner_item_name(struct planner *pl, const struct query_item *item);
@@ -36,7 +36,7 @@ struct expr *planner_field(struct planner *pl, size_t i);
 
 /* plan_rows.c: select, sort, head, join over rows and fields */
 int planner_user(struct planner *pl, const struct query_user_table *t); /* from a user's table */
-int planner_open(struct planner *pl); /* the source's fields, where a stage needs them */
+int planner_open(struct planner *pl); /* adds the source's fields, for a stage that needs them */
 int planner_select(struct planner *pl, const struct query_part *part);
 int planner_sort(struct planner *pl, const struct query_part *part);
 int planner_head(struct planner *pl, const struct query_part *part);

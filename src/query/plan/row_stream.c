@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_stream.c: stages over fields become steps over rows. */
+/* row_stream.c: converts stages over fields to steps over rows. */
 #include "query/plan/row_stream.h"
 
 #include <errno.h>
@@ -7,11 +7,11 @@
 #include "query/internal.h"
 
 struct maker {
-	struct query_source s;	 /* memory, limits */
-	const struct expr **now; /* what the fields of the stage at hand are of a row */
+	struct query_source s;	 /* for memory and limits */
+	const struct expr **now; /* the fields of the current stage as expressions over a row */
 };
 
-/* The expression with rows in the place of fields; parts that are the same stay shared. */
+/* The expression with fields replaced by expressions over the row; shared parts stay shared. */
 static const struct expr *over_rows(struct maker *m, const struct expr *e)
 {
 	struct expr *copy = NULL;
@@ -115,7 +115,7 @@ int plan_stream_new(struct plan_stream **ret, const struct plan *p)
 		return -ENOMEM;
 	m.s.arena = s->arena;
 	r = row_stream_make(&m, p, s);
-	if (r == -EINVAL) /* too large: an expression that is used twice counts twice */
+	if (r == -EINVAL) /* too large: an expression used twice counts twice */
 		return 0;
 	if (r < 0)
 		return r;

@@ -6,15 +6,15 @@
  *   head 100 | where dur > 1ms | select dur, path
  *     -> { head 100 }, { where dur > 1ms }; fields dur, path
  *
- * Groups, sorts and joins need an engine: a second implementation of each aggregate could give other answers.
+ * Groups, sorts and joins need an engine: a second implementation of each aggregate could give different answers.
  */
 #pragma once
 
 #include "query/plan/plan.h"
 
 struct stream_step {
-	const struct expr *where; /* over a row of the table; NULL: a head */
-	uint64_t count;		  /* so many of the rows that come so far */
+	const struct expr *where; /* over a row of the table; NULL: this step is a head */
+	uint64_t count;		  /* number of rows to pass */
 };
 
 struct plan_stream {
@@ -22,7 +22,7 @@ struct plan_stream {
 	size_t step_count;
 	const struct expr **fields; /* over a row: those of plan_output() that are not hidden */
 	size_t field_count;
-	struct arena *arena; /* memory of what is not the plan's */
+	struct arena *arena; /* memory that the plan does not own */
 };
 
 /* Returns 1; 0 if the plan is not a stream, or its expressions together are too large; or -ENOMEM.

@@ -40,7 +40,7 @@ int jaeger_sums_know(struct jaeger_sums *s, const struct span_out *span)
 	return r < 0 ? r : map_set(&s->spans, sums_key(&span->ids, span->ids.span), service);
 }
 
-/* Whether its parent is there, and of which service that is. */
+/* Finds whether the span's parent is known, and its service. */
 static bool sums_find_parent(const struct jaeger_sums *s, const struct span_out *span,
 			     uint64_t *ret_service)
 {
@@ -66,7 +66,7 @@ static int pair_add(struct jaeger_sums *s, uint32_t first, uint32_t second, bool
 	return 0;
 }
 
-/* The first of those without a parent, or where each has one the first of those whose parent is not there. */
+/* Keeps the first span without a parent as root; if all have one, the first whose parent is missing. */
 static int sums_take_root(struct jaeger_sums *s, struct trace_sum *t, const struct span_out *span,
 			  uint32_t service)
 {
@@ -130,7 +130,7 @@ static int compare_pairs(const void *a, const void *b)
 	return (x->second > y->second) - (x->second < y->second);
 }
 
-/* 64-bit numbers are strings, as protobuf's JSON has them. */
+/* Writes a 64-bit number as a string, as protobuf's JSON does. */
 static void put_ns(struct js *out, const char *name, int64_t ns)
 {
 	char text[24];
@@ -167,7 +167,7 @@ static void sums_put_line(const struct jaeger_sums *s, uint32_t i, size_t from, 
 	js_close(out, '}');
 }
 
-/* The first pair of a trace, in their order. */
+/* The first pair of a trace, in sorted order. */
 static size_t first_pair(const struct jaeger_sums *s, uint32_t trace)
 {
 	size_t low = 0, high = s->pairs.count;

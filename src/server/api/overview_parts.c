@@ -11,7 +11,7 @@
 struct part {
 	char *key;
 	uint64_t version, room;
-	int64_t used; /* when somebody asked last */
+	int64_t used; /* when it was last requested */
 	bool busy, begun;
 	struct overview o;
 	struct sums_job job;
@@ -56,7 +56,7 @@ void overview_parts_free(struct overview_parts *p)
 	free(p);
 }
 
-/* ---- those that are kept ---- */
+/* ---- kept parts ---- */
 
 /* With the lock held. */
 static void overview_parts_drop_one(struct server *s, struct part **at)
@@ -82,7 +82,7 @@ void overview_parts_drop(struct server *s, int64_t idle_ns)
 	pthread_mutex_unlock(&parts->lock);
 }
 
-/* With the lock held: the place of the one about the same, or a free one; NULL: others need all of them. */
+/* With the lock held: the slot of the part with the same key, or a free one; NULL: all are busy. */
 static struct part **overview_parts_find(struct server *s, uint64_t version, const char *key)
 {
 	struct part **empty = NULL, **oldest = NULL;
@@ -121,7 +121,10 @@ static int overview_parts_make(struct part **at, const char *key, uint64_t versi
 	return 0;
 }
 
-/* Waits for the request that works on it. 1 if there was one, so that the answer may be known; then nothing is taken. */
+/*
+ * Waits for a request that works on the same part. 1 if there was one, so that the answer may be cached; then no part
+ * is taken.
+ */
 static int overview_parts_take(struct question *q, const char *key, struct part **ret)
 {
 	struct overview_parts *parts = q->server->parts;
@@ -153,7 +156,7 @@ static int overview_parts_take(struct question *q, const char *key, struct part 
 	return r;
 }
 
-/* Keeps it with its memory for the next request, or frees it: then the memory is the question's. */
+/* Keeps the part and its memory for the next request, or frees it, which returns the memory to the question. */
 static void overview_parts_give(struct question *q, struct part *p, bool keep)
 {
 	struct overview_parts *parts = q->server->parts;
@@ -181,7 +184,8 @@ static int overview_parts_begin(struct question *q, struct part *p, struct sums_
 
 	if (r < 0)
 		return r;
-	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	question_deadline(q,
+			  QUESTION_NS); /* excludes the names: the next question will have them */
 	overview_range(q, &p->o);
 	p->o.filter = *filter;
 	*filter = (struct sums_filter){0};
@@ -192,7 +196,7 @@ static int overview_parts_begin(struct question *q, struct part *p, struct sums_
 				      &(struct sums_want){OVERVIEW_WANT(&p->o.axis)});
 }
 
-/* The whole overview, for the next request, and the brief one. */
+/* Caches the whole overview, and the brief one, for the next requests. */
 static int keep_answers(struct question *q, struct part *p, const char *key, const char *own,
 			bool brief)
 {
@@ -219,7 +223,10 @@ static int keep_answers(struct question *q, struct part *p, const char *key, con
 	return r;
 }
 
-/* 1 where it is to be kept: there is more to read, or who could not wait has the brief one, and asks for the whole. */
+/*
+ * Returns 1 if the part is to be kept: there is more to read, or this request got the brief answer and its client
+ * will request the whole one.
+ */
 static int overview_parts_go_on(struct question *q, struct part *p, const char *key,
 				const char *own, bool brief, int64_t until)
 {
@@ -265,7 +272,7 @@ static int overview_parts_work(struct question *q, struct sums_filter *filter, c
 	} else {
 		r = overview_parts_begin(q, p, filter);
 	}
-	/* the wait does not count as time of the question */
+	/* the wait does not count as the question's time */
 	if (r >= 0)
 		r = overview_parts_go_on(q, p, key, own, brief,
 					 within ? clock_monotonic_ns() + within * NSEC_PER_MSEC

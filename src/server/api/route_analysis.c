@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_analysis.c: /analysis/NAME: any analysis (analysis/analysis.h) over the traces that are served. */
+/* route_analysis.c: /analysis/NAME: runs an analysis (analysis/analysis.h) over the served traces. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 
 #define SIDES 2
 
-/* One of them: which part of the traces it is. */
+/* One side: which part of the traces it covers. */
 struct analysis_part {
-	struct buf text;	   /* the filter; empty: there is none */
-	struct sums_filter chosen; /* of it */
+	struct buf text;	   /* the filter; empty: none */
+	struct sums_filter chosen; /* the compiled filter */
 	struct scan_filter filter;
 };
 
@@ -26,7 +26,7 @@ struct analysis_question {
 	struct analysis_part parts[SIDES];
 	struct analysis_run runs[SIDES];
 	size_t count;
-	bool parted; /* something tells the sides apart */
+	bool parted; /* a parameter distinguishes the sides */
 };
 
 static void analysis_question_free(struct analysis_question *a)
@@ -42,7 +42,7 @@ static void analysis_question_free(struct analysis_question *a)
 
 /* ---- parameters ---- */
 
-/* Its options as a request has them: those of a command line that take a value, or 1 for a flag. */
+/* Reads the analysis' options from the request: those that take a value on the command line, or 1 for a flag. */
 static int route_analysis_options(struct analysis_question *a)
 {
 	struct question *q = a->q;
@@ -63,7 +63,7 @@ static int route_analysis_options(struct analysis_question *a)
 	return a->analysis->check ? a->analysis->check(a->options, &q->err) : 0;
 }
 
-/* A parameter of a side: a_from, or from where the analysis has one side or that is not given. */
+/* The name of a side's parameter: a_from, or from if the analysis has one side or a_from is absent. */
 static const char *route_analysis_name(struct analysis_question *a, unsigned int side,
 				       const char *name, char buf[static 16])
 {
@@ -77,7 +77,10 @@ static const char *route_analysis_name(struct analysis_question *a, unsigned int
 	return buf;
 }
 
-/* The filter of both sides and that of this one, each by itself first, for the places of errors. */
+/*
+ * Combines the filter of both sides with that of this side, after checking each alone, so that error positions refer
+ * to its own text.
+ */
 static int route_analysis_filter(struct analysis_question *a, unsigned int side)
 {
 	struct analysis_part *part = &a->parts[side];
@@ -101,7 +104,7 @@ static int route_analysis_filter(struct analysis_question *a, unsigned int side)
 	return r < 0 ? r : question_filter(q, buf_str(&part->text), &part->chosen);
 }
 
-/* Rows of tables beside calls. A cause that is there without a number counts 1. */
+/* Counts lost rows of tables other than op. A cause without a number counts as 1. */
 static uint64_t route_analysis_lost_beside(const json_t *loss)
 {
 	uint64_t sum = 0;
@@ -116,7 +119,7 @@ static uint64_t route_analysis_lost_beside(const json_t *loss)
 	return sum;
 }
 
-/* Calls and rows that are missing from the traces, as every answer says it. */
+/* The calls and rows missing from the traces, as in every answer. */
 static void route_analysis_lost(const struct question *q, struct analysis_run *run)
 {
 	json_t *loss = json_loadb((const char *)q->loss.data, q->loss.len, 0, NULL);
@@ -231,7 +234,7 @@ static int route_analysis_answer(struct question *q)
 		.q = q, .analysis = analysis_named(http_part(q->request, 0))};
 	int r;
 
-	q->type = "application/json"; /* in no other form */
+	q->type = "application/json"; /* the only form */
 	if (!a.analysis)
 		return question_error(q, -ENOENT, "unknown analysis");
 	r = route_analysis_options(&a);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_call.c: /op/{row}: one call, its neighbours of the thread, the next one of its kind. */
+/* route_call.c: /op/{row}: one call, its neighbours in the thread, the next one of its kind. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define NEAR_MAX 50
 
-/* ---- finding it ---- */
+/* ---- finding the call ---- */
 
 static int route_call_find(struct question *q, size_t *ret_block, size_t *ret_row)
 {
@@ -57,7 +57,7 @@ static void route_call_put_column(struct question *q, struct js *j, const struct
 	} else if (def->type == COLUMN_TIME) {
 		js_int(j, clock_between(q->server->origin, v));
 	} else if (def->type == COLUMN_UINT && (uint64_t)v > 1ull << 53) {
-		/* exact, which a number would not be */
+		/* a string, as a JSON number would not be exact */
 		snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)v);
 		js_string(j, text);
 	} else {
@@ -83,7 +83,7 @@ static void route_call_put_value(struct js *j, const char *name, struct query_ki
 		js_int(j, v->i);
 }
 
-/* Every name that the language has for a call. */
+/* Writes every name that the language has for a call. */
 static int route_call_put_names(struct question *q, struct js *j, const struct batch *b, size_t row)
 {
 	static const struct {
@@ -154,7 +154,7 @@ struct step {
 	struct question *q;
 	const struct sums_filter *filter;
 	bool back, any_trace;
-	int64_t end, number; /* the row to go on from */
+	int64_t end, number; /* the row to continue from */
 	uint32_t trace;
 	int64_t thread_task; /* -1: any */
 	struct store_cursor *cursor;
@@ -190,7 +190,7 @@ static void route_call_offer(struct step *s, size_t block, size_t row, int64_t e
 	s->found_number = number;
 }
 
-/* False where nothing of the block can be nearer than what was found. */
+/* False if no row of the block can be nearer than the one found. */
 static bool can_have(const struct step *s, size_t block)
 {
 	const struct store *store = s->q->server->store;
@@ -252,7 +252,7 @@ static int step_init(struct step *s, struct question *q, const struct sums_filte
 	return r < 0 ? r : store_cursor_new(&s->cursor, q->server->store);
 }
 
-/* From where a row stands in the order. */
+/* Starts from the position of a row in the order. */
 static int step_from(struct step *s, size_t block, size_t row)
 {
 	const struct batch *b;
@@ -268,8 +268,8 @@ static int step_from(struct step *s, size_t block, size_t row)
 }
 
 /*
- * Looks block by block, those near first: blocks of short calls are in order, so the first that has
- * one has the nearest of them; what can_have() then leaves over are few.
+ * Searches block by block, nearest first. Blocks of short calls are in order, so the first match among them is the
+ * nearest; can_have() then leaves few other blocks.
  */
 static int step_run(struct step *s, size_t block)
 {
@@ -394,7 +394,7 @@ void call_get(void *arg, struct http_request *r)
 
 /* ---- next of the same kind ---- */
 
-/* One condition of `same` as an expression. */
+/* Adds one condition of `same` as an expression. */
 static int add_same(struct question *q, const char *word, size_t len, const struct batch *b,
 		    size_t row, struct buf *to)
 {
@@ -441,7 +441,7 @@ static int make_kind(struct question *q, const struct batch *b, size_t row, stru
 	return r;
 }
 
-/* The call that is asked about; the search has another cursor. */
+/* Reads the call in question; the search uses another cursor. */
 static int next_read(struct question *q, struct step *s, size_t *ret_block, size_t *ret_row,
 		     const struct batch **ret)
 {
@@ -456,7 +456,8 @@ static int next_read(struct question *q, struct step *s, size_t *ret_block, size
 static int next_answer(struct question *q)
 {
 	_cleanup_sums_filter_ struct sums_filter filter = {0}, given = {0};
-	_cleanup_(step_free) struct step s = {0}; /* freed before the filter that it uses */
+	_cleanup_(step_free) struct step s = {
+		0}; /* declared here to be freed before the filter that it uses */
 	_cleanup_buf_ struct buf kind = {0};
 	struct js j = {.to = &q->out};
 	const char *same = http_param(q->request, "same");
@@ -467,7 +468,7 @@ static int next_answer(struct question *q)
 
 	if (r >= 0)
 		r = question_time(q, "at", INT64_MIN, &at);
-	if (r >= 0) /* by itself first: its errors are at places of the filter as it was given */
+	if (r >= 0) /* checked alone first, so that error positions refer to the filter as given */
 		r = question_filter(q, q->filter, &given);
 	if (r >= 0 && (same || at == INT64_MIN))
 		r = next_read(q, &s, &block, &row, &b);
@@ -483,8 +484,8 @@ static int next_answer(struct question *q)
 		return question_error(q, -ENOENT, "this trace has no calls");
 	r = step_init(&s, q, &filter, block);
 	s.back = back;
-	s.any_trace = !same; /* a search, not the next of a kind */
-	/* from between the calls that ended before that time and those that ended later */
+	s.any_trace = !same; /* without `same` it is a search, not the next of a kind */
+	/* start between the calls that ended before that time and those that ended later */
 	s.end = at;
 	s.number = -1;
 	if (r >= 0 && at == INT64_MIN)

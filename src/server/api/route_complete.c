@@ -6,10 +6,10 @@
 #include "server/http/js.h"
 #include "server/api/route_query.h"
 
-#define WORDS_MAX  200u	   /* more are of no use to a reader */
-#define LOOKED_MAX 500000u /* names that are looked at for one completion */
+#define WORDS_MAX  200u	   /* a longer list does not help the user */
+#define LOOKED_MAX 500000u /* names examined for one completion */
 
-/* What the words of the language are, beside operators. */
+/* The words of the language, except operators. */
 static const struct {
 	const char *word, *kind, *doc;
 } known[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_density.c: /file/{id}/density: the picture of position by time of one file. */
+/* route_density.c: /file/{id}/density: the accesses to one file by position and time. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct density {
 	int64_t from, to, pos_from, pos_to;
 	unsigned int width, height;
 	struct cell *cells; /* [width * height] */
-	double read;	    /* of the blocks that may hold calls of the file; 1: all */
+	double read;	    /* share of the blocks that may hold calls of the file; 1: all */
 };
 
 static unsigned int scale(int64_t v, int64_t from, int64_t to, unsigned int cells)
@@ -29,14 +29,14 @@ static unsigned int scale(int64_t v, int64_t from, int64_t to, unsigned int cell
 			      ((uint64_t)to - (uint64_t)from));
 }
 
-/* Bytes of a call lie in as many cells as it touched; the call itself counts where it began. */
+/* Spreads a call's bytes over the cells that it touched; the call itself counts where it began. */
 static int route_density_paint(void *arg, const struct touch *t)
 {
 	struct density *d = arg;
 	int64_t pos = t->pos, bytes = (int64_t)t->bytes, last = pos + MAX(bytes, (int64_t)1) - 1;
 	unsigned int x, y, y_last;
 
-	if (!bytes && pos == d->pos_to) /* at the end there is nothing to read */
+	if (!bytes && pos == d->pos_to) /* there is nothing to read at the end */
 		pos = last = pos - 1;
 	if (t->end < d->from || t->end >= d->to || last < d->pos_from || pos >= d->pos_to)
 		return 0;
@@ -54,7 +54,7 @@ static int route_density_paint(void *arg, const struct touch *t)
 	return 0;
 }
 
-/* What the picture is of, and how much of it is there. */
+/* Writes the range of the picture, and its share. */
 static int put_range(const struct question *q, const struct density *d, struct buf *to)
 {
 	struct js j = {.to = to};
@@ -109,7 +109,7 @@ static int put_density(struct question *q, const struct density *d)
 		5, rows);
 }
 
-/* ---- calls that are too many to be kept: read again ---- */
+/* ---- more calls than are kept: read again ---- */
 
 static int route_density_take_rows(void *state, const struct walk_rows *rows)
 {
@@ -152,7 +152,7 @@ static int read_again(struct question *q, const struct sums_filter *filter, stru
 
 /* ---- the answer ---- */
 
-/* Else more is known than was asked: of everything. */
+/* False if the map covers more than the question: everything. */
 static bool route_density_is_exact(const struct question *q, const struct access_map *t)
 {
 	return t->from == q->from && t->to == q->to;
@@ -177,7 +177,7 @@ static int route_density_run(struct question *q, const struct sums_filter *filte
 	return r;
 }
 
-/* When and where calls of the range were; as struct touched. */
+/* Bounds of the calls in the range, in time and position; as in struct access_map. */
 struct extent {
 	int64_t from, to, last, pos_first, pos_last;
 };
@@ -193,7 +193,7 @@ static int widen(void *arg, const struct touch *t)
 	return 0;
 }
 
-/* Of what may be known of more than was asked. */
+/* Computes the bounds, although the map may cover more than the question. */
 static struct extent find_extent(const struct question *q, const struct access_map *t)
 {
 	struct extent e = {q->from, q->to, t->last, t->pos_first, t->pos_last};
@@ -207,7 +207,7 @@ static struct extent find_extent(const struct question *q, const struct access_m
 	return e;
 }
 
-/* What the question leaves open is as wide as what was done to the file. */
+/* Bounds that the question leaves open are those of the accesses to the file. */
 static int take_range(struct question *q, const struct access_map *t, struct density *d)
 {
 	struct extent e = find_extent(q, t);
@@ -229,13 +229,16 @@ static int take_range(struct question *q, const struct access_map *t, struct den
 		d->to = store_time_near(e.last) + 1;
 	d->width = q->width;
 	d->pos_to = MAX(d->pos_to, d->pos_from + 1);
-	/* no row is less than a byte: of a small file each row is one */
+	/* a row is at least a byte: in a small file each row is one */
 	d->height = (unsigned int)MIN(height, d->pos_to - d->pos_from);
 	d->to = MAX(d->to, d->from + 1);
 	return 0;
 }
 
-/* What was read `within` ms (0: all); of calls that are too many to be kept all is read again anyway. */
+/*
+ * Gets what was read within `within` ms (0: everything); if there are more calls than are kept, all are read again
+ * anyway.
+ */
 static int route_density_get(struct question *q, int64_t file, const struct sums_filter *filter,
 			     int64_t within, struct access_map **ret)
 {

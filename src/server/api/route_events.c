@@ -8,15 +8,15 @@
 #include "base/clock.h"
 #include "server/internal.h"
 
-#define BEAT_NS	     (15 * NSEC_PER_SEC) /* a comment, so that a dead connection is noticed */
+#define BEAT_NS	     (15 * NSEC_PER_SEC) /* interval of comments, which reveal a dead connection */
 #define RETRY_MS     2000
-#define EVENTS_EVERY (200 * NSEC_PER_MSEC) /* at most so often to one viewer */
+#define EVENTS_EVERY (200 * NSEC_PER_MSEC) /* minimum interval of events to one viewer */
 
 struct viewer {
 	struct server *server;
-	uint64_t told; /* generation */
+	uint64_t told; /* generation last sent */
 	bool greeted, ended;
-	int64_t at; /* when the last event was told */
+	int64_t at; /* when the last event was sent */
 };
 
 static int route_events_put_event(struct server *s, const char *name, struct buf *out)
@@ -35,7 +35,7 @@ static int route_events_put_event(struct server *s, const char *name, struct buf
 	return r;
 }
 
-/* Waits for news: 1, 0 for none within BEAT_NS, negative if the server stops. */
+/* Waits for a change: 1, 0 if there was none within BEAT_NS, negative if the server stops. */
 static int wait_news(struct viewer *v, bool *ret_end)
 {
 	struct server *s = v->server;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_file.c: /file/{id}: one file over all its versions: its life, who touched it. */
+/* route_file.c: /file/{id}: one file over all its versions: its history, and the threads that accessed it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define USERS_MAX 200u
 #define LIFE_MAX  1000u
 
-/* ---- its life ---- */
+/* ---- history ---- */
 
 struct version {
 	int64_t id, since;
@@ -57,7 +57,7 @@ static int add_version(struct version **v, size_t *n, size_t *cap, const struct 
 	return r;
 }
 
-/* Versions of one generation, oldest first: itself, and others that are told as one with it. */
+/* Lists the versions of one generation, oldest first, including other generations merged with it. */
 static int route_file_list_versions(const struct question *q, int64_t inode, struct version **ret,
 				    size_t *ret_n)
 {
@@ -79,7 +79,7 @@ static int route_file_list_versions(const struct question *q, int64_t inode, str
 	return r;
 }
 
-/* Other files that came later under the name; `after` is when this one was first seen. */
+/* Lists other files that later had the same name; `after` is when this one was first seen. */
 static int put_recreated(const struct question *q, struct js *j, int64_t inode, struct bytes name,
 			 int64_t after)
 {
@@ -91,14 +91,14 @@ static int put_recreated(const struct question *q, struct js *j, int64_t inode, 
 	int r = 0;
 
 	if (folder < FOLDER_ROOT)
-		return 0; /* a socket's or a pipe's name says nothing */
+		return 0; /* the name of a socket or pipe does not identify it */
 	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0 && n < LIFE_MAX; i++) {
 		int64_t id = dims_id_at(d, TABLE_FILE, i);
 		const struct dims_file *f;
 		struct dims_file room;
 		struct bytes other;
 
-		/* a generation's first version stands for it; most stand elsewhere */
+		/* the first version of a generation stands for it; most are in other folders */
 		if (catalog_folder(c, d, id) != folder || id == inode || names_inode(d, id) != id)
 			continue;
 		other = dims_file_name(d, id);
@@ -150,7 +150,7 @@ static int put_life(const struct question *q, struct js *j, int64_t inode)
 	return r;
 }
 
-/* ---- who touched it ---- */
+/* ---- accesses ---- */
 
 static bool to_task(void *arg, struct rollup_row *key)
 {
@@ -186,7 +186,7 @@ static int route_file_take(void *state, const struct walk_rows *rows)
 	return r;
 }
 
-/* By op, class and thread version; by the summaries where they know. */
+/* Sums by op, class and thread version, from summaries where possible. */
 static int route_file_sum_up(struct question *q, const struct sums_filter *filter,
 			     struct rollup **ret)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_file_list.c: /files?find= or section=: files by a part of their name, a row for each line of files (names/file_lines.h). */
+/*
+ * route_file_list.c: /files?find= or section=: searches files by a part of their name, one row per line of files
+ * (names/file_lines.h).
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +14,7 @@
 
 #define LIST_ROWS 200u
 
-/* Kinds of files, by the folder that stands for them; all that has a path is the last. */
+/* Kinds of files, by the folder that holds each kind; the last is everything with a path. */
 static const char *const sections[] = {
 	[FOLDER_SOCKETS] = "sockets", [FOLDER_PIPES] = "pipes", [FOLDER_ANON] = "anon",
 	[FOLDER_OTHERS] = "others",   [FOLDER_ROOT] = "paths",
@@ -20,10 +23,10 @@ static const char *const sections[] = {
 struct file_list {
 	struct question *q;
 	const char *find;
-	int section; /* -1: all of them */
+	int section; /* -1: all */
 	struct sums_file *files;
 	size_t count;
-	struct sums_file sums[ARRAY_SIZE(sections)]; /* of what was found; id: how many lines */
+	struct sums_file sums[ARRAY_SIZE(sections)]; /* over the files found; id: number of lines */
 	struct map members;
 };
 
@@ -35,7 +38,7 @@ static unsigned int file_list_section(const struct file_list *l, int64_t id)
 	return MIN(folder, (uint32_t)FOLDER_ROOT);
 }
 
-/* 1 where the line's name has what is looked for, 0 or negative. */
+/* 1 if the line's name contains the text, 0 or negative. */
 static int file_list_has(const struct file_list *l, int64_t line, struct buf *text)
 {
 	const struct server *s = l->q->server;
@@ -160,7 +163,8 @@ int file_list_answer(struct question *q)
 
 	if (r >= 0)
 		r = names_prepare(q->server);
-	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	question_deadline(q,
+			  QUESTION_NS); /* excludes the names: the next question will have them */
 	if (r >= 0)
 		r = question_filter(q, q->filter, &filter);
 	if (r >= 0)

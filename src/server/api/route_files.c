@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * route_files.c: /files: one level of the tree of files, by the latest name of each, with the I/O on them. Files of one
- * line (names/file_lines.h) are one entry with its members; calls on a folder itself count to its entry, and are the
- * entry "." of what is in it.
+ * route_files.c: /files: one level of the tree of files, by the latest name of each, with their I/O. Files of one
+ * line (names/file_lines.h) are one entry with its members. Calls on a folder itself count towards its entry, and
+ * appear as the entry "." inside it.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 #include "server/sums/file_sums.h"
 #include "server/sums/who.h"
 
-#define ENTRIES_MAX 5000u      /* of one folder; the ones with most time first */
-#define ROOTS	    UINT32_MAX /* instead of a folder: what stands in none */
+#define ENTRIES_MAX 5000u      /* per folder, those with most time first */
+#define ROOTS	    UINT32_MAX /* in place of a folder: entries outside any folder */
 
 struct entry {
-	int64_t id;	 /* of a file, or of a line of several; -1: a folder */
+	int64_t id;	 /* id of a file, or of a line of several; -1: a folder */
 	int64_t line;	 /* of a file */
-	uint32_t folder; /* its own number */
-	bool self;	 /* the folder that is asked for, as a file */
-	size_t first;	 /* of a line: its members, members.items[first .. first + files) */
+	uint32_t folder; /* a folder's number */
+	bool self;	 /* the requested folder itself, as a file */
+	size_t first;	 /* for a line: its members are members.items[first .. first + files) */
 	uint64_t files, calls, errors, bytes, time;
 };
 
@@ -32,16 +32,16 @@ struct entries {
 
 struct tree {
 	struct question *q;
-	uint32_t dir;		/* that is asked for */
-	struct entry *folders;	/* [catalog_count()]: all that is in each, at any depth */
-	struct entries all;	/* of dir */
+	uint32_t dir;		/* the requested folder */
+	struct entry *folders;	/* [catalog_count()]: sums over everything in each, at any depth */
+	struct entries all;	/* entries of dir */
 	struct entries members; /* files of dir that may share their line */
 	size_t shown;		/* entries and members that were written */
 };
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
-/* Most time first, then most calls, folders before files. */
+/* Sorts by time, then calls, descending; folders before files. */
 static int route_files_by_time(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -74,7 +74,7 @@ static int add_entry(struct entries *to, const struct entry *e)
 	return r;
 }
 
-/* The folder that a file is, if anything lies in it. */
+/* The folder that a file is, if it contains anything. */
 static uint32_t folder_itself(const struct tree *t, const struct dims *d, int64_t file)
 {
 	uint32_t folder;
@@ -138,7 +138,7 @@ static int add_lines(struct tree *t)
 	return r;
 }
 
-/* Calls on a folder count to its entry, which comes behind those of files. */
+/* Calls on a folder count towards its entry, which comes after those of files. */
 static int route_files_add_selves(struct tree *t, const struct dims *d, size_t files)
 {
 	_cleanup_(map_free) struct map folders = {0};
@@ -164,7 +164,7 @@ static int route_files_add_selves(struct tree *t, const struct dims *d, size_t f
 	return 0;
 }
 
-/* Folders stand behind those that hold them. */
+/* Folders come after their parents, so one backward pass sums them up. */
 static int add_folders(struct tree *t)
 {
 	const struct catalog *c = t->q->server->catalog;
@@ -213,7 +213,7 @@ static int route_files_gather(struct question *q, struct tree *t)
 	return r < 0 ? r : route_files_add_selves(t, d, count);
 }
 
-/* ---- which are shown ---- */
+/* ---- selection ---- */
 
 static void swap(struct entry *a, struct entry *b)
 {
@@ -223,7 +223,7 @@ static void swap(struct entry *a, struct entry *b)
 	*b = was;
 }
 
-/* The place of one of e[from .. to) by order; those before it are put before it. */
+/* Partitions e[from .. to) by order around one entry. Returns its position. */
 static size_t partition(struct entry *e, size_t from, size_t to)
 {
 	size_t at = from, last = to - 1;
@@ -237,7 +237,7 @@ static size_t partition(struct entry *e, size_t from, size_t to)
 	return at;
 }
 
-/* Puts the first `top` to the front, in order: sorting a million takes longer. */
+/* Moves the first `top` to the front, in order: sorting a million entries takes longer. */
 static void route_files_choose(struct entry *e, size_t count, size_t top)
 {
 	size_t from = 0, to = count;
@@ -300,7 +300,7 @@ static void put_entry(struct tree *t, struct js *j, const struct entry *e)
 	js_key_uint(j, "time", e->time);
 }
 
-/* A line with its members, those with most time first, as many as there is room for. */
+/* Writes a line with as many of its members as fit, most time first. */
 static void route_files_put_line(struct tree *t, struct js *j, const struct entry *e)
 {
 	uint64_t files = 0;
@@ -335,9 +335,10 @@ static int files_answer(struct question *q)
 	int r = names_prepare_folders(q->server);
 	bool known;
 
-	if (r >= 0 && dir.len) /* lines of files are in folders alone */
+	if (r >= 0 && dir.len) /* only folders contain lines of files */
 		r = names_prepare(q->server);
-	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	question_deadline(q,
+			  QUESTION_NS); /* excludes the names: the next question will have them */
 	known = !dir.len || (r >= 0 && catalog_find(q->server->catalog, dir, &t.dir));
 
 	if (r >= 0 && known)

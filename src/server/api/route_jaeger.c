@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * route_jaeger.c: what Jaeger's page and Grafana's source of that name ask of Jaeger: services, their operations, traces, and which
- * service calls which. The page asks for lists by /api/v3/ since 2.19 and by /api/ before; a single trace comes from /api/ in both.
- * Times in parameters are microseconds since the epoch (RFC 3339 in v3), durations as Go writes them.
+ * route_jaeger.c: the API that Jaeger's page and Grafana's Jaeger data source use: services, their operations,
+ * traces, and the calls between services. Since 2.19 the page requests lists from /api/v3/, before from /api/; a
+ * single trace always comes from /api/. Times in parameters are microseconds since the epoch (RFC 3339 in v3),
+ * durations as Go writes them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,15 +22,16 @@
 #define TRACES_DEFAULT 20
 #define TRACES_MAX     1500
 
-/* What an answer is gathered from. */
+/* The state of an answer. */
 struct jaeger {
 	struct question *q;
 	struct spans_out_options opt;
 	struct intern names; /* services or operations, or ids of traces */
-	int64_t *newest;     /* of each trace: when its last span began */
+	int64_t *newest;     /* per trace: when its last span began */
 	size_t newest_cap;
-	int64_t first, last; /* of what is chosen */
-	json_t *tags;	     /* that a span must have; NULL: none */
+	int64_t first, last; /* time range of the chosen traces */
+	json_t *tags;	     /* required tags of a span; NULL: none */
+	bool bad_tag;
 	struct spans_sink *sink;
 	struct jaeger_sums sums;
 	int (*sum)(struct jaeger_sums *s, const struct span_out *span);
@@ -63,7 +65,7 @@ static int jaeger_take_name(struct jaeger *j, struct bytes name)
 	return name.data ? intern_add(&j->names, name.data, name.len, &i) : 0;
 }
 
-/* As Jaeger has it: "" where it is not known. */
+/* Jaeger's word for a kind; "" if unknown. */
 static const char *kind_word(int kind)
 {
 	const char *word = vocab_word("span_kind", kind);
@@ -84,7 +86,7 @@ static int take_operation(void *arg, const struct span_out *span)
 	return jaeger_take_name(arg, span->name);
 }
 
-/* Of each kind apart: the name behind a byte that is the kind and 1. */
+/* Collects names per kind: each is preceded by a byte with the kind plus 1. */
 static int take_operation_kind(void *arg, const struct span_out *span)
 {
 	struct jaeger *j = arg;
@@ -95,12 +97,12 @@ static int take_operation_kind(void *arg, const struct span_out *span)
 
 	if (kind && *kind && strcmp(kind, own) != 0)
 		return 0;
-	r = buf_append(&name, &first, 1);
-	r = r < 0 ? r : buf_append(&name, span->name.data, span->name.len);
+	buf_append(&name, &first, 1);
+	r = buf_append(&name, span->name.data, span->name.len);
 	return r < 0 ? r : jaeger_take_name(j, (struct bytes){name.data, name.len});
 }
 
-/* The end of what /api/ answers: {"data": [...], "total": N, ...} */
+/* The end of every answer of /api/: {"data": [...], "total": N, ...} */
 static int jaeger_put_end(struct js *out, size_t total)
 {
 	js_key_uint(out, "total", total);
@@ -130,7 +132,7 @@ static void jaeger_put_list(const struct jaeger *j, bool kinds, struct js *out)
 	js_close(out, ']');
 }
 
-/* `v3`: the member of v3's answer, NULL: as /api/ has it. */
+/* `v3`: the name of the member in v3's answer; NULL: the form of /api/. */
 static int jaeger_put_names(struct jaeger *j, bool kinds, const char *v3)
 {
 	struct js out = {.to = &j->q->out};
@@ -160,7 +162,7 @@ static struct spans_out_options any(const struct question *q)
 					  .arg = q};
 }
 
-/* A parameter that may be absent or empty: any. */
+/* A parameter that may be absent or empty, which means any. */
 static const char *some_text(const char *name)
 {
 	return name && *name ? name : NULL;
@@ -211,7 +213,7 @@ static int answer_operations_of(struct question *q)
 
 /* ---- traces ---- */
 
-/* "1.5ms", "200us", "2s" in ns; 0 where absent. */
+/* Parses "1.5ms", "200us", "2s" to ns; 0 if absent. */
 static int take_go_duration(struct question *q, const char *name, int64_t *ret)
 {
 	static const struct {
@@ -256,7 +258,7 @@ static int take_when(struct question *q, const char *name, int64_t *ret)
 			      name, text);
 }
 
-/* What the two interfaces call the same. */
+/* The names of the same parameters in the two interfaces. */
 struct criteria {
 	const char *service, *operation, *start, *end, *dur_min, *dur_max, *limit, *tags;
 	int (*take_time)(struct question *q, const char *name, int64_t *ret);
@@ -270,22 +272,40 @@ static const struct criteria criteria_v3 = {
 	"query.startTimeMax", "query.durationMin",   "query.durationMax",
 	"query.searchDepth",  "query.attributes",    take_when};
 
-/* {"http.status_code": "500", ...} */
-static int take_tags(struct jaeger *j, const char *name)
+/* The older interface's other form, tag=NAME:VALUE, as often as there are tags. */
+static bool take_tag(void *arg, const char *name, const char *value)
 {
-	const char *text = some_text(http_param(j->q->request, name));
+	struct jaeger *j = arg;
+	const char *colon = strcmp(name, "tag") == 0 ? strchr(value, ':') : NULL;
+
+	if (strcmp(name, "tag") != 0)
+		return false;
+	j->bad_tag = !colon || json_object_setn_new(j->tags, value, (size_t)(colon - value),
+						    json_string(colon + 1)) < 0;
+	return j->bad_tag;
+}
+
+/* {"http.status_code": "500", ...} */
+static int take_tags(struct jaeger *j, const struct criteria *c)
+{
+	const char *text = some_text(http_param(j->q->request, c->tags));
+	bool tag = http_param(j->q->request, "tag") != NULL;
 	json_error_t error;
 
-	if (http_param(j->q->request, "tag"))
+	if (tag && c != &criteria_v1)
 		return question_error(j->q, -EINVAL,
-				      "tag: give tags as a JSON object, tags={\"NAME\":\"VALUE\"}");
-	if (!text)
+				      "tag: give tags as a JSON object, %s={\"NAME\":\"VALUE\"}",
+				      c->tags);
+	if (!text && !tag)
 		return 0;
-	j->tags = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	j->tags = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : json_object();
 	if (!json_is_object(j->tags))
 		return question_error(j->q, -EINVAL,
 				      "%s=%.40s: expected a JSON object like {\"NAME\":\"VALUE\"}",
-				      name, text);
+				      c->tags, text ?: "");
+	http_each_param(j->q->request, take_tag, j);
+	if (j->bad_tag)
+		return question_error(j->q, -EINVAL, "tag: expected tag=NAME:VALUE");
 	j->opt.brief = !json_object_size(j->tags);
 	return 0;
 }
@@ -309,7 +329,7 @@ static int take_criteria(struct jaeger *j, const struct criteria *c, int64_t *re
 	if (r < 0)
 		return r;
 	r = question_number(q, c->limit, 1, TRACES_MAX, TRACES_DEFAULT, ret_limit);
-	return r < 0 ? r : take_tags(j, c->tags);
+	return r < 0 ? r : take_tags(j, c);
 }
 
 static int take_trace(void *arg, const struct span_out *span)
@@ -339,7 +359,7 @@ static int compare_newest(const void *a, const void *b, void *newest)
 	return (x < y) - (x > y);
 }
 
-/* Keeps the `limit` newest of the traces that were found. */
+/* Keeps the `limit` newest of the traces found. */
 static int keep_newest(struct jaeger *j, size_t limit)
 {
 	_cleanup_free_ uint32_t *order = calloc(j->names.count + 1, sizeof(*order));
@@ -372,7 +392,7 @@ static int choose_search(struct jaeger *j, const struct criteria *c)
 	return r < 0 ? r : keep_newest(j, (size_t)limit);
 }
 
-/* The trace of an id, which may be without zeros in front. */
+/* Chooses the trace with an id, which may lack leading zeros. */
 static int choose_id(struct jaeger *j, const char *id)
 {
 	char text[TRACE_ID_TEXT + 1];
@@ -380,7 +400,7 @@ static int choose_id(struct jaeger *j, const char *id)
 	uint32_t i;
 
 	if (len > TRACE_ID_TEXT)
-		return 0; /* of no trace */
+		return 0; /* matches no trace */
 	memset(text, '0', sizeof(text));
 	for (size_t k = 0; k < len; k++)
 		text[TRACE_ID_TEXT - len + k] = (char)tolower((unsigned char)id[k]);
@@ -405,7 +425,7 @@ static int jaeger_take_span(void *arg, const struct span_out *span)
 	return spans_sink_put(j->sink, span);
 }
 
-/* The traces with all of their spans, and the calls that these made. */
+/* Writes the traces with all of their spans, and the calls that these made. */
 static int put_traces(struct jaeger *j)
 {
 	struct buf *out;
@@ -424,7 +444,7 @@ static int put_traces(struct jaeger *j)
 	return r < 0 ? r : buf_append(&j->q->out, out->data, out->len);
 }
 
-/* `id`: of one trace; NULL: those that are searched for. */
+/* `id`: a single trace; NULL: those that match the search. */
 static int answer_chosen(struct question *q, const char *id)
 {
 	_cleanup_(jaeger_free) struct jaeger j = {
@@ -469,7 +489,7 @@ static int take_sum(void *arg, const struct span_out *span)
 	return question_stopped(j->q) ? -EINTR : j->sum(&j->sums, span);
 }
 
-/* Gives each chosen span to the sums. */
+/* Passes each chosen span to the sums. */
 static int each_sum(struct jaeger *j, int (*sum)(struct jaeger_sums *, const struct span_out *))
 {
 	j->sum = sum;
@@ -492,7 +512,7 @@ static int answer_summaries(struct question *q)
 	return out.error;
 }
 
-/* Of the spans that were there in the `lookback` milliseconds before `endTs`. */
+/* Calls between services in the `lookback` milliseconds before `endTs`. */
 static int answer_dependencies(struct question *q)
 {
 	_cleanup_(jaeger_free) struct jaeger j = {.q = q, .opt = any(q)};
@@ -502,7 +522,9 @@ static int answer_dependencies(struct question *q)
 	int r = question_number(q, "endTs", 0, most, most, &end);
 
 	r = r < 0 ? r : question_number(q, "lookback", 0, most, most, &lookback);
-	r = r < 0 ? r : each_sum(&j, jaeger_sums_know); /* all: a parent may have begun before */
+	r = r < 0 ? r
+		  : each_sum(&j,
+			     jaeger_sums_know); /* all spans, as a parent may have begun earlier */
 	j.opt.to = end * NSEC_PER_MSEC;
 	j.opt.from = (end - lookback) * NSEC_PER_MSEC;
 	r = r < 0 ? r : each_sum(&j, jaeger_sums_call);

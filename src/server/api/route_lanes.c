@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_lanes.c: /lanes: the threads of the timeline, those of one container and process together. */
+/* route_lanes.c: /lanes: the threads of the timeline, grouped by container and process. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct lane {
 	const struct dims_process *process;
 	const struct dims_cgroup *cgroup;
 	const struct dims_host *host;
-	uint64_t calls, time, wait_time; /* time: in calls that did more than wait */
+	uint64_t calls, time, wait_time; /* time: in calls other than waits */
 	struct bytes argument;		 /* distinguishes the process from others of its name */
 };
 
@@ -122,7 +122,7 @@ static int route_lanes_add(struct map *to, const struct dims *d, int64_t thread_
 	return map_set(to, task, before + n);
 }
 
-/* Calls by thread, those that never finished too: what hangs must not be unseen. */
+/* Counts calls by thread, including those that never finished: a hung thread must not be left out. */
 static int count_calls(const struct dims *d, const struct sums *s, struct lane_sums *ret)
 {
 	uint64_t id, n;
@@ -146,7 +146,7 @@ static int count_calls(const struct dims *d, const struct sums *s, struct lane_s
 	return r;
 }
 
-/* Calls that run and have no row yet: of a thread that hangs in its first one nothing else is known. */
+/* Counts calls that are still running and have no row yet: a thread that hangs in its first call has no other trace. */
 static int count_running(struct question *q, const struct sums_filter *filter, struct map *ret)
 {
 	_cleanup_(running_calls_free) struct running_calls running = {0};

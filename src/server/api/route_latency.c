@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_latency.c: /latency: calls by time and duration; with `by`, percentiles of the groups with most time. */
+/* route_latency.c: /latency: calls by time and duration; with `by`, percentiles of the groups with the most time. */
 #include <errno.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ static void route_latency_put_number(struct js *j, const struct dims *d,
 	js_key_int(j, "name", row->thread_id);
 }
 
-/* One thread stands for all of the same name. */
+/* Maps all threads of the same name to one. */
 static void map_comm(const struct dims *d, struct rollup_row *key)
 {
 	const struct dims_thread *t = dims_thread(d, key->thread_id);
@@ -172,7 +172,7 @@ static int put_series(struct question *q, struct js *j, const struct rollup *all
 	return 0;
 }
 
-/* There may be millions of files: histograms are made for those that are shown. */
+/* There may be millions of files, so histograms are made only for those that are shown. */
 static int route_latency_put_files(struct question *q, struct js *j,
 				   const struct sums_filter *filter, struct sums *s)
 {
@@ -220,7 +220,8 @@ static int latency_answer(struct question *q)
 		r = names_prepare(q->server);
 	if (r < 0)
 		return r;
-	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	question_deadline(q,
+			  QUESTION_NS); /* excludes the names: the next question will have them */
 	question_range(q, &from, &to);
 	sums_axis_make(q, from, to, &axis);
 	want.keys = split && !want.files ? split->keys | ROLLUP_CLASS : 0;

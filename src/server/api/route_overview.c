@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * route_overview.c: /overview: all that the first page shows, from one pass. What is ranked is I/O, as in
- * `weir report`: waiting, and calls that are neither, have tables of their own. Calls that still ran
- * when recording stopped are in totals.running alone.
+ * route_overview.c: /overview: everything on the first page, from one pass. Rankings cover I/O, as in `weir report`;
+ * waits, and calls that are neither, have separate tables. Calls that were still running when recording stopped count
+ * only in totals.running.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,14 +16,14 @@
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"
 
-#define RATE_OPS  10u /* with a band of their own; the others are one */
+#define RATE_OPS  10u /* operations with their own band; the others share one */
 #define SLOW_ROWS 20u
 
-#define FILES_UNKNOWN SIZE_MAX /* were not looked at */
+#define FILES_UNKNOWN SIZE_MAX /* files were not summed */
 
 /* ---- tables ---- */
 
-/* The classes that a table shows. */
+/* The classes in a table. */
 enum part { PART_IO, PART_WAIT, PART_NOT_IO, PART_ALL };
 
 static bool route_overview_is_part(enum part part, int64_t class)
@@ -43,12 +43,12 @@ static bool route_overview_is_part(enum part part, int64_t class)
 
 struct table_of {
 	const char *name;
-	unsigned int keys; /* what the rows are told by */
+	unsigned int keys; /* the key of the rows */
 	enum part part;
-	bool failed; /* those that failed alone, and where */
+	bool failed; /* only failed calls, and on which files */
 	bool needs_thread;
-	bool lives; /* has a time in which it lived */
-	/* Turns ids into those that stand for the thing; NULL: they stay. */
+	bool lives; /* has a lifetime */
+	/* Replaces version ids by the id of the thing itself; NULL: none to replace. */
 	void (*map)(const struct server *s, struct rollup_row *key);
 	void (*put)(struct js *j, const struct dims *d, const struct rollup_row *row);
 };
@@ -142,7 +142,7 @@ static bool route_overview_regroup_row(void *arg, struct rollup_row *key)
 	return true;
 }
 
-/* Failures by their number. */
+/* Sorts failures by their number. */
 static int route_overview_by_calls(const void *a, const void *b)
 {
 	const struct rollup_row *x = *(const struct rollup_row *const *)a;
@@ -162,9 +162,9 @@ static void put_figures(struct js *j, const struct rollup_row *row)
 	js_key_uint(j, "max", row->max_ns);
 }
 
-/* ---- what threads did besides ---- */
+/* ---- waits of threads ---- */
 
-/* Time in calls that wait, by what the rows are told by. */
+/* Time in waiting calls, by the key of the table's rows. */
 static int find_waits(const struct question *q, const struct rollup *all, const struct table_of *t,
 		      struct map *ret)
 {
@@ -183,7 +183,7 @@ static int find_waits(const struct question *q, const struct rollup *all, const 
 	return r;
 }
 
-/* How long the thread lived within the range that was asked for. */
+/* How long the thread lived within the requested range. */
 static uint64_t span_of(const struct question *q, int64_t task, int64_t from, int64_t to)
 {
 	const struct dims *d = store_dims(q->server->store);
@@ -231,7 +231,7 @@ static int sorted_rows(const struct rollup *sums, const struct table_of *t,
 	return 0;
 }
 
-/* Where the failures of each row were: tops[] is as long as the table. 1: too many files to know. */
+/* Finds the files of each row's failures; tops[] is as long as the table. 1: too many files to count. */
 static int find_failures(const struct question *q, const struct sums *s,
 			 const struct rollup_row *const *rows, size_t count,
 			 struct failure_top *tops)
@@ -257,7 +257,7 @@ static void put_failure(const struct question *q, struct js *j, const struct fai
 		js_uint(j, top->files);
 }
 
-/* Of processes what distinguishes each from others of its name in the whole table; NULL of other rows. */
+/* What distinguishes each process from others of its name in the whole table; NULL for other tables. */
 static int route_overview_arguments(const struct question *q, const struct table_of *t,
 				    const struct rollup_row *const *rows, size_t count,
 				    struct bytes **ret)
@@ -382,7 +382,7 @@ static int route_overview_put_files(struct question *q, struct js *j,
 
 /* ---- totals ---- */
 
-/* Threads and processes, over their versions, that made calls. */
+/* Counts the threads and processes, over their versions, that made calls. */
 static int count_threads(const struct dims *d, const struct rollup *by_thread, size_t *ret_tasks,
 			 size_t *ret_processes)
 {
@@ -453,8 +453,8 @@ static void route_overview_put_numbers(struct js *j, const uint64_t *numbers, un
 }
 
 /*
- * How much of the picture is the operation's: its share of the calls and of the bytes of each bucket, so that one that has
- * a short time for itself is not hidden by what made more calls in all the other time.
+ * An operation's weight in the picture: its share of the calls and of the bytes of each bucket. So an operation that
+ * dominates a short time is not hidden by those with more calls overall.
  */
 static double op_weight(const struct sums *s, unsigned int op, const struct sums_series *all)
 {
@@ -469,7 +469,7 @@ static double op_weight(const struct sums *s, unsigned int op, const struct sums
 	return weight;
 }
 
-/* Those with most weight first; those beyond RATE_OPS are left in `others`, which begins as all of them. */
+/* Chooses those with the most weight; those beyond RATE_OPS remain in `others`, which initially holds all. */
 static unsigned int choose_ops(const struct sums *s, unsigned int top[static RATE_OPS],
 			       struct sums_series *others)
 {
@@ -616,7 +616,7 @@ void overview_put_axis(const struct question *q, struct js *j, const struct sums
 	js_key_int(j, "asked_to", to - q->server->origin);
 }
 
-/* The answer from the sums of everything: who made how many calls, and when. */
+/* Writes what comes from the sums of all calls: their number by key, and over time. */
 static int put_figures_of_all(struct question *q, struct js *j, const struct overview *o,
 			      bool brief, double share)
 {
@@ -639,7 +639,7 @@ static int put_figures_of_all(struct question *q, struct js *j, const struct ove
 	return r;
 }
 
-/* Files, of which there may be millions, and single calls: these take most of the time. */
+/* Writes files, of which there may be millions, and single calls: these take most of the time. */
 static int put_details(struct question *q, struct js *j, const struct sums_filter *filter,
 		       const struct sums *s, struct sums_file *files, size_t file_count)
 {
@@ -671,12 +671,13 @@ static int route_overview_sum_up(struct question *q, struct overview *o, bool br
 	if (brief)
 		want.files = want.slowest = want.failures = false;
 	else
-		admission_want_names(q->server); /* they are made meanwhile */
+		admission_want_names(q->server); /* a background thread computes them meanwhile */
 	r = sums_run(q, &o->filter, &want, &o->sums);
 	if (r < 0 || brief)
 		return r;
 	r = names_prepare(q->server);
-	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	question_deadline(q,
+			  QUESTION_NS); /* excludes the names: the next question will have them */
 	return r < 0 ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
 }
 
@@ -712,7 +713,7 @@ static int overview_answer(struct question *q)
 	if (r < 0)
 		return r;
 	if (o.filter.eval && !o.filter.by_summary)
-		/* a trace that grows would begin anew each time */
+		/* a growing trace would start over each time */
 		return overview_parts_answer(q, &o.filter, brief, q->server->live ? 0 : within);
 	r = route_overview_sum_up(q, &o, brief);
 	return r < 0 ? r : overview_put(q, &q->out, &o, brief, 1);
@@ -720,7 +721,7 @@ static int overview_answer(struct question *q)
 
 void overview_get(void *arg, struct http_request *r)
 {
-	/* the whole may have to wait for memory */
+	/* the whole overview may have to wait for memory */
 	if (http_param(r, "brief"))
 		question_run_by_filter(arg, r, overview_answer);
 	else

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_parquet.c: a download as Parquet: the engine writes it by name, and does not know how large it may be. */
+/*
+ * route_parquet.c: a download as Parquet: the engine writes a file by name, without a size limit, so its size is
+ * watched here.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +17,10 @@
 #include "server/http/pool.h"
 #include "server/api/route_query.h"
 
-#define LOOK_NS (20 * NSEC_PER_MSEC) /* how often its size is looked at: some ten MiB */
+#define LOOK_NS \
+	(20 * NSEC_PER_MSEC) /* interval at which its size is checked: about ten MiB of output */
 
-/* ---- its size is watched ---- */
+/* ---- watching its size ---- */
 
 struct watch {
 	const char *folder;
@@ -28,7 +32,7 @@ struct watch {
 	bool end, over;
 };
 
-/* Of all files in a folder: the engine may write beside the name that it was given. */
+/* Bytes of all files in a folder: the engine may create others next to the name that it was given. */
 static uint64_t bytes_in(const char *folder)
 {
 	DIR *d = opendir(folder);
@@ -78,7 +82,7 @@ static int watch_begin(struct watch *w)
 	return -e;
 }
 
-/* True where it has become too large. */
+/* Ends the watch. True if the file became too large. */
 static bool watch_end(struct watch *w)
 {
 	pthread_mutex_lock(&w->lock);
@@ -116,7 +120,7 @@ static int run_watched(struct question *q, struct engine *e, const char *sql, co
 	r = run_all(q, e, sql);
 	if (!watch_end(&w) || question_stopped(q))
 		return r;
-	q->err = (struct error){0}; /* that it was interrupted */
+	q->err = (struct error){0}; /* drops the error of the interruption */
 	return query_download_too_large(q);
 }
 
@@ -137,7 +141,7 @@ static int write_to(struct question *q, const struct plan *p, const char *folder
 	return r;
 }
 
-/* Into a folder that is gone before anything is sent. */
+/* Writes into a folder that is deleted before anything is sent. */
 int parquet_write(struct question *q, const struct plan *p)
 {
 	_cleanup_(spill_free) struct spill spill = SPILL_NONE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_query.c: /query, /check, /explain: the language over the trace. */
+/* route_query.c: /query, /check, /explain: queries over the trace. */
 #include "server/api/route_query.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "server/http/answer_table.h"
 
 #define DOWNLOAD_NS  (120 * NSEC_PER_SEC)
-#define DOWNLOAD_MAX (4ull << 30) /* bytes of a file that is made for a download, unless said */
+#define DOWNLOAD_MAX (4ull << 30) /* bytes of a file made for a download, by default */
 #define PIECE	     65536
 
 /* ---- the plan ---- */
@@ -45,7 +45,7 @@ static int route_query_parse(struct question *q, const char *text, struct plan *
 	return r < 0 ? query_wrong(q, r, &why) : 0;
 }
 
-/* The page's filter is one over calls: other tables are asked as they are. */
+/* The page's filter is over calls; queries of other tables are not restricted by it. */
 static int restrict_plan(struct question *q, struct plan *p)
 {
 	struct query_error why = {0};
@@ -70,12 +70,12 @@ int query_take(struct question *q, struct plan **ret)
 	return r < 0 ? r : restrict_plan(q, *ret);
 }
 
-/* The same with at most `limit` rows, which the engine then need not make. */
+/* The same with at most `limit` rows, so that the engine need not compute more. */
 static int take_limited(struct question *q, int64_t limit, struct plan **ret)
 {
 	_cleanup_(plan_freep) struct plan *plain = NULL;
 	_cleanup_buf_ struct buf text = {0};
-	int r = query_take(q, &plain); /* errors are at places of the text as it was given */
+	int r = query_take(q, &plain); /* error positions refer to the text as given */
 
 	if (r >= 0)
 		r = buf_printf(&text, "%s\n| head %" PRId64, http_param(q->request, "q"), limit);
@@ -156,7 +156,7 @@ static int ask(struct question *q, const struct plan *p,
 	return r;
 }
 
-/* ---- downloads: a file is made, then sent, so that nobody's slow line holds an engine ---- */
+/* ---- downloads: written to a file, then sent, so that a slow connection does not occupy an engine ---- */
 
 uint64_t query_download_max(const struct question *q)
 {
@@ -261,7 +261,7 @@ static int give_csv(struct question *q, struct answer *rows, int64_t limit)
 	return r;
 }
 
-/* It is sent once: what was found while it was written is part of it. */
+/* The file is sent once, so it includes losses found while it was written. */
 static int put_file_loss(void *arg, struct buf *to, struct error *err)
 {
 	struct question *q = ((struct download *)arg)->q;
@@ -324,7 +324,7 @@ static int query_answer(struct question *q)
 			q, -EINVAL, "format=%.40s: must be json, columns, csv or parquet", format);
 	if (format && (*format == 'p' || strcmp(format, "csv") == 0 || (wanted && *format == 'j')))
 		return download(q, format);
-	/* one more than is shown, to know whether there are more */
+	/* one row more than is shown, to know whether there are more */
 	r = take_limited(q, limit + 1, &plan);
 	if (r < 0)
 		return r;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* route_query.h: a pipeline of a request, for the files that answer, check or explain it. */
+/* route_query.h: a request's pipeline, for the files that answer, check or explain it. */
 #pragma once
 
 #include "query/query.h"
 #include "server/internal.h"
 
-/* Parses `q`, and-s the page's filter to it, sets its range. -EINVAL with the place of the error. */
+/* Parses `q`, joins the page's filter by `and`, sets the range. -EINVAL with the position of the error. */
 int query_take(struct question *q, struct plan **ret);
-/* The error of a parser as the question's. */
+/* Reports a parser's error as the question's. */
 int query_wrong(struct question *q, int code, const struct query_error *why);
-/* What a file that is made for a download may have, and what is said of one that is larger (-E2BIG). */
+/* The size limit of a file made for a download, and the error for a larger one (-E2BIG). */
 uint64_t query_download_max(const struct question *q);
 int query_download_too_large(struct question *q);
-/* route_parquet.c: a nameless file with the answer; negative with q->err. */
+/* route_parquet.c: writes the answer to a nameless file; negative with q->err. */
 int parquet_write(struct question *q, const struct plan *p);

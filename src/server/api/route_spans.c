@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_spans.c: /v1/traces (OTLP/HTTP) and /api/v2/spans (Zipkin): spans that programs send. */
+/* route_spans.c: /v1/traces (OTLP/HTTP) and /api/v2/spans (Zipkin): receives spans from programs. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
-#include "exchange/body.h"
+#include "exchange/otlp/body.h"
 #include "server/http/intake.h"
 #include "server/internal.h"
 
@@ -35,7 +35,7 @@ static void refuse(struct http_request *r, unsigned int status, bool protobuf, c
 	http_reply(r, status, protobuf ? PROTOBUF : JSON, &out);
 }
 
-/* The body as it was before compression: it, or what is inflated into *room. 0, or negative: refused. */
+/* Decompresses the body: *ret is the body itself, or its inflated form in *room. 0, or negative: refused. */
 static int plain_body(struct http_request *r, bool protobuf, struct buf *room, struct bytes *ret)
 {
 	const char *encoding = http_header(r, "Content-Encoding");
@@ -61,7 +61,7 @@ static int plain_body(struct http_request *r, bool protobuf, struct buf *room, s
 	return 0;
 }
 
-/* In a turn: takes the body; false where it was refused. */
+/* Takes the body, during its turn; false if it was refused. */
 static bool spans_take_turn(struct server *s, struct http_request *r, enum spans_format format,
 			    struct spans_counts *ret)
 {
@@ -80,7 +80,7 @@ static bool spans_take_turn(struct server *s, struct http_request *r, enum spans
 	return false;
 }
 
-/* Takes the body; false where it was refused. */
+/* Takes the body; false if it was refused. */
 static bool spans_take_body(struct server *s, struct http_request *r, enum spans_format format,
 			    struct spans_counts *ret)
 {
@@ -114,7 +114,7 @@ void otlp_post(void *arg, struct http_request *r)
 		return;
 	if (spans_counts_put(&counts, &text) < 0 ||
 	    otlp_response(&out, protobuf, counts.rejected, buf_str(&text)) < 0)
-		return; /* 500 */
+		return; /* answered with 500 */
 	http_reply(r, 200, protobuf ? PROTOBUF : JSON, &out);
 }
 

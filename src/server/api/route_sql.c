@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * route_sql.c: /sql: somebody's SQL, in a process of its own (sql_child.h), which is killed when the client goes away.
+ * route_sql.c: /sql: runs a user's SQL in a separate process (sql_child.h), which is killed when the client goes
+ * away.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -16,19 +17,20 @@
 #include "server/internal.h"
 #include "server/http/pool.h"
 
-/* address space beside what the engine may take: threads, libraries */
+/* address space in addition to the engine's memory: threads, libraries */
 #define MEMORY_AS   (6ull << 30)
-#define CPU_S	    (8 * QUESTION_NS / NSEC_PER_SEC) /* of all its threads together */
+#define CPU_S	    (8 * QUESTION_NS / NSEC_PER_SEC) /* over all its threads */
 #define ARGS_MAX    64
 #define POLL_MS	    50
 #define MESSAGE_MAX 2048
-#define SPILL_MIN   (64ull << 20) /* bytes: with less a statement is better refused by a full disk */
+#define SPILL_MIN \
+	(64ull << 20) /* bytes; with less, it is better to let the statement fail on a full disk */
 
-/* What goes to and comes from the statement's process. */
+/* The exchange with the statement's process. */
 struct talk {
 	struct child child;
-	size_t written;	 /* of the statement */
-	struct buf said; /* on standard error */
+	size_t written;	 /* bytes of the statement written so far */
+	struct buf said; /* standard error */
 };
 
 static void route_sql_shut(int *fd)
@@ -70,7 +72,7 @@ static int too_much(struct question *q, uint64_t spill)
 			      (unsigned long long)spill >> 20);
 }
 
-/* Until the child has closed its ends. */
+/* Writes and reads until the child has closed its ends. */
 static int talk(struct question *q, struct talk *t)
 {
 	const struct buf *statement = http_body(q->request);
@@ -104,7 +106,7 @@ static int talk(struct question *q, struct talk *t)
 	return r;
 }
 
-/* What C++ says of an exception that nobody caught: the library's is JSON. */
+/* Extracts the message of an uncaught C++ exception; the library's is JSON. */
 static void uncaught(const char *said, char *ret, size_t size)
 {
 	const char *what = strstr(said, "what():"), *from = what ? strchr(what, '{') : NULL;
@@ -120,7 +122,7 @@ static void uncaught(const char *said, char *ret, size_t size)
 	json_decref(doc);
 }
 
-/* A signal says what happened, not why: memory is only one of the reasons. */
+/* Reports a signal without guessing its cause: memory is only one of the possible ones. */
 static int ended(struct question *q, int sig, const char *said)
 {
 	char why[512];
@@ -146,7 +148,7 @@ static int ended(struct question *q, int sig, const char *said)
 	return question_error(q, -EIO, "the statement's process crashed: %s", strsignal(sig));
 }
 
-/* The first line of what the child said, without the names of commands before it. */
+/* The first line of the child's error, without command-name prefixes. */
 static int refused(struct question *q, uint64_t spill, char *said)
 {
 	char *end = strchr(said, '\n');
@@ -155,7 +157,7 @@ static int refused(struct question *q, uint64_t spill, char *said)
 		*end = '\0';
 	if (strncmp(said, "weir: ", 6) == 0)
 		said += 6;
-	/* DuckDB's words for a full folder; all of the memory may need less of it */
+	/* DuckDB's message for a full folder; with all of the memory it may need less disk */
 	if (q->wide && strstr(said, "offload data block"))
 		return too_much(q, spill);
 	if (strstr(said, "raise --memory")) /* engine/duckdb/library/message.c */
@@ -165,7 +167,7 @@ static int refused(struct question *q, uint64_t spill, char *said)
 	return question_error(q, -EINVAL, "%s", *said ? said : "the statement failed");
 }
 
-/* No more than half of what is free, so that others can go on writing. */
+/* Half of the free space at most, so that others can still write. */
 static uint64_t spill_max(void)
 {
 	const char *folder = secure_getenv("TMPDIR");
@@ -183,7 +185,7 @@ struct words {
 	char memory[32], rows[32], spill[32];
 };
 
-/* What the statement may take is the question's part of the room. */
+/* The statement may use the question's share of the memory budget. */
 static int add_args(struct question *q, uint64_t spill, const char **args, struct words *w)
 {
 	const struct server_options *o = &q->server->opt;
@@ -238,7 +240,7 @@ static int route_sql_run(struct question *q)
 	return r;
 }
 
-/* The process opens the traces by their names: what it finds there must be what the pages show. */
+/* The process opens the traces by name: they must still be the files that the pages show. */
 static int check_files(struct question *q)
 {
 	struct store_file_changes c;
@@ -259,7 +261,7 @@ static int check_files(struct question *q)
 								 : "moved");
 }
 
-/* With half of the room, so that two run at once; what cannot be done with that has all of it. */
+/* Runs with half of the memory, so that two statements run at once; if that is not enough, again with all of it. */
 static int sql_answer(struct question *q)
 {
 	int r;
@@ -277,7 +279,7 @@ static int sql_answer(struct question *q)
 			r = route_sql_run(q);
 		memory_budget_give(q);
 	} while (pool_again(q, r));
-	/* an error may be that of a file that went away meanwhile */
+	/* the error may be that of a file that was deleted meanwhile */
 	if (r != -EINTR && check_files(q) < 0)
 		r = -ESTALE;
 	return r;

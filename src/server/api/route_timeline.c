@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * route_timeline.c: /timeline: what the lanes show. A call that is longer than a pixel is a row. Calls
- * within one pixel share a cell: where it is one call alone, it is a row too, else there is one for each
- * operation, with its part of the pixel.
- * From 100 ms a pixel on, cells come from the summaries; so they do, and are as wide, where there are
- * too many calls to read them all.
+ * route_timeline.c: /timeline: the contents of the lanes. A call longer than a pixel is a row. Calls within one pixel
+ * share a cell: a single call is a row too, else there is a row per operation, with its share of the pixel. From 100
+ * ms per pixel on, cells come from the summaries. If there are too many calls to read them all, cells are widened to
+ * 100 ms and come from the summaries too.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,13 +16,13 @@
 #include "server/sums/who.h"
 #include "server/sums/sums.h"
 
-#define CALLS_READ   4000000u /* of the range: some 0.4 s of work */
-#define CELL_OPS     4u	      /* operations told apart in place; more go to a map */
+#define CALLS_READ   4000000u /* limit for the range: about 0.4 s of work */
+#define CELL_OPS     4u	      /* operations counted in the cell itself; more go to a map */
 #define MORE_OP_BITS 13u
 #define ROW_NONE     (-1)
-#define ROW_RUNNING  (-2) /* a call that runs, which has no row yet; -1 in the answer */
+#define ROW_RUNNING  (-2) /* a running call that has no row yet; -1 in the answer */
 #define CALLS_PER_LANE(width) \
-	(4u * (width)) /* longer than a pixel; a hostile trace may have more at once */
+	(4u * (width)) /* calls longer than a pixel; a hostile trace may have more at once */
 
 struct one_call {
 	int64_t start, dur, row;
@@ -32,7 +31,7 @@ struct one_call {
 	uint32_t lane;
 };
 
-/* What calls of one operation have of a pixel. */
+/* The share of a pixel of one operation's calls. */
 struct op_part {
 	int32_t op;
 	uint32_t count; /* 0: none */
@@ -41,12 +40,12 @@ struct op_part {
 
 struct cell {
 	uint64_t count, busy;
-	struct one_call first; /* the only one, where count is 1 and from rows */
+	struct one_call first; /* the only one, if count is 1 and it came from rows */
 	struct op_part ops[CELL_OPS];
-	bool summed; /* some of it comes from a summary: no call of its own */
+	bool summed; /* partly from a summary, so there is no single call */
 };
 
-/* Of an operation that has no place in its cell. */
+/* An operation that has no slot in its cell. */
 struct more_part {
 	uint32_t lane;
 	unsigned int pixel;
@@ -64,12 +63,12 @@ struct painter {
 	const struct picture *picture;
 	const struct server *server;
 	struct cell **cells; /* [lane] -> [width], on first use */
-	struct map more_at;  /* (lane, pixel, op) -> place in more, where CELL_OPS are not enough */
+	struct map more_at;  /* (lane, pixel, op) -> index in more, beyond CELL_OPS */
 	struct more_part *more;
 	size_t more_count, more_cap;
 	struct one_call *calls;
 	size_t count, cap;
-	uint32_t *calls_of; /* [lane]: how many */
+	uint32_t *calls_of; /* [lane]: number of calls */
 };
 
 /* ---- painting ---- */
@@ -100,7 +99,7 @@ static struct cell *cell_of(struct painter *w, uint32_t lane, unsigned int pixel
 
 _Static_assert(OP_CODE_MAX < 1u << MORE_OP_BITS, "a code fits beside its pixel");
 
-/* What no operation has is none: traces come from anyone. */
+/* Codes beyond any operation become none, as traces may come from anyone. */
 static int32_t op_of(const struct batch *b, unsigned int column, size_t row)
 {
 	int64_t op = batch_get(b, column, row, -1);
@@ -392,7 +391,7 @@ static void route_timeline_put_row(struct output *o, const struct one_call *c, d
 	o->class[i] = c->class < 0 || c->class >= CLASS_COUNT ? COLUMNS_NULL : (uint32_t)c->class;
 }
 
-/* Of all that the cell has; where sums of windows are more than the pixel, as much of it as each has of them. */
+/* Writes an operation's share of the cell; if its windows' sums exceed the pixel, they are scaled to fit. */
 static void cell_put_part(struct output *o, const struct picture *p, const struct cell *c,
 			  uint32_t lane, unsigned int pixel, const struct op_part *part)
 {
@@ -540,7 +539,7 @@ static int take_lanes(struct question *q, int64_t ids[static LANES_MAX], size_t 
 				  "lanes= is missing: thread ids, as returned by /lanes");
 }
 
-/* Every version of each thread leads to its lane. */
+/* Maps every version of each thread to its lane. */
 static int map_lanes(const struct dims *d, const int64_t *ids, struct picture *p)
 {
 	_cleanup_(map_free) struct map by_task = {0};
@@ -643,8 +642,8 @@ static bool pixels_are_windows(const struct question *q, int64_t from, int64_t t
 }
 
 /*
- * Where the calls are too many, or pixels long, pixels are windows of the summaries, or several whole ones: what a
- * summary sums up then lies within the pixel that it is painted in.
+ * If there are too many calls, or pixels are long, pixels become one or several whole summary windows, so that each
+ * window falls into the pixel where it is painted.
  */
 static void fit_windows(const struct question *q, struct picture *p)
 {

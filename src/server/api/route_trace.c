@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_trace.c: /trace: what was recorded. */
+/* route_trace.c: /trace: describes the recording. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,11 +10,12 @@
 #include "schema/vocab.h"
 #include "server/internal.h"
 #include "server/http/js.h"
-#include "store/file/verify.h"
+#include "store/file/read/verify.h"
 
-#define LOSS_WINDOWS_MAX 2000u /* told one by one; a trace with more has its sums in `loss` */
+#define LOSS_WINDOWS_MAX \
+	2000u /* loss windows listed; a trace with more has only the sums in `loss` */
 
-/* ---- the command that was recorded, and where something is missing: blocks of their own ---- */
+/* ---- the recorded command and losses, which have their own blocks ---- */
 
 static int take_command(struct server *s, const struct batch *b)
 {
@@ -66,7 +67,7 @@ static int read_blocks(struct server *s, struct js *windows, struct error *err)
 		if (table != TABLE_LOSS && (table != TABLE_MARK || s->command))
 			continue;
 		r = store_decode(cursor, i, ~0ull, &b, &unread);
-		if (r == -EBADMSG) { /* counted as damage */
+		if (r == -EBADMSG) { /* was counted as damage */
 			r = 0;
 			continue;
 		}
@@ -116,7 +117,7 @@ static void put_hosts(const struct server *s, struct js *j)
 		js_key_bytes(j, "kernel", h->kernel);
 		js_key_bytes(j, "machine", h->machine);
 		js_key_int(j, "cpus", h->cpus);
-		if (h->end_at != INT64_MIN) /* it ended in order */
+		if (h->end_at != INT64_MIN) /* it was closed properly */
 			js_key_int(j, "drift", h->end_offset - h->clock_offset);
 		if (clock.known) {
 			js_key_int(j, "ahead", clock.ahead);
@@ -139,7 +140,7 @@ static void put_limits(struct js *j)
 	js_close(j, '}');
 }
 
-/* The member "loss" of the other answers, with what only this one says. */
+/* Writes the member "loss" of all answers, with details that only this one has. */
 static void route_trace_put_loss(const struct question *q, struct js *j)
 {
 	assert(q->loss.len && q->loss.data[q->loss.len - 1] == '}');
@@ -152,7 +153,7 @@ static void route_trace_put_loss(const struct question *q, struct js *j)
 	js_close(j, '}');
 }
 
-/* Rows of each table of events, where there are any; "ops" are those of calls. */
+/* Writes the number of rows of each non-empty table of events; "ops" are the calls. */
 static void route_trace_put_rows(const struct server *s, struct js *j)
 {
 	uint64_t rows[TABLE_COUNT] = {0};
@@ -173,7 +174,7 @@ static void route_trace_put_rows(const struct server *s, struct js *j)
 	js_close(j, '}');
 }
 
-/* Seconds east of UTC where the server runs, as it understands times in questions; at the trace's beginning. */
+/* Seconds east of UTC in the server's time zone, in which it interprets times; at the trace's beginning. */
 static int64_t zone_offset(int64_t origin)
 {
 	time_t seconds = (time_t)(origin / NSEC_PER_SEC);

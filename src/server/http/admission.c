@@ -31,8 +31,8 @@ static unsigned int running_of(const struct server *s, const char *client)
 }
 
 /*
- * SQL may take as long as it likes: one turn is always left for what the pages ask. What is light has all of them, and some
- * that others never have.
+ * SQL may take arbitrarily long, so one turn always remains for the pages. Light questions may use all turns, and a
+ * few that are theirs alone.
  */
 static bool may_run(const struct server *s, const struct question *q)
 {
@@ -82,7 +82,7 @@ static int admission_wait_for(struct server *s, struct question *q,
 	return 0;
 }
 
-/* Each may take that much longer, up to as many times as there may be others. */
+/* Starts a question, and gives the running ones more time, up to RUNNING_MAX shares. */
 static void admission_begin(struct server *s, struct question *q)
 {
 	unsigned int place = RUNNING_MAX;
@@ -123,7 +123,7 @@ static int queue_up(struct server *s, struct question *q)
 	return r;
 }
 
-/* ---- for the others ---- */
+/* ---- for background work ---- */
 
 int admission_take(struct question *q)
 {
@@ -158,7 +158,7 @@ void admission_end(struct question *q)
 	pthread_mutex_unlock(&s->news_lock);
 }
 
-/* Waits until no question is answered, or what `wanted` points to is true. False: the server stops. */
+/* Waits until no question is running, or *wanted is true. False: the server stops. */
 static bool wait_idle(struct server *s, const bool *wanted)
 {
 	bool stopping;

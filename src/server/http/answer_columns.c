@@ -79,25 +79,19 @@ static int answer_columns_write_binary(struct question *q, const struct buf *mem
 	r = j.error < 0 ? j.error : question_fits(q, head.len + offset);
 	if (r < 0)
 		return r;
-	len = (uint32_t)head.len; /* little-endian, as every machine that weir runs on is */
-	r = buf_append(&q->out, magic, strlen(magic));
-	if (r < 0)
-		return r;
-	r = buf_append(&q->out, &len, sizeof(len));
-	if (r < 0)
-		return r;
-	r = buf_append(&q->out, head.data, head.len);
-	if (r < 0)
-		return r;
-	for (size_t c = 0; c <= count && r >= 0; c++) {
-		r = buf_append(&q->out, zeros, align_up(q->out.len, 8) - q->out.len);
-		if (r >= 0 && c < count && rows)
-			r = buf_append(&q->out,
-				       cols[c].coded ? (const void *)cols[c].u
-						     : (const void *)cols[c].f,
-				       col_bytes(&cols[c], rows));
+	len = (uint32_t)head.len; /* little-endian, like every machine that weir supports */
+	buf_append(&q->out, magic, strlen(magic));
+	buf_append(&q->out, &len, sizeof(len));
+	buf_append(&q->out, head.data, head.len);
+	for (size_t c = 0; c <= count; c++) {
+		buf_append(&q->out, zeros, align_up(q->out.len, 8) - q->out.len);
+		if (c < count && rows)
+			buf_append(&q->out,
+				   cols[c].coded ? (const void *)cols[c].u
+						 : (const void *)cols[c].f,
+				   col_bytes(&cols[c], rows));
 	}
-	return r;
+	return buf_status(&q->out);
 }
 
 static void answer_columns_put_cell(struct js *j, const struct columns_col *c, size_t row)

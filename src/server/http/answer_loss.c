@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * answer_loss.c: what is missing from the trace, as every answer says it. Damage is found while blocks are read, and files
- * change while they are served: what is known of both is looked at for each answer, not when the trace was opened.
+ * answer_loss.c: the report of missing data in every answer. Damage is found while blocks are read, and files change
+ * while they are served, so both are checked for each answer, not only when the trace is opened.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "server/internal.h"
 #include "server/http/js.h"
-#include "store/file/verify.h"
+#include "store/file/read/verify.h"
 
 static struct known_loss known_now(const struct server *s)
 {
@@ -33,7 +33,7 @@ static bool answer_loss_is_same(const struct known_loss *a, const struct known_l
 	       a->bytes == b->bytes && a->files == b->files && a->changed == b->changed;
 }
 
-/* With loss_lock: makes s->loss again where more is known than it says. */
+/* With loss_lock: rebuilds s->loss if more is known than it contains. */
 static int update(struct server *s, struct error *err)
 {
 	struct known_loss now = known_now(s);
@@ -102,7 +102,7 @@ void loss_header(void *arg, struct http_request *r)
 	unsigned int what;
 	int n;
 
-	if (strncmp(http_path(r), "/api", 4) != 0) /* pages, which know nothing of the trace */
+	if (strncmp(http_path(r), "/api", 4) != 0) /* the static pages do not depend on the trace */
 		return;
 	pthread_rwlock_rdlock(&s->lock);
 	known = known_now(s);

@@ -12,7 +12,7 @@
 
 /* ---- columns ---- */
 
-/* A column as it is gathered. Histograms are text: [[from, to, count], ...]. */
+/* A column being gathered. Histograms are text: [[from, to, count], ...]. */
 struct gathered {
 	bool coded;
 	struct buf f, u; /* double, uint32_t */
@@ -75,7 +75,7 @@ static int answer_table_add_number(const struct question *q, struct gathered *g,
 	return buf_append(&g->f, &d, sizeof(d));
 }
 
-/* Bytes of the answer by now. */
+/* Size of the answer so far. */
 static size_t answer_table_size_of(const struct gathered *g)
 {
 	return g->f.len + g->u.len + g->word_bytes;
@@ -90,7 +90,7 @@ static int check_size(struct question *q, const struct gathered *all, size_t cou
 	return question_fits(q, sum);
 }
 
-/* 1 where there are more than limit, 0, or negative. */
+/* 1 if there are more rows than the limit, 0, or negative. */
 static int answer_table_gather(struct question *q, struct answer *rows, struct gathered *all,
 			       int64_t limit, size_t *ret)
 {
@@ -113,7 +113,7 @@ static int answer_table_gather(struct question *q, struct answer *rows, struct g
 	return r < 0 || (int64_t)n < limit ? MIN(r, 0) : answer_next(rows, &q->err);
 }
 
-/* The words of a column as texts, each with its end. */
+/* The words of a column as NUL-terminated texts. */
 static int answer_table_make_words(const struct gathered *g, struct buf *texts, const char ***ret)
 {
 	const char **words = calloc(g->words.count + 1, sizeof(*words));
@@ -123,9 +123,8 @@ static int answer_table_make_words(const struct gathered *g, struct buf *texts, 
 	for (size_t i = 0; i < g->words.count && r >= 0; i++) {
 		struct bytes w = intern_get(&g->words, (uint32_t)i);
 
-		r = buf_append(texts, w.data, w.len);
-		if (r >= 0)
-			r = buf_append(texts, "", 1);
+		buf_append(texts, w.data, w.len);
+		r = buf_append(texts, "", 1);
 	}
 	for (size_t i = 0; i < g->words.count && r >= 0; i++) {
 		words[i] = (const char *)texts->data + at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cache.c: recent answers, for requests that repeat. */
+/* cache.c: recent answers, for repeated requests. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "server/internal.h"
 
-#define KEPT_MAX   1000u /* answers: each is looked at for each question */
+#define KEPT_MAX   1000u /* answers; each lookup compares with all of them */
 #define ENTRY_MAX  (CACHE_BYTES / 8)
-#define CLAIMS_MAX (2 * RUNNING_MAX) /* of answers: a question may work out two */
+#define CLAIMS_MAX (2 * RUNNING_MAX) /* a question may compute two answers */
 
 struct kept {
 	struct kept *next; /* newest first */
@@ -21,8 +21,8 @@ struct kept {
 
 struct cache {
 	pthread_mutex_t lock;
-	pthread_cond_t done;		 /* a claim was given back */
-	const char *claimed[CLAIMS_MAX]; /* keys; their owners' texts */
+	pthread_cond_t done;		 /* a claim was released */
+	const char *claimed[CLAIMS_MAX]; /* keys; their owners hold the texts */
 	struct kept *first;
 };
 
@@ -90,7 +90,7 @@ bool cache_get(struct cache *c, uint64_t generation, const char *key, struct cac
 	return found;
 }
 
-/* The place of a claim of the key (NULL: a free place); NULL: there is none. With the lock held. */
+/* The slot of the claim of a key (NULL: a free slot); NULL: none. With the lock held. */
 static const char **claim_of(struct cache *c, const char *key)
 {
 	for (size_t i = 0; i < CLAIMS_MAX; i++) {
@@ -100,7 +100,7 @@ static const char **claim_of(struct cache *c, const char *key)
 	return NULL;
 }
 
-/* With the lock held: until nobody works out that answer. False: the question was stopped. */
+/* With the lock held: waits until no question computes that answer. False: the question was stopped. */
 static bool wait_claim(struct cache *c, struct question *q, const char *key)
 {
 	bool waited = false;
@@ -148,13 +148,13 @@ void cache_release(struct cache *c, const char *key)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* What it takes. */
+/* Memory of an entry. */
 static size_t cache_size_of(const struct kept *k)
 {
 	return sizeof(*k) + k->body.len + strlen(k->key);
 }
 
-/* Frees what is of another generation, and the oldest beyond the bounds. */
+/* Frees entries of other generations, and the oldest beyond the limits. */
 static void cache_make_room(struct cache *c, uint64_t generation, size_t more)
 {
 	struct kept **at = &c->first;

@@ -8,10 +8,10 @@
 #include "exchange/spans_write.h"
 
 struct intake {
-	pthread_mutex_t lock;	   /* the turn, and of what follows */
-	_Atomic unsigned int here; /* in the turn, and waiting for it */
+	pthread_mutex_t lock;	   /* for the turn, and for the following members */
+	_Atomic unsigned int here; /* requests that have the turn or wait for it */
 	struct store_writer *writer;
-	bool begun; /* the first mark is there */
+	bool begun; /* the first mark was written */
 };
 
 int intake_new(struct intake **ret, struct store_writer *w, struct error *err)
@@ -34,7 +34,9 @@ void intake_free(struct intake *i)
 	free(i);
 }
 
-/* How many rows could not be written so far: a writer that has reported that goes on, and returns no error. */
+/*
+ * Rows that could not be written so far: after a writer has reported a failure it continues without returning errors.
+ */
 static uint64_t intake_lost(const struct intake *i)
 {
 	struct store_stats stats;
@@ -43,15 +45,16 @@ static uint64_t intake_lost(const struct intake *i)
 	return stats.lost_rows;
 }
 
-/* The rows. What was left out is in a mark, and so is where all of it comes from. */
+/* Writes the rows. A mark records what was left out, and the origin of the spans. */
 static int intake_write(struct intake *i, struct spans_in *s, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
 	uint64_t lost = intake_lost(i);
-	int r = i->begun ? 0 : buf_printf(&text, "spans sent to weir serve");
+	int r;
 
-	if (r >= 0)
-		r = spans_counts_put(spans_in_counts(s), &text);
+	if (!(i->begun))
+		buf_printf(&text, "spans sent to weir serve");
+	r = spans_counts_put(spans_in_counts(s), &text);
 	if (r < 0)
 		return error_errno(err, r, "spans cannot be written");
 	r = spans_write(i->writer, s, buf_str(&text), err);

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "engine/engine.h"
 
-#define WHOLE_MAX 9007199254740992.0 /* 2^53: a double holds every whole number up to here */
+#define WHOLE_MAX 9007199254740992.0 /* 2^53: a double represents every whole number up to here */
 
 static void js_put(struct js *j, const void *data, size_t len)
 {
@@ -18,7 +18,7 @@ static void js_put(struct js *j, const void *data, size_t len)
 		j->error = buf_append(j->to, data, len);
 }
 
-/* The comma before a value, and that the next one needs one. */
+/* Writes a comma if needed, and notes that the next value needs one. */
 static void before(struct js *j)
 {
 	if (j->comma)
@@ -88,7 +88,7 @@ void js_null(struct js *j)
 	js_raw(j, "null", 4);
 }
 
-/* The letters of a string; < and > too, so that nothing that reads the text as HTML finds a tag. */
+/* Writes the characters of a string; escapes < and > too, so that text interpreted as HTML contains no tag. */
 static void put_letters(struct js *j, const uint8_t *p, size_t len)
 {
 	if (j->error >= 0)

@@ -17,7 +17,7 @@
 
 struct js {
 	struct buf *to;
-	bool comma; /* something stands before, in the same brackets */
+	bool comma; /* a value precedes in the same brackets */
 	int error;
 };
 
@@ -26,14 +26,14 @@ void js_close(struct js *j, char bracket);
 void js_key(struct js *j, const char *name);
 void js_int(struct js *j, int64_t v);
 void js_uint(struct js *j, uint64_t v);
-/* The shortest text that reads back as the same number; null where it is not finite. */
+/* The shortest text that reads back as the same number; null if it is not finite. */
 void js_float(struct js *j, double v);
 void js_bool(struct js *j, bool v);
 void js_null(struct js *j);
 /* Any bytes as a string; bytes that are not UTF-8 are written as \xHH, as `weir query` does. */
 void js_bytes(struct js *j, const void *data, size_t len);
 void js_string(struct js *j, const char *text);
-/* Text that already is JSON. */
+/* Text that is already JSON. */
 void js_raw(struct js *j, const void *data, size_t len);
 
 static inline void js_key_int(struct js *j, const char *name, int64_t v)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* login.c: who may ask: the token of the link as a bearer, or the cookie that it was exchanged for. */
+/* login.c: authentication: the token of the link as a bearer, or the cookie that it was exchanged for. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "server/internal.h"
 
-#define COOKIE_NAME 16 /* "weir_65535" and some */
+#define COOKIE_NAME 16 /* "weir_65535" and some spare */
 
 static int random_hex(char *to, size_t bytes, struct error *err)
 {
@@ -28,7 +28,7 @@ int session_init(struct server *s, struct error *err)
 	return r < 0 ? r : random_hex(s->etag_salt, sizeof(s->etag_salt) / 2, err);
 }
 
-/* Takes as long for any text of the token's length. */
+/* Takes the same time for any text of the token's length. */
 static bool is_secret(const char *secret, const char *text)
 {
 	unsigned char differs = 0;
@@ -51,13 +51,13 @@ static bool has_bearer(const struct server *s, const struct http_request *r)
 
 /* ---- cookies ---- */
 
-/* A browser sends a cookie to every port of the host: the name says which server's it is. */
+/* A browser sends a cookie to every port of the host, so the cookie's name contains the server's port. */
 static void cookie_name(const struct server *s, char name[static COOKIE_NAME])
 {
 	snprintf(name, COOKIE_NAME, "weir_%u", s->port);
 }
 
-/* With the lock held: the cookie of that user, NULL where there is none. */
+/* With the lock held: the cookie of that user; NULL: none. */
 static struct cookie *find_cookie(struct server *s, uid_t user)
 {
 	for (size_t i = 0; i < s->cookie_count; i++) {
@@ -67,7 +67,7 @@ static struct cookie *find_cookie(struct server *s, uid_t user)
 	return NULL;
 }
 
-/* True where the connection's user was given that cookie: what listens on another port is sent it, too. */
+/* True if the connection's user was given that cookie: servers on other ports receive it too. */
 static bool has_cookie(struct server *s, const struct http_request *r)
 {
 	const struct cookie *c;
@@ -82,7 +82,7 @@ static bool has_cookie(struct server *s, const struct http_request *r)
 	return has;
 }
 
-/* One for each user, for as long as the server runs. 0 or negative. */
+/* One per user, valid while the server runs. 0 or negative. */
 static int give_cookie(struct server *s, uid_t user, char value[static TOKEN_TEXT + 1])
 {
 	struct cookie *c;
@@ -106,9 +106,12 @@ static int give_cookie(struct server *s, uid_t user, char value[static TOKEN_TEX
 	return r;
 }
 
-/* ---- who may ask ---- */
+/* ---- checks ---- */
 
-/* A name that leads elsewhere now and here later (DNS rebinding) would let a page of that name in. */
+/*
+ * Rejects other host names: a name that first resolved elsewhere and then to us (DNS rebinding) would let in pages of
+ * that origin.
+ */
 static bool is_our_host(const struct server *s, const char *host)
 {
 	static const char *const names[] = {"127.0.0.1", "localhost"};
@@ -122,7 +125,7 @@ static bool is_our_host(const struct server *s, const char *host)
 	return false;
 }
 
-/* Our own pages, or no page at all: a browser names the page that asks. */
+/* Accepts our own pages, or requests from no page: a browser sends the origin of the page. */
 static bool is_our_origin(const struct server *s, const char *origin)
 {
 	static const char scheme[] = "http://";
@@ -149,7 +152,7 @@ bool session_admit(void *arg, struct http_request *r, const struct http_route *r
 	return false;
 }
 
-/* The cookie is for what cannot carry a header; the bearer alone gets it. */
+/* The cookie is for requests that cannot carry a header; only the bearer can obtain it. */
 void session_post(void *arg, struct http_request *r)
 {
 	struct server *s = arg;

@@ -25,7 +25,7 @@ void memory_budget_free(struct memory_budget *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-/* With the lock held, which is let go meanwhile. */
+/* With the lock held, which is released while waiting. */
 static int memory_budget_wait_for(struct memory_budget *r, const struct memory_budget_waiter *me,
 				  const struct question *q, uint64_t bytes)
 {

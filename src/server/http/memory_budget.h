@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_budget.h: the memory (--memory) that questions share, in addition to what the server holds of the trace. A question
- * that needs more than is free waits in a FIFO queue before it starts; one that needs more than there is waits for all
- * of it. Engines, the process of an SQL statement and passes about files take parts. An engine or an SQL statement
+ * memory_budget.h: the memory (--memory) that questions share, in addition to what the server keeps of the trace. A
+ * question that needs more than is free waits in a FIFO queue before it starts; one that needs more than the whole
+ * budget waits for all of it. Engines, SQL processes and passes by file take shares. An engine or an SQL statement
  * gets half, so that two run at once; a question that fails with half runs again with all (pool_again()).
  */
 #pragma once
@@ -13,11 +13,14 @@
 #include "base/util.h"
 
 #define ROOM_DEFAULT  (512ull << 20)
-#define ROOM_WORKER   (25ull << 20) /* of one thread of a pass about files, for whatever it does */
-#define ROOM_PER_FILE 100ull	    /* of such a pass, whatever the number of threads */
-/* Reserved for passes that do not count by file, four at once: they never wait, as the first figures of a page need them. */
+#define ROOM_WORKER   (25ull << 20) /* of one thread of a pass by file, for its other needs */
+#define ROOM_PER_FILE 100ull	    /* of such a pass, independent of the number of threads */
+/*
+ * Reserved for passes that do not count by file, four at once: they never wait, because the first figures of a page
+ * need them.
+ */
 #define ROOM_PASSES	  (64ull << 20)
-#define ROOM_PASSES_SHARE 8u /* but no more than one in so many */
+#define ROOM_PASSES_SHARE 8u /* at most one in this many */
 
 struct question;
 struct memory_budget_waiter;
@@ -33,13 +36,12 @@ struct memory_budget {
 void memory_budget_init(struct memory_budget *r, uint64_t bytes);
 void memory_budget_free(struct memory_budget *r);
 /*
- * Once for each question. The wait does not count as time that the question takes. 0, or -EINTR if its client has gone
- * away.
+ * Called once per question. The wait does not count as the question's time. 0, or -EINTR if its client has gone away.
  */
 int memory_budget_take(struct question *q, uint64_t bytes) _must_check_;
-/* The same for what sums of all files take. */
+/* The same for the memory of sums over all files. */
 int memory_budget_take_files(struct question *q) _must_check_;
-/* Gives back what it has, if anything. */
+/* Returns the question's share, if it has one. */
 void memory_budget_give(struct question *q);
-/* The same for memory that belongs to no question any more. */
+/* The same for memory that no longer belongs to a question. */
 void memory_budget_return(struct server *s, uint64_t bytes);

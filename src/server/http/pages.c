@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pages.c: the static pages, and the contract of the rest. */
+/* pages.c: the static pages, and the API contract (openapi.yaml). */
 #include "server/http/pages.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ bool server_has_pages(void)
 	return pages_find("/index.html") != NULL;
 }
 
-/* What no route takes: a file of the pages; addresses without a file's name are the pages' own. */
+/* Requests without a route: a file of the pages; addresses without a file name are routes within the pages. */
 void pages_get(void *arg, struct http_request *r)
 {
 	const char *path = http_path(r), *method = http_method(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages.h: files that are part of the program: tools/embed makes the table while weir is built. */
+/* pages.h: files embedded in the program: tools/embed generates the table at build time. */
 #pragma once
 
 #include <stddef.h>
@@ -7,11 +7,11 @@
 struct page_file {
 	const char *path; /* "/index.html" */
 	const char *type;
-	const unsigned char *data; /* gzip */
+	const unsigned char *data; /* gzip-compressed */
 	size_t len;
 };
 
-/* By path; ends with {0}. Empty where the pages were not built. */
+/* Sorted by path; ends with {0}. Empty if the pages were not built. */
 extern const struct page_file embedded_pages[];
-/* The contract, docs/openapi.yaml. */
+/* The API contract, docs/openapi.yaml. */
 extern const struct page_file embedded_openapi;

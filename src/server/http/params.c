@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* params.c: a parameter that a route does not know is refused, so that a misspelt one is not ignored. */
+/* params.c: refuses parameters that a route does not know, so that a misspelt one is not ignored. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,14 +7,14 @@
 #include "server/internal.h"
 #include "server/http/js.h"
 
-#define NAME_SHOWN 40 /* bytes of a name that is told back */
+#define NAME_SHOWN 40 /* bytes of a name quoted in an error */
 
 struct search {
-	const char *known;   /* names with a space between */
-	const char *unknown; /* the first that is none of them */
+	const char *known;   /* space-separated names */
+	const char *unknown; /* the first unknown name */
 };
 
-/* Calls `take` with each name until that is true; whether it was. */
+/* Calls `take` with each name until it returns true. Returns whether it did. */
 static bool each_known(const char *known, bool (*take)(void *arg, const char *name), void *arg)
 {
 	char name[NEAREST_WORD_MAX];
@@ -35,7 +35,7 @@ static bool is_it(void *arg, const char *name)
 	return strcmp(arg, name) == 0;
 }
 
-static bool params_look_at(void *arg, const char *name)
+static bool params_look_at(void *arg, const char *name, const char *value _unused_)
 {
 	struct search *s = arg;
 
@@ -44,7 +44,7 @@ static bool params_look_at(void *arg, const char *name)
 	return s->unknown;
 }
 
-/* The nearest of the known names, and how near it is. */
+/* The nearest of the known names, and its distance. */
 struct guess {
 	const char *word;
 	unsigned int distance;
@@ -64,7 +64,7 @@ static bool guess(void *arg, const char *name)
 	return false;
 }
 
-/* In other tools `where` and `query` are what is `filter` and `q` here. */
+/* Other tools use `where` and `query` for what is `filter` and `q` here. */
 static const char *other_name(const char *name)
 {
 	static const char *const others[][2] = {

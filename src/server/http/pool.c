@@ -8,7 +8,7 @@ struct pool {
 	pthread_mutex_t lock;
 	struct engine *engines[RUNNING_MAX];
 	bool busy[RUNNING_MAX];
-	struct engine *wide; /* with all of the memory */
+	struct engine *wide; /* uses all of the memory */
 };
 
 /* ---- engines ---- */
@@ -36,7 +36,7 @@ void pool_free(struct pool *p)
 	free(p);
 }
 
-/* A place that nobody uses, one with an engine first; -1: none, which turns make impossible. */
+/* A free slot, preferably with an engine; -1: none, which admission makes impossible. */
 static int pool_find_place(struct pool *p)
 {
 	int found = -1;
@@ -74,13 +74,13 @@ static int open_engine(struct question *q, struct engine **ret)
 					       .borrowed = true};
 	int r = engine_open(ret, s->store, &options, &q->err);
 
-	/* no library that serves: the pages ask no more */
+	/* no usable library: on 503 the pages stop asking */
 	if (r == -ENOENT || r == -ELIBBAD || r == -EPROTONOSUPPORT)
 		q->status = 503;
 	return r;
 }
 
-/* One with half of the memory stays open for the next question. */
+/* An engine with half of the memory stays open for the next question. */
 static int take_half(struct question *q, struct engine **ret)
 {
 	struct pool *p = q->server->pool;
@@ -102,7 +102,7 @@ int pool_take_for_text(struct question *q, struct engine **ret)
 	int r;
 
 	q->room = q->server->memory_budget.all /
-		  2; /* what an engine that is opened now is told that it has */
+		  2; /* the memory limit of an engine that is opened now */
 	r = take_half(q, ret);
 	q->room = 0;
 	return r;

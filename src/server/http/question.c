@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* question.c: what every request that reads the trace goes through: its turn, its parameters, the
- * lock, what was answered before, errors. */
+/* question.c: the steps of every request that reads the trace: admission, parameters, the lock, the cache, errors. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #define COLUMNS	    "application/vnd.weir.columns"
 #define ETAG_MAX    96
 #define RETRY_AFTER "1"
-#define AGAIN_MAX   3u /* what finds damage each time is of a file that is being written over */
+#define AGAIN_MAX   3u /* damage found on every attempt means that the file is being overwritten */
 
 /* ---- errors ---- */
 
@@ -51,8 +50,7 @@ static unsigned int status_of(const struct question *q, int code)
 		return q->status;
 	if (why == -ETIMEDOUT || code == -ETIMEDOUT)
 		return 408;
-	if (why ==
-	    -ECANCELED) /* nobody is there to read it, but a client that closed one half only */
+	if (why == -ECANCELED) /* the client is gone, or has closed only its sending half */
 		return 503;
 	switch (code) {
 	case -EINVAL:
@@ -198,7 +196,7 @@ void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to
 
 /* ---- answering ---- */
 
-/* The version, the start of the server and the form: what an answer may be kept for. */
+/* Version, server start and form: an answer may be reused only if all match. */
 static void make_etag(const struct question *q, char etag[static ETAG_MAX])
 {
 	snprintf(etag, ETAG_MAX, "\"%s-%" PRIu64 "%s\"", q->server->etag_salt, q->version,
@@ -219,9 +217,8 @@ static int begin_key(const struct question *q, struct buf *key)
 
 static int question_make_key(const struct question *q, struct buf *key)
 {
-	int r = begin_key(q, key);
-
-	return r < 0 ? r : buf_printf(key, "%s", http_query(q->request));
+	begin_key(q, key);
+	return buf_printf(key, "%s", http_query(q->request));
 }
 
 static bool question_is_one_of(const char *param, size_t len, const char *const names[])
@@ -238,18 +235,18 @@ static bool question_is_one_of(const char *param, size_t len, const char *const 
 int question_key_without(const struct question *q, const char *const names[], struct buf *key)
 {
 	bool first = true;
-	int r = begin_key(q, key);
 
-	for (const char *p = http_query(q->request); r >= 0 && *p;) {
+	begin_key(q, key);
+	for (const char *p = http_query(q->request); *p;) {
 		size_t n = strcspn(p, "&");
 
 		if (!question_is_one_of(p, n, names)) {
-			r = buf_printf(key, "%s%.*s", first ? "" : "&", (int)n, p);
+			buf_printf(key, "%s%.*s", first ? "" : "&", (int)n, p);
 			first = false;
 		}
 		p += n + (p[n] == '&');
 	}
-	return r;
+	return buf_status(key);
 }
 
 static void reply(struct question *q, const char *etag)
@@ -260,7 +257,7 @@ static void reply(struct question *q, const char *etag)
 	http_reply(q->request, 200, q->type, &q->out);
 }
 
-/* Runs one that needs no lock and is not kept. */
+/* Runs a question that needs no lock and is not cached. */
 static void answer_apart(struct server *s, struct question *q, question_fn *fn)
 {
 	int r = admission_take(q);
@@ -279,7 +276,7 @@ static void answer_apart(struct server *s, struct question *q, question_fn *fn)
 		http_reply(q->request, 200, q->type, &q->out);
 }
 
-/* What was answered before, or is being worked out for another viewer right now. */
+/* Takes the answer from the cache, or from another viewer's question in progress. */
 static bool answered(struct server *s, struct question *q, const char *key, bool wait)
 {
 	struct cache_entry kept = {0};
@@ -294,8 +291,8 @@ static bool answered(struct server *s, struct question *q, const char *key, bool
 }
 
 /*
- * Damage that was found on the way is in a part of the figures alone, and in no word of the answer, or made the answer fail: it is
- * worked out again, knowing of it.
+ * If damage is found on the way, only some of the figures or none of the report may reflect it, or the answer may
+ * have failed: it is computed again with that knowledge.
  */
 static int run_until_current(struct question *q, question_fn *fn)
 {
@@ -319,7 +316,7 @@ static int run_until_current(struct question *q, question_fn *fn)
 	return r;
 }
 
-/* Works it out, unless another viewer had the same question meanwhile. */
+/* Computes the answer, unless another viewer's same question has done so meanwhile. */
 static int work_out(struct server *s, struct question *q, question_fn *fn, const char *key)
 {
 	int r;
@@ -345,7 +342,7 @@ static int take_turn(struct server *s, struct question *q, question_fn *fn, cons
 	question_deadline(q, QUESTION_NS);
 	pthread_rwlock_rdlock(&s->lock);
 	r = loss_take(q);
-	/* again: the trace's origin may not have been known before */
+	/* read again, as the trace's origin may have been unknown before */
 	if (r >= 0)
 		r = take_parameters(q);
 	if (r >= 0)

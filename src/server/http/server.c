@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* server.c: opening, looking for what was recorded since, stopping; and the table of routes. */
+/* server.c: opening, refreshing, stopping; and the table of routes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,16 +18,16 @@
 #include "server/http/pool.h"
 #include "server/sums/access_map.h"
 #include "store/made/made.h"
-#include "store/file/digest_aside.h"
-#include "store/file/verify.h"
+#include "store/file/read/digest_aside.h"
+#include "store/file/read/verify.h"
 
 #define ROW_BITS   16
 #define SEQ_BITS   29
-#define LOOK_NS	   NSEC_PER_SEC		/* how often what does not grow is looked at */
-#define VERIFY_NS  (20 * NSEC_PER_MSEC) /* of each tick */
-#define TRACE_BITS 8 /* together 53: every number of a call is exact as a double */
+#define LOOK_NS	   NSEC_PER_SEC		/* interval at which files that do not grow are checked */
+#define VERIFY_NS  (20 * NSEC_PER_MSEC) /* per tick */
+#define TRACE_BITS 8 /* 53 bits together: every call number is exact as a double */
 
-/* Nothing but what comes from here runs in a page, and no other page shows it in a frame. */
+/* Only scripts from this server run in a page, and no other site can frame it. */
 static const char *const headers[] = {
 	"Content-Security-Policy",
 	"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -52,7 +52,7 @@ static const struct http_route routes[] = {
 	{"GET", "/api/v1/trace", 0, trace_get, ""},
 	{"GET", "/api/v1/events", 0, events_get, ""},
 	{"GET", "/api/v1/query", 0, query_get, "q filter from to limit format download"},
-	/* knows the parameters of each itself */
+	/* checks its parameters itself */
 	{"GET", "/api/v1/analysis/{}", 0, analysis_get, NULL},
 	{"GET", "/api/v1/check", 0, check_get, "q filter"},
 	{"GET", "/api/v1/explain", 0, explain_get, "q filter from to"},
@@ -93,7 +93,7 @@ static const struct http_route routes[] = {
 	{0},
 };
 
-/* ---- numbers of calls ---- */
+/* ---- call numbers ---- */
 
 static uint64_t block_key(uint64_t trace, uint64_t seq)
 {
@@ -120,9 +120,9 @@ int server_row_find(const struct server *s, int64_t number, size_t *ret_block, s
 	return 0;
 }
 
-/* ---- what was recorded since ---- */
+/* ---- refreshing ---- */
 
-/* Takes the blocks that are new; the lock is held for writing. */
+/* Takes new blocks, with the lock held for writing. */
 static int take_blocks(struct server *s, struct error *err)
 {
 	size_t count = store_block_count(s->store);
@@ -149,7 +149,10 @@ static void tell_news(struct server *s)
 	pthread_mutex_unlock(&s->news_lock);
 }
 
-/* Takes the lock for writing. Questions that run go first: false, what they hold up is told a little later. */
+/*
+ * Takes the lock for writing. False if running questions hold it: they go first, and viewers are notified a little
+ * later.
+ */
 static bool lock_to_write(struct server *s)
 {
 	struct timespec until;
@@ -161,7 +164,7 @@ static bool lock_to_write(struct server *s)
 	return pthread_rwlock_timedwrlock(&s->lock, &until) == 0;
 }
 
-/* With the lock: takes what is new; 1 if viewers are to be notified. */
+/* With the lock held: takes new blocks; 1 if viewers are to be notified. */
 static int server_refresh(struct server *s, bool more, struct error *err)
 {
 	uint64_t users = store_made_changes(s->store), version;
@@ -185,20 +188,20 @@ static int server_refresh(struct server *s, bool more, struct error *err)
 	return r < 0 ? r : 1;
 }
 
-/* ---- verifying what nobody has read ---- */
+/* ---- verifying unread blocks ---- */
 
 static bool is_over(void *arg)
 {
 	return clock_monotonic_ns() > *(int64_t *)arg;
 }
 
-/* Some of the blocks, so that damage is known before anybody reads it; they have a small share of one CPU. */
+/* Verifies some of the blocks, so that damage is known before they are read; takes a small share of one CPU. */
 static void verify_some(struct server *s)
 {
 	int64_t until = clock_monotonic_ns() + VERIFY_NS;
 
 	pthread_rwlock_rdlock(&s->lock);
-	/* without memory for it: later */
+	/* without memory: tried again later */
 	(void)!store_verify(s->store, SIZE_MAX, is_over, &until, NULL);
 	pthread_rwlock_unlock(&s->lock);
 }
@@ -212,7 +215,7 @@ int server_tick(struct server *s, struct error *err)
 	verify_some(s);
 	if (!s->live && !due)
 		return 0;
-	/* A slow disk may hold up the last block that is verified beside the start: traces do not move meanwhile. */
+	/* The background verification at the start may be held up by a slow disk: traces must not move meanwhile. */
 	if (atomic_load(&s->beside) || !lock_to_write(s))
 		return 0;
 	if (due) {
@@ -252,7 +255,7 @@ static void init_locks(struct server *s)
 	clock_cond_init(&s->news);
 }
 
-/* Of a trace that has none, or whose recorder was killed before it wrote the last. */
+/* For a trace without digests, or whose recorder was killed before it wrote the last one. */
 static void make_digests(struct server *s)
 {
 	_cleanup_(digest_maker_freep) struct digest_maker *m = NULL;
@@ -260,7 +263,7 @@ static void make_digests(struct server *s)
 
 	while (r > 0 && admission_idle(s)) {
 		pthread_rwlock_rdlock(&s->lock);
-		r = digest_maker_step(m); /* where that fails, summaries are read */
+		r = digest_maker_step(m); /* on failure, summaries are read instead */
 		pthread_rwlock_unlock(&s->lock);
 	}
 }
@@ -271,25 +274,25 @@ static bool is_opened(void *arg)
 }
 
 /*
- * What the first questions would wait for. While the trace is opened, which is work for one CPU, its blocks are verified. Then
- * the names of files are worked out; questions that do not need them go first.
+ * Prepares what the first questions would wait for. While the trace is opened, which keeps one CPU busy, its blocks
+ * are verified. Then the names of files are computed; questions that do not need them go first.
  */
 static void *warm_up(void *arg)
 {
 	struct server *s = arg;
 	int r = 1;
 
-	/* without memory for it: later */
+	/* without memory: tried again later */
 	(void)!store_verify(s->store, SIZE_MAX, is_opened, s, NULL);
 	atomic_store(&s->beside, false);
 	while (r > 0 && admission_idle_or_wanted(s)) {
 		pthread_rwlock_rdlock(&s->lock);
-		r = names_step(s); /* where that fails, the question that needs it says so */
+		r = names_step(s); /* on failure, the question that needs it reports the error */
 		pthread_rwlock_unlock(&s->lock);
 	}
 	if (r == 0 && admission_idle_or_wanted(s)) {
 		pthread_rwlock_rdlock(&s->lock);
-		(void)!names_prepare_folders(s); /* the same */
+		(void)!names_prepare_folders(s); /* likewise */
 		pthread_rwlock_unlock(&s->lock);
 	}
 	make_digests(s);
@@ -356,7 +359,7 @@ int server_start(struct server **ret, const struct server_options *opt, struct e
 		return error_errno(err, -ENOMEM, "cannot serve");
 	s->opt = *opt;
 	init_locks(s);
-	spill_sweep(); /* what servers left behind that were killed */
+	spill_sweep(); /* deletes what killed servers left behind */
 	memory_budget_init(&s->memory_budget, opt->memory_max ? opt->memory_max : ROOM_DEFAULT);
 	r = server_open_all(s, err);
 	if (r < 0) {
@@ -383,7 +386,7 @@ void server_stop(struct server *s)
 	http_stop(s->http);
 	if (s->warms)
 		pthread_join(s->warming, NULL);
-	pool_free(s->pool); /* engines read what follows */
+	pool_free(s->pool); /* first, as engines read the following */
 	intake_free(s->intake);
 	cache_free(s->cache);
 	annotations_free(s->annotations);

@@ -17,23 +17,24 @@
 #include "privilege/privilege.h"
 
 #define SELF	 "/proc/self/exe"
-#define CPU_MORE 2 /* s between SIGXCPU, of which the child can say why, and SIGKILL */
+#define CPU_MORE 2 /* s between SIGXCPU, on which the child can report the reason, and SIGKILL */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #	define SANITIZED \
-		true /* its shadow takes terabytes of addresses, and it must know of each fork */
+		true /* its shadow memory takes terabytes of address space, and it must intercept every fork */
 #else
 #	define SANITIZED false
 #endif
-/* Users that systemd keeps free for services: no other process and no file belongs to one. */
+/* User ids that systemd leaves to dynamic services: no other process or file has them. */
 #define USER_FIRST    61184
 #define USER_COUNT    (65519 - USER_FIRST + 1)
-#define STATUS_SIGNAL 128 /* exit status of a process that a signal ended; confine.c */
+#define STATUS_SIGNAL 128 /* exit status of confine.c for a process that a signal ended */
 
 /* ---- its folder ---- */
 
 /*
- * Two, as the outer one says that its owner lives and belongs to this user, while the inner one belongs to the user that the
- * child becomes, if this is root. The inner one can be reached by its name where the child keeps seeing names.
+ * Creates two folders: the outer one shows that its owner is alive and belongs to this user; the inner one belongs to
+ * the user that the child becomes, if this is root. If the child still sees names, it reaches the inner one by its
+ * name.
  */
 static int sql_child_make_folder(struct child *c, struct error *err)
 {
@@ -54,7 +55,7 @@ static int sql_child_make_folder(struct child *c, struct error *err)
 	return 0;
 }
 
-/* ---- between fork and exec: nothing but system calls ---- */
+/* ---- between fork and exec: only system calls ---- */
 
 static void sql_child_limit(int what, rlim_t soft, rlim_t hard)
 {
@@ -73,7 +74,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* What the child needs that only the parent can make. */
+/* What the child needs and only the parent can prepare. */
 struct spawn {
 	char *const *args;
 	const struct child_limits *max;
@@ -81,7 +82,7 @@ struct spawn {
 	char users[32], groups[32]; /* lines of uid_map and gid_map */
 };
 
-/* dup2() leaves a descriptor that is in its place already as it is, to be closed by exec. */
+/* If the descriptor is already in place, dup2() would leave its close-on-exec flag set. */
 static void sql_child_place(int fd, int at)
 {
 	if ((fd == at ? fcntl(fd, F_SETFD, 0) : dup2(fd, at)) < 0)
@@ -111,8 +112,8 @@ static void become(const struct spawn *p)
 }
 
 /*
- * With process numbers of its own, where that is permitted: to root, and to others in a user namespace, in which their user
- * keeps its number. Root would need more rights for that than for the first.
+ * Starts the child in its own pid namespace, if permitted: root may do so, others in a user namespace that keeps
+ * their user id. Root would need more privileges for the latter.
  */
 static pid_t start_apart(const struct spawn *p)
 {
@@ -132,7 +133,7 @@ static pid_t start_apart(const struct spawn *p)
 	return pid;
 }
 
-/* ---- in the server ---- */
+/* ---- in the server's process ---- */
 
 static int make_pipes(int ours[3], int theirs[3])
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* dashboards.c: /dashboards: those that ship with the pages, and files beside the trace:
- * TRACE.dashboards/NAME.json. */
+/* dashboards.c: /dashboards: those shipped with the pages, and files next to the trace: TRACE.dashboards/NAME.json. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +98,7 @@ void dashboard_get(void *arg, struct http_request *r)
 	http_reply(r, 200, "application/json", &json);
 }
 
-/* False where the request was refused. */
+/* False if the request was refused. */
 static bool dashboards_may_change(struct http_request *r, const char *name)
 {
 	if (!sidecar_is_name(name))

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* saved.c: /queries: questions that were kept, as files beside the trace: TRACE.queries/NAME.json, each
- * {"version": 1, "title": ..., "q": ..., "language": "query" or "sql"}. */
+/*
+ * saved.c: /queries: saved questions, as files next to the trace: TRACE.queries/NAME.json, each {"version": 1,
+ * "title": ..., "q": ..., "language": "query" or "sql"}.
+ */
 #include <jansson.h>
 #include <string.h>
 
 #include "server/saved/sidecar.h"
 #include "server/http/js.h"
 
-#define TITLE_MAX 200u /* bytes: it stands on a button */
+#define TITLE_MAX 200u /* bytes; it is the label of a button */
 
 static const struct sidecar_kind kind = {
 	.folder = "queries",
@@ -15,13 +17,13 @@ static const struct sidecar_kind kind = {
 	.size_max = SAVED_MAX,
 };
 
-/* What a file (or a request) says; the texts are those of `doc`. */
+/* The contents of a file or request; `doc` owns the texts. */
 struct saved {
 	json_t *doc;
 	const char *title, *q, *language;
 };
 
-/* NULL, or what is wrong with it. The caller gives saved->doc back in any case. */
+/* Returns NULL, or what is wrong. The caller releases saved->doc in either case. */
 static const char *saved_parse(const char *json, size_t len, struct saved *ret)
 {
 	json_t *language;
@@ -48,7 +50,7 @@ static void saved_put_one(void *to, const char *name, const struct buf *json)
 	struct js *j = to;
 	struct saved saved;
 
-	/* what someone else put there and is none is left out */
+	/* files from elsewhere that are not saved questions are left out */
 	if (!saved_parse((const char *)json->data, json->len, &saved)) {
 		js_open(j, '{');
 		js_key_string(j, "name", name);
@@ -77,7 +79,7 @@ void saved_get(void *arg, struct http_request *r)
 	http_reply(r, 200, "application/json", &out);
 }
 
-/* False where the request was refused. */
+/* False if the request was refused. */
 static bool saved_may_change(struct http_request *r, const char *name)
 {
 	if (sidecar_is_name(name))

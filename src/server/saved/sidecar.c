@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sidecar.c: JSON files of users beside the trace: TRACE.KIND/NAME.json. */
+/* sidecar.c: users' JSON files next to the trace: TRACE.KIND/NAME.json. */
 #include "server/saved/sidecar.h"
 
 #include <dirent.h>
@@ -63,7 +63,7 @@ int sidecar_open(const struct server *s, const struct sidecar_kind *kind)
 	return r < 0 ? r : sidecar_open_folder(buf_str(&path));
 }
 
-/* The same, made where there is none. */
+/* The same, but creates the folder if it is missing. */
 static int sidecar_make_folder(const struct server *s, const struct sidecar_kind *kind)
 {
 	_cleanup_buf_ struct buf path = {0};
@@ -90,7 +90,7 @@ bool sidecar_is_writable(const struct server *s, const struct sidecar_kind *kind
 	slash = strrchr(buf_str(&path), '/');
 	if (!slash)
 		return faccessat(AT_FDCWD, ".", W_OK | X_OK, AT_EACCESS) == 0;
-	slash[slash == buf_str(&path)] = 0; /* of "/x" the slash stays */
+	slash[slash == buf_str(&path)] = 0; /* keeps the slash of "/x" */
 	return faccessat(AT_FDCWD, buf_str(&path), W_OK | X_OK, AT_EACCESS) == 0;
 }
 
@@ -109,7 +109,7 @@ static DIR *read_folder(int folder)
 	return dir;
 }
 
-/* The names in it, sorted; the caller frees each. `names` has room for BESIDE_COUNT_MAX. */
+/* Lists the names in the folder, sorted; the caller frees each. `names` has room for BESIDE_COUNT_MAX. */
 static size_t sidecar_list(int folder, char **names)
 {
 	DIR *dir = read_folder(folder);
@@ -232,13 +232,13 @@ int sidecar_save(const struct server *s, const struct sidecar_kind *kind, const 
 	return r;
 }
 
-/* The folder goes with the last that was in it. */
+/* Removes the folder with its last file. */
 static void remove_empty(const struct server *s, const struct sidecar_kind *kind)
 {
 	_cleanup_buf_ struct buf path = {0};
 
 	if (sidecar_put_path(s, kind, &path) >= 0)
-		rmdir(buf_str(&path)); /* is not done where anything is in it */
+		rmdir(buf_str(&path)); /* fails if it is not empty */
 }
 
 int sidecar_remove(const struct server *s, const struct sidecar_kind *kind, const char *name)

@@ -6,12 +6,12 @@
 #include "base/varint.h"
 
 /*
- * A call is a byte of these, then the end less the end before, the position less that at which the call before ended
- * (both zigzag), and, without SAME_BYTES, the bytes.
+ * A call is encoded as a byte of these flags, the distance from the previous end, the distance from the position
+ * where the previous call ended (both zigzag), and, without SAME_BYTES, the bytes.
  */
 #define WRITE	   1u
 #define SAME_BYTES 2u
-#define BEGIN	   4u /* nothing was before */
+#define BEGIN	   4u /* first in its list */
 
 void access_list_free(struct access_list *t)
 {

@@ -19,14 +19,14 @@ struct access_map_store {
 	pthread_mutex_t lock;
 	pthread_cond_t given_back;
 	struct access_map
-		*kept[TOUCHED_FILES_MAX]; /* that asked for last first; NULL behind them */
+		*kept[TOUCHED_FILES_MAX]; /* most recently used first; NULL after the last */
 };
 
-/* ---- which calls ---- */
+/* ---- selecting calls ---- */
 
 #define VERSIONS_MAX 256u
 
-/* The ids of the file, ascending; 0: they are too many. */
+/* Lists the ids of the file's versions, ascending; 0: there are too many. */
 static size_t access_map_list_versions(const struct server *s, int64_t file,
 				       int64_t ids[static VERSIONS_MAX])
 {
@@ -45,34 +45,35 @@ static size_t access_map_list_versions(const struct server *s, int64_t file,
 	return n;
 }
 
-/* The versions of the generation, and ids that have its name alone. */
+/* The condition for a file with too many versions: those of the generation, and other ids merged with it. */
 static int put_many(const struct question *q, int64_t file, struct buf *to)
 {
 	const struct dims *d = store_dims(q->server->store);
 	struct file_lines_walk w = {0};
 	int64_t id, one;
-	int r = buf_printf(to, "(id(file) == %" PRId64, query_entity_id(TABLE_FILE, d, file));
 
-	while (r >= 0 && names_next_other(q->server, &w, &id, &one)) {
+	buf_printf(to, "(id(file) == %" PRId64, query_entity_id(TABLE_FILE, d, file));
+	while (names_next_other(q->server, &w, &id, &one)) {
 		if (one == file && names_inode(d, id) != file)
-			r = buf_printf(to, " || file_id == %" PRId64, id);
+			buf_printf(to, " || file_id == %" PRId64, id);
 	}
-	return r;
+	return buf_status(to);
 }
 
-/* Numbers need nothing worked out for each file of the trace, as "the file" does. */
+/* A list of ids is cheaper than id(file), which is evaluated for each file of the trace. */
 static int put_condition(const struct question *q, int64_t file, const int64_t *ids, size_t count,
 			 struct buf *to)
 {
-	int r = count ? buf_printf(to, "file_id in (%" PRId64, ids[0]) : put_many(q, file, to);
-
-	for (size_t i = 1; i < count && r >= 0; i++)
-		r = buf_printf(to, ", %" PRId64, ids[i]);
-	if (r >= 0)
-		r = buf_printf(to, ")");
-	if (r >= 0 && q->filter)
-		r = buf_printf(to, " && (%s)", q->filter);
-	return r;
+	if (count)
+		buf_printf(to, "file_id in (%" PRId64, ids[0]);
+	else
+		put_many(q, file, to);
+	for (size_t i = 1; i < count; i++)
+		buf_printf(to, ", %" PRId64, ids[i]);
+	buf_printf(to, ")");
+	if (q->filter)
+		buf_printf(to, " && (%s)", q->filter);
+	return buf_status(to);
 }
 
 int access_map_filter(struct question *q, int64_t file, struct sums_filter *ret)
@@ -80,7 +81,8 @@ int access_map_filter(struct question *q, int64_t file, struct sums_filter *ret)
 	_cleanup_buf_ struct buf text = {0};
 	int64_t ids[VERSIONS_MAX];
 	size_t count;
-	int r = question_filter_check(q, q->filter); /* by itself first, for the places of errors */
+	int r = question_filter_check(
+		q, q->filter); /* checked alone first, so that error positions refer to its text */
 
 	if (r >= 0)
 		r = names_prepare_files(q->server);
@@ -121,7 +123,7 @@ static int access_map_new(struct access_map **ret)
 
 #define WRITES_MAX 7u
 
-/* Which operations write to the file; those that it has no word for are -1. */
+/* The operations that write to the file; those unknown to this trace are -1. */
 struct writes {
 	int64_t ops[WRITES_MAX];
 };
@@ -170,7 +172,7 @@ static int access_map_add_touch(void *arg, const struct touch *touch)
 	return r;
 }
 
-/* As sums/order.h tells which calls are in a range. */
+/* In agreement with sums/order.h, which decides which calls are in a range. */
 static bool access_map_is_open(const struct batch *b, size_t row)
 {
 	int64_t end;
@@ -181,7 +183,10 @@ static bool access_map_is_open(const struct batch *b, size_t row)
 				      &end);
 }
 
-/* Others have positions too: where lseek leads, what fcntl locks (SQLite does so at 1 GiB), what fallocate reserves. */
+/*
+ * Excludes other calls with positions: lseek's target, fcntl's locks (SQLite locks at 1 GiB), fallocate's
+ * reservations.
+ */
 static bool access_map_moves_bytes(int64_t op)
 {
 	const struct op_def *def = op_def((uint32_t)op);
@@ -246,7 +251,7 @@ static int access_map_take(void *state, const struct walk_rows *rows)
 	return access_map_add(state, rows);
 }
 
-/* ---- all of it ---- */
+/* ---- reading ---- */
 
 static int access_map_merge(struct access_map *a, const struct access_map *b)
 {
@@ -266,7 +271,10 @@ static int access_map_merge(struct access_map *a, const struct access_map *b)
 	return r;
 }
 
-/* Which of the blocks that came may name the file: every SPREADth first, so that a part shows all of the range. */
+/*
+ * Lists the new blocks that may name the file: every SPREADth first, so that a partial reading covers the whole
+ * range.
+ */
 static int access_map_list_blocks(const struct sums_ask *ask, struct access_map *t)
 {
 	size_t count = store_block_count(ask->store);
@@ -286,7 +294,7 @@ static int access_map_list_blocks(const struct sums_ask *ask, struct access_map 
 	return r;
 }
 
-/* Reads the blocks that `t` has not seen, as many as there is time for. */
+/* Reads the blocks that `t` lacks, as many as time allows. */
 static int read_on(struct question *q, const struct sums_filter *filter, int64_t until,
 		   struct access_map *t)
 {
@@ -319,7 +327,7 @@ static int read_on(struct question *q, const struct sums_filter *filter, int64_t
 	return r;
 }
 
-/* ---- what is kept ---- */
+/* ---- cached maps ---- */
 
 static bool access_map_is_same(const struct access_map *t, int64_t file, int64_t from, int64_t to,
 			       const char *filter)
@@ -328,7 +336,7 @@ static bool access_map_is_same(const struct access_map *t, int64_t file, int64_t
 	       strcmp(t->filter, filter ? filter : "") == 0;
 }
 
-/* The place of what is the same, or the first free one; TOUCHED_FILES_MAX: there is neither. */
+/* The index of the map with the same key, or the first free one; TOUCHED_FILES_MAX: neither. */
 static size_t access_map_find(const struct access_map_store *s, int64_t file, int64_t from,
 			      int64_t to, const char *filter)
 {
@@ -367,7 +375,7 @@ static void move_to_front(struct access_map_store *s, size_t at)
 	s->kept[0] = t;
 }
 
-/* Those that were not asked for longest go first; the newest stays. */
+/* Drops the least recently used maps; keeps the newest. */
 static void access_map_make_room(struct access_map_store *s)
 {
 	size_t sum = 0;
@@ -383,7 +391,7 @@ static void access_map_make_room(struct access_map_store *s)
 	}
 }
 
-/* Never for long: who reads has let it go. */
+/* The lock is never held for long: readers release it while they read. */
 static int lock(struct question *q, struct access_map_store *s)
 {
 	for (;;) {
@@ -419,21 +427,21 @@ static int access_map_make(struct question *q, int64_t file, struct access_map *
 	return 0;
 }
 
-/* A filter may read names, which may be others by now; calls of a block that is damaged by now are not taken out again. */
+/* A filter may depend on names, which may have changed; calls of a block found damaged since cannot be removed. */
 static bool can_go_on(const struct question *q, const struct access_map *t)
 {
 	return (!q->filter || t->version == q->version) && t->damaged == q->known.blocks;
 }
 
-/* What was only just made is of no version yet. */
+/* A map that was just created has no version yet. */
 static bool access_map_is_complete(const struct question *q, const struct access_map *t)
 {
 	return !t->busy && t->version == q->version && t->read == t->order_count;
 }
 
 /*
- * What is known of the whole of the file, where that tells what is asked: all but when the first call of a range began
- * that is open on that side alone.
+ * The map of the whole file, if it can answer the question: it cannot for a range that is open only at its beginning,
+ * as it does not have the time of that range's first call.
  */
 static struct access_map *find_whole(const struct question *q, int64_t file,
 				     struct access_map_store *s)
@@ -448,7 +456,7 @@ static struct access_map *find_whole(const struct question *q, int64_t file,
 	return t;
 }
 
-/* With the lock, let go meanwhile: who has what is to be read on still looks at it. */
+/* With the lock held, released while waiting: waits for questions that still use a map which must be read further. */
 static int wait_readers(struct question *q, int64_t file)
 {
 	struct access_map_store *s = q->server->access_map;
@@ -468,7 +476,7 @@ static int wait_readers(struct question *q, int64_t file)
 	}
 }
 
-/* With the lock: what is known by now comes to the front, made where nothing is. */
+/* With the lock held: moves the map to the front, creating it if needed. */
 static int find_or_make(struct question *q, int64_t file)
 {
 	struct access_map_store *s = q->server->access_map;
@@ -494,7 +502,10 @@ static int find_or_make(struct question *q, int64_t file)
 	return 0;
 }
 
-/* With the lock, let go meanwhile: reads on, where it is not complete. Nobody else looks at it, for it is busy. */
+/*
+ * With the lock held, released meanwhile: reads further if the map is incomplete. It is busy, so no other question
+ * uses it.
+ */
 static int bring_up(struct question *q, const struct sums_filter *filter, int64_t until,
 		    struct access_map *t)
 {
@@ -504,7 +515,7 @@ static int bring_up(struct question *q, const struct sums_filter *filter, int64_
 
 	if (access_map_is_complete(q, t))
 		return 0;
-	assert(t->refs == 2 && !t->busy); /* the store's and ours */
+	assert(t->refs == 2 && !t->busy); /* held by the store and by us */
 	t->busy = true;
 	pthread_mutex_unlock(&s->lock);
 	r = read_on(q, filter, until, t);

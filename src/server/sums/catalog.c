@@ -13,10 +13,10 @@
 #define NONE UINT32_MAX
 
 struct catalog {
-	uint64_t clock;		 /* of the dims */
-	struct id_array folders; /* of files, by id */
-	struct intern paths;	 /* of folders */
-	uint32_t *parents;	 /* of folders */
+	uint64_t clock;		 /* state of the dims */
+	struct id_array folders; /* the folder of each file, by id */
+	struct intern paths;	 /* paths of folders */
+	uint32_t *parents;	 /* parents of folders */
 	size_t parent_count, parents_cap;
 	struct buf scratch;
 };
@@ -38,7 +38,7 @@ static int catalog_add_folder(struct catalog *c, struct bytes path, uint32_t par
 	return r;
 }
 
-/* Copies an absolute path without double slashes, nor one at its end: "//a///b/" is "/a/b", "/" is "". */
+/* Normalizes the slashes of an absolute path: "//a///b/" becomes "/a/b", "/" becomes "". */
 static int clean(struct bytes path, struct buf *to)
 {
 	int r = 0;
@@ -51,7 +51,7 @@ static int clean(struct bytes path, struct buf *to)
 	return r;
 }
 
-/* The folder that a path's last part stands in. */
+/* The folder that contains a path's last part. */
 static int take_path(struct catalog *c, struct bytes path, uint32_t *ret)
 {
 	uint32_t folder = FOLDER_ROOT;
@@ -65,7 +65,7 @@ static int take_path(struct catalog *c, struct bytes path, uint32_t *ret)
 	slash = c->scratch.len ? memrchr(c->scratch.data, '/', c->scratch.len) : NULL;
 	part.data = c->scratch.data;
 	part.len = end = slash ? (size_t)(slash - c->scratch.data) : 0;
-	/* nearly always it is known, or the one that holds it is */
+	/* nearly always the folder is known, or its parent is */
 	if (!end || intern_find(&c->paths, part.data, part.len, &folder)) {
 		*ret = folder;
 		return 0;
@@ -91,7 +91,7 @@ static uint32_t group_of(int64_t type)
 	return FOLDER_OTHERS;
 }
 
-/* No kernel gives a longer path; each folder on its way would be kept. */
+/* Longer paths never come from a kernel, and would add a folder for each part. */
 static int take_folder(struct catalog *c, const struct dims *d, int64_t file, uint32_t *ret)
 {
 	struct dims_file room;
@@ -183,7 +183,7 @@ uint32_t catalog_folder(const struct catalog *c, const struct dims *d, int64_t f
 	return group_of(f ? f->type : FILE_TYPE_UNKNOWN);
 }
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 int catalog_new(struct catalog **ret)
 {

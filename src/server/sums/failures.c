@@ -4,9 +4,9 @@
 #include "server/sums/catalog.h"
 #include "server/sums/who.h"
 
-#define OWN_BITS   32 /* of a file's id within its trace; what is beyond counts without a file */
+#define OWN_BITS   32 /* of a file's id within its trace; a larger id counts as no file */
 #define TRACE_BITS 8
-#define CODE_BITS  12 /* of an operation, an error */
+#define CODE_BITS  12 /* of an operation or an error */
 #define NO_FILE	   ((1ull << OWN_BITS) - 1)
 
 void failures_free(struct failures *f)
@@ -61,7 +61,7 @@ int failures_merge(struct failures *f, const struct failures *other)
 	return r;
 }
 
-/* An operation and an error -> number in tops[]. */
+/* Maps an operation and an error to an index in tops[]. */
 static int index_tops(struct failure_top *tops, size_t count, struct map *ret)
 {
 	int r = 0;
@@ -77,7 +77,7 @@ static int index_tops(struct failure_top *tops, size_t count, struct map *ret)
 	return r;
 }
 
-/* Of the operations and errors in `index`: those of a line's files are the line's. */
+/* Merges the failures of a line's files, for the operations and errors in `index`. */
 static int failures_by_line(const struct failures *f, const struct server *srv,
 			    const struct map *index, struct failures *ret)
 {
@@ -105,7 +105,7 @@ static void failures_offer(struct failure_top *t, int64_t file, uint64_t calls)
 	}
 }
 
-/* The files of a line are one. */
+/* Files of a line count as one. */
 int failures_find(const struct failures *f, const struct server *srv, struct failure_top *tops,
 		  size_t count)
 {

@@ -6,8 +6,9 @@
 
 #include "base/saturate.h"
 
-#define SPARSE	  8u /* a map takes fewer than one in so many; else an array is faster and smaller */
-#define FEW_FILES 65536u /* are in a map */
+#define SPARSE \
+	8u /* a map holds fewer than one in this many; above that an array is faster and smaller */
+#define FEW_FILES 65536u /* use a map up to here */
 
 /* ---- by id ---- */
 
@@ -71,7 +72,7 @@ struct file_pile {
 	const struct store *store;
 	pthread_mutex_t lock;
 	struct file_dense dense;
-	struct sums *rest; /* files without a place in `dense` */
+	struct sums *rest; /* files without a slot in `dense` */
 };
 
 static int new_rest(struct sums **ret)
@@ -106,12 +107,12 @@ void file_pile_free(struct file_pile *p)
 	free(p);
 }
 
-/* Room for every id that a block names. */
+/* Makes room for every id that a block names. */
 static int make_dense(struct file_pile *p)
 {
 	size_t want[FILE_TRACES_MAX] = {0}, files[FILE_TRACES_MAX];
 
-	/* at most; which trace has how many is not known */
+	/* upper bounds, as the number per trace is unknown */
 	for (size_t i = 0; i < FILE_TRACES_MAX; i++)
 		files[i] = dims_rows(store_dims(p->store), TABLE_FILE);
 	for (size_t i = 0; i < store_block_count(p->store); i++) {
@@ -125,7 +126,7 @@ static int make_dense(struct file_pile *p)
 	return file_dense_make(&p->dense, want, files);
 }
 
-/* Moves what has a place there by now. */
+/* Moves files that now have a slot. */
 static int grow_dense(struct file_pile *p)
 {
 	struct sums *few = p->rest;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_pile.h: what all workers of a pass found out about files, in one place: 56 bytes for each file of the trace,
- * whatever the number of workers. A worker adds up the calls of one block and then adds that here.
+ * file_pile.h: the sums by file of all workers of a pass, in one place: 56 bytes per file of the trace, independent
+ * of the number of workers. A worker sums the calls of one block and then adds the result here.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #define FILE_TRACES_MAX 256u
 
-/* Sums of every file of every trace, by id; those that have none are all 0. Starts as {0}. */
+/* Sums of every file of every trace, by id; unused slots are 0. Starts as {0}. */
 struct file_dense {
 	struct sums_file *by_trace[FILE_TRACES_MAX];
 	size_t count[FILE_TRACES_MAX];
@@ -17,21 +17,21 @@ struct file_dense {
 };
 
 void file_dense_free(struct file_dense *d);
-/* Makes room for ids below want[] of each trace, but where so few (files[]) of them exist that a map is smaller. */
+/* Makes room for ids below want[] of each trace, unless so few of them (files[]) exist that a map is smaller. */
 int file_dense_make(struct file_dense *d, const size_t want[static FILE_TRACES_MAX],
 		    const size_t files[static FILE_TRACES_MAX]);
 bool file_dense_has(const struct file_dense *d, int64_t id);
-/* The place of an id; NULL where it has none. */
+/* The slot of an id; NULL: it has none. */
 struct sums_file *file_dense_at(const struct file_dense *d, int64_t id);
-/* Adds all but the id. */
+/* Adds all members except the id. */
 void file_sums_add(struct sums_file *to, const struct sums_file *f);
-/* Adds to the file's place, or to `rest`. 0 or -ENOMEM. */
+/* Adds to the file's slot, or to `rest`. 0 or -ENOMEM. */
 int file_dense_add(struct file_dense *d, struct sums *rest, const struct sums_file *f);
 
 struct file_pile;
 int file_pile_new(struct file_pile **ret, const struct store *s) _must_check_;
 void file_pile_free(struct file_pile *p);
-/* Any thread. 0 or -ENOMEM. */
+/* Callable from any thread. 0 or -ENOMEM. */
 int file_pile_add(struct file_pile *p, const struct sums_file *files, size_t count);
-/* Gives all of it away, once: `d` and *rest were empty. Nothing is added afterwards. */
+/* Hands over the contents, once; `d` and *rest must be empty. Nothing may be added afterwards. */
 void file_pile_take(struct file_pile *p, struct file_dense *d, struct sums **rest);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* file_sums.c: sums by file over all versions and, for the few that are shown, their histograms. */
+/* file_sums.c: sums by file over all versions and, for the few files shown, their histograms. */
 #include <errno.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int file_sums_by_time(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Leaves the places empty of files that are told as others; those are put into `moved`. */
+/* Moves files that are merged with others into `moved`, leaving their slots empty. */
 static int move_versions(const struct server *srv, struct file_dense *d, struct sums *moved)
 {
 	struct file_lines_walk w = {0};
@@ -39,7 +39,7 @@ static int move_versions(const struct server *srv, struct file_dense *d, struct 
 	return r;
 }
 
-/* The same of those without a place. */
+/* The same for files without a slot. */
 static int move_rest(const struct server *srv, const struct sums *rest, struct sums *moved)
 {
 	int r = 0;
@@ -53,7 +53,7 @@ static int move_rest(const struct server *srv, const struct sums *rest, struct s
 	return r;
 }
 
-/* Adds what was moved to a file that has a place; how many have none. */
+/* Adds moved sums to files that have a slot. Returns how many have none. */
 static size_t add_moved(struct file_dense *d, const struct sums *moved)
 {
 	size_t without = 0;
@@ -69,7 +69,7 @@ static size_t add_moved(struct file_dense *d, const struct sums *moved)
 	return without;
 }
 
-/* Moves the files of a trace that have calls to the front; how many they are. */
+/* Moves the files of a trace that have calls to the front. Returns their number. */
 static size_t file_sums_pack(struct sums_file *files, size_t count, uint64_t trace)
 {
 	size_t n = 0;
@@ -84,8 +84,8 @@ static size_t file_sums_pack(struct sums_file *files, size_t count, uint64_t tra
 }
 
 /*
- * Files that are told as one are added up; the others of `moved` come behind. The largest trace's places become the
- * answer: of millions of files there is no second copy.
+ * Collects the sums of all files, followed by those of `moved` that have no slot. The array of the largest trace
+ * becomes the answer, so that millions of files are not copied.
  */
 static int file_sums_collect(struct file_dense *d, const struct sums *moved, struct sums_file **ret,
 			     size_t *ret_count)
@@ -146,7 +146,7 @@ int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file *
 	return r < 0 ? r : file_sums_collect(&d, moved, ret, ret_count);
 }
 
-/* The line in files[0 .. n), found or added. */
+/* The index of the line in files[0 .. n), found or added. */
 static int find_line(struct map *at, int64_t line, struct sums_file *files, size_t *n, size_t *ret)
 {
 	uint64_t known;
@@ -169,7 +169,7 @@ int file_sums_lines(const struct server *srv, struct sums_file *files, size_t *c
 {
 	_cleanup_(map_free) struct map at = {0};
 	size_t n = 0, line = 0;
-	uint64_t several = 0; /* of the line */
+	uint64_t several = 0; /* number of files of the line */
 	int r = 0;
 
 	for (size_t i = 0; i < *count && r >= 0; i++) {
@@ -181,7 +181,7 @@ int file_sums_lines(const struct server *srv, struct sums_file *files, size_t *c
 			continue;
 		}
 		id = names_one_line(srv, id);
-		if (!several || files[line].id != id) { /* else the same as the one before */
+		if (!several || files[line].id != id) { /* else the same file as the previous one */
 			r = several ? map_set(members, (uint64_t)files[line].id, several) : 0;
 			several = 0;
 			map_get(members, (uint64_t)id, &several);
@@ -197,7 +197,7 @@ int file_sums_lines(const struct server *srv, struct sums_file *files, size_t *c
 	return r;
 }
 
-/* Most time first, and so on: the order is that of file_sums_top(). */
+/* Most time first; ties as file_sums_top() documents. */
 size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 {
 	size_t n = 0;
@@ -210,7 +210,7 @@ size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 			continue;
 		while (at > 0 && file_sums_by_time(&f, &files[at - 1]) < 0)
 			at--;
-		/* the place i is free: f was there */
+		/* slot i is free: f was there */
 		if (n < max) {
 			files[i] = files[n];
 			memmove(&files[at + 1], &files[at], (n - at) * sizeof(f));
@@ -226,15 +226,15 @@ size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 
 /* ---- histograms ---- */
 
-/* Of lines with more files no call is looked for by its file: hardly a block has none of them. */
+/* Lines with more files do not use a filter by file: hardly any block could be skipped. */
 #define FILES_NAMED_MAX 4096
 
-/* The number of the histogram of each version of a file; of a million files each call must find its own quickly. */
+/* The number of the histogram for each version of a file; with a million files, each call must find its own quickly. */
 struct hist_numbers {
 	struct id_array at;
-	struct map others; /* of ids without a place there */
+	struct map others; /* for ids without a slot there */
 	int64_t ids[FILES_NAMED_MAX];
-	size_t count; /* of ids, FILES_NAMED_MAX at most; of that many not all are there */
+	size_t count; /* number of ids, at most FILES_NAMED_MAX; at the maximum the list is incomplete */
 };
 
 struct hists {
@@ -304,7 +304,7 @@ static int file_sums_take(void *state, const struct walk_rows *rows)
 	return r;
 }
 
-/* The lines, each with its number. */
+/* Maps each line to its number. */
 static int file_sums_index(const struct sums_file *top, size_t count, struct map *ret)
 {
 	int r = 0;
@@ -377,7 +377,7 @@ static int run_hists(struct question *q, const struct sums_filter *filter,
 	return r;
 }
 
-/* Those that the first pass has kept. */
+/* Takes the histograms that the first pass kept. */
 static int file_sums_take_kept(const struct server *srv, const struct sums *s,
 			       const struct sums_file *top, size_t count, struct hist *ret)
 {

@@ -30,7 +30,7 @@ static bool is_mark(const struct batch *b, size_t row, const char *name)
 	return is.len == strlen(name) && !memcmp(is.data, name, is.len);
 }
 
-/* Finds the thread of each of calls[from ..] by its number: of several that had it, the one that came last. */
+/* Finds the thread of each of calls[from ..] by its tid: if several had it, the latest. */
 static int find_threads(struct running_calls *all, size_t from, const struct dims *d,
 			uint64_t recording)
 {
@@ -82,7 +82,7 @@ static int running_calls_parse(struct running_calls *ret, const struct dims *d, 
 	return r < 0 ? r : find_threads(ret, from, d, recording);
 }
 
-/* Of each recording the last mark counts; one that has stopped has a row of each call. */
+/* The last mark of each recording counts; a recording that has stopped has a row for each call. */
 static int take_marks(struct running_calls *ret, const struct dims *d, uint64_t recording,
 		      const struct batch *b, struct map *done)
 {
@@ -101,7 +101,7 @@ static int take_marks(struct running_calls *ret, const struct dims *d, uint64_t 
 	return 0;
 }
 
-/* Takes out those that a row since the mark shows to have returned. `tasks`: threads -> numbers of their calls. */
+/* Removes calls that returned according to a row after the mark. `tasks`: threads -> indexes of their calls. */
 static void take_rows(struct running_calls *all, const struct map *tasks, const struct dims *d,
 		      const struct batch *b)
 {
@@ -115,7 +115,7 @@ static void take_rows(struct running_calls *all, const struct map *tasks, const 
 	}
 }
 
-/* The others run on, as far as rows go. */
+/* Updates the remaining calls to have run as long as the rows show. */
 static int drop_returned(const struct store *s, struct store_cursor *cursor,
 			 struct running_calls *all, struct error *err)
 {
@@ -228,7 +228,7 @@ int running_calls_find(struct question *q, const struct sums_filter *filter,
 		r = store_decode(cursor, i, MARK_COLUMNS, &b, &q->err);
 		if (r >= 0)
 			r = take_marks(ret, store_dims(s), block->recording, b, &done);
-		else if (r == -EBADMSG) /* counted as damage */
+		else if (r == -EBADMSG) /* was counted as damage */
 			r = 0;
 	}
 	if (r < 0)

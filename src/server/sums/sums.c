@@ -25,7 +25,7 @@ static int64_t floor_to(int64_t t, int64_t step)
 	return down > t ? down - step : down;
 }
 
-/* The shortest bucket: reading calls costs some 0.1 us each, and who follows a trace asks all the time. */
+/* The shortest bucket: reading calls costs about 0.1 us each, and viewers of a growing trace ask repeatedly. */
 static int64_t least_step(const struct question *q, int64_t from, int64_t to)
 {
 	const struct store *s = q->server->store;
@@ -48,7 +48,7 @@ void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct s
 	unsigned int width = MAX(q->width, 3u);
 
 	assert(to > from);
-	/* one more bucket than the span has: neither end need be at an edge */
+	/* one bucket more than the span has: neither end need be aligned */
 	for (unsigned int i = 0; span / (uint64_t)step + 2 > width || step < least; i++) {
 		if (power > INT64_MAX / 100)
 			break;
@@ -62,7 +62,7 @@ void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct s
 		(unsigned int)(((uint64_t)(to - 1) - (uint64_t)ret->from) / (uint64_t)step + 1);
 }
 
-/* Rows of one table differ in some key: their order is the same each time. */
+/* A total order, so that rows always come in the same order. */
 static int sums_compare_keys(const struct rollup_row *x, const struct rollup_row *y)
 {
 	const int64_t a[] = {x->op, x->thread_id, x->file_id, x->err, x->class, x->cpu};
@@ -87,7 +87,7 @@ int sums_by_time(const void *a, const void *b)
 	return sums_compare_keys(x, y);
 }
 
-/* The bucket of a time, -1 outside. */
+/* The bucket of a time; -1 if outside. */
 static int64_t bucket_of(const struct sums_axis *a, int64_t t)
 {
 	uint64_t i;
@@ -242,7 +242,7 @@ int sums_add_file(struct sums *s, const struct sums_file *f)
 	return 0;
 }
 
-/* Of a digest's rows, which are sorted by file and go to the pile: nobody looks for one of them here. */
+/* For the rows of a digest, which are sorted by file and go to the pile, so that no lookup is needed. */
 static int append_file(struct sums *s, const struct sums_file *f)
 {
 	int r;
@@ -280,7 +280,7 @@ static int add_to_file(struct sums *s, const struct rollup_row *f, bool of_op, b
 		       : r;
 }
 
-/* Adds a packed histogram (hist/sparse.h) to one bucket's cells; -EBADMSG where it is malformed. */
+/* Adds a packed histogram (hist/sparse.h) to one bucket's cells; -EBADMSG if it is malformed. */
 static int sums_add_hist(uint64_t *cells, struct bytes packed)
 {
 	struct hist_walk w = hist_walk_start(packed.data, packed.len);
@@ -312,7 +312,7 @@ static int sums_take_row(struct sums *s, const struct walk_rows *rows, size_t i)
 {
 	const struct batch *b = rows->batch;
 	bool running = rollup_is_running(b, i);
-	/* what the parts of a digest have: the second all of files, the first all else */
+	/* of a digest, the second part has all files, the first everything else */
 	bool files = !rows->digest || rows->part == STORE_DIGEST_FILES;
 	struct rollup_row f;
 	int r = 0;
@@ -320,7 +320,7 @@ static int sums_take_row(struct sums *s, const struct walk_rows *rows, size_t i)
 	rollup_read(b, i, &f);
 	if (s->by_file && files && !running)
 		r = add_to_file(s, &f, b->table == TABLE_OP, rows->digest && s->pile);
-	if (r < 0 || rows->second) /* all else has it already */
+	if (r < 0 || rows->second) /* everything else counted it already */
 		return r;
 	if (s->by_failure && f.errors && files && !running)
 		r = failures_add(&s->failures, f.op, f.err, f.file_id, f.calls);
@@ -333,7 +333,7 @@ static int sums_take_row(struct sums *s, const struct walk_rows *rows, size_t i)
 	return r < 0 || !s->axis || running ? r : sums_take_axis(s, b, i, &f);
 }
 
-/* Every worker with all files of its own would take as much memory as there are workers. */
+/* Files are flushed to the pile: otherwise memory would grow with the number of workers. */
 static int flush_files(struct sums *s)
 {
 	int r;
@@ -353,13 +353,13 @@ int sums_take(void *state, const struct walk_rows *rows)
 	int r = s->by_slow && !rows->second && !files ? slowest_note(&s->slowest, rows) : 0;
 
 	if (rows->batch->table == TABLE_SUMMARY)
-		sums_drop_hists(s); /* these are not in them */
+		sums_drop_hists(s); /* flushed files have none */
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
 		r = sums_take_row(s, rows, rows->rows[k]);
 	return r < 0 ? r : flush_files(s);
 }
 
-/* ---- all together ---- */
+/* ---- combining ---- */
 
 static int merge_series(struct sums *a, const struct sums *b)
 {
@@ -407,7 +407,7 @@ int sums_merge(struct sums *a, struct sums *b)
 	return r < 0 ? r : slowest_merge(&a->slowest, &b->slowest);
 }
 
-/* The columns of summary that are read; those of the axis and the rollups are many. */
+/* The columns of summary to read, of which the axis and the rollups need many. */
 static uint64_t sums_summary_columns(const struct sums_want *want)
 {
 	if (want->axis || want->keys || want->other_keys)
@@ -417,7 +417,7 @@ static uint64_t sums_summary_columns(const struct sums_want *want)
 	       1ull << SUMMARY_MAX | 1ull << SUMMARY_OP;
 }
 
-/* One table is added to for each row, and two are made of it, of a part or at the end. */
+/* Rows are added to one table; the two rollups are made from it, for a partial result or at the end. */
 static int make_rollups(struct sums *s, const struct sums_want *want)
 {
 	int r = 0;
@@ -432,7 +432,7 @@ static int make_rollups(struct sums *s, const struct sums_want *want)
 	return r;
 }
 
-/* The first worker's pile is everybody's. */
+/* All workers share the first one's pile. */
 static int share_pile(const struct question *q, const struct sums_want *want, struct sums *first,
 		      struct sums *s)
 {
@@ -448,7 +448,7 @@ static int share_pile(const struct question *q, const struct sums_want *want, st
 	return r;
 }
 
-/* A worker's own. */
+/* Creates a worker's own sums. */
 static int begin_worker(struct sums_job *j, const struct question *q, unsigned int i)
 {
 	const struct sums_want *want = &j->want;
@@ -496,7 +496,7 @@ void sums_job_free(struct sums_job *j)
 	*j = (struct sums_job){0};
 }
 
-/* What the workers found so far is put together in the first one's. */
+/* Merges the workers' results so far into the first one's. */
 static int sums_collect(struct sums_job *j, const struct question *q, bool again)
 {
 	int r = 0;
@@ -552,7 +552,7 @@ static int run_once(struct question *q, const struct sums_filter *filter,
 	return 0;
 }
 
-/* Where the filter keeps digests from telling files alone, those have a pass of their own. */
+/* If the filter excludes digests only because of files, files get a separate pass. */
 int sums_run(struct question *q, const struct sums_filter *filter, const struct sums_want *want,
 	     struct sums **ret)
 {

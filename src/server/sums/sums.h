@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sums.h: what /overview and /latency add up in one pass: a rollup by key, and series over buckets
- * of time. Buckets are those of `every`: multiples of their width since the epoch.
+ * sums.h: the sums of /overview and /latency from one pass: a rollup by key, and series over time. Buckets are those
+ * of `every`: multiples of their width since the epoch.
  */
 #pragma once
 
@@ -13,43 +13,44 @@
 #include "server/sums/pass.h"
 #include "sums/clip.h"
 
-/* The axis of time. */
+/* The time axis. */
 struct sums_axis {
 	int64_t from, step; /* of bucket 0; a multiple of step */
 	unsigned int count;
 };
 
 /*
- * At most q->width buckets that cover [from, to): a step of 1, 2 or 5 times a power of ten; from 100 ms on multiples of
- * that, which the summaries can answer. Where the range has too many calls to read them all, it is no less.
+ * Chooses at most q->width buckets that cover [from, to): the step is 1, 2 or 5 times a power of ten, and from 100 ms
+ * on a multiple of that, so that summaries can answer. If the range has too many calls to read them all, the step is
+ * at least 100 ms.
  */
 void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct sums_axis *ret);
 
-/* A member: the percentile, which is the middle of its bucket, or the longest of all where that is less. */
+/* Writes a percentile: the middle of its bucket, or the maximum if that is less. */
 void sums_put_quantile(struct js *j, const char *key, const struct hist *h, double q, uint64_t max);
 
-/* For qsort() of struct rollup_row *: most time first, then most calls. */
+/* For qsort() of struct rollup_row *: by time, then calls, descending. */
 int sums_by_time(const void *a, const void *b);
 
-/* What one operation did over time. */
+/* One operation over time. */
 struct sums_series {
 	uint64_t *calls, *bytes; /* [axis.count] */
 	uint64_t all;
 };
 
-#define SUMS_FILE_HISTS_MAX 10000u /* files whose histograms are kept: some 20 MB at worst */
+#define SUMS_FILE_HISTS_MAX 10000u /* files whose histograms are kept: at most about 20 MB */
 
-/* What calls of I/O did to a file, without a histogram: a trace may have millions of them. */
+/* The I/O on a file, without a histogram: a trace may have millions of files. */
 struct sums_file {
 	int64_t id;
 	uint64_t all;				  /* calls of any class */
-	uint64_t calls, errors, bytes, time, max; /* of I/O */
+	uint64_t calls, errors, bytes, time, max; /* of I/O only */
 };
 
-/* What is to be summed. */
+/* The requested sums. */
 struct sums_want {
 	const struct sums_axis *axis;  /* series over time; NULL: none */
-	unsigned int keys, other_keys; /* of two rollups; 0: none */
+	unsigned int keys, other_keys; /* keys of the two rollups; 0: none */
 	bool files, slowest, failures;
 };
 
@@ -57,25 +58,25 @@ struct file_pile;
 
 struct sums {
 	const struct sums_axis *axis;
-	struct rollup *rollup, *other; /* NULL: not wanted */
+	struct rollup *rollup, *other; /* NULL: not requested */
 	bool by_file, by_slow, by_failure;
 	struct failures failures;
-	struct map file_index; /* file_id -> number in files */
+	struct map file_index; /* file_id -> index in files */
 	struct sums_file *files;
 	size_t file_count, file_cap, last_file;
-	/* Of each of files, where all is read from rows and they are few: that saves another pass. */
+	/* Histograms per file, if all calls are read from rows and the files are few: that saves another pass. */
 	struct hist *file_hists; /* NULL: not kept */
 	bool keep_hists;
-	/* Where what a block told of files goes to; it is then not in files. NULL: nowhere. */
+	/* Receives the sums by file of each block, which then are not in files. NULL: none. */
 	struct file_pile *pile;
 	bool owns_pile;
 	size_t file_hists_cap;
-	struct rollup *both; /* by the keys of both rollups, from which they are made at the end */
+	struct rollup *both; /* by the keys of both rollups, which are made from it at the end */
 	struct sums_series *series; /* [OP_CODE_MAX], lazily filled */
 	uint64_t *errors;	    /* [axis.count] */
-	uint64_t *cells;	    /* [axis.count * HIST_BUCKETS], I/O alone */
-	uint64_t running;	    /* calls that never finished: in no other sum */
-	struct map running_by;	    /* thread_id -> how many of them */
+	uint64_t *cells;	    /* [axis.count * HIST_BUCKETS], I/O only */
+	uint64_t running;	    /* unfinished calls, which are in no other sum */
+	struct map running_by;	    /* thread_id -> number of them */
 	struct slowest slowest;	    /* of I/O */
 };
 
@@ -84,17 +85,17 @@ uint64_t sums_columns(void);
 int sums_new(struct sums **ret, const struct sums_want *want);
 void sums_free(struct sums *s);
 DEFINE_CLEANUP(struct sums *, sums_free)
-/* Adds to what is known of f->id. 0 or -ENOMEM. */
+/* Adds to the sums of f->id. 0 or -ENOMEM. */
 int sums_add_file(struct sums *s, const struct sums_file *f);
 int sums_take(void *state, const struct walk_rows *rows);
 /* Adds b to a. */
 int sums_merge(struct sums *a, struct sums *b);
-/* Runs a pass over the question's range and filter; the whole in *ret. */
+/* Runs a pass over the question's range and filter; *ret is the total. */
 int sums_run(struct question *q, const struct sums_filter *filter, const struct sums_want *want,
 	     struct sums **ret);
 
 /*
- * The same in parts: what was summed so far can be told in between. The trace, filter, want->axis and the question's range
+ * The same in parts, with the sums so far in between. The trace, filter, want->axis and the question's range must
  * stay the same; starts as {0}.
  */
 struct sums_job {
@@ -104,20 +105,26 @@ struct sums_job {
 };
 int sums_job_begin(struct sums_job *j, struct question *q, const struct sums_filter *filter,
 		   const struct sums_want *want);
-/* Goes on until then (of the monotonic clock; 0: to the end). *ret, all so far, is the job's, until it goes on. */
+/*
+ * Continues until that time (monotonic clock; 0: to the end). *ret, the sums so far, belongs to the job and is valid
+ * until the next call.
+ */
 int sums_job_part(struct sums_job *j, struct question *q, int64_t until, struct sums **ret);
-/* How much of the trace that is; 1: all. */
+/* The share of the trace that was read; 1: all. */
 double sums_job_share(const struct sums_job *j);
 void sums_job_free(struct sums_job *j);
 
-/* What is to be added to sums of a question's calls for the part of them that ran within its range: ns by task, often negative. */
+/*
+ * Correction to sums over whole calls that leaves only the part within the question's range: ns by task, often
+ * negative.
+ */
 struct sums_within {
 	struct map io, wait;
 };
 /* *ret starts as {0}. 0, or negative with q->err. */
 int sums_within_find(struct question *q, const struct sums_filter *filter, struct sums_within *ret);
 void sums_within_free(struct sums_within *w);
-/* The part of a sum of whole calls that lies within the range. */
+/* The part of a sum over whole calls that lies within the range. */
 uint64_t sums_within_time(const struct map *m, int64_t task, uint64_t whole);
 
 static inline bool sums_is_io(int64_t class)

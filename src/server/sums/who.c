@@ -12,7 +12,7 @@
 #include "schema/vocab.h"
 #include "server/sums/catalog.h"
 
-#define NAMES_STEP 16384u /* files: some 10 ms */
+#define NAMES_STEP 16384u /* files per step: about 10 ms */
 
 struct names_text names_code(const char *vocab, int64_t code)
 {

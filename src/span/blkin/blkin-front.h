@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blkin-front.h: BlkKin's interface in its first form, of 2015, over libweir-span. It cannot be included beside zipkin_c.h, from
- * which it differs: endpoints are not const and have a port of int, members have other names, annotations have strings alone,
- * pack and unpack return 1. The functions, which were variables that blkin_init() filled, are functions here.
+ * blkin-front.h: BlkKin's original interface of 2015, over libweir-span. It cannot be included together with
+ * zipkin_c.h, from which it differs: endpoints are not const and have an int port, members have other names,
+ * annotations are strings only, pack and unpack return 1. The original's function variables, filled by blkin_init(),
+ * are functions here.
  */
 #pragma once
 

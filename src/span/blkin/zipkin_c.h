@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zipkin_c.h: BlkKin's interface in the form that Ceph has, over libweir-span: programs that were written for it compile
- * unmodified and link with -lweir-span. Their annotations become rows of `note`, a span lasts from its first annotation to its
- * last in this process, and its source is "blkin".
+ * zipkin_c.h: BlkKin's interface as used by Ceph, over libweir-span: programs written for it compile unmodified and
+ * link with -lweir-span. Their annotations become rows of `note`, a span lasts from its first annotation to its last in
+ * this process, and its source is "blkin".
  *
- * Functions return 0 or a negative errno. Names and endpoints are borrowed: they have to live as long as the trace that refers to
- * them. An annotation that names an endpoint counts for the service of that endpoint.
+ * Functions return 0 or a negative errno. Names and endpoints are borrowed: they must live as long as the trace that
+ * refers to them. An annotation with an endpoint belongs to the service of that endpoint.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ extern "C" {
 
 #define BLKIN_UNUSED_ __attribute__((unused))
 
-/* The events that say where a request is. */
+/* Events that mark the progress of a request. */
 static const char *const CLIENT_SEND BLKIN_UNUSED_ = "cs";
 static const char *const CLIENT_RECV BLKIN_UNUSED_ = "cr";
 static const char *const SERVER_SEND BLKIN_UNUSED_ = "ss";
@@ -41,7 +41,7 @@ static const char *const CLIENT_RECV_FRAGMENT BLKIN_UNUSED_ = "crf";
 static const char *const SERVER_SEND_FRAGMENT BLKIN_UNUSED_ = "ssf";
 static const char *const SERVER_RECV_FRAGMENT BLKIN_UNUSED_ = "srf";
 
-/* Who: a service at an address. */
+/* A service at an address. */
 struct blkin_endpoint {
 	const char *ip;
 	int16_t port;
@@ -54,7 +54,7 @@ struct blkin_trace_info {
 	int64_t parent_span_id; /* 0: none */
 };
 
-/* The same as it travels: 24 bytes, big-endian. */
+/* The transmitted form: 24 bytes, big-endian. */
 struct blkin_trace_info_packed {
 	__be64 trace_id;
 	__be64 span_id;
@@ -81,13 +81,13 @@ struct blkin_annotation {
 	const struct blkin_endpoint *endpoint;
 };
 
-/* There is nothing to prepare. */
+/* Nothing to initialize. */
 static inline int blkin_init(void)
 {
 	return 0;
 }
 
-/* The ids of a new root, whose span has the number of its trace. */
+/* The ids of a new root span: its span id equals its trace id. */
 static inline void blkin_init_trace_info(struct blkin_trace_info *info)
 {
 	info->span_id = info->trace_id = weir_span_new_id();
@@ -105,7 +105,7 @@ static inline int blkin_init_new_trace(struct blkin_trace *trace, const char *na
 	return 0;
 }
 
-/* A child of what another process sent. */
+/* Begins a child of a span received from another process. */
 static inline int blkin_init_child_info(struct blkin_trace *child,
 					const struct blkin_trace_info *parent_info,
 					const struct blkin_endpoint *endpoint,
@@ -121,7 +121,7 @@ static inline int blkin_init_child_info(struct blkin_trace *child,
 	return 0;
 }
 
-/* endpoint NULL: that of the parent. */
+/* endpoint NULL: the parent's. */
 static inline int blkin_init_child(struct blkin_trace *child, const struct blkin_trace *parent,
 				   const struct blkin_endpoint *endpoint, const char *child_name)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blob.c: runs of bytes, compressed where it pays; the life of struct codec. */
+/* blob.c: runs of bytes, compressed where that pays; creates and frees struct codec. */
 #include <errno.h>
 #include <math.h>
 
 #include "store/codec/codec_impl.h"
 
-#define BLOB_TRY_MIN	 48   /* shorter ones do not outweigh zstd's frame */
-#define BLOB_SAMPLE	 8192 /* bytes tried first where the histogram promises little */
-#define BLOB_ENTROPY_TRY 7.2  /* bits per byte: above, the sample decides */
+#define BLOB_TRY_MIN	 48   /* zstd's frame outweighs any gain on a shorter run */
+#define BLOB_SAMPLE	 8192 /* bytes compressed as a trial if the histogram promises little */
+#define BLOB_ENTROPY_TRY 7.2  /* bits per byte; above this, the trial decides */
 
 int codec_new(struct codec **ret, bool encode, bool compress)
 {
@@ -51,7 +51,7 @@ int64_t *codec_values(struct codec *c, unsigned int which)
 	return c->values[which];
 }
 
-/* Bits per byte of a few KiB in the middle, were each byte coded for itself. */
+/* Entropy of a few KiB from the middle, in bits per byte, with each byte coded alone. */
 static double entropy(const uint8_t *data, size_t len)
 {
 	uint32_t count[4][256] = {{0}};
@@ -73,7 +73,7 @@ static double entropy(const uint8_t *data, size_t len)
 	return bits / (double)len;
 }
 
-/* Packs into c->packed; the packed length, or 0 where that does not save a tenth. */
+/* Compresses into c->packed. Returns the packed length, or 0 if that saves less than a tenth. */
 static size_t try_zstd(struct codec *c, const uint8_t *data, size_t len)
 {
 	size_t bound = ZSTD_compressBound(len), n;
@@ -105,7 +105,6 @@ int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *ou
 	size_t n = 0, packed = 0;
 	const uint8_t *body = data;
 	size_t body_len = len;
-	int r;
 
 	assert(len <= STORE_BLOB_MAX && (data || !len));
 	if (is_fill(data, len)) {
@@ -124,11 +123,11 @@ int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *ou
 		n += varint_put(head + n, len);
 	}
 	assert(n <= sizeof(head) && body_len <= len);
-	r = buf_append(out, head, n);
-	return r < 0 ? r : buf_append(out, body, body_len);
+	buf_append(out, head, n);
+	return buf_append(out, body, body_len);
 }
 
-/* Reads mode and length. */
+/* Reads the mode and the length. */
 static int blob_head(const uint8_t **p, const uint8_t *end, uint8_t *ret_mode, uint64_t *ret_len)
 {
 	assert(*p <= end);

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "store/codec/codec_impl.h"
 
-/* A dictionary must halve the number of strings; paths of their own are better off plain. */
+/* A dictionary must halve the number of strings; distinct paths are smaller plain. */
 #define BYTES_DICT_SHARE 2
 
 static int lengths_encode(struct codec *c, const int64_t *lengths, size_t n, const uint8_t *data,
@@ -25,7 +25,6 @@ static int plain_encode(struct codec *c, const struct batch *b, unsigned int col
 	int64_t *lengths = codec_values(c, 0);
 	uint8_t mode = BYTES_PLAIN;
 	size_t n = 0;
-	int r;
 
 	assert(b->rows > 0 && b->rows <= STORE_ROWS_MAX);
 	assert(col->ends[b->rows - 1] == col->data_len);
@@ -33,9 +32,9 @@ static int plain_encode(struct codec *c, const struct batch *b, unsigned int col
 		if (!nulls || !(nulls[i / 64] >> (i % 64) & 1))
 			lengths[n++] = col->ends[i] - (i ? col->ends[i - 1] : 0);
 	}
-	r = buf_append(out, &mode, 1);
-	/* A null row is empty: the column's data are the strings of the others, one after another. */
-	return r < 0 ? r : lengths_encode(c, lengths, n, col->data, col->data_len, out);
+	buf_append(out, &mode, 1);
+	/* A null row has no bytes, so the column's data are exactly the strings of the other rows. */
+	return lengths_encode(c, lengths, n, col->data, col->data_len, out);
 }
 
 static int bytes_dict_encode(struct codec *c, const struct intern *words, const int64_t *codes,
@@ -80,7 +79,7 @@ int bytes_encode(struct codec *c, const struct batch *b, unsigned int column, co
 	return bytes_dict_encode(c, &words, codes, n, out);
 }
 
-/* A list of strings: where each begins and its length in `lengths`, the bytes in c->packed. */
+/* A list of strings: stores each length in `lengths` and the bytes in c->packed. */
 static int lengths_decode(struct codec *c, const uint8_t **p, const uint8_t *end, size_t n,
 			  int64_t *lengths)
 {
@@ -104,7 +103,7 @@ static int lengths_decode(struct codec *c, const uint8_t **p, const uint8_t *end
 	return r < 0 ? r : blob_decode(c, p, end, c->packed.data, (size_t)len);
 }
 
-/* What decoding fills. */
+/* Where decoded rows go. */
 struct target {
 	struct column *col;
 	const uint64_t *nulls;
@@ -150,7 +149,7 @@ static int plain_decode(struct codec *c, const uint8_t **p, const uint8_t *end,
 	return 0;
 }
 
-/* Copies word codes[k] into each row that is not null. */
+/* Copies string codes[k] into each row that is not null. */
 static int dict_expand(struct codec *c, const struct target *t, const int64_t *codes,
 		       const int64_t *lengths, const int64_t *starts, size_t n)
 {

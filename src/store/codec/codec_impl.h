@@ -6,14 +6,13 @@
 
 #include "store/codec/codec.h"
 
-#define CODEC_SLOTS \
-	4096 /* keys that a transform keeps apart; more share slots, by their low bits */
+#define CODEC_SLOTS  4096 /* keys with separate state; further keys share slots by their low bits */
 #define CODEC_VALUES 4
 
 struct codec {
-	ZSTD_CCtx *cctx; /* NULL: does not compress */
+	ZSTD_CCtx *cctx; /* NULL: no compression */
 	ZSTD_DCtx *dctx;
-	struct buf packed;	       /* what zstd made */
+	struct buf packed;	       /* zstd's output */
 	uint8_t *planes;	       /* [8 * STORE_ROWS_MAX] */
 	int64_t *values[CODEC_VALUES]; /* [STORE_ROWS_MAX] each */
 	int64_t last[CODEC_SLOTS];

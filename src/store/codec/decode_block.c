@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode_block.c: a block's columns back to a batch. Only the sections that are wanted, and those that these were
- * predicted from, are read, checked and unpacked.
+ * decode_block.c: decodes a block's columns into a batch. Only the requested sections, and those that predict them,
+ * are read, checked and unpacked.
  */
 #include "store/codec/decode_block.h"
 
@@ -11,25 +11,24 @@
 #include "store/codec/bytes.h"
 #include "store/codec/codec_impl.h"
 
-/* A payload is read at once up to here: a call costs more than these bytes. */
+/* A payload up to this size is read at once: a further system call costs more than these bytes. */
 #define WHOLE_PAYLOAD (64u << 10)
 #define NULL_WORDS    (STORE_ROWS_MAX / 64)
 
 struct decoder {
 	struct codec *codec;
-	struct batch
-		*batches[TABLE_COUNT + 1]; /* the last is of the TABLE_OWN that was read last */
-	struct buf section;		   /* one section, or the whole payload */
+	struct batch *batches[TABLE_COUNT + 1]; /* the last one: the TABLE_OWN that was read last */
+	struct buf section;			/* one section, or the whole payload */
 	struct buf blob;
 	uint64_t *nulls; /* [NULL_WORDS], for byte columns and transforms */
 	XXH3_state_t *sum;
-	/* of the block at hand */
+	/* the current block */
 	const struct decode_source *src;
 	struct decode_source source; /* what src points to */
 	struct batch *batch;
 	bool whole;
-	uint64_t busy, done; /* by our column */
-	uint64_t given;	     /* columns that the batch shows, ids composed */
+	uint64_t busy, done; /* by our column number */
+	uint64_t given;	     /* columns visible in the batch, ids composed */
 	const char *why;
 };
 
@@ -99,13 +98,13 @@ static int read_at(struct decoder *d, uint64_t offset, size_t len)
 	return 0;
 }
 
-/* The checked bytes of a section. */
+/* Returns the verified bytes of a section. */
 static int section(struct decoder *d, const struct block_entry *e, const uint8_t **ret,
 		   const uint8_t **ret_end)
 {
 	int r;
 
-	/* block_view() */
+	/* checked by block_view() */
 	assert((uint64_t)e->offset + e->len <= d->src->view.head->payload_len);
 	if (!d->whole) {
 		r = read_at(d, d->src->payload + e->offset, e->len);
@@ -119,7 +118,7 @@ static int section(struct decoder *d, const struct block_entry *e, const uint8_t
 	return 0;
 }
 
-/* Unpacks a column's null map; NULL where no row is null. */
+/* Unpacks a column's null map; NULL if no row is null. */
 static int decode_nulls(struct decoder *d, const struct block_entry *e, const uint64_t **ret)
 {
 	const struct block_header *h = d->src->view.head;
@@ -150,7 +149,7 @@ static int decode_nulls(struct decoder *d, const struct block_entry *e, const ui
 
 static int decode_column(struct decoder *d, unsigned int column);
 
-/* Our number of a column of the file; it is decoded on the way. */
+/* Maps a column of the file to ours, and decodes it first. */
 static int decode_ref(struct decoder *d, uint8_t file_column, const int64_t **ret)
 {
 	unsigned int column = d->src->to_ours[file_column];
@@ -205,7 +204,7 @@ static int decode_values(struct decoder *d, const struct block_entry *e, struct 
 
 	if (r < 0)
 		return r;
-	/* Decoding what it refers to used the null map and the section's memory: these come after it. */
+	/* Decoding the referenced columns used the null map and the section's memory, so these come after it. */
 	r = decode_nulls(d, e, &t.nulls);
 	if (r < 0)
 		return r;
@@ -217,7 +216,7 @@ static int decode_values(struct decoder *d, const struct block_entry *e, struct 
 	out = t.nulls ? codec_values(d->codec, 0) : col->val;
 	if (ints_decode(d->codec, &p, end, out, n) < 0)
 		return decode_block_bad(d, "a column cannot be unpacked");
-	/* read, and left unused, where the last row is null */
+	/* if the last row is null, this element is read but not used */
 	if (n < t.rows)
 		out[n] = 0;
 	transform_inverse(d->codec, &t, out, col->val);
@@ -247,7 +246,7 @@ static int decode_bytes(struct decoder *d, const struct block_entry *e, struct c
 	return 0;
 }
 
-/* The entry whose column in the file is ours. */
+/* Finds the entry whose column in the file maps to ours. */
 static const struct block_entry *find_entry(const struct decode_source *s, unsigned int column)
 {
 	for (unsigned int i = 0; i < s->view.head->entries; i++) {
@@ -280,7 +279,7 @@ static int decode_column(struct decoder *d, unsigned int column)
 		col = &d->batch->columns[column];
 		r = col->ends ? decode_bytes(d, e, col) : decode_values(d, e, col);
 		if (r < 0) {
-			batch_drop_column(d->batch, column); /* nothing half filled stays */
+			batch_drop_column(d->batch, column); /* never leave a half-filled column */
 			return r;
 		}
 	}
@@ -313,7 +312,7 @@ static void compose_ids(struct batch *b, unsigned int column, const struct decod
 	}
 }
 
-/* Back to what the file holds. */
+/* Restores ids as the file has them. */
 static void decompose_ids(struct batch *b, unsigned int column, const struct decode_source *s)
 {
 	struct column *c = &b->columns[column];
@@ -344,9 +343,8 @@ static int decode_block_begin(struct decoder *d, const struct decode_source *s, 
 	return d->whole ? read_at(d, s->payload, h->payload_len) : 0;
 }
 
-/* ---- all of a block ---- */
-
-#define VERIFY_BYTES (256u << 10) /* read at a time: stays in the cache until it is summed */
+#define VERIFY_BYTES \
+	(256u << 10) /* per read, so that the bytes are still in the cache when they are summed */
 
 static int verify_section(struct decoder *d, const struct block_entry *e)
 {
@@ -373,7 +371,7 @@ int decode_verify(struct decoder *d, const struct decode_source *s, const char *
 
 	assert(h->entries <= STORE_ENTRIES_MAX);
 	begin_block(d, s);
-	/* no writer's sections overlap; a file that claims so must not cost more than its size */
+	/* no writer makes overlapping sections; a file that claims them must not cost more than its size */
 	for (unsigned int i = 0; i < h->entries; i++)
 		bytes += s->view.entries[i].len;
 	if (bytes > h->payload_len)
@@ -388,7 +386,7 @@ int decode_verify(struct decoder *d, const struct decode_source *s, const char *
 
 /* ---- columns ---- */
 
-/* Decodes columns beside those that were given, and hides those that only helped to. */
+/* Decodes columns in addition to those already given, and hides those needed only for prediction. */
 static int decode_set(struct decoder *d, uint64_t columns, const char **ret_why)
 {
 	unsigned int count = d->batch->def->column_count;
@@ -460,7 +458,7 @@ int decode_more(struct decoder *d, uint64_t columns, const char **ret_why)
 	columns = known_columns(d->src->def, columns) & ~d->given;
 	if (!columns)
 		return 0;
-	/* predictions are made from ids as the file has them */
+	/* predictions use ids as the file has them */
 	for (unsigned int i = 0; i < d->batch->def->column_count; i++) {
 		if (d->given >> i & 1)
 			decompose_ids(d->batch, i, d->src);
@@ -478,7 +476,7 @@ int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *
 
 	buf_clear(&d->blob);
 	if (r >= 0)
-		r = buf_reserve(&d->blob, 1); /* never NULL, also where it is empty */
+		r = buf_reserve(&d->blob, 1); /* never NULL, even if empty */
 	if (r >= 0 && s->view.head->entries) {
 		r = section(d, e, &p, &end);
 		len = r < 0 ? r : blob_length(p, end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encode_block.c: a batch to a block. */
+/* encode_block.c: encodes a batch as a block. */
 #include <errno.h>
 #include <xxhash.h>
 
@@ -7,15 +7,15 @@
 #include "base/array.h"
 #include "store/codec/bytes.h"
 #include "store/codec/codec_impl.h"
-#include "store/file/candidates.h"
+#include "store/file/write/candidates.h"
 
 #define SET_SLOTS   (4 * STORE_SET_MAX) /* power of two */
-#define SAMPLE_ROWS 2048		/* rows by which a transform is chosen */
+#define SAMPLE_ROWS 2048		/* rows on which candidate transforms are compared */
 #define NULL_WORDS  (STORE_ROWS_MAX / 64)
 
 struct null_map {
 	uint64_t words[NULL_WORDS];
-	uint8_t entry; /* 1 + its number */
+	uint8_t entry; /* 1 + number of the entry */
 };
 
 struct encoder {
@@ -23,7 +23,7 @@ struct encoder {
 	struct buf payload, extras, block;
 	struct block_entry entries[STORE_ENTRIES_MAX];
 	unsigned int entry_count, extra_count;
-	struct null_map *maps; /* of this block, [SCHEMA_COLUMNS_MAX] */
+	struct null_map *maps; /* of the current block, [SCHEMA_COLUMNS_MAX] */
 	unsigned int map_count;
 	int64_t *set; /* [SET_SLOTS], hashed */
 	int64_t *ids; /* [STORE_SET_MAX] */
@@ -72,7 +72,7 @@ static void encoder_begin(struct encoder *e)
 	e->map_count = 0;
 }
 
-/* Opens an entry whose section begins here. */
+/* Opens an entry whose section begins at the end of the payload. */
 static struct block_entry *entry_begin(struct encoder *e, enum entry_kind kind)
 {
 	struct block_entry *en = &e->entries[e->entry_count];
@@ -89,7 +89,7 @@ static struct block_entry *entry_begin(struct encoder *e, enum entry_kind kind)
 
 static void entry_end(struct encoder *e, struct block_entry *en)
 {
-	/* the last one: sections do not overlap */
+	/* only the last entry can be open, as sections do not overlap */
 	assert(en == &e->entries[e->entry_count - 1] && en->offset <= e->payload.len);
 	en->len = (uint32_t)(e->payload.len - en->offset);
 	en->checksum = XXH3_64bits(e->payload.data + en->offset, en->len);
@@ -97,7 +97,7 @@ static void entry_end(struct encoder *e, struct block_entry *en)
 
 /* ---- nulls ---- */
 
-/* The column's null bits, cleared past the last row, into the next map; returns how many are set. */
+/* Copies the column's null bits into the next map, cleared past the last row. Returns the number of bits set. */
 static size_t nulls_take(struct encoder *e, const struct batch *b, const struct column *col)
 {
 	uint64_t *w = e->maps[e->map_count].words;
@@ -114,7 +114,7 @@ static size_t nulls_take(struct encoder *e, const struct batch *b, const struct 
 	return n;
 }
 
-/* Values under null bits are 0, as the reader will have them: transforms look at them. */
+/* Zeroes values under null bits, as the reader will have them: transforms read them. */
 static void nulls_zero(struct column *col, const uint64_t *w, size_t rows)
 {
 	for (size_t i = 0; i < (rows + 63) / 64; i++) {
@@ -122,13 +122,13 @@ static void nulls_zero(struct column *col, const uint64_t *w, size_t rows)
 
 		if (rows - i * 64 < 64)
 			m &= (1ull << (rows - i * 64)) -
-			     1; /* the column may have no room past its rows */
+			     1; /* the column may be allocated for exactly its rows */
 		for (; m; m &= m - 1)
 			col->val[i * 64 + (size_t)__builtin_ctzll(m)] = 0;
 	}
 }
 
-/* Stores the map that nulls_take() made, or finds an equal one; its entry in *ret. */
+/* Stores the map that nulls_take() made, or finds an equal one. *ret is its entry. */
 static int nulls_store(struct encoder *e, size_t rows, uint8_t *ret, const uint64_t **ret_words)
 {
 	struct null_map *m = &e->maps[e->map_count];
@@ -158,7 +158,7 @@ static int nulls_store(struct encoder *e, size_t rows, uint8_t *ret, const uint6
 
 /* ---- columns ---- */
 
-/* Points a transform at the columns that a candidate names; false where one is absent. */
+/* Points a transform at the columns of a candidate; false if one is absent. */
 static bool candidate_args(const struct batch *b, const struct candidate *cand,
 			   const uint64_t *nulls, struct transform_args *ret)
 {
@@ -179,7 +179,7 @@ static bool candidate_args(const struct batch *b, const struct candidate *cand,
 	return true;
 }
 
-/* Cuts a transform down to some rows of the middle. */
+/* Restricts a transform to a sample of rows from the middle. */
 static size_t sample_args(struct transform_args *t)
 {
 	size_t at;
@@ -219,7 +219,7 @@ static const struct candidate *encode_block_choose(struct encoder *e, const stru
 			best = &list[i];
 		}
 	}
-	assert(best); /* the first refers to no column */
+	assert(best); /* the first candidate refers to no column */
 	return best;
 }
 
@@ -238,7 +238,7 @@ static int values_encode(struct encoder *e, struct batch *b, unsigned int column
 	range = ints_range(nulls ? out : v, n);
 	en->min = range.min;
 	en->max = range.max;
-	if (range.min == range.max) /* no transform beats a constant */
+	if (range.min == range.max) /* no transform is smaller than a constant */
 		return ints_encode_range(e->codec, nulls ? out : v, n, range, &e->payload);
 	cand = encode_block_choose(e, b, column, nulls);
 	if (!candidate_args(b, cand, nulls, &t))
@@ -291,20 +291,15 @@ static int extra_add(struct encoder *e, enum extra_kind kind, unsigned int colum
 	struct block_extra x = {
 		.kind = (uint8_t)kind, .column = (uint8_t)column, .len = (uint32_t)len};
 	static const uint8_t zero[8];
-	int r;
 
 	assert(e->extras.len % 8 == 0);
-	r = buf_append(&e->extras, &x, sizeof(x));
-	if (r < 0)
-		return r;
-	r = buf_append(&e->extras, data, len);
-	if (r < 0)
-		return r;
+	buf_append(&e->extras, &x, sizeof(x));
+	buf_append(&e->extras, data, len);
 	e->extra_count++;
 	return buf_append(&e->extras, zero, align_up(len, 8) - len);
 }
 
-/* The distinct values >= 0, sorted, in e->ids; -1 where there are too many. */
+/* Returns the number of distinct values >= 0, which are in e->ids, sorted; -1 if there are too many. */
 static ssize_t distinct_ids(struct encoder *e, const struct batch *b, unsigned int column)
 {
 	const struct column *col = &b->columns[column];
@@ -354,7 +349,7 @@ static int id_set(struct encoder *e, const struct batch *b, unsigned int column)
 	return extra_add(e, EXTRA_ID_SET, column, out, len);
 }
 
-/* First start and last end of calls, or of other events that have a duration. */
+/* Finds the first start and the last end of calls, or of other events with a duration. */
 static int time_range(struct encoder *e, const struct batch *b)
 {
 	const struct column *start = &b->columns[b->def->start];
@@ -396,11 +391,10 @@ static int facts_extras(struct encoder *e, const struct block_facts *facts)
 	int r = 0;
 
 	if (facts->events.len)
-		r = extra_add(e, EXTRA_EVENTS, 0xff, facts->events.data, facts->events.len);
-	if (r < 0)
-		return r;
+		extra_add(e, EXTRA_EVENTS, 0xff, facts->events.data, facts->events.len);
 	if (facts->until != UNTIL_UNKNOWN)
-		r = extra_add(e, EXTRA_UNTIL, 0xff, &facts->until, sizeof(facts->until));
+		extra_add(e, EXTRA_UNTIL, 0xff, &facts->until, sizeof(facts->until));
+	r = buf_status(&e->extras);
 	if (r < 0 || !facts->digest.len)
 		return r;
 	return extra_add(e, EXTRA_DIGEST, 0xff, facts->digest.data, facts->digest.len);
@@ -421,12 +415,8 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 	h->payload_len = (uint32_t)e->payload.len;
 	h->entries = (uint16_t)e->entry_count;
 	h->extras = (uint16_t)e->extra_count;
-	r = buf_append(&e->block, h, sizeof(*h));
-	if (r < 0)
-		return r;
-	r = buf_append(&e->block, e->entries, entries);
-	if (r < 0)
-		return r;
+	buf_append(&e->block, h, sizeof(*h));
+	buf_append(&e->block, e->entries, entries);
 	r = buf_append(&e->block, e->extras.data, e->extras.len);
 	if (r < 0)
 		return r;
@@ -451,7 +441,7 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct 
 	for (unsigned int i = 0; i < b->def->column_count; i++) {
 		struct column *col = &b->columns[i];
 
-		/* What is null throughout is absent, also for transforms that would refer to it. */
+		/* A column that is null throughout is dropped, so that no transform refers to it either. */
 		if (batch_has(b, i) && nulls_take(e, b, col) == b->rows)
 			batch_drop_column(b, i);
 		else if (col->val && col->nulls)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ints.c: streams of integers: the body of a column after its transform. Byte planes, each compressed for itself,
- * come close to the entropy of skewed distances, closer than packed bits (which are what a general compressor cannot
- * see through); few distinct wide values make a dictionary.
+ * ints.c: streams of integers: the body of a column after its transform. Byte planes, each compressed separately,
+ * come close to the entropy of skewed distances; packed bits do not, as a general compressor cannot see through them.
+ * A few distinct wide values become a dictionary.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "store/codec/codec_impl.h"
 
-/* Bytes that hold any value up to v. */
+/* Number of bytes that hold any value up to v. */
 static unsigned int byte_width(uint64_t v)
 {
 	return v ? (71 - (unsigned int)__builtin_clzll(v)) / 8 : 0;
@@ -22,7 +22,7 @@ static int put_byte(struct buf *out, uint8_t b)
 }
 
 #define LANES \
-	4 /* minima and maxima side by side: one chain of comparisons alone would wait for itself */
+	4 /* independent minima and maxima; a single chain of comparisons would stall on its own latency */
 
 struct ints_range ints_range(const int64_t *v, size_t n)
 {
@@ -49,7 +49,7 @@ struct ints_range ints_range(const int64_t *v, size_t n)
 	return (struct ints_range){.min = lo[0], .max = hi[0]};
 }
 
-/* Byte p of each distance from the least value, for the first `width` bytes. */
+/* Splits each value's distance from the least value into its first `width` bytes, one plane per byte. */
 static void planes_split(const int64_t *v, size_t n, int64_t base, unsigned int width,
 			 uint8_t *planes)
 {
@@ -75,21 +75,22 @@ static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct int
 			 struct buf *out)
 {
 	unsigned int width = byte_width((uint64_t)wrap_sub(m.max, m.min));
-	int r = put_byte(out, (uint8_t)width);
 
-	if (r < 0)
-		return r;
-	r = buf_varint(out, zigzag(m.min));
+	put_byte(out, (uint8_t)width);
+	buf_varint(out, zigzag(m.min));
 	planes_split(v, n, m.min, width, c->planes);
-	for (unsigned int p = 0; p < width && r >= 0; p++)
-		r = blob_encode(c, c->planes + p * n, n, out);
-	return r;
+	for (unsigned int p = 0; p < width; p++)
+		blob_encode(c, c->planes + p * n, n, out);
+	return buf_status(out);
 }
 
 #define DICT_SLOTS    1024 /* power of two */
-#define DICT_ROWS_MIN 64   /* fewer values cost less plain */
+#define DICT_ROWS_MIN 64   /* with fewer values, plain planes are smaller */
 
-/* Numbers of the distinct values in order of appearance, in c->planes; how many, 0 where there are too many. */
+/*
+ * Writes the numbers of the distinct values, in order of appearance, to c->planes. Returns how many there are; 0 if
+ * too many.
+ */
 static size_t dict_find(struct codec *c, const int64_t *v, size_t n, int64_t values[STORE_DICT_MAX])
 {
 	uint16_t slots[DICT_SLOTS] = {0}; /* number + 1 */
@@ -102,7 +103,7 @@ static size_t dict_find(struct codec *c, const int64_t *v, size_t n, int64_t val
 		while (slots[s] && values[slots[s] - 1] != v[i])
 			s = (s + 1) % DICT_SLOTS;
 		if (!slots[s]) {
-			/* A dictionary pays for itself only where values come back. */
+			/* A dictionary pays off only if values repeat. */
 			if (count == STORE_DICT_MAX || count > 8 + i / 4)
 				return 0;
 			values[count++] = v[i];
@@ -119,18 +120,16 @@ static int ints_dict_encode(struct codec *c, const int64_t *values, size_t count
 {
 	struct ints_range m = ints_range(values, count);
 	uint8_t *numbers =
-		c->planes + 8 * STORE_DICT_MAX; /* out of the way of the values' planes */
-	int r = put_byte(out, (uint8_t)(count - 1));
+		c->planes + 8 * STORE_DICT_MAX; /* clear of the planes of the dictionary's values */
 
+	put_byte(out, (uint8_t)(count - 1));
 	assert(count <= STORE_DICT_MAX && n <= 8 * (STORE_ROWS_MAX - STORE_DICT_MAX));
-	if (r < 0)
-		return r;
 	memmove(numbers, c->planes, n);
-	r = planes_encode(c, values, count, m, out);
-	return r < 0 ? r : blob_encode(c, numbers, n, out);
+	planes_encode(c, values, count, m, out);
+	return blob_encode(c, numbers, n, out);
 }
 
-#define JOIN_ROWS 1024 /* joined at a time: their numbers stay in the first cache */
+#define JOIN_ROWS 1024 /* joined at a time, so that they stay in the L1 cache */
 
 /* Whether n > 0 bytes are all the same. */
 static bool all_same(const uint8_t *b, size_t n)
@@ -142,7 +141,7 @@ static bool all_same(const uint8_t *b, size_t n)
 	return !differ;
 }
 
-/* Numbers from their low bytes in the first `width` planes, which lie `stride` bytes apart. */
+/* Joins values from their low bytes in the first `width` planes, which are `stride` bytes apart. */
 static void join(const uint8_t *restrict b, size_t stride, unsigned int width, int64_t base,
 		 int64_t *restrict out, size_t n)
 {
@@ -178,8 +177,8 @@ static void join(const uint8_t *restrict b, size_t stride, unsigned int width, i
 }
 
 /*
- * The high bytes of most numbers are the same, and one outlier gives a block eight planes: where
- * the highest planes do not change they are added at once.
+ * Most values have the same high bytes, and one outlier gives a block eight planes. High planes that are constant are
+ * therefore added as one number.
  */
 static void planes_join(const uint8_t *planes, unsigned int width, int64_t base, int64_t *out,
 			size_t n)
@@ -219,7 +218,7 @@ static int planes_decode(struct codec *c, const uint8_t **p, const uint8_t *end,
 	return 0;
 }
 
-/* Bits that n bytes of plane p would take, each coded for itself. */
+/* Bits that the n bytes of plane p would take, each coded alone. */
 static double plane_bits(const int64_t *v, size_t n, int64_t base, unsigned int p)
 {
 	uint32_t count[256] = {0};
@@ -258,19 +257,16 @@ int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_r
 {
 	int64_t values[STORE_DICT_MAX];
 	size_t count = 0;
-	int r;
 
 	assert(n > 0 && n <= STORE_ROWS_MAX);
 	assert(m.min <= m.max);
 	if (m.min == m.max) {
-		r = put_byte(out, INTS_CONST);
-		return r < 0 ? r : buf_varint(out, zigzag(m.min));
+		put_byte(out, INTS_CONST);
+		return buf_varint(out, zigzag(m.min));
 	}
 	if (byte_width((uint64_t)wrap_sub(m.max, m.min)) > 1 && n >= DICT_ROWS_MIN)
 		count = dict_find(c, v, n, values);
-	r = put_byte(out, count ? INTS_DICT : INTS_PLANES);
-	if (r < 0)
-		return r;
+	put_byte(out, count ? INTS_DICT : INTS_PLANES);
 	return count ? ints_dict_encode(c, values, count, n, out) : planes_encode(c, v, n, m, out);
 }
 

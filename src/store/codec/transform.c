@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transform.c: predict a column from what came before it and from other columns of the row, keep the difference.
- * Both directions keep the same state, so that the reader makes the predictions that the writer made.
+ * transform.c: predicts a column from earlier rows and from other columns of the row, and keeps the difference. Both
+ * directions update the same state, so that the reader repeats the writer's predictions.
  */
 #include "store/codec/codec_impl.h"
 
@@ -18,7 +18,7 @@ unsigned int transform_refs(enum transform kind)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* What a transform looks at. Locals without aliases, so that the loops keep them in registers. */
+/* The inputs of a transform, as locals without aliases, so that the loops keep them in registers. */
 struct state {
 	const int64_t *key, *a;
 	int64_t *last;
@@ -36,7 +36,7 @@ INLINE int64_t positive(int64_t v)
 	return v < 0 ? 0 : v;
 }
 
-/* One of two without a branch: which row is null, or copies another column, is not to be guessed. */
+/* Selects without a branch: the CPU cannot predict which rows are null or copy another column. */
 INLINE int64_t either(bool first, int64_t a, int64_t b)
 {
 	return b ^ ((a ^ b) & -(int64_t)first);
@@ -67,7 +67,7 @@ INLINE int64_t predict(const struct state *s, enum transform kind, size_t i)
 	}
 }
 
-/* Learns the value of row i, where it has one. */
+/* Updates the state with the value of row i, if it has one. */
 INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v, bool valid)
 {
 	unsigned int same, stays;
@@ -92,7 +92,7 @@ INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v, boo
 		k = slot(s, i);
 		same = v == positive(s->a[i]);
 		stays = v != s->last[k];
-		/* a copy from here on, or what it was before, or neither: as it was */
+		/* set if it is a copy from here on; cleared if it is the last value; otherwise unchanged */
 		s->copies[k] = (uint8_t)((valid & same) | (s->copies[k] & (same | stays | !valid)));
 		s->last[k] = either(valid, v, s->last[k]);
 		break;
@@ -164,9 +164,12 @@ INLINE void inverse_all(struct codec *c, const struct transform_args *t, enum tr
 }
 
 #define FEW_VALUES \
-	16 /* of 64 rows: these are visited one by one, which costs a branch that is guessed wrong for each word */
+	16 /* nulls per 64 rows, which are then visited one by one, at the cost of one mispredicted branch per word */
 
-/* Where some rows are null, of which no transform learns. Reads one residual past the last where the last row is. */
+/*
+ * For columns with null rows, which do not update the state. If the last row is null, one residual past the end is
+ * read.
+ */
 INLINE void inverse_some(struct codec *c, const struct transform_args *t, enum transform kind,
 			 const int64_t *residuals, int64_t *restrict v)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block.c: headers: their checksum, and the checks behind which the rest of the reader may believe them. */
+/* block.c: block headers: their checksum, and the checks that let the rest of the reader trust them. */
 #include "store/file/block.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ uint64_t block_checksum(const uint8_t *header, size_t len)
 	const size_t field = offsetof(struct block_header, checksum);
 
 	assert(len >= sizeof(struct block_header));
-	/* All but the field itself: what follows it, seeded with what precedes it. */
+	/* Covers all but the field itself: the bytes after it, seeded with the bytes before it. */
 	return XXH3_64bits_withSeed(header + sizeof(struct block_header),
 				    len - sizeof(struct block_header), XXH3_64bits(header, field));
 }

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "store/file/reader.h"
+#include "store/file/read/reader.h"
 
-#define RANGE_MAX (5 * VARINT_MAX) /* bytes of a CPU in an extra */
-#define CPUS_MAX  (1u << 16)	   /* a reader believes no more */
+#define RANGE_MAX (5 * VARINT_MAX) /* bytes of one CPU in an extra */
+#define CPUS_MAX  (1u << 16)	   /* a reader accepts no higher number */
 
 /* ---- writing ---- */
 
@@ -83,7 +83,10 @@ bool events_next(const uint8_t **p, const uint8_t *end, struct event_range *ret)
 	return true;
 }
 
-/* Where a CPU's numbers go on: by recording and CPU. Where the first files were dropped, with any number. */
+/*
+ * Adds a CPU's range, which must continue that CPU's numbers in the recording. If the first files were dropped, it
+ * may begin with any number.
+ */
 static int add_range(struct store_events *sum, struct map *next, const struct trace *t,
 		     const struct event_range *e)
 {
@@ -118,6 +121,6 @@ void store_events(const struct store *s, struct store_events *ret)
 				r = add_range(ret, &next, &s->traces[b->pub.trace], &e);
 		}
 	}
-	/* Without memory nothing is proved. */
+	/* Without memory nothing can be proved. */
 	ret->gaps += r < 0;
 }

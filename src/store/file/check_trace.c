@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check_trace.c: a trace checked from its first byte to its last. The walk goes by the headers in the file, not by the
- * index as readers of a closed file do, so that a header is found damaged of which only the index has a copy that holds.
+ * check_trace.c: checks a trace from its first byte to its last. The walk follows the headers in the file, not the
+ * index as readers of a closed file do, so that it also finds a damaged header of which the index has an intact copy.
  */
 #include "store/file/check_trace.h"
 
@@ -11,24 +11,24 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "store/file/block_scan.h"
+#include "store/file/read/block_scan.h"
 
 #define CHECK_THREADS_MAX   16
-#define CHECK_THREAD_BLOCKS 16 /* a thread more for so many blocks */
+#define CHECK_THREAD_BLOCKS 16 /* blocks per additional thread */
 
-/* The ids of a dimension table that came so far. They are dense: almost all are below `below`. */
+/* The ids of a dimension table seen so far. They are dense: almost all are below `below`. */
 struct ids {
-	uint64_t below; /* each is there */
+	uint64_t below; /* all of them were seen */
 	struct map beyond;
-	uint64_t missed;	  /* rows that refer to one that is not */
-	struct check_fault first; /* the block where that was found first */
+	uint64_t missed;	  /* references to ids that were not seen */
+	struct check_fault first; /* the block where the first one was found */
 	uint64_t first_id;
 };
 
 struct checker {
 	struct store *s;
-	struct trace t; /* a copy: `next`, `next_seq` and `last_index` are those of this walk */
-	uint64_t end;	/* where the last block that readers know ends */
+	struct trace t; /* a copy: `next`, `next_seq` and `last_index` belong to this walk */
+	uint64_t end;	/* end of the last block that readers know */
 	const struct check_options *opt;
 	struct check_result *ret;
 	struct decoder *decoder;
@@ -37,9 +37,9 @@ struct checker {
 	XXH3_state_t *indexed; /* what the next index block must hold */
 	uint64_t index_faults; /* faults before its first block */
 	struct ids ids[TABLE_COUNT];
-	bool rows_missing;   /* readers found that blocks are missing which may have had rows */
-	int64_t calls_until; /* the last end of a call, among the blocks so far; INT64_MIN: none */
-	struct check_fault open; /* a gap whose end in time the next block of calls says */
+	bool rows_missing;	 /* readers miss blocks that may have held rows */
+	int64_t calls_until;	 /* last end of a call in the blocks so far; INT64_MIN: none */
+	struct check_fault open; /* a gap whose end in time the next block of calls gives */
 };
 
 static void checker_free(struct checker *v)
@@ -77,7 +77,7 @@ static const char *kind_name(const struct block_view *view, const struct block *
 		       : "";
 }
 
-/* Hands a fault out; a gap waits until the block behind it says when it ended. */
+/* Reports a fault; a gap waits until the next block of calls shows when it ended. */
 static void report(struct checker *v, const struct check_fault *f)
 {
 	struct check_result *ret = v->ret;
@@ -99,7 +99,7 @@ static void close_gap(struct checker *v, int64_t until)
 	v->open.blocks = 0;
 }
 
-/* Missing blocks between the walk's place and `to`, or behind the last block. */
+/* Records that blocks are missing between the walk's position and `to`, or after the last block. */
 static void gap(struct checker *v, uint64_t to, uint64_t next_seq, const char *why)
 {
 	uint64_t seq = v->t.next_seq;
@@ -116,7 +116,7 @@ static void gap(struct checker *v, uint64_t to, uint64_t next_seq, const char *w
 	snprintf(v->open.what, sizeof(v->open.what), "%s", why);
 }
 
-/* A block at hand: its number, place and kind; what is wrong is filled in by the caller. */
+/* Describes the current block: number, position and kind. The caller fills in what is wrong. */
 static struct check_fault fault_of(const struct block_view *view, const struct block *b,
 				   uint64_t offset)
 {
@@ -133,7 +133,7 @@ static struct check_fault fault_of(const struct block_view *view, const struct b
 	return f;
 }
 
-/* Something is wrong that costs nothing: the block, or the rows, can be read. */
+/* Reports a fault that costs nothing: the block, or its rows, can still be read. */
 static void _printf_(5, 6) flaw(struct checker *v, const struct block_view *view,
 				const struct block *b, uint64_t offset, const char *fmt, ...)
 {
@@ -146,7 +146,7 @@ static void _printf_(5, 6) flaw(struct checker *v, const struct block_view *view
 	report(v, &f);
 }
 
-/* The block cannot be read. */
+/* Reports a block that cannot be read. */
 static void lose(struct checker *v, const struct block_view *view, struct block *b, uint64_t offset,
 		 const char *why)
 {
@@ -182,7 +182,7 @@ static bool ids_has(const struct ids *s, int64_t id)
 	return (uint64_t)id < s->below || map_get(&s->beyond, (uint64_t)id, NULL);
 }
 
-/* The rows of a column whose id has no row in its table so far. */
+/* Counts rows of a column whose id has no row in its table so far. */
 static void count_missed(const struct batch *rows, unsigned int column, struct ids *to,
 			 const struct check_fault *here)
 {
@@ -199,14 +199,14 @@ static void count_missed(const struct batch *rows, unsigned int column, struct i
 	}
 }
 
-/* The table that the ids of an entry refer to, and our column; -1: none. */
+/* Returns the table that the ids of an entry refer to, and our column; -1: none. */
 static int entry_refers_to(const struct block *b, const struct block_entry *e, unsigned int *ret)
 {
 	const struct table_def *t = b->pub.def;
 	int to;
 
 	*ret = e->kind == ENTRY_COLUMN ? b->to_ours[e->column] : 0xff;
-	/* what sums refer to, their rows do; a user's table may hold any number */
+	/* sums refer to what their rows refer to; a user's table may hold any number */
 	if (t->kind == TABLE_IS_SUMS || b->pub.table == TABLE_OWN || *ret >= t->column_count ||
 	    e->min > e->max)
 		return -1;
@@ -214,7 +214,7 @@ static int entry_refers_to(const struct block *b, const struct block_entry *e, u
 	return to == TABLE_OP ? -1 : to;
 }
 
-/* Nearly always the header says enough: ids come in order, and each has its row. */
+/* Nearly always the header suffices: ids come in order, and each has its row. */
 static bool check_trace_is_known(const struct checker *v, int table, const struct block_entry *e)
 {
 	return table < 0 || (e->min >= 0 && (uint64_t)e->max < v->ids[table].below);
@@ -233,7 +233,10 @@ static bool refers_only_to_known(const struct checker *v, const struct block *b)
 	return known;
 }
 
-/* Many, and nothing but their ids matters to what follows: they are unpacked afterwards, side by side. */
+/*
+ * True for blocks of which there are many, and of which the walk needs only the ids: they are unpacked afterwards, in
+ * parallel.
+ */
 static bool is_bulk(const struct block *b)
 {
 	return b->pub.def->kind != TABLE_IS_DIMENSION;
@@ -276,7 +279,10 @@ static void report_missed(struct checker *v)
 
 /* ---- one block ---- */
 
-/* Reads the payload and checks every section. What is wrong, or NULL; a negative errno in *ret_code ends the work. */
+/*
+ * Reads the payload and checks every section. Returns what is wrong, or NULL. A negative errno in *ret_code ends the
+ * check.
+ */
 static const char *check_sections(struct checker *v, const struct block_view *view,
 				  const struct block *b, uint64_t offset, char text[static 96],
 				  int *ret_code)
@@ -298,7 +304,8 @@ static const char *check_sections(struct checker *v, const struct block_view *vi
 		const struct block_entry *e = &view->entries[i];
 		unsigned int column = b && e->kind == ENTRY_COLUMN ? b->to_ours[e->column] : 0xff;
 
-		assert((uint64_t)e->offset + e->len <= h->payload_len); /* block_view() */
+		assert((uint64_t)e->offset + e->len <=
+		       h->payload_len); /* checked by block_view() */
 		covered += e->len;
 		if (XXH3_64bits(v->payload.data + e->offset, e->len) == e->checksum)
 			continue;
@@ -311,7 +318,7 @@ static const char *check_sections(struct checker *v, const struct block_view *vi
 	return covered == h->payload_len ? NULL : "bytes of the payload belong to no section";
 }
 
-/* The rows of a block; why not, where that is damage, or NULL. */
+/* Unpacks the rows of a block. Returns the damage found, or NULL. */
 static const char *check_trace_unpack(const struct checker *v, struct decoder *decoder,
 				      const struct block *b, const struct batch **ret,
 				      int *ret_code)
@@ -354,8 +361,10 @@ static int check_rows(struct checker *v, struct block *b)
 	return rows ? check_references(v, b, rows) : 0;
 }
 
-/* A block of names, of an index, or the beginning of a made table: its one blob. An index must name what lies between it and
- * the one before. */
+/*
+ * Checks the single blob of a block of names, an index, or the head of a made table. An index must name the blocks
+ * between it and the index before it.
+ */
 static int check_blob(struct checker *v, const struct block_view *view, uint64_t offset)
 {
 	struct decode_source src = {
@@ -383,7 +392,7 @@ static int check_blob(struct checker *v, const struct block_view *view, uint64_t
 	return r;
 }
 
-/* A part of a digest: it must be what the summaries of its blocks add up to. */
+/* Checks a part of a digest: it must equal the sum of the summaries of its blocks. */
 static int check_digest(struct checker *v, const struct block_view *view, uint64_t offset)
 {
 	const struct digest *d;
@@ -424,7 +433,7 @@ static void check_number(struct checker *v, const struct block_view *view, const
 		     (unsigned long long)v->t.last_index);
 }
 
-/* Takes the header into what the next index is compared with. */
+/* Adds the header to the hash that the next index is compared with. */
 static void note_header(struct checker *v, const struct block_view *view, uint64_t offset)
 {
 	if (view->head->kind == BLOCK_INDEX) {
@@ -437,7 +446,7 @@ static void note_header(struct checker *v, const struct block_view *view, uint64
 	XXH3_64bits_update(v->indexed, view->head, view->head->header_len);
 }
 
-/* Checks a block whose header holds, or, where only the index does (b), is known from there. */
+/* Checks a block whose header is intact, or, if only the index has it (b), is known from there. */
 static int check_block(struct checker *v, const struct block_view *view, struct block *b,
 		       uint64_t offset)
 {
@@ -470,7 +479,7 @@ static int check_block(struct checker *v, const struct block_view *view, struct 
 
 /* ---- the walk ---- */
 
-/* The block of rows at the walk's place, as readers know it; NULL where there is none. */
+/* Returns the block of rows at the walk's position, as readers know it; NULL if there is none. */
 static struct block *known_here(struct checker *v)
 {
 	for (; v->block < store_block_count(v->s); v->block++) {
@@ -482,7 +491,7 @@ static struct block *known_here(struct checker *v)
 	return NULL;
 }
 
-/* Where the walk can go on behind damage, and the number of the block there. */
+/* Finds where the walk can continue after damage, and the number of the block there. */
 static int behind_damage(struct checker *v, struct found_block *c, uint64_t *ret_at,
 			 uint64_t *ret_seq)
 {
@@ -537,7 +546,7 @@ static void check_tail(struct checker *v)
 	gap(v, v->t.size, v->t.next_seq + 1, "cut at the end of the file");
 }
 
-/* A made table that does not end: whoever appended it was killed, or the file was cut. */
+/* Reports a made table that does not end: its writer was killed, or the file was cut. */
 static void check_coming(struct checker *v)
 {
 	const struct made *m = v->t.coming;
@@ -570,7 +579,7 @@ static void check_events(struct checker *v, const struct store *s)
 
 static int progress(struct checker *v, uint64_t done)
 {
-	/* both passes go through the file */
+	/* both passes read the file */
 	uint64_t all = v->opt->quick ? v->t.size : 2 * v->t.size;
 
 	return v->opt->progress && v->opt->progress(v->opt->arg, MIN(done, all), all) ? -EINTR : 0;
@@ -601,13 +610,13 @@ static int check_trace_walk(struct checker *v)
 struct unpacking {
 	struct checker *v;
 	size_t count;	      /* of blocks */
-	atomic_size_t next;   /* block that nobody has taken */
-	atomic_ullong bytes;  /* done */
+	atomic_size_t next;   /* the next block to take */
+	atomic_ullong bytes;  /* bytes done */
 	atomic_int failed;    /* the first errno */
 	pthread_mutex_t lock; /* faults */
 };
 
-/* The block's checksums hold, and yet its rows cannot be had. */
+/* Reports a block whose checksums match but whose rows cannot be decoded. */
 static void lose_late(struct unpacking *u, struct block *b, const char *why)
 {
 	struct check_result *ret = u->v->ret;
@@ -626,7 +635,7 @@ static void fail(struct unpacking *u, int code)
 		atomic_compare_exchange_strong(&u->failed, &none, code);
 }
 
-/* Takes blocks until none is left. The caller's own thread reports the progress of all. */
+/* Takes blocks until none is left. The caller's own thread reports the progress of all threads. */
 static void unpack_some(struct unpacking *u, bool reports)
 {
 	_cleanup_(decoder_freep) struct decoder *decoder = NULL;
@@ -657,7 +666,7 @@ static void *unpack_aside(void *arg)
 	return NULL;
 }
 
-/* Unpacks the blocks that the walk left out, with a thread for each CPU. */
+/* Unpacks the blocks that the walk left out, one thread per CPU. */
 static int unpack_all(struct checker *v)
 {
 	struct unpacking u = {.v = v, .count = store_block_count(v->s)};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* committed.c: the bytes of a trace as they were committed, to keep or send a copy. */
+/* committed.c: the committed bytes of a trace, for keeping or sending a copy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "store/file/block_scan.h"
-#include "store/file/reader.h"
+#include "store/file/read/block_scan.h"
+#include "store/file/read/reader.h"
 
 struct store_committed {
-	struct trace t; /* .next: where the next block begins; .next_seq: its number */
+	struct trace t; /* .next: start of the next block; .next_seq: its number */
 	struct buf out;
 };
 
@@ -30,7 +30,7 @@ static int committed_read_error(const struct store_committed *c, int code, struc
 	return error_errno(err, code, "cannot read the trace %s", c->t.path);
 }
 
-/* Looks how long the file is by now. */
+/* Updates the length of the file. */
 static int committed_look(struct store_committed *c, struct error *err)
 {
 	struct stat st;
@@ -46,13 +46,13 @@ static int committed_look(struct store_committed *c, struct error *err)
 	return 0;
 }
 
-/* The next block, whose header the caller frees: FOUND_BLOCK, FOUND_END_OF_FILE, or negative. What is damaged is passed over. */
+/* Finds the next block, whose header the caller frees: FOUND_BLOCK, FOUND_END_OF_FILE, or negative. Skips damage. */
 static int committed_find(struct store_committed *c, struct found_block *ret, uint64_t *ret_offset)
 {
 	int r = scan_look_at(&c->t, c->t.next, ret);
 
 	*ret_offset = c->t.next;
-	/* a block whose end is not there yet may have later ones behind it only where it is damaged */
+	/* an incomplete block has later blocks after it only if it is damaged */
 	if (r == FOUND_DAMAGE || (r == FOUND_END_OF_FILE && c->t.size > c->t.next)) {
 		c->t.checked = 0;
 		r = scan_skip(&c->t, ret, ret_offset);
@@ -69,7 +69,7 @@ static void committed_pass(struct store_committed *c, const struct block_view *b
 		c->t.ended = b->head->kind == BLOCK_END;
 }
 
-/* Passes over the blocks before `offset`, which must end there. */
+/* Skips the blocks before `offset`, which must be where one of them ends. */
 static int committed_go_to(struct store_committed *c, uint64_t offset, struct error *err)
 {
 	while (c->t.next < offset) {
@@ -125,7 +125,7 @@ int store_committed_open(struct store_committed **ret, const char *path, uint64_
 	return 0;
 }
 
-/* Appends bytes of the file; less where it ends before. */
+/* Appends `len` bytes of the file, fewer at its end. */
 static int committed_take(struct store_committed *c, uint64_t offset, size_t len)
 {
 	ssize_t n;
@@ -140,7 +140,7 @@ static int committed_take(struct store_committed *c, uint64_t offset, size_t len
 	return (size_t)n == len ? 0 : -ESTALE;
 }
 
-/* True where the payload is what its writer wrote. */
+/* True if the payload is as its writer wrote it. */
 static bool committed_holds(const struct block_view *b, const uint8_t *payload)
 {
 	for (unsigned int i = 0; i < b->head->entries; i++) {
@@ -153,7 +153,7 @@ static bool committed_holds(const struct block_view *b, const uint8_t *payload)
 	return true;
 }
 
-/* The head of the file, before its first block. */
+/* Appends the head of the file, before its first block. */
 static int committed_head(struct store_committed *c)
 {
 	struct file_header h;
@@ -169,7 +169,7 @@ static int committed_head(struct store_committed *c)
 	return r;
 }
 
-/* 1: a block more; 0: there is none yet. One that does not hold is left out, and is missing in the copy. */
+/* Appends the next block: 1, or 0 if there is none yet. A damaged block is left out, and is missing from the copy. */
 static int committed_block(struct store_committed *c)
 {
 	_cleanup_found_ struct found_block b = {0};
@@ -219,7 +219,7 @@ uint64_t store_committed_offset(const struct store_committed *c)
 
 bool store_committed_ended(const struct store_committed *c)
 {
-	/* what a table leaves that was killed while it was appended is never given */
+	/* the remains of a made table whose writer was killed are never returned */
 	bool rest = c->t.tail && !store_fd_is_written(c->t.fd);
 
 	return c->t.ended && (c->t.next == c->t.size || rest);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h: the trace file's records as they lie on the disk (docs/FORMAT.md). Little-endian; inside store/ only.
+ * format.h: the trace file's records on disk (docs/FORMAT.md). Little-endian; inside store/ only.
  *
  *   file   = file header, blocks
  *   block  = block header, entries, extras, payload
@@ -17,18 +17,21 @@
 #define STORE_MAGIC    "WEIRTRC\n"
 #define STORE_MARK_LEN 16
 
-/* Limits: a writer keeps them, a reader refuses more, so that no length from a file is believed beyond them. */
+/*
+ * Limits: a writer observes them and a reader rejects anything beyond, so that no length from a file is trusted
+ * further.
+ */
 #define STORE_ROWS_MAX	   65536u
-#define STORE_HEADER_MAX   (1u << 20) /* block header with entries and extras */
+#define STORE_HEADER_MAX   (1u << 20) /* block header with its entries and extras */
 #define STORE_PAYLOAD_MAX  (1u << 28)
-#define STORE_BLOB_MAX	   (1u << 25) /* bytes of one byte column, or of a blob, unpacked */
-#define STORE_BLOB_CUT	   (1u << 22) /* the writer cuts a block at so many bytes in byte columns */
-#define STORE_ENTRIES_MAX  192u	      /* 64 columns, a null map each, some to spare */
+#define STORE_BLOB_MAX	   (1u << 25) /* bytes of a byte column or blob, unpacked */
+#define STORE_BLOB_CUT	   (1u << 22) /* the writer ends a block at this many bytes in byte columns */
+#define STORE_ENTRIES_MAX  192u	      /* 64 columns, a null map each, and spare ones */
 #define STORE_TRACES_MAX   4096u
 #define STORE_LONG_CALL_NS 100000000ll
 #define STORE_DICT_MAX	   256u
 #define STORE_INDEX_EVERY  256u
-#define STORE_SET_MAX	   16384u /* ids in a set; a block with more has none */
+#define STORE_SET_MAX	   16384u /* ids in a set; a block with more ids has no set */
 
 struct file_header {
 	uint8_t magic[8];
@@ -36,9 +39,9 @@ struct file_header {
 	uint32_t header_len;	      /* the first block begins here */
 	uint8_t mark[STORE_MARK_LEN]; /* random */
 	int64_t created;	      /* ns since the epoch */
-	uint64_t recording;	      /* random, the same in all its files; 0: this is all of it */
-	uint64_t part;		      /* number of the file in its recording: 0, 1, 2, ... */
-	uint64_t checksum;	      /* xxh3 of the bytes before */
+	uint64_t recording; /* random, the same in all its files; 0: it is this file alone */
+	uint64_t part;	    /* number of the file in its recording: 0, 1, 2, ... */
+	uint64_t checksum;  /* xxh3 of the preceding bytes */
 };
 static_assert(sizeof(struct file_header) == 64, "as documented");
 
@@ -47,37 +50,37 @@ static_assert(STORE_BLOB_CUT <= STORE_BLOB_MAX && STORE_BLOB_MAX <= STORE_PAYLOA
 	      "what fits a block fits its payload");
 
 enum block_kind {
-	BLOCK_META = 1,	 /* names of tables, columns, vocabularies: begins a segment */
+	BLOCK_META = 1,	 /* names of tables, columns and vocabularies; begins a segment */
 	BLOCK_ROWS = 2,	 /* rows of a table */
-	BLOCK_INDEX = 3, /* headers of the blocks since the index before */
+	BLOCK_INDEX = 3, /* headers of the blocks since the last index */
 	BLOCK_END = 4,	 /* the file was closed in order */
-	/* 5 was rows of a user's own table, up to weir 0.1 */
-	BLOCK_DIGEST = 6, /* rows of summary that add up the summaries of several blocks */
+	/* 5 was the rows of a user's own table, up to weir 0.1 */
+	BLOCK_DIGEST = 6, /* rows of summary: the sum of several blocks' summaries */
 	BLOCK_MADE =
-		7, /* begins a generation of a table that was made after recording: what and how */
-	BLOCK_MADE_ROWS = 8, /* its rows */
+		7, /* begins a generation of a table made after recording: its name and origin */
+	BLOCK_MADE_ROWS = 8, /* rows of that table */
 };
 
-/* Blocks that leave a closed file closed: what is appended to it, and the index of that. */
+/* Blocks that leave a closed file closed: those appended to it, and their index. */
 static inline bool block_is_appended(uint8_t kind)
 {
 	return kind == BLOCK_INDEX || kind == BLOCK_MADE || kind == BLOCK_MADE_ROWS;
 }
 
-/* Blocks that are the recording, which is what a table is made from. */
+/* Blocks of the recording itself, from which tables are made. */
 static inline bool block_is_recorded(uint8_t kind)
 {
 	return kind == BLOCK_META || kind == BLOCK_ROWS || kind == BLOCK_DIGEST;
 }
 
 #define BLOCK_LONG_CALLS   1u /* block_header.flags: calls over 100 ms only */
-#define BLOCK_MADE_LAST	   2u /* ends a generation: from here on it counts */
-#define BLOCK_MADE_PARTIAL 4u /* the last: it is of a part of the trace only */
+#define BLOCK_MADE_LAST	   2u /* ends a generation, which is valid from here on */
+#define BLOCK_MADE_PARTIAL 4u /* with BLOCK_MADE_LAST: it covers only a part of the trace */
 
 struct block_header {
 	uint8_t mark[STORE_MARK_LEN]; /* the file's */
 	uint64_t seq;		      /* 0, 1, 2, ... in the file */
-	uint32_t header_len;	      /* this, entries, extras; a multiple of 8 */
+	uint32_t header_len;	      /* bytes of this, entries and extras; a multiple of 8 */
 	uint32_t payload_len;
 	uint32_t rows;
 	uint8_t kind;  /* enum block_kind */
@@ -87,8 +90,8 @@ struct block_header {
 	uint16_t entries;
 	uint16_t extras;
 	uint32_t reserved2;
-	uint64_t last_index; /* where the last index block before this one is; 0: none */
-	uint64_t checksum;   /* of the whole header: block_checksum() */
+	uint64_t last_index; /* offset of the last index block before this one; 0: none */
+	uint64_t checksum;   /* of the whole header; see block_checksum() */
 };
 static_assert(sizeof(struct block_header) == 64, "as documented");
 
@@ -102,7 +105,7 @@ struct block_entry {
 	uint8_t kind;	   /* enum entry_kind */
 	uint8_t column;	   /* its number in the table */
 	uint8_t transform; /* enum transform */
-	uint8_t ref[2];	   /* columns that the transform looks at; 0xff: none */
+	uint8_t ref[2];	   /* columns that the transform reads; 0xff: none */
 	uint8_t null_map;  /* 1 + number of the entry with the null map; 0: no row is null */
 	uint8_t reserved[2];
 	uint32_t nulls;	   /* rows that are null */
@@ -115,13 +118,13 @@ struct block_entry {
 static_assert(sizeof(struct block_entry) == 48, "as documented");
 
 enum extra_kind {
-	EXTRA_ID_SET = 1, /* column: sorted ids, varints of the distance from the one before */
+	EXTRA_ID_SET = 1, /* of a column: sorted ids, as varint distances from the id before */
 	EXTRA_RANGE = 2,  /* two int64: first start, last end */
 	EXTRA_EVENTS =
-		3, /* per CPU: numbers of events, and how many of them came (block_events.h) */
+		3, /* per CPU: numbers given to events, and how many events arrived (block_events.h) */
 	EXTRA_UNTIL =
-		4, /* int64: every call that ended before is in the file by now, or counted as lost */
-	EXTRA_DIGEST = 5, /* varints: which part of a digest, and the blocks that it sums up */
+		4, /* int64: every call that ended before it is in the file, or counted as lost */
+	EXTRA_DIGEST = 5, /* varints: the part of a digest, and the blocks that it sums */
 };
 
 /* Followed by `len` bytes, padded to 8. */
@@ -133,7 +136,7 @@ struct block_extra {
 };
 static_assert(sizeof(struct block_extra) == 8, "as documented");
 
-/* How a column's values were made small before they went into a stream of integers; r is what is stored. */
+/* How values are transformed before they are stored as a stream of integers; r is the stored residual. */
 enum transform {
 	TRANSFORM_NONE = 0,
 	TRANSFORM_DELTA = 1,   /* r = v - v of the row before */
@@ -143,7 +146,7 @@ enum transform {
 	TRANSFORM_NEXT = 5,    /* r = v - last (v + a) of the key     ref 0: key, 1: a */
 	TRANSFORM_END = 6,     /* r = (v + a) - (v + a) of the row before   ref 0: a */
 	TRANSFORM_SWITCH =
-		7, /* r = v - (a or last v, whichever was right last for the key)  ref 0: key, 1: a */
+		7, /* r = v - (a or last v, whichever was right for the key's last row)  ref 0: key, 1: a */
 	TRANSFORM_COUNT,
 };
 
@@ -151,10 +154,10 @@ enum transform {
 enum ints_codec {
 	INTS_CONST = 0,	 /* one value */
 	INTS_PLANES = 1, /* least value, then byte planes of the distances from it */
-	INTS_DICT = 2,	 /* up to 256 distinct values, then a byte per row: which */
+	INTS_DICT = 2,	 /* up to 256 distinct values, then a byte per row that selects one */
 };
 
-/* A run of bytes (bytes.c) and a plane of a stream. */
+/* A run of bytes (blob.c), also a plane of a stream. */
 enum blob_mode {
 	BLOB_RAW = 0,
 	BLOB_FILL = 1, /* one byte, repeated */
@@ -163,7 +166,7 @@ enum blob_mode {
 
 enum bytes_mode {
 	BYTES_PLAIN = 0, /* lengths, bytes */
-	BYTES_DICT = 1,	 /* the same of the distinct strings, then their numbers */
+	BYTES_DICT = 1,	 /* the same for the distinct strings, then their numbers */
 };
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are used as they lie");
@@ -184,7 +187,7 @@ static inline uint64_t load64(const uint8_t *p)
 	return v;
 }
 
-/* Sums and differences of values wrap around: any 64 bits may come from a file. */
+/* Sums and differences wrap around, as a file may contain any 64 bits. */
 static inline int64_t wrap_add(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);

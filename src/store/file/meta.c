@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * meta.c: the names of tables, columns and codes as lines of text, so that a reader of another version knows what it
- * sees. Fields are separated by tabs:
+ * meta.c: the names of tables, columns and codes as lines of text, so that a reader of another version can map them
+ * to its own. Fields are separated by tabs:
  *
  *   weir	0.1.0
  *   table	0	op
@@ -22,44 +22,42 @@ static_assert(TABLE_COUNT < UINT8_MAX && SCHEMA_COLUMNS_MAX < UINT8_MAX, "0xff i
 static int write_table(struct buf *out, unsigned int t)
 {
 	const struct table_def *def = schema_table((enum table_id)t);
-	int r = buf_printf(out, "table\t%u\t%s\n", t, def->name);
 
-	for (unsigned int i = 0; i < def->column_count && r >= 0; i++) {
+	buf_printf(out, "table\t%u\t%s\n", t, def->name);
+	for (unsigned int i = 0; i < def->column_count; i++) {
 		const struct column_def *c = &def->columns[i];
 
 		assert(column_type_name(c->type));
-		r = buf_printf(out, "column\t%u\t%u\t%s\t%s\t%s\n", t, i, c->name,
-			       column_type_name(c->type), c->unit);
+		buf_printf(out, "column\t%u\t%u\t%s\t%s\t%s\n", t, i, c->name,
+			   column_type_name(c->type), c->unit);
 	}
-	return r;
+	return buf_status(out);
 }
 
 static int write_codes(struct buf *out, const char *vocabulary)
 {
-	int r = 0;
-
-	for (size_t i = 0; r >= 0; i++) {
+	for (size_t i = 0;; i++) {
 		int64_t code = vocab_at(vocabulary, i);
 
 		if (code < 0)
 			break;
-		r = buf_printf(out, "code\t%s\t%lld\t%s\n", vocabulary, (long long)code,
-			       vocab_word(vocabulary, code));
+		buf_printf(out, "code\t%s\t%lld\t%s\n", vocabulary, (long long)code,
+			   vocab_word(vocabulary, code));
 	}
-	return r;
+	return buf_status(out);
 }
 
 int meta_write(struct buf *out)
 {
 	static const char *const vocabularies[] = {"kind",   "op",    "class", "err",	"type",
 						   "family", "cause", "via",   "origin"};
-	int r = buf_printf(out, "weir\t%s\n", WEIR_VERSION);
 
-	for (unsigned int t = 0; t < TABLE_COUNT && r >= 0; t++)
-		r = write_table(out, t);
-	for (size_t i = 0; i < ARRAY_SIZE(vocabularies) && r >= 0; i++)
-		r = write_codes(out, vocabularies[i]);
-	return r;
+	buf_printf(out, "weir\t%s\n", WEIR_VERSION);
+	for (unsigned int t = 0; t < TABLE_COUNT; t++)
+		write_table(out, t);
+	for (size_t i = 0; i < ARRAY_SIZE(vocabularies); i++)
+		write_codes(out, vocabularies[i]);
+	return buf_status(out);
 }
 
 void meta_default(struct meta *m)
@@ -72,7 +70,7 @@ void meta_default(struct meta *m)
 	}
 }
 
-/* Cuts a line at its tabs, in place; the number of fields. */
+/* Splits a line at its tabs, in place. Returns the number of fields. */
 static unsigned int split(char *line, char *fields[FIELDS_MAX])
 {
 	unsigned int n = 0;
@@ -97,7 +95,7 @@ static bool small_number(const char *text, unsigned int *ret)
 	return true;
 }
 
-/* A table or column line; others are for people and later versions. */
+/* Reads a table or column line. Other lines are for people and later versions. */
 static bool read_line(struct meta *m, char *line)
 {
 	unsigned int table, column, n;

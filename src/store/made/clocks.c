@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define SHIFT_MAX (INT64_MAX / 8) /* ns; a crafted file may claim more, which is none */
+#define SHIFT_MAX (INT64_MAX / 8) /* ns; a shift beyond this, as in a crafted file, is ignored */
 
 bool clocks_is_shifted(const struct table_def *t, unsigned int column)
 {
@@ -15,7 +15,7 @@ bool clocks_is_shifted(const struct table_def *t, unsigned int column)
 	return t != schema_table(TABLE_FILE) || column != FILE_BIRTH;
 }
 
-/* Wraps where a crafted time would overflow, so that it can be taken back. */
+/* Wraps if a crafted time overflows, so that the shift can be undone. */
 static int64_t clocks_less(int64_t t, int64_t shift)
 {
 	return (int64_t)((uint64_t)t - (uint64_t)shift);
@@ -60,9 +60,9 @@ void clocks_shift_block(struct block *b, int64_t shift)
 	}
 }
 
-/* ---- what the traces say ---- */
+/* ---- the shifts in the traces ---- */
 
-/* Of a recording that is in several files all are corrected by what one of them says. */
+/* All files of a recording are corrected by the row that one of them has. */
 static bool clocks_take_row(struct store *s, const struct batch *b, size_t row)
 {
 	int64_t ahead = batch_get(b, CLOCK_AHEAD, row, 0);
@@ -86,7 +86,7 @@ static bool clocks_take_row(struct store *s, const struct batch *b, size_t row)
 	return any;
 }
 
-/* 1 where a recording is corrected. */
+/* 1 if a recording is corrected. */
 static int clocks_read(struct store *s)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
@@ -99,7 +99,7 @@ static int clocks_read(struct store *s)
 		if (b->table != TABLE_CLOCK || !store_block_counts(b) || b->trace == TRACE_ASIDE)
 			continue;
 		r = store_decode(cursor, i, ~0ull, &rows, NULL);
-		if (r == -EBADMSG) /* counted as damage */
+		if (r == -EBADMSG) /* was counted as damage */
 			r = 0;
 		else if (r >= 0)
 			for (size_t row = 0; row < rows->rows; row++)
@@ -108,7 +108,7 @@ static int clocks_read(struct store *s)
 	return r < 0 ? r : any;
 }
 
-/* Takes from each block what its trace says, `sign` 1, or puts it back, -1. */
+/* Subtracts each trace's shift from its blocks, `sign` 1, or adds it back, -1. */
 static void clocks_shift_blocks(struct store *s, int sign)
 {
 	for (size_t i = 0; i < store_block_count(s); i++) {
@@ -128,7 +128,7 @@ int store_correct(struct store *s, int64_t ahead)
 	return reader_apply_again(s);
 }
 
-/* A row of table clock that is of this host. */
+/* Takes a row of table clock if it is about this host. */
 static void clocks_take_host(const struct batch *b, size_t row, struct bytes host,
 			     struct store_clock *ret)
 {

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clocks.h: times of several machines on one clock. What a trace's table `clock` says of its recording is taken from every time
- * as blocks are read: ranges in headers, columns, dimension rows. One shift holds for a whole recording, so that nothing within
- * it changes: order, durations, what lies in what, which call another row names by its start; and sums of windows still hold,
- * though their windows begin elsewhere. A drift is part of the bound (schema/flow_tables.h). Inside store/ only.
+ * clocks.h: times of several machines on one clock. As blocks are read, the shift in a trace's table `clock` is
+ * subtracted from every time: ranges in headers, columns, dimension rows. One shift applies to a whole recording, so
+ * that nothing within it changes: order, durations, nesting, references to a call by its start. Sums of windows stay
+ * valid too, though their windows begin elsewhere. Drift is part of the bound (schema/flow_tables.h). Inside store/
+ * only.
  */
 #pragma once
 
-#include "store/file/reader.h"
+#include "store/file/read/reader.h"
 
-/* True for times that the machine's clock gave to events; a file's birth and measures of the clock itself stay. */
+/*
+ * True for times of events by the machine's clock; a file's birth and measurements of the clock itself are not
+ * shifted.
+ */
 bool clocks_is_shifted(const struct table_def *t, unsigned int column);
-/* Takes `shift` from the times of a batch, in the columns of the set that it has. */
+/* Subtracts `shift` from the times of a batch, in those columns of the set that it has. */
 void clocks_shift(const struct batch *b, uint64_t columns, int64_t shift);
-/* Takes it from the ranges that are known of a block. */
+/* Subtracts it from the known ranges of a block. */
 void clocks_shift_block(struct block *b, int64_t shift);
-/* Reads the tables `clock` of all traces and corrects what was read of them so far. While nothing else uses the store. */
+/*
+ * Reads the tables `clock` of all traces and corrects what was read so far. Nothing else may use the store meanwhile.
+ */
 int clocks_apply(struct store *s) _must_check_;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * made.h: tables that are made from a trace after it was recorded, and appended to it (docs/FORMAT.md, "Made tables"): those
- * that the schema declares as MADE, computed by weir, and those of which the file declares the columns, which a user appends
- * (weir annotate). Nothing that was recorded is touched.
+ * made.h: tables made from a trace after it was recorded, and appended to it (docs/FORMAT.md, "Made tables"): those
+ * that the schema declares as MADE, which weir computes, and those whose columns the file declares, which a user
+ * appends (weir annotate). Recorded data are never modified.
  *
- * A table is appended as a generation, which counts once its last block is there and then replaces what was made of that
- * name before. A crash on the way leaves the earlier one in force. They stand in the trace itself: a copy of the file, or of
- * its committed blocks, has them, and there is one reader. Where that is impossible they live as long as the reader does
- * (store_made_aside()).
+ * A table is appended as a generation. It takes effect with its last block, and then replaces the earlier generation
+ * of that name; a crash before that leaves the earlier one in force. Made tables are in the trace itself, so a copy
+ * of the file, or of its committed blocks, has them too, and one reader serves all. If the trace cannot be written,
+ * they live as long as the reader (store_made_aside()).
  *
  *   store_reopen(&w, s, &err);                        // a closed trace, or the writer of a recording
  *   store_made_begin(w, &(struct store_making){.table = TABLE_FINDING, .origin = "weir.diagnosis", .version = 3}, &err);
@@ -20,63 +20,62 @@
 #include "store/store.h"
 
 #define MADE_NAME_MAX	63u
-#define MADE_COLUMN_MAX 255u		/* bytes of a column's name */
-#define MADE_TEXT_MAX	(1u << 20)	/* bytes of origin, options */
-#define MADE_HEADS_MAX	(64u << 20)	/* bytes of all heads, beyond the size of the file */
-#define MADE_HEAD_COST	4096u		/* of each, beside its texts */
+#define MADE_COLUMN_MAX 255u	    /* bytes of a column's name */
+#define MADE_TEXT_MAX	(1u << 20)  /* bytes of origin, options */
+#define MADE_HEADS_MAX	(64u << 20) /* bytes of all heads, in addition to the size of the file */
+#define MADE_HEAD_COST	4096u	    /* of each head, besides its texts */
 #define MADE_BY_USER	"weir.annotate" /* origin of a user's own table */
-/* Origin of a table `clock` that says how the trace's rows were corrected before they came into it. */
+/* Origin of a table `clock` that holds the correction applied to the rows before they were loaded into this trace. */
 #define MADE_CLOCKS_APPLIED "weir.clocks-applied"
 
-/* Heads beyond this are refused: readers keep them in memory, and repeated texts take next to nothing in the file. */
+/* Heads beyond this are refused: readers keep them in memory, while repeated texts take next to nothing in the file. */
 static inline uint64_t made_heads_max(uint64_t file_size)
 {
 	return MADE_HEADS_MAX + file_size;
 }
 
-/* A letter or _, then letters, digits and _; at most MADE_NAME_MAX. Names differ in more than case. */
+/* A letter or _, then letters, digits and _; at most MADE_NAME_MAX. Names that differ only in case are the same. */
 bool made_name_ok(const char *name, size_t len);
 
 /* ---- reading ---- */
 
-/* One generation of a table of one trace. Lives as long as the store. */
+/* One generation of a table of one trace. Valid as long as the store. */
 struct store_made {
-	const char *
-		name; /* of a user's table that is now called like one of weir's: with _ behind it */
-	enum table_id table; /* of the schema, or TABLE_OWN */
+	const char *name;    /* a user's table whose name weir now uses itself has _ appended */
+	enum table_id table; /* a table of the schema, or TABLE_OWN */
 	const struct table_def *def;
 	uint32_t trace;
-	/* What made it: which computation, which version of it, with which options. */
+	/* Its origin: which computation, in which version, with which options. */
 	const char *origin, *options;
 	uint64_t version;
-	uint64_t covered; /* where the last block ended that had been recorded when it was made */
-	bool partial;	  /* it is of a part of the trace only */
+	uint64_t covered; /* end of the last recorded block when it was made */
+	bool partial;	  /* it covers only a part of the trace */
 	uint64_t rows;
 	size_t first_block, block_count; /* as store_block() numbers them */
-	uint64_t seq;			 /* of its head among the blocks of its file */
+	uint64_t seq;			 /* number of its head among the blocks of its file */
 	uint64_t
-		sum; /* of what its blocks say: of copies of a file that were annotated differently another */
+		sum; /* checksum over its blocks, which differs between copies of a file that were annotated differently */
 };
 
 /*
- * Places of tables: a name of a trace keeps its own, also while the table is dropped. Safe beside
+ * The number of table slots. A name of a trace keeps its slot, even while the table is dropped. Safe during
  * store_refresh().
  */
 size_t store_made_count(const struct store *s);
-/* The table at a place; NULL while it is dropped. */
+/* The table in a slot; NULL while it is dropped. */
 const struct store_made *store_made(const struct store *s, size_t i);
-/* What dropped the table at a place, without columns; NULL while there is a table. */
+/* The generation without columns that dropped the table in a slot; NULL while there is a table. */
 const struct store_made *store_made_dropped(const struct store *s, size_t i);
-/* Grows with each table that came, was replaced or dropped. */
+/* Incremented each time a table is made, replaced or dropped. */
 uint64_t store_made_changes(const struct store *s);
-/* The generation of a table that is of all that every trace has by now; NULL: there is none. */
+/* The generation of a table that covers everything recorded so far in every trace; NULL: none. */
 const struct store_made *store_made_current(const struct store *s, enum table_id table);
-/* True where more was recorded since the table was made. */
+/* True if more was recorded since the table was made. */
 bool store_made_is_stale(const struct store *s, const struct store_made *m);
 
 /* ---- writing ---- */
 
-/* The definition of a table that is not of the schema. */
+/* The definition of a table that is not in the schema. */
 static inline struct table_def made_own(const char *name, const struct column_def *columns,
 					size_t count)
 {
@@ -92,33 +91,33 @@ static inline struct table_def made_own(const char *name, const struct column_de
 
 struct store_making {
 	enum table_id table; /* a MADE table of the schema, or TABLE_OWN with: */
-	const struct table_def
-		*own; /* its name and columns, until the end; without columns it hides the table */
+	const struct table_def *
+		own; /* its name and columns, valid until the end; without columns it hides the table */
 	const char *origin;
 	const char *options; /* NULL: none */
 	uint64_t version;
-	uint64_t covered; /* aside: store_recorded() when it was made; 0: the writer knows */
+	uint64_t covered; /* aside: store_recorded() when it was made; 0: the writer fills it in */
 };
 
-/* Bytes of all files that were recorded so far. */
+/* Bytes recorded so far, over all files. */
 uint64_t store_recorded(const struct store *s);
 /*
- * The writer of a file that this store alone reads, and that is gone with it: for tables of traces that cannot be written,
- * that still grow, or that are several. They replace what its traces have of the same name. Ids are those that the store
- * gives. The writer is the store's; store_refresh() then finds the tables.
+ * The writer of a temporary file that only this store reads: for tables of traces that cannot be written, that still
+ * grow, or that are several. They replace the traces' own tables of the same name. Ids are those that the store
+ * returns. The store owns the writer; store_refresh() then finds the tables.
  */
 int store_made_aside(struct store *s, struct store_writer **ret, struct error *err);
 /*
- * Has `put` write tables: with `keep` into the trace, if it is one, closed, and may be written; else aside. Readers of the
- * store find them then. What `put` gets as `covered` goes into each store_making. 0 or negative.
+ * Calls `put` to write tables: with `keep` into the trace, if it is a single closed and writable one; else aside.
+ * Readers of the store then find them. `put` copies `covered` into each store_making. 0 or negative.
  */
 typedef int store_made_put_fn(void *arg, struct store_writer *w, uint64_t covered,
 			      struct error *err);
 int store_made_keep(struct store *s, bool keep, store_made_put_fn *put, void *arg,
 		    struct error *err);
 /*
- * The same of one table, which need not be begun and ended: `rows` puts its rows. With `inside` it must be in the trace itself:
- * else -EROFS with a message that calls its rows so ("edges").
+ * The same for one table, begun and ended here: `rows` only adds its rows. With `inside` the table must go into the
+ * trace itself: else -EROFS, with a message that names the rows ("edges").
  */
 struct store_making;
 typedef int store_made_rows_fn(void *arg, struct store_writer *w, struct error *err);
@@ -126,18 +125,24 @@ int store_made_table(struct store *s, bool keep, const struct store_making *what
 		     const char *inside, store_made_rows_fn *rows, void *arg, struct error *err);
 
 /*
- * Opens a closed trace for made tables and nothing else. `s` is the file alone, opened. -EBUSY: it is being written, or was
- * since; -EINVAL: it was never closed.
+ * Opens a closed trace for appending made tables. `s` must have that file alone open. -EBUSY: it is being written, or
+ * was since it was opened; -EINVAL: it was never closed.
  */
 int store_reopen(struct store_writer **ret, const struct store *s, struct error *err);
-/* The end of a writer that store_reopen() gave, in place of store_close(): the file is as it was. */
+/* Ends a writer from store_reopen() in place of store_close(), and restores the file as it was. */
 void store_abandon(struct store_writer *w);
 DEFINE_CLEANUP(struct store_writer *, store_abandon)
 
-/* Begins a generation; until its end nothing else is appended. -EINVAL with the reason: a name that cannot be, columns of
- * one name, too many. After a failure of this or of the next two the generation never counts. */
+/*
+ * Begins a generation; until its end nothing else may be appended. -EINVAL with the reason: an invalid name,
+ * duplicate columns, too many columns. If this or one of the next two functions fails, the generation never takes
+ * effect.
+ */
 int store_made_begin(struct store_writer *w, const struct store_making *what, struct error *err);
 int store_made_rows(struct store_writer *w, const struct batch *b, struct error *err);
-/* The same row by row, to be filled at once; the next one, or the end, writes it. `r` is negative with a message. */
+/*
+ * Returns a row to fill in at once; the next call, or the end, writes it. `r` is negative, with a message, on
+ * failure.
+ */
 struct batch_row store_made_row(struct store_writer *w, struct error *err);
 int store_made_end(struct store_writer *w, bool partial, struct error *err);

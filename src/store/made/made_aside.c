@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* made_aside.c: made tables of traces that cannot be written, or of several: in a file without a name, for one reader. */
+/* made_aside.c: made tables of traces that cannot be written, or of several: in a nameless file, for one reader. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/file/block_scan.h"
-#include "store/file/file.h"
+#include "store/file/read/block_scan.h"
+#include "store/file/write/file.h"
 #include "store/made/made.h"
 
 static_assert(TRACE_ASIDE >= STORE_TRACES_MAX, "no trace has the number");
 
-/* Opens what was just created. Ids in it are those that the store gave, as are those of the first recording. */
+/* Opens the file just created. It uses the ids that the store returns, which are those of the first recording. */
 static int aside_attach(struct store *s, const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -63,7 +63,7 @@ int store_made_aside(struct store *s, struct store_writer **ret, struct error *e
 	return r;
 }
 
-/* True where the tables are in the trace now. */
+/* True if the tables are in the trace by now. */
 static bool aside_not_needed(const struct store *s, store_made_put_fn *put, void *arg)
 {
 	_cleanup_(store_abandonp) struct store_writer *w = NULL;
@@ -138,7 +138,7 @@ const struct store_made *store_made_current(const struct store *s, enum table_id
 	for (size_t i = 0; i < store_made_count(s); i++) {
 		const struct store_made *m = store_made(s, i);
 
-		/* what one of several traces has is of that one alone */
+		/* a table of one of several traces covers that one alone */
 		if (m && m->table == table && !m->partial &&
 		    (m->trace == TRACE_ASIDE || store_trace_count(s) == 1) &&
 		    !store_made_is_stale(s, m))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* made_read.c: made tables as they are found: which there are, and which blocks are theirs. */
+/* made_read.c: finds made tables, and the blocks of each. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "base/utf8.h"
-#include "store/file/block_scan.h"
+#include "store/file/read/block_scan.h"
 
 bool made_name_ok(const char *name, size_t len)
 {
@@ -27,7 +27,7 @@ bool made_name_ok(const char *name, size_t len)
 
 struct made_head {
 	const uint8_t *p, *end;
-	char *texts; /* room for what is left, each with a NUL in place of its length */
+	char *texts; /* room for the remaining texts, each with a NUL in place of its length */
 };
 
 /* A text of at most `max` bytes, UTF-8 without NUL. */
@@ -52,7 +52,7 @@ static bool made_get_text(struct made_head *h, size_t max, char **ret)
 	return true;
 }
 
-/* A reference as the schema has them, else what follows is no more than a remark. */
+/* A reference if the schema has such a unit; else the unit is only informative. */
 static const char *made_unit(enum column_type type, const char *unit)
 {
 	int to = unit[0] == '>' ? schema_table_find(unit + 1) : -1;
@@ -118,7 +118,7 @@ static int made_read_head(struct bytes head, struct made *m)
 	}
 	table = schema_table_find(name);
 	if (table >= 0 && !strcmp(origin, MADE_BY_USER)) {
-		/* weir had no such table when it was made */
+		/* the weir that made it had no such table */
 		snprintf(m->renamed, sizeof(m->renamed), "%s_", name);
 		name = m->renamed;
 		table = -1;
@@ -133,7 +133,7 @@ static int made_read_head(struct bytes head, struct made *m)
 	m->pub.table = table < 0 ? TABLE_OWN : (enum table_id)table;
 	m->pub.def = table < 0 ? &m->own : schema_table(table);
 	memset(m->to_ours, 0xff, sizeof(m->to_ours));
-	/* columns of a table of the schema by name; one of another type is unknown */
+	/* columns of a schema table are matched by name; one of another type is unknown */
 	for (size_t i = 0; i < count; i++) {
 		int ours = table < 0 ? (int)i : schema_column_find(m->pub.table, columns[i].name);
 
@@ -171,7 +171,7 @@ static void made_replace(struct store *s, const struct store_made *m)
 		atomic_store(&reader_block(s, m->first_block + i)->pub.replaced, true);
 }
 
-/* What is made aside is of all files, and stands for what was made of each. */
+/* A table made aside covers all files, and replaces what was made of each. */
 static void made_replace_everywhere(struct store *s, const struct made *m)
 {
 	for (size_t i = 0; i < s->made.count; i++) {
@@ -183,7 +183,7 @@ static void made_replace_everywhere(struct store *s, const struct made *m)
 	}
 }
 
-/* What is made in a trace while a table of its name lies aside: one of them stands, the other one is not seen. */
+/* A table is made in a trace while one of its name is aside: only one of them is in force. */
 static void made_beside(struct store *s, const struct made *m)
 {
 	for (size_t i = 0; i < s->made.count; i++) {
@@ -213,7 +213,7 @@ static struct made_slot *made_slot(struct made_tables *all, const struct made *m
 	return slot;
 }
 
-/* The whole generation is there: it replaces what its name meant. 1 where it has rows. */
+/* The generation is complete: it replaces the table of its name. 1 if it has rows. */
 static int made_publish(struct store *s, struct made *m, uint8_t flags)
 {
 	struct made_slot *slot;
@@ -227,7 +227,7 @@ static int made_publish(struct store *s, struct made *m, uint8_t flags)
 		r = scan_list(s, m->coming[listed++]);
 	while (listed < m->coming_count)
 		reader_block_free(m->coming[listed++]);
-	m->coming_count = 0; /* they are the list's */
+	m->coming_count = 0; /* the list owns them now */
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&s->lock);
@@ -245,7 +245,7 @@ static int made_publish(struct store *s, struct made *m, uint8_t flags)
 	return !slot ? -ENOMEM : m->pub.block_count > 0;
 }
 
-/* Unpacks a head, unless there are too many. */
+/* Unpacks a head, unless there are too many of them. */
 static int made_unpack_head(struct decoder *decoder, struct trace *t,
 			    const struct decode_source *src, struct bytes *ret,
 			    const char **ret_why)
@@ -298,7 +298,7 @@ static int made_take_head(struct store *s, struct trace *t, uint64_t offset, str
 	return 0;
 }
 
-/* Its blocks follow one another: where one is missing the generation is not whole. */
+/* Its blocks are consecutive: if one is missing, the generation is incomplete. */
 static int made_take_rows(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
 	const struct block_header *h = c->view.head;

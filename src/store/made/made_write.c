@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* made_write.c: made tables go to a trace: to one that is closed, behind its end mark, or to one that is being recorded. */
+/* made_write.c: appends made tables to a trace: to a closed one, after its end mark, or to one being recorded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "store/file/block_scan.h"
-#include "store/file/fit.h"
-#include "store/file/writer.h"
+#include "store/file/read/block_scan.h"
+#include "store/file/write/fit.h"
+#include "store/file/write/writer.h"
 #include "store/made/clocks.h"
 
-#define MADE_ROWS_AT_ONCE 8192u /* that store_made_row() gives before they go into a block */
+#define MADE_ROWS_AT_ONCE \
+	8192u /* rows that store_made_row() collects before they go into a block */
 
 struct making {
 	struct buf head; /* written with the first block of rows */
 	bool headed;
-	struct batch *rows; /* of the next block */
-	struct batch *in;   /* store_made_row(): those that come; NULL: none so far */
+	struct batch *rows; /* for the next block */
+	struct batch *in;   /* collects the rows of store_made_row(); NULL: none so far */
 };
 
 void making_free(struct making *m)
@@ -32,7 +33,7 @@ void making_free(struct making *m)
 
 /* ---- a closed trace ---- */
 
-/* Locks the file as its recorder did: -EBUSY where somebody has it, or it is not what was read. */
+/* Locks the file as its recorder did. -EBUSY if another process has it locked, or it changed since it was read. */
 static int reopen_file(int fd, const struct trace *t, struct error *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -56,7 +57,7 @@ static int reopen_file(int fd, const struct trace *t, struct error *err)
 	return 0;
 }
 
-/* Notes the blocks that lie behind the last index, and in no index so far. */
+/* Adds the blocks after the last index to the next one. */
 static int reopen_index(struct store_writer *w, const struct trace *t)
 {
 	uint64_t at = t->last_index ? t->last_index : w->head.header_len;
@@ -65,7 +66,8 @@ static int reopen_index(struct store_writer *w, const struct trace *t)
 		struct found_block c = {0};
 		int r = scan_look_at(t, at, &c);
 
-		w->index_broken = r != FOUND_BLOCK; /* damage on the way: readers walk */
+		w->index_broken =
+			r != FOUND_BLOCK; /* damage on the way: readers walk the headers */
 		if (r == FOUND_BLOCK) {
 			if (c.view.head->kind != BLOCK_INDEX) {
 				r = writer_index_note(w, c.header, at);
@@ -105,7 +107,7 @@ int store_reopen(struct store_writer **ret, const struct store *s, struct error 
 	w->made_heads = t->heads;
 	w->ahead = t->clock.ahead;
 	r = reopen_index(w, t);
-	/* removes the part of a block that an interrupted append left behind */
+	/* removes the partial block of an interrupted append */
 	if (r >= 0 && t->size > t->next && ftruncate(w->fd, (off_t)t->next) < 0)
 		r = -errno;
 	if (r < 0)
@@ -119,7 +121,7 @@ void store_abandon(struct store_writer *w)
 	if (!w)
 		return;
 	assert(w->reopened);
-	/* where that fails too, readers ignore the generation, which has no last block */
+	/* if this fails too, readers ignore the generation, as it has no last block */
 	(void)!ftruncate(w->fd, (off_t)w->reopened);
 	writer_free(w);
 }
@@ -129,9 +131,9 @@ void store_abandon(struct store_writer *w)
 static int made_put_text(struct buf *b, const char *text)
 {
 	size_t len = strlen(text);
-	int r = buf_varint(b, len);
 
-	return r < 0 ? r : buf_append(b, text, len);
+	buf_varint(b, len);
+	return buf_append(b, text, len);
 }
 
 static int made_check_columns(const struct table_def *t, struct error *err)
@@ -161,33 +163,18 @@ static int made_check_columns(const struct table_def *t, struct error *err)
 static int made_put_head(struct buf *b, const struct store_making *what, const struct table_def *t,
 			 uint64_t covered)
 {
-	int r = made_put_text(b, t->name);
-
-	if (r < 0)
-		return r;
-	r = made_put_text(b, what->origin);
-	if (r < 0)
-		return r;
-	r = buf_varint(b, what->version);
-	if (r < 0)
-		return r;
-	r = made_put_text(b, what->options ? what->options : "");
-	if (r < 0)
-		return r;
-	r = buf_varint(b, covered);
-	if (r < 0)
-		return r;
-	r = buf_varint(b, t->column_count);
-	if (r < 0)
-		return r;
-	for (unsigned int i = 0; i < t->column_count && r >= 0; i++) {
-		r = made_put_text(b, column_type_name(t->columns[i].type));
-		if (r >= 0)
-			r = made_put_text(b, t->columns[i].unit);
-		if (r >= 0)
-			r = made_put_text(b, t->columns[i].name);
+	made_put_text(b, t->name);
+	made_put_text(b, what->origin);
+	buf_varint(b, what->version);
+	made_put_text(b, what->options ? what->options : "");
+	buf_varint(b, covered);
+	buf_varint(b, t->column_count);
+	for (unsigned int i = 0; i < t->column_count; i++) {
+		made_put_text(b, column_type_name(t->columns[i].type));
+		made_put_text(b, t->columns[i].unit);
+		made_put_text(b, t->columns[i].name);
 	}
-	return r;
+	return buf_status(b);
 }
 
 static int made_result(struct store_writer *w, int r, struct error *err)
@@ -234,7 +221,7 @@ int store_made_begin(struct store_writer *w, const struct store_making *what, st
 	return made_result(w, r, err);
 }
 
-/* Writes what is at hand, the first time behind the head. */
+/* Writes the waiting rows, the first time together with the head. */
 static int made_cut(struct store_writer *w, uint8_t flags)
 {
 	static const struct block_facts nothing_more = {.until = UNTIL_UNKNOWN};
@@ -281,7 +268,7 @@ int store_made_rows(struct store_writer *w, const struct batch *b, struct error 
 	return made_result(w, made_append(w, b), err);
 }
 
-/* Appends the rows that store_made_row() gave. */
+/* Appends the rows that store_made_row() collected. */
 static int made_append_in(struct store_writer *w)
 {
 	struct batch *in = w->making->in;
@@ -313,8 +300,8 @@ int store_made_end(struct store_writer *w, bool partial, struct error *err)
 	uint8_t flags = BLOCK_MADE_LAST | (partial ? BLOCK_MADE_PARTIAL : 0);
 	int r = made_append_in(w);
 
-	assert(r < 0 || m->rows->rows || !m->headed); /* the last block is at hand */
-	/* that it counts must not be on the disk before its rows are */
+	assert(r < 0 || m->rows->rows || !m->headed); /* rows are left for the last block */
+	/* the rows must be durable before the block that puts them in force */
 	if (r >= 0 && m->headed && fdatasync(w->fd) < 0)
 		r = -errno;
 	if (r >= 0)
@@ -323,6 +310,7 @@ int store_made_end(struct store_writer *w, bool partial, struct error *err)
 	if (r < 0)
 		return made_result(w, r, err);
 	if (w->index_count >= STORE_INDEX_EVERY)
-		(void)!writer_commit_index(w, false); /* the table counts; a later one is tried */
+		(void)!writer_commit_index(
+			w, false); /* the table is in force; a later commit tries again */
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * digest.c: keeps the rows of summaries until a digest is due, then groups them twice by a hash of their keys, and
+ * digest.c: collects rows of summaries until a digest is due, then groups them twice by a hash of their keys, and
  * merges the histograms of each group.
  */
 #include "store/summary/digest.h"
@@ -14,10 +14,10 @@
 #include "hist/sparse.h"
 #include "schema/vocab.h"
 
-/* Files of which op, thread and histograms are kept. */
-#define HOT_BLOCKS 4u	 /* they are named by so many of the blocks */
-#define HOT_FILES  128u	 /* those with most time */
-#define HOT_ROWS   4096u /* and so many rows of summaries together */
+/* Files that keep op, thread and histograms. */
+#define HOT_BLOCKS 4u	 /* they occur in at least this many of the blocks */
+#define HOT_FILES  128u	 /* the ones with the most time */
+#define HOT_ROWS   4096u /* with at most this many rows of summaries in total */
 
 enum key {
 	KEY_FILE,
@@ -29,7 +29,7 @@ enum key {
 	KEY_WINDOW,
 	KEYS,
 };
-#define KEY_NULL INT64_MIN /* also the order of nulls: first */
+#define KEY_NULL INT64_MIN /* sorts first */
 
 static const uint8_t key_column[KEYS] = {
 	[KEY_FILE] = SUMMARY_FILE_ID, [KEY_FILE2] = SUMMARY_FILE2_ID,
@@ -41,10 +41,10 @@ static const uint8_t key_column[KEYS] = {
 struct fact {
 	int64_t key[KEYS];
 	int64_t calls, bytes, time, max;
-	uint32_t hist;	   /* in digester.hists */
+	uint32_t hist;	   /* offset in digester.hists */
 	uint16_t hist_len; /* HIST_PACKED_MAX at most */
-	uint16_t block;	   /* which of the digest's */
-	bool second;	   /* the same calls as the row before, seen from their second file */
+	uint16_t block;	   /* its index in the digest */
+	bool second;	   /* the same calls as the row before, under their second file */
 	bool hot;	   /* its file keeps op, thread and histograms */
 };
 static_assert(HIST_PACKED_MAX <= UINT16_MAX, "the length of a packed histogram");
@@ -62,16 +62,16 @@ struct digester {
 	size_t count, facts_cap;
 	struct buf hists;
 	uint64_t blocks[DIGEST_BLOCKS_MAX];
-	int64_t io_max[DIGEST_BLOCKS_MAX]; /* the longest call of I/O of each; -1: none */
+	int64_t io_max[DIGEST_BLOCKS_MAX]; /* the longest I/O call of each; -1: none */
 	size_t block_count;
-	uint64_t calls, seconds; /* seconds: calls of facts that are seen from a second file */
+	uint64_t calls, seconds; /* seconds: calls of facts under a second file */
 
 	uint32_t *slots; /* [slot_count]: group + 1, 0 is free */
 	size_t slot_count;
 	struct group *groups;
 	size_t group_count, groups_cap;
-	uint32_t *group_of, *order; /* by fact; facts, group after group */
-	uint32_t *sorted;	    /* groups */
+	uint32_t *group_of, *order; /* group of each fact; facts, group by group */
+	uint32_t *sorted;	    /* groups in sorted order */
 	size_t index_cap;
 	struct batch *times, *files;
 	uint8_t packed[HIST_PACKED_MAX];
@@ -130,7 +130,7 @@ bool digest_is_due(const struct digester *d, size_t rows)
 				  d->count + rows > DIGEST_FACTS_MAX);
 }
 
-/* 1, 0 where the row cannot be one that a writer made, or -ENOMEM. */
+/* 1, 0 if no writer can have made the row, or -ENOMEM. */
 static int digest_add_row(struct digester *d, const struct batch *b, size_t row)
 {
 	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
@@ -197,7 +197,7 @@ int digest_add(struct digester *d, const struct batch *summary, uint64_t block, 
 
 /* ---- groups ---- */
 
-/* What the facts are grouped by. */
+/* The grouping key. */
 enum grouping {
 	BY_TIME,  /* the first part */
 	BY_FILE,  /* the second */
@@ -221,7 +221,7 @@ static void digest_mask(int64_t key[KEYS], const struct fact *f, enum grouping b
 		key[KEY_THREAD] = KEY_NULL;
 	if (key[KEY_ERR] != KEY_NULL)
 		return;
-	key[KEY_FILE2] = KEY_NULL; /* its calls are another fact */
+	key[KEY_FILE2] = KEY_NULL; /* its calls are in another fact */
 	if (!f->hot)
 		key[KEY_OP] = KEY_NULL;
 }
@@ -245,7 +245,7 @@ static uint32_t digest_find(struct digester *d, const int64_t key[KEYS])
 	return d->slots[i] - 1;
 }
 
-/* Room for as many groups as there are facts, and twice as many slots. */
+/* Allocates as many groups as there are facts, and twice as many slots. */
 static int digest_make_room(struct digester *d)
 {
 	size_t slots = 1024;
@@ -303,7 +303,7 @@ static void digest_group(struct digester *d, enum grouping by)
 	}
 }
 
-/* Facts of each group side by side in `order`. */
+/* Sorts facts by group into `order`. */
 static void digest_order(struct digester *d)
 {
 	uint32_t at = 0;
@@ -399,7 +399,7 @@ static int digest_put_row(struct digester *d, const struct group *g, enum groupi
 	return row.r < 0 || (by == BY_FILE && !g->hot) ? row.r : digest_put_hist(d, g, to, row.at);
 }
 
-/* 1, 0 where it saves nothing, or negative. */
+/* 1, 0 if it would save nothing, or negative. */
 static int digest_make_part(struct digester *d, enum grouping by, struct batch *to)
 {
 	int r = 1;
@@ -440,20 +440,17 @@ int digest_make(struct digester *d, struct batch **ret_times, struct batch **ret
 int digest_put_extra(const struct digester *d, enum store_digest_part part, struct buf *to)
 {
 	uint64_t before = 0;
-	int r = buf_varint(to, part);
 
+	buf_varint(to, part);
 	assert(d->block_count);
-	if (r >= 0 && part == STORE_DIGEST_FILES)
+	if (part == STORE_DIGEST_FILES)
 		return buf_varint(to, d->seconds);
-	if (r < 0)
-		return r;
-	r = buf_varint(to, d->block_count);
-	for (size_t i = 0; i < d->block_count && r >= 0; i++) {
+	buf_varint(to, d->block_count);
+	for (size_t i = 0; i < d->block_count; i++) {
 		assert(d->blocks[i] >= before && d->io_max[i] >= -1);
-		r = buf_varint(to, d->blocks[i] - before);
-		if (r >= 0)
-			r = buf_varint(to, (uint64_t)d->io_max[i] + 1);
+		buf_varint(to, d->blocks[i] - before);
+		buf_varint(to, (uint64_t)d->io_max[i] + 1);
 		before = d->blocks[i];
 	}
-	return r;
+	return buf_status(to);
 }

@@ -15,7 +15,7 @@
 #include "store/store.h"
 
 #define SLOTS	  (2 * BATCH_ROWS_MAX)
-#define SORT_MAX  24 /* up to here buckets are sorted by insertion, above they are counted */
+#define SORT_MAX  24 /* up to this many buckets insertion sort is used, above it counting */
 #define KEYS	  7
 #define KEY_FILE2 6 /* the other keys are columns of op */
 
@@ -24,8 +24,8 @@
 
 struct group {
 	int64_t key[KEYS];
-	uint32_t calls, begin;	  /* its rows in `order` */
-	int64_t bytes, time, max; /* never negative; sums stop at the largest number */
+	uint32_t calls, begin;	  /* its rows are in `order` from there on */
+	int64_t bytes, time, max; /* never negative; sums saturate */
 };
 
 static const uint8_t key_column[KEYS] = {0,	 OP_OP,	   OP_THREAD_ID, OP_FILE_ID,
@@ -40,7 +40,7 @@ struct summarizer {
 	size_t count;
 	uint32_t group_of[BATCH_ROWS_MAX]; /* by row */
 	uint16_t bucket_of[BATCH_ROWS_MAX];
-	uint16_t order[BATCH_ROWS_MAX]; /* buckets, group after group */
+	uint16_t order[BATCH_ROWS_MAX]; /* buckets, group by group */
 	uint32_t counts[HIST_BUCKETS];
 	uint8_t packed[HIST_PACKED_MAX];
 };
@@ -140,7 +140,7 @@ static void group_rows(struct summarizer *s, const struct batch *b)
 	}
 }
 
-/* Buckets of each group side by side in `order`. */
+/* Sorts buckets by group into `order`. */
 static void sort_by_group(struct summarizer *s, size_t rows)
 {
 	uint32_t at = 0;
@@ -158,7 +158,7 @@ static void sort_by_group(struct summarizer *s, size_t rows)
 		s->groups[g].begin -= s->groups[g].calls;
 }
 
-/* hist/sparse.h's packed form of sorted buckets. */
+/* Packs sorted buckets in the form of hist/sparse.h. */
 static size_t pack_sorted(const uint16_t *b, size_t n, uint8_t *out)
 {
 	unsigned int before = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The axis of time below a chart, the shared cross-hair, and where losses make a chart incomplete.
+// The time axis below a chart, the shared cross-hair, and marks where losses make a chart incomplete.
 
 import { incompleteRows, type LossWindow } from '../lib/api';
 import { duration, tick } from '../lib/format';
@@ -8,7 +8,7 @@ import { theme } from '../lib/theme.svelte';
 
 export const AXIS = 18; // pixels
 
-/** A text about a place, kept within from..to. */
+/** A text centred at a position, kept within from..to. */
 function label(c: CanvasRenderingContext2D, text: string, at: number, y: number, from: number, to: number): [number, number] {
 	const half = c.measureText(text).width / 2;
 	const middle = Math.max(from + half, Math.min(at, to - half));
@@ -18,7 +18,7 @@ function label(c: CanvasRenderingContext2D, text: string, at: number, y: number,
 
 const timeTicks = (x: Scale, left: number, right: number) => x.ticks(Math.max(2, (right - left) / 85));
 
-/** Faint lines behind a chart, where its axis has ticks. */
+/** Faint lines behind a chart, at the ticks of its axis. */
 export function drawTimeGrid(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, bottom: number) {
 	c.strokeStyle = theme.colour('line');
 	c.globalAlpha = 0.55;
@@ -32,7 +32,7 @@ export function drawTimeGrid(c: CanvasRenderingContext2D, x: Scale, left: number
 	c.globalAlpha = 1;
 }
 
-/** Seconds since the start where the view is wide, else the distance from the first tick. */
+/** Seconds since the start for a wide view, else the distance from the first tick. */
 export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, y: number, width = right) {
 	const ticks = timeTicks(x, left, right);
 	const span = x.back(right) - x.back(left);
@@ -51,7 +51,7 @@ export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number
 	}
 }
 
-/** So many decimals of a second that two points of a range can be told apart. */
+/** As many decimals of a second as needed to distinguish two points of a range. */
 export function timeDecimals(span: number): number {
 	return span > 2e10 ? 0 : span > 2e9 ? 1 : span > 2e8 ? 2 : span > 2e6 ? 4 : 6;
 }

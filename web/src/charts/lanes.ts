@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lanes of the timeline: what the server gave for them as rows of pixels.
+// The lanes of the timeline: draws the server's answers as rows of pixels.
 
 import type { Columns } from '../lib/columns';
 import { opColour } from '../lib/theme.svelte';
 
-export const LANE = 20; // pixels of a lane
-export const GROUP = 22; // pixels of a group's head
+export const LANE = 20; // height of a lane in pixels
+export const GROUP = 22; // height of a group's header in pixels
 
-/** What a bar can look like: names of colours. */
+/** The looks of a bar, as names of colours. */
 export const LOOKS = ['read', 'write', 'meta', 'sync', 'net', 'process', 'wait', 'other'] as const;
-/** Pixels high that a lane's bars are, shared by what the calls of a pixel of time did. */
+/** Height of a lane's bars in pixels, shared by the calls within a column of pixels. */
 export const BAR = 14;
-const STRIPE = 3; // of it: red where a call failed
-const GAP_FROM = 3; // pixels: of calls wider than this the last pixel is fainter, so that they are told apart
+const STRIPE = 3; // part of it that is red if a call failed
+const GAP_FROM = 3; // pixels: the last pixel of a wider call is fainter, which separates neighbours
 const FAINT = 0x80; // of 0xff
 
 /** The colours of bars as pixels. */
@@ -21,8 +21,8 @@ export function palette(pixel: (name: string) => number): Uint32Array {
 }
 
 /**
- * One column of BAR pixels from the bottom: each look as high as its part of the time, but seen where it has any; what is
- * left is nobody's. The parts together are no more than 1 (but for what rounding makes of it).
+ * One column of BAR pixels from the bottom: each look gets its share of the height, but at least one pixel; the rest is empty.
+ * The shares add up to at most 1 (except for rounding).
  */
 export function stack(parts: Float32Array, at: number, heights: Uint8Array) {
 	let sum = 0;
@@ -55,27 +55,27 @@ function paint(pixels: Uint32Array, width: number, left: number, right: number, 
 	}
 }
 
-/** What one answer of /timeline holds, ready to be drawn and asked for what is at a point. */
+/** One answer of /timeline, ready for drawing and for finding the bar at a point. */
 export class Bars {
 	readonly start: Float64Array;
 	readonly dur: Float64Array;
-	/** NaN: several calls; -1: one that still runs and has no row yet. */
+	/** NaN: several calls; -1: one that is still running and has no row yet. */
 	readonly row: Float64Array;
 	readonly count: Float64Array;
 	private op: Uint32Array;
 	private ops: string[];
 	private err: Uint32Array;
 	private errs: string[];
-	/** The part of its time in calls: less than all where there are several in a stretch. */
+	/** The share of its time in calls: less than all for a stretch of several calls. */
 	private busy: Float64Array;
-	/** For each bar its place in the palette. */
+	/** Per bar, its index in the palette. */
 	private looks: Uint8Array;
-	/** Bars lane by lane, ordered by start; with each the latest end of those up to it. */
+	/** Bars by lane, ordered by start; with each the latest end of those up to it. */
 	private order: Uint32Array;
 	private ends: Float64Array;
 	private lanes = new Map<number, [first: number, end: number]>();
 
-	/** Of which lanes between which times this tells. */
+	/** The lanes and times that this answer covers. */
 	constructor(
 		columns: Columns,
 		private asked: ReadonlySet<number>,
@@ -98,7 +98,7 @@ export class Bars {
 		this.sort(columns.numbers('lane'));
 	}
 
-	/** A bar's colour is that of its operation and class. */
+	/** A bar has the colour of its operation and class. */
 	private look(columns: Columns): Uint8Array {
 		const cls = columns.codes('class');
 		const classes = columns.words('class');
@@ -158,7 +158,7 @@ export class Bars {
 		return LOOKS[this.looks[i]!]!;
 	}
 
-	/** The first of a lane's bars that does not end before t. */
+	/** The first of a lane's bars that ends at or after t. */
 	private after([first, end]: [number, number], t: number): number {
 		let [a, b] = [first, end];
 		while (a < b) {
@@ -170,9 +170,9 @@ export class Bars {
 	}
 
 	/**
-	 * Draws a lane between two times into BAR rows of pixels, from the top: in each column what calls did share the height by
-	 * their time, and the lowest are red where a call failed. `seen` is told of bars that are calls of their own and wide
-	 * enough for a text.
+	 * Draws a lane between two times into BAR rows of pixels, from the top: in each column calls share the height in
+	 * proportion to their time, and the lowest rows are red if a call failed. `seen` is called for bars that are single
+	 * calls and wide enough for a text.
 	 */
 	raster(lane: number, from: number, to: number, pixels: Uint32Array, colours: Uint32Array, bad: number, seen: (i: number, left: number, right: number) => void, wide: number) {
 		const width = pixels.length / BAR;
@@ -196,7 +196,7 @@ export class Bars {
 			if (q <= p) continue;
 			const single = !Number.isNaN(this.row[i]!);
 			const weight = single ? 1 : this.busy[i]!;
-			// a call of no time is seen as well
+			// a call of no duration is visible too
 			for (let x = p; x < q; x++) parts[x * LOOKS.length + looks[i]!]! += Math.max(Math.min(b, x + 1) - Math.max(a, x), 1e-6) * weight || 1e-6;
 			if (errs[err[i]!] !== undefined) for (let x = p; x < q; x++) marks[x]! |= 1;
 			if (single && b - a > GAP_FROM && q < right) marks[q - 1]! |= 2;
@@ -205,7 +205,7 @@ export class Bars {
 		paint(pixels, width, left, right, parts, marks, colours, bad);
 	}
 
-	/** The bar at a time (give or take `slack`), the shortest where several overlap; -1 where there is none. */
+	/** The bar at a time (within `slack`), the shortest if several overlap; -1 if there is none. */
 	at(lane: number, t: number, slack: number): number {
 		const range = this.lanes.get(lane);
 		let best = -1;
@@ -219,7 +219,7 @@ export class Bars {
 		return best;
 	}
 
-	/** Of a stretch without a row of its own: those of its operations, most time first. */
+	/** For a stretch without its own row: those of its operations, most time first. */
 	sharing(lane: number, i: number): number[] {
 		const range = this.lanes.get(lane);
 		const of: number[] = [];
@@ -231,12 +231,12 @@ export class Bars {
 		return of.sort((a, b) => this.busy[b]! - this.busy[a]!);
 	}
 
-	/** Which part of a stretch is its operation's. */
+	/** The operation's share of a stretch. */
 	part(i: number): number {
 		return this.busy[i]!;
 	}
 
-	/** The row of the first call of its own at t or later; null where there is none in what is known. */
+	/** The row of the first single call at t or later; null if there is none in this answer. */
 	callAfter(lane: number, t: number): number | null {
 		const range = this.lanes.get(lane);
 		if (!range) return null;
@@ -248,8 +248,8 @@ export class Bars {
 const KEPT = 4;
 
 /**
- * The answers to draw from, after `next` has come: those that it does not replace stay, so that a zoom out shows at once
- * what was seen before. The coarsest stays longest.
+ * The answers to draw from after `next` has arrived: those that it does not replace are kept, so that zooming out shows earlier
+ * data at once. The coarsest is kept longest.
  */
 export function keep(before: readonly Bars[], next: Bars): Bars[] {
 	const kept = before.filter((b) => !(next.perPixel <= b.perPixel && next.from <= b.from && next.to >= b.to && next.tellsAllOf(b)));
@@ -264,7 +264,7 @@ export function keep(before: readonly Bars[], next: Bars): Bars[] {
 	return all;
 }
 
-/** The order in which they are drawn: what is fine over what is coarse. */
+/** The drawing order: fine over coarse. */
 export function drawn(answers: readonly Bars[]): Bars[] {
 	return [...answers].sort((a, b) => b.perPixel - a.perPixel);
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the lanes of the timeline stand: processes under their parents, pinned lanes first, what is folded in one line.
+// The layout of the timeline's lanes: processes under their parents, pinned lanes first, folded ones in one line.
 
 import type { Lane } from '../lib/api';
 import { count } from '../lib/format';
 import { GROUP, LANE } from './lanes';
 
-const INDENT = 10; // pixels for each level of processes
-const DEEPEST = 6; // levels beyond are drawn as this one
-/** Lanes of a folded process are drawn small, so many at most. */
+const INDENT = 10; // pixels per level of processes
+const DEEPEST = 6; // deeper levels are drawn like this one
+/** Lanes of a folded process are drawn small, at most this many. */
 export const SMALL_MOST = 8;
 
 interface Stands {
-	/** What is moved, folded and remembered by: that of a process, of a lane, or of what is folded away. */
+	/** Identifies the place for moving, folding and remembering: a process, a lane, or folded lanes. */
 	key: string;
 	title: string;
 	y: number;
 	indent: number;
-	/** Stands at the top, whatever is scrolled. */
+	/** Stays at the top, independent of scrolling. */
 	pinned?: boolean;
 }
 export type Place =
@@ -26,12 +26,12 @@ export type Place =
 
 export const highOf = (p: Place) => (p.kind === 'lane' ? LANE : GROUP);
 
-/** How the reader wants it: what is folded (and what is folded by itself, unfolded), pinned, and moved. */
+/** The reader's choices: what is folded (or unfolded, if folded by default), pinned, and moved. */
 export interface Wishes {
 	folded: ReadonlySet<string>;
 	unfolded: ReadonlySet<string>;
 	pinned: readonly number[];
-	/** Keys of processes and of threads in the order that is wanted; others keep theirs. */
+	/** Keys of processes and of threads in the chosen order; others keep theirs. */
 	order: readonly string[];
 }
 export const NO_WISHES: Wishes = { folded: new Set(), unfolded: new Set(), pinned: [], order: [] };
@@ -45,13 +45,13 @@ interface Process {
 }
 
 const keyOf = (l: Lane) => `${l.host}/${l.pid}`;
-const IDLE = 0.001; // of the time in calls: who did no more than that besides waiting is idle
+const IDLE = 0.001; // of the time in calls: threads with no more than that, apart from waiting, are idle
 const waited = (l: Lane) => l.wait_time > 0 && l.time <= IDLE * l.wait_time;
-/** Where all of them only wait, as with a filter for such calls, none is folded away for it. */
+/** If all threads only wait, as with a filter for such calls, none counts as idle. */
 const idleOf = (lanes: readonly Lane[]): ((l: Lane) => boolean) => (lanes.every(waited) ? () => false : waited);
 const laneKey = (l: Lane) => `t${l.id}`;
 
-/** Processes with their threads, the main thread first, then who called most; each under its parent where that is here. */
+/** Processes with their threads, the main thread first, then by calls; each under its parent if that is present. */
 function processesOf(lanes: readonly Lane[]): Process[] {
 	const by = new Map<string, Process>();
 	for (const lane of lanes) {
@@ -69,7 +69,7 @@ function processesOf(lanes: readonly Lane[]): Process[] {
 	}
 	for (const p of by.values()) {
 		const parent = by.get(`${p.lanes[0]!.host}/${p.lanes[0]!.ppid}`) ?? null;
-		// numbers are used again: whoever is among one's own descendants is no parent
+		// pids are reused: a process cannot be the parent of its own ancestor
 		let above = parent;
 		while (above && above !== p) above = above.parent;
 		if (above === p) continue;
@@ -79,7 +79,7 @@ function processesOf(lanes: readonly Lane[]): Process[] {
 	return [...by.values()];
 }
 
-/** Those that were moved, in their order; others stay where they are. */
+/** Puts moved elements in their order; others keep their positions. */
 function inOrder<T>(list: readonly T[], keyed: (t: T) => string, order: readonly string[]): T[] {
 	const rank = new Map(order.map((key, i) => [key, i]));
 	const known = list.filter((t) => rank.has(keyed(t))).sort((a, b) => rank.get(keyed(a))! - rank.get(keyed(b))!);
@@ -88,22 +88,22 @@ function inOrder<T>(list: readonly T[], keyed: (t: T) => string, order: readonly
 
 const processKey = (p: Process) => p.key;
 
-/** Neither the process nor any below it did anything but wait. */
+/** True if neither the process nor any below it did anything but wait. */
 const sleeps = (p: Process, isIdle: (l: Lane) => boolean): boolean => p.lanes.every(isIdle) && p.children.every((c) => sleeps(c, isIdle));
 
-/** The threads of a process that are drawn below it, and those in one line, each in their order. */
+/** The threads of a process that are drawn below it, and those in one line, each in order. */
 function threadsOf(p: Process, wishes: Wishes, isIdle: (l: Lane) => boolean): { busy: Lane[]; idle: Lane[] } {
 	const shown = inOrder(
 		p.lanes.filter((l) => !wishes.pinned.includes(l.id)),
 		laneKey,
 		wishes.order,
 	);
-	// of a process that is unfolded though it is idle all are wanted
+	// in a process that was unfolded although it is idle, all are shown
 	const idle = sleeps(p, isIdle) ? [] : shown.filter(isIdle);
 	return { busy: shown.filter((l) => !idle.includes(l)), idle };
 }
 
-/** In the order in which they are drawn. */
+/** Lays out the lanes in drawing order. */
 export function place(given: readonly Lane[], wishes: Wishes = NO_WISHES): { places: Place[]; height: number; pinnedHeight: number } {
 	const { folded, unfolded, pinned, order } = wishes;
 	const processes = processesOf(given);
@@ -115,7 +115,7 @@ export function place(given: readonly Lane[], wishes: Wishes = NO_WISHES): { pla
 		y += highOf(p);
 	};
 	const lane = (l: Lane, title: string, alone: boolean, indent: number, process: Process | null) => put({ kind: 'lane', key: process ? process.key : laneKey(l), lane: l, title, alone, indent, y: 0, movable: true, opens: (process?.children.length ?? 0) > 0, open: !folded.has(process?.key ?? '') });
-	/** The line for what is folded away; whether it is unfolded. */
+	/** Adds the line for folded lanes. Returns whether it is unfolded. */
 	const idle = (key: string, lanes: Lane[], indent: number): boolean => {
 		const open = unfolded.has(key);
 		if (lanes.length) put({ kind: 'idle', key, lanes, open, title: `${count(lanes.length)} idle ${lanes.length === 1 ? 'thread' : 'threads'}`, indent, y: 0 });
@@ -134,7 +134,7 @@ export function place(given: readonly Lane[], wishes: Wishes = NO_WISHES): { pla
 	const sorted = (list: Process[]) => inOrder(list, processKey, order);
 	const isPinned = (l: Lane) => pinned.includes(l.id);
 	const lanesOf = (p: Process): Lane[] => [...p.lanes, ...p.children.flatMap(lanesOf)];
-	/** Processes that stand beside each other; those that are idle in one line behind them. */
+	/** Lays out sibling processes, followed by the idle ones in one line. */
 	const walkAll = (list: Process[], depth: number, key: string) => {
 		const asleep = list.filter((p) => sleeps(p, isIdle));
 		for (const p of sorted(list)) if (!asleep.includes(p)) walk(p, depth);
@@ -165,7 +165,7 @@ export function place(given: readonly Lane[], wishes: Wishes = NO_WISHES): { pla
 	return { places, height: y, pinnedHeight };
 }
 
-/** What must be unfolded for a lane to be seen; empty where it is. */
+/** What must be unfolded to show a lane; empty if it is visible. */
 export function hiding(given: readonly Lane[], wishes: Wishes, id: number): { unfold: string[]; open: string[] } {
 	const processes = processesOf(given);
 	const own = processes.find((p) => p.lanes.some((l) => l.id === id));
@@ -180,7 +180,7 @@ export function hiding(given: readonly Lane[], wishes: Wishes, id: number): { un
 	return { unfold, open: idleOf(given)(lane) ? open : [] };
 }
 
-/** The keys of those that stand beside a process or a thread, and its own, in their order; none where it is not there. */
+/** The keys of a process or thread and its siblings, in order; none if it is absent. */
 function besideOf(given: readonly Lane[], wishes: Wishes, key: string): string[] {
 	const processes = processesOf(given);
 	const isIdle = idleOf(given);
@@ -199,8 +199,8 @@ function besideOf(given: readonly Lane[], wishes: Wishes, key: string): string[]
 }
 
 /**
- * The order after a process or a thread was moved: by so many places among those that stand beside it, or to where the first of
- * `to` stands that does; before all of them where none does.
+ * The order after moving a process or a thread: by a number of places among its siblings, or to the place of the first of `to`
+ * that is a sibling; to the front if none is.
  */
 export function moved(given: readonly Lane[], wishes: Wishes, key: string, to: number | readonly string[]): string[] {
 	const beside = besideOf(given, wishes, key);

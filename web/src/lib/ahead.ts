@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a page asks first is asked when the address is known, and not when its script, the trace and the frame around it
-// are there, a quarter of a second later. The page's own question then finds the answer on its way (api.ts).
+// Sends a page's first requests when the address is known, a quarter of a second before its script, the trace and the frame around
+// it are loaded. The page's own request then takes over the answer (api.ts).
 
 import { askAhead, hasToken } from './api';
 import { scopeOf, type View } from './state.svelte';
 
-/** Buckets of time of overview and heat map. */
+/** Time buckets of overview and heat map. */
 export const BUCKETS = 240;
-/** In which a part of the overview is wanted, where a filter asks for what only calls tell; the next may take longer, up to the most. */
+/** Time limit of a partial overview, if a filter requires reading calls; later parts get more time, up to the maximum. */
 export const WITHIN_MS = 500;
 export const WITHIN_MOST_MS = 4000;
-/** Rows of an answer that Explore shows. */
+/** Rows of an answer in Explore. */
 export const ROWS = 10000;
 
-/** The same questions as the pages ask: the tests of the pages count that nothing is asked twice. */
+/** The same requests as the pages make: the tests of the pages check that nothing is requested twice. */
 export function askFirst(view: View): void {
 	const scope = scopeOf(view);
 	const { own } = view;
 	if (!hasToken()) return;
 	if (view.page === 'overview') askAhead('overview', { ...scope, width: BUCKETS, brief: 1, within: WITHIN_MS });
 	else if (view.page === 'timeline') {
-		// which lanes of a part of the trace are wanted is known with the trace
+		// the lanes of a part of the trace are known only with the trace
 		if (own.busy !== undefined || (scope.from === undefined && scope.to === undefined)) askAhead('lanes', own.busy === '1' ? scope : { filter: scope.filter });
 	}
 	else if (view.page === 'latency') askAhead('latency', { ...scope, width: BUCKETS });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equal and similar data: what `weir flow --groups --list --json` and `--order --json` answer, and groups at any threshold.
+// Equal and similar data: the answers of `weir flow --groups --list --json` and `--order --json`, and groups at any threshold.
 
 import type { Loss } from './api';
 
@@ -65,12 +65,12 @@ export interface Order {
 	tables: { reads: { rows: OrderRead[] } };
 }
 
-/** The share of common parts from which on the tool looks for pairs. */
+/** The least share of common parts at which the tool looks for pairs. */
 export const LEAST = 50;
 const STEPS = [100, 90, 80, 70, 60];
 const COLOURS = ['read', 'write', 'meta', 'sync', 'net', 'process', 'more1', 'more2', 'more3', 'more4', 'more5'];
 
-/** Kinds of data that are joined by pairs of at least so many percent: of each its group, which is named by one of its kinds. */
+/** Joins kinds of data that are linked by at least this many percent: maps each to its group, named by one of its kinds. */
 export function joined(links: Alike['tables']['links']['rows'], least: number): (kind: number) => number {
 	const parent = new Map<number, number>();
 	const root = (k: number): number => {
@@ -90,9 +90,9 @@ export function joined(links: Alike['tables']['links']['rows'], least: number): 
 	return root;
 }
 
-/** What the space-time picture shows of content: the colour of a call's data, and what else is like it. */
+/** What the space-time picture shows of content: the colour of a call's data, and which other calls have similar data. */
 export class Content {
-	/** Groups of calls that are drawn, those drawn most often first: their colour, and how many calls have their data. */
+	/** Groups of calls that are drawn, the most frequent first: their colour, and the number of calls with their data. */
 	readonly groups: { root: number; colour: string; calls: number; file: string | null }[];
 	private byOp = new Map<number, number>();
 	private equals = new Map<number, number>();
@@ -137,7 +137,7 @@ export class Content {
 		return sizes;
 	}
 
-	/** The colour (by name) of what these calls moved; null: no other data is like it, or it is not known. */
+	/** The colour name for the data of these calls; null: no other data is similar, or it is unknown. */
 	colour(ops: (number | null)[]): string | null {
 		for (const op of ops) {
 			const kind = op === null ? undefined : this.byOp.get(op);

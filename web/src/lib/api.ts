@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that talks to the server: docs/openapi.yaml says what it answers.
+// The only code that talks to the server; its API is docs/openapi.yaml.
 
 import { decodeColumns, type Columns } from './columns';
 import { damage } from './damage.svelte';
@@ -15,23 +15,23 @@ export interface Loss {
 	causes: Record<string, number | null>;
 	/** More may be missing than was counted. */
 	at_least?: boolean;
-	/** Of the trace: what they hold is in no figure. */
+	/** Of the trace: their contents are in no figure. */
 	damaged_blocks?: number;
-	/** What happened to traces since the server opened them; `path` is the first. */
+	/** Changes to traces since the server opened them; `path` is the first. */
 	files?: { traces: number; path: string; what: ('deleted' | 'moved' | 'replaced' | 'cut')[] };
-	/** Traces of recorders that were killed, or that were cut; from when on calls may be missing, in ns since the epoch. */
+	/** Traces whose recorder was killed, or that were cut; calls may be missing after that time, in ns since the epoch. */
 	unclosed?: { traces: number; complete_until: string | null };
-	/** Recordings that ended because something failed, or into whose file another program wrote: when and why the first did. */
+	/** Recordings that ended because of a failure, or whose file another program wrote into: time and reason of the first. */
 	failed?: { recordings: number; at: string; why: string };
 	/** Processes with an io_uring that the kernel polls: their requests make no calls and are in no figure; `first`: "fio (4711)". */
 	polled?: { processes: number; first: string };
-	/** Tables beside calls that lack rows, and why: side_full, ... */
+	/** Tables other than op that lack rows, and why: side_full, ... */
 	beside?: { table: string | null; cause: string; rows: number; at_least: boolean }[];
-	/** Requests of io_uring and libaio are rows, so that figures have them. */
+	/** Requests of io_uring and libaio are rows, so that figures include them. */
 	requests?: boolean;
 }
 
-/** Causes for which no event is missing: rows lack something, which is said with each. As src/cli/terminal/loss_text.c has them. */
+/** Causes without missing events: rows lack a part, which each text names. As in src/cli/terminal/loss_text.c. */
 export const incompleteRows: Record<string, (n: string) => string> = {
 	path_cut: (n) => `${n} ${n === '1' ? 'path was' : 'paths were'} truncated`,
 	argument_unread: (n) => `${n} ${n === '1' ? 'argument' : 'arguments'} could not be read`,
@@ -39,38 +39,38 @@ export const incompleteRows: Record<string, (n: string) => string> = {
 	unsent: (n) => `${n} ${n === '1' ? 'address, context or end of a thread was' : 'addresses, contexts or ends of threads were'} not recorded`,
 	stack: (n) => `${n} ${n === '1' ? 'stack was' : 'stacks were'} not recorded`,
 };
-/** What happened to the recording; no call that ended is missing for it. */
+/** Events of the recording because of which no ended call is missing. */
 export const recordingNotes = new Set(['stopped', 'hold_limit', 'running_unread']);
 
 export interface Column {
 	name: string;
 	type: string;
 	unit: string;
-	/** What rows were grouped by. */
+	/** Rows were grouped by this column. */
 	key?: true;
 }
 
 export interface TraceInfo {
 	version: string;
 	origin: string;
-	/** Seconds east of UTC where the server runs. */
+	/** Seconds east of UTC in the server's time zone. */
 	offset: number;
 	first: number;
 	last: number;
 	live: boolean;
-	/** More may come: a recording goes on, or a folder is served. */
+	/** More may come: a recording is running, or a folder is served. */
 	follow: boolean;
 	generation: number;
 	command: string;
-	/** A path with a scheme is the address of a store: its rows were fetched into a file when the server began. */
+	/** A path with a scheme is the address of a store: its rows were fetched into a file when the server started. */
 	traces: { path: string; bytes: number }[];
 	/**
-	 * `drift`: how far its wall clock went from the one of the trace until recording ended, ns. `ahead`: what was taken from its times, which
-	 * can be off by `bound` then; missing where they are as recorded.
+	 * `drift`: how far its wall clock moved relative to the trace's until recording ended, ns. `ahead`: the correction
+	 * subtracted from its times, accurate to `bound`; missing if they are as recorded.
 	 */
 	hosts: { name: string; kernel: string; machine: string; cpus: number; drift?: number; ahead?: number; bound?: number }[];
 	ops: number;
-	/** Of each table that has some. */
+	/** Per table that has rows. */
 	rows: Record<string, number>;
 	threads: number;
 	loss: Loss & { windows?: LossWindow[] };
@@ -91,7 +91,7 @@ export interface Table {
 	truncated?: boolean;
 }
 
-/** Calls of one stack, as `weir stacks --json` has them: functions from the outermost on, with semicolons between them. */
+/** Calls of one stack, as in `weir stacks --json`: functions from the outermost on, separated by semicolons. */
 export interface StackRow {
 	time: number;
 	calls: number;
@@ -110,7 +110,7 @@ export interface Stacks {
 	without: { time: number; bytes: number; calls: number; errors: number };
 }
 
-/** Something that is wrong, as `weir diagnose --json` has it; times are ns since the origin. */
+/** A finding, as in `weir diagnose --json`; times are ns since the origin. */
 export interface Finding {
 	rule: string;
 	level: 'note' | 'warning' | 'problem';
@@ -122,7 +122,7 @@ export interface Finding {
 	time: number | null;
 	/** Of the time that work waited. */
 	share: number | null;
-	/** "yes", or what else could be the case. */
+	/** "yes", or the alternative explanation. */
 	sure: string;
 	pos: number | null;
 	stop_pos: number | null;
@@ -139,14 +139,14 @@ export interface Diagnosis {
 	loss: Loss;
 	rules: number;
 	rules_found: number;
-	/** Rules that need what was not recorded: words of record --with, none where calls are selected. */
+	/** Rules that lack recorded data: words of record --with, none if calls are selected. */
 	not_run: { rule: string; needs: string }[];
-	/** ns that calls of I/O and waits in the middle of work took, and what of it findings explain. */
+	/** ns that work spent in I/O calls and waits, and the part that findings explain. */
 	work_time: number;
 	cost: number;
 }
 
-/** What every question of a page carries. */
+/** The parameters of every question of a page. */
 export interface Scope {
 	filter?: string;
 	from?: number;
@@ -163,10 +163,10 @@ export interface Overview {
 	from: number;
 	to: number;
 	step: number;
-	/** The range that was asked for; `from` and `to` are those of whole columns. */
+	/** The requested range; `from` and `to` are those of whole columns. */
 	asked_from: number;
 	asked_to: number;
-	/** Of a brief answer: the share of the trace that it is of; absent: all. */
+	/** For a partial answer: the share of the trace that it covers; absent: all. */
 	read?: number;
 	totals: {
 		calls: number;
@@ -174,7 +174,7 @@ export interface Overview {
 		bytes: number;
 		time: number;
 		wait_time: number;
-		/** Calls that hand requests to the kernel (libaio, io_uring): what those read and write is in no figure. */
+		/** Calls that submit requests to the kernel (libaio, io_uring): the I/O of those requests is in no figure. */
 		handing_over: number;
 		threads: number;
 		processes: number;
@@ -185,7 +185,7 @@ export interface Overview {
 	rate: { ops: { name: string; class: string }[]; calls: number[][]; bytes: number[][]; errors: number[] };
 	latency: { cells: number[] };
 	ops: Ranking;
-	/** A row of several files has `files`, how many, and `kind`, what they are. */
+	/** A row of several files has `files`, their number, and `kind`, the word for them. */
 	files: Ranking;
 	processes: Ranking;
 	threads: Ranking;
@@ -196,7 +196,7 @@ export interface Overview {
 	slowest: Ranking;
 }
 
-/** What can be told before files and single calls were looked at. */
+/** The part that is known before files and single calls are summed. */
 export type Brief = Omit<Overview, 'files' | 'errors' | 'slowest'> & Partial<Overview>;
 
 /** A thread on the timeline. */
@@ -214,9 +214,9 @@ export interface Lane {
 	/** In calls that did more than wait, and in those that only waited, ns. */
 	time: number;
 	wait_time: number;
-	/** As id(thread) of the query language. */
+	/** id(thread) of the query language. */
 	thread: number;
-	/** Of the parent process; -1: not known. */
+	/** The parent process; -1: unknown. */
 	ppid: number;
 }
 
@@ -224,9 +224,9 @@ export interface FileNode {
 	name: string;
 	path: string;
 	dir: boolean;
-	/** Of a file: its id; null for folders and lines of several files. */
+	/** A file's id; null for folders and lines of several files. */
 	id: number | null;
-	/** Of a line of several files: its number, how many files, the word for them, and those with most time. */
+	/** For a line of several files: its number, how many files, the word for them, and those with most time. */
 	line?: number;
 	files?: number;
 	kind?: string;
@@ -240,7 +240,7 @@ export interface FileNode {
 export const SECTIONS = ['paths', 'sockets', 'pipes', 'anon', 'others'] as const;
 export type Section = (typeof SECTIONS)[number];
 
-/** Files by a part of their name, a row for each path. */
+/** Files by a part of their name, a row per path. */
 export interface FileList {
 	rows: (Record<string, unknown> & { id: number; name: string | null; section: Section; files?: number; kind?: string })[];
 	others: number;
@@ -268,7 +268,7 @@ export interface Latency {
 	from: number;
 	to: number;
 	step: number;
-	/** Flat triples: time bucket, bucket of the histogram, calls. */
+	/** Flat triples: time bucket, histogram bucket, calls. */
 	cells: number[];
 	series?: { name: string; stats: { calls: number; p50: number; p90: number; p99: number; p999: number; max: number }; hist?: number[] }[];
 }
@@ -295,7 +295,7 @@ export class ApiError extends Error {
 	}
 }
 
-// The token comes in the link's fragment, which no server log and no referrer ever sees, and is kept for reloads.
+// The token comes in the link's fragment, which no server log or referrer contains, and is kept for reloads.
 const given = () => /(?:^#|&)token=([0-9a-f]+)/.exec(location.hash)?.[1];
 
 function token(): string {
@@ -307,17 +307,17 @@ function token(): string {
 	return fresh ?? sessionStorage.getItem('weir-token') ?? '';
 }
 
-/** The link that lets a colleague on this machine in to the same view. */
+/** The link that gives a colleague on this machine access to the same view. */
 export function shareLink(): string {
 	return `${location.origin}${location.pathname}${location.search}#token=${bearer}`;
 }
 
 const bearer = typeof location === 'undefined' ? '' : token();
 
-/** Tells this page from others: the server gives each of them its turns. */
+/** Identifies this page: the server gives each page its turns. */
 const client = Math.random().toString(36).slice(2);
 
-/** A link that is put into the address of a page that is open, after a restart of the server: the browser does not load it. */
+/** A link pasted into the address of an open page, after a restart of the server: the browser does not reload the page. */
 export function followNewLinks() {
 	addEventListener('hashchange', () => {
 		if (given() && given() !== bearer) location.reload();
@@ -334,9 +334,9 @@ function search(params: Params): string {
 }
 
 const BUSY_MS = 500;
-const BUSY_TRIES = 40; // each waits for a turn in the server, too
+const BUSY_TRIES = 40; // each also waits for a turn in the server
 
-/** Answers that were asked for before their page was there, by their question. */
+/** Answers requested before their page was loaded, by their question. */
 const early = new Map<string, { answer: Promise<Response>; control: AbortController }>();
 
 function keyOf(path: string, params: Params): string {
@@ -345,11 +345,11 @@ function keyOf(path: string, params: Params): string {
 	return `${path}?${query}`;
 }
 
-/** Asks what a page is going to ask; the first get() of the same takes that answer. */
+/** Sends a page's request in advance; the first get() of the same takes the answer. */
 export function askAhead(path: string, params: Params = {}): void {
 	const control = new AbortController();
 	const answer = get(path, params, control.signal);
-	answer.catch(() => {}); // said to who takes it
+	answer.catch(() => {}); // reported to its taker
 	early.set(keyOf(path, params), { answer, control });
 }
 
@@ -365,11 +365,11 @@ function takeEarly(path: string, params: Params, signal: AbortSignal | undefined
 
 export const hasToken = () => bearer !== '';
 
-const NO_ENGINE = 503; // until the server is started again
+const NO_ENGINE = 503; // until the server is restarted
 
 /**
- * A page asks more at once than the server works on: what had no turn is asked again. What needs an engine that is not there
- * is asked once.
+ * A page sends more requests at once than the server processes: those that got no turn are repeated. Requests that need a
+ * missing engine are sent once.
  */
 export async function get(path: string, params: Params = {}, signal?: AbortSignal, accept = 'application/json', method = 'GET', body?: string): Promise<Response> {
 	const asked = early.size && method === 'GET' && accept === 'application/json' ? takeEarly(path, params, signal) : undefined;
@@ -408,12 +408,12 @@ export async function getColumns(path: string, params: Record<string, string | n
 	return decodeColumns(await answer.arrayBuffer());
 }
 
-/** What cannot carry a header (event streams, downloads) is let in by a cookie that is asked for first. */
+/** Requests that cannot carry a header (event streams, downloads) are authenticated by a cookie, which is requested first. */
 async function cookie(): Promise<void> {
 	await get('session', {}, undefined, undefined, 'POST');
 }
 
-/** Starts a download of everything that the pipeline gives. */
+/** Starts a download of all results of the pipeline. */
 export async function download(q: string, scope: Scope, format: 'csv' | 'json' | 'parquet'): Promise<void> {
 	await cookie();
 	const link = document.createElement('a');
@@ -423,8 +423,8 @@ export async function download(q: string, scope: Scope, format: 'csv' | 'json' |
 }
 
 /**
- * Follows a live trace or a folder of traces; the browser connects again by itself. A tab that is not seen lets its
- * stream go: a browser has six connections to a server for all tabs together, and a seventh tab would never load.
+ * Follows a live trace or a folder of traces; the browser reconnects by itself. A hidden tab closes its stream: a browser has
+ * six connections to a server for all tabs, and a seventh tab would never load.
  */
 export async function events(on: { trace: (t: TraceInfo) => void; state: (up: boolean) => void }): Promise<void> {
 	await cookie();
@@ -463,7 +463,10 @@ export const api = {
 	explain: async (q: string, scope: Scope): Promise<string> => ((await (await get('explain', { q, ...scope })).json()) as { text: string }).text,
 	lanes: async (params: Scope, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
 	call: async (row: number, near = 0, signal?: AbortSignal): Promise<Call> => (await get(`op/${row}`, { near }, signal)).json(),
-	/** The next (or previous) call that has the same of what `same` lists, from the call or from the time `at` on; null at the end. */
+	/**
+	 * The next (or previous) call that agrees in the values listed by `same`, from the call or from the time `at` on; null
+	 * at the end.
+	 */
 	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string; at?: number }): Promise<number | null> => {
 		try {
 			const answer = await get(`op/${row}/next`, { same: params.same, back: params.back ? 1 : undefined, filter: params.filter, at: params.at });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short question to who looks: a name, or yes.
+// A short question to the user: a name, or a confirmation.
 
 export interface Question {
 	title: string;
-	/** What is typed: its label, and what stands there at first. Without: yes or no. */
+	/** The text input: its label, and its initial text. Without: a confirmation. */
 	label?: string;
 	value?: string;
-	/** What may be chosen instead of typing. */
+	/** Alternatives to typing. */
 	choices?: string[];
 	yes: string;
 }
@@ -15,7 +15,7 @@ class Asking {
 	question = $state.raw<Question | null>(null);
 	private answer: (text: string | null) => void = () => {};
 
-	/** What was typed ('' for a plain yes); null where nothing was. */
+	/** The typed text ('' for a confirmation); null if cancelled. */
 	ask(question: Question): Promise<string | null> {
 		this.answer(null);
 		this.question = question;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every canvas needs: sharp pixels on any screen, a redraw when its size or what it reads changes.
+// Shared by every canvas: sharp pixels on any screen, redrawing when its size or its data changes.
 
 export interface Size {
 	width: number;
@@ -26,7 +26,7 @@ export function prepare(canvas: HTMLCanvasElement, { width, height }: Size): Can
 	return context;
 }
 
-/** Draws in the plot alone. */
+/** Restricts drawing to the plot. */
 export function inside(c: CanvasRenderingContext2D, plot: { left: number; right: number; bottom: number }, draw: () => void) {
 	c.save();
 	c.beginPath();
@@ -48,7 +48,7 @@ export function picture(width: number, height: number, fill: (pixels: Uint32Arra
 	return canvas;
 }
 
-/** Pixels that are worked out anew for every frame; the canvas behind them is made once. */
+/** Pixels computed for every frame; the canvas behind them is created once. */
 export class Raster {
 	private canvas = document.createElement('canvas');
 	private image: ImageData | null = null;
@@ -62,29 +62,29 @@ export class Raster {
 		return new Uint32Array(this.image.data.buffer);
 	}
 
-	/** What was painted, to be drawn from. */
+	/** Returns what was painted, as a source for drawing. */
 	end(): HTMLCanvasElement {
 		this.canvas.getContext('2d')!.putImageData(this.image!, 0, 0);
 		return this.canvas;
 	}
 }
 
-/** The colour #rrggbb as a pixel of image data (little-endian machines: all that browsers run on). */
+/** The colour #rrggbb as a pixel of image data (little-endian, as every machine with a browser is). */
 export function pixel(colour: string, alpha = 1): number {
 	const n = /^#[0-9a-f]{6}$/i.test(colour) ? parseInt(colour.slice(1), 16) : 0x888888;
 	return ((Math.round(alpha * 255) << 24) | ((n & 255) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
 }
 
-/** Dark or light: what can be read on a colour #rrggbb. */
+/** Dark or light, whichever is legible on a colour #rrggbb. */
 export function inkOn(colour: string): string {
 	const n = pixel(colour);
 	const light = 0.299 * (n & 255) + 0.587 * ((n >> 8) & 255) + 0.114 * ((n >> 16) & 255);
 	return light > 110 ? '#0b1014' : '#ffffff';
 }
 
-const LIGHTEST = 0.74; // of the way to yellow: lighter is not seen on white
+const LIGHTEST = 0.74; // of the way to yellow: a lighter colour is not visible on white
 
-/** Colours of a density from nothing (0) to much (1): dark to light in the dark theme, the other way in the light one. */
+/** Colours of a density from 0 to 1: dark to light in the dark theme, the reverse in the light one. */
 export function densityColours(light: boolean): Uint32Array {
 	// from Viridis: even steps of lightness, the same for every colour vision
 	const stops: [number, number, number][] = [

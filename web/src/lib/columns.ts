@@ -13,7 +13,7 @@ interface ColumnHead {
 	words?: string[];
 }
 
-/** What a picture of cells is of, in ns and bytes; `read`: the share of the trace that it tells of by now. */
+/** The range of a picture of cells, in ns and bytes; `read`: the share of the trace that it covers so far. */
 export interface Extent {
 	from: number;
 	to: number;
@@ -24,15 +24,15 @@ export interface Extent {
 }
 
 export interface Columns {
-	/** Of /file/{id}/density alone. */
+	/** Only for /file/{id}/density. */
 	extent?: Extent;
 	origin: string;
 	rows: number;
 	loss: Loss;
 	heads: ColumnHead[];
-	/** Numbers of a column; NaN where the value is null. */
+	/** Numbers of a column; NaN for null. */
 	numbers(name: string): Float64Array;
-	/** Numbers into words(name); NO_WORD where the value is null. */
+	/** Indices into words(name); NO_WORD for null. */
 	codes(name: string): Uint32Array;
 	words(name: string): string[];
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sides of a comparison: what is on each, and how it is asked for.
+// The two sides of a comparison: the part of the trace on each, and its parameters.
 
 import type { Loss, Scope, Table } from './api';
 import { bothOf, quote } from './state.svelte';
 
-/** What tells the sides apart. */
+/** How the sides are distinguished. */
 export const KINDS = ['host', 'container', 'program', 'time', 'filter'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** One row for each thing and measure, as `weir diff --json` has them; `rank` is null where nothing changed. */
+/** One row per item and metric, as in `weir diff --json`; `rank` is null if nothing changed. */
 export interface DiffRow {
 	rank: number | null;
 	by: string;
@@ -51,7 +51,7 @@ const SPAN = /^(-?\d+)_(-?\d+)$/;
 
 export const formatSpan = (from: number, to: number) => `${Math.round(from)}_${Math.round(to)}`;
 
-/** The side that a value of the address names; null where it names none. */
+/** The side that a value in the address names; null if it names none. */
 export function sideOf(kind: Kind, value: string | undefined): Side | null {
 	if (value === undefined || value === '') return null;
 	if (kind === 'time') {
@@ -62,7 +62,7 @@ export function sideOf(kind: Kind, value: string | undefined): Side | null {
 	return { label: value, filter: `${kind === 'program' ? 'comm' : kind} == ${quote(value)}` };
 }
 
-/** What is asked of one side: its part of what is looked at. */
+/** The scope of one side: its part of the current scope. */
 export function scopeOfSide(side: Side, scope: Scope): Scope {
 	const later = (a?: number, b?: number) => (a === undefined ? b : b === undefined ? a : Math.max(a, b));
 	const earlier = (a?: number, b?: number) => (a === undefined ? b : b === undefined ? a : Math.min(a, b));
@@ -76,10 +76,12 @@ export function scopeOfSide(side: Side, scope: Scope): Scope {
 /** The parameters of /analysis/diff for both. */
 export function diffOf(a: Side, b: Side, scope: Scope): Scope & Record<string, string | number | undefined> {
 	const [p, q] = [scopeOfSide(a, scope), scopeOfSide(b, scope)];
-	return { filter: scope.filter, a_filter: a.filter, b_filter: b.filter, a_from: p.from, a_to: p.to, b_from: q.from, b_to: q.to };
+	// times of sides that last equally long compare as they are
+	const per = (p.to ?? 0) - (p.from ?? 0) === (q.to ?? 0) - (q.from ?? 0) ? 'run' : 'second';
+	return { per, filter: scope.filter, a_filter: a.filter, b_filter: b.filter, a_from: p.from, a_to: p.to, b_from: q.from, b_to: q.to };
 }
 
-/** Figures of each operation, as `weir query` gives them. */
+/** Figures of each operation, as in `weir query`. */
 export const BY_OP = 'by op, class | count() as calls, countif(err is not null) as errors, sum(bytes) as bytes, sum(dur) as time, p50(dur) as p50, p99(dur) as p99';
 
 export interface OpPair {
@@ -90,7 +92,10 @@ export interface OpPair {
 
 const FIGURES = ['calls', 'errors', 'bytes', 'time', 'p50', 'p99'];
 
-/** Both sides by operation and what it did (a read may wait): calls_a, calls_b, ...; those with most time first. What a side has not is 0 calls, and no latency. */
+/**
+ * Both sides by operation and class (a read may wait): calls_a, calls_b, ...; those with most time first. A side without an
+ * operation has 0 calls, and no latency.
+ */
 export function pairs(a: Table, b: Table): OpPair[] {
 	const all = new Map<string, OpPair>();
 	for (const [table, side] of [

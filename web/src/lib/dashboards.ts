@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dashboard is a JSON file beside the trace: questions, and how each is drawn on a grid of twelve columns.
+// A dashboard is a JSON file next to the trace: questions, and the chart of each on a grid of twelve columns.
 
 import { get } from './api';
 import { COLUMNS, fit, settle } from './grid';
@@ -9,23 +9,23 @@ import { quote } from './state.svelte';
 export interface Tile {
 	title: string;
 	q: string;
-	/** Of the question: the query language where absent. */
+	/** The question's language; by default the query language. */
 	language?: 'sql';
 	chart: ChartKind;
-	/** The column that is drawn, where there are several numbers. */
+	/** The column to draw, if there are several numbers. */
 	value?: string;
-	/** Place on the grid; rows are 80 pixels high. */
+	/** Position on the grid; rows are 80 pixels high. */
 	x: number;
 	y: number;
 	w: number;
 	h: number;
 }
 
-/** What may restrict all charts of a dashboard: a process by its number or name, a folder by its path. */
+/** Restrictions that apply to all charts of a dashboard: a process by its pid or name, a folder by its path. */
 export const VARIABLES = ['process', 'folder'] as const;
 export interface Variable {
 	name: (typeof VARIABLES)[number];
-	/** Where the address has none; all where absent. */
+	/** Used if the address has none; absent: all. */
 	default?: string;
 }
 
@@ -33,7 +33,7 @@ export interface Dashboard {
 	version: 1;
 	title: string;
 	about?: string;
-	/** Both, without a default, where absent. */
+	/** If absent: both, without a default. */
 	variables?: Variable[];
 	tiles: Tile[];
 }
@@ -58,19 +58,19 @@ const CHARTS: ChartKind[] = ['table', 'lines', 'bars', 'heat', 'hist'];
 
 export const variablesOf = (d: Dashboard): Variable[] => d.variables ?? VARIABLES.map((name) => ({ name }));
 
-/** In the address: not the default, but all. */
+/** In the address: overrides the default with all. */
 export const ALL = 'all';
 
-/** What a variable is now, given what the address has; empty: all. */
+/** The current value of a variable, given the address; empty: all. */
 export function valueOf(variable: Variable, own: Record<string, string | undefined>): string {
 	const value = own[variable.name] ?? variable.default ?? '';
 	return value === ALL ? '' : value;
 }
 
-/** What the address has to have for a variable to be this. */
+/** The parameter that gives a variable this value. */
 export const ownOf = (variable: Variable, value: string) => ({ [variable.name]: value === (variable.default ?? '') ? undefined : value || ALL });
 
-/** The condition that the variables put to every question of the query language. */
+/** The condition that the variables add to every question in the query language. */
 export function conditionsOf(variables: readonly Variable[], own: Record<string, string | undefined>): string {
 	return variables
 		.flatMap((v) => {
@@ -89,7 +89,7 @@ function asVariables(given: unknown[]): Variable[] {
 	});
 }
 
-/** A dashboard from a file that anyone may have written: what is no tile is left out, what is missing is filled in. */
+/** A dashboard from an untrusted file: invalid tiles are left out, missing members are filled in. */
 export function asDashboard(given: unknown, name: string): Dashboard {
 	const from = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>;
 	const text = (v: unknown, otherwise: string) => (typeof v === 'string' ? v : otherwise);
@@ -105,7 +105,7 @@ export function asDashboard(given: unknown, name: string): Dashboard {
 	return { version: 1, title: text(from.title, name), ...(typeof from.about === 'string' ? { about: from.about } : {}), ...(Array.isArray(from.variables) ? { variables: asVariables(from.variables) } : {}), tiles };
 }
 
-/** The name of the file of a title. */
+/** The file name for a title. */
 export function nameOf(title: string, otherwise = 'dashboard'): string {
 	const name = title.trim().replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 64);
 	return name || otherwise;
@@ -120,7 +120,7 @@ export async function dropDashboard(name: string): Promise<void> {
 	await get(`dashboards/${encodeURIComponent(name)}`, {}, undefined, undefined, 'DELETE');
 }
 
-/** Puts a tile below the others of the dashboard of this title, which is made where there is none. Returns its name. */
+/** Puts a tile below the others of the dashboard with this title, creating it if needed. Returns its name. */
 export async function addTile(title: string, tile: Omit<Tile, 'x' | 'y' | 'w' | 'h'>): Promise<string> {
 	const own = (await listDashboards()).filter((d) => !d.shipped);
 	const name = own.find((d) => d.title === title || d.name === title)?.name ?? nameOf(title);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `weir disks --json` answers, and its shape for charts.
+// The answer of `weir disks --json`, and its conversion for charts.
 
 import type { Loss } from './api';
 import type { Lines } from './result';
@@ -14,16 +14,16 @@ export interface Disk {
 	errors: number;
 	/** ns, the sum over its requests. */
 	time: number;
-	/** Requests under way, on average. */
+	/** Requests in flight, on average. */
 	load: number;
-	/** The share of the time in which a request was in the device. */
+	/** The share of the time in which the device had a request. */
 	busy: number;
 	/** ns, from queued to completed. */
 	read_p50: number | null;
 	read_p99: number | null;
 	write_p50: number | null;
 	write_p99: number | null;
-	/** Of the requests with data the share that began where the one before ended. */
+	/** The share of requests with data that began where the previous one ended. */
 	sequential: number | null;
 }
 
@@ -31,7 +31,6 @@ export interface DiskOwner {
 	disk: string;
 	process: string | null;
 	pid: number | null;
-	thread: string | null;
 	via: string | null;
 	file: string | null;
 	file_id: number | null;
@@ -54,7 +53,7 @@ export interface Disks extends Rows<Disk> {
 	};
 }
 
-/** The time windows of depth and latency: they are the same for all disks. */
+/** The time windows of depth and latency, which are the same for all disks. */
 export function windowsOf(d: Disks): { from: number; step: number; to: number } | null {
 	const [a, b] = d.tables.depth.rows;
 	if (!a) return null;
@@ -69,7 +68,7 @@ export function depthLines(d: Disks, disks: string[]): Lines {
 	return { x, series, of: series.length };
 }
 
-/** Triples as the heat map takes them. */
+/** Triples for the heat map. */
 export function latencyCells(d: Disks, disk: string): number[] {
 	return d.tables.latency.rows.filter((r) => r.disk === disk).flatMap((r) => [r.window, r.bucket, r.requests]);
 }

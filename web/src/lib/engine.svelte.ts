@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs DuckDB's library where the server has none: said once, and not asked again.
+// Features that need DuckDB's library when the server has none: reported once, and not requested again.
 
 class Engine {
-	/** What the server says of it; null: nothing is known to be missing. */
+	/** The server's message; null: nothing is known to be missing. */
 	missing = $state<string | null>(null);
 
-	/** Whether what is asked there needs it. */
+	/** Whether requests to that path need it. */
 	needed = (path: string) => /^(query|sql|explain)$/.test(path);
 }
 

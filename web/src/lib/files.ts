@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page itself gives as a file.
+// Files that the page itself generates.
 
 import type { Table } from './api';
 
@@ -11,7 +11,7 @@ export function saveFile(name: string, type: string, text: string) {
 	setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** RFC 4180; null is nothing, a text that is empty is "". */
+/** RFC 4180; null is nothing, an empty text is "". */
 export function csvOf(table: Table): string {
 	const cell = (v: unknown): string => {
 		if (v === null || v === undefined) return '';

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is typed into a search box: a word, which is looked for in names, or a condition of the query language.
+// The text of a search box: a word to look for in names, or a condition of the query language.
 
 import { quote } from './state.svelte';
 
 const CONDITION = /[=<>~&|!?]|\b(in|is|has|not|and|or)\b/;
 
-/** The condition for calls whose operation, file, thread or numbers are as typed; "" where nothing is. */
+/** The condition for calls whose operation, file, thread or numbers match the text; "" if it is empty. */
 export function searched(text: string): string {
 	const word = text.trim();
 	if (!word) return '';

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `weir diagnose` finds in the trace: asked once, for the page and for the count in the navigation.
+// The findings of `weir diagnose` in the trace: requested once, for the page and for the count in the navigation.
 
 import { api, type Diagnosis, type Finding } from './api';
 import { session } from './session.svelte';
 import { state as shared } from './state.svelte';
 
-const SMALL = 2e6; // calls: of a trace with more the pass over all of them takes longer than a look, and waits until it is asked for
+const SMALL = 2e6; // calls: for a larger trace the pass over all calls takes longer than a glance, so it waits for a request
 
 class Findings {
-	/** How many; null: not known. */
+	/** Number of findings; null: unknown. */
 	count = $state<number | null>(null);
-	/** The one that costs most; null: there is none, or it is not known. */
+	/** The most expensive one; null: none, or unknown. */
 	worst = $state.raw<Finding | null>(null);
 	private asked = false;
 
@@ -19,7 +19,7 @@ class Findings {
 		this.worst = d.rows[0] ?? null;
 	}
 
-	/** Where the first page is looked at and something is wrong, that is the first page. */
+	/** Opened without a page, and something is wrong: this becomes the first page. */
 	async first() {
 		const trace = session.trace;
 		if (this.asked || !trace || trace.live || trace.ops > SMALL) return;
@@ -28,7 +28,7 @@ class Findings {
 		try {
 			this.learn(await api.diagnose({}));
 		} catch {
-			return; // the page says why
+			return; // the page reports the reason
 		}
 		const untouched = shared.view === before && before.page === 'overview' && location.search === '';
 		if (this.count && untouched) shared.go({ page: 'findings' }, true);
@@ -37,7 +37,7 @@ class Findings {
 
 export const findings = new Findings();
 
-/** The expression of a pipeline's first step, which selects the calls: what a page can filter by. Null: it selects none. */
+/** The expression of a pipeline's first step, which selects the calls and can be used as the page's filter. Null: it selects none. */
 export function selectionOf(query: string): string | null {
 	let quoted = false;
 	let end = query.length;

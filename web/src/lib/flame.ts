@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks as a tree, and what of it is on the screen: each box is as wide as its share.
+// Stacks as a tree, and its visible boxes: each is as wide as its share.
 
 import type { StackRow } from './api';
 
@@ -12,7 +12,7 @@ export interface FlameNode {
 	path: string[];
 	kernel: boolean;
 	sum: number;
-	/** What ends here: calls that this function made itself. */
+	/** Calls that this function made itself. */
 	own: number;
 	children: FlameNode[];
 	parent: FlameNode | null;
@@ -21,7 +21,7 @@ export interface FlameNode {
 export interface Box {
 	node: FlameNode;
 	depth: number;
-	/** Parts of the width. */
+	/** As parts of the width. */
 	from: number;
 	width: number;
 }
@@ -39,7 +39,7 @@ function child(of: FlameNode, name: string, kernel: boolean, known: Map<FlameNod
 	return node;
 }
 
-/** The tree of all stacks; children with most first. */
+/** The tree of all stacks; children sorted by sum. */
 export function flameTree(rows: StackRow[], weight: Weight): FlameNode {
 	const root: FlameNode = { name: 'all', path: [], kernel: false, sum: 0, own: 0, children: [], parent: null };
 	const known = new Map<FlameNode, Map<string, FlameNode>>();
@@ -66,7 +66,7 @@ export function flameTree(rows: StackRow[], weight: Weight): FlameNode {
 	return root;
 }
 
-/** The node of a path of names; the last that there is. */
+/** The node of a path of names; the deepest that exists. */
 export function flameFind(root: FlameNode, path: string[]): FlameNode {
 	let at = root;
 	for (const name of path) {
@@ -77,7 +77,7 @@ export function flameFind(root: FlameNode, path: string[]): FlameNode {
 	return at;
 }
 
-/** The boxes of a node that fills the width: those above it whole, those below it no smaller than `least` of the width. */
+/** The boxes when a node fills the width: its ancestors at full width, its descendants if at least `least` of the width. */
 export function flameBoxes(focus: FlameNode, least: number): Box[] {
 	const boxes: Box[] = [];
 	for (let n: FlameNode | null = focus.parent; n; n = n.parent) boxes.unshift({ node: n, depth: n.path.length, from: 0, width: 1 });
@@ -94,7 +94,7 @@ export function flameBoxes(focus: FlameNode, least: number): Box[] {
 	return boxes;
 }
 
-/** How much of the node is in stacks with a function whose name has the text: each call once. */
+/** The sum of the node's stacks that contain a function whose name has the text: each call counts once. */
 export function flameMatched(node: FlameNode, text: string): number {
 	const low = text.toLowerCase();
 	const within = (n: FlameNode): number => (n.name.toLowerCase().includes(low) ? n.sum : n.children.reduce((sum, c) => sum + within(c), 0));

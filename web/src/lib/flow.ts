@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `weir flow --json` answers, and its shape for the space-time picture.
+// The answer of `weir flow --json`, and its conversion for the space-time picture.
 
 import type { Loss } from './api';
 
@@ -81,7 +81,7 @@ export interface Flow {
 const COLOURS: Record<string, string> = { stream: 'net', datagram: 'net', pipe: 'write', storage: 'read', publish: 'read', sync: 'sync', futex: 'process', lock: 'process', fork: 'meta', join: 'meta', exec: 'meta' };
 export const colourOf = (via: string): string => COLOURS[via] ?? 'other';
 
-/** An edge as the picture needs it: the lanes of its ends, and where they stand, by time and by Lamport's numbers. */
+/** An edge for the picture: the lanes of its ends, and their positions by time and by Lamport's numbers. */
 export interface Arrow {
 	from: number;
 	to: number;
@@ -95,7 +95,7 @@ export interface SpaceTime {
 	arrows: Arrow[];
 }
 
-/** A lane for each process, in the order of hosts and of what each did first. */
+/** A lane per process, in the order of hosts and of first activity. */
 export function spaceTime(edges: FlowEdge[], hidden: ReadonlySet<string>): SpaceTime {
 	const first = new Map<string, { host: string; process: string; at: number }>();
 	const key = (host: string, process: string | null) => `${host}\n${process ?? '?'}`;
@@ -143,7 +143,7 @@ export interface FlowPlace {
 	via: string | null;
 }
 
-/** Places of one kind under one place: the same calls of the same process on the same file. */
+/** Places of one kind below one place: the same calls of the same process on the same file. */
 export interface Lineage {
 	place: FlowPlace;
 	calls: number;
@@ -153,7 +153,7 @@ export interface Lineage {
 	below: Lineage[];
 }
 
-/** The tree of places, given as rows in depth-first order, with equal places put together. */
+/** The tree of places, from rows in depth-first order, with equal places merged. */
 export function lineage(rows: FlowPlace[]): Lineage[] {
 	const roots: Lineage[] = [];
 	const keys = new WeakMap<Lineage[], Map<string, Lineage>>();
@@ -178,7 +178,7 @@ export function lineage(rows: FlowPlace[]): Lineage[] {
 	return roots;
 }
 
-/** Arrows that a few pixels do not tell apart, drawn as one. */
+/** Arrows only a few pixels apart, drawn as one. */
 export interface Bundle {
 	from: number;
 	to: number;
@@ -188,7 +188,7 @@ export interface Bundle {
 	count: number;
 }
 
-/** Puts arrows together whose ends lie within `step` pixels of each other, of the same lanes and colour. */
+/** Merges arrows of the same lanes and colour whose ends are within `step` pixels of each other. */
 export function bundles(arrows: Arrow[], ends: (a: Arrow) => [number, number], colour: (a: Arrow) => string, step: number): Bundle[] {
 	const known = new Map<string, Bundle>();
 	for (const a of arrows) {

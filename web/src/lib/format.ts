@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures for people, as the commands print them (src/cli/terminal/format.h): three digits and a unit.
+// Formats figures like the commands (src/cli/terminal/format.h): three digits and a unit.
 
-// a unit begins where its figure is 1.00 once it is rounded
+// a unit begins where its figure, once rounded, is 1.00
 const DURATIONS: [number, string][] = [
 	[1e9, 's'],
 	[1e6, 'ms'],
@@ -33,7 +33,7 @@ function scaled(x: number, units: [number, string][], from: number): string {
 	return `${Number.isInteger(x) ? x : digits(x)} ${units[units.length - 1]![1]}`;
 }
 
-/** A figure where there is little room and it is round, as at the tick of an axis: 5 ms, not 5.00 ms. */
+/** A short form for round figures, as at the ticks of an axis: 5 ms, not 5.00 ms. */
 export function tick(figure: string): string {
 	return figure.replace(/\.(\d*?)0+ /, (_, rest: string) => (rest ? `.${rest} ` : ' '));
 }
@@ -46,7 +46,10 @@ export function size(bytes: number | null | undefined): string {
 	return bytes === null || bytes === undefined || Number.isNaN(bytes) ? MISSING : scaled(bytes, SIZES, SIZES_FROM);
 }
 
-/** Thousands apart: 1,234.5. By hand: the browser's own formatter takes tens of milliseconds to begin, and pages wait for it. */
+/**
+ * With thousands separators: 1,234.5. Not the browser's formatter, whose first use takes tens of milliseconds that pages would
+ * wait for.
+ */
 export function count(n: number | null | undefined): string {
 	if (n === null || n === undefined || Number.isNaN(n)) return MISSING;
 	if (!Number.isFinite(n)) return n > 0 ? '∞' : '-∞';
@@ -71,7 +74,7 @@ export function rate(perSecond: number): string {
 	return `${perSecond >= 1e4 ? compact(perSecond) : perSecond >= 9.995 || perSecond === 0 ? count(Math.round(perSecond)) : digits(perSecond)}/s`;
 }
 
-/** A value by the type that the API names. */
+/** Formats a value according to its type in the API. */
 export function value(v: unknown, type: string, unit = ''): string {
 	if (v === null || v === undefined) return MISSING;
 	if (unit === '/s') return rate(Number(v));
@@ -90,14 +93,17 @@ export function relative(ns: number): string {
 
 const two = (n: number) => String(n).padStart(2, '0');
 
-/** Whole seconds, and nanoseconds, on a clock that goes `offset` seconds before UTC. */
+/** Whole seconds, and nanoseconds, on a clock `offset` seconds ahead of UTC. */
 function at(origin: string, ns: number, offset: number): { date: Date; nanos: number } {
 	const epoch = BigInt(origin) + BigInt(Math.round(ns)) + BigInt(offset) * 1_000_000_000n;
 	const nanos = Number(((epoch % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n);
 	return { date: new Date(Number((epoch - BigInt(nanos)) / 1_000_000n)), nanos };
 }
 
-/** A point in time on the clock of the server, with its zone, as the commands print it: what is typed in a question is understood so. */
+/**
+ * A point in time on the server's clock, with its zone, as the commands print it; times typed in a question are interpreted in
+ * the same zone.
+ */
 export function clock(origin: string, ns: number, offset: number): string {
 	const { date, nanos } = at(origin, ns, offset);
 	const minutes = Math.abs(Math.trunc(offset / 60));
@@ -105,24 +111,24 @@ export function clock(origin: string, ns: number, offset: number): string {
 	return `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}.${String(nanos).padStart(9, '0').slice(0, 6)} ${zone}`;
 }
 
-// what a terminal or a browser would act on instead of showing: controls, and marks that turn the direction of text
+// characters that a terminal or browser would interpret: controls, and marks that change text direction
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const SHORT: Record<string, string> = { '\n': '\\n', '\t': '\\t', '\r': '\\r' };
 
-/** A name as it is read: anyone may have chosen it, and what cannot be seen in it is written out. */
+/** A displayable name: names are untrusted, and invisible characters in them are escaped. */
 export function plain(name: string): string {
 	return name.replace(UNSEEN, (c) => SHORT[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** The day of a point in time, where the server is. */
+/** The day of a point in time, in the server's zone. */
 export function day(origin: string, ns: number, offset: number): string {
 	const { date } = at(origin, ns, offset);
 	return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-/** Bits of a call's status, in their order, as the query language calls them (src/query/check/vocabulary.c). */
+/** Bits of a call's status, in order, with their names in the query language (src/query/check/vocabulary.c). */
 const STATUS = ['unfinished', 'interrupted', 'denied', 'contested', 'append', 'held', 'no_start', 'noreturn', 'by_path', 'arg_unread', 'slept'];
 
 /** A call's status as weir query prints it: by_path|slept. */

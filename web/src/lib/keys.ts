@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that the page on the screen takes besides those of all pages.
+// Keys that the visible page handles in addition to those of all pages.
 
 export type KeyTaker = (key: string) => boolean;
 
 const takers: KeyTaker[] = [];
 
-/** Until the returned function is called, `taker` is asked first; true says that the key was its own. */
+/** Until the returned function is called, `taker` is called first; true means that it handled the key. */
 export function takeKeys(taker: KeyTaker): () => void {
 	takers.push(taker);
 	return () => {
@@ -19,7 +19,7 @@ export function offerKey(key: string): boolean {
 	return false;
 }
 
-/** A key that belongs to what is being typed into. */
+/** True for a key that belongs to the text input with the focus. */
 export function typing(e: KeyboardEvent): boolean {
 	return e.target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName);
 }

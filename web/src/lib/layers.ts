@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of which a call's time is made (record --phases), and its requests to disks.
+// The layers of a call's time (record --phases), and its requests to disks.
 
 export interface Layer {
 	name: string;
@@ -7,7 +7,7 @@ export interface Layer {
 	ns: number;
 }
 
-/** By name: the column, and how it is drawn. Together they are the call's duration. */
+/** By name: the column, and its colour. Together they are the call's duration. */
 export const LAYERS: [name: string, colour: string][] = [
 	['on a CPU', 'process'],
 	['waiting for a CPU', 'meta'],
@@ -17,7 +17,7 @@ export const LAYERS: [name: string, colour: string][] = [
 	['asleep', 'other'],
 ];
 
-/** What each layer took, in the order of LAYERS; null where that was not recorded, or not all of it was seen. */
+/** The time of each layer, in the order of LAYERS; null if not recorded, or recorded only in part. */
 export function layerTimes(of: Record<string, unknown>): number[] | null {
 	const known = (name: string) => (typeof of[name] === 'number' ? (of[name] as number) : null);
 	const [cpu, io, sleep] = [known('cpu_time'), known('io_wait'), known('sleep')];
@@ -48,7 +48,7 @@ export interface RequestBar {
 	bytes: number;
 	queued: number;
 	device: number;
-	/** Shares of the call's duration; what lies beyond its end is cut. */
+	/** Shares of the call's duration; the part beyond its end is cut. */
 	at: number;
 	queuedShare: number;
 	deviceShare: number;
@@ -68,7 +68,7 @@ export function requestBars(requests: Request[], start: number, dur: number): Re
 		});
 }
 
-/** Sums by window, as a stacked chart takes them: for each layer a value for each of `count` windows of `step` ns. */
+/** Sums by window, for a stacked chart: per layer a value for each of `count` windows of `step` ns. */
 export function layerBands(rows: Record<string, unknown>[], from: number, step: number, count: number): number[][] | null {
 	const bands = LAYERS.map(() => new Array<number>(count).fill(0));
 	let any = false;

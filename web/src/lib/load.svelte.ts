@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question that is asked again whenever what it depends on changes; the answer before stays until the next is there.
+// A question that is repeated whenever its parameters change; the previous answer stays until the next one arrives.
 
 import { untrack } from 'svelte';
 import { ApiError } from './api';
 import { session } from './session.svelte';
 import { state as shared } from './state.svelte';
 
-const WRONG = [400, 404, 503]; // asked again these would be answered the same
-const AGAIN_MS = 400; // a live page asks at most so often
+const WRONG = [400, 404, 503]; // a repeated request would get the same answer
+const AGAIN_MS = 400; // minimum interval of requests of a live page
 
 export class Loader<D, T> {
 	data = $state.raw<T | null>(null);
@@ -15,22 +15,23 @@ export class Loader<D, T> {
 	busy = $state(false);
 	private turn = $state(0);
 	private wrong = $state(false);
-	/** What was looked at when `data` came. */
+	/** The view when `data` arrived. */
 	private of: unknown = null;
 
-	/** The same question once more, after an error; none where the question itself is wrong. */
+	/** Repeats the question after an error; undefined if the question itself is wrong. */
 	again = $derived(this.wrong ? undefined : () => void this.turn++);
 
 	/**
-	 * `depends` is read in an effect: when what it gives changes, or a live trace grew, `ask` is called with it. Null from
-	 * `depends` asks nothing. A question that is no longer wanted is dropped; one that is wanted as before, of a trace that
-	 * grew meanwhile, is not: where it takes longer than the trace needs to grow it would never be answered.
+	 * `depends` is read in an effect: when its result changes, or a live trace has grown, `ask` is called with it. If
+	 * `depends` returns null, nothing is requested. A question that is no longer wanted is aborted; one that is still
+	 * wanted, of a trace that has grown meanwhile, is not: if it takes longer than the trace takes to grow, it would never
+	 * be answered.
 	 */
 	constructor(depends: () => D | null, ask: (what: D, signal: AbortSignal) => Promise<T>) {
 		let last = -Infinity;
 		let timer: ReturnType<typeof setTimeout> | undefined;
 		let flying: { control: AbortController; view: unknown; generation: string | undefined } | null = null;
-		let next: D | null = null; // asked when what is on its way is there
+		let next: D | null = null; // requested when the current answer has arrived
 
 		const drop = () => {
 			clearTimeout(timer);
@@ -68,10 +69,10 @@ export class Loader<D, T> {
 				else this.busy = false;
 			});
 		});
-		$effect(() => drop); // when who asked is gone
+		$effect(() => drop); // when the owner is destroyed
 	}
 
-	/** False where the answer was not waited for. */
+	/** False if the answer was abandoned. */
 	private async follow(asked: Promise<T>, control: AbortController, view: unknown): Promise<boolean> {
 		this.busy = true;
 		try {
@@ -84,14 +85,17 @@ export class Loader<D, T> {
 			if (control.signal.aborted) return false;
 			this.wrong = e instanceof ApiError && WRONG.includes(e.status);
 			this.error = e instanceof Error ? e.message : String(e);
-			if (this.of !== view) this.data = null; // the answer to another question is none to this one
+			if (this.of !== view) this.data = null; // the answer to another question does not apply to this one
 		}
 		this.busy = false;
 		return true;
 	}
 }
 
-/** Until it was answered, well or not, but no longer than `ms`, where given: what may begin without it, but better after it. */
+/**
+ * Resolves once the request has been answered or failed, but after at most `ms`, if given: for work that may start earlier but
+ * better starts later.
+ */
 export function settled(asked: Promise<unknown>, ms?: number): Promise<void> {
 	return new Promise((resolve) => {
 		const timer = ms === undefined ? undefined : setTimeout(resolve, ms);

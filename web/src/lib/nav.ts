@@ -6,7 +6,7 @@ import type { Component } from 'svelte';
 export interface Page {
 	id: string; // in the address
 	title: string;
-	key: string; // g and this key go there
+	key: string; // g followed by this key opens it
 	hint: string;
 	load: () => Promise<{ default: Component }>;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The range of time on the screen. It moves at once (keys, wheel), and every chart with it; the address and the data
-// follow when it rests.
+// The time range on the screen. It changes at once (keys, wheel), with every chart; the address and the data follow when it stops
+// changing.
 
 import { fitRange, SHORTEST } from './scales';
 import { session } from './session.svelte';
 import { state as shared } from './state.svelte';
 
 const SETTLE_MS = 120;
-const STEP_MS = 1500; // movements closer than this are one step of the browser's history
+const STEP_MS = 1500; // movements closer together are one step of the browser's history
 const ZOOM_PER_S = 2.4; // while a key is held: powers of e
 const PAN_PER_S = 1; // screens
 
@@ -19,7 +19,7 @@ class Range {
 	from = $derived(this.moving?.from ?? shared.view.from ?? session.trace?.first ?? 0);
 	to = $derived(Math.max(this.moving?.to ?? shared.view.to ?? session.trace?.last ?? 1, this.from + SHORTEST));
 
-	/** As the address has it: it does not change while the screen moves. */
+	/** As in the address: constant while the screen moves. */
 	span = $derived(Math.max(1, (shared.view.to ?? session.trace?.last ?? 1) - (shared.view.from ?? session.trace?.first ?? 0)));
 
 	show(from: number, to: number) {
@@ -48,7 +48,7 @@ class Range {
 		this.show(this.from + by, this.to + by);
 	}
 
-	/** A wheel over a chart: Ctrl zooms, Shift or sideways pans, anything else scrolls the page. */
+	/** A wheel over a chart: Ctrl zooms, Shift or sideways pans, otherwise the page scrolls. */
 	wheel(e: WheelEvent, time: number, width: number) {
 		if (e.ctrlKey || e.metaKey) this.zoom(Math.exp(e.deltaY * 0.002), time);
 		else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) this.pan((e.deltaX || e.deltaY) / width);
@@ -56,12 +56,12 @@ class Range {
 		e.preventDefault();
 	}
 
-	// W A S D move while they are held, at the screen's own pace.
+	// W A S D move the range while held, once per frame.
 	private held = new Set<string>();
 	private frame = 0;
 	private before = 0;
 
-	/** True where the key moves the range. */
+	/** True if the key moves the range. */
 	press(key: string): boolean {
 		if (!'wasd'.includes(key) || key.length !== 1) return false;
 		this.held.add(key);

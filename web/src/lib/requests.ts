@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `weir requests --json` answers, and its shape for charts.
+// The answer of `weir requests --json`, and its conversion for charts.
 
 import type { Loss } from './api';
 import { duration } from './format';
@@ -62,7 +62,7 @@ export interface RequestLine {
 	queued: number;
 	device: number;
 	runq: number;
-	/** What of it lies on the critical path. */
+	/** The part of it on the critical path. */
 	critical: number;
 }
 
@@ -83,7 +83,7 @@ export interface RequestCluster extends Parts {
 	max: number;
 }
 
-/** Requests that began in a column of the time and took as long as a row has it. */
+/** Requests that began in a column of time and have a duration in the row's range. */
 export interface RequestCell {
 	start: number;
 	step: number;
@@ -121,7 +121,7 @@ export type RequestHeat = Of<RequestCell>;
 export type RequestClusters = Of<RequestCluster> & { tables: { outliers: Rows<RequestSpan> } };
 export type RequestCompare = Of<Difference> & { tables: { files: Rows<Difference>; attributes: Rows<{ key: string; value: string; median: number; slowest: number }> } };
 
-/** Colours and shares for a bar, without what is nothing. */
+/** Colours and shares for a bar, without zeros. */
 export function partsOf(row: Parts): [string, number][] {
 	const all = PARTS.reduce((sum, p) => sum + row[p], 0);
 	return all ? PARTS.filter((p) => row[p] > 0).map((p) => [COLOURS[p], row[p] / all]) : [];
@@ -134,7 +134,7 @@ export function wordsOf(row: Parts): string {
 	return most.filter((p) => row[p] > 0).map((p) => `${p} ${Math.round((100 * row[p]) / all)} %`).join(', ');
 }
 
-/** Whole powers of ten around durations: the ends of a logarithmic axis. */
+/** Whole powers of ten that enclose the durations: the ends of a logarithmic axis. */
 export function decades(durs: number[]): [number, number] {
 	let low = Infinity;
 	let high = 1;
@@ -147,7 +147,7 @@ export function decades(durs: number[]): [number, number] {
 	return [from, Math.max(from + 1, Math.ceil(Math.log10(high)))];
 }
 
-/** What `--tree` finds a request by: numbers may have more digits than a number of JavaScript keeps. */
+/** The key by which `--tree` finds a request: a string, as numbers may exceed JavaScript's precision. */
 export function keyOf(span: { span_id: string | null; number: number }): string {
 	return span.span_id ?? String(span.number);
 }
@@ -157,7 +157,7 @@ export function signed(v: number): string {
 	return v < 0 ? `-${duration(-v)}` : `+${duration(v)}`;
 }
 
-/** What two requests did, alike in name: how long and how often in each. */
+/** What two requests did, matched by name: duration and count in each. */
 export interface Pair {
 	what: string;
 	first: number;
@@ -167,7 +167,7 @@ export interface Pair {
 	difference: number;
 }
 
-/** By the largest difference. */
+/** Sorted by the largest difference. */
 export function pairsOf(first: RequestLine[], second: RequestLine[]): Pair[] {
 	const found = new Map<string, Pair>();
 	[first, second].forEach((lines, i) => {
@@ -189,7 +189,7 @@ export function pairsOf(first: RequestLine[], second: RequestLine[]): Pair[] {
 	return [...found.values()].sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
 }
 
-/** The critical path summed up by thread, the one with most time first. */
+/** The critical path summed by thread, most time first. */
 export function threadsOf(path: RequestSegment[]): (RequestSegment & { name: string })[] {
 	const found = new Map<string, RequestSegment & { name: string }>();
 	for (const s of path) {
@@ -205,7 +205,7 @@ export function threadsOf(path: RequestSegment[]): (RequestSegment & { name: str
 	return [...found.values()].sort((a, b) => b.dur - a.dur);
 }
 
-/** Of cells, each column's slowest request where columns are put together by `per`: examples to open. */
+/** The slowest request of every `per` columns: examples to open. */
 export function examplesOf(cells: RequestCell[], per: number): RequestCell[] {
 	const found = new Map<number, RequestCell>();
 	const from = cells[0]?.start ?? 0;

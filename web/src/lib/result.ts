@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pictures a result can be shown as, and the numbers in them.
+// The charts that can show a result, and the numbers in them.
 
 import type { Column, Table } from './api';
 import { value } from './format';
@@ -11,28 +11,31 @@ export const isNumber = (c: Column) => ['int', 'float', 'dur', 'size', 'uint'].i
 export const isTime = (c: Column) => c.type === 'time';
 export const isHist = (c: Column) => c.type === 'hist' || c.type === 'tally';
 
-/** A value of which the end tells more than the beginning. */
+/** A value whose end is more informative than its beginning. */
 export const isPath = (v: unknown) => typeof v === 'string' && v.startsWith('/');
 
-/** What the columns of an answer are to a chart. */
+/** The roles of an answer's columns in a chart. */
 export interface Shape {
-	/** The point in time that a row is of. */
+	/** The time of a row. */
 	window: Column | null;
-	/** What a row is of, besides: what `by` names. */
+	/** The other columns that identify a row: those of `by`. */
 	keys: Column[];
-	/** What can be drawn. */
+	/** The columns that can be drawn. */
 	numbers: Column[];
 	hist: Column | undefined;
-	/** The answer says what its keys are, as one of the query language does where rows were grouped. */
+	/** The answer names its keys, as grouped rows of the query language do. */
 	told: boolean;
-	/** No two rows are of the same. */
+	/** No two rows have the same keys. */
 	distinct: boolean;
 }
 
-/** What a row is of, as one text. */
+/** The identity of a row as one text. */
 const idOf = (row: Record<string, unknown>, columns: Column[]) => JSON.stringify(columns.map((c) => row[c.name] ?? null));
 
-/** Keys are those that the answer names. SQL names none: they are what is no number, and so many numbers as tell rows apart. */
+/**
+ * Uses the keys that the answer names. SQL names none: then they are the columns that are not numbers, and as many numbers as
+ * needed to distinguish rows.
+ */
 export function shapeOf(table: Table): Shape {
 	const known = shapes.get(table);
 	if (known) return known;
@@ -65,11 +68,11 @@ function findShape(table: Table): Shape {
 	return { window, keys, numbers, hist: columns.find(isHist), told, distinct };
 }
 
-/** A row's keys as they are read. */
+/** A row's keys for display. */
 export const nameOf = (row: Record<string, unknown>, keys: Column[], between = '  ') =>
 	keys.map((k) => (typeof row[k.name] === 'number' && k.unit === '' ? String(row[k.name]) : value(row[k.name], k.type, k.unit))).join(between) || 'all';
 
-/** What suits an answer, best first; a table always does. */
+/** The charts for an answer, best first; a table is always possible. */
 export function chartsFor(table: Table, sql = false): ChartKind[] {
 	const { window, keys, numbers, hist, told, distinct } = shapeOf(table);
 	const kinds: ChartKind[] = [];
@@ -78,9 +81,9 @@ export function chartsFor(table: Table, sql = false): ChartKind[] {
 	if (window && numbers.length && distinct) kinds.push('lines');
 	if (!window && hist) kinds.push('hist');
 	if (!window && numbers.length && keys.length) kinds.push('bars');
-	// who asked for several numbers of each group wants to read them all; a picture shows one
+	// several numbers per group were requested to be read; a chart shows one
 	if (told && !window && numbers.length > 1) return ['table', ...kinds];
-	// rows one by one are a table; drawn, too, where that is wished
+	// rows one by one are a table, but can also be drawn
 	const drawn = told || hist !== undefined || (sql && distinct && !keys.some(isNumber) && !ROWS_BY.includes(window?.name ?? ''));
 	return drawn ? [...kinds, 'table'] : ['table', ...kinds];
 }
@@ -88,15 +91,15 @@ export function chartsFor(table: Table, sql = false): ChartKind[] {
 export interface Lines {
 	x: number[]; // seconds since the origin
 	series: { name: string; unit: string; y: (number | null)[] }[];
-	/** How many there are, of which `series` are those with most. */
+	/** Total number, of which `series` are the largest. */
 	of: number;
 }
 
 const SERIES_MAX = 12;
-/** Calls one by one, in SQL. */
+/** Columns by which SQL returns calls one by one. */
 const ROWS_BY = ['start', 'stop'];
 
-/** The windows that have rows, and those beside them where others have none: what is drawn must not bridge these. */
+/** The windows that have rows, and the missing ones next to them: lines must not bridge these. */
 function timesOf(present: number[], step: number | null, from: number, to: number): number[] {
 	if (step === null || present.length === 0) return present;
 	const times: number[] = [];
@@ -114,8 +117,8 @@ function timesOf(present: number[], step: number | null, from: number, to: numbe
 }
 
 /**
- * Numbers over time: a line for each number, or for each value of the keys where there are some. Where windows have no row,
- * counts are 0 and other numbers are missing. `from`, `to`: of the calls that were asked about, in ns.
+ * Numbers over time: a line per number, or per value of the keys if there are any. In windows without a row counts are 0 and
+ * other numbers are missing. `from`, `to`: the range of the question's calls, in ns.
  */
 export function linesOf(table: Table, wanted?: string, means?: Meaning, from = Infinity, to = -Infinity): Lines {
 	const { keys, numbers: all } = shapeOf(table);
@@ -123,7 +126,7 @@ export function linesOf(table: Table, wanted?: string, means?: Meaning, from = I
 	const named = all.filter((c) => c.name === wanted);
 	const numbers = named.length ? named : keys.length ? all.slice(0, 1) : all;
 	const present = [...new Set(table.rows.map((r) => r[time.name] as number | null))].filter((t): t is number => t !== null).sort((a, b) => a - b);
-	// rows that were cut off are not windows without a call
+	// rows may be cut off, so a missing row does not mean a window without calls
 	const step = table.truncated ? null : (means?.step ?? null);
 	const times = timesOf(present, step, from, to);
 	const at = new Map(times.map((t, i) => [t, i]));
@@ -146,7 +149,7 @@ export function linesOf(table: Table, wanted?: string, means?: Meaning, from = I
 		}
 	}
 	const shown = [...series.values()].sort((a, b) => b.sum - a.sum).slice(0, SERIES_MAX);
-	// a window that began before what is shown is told where that begins
+	// a window that began before the visible range is drawn at its beginning
 	const cut = (t: number) => (step !== null && t < from && t + step > from ? from : t);
 	return { x: times.map((t) => cut(t) / 1e9), series: shown, of: series.size };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions that were asked and kept: files beside the trace, as dashboards are. Where the trace's folder cannot be
-// written, this browser keeps them, for this trace.
+// Saved questions: files next to the trace, like dashboards. If the trace's folder is not writable, this browser keeps them, for
+// this trace.
 
 import { ApiError, get } from './api';
 import { nameOf } from './dashboards';
@@ -10,14 +10,14 @@ export interface Saved {
 	title: string;
 	q: string;
 	language: 'query' | 'sql';
-	/** Of its file; without one it is in this browser alone. */
+	/** File name; without one the question is only in this browser. */
 	name?: string;
-	/** The table without which there is nothing to ask: of ready questions. */
+	/** For predefined questions: the table that they need. */
 	of?: string;
 }
 
-const EVERY_TRACE = 'weir-saved'; // where all were kept before they were files
-const TITLE_MAX = 50; // characters: a button shows it
+const EVERY_TRACE = 'weir-saved'; // where all were kept before they became files
+const TITLE_MAX = 50; // characters: the label of a button
 
 function fromBrowser(key: string): Saved[] {
 	try {
@@ -40,7 +40,7 @@ const clip = (title: string) => [...title].slice(0, TITLE_MAX).join('');
 
 class SavedQueries {
 	list = $state.raw<Saved[]>([]);
-	/** What is to be known of where they are kept. */
+	/** A note on where they are kept. */
 	note = $state('');
 	private writable = true;
 
@@ -58,7 +58,7 @@ class SavedQueries {
 		for (const key of [EVERY_TRACE, this.key()]) await this.takeOver(key);
 	}
 
-	/** What this browser kept goes beside the trace, once; where that cannot be, it stays and is shown. */
+	/** Moves this browser's questions to files, once; if that is impossible, they stay and are shown. */
 	private async takeOver(key: string) {
 		const left: Saved[] = [];
 		let taken = 0;
@@ -76,7 +76,7 @@ class SavedQueries {
 		for (let i = 2, as = title; ; as = `${[...title].slice(0, TITLE_MAX - 5).join('')} (${i++})`) if (!this.list.some((o) => o.title === as)) return as;
 	}
 
-	/** False, with the reason in `note`, where it could not be written. */
+	/** False, with the reason in `note`, if it could not be written. */
 	private async toFile(saved: Saved): Promise<boolean> {
 		const there = this.list.find((s) => s.name !== undefined && s.title === saved.title);
 		const names = new Set(this.list.map((s) => s.name));
@@ -93,7 +93,7 @@ class SavedQueries {
 		return true;
 	}
 
-	/** Under a title that is there already, the new question takes the place of the old one. */
+	/** A new question replaces an existing one with the same title. */
 	async keep(given: Saved) {
 		const saved = { ...given, title: clip(given.title) };
 		this.note = '';
@@ -131,7 +131,7 @@ const ready: Saved[] = [
 	{ language: 'query', title: 'Errors', q: 'err is not null | by op, err, file | count()' },
 	{ language: 'query', title: 'Folders written to', q: 'op ~ "*write*" | by dir(path) as folder | sum(bytes), count() | sort sum desc' },
 	{ language: 'sql', title: 'SQL: calls by process', q: 'SELECT pid, comm, count(*) AS calls, sum(bytes) AS bytes FROM op_named GROUP BY ALL ORDER BY calls DESC LIMIT 20' },
-	// what became of the bytes: of weir record --content and weir flow --keep
+	// the outcome of content: weir record --content and weir flow --keep
 	{ language: 'query', of: 'chunk', title: 'Content: outcome', q: 'from chunk | by outcome | count(), sum(size)' },
 	{ language: 'query', of: 'chunk', title: 'Content: duplicate data', q: 'from chunk | where form == piece and hash != 0 | by hash | count() as n, distinct(file) as files, sum(size) | where n > 1 | sort n desc | head 100' },
 	{ language: 'query', of: 'chunk', title: 'Content: by file and direction', q: 'from chunk | where outcome is not null | by file, way | sum(size) as bytes, distinct(hash) as different | sort bytes desc | head 50' },
@@ -144,5 +144,5 @@ const ready: Saved[] = [
 	{ language: 'query', of: 'edge', title: 'Flow: contested edges', q: 'from edge | where certainty == contested | by via, file | count() as n, min(start), max(start) | sort n desc | head 50' },
 ];
 
-/** Ready questions that this trace can answer. */
+/** Predefined questions that this trace can answer. */
 export const examples = (): Saved[] => ready.filter((s) => !s.of || session.trace?.rows[s.of]);

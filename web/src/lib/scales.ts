@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From values to pixels and back, ticks that people read, and the buckets of weir's histogram.
+// Maps values to pixels and back; readable ticks; the buckets of weir's histogram.
 
 export interface Scale {
 	/** The pixel of a value. */
@@ -30,7 +30,7 @@ export function linearTicks(from: number, to: number, about: number): number[] {
 	return ticks;
 }
 
-/** As linearTicks, for bytes: steps are powers of two, so that they are round in KiB, MiB, ... */
+/** Like linearTicks, for bytes: steps are powers of two, so that they are round in KiB, MiB, ... */
 export function binaryTicks(from: number, to: number, about: number): number[] {
 	const span = to - from;
 	if (!(span > 0) || about < 1) return [];
@@ -40,10 +40,10 @@ export function binaryTicks(from: number, to: number, about: number): number[] {
 	return ticks;
 }
 
-export const SHORTEST = 10; // ns from edge to edge of a screen
-const OVER = 0.1; // of the trace: so much of nothing may be seen beyond its ends
+export const SHORTEST = 10; // ns across the screen, at least
+const OVER = 0.1; // of the trace: maximum empty range beyond its ends
 
-/** The range that is shown where from..to is wanted: no shorter than SHORTEST, not far beyond the trace. */
+/** The range to show for from..to: no shorter than SHORTEST, not far beyond the trace. */
 export function fitRange(from: number, to: number, first: number, last: number): [number, number] {
 	const whole = Math.max(last - first, SHORTEST);
 	const span = Math.min(Math.max(to - from, SHORTEST), whole * (1 + 2 * OVER));
@@ -65,13 +65,13 @@ export function logarithmic(from: number, to: number, left: number, right: numbe
 	};
 }
 
-// The log-linear histogram, as in src/hist/hist.h: 16 buckets for each power of two.
+// The log-linear histogram, as in src/hist/hist.h: 16 buckets per power of two.
 const SUB = 16;
 
 export function histBucket(value: number): number {
 	if (value < SUB) return Math.max(0, Math.floor(value));
 	const msb = Math.floor(Math.log2(value));
-	// log2 of numbers just below a power of two can round up
+	// log2 of a number just below a power of two can round up
 	const exponent = 2 ** msb > value ? msb - 1 : msb;
 	return (exponent - 3) * SUB + Math.floor(value / 2 ** (exponent - 4) - SUB);
 }
@@ -86,7 +86,7 @@ export function histWidth(bucket: number): number {
 	return octave === 0 ? 1 : 2 ** (octave - 1);
 }
 
-/** The percentile of a histogram given as [bucket, count], ascending: the middle of its bucket, as weir's own. */
+/** The percentile of a histogram given as [bucket, count], ascending: the middle of its bucket, as in weir. */
 export function percentileOf(hist: [number, number][], q: number): number | null {
 	let total = 0;
 	for (const [, n] of hist) total += n;
@@ -100,7 +100,7 @@ export function percentileOf(hist: [number, number][], q: number): number | null
 	return null;
 }
 
-/** For each column of a heat map (flat triples: column, bucket, calls) the percentiles `qs`; null where it is empty. */
+/** For each column of a heat map (flat triples: column, bucket, calls) the percentiles `qs`; null if it is empty. */
 export function percentilesOf(cells: number[], columns: number, qs: number[]): (number[] | null)[] {
 	const hists: [number, number][][] = Array.from({ length: Math.min(columns, 4096) }, () => []);
 	for (let i = 0; i < cells.length; i += 3) hists[cells[i]!]?.push([cells[i + 1]!, cells[i + 2]!]);

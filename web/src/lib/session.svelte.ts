@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace that is served: read once, and again whenever the server says that it grew.
+// The served trace: read once, and again whenever the server reports that it has grown.
 
 import { api, events, type TraceInfo } from './api';
 import { damage } from './damage.svelte';
 import { state as shared } from './state.svelte';
 
 const NEWS_MS = 8000;
-const KEPT_NS = 5e9; // of what was seen, for the pace
-const LOOK_MS = 60000; // how often a page that asks nothing asks whether the trace is still what it shows
+const KEPT_NS = 5e9; // history for computing the pace
+const LOOK_MS = 60000; // how often an idle page checks that the trace is still the one it shows
 
 class Session {
 	trace = $state.raw<TraceInfo | null>(null);
-	/** Another one whenever it grew, or more is known to be damaged; the same where a document came again. */
+	/** Changes whenever the trace has grown, or more damage is known; stays the same if a document is merely repeated. */
 	generation = $derived(this.trace ? `${this.trace.generation} ${damage.known}` : undefined);
 	error = $state<string | null>(null);
 	/** False while the event stream of a live trace or a folder is broken. */
 	connected = $state(true);
-	/** Nothing that comes is shown until it is wanted again; `kept` is then the newest of it. */
+	/** New data is held back until the user continues; `kept` is then the newest of it. */
 	paused = $state(false);
 	kept = $state.raw<TraceInfo | null>(null);
-	/** Calls that ended a second, over the last second of the recording that is known; null: not known. */
+	/** Calls per second, over the last known second of the recording; null: unknown. */
 	pace = $state<number | null>(null);
-	/** The screen follows the end of a live trace, so many ns of it; null: it does not. */
+	/** The screen follows the end of a live trace, over this many ns; null: it does not. */
 	following = $state<number | null>(null);
 	private seen: { last: number; ops: number }[] = [];
 	private followed: { from: number | undefined; to: number | undefined } | null = null;
-	/** What came while the page was open, for a while. */
+	/** What happened while the page was open, shown for a while. */
 	news = $state('');
 	private forgetting: ReturnType<typeof setTimeout> | undefined;
 	private looking = false;
@@ -47,14 +47,14 @@ class Session {
 			});
 	}
 
-	/** What an event stream would say, of a trace that has none. */
+	/** Polls what an event stream would report, for a trace without one. */
 	private async look() {
 		if (document.hidden || this.looking) return;
 		this.looking = true;
 		try {
 			this.grow(await api.trace());
 		} catch {
-			// the next question says why
+			// the next question reports the reason
 		}
 		this.looking = false;
 	}
@@ -66,7 +66,7 @@ class Session {
 		if (!this.paused && now) this.grow(now);
 	}
 
-	/** Null: all of it is shown again. */
+	/** Null: shows everything again. */
 	follow(span: number | null) {
 		this.following = span;
 		this.followed = null;
@@ -78,7 +78,7 @@ class Session {
 		const trace = this.trace!;
 		if (this.following === null || !trace.live) return;
 		const { from, to } = shared.view;
-		// who looked at another range meanwhile stays there
+		// a user who moved to another range meanwhile stays there
 		if (this.followed && (from !== this.followed.from || to !== this.followed.to)) {
 			this.following = null;
 			return;
@@ -102,7 +102,7 @@ class Session {
 		this.measure(now);
 		const known = new Set(before.traces.map((t) => t.path));
 		const came = now.traces.filter((t) => !known.has(t.path)).map((t) => t.path.split('/').pop());
-		// a trace that began earlier than all before it: what is looked at stays what it was
+		// a trace was added that began earlier than all others: the viewed range stays the same
 		const later = Number(BigInt(before.origin) - BigInt(now.origin));
 		if (later !== 0) {
 			const { from, to } = shared.view;
@@ -119,8 +119,8 @@ class Session {
 
 export const session = new Session();
 
-/** The names of the machines, each once. */
+/** The distinct names of the machines. */
 export const hostsOf = (trace: TraceInfo): string[] => [...new Set(trace.hosts.map((h) => h.name))].filter((n) => n !== '').sort();
 
-/** The address of the store whose rows are shown; undefined where they are those of trace files. */
+/** The address of the store whose rows are shown; undefined for trace files. */
 export const storeOf = (trace: TraceInfo): string | undefined => trace.traces.find((t) => t.path.includes('://'))?.path;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is looked at: one state for all pages, kept in the address so that a view can be sent to a colleague and the
-// browser's back and forward work. Times are nanoseconds since the trace's origin.
+// The current view: one state for all pages, kept in the address so that a view can be shared and the browser's back and forward
+// work. Times are nanoseconds since the trace's origin.
 
 export interface View {
 	page: string;
 	from?: number;
 	to?: number;
 	filter: string; // an expression of the query language
-	host: string; // of several machines the one that is looked at; '': all
-	/** What belongs to one page alone: the file shown, the query typed, the lane, the selected call. */
+	host: string; // the viewed machine, of several; '': all
+	/** Parameters of single pages: the file shown, the query typed, the lane, the selected call. */
 	own: Record<string, string>;
 }
 
@@ -44,20 +44,20 @@ export function formatView(view: View): string {
 	return text ? `?${text}` : '';
 }
 
-/** The filter that is typed, of the host that is looked at. */
+/** The typed filter, restricted to the viewed host. */
 export function hostedFilter(view: View): string {
 	if (!view.host) return view.filter;
 	return bothOf(view.filter, `host == ${quote(view.host)}`);
 }
 
-/** What every question about what is looked at carries. */
+/** The parameters of every question about the view. */
 export function scopeOf(view: View): { filter: string; from: number | undefined; to: number | undefined } {
 	return { filter: hostedFilter(view), from: view.from, to: view.to };
 }
 
 class State {
 	view = $state<View>({ page: 'overview', filter: '', host: '', own: {} });
-	/** The time under the pointer, shown by every chart; null where there is none. Not in the address. */
+	/** The time under the pointer, shown by every chart; null if there is none. Not in the address. */
 	cross = $state<number | null>(null);
 
 	start() {
@@ -65,19 +65,19 @@ class State {
 		addEventListener('popstate', () => (this.view = parseView(location.search)));
 	}
 
-	/** Goes to another view. `replace` for what should not become a step of its own (a pan, a keystroke). */
+	/** Goes to another view. `replace` for changes that are not a step of their own (a pan, a keystroke). */
 	go(change: Partial<View>, replace = false) {
 		const next: View = { ...this.view, ...change };
 		for (const end of ['from', 'to'] as const) if (next[end] !== undefined) next[end] = Math.round(next[end]);
 		if (change.page !== undefined && change.page !== this.view.page && change.own === undefined) next.own = {};
 		this.view = next;
-		// without a page it is the first one, which may be another when it is opened again
+		// without a page the address means the first page, which may differ when it is opened again
 		const address = location.pathname + (formatView(next) || `?page=${next.page}`) + location.hash;
 		if (replace) history.replaceState(null, '', address);
 		else history.pushState(null, '', address);
 	}
 
-	/** Sets parameters of the page that is shown. */
+	/** Sets parameters of the visible page. */
 	own(change: Record<string, string | undefined>, replace = false) {
 		const own = { ...this.view.own };
 		for (const [name, value] of Object.entries(change))
@@ -100,7 +100,7 @@ class State {
 
 export const state = new State();
 
-/** Two filters at once. */
+/** Joins two filters. */
 export function bothOf(filter: string, expression: string): string {
 	if (!filter) return expression;
 	return `${/\bor\b|\|\||\?/.test(filter) ? `(${filter})` : filter} && ${expression}`;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dark and light; canvases take their colours from the style sheet through here.
+// Dark and light; provides canvases with the colours of the style sheet.
 
 type Theme = 'dark' | 'light';
 
 class Themes {
 	name = $state<Theme>('dark');
-	/** Changes with the theme: an effect that draws reads colour() and is run again. */
+	/** Changes with the theme: an effect that reads colour() runs again. */
 	private colours = $state.raw<Record<string, string>>({});
 
 	start() {
@@ -36,24 +36,24 @@ export const theme = new Themes();
 
 const WRITES = /write|send|truncate|fallocate|splice|copy_file_range/;
 
-/** The colour (by name) of an operation: data calls are split into those that read and those that write. */
+/** The colour (by name) of an operation: data calls are split into reads and writes. */
 export function opColour(op: string, cls: string): string {
 	if (cls === 'data') return WRITES.test(op) ? 'write' : 'read';
 	return ['meta', 'sync', 'net', 'process', 'wait'].includes(cls) ? cls : 'other';
 }
 
-declare const __OPS__: string; // of vite.config.ts
+declare const __OPS__: string; // defined in vite.config.ts
 
 export interface Look {
 	/** By name. */
 	colour: string;
-	/** How strong: operations of one class are told apart by it. */
+	/** Intensity: distinguishes operations of one class. */
 	alpha: number;
 }
 
 const STRENGTHS = [1, 0.72, 0.52, 0.36];
 
-/** Of each operation its class, and how many before it have its colour. */
+/** Per operation, its class, and how many before it have its colour. */
 const known = new Map<string, { cls: string; nth: number }>();
 const counts = new Map<string, number>();
 for (const of of __OPS__.split(',')) {
@@ -64,7 +64,7 @@ for (const of of __OPS__.split(',')) {
 	counts.set(colour, nth + 1);
 }
 
-/** What operations look like, on every page alike; those of one chart that would look the same are told apart. */
+/** The looks of operations, the same on every page; those in one chart that would look the same are made distinct. */
 export function looksOf(ops: { name: string; class?: string }[]): Look[] {
 	const taken = new Set<string>();
 	return ops.map(({ name, class: cls }) => {
@@ -79,7 +79,7 @@ export function looksOf(ops: { name: string; class?: string }[]): Look[] {
 
 const NAMES = ['read', 'write', 'meta', 'sync', 'net', 'process', 'other', 'more1', 'more2', 'more3', 'more4', 'more5'];
 
-/** Colours of names that are neither operations nor classes, as of processes: a name has the same on every page, unless one before it in the chart has it. */
+/** Colours of other names, such as processes: a name has the same colour on every page, unless one before it in the chart has it. */
 export function looksOfNames(names: string[]): Look[] {
 	const taken = new Set<string>();
 	return names.map((name) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks much takes turns: two questions at once on two cores are answered as fast as six, and the first sooner.
+// Limits concurrent requests: two at once on two cores are answered as fast as six, and the first one sooner.
 
 export class Turns {
 	private waiting: { order: number; begin: () => void }[] = [];
@@ -7,7 +7,7 @@ export class Turns {
 
 	constructor(private readonly most: number) {}
 
-	/** Runs `what` when there is room; of those that wait the lowest `order` first. One that was aborted never runs. */
+	/** Runs `what` when there is room; among those waiting, the lowest `order` first. An aborted one never runs. */
 	async run<T>(order: number, signal: AbortSignal, what: () => Promise<T>): Promise<T> {
 		await this.enter(order, signal);
 		try {
@@ -23,14 +23,14 @@ export class Turns {
 			const waits = { order, begin: resolve };
 			const leave = () => {
 				const at = this.waiting.indexOf(waits);
-				if (at < 0) return; // it runs
+				if (at < 0) return; // it is running
 				this.waiting.splice(at, 1);
 				reject(signal.reason);
 			};
 			if (signal.aborted) return reject(signal.reason);
 			signal.addEventListener('abort', leave, { once: true });
 			this.waiting.push(waits);
-			// those that come in the same moment are put in order first
+			// requests from the same moment are sorted first
 			queueMicrotask(() => this.next());
 		});
 	}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// $window in a question that is kept: so long a window that the range has some two hundred of it.
+// $window in a saved question: a window length that divides the range into about two hundred.
 
 const WINDOW = '$window';
 const WINDOWS = 200;
 const SHORTEST_NS = 1e6;
 
-/** 1, 2 or 5 times a power of ten, as the query language writes it. */
+/** 1, 2 or 5 times a power of ten, in the notation of the query language. */
 export function windowFor(span: number): string {
 	const least = Math.max(SHORTEST_NS, span / WINDOWS);
 	const power = 10 ** Math.floor(Math.log10(least) + 1e-9);
@@ -13,10 +13,10 @@ export function windowFor(span: number): string {
 	return ns >= 1e9 ? `${Math.round(ns / 1e9)}s` : `${Math.round(ns / 1e6)}ms`;
 }
 
-/** How long such a window is. */
+/** The length of such a window. */
 export const nsOf = (window: string): number => Number.parseFloat(window) * (window.endsWith('ms') ? 1e6 : 1e9);
 
-/** The question as it is asked; as long as it was, so that places in it stay. */
+/** The question to send; padded to the same length, so that positions in it stay valid. */
 export function fillWindow(q: string, span: number): string {
 	return q.replaceAll(WINDOW, windowFor(span).padEnd(WINDOW.length));
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Those that their arguments do not give away. */
+/* Calls whose effect does not follow from their arguments. */
 static const struct {
 	const char *name;
 	enum fd_act act;
@@ -57,7 +57,7 @@ static bool fd_acts_has(const struct op_def *d, enum arg_role role)
 
 static enum fd_act fd_act_of(const struct op_def *d)
 {
-	/* where a call has a path as well, its file is the path's */
+	/* if a call also has a path, its file is that of the path */
 	bool names_one = fd_acts_has(d, ARG_FD) && !fd_acts_has(d, ARG_PATH);
 
 	if (fd_acts_has(d, ARG_FDPAIR))

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * fd_acts.h: what a call does to descriptors, by its operation: derived from ops.def, so that a new call has its place here
- * without a line.
- */
+/* fd_acts.h: the effect of a call on descriptors, by operation. Derived from ops.def, so that a new call needs no entry here. */
 #pragma once
 
 #include "analysis/features/feature.h"
 
 enum fd_act {
-	FD_NONE,	/* nothing: no descriptor, or one that is only a path's folder */
+	FD_NONE,	/* none: no descriptor, or only the folder of a path */
 	FD_USE,		/* uses `fd` */
 	FD_SEND,	/* the same, and moves bytes out of the program: write, sendto, ... */
 	FD_RECEIVE,	/* into it: read, recvfrom, ... */
-	FD_CONNECT,	/* names the peer of `fd` */
+	FD_CONNECT,	/* sets the peer of `fd` */
 	FD_CLOSE,	/* closes `fd` */
-	FD_OPEN,	/* makes the descriptor `ret` of `file` */
-	FD_PAIR,	/* makes `fd` of `file` and `fd2` of `file2` */
-	FD_ACCEPT,	/* makes `ret` of `file2`, by `fd` */
-	FD_DUP,		/* makes `ret` of `file` out of `fd` */
-	FD_FCNTL,	/* makes one, changes one or uses one: by a1 */
+	FD_OPEN,	/* creates descriptor `ret` of `file` */
+	FD_PAIR,	/* creates `fd` of `file` and `fd2` of `file2` */
+	FD_ACCEPT,	/* creates `ret` of `file2` from `fd` */
+	FD_DUP,		/* creates `ret` of `file` from `fd` */
+	FD_FCNTL,	/* creates, modifies or uses one, depending on a1 */
 	FD_CLOSE_RANGE, /* closes a0 ... a1 */
-	FD_EXEC,	/* closes what is marked for it */
-	FD_EXIT,	/* of a thread */
-	FD_EXIT_GROUP,	/* of the process: closes all */
-	FD_UNLINK,	/* takes the name `file` away */
+	FD_EXEC,	/* closes descriptors with close-on-exec */
+	FD_EXIT,	/* a thread ends */
+	FD_EXIT_GROUP,	/* the process ends: closes all */
+	FD_UNLINK,	/* removes the name `file` */
 	FD_RENAME,	/* gives the name `file2` to another file */
 	FD_LINK,	/* gives the file named `file` another name */
 };
@@ -33,7 +30,7 @@ struct fd_acts {
 };
 
 void fd_acts_init(struct fd_acts *a);
-/* True for what is on names, and not on a descriptor. */
+/* True for calls that use names, not descriptors. */
 static inline bool fd_act_by_path(enum fd_act act)
 {
 	return act == FD_NONE || act >= FD_UNLINK;

@@ -41,7 +41,7 @@ void fd_rows_free(struct fd_rows *t)
 	map_free(&t->of);
 }
 
-/* Of the rows of ended processes the half that opened least goes. 0 or -ENOMEM. */
+/* Drops the half of the rows of ended processes that opened least. 0 or -ENOMEM. */
 static int fd_rows_sweep(struct fd_rows *t)
 {
 	_cleanup_free_ uint64_t *opened = calloc(FD_ROWS_MAX, sizeof(*opened));
@@ -115,14 +115,15 @@ int fd_rows_of(struct fd_rows *t, uint32_t process, uint32_t file, int64_t base,
 		return 0;
 	}
 	if (t->free_count <= FD_ROWS_MAX / 64 && t->count == FD_ROWS_MAX) {
-		/* with few of them the next sweep would be soon: then living rows have the room */
+		/* with few such rows the next sweep would follow soon: leave the room to rows of living processes */
 		if (t->ended >= FD_ROWS_MAX / 16) {
 			r = fd_rows_sweep(t);
 			if (r < 0)
 				return r;
 		}
+		/* one of the last rows: a single row per process */
 		if (t->free_count <= FD_ROWS_MAX / 64)
-			pattern = FILE_PATTERN_ANY; /* the last ones: one for a process */
+			pattern = FILE_PATTERN_ANY;
 		if (map_get(&t->of, (uint64_t)process << 32 | pattern, &place)) {
 			*ret = (uint32_t)place;
 			return 0;
@@ -152,13 +153,13 @@ void fd_row_end(struct fd_rows *t, struct fd_row *row, int64_t end)
 	t->ended++;
 }
 
-/* How long after: a damaged trace may have any times. */
+/* The time from one to the other; limited, since a damaged trace may have any times. */
 static int64_t fd_row_since(int64_t from, int64_t to)
 {
 	return to <= from ? 0 : (int64_t)MIN((uint64_t)to - (uint64_t)from, (uint64_t)INT64_MAX);
 }
 
-/* The curve up to a time, at which net changes: each point is the least of its time. */
+/* Extends the curve up to a time at which net changes: each point is the minimum in its interval. */
 static void fd_row_curve(struct fd_row *row, int64_t at)
 {
 	int64_t since = fd_row_since(row->base, at);
@@ -172,7 +173,7 @@ static void fd_row_curve(struct fd_row *row, int64_t at)
 		row->points = (row->points + 1) / 2;
 		row->step *= 2;
 	}
-	/* what was so until now */
+	/* the value until now */
 	while (row->points <= (uint32_t)(since / row->step))
 		row->curve[row->points++] = (int32_t)row->net;
 }
@@ -232,7 +233,7 @@ void fd_row_closed(struct fd_row *row, int64_t at)
 	row->last = MAX(row->last, at);
 }
 
-/* The least that was open from one point to another, both included; behind the last it is what is open at the end. */
+/* The minimum number open between two points, inclusive; after the last point, the number open at the end. */
 static int64_t fd_row_least(const struct fd_row *row, int64_t from, int64_t to)
 {
 	int64_t least = INT64_MAX;
@@ -248,7 +249,7 @@ unsigned int fd_row_rising(const struct fd_row *row, int64_t end)
 	unsigned int rising = 0;
 
 	for (unsigned int part = 1; part <= FD_PARTS; part++) {
-		/* to the point that holds the last moment of the part; 128 bits: life may be years */
+		/* to the point that contains the last moment of the part; 128 bits, as a lifetime may be years */
 		int64_t to = ((int64_t)((__int128)life * part / FD_PARTS) - 1) / row->step, now;
 
 		to = MAX(to, from);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fdlife.c: the descriptors of each process, from their opening to their close: the table `fdlife`.
+ * fdlife.c: the descriptors of each process, from open to close: the table `fdlife`.
  *
- * A process has a table of descriptors, as in the kernel. What is open when recording begins is not in the trace, nor is
- * what a child inherits or a socket brings (SCM_RIGHTS): such a descriptor is found by the first call on it, counted in
- * `before`, and taken for one that had been open from the beginning. One that no call used is unknown. At exec what is
- * marked close-on-exec is closed; descriptors that were found open, of which the mark is unknown, are forgotten, and are found
- * again if they are used.
+ * Each process has a table of descriptors, as in the kernel. The trace does not contain descriptors that were open
+ * before recording, inherited by a child, or received over a socket (SCM_RIGHTS). Such a descriptor is found by the
+ * first call on it, counted in `before`, and treated as open from the beginning; one that no call uses remains unknown.
+ * An exec closes descriptors with close-on-exec. For descriptors that were found open this flag is unknown: they are
+ * dropped, and found again if they are used.
  *
- * When a call names another file than the table has for its descriptor, a close and an open were missed: both rows are
- * inexact. Tables that threads or processes do not share as usual (CLONE_FILES between processes, unshare()) show so.
+ * If a call names another file than the table has for its descriptor, a close and an open were missed: both rows are
+ * inexact. This also happens with tables that threads or processes share in unusual ways (CLONE_FILES between
+ * processes, unshare()).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,39 +25,40 @@
 #include "analysis/features/file_patterns.h"
 #include "base/saturate.h"
 
-#define FD_ENTRIES_MAX	    (1u << 20) /* of all processes; descriptors beyond are not followed */
+#define FD_ENTRIES_MAX	    (1u << 20) /* of all processes; further descriptors are not tracked */
 #define FD_BYTES_MAX	    (80u << 20)
-#define FD_CLOSE_RANGE_EXEC (1 << 2) /* CLOSE_RANGE_CLOEXEC, which Debian 12's headers lack */
+#define FD_CLOSE_RANGE_EXEC (1 << 2) /* CLOSE_RANGE_CLOEXEC, missing in Debian 12's headers */
 
 enum fd_flag {
 	FD_TAKEN = 1 << 0,
-	FD_SEEN = 1 << 1, /* it was seen to be opened */
+	FD_SEEN = 1 << 1, /* its open was recorded */
 	FD_CLOEXEC_SET = 1 << 2,
 	FD_IS_SOCKET = 1 << 3,
-	FD_SENT = 1 << 4,    /* the last that moved bytes was sending */
-	FD_UNNAMED = 1 << 5, /* a socket whose row depends on what it is connected to */
+	FD_SENT = 1 << 4,    /* the last call that moved bytes sent them */
+	FD_UNNAMED = 1 << 5, /* a socket whose row depends on its peer */
 };
 
 struct fd_entry {
 	uint32_t file;
-	uint32_t row; /* FEATURE_NONE: there is none, or none yet */
+	uint32_t row; /* FEATURE_NONE: none, or none yet */
 	union {
-		uint64_t bytes; /* written to it */
-		int64_t opened; /* FD_UNNAMED: when */
+		uint64_t bytes; /* bytes written to it */
+		int64_t opened; /* FD_UNNAMED: time of its open */
 	};
-	int64_t since; /* it is what it is, or free; calls that began before are on what it was */
+	/* time of its last open or close; calls that began before refer to its previous state */
+	int64_t since;
 	uint32_t flags;
 };
 
 struct fd_process {
-	struct fd_entry *entries; /* [count]: a descriptor each */
+	struct fd_entry *entries; /* [count], indexed by descriptor */
 	size_t count;
-	int64_t first; /* the process was first seen */
-	uint32_t rows; /* the first of its list; FEATURE_NONE: it has none */
-	bool cut;      /* descriptors were not followed */
+	int64_t first; /* time at which the process was first seen */
+	uint32_t rows; /* head of its list of rows; FEATURE_NONE: empty */
+	bool cut;      /* some descriptors were not tracked */
 };
 
-/* Of a process that has ended: calls of its threads that are still on their way have no part. */
+/* Marks an ended process: calls of its threads that end later are ignored. */
 static struct fd_process *const FD_ENDED = (struct fd_process *)-1;
 
 struct fdlife {
@@ -65,13 +67,13 @@ struct fdlife {
 	struct file_patterns patterns;
 	struct fd_rows rows;
 	struct fd_gone gone;
-	struct fd_process **processes; /* [process], NULL: it had no descriptor yet */
+	struct fd_process **processes; /* [process], NULL: no descriptors yet */
 	size_t process_cap;
-	size_t entries; /* of all processes */
+	size_t entries; /* number over all processes */
 	int socket_op, memfd_op;
 };
 
-/* What is happening: a call, and the process that made it. */
+/* Context: a call, and the process that made it. */
 struct fd_event {
 	struct fdlife *life;
 	struct fd_process *process;
@@ -86,7 +88,7 @@ static struct fd_row *fd_row(const struct fdlife *l, const struct fd_entry *e)
 
 /* ---- the table of a process ---- */
 
-/* The process of a call, made when it is first seen; NULL: it has ended. 0 or -ENOMEM. */
+/* The process of a call, created when first seen; NULL: it has ended. 0 or -ENOMEM. */
 static int fdlife_process(struct fdlife *l, uint32_t number, int64_t start, struct fd_process **ret)
 {
 	int r = feature_grow((void **)&l->processes, &l->process_cap, (size_t)number + 1,
@@ -105,13 +107,13 @@ static int fdlife_process(struct fdlife *l, uint32_t number, int64_t start, stru
 	return 0;
 }
 
-/* The entry of a descriptor, taken or not; NULL where there is none. */
+/* The entry of a descriptor, in use or free; NULL if there is none. */
 static struct fd_entry *fd_entry(const struct fd_process *p, int64_t fd)
 {
 	return fd >= 0 && (uint64_t)fd < p->count ? &p->entries[fd] : NULL;
 }
 
-/* The same, made; *ret is NULL where it is not followed. 0 or -ENOMEM. */
+/* The same, created if necessary; *ret is NULL if it is not tracked. 0 or -ENOMEM. */
 static int fd_entry_need(struct fdlife *l, struct fd_process *p, int64_t fd, struct fd_entry **ret)
 {
 	size_t count = p->count ? p->count : 16;
@@ -137,12 +139,12 @@ static int fd_entry_need(struct fdlife *l, struct fd_process *p, int64_t fd, str
 	return 0;
 }
 
-/* The row of a descriptor. 0 or -ENOMEM. */
+/* Finds the row of a descriptor. 0 or -ENOMEM. */
 static int fd_entry_row(struct fdlife *l, uint32_t number, struct fd_entry *e)
 {
 	struct fd_process *p = l->processes[number];
 	struct fd_row *row;
-	int r = fd_rows_of(&l->rows, number, e->file, p->first, &e->row);
+	int r = fd_rows_of(&l->rows, number, e->file, e->since, &e->row);
 
 	if (r < 0)
 		e->row = FEATURE_NONE;
@@ -159,7 +161,7 @@ static int fd_entry_row(struct fdlife *l, uint32_t number, struct fd_entry *e)
 	return 0;
 }
 
-/* ---- what happens to a descriptor ---- */
+/* ---- events of a descriptor ---- */
 
 static int64_t fd_start(const struct fd_event *ev)
 {
@@ -168,7 +170,7 @@ static int64_t fd_start(const struct fd_event *ev)
 	return c->start == FEATURE_NULL ? c->stop : c->start;
 }
 
-/* A socket's row, which is known by now or never. 0 or -ENOMEM. */
+/* Determines a socket's row, whose name cannot become known later. 0 or -ENOMEM. */
 static int fd_name(struct fd_event *ev, struct fd_entry *e)
 {
 	struct fdlife *l = ev->life;
@@ -185,7 +187,7 @@ static int fd_name(struct fd_event *ev, struct fd_entry *e)
 	return fd_row_opened(&l->rows, fd_row(l, e), e->file, ev->call->thread_id, opened);
 }
 
-/* It is closed; the entry is free. 0 or -ENOMEM. */
+/* A descriptor was closed: frees its entry. 0 or -ENOMEM. */
 static int fdlife_lose(struct fd_event *ev, struct fd_entry *e, bool missed)
 {
 	int64_t stop = ev->call->stop;
@@ -201,7 +203,7 @@ static int fdlife_lose(struct fd_event *ev, struct fd_entry *e, bool missed)
 	return r;
 }
 
-/* A descriptor is opened. 0 or -ENOMEM. */
+/* A descriptor was opened. 0 or -ENOMEM. */
 static int fdlife_gain(struct fd_event *ev, int64_t fd, uint32_t file, uint32_t flags)
 {
 	const struct feature_call *c = ev->call;
@@ -215,7 +217,7 @@ static int fdlife_gain(struct fd_event *ev, int64_t fd, uint32_t file, uint32_t 
 	r = fd_entry_need(l, ev->process, fd, &e);
 	if (r < 0 || !e)
 		return r;
-	/* its close is on its way as a rule: a descriptor is free when close() begins */
+	/* usually its close has not ended yet: the kernel frees a descriptor at the beginning of close() */
 	if (e->flags & FD_TAKEN) {
 		r = fdlife_lose(ev, e, true);
 		if (r < 0)
@@ -245,7 +247,7 @@ static bool fd_is_socket(const struct fdlife *l, uint32_t file)
 	return f && f->type == FILE_TYPE_SOCKET;
 }
 
-/* The descriptor of a call that uses one: found open where it is not known. *ret NULL: none is followed. 0 or -ENOMEM. */
+/* The descriptor that a call uses; if it is unknown, it was found open. *ret NULL: not tracked. 0 or -ENOMEM. */
 static int fd_use(struct fd_event *ev, struct fd_entry **ret)
 {
 	const struct feature_call *c = ev->call;
@@ -283,7 +285,7 @@ static int fd_use(struct fd_event *ev, struct fd_entry **ret)
 	return fd_row_found(&l->rows, fd_row(l, e), file, c->thread_id, fd_start(ev));
 }
 
-/* Bytes went out of a descriptor's program, or into it. 0 or -ENOMEM. */
+/* A call moved bytes out of the program through a descriptor, or into it. 0 or -ENOMEM. */
 static int fd_move(struct fd_event *ev, struct fd_entry *e, bool sends)
 {
 	int64_t bytes = ev->call->bytes;
@@ -305,7 +307,7 @@ static int fd_move(struct fd_event *ev, struct fd_entry *e, bool sends)
 	return 0;
 }
 
-/* ---- what calls do ---- */
+/* ---- effects of calls ---- */
 
 static uint32_t fd_flags_of(const struct fd_event *ev)
 {
@@ -313,7 +315,7 @@ static uint32_t fd_flags_of(const struct fd_event *ev)
 	int64_t flags = ev->call->flags;
 	uint32_t socket = 0;
 
-	/* every flag of this meaning has the value of O_CLOEXEC, but for one */
+	/* all flags with this meaning have the value of O_CLOEXEC, with one exception */
 	if (op_def(op)->class == CLASS_NET || ev->life->acts.of[op] == FD_ACCEPT)
 		socket = FD_IS_SOCKET;
 	if (op == ev->life->memfd_op)
@@ -321,7 +323,7 @@ static uint32_t fd_flags_of(const struct fd_event *ev)
 	return socket | (flags & O_CLOEXEC ? FD_CLOEXEC_SET : 0);
 }
 
-/* A copy of the descriptor that the call uses. 0 or -ENOMEM. */
+/* The call duplicated the descriptor that it uses. 0 or -ENOMEM. */
 static int fd_dup(struct fd_event *ev, uint32_t flags)
 {
 	int64_t made = ev->call->ret;
@@ -420,7 +422,7 @@ static int fdlife_name_left(struct fdlife *l, uint32_t number, struct fd_entry *
 	return fd_row_opened(&l->rows, fd_row(l, e), e->file, fd_row(l, e)->thread_id, opened);
 }
 
-/* What is open now was open at its end. 0 or -ENOMEM. */
+/* Descriptors still open were open at its end. 0 or -ENOMEM. */
 static int fdlife_process_end(struct fdlife *l, uint32_t number, int64_t end)
 {
 	struct fd_process *p = l->processes[number];
@@ -459,8 +461,8 @@ static int fdlife_process_end(struct fdlife *l, uint32_t number, int64_t end)
 /* ---- the feature ---- */
 
 /*
- * Calls come in the order in which they end. True for one that began when its descriptor was another's: the close of what it
- * was, which is counted, or a call that another thread's close overtook.
+ * Calls come in the order in which they end. True for a call that began when its descriptor had another file: the close
+ * of that file, which is counted, or a call that ended after another thread's close.
  */
 static bool fdlife_is_late(struct fd_event *ev, enum fd_act act)
 {
@@ -500,7 +502,7 @@ static int fdlife_use(struct fd_event *ev, enum fd_act act)
 	return r < 0 || act != FD_CLOSE ? r : fdlife_lose(ev, e, false);
 }
 
-/* A call that made descriptors. 0 or -ENOMEM. */
+/* A call that created descriptors. 0 or -ENOMEM. */
 static int fdlife_open(struct fd_event *ev, enum fd_act act)
 {
 	const struct feature_call *c = ev->call;
@@ -525,7 +527,7 @@ static int fdlife_open(struct fd_event *ev, enum fd_act act)
 	return r < 0 ? r : fdlife_gain(ev, c->ret, second, flags);
 }
 
-/* A name went, or came. 0 or -ENOMEM. */
+/* A name was removed, or added. 0 or -ENOMEM. */
 static int fdlife_names(struct fd_event *ev, enum fd_act act)
 {
 	const struct feature_call *c = ev->call;
@@ -564,7 +566,7 @@ static int fdlife_act(struct fd_event *ev, enum fd_act act)
 	case FD_SEND:
 	case FD_RECEIVE:
 	case FD_CONNECT:
-	case FD_CLOSE: /* Linux closes it whatever else goes wrong */
+	case FD_CLOSE: /* Linux closes the descriptor even if close() fails */
 		return c->err == EBADF ? 0 : fdlife_use(ev, act);
 	case FD_UNLINK:
 	case FD_RENAME:
@@ -648,8 +650,9 @@ static int fdlife_put(const struct fdlife *l, const struct fd_row *row, struct f
 	struct bytes text = file_patterns_text(&l->patterns, row->pattern);
 	struct batch_row to;
 
+	/* descriptors found open were dropped at exec */
 	if (!row->opened && !row->before)
-		return 0; /* what was found was forgotten at exec */
+		return 0;
 	to = feature_row(out);
 	row_set(&to, FDLIFE_PROCESS_ID, feature_id(l->world->processes, row->process));
 	row_set(&to, FDLIFE_FILE_ID, feature_id(l->world->files, row->file));

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * habit.c: what a thread does again and again, found without a rule: the table `habit`.
+ * habit.c: repeated sequences of calls of a thread, found without rules: the table `habit`.
  *
- * Calls become steps: an operation, called once or several times in a row, on whatever files. Calls without a part in this
- * are left out: memory, signals, clocks, ids, locks in memory (whether a futex needs a call depends on chance), and those that
- * ran when recording began or ended. Steps are looked at in two ways:
+ * Calls become steps: an operation, called once or several times in a row, on any files. Calls that are irrelevant here
+ * are left out: memory, signals, clocks, ids, futexes (whether a futex needs a call depends on timing), and calls in
+ * progress when recording began or ended. Steps are examined in two ways:
  *
  *   file     The calls of a thread on one file from an open to its close, with what follows it until the next open (unlink,
- *            stat), whatever the thread did between them. This is scope `file`. What came before the first open of a new
- *            file (stat) belongs to it.
- *   thread   All calls of a thread in their order, where at least two files, or a file and a wait, alternate, or no file is
- *            opened: `stat` and `sleep`, `read` of one file and `write` of another. This is scope `thread`. A cycle that is
- *            an open, a close and more on one file is in the first view already.
+ *            stat), whatever the thread did in between. This is scope `file`. Calls before the first open of a new file (stat)
+ *            belong to it.
+ *   thread   All calls of a thread in order, if at least two files, or a file and a wait, alternate, or if no file is opened:
+ *            `stat` and `sleep`, `read` of one file and `write` of another. This is scope `thread`. A cycle that consists of an
+ *            open, a close and other calls on one file is already covered by scope `file`.
  *
- * Cycles of threads are maximal repetitions (Main and Lorentz, "An O(n log n) algorithm for finding all repetitions in a
- * string", 1984) of periods up to HABIT_PERIOD_MAX: for each period p the number of steps that were equal to those p before.
- * When it reaches p, the last 2p steps are one cycle twice. Within a cycle one comparison per step suffices. A step compares
- * equal if the operation is the same, and the file is the same number of steps back: the encoding of Baker ("A theory of
- * parameterized pattern matching", 1993), with which a loop over p.1, p.2, p.3 repeats as one over a single file does.
+ * Cycles of threads are maximal repetitions (Main and Lorentz, "An O(n log n) algorithm for finding all repetitions in
+ * a string", 1984) with periods up to HABIT_PERIOD_MAX: for each period p, the number of consecutive steps that were
+ * equal to the step p before. When it reaches p, the last 2p steps are one cycle twice. Within a cycle one comparison
+ * per step suffices. Steps are equal if the operation is the same, and the file was last used the same number of steps
+ * before: the encoding of Baker ("A theory of parameterized pattern matching", 1993). A loop over p.1, p.2, p.3
+ * therefore repeats like one over a single file.
  *
- * A cycle begins at an open where it has one, else at the step at which it was seen to begin first.
+ * A cycle begins at an open if it has one, otherwise at the step at which it was first seen to begin.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,16 +30,17 @@
 #include "analysis/features/habit/habit_session.h"
 #include "analysis/features/habit/habit_table.h"
 
-#define HABIT_PERIOD_MIN 2 /* one operation again and again is one step */
+#define HABIT_PERIOD_MIN 2 /* an operation repeated alone is a single step */
 #define HABIT_PERIOD_MAX 12
-#define HABIT_RING	 64 /* steps that are remembered: three periods, and room; power of two */
+#define HABIT_RING	 64 /* steps stored: three periods, plus room; power of two */
 #define HABIT_BYTES_MAX	 (96u << 20)
-#define HABIT_STREAMS_MAX \
-	2048 /* threads that are followed at once; the one that was quiet longest makes room */
-#define HABIT_NO_FILE	 UINT8_MAX
-#define HABIT_OTHERS_MAX (HABIT_RING + 1) /* more are not counted: the ring has lost the first */
+/* threads followed at the same time; the one idle for longest is replaced */
+#define HABIT_STREAMS_MAX 2048
+#define HABIT_NO_FILE	  UINT8_MAX
+/* further ones are not counted: the ring has lost the first */
+#define HABIT_OTHERS_MAX (HABIT_RING + 1)
 
-/* Four periods are compared at once. */
+/* Four periods are compared at a time. */
 typedef uint32_t habit_lanes __attribute__((vector_size(16)));
 #define HABIT_LANES   (sizeof(habit_lanes) / sizeof(uint32_t))
 #define HABIT_VECTORS (HABIT_PERIOD_MAX / HABIT_LANES)
@@ -48,35 +50,35 @@ static_assert(HABIT_RING > 4 * HABIT_PERIOD_MAX, "runs that begin a cycle lie be
 static_assert(HABIT_PERIOD_MAX <= HABIT_STEPS_MAX, "a cycle is a sequence");
 
 struct habit_step {
-	uint32_t file; /* the last, where it is of several */
+	uint32_t file; /* the last one, if it is on several */
 	uint16_t op;
-	uint8_t back; /* steps since the file was used; 0: longer, HABIT_NO_FILE: there is none */
-	bool opens, closes; /* it makes, closes a descriptor */
-	uint16_t
-		others; /* files that it was on before `file`: in the stream, from `first_other` on */
+	uint8_t back;	    /* steps since the file was used; 0: too many, HABIT_NO_FILE: no file */
+	bool opens, closes; /* it creates, closes a descriptor */
+	/* number of files that it was on before `file`; they are in the stream, from `first_other` on */
+	uint16_t others;
 	uint64_t first_other;
 	uint32_t calls, errors;
 	int64_t start, stop;
 	uint64_t bytes, time, wait;
 };
 
-/* The calls of one thread. */
+/* State of one thread. */
 struct habit_stream {
 	uint32_t task, process;
 	int64_t thread_id;
-	bool used;	  /* since the hand passed */
-	uint64_t count;	  /* steps; the last may still grow */
+	bool used;	  /* since the clock hand passed */
+	uint64_t count;	  /* number of steps; the last one may still be extended */
 	uint64_t claimed; /* steps before this one are counted */
 	uint64_t begin;	  /* the step at which the next run of the cycle begins */
-	uint32_t period;  /* 0: no cycle */
-	bool silent;	  /* the cycle is not counted: it is one of calls on one file */
+	uint32_t period;  /* 0: not in a cycle */
+	bool silent;	  /* the cycle is not counted: its calls are on one file */
 	struct habit_cycle cycle;
-	habit_lanes same
-		[HABIT_VECTORS]; /* by period, the longest first: steps equal to those so many before */
-	/* op and back of a step, which is what is compared; twice, so that the last ones are always in a row */
+	/* by period, longest first: consecutive steps equal to the step that many before */
+	habit_lanes same[HABIT_VECTORS];
+	/* encoded op and back of a step, for comparison; stored twice, so that the last ones are always contiguous */
 	uint32_t words[2 * HABIT_RING];
 	uint32_t files[2 * HABIT_RING]; /* its file, likewise */
-	uint32_t others[HABIT_RING];	/* of steps on several files: those but for the last */
+	uint32_t others[HABIT_RING];	/* for steps on several files: all but the last */
 	uint64_t other_count;
 	struct habit_step steps[HABIT_RING];
 	struct habit_sessions sessions;
@@ -102,14 +104,14 @@ static struct habit_step *habit_step(struct habit_stream *s, uint64_t i)
 
 /* ---- a cycle of a thread ---- */
 
-/* The files of a run, in the order in which it came to them. */
+/* The files of a run, in order of first use. */
 struct habit_files {
 	uint32_t at[HABIT_PERIOD_MAX + HABIT_RING];
 	size_t count;
-	bool cut; /* they are not all */
+	bool cut; /* incomplete */
 };
 
-/* The files that the i-th step of a run came to first. */
+/* Adds the files that the i-th step of a run is the first to use. */
 static void habit_step_files(const struct habit_stream *s, const struct habit_step *step,
 			     uint32_t i, struct habit_files *f)
 {
@@ -131,7 +133,7 @@ static void habit_step_files(const struct habit_stream *s, const struct habit_st
 		f->at[f->count++] = step->file;
 }
 
-/* Steps [begin, begin + period) are one run of the cycle. 0 or -ENOMEM. */
+/* Counts one run of the cycle, steps [begin, begin + period). 0 or -ENOMEM. */
 static int habit_run(struct habit *h, struct habit_stream *s)
 {
 	struct habit_sums sums = {.start = habit_step(s, s->begin)->start};
@@ -159,7 +161,7 @@ static int habit_run(struct habit *h, struct habit_stream *s)
 	return habit_table_add(&h->table, &s->cycle, &sums, s->thread_id, files.at, files.count);
 }
 
-/* True where the calls on one file say it as well: open, close and more, all on one file. */
+/* True if scope `file` already covers it: an open, a close and other calls, all on one file. */
 static bool habit_is_of_file(struct habit_stream *s, uint64_t from, uint32_t period)
 {
 	uint32_t file = habit_step(s, from)->file;
@@ -176,7 +178,10 @@ static bool habit_is_of_file(struct habit_stream *s, uint64_t from, uint32_t per
 	return opens && closes;
 }
 
-/* No file of these steps was used last before the cycle: what a step of a cycle is on follows from the others of the cycle. */
+/*
+ * True if none of these steps uses a file last used before the cycle: the file of each step is determined by other
+ * steps of the cycle.
+ */
 static bool habit_is_closed(struct habit_stream *s, uint64_t from, uint32_t period)
 {
 	for (uint32_t i = 0; i < period; i++) {
@@ -188,7 +193,7 @@ static bool habit_is_closed(struct habit_stream *s, uint64_t from, uint32_t peri
 	return true;
 }
 
-/* The cycle of the steps from `from` on, seen from the one `turn` behind it. */
+/* Describes the cycle of the steps from `from` on, rotated by `turn`. */
 static void habit_describe(struct habit_stream *s, uint64_t from, uint32_t period, uint32_t turn)
 {
 	struct habit_cycle *c = &s->cycle;
@@ -199,7 +204,7 @@ static void habit_describe(struct habit_stream *s, uint64_t from, uint32_t perio
 	}
 }
 
-/* Where the cycle may begin: at an open behind something else, or anywhere where it opens nothing. */
+/* True if the cycle may begin there: at an open that follows another call, or anywhere if it opens nothing. */
 static bool habit_may_begin(struct habit_stream *s, uint64_t from, uint32_t period, uint32_t turn,
 			    bool opens)
 {
@@ -210,8 +215,8 @@ static bool habit_may_begin(struct habit_stream *s, uint64_t from, uint32_t peri
 }
 
 /*
- * The step at which the cycle begins, counted from `from`: the one at which it began before, so that a cycle is one
- * row; else the first that may be, from `first` on. Describes the cycle.
+ * The step at which the cycle begins, relative to `from`: the one at which it began before, so that each cycle has a
+ * single row; otherwise the first possible one, from `first` on. Describes the cycle.
  */
 static uint32_t habit_turn(struct habit *h, struct habit_stream *s, uint64_t from, uint32_t period,
 			   uint32_t first)
@@ -237,7 +242,7 @@ static uint32_t habit_turn(struct habit *h, struct habit_stream *s, uint64_t fro
 	return chosen;
 }
 
-/* An early step may be one of a run, though its file was used elsewhere before. */
+/* True if an early step may belong to a run, even if its file was used elsewhere before. */
 static bool habit_step_fits(const struct habit_step *early, const struct habit_step *late,
 			    uint32_t period)
 {
@@ -245,7 +250,7 @@ static bool habit_step_fits(const struct habit_step *early, const struct habit_s
 					 (early->back == 0 && late->back > period));
 }
 
-/* Counts the runs that are complete with the step `last`. 0 or -ENOMEM. */
+/* Counts the runs that are complete with step `last`. 0 or -ENOMEM. */
 static int habit_runs(struct habit *h, struct habit_stream *s, uint64_t last)
 {
 	int r = 0;
@@ -255,20 +260,20 @@ static int habit_runs(struct habit *h, struct habit_stream *s, uint64_t last)
 	return r;
 }
 
-/* The last 2 * period steps were one cycle twice. 0 or -ENOMEM. */
+/* Called when the last 2 * period steps were one cycle twice. 0 or -ENOMEM. */
 static int habit_enter(struct habit *h, struct habit_stream *s, uint64_t last, uint32_t period)
 {
 	uint64_t run = last + 1 - period, from = MAX(run - period, s->claimed), least;
 	uint32_t turn;
 
-	/* the first runs may have been before: nothing was known of their files then */
+	/* the first runs may have been earlier: the distances to their files did not match yet */
 	least = MAX(s->claimed, last > HABIT_RING - 2 ? last - (HABIT_RING - 2) : 0);
 	while (from > least &&
 	       habit_step_fits(habit_step(s, from - 1), habit_step(s, from - 1 + period), period))
 		from--;
 	s->period = period;
 	s->silent = habit_is_of_file(s, run, period);
-	/* `from` is some periods before a step of the last run, which is at (from - run) modulo the period */
+	/* `from` is a number of periods before a step of the last run, which is at (from - run) modulo the period */
 	turn = habit_turn(h, s, run, period, (uint32_t)((from + 4ull * period - run) % period));
 	s->begin = run + turn;
 	while (s->begin >= from + period)
@@ -287,7 +292,7 @@ static const uint32_t *habit_before(const uint32_t *ring, uint64_t i)
 	return ring + i % HABIT_RING + HABIT_RING - HABIT_PERIOD_MAX;
 }
 
-/* Counts on for all periods; true where one has just been run twice. */
+/* Updates the counters of all periods; true if one has just been completed twice. */
 static bool habit_compare(struct habit_stream *s, uint64_t i, uint32_t word)
 {
 	const uint32_t *before = habit_before(s->words, i);
@@ -311,7 +316,7 @@ static bool habit_repeats(const struct habit_stream *s, uint32_t period)
 	return s->same[lane / HABIT_LANES][lane % HABIT_LANES] >= period;
 }
 
-/* The shortest period of the operations alone, of those that divide `period`. */
+/* The shortest period of the operations alone that divides `period`. */
 static uint32_t habit_root(struct habit_stream *s, uint64_t from, uint32_t period)
 {
 	for (uint32_t q = 1; q < period; q++) {
@@ -327,7 +332,7 @@ static uint32_t habit_root(struct habit_stream *s, uint64_t from, uint32_t perio
 	return period;
 }
 
-/* The shortest period of which the last steps are two runs; 0: there is none. */
+/* The shortest period of which the last steps are two runs; 0: none. */
 static uint32_t habit_period(struct habit_stream *s, uint64_t i)
 {
 	for (uint32_t p = HABIT_PERIOD_MIN; p <= HABIT_PERIOD_MAX; p++) {
@@ -335,14 +340,14 @@ static uint32_t habit_period(struct habit_stream *s, uint64_t i)
 
 		if (!habit_repeats(s, p) || !habit_is_closed(s, i + 1 - p, p))
 			continue;
-		/* files that come again after several runs are no reason to tell these apart */
+		/* files that recur after several runs do not make these different */
 		root = habit_root(s, i + 1 - p, p);
 		return root >= HABIT_PERIOD_MIN && habit_repeats(s, root) ? root : p;
 	}
 	return 0;
 }
 
-/* The step can no longer change. 0 or -ENOMEM. */
+/* The step is complete. 0 or -ENOMEM. */
 static int habit_step_done(struct habit *h, struct habit_stream *s, uint64_t i)
 {
 	uint32_t word = s->words[i % HABIT_RING], period;
@@ -361,7 +366,7 @@ static int habit_step_done(struct habit *h, struct habit_stream *s, uint64_t i)
 
 /* ---- a call of a thread ---- */
 
-/* Steps since the file was used. */
+/* Number of steps since the file was used. */
 static uint8_t habit_back(const struct habit_stream *s, uint32_t file)
 {
 	const uint32_t *before;
@@ -425,7 +430,7 @@ static struct habit_owner habit_owner(struct habit *h, const struct habit_stream
 	return (struct habit_owner){&h->table, &h->parking, s->task, s->process, s->thread_id};
 }
 
-/* The stream is for another thread. 0 or -ENOMEM. */
+/* Ends the stream of its thread, so that another can use it. 0 or -ENOMEM. */
 static int habit_stream_leave(struct habit *h, struct habit_stream *s)
 {
 	struct habit_owner owner = habit_owner(h, s);
@@ -442,7 +447,7 @@ static int habit_stream_leave(struct habit *h, struct habit_stream *s)
 	return r;
 }
 
-/* A place for one more thread. 0 or -ENOMEM. */
+/* Finds room for another thread. 0 or -ENOMEM. */
 static int habit_stream_place(struct habit *h, size_t *ret)
 {
 	int r;
@@ -490,7 +495,7 @@ static int habit_stream_of(struct habit *h, uint32_t task, uint32_t process,
 	s->process = process;
 	s->count = s->claimed = s->other_count = 0;
 	s->period = 0;
-	memset(s->words, 0xff, sizeof(s->words)); /* no step, no file */
+	memset(s->words, 0xff, sizeof(s->words)); /* no steps, no files */
 	memset(s->files, 0xff, sizeof(s->files));
 	memset(s->same, 0, sizeof(s->same));
 	habit_sessions_init(&s->sessions);
@@ -500,7 +505,7 @@ static int habit_stream_of(struct habit *h, uint32_t task, uint32_t process,
 
 /* ---- the feature ---- */
 
-/* False for a call without a part in habits. */
+/* False for a call that is irrelevant to habits. */
 static bool habit_take(const struct habit *h, const struct feature_call *call,
 		       struct habit_call *ret)
 {

@@ -7,7 +7,7 @@
 
 void habit_sessions_init(struct habit_sessions *s)
 {
-	s->recent = 0x0001020304050607; /* free places come before used ones */
+	s->recent = 0x0001020304050607; /* free slots are used before occupied ones */
 	for (size_t i = 0; i < HABIT_SESSIONS; i++)
 		s->files[i] = FEATURE_NONE;
 }
@@ -67,7 +67,7 @@ static bool parking_take(const struct habit_owner *o, uint32_t file, struct habi
 
 /* ---- a session ---- */
 
-/* It is over: counts it if it was seen whole. 0 or -ENOMEM. */
+/* Ends a session: counts it if it was seen completely. 0 or -ENOMEM. */
 static int session_end(struct habit_session *s, const struct habit_owner *o)
 {
 	struct habit_cycle c = {
@@ -80,7 +80,7 @@ static int session_end(struct habit_session *s, const struct habit_owner *o)
 	return habit_table_add(o->table, &c, &s->sums, o->thread_id, &s->file, 1);
 }
 
-/* What it called stays where it is: `count` says how much of it counts. */
+/* The array of calls is not cleared: `count` is its valid length. */
 static void session_clear(struct habit_session *s, uint32_t file)
 {
 	s->file = file;
@@ -129,8 +129,9 @@ static int session_call(struct habit_session *s, const struct habit_owner *o,
 	session_take(s, c);
 	if (c->closes && s->depth)
 		s->depth--;
+	/* it belongs to the previous open */
 	else if (c->closes && !s->whole)
-		session_clear(s, c->file); /* of what was opened before */
+		session_clear(s, c->file);
 	return r;
 }
 
@@ -155,7 +156,7 @@ static uint32_t sessions_find(const struct habit_sessions *s, uint32_t file)
 	return HABIT_SESSIONS;
 }
 
-/* The place is now the one that was used last. */
+/* Makes the slot the most recently used one. */
 static void sessions_touch(struct habit_sessions *s, uint32_t place)
 {
 	uint64_t at = 0, before;
@@ -166,7 +167,7 @@ static void sessions_touch(struct habit_sessions *s, uint32_t place)
 	s->recent = (s->recent & (~0xffull << at)) | before << 8 | place;
 }
 
-/* The place of the file of a call; HABIT_SESSIONS: the call is on what was opened before, or elsewhere. 0 or -ENOMEM. */
+/* The slot for the file of a call; HABIT_SESSIONS: the call concerns a file opened before, or none here. 0 or -ENOMEM. */
 static int sessions_place(struct habit_sessions *s, const struct habit_owner *o,
 			  const struct habit_call *c, uint32_t *ret)
 {
@@ -181,7 +182,7 @@ static int sessions_place(struct habit_sessions *s, const struct habit_owner *o,
 	found = parking_take(o, c->file, &parked);
 	if (!found && !c->opens && !c->connects && !c->by_path)
 		return 0;
-	*ret = place = s->recent >> 56; /* a free one, or the one that was used longest ago */
+	*ret = place = s->recent >> 56; /* a free slot, or the least recently used one */
 	r = sessions_empty(s, o, place);
 	if (found)
 		s->at[place] = parked;
@@ -206,7 +207,7 @@ int habit_sessions_call(struct habit_sessions *s, const struct habit_owner *o,
 		sessions_touch(s, place);
 	}
 	at = &s->at[place];
-	/* of one that is too long the end alone matters */
+	/* in a session that is too long only the end matters */
 	if (at->count == HABIT_TOO_MANY && !c->opens && !c->closes)
 		return 0;
 	return session_call(at, o, c);

@@ -11,25 +11,27 @@
 #include "names/names.h"
 
 #define HABIT_SLOTS (2 * HABIT_LINES_MAX)
-#define HABIT_CALL_COST \
-	1000 /* ns: the least that a call weighs, so that frequent quick ones stay beside rare long ones */
-#define HABIT_HIST_BYTES \
-	(24u << 20) /* of memory for periods; the median is of those that had room */
+/* ns: minimum weight of a call, so that frequent quick ones are kept along with rare long ones */
+#define HABIT_CALL_COST 1000
+/* memory for periods; a median is that of the values that had room */
+#define HABIT_HIST_BYTES (24u << 20)
 
 static_assert((HABIT_SLOTS & (HABIT_SLOTS - 1)) == 0, "slots are a power of two");
 
-/* A pattern of files of a line. */
+/* A pattern of files within a line. */
 struct habit_row {
-	uint32_t key;	  /* the pattern of its first file, or FEATURE_NONE */
-	uint32_t pattern; /* of all its files; FEATURE_NONE: it has none */
-	uint32_t file;	  /* the last that was counted */
+	uint32_t key;	  /* pattern of its first file, or FEATURE_NONE */
+	uint32_t pattern; /* common pattern of all its files; FEATURE_NONE: none */
+	uint32_t file;	  /* last file counted */
 	uint16_t more;
 	bool inexact;
-	bool uncounted; /* not all files were counted: `files` is at most what the count and `skipped` say */
+	/* not all files were counted: `files` is limited by the count and `skipped` */
+	bool uncounted;
 	uint64_t rank, skipped;
-	uint64_t list; /* hash of the files that were counted last */
+	uint64_t list; /* hash of the files counted last */
 	int64_t thread_id, first, last, begun;
-	int64_t after; /* ns from the beginning of the line's run before to its first; -1: there was none */
+	/* ns from the beginning of the line's previous run to the row's first; -1: there was none */
+	int64_t after;
 	uint64_t times, calls, errors, bytes, time, wait;
 	struct hist periods;
 	struct distinct files;
@@ -37,12 +39,12 @@ struct habit_row {
 
 struct habit_line {
 	struct habit_cycle cycle;
-	bool late; /* it came after lines were thrown away */
+	bool late; /* added after lines were dropped */
 	uint8_t row_count, row_cap, row_last;
 	uint64_t hash, weight;
-	int64_t begun;		/* its latest run */
+	int64_t begun;		/* start of its latest run */
 	struct habit_row *rows; /* [row_count] */
-	struct habit_row *rest; /* of all other patterns; NULL: there are none */
+	struct habit_row *rest; /* all other patterns; NULL: none */
 };
 
 int habit_table_init(struct habit_table *t, struct file_patterns *patterns)
@@ -109,7 +111,7 @@ static void habit_table_slot(struct habit_table *t, uint32_t number)
 	t->slots[at] = number + 1;
 }
 
-/* Throws away the lighter half of the lines. 0 or -ENOMEM. */
+/* Drops the lighter half of the lines. 0 or -ENOMEM. */
 static int habit_table_sweep(struct habit_table *t)
 {
 	_cleanup_free_ uint64_t *weights = calloc(t->count, sizeof(*weights));
@@ -124,7 +126,7 @@ static int habit_table_sweep(struct habit_table *t)
 	array_sort(weights, t->count, order_u64);
 	limit = weights[t->count / 2];
 	for (size_t i = 0; i < t->count; i++) {
-		/* of those that weigh the same, as many as must */
+		/* of lines with the limit's weight, only as many as necessary */
 		if (t->lines[i].weight < limit ||
 		    (t->lines[i].weight == limit && out < t->count / 2)) {
 			habit_line_clear(t, &t->lines[i]);
@@ -147,7 +149,7 @@ static int habit_table_sweep(struct habit_table *t)
 	return 0;
 }
 
-/* The number of a line; FEATURE_NONE where there is none. */
+/* The index of a line; FEATURE_NONE if there is none. */
 static uint32_t habit_table_find(const struct habit_table *t, const struct habit_cycle *c,
 				 uint64_t hash)
 {
@@ -166,7 +168,7 @@ bool habit_table_has(const struct habit_table *t, const struct habit_cycle *c)
 	return habit_table_find(t, c, habit_cycle_hash(c)) != FEATURE_NONE;
 }
 
-/* The line of a cycle, which is made where there is none. 0 or -ENOMEM. */
+/* The line of a cycle, created if there is none. 0 or -ENOMEM. */
 static int habit_table_line(struct habit_table *t, const struct habit_cycle *c,
 			    struct habit_line **ret)
 {
@@ -199,7 +201,7 @@ static int habit_table_line(struct habit_table *t, const struct habit_cycle *c,
 
 /* ---- rows ---- */
 
-/* row += what has gone from its place. 0 or -ENOMEM. */
+/* Adds a row that is being removed to `row`. 0 or -ENOMEM. */
 static int habit_row_merge(struct habit_table *t, struct habit_row *row,
 			   const struct habit_row *other)
 {
@@ -262,7 +264,7 @@ static int habit_line_to_rest(struct habit_table *t, struct habit_line *line, st
 
 static int habit_line_add_row(struct habit_line *line)
 {
-	uint8_t cap = line->row_cap ? line->row_cap : 1; /* most have one */
+	uint8_t cap = line->row_cap ? line->row_cap : 1; /* most lines have one row */
 	struct habit_row *rows = line->rows;
 
 	if (line->row_count == line->row_cap) {
@@ -277,7 +279,7 @@ static int habit_line_add_row(struct habit_line *line)
 	return 0;
 }
 
-/* The row of a pattern, which takes the place of the rarest where there is no room. 0 or -ENOMEM. */
+/* The row of a pattern; if there is no room it replaces the rarest. 0 or -ENOMEM. */
 static int habit_line_row(struct habit_table *t, struct habit_line *line, uint32_t key,
 			  struct habit_row **ret)
 {
@@ -317,7 +319,7 @@ static int habit_line_row(struct habit_table *t, struct habit_line *line, uint32
 	return 0;
 }
 
-/* Counts the files, and widens the pattern to them. 0 or -ENOMEM. */
+/* Counts the files, and widens the pattern to include them. 0 or -ENOMEM. */
 static int habit_row_files(struct habit_table *t, struct habit_row *row, const uint32_t *files,
 			   size_t count)
 {
@@ -343,7 +345,7 @@ static int habit_row_files(struct habit_table *t, struct habit_row *row, const u
 	return 0;
 }
 
-/* Of the files of one run, in their order. */
+/* Hash of the files of one run, in order. */
 static uint64_t habit_files_hash(const uint32_t *files, size_t count)
 {
 	uint64_t h = count;
@@ -483,7 +485,7 @@ static int habit_put_row(struct habit_table *t, const struct feature_world *w,
 	return to.r < 0 ? to.r : habit_put_sequence(&to, &line->cycle, row->more);
 }
 
-/* What is too rare for a row of its own is one of the others. 0 or -ENOMEM. */
+/* Merges rows that are too rare to be shown into the row for all others. 0 or -ENOMEM. */
 static int habit_line_settle(struct habit_table *t, struct habit_line *line)
 {
 	size_t kept = 0;

@@ -8,21 +8,21 @@
 #include "analysis/features/press/press.h"
 #include "base/saturate.h"
 
-#define COMMS_MAX (1u << 20) /* names of threads; further ones are one */
+#define COMMS_MAX (1u << 20) /* names of threads; further ones share one */
 
-/* Of a file, by its number. */
+/* State of a file, by its number. */
 enum press_file {
-	FILE_DEVICE = 0xfff,   /* number of its device; 0: not looked up */
+	FILE_DEVICE = 0xfff,   /* mask: number of its device; 0: not looked up */
 	FILE_NOWHERE = 0xfff,  /* on no device */
-	FILE_DIRECT = 1 << 15, /* it was opened with O_DIRECT */
+	FILE_DIRECT = 1 << 15, /* flag: opened with O_DIRECT */
 };
 
-/* Of a thread. */
+/* State of a thread. */
 struct press_task {
-	int64_t thread_id; /* whose name is known, -1: none yet */
-	uint32_t comm;	   /* number of the name */
+	int64_t thread_id; /* version whose name is known, -1: none yet */
+	uint32_t comm;	   /* number of its name */
 	uint32_t group, epoch;
-	uint16_t device; /* of the group; 0: none yet */
+	uint16_t device; /* device of its group; 0: none yet */
 };
 
 struct press {
@@ -55,7 +55,7 @@ static void press_mark_ops(bool *marks, const char *const *names, size_t count)
 
 /* ---- devices ---- */
 
-/* File systems in memory, or made by the kernel: there is no device to share. */
+/* File systems in memory, or provided by the kernel, which have no device to share. */
 static bool press_fs_has_no_device(struct bytes fs)
 {
 	static const char *const names[] = {"tmpfs",	  "devtmpfs", "ramfs",	 "proc",
@@ -166,7 +166,7 @@ static int press_fit(struct press *p)
 	return 0;
 }
 
-/* Whether the call reaches the device of its file (press.h), and as what. */
+/* True if the call reaches the device of its file (press.h); *ret: its kind. */
 static bool press_reaches(const struct press *p, const struct feature_call *c, enum press_kind *ret)
 {
 	*ret = PRESS_OTHER;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* press_cells.c: sums by window and group. Groups have their cells in order of time: a call adds to the last ones. */
+/* press_cells.c: sums by window and group. A group's cells are sorted by time; calls are added to the last ones. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static void press_cell_merge(struct press_cell *to, const struct press_cell *fro
 	to->longest = MAX(to->longest, from->longest);
 }
 
-/* Of cells in order of their windows, one for each window remains. */
+/* Merges cells of the same window in a sorted array; returns the number of cells left. */
 static size_t press_cells_unite(struct press_cell *cells, size_t count)
 {
 	size_t kept = 0;
@@ -84,7 +84,7 @@ static size_t press_cells_unite(struct press_cell *cells, size_t count)
 	return kept;
 }
 
-/* The number of the cell of a window, which is sought among the first *at ones from behind, or made. */
+/* The index of a window's cell, searched backwards from *at, or created. */
 static int press_cell_at(struct press_cells *p, struct press_group *g, uint32_t window, size_t *at)
 {
 	size_t i = *at;
@@ -119,8 +119,8 @@ static uint32_t press_window(const struct press_cells *p, int64_t at)
 static int press_spread(struct press_cells *p, struct press_group *g, const struct press_call *call)
 {
 	uint32_t first = press_window(p, call->start), last = press_window(p, call->stop);
-	size_t at =
-		g->count; /* windows are taken from the last to the first: none is sought twice */
+	/* windows are processed from the last to the first, so none is searched twice */
+	size_t at = g->count;
 	int r = 0;
 
 	for (uint32_t w = last; r >= 0 && w + 1 > first; w--) {
@@ -146,7 +146,7 @@ static int press_spread(struct press_cells *p, struct press_group *g, const stru
 	return r;
 }
 
-/* Makes windows twice as long. */
+/* Doubles the length of windows. */
 static void press_widen(struct press_cells *p)
 {
 	p->width *= 2;
@@ -166,7 +166,7 @@ int press_cells_add(struct press_cells *p, uint32_t group, const struct press_ca
 	struct press_group *g = &p->groups[group];
 	int r;
 
-	/* a call that takes long, or is said to, must not fill windows without end */
+	/* a long call, or one with an invalid duration, must not fill an unlimited number of windows */
 	while (press_window(p, call->stop) - press_window(p, call->start) > PRESS_SPAN_MAX)
 		press_widen(p);
 
@@ -197,7 +197,7 @@ static int press_cell_order(const void *a, const void *b)
 	return ORDER(x->window, y->window);
 }
 
-/* Makes one group, that of the others, of groups [0 .. count). */
+/* Merges groups [0 .. count) into one, that of all others. */
 static int press_fold_groups(struct press_group *g, size_t count)
 {
 	struct press_group others = {.key = ~(uint64_t)g->device,
@@ -227,7 +227,7 @@ static int press_fold_groups(struct press_group *g, size_t count)
 	return 0;
 }
 
-/* Numbers the groups anew. */
+/* Reindexes the groups. */
 static int press_groups_index(struct press_cells *p)
 {
 	int r = 0;
@@ -259,7 +259,7 @@ int press_cells_fold(struct press_cells *p)
 			r = press_fold_groups(&p->groups[from + named], to - from - named);
 			named += r >= 0;
 		} else {
-			named = to - from; /* the one that is left may stand for itself */
+			named = to - from; /* a single remaining group keeps its name */
 		}
 		if (r < 0)
 			named = to - from;

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * press_rival.c: which group's I/O slows down which other one's.
+ * press_rival.c: which group's I/O slows down that of another group.
  *
- * Of two groups on one device, the windows in which calls of the first ended are divided: those in which the other spent at
- * least RIVAL_ACTIVE_PART of the window in calls are busy, the others quiet.
- *   - Durations are those without the time in which the thread was ready to run and had no CPU: a busy CPU is no slow device.
- *   - Syncs, writes and other calls have different durations, and their mix may change when the other group comes. So busy
- *     windows are compared with what the same calls would have taken at the quiet mean of their kind: direct standardization
- *     (Fleiss, Levin, Paik: Statistical Methods for Rates and Proportions, 2003, chapter 19). Kinds that quiet windows do not
- *     have are left out.
- *   - How slow a window is: the time of its calls divided by what they take at the group's mean of their kind.
- *   - correlation: Spearman's (1904), of how slow the window is with the time of the other group, over all windows of the
- *     first. Durations have long tails, which ranks do not mind.
+ * For two groups on one device, the windows in which calls of the first ended are divided: windows of which the other
+ * spent at least RIVAL_ACTIVE_PART in calls are busy, the others quiet.
+ *   - Durations exclude the time in which the thread was runnable but had no CPU: a busy CPU is not a slow device.
+ *   - Syncs, writes and other calls have different durations, and their mix may change when the other group becomes active. Busy
+ *     windows are therefore compared with what the same calls would have taken at the quiet mean of their kind: direct
+ *     standardization (Fleiss, Levin, Paik: Statistical Methods for Rates and Proportions, 2003, chapter 19). Kinds that do not
+ *     occur in quiet windows are left out.
+ *   - The slowness of a window is the time of its calls divided by what they take at the group's mean of their kind.
+ *   - correlation: Spearman's (1904), of the slowness of the window with the time of the other group, over all windows of the
+ *     first. Durations have long tails, to which ranks are robust.
  *   - lag: the shift of up to RIVAL_LAGS windows with the largest correlation; 0 unless another one is better by RIVAL_BETTER.
  *     Everything else is computed at that lag.
- *   - A pair has a row where calls took longer in busy windows, by RIVAL_SLOWER at least, the correlation is positive, and the
- *     test of Mann and Whitney (1947) finds the windows significantly slower: its one-sided p, times the number of pairs and
- *     lags that were looked at (Bonferroni), is at most RIVAL_P. For two groups that takes four windows of each kind, for 64
- *     nine.
+ *   - A pair has a row if calls took longer in busy windows by at least RIVAL_SLOWER, the correlation is positive, and the test of
+ *     Mann and Whitney (1947) finds the windows significantly slower: its one-sided p, multiplied by the number of pairs and lags
+ *     tested (Bonferroni), is at most RIVAL_P. For two groups this requires four windows of each kind, for 64 groups nine.
  */
 #include <errno.h>
 #include <math.h>
@@ -30,37 +29,38 @@
 #include "base/saturate.h"
 
 #define RIVAL_ACTIVE_PART 100 /* 1/100: 1 ms of 100 ms */
-#define RIVAL_WINDOWS_MIN 3   /* of each kind */
+#define RIVAL_WINDOWS_MIN 3   /* of each kind (busy, quiet) */
 #define RIVAL_CALLS_MIN	  8   /* in windows of each kind */
 #define RIVAL_SHARE	  200 /* groups with less than 1/200 of the device's time are left out */
 #define RIVAL_LAGS	  10
 #define RIVAL_BETTER	  0.1
 #define RIVAL_P		  0.05
-#define RIVAL_SLOWER	  0.1 /* less is lost among what else a device does */
+#define RIVAL_SLOWER	  0.1 /* smaller effects are within the normal variation of a device */
 
-/* A window of the first group, beside the other group at some lag. */
+/* A window of the first group, with that of the other group at some lag. */
 struct rival_point {
-	const struct press_cell *own, *other; /* other: NULL where it did nothing */
+	const struct press_cell *own, *other; /* other: NULL if it had no calls */
 	double slow, rank, other_rank;
 	bool busy;
 };
 
-/* A group with what all its pairs need: windows in order, sorted once. */
+/* A group with data that all of its pairs need; windows in order, sorted only once. */
 struct rival_group {
 	const struct press_group *group;
-	double *slow; /* of each window; NAN: no call ended */
-	uint32_t *
-		by_slow; /* [slow_count]: numbers of windows in which calls ended, the slowest last */
-	uint32_t *by_load; /* [group->count]: those in which it spent most time last */
+	double *slow; /* slowness of each window; NAN: no call ended */
+	/* [slow_count]: indexes of windows in which calls ended, the slowest last */
+	uint32_t *by_slow;
+	uint32_t *by_load; /* [group->count]: indexes of windows, those with most time last */
 	size_t slow_count;
 };
 
 struct rival_pair {
 	const struct press_cells *cells;
 	const struct rival_group *first, *other;
-	struct rival_point *points; /* room for all windows of the first, in order of time */
+	/* scratch space for all windows of the first, in order of time */
+	struct rival_point *points;
 	uint32_t *own_at,
-		*other_at; /* the point of each window of both; FEATURE_NONE: it is in none */
+		*other_at; /* index of the point for each window of both; FEATURE_NONE: none */
 	size_t count, busy;
 	uint32_t lag;
 	double correlation;
@@ -97,7 +97,7 @@ static void rival_align(struct rival_pair *p, uint32_t lag)
 	}
 }
 
-/* Ranks by how slow windows are; equal ones have the mean of theirs. */
+/* Ranks windows by slowness; ties get the mean rank. */
 static void rival_rank_slow(struct rival_pair *p)
 {
 	const struct rival_group *g = p->first;
@@ -120,7 +120,7 @@ static void rival_rank_slow(struct rival_pair *p)
 	}
 }
 
-/* Likewise by the time of the other group; where it did nothing that is 0. */
+/* Likewise by the time of the other group, which is 0 if it had no calls. */
 static void rival_rank_load(struct rival_pair *p)
 {
 	const struct rival_group *g = p->other;
@@ -170,7 +170,7 @@ static double rival_correlation(struct rival_pair *p)
 
 /* ---- a pair ---- */
 
-/* What calls took in busy windows, and would have taken at quiet means. */
+/* The time of calls in busy windows, and what they would have taken at quiet means. */
 static void rival_compare(struct rival_pair *p)
 {
 	double calls[2][PRESS_KINDS] = {0}, durs[2][PRESS_KINDS] = {0}, n = 0, is = 0, expected = 0;
@@ -204,7 +204,7 @@ static bool rival_has_enough(const struct rival_pair *p)
 	return calls[0] >= RIVAL_CALLS_MIN && calls[1] >= RIVAL_CALLS_MIN;
 }
 
-/* 1: there is enough of both kinds of windows. */
+/* 1: there are enough windows of both kinds. */
 static bool rival_fit(struct rival_pair *p)
 {
 	double correlation, best;
@@ -230,7 +230,7 @@ static bool rival_fit(struct rival_pair *p)
 	return true;
 }
 
-/* The test's p, of both sides. */
+/* The p-value of the test. */
 static int rival_test(const struct rival_pair *p, double *ret)
 {
 	_cleanup_free_ double *v = malloc(MAX(p->count, 1u) * sizeof(*v));
@@ -286,7 +286,7 @@ static int rival_put(const struct rival_pair *p, const struct feature_world *w, 
 
 /* ---- the groups of a device ---- */
 
-/* How slow each window of a group is; NAN where no call ended. */
+/* The slowness of each window of a group; NAN if no call ended. */
 static void rival_slowness(const struct press_group *g, double *slow)
 {
 	double calls[PRESS_KINDS] = {0}, durs[PRESS_KINDS] = {0};
@@ -345,7 +345,7 @@ static int rival_group_init(struct rival_group *r, const struct press_group *g)
 	return 0;
 }
 
-/* A pair that may have a row. */
+/* A candidate pair. */
 struct rival_found {
 	uint32_t first, other, lag;
 	double correlation;
@@ -353,11 +353,11 @@ struct rival_found {
 
 struct rival_device {
 	const struct press_cells *cells;
-	struct rival_group groups[PRESS_GROUPS]; /* that are compared */
+	struct rival_group groups[PRESS_GROUPS]; /* groups to compare */
 	size_t count;
 	struct rival_point *points;
 	uint32_t *own_at, *other_at;
-	size_t pairs; /* that have enough of both kinds of windows */
+	size_t pairs; /* number with enough windows of both kinds */
 	struct rival_found *found;
 	size_t found_count, found_cap;
 };
@@ -385,7 +385,7 @@ static struct rival_pair rival_pair(const struct rival_device *d, size_t first, 
 				   .other_at = d->other_at};
 }
 
-/* Looks at a pair, and notes it where the calls of the first are slower beside the other. */
+/* Tests a pair, and notes it if calls of the first are slower while the other is active. */
 static int rival_look(struct rival_device *d, uint32_t first, uint32_t other)
 {
 	struct rival_pair p = rival_pair(d, first, other);
@@ -401,7 +401,7 @@ static int rival_look(struct rival_device *d, uint32_t first, uint32_t other)
 	return r;
 }
 
-/* Its row, where chance alone would hardly make it so, as often as was looked. */
+/* Writes the pair's row if it is significant after correction for the number of tests. */
 static int rival_put_found(const struct rival_device *d, const struct rival_found *found,
 			   const struct feature_world *w, int64_t dev, struct feature_rows *out)
 {
@@ -417,7 +417,7 @@ static int rival_put_found(const struct rival_device *d, const struct rival_foun
 	return r < 0 || chance > RIVAL_P ? r : rival_put(&p, w, dev, out);
 }
 
-/* Those of the groups, which come with the largest first, that are large enough. */
+/* Selects the groups that are large enough; they are sorted, the largest first. */
 static int rival_device_init(struct rival_device *d, const struct press_group *groups, size_t count)
 {
 	int64_t all = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* stall.c: calls, and what they do to sockets and threads. */
+/* stall.c: classifies calls, and updates sockets and threads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,11 +8,10 @@
 
 #include "analysis/features/stall/stall.h"
 
-#define STANDARD_FDS 2 /* descriptors up to this one */
-#define EPHEMERAL_MIN \
-	32768 /* ports from here on are given to those that connect (ip_local_port_range) */
+#define STANDARD_FDS  2	    /* highest standard descriptor */
+#define EPHEMERAL_MIN 32768 /* first ephemeral port of clients (ip_local_port_range) */
 
-/* ---- which call is what ---- */
+/* ---- classification of calls ---- */
 
 static const struct {
 	enum stall_act act;
@@ -119,7 +118,7 @@ struct stall_file *stall_file(struct stall *s, uint32_t file, int64_t file_id)
 	return f;
 }
 
-/* The number behind the last colon of "10.0.0.1:80"; 0 where there is none. */
+/* The number after the last colon of "10.0.0.1:80"; 0 if there is none. */
 static unsigned int stall_port(struct bytes a)
 {
 	unsigned int port = 0, factor = 1;
@@ -131,7 +130,7 @@ static unsigned int stall_port(struct bytes a)
 	return port;
 }
 
-/* Of a socket that was there before the recording. */
+/* The role of a socket that existed before the recording. */
 static enum stall_role stall_role_by_address(const struct dims_file *d)
 {
 	unsigned int local = stall_port(d->local), peer = stall_port(d->peer);
@@ -209,7 +208,7 @@ static int stall_slots_fit(struct stall *s)
 	return 0;
 }
 
-/* Its open wait is judged by what is known so far. */
+/* Judges its open wait by what is known so far. */
 static int stall_task_end(struct stall *s, struct stall_task *t)
 {
 	int r = stall_judge(s, t, FEATURE_NONE, -1);
@@ -222,7 +221,7 @@ static int stall_task_end(struct stall *s, struct stall_task *t)
 	return r;
 }
 
-/* A thread that is new to it takes the place of one that ended, or of the one whose turn it is. */
+/* A new thread takes the slot of one that ended, or of the next one in turn. */
 static int stall_task_place(struct stall *s, struct stall_task **ret)
 {
 	int r;
@@ -279,7 +278,7 @@ struct stall_sample stall_sample(const struct feature_call *c)
 
 /* ---- effects ---- */
 
-/* Bytes were sent on a socket, or messages. */
+/* Bytes or messages were sent on a socket. */
 static void stall_sent(struct stall_task *t, struct stall_file *f, const struct feature_call *c)
 {
 	int64_t messages = c->op == STALL_OP_SENDMMSG ? c->ret : 1;
@@ -308,7 +307,7 @@ static void stall_received(struct stall_task *t, struct stall_file *f, const str
 	t->hard++;
 	if (f->role == ROLE_UNKNOWN) {
 		f->role = ROLE_SERVER;
-		f->clients = f->datagrams; /* of a stream: the other end of a socketpair() */
+		f->clients = f->datagrams; /* for a stream: the other end of a socketpair() */
 	}
 	f->connecting = false;
 	f->received = true;
@@ -332,7 +331,7 @@ static void stall_moved_bytes(struct stall *s, struct stall_task *t, const struc
 		else
 			stall_sent(t, f, c);
 	} else if (in) {
-		/* what a file gives from its beginning may be what it gave before: stall_asks.c */
+		/* a read from the beginning of a file may return what it returned before: stall_asks.c */
 		t->hard += f->type != FILE_TYPE_REGULAR + 1 || c->pos != 0;
 	} else if (c->fd > STANDARD_FDS) {
 		t->soft++;
@@ -354,7 +353,7 @@ static void stall_connected(struct stall *s, struct stall_task *t, const struct 
 	f = stall_file(s, c->file, c->file_id);
 	f->role = ROLE_CLIENT;
 	f->connecting = c->err == EINPROGRESS;
-	/* connect of datagrams names a peer, and greets nobody */
+	/* connect on a datagram socket sets the peer, and contacts nobody */
 	f->connected = !f->datagrams;
 	f->received = false;
 	f->unanswered = 0;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stall_asks.c: retry and poll. A question is a call on one file, or a connect to one address. Asked again with the same
- * answer and nothing achieved in between, it is a try. What counts as achieved: bytes from or to sockets and pipes, bytes of
- * files that were not read before, a name changed, a wait ended by an event; for `poll` bytes written to files, too, except
- * to descriptors 0 to 2 (a program that says that it still waits).
+ * stall_asks.c: retry and poll. A request is a call on one file, or a connect to one address. Repeated with the same
+ * result and no progress in between, it is a retry. Progress is: bytes from or to sockets and pipes, bytes of files
+ * that were not read before, a changed name, a wait ended by an event; for `poll` also bytes written to files, except
+ * to descriptors 0 to 2 (a program that prints that it is still waiting).
  */
 #include <errno.h>
 
 #include "analysis/features/stall/stall.h"
 #include "base/saturate.h"
 
-/* After these programs call again and hope. */
+/* True for errors after which programs repeat the call. */
 static bool stall_is_retried(enum stall_act act, uint16_t err)
 {
 	switch (err) {
 	case EAGAIN:
 		return act != ACT_FUTEX;
 	case EEXIST:
-		return act == ACT_OPEN; /* a lock that O_EXCL makes */
+		return act == ACT_OPEN; /* a lock file created with O_EXCL */
 	case ENOENT:			/* of a unix socket */
 		return act == ACT_CONNECT;
 	case EACCES:
@@ -71,7 +71,7 @@ enum stall_what stall_asks(struct stall *s, const struct feature_call *c, enum s
 	}
 }
 
-/* Never 0. */
+/* Computes the request's key; never 0. */
 static int stall_question(struct stall *s, const struct feature_call *c, struct stall_key *key,
 			  int64_t *peer, uint64_t *ret)
 {
@@ -90,7 +90,7 @@ static int stall_question(struct stall *s, const struct feature_call *c, struct 
 	return r;
 }
 
-/* What bytes of a read are is not recorded: as many again from the same place are taken to be the same ones. */
+/* The content of a read is not recorded: the same number of bytes from the same position is taken to be the same data. */
 static int64_t stall_answer(const struct stall *s, const struct feature_call *c)
 {
 	if (c->err)
@@ -98,9 +98,9 @@ static int64_t stall_answer(const struct stall *s, const struct feature_call *c)
 	return s->acts[c->op] == ACT_READ ? c->ret : 0;
 }
 
-/* ---- runs of equal answers ---- */
+/* ---- runs of equal results ---- */
 
-/* A run ended before it had a row: what was held as its pause is a wait like any other. */
+/* A run ended before it had a row: the wait held as its pause becomes an ordinary wait. */
 static int stall_ask_release(struct stall *s, const struct stall_task *t, struct stall_ask *a)
 {
 	const struct stall_key key = {
@@ -121,7 +121,7 @@ int stall_asks_end(struct stall *s, struct stall_task *t)
 	return r;
 }
 
-/* The question's place; of a new one that of the oldest. */
+/* The request's slot; a new request takes the oldest. */
 static int stall_ask_find(struct stall *s, struct stall_task *t, uint64_t key,
 			  struct stall_ask **ret)
 {
@@ -139,7 +139,7 @@ static int stall_ask_find(struct stall *s, struct stall_task *t, uint64_t key,
 	return r;
 }
 
-/* The wait that lies between this question and the one before; then it is no wait of its own any more. */
+/* True if the wait lies between this request and the previous one; it is then no longer a wait of its own. */
 static bool stall_take_pause(struct stall_task *t, const struct stall_ask *a, enum stall_act act)
 {
 	struct stall_wait *w = &t->wait;
@@ -148,14 +148,15 @@ static bool stall_take_pause(struct stall_task *t, const struct stall_ask *a, en
 		return false;
 	if (w->sent != FEATURE_NONE || (w->act == ACT_MULTI && !w->sample.timed_out))
 		return false;
+	/* shells check for more children than the one that they waited for */
 	if (w->act == ACT_CHILD && act == ACT_CHILD)
-		return false; /* shells look for more children than the one that they waited for */
+		return false;
 	assert(w->act != ACT_MULTI || act != ACT_MULTI);
 	w->act = ACT_NONE;
 	return true;
 }
 
-/* Until it is clear that it is a pause. With the second one the run has a row. */
+/* Holds the pause until the second one shows that it is one; the run then has a row. */
 static int64_t stall_ask_hold(const struct stall_task *t, struct stall_ask *a)
 {
 	if (!a->has_row && !a->held_op) {
@@ -166,11 +167,11 @@ static int64_t stall_ask_hold(const struct stall_task *t, struct stall_ask *a)
 	return t->wait.sample.time;
 }
 
-/* The first time, or with another answer than before. */
+/* The first request, or one with another result than before. */
 static int stall_ask_begin(struct stall *s, struct stall_task *t, struct stall_ask *a,
 			   const struct stall_sample *m, int64_t answer, bool news)
 {
-	/* an answer that changed is news, too */
+	/* a changed result is progress, too */
 	t->hard += news || (a->run > 0 && a->answer != answer);
 	a->answer = answer;
 	a->start = m->start;
@@ -188,7 +189,7 @@ static uint32_t stall_run_min(const struct stall_ask *a, enum stall_what what)
 	return what == STALL_RETRY ? STALL_RETRIES_MIN : STALL_ASKED_MIN;
 }
 
-/* Once more. Of a run that is long enough for a row, what came before goes there as well. */
+/* A repeated request. Once a run is long enough for a row, its earlier requests are added as well. */
 static int stall_ask_again(struct stall *s, struct stall_ask *a, const struct stall_key *key,
 			   struct stall_sample *m)
 {
@@ -236,7 +237,7 @@ int stall_asked(struct stall *s, struct stall_task *t, const struct feature_call
 	same = a->run > 0 && a->answer == answer && a->hard == t->hard &&
 	       (what == STALL_RETRY || a->soft == t->soft) &&
 	       !(what == STALL_POLL && stall_is_virtual(s, c)) &&
-	       /* an event loop looks whether there is more before it waits again */
+	       /* an event loop checks for more events before it waits again */
 	       !(act == ACT_MULTI && t->wait.act == ACT_MULTI);
 	if (!same) {
 		r = stall_ask_begin(s, t, a, &m, answer, act == ACT_READ && stall_moved(c));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * stall_rows.c: rows by thread, call and thing. Medians are from histograms (hist/hist.h): at most 1/32 from the exact value.
- */
+/* stall_rows.c: rows by thread, call and object. Medians are from histograms (hist/hist.h): at most 1/32 from the exact value. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,7 +11,7 @@ struct stall_row {
 	int64_t first, last, last_start;
 	int64_t time, paused, longest, runq;
 	int64_t thread_id, file_id, peer_id;
-	int64_t waker_id, waker_votes; /* the majority vote of Boyer and Moore (1981) */
+	int64_t waker_id, waker_votes; /* majority vote of Boyer and Moore (1981) */
 	uint32_t process, file;
 	uint32_t times, timeouts, failures;
 	uint16_t err; /* of the last failure */
@@ -22,10 +20,10 @@ struct stall_row {
 };
 
 struct stall_rows {
-	struct intern keys; /* struct stall_key -> number of the row */
+	struct intern keys; /* struct stall_key -> index of the row */
 	struct stall_row *rows;
 	size_t count, cap;
-	size_t dense; /* histograms that are arrays */
+	size_t dense; /* number of histograms stored as arrays */
 };
 
 int stall_rows_new(struct stall_rows **ret)
@@ -49,7 +47,7 @@ void stall_rows_free(struct stall_rows *r)
 	free(r);
 }
 
-/* The key that stands in for one for which there is no room any more: less and less exact. */
+/* The key to use instead if there is no room for a new one, with fewer and fewer fields. */
 static struct stall_key stall_rows_key(const struct stall_rows *r, const struct stall_key *key)
 {
 	struct stall_key less = *key;
@@ -62,7 +60,7 @@ static struct stall_key stall_rows_key(const struct stall_rows *r, const struct 
 	if (r->count < STALL_ROWS_MAX + STALL_ROWS_SPARE ||
 	    intern_find(&r->keys, &less, sizeof(less), &row))
 		return less;
-	less.task = FEATURE_NONE; /* as many rows as there are calls and errors */
+	less.task = FEATURE_NONE; /* at most one row per call and error */
 	return less;
 }
 
@@ -95,7 +93,10 @@ static int stall_rows_find(struct stall_rows *r, const struct stall_key *key,
 	return 0;
 }
 
-/* A histogram that has become long takes no more values once there are too many of that kind: its median is of the first. */
+/*
+ * Once there are too many array histograms, one that has become an array accepts no further values: its median is that
+ * of the first ones.
+ */
 static int stall_rows_hist(struct stall_rows *r, struct hist *h, int64_t value, uint64_t n)
 {
 	bool dense = h->used == HIST_DENSE;
@@ -148,18 +149,22 @@ static void stall_row_count(struct stall_row *row, const struct stall_sample *s)
 int stall_rows_add(struct stall_rows *r, const struct stall_key *key, const struct stall_sample *s)
 {
 	struct stall_row *row;
+	bool repeats;
 	int e = stall_rows_find(r, key, s, &row);
 
 	assert(s->times > 0);
 	if (e < 0)
 		return e;
 	stall_row_count(row, s);
+	/* the interval of a request that takes several calls is that of the pauses */
+	repeats = row->paused > 0 && !s->paused;
 	e = stall_rows_hist(r, &row->durations, add_sat_signed(s->time, s->paused) / s->times,
 			    s->times);
-	if (e >= 0 && row->last_start != FEATURE_NULL)
+	if (e >= 0 && !repeats && row->last_start != FEATURE_NULL)
 		e = stall_rows_hist(r, &row->periods, add_sat_signed(s->start, -row->last_start),
 				    1);
-	row->last_start = s->start;
+	if (!repeats)
+		row->last_start = s->start;
 	return e;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* stall_waits.c: which waits something waits with. The evidence is listed in stall.h. */
+/* stall_waits.c: decides which waits block work. The evidence is listed in stall.h. */
 #include <errno.h>
 
 #include "analysis/features/stall/stall.h"
 
-#define FUTEX_CMD 0x7f /* the rest are flags */
+#define FUTEX_CMD 0x7f /* the other bits are flags */
 enum futex_cmd { WAIT = 0, LOCK_PI = 6, WAIT_BITSET = 9, WAIT_REQUEUE_PI = 11, LOCK_PI2 = 13 };
-#define FUTEX_HAS_WAITERS 2 /* the value of a lock */
+#define FUTEX_HAS_WAITERS 2 /* value of a lock with waiters */
 
 struct stall_verdict {
 	bool work;
-	uint32_t file; /* what it was for; FEATURE_NONE: nothing, or several */
+	uint32_t file; /* what it was for; FEATURE_NONE: unknown, or several */
 	int64_t file_id, peer_id;
 	enum stall_kind kind;
 	uint32_t object;
@@ -25,7 +25,7 @@ static bool stall_awaits_answer(const struct stall_file *f, const struct stall_w
 	return f->received && !w->sample.timed_out && w->sample.time <= STALL_PART_NS;
 }
 
-/* It is work; for the peer of the socket, where it has one. */
+/* It is work, attributed to the peer of the socket if it has one. */
 static int stall_work_on(struct stall *s, const struct stall_task *t, uint32_t file,
 			 int64_t file_id, struct stall_verdict *v)
 {
@@ -55,7 +55,7 @@ static int stall_judge_input(struct stall *s, const struct stall_task *t,
 	return work ? stall_work_on(s, t, file, file_id, v) : 0;
 }
 
-/* Of a socket that takes no more bytes. */
+/* Judges a socket that accepts no more bytes. */
 static int stall_judge_output(struct stall *s, const struct stall_task *t,
 			      const struct stall_wait *w, struct stall_verdict *v)
 {
@@ -66,13 +66,13 @@ static int stall_judge_output(struct stall *s, const struct stall_task *t,
 		return 0;
 	if (stall_role(s, f, id) != ROLE_SERVER)
 		return stall_work_on(s, t, w->file, id, v);
-	v->work = true; /* clients come and go: one row for all */
+	v->work = true; /* there are many short-lived clients: one row for all */
 	v->file = w->file;
 	v->file_id = id;
 	return 0;
 }
 
-/* ---- several ---- */
+/* ---- several descriptors ---- */
 
 void stall_take_ready(struct stall *s, const struct batch *b, const uint32_t *files, size_t from,
 		      size_t to)
@@ -85,7 +85,7 @@ void stall_take_ready(struct stall *s, const struct batch *b, const uint32_t *fi
 					     .file = files[i]};
 }
 
-/* A file that no call has used so far is nothing that an answer is awaited from. */
+/* No response can be expected from a file that no call has used so far. */
 static bool stall_is_awaited(const struct stall *s, uint32_t file)
 {
 	uint8_t type = file < s->file_count ? s->files[file].type : 0;
@@ -93,7 +93,7 @@ static bool stall_is_awaited(const struct stall *s, uint32_t file)
 	return type && type != FILE_TYPE_REGULAR + 1 && type != FILE_TYPE_DIRECTORY + 1;
 }
 
-/* Those of the call. */
+/* Collects the rows of `poll` for the call. */
 static void stall_find_ready(const struct stall *s, const struct feature_call *c,
 			     struct stall_wait *w)
 {
@@ -171,7 +171,7 @@ static int stall_verdict(struct stall *s, const struct stall_task *t, const stru
 	}
 }
 
-/* The thread waits for the next thing to do: another one has what it received. */
+/* The thread waits for its next job: another one handles what it received. */
 static bool stall_ends_request(const struct stall_wait *w)
 {
 	return w->act == ACT_MULTI || w->act == ACT_ACCEPT || w->act == ACT_RECV ||
@@ -220,7 +220,7 @@ static bool stall_futex_is_lock(const struct feature_call *c)
 	       (cmd == WAIT && (c->rest->a2 & UINT32_MAX) == FUTEX_HAS_WAITERS);
 }
 
-/* Whether what it writes goes to somebody, who may be slow; a file's time is the device's. */
+/* True if it writes to a peer, which may be slow; the time of a file is that of the device. */
 static bool stall_writes_to_peer(struct stall *s, const struct feature_call *c)
 {
 	uint8_t type = c->file == FEATURE_NONE ? 0 : stall_file(s, c->file, c->file_id)->type;
@@ -266,14 +266,14 @@ static bool stall_timed_out(const struct feature_call *c, enum stall_act act)
 	return c->err == ETIMEDOUT || c->err == EAGAIN;
 }
 
-/* Later calls may change the verdict: they show what it was for, or that it is a pause between tries. */
+/* Later calls may change the verdict, by showing what it was for, or that it is a pause between retries. */
 static bool stall_stays_open(const struct stall_wait *w)
 {
 	return w->act == ACT_MULTI || w->act == ACT_SLEEP || w->act == ACT_CHILD ||
 	       (w->act == ACT_FUTEX && w->sample.timed_out);
 }
 
-/* It ended by something that happened. */
+/* True if it was ended by an event. */
 static bool stall_is_event(const struct stall_wait *w)
 {
 	if (w->act == ACT_CHILD || w->act == ACT_SLEEP || w->sample.timed_out || w->lock)
@@ -289,7 +289,7 @@ static int stall_lock(struct stall *s, const struct feature_call *c, struct stal
 	return w->lock ? stall_object(s, name, sizeof(name), &w->futex) : 0;
 }
 
-/* An epoll is a descriptor, but not what is waited for. */
+/* An epoll is a descriptor, but not the object waited for. */
 static uint32_t stall_awaited(struct stall *s, const struct feature_call *c, enum stall_act act)
 {
 	if (c->file == FEATURE_NONE)
@@ -319,8 +319,9 @@ int stall_waited(struct stall *s, struct stall_task *t, const struct feature_cal
 	struct stall_wait *w = &t->wait;
 	int r;
 
+	/* a repetition of the same wait: a loop */
 	if (w->act == ACT_MULTI && w->sample.timed_out && t->calls == 0 && t->last_op == c->op)
-		w->sent = FEATURE_NONE; /* the same again: a loop */
+		w->sent = FEATURE_NONE;
 	r = stall_judge(s, t, stall_uses_descriptor(act) ? c->file : FEATURE_NONE, c->file_id);
 	if (r < 0)
 		return r;
@@ -341,7 +342,7 @@ int stall_waited(struct stall *s, struct stall_task *t, const struct feature_cal
 	return r < 0 || stall_stays_open(w) ? r : stall_judge(s, t, FEATURE_NONE, -1);
 }
 
-/* ---- and what comes behind it ---- */
+/* ---- calls after a wait ---- */
 
 int stall_followed(struct stall *s, struct stall_task *t, const struct feature_call *c,
 		   enum stall_act act)
@@ -363,7 +364,7 @@ int stall_followed(struct stall *s, struct stall_task *t, const struct feature_c
 	}
 	if (w->act == ACT_MULTI)
 		return stall_judge(s, t, file, c->file_id);
-	/* a pause between tries ends with what is no try */
+	/* a pause between retries ends with any call that is not a retry */
 	if (f->type == FILE_TYPE_SOCKET + 1 && stall_moved(c))
 		return stall_judge(s, t, FEATURE_NONE, -1);
 	return 0;

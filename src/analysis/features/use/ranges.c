@@ -25,12 +25,12 @@ uint32_t ranges_find(const struct ranges *r, int64_t pos)
 {
 	const struct range *v = ranges_array(r), *low = v;
 
-	/* what is used is mostly behind what was used before */
+	/* a range used now is usually just after the one used before */
 	for (uint32_t i = r->recent; i < r->count && i < r->recent + 2; i++) {
 		if (v[i].to > pos && (i == 0 || v[i - 1].to <= pos))
 			return i;
 	}
-	/* without a branch: where the position lies is not to be guessed */
+	/* branchless: the position is unpredictable */
 	for (uint32_t n = r->count, half; n; n -= half) {
 		half = (n + 1) / 2;
 		low += half & -(uint32_t)(low[half - 1].to <= pos);
@@ -38,7 +38,10 @@ uint32_t ranges_find(const struct ranges *r, int64_t pos)
 	return (uint32_t)(low - v);
 }
 
-/* Joins ranges whose gaps are at most the mean gap, rounded up: a gap below it, or the first one, goes. */
+/*
+ * Joins ranges across gaps that are at most the mean gap, rounded up; at least one below the mean, or the first one, is
+ * joined.
+ */
 static void ranges_join_close(struct ranges *r)
 {
 	struct range *v = ranges_items(r);
@@ -52,7 +55,7 @@ static void ranges_join_close(struct ranges *r)
 	for (uint32_t i = 1; i < r->count; i++) {
 		int64_t gap = v[i].from - v[to].to;
 
-		/* of equal gaps, as strided reads leave them, every second one */
+		/* if gaps are equal, as after strided reads, every second one */
 		if (gap > mean || (gap == mean && i % 2 == 0)) {
 			v[++to] = v[i];
 			continue;
@@ -71,7 +74,7 @@ static uint32_t ranges_most(const struct ranges *r)
 	return r->inexact ? RANGES_INEXACT : RANGES_MAX;
 }
 
-/* Room for `want` ranges; false: there is none. */
+/* Makes room for `want` ranges; false: there is none. */
 static bool ranges_make_room(struct ranges *r, struct ranges_room *room, uint32_t want)
 {
 	uint32_t cap = MAX((uint32_t)FIRST_CAP, r->cap * 2);
@@ -92,7 +95,7 @@ static bool ranges_make_room(struct ranges *r, struct ranges_room *room, uint32_
 	return true;
 }
 
-/* Puts `count` ranges in place of [low, high). False: there are too many. */
+/* Replaces ranges [low, high) with `count` others. False: too many. */
 static bool ranges_replace(struct ranges *r, struct ranges_room *room, uint32_t low, uint32_t high,
 			   const struct range *with, uint32_t count)
 {
@@ -111,7 +114,7 @@ static bool ranges_replace(struct ranges *r, struct ranges_room *room, uint32_t 
 	return true;
 }
 
-/* When there is no room for one more: fewer ranges, at least by a quarter. */
+/* Called if there is no room for another range: reduces their number by at least a quarter. */
 static void ranges_make_fewer(struct ranges *r)
 {
 	uint32_t want = MIN((uint32_t)RANGES_INEXACT, r->count) * 3 / 4;
@@ -209,7 +212,7 @@ int64_t ranges_array_cut(struct ranges *r, struct ranges_room *room, int64_t fro
 	if (low == high)
 		return 0;
 	if (!ranges_replace(r, room, low, high, with, n)) {
-		/* a hole in one range, and no room for two: the larger part stays */
+		/* a hole splits one range, and there is no room for two: keep the larger part */
 		assert(n == 2 && high == low + 1);
 		v[low] = with[0].to - with[0].from > with[1].to - with[1].from ? with[0] : with[1];
 		r->inexact = true;
@@ -256,7 +259,7 @@ bool ranges_next(const struct ranges *r, int64_t pos, struct range *ret)
 		return false;
 	*ret = i < r->count && (!paged || v[i].from < page.from) ? v[i++] : page;
 	ret->from = MAX(ret->from, pos);
-	/* what joins it, of either kind */
+	/* extend by adjacent ranges and pages */
 	for (bool more = r->pages; more;) {
 		more = false;
 		if (i < r->count && v[i].from <= ret->to) {

@@ -11,7 +11,7 @@ static bool ranges_pages_has(const struct ranges *r, int64_t page)
 	return page / WORD_PAGES < r->words && r->pages[page / WORD_PAGES] >> page % WORD_PAGES & 1;
 }
 
-/* The bits of the pages [first, end) that are in a word. */
+/* The bits of pages [first, end) in a word. */
 static uint64_t ranges_pages_bits(int64_t word, int64_t first, int64_t end)
 {
 	int64_t from = word * WORD_PAGES, low = MAX(first - from, (int64_t)0),
@@ -29,7 +29,7 @@ void ranges_pages_free(struct ranges *r, struct ranges_room *room)
 	r->words = 0;
 }
 
-/* Room for pages below `end`; false: there is none. */
+/* Makes room for pages below `end`; false: there is none. */
 static bool ranges_pages_reserve(struct ranges *r, struct ranges_room *room, int64_t end)
 {
 	int64_t words = (end + WORD_PAGES - 1) / WORD_PAGES;
@@ -53,7 +53,7 @@ static bool ranges_pages_reserve(struct ranges *r, struct ranges_room *room, int
 	return true;
 }
 
-/* Sets the bits; how many were not. */
+/* Sets the bits; returns how many were not set before. */
 static int64_t ranges_pages_set(struct ranges *r, int64_t first, int64_t end)
 {
 	int64_t fresh = 0;
@@ -112,7 +112,7 @@ bool ranges_round_pages(struct ranges *r, struct ranges_room *room)
 	return kept < count;
 }
 
-/* A part of a page. */
+/* Adds a part of a page. */
 static int64_t ranges_pages_put_part(struct ranges *r, struct ranges_room *room, int64_t from,
 				     int64_t to)
 {
@@ -127,7 +127,7 @@ int64_t ranges_pages_put(struct ranges *r, struct ranges_room *room, int64_t fro
 	struct range page;
 
 	if (to > (int64_t)RANGES_PAGES * RANGES_PAGE || !ranges_pages_reserve(r, room, end)) {
-		/* as ranges, but where there are pages */
+		/* as ranges, except where there are pages */
 		for (fresh = 0, pos = from; pos < to; pos = page.to) {
 			if (!ranges_pages_next(r, pos, &page))
 				page = (struct range){.from = to, .to = to};
@@ -136,15 +136,15 @@ int64_t ranges_pages_put(struct ranges *r, struct ranges_room *room, int64_t fro
 		}
 		return fresh;
 	}
-	if (first >= end) { /* no whole page */
+	if (first >= end) { /* contains no whole page */
 		pos = MIN(to, first * RANGES_PAGE);
 		return ranges_pages_put_part(r, room, from, pos) +
 		       ranges_pages_put_part(r, room, pos, to);
 	}
 	fresh = ranges_pages_set(r, first, end) * RANGES_PAGE;
-	if (r->count > 0) /* a part of what is whole now */
+	if (r->count > 0) /* remove ranges within the new pages */
 		fresh -= ranges_array_cut(r, room, first * RANGES_PAGE, end * RANGES_PAGE, 0, NULL);
-	fresh = MAX(fresh, (int64_t)0); /* ranges that were joined may lie over pages */
+	fresh = MAX(fresh, (int64_t)0); /* ranges that were joined may overlap pages */
 	fresh += ranges_pages_put_part(r, room, from, first * RANGES_PAGE);
 	return fresh + ranges_pages_put_part(r, room, end * RANGES_PAGE, to);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* use.c: the feature `use`: each call, to what it means for the file that it names. */
+/* use.c: the feature `use`: applies each call to the state of the file that it uses. */
 #include "analysis/features/use/use.h"
 #include "base/saturate.h"
 
@@ -18,7 +18,7 @@ static const struct {
 	{"recvfrom", ACT_READ},
 	{"recvmsg", ACT_READ},
 	{"recvmmsg", ACT_READ},
-	{"fault", ACT_READ}, /* of a page of a mapped file */
+	{"fault", ACT_READ}, /* reads a page of a mapped file */
 	{"write", ACT_WRITE},
 	{"pwrite64", ACT_WRITE},
 	{"writev", ACT_WRITE},
@@ -147,7 +147,7 @@ static void use_free(void *self)
 	free(s);
 }
 
-/* ---- what there is ---- */
+/* ---- uses ---- */
 
 struct use *use_new(struct use_state *s)
 {
@@ -209,7 +209,7 @@ struct use *use_of(struct use_state *s, uint32_t process, uint32_t file)
 
 	if (use_file_state(s, file, &state) < 0)
 		return NULL;
-	if (state->recent != USE_NONE) { /* most files are one process's at a time */
+	if (state->recent != USE_NONE) { /* most files are used by one process at a time */
 		u = use_at(s, state->recent);
 		if (likely(u->process == process && u->file == file))
 			return u;
@@ -255,7 +255,7 @@ static int use_spend(struct use_state *s, struct use_spent *spent, uint32_t task
 	if (spent->use == USE_NONE)
 		return 0;
 	if (!map_get(&s->others, key, &sum)) {
-		if (s->others.count >= USE_TASKS_MAX) { /* it may have been counted, or not */
+		if (s->others.count >= USE_TASKS_MAX) { /* may or may not have been counted */
 			use_at(s, spent->use)->inexact = true;
 			return 0;
 		}
@@ -334,7 +334,7 @@ static int use_task(struct use_state *s, uint32_t task, struct use_task **ret)
 	return 0;
 }
 
-/* The use that a task's call is about. */
+/* Finds the use to which a task's call belongs. */
 static int use_find(struct use_state *s, struct use_task *t, const struct feature_call *c,
 		    struct use **ret)
 {
@@ -354,7 +354,7 @@ static int use_find(struct use_state *s, struct use_task *t, const struct featur
 	if (!*ret)
 		return -ENOMEM;
 	t->use = (*ret)->index;
-	/* whose name is followed may be another file's by the next call */
+	/* a name may denote another file by the next call */
 	t->file = file == c->file ? file : USE_NONE;
 	return 0;
 }
@@ -393,7 +393,7 @@ static int use_data_call(struct use_state *s, struct use_task *t, struct use *u,
 					    : use_data_write(s, t, u, c, c->pos, flags);
 }
 
-/* The second file has the call as well. */
+/* Counts the call for its second file as well. */
 static int use_copy(struct use_state *s, struct use_task *t, struct use *u,
 		    const struct feature_call *c)
 {
@@ -485,8 +485,8 @@ static int use_call(struct use_state *s, const struct feature_call *c)
 }
 
 /*
- * The calls of a stretch are on many files, of which each has its state in several places: these are on their way to the cache some
- * calls before they are needed.
+ * The calls of a batch use many files, whose state is spread over several places: prefetches it some calls before it is
+ * needed.
  */
 static void use_prefetch(const struct use_state *s, const struct feature_call *c,
 			 const struct feature_call *last)

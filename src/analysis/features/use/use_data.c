@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define RWF_DSYNC_BIT 2 /* of pwritev2, include/uapi/linux/fs.h */
+#define RWF_DSYNC_BIT 2 /* for pwritev2, include/uapi/linux/fs.h */
 #define RWF_SYNC_BIT  4
 #define PAGE	      4096
 
-/* Whether a range can be one of a file. */
+/* True if a file can have the range. */
 static bool use_in_file(const struct use *u, int64_t pos, int64_t bytes)
 {
 	return u->positions && pos >= 0 && bytes >= 0 && pos <= INT64_MAX - bytes;
@@ -75,7 +75,7 @@ int use_data_read(struct use_state *s, struct use_task *t, struct use *u,
 	return 0;
 }
 
-/* Durable when the write returns? */
+/* True if the data is durable when the write returns. */
 static bool use_is_synced(const struct feature_call *c, uint32_t fd_flags)
 {
 	return fd_flags & USE_FD_SYNC ||
@@ -135,13 +135,13 @@ int use_data_write(struct use_state *s, struct use_task *t, struct use *u,
 }
 
 /*
- * A mapped range counts as read once, and where the program may write to the file through it, as written. When it did is not
- * known, nor whether it did: such bytes are never `unread`, and reading them is not `reread`.
+ * A mapped range counts as read once and, if the program may write to the file through it, as written. Whether and when
+ * it was written is unknown: such bytes are never `unread`, and reading them is not `reread`.
  */
 int use_data_map(struct use_state *s, struct use *u, const struct feature_call *c)
 {
 	int64_t prot = c->rest->a2 == FEATURE_NULL ? PROT_READ : c->rest->a2, from = c->pos, to;
-	bool shared = c->flags & MAP_SHARED; /* MAP_SHARED_VALIDATE has the bit, too */
+	bool shared = c->flags & MAP_SHARED; /* MAP_SHARED_VALIDATE includes the bit */
 	struct use_rest *rest;
 	struct use_file *f;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * use_file.c: one file, for all processes: how long it is, who wrote which bytes that nobody has read, what readers read before it
- * was written anew, and reads of what was half written.
+ * use_file.c: state of a file over all processes: its length, unread bytes and their writers, bytes that were rewritten
+ * after readers had read them, and torn reads.
  *
- * A read is torn where it ended within what a write that had not returned wrote, or where the reader closed the file at an end
- * at which another process, which had cut the file to nothing and was writing it anew, went on later. A reader that comes back
- * for the rest follows the file, and is not torn.
+ * A read is torn if it ended within the range of a write that had not returned, or if the reader closed the file at an
+ * end beyond which another process, which had truncated the file and was rewriting it, continued later. A reader that
+ * returns for the rest follows the file, and is not torn.
  */
 #include "analysis/features/use/use.h"
 
@@ -55,9 +55,9 @@ uint32_t use_file_epoch(const struct use_state *s, uint32_t file)
 	return f ? f->epoch : 0;
 }
 
-/* ---- what is synced ---- */
+/* ---- syncs ---- */
 
-/* When a sync of all of its file system began; INT64_MIN: there was none. */
+/* Start of the last sync of its whole file system; INT64_MIN: none. */
 int64_t use_system_synced(const struct use_state *s, uint32_t file)
 {
 	struct dims_file room;
@@ -84,7 +84,7 @@ int64_t use_dirty(const struct use_state *s, const struct use *u)
 
 /* ---- reads ---- */
 
-/* The process that wrote most of what is not read before `pos`, or wrote last. */
+/* The process that wrote most of the unread bytes before `pos`, or wrote last. */
 static uint32_t use_writer_of(const struct use_state *s, const struct use_file *f,
 			      const struct use *u, int64_t pos)
 {
@@ -116,7 +116,7 @@ static void use_first_read(struct use_state *s, struct use_file *f, struct use *
 	}
 }
 
-/* Somebody has read [from, to). */
+/* A process has read [from, to). */
 void use_file_taken(struct use_state *s, struct use_file *f, int64_t from, int64_t to)
 {
 	f->read_stop = MAX(f->read_stop, to);
@@ -145,7 +145,7 @@ static void use_learn_size(struct use_file *f, const struct feature_call *c, int
 	}
 	if (end < f->size)
 		return;
-	/* one that grew without a call that is known is as long as was read of it, or longer */
+	/* a file that grew without a known call is at least as long as what was read */
 	f->size_exact = c->bytes < want || (f->size_exact && end == f->size);
 	f->size = end;
 }
@@ -214,7 +214,7 @@ static void use_torn_by(struct use_state *s, struct use_file *f, const struct us
 		use_mark_torn(s, f);
 }
 
-/* Readers learn it with their next read. */
+/* Logs a write; readers apply it at their next read. */
 static int use_put_log(struct use_state *s, struct use_file *f, int64_t from, int64_t to)
 {
 	if (from >= f->read_stop)
@@ -244,7 +244,8 @@ void use_file_catch_up(struct use_state *s, const struct use_file *f, struct use
 {
 	if (likely(r->seen == f->logged))
 		return;
-	if (f->logged - r->seen > USE_FILE_LOG) { /* anything may be written: none is `reread` */
+	/* anything may have been written: none counts as `reread` */
+	if (f->logged - r->seen > USE_FILE_LOG) {
 		use_make_stale(s, r, 0, INT64_MAX);
 		r->missed = true;
 		r->seen = f->logged;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * use_fold.c: when uses take too much memory, those that have ended become one row per process and folder: all sums, no positions
- * but those that are sums. First the small ones that ended longest ago. A file that is used again gets a new row.
+ * use_fold.c: when uses take too much memory, folds ended ones into one row per process and folder, which keeps all
+ * sums, and no positions except those that are sums. Small ones that ended longest ago are folded first. A file used
+ * again gets a new row.
  */
 #include "analysis/features/use/use.h"
 #include "base/array.h"
@@ -12,7 +13,7 @@
 
 #include "names/names.h"
 
-#define FOLD_CALLS_MAX 64 /* uses of more calls are kept as long as possible */
+#define FOLD_CALLS_MAX 64 /* uses with more calls are kept as long as possible */
 #define FOLDERS_MAX    (1u << 16)
 
 void use_free_parts(struct use_state *s, struct use *u)
@@ -129,7 +130,7 @@ static int use_fold_sums(struct use_state *s, struct use *to, const struct use *
 	return r;
 }
 
-/* The use that has those of the file's folder. */
+/* The use into which uses of the file's folder are folded. */
 static struct use *use_fold_of(struct use_state *s, const struct use *u)
 {
 	struct dims_file room;
@@ -158,7 +159,7 @@ static struct use *use_fold_of(struct use_state *s, const struct use *u)
 	return fold;
 }
 
-/* What a file's state says of a use is said of its fold. */
+/* Makes a file's references to a use refer to its fold. */
 static void use_refer_to_fold(struct use_state *s, const struct use *u, uint32_t fold)
 {
 	struct use_file_state *state = &s->files[u->file];
@@ -203,7 +204,7 @@ static int use_fold_one(struct use_state *s, struct use *u)
 	return r;
 }
 
-/* No task refers to a use that goes. */
+/* Removes references of tasks to uses that are folded. */
 static int use_forget_tasks(struct use_state *s)
 {
 	int r = 0;
@@ -222,7 +223,7 @@ static int use_forget_tasks(struct use_state *s)
 	return r;
 }
 
-/* Entries of uses that are gone. */
+/* Removes entries of uses that no longer exist. */
 static int use_forget_others(struct use_state *s)
 {
 	struct map kept = {0};
@@ -244,7 +245,7 @@ static bool use_may_fold(const struct use *u, uint32_t calls_max)
 	return u->process != USE_NONE && !u->folded && u->open_now == 0 && u->calls <= calls_max;
 }
 
-/* Folds the older half of the uses that have ended, of at most so many calls. */
+/* Folds the older half of the ended uses that have at most this many calls. */
 static int use_fold_older(struct use_state *s, uint32_t calls_max)
 {
 	_cleanup_free_ int64_t *ends = malloc(MAX(s->use_count, (size_t)1) * sizeof(*ends));
@@ -282,7 +283,7 @@ int use_fold(struct use_state *s)
 		r = use_fold_older(s, UINT32_MAX);
 	if (r >= 0)
 		r = use_forget_others(s);
-	/* what is in use cannot be folded: it is looked at again when there is half as much more */
+	/* uses still active cannot be folded: try again at one and a half times the memory */
 	s->fold_at = MAX(s->memory_max, s->memory + s->memory / 2);
 	return r;
 }

@@ -2,8 +2,8 @@
 /*
  * use_life.c: descriptors, names and syncs.
  *
- * A descriptor that was open before the recording, was inherited or received is known from its first use on, its flags only where
- * the parent process had it.
+ * A descriptor that was opened before recording, inherited or received is known from its first use on; its flags are
+ * known only if the parent process had it.
  */
 #include "analysis/features/use/use.h"
 #include "base/saturate.h"
@@ -17,8 +17,9 @@
 #include "names/names.h"
 
 #define CLOSE_RANGE_CLOEXEC_BIT 4
-#define BIRTH_BEFORE		20000000 /* ns: a birth has the resolution of the kernel's tick, up to 10 ms */
-#define BIRTH_AFTER		1000000 /* and the wall clock may have been slewed */
+/* ns: a birth time has the resolution of the kernel's tick, up to 10 ms */
+#define BIRTH_BEFORE 20000000
+#define BIRTH_AFTER  1000000 /* the wall clock may have been slewed */
 
 /* ---- descriptors ---- */
 
@@ -55,7 +56,7 @@ static void use_fd_close(struct use_state *s, struct use_fd *d)
 		use_file_closed(s, u);
 }
 
-/* The descriptor is open, and of this use. */
+/* Records an open descriptor of this use. */
 static int use_fd_open(struct use_state *s, struct use *u, uint32_t process, int64_t fd,
 		       uint32_t flags)
 {
@@ -67,7 +68,7 @@ static int use_fd_open(struct use_state *s, struct use *u, uint32_t process, int
 	if (r < 0 || fd < 0 || fd >= USE_FDS_MAX)
 		return r;
 	known = use_fd_known(p, fd);
-	if (known) /* its close was lost, or another thread's is yet to come */
+	if (known) /* its close was lost, or is a call of another thread that has not ended yet */
 		use_fd_close(s, known);
 	if (fd >= p->fd_cap) {
 		cap = p->fd_cap;
@@ -122,9 +123,10 @@ int use_fd_flags(struct use_state *s, struct use *u, uint32_t process, int64_t f
 
 static uint32_t use_flags_of(int64_t open_flags)
 {
+	/* O_SYNC includes the bit */
 	return (open_flags & O_APPEND ? USE_FD_APPEND : 0) |
 	       (open_flags & O_DIRECT ? USE_FD_DIRECT : 0) |
-	       (open_flags & O_DSYNC ? USE_FD_SYNC : 0) | /* O_SYNC has the bit, too */
+	       (open_flags & O_DSYNC ? USE_FD_SYNC : 0) |
 	       (open_flags & O_CLOEXEC ? USE_FD_EXEC : 0);
 }
 
@@ -142,7 +144,7 @@ static void use_process_close(struct use_state *s, uint32_t process, int64_t fro
 	}
 }
 
-/* The kernel takes the lower 32 bits: a last one of -1 means all. */
+/* The kernel uses the lower 32 bits: a last descriptor of -1 means all. */
 static void use_close_range_of(struct use_state *s, const struct feature_call *c)
 {
 	int64_t first = (uint32_t)c->rest->a0, last = (uint32_t)c->rest->a1;
@@ -204,7 +206,7 @@ static void use_close_one(struct use_state *s, struct use *u, const struct featu
 		c->process < s->process_cap ? use_fd_known(&s->processes[c->process], c->fd) : NULL;
 
 	u->open_time = add_sat_signed(u->open_time, c->dur);
-	/* by the time that the close ends, an open of another thread may have got the number */
+	/* when the close ends, an open in another thread may already have reused the number */
 	if (d && d->use == u->index && c->ret != -EBADF && c->ret != FEATURE_NULL)
 		use_fd_close(s, d);
 }
@@ -236,7 +238,7 @@ uint64_t use_name_hash(const struct use_state *s, int64_t version)
 	return path.len ? hash_bytes(path.data, path.len) : 0;
 }
 
-/* The name of a file's version, as a task of this space of names has it; 0: it has none. */
+/* Key of the name of a file's version, as seen by a task in this namespace; 0: none. */
 static uint64_t use_name_key(const struct use_state *s, uint64_t space, int64_t version)
 {
 	return use_key_of(space, use_path_of(s, version));
@@ -299,7 +301,7 @@ int use_life_task(struct use_state *s, struct use_task *t, const struct feature_
 
 /* ---- opens ---- */
 
-/* Whether the open made the file: it says so, or the file was born meanwhile. */
+/* True if the open created the file: by its result, or because the file was born during the call. */
 static bool use_is_created(const struct use_state *s, const struct use_task *t, const struct use *u,
 			   const struct feature_call *c, bool first)
 {
@@ -440,7 +442,7 @@ static int use_rename_call(struct use_state *s, const struct use_task *t, struct
 			  !(c->flags & RENAME_EXCHANGE) && use_dirty(s, u) > 0;
 	rest->folder = use_folder_key(s, t->space, second);
 	rest->named_at = c->stop;
-	if (state->type == FILE_TYPE_DIRECTORY) { /* of any number of files */
+	if (state->type == FILE_TYPE_DIRECTORY) { /* contains any number of files */
 		map_clear(&s->names);
 		return 0;
 	}
@@ -556,7 +558,7 @@ static void use_map_remove(struct use_process *p, const struct feature_call *c)
 	p->map_count = kept;
 }
 
-/* Of an msync without its file: what is mapped there. */
+/* For an msync without its file: finds what is mapped there. */
 static int use_map_sync(struct use_state *s, const struct use_process *p,
 			const struct feature_call *c)
 {
@@ -630,7 +632,7 @@ int use_life_call(struct use_state *s, struct use_task *t, struct use *u,
 	case ACT_SYNC:
 	case ACT_SYNC_RANGE:
 	case ACT_SYNC_FS:
-	case ACT_MSYNC: /* older traces have it without its file: use_map_sync() */
+	case ACT_MSYNC: /* without its file in older traces: use_map_sync() */
 		return use_sync_call(s, t, u, c);
 	case ACT_CUT:
 		return use_ok(c) && c->size >= 0 ? use_count_cut(s, u, c->size, c->size > 0) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* use_rows.c: the rows of the table. */
+/* use_rows.c: writes the rows of the table. */
 #include "analysis/features/use/use.h"
 #include "base/saturate.h"
 
@@ -8,7 +8,7 @@
 
 #include "names/names.h"
 
-/* What a use was the last to write and nobody read. */
+/* Bytes that a use was the last to write and that were not read. */
 struct unread {
 	int64_t bytes, first;
 };
@@ -79,7 +79,7 @@ static void use_put_sums(const struct use *u, struct batch_row *row)
 	SET(STAT_TIME, u->stat_time);
 }
 
-/* Adds what `from` covers to `to`; the bytes that it did not have. */
+/* Adds the ranges of `from` to `to`; returns the number of new bytes. */
 static int64_t use_unite(struct use_state *s, struct ranges *to, const struct ranges *from)
 {
 	struct range at = {0};
@@ -96,7 +96,7 @@ static bool use_is_empty(const struct ranges *r)
 	return r->count == 0 && !r->pages;
 }
 
-/* Where it begins and ends; 0 where it is empty. */
+/* The extent from its start to its end; 0 if it is empty. */
 static struct range use_extent(const struct ranges *r)
 {
 	struct range all = {0}, at = {0};
@@ -248,7 +248,7 @@ static void use_unread_of(struct use_row *x, const struct use_file *f)
 	}
 }
 
-/* Of the threads of a use the one that spent most time. */
+/* Finds, for each use, the thread with the most time. */
 static void use_choose_threads(struct use_state *s)
 {
 	uint64_t key, time;

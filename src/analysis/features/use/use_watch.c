@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * use_watch.c: what a thread does after a write that was cut short, and after a write, sync or close that failed.
+ * use_watch.c: what a thread does after a short write, and after a write, sync or close that failed.
  *
- * A short write is continued by a write of the same thread of what was left, or of less. Programs that send what they queue
- * over sockets may add to it, so sockets are left out.
+ * A short write is continued by a write of the same thread with the remaining bytes, or fewer. Programs that queue data
+ * may append to it: for a pipe, only a write of the same size as the one cut short is known to be the next message;
+ * sockets, whose buffers have one size, are excluded.
  *
- * An error is ignored where the thread went on as before: it called the same again, at another position or to fail again; or
- * its next two calls were those that followed its last call of the kind that had succeeded; or it ended with status 0. What
- * a call of the kind is followed by is learned per use (for closes per thread). An error whose consequences are none of these
- * is not counted: the thread may have handled it. Only errors that mean that data are not safe count (use_is_lasting()).
+ * An error was ignored if the thread went on as before: it repeated the call at another position, or failed again; or
+ * its next two calls were those that followed its last successful call of the kind; or it ended with status 0. The
+ * calls that follow a kind of call are learned per use (for closes per thread). An error with other consequences is not
+ * counted: the thread may have handled it. Only errors that mean that data is not safe are considered
+ * (use_is_lasting()).
  */
 #include "analysis/features/use/use.h"
 
@@ -40,7 +42,7 @@ static bool use_is_lasting(uint16_t err)
 	}
 }
 
-/* Where it is kept what follows a success; NULL: nothing is known. */
+/* Where the calls that follow a success are stored; NULL: unknown. */
 static uint32_t *use_habit_of(struct use_task *t, struct use *u, uint8_t kind)
 {
 	if (kind == WATCH_CLOSE)
@@ -56,7 +58,7 @@ static void use_count_ignored(struct use_state *s, struct use *u)
 		rest->ignored++;
 }
 
-/* True: nothing more is to be learned from the thread's calls. */
+/* True if the thread's further calls cannot change the result. */
 static bool use_watch_step(struct use_state *s, struct use_task *t, struct use_watch *w,
 			   const struct feature_call *c)
 {
@@ -92,7 +94,7 @@ static bool use_watch_step(struct use_state *s, struct use_task *t, struct use_w
 
 void use_watch_next(struct use_state *s, struct use_task *t, const struct feature_call *c)
 {
-	/* memory, time, signals: no sign of either */
+	/* memory, time, signals: evidence of neither */
 	if (c->class == CLASS_OTHER && c->file == FEATURE_NONE)
 		return;
 	for (unsigned int i = 0; i < USE_WATCHES; i++) {
@@ -110,7 +112,7 @@ void use_watch_begin(struct use_task *t, const struct use *u, const struct featu
 
 	if (!u->positions || c->ret == FEATURE_NULL || (c->err && !use_is_lasting(c->err)))
 		return;
-	/* in the place of a success, if there is no other */
+	/* replaces an observed success if no slot is free */
 	for (unsigned int i = 0; i < USE_WATCHES; i++) {
 		struct use_watch *other = &t->watches[i];
 
@@ -162,15 +164,16 @@ int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u
 	if (use_act_of(s, c) != ACT_WRITE || !counts)
 		return 0;
 	if (t->short_use == u->index) {
-		if (!use_continues(t, c, pos))
+		if (!use_continues(t, c, pos) && (u->positions || c->size == t->short_size))
 			r = use_count_short(s, t);
 		t->short_use = USE_NONE;
 	}
 	if (c->size != FEATURE_NULL && c->bytes > 0 && c->bytes < c->size) {
-		if (r >= 0 &&
-		    t->short_use != USE_NONE) /* another file's, which can no longer be followed */
+		/* of another file, which can no longer be tracked */
+		if (r >= 0 && t->short_use != USE_NONE)
 			t->short_use = USE_NONE;
 		t->short_use = u->index;
+		t->short_size = c->size;
 		t->short_left = c->size - c->bytes;
 		t->short_to = pos == FEATURE_NULL ? FEATURE_NULL : pos + c->bytes;
 	}
@@ -180,7 +183,7 @@ int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u
 void use_watch_short_failed(const struct use_state *s, struct use_task *t, const struct use *u,
 			    const struct feature_call *c)
 {
-	/* it tried */
+	/* it was attempted */
 	if (use_act_of(s, c) == ACT_WRITE && t->short_use == u->index && c->err != EAGAIN &&
 	    c->err != EINTR && use_continues(t, c, FEATURE_NULL))
 		t->short_use = USE_NONE;

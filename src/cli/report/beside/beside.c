@@ -13,7 +13,7 @@ static int64_t beside_key(const struct report *r, enum beside_by by, int64_t thr
 	return by == BESIDE_TASKS && thread >= 0 ? names_task(r->dims, thread) : thread;
 }
 
-/* What selected calls have in the column. 0 or -ENOMEM. */
+/* Collects the column's values in the selected calls. 0 or -ENOMEM. */
 static int beside_selected(const struct report *r, enum beside_by by, struct map *ret)
 {
 	int e = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beside.h: tables of `weir report` about what is recorded beside calls (record --with), made from its rows. */
+/* beside.h: tables of `weir report` made from the rows of tables other than op (record --with). */
 #pragma once
 
 #include "base/map.h"
@@ -8,22 +8,22 @@
 /* Takes a row. 0, or negative to stop. */
 typedef int beside_fn(void *arg, const struct batch *b, size_t row);
 
-/* Of which of a row's columns selected calls are known, where calls are selected. */
+/* The column through which rows are matched with selected calls, if calls are selected. */
 enum beside_by { BESIDE_ALL, BESIDE_THREADS, BESIDE_TASKS, BESIDE_FILES };
 
 /*
- * The rows of a table that ended in the report's range, in that order, with the thread (that version of it, or any), or the file,
- * of a selected call in `column`. `columns`: a set of those that are wanted.
+ * Scans the rows of a table that ended in the report's range, in that order, and whose thread (that version of it, or
+ * any), or file, in `column` is that of a selected call. `columns`: the set of requested columns.
  */
 int beside_scan(const struct report *r, enum table_id table, uint64_t columns, enum beside_by by,
 		unsigned int column, beside_fn *fn, void *arg);
 /*
- * The place of a key among groups of `size` bytes, which is made and zeroed when it is new; NULL: out of memory. Valid until
- * the next call. Starts as {0} but for the size.
+ * Groups of `size` bytes by key; a new group is zeroed. NULL: out of memory. Pointers are valid until the next call.
+ * Starts as {0} but for the size.
  */
 struct beside_groups {
 	size_t size;
-	struct map at; /* hash of a key -> number + 1 */
+	struct map at; /* hash of a key -> index + 1 */
 	void *all;
 	size_t count, cap;
 };
@@ -31,11 +31,11 @@ void *beside_group(struct beside_groups *g, uint64_t hash);
 void beside_groups_free(struct beside_groups *g);
 #define _cleanup_beside_ _cleanup_(beside_groups_free)
 
-/* "redis-server 30617", the process of a thread; null where none is known. 0 or -ENOMEM. */
+/* Adds "redis-server 30617", the process of a thread; null if unknown. 0 or -ENOMEM. */
 int beside_put_process(const struct report *r, struct answer_list *t, int64_t thread_id);
-/* "rocksdb:low 4712", likewise. */
+/* Adds "rocksdb:low 4712", likewise. */
 int beside_put_thread(const struct report *r, struct answer_list *t, int64_t thread_id);
-/* A number that is null where it is not known: negative. */
+/* Adds a number, or null if it is negative, which means unknown. */
 void beside_put_known(struct answer_list *t, int64_t n);
 
 /* Columns of these tables. */
@@ -52,7 +52,7 @@ void beside_put_known(struct answer_list *t, int64_t n);
 		NAME, {QUERY_SIZE}, .word = "size", .dash = true, __VA_ARGS__ \
 	}
 
-/* ---- the tables: each fills a list whose columns are these ---- */
+/* ---- the tables: each function fills a list with the columns declared here ---- */
 
 #define BESIDE_NET_COLUMNS 16
 extern const struct answer_column beside_net_columns[BESIDE_NET_COLUMNS];
@@ -77,7 +77,7 @@ int beside_block(struct report *r, struct answer_list *t, struct error *err);
 #define BESIDE_CONTENT_COLUMNS 10
 extern const struct answer_column beside_content_columns[BESIDE_CONTENT_COLUMNS];
 int beside_content(struct report *r, struct answer_list *t, struct error *err);
-/* "CONTENT  1.76 MiB of 1.76 MiB handled (100 %)", and the rest by what became of it; nothing where no content is recorded. */
+/* "CONTENT  1.76 MiB of 1.76 MiB handled (100 %)", and the rest by outcome; nothing if no content was recorded. */
 int beside_content_line(const struct report *r, struct buf *b);
 
 /* Its columns: disk_use_columns. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beside_block.c: `weir report block`: who is behind the requests to disks, and for which files, from the table block_part. */
+/* beside_block.c: `weir report block`: the owners and files of requests to disks, from the table block_part. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +21,14 @@ const struct answer_column beside_block_columns[BESIDE_BLOCK_COLUMNS] = {
 	{"file", {QUERY_TEXT}},
 };
 
-/* Requests of one disk, owner and file, or of what is no file's. */
+/* Requests of one disk, owner and file, or without a file. */
 struct owned {
 	struct bytes disk;    /* owned */
 	int64_t thread, file; /* + 1; 0: none */
 	int64_t origin;
 	int64_t read, written, requests, merges;
 	uint64_t time;
-	int64_t via_bytes, via; /* how the owner of most bytes is known */
+	int64_t via_bytes, via; /* how the owner of the most bytes was found */
 };
 
 struct all_owned {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beside_content.c: what became of the bytes that calls moved, from the table chunk: a line of the page, and `weir report content`
- * with a row for each process, operation and file, those with most bytes that were not handled first.
+ * beside_content.c: the outcome of recording the content that calls moved, from the table chunk: a line of the page,
+ * and `weir report content` with a row per process, operation and file, those with the most unhandled bytes first.
  */
 #include <errno.h>
 
@@ -33,7 +33,7 @@ struct moved {
 
 struct all_moved {
 	const struct report *r;
-	bool by_op; /* and nothing else */
+	bool by_op; /* grouped only by it */
 	struct beside_groups groups;
 	uint64_t bytes[OUTCOME_COUNT];
 };
@@ -49,7 +49,7 @@ static int take_chunk(void *arg, const struct batch *b, size_t row)
 	int64_t key[3] = {op, -1, -1};
 	struct moved *m;
 
-	if (outcome < 0 || outcome >= OUTCOME_COUNT) /* another row says it */
+	if (outcome < 0 || outcome >= OUTCOME_COUNT) /* another row accounts for it */
 		return 0;
 	all->bytes[outcome] = add_sat(all->bytes[outcome], size);
 	if (all->by_op && outcome == OUTCOME_HANDLED)
@@ -72,7 +72,7 @@ static int take_chunk(void *arg, const struct batch *b, size_t row)
 	(1ull << CHUNK_OUTCOME | 1ull << CHUNK_OP | 1ull << CHUNK_THREAD_ID | \
 	 1ull << CHUNK_FILE_ID | 1ull << CHUNK_SIZE | 1ull << CHUNK_START | 1ull << CHUNK_DUR)
 
-/* Never 100 where something is missing. */
+/* Never 100 if something is missing. */
 static double floor_percent(uint64_t part, uint64_t all)
 {
 	double percent = 100.0 * (double)part / (double)all;
@@ -119,7 +119,7 @@ int beside_content(struct report *r, struct answer_list *t, struct error *err)
 	return e;
 }
 
-/* "absent 4.00 KiB (sendfile, fault)": the operations with most of it. */
+/* "absent 4.00 KiB (sendfile, fault)": the operations with the most bytes of an outcome. */
 static int put_outcome(struct buf *b, struct all_moved *all, int outcome)
 {
 	struct moved *list = all->groups.all;

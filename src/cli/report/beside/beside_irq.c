@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beside_irq.c: `weir report irq`: how often interrupt handlers and softirqs ran and for how long, from the table irq. */
+/* beside_irq.c: `weir report irq`: counts and durations of interrupt handlers and softirqs, from the table irq. */
 #include <errno.h>
 #include <string.h>
 

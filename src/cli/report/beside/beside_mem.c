@@ -13,7 +13,7 @@
 const struct answer_column beside_mem_columns[BESIDE_MEM_COLUMNS] = {
 	PAGES("pages_allocated"),
 	PAGES("pages_freed"),
-	PAGES("pages_largest", .gives = 5), /* of one allocation */
+	PAGES("pages_largest", .gives = 5), /* in one allocation */
 	BESIDE_COUNT("reclaims", .alarm = true, .gives = 1),
 	BESIDE_DUR("reclaim_time", .gives = 2),
 	PAGES("pages_reclaimed", .gives = 3),
@@ -21,7 +21,7 @@ const struct answer_column beside_mem_columns[BESIDE_MEM_COLUMNS] = {
 };
 
 struct pages {
-	int64_t thread; /* of the process, + 1; 0: all that is not recorded */
+	int64_t thread; /* of the process, + 1; 0: all that are not recorded */
 	int64_t allocated, freed, largest, reclaims, reclaim_time, reclaimed;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beside_net.c: `weir report net`: what each connection moved, and what went wrong with it, from the tables net_sample and net. */
+/* beside_net.c: `weir report net`: traffic and problems of each connection, from the tables net_sample and net. */
 #include <errno.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static int take_sample(void *arg, const struct batch *b, size_t row)
 	return 0;
 }
 
-/* Of packets that no socket had: the group of both addresses. */
+/* The group of both addresses, for packets without a socket. */
 static struct connection *of_addresses(struct beside_groups *all, const struct batch *b, size_t row)
 {
 	struct bytes src = batch_get_bytes(b, NET_SRC, row), dst = batch_get_bytes(b, NET_DST, row);
@@ -101,7 +101,7 @@ static int take_event(void *arg, const struct batch *b, size_t row)
 		c->thread = batch_get(b, NET_THREAD_ID, row, -1) + 1;
 	switch (batch_get(b, NET_EVENT, row, -1)) {
 	case NET_EVENT_RETRANSMIT:
-		/* those of a connection are in its samples */
+		/* the samples of a connection include its own */
 		if (batch_get(b, NET_TCP_STATE, row, -1) == TCP_STATE_LISTEN)
 			c->retransmits += packets;
 		break;

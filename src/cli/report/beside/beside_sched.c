@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beside_sched.c: `weir report sched`: for how long each thread had no CPU, who woke it and who ran instead, from the table
- * sched.
+ * beside_sched.c: `weir report sched`: how long each thread had no CPU, which thread woke it and which ran instead,
+ * from the table sched.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,10 +30,10 @@ struct waits {
 	int64_t runq, runq_max, runqs, blocked, io, sleeps, preempted, unknown;
 };
 
-/* What one thread did to another: it woke it, or ran instead. */
+/* What one thread did to another: woke it, or ran in its place. */
 struct pair {
 	int64_t task, other; /* + 1; 0: not recorded */
-	int64_t tid;	     /* of one that is not */
+	int64_t tid;	     /* of one that was not recorded */
 	char comm[16];
 	int64_t count, time;
 };
@@ -105,7 +105,7 @@ static int sched_take(void *arg, const struct batch *b, size_t row)
 	return 0;
 }
 
-/* The pair of a thread with the most, among those that name somebody. */
+/* The pair of a thread with the most, among those whose other thread is known. */
 static const struct pair *most(const struct beside_groups *pairs, int64_t task)
 {
 	const struct pair *all = pairs->all, *best = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* aggregate.c: what weir's aggregates share. */
+/* aggregate.c: shared by weir's aggregates. */
 #include "engine/duckdb/functions/aggregate.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ void aggregate_no_memory(duckdb_function_info info)
 	aggregate_error(info, "Out of Memory Error: no memory for an aggregate");
 }
 
-/* Counts what a state grew by; false, with the error set, past the bound. */
+/* Counts memory by which a state grew; false, with the error set, if the limit is exceeded. */
 static bool account(duckdb_function_info info, struct aggregate_owner *o, uint64_t before,
 		    uint64_t after, const char *what)
 {
@@ -58,7 +58,7 @@ bool aggregate_changed(duckdb_function_info info, const struct aggregate_sum *su
 	return account(info, state, before, sum->memory(state), sum->what) && r >= 0;
 }
 
-/* ---- what every aggregate does in the same way ---- */
+/* ---- callbacks common to all aggregates ---- */
 
 static idx_t on_size(duckdb_function_info info)
 {

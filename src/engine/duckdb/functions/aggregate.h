@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aggregate.h: what weir's aggregates share: declaring one, counting the memory of its states, which
- * the library does not see, and small access to vectors.
+ * aggregate.h: shared by weir's aggregates: their declaration, accounting of the memory of states, which the library
+ * does not see, and small accessors for vectors.
  */
 #pragma once
 
@@ -13,47 +13,48 @@
 
 struct aggregate_def {
 	const char *name;
-	size_t state_size; /* begins as zeros */
+	size_t state_size; /* initialized with zeros */
 	duckdb_type args[AGGREGATE_ARGS_MAX];
 	unsigned int arg_count;
-	duckdb_aggregate_update_t update;     /* NULL: adds up BLOBs, by sum->unpack() */
-	duckdb_aggregate_finalize_t finalize; /* gives a BLOB */
-	const struct aggregate_sum *sum;      /* how states are added up and freed */
+	duckdb_aggregate_update_t update;     /* NULL: merges BLOBs with sum->unpack() */
+	duckdb_aggregate_finalize_t finalize; /* returns a BLOB */
+	const struct aggregate_sum *sum;      /* how states are merged and freed */
 };
 
-/* What DuckDB keeps for the callbacks. */
+/* User data of the callbacks. */
 struct aggregate_extra {
 	struct duck *e;
 	const struct aggregate_def *def;
 };
 
 int aggregate_register(struct duck *e, const struct aggregate_def *def, struct error *err);
-/* The first member of every state: who counts its memory, and frees it. */
+/* First member of every state: to which aggregate its memory is accounted. */
 struct aggregate_owner {
 	const struct aggregate_extra *x; /* NULL while it has no memory */
 };
 /*
- * A state that is a sum of parts: memory that grows, parts packed as BLOBs, states added up. The
- * pointers are to whole states (struct aggregate_owner first); functions give 0 or a negative errno.
+ * Operations on a state: its memory, adding a packed BLOB, merging. Pointers are to complete states (struct
+ * aggregate_owner first); functions return 0 or a negative errno.
  */
 struct aggregate_sum {
 	const char *what;      /* "the histograms of hist()" */
-	const char *bad_blob;  /* for -EBADMSG of unpack() */
-	const char *too_large; /* for -E2BIG; NULL: there is no such limit */
+	const char *bad_blob;  /* message for -EBADMSG of unpack() */
+	const char *too_large; /* message for -E2BIG; NULL: not limited */
 	uint64_t (*memory)(const void *state);
 	int (*unpack)(void *state, const uint8_t *data, size_t len);
 	int (*merge)(void *state, const void *other);
 	void (*free)(void *state);
 };
-/* After a change that gave r: counts its memory, tells what failed. False, with the error set, where
- * the statement ends. */
+/*
+ * Call after a change with result r: accounts for memory and reports a failure. False, with the error set, if the
+ * statement must end.
+ */
 bool aggregate_changed(duckdb_function_info info, const struct aggregate_sum *sum, void *state,
 		       uint64_t before, int r);
 void aggregate_no_memory(duckdb_function_info info);
 void aggregate_error(duckdb_function_info info, const char *text);
 
-/* A scalar over one BLOB that gives a BIGINT or BOOLEAN: `call` writes the value; its text is an
- * error. */
+/* A scalar function of one BLOB that returns BIGINT or BOOLEAN: `call` sets the value or returns an error message. */
 struct blob_scalar {
 	const char *name;
 	bool boolean;
@@ -66,7 +67,7 @@ static inline bool vector_valid(const uint64_t *validity, size_t i)
 	return !validity || (validity[i / 64] >> (i % 64) & 1);
 }
 
-/* A column of a chunk, as a callback reads it. */
+/* A column of a chunk in a callback. */
 struct argument {
 	union {
 		void *data;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * distinct_functions.c: how many different values, in SQL.
- *   distinct_set(x)        aggregate: the set of whole numbers (hist/distinct.h), packed, as a BLOB
- *   distinct_set_text(x)   the same of texts
+ * distinct_functions.c: the number of distinct values, in SQL.
+ *   distinct_set(x)        aggregate: the set of integers (hist/distinct.h), packed, as a BLOB
+ *   distinct_set_text(x)   the same for texts
  *   distinct_merge(b)      aggregate: the union of such BLOBs
  *   distinct_count(b)      BIGINT; distinct_estimated(b): true past 4096
  */
@@ -56,7 +56,7 @@ static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 		uint64_t before;
 		int r;
 
-		/* the value of the row before, most often */
+		/* often the same value as in the row before */
 		if (!vector_valid(a.validity, i) ||
 		    (i && states[i - 1] == states[i] && a.numbers[i - 1] == a.numbers[i] &&
 		     vector_valid(a.validity, i - 1)))
@@ -90,7 +90,7 @@ static void on_texts(duckdb_function_info info, duckdb_data_chunk input,
 	}
 }
 
-/* Never NULL: no value is a set of none. */
+/* Never NULL: without values the set is empty. */
 static void distinct_functions_on_finalize(duckdb_function_info info,
 					   duckdb_aggregate_state *source, duckdb_vector result,
 					   idx_t count, idx_t offset)

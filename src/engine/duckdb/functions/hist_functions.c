@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * hist_functions.c: weir's histogram in SQL.
- *   hist(x)           aggregate: the histogram of whole numbers >= 0, packed (hist/sparse.h), a BLOB
- *   weir_hist(x)      the same where a negative number counts as 0, as in the language
+ *   hist(x)           aggregate: the histogram of integers >= 0, packed (hist/sparse.h), a BLOB
+ *   weir_hist(x)      the same, but a negative number counts as 0, as in the language
  *   hist_merge(h)     aggregate: the sum of such BLOBs; exact
- *   hist_count(h)     how many values
+ *   hist_count(h)     number of values
  *   hist_quantile(h, q), p50(h) p90(h) p95(h) p99(h) p999(h)
  *                     BIGINT, at most 1/32 from the exact value
  *
- * One histogram answers for many percentiles. States start sparse; the library does not see their
- * memory, so it is counted here and bounded: past the bound the statement fails instead of the
- * machine.
+ * One histogram serves any number of percentiles. States start sparse. The library does not see their memory, so it is
+ * counted and limited here: a statement that exceeds the limit fails before the machine runs out of memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -106,7 +105,7 @@ static void hist_functions_on_finalize(duckdb_function_info info, duckdb_aggrega
 		const struct hist *h = &((const struct hist_state *)source[i])->hist;
 		size_t row = offset + i;
 
-		if (!hist_entries(h)) { /* no value: NULL, as for sum() */
+		if (!hist_entries(h)) { /* no values: NULL, as for sum() */
 			vector_set_null(d, result, row);
 			continue;
 		}
@@ -138,7 +137,7 @@ static const struct scalar scalars[] = {
 	{"p95", 0.95},	   {"p99", 0.99},	  {"p999", 0.999},
 };
 
-/* One row of a scalar: 0, or negative with the error set. */
+/* Evaluates a scalar for one row: 0, or negative with the error set. */
 static int scalar_row(const struct duckdb_api *d, duckdb_function_info info, const struct scalar *f,
 		      struct bytes packed, double q, int64_t *ret)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sql_functions.c: functions that translated expressions call (sql_expr.c). Those over texts are the
- * query module's own code, on the text's bytes; the others are macros.
+ * sql_functions.c: functions used by translated expressions (sql_expr.c). Functions of texts call the query module's
+ * code on their bytes; the others are macros.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "hist/tally.h"
 #include "query/eval/pattern.h"
 
-/* Arithmetic that gives null where the language does. */
+/* Arithmetic that returns null where the language does. */
 static const char *const macros[] = {
 	"weir_finite(x) AS CASE WHEN isfinite(x) THEN x + 0 END",
 	"weir_bits(x) AS CAST((x::HUGEINT + 18446744073709551616) % 18446744073709551616 AS "
@@ -29,7 +29,7 @@ static const char *const macros[] = {
 	"60000000000 AS BIGINT)",
 };
 
-/* ---- columns of a call ---- */
+/* ---- arguments of a call ---- */
 
 struct texts {
 	const duckdb_string_t *data;
@@ -43,7 +43,7 @@ static struct texts texts_of(const struct duckdb_api *d, duckdb_data_chunk input
 	return (struct texts){d->vector_get_data(v), d->vector_get_validity(v)};
 }
 
-/* The bytes that an escaped text stands for. */
+/* The bytes represented by an escaped text. */
 static int plain(struct texts t, size_t i, struct buf *out, struct bytes *ret)
 {
 	struct bytes text = vector_string(t.data, i);
@@ -60,7 +60,7 @@ static int plain(struct texts t, size_t i, struct buf *out, struct bytes *ret)
 
 /* ---- patterns ---- */
 
-/* The pattern of a row; most often that of the row before. */
+/* The pattern of a row, usually the same as in the row before. */
 struct matcher {
 	enum expr_kind kind;
 	struct query_pattern *pattern;
@@ -86,7 +86,8 @@ static int matcher_take(struct matcher *m, struct bytes text, struct error *err)
 	query_pattern_free(m->pattern);
 	m->pattern = pattern;
 	buf_clear(&m->text);
-	r = buf_reserve(&m->text, text.len + 1); /* never NULL, for the comparison */
+	/* reserved so that the pointer is never NULL, for the comparison */
+	r = buf_reserve(&m->text, text.len + 1);
 	return r < 0 || !text.len ? r : buf_append(&m->text, text.data, text.len);
 }
 

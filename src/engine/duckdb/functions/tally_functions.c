@@ -151,7 +151,7 @@ static void tally_functions_on_finalize(duckdb_function_info info, duckdb_aggreg
 	for (size_t i = 0; i < count; i++) {
 		const struct tally *t = &((const struct tally_state *)source[i])->tally;
 
-		if (!t->count) { /* no value: NULL, as for sum() */
+		if (!t->count) { /* no values: NULL, as for sum() */
 			vector_set_null(d, result, offset + i);
 			continue;
 		}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * admit.c: which statements the SQL of other people may have. Settings refuse most others too, but
- * not those that write into the folder for temporary files, and not all with a reason: some calls
- * end the process.
+ * admit.c: which statements untrusted SQL may run. Settings reject most others too, but not statements that write into
+ * the folder for temporary files, and not all with a reason: some calls terminate the process.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +10,7 @@
 
 #include "engine/duckdb/internal.h"
 
-/* Tables that statements make are in memory. SET of anything but a variable is refused by the lock. */
+/* Tables that statements create are in memory. The lock rejects SET of anything but a variable. */
 static const duckdb_statement_type admitted[] = {
 	DUCKDB_STATEMENT_TYPE_SELECT, DUCKDB_STATEMENT_TYPE_EXPLAIN,
 	DUCKDB_STATEMENT_TYPE_CREATE, DUCKDB_STATEMENT_TYPE_DROP,
@@ -21,7 +20,7 @@ static const duckdb_statement_type admitted[] = {
 	DUCKDB_STATEMENT_TYPE_MULTI,
 };
 
-/* How a statement that is refused begins. */
+/* First word of rejected statements. */
 static const struct {
 	duckdb_statement_type type;
 	const char *word;
@@ -50,7 +49,7 @@ static bool admit_is_word_char(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Behind the next `word` in a text, strings and comments included: where those end is DuckDB's to say. */
+/* The text after the next `word`. Strings and comments are searched too, because only DuckDB knows where they end. */
 static const char *admit_find_word(const char *sql, const char *word)
 {
 	size_t len = strlen(word);
@@ -62,7 +61,7 @@ static const char *admit_find_word(const char *sql, const char *word)
 	return NULL;
 }
 
-/* They write files, or end with an error that has no reason; SELECT can call them as well as CALL. */
+/* They write files, or fail without a reason. SELECT can call them as well as CALL. */
 static const char *const refused_functions[] = {"enable_logging", "enable_profiling"};
 
 static bool calls(const char *sql, const char *function)
@@ -76,7 +75,7 @@ static bool calls(const char *sql, const char *function)
 
 int admit_statement(duckdb_statement_type type, const char *sql, struct error *err)
 {
-	/* EXPLAIN ANALYZE runs what it explains */
+	/* EXPLAIN ANALYZE runs the statement */
 	if (type == DUCKDB_STATEMENT_TYPE_EXPLAIN && admit_find_word(sql, "copy"))
 		return admit_refuse("EXPLAIN of COPY", err);
 	for (size_t i = 0; i < ARRAY_SIZE(refused_functions); i++) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * confine.c: takes everything from this process that the SQL of other people does not need. DuckDB
- * runs with settings that refuse files and networks; this is for the day on which a statement gets
- * around them. What is left: the memory that there is, files in one folder, the descriptors that are
- * open.
+ * confine.c: removes everything from this process that untrusted SQL does not need. DuckDB runs with settings that
+ * refuse files and networks; this is the second line of defence, should a statement bypass them. What remains: the
+ * process's memory, files in one folder, the open descriptors.
  *
- * Runs once, in a process with one thread, when the trace is open and DuckDB is loaded. What the
- * kernel does not offer (user namespaces are often forbidden, Landlock is Linux 5.13) is left out,
- * since each part stands for itself; what was promised and failed is an error.
+ * Runs once, in a process with one thread, after the trace is open and DuckDB is loaded. Parts that the kernel does not
+ * offer (user namespaces are often forbidden, Landlock needs Linux 5.13) are skipped, since the parts are independent;
+ * a part that is offered but fails is an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,23 +29,23 @@
 #include "privilege/privilege.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#	define SANITIZED true /* reads /proc, starts processes and traces itself at the end */
+#	define SANITIZED \
+		true /* sanitizers read /proc, start processes and trace themselves at exit */
 #else
 #	define SANITIZED false
 #endif
 
-#define FILES_MAX     64 /* descriptors beside those that are open: DuckDB's temporary files */
+#define FILES_MAX     64 /* descriptors in addition to those open: DuckDB's temporary files */
 #define SPACES	      (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
-#define STATUS_SIGNAL 128 /* exit status of a process that a signal ended, as shells count */
+#define STATUS_SIGNAL 128 /* exit status of a process ended by a signal, as in shells */
 
-/* ---- the rest of the host is out of sight ---- */
+/* ---- hiding the rest of the host ---- */
 
 /*
- * What is above the working directory becomes the root of the file system: there is no other file,
- * no device, no /proc. The folder itself does not, as DuckDB, which may use all below it, then still
- * refuses every other name. Needs CAP_SYS_ADMIN in a mount namespace of its own. By names, since a
- * descriptor that was opened before belongs to the mounts that were left. pivot_root() does not
- * work from an initramfs; chroot() does.
+ * Makes the parent of the working directory the root of the file system: no other files, no devices, no /proc. The
+ * folder itself is not the root because DuckDB may use everything below it; this way it still refuses every other name.
+ * Needs CAP_SYS_ADMIN in a mount namespace of its own. Uses paths, because a descriptor opened before belongs to the
+ * old mounts. pivot_root() does not work from an initramfs; chroot() does.
  */
 static void shrink_root(void)
 {
@@ -67,7 +66,7 @@ static void shrink_root(void)
 	(void)!chdir("/" ENGINE_FOLDER_NAME);
 }
 
-/* Whoever made the folder chose its owner: a user that owns nothing else. */
+/* The creator of the folder chose its owner: a user that owns nothing else. */
 static int become_owner(const struct stat *folder, struct error *err)
 {
 	if (folder->st_uid == geteuid())
@@ -80,8 +79,8 @@ static int become_owner(const struct stat *folder, struct error *err)
 }
 
 /*
- * Namespaces of its own: with the privilege to make them, if it is there, else in a user namespace,
- * which gives it. The user namespace comes last in either case, when the user is the final one.
+ * Creates namespaces: with the privilege to do so if there is one, else within a user namespace, which grants it. In
+ * either case the user namespace comes last, after the final change of user.
  */
 static int leave_host(int folder, struct error *err)
 {
@@ -103,7 +102,7 @@ static int leave_host(int folder, struct error *err)
 
 /* ---- files ---- */
 
-/* So many files can be kept open that were removed, where nobody sees their size. */
+/* Limits descriptors: removed files that are kept open use disk space that no tool shows. */
 static void limit_files(void)
 {
 	_cleanup_close_ int next = dup(STDERR_FILENO);
@@ -113,7 +112,7 @@ static void limit_files(void)
 		setrlimit(RLIMIT_NOFILE, &l);
 }
 
-/* No file can be opened but those below the folder, whatever its mode. */
+/* Allows opening only files below the folder, whatever their mode. */
 static void restrict_files(int folder)
 {
 	struct landlock_ruleset_attr all = {.handled_access_fs =
@@ -132,7 +131,7 @@ static void restrict_files(int folder)
 
 /* ---- system calls ---- */
 
-/* Of DuckDB, of libc's memory and threads, of reading a trace that is open. */
+/* Used by DuckDB, by libc for memory and threads, and for reading an open trace. */
 static const int allowed[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(readv),
@@ -154,7 +153,7 @@ static const int allowed[] = {
 	SCMP_SYS(ftruncate),
 	SCMP_SYS(fallocate),
 	SCMP_SYS(fadvise64),
-	/* by name: Landlock and the root folder say which */
+	/* by path: Landlock and the root folder decide which */
 	SCMP_SYS(open),
 	SCMP_SYS(openat),
 	SCMP_SYS(stat),
@@ -205,7 +204,7 @@ static const int allowed[] = {
 	SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(getrusage),
 	SCMP_SYS(getrlimit),
-	/* who and where it is */
+	/* identity and working directory */
 	SCMP_SYS(getpid),
 	SCMP_SYS(getppid),
 	SCMP_SYS(gettid),
@@ -218,7 +217,7 @@ static const int allowed[] = {
 	SCMP_SYS(uname),
 };
 
-/* No statement leads to one of these: the process was taken over, and ends. */
+/* No statement leads to one of these. The process was compromised and is killed. */
 static const int deadly[] = {
 	SCMP_SYS(execve),
 	SCMP_SYS(execveat),
@@ -239,7 +238,7 @@ static const int deadly[] = {
 	SCMP_SYS(kexec_load),
 };
 
-/* Those that depend on an argument. */
+/* Calls allowed depending on an argument. */
 static int add_conditional(scmp_filter_ctx f)
 {
 	const struct scmp_arg_cmp not_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
@@ -254,7 +253,7 @@ static int add_conditional(scmp_filter_ctx f)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, not_exec);
 	if (r >= 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, thread);
-	/* its flags are in memory, where a filter cannot look: libc then takes clone() */
+	/* its flags are in memory, which a filter cannot read; libc falls back to clone() */
 	if (r < 0)
 		return r;
 	r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -270,7 +269,7 @@ static int add_conditional(scmp_filter_ctx f)
 	return r < 0 ? r : seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, tty);
 }
 
-/* Everything that is not named fails with EPERM, which the library reports as any other failure. */
+/* All other calls fail with EPERM, which the library reports like any other failure. */
 static int filter_calls(struct error *err)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -288,15 +287,15 @@ static int filter_calls(struct error *err)
 		r = seccomp_load(f);
 	if (f)
 		seccomp_release(f);
-	/* a kernel that has no seccomp at all */
+	/* a kernel without seccomp */
 	if (r == -EINVAL && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
 		return 0;
 	return r < 0 ? error_errno(err, r, "cannot restrict system calls") : 0;
 }
 
-/* ---- how it ends ---- */
+/* ---- end of the process ---- */
 
-/* The first process of a pid namespace ignores signals that it does not handle, its own too. */
+/* The first process of a pid namespace ignores signals without a handler, even its own. */
 static void end_by_signal(int sig)
 {
 	_exit(STATUS_SIGNAL + sig);
@@ -307,12 +306,12 @@ static void handle_signals(void)
 	const struct sigaction end = {.sa_handler = end_by_signal},
 			       ignore = {.sa_handler = SIG_IGN};
 
-	sigaction(SIGABRT, &end, NULL); /* an exception that nobody catches */
+	sigaction(SIGABRT, &end, NULL); /* an uncaught exception */
 	sigaction(SIGXCPU, &end, NULL);
-	sigaction(SIGXFSZ, &ignore, NULL); /* writing fails with EFBIG, which DuckDB reports */
+	sigaction(SIGXFSZ, &ignore, NULL); /* writing then fails with EFBIG, which DuckDB reports */
 }
 
-/* A change of user has made the kernel forget that this ends with its parent, which may be gone by now. */
+/* Ends this process with its parent. The change of user made the kernel drop that request, and the parent may be gone by now. */
 static int end_with_parent(struct error *err)
 {
 	struct pollfd reader = {.fd = STDERR_FILENO};
@@ -342,7 +341,7 @@ int confine_process(int folder, struct error *err)
 	r = privilege_drop(PRIVILEGE_NONE, err);
 	if (r < 0)
 		return r;
-	prctl(PR_SET_DUMPABLE, 0); /* nobody traces it, no core file holds the trace */
+	prctl(PR_SET_DUMPABLE, 0); /* prevents tracing, and core files that contain the trace */
 	r = end_with_parent(err);
 	return r < 0 ? r : filter_calls(err);
 }

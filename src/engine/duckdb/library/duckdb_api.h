@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * duckdb_api.h: the functions of DuckDB's stable C interface that weir calls, and no others. The
- * library is loaded when first asked for; struct duckdb_api holds what dlsym() found.
+ * duckdb_api.h: the functions of DuckDB's stable C interface that weir calls, and no others. The library is loaded on
+ * first use; struct duckdb_api holds the results of dlsym().
+ *
  * FOREIGN TYPES: names and typedefs are the library's own, so that its header can be compared.
  *
- * All of these have been stable since 1.2.0 or before; weir asks for 1.5 because older ones were
- * not measured. Left out on purpose: duckdb_value_* (NULL for an ENUM), row_count,
- * result_get_chunk, streaming, arrow: deprecated. tools/duckdb/check-prototypes compares every line
- * here with the header of a source distribution, for a symbol alone says nothing about its type;
- * that check defines DUCKDB_API_TYPES_KNOWN and includes the real header first.
+ * All of these have been stable since 1.2.0 or before; weir requires 1.5 because older versions were not measured.
+ * Deliberately omitted as deprecated: duckdb_value_* (NULL for an ENUM), row_count, result_get_chunk, streaming, arrow.
+ * tools/duckdb/check-prototypes compares every line here with the header of a source distribution, because a symbol
+ * carries no type; that check defines DUCKDB_API_TYPES_KNOWN and includes the real header first.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ typedef int duckdb_type;
 typedef int duckdb_result_type;
 typedef int duckdb_statement_type;
 
-/* Handles: pointers to a struct that only the library knows. */
+/* Handles: pointers to structs private to the library. */
 typedef struct _duckdb_database *duckdb_database;
 typedef struct _duckdb_connection *duckdb_connection;
 typedef struct _duckdb_config *duckdb_config;
@@ -53,7 +53,7 @@ typedef struct {
 } duckdb_result;
 _Static_assert(sizeof(duckdb_result) == 48, "passed by value");
 
-/* A VARCHAR or BLOB in a vector: up to 12 bytes are held in place. */
+/* A VARCHAR or BLOB in a vector: up to 12 bytes are stored inline. */
 typedef struct {
 	union {
 		struct {
@@ -106,7 +106,6 @@ typedef void (*duckdb_aggregate_finalize_t)(duckdb_function_info info,
 typedef void (*duckdb_scalar_function_t)(duckdb_function_info info, duckdb_data_chunk input,
 					 duckdb_vector output);
 
-/* What a prepared statement is; the header's words with their numbers. */
 /* duckdb_pending_state */
 enum {
 	DUCKDB_PENDING_MORE = 1,
@@ -114,6 +113,7 @@ enum {
 	DUCKDB_PENDING_NO_TASKS = 3,
 };
 
+/* Statement types, with the header's names and numbers. */
 enum {
 	DUCKDB_STATEMENT_TYPE_SELECT = 1,
 	DUCKDB_STATEMENT_TYPE_INSERT = 2,
@@ -137,7 +137,7 @@ enum {
 	DUCKDB_STATEMENT_TYPE_MULTI = 27,
 };
 
-/* Type codes; the header's words with their numbers. */
+/* Type codes, with the header's names and numbers. */
 enum {
 	DUCKDB_TYPE_INVALID = 0,
 	DUCKDB_TYPE_BOOLEAN = 1,
@@ -175,7 +175,7 @@ enum {
 	DUCKDB_TYPE_SQLNULL = 36,
 };
 
-/* What a statement gives back. */
+/* Kinds of result. */
 enum {
 	DUCKDB_RESULT_TYPE_CHANGED_ROWS = 1,
 	DUCKDB_RESULT_TYPE_NOTHING = 2,
@@ -219,7 +219,7 @@ enum {
 	F(idx_t, rows_changed, (duckdb_result *))                                                 \
 	F(duckdb_data_chunk, fetch_chunk, (duckdb_result))                                        \
 	F(void, destroy_result, (duckdb_result *))                                                \
-	/* what a statement's steps took */                                                       \
+	/* timing of a statement's steps */                                                       \
 	F(duckdb_profiling_info, get_profiling_info, (duckdb_connection))                         \
 	F(duckdb_value, profiling_info_get_value, (duckdb_profiling_info, const char *))          \
 	F(idx_t, profiling_info_get_child_count, (duckdb_profiling_info))                         \
@@ -235,7 +235,7 @@ enum {
 	F(void, vector_ensure_validity_writable, (duckdb_vector))                                 \
 	F(void, vector_assign_string_element_len, (duckdb_vector, idx_t, const char *, idx_t))    \
 	F(void, unsafe_vector_assign_string_element_len,                                          \
-	  (duckdb_vector, idx_t, const char *, idx_t)) /* of what is known to be UTF-8 */         \
+	  (duckdb_vector, idx_t, const char *, idx_t)) /* for text known to be UTF-8 */           \
 	F(duckdb_vector, list_vector_get_child, (duckdb_vector))                                  \
 	F(duckdb_vector, struct_vector_get_child, (duckdb_vector, idx_t))                         \
 	F(duckdb_vector, array_vector_get_child, (duckdb_vector))                                 \
@@ -330,7 +330,8 @@ enum {
 	F(duckdb_state, register_scalar_function, (duckdb_connection, duckdb_scalar_function))
 
 struct duckdb_api {
-	void *handle; /* of dlopen(), never closed: DuckDB's threads may outlive the last call */
+	/* from dlopen(); never closed, because DuckDB's threads may outlive the last call */
+	void *handle;
 #define DUCKDB_MEMBER(type, name, args) type(*name) args;
 	DUCKDB_FUNCTIONS(DUCKDB_MEMBER)
 #undef DUCKDB_MEMBER

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* duckdb_result.c: the rows of a statement, one after another. */
+/* duckdb_result.c: iterates over the rows of a statement. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,14 +7,15 @@
 #include "engine/duckdb/library/duckdb_value.h"
 
 struct duck_result {
-	struct engine_result head; /* of the library's columns those that are the answer */
+	/* describes only the library's columns that are part of the answer */
+	struct engine_result head;
 	struct duck *e;
 	duckdb_result raw;
 	size_t column_count; /* of the library's result */
-	int *estimate; /* [head.count] by column: which one says that it is an estimate; NULL */
+	int *estimate;	     /* [head.count]: the column that flags an estimate; NULL */
 	duckdb_logical_type *types;
-	duckdb_vector *vectors; /* of the chunk */
-	char **words;		/* of ENUMs, the library's memory; NULL: not asked for */
+	duckdb_vector *vectors; /* of the current chunk */
+	char **words;		/* of ENUMs, in the library's memory; NULL: not yet read */
 	duckdb_data_chunk chunk;
 	size_t row, row_count;
 };
@@ -53,7 +54,7 @@ static enum engine_type duckdb_result_type_of(duckdb_type type)
 	}
 }
 
-/* The unit of the schema's column of this name. */
+/* The unit of the schema's column with this name. */
 static const char *unit_of(const char *name, enum engine_type type)
 {
 	if (type == ENGINE_TIME)
@@ -204,7 +205,7 @@ static bool duck_result_estimated(const struct engine_result *result, size_t col
 	       duck_result_int(result, (size_t)r->estimate[column]) != 0;
 }
 
-/* The word of an ENUM, kept until the next row. */
+/* The word of an ENUM, valid until the next row. */
 static struct bytes enum_word(struct duck_result *r, size_t column)
 {
 	const struct duckdb_api *d = r->e->api;

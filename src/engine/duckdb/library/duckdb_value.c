@@ -29,9 +29,9 @@ static int append_u128(struct buf *out, unsigned __int128 v)
 
 static int append_i128(struct buf *out, __int128 v)
 {
-	int r = v < 0 ? buf_append(out, "-", 1) : 0;
-
-	return r < 0 ? r : append_u128(out, v < 0 ? -(unsigned __int128)v : (unsigned __int128)v);
+	if (v < 0)
+		buf_append(out, "-", 1);
+	return append_u128(out, v < 0 ? -(unsigned __int128)v : (unsigned __int128)v);
 }
 
 static __int128 hugeint_at(const void *data, size_t row)
@@ -41,8 +41,7 @@ static __int128 hugeint_at(const void *data, size_t row)
 	return (__int128)((unsigned __int128)(uint64_t)h->upper << 64 | h->lower);
 }
 
-/* The shortest text that reads back as the same number, with a point so that it reads as one that
- * could have had a fraction. */
+/* The shortest text that reads back as the same number, with a decimal point so that it is recognized as a float. */
 static int append_double(struct buf *out, double v, int digits_min, int digits_max, bool single)
 {
 	char text[40];
@@ -85,9 +84,9 @@ static int append_decimal(const struct duckdb_api *d, const void *data, duckdb_l
 	for (unsigned int i = 0; i < scale; i++)
 		power *= 10;
 	magnitude = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
-	r = v < 0 ? buf_append(out, "-", 1) : 0;
-	if (r >= 0)
-		r = append_u128(out, magnitude / power);
+	if (v < 0)
+		buf_append(out, "-", 1);
+	r = append_u128(out, magnitude / power);
 	if (r < 0 || scale == 0)
 		return r;
 	magnitude %= power;
@@ -115,8 +114,7 @@ static int append_date(struct buf *out, int64_t days)
 	return buf_printf(out, "%04" PRId64 "-%02" PRId64 "-%02" PRId64, year, month, day);
 }
 
-/* A time of day with `digits` digits of a fraction that counts in 10^-digits seconds; none where it
- * is zero, unless `fixed`. */
+/* A time of day with a fraction of `digits` digits in units of 10^-digits seconds; a zero fraction is omitted unless `fixed`. */
 static int append_clock(struct buf *out, int64_t seconds, int64_t fraction, int digits, bool fixed)
 {
 	int r = buf_printf(out, "%02" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600,
@@ -141,35 +139,31 @@ static int append_timestamp(struct buf *out, int64_t v, int64_t per_second, int 
 		seconds--;
 	}
 	days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
-	r = append_date(out, days);
-	if (r >= 0)
-		r = buf_append(out, " ", 1);
+	append_date(out, days);
+	r = buf_append(out, " ", 1);
 	return r < 0 ? r
 		     : append_clock(out, seconds - days * SECONDS_PER_DAY, fraction, digits, fixed);
 }
 
 static int append_part(struct buf *out, int64_t n, const char *unit, bool *first)
 {
-	int r;
-
 	if (n == 0)
-		return 0;
-	r = buf_printf(out, "%s%" PRId64 " %s%s", *first ? "" : " ", n, unit,
-		       n == 1 || n == -1 ? "" : "s");
+		return buf_status(out);
+	buf_printf(out, "%s%" PRId64 " %s%s", *first ? "" : " ", n, unit,
+		   n == 1 || n == -1 ? "" : "s");
 	*first = false;
-	return r;
+	return buf_status(out);
 }
 
 static int append_interval(struct buf *out, const duckdb_interval *v)
 {
 	uint64_t micros = v->micros < 0 ? -(uint64_t)v->micros : (uint64_t)v->micros;
 	bool first = true;
-	int r = append_part(out, v->months / 12, "year", &first);
+	int r;
 
-	if (r >= 0)
-		r = append_part(out, v->months % 12, "month", &first);
-	if (r >= 0)
-		r = append_part(out, v->days, "day", &first);
+	append_part(out, v->months / 12, "year", &first);
+	append_part(out, v->months % 12, "month", &first);
+	r = append_part(out, v->days, "day", &first);
 	if (r < 0 || (!first && !v->micros))
 		return r;
 	r = buf_printf(out, "%s%s", first ? "" : " ", v->micros < 0 ? "-" : "");
@@ -190,26 +184,22 @@ static int append_uuid(struct buf *out, const duckdb_hugeint *h)
 
 static int append_blob(struct buf *out, struct bytes v)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < v.len && r >= 0; i++) {
+	for (size_t i = 0; i < v.len; i++) {
 		if (v.data[i] >= ' ' && v.data[i] < 0x7f && v.data[i] != '\\' &&
 		    v.data[i] != '\'' && v.data[i] != '"')
-			r = buf_append(out, &v.data[i], 1);
+			buf_append(out, &v.data[i], 1);
 		else
-			r = buf_printf(out, "\\x%02X", v.data[i]);
+			buf_printf(out, "\\x%02X", v.data[i]);
 	}
-	return r;
+	return buf_status(out);
 }
 
-/* A BIT: the first byte counts the padding bits at the start of the second. */
+/* A BIT: the first byte is the number of padding bits at the start of the second. */
 static int append_bits(struct buf *out, struct bytes v)
 {
-	int r = 0;
-
-	for (size_t i = v.len ? 8 + v.data[0] : 0; i < v.len * 8 && r >= 0; i++)
-		r = buf_append(out, v.data[i / 8] >> (7 - i % 8) & 1 ? "1" : "0", 1);
-	return r;
+	for (size_t i = v.len ? 8 + v.data[0] : 0; i < v.len * 8; i++)
+		buf_append(out, v.data[i / 8] >> (7 - i % 8) & 1 ? "1" : "0", 1);
+	return buf_status(out);
 }
 
 static int append_enum(const struct duckdb_api *d, const void *data, duckdb_logical_type type,
@@ -317,7 +307,7 @@ static int append_map(const struct duckdb_api *d, duckdb_vector v, duckdb_logica
 	return r < 0 ? r : buf_append(out, "}", 1);
 }
 
-/* Numbers, times: what is held in the vector itself. */
+/* Numbers and times: values stored in the vector itself. */
 static int append_plain(const struct duckdb_api *d, const void *data, duckdb_type id, size_t row,
 			struct buf *out)
 {
@@ -392,8 +382,8 @@ int value_text(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type 
 	       bool nested, struct buf *out)
 {
 	duckdb_type id = d->get_type_id(type);
-	const void *data =
-		d->vector_get_data(v); /* NULL for a struct or array: it has children only */
+	/* NULL for a struct or array, which has only children */
+	const void *data = d->vector_get_data(v);
 	struct bytes text;
 	int r;
 

@@ -9,8 +9,8 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define VOCAB_CODES_MAX \
-	128 /* codes of the small vocabularies; a newer one is "<column>_N" up to here */
+/* codes of the small vocabularies; unknown ones up to here are named "<column>_N" */
+#define VOCAB_CODES_MAX 128
 #define ERRNO_CODES_MAX 4096 /* the kernel's MAX_ERRNO */
 
 void words_free(const struct duckdb_api *d, struct words *w)
@@ -33,7 +33,7 @@ static int compare_entries(const void *a, const void *b)
 
 int words_declare(const struct duckdb_api *d, struct intern *texts, struct words *w)
 {
-	/* An ENUM has at least one member; an empty one would have no internal type to speak of. */
+	/* An ENUM needs at least one member; an empty one has no internal type. */
 	size_t count = MAX(texts->count, (size_t)1);
 	_cleanup_free_ struct sort_entry *entries = calloc(count, sizeof(*entries));
 	_cleanup_free_ const char **values = calloc(count, sizeof(*values));
@@ -66,7 +66,7 @@ int words_declare(const struct duckdb_api *d, struct intern *texts, struct words
 	return 0;
 }
 
-/* The word of a code, also where the vocabulary has none. */
+/* The word of a code, generated if the vocabulary has none. */
 static const char *enum_types_code_word(const char *column, int64_t code, char buf[static 64])
 {
 	const char *word;

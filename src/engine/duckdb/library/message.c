@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* message.c: what DuckDB says about an error, as one line that names the place and the nearest
- * name. */
+/* message.c: converts DuckDB's error message to one line with the position and similar names. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -19,25 +18,26 @@ static int code_of_type(const char *type, const char *text)
 	return -EINVAL;
 }
 
-/* Appends text up to the blank line after which DuckDB repeats the statement; line breaks become
- * spaces. */
+/* Appends text up to the blank line before DuckDB's copy of the statement; line breaks become spaces. */
 static int append_line(struct buf *out, const char *text)
 {
 	const char *end = strstr(text, "\n\nLINE ");
 	size_t len = end ? (size_t)(end - text) : strlen(text);
-	int r = 0;
 
 	while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		len--;
-	for (size_t i = 0; i < len && r >= 0; i++) {
+	for (size_t i = 0; i < len; i++) {
 		if (text[i] == '\n' && i > 0 && text[i - 1] == '\n')
 			continue;
-		r = text[i] == '\n' ? buf_append(out, " ", 1) : buf_append(out, text + i, 1);
+		if (text[i] == '\n')
+			buf_append(out, " ", 1);
+		else
+			buf_append(out, text + i, 1);
 	}
-	return r;
+	return buf_status(out);
 }
 
-/* The names that DuckDB offers instead; 1 or negative. */
+/* Appends the names that DuckDB suggests instead; 1 or negative. */
 static int append_near(struct buf *out, const char *text)
 {
 	static const char *const words[][2] = {{" Candidate bindings: ", " near it are "},
@@ -54,19 +54,19 @@ static int append_near(struct buf *out, const char *text)
 		    strncmp(text, words[i][0] + 1, len - 1) != 0)
 			continue;
 		text += strncmp(text, words[i][0], len) == 0 ? len : len - 1;
-		r = buf_printf(out, "%s", words[i][1]);
-		r = r < 0 ? r : append_line(out, text);
+		buf_printf(out, "%s", words[i][1]);
+		r = append_line(out, text);
 		return r < 0 ? r : 1;
 	}
 	r = append_line(out, text);
 	return r < 0 ? r : 1;
 }
 
-/* Messages that name parts of DuckDB or of a grammar, and what they say to who asked about a trace. */
+/* Messages that mention internals of DuckDB or of a grammar, and their replacements in terms of a trace. */
 static const struct {
-	const char *before, *after; /* around the name that is kept */
-	const char *said;	    /* before it */
-	const char *end;	    /* behind it; NULL: near names follow */
+	const char *before, *after; /* text around the name, which is kept */
+	const char *said;	    /* replacement for the text before the name */
+	const char *end; /* replacement for the text after it; NULL: similar names follow */
 } plain[] = {
 	{"Referenced column ", " not found in FROM clause!", "unknown column ", NULL},
 	{"Referenced table ", " not found!", "unknown table ", NULL},
@@ -78,7 +78,7 @@ static const struct {
 	 "no function accepts these arguments: ", "; CAST(x AS ...) changes a type"},
 };
 
-/* Types whose values are listed are texts to who reads: ENUM('a', 'b', ...). */
+/* Types whose values are listed, ENUM('a', 'b', ...), are shown as text. */
 static int append_types(struct buf *out, const char *text, size_t len)
 {
 	const char *end = text + len;
@@ -99,7 +99,7 @@ static int append_types(struct buf *out, const char *text, size_t len)
 	return r;
 }
 
-/* 1 where the message is one that is said in other words, 0 where it is not, or negative. */
+/* 1 if the message was replaced, 0 if it has no replacement, or negative. */
 static int append_other_words(struct buf *out, const char *text)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
@@ -144,7 +144,7 @@ void message_place(const char *sql, size_t offset, char *out, size_t size)
 		snprintf(out, size, " (character %zu)", column);
 }
 
-/* The offset of an error, -1 where DuckDB gives none. */
+/* The offset of an error, -1 if DuckDB reports none. */
 static long position_of(const json_t *doc)
 {
 	const json_t *p = json_object_get(doc, "position");
@@ -156,7 +156,7 @@ static long position_of(const json_t *doc)
 	return -1;
 }
 
-/* Which limit was met, and weir's options that move it. */
+/* Names the limit that was exceeded, and weir's options that change it. */
 static int put_memory(struct buf *line, const char *text, const char *advice)
 {
 	_cleanup_free_ char *what = strndup(text, (size_t)(advice - text));
@@ -168,7 +168,7 @@ static int put_memory(struct buf *line, const char *text, const char *advice)
 int message_from_duckdb(const char *message, const char *sql, struct error *err)
 {
 	_cleanup_buf_ struct buf line = {0};
-	/* the parser puts its name before the JSON */
+	/* the parser prefixes the JSON with its name */
 	const char *json = message ? strchr(message, '{') : NULL;
 	json_t *doc = json ? json_loads(json, 0, NULL) : NULL;
 	const char *type = json_string_value(json_object_get(doc, "exception_type"));
@@ -189,7 +189,7 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 		json_decref(doc);
 		return error_set(err, code, "interrupted");
 	}
-	/* what DuckDB advises are settings of its own */
+	/* DuckDB recommends settings of its own, which weir's users cannot change */
 	advice = code == -ENOMEM ? strstr(text, "Possible solutions:") : NULL;
 	if (code == -ENOMEM && !advice)
 		advice = strstr(text, "This limit was set by");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* steps.c: what DuckDB's profile of a statement says, in the words of a plan. */
+/* steps.c: DuckDB's profile of a statement in terms of a plan. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct steps {
 	size_t count, cap;
 };
 
-/* A metric as text in buf; "" where there is none. */
+/* A metric as text in buf; "" if missing. */
 static const char *metric(const struct duckdb_api *d, duckdb_profiling_info info, const char *key,
 			  char *buf, size_t size)
 {
@@ -29,7 +29,7 @@ static const char *metric(const struct duckdb_api *d, duckdb_profiling_info info
 	return buf;
 }
 
-/* How many blocks of the table the statement could have read. */
+/* The number of blocks of the table that the statement could have read. */
 static uint64_t steps_blocks_of(const struct steps *s)
 {
 	uint64_t count = 0;
@@ -39,12 +39,12 @@ static uint64_t steps_blocks_of(const struct steps *s)
 	return count;
 }
 
-/* An operator in the words of a plan; NULL: nothing that a reader misses. */
+/* An operator in terms of a plan; NULL: not worth showing. */
 static const char *steps_name_of(struct steps *s, const char *operator, char buf[static 96])
 {
 	if (s->table < TABLE_COUNT && (strstr(operator, "SCAN") || strstr(operator, "WEIR_ROWS") ||
 				       strstr(operator, "weir_rows"))) {
-		if (s->scanned) /* the first is the plan's own */
+		if (s->scanned) /* the first one is the plan's own scan */
 			return "scan of the joined table";
 		s->scanned = true;
 		snprintf(buf, 96, "scan %s: %llu of %llu blocks", schema_table(s->table)->name,
@@ -96,7 +96,7 @@ static int add_step(struct steps *s, duckdb_profiling_info info)
 	return 0;
 }
 
-/* Operators come below those that they feed: their steps come first. */
+/* Child operators feed their parents, so their steps come first. */
 static int steps_walk(struct steps *s, duckdb_profiling_info info)
 {
 	const struct duckdb_api *d = s->e->api;

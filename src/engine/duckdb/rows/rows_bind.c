@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rows_bind.c: weir_rows() is declared, and its arguments are read. */
+/* rows_bind.c: declares weir_rows() and reads its arguments. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void rows_bind_free(void *p)
 
 /* ---- arguments ---- */
 
-/* The text of a value; NULL where it is NULL or not given. Freed by the caller with api->free(). */
+/* The text of a value; NULL if it is NULL or missing. The caller frees it with api->free(). */
 static char *rows_bind_text_of(const struct duckdb_api *d, duckdb_value v)
 {
 	return v && !d->is_null_value(v) ? d->get_varchar(v) : NULL;
@@ -46,7 +46,7 @@ static int read_table(struct rows_bind *b, duckdb_bind_info info, struct error *
 	return table < 0 ? -EINVAL : 0;
 }
 
-/* The texts of a list of texts, in memory of their own. */
+/* Copies the texts of a list. */
 static int read_list(const struct duckdb_api *d, duckdb_value list, char **texts, size_t *ret_count,
 		     struct error *err)
 {

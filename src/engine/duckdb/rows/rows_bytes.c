@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rows_bytes.c: byte strings as they are stored into vectors of DuckDB. */
+/* rows_bytes.c: copies stored byte strings to vectors of DuckDB. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/shell.h"
 #include "engine/duckdb/rows/weir_rows.h"
 
-/* One argument as a shell would take it, escaped as all texts are. */
+/* Appends one argument with shell quoting, escaped like all texts. */
 static int append_argument(const uint8_t *data, size_t len, struct buf *out)
 {
 	_cleanup_buf_ struct buf text = {0};
@@ -20,22 +20,22 @@ static int rows_bytes_argv(struct bytes v, struct buf *out)
 	size_t at = 0;
 	int r = 0;
 
+	/* a trailing NUL does not start another word */
 	if (v.len && v.data[v.len - 1] == '\0')
-		v.len--; /* a closing NUL starts no further word */
+		v.len--;
 	while (at <= v.len && v.len && r >= 0) {
 		const uint8_t *nul = memchr(v.data + at, 0, v.len - at);
 		size_t len = nul ? (size_t)(nul - v.data) - at : v.len - at;
 
 		if (at)
-			r = buf_append(out, " ", 1);
-		if (r >= 0)
-			r = append_argument(v.data + at, len, out);
+			buf_append(out, " ", 1);
+		r = append_argument(v.data + at, len, out);
 		at += len + 1;
 	}
 	return r < 0 ? r : 0;
 }
 
-/* The text of one cell. 0 or -ENOMEM. */
+/* Writes the text of one cell. 0 or -ENOMEM. */
 static int rows_bytes_text(const struct duckdb_api *d, const struct rows_column *c, struct bytes v,
 			   size_t i, duckdb_vector out, struct buf *scratch)
 {
@@ -75,8 +75,9 @@ int rows_bytes(const struct duckdb_api *d, const struct rows_column *c, const st
 			before.len = 0;
 			continue;
 		}
+		/* points to the same text */
 		if (v.len && v.len == before.len && !memcmp(v.data, before.data, v.len))
-			texts[i] = texts[i - 1]; /* which points to the same text */
+			texts[i] = texts[i - 1];
 		else if (c->cell != ROWS_ARGV && engine_is_plain(v.data, v.len))
 			d->unsafe_vector_assign_string_element_len(
 				out, i, v.len ? (const char *)v.data : "", v.len);

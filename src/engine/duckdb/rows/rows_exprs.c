@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rows_exprs.c: expressions of weir_rows(): parsed, names looked up, types chosen, and kept for the
- * next time. */
+/* rows_exprs.c: expressions of weir_rows(): parses them, resolves names, chooses types, and caches the result. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +21,7 @@ static void exprs_free(struct rows_exprs *x)
 	free(x);
 }
 
-/* One expression. `what` names it in a message. */
+/* Parses one expression. `what` describes it in a message. */
 static int rows_exprs_parse(struct rows_exprs *x, const char *text, bool filter, const char *what,
 			    struct plan **ret, struct error *err)
 {
@@ -36,7 +35,7 @@ static int rows_exprs_parse(struct rows_exprs *x, const char *text, bool filter,
 			 wrong.pos + 1, wrong.err.message);
 }
 
-/* Columns that are no expressions. */
+/* Columns that are not expressions. */
 static const struct {
 	const char *name;
 	enum rows_cell cell;
@@ -98,7 +97,7 @@ static int make_eval(struct rows_exprs *x, struct error *err)
 	return r < 0 ? error_errno(err, r, "cannot prepare the expressions") : 0;
 }
 
-/* The ENUM of the texts that a column can have. */
+/* Makes the ENUM of the texts that a column can have. */
 static int rows_exprs_make_words(struct rows_exprs *x, struct rows_column *c)
 {
 	_cleanup_(intern_free) struct intern texts = {0};
@@ -109,7 +108,7 @@ static int rows_exprs_make_words(struct rows_exprs *x, struct rows_column *c)
 	int r = 0;
 
 	if (w->type && w->ordinal_count == count)
-		return 0; /* a dictionary only grows */
+		return 0; /* a dictionary never shrinks */
 	words_free(x->e->api, w);
 	w->ordinals = calloc(count + 1, sizeof(*w->ordinals));
 	w->ordinal_count = count;
@@ -128,13 +127,13 @@ static int rows_exprs_make_words(struct rows_exprs *x, struct rows_column *c)
 	return r;
 }
 
-/* The table of which a name in the expression is. */
+/* The table to which a name in the expression belongs. */
 static enum table_id rows_table_of(const struct expr *e)
 {
 	return e->kind == EXPR_NAME ? query_name_table(e->name) : rows_table_of(e->arg[0]);
 }
 
-/* True where the texts of the column are a dictionary by id, small enough for an ENUM. */
+/* True if the column's texts are a dictionary by id that is small enough for an ENUM. */
 static bool is_words(const struct rows_exprs *x, const struct rows_column *c)
 {
 	const struct bytes *words;
@@ -185,16 +184,18 @@ static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error
 	return r < 0 ? error_errno(err, r, "cannot collect the texts of %s", c->name) : 0;
 }
 
-/* ---- kept ---- */
+/* ---- cache ---- */
 
 static int rows_exprs_make_key(enum table_id table, const char *filter, bool by_rows,
 			       const char *const *columns, size_t count, char **ret)
 {
 	_cleanup_buf_ struct buf key = {0};
-	int r = buf_printf(&key, "%d %d %zu %s", (int)table, by_rows, strlen(filter), filter);
+	int r;
 
-	for (size_t i = 0; i < count && r >= 0; i++)
-		r = buf_printf(&key, " %zu %s", strlen(columns[i]), columns[i]);
+	buf_printf(&key, "%d %d %zu %s", (int)table, by_rows, strlen(filter), filter);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&key, " %zu %s", strlen(columns[i]), columns[i]);
+	r = buf_status(&key);
 	*ret = r < 0 ? NULL : strdup(buf_str(&key));
 	return *ret ? 0 : -ENOMEM;
 }
@@ -219,7 +220,7 @@ static int exprs_parse(struct rows_exprs *x, const char *filter, const char *con
 	return r < 0 ? r : make_eval(x, err);
 }
 
-/* Names that came since, and what hangs on them. */
+/* Resolves names added since, and what depends on them. */
 static int exprs_update(struct rows_exprs *x, struct error *err)
 {
 	int r = 0;
@@ -237,7 +238,7 @@ static int exprs_update(struct rows_exprs *x, struct error *err)
 	return r;
 }
 
-/* Takes one that was kept out of the list: it is nobody's, or knows all names there are. */
+/* Removes a usable entry from the cache: one not in use, or one that already knows all names. */
 static struct rows_exprs *rows_exprs_find_kept(struct duck *e, const char *key)
 {
 	for (struct rows_exprs **at = &e->rows_kept; *at; at = &(*at)->next) {
@@ -252,7 +253,7 @@ static struct rows_exprs *rows_exprs_find_kept(struct duck *e, const char *key)
 	return NULL;
 }
 
-/* Keeps it, as the newest; the oldest that nobody uses goes. */
+/* Adds an entry as the newest; the oldest unused one is freed. */
 static void rows_exprs_keep(struct duck *e, struct rows_exprs *x)
 {
 	struct rows_exprs **at, **last = NULL;

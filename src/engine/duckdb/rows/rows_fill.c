@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rows_fill.c: values of the language into vectors of DuckDB. */
+/* rows_fill.c: copies values of the language to vectors of DuckDB. */
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void all_null(const struct duckdb_api *d, size_t count, duckdb_vector out
 	memset(writable(d, out), 0, (count + 63) / 64 * sizeof(uint64_t));
 }
 
-/* The null bits of a vector of eval. */
+/* Copies null bits of an eval vector. */
 static void rows_fill_put_nulls(const struct duckdb_api *d, const uint64_t *nulls, size_t count,
 				duckdb_vector out)
 {
@@ -36,7 +36,7 @@ static void rows_fill_put_nulls(const struct duckdb_api *d, const uint64_t *null
 		validity[i] = ~nulls[i];
 }
 
-/* The null bits of a column of the batch, for the rows of the slice. */
+/* Copies null bits of a batch column, for the rows of the slice. */
 static void put_column_nulls(const struct duckdb_api *d, const uint64_t *nulls,
 			     const struct rows_slice *s, duckdb_vector out)
 {
@@ -80,7 +80,7 @@ static void fill_direct(const struct duckdb_api *d, unsigned int column, const s
 	fill_column(d, &s->batch->columns[column], s, out);
 }
 
-/* How many calls a row stands for. */
+/* The number of calls that each row represents. */
 static void fill_calls(const struct duckdb_api *d, const struct rows_slice *s, duckdb_vector out)
 {
 	int64_t *to = d->vector_get_data(out);
@@ -89,7 +89,7 @@ static void fill_calls(const struct duckdb_api *d, const struct rows_slice *s, d
 		to[i] = s->sums ? s->sums->columns[SUMMARY_CALLS].val[s->rows[i]] : 1;
 }
 
-/* The histogram of a row's times; of one call, of its own. */
+/* The histogram of a row's times; for a single call, made from its time. */
 static int fill_hist(const struct duckdb_api *d, const struct rows_slice *s, duckdb_vector out)
 {
 	const struct batch *b = s->sums ? s->sums : s->batch;
@@ -98,7 +98,7 @@ static int fill_hist(const struct duckdb_api *d, const struct rows_slice *s, duc
 
 	for (size_t i = 0; i < s->count; i++) {
 		_cleanup_(hist_free) struct hist one = {0};
-		uint8_t packed[64]; /* of a single bucket: 12 at most */
+		uint8_t packed[64]; /* one bucket takes at most 12 bytes */
 		struct bytes text = {packed, 0};
 
 		if (batch_is_null(b, column, s->rows[i])) {
@@ -122,7 +122,7 @@ static int fill_hist(const struct duckdb_api *d, const struct rows_slice *s, duc
 	return 0;
 }
 
-/* What rows stand for: of a summary its sums, of calls their own values. */
+/* The sums that rows represent: those of a summary, or a call's own values. */
 static int fill_sums(const struct duckdb_api *d, enum rows_cell cell, const struct rows_slice *s,
 		     duckdb_vector out)
 {
@@ -147,8 +147,8 @@ static int fill_sums(const struct duckdb_api *d, enum rows_cell cell, const stru
 }
 
 /*
- * Ordinals of numbers (codes, words) by a table. The value under a null is a member all the same:
- * some operators look before they test.
+ * Maps numbers (codes, words) to ordinals. The value of a null row must also be a valid member: some operators read it
+ * before they test for null.
  */
 #define PUT_ORDINALS(type)                                             \
 	do {                                                           \
@@ -214,7 +214,7 @@ static void fill_direct_code(const struct duckdb_api *d, const struct rows_colum
 	put_column_nulls(d, c->nulls, s, out);
 }
 
-/* `words` has the texts, by number, where the vector is of numbers. */
+/* `words` maps numbers to texts if the vector has numbers. */
 static int fill_text(const struct duckdb_api *d, const struct vector *v, const struct bytes *words,
 		     duckdb_vector out, struct buf *text)
 {
@@ -300,7 +300,7 @@ static int fill_names(const struct duckdb_api *d, const struct rows_column *c,
 	return 0;
 }
 
-/* Of a column of the batch: numbers by row. */
+/* Copies a batch column of numbers as booleans. */
 static void fill_truths(const struct duckdb_api *d, const struct column *c,
 			const struct rows_slice *s, duckdb_vector out)
 {
@@ -330,7 +330,7 @@ static void fill_inodes(const struct duckdb_api *d, const struct dims *dims, uns
 	}
 }
 
-/* The number of the block in its file never changes, and neither do the rows in it. */
+/* The number of a block in its file never changes, nor do the rows in it. */
 static void fill_row_ids(const struct duckdb_api *d, const struct rows_slice *s, duckdb_vector out)
 {
 	int64_t base = id_compose((int64_t)(s->block->seq << 16) & ID_OWN_MASK, s->block->trace);

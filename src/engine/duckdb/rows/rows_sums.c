@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rows_sums.c: which blocks are read by their summaries, and which digests instead of several (sums/level.h). */
+/* rows_sums.c: chooses blocks to be read as summaries, and digests to replace several blocks (sums/level.h). */
 #include <errno.h>
 
 #include "engine/duckdb/rows/rows_shared.h"
 
-/* What every row of the part by file has. */
+/* Columns that every row of the by-file part has. */
 #define FILE_COLUMNS                                                             \
 	(1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_ERR | \
 	 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES | 1ull << SUMMARY_TIME |  \
 	 1ull << SUMMARY_MAX)
 
-/* What the rows of a file have that keeps its operations and histograms there. */
+/* Columns of rows of files for which that part also has operations and histograms. */
 #define HOT_COLUMNS                                                                             \
 	(FILE_COLUMNS | 1ull << SUMMARY_OP | 1ull << SUMMARY_THREAD_ID | 1ull << SUMMARY_HIST | \
 	 1ull << SUMMARY_FILE2_ID)
@@ -47,7 +47,7 @@ bool rows_digest_has_seconds(const struct rows_shared *s, const struct store_dig
 	return any;
 }
 
-/* The part of an expression that lists the files, without one of which nothing is true for it; NULL: there is none. */
+/* The part of an expression that lists files, such that the expression is false for all others; NULL: none. */
 static const struct expr *rows_sums_listed(const struct expr *e)
 {
 	const struct expr *found;
@@ -64,7 +64,7 @@ static const struct expr *rows_sums_listed(const struct expr *e)
 		       : NULL;
 }
 
-/* Digests have all of a few files that are busy. */
+/* Digests have complete rows only for a few busy files. */
 static int rows_sums_name_files(struct rows_shared *s)
 {
 	const struct expr *listed = rows_sums_listed(s->bind->x->filter);
@@ -82,7 +82,7 @@ static int rows_sums_name_files(struct rows_shared *s)
 	return r;
 }
 
-/* What the scan asks of blocks. SQL tells nulls from 0, and adds up without an end. */
+/* Sets the scan's requirements for blocks. SQL distinguishes null from 0, and its sums do not saturate. */
 static void rows_sums_ask(struct rows_shared *s)
 {
 	const struct rows_bind *b = s->bind;
@@ -100,7 +100,7 @@ static void rows_sums_ask(struct rows_shared *s)
 		.windowless = !(s->sums >> SUMMARY_WINDOW & 1),
 		.seconds = b->each_file,
 		.exact = s->sums,
-		/* an address given to the call: summaries know those of sockets alone */
+		/* an address passed to the call: summaries only have those of sockets */
 		.absent = (s->first | s->rest) & 1ull << OP_PEER_ID,
 	};
 	if (by_file)
@@ -110,8 +110,8 @@ static void rows_sums_ask(struct rows_shared *s)
 }
 
 /*
- * The digest of a block whose summary would be read; NULL: it cannot stand for its blocks in this scan, of which those that
- * are `done` are read already.
+ * The digest of a block that would be read as a summary; NULL if it cannot replace its blocks in this scan, or one of
+ * them is `done`.
  */
 static const struct store_digest *rows_sums_digest(const struct rows_shared *s, size_t block,
 						   const uint8_t *done)
@@ -126,21 +126,21 @@ static const struct store_digest *rows_sums_digest(const struct rows_shared *s, 
 	return d;
 }
 
-/* ---- blocks that digests leave out ---- */
+/* ---- blocks excluded by digests ---- */
 
 #define KEY_COLUMNS (1ull << OP_OP | 1ull << OP_CLASS | 1ull << OP_ERR)
 #define KEYS_MAX    8
 
-/* What is true of a digest's row by its key, and which of its blocks were looked at. */
+/* Results of the filter by key for a digest's rows, and which of its blocks were examined. */
 struct rows_keys {
-	const struct expr *parts[KEYS_MAX]; /* of the filter: without one of which nothing passes */
+	const struct expr *parts[KEYS_MAX]; /* conjuncts of the filter: all must be true */
 	size_t count;
 	struct eval *eval;
 	struct eval_scratch *scratch;
 	struct sums_view *view;
 	struct store_cursor *cursor;
 	uint32_t *rows;
-	uint8_t *known; /* by block: KEY_PASSES, KEY_FAILS; 0: its digest was not looked at */
+	uint8_t *known; /* by block: KEY_PASSES, KEY_FAILS; 0: its digest was not examined */
 };
 enum { KEY_PASSES = 1, KEY_FAILS };
 
@@ -194,7 +194,7 @@ static int rows_keys_prepare(struct rows_keys *k, const struct rows_bind *b)
 	return r >= 0 && (!k->rows || !k->known) ? -ENOMEM : r;
 }
 
-/* Whether a row of the digest may be one of a call that passes; true also where it cannot be read. */
+/* True if a row of the digest may include a call that passes, or the digest cannot be read. */
 static bool rows_keys_digest(struct rows_keys *k, const struct store_digest *d)
 {
 	const struct batch *sums;
@@ -217,7 +217,7 @@ static bool rows_keys_block(struct rows_keys *k, const struct rows_bind *b, size
 {
 	const struct store_digest *d = store_digest_of(b->e->store, block);
 
-	/* calls that had not ended are in no digest */
+	/* digests lack unfinished calls */
 	if (!d || store_block(b->e->store, block)->nulls[OP_RET])
 		return true;
 	if (!k->known[block]) {
@@ -275,7 +275,7 @@ int rows_sums_choose(struct rows_shared *s)
 		if (done[b->block])
 			continue;
 		level = sums_level(&s->ask, b->block, &summary);
-		if (level == SUMS_NOTHING) /* nor of it as part of a digest */
+		if (level == SUMS_NOTHING) /* nor is it needed as part of a digest */
 			continue;
 		if (level == SUMS_SUMMARY && summary < s->bind->pin &&
 		    sums_filter_in_summary(&s->filter, store_block(s->ask.store, b->block))) {

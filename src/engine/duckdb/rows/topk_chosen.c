@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* topk_chosen.c: which groups a head leaves over. */
+/* topk_chosen.c: finds the groups that a head keeps. */
 #include "engine/duckdb/rows/topk_chosen.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include "engine/duckdb/translate/sql_expr.h"
 #include "engine/duckdb/translate/from_summaries.h"
 
-#define VERSIONS_MAX (2 * CHOSEN_MAX) /* of the files that are left over */
+#define VERSIONS_MAX (2 * CHOSEN_MAX) /* versions of the files kept */
 
-/* States that take much memory, or long. */
+/* Aggregates whose state is large or slow. */
 static bool is_heavy(const struct plan_field *f)
 {
 	switch (f->aggregate) {
@@ -37,7 +37,7 @@ static bool topk_chosen_is_file(const struct expr *e)
 	       e->column == OP_FILE_ID;
 }
 
-/* The number of the key where files are the only one, else -1. */
+/* The index of the key if files are the only key, else -1. */
 static int file_key(const struct plan *p)
 {
 	int key = -1;
@@ -62,7 +62,7 @@ static bool is_cut(const struct plan *p)
 	       file_key(p) >= 0;
 }
 
-/* The field that the files are sorted by, downwards, ties by file; -1: they are sorted otherwise. */
+/* The field by which the files are sorted descending, ties by file; -1: another order. */
 static int sorted_value(const struct plan *p)
 {
 	const struct plan_stage *sort = &p->stages[0];
@@ -92,7 +92,7 @@ bool topk_pays(const struct plan *p)
 	return pays;
 }
 
-/* ---- asking ---- */
+/* ---- running ---- */
 
 static int topk_chosen_put_ids(const struct map *ids, struct buf *only)
 {
@@ -108,7 +108,7 @@ static int topk_chosen_put_ids(const struct map *ids, struct buf *only)
 	return r < 0 || !any ? r : buf_printf(only, ")");
 }
 
-/* Calls without a file too. */
+/* Adds calls without a file. */
 static int put_none(const struct plan *p, struct buf *only)
 {
 	const struct expr *key = p->fields[file_key(p)].expr;
@@ -117,7 +117,7 @@ static int put_none(const struct plan *p, struct buf *only)
 			  key->kind == EXPR_NAME ? "file" : "file_id");
 }
 
-/* Where each file that is left has one version, its id is as good as what it is called, which costs a look at all files. */
+/* If each remaining file has a single version, its id can replace its name as key; names require reading all files. */
 static int lighten_key(struct topk *c, const struct plan *p)
 {
 	size_t key = (size_t)file_key(p);
@@ -134,14 +134,14 @@ static int lighten_key(struct topk *c, const struct plan *p)
 	return 0;
 }
 
-/* The condition that leaves what was found. 0 or -ENOMEM. */
+/* Writes the condition that selects the files found. 0 or -ENOMEM. */
 static int put_found(const struct plan *p, const struct topk_files_found *found, struct buf *only)
 {
 	int r = topk_chosen_put_ids(&found->ids, only);
 
 	if (r >= 0 && found->null)
 		r = put_none(p, only);
-	/* no file has a number below 0 */
+	/* false for every file: ids are not negative */
 	return r < 0 || only->len ? r : buf_printf(only, "file_id < 0");
 }
 
@@ -164,7 +164,7 @@ int topk_ask(struct duck *e, const struct plan *p, struct topk *ret, struct erro
 	if (r > 0 && found.ids.count <= VERSIONS_MAX)
 		r = put_found(p, &found, &ret->only);
 	if (r >= 0 && ret->only.len && !found.null) {
-		/* of several versions a filter on names may have left out some */
+		/* a filter on names may have excluded some versions of a file */
 		ret->plan.where =
 			found.versions ? topk_files_where(p, key) : topk_files_rest(e, p, key);
 		if (!found.versions)

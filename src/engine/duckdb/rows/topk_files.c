@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* topk_files.c: sums by file in arrays. */
+/* topk_files.c: sums by file, in arrays. */
 #include "engine/duckdb/rows/topk_files.h"
 
 #include <errno.h>
@@ -17,26 +17,26 @@
 /* The sums of one trace's files. */
 struct part {
 	_Atomic int64_t *sums;	/* [count] */
-	_Atomic uint64_t *bits; /* one for each file whose calls gave 0 */
+	_Atomic uint64_t *bits; /* one bit per file whose sum is 0 but which has calls */
 	size_t count;
 };
 
 struct topk_files {
 	struct part parts[BEST_TRACES_MAX];
-	struct part none;	  /* one sum: of calls without a file */
-	unsigned int op, summary; /* columns of what is added up; op is UINT_MAX for a count */
-	bool max;		  /* the largest, not the sum */
-	_Atomic bool outside;	  /* an id that has no place */
-	int64_t *old;		  /* versions whose sums went to the newest */
+	struct part none;	  /* one sum, for calls without a file */
+	unsigned int op, summary; /* columns to add up; op is UINT_MAX for a count */
+	bool max;		  /* maximum instead of sum */
+	_Atomic bool outside;	  /* an id outside the arrays was seen */
+	int64_t *old;		  /* versions whose sums were added to the newest */
 	size_t old_count, old_cap;
 };
 
-/* A candidate: the worst of those at hand stands first. */
+/* A candidate for the result. */
 struct pick {
 	int64_t value, id; /* INT64_MAX: no file */
 };
 
-/* ---- what is asked ---- */
+/* ---- conditions ---- */
 
 static bool topk_files_is_file(const struct expr *e)
 {
@@ -65,7 +65,7 @@ struct expr *topk_files_where(const struct plan *p, size_t key)
 	return e;
 }
 
-/* True where some call that is read was given an address, which its file does not tell of. */
+/* True if a call to be read was passed an address, which is not a property of its file. */
 static bool has_addresses(const struct duck *e)
 {
 	for (size_t i = 0; i < e->pin; i++) {
@@ -77,7 +77,7 @@ static bool has_addresses(const struct duck *e)
 	return false;
 }
 
-/* True where all calls of one version of a file have the same value of the expression. */
+/* True if the expression has the same value for all calls on one version of a file. */
 static bool is_of_file(const struct duck *e, const struct expr *x)
 {
 	if (x->kind == EXPR_CONST)
@@ -106,7 +106,7 @@ struct expr *topk_files_rest(const struct duck *e, const struct plan *p, size_t 
 	return x;
 }
 
-/* The columns of a field; NULL where it is no plain sum. */
+/* Sets the columns of a field; NULL if it is not a plain sum. */
 static const char *choose_value(struct topk_files *b, const struct plan_field *f)
 {
 	bool dur = f->expr && f->expr->kind == EXPR_COLUMN && f->expr->column == OP_DUR;
@@ -138,7 +138,7 @@ bool topk_files_adds(const struct plan_field *f)
 	return choose_value(&b, f) != NULL;
 }
 
-/* ---- room ---- */
+/* ---- allocation ---- */
 
 static int part_new(struct part *p, size_t count)
 {
@@ -164,7 +164,7 @@ static void topk_files_free(struct topk_files *b)
 }
 DEFINE_CLEANUP(struct topk_files *, topk_files_free)
 
-/* False where there is no place for an id like this. */
+/* False if the arrays cannot hold such an id. */
 static bool note_id(size_t *counts, int64_t id)
 {
 	uint64_t trace = id_recording(id);
@@ -181,7 +181,7 @@ static bool note_column(const struct store_block *s, unsigned int column, size_t
 	       (s->min[column] >= 0 && note_id(counts, s->max[column]));
 }
 
-/* The ids of the calls, as the headers of their blocks know them. */
+/* Notes the range of ids from the headers of the blocks. */
 static bool note_blocks(const struct topk_files *b, const struct rows_bind *bind, size_t *counts)
 {
 	__int128 most = 0;
@@ -203,7 +203,7 @@ static bool note_blocks(const struct topk_files *b, const struct rows_bind *bind
 	return most <= INT64_MAX >> bind->each_file;
 }
 
-/* 1; 0 where there are too many files for arrays, or numbers that they cannot add up. */
+/* 1; 0 if there are too many files for arrays, or the values could overflow a sum. */
 static int topk_files_make_room(struct topk_files *b, const struct rows_bind *bind, bool names)
 {
 	_cleanup_free_ size_t *counts = calloc(BEST_TRACES_MAX, sizeof(*counts));
@@ -270,7 +270,7 @@ static void topk_files_add(const struct topk_files *b, struct part *p, size_t at
 		;
 }
 
-/* The place of a file; NULL, which is noted, where there is none. INT64_MIN: no file. */
+/* The slot of a file; NULL, which is noted, if there is none. INT64_MIN: no file. */
 static struct part *topk_files_place(struct topk_files *b, int64_t id, size_t *at)
 {
 	struct part *p = id == INT64_MIN ? &b->none : topk_files_find(b, id, at);
@@ -350,7 +350,7 @@ static void move(const struct topk_files *b, struct part *p, size_t at, struct p
 	p->bits[at / 64] &= ~(1ull << (at % 64));
 }
 
-/* The sum of a version goes to the newest, or to none where the file is not known. 0 or -ENOMEM. */
+/* Moves the sum of a version to the newest version, or to "no file" if the file is unknown. 0 or -ENOMEM. */
 static int join_version(struct topk_files *b, const struct dims *d, struct part *p, size_t at,
 			int64_t id)
 {
@@ -391,14 +391,14 @@ static int join_versions(struct topk_files *b, const struct dims *d)
 	return r;
 }
 
-/* ---- the first ---- */
+/* ---- top files ---- */
 
 static bool is_better(const struct pick *a, const struct pick *b)
 {
 	return a->value != b->value ? a->value > b->value : a->id < b->id;
 }
 
-/* A heap whose root is the worst. */
+/* Restores a heap whose root is the worst. */
 static void sink(struct pick *heap, size_t count, size_t at)
 {
 	for (size_t child; (child = 2 * at + 1) < count; at = child) {
@@ -448,7 +448,7 @@ static size_t topk_files_choose(const struct topk_files *b, struct pick *heap, s
 	return count;
 }
 
-/* And the other versions of them. */
+/* Adds the other versions of these files. */
 static int topk_files_put_versions(const struct topk_files *b, const struct dims *d,
 				   struct topk_files_found *ret)
 {
@@ -463,7 +463,7 @@ static int topk_files_put_versions(const struct topk_files *b, const struct dims
 	return r;
 }
 
-/* 1; 0 where it is not sure which they are: a sum of nulls comes after one that is 0, but arrays do not know it. */
+/* 1; 0 if the order is ambiguous: a null sum sorts after a sum of 0, but arrays cannot tell them apart. */
 static int topk_files_put_ids(const struct topk_files *b, const struct dims *d,
 			      const struct pick *picks, size_t count, struct topk_files_found *ret)
 {
@@ -487,7 +487,7 @@ static int topk_files_put_ids(const struct topk_files *b, const struct dims *d,
 	return r < 0 ? r : 1;
 }
 
-/* ---- all of it ---- */
+/* ---- complete query ---- */
 
 static int bind_rows(struct duck *e, const struct plan *p, const struct expr *where,
 		     const char *value, struct rows_bind *b, struct error *err)
@@ -540,7 +540,7 @@ int topk_files_files(struct duck *e, const struct plan *p, size_t key, size_t va
 	if (r < 0)
 		return error_errno(err, r, "cannot sum up files");
 	column = choose_value(b, &p->fields[value]);
-	assert(column); /* topk_files_adds() */
+	assert(column); /* ensured by topk_files_adds() */
 	r = bind_rows(e, p, where, column, &bind, err);
 	if (r >= 0)
 		r = topk_files_add_up(b, &bind, topk_files_is_file(p->fields[key].expr), err);

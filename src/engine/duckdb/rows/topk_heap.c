@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* topk_heap.c: a bounded heap of the best values, the worst on top. */
+/* topk_heap.c: a bounded heap of the best values, the worst at the root. */
 #include "engine/duckdb/rows/topk_heap.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@ struct top {
 	pthread_mutex_t lock;
 	size_t max, count;
 	bool desc;
-	uint64_t flip;	       /* turns a value into one that sorts signed */
-	_Atomic bool full;     /* worst holds */
+	uint64_t flip;	       /* XORed with a value so that it sorts as signed */
+	_Atomic bool full;     /* `worst` is valid */
 	_Atomic int64_t worst; /* as a rank */
-	int64_t *heap;	       /* ranks: larger is better; the smallest at 0 */
+	int64_t *heap;	       /* ranks: larger is better; the smallest is at index 0 */
 };
 
 int top_new(struct top **ret, size_t count, bool desc, bool is_unsigned)
@@ -48,7 +48,7 @@ void top_free(struct top *t)
 	free(t);
 }
 
-/* Larger is better, whichever way is sorted. ~x is -x - 1: turns the order without overflow. */
+/* Larger is better in either sort direction. ~x is -x - 1, which reverses the order without overflow. */
 static inline int64_t rank_of(const struct top *t, int64_t value)
 {
 	int64_t v = (int64_t)((uint64_t)value ^ t->flip);
@@ -123,14 +123,15 @@ size_t top_choose(struct top *t, const int64_t *values, const uint64_t *nulls, c
 	return count;
 }
 
-/* The best rank that a block's column can have. */
+/* The best rank that a column of the block can have. */
 static bool block_best(const struct top *t, const struct store_block *b, unsigned int column,
 		       int64_t *ret)
 {
 	if (b->min[column] > b->max[column])
 		return false;
+	/* signed bounds do not apply to unsigned values */
 	*ret = t->flip && b->min[column] < 0 && b->max[column] >= 0
-		       ? INT64_MAX /* as signed numbers they do not bound unsigned ones */
+		       ? INT64_MAX
 		       : rank_of(t, t->desc ? b->max[column] : b->min[column]);
 	return true;
 }

@@ -11,23 +11,24 @@
 #include "engine/duckdb/rows/topk_heap.h"
 #include "sums/order.h"
 
-/* What one thread has. */
+/* State of one thread. */
 struct rows_local {
 	struct store_cursor *cursor;
 	struct eval_scratch *scratch;
-	uint32_t *chosen;   /* room for a block's rows */
+	uint32_t *chosen;   /* buffer for the selected rows of a block */
 	uint32_t *identity; /* 0, 1, 2, ... */
 	struct sums_view *sums;
-	const struct rows_block *second;   /* whose calls come next, seen from their second file */
-	const struct store_digest *failed; /* cannot be read: its blocks come next */
+	/* block whose calls are read next as seen from their second file */
+	const struct rows_block *second;
+	const struct store_digest *failed; /* unreadable digest: its blocks are read next */
 	size_t failed_next;
-	struct rows_block instead;	      /* the one of them that is read */
+	struct rows_block instead;	      /* the current one of them */
 	struct batch *seconds, *seconds_sums; /* rows of op, of summary: see batch/seconds.h */
-	struct preagg *gather;		      /* NULL: rows go out as they are */
-	bool preagg_out;		      /* what it has is in the slice */
-	struct rows_slice more;		      /* of a summary: rows that it has not taken yet */
+	struct preagg *gather;		      /* NULL: no preaggregation */
+	bool preagg_out;		      /* the slice has its sums */
+	struct rows_slice more;		      /* rows of a summary not yet added up */
 	int64_t *ends;
-	struct rows_slice slice; /* of the block at hand: all rows that go out */
+	struct rows_slice slice; /* rows of the current block to output */
 	size_t at;
 	struct buf text;
 };
@@ -76,7 +77,7 @@ static int choose_outputs(const struct duckdb_api *d, duckdb_init_info info, str
 	for (size_t i = 0; i < s->output_count; i++) {
 		idx_t column = d->init_get_column_index(info, i);
 
-		/* count(*): a column that does not exist */
+		/* count(*): a nonexistent column */
 		s->outputs[i] = column < b->column_count ? &b->columns[column] : NULL;
 	}
 	if (b->of)
@@ -89,7 +90,7 @@ static int choose_outputs(const struct duckdb_api *d, duckdb_init_info info, str
 static void weir_rows_choose_columns(struct rows_shared *s)
 {
 	const struct rows_bind *b = s->bind;
-	bool single = false; /* a row is asked for itself */
+	bool single = false; /* an individual row is selected */
 
 	s->preaggregated = 1ull << SUMMARY_CALLS;
 	for (size_t i = 0; i < s->output_count; i++) {
@@ -107,7 +108,7 @@ static void weir_rows_choose_columns(struct rows_shared *s)
 	s->first = b->filter_columns;
 	if (b->top.count)
 		s->first |= columns_of(b, &b->x->columns[0]);
-	if (!s->first) { /* nothing to look at first */
+	if (!s->first) { /* nothing to decode before selection */
 		s->first = s->rest;
 		s->rest = 0;
 	}
@@ -177,7 +178,7 @@ static int prepare_top(struct rows_shared *s)
 	return r;
 }
 
-/* What is read, once it is known what goes out. 0 or -ENOMEM. */
+/* Determines what to read, given the outputs. 0 or -ENOMEM. */
 static int weir_rows_prepare(struct rows_shared *s)
 {
 	int r;
@@ -196,7 +197,7 @@ static int weir_rows_prepare(struct rows_shared *s)
 	return r;
 }
 
-/* A zeroed state for all threads or for one; DuckDB frees it with free_state. NULL: there is no memory, which it has been told. */
+/* A zeroed state for all threads or for one; DuckDB frees it with free_state. NULL: no memory, already reported. */
 static void *state_new(duckdb_init_info info, size_t size, duckdb_delete_callback_t free_state)
 {
 	const struct duckdb_api *d = duckdb_loaded();
@@ -288,13 +289,13 @@ static void weir_rows_on_local_init(duckdb_init_info info)
 		d->init_set_error(info, "out of memory");
 }
 
-/* Made with the first summary: what is shared is not known before. 0 or -ENOMEM. */
+/* Creates the table at the first summary, because the shared state is not complete before. 0 or -ENOMEM. */
 static int preagg_need(const struct rows_shared *s, struct rows_local *l)
 {
 	return !s->preaggregated || l->gather ? 0 : preagg_new(&l->gather, s->preaggregated);
 }
 
-/* The rows that `numbers` names in the block, from the at-th number on. */
+/* The rows of the block listed in `numbers`, from index `at` on. */
 static size_t picked_rows(const struct rows_bind *b, size_t block, size_t at, size_t rows,
 			  uint32_t *out)
 {
@@ -309,7 +310,7 @@ static size_t picked_rows(const struct rows_bind *b, size_t block, size_t at, si
 	return n;
 }
 
-/* Keeps the rows that can be among the first `top`. */
+/* Keeps rows that can be among the first `top`. */
 static ssize_t choose_top(struct rows_shared *s, struct rows_local *l, const uint32_t *in, size_t n)
 {
 	const struct rows_column *key = &s->bind->x->columns[0];
@@ -325,7 +326,7 @@ static ssize_t choose_top(struct rows_shared *s, struct rows_local *l, const uin
 	return r < 0 ? r : (ssize_t)top_choose(s->top, v.i, v.nulls, in, n, l->chosen, false);
 }
 
-/* Sets which rows of the batch go out; negative on failure. */
+/* Selects the rows of the batch to output; negative on failure. */
 static int weir_rows_choose_rows(struct rows_shared *s, struct rows_local *l,
 				 const struct rows_block *block)
 {
@@ -360,13 +361,13 @@ static int weir_rows_choose_rows(struct rows_shared *s, struct rows_local *l,
 	return 0;
 }
 
-/* The column of histograms, where it is decoded after rows were chosen; not with a top, which must not see rows twice. */
+/* The histogram column, if it is decoded after row selection; not with `top`, which must not see rows twice. */
 static uint64_t hists_later(const struct rows_shared *s)
 {
 	return s->top ? 0 : s->sums & 1ull << SUMMARY_HIST;
 }
 
-/* True where the summary counts each call, and its histograms do if they are decoded. */
+/* True if the summary counts every call, and its decoded histograms do, too. */
 static bool counts_all(const struct rows_shared *s, const struct rows_local *l,
 		       const struct batch *summary)
 {
@@ -375,8 +376,8 @@ static bool counts_all(const struct rows_shared *s, const struct rows_local *l,
 }
 
 /*
- * Decodes the histograms of the rows of a summary that were chosen: most of what it takes, and often of few rows. `numbers`: the
- * rows of `summary` that those of the slice are; NULL: the same. 1, or 0 where the rows of op have to be read.
+ * Decodes the histograms of the selected rows of a summary, which is expensive and often needed for few rows.
+ * `numbers`: the rows of `summary` that correspond to the slice; NULL: the same. 1, or 0 if rows of op must be read.
  */
 static int take_hists(struct rows_shared *s, struct rows_local *l, const struct batch *summary,
 		      const uint32_t *numbers, struct error *err)
@@ -399,14 +400,14 @@ static int take_hists(struct rows_shared *s, struct rows_local *l, const struct 
 	return r < 0 ? r : 1;
 }
 
-/* The same with the block's summary. 1, or 0 where the rows have to be read. */
+/* Reads the block's summary instead of its rows. 1, or 0 if the rows must be read. */
 static int weir_rows_take_sums(struct rows_shared *s, struct rows_local *l,
 			       const struct rows_block *block, struct error *err)
 {
 	const struct batch *summary;
 	int r = store_decode(l->cursor, block->sums, s->sums & ~hists_later(s), &summary, err);
 
-	if (r == -EBADMSG) { /* counted as damage; the rows are whole */
+	if (r == -EBADMSG) { /* counted as damage; the rows are intact */
 		*err = (struct error){0};
 		return 0;
 	}
@@ -427,7 +428,7 @@ static int weir_rows_take_sums(struct rows_shared *s, struct rows_local *l,
 	return r;
 }
 
-/* The same with a digest. 1, or 0 where its blocks have to be read. */
+/* Reads a digest instead of its blocks. 1, or 0 if the blocks must be read. */
 static int take_digest(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
 		       struct error *err)
 {
@@ -488,7 +489,7 @@ static int weir_rows_take_block(struct rows_shared *s, struct rows_local *l,
 	return r;
 }
 
-/* Sets the slice to the groups of calls of a summary, seen from their second file. 0 or negative. */
+/* Sets the slice to the groups of a summary as seen from their second file. 0 or negative. */
 static int slice_second_sums(struct rows_local *l, const struct batch *summary, struct error *err)
 {
 	int r = batch_seconds(summary, l->seconds_sums);
@@ -500,7 +501,7 @@ static int slice_second_sums(struct rows_local *l, const struct batch *summary, 
 	return 0;
 }
 
-/* Those of the summary that are chosen. 1, or 0 where the rows have to be read. */
+/* Selects rows of the summary among those. 1, or 0 if the rows must be read. */
 static int take_second_sums(struct rows_shared *s, struct rows_local *l,
 			    const struct rows_block *block, struct error *err)
 {
@@ -532,7 +533,7 @@ static int take_second_sums(struct rows_shared *s, struct rows_local *l,
 	return r;
 }
 
-/* The calls of a block, seen from their second file. */
+/* Reads the calls of a block as seen from their second file. */
 static int take_second(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
 		       struct error *err)
 {
@@ -566,7 +567,7 @@ static int take_second(struct rows_shared *s, struct rows_local *l, const struct
 	return 0;
 }
 
-/* What was gathered goes out. 1, 0 where there is nothing, or negative. */
+/* Outputs the preaggregated sums. 1, 0 if there are none, or negative. */
 static int give_gathered(struct rows_local *l, struct error *err)
 {
 	const struct batch *sums;
@@ -587,7 +588,7 @@ static int give_gathered(struct rows_local *l, struct error *err)
 	return 1;
 }
 
-/* Adds up what is left of a summary. 1 where the sums have to go out first, 0, or negative. */
+/* Adds up the remaining rows of a summary. 1 if the sums must be output first, 0, or negative. */
 static int preagg_more(struct rows_local *l, struct error *err)
 {
 	ssize_t n;
@@ -605,7 +606,7 @@ static int preagg_more(struct rows_local *l, struct error *err)
 	return l->more.count ? give_gathered(l, err) : 0;
 }
 
-/* The slice, where it is of a summary, is gathered instead of going out. */
+/* Preaggregates a slice of a summary instead of outputting it. */
 static int take_slice(struct rows_shared *s, struct rows_local *l, struct error *err)
 {
 	if (!l->slice.sums || !s->preaggregated)
@@ -617,7 +618,7 @@ static int take_slice(struct rows_shared *s, struct rows_local *l, struct error 
 	return preagg_more(l, err);
 }
 
-/* In a digest failed calls alone are to be seen from their second file: it has the others for both. */
+/* A digest already counts successful calls for both of their files; only failed ones are still to be seen from the second. */
 static bool has_second(const struct rows_shared *s, const struct rows_local *l,
 		       const struct rows_block *block)
 {
@@ -627,7 +628,7 @@ static bool has_second(const struct rows_shared *s, const struct rows_local *l,
 			     : store_block_has_seconds(s->bind->e->store, block->block);
 }
 
-/* The next block of a digest that cannot be read; NULL: that was the last. */
+/* The next block of an unreadable digest; NULL: no more. */
 static const struct rows_block *next_failed(struct rows_shared *s, struct rows_local *l)
 {
 	const struct store *store = s->bind->e->store;
@@ -654,7 +655,7 @@ static const struct rows_block *next_block(struct rows_shared *s, struct rows_lo
 	return b ? b : i < s->block_count ? &s->blocks[i] : NULL;
 }
 
-/* Goes to the next slice; it may be empty. 1, 0 at the end, or negative. */
+/* Advances to the next slice, which may be empty. 1, 0 at the end, or negative. */
 static int next_slice(struct rows_shared *s, struct rows_local *l, struct error *err)
 {
 	const struct rows_block *second = TAKE_PTR(l->second);
@@ -675,7 +676,7 @@ static int next_slice(struct rows_shared *s, struct rows_local *l, struct error 
 			l->second = b;
 		atomic_fetch_add(&e->blocks_done, b != &l->instead);
 	}
-	if (r == -EBADMSG) { /* the store counts it as damage, which is shown */
+	if (r == -EBADMSG) { /* the store counts it as damage, which is reported */
 		*err = (struct error){0};
 		l->slice.count = 0;
 		r = 0;
@@ -683,7 +684,7 @@ static int next_slice(struct rows_shared *s, struct rows_local *l, struct error 
 	return r < 0 ? r : 1;
 }
 
-/* Goes to the next block that has rows to give. 1, 0 at the end, or negative. */
+/* Advances to the next block with rows to output. 1, 0 at the end, or negative. */
 static int weir_rows_next_block(struct rows_shared *s, struct rows_local *l, struct error *err)
 {
 	int r = preagg_more(l, err);
@@ -727,7 +728,7 @@ static void weir_rows_on_scan(duckdb_function_info info, duckdb_data_chunk chunk
 	size_t count = 0;
 	int r = 1;
 
-	/* not before: which expressions there are is not known to each thread's init */
+	/* not earlier: a thread's init does not know which expressions there will be */
 	if (s->x->eval && !l->scratch)
 		r = MIN(eval_scratch_new(&l->scratch, s->x->eval), 0) + 1;
 	if (r > 0 && l->at >= l->slice.count)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * literals.c: DuckDB finds a word that an ENUM does not have never equal, and says nothing: `op =
- * 'raed'` would answer with no rows. So words that are compared with a column of a vocabulary are
- * looked up before a statement runs. This looks at tokens, not at a parsed statement: it knows
- * `column = 'word'`, `<>` and `IN (...)`, and keeps silent where the statement gives the column's
- * name to something else. `op::VARCHAR = '...'` is not looked at.
+ * literals.c: checks words that a statement compares with columns of a vocabulary. DuckDB treats a word that an ENUM
+ * lacks as unequal, without an error: `op = 'raed'` would return no rows. The check works on tokens, not on a parsed
+ * statement: it recognizes `column = 'word'`, `<>` and `IN (...)`, and does nothing if the statement uses the column's
+ * name as an alias. `op::VARCHAR = '...'` is not checked.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -19,7 +18,7 @@
 
 #define WORD_MAX 64
 
-/* Columns that are looked at, and the vocabulary of each. */
+/* Columns to check, with their vocabularies. */
 static const char *const vocabularies[][2] = {
 	{"op", "op"},	    {"err", "err"},	   {"class", "class"}, {"kind", "kind"},
 	{"cause", "cause"}, {"file_type", "type"}, {"via", "via"},     {"origin", "origin"},
@@ -29,7 +28,7 @@ enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_OTHER };
 
 struct token {
 	enum token_kind kind;
-	char text[WORD_MAX]; /* cut; longer ones are nobody's vocabulary */
+	char text[WORD_MAX]; /* truncated; no vocabulary has longer words */
 	size_t offset;	     /* in the statement */
 };
 
@@ -55,7 +54,7 @@ static bool literals_is_word_char(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Reads a token at *p and goes past it. */
+/* Reads the token at *p and advances *p past it. */
 static struct token next_token(const char *sql, const char **p)
 {
 	const char *s = skip_blank(*p), *from = s;
@@ -75,7 +74,7 @@ static struct token next_token(const char *sql, const char **p)
 			s++;
 		t.kind = TOKEN_WORD;
 	} else {
-		/* operators of two characters that matter here; the rest one by one */
+		/* the two-character operators that matter here; others are read one character at a time */
 		s += !strncmp(s, "<>", 2) || !strncmp(s, "!=", 2) || !strncmp(s, "==", 2) ||
 				     !strncmp(s, "::", 2)
 			     ? 2
@@ -96,7 +95,7 @@ static const char *vocabulary_of(const struct token *t)
 	return NULL;
 }
 
-/* True where the statement gives the name to something of its own: `... AS name`. */
+/* True if the statement defines the name as an alias: `... AS name`. */
 static bool is_alias(const char *sql, const char *name)
 {
 	struct token t = {0}, before;
@@ -150,7 +149,7 @@ static bool is_comparison(const struct token *t)
 					  !strcmp(t->text, "<>") || !strcmp(t->text, "!="));
 }
 
-/* Looks at what follows a column: at *p, which is not moved. */
+/* Checks what follows a column, at `p`. */
 static int check_column(const char *sql, const char *p, const char *vocabulary,
 			const struct token *column, struct error *err)
 {
@@ -170,7 +169,7 @@ static int check_column(const char *sql, const char *p, const char *vocabulary,
 	for (t = next_token(sql, &p); t.kind != TOKEN_END && strcmp(t.text, ")");
 	     t = next_token(sql, &p)) {
 		if (t.kind == TOKEN_WORD)
-			return 0; /* a subquery, a function */
+			return 0; /* a subquery or a function */
 		if (t.kind == TOKEN_STRING && !literals_is_known(vocabulary, t.text) &&
 		    !is_alias(sql, column->text))
 			return literals_unknown_word(sql, vocabulary, column, &t, err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * table_filter.c: the arguments of weir_<table>(). The library pushes no filters down, so ranges and id
- * sets come as arguments: they become a filter of the language, which skips blocks unread and leaves exactly the rows
- * asked for.
+ * table_filter.c: the arguments of weir_<table>(). The library does not push filters down, so ranges and id sets are
+ * arguments. They become a filter of the language, which skips blocks without reading them and keeps exactly the
+ * selected rows.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,10 +10,10 @@
 
 #include "engine/duckdb/rows/weir_rows.h"
 
-/* The names of the columns that the arguments mean; NULL: the table has none such. */
+/* The columns to which the arguments apply; NULL: the table has no such column. */
 struct filter_columns {
 	const char *start, *file, *thread;
-	bool stops; /* rows have an end, which the language calls stop */
+	bool stops; /* rows have an end, named stop in the language */
 };
 
 static struct filter_columns filter_columns_of(enum table_id table)
@@ -24,7 +24,7 @@ static struct filter_columns filter_columns_of(enum table_id table)
 	if (t->kind != TABLE_IS_DIMENSION && t->start != NO_COLUMN)
 		c.start = t->columns[t->start].name;
 	for (unsigned int i = t->column_count;
-	     i-- > 0;) { /* the first column that refers to each */
+	     i-- > 0;) { /* find the first column that refers to each table */
 		int to = t->columns[i].type == COLUMN_ID ? schema_refers(t, i) : -1;
 
 		if (to == TABLE_FILE)
@@ -60,13 +60,13 @@ void filter_declare(const struct duckdb_api *d, duckdb_table_function f, enum ta
 		filter_argument(d, f, "threads", true);
 }
 
-/* What is true of both stands in `out`, separated. */
+/* Appends "&&" between conditions. */
 static int filter_and(struct buf *out)
 {
 	return buf_printf(out, "%s", out->len ? " && " : "");
 }
 
-/* Nothing where the argument was not given. NULL is no id: it is what list() makes of no rows. */
+/* Appends nothing if the argument is missing. NULL selects nothing: it is the result of list() over no rows. */
 static int filter_ids(const struct duckdb_api *d, duckdb_bind_info info, const char *argument,
 		      const char *column, struct buf *out)
 {
@@ -86,14 +86,14 @@ static int filter_ids(const struct duckdb_api *d, duckdb_bind_info info, const c
 		}
 		d->destroy_value(&id);
 	}
-	if (v && r >= 0) /* no id is below 0 */
+	if (v && r >= 0) /* ids are not negative */
 		r = any ? buf_printf(out, ")") : buf_printf(out, "%s < 0", column);
 	if (v)
 		d->destroy_value(&v);
 	return r;
 }
 
-/* What the sign says of a time: "start >= ...". */
+/* A comparison with a time: "start >= ...". */
 static int filter_time(const char *what, const char *sign, int64_t ns, struct buf *out)
 {
 	const struct expr time = {.kind = EXPR_CONST,
@@ -104,14 +104,17 @@ static int filter_time(const char *what, const char *sign, int64_t ns, struct bu
 	return r < 0 ? r : expr_text(&time, TABLE_OP, out);
 }
 
-/* A row without a start is in no range; one without an end ended as it began; `stop` is null of a call that still ran. */
+/*
+ * A row without a start is in no range; a row without a duration ended at its start; `stop` is null for a call that was
+ * still running.
+ */
 static int filter_since(enum table_id table, const struct filter_columns *c, int64_t from,
 			struct buf *out)
 {
-	int r = filter_and(out);
+	int r;
 
-	if (r >= 0)
-		r = buf_printf(out, "(");
+	filter_and(out);
+	r = buf_printf(out, "(");
 	if (r >= 0 && c->stops)
 		r = filter_time("stop", ">=", from, out);
 	if (r >= 0 && c->stops)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * table_made.c: tables of which traces declare the columns (weir annotate), each as a view of its own name over the table
- * function weir_user(name). Of several traces they are one table.
+ * table_made.c: tables declared by traces (weir annotate). Each is a view of its own name over the table function
+ * weir_user(name), which combines the tables of several traces.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int duck_check_name(struct engine *engine, const char *name, struct error *err)
 	char sql[400];
 	int r;
 
-	assert(made_name_ok(name, strlen(name))); /* it goes into SQL */
+	assert(made_name_ok(name, strlen(name))); /* it becomes part of a statement */
 	if (is_own_name(name))
 		return error_set(
 			err, -EINVAL,
@@ -48,7 +48,7 @@ int duck_check_name(struct engine *engine, const char *name, struct error *err)
 	return r;
 }
 
-/* ---- what is there ---- */
+/* ---- existing tables ---- */
 
 int made_find(const struct duck *e, struct rows_table *t, const char *name, struct error *err)
 {
@@ -77,17 +77,16 @@ int made_find(const struct duck *e, struct rows_table *t, const char *name, stru
 
 /* ---- declaring ---- */
 
-/* Where the columns differ, a query of the table fails with that message; all other tables work. */
+/* If columns differ between traces, queries of this table fail with that message; all other tables work. */
 static int declare_error(struct duck *e, const char *name, const char *message, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
-	int r = buf_printf(&sql, "CREATE OR REPLACE VIEW \"%s\" AS SELECT error('", name);
+	int r;
 
-	for (const char *p = message; *p && r >= 0; p++)
-		r = buf_append(&sql, *p == '\'' ? "''" : p, *p == '\'' ? 2 : 1);
-	if (r >= 0)
-		r = buf_printf(&sql,
-			       "') AS \"different columns in the traces: query one at a time\"");
+	buf_printf(&sql, "CREATE OR REPLACE VIEW \"%s\" AS SELECT error('", name);
+	for (const char *p = message; *p; p++)
+		buf_append(&sql, *p == '\'' ? "''" : p, *p == '\'' ? 2 : 1);
+	r = buf_printf(&sql, "') AS \"different columns in the traces: query one at a time\"");
 	return r < 0 ? error_errno(err, r, "cannot declare %s", name)
 		     : duck_run(e, buf_str(&sql), err);
 }
@@ -107,7 +106,7 @@ int users_declare(struct duck *e, struct error *err)
 			continue;
 		snprintf(sql, sizeof(sql), "CREATE OR REPLACE VIEW \"%s\" AS FROM weir_user('%s')",
 			 t->name, t->name);
-		/* a table that was made in this session under the name stays what it is */
+		/* a table created under this name in the session stays */
 		if (duck_run(e, sql, &why) < 0)
 			(void)declare_error(e, t->name, why.message, NULL);
 	}

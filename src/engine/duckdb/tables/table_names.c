@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* table_names.c: the rows of dimension tables that hold, and how many names there are. */
+/* table_names.c: the current rows of dimension tables, and the number of names. */
 #include <errno.h>
 
 #include "engine/duckdb/internal.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * weir_tables.c: each table as a table function, weir_<table>(): its columns as they are stored, a TIMESTAMP_NS beside each point
- * in time, and the names that op_named adds, which are expressions of the language. Rows are read by the scan of weir_rows().
+ * weir_tables.c: each table as a table function, weir_<table>(): its columns as stored, a TIMESTAMP_NS next to each
+ * timestamp, and the names that op_named adds, which are expressions of the language. Rows are read by the scan of
+ * weir_rows().
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,18 +10,18 @@
 
 #include "engine/duckdb/rows/weir_rows.h"
 
-/* A table function: which table it gives. */
+/* A table function and its table. */
 struct table_function {
 	struct duck *e;
 	enum table_id table; /* TABLE_OWN: weir_user(name) */
 	bool named;	     /* op_named */
 };
 
-/* What op_named adds; docs/howto/sql.md lists them. */
+/* Columns that op_named adds; docs/howto/sql.md lists them. */
 static const struct {
 	const char *name;
 	const char *expr;    /* NULL: file.inode of the id in the column */
-	enum table_id table; /* from which a text is */
+	enum table_id table; /* from which the text comes */
 	enum rows_cell cell;
 	unsigned int column;
 } named_columns[] = {
@@ -66,7 +67,7 @@ static int tables_add(struct rows_table *t, const char *name, const char *more, 
 	return 0;
 }
 
-/* The cell and the type of a column as it is stored. */
+/* The cell and type of a stored column. */
 static void stored_type(const struct rows_bind *b, unsigned int column, enum rows_cell *cell,
 			duckdb_type *type)
 {
@@ -111,7 +112,7 @@ static void stored_type(const struct rows_bind *b, unsigned int column, enum row
 static int stored_column(struct rows_bind *b, unsigned int column, struct error *err)
 {
 	const struct column_def *def = &b->of->def->columns[column];
-	/* of a table that this weir does not know there may be no words */
+	/* a table unknown to this version of weir may have codes without words */
 	const struct names_column *names = NULL;
 	const struct words *words =
 		def->type == COLUMN_CODE && !b->of->plain ? duck_vocab(b->e, def->name) : NULL;
@@ -135,7 +136,7 @@ static int stored_column(struct rows_bind *b, unsigned int column, struct error 
 	return r;
 }
 
-/* The columns that op_named adds, but for the types of texts that are ENUMs. */
+/* Adds the columns of op_named, without the types of texts that are ENUMs. */
 static int name_columns(struct rows_bind *b)
 {
 	struct rows_table *t = b->of;
@@ -176,8 +177,8 @@ static int table_columns(struct rows_bind *b, bool named, struct error *err)
 /* ---- names ---- */
 
 /*
- * Looks up what types hang on: the texts of tables with few rows, which are ENUMs. With them all other names, where all are few;
- * else those that are asked for, later.
+ * Resolves the names on which types depend: texts of tables with few rows, which are ENUMs. If all tables have few
+ * rows, all other names are resolved too; otherwise those that are read are resolved later.
  */
 static int table_types(struct rows_bind *b, struct error *err)
 {
@@ -241,7 +242,7 @@ void rows_table_free(struct rows_table *t)
 	free(t);
 }
 
-/* The table whose name is given. */
+/* Binds the table with the given name. */
 static int bind_own(const struct duckdb_api *d, duckdb_bind_info info, struct rows_bind *b,
 		    struct error *err)
 {
@@ -300,7 +301,8 @@ static void weir_tables_on_bind(duckdb_bind_info info)
 	d->bind_set_bind_data(info, b, rows_bind_free);
 	b->e = f->e;
 	b->table = f->table;
-	b->pin = f->table == TABLE_OWN ? 0 : f->e->pin; /* blocks of that come by table */
+	/* blocks of a user's table are counted per table */
+	b->pin = f->table == TABLE_OWN ? 0 : f->e->pin;
 	b->from = INT64_MIN;
 	b->to = INT64_MAX;
 	pthread_mutex_lock(&b->e->names_lock);

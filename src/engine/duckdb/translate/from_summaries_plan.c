@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* from_summaries_plan.c: which plans the summaries of blocks answer, and their aggregates over them. */
+/* from_summaries_plan.c: which plans summaries of blocks can answer, and the plans' aggregates over summaries. */
 #include "engine/duckdb/translate/from_summaries.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "sums/rollup.h"
 
-/* True where all calls of a group have the same value of the expression. */
+/* True if all calls of a group have the same value of the expression. */
 static bool is_of_group(const struct expr *e)
 {
 	if (e->kind == EXPR_STOP || e->kind == EXPR_FIELD || e->kind == EXPR_ROW)
@@ -57,7 +57,7 @@ static bool aggregate_answers(const struct plan_field *f)
 		return !f->expr || is_summed(f->expr);
 	case AGGREGATE_SUM:
 	case AGGREGATE_AVG:
-	case AGGREGATE_BUSY: /* shared out by what crosses an edge */
+	case AGGREGATE_BUSY: /* must be divided between windows for calls that cross an edge */
 		return is_summed(f->expr);
 	case AGGREGATE_MAX:
 		return from_summaries_plan_is_column(f->expr, OP_DUR) || is_of_group(f->expr);
@@ -127,14 +127,14 @@ bool from_summaries_differ(const struct plan_field *f)
 	}
 }
 
-/* How many calls; `which` of them. */
+/* The number of calls; `which` selects some. */
 static int write_calls(const char *which, const char *arg, const char *more, struct buf *out)
 {
 	return buf_printf(out, "coalesce(TRY_CAST(sum(row_calls)%s%s%s AS BIGINT), 0)", which, arg,
 			  more);
 }
 
-/* What round(avg()) of the calls gives, in whole numbers: a tie goes away from 0. */
+/* The result of round(avg()) over the calls in integer arithmetic: ties round away from 0. */
 static int from_summaries_plan_write_mean(const char *arg, struct buf *out)
 {
 	return buf_printf(out,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sql_expr.c: expressions of the language as SQL. The functions weir_... are sql_functions.c's. */
+/* sql_expr.c: translates expressions of the language to SQL. The functions weir_... are in sql_functions.c. */
 #include "engine/duckdb/translate/sql_expr.h"
 
 #include <assert.h>
@@ -27,14 +27,13 @@ static int puts_to(struct writer *w, const char *text)
 
 static int sql_expr_quoted(const char *text, size_t len, char quote, struct buf *out)
 {
-	int r = buf_append(out, &quote, 1);
-
-	for (size_t i = 0; i < len && r >= 0; i++) {
-		r = buf_append(out, text + i, 1);
-		if (r >= 0 && text[i] == quote)
-			r = buf_append(out, &quote, 1);
+	buf_append(out, &quote, 1);
+	for (size_t i = 0; i < len; i++) {
+		buf_append(out, text + i, 1);
+		if (text[i] == quote)
+			buf_append(out, &quote, 1);
 	}
-	return r < 0 ? r : buf_append(out, &quote, 1);
+	return buf_append(out, &quote, 1);
 }
 
 int sql_string(const char *text, size_t len, struct buf *out)
@@ -77,7 +76,7 @@ static int sql_expr_write_value(struct writer *w, struct query_kind type, const 
 		r = query_code_text(type.vocab, v->i, &word);
 		return r < 0 ? r : sql_string(buf_str(&word), word.len, w->out);
 	default:
-		/* -9223372036854775808 is a number too large with a sign before it */
+		/* in -9223372036854775808 the number is too large before the sign applies */
 		if (v->i == INT64_MIN)
 			return puts_to(w, "(-9223372036854775807::BIGINT - 1)");
 		return buf_printf(w->out, "%s%" PRId64 "::BIGINT%s", v->i < 0 ? "(" : "", v->i,
@@ -85,9 +84,9 @@ static int sql_expr_write_value(struct writer *w, struct query_kind type, const 
 	}
 }
 
-/* ---- operands as something ---- */
+/* ---- operand conversions ---- */
 
-/* %: the expression; the rest as it stands. */
+/* Expands % to the expression; other text is copied. */
 static int write_with(struct writer *w, const char *format, const struct expr *e)
 {
 	const char *at = strchr(format, '%');
@@ -125,13 +124,13 @@ static bool is_float(const struct expr *e)
 	return e->type.type == QUERY_FLOAT;
 }
 
-/* All 64 bits, of a negative number too. */
+/* All 64 bits, also of a negative number. */
 static int write_bits(struct writer *w, const struct expr *e)
 {
 	return is_uint(e) ? sql_expr_write_expr(w, e) : write_with(w, "weir_bits(%)", e);
 }
 
-/* A number that can be calculated with without overflow. */
+/* A number wide enough for arithmetic without overflow. */
 static int write_wide(struct writer *w, const struct expr *e)
 {
 	return write_with(w, "(%)::HUGEINT", e);
@@ -165,13 +164,13 @@ static bool sql_expr_is_named(const struct expr *e)
 	return e->type.type == QUERY_CODE || e->type.type == QUERY_ENTITY;
 }
 
-/* One side of a comparison. The parser lets codes be compared for equality only. */
+/* One side of a comparison. The parser only allows equality for codes. */
 static int write_side(struct writer *w, const struct expr *e, bool as_text)
 {
 	return as_text ? write_text(w, e) : sql_expr_write_expr(w, e);
 }
 
-/* Texts are compared where one side is a text and the other a thing with a name, or both are texts. */
+/* Compare as text if both sides are texts, or one is a text and the other an entity with a name. */
 static bool compare_as_text(const struct expr *a, const struct expr *b)
 {
 	bool texts = a->type.type == QUERY_TEXT || b->type.type == QUERY_TEXT;
@@ -199,7 +198,7 @@ static int write_compare(struct writer *w, const struct expr *e)
 	return r < 0 ? r : puts_to(w, ")");
 }
 
-/* What the constants of a list are: the first argument's type, or texts. */
+/* The constants of a list have the first argument's type, or are texts. */
 static int write_in(struct writer *w, const struct expr *e)
 {
 	const struct expr *a = e->arg[0];
@@ -217,9 +216,8 @@ static int write_in(struct writer *w, const struct expr *e)
 		return r;
 	for (size_t i = 0; i < e->count && r >= 0; i++) {
 		if (i)
-			r = puts_to(w, ", ");
-		if (r >= 0)
-			r = sql_expr_write_value(w, type, &e->list[i]);
+			puts_to(w, ", ");
+		r = sql_expr_write_value(w, type, &e->list[i]);
 	}
 	return r < 0 ? r : puts_to(w, "))");
 }
@@ -242,16 +240,13 @@ static int write_pattern(struct writer *w, const struct expr *e)
 	const char *name = e->kind == EXPR_GLOB	   ? "weir_glob"
 			   : e->kind == EXPR_REGEX ? "weir_regex"
 						   : "weir_like";
-	int r = buf_printf(w->out, "%s(", name);
+	int r;
 
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "%s(", name);
 	r = write_text(w, e->arg[0]);
 	if (r < 0)
 		return r;
-	r = puts_to(w, ", ");
-	if (r < 0)
-		return r;
+	puts_to(w, ", ");
 	r = sql_string_escaped(e->pattern, w->out);
 	return r < 0 ? r : puts_to(w, ")");
 }
@@ -290,27 +285,23 @@ static int write_float_arith(struct writer *w, const struct expr *e)
 {
 	static const char *const signs[] = {" + ", " - ", " * ", " / ", " % "};
 	bool divides = e->arith == ARITH_DIV || e->arith == ARITH_MOD;
-	int r = puts_to(w, "weir_finite(");
+	int r;
 
-	if (r < 0)
-		return r;
+	puts_to(w, "weir_finite(");
 	r = write_with(w, "(%)::DOUBLE", e->arg[0]);
 	if (r < 0)
 		return r;
-	r = puts_to(w, signs[e->arith]);
-	if (r < 0)
-		return r;
+	puts_to(w, signs[e->arith]);
 	r = write_with(w, divides ? "nullif((%)::DOUBLE, 0)" : "(%)::DOUBLE", e->arg[1]);
 	return r < 0 ? r : puts_to(w, ")");
 }
 
-/* Durations and sizes by a float, or divided: in floats, rounded. */
+/* Durations and sizes divided, or combined with a float: computed in floats and rounded. */
 static int write_rounded_arith(struct writer *w, const struct expr *e)
 {
-	int r = puts_to(w, "TRY(CAST(round(");
+	int r;
 
-	if (r < 0)
-		return r;
+	puts_to(w, "TRY(CAST(round(");
 	r = write_float_arith(w, e);
 	return r < 0 ? r : buf_printf(w->out, ") AS %s))", sql_expr_type_of(e));
 }
@@ -353,10 +344,9 @@ static int write_call2(struct writer *w, const char *name, const struct expr *e,
 
 static int write_text_call(struct writer *w, const char *name, const struct expr *e)
 {
-	int r = buf_printf(w->out, "%s(", name);
+	int r;
 
-	if (r < 0)
-		return r;
+	buf_printf(w->out, "%s(", name);
 	r = write_text(w, e->arg[0]);
 	return r < 0 ? r : puts_to(w, ")");
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sql_expr.h: an expression of the language as SQL that means the same: three-valued logic, `/` gives
- * a float, a division by 0 and an overflow give null, texts are compared as bytes.
+ * sql_expr.h: translates an expression of the language to equivalent SQL: three-valued logic, `/` gives a float,
+ * division by 0 and overflow give null, texts are compared as bytes.
  *
- * In SQL a BOOL is BOOLEAN; INT, DUR, SIZE, TIME and entities are BIGINT; UINT is UBIGINT; FLOAT is
- * DOUBLE; a CODE is the vocabulary's ENUM; a TEXT is an ENUM or VARCHAR, escaped.
+ * In SQL a BOOL is BOOLEAN; INT, DUR, SIZE, TIME and entities are BIGINT; UINT is UBIGINT; FLOAT is DOUBLE; a CODE is
+ * the vocabulary's ENUM; a TEXT is an ENUM or VARCHAR, escaped.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "query/plan/plan.h"
 
-/* Writes what stands for a column, name or field. 0 or negative. */
+/* Writes the SQL for a column, name or field. 0 or negative. */
 typedef int (*sql_leaf_t)(void *arg, const struct expr *e, struct buf *out);
 
 int sql_expr(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out);
 /* The same as a VARCHAR: words of codes, names of entities. */
 int sql_expr_text(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out);
-/* 'text', quotes doubled; the text as it is, or escaped as names are. */
+/* 'text' with quotes doubled; unchanged, or escaped as names are. */
 int sql_string(const char *text, size_t len, struct buf *out);
 int sql_string_escaped(struct bytes text, struct buf *out);
 /* "name", quotes doubled. */

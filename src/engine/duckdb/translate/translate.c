@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* translate.c: stages of a plan, one SELECT around the other. */
+/* translate.c: translates the stages of a plan to nested SELECTs. */
 #include "engine/duckdb/translate/translate.h"
 
 #include <errno.h>
@@ -21,16 +21,15 @@ void translation_free(struct translation *t)
 	*t = (struct translation){0};
 }
 
-/* "SELECT head FROM (what there is) tail" takes the place of what there is. */
+/* Replaces the statement so far with "SELECT head FROM (statement) tail". */
 static int wrap(struct buf *sql, const char *head, const char *tail)
 {
 	_cleanup_buf_ struct buf out = {0};
-	int r = buf_printf(&out, "SELECT %s FROM (", head);
+	int r;
 
-	if (r >= 0)
-		r = buf_append(&out, sql->data, sql->len);
-	if (r >= 0)
-		r = buf_printf(&out, ")%s", tail);
+	buf_printf(&out, "SELECT %s FROM (", head);
+	buf_append(&out, sql->data, sql->len);
+	r = buf_printf(&out, ")%s", tail);
 	if (r < 0)
 		return r;
 	buf_free(sql);
@@ -53,15 +52,14 @@ static int stage_where(struct level *l, const struct plan_stage *s, struct buf *
 static int stage_head(struct level *l, const struct plan_stage *s, struct buf *sql)
 {
 	_cleanup_buf_ struct buf tail = {0};
-	int r = level_order(l, s->tail, "", &tail);
+	int r;
 
-	if (r < 0)
-		return r;
+	level_order(l, s->tail, "", &tail);
 	r = buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
 	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
 }
 
-/* The keys come before what the order was: a sort is stable. */
+/* New keys take precedence over the previous order: sorting is stable. */
 static int stage_sort(struct level *l, const struct plan_stage *s)
 {
 	int r = 0;
@@ -73,8 +71,8 @@ static int stage_sort(struct level *l, const struct plan_stage *s)
 		_cleanup_buf_ struct buf term = {0};
 
 		/*
-		 * What has a name is sorted by it, things of one name by id; where only ties are
-		 * broken, by id alone: a name for each of a million files takes its time.
+		 * entities are sorted by name, and by id if names are equal; if the sort only breaks ties, by id alone,
+		 * because resolving a name for each of a million files is slow
 		 */
 		if (f->type.type == QUERY_ENTITY && i == 1) {
 			r = sql_expr(&e, level_leaf, l, &term);
@@ -151,7 +149,7 @@ static int stage_group(struct level *l, const struct plan_stage *s,
 	return r;
 }
 
-/* The columns of a dimension table beside the row whose field holds its id. */
+/* Adds the columns of a dimension table for the row whose id is in a field. */
 static int stage_join(struct level *l, const struct plan_stage *s, struct buf *sql)
 {
 	_cleanup_(level_free) struct level next = {0};
@@ -195,7 +193,7 @@ static int stage_join(struct level *l, const struct plan_stage *s, struct buf *s
 	return r;
 }
 
-/* The same of a user's table, whose key is a field's value. */
+/* The same for a user's table, whose key is a field's value. */
 static int stage_join_user(struct level *l, const struct plan_stage *s, struct buf *sql)
 {
 	const struct expr field = {
@@ -209,9 +207,8 @@ static int stage_join_user(struct level *l, const struct plan_stage *s, struct b
 	if (r >= 0)
 		r = buf_printf(&head, "s.*");
 	for (size_t i = before; i < s->field_count && r >= 0; i++) {
-		r = buf_printf(&head, ", j%u", s->fields[i].expr->column);
-		if (r >= 0)
-			r = level_as(&next, i, &head);
+		buf_printf(&head, ", j%u", s->fields[i].expr->column);
+		r = level_as(&next, i, &head);
 	}
 	if (r >= 0)
 		r = text ? sql_expr_text(&field, level_leaf, l, &value)
@@ -252,7 +249,7 @@ static int translate_stage(struct level *l, const struct plan_stage *s,
 	return -EINVAL;
 }
 
-/* One column of the answer: entities by name, texts as texts. */
+/* One column of the answer: entities by name, texts as text. */
 static int translate_show(struct level *l, const struct plan_field *f, size_t i, struct buf *head)
 {
 	const struct expr e = {.kind = EXPR_FIELD, .type = f->type, .column = (unsigned int)i};
@@ -263,7 +260,7 @@ static int translate_show(struct level *l, const struct plan_field *f, size_t i,
 	return r < 0 ? r : level_as(l, i, head);
 }
 
-/* The columns that answer, then those that say of which the value is an estimate. */
+/* Adds the answer's columns, then the columns that flag estimates. */
 static int translate_finish(struct level *l, const struct plan *p, struct translation *t)
 {
 	size_t count, shown = 0, extra = 0;
@@ -278,9 +275,8 @@ static int translate_finish(struct level *l, const struct plan *p, struct transl
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		if (fields[i].hidden)
 			continue;
-		r = buf_printf(&head, "%s", shown ? ", " : "");
-		if (r >= 0)
-			r = translate_show(l, &fields[i], i, &head);
+		buf_printf(&head, "%s", shown ? ", " : "");
+		r = translate_show(l, &fields[i], i, &head);
 		t->estimate[shown] = -1;
 		t->units[shown] = query_kind_unit(fields[i].type);
 		if (l->fields[i].estimate) {
@@ -297,12 +293,10 @@ static int translate_finish(struct level *l, const struct plan *p, struct transl
 	t->shown = shown;
 	if (r >= 0)
 		r = buf_append(&head, buf_str(&estimates), estimates.len);
-	/* by the ids that there were, not by the names that they become */
+	/* order by the original ids, not by the names that replace them */
 	if (r < 0)
 		return r;
-	r = buf_printf(&order, " AS s");
-	if (r < 0)
-		return r;
+	buf_printf(&order, " AS s");
 	r = level_order(l, false, "s.", &order);
 	return r < 0 ? r : wrap(&t->sql, buf_str(&head), buf_str(&order));
 }
@@ -328,7 +322,7 @@ int translate(const struct plan *p, const struct translate_options *opt, struct 
 	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
 }
 
-/* Rows that are kept as they are, texts as texts; of them the first, where the plan says so. */
+/* Keeps rows unchanged, with texts as text; only the first ones if the plan limits them. */
 static int keep_rows(const struct plan *p, const struct translate_options *opt, struct partial *ret)
 {
 	_cleanup_(level_free) struct level l = {0};
@@ -340,13 +334,10 @@ static int keep_rows(const struct plan *p, const struct translate_options *opt, 
 		enum query_type type = p->fields[i].type.type;
 		bool word = type == QUERY_TEXT || type == QUERY_CODE;
 
-		r = buf_printf(&head, "%s", i ? ", " : "");
-		if (r >= 0)
-			r = sql_name(l.fields[i].name, &head);
-		if (r >= 0)
-			r = buf_printf(&head, "%s", word ? "::VARCHAR" : "");
-		if (r >= 0)
-			r = level_as(&l, i, &head);
+		buf_printf(&head, "%s", i ? ", " : "");
+		sql_name(l.fields[i].name, &head);
+		buf_printf(&head, "%s", word ? "::VARCHAR" : "");
+		r = level_as(&l, i, &head);
 	}
 	for (size_t i = 0; i < l.order_count && r >= 0; i++)
 		r = buf_printf(&head, "%s%s", head.len ? ", " : "", l.order[i].sql);
@@ -358,9 +349,8 @@ static int keep_rows(const struct plan *p, const struct translate_options *opt, 
 		r = stage_sort(&l, s++);
 	if (r < 0 || s == end || s->kind != STAGE_HEAD)
 		return r;
-	r = level_order(&l, s->tail, "", &ret->merge_tail);
-	return r < 0 ? r
-		     : buf_printf(&ret->merge_tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
+	level_order(&l, s->tail, "", &ret->merge_tail);
+	return buf_printf(&ret->merge_tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
 }
 
 static int kept_rows(const struct plan *p, const char *table, struct level *l, struct buf *sql)

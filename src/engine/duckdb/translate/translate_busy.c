@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* translate_busy.c: durations shared out between windows. */
+/* translate_busy.c: divides durations between windows. */
 #include "engine/duckdb/translate/translate_busy.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "engine/duckdb/translate/sql_expr.h"
 
-/* When a call ended, or was last seen. */
+/* The end of a call, or the last time it was seen running. */
 #define SPAN_END "start + dur"
 
 static const struct plan_field *window_of(const struct plan *p)
@@ -52,7 +52,7 @@ int busy_argument(const struct plan *p, const struct plan_field *f, struct buf *
 			  f->aggregate == AGGREGATE_BUSY ? " ELSE \"#more\"" : "");
 }
 
-/* A constant as the language writes it. */
+/* A constant in the syntax of the language. */
 static int put_constant(enum query_type type, int64_t v, struct buf *out)
 {
 	struct expr e = {.kind = EXPR_CONST, .type = {.type = type}, .value = {.i = v}};
@@ -60,7 +60,7 @@ static int put_constant(enum query_type type, int64_t v, struct buf *out)
 	return expr_text(&e, TABLE_OP, out);
 }
 
-/* "A op B" of a point in time, where the range has that end. */
+/* "A op B" for a bound of the range, if the range has it. */
 static int put_edge(const char *before, int64_t edge, struct buf *out)
 {
 	int r = edge == INT64_MIN || edge == INT64_MAX ? 0 : buf_printf(out, "%s", before);
@@ -70,7 +70,7 @@ static int put_edge(const char *before, int64_t edge, struct buf *out)
 	return put_constant(QUERY_TIME, edge, out);
 }
 
-/* The filter for calls that cross an edge. */
+/* A filter for calls that cross an edge. */
 static int put_crossing(const struct plan *p, struct buf *out)
 {
 	const struct plan_field *window = window_of(p);
@@ -97,7 +97,7 @@ static int put_crossing(const struct plan *p, struct buf *out)
 	return r < 0 ? r : put_edge(" && start < ", p->to, out);
 }
 
-/* The filter for calls that had not ended when recording did: they have no end in a query, but a duration. */
+/* A filter for calls unfinished at the end of recording: they have no end in a query, but a duration. */
 static int put_unfinished(const struct plan *p, struct buf *out)
 {
 	int r = buf_printf(out, "status has unfinished && " SPAN_END " is not null");
@@ -108,36 +108,35 @@ static int put_unfinished(const struct plan *p, struct buf *out)
 	return r < 0 ? r : put_edge(" && start < ", p->to, out);
 }
 
-/* True where calls that had not ended are among those that are summed up: a range has none of them. */
+/* True if the sums include unfinished calls: a range excludes them. */
 static bool has_unfinished(const struct plan *p)
 {
 	return p->from == INT64_MIN && p->to == INT64_MAX;
 }
 
 /*
- * What a call has within the range ("#lo" to "#hi"), and within the window at "#at", less what is booked there as a
- * whole: in the window in which it ended, in none (NULL) where it had not.
+ * The part of a call within the range ("#lo" to "#hi") and within the window at "#at", minus what is booked there as a
+ * whole: the full duration in the window in which it ended, nothing (NULL) if it is unfinished.
  */
 static int busy_put_part(const struct plan *p, struct buf *out)
 {
 	const struct plan_field *window = window_of(p);
-	int r;
 
 	if (!window)
-		r = buf_printf(out, "\"#hi\" - \"#lo\" - CASE WHEN \"#ended\"");
+		buf_printf(out, "\"#hi\" - \"#lo\" - CASE WHEN \"#ended\"");
 	else
-		r = buf_printf(out,
-			       "CASE WHEN \"#at\" IS NULL THEN 0 ELSE \"#at\" + least(%" PRId64
-			       ", \"#hi\" - \"#at\") - greatest(\"#lo\", \"#at\") END - "
-			       "CASE WHEN \"#at\" IS NULL OR \"#ended\" AND \"#at\" = "
-			       "weir_bucket(\"#stop\", %" PRId64 ")",
-			       window->param[0], window->param[0]);
-	if (r >= 0 && p->to != INT64_MAX)
-		r = buf_printf(out, " AND \"#stop\" < %" PRId64, p->to);
-	return r < 0 ? r : buf_printf(out, " THEN \"dur\" ELSE 0 END AS \"#more\"");
+		buf_printf(out,
+			   "CASE WHEN \"#at\" IS NULL THEN 0 ELSE \"#at\" + least(%" PRId64
+			   ", \"#hi\" - \"#at\") - greatest(\"#lo\", \"#at\") END - "
+			   "CASE WHEN \"#at\" IS NULL OR \"#ended\" AND \"#at\" = "
+			   "weir_bucket(\"#stop\", %" PRId64 ")",
+			   window->param[0], window->param[0]);
+	if (p->to != INT64_MAX)
+		buf_printf(out, " AND \"#stop\" < %" PRId64, p->to);
+	return buf_printf(out, " THEN \"dur\" ELSE 0 END AS \"#more\"");
 }
 
-/* Which columns groups are told by: corrections have those. */
+/* Finds the columns that are group keys: corrections have them, too. */
 static int find_keys(const struct plan *p, struct asked *a, size_t *ret_window, bool **ret)
 {
 	bool *keys = calloc(a->count + 1, sizeof(*keys));
@@ -161,7 +160,7 @@ static int find_keys(const struct plan *p, struct asked *a, size_t *ret_window, 
 	return 0;
 }
 
-/* The windows of a call, as many rows. */
+/* Expands a call to one row per window. */
 static int put_windows(const struct plan *p, int64_t width, struct buf *out)
 {
 	_cleanup_buf_ struct buf list = {0};
@@ -199,7 +198,7 @@ static int put_spans(const struct plan *p, const struct translate_options *opt, 
 	return r < 0 ? r : source_rows(p, opt, c, &part, out);
 }
 
-/* " FROM (...)": each call that crosses an edge, with what it has of the range; once for each window. */
+/* " FROM (...)": each call that crosses an edge, with its part within the range, once per window. */
 static int put_crossing_rows(const struct plan *p, const struct translate_options *opt,
 			     struct asked *c, struct buf *out)
 {
@@ -271,8 +270,8 @@ static int put_corrections(const struct plan *p, const struct translate_options 
 	}
 	if (r < 0)
 		return r;
-	r = busy_put_part(p, out);
-	return r < 0 ? r : put_crossing_rows(p, opt, &c, out);
+	busy_put_part(p, out);
+	return put_crossing_rows(p, opt, &c, out);
 }
 
 int busy_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
@@ -286,9 +285,7 @@ int busy_from(const struct plan *p, const struct translate_options *opt, struct 
 	r = source_rows(p, opt, a, &all, out);
 	if (r < 0)
 		return r;
-	r = buf_printf(out, "%s UNION ALL ", where);
-	if (r < 0)
-		return r;
+	buf_printf(out, "%s UNION ALL ", where);
 	r = put_corrections(p, opt, a, out);
 	return r < 0 ? r : buf_printf(out, ") AS r");
 }

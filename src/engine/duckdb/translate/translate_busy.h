@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * translate_busy.h: busy(), the part of each call's duration that lies within the window (or the range).
- *
- * Nearly all calls lie within one window: their whole duration is booked where they end, by their blocks'
- * summaries where those answer, as for sum(dur). A call that crosses an edge comes a second time, as a row for
- * each window that it touches, with what has to be added there: the part within the window, less what was
- * booked where it ended. Such rows have a number in "#more" and count for nothing else.
+ * translate_busy.h: busy(), the part of each call's duration that lies within the window (or the range). Nearly all
+ * calls lie within one window: their whole duration is booked where they end, using summaries of blocks if possible, as
+ * for sum(dur). A call that crosses an edge produces an additional row for each window that it touches, with a
+ * correction: the part within the window, minus what was booked where it ended. Such rows have a number in "#more" and
+ * are ignored by other aggregates.
  *
  *   SELECT window, keys, count(...), sum(CASE WHEN "#more" IS NULL THEN dur ELSE "#more" END)
  *   FROM (SELECT *, NULL AS "#more" FROM weir_rows(...)
@@ -15,12 +14,12 @@
 
 #include "engine/duckdb/translate/translate_source.h"
 
-/* True where a plan has busy() and calls can cross an edge. */
+/* True if a plan has busy() and calls can cross an edge. */
 bool busy_spreads(const struct plan *p);
-/* What count() counts: "*", or rows that are calls. */
+/* The argument of count(): "*", or an expression that excludes corrections. */
 const char *busy_counted(const struct plan *p);
-/* Makes the argument of an aggregate null in rows that are corrections; busy()'s is the correction there. */
+/* Makes the argument of an aggregate null in corrections; for busy() it is the correction. */
 int busy_argument(const struct plan *p, const struct plan_field *f, struct buf *arg);
-/* " FROM (...) AS r": the calls and the corrections. `where`: " WHERE ..." for the calls, may be empty. */
+/* " FROM (...) AS r": the calls and the corrections. `where`: " WHERE ..." for the calls; may be empty. */
 int busy_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
 	      const char *where, struct buf *out);

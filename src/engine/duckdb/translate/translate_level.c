@@ -39,7 +39,7 @@ void level_replace(struct level *l, struct level *next)
 	*next = (struct level){0};
 }
 
-/* SQL's names are the same whatever the case of their letters. */
+/* Names in SQL are case-insensitive. */
 static bool is_taken(const struct level *l, const char *name)
 {
 	for (size_t i = 0; i < l->count; i++) {
@@ -97,9 +97,8 @@ int level_name(struct level *l, const struct plan_field *fields, size_t count)
 
 int level_as(const struct level *l, size_t i, struct buf *out)
 {
-	int r = buf_printf(out, " AS ");
-
-	return r < 0 ? r : sql_name(l->fields[i].name, out);
+	buf_printf(out, " AS ");
+	return sql_name(l->fields[i].name, out);
 }
 
 int level_leaf(void *level, const struct expr *e, struct buf *out)
@@ -136,7 +135,7 @@ int level_order_last(struct level *l, const char *sql, bool desc)
 	return order_insert(l, l->order_count, sql, desc);
 }
 
-/* A term that is there already, before this one, decides nothing. */
+/* A term that already occurs earlier has no effect. */
 static bool is_repeated(const struct level *l, size_t i)
 {
 	for (size_t k = 0; k < i; k++) {
@@ -148,18 +147,16 @@ static bool is_repeated(const struct level *l, size_t i)
 
 int level_order(const struct level *l, bool reversed, const char *of, struct buf *out)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < l->order_count && r >= 0; i++) {
+	for (size_t i = 0; i < l->order_count; i++) {
 		bool desc = l->order[i].desc != reversed;
 
 		if (is_repeated(l, i))
 			continue;
-		r = buf_printf(out, "%s%s%s %s NULLS %s", i ? ", " : " ORDER BY ",
-			       l->order[i].sql[0] == '"' ? of : "", l->order[i].sql,
-			       desc ? "DESC" : "ASC", reversed ? "FIRST" : "LAST");
+		buf_printf(out, "%s%s%s %s NULLS %s", i ? ", " : " ORDER BY ",
+			   l->order[i].sql[0] == '"' ? of : "", l->order[i].sql,
+			   desc ? "DESC" : "ASC", reversed ? "FIRST" : "LAST");
 	}
-	return r;
+	return buf_status(out);
 }
 
 int level_carry_order(const struct level *l, struct level *next, struct buf *head)
@@ -197,18 +194,16 @@ int level_estimate(struct level *l, size_t i)
 	return asprintf(&l->fields[i].estimate, "~%zu", i) < 0 ? -ENOMEM : 0;
 }
 
-/* The fields of l that e reads and that can be estimates, joined by OR. */
+/* The estimate flags of fields of l that e reads, joined by OR. */
 static int estimates_of(const struct level *l, const struct expr *e, struct buf *out)
 {
-	int r = 0;
-
 	if (e->kind == EXPR_FIELD && l->fields[e->column].estimate) {
-		r = buf_printf(out, "%s", out->len ? " OR " : "");
-		return r < 0 ? r : sql_name(l->fields[e->column].estimate, out);
+		buf_printf(out, "%s", out->len ? " OR " : "");
+		return sql_name(l->fields[e->column].estimate, out);
 	}
-	for (unsigned int i = 0; i < e->arg_count && r >= 0; i++)
-		r = estimates_of(l, e->arg[i], out);
-	return r;
+	for (unsigned int i = 0; i < e->arg_count; i++)
+		estimates_of(l, e->arg[i], out);
+	return buf_status(out);
 }
 
 int level_carry_estimate(const struct level *l, const struct expr *e, struct level *next, size_t i,
@@ -222,8 +217,8 @@ int level_carry_estimate(const struct level *l, const struct expr *e, struct lev
 	r = level_estimate(next, i);
 	if (r < 0)
 		return r;
-	r = buf_printf(head, ", (%s) AS ", buf_str(&of));
-	return r < 0 ? r : sql_name(next->fields[i].estimate, head);
+	buf_printf(head, ", (%s) AS ", buf_str(&of));
+	return sql_name(next->fields[i].estimate, head);
 }
 
 /* ---- aggregates ---- */
@@ -240,11 +235,11 @@ double level_seconds(const struct plan_field *fields, size_t count, const struct
 	return opt->first == INT64_MIN || to <= from ? 0 : (double)(to - from) / 1e9;
 }
 
-/* A set of values: what distinct() counts. */
+/* The set of values that distinct() counts. */
 int level_set(const struct plan_field *f, const char *arg, const struct aggregate_place *place,
 	      struct buf *out)
 {
-	if (f->expr->type.type == QUERY_CODE && !place->source) /* an ENUM there alone */
+	if (f->expr->type.type == QUERY_CODE && !place->source) /* ENUMs only occur there */
 		return buf_printf(out, "distinct_set_text((%s)::VARCHAR)", arg);
 	switch (f->expr->type.type) {
 	case QUERY_FLOAT:
@@ -264,30 +259,21 @@ int level_set(const struct plan_field *f, const char *arg, const struct aggregat
 static int write_distinct(struct level *next, const struct plan_field *f, size_t i, const char *arg,
 			  const struct aggregate_place *place, struct buf *out)
 {
-	int r = buf_printf(out, "distinct_count(");
+	int r;
 
-	if (r < 0)
-		return r;
-	r = level_set(f, arg, place, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, ")");
-	if (r < 0)
-		return r;
+	buf_printf(out, "distinct_count(");
+	level_set(f, arg, place, out);
+	buf_printf(out, ")");
 	r = level_as(next, i, out);
 	if (r < 0)
 		return r;
 	r = level_estimate(next, i);
 	if (r < 0)
 		return r;
-	r = buf_printf(out, ", distinct_estimated(");
-	if (r < 0)
-		return r;
-	r = level_set(f, arg, place, out);
-	if (r < 0)
-		return r;
-	r = buf_printf(out, ") AS ");
-	return r < 0 ? r : sql_name(next->fields[i].estimate, out);
+	buf_printf(out, ", distinct_estimated(");
+	level_set(f, arg, place, out);
+	buf_printf(out, ") AS ");
+	return sql_name(next->fields[i].estimate, out);
 }
 
 static int write_rate(const struct plan_field *f, const char *arg, double seconds, struct buf *out)
@@ -299,7 +285,7 @@ static int write_rate(const struct plan_field *f, const char *arg, double second
 	return buf_printf(out, "weir_finite(sum(%s)::DOUBLE / '%.17g'::DOUBLE)", arg, seconds);
 }
 
-/* Averages and deviations of durations and sizes are whole. */
+/* Means and deviations of durations and sizes are integers. */
 static int translate_level_write_mean(const struct plan_field *f, const char *function,
 				      const char *arg, struct buf *out)
 {
@@ -315,7 +301,7 @@ static int write_ends(const struct plan_field *f, const char *arg,
 
 	if (!place->source)
 		return buf_printf(out, "%s(%s%s)", first ? "first" : "last", arg, place->order);
-	/* one number for the trace's order: row_number has 62 bits at most */
+	/* combines both in one number: row_number has at most 62 bits */
 	return buf_printf(out, "%s(%s, row_end::HUGEINT * 4611686018427387904 + row_number)",
 			  first ? "arg_min_null" : "arg_max_null", arg);
 }
@@ -328,7 +314,7 @@ static int write_hist(const struct plan_field *f, const char *arg, struct buf *o
 		return buf_printf(out, "%s(%s)", merge ? "hist_merge" : "weir_hist", arg);
 	if (merge)
 		return buf_printf(out, "hist_quantile(hist_merge(%s), %.15g)", arg, f->quantile);
-	/* the middle of the largest value's bucket may lie above it */
+	/* the middle of the largest value's bucket may exceed the value */
 	return buf_printf(out, "least(hist_quantile(weir_hist(%s), %.15g), max(%s))", arg,
 			  f->quantile, arg);
 }
@@ -377,7 +363,7 @@ int level_aggregate(const struct plan_field *f, const char *arg,
 	case AGGREGATE_STDDEV:
 		return translate_level_write_mean(f, "stddev_samp", arg, out);
 	case AGGREGATE_MIN:
-	case AGGREGATE_ANY: /* the same one each time */
+	case AGGREGATE_ANY: /* deterministic */
 		return buf_printf(out, "min(%s)", arg);
 	case AGGREGATE_MAX:
 		return buf_printf(out, "max(%s)", arg);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* translate_partial.c: aggregates as sums of parts. Field i has the columns p<i>, q<i>, r<i>. */
+/* translate_partial.c: aggregates as sums of partial results. Field i has the columns p<i>, q<i>, r<i>. */
 #include "engine/duckdb/translate/translate_partial.h"
 
 #include <errno.h>
@@ -11,8 +11,10 @@
 
 #define PARTS_MAX 3
 
-/* What is kept of one aggregate: %s in `make` is its argument; `merge` adds two up. A NULL argument
- * (count(), rate()) is "*". */
+/*
+ * A partial result of an aggregate: %s in `make` is its argument; `merge` combines two. A NULL argument (count(),
+ * rate()) is "*".
+ */
 struct part {
 	const char *make;
 	const char *merge; /* %s: the column */
@@ -25,14 +27,14 @@ static const struct part part_hist = {"weir_hist(%s)", "hist_merge(%s)"};
 static const struct part part_hists = {"hist_merge(%s)", "hist_merge(%s)"}; /* of histograms */
 static const struct part part_tally = {NULL, "tally_merge(%s)"};
 static const struct part part_set = {NULL, "distinct_merge(%s)"};
-static const struct part part_value = {NULL, NULL}; /* first(), last(): beside its place */
+static const struct part part_value = {NULL, NULL}; /* first(), last(): stored with its position */
 
 static bool has_max(const struct plan_field *f)
 {
 	return f->aggregate == AGGREGATE_PERCENTILE && f->expr->type.type != QUERY_HIST;
 }
 
-/* The parts of an aggregate; how many. */
+/* Sets the parts of an aggregate; returns their number. */
 static size_t translate_partial_parts_of(const struct plan_field *f, struct part *ret)
 {
 	switch (f->aggregate) {
@@ -53,7 +55,8 @@ static size_t translate_partial_parts_of(const struct plan_field *f, struct part
 		ret[0] = part_sum;
 		ret[1] = part_count;
 		return 2;
-	case AGGREGATE_STDDEV: /* values, their mean, and the sum of their squared distances from it */
+	/* number of values, their mean, and the sum of squared distances from it */
+	case AGGREGATE_STDDEV:
 		ret[0] = part_count;
 		ret[1] = (struct part){"favg((%s)::DOUBLE)", NULL};
 		ret[2] = (struct part){"var_pop((%1$s)::DOUBLE) * count(%1$s)", NULL};
@@ -65,7 +68,7 @@ static size_t translate_partial_parts_of(const struct plan_field *f, struct part
 	case AGGREGATE_MAX:
 		ret[0] = part_max;
 		return 1;
-	case AGGREGATE_PERCENTILE: /* and the largest value, which it cannot be above */
+	case AGGREGATE_PERCENTILE: /* and the largest value, which limits it */
 	case AGGREGATE_HIST:
 		ret[0] = f->expr->type.type == QUERY_HIST ? part_hists : part_hist;
 		ret[1] = part_max;
@@ -98,7 +101,7 @@ static bool is_end(const struct plan_field *f)
 	return f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST;
 }
 
-/* Texts are kept as texts: an ENUM of names is another one when there are more names. */
+/* Texts are stored as text: an ENUM of names changes when names are added. */
 static bool translate_partial_is_word(struct query_kind k)
 {
 	return k.type == QUERY_TEXT || k.type == QUERY_CODE;
@@ -139,34 +142,32 @@ static int make_field(const struct plan_field *f, size_t i, const char *arg, str
 	}
 	count = translate_partial_parts_of(f, parts);
 	for (size_t k = 0; k < count && r >= 0; k++) {
-		r = buf_printf(head, "%s", head->len ? ", " : "");
-		if (r >= 0)
-			r = translate_partial_make_part(f, &parts[k], k, arg, head);
+		buf_printf(head, "%s", head->len ? ", " : "");
+		r = translate_partial_make_part(f, &parts[k], k, arg, head);
 		if (r >= 0)
 			r = buf_printf(head, " AS %c%zu", letter_of(k), i);
 	}
 	return r;
 }
 
-/* Names of texts behind the grouping. */
+/* Selects a key, with texts as text. */
 static int plain_field(const struct plan_field *f, size_t i, struct buf *out)
 {
 	struct part parts[PARTS_MAX];
 	size_t count = translate_partial_is_key(f) ? 1 : translate_partial_parts_of(f, parts);
 	struct query_kind kind = f->type;
-	int r = 0;
 
-	for (size_t k = 0; k < count && r >= 0; k++)
-		r = buf_printf(out, "%s%c%zu%s AS %c%zu", out->len ? ", " : "", letter_of(k), i,
-			       k == 0 && translate_partial_is_word(kind) ? "::VARCHAR" : "",
-			       letter_of(k), i);
-	return r;
+	for (size_t k = 0; k < count; k++)
+		buf_printf(out, "%s%c%zu%s AS %c%zu", out->len ? ", " : "", letter_of(k), i,
+			   k == 0 && translate_partial_is_word(kind) ? "::VARCHAR" : "",
+			   letter_of(k), i);
+	return buf_status(out);
 }
 
 /*
  * T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances"
- * (1979): nothing large is subtracted from something large. At most two rows of a group meet, what is kept and what
- * came, so that the least and the largest are both of them.
+ * (1979): avoids subtracting large numbers from each other. At most two rows of a group are merged, the stored one and
+ * the new one, so that the minimum and the maximum are these two.
  */
 static int merge_squares(size_t i, struct buf *head)
 {
@@ -243,9 +244,7 @@ int partial_translate(const struct plan *p, const struct translate_options *opt,
 	}
 	if (r < 0)
 		return r;
-	r = buf_printf(&ret->rows, "SELECT %s FROM (SELECT %s", buf_str(&plain), buf_str(&head));
-	if (r < 0)
-		return r;
+	buf_printf(&ret->rows, "SELECT %s FROM (SELECT %s", buf_str(&plain), buf_str(&head));
 	r = source_from(p, opt, &a, NULL, &ret->rows);
 	if (r < 0)
 		return r;
@@ -253,7 +252,7 @@ int partial_translate(const struct plan *p, const struct translate_options *opt,
 	return r < 0 ? r : buf_printf(&ret->merge, "SELECT %s FROM ", buf_str(&merge));
 }
 
-/* ---- fields from the sum ---- */
+/* ---- fields from merged results ---- */
 
 static int whole_mean(const struct plan_field *f, const char *mean, struct buf *out)
 {
@@ -319,11 +318,9 @@ int partial_finish(const struct plan *p, const struct translate_options *opt, co
 		const struct plan_field *f = &p->fields[i];
 		_cleanup_buf_ struct buf name = {0};
 
-		r = buf_printf(&head, "%s", i ? ", " : "");
-		if (r >= 0)
-			r = finish_field(l, f, i, seconds, &head);
-		if (r >= 0)
-			r = level_as(l, i, &head);
+		buf_printf(&head, "%s", i ? ", " : "");
+		finish_field(l, f, i, seconds, &head);
+		r = level_as(l, i, &head);
 		if (r >= 0 && !translate_partial_is_key(f) && f->aggregate == AGGREGATE_DISTINCT) {
 			r = level_estimate(l, i);
 			if (r >= 0)

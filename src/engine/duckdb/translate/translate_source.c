@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* translate_source.c: the innermost SELECT of a translation: rows filtered by weir_rows(), then the plan's
- * fields of each row, or its groups. */
+/*
+ * translate_source.c: the innermost SELECT of a translation: rows filtered by weir_rows(), then the plan's fields of
+ * each row or group.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@ void asked_free(struct asked *a)
 	free(a->texts);
 }
 
-/* A word can be read where it stands; anything else is called by its number. */
+/* True for a plain word, which is readable as a column name; other expressions are named by number. */
 static bool translate_source_is_plain(const char *text)
 {
 	for (const char *c = text; *c; c++) {
@@ -53,7 +55,7 @@ int asked_text(struct asked *a, const char *text, struct buf *out)
 	return out ? column_name(a, i, out) : 0;
 }
 
-/* Asks for an expression; its column's name goes to out (may be NULL). */
+/* Requests an expression; appends its column's name to `out` (may be NULL). */
 static int ask_expr(struct asked *a, const struct expr *e, struct buf *out)
 {
 	_cleanup_buf_ struct buf text = {0};
@@ -82,14 +84,14 @@ static int asked_leaf(void *asked, const struct expr *e, struct buf *out)
 	return ask_expr(asked, e, out);
 }
 
-/* The scan keeps only rows that can be among the first where it also filters them. */
+/* The sort field, if the scan may drop rows that cannot be among the first; only if it also evaluates the filter. */
 static const struct plan_field *top_field(const struct plan *p, const struct translate_options *opt,
 					  bool *ret_desc, int64_t *ret_count)
 {
 	return opt->filter_in_sql ? NULL : plan_first_key(p, ret_desc, ret_count);
 }
 
-/* What the scan tests; empty: nothing. */
+/* The filter for the scan; empty: none. */
 static int filter_text(const struct plan *p, const struct translate_options *opt,
 		       const struct source_part *part, struct buf *out)
 {
@@ -115,7 +117,7 @@ int source_rows(const struct plan *p, const struct translate_options *opt, struc
 	_cleanup_buf_ struct buf filter = {0};
 	bool desc = false;
 	int64_t top = 0;
-	/* count() alone: any column, of which none is read */
+	/* count() alone: weir_rows() needs some column, which is not read */
 	int r = a->count ? 0 : asked_text(a, "row_number", NULL);
 
 	if (r >= 0)
@@ -247,35 +249,26 @@ static int write_groups(const struct plan *p, const struct translate_options *op
 
 int source_user(const struct query_user_table *t, char name, struct buf *out)
 {
-	int r = buf_printf(out, "weir_user('%s', plain := true) AS %c(", t->name, name);
-
-	for (size_t i = 0; i < t->column_count && r >= 0; i++)
-		r = buf_printf(out, "%c%zu, ", name, i);
-	return r < 0 ? r : buf_printf(out, "%c_row)", name);
+	buf_printf(out, "weir_user('%s', plain := true) AS %c(", t->name, name);
+	for (size_t i = 0; i < t->column_count; i++)
+		buf_printf(out, "%c%zu, ", name, i);
+	return buf_printf(out, "%c_row)", name);
 }
 
-/* Rows of a user's table, in its order. */
+/* Reads a user's table in its order. */
 static int user_translate(const struct plan *p, struct level *l, struct buf *sql)
 {
 	int r = level_name(l, p->fields, p->field_count);
 
 	if (r < 0)
 		return r;
-	r = buf_printf(sql, "SELECT ");
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
-		r = buf_printf(sql, "u%zu", i);
-		if (r >= 0)
-			r = level_as(l, i, sql);
-		if (r >= 0)
-			r = buf_printf(sql, ", ");
+	buf_printf(sql, "SELECT ");
+	for (size_t i = 0; i < p->field_count; i++) {
+		buf_printf(sql, "u%zu", i);
+		level_as(l, i, sql);
+		buf_printf(sql, ", ");
 	}
-	if (r < 0)
-		return r;
-	r = buf_printf(sql, "u_row AS \"#row\" FROM ");
-	if (r < 0)
-		return r;
+	buf_printf(sql, "u_row AS \"#row\" FROM ");
 	r = source_user(p->user, 'u', sql);
 	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
 }
@@ -296,7 +289,7 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 		return user_translate(p, l, sql);
 	key = top_field(p, opt, &desc, &top);
 	r = level_name(l, p->fields, p->field_count);
-	if (r >= 0 && key) /* the hint is about the first column */
+	if (r >= 0 && key) /* the hint refers to the first column */
 		r = ask_expr(&a, key->expr, NULL);
 	if (r >= 0)
 		r = p->grouped ? write_groups(p, opt, &a, l, &head, &tail)
@@ -308,9 +301,7 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 	}
 	if (r < 0)
 		return r;
-	r = buf_printf(sql, "SELECT %s", buf_str(&head));
-	if (r < 0)
-		return r;
+	buf_printf(sql, "SELECT %s", buf_str(&head));
 	r = source_from(p, opt, &a, buf_str(&where), sql);
 	return r < 0 ? r : buf_append(sql, buf_str(&tail), tail.len);
 }

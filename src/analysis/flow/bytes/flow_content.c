@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+/* flow_content.c: assigns rows of chunk to their calls, and passes them on to pieces and links. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/flow/flow_pass.h"
+#include "base/array.h"
+#include "schema/content_hash.h"
+
+#define SUSPECTS_MAX   10000
+#define CALL_BYTES_MAX (1u << 20) /* payload bytes of one call that are examined */
+
+/* ---- rows ---- */
+
+static void chunk_cut(const struct batch *b, unsigned int column, uint32_t row, uint8_t to[8],
+		      uint8_t *len)
+{
+	struct bytes v = batch_get_bytes(b, column, row);
+
+	*len = (uint8_t)MIN(v.len, (size_t)7);
+	if (*len)
+		memcpy(to, v.data, *len);
+}
+
+static void content_count(struct flow_content_sums *sums, const struct flow_chunk *c)
+{
+	if (c->outcome < 0 || c->size <= 0)
+		return;
+	sums->bytes += (uint64_t)c->size;
+	sums->by_outcome[c->outcome] += (uint64_t)c->size;
+}
+
+/* The rows of a call that began then; else of the one that began before all others, which has ended. */
+static struct flow_chunks *chunks_at(struct flow_task *t, int64_t start)
+{
+	struct flow_chunks *first = t->chunks;
+
+	for (size_t i = 0; i < FLOW_CHUNKS_OPEN; i++) {
+		if (t->chunks[i].start == start)
+			return &t->chunks[i];
+		if (t->chunks[i].start < first->start)
+			first = &t->chunks[i];
+	}
+	return first;
+}
+
+int flow_content_row(struct flow_state *s, const struct batch *b, uint32_t row)
+{
+	int64_t thread = batch_get(b, CHUNK_THREAD_ID, row, -1), outcome, start, task;
+	struct bytes payload = batch_get_bytes(b, CHUNK_CONTENT, row);
+	struct flow_chunk c;
+	struct flow_chunks *all;
+
+	outcome = batch_get(b, CHUNK_OUTCOME, row, -1);
+	outcome = outcome >= 0 && outcome < OUTCOME_COUNT ? outcome : -1;
+	start = batch_get(b, CHUNK_START, row, INT64_MIN);
+	c = (struct flow_chunk){
+		.file_id = batch_get(b, CHUNK_FILE_ID, row, -1),
+		.pos = batch_get(b, CHUNK_POS, row, -1),
+		.call_pos = batch_get(b, CHUNK_CALL_POS, row, -1),
+		.size = batch_get(b, CHUNK_SIZE, row, 0),
+		.form = (uint8_t)batch_get(b, CHUNK_FORM, row, FORM_COUNT),
+		.way = (uint8_t)batch_get(b, CHUNK_WAY, row, WAY_COUNT),
+		.outcome = (int8_t)outcome,
+		.has_hash = !batch_is_null(b, CHUNK_HASH, row),
+		.hash = (uint64_t)batch_get(b, CHUNK_HASH, row, 0),
+		.contested = batch_get(b, CHUNK_CONTESTED, row, 0) == 1,
+	};
+	chunk_cut(b, CHUNK_HEAD, row, c.head, &c.head_len);
+	chunk_cut(b, CHUNK_TAIL, row, c.tail, &c.tail_len);
+	content_count(&s->content_sums, &c);
+	if (thread < 0 || c.call_pos < 0 || c.size < 0 || c.call_pos > FLOW_POS_MAX ||
+	    c.size > FLOW_POS_MAX || c.pos > FLOW_POS_MAX)
+		return 0;
+	task = flow_task_of(s, thread);
+	if (task < 0)
+		return (int)task;
+	all = chunks_at(&s->tasks[task], start);
+	if (all->start != start) {
+		all->count = 0;
+		buf_clear(&all->bytes);
+		all->start = start;
+	}
+	c.content = all->bytes.len;
+	if (payload.len && (payload.len != (size_t)c.size || all->bytes.len > CALL_BYTES_MAX))
+		return 0;
+	if (array_add(all->rows, all->count, all->cap, c) < 0)
+		return -ENOMEM;
+	return payload.len ? buf_append(&all->bytes, payload.data, payload.len) : 0;
+}
+
+static struct flow_chunks *chunks_of(struct flow_state *s, const struct flow_call *c)
+{
+	struct flow_chunks *all = chunks_at(&s->tasks[c->task], c->start);
+
+	return all->count && all->start == c->start ? all : NULL;
+}
+
+static bool chunk_is_of(const struct flow_chunk *k, enum flow_side side)
+{
+	return k->way == (side == FLOW_SEND ? WAY_OUT : WAY_IN);
+}
+
+int64_t flow_content_pos(struct flow_state *s, const struct flow_call *c, enum flow_side side,
+			 bool *ret_sure)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+
+	for (size_t i = 0; all && i < all->count; i++) {
+		const struct flow_chunk *k = &all->rows[i];
+
+		if (!chunk_is_of(k, side) || k->pos < 0 || k->pos < k->call_pos)
+			continue;
+		*ret_sure = !k->contested;
+		return k->pos - k->call_pos;
+	}
+	return -1;
+}
+
+/* ---- a call ---- */
+
+/* The call's bytes from the start on, if they are available in one piece. */
+static const uint8_t *call_payload(const struct flow_chunks *all, enum flow_side side,
+				   size_t *ret_size)
+{
+	const uint8_t *from = NULL;
+	size_t size = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct flow_chunk *k = &all->rows[i];
+
+		if (k->form != FORM_PAYLOAD || !chunk_is_of(k, side))
+			continue;
+		if ((size_t)k->call_pos != size || k->content + (size_t)k->size > all->bytes.len ||
+		    (from && all->bytes.data + k->content != from + size))
+			break;
+		from = from ? from : all->bytes.data + k->content;
+		size += (size_t)k->size;
+	}
+	*ret_size = size;
+	return from;
+}
+
+/* The hash of the call's bytes from the start on: as recorded, or combined from pieces that begin there. */
+static bool content_call_hash(const struct flow_chunks *all, enum flow_side side, int64_t bytes,
+			      uint64_t *ret)
+{
+	int64_t done = 0;
+	uint64_t n = 0;
+
+	*ret = 0;
+	for (size_t i = 0; i < all->count; i++) {
+		const struct flow_chunk *k = &all->rows[i];
+
+		if (chunk_is_of(k, side) && k->form == FORM_BUFFER && k->call_pos == 0 &&
+		    k->size == bytes && k->has_hash) {
+			*ret = k->hash;
+			return true;
+		}
+	}
+	for (size_t i = 0; i < all->count; i++) {
+		const struct flow_chunk *k = &all->rows[i];
+		uint64_t hash = k->hash, word = 0;
+
+		if (!chunk_is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
+			continue;
+		if (!k->has_hash || k->pos < 0 || k->pos % CONTENT_PIECE || k->call_pos != done ||
+		    k->head_len)
+			return false;
+		if (k->tail_len) {
+			memcpy(&word, k->tail, k->tail_len);
+			hash += content_hash_word(word, (uint32_t)(k->size / 8));
+		}
+		*ret = content_hash_join(*ret, hash, n++);
+		done += k->size;
+	}
+	return done == bytes && bytes > 0;
+}
+
+bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flow_side side,
+		       uint64_t *ret)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+
+	return all && content_call_hash(all, side, c->bytes, ret);
+}
+
+/* ---- pieces ---- */
+
+static bool piece_known(const struct flow_piece *p)
+{
+	return p && !p->doubtful && p->covered;
+}
+
+static int content_suspect(struct flow_state *s, const struct flow_suspect *what)
+{
+	if (s->suspect_count >= SUSPECTS_MAX) {
+		s->graph.left_out++;
+		return 0;
+	}
+	return array_add(s->suspects, s->suspect_count, s->suspect_cap, *what);
+}
+
+/* Compares a piece once both ends of a stream have all of it. */
+static int stream_compare(struct flow_state *s, uint32_t channel, uint64_t index)
+{
+	struct flow_channel *c = &s->channels[channel];
+	struct flow_piece *a = flow_piece_at(&s->pieces, &c->ends[FLOW_SEND].pieces, index),
+			  *b = flow_piece_at(&s->pieces, &c->ends[FLOW_RECEIVE].pieces, index);
+	int r = 0;
+
+	if (!a || !b || a->covered != b->covered || a->covered < CONTENT_PIECE)
+		return 0;
+	if (piece_known(a) && piece_known(b) && !flow_pieces_same(a, b) && !c->ambiguous)
+		r = content_suspect(
+			s, &(struct flow_suspect){.what = FLOW_ALTERED_BETWEEN,
+						  .first = a->node,
+						  .second = b->node,
+						  .spot = channel,
+						  .from = (int64_t)index * CONTENT_PIECE,
+						  .to = (int64_t)(index + 1) * CONTENT_PIECE});
+	flow_pieces_drop(&s->pieces, &c->ends[FLOW_SEND].pieces, index);
+	flow_pieces_drop(&s->pieces, &c->ends[FLOW_RECEIVE].pieces, index);
+	return r;
+}
+
+static int content_stream(struct flow_state *s, struct flow_call *c, const struct flow_chunks *all,
+			  uint32_t channel, enum flow_side side, int64_t pos)
+{
+	struct flow_channel *ch = &s->channels[channel];
+	int r = 0;
+
+	for (size_t i = 0; i < all->count && r >= 0 && ch->ends[side].known; i++) {
+		const struct flow_chunk *k = &all->rows[i];
+		int64_t at = pos + k->call_pos;
+
+		if (!chunk_is_of(k, side) || (k->form != FORM_PIECE && k->form != FORM_PART))
+			continue;
+		r = flow_pieces_add(&s->pieces, &ch->ends[side].pieces, k, NULL, at, c->node);
+		if (r >= 0)
+			r = stream_compare(s, channel, (uint64_t)at / CONTENT_PIECE);
+	}
+	return r;
+}
+
+/* A read returned other bytes than calls wrote to the piece. */
+static int file_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
+			  const struct flow_chunk *k)
+{
+	const struct flow_file *f = &s->files[s->objects[object].file];
+	const struct flow_piece *p =
+		flow_piece_at(&s->pieces, &f->pieces, (uint64_t)k->pos / CONTENT_PIECE);
+	struct flow_piece read = {.sum = k->hash, .covered = (uint16_t)k->size};
+	int64_t n;
+
+	if (!piece_known(p) || k->size != CONTENT_PIECE || p->covered != CONTENT_PIECE ||
+	    !k->has_hash || k->contested || flow_pieces_same(p, &read) ||
+	    flow_node_end(&s->graph.nodes[p->node]) > c->start)
+		return 0;
+	n = flow_call_node(s, c);
+	if (n < 0 || n == FLOW_NONE)
+		return n < 0 ? (int)n : 0;
+	return content_suspect(s, &(struct flow_suspect){.what = FLOW_READ_BACK,
+							 .first = p->node,
+							 .second = (uint32_t)n,
+							 .spot = object | FLOW_SPOT_FILE,
+							 .from = k->pos,
+							 .to = k->pos + k->size});
+}
+
+/* A write that overlapped with such a read in time explains the difference. */
+static void file_explained(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			   const struct flow_chunk *k)
+{
+	for (size_t i = s->suspect_count; i-- > 0 && s->suspect_count - i < 64;) {
+		struct flow_suspect *what = &s->suspects[i];
+
+		if (what->what == FLOW_READ_BACK && what->spot == (object | FLOW_SPOT_FILE) &&
+		    what->from < k->pos + k->size && k->pos < what->to &&
+		    c->start < flow_node_end(&s->graph.nodes[what->second]))
+			what->what = FLOW_EXPLAINED;
+	}
+}
+
+static int content_file(struct flow_state *s, struct flow_call *c, const struct flow_chunks *all,
+			uint32_t object, enum flow_side side)
+{
+	struct flow_file *f = &s->files[s->objects[object].file];
+	int r = 0;
+
+	for (size_t i = 0; i < all->count && r >= 0; i++) {
+		const struct flow_chunk *k = &all->rows[i];
+		bool piece = k->form == FORM_PIECE || k->form == FORM_PART,
+		     payload = k->form == FORM_PAYLOAD &&
+			       k->content + (size_t)k->size <= all->bytes.len;
+
+		if (!chunk_is_of(k, side) || k->pos < 0 || (!piece && !payload))
+			continue;
+		if (side == FLOW_RECEIVE) {
+			r = piece ? file_read_back(s, c, object, k) : 0;
+			continue;
+		}
+		file_explained(s, c, object, k);
+		r = flow_pieces_add(&s->pieces, &f->pieces, k,
+				    payload ? all->bytes.data + k->content : NULL, k->pos, c->node);
+	}
+	return r;
+}
+
+int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
+		       enum flow_side side, int64_t pos)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+	const uint8_t *payload;
+	uint64_t hash;
+	size_t size;
+	bool hashed;
+	int64_t n;
+	int r;
+
+	if (!all || pos < 0 || c->bytes <= 0)
+		return 0;
+	n = side == FLOW_SEND ? flow_call_node(s, c) : 0;
+	if (n < 0)
+		return (int)n;
+	r = spot & FLOW_SPOT_FILE ? content_file(s, c, all, spot & ~FLOW_SPOT_FILE, side)
+				  : content_stream(s, c, all, spot, side, pos);
+	payload = call_payload(all, side, &size);
+	/* recorded only once: the bytes sent out are the same */
+	if (!payload && c->act == FLOW_COPY)
+		payload = call_payload(all, !side, &size);
+	hashed = content_call_hash(all, side, c->bytes, &hash);
+	if (r < 0 || (!payload && !hashed))
+		return r;
+	n = flow_call_node(s, c);
+	if (n < 0 || n == FLOW_NONE)
+		return n < 0 ? (int)n : 0;
+	size = payload ? size : (size_t)c->bytes;
+	return side == FLOW_SEND
+		       ? flow_links_out(&s->links, s->tasks[c->task].process_id, spot, pos,
+					(uint32_t)n, payload, size, hashed ? &hash : NULL)
+		       : flow_links_in(&s->links, s->tasks[c->task].process_id, spot, pos,
+				       (uint32_t)n, payload, size, hashed ? &hash : NULL);
+}
+
+void flow_content_free(struct flow_state *s)
+{
+	flow_pieces_free(&s->pieces);
+	flow_links_free(&s->links);
+	free(s->suspects);
+	for (size_t i = 0; i < s->task_count; i++) {
+		for (size_t k = 0; k < FLOW_CHUNKS_OPEN; k++) {
+			free(s->tasks[i].chunks[k].rows);
+			buf_free(&s->tasks[i].chunks[k].bytes);
+		}
+	}
+	for (size_t i = 0; i < s->file_count; i++)
+		map_free(&s->files[i].pieces);
+	for (size_t i = 0; i < s->channel_count; i++) {
+		map_free(&s->channels[i].ends[0].pieces);
+		map_free(&s->channels[i].ends[1].pieces);
+	}
+}

@@ -1,0 +1,764 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_deliveries.c: a process treats most of what it receives over a stream in the same way, but not some of it: it
+ * stored it without forwarding it, or forwarded it without storing it; or it forwarded it twice, or in another order.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#include "analysis/flow/bytes/flow_replicas.h"
+
+#define MOST	4		      /* all but one in four */
+#define LEAST	(2 * FLOW_LINK_LEAST) /* bytes; shorter ranges may be part of a header */
+#define MANY	8  /* minimum number of ranges in a stream for a gap in it to be significant */
+#define BETWEEN 64 /* multiple of its length that is searched for a replacement */
+#define FEW	4
+/* bytes; with fewer than FEW gaps, smaller ones are not significant, since the usual size is unknown */
+#define LEAST_OF_FEW 1024
+
+/* Consecutive ranges of one process and one stream. */
+struct deliveries {
+	const struct flow_range *all;
+	size_t count;
+};
+
+static struct deliveries deliveries_of(const struct flow_ranges *l, int64_t process_id,
+				       uint32_t in_spot)
+{
+	struct deliveries d = {0};
+	size_t low = array_first(i, 0, l->count,
+				 (ORDER(l->all[i].process_id, process_id)
+					  ?: ORDER(l->all[i].in_spot, in_spot)) >= 0);
+
+	d.all = &l->all[low];
+	while (low + d.count < l->count && d.all[d.count].process_id == process_id &&
+	       d.all[d.count].in_spot == in_spot)
+		d.count++;
+	return d;
+}
+
+static int compare_from(const void *a, const void *b)
+{
+	const struct flow_range *p = a, *q = b;
+
+	return ORDER(p->from, q->from);
+}
+
+static int compare_out_from(const void *a, const void *b)
+{
+	const struct flow_range *p = a, *q = b;
+
+	return ORDER(p->out_spot, q->out_spot) ?: ORDER(p->from, q->from);
+}
+
+/* Index from which to search for ranges that end after `from`; ranges overlap little. */
+static size_t deliveries_at(const struct deliveries *d, int64_t from)
+{
+	size_t low = array_first(i, 0, d->count, d->all[i].from >= from);
+
+	return low > 16 ? low - 16 : 0;
+}
+
+/* Number of bytes of [from, to) that the list has; `gap`: the longest range that is missing. */
+static int64_t deliveries_have(const struct deliveries *d, int64_t from, int64_t to, int64_t gap[2])
+{
+	int64_t have = 0, at = from;
+
+	gap[0] = gap[1] = from;
+	for (size_t i = deliveries_at(d, from); i < d->count && at < to; i++) {
+		const struct flow_range *k = &d->all[i];
+
+		if (k->to <= at || k->pulled)
+			continue;
+		if (k->from > at && MIN(k->from, to) - at > gap[1] - gap[0]) {
+			gap[0] = at;
+			gap[1] = MIN(k->from, to);
+		}
+		if (k->from >= to) {
+			at = to;
+			break;
+		}
+		have += MIN(k->to, to) - MAX(k->from, at);
+		at = MAX(at, k->to);
+	}
+	if (at < to && to - at > gap[1] - gap[0]) {
+		gap[0] = at;
+		gap[1] = to;
+	}
+	return have;
+}
+
+/* True if a range is part of a delivery, rather than similar by chance, like headers. */
+static bool is_delivery(const struct flow_range *k)
+{
+	return !k->doubtful && !k->differs && !k->pulled && k->to - k->from >= LEAST;
+}
+
+/* True if the sender also sent these bytes to the process twice: then the process only forwards what it received. */
+static bool came_twice(const struct flow_verdicts *v, const struct flow_range *k)
+{
+	const struct flow_range *first = NULL;
+
+	for (size_t i = 0; i < v->sent.count; i++) {
+		const struct flow_range *s = &v->sent.all[i];
+
+		if (s->out_spot != k->in_spot || !is_delivery(s))
+			continue;
+		if (first && first->process_id == s->process_id && first->in_spot == s->in_spot &&
+		    s->from < first->to && MIN(s->to, first->to) - s->from >= LEAST &&
+		    ((first->out_pos < k->to &&
+		      first->out_pos + first->to - first->from > k->from) ||
+		     (s->out_pos < k->to && s->out_pos + s->to - s->from > k->from)))
+			return true;
+		first = s;
+	}
+	return false;
+}
+
+/* The process at the other end of what is forwarded from this stream; -1: unknown. */
+static int64_t process_behind(const struct flow_verdicts *v, const struct flow_range *k)
+{
+	for (size_t i = 0; i < v->sent.count; i++) {
+		const struct flow_range *s = &v->sent.all[i];
+		uint32_t task;
+
+		if (s->process_id != k->process_id || s->in_spot != k->in_spot)
+			continue;
+		task = v->s->channels[s->out_spot].ends[FLOW_RECEIVE].task;
+		if (task != FLOW_NONE)
+			return v->s->tasks[task].process_id;
+	}
+	return -1;
+}
+
+/* The call that sent what another received; FLOW_NONE. */
+static uint32_t sender_of(const struct flow_verdicts *v, uint32_t node)
+{
+	const struct flow_graph *g = &v->s->graph;
+
+	for (uint32_t e = g->nodes[node].in; e != FLOW_NONE; e = g->edges[e].next_in) {
+		if (g->edges[e].via == VIA_STREAM && g->edges[e].certainty == CERTAINTY_CERTAIN)
+			return g->edges[e].from;
+	}
+	return FLOW_NONE;
+}
+
+/*
+ * Bytes that seem not to have been stored or forwarded, because they were altered: a file with the name exists, and
+ * differs. 1: this is the verdict.
+ */
+static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
+			    const struct flow_place *place, int64_t bytes, bool stored)
+{
+	int64_t behind = stored ? process_behind(v, k) : k->process_id,
+		range[2] = {place->pos, place->pos + bytes};
+	uint32_t object = place->object;
+	uint32_t other = behind < 0 || object == FLOW_NONE ? FLOW_NONE
+							   : flow_replica_of(v, object, behind),
+		 wrote;
+	struct flow_reference ref = {other, true};
+	struct flow_verdict row = {.what = "altered",
+				   .first = k->in,
+				   .first_spot = k->in_spot,
+				   .first_side = FLOW_RECEIVE,
+				   .second_side = FLOW_SEND,
+				   .absence = true};
+	const struct flow_range *took = NULL;
+	int r;
+
+	if (other == FLOW_NONE || other == object ||
+	    !flow_replicas_stretch(v, other, object, range, &wrote) ||
+	    flow_verdict_time(v, wrote) < flow_verdict_time(v, k->in))
+		return 0;
+	row.object = stored ? object : other;
+	row.from = range[0];
+	row.to = range[1];
+	row.bytes = range[1] - range[0];
+	row.second = wrote;
+	row.second_spot = other | FLOW_SPOT_FILE;
+	for (size_t i = 0; i < v->stored.count && stored && !took; i++) {
+		if (v->stored.all[i].out == wrote && !(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
+			took = &v->stored.all[i];
+	}
+	if (stored) {
+		if (!took || sender_of(v, took->in) == FLOW_NONE)
+			return 0;
+		row.second = sender_of(v, took->in);
+		row.second_spot = took->in_spot;
+	}
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	r = flow_verdict_put(v, &row);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, "received right", k->in, k->in_spot, FLOW_RECEIVE,
+					  NULL);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, stored ? "forwarded wrong" : "stored wrong",
+					  row.second, row.second_spot, FLOW_SEND,
+					  v->s->pieces.payload
+						  ? NULL
+						  : "known to 4 KiB; record with --content=bytes "
+						    "for the exact bytes");
+	if (r >= 0 && stored)
+		r = flow_verdict_evidence(v, "stored", wrote, other | FLOW_SPOT_FILE, FLOW_SEND,
+					  "as it was received");
+	if (r < 0)
+		return r;
+	r = flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 ? r : 1;
+}
+
+/* The call that took a byte of a stream; of a range that begins before it. */
+static uint32_t taker_of(const struct flow_verdicts *v, const struct flow_range *k, int64_t pos)
+{
+	const struct flow_links *l = &v->s->links;
+
+	for (size_t i = 0; i < l->segment_count && pos > k->from; i++) {
+		const struct flow_segment *s = &l->segments[i];
+
+		if (s->spot == k->in_spot && s->pos <= pos && pos < s->pos + s->size)
+			return s->node;
+	}
+	return k->in;
+}
+
+static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
+			   const int64_t gap[2], bool stored)
+{
+	int64_t range[2] = {gap[0] + k->out_pos - k->from, gap[1] + k->out_pos - k->from};
+	struct flow_place place = {.object = FLOW_NONE,
+				   .pos = flow_stream_pos(v, k->out_spot, range[0])};
+	struct flow_verdict row = {.what = stored ? "stored-never-sent" : "sent-never-stored",
+				   .first = k->in,
+				   .second = k->out,
+				   .first_spot = k->in_spot,
+				   .second_spot = k->out_spot,
+				   .first_side = FLOW_RECEIVE,
+				   .second_side = FLOW_SEND,
+				   .absence = true};
+	struct flow_reference ref;
+	int r;
+
+	if (flow_verdicts_full(v))
+		return 0;
+	if (stored)
+		place = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
+					    .pos = range[0]};
+	else if (!flow_stored_behind(v, k->out_spot, range, &place))
+		(void)flow_stored_before(v, k->in_spot, (int64_t[]){gap[0], gap[1]}, &place);
+	r = verdict_replaced(v, k, &place, range[1] - range[0], stored);
+	if (r)
+		return MIN(r, 0);
+	row.object = place.object;
+	row.first = taker_of(v, k, range[0] - k->out_pos + k->from);
+	row.from = place.pos;
+	row.bytes = range[1] - range[0];
+	row.to = row.from + row.bytes;
+	if (place.object != FLOW_NONE) {
+		ref = (struct flow_reference){place.object, false};
+		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	}
+	r = flow_verdict_put(v, &row);
+	if (r >= 0)
+		r = flow_verdict_evidence(v, "received", row.first, k->in_spot, FLOW_RECEIVE, NULL);
+	if (r >= 0)
+		r = flow_verdict_evidence(
+			v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
+			stored ? "and not sent on, although the other bytes are"
+			       : "and not written to any file, although the other bytes are");
+	return r < 0 || place.object == FLOW_NONE
+		       ? r
+		       : flow_replicas_evidence(v, &ref, row.from, row.to);
+}
+
+/* Whether who is at the other end of the stream has the bytes in its file all the same: then a call is missing, not they. */
+static bool has_arrived(const struct flow_verdicts *v, const struct flow_range *k,
+			uint32_t out_spot, const int64_t gap[2])
+{
+	uint32_t object = k->out_spot & ~FLOW_SPOT_FILE,
+		 task = out_spot & FLOW_SPOT_FILE
+				? FLOW_NONE
+				: v->s->channels[out_spot].ends[FLOW_RECEIVE].task,
+		 other;
+	int64_t apart = k->out_pos - k->from;
+
+	if (task == FLOW_NONE)
+		return false;
+	other = flow_replica_of(v, object, v->s->tasks[task].process_id);
+	return other != FLOW_NONE && other != object &&
+	       !flow_replicas_differ_within(v, object, other, gap[0] + apart, gap[1] + apart);
+}
+
+/* Bytes in one list are missing in the other, although it has most of them; if a third list is given, it must have them. */
+static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *have,
+			      const struct deliveries *lack, const struct deliveries *others)
+{
+	bool stored = have->count && have->all[0].out_spot & FLOW_SPOT_FILE;
+	int64_t all = 0, both = 0, gap[2], until = INT64_MIN, last = INT64_MIN;
+	int r = 0;
+
+	for (size_t i = 0; i < have->count; i++) {
+		if (have->all[i].pulled)
+			continue;
+		all += have->all[i].to - have->all[i].from;
+		both += deliveries_have(lack, have->all[i].from, have->all[i].to, gap);
+	}
+	if (both < all - all / MOST)
+		return 0;
+	for (size_t i = 0; i < lack->count; i++)
+		last = MAX(last, lack->all[i].from);
+	for (size_t i = 0; i < have->count && r >= 0; i++) {
+		const struct flow_range *k = &have->all[i];
+
+		deliveries_have(lack, k->from, k->to, gap);
+		/* bytes after it were processed, so this is not merely in progress */
+		if (gap[1] - gap[0] < LEAST || k->doubtful || k->pulled || gap[1] > last ||
+		    k->from < until || came_twice(v, k) ||
+		    (others &&
+		     deliveries_have(others, gap[0], gap[1], (int64_t[2]){0}) < gap[1] - gap[0]))
+			continue;
+		for (size_t n = i + 1; n < have->count && have->all[n].from <= gap[1];
+		     n++) { /* the same object in several calls */
+			int64_t more[2];
+
+			if (have->all[n].out_spot != k->out_spot)
+				continue;
+			deliveries_have(lack, have->all[n].from, have->all[n].to, more);
+			if (more[0] > gap[1])
+				break;
+			gap[1] = MAX(gap[1], more[1]);
+		}
+		until = gap[1];
+		if (stored && lack->count && has_arrived(v, k, lack->all[0].out_spot, gap))
+			continue;
+		r = verdict_missing(v, k, gap, stored);
+	}
+	return r;
+}
+
+/* ---- twice, and in another order ---- */
+
+/* Where the bytes of a range are stored: by the process, or by one that got them from it. */
+static bool delivery_place(const struct flow_verdicts *v, const struct flow_range *k,
+			   int64_t range[2], struct flow_place *ret)
+{
+	int64_t apart = k->out_pos - k->from, sent[2] = {range[0] + apart, range[1] + apart};
+
+	if (flow_stored_by(v, k->process_id, k->in_spot, range, ret))
+		return true;
+	if (!flow_stored_behind(v, k->out_spot, sent, ret))
+		return false;
+	range[0] = sent[0] - apart;
+	range[1] = sent[1] - apart;
+	return true;
+}
+
+static uint32_t delivered_file(const struct flow_verdicts *v, const struct flow_range *k)
+{
+	struct flow_place place;
+
+	return delivery_place(v, k, (int64_t[]){k->from, k->to}, &place) ? place.object : FLOW_NONE;
+}
+
+/* Reports a range of bytes of the stream of a and b: first the call of a, then that of b. */
+static int verdict_delivery(struct flow_verdicts *v, const char *what, const struct flow_range *a,
+			    const struct flow_range *b, int64_t range[2],
+			    const char *const label[2])
+{
+	struct flow_place place = {.object = FLOW_NONE,
+				   .pos = flow_stream_pos(v, b->in_spot, range[0])};
+	struct flow_verdict row = {.what = what,
+				   .first = a->out,
+				   .second = b->out,
+				   .first_spot = a->out_spot,
+				   .second_spot = b->out_spot,
+				   .first_side = FLOW_SEND,
+				   .second_side = FLOW_SEND};
+	int r;
+
+	if (flow_verdicts_full(v))
+		return 0;
+	(void)delivery_place(v, b, range, &place);
+	row.object = place.object;
+	row.from = place.pos;
+	row.bytes = range[1] - range[0];
+	row.to = row.from + row.bytes;
+	r = flow_verdict_put(v, &row);
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(v, "received", b->in, b->in_spot, FLOW_RECEIVE, NULL);
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(v, label[0], a->out, a->out_spot, FLOW_SEND, NULL);
+	return r < 0 ? r : flow_verdict_evidence(v, label[1], b->out, b->out_spot, FLOW_SEND, NULL);
+}
+
+/* The end of the contiguous bytes from range i on that were sent twice. */
+static int64_t twice_until(const struct deliveries *sent, size_t i)
+{
+	int64_t once = sent->all[i].to, twice = sent->all[i].from;
+
+	for (size_t n = i + 1; n < sent->count && sent->all[n].out_spot == sent->all[i].out_spot;
+	     n++) {
+		const struct flow_range *k = &sent->all[n];
+
+		if (k->from > once || k->from > twice + LEAST)
+			break;
+		if (MIN(k->to, once) > twice)
+			twice = MIN(k->to, once);
+		once = MAX(once, k->to);
+	}
+	return twice;
+}
+
+/*
+ * The first range that was sent of what the process stores in the file of range i; if it stores nothing of it, of what
+ * it received and sent without a gap.
+ */
+static const struct flow_range *delivery_start(const struct flow_verdicts *v,
+					       const struct deliveries *sent, size_t i)
+{
+	const struct flow_range *k = &sent->all[i],
+				*first = flow_range_in(&v->stored, k->process_id, k->in_spot,
+						       k->from, k->to);
+
+	if (!first) {
+		for (; i && k[-1].out_spot == k->out_spot && k[-1].to == k->from &&
+		       k[-1].out_pos - k[-1].from == k->out_pos - k->from;
+		     i--)
+			k--;
+		return k;
+	}
+	while (first > v->stored.all && first[-1].process_id == k->process_id &&
+	       first[-1].in_spot == k->in_spot && first[-1].out_spot == first->out_spot &&
+	       first[-1].to == first->from)
+		first--;
+	for (i = deliveries_at(sent, first->from); i < sent->count; i++) {
+		if (sent->all[i].to > first->from)
+			return sent->all[i].from <= first->from ? &sent->all[i] : k;
+	}
+	return k;
+}
+
+/* Verdicts on what was sent on one stream. */
+static int deliveries_order(struct flow_verdicts *v, const struct deliveries *sent)
+{
+	static const char *const twice[] = {"sent", "sent again"}, *const order[] = {
+									   "sent first",
+									   "sent after it"};
+	size_t before = SIZE_MAX;
+	int64_t told = INT64_MIN;
+	int r = 0;
+
+	for (size_t i = 0; i < sent->count && r >= 0; i++) {
+		const struct flow_range *k = &sent->all[i],
+					*b = before == SIZE_MAX ? NULL : &sent->all[before];
+
+		if (!is_delivery(k))
+			continue;
+		if (b && k->from < b->to && MIN(k->to, b->to) - k->from >= LEAST) {
+			if (k->from >= told && !came_twice(v, k)) {
+				told = twice_until(sent, before);
+				r = verdict_delivery(v, "sent-twice", b, k,
+						     (int64_t[]){b->from, told}, twice);
+			}
+			continue;
+		}
+		if (b && k->out_pos < b->out_pos && b->from >= told &&
+		    delivered_file(v, b) != delivered_file(v, k)) {
+			const struct flow_range *first = delivery_start(v, sent, before);
+
+			r = verdict_delivery(v, "re-ordered", k, first,
+					     (int64_t[]){first->from, b->to}, order);
+		}
+		before = i;
+	}
+	return r;
+}
+
+/* ---- neither stored nor forwarded ---- */
+
+static int compare_sizes(const void *a, const void *b)
+{
+	return ORDER(*(const int64_t *)a, *(const int64_t *)b);
+}
+
+/*
+ * The segment with the first bytes received at a range. NULL: not all of it was kept, or it is weak evidence, because
+ * it was received more than once or has only equal bytes.
+ */
+static const struct flow_segment *segment_of(const struct flow_verdicts *v, int64_t process_id,
+					     uint32_t spot, const int64_t range[2])
+{
+	const struct flow_links *l = &v->s->links;
+	const struct flow_segment *first = NULL;
+	int64_t have = 0, unlike = 0;
+
+	for (size_t i = 0; i < l->segment_count; i++) {
+		const struct flow_segment *s = &l->segments[i];
+		int64_t from = MAX(range[0], s->pos), to = MIN(range[1], s->pos + s->size);
+
+		if (s->spot != spot || from >= to)
+			continue;
+		if (!s->bytes ||
+		    flow_links_copied(l, process_id, (uint32_t)i, (uint32_t)(from - s->pos),
+				      (uint32_t)(to - s->pos)))
+			return NULL;
+		first = first && first->pos <= s->pos ? first : s;
+		have += to - from;
+		for (int64_t at = from + 1; at < to; at++)
+			unlike += s->bytes[at - s->pos] != s->bytes[at - s->pos - 1];
+	}
+	return have == range[1] - range[0] && unlike >= have / 4 ? first : NULL;
+}
+
+/* True if the process wrote a file at the time whose content has no known origin: it may be derived from the bytes. */
+static bool was_transformed(const struct flow_verdicts *v, int64_t process_id, uint32_t in,
+			    int64_t bytes)
+{
+	const struct flow_links *l = &v->s->links;
+	int64_t since = v->s->graph.nodes[in].start;
+
+	for (uint32_t i = 0; i < v->s->object_count; i++) {
+		const struct flow_file *f = v->s->objects[i].kind == FLOW_IS_FILE
+						    ? &v->s->files[v->s->objects[i].file]
+						    : NULL;
+		size_t at;
+
+		if (!f || f->process_id != process_id || f->size <= bytes / MANY ||
+		    f->first == FLOW_NONE || v->s->graph.nodes[f->first].start < since)
+			continue;
+		at = flow_out_at(v, i | FLOW_SPOT_FILE, 0);
+		if (at == l->link_count || l->links[v->by_out[at]].out_spot != (i | FLOW_SPOT_FILE))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True if other bytes take the place of a gap: between what the process sent out before and after it, and not known to
+ * have entered elsewhere.
+ */
+static bool is_other_between(const struct flow_verdicts *v, const struct flow_range *before,
+			     const struct flow_range *behind, int64_t gap)
+{
+	int64_t from = before->out_pos + before->to - before->from, apart = behind->out_pos - from;
+	const struct flow_link *all = v->s->links.links;
+
+	if (before->out_spot != behind->out_spot || apart < gap / MANY || apart >= gap * BETWEEN)
+		return false;
+	if (before->out_spot & FLOW_SPOT_FILE) { /* without holes */
+		const struct flow_object *o = &v->s->objects[before->out_spot & ~FLOW_SPOT_FILE];
+		struct flow_extent e;
+
+		apart = 0;
+		for (int64_t at = from;
+		     flow_extents_next(&v->s->files[o->file].written, &at, behind->out_pos, &e);)
+			apart += e.to - e.from;
+	}
+	for (size_t i = flow_out_at(v, before->out_spot, from); i < v->s->links.link_count; i++) {
+		const struct flow_link *k = &all[v->by_out[i]];
+
+		if (k->out_spot != before->out_spot || k->out_pos >= behind->out_pos)
+			break;
+		apart -= k->bytes;
+	}
+	return apart >= gap / MANY;
+}
+
+static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t in_spot,
+			   int64_t gap[2], bool stores)
+{
+	const struct flow_segment *s = segment_of(v, process_id, in_spot, gap);
+	struct flow_place place = {.object = FLOW_NONE, .pos = flow_stream_pos(v, in_spot, gap[0])};
+	struct flow_verdict row = {.what = stores ? "never-stored" : "never-sent",
+				   .second = FLOW_NONE,
+				   .first_spot = in_spot,
+				   .first_side = FLOW_RECEIVE,
+				   .absence = true,
+				   .note = "the process may have discarded them on purpose"};
+	struct flow_reference ref;
+	int r;
+
+	if (!s || was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
+		return 0;
+	row.first = s->node;
+	row.by = &v->s->graph.nodes[s->node];
+	(void)flow_stored_before(v, in_spot, gap, &place);
+	row.object = place.object;
+	row.from = place.pos;
+	row.bytes = gap[1] - gap[0];
+	row.to = row.from + row.bytes;
+	if (place.object != FLOW_NONE) {
+		ref = (struct flow_reference){place.object, false};
+		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	}
+	r = flow_verdict_put(v, &row);
+	if (r >= 0)
+		r = flow_verdict_evidence(
+			v, "received", s->node, in_spot, FLOW_RECEIVE,
+			stores ? "and not written to any file, although the other bytes are"
+			       : "and not sent on, although the other bytes are");
+	return r < 0 || place.object == FLOW_NONE
+		       ? r
+		       : flow_replicas_evidence(v, &ref, row.from, row.to);
+}
+
+/* The significant gaps of a stream. */
+struct gaps {
+	int64_t *sizes;
+	size_t count;
+	int64_t least;
+};
+
+/*
+ * Headers are gaps, too: selects gaps far longer than most, and not much shorter than the data between two. False:
+ * there are none.
+ */
+static bool gaps_judge(struct gaps *g, const struct deliveries *all)
+{
+	int64_t at = all->all[0].to, handled = at - all->all[0].from;
+	size_t large = 0;
+
+	g->count = 0;
+	for (size_t i = 1; i < all->count; i++) {
+		const struct flow_range *k = &all->all[i];
+
+		if (k->from > at)
+			g->sizes[g->count++] = k->from - at;
+		if (k->to > at)
+			handled += k->to - MAX(k->from, at);
+		at = MAX(at, k->to);
+	}
+	array_sort(g->sizes, g->count, compare_sizes);
+	g->least = LEAST_OF_FEW;
+	if (g->count >= FEW) {
+		g->least = MAX((int64_t)LEAST, g->sizes[g->count / 2] * MOST);
+		g->least = MAX(g->least, handled / (int64_t)g->count / MANY);
+	}
+	for (size_t i = 0; i < g->count; i++)
+		large += g->sizes[i] >= g->least;
+	return large && large * MOST <= all->count &&
+	       handled >= (at - all->all[0].from) / MOST * (MOST - 1);
+}
+
+/* Ranges of one stream, sorted by from. */
+static int dropped_between(struct flow_verdicts *v, const struct deliveries *all, bool stores,
+			   struct gaps *g)
+{
+	int64_t at = all->all[0].to;
+	size_t before = 0;
+	int r = 0;
+
+	if (!gaps_judge(g, all))
+		return 0;
+	for (size_t i = 1; i < all->count && r >= 0; i++) {
+		const struct flow_range *k = &all->all[i];
+
+		if (k->from - at >= g->least &&
+		    !is_other_between(v, &all->all[before], k, k->from - at))
+			r = verdict_dropped(v, k->process_id, k->in_spot, (int64_t[]){at, k->from},
+					    stores);
+		before = k->to > at ? i : before;
+		at = MAX(at, k->to);
+	}
+	return r;
+}
+
+/*
+ * What a process received from a stream and neither stored nor forwarded, although it did so with the bytes before and
+ * after it.
+ */
+static int deliveries_dropped(struct flow_verdicts *v, const struct deliveries *sent,
+			      const struct deliveries *stored)
+{
+	struct flow_range *all = malloc((sent->count + stored->count) * sizeof(*all));
+	struct gaps gaps = {.sizes = malloc((sent->count + stored->count) * sizeof(int64_t))};
+	struct deliveries d = {.all = all};
+	int r = all && gaps.sizes ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < sent->count && r >= 0; i++) {
+		if (!sent->all[i].pulled)
+			all[d.count++] = sent->all[i];
+	}
+	for (size_t i = 0; i < stored->count && r >= 0; i++)
+		all[d.count++] = stored->all[i];
+	if (r >= 0 && d.count >= MANY) {
+		array_sort(all, d.count, compare_from);
+		r = dropped_between(v, &d, stored->count > 0, &gaps);
+	}
+	free(all);
+	free(gaps.sizes);
+	return r;
+}
+
+/* ---- all verdicts ---- */
+
+static int deliveries_of_spots(struct flow_verdicts *v, const struct deliveries *sent,
+			       const struct deliveries *stored)
+{
+	struct flow_range *all = malloc(sent->count * sizeof(*all));
+	int r = 0;
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, sent->all, sent->count * sizeof(*all));
+	array_sort(all, sent->count, compare_out_from);
+	for (size_t i = 0, n; i < sent->count && r >= 0; i += n) {
+		struct deliveries one = {.all = &all[i]};
+
+		for (n = 1; i + n < sent->count && all[i + n].out_spot == all[i].out_spot;)
+			n++;
+		one.count = n;
+		r = deliveries_order(v, &one);
+		if (r >= 0 && n < sent->count) /* only to one of several */
+			r = deliveries_missing(v, stored, &one, sent);
+	}
+	free(all);
+	return r;
+}
+
+/* The lists of a process and a stream; one may be empty. */
+static int deliveries_verdict(struct flow_verdicts *v, const struct deliveries *sent,
+			      const struct deliveries *stored)
+{
+	int r = sent->count ? deliveries_of_spots(v, sent, stored) : 0;
+	uint32_t spot;
+
+	if (r >= 0 && sent->count)
+		r = deliveries_missing(v, stored, sent, NULL);
+	if (r >= 0 && sent->count)
+		r = deliveries_missing(v, sent, stored, NULL);
+	/* databases read what they wrote in order to keep only part of it */
+	spot = sent->count ? sent->all[0].in_spot : stored->all[0].in_spot;
+	return r < 0 || spot & FLOW_SPOT_FILE ? r : deliveries_dropped(v, sent, stored);
+}
+
+static int deliveries_each(struct flow_verdicts *v, const struct flow_ranges *l, bool of_stored)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->count && r >= 0; i++) {
+		const struct flow_range *k = &l->all[i];
+		struct deliveries sent, stored;
+
+		if (((k->in_spot & FLOW_SPOT_FILE) &&
+		     !flow_spot_log(v, k->process_id, k->in_spot)) ||
+		    (i && l->all[i - 1].process_id == k->process_id &&
+		     l->all[i - 1].in_spot == k->in_spot))
+			continue;
+		sent = deliveries_of(&v->sent, k->process_id, k->in_spot);
+		stored = deliveries_of(&v->stored, k->process_id, k->in_spot);
+		if (!of_stored || !sent.count)
+			r = deliveries_verdict(v, &sent, &stored);
+	}
+	return r;
+}
+
+int flow_deliveries_verdicts(struct flow_verdicts *v)
+{
+	int r = deliveries_each(v, &v->sent, false);
+
+	return r < 0 ? r : deliveries_each(v, &v->stored, true);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_from.c: --of: all later locations of the bytes that some calls moved. A location is a call that took them, at
+ * the other end of a stream or from a file; its process's later outputs of these bytes are found by content. Without
+ * content the search ends in the first process.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/flow/flow.h"
+#include "analysis/flow/bytes/flow_verdicts.h"
+#include "base/array.h"
+#include "names/names.h"
+#include "schema/ops.h"
+
+#define ROWS_MAX      20000
+#define DEPTH_MAX     64
+#define RANGES_BEFORE 1024
+
+/* ---- the tree ---- */
+
+/* Edges over streams, and bytes that reads took from files, each by the node that it comes from. */
+struct from_lists {
+	uint32_t *first, *next;
+};
+
+/* A call took bytes that another sent out. */
+struct from_place {
+	uint32_t node;
+	int64_t file_id, pos, bytes;
+	const char *via;
+};
+
+struct from_walk {
+	struct flow_verdicts *v;
+	struct answer_list *rows;
+	struct from_lists edges, takings;
+	struct map seen; /* places already listed */
+	int64_t origin;
+	uint64_t left_out;
+	size_t count;
+};
+
+static bool moves_bytes(const struct flow_edge *e)
+{
+	return e->via == VIA_STREAM || e->via == VIA_PIPE || e->via == VIA_DATAGRAM;
+}
+
+static int lists_new(struct from_lists *by, size_t nodes, size_t count)
+{
+	by->first = malloc((nodes + 1) * sizeof(*by->first));
+	by->next = malloc((count + 1) * sizeof(*by->next));
+	if (!by->first || !by->next)
+		return -ENOMEM;
+	memset(by->first, 0xff, (nodes + 1) * sizeof(*by->first));
+	return 0;
+}
+
+static void lists_add(struct from_lists *by, uint32_t node, size_t i)
+{
+	by->next[i] = by->first[node];
+	by->first[node] = (uint32_t)i;
+}
+
+static int lists_make(struct from_walk *w)
+{
+	const struct flow_state *s = w->v->s;
+	const struct flow_graph *g = &s->graph;
+	int r = lists_new(&w->edges, g->node_count, g->edge_count);
+
+	if (r >= 0)
+		r = lists_new(&w->takings, g->node_count, s->taking_count);
+	for (size_t i = g->edge_count; i-- > 0 && r >= 0;) {
+		if (moves_bytes(&g->edges[i]))
+			lists_add(&w->edges, g->edges[i].from, i);
+	}
+	for (size_t i = s->taking_count; i-- > 0 && r >= 0;)
+		lists_add(&w->takings, s->takings[i].writer, i);
+	return r;
+}
+
+static int from_row(struct from_walk *w, int depth, uint32_t node, const char *via, int64_t file_id,
+		    int64_t pos, int64_t bytes)
+{
+	const struct flow_state *s = w->v->s;
+	const struct flow_node *n = &s->graph.nodes[node];
+	_cleanup_buf_ struct buf host = {0}, who = {0};
+	int64_t at = flow_clock_corrected(s->clocks, n->place, n->start);
+	char room[32];
+	int r = flow_place_name(s, n->place, &host);
+
+	if (r >= 0)
+		r = names_process(s->dims, names_process_of(s->dims, n->thread_id), &who);
+	if (!depth)
+		w->origin = at;
+	w->count++;
+	answer_list_int(w->rows, depth);
+	answer_list_text(w->rows, (struct bytes){host.data, host.len});
+	answer_list_text(w->rows, (struct bytes){who.data, who.len});
+	answer_list_str(w->rows, op_name(n->op, room));
+	flow_put_file(w->rows, s, file_id);
+	answer_list_int(w->rows, at);
+	answer_list_int(w->rows, at - w->origin);
+	answer_list_int(w->rows, pos);
+	answer_list_int(w->rows, bytes);
+	answer_list_str(w->rows, via);
+	answer_list_int(w->rows, n->row_id);
+	return r;
+}
+
+/* Lists a place. 0; 1 if it was already listed or the list is full; or -ENOMEM. */
+static int from_full(struct from_walk *w, int depth, uint32_t node, int64_t pos, int64_t bytes)
+{
+	const int64_t place[] = {node, pos, bytes};
+	uint64_t key = hash_bytes(place, sizeof(place));
+
+	if (map_get(&w->seen, key, NULL))
+		return 1;
+	if (w->count >= ROWS_MAX || depth >= DEPTH_MAX) {
+		w->left_out++;
+		return 1;
+	}
+	return map_set(&w->seen, key, 1);
+}
+
+static int64_t spot_file(const struct flow_state *s, uint32_t spot)
+{
+	return spot & FLOW_SPOT_FILE ? s->objects[spot & ~FLOW_SPOT_FILE].file_id
+				     : s->channels[spot].ends[FLOW_SEND].file_id;
+}
+
+/* True if both ends of a spot count its bytes in the same way, so that positions can be compared. */
+static bool is_comparable(const struct flow_state *s, uint32_t spot)
+{
+	const struct flow_channel *c;
+
+	if (spot & FLOW_SPOT_FILE)
+		return true;
+	c = &s->channels[spot];
+	return !c->messages && c->ends[0].known == c->ends[1].known;
+}
+
+static int from_taken(struct from_walk *w, int depth, const struct from_place *p);
+
+/* A call sent out bytes [from, to) of a spot, or everything it moved (FLOW_NONE): finds the calls that took them. */
+static int from_given(struct from_walk *w, int depth, uint32_t node, uint32_t spot, int64_t from,
+		      int64_t to)
+{
+	const struct flow_state *s = w->v->s;
+	bool all = spot == FLOW_NONE || !is_comparable(s, spot);
+	int r = 0;
+
+	for (uint32_t i = w->edges.first[node]; i != FLOW_NONE && r >= 0; i = w->edges.next[i]) {
+		const struct flow_edge *e = &s->graph.edges[i];
+		struct from_place p = {e->to, e->file_id, e->pos, e->bytes,
+				       e->certainty == CERTAINTY_CERTAIN ? vocab_word("via", e->via)
+									 : "contested"};
+
+		if (all || (p.pos < to && from < p.pos + p.bytes))
+			r = from_taken(w, depth, &p);
+	}
+	for (uint32_t i = w->takings.first[node]; i != FLOW_NONE && r >= 0;
+	     i = w->takings.next[i]) {
+		const struct flow_taking *t = &s->takings[i];
+		int64_t first = all ? t->pos : MAX(t->pos, from),
+			last = all ? t->pos + t->bytes : MIN(t->pos + (int64_t)t->bytes, to);
+		struct from_place p = {t->reader, t->file_id, first, last - first,
+				       t->contested ? "contested" : vocab_word("via", VIA_STORAGE)};
+
+		if (first < last)
+			r = from_taken(w, depth, &p);
+	}
+	return r;
+}
+
+/* The spot through which bytes entered their process; FLOW_NONE: unknown. */
+static uint32_t spot_of(const struct flow_state *s, int64_t file_id)
+{
+	int64_t at = file_id < 0 ? -1 : idmap_find(&s->object_of_version, file_id);
+
+	if (at < 0)
+		return FLOW_NONE;
+	return s->objects[at].kind == FLOW_IS_FILE ? (uint32_t)at | FLOW_SPOT_FILE
+						   : s->objects[at].channels[FLOW_RECEIVE];
+}
+
+/* Bytes of a range that a process sent out, given by where they entered at the place. */
+static int from_put_range(struct from_walk *w, int depth, const struct flow_range *k,
+			  const struct from_place *p)
+{
+	int64_t first = MAX(p->pos, k->from), bytes = MIN(p->pos + p->bytes, k->to) - first,
+		pos = k->out_pos + first - k->from;
+	int r = bytes > 0 ? from_full(w, depth, k->out, pos, bytes) : 1;
+
+	if (r)
+		return MIN(r, 0);
+	r = from_row(w, depth, k->out, k->differs ? "altered" : "content",
+		     spot_file(w->v->s, k->out_spot), pos, bytes);
+	return r < 0 ? r : from_given(w, depth + 1, k->out, k->out_spot, pos, pos + bytes);
+}
+
+/* Visits ranges that begin before the end of the place and reach into it; those are adjacent. */
+static int from_put_aside(struct from_walk *w, int depth, const struct flow_ranges *l,
+			  const struct from_place *p)
+{
+	const struct flow_state *s = w->v->s;
+	int64_t process = names_process_of(s->dims, s->graph.nodes[p->node].thread_id);
+	uint32_t spot = spot_of(s, p->file_id);
+	size_t i = flow_range_at(l, process, spot, p->pos);
+	int r = 0;
+
+	for (size_t n = 0; n < RANGES_BEFORE && i && l->all[i - 1].process_id == process &&
+			   l->all[i - 1].in_spot == spot;
+	     n++)
+		i--;
+	for (; i < l->count && spot != FLOW_NONE && r >= 0; i++) {
+		const struct flow_range *k = &l->all[i];
+
+		if (k->process_id != process || k->in_spot != spot || k->from >= p->pos + p->bytes)
+			break;
+		r = from_put_range(w, depth, k, p);
+	}
+	return r;
+}
+
+/* A call took bytes: finds where its process put them. */
+static int from_taken(struct from_walk *w, int depth, const struct from_place *p)
+{
+	int r = from_full(w, depth, p->node, p->pos, p->bytes);
+
+	if (r)
+		return MIN(r, 0);
+	r = from_row(w, depth, p->node, p->via, p->file_id, p->pos, p->bytes);
+	/* a copy within the kernel sends out what it took */
+	if (r >= 0 && op_copy(w->v->s->graph.nodes[p->node].op))
+		return from_given(w, depth + 1, p->node, FLOW_NONE, 0, 0);
+	if (r < 0)
+		return r;
+	r = from_put_aside(w, depth + 1, &w->v->stored, p);
+	return r < 0 ? r : from_put_aside(w, depth + 1, &w->v->sent, p);
+}
+
+/* The nodes of the calls to start from, in the order in which they ended. */
+static int from_roots(const struct map *from, uint32_t **ret, size_t *ret_count)
+{
+	size_t at = 0;
+	uint64_t row, node;
+
+	*ret_count = 0;
+	*ret = malloc((from->count + 1) * sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	while (map_next(from, &at, &row, &node)) {
+		if (node)
+			(*ret)[(*ret_count)++] = (uint32_t)node - 1;
+	}
+	array_sort(*ret, *ret_count, order_u32);
+	return 0;
+}
+
+int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *ret_left_out)
+{
+	struct from_walk w = {.v = v, .rows = rows};
+	_cleanup_free_ uint32_t *roots = NULL;
+	size_t count = 0;
+	int r = lists_make(&w);
+
+	if (r >= 0)
+		r = from_roots(&v->s->from, &roots, &count);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		r = from_full(&w, 0, roots[i], -1, -1);
+		if (r) {
+			r = MIN(r, 0);
+			continue;
+		}
+		r = from_row(&w, 0, roots[i], NULL, -1, -1, -1);
+		if (r >= 0)
+			r = from_given(&w, 1, roots[i], FLOW_NONE, 0, 0);
+	}
+	*ret_left_out = w.left_out + v->s->from_left_out;
+	free(w.edges.first);
+	free(w.edges.next);
+	free(w.takings.first);
+	free(w.takings.next);
+	map_free(&w.seen);
+	return r;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/* flow_places.c: finds the file in which bytes of a stream are stored, by processes that received or sent them. */
+#include "analysis/flow/bytes/flow_verdicts.h"
+
+#define PLACES_MAX 8 /* length of a chain of processes that forward bytes */
+
+/* The end of the ranges that continue the first one, at their source and at their destination. */
+static int64_t places_end(const struct flow_ranges *l, const struct flow_range *first)
+{
+	const struct flow_range *k = first + 1, *end = l->all + l->count;
+	int64_t to = first->to;
+
+	for (; k < end && k->process_id == first->process_id && k->in_spot == first->in_spot &&
+	       k->from <= to;
+	     k++) {
+		if (k->out_spot == first->out_spot &&
+		    k->out_pos - k->from == first->out_pos - first->from)
+			to = MAX(to, k->to);
+	}
+	return to;
+}
+
+/* Clips a range of a stream to what the process did with it in one place. NULL: nothing. */
+static const struct flow_range *range_cut(const struct flow_ranges *l, int64_t process_id,
+					  uint32_t spot, int64_t range[2])
+{
+	const struct flow_range *k = flow_range_in(l, process_id, spot, range[0], range[1]);
+
+	if (!k)
+		return NULL;
+	range[0] = MAX(range[0], k->from);
+	range[1] = MIN(range[1], places_end(l, k));
+	return k;
+}
+
+bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot,
+		    int64_t range[2], struct flow_place *ret)
+{
+	const struct flow_range *k = range_cut(&v->stored, process_id, spot, range);
+
+	if (!k)
+		return false;
+	*ret = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
+				   .pos = k->out_pos + range[0] - k->from,
+				   .node = k->out,
+				   .spot = k->out_spot,
+				   .in = k->in,
+				   .in_spot = k->in_spot};
+	return true;
+}
+
+bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
+			struct flow_place *ret)
+{
+	int64_t apart = 0, at[2] = {range[0], range[1]};
+
+	for (unsigned int i = 0; i < PLACES_MAX && !(spot & FLOW_SPOT_FILE); i++) {
+		uint32_t task = v->s->channels[spot].ends[FLOW_RECEIVE].task;
+		const struct flow_range *k;
+		int64_t process_id;
+
+		if (task == FLOW_NONE)
+			return false;
+		process_id = v->s->tasks[task].process_id;
+		if (flow_stored_by(v, process_id, spot, at, ret)) {
+			range[0] = at[0] - apart;
+			range[1] = at[1] - apart;
+			return true;
+		}
+		k = range_cut(&v->sent, process_id, spot, at);
+		if (!k)
+			return false;
+		spot = k->out_spot;
+		apart += k->out_pos - k->from;
+		at[0] += k->out_pos - k->from;
+		at[1] += k->out_pos - k->from;
+	}
+	return false;
+}
+
+int64_t flow_out_end(const struct flow_verdicts *v, size_t i)
+{
+	const struct flow_link *all = v->s->links.links, *k = &all[v->by_out[i]];
+	int64_t end = k->out_pos + k->bytes;
+
+	for (i++; i < v->s->links.link_count; i++) {
+		const struct flow_link *next = &all[v->by_out[i]];
+
+		if (next->out_spot != k->out_spot || next->out_pos != end ||
+		    next->in_spot != k->in_spot ||
+		    next->in_pos - next->out_pos != k->in_pos - k->out_pos)
+			break;
+		end += next->bytes;
+	}
+	return end;
+}
+
+/* A link by which a process sent bytes of the range to the stream, and the end of the links that continue it. */
+static const struct flow_link *link_into(const struct flow_verdicts *v, uint32_t spot,
+					 const int64_t range[2], int64_t *ret_end)
+{
+	const struct flow_link *all = v->s->links.links, *k;
+	size_t count = v->s->links.link_count, i = flow_out_at(v, spot, range[0]);
+
+	if (i) {
+		k = &all[v->by_out[i - 1]];
+		if (k->out_spot == spot && k->out_pos + k->bytes > range[0])
+			i--;
+	}
+	if (i == count)
+		return NULL;
+	k = &all[v->by_out[i]];
+	if (k->out_spot != spot || k->out_pos >= range[1])
+		return NULL;
+	*ret_end = flow_out_end(v, i);
+	return k;
+}
+
+bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
+			struct flow_place *ret)
+{
+	int64_t apart = 0, at[2] = {range[0], range[1]};
+
+	for (unsigned int i = 0; i < PLACES_MAX; i++) {
+		int64_t end;
+		const struct flow_link *k = link_into(v, spot, at, &end);
+		bool found;
+
+		if (!k)
+			return false;
+		at[0] = MAX(at[0], k->out_pos) + k->in_pos - k->out_pos;
+		at[1] = MIN(at[1], end) + k->in_pos - k->out_pos;
+		apart += k->in_pos - k->out_pos;
+		found = k->in_spot & FLOW_SPOT_FILE;
+		if (found)
+			*ret = (struct flow_place){.object = k->in_spot & ~FLOW_SPOT_FILE,
+						   .pos = at[0],
+						   .node = k->in,
+						   .spot = k->in_spot};
+		else
+			found = flow_stored_by(v, k->process_id, k->in_spot, at, ret);
+		if (found) {
+			range[0] = at[0] - apart;
+			range[1] = at[1] - apart;
+			return true;
+		}
+		spot = k->in_spot;
+	}
+	return false;
+}
+
+/* Where received bytes are stored by a process to which they were forwarded. */
+static bool stored_by_receiver(const struct flow_verdicts *v, const struct flow_link *k,
+			       int64_t process_id, int64_t range[2], struct flow_place *ret)
+{
+	size_t i = flow_range_at(&v->sent, k->process_id, k->in_spot, range[0]);
+
+	for (i -= MIN(i, (size_t)PLACES_MAX); i < v->sent.count && v->sent.all[i].from < range[1];
+	     i++) {
+		const struct flow_range *s = &v->sent.all[i];
+		int64_t apart = s->out_pos - s->from,
+			at[2] = {MAX(range[0], s->from) + apart,
+				 MIN(range[1], places_end(&v->sent, s)) + apart};
+
+		if (s->process_id != k->process_id || s->in_spot != k->in_spot || at[0] >= at[1])
+			continue;
+		if (!flow_stored_by(v, process_id, s->out_spot, at, ret))
+			continue;
+		range[0] = at[0] - apart;
+		range[1] = at[1] - apart;
+		return true;
+	}
+	return false;
+}
+
+bool flow_stored_of(const struct flow_verdicts *v, const struct flow_link *k, int64_t process_id,
+		    int64_t range[2], struct flow_place *ret)
+{
+	const struct flow_link *into;
+	int64_t end, apart, at[2];
+
+	if (k->in_spot & FLOW_SPOT_FILE)
+		return false;
+	if (stored_by_receiver(v, k, process_id, range, ret))
+		return true;
+	into = link_into(v, k->in_spot, range, &end);
+	if (!into || into->process_id != process_id)
+		return false;
+	apart = into->in_pos - into->out_pos;
+	at[0] = MAX(range[0], into->out_pos) + apart;
+	at[1] = MIN(range[1], end) + apart;
+	if (!flow_stored_by(v, process_id, into->in_spot, at, ret))
+		return false;
+	range[0] = at[0] - apart;
+	range[1] = at[1] - apart;
+	return true;
+}
+
+int64_t flow_stream_pos(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
+{
+	const struct flow_end *e =
+		spot & FLOW_SPOT_FILE ? NULL : &v->s->channels[spot].ends[FLOW_SEND];
+
+	if (e && !e->known)
+		e = &v->s->channels[spot].ends[FLOW_RECEIVE];
+	return e && e->known ? pos - e->origin : pos;
+}

@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_verdicts.c: verdicts on data from its content, at the end of the pass.
+ *
+ * A process alters bytes if what it wrote or sent differs from what it received, with equal bytes around the
+ * difference. Programs that transform their input do the same: flow_roles.c distinguishes them. Headers that a program
+ * generates also differ, so a difference on a stream only counts in bytes that are also stored in a file, and one at
+ * the edge of a write only if another file shows that the program stores its input from the first byte on.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/flow/flow.h"
+#include "analysis/flow/bytes/flow_verdicts.h"
+#include "base/array.h"
+#include "names/names.h"
+#include "schema/ops.h"
+
+#define VERDICTS_MAX 1000
+#define PUSH_TIMES   8 /* sends that follow bytes from elsewhere, per send that follows a request */
+#define OUT_NEAR     16 /* links of one spot examined on each side */
+
+/* ---- names ---- */
+
+static const struct flow_node *node_of(const struct flow_verdicts *v, uint32_t node)
+{
+	return &v->s->graph.nodes[node];
+}
+
+/* "n2 store 9921" */
+static int verdict_put_who(const struct flow_verdicts *v, uint32_t node, struct buf *to)
+{
+	const struct flow_node *n = node_of(v, node);
+	int r = 0;
+
+	if (store_recording_count(v->s->run->store) > 1)
+		r = flow_place_name(v->s, n->place, to);
+	if (r >= 0 && to->len)
+		r = buf_printf(to, " ");
+	return r < 0 ? r
+		     : names_process(v->s->dims, names_process_of(v->s->dims, n->thread_id), to);
+}
+
+static int put_spot(const struct flow_verdicts *v, uint32_t spot, enum flow_side mine,
+		    struct buf *to)
+{
+	const struct flow_channel *c;
+	struct bytes name;
+	uint32_t task;
+
+	if (spot & FLOW_SPOT_FILE) {
+		name = names_base(flow_object_name(v->s, spot & ~FLOW_SPOT_FILE));
+		return buf_append(to, name.data, name.len);
+	}
+	c = &v->s->channels[spot];
+	task = c->ends[!mine].task;
+	if (task == FLOW_NONE)
+		return buf_printf(to, "?");
+	if (c->apart)
+		return flow_place_name(v->s, c->ends[!mine].place, to);
+	return names_process(v->s->dims, v->s->tasks[task].process_id, to);
+}
+
+/* "recvfrom(n1)" */
+static int verdict_put_call(const struct flow_verdicts *v, uint32_t node, uint32_t spot,
+			    enum flow_side mine, struct buf *to)
+{
+	char room[32];
+	int r = buf_printf(to, "%s(", op_name(node_of(v, node)->op, room));
+
+	r = r < 0 ? r : put_spot(v, spot, mine, to);
+	return r < 0 ? r : buf_printf(to, ")");
+}
+
+int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node)
+{
+	const struct flow_node *n = node_of(v, node);
+
+	return flow_clock_corrected(v->s->clocks, n->place, n->start);
+}
+
+/* ---- rows ---- */
+
+static void verdict_put_text(struct answer_list *t, struct buf *b)
+{
+	if (b->len)
+		answer_list_text(t, (struct bytes){b->data, b->len});
+	else
+		answer_list_null(t);
+}
+
+int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
+			  enum flow_side mine, const char *text)
+{
+	_cleanup_buf_ struct buf who = {0}, call = {0};
+	struct answer_list *t = v->evidence;
+	int r = 0;
+
+	if (node != FLOW_NONE) {
+		r = verdict_put_who(v, node, &who);
+		if (r >= 0)
+			r = verdict_put_call(v, node, spot, mine, &call);
+	}
+	answer_list_int(t, v->count);
+	answer_list_str(t, label);
+	verdict_put_text(t, &who);
+	verdict_put_text(t, &call);
+	if (node != FLOW_NONE)
+		answer_list_int(t, flow_verdict_time(v, node));
+	else
+		answer_list_null(t);
+	answer_list_str(t, text);
+	return r;
+}
+
+static void verdict_put_op(struct answer_list *t, const struct flow_verdicts *v, uint32_t node,
+			   uint32_t spot, enum flow_side mine, int *r)
+{
+	_cleanup_buf_ struct buf call = {0};
+
+	if (node == FLOW_NONE) {
+		for (int i = 0; i < 3; i++)
+			answer_list_null(t);
+		return;
+	}
+	*r = *r < 0 ? *r : verdict_put_call(v, node, spot, mine, &call);
+	verdict_put_text(t, &call);
+	answer_list_int(t, flow_verdict_time(v, node));
+	answer_list_int(t, node_of(v, node)->row_id);
+}
+
+/* Note about missing calls that could affect the verdict. */
+static const char *verdict_note(const struct flow_verdicts *v, const struct flow_verdict *w)
+{
+	int64_t from = INT64_MAX, to = INT64_MIN;
+	const uint32_t nodes[] = {w->first, w->second};
+
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		if (nodes[i] == FLOW_NONE)
+			continue;
+		from = MIN(from, node_of(v, nodes[i])->start);
+		to = MAX(to, flow_node_end(node_of(v, nodes[i])));
+	}
+	if (w->absence && (v->s->loss_count || v->s->run->lost || v->s->run->lost_unknown))
+		return "calls are missing from the recording: the call that was not found may be "
+		       "among them";
+	for (size_t i = 0; i < v->s->loss_count; i++) {
+		if (v->s->losses[i].from <= to && v->s->losses[i].to >= from)
+			return "calls are missing between these two: one of them may have changed "
+			       "the bytes";
+	}
+	return w->note;
+}
+
+static int verdict_keep_call(const struct flow_verdicts *v, unsigned int op, unsigned int name,
+			     struct batch_row *row, uint32_t node, uint32_t spot,
+			     enum flow_side side)
+{
+	_cleanup_buf_ struct buf call = {0};
+	int r = node == FLOW_NONE ? 0 : verdict_put_call(v, node, spot, side, &call);
+
+	if (r < 0 || node == FLOW_NONE)
+		return r;
+	row_set_bytes(row, name, call.data, call.len);
+	row_set_if(row, node_of(v, node)->row_id >= 0, op, node_of(v, node)->row_id);
+	return row->r;
+}
+
+/* Adds it as a row of table verdict. */
+static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict *w,
+			const struct flow_node *by)
+{
+	const struct flow_node *first = node_of(v, w->first == FLOW_NONE ? w->second : w->first);
+	int64_t process = names_process_of(v->s->dims, by->thread_id),
+		dur = flow_node_end(by) - first->start;
+	const char *note = verdict_note(v, w);
+	struct batch_row row;
+	int r;
+
+	if (!v->keep)
+		return 0;
+	row = batch_row(v->keep);
+	row_set(&row, VERDICT_START, first->start);
+	row_set(&row, VERDICT_DUR, MAX(dur, (int64_t)0));
+	row_set_str(&row, VERDICT_VERDICT, w->what);
+	row_set_if(&row, process >= 0, VERDICT_PROCESS_ID, process);
+	row_set(&row, VERDICT_THREAD_ID, by->thread_id);
+	row_set_if(&row, w->object != FLOW_NONE, VERDICT_FILE_ID,
+		   flow_object_file(v->s, w->object));
+	row_set(&row, VERDICT_POS, w->from);
+	row_set(&row, VERDICT_STOP_POS, w->to);
+	if (w->second_observation)
+		row_set_str(&row, VERDICT_SEEN, w->second_observation);
+	if (note)
+		row_set_str(&row, VERDICT_NOTE, note);
+	r = row.r;
+	if (r < 0)
+		return r;
+	r = verdict_keep_call(v, VERDICT_FIRST, VERDICT_FIRST_CALL, &row, w->first, w->first_spot,
+			      w->first_side);
+	if (r < 0)
+		return r;
+	return verdict_keep_call(v, VERDICT_SECOND, VERDICT_SECOND_CALL, &row, w->second,
+				 w->second_spot, w->second_side);
+}
+
+int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
+{
+	const struct flow_node *by =
+		w->by ?: node_of(v, w->second == FLOW_NONE ? w->first : w->second);
+	struct answer_list *t = v->rows;
+	_cleanup_buf_ struct buf host = {0};
+	int64_t process = names_process_of(v->s->dims, by->thread_id);
+	struct bytes name = names_program(v->s->dims, process);
+	int r = flow_place_name(v->s, by->place, &host);
+
+	v->count++;
+	answer_list_int(t, v->count);
+	answer_list_str(t, w->what);
+	if (w->object != FLOW_NONE)
+		answer_list_text(t, !w->by && v->s->objects[w->object].place == by->place
+					    ? flow_object_name(v->s, w->object)
+					    : names_base(flow_object_name(v->s, w->object)));
+	else
+		answer_list_null(t);
+	answer_list_int(t, w->from);
+	answer_list_int(t, w->to);
+	answer_list_int(t, w->bytes);
+	verdict_put_text(t, &host);
+	answer_list_text(t, name);
+	answer_list_int(t, names_pid(v->s->dims, by->thread_id));
+	verdict_put_op(t, v, w->first, w->first_spot, w->first_side, &r);
+	verdict_put_op(t, v, w->second, w->second_spot, w->second_side, &r);
+	answer_list_str(t, w->second_observation);
+	answer_list_str(t, verdict_note(v, w));
+	return r < 0 ? r : verdict_keep(v, w, by);
+}
+
+bool flow_verdicts_full(struct flow_verdicts *v)
+{
+	if (v->count < VERDICTS_MAX)
+		return false;
+	v->left_out++;
+	return true;
+}
+
+/* ---- streams and read-backs ---- */
+
+static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w)
+{
+	bool between = w->what == FLOW_ALTERED_BETWEEN;
+	struct flow_verdict row = {
+		.what = between ? "altered-between" : "read-back-differs",
+		.object = between ? FLOW_NONE : w->spot & ~FLOW_SPOT_FILE,
+		.from = flow_stream_pos(v, w->spot, w->from),
+		.to = flow_stream_pos(v, w->spot, w->to),
+		.bytes = w->to - w->from,
+		.first = w->first,
+		.second = w->second,
+		.first_spot = w->spot,
+		.second_spot = w->spot,
+		.first_side = FLOW_SEND,
+		.second_side = FLOW_RECEIVE,
+		.note = between ? "the buffer of the send may have been changed while the call ran"
+				: "a mapping of the file, or a program that was not recorded, may "
+				  "have "
+				  "changed it"};
+	int r = flow_verdicts_full(v) ? 0 : flow_verdict_put(v, &row);
+
+	if (r >= 0)
+		r = flow_verdict_evidence(v, between ? "sent" : "written", w->first, w->spot,
+					  FLOW_SEND, NULL);
+	return r < 0 ? r
+		     : flow_verdict_evidence(v, between ? "received other" : "read other",
+					     w->second, w->spot, FLOW_RECEIVE, NULL);
+}
+
+/* ---- differences within a process ---- */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct flow_range *p = a, *q = b;
+
+	return ORDER(p->process_id, q->process_id) ?: ORDER(p->in_spot, q->in_spot) ?: ORDER(p->from, q->from);
+}
+
+static int compare_out(const void *a, const void *b, void *arg)
+{
+	const struct flow_link *links = arg, *p = &links[*(const uint32_t *)a],
+			       *q = &links[*(const uint32_t *)b];
+
+	return ORDER(p->out_spot, q->out_spot) ?: ORDER(p->out_pos, q->out_pos);
+}
+
+static int range_add(struct flow_ranges *to, const struct flow_range *r)
+{
+	return array_add(to->all, to->count, to->cap, *r);
+}
+
+/* True if nearly everything sent on a stream answers requests from it. */
+static bool is_pulled(const struct flow_verdicts *v, uint32_t spot)
+{
+	const struct flow_channel *c = &v->s->channels[spot];
+
+	return !(spot & FLOW_SPOT_FILE) && c->pulled * PUSH_TIMES > c->pushed;
+}
+
+/* Lists what each process stored in files and what it forwarded, by where it entered, including differences. */
+static int ranges_make(struct flow_verdicts *v)
+{
+	const struct flow_links *l = &v->s->links;
+	int r = 0;
+
+	for (size_t i = 0; i < l->link_count && r >= 0; i++) {
+		const struct flow_link *k = &l->links[i];
+
+		r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
+			      &(struct flow_range){
+				      k->process_id, k->in_spot, k->out_spot, k->in_pos,
+				      k->in_pos + k->bytes, k->out_pos, k->in, k->out, false,
+				      l->segments[k->segment].copied, is_pulled(v, k->out_spot)});
+	}
+	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
+		const struct flow_difference *k = &l->differences[i];
+
+		if (!k->edge)
+			r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
+				      &(struct flow_range){k->process_id, k->in_spot, k->out_spot,
+							   k->in_pos, k->in_pos + k->bytes,
+							   k->out_pos, k->in, k->out, true, false,
+							   is_pulled(v, k->out_spot)});
+	}
+	v->by_out = malloc((l->link_count + 1) * sizeof(*v->by_out));
+	if (!v->by_out)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->link_count; i++)
+		v->by_out[i] = (uint32_t)i;
+	array_sort_by(v->by_out, l->link_count, compare_out, l->links);
+	array_sort(v->stored.all, v->stored.count, compare_ranges);
+	array_sort(v->sent.all, v->sent.count, compare_ranges);
+	for (size_t i = v->stored.count; i-- > 0 && r >= 0;) {
+		if (!(v->stored.all[i].in_spot & FLOW_SPOT_FILE))
+			r = map_set(&v->stored_from, v->stored.all[i].out_spot, i);
+	}
+	return r;
+}
+
+size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
+		     int64_t from)
+{
+	const struct flow_range key = {.process_id = process_id, .in_spot = in_spot, .from = from};
+
+	return array_first(i, 0, l->count, compare_ranges(&l->all[i], &key) >= 0);
+}
+
+/* The first range of the list that ends after `from`, of the same process and spot. NULL: none begins before `to`. */
+const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
+				       uint32_t in_spot, int64_t from, int64_t to)
+{
+	size_t low = flow_range_at(l, process_id, in_spot, to), high = low;
+	const struct flow_range *best = NULL;
+
+	while (low-- > 0 && l->all[low].process_id == process_id &&
+	       l->all[low].in_spot == in_spot && high - low < 64) {
+		if (l->all[low].to > from)
+			best = &l->all[low];
+	}
+	return best;
+}
+
+/* True if another file of the process begins with bytes as received, which shows that it stores them. */
+static bool stores_from_start(const struct flow_verdicts *v, const struct flow_difference *d)
+{
+	for (size_t i = 0; i < v->stored.count; i++) {
+		const struct flow_range *k = &v->stored.all[i];
+
+		if (k->process_id == d->process_id && k->out_pos == 0 &&
+		    k->out_spot != d->out_spot && !k->differs)
+			return true;
+	}
+	return false;
+}
+
+size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
+{
+	const struct flow_link *all = v->s->links.links;
+	const uint32_t *by = v->by_out;
+
+	return array_first(i, 0, v->s->links.link_count,
+			   (ORDER(all[by[i]].out_spot, spot) ?: ORDER(all[by[i]].out_pos, pos)) >=
+				   0);
+}
+
+static bool is_same_distance(const struct flow_link *k, const struct flow_difference *d)
+{
+	return k->out_spot == d->out_spot && k->in_spot == d->in_spot &&
+	       k->in_pos - k->out_pos == d->in_pos - d->out_pos;
+}
+
+/* True if another call of the same file has equal bytes beyond the edge, at the same distance. */
+static bool is_joined(const struct flow_verdicts *v, const struct flow_difference *d)
+{
+	const struct flow_links *l = &v->s->links;
+	size_t at = flow_out_at(v, d->out_spot, d->out_pos);
+	bool before = false, behind = false;
+
+	for (size_t i = at; i < l->link_count && i < at + OUT_NEAR && !behind; i++) {
+		const struct flow_link *k = &l->links[v->by_out[i]];
+
+		behind = is_same_distance(k, d) && k->out_pos == d->out_pos + d->bytes;
+	}
+	for (size_t i = at; i-- > 0 && i + OUT_NEAR > at && !before;) {
+		const struct flow_link *k = &l->links[v->by_out[i]];
+
+		before = is_same_distance(k, d) && k->out_pos + k->bytes == d->out_pos;
+	}
+	return before && behind;
+}
+
+/* A difference, clipped to bytes that are stored. */
+struct flow_hit {
+	const struct flow_difference *d;
+	int64_t from, to; /* where it entered */
+	uint32_t object;
+	int64_t pos; /* position in the file */
+};
+
+struct flow_hits {
+	struct flow_hit *all;
+	size_t count, cap;
+};
+
+static int hit_add(struct flow_hits *h, const struct flow_hit *hit)
+{
+	return array_add(h->all, h->count, h->cap, *hit);
+}
+
+static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference *d,
+			   struct flow_hits *h)
+{
+	int64_t from = d->in_pos, to = d->in_pos + d->bytes;
+	int r = 0;
+
+	if (d->out_spot & FLOW_SPOT_FILE) {
+		if (!flow_role_passes(v, d) && (d->weak || !flow_replicas_received(v, d)))
+			return 0;
+		if (d->edge && !is_joined(v, d) && !(d->out_pos == 0 && stores_from_start(v, d)))
+			return 0;
+		return hit_add(h, &(struct flow_hit){d, from, to, d->out_spot & ~FLOW_SPOT_FILE,
+						     d->out_pos});
+	}
+	if ((d->edge && !is_joined(v, d)) || !flow_role_passes(v, d))
+		return 0;
+	/* on a stream: bytes that are also stored, by this process or by one that receives them */
+	while (from < to && r >= 0) {
+		int64_t apart = d->out_pos - d->in_pos, range[] = {from, to},
+			sent[] = {from + apart, to + apart};
+		struct flow_place place;
+
+		if (!flow_stored_by(v, d->process_id, d->in_spot, range, &place)) {
+			if (flow_stored_behind(v, d->out_spot, sent, &place)) {
+				range[0] = sent[0] - apart;
+				range[1] = sent[1] - apart;
+			} else if (flow_spot_log(v, d->process_id, d->in_spot)) {
+				place = (struct flow_place){.object = d->in_spot & ~FLOW_SPOT_FILE,
+							    .pos = from};
+			} else {
+				break;
+			}
+		}
+		r = hit_add(h, &(struct flow_hit){d, range[0], range[1], place.object, place.pos});
+		from = range[1];
+	}
+	return r;
+}
+
+static int compare_hits(const void *a, const void *b)
+{
+	const struct flow_hit *p = a, *q = b;
+	int order =
+		ORDER(p->d->process_id, q->d->process_id) ?: ORDER(p->d->in_spot, q->d->in_spot);
+
+	return order ?: ORDER(p->from, q->from) ?: ORDER(p->d->out, q->d->out);
+}
+
+/* Evidence of who stored at the other end what was sent. */
+static int evidence_stored(struct flow_verdicts *v, const struct flow_hit *h)
+{
+	const struct flow_channel *c = &v->s->channels[h->d->out_spot];
+	int64_t at = h->d->out_pos + h->from - h->d->in_pos;
+	uint32_t task = c->ends[FLOW_RECEIVE].task;
+	_cleanup_buf_ struct buf text = {0};
+	const struct flow_range *k;
+	int r;
+
+	if (task == FLOW_NONE)
+		return 0;
+	k = flow_range_in(&v->stored, v->s->tasks[task].process_id, h->d->out_spot, at, at + 1);
+	if (!k || k->differs)
+		return 0;
+	r = buf_printf(&text, "what ");
+	r = r < 0 ? r : verdict_put_who(v, h->d->out, &text);
+	r = r < 0 ? r : buf_printf(&text, " sent");
+	return r < 0 ? r
+		     : flow_verdict_evidence(v, "stored", k->out, k->out_spot, FLOW_SEND,
+					     buf_str(&text));
+}
+
+static int evidence_hit(struct flow_verdicts *v, const struct flow_hit *h)
+{
+	bool file = h->d->out_spot & FLOW_SPOT_FILE;
+	char differ[64];
+	int r;
+
+	snprintf(differ, sizeof(differ), "%lld B differ", (long long)(h->to - h->from));
+	r = flow_verdict_evidence(v, file ? "stored wrong" : "forwarded wrong", h->d->out,
+				  h->d->out_spot, FLOW_SEND, differ);
+	return r < 0 || file ? r : evidence_stored(v, h);
+}
+
+/* Differences of the same bytes, for instance one that was stored and one that was sent. */
+static int verdict_hits(struct flow_verdicts *v, const struct flow_hit *h, size_t n)
+{
+	struct flow_reference ref = {h->object, false};
+	struct flow_verdict row = {.what = "altered",
+				   .object = h->object,
+				   .from = h->pos,
+				   .first = h->d->in,
+				   .second = h->d->out,
+				   .first_spot = h->d->in_spot,
+				   .second_spot = h->d->out_spot,
+				   .first_side = FLOW_RECEIVE,
+				   .second_side = FLOW_SEND};
+	int64_t to = h->to;
+	int r;
+
+	if (flow_verdicts_full(v))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		to = MAX(to, h[i].to);
+		ref.wrong |= (h[i].d->out_spot & FLOW_SPOT_FILE) != 0;
+	}
+	row.to = row.from + to - h->from;
+	row.bytes = to - h->from;
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	if (!row.second_observation)
+		row.note =
+			"no second observation: another thread may have changed the buffer while "
+			"a call ran";
+	r = flow_verdict_put(v, &row);
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(v, "received right", h->d->in, h->d->in_spot, FLOW_RECEIVE, NULL);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		r = evidence_hit(v, &h[i]);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
+}
+
+static int verdicts_altered(struct flow_verdicts *v)
+{
+	const struct flow_links *l = &v->s->links;
+	struct flow_hits h = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < l->difference_count && r >= 0; i++)
+		r = verdict_hits_of(v, &l->differences[i], &h);
+	array_sort(h.all, h.count, compare_hits);
+	for (size_t i = 0, n; i < h.count && r >= 0; i += n) {
+		int64_t to = h.all[i].to;
+
+		for (n = 1;
+		     i + n < h.count && h.all[i + n].d->process_id == h.all[i].d->process_id &&
+		     h.all[i + n].d->in_spot == h.all[i].d->in_spot && h.all[i + n].from <= to;
+		     n++)
+			to = MAX(to, h.all[i + n].to);
+		r = verdict_hits(v, &h.all[i], n);
+	}
+	free(h.all);
+	return r;
+}
+
+/* ---- all verdicts ---- */
+
+void flow_verdicts_free(struct flow_verdicts *v)
+{
+	free(v->stored.all);
+	free(v->sent.all);
+	free(v->by_out);
+	map_free(&v->stored_from);
+	flow_roles_free(v);
+	flow_replicas_free(v);
+}
+
+int flow_verdicts_make(struct flow_verdicts *v)
+{
+	const struct flow_state *s = v->s;
+	int r = ranges_make(v);
+
+	if (r < 0)
+		return r;
+	r = flow_roles_make(v);
+	if (r < 0)
+		return r;
+	r = flow_replicas_make(v);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->suspect_count && r >= 0; i++) {
+		if (s->suspects[i].what != FLOW_EXPLAINED)
+			r = verdict_suspect(v, &s->suspects[i]);
+	}
+	if (r < 0)
+		return r;
+	r = verdicts_altered(v);
+	if (r < 0)
+		return r;
+	r = flow_deliveries_verdicts(v);
+	if (r < 0)
+		return r;
+	r = flow_replicas_verdicts(v);
+	return r < 0 ? r : flow_replicas_put(v);
+}

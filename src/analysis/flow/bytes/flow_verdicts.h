@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow_verdicts.h: verdicts at the end of the pass.
+ *   flow_verdicts.c     bytes altered by a process, or between two processes
+ *   flow_roles.c        which processes forward their input unchanged, so that a difference is an error
+ *   flow_deliveries.c   bytes stored but not sent, sent but not stored, sent twice, or in another order
+ *   flow_places.c       the file in which bytes of a stream are stored
+ *   flow_replicas.c     files with the same name in several places: which folders are replicas
+ *   flow_differ.c       files that differ from their replicas, or are missing
+ *   flow_replication.c  the order in which they were written
+ */
+#pragma once
+
+#include "analysis/flow/flow.h"
+
+/* Bytes of one spot that a process sent out at another. */
+struct flow_range {
+	int64_t process_id;
+	uint32_t in_spot, out_spot;
+	int64_t from, to; /* where they entered */
+	int64_t out_pos;
+	uint32_t in, out;
+	bool differs, doubtful;
+	bool pulled; /* on a stream that answers requests: data sent on it was not forwarded */
+};
+
+/* Sorted by process, spot and from. */
+struct flow_ranges {
+	struct flow_range *all;
+	size_t count, cap;
+};
+
+struct flow_replicas;
+struct flow_roles;
+
+struct flow_verdicts {
+	const struct flow_state *s;
+	struct answer_list *rows, *evidence, *replication;
+	struct batch *keep; /* rows of table verdict; NULL */
+	int64_t count;
+	uint64_t left_out;
+	struct flow_ranges stored, sent;
+	uint32_t *by_out; /* links sorted by where they went */
+	/* spot of a file -> the first entry of `stored` that came over a stream */
+	struct map stored_from;
+	struct flow_replicas *replicas;
+	struct flow_roles *roles;
+};
+
+struct flow_verdict {
+	const char *what;
+	uint32_t object; /* the file; FLOW_NONE */
+	int64_t from, to, bytes;
+	uint32_t first, second; /* calls; FLOW_NONE: none */
+	uint32_t first_spot, second_spot;
+	enum flow_side first_side, second_side;
+	const char *second_observation, *note;
+	bool absence;		    /* inferred from the absence of a call */
+	const struct flow_node *by; /* the call at fault; NULL: the second call, or the first */
+};
+
+/* Where bytes of a stream are stored. */
+struct flow_place {
+	uint32_t object;
+	int64_t pos;
+	uint32_t node, spot;  /* the call that has them */
+	uint32_t in, in_spot; /* where they entered */
+};
+
+/* Fills the tables. Call flow_verdicts_free() in either case. */
+int flow_verdicts_make(struct flow_verdicts *v);
+void flow_verdicts_free(struct flow_verdicts *v);
+
+/* The start of a call by the first recording's clock. */
+int64_t flow_verdict_time(const struct flow_verdicts *v, uint32_t node);
+bool flow_verdicts_full(struct flow_verdicts *v);
+int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w);
+/* Adds a line below the last verdict. */
+int flow_verdict_evidence(struct flow_verdicts *v, const char *label, uint32_t node, uint32_t spot,
+			  enum flow_side mine, const char *text);
+/* Index of the first range of a process and spot that begins at or after `from`, or of the first range after those. */
+size_t flow_range_at(const struct flow_ranges *l, int64_t process_id, uint32_t in_spot,
+		     int64_t from);
+const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t process_id,
+				       uint32_t in_spot, int64_t from, int64_t to);
+
+/* Index in flow_verdicts.by_out of the first link at or after a position of a spot. */
+size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
+/* The end of the links that continue this one, on both sides. */
+int64_t flow_out_end(const struct flow_verdicts *v, size_t i);
+
+/* Each clips a range of a stream to the part in a single file. False: none; the range may have been clipped anyway. */
+/* Where a process stores what it receives from the stream. */
+bool flow_stored_by(const struct flow_verdicts *v, int64_t process_id, uint32_t spot,
+		    int64_t range[2], struct flow_place *ret);
+/* Where processes store it that receive it from the stream, directly or through another one. */
+bool flow_stored_behind(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
+			struct flow_place *ret);
+/* Where processes store it that sent it, directly or through another one; or the file from which it was read. */
+bool flow_stored_before(const struct flow_verdicts *v, uint32_t spot, int64_t range[2],
+			struct flow_place *ret);
+/* The same for another process and bytes that entered with a link: one that sent them to the stream, or got them through it. */
+bool flow_stored_of(const struct flow_verdicts *v, const struct flow_link *k, int64_t process_id,
+		    int64_t range[2], struct flow_place *ret);
+/* A position relative to the first byte of a stream; unchanged for a file. */
+int64_t flow_stream_pos(const struct flow_verdicts *v, uint32_t spot, int64_t pos);
+
+int flow_roles_make(struct flow_verdicts *v) _must_check_;
+void flow_roles_free(struct flow_verdicts *v);
+/* True if a spot is a file or a pipe, which programs of one machine share. */
+bool flow_spot_local(const struct flow_verdicts *v, uint32_t spot);
+/*
+ * True if a process wrote the file itself, from what it had received over a stream: the file is then a log, not an
+ * input chosen by anyone.
+ */
+bool flow_spot_log(const struct flow_verdicts *v, int64_t process_id, uint32_t spot);
+/* True if the process forwards nearly all input of the kind in the difference unchanged. */
+bool flow_role_passes(const struct flow_verdicts *v, const struct flow_difference *d);
+
+int flow_deliveries_verdicts(struct flow_verdicts *v);
+
+int flow_replicas_make(struct flow_verdicts *v);
+void flow_replicas_free(struct flow_verdicts *v);
+/* Notes that a verdict covers the file, so that replicas do not report it again. */
+void flow_replicas_name(struct flow_verdicts *v, uint32_t object);
+/* A file for which it is known whether the bytes in question are wrong. */
+struct flow_reference {
+	uint32_t object;
+	bool wrong;
+};
+/* What other replicas of the file have in this range, as text valid until the next call; NULL: there are none. */
+const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_reference *ref,
+			      int64_t from, int64_t to);
+int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
+			   int64_t to);
+/* True if another file of the name has these bytes as received over a socket, as they were here. */
+bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_difference *d);
+/* The file with the same name that a process wrote last; FLOW_NONE: none. */
+uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id);
+/*
+ * The first range after range[0] in which the file differs from another, and the call that wrote it. False: none up to
+ * range[1], or nothing was written there.
+ */
+bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint32_t other,
+			   int64_t range[2], uint32_t *ret_node);
+int flow_replicas_verdicts(struct flow_verdicts *v);
+int flow_replicas_put(struct flow_verdicts *v);
+
+/* flow_from.c: the tree of locations for the calls of --of. */
+int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *ret_left_out);

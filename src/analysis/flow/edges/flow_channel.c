@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+/* flow_channel.c: joins the two ends of a stream. */
+#include "analysis/flow/edges/flow_channel.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define WALK_MAX   4096 /* edges that a late call can make contested */
+#define WALK_TRIES 128	/* consecutive edges before its start, after which the walk stops */
+#define GHOSTS	   512
+#define SAME_MAX   64 /* edges of a node searched for an existing equal one */
+
+static bool is_same_clock(const struct flow_channel *c)
+{
+	return !c->apart;
+}
+
+/* ---- edges ---- */
+
+static uint32_t edge_bytes(int64_t n)
+{
+	return n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
+}
+
+static bool has_edge(const struct flow_graph *g, uint32_t from, uint32_t to)
+{
+	uint32_t e = g->nodes[to].in;
+
+	for (int i = 0; i < SAME_MAX && e != FLOW_NONE; i++, e = g->edges[e].next_in) {
+		if (g->edges[e].from == from)
+			return true;
+	}
+	return false;
+}
+
+static int channel_edge(struct flow_channels *all, struct flow_channel *c,
+			const struct flow_edge *e)
+{
+	struct flow_edge edge = *e;
+	int r;
+
+	if (e->certainty == CERTAINTY_CONTESTED && has_edge(all->graph, e->from, e->to))
+		return 0;
+	edge.via = c->via;
+	edge.chain = c->chain;
+	r = flow_graph_edge(all->graph, &edge);
+	if (r > 0)
+		c->chain = (uint32_t)all->graph->edge_count - 1;
+	return r < 0 ? r : 0;
+}
+
+/* Offset of an end's positions if it has sequence numbers and the other end counts from 0. */
+static int64_t channel_shift(const struct flow_channel *c, enum flow_side side)
+{
+	return c->ends[side].known && !c->ends[!side].known ? c->ends[side].origin : 0;
+}
+
+/* Bytes that both moved according to the order of return; or, if that is uncertain, that both may have moved. */
+static int channel_join(struct flow_channels *all, struct flow_channel *c, struct flow_item *s,
+			struct flow_item *r)
+{
+	int64_t shift[2] = {channel_shift(c, FLOW_SEND), channel_shift(c, FLOW_RECEIVE)};
+	int64_t s_pos = s->pos - shift[0], r_pos = r->pos - shift[1];
+	int64_t from = MAX(s_pos, r_pos), to = MIN(s_pos + s->bytes, r_pos + r->bytes);
+	bool sure = s->exact && r->exact && !c->ambiguous, late;
+	struct flow_edge e = {.from = s->node,
+			      .to = r->node,
+			      .pos = from + shift[1],
+			      .bytes =
+				      edge_bytes(c->messages ? MIN(s->moved, r->moved) : to - from),
+			      .file_id = r->file_id};
+	int err;
+
+	if (from >= to && (sure || MAX(s->low - shift[0], r->low - shift[1]) >=
+					   MIN(s->high - shift[0], r->high - shift[1])))
+		return 0;
+	late = is_same_clock(c) && s->start >= r->end;
+	if (from >= to) {
+		e.pos = MAX(s->low - shift[0], r->low - shift[1]) + shift[1];
+		e.bytes = edge_bytes(MIN(s->bytes, r->bytes));
+		e.certainty = CERTAINTY_CONTESTED;
+		return late ? 0 : channel_edge(all, c, &e);
+	}
+	s->left -= to - from;
+	r->left -= to - from;
+	c->late += late && sure;
+	e.certainty = sure && !late ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED;
+	err = channel_edge(all, c, &e);
+	if (err >= 0 && all->pair && sure && c->apart)
+		err = all->pair(all->arg, c, s->node, r->node);
+	if (err >= 0 && all->joined && !c->messages && !c->ambiguous)
+		err = all->joined(all->arg, &e, from - s_pos, from - r_pos);
+	return err;
+}
+
+/* ---- calls that overlap ---- */
+
+static void item_widen(struct flow_item *y, int64_t bytes)
+{
+	if (y->exact) {
+		y->low = y->pos;
+		y->high = y->pos + y->bytes;
+		y->exact = false;
+	}
+	y->high += bytes;
+}
+
+/* Calls of the same end that returned while x ran: those that wait, and those already joined. */
+/*
+ * Calls whose bytes seemed to be all received, until another call turns out to have overlapped with them: some of their
+ * bytes may be after its own.
+ */
+struct channel_ghosts {
+	struct flow_item all[GHOSTS];
+	size_t count;
+	/* the pieces joined meanwhile, newest first */
+	struct channel_past {
+		uint32_t mine, theirs;
+		int64_t from, to, file_id;
+	} past[WALK_MAX];
+	size_t past_count;
+};
+
+static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint32_t node,
+		      int64_t file_id)
+{
+	const struct flow_node *n = &g->nodes[node];
+
+	for (size_t i = 0; i < ghosts->count; i++) {
+		if (ghosts->all[i].node == node)
+			return;
+	}
+	if (ghosts->count == GHOSTS) {
+		g->left_out++;
+		return;
+	}
+	ghosts->all[ghosts->count++] = (struct flow_item){
+		.node = node, .start = n->start, .end = flow_node_end(n), .file_id = file_id};
+}
+
+/*
+ * The bytes of x may have been attributed to calls that ended while it ran. The bytes of each of these are then further
+ * on, by up to as many bytes, and went to the calls that are recorded as receiving those positions.
+ */
+static int channel_shifted(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			   const struct flow_item *x, const struct channel_ghosts *ghosts)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ghosts->past_count; i++) {
+		const struct channel_past *p = &ghosts->past[i];
+
+		for (size_t k = i; k-- > 0 && r >= 0;) {
+			const struct channel_past *q = &ghosts->past[k];
+			struct flow_edge add = {.from = side == FLOW_SEND ? p->mine : q->theirs,
+						.to = side == FLOW_SEND ? q->theirs : p->mine,
+						.pos = q->from,
+						.bytes = edge_bytes(q->to - q->from),
+						.file_id = q->file_id,
+						.certainty = CERTAINTY_CONTESTED};
+
+			if (q->from >= p->to + x->bytes)
+				break;
+			if (q->to > p->from && q->mine != p->mine)
+				r = channel_edge(all, c, &add);
+		}
+	}
+	return r;
+}
+
+static int channel_overlap(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			   struct flow_item *x, struct channel_ghosts *ghosts)
+{
+	struct flow_end *end = &c->ends[side];
+	struct flow_graph *g = all->graph;
+	uint32_t e = c->chain, other = FLOW_NONE;
+	int misses = 0, steps = 0, r = 0;
+
+	c->shared = true;
+	x->exact = false;
+	x->low = x->pos;
+	x->high = x->pos + x->bytes;
+	for (size_t i = end->count; i-- > end->first && end->items[i].end > x->start;) {
+		item_widen(&end->items[i], x->bytes);
+		x->low = MIN(x->low, end->items[i].pos);
+	}
+	for (; e != FLOW_NONE && steps < WALK_MAX && misses < WALK_TRIES && r >= 0; steps++) {
+		const struct flow_edge *edge = &g->edges[e];
+		uint32_t mine = side == FLOW_SEND ? edge->from : edge->to,
+			 theirs = side == FLOW_SEND ? edge->to : edge->from, next = edge->chain;
+		bool before = flow_node_end(&g->nodes[mine]) <= x->start;
+		struct flow_edge add = {.from = side == FLOW_SEND ? x->node : theirs,
+					.to = side == FLOW_SEND ? theirs : x->node,
+					.pos = edge->pos,
+					.bytes = edge_bytes(MIN((int64_t)edge->bytes, x->bytes)),
+					.file_id = edge->file_id,
+					.certainty = CERTAINTY_CONTESTED};
+
+		misses = before ? misses + 1 : 0;
+		if (!before && mine != x->node) {
+			flow_graph_contest(g, e);
+			ghost_add(ghosts, g, mine, edge->file_id);
+			ghosts->past[ghosts->past_count++] = (struct channel_past){
+				mine, theirs, edge->pos, edge->pos + edge->bytes, edge->file_id};
+			if (!c->ends[side].known)
+				x->low = MIN(x->low, edge->pos);
+			if (theirs != other)
+				r = channel_edge(all, c, &add);
+			other = theirs;
+		}
+		e = next;
+	}
+	g->left_out += steps == WALK_MAX;
+	return r < 0 ? r : channel_shifted(all, c, side, x, ghosts);
+}
+
+void flow_channel_break(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			int64_t start)
+{
+	struct flow_graph *g = all->graph;
+	int misses = 0;
+
+	if (c->ends[side].known)
+		return;
+	for (uint32_t e = c->chain; e != FLOW_NONE && misses < WALK_TRIES; e = g->edges[e].chain) {
+		uint32_t mine = side == FLOW_SEND ? g->edges[e].from : g->edges[e].to;
+		bool before = flow_node_end(&g->nodes[mine]) <= start;
+
+		misses = before ? misses + 1 : 0;
+		if (!before)
+			flow_graph_contest(g, e);
+	}
+}
+
+/* ---- the queue ---- */
+
+static void channel_pop(struct flow_channels *all, struct flow_channel *c, enum flow_side side)
+{
+	struct flow_end *end = &c->ends[side];
+	int64_t total = c->ends[!side].total;
+
+	while (end->first < end->count && end->items[end->first].left <= 0 &&
+	       (end->items[end->first].exact || end->items[end->first].high <= total)) {
+		end->first++;
+		all->items--;
+	}
+	if (end->first == end->count)
+		end->first = end->count = 0;
+}
+
+void flow_channel_clear(struct flow_channels *all, struct flow_channel *c)
+{
+	for (int side = 0; side < 2; side++) {
+		struct flow_end *end = &c->ends[side];
+
+		all->items -= end->count - end->first;
+		free(end->items);
+		end->items = NULL;
+		end->first = end->count = end->cap = 0;
+	}
+}
+
+void flow_channel_free(struct flow_channels *all, struct flow_channel *c)
+{
+	flow_channel_clear(all, c);
+	*c = (struct flow_channel){.chain = FLOW_NONE};
+}
+
+static int channel_keep(struct flow_channels *all, struct flow_end *end, const struct flow_item *x)
+{
+	size_t at;
+
+	if (all->items >= FLOW_ITEMS_MAX) {
+		all->dropped++;
+		return 0;
+	}
+	if (end->first > 64 && end->first > end->count / 2) {
+		memmove(end->items, &end->items[end->first],
+			(end->count - end->first) * sizeof(*end->items));
+		end->count -= end->first;
+		end->first = 0;
+	}
+	if (grow((void **)&end->items, &end->cap, end->count + 1, sizeof(*end->items)) < 0)
+		return -ENOMEM;
+	at = end->count++;
+	while (at > end->first && end->items[at - 1].pos > x->pos) {
+		end->items[at] = end->items[at - 1];
+		at--;
+	}
+	end->items[at] = *x;
+	all->items++;
+	return 0;
+}
+
+/* Extends a 32-bit sequence number relative to the last position. */
+static int64_t unwrapped(const struct flow_end *end, int64_t pos)
+{
+	return end->known ? end->total + (int32_t)((uint32_t)pos - (uint32_t)end->total) : pos;
+}
+
+static int channel_place(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			 struct flow_item *x, int64_t pos, bool sure, struct channel_ghosts *ghosts)
+{
+	struct flow_end *end = &c->ends[side];
+	bool overlaps = end->used && x->start < end->ended;
+	int r = 0;
+
+	if (!c->ends[0].used && !c->ends[1].used)
+		c->born = x->start;
+	x->left = x->bytes;
+	x->exact = true;
+	if (pos >= 0 && (!end->used || end->known)) {
+		x->pos = unwrapped(end, pos);
+		if (!end->used)
+			end->origin = x->pos;
+		end->known = true;
+		overlaps = !sure;
+	} else {
+		x->pos = end->total;
+	}
+	x->low = x->pos;
+	x->high = x->pos + x->bytes;
+	if (overlaps)
+		r = channel_overlap(all, c, side, x, ghosts);
+	for (size_t i = 0; i < ghosts->count; i++) {
+		ghosts->all[i].pos = ghosts->all[i].low = x->pos;
+		ghosts->all[i].high = x->high;
+	}
+	end->used = true;
+	end->total = MAX(end->total, x->pos + x->bytes);
+	end->ended = MAX(end->ended, x->end);
+	end->moved += (uint64_t)x->moved;
+	return r;
+}
+
+/* The first waiting call of the other end that may have bytes of x. */
+static size_t channel_first(const struct flow_channel *c, enum flow_side side,
+			    const struct flow_item *x)
+{
+	const struct flow_end *other = &c->ends[!side];
+	int64_t low = x->low - channel_shift(c, side) + channel_shift(c, !side);
+	size_t from = array_first(i, other->first, other->count,
+				  other->items[i].pos + other->items[i].bytes > low);
+
+	while (from > other->first && !other->items[from - 1].exact)
+		from--;
+	return from;
+}
+
+/* Joins it with all matching calls that wait at the other end. */
+static int channel_match(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+			 struct flow_item *x)
+{
+	struct flow_end *other = &c->ends[!side];
+	int64_t high = x->high - channel_shift(c, side) + channel_shift(c, !side);
+	int r = 0;
+
+	for (size_t i = channel_first(c, side, x); i < other->count && r >= 0; i++) {
+		struct flow_item *y = &other->items[i];
+
+		if (y->exact && y->pos >= high)
+			break;
+		r = side == FLOW_SEND ? channel_join(all, c, x, y) : channel_join(all, c, y, x);
+	}
+	return r;
+}
+
+int flow_channel_take(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
+		      struct flow_item *item, int64_t pos, bool sure)
+{
+	struct channel_ghosts ghosts; /* 180 KiB: not initialized for each call */
+	int r;
+
+	ghosts.count = ghosts.past_count = 0;
+
+	if (c->messages)
+		item->bytes = 1;
+	r = channel_place(all, c, side, item, c->messages ? -1 : pos, sure, &ghosts);
+	if (r >= 0)
+		r = channel_match(all, c, side, item);
+	if (r >= 0 && (item->left > 0 || !item->exact))
+		r = channel_keep(all, &c->ends[side], item);
+	for (size_t i = 0; i < ghosts.count && r >= 0; i++) {
+		r = channel_match(all, c, side, &ghosts.all[i]);
+		if (r >= 0)
+			r = channel_keep(all, &c->ends[side], &ghosts.all[i]);
+	}
+	channel_pop(all, c, !side);
+	channel_pop(all, c, side);
+	return r;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_datagrams.c: joins datagrams over IP as far as possible: they have no numbers, and may be lost, duplicated and
+ * reordered. A receive matches a send to the port of its socket, with the same number of bytes and equal content, from
+ * the sender's address if both know it. The edge is certain if content was recorded and only one send matches;
+ * otherwise the earliest match is contested.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#include "analysis/flow/flow_pass.h"
+
+/* datagrams of one port that wait for their other end; older ones are dropped */
+#define DATAGRAMS_MAX 1024
+
+/* A datagram moved by one call. */
+struct flow_datagram {
+	uint32_t node, task;
+	/* hashed: its content is known; apart: sent to an address of the loopback device */
+	bool hashed, apart;
+	int64_t bytes, start, end, file_id;
+	uint64_t hash;
+	struct bytes from, to; /* addresses; empty: unknown */
+};
+
+/* A ring of waiting datagrams, in order. */
+struct flow_queue {
+	struct flow_datagram *all;
+	size_t first, count, cap; /* cap: a power of two */
+};
+
+/* Sends and receives of one port. */
+struct flow_port {
+	struct flow_queue waiting[2];
+};
+
+struct flow_ports {
+	struct flow_port *all;
+	size_t count, cap;
+	struct map of; /* port -> index */
+};
+
+void flow_datagrams_free(struct flow_state *s)
+{
+	struct flow_ports *p = s->ports;
+
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->count; i++) {
+		for (int side = 0; side < 2; side++) {
+			s->unfollowed += p->all[i].waiting[side].count;
+			free(p->all[i].waiting[side].all);
+		}
+	}
+	free(p->all);
+	map_free(&p->of);
+	free(p);
+	s->ports = NULL;
+}
+
+/* Length of the host in "10.0.0.1:53" or "[::1]:53"; *ret_port: 0 if there is none. */
+static size_t datagram_host(struct bytes a, uint64_t *ret_port)
+{
+	size_t at = a.len;
+
+	*ret_port = 0;
+	while (at && a.data[at - 1] != ':')
+		at--;
+	for (size_t i = at; at && i < a.len && i < at + 5; i++)
+		*ret_port = *ret_port * 10 + (uint64_t)(a.data[i] - '0') % 10;
+	return at ? at - 1 : 0;
+}
+
+static bool datagram_is_any(struct bytes host)
+{
+	return (host.len == 7 && !memcmp(host.data, "0.0.0.0", 7)) ||
+	       (host.len == 4 && !memcmp(host.data, "[::]", 4));
+}
+
+/* True if two addresses may be equal: one is unknown, or a socket's wildcard address. */
+static bool datagram_may_be(struct bytes a, struct bytes b)
+{
+	uint64_t x, y;
+	struct bytes p = {a.data, datagram_host(a, &x)}, q = {b.data, datagram_host(b, &y)};
+
+	if (!a.len || !b.len)
+		return true;
+	return x == y && (datagram_is_any(p) || datagram_is_any(q) || !bytes_compare(p, q));
+}
+
+static bool datagram_fits(const struct flow_state *s, const struct flow_datagram *send,
+			  const struct flow_datagram *receive)
+{
+	const struct flow_task *a = &s->tasks[send->task], *b = &s->tasks[receive->task];
+	bool same = a->machine == b->machine && a->net_ns == b->net_ns;
+
+	return send->bytes == receive->bytes &&
+	       (!send->hashed || !receive->hashed || send->hash == receive->hash) &&
+	       (!send->apart || same) && datagram_may_be(send->from, receive->from) &&
+	       datagram_may_be(send->to, receive->to) &&
+	       (a->machine != b->machine || send->start < receive->end);
+}
+
+static int datagram_edge(struct flow_state *s, const struct flow_datagram *send,
+			 const struct flow_datagram *receive, bool certain)
+{
+	return flow_edge(s,
+			 &(struct flow_edge){
+				 .from = send->node,
+				 .to = receive->node,
+				 .pos = -1,
+				 .bytes = (uint32_t)MIN(receive->bytes, (int64_t)UINT32_MAX),
+				 .file_id = receive->file_id,
+				 .via = VIA_DATAGRAM,
+				 .certainty = certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED});
+}
+
+static struct flow_port *port_of(struct flow_state *s, uint64_t port)
+{
+	struct flow_ports *p = s->ports ? s->ports : calloc(1, sizeof(*p));
+
+	s->ports = p;
+	return p ? array_of_key(p->all, p->count, p->cap, &p->of, port, NULL) : NULL;
+}
+
+static struct flow_datagram *queue_at(const struct flow_queue *q, size_t i)
+{
+	return &q->all[(q->first + i) & (q->cap - 1)];
+}
+
+static int datagram_queue_add(struct flow_queue *q, const struct flow_datagram *d)
+{
+	size_t cap = q->cap ? 2 * q->cap : 16;
+
+	if (q->count == q->cap) {
+		struct flow_datagram *all = malloc(cap * sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		for (size_t i = 0; i < q->count; i++)
+			all[i] = *queue_at(q, i);
+		free(q->all);
+		*q = (struct flow_queue){all, 0, q->count, cap};
+	}
+	*queue_at(q, q->count++) = *d;
+	return 0;
+}
+
+/* usually the first one */
+static void datagram_queue_take(struct flow_queue *q, size_t at)
+{
+	for (; at > 0; at--)
+		*queue_at(q, at) = *queue_at(q, at - 1);
+	q->first++;
+	q->count--;
+}
+
+static int port_wait(struct flow_state *s, struct flow_queue *q, const struct flow_datagram *d)
+{
+	if (q->count == DATAGRAMS_MAX) {
+		datagram_queue_take(q, 0);
+		s->unfollowed++;
+	}
+	return datagram_queue_add(q, d);
+}
+
+/* Joins it with the earliest match of the other side, or lets it wait. */
+static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side side,
+		     const struct flow_datagram *d)
+{
+	struct flow_queue *other = &p->waiting[!side];
+	size_t first = SIZE_MAX, fits = 0;
+	struct flow_datagram x;
+
+	for (size_t i = 0; i < other->count; i++) {
+		const struct flow_datagram *o = queue_at(other, i);
+
+		if (!(side == FLOW_SEND ? datagram_fits(s, d, o) : datagram_fits(s, o, d)))
+			continue;
+		first = fits++ ? first : i;
+	}
+	if (!fits)
+		return port_wait(s, &p->waiting[side], d);
+	x = *queue_at(other, first);
+	datagram_queue_take(other, first);
+	return datagram_edge(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
+			     fits == 1 && d->hashed && x.hashed);
+}
+
+int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+			enum flow_side side)
+{
+	struct dims_file room, peer_room;
+	int64_t generation, n = flow_call_node(s, c);
+	const struct dims_file *f = dims_newest_file(s->dims, s->objects[object].file_id,
+						     &generation, &room),
+			       *peer = c->peer_id < 0 ? NULL
+						      : dims_file(s->dims, c->peer_id, &peer_room);
+	struct flow_datagram d = {.task = c->task,
+				  .bytes = c->bytes,
+				  .start = c->start,
+				  .end = c->end,
+				  .file_id = s->objects[object].file_id};
+	struct flow_port *p;
+	uint64_t port;
+
+	if (n < 0 || n == FLOW_NONE || !f)
+		return n < 0 ? (int)n : 0;
+	d.node = (uint32_t)n;
+	d.from = side == FLOW_SEND ? f->local : peer ? peer->peer : f->peer;
+	d.to = side == FLOW_RECEIVE ? f->local : peer ? peer->peer : f->peer;
+	d.apart = (d.to.len > 4 && !memcmp(d.to.data, "127.", 4)) ||
+		  (d.to.len > 5 && !memcmp(d.to.data, "[::1]", 5));
+	d.hashed = flow_content_hash(s, c, side, &d.hash);
+	datagram_host(d.to, &port);
+	if (!port) {
+		s->unfollowed++;
+		return 0;
+	}
+	p = port_of(s, port);
+	return p ? port_join(s, p, side, &d) : -ENOMEM;
+}

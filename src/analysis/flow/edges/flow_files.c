@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_files.c: edges through files: from a write to a later read of the same bytes, from a rename or link to a later
+ * open of the file, from writes to the fsync that covers them.
+ *
+ * A read gets an edge from the last write of each task whose bytes it returned; program order implies that task's
+ * earlier writes. An edge is certain if the write had ended when the read began and no other write to these bytes
+ * overlapped with it in time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "analysis/flow/flow_pass.h"
+#include "base/array.h"
+#include "schema/ops.h"
+
+#define WRITERS_MAX 64 /* tasks that one read depends on; further ones are left out and counted */
+
+struct flow_taken {
+	uint32_t writer;
+	bool contested;
+	int64_t pos, bytes;
+};
+
+static bool is_contested(const struct flow_call *c)
+{
+	return (c->status & STATUS_CONTESTED) != 0;
+}
+
+/* ---- reads ---- */
+
+static void files_taken(struct flow_state *s, const struct flow_call *c, struct flow_taken *list,
+			size_t *count, const struct flow_extent *e, bool contested)
+{
+	const struct flow_node *n = &s->graph.nodes[e->writer];
+	size_t i = 0;
+
+	if (n->task == c->number)
+		return;
+	while (i < *count && s->graph.nodes[list[i].writer].task != n->task)
+		i++;
+	if (i == WRITERS_MAX) {
+		s->graph.left_out++;
+		return;
+	}
+	if (i == *count)
+		list[(*count)++] = (struct flow_taken){e->writer, contested, e->from, 0};
+	list[i].bytes += e->to - e->from;
+	if (e->writer > list[i].writer) {
+		list[i].writer = e->writer;
+		list[i].contested = contested;
+	}
+}
+
+/* --of needs each write, not only the last of each task. */
+static int files_follow(struct flow_state *s, struct flow_call *c, const struct flow_extent *e,
+			bool contested)
+{
+	int64_t n = flow_call_node(s, c);
+
+	if (n < 0 || n == FLOW_NONE || s->graph.nodes[e->writer].task == c->number)
+		return n < 0 ? (int)n : 0;
+	if (s->taking_count == FLOW_TAKINGS_MAX) {
+		s->from_left_out++;
+		return 0;
+	}
+	return array_add(
+		s->takings, s->taking_count, s->taking_cap,
+		(struct flow_taking){.writer = e->writer,
+				     .reader = (uint32_t)n,
+				     .bytes = (uint32_t)MIN(e->to - e->from, (int64_t)UINT32_MAX),
+				     .contested = contested,
+				     .file_id = c->file_id,
+				     .pos = e->from});
+}
+
+static int files_read(struct flow_state *s, struct flow_call *c, struct flow_object *o, int64_t pos)
+{
+	struct flow_file *f = &s->files[o->file];
+	struct flow_taken list[WRITERS_MAX];
+	int64_t file_id = c->file_id, to, n;
+	struct flow_extent e;
+	size_t count = 0;
+	int r = 0;
+
+	if (pos < 0 || pos > FLOW_POS_MAX)
+		return 0;
+	to = pos + c->bytes;
+	while (r >= 0 && flow_extents_next(&f->written, &pos, to, &e)) {
+		const struct flow_node *w = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
+		bool contested = is_contested(c) || (e.writer & FLOW_OVERLAPPED) ||
+				 flow_node_end(w) > c->start;
+
+		e.writer &= ~FLOW_OVERLAPPED;
+		files_taken(s, c, list, &count, &e, contested);
+		if (s->from.count)
+			r = files_follow(s, c, &e, contested);
+	}
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		n = flow_call_node(s, c);
+		r = n < 0 ? (int)n
+			  : flow_edge(s,
+				      &(struct flow_edge){
+					      .from = list[i].writer,
+					      .to = (uint32_t)n,
+					      .pos = list[i].pos,
+					      .bytes = (uint32_t)MIN(list[i].bytes,
+								     (int64_t)UINT32_MAX),
+					      .file_id = file_id,
+					      .via = VIA_STORAGE,
+					      .certainty = list[i].contested ? CERTAINTY_CONTESTED
+									     : CERTAINTY_CERTAIN});
+	}
+	return r;
+}
+
+/* ---- writes ---- */
+
+static void files_remember(struct flow_state *s, struct flow_file *f, uint32_t node)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(f->writers); i++) {
+		if (f->writers[i] == FLOW_NONE ||
+		    s->graph.nodes[f->writers[i]].task == s->graph.nodes[node].task) {
+			f->writers[i] = node;
+			return;
+		}
+		if (f->writers[i] < f->writers[at])
+			at = i;
+	}
+	f->unkept++;
+	f->writers[at] = node;
+}
+
+/* True if a write of the same bytes overlaps in time with this one. */
+static bool files_overlap(const struct flow_state *s, struct flow_file *f,
+			  const struct flow_call *c, int64_t pos, int64_t to)
+{
+	struct flow_extent e;
+
+	while (flow_extents_next(&f->written, &pos, to, &e)) {
+		const struct flow_node *n = &s->graph.nodes[e.writer & ~FLOW_OVERLAPPED];
+
+		f->rewritten = true;
+		if (n->task != c->number && flow_node_end(n) > c->start)
+			return true;
+	}
+	return false;
+}
+
+static int files_written(struct flow_state *s, struct flow_call *c, struct flow_object *o,
+			 int64_t pos)
+{
+	struct flow_file *f = &s->files[o->file];
+	int64_t n, to;
+	uint32_t writer;
+	int r;
+
+	if (pos < 0 || pos > FLOW_POS_MAX)
+		return 0;
+	to = pos + c->bytes;
+	n = flow_call_node(s, c);
+	if (n < 0 || n == FLOW_NONE)
+		return n < 0 ? (int)n : 0;
+	writer = (uint32_t)n;
+	if (f->first == FLOW_NONE)
+		f->first = writer;
+	f->last = writer;
+	f->size = MAX(f->size, to);
+	files_remember(s, f, writer);
+	if (f->process_id < 0)
+		f->process_id = s->tasks[c->task].process_id;
+	f->mixed |= f->process_id != s->tasks[c->task].process_id;
+	if (files_overlap(s, f, c, pos, to) || is_contested(c))
+		writer |= FLOW_OVERLAPPED;
+	r = flow_extents_put(&f->written, &s->room, pos, to, writer);
+	if (r == -ENOSPC) {
+		flow_extents_free(&f->written, &s->room);
+		s->forgotten++;
+		return 0;
+	}
+	return r;
+}
+
+int flow_files_move(struct flow_state *s, struct flow_call *c, uint32_t object, int64_t pos,
+		    enum flow_side side)
+{
+	struct flow_object *o = &s->objects[object];
+	int r = side == FLOW_SEND ? files_written(s, c, o, pos) : files_read(s, c, o, pos);
+
+	return r < 0 ? r : flow_content_moved(s, c, object | FLOW_SPOT_FILE, side, pos);
+}
+
+/* ---- names, sync, sizes ---- */
+
+int64_t flow_object_file(const struct flow_state *s, uint32_t object)
+{
+	const struct flow_object *o = &s->objects[object];
+	int64_t renamed = o->kind == FLOW_IS_FILE ? s->files[o->file].renamed : -1;
+
+	return renamed >= 0 ? renamed : o->file_id;
+}
+
+struct bytes flow_object_name(const struct flow_state *s, uint32_t object)
+{
+	return dims_file_name(s->dims, flow_object_file(s, object));
+}
+
+static int files_published(struct flow_state *s, struct flow_call *c)
+{
+	const int64_t ids[] = {c->file_id, c->file2_id};
+	int64_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ids) && n >= 0; i++) {
+		int64_t at = flow_object(s, ids[i]);
+
+		if (at < 0)
+			return (int)at;
+		if (at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE)
+			continue;
+		n = flow_call_node(s, c);
+		if (n >= 0)
+			s->files[s->objects[at].file].published = (uint32_t)n;
+		if (strncmp(op_def(c->op)->name, "link", 4) != 0)
+			s->files[s->objects[at].file].renamed = c->file2_id;
+		break; /* the second file is the one that had the name before */
+	}
+	return n < 0 ? (int)n : 0;
+}
+
+static int files_cut(struct flow_state *s, struct flow_file *f, int64_t size)
+{
+	int r = 0;
+
+	if (f->written.count && size < FLOW_POS_MAX)
+		r = flow_extents_put(&f->written, &s->room, size, INT64_MAX, FLOW_NONE);
+	f->size = MIN(f->size, size);
+	flow_pieces_cut(&s->pieces, &f->pieces, size);
+	return r == -ENOSPC ? 0 : r;
+}
+
+static int files_opened(struct flow_state *s, struct flow_call *c)
+{
+	int64_t at = flow_object(s, c->file_id), n;
+	struct flow_file *f;
+
+	if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE)
+		return at < 0 ? (int)at : 0;
+	f = &s->files[s->objects[at].file];
+	if (c->flags & O_TRUNC) {
+		n = files_cut(s, f, 0);
+		if (n < 0)
+			return (int)n;
+	}
+	if (f->published == FLOW_NONE || s->graph.nodes[f->published].task == c->number)
+		return 0;
+	n = flow_call_node(s, c);
+	if (n < 0)
+		return (int)n;
+	return flow_edge(
+		s, &(struct flow_edge){.from = f->published,
+				       .to = (uint32_t)n,
+				       .pos = -1,
+				       .file_id = c->file_id,
+				       .via = VIA_PUBLISH,
+				       .certainty = flow_node_end(&s->graph.nodes[f->published]) >
+								    c->start
+							    ? CERTAINTY_CONTESTED
+							    : CERTAINTY_CERTAIN});
+}
+
+static int files_synced(struct flow_state *s, struct flow_call *c)
+{
+	int64_t at = flow_object(s, c->file_id), n;
+	struct flow_file *f;
+	int r = 0;
+
+	if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE)
+		return at < 0 ? (int)at : 0;
+	f = &s->files[s->objects[at].file];
+	for (size_t i = 0; i < ARRAY_SIZE(f->writers) && r >= 0; i++) {
+		const struct flow_node *w;
+
+		if (f->writers[i] == FLOW_NONE)
+			continue;
+		w = &s->graph.nodes[f->writers[i]];
+		n = w->task == c->number ? FLOW_NONE : flow_call_node(s, c);
+		r = n < 0 ? (int)n
+			  : flow_edge(s, &(struct flow_edge){.from = f->writers[i],
+							     .to = (uint32_t)n,
+							     .pos = -1,
+							     .file_id = c->file_id,
+							     .via = VIA_SYNC,
+							     .certainty =
+								     flow_node_end(w) > c->start
+									     ? CERTAINTY_CONTESTED
+									     : CERTAINTY_CERTAIN});
+		f->writers[i] = FLOW_NONE;
+	}
+	s->graph.left_out += f->unkept;
+	f->unkept = 0;
+	return r;
+}
+
+int flow_files_take(struct flow_state *s, struct flow_call *c)
+{
+	int64_t at;
+
+	if (c->failed)
+		return 0;
+	switch (c->act) {
+	case FLOW_RENAME:
+		return files_published(s, c);
+	case FLOW_OPEN:
+		return files_opened(s, c);
+	case FLOW_FSYNC:
+		return files_synced(s, c);
+	case FLOW_TRUNCATE:
+		at = flow_object(s, c->file_id);
+		if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE)
+			return at < 0 ? (int)at : 0;
+		return files_cut(s, &s->files[s->objects[at].file], MAX(c->size, (int64_t)0));
+	default:
+		return 0;
+	}
+}

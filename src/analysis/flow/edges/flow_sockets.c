@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_sockets.c: edges through pipes and sockets. The ends of a TCP connection have each other's addresses, those of a
+ * pair of unix sockets each other's inode; both ends of a pipe are one file.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "analysis/flow/flow_pass.h"
+
+#define TEXT_MAX 128
+
+/* ---- finding the peer ---- */
+
+/* "[::ffff:10.0.0.1]:80" is "10.0.0.1:80" for a peer that uses IPv4. */
+static size_t sockets_plain(struct bytes a, char out[static TEXT_MAX])
+{
+	static const char mapped[] = "[::ffff:";
+	size_t len = 0, skip = sizeof(mapped) - 1;
+
+	if (a.len > skip && !memcmp(a.data, mapped, skip) &&
+	    memchr(a.data + skip, '.', a.len - skip)) {
+		for (size_t i = skip; i < a.len && len < TEXT_MAX; i++) {
+			if (a.data[i] != ']')
+				out[len++] = (char)a.data[i];
+		}
+		return len;
+	}
+	len = MIN(a.len, (size_t)TEXT_MAX);
+	memcpy(out, a.data, len);
+	return len;
+}
+
+static bool is_loopback(const char *a, size_t len)
+{
+	return (len > 4 && !memcmp(a, "127.", 4)) || (len > 5 && !memcmp(a, "[::1]", 5));
+}
+
+/* Loopback addresses are only unique within one network namespace of one machine. */
+static uint64_t address_key(const struct flow_state *s, const struct flow_call *c,
+			    struct bytes from, struct bytes to)
+{
+	char text[2 * TEXT_MAX + 3 * sizeof(uint64_t)];
+	uint64_t scope[2] = {0, 0};
+	size_t first = sockets_plain(from, text), len;
+
+	if (is_loopback(text, first)) {
+		scope[0] = s->tasks[c->task].machine + 1;
+		scope[1] = (uint64_t)s->tasks[c->task].net_ns;
+	}
+	text[first] = '>';
+	len = first + 1 + sockets_plain(to, text + first + 1);
+	memcpy(text + len, scope, sizeof(scope));
+	return hash_bytes(text, len + sizeof(scope));
+}
+
+static uint64_t ino_key(const struct flow_state *s, const struct flow_call *c, uint64_t own,
+			uint64_t other)
+{
+	const uint64_t key[] = {s->tasks[c->task].machine, own, other};
+
+	return hash_bytes(key, sizeof(key));
+}
+
+/* Connects two ends by two channels: each receives what the other sends. */
+static int sockets_join(struct flow_state *s, uint32_t a, uint32_t b)
+{
+	struct flow_object *x = &s->objects[a], *y = &s->objects[b];
+	bool apart = x->place != y->place;
+
+	x->twin = b;
+	y->twin = a;
+	y->channels[FLOW_SEND] = x->channels[FLOW_RECEIVE];
+	y->channels[FLOW_RECEIVE] = x->channels[FLOW_SEND];
+	s->channels[x->channels[FLOW_SEND]].apart = apart;
+	s->channels[x->channels[FLOW_RECEIVE]].apart = apart;
+	return 0;
+}
+
+static int sockets_channels(struct flow_state *s, uint32_t object, bool messages)
+{
+	struct flow_object *o = &s->objects[object];
+
+	for (int side = 0; side < 2; side++) {
+		int64_t c = flow_channel_new(s, messages ? VIA_DATAGRAM : VIA_STREAM);
+
+		if (c < 0)
+			return (int)c;
+		s->channels[c].messages = messages;
+		o->channels[side] = (uint32_t)c;
+	}
+	return 0;
+}
+
+/* The object that waits under the peer's key; if several wait there, the match is ambiguous. */
+static uint32_t sockets_waiting(struct flow_state *s, uint64_t key, bool *ret_more)
+{
+	uint64_t at;
+
+	*ret_more = false;
+	if (!map_get(&s->waiting, key, &at))
+		return FLOW_NONE;
+	*ret_more = s->objects[at].waiting != FLOW_NONE;
+	return (uint32_t)at;
+}
+
+static int sockets_take_off(struct flow_state *s, uint64_t key, uint32_t first)
+{
+	uint32_t next = s->objects[first].waiting;
+
+	if (next == FLOW_NONE)
+		return map_del(&s->waiting, key) ? 0 : -ENOENT;
+	return map_set(&s->waiting, key, next);
+}
+
+/* Appends to those already waiting under the key: connections with the same pair of addresses are consecutive. */
+static int sockets_wait(struct flow_state *s, uint64_t key, uint32_t object)
+{
+	uint64_t at;
+
+	if (!map_get(&s->waiting, key, &at))
+		return map_set(&s->waiting, key, object);
+	while (s->objects[at].waiting != FLOW_NONE)
+		at = s->objects[at].waiting;
+	s->objects[at].waiting = object;
+	return 0;
+}
+
+static int sockets_find(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			const struct dims_file *f)
+{
+	uint64_t mine, theirs;
+	uint32_t other;
+	bool more;
+	int r;
+
+	if (s->objects[object].kind == FLOW_IS_TCP) {
+		if (!f->local.len || !f->peer.len)
+			return 0;
+		mine = address_key(s, c, f->local, f->peer);
+		theirs = address_key(s, c, f->peer, f->local);
+	} else {
+		if (!f->ino || !f->peer_ino)
+			return 0;
+		mine = ino_key(s, c, f->ino, f->peer_ino);
+		theirs = ino_key(s, c, f->peer_ino, f->ino);
+	}
+	other = sockets_waiting(s, theirs, &more);
+	if (other == FLOW_NONE || other == object) {
+		r = sockets_channels(s, object,
+				     s->objects[object].kind == FLOW_IS_UNIX &&
+					     (f->proto >> 16 & 0xf) != SOCK_STREAM);
+		return r < 0 ? r : sockets_wait(s, mine, object);
+	}
+	r = sockets_take_off(s, theirs, other);
+	if (r < 0)
+		return r;
+	r = sockets_join(s, other, object);
+	for (int side = 0; side < 2 && more; side++)
+		s->channels[s->objects[object].channels[side]].ambiguous = true;
+	return r;
+}
+
+static int sockets_start(struct flow_state *s, uint32_t object)
+{
+	struct flow_object *o = &s->objects[object];
+
+	if (o->opened)
+		return 0;
+	o->opened = true;
+	if (o->kind == FLOW_IS_PIPE) {
+		int64_t c = flow_channel_new(s, VIA_PIPE);
+
+		o->channels[0] = o->channels[1] = (uint32_t)MAX(c, (int64_t)0);
+		return c < 0 ? (int)c : 0;
+	}
+	return 0;
+}
+
+/* Creates the channels of a pipe, or finds the peer of a socket. */
+static int sockets_opened(struct flow_state *s, const struct flow_call *c, uint32_t object)
+{
+	struct dims_file room;
+	const struct dims_file *f;
+	int64_t generation;
+	bool had = s->objects[object].opened;
+	int r = sockets_start(s, object);
+
+	if (r < 0 || had || s->objects[object].kind == FLOW_IS_PIPE)
+		return r;
+	f = dims_newest_file(s->dims, s->objects[object].file_id, &generation, &room);
+	return f ? sockets_find(s, c, object, f) : 0;
+}
+
+/* ---- calls ---- */
+
+/* If recorded calls created both ends, the connect precedes the accept. */
+static int sockets_connected(struct flow_state *s, uint32_t object)
+{
+	const struct flow_object *o = &s->objects[object], *t;
+
+	if (o->twin == FLOW_NONE)
+		return 0;
+	t = &s->objects[o->twin];
+	if (o->origin == FLOW_NONE || t->origin == FLOW_NONE || o->by_connect == t->by_connect)
+		return 0;
+	return flow_edge(s, &(struct flow_edge){.from = o->by_connect ? o->origin : t->origin,
+						.to = o->by_connect ? t->origin : o->origin,
+						.pos = -1,
+						.file_id = o->by_connect ? t->file_id : o->file_id,
+						.via = VIA_CONNECT,
+						.certainty = s->channels[o->channels[0]].ambiguous
+								     ? CERTAINTY_CONTESTED
+								     : CERTAINTY_CERTAIN});
+}
+
+static int sockets_made(struct flow_state *s, struct flow_call *c, int64_t file_id, bool origin)
+{
+	int64_t at = flow_object(s, file_id), n;
+	struct flow_object *o;
+	int r;
+
+	if (at < 0 || at == FLOW_NONE)
+		return at < 0 ? (int)at : 0;
+	o = &s->objects[at];
+	if (o->kind != FLOW_IS_PIPE && o->kind != FLOW_IS_TCP && o->kind != FLOW_IS_UNIX)
+		return 0;
+	o->from_start = true;
+	if (origin) {
+		n = flow_call_node(s, c);
+		if (n < 0)
+			return (int)n;
+		o->origin = (uint32_t)n;
+		o->by_connect = c->act == FLOW_CONNECT;
+	}
+	r = sockets_opened(s, c, (uint32_t)at);
+	return r < 0 || !origin ? r : sockets_connected(s, (uint32_t)at);
+}
+
+int flow_sockets_take(struct flow_state *s, struct flow_call *c)
+{
+	int r;
+
+	switch (c->act) {
+	case FLOW_CONNECT:
+		if (c->failed && c->ret != -EINPROGRESS)
+			return 0;
+		return sockets_made(s, c, c->file_id, true);
+	case FLOW_ACCEPT:
+		return c->failed ? 0 : sockets_made(s, c, c->file2_id, true);
+	default:
+		if (c->failed)
+			return 0;
+		r = sockets_made(s, c, c->file_id, false);
+		return r < 0 ? r : sockets_made(s, c, c->file2_id, false);
+	}
+}
+
+/* Counts whether a send follows the receipt of something from the peer it is sent to. */
+static void sockets_heard(struct flow_state *s, const struct flow_call *c, struct flow_channel *ch,
+			  uint32_t object, enum flow_side side)
+{
+	if (side == FLOW_RECEIVE)
+		s->tasks[c->task].heard = object;
+	else if (s->tasks[c->task].heard == object)
+		ch->pulled++;
+	else
+		ch->pushed++;
+}
+
+int flow_sockets_move(struct flow_state *s, struct flow_call *c, uint32_t object,
+		      enum flow_side side)
+{
+	const struct flow_object *o = &s->objects[object];
+	struct flow_channel *ch;
+	struct flow_item item = {.bytes = c->bytes,
+				 .moved = c->bytes,
+				 .start = c->start,
+				 .end = c->end,
+				 .file_id = o->file_id};
+	int64_t n, pos = -1;
+	bool sure = false;
+	int r = sockets_opened(s, c, object);
+
+	if (r < 0)
+		return r;
+	if (o->channels[side] == FLOW_NONE) {
+		s->alone++;
+		return 0;
+	}
+	ch = &s->channels[o->channels[side]];
+	if (o->kind == FLOW_IS_TCP)
+		pos = flow_content_pos(s, c, side, &sure);
+	if (pos < 0 && !o->from_start) {
+		s->unplaced++;
+		return 0;
+	}
+	n = flow_call_node(s, c);
+	if (n < 0 || n == FLOW_NONE)
+		return n < 0 ? (int)n : 0;
+	item.node = (uint32_t)n;
+	ch->ends[side].place = c->place;
+	ch->ends[side].task = c->task;
+	ch->ends[side].file_id = o->file_id;
+	sockets_heard(s, c, ch, object, side);
+	r = flow_channel_take(&s->streams, ch, side, &item, pos, sure);
+	return r < 0 || ch->messages ? r
+				     : flow_content_moved(s, c, o->channels[side], side,
+							  item.exact ? item.pos : -1);
+}
+
+int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c)
+{
+	int64_t at = c->file_id < 0 ? -1 : idmap_get(&s->object_of_version, c->file_id);
+	uint32_t channel = at < 0 ? FLOW_NONE : s->objects[at].channels[FLOW_SEND];
+
+	if (channel != FLOW_NONE)
+		flow_channel_break(&s->streams, &s->channels[channel], FLOW_SEND, c->start);
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call_prctl.c: the arguments of prctl, of which each option has others. */
+#include "cli/trace/call_prctl.h"
+
+#include <string.h>
+
+#include "cli/trace/call_memory.h"
+#include "schema/flags.h"
+
+/* What an argument is. */
+enum prctl_arg {
+	PRCTL_NUMBER = 'n',
+	PRCTL_ADDRESS = 'p',
+	PRCTL_TEXT = 't',
+	PRCTL_SIGNAL = 's',
+	PRCTL_CAP = 'c',
+	PRCTL_AMBIENT = 'a',
+	PRCTL_VMA = 'v',
+};
+
+/* As strace has them: the ones that the kernel demands to be 0 are printed for some. An option that is not here has all five. */
+static const struct {
+	uint32_t option;
+	char args[5]; /* enum prctl_arg each, behind the option */
+} prctl_known[] = {
+	{1, "s"},	      /* PR_SET_PDEATHSIG */
+	{2, "p"},	      /* PR_GET_PDEATHSIG */
+	{3, ""},	      /* PR_GET_DUMPABLE */
+	{4, "n"},	      /* PR_SET_DUMPABLE */
+	{7, ""},	      /* PR_GET_KEEPCAPS */
+	{8, "n"},	      /* PR_SET_KEEPCAPS */
+	{15, "t"},	      /* PR_SET_NAME */
+	{16, "t"},	      /* PR_GET_NAME */
+	{21, ""},	      /* PR_GET_SECCOMP */
+	{23, "c"},	      /* PR_CAPBSET_READ */
+	{24, "c"},	      /* PR_CAPBSET_DROP */
+	{27, ""},	      /* PR_GET_SECUREBITS */
+	{28, "p"},	      /* PR_SET_SECUREBITS */
+	{29, "n"},	      /* PR_SET_TIMERSLACK */
+	{30, ""},	      /* PR_GET_TIMERSLACK */
+	{36, "n"},	      /* PR_SET_CHILD_SUBREAPER */
+	{37, "p"},	      /* PR_GET_CHILD_SUBREAPER */
+	{38, "nnnn"},	      /* PR_SET_NO_NEW_PRIVS */
+	{39, "nnnn"},	      /* PR_GET_NO_NEW_PRIVS */
+	{40, "p"},	      /* PR_GET_TID_ADDRESS */
+	{41, "nnnn"},	      /* PR_SET_THP_DISABLE */
+	{42, "nnnn"},	      /* PR_GET_THP_DISABLE */
+	{47, "acnn"},	      /* PR_CAP_AMBIENT */
+	{0x53564d41, "vpnp"}, /* PR_SET_VMA */
+	{0x59616d61, "n"},    /* PR_SET_PTRACER */
+};
+
+static const char *prctl_args(const struct call_writer *w)
+{
+	uint32_t option = (uint32_t)call_value(w, OP_A0, 0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(prctl_known); i++) {
+		if (prctl_known[i].option == option)
+			return prctl_known[i].args;
+	}
+	return NULL;
+}
+
+bool call_prctl_has(const struct call_writer *w, unsigned int i)
+{
+	const char *args = prctl_args(w);
+
+	return !i || !args || i <= strnlen(args, 4);
+}
+
+bool call_prctl_put(struct call_writer *w, unsigned int i)
+{
+	const char *args = prctl_args(w);
+	uint64_t v = (uint64_t)call_value(w, OP_A0 + i, 0);
+	struct bytes text;
+
+	if (!i || !args || !call_has(w, OP_A0 + i))
+		return false;
+	switch (args[i - 1]) {
+	case PRCTL_NUMBER:
+		call_put(w, "%llu", (unsigned long long)v);
+		break;
+	case PRCTL_SIGNAL:
+		call_note(w, flags_print(w->to, WORDS_SIGNAL, v));
+		break;
+	case PRCTL_CAP:
+		call_note(w, flags_print(w->to, WORDS_CAP, v));
+		break;
+	case PRCTL_AMBIENT:
+		call_note(w, flags_print(w->to, WORDS_CAP_AMBIENT, v));
+		break;
+	case PRCTL_VMA:
+		call_put(w, v ? "%#llx" : "PR_SET_VMA_ANON_NAME", (unsigned long long)v);
+		break;
+	case PRCTL_TEXT:
+		text = call_memory(w, v);
+		if (!text.data || (call_value(w, OP_RET, -1) < 0))
+			return false;
+		call_put(w, "\"");
+		call_note(w, call_text_escape(
+				     w->to,
+				     (struct bytes){text.data,
+						    strnlen((const char *)text.data, text.len)},
+				     "\""));
+		call_put(w, "\"");
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
