@@ -369,9 +369,9 @@ static size_t right_of(const struct flow_verdicts *v, const struct flow_replica 
 			received = n;
 		right = i;
 	}
-	if (received && received < n)
-		return right;
 	most = flow_replicas_majority(v, g, n, 0, INT64_MAX);
+	if (received && received < n && most == n)
+		return right;
 	for (size_t i = 0; i < n && most < n && !received; i++) {
 		if (flow_replicas_differ_within(v, g[i]->object, g[most]->object, 0, INT64_MAX) &&
 		    is_first(v, g, n, i))
