@@ -97,8 +97,9 @@
 	C(VERDICT, verdict, START, start, TIME, "ns", "start of the first of the two calls")     \
 	C(VERDICT, verdict, DUR, dur, DUR, "ns", "from there to the end of the second")          \
 	C(VERDICT, verdict, VERDICT, verdict, BYTES, "",                                         \
-	  "altered, altered-between, sent-never-stored, stored-never-sent, never-stored, "       \
-	  "replicas-differ, sent-twice, re-ordered or read-back-differs")                        \
+	  "altered, altered-between, misplaced, sent-never-stored, stored-never-sent, "          \
+	  "never-stored, never-sent, replicas-differ, sent-twice, re-ordered or "                \
+	  "read-back-differs")                                                                   \
 	C(VERDICT, verdict, PROCESS_ID, process_id, ID, ">process", "the process at fault")      \
 	C(VERDICT, verdict, THREAD_ID, thread_id, ID, ">thread", "its thread")                   \
 	C(VERDICT, verdict, FILE_ID, file_id, ID, ">file", "the file of the bytes")              \

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-#include "analysis/flow/bytes/flow_verdicts.h"
+#include "analysis/flow/bytes/flow_replicas.h"
 
 #define MOST	4		      /* all but one in four */
 #define LEAST	(2 * FLOW_LINK_LEAST) /* bytes; shorter ranges may be part of a header */
@@ -209,6 +209,20 @@ static int verdict_replaced(struct flow_verdicts *v, const struct flow_range *k,
 	return r < 0 ? r : 1;
 }
 
+/* The call that took a byte of a stream; of a range that begins before it. */
+static uint32_t taker_of(const struct flow_verdicts *v, const struct flow_range *k, int64_t pos)
+{
+	const struct flow_links *l = &v->s->links;
+
+	for (size_t i = 0; i < l->segment_count && pos > k->from; i++) {
+		const struct flow_segment *s = &l->segments[i];
+
+		if (s->spot == k->in_spot && s->pos <= pos && pos < s->pos + s->size)
+			return s->node;
+	}
+	return k->in;
+}
+
 static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 			   const int64_t gap[2], bool stored)
 {
@@ -237,6 +251,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	if (r)
 		return MIN(r, 0);
 	row.object = place.object;
+	row.first = taker_of(v, k, range[0] - k->out_pos + k->from);
 	row.from = place.pos;
 	row.bytes = range[1] - range[0];
 	row.to = row.from + row.bytes;
@@ -246,7 +261,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	}
 	r = flow_verdict_put(v, &row);
 	if (r >= 0)
-		r = flow_verdict_evidence(v, "received", k->in, k->in_spot, FLOW_RECEIVE, NULL);
+		r = flow_verdict_evidence(v, "received", row.first, k->in_spot, FLOW_RECEIVE, NULL);
 	if (r >= 0)
 		r = flow_verdict_evidence(
 			v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
@@ -255,6 +270,24 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	return r < 0 || place.object == FLOW_NONE
 		       ? r
 		       : flow_replicas_evidence(v, &ref, row.from, row.to);
+}
+
+/* Whether who is at the other end of the stream has the bytes in its file all the same: then a call is missing, not they. */
+static bool has_arrived(const struct flow_verdicts *v, const struct flow_range *k,
+			uint32_t out_spot, const int64_t gap[2])
+{
+	uint32_t object = k->out_spot & ~FLOW_SPOT_FILE,
+		 task = out_spot & FLOW_SPOT_FILE
+				? FLOW_NONE
+				: v->s->channels[out_spot].ends[FLOW_RECEIVE].task,
+		 other;
+	int64_t apart = k->out_pos - k->from;
+
+	if (task == FLOW_NONE)
+		return false;
+	other = flow_replica_of(v, object, v->s->tasks[task].process_id);
+	return other != FLOW_NONE && other != object &&
+	       !flow_replicas_differ_within(v, object, other, gap[0] + apart, gap[1] + apart);
 }
 
 /* Bytes in one list are missing in the other, although it has most of them; if a third list is given, it must have them. */
@@ -297,6 +330,8 @@ static int deliveries_missing(struct flow_verdicts *v, const struct deliveries *
 			gap[1] = MAX(gap[1], more[1]);
 		}
 		until = gap[1];
+		if (stored && lack->count && has_arrived(v, k, lack->all[0].out_spot, gap))
+			continue;
 		r = verdict_missing(v, k, gap, stored);
 	}
 	return r;
@@ -505,14 +540,23 @@ static bool was_transformed(const struct flow_verdicts *v, int64_t process_id, u
  * True if other bytes take the place of a gap: between what the process sent out before and after it, and not known to
  * have entered elsewhere.
  */
-static bool is_replaced(const struct flow_verdicts *v, const struct flow_range *before,
-			const struct flow_range *behind, int64_t gap)
+static bool is_other_between(const struct flow_verdicts *v, const struct flow_range *before,
+			     const struct flow_range *behind, int64_t gap)
 {
 	int64_t from = before->out_pos + before->to - before->from, apart = behind->out_pos - from;
 	const struct flow_link *all = v->s->links.links;
 
 	if (before->out_spot != behind->out_spot || apart < gap / MANY || apart >= gap * BETWEEN)
 		return false;
+	if (before->out_spot & FLOW_SPOT_FILE) { /* without holes */
+		const struct flow_object *o = &v->s->objects[before->out_spot & ~FLOW_SPOT_FILE];
+		struct flow_extent e;
+
+		apart = 0;
+		for (int64_t at = from;
+		     flow_extents_next(&v->s->files[o->file].written, &at, behind->out_pos, &e);)
+			apart += e.to - e.from;
+	}
 	for (size_t i = flow_out_at(v, before->out_spot, from); i < v->s->links.link_count; i++) {
 		const struct flow_link *k = &all[v->by_out[i]];
 
@@ -612,7 +656,8 @@ static int dropped_between(struct flow_verdicts *v, const struct deliveries *all
 	for (size_t i = 1; i < all->count && r >= 0; i++) {
 		const struct flow_range *k = &all->all[i];
 
-		if (k->from - at >= g->least && !is_replaced(v, &all->all[before], k, k->from - at))
+		if (k->from - at >= g->least &&
+		    !is_other_between(v, &all->all[before], k, k->from - at))
 			r = verdict_dropped(v, k->process_id, k->in_spot, (int64_t[]){at, k->from},
 					    stores);
 		before = k->to > at ? i : before;

@@ -5,7 +5,7 @@
 #define PLACES_MAX 8 /* length of a chain of processes that forward bytes */
 
 /* The end of the ranges that continue the first one, at their source and at their destination. */
-static int64_t range_end(const struct flow_ranges *l, const struct flow_range *first)
+static int64_t places_end(const struct flow_ranges *l, const struct flow_range *first)
 {
 	const struct flow_range *k = first + 1, *end = l->all + l->count;
 	int64_t to = first->to;
@@ -29,7 +29,7 @@ static const struct flow_range *range_cut(const struct flow_ranges *l, int64_t p
 	if (!k)
 		return NULL;
 	range[0] = MAX(range[0], k->from);
-	range[1] = MIN(range[1], range_end(l, k));
+	range[1] = MIN(range[1], places_end(l, k));
 	return k;
 }
 
@@ -160,7 +160,7 @@ static bool stored_by_receiver(const struct flow_verdicts *v, const struct flow_
 		const struct flow_range *s = &v->sent.all[i];
 		int64_t apart = s->out_pos - s->from,
 			at[2] = {MAX(range[0], s->from) + apart,
-				 MIN(range[1], range_end(&v->sent, s)) + apart};
+				 MIN(range[1], places_end(&v->sent, s)) + apart};
 
 		if (s->process_id != k->process_id || s->in_spot != k->in_spot || at[0] >= at[1])
 			continue;

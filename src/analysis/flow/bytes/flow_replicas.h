@@ -46,3 +46,20 @@ size_t flow_replicas_group(const struct flow_replicas *p, size_t from,
 bool flow_are_replicas(const struct flow_replicas *p, size_t a, size_t b);
 /* Appends the host if its recording has only one such folder, else the folder. */
 int flow_replica_put_folder(const struct flow_verdicts *v, size_t folder, struct buf *to);
+/* The group to which a file belongs. */
+size_t flow_replicas_named(const struct flow_verdicts *v, uint32_t object,
+			   const struct flow_replica **to);
+/* The first piece at or after `index` in which two files differ; false: none. */
+bool flow_replicas_differ(const struct flow_verdicts *v, uint32_t a, uint32_t b, uint64_t index,
+			  uint64_t *ret);
+bool flow_replicas_differ_within(const struct flow_verdicts *v, uint32_t a, uint32_t b,
+				 int64_t from, int64_t to);
+/* The file that most others are equal to; n: no majority. */
+size_t flow_replicas_majority(const struct flow_verdicts *v, const struct flow_replica *const *g,
+			      size_t n, int64_t from, int64_t to);
+/*
+ * True if a difference from another file of its name indicates an error: one process wrote the file, either once or, if
+ * more than once, then with bytes from a stream. Files modified by several processes, as in databases, begin as copies
+ * and then diverge.
+ */
+bool flow_replica_steady(const struct flow_verdicts *v, uint32_t object);
