@@ -22,8 +22,7 @@ struct dim_table {
 	size_t slab_count, slabs_cap;
 	int64_t *ids; /* id of each row, in order of appearance */
 	size_t rows, ids_cap;
-	/* Row numbers in the order of application; the clock is their count. If a row was applied several times, its
-	 * last place counts. */
+	/* Row numbers in the order of application; the clock is their count. A row's last place counts. */
 	uint32_t *changes;
 	size_t clock, changes_cap;
 	size_t before;	  /* the clock at dims_forget(): changes[0] is the next change */

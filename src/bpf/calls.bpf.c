@@ -300,7 +300,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 			context_inherit(parent, ts);
 		return 0;
 	}
-	/* The child's exit from the fork would be taken for a call of its own. */
+	/* No storage for the child: its exit from the fork will be taken for a separate call. */
 	ts = bpf_task_storage_get(&threads, parent, 0, 0);
 	if (ts && (ts->flags & THREAD_SELECTED))
 		cpu_count(storage);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * phases.bpf.c: the phases of a call (lib/phases.h), taken when threads lose and get CPUs and when they are woken up.
+ * phases.bpf.c: the phases of a call (lib/call/phases.h), taken when threads lose and get CPUs and when they are woken up.
  * These programs run for every switch and wake-up of the host: a thread outside a recorded call costs one look-up of
  * its storage, a kernel thread not even that.
  *

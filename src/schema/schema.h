@@ -6,8 +6,7 @@
  *
  * schema.h: the tables of tables.h as enums and as data.
  *
- *   SCHEMA_OP_START is column 0 of table TABLE_OP: schema_table(TABLE_OP)->columns[OP_START].name
- * == "start"
+ *   OP_START is column 0 of table TABLE_OP: schema_table(TABLE_OP)->columns[OP_START].name == "start"
  */
 #pragma once
 
@@ -55,7 +54,7 @@ static inline bool column_is_bytes(enum column_type type)
 	return type == COLUMN_BYTES || type == COLUMN_TEXT || type == COLUMN_BLOB;
 }
 
-/* OP_START, ..., OP_COUNT; THREAD_ID, ...: the number of a column in its table. */
+/* OP_START, ..., OP_COLUMNS; THREAD_ID, ...: the number of a column in its table. */
 #define SCHEMA_ENUM(T, t, N, n, type, unit, doc) T##_##N,
 #define TABLE(T, t, ...)			 enum t##_column{SCHEMA_##T(SCHEMA_ENUM) T##_COLUMNS};
 SCHEMA_TABLES(TABLE)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cases.py WEIR [--only NAME,...] [--keep DIR] [--jobs N]: records the twins of each case, and compares what `weir diagnose` finds.
-cases.py WEIR --thin THIN ...: judges each fourth trace again after THIN (thin.c) has taken 1 % of its calls and of its rows beside calls,
-of some at random, of others in bursts: what is found although it is not there must be called uncertain.
+cases.py WEIR --thin THIN [--all] ...: judges each eighth trace, or all of them, again after THIN (thin.c) has taken 1 % of its calls and of
+its rows beside calls, of some at random, of others in bursts: what is found although it is not there must be called uncertain.
 cases.py WEIR --export DIR [--only NAME,...]: records them, and writes a trace and a label for each, for other tools. Needs root.
 cases.py --list: the names of the cases.
 
@@ -54,7 +54,8 @@ TRIES = 3  # recordings of a twin; one that lost calls is repeated
 FOUND = 3  # exit status of diagnose with findings
 SKIP = 77
 DISKS = '/run/lock/weir-disks'  # locked by who has loop devices
-BURSTS = (1, 20, 0, 0, 0, 0, 0, 0)  # calls that are lost together, where calls are taken from a trace; 0: of this twin none, as that takes time
+BURSTS = (1, 20)  # calls that are lost together, where calls are taken from a trace
+THINNED = 8  # of so many twins one, as that takes time
 SEED = 7
 BESIDE = {'block': ['block', 'block_part'], 'net': ['net', 'net_sample'], 'sched': ['sched'], 'phases': []}  # tables of record --with
 # What is true of the machine and not of the program, as the rows without a process show: other tests record beside these, and its disk
@@ -145,8 +146,8 @@ def rules_of(weir):
 class Twin:
     """One of the two programs of a case, and its folder: work/ is where it runs, beside it are the trace and the output."""
 
-    def __init__(self, weir, case, twin, folder, thin=None):
-        self.weir, self.case, self.twin, self.thin = weir, case, twin, thin
+    def __init__(self, weir, case, twin, folder, thin=None, all_thinned=False):
+        self.weir, self.case, self.twin, self.thin, self.all_thinned = weir, case, twin, thin, all_thinned
         self.name = f'{case.name} {twin}'
         self.folder = os.path.join(folder, f'{case.name}.{twin}')
         self.work = os.path.join(self.folder, 'work')
@@ -217,11 +218,12 @@ class Twin:
         return bad
 
     def complaints_once(self):
-        burst = BURSTS[zlib.crc32(self.name.encode()) % len(BURSTS)]
+        chance = zlib.crc32(self.name.encode())
+        bursts = BURSTS if self.all_thinned else [BURSTS[chance // THINNED % len(BURSTS)]] if chance % THINNED == 0 else []
         thinned = []
 
         def look():
-            thinned[:] = [self.thinned(burst)] if self.thin and burst else []  # before diagnose adds its tables
+            thinned[:] = [self.thinned(burst) for burst in bursts] if self.thin else []  # before diagnose adds its tables
             return self.ask(self.trace, 'diagnose')
 
         rows = self.record(look)['rows']
@@ -241,7 +243,7 @@ class Twin:
 
     def thinned(self, burst):
         """What was done, and the trace without 1 % of its rows."""
-        trace = self.trace + '.thin'
+        trace = f'{self.trace}.thin{burst}'
         words = self.case.expect['with'].split(',') if 'with' in self.case.expect else []
         tables = ['op'] + [table for word in words for table in BESIDE[word]] + (['chunk'] if 'content' in self.case.expect else [])
         r = subprocess.run([self.thin, self.trace, trace, str(SEED), str(burst), *tables], capture_output=True, text=True, timeout=STEP_S,
@@ -344,6 +346,7 @@ def arguments():
     parser.add_argument('--jobs', type=int, default=2, help='twins that are recorded at the same time (2)')
     parser.add_argument('--export', metavar='DIR', help='write traces and labels into this folder')
     parser.add_argument('--thin', help='the program that takes calls from traces')
+    parser.add_argument('--all', action='store_true', help='of all traces')
     parser.add_argument('--list', action='store_true', help='print the names of the cases')
     args = parser.parse_args()
     if not args.weir and not args.list:
@@ -376,7 +379,7 @@ def main():
         folder = os.path.abspath(args.keep) if args.keep else folder
         os.makedirs(folder, exist_ok=True)
         weir = os.path.abspath(args.weir)
-        twins = [Twin(weir, case, twin, folder, args.thin and os.path.abspath(args.thin)) for case in map(Case, names) for twin in case.twins()]
+        twins = [Twin(weir, case, twin, folder, args.thin and os.path.abspath(args.thin), args.all) for case in map(Case, names) for twin in case.twins()]
         alone = [t for t in twins if t.case.expect.get('alone')]
         twins = [t for t in twins if t not in alone]
         verdicts = itertools.chain(pool.map(do, twins), map(do, alone))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_differential.c: the ten questions of the bench and 200 made at random, answered by weir over a
+ * test_differential.c: the ten questions of the bench and some made at random, answered by weir over a
  * trace, by DuckDB over the same rows in a Parquet file, and by plain loops over the rows (plain.c).
- * The seed is printed; WEIR_SEED sets it.
+ * The seed is printed; WEIR_SEED sets it, as tools/soak does, and asks more questions.
  */
 #include "click_server.h"
 #include "fixture.h"
@@ -16,7 +16,8 @@
 
 #define ROWS	  60000
 #define PART	  10000 /* rows of a block: in every other one all calls ended (fixture_op()) */
-#define QUESTIONS 200
+#define QUESTIONS 50	/* made at random */
+#define SOAKED	  200	/* the same, of a seed that is given */
 #define PARTS_MAX 3
 
 static struct fixture f;
@@ -26,6 +27,7 @@ static unsigned int third_rows;
 static struct plain_row *rows;
 static struct error last;
 static uint64_t seed, state_of_random;
+static size_t question_count;
 
 /* ---- the ten questions, in C ---- */
 
@@ -342,6 +344,7 @@ static int setup(void **state)
 	const char *given = getenv("WEIR_SEED");
 
 	seed = given ? strtoull(given, NULL, 10) : 1;
+	question_count = given ? SOAKED : QUESTIONS;
 	printf("# seed %" PRIu64 " (WEIR_SEED)\n", seed);
 	state_of_random = seed;
 	write_trace(trace);
@@ -439,7 +442,7 @@ static void ten_questions(void **state)
 
 static void random_questions(void **state)
 {
-	for (size_t i = 0; i < QUESTIONS; i++) {
+	for (size_t i = 0; i < question_count; i++) {
 		_cleanup_buf_ struct buf question = {0}, sql = {0}, loops = {0};
 		struct plain_question q = {0};
 
@@ -462,7 +465,7 @@ static struct range random_range(void)
 /* What summaries answer with rows at the edges is what rows alone say, whose filter is in SQL. */
 static void ranges(void **state)
 {
-	for (size_t i = 0; i < QUESTIONS; i++) {
+	for (size_t i = 0; i < question_count; i++) {
 		_cleanup_buf_ struct buf question = {0}, unused = {0}, want = {0}, got = {0};
 		struct plain_question q = {0};
 		struct range range = random_range();
@@ -594,7 +597,7 @@ static void largest_files(void)
 	static const char *const values[] = {"count()", "sum(bytes)", "sum(dur)", "max(dur)"};
 	size_t fast = 0;
 
-	for (size_t i = 0; i < QUESTIONS / 2; i++) {
+	for (size_t i = 0; i < question_count / 2; i++) {
 		_cleanup_buf_ struct buf question = {0}, want = {0}, got = {0};
 		struct range range = i % 2 ? random_range() : open_range;
 		const char *filter = filters[random_below(ARRAY_SIZE(filters))];

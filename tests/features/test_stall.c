@@ -433,8 +433,9 @@ int main(void)
 		TEST(test_many_locks),	 TEST(test_dead_server),   TEST(test_sent_without_answer),
 		TEST(test_server),	 TEST(test_event_loop),	   TEST(test_messages),
 		TEST(test_locks),	 TEST(test_connect_again), TEST(test_spinning),
-		TEST(test_asking_again), TEST(test_looking),	   TEST(test_sums),
-		TEST(test_recorded),	 TEST(test_wakers),	   TEST(test_bounds),
+		TEST(test_asking_again), TEST(test_poll_period),   TEST(test_looking),
+		TEST(test_sums),	 TEST(test_recorded),	   TEST(test_wakers),
+		TEST(test_bounds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

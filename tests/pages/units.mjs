@@ -13,7 +13,7 @@ if (!existsSync(module_('vitest/vitest.mjs'))) {
 }
 const node = (...args) => spawnSync(process.execPath, args, { cwd: web, encoding: 'utf8', maxBuffer: 1 << 26 });
 
-const units = node(module_('vitest/vitest.mjs'), 'run', '--reporter=tap-flat', '--testTimeout=120000');
+const units = node(module_('vitest/vitest.mjs'), 'run', '--reporter=tap-flat', '--testTimeout=120000', '--no-isolate');
 const lines = units.stdout.split('\n').filter((l) => /^(not )?ok\b|^\s+(---|\.\.\.|error:|name:|message:|at:|actual:|expected:)/.test(l));
 let count = lines.filter((l) => /^(not )?ok\b/.test(l)).length;
 console.log(lines.map((l) => (/^(not )?ok\b/.test(l) ? l : `# ${l}`)).join('\n'));

@@ -123,7 +123,7 @@ def ask(weir, folder, trace, query, *options):
 def main():
     weir = os.path.abspath(sys.argv[1])
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 120
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 120 if len(sys.argv) > 2 else 40  # of one seed, or of each that tools/soak gives
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../out/lib/libduckdb.so')
     if not os.environ.get('WEIR_DUCKDB') and not os.path.exists(here):
         print("1..1\nok 1 # SKIP DuckDB's library is not there")

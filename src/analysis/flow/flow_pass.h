@@ -66,7 +66,7 @@ struct flow_call {
 
 #define FLOW_WAKES	 4
 #define FLOW_ENTERS	 4
-#define FLOW_CHUNKS_OPEN 4 /* requests of a thread whose content comes at once */
+#define FLOW_CHUNKS_OPEN 4 /* requests of a thread whose content may be recorded at the same time */
 
 /* A call that woke a thread from a futex. */
 struct flow_wake {

@@ -63,7 +63,7 @@ DEFINE_CLEANUP(struct reader *, reader_free)
  * calls of an idle program would wait for its next ones.
  */
 struct chunk *reader_take(struct reader *r, int timeout_ms, int64_t *ret_horizon);
-/* Returns a chunk. */
+/* Gives back a chunk. */
 void reader_put(struct reader *r, struct chunk *c);
 /* Copies the rest after the programs were detached, and ends the thread; reader_take() then returns the remaining
  * rounds. */

@@ -30,7 +30,7 @@ static void content_count(struct flow_content_sums *sums, const struct flow_chun
 	sums->by_outcome[c->outcome] += (uint64_t)c->size;
 }
 
-/* The rows of a call that began then; else of the one that began before all others, which has ended. */
+/* The rows of a call that began at `start`; if there are none, those of the call that began first, which has ended. */
 static struct flow_chunks *chunks_at(struct flow_task *t, int64_t start)
 {
 	struct flow_chunks *first = t->chunks;

@@ -625,9 +625,9 @@ static int verdict_misplaced(struct flow_verdicts *v, const struct flow_replica 
 }
 
 /*
- * Whether a folder that lacks the file is not merely late: one process writes its files, and has written one that came behind
- * this file in the other folder. Times of the two folders are not compared: the first node of a chain may have stored
- * everything before the second stored anything.
+ * True if a folder that lacks the file is not merely late: a single process writes its files, and has written one that
+ * came after this file in the other folder. Times of the two folders are not compared: the first node of a chain may
+ * have stored everything before the second stored anything.
  */
 static bool folder_skipped(const struct flow_verdicts *v, size_t folder,
 			   const struct flow_replica *other)
@@ -639,7 +639,7 @@ static bool folder_skipped(const struct flow_verdicts *v, size_t folder,
 	       p->newest[folder][other->folder] > v->s->graph.nodes[last].start;
 }
 
-/* Bytes that a process sent to another over streams. */
+/* Number of bytes that a process sent to another over streams. */
 static uint64_t sent_to(const struct flow_verdicts *v, int64_t from, int64_t to)
 {
 	const struct flow_state *s = v->s;
@@ -656,7 +656,7 @@ static uint64_t sent_to(const struct flow_verdicts *v, int64_t from, int64_t to)
 	return bytes;
 }
 
-/* Whether all others got the file by way of the one that differs: then they agree with each other, whoever altered it. */
+/* True if all others received the file from the one that differs: they then agree with each other, whoever altered it. */
 static bool is_first(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
 		     size_t odd)
 {
@@ -677,8 +677,8 @@ static bool is_first(const struct flow_verdicts *v, const struct flow_replica *c
 }
 
 /*
- * Of files that differ, one that is right: as it was received, unlike others; or as most are, unless these are copies of the one
- * that differs; or, of two, what is no copy. n: it is not known.
+ * The index of a correct file among files that differ: one as it was received, unlike others; or one equal to most,
+ * unless these are copies of the one that differs; or, of two, the one that is not a copy. n: unknown.
  */
 static size_t right_of(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
@@ -697,9 +697,10 @@ static size_t right_of(const struct flow_verdicts *v, const struct flow_replica 
 		if (!is_as_received(v, g[i]->object, range))
 			continue;
 		received++;
+		/* another one was also stored as received */
 		if (right < n &&
 		    differ_within(v, g[right]->object, g[i]->object, range[0], range[1]))
-			received = n; /* another was received there */
+			received = n;
 		right = i;
 	}
 	if (received && received < n)
@@ -713,7 +714,7 @@ static size_t right_of(const struct flow_verdicts *v, const struct flow_replica 
 	return most == n && origins == 1 && n == 2 && !received ? origin : most;
 }
 
-/* Whether one of two files is shorter because it is not written yet. */
+/* True if one of two files is shorter because writing it is still in progress. */
 static bool is_under_way(const struct flow_verdicts *v, const struct flow_replica *a,
 			 const struct flow_replica *b)
 {

@@ -293,7 +293,7 @@ verified_alone int call_mapped(struct thread_state *ts)
 	return 0;
 }
 
-/* Requests of libaio submitted by io_submit: see lib/aio.h. */
+/* Requests of libaio submitted by io_submit: see bpf/lib/request/aio.h. */
 verified_alone int aio_submit(struct thread_state *ts);
 
 /* Sets what is known when a call begins; nr from call_index(). */

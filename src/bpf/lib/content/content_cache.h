@@ -5,8 +5,8 @@
  * after copying, and counts as absent if it changed.
  *
  * The address of a page is computed from its struct page and the addresses of two tables. These are fixed unless the
- * kernel's layout is randomized, and then stored in two kernel variables, if those are listed. The recorder tries the
- * addresses on a page with known content (content_probe()); if none fits, nothing is read here.
+ * kernel's layout is randomized, in which case two kernel variables hold them, if they are listed. The recorder tries
+ * the addresses on a page with known content (weir_content_probe()); if none fits, nothing is read here.
  */
 #pragma once
 

@@ -44,7 +44,7 @@ struct last_file {
 /* The current call of a thread. */
 struct call {
 	struct wire_op op; /* as it will be sent: the exit adds ret, pos, status and the head */
-	__u64 args[8];	   /* six; the values for ARG_ZERO and ARG_MINUS_ONE */
+	__u64 args[8];	   /* six; the values for WIRE_ARG_ZERO and WIRE_ARG_MINUS_ONE */
 	__u64 file, file2; /* struct file * at enter */
 	__u64 key2;	   /* file number of file2; op.file is that of file */
 	__u64 base;	   /* of the working directory, if the call changes it */
@@ -65,7 +65,7 @@ enum thread_flag {
 	THREAD_SENT = 1 << 6,	    /* its current version was sent */
 	THREAD_EXECED = 1 << 7,	    /* the next version comes from exec */
 	THREAD_WAS_OUT = 1 << 8,    /* it was seen before while not selected */
-	THREAD_PUBLISHES = 1 << 10, /* its process publishes contexts: lib/published.h */
+	THREAD_PUBLISHES = 1 << 10, /* its process publishes contexts: published.h */
 	THREAD_UNSENT = 1 << 9,	    /* its current version found no room: it keeps its number */
 };
 
