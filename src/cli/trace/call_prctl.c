@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_prctl.c: the arguments of prctl, of which each option has others. */
+/* call_prctl.c: prints the arguments of prctl, which depend on the option. */
 #include "cli/trace/call_prctl.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli/trace/call_memory.h"
 #include "schema/flags.h"
 
-/* What an argument is. */
+/* The kind of an argument. */
 enum prctl_arg {
 	PRCTL_NUMBER = 'n',
 	PRCTL_ADDRESS = 'p',
@@ -18,10 +18,10 @@ enum prctl_arg {
 	PRCTL_VMA = 'v',
 };
 
-/* As strace has them: the ones that the kernel demands to be 0 are printed for some. An option that is not here has all five. */
+/* The arguments that strace prints: for some options it includes those that must be 0. An unlisted option has all five. */
 static const struct {
 	uint32_t option;
-	char args[5]; /* enum prctl_arg each, behind the option */
+	char args[5]; /* enum prctl_arg of each argument after the option */
 } prctl_known[] = {
 	{1, "s"},	      /* PR_SET_PDEATHSIG */
 	{2, "p"},	      /* PR_GET_PDEATHSIG */

@@ -421,7 +421,7 @@ static bool is_left_alone(const struct call_writer *w, unsigned int i)
 	/* on exit, select's timeout holds the remaining time */
 	bool left = struct_is_call(w, "select") && i == 4;
 
-	/* what stands there is not looked at */
+	/* EPOLL_CTL_DEL ignores the event */
 	bool unused = struct_is_call(w, "epoll_ctl") && call_value(w, OP_A1, 0) == EPOLL_CTL_DEL;
 
 	return (rest && call_value(w, OP_RET, 0) >= 0) || left || unused ||
@@ -476,7 +476,7 @@ static void put_fd_set_given(struct call_writer *w, uint64_t address, struct byt
 	put_fd_set(w, given.data ? given : b);
 }
 
-/* "[0 2]", as strace has a set of CPUs */
+/* Prints a set of CPUs like strace: "[0 2]" */
 static void put_cpus(struct call_writer *w, struct bytes b)
 {
 	const char *separator = "[";
@@ -505,7 +505,7 @@ static void put_tms(struct call_writer *w, struct bytes b)
 		 (unsigned long long)memory_u64(b, 16), (unsigned long long)memory_u64(b, 24));
 }
 
-/* Of other families the row of the call has it. */
+/* Prints a netlink address; addresses of other families are in the call's row. */
 static bool put_netlink(struct call_writer *w, struct bytes b)
 {
 	if (b.len < 12 || memory_u16(b, 0) != AF_NETLINK)

@@ -190,7 +190,7 @@ static bool is_empty_path(const struct call_writer *w)
 	       (int32_t)call_value(w, OP_FD, AT_FDCWD) >= 0;
 }
 
-/* No path was given: the call is about the descriptor before it (utimensat). */
+/* True if the path is NULL: the call applies to the descriptor before it (utimensat). */
 static bool is_null_path(const struct call_writer *w, unsigned int i)
 {
 	return i < w->def->arg_count && w->def->args[i].role == ARG_PATH &&
@@ -386,14 +386,14 @@ static struct bytes argv_of_process(const struct call_writer *w)
 	return same && call_value(w, OP_RET, -1) == 0 ? p->argv : (struct bytes){0};
 }
 
-/* The argument vector of a program, argument `i`, as the call was given it; else as the process has it. */
+/* Prints argument `i`, an argument vector, as passed to the call; if not recorded, as the process has it. */
 static void put_argv(struct call_writer *w, unsigned int i)
 {
 	struct bytes given = call_memory(w, call_memory_address(w, i)),
 		     left = given.len ? given : argv_of_process(w);
 	_cleanup_buf_ struct buf masked = {0};
 
-	/* here a NUL ends each, else it stands between them */
+	/* each recorded argument ends with a NUL; the process's are only separated by one */
 	given.len -= given.len && !given.data[given.len - 1];
 	if (given.len && secret_mask(given, &masked, NULL) > 0) {
 		if (buf_append(&masked, "", 1) < 0)

@@ -271,7 +271,7 @@ static const struct criteria criteria_v3 = {
 	"query.startTimeMax", "query.durationMin",   "query.durationMax",
 	"query.searchDepth",  "query.attributes",    take_when};
 
-/* The older interface's other form, tag=NAME:VALUE, as often as there are tags. */
+/* The older interface's second form: tag=NAME:VALUE, repeated for each tag. */
 static bool take_tag(void *arg, const char *name, const char *value)
 {
 	struct jaeger *j = arg;
