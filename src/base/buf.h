@@ -44,7 +44,7 @@ static inline void buf_clear(struct buf *b)
 	b->error = 0;
 }
 
-/* An error of something else that is part of the text sticks like one of a write; r >= 0 is none. Returns what buf_status() does. */
+/* Makes an error from elsewhere (r < 0) stick like that of a write. Returns what buf_status() returns. */
 static inline int buf_fail(struct buf *b, int r)
 {
 	if (r < 0 && !b->error)

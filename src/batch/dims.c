@@ -160,7 +160,6 @@ void dims_forget(struct dims *d, enum table_id table)
 	}
 }
 
-/* How many rows were forgotten. */
 static size_t dims_forgotten(const struct dims *d, enum table_id table)
 {
 	return d->tables[table].forgotten;

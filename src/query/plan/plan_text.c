@@ -37,7 +37,8 @@ static int write_scan(const struct plan *p, struct buf *out)
 	def = schema_table(p->table);
 	set = field_columns(p);
 	buf_printf(out, "scan %s%s", def->name, p->each_file ? ", each of a call's files" : "");
-	assert(def->column_count == 64 || !(set >> def->column_count)); /* only columns of the table */
+	assert(def->column_count == 64 ||
+	       !(set >> def->column_count)); /* only columns of the table */
 	for (unsigned int i = 0; i < def->column_count; i++) {
 		if (!(set >> i & 1))
 			continue;
