@@ -146,6 +146,8 @@ struct analysis {
 	 * arguments are traces.
 	 */
 	const char *takes;
+	/* Long name of the option that gets the value of --from if that is several words, but not a time. NULL: none. */
+	const char *from_otherwise;
 	/* needs trace files although it reads a stream: rows of an engine are fetched first */
 	bool files;
 	/* --follow repeats the run each second while a trace grows; for one run */

@@ -48,8 +48,11 @@ static size_t match_set(const char *p, size_t left, char c, bool *ret)
 	return i + 1;
 }
 
-/* Adds a position; after a star also the next one, since a star may match nothing. */
-static void add_place(struct glob *g, struct places *to, size_t at, uint32_t step)
+/*
+ * Adds a position; after a star also the next one, since a star may match nothing. `stays`: the star at this position
+ * matched a character.
+ */
+static void add_place(struct glob *g, struct places *to, size_t at, bool stays, uint32_t step)
 {
 	while (g->seen[at] != step) {
 		bool star = at < g->len && g->pattern[at] == '*';
@@ -61,11 +64,12 @@ static void add_place(struct glob *g, struct places *to, size_t at, uint32_t ste
 		to->list[to->count++] = (uint16_t)at;
 		if (!star)
 			return;
-		/* between slashes, two stars also match no folder at all */
-		if (stars && (!at || g->pattern[at - 1] == '/') && after < g->len &&
+		/* between slashes, two stars also match no folder at all, but not a part of a name */
+		if (stars && !stays && (!at || g->pattern[at - 1] == '/') && after < g->len &&
 		    g->pattern[after] == '/' && g->seen[after + 1] != step)
-			add_place(g, to, after + 1, step);
+			add_place(g, to, after + 1, false, step);
 		at = after;
+		stays = false;
 	}
 }
 
@@ -79,7 +83,7 @@ static void step_place(struct glob *g, struct places *to, size_t at, char c, uin
 		bool stars = left > 1 && p[1] == '*';
 
 		if (stars || c != '/')
-			add_place(g, to, at, step);
+			add_place(g, to, at, true, step);
 		return;
 	}
 	if (*p == '[') {
@@ -97,7 +101,7 @@ static void step_place(struct glob *g, struct places *to, size_t at, char c, uin
 		fits = c == *p;
 	}
 	if (fits)
-		add_place(g, to, at + used, step);
+		add_place(g, to, at + used, false, step);
 }
 
 bool glob_match(const char *glob, const char *text, size_t len)
@@ -114,7 +118,7 @@ bool glob_match(const char *glob, const char *text, size_t len)
 	assert(len < UINT32_MAX - 2); /* steps are numbered */
 	memset(g.seen, 0, (g.len + 1) * sizeof(g.seen[0]));
 	now->count = 0;
-	add_place(&g, now, 0, 1);
+	add_place(&g, now, 0, false, 1);
 	for (size_t i = 0; i < len && now->count; i++) {
 		struct places *spare = now;
 

@@ -70,4 +70,20 @@ check('store', 'hash', 8192, False, WANT['store'])
 for late in ((), ('late',)):
     check('drop', 'hash', 8192, False, ('never-stored', 0, 20000, 'pwrite64'), late)
 check('none', 'hash', 8192, False, None, ('late',))
+SENTENCES = {
+    'cat wrote a': 'comm == "cat" && bytes > 0 && (op == "copy_file_range" && path2 ~ "**/a" || op == "write" && path ~ "**/a")',
+    'tee wrote b': 'comm == "tee" && op == "write" && path ~ "**/b"',
+    'tee read': 'comm == "tee" && op in ("read", "pread64") && bytes > 0',
+    'cp read b': 'comm == "cp" && bytes > 0 && op in ("copy_file_range", "read") && path ~ "**/b"',
+}
+with tempfile.TemporaryDirectory() as folder:
+    def tree(option, text):
+        r = subprocess.run([weir, 'flow', 't.weir', '--json', option, text], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
+        return json.loads(r.stdout)['tables']['tree']['rows']
+
+    subprocess.run([weir, 'record', '--content', '-q', '-o', 't.weir', '--', 'sh', '-c', 'cat /etc/services >a; cat a | tee b >c; cp b d'], cwd=folder, check=True,
+                   timeout=60)
+    for sentence, expr in SENTENCES.items():
+        want, of, since = tree('--of', expr), tree('--of', sentence), tree('--from', sentence)
+        tap.check(f'"{sentence}" selects what the expression does, with --from too', want and want == of == since, len(want), len(of), len(since))
 sys.exit(tap.end())

@@ -258,12 +258,15 @@ int flow_take(struct flow_state *s, const struct analysis_input *in, const struc
 {
 	const struct flow_options *o = in->options;
 	struct analysis_run part = *run;
+	_cleanup_buf_ struct buf calls = {0};
 	int r = 0;
 
 	part.from = MAX(run->from, from);
 	part.to = MIN(run->to, to);
 	if (o->from)
-		r = analysis_calls(in, &part, "--of", o->from, FROM_MAX, &s->from, err);
+		r = flow_from_calls(o->from, &calls);
+	if (r >= 0 && o->from)
+		r = analysis_calls(in, &part, "--of", buf_str(&calls), FROM_MAX, &s->from, err);
 	return r < 0 ? r : flow_pass_take(s, in, run, from, to, err);
 }
 
@@ -409,8 +412,10 @@ static const struct option flow_option_table[] = {
 	 "several: store their clocks, as table clock, by which every command then corrects times",
 	 offsetof(struct flow_options, keep)},
 	{0, "of", OPTION_STRING, "EXPR",
-	 "list every later place of the bytes that these calls moved: 'comm == \"client\" && op == "
-	 "sendto'",
+	 "list every later place of the bytes that these calls moved: 'client wrote /data/file' "
+	 "(or "
+	 "sent, read, received), or an expression: 'comm == \"client\" && op == sendto'; --from "
+	 "takes them too",
 	 offsetof(struct flow_options, from)},
 	{0, "past", OPTION_STRING, "CALL",
 	 "list what this call follows from: the last call of each thread that happened before it; "
@@ -453,8 +458,7 @@ static const struct command_example flow_examples[] = {
 	 "correct the clocks of two hosts, and query them by time"},
 	{"weir flow --follow n1.weir n2.weir",
 	 "the same, refreshed every second while both are recorded"},
-	{"weir flow --of 'comm == \"client\" && op == \"write\" && path ~ \"**/file\"'",
-	 "every later place of what a client wrote"},
+	{"weir flow --from 'client wrote /data/file'", "every later place of what a client wrote"},
 	{"weir flow --past 'op == \"fsync\" && dur > 1s'",
 	 "which calls of other threads and hosts led to a slow one"},
 	{"weir flow --similar 'path ~ \"**/model.bin\" && op == read' --by file",
@@ -481,6 +485,7 @@ const struct analysis analysis_flow = {
 	.reads = flow_reads,
 	.options = flow_option_table,
 	.options_size = sizeof(struct flow_options),
+	.from_otherwise = "of",
 	.check = flow_check,
 	.follow_anew = true,
 	.take_in = flow_take_in,

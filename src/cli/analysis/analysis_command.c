@@ -284,21 +284,18 @@ static int analysis_instead(const struct analysis *a, const struct analysis_opts
 	return 1;
 }
 
-/* Assigns the arguments to the option that takes them. */
-static int analysis_take(const struct analysis *a, const struct analysis_opts *o, int argc,
-			 char **argv, struct error *err)
+/* Assigns a value to one of the analysis's own options. */
+static int analysis_take(const struct analysis *a, const struct analysis_opts *o, const char *name,
+			 const char *value, struct error *err)
 {
 	const struct option *to = a->options;
-	int r = 0;
 
-	while (strcmp(to->long_name, a->takes) != 0)
+	while (strcmp(to->long_name, name) != 0)
 		to++;
-	for (int i = 0; i < argc && r >= 0; i++)
-		r = option_take(to, (void *)(uintptr_t)analysis_own_options(o), argv[i], err);
-	return r;
+	return option_take(to, (void *)(uintptr_t)analysis_own_options(o), value, err);
 }
 
-int analysis_main(const struct analysis *a, const struct analysis_opts *o, int argc, char **argv)
+int analysis_main(const struct analysis *a, struct analysis_opts *o, int argc, char **argv)
 {
 	_cleanup_(analysis_close) struct analysis_view v = {.analysis = a, .opts = o};
 	struct error err = {0};
@@ -306,7 +303,14 @@ int analysis_main(const struct analysis *a, const struct analysis_opts *o, int a
 
 	if (r)
 		return r;
-	if (a->takes && analysis_take(a, o, argc, argv, &err) < 0)
+	for (int i = 0; a->takes && i < argc && r >= 0; i++)
+		r = analysis_take(a, o, a->takes, argv[i], &err);
+	if (r >= 0 && a->from_otherwise && o->read.from && strchr(o->read.from, ' ') &&
+	    !read_is_time(o->read.from)) {
+		r = analysis_take(a, o, a->from_otherwise, o->read.from, &err);
+		o->read.from = NULL;
+	}
+	if (r < 0)
 		return fail_usage("%s: %s", a->name, err.message);
 	if (a->takes)
 		argc = 0;

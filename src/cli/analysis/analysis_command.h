@@ -59,7 +59,7 @@ static inline const void *analysis_own_options(const struct analysis_opts *o)
  */
 int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error *err);
 /* Runs the command's analysis and prints the result. Returns the exit status. */
-int analysis_main(const struct analysis *a, const struct analysis_opts *o, int argc, char **argv);
+int analysis_main(const struct analysis *a, struct analysis_opts *o, int argc, char **argv);
 
 /* analysis_open.c. 0, or the exit status for wrong usage. */
 int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *o, int argc,

@@ -571,6 +571,16 @@ static int parse_time(const char *option, const char *text, const struct read_fl
 	return 0;
 }
 
+bool read_is_time(const char *text)
+{
+	const struct when_frame frame = {0};
+	int64_t ns;
+
+	if (text[0] == '+' || text[0] == '-')
+		return true;
+	return when_parse(text, strlen(text), &frame, &ns) != -EINVAL;
+}
+
 int read_flags_range(const struct read_flags *f, int64_t first, int64_t last, int64_t *ret_from,
 		     int64_t *ret_to, struct error *err)
 {

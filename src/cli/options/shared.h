@@ -193,6 +193,8 @@ int read_flags_paths(const struct read_flags *f, int argc, char **argv, const ch
 /* Opens the traces of these paths. */
 int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
 		    struct error *err);
+/* True if the text has the form of a time, as --from and --to take it. */
+bool read_is_time(const char *text);
 /* --from and --to, relative to the trace's first and last time; INT64_MIN and INT64_MAX if not given. */
 int read_flags_range(const struct read_flags *f, int64_t first, int64_t last, int64_t *ret_from,
 		     int64_t *ret_to, struct error *err);

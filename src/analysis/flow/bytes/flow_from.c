@@ -17,6 +17,61 @@
 #define DEPTH_MAX     64
 #define RANGES_BEFORE 1024
 
+/* ---- the calls ---- */
+
+/* The direction of the verb of a sentence; OP_WAY_NONE: not a sentence. */
+static enum op_way from_verb(const char *word, size_t len)
+{
+	static const struct {
+		const char *word;
+		enum op_way way;
+	} verbs[] = {{"wrote", OP_WAY_OUT},
+		     {"sent", OP_WAY_OUT},
+		     {"read", OP_WAY_IN},
+		     {"received", OP_WAY_IN}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (strlen(verbs[i].word) == len && !memcmp(verbs[i].word, word, len))
+			return verbs[i].way;
+	}
+	return OP_WAY_NONE;
+}
+
+/* "op in (write, pwrite64, ...)": calls that move bytes out of a program; those that copy to their first, or to their second file. */
+static void from_put_ops(struct buf *to, bool out, enum op_copy copy)
+{
+	const char *before = "op in (";
+
+	for (uint32_t code = 0; code < op_code_end(); code++) {
+		if (!(out && op_way(code) == OP_WAY_OUT) &&
+		    !(copy != OP_COPY_NONE && op_copy(code) == copy))
+			continue;
+		buf_printf(to, "%s%s", before, op_def(code)->name);
+		before = ", ";
+	}
+	buf_printf(to, ")");
+}
+
+int flow_from_calls(const char *text, struct buf *to)
+{
+	size_t who = strcspn(text, " "), verb = who + strspn(text + who, " "),
+	       verb_len = strcspn(text + verb, " ");
+	const char *path = text + verb + verb_len + strspn(text + verb + verb_len, " "),
+		   *any = strchr("/*", *path) ? "" : "**/"; /* also for no path: "**" below */
+	enum op_way way = from_verb(text + verb, verb_len);
+
+	if (!who || way == OP_WAY_NONE || strpbrk(text, "\"\\"))
+		return buf_printf(to, "%s", text);
+	if (!*path)
+		path = "**";
+	buf_printf(to, "bytes > 0 && (comm == \"%.*s\" || exe ~ \"**/%.*s\") && (%s(", (int)who,
+		   text, (int)who, text, way == OP_WAY_IN ? "!" : "");
+	from_put_ops(to, true, OP_COPY_TO_FIRST);
+	buf_printf(to, ") && path ~ \"%s%s\" || ", any, path);
+	from_put_ops(to, false, way == OP_WAY_OUT ? OP_COPY_TO_SECOND : OP_COPY_TO_FIRST);
+	return buf_printf(to, " && path2 ~ \"%s%s\")", any, path);
+}
+
 /* ---- the tree ---- */
 
 /* Edges over streams, and bytes that reads took from files, each by the node that it comes from. */

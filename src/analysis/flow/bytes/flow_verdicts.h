@@ -144,5 +144,10 @@ bool flow_replicas_stretch(const struct flow_verdicts *v, uint32_t object, uint3
 int flow_replicas_verdicts(struct flow_verdicts *v);
 int flow_replicas_put(struct flow_verdicts *v);
 
-/* flow_from.c: the tree of locations for the calls of --of. */
+/*
+ * flow_from.c: the expression for the calls that --of selects: a sentence, "client wrote /data/file" (or sent, read, received;
+ * without a path: anywhere), or the text itself. 0 or -ENOMEM.
+ */
+int flow_from_calls(const char *text, struct buf *to);
+/* The tree of locations for the calls of --of. */
 int flow_from_put(struct flow_verdicts *v, struct answer_list *rows, uint64_t *ret_left_out);
