@@ -68,14 +68,16 @@ static void stop_running(struct interrupt *it, int sig)
 	_exit(128 + sig);
 }
 
-/* Interrupts the statement of a prompt, repeatedly, until it ends. */
+/* Interrupts the statement of a prompt, repeatedly, until it ends; not the next one, which may begin at once. */
 static void cancel_running(struct interrupt *it)
 {
+	int64_t since = 0; /* when the statement began */
 	bool running = true;
 
 	while (running) {
 		pthread_mutex_lock(&it->lock);
-		running = it->engine != NULL;
+		since = since ? since : it->since;
+		running = it->engine && it->since == since;
 		if (running)
 			engine_interrupt(it->engine);
 		pthread_mutex_unlock(&it->lock);

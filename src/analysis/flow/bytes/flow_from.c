@@ -37,7 +37,7 @@ static enum op_way from_verb(const char *word, size_t len)
 	return OP_WAY_NONE;
 }
 
-/* "op in (write, pwrite64, ...)": calls that move bytes out of a program; those that copy to their first, or to their second file. */
+/* "op in (write, ...)": with `out` calls that move bytes out of a program; those that copy to their first or second file. */
 static void from_put_ops(struct buf *to, bool out, enum op_copy copy)
 {
 	const char *before = "op in (";
