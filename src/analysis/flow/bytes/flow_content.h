@@ -96,22 +96,18 @@ void flow_pieces_drop(struct flow_pieces *p, struct map *of, uint64_t index);
 /* Where bytes entered or left a process: a file (FLOW_SPOT_FILE set) or a channel. */
 #define FLOW_SPOT_FILE (1u << 31)
 
-/* Bytes that left a process are bytes that had entered it. */
+/*
+ * A range that left a process beside one that had entered it: a link, whose bytes are equal, or a difference, whose
+ * bytes lie between equal ones.
+ */
 struct flow_link {
 	/* calls: the first one that took some of the bytes in, and the one that sent them out */
 	uint32_t in, out;
 	uint32_t in_spot, out_spot;
 	int64_t in_pos, out_pos, bytes;
 	int64_t process_id;
-	uint32_t segment;
-};
-
-/* A range where they differ. */
-struct flow_difference {
-	uint32_t in, out;
-	uint32_t in_spot, out_spot;
-	int64_t in_pos, out_pos, bytes;
-	int64_t process_id;
+	uint32_t segment; /* where it entered */
+	/* of a difference: */
 	bool edge; /* within the call, there are equal bytes on only one side of it */
 	bool weak; /* the equal bytes next to it are weak evidence, such as zeros */
 };
@@ -128,7 +124,7 @@ struct flow_segment {
 struct flow_links {
 	struct flow_link *links;
 	size_t link_count, link_cap;
-	struct flow_difference *differences;
+	struct flow_link *differences;
 	size_t difference_count, difference_cap;
 	struct flow_segment *segments;
 	size_t segment_count, segment_cap;

@@ -223,6 +223,19 @@ static uint32_t taker_of(const struct flow_verdicts *v, const struct flow_range 
 	return k->in;
 }
 
+/* Reports a verdict on bytes of a file, with what its other replicas have there; *ref is for flow_replicas_evidence(). */
+static int verdict_put_at(struct flow_verdicts *v, struct flow_verdict *row,
+			  const struct flow_place *place, int64_t bytes, struct flow_reference *ref)
+{
+	*ref = (struct flow_reference){place->object, false};
+	row->object = place->object;
+	row->from = place->pos;
+	row->bytes = bytes;
+	row->to = row->from + bytes;
+	row->second_observation = flow_replicas_say(v, ref, row->from, row->to);
+	return flow_verdict_put(v, row);
+}
+
 static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 			   const int64_t gap[2], bool stored)
 {
@@ -250,16 +263,8 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	r = verdict_replaced(v, k, &place, range[1] - range[0], stored);
 	if (r)
 		return MIN(r, 0);
-	row.object = place.object;
 	row.first = taker_of(v, k, range[0] - k->out_pos + k->from);
-	row.from = place.pos;
-	row.bytes = range[1] - range[0];
-	row.to = row.from + row.bytes;
-	if (place.object != FLOW_NONE) {
-		ref = (struct flow_reference){place.object, false};
-		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
-	}
-	r = flow_verdict_put(v, &row);
+	r = verdict_put_at(v, &row, &place, range[1] - range[0], &ref);
 	if (r >= 0)
 		r = flow_verdict_evidence(v, "received", row.first, k->in_spot, FLOW_RECEIVE, NULL);
 	if (r >= 0)
@@ -267,12 +272,10 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 			v, stored ? "stored" : "forwarded", k->out, k->out_spot, FLOW_SEND,
 			stored ? "and not sent on, although the other bytes are"
 			       : "and not written to any file, although the other bytes are");
-	return r < 0 || place.object == FLOW_NONE
-		       ? r
-		       : flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
-/* Whether who is at the other end of the stream has the bytes in its file all the same: then a call is missing, not they. */
+/* True if the process at the other end of the stream has the bytes in its file anyway: then only a call is missing. */
 static bool has_arrived(const struct flow_verdicts *v, const struct flow_range *k,
 			uint32_t out_spot, const int64_t gap[2])
 {
@@ -586,23 +589,13 @@ static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t
 	row.first = s->node;
 	row.by = &v->s->graph.nodes[s->node];
 	(void)flow_stored_before(v, in_spot, gap, &place);
-	row.object = place.object;
-	row.from = place.pos;
-	row.bytes = gap[1] - gap[0];
-	row.to = row.from + row.bytes;
-	if (place.object != FLOW_NONE) {
-		ref = (struct flow_reference){place.object, false};
-		row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
-	}
-	r = flow_verdict_put(v, &row);
+	r = verdict_put_at(v, &row, &place, gap[1] - gap[0], &ref);
 	if (r >= 0)
 		r = flow_verdict_evidence(
 			v, "received", s->node, in_spot, FLOW_RECEIVE,
 			stores ? "and not written to any file, although the other bytes are"
 			       : "and not sent on, although the other bytes are");
-	return r < 0 || place.object == FLOW_NONE
-		       ? r
-		       : flow_replicas_evidence(v, &ref, row.from, row.to);
+	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
 }
 
 /* The significant gaps of a stream. */

@@ -138,13 +138,13 @@ static bool is_as_received(const struct flow_verdicts *v, uint32_t object, const
 }
 
 /* A position in the file where bytes continue those received, but differ from what was received next. NULL: none. */
-static const struct flow_difference *difference_in(const struct flow_verdicts *v, uint32_t object,
-						   const int64_t range[2])
+static const struct flow_link *difference_in(const struct flow_verdicts *v, uint32_t object,
+					     const int64_t range[2])
 {
 	const struct flow_links *l = &v->s->links;
 
 	for (size_t i = 0; i < l->difference_count; i++) {
-		const struct flow_difference *d = &l->differences[i];
+		const struct flow_link *d = &l->differences[i];
 
 		if (d->out_spot == (object | FLOW_SPOT_FILE) && d->out_pos < range[1] &&
 		    d->out_pos + d->bytes > range[0])
@@ -180,7 +180,7 @@ static int verdict_not_received(struct flow_verdicts *v, const struct flow_repli
 				   .second_side = FLOW_SEND,
 				   .absence = true};
 	struct flow_reference ref = {.wrong = true};
-	const struct flow_difference *d;
+	const struct flow_link *d;
 	const struct flow_piece *p;
 	int r;
 
@@ -450,7 +450,7 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 	return r;
 }
 
-bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_difference *d)
+bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_link *d)
 {
 	const int64_t range[] = {d->out_pos, d->out_pos + d->bytes};
 	const struct flow_replica *g[FLOW_FOLDERS_MAX];

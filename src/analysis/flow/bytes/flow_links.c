@@ -226,26 +226,35 @@ static bool links_belong(const struct links_out *o, struct spot in, size_t from,
 	return unlike >= UNLIKE_LEAST;
 }
 
+static struct flow_link links_make(const struct links_out *o, const struct spot *in, size_t from,
+				   size_t to)
+{
+	const struct flow_segment *s = &o->l->segments[in->segment];
+
+	return (struct flow_link){.in = s->node,
+				  .out = o->node,
+				  .in_spot = s->spot,
+				  .out_spot = o->spot,
+				  .in_pos = spot_pos(o->l, in),
+				  .out_pos = o->pos + (int64_t)from,
+				  .bytes = (int64_t)(to - from),
+				  .process_id = o->process_id,
+				  .segment = in->segment};
+}
+
 static int links_difference(const struct links_out *o, const struct spot *in, size_t from,
 			    size_t to, bool edge)
 {
 	struct flow_links *l = o->l;
+	struct flow_link d = links_make(o, in, from, to);
 
 	if (l->difference_count >= FLOW_DIFFERENCES_MAX) {
 		l->left_out++;
 		return 0;
 	}
-	return array_add(l->differences, l->difference_count, l->difference_cap,
-			 (struct flow_difference){.in = l->segments[in->segment].node,
-						  .out = o->node,
-						  .in_spot = l->segments[in->segment].spot,
-						  .out_spot = o->spot,
-						  .in_pos = spot_pos(l, in),
-						  .out_pos = o->pos + (int64_t)from,
-						  .bytes = (int64_t)(to - from),
-						  .process_id = o->process_id,
-						  .edge = edge,
-						  .weak = !links_belong(o, *in, from, to)});
+	d.edge = edge;
+	d.weak = !links_belong(o, *in, from, to);
+	return array_add(l->differences, l->difference_count, l->difference_cap, d);
 }
 
 /* Finds where a block entered; *ret_twice: it also entered elsewhere. */
@@ -401,16 +410,7 @@ static int links_add(struct links_out *o, const struct spot *in, size_t from, si
 	}
 	if ((o->spot & FLOW_SPOT_FILE) && links_give(o, in, to - from) < 0)
 		return -ENOMEM;
-	return array_add(l->links, l->link_count, l->link_cap,
-			 (struct flow_link){.in = l->segments[in->segment].node,
-					    .out = o->node,
-					    .in_spot = l->segments[in->segment].spot,
-					    .out_spot = o->spot,
-					    .in_pos = spot_pos(l, in),
-					    .out_pos = o->pos + (int64_t)from,
-					    .bytes = (int64_t)(to - from),
-					    .process_id = o->process_id,
-					    .segment = in->segment});
+	return array_add(l->links, l->link_count, l->link_cap, links_make(o, in, from, to));
 }
 
 /*

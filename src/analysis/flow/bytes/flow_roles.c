@@ -101,7 +101,7 @@ static int role_count(struct flow_verdicts *v, int64_t process_id, uint32_t in_s
 }
 
 /* Counts an edge for a role that has links, since an edge is next to one. */
-static void role_edge(const struct flow_verdicts *v, const struct flow_difference *d)
+static void role_edge(const struct flow_verdicts *v, const struct flow_link *d)
 {
 	uint64_t at;
 
@@ -121,7 +121,7 @@ int flow_roles_make(struct flow_verdicts *v)
 		r = role_count(v, l->links[i].process_id, l->links[i].in_spot, l->links[i].out_spot,
 			       false);
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
-		const struct flow_difference *d = &l->differences[i];
+		const struct flow_link *d = &l->differences[i];
 
 		if (d->edge)
 			role_edge(v, d);
@@ -132,7 +132,7 @@ int flow_roles_make(struct flow_verdicts *v)
 }
 
 /* True if three quarters of the file are what was read from one file or pipe, each byte at the same distance from its source. */
-static bool is_copy(const struct flow_verdicts *v, const struct flow_difference *d)
+static bool is_copy(const struct flow_verdicts *v, const struct flow_link *d)
 {
 	const struct flow_links *l = &v->s->links;
 	const struct flow_object *o = &v->s->objects[d->out_spot & ~FLOW_SPOT_FILE];
@@ -151,13 +151,12 @@ static bool is_copy(const struct flow_verdicts *v, const struct flow_difference 
 
 /* True if another difference is near: a record was rewritten. Headers that most of the calls have do not count. */
 static bool is_crowded(const struct flow_verdicts *v, const struct flow_role *role,
-		       const struct flow_difference *d)
+		       const struct flow_link *d)
 {
 	bool heads = role->edges * 2 >= role->equal;
-	const struct flow_difference *all = v->s->links.differences,
-				     *end = all + v->s->links.difference_count;
-	const struct flow_difference *const beside[] = {d > all ? d - 1 : d,
-							d + 1 < end ? d + 1 : d};
+	const struct flow_link *all = v->s->links.differences,
+			       *end = all + v->s->links.difference_count;
+	const struct flow_link *const beside[] = {d > all ? d - 1 : d, d + 1 < end ? d + 1 : d};
 
 	for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
 		int64_t apart = beside[i]->out_pos - d->out_pos;
@@ -169,7 +168,7 @@ static bool is_crowded(const struct flow_verdicts *v, const struct flow_role *ro
 	return false;
 }
 
-bool flow_role_passes(const struct flow_verdicts *v, const struct flow_difference *d)
+bool flow_role_passes(const struct flow_verdicts *v, const struct flow_link *d)
 {
 	uint64_t at;
 	const struct flow_role *role;

@@ -308,7 +308,7 @@ static int ranges_make(struct flow_verdicts *v)
 				      l->segments[k->segment].copied, is_pulled(v, k->out_spot)});
 	}
 	for (size_t i = 0; i < l->difference_count && r >= 0; i++) {
-		const struct flow_difference *k = &l->differences[i];
+		const struct flow_link *k = &l->differences[i];
 
 		if (!k->edge)
 			r = range_add(k->out_spot & FLOW_SPOT_FILE ? &v->stored : &v->sent,
@@ -356,7 +356,7 @@ const struct flow_range *flow_range_in(const struct flow_ranges *l, int64_t proc
 }
 
 /* True if another file of the process begins with bytes as received, which shows that it stores them. */
-static bool stores_from_start(const struct flow_verdicts *v, const struct flow_difference *d)
+static bool stores_from_start(const struct flow_verdicts *v, const struct flow_link *d)
 {
 	for (size_t i = 0; i < v->stored.count; i++) {
 		const struct flow_range *k = &v->stored.all[i];
@@ -378,14 +378,14 @@ size_t flow_out_at(const struct flow_verdicts *v, uint32_t spot, int64_t pos)
 				   0);
 }
 
-static bool is_same_distance(const struct flow_link *k, const struct flow_difference *d)
+static bool is_same_distance(const struct flow_link *k, const struct flow_link *d)
 {
 	return k->out_spot == d->out_spot && k->in_spot == d->in_spot &&
 	       k->in_pos - k->out_pos == d->in_pos - d->out_pos;
 }
 
 /* True if another call of the same file has equal bytes beyond the edge, at the same distance. */
-static bool is_joined(const struct flow_verdicts *v, const struct flow_difference *d)
+static bool is_joined(const struct flow_verdicts *v, const struct flow_link *d)
 {
 	const struct flow_links *l = &v->s->links;
 	size_t at = flow_out_at(v, d->out_spot, d->out_pos);
@@ -406,7 +406,7 @@ static bool is_joined(const struct flow_verdicts *v, const struct flow_differenc
 
 /* A difference, clipped to bytes that are stored. */
 struct flow_hit {
-	const struct flow_difference *d;
+	const struct flow_link *d;
 	int64_t from, to; /* where it entered */
 	uint32_t object;
 	int64_t pos; /* position in the file */
@@ -422,8 +422,7 @@ static int hit_add(struct flow_hits *h, const struct flow_hit *hit)
 	return array_add(h->all, h->count, h->cap, *hit);
 }
 
-static int verdict_hits_of(struct flow_verdicts *v, const struct flow_difference *d,
-			   struct flow_hits *h)
+static int verdict_hits_of(struct flow_verdicts *v, const struct flow_link *d, struct flow_hits *h)
 {
 	int64_t from = d->in_pos, to = d->in_pos + d->bytes;
 	int r = 0;

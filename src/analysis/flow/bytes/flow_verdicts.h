@@ -115,7 +115,7 @@ bool flow_spot_local(const struct flow_verdicts *v, uint32_t spot);
  */
 bool flow_spot_log(const struct flow_verdicts *v, int64_t process_id, uint32_t spot);
 /* True if the process forwards nearly all input of the kind in the difference unchanged. */
-bool flow_role_passes(const struct flow_verdicts *v, const struct flow_difference *d);
+bool flow_role_passes(const struct flow_verdicts *v, const struct flow_link *d);
 
 int flow_deliveries_verdicts(struct flow_verdicts *v);
 
@@ -132,7 +132,7 @@ const char *flow_replicas_say(struct flow_verdicts *v, const struct flow_referen
 int flow_replicas_evidence(struct flow_verdicts *v, const struct flow_reference *ref, int64_t from,
 			   int64_t to);
 /* True if another file of the name has these bytes as received over a socket, as they were here. */
-bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_difference *d);
+bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_link *d);
 /* The file with the same name that a process wrote last; FLOW_NONE: none. */
 uint32_t flow_replica_of(const struct flow_verdicts *v, uint32_t object, int64_t process_id);
 /*
