@@ -3,6 +3,7 @@
 #include "cli/trace/call_prctl.h"
 
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "cli/trace/call_memory.h"
 #include "schema/flags.h"
@@ -23,31 +24,31 @@ static const struct {
 	uint32_t option;
 	char args[5]; /* enum prctl_arg of each argument after the option */
 } prctl_known[] = {
-	{1, "s"},	      /* PR_SET_PDEATHSIG */
-	{2, "p"},	      /* PR_GET_PDEATHSIG */
-	{3, ""},	      /* PR_GET_DUMPABLE */
-	{4, "n"},	      /* PR_SET_DUMPABLE */
-	{7, ""},	      /* PR_GET_KEEPCAPS */
-	{8, "n"},	      /* PR_SET_KEEPCAPS */
-	{15, "t"},	      /* PR_SET_NAME */
-	{16, "t"},	      /* PR_GET_NAME */
-	{21, ""},	      /* PR_GET_SECCOMP */
-	{23, "c"},	      /* PR_CAPBSET_READ */
-	{24, "c"},	      /* PR_CAPBSET_DROP */
-	{27, ""},	      /* PR_GET_SECUREBITS */
-	{28, "p"},	      /* PR_SET_SECUREBITS */
-	{29, "n"},	      /* PR_SET_TIMERSLACK */
-	{30, ""},	      /* PR_GET_TIMERSLACK */
-	{36, "n"},	      /* PR_SET_CHILD_SUBREAPER */
-	{37, "p"},	      /* PR_GET_CHILD_SUBREAPER */
-	{38, "nnnn"},	      /* PR_SET_NO_NEW_PRIVS */
-	{39, "nnnn"},	      /* PR_GET_NO_NEW_PRIVS */
-	{40, "p"},	      /* PR_GET_TID_ADDRESS */
-	{41, "nnnn"},	      /* PR_SET_THP_DISABLE */
-	{42, "nnnn"},	      /* PR_GET_THP_DISABLE */
-	{47, "acnn"},	      /* PR_CAP_AMBIENT */
-	{0x53564d41, "vpnp"}, /* PR_SET_VMA */
-	{0x59616d61, "n"},    /* PR_SET_PTRACER */
+	{PR_SET_PDEATHSIG, "s"},
+	{PR_GET_PDEATHSIG, "p"},
+	{PR_GET_DUMPABLE, ""},
+	{PR_SET_DUMPABLE, "n"},
+	{PR_GET_KEEPCAPS, ""},
+	{PR_SET_KEEPCAPS, "n"},
+	{PR_SET_NAME, "t"},
+	{PR_GET_NAME, "t"},
+	{PR_GET_SECCOMP, ""},
+	{PR_CAPBSET_READ, "c"},
+	{PR_CAPBSET_DROP, "c"},
+	{PR_GET_SECUREBITS, ""},
+	{PR_SET_SECUREBITS, "p"},
+	{PR_SET_TIMERSLACK, "n"},
+	{PR_GET_TIMERSLACK, ""},
+	{PR_SET_CHILD_SUBREAPER, "n"},
+	{PR_GET_CHILD_SUBREAPER, "p"},
+	{PR_SET_NO_NEW_PRIVS, "nnnn"},
+	{PR_GET_NO_NEW_PRIVS, "nnnn"},
+	{PR_GET_TID_ADDRESS, "p"},
+	{PR_SET_THP_DISABLE, "nnnn"},
+	{PR_GET_THP_DISABLE, "nnnn"},
+	{PR_CAP_AMBIENT, "acnn"},
+	{PR_SET_VMA, "vpnp"},
+	{PR_SET_PTRACER, "n"},
 };
 
 static const char *prctl_args(const struct call_writer *w)
