@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """rules.py WEIR ROOT THIN: the rules of weir diagnose: each is read, asks and speaks without an error, has its case and its page; rules of a
 user's own, wrong ones too; the options that choose rules; and what rules need beside calls, of which THIN takes some. TAP on standard output."""
+import contextlib
 import glob
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
@@ -292,6 +295,29 @@ def beside():
     check('and the last line', 'rows of other tables' in r.stdout and 'not certain' in r.stdout, r.stdout)
 
 
+def other_tracers():
+    """Another weir slows down what both record, and nothing else."""
+    if os.geteuid():
+        tap.skip('another weir', 'recording needs root')
+        return
+    with subprocess.Popen(['sleep', '60']) as one, subprocess.Popen(['sleep', '60']) as two:
+        for what, selection, found in (('the same process', ['-p', str(one.pid)], True), ('among others', ['--pid', f'{two.pid},{one.pid}'], True),
+                                       ('another process', ['-p', str(two.pid)], False)):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink('beside.trace')
+            with subprocess.Popen([weir, 'record', '-q', '-o', 'beside.trace', *selection]) as beside_it:
+                # by then its programs are loaded
+                while beside_it.poll() is None and not os.path.exists('beside.trace'):
+                    time.sleep(0.05)
+                run('record', '-q', '-o', 'both.trace', '-p', str(one.pid), '--duration', '100ms')
+                beside_it.send_signal(signal.SIGINT)
+            names = [x['evidence'] for x in rows('-i', 'both.trace', '--only', 'other-tracer')]
+            mine = any(f'process {beside_it.pid},' in name for name in names)
+            check(f'another weir that records {what} is {"" if found else "not "}reported', mine == found, names)
+        one.kill()
+        two.kill()
+
+
 with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
     os.chdir(folder)
     run('synth', '-o', 'trace', '--rows', '20000', '--seed', '5')
@@ -301,5 +327,6 @@ with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
     own('trace')
     options('trace', 'empty')
     beside()
+    other_tracers()
     os.chdir('/')
 sys.exit(tap.end())

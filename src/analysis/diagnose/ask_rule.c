@@ -328,40 +328,54 @@ int diagnose_with(const struct diagnose_context *c, struct error *err)
 
 /* ---- blocked time ---- */
 
-/* Time in calls that are not waits, of the selected calls. */
-static int ask_io_time(const struct diagnose_context *c, int64_t *ret, struct error *err)
+struct ask_times {
+	int64_t io;		    /* calls that are not waits */
+	int64_t waits[OP_CODE_MAX]; /* by operation */
+};
+
+static void ask_add_time(struct ask_times *to, int64_t op, int64_t class, int64_t time)
+{
+	bool waits = class == CLASS_WAIT && op >= 0 && op < OP_CODE_MAX;
+
+	*(waits ? &to->waits[op] : &to->io) += time;
+}
+
+/* Time of the selected calls. */
+static int ask_call_time(const struct diagnose_context *c, struct ask_times *ret, struct error *err)
 {
 	_cleanup_scan_result_ struct scan_result sums = {0};
-	const struct scan_options how = {.keys = ROLLUP_CLASS,
+	const struct scan_options how = {.keys = ROLLUP_CLASS | ROLLUP_OP,
 					 .filter = c->run->filter,
 					 .threads = c->in->threads,
 					 .stopped = c->in->stopped,
 					 .stopped_arg = c->in->arg};
 	int r = scan_run(c->run->store, &how, &sums, err);
 
-	*ret = 0;
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < rollup_count(sums.rollup); i++) {
 		const struct rollup_row *row = rollup_row(sums.rollup, i);
 
-		*ret += row->class == CLASS_WAIT ? 0 : (int64_t)row->time_ns;
+		ask_add_time(ret, row->op, row->class, (int64_t)row->time_ns);
 	}
-	for (size_t i = 0; i < sums.running->rows; i++) {
-		if (batch_get(sums.running, OP_CLASS, i, CLASS_WAIT) != CLASS_WAIT)
-			*ret += batch_get(sums.running, OP_DUR, i, 0);
-	}
+	for (size_t i = 0; i < sums.running->rows; i++)
+		ask_add_time(ret, batch_get(sums.running, OP_OP, i, -1),
+			     batch_get(sums.running, OP_CLASS, i, -1),
+			     batch_get(sums.running, OP_DUR, i, 0));
 	return 0;
 }
 
+/* The waits in the middle of work are in table stall, with calls of other classes that slept: those are in the sum. */
 int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err)
 {
+	_cleanup_free_ struct ask_times *times = calloc(1, sizeof(*times));
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
 	_cleanup_buf_ struct buf scratch = {0};
-	int r = ask_io_time(c, ret, err);
+	int r = times ? ask_call_time(c, times, err) : -ENOMEM;
 
 	if (r < 0)
 		return r;
+	*ret = times->io;
 	r = ask_sql(c, "SELECT op::VARCHAR, sum(time) FROM stall WHERE what = 'work' GROUP BY 1",
 		    &result, err);
 	if (r < 0)
@@ -374,8 +388,8 @@ int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct er
 		snprintf(name, sizeof(name), "%.*s", (int)MIN(word.len, sizeof(name) - 1),
 			 word.data);
 		op = op_find(name);
-		if (op >= 0 && op_def((uint32_t)op)->class == CLASS_WAIT)
-			*ret += ask_number(result, 1, &scratch);
+		if (op >= 0)
+			*ret += MIN(ask_number(result, 1, &scratch), times->waits[op]);
 	}
 	return 0;
 }
