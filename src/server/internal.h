@@ -103,7 +103,6 @@ struct server {
 	struct file_lines *lines;
 	struct catalog *catalog;
 	pthread_t warming;	    /* computes them at the start */
-	atomic_bool opened, beside; /* beside: warm_up() reads the store without the lock */
 	bool warms;
 
 	struct cache *cache;
