@@ -160,7 +160,7 @@ static int when_scan(struct when *w, size_t rule, const struct rule_condition *c
 				 w->c->out->rules.items[rule].file, why.err.message);
 	r = sums_filter_new(&chosen, plan, err);
 	if (r >= 0)
-		r = sums_filter_names(&chosen, store_dims(w->c->run->store), err);
+		r = sums_filter_names(&chosen, w->c->run->store, err);
 	if (r >= 0)
 		r = scan_run(w->c->run->store, &how, &found, err);
 	if (r >= 0)
