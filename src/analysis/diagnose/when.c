@@ -123,7 +123,7 @@ static int when_ask_table(struct when *w, enum table_id table, struct error *err
 	int r = when_ask(w, table, 0, rules->count, &why);
 
 	/* one of them is wrong: name it */
-	for (size_t i = 0; i < rules->count && r < 0; i++) {
+	for (size_t i = 0; i < rules->count && r < 0 && r != -EINTR; i++) {
 		if (when_ask(w, table, i, i + 1, &why) < 0)
 			return error_set(err, r, "rule %s (%s): when %s: %.700s",
 					 rules->items[i].name, rules->items[i].file,
