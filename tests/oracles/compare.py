@@ -243,7 +243,7 @@ class Runner:
         status, text = self.record(root, ["sh", "script"], timeout=1200)
         if status:
             return self.result(f"the recording of {names[0]} to {names[-1]}", [(f"exit status {status}", text.splitlines()[-5:])])
-        whole, calls = traces.Trace(self.dump, os.path.join(root, "trace")), {}
+        whole, calls = traces.Trace(self.dump, os.path.join(root, "trace"), looking="strace"), {}
         self.result(f"the recording of {names[0]} to {names[-1]}", self.loss(whole), f"{len(whole.ops)} rows")
         for _, _, work, _ in runs:
             calls[work] = traces.read_strace(os.path.join(work, "strace"))
@@ -274,7 +274,7 @@ class Runner:
             if status:
                 self.result(label, [(f"exit status {status}", text.splitlines()[-5:])])
             else:
-                self.compare(label, name, mode, traces.read_strace(out), traces.Trace(self.dump, os.path.join(work, "trace")))
+                self.compare(label, name, mode, traces.read_strace(out), traces.Trace(self.dump, os.path.join(work, "trace"), looking="strace"))
 
     def programs(self):
         for name, (needs, script) in PROGRAMS.items():

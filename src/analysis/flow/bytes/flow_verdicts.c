@@ -172,8 +172,8 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 	row_set(&row, VERDICT_START, first->start);
 	row_set(&row, VERDICT_DUR, MAX(dur, (int64_t)0));
 	row_set_str(&row, VERDICT_VERDICT, w->what);
-	row_set_if(&row, process >= 0, VERDICT_PROCESS_ID, process);
-	row_set(&row, VERDICT_THREAD_ID, by->thread_id);
+	row_set_if(&row, process >= 0 && !w->unsure, VERDICT_PROCESS_ID, process);
+	row_set_if(&row, !w->unsure, VERDICT_THREAD_ID, by->thread_id);
 	row_set_if(&row, w->object != FLOW_NONE, VERDICT_FILE_ID,
 		   flow_object_file(v->s, w->object));
 	row_set(&row, VERDICT_POS, w->from);
@@ -200,8 +200,8 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	struct answer_list *t = v->rows;
 	_cleanup_buf_ struct buf host = {0};
 	int64_t process = names_process_of(v->s->dims, by->thread_id);
-	struct bytes name = names_program(v->s->dims, process);
-	int r = flow_place_name(v->s, by->place, &host);
+	struct bytes name = w->unsure ? (struct bytes){0} : names_program(v->s->dims, process);
+	int r = w->unsure ? 0 : flow_place_name(v->s, by->place, &host);
 
 	v->count++;
 	answer_list_int(t, v->count);
@@ -214,8 +214,8 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	answer_list_int(t, w->to);
 	answer_list_int(t, w->bytes);
 	answer_list_some(t, buf_bytes(&host));
-	answer_list_text(t, name);
-	answer_list_int(t, names_pid(v->s->dims, by->thread_id));
+	answer_list_some(t, name);
+	answer_list_if(t, !w->unsure, names_pid(v->s->dims, by->thread_id));
 	verdict_put_op(t, v, w->first, w->first_spot, w->first_side, &r);
 	verdict_put_op(t, v, w->second, w->second_spot, w->second_side, &r);
 	answer_list_str(t, w->second_observation);
