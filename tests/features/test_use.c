@@ -192,9 +192,8 @@ static void test_short_writes_to_sockets(void **state)
 		feed_file(&feed, 9, FILE_TYPE_SOCKET, "1.1.1.1:80", "2.2.2.2:8", 0);
 		feed_call(&feed, "sendto", .task = 1, .process = 1, .file = 1, .fd = 5,
 			  .bytes = 600, .size = 1000);
-		feed_call(&feed, then[i].op, .task = 1, .process = 1, .file = then[i].file,
-			  .fd = 5, .bytes = then[i].bytes, .size = then[i].size,
-			  .waits = then[i].waits);
+		feed_call(&feed, then[i].op, .task = 1, .process = 1, .file = then[i].file, .fd = 5,
+			  .bytes = then[i].bytes, .size = then[i].size, .waits = then[i].waits);
 		feed_call(&feed, "close", .task = 1, .process = 1, .file = 1, .fd = 5);
 		feed_end(&feed, TABLE_USE);
 		for (size_t row = 0; row < feed.rows->rows; row++) {
@@ -209,10 +208,8 @@ static void test_short_writes_to_sockets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_lost),
-		cmocka_unit_test(test_close_range),
-		cmocka_unit_test(test_memory_of_processes),
-		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_nothing_is_lost),		cmocka_unit_test(test_close_range),
+		cmocka_unit_test(test_memory_of_processes),	cmocka_unit_test(test_many_threads),
 		cmocka_unit_test(test_short_writes_to_sockets),
 	};
 

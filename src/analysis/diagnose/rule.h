@@ -88,7 +88,7 @@ int rules_explain(const struct rules *rules, const char *name, struct buf *out, 
  */
 int rule_next_need(const char **at, const char **ret_word, size_t *ret_len,
 		   enum table_id *ret_table);
-/* when.c: reads the conditions, one per line, which point into `text`. -EINVAL with a message. */
+/* rule_when.c: reads the conditions, one per line, which point into `text`. -EINVAL with a message. */
 int rule_read_when(struct rule *rule, char *text, struct error *err);
 const char *rule_level_word(enum rule_level level);
 /* -1 if there is no level of that name. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * when.c: conditions without which a rule finds nothing. Most rules find nothing in most traces, and a query takes 2 to
+ * rule_when.c: conditions without which a rule finds nothing. Most rules find nothing in most traces, and a query takes 2 to
  * 3 ms even if its tables are empty. The conditions of all rules on one table are a single query; those on calls are
  * scans of summaries.
  */
@@ -163,9 +163,10 @@ static int when_scan(struct when *w, size_t rule, const struct rule_condition *c
 		r = sums_filter_names(&chosen, w->c->run->store, err);
 	if (r >= 0)
 		r = scan_run(w->c->run->store, &how, &found, err);
-	if (r >= 0)
-		w->holds[rule] = rollup_count(found.rollup) > 0 || found.running->rows > 0;
-	return r;
+	if (r < 0)
+		return r;
+	w->holds[rule] = rollup_count(found.rollup) > 0 || found.running->rows > 0;
+	return 0;
 }
 
 int diagnose_when(const struct diagnose_context *c, bool *runs, struct error *err)
