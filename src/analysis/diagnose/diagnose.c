@@ -230,8 +230,9 @@ static int diagnose_rules(const struct diagnose_context *c, struct error *err)
 	_cleanup_free_ bool *runs = calloc(c->out->rules.count + 1, sizeof(*runs));
 	int r = runs ? diagnose_choose(c, runs, err) : -ENOMEM;
 
-	if (r >= 0)
-		r = diagnose_when(c, runs, err);
+	if (r < 0)
+		return r;
+	r = diagnose_when(c, runs, err);
 	for (size_t i = 0; i < c->out->rules.count && r >= 0; i++) {
 		if (analysis_stopped(c->in))
 			return -EINTR;

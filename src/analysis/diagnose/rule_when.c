@@ -123,7 +123,7 @@ static int when_ask_table(struct when *w, enum table_id table, struct error *err
 	int r = when_ask(w, table, 0, rules->count, &why);
 
 	/* one of them is wrong: name it */
-	for (size_t i = 0; i < rules->count && r < 0; i++) {
+	for (size_t i = 0; i < rules->count && r < 0 && r != -EINTR; i++) {
 		if (when_ask(w, table, i, i + 1, &why) < 0)
 			return error_set(err, r, "rule %s (%s): when %s: %.700s",
 					 rules->items[i].name, rules->items[i].file,
@@ -159,10 +159,12 @@ static int when_scan(struct when *w, size_t rule, const struct rule_condition *c
 				 w->c->out->rules.items[rule].name,
 				 w->c->out->rules.items[rule].file, why.err.message);
 	r = sums_filter_new(&chosen, plan, err);
-	if (r >= 0)
-		r = sums_filter_names(&chosen, w->c->run->store, err);
-	if (r >= 0)
-		r = scan_run(w->c->run->store, &how, &found, err);
+	if (r < 0)
+		return r;
+	r = sums_filter_names(&chosen, w->c->run->store, err);
+	if (r < 0)
+		return r;
+	r = scan_run(w->c->run->store, &how, &found, err);
 	if (r < 0)
 		return r;
 	w->holds[rule] = rollup_count(found.rollup) > 0 || found.running->rows > 0;
