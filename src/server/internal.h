@@ -102,7 +102,7 @@ struct server {
 	pthread_mutex_t names_lock, catalog_lock; /* for computing the following; see who.h */
 	struct file_lines *lines;
 	struct catalog *catalog;
-	pthread_t warming;	    /* computes them at the start */
+	pthread_t warming; /* computes them at the start */
 	bool warms;
 
 	struct cache *cache;

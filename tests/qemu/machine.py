@@ -72,7 +72,7 @@ def workload(runner, said, names):
     out = os.path.join(runner.root, 'vm')
     os.mkdir(out)
     subprocess.run(['tar', 'xz', '-C', out], input=base64.b64decode(packed[1]), check=True)
-    runner.vm_cases(out, names)
+    runner.grouped_cases(out, names)
 
 
 def slow_disk(runner, options, said):

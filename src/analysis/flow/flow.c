@@ -363,12 +363,13 @@ static int flow_members(const struct analysis_input *in _unused_, const struct a
 	return buf_printf(
 		to,
 		"},\n\"calls\": %llu, \"operations\": %zu, \"edges\": %zu, \"contradictions\": "
-		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"unfollowed\": %llu, \"alone\": "
+		"%llu, \"cycles\": %llu, \"unplaced\": %llu, \"unfollowed\": %llu, \"unjudged\": "
+		"%llu, \"alone\": "
 		"%llu, \"left_out\": %llu",
 		(unsigned long long)s->calls, s->graph.node_count, s->graph.edge_count,
 		(unsigned long long)s->contradictions, (unsigned long long)s->graph.cycles,
 		(unsigned long long)s->unplaced, (unsigned long long)s->unfollowed,
-		(unsigned long long)s->alone,
+		(unsigned long long)s->unfollowed_messages, (unsigned long long)s->alone,
 		(unsigned long long)(s->graph.left_out + s->streams.dropped + s->forgotten));
 }
 

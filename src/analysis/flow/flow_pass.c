@@ -542,6 +542,8 @@ int flow_pass_end(struct flow_state *s, struct error *err)
 
 	if (r >= 0)
 		r = flow_contexts_end(s);
+	if (r >= 0)
+		r = flow_messages_end(s);
 	flow_datagrams_free(s);
 	for (size_t i = 0; i < s->channel_count; i++) {
 		if (!s->channels[i].shared)
@@ -571,6 +573,7 @@ void flow_state_free(struct flow_state *s)
 	flow_eventfds_free(s);
 	flow_contexts_free(s);
 	flow_datagrams_free(s);
+	flow_messages_free(s);
 	free(s->objects);
 	free(s->channels);
 	free(s->files);

@@ -185,6 +185,15 @@ bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flo
 	return all && content_call_hash(all, side, c->bytes, ret);
 }
 
+const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
+				    enum flow_side side, size_t *ret_size)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+
+	*ret_size = 0;
+	return all ? call_payload(all, side, ret_size) : NULL;
+}
+
 /* ---- pieces ---- */
 
 static bool piece_known(const struct flow_piece *p)
@@ -192,7 +201,7 @@ static bool piece_known(const struct flow_piece *p)
 	return p && !p->doubtful && p->covered;
 }
 
-static int content_suspect(struct flow_state *s, const struct flow_suspect *what)
+int flow_content_suspect(struct flow_state *s, const struct flow_suspect *what)
 {
 	if (s->suspect_count >= SUSPECTS_MAX) {
 		s->graph.left_out++;
@@ -212,11 +221,13 @@ static int stream_compare(struct flow_state *s, uint32_t channel, uint64_t index
 	if (!a || !b || a->covered != b->covered || a->covered < CONTENT_PIECE)
 		return 0;
 	if (piece_known(a) && piece_known(b) && !flow_pieces_same(a, b) && !c->ambiguous)
-		r = content_suspect(
+		r = flow_content_suspect(
 			s, &(struct flow_suspect){.what = FLOW_ALTERED_BETWEEN,
 						  .first = a->node,
 						  .second = b->node,
 						  .spot = channel,
+						  .beside = FLOW_NONE,
+						  .object = FLOW_NONE,
 						  .from = (int64_t)index * CONTENT_PIECE,
 						  .to = (int64_t)(index + 1) * CONTENT_PIECE});
 	flow_pieces_drop(&s->pieces, &c->ends[FLOW_SEND].pieces, index);
@@ -260,12 +271,14 @@ static int file_read_back(struct flow_state *s, struct flow_call *c, uint32_t ob
 	n = flow_call_node(s, c);
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;
-	return content_suspect(s, &(struct flow_suspect){.what = FLOW_READ_BACK,
-							 .first = p->node,
-							 .second = (uint32_t)n,
-							 .spot = object | FLOW_SPOT_FILE,
-							 .from = k->pos,
-							 .to = k->pos + k->size});
+	return flow_content_suspect(s, &(struct flow_suspect){.what = FLOW_READ_BACK,
+							      .first = p->node,
+							      .second = (uint32_t)n,
+							      .spot = object | FLOW_SPOT_FILE,
+							      .beside = FLOW_NONE,
+							      .object = object,
+							      .from = k->pos,
+							      .to = k->pos + k->size});
 }
 
 /* A write that overlapped with such a read in time explains the difference. */

@@ -233,33 +233,57 @@ bool flow_verdicts_full(struct flow_verdicts *v)
 
 /* ---- streams and read-backs ---- */
 
+/* What each kind of suspicion is called, and its calls; `side`: of the third one. */
+static const struct suspect_words {
+	const char *what, *first, *second, *beside, *note;
+	enum flow_side first_side, side;
+	bool sent_bytes; /* found between the processes: neither is at fault for certain */
+} suspect_words[] = {
+	[FLOW_ALTERED_BETWEEN] = {"altered-between", "sent", "received other", NULL,
+				  "the buffer of the send may have been changed while the call ran",
+				  FLOW_SEND, FLOW_SEND, true},
+	[FLOW_READ_BACK] = {"read-back-differs", "written", "read other", NULL,
+			    "a mapping of the file, or a program that was not recorded, may have "
+			    "changed it",
+			    FLOW_SEND, FLOW_SEND, false},
+	[FLOW_NEVER_RECEIVED] =
+		{"never-received", "sent", "received next", NULL,
+		 "datagrams may be dropped, for example if the receiver's buffer is "
+		 "full",
+		 FLOW_SEND, FLOW_SEND, true},
+	[FLOW_RECEIVED_TWICE] = {"received-twice", "received", "received again", "sent", NULL,
+				 FLOW_RECEIVE, FLOW_SEND, true},
+	[FLOW_RECEIVED_LATE] = {"received-late", "sent", "received", "received before it", NULL,
+				FLOW_SEND, FLOW_RECEIVE, true},
+};
+
 static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w)
 {
-	bool between = w->what == FLOW_ALTERED_BETWEEN;
-	struct flow_verdict row = {
-		.what = between ? "altered-between" : "read-back-differs",
-		.object = between ? FLOW_NONE : w->spot & ~FLOW_SPOT_FILE,
-		.from = flow_stream_pos(v, w->spot, w->from),
-		.to = flow_stream_pos(v, w->spot, w->to),
-		.bytes = w->to - w->from,
-		.first = w->first,
-		.second = w->second,
-		.first_spot = w->spot,
-		.second_spot = w->spot,
-		.first_side = FLOW_SEND,
-		.second_side = FLOW_RECEIVE,
-		.note = between ? "the buffer of the send may have been changed while the call ran"
-				: "a mapping of the file, or a program that was not recorded, may "
-				  "have "
-				  "changed it"};
-	int r = flow_verdicts_full(v) ? 0 : flow_verdict_put(v, &row);
+	const struct suspect_words *words = &suspect_words[w->what];
+	struct flow_verdict row = {.what = words->what,
+				   .object = w->object,
+				   .from = flow_stream_pos(v, w->spot, w->from),
+				   .to = flow_stream_pos(v, w->spot, w->to),
+				   .bytes = w->to - w->from,
+				   .first = w->first,
+				   .second = w->second,
+				   .first_spot = w->spot,
+				   .second_spot = w->spot,
+				   .first_side = words->first_side,
+				   .second_side = FLOW_RECEIVE,
+				   .absence = w->what == FLOW_NEVER_RECEIVED,
+				   .unsure = words->sent_bytes,
+				   .note = words->note};
+	int r = flow_verdicts_full(v) ? 1 : flow_verdict_put(v, &row);
 
-	if (r >= 0)
-		r = flow_verdict_evidence(v, between ? "sent" : "written", w->first, w->spot,
-					  FLOW_SEND, NULL);
+	if (r)
+		return MIN(r, 0);
+	r = flow_verdict_evidence(v, words->first, w->first, w->spot, words->first_side, NULL);
+	if (r >= 0 && w->beside != FLOW_NONE)
+		r = flow_verdict_evidence(v, words->beside, w->beside, w->spot, words->side, NULL);
 	return r < 0 ? r
-		     : flow_verdict_evidence(v, between ? "received other" : "read other",
-					     w->second, w->spot, FLOW_RECEIVE, NULL);
+		     : flow_verdict_evidence(v, words->second, w->second, w->spot, FLOW_RECEIVE,
+					     NULL);
 }
 
 /* ---- differences within a process ---- */
