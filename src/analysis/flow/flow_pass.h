@@ -201,6 +201,7 @@ struct flow_suspect {
 	enum flow_suspicion what;
 	uint32_t first, second, spot;
 	uint32_t beside; /* a third call; FLOW_NONE */
+	bool unsure;	 /* several processes may have done it */
 	uint32_t object; /* FLOW_NONE: that of the spot, if it is a file */
 	int64_t from, to;
 };
@@ -395,9 +396,9 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 /* The call's bytes from the first on, as far as recorded; NULL: none. */
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
 				    enum flow_side side, size_t *ret_size);
-/* Compares what a read returned with what calls wrote. */
+/* Compares what a read returned with what calls wrote. `by`: the mmap of who stored it, if known; unsure: one of several. */
 int flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
-			   const struct flow_chunk *k) _must_check_;
+			   const struct flow_chunk *k, uint32_t by, bool unsure) _must_check_;
 int flow_content_suspect(struct flow_state *s, const struct flow_suspect *what) _must_check_;
 void flow_content_free(struct flow_state *s);
 

@@ -150,6 +150,20 @@ static int mapped_flush(struct flow_state *s, struct flow_call *c, uint32_t obje
 			      payload, bytes, hashed ? &hash : NULL);
 }
 
+/* Bytes that a call had written, other than zeros that make room, were replaced. */
+static int mapped_replaced(struct flow_state *s, struct flow_call *c, const struct flow_file *f,
+			   const struct flow_chunk *k, const struct flow_map *m, bool several)
+{
+	const struct flow_piece *p =
+		flow_piece_at(&s->pieces, &f->pieces, (uint64_t)k->pos / CONTENT_PIECE);
+	int64_t at = flow_object(s, c->file_id);
+
+	if (at < 0 || !p || !p->sum || s->acts[s->graph.nodes[p->node].op] == FLOW_MAP)
+		return at < 0 ? (int)at : 0;
+	return flow_content_read_back(s, c, (uint32_t)at, k, several ? FLOW_NONE : m->node,
+				      several);
+}
+
 /* A piece that a read returned. 1: it was stored through *ret. */
 static int mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_file *f,
 			const struct flow_chunk *k, struct flow_map *m, bool several)
@@ -170,6 +184,9 @@ static int mapped_piece(struct flow_state *s, struct flow_call *c, struct flow_f
 			    have->sum == k->hash
 		 : !k->hash) /* a hole */
 		return 0;
+	r = mapped_replaced(s, c, f, k, m, several);
+	if (r < 0)
+		return r;
 	if (several) {
 		flow_pieces_drop(&s->pieces, &f->pieces, index);
 		s->mapped_unsure += (uint64_t)k->size;
@@ -205,7 +222,7 @@ int flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
 		pos = k->pos - k->call_pos;
 		m = mapped_by(s, f, k->pos, k->pos + k->size, &several);
 		r = m ? mapped_piece(s, c, f, k, m, several)
-		      : flow_content_read_back(s, c, object, k);
+		      : flow_content_read_back(s, c, object, k, FLOW_NONE, false);
 		if (r < 0)
 			return r;
 		if (!r || !m || run.map != m || run.to != k->pos) {
