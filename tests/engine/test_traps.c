@@ -159,8 +159,8 @@ static void spill_folder_is_private(void **state)
 		ask_number(
 			&small,
 			"SELECT count(*) FROM (SELECT hash(i) AS h, i, repeat('x', 40) || i AS t "
-			"FROM range(3000000) r(i) ORDER BY h, t OFFSET 10)"),
-		2999990);
+			"FROM range(1500000) r(i) ORDER BY h, t OFFSET 10)"),
+		1499990);
 	assert_false(is_there(".tmp"));
 	fixture_close(&small);
 	assert_int_equal(rmdir(folder), 0); /* nothing was left behind */
@@ -252,8 +252,8 @@ static void confined(void **state)
 		ask_number(
 			&other,
 			"SELECT count(*) FROM (SELECT hash(i) AS h, i, repeat('x', 40) || i AS t "
-			"FROM range(3000000) r(i) ORDER BY h, t OFFSET 10)"),
-		2999990);
+			"FROM range(1500000) r(i) ORDER BY h, t OFFSET 10)"),
+		1499990);
 	fixture_close(&other);
 }
 

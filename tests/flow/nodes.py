@@ -4,6 +4,7 @@
 for O_DIRECT, a log that is applied, messages sent twice to a node that writes them again. What one of them does wrong is found at its
 process, with the bytes and the two calls; what is well is clean. Between nodes that compress or encrypt what they send, the two files between
 which it went wrong are found, and a node only if nothing else can have done it. TAP on standard output."""
+import glob
 import json
 import mmap
 import os
@@ -64,6 +65,11 @@ def store(how, name, number, data, wrong):
         padded = mmap.mmap(-1, (len(data) + 4095) // 4096 * 4096)
         padded[:len(data)] = data
         os.pwrite(fd, padded, 0)
+    elif how.startswith('mapped'):
+        fd = os.open(f'{name}/object-{number}', os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600)
+        os.ftruncate(fd, len(data))
+        with mmap.mmap(fd, len(data)) as m:
+            m[:] = data
     else:
         fd = os.open(f'{name}/object-{number}', os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
         os.write(fd, data)
@@ -121,7 +127,7 @@ def nodes(shape, fault):
     at = [s.getsockname() for s in listeners]
     if shape == 'relay':
         parts = [(node, 'n1', 'none', fault, listeners[0], at[1:2]), (node, 'n2', 'file', fault, listeners[1], [])]
-    elif shape in ('zlib', 'tls'):
+    elif shape in ('zlib', 'tls', 'mapped', 'mapped-unread'):
         parts = [(node, f'n{i + 1}', shape, fault, listeners[i], at[i + 1:i + 2]) for i in range(3)]
     elif shape == 'log':
         parts = [(log, fault, listeners[0])]
@@ -135,6 +141,10 @@ def nodes(shape, fault):
             c.sendall(struct.pack('<II', i, SIZE + i) + (data.hex().encode()[:SIZE + i] if shape in PACKED else data))
     for pid in pids:
         os.waitpid(pid, 0)
+    if shape == 'mapped':  # what they stored is seen by whoever reads it
+        for path in sorted(glob.glob('n*/object-*')):
+            with open(path, 'rb') as f:
+                f.read()
     print(json.dumps({f'n{i + 1}': pid for i, pid in enumerate(pids)}))
 
 
@@ -163,6 +173,10 @@ RUNS = {
     ('zlib-star', 'none'): None,
     ('zlib-star', 'store@n3'): ('replicas-differ', None, 'n3/object-5', 3000, 3016, 'write', 'write'),
     ('zlib-star', 'send@n1'): ('replicas-differ', 'n1', 'n1/object-5', 6000, 6016, 'write', 'write'),
+    ('mapped', 'none'): None,
+    ('mapped', 'store@n2'): ('altered', 'n2', 'n2/object-5', 3000, 3016, 'recvfrom', 'mmap'),
+    ('mapped', 'send@n2'): ('altered', 'n2', 'n2/object-5', 6000, 6016, 'recvfrom', 'sendto'),
+    ('mapped-unread', 'store@n2'): None,
     ('log', 'none'): None,
     ('log', 'store@n1'): ('altered', 'n1', 'log', BAD * (16 + SIZE) + sum(range(BAD)) + 16 + 3000, None, 'recvfrom', 'write'),
     ('log', 'apply@n1'): ('altered', 'n1', 'table', BAD * SIZE + sum(range(BAD)) + 3000, None, 'read', 'write'),
@@ -188,10 +202,13 @@ def main():
             r = subprocess.run([weir, 'record', '--content=bytes', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, os.path.abspath(__file__), shape,
                                 fault], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
             f = subprocess.run([weir, 'flow', 't.weir', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
-        rows, pids = json.loads(f.stdout)['rows'], json.loads(r.stdout)
+        document, pids = json.loads(f.stdout), json.loads(r.stdout)
+        rows = document['rows']
         streams = 2 if fault.startswith('twice') else 1
         good = all(is_right(row, want, pids) for row in rows) and len(rows) == streams if want else not rows
         tap.check(f'{shape}, {fault}: {want[0] if want else "clean"}', good, want, pids, *rows[:3])
+        if shape.startswith('mapped'):
+            tap.check(f'{shape}: files that nobody read are counted', document['mapped_unseen'] == (shape == 'mapped-unread'), document['mapped_unseen'])
     sys.exit(tap.end())
 
 

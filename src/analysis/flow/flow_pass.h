@@ -45,6 +45,9 @@ enum flow_act {
 	FLOW_FLOCK,
 	FLOW_FCNTL,
 	FLOW_DUP,
+	FLOW_MAP,
+	FLOW_UNMAP,
+	FLOW_PROTECT,
 	FLOW_EVENTFD,
 	FLOW_KILL,
 	FLOW_SIGNALLED,
@@ -155,8 +158,20 @@ struct flow_file {
 	int64_t process_id;   /* first writer; -1: none */
 	/* mixed: there are other writers; rewritten: bytes were written twice */
 	bool mixed, rewritten;
+	uint32_t maps;	 /* its last shared mapping; FLOW_NONE */
 	uint32_t unkept; /* number of writers since the last fsync that did not fit in `writers` */
 	uint32_t writers[4]; /* last write of each of up to four tasks since the last fsync */
+};
+
+/* A shared mapping of a file (flow_mapped.c). */
+struct flow_map {
+	int64_t process_id, pos, len;
+	uint64_t at;	 /* address */
+	int64_t seen_to; /* bytes of the file up to here were read afterwards */
+	uint32_t node;	 /* its mmap */
+	uint32_t next;	 /* the one before it of the same file; FLOW_NONE */
+	bool mapped, writable;
+	bool inherited; /* child processes have it, too */
 };
 
 /* A fork or wait that identifies a thread by its number. */
@@ -186,6 +201,7 @@ struct flow_suspect {
 	enum flow_suspicion what;
 	uint32_t first, second, spot;
 	uint32_t beside; /* a third call; FLOW_NONE */
+	bool unsure;	 /* several processes may have done it */
 	uint32_t object; /* FLOW_NONE: that of the spot, if it is a file */
 	int64_t from, to;
 };
@@ -251,6 +267,9 @@ struct flow_state {
 	size_t file_count, file_cap;
 	struct flow_extents_room room;
 
+	struct flow_map *maps;
+	size_t map_count, map_cap;
+	uint64_t mapped_unsure; /* bytes stored through mappings of several processes */
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;
 	struct flow_locks *locks;
@@ -332,6 +351,14 @@ int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 /* flow_datagrams.c */
 int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 			enum flow_side side) _must_check_;
+/* flow_mapped.c */
+/* Calls that create, change, remove and inherit mappings. */
+int flow_mapped_take(struct flow_state *s, struct flow_call *c) _must_check_;
+/* A read of a file that is or was mapped. */
+int flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
+		     const struct flow_chunks *all) _must_check_;
+/* True if the process, or any (-1), may have stored bytes through a mapping that nobody read afterwards. */
+bool flow_mapped_unseen(const struct flow_state *s, int64_t process_id);
 /* flow_messages.c */
 /* Adds a datagram to those that a socket sent to or received from an address; not hashed: its content is unknown. 0 or -ENOMEM. */
 int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
@@ -369,6 +396,9 @@ int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 /* The call's bytes from the first on, as far as recorded; NULL: none. */
 const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
 				    enum flow_side side, size_t *ret_size);
+/* Compares what a read returned with what calls wrote. `by`: the mmap of who stored it, if known; unsure: one of several. */
+int flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
+			   const struct flow_chunk *k, uint32_t by, bool unsure) _must_check_;
 int flow_content_suspect(struct flow_state *s, const struct flow_suspect *what) _must_check_;
 void flow_content_free(struct flow_state *s);
 

@@ -217,10 +217,13 @@ static int compare_ints(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/*
- * "ifNull(column, -1) IN (...)", as in the tables' sort keys, with the numbers of an outcome, for ids grouped by
- * recording. "0" if there are none.
- */
+/* True for the columns that are in the sort key as ifNull(column, -1): in another form the index is not used. */
+static bool in_sort_key(const struct click_writer *w, unsigned int column)
+{
+	return w->table == TABLE_OP && (column == OP_OP || column == OP_THREAD_ID);
+}
+
+/* "column IN (...)" with the numbers of an outcome, for ids grouped by recording. "0" if there are none. */
 static int put_set(struct click_writer *w, unsigned int column, const struct outcomes *o,
 		   int outcome, bool ids)
 {
@@ -243,15 +246,27 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 			if (ids && w->engine->recording_count > 1)
 				buf_printf(w->out, "recording = %u AND ",
 					   w->engine->recordings[of].number);
-			expr_put(w, "ifNull(");
+			expr_put(w, in_sort_key(w, column) ? "ifNull(" : "assumeNotNull(");
 			clickhouse_column(w->table, column, w->out);
-			expr_put(w, ", -1) IN (");
+			expr_put(w, in_sort_key(w, column) ? ", -1) IN (" : ") IN (");
 		}
 		buf_printf(w->out, "%s%lld", of != recording ? "" : ",",
 			   (long long)(ids ? (int64_t)id_own(values[i]) : values[i]));
 		recording = of;
 	}
 	return expr_put(w, n ? ")))" : "0");
+}
+
+/* For cases where only true matters and most numbers give another outcome: a single set of the numbers that give true. */
+static int put_true(struct click_writer *w, unsigned int column, const struct outcomes *o, bool ids)
+{
+	if (in_sort_key(w, column))
+		return put_set(w, column, o, 1, ids);
+	expr_put(w, "(isNotNull(");
+	clickhouse_column(w->table, column, w->out);
+	expr_put(w, ") AND ");
+	put_set(w, column, o, 1, ids);
+	return expr_put(w, ")");
 }
 
 /* The general case: a set for each outcome other than the most frequent. */
@@ -285,8 +300,7 @@ static int put_looked_up(struct click_writer *w, const struct expr *e, unsigned 
 	if (r >= 0)
 		r = find_outcomes(w, e, column, values, count, &o);
 	if (r >= 0)
-		/* if only true matters, and most numbers give another outcome, the set of those that give true */
-		r = w->truth && o.null != 1 && o.other != 1 ? put_set(w, column, &o, 1, ids)
+		r = w->truth && o.null != 1 && o.other != 1 ? put_true(w, column, &o, ids)
 							    : expr_put_each(w, column, &o, ids);
 	map_free(&o.by_value);
 	return buf_fail(w->out, r);

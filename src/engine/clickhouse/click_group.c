@@ -795,6 +795,7 @@ int click_group(struct click_engine *e, const struct plan *p, const struct local
 		r = still_one(&g, err);
 	if (r < 0)
 		return r;
+	local_group_before(groups, p->stage_count ? &p->stages[0] : NULL);
 	r = local_group_finish(groups, ret, err);
 	return r < 0 ? r : 1;
 }

@@ -275,8 +275,8 @@ static void *warm_up(void *arg)
 	int r = 1;
 
 	pthread_rwlock_rdlock(&s->lock);
-	(void)!store_load_files(s->store, NULL,
-				NULL); /* without memory: read when they are needed */
+	/* on failure, they are read when they are needed */
+	(void)!store_load_files(s->store, &s->stopping, NULL);
 	pthread_rwlock_unlock(&s->lock);
 	while (r > 0 && admission_idle_or_wanted(s)) {
 		pthread_rwlock_rdlock(&s->lock);

@@ -255,8 +255,8 @@ static int content_stream(struct flow_state *s, struct flow_call *c, const struc
 }
 
 /* A read returned other bytes than calls wrote to the piece. */
-static int file_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
-			  const struct flow_chunk *k)
+int flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
+			   const struct flow_chunk *k, uint32_t by, bool unsure)
 {
 	const struct flow_file *f = &s->files[s->objects[object].file];
 	const struct flow_piece *p =
@@ -275,7 +275,8 @@ static int file_read_back(struct flow_state *s, struct flow_call *c, uint32_t ob
 							      .first = p->node,
 							      .second = (uint32_t)n,
 							      .spot = object | FLOW_SPOT_FILE,
-							      .beside = FLOW_NONE,
+							      .beside = by,
+							      .unsure = unsure,
 							      .object = object,
 							      .from = k->pos,
 							      .to = k->pos + k->size});
@@ -301,6 +302,8 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 	struct flow_file *f = &s->files[s->objects[object].file];
 	int r = 0;
 
+	if (side == FLOW_RECEIVE && f->maps != FLOW_NONE)
+		return flow_mapped_read(s, c, object, all);
 	for (size_t i = 0; i < all->count && r >= 0; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 		bool piece = k->form == FORM_PIECE || k->form == FORM_PART,
@@ -310,7 +313,7 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 		if (!chunk_is_of(k, side) || k->pos < 0 || (!piece && !payload))
 			continue;
 		if (side == FLOW_RECEIVE) {
-			r = piece ? file_read_back(s, c, object, k) : 0;
+			r = piece ? flow_content_read_back(s, c, object, k, FLOW_NONE, false) : 0;
 			continue;
 		}
 		file_explained(s, c, object, k);

@@ -242,7 +242,7 @@ static const struct suspect_words {
 	[FLOW_ALTERED_BETWEEN] = {"altered-between", "sent", "received other", NULL,
 				  "the buffer of the send may have been changed while the call ran",
 				  FLOW_SEND, FLOW_SEND, true},
-	[FLOW_READ_BACK] = {"read-back-differs", "written", "read other", NULL,
+	[FLOW_READ_BACK] = {"read-back-differs", "written", "read other", "stored",
 			    "a mapping of the file, or a program that was not recorded, may have "
 			    "changed it",
 			    FLOW_SEND, FLOW_SEND, false},
@@ -272,9 +272,15 @@ static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w
 				   .first_side = words->first_side,
 				   .second_side = FLOW_RECEIVE,
 				   .absence = w->what == FLOW_NEVER_RECEIVED,
-				   .unsure = words->sent_bytes,
+				   .unsure = words->sent_bytes || w->unsure,
 				   .note = words->note};
-	int r = flow_verdicts_full(v) ? 1 : flow_verdict_put(v, &row);
+	int r;
+
+	if (w->what == FLOW_READ_BACK && w->beside != FLOW_NONE) {
+		row.by = node_of(v, w->beside);
+		row.note = "the process stored them through a mapping of the file";
+	}
+	r = flow_verdicts_full(v) ? 1 : flow_verdict_put(v, &row);
 
 	if (r)
 		return MIN(r, 0);
