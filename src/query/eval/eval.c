@@ -162,8 +162,11 @@ int eval_names(struct eval *e, const struct dims *d, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	for (unsigned int i = 0; i < TABLE_COUNT; i++)
-		e->clocks[i] = dims_clock(d, i);
+	/* another thread may be reading the rows of files (store_dims_few()) */
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		if (i != TABLE_FILE || eval_uses(e, TABLE_FILE))
+			e->clocks[i] = dims_clock(d, i);
+	}
 	e->dims = d;
 	return 0;
 }

@@ -253,7 +253,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	struct flow_reference ref;
 	int r;
 
-	if (flow_verdicts_full(v))
+	if ((!stored && flow_mapped_unseen(v->s, k->process_id)) || flow_verdicts_full(v))
 		return 0;
 	if (stored)
 		place = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
@@ -584,7 +584,8 @@ static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t
 	struct flow_reference ref;
 	int r;
 
-	if (!s || was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
+	if (!s || (stores && flow_mapped_unseen(v->s, process_id)) ||
+	    was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
 		return 0;
 	row.first = s->node;
 	row.by = &v->s->graph.nodes[s->node];

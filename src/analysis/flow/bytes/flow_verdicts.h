@@ -56,6 +56,7 @@ struct flow_verdict {
 	enum flow_side first_side, second_side;
 	const char *second_observation, *note;
 	bool absence;		    /* inferred from the absence of a call */
+	bool unsure;		    /* no single process is at fault for certain: none is named */
 	const struct flow_node *by; /* the call at fault; NULL: the second call, or the first */
 };
 
