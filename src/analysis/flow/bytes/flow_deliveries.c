@@ -236,8 +236,7 @@ static int verdict_put_at(struct flow_verdicts *v, struct flow_verdict *row,
 	return flow_verdict_put(v, row);
 }
 
-/* True if the process stores what it receives through mappings, and not all of these files were read. */
-static bool stores_unseen(const struct flow_verdicts *v, int64_t process_id)
+bool flow_stores_unseen(const struct flow_verdicts *v, int64_t process_id)
 {
 	bool maps = false;
 
@@ -264,7 +263,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	struct flow_reference ref;
 	int r;
 
-	if ((!stored && stores_unseen(v, k->process_id)) || flow_verdicts_full(v))
+	if ((!stored && flow_stores_unseen(v, k->process_id)) || flow_verdicts_full(v))
 		return 0;
 	if (stored)
 		place = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
@@ -595,7 +594,7 @@ static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t
 	struct flow_reference ref;
 	int r;
 
-	if (!s || (stores && stores_unseen(v, process_id)) ||
+	if (!s || (stores && flow_stores_unseen(v, process_id)) ||
 	    was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
 		return 0;
 	row.first = s->node;
