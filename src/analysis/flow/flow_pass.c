@@ -279,9 +279,9 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 	case FLOW_MAP:
 	case FLOW_UNMAP:
 	case FLOW_PROTECT:
-		return s->map_count || c->act == FLOW_MAP ? flow_mapped_take(s, c) : 0;
+		return flow_mapped_take(s, c);
 	case FLOW_FORK:
-		r = s->map_count ? flow_mapped_take(s, c) : 0;
+		r = flow_mapped_take(s, c);
 		return r < 0 ? r : flow_tasks_take(s, c);
 	case FLOW_WAIT:
 	case FLOW_EXIT:
@@ -588,6 +588,7 @@ void flow_state_free(struct flow_state *s)
 	free(s->channels);
 	free(s->files);
 	free(s->maps);
+	map_free(&s->map_of);
 	free(s->losses);
 	free(s->takings);
 	free(s->acts);

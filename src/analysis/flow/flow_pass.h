@@ -166,10 +166,10 @@ struct flow_file {
 /* A shared mapping of a file (flow_mapped.c). */
 struct flow_map {
 	int64_t process_id, pos, len;
-	uint64_t at;	 /* address */
 	int64_t seen_to; /* bytes of the file up to here were read afterwards */
 	uint32_t node;	 /* its mmap */
-	uint32_t next;	 /* the one before it of the same file; FLOW_NONE */
+	/* the one before it of the same file, and of the process; FLOW_NONE */
+	uint32_t next, next_of_process;
 	bool mapped, writable;
 	bool inherited; /* child processes have it, too */
 };
@@ -269,6 +269,7 @@ struct flow_state {
 
 	struct flow_map *maps;
 	size_t map_count, map_cap;
+	struct map map_of;	/* process and address -> mapping */
 	uint64_t mapped_unsure; /* bytes stored through mappings of several processes */
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;

@@ -193,6 +193,11 @@ bool eval_uses(const struct eval *e, enum table_id table)
 		if (names_some(e->exprs[k].expr, table))
 			return true;
 	}
+	/* a value by id needs the ids, even if no name is in it: a user's table with a column file_id */
+	for (size_t i = 0; i < e->table_count; i++) {
+		if (!e->tables[i]->by_code && e->tables[i]->ids == table)
+			return true;
+	}
 	return false;
 }
 

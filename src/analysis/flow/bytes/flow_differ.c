@@ -701,7 +701,7 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 
 	for (size_t f = 0; f < p->folder_count && r >= 0; f++) {
 		_cleanup_buf_ struct buf text = {0};
-		bool has = false, related = true;
+		bool has = false, related = !flow_stores_unseen(v, p->folders[f].process_id);
 		struct flow_verdict row = {.what = "never-stored",
 					   .object = g[0]->object,
 					   .second = FLOW_NONE,

@@ -18,9 +18,16 @@
 
 /* ---- mappings ---- */
 
+/* The last mapping of a process, or its last one at an address. */
+static uint64_t mapped_key(int64_t process_id, uint64_t at)
+{
+	return hash_u64(hash_u64((uint64_t)process_id) ^ at);
+}
+
 static int mapped_add(struct flow_state *s, struct flow_call *c)
 {
-	int64_t at = flow_object(s, c->file_id), n;
+	int64_t at = flow_object(s, c->file_id), n, process_id = s->tasks[c->task].process_id;
+	uint64_t before = FLOW_NONE, number = s->map_count;
 	struct flow_file *f;
 
 	if (at < 0 || at == FLOW_NONE || s->objects[at].kind != FLOW_IS_FILE || c->failed ||
@@ -35,9 +42,10 @@ static int mapped_add(struct flow_state *s, struct flow_call *c)
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;
 	f = &s->files[s->objects[at].file];
+	map_get(&s->map_of, mapped_key(process_id, 0), &before);
 	n = array_add(s->maps, s->map_count, s->map_cap,
-		      (struct flow_map){.process_id = s->tasks[c->task].process_id,
-					.at = (uint64_t)c->ret,
+		      (struct flow_map){.process_id = process_id,
+					.next_of_process = (uint32_t)before,
 					.pos = c->pos,
 					.len = c->size,
 					.seen_to = c->pos,
@@ -45,30 +53,40 @@ static int mapped_add(struct flow_state *s, struct flow_call *c)
 					.next = f->maps,
 					.mapped = true,
 					.writable = (c->a[2] & PROT_WRITE) != 0});
-	f->maps = n < 0 ? f->maps : (uint32_t)s->map_count - 1;
-	return n < 0 ? (int)n : 0;
+	if (n < 0)
+		return (int)n;
+	f->maps = (uint32_t)number;
+	if (map_set(&s->map_of, mapped_key(process_id, (uint64_t)c->ret), number) < 0)
+		return -ENOMEM;
+	return map_set(&s->map_of, mapped_key(process_id, 0), number);
 }
 
 int flow_mapped_take(struct flow_state *s, struct flow_call *c)
 {
 	int64_t process_id = s->tasks[c->task].process_id;
+	struct flow_map *m;
+	uint64_t i;
 
 	if (c->act == FLOW_MAP)
 		return mapped_add(s, c);
-	for (size_t i = 0; i < s->map_count && !c->failed; i++) {
-		struct flow_map *m = &s->maps[i];
-
-		if (m->process_id != process_id || !m->mapped)
-			continue;
-		if (c->act == FLOW_FORK) /* without CLONE_VM: the child has it, too */
-			m->inherited |=
-				!(c->flags & CLONE_VM) && strcmp(op_def(c->op)->name, "vfork") != 0;
-		else if (m->at - c->a[0] < (uint64_t)MAX(c->size, (int64_t)0) &&
-			 c->act == FLOW_UNMAP)
-			m->mapped = false;
-		else if (c->act == FLOW_PROTECT && c->a[0] - m->at < (uint64_t)m->len)
-			m->writable |= (c->a[2] & PROT_WRITE) != 0;
+	if (c->failed || !s->map_count)
+		return 0;
+	if (c->act == FLOW_FORK) {
+		/* without CLONE_VM the child has them, too */
+		if ((c->flags & CLONE_VM) || !strcmp(op_def(c->op)->name, "vfork") ||
+		    !map_get(&s->map_of, mapped_key(process_id, 0), &i))
+			return 0;
+		for (; i != FLOW_NONE; i = s->maps[i].next_of_process)
+			s->maps[i].inherited |= s->maps[i].mapped;
+		return 0;
 	}
+	if (!map_get(&s->map_of, mapped_key(process_id, c->a[0]), &i))
+		return 0;
+	m = &s->maps[i];
+	if (c->act == FLOW_UNMAP)
+		m->mapped = false;
+	else
+		m->writable |= (c->a[2] & PROT_WRITE) != 0;
 	return 0;
 }
 
