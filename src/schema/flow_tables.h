@@ -98,9 +98,10 @@
 	C(VERDICT, verdict, DUR, dur, DUR, "ns", "from there to the end of the second")          \
 	C(VERDICT, verdict, VERDICT, verdict, BYTES, "",                                         \
 	  "altered, altered-between, misplaced, sent-never-stored, stored-never-sent, "          \
-	  "never-stored, never-sent, replicas-differ, sent-twice, re-ordered or "                \
-	  "read-back-differs")                                                                   \
-	C(VERDICT, verdict, PROCESS_ID, process_id, ID, ">process", "the process at fault")      \
+	  "never-stored, never-sent, replicas-differ, sent-twice, re-ordered, "                  \
+	  "never-received, received-twice, received-late or read-back-differs")                  \
+	C(VERDICT, verdict, PROCESS_ID, process_id, ID, ">process",                              \
+	  "the process at fault; null: it may be one of several, or none")                       \
 	C(VERDICT, verdict, THREAD_ID, thread_id, ID, ">thread", "its thread")                   \
 	C(VERDICT, verdict, FILE_ID, file_id, ID, ">file", "the file of the bytes")              \
 	C(VERDICT, verdict, POS, pos, SIZE, "bytes", "start of the bytes in the file")           \

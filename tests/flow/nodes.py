@@ -2,21 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """nodes.py WEIR: nodes that are no plain chain of stores: a relay that stores nothing, volumes written in place behind a primary, files padded
 for O_DIRECT, a log that is applied, messages sent twice to a node that writes them again. What one of them does wrong is found at its
-process, with the bytes and the two calls; what is well is clean. TAP on standard output."""
+process, with the bytes and the two calls; what is well is clean. Between nodes that compress or encrypt what they send, the two files between
+which it went wrong are found, and a node only if nothing else can have done it. TAP on standard output."""
+import glob
 import json
 import mmap
 import os
 import random
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
 from tap import Tap  # noqa: E402
 
 MESSAGES, SIZE, BAD = 12, 12288, 5
+PACKED = ('zlib', 'zlib-star', 'tls')  # what the nodes send each other is not what they store
 
 
 def take(s, n):
@@ -29,10 +34,21 @@ def take(s, n):
     return data
 
 
-def messages(s):
+def messages(s, packed):
     while head := take(s, 8):
         number, size = struct.unpack('<II', head)
-        yield number, take(s, size)
+        data = take(s, size)
+        yield number, zlib.decompress(data) if packed else data
+
+
+def tls(s, server):
+    """Nobody checks whom he talks to."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if server:
+        context.load_cert_chain('key.pem')
+        context.num_tickets = 0  # which the client would not read before it closes
+    return context.wrap_socket(s, server_side=server)
 
 
 def altered(data, at, size):
@@ -49,6 +65,11 @@ def store(how, name, number, data, wrong):
         padded = mmap.mmap(-1, (len(data) + 4095) // 4096 * 4096)
         padded[:len(data)] = data
         os.pwrite(fd, padded, 0)
+    elif how.startswith('mapped'):
+        fd = os.open(f'{name}/object-{number}', os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600)
+        os.ftruncate(fd, len(data))
+        with mmap.mmap(fd, len(data)) as m:
+            m[:] = data
     else:
         fd = os.open(f'{name}/object-{number}', os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
         os.write(fd, data)
@@ -58,7 +79,11 @@ def store(how, name, number, data, wrong):
 def node(name, how, fault, listener, following):
     os.mkdir(name)
     downs = [socket.create_connection(a) for a in following]
-    for number, data in messages(listener.accept()[0]):
+    up, packed = listener.accept()[0], how in PACKED and name != 'n1'  # the client speaks plainly
+    if how == 'tls':
+        downs = [tls(d, False) for d in downs]
+        up = tls(up, True) if packed else up
+    for number, data in messages(up, packed and how != 'tls'):
         bad = fault if number == BAD else ''
         kept = altered(data, 3000, 16) if bad == f'store@{name}' else data
         sent = altered(data, 6000, 16) if bad == f'send@{name}' else data
@@ -68,8 +93,9 @@ def node(name, how, fault, listener, following):
             for _ in range(2 if bad == f'twice@{name}' else 1):
                 if how == 'none' and bad == f'drop@{name}':
                     continue
-                d.sendall(struct.pack('<II', number, len(sent)))
-                d.sendall(sent)
+                message = zlib.compress(sent) if how.startswith('zlib') else sent
+                d.sendall(struct.pack('<II', number, len(message)))
+                d.sendall(message)
     for d in downs:
         d.close()
 
@@ -78,7 +104,7 @@ def log(fault, listener):
     """Appends what comes to a log, and then applies it to a file."""
     os.mkdir('n1')
     with open('n1/log', 'wb+', buffering=0) as f:
-        for number, data in messages(listener.accept()[0]):
+        for number, data in messages(listener.accept()[0], False):
             f.write(struct.pack('<IIQ', number, len(data), random.getrandbits(64)) + (altered(data, 3000, 16) if fault == 'store@n1' and number == BAD else data))
         f.seek(0)
         with open('n1/table', 'wb', buffering=0) as to:
@@ -101,6 +127,8 @@ def nodes(shape, fault):
     at = [s.getsockname() for s in listeners]
     if shape == 'relay':
         parts = [(node, 'n1', 'none', fault, listeners[0], at[1:2]), (node, 'n2', 'file', fault, listeners[1], [])]
+    elif shape in ('zlib', 'tls', 'mapped', 'mapped-unread', 'mapped-partly'):
+        parts = [(node, f'n{i + 1}', shape, fault, listeners[i], at[i + 1:i + 2]) for i in range(3)]
     elif shape == 'log':
         parts = [(log, fault, listeners[0])]
     else:
@@ -109,9 +137,16 @@ def nodes(shape, fault):
     rng = random.Random(1)
     with socket.create_connection(at[0]) as c:
         for i in range(MESSAGES):
-            c.sendall(struct.pack('<II', i, SIZE + i) + rng.randbytes(SIZE + i))
+            data = rng.randbytes(SIZE + i)
+            c.sendall(struct.pack('<II', i, SIZE + i) + (data.hex().encode()[:SIZE + i] if shape in PACKED else data))
     for pid in pids:
         os.waitpid(pid, 0)
+    if shape in ('mapped', 'mapped-partly'):  # what they stored is seen by whoever reads it
+        for path in sorted(glob.glob('n*/object-*')):
+            if shape == 'mapped-partly' and path == f'n2/object-{BAD}':
+                continue
+            with open(path, 'rb') as f:
+                f.read()
     print(json.dumps({f'n{i + 1}': pid for i, pid in enumerate(pids)}))
 
 
@@ -129,6 +164,22 @@ RUNS = {
     ('volume', 'place@n3'): ('misplaced', 'n3', 'volume', PLACE + 20 * 16384, PLACE + 20 * 16384 + END, 'recvfrom', 'pwrite64'),
     ('direct', 'none'): None,
     ('file', 'twice@n1'): ('sent-twice', 'n1', 'object-5', 0, END, 'sendto', 'sendto'),
+    **{(shape, fault): want for shape in ('zlib', 'tls') for fault, want in {
+        'none': None,
+        'store@n1': ('altered', 'n1', 'n1/object-5', 3000, 3016, 'recvfrom', 'write'),
+        'send@n1': ('replicas-differ', None, 'n2/object-5', 6000, 6016, 'write', 'write'),
+        'store@n2': ('replicas-differ', 'n2', 'n2/object-5', 3000, 3016, 'write', 'write'),
+        'send@n2': ('replicas-differ', None, 'n3/object-5', 6000, 6016, 'write', 'write'),
+        'store@n3': ('replicas-differ', None, 'n3/object-5', 3000, 3016, 'write', 'write'),
+    }.items()},
+    ('zlib-star', 'none'): None,
+    ('zlib-star', 'store@n3'): ('replicas-differ', None, 'n3/object-5', 3000, 3016, 'write', 'write'),
+    ('zlib-star', 'send@n1'): ('replicas-differ', 'n1', 'n1/object-5', 6000, 6016, 'write', 'write'),
+    ('mapped', 'none'): None,
+    ('mapped', 'store@n2'): ('altered', 'n2', 'n2/object-5', 3000, 3016, 'recvfrom', 'mmap'),
+    ('mapped', 'send@n2'): ('altered', 'n2', 'n2/object-5', 6000, 6016, 'recvfrom', 'sendto'),
+    ('mapped-unread', 'store@n2'): None,
+    ('mapped-partly', 'none'): None,
     ('log', 'none'): None,
     ('log', 'store@n1'): ('altered', 'n1', 'log', BAD * (16 + SIZE) + sum(range(BAD)) + 16 + 3000, None, 'recvfrom', 'write'),
     ('log', 'apply@n1'): ('altered', 'n1', 'table', BAD * SIZE + sum(range(BAD)) + 3000, None, 'read', 'write'),
@@ -137,7 +188,8 @@ RUNS = {
 
 def is_right(row, want, pids):
     what, who, file, start, stop, first, second = want
-    return (row['verdict'], row['pid'], row['file'] and os.path.basename(row['file']), row['from']) == (what, pids[who], file, start) and \
+    return (row['verdict'], row['pid'], row['from']) == (what, pids[who] if who else None, start) and \
+        ('/' + (row['file'] or '')).endswith('/' + (file or '')) and (row['process'] is None) == (who is None) and \
         stop in (None, row['to']) and row['first_call'].startswith(first) and (row['second_call'] or '').startswith(second or '')
 
 
@@ -145,13 +197,21 @@ def main():
     weir, tap = os.path.abspath(sys.argv[1]), Tap()
     for (shape, fault), want in RUNS.items():
         with tempfile.TemporaryDirectory() as folder:
+            if shape == 'tls':
+                subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=node', '-keyout', 'key.pem', '-out', 'cert.pem'],
+                               cwd=folder, check=True, capture_output=True)
+                with open(f'{folder}/key.pem', 'ab') as key, open(f'{folder}/cert.pem', 'rb') as cert:
+                    key.write(cert.read())
             r = subprocess.run([weir, 'record', '--content=bytes', '--lossless', '-q', '-o', 't.weir', '--', sys.executable, os.path.abspath(__file__), shape,
                                 fault], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
             f = subprocess.run([weir, 'flow', 't.weir', '--json'], cwd=folder, check=True, timeout=60, capture_output=True, text=True)
-        rows, pids = json.loads(f.stdout)['rows'], json.loads(r.stdout)
+        document, pids = json.loads(f.stdout), json.loads(r.stdout)
+        rows = document['rows']
         streams = 2 if fault.startswith('twice') else 1
         good = all(is_right(row, want, pids) for row in rows) and len(rows) == streams if want else not rows
         tap.check(f'{shape}, {fault}: {want[0] if want else "clean"}', good, want, pids, *rows[:3])
+        if shape.startswith('mapped'):
+            tap.check(f'{shape}: files that nobody read are counted', document['mapped_unseen'] == (shape != 'mapped'), document['mapped_unseen'])
     sys.exit(tap.end())
 
 

@@ -47,6 +47,10 @@ static int alike_answer(struct alike *a, const struct alike_options *o, const st
 	r = alike_link_kinds(a);
 	if (r < 0)
 		return r;
+	free(a->elements); /* groups have links instead */
+	free(a->signatures);
+	a->elements = NULL;
+	a->signatures = NULL;
 	r = alike_make_groups(a, least);
 	return r < 0 ? r : alike_put_groups(a, o, out);
 }
@@ -63,6 +67,7 @@ int alike_run(struct alike **ret, const struct analysis_input *in, const struct 
 	a->in = in;
 	a->run = &in->runs[0];
 	a->dims = store_dims(a->run->store);
+	a->sets = !o->order;
 	a->unit = o->by && !strcmp(o->by, "file") ? ALIKE_FILES : ALIKE_CALLS;
 	r = o->similar
 		    ? analysis_calls(in, a->run, "--similar", o->similar, ALIKE_CALLS_MAX, &of, err)
@@ -105,6 +110,7 @@ void alike_free(struct alike *a)
 	free(a->signatures);
 	free(a->links);
 	free(a->groups);
+	free(a->ranked);
 	free(a->reads);
 	free(a->epochs);
 	free(a);

@@ -25,8 +25,8 @@
 /* memory for calls, and for parts while collected and as elements of sets */
 #define ALIKE_BYTES_MAX	 (820u << 20)
 #define ALIKE_KINDS_MAX	 (4u << 20) /* distinct data: 152 MiB */
-#define ALIKE_SIGNED_MAX (1u << 18) /* sets with at least two parts: 256 MB */
-#define ALIKE_LINKS_MAX	 (4u << 20)
+#define ALIKE_SIGNED_MAX (1u << 18) /* sets with at least two parts: 128 MiB */
+#define ALIKE_LINKS_MAX	 (1u << 20) /* more than a forest of signed sets has */
 /* earlier signatures in one bucket of a band with which each is compared */
 #define ALIKE_NEAR_MAX 64
 
@@ -107,7 +107,7 @@ struct alike_link {
 };
 
 struct alike_group {
-	uint32_t number, kinds;
+	uint32_t kinds;
 	uint64_t calls, bytes;
 	uint32_t first; /* its first kind */
 	float least;	/* lowest similarity of the links that connect it */
@@ -117,13 +117,10 @@ struct alike_group {
 struct alike_epoch {
 	uint64_t reads, bytes;
 	int64_t from, to;
+	size_t first;		/* index of its first read */
 	uint32_t common;	/* kinds read once in both */
 	double tau, neighbours; /* NAN: fewer than two kinds in common */
 	const char *order;	/* NULL likewise */
-};
-
-struct alike_read {
-	uint32_t call, epoch, place;
 };
 
 struct alike {
@@ -132,6 +129,7 @@ struct alike {
 	const struct dims *dims;
 	enum alike_unit unit;
 	bool cuts; /* parts are content-defined chunks */
+	bool sets; /* similarity is wanted, not only equality */
 
 	struct alike_call *calls;
 	size_t call_count, call_cap;
@@ -144,14 +142,15 @@ struct alike {
 	uint64_t *elements;
 	struct alike_kind *kinds;
 	size_t kind_count, kind_cap;
-	uint32_t *signatures; /* [ALIKE_HASHES] each */
+	uint16_t *signatures; /* [ALIKE_HASHES] each */
 	size_t signature_count;
 	struct alike_link *links; /* a subset that connects the same kinds at any threshold */
 	size_t link_count, link_cap;
-	struct alike_group *groups; /* largest first */
+	struct alike_group *groups;
+	uint32_t *ranked; /* indexes of groups, largest first */
 	size_t group_count;
 
-	struct alike_read *reads; /* by epoch, in order */
+	uint32_t *reads; /* calls by epoch, in order */
 	size_t read_count;
 	struct alike_epoch *epochs;
 	size_t epoch_count;

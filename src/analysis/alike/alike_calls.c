@@ -88,6 +88,8 @@ static int alike_call_add(void *arg, const struct batch *b, uint32_t row, int64_
 
 static int alike_part_add(struct alike *a, uint32_t call, uint64_t hash)
 {
+	if (!a->sets)
+		return 0;
 	if (a->part_count >= ALIKE_PARTS_MAX ||
 	    a->call_count * sizeof(*a->calls) +
 			    a->part_count * (sizeof(*a->parts) + sizeof(*a->elements)) >=

@@ -158,24 +158,30 @@ static int sets_make(struct alike *a)
 
 /*
  * The minimum of each of 256 hash functions over a set: x -> the high half of a * x + b, with odd a (Dietzfelbinger et
- * al., "A reliable randomized algorithm for the closest-pair problem", 1997). Elements already are hashes.
+ * al., "A reliable randomized algorithm for the closest-pair problem", 1997). Elements already are hashes. Only the low
+ * 16 bits of a minimum are stored (Li and Koenig, "b-Bit Minwise Hashing", 2010): different minima agree in them once in
+ * 65,536 times.
  */
 struct hashers {
 	uint64_t a[ALIKE_HASHES], b[ALIKE_HASHES];
 };
 
-static void sign(const struct hashers *f, const uint64_t *set, uint32_t len, uint32_t *to)
+static void sign(const struct hashers *f, const uint64_t *set, uint32_t len, uint16_t *to)
 {
-	memset(to, 0xff, ALIKE_HASHES * sizeof(*to));
+	uint32_t least[ALIKE_HASHES];
+
+	memset(least, 0xff, sizeof(least));
 	for (uint32_t k = 0; k < len; k++) {
 		uint64_t x = hash_u64(set[k]);
 
 		for (uint32_t i = 0; i < ALIKE_HASHES; i++) {
 			uint32_t h = (uint32_t)((f->a[i] * x + f->b[i]) >> 32);
 
-			to[i] = MIN(to[i], h);
+			least[i] = MIN(least[i], h);
 		}
 	}
+	for (uint32_t i = 0; i < ALIKE_HASHES; i++)
+		to[i] = (uint16_t)least[i];
 }
 
 static int kinds_sign(struct alike *a)
@@ -214,7 +220,7 @@ int alike_make_kinds(struct alike *a)
 {
 	int r = kinds_find(a);
 
-	if (r < 0)
+	if (r < 0 || !a->sets)
 		return r;
 	r = sets_make(a);
 	return r < 0 ? r : kinds_sign(a);

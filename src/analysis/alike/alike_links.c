@@ -85,16 +85,21 @@ struct link_bands {
 	uint32_t *depth; /* number of signatures before it */
 };
 
-static const uint32_t *signature_of(const struct alike *a, uint32_t s)
+static uint64_t link_band_of(const struct alike *a, uint32_t s, unsigned int band)
 {
-	return a->signatures + (size_t)s * ALIKE_HASHES;
+	uint64_t ret;
+
+	memcpy(&ret, a->signatures + (size_t)s * ALIKE_HASHES + (size_t)band * ALIKE_BAND,
+	       sizeof(ret));
+	return ret;
 }
+_Static_assert(ALIKE_BAND * sizeof(uint16_t) == sizeof(uint64_t), "a band is one number");
 
 /* True if the two were already compared in an earlier band. */
-static bool link_compared(const uint32_t *x, const uint32_t *y, unsigned int band)
+static bool link_compared(const struct alike *a, uint32_t s, uint32_t t, unsigned int band)
 {
 	for (unsigned int i = 0; i < band; i++) {
-		if (!memcmp(x + i * ALIKE_BAND, y + i * ALIKE_BAND, ALIKE_BAND * sizeof(*x)))
+		if (link_band_of(a, s, i) == link_band_of(a, t, i))
 			return true;
 	}
 	return false;
@@ -103,11 +108,9 @@ static bool link_compared(const uint32_t *x, const uint32_t *y, unsigned int ban
 static int link_pair(struct alike *a, const struct link_bands *l, uint32_t s, uint32_t t,
 		     unsigned int band)
 {
-	const uint32_t *x = signature_of(a, s), *y = signature_of(a, t);
 	struct alike_link link = {.a = l->kinds[t], .b = l->kinds[s]};
 
-	if (memcmp(x + band * ALIKE_BAND, y + band * ALIKE_BAND, ALIKE_BAND * sizeof(*x)) != 0 ||
-	    link_compared(x, y, band))
+	if (link_compared(a, s, t, band))
 		return 0;
 	if (!alike_can(a, link.a, link.b, ALIKE_LEAST))
 		return 0;
@@ -125,10 +128,7 @@ static int link_band(struct alike *a, struct link_bands *l, unsigned int band)
 	int r = 0;
 
 	for (uint32_t s = 0; s < a->signature_count && r >= 0; s++) {
-		const uint32_t *x = signature_of(a, s) + band * ALIKE_BAND;
-		uint64_t key = hash_u64(hash_u64((uint64_t)x[0] << 32 | x[1]) ^
-					((uint64_t)x[2] << 32 | x[3])),
-			 before = ALIKE_NONE;
+		uint64_t key = link_band_of(a, s, band), before = ALIKE_NONE;
 		unsigned int near = 0;
 
 		if (s % STOPPED_EVERY == 0 && analysis_stopped(a->in))
@@ -165,70 +165,89 @@ int alike_link_kinds(struct alike *a)
 
 /* ---- groups ---- */
 
-static int alike_group_compare(const void *a, const void *b)
+static int alike_group_compare(const void *a, const void *b, void *arg)
 {
-	const struct alike_group *x = a, *y = b;
+	const struct alike_group *all = arg, *x = &all[*(const uint32_t *)a],
+				 *y = &all[*(const uint32_t *)b];
 
 	return ORDER(y->bytes, x->bytes) ?: ORDER(x->first, y->first);
 }
 
 /*
- * Each file is a kind, so a group needs at least two kinds. Equal calls are one kind, which is a group by itself if it
- * has several calls.
+ * Numbers the groups, by their roots. Each file is a kind, so a group needs at least two kinds. Equal calls are one
+ * kind, which is a group by itself if it has several calls.
  */
-static bool group_is(const struct alike *a, const struct alike_group *g)
+static void groups_number(struct alike *a, uint32_t *parent, uint32_t *number)
 {
-	return a->unit == ALIKE_FILES ? g->kinds > 1 : g->calls > 1;
+	memset(number, 0xff, a->kind_count * sizeof(*number));
+	for (size_t i = 0; i < a->kind_count; i++) {
+		uint32_t root = join_root(parent, (uint32_t)i);
+		bool alone = a->unit == ALIKE_FILES || a->kinds[i].calls < 2;
+
+		if ((root != i || !alone) && number[root] == ALIKE_NONE)
+			number[root] = (uint32_t)a->group_count++;
+	}
 }
 
-/* Sets each group at the number of its first kind; entries that are not groups get number ALIKE_NONE. */
-static void groups_fill(struct alike *a, struct alike_group *all, uint32_t *parent, double least)
+static void groups_fill(struct alike *a, uint32_t *parent, const uint32_t *number, double least)
 {
 	for (size_t i = 0; i < a->kind_count; i++) {
-		struct alike_group *g = &all[join_root(parent, (uint32_t)i)];
-		const struct alike_kind *k = &a->kinds[i];
+		struct alike_kind *k = &a->kinds[i];
+		struct alike_group *g;
 
-		g->first = g->kinds ? g->first : (uint32_t)i;
-		g->least = g->kinds ? g->least : 1;
-		g->kinds++;
+		k->group = number[join_root(parent, (uint32_t)i)];
+		if (k->group == ALIKE_NONE)
+			continue;
+		g = &a->groups[k->group];
+		if (!g->kinds++) {
+			g->first = (uint32_t)i;
+			g->least = 1;
+		}
 		g->calls += k->calls;
 		g->bytes += (uint64_t)k->bytes * (a->unit == ALIKE_FILES ? 1 : k->calls);
 	}
 	for (size_t i = 0; i < a->link_count; i++) {
-		struct alike_group *g = &all[join_root(parent, a->links[i].a)];
+		struct alike_group *g;
 
-		if ((double)a->links[i].exact >= least)
-			g->least = MIN(g->least, a->links[i].exact);
+		if ((double)a->links[i].exact < least)
+			continue;
+		g = &a->groups[a->kinds[a->links[i].a].group];
+		g->least = MIN(g->least, a->links[i].exact);
+	}
+}
+
+/* Ranks groups by size; a kind then has the rank of its group. */
+static void groups_rank(struct alike *a, uint32_t *number)
+{
+	for (size_t i = 0; i < a->group_count; i++)
+		a->ranked[i] = (uint32_t)i;
+	array_sort_by(a->ranked, a->group_count, alike_group_compare, a->groups);
+	for (size_t i = 0; i < a->group_count; i++)
+		number[a->ranked[i]] = (uint32_t)i;
+	for (size_t i = 0; i < a->kind_count; i++) {
+		struct alike_kind *k = &a->kinds[i];
+
+		k->group = k->group == ALIKE_NONE ? ALIKE_NONE : number[k->group];
 	}
 }
 
 int alike_make_groups(struct alike *a, double least)
 {
 	_cleanup_free_ uint32_t *parent = join_new(a->kind_count), *number = NULL;
-	struct alike_group *all = calloc(a->kind_count + 1, sizeof(*all));
-	size_t n = 0;
 
-	a->groups = all;
 	number = malloc((a->kind_count + 1) * sizeof(*number));
-	if (!parent || !all || !number)
+	if (!parent || !number)
 		return -ENOMEM;
-	memset(number, 0xff, (a->kind_count + 1) * sizeof(*number));
 	for (size_t i = 0; i < a->link_count; i++) {
 		if ((double)a->links[i].exact >= least)
 			alike_join(parent, a->links[i].a, a->links[i].b);
 	}
-	groups_fill(a, all, parent, least);
-	for (size_t i = 0; i < a->kind_count; i++) {
-		if (all[i].kinds && group_is(a, &all[i]))
-			all[n++] = all[i];
-	}
-	a->group_count = n;
-	array_sort(all, n, alike_group_compare);
-	for (size_t i = 0; i < n; i++) {
-		all[i].number = (uint32_t)i + 1;
-		number[join_root(parent, all[i].first)] = (uint32_t)i;
-	}
-	for (size_t i = 0; i < a->kind_count; i++)
-		a->kinds[i].group = number[join_root(parent, (uint32_t)i)];
+	groups_number(a, parent, number);
+	a->groups = calloc(a->group_count + 1, sizeof(*a->groups));
+	a->ranked = malloc((a->group_count + 1) * sizeof(*a->ranked));
+	if (!a->groups || !a->ranked)
+		return -ENOMEM;
+	groups_fill(a, parent, number, least);
+	groups_rank(a, number);
 	return 0;
 }

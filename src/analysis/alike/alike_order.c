@@ -77,42 +77,46 @@ static int epochs_count(const struct alike *a, const uint32_t *reads, uint32_t *
 	return r;
 }
 
-static int read_compare(const void *a, const void *b)
+/* Assigns each read to its epoch: counts them, or with `place` lists them. Data read once has none. */
+static void reads_assign(struct alike *a, const uint32_t *reads, uint32_t epochs, uint32_t *done,
+			 bool place)
 {
-	const struct alike_read *x = a, *y = b;
+	memset(done, 0, a->kind_count * sizeof(*done));
+	for (size_t i = 0; i < a->call_count; i++) {
+		uint32_t kind = a->calls[i].kind, copies;
+		struct alike_epoch *e;
 
-	return ORDER(x->epoch, y->epoch) ?: ORDER(x->call, y->call);
+		if (!read_is(a, &a->calls[i]) || reads[kind] < 2)
+			continue;
+		copies = MAX((reads[kind] + epochs / 2) / epochs, 1u);
+		e = &a->epochs[MIN(done[kind]++ / copies, (uint32_t)EPOCHS_MAX - 1)];
+		if (place)
+			a->reads[e->first + e->reads] = (uint32_t)i;
+		e->reads++;
+	}
 }
 
-/* Assigns an epoch to each read; data read once has none. */
 static int reads_find(struct alike *a, const uint32_t *reads, uint32_t epochs)
 {
-	_cleanup_free_ uint32_t *done = calloc(a->kind_count + 1, sizeof(*done));
-	size_t n = 0;
+	_cleanup_free_ uint32_t *done = malloc((a->kind_count + 1) * sizeof(*done));
+	size_t count = 0;
 
-	a->reads = malloc((a->read_count + 1) * sizeof(*a->reads));
-	if (!done || !a->reads)
+	a->epochs = calloc(EPOCHS_MAX, sizeof(*a->epochs));
+	if (!done || !a->epochs)
 		return -ENOMEM;
-	for (size_t i = 0; i < a->call_count; i++) {
-		uint32_t kind = a->calls[i].kind, copies, epoch;
-
-		if (!read_is(a, &a->calls[i]))
-			continue;
-		if (reads[kind] < 2) {
-			a->once++;
-			continue;
-		}
-		copies = MAX((reads[kind] + epochs / 2) / epochs, 1u);
-		epoch = MIN(done[kind]++ / copies, (uint32_t)EPOCHS_MAX - 1);
-		a->epoch_count = MAX(a->epoch_count, (size_t)epoch + 1);
-		a->reads[n++] = (struct alike_read){.call = (uint32_t)i, .epoch = epoch};
+	reads_assign(a, reads, epochs, done, false);
+	for (size_t i = 0; i < EPOCHS_MAX && a->epochs[i].reads; i++) {
+		a->epochs[i].first = count;
+		count += a->epochs[i].reads;
+		a->epochs[i].reads = 0;
+		a->epoch_count = i + 1;
 	}
-	a->read_count = n;
-	array_sort(a->reads, n, read_compare);
-	for (size_t i = 0; i < n; i++)
-		a->reads[i].place = i && a->reads[i - 1].epoch == a->reads[i].epoch
-					    ? a->reads[i - 1].place + 1
-					    : 0;
+	a->once = a->read_count - count;
+	a->read_count = count;
+	a->reads = malloc((count + 1) * sizeof(*a->reads));
+	if (!a->reads)
+		return -ENOMEM;
+	reads_assign(a, reads, epochs, done, true);
 	return 0;
 }
 
@@ -173,77 +177,70 @@ static int order_compare(struct alike_epoch *e, uint32_t *v, size_t n)
 	return 0;
 }
 
-/* The end of the reads of an epoch, given the first. */
-static size_t epoch_end(const struct alike *a, size_t from)
-{
-	size_t to = from;
+/* For a kind: how often an epoch and the one before it read it (2: or more), and its place in the earlier. */
+struct read_kind {
+	uint32_t place;
+	uint8_t before, now;
+};
 
-	while (to < a->read_count && a->reads[to].epoch == a->reads[from].epoch)
-		to++;
-	return to;
+static bool read_in_both(const struct read_kind *k)
+{
+	return k->before == 1 && k->now == 1;
 }
 
-static uint32_t kind_read(const struct alike *a, size_t read)
+static struct read_kind *read_kind_of(const struct alike *a, struct read_kind *kinds, size_t read)
 {
-	return a->calls[a->reads[read].call].kind;
+	return &kinds[a->calls[a->reads[read]].kind];
 }
 
-/* Compares the order of the kinds that an epoch and the one before it both have once. */
-static int epochs_compare(struct alike *a, struct alike_epoch *e, size_t before, size_t from,
-			  size_t to)
+/* Compares the order of the kinds that an epoch and the one before it both have once. `kinds` is zeroed, and stays so. */
+static int epochs_compare(struct alike *a, struct alike_epoch *e, struct read_kind *kinds)
 {
-	_cleanup_(map_free) struct map seen = {
-		0}; /* kind -> number of reads in the earlier << 32 | in the later */
-	_cleanup_(map_free) struct map places = {0};
-	_cleanup_free_ uint32_t *v = malloc((to - from + 1) * sizeof(*v));
-	size_t n = 0, place = 0;
-	int r = v ? 0 : -ENOMEM;
+	_cleanup_free_ uint32_t *v = malloc((e->reads + 1) * sizeof(*v));
+	size_t before = e[-1].first, to = e->first + e->reads, n = 0;
+	uint32_t place = 0;
 
-	for (size_t i = before; i < to && r >= 0; i++) {
-		uint64_t times = 0;
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = before; i < to; i++) {
+		struct read_kind *k = read_kind_of(a, kinds, i);
+		uint8_t *times = i < e->first ? &k->before : &k->now;
 
-		map_get(&seen, kind_read(a, i), &times);
-		r = map_set(&seen, kind_read(a, i), times + (i < from ? 1ull << 32 : 1));
+		*times = (uint8_t)MIN(*times + 1, 2);
 	}
-	for (size_t i = before; i < to && r >= 0; i++) {
-		uint64_t times = 0, at = 0;
+	for (size_t i = before; i < to; i++) {
+		struct read_kind *k = read_kind_of(a, kinds, i);
 
-		map_get(&seen, kind_read(a, i), &times);
-		if (times != (1ull << 32 | 1))
+		if (!read_in_both(k))
 			continue;
-		if (i < from)
-			r = map_set(&places, kind_read(a, i), place++);
-		else if (map_get(&places, kind_read(a, i), &at))
-			v[n++] = (uint32_t)at;
+		if (i < e->first)
+			k->place = place++;
+		else
+			v[n++] = k->place;
 	}
-	return r < 0 ? r : order_compare(e, v, n);
+	for (size_t i = before; i < to; i++)
+		*read_kind_of(a, kinds, i) = (struct read_kind){0};
+	return order_compare(e, v, n);
 }
 
 static int epochs_make(struct alike *a)
 {
-	size_t before = 0, from = 0;
-	int r = 0;
+	_cleanup_free_ struct read_kind *kinds = calloc(a->kind_count + 1, sizeof(*kinds));
+	int r = kinds ? 0 : -ENOMEM;
 
-	a->epochs = calloc(a->epoch_count + 1, sizeof(*a->epochs));
-	if (!a->epochs)
-		return -ENOMEM;
 	for (size_t k = 0; k < a->epoch_count && r >= 0; k++) {
 		struct alike_epoch *e = &a->epochs[k];
-		size_t to = epoch_end(a, from);
 
-		*e = (struct alike_epoch){
-			.reads = to - from, .from = INT64_MAX, .tau = NAN, .neighbours = NAN};
-		for (size_t i = from; i < to; i++) {
-			const struct alike_call *c = &a->calls[a->reads[i].call];
+		e->from = INT64_MAX;
+		e->tau = e->neighbours = NAN;
+		for (size_t i = e->first; i < e->first + e->reads; i++) {
+			const struct alike_call *c = &a->calls[a->reads[i]];
 
 			e->bytes += c->bytes;
 			e->from = MIN(e->from, c->start);
 			e->to = MAX(e->to, alike_call_end(c));
 		}
-		if (k)
-			r = epochs_compare(a, e, before, from, to);
-		before = from;
-		from = to;
+		r = k ? epochs_compare(a, e, kinds) : 0;
 	}
 	return r;
 }

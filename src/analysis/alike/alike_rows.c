@@ -282,31 +282,63 @@ struct group_files {
 	int64_t first, last;
 };
 
-static int groups_look(const struct alike *a, struct group_files *g)
+/* For each file version, the first one of the same file. */
+static uint32_t *files_same(const struct alike *a)
 {
-	_cleanup_(map_free) struct map seen = {0};
-	int r = 0;
+	uint32_t *same = malloc((a->files.count + 1) * sizeof(*same));
+	_cleanup_(map_free) struct map of = {0};
 
-	for (size_t i = 0; i < a->call_count && r >= 0; i++) {
-		const struct alike_call *c = &a->calls[i];
-		uint32_t group = c->kind == ALIKE_NONE ? ALIKE_NONE : a->kinds[c->kind].group;
-		struct group_files *f = group == ALIKE_NONE ? NULL : &g[group];
-		uint64_t key;
+	for (size_t i = 0; same && i < a->files.count; i++) {
+		uint64_t inode = (uint64_t)names_inode(a->dims, a->files.all[i]), first = i;
 
-		if (!f)
-			continue;
-		if (!f->first) {
-			f->file = (uint32_t)i;
-			f->first = c->start;
+		if (!map_get(&of, inode, &first) && map_set(&of, inode, i) < 0) {
+			free(same);
+			return NULL;
 		}
-		f->last = MAX(f->last, alike_call_end(c));
-		key = hash_u64((uint64_t)names_inode(a->dims, alike_file_id(a, c))) ^ group;
-		if (c->file == ALIKE_NONE || map_get(&seen, key, NULL))
-			continue;
-		f->files++;
-		r = map_set(&seen, key, 1);
+		same[i] = (uint32_t)first;
 	}
-	return r;
+	return same;
+}
+
+static void group_look(const struct alike *a, struct group_files *g, const uint32_t *same,
+		       uint32_t *seen, uint32_t call, uint32_t stamp)
+{
+	const struct alike_call *c = &a->calls[call];
+
+	g->last = MAX(g->last, alike_call_end(c));
+	if (c->file == ALIKE_NONE || seen[same[c->file]] == stamp)
+		return;
+	seen[same[c->file]] = stamp;
+	g->files++;
+}
+
+/* The files of the first `most` groups. */
+static int groups_look(const struct alike *a, struct group_files *g, size_t most)
+{
+	_cleanup_free_ uint32_t *first = malloc((most + 1) * sizeof(*first)),
+				*next = malloc((a->call_count + 1) * sizeof(*next)),
+				*same = files_same(a),
+				*seen = calloc(a->files.count + 1, sizeof(*seen));
+
+	if (!first || !next || !same || !seen)
+		return -ENOMEM;
+	memset(first, 0xff, most * sizeof(*first));
+	for (size_t i = a->call_count; i-- > 0;) {
+		uint32_t kind = a->calls[i].kind,
+			 group = kind == ALIKE_NONE ? ALIKE_NONE : a->kinds[kind].group;
+
+		if (group >= most)
+			continue;
+		next[i] = first[group];
+		first[group] = (uint32_t)i;
+	}
+	for (uint32_t i = 0; i < most; i++) {
+		g[i].file = first[i];
+		g[i].first = g[i].last = a->calls[first[i]].start;
+		for (uint32_t c = first[i]; c != ALIKE_NONE; c = next[c])
+			group_look(a, &g[i], same, seen, c, i + 1);
+	}
+	return 0;
 }
 
 static const char *group_word(const struct alike *a, const struct alike_group *g)
@@ -321,15 +353,15 @@ static const char *group_word(const struct alike *a, const struct alike_group *g
 static int groups_rows(struct alike *a, struct answer_list *t)
 {
 	size_t most = MIN(a->group_count, (size_t)DRAWN_MOST);
-	_cleanup_free_ struct group_files *files = calloc(a->group_count + 1, sizeof(*files));
-	int r = files ? groups_look(a, files) : -ENOMEM;
+	_cleanup_free_ struct group_files *files = calloc(most + 1, sizeof(*files));
+	int r = files ? groups_look(a, files, most) : -ENOMEM;
 
 	a->rows_left_out += a->group_count - most;
 	for (size_t i = 0; i < most && r >= 0; i++) {
-		const struct alike_group *g = &a->groups[i];
+		const struct alike_group *g = &a->groups[a->ranked[i]];
 		const struct alike_call *c = &a->calls[files[i].file];
 
-		answer_list_int(t, g->number);
+		answer_list_uint(t, i + 1);
 		answer_list_str(t, group_word(a, g));
 		answer_list_float(t, (double)g->least);
 		answer_list_uint(t, a->unit == ALIKE_FILES ? g->kinds : g->calls);
@@ -362,7 +394,7 @@ static int members_rows(const struct alike *a, struct answer_list *t, size_t mos
 		k = &a->kinds[a->calls[i].kind];
 		if (k->group == ALIKE_NONE || n++ % step)
 			continue;
-		answer_list_int(t, a->groups[k->group].number);
+		answer_list_int(t, (int64_t)k->group + 1);
 		answer_list_int(t, a->calls[i].kind);
 		r = put_alike_member(t, a, (uint32_t)i);
 	}
@@ -414,6 +446,7 @@ int alike_put_order(struct alike *a, const struct alike_options *o, struct analy
 	size_t most = drawn_most(o), step = MAX((a->read_count + most - 1) / most, (size_t)1);
 	_cleanup_free_ uint32_t *number = malloc((a->kind_count + 1) * sizeof(*number));
 	uint32_t numbers = 0;
+	size_t epoch = 0;
 	int r = number ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < a->epoch_count; i++)
@@ -421,15 +454,16 @@ int alike_put_order(struct alike *a, const struct alike_options *o, struct analy
 	if (r >= 0)
 		memset(number, 0xff, (a->kind_count + 1) * sizeof(*number));
 	for (size_t i = 0; i < a->read_count && r >= 0; i++) {
-		const struct alike_read *d = &a->reads[i];
-		const struct alike_call *c = &a->calls[d->call];
+		const struct alike_call *c = &a->calls[a->reads[i]];
 
+		while (i >= a->epochs[epoch].first + a->epochs[epoch].reads)
+			epoch++;
 		if (number[c->kind] == ALIKE_NONE)
 			number[c->kind] = ++numbers;
 		if (i % step)
 			continue;
-		answer_list_int(reads, d->epoch + 1);
-		answer_list_int(reads, d->place + 1);
+		answer_list_uint(reads, epoch + 1);
+		answer_list_uint(reads, i - a->epochs[epoch].first + 1);
 		answer_list_int(reads, number[c->kind]);
 		r = put_call(reads, a, c, (int64_t)c->bytes, 1);
 	}

@@ -74,6 +74,9 @@ static const struct {
 	{"dup", FLOW_DUP},
 	{"dup2", FLOW_DUP},
 	{"dup3", FLOW_DUP},
+	{"mmap", FLOW_MAP},
+	{"munmap", FLOW_UNMAP},
+	{"mprotect", FLOW_PROTECT},
 	{"eventfd", FLOW_EVENTFD},
 	{"eventfd2", FLOW_EVENTFD},
 	{"kill", FLOW_KILL},
@@ -155,6 +158,7 @@ static int object_add(struct flow_state *s, int64_t file_id, uint64_t generation
 		s->files[s->file_count] =
 			(struct flow_file){.published = FLOW_NONE,
 					   .renamed = -1,
+					   .maps = FLOW_NONE,
 					   .process_id = -1,
 					   .first = FLOW_NONE,
 					   .last = FLOW_NONE,
@@ -272,7 +276,13 @@ static int call_act(struct flow_state *s, struct flow_call *c)
 		return c->bytes > 0 ? call_moved(s, c, c->file_id, c->pos, FLOW_SEND) : 0;
 	case FLOW_COPY:
 		return c->bytes > 0 ? call_copied(s, c) : 0;
+	case FLOW_MAP:
+	case FLOW_UNMAP:
+	case FLOW_PROTECT:
+		return flow_mapped_take(s, c);
 	case FLOW_FORK:
+		r = flow_mapped_take(s, c);
+		return r < 0 ? r : flow_tasks_take(s, c);
 	case FLOW_WAIT:
 	case FLOW_EXIT:
 	case FLOW_EXEC:
@@ -542,6 +552,8 @@ int flow_pass_end(struct flow_state *s, struct error *err)
 
 	if (r >= 0)
 		r = flow_contexts_end(s);
+	if (r >= 0)
+		r = flow_messages_end(s);
 	flow_datagrams_free(s);
 	for (size_t i = 0; i < s->channel_count; i++) {
 		if (!s->channels[i].shared)
@@ -571,9 +583,12 @@ void flow_state_free(struct flow_state *s)
 	flow_eventfds_free(s);
 	flow_contexts_free(s);
 	flow_datagrams_free(s);
+	flow_messages_free(s);
 	free(s->objects);
 	free(s->channels);
 	free(s->files);
+	free(s->maps);
+	map_free(&s->map_of);
 	free(s->losses);
 	free(s->takings);
 	free(s->acts);

@@ -45,6 +45,9 @@ enum flow_act {
 	FLOW_FLOCK,
 	FLOW_FCNTL,
 	FLOW_DUP,
+	FLOW_MAP,
+	FLOW_UNMAP,
+	FLOW_PROTECT,
 	FLOW_EVENTFD,
 	FLOW_KILL,
 	FLOW_SIGNALLED,
@@ -155,8 +158,20 @@ struct flow_file {
 	int64_t process_id;   /* first writer; -1: none */
 	/* mixed: there are other writers; rewritten: bytes were written twice */
 	bool mixed, rewritten;
+	uint32_t maps;	 /* its last shared mapping; FLOW_NONE */
 	uint32_t unkept; /* number of writers since the last fsync that did not fit in `writers` */
 	uint32_t writers[4]; /* last write of each of up to four tasks since the last fsync */
+};
+
+/* A shared mapping of a file (flow_mapped.c). */
+struct flow_map {
+	int64_t process_id, pos, len;
+	int64_t seen_to; /* bytes of the file up to here were read afterwards */
+	uint32_t node;	 /* its mmap */
+	/* the one before it of the same file, and of the process; FLOW_NONE */
+	uint32_t next, next_of_process;
+	bool mapped, writable;
+	bool inherited; /* child processes have it, too */
 };
 
 /* A fork or wait that identifies a thread by its number. */
@@ -176,12 +191,38 @@ enum flow_suspicion {
 	FLOW_EXPLAINED,
 	FLOW_ALTERED_BETWEEN, /* between the two ends of a stream */
 	FLOW_READ_BACK,	      /* a read returned other bytes than were written */
+	/* datagrams (flow_messages.c) */
+	FLOW_NEVER_RECEIVED,
+	FLOW_RECEIVED_TWICE,
+	FLOW_RECEIVED_LATE, /* after one that was sent later */
 };
 
 struct flow_suspect {
 	enum flow_suspicion what;
 	uint32_t first, second, spot;
+	uint32_t beside; /* a third call; FLOW_NONE */
+	bool unsure;	 /* several processes may have done it */
+	uint32_t object; /* FLOW_NONE: that of the spot, if it is a file */
 	int64_t from, to;
+};
+
+#define FLOW_MESSAGES_MAX	  (1u << 20)  /* datagrams over IP with content: 48 MiB */
+#define FLOW_MESSAGES_PAYLOAD_MAX (32u << 20) /* bytes of those that have not arrived yet */
+
+/* A datagram over IP, at one of its ends. */
+struct flow_message {
+	uint64_t hash;
+	int64_t pos;	  /* among the bytes of its sequence */
+	uint8_t *payload; /* NULL: not recorded, or not needed */
+	uint32_t node, size;
+	uint32_t other; /* its number at the other end; FLOW_NONE: none with this content */
+	bool cut;	/* it filled the buffer: the rest may have been dropped */
+	bool common; /* several of the sequence are equal: it is not known which of them arrived */
+};
+
+/* Where it is kept. */
+struct flow_message_at {
+	uint32_t sequence, at; /* FLOW_NONE: not kept */
 };
 
 /* For --of: a read returned bytes that a write stored, even if others have since written to the range. */
@@ -198,6 +239,7 @@ struct flow_descriptors;
 struct flow_counters;
 struct flow_ports;
 struct flow_contexts;
+struct flow_messages;
 struct flow_clocks;
 
 struct flow_state {
@@ -225,12 +267,17 @@ struct flow_state {
 	size_t file_count, file_cap;
 	struct flow_extents_room room;
 
+	struct flow_map *maps;
+	size_t map_count, map_cap;
+	struct map map_of;	/* process and address -> mapping */
+	uint64_t mapped_unsure; /* bytes stored through mappings of several processes */
 	struct flow_named *forks, *waits;
 	size_t fork_count, fork_cap, wait_count, wait_cap;
 	struct flow_locks *locks;
 	struct flow_descriptors *descriptors;
 	struct flow_counters *counters;
 	struct flow_ports *ports;
+	struct flow_messages *messages;
 	struct flow_contexts *contexts;
 	struct flow_content_sums content_sums;
 	struct flow_pieces pieces;
@@ -250,10 +297,12 @@ struct flow_state {
 	size_t taking_count, taking_cap;
 	uint64_t from_left_out;
 	uint64_t unfollowed; /* calls that moved datagrams over IP whose other end was not found */
-	uint64_t unplaced;   /* calls on streams that began before recording */
-	uint64_t alone;	     /* calls on streams whose other end was not recorded */
-	uint64_t forgotten;  /* ranges of files beyond the limit */
-	uint8_t *acts;	     /* by call code */
+	uint64_t
+		unfollowed_messages; /* datagrams that arrived altered or not at all, it is not known which */
+	uint64_t unplaced;	     /* calls on streams that began before recording */
+	uint64_t alone;		     /* calls on streams whose other end was not recorded */
+	uint64_t forgotten; /* ranges of files beyond the limit */
+	uint8_t *acts;	    /* by call code */
 };
 
 /* Processes the run's rows with positions in [from, to); parts must be consecutive. Call flow_state_free() in either case. */
@@ -303,6 +352,25 @@ int flow_sockets_unfinished(struct flow_state *s, const struct flow_call *c);
 /* flow_datagrams.c */
 int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
 			enum flow_side side) _must_check_;
+/* flow_mapped.c */
+/* Calls that create, change, remove and inherit mappings. */
+int flow_mapped_take(struct flow_state *s, struct flow_call *c) _must_check_;
+/* A read of a file that is or was mapped. */
+int flow_mapped_read(struct flow_state *s, struct flow_call *c, uint32_t object,
+		     const struct flow_chunks *all) _must_check_;
+/* True if the process, or any (-1), may have stored bytes through a mapping that nobody read afterwards. */
+bool flow_mapped_unseen(const struct flow_state *s, int64_t process_id);
+/* flow_messages.c */
+/* Adds a datagram to those that a socket sent to or received from an address; not hashed: its content is unknown. 0 or -ENOMEM. */
+int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
+		     struct bytes address, const struct flow_message *x, bool hashed,
+		     const uint8_t *payload, struct flow_message_at *ret) _must_check_;
+/* Two of them are one datagram. `task`: who sent and received it. */
+int flow_messages_match(struct flow_state *s, struct flow_message_at send,
+			struct flow_message_at receive, const uint32_t task[2]) _must_check_;
+/* Judges what did not match, and frees all. */
+int flow_messages_end(struct flow_state *s) _must_check_;
+void flow_messages_free(struct flow_state *s);
 /* Counts those still waiting as not followed. */
 void flow_datagrams_free(struct flow_state *s);
 
@@ -326,6 +394,13 @@ bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flo
 /* The call moved its bytes at `pos` of the spot (flow_content.h). */
 int flow_content_moved(struct flow_state *s, struct flow_call *c, uint32_t spot,
 		       enum flow_side side, int64_t pos) _must_check_;
+/* The call's bytes from the first on, as far as recorded; NULL: none. */
+const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
+				    enum flow_side side, size_t *ret_size);
+/* Compares what a read returned with what calls wrote. `by`: the mmap of who stored it, if known; unsure: one of several. */
+int flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
+			   const struct flow_chunk *k, uint32_t by, bool unsure) _must_check_;
+int flow_content_suspect(struct flow_state *s, const struct flow_suspect *what) _must_check_;
 void flow_content_free(struct flow_state *s);
 
 /* flow_requests.c */

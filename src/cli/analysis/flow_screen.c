@@ -305,6 +305,20 @@ static int print_edges(const struct flow_view *f)
 	if (f->s->unfollowed)
 		printf("%17s%s call%s that moved datagrams over IP whose other end was not found\n",
 		       "", format_count(f->s->unfollowed).s, plural(f->s->unfollowed));
+	if (f->s->unfollowed_messages)
+		printf("%17s%s datagram%s over IP altered or not received, but equal to others or "
+		       "not "
+		       "alone\n",
+		       "", format_count(f->s->unfollowed_messages).s,
+		       plural(f->s->unfollowed_messages));
+	if (flow_mapped_unseen(f->s, -1))
+		printf("%17sfiles were mapped for writing and not read afterwards: what was stored "
+		       "in "
+		       "them is not known\n",
+		       "");
+	if (f->s->mapped_unsure)
+		printf("%17s%s stored through mappings of several processes, not known by which\n",
+		       "", format_size(f->s->mapped_unsure).s);
 	if (f->s->contradictions || g->cycles)
 		printf("%17s%scontradictions: %s%s\n", "", text_style(TEXT_RED),
 		       format_count(f->s->contradictions + g->cycles).s, text_style(TEXT_PLAIN));

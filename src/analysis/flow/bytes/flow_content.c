@@ -185,6 +185,15 @@ bool flow_content_hash(struct flow_state *s, const struct flow_call *c, enum flo
 	return all && content_call_hash(all, side, c->bytes, ret);
 }
 
+const uint8_t *flow_content_payload(struct flow_state *s, const struct flow_call *c,
+				    enum flow_side side, size_t *ret_size)
+{
+	const struct flow_chunks *all = chunks_of(s, c);
+
+	*ret_size = 0;
+	return all ? call_payload(all, side, ret_size) : NULL;
+}
+
 /* ---- pieces ---- */
 
 static bool piece_known(const struct flow_piece *p)
@@ -192,7 +201,7 @@ static bool piece_known(const struct flow_piece *p)
 	return p && !p->doubtful && p->covered;
 }
 
-static int content_suspect(struct flow_state *s, const struct flow_suspect *what)
+int flow_content_suspect(struct flow_state *s, const struct flow_suspect *what)
 {
 	if (s->suspect_count >= SUSPECTS_MAX) {
 		s->graph.left_out++;
@@ -212,11 +221,13 @@ static int stream_compare(struct flow_state *s, uint32_t channel, uint64_t index
 	if (!a || !b || a->covered != b->covered || a->covered < CONTENT_PIECE)
 		return 0;
 	if (piece_known(a) && piece_known(b) && !flow_pieces_same(a, b) && !c->ambiguous)
-		r = content_suspect(
+		r = flow_content_suspect(
 			s, &(struct flow_suspect){.what = FLOW_ALTERED_BETWEEN,
 						  .first = a->node,
 						  .second = b->node,
 						  .spot = channel,
+						  .beside = FLOW_NONE,
+						  .object = FLOW_NONE,
 						  .from = (int64_t)index * CONTENT_PIECE,
 						  .to = (int64_t)(index + 1) * CONTENT_PIECE});
 	flow_pieces_drop(&s->pieces, &c->ends[FLOW_SEND].pieces, index);
@@ -244,8 +255,8 @@ static int content_stream(struct flow_state *s, struct flow_call *c, const struc
 }
 
 /* A read returned other bytes than calls wrote to the piece. */
-static int file_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
-			  const struct flow_chunk *k)
+int flow_content_read_back(struct flow_state *s, struct flow_call *c, uint32_t object,
+			   const struct flow_chunk *k, uint32_t by, bool unsure)
 {
 	const struct flow_file *f = &s->files[s->objects[object].file];
 	const struct flow_piece *p =
@@ -260,12 +271,15 @@ static int file_read_back(struct flow_state *s, struct flow_call *c, uint32_t ob
 	n = flow_call_node(s, c);
 	if (n < 0 || n == FLOW_NONE)
 		return n < 0 ? (int)n : 0;
-	return content_suspect(s, &(struct flow_suspect){.what = FLOW_READ_BACK,
-							 .first = p->node,
-							 .second = (uint32_t)n,
-							 .spot = object | FLOW_SPOT_FILE,
-							 .from = k->pos,
-							 .to = k->pos + k->size});
+	return flow_content_suspect(s, &(struct flow_suspect){.what = FLOW_READ_BACK,
+							      .first = p->node,
+							      .second = (uint32_t)n,
+							      .spot = object | FLOW_SPOT_FILE,
+							      .beside = by,
+							      .unsure = unsure,
+							      .object = object,
+							      .from = k->pos,
+							      .to = k->pos + k->size});
 }
 
 /* A write that overlapped with such a read in time explains the difference. */
@@ -288,6 +302,8 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 	struct flow_file *f = &s->files[s->objects[object].file];
 	int r = 0;
 
+	if (side == FLOW_RECEIVE && f->maps != FLOW_NONE)
+		return flow_mapped_read(s, c, object, all);
 	for (size_t i = 0; i < all->count && r >= 0; i++) {
 		const struct flow_chunk *k = &all->rows[i];
 		bool piece = k->form == FORM_PIECE || k->form == FORM_PART,
@@ -297,7 +313,7 @@ static int content_file(struct flow_state *s, struct flow_call *c, const struct 
 		if (!chunk_is_of(k, side) || k->pos < 0 || (!piece && !payload))
 			continue;
 		if (side == FLOW_RECEIVE) {
-			r = piece ? file_read_back(s, c, object, k) : 0;
+			r = piece ? flow_content_read_back(s, c, object, k, FLOW_NONE, false) : 0;
 			continue;
 		}
 		file_explained(s, c, object, k);

@@ -236,6 +236,16 @@ static int verdict_put_at(struct flow_verdicts *v, struct flow_verdict *row,
 	return flow_verdict_put(v, row);
 }
 
+bool flow_stores_unseen(const struct flow_verdicts *v, int64_t process_id)
+{
+	bool maps = false;
+
+	for (size_t i = flow_range_at(&v->stored, process_id, 0, INT64_MIN);
+	     i < v->stored.count && v->stored.all[i].process_id == process_id && !maps; i++)
+		maps = v->s->acts[v->s->graph.nodes[v->stored.all[i].out].op] == FLOW_MAP;
+	return maps && flow_mapped_unseen(v->s, process_id);
+}
+
 static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 			   const int64_t gap[2], bool stored)
 {
@@ -253,7 +263,7 @@ static int verdict_missing(struct flow_verdicts *v, const struct flow_range *k,
 	struct flow_reference ref;
 	int r;
 
-	if (flow_verdicts_full(v))
+	if ((!stored && flow_stores_unseen(v, k->process_id)) || flow_verdicts_full(v))
 		return 0;
 	if (stored)
 		place = (struct flow_place){.object = k->out_spot & ~FLOW_SPOT_FILE,
@@ -584,7 +594,8 @@ static int verdict_dropped(struct flow_verdicts *v, int64_t process_id, uint32_t
 	struct flow_reference ref;
 	int r;
 
-	if (!s || was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
+	if (!s || (stores && flow_stores_unseen(v, process_id)) ||
+	    was_transformed(v, process_id, s->node, gap[1] - gap[0]) || flow_verdicts_full(v))
 		return 0;
 	row.first = s->node;
 	row.by = &v->s->graph.nodes[s->node];

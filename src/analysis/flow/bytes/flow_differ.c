@@ -306,6 +306,27 @@ static bool folder_skipped(const struct flow_verdicts *v, size_t folder,
 	       p->newest[folder][other->folder] > v->s->graph.nodes[last].start;
 }
 
+/* ---- where replicas came from ---- */
+
+#define LINEAGE_MAX 32 /* processes examined */
+
+/* Processes from whose streams that of a file got more bytes than it sent there, and those before them. */
+struct lineage {
+	int64_t process[LINEAGE_MAX]; /* [0]: the writer of the file */
+	size_t behind[LINEAGE_MAX];   /* index of the process that it sent to */
+	size_t count;
+	size_t parent; /* index in the group of the replica that the nearest of them wrote; its size: none */
+	size_t last; /* index of that process; 0: none */
+};
+
+static int64_t end_process(const struct flow_verdicts *v, const struct flow_channel *c,
+			   enum flow_side side)
+{
+	uint32_t task = c->ends[side].task;
+
+	return task == FLOW_NONE ? -1 : v->s->tasks[task].process_id;
+}
+
 /* Number of bytes that a process sent to another over streams. */
 static uint64_t sent_to(const struct flow_verdicts *v, int64_t from, int64_t to)
 {
@@ -313,39 +334,79 @@ static uint64_t sent_to(const struct flow_verdicts *v, int64_t from, int64_t to)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < s->channel_count; i++) {
-		const struct flow_end *ends = s->channels[i].ends;
+		const struct flow_channel *c = &s->channels[i];
 
-		if (ends[FLOW_SEND].task != FLOW_NONE && ends[FLOW_RECEIVE].task != FLOW_NONE &&
-		    s->tasks[ends[FLOW_SEND].task].process_id == from &&
-		    s->tasks[ends[FLOW_RECEIVE].task].process_id == to)
-			bytes += ends[FLOW_SEND].moved;
+		if (end_process(v, c, FLOW_SEND) == from && end_process(v, c, FLOW_RECEIVE) == to)
+			bytes += c->ends[FLOW_SEND].moved;
 	}
 	return bytes;
 }
 
-/* True if all others received the file from the one that differs: they then agree with each other, whoever altered it. */
-static bool is_first(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
-		     size_t odd)
+static bool lineage_has(const struct lineage *l, int64_t process_id)
 {
-	int64_t first = flow_replica_file(v, g[odd]->object)->process_id;
-	bool sends = false;
-
-	for (size_t i = 0; i < n; i++) {
-		int64_t other = flow_replica_file(v, g[i]->object)->process_id;
-		uint64_t to = i == odd ? 0 : sent_to(v, first, other);
-
-		if (i == odd)
-			continue;
-		if (sent_to(v, other, first) > to)
-			return false;
-		sends |= to > 0;
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->process[i] == process_id)
+			return true;
 	}
-	return sends;
+	return false;
+}
+
+/* Follows the streams backwards, nearest processes first, up to one that wrote a replica. */
+static void lineage_make(const struct flow_verdicts *v, const struct flow_replica *const *g,
+			 size_t n, size_t file, struct lineage *l)
+{
+	const struct flow_state *s = v->s;
+
+	*l = (struct lineage){.process = {flow_replica_file(v, g[file]->object)->process_id},
+			      .count = 1,
+			      .parent = n};
+	for (size_t at = 0; at < l->count; at++) {
+		for (size_t i = 0; i < s->channel_count && l->count < LINEAGE_MAX; i++) {
+			int64_t from = end_process(v, &s->channels[i], FLOW_SEND),
+				to = l->process[at];
+
+			if (from < 0 || to < 0 ||
+			    end_process(v, &s->channels[i], FLOW_RECEIVE) != to ||
+			    lineage_has(l, from) || sent_to(v, from, to) <= sent_to(v, to, from))
+				continue;
+			l->behind[l->count] = at;
+			l->process[l->count++] = from;
+			for (size_t k = 0; k < n; k++) {
+				if (flow_replica_file(v, g[k]->object)->process_id != from)
+					continue;
+				l->parent = k;
+				l->last = l->count - 1;
+				return;
+			}
+		}
+	}
+}
+
+/* "n1 or n2": the processes that had the bytes, from the nearest replica, or the nearest sender, to the writer of the file. */
+static int lineage_text(const struct flow_verdicts *v, const struct lineage *l, bool writer,
+			struct buf *to)
+{
+	size_t at = l->last ? l->last : MIN(l->count - 1, (size_t)1);
+
+	buf_printf(to, "altered in ");
+	for (;; at = l->behind[at]) {
+		int64_t process_id = l->process[at];
+
+		if (store_recording_count(v->s->run->store) > 1) {
+			flow_place_name(v->s, id_recording(process_id), to);
+			buf_printf(to, " ");
+		}
+		names_process(v->s->dims, process_id, to);
+		if (!at || (!writer && !l->behind[at]))
+			break;
+		buf_printf(to, " or ");
+	}
+	return buf_printf(to, ", between these two calls");
 }
 
 /*
- * The index of a correct file among files that differ: one as it was received, unlike others; or one equal to most,
- * unless these are copies of the one that differs; or, of two, the one that is not a copy. n: unknown.
+ * The index of a correct file among files that differ and are no copies of each other: one as it was received, unlike
+ * others; or one equal to most; or, of two, the one that is not a copy. n: unknown.
  */
 static size_t right_of(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
@@ -372,11 +433,6 @@ static size_t right_of(const struct flow_verdicts *v, const struct flow_replica 
 	most = flow_replicas_majority(v, g, n, 0, INT64_MAX);
 	if (received && received < n && most == n)
 		return right;
-	for (size_t i = 0; i < n && most < n && !received; i++) {
-		if (flow_replicas_differ_within(v, g[i]->object, g[most]->object, 0, INT64_MAX) &&
-		    is_first(v, g, n, i))
-			return n;
-	}
 	return most == n && origins == 1 && n == 2 && !received ? origin : most;
 }
 
@@ -393,36 +449,149 @@ static bool is_under_way(const struct flow_verdicts *v, const struct flow_replic
 				 : !folder_skipped(v, b->folder, a);
 }
 
-static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+/* The first range in which a file differs from another of which it should be a replica. */
+static bool differs_from(const struct flow_verdicts *v, const struct flow_replica *a,
+			 const struct flow_replica *b, bool may_be_under_way, int64_t range[2],
+			 uint32_t *ret_node)
+{
+	if (!flow_are_replicas(v->replicas, a->folder, b->folder) ||
+	    !flow_replica_steady(v, a->object) || !flow_replica_steady(v, b->object) ||
+	    (may_be_under_way && is_under_way(v, a, b)))
+		return false;
+	return v->replicas->equal[a->folder][b->folder]
+		       ? stretch(v, a->object, b->object, 0, range, ret_node)
+		       : stretch_arrived(v, a->object, b->object, range, ret_node);
+}
+
+/* The call that wrote the range of a file, or its last. */
+static uint32_t replica_writer(const struct flow_verdicts *v, uint32_t object,
+			       const int64_t range[2])
+{
+	const struct flow_piece *p =
+		flow_piece_at(&v->s->pieces, &flow_replica_file(v, object)->pieces,
+			      (uint64_t)range[0] / CONTENT_PIECE);
+
+	return p ? p->node : flow_replica_file(v, object)->last;
+}
+
+static const char *replica_note(const struct flow_verdicts *v)
+{
+	return v->s->pieces.payload
+		       ? "it is not known where it was altered: what was received is not what was "
+			 "stored, byte for byte"
+		       : "it is not known where it was altered: record with --content=bytes";
+}
+
+/*
+ * File `odd` differs from `right`, of which it is a copy, or which is a copy of it. `l`: the processes between, if any
+ * of them may have altered the bytes; then none is at fault for certain. NULL: it was the writer of `odd`.
+ */
+static int verdict_copied(struct flow_verdicts *v, const struct flow_replica *odd,
+			  const struct flow_replica *right, const int64_t range[2],
+			  const struct lineage *l, bool writer)
+{
+	struct flow_reference ref = {right->object, false};
+	struct flow_verdict row = {.what = "replicas-differ",
+				   .object = odd->object,
+				   .from = range[0],
+				   .to = range[1],
+				   .bytes = range[1] - range[0],
+				   .first = replica_writer(v, right->object, range),
+				   .first_spot = right->object | FLOW_SPOT_FILE,
+				   .first_side = FLOW_SEND,
+				   .second = replica_writer(v, odd->object, range),
+				   .second_spot = odd->object | FLOW_SPOT_FILE,
+				   .second_side = FLOW_SEND,
+				   .absence = true,
+				   .unsure = l,
+				   .note = replica_note(v)};
+	_cleanup_buf_ struct buf text = {0};
+	int r = l ? lineage_text(v, l, writer, &text) : 0;
+
+	if (r < 0)
+		return r;
+	row.second_observation = flow_replicas_say(v, &ref, row.from, row.to);
+	r = flow_verdict_put(v, &row);
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(v, "stored", row.first, row.first_spot, FLOW_SEND, NULL);
+	if (r < 0)
+		return r;
+	r = flow_verdict_evidence(v, "stored other", row.second, row.second_spot, FLOW_SEND,
+				  l ? buf_str(&text) : NULL);
+	return r < 0 ? r : flow_replicas_evidence(v, &ref, row.from, row.to);
+}
+
+/*
+ * A file differs from the one that it is a copy of. Who altered the bytes is known only if others that got them from the
+ * same process have them as they were before: the rest may have been altered by any process on the way.
+ */
+static int verdict_of_copy(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+			   const struct lineage *all, size_t file)
+{
+	size_t parent = all[file].parent, above = all[parent].parent, with = 0, against = 0;
+	bool first = true, passed = false;
+	int64_t range[2];
+	uint32_t node;
+	int r;
+
+	if (!differs_from(v, g[file], g[parent],
+			  flow_replica_file(v, g[file]->object)->size <
+				  flow_replica_file(v, g[parent]->object)->size,
+			  range, &node) ||
+	    flow_verdicts_full(v))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		bool same;
+
+		if (all[i].parent != parent && all[i].parent != file)
+			continue;
+		same = !flow_replicas_differ_within(v, g[i]->object, g[parent]->object, range[0],
+						    range[1]);
+		passed |= same && all[i].parent == file;
+		with += !same && all[i].parent == parent;
+		against += same && all[i].parent == parent;
+		first &= i >= file || all[i].parent != parent;
+	}
+	if (passed) /* it was sent on right */
+		return verdict_copied(v, g[file], g[parent], range, NULL, true);
+	if (above < n &&
+	    !flow_replicas_differ_within(v, g[above]->object, g[file]->object, range[0], range[1]))
+		return 0; /* the parent is the odd one: its own verdict */
+	if (above == n && with > 1 && !against)
+		return first ? verdict_copied(v, g[parent], g[file], range, NULL, true) : 0;
+	r = verdict_misplaced(v, g, n, file, range);
+	if (!r)
+		r = verdict_not_received(v, g, n, range);
+	if (r)
+		return MIN(r, 0);
+	return verdict_copied(v, g[file], g[parent], range, &all[file],
+			      !is_as_received(v, g[file]->object, range));
+}
+
+/* Files that are no copies of each other, as far as known. */
+static int verdict_of_roots(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
+			    const struct lineage *const *all)
 {
 	size_t right = right_of(v, g, n);
 	int r = 0;
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		const struct flow_replica *other = right < n ? g[right] : g[i ? 0 : n - 1];
-		struct flow_verdict row = {
-			.what = "replicas-differ",
-			.object = g[i]->object,
-			.first = FLOW_NONE,
-			.second_spot = g[i]->object | FLOW_SPOT_FILE,
-			.second_side = FLOW_SEND,
-			.absence = true, /* a missing write looks the same */
-			.note = v->s->pieces.payload
-					? "it is not known where it was altered: what was received "
-					  "is not what was stored, byte for byte"
-					: "it is not known where it was altered: record "
-					  "with --content=bytes"};
+		bool sent = all[i]->count > 1; /* the sender may have altered it */
+		struct flow_verdict row = {.what = "replicas-differ",
+					   .object = g[i]->object,
+					   .first = FLOW_NONE,
+					   .second_spot = g[i]->object | FLOW_SPOT_FILE,
+					   .second_side = FLOW_SEND,
+					   .absence = true, /* a missing write looks the same */
+					   .unsure = right == n || sent,
+					   .note = replica_note(v)};
 		struct flow_reference ref;
 		int64_t range[2];
 
-		if (i == right || !flow_are_replicas(v->replicas, g[i]->folder, other->folder) ||
-		    !flow_replica_steady(v, g[i]->object) ||
-		    !flow_replica_steady(v, other->object) ||
-		    ((right == n || n == 2) && is_under_way(v, g[i], other)) ||
-		    !(v->replicas->equal[g[i]->folder][other->folder]
-			      ? stretch(v, g[i]->object, other->object, 0, range, &row.second)
-			      : stretch_arrived(v, g[i]->object, other->object, range,
-						&row.second)) ||
+		if (i == right ||
+		    !differs_from(v, g[i], other, right == n || n == 2, range, &row.second) ||
 		    flow_verdicts_full(v))
 			continue;
 		r = verdict_misplaced(v, g, n, i, range);
@@ -430,6 +599,9 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 			r = verdict_not_received(v, g, n, range);
 		if (r)
 			return MIN(r, 0);
+		if (right < n && sent)
+			return verdict_copied(v, g[i], other, range, all[i],
+					      !is_as_received(v, g[i]->object, range));
 		if (row.second == FLOW_NONE)
 			row.second = flow_replica_file(v, g[i]->object)->last;
 		row.from = range[0];
@@ -448,6 +620,35 @@ static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *c
 			break; /* with two files it is unknown which is right */
 	}
 	return r;
+}
+
+static int verdict_differs(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
+{
+	const struct flow_replica *roots[FLOW_FOLDERS_MAX];
+	const struct lineage *of_roots[FLOW_FOLDERS_MAX];
+	struct lineage all[FLOW_FOLDERS_MAX];
+	size_t count = 0;
+	int64_t range[2];
+	uint32_t node;
+	bool differ = false;
+	int r = 0;
+
+	for (size_t i = 1; i < n && !differ; i++)
+		differ = stretch(v, g[0]->object, g[i]->object, 0, range, &node);
+	if (!differ)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		lineage_make(v, g, n, i, &all[i]);
+		if (all[i].parent < n)
+			continue;
+		of_roots[count] = &all[i];
+		roots[count++] = g[i];
+	}
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		if (all[i].parent < n)
+			r = verdict_of_copy(v, g, n, all, i);
+	}
+	return r < 0 || count < 2 ? r : verdict_of_roots(v, roots, count, of_roots);
 }
 
 bool flow_replicas_received(const struct flow_verdicts *v, const struct flow_link *d)
@@ -500,7 +701,7 @@ static int verdict_absent(struct flow_verdicts *v, const struct flow_replica *co
 
 	for (size_t f = 0; f < p->folder_count && r >= 0; f++) {
 		_cleanup_buf_ struct buf text = {0};
-		bool has = false, related = true;
+		bool has = false, related = !flow_stores_unseen(v, p->folders[f].process_id);
 		struct flow_verdict row = {.what = "never-stored",
 					   .object = g[0]->object,
 					   .second = FLOW_NONE,

@@ -172,8 +172,8 @@ static int verdict_keep(const struct flow_verdicts *v, const struct flow_verdict
 	row_set(&row, VERDICT_START, first->start);
 	row_set(&row, VERDICT_DUR, MAX(dur, (int64_t)0));
 	row_set_str(&row, VERDICT_VERDICT, w->what);
-	row_set_if(&row, process >= 0, VERDICT_PROCESS_ID, process);
-	row_set(&row, VERDICT_THREAD_ID, by->thread_id);
+	row_set_if(&row, process >= 0 && !w->unsure, VERDICT_PROCESS_ID, process);
+	row_set_if(&row, !w->unsure, VERDICT_THREAD_ID, by->thread_id);
 	row_set_if(&row, w->object != FLOW_NONE, VERDICT_FILE_ID,
 		   flow_object_file(v->s, w->object));
 	row_set(&row, VERDICT_POS, w->from);
@@ -200,8 +200,8 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	struct answer_list *t = v->rows;
 	_cleanup_buf_ struct buf host = {0};
 	int64_t process = names_process_of(v->s->dims, by->thread_id);
-	struct bytes name = names_program(v->s->dims, process);
-	int r = flow_place_name(v->s, by->place, &host);
+	struct bytes name = w->unsure ? (struct bytes){0} : names_program(v->s->dims, process);
+	int r = w->unsure ? 0 : flow_place_name(v->s, by->place, &host);
 
 	v->count++;
 	answer_list_int(t, v->count);
@@ -214,8 +214,8 @@ int flow_verdict_put(struct flow_verdicts *v, const struct flow_verdict *w)
 	answer_list_int(t, w->to);
 	answer_list_int(t, w->bytes);
 	answer_list_some(t, buf_bytes(&host));
-	answer_list_text(t, name);
-	answer_list_int(t, names_pid(v->s->dims, by->thread_id));
+	answer_list_some(t, name);
+	answer_list_if(t, !w->unsure, names_pid(v->s->dims, by->thread_id));
 	verdict_put_op(t, v, w->first, w->first_spot, w->first_side, &r);
 	verdict_put_op(t, v, w->second, w->second_spot, w->second_side, &r);
 	answer_list_str(t, w->second_observation);
@@ -233,33 +233,63 @@ bool flow_verdicts_full(struct flow_verdicts *v)
 
 /* ---- streams and read-backs ---- */
 
+/* What each kind of suspicion is called, and its calls; `side`: of the third one. */
+static const struct suspect_words {
+	const char *what, *first, *second, *beside, *note;
+	enum flow_side first_side, side;
+	bool sent_bytes; /* found between the processes: neither is at fault for certain */
+} suspect_words[] = {
+	[FLOW_ALTERED_BETWEEN] = {"altered-between", "sent", "received other", NULL,
+				  "the buffer of the send may have been changed while the call ran",
+				  FLOW_SEND, FLOW_SEND, true},
+	[FLOW_READ_BACK] = {"read-back-differs", "written", "read other", "stored",
+			    "a mapping of the file, or a program that was not recorded, may have "
+			    "changed it",
+			    FLOW_SEND, FLOW_SEND, false},
+	[FLOW_NEVER_RECEIVED] =
+		{"never-received", "sent", "received next", NULL,
+		 "datagrams may be dropped, for example if the receiver's buffer is "
+		 "full",
+		 FLOW_SEND, FLOW_SEND, true},
+	[FLOW_RECEIVED_TWICE] = {"received-twice", "received", "received again", "sent", NULL,
+				 FLOW_RECEIVE, FLOW_SEND, true},
+	[FLOW_RECEIVED_LATE] = {"received-late", "sent", "received", "received before it", NULL,
+				FLOW_SEND, FLOW_RECEIVE, true},
+};
+
 static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w)
 {
-	bool between = w->what == FLOW_ALTERED_BETWEEN;
-	struct flow_verdict row = {
-		.what = between ? "altered-between" : "read-back-differs",
-		.object = between ? FLOW_NONE : w->spot & ~FLOW_SPOT_FILE,
-		.from = flow_stream_pos(v, w->spot, w->from),
-		.to = flow_stream_pos(v, w->spot, w->to),
-		.bytes = w->to - w->from,
-		.first = w->first,
-		.second = w->second,
-		.first_spot = w->spot,
-		.second_spot = w->spot,
-		.first_side = FLOW_SEND,
-		.second_side = FLOW_RECEIVE,
-		.note = between ? "the buffer of the send may have been changed while the call ran"
-				: "a mapping of the file, or a program that was not recorded, may "
-				  "have "
-				  "changed it"};
-	int r = flow_verdicts_full(v) ? 0 : flow_verdict_put(v, &row);
+	const struct suspect_words *words = &suspect_words[w->what];
+	struct flow_verdict row = {.what = words->what,
+				   .object = w->object,
+				   .from = flow_stream_pos(v, w->spot, w->from),
+				   .to = flow_stream_pos(v, w->spot, w->to),
+				   .bytes = w->to - w->from,
+				   .first = w->first,
+				   .second = w->second,
+				   .first_spot = w->spot,
+				   .second_spot = w->spot,
+				   .first_side = words->first_side,
+				   .second_side = FLOW_RECEIVE,
+				   .absence = w->what == FLOW_NEVER_RECEIVED,
+				   .unsure = words->sent_bytes || w->unsure,
+				   .note = words->note};
+	int r;
 
-	if (r >= 0)
-		r = flow_verdict_evidence(v, between ? "sent" : "written", w->first, w->spot,
-					  FLOW_SEND, NULL);
+	if (w->what == FLOW_READ_BACK && w->beside != FLOW_NONE) {
+		row.by = node_of(v, w->beside);
+		row.note = "the process stored them through a mapping of the file";
+	}
+	r = flow_verdicts_full(v) ? 1 : flow_verdict_put(v, &row);
+
+	if (r)
+		return MIN(r, 0);
+	r = flow_verdict_evidence(v, words->first, w->first, w->spot, words->first_side, NULL);
+	if (r >= 0 && w->beside != FLOW_NONE)
+		r = flow_verdict_evidence(v, words->beside, w->beside, w->spot, words->side, NULL);
 	return r < 0 ? r
-		     : flow_verdict_evidence(v, between ? "received other" : "read other",
-					     w->second, w->spot, FLOW_RECEIVE, NULL);
+		     : flow_verdict_evidence(v, words->second, w->second, w->spot, FLOW_RECEIVE,
+					     NULL);
 }
 
 /* ---- differences within a process ---- */

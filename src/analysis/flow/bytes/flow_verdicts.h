@@ -56,6 +56,7 @@ struct flow_verdict {
 	enum flow_side first_side, second_side;
 	const char *second_observation, *note;
 	bool absence;		    /* inferred from the absence of a call */
+	bool unsure;		    /* no single process is at fault for certain: none is named */
 	const struct flow_node *by; /* the call at fault; NULL: the second call, or the first */
 };
 
@@ -117,6 +118,8 @@ bool flow_spot_log(const struct flow_verdicts *v, int64_t process_id, uint32_t s
 /* True if the process forwards nearly all input of the kind in the difference unchanged. */
 bool flow_role_passes(const struct flow_verdicts *v, const struct flow_link *d);
 
+/* True if the process stores what it receives through mappings, and not all of these files were read. */
+bool flow_stores_unseen(const struct flow_verdicts *v, int64_t process_id);
 int flow_deliveries_verdicts(struct flow_verdicts *v);
 
 int flow_replicas_make(struct flow_verdicts *v);

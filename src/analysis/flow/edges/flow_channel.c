@@ -24,13 +24,22 @@ static uint32_t edge_bytes(int64_t n)
 	return n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
 }
 
-static bool has_edge(const struct flow_graph *g, uint32_t from, uint32_t to)
+/* True if the two calls have an edge. If it is contested, its range is then that of both. */
+static bool edge_widened(struct flow_graph *g, const struct flow_edge *x)
 {
-	uint32_t e = g->nodes[to].in;
+	uint32_t e = g->nodes[x->to].in;
 
 	for (int i = 0; i < SAME_MAX && e != FLOW_NONE; i++, e = g->edges[e].next_in) {
-		if (g->edges[e].from == from)
-			return true;
+		struct flow_edge *y = &g->edges[e];
+		int64_t end = MAX(y->pos + y->bytes, x->pos + x->bytes);
+
+		if (y->from != x->from)
+			continue;
+		if (y->certainty == CERTAINTY_CONTESTED) {
+			y->pos = MIN(y->pos, x->pos);
+			y->bytes = edge_bytes(end - y->pos);
+		}
+		return true;
 	}
 	return false;
 }
@@ -41,7 +50,7 @@ static int channel_edge(struct flow_channels *all, struct flow_channel *c,
 	struct flow_edge edge = *e;
 	int r;
 
-	if (e->certainty == CERTAINTY_CONTESTED && has_edge(all->graph, e->from, e->to))
+	if (e->certainty == CERTAINTY_CONTESTED && edge_widened(all->graph, e))
 		return 0;
 	edge.via = c->via;
 	edge.chain = c->chain;
@@ -73,15 +82,15 @@ static int channel_join(struct flow_channels *all, struct flow_channel *c, struc
 			      .file_id = r->file_id};
 	int err;
 
-	if (from >= to && (sure || MAX(s->low - shift[0], r->low - shift[1]) >=
-					   MIN(s->high - shift[0], r->high - shift[1])))
-		return 0;
 	late = is_same_clock(c) && s->start >= r->end;
 	if (from >= to) {
-		e.pos = MAX(s->low - shift[0], r->low - shift[1]) + shift[1];
-		e.bytes = edge_bytes(MIN(s->bytes, r->bytes));
+		/* the whole range in which they may be: a later call can move it on (channel_shifted) */
+		from = MAX(s->low - shift[0], r->low - shift[1]);
+		to = MIN(s->high - shift[0], r->high - shift[1]);
+		e.pos = from + shift[1];
+		e.bytes = edge_bytes(to - from);
 		e.certainty = CERTAINTY_CONTESTED;
-		return late ? 0 : channel_edge(all, c, &e);
+		return sure || from >= to || late ? 0 : channel_edge(all, c, &e);
 	}
 	s->left -= to - from;
 	r->left -= to - from;
@@ -107,7 +116,6 @@ static void item_widen(struct flow_item *y, int64_t bytes)
 	y->high += bytes;
 }
 
-/* Calls of the same end that returned while x ran: those that wait, and those already joined. */
 /*
  * Calls whose bytes seemed to be all received, until another call turns out to have overlapped with them: some of their
  * bytes may be after its own.
@@ -140,19 +148,28 @@ static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint3
 		.node = node, .start = n->start, .end = flow_node_end(n), .file_id = file_id};
 }
 
+static int channel_past_compare(const void *a, const void *b)
+{
+	const struct channel_past *p = a, *q = b;
+
+	return ORDER(p->from, q->from) ?: ORDER(p->to, q->to);
+}
+
 /*
  * The bytes of x may have been attributed to calls that ended while it ran. The bytes of each of these are then further
- * on, by up to as many bytes, and went to the calls that are recorded as receiving those positions.
+ * on, by up to as many bytes, and went to the calls that are recorded as receiving those positions. Those that earlier
+ * calls like x have moved on are not in order of position.
  */
 static int channel_shifted(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
-			   const struct flow_item *x, const struct channel_ghosts *ghosts)
+			   const struct flow_item *x, struct channel_ghosts *ghosts)
 {
 	int r = 0;
 
+	array_sort(ghosts->past, ghosts->past_count, channel_past_compare);
 	for (size_t i = 0; i < ghosts->past_count; i++) {
 		const struct channel_past *p = &ghosts->past[i];
 
-		for (size_t k = i; k-- > 0 && r >= 0;) {
+		for (size_t k = i + 1; k < ghosts->past_count && r >= 0; k++) {
 			const struct channel_past *q = &ghosts->past[k];
 			struct flow_edge add = {.from = side == FLOW_SEND ? p->mine : q->theirs,
 						.to = side == FLOW_SEND ? q->theirs : p->mine,
@@ -163,13 +180,14 @@ static int channel_shifted(struct flow_channels *all, struct flow_channel *c, en
 
 			if (q->from >= p->to + x->bytes)
 				break;
-			if (q->to > p->from && q->mine != p->mine)
+			if (q->mine != p->mine)
 				r = channel_edge(all, c, &add);
 		}
 	}
 	return r;
 }
 
+/* Calls of the same end that returned while x ran: those that wait, and those already joined. */
 static int channel_overlap(struct flow_channels *all, struct flow_channel *c, enum flow_side side,
 			   struct flow_item *x, struct channel_ghosts *ghosts)
 {
@@ -194,7 +212,7 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		struct flow_edge add = {.from = side == FLOW_SEND ? x->node : theirs,
 					.to = side == FLOW_SEND ? theirs : x->node,
 					.pos = edge->pos,
-					.bytes = edge_bytes(MIN((int64_t)edge->bytes, x->bytes)),
+					.bytes = edge->bytes,
 					.file_id = edge->file_id,
 					.certainty = CERTAINTY_CONTESTED};
 

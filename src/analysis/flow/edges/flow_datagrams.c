@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "schema/ops.h"
 
 #include "analysis/flow/flow_pass.h"
 
@@ -23,6 +24,7 @@ struct flow_datagram {
 	int64_t bytes, start, end, file_id;
 	uint64_t hash;
 	struct bytes from, to; /* addresses; empty: unknown */
+	struct flow_message_at message;
 };
 
 /* A ring of waiting datagrams, in order. */
@@ -117,6 +119,17 @@ static int datagram_edge(struct flow_state *s, const struct flow_datagram *send,
 				 .certainty = certain ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED});
 }
 
+static int datagram_joined(struct flow_state *s, const struct flow_datagram *send,
+			   const struct flow_datagram *receive, bool certain)
+{
+	int r = datagram_edge(s, send, receive, certain);
+
+	if (r < 0 || !send->hashed || !receive->hashed)
+		return r;
+	return flow_messages_match(s, send->message, receive->message,
+				   (uint32_t[]){send->task, receive->task});
+}
+
 static struct flow_port *port_of(struct flow_state *s, uint64_t port)
 {
 	struct flow_ports *p = s->ports ? s->ports : calloc(1, sizeof(*p));
@@ -185,8 +198,26 @@ static int port_join(struct flow_state *s, struct flow_port *p, enum flow_side s
 		return port_wait(s, &p->waiting[side], d);
 	x = *queue_at(other, first);
 	datagram_queue_take(other, first);
-	return datagram_edge(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
-			     fits == 1 && d->hashed && x.hashed);
+	return datagram_joined(s, side == FLOW_SEND ? d : &x, side == FLOW_SEND ? &x : d,
+			       fits == 1 && d->hashed && x.hashed);
+}
+
+/* Keeps what is needed for verdicts. */
+static int datagram_message(struct flow_state *s, const struct flow_call *c, uint32_t object,
+			    enum flow_side side, struct flow_datagram *d)
+{
+	size_t size;
+	const uint8_t *payload = flow_content_payload(s, c, side, &size);
+	const struct flow_message x = {.hash = d->hash,
+				       .node = d->node,
+				       .size = (uint32_t)MIN(d->bytes, (int64_t)UINT32_MAX),
+				       .cut = side == FLOW_RECEIVE && d->bytes == c->size};
+
+	d->message.sequence = FLOW_NONE;
+	if (!d->from.len || !d->to.len)
+		return 0;
+	return flow_message_add(s, object, side, side == FLOW_SEND ? d->to : d->from, &x, d->hashed,
+				size == (size_t)d->bytes ? payload : NULL, &d->message);
 }
 
 int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t object,
@@ -213,12 +244,16 @@ int flow_datagrams_move(struct flow_state *s, struct flow_call *c, uint32_t obje
 	d.to = side == FLOW_RECEIVE ? f->local : peer ? peer->peer : f->peer;
 	d.apart = (d.to.len > 4 && !memcmp(d.to.data, "127.", 4)) ||
 		  (d.to.len > 5 && !memcmp(d.to.data, "[::1]", 5));
-	d.hashed = flow_content_hash(s, c, side, &d.hash);
+	/* sendmmsg, recvmmsg: several datagrams are not told apart */
+	d.hashed = (!strstr(op_def(c->op)->name, "mmsg") || c->ret == 1) &&
+		   flow_content_hash(s, c, side, &d.hash);
 	datagram_host(d.to, &port);
 	if (!port) {
 		s->unfollowed++;
 		return 0;
 	}
+	if (datagram_message(s, c, object, side, &d) < 0)
+		return -ENOMEM;
 	p = port_of(s, port);
 	return p ? port_join(s, p, side, &d) : -ENOMEM;
 }

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * flow_messages.c: datagrams over IP that were dropped, delivered twice, altered or re-ordered between two sockets.
+ *
+ * Datagrams have no numbers. Those that one socket sent to one address and those that one socket received from there are two
+ * sequences, matched by content. What is between two matched datagrams is known to have arrived or not: a socket returns
+ * datagrams in the order in which they arrived. One unmatched datagram on either side is the same one, altered. If there
+ * are more, or some have no content, this is counted instead.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/flow/flow_pass.h"
+#include "base/array.h"
+
+/* One direction of one socket, to or from one address. */
+struct flow_sequence {
+	struct flow_message *all;
+	size_t count, cap;
+	uint32_t object, partner; /* partner: the other sequence; FLOW_NONE: none yet */
+	uint32_t channel;	  /* of the pair */
+	enum flow_side side;
+	bool unknown; /* has datagrams without content, or matches with several sequences */
+};
+
+struct flow_messages {
+	struct flow_sequence *all;
+	size_t count, cap;
+	struct map of; /* socket, side and address -> sequence */
+	size_t messages;
+	uint64_t payload;
+};
+
+void flow_messages_free(struct flow_state *s)
+{
+	struct flow_messages *m = s->messages;
+
+	for (size_t i = 0; m && i < m->count; i++) {
+		for (size_t k = 0; k < m->all[i].count; k++)
+			free(m->all[i].all[k].payload);
+		free(m->all[i].all);
+	}
+	if (m) {
+		free(m->all);
+		map_free(&m->of);
+	}
+	free(m);
+	s->messages = NULL;
+}
+
+static int64_t message_pos(const struct flow_sequence *q)
+{
+	return q->count ? q->all[q->count - 1].pos + q->all[q->count - 1].size : 0;
+}
+
+int flow_message_add(struct flow_state *s, uint32_t object, enum flow_side side,
+		     struct bytes address, const struct flow_message *x, bool hashed,
+		     const uint8_t *payload, struct flow_message_at *ret)
+{
+	struct flow_messages *m = s->messages ? s->messages : calloc(1, sizeof(*m));
+	uint64_t key =
+		hash_bytes(address.data, address.len) ^ hash_u64((uint64_t)object << 1 | side);
+	struct flow_sequence *q;
+	struct flow_message y = *x;
+	bool is_new;
+
+	*ret = (struct flow_message_at){FLOW_NONE, 0};
+	s->messages = m;
+	q = m ? array_of_key(m->all, m->count, m->cap, &m->of, key, &is_new) : NULL;
+	if (!q)
+		return -ENOMEM;
+	if (is_new)
+		*q = (struct flow_sequence){
+			.object = object, .side = side, .partner = FLOW_NONE, .channel = FLOW_NONE};
+	if (!hashed || m->messages == FLOW_MESSAGES_MAX) {
+		q->unknown = true;
+		return 0;
+	}
+	y.pos = message_pos(q);
+	y.other = FLOW_NONE;
+	y.payload = NULL;
+	if (payload && m->payload + (uint64_t)y.size <= FLOW_MESSAGES_PAYLOAD_MAX) {
+		y.payload = malloc((size_t)y.size + 1);
+		if (!y.payload)
+			return -ENOMEM;
+		memcpy(y.payload, payload, (size_t)y.size);
+		m->payload += (uint64_t)y.size;
+	}
+	*ret = (struct flow_message_at){(uint32_t)(q - m->all), (uint32_t)q->count};
+	m->messages++;
+	if (array_add(q->all, q->count, q->cap, y) >= 0)
+		return 0;
+	free(y.payload);
+	return -ENOMEM;
+}
+
+/* Forgets the payload of a datagram that arrived as it was sent. */
+static void message_arrived(struct flow_messages *m, struct flow_message *x, uint32_t other)
+{
+	x->other = other;
+	m->payload -= x->payload ? (uint64_t)x->size : 0;
+	free(x->payload);
+	x->payload = NULL;
+}
+
+int flow_messages_match(struct flow_state *s, struct flow_message_at send,
+			struct flow_message_at receive, const uint32_t task[2])
+{
+	struct flow_messages *m = s->messages;
+	struct flow_sequence *a, *b;
+	int64_t channel;
+
+	if (send.sequence == FLOW_NONE || receive.sequence == FLOW_NONE)
+		return 0;
+	a = &m->all[send.sequence];
+	b = &m->all[receive.sequence];
+	if (a->partner == FLOW_NONE && b->partner == FLOW_NONE) {
+		channel = flow_channel_new(s, VIA_DATAGRAM);
+		if (channel < 0)
+			return (int)channel;
+		a->partner = receive.sequence;
+		b->partner = send.sequence;
+		a->channel = b->channel = (uint32_t)channel;
+		for (int side = 0; side < 2; side++) {
+			s->channels[channel].ends[side].task = task[side];
+			s->channels[channel].ends[side].place = s->tasks[task[side]].place;
+		}
+		s->channels[channel].apart = s->tasks[task[0]].place != s->tasks[task[1]].place;
+	}
+	if (a->partner != receive.sequence || b->partner != send.sequence)
+		a->unknown = b->unknown = true;
+	message_arrived(m, &a->all[send.at], receive.at);
+	message_arrived(m, &b->all[receive.at], send.at);
+	return 0;
+}
+
+/* ---- verdicts ---- */
+
+/* A sequence of sends and its partner. */
+struct messages_pair {
+	struct flow_state *s;
+	struct flow_sequence *sent, *got;
+};
+
+static int messages_suspect(struct messages_pair *p, enum flow_suspicion what, uint32_t first,
+			    uint32_t second, uint32_t beside, int64_t from, int64_t to)
+{
+	return flow_content_suspect(p->s, &(struct flow_suspect){.what = what,
+								 .first = first,
+								 .second = second,
+								 .beside = beside,
+								 .spot = p->sent->channel,
+								 .object = p->got->object,
+								 .from = from,
+								 .to = to});
+}
+
+static int messages_common(struct flow_sequence *q)
+{
+	_cleanup_(map_free) struct map seen = {0};
+	uint64_t first;
+	int r = 0;
+
+	for (uint32_t i = 0; i < q->count && r >= 0; i++) {
+		q->all[i].common = map_get(&seen, q->all[i].hash, &first);
+		if (q->all[i].common)
+			q->all[first].common = true;
+		else
+			r = map_set(&seen, q->all[i].hash, i);
+	}
+	return r;
+}
+
+/* Received datagrams equal to one that arrived before are copies of it, and then match it too. */
+static int messages_twice(struct messages_pair *p)
+{
+	_cleanup_(map_free) struct map seen = {0};
+	struct flow_sequence *got = p->got;
+	int r = 0;
+
+	for (uint32_t i = 0; i < got->count && r >= 0; i++) {
+		struct flow_message *x = &got->all[i];
+		uint64_t first;
+
+		if (x->other != FLOW_NONE) {
+			r = map_set(&seen, x->hash, i);
+			continue;
+		}
+		if (!map_get(&seen, x->hash, &first) || got->all[first].size != x->size ||
+		    p->sent->all[got->all[first].other].common)
+			continue;
+		x->other = got->all[first].other;
+		r = messages_suspect(p, FLOW_RECEIVED_TWICE, got->all[first].node, x->node,
+				     p->sent->all[x->other].node, p->sent->all[x->other].pos,
+				     p->sent->all[x->other].pos + x->size);
+	}
+	return r;
+}
+
+static size_t messages_unmatched(const struct flow_sequence *q, size_t from, size_t to)
+{
+	size_t n = 0;
+
+	for (size_t i = from; i < to; i++)
+		n += q->all[i].other == FLOW_NONE;
+	return n;
+}
+
+/* The only difference of two datagrams, in positions of the sender's sequence. They then match. */
+static int messages_altered(struct messages_pair *p, size_t sent_at, size_t got_at)
+{
+	struct flow_message *sent = &p->sent->all[sent_at], *got = &p->got->all[got_at];
+	bool known = sent->payload && got->payload;
+	int64_t from = 0, to = sent->size;
+
+	while (known && from < MIN(to, (int64_t)got->size) &&
+	       sent->payload[from] == got->payload[from])
+		from++;
+	while (known && sent->size == got->size && to > from &&
+	       sent->payload[to - 1] == got->payload[to - 1])
+		to--;
+	sent->other = (uint32_t)got_at;
+	got->other = (uint32_t)sent_at;
+	return messages_suspect(p, FLOW_ALTERED_BETWEEN, sent->node, got->node, FLOW_NONE,
+				sent->pos + from, sent->pos + to);
+}
+
+/* What was sent between two matched datagrams, [from, to). One was altered if it is alone on both sides. */
+static int messages_gap_altered(struct messages_pair *p, size_t from, size_t to)
+{
+	const struct flow_message *got = p->got->all;
+	size_t i = p->sent->all[from - 1].other + 1u, behind = p->sent->all[to].other;
+
+	if (behind < i || to - from != 1 || messages_unmatched(p->got, i, behind) != 1)
+		return 0;
+	while (got[i].other != FLOW_NONE)
+		i++;
+	return got[i].cut ? 0 : messages_altered(p, from, i);
+}
+
+/* The rest was dropped, unless one of those received, or equal ones, may be among them. */
+static int messages_gap_dropped(struct messages_pair *p, size_t from, size_t to)
+{
+	const struct flow_message *all = p->sent->all;
+
+	if (messages_unmatched(p->sent, from, to) < to - from ||
+	    all[to].other < all[from - 1].other || messages_unmatched(p->got, 0, p->got->count)) {
+		for (size_t i = from; i < to; i++)
+			p->s->unfollowed_messages += all[i].other == FLOW_NONE && !all[i].common;
+		return 0;
+	}
+	return messages_suspect(p, FLOW_NEVER_RECEIVED, all[from].node,
+				p->got->all[all[to].other].node, FLOW_NONE, all[from].pos,
+				all[to].pos);
+}
+
+/* Calls `judge` for what is between two datagrams that match, and equal no others. */
+static int messages_gaps(struct messages_pair *p,
+			 int (*judge)(struct messages_pair *p, size_t from, size_t to))
+{
+	const struct flow_sequence *sent = p->sent;
+	size_t before = SIZE_MAX;
+	int r = 0;
+
+	for (size_t i = 0; i < sent->count && r >= 0; i++) {
+		if (sent->all[i].other == FLOW_NONE || sent->all[i].common)
+			continue;
+		if (before != SIZE_MAX && i > before + 1)
+			r = judge(p, before + 1, i);
+		before = i;
+	}
+	return r;
+}
+
+/* The later of two datagrams was received before the earlier one: none of the calls overlap, so their order is certain. */
+static bool messages_passed(const struct messages_pair *p, size_t early, size_t late)
+{
+	const struct flow_node *n = p->s->graph.nodes;
+	const struct flow_message *a = &p->sent->all[early], *b = &p->sent->all[late];
+
+	return a->other > b->other && flow_node_end(&n[a->node]) <= n[b->node].start &&
+	       flow_node_end(&n[p->got->all[b->other].node]) <= n[p->got->all[a->other].node].start;
+}
+
+/* Datagrams after which one that was sent later had been received. */
+static int messages_order(struct messages_pair *p)
+{
+	const struct flow_message *all = p->sent->all;
+	size_t first = SIZE_MAX; /* of the later ones the first received */
+	int r = 0;
+
+	for (size_t i = p->sent->count; i-- > 0 && r >= 0;) {
+		if (all[i].other == FLOW_NONE || all[i].common)
+			continue;
+		if (first == SIZE_MAX || all[i].other < all[first].other)
+			first = i;
+		else if (messages_passed(p, i, first))
+			r = messages_suspect(p, FLOW_RECEIVED_LATE, all[i].node,
+					     p->got->all[all[i].other].node,
+					     p->got->all[all[first].other].node, all[i].pos,
+					     all[i].pos + all[i].size);
+	}
+	return r;
+}
+
+static int messages_judge(struct messages_pair *p)
+{
+	int r = messages_common(p->sent);
+
+	if (r >= 0)
+		r = messages_twice(p);
+	for (size_t i = 0; i < p->sent->count && r >= 0; i++)
+		p->s->unfollowed_messages +=
+			p->sent->all[i].other == FLOW_NONE && p->sent->all[i].common;
+	if (r >= 0)
+		r = messages_gaps(p, messages_gap_altered);
+	if (r >= 0)
+		r = messages_gaps(p, messages_gap_dropped);
+	return r < 0 ? r : messages_order(p);
+}
+
+int flow_messages_end(struct flow_state *s)
+{
+	struct flow_messages *m = s->messages;
+	int r = 0;
+
+	for (size_t i = 0; m && i < m->count && r >= 0; i++) {
+		struct messages_pair p = {s, &m->all[i], NULL};
+
+		if (p.sent->side != FLOW_SEND || p.sent->partner == FLOW_NONE)
+			continue;
+		p.got = &m->all[p.sent->partner];
+		if (p.sent->unknown || p.got->unknown)
+			s->unfollowed_messages += messages_unmatched(p.sent, 0, p.sent->count);
+		else
+			r = messages_judge(&p);
+	}
+	flow_messages_free(s);
+	return r;
+}
