@@ -217,3 +217,18 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 	r = put_columns(e, in, found, count, from, to, recordings, b);
 	return r < 0 || b->table != TABLE_OP ? r : put_row_ids(e, in, from, to, recordings, b);
 }
+
+struct value click_value(const struct native_column *c, size_t row)
+{
+	struct value v = {.null = native_is_null(c, row)};
+
+	if (v.null)
+		return v;
+	if (!c->width)
+		v.t = c->texts[row];
+	else if (c->is_float)
+		memcpy(&v.f, c->data + row * 8, 8);
+	else
+		v.i = native_int(c, row);
+	return v;
+}

@@ -190,16 +190,10 @@ static bool by_hist_bucket(const struct plan_field *f)
 
 static bool by_bucket(const struct plan_field *f)
 {
-	switch (f->aggregate) {
-	case AGGREGATE_PERCENTILE:
-	case AGGREGATE_HIST:
-	case AGGREGATE_QUANTIZE:
-	case AGGREGATE_LQUANTIZE:
-	case AGGREGATE_LLQUANTIZE:
-		return f->kind == FIELD_AGGREGATE;
-	default:
-		return false;
-	}
+	return by_hist_bucket(f) ||
+	       (f->kind == FIELD_AGGREGATE &&
+		(f->aggregate == AGGREGATE_QUANTIZE || f->aggregate == AGGREGATE_LQUANTIZE ||
+		 f->aggregate == AGGREGATE_LLQUANTIZE));
 }
 
 static int add_bucket(struct group_query *g, size_t i)
@@ -264,16 +258,14 @@ static int add_ends(struct group_query *g, struct part_field *part, const char *
 	return r;
 }
 
-/* Sums as two halves that cannot overflow: x = high * 2^32 + low. */
+/* Sums as two halves that cannot overflow: x = high * 2^32 + low. Of no value they are null. */
 static int add_sum(struct group_query *g, struct part_field *part, const struct expr *e,
 		   const char *x)
 {
-	int r = add_format(g, &part->columns[1], "count(%)", x);
+	int r;
 
-	if (r >= 0 && e->type.type == QUERY_FLOAT)
+	if (e->type.type == QUERY_FLOAT)
 		return add_format(g, &part->columns[2], "sum(toFloat64(%))", x);
-	if (r < 0)
-		return r;
 	r = add_format(g, &part->columns[2], "sum(bitShiftRight(%, 32))", x);
 	return r < 0 ? r : add_format(g, &part->columns[3], "sum(bitAnd(%, 4294967295))", x);
 }
@@ -297,9 +289,11 @@ static int click_group_add_aggregate(struct group_query *g, size_t i)
 		if (!f->expr)
 			return add_column(g, "count()", &part->columns[1]);
 		return add_sum(g, part, f->expr, buf_str(&x));
+	case AGGREGATE_AVG:
+		r = add_format(g, &part->columns[1], "count(%)", buf_str(&x));
+		return r < 0 ? r : add_sum(g, part, f->expr, buf_str(&x));
 	case AGGREGATE_SUM:
 	case AGGREGATE_BUSY:
-	case AGGREGATE_AVG:
 		return add_sum(g, part, f->expr, buf_str(&x));
 	case AGGREGATE_MIN:
 	case AGGREGATE_ANY:
@@ -559,21 +553,6 @@ static int look_up(struct group_query *g, const struct native_reader *in, size_t
 	return r < 0 ? error_errno(err, r, "names") : 0;
 }
 
-static struct value click_group_column_value(const struct native_column *c, size_t row)
-{
-	struct value v = {.null = native_is_null(c, row)};
-
-	if (v.null)
-		return v;
-	if (!c->width)
-		v.t = c->texts[row];
-	else if (c->is_float)
-		memcpy(&v.f, c->data + row * 8, 8);
-	else
-		v.i = native_int(c, row);
-	return v;
-}
-
 /* The value of a dimension: from the answer's row, or looked up. `at`: the row in the batch of ids. */
 static struct value dimension_value(const struct group_query *g, size_t field,
 				    const struct native_reader *in, size_t row, size_t at)
@@ -584,7 +563,7 @@ static struct value dimension_value(const struct group_query *g, size_t field,
 	struct value ret = {0};
 
 	if (part->looked_up < 0) {
-		ret = click_group_column_value(&in->columns[part->columns[0]], row);
+		ret = click_value(&in->columns[part->columns[0]], row);
 		ret.null |= part->is_key && ret.i == KEY_NONE;
 		return ret;
 	}
@@ -613,7 +592,7 @@ static int64_t part_int(const struct native_reader *in, size_t column, size_t ro
 
 static double part_float(const struct native_reader *in, size_t column, size_t row)
 {
-	struct value v = click_group_column_value(&in->columns[column], row);
+	struct value v = click_value(&in->columns[column], row);
 
 	return v.null ? 0 : v.f;
 }
@@ -625,6 +604,13 @@ static void fill_order(const struct native_reader *in, const struct part_field *
 		p->order[i] = part_int(in, part->columns[3 + i], row);
 }
 
+/* True for aggregates of which only matters whether there is a value. */
+static bool is_sum(const struct plan_field *f)
+{
+	return f->aggregate == AGGREGATE_SUM || f->aggregate == AGGREGATE_BUSY ||
+	       (f->aggregate == AGGREGATE_RATE && f->expr);
+}
+
 /* Copies aggregates computed by the server. */
 static void fill_part(const struct plan_field *f, const struct part_field *part,
 		      const struct native_reader *in, size_t row, struct local_part *p)
@@ -634,17 +620,20 @@ static void fill_part(const struct plan_field *f, const struct part_field *part,
 	p->value.null = true;
 	if (f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST) {
 		p->count = 1;
-		p->value = click_group_column_value(&in->columns[part->columns[2]], row);
+		p->value = click_value(&in->columns[part->columns[2]], row);
 		p->value.null = part_int(in, part->columns[1], row) != 0;
 		fill_order(in, part, row, p);
 		return;
 	}
-	p->count = (uint64_t)part_int(in, part->columns[1], row);
+	if (is_sum(f))
+		p->count = !native_is_null(&in->columns[part->columns[2]], row);
+	else
+		p->count = (uint64_t)part_int(in, part->columns[1], row);
 	switch (f->aggregate) {
 	case AGGREGATE_MIN:
 	case AGGREGATE_MAX:
 	case AGGREGATE_ANY:
-		p->value = click_group_column_value(&in->columns[part->columns[2]], row);
+		p->value = click_value(&in->columns[part->columns[2]], row);
 		break;
 	case AGGREGATE_STDDEV:
 		p->mean = part_float(in, part->columns[2], row);

@@ -97,6 +97,9 @@ int64_t click_compose(const struct click_engine *e, const struct table_def *t, u
 int click_batch(const struct click_engine *e, const struct native_reader *in, size_t from,
 		size_t to, uint64_t columns, struct batch *b, int64_t *ends) _must_check_;
 
+/* click_batch.c: a value of an answer. */
+struct value click_value(const struct native_column *c, size_t row);
+
 /* click_expr.c: writes an expression over a row as SQL. -EOPNOTSUPP: not possible. */
 struct click_writer {
 	struct click_engine *engine; /* its dims determine the sets of ids */
