@@ -18,13 +18,25 @@ struct native_keys {
 	const int64_t *ended;
 };
 
-/* Writes a block with the keys and the columns of the set; columns that the batch lacks are null. */
+/* Writes a block of a table other than op with the keys and the columns of the set; columns that the batch lacks are null. */
 int native_write(const struct batch *b, uint64_t columns, const struct native_keys *keys,
 		 struct buf *out) _must_check_;
 /* The names of these columns: "`recording`, `block_no`, ...". */
 int native_columns(const struct table_def *t, uint64_t columns, struct buf *out);
-/* Appends `raw` as one frame of ClickHouse's compression, without a checksum. */
-int native_compress(struct buf *raw, struct buf *out) _must_check_;
+/* Name and type of a column, which its nulls and values follow. */
+int native_put_head(const char *name, const char *type, struct buf *out);
+/* Expands bits of a map of nulls to a byte each. */
+void native_spread_nulls(const uint64_t *nulls, size_t rows, uint8_t *out);
+/* START_...: how the start of a call is derived from other columns. */
+uint8_t native_start_kind(const struct batch *b, size_t row, const int64_t *ended);
+
+/* Compresses frames. Starts as {0}. */
+struct native_packer {
+	struct ZSTD_CCtx_s *context;
+};
+void native_packer_free(struct native_packer *p);
+/* Appends `raw` as one frame of ClickHouse's compression, without a checksum, and empties it. */
+int native_pack(struct native_packer *p, struct buf *raw, struct buf *out) _must_check_;
 
 /* ---- reading ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/ask.h"
+#include "engine/fetch_own.h"
 #include "query/query.h"
 #include "store/made/made.h"
 
@@ -14,6 +15,7 @@ struct fetch {
 	struct store_writer *writer;
 	struct map ids[TABLE_COUNT]; /* the engine's ids -> ids in the file */
 	struct batch *batches[TABLE_COUNT];
+	struct fetch_own own;
 };
 
 static void fetch_free(struct fetch *f)
@@ -22,6 +24,7 @@ static void fetch_free(struct fetch *f)
 		map_free(&f->ids[i]);
 		batch_free(f->batches[i]);
 	}
+	fetch_own_free(&f->own);
 	if (f->writer)
 		(void)store_close(f->writer, NULL);
 }
@@ -41,6 +44,11 @@ static int fetch_id(struct fetch *f, enum table_id table, int64_t *id)
 	}
 	*id = (int64_t)own;
 	return 0;
+}
+
+static int fetch_own_id_of(void *arg, enum table_id table, int64_t *id)
+{
+	return fetch_id(arg, table, id);
 }
 
 static int fetch_ids(struct fetch *f, struct batch *b)
@@ -72,6 +80,8 @@ static int fetch_rows(struct fetch *f, const struct batch *b, const uint32_t *ro
 		r = batch_append_rows(*to, b, rows, n);
 	if (r >= 0)
 		r = fetch_ids(f, *to);
+	if (r >= 0 && b->table == TABLE_OP)
+		r = fetch_own_calls(&f->own, b, rows, n);
 	return r < 0 ? error_errno(err, r, "rows of %s", b->def->name)
 		     : store_append(f->writer, *to, err);
 }
@@ -184,9 +194,15 @@ int engine_fetch(struct engine *e, int64_t from, int64_t to, const char *path, s
 		if (r < 0)
 			return r;
 	}
+	r = fetch_own_open(&f.own, e, err);
+	if (r < 0)
+		return r;
 	r = fetch_events(&f, from, to, err);
 	if (r < 0)
 		return r;
 	r = fetch_clocks(&f, err);
-	return r < 0 ? r : store_close(TAKE_PTR(f.writer), err);
+	if (r < 0)
+		return r;
+	r = store_close(TAKE_PTR(f.writer), err);
+	return r < 0 ? r : fetch_own_write(&f.own, path, fetch_own_id_of, &f, err);
 }

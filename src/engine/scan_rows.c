@@ -3,8 +3,12 @@
  * scan_rows.c: rows of a table in the trace's order, directly from the store. Blocks of events follow each other by the
  * end of their rows, but long calls have blocks of their own. Each trace is therefore one stream (two for op), and the
  * scan merges the streams, in runs of rows of one block.
+ *
+ * A scan of events that needs a second block starts a thread, which decodes the next block of a stream while the caller
+ * works on the current one.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,15 +18,38 @@
 #include "sums/order.h"
 #include "query/eval/eval.h"
 
+/* A decoded block. */
+struct scan_block {
+	struct store_cursor *cursor;
+	const struct batch *batch; /* NULL: none */
+	uint32_t *rows;		   /* [BATCH_ROWS_MAX]: rows that passed */
+	int64_t *ends;		   /* [BATCH_ROWS_MAX]: of all rows of the batch */
+	size_t count;		   /* of rows */
+};
+
 struct stream {
 	uint32_t trace;
 	bool long_calls;
 	size_t next; /* next block to examine */
-	struct store_cursor *cursor;
-	const struct batch *batch; /* NULL: no current batch */
-	uint32_t *rows;		   /* [BATCH_ROWS_MAX]: rows that passed */
-	int64_t *ends;		   /* [BATCH_ROWS_MAX]: of all rows of the batch */
-	size_t at, count;	   /* of rows */
+	struct scan_block now;
+	size_t at;		 /* of now.rows: the first that is still to be returned */
+	struct scan_block ahead; /* the block after it */
+	enum {
+		AHEAD_IDLE,
+		AHEAD_WANTED, /* only then the thread uses `ahead` */
+		AHEAD_READY,
+	} state; /* protected by the lock */
+};
+
+/* The thread that decodes in advance. While it runs, it alone uses the filter and the streams' `next`. */
+struct scan_reader {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t moved; /* signalled when a stream's state changed, or on `over` */
+	bool runs;
+	atomic_bool over;
+	int failed; /* the first failure, with its error */
+	struct error error;
 };
 
 struct scan_rows {
@@ -39,18 +66,38 @@ struct scan_rows {
 	bool names_due; /* eval must resolve new ids */
 	struct stream *streams;
 	size_t stream_count;
+	struct scan_reader reader;
 	const struct stream *given; /* stream of the last rows returned */
 	_Atomic uint64_t done, total;
 };
 
+static void scan_block_free(struct scan_block *b)
+{
+	store_cursor_free(b->cursor);
+	free(b->rows);
+	free(b->ends);
+}
+
 static void streams_free(struct scan_rows *s)
 {
 	for (size_t i = 0; i < s->stream_count; i++) {
-		store_cursor_free(s->streams[i].cursor);
-		free(s->streams[i].rows);
-		free(s->streams[i].ends);
+		scan_block_free(&s->streams[i].now);
+		scan_block_free(&s->streams[i].ahead);
 	}
 	free(s->streams);
+}
+
+static void scan_reader_stop(struct scan_reader *d)
+{
+	if (!d->runs)
+		return;
+	pthread_mutex_lock(&d->lock);
+	atomic_store(&d->over, true);
+	pthread_cond_broadcast(&d->moved);
+	pthread_mutex_unlock(&d->lock);
+	pthread_join(d->thread, NULL);
+	pthread_cond_destroy(&d->moved);
+	pthread_mutex_destroy(&d->lock);
 }
 
 static struct scan_rows *scan_rows_of(struct engine_scan *scan)
@@ -62,6 +109,7 @@ static void scan_rows_free(struct engine_scan *scan)
 {
 	struct scan_rows *s = scan_rows_of(scan);
 
+	scan_reader_stop(&s->reader);
 	streams_free(s);
 	live_free(&s->live);
 	if (s->scratch)
@@ -128,7 +176,7 @@ static size_t live_rows(const struct scan_rows *s, size_t block, uint32_t *out)
 }
 
 /* Selects the rows of the current batch; returns their number, or negative. */
-static ssize_t scan_rows_choose_rows(struct scan_rows *s, struct stream *t, size_t block)
+static ssize_t scan_rows_choose_rows(struct scan_rows *s, struct scan_block *t, size_t block)
 {
 	ssize_t n = (ssize_t)t->batch->rows;
 	const uint32_t *in = NULL;
@@ -149,7 +197,7 @@ static ssize_t scan_rows_choose_rows(struct scan_rows *s, struct stream *t, size
 	return n;
 }
 
-static int stream_room(struct scan_rows *s, struct stream *t)
+static int scan_block_room(struct scan_rows *s, struct scan_block *t)
 {
 	int r = 0;
 
@@ -184,10 +232,11 @@ static void sort_rows(uint32_t *rows, size_t n, int64_t *ends)
 }
 
 /* Decodes a block and selects its rows. 0 (t->batch stays NULL if none passed) or negative. */
-static int stream_take(struct scan_rows *s, struct stream *t, size_t block, struct error *err)
+static int scan_block_take(struct scan_rows *s, struct scan_block *t, size_t block,
+			   struct error *err)
 {
 	ssize_t n;
-	int r = stream_room(s, t);
+	int r = scan_block_room(s, t);
 
 	if (r < 0)
 		return error_errno(err, r, "cannot read the trace");
@@ -209,20 +258,18 @@ static int stream_take(struct scan_rows *s, struct stream *t, size_t block, stru
 		return r;
 	if (n < 0)
 		return error_errno(err, (int)n, "cannot apply the filter");
-	t->at = 0;
 	t->count = (size_t)n;
 	return 0;
 }
 
-/* Advances the stream to its next row; batch is NULL if there is none yet. */
-static int scan_rows_stream_advance(struct scan_rows *s, struct stream *t, struct error *err)
+/* Decodes the stream's next block with rows that pass; batch is NULL if there is none yet. */
+static int stream_decode(struct scan_rows *s, struct stream *t, struct scan_block *to,
+			 struct error *err)
 {
 	size_t blocks = store_block_count(s->store);
 
-	if (t->batch && t->at < t->count)
-		return 0;
-	t->batch = NULL;
-	while (!t->batch && t->next < blocks) {
+	to->batch = NULL;
+	while (!to->batch && t->next < blocks && !atomic_load(&s->reader.over)) {
 		size_t block = t->next++;
 		const struct store_block *b = store_block(s->store, block);
 		int r = 0;
@@ -232,16 +279,115 @@ static int scan_rows_stream_advance(struct scan_rows *s, struct stream *t, struc
 			continue;
 		atomic_fetch_add(&s->done, 1);
 		if (store_block_counts(b) && scan_rows_block_can_pass(s, block))
-			r = stream_take(s, t, block, err);
+			r = scan_block_take(s, to, block, err);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
+/* ---- the reading thread ---- */
+
+static struct stream *scan_reader_due(struct scan_rows *s)
+{
+	for (size_t i = 0; i < s->stream_count; i++) {
+		if (s->streams[i].state == AHEAD_WANTED)
+			return &s->streams[i];
+	}
+	return NULL;
+}
+
+static void *scan_reader_run(void *arg)
+{
+	struct scan_rows *s = arg;
+	struct scan_reader *d = &s->reader;
+
+	pthread_mutex_lock(&d->lock);
+	while (!atomic_load(&d->over) && d->failed >= 0) {
+		struct stream *t = scan_reader_due(s);
+		int r;
+
+		if (!t) {
+			pthread_cond_wait(&d->moved, &d->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&d->lock);
+		r = stream_decode(s, t, &t->ahead, &d->error);
+		pthread_mutex_lock(&d->lock);
+		t->state = AHEAD_READY;
+		d->failed = r;
+		pthread_cond_broadcast(&d->moved);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+static int scan_reader_start(struct scan_rows *s, struct error *err)
+{
+	struct scan_reader *d = &s->reader;
+	int r;
+
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->moved, NULL);
+	r = -pthread_create(&d->thread, NULL, scan_reader_run, s);
+	d->runs = r == 0;
+	return r < 0 ? error_errno(err, r, "cannot read the trace") : 0;
+}
+
+/* Has the block after the stream's current one decoded. */
+static void scan_reader_want(struct scan_reader *d, struct stream *t)
+{
+	pthread_mutex_lock(&d->lock);
+	if (t->state == AHEAD_IDLE) {
+		t->state = AHEAD_WANTED;
+		pthread_cond_broadcast(&d->moved);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Replaces the stream's block by the one after it. */
+static int scan_reader_take(struct scan_reader *d, struct stream *t, struct error *err)
+{
+	struct scan_block old = t->now;
+	int r;
+
+	scan_reader_want(d, t);
+	pthread_mutex_lock(&d->lock);
+	while (t->state != AHEAD_READY && d->failed >= 0)
+		pthread_cond_wait(&d->moved, &d->lock);
+	r = d->failed;
+	if (r >= 0) {
+		t->now = t->ahead;
+		t->ahead = old;
+		t->ahead.batch = NULL;
+		t->state = t->now.batch ? AHEAD_IDLE : AHEAD_READY; /* it has ended */
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (r < 0)
+		*err = d->error;
+	return r;
+}
+
+/* Advances the stream to its next row; now.batch is NULL if there is none yet. */
+static int stream_advance(struct scan_rows *s, struct stream *t, struct error *err)
+{
+	int r = 0;
+
+	if (t->now.batch && t->at < t->now.count)
+		return 0;
+	/* rows of a table that has no order by time, and rows to come, are read when they are needed */
+	if (t->now.batch && s->events && !s->q.follow && !s->reader.runs)
+		r = scan_reader_start(s, err);
+	if (r < 0)
+		return r;
+	t->at = 0;
+	return s->reader.runs ? scan_reader_take(&s->reader, t, err)
+			      : stream_decode(s, t, &t->now, err);
+}
+
 static int64_t stream_end(const struct stream *t)
 {
-	return t->ends[t->rows[t->at]];
+	return t->now.ends[t->now.rows[t->at]];
 }
 
 /* True if stream a's row that ended at `end` comes before the first remaining row of b. */
@@ -255,15 +401,15 @@ static bool comes_first(const struct stream *a, int64_t end, const struct stream
 /* The number of rows of t that come before the next row of any other stream. */
 static size_t run_length(const struct scan_rows *s, const struct stream *t)
 {
-	size_t n = t->count - t->at;
+	size_t n = t->now.count - t->at;
 
 	for (size_t i = 0; i < s->stream_count; i++) {
 		const struct stream *other = &s->streams[i];
 		size_t k = 1;
 
-		if (other == t || !other->batch)
+		if (other == t || !other->now.batch)
 			continue;
-		while (k < n && comes_first(t, t->ends[t->rows[t->at + k]], other))
+		while (k < n && comes_first(t, t->now.ends[t->now.rows[t->at + k]], other))
 			k++;
 		n = k;
 	}
@@ -307,7 +453,7 @@ static struct stream *first_stream(struct scan_rows *s)
 	for (size_t i = 0; i < s->stream_count; i++) {
 		struct stream *t = &s->streams[i];
 
-		if (t->batch && (!first || comes_first(t, stream_end(t), first)))
+		if (t->now.batch && (!first || comes_first(t, stream_end(t), first)))
 			first = t;
 	}
 	return first;
@@ -316,12 +462,12 @@ static struct stream *first_stream(struct scan_rows *s)
 static int advance_all(struct scan_rows *s, struct error *err)
 {
 	for (size_t i = 0; i < s->stream_count; i++) {
-		int r = scan_rows_stream_advance(s, &s->streams[i], err);
+		int r = stream_advance(s, &s->streams[i], err);
 
 		if (r < 0)
 			return r;
 		/* rows without an order by time are returned trace after trace */
-		if (!s->events && s->streams[i].batch)
+		if (!s->events && s->streams[i].now.batch)
 			break;
 	}
 	return 0;
@@ -352,15 +498,17 @@ static ssize_t scan_rows_next(struct engine_scan *scan, const struct batch **ret
 		return 0;
 	n = run_length(s, t);
 	s->given = t;
-	*ret_batch = t->batch;
-	*ret_rows = t->rows + t->at;
+	*ret_batch = t->now.batch;
+	*ret_rows = t->now.rows + t->at;
+	if (!t->at && s->reader.runs) /* not for traces that begin later */
+		scan_reader_want(&s->reader, t);
 	t->at += n;
 	return (ssize_t)n;
 }
 
 static const int64_t *scan_rows_ends(const struct engine_scan *scan)
 {
-	return ((const struct scan_rows *)scan)->given->ends;
+	return ((const struct scan_rows *)scan)->given->now.ends;
 }
 
 static void scan_rows_progress(const struct engine_scan *scan, uint64_t *ret_done,

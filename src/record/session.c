@@ -309,10 +309,10 @@ static int mark_command(struct session *s)
 	return r < 0 ? (int)r : session_mark(s, "weir.command", line.data, line.len);
 }
 
-static int mark_tracer(void *arg, int32_t pid, const char *comm)
+static int mark_tracer(void *arg, int32_t pid, const char *name)
 {
-	char text[64];
-	int n = snprintf(text, sizeof(text), "%d %s", pid, comm);
+	char text[320];
+	int n = snprintf(text, sizeof(text), "%d %s", pid, name);
 
 	return session_mark(arg, "weir.tracer", text, (size_t)n);
 }

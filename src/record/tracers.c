@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,20 +66,54 @@ static bool read_comm(const char *pid, char comm[static 32])
 	return ok;
 }
 
-int tracers_each(int (*each)(void *arg, int32_t pid, const char *comm), void *arg)
+/* The selection of another weir if it is the host or processes: " -a", " -p 4711,4712". */
+static void read_selection(const char *pid, char *to, size_t size)
+{
+	char path[64], args[4096], *next;
+	_cleanup_close_ int fd = -1;
+	size_t used = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, args, sizeof(args) - 1);
+	args[MAX(n, (ssize_t)0)] = '\0';
+	for (char *p = args; p < args + n && strcmp(p, "--") && used < size; p = next) {
+		const char *pids = NULL;
+
+		next = p + strlen(p) + 1;
+		if (!strcmp(p, "-a") || !strcmp(p, "--all") || !strcmp(p, "agent"))
+			used += (size_t)snprintf(to + used, size - used, " -a");
+		else if (!strcmp(p, "-p") || !strcmp(p, "--pid"))
+			pids = next < args + n ? next : NULL;
+		else if (!strncmp(p, "-p", 2) || !strncmp(p, "--pid=", 6))
+			pids = p + (p[1] == 'p' ? 2 : 6);
+		if (pids && *pids && !pids[strspn(pids, "0123456789,")])
+			used += (size_t)snprintf(to + used, size - used, " -p %s", pids);
+	}
+}
+
+int tracers_each(int (*each)(void *arg, int32_t pid, const char *name), void *arg)
 {
 	_privileged_(PRIVILEGE_PROC);
 	const struct dirent *e;
 	DIR *proc = opendir("/proc");
-	char comm[32];
+	char name[256];
+	size_t len;
 	int r = 0;
 
 	while (proc && !r && (e = readdir(proc))) {
 		long pid = isdigit((unsigned char)e->d_name[0]) ? strtol(e->d_name, NULL, 10) : 0;
 
-		if (pid > 0 && pid != getpid() && read_comm(e->d_name, comm) && is_tracer(comm) &&
-		    (strcmp(comm, "weir") || has_attached(e->d_name)))
-			r = each(arg, (int32_t)pid, comm);
+		if (pid <= 0 || pid == getpid() || !read_comm(e->d_name, name) || !is_tracer(name))
+			continue;
+		len = strlen(name);
+		if (!strcmp(name, "weir")) {
+			if (!has_attached(e->d_name))
+				continue;
+			read_selection(e->d_name, name + len, sizeof(name) - len);
+		}
+		r = each(arg, (int32_t)pid, name);
 	}
 	if (proc)
 		closedir(proc);

@@ -113,7 +113,8 @@
 	C(USE, use, REMOVED, removed, INT, "", "1: the process removed it")                        \
 	C(USE, use, TRUNCATED, truncated, INT, "", "times that the process truncated it")          \
 	C(USE, use, SHORT_WRITES, short_writes, INT, "",                                           \
-	  "short writes whose remainder the thread did not write next; sockets excluded")          \
+	  "short writes whose remainder the thread did not write next; of sockets the last one "   \
+	  "before a close")                                                                        \
 	C(USE, use, IGNORED, ignored, INT, "",                                                     \
 	  "failed writes, syncs and closes that leave data unsafe, after which the thread "        \
 	  "continued as after successful ones")                                                    \

@@ -92,7 +92,8 @@ struct server {
 	pthread_mutex_t news_lock; /* for the following members; signalled when they change */
 	pthread_cond_t news;
 	uint64_t news_generation;
-	bool news_end, stopping;
+	bool news_end;
+	atomic_bool stopping; /* changes with the lock held */
 	struct question *running[RUNNING_MAX];
 	unsigned int questions; /* number of running ones */
 	bool names_wanted;	/* a question needs them, or has needed them */
@@ -102,8 +103,7 @@ struct server {
 	pthread_mutex_t names_lock, catalog_lock; /* for computing the following; see who.h */
 	struct file_lines *lines;
 	struct catalog *catalog;
-	pthread_t warming;	    /* computes them at the start */
-	atomic_bool opened, beside; /* beside: warm_up() reads the store without the lock */
+	pthread_t warming; /* computes them at the start */
 	bool warms;
 
 	struct cache *cache;

@@ -29,8 +29,8 @@ void sums_filter_free(struct sums_filter *f);
 #define _cleanup_sums_filter_ _cleanup_(sums_filter_free)
 /* Sets the members that depend only on the expression (NULL: every call passes); for a caller with an eval of its own. */
 void sums_filter_describe(struct sums_filter *f, const struct expr *where);
-/* Call before a pass and after new dimension rows: see eval_names(). */
-int sums_filter_names(struct sums_filter *f, const struct dims *d, struct error *err);
+/* Call before a pass and after new dimension rows: see eval_names(). Reads rows of files only if their names are used. */
+int sums_filter_names(struct sums_filter *f, const struct store *s, struct error *err);
 /* Declares that only calls on these files can pass. 0 or -ENOMEM. */
 int sums_filter_name_files(struct sums_filter *f, const int64_t *ids, size_t count) _must_check_;
 bool sums_filter_names_file(const struct sums_filter *f, int64_t id);

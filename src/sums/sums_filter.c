@@ -47,9 +47,12 @@ int sums_filter_new(struct sums_filter *ret, struct plan *plan, struct error *er
 	return 0;
 }
 
-int sums_filter_names(struct sums_filter *f, const struct dims *d, struct error *err)
+int sums_filter_names(struct sums_filter *f, const struct store *s, struct error *err)
 {
-	return f->eval ? eval_names(f->eval, d, err) : 0;
+	if (!f->eval)
+		return 0;
+	return eval_names(f->eval,
+			  eval_uses(f->eval, TABLE_FILE) ? store_dims(s) : store_dims_few(s), err);
 }
 
 static int sums_filter_by_id(const void *a, const void *b)

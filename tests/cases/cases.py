@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """cases.py WEIR [--only NAME,...] [--keep DIR] [--jobs N]: records the twins of each case, and compares what `weir diagnose` finds.
 cases.py WEIR --thin THIN [--all] ...: judges each eighth trace, or all of them, again after THIN (thin.c) has taken 1 % of its calls and of
-its rows beside calls, of some at random, of others in bursts: what is found although it is not there must be called uncertain.
+its rows beside calls, of some at random, of others in bursts: what is found although it is not there must be called uncertain. And another
+eighth, or all of them, with rules that always run, instead of only when their conditions hold: they must find no more.
 cases.py WEIR --export DIR [--only NAME,...]: records them, and writes a trace and a label for each, for other tools. Needs root.
 cases.py --list: the names of the cases.
 
@@ -56,6 +57,7 @@ SKIP = 77
 DISKS = '/run/lock/weir-disks'  # locked by who has loop devices
 BURSTS = (1, 20)  # calls that are lost together, where calls are taken from a trace
 THINNED = 8  # of so many twins one, as that takes time
+RULES = os.path.join(HERE, '..', '..', 'rules')
 SEED = 7
 BESIDE = {'block': ['block', 'block_part'], 'net': ['net', 'net_sample'], 'sched': ['sched'], 'phases': []}  # tables of record --with
 # What is true of the machine and not of the program, as the rows without a process show: other tests record beside these, and its disk
@@ -136,6 +138,16 @@ def call(command, folder, log):
             return f'{command[0]} did not end within {STEP_S} s'
 
 
+def without_conditions(folder):
+    """Writes the rules into a folder, without what they run only when: they always run."""
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(RULES):
+        if name.endswith('.rule'):
+            with open(os.path.join(RULES, name), encoding='utf-8') as f, open(os.path.join(folder, name), 'w', encoding='utf-8') as to:
+                to.write(re.sub(r'^when: .*\n( .*\n)*', '', f.read(), flags=re.M))
+    return folder
+
+
 @functools.cache
 def rules_of(weir):
     """The names of the rules that this weir has."""
@@ -146,8 +158,8 @@ def rules_of(weir):
 class Twin:
     """One of the two programs of a case, and its folder: work/ is where it runs, beside it are the trace and the output."""
 
-    def __init__(self, weir, case, twin, folder, thin=None, all_thinned=False):
-        self.weir, self.case, self.twin, self.thin, self.all_thinned = weir, case, twin, thin, all_thinned
+    def __init__(self, weir, case, twin, folder, thin=None, all_thinned=False, always=None):
+        self.weir, self.case, self.twin, self.thin, self.all_thinned, self.always = weir, case, twin, thin, all_thinned, always
         self.name = f'{case.name} {twin}'
         self.folder = os.path.join(folder, f'{case.name}.{twin}')
         self.work = os.path.join(self.folder, 'work')
@@ -233,6 +245,8 @@ class Twin:
             raise Skipped(f'recorded; this weir has no rule {", ".join(sorted(missing))}')
         allowed = self.case.allowed(self.twin)
         bad = judge(rows, expected, allowed)
+        if self.always and (self.all_thinned or chance % THINNED == 1):
+            bad += self.skipped_wrongly(rows)
         bad += [f'its query shows nothing: {row["query"]}' for row in rows
                 if row['process'] and not self.ask(self.trace, 'query', row['query'])['rows']]
         for what, trace in thinned if not bad else ():
@@ -240,6 +254,12 @@ class Twin:
             wrong = [row for row in rows if not is_expected(row, expected, allowed, without='range')]
             bad += [f'{what}: found, wrong, and called certain: {line_of(row)}' for row in wrong]
         return bad
+
+    def skipped_wrongly(self, rows):
+        """What rules find that did not run, as what they run only when does not hold."""
+        names = [{(row['rule'], row['process'], row['pattern']) for row in some}
+                 for some in (self.ask(self.trace, 'diagnose', '--rules', self.always)['rows'], rows)]
+        return [f'found only if the rule always runs: {finding}' for finding in sorted(names[0] - names[1], key=str)]
 
     def thinned(self, burst):
         """What was done, and the trace without 1 % of its rows."""
@@ -379,7 +399,8 @@ def main():
         folder = os.path.abspath(args.keep) if args.keep else folder
         os.makedirs(folder, exist_ok=True)
         weir = os.path.abspath(args.weir)
-        twins = [Twin(weir, case, twin, folder, args.thin and os.path.abspath(args.thin), args.all) for case in map(Case, names) for twin in case.twins()]
+        thin, always = (os.path.abspath(args.thin), without_conditions(os.path.join(folder, 'rules'))) if args.thin else (None, None)
+        twins = [Twin(weir, case, twin, folder, thin, args.all, always) for case in map(Case, names) for twin in case.twins()]
         alone = [t for t in twins if t.case.expect.get('alone')]
         twins = [t for t in twins if t not in alone]
         verdicts = itertools.chain(pool.map(do, twins), map(do, alone))

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """rules.py WEIR ROOT THIN: the rules of weir diagnose: each is read, asks and speaks without an error, has its case and its page; rules of a
 user's own, wrong ones too; the options that choose rules; and what rules need beside calls, of which THIN takes some. TAP on standard output."""
+import contextlib
 import glob
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'common'))
@@ -62,11 +65,17 @@ def built_in(trace, empty):
     names = [os.path.basename(f)[:-len('.rule')] for f in files]
     listed = [line.split()[0] for line in run('diagnose', '--explain', 'all').stdout.splitlines()]
     check('--explain all lists the files of rules/', sorted(listed) == names, set(listed) ^ set(names))
-    for what, path in (('a synthetic trace', trace), ('one of one call', empty)):
-        r = run('diagnose', '-i', path, '--json')
+    os.makedirs('always', exist_ok=True)
+    for path, name in zip(files, names):
+        with open(path, encoding='utf-8') as f:
+            write(f'always/{name}.rule', re.sub(r'^when: .*\n( .*\n)*', '', f.read(), flags=re.M))
+    for what, path, *rules in (('a synthetic trace', trace), ('one of one call', empty), ('one, if they always run', trace, '--rules', 'always')):
+        r = run('diagnose', '-i', path, *rules, '--json')
         d = json.loads(r.stdout) if r.returncode == 0 else {'rules': 0, 'not_run': []}
         check(f'they ask and speak without an error about {what}', d['rules'] + len(d['not_run']) == len(names), r.stderr)
     want = {}
+    found = [{(x['rule'], x['pattern']) for x in rows('-i', trace, *rules)} for rules in ((), ('--rules', 'always'))]
+    check('and find the same then', found[0] == found[1], found)
     for path, name in zip(files, names):
         with open(path, encoding='utf-8') as f:
             needs = re.search(r'^needs: (.*)$', f.read(), re.M)
@@ -98,7 +107,7 @@ def built_in(trace, empty):
         check('docs/rules.md is what make docs makes', f.read() == run('diagnose', '--explain', 'markdown').stdout)
     text = run('diagnose', '--explain', 'small-writes').stdout
     tap.none('--explain has all of a rule',
-             [w for w in ('small-writes (warning)', 'thresholds', 'what to change', 'if calls were lost', 'SELECT') if w not in text])
+             [w for w in ('small-writes (warning)', 'thresholds', 'what to change', 'if calls were lost', 'SELECT', 'runs only when\n  use: max(writes)') if w not in text])
 
 
 # ---- rules of one's own ----
@@ -121,6 +130,10 @@ FILES = [  # name, text of a file that is no rule, what the message must have
     ('a loss that is unknown', rule_text(loss='none'), 'not none'),
     ('a need that is unknown', rule_text(needs='block,colour'), 'which does not have colour'),
     ('a text that is a list', rule_text() + 'many:\n- a\n', 'text expected'),
+    ('a condition that is a list', rule_text() + 'when:\n- use max(torn) > 0\n', 'text expected'),
+    ('a condition on no table', rule_text(when='max(torn) > 0'), 'not max(torn)'),
+    ('a table without a condition', rule_text(when='use '), 'not use'),
+    ('too many conditions', rule_text(when='use max(torn) > 0\n' * 5), 'more than 4 lines'),
     ('a threshold without a reason', rule_text() + 'thresholds: {least: {is: 5}}\n', 'needs its reason'),
     ('a threshold that is no number', rule_text() + 'thresholds: {least: {is: many, why: a}}\n', 'a threshold is a number'),
     ('a threshold that is nan', rule_text() + 'thresholds: {least: {is: nan, why: a}}\n', 'a threshold is a number'),
@@ -138,10 +151,15 @@ QUESTIONS = [  # likewise, of rules that can be read
     ('a {name} that is unknown', rule_text(sentence='{nothing} is wrong'), '{nothing} is not a column'),
     ('a {name} that does not end', rule_text(sentence='{calls is wrong'), '{calls is wrong'),
     ('a text as a size', rule_text(sentence='{word:size}'), '{word:size}'),
+    ('a text as a process', rule_text(sentence='{word:process}'), '{word:process}'),
     ('a number as a text', rule_text(sentence='{calls:quoted}'), '{calls:quoted}'),
     ('a {name} in what is shown', rule_text(show='where path == {nothing:quoted}'), '{nothing:quoted}'),
     ('SQL that is wrong', rule_text(sql='SELECT FROM WHERE'), 'rule own-rule'),
     ('a column that is unknown', rule_text(sql='SELECT nothing FROM op'), 'nothing'),
+    ('a condition that is wrong', rule_text(when='use max(nothing) > 0'), 'rule own-rule (bad.rule): when use: '),
+    ('a condition on single rows', rule_text(when='use torn > 0'), 'rule own-rule (bad.rule): when use: '),
+    ('a condition on calls that is wrong', rule_text(when='op nothing == 1'), 'rule own-rule (bad.rule): when op: '),
+    ('a condition with a $name that is unknown', rule_text(when='use max(torn) > $nothing'), '$nothing is neither'),
     ('two statements', rule_text(sql='SELECT 1 AS calls; SELECT 2 AS calls'), 'a rule has one query'),
     ('COPY', rule_text(sql="COPY (SELECT 1) TO 'made'"), 'a rule has one query'),
     ('a table that is made', rule_text(sql='CREATE TABLE t AS SELECT 1'), 'a rule has one query'),
@@ -176,6 +194,11 @@ def own(trace):
     want = f'{run("query", "-i", trace, "--csv", "count()").stdout.split()[-1]}'
     check('a rule of its own finds', len(found) == 1 and found[0]['rule'] == 'own-rule' and str(found[0]['calls']) == want, found, want)
     check('and fills its sentence', found[0]['sentence'].endswith(' calls, 7 B, 7, a "b", "a \\"b\\"", {each}'), found)
+    for when, runs in (('use max(torn) < 0', False), ('op op == ptrace', False), ('op op == ptrace\nuse max(torn) < 0', False),
+                       ('op op in (ptrace, pwrite64)', True), ('use max(torn) < 0\nstall count(*) >= 0 -- a comment', True)):
+        write('when.rule', rule_text(when=when))
+        found = rows(*only, '--rules', 'when.rule')
+        check(f'when {when!r}: it {"runs" if runs else "does not run"}', len(found) == runs, found)
     os.makedirs('folder', exist_ok=True)
     write('folder/a.rule', rule_text())
     write('folder/b.rule', rule_text(rule='other-rule', sql=None, query='count() as calls, sum(bytes) as bytes', sentence='{calls} calls'))
@@ -272,6 +295,29 @@ def beside():
     check('and the last line', 'rows of other tables' in r.stdout and 'not certain' in r.stdout, r.stdout)
 
 
+def other_tracers():
+    """Another weir slows down what both record, and nothing else."""
+    if os.geteuid():
+        tap.skip('another weir', 'recording needs root')
+        return
+    with subprocess.Popen(['sleep', '60']) as one, subprocess.Popen(['sleep', '60']) as two:
+        for what, selection, found in (('the same process', ['-p', str(one.pid)], True), ('among others', ['--pid', f'{two.pid},{one.pid}'], True),
+                                       ('another process', ['-p', str(two.pid)], False)):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink('beside.trace')
+            with subprocess.Popen([weir, 'record', '-q', '-o', 'beside.trace', *selection]) as beside_it:
+                # by then its programs are loaded
+                while beside_it.poll() is None and not os.path.exists('beside.trace'):
+                    time.sleep(0.05)
+                run('record', '-q', '-o', 'both.trace', '-p', str(one.pid), '--duration', '100ms')
+                beside_it.send_signal(signal.SIGINT)
+            names = [x['evidence'] for x in rows('-i', 'both.trace', '--only', 'other-tracer')]
+            mine = any(f'process {beside_it.pid},' in name for name in names)
+            check(f'another weir that records {what} is {"" if found else "not "}reported', mine == found, names)
+        one.kill()
+        two.kill()
+
+
 with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
     os.chdir(folder)
     run('synth', '-o', 'trace', '--rows', '20000', '--seed', '5')
@@ -281,5 +327,6 @@ with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
     own('trace')
     options('trace', 'empty')
     beside()
+    other_tracers()
     os.chdir('/')
 sys.exit(tap.end())

@@ -159,8 +159,8 @@ static void spill_folder_is_private(void **state)
 		ask_number(
 			&small,
 			"SELECT count(*) FROM (SELECT hash(i) AS h, i, repeat('x', 40) || i AS t "
-			"FROM range(3000000) r(i) ORDER BY h, t OFFSET 10)"),
-		2999990);
+			"FROM range(1500000) r(i) ORDER BY h, t OFFSET 10)"),
+		1499990);
 	assert_false(is_there(".tmp"));
 	fixture_close(&small);
 	assert_int_equal(rmdir(folder), 0); /* nothing was left behind */
@@ -174,7 +174,7 @@ static void memory_limit(void **state)
 
 	fixture_open(&small, paths, 1,
 		     &(struct engine_options){.memory_max = 16 << 20, .spill_max = 1 << 20});
-	ask_error(&small, "SELECT list(i ORDER BY hash(i)) FROM range(30000000) r(i)", &code);
+	ask_error(&small, "SELECT list(i ORDER BY hash(i)) FROM range(3000000) r(i)", &code);
 	assert_int_equal(code, -ENOMEM);
 	assert_int_equal(ask_number(&small, "SELECT 1"), 1); /* and the engine goes on */
 	/* histograms are memory of weir's own: counted to the same bound */
@@ -252,8 +252,8 @@ static void confined(void **state)
 		ask_number(
 			&other,
 			"SELECT count(*) FROM (SELECT hash(i) AS h, i, repeat('x', 40) || i AS t "
-			"FROM range(3000000) r(i) ORDER BY h, t OFFSET 10)"),
-		2999990);
+			"FROM range(1500000) r(i) ORDER BY h, t OFFSET 10)"),
+		1499990);
 	fixture_close(&other);
 }
 
@@ -493,9 +493,10 @@ static void ids_that_are_not_dense(void **state)
 	char path[256];
 	const char *paths[] = {fixture_file("sparse.trace", path)};
 	const struct store_options opt = {.owner = (uid_t)-1};
-	struct fixture sparse;
+	struct fixture sparse = {0};
 	struct store_writer *w;
 	struct error err = {0};
+	const char *said;
 	struct batch *b;
 
 	assert_true(store_create(&w, path, &opt, &err) >= 0);
@@ -507,11 +508,13 @@ static void ids_that_are_not_dense(void **state)
 	batch_free(b);
 	assert_true(store_close(w, &err) >= 0);
 	assert_true(store_open(&sparse.store, paths, 1, &err) >= 0);
-	assert_true(engine_open(&sparse.engine, sparse.store, &(struct engine_options){0}, &err) <
+	assert_true(engine_open(&sparse.engine, sparse.store, &(struct engine_options){0}, &err) >=
 		    0);
-	assert_non_null(strstr(err.message, "ids of file are not dense"));
-	assert_null(strchr(err.message, '{'));
-	sparse.engine = NULL;
+	for (int i = 0; i < 2; i++) { /* the second statement is no better off */
+		said = ask_error(&sparse, "SELECT count(*) FROM op", NULL);
+		assert_non_null(strstr(said, "ids of file are not dense"));
+		assert_null(strchr(said, '{'));
+	}
 	fixture_close(&sparse);
 }
 

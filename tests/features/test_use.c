@@ -167,13 +167,50 @@ static void test_many_threads(void **state)
 	feed_free(&feed);
 }
 
+/* A short write to a socket, and what the thread does then: the rest is lost only if it closes the socket at once. */
+static void test_short_writes_to_sockets(void **state)
+{
+	static const struct {
+		const char *op;
+		int64_t file, bytes, size, shorts;
+		bool waits;
+	} then[] = {
+		{"fstat", 9, 0, 0, 1},
+		{"getpid", 0, 0, 0, 1},
+		{"shutdown", 1, 0, 0, 1},
+		{"shutdown", 9, 0, 0, 1},
+		{"sendto", 1, 400, 400, 0},   /* the rest */
+		{"sendto", 1, 1000, 1000, 0}, /* perhaps the rest and more */
+		{"sendto", 9, 1000, 1000, 1}, /* to another one */
+		{"recvfrom", 1, 0, 100, 0},   /* the peer closed */
+		{"epoll_wait", 0, 0, 0, 0, true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(then); i++) {
+		feed_init(&feed, &feature_use);
+		feed_file(&feed, 1, FILE_TYPE_SOCKET, "1.1.1.1:80", "2.2.2.2:9", 0);
+		feed_file(&feed, 9, FILE_TYPE_SOCKET, "1.1.1.1:80", "2.2.2.2:8", 0);
+		feed_call(&feed, "sendto", .task = 1, .process = 1, .file = 1, .fd = 5,
+			  .bytes = 600, .size = 1000);
+		feed_call(&feed, then[i].op, .task = 1, .process = 1, .file = then[i].file, .fd = 5,
+			  .bytes = then[i].bytes, .size = then[i].size, .waits = then[i].waits);
+		feed_call(&feed, "close", .task = 1, .process = 1, .file = 1, .fd = 5);
+		feed_end(&feed, TABLE_USE);
+		for (size_t row = 0; row < feed.rows->rows; row++) {
+			int64_t want = value(USE_FILE_ID, row) == 0 ? then[i].shorts : 0;
+
+			assert_int_equal(value(USE_SHORT_WRITES, row), want);
+		}
+		feed_free(&feed);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_lost),
-		cmocka_unit_test(test_close_range),
-		cmocka_unit_test(test_memory_of_processes),
-		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_nothing_is_lost),		cmocka_unit_test(test_close_range),
+		cmocka_unit_test(test_memory_of_processes),	cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_short_writes_to_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../common'))
 import click  # noqa: E402
@@ -41,6 +42,13 @@ def run(weir, folder, *args):
     return r.returncode, r.stdout.decode(), r.stderr.decode()
 
 
+def both(weir, folder, commands, *where):
+    """What each command says of the files and of the address."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        said = list(pool.map(lambda c: run(weir, folder, *c), [[*c, *w] for c in commands for w in where]))
+    return list(zip(commands, said[::2], said[1::2]))
+
+
 def record(weir, folder):
     for host, blocks in HOSTS.items():
         subprocess.run(['unshare', '--uts', 'sh', '-c', f'hostname {host}; exec "$0" "$@"', weir, 'record', '-q', '--with', 'block', '-o',
@@ -67,17 +75,15 @@ def checks(tap, weir, folder, server):
     for host in [None, *HOSTS]:
         chosen = ['--host', host] if host else []
         bad = []
-        for q in QUESTIONS:
-            if host and 'row_id' in q:  # ids count the files that are read
-                continue
-            sides = [run(weir, folder, 'query', '--csv', *where, *chosen, q) for where in (files, ['-i', address])]
+        # ids count the files that are read
+        asked = [['query', '--csv', q] for q in QUESTIONS if not (host and 'row_id' in q)]
+        for (*_, q), *sides in both(weir, folder, asked, [*files, *chosen], ['-i', address, *chosen]):
             if sides[0][:2] != sides[1][:2] or sides[0][0] or (host and 'by host' in q and any(
                     other in sides[0][1] for other in HOSTS if other != host)):
                 bad += [q, *sides]
         tap.none(f'weir query of {host or "both"}: files and ClickHouse give the same', bad)
         bad = []
-        for command in DOCUMENTS:
-            sides = [run(weir, folder, *command, '--json', *where, *chosen) for where in (files, ['-i', address])]
+        for (*command, _), *sides in both(weir, folder, [[*c, '--json'] for c in DOCUMENTS], [*files, *chosen], ['-i', address, *chosen]):
             if any(s[0] for s in sides) or (command == ['flow'] and [figures(s[1])['calls'] for s in sides][0] != figures(sides[1][1])['calls']):
                 bad += [command, sides[0][2], sides[1][2]]
             elif command in (['disks'], ['stacks']) and figures(sides[0][1])['rows'] != figures(sides[1][1])['rows']:

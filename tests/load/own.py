@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """own.py WEIR: tables of a user's own (weir annotate) in ClickHouse: `from`, join and columns of calls answer as the files do, of one trace
 and of two; loaded twice, replaced, with other columns, dropped; what the database cannot have is refused with one line."""
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../common'))
 import click  # noqa: E402
@@ -49,6 +51,10 @@ QUESTIONS = [
 ]
 
 
+REPORTS = ['owner.sort == "table"', 'is_log && weight > 2', 'phase == "slow"', 'phase.took > 1000000 && tenfold > 0', 'crew == "ROCKSDB:LOW5"', 'big > 0 && cost > 3',
+           'owner.sort is null']
+
+
 def run(folder, *args):
     r = subprocess.run([WEIR, *args], cwd=folder, capture_output=True, timeout=300, check=False)
     return r.returncode, r.stdout.decode('utf-8', 'surrogateescape'), r.stderr.decode('utf-8', 'surrogateescape')
@@ -74,14 +80,29 @@ def make(folder, trace, seed, profile):
     annotate(folder, trace, 'price', 'SELECT id AS file_id, (id + 18446744073709551000::UBIGINT)::UBIGINT AS big, id::DOUBLE / 3 AS cost FROM file WHERE id < 600')
 
 
+def both(folder, files, address, commands):
+    """What each command says of the files and of the address."""
+    sides = [[*c[:1], *where, *c[1:]] for c in commands for where in ([a for f in files for a in ('-i', f)], ['-i', address])]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        said = list(pool.map(lambda c: run(folder, *c), sides))
+    return list(zip(commands, said[::2], said[1::2]))
+
+
 def same(tap, folder, what, files, address, questions, skip=()):
     bad = []
-    for q in questions:
-        if any(word in q for word in skip):
-            continue
-        sides = [run(folder, 'query', '--csv', *where, q) for where in ([a for f in files for a in ('-i', f)], ['-i', address])]
-        if sides[0][:2] != sides[1][:2] or sides[0][0]:
-            bad += [q, *(s[1][:300] + s[2][:300] for s in sides)]
+    commands = [['query', '--csv', q] for q in questions if not any(word in q for word in skip)]
+    for command, want, got in both(folder, files, address, commands):
+        if want[:2] != got[:2] or want[0]:
+            bad += [command[-1], *(s[1][:300] + s[2][:300] for s in (want, got))]
+    tap.none(what, bad)
+
+
+def reports(tap, folder, what, files, address):
+    """Reports and pages read what is fetched into a trace, with the tables."""
+    bad = []
+    for command, want, got in both(folder, files, address, [['report', 'ops', '--json', '--where', w] for w in REPORTS]):
+        if want[0] or got[0] or json.loads(want[1])['rows'] != json.loads(got[1])['rows'] or not json.loads(want[1])['rows']:
+            bad += [command[-1], *(s[1][:300] + s[2][:300] for s in (want, got))]
     tap.none(what, bad)
 
 
@@ -105,6 +126,7 @@ def checks(tap, folder, server):
     code, _, said = run(folder, 'load', '--to', address, 'b.weir')
     # keys that are no ids occur in both traces
     same(tap, folder, 'two traces', ['a.weir', 'b.weir'], address, QUESTIONS, skip=('letter', 'kinds'))
+    reports(tap, folder, 'reports of two traces, selected by columns of the tables', ['a.weir', 'b.weir'], address)
     code, _, said = run(folder, 'query', '-i', address, 'by letter | count()')
     want = run(folder, 'query', '-i', 'a.weir', '-i', 'b.weir', 'by letter | count()')
     tap.check('a key that occurs twice', code == want[0] == 2 and said == want[2], said, want)

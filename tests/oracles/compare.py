@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is every column of a trace right?
 
-  compare.py [options] truth [CASE...]    each case of the workload under weir, against the facts that it prints
+  compare.py [options] truth [CASE...]    each case of the workload under weir, several under one recorder, against the facts that it prints
   compare.py [options] strace [CASE...]   each case under strace under weir: the same calls seen by both
   compare.py [options] programs           the same for programs of Debian: tar, dd, python3, fio, db_bench, redis-server
   compare.py [options] command CMD...     the same for any command
@@ -31,6 +31,7 @@ import traces
 STRACE_SKIPS = {"rt_sigreturn", "restart_syscall"}
 STRACE_OPTIONS = {"raw": ["-e", "raw=all"], "decoded": ["-v", "-xx", "-X", "raw", "-yy", "-s", "5000"]}
 TOGETHER = 16  # cases under one recorder, whose rows are in memory together
+COMPAT_LOSS = (2,)  # the cause of what is counted of 32-bit calls, which the case compat makes
 # What is recorded beside calls for a case.
 WITH = {"mapped": "faults", "mapped_busy": "faults"}
 # Another root or mount namespace: strace's paths are the host's.
@@ -116,19 +117,40 @@ class Runner:
 
     # ---- truth ----
 
-    def truth(self, name):
-        work = self.folder(name, "truth")
-        facts = os.path.join(work, "facts")
-        target = os.path.join(work, "w")
-        mounted = None
-        if name == "reuse":
-            mounted = small_file_system(work, target)
-        if name == "never":
-            return self.truth_never(work, facts)
-        if name == "attached":
-            return self.truth_attached(work, facts)
+    def truth(self, names):
+        """Each case under a recorder of its own where it wants one, the others one after the other under a few."""
+        own = {"never": self.truth_never, "attached": self.truth_attached, "reuse": self.truth_alone}
+        for name in names:
+            if name in own:
+                own[name](name, self.folder(name, "truth"))
+        rest = [name for name in names if name not in own]
+        for beside in sorted({WITH.get(name, "") for name in rest}):
+            some = [name for name in rest if WITH.get(name, "") == beside]
+            for i in range(0, len(some), TOGETHER):
+                self.truth_together(some[i:i + TOGETHER], beside)
+
+    def truth_together(self, names, beside):
+        out = self.folder(names[0], "together")
+        script = ""
+        for name in names:
+            work = self.folder(name, "truth")
+            words = shlex.join([self.workload, name, os.path.join(work, "w")])
+            script += (f"(cd {shlex.quote(work)}; timeout --foreground 120 sh -c 'echo $$ >{out}/{name}.pid; exec \"$@\"' sh {words} "
+                       f">{out}/{name}.facts 2>{out}/{name}.errors; echo $? >{out}/{name}.status)\n")
+        with open(os.path.join(out, "script"), "w") as f:
+            f.write(script)
+        status, text = self.record(out, ["sh", "script"], timeout=1200, beside=beside)
+        shutil.move(os.path.join(out, "trace"), os.path.join(out, "together.trace"))
+        for what, said in ("status", str(status)), ("errors", text):
+            with open(os.path.join(out, f"together.{what}"), "w") as f:
+                f.write(said)
+        self.grouped_cases(out, names, f"the recording of {names[0]} to {names[-1]}")
+
+    def truth_alone(self, name, work):
+        facts, target = os.path.join(work, "facts"), os.path.join(work, "w")
+        mounted = small_file_system(work, target) if name == "reuse" else None
         try:
-            status, text = self.record(work, [self.workload, name, target], facts, beside=WITH.get(name))
+            status, text = self.record(work, [self.workload, name, target], facts)
         finally:
             if mounted:
                 subprocess.run(["umount", target], check=False)
@@ -138,8 +160,8 @@ class Runner:
             return self.result(name, [(f"exit status {status}", text.splitlines()[-5:])])
         self.check(name, facts, os.path.join(work, "trace"))
 
-    def truth_never(self, work, facts):
-        trace = os.path.join(work, "trace")
+    def truth_never(self, _, work):
+        trace, facts = (os.path.join(work, what) for what in ("trace", "facts"))
         with open(facts, "wb") as out:
             p = subprocess.Popen([self.weir, "record", "--duration", "3", "-o", trace, "--", self.workload, "never", os.path.join(work, "w")],
                                  stdout=out, stderr=subprocess.DEVNULL, cwd=work)
@@ -152,8 +174,8 @@ class Runner:
             subprocess.run(["pkill", "-f", os.path.join(work, "w")], check=False)
         self.check("never", facts, trace)
 
-    def truth_attached(self, work, facts):
-        trace = os.path.join(work, "trace")
+    def truth_attached(self, _, work):
+        trace, facts = (os.path.join(work, what) for what in ("trace", "facts"))
         with open(facts, "wb") as out:
             target = subprocess.Popen([self.workload, "attached", os.path.join(work, "w")], stdout=out)
         while b"ready" not in open(facts, "rb").read() and target.poll() is None:
@@ -177,14 +199,14 @@ class Runner:
         facts = traces.read_facts(facts_path)
         if not facts:
             return self.result(name, [("facts", ["none"])])
-        allow = (3 - 1,) if name == "compat" else ()
+        allow = COMPAT_LOSS if name == "compat" else ()
         problems = check.check_facts(trace, facts, self.ops) + self.loss(trace, allow)
         if name == "append_two":
             problems += tiles(trace, b"log", 24000)
         if name == "race":
             problems += tiles(trace, b"race", 14000)
         if name == "compat":
-            counted = sum(row.get("events", 0) for row in trace.loss if row.get("cause") == 2)
+            counted = sum(row.get("events", 0) for row in trace.loss if row.get("cause") in COMPAT_LOSS)
             if counted != 100:
                 problems.append(("compat", [f"{counted} 32-bit calls counted instead of 100"]))
         if name == "thread_name":
@@ -195,8 +217,8 @@ class Runner:
             problems += check.check_run_queue(trace)
         self.result(name, problems, f"{len(facts)} facts, {len(trace.ops)} rows")
 
-    def vm_cases(self, out, names):
-        """The same of cases that ran in a virtual machine, most under one recorder: a folder of facts and traces, see qemu/machine.py."""
+    def grouped_cases(self, out, names, group="one recorder for all"):
+        """The same of cases that ran elsewhere or before, most under one recorder: a folder of facts and traces, see qemu/machine.py."""
         def said(name, what):
             try:
                 with open(os.path.join(out, f"{name}.{what}"), errors="replace") as f:
@@ -204,15 +226,17 @@ class Runner:
             except FileNotFoundError:
                 return ""
 
-        together = [n for n in names if n not in ("attached", "compat")]
+        together = [n for n in names if n != "attached"]
         parts = {}
         if together and said("together", "status") != "0":
             status, errors = said("together", "status"), said("together", "errors")
-            self.result("one recorder for all", [(f"exit status {status}", errors.splitlines()[-5:])])
+            self.result(group, [(f"exit status {status}", errors.splitlines()[-5:])])
         elif together:
             whole = traces.Trace(self.dump, os.path.join(out, "together.trace"))
-            self.result("one recorder for all", self.loss(whole), f"{len(whole.ops)} rows")
+            self.result(group, self.loss(whole, COMPAT_LOSS if "compat" in together else ()), f"{len(whole.ops)} rows")
             parts = whole.parts(b"workload", {n: int(said(n, "pid")) for n in together if said(n, "pid")})
+            if "compat" in parts:
+                parts["compat"].loss = whole.loss
         for name in names:
             status = said(name, "status")
             if status == "77":
@@ -243,7 +267,7 @@ class Runner:
         status, text = self.record(root, ["sh", "script"], timeout=1200)
         if status:
             return self.result(f"the recording of {names[0]} to {names[-1]}", [(f"exit status {status}", text.splitlines()[-5:])])
-        whole, calls = traces.Trace(self.dump, os.path.join(root, "trace")), {}
+        whole, calls = traces.Trace(self.dump, os.path.join(root, "trace"), looking="strace"), {}
         self.result(f"the recording of {names[0]} to {names[-1]}", self.loss(whole), f"{len(whole.ops)} rows")
         for _, _, work, _ in runs:
             calls[work] = traces.read_strace(os.path.join(work, "strace"))
@@ -274,7 +298,7 @@ class Runner:
             if status:
                 self.result(label, [(f"exit status {status}", text.splitlines()[-5:])])
             else:
-                self.compare(label, name, mode, traces.read_strace(out), traces.Trace(self.dump, os.path.join(work, "trace")))
+                self.compare(label, name, mode, traces.read_strace(out), traces.Trace(self.dump, os.path.join(work, "trace"), looking="strace"))
 
     def programs(self):
         for name, (needs, script) in PROGRAMS.items():
@@ -430,8 +454,7 @@ def main():
     runner = Runner(options)
     try:
         if options.what == "truth":
-            for name in runner.cases(options.args):
-                runner.truth(name)
+            runner.truth(runner.cases(options.args))
         elif options.what == "strace":
             if not shutil.which("strace"):
                 print("1..0 # SKIP no strace here")

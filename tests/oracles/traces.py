@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a recorder saw and what it should have seen, as Python values: dumps of traces, facts of workloads, strace's lines."""
 
+import bisect
 import copy
 import json
 import os
@@ -45,13 +46,17 @@ class Ops:
 class Trace:
     """Every row of a trace; ops by thread in the order in which the thread made them."""
 
-    def __init__(self, dump, path):
+    def __init__(self, dump, path, looking=None):
+        """looking: a program that looks on, of whose calls only those that execute another one are read"""
         done = subprocess.run([dump, path], capture_output=True, text=True)
         if done.returncode:
             raise SystemExit("trace_dump: " + done.stderr.strip())
         self.ops, self.loss, self.marks, self.other = [], [], [], []
         self.damage = {}
+        seen = f'"comm":"{looking}"'
         for line in done.stdout.splitlines():
+            if looking and seen in line and line.startswith('{"table":"op"') and '"name":"execve"' not in line:
+                continue
             row = json.loads(line)
             table = row["table"]
             if table == "op":
@@ -86,10 +91,13 @@ class Trace:
 
         first_of = {name: next((row["start"] for row in self.by_tid.get(pid, []) if execed(row)), None) for name, pid in pids.items()}
         began = sorted((first, name) for name, first in first_of.items() if first is not None)
+        ops = [[] for _ in range(len(began) + 1)]
+        for row in self.ops:
+            ops[bisect.bisect_right(began, row.get("start", 0), key=lambda pair: pair[0])].append(row)
         ret = {}
-        for (first, name), (last, _) in zip(began, began[1:] + [(float("inf"), None)]):
+        for (_, name), own in zip(began, ops[1:]):
             part = ret[name] = copy.copy(self)
-            part.ops = [row for row in self.ops if first <= row.get("start", 0) < last]
+            part.ops = own
             part.loss = []  # what the whole lacks is said once
             part.sort_by_tid()
         return ret
@@ -140,37 +148,38 @@ class Call:
 RESTARTS = {"ERESTARTSYS": -512, "ERESTARTNOINTR": -513, "ERESTARTNOHAND": -514, "ERESTART_RESTARTBLOCK": -516}
 
 
+TOKEN = re.compile(r'"[^"]*"?|[(\[{]|[)\]}]|(?<=[0-9])<|,')
+IN_ANGLES = re.compile(r"[\[\]]|(?<!-)>")
+
+
 def split_args(text):
     """Splits at the commas between arguments."""
-    args, depth, start, i, quoted = [], 0, 0, 0, False
-    while i < len(text):
-        c = text[i]
-        if quoted:
-            quoted = c != '"'
-        elif c == '"':
-            quoted = True
-        elif c in "([{":
+    args, depth, start, at = [], 0, 0, 0
+    while token := TOKEN.search(text, at):
+        c, at = token[0][0], token.end()
+        if c in "([{":
             depth += 1
         elif c in ")]}":
             depth -= 1
-        elif c == "<" and i and (text[i - 1].isdigit()):
-            inner = 0
-            while i + 1 < len(text):
-                i += 1
-                if text[i] == "[":
-                    inner += 1
-                elif text[i] == "]":
-                    inner -= 1
-                elif text[i] == ">" and inner <= 0 and text[i - 1] != "-":
-                    break
+        elif c == "<":
+            at = behind_angle(text, at)
         elif c == "," and depth == 0:
-            args.append(text[start:i].strip())
-            start = i + 1
-        i += 1
+            args.append(text[start:at - 1].strip())
+            start = at
     last = text[start:].strip()
     if last or args:
         args.append(last)
     return args
+
+
+def behind_angle(text, at):
+    """Of what strace says of a descriptor the place behind its end: brackets in it may hold another one."""
+    inner = 0
+    for m in IN_ANGLES.finditer(text, at):
+        if m[0] == ">" and inner <= 0:
+            return m.end()
+        inner += (m[0] == "[") - (m[0] == "]")
+    return len(text)
 
 
 def parse_call(tid, line, errnos):

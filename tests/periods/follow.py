@@ -140,7 +140,7 @@ def ended(folder):
 
 def texts(folder):
     """Texts that nothing needs any more are forgotten meanwhile: what is open and what waits keeps its own"""
-    subprocess.run([weir, 'synth', '-q', '-o', 's.trace', '--rows', '300000', '--seed', '3'], cwd=folder, check=True)
+    subprocess.run([weir, 'synth', '-q', '-o', 's.trace', '--rows', '220000', '--seed', '3'], cwd=folder, check=True)
     args = [weir, 'periods', '--csv', '-i', 's.trace',
             'outer : op == openat : op == close && comm == begin.comm && path == begin.path : p = begin.path, s = text(begin.stop)',
             'inner(outer) : op in (pread64, read, write, close) && text(dur) != "" && comm == parent.comm : thread == begin.thread && text(stop) != text(begin.stop) : s = text(begin.stop)']

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cases.sh CASE...: runs inside the virtual machine: the workload's cases under weir; facts and traces go out as text.
 # One recorder sees them one after the other: to load its programs takes an emulated machine longer than most cases.
-# attached and compat need one of their own.
+# attached needs one of its own.
 ip link set lo up 2>/dev/null
 mkdir -p /out /w /mnt/small
 zcat /image.gz >/image
@@ -33,10 +33,6 @@ for name in "$@"; do
 		: >"$root/$name/go"
 		wait $pid
 		wait $recorder
-		echo $? >/out/$name.status
-		;;
-	compat)
-		timeout 300 weir record -q -o /out/$name.trace -- workload $name "$root/$name" >/out/$name.facts 2>/out/$name.errors
 		echo $? >/out/$name.status
 		;;
 	*) together="$together $name" ;;

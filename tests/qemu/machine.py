@@ -49,7 +49,7 @@ def boot(options, image, names):
         words += ['-f', file]
     script = f'sh /guest {os.environ.get("WEIR_VM", "")}; sh /cases.sh {" ".join(names)}'
     if DMSETUP:
-        script += f'; sh /slow.sh; sh /power.sh {" ".join(LOST_POWER)}'
+        script += f'; sh /slow.sh send; sh /power.sh {" ".join(LOST_POWER)}'
     return subprocess.run([*words, '--', 'sh', '-c', script], capture_output=True, text=True, errors='replace', check=False)
 
 
@@ -72,7 +72,7 @@ def workload(runner, said, names):
     out = os.path.join(runner.root, 'vm')
     os.mkdir(out)
     subprocess.run(['tar', 'xz', '-C', out], input=base64.b64decode(packed[1]), check=True)
-    runner.vm_cases(out, names)
+    runner.grouped_cases(out, names)
 
 
 def slow_disk(runner, options, said):

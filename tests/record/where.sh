@@ -20,8 +20,10 @@ lines() { # lines TRACE [FILTER]
 }
 
 within=() # what starts the workload
-several() { # several CASE FILTER...
+several() { # several CASE FILTER...: one recorder for each filter; CASE may be several, one after the other
 	local case=$1 i status asked=()
+	local -a work=("$workload" "$1" w)
+	[ "$1" = "${1% *}" ] || work=(sh -c 'for case in $1; do "$0" $case w; rm -rf w; mkdir w; done' "$workload" "$1")
 	shift
 	local -a filters=("$@") run=("$weir" record -q -o all --)
 	local countif=
@@ -30,7 +32,7 @@ several() { # several CASE FILTER...
 		countif+=${countif:+, }"countif(${filters[i]}) as n$i"
 	done
 	mkdir w
-	"${run[@]}" "${within[@]}" "$workload" "$case" w >/dev/null 2>err
+	"${run[@]}" "${within[@]}" "${work[@]}" >/dev/null 2>err
 	status=0
 	[ "$(grep -c 'lost 0 (sequence gap-free)' err)" = ${#filters[@]} ] || { status=1; sed 's/^/# /' err; }
 	result $status "$case: nothing is lost with ${#filters[@]} filters"
@@ -53,16 +55,11 @@ several plain 'bytes in (1, 2, 3, 4, 5, 6, 7, 8, 100, 4096, 8192)' 'fd in 3..5 &
 	'pid == tid and ret >= 0' 'path ~ "**/w/**" and ret > 0' 'ret > 3 and (path ~ "*a*" or bytes > 10 or class == meta)'
 several plain 'pos >= 0 and size > 1' 'flags has O_CREAT or fd == 2' 'class == meta' 'comm == "workload" and ret > 0 and inner_pid > 0' \
 	'class in (data, sync) and ret >= 0 or class == process' 'path !=~ "w/.*a" and class != meta'
-several open 'fd > 3 || ret < 0'
-several meta_fail 'err in (ENOENT, EEXIST, ENOTDIR) or op == rename'
-several threads 'op != futex and ret >= 0'
-several family 'ret > 0 or op == execve'
+several 'open meta_fail threads family' 'fd > 3 || ret < 0' 'err in (ENOENT, EEXIST, ENOTDIR) or op == rename' 'op != futex and ret >= 0' \
+	'ret > 0 or op == execve'
 may_be_empty=1
-several plain 'dur < 0ns'
-several change 'uid != 0 or ret < 0'
-for case in vectored between udp4 scm_rights; do
-	several $case 'size > 100 && bytes > 0' 'size is null or bytes == 0' 'fd >= 4 and ret > 0' 'pos > 0'
-done
+several 'plain change' 'dur < 0ns' 'uid != 0 or ret < 0'
+several 'vectored between udp4 scm_rights' 'size > 100 && bytes > 0' 'size is null or bytes == 0' 'fd >= 4 and ret > 0' 'pos > 0'
 
 # Numbers of files, second files, raw arguments, programs. What the recorder knows of a file that a call names by its path
 # hangs on what it has seen of it, so these ask of descriptors.

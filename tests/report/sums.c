@@ -162,7 +162,7 @@ static void make_filter(struct store *s, const struct filter *f, struct scan_fil
 	assert_int_equal(query_parse_expr(f->where, strlen(f->where), TABLE_OP, true, &plan, &why),
 			 0);
 	assert_int_equal(sums_filter_new(ret_where, plan, &err), 0);
-	assert_int_equal(sums_filter_names(ret_where, store_dims(s), &err), 0);
+	assert_int_equal(sums_filter_names(ret_where, s, &err), 0);
 	ret->where = ret_where;
 }
 

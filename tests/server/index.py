@@ -209,10 +209,10 @@ def memory():
         pid = s.process.pid
         if is_sanitized(s):
             return
-        s.get('overview')
+        files = s.get('overview')['totals']['files']
         with open(f'/proc/{pid}/clear_refs', 'w', encoding='ascii') as f:
             f.write('5')  # the peak begins anew
-        before, files = memory_of(pid, 'VmRSS'), s.get('trace')['files']
+        before = memory_of(pid, 'VmRSS')
         o = s.get('overview', filter='dur > 2ns')
         more = memory_of(pid, 'VmHWM') - before
         check('a filter that all files pass', o['totals']['files'] == files > 200000, o['totals'], files)

@@ -4,6 +4,7 @@
 the clients and of the database, the threads of each request those that the page itself wrote down, and each fault is found, in its
 trace alone. Speaks TAP."""
 import collections
+import concurrent.futures
 import fcntl
 import json
 import os
@@ -15,7 +16,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..
 from tap import Tap  # noqa: E402
 
 weir, script = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-tap = Tap()
 FAULTS = ('healthy', 'cpu', 'dns', 'disk')
 DISKS = '/run/lock/weir-disks'  # locked by who has loop devices
 SKIP = 77
@@ -31,7 +31,7 @@ def document(*args, statuses=(0,)):
     return json.loads(p.stdout)
 
 
-def counts(fault, trace, said):
+def counts(tap, fault, trace, said):
     """The sums of each definition against what the clients and the database counted."""
     sums = {r['period']: r for r in document('periods', '-i', trace, '--use', 'web')['tables']['periods']['rows']}
     sql = said['sql']
@@ -45,7 +45,7 @@ def counts(fault, trace, said):
     tap.check(f'{fault}: no request failed', said['failed'] == 0, said['failed'])
 
 
-def threads(fault, trace, said):
+def threads(tap, fault, trace, said):
     """The client's port, the process of PHP and the database's thread of each request, as periods have them and as the page wrote."""
     rows = {r['number']: r for r in document('periods', '-i', trace, '--use', 'web')['rows']}
     found = collections.defaultdict(lambda: [None, None, collections.Counter()])
@@ -71,7 +71,7 @@ def threads(fault, trace, said):
               *[f'want {w}, got {g}' for w, g in zip(want, got) if w != g][:3], f'{len(want)} and {len(got)}')
 
 
-def time(fault, trace):
+def time(tap, fault, trace):
     """The parts of a request's time add up, and most of it is what the fault makes it wait for."""
     document('periods', '-i', trace, '--use', 'web', '--keep')
     r = document('requests', '-i', trace, '--name', 'request')['rows'][0]
@@ -83,7 +83,7 @@ def time(fault, trace):
         tap.check(f'{fault}: most of the time is {" and ".join(WAITS[fault])}', share > most, parts)
 
 
-def path(fault, trace):
+def path(tap, fault, trace):
     """The critical path of the slowest request covers it once, and leads to the name server that does not answer."""
     d = document('requests', '-i', trace, '--name', 'request', '--tree', 'slowest')
     request, parts = d['rows'][0], d['critical_path']['parts']
@@ -108,7 +108,7 @@ def takers(trace):
     return {r['instead_comm']: r['time'] for r in rows['rows']}
 
 
-def findings(fault, trace, said):
+def findings(tap, fault, trace, said):
     rows = document('diagnose', '-i', trace, '--fresh', statuses=(0, 3))['rows']
     found = {f for f, rule in CAUSES.items() if any(is_cause(r, rule, said) for r in rows)}
     spun = takers(trace).get('spinner', 0)
@@ -121,7 +121,28 @@ def findings(fault, trace, said):
     tap.check(f'{fault}: the script {"takes" if fault == "cpu" else "does not take"} the CPU', (spun > 0) == (fault == 'cpu'), takers(trace))
 
 
-def main():
+class Later:
+    """What a fault's tests found, until it is their turn to be printed."""
+    def __init__(self):
+        self.found = []
+
+    def check(self, *found):
+        self.found.append(found)
+
+
+def judge(fault, folder):
+    tap, trace = Later(), os.path.join(folder, f'{fault}.weir')
+    with open(os.path.join(folder, f'{fault}.json'), encoding='utf-8') as f:
+        said = json.load(f)
+    counts(tap, fault, trace, said)
+    threads(tap, fault, trace, said)
+    time(tap, fault, trace)
+    path(tap, fault, trace)
+    findings(tap, fault, trace, said)
+    return tap.found
+
+
+def main(tap):
     with tempfile.TemporaryDirectory(prefix='weir-web-') as folder, open(DISKS, 'w', encoding='ascii') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         p = subprocess.run([script, '--threads', folder, weir, *FAULTS], capture_output=True, text=True, check=False, timeout=150)
@@ -129,16 +150,12 @@ def main():
             tap.skip('a web request', p.stderr.strip().removeprefix('web-request: '))
             return
         tap.check('the services were recorded', p.returncode == 0, p.stdout, p.stderr)
-        for fault in FAULTS if p.returncode == 0 else ():
-            trace = os.path.join(folder, f'{fault}.weir')
-            with open(os.path.join(folder, f'{fault}.json'), encoding='utf-8') as f:
-                said = json.load(f)
-            counts(fault, trace, said)
-            threads(fault, trace, said)
-            time(fault, trace)
-            path(fault, trace)
-            findings(fault, trace, said)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for found in pool.map(lambda fault: judge(fault, folder), FAULTS if p.returncode == 0 else ()):
+                for one in found:
+                    tap.check(*one)
 
 
-main()
+tap = Tap()
+main(tap)
 sys.exit(tap.end())

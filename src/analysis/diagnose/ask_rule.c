@@ -8,6 +8,7 @@
 
 #include "analysis/diagnose/diagnose.h"
 #include "schema/ops.h"
+#include "sums/scan.h"
 
 /* limit per rule; beyond it there is one finding about everything, which mentions this */
 #define ASK_ROWS_MAX 100000
@@ -66,8 +67,8 @@ static int ask_put_parameter(const struct diagnose_context *c, const struct rule
 	return -EINVAL;
 }
 
-static int ask_fill(const struct diagnose_context *c, const struct rule *rule, const char *question,
-		    struct buf *out, struct error *err)
+int ask_fill(const struct diagnose_context *c, const struct rule *rule, const char *question,
+	     struct buf *out, struct error *err)
 {
 	for (const char *p = question; *p;) {
 		size_t plain = strcspn(p, "$"), len = 0;
@@ -250,8 +251,8 @@ static bool ask_only_reads(const char *sql)
 	return false;
 }
 
-static int ask_sql(const struct diagnose_context *c, const char *sql, struct engine_result **ret,
-		   struct error *err)
+int ask_sql(const struct diagnose_context *c, const char *sql, struct engine_result **ret,
+	    struct error *err)
 {
 	struct engine_statements *s = NULL;
 	int r = engine_parse(c->run->engine, sql, &s, err);
@@ -327,18 +328,54 @@ int diagnose_with(const struct diagnose_context *c, struct error *err)
 
 /* ---- blocked time ---- */
 
-int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err)
-{
-	_cleanup_(analysis_asked_free) struct analysis_asked asked = {0};
-	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
-	_cleanup_buf_ struct buf scratch = {0};
-	int r = analysis_ask(&asked, c->run, "where class != wait | sum(dur) as t", err);
+struct ask_times {
+	int64_t io;		    /* calls that are not waits */
+	int64_t waits[OP_CODE_MAX]; /* by operation */
+};
 
-	*ret = 0;
+static void ask_add_time(struct ask_times *to, int64_t op, int64_t class, int64_t time)
+{
+	bool waits = class == CLASS_WAIT && op >= 0 && op < OP_CODE_MAX;
+
+	*(waits ? &to->waits[op] : &to->io) += time;
+}
+
+/* Time of the selected calls. */
+static int ask_call_time(const struct diagnose_context *c, struct ask_times *ret, struct error *err)
+{
+	_cleanup_scan_result_ struct scan_result sums = {0};
+	const struct scan_options how = {.keys = ROLLUP_CLASS | ROLLUP_OP,
+					 .filter = c->run->filter,
+					 .threads = c->in->threads,
+					 .stopped = c->in->stopped,
+					 .stopped_arg = c->in->arg};
+	int r = scan_run(c->run->store, &how, &sums, err);
+
 	if (r < 0)
 		return r;
-	if (engine_result_next(asked.result) && !engine_result_is_null(asked.result, 0))
-		*ret = ask_number(asked.result, 0, &scratch);
+	for (size_t i = 0; i < rollup_count(sums.rollup); i++) {
+		const struct rollup_row *row = rollup_row(sums.rollup, i);
+
+		ask_add_time(ret, row->op, row->class, (int64_t)row->time_ns);
+	}
+	for (size_t i = 0; i < sums.running->rows; i++)
+		ask_add_time(ret, batch_get(sums.running, OP_OP, i, -1),
+			     batch_get(sums.running, OP_CLASS, i, -1),
+			     batch_get(sums.running, OP_DUR, i, 0));
+	return 0;
+}
+
+/* The waits in the middle of work are in table stall, with calls of other classes that slept: those are in the sum. */
+int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err)
+{
+	_cleanup_free_ struct ask_times *times = calloc(1, sizeof(*times));
+	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+	_cleanup_buf_ struct buf scratch = {0};
+	int r = times ? ask_call_time(c, times, err) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	*ret = times->io;
 	r = ask_sql(c, "SELECT op::VARCHAR, sum(time) FROM stall WHERE what = 'work' GROUP BY 1",
 		    &result, err);
 	if (r < 0)
@@ -351,8 +388,8 @@ int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct er
 		snprintf(name, sizeof(name), "%.*s", (int)MIN(word.len, sizeof(name) - 1),
 			 word.data);
 		op = op_find(name);
-		if (op >= 0 && op_def((uint32_t)op)->class == CLASS_WAIT)
-			*ret += ask_number(result, 1, &scratch);
+		if (op >= 0)
+			*ret += MIN(ask_number(result, 1, &scratch), times->waits[op]);
 	}
 	return 0;
 }

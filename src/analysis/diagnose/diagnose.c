@@ -195,15 +195,49 @@ static int diagnose_rule(const struct diagnose_context *c, const struct rule *ru
 			 struct error *err)
 {
 	struct diagnose_rows rows = {0};
-	int r = diagnose_lacks(c, rule, err);
+	int r = diagnose_ask(c, rule, &rows, err);
 
-	if (r)
-		return MIN(r, 0);
-	r = diagnose_ask(c, rule, &rows, err);
 	if (r >= 0)
 		r = diagnose_group(c, rule, &rows, err);
 	diagnose_rows_free(&rows);
-	c->out->ran++;
+	return r;
+}
+
+/* Marks the chosen rules for which the trace has the tables, in the order of the rules. */
+static int diagnose_choose(const struct diagnose_context *c, bool *ret, struct error *err)
+{
+	const struct diagnose_flags *f = c->in->options;
+	struct diagnosis *d = c->out;
+
+	for (size_t i = 0; i < d->rules.count; i++) {
+		const struct rule *rule = &d->rules.items[i];
+		int r;
+
+		if (diagnose_lists(&f->without, rule->name) ||
+		    (f->only.count && !diagnose_lists(&f->only, rule->name)))
+			continue;
+		r = diagnose_lacks(c, rule, err);
+		if (r < 0)
+			return r;
+		ret[i] = r == 0;
+		d->ran += ret[i];
+	}
+	return 0;
+}
+
+static int diagnose_rules(const struct diagnose_context *c, struct error *err)
+{
+	_cleanup_free_ bool *runs = calloc(c->out->rules.count + 1, sizeof(*runs));
+	int r = runs ? diagnose_choose(c, runs, err) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	r = diagnose_when(c, runs, err);
+	for (size_t i = 0; i < c->out->rules.count && r >= 0; i++) {
+		if (analysis_stopped(c->in))
+			return -EINTR;
+		r = runs[i] ? diagnose_rule(c, &c->out->rules.items[i], err) : 0;
+	}
 	return r;
 }
 
@@ -282,16 +316,8 @@ static int diagnose_one(const struct analysis_input *in, const struct analysis_r
 		r = diagnose_work_time(&c, &d->work_time, err);
 	if (r >= 0)
 		r = diagnose_with(&c, err);
-	for (size_t i = 0; i < d->rules.count && r >= 0; i++) {
-		const struct rule *rule = &d->rules.items[i];
-
-		if (diagnose_lists(&f->without, rule->name) ||
-		    (f->only.count && !diagnose_lists(&f->only, rule->name)))
-			continue;
-		if (analysis_stopped(in))
-			return -EINTR;
-		r = diagnose_rule(&c, rule, err);
-	}
+	if (r >= 0)
+		r = diagnose_rules(&c, err);
 	if (r < 0)
 		return r;
 	diagnose_drop_covered(d);

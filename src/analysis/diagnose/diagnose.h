@@ -4,7 +4,7 @@
  *
  * diagnose.h: shared by its files and by its screen.
  *   rule.c       reads rules                       ask_rule.c runs their queries, reads rows
- *   group.c      rows to findings: the perspective that explains most
+ *   rule_when.c  rules that cannot find anything   group.c    rows to findings: the perspective that explains most
  *   sentence.c   fills their texts                 keep.c     findings as a table
  *   explain.c    a rule as text                    needs.c    tables other than calls that rules need
  *   diagnose.c   the analysis
@@ -122,6 +122,14 @@ struct diagnose_context {
 int diagnose_ask(const struct diagnose_context *c, const struct rule *rule,
 		 struct diagnose_rows *ret, struct error *err);
 void diagnose_rows_free(struct diagnose_rows *r);
+/* Appends a text of the rule with the values of its $parameters. 0 or negative with a message. */
+int ask_fill(const struct diagnose_context *c, const struct rule *rule, const char *question,
+	     struct buf *out, struct error *err);
+/* Runs a query that only reads. */
+int ask_sql(const struct diagnose_context *c, const char *sql, struct engine_result **ret,
+	    struct error *err);
+/* rule_when.c: clears `runs[i]` of the rules, by index, whose condition does not hold. 0 or negative. */
+int diagnose_when(const struct diagnose_context *c, bool *runs, struct error *err);
 /* Prevents further queries on this engine from reading or writing files, whoever wrote the rule. */
 int diagnose_confine(const struct diagnose_context *c, struct error *err);
 /*

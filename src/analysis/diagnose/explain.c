@@ -46,6 +46,11 @@ static int explain_rule(const struct rule *rule, struct buf *out)
 		else
 			buf_printf(out, "\nneeds\n  weir record --with %s\n", rule->needs);
 	}
+	if (rule->condition_count)
+		buf_printf(out, "\nruns only when\n");
+	for (size_t i = 0; i < rule->condition_count; i++)
+		buf_printf(out, "  %s%s: %s\n", i ? "or " : "",
+			   schema_table(rule->conditions[i].table)->name, rule->conditions[i].text);
 	return buf_printf(out, "\nquestion (%s, %s)\n%s\n", rule->sql ? "SQL" : "query", rule->file,
 			  rule->sql ? rule->sql : rule->query);
 }

@@ -330,13 +330,15 @@ static size_t finding_values(const struct diagnose_context *c, const struct find
 	return count;
 }
 
-static int finding_fill(const struct finding *f, const char *form,
+static int finding_fill(const struct diagnose_context *c, const struct finding *f, const char *form,
 			const struct sentence_value *values, size_t count, struct buf *out,
 			struct error *err)
 {
 	const char *unknown = "";
 	size_t len = 0;
-	int r = form ? sentence_fill(out, form, values, count, &unknown, &len) : 0;
+	int r = form ? sentence_fill(out, form, values, count, store_dims(c->run->store), &unknown,
+				     &len)
+		     : 0;
 
 	if (r == -EINVAL)
 		return error_set(err, r,
@@ -355,16 +357,16 @@ static int finding_write(const struct diagnose_context *c, struct finding *f, st
 	size_t count = finding_values(c, f, &glob, values);
 
 	if (r >= 0)
-		r = finding_fill(f, several ? f->rule->many : f->rule->sentence, values, count,
+		r = finding_fill(c, f, several ? f->rule->many : f->rule->sentence, values, count,
 				 &f->sentence, err);
 	if (r >= 0 && f->rows > 1 && !several)
 		r = buf_printf(&f->sentence, ", and %zu more like it", f->rows - 1);
 	if (r >= 0)
-		r = finding_fill(f, f->rule->evidence, values, count, &f->evidence, err);
+		r = finding_fill(c, f, f->rule->evidence, values, count, &f->evidence, err);
 	if (r >= 0)
-		r = finding_fill(f, f->rule->change, values, count, &f->change, err);
+		r = finding_fill(c, f, f->rule->change, values, count, &f->change, err);
 	if (r >= 0)
-		r = finding_fill(f, f->rule->show, values, count, &f->show, err);
+		r = finding_fill(c, f, f->rule->show, values, count, &f->show, err);
 	return r < 0 ? error_errno(err, r, "rule %s", f->rule->name) : 0;
 }
 

@@ -151,6 +151,20 @@ static int rule_take_thresholds(struct rule_reader *q, struct fy_node *all)
 	return 0;
 }
 
+static int rule_take_when(struct rule_reader *q, struct fy_node *value)
+{
+	struct error why = {0};
+	const char *text;
+	int r = rule_take_text(q, value, &text);
+
+	if (r < 0)
+		return r;
+	/* text is in the storage of the rule, which owns it */
+	return rule_read_when(q->rule, (char *)text, &why) < 0
+		       ? rule_refuse(q, value, why.message, "")
+		       : 0;
+}
+
 static int rule_take_word(struct rule_reader *q, struct fy_node *name, struct fy_node *value)
 {
 	const char *member, *word;
@@ -160,6 +174,8 @@ static int rule_take_word(struct rule_reader *q, struct fy_node *name, struct fy
 		return r;
 	if (strcmp(member, "thresholds") == 0)
 		return value ? rule_take_thresholds(q, value) : 0;
+	if (strcmp(member, "when") == 0)
+		return rule_take_when(q, value);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (strcmp(member, texts[i].name) == 0)
 			return rule_take_text(q, value,

@@ -14,6 +14,7 @@
 #define RULE_THRESHOLDS_MAX 16
 #define RULE_FILE_MAX	    (64u << 10) /* bytes */
 #define RULE_LEVEL_COUNT    3
+#define RULE_CONDITIONS_MAX 4
 
 enum rule_level { RULE_NOTE, RULE_WARNING, RULE_PROBLEM };
 
@@ -26,6 +27,12 @@ enum rule_loss {
 struct rule_threshold {
 	const char *name, *text; /* $name in the query; a number */
 	const char *why;
+};
+
+/* "use max(torn) > 0": an expression of aggregates in SQL; of op a filter of the language. */
+struct rule_condition {
+	enum table_id table;
+	const char *text;
 };
 
 struct rule {
@@ -51,6 +58,9 @@ struct rule {
 	const char *covers;
 	/* "block,phases": what of record --with its query reads, or spans; NULL: nothing */
 	const char *needs;
+	/* without any of these it finds nothing; none: it always runs */
+	struct rule_condition conditions[RULE_CONDITIONS_MAX];
+	size_t condition_count;
 	const char *file; /* origin: "built in", or a path */
 	char *text;	  /* storage of all texts */
 	size_t text_len;
@@ -78,6 +88,8 @@ int rules_explain(const struct rules *rules, const char *name, struct buf *out, 
  */
 int rule_next_need(const char **at, const char **ret_word, size_t *ret_len,
 		   enum table_id *ret_table);
+/* rule_when.c: reads the conditions, one per line, which point into `text`. -EINVAL with a message. */
+int rule_read_when(struct rule *rule, char *text, struct error *err);
 const char *rule_level_word(enum rule_level level);
 /* -1 if there is no level of that name. */
 int rule_level_find(const char *word);

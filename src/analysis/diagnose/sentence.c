@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/amount.h"
+#include "names/names.h"
 
 static const struct sentence_value *sentence_find(const struct sentence_value *values, size_t count,
 						  const char *name, size_t len)
@@ -48,7 +49,7 @@ static bool sentence_kind_of(const char *name, size_t len, enum sentence_kind *r
 }
 
 static int sentence_put(struct buf *out, const struct sentence_value *v, const char *look,
-			size_t look_len)
+			size_t look_len, const struct dims *d)
 {
 	enum sentence_kind kind = v->kind;
 	struct text t;
@@ -57,6 +58,8 @@ static int sentence_put(struct buf *out, const struct sentence_value *v, const c
 		return buf_append(out, "?", 1);
 	if (look_len == 6 && !memcmp(look, "quoted", 6))
 		return kind == SENTENCE_TEXT ? sentence_put_quoted(out, v->text) : -EINVAL;
+	if (look_len == 7 && !memcmp(look, "process", 7))
+		return kind == SENTENCE_TEXT ? -EINVAL : names_process(d, v->number, out);
 	if (look_len && (!sentence_kind_of(look, look_len, &kind) || v->kind == SENTENCE_TEXT))
 		return -EINVAL;
 	if (kind == SENTENCE_TEXT)
@@ -70,7 +73,7 @@ static int sentence_put(struct buf *out, const struct sentence_value *v, const c
 }
 
 int sentence_fill(struct buf *out, const char *form, const struct sentence_value *values,
-		  size_t count, const char **ret_unknown, size_t *ret_len)
+		  size_t count, const struct dims *d, const char **ret_unknown, size_t *ret_len)
 {
 	for (const char *p = form; *p;) {
 		size_t plain = strcspn(p, "{");
@@ -102,7 +105,7 @@ int sentence_fill(struct buf *out, const char *form, const struct sentence_value
 		if (!v)
 			return -EINVAL;
 		r = sentence_put(out, v, colon ? colon + 1 : end,
-				 colon ? (size_t)(end - colon) - 1 : 0);
+				 colon ? (size_t)(end - colon) - 1 : 0, d);
 		if (r < 0)
 			return r;
 		p = end + 1;

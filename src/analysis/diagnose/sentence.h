@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "batch/dims.h"
 
 enum sentence_kind {
 	SENTENCE_NULL,
@@ -23,8 +24,9 @@ struct sentence_value {
 
 /*
  * Appends `form` with each {name} replaced. {name:count}, :size, :dur, :plain select the format of a number,
- * {name:quoted} makes a text a literal of weir's language. Null becomes "?". `{{` is a brace. 0, -ENOMEM; -EINVAL with
- * the name in *ret_unknown if there is no such value, or if the form is malformed.
+ * {name:process} names the process with that id, {name:quoted} makes a text a literal of weir's language. Null becomes
+ * "?". `{{` is a brace. 0, -ENOMEM; -EINVAL with the name in *ret_unknown if there is no such value, or if the form is
+ * malformed.
  */
 int sentence_fill(struct buf *out, const char *form, const struct sentence_value *values,
-		  size_t count, const char **ret_unknown, size_t *ret_len);
+		  size_t count, const struct dims *d, const char **ret_unknown, size_t *ret_len);

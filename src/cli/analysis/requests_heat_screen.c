@@ -4,17 +4,19 @@
  * requests.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/analysis/requests_screen.h"
-#include "cli/terminal/bars.h"
+#include "cli/terminal/heat_grid.h"
+#include "cli/terminal/text.h"
 #include "hist/hist.h"
 
 #define HEAT_POWERS 64
-#define HEAT_LEFT   11 /* columns for the duration */
+#define HEAT_FOLDED 3  /* so many lines without a request are a single one */
+#define HEAT_LABEL  10 /* width of the durations */
 
 struct heat_screen {
 	uint64_t cells[HEAT_POWERS][REQUESTS_HEAT_COLUMNS], most;
+	bool any[HEAT_POWERS];
 	unsigned int low, high; /* range of powers that occur */
 	size_t columns;
 };
@@ -36,51 +38,56 @@ static void heat_take(struct heat_screen *s, const struct requests_heat *h)
 
 		s->cells[power][column] += c->requests;
 		s->most = MAX(s->most, s->cells[power][column]);
+		s->any[power] = true;
 		s->low = MIN(s->low, power);
 		s->high = MAX(s->high, power);
 	}
 }
 
-/* Darker for a larger count, by powers of the largest. */
-static const char *heat_sign(uint64_t n, uint64_t most)
+/* Number of lines from p downwards that have no request; the lowest one has some. */
+static unsigned int heat_empty_below(const struct heat_screen *s, unsigned int p)
 {
-	static const char *const shades[] = {"░", "▒", "▓", "█"}, *const plain[] = {".", "-", "+",
-										    "#"};
-	size_t at = most > 1 ? (size_t)heat_power(n) * 3 / MAX(heat_power(most), 1u) : 3;
+	unsigned int n = 0;
 
-	return !n ? " " : bars_utf8() ? shades[MIN(at, (size_t)3)] : plain[MIN(at, (size_t)3)];
+	while (!s->any[p - n])
+		n++;
+	return n;
 }
 
 int requests_heat_screen(const struct analysis_view *v, const struct requests *q)
 {
 	const struct requests_heat *h = &q->heat;
-	struct heat_screen s = {.columns = requests_between(requests_width() - HEAT_LEFT - 1, 10,
+	struct heat_screen s = {.columns = requests_between(requests_width() - HEAT_LABEL - 2, 10,
 							    REQUESTS_HEAT_COLUMNS)};
-	_cleanup_buf_ struct buf from = {0}, to = {0};
-	int r;
+	struct heat_grid grid = {.columns = s.columns,
+				 .label = HEAT_LABEL,
+				 .colour = *text_style(TEXT_BOLD) != '\0',
+				 .out = stdout};
+	_cleanup_buf_ struct buf from = {0}, to = {0}, scale = {0};
+	int r = 0;
 
 	if (!h->count)
 		return 0;
 	heat_take(&s, h);
+	grid.max = s.most;
 	putchar('\n');
-	for (unsigned int p = s.high + 1; p-- > s.low;) {
-		_cleanup_buf_ struct buf line = {0};
+	for (unsigned int p = s.high + 1; p-- > s.low && r >= 0;) {
+		unsigned int empty = heat_empty_below(&s, p);
 
-		r = buf_printf(&line, "%*s ", HEAT_LEFT - 1, format_dur((int64_t)(1ull << p)).s);
-		for (size_t i = 0; i < s.columns && r >= 0; i++)
-			r = buf_printf(&line, "%s", heat_sign(s.cells[p][i], s.most));
-		if (r < 0)
-			return r;
-		requests_line(&line);
+		r = heat_grid_line(&grid, empty < HEAT_FOLDED ? format_dur(1ll << p).s : "...",
+				   s.cells[p]);
+		if (empty >= HEAT_FOLDED)
+			p -= empty - 1;
 	}
-	r = requests_put_at(&from, v, h->from);
+	if (r >= 0)
+		r = requests_put_at(&from, v, h->from);
+	if (r >= 0)
+		r = requests_put_at(&to, v, h->from + REQUESTS_HEAT_COLUMNS * h->step);
+	if (r >= 0)
+		r = heat_grid_scale(&grid, &scale);
 	if (r < 0)
 		return r;
-	r = requests_put_at(&to, v, h->from + REQUESTS_HEAT_COLUMNS * h->step);
-	if (r < 0)
-		return r;
-	printf("%*s%s%*s\n", HEAT_LEFT, "", buf_str(&from),
-	       (int)MAX(s.columns, strlen(buf_str(&from)) + 1) - (int)strlen(buf_str(&from)),
-	       buf_str(&to));
-	return r;
+	heat_grid_axis(&grid, buf_str(&from), buf_str(&to));
+	printf("requests a cell: %s\n", buf_str(&scale));
+	return 0;
 }

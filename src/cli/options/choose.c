@@ -59,10 +59,7 @@ int choice_make(struct choice *ret, const struct select_flags *f, const struct s
 
 int choice_names(struct choice *c, struct store *store, struct error *err)
 {
-	bool files = c->expr && query_expr_tables(c->expr) & 1u << TABLE_FILE;
-
-	return sums_filter_names(&c->chosen, files ? store_dims(store) : store_dims_few(store),
-				 err);
+	return sums_filter_names(&c->chosen, store, err);
 }
 
 void choice_free(struct choice *c)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* query_heat.c: a heat map of histograms over time: time to the right, values upwards, counts as shades. */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/saturate.h"
 #include "engine/window_bars.h"
 #include "cli/terminal/bars.h"
+#include "cli/terminal/heat_grid.h"
 #include "cli/terminal/text.h"
 #include "cli/query/query_print.h"
 
@@ -148,96 +148,39 @@ static int query_heat_fill(struct heat *h)
 
 /* ---- drawing ---- */
 
-/* From dark blue to light yellow in xterm's palette. */
-static const unsigned char colours[] = {17, 18, 19, 25, 31, 37, 43, 79, 115, 151, 187, 223, 230};
-static const char *const blocks[] = {"░", "▒", "▓", "█"};
-static const char *const ascii[] = {".", ":", "-", "=", "+", "*", "#", "%", "@"};
-
-static size_t shades(const struct heat *h)
+static struct heat_grid query_heat_grid(const struct heat *h)
 {
-	return h->print->colour ? ARRAY_SIZE(colours)
-	       : bars_utf8()	? ARRAY_SIZE(blocks)
-				: ARRAY_SIZE(ascii);
+	return (struct heat_grid){.columns = h->columns,
+				  .label = query_heat_label_width(h),
+				  .max = h->max,
+				  .colour = h->print->colour,
+				  .out = h->print->out};
 }
 
-/* The shade of a count, by its logarithm: the first for 1, the last for the largest. */
-static size_t shade_of(const struct heat *h, uint64_t count)
+static int query_heat_put_line(const struct heat *h, const struct heat_grid *g, unsigned int index)
 {
-	size_t n = shades(h);
-
-	if (h->max < 2)
-		return n - 1;
-	return (size_t)(log((double)count) / log((double)h->max) * (double)(n - 1) + 0.5);
-}
-
-/* *at: the terminal's current colour, 0 for none. */
-static int query_heat_put_cell(struct buf *out, const struct heat *h, uint64_t count,
-			       unsigned int *at)
-{
-	unsigned int colour = count && h->print->colour ? colours[shade_of(h, count)] : 0;
-
-	if (colour != *at) {
-		if (colour)
-			buf_printf(out, "\033[48;5;%um", colour);
-		else
-			buf_printf(out, "\033[0m");
-		*at = colour;
-	}
-	if (!count || colour)
-		return buf_append(out, " ", 1);
-	return buf_printf(out, "%s", (bars_utf8() ? blocks : ascii)[shade_of(h, count)]);
-}
-
-static int query_heat_put_line(const struct heat *h, unsigned int index, size_t label)
-{
-	const uint64_t *cells = &h->counts[(index - h->first) * h->columns];
-	unsigned int at = 0;
-	_cleanup_buf_ struct buf line = {0};
-	int r;
-
-	format_pad(
-		&line,
+	return heat_grid_line(
+		g,
 		cell_number(query_kind_unit(h->hist->type), (int64_t)bars_lower(index, h->per)).s,
-		label, true);
-	buf_printf(&line, " |");
-	for (size_t c = 0; c < h->columns; c++)
-		query_heat_put_cell(&line, h, cells[c], &at);
-	if (at)
-		buf_printf(&line, "\033[0m");
-	r = buf_status(&line);
-	while (line.len && line.data[line.len - 1] == ' ')
-		line.len--;
-	if (r < 0)
-		return r;
-	fprintf(h->print->out, "%s\n", buf_str(&line));
-	return r;
+		&h->counts[(index - h->first) * h->columns]);
 }
 
-static int put_time_axis(const struct heat *h, size_t label)
+static int put_time_axis(const struct heat *h, const struct heat_grid *g)
 {
 	const struct answer_column as_time = {.kind = {.type = QUERY_TIME}};
 	struct value from = {.i = h->from}, to = {.i = add_sat_signed(h->to, h->step)};
 	_cleanup_buf_ struct buf left = {0}, right = {0};
-	int r = cell_put(&left, &as_time, &from, false, &h->print->style), gap;
+	int r = cell_put(&left, &as_time, &from, false, &h->print->style);
 
 	if (r >= 0)
 		r = cell_put(&right, &as_time, &to, false, &h->print->style);
 	if (r < 0)
 		return r;
-	fprintf(h->print->out, "%*s +", (int)label, "");
-	for (size_t c = 0; c < h->columns; c++)
-		fputc('-', h->print->out);
-	gap = (int)h->columns - (int)left.len - (int)right.len;
-	/* if both do not fit, only the first */
-	if (gap > 0)
-		fprintf(h->print->out, "\n%*s  %s%*s%s\n", (int)label, "", buf_str(&left), gap, "",
-			buf_str(&right));
-	else
-		fprintf(h->print->out, "\n%*s  %s\n", (int)label, "", buf_str(&left));
+	heat_grid_axis(g, buf_str(&left), buf_str(&right));
 	return 0;
 }
 
-static int query_heat_put_legend(const struct heat *h)
+static int query_heat_put_legend(const struct heat *h, const struct heat_grid *g)
 {
 	_cleanup_buf_ struct buf line = {0};
 	uint64_t windows = ((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step + 1;
@@ -247,26 +190,20 @@ static int query_heat_put_legend(const struct heat *h)
 		   windows == 1 ? "" : "s", format_dur(h->step).s);
 	if (h->windows > 1)
 		buf_printf(&line, ", %zu a column", h->windows);
-	buf_printf(&line, "; values a cell: 1 ");
-	for (size_t i = 0; i < shades(h); i++) {
-		if (h->print->colour)
-			buf_printf(&line, "\033[48;5;%um ", colours[i]);
-		else
-			buf_printf(&line, "%s", (bars_utf8() ? blocks : ascii)[i]);
-	}
-	buf_printf(&line, "%s %s", h->print->colour ? "\033[0m" : "", format_count(h->max).s);
+	buf_printf(&line, "; values a cell: ");
+	r = heat_grid_scale(g, &line);
 	if (h->untimed)
-		buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
-	r = buf_status(&line);
+		r = buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
 	if (r < 0)
 		return r;
 	fprintf(h->print->out, "%s\n", buf_str(&line));
-	return r;
+	return 0;
 }
 
 static int query_heat_draw(struct heat *h)
 {
 	size_t width = h->print->width ? h->print->width : TEXT_WIDTH_PIPE, label, all;
+	struct heat_grid grid;
 	int r;
 
 	for (h->per = BARS_PER_TWO_4; value_range(h); h->per /= 2) {
@@ -279,14 +216,15 @@ static int query_heat_draw(struct heat *h)
 	h->windows = (all + width - 1) / width;
 	h->columns = (all + h->windows - 1) / h->windows;
 	r = query_heat_fill(h);
+	grid = query_heat_grid(h);
 	for (unsigned int i = h->last + 1; i-- > h->first && r >= 0;) {
 		if (bars_exists(i, h->per))
-			r = query_heat_put_line(h, i, label);
+			r = query_heat_put_line(h, &grid, i);
 	}
 	if (r < 0)
 		return r;
-	r = put_time_axis(h, label);
-	return r < 0 ? r : query_heat_put_legend(h);
+	r = put_time_axis(h, &grid);
+	return r < 0 ? r : query_heat_put_legend(h, &grid);
 }
 
 int query_draw_heat(const struct answer_print *p, struct answer *rows, struct error *err)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* click_batch.c: converts rows from the server to batches. */
 #include <errno.h>
+#include <string.h>
 #include <strings.h>
 
 #include "batch/ids.h"
@@ -80,35 +81,62 @@ static int64_t click_batch_call(const struct click_engine *e, ssize_t recording,
 	return own < 0 ? own : id_compose(own, rec->first_file + part - rec->first_part);
 }
 
-static int click_batch_put_cell(const struct click_engine *e, const struct native_reader *in,
-				const struct click_column *c, size_t from, size_t row,
-				ssize_t recording, struct batch *b)
+/* Numbers of rows [from, to). */
+static int put_numbers(const struct click_engine *e, const struct native_reader *in,
+		       const struct click_column *c, size_t from, size_t to,
+		       const ssize_t *recordings, struct batch *b)
 {
-	int64_t v;
+	int r = 0;
 
-	if (native_is_null(c->from, from))
-		return 0;
-	if (c->bytes)
-		return batch_set_bytes(b, c->column, row, c->from->texts[from].data,
-				       c->from->texts[from].len);
-	v = native_int(c->from, from);
-	if (c->ids == CLICK_IDS_COMPOSED)
-		v = click_compose(e, b->def, c->column, recording, v);
-	if (c->ids == CLICK_IDS_OF_CALLS)
-		v = click_batch_call(e, recording,
-				     (uint64_t)native_int(&in->columns[2], from) >> ID_SHIFT, v);
-	return batch_set(b, c->column, row, v);
+	for (size_t i = from; i < to && r >= 0; i++) {
+		int64_t v;
+
+		if (native_is_null(c->from, i))
+			continue;
+		v = native_int(c->from, i);
+		if (c->ids == CLICK_IDS_COMPOSED)
+			v = click_compose(e, b->def, c->column, recordings[i - from], v);
+		if (c->ids == CLICK_IDS_OF_CALLS)
+			v = click_batch_call(e, recordings[i - from],
+					     (uint64_t)native_int(&in->columns[2], i) >> ID_SHIFT,
+					     v);
+		r = batch_set(b, c->column, i - from, v);
+	}
+	return r;
 }
 
-/* Finds the columns of the set in the answer; *ret_bytes: some hold bytes. */
+static int put_texts(const struct click_column *c, size_t from, size_t to, struct batch *b)
+{
+	struct column *to_column = &b->columns[c->column];
+	int r = batch_make_column(b, c->column, true);
+
+	for (size_t i = from; i < to && r >= 0; i++) {
+		struct bytes t = native_is_null(c->from, i) ? (struct bytes){0} : c->from->texts[i];
+		size_t row = i - from;
+
+		if (to_column->data_len + t.len > UINT32_MAX)
+			return -ENOSPC;
+		r = grow((void **)&to_column->data, &to_column->data_cap,
+			 to_column->data_len + t.len + 1, 1);
+		if (r < 0)
+			break;
+		memcpy(to_column->data + to_column->data_len, t.data ? t.data : (const void *)"",
+		       t.len);
+		to_column->data_len += t.len;
+		to_column->ends[row] = (uint32_t)to_column->data_len;
+		if (!native_is_null(c->from, i))
+			to_column->nulls[row / 64] &= ~(1ull << (row % 64));
+	}
+	return r;
+}
+
+/* Finds the columns of the set in the answer. */
 static int click_batch_find_columns(const struct native_reader *in, const struct batch *b,
-				    uint64_t columns, struct click_column *ret, size_t *ret_count,
-				    bool *ret_bytes)
+				    uint64_t columns, struct click_column *ret, size_t *ret_count)
 {
 	size_t at = 3;
 
 	*ret_count = 0;
-	*ret_bytes = false;
 	for (unsigned int i = 0; i < b->def->column_count; i++) {
 		struct click_column *c = &ret[*ret_count];
 
@@ -121,33 +149,24 @@ static int click_batch_find_columns(const struct native_reader *in, const struct
 		if (c->bytes != (c->from->width == 0) ||
 		    c->from->is_float != (b->def->columns[i].type == COLUMN_FLOAT))
 			return -EBADMSG;
-		*ret_bytes |= c->bytes;
 		(*ret_count)++;
 	}
 	return 0;
 }
 
-/* Columns of bytes must be filled row by row; others may be filled one column after the other. */
-static int put_cells(const struct click_engine *e, const struct native_reader *in,
-		     const struct click_column *columns, size_t count, bool by_row, size_t from,
-		     size_t to, const ssize_t *recordings, struct batch *b)
+static int put_columns(const struct click_engine *e, const struct native_reader *in,
+		       const struct click_column *columns, size_t count, size_t from, size_t to,
+		       const ssize_t *recordings, struct batch *b)
 {
 	int r = 0;
 
-	if (!by_row)
-		batch_resize(b, to - from);
-	for (size_t c = 0; c < count && !by_row; c++) {
-		for (size_t i = from; i < to && r >= 0; i++)
-			r = click_batch_put_cell(e, in, &columns[c], i, i - from,
-						 recordings[i - from], b);
-	}
-	for (size_t i = from; i < to && by_row && r >= 0; i++) {
-		ssize_t row = batch_add_row(b);
-
-		r = row < 0 ? (int)row : 0;
-		for (size_t c = 0; c < count && r >= 0; c++)
-			r = click_batch_put_cell(e, in, &columns[c], i, (size_t)row,
-						 recordings[i - from], b);
+	batch_resize(b, to - from);
+	for (const struct click_column *c = columns; c < columns + count && r >= 0; c++) {
+		/* most columns of a dimension are null in all rows */
+		if (c->from->nulls && !memchr(c->from->nulls + from, 0, to - from))
+			continue;
+		r = c->bytes ? put_texts(c, from, to, b)
+			     : put_numbers(e, in, c, from, to, recordings, b);
 	}
 	return r;
 }
@@ -175,7 +194,6 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 	_cleanup_free_ ssize_t *recordings = calloc(to - from + 1, sizeof(*recordings));
 	struct click_column found[SCHEMA_COLUMNS_MAX];
 	size_t count;
-	bool bytes;
 	int r;
 
 	if (!recordings)
@@ -184,7 +202,7 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 		return -EBADMSG;
 	batch_clear(b);
 	b->row_id = -1;
-	r = click_batch_find_columns(in, b, columns, found, &count, &bytes);
+	r = click_batch_find_columns(in, b, columns, found, &count);
 	if (r < 0)
 		return r;
 	for (size_t i = from; i < to; i++) {
@@ -196,6 +214,6 @@ int click_batch(const struct click_engine *e, const struct native_reader *in, si
 		if (ends)
 			ends[i - from] = native_int(&in->columns[1], i);
 	}
-	r = put_cells(e, in, found, count, bytes, from, to, recordings, b);
+	r = put_columns(e, in, found, count, from, to, recordings, b);
 	return r < 0 || b->table != TABLE_OP ? r : put_row_ids(e, in, from, to, recordings, b);
 }

@@ -132,27 +132,43 @@ int click_recordings(struct click_engine *e, struct error *err)
 	return e->dims ? click_dims(e, 0, err) : read_recordings(e, err);
 }
 
-/* Counts rows. They are never changed, only added, so a count identifies a state. */
-static int count_dims(struct click_engine *e, uint32_t tables, uint64_t *ret, struct error *err)
+/* The tables of a set, one after the other: false at the end. *at begins with 0. */
+static bool next_table(uint32_t set, unsigned int *at, enum table_id *ret)
+{
+	while (*at < SCHEMA_DIMENSION_COUNT) {
+		*ret = schema_dimensions[(*at)++];
+		if (set >> *ret & 1)
+			return true;
+	}
+	return false;
+}
+
+/* Counts the rows of `recording` and of tables. They are never changed, only added, so counts identify a state. */
+static int count_dims(struct click_engine *e, uint32_t tables, struct dims_rows *ret,
+		      struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0}, answer = {0};
-	unsigned long long count;
+	enum table_id table;
+	const char *at;
 	int r;
 
-	buf_printf(&sql, "SELECT sum(n) FROM (SELECT count() AS n FROM recording");
-	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
-		if (tables >> i & 1)
-			buf_printf(&sql, " UNION ALL SELECT count() AS n FROM `%s`",
-				   schema_table(i)->name);
-	}
-	r = buf_printf(&sql, ")");
+	*ret = (struct dims_rows){0};
+	r = buf_printf(&sql, "SELECT %u, count() FROM recording", TABLE_COUNT);
+	for (unsigned int i = 0; next_table(tables, &i, &table);)
+		r = buf_printf(&sql, " UNION ALL SELECT %u, count() FROM `%s`", table,
+			       schema_table(table)->name);
 	if (r < 0)
 		return error_errno(err, r, "the names");
 	r = clickhouse_do(&e->server, buf_str(&sql), &answer, err);
-	if (r >= 0 && sscanf(buf_str(&answer), "%llu", &count) != 1)
-		return error_set(err, -EPROTO, "%s: no count: '%.100s'",
-				 net_client_node(e->server.client), buf_str(&answer));
-	*ret = r < 0 ? 0 : count;
+	for (at = buf_str(&answer); r >= 0 && *at; at += strcspn(at, "\n") + 1) {
+		unsigned long long count;
+		unsigned int of;
+
+		if (sscanf(at, "%u %llu\n", &of, &count) != 2 || of > TABLE_COUNT)
+			return error_set(err, -EPROTO, "%s: no count: '%.100s'",
+					 net_client_node(e->server.client), at);
+		*(of == TABLE_COUNT ? &ret->recordings : &ret->tables[of]) = count;
+	}
 	return r;
 }
 
@@ -189,52 +205,66 @@ static int click_dims_read_table(struct click_engine *e, enum table_id table, st
 	return r < 0 ? error_errno(err, r, "the rows of %s", schema_table(table)->name) : 0;
 }
 
-static int click_dims_read_all(struct click_engine *e, uint32_t tables, struct error *err)
+static int dims_start(struct click_engine *e, struct error *err)
 {
-	struct dims *d;
-	int r = dims_new(&d);
+	int r;
 
 	/* ids stay those of their recordings while rows are read; applying the rows unifies identities */
 	dims_free(e->dims);
 	e->dims = NULL;
+	e->dims_tables = 0;
+	r = read_recordings(e, err);
 	if (r < 0)
-		return error_errno(err, r, "the names");
-	if (e->recording_count > 1)
-		dims_unite(d);
+		return r;
+	r = dims_new(&e->dims);
+	if (r >= 0 && e->recording_count > 1)
+		dims_unite(e->dims);
 	for (size_t i = 0; i < e->recording_count && r >= 0; i++)
-		r = dims_recording(d, i, e->recordings[i].began);
-	for (unsigned int i = 0; i < SCHEMA_DIMENSION_COUNT && r >= 0; i++) {
-		if (tables >> schema_dimensions[i] & 1)
-			r = click_dims_read_table(e, schema_dimensions[i], d, err);
+		r = dims_recording(e->dims, i, e->recordings[i].began);
+	return r < 0 ? error_errno(err, r, "the names") : 0;
+}
+
+/* True if what was read of the tables of a set is all that is there now. */
+static bool dims_are_current(struct click_engine *e, const struct dims_rows *now)
+{
+	enum table_id table;
+
+	if (!e->dims || now->recordings != e->dims_rows.recordings)
+		return false;
+	for (unsigned int i = 0; next_table(e->dims_tables, &i, &table);) {
+		if (now->tables[table] != e->dims_rows.tables[table])
+			return false;
 	}
-	if (r < 0) {
-		dims_free(d);
-		return error_errno(err, r, "the names");
-	}
-	e->dims = d;
-	return 0;
+	return !(e->dims_tables >> TABLE_FILE & 1) ||
+	       !strcmp(buf_str(&e->narrow), buf_str(&e->dims_narrow));
 }
 
 int click_dims(struct click_engine *e, uint32_t tables, struct error *err)
 {
 	const uint32_t few =
 		1u << TABLE_HOST | 1u << TABLE_CGROUP | 1u << TABLE_PROCESS | 1u << TABLE_THREAD;
-	uint64_t rows = 0;
+	enum table_id table;
+	struct dims_rows now;
 	int r;
 
 	tables |= e->dims_tables | few;
-	r = count_dims(e, tables, &rows, err);
-	if (r < 0 || (e->dims && tables == e->dims_tables && rows == e->dims_rows &&
-		      !strcmp(buf_str(&e->narrow), buf_str(&e->dims_narrow))))
-		return r;
-	/* rows added meanwhile follow the counted ones and are seen next time */
-	r = read_recordings(e, err);
-	if (r >= 0)
-		r = click_dims_read_all(e, tables, err);
+	r = count_dims(e, tables, &now, err);
 	if (r < 0)
 		return r;
-	e->dims_tables = tables;
-	e->dims_rows = rows;
+	/* rows added meanwhile follow the counted ones and are seen next time */
+	r = dims_are_current(e, &now) ? 0 : dims_start(e, err);
+	e->dims_rows = now;
+	for (unsigned int i = 0; r >= 0 && next_table(tables, &i, &table);) {
+		if (e->dims_tables >> table & 1)
+			continue;
+		r = click_dims_read_table(e, table, e->dims, err);
+		e->dims_tables |= 1u << table;
+	}
+	if (r < 0) {
+		dims_free(e->dims);
+		e->dims = NULL;
+		return r;
+	}
 	buf_clear(&e->dims_narrow);
 	return buf_append(&e->dims_narrow, e->narrow.data, e->narrow.len);
 }

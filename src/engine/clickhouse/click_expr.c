@@ -217,6 +217,12 @@ static int compare_ints(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* True for the columns that are in the sort key as ifNull(column, -1): in another form the index is not used. */
+static bool in_sort_key(const struct click_writer *w, unsigned int column)
+{
+	return w->table == TABLE_OP && (column == OP_OP || column == OP_THREAD_ID);
+}
+
 /* "column IN (...)" with the numbers of an outcome, for ids grouped by recording. "0" if there are none. */
 static int put_set(struct click_writer *w, unsigned int column, const struct outcomes *o,
 		   int outcome, bool ids)
@@ -227,7 +233,6 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 
 	if (!values)
 		return buf_fail(w->out, -ENOMEM);
-	expr_put(w, "(0");
 	while (map_next(&o->by_value, &pos, &value, &is)) {
 		if ((int)is == outcome)
 			values[n++] = (int64_t)value;
@@ -237,24 +242,26 @@ static int put_set(struct click_writer *w, unsigned int column, const struct out
 		uint64_t of = ids ? id_recording(values[i]) : 0;
 
 		if (of != recording) {
-			expr_put(w, recording == UINT64_MAX ? " OR (" : ")) OR (");
+			expr_put(w, recording == UINT64_MAX ? "((" : ")) OR (");
 			if (ids && w->engine->recording_count > 1)
 				buf_printf(w->out, "recording = %u AND ",
 					   w->engine->recordings[of].number);
-			expr_put(w, "assumeNotNull(");
+			expr_put(w, in_sort_key(w, column) ? "ifNull(" : "assumeNotNull(");
 			clickhouse_column(w->table, column, w->out);
-			expr_put(w, ") IN (");
+			expr_put(w, in_sort_key(w, column) ? ", -1) IN (" : ") IN (");
 		}
 		buf_printf(w->out, "%s%lld", of != recording ? "" : ",",
 			   (long long)(ids ? (int64_t)id_own(values[i]) : values[i]));
 		recording = of;
 	}
-	return expr_put(w, n ? ")))" : ")");
+	return expr_put(w, n ? ")))" : "0");
 }
 
 /* For cases where only true matters and most numbers give another outcome: a single set of the numbers that give true. */
 static int put_true(struct click_writer *w, unsigned int column, const struct outcomes *o, bool ids)
 {
+	if (in_sort_key(w, column))
+		return put_set(w, column, o, 1, ids);
 	expr_put(w, "(isNotNull(");
 	clickhouse_column(w->table, column, w->out);
 	expr_put(w, ") AND ");
@@ -547,32 +554,22 @@ int click_expr(struct click_writer *w, const struct expr *e)
 
 /* ---- buckets ---- */
 
-/* hist_bucket(): sh = max(position of the highest bit - 4, 0); sh * 16 + (v >> sh). */
-static int put_hist_of(struct click_writer *w, const char *value)
+/* Buckets of hist_bucket() are as wide as a 16th of the greatest power of two below, and at least 1. */
+int click_hist_least(struct click_writer *w, const struct expr *e)
 {
-	_cleanup_buf_ struct buf shift = {0};
-
-	buf_fail(w->out,
-		 buf_printf(&shift,
-			    "toUInt8(greatest(round(log2(roundToExp2(%s + (%s = 0)))), 4) - 4)",
-			    value, value));
-	return buf_printf(w->out, "toInt64(%s * 16 + bitShiftRight(%s, %s))", buf_str(&shift),
-			  value, buf_str(&shift));
-}
-
-int click_hist_bucket(struct click_writer *w, const struct expr *e)
-{
-	_cleanup_buf_ struct buf value = {0}, x = {0};
+	_cleanup_buf_ struct buf x = {0};
 	struct click_writer inner = *w;
 
 	if (!is_number(e) || expr_is_float(e) || expr_is_uint(e))
 		return buf_fail(w->out, -EOPNOTSUPP);
 	inner.out = &x;
 	buf_fail(w->out, click_expr(&inner, e));
-	buf_fail(w->out, buf_printf(&value, "toUInt64(greatest(ifNull(%s, 0), 0))", buf_str(&x)));
-	buf_printf(w->out, "if(isNull(%s), NULL, ", buf_str(&x));
-	put_hist_of(w, buf_str(&value));
-	return expr_put(w, ")");
+	return buf_printf(
+		w->out,
+		"bitAnd(ifNull(greatest(%s, 0), -1), "
+		"-toInt64(greatest(bitShiftRight(roundToExp2(toUInt64(ifNull(greatest(%s, "
+		"0), -1))), 4), 1)))",
+		buf_str(&x), buf_str(&x));
 }
 
 int click_tally_bucket(struct click_writer *w, const struct plan_field *f)

@@ -5,23 +5,30 @@
  *   by comm | count(), p99(dur)
  *   SELECT thread_id, recording, bucket of dur, count(), max(dur) FROM op GROUP BY 1, 2, 3
  *
- * A key that depends on an id is grouped by the id and looked up here; a percentile is grouped by the bucket of its
- * argument, distinct() by its value. A single statement sees a consistent state of the table.
+ * A key that depends on an id is grouped by the id and looked up here; a percentile is grouped by the least value of its
+ * argument's bucket, distinct() by its value. A single statement sees a consistent state of the table.
+ *
+ * Grouping by numbers that are not nullable, and by one rather than two, takes half the time. So an id or a code is
+ * KEY_NONE if it is null, and with several recordings an id contains the index of its recording: index << ID_SHIFT + id.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "batch/ids.h"
 #include "batch/seconds.h"
 #include "engine/clickhouse/internal.h"
+#include "hist/hist.h"
 #include "query/eval/eval.h"
 #include "schema/ops.h"
 
-#define PLACES 10 /* maximum number of columns that a field reads */
+#define PLACES	 10			    /* maximum number of columns that a field reads */
+#define KEY_NONE (-(1ll << (ID_SHIFT - 1))) /* the least number of ID_SHIFT bits */
 
 /* The columns of the statement's rows that belong to a field. */
 struct part_field {
 	int looked_up;		/* column from which its value is looked up; -1: none */
 	size_t expr;		/* index of its expression in `eval`, if looked up */
+	bool is_key;		/* null is KEY_NONE in its dimension */
 	size_t columns[PLACES]; /* columns of the answer, by purpose */
 	struct vector values;	/* for the current block */
 };
@@ -39,8 +46,8 @@ struct group_query {
 	struct eval_scratch *scratch;
 	struct batch *ids;
 	struct value *cells;
-	size_t weight, recording; /* columns of the answer */
-	const char *where;	  /* WHERE clause while the statement is written */
+	size_t weight;	   /* column of the answer */
+	const char *where; /* WHERE clause while the statement is written */
 };
 
 static void group_query_free(struct group_query *g)
@@ -108,6 +115,34 @@ static bool is_of_id(const struct group_query *g, const struct expr *e)
 	return column >= 0 && schema_table(g->p->table)->columns[column].type == COLUMN_ID;
 }
 
+static bool id_has_recording(const struct group_query *g, unsigned int column)
+{
+	return g->engine->recording_count > 1 &&
+	       schema_table(g->p->table)->columns[column].type == COLUMN_ID;
+}
+
+/* Adds an id or a code as a number. */
+static int add_key(struct group_query *g, unsigned int column, size_t *ret)
+{
+	const struct click_engine *e = g->engine;
+	_cleanup_buf_ struct buf text = {0};
+	int r;
+
+	if (id_has_recording(g, column)) {
+		buf_printf(&text, "bitShiftLeft(toInt64(transform(recording, [");
+		for (size_t i = 0; i < e->recording_count; i++)
+			buf_printf(&text, "%s%u", i ? "," : "", e->recordings[i].number);
+		buf_printf(&text, "], [");
+		for (size_t i = 0; i < e->recording_count; i++)
+			buf_printf(&text, "%s%zu", i ? "," : "", i);
+		buf_printf(&text, "], %zu)), %d) + ", e->recording_count, ID_SHIFT);
+	}
+	buf_printf(&text, "ifNull(");
+	clickhouse_column(g->p->table, column, &text);
+	r = buf_printf(&text, ", %lld)", KEY_NONE);
+	return r < 0 ? r : add_column(g, buf_str(&text), ret);
+}
+
 /* Adds the dimension of a field: its expression as SQL, or the id or code from which it is looked up. */
 static int add_dimension(struct group_query *g, size_t i)
 {
@@ -117,8 +152,11 @@ static int add_dimension(struct group_query *g, size_t i)
 	bool code = f->expr->kind == EXPR_COLUMN && f->expr->type.type == QUERY_CODE;
 	int column = click_only_column(g->p->table, f->expr), r;
 
-	if (code ||
-	    (!is_text(f->expr) && !is_of_id(g, f->expr) && expr_sql(g, f->expr, &text) >= 0)) {
+	if (code) {
+		part->is_key = true;
+		return add_key(g, f->expr->column, &part->columns[0]);
+	}
+	if (!is_text(f->expr) && !is_of_id(g, f->expr) && expr_sql(g, f->expr, &text) >= 0) {
 		buf_clear(&text);
 		r = expr_sql(g, f->expr, &text);
 		return r < 0 ? r : add_column(g, buf_str(&text), &part->columns[0]);
@@ -131,21 +169,23 @@ static int add_dimension(struct group_query *g, size_t i)
 	if (column < 0)
 		return -EOPNOTSUPP;
 	part->looked_up = column;
-	buf_clear(&text);
-	r = clickhouse_column(g->p->table, (unsigned int)column, &text);
-	if (r < 0)
-		return r;
-	r = add_column(g, buf_str(&text), &part->columns[0]);
+	r = add_key(g, (unsigned int)column, &part->columns[0]);
 	if (r < 0)
 		return r;
 	g->lookups[column] = part->columns[0] + 1;
-	return r < 0 ? r : add_column(g, "recording", &g->recording);
+	return 0;
 }
 
 /* Fields that group by the value itself, or by its bucket. */
 static bool click_group_by_value(const struct plan_field *f)
 {
 	return f->kind != FIELD_AGGREGATE || f->aggregate == AGGREGATE_DISTINCT;
+}
+
+static bool by_hist_bucket(const struct plan_field *f)
+{
+	return f->kind == FIELD_AGGREGATE &&
+	       (f->aggregate == AGGREGATE_PERCENTILE || f->aggregate == AGGREGATE_HIST);
 }
 
 static bool by_bucket(const struct plan_field *f)
@@ -167,8 +207,7 @@ static int add_bucket(struct group_query *g, size_t i)
 	const struct plan_field *f = &g->p->fields[i];
 	_cleanup_buf_ struct buf text = {0};
 	struct click_writer w = {.engine = g->engine, .table = g->p->table, .out = &text};
-	bool hist = f->aggregate == AGGREGATE_PERCENTILE || f->aggregate == AGGREGATE_HIST;
-	int r = hist ? click_hist_bucket(&w, f->expr) : click_tally_bucket(&w, f);
+	int r = by_hist_bucket(f) ? click_hist_least(&w, f->expr) : click_tally_bucket(&w, f);
 
 	return r < 0 ? r : add_column(g, buf_str(&text), &g->fields[i].columns[0]);
 }
@@ -307,7 +346,7 @@ static int add_aggregates(struct group_query *g)
 	return r;
 }
 
-/* ---- FROM: the table; if grouped by file, also calls seen from their second file ---- */
+/* ---- the table; if grouped by file, also calls seen from their second file, in a second SELECT ---- */
 
 static uint64_t plan_columns(const struct plan *p)
 {
@@ -330,8 +369,8 @@ static unsigned int second_of(unsigned int column, bool exchanged)
 	return column;
 }
 
-/* The columns to read: under their own names; as y0, y1, ... of the columns they are exchanged with; or from these. */
-enum half { HALF_PLAIN, HALF_INNER, HALF_OUTER };
+/* The columns to read: as y0, y1, ... of the columns they are exchanged with; or from these. */
+enum half { HALF_INNER, HALF_OUTER };
 
 /* Appends the columns outside the schema that the enclosing statement uses. */
 static int put_half_keys(struct group_query *g, struct buf *out)
@@ -388,15 +427,19 @@ static int click_group_put_seconds(struct group_query *g, struct buf *out)
 			       "!= file_id))");
 }
 
-static int put_from(struct group_query *g, struct buf *out)
+static int put_select(struct group_query *g, bool seconds, struct buf *out)
 {
-	if (!g->p->each_file)
-		return buf_printf(out, " FROM `%s`", schema_table(g->p->table)->name);
-	buf_printf(out, " FROM (");
-	put_half(g, HALF_PLAIN, out);
-	buf_printf(out, " FROM op UNION ALL ");
-	click_group_put_seconds(g, out);
-	return buf_printf(out, ")");
+	for (size_t i = 0; i < g->column_count; i++)
+		buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
+	buf_printf(out, seconds ? " FROM (" : " FROM `%s`", schema_table(g->p->table)->name);
+	if (seconds) {
+		click_group_put_seconds(g, out);
+		buf_printf(out, ")");
+	}
+	buf_printf(out, "%s", g->where);
+	for (size_t i = 0; i < g->dims; i++)
+		buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);
+	return buf_status(out);
 }
 
 static int write_statement(struct group_query *g, struct buf *out, struct error *err)
@@ -414,15 +457,12 @@ static int write_statement(struct group_query *g, struct buf *out, struct error 
 	if (r >= 0)
 		r = add_aggregates(g);
 	g->where = buf_str(&where);
-	if (r < 0)
+	if (r >= 0)
+		r = put_select(g, false, out);
+	if (r < 0 || !g->p->each_file)
 		return r;
-	for (size_t i = 0; i < g->column_count; i++)
-		buf_printf(out, "%s%s AS x%zu", i ? ", " : "SELECT ", g->columns[i], i);
-	put_from(g, out);
-	buf_append(out, where.data, where.len);
-	for (size_t i = 0; i < g->dims; i++)
-		buf_printf(out, "%sx%zu", i ? ", " : " GROUP BY ", i);
-	return buf_status(out);
+	buf_printf(out, " UNION ALL ");
+	return put_select(g, true, out);
 }
 
 /* ---- the answer ---- */
@@ -452,6 +492,43 @@ static int group_open(struct group_query *g, struct error *err)
 	return r < 0 ? r : eval_scratch_new(&g->scratch, g->eval);
 }
 
+/* The id or code in a row of the answer; -ESTALE: of an unknown recording. *ret_null: none. */
+static int key_value(const struct group_query *g, unsigned int column, int64_t key, int64_t *ret,
+		     bool *ret_null)
+{
+	int64_t own = key, k = 0;
+
+	if (id_has_recording(g, column)) {
+		own = (int64_t)((uint64_t)key << (64 - ID_SHIFT)) >> (64 - ID_SHIFT);
+		k = (key - own) >> ID_SHIFT;
+	}
+	*ret_null = own == KEY_NONE;
+	if (k < 0 || k >= (int64_t)MAX(g->engine->recording_count, (size_t)1))
+		return -ESTALE;
+	*ret = g->ids->def->columns[column].type == COLUMN_ID
+		       ? click_compose(g->engine, g->ids->def, column, k, own)
+		       : own;
+	return 0;
+}
+
+static int group_stale(struct error *err)
+{
+	return error_set(err, -ESTALE, "a recording was added while the query ran: try again");
+}
+
+/* With one recording, keys do not contain it: fails if a second one has come, before its rows. */
+static int still_one(const struct group_query *g, struct error *err)
+{
+	_cleanup_buf_ struct buf sql = {0}, answer = {0};
+	int r = buf_printf(&sql, "SELECT uniqExact(recording) FROM recording WHERE 1%s",
+			   buf_str(&g->engine->hosts));
+
+	if (g->engine->recording_count != 1 || r < 0)
+		return r < 0 ? error_errno(err, r, "the recordings") : 0;
+	r = clickhouse_do(&g->engine->server, buf_str(&sql), &answer, err);
+	return r < 0 || !strcmp(buf_str(&answer), "1\n") ? r : group_stale(err);
+}
+
 /* Composes the ids of rows [from, to) of a block, and looks up values by them. */
 static int look_up(struct group_query *g, const struct native_reader *in, size_t from, size_t to,
 		   struct error *err)
@@ -461,27 +538,17 @@ static int look_up(struct group_query *g, const struct native_reader *in, size_t
 	batch_clear(g->ids);
 	batch_resize(g->ids, to - from);
 	for (unsigned int c = 0; c < g->ids->def->column_count && r >= 0; c++) {
-		const struct native_column *v;
-		bool id = g->ids->def->columns[c].type == COLUMN_ID;
-
 		if (!g->lookups[c])
 			continue;
-		v = &in->columns[g->lookups[c] - 1];
 		for (size_t i = from; i < to && r >= 0; i++) {
-			ssize_t k;
+			int64_t key = native_int(&in->columns[g->lookups[c] - 1], i), id;
+			bool null;
 
-			if (native_is_null(v, i))
-				continue;
-			k = click_recording_at(g->engine,
-					       (uint32_t)native_int(&in->columns[g->recording], i));
-			if (k < 0)
-				return error_set(
-					err, -ESTALE,
-					"a recording was added while the query ran: try again");
-			r = batch_set(
-				g->ids, c, i - from,
-				id ? click_compose(g->engine, g->ids->def, c, k, native_int(v, i))
-				   : native_int(v, i));
+			r = key_value(g, c, key, &id, &null);
+			if (r == -ESTALE)
+				return group_stale(err);
+			if (r >= 0 && !null)
+				r = batch_set(g->ids, c, i - from, id);
 		}
 	}
 	for (size_t i = 0; i < g->p->field_count && r >= 0; i++) {
@@ -516,8 +583,11 @@ static struct value dimension_value(const struct group_query *g, size_t field,
 	const struct bytes *words;
 	struct value ret = {0};
 
-	if (part->looked_up < 0)
-		return click_group_column_value(&in->columns[part->columns[0]], row);
+	if (part->looked_up < 0) {
+		ret = click_group_column_value(&in->columns[part->columns[0]], row);
+		ret.null |= part->is_key && ret.i == KEY_NONE;
+		return ret;
+	}
 	ret.null = v->nulls && v->nulls[at / 64] >> (at % 64) & 1;
 	if (ret.null)
 		return ret;
@@ -636,6 +706,10 @@ static int click_group_add_field(struct group_query *g, struct local_group *grou
 		return local_add_part(groups, group, i, &p, err);
 	}
 	v = dimension_value(g, i, in, row, at);
+	if (by_hist_bucket(f)) {
+		v.null = v.i < 0;
+		v.i = v.null ? 0 : hist_bucket((uint64_t)v.i);
+	}
 	if (f->aggregate == AGGREGATE_PERCENTILE && !v.null)
 		local_add_max(groups, group, i, part_int(in, part->columns[1], row));
 	if (click_group_by_value(f) || by_bucket(f))
@@ -717,8 +791,11 @@ int click_group(struct click_engine *e, const struct plan *p, const struct local
 	if (r < 0)
 		return r;
 	r = read_groups(&g, groups, err);
+	if (r >= 0)
+		r = still_one(&g, err);
 	if (r < 0)
 		return r;
+	local_group_before(groups, p->stage_count ? &p->stages[0] : NULL);
 	r = local_group_finish(groups, ret, err);
 	return r < 0 ? r : 1;
 }

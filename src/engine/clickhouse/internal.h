@@ -24,6 +24,11 @@ struct click_recording {
 	uint64_t first_file, first_part;
 };
 
+/* Numbers of rows in the database when they were read. */
+struct dims_rows {
+	uint64_t recordings, tables[TABLE_COUNT];
+};
+
 struct click_engine {
 	struct engine engine;
 	struct clickhouse server;
@@ -39,8 +44,8 @@ struct click_engine {
 	uint32_t dims_tables;	/* set of tables read */
 	struct buf narrow;	/* " AND ...": the rows of file that the plan needs; empty: all */
 	struct buf dims_narrow; /* the value with which dims was read */
-	uint64_t dims_rows;	/* rows of these tables and of `recording` at that time */
-	char prefix[64];	/* of query ids */
+	struct dims_rows dims_rows;
+	char prefix[64]; /* of query ids */
 	atomic_uint queries;
 	atomic_bool interrupted;
 	struct click_own *own;
@@ -104,8 +109,9 @@ struct click_writer {
 int click_expr(struct click_writer *w, const struct expr *e);
 /* The only column that the expression reads, if it holds ids or codes, so that the value can be looked up. -1: otherwise. */
 int click_only_column(enum table_id table, const struct expr *e);
-/* The bucket of an argument in a histogram or tally. */
-int click_hist_bucket(struct click_writer *w, const struct expr *e);
+/* The least value of the argument's bucket in a histogram, never null: below 0 if the argument is null. */
+int click_hist_least(struct click_writer *w, const struct expr *e);
+/* The bucket of an argument in a tally. */
 int click_tally_bucket(struct click_writer *w, const struct plan_field *f);
 /* " WHERE ...": the range, and the parts of `where` that SQL can evaluate; *ret_all: these are all parts. */
 int click_where(struct click_writer *w, const struct expr *where, int64_t from, int64_t to,

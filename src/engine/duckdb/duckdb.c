@@ -130,18 +130,24 @@ const struct words *duck_vocab(const struct duck *e, const char *column)
 	return NULL;
 }
 
-static int make_views(struct duck *e, struct error *err)
+/*
+ * The views that SQL reads. Declared before the first statement of a user: binding them takes a fifth of the time of a
+ * short question in weir's own language, whose translation calls the functions themselves.
+ */
+static int views_declare(struct duck *e, struct error *err)
 {
-	int r = 0;
-
-	for (unsigned int t = 0; t < TABLE_COUNT && r >= 0; t++) {
+	for (; e->views_made <= TABLE_COUNT; e->views_made++) {
+		unsigned int t = e->views_made;
+		const char *name = t < TABLE_COUNT ? schema_table(t)->name : "op_named";
 		char sql[256];
+		int r;
 
-		snprintf(sql, sizeof(sql), "CREATE VIEW %s AS FROM weir_%s()",
-			 schema_table(t)->name, schema_table(t)->name);
+		snprintf(sql, sizeof(sql), "CREATE VIEW %s AS FROM weir_%s()", name, name);
 		r = duck_run(e, sql, err);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : duck_run(e, "CREATE VIEW op_named AS FROM weir_op_named()", err);
+	return 0;
 }
 
 /*
@@ -220,10 +226,6 @@ static int duck_start(struct duck *e, const struct engine_options *opt, struct e
 		r = tally_functions_register(e, err);
 	if (r >= 0)
 		r = sql_functions_register(e, err);
-	if (r >= 0)
-		r = make_views(e, err);
-	if (r >= 0)
-		r = users_declare(e, err);
 	if (r >= 0 && opt->confined)
 		r = confine(e, opt, err);
 	return r;
@@ -471,6 +473,9 @@ static int duck_execute(struct engine_statements *statements, size_t i, struct e
 	int r = duck_pin(s->e, err);
 
 	assert(i < statements->count);
+	if (r < 0)
+		return r;
+	r = views_declare(s->e, err);
 	if (r < 0)
 		return r;
 	r = users_declare(s->e, err);

@@ -49,8 +49,9 @@ void local_rows_head(struct local_rows *r, size_t count);
 void local_rows_tail(struct local_rows *r, size_t count);
 /* Compares two values of a kind in sort order, nulls last. Entities by id. */
 int local_compare(struct query_kind kind, const struct value *a, const struct value *b);
-/* Sorts stably by the stage's keys. */
-int local_sort(struct local_rows *r, const struct plan_stage *s, const struct local_env *env);
+/* Sorts stably by the stage's keys, and keeps the first `head` rows. */
+int local_sort(struct local_rows *r, const struct plan_stage *s, size_t head,
+	       const struct local_env *env);
 
 /* ---- groups ---- */
 
@@ -84,6 +85,8 @@ int local_add_value(struct local_group *g, size_t at, size_t field, const struct
 		    uint64_t count, struct error *err);
 /* Adds the largest value of a PERCENTILE's argument. */
 void local_add_max(struct local_group *g, size_t at, size_t field, int64_t max);
+/* Tells which stage follows, if any: if it sorts by all keys, the groups can be returned in any order. */
+void local_group_before(struct local_group *g, const struct plan_stage *next);
 /* Returns the groups as rows, in the order of their keys. */
 int local_group_finish(struct local_group *g, struct local_rows *ret, struct error *err);
 

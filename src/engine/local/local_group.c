@@ -37,6 +37,7 @@ struct local_group {
 	uint64_t heap; /* approximate bytes of histograms and the like */
 	int64_t rows;  /* number of rows so far, used as their position */
 	double seconds;
+	bool any_order; /* rows need not be in the order of their keys */
 };
 
 static bool group_is_key(const struct plan_field *f)
@@ -608,6 +609,22 @@ static int finish_group(struct local_group *g, size_t at, struct value *cells, u
 	return local_rows_add(ret, cells, any ? estimates : NULL, g->env, err);
 }
 
+static bool sorts_by(const struct plan_stage *s, size_t field)
+{
+	for (size_t k = 0; k < s->key_count; k++) {
+		if (s->keys[k].field == field)
+			return true;
+	}
+	return false;
+}
+
+void local_group_before(struct local_group *g, const struct plan_stage *next)
+{
+	g->any_order = next && next->kind == STAGE_SORT;
+	for (size_t i = 0; i < g->count && g->any_order; i++)
+		g->any_order = !group_is_key(&g->fields[i]) || sorts_by(next, i);
+}
+
 int local_group_finish(struct local_group *g, struct local_rows *ret, struct error *err)
 {
 	_cleanup_free_ struct value *cells = calloc(g->count + 1, sizeof(*cells));
@@ -628,7 +645,8 @@ int local_group_finish(struct local_group *g, struct local_rows *ret, struct err
 		return error_errno(err, r < 0 ? r : -ENOMEM, "groups");
 	for (size_t i = 0; i < g->groups; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, g->groups, sizeof(*order), compare_groups, g);
+	if (!g->any_order)
+		qsort_r(order, g->groups, sizeof(*order), compare_groups, g);
 	ret->fields = g->fields;
 	ret->width = g->count;
 	for (size_t i = 0; i < g->groups && r >= 0; i++)

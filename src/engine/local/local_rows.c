@@ -176,7 +176,29 @@ static int name_rows(struct sorting *s, const struct local_env *env)
 	return r;
 }
 
-int local_sort(struct local_rows *r, const struct plan_stage *stage, const struct local_env *env)
+/* Puts the first `head` rows in order: returns their number. */
+static size_t sort_order(struct sorting *s, size_t head, size_t *order)
+{
+	/* sorted and cut again whenever there are twice as many; rows after the last of those kept are passed over */
+	size_t room = head > s->rows->count / 4 ? SIZE_MAX : MAX(head * 2, (size_t)64), n = 0;
+	bool cut = false;
+
+	for (size_t i = 0; i < s->rows->count && head; i++) {
+		if (cut && local_compare_rows(&i, &order[head - 1], s) > 0)
+			continue;
+		order[n++] = i;
+		if (n < room)
+			continue;
+		qsort_r(order, n, sizeof(*order), local_compare_rows, s);
+		n = head;
+		cut = true;
+	}
+	qsort_r(order, n, sizeof(*order), local_compare_rows, s);
+	return MIN(n, head);
+}
+
+int local_sort(struct local_rows *r, const struct plan_stage *stage, size_t head,
+	       const struct local_env *env)
 {
 	_cleanup_(sorting_free) struct sorting s = {.rows = r, .stage = stage};
 	_cleanup_free_ size_t *order = calloc(r->count + 1, sizeof(*order));
@@ -186,9 +208,7 @@ int local_sort(struct local_rows *r, const struct plan_stage *stage, const struc
 
 	if (e < 0 || !order || !cells || (r->estimates && !estimates))
 		return -ENOMEM;
-	for (size_t i = 0; i < r->count; i++)
-		order[i] = i;
-	qsort_r(order, r->count, sizeof(*order), local_compare_rows, &s);
+	r->count = sort_order(&s, head, order);
 	for (size_t i = 0; i < r->count; i++) {
 		memcpy(cells + i * r->width, r->cells + order[i] * r->width,
 		       r->width * sizeof(*cells));

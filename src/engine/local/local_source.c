@@ -117,11 +117,8 @@ static int source_cut(struct source *s, struct error *err)
 	if (p->stage_count < 2 || sort->kind != STAGE_SORT || head->kind != STAGE_HEAD ||
 	    head->tail || s->rows->count < (size_t)MAX(head->count, (int64_t)0) + CUT_ROWS)
 		return 0;
-	r = local_sort(s->rows, sort, s->env);
-	if (r < 0)
-		return error_errno(err, r, "the query");
-	local_rows_head(s->rows, (size_t)MAX(head->count, (int64_t)0));
-	return 0;
+	r = local_sort(s->rows, sort, (size_t)MAX(head->count, (int64_t)0), s->env);
+	return r < 0 ? error_errno(err, r, "the query") : 0;
 }
 
 static int source_rows(struct source *s, const struct batch *b, const uint32_t *rows, size_t n,

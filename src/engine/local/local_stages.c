@@ -360,16 +360,27 @@ static int local_stage_join(struct local_rows *r, const struct plan_stage *s,
 	return 0;
 }
 
-static int local_stage(struct local_rows *r, const struct plan *p, const struct plan_stage *s,
+/* The rows of a sort that the stage after it keeps. */
+static size_t local_stage_head(const struct plan *p, size_t i)
+{
+	const struct plan_stage *next = i + 1 < p->stage_count ? &p->stages[i + 1] : NULL;
+
+	return next && next->kind == STAGE_HEAD && !next->tail
+		       ? (size_t)MAX(next->count, (int64_t)0)
+		       : SIZE_MAX;
+}
+
+static int local_stage(struct local_rows *r, const struct plan *p, size_t i,
 		       const struct local_env *env, struct error *err)
 {
+	const struct plan_stage *s = &p->stages[i];
 	int k = 0;
 
 	switch (s->kind) {
 	case STAGE_WHERE:
 		return local_stage_where(r, s, env, err);
 	case STAGE_SORT:
-		k = local_sort(r, s, env);
+		k = local_sort(r, s, local_stage_head(p, i), env);
 		return k < 0 ? local_failed(k, err) : 0;
 	case STAGE_HEAD:
 		(s->tail ? local_rows_tail : local_rows_head)(r, (size_t)MAX(s->count, (int64_t)0));
@@ -392,6 +403,6 @@ int local_stages(struct local_rows *r, const struct plan *p, size_t first,
 
 	for (size_t i = first; i < p->stage_count && k >= 0; i++)
 		k = env_stopped(env) ? error_set(err, -EINTR, "interrupted")
-				     : local_stage(r, p, &p->stages[i], env, err);
+				     : local_stage(r, p, i, env, err);
 	return k;
 }

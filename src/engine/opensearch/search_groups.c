@@ -329,7 +329,7 @@ int search_groups_sort(const struct plan *p, struct search_rows *t)
 		if (is_key(&p->fields[i]))
 			keys[by_keys.key_count++].field = (unsigned int)i;
 	}
-	return local_sort(&t->rows, &by_keys, &t->env);
+	return local_sort(&t->rows, &by_keys, SIZE_MAX, &t->env);
 }
 
 int search_groups_read(const struct plan *p, bool unended, struct search_rows *t,

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "clickhouse/native.h"
+#include "clickhouse/native_calls.h"
 #include "clickhouse/server.h"
 #include "clickhouse/tables.h"
 #include "load/clickhouse/otel_traces.h"
@@ -61,6 +62,8 @@ struct click {
 	struct pending tables[TABLE_COUNT + 1]; /* TABLE_OWN: for `own` */
 	const struct store_made *own;
 	struct load_options options;
+	struct native_calls calls; /* rows of op that were not sent */
+	struct native_packer packer;
 	struct buf raw;
 	int64_t *generations; /* [BATCH_ROWS_MAX], for the current block */
 };
@@ -73,6 +76,8 @@ static void click_load_free(struct load_target *t)
 		buf_free(&c->tables[i].body);
 		map_free(&c->tables[i].there);
 	}
+	native_calls_free(&c->calls);
+	native_packer_free(&c->packer);
 	buf_free(&c->raw);
 	free(c->generations);
 	buf_free(&c->host);
@@ -294,6 +299,7 @@ static int click_begin(struct load_target *t, const struct load_recording *rec, 
 
 	for (unsigned int i = 0; i <= TABLE_COUNT; i++)
 		pending_forget(&c->tables[i]);
+	native_calls_free(&c->calls);
 	c->own = NULL;
 	c->part = part;
 	c->began = rec->began;
@@ -331,6 +337,12 @@ static int send_table(struct click *c, enum table_id table, struct error *err)
 
 	if (!p->rows)
 		return 0;
+	if (table == TABLE_OP && c->calls.rows) {
+		p->columns = native_calls_columns(&c->calls);
+		r = native_calls_write(&c->calls, &p->body);
+		if (r < 0)
+			return error_errno(err, r, "calls");
+	}
 	t = table == TABLE_OWN ? c->own->def : schema_table(table);
 	buf_printf(&sql, "INSERT INTO ");
 	clickhouse_own_name(t->name, &sql);
@@ -467,15 +479,17 @@ static int click_put(struct load_target *t, const struct load_block *b, struct e
 	if (b->seq > UINT32_MAX || b->part > 1u << 30)
 		return error_set(err, -E2BIG, "block %llu of file %llu: a recording has fewer",
 				 (unsigned long long)b->seq, (unsigned long long)b->part);
-	if (columns & ~p->columns || p->rows >= ROWS_AT_ONCE || p->body.len >= BYTES_AT_ONCE)
+	if ((b->table != TABLE_OP && columns & ~p->columns) || p->rows >= ROWS_AT_ONCE ||
+	    p->body.len >= BYTES_AT_ONCE)
 		r = click_flush(t, err);
 	if (r < 0)
 		return r;
 	p->columns |= columns;
 	buf_clear(&c->raw);
-	r = native_write(b->rows, p->columns, &keys, &c->raw);
-	if (r >= 0)
-		r = native_compress(&c->raw, &p->body);
+	r = b->table == TABLE_OP ? native_calls_add(&c->calls, b->rows, &keys)
+				 : native_write(b->rows, p->columns, &keys, &c->raw);
+	if (r >= 0 && b->table != TABLE_OP)
+		r = native_pack(&c->packer, &c->raw, &p->body);
 	if (r >= 0)
 		r = map_set(&p->there, (uint32_t)b->seq, 1);
 	if (r < 0)

@@ -162,8 +162,11 @@ int eval_names(struct eval *e, const struct dims *d, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	for (unsigned int i = 0; i < TABLE_COUNT; i++)
-		e->clocks[i] = dims_clock(d, i);
+	/* another thread may be reading the rows of files (store_dims_few()) */
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		if (i != TABLE_FILE || eval_uses(e, TABLE_FILE))
+			e->clocks[i] = dims_clock(d, i);
+	}
 	e->dims = d;
 	return 0;
 }
@@ -188,6 +191,11 @@ bool eval_uses(const struct eval *e, enum table_id table)
 {
 	for (size_t k = 0; k < e->count; k++) {
 		if (names_some(e->exprs[k].expr, table))
+			return true;
+	}
+	/* a value by id needs the ids, even if no name is in it: a user's table with a column file_id */
+	for (size_t i = 0; i < e->table_count; i++) {
+		if (!e->tables[i]->by_code && e->tables[i]->ids == table)
 			return true;
 	}
 	return false;

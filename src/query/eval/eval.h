@@ -48,8 +48,8 @@ int eval_names(struct eval *e, const struct dims *d, struct error *err);
 /* Makes eval_names() return -EINTR once *stop is true; it checks from time to time. */
 void eval_stop_with(struct eval *e, const atomic_bool *stop);
 /*
- * True if an expression uses a name that is looked up in the table (TABLE_FILE, TABLE_THREAD); otherwise the table's
- * rows are not needed.
+ * True if an expression uses a name that is looked up in the table (TABLE_FILE, TABLE_THREAD), or is computed by its
+ * ids; otherwise the table's rows are not needed.
  */
 bool eval_uses(const struct eval *e, enum table_id table);
 /*

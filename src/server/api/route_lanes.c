@@ -150,7 +150,7 @@ static int count_calls(const struct dims *d, const struct sums *s, struct lane_s
 static int count_running(struct question *q, const struct sums_filter *filter, struct map *ret)
 {
 	_cleanup_(running_calls_free) struct running_calls running = {0};
-	const struct dims *d = store_dims(q->server->store);
+	const struct dims *d = store_dims_few(q->server->store);
 	int r = running_calls_find(q, filter, &running);
 
 	for (size_t i = 0; i < running.count && r >= 0; i++)
@@ -160,7 +160,7 @@ static int count_running(struct question *q, const struct sums_filter *filter, s
 
 static int lanes_answer(struct question *q)
 {
-	const struct dims *d = store_dims(q->server->store);
+	const struct dims *d = store_dims_few(q->server->store);
 	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
 	_cleanup_(lane_sums_free) struct lane_sums sums = {0};

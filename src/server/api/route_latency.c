@@ -145,7 +145,7 @@ static void put_stats(struct js *j, uint64_t calls, uint64_t max, const struct h
 static int put_series(struct question *q, struct js *j, const struct rollup *all,
 		      const struct split *split)
 {
-	const struct dims *d = store_dims(q->server->store);
+	const struct dims *d = store_dims_few(q->server->store);
 	struct regroup g = {split, d};
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;

@@ -54,12 +54,12 @@ struct table_of {
 
 static void map_thread(const struct server *s, struct rollup_row *key)
 {
-	key->thread_id = names_task(store_dims(s->store), key->thread_id);
+	key->thread_id = names_task(store_dims_few(s->store), key->thread_id);
 }
 
 static void map_process(const struct server *s, struct rollup_row *key)
 {
-	key->thread_id = names_process_of(store_dims(s->store), key->thread_id);
+	key->thread_id = names_process_of(store_dims_few(s->store), key->thread_id);
 }
 
 static void route_overview_put_op(struct js *j, const struct dims *d, const struct rollup_row *row)
@@ -185,7 +185,7 @@ static int find_waits(const struct question *q, const struct rollup *all, const 
 /* How long the thread lived within the requested range. */
 static uint64_t span_of(const struct question *q, int64_t task, int64_t from, int64_t to)
 {
-	const struct dims *d = store_dims(q->server->store);
+	const struct dims *d = store_dims_few(q->server->store);
 	const struct dims_thread *born = dims_thread(d, task);
 	const struct dims_thread *last = dims_thread(d, dims_latest_thread(d, task));
 
@@ -269,7 +269,7 @@ static int route_overview_arguments(const struct question *q, const struct table
 		return t->map == map_process ? -ENOMEM : 0;
 	for (size_t i = 0; i < count; i++)
 		ids[i] = rows[i]->thread_id;
-	return names_apart(store_dims(q->server->store), ids, count, ret);
+	return names_apart(store_dims_few(q->server->store), ids, count, ret);
 }
 
 static int route_overview_put_rows(struct question *q, struct js *j, const struct sums *s,
@@ -277,7 +277,7 @@ static int route_overview_put_rows(struct question *q, struct js *j, const struc
 				   const struct rollup_row *const *rows, size_t count,
 				   const struct bytes *arguments)
 {
-	const struct dims *d = store_dims(q->server->store);
+	const struct dims *d = store_dims_few(q->server->store);
 	_cleanup_(map_free) struct map waits = {0};
 	struct failure_top tops[TABLE_TOP];
 	int r = t->needs_thread ? find_waits(q, s->other, t, &waits) : 0;
@@ -406,7 +406,7 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s, si
 {
 	uint64_t calls = 0, errors = 0, bytes = 0, time = 0, waited = 0, handing_over = 0;
 	size_t tasks, processes;
-	int r = count_threads(store_dims(q->server->store), s->other, &tasks, &processes);
+	int r = count_threads(store_dims_few(q->server->store), s->other, &tasks, &processes);
 
 	for (size_t i = 0; i < rollup_count(s->rollup); i++) {
 		const struct rollup_row *row = rollup_row(s->rollup, i);

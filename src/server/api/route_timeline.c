@@ -675,7 +675,7 @@ static int timeline_answer(struct question *q)
 	question_range(q, &p.from, &p.to);
 	if (filter.by_summary)
 		fit_windows(q, &p);
-	r = map_lanes(store_dims(q->server->store), ids, &p);
+	r = map_lanes(store_dims_few(q->server->store), ids, &p);
 	if (r >= 0)
 		r = route_timeline_paint(q, &p, &filter, ids);
 	map_free(&p.lanes);

@@ -100,7 +100,7 @@ static void route_trace_put_traces(const struct server *s, struct js *j)
 
 static void put_hosts(const struct server *s, struct js *j)
 {
-	const struct dims *d = store_dims(s->store);
+	const struct dims *d = store_dims_few(s->store);
 
 	js_key(j, "hosts");
 	js_open(j, '[');
@@ -185,7 +185,7 @@ static int64_t zone_offset(int64_t origin)
 
 static int write_document(struct server *s)
 {
-	const struct dims *d = store_dims(s->store);
+	const struct dims *d = store_dims_few(s->store);
 	struct js j = {.to = &s->document};
 	char origin[24];
 	int64_t first, last;
@@ -208,7 +208,6 @@ static int write_document(struct server *s)
 	put_hosts(s, &j);
 	js_key_string(&j, "command", s->command ? s->command : "");
 	js_key_uint(&j, "threads", dims_rows(d, TABLE_THREAD));
-	js_key_uint(&j, "files", dims_rows(d, TABLE_FILE));
 	put_limits(&j);
 	return j.error;
 }

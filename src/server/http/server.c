@@ -213,8 +213,7 @@ int server_tick(struct server *s, struct error *err)
 	verify_some(s);
 	if (!s->live && !due)
 		return 0;
-	/* The background verification at the start may be held up by a slow disk: traces must not move meanwhile. */
-	if (atomic_load(&s->beside) || !lock_to_write(s))
+	if (!lock_to_write(s))
 		return 0;
 	if (due) {
 		s->looked = clock_monotonic_ns();
@@ -266,23 +265,19 @@ static void make_digests(struct server *s)
 	}
 }
 
-static bool is_opened(void *arg)
-{
-	return atomic_load(&((struct server *)arg)->opened);
-}
-
 /*
- * Prepares what the first questions would wait for. While the trace is opened, which keeps one CPU busy, its blocks
- * are verified. Then the names of files are computed; questions that do not need them go first.
+ * Prepares what the first questions would wait for: reads the rows of files, and computes their names; questions that
+ * do not need the latter go first.
  */
 static void *warm_up(void *arg)
 {
 	struct server *s = arg;
 	int r = 1;
 
-	/* without memory: tried again later */
-	(void)!store_verify(s->store, SIZE_MAX, is_opened, s, NULL);
-	atomic_store(&s->beside, false);
+	pthread_rwlock_rdlock(&s->lock);
+	/* on failure, they are read when they are needed */
+	(void)!store_load_files(s->store, &s->stopping, NULL);
+	pthread_rwlock_unlock(&s->lock);
 	while (r > 0 && admission_idle_or_wanted(s)) {
 		pthread_rwlock_rdlock(&s->lock);
 		r = names_step(s); /* on failure, the question that needs it reports the error */
@@ -303,16 +298,12 @@ static int server_read(struct server *s, struct error *err)
 	int r;
 
 	pthread_rwlock_wrlock(&s->lock);
-	atomic_store(&s->beside, true);
 	s->warms = pthread_create(&s->warming, NULL, warm_up, s) == 0;
-	if (!s->warms)
-		atomic_store(&s->beside, false);
 	s->has_folders = store_has_folders(s->store);
 	s->generation = 1;
 	r = take_blocks(s, err);
 	if (r >= 0)
 		r = loss_version(s, &s->loss_told, err);
-	atomic_store(&s->opened, true);
 	pthread_rwlock_unlock(&s->lock);
 	return r;
 }

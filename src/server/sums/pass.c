@@ -38,7 +38,7 @@ int question_filter(struct question *q, const char *text, struct sums_filter *re
 		return r;
 	r = sums_filter_new(&f, plan, &q->err);
 	if (r >= 0)
-		r = sums_filter_names(&f, store_dims(q->server->store), &q->err);
+		r = sums_filter_names(&f, q->server->store, &q->err);
 	if (r == -EOVERFLOW)
 		return question_error(q, -EINVAL, "the filter takes too many steps on a name");
 	if (r < 0)

@@ -118,7 +118,7 @@ static void take_rows(struct running_calls *all, const struct map *tasks, const 
 static int drop_returned(const struct store *s, struct store_cursor *cursor,
 			 struct running_calls *all, struct error *err)
 {
-	const struct dims *d = store_dims(s);
+	const struct dims *d = store_dims_few(s);
 	_cleanup_(map_free) struct map tasks = {0};
 	int64_t since = INT64_MAX;
 	size_t n = 0;
@@ -226,7 +226,7 @@ int running_calls_find(struct question *q, const struct sums_filter *filter,
 			continue;
 		r = store_decode(cursor, i, MARK_COLUMNS, &b, &q->err);
 		if (r >= 0)
-			r = take_marks(ret, store_dims(s), block->recording, b, &done);
+			r = take_marks(ret, store_dims_few(s), block->recording, b, &done);
 		else if (r == -EBADMSG) /* was counted as damage */
 			r = 0;
 	}

@@ -44,6 +44,7 @@ static const struct {
 	{"accept", ACT_OPEN},
 	{"accept4", ACT_OPEN},
 	{"close", ACT_CLOSE},
+	{"shutdown", ACT_SHUT},
 	{"close_range", ACT_CLOSE_RANGE},
 
 	{"access", ACT_STAT},
@@ -467,6 +468,8 @@ static int use_call(struct use_state *s, const struct feature_call *c)
 		return r;
 	if (t->watching > 0)
 		use_watch_next(s, t, c);
+	if (unlikely(t->short_use != USE_NONE) && use_watch_short_other(s, t, c) < 0)
+		return -ENOMEM;
 	if (unlikely(act == ACT_EXIT) && use_watch_short_end(s, t, USE_NONE) < 0)
 		return -ENOMEM;
 	if (c->file == FEATURE_NONE)

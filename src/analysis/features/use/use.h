@@ -50,6 +50,7 @@ enum use_act {
 	ACT_COPY, /* from one file to another */
 	ACT_OPEN,
 	ACT_CLOSE,
+	ACT_SHUT,
 	ACT_STAT,
 	ACT_SYNC,
 	ACT_SYNC_RANGE, /* sync_file_range: starts or awaits writeback, without guarantees */
@@ -381,6 +382,9 @@ int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u
 /* Processes a write that failed. */
 void use_watch_short_failed(const struct use_state *s, struct use_task *t, const struct use *u,
 			    const struct feature_call *c);
+/* Processes any other call of a thread whose last write was short. */
+int use_watch_short_other(struct use_state *s, struct use_task *t,
+			  const struct feature_call *c) _must_check_;
 /* The thread will not continue its short write, if it is one of this use (USE_NONE: any). */
 int use_watch_short_end(struct use_state *s, struct use_task *t, uint32_t use) _must_check_;
 

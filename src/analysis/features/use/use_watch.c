@@ -3,8 +3,9 @@
  * use_watch.c: what a thread does after a short write, and after a write, sync or close that failed.
  *
  * A short write is continued by a write of the same thread with the remaining bytes, or fewer. Programs that queue data
- * may append to it: for a pipe, only a write of the same size as the one cut short is known to be the next message;
- * sockets, whose buffers have one size, are excluded.
+ * may append to it: for a pipe, only a write of the same size as the one cut short is known to be the next message. On
+ * a socket, whose buffers have one size, no further write is; there the short write must be the last one before the
+ * thread closes the socket or ends, without having waited or used the socket in between: then it did not try.
  *
  * An error was ignored if the thread went on as before: it repeated the call at another position, or failed again; or
  * its next two calls were those that followed its last successful call of the kind; or it ended with status 0. The
@@ -158,13 +159,14 @@ static bool use_continues(const struct use_task *t, const struct feature_call *c
 int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u,
 		    const struct feature_call *c, int64_t pos)
 {
-	bool counts = u->type == FILE_TYPE_PIPE || u->positions;
+	bool counts = u->type == FILE_TYPE_PIPE || u->type == FILE_TYPE_SOCKET || u->positions;
 	int r = 0;
 
 	if (use_act_of(s, c) != ACT_WRITE || !counts)
 		return 0;
 	if (t->short_use == u->index) {
-		if (!use_continues(t, c, pos) && (u->positions || c->size == t->short_size))
+		if (!use_continues(t, c, pos) &&
+		    (u->positions || (u->type == FILE_TYPE_PIPE && c->size == t->short_size)))
 			r = use_count_short(s, t);
 		t->short_use = USE_NONE;
 	}
@@ -184,9 +186,24 @@ void use_watch_short_failed(const struct use_state *s, struct use_task *t, const
 			    const struct feature_call *c)
 {
 	/* it was attempted */
-	if (use_act_of(s, c) == ACT_WRITE && t->short_use == u->index && c->err != EAGAIN &&
-	    c->err != EINTR && use_continues(t, c, FEATURE_NULL))
+	if (use_act_of(s, c) == ACT_WRITE && t->short_use == u->index &&
+	    (u->type == FILE_TYPE_SOCKET ||
+	     (c->err != EAGAIN && c->err != EINTR && use_continues(t, c, FEATURE_NULL))))
 		t->short_use = USE_NONE;
+}
+
+int use_watch_short_other(struct use_state *s, struct use_task *t, const struct feature_call *c)
+{
+	const struct use *u = use_at(s, t->short_use);
+	enum use_act act = use_act_of(s, c);
+
+	if (u->type != FILE_TYPE_SOCKET)
+		return 0;
+	if (act == ACT_SHUT && c->file == u->file)
+		return use_count_short(s, t);
+	if (c->class == CLASS_WAIT || (act == ACT_READ && c->file == u->file))
+		t->short_use = USE_NONE;
+	return 0;
 }
 
 int use_watch_short_end(struct use_state *s, struct use_task *t, uint32_t use)
