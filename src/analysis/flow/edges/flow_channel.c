@@ -73,35 +73,34 @@ static int channel_join(struct flow_channels *all, struct flow_channel *c, struc
 	int64_t shift[2] = {channel_shift(c, FLOW_SEND), channel_shift(c, FLOW_RECEIVE)};
 	int64_t s_pos = s->pos - shift[0], r_pos = r->pos - shift[1];
 	int64_t from = MAX(s_pos, r_pos), to = MIN(s_pos + s->bytes, r_pos + r->bytes);
-	bool sure = s->exact && r->exact && !c->ambiguous, late;
-	struct flow_edge e = {.from = s->node,
-			      .to = r->node,
-			      .pos = from + shift[1],
-			      .bytes =
-				      edge_bytes(c->messages ? MIN(s->moved, r->moved) : to - from),
-			      .file_id = r->file_id};
+	bool sure = s->exact && r->exact && !c->ambiguous, meet = from < to,
+	     late = is_same_clock(c) && s->start >= r->end;
 	int err;
 
-	late = is_same_clock(c) && s->start >= r->end;
-	if (from >= to) {
+	if (meet) {
+		s->left -= to - from;
+		r->left -= to - from;
+		c->late += late && sure;
+	}
+	if (!sure) {
 		/* the whole range in which they may be: a later call can move it on (channel_shifted) */
 		from = MAX(s->low - shift[0], r->low - shift[1]);
 		to = MIN(s->high - shift[0], r->high - shift[1]);
-		e.pos = from + shift[1];
-		e.bytes = edge_bytes(to - from);
-		e.certainty = CERTAINTY_CONTESTED;
-		return sure || from >= to || late ? 0 : channel_edge(all, c, &e);
 	}
-	s->left -= to - from;
-	r->left -= to - from;
-	c->late += late && sure;
-	e.certainty = sure && !late ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED;
-	err = channel_edge(all, c, &e);
-	if (err >= 0 && all->pair && sure && c->apart)
-		err = all->pair(all->arg, c, s->node, r->node);
-	if (err >= 0 && all->joined && !c->messages && !c->ambiguous)
-		err = all->joined(all->arg, &e, from - s_pos, from - r_pos);
-	return err;
+	if (from >= to || (late && !meet))
+		return 0;
+	err = channel_edge(
+		all, c,
+		&(struct flow_edge){
+			.from = s->node,
+			.to = r->node,
+			.pos = from + shift[1],
+			.bytes = edge_bytes(c->messages ? MIN(s->moved, r->moved) : to - from),
+			.file_id = r->file_id,
+			.certainty = sure && !late ? CERTAINTY_CERTAIN : CERTAINTY_CONTESTED});
+	return err >= 0 && all->pair && sure && meet && c->apart
+		       ? all->pair(all->arg, c, s->node, r->node)
+		       : err;
 }
 
 /* ---- calls that overlap ---- */
@@ -132,20 +131,28 @@ struct channel_ghosts {
 };
 
 static void ghost_add(struct channel_ghosts *ghosts, struct flow_graph *g, uint32_t node,
-		      int64_t file_id)
+		      const struct flow_edge *e, int64_t apart)
 {
 	const struct flow_node *n = &g->nodes[node];
+	int64_t pos = e->pos + apart, end = pos + e->bytes;
 
 	for (size_t i = 0; i < ghosts->count; i++) {
-		if (ghosts->all[i].node == node)
-			return;
+		if (ghosts->all[i].node != node)
+			continue;
+		ghosts->all[i].low = MIN(ghosts->all[i].low, pos);
+		ghosts->all[i].high = MAX(ghosts->all[i].high, end);
+		return;
 	}
 	if (ghosts->count == GHOSTS) {
 		g->left_out++;
 		return;
 	}
-	ghosts->all[ghosts->count++] = (struct flow_item){
-		.node = node, .start = n->start, .end = flow_node_end(n), .file_id = file_id};
+	ghosts->all[ghosts->count++] = (struct flow_item){.node = node,
+							  .start = n->start,
+							  .end = flow_node_end(n),
+							  .low = pos,
+							  .high = end,
+							  .file_id = e->file_id};
 }
 
 static int channel_past_compare(const void *a, const void *b)
@@ -194,15 +201,23 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 	struct flow_end *end = &c->ends[side];
 	struct flow_graph *g = all->graph;
 	uint32_t e = c->chain, other = FLOW_NONE;
+	/* edges have the receiver's positions */
+	int64_t apart = channel_shift(c, side) - channel_shift(c, FLOW_RECEIVE);
 	int misses = 0, steps = 0, r = 0;
 
 	c->shared = true;
 	x->exact = false;
 	x->low = x->pos;
 	x->high = x->pos + x->bytes;
-	for (size_t i = end->count; i-- > end->first && end->items[i].end > x->start;) {
-		item_widen(&end->items[i], x->bytes);
-		x->low = MIN(x->low, end->items[i].pos);
+	for (size_t i = end->count; i-- > end->first;) {
+		struct flow_item *y = &end->items[i];
+
+		if (y->end <= x->start && y->exact)
+			break; /* those that are not exact are not in order of their ends */
+		if (y->end <= x->start)
+			continue;
+		item_widen(y, x->bytes);
+		x->low = MIN(x->low, y->pos);
 	}
 	for (; e != FLOW_NONE && steps < WALK_MAX && misses < WALK_TRIES && r >= 0; steps++) {
 		const struct flow_edge *edge = &g->edges[e];
@@ -219,11 +234,11 @@ static int channel_overlap(struct flow_channels *all, struct flow_channel *c, en
 		misses = before ? misses + 1 : 0;
 		if (!before && mine != x->node) {
 			flow_graph_contest(g, e);
-			ghost_add(ghosts, g, mine, edge->file_id);
+			ghost_add(ghosts, g, mine, edge, apart);
 			ghosts->past[ghosts->past_count++] = (struct channel_past){
 				mine, theirs, edge->pos, edge->pos + edge->bytes, edge->file_id};
 			if (!c->ends[side].known)
-				x->low = MIN(x->low, edge->pos);
+				x->low = MIN(x->low, edge->pos + apart);
 			if (theirs != other)
 				r = channel_edge(all, c, &add);
 			other = theirs;
@@ -343,8 +358,8 @@ static int channel_place(struct flow_channels *all, struct flow_channel *c, enum
 	if (overlaps)
 		r = channel_overlap(all, c, side, x, ghosts);
 	for (size_t i = 0; i < ghosts->count; i++) {
-		ghosts->all[i].pos = ghosts->all[i].low = x->pos;
-		ghosts->all[i].high = x->high;
+		ghosts->all[i].pos = x->pos;
+		ghosts->all[i].high += x->bytes;
 	}
 	end->used = true;
 	end->total = MAX(end->total, x->pos + x->bytes);

@@ -67,8 +67,6 @@ struct flow_channels {
 	uint64_t dropped; /* dropped at the limit */
 	/* Called for each certain pair of a send and a receive in two recordings, for their clocks. May be NULL. */
 	int (*pair)(void *arg, const struct flow_channel *c, uint32_t send, uint32_t receive);
-	/* Called for each piece that both ends moved. May be NULL. */
-	int (*joined)(void *arg, const struct flow_edge *e, int64_t send_at, int64_t receive_at);
 	void *arg;
 };
 
