@@ -82,9 +82,10 @@ static int calls_room(struct native_calls *c, size_t rows)
 		if (r >= 0)
 			r = calls_room_of((void **)&c->nulls[i], cap, 1);
 	}
-	if (r >= 0)
-		c->cap = cap;
-	return r;
+	if (r < 0)
+		return r;
+	c->cap = cap;
+	return 0;
 }
 
 static int calls_add_column(struct native_calls *c, const struct batch *b, unsigned int i)
@@ -131,9 +132,10 @@ int native_calls_add(struct native_calls *c, const struct batch *b, const struct
 	}
 	for (unsigned int i = 0; i < OP_COLUMNS && r >= 0; i++)
 		r = i == OP_START ? 0 : calls_add_column(c, b, i);
-	if (r >= 0)
-		c->rows += b->rows;
-	return r;
+	if (r < 0)
+		return r;
+	c->rows += b->rows;
+	return 0;
 }
 
 /* ---- order ---- */
@@ -167,7 +169,7 @@ static int find_groups(const struct native_calls *c, struct calls_order *o)
 	return 0;
 }
 
-static int compare_places(const void *pa, const void *pb, void *arg)
+static int calls_compare_places(const void *pa, const void *pb, void *arg)
 {
 	const struct calls_order *o = arg;
 	const struct calls_group *a = &o->groups[*(const uint32_t *)pa],
@@ -211,7 +213,7 @@ static int order_calls(const struct native_calls *c, struct calls_order *o)
 		return -ENOMEM;
 	for (size_t i = 0; i < o->count; i++)
 		o->by_place[i] = (uint32_t)i;
-	qsort_r(o->by_place, o->count, sizeof(*o->by_place), compare_places, o);
+	qsort_r(o->by_place, o->count, sizeof(*o->by_place), calls_compare_places, o);
 	for (size_t i = 0; i < o->count; i++) {
 		o->groups[o->by_place[i]].at = at;
 		at += o->groups[o->by_place[i]].count;

@@ -178,7 +178,8 @@ static int fetch_bounded(struct engine *e, int64_t from, int64_t to, struct erro
 			 engine_name(e), (long long)calls, FETCH_CALLS_MAX);
 }
 
-int engine_fetch(struct engine *e, int64_t from, int64_t to, const char *path, struct error *err)
+int engine_fetch(struct engine *e, int64_t from, int64_t to, const char *path, struct buf *left_out,
+		 struct error *err)
 {
 	const struct store_options opt = {.owner = (uid_t)-1};
 	_cleanup_(fetch_free) struct fetch f = {.engine = e};
@@ -204,5 +205,7 @@ int engine_fetch(struct engine *e, int64_t from, int64_t to, const char *path, s
 	if (r < 0)
 		return r;
 	r = store_close(TAKE_PTR(f.writer), err);
-	return r < 0 ? r : fetch_own_write(&f.own, path, fetch_own_id_of, &f, err);
+	if (r >= 0)
+		r = fetch_own_write(&f.own, path, fetch_own_id_of, &f, err);
+	return r < 0 ? r : buf_append(left_out, f.own.left_out.data, f.own.left_out.len);
 }

@@ -28,6 +28,7 @@ static void own_copy_free(struct own_copy *c)
 void fetch_own_free(struct fetch_own *o)
 {
 	map_free(&o->calls);
+	buf_free(&o->left_out);
 	free(o->found);
 }
 
@@ -115,9 +116,13 @@ int fetch_own_open(struct fetch_own *o, struct engine *e, struct error *err)
 	int r = engine_users(e, &o->users, err);
 
 	for (size_t i = 0; r >= 0 && o->users && i < o->users->count; i++) {
-		r = load_columns(o->users, o->users->tables[i], err);
-		if (r > 0)
-			r = want_calls(o, o->users->tables[i]);
+		const struct query_user_table *t = o->users->tables[i];
+
+		r = load_columns(o->users, t, err);
+		if (r == 0)
+			r = buf_printf(&o->left_out, "%s%s", o->left_out.len ? ", " : "", t->name);
+		else if (r > 0)
+			r = want_calls(o, t);
 	}
 	return r < 0 ? error_errno(err, r, "the tables of users") : 0;
 }

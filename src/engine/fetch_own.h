@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "engine/engine.h"
 
@@ -16,6 +17,7 @@ struct fetch_call {
 
 struct fetch_own {
 	const struct query_users *users; /* NULL: no tables */
+	struct buf left_out; /* names of tables that are not copied, separated by ", " */
 	struct map
 		calls; /* the engine's row_id of calls that the tables refer to -> that in the trace + 1 */
 	struct fetch_call *found;
@@ -24,7 +26,7 @@ struct fetch_own {
 };
 
 void fetch_own_free(struct fetch_own *o);
-/* Reads the tables; those that cannot be looked up in memory are left out. */
+/* Reads the tables; those that are too large for memory, or differ between recordings, are left out. */
 int fetch_own_open(struct fetch_own *o, struct engine *e, struct error *err);
 /* Notes rows of op in the order in which they are written. */
 int fetch_own_calls(struct fetch_own *o, const struct batch *b, const uint32_t *rows,

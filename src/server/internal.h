@@ -92,11 +92,11 @@ struct server {
 	pthread_mutex_t news_lock; /* for the following members; signalled when they change */
 	pthread_cond_t news;
 	uint64_t news_generation;
-	bool news_end;
-	atomic_bool stopping; /* changes with the lock held */
+	bool news_end, stopping;
 	struct question *running[RUNNING_MAX];
-	unsigned int questions; /* number of running ones */
-	bool names_wanted;	/* a question needs them, or has needed them */
+	unsigned int questions;	 /* number of running ones */
+	bool names_wanted;	 /* a question needs them, or has needed them */
+	atomic_bool names_later; /* only questions run that do not need them; or the server stops */
 	struct admission admission;
 	struct memory_budget memory_budget;
 

@@ -463,6 +463,7 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 			struct error *err)
 {
 	_cleanup_(engine_freep) struct engine *e = NULL;
+	_cleanup_buf_ struct buf left_out = {0};
 	const char *host = strstr(address, "://") + 3;
 	int64_t from, to;
 	int r;
@@ -489,7 +490,14 @@ static int fetched_path(const struct read_flags *f, const char *address, const c
 	    0)
 		return error_errno(err, -ENOMEM, "%.200s", address);
 	*ret = fetched_name;
-	return engine_fetch(e, from, to, fetched_name, err);
+	r = engine_fetch(e, from, to, fetched_name, &left_out, err);
+	if (r >= 0 && left_out.len)
+		fprintf(stderr,
+			"weir: %s: users' tables without their columns here, as they are too large "
+			"for "
+			"memory, or differ between recordings: %s; weir query reads them\n",
+			address, buf_str(&left_out));
+	return r;
 }
 
 int read_flags_paths(const struct read_flags *f, int argc, char **argv, const char ***ret,

@@ -105,7 +105,8 @@ static int put_numbers(const struct click_engine *e, const struct native_reader 
 	return r;
 }
 
-static int put_texts(const struct click_column *c, size_t from, size_t to, struct batch *b)
+static int click_batch_put_texts(const struct click_column *c, size_t from, size_t to,
+				 struct batch *b)
 {
 	struct column *to_column = &b->columns[c->column];
 	int r = batch_make_column(b, c->column, true);
@@ -165,7 +166,7 @@ static int put_columns(const struct click_engine *e, const struct native_reader 
 		/* most columns of a dimension are null in all rows */
 		if (c->from->nulls && !memchr(c->from->nulls + from, 0, to - from))
 			continue;
-		r = c->bytes ? put_texts(c, from, to, b)
+		r = c->bytes ? click_batch_put_texts(c, from, to, b)
 			     : put_numbers(e, in, c, from, to, recordings, b);
 	}
 	return r;

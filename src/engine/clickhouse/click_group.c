@@ -122,7 +122,7 @@ static bool id_has_recording(const struct group_query *g, unsigned int column)
 }
 
 /* Adds an id or a code as a number. */
-static int add_key(struct group_query *g, unsigned int column, size_t *ret)
+static int click_group_add_key(struct group_query *g, unsigned int column, size_t *ret)
 {
 	const struct click_engine *e = g->engine;
 	_cleanup_buf_ struct buf text = {0};
@@ -154,7 +154,7 @@ static int add_dimension(struct group_query *g, size_t i)
 
 	if (code) {
 		part->is_key = true;
-		return add_key(g, f->expr->column, &part->columns[0]);
+		return click_group_add_key(g, f->expr->column, &part->columns[0]);
 	}
 	if (!is_text(f->expr) && !is_of_id(g, f->expr) && expr_sql(g, f->expr, &text) >= 0) {
 		buf_clear(&text);
@@ -169,7 +169,7 @@ static int add_dimension(struct group_query *g, size_t i)
 	if (column < 0)
 		return -EOPNOTSUPP;
 	part->looked_up = column;
-	r = add_key(g, (unsigned int)column, &part->columns[0]);
+	r = click_group_add_key(g, (unsigned int)column, &part->columns[0]);
 	if (r < 0)
 		return r;
 	g->lookups[column] = part->columns[0] + 1;

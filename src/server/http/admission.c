@@ -82,6 +82,12 @@ static int admission_wait_for(struct server *s, struct question *q,
 	return 0;
 }
 
+/* Call with the lock held when what it depends on has changed. */
+static void admission_put_off_names(struct server *s)
+{
+	atomic_store(&s->names_later, s->stopping || (s->questions && !s->names_wanted));
+}
+
 /* Starts a question, and gives the running ones more time, up to RUNNING_MAX shares. */
 static void admission_begin(struct server *s, struct question *q)
 {
@@ -96,6 +102,7 @@ static void admission_begin(struct server *s, struct question *q)
 	assert(place < RUNNING_MAX);
 	s->running[place] = q;
 	s->questions++;
+	admission_put_off_names(s);
 	atomic_store(&q->shares, s->questions);
 }
 
@@ -154,6 +161,7 @@ void admission_end(struct question *q)
 			s->running[i] = NULL;
 	}
 	s->questions--;
+	admission_put_off_names(s);
 	pthread_cond_broadcast(&s->news);
 	pthread_mutex_unlock(&s->news_lock);
 }
@@ -187,5 +195,6 @@ void admission_want_names(struct server *s)
 	if (!s->names_wanted)
 		pthread_cond_broadcast(&s->news);
 	s->names_wanted = true;
+	admission_put_off_names(s);
 	pthread_mutex_unlock(&s->news_lock);
 }

@@ -274,10 +274,12 @@ static void *warm_up(void *arg)
 	struct server *s = arg;
 	int r = 1;
 
-	pthread_rwlock_rdlock(&s->lock);
 	/* on failure, they are read when they are needed */
-	(void)!store_load_files(s->store, &s->stopping, NULL);
-	pthread_rwlock_unlock(&s->lock);
+	for (int e = -EINTR; e == -EINTR && admission_idle_or_wanted(s);) {
+		pthread_rwlock_rdlock(&s->lock);
+		e = store_load_files(s->store, &s->names_later, NULL);
+		pthread_rwlock_unlock(&s->lock);
+	}
 	while (r > 0 && admission_idle_or_wanted(s)) {
 		pthread_rwlock_rdlock(&s->lock);
 		r = names_step(s); /* on failure, the question that needs it reports the error */
@@ -370,6 +372,7 @@ void server_stop(struct server *s)
 		return;
 	pthread_mutex_lock(&s->news_lock);
 	s->stopping = true;
+	atomic_store(&s->names_later, true);
 	pthread_cond_broadcast(&s->news);
 	pthread_mutex_unlock(&s->news_lock);
 	http_stop(s->http);
