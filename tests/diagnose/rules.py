@@ -69,7 +69,8 @@ def built_in(trace, empty):
     for path, name in zip(files, names):
         with open(path, encoding='utf-8') as f:
             write(f'always/{name}.rule', re.sub(r'^when: .*\n( .*\n)*', '', f.read(), flags=re.M))
-    for what, path, *rules in (('a synthetic trace', trace), ('one of one call', empty), ('one, if they always run', trace, '--rules', 'always')):
+    for what, path, *rules in (('a synthetic trace', trace), ('one of one call', empty), ('one, if they always run', trace, '--rules', 'always'),
+                               ('times of a century', 'hostile', '--rules', 'always')):
         r = run('diagnose', '-i', path, *rules, '--json')
         d = json.loads(r.stdout) if r.returncode == 0 else {'rules': 0, 'not_run': []}
         check(f'they ask and speak without an error about {what}', d['rules'] + len(d['not_run']) == len(names), r.stderr)
@@ -322,6 +323,7 @@ with tempfile.TemporaryDirectory(prefix='weir-rules-') as folder:
     os.chdir(folder)
     run('synth', '-o', 'trace', '--rows', '20000', '--seed', '5')
     run('synth', '-o', 'empty', '--rows', '1')
+    run('synth', '-o', 'hostile', '--rows', '100000', '--seed', '2', '--profile', 'hostile')
     built_in('trace', 'empty')
     wrong_ones('trace')
     own('trace')
