@@ -115,7 +115,7 @@ def others_that_trace():
     wait_for(lambda: "bpf_link" in run("ls", "-l", "/proc/%d/fd" % recorder.pid).stdout)
     rows = json.loads(run(weir, "doctor", "--json").stdout)["rows"]
     others = next(r["detail"] for r in rows if r["name"] == "other tracers")
-    check("a weir that records is another tracer", "weir (pid %d)" % recorder.pid in others, others)
+    check("a weir that records is another tracer", "weir -p %d (pid %d)" % (os.getpid(), recorder.pid) in others, others)
     check("one that serves a trace is none", "pid %d" % reader.pid not in others, others)
     for p in (recorder, reader):
         p.terminate()
