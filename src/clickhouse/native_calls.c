@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "clickhouse/tables.h"
 
 #define PIECE_ROWS 32768 /* values of a frame: they stay in the cache */
@@ -175,16 +176,14 @@ static int calls_compare_places(const void *pa, const void *pb, void *arg)
 	const struct calls_group *a = &o->groups[*(const uint32_t *)pa],
 				 *b = &o->groups[*(const uint32_t *)pb];
 
-	return a->op != b->op ? (a->op > b->op) - (a->op < b->op)
-			      : (a->thread > b->thread) - (a->thread < b->thread);
+	return ORDER(a->op, b->op) ?: ORDER(a->thread, b->thread);
 }
 
 static int compare_ended(const void *pa, const void *pb, void *arg)
 {
 	const int64_t *ended = arg;
-	int64_t a = ended[*(const uint32_t *)pa], b = ended[*(const uint32_t *)pb];
 
-	return (a > b) - (a < b);
+	return ORDER(ended[*(const uint32_t *)pa], ended[*(const uint32_t *)pb]);
 }
 
 /* Calls of a trace are nearly in the order of their ends, except for long ones. */
@@ -192,7 +191,7 @@ static void sort_group(const struct native_calls *c, uint32_t *rows, size_t coun
 {
 	for (size_t i = 1; i < count; i++) {
 		if (c->ended[rows[i]] < c->ended[rows[i - 1]]) {
-			qsort_r(rows, count, sizeof(*rows), compare_ended, c->ended);
+			array_sort_by(rows, count, compare_ended, c->ended);
 			return;
 		}
 	}
@@ -213,7 +212,7 @@ static int order_calls(const struct native_calls *c, struct calls_order *o)
 		return -ENOMEM;
 	for (size_t i = 0; i < o->count; i++)
 		o->by_place[i] = (uint32_t)i;
-	qsort_r(o->by_place, o->count, sizeof(*o->by_place), calls_compare_places, o);
+	array_sort_by(o->by_place, o->count, calls_compare_places, o);
 	for (size_t i = 0; i < o->count; i++) {
 		o->groups[o->by_place[i]].at = at;
 		at += o->groups[o->by_place[i]].count;

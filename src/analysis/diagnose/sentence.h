@@ -25,8 +25,8 @@ struct sentence_value {
 /*
  * Appends `form` with each {name} replaced. {name:count}, :size, :dur, :plain select the format of a number,
  * {name:process} names the process with that id, {name:quoted} makes a text a literal of weir's language. Null becomes
- * "?". `{{` is a brace. 0, -ENOMEM; -EINVAL with the name in *ret_unknown if there is no such value, or if the form is
- * malformed.
+ * "?", and `{{` becomes a brace. Returns 0, -ENOMEM, or -EINVAL, with the name in *ret_unknown, if there is no such value
+ * or the form is malformed.
  */
 int sentence_fill(struct buf *out, const char *form, const struct sentence_value *values,
 		  size_t count, const struct dims *d, const char **ret_unknown, size_t *ret_len);

@@ -297,10 +297,10 @@ struct flow_state {
 	size_t taking_count, taking_cap;
 	uint64_t from_left_out;
 	uint64_t unfollowed; /* calls that moved datagrams over IP whose other end was not found */
-	uint64_t
-		unfollowed_messages; /* datagrams that arrived altered or not at all, it is not known which */
-	uint64_t unplaced;	     /* calls on streams that began before recording */
-	uint64_t alone;		     /* calls on streams whose other end was not recorded */
+	/* datagrams that were altered or dropped, where content does not show which */
+	uint64_t unfollowed_messages;
+	uint64_t unplaced;  /* calls on streams that began before recording */
+	uint64_t alone;	    /* calls on streams whose other end was not recorded */
 	uint64_t forgotten; /* ranges of files beyond the limit */
 	uint8_t *acts;	    /* by call code */
 };

@@ -54,12 +54,7 @@ int choice_make(struct choice *ret, const struct select_flags *f, const struct s
 	if (r < 0 || !store)
 		return r;
 	ret->filter.where = &ret->chosen;
-	return choice_names(ret, store, err);
-}
-
-int choice_names(struct choice *c, struct store *store, struct error *err)
-{
-	return sums_filter_names(&c->chosen, store, err);
+	return sums_filter_names(&ret->chosen, store, err);
 }
 
 void choice_free(struct choice *c)

@@ -23,6 +23,4 @@ struct choice {
  */
 int choice_make(struct choice *ret, const struct select_flags *f, const struct select *s,
 		const struct option_list *where, struct store *store, struct error *err);
-/* Updates the names of threads and files before new blocks are scanned. */
-int choice_names(struct choice *c, struct store *store, struct error *err);
 void choice_free(struct choice *c);

@@ -244,7 +244,7 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 	uint64_t columns = seconds_columns(TABLE_OP, rollup_op_columns);
 
 	if (t->scratch && *next < store_block_count(s)) {
-		int r = choice_names(&t->choice, s, err);
+		int r = sums_filter_names(&t->choice.chosen, s, err);
 
 		if (r < 0)
 			return r;

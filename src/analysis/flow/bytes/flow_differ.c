@@ -405,8 +405,8 @@ static int lineage_text(const struct flow_verdicts *v, const struct lineage *l, 
 }
 
 /*
- * The index of a correct file among files that differ and are no copies of each other: one as it was received, unlike
- * others; or one equal to most; or, of two, the one that is not a copy. n: unknown.
+ * The index of a correct file among files that differ, none of which is a copy of another: one as it was received,
+ * unlike others; or one equal to most; or, of two, the only one not stored from other data. n: unknown.
  */
 static size_t right_of(const struct flow_verdicts *v, const struct flow_replica *const *g, size_t n)
 {
@@ -569,7 +569,7 @@ static int verdict_of_copy(struct flow_verdicts *v, const struct flow_replica *c
 			      !is_as_received(v, g[file]->object, range));
 }
 
-/* Files that are no copies of each other, as far as known. */
+/* Judges files of which none is known to be a copy of another. */
 static int verdict_of_roots(struct flow_verdicts *v, const struct flow_replica *const *g, size_t n,
 			    const struct lineage *const *all)
 {

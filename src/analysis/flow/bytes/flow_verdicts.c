@@ -281,7 +281,6 @@ static int verdict_suspect(struct flow_verdicts *v, const struct flow_suspect *w
 		row.note = "the process stored them through a mapping of the file";
 	}
 	r = flow_verdicts_full(v) ? 1 : flow_verdict_put(v, &row);
-
 	if (r)
 		return MIN(r, 0);
 	r = flow_verdict_evidence(v, words->first, w->first, w->spot, words->first_side, NULL);
